@@ -1,0 +1,590 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# redlockd. `make help` lists the targets. CFLAGS, LDFLAGS, CC, O (build folder), PREFIX and DESTDIR are yours to set.
+
+VERSION := 0.1.0
+
+O        ?= build
+PREFIX   ?= /usr/local
+BINDIR   ?= $(PREFIX)/bin
+SBINDIR  ?= $(PREFIX)/sbin
+MANDIR   ?= $(PREFIX)/share/man
+INCDIR   ?= $(PREFIX)/include
+LIBDIR   ?= $(PREFIX)/lib
+# A packaged build (PREFIX=/usr) keeps its configuration in /etc, a local one beside itself.
+SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
+UNITDIR  ?= $(if $(filter /usr,$(PREFIX)),/lib/systemd/system,/etc/systemd/system)
+INSTALL  ?= install
+OBJCOPY  ?= objcopy
+CLANG    ?= $(firstword $(foreach c,clang clang-14,$(if $(shell command -v $(c)),$(c))))
+
+CFLAGS   ?= -O2 -g
+HARDEN   ?= -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE
+HARDEN_LD ?= -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
+
+# SAN=address,undefined instruments everything; sanitizers and _FORTIFY_SOURCE do not go together.
+SAN      ?=
+ifneq ($(SAN),)
+HARDEN   := -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all
+HARDEN_LD := -fsanitize=$(SAN)
+endif
+
+WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wcast-qual -Wwrite-strings \
+            -Wvla -Wformat=2 -Wimplicit-fallthrough -Wundef -fno-common -Werror
+BASEFLAGS := -std=gnu11 -D_GNU_SOURCE -I. -I$(O)/gen -DREDLOCKD_VERSION='"$(VERSION)"' $(WARN) -MMD -MP
+# The parts that decide are held to exact integer conversions as well.
+$(O)/proto/%.o $(O)/daemon/core/%.o $(O)/daemon/store/%.o: BASEFLAGS += -Wconversion
+# Every unit test is compiled with the list of suites in sight, so that each test file can define its own.
+$(O)/tests/unit/%.o: BASEFLAGS += -include tests/unit/suites.h
+
+# V=1 shows the commands.
+V        ?=
+Q        := $(if $(V),,@)
+say       = @$(if $(V),:,$(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,echo)) "  $(1) $@"
+
+COMPILE   = $(CC) $(BASEFLAGS) $(HARDEN) $(CPPFLAGS) $(CFLAGS)
+LINK      = $(CC) $(HARDEN) $(HARDEN_LD) $(CFLAGS) $(LDFLAGS)
+
+LIBS_LOOP  := -levent_core -levent_pthreads
+LIBS_REDIS := -lhiredis -pthread
+LIBS_CONF  := -lyaml
+LIBS_CHECK := -lcheck -lsubunit -lm -lrt -pthread
+# The simulator runs the scripts in the Lua that Redis embeds; only the tests need it.
+LIBS_SIM   := $(or $(shell pkg-config --libs lua5.1 2>/dev/null),-llua5.1) -lm
+$(O)/tests/sim/%.o: BASEFLAGS += $(or $(shell pkg-config --cflags lua5.1 2>/dev/null),-I/usr/include/lua5.1)
+
+# --- sources, one a line ---------------------------------------------------------------------------------------------
+
+PROTO := \
+	proto/command.c \
+	proto/duration.c \
+	proto/nearest.c \
+	proto/quote.c \
+	proto/reader.c \
+	proto/reply.c \
+	proto/request.c \
+	proto/text.c \
+	proto/token.c
+
+CONF := \
+	conf/address.c \
+	conf/check.c \
+	conf/conf.c \
+	conf/live.c \
+	conf/load.c \
+	conf/number.c \
+	conf/print.c \
+	conf/reader.c \
+	conf/report.c \
+	conf/schema.c \
+	conf/secret.c \
+	conf/show.c \
+	conf/source.c \
+	conf/value.c \
+	conf/words.c \
+	conf/yaml.c
+
+BASE := \
+	daemon/base/arena.c \
+	daemon/base/backoff.c \
+	daemon/base/buf.c \
+	daemon/base/clock.c \
+	daemon/base/heap.c \
+	daemon/base/log.c \
+	daemon/base/map.c \
+	daemon/base/mem.c \
+	daemon/base/pool.c \
+	daemon/base/rng.c
+
+CORE := \
+	daemon/core/acquire.c \
+	daemon/core/command.c \
+	daemon/core/core.c \
+	daemon/core/deadlock.c \
+	daemon/core/debt.c \
+	daemon/core/deliver.c \
+	daemon/core/engine.c \
+	daemon/core/event.c \
+	daemon/core/handover.c \
+	daemon/core/judge.c \
+	daemon/core/line.c \
+	daemon/core/lock.c \
+	daemon/core/locks.c \
+	daemon/core/member.c \
+	daemon/core/metric.c \
+	daemon/core/op.c \
+	daemon/core/query.c \
+	daemon/core/quorum.c \
+	daemon/core/renew.c \
+	daemon/core/service.c \
+	daemon/core/session.c \
+	daemon/core/turn.c
+
+STORE := \
+	daemon/store/keyspace.c \
+	daemon/store/memory.c \
+	daemon/store/record.c \
+	daemon/store/state.c
+
+REDIS := \
+	daemon/redis/batch.c \
+	daemon/redis/ear.c \
+	daemon/redis/flight.c \
+	daemon/redis/handshake.c \
+	daemon/redis/link.c \
+	daemon/redis/node.c \
+	daemon/redis/resolver.c \
+	daemon/redis/resp.c \
+	daemon/redis/script.c \
+	daemon/redis/stream.c \
+	daemon/redis/upstream.c \
+	daemon/redis/verdict.c
+
+NET := \
+	daemon/net/acceptor.c \
+	daemon/net/address.c \
+	daemon/net/closing.c \
+	daemon/net/conn.c \
+	daemon/net/hub.c \
+	daemon/net/lines.c \
+	daemon/net/listener.c \
+	daemon/net/net.c \
+	daemon/net/output.c \
+	daemon/net/slots.c
+
+DAEMON := \
+	daemon/daemon.c \
+	daemon/main.c \
+	daemon/pump.c \
+	daemon/runtime.c \
+	daemon/stores.c \
+	daemon/supervise.c \
+	daemon/systemd.c
+
+CLIENT := \
+	client/address.c \
+	client/conn.c \
+	client/line.c \
+	client/lock.c \
+	client/person.c
+
+CLI := \
+	client/cli.c \
+	client/cli_parse.c \
+	client/cli_ping.c \
+	client/cli_query.c \
+	client/cli_run.c \
+	client/cli_wait.c \
+	client/family.c \
+	client/json.c \
+	client/keeper.c \
+	client/main.c \
+	client/rows.c
+
+UNIT := \
+	tests/unit/main.c \
+	tests/unit/acceptor_test.c \
+	tests/unit/acquire_test.c \
+	tests/unit/answers.c \
+	tests/unit/arena_test.c \
+	tests/unit/await_test.c \
+	tests/unit/backoff_test.c \
+	tests/unit/batch_test.c \
+	tests/unit/binding_test.c \
+	tests/unit/buf_test.c \
+	tests/unit/cli_test.c \
+	tests/unit/client_test.c \
+	tests/unit/closing_test.c \
+	tests/unit/command_test.c \
+	tests/unit/conf_reload_test.c \
+	tests/unit/conf_test.c \
+	tests/unit/conf_text_test.c \
+	tests/unit/conn_test.c \
+	tests/unit/core_command_test.c \
+	tests/unit/damage_test.c \
+	tests/unit/deadlock_test.c \
+	tests/unit/debt_test.c \
+	tests/unit/differential_test.c \
+	tests/unit/duel.c \
+	tests/unit/duration_test.c \
+	tests/unit/engine_test.c \
+	tests/unit/evidence_test.c \
+	tests/unit/extend_test.c \
+	tests/unit/fake.c \
+	tests/unit/fake_daemon.c \
+	tests/unit/full_test.c \
+	tests/unit/garbage_test.c \
+	tests/unit/half_close_test.c \
+	tests/unit/heap_test.c \
+	tests/unit/judge_test.c \
+	tests/unit/keeper_test.c \
+	tests/unit/life.c \
+	tests/unit/lines_test.c \
+	tests/unit/link_test.c \
+	tests/unit/listener_test.c \
+	tests/unit/lock_test.c \
+	tests/unit/log_test.c \
+	tests/unit/map_test.c \
+	tests/unit/member_test.c \
+	tests/unit/memory_test.c \
+	tests/unit/model_test.c \
+	tests/unit/net_test.c \
+	tests/unit/net_world.c \
+	tests/unit/op_test.c \
+	tests/unit/oracle.c \
+	tests/unit/outage_test.c \
+	tests/unit/person_test.c \
+	tests/unit/pool_test.c \
+	tests/unit/query_test.c \
+	tests/unit/quorum_test.c \
+	tests/unit/reader_test.c \
+	tests/unit/refusal_test.c \
+	tests/unit/record_test.c \
+	tests/unit/renew_test.c \
+	tests/unit/reply_test.c \
+	tests/unit/request_test.c \
+	tests/unit/resolver_test.c \
+	tests/unit/resp_test.c \
+	tests/unit/rig.c \
+	tests/unit/rng_test.c \
+	tests/unit/run_test.c \
+	tests/unit/send_test.c \
+	tests/unit/script_test.c \
+	tests/unit/server.c \
+	tests/unit/sim_node_test.c \
+	tests/unit/service_test.c \
+	tests/unit/session_test.c \
+	tests/unit/stall_test.c \
+	tests/unit/stage.c \
+	tests/unit/stage_audience.c \
+	tests/unit/stage_promises.c \
+	tests/unit/stage_stores.c \
+	tests/unit/state_test.c \
+	tests/unit/stop_test.c \
+	tests/unit/stream_test.c \
+	tests/unit/systemd_test.c \
+	tests/unit/token_test.c \
+	tests/unit/trial.c \
+	tests/unit/trust_test.c \
+	tests/unit/upstream_test.c \
+	tests/unit/verdict_test.c \
+	tests/unit/wire.c
+
+# Servers that run the shipped scripts, for the simulator and for unit tests.
+SIM := \
+	tests/sim/binding.c \
+	tests/sim/data.c \
+	tests/sim/items.c \
+	tests/sim/model.c \
+	tests/sim/model_hash.c \
+	tests/sim/model_key.c \
+	tests/sim/model_server.c \
+	tests/sim/model_string.c \
+	tests/sim/model_zset.c \
+	tests/sim/node.c \
+	tests/sim/redis.c \
+	tests/sim/sandbox.c \
+	tests/sim/sha1.c \
+	tests/sim/value.c \
+	tests/sim/wire.c
+
+# The simulated world, and the program that runs it.
+WORLD := \
+	tests/sim/main.c \
+	tests/sim/checker.c \
+	tests/sim/client.c \
+	tests/sim/conn.c \
+	tests/sim/daemon.c \
+	tests/sim/fault.c \
+	tests/sim/finale.c \
+	tests/sim/hold.c \
+	tests/sim/host.c \
+	tests/sim/job.c \
+	tests/sim/ledger.c \
+	tests/sim/link.c \
+	tests/sim/plan.c \
+	tests/sim/reply.c \
+	tests/sim/request.c \
+	tests/sim/resource.c \
+	tests/sim/selftest.c \
+	tests/sim/server.c \
+	tests/sim/shrink.c \
+	tests/sim/stream.c \
+	tests/sim/swarm.c \
+	tests/sim/sweep.c \
+	tests/sim/witness.c \
+	tests/sim/wrap.c \
+	tests/sim/world.c
+
+# libFuzzer targets: tests/fuzz/fuzz_noun.c, seeds in tests/fuzz/corpus/fuzz_noun/.
+FUZZ := \
+	tests/fuzz/fuzz_request.c \
+	tests/fuzz/fuzz_reply.c \
+	tests/fuzz/fuzz_conf.c \
+	tests/fuzz/fuzz_resp.c \
+	tests/fuzz/fuzz_stream.c \
+	tests/fuzz/fuzz_service.c
+
+# Further programs of the tests.
+PROGRAMS := \
+	conf/docgen.c \
+	daemon/figures.c \
+	tests/conf/tool.c \
+	tests/words.c \
+	tests/bench/hotpath.c \
+	tests/bench/memory_bench.c \
+	tests/bench/upstream_bench.c
+
+# --- what is built ---------------------------------------------------------------------------------------------------
+
+obj = $(patsubst %.c,$(O)/%.o,$(1))
+
+# Of several goals in one make, deps comes before all others.
+FIRST := $(filter deps,$(MAKECMDGOALS))
+
+all: $(O)/redlockd $(O)/redlock ## build the daemon and the command line (the default)
+
+$(O)/redlockd: $(call obj,$(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(BASE) $(CONF) $(PROTO)) $(O)/gen/scripts.o
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
+
+$(O)/redlock: $(call obj,$(CLI) $(CLIENT) $(PROTO))
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^
+
+# Everything but main.c, for tests and fuzzers to pick from, and the world in which they run the service.
+PARTS := tests/world.c $(PROTO) $(CONF) $(BASE) $(CORE) $(STORE) $(REDIS) $(NET) $(filter-out %/main.c,$(DAEMON)) $(CLIENT) $(filter-out %/main.c,$(CLI))
+$(O)/parts.a: $(call obj,$(PARTS)) $(O)/gen/scripts.o
+	@rm -f $@
+	$(call say,AR)
+	$(Q)$(AR) qcs $@ $^
+
+$(O)/unit: $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/parts.a | $(O)/clock_shim.so
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^ $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_SIM)
+
+# Nothing in a simulated world may read a clock, draw by chance or open a socket: each of these aborts.
+SIM_WRAP := clock_gettime gettimeofday time getrandom socket poll
+comma := ,
+$(O)/sim: $(call obj,$(WORLD) $(SIM)) $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP)) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
+
+# The simulator with one of the mistakes of daemon/core/mutant.def: the core is compiled anew, the rest is as it is. What a mistake changes in the
+# scripts stands in tests/sim/mutant.
+MUTANT_FLAGS = $(filter-out -MMD -MP,$(BASEFLAGS)) -O1 -DMUTANT=MUTANT_$(@F)
+$(O)/mutant/%: $(O)/sim
+	@mkdir -p $@.lua
+	cp $(SCRIPTS) $@.lua
+	test ! -e tests/sim/mutant/$*.sed || sed -i -f tests/sim/mutant/$*.sed $@.lua/*.lua
+	sh daemon/redis/embed.sh $@.lua $(patsubst daemon/redis/lua/%,$@.lua/%,$(SCRIPTS))
+	$(CC) $(MUTANT_FLAGS) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP)) -o $@ $(CORE) $@.lua/scripts.c $(call obj,$(WORLD) $(SIM)) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
+
+# Preloaded into a redis-server, so that a test sets its clock.
+$(O)/clock_shim.so: tests/clock_shim.c Makefile | $(FIRST)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(BASEFLAGS) $(CFLAGS) -shared -fPIC -o $@ $<
+
+# For programs that link the client library: of its names only redlock_… are seen outside.
+$(O)/libredlock.a: $(call obj,$(CLIENT) $(PROTO))
+	$(Q)$(LD) -r -o $(O)/libredlock.o $^
+	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='redlock_*' $(O)/libredlock.o
+	@rm -f $@
+	$(call say,AR)
+	$(Q)$(AR) qcs $@ $(O)/libredlock.o
+
+$(O)/%.o: %.c Makefile | $(FIRST)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(COMPILE) -c -o $@ $<
+
+# The Lua scripts, embedded as string literals.
+SCRIPTS := $(wildcard daemon/redis/lua/*.lua)
+$(O)/gen/scripts.c: daemon/redis/embed.sh $(SCRIPTS) | $(FIRST)
+	@mkdir -p $(@D)
+	$(Q)sh daemon/redis/embed.sh $(O)/gen $(SCRIPTS)
+
+$(O)/gen/scripts.o: $(O)/gen/scripts.c
+	$(call say,CC)
+	$(Q)$(COMPILE) -c -o $@ $<
+
+-include $(patsubst %.o,%.d,$(call obj,$(PARTS) $(CLI) $(UNIT) $(SIM) $(WORLD) $(FUZZ) daemon/main.c $(PROGRAMS)) $(O)/gen/scripts.o $(O)/gen/docgen.o)
+
+# --- to start with ---------------------------------------------------------------------------------------------------
+
+PACKAGES_BUILD := gcc libc6-dev libevent-dev libhiredis-dev libyaml-dev netcat-openbsd
+PACKAGES_CHECK := pkg-config check libsubunit-dev redis-server python3 python3-redis valgrind clang libclang-rt-14-dev \
+                  liblua5.1-0-dev mandoc universal-ctags shellcheck procps
+
+# `make deps run` fetches what it takes to build and run; with any other goal, or none, it is all that the tests need as well.
+deps: ## install the Debian packages that are needed (as root, or through sudo)
+	@sh tests/deps.sh $(PACKAGES_BUILD) $(if $(filter run,$(MAKECMDGOALS)),$(if $(filter-out deps run all,$(MAKECMDGOALS)),$(PACKAGES_CHECK)),$(PACKAGES_CHECK))
+
+ARGS ?=
+run: $(O)/redlockd $(O)/redlock ## start the daemon here, on the memory store (ARGS= are its arguments)
+	@echo "Next, in another terminal:  $(O)/redlock run demo -- sleep 60     holds the lock 'demo' while its command runs"
+	@echo "in a third one:             $(O)/redlock run demo -- echo mine    waits for it; $(O)/redlock ls shows who holds it"
+	@echo "or by hand:                 nc 127.0.0.1 7420                     then type: LOCK demo wait=5s     (HELP lists the rest)"
+	@exec $(O)/redlockd $(ARGS)
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  %-10s %s\n", $$1, $$2 }'
+
+# --- tests: each of these targets ends with the line "N passed, N failed" --------------------------------------------
+
+SUITES := unit simulated layers docs conf hotpath func sanitize fuzz compilers installed
+CHECK_SANITIZERS := address,undefined
+JOBS   = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+SUBMAKE = $(MAKE) --no-print-directory -s
+PYTHON ?= /usr/bin/python3
+
+# What can be built is built first, on all cores; what cannot fails in its suite.
+check: | $(FIRST) ## every test; the last line is the sum
+	@echo "== building: plain, with sanitizers, with clang, with fuzzers; this takes some minutes"
+	-+@$(SUBMAKE) -k $(JOBS) all $(O)/unit $(O)/sim $(O)/words $(O)/hotpath build-sanitized build-clang build-fuzzers
+	+@MAKE="$(MAKE)" sh tests/run.sh $(O)/check $(SUITES)
+
+unit: $(O)/unit ## unit tests; UNIT_ARGS= names the suites to run
+	@$(O)/unit $(UNIT_ARGS)
+
+func: all $(O)/clock_shim.so ## function tests: real daemons, real Redis servers; FUNC_ARGS= names the tests to run
+	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/func/run.py $(FUNC_ARGS)
+
+layers: $(call obj,$(PROTO) $(CORE) $(STORE)) ## who includes whom, held against the table
+	@CC="$(CC)" sh tests/layers.sh $(O)
+
+docs: $(O)/redlockd $(O)/redlock $(O)/words $(O)/docgen $(O)/figures ## the manuals say all that the tables and programs know
+	@MAKE="$(SUBMAKE)" sh tests/docs.sh $(O) $(MAN)
+
+conf: $(O)/redlockd $(O)/conf-tool $(O)/conf-docgen ## configurations, good and bad, against what must be said about them
+	@sh tests/conf/run.sh $(O)
+
+hotpath: $(O)/hotpath ## instructions and allocations for one LOCK and UNLOCK, held under a ceiling
+	@sh tests/bench/hotpath.sh $(O)
+
+SEEDS ?= 1000
+FROM  ?= 1
+sim: $(O)/sim ## simulated worlds, SEEDS= of them from FROM= on, each a function of its seed
+	@$(O)/sim --seeds $(SEEDS) --from $(FROM) --jobs 2
+
+SIM_CHECK_SEEDS ?= 300
+simulated: $(O)/sim ## the simulator's own tests, what it has found, a short sweep
+	@sh tests/sim/check.sh $(O) $(SIM_CHECK_SEEDS)
+
+MUTANTS ?=
+mutants: $(O)/sim ## plant the known mistakes, one at a time (or MUTANTS=), and see the simulator find each
+	+@MAKE="$(SUBMAKE)" sh tests/sim/mutants.sh $(O) $(MUTANTS)
+
+FUZZ_SECONDS ?= 10
+fuzz: build-fuzzers ## libFuzzer, FUZZ_SECONDS= for each target
+	@sh tests/fuzz/run.sh $(O)/fuzz $(FUZZ_SECONDS) $(FUZZ)
+
+compilers: ## clean builds with gcc and with clang
+	+@CC="$(CC)" MAKE="$(SUBMAKE)" sh tests/compilers.sh $(O) "$(CLANG)"
+
+installed: $(O)/redlockd $(O)/redlock $(O)/libredlock.a ## what install puts where, and that it works from there
+	+@CC="$(CC)" MAKE="$(SUBMAKE)" sh tests/install.sh
+
+asan: ## unit and function tests under AddressSanitizer
+	+@MAKE="$(MAKE) O=$(O)/asan SAN=address" sh tests/run.sh $(O)/asan/check unit func
+ubsan: ## unit and function tests under UndefinedBehaviorSanitizer
+	+@MAKE="$(MAKE) O=$(O)/ubsan SAN=undefined" sh tests/run.sh $(O)/ubsan/check unit func
+# Both at once: what `check` runs.
+sanitize: build-sanitized
+	+@MAKE="$(MAKE) O=$(O)/sanitize SAN=$(CHECK_SANITIZERS)" sh tests/run.sh $(O)/sanitize/check unit func
+
+build-sanitized: | $(FIRST)
+	+@$(SUBMAKE) O=$(O)/sanitize SAN=$(CHECK_SANITIZERS) all $(O)/sanitize/unit
+build-clang: | $(FIRST)
+	+@$(SUBMAKE) O=$(O)/clang CC=$(CLANG) all $(O)/clang/unit
+build-fuzzers: | $(FIRST)
+	+@$(SUBMAKE) O=$(O)/fuzz CC=$(CLANG) SAN=fuzzer-no-link,address,undefined $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(FUZZ))
+
+$(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
+
+# Renders the example file and the keys of redlockd.yaml(5) from conf/schema.def; `make rendered` brings both up to date.
+$(O)/conf-docgen: $(call obj,conf/docgen.c $(CONF))
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^ $(LIBS_CONF)
+
+# Renders the tables' part of redlock-protocol(7). A program, no part of the library: its object stands apart from those of proto,
+# which do no I/O.
+$(O)/gen/docgen.o: proto/docgen.c Makefile | $(FIRST)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(COMPILE) -Wconversion -c -o $@ $<
+
+$(O)/docgen: $(O)/gen/docgen.o $(call obj,$(PROTO))
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^
+
+# Renders the figures of redlockd(8) from daemon/core/metric.def.
+$(O)/figures: $(call obj,daemon/figures.c daemon/core/metric.c)
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^
+
+rendered: $(O)/conf-docgen $(O)/docgen $(O)/figures
+	$(O)/figures <daemon/redlockd.8 >$(O)/redlockd.8 && cp $(O)/redlockd.8 daemon/redlockd.8
+	$(O)/docgen --write proto/redlock-protocol.7
+	$(O)/conf-docgen example >$(O)/redlockd.yaml && cp $(O)/redlockd.yaml conf/redlockd.yaml
+	$(O)/conf-docgen manual <conf/redlockd.yaml.5 >$(O)/redlockd.yaml.5 && cp $(O)/redlockd.yaml.5 conf/redlockd.yaml.5
+
+# The configuration without the daemon, for tests/conf.
+$(O)/conf-tool: $(call obj,tests/conf/tool.c $(CONF))
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^ $(LIBS_CONF)
+
+# Prints what the tables say, for tests/docs.sh to look for in the manuals.
+$(O)/words: $(O)/tests/words.o $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^
+
+$(O)/hotpath: $(O)/tests/bench/hotpath.o $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o $@ $^
+
+$(O)/memory_bench: $(O)/tests/bench/memory_bench.o $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^
+
+$(O)/upstream_bench: $(O)/tests/bench/upstream_bench.o $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
+
+# --- looking after the house -----------------------------------------------------------------------------------------
+
+stats: | $(FIRST) ## how long functions and files are
+	@sh tests/stats.sh
+
+lint: layers | $(FIRST) ## layout (advisory), manuals, scripts
+	@sh tests/lint.sh $(MAN)
+
+clean: ## remove what was built
+	rm -rf $(O)
+
+# --- installing ------------------------------------------------------------------------------------------------------
+
+MAN := proto/redlock-protocol.7 conf/redlockd.yaml.5 daemon/redlockd.8 client/redlock.1 client/libredlock.3
+CONFDIR := $(SYSCONFDIR)/redlockd
+SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+manual = $(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
+
+install: $(O)/redlockd $(O)/redlock $(O)/libredlock.a ## install below DESTDIR/PREFIX; a configuration that is there stays
+	$(INSTALL) -D -m 755 $(O)/redlockd $(DESTDIR)$(SBINDIR)/redlockd
+	$(INSTALL) -D -m 755 $(O)/redlock $(DESTDIR)$(BINDIR)/redlock
+	$(INSTALL) -D -m 644 client/redlock.h $(DESTDIR)$(INCDIR)/redlock.h
+	$(INSTALL) -D -m 644 $(O)/libredlock.a $(DESTDIR)$(LIBDIR)/libredlock.a
+	$(foreach m,$(MAN),$(INSTALL) -D -m 644 $(m) $(DESTDIR)$(call manual,$(m)) &&) :
+	$(INSTALL) -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(CONFDIR)
+	sed -e 's|@SBINDIR@|$(SBINDIR)|g' -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' redlockd.service >$(DESTDIR)$(UNITDIR)/redlockd.service
+	$(INSTALL) -D -m 644 redlockd.sysusers $(DESTDIR)$(SYSUSERSDIR)/redlockd.conf
+	test -e $(DESTDIR)$(CONFDIR)/redlockd.yaml || $(INSTALL) -m 644 conf/redlockd.yaml $(DESTDIR)$(CONFDIR)/redlockd.yaml
+
+uninstall: ## remove what install put there; the configuration stays
+	rm -f $(DESTDIR)$(SBINDIR)/redlockd $(DESTDIR)$(BINDIR)/redlock $(DESTDIR)$(INCDIR)/redlock.h $(DESTDIR)$(LIBDIR)/libredlock.a
+	rm -f $(foreach m,$(MAN),$(DESTDIR)$(call manual,$(m))) $(DESTDIR)$(UNITDIR)/redlockd.service $(DESTDIR)$(SYSUSERSDIR)/redlockd.conf
+
+.PHONY: all deps run help rendered check sim mutants $(SUITES) asan ubsan build-sanitized build-clang build-fuzzers stats lint clean install uninstall
+.DELETE_ON_ERROR:
