@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The tables of the protocol, made from the .def files, and the ways to look things up in them. Every list here comes from a
+ * row; nothing is named a second time.
+ */
+#include "proto/proto.h"
+#include "proto/text.h"
+
+#define F(id) (UINT32_C(1) << FIELD_##id)
+
+_Static_assert(FIELD_N <= 32, "the fields of a request are bits of a uint32_t");
+
+const struct command command_table[VERB_N] = {
+#define COMMAND(id, word, least, most, kind, words, fields, help) {word, least, most, WORD_##kind, words, fields, help},
+#include "proto/command.def"
+#undef COMMAND
+};
+
+const struct field_row field_table[FIELD_N] = {
+#define FIELD(id, word, type, most, help) {word, VALUE_##type, most, help},
+#include "proto/field.def"
+#undef FIELD
+};
+
+static const struct {
+	const char *form, *meaning;
+} value_table[VALUE_N] = {
+#define VALUE(id, form, meaning) {form, meaning},
+#include "proto/value.def"
+#undef VALUE
+};
+
+static const struct {
+	const char *word, *meaning;
+} error_table[ERROR_N] = {
+#define ERROR(id, word, meaning) {word, meaning},
+#include "proto/error.def"
+#undef ERROR
+};
+
+static const uint64_t command_keys[VERB_N] = {
+#define COMMAND(id, word, ...) WORD_KEY(word),
+#include "proto/command.def"
+#undef COMMAND
+};
+
+static const uint64_t field_keys[FIELD_N] = {
+#define FIELD(id, word, ...) WORD_KEY(word),
+#include "proto/field.def"
+#undef FIELD
+};
+
+const char *value_form(enum value_type type)
+{
+	return value_table[type].form;
+}
+
+const char *value_meaning(enum value_type type)
+{
+	return value_table[type].meaning;
+}
+
+const char *error_word(enum error code)
+{
+	return error_table[code].word;
+}
+
+const char *error_meaning(enum error code)
+{
+	return error_table[code].meaning;
+}
+
+enum verb command_find(struct span word)
+{
+	uint64_t key = word_key(word);
+
+	for (unsigned i = 0; i < VERB_N; i++)
+		if (command_keys[i] == key && word_is(word, command_table[i].word))
+			return (enum verb)i;
+	return VERB_N;
+}
+
+enum field field_find(struct span word)
+{
+	uint64_t key = word_key(word);
+
+	for (unsigned i = 0; i < FIELD_N; i++)
+		if (field_keys[i] == key && word_is(word, field_table[i].word))
+			return (enum field)i;
+	return FIELD_N;
+}
+
+const char *command_nearest(struct span word)
+{
+	const char *words[VERB_N];
+
+	for (unsigned i = 0; i < VERB_N; i++)
+		words[i] = command_table[i].word;
+	return nearest_word(word, words, VERB_N);
+}
+
+const char *field_nearest(struct span word, uint32_t fields)
+{
+	const char *words[FIELD_N];
+	size_t count = 0;
+
+	for (unsigned i = 0; i < FIELD_N; i++)
+		if ((fields >> i) & 1)
+			words[count++] = field_table[i].word;
+	return nearest_word(word, words, count);
+}
+
+size_t command_usage(enum verb verb, char *out, size_t size)
+{
+	const struct command *command = &command_table[verb];
+	struct pen pen = {out, out + size};
+
+	pen_text(&pen, command->word);
+	if (command->words[0]) {
+		pen_text(&pen, " ");
+		pen_text(&pen, command->words);
+	}
+	for (unsigned i = 0; i < FIELD_N; i++) {
+		if (!((command->fields >> i) & 1))
+			continue;
+		pen_text(&pen, " [");
+		pen_text(&pen, field_table[i].word);
+		pen_text(&pen, "=");
+		pen_text(&pen, value_form(field_table[i].type));
+		pen_text(&pen, "]");
+	}
+	return (size_t)(pen.at - out);
+}

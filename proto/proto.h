@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is said on the wire: the line protocol, version 1 (redlock-protocol(7)). Requests are parsed in place, replies are
+ * written into the caller's memory; nothing here allocates, reads a clock or does I/O. Thread-safe: no state.
+ */
+#ifndef PROTO_PROTO_H
+#define PROTO_PROTO_H
+
+#include "proto/span.h"
+#include <stdint.h>
+
+#define PROTO_VERSION    1
+#define LINE_MAX_DEFAULT 8192 /* bytes of a request, its line end included */
+#define NAME_MAX_BYTES   512
+#define TAG_MAX          32
+#define WORDS_MAX        64
+#define REPLY_MAX        8192 /* a reply line never exceeds this; long texts are cut by the writer */
+#define COUNT_MAX        (INT64_C(1) << 53)
+#define DURATION_MAX     (INT64_C(3650) * 24 * 3600 * 1000000) /* microseconds of ten years */
+#define WAIT_FOREVER     INT64_MAX
+
+enum verb {
+#define COMMAND(id, ...) VERB_##id,
+#include "proto/command.def"
+#undef COMMAND
+	VERB_N
+};
+
+enum field {
+#define FIELD(id, ...) FIELD_##id,
+#include "proto/field.def"
+#undef FIELD
+	FIELD_N
+};
+
+enum error {
+#define ERROR(id, ...) ERROR_##id,
+#include "proto/error.def"
+#undef ERROR
+	ERROR_N
+};
+
+/*
+ * TEXT: any bytes, in text. DURATION: number = microseconds, > 0 or 0. WAIT: a duration or WAIT_FOREVER.
+ * BOOL: yes|no, number = 1|0. COUNT: 0 .. COUNT_MAX. MODE: number = enum mode.
+ */
+enum value_type {
+#define VALUE(id, ...) VALUE_##id,
+#include "proto/value.def"
+#undef VALUE
+	VALUE_N
+};
+enum mode { MODE_EXCLUSIVE, MODE_SHARED };
+
+/* What the parser holds the words of a request to. PLAIN: anything. NAME: 1 to NAME_MAX_BYTES bytes. TAG: '@' and a tag. */
+enum word_kind { WORD_PLAIN, WORD_NAME, WORD_TAG };
+
+struct command {
+	const char *word;
+	unsigned least, most;
+	enum word_kind kind;
+	const char *words;
+	uint32_t fields; /* bits of enum field */
+	const char *help;
+};
+
+struct field_row {
+	const char *word;
+	enum value_type type;
+	int64_t most; /* see field.def */
+	const char *help;
+};
+
+extern const struct command command_table[VERB_N];
+extern const struct field_row field_table[FIELD_N];
+const char *value_form(enum value_type type);    /* "dur" */
+const char *value_meaning(enum value_type type); /* "a duration like …" */
+const char *error_word(enum error code);
+const char *error_meaning(enum error code);
+/* "LOCK name [wait=dur] …" for people, from the row; returns the length, cut at size. */
+size_t command_usage(enum verb verb, char *out, size_t size);
+/* The verb, or VERB_N; the field, or FIELD_N. Without regard to case. */
+enum verb command_find(struct span word);
+enum field field_find(struct span word);
+/* The nearest verb or field, as nearest_word does it. */
+const char *command_nearest(struct span word);
+const char *field_nearest(struct span word, uint32_t fields);
+/* The nearest word by Damerau-Levenshtein, at most 2 edits and a third of the length away; NULL if none is near. */
+const char *nearest_word(struct span word, const char *const *words, size_t count);
+
+/* A parsed request. All spans point into the line that was parsed. */
+struct value {
+	struct span text;
+	int64_t number;
+};
+
+struct request {
+	struct span tag; /* without '@'; n = 0 when there is none */
+	enum verb verb;
+	unsigned words;
+	struct span word[WORDS_MAX]; /* unquoted; the word of CANCEL keeps its '@' */
+	uint32_t given;              /* bits of enum field */
+	struct value field[FIELD_N]; /* only those given are set */
+};
+
+struct mistake {
+	enum error code;
+	char text[512]; /* printable ASCII; names what was wrong and what would be right */
+};
+
+enum parse_outcome {
+	PARSE_OK = 0,
+	PARSE_EMPTY,   /* blank or comment: no answer */
+	PARSE_MISTAKE, /* answer ret_mistake, with ret_request->tag if it could be read */
+	PARSE_HTTP,    /* "GET …", "POST …", "… HTTP/1.1": somebody speaks HTTP; answer once and close */
+};
+
+/*
+ * Parses line[0..n), no LF, a CR at its end is dropped; overwrites it while unquoting. The first mistake is told, but SYNTAX
+ * before all others.
+ */
+enum parse_outcome request_parse(char *line, size_t n, struct request *ret_request, struct mistake *ret_mistake);
+
+static inline bool request_has(const struct request *r, enum field f)
+{
+	return (r->given >> f) & 1;
+}
+
+/*
+ * "500us", "250ms", "1.5s", "2m", "1h"; a bare integer is milliseconds when bare_ms, else refused. Of a fraction nine digits
+ * count. Microseconds up to DURATION_MAX, or one of these.
+ */
+enum { DURATION_MALFORMED = -1, DURATION_NO_UNIT = -2, DURATION_TOO_LARGE = -3 };
+int64_t duration_parse(struct span text, bool bare_ms);
+/* The shortest exact form with one unit: 1500 ms -> "1500ms", 10 s -> "10s". Returns the length; out has 32 bytes. */
+size_t duration_format(int64_t us, char *out);
+
+/*
+ * Writing a line. The caller hands REPLY_MAX bytes per line; a writer never goes beyond them: what does not fit is left out whole.
+ * Order: reply_begin, fields, reply_end, which returns the bytes written, LF included.
+ */
+struct reply {
+	char *start, *at, *end;
+};
+
+void reply_begin(struct reply *r, char *out, struct span tag,
+		 const char *word); /* word: "OK", "BUSY", "TIMEOUT", "*", "! LOST" … */
+void reply_error(struct reply *r, char *out, struct span tag, enum error code, const char *text); /* whole but for reply_end */
+void reply_int(struct reply *r, const char *field, int64_t value);
+void reply_ms(struct reply *r, const char *field, int64_t us); /* rounds down to whole milliseconds; negative becomes 0 */
+void reply_text(struct reply *r, const char *field, struct span value); /* quoted when it must be */
+size_t reply_end(struct reply *r);
+
+/* Quoting as replies do: bare when possible, else "…" with \xHH, \n, \r, \t, \", \\; valid UTF-8 stays. Returns the length, 0 if size is too small. */
+size_t quote(struct span value, char *out, size_t size);
+
+/* Reading a line, as a client does. Spans point into the line; quoted values are unquoted in place. */
+enum line_kind { LINE_OK, LINE_BUSY, LINE_TIMEOUT, LINE_ERR, LINE_ROW, LINE_PUSH };
+#define REPLY_FIELDS_MAX 64
+
+struct reply_line {
+	struct span tag;
+	enum line_kind kind;
+	struct span code; /* ERR: the code word; PUSH: LOST, RISK … */
+	struct span text; /* ERR: the text for a person */
+	unsigned fields;
+	struct {
+		struct span name, value;
+	} field[REPLY_FIELDS_MAX]; /* more than these are ignored */
+};
+
+/* 0, or -1 when the line is none of this protocol. */
+int reply_parse(char *line, size_t n, struct reply_line *ret_line);
+/* The value, or a span with p = NULL. */
+struct span reply_find(const struct reply_line *line, const char *field);
+/* The field as an integer, or otherwise. */
+int64_t reply_number(const struct reply_line *line, const char *field, int64_t otherwise);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Quoting: the inverse of the splitter. Whatever goes in comes out of token_next again, byte for byte; what is put out is
+ * printable ASCII and valid UTF-8 alone.
+ */
+#include "proto/proto.h"
+#include "proto/text.h"
+
+/* How long the run of bytes at the start is that may stand as it is between quotes: 1, a UTF-8 sequence, or 0. */
+static inline size_t plain_length(struct span text)
+{
+	unsigned char c = (unsigned char)text.p[0];
+
+	if (c >= 0x80)
+		return utf8_length(text);
+	return !byte_is_control(c) && c != '"' && c != '\\';
+}
+
+static bool quote_needed(struct span value)
+{
+	if (value.n == 0)
+		return true;
+	for (size_t i = 0, n; i < value.n; i += n) {
+		n = plain_length((struct span){value.p + i, value.n - i});
+		if (n == 0 || value.p[i] == ' ' || value.p[i] == '=' || value.p[i] == '\'')
+			return true;
+	}
+	return false;
+}
+
+static size_t escape_write(unsigned char c, char out[4])
+{
+	static const char hex[] = "0123456789abcdef";
+	static const char letters[128] = {['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't', ['"'] = '"', ['\\'] = '\\'};
+
+	out[0] = '\\';
+	if (c < 128 && letters[c]) {
+		out[1] = letters[c];
+		return 2;
+	}
+	out[1] = 'x';
+	out[2] = hex[c >> 4];
+	out[3] = hex[c & 15];
+	return 4;
+}
+
+size_t quote(struct span value, char *out, size_t size)
+{
+	size_t at = 0;
+	char escape[4];
+
+	if (!quote_needed(value)) {
+		if (value.n > size)
+			return 0;
+		memcpy(out, value.p, value.n);
+		return value.n;
+	}
+	if (size < 2)
+		return 0;
+	out[at++] = '"';
+	for (size_t i = 0, n; i < value.n; i += n) {
+		const char *from = value.p + i;
+		size_t length = n = plain_length((struct span){from, value.n - i});
+
+		if (n == 0) {
+			n = 1;
+			length = escape_write((unsigned char)*from, escape);
+			from = escape;
+		}
+		if (size - at < length + 1)
+			return 0;
+		memcpy(out + at, from, length);
+		at += length;
+	}
+	out[at++] = '"';
+	return at;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reading a line as a client does: in place, and ready for what later versions add: fields and words that are not known
+ * are passed over, never a reason to refuse.
+ */
+#include "proto/proto.h"
+#include "proto/text.h"
+#include "proto/token.h"
+
+static const struct {
+	struct span word;
+	enum line_kind kind;
+} kind_table[] = {
+	{{"OK", 2}, LINE_OK},   {{"BUSY", 4}, LINE_BUSY}, {{"TIMEOUT", 7}, LINE_TIMEOUT},
+	{{"ERR", 3}, LINE_ERR}, {{"*", 1}, LINE_ROW},     {{"!", 1}, LINE_PUSH},
+};
+
+static int kind_find(struct span word, enum line_kind *ret_kind)
+{
+	for (size_t i = 0; i < sizeof(kind_table) / sizeof(kind_table[0]); i++)
+		if (span_equal(word, kind_table[i].word)) {
+			*ret_kind = kind_table[i].kind;
+			return 0;
+		}
+	return -1;
+}
+
+/* Up to the next blank, which nothing quoted comes before. */
+static struct span word_take(struct cursor *c)
+{
+	char *start;
+
+	while (c->at < c->end && *c->at == ' ')
+		c->at++;
+	for (start = c->at; c->at < c->end && *c->at != ' ';)
+		c->at++;
+	return (struct span){start, (size_t)(c->at - start)};
+}
+
+static struct span rest_take(struct cursor *c)
+{
+	while (c->at < c->end && *c->at == ' ')
+		c->at++;
+	return (struct span){c->at, (size_t)(c->end - c->at)};
+}
+
+static int fields_take(struct cursor *c, struct reply_line *line)
+{
+	struct token token;
+	enum split split;
+
+	while ((split = token_next(c, &token)) == SPLIT_TOKEN) {
+		if (!token.is_field || line->fields == REPLY_FIELDS_MAX)
+			continue;
+		line->field[line->fields].name = token.text;
+		line->field[line->fields++].value = token.value;
+	}
+	return split == SPLIT_END ? 0 : -1;
+}
+
+int reply_parse(char *line, size_t n, struct reply_line *ret_line)
+{
+	struct cursor cursor = cursor_over(line, n);
+	struct span word = word_take(&cursor);
+
+	ret_line->tag = ret_line->code = ret_line->text = SPAN("");
+	ret_line->fields = 0;
+	if (word.n > 0 && word.p[0] == '@') {
+		ret_line->tag = (struct span){word.p + 1, word.n - 1};
+		if (!tag_valid(ret_line->tag))
+			return -1;
+		word = word_take(&cursor);
+	}
+	if (kind_find(word, &ret_line->kind) < 0)
+		return -1;
+	if (ret_line->kind == LINE_ERR || ret_line->kind == LINE_PUSH) {
+		ret_line->code = word_take(&cursor);
+		if (ret_line->code.n == 0)
+			return -1;
+	}
+	if (ret_line->kind != LINE_ERR)
+		return fields_take(&cursor, ret_line);
+	ret_line->text = rest_take(&cursor);
+	return 0;
+}
+
+struct span reply_find(const struct reply_line *line, const char *field)
+{
+	struct span name = span_of(field);
+
+	for (unsigned i = 0; i < line->fields; i++)
+		if (span_equal(line->field[i].name, name))
+			return line->field[i].value;
+	return (struct span){NULL, 0};
+}
+
+int64_t reply_number(const struct reply_line *line, const char *field, int64_t otherwise)
+{
+	struct span text = reply_find(line, field);
+	bool minus = text.n > 0 && text.p[0] == '-';
+	int64_t number;
+
+	if (minus)
+		text = (struct span){text.p + 1, text.n - 1};
+	number = count_parse(text, INT64_MAX);
+	if (number < 0)
+		return otherwise;
+	return minus ? -number : number;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Writing a line into REPLY_MAX bytes. A field goes in whole or not at all, and the place of the LF is kept from the start:
+ * no length that a caller hands over can push a line beyond its room.
+ */
+#include "proto/proto.h"
+#include "proto/text.h"
+
+void reply_begin(struct reply *r, char *out, struct span tag, const char *word)
+{
+	struct pen pen = {out, out + REPLY_MAX - 1};
+
+	if (tag.n > 0) {
+		pen_text(&pen, "@");
+		pen_span(&pen, tag);
+		pen_text(&pen, " ");
+	}
+	pen_text(&pen, word);
+	*r = (struct reply){out, pen.at, pen.end};
+}
+
+void reply_error(struct reply *r, char *out, struct span tag, enum error code, const char *text)
+{
+	struct pen pen;
+
+	reply_begin(r, out, tag, "ERR ");
+	pen = (struct pen){r->at, r->end};
+	pen_text(&pen, error_word(code));
+	pen_text(&pen, " ");
+	for (char *at = pen.at; *text && at < pen.end; text++, pen.at = at)
+		*at++ = byte_is_control((unsigned char)*text) ? '?' : *text;
+	r->at = pen.at;
+}
+
+/* Puts " field=" at r->at without moving it. Returns where the value goes, NULL when it cannot fit. */
+static char *field_open(const struct reply *r, const char *field, size_t least)
+{
+	size_t n = strlen(field);
+
+	if ((size_t)(r->end - r->at) < n + 2 + least)
+		return NULL;
+	r->at[0] = ' ';
+	memcpy(r->at + 1, field, n);
+	r->at[n + 1] = '=';
+	return r->at + n + 2;
+}
+
+#define NUMBER_MAX 20 /* digits of INT64_MIN with its sign */
+
+void reply_int(struct reply *r, const char *field, int64_t value)
+{
+	char digits[NUMBER_MAX], *first = digits + NUMBER_MAX;
+	uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+	size_t n;
+	char *to;
+
+	do {
+		*--first = (char)('0' + rest % 10);
+		rest /= 10;
+	} while (rest);
+	if (value < 0)
+		*--first = '-';
+	n = (size_t)(digits + NUMBER_MAX - first);
+	to = field_open(r, field, n);
+	if (!to)
+		return;
+	memcpy(to, first, n);
+	r->at = to + n;
+}
+
+void reply_ms(struct reply *r, const char *field, int64_t us)
+{
+	reply_int(r, field, us > 0 ? us / 1000 : 0);
+}
+
+void reply_text(struct reply *r, const char *field, struct span value)
+{
+	char *to = field_open(r, field, 0);
+	size_t n = to ? quote(value, to, (size_t)(r->end - to)) : 0;
+
+	if (n > 0)
+		r->at = to + n;
+}
+
+size_t reply_end(struct reply *r)
+{
+	*r->at++ = '\n';
+	return (size_t)(r->at - r->start);
+}

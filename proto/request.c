@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A request line into a struct request: one pass, in place. The first mistake is remembered and the line split to its end,
+ * since a line that cannot be split is SYNTAX whatever else is wrong with it. Must never show a peer its raw bytes back.
+ */
+#include "proto/proto.h"
+#include "proto/text.h"
+#include "proto/token.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define USAGE_MAX 256
+
+struct parser {
+	struct request *request;
+	struct mistake *mistake;
+	bool tag_read, verb_read;
+	bool mistaken; /* mistake is set; later ones do not matter */
+};
+
+__attribute__((format(printf, 3, 4))) static void parser_refuse(struct parser *p, enum error code, const char *format, ...)
+{
+	va_list args;
+
+	p->mistaken = true;
+	p->mistake->code = code;
+	va_start(args, format);
+	vsnprintf(p->mistake->text, sizeof(p->mistake->text), format, args);
+	va_end(args);
+}
+
+static const char *usage(enum verb verb, char out[USAGE_MAX])
+{
+	out[command_usage(verb, out, USAGE_MAX - 1)] = '\0';
+	return out;
+}
+
+/* A tag, when the line starts with '@'. */
+static bool parser_takes_tag(struct parser *p, const struct token *token)
+{
+	char shown[SHOWN_MAX];
+
+	p->tag_read = true;
+	if (token->text.n == 0 || token->text.p[0] != '@')
+		return false;
+	p->request->tag = (struct span){token->text.p + 1, token->text.n - 1};
+	if (token->is_field || !tag_valid(p->request->tag)) {
+		p->request->tag = SPAN("");
+		parser_refuse(p, ERROR_ARG, "tag %s: a tag is @ and 1 to %d characters of A-Z a-z 0-9 _ . : -",
+			      text_shown(token->text, shown), TAG_MAX);
+	}
+	return true;
+}
+
+static void verb_refuse(struct parser *p, const struct token *token)
+{
+	char shown[SHOWN_MAX];
+	const char *near;
+
+	text_shown(token->text, shown);
+	if (token->is_field) {
+		parser_refuse(p, ERROR_UNKNOWN, "no request but a field, %s; a verb comes first, HELP lists them", shown);
+		return;
+	}
+	near = command_nearest(token->text);
+	if (near)
+		parser_refuse(p, ERROR_UNKNOWN, "no request %s (did you mean %s?)", shown, near);
+	else
+		parser_refuse(p, ERROR_UNKNOWN, "no request %s; HELP lists them", shown);
+}
+
+static void parser_verb(struct parser *p, const struct token *token)
+{
+	p->verb_read = true;
+	if (!token->is_field)
+		p->request->verb = command_find(token->text);
+	if (p->request->verb == VERB_N)
+		verb_refuse(p, token);
+}
+
+static void name_check(struct parser *p, struct span name)
+{
+	if (name.n == 0)
+		parser_refuse(p, ERROR_ARG, "an empty name; a name has 1 to %d bytes", NAME_MAX_BYTES);
+	else if (name.n > NAME_MAX_BYTES)
+		parser_refuse(p, ERROR_LIMIT, "name length %d; this one has %zu bytes", NAME_MAX_BYTES, name.n);
+}
+
+static void tag_check(struct parser *p, struct span word)
+{
+	char shown[SHOWN_MAX];
+
+	if (word.n == 0 || word.p[0] != '@' || !tag_valid((struct span){word.p + 1, word.n - 1}))
+		parser_refuse(p, ERROR_ARG, "%s is no tag; a tag is @ and 1 to %d characters of A-Z a-z 0-9 _ . : -",
+			      text_shown(word, shown), TAG_MAX);
+}
+
+static void parser_word(struct parser *p, struct span word)
+{
+	const struct command *command = &command_table[p->request->verb];
+	char shown[SHOWN_MAX], form[USAGE_MAX];
+
+	if (p->request->words == command->most) {
+		parser_refuse(p, ERROR_ARG, "surplus word %s: %s", text_shown(word, shown), usage(p->request->verb, form));
+		return;
+	}
+	p->request->word[p->request->words++] = word;
+	if (command->kind == WORD_NAME)
+		name_check(p, word);
+	else if (command->kind == WORD_TAG)
+		tag_check(p, word);
+}
+
+#define SENSELESS (-1)
+#define BEYOND    (-2)
+
+static int64_t bool_parse(struct span text)
+{
+	if (span_equal(text, SPAN("yes")))
+		return 1;
+	return span_equal(text, SPAN("no")) ? 0 : SENSELESS;
+}
+
+static int64_t duration_value(const struct field_row *row, struct span text)
+{
+	int64_t number = duration_parse(text, true);
+
+	if (number > row->most || number == DURATION_TOO_LARGE)
+		return BEYOND;
+	return number < 0 ? SENSELESS : number;
+}
+
+/* The value as a number, 0 for text; SENSELESS or BEYOND the bound of its row. */
+static int64_t value_parse(const struct field_row *row, struct span text)
+{
+	switch (row->type) {
+	case VALUE_TEXT:
+		return text.n <= (size_t)row->most ? 0 : BEYOND;
+	case VALUE_WAIT:
+		return span_equal(text, SPAN("forever")) ? WAIT_FOREVER : duration_value(row, text);
+	case VALUE_DURATION:
+		return duration_value(row, text);
+	case VALUE_BOOL:
+		return bool_parse(text);
+	case VALUE_COUNT:
+		return count_parse(text, row->most);
+	case VALUE_MODE:
+		return span_equal(text, SPAN("exclusive")) ? MODE_EXCLUSIVE : SENSELESS;
+	default:
+		return SENSELESS;
+	}
+}
+
+static void value_refuse(struct parser *p, const struct field_row *row, struct span text, bool beyond)
+{
+	char shown[SHOWN_MAX], bound[32];
+
+	if (!beyond) {
+		parser_refuse(p, ERROR_ARG, "%s=%s: %s is %s", row->word, text_shown(text, shown), row->word,
+			      value_meaning(row->type));
+	} else if (row->type == VALUE_TEXT) {
+		parser_refuse(p, ERROR_LIMIT, "%s length %lld; this one has %zu bytes", row->word, (long long)row->most, text.n);
+	} else {
+		duration_format(row->most, bound);
+		parser_refuse(p, ERROR_LIMIT, "%s %s; asked for %s", row->word, bound, text_shown(text, shown));
+	}
+}
+
+/* A field that the request does not take: a slip of the finger, or a name with '=' that wants quotes. */
+static void field_refuse(struct parser *p, struct span name)
+{
+	const struct command *command = &command_table[p->request->verb];
+	const char *near = field_nearest(name, command->fields);
+	char shown[SHOWN_MAX], form[USAGE_MAX];
+
+	text_shown(name, shown);
+	if (near)
+		parser_refuse(p, ERROR_ARG, "%s has no field %s (did you mean %s?)", command->word, shown, near);
+	else if (p->request->words < command->most)
+		parser_refuse(p, ERROR_ARG, "%s has no field %s; a word that holds '=' must be quoted: %s", command->word, shown,
+			      usage(p->request->verb, form));
+	else
+		parser_refuse(p, ERROR_ARG, "%s has no field %s: %s", command->word, shown, usage(p->request->verb, form));
+}
+
+static void parser_field(struct parser *p, const struct token *token)
+{
+	struct request *r = p->request;
+	enum field field = field_find(token->text);
+	const struct field_row *row = &field_table[field];
+	int64_t number;
+
+	if (field == FIELD_N || !((command_table[r->verb].fields >> field) & 1)) {
+		field_refuse(p, token->text);
+		return;
+	}
+	if (request_has(r, field)) {
+		parser_refuse(p, ERROR_ARG, "field %s is given twice", row->word);
+		return;
+	}
+	number = value_parse(row, token->value);
+	if (number < 0) {
+		value_refuse(p, row, token->value, number == BEYOND);
+		return;
+	}
+	r->given |= UINT32_C(1) << field;
+	r->field[field] = (struct value){token->value, number};
+}
+
+static void parser_token(struct parser *p, const struct token *token)
+{
+	if (!p->tag_read && parser_takes_tag(p, token))
+		return;
+	if (!p->verb_read)
+		parser_verb(p, token);
+	else if (token->is_field)
+		parser_field(p, token);
+	else
+		parser_word(p, token->text);
+}
+
+/* What can only be said at the end of the line. */
+static void parser_end(struct parser *p)
+{
+	const struct command *command;
+	char form[USAGE_MAX];
+
+	if (!p->verb_read) {
+		parser_refuse(p, ERROR_ARG, "a tag without a request");
+		return;
+	}
+	command = &command_table[p->request->verb];
+	if (p->request->words < command->least)
+		parser_refuse(p, ERROR_ARG, "%s wants %s: %s", command->word, command->words, usage(p->request->verb, form));
+}
+
+/* GET and POST are none of our verbs; of the rest of HTTP's methods the version at the end tells. */
+static bool line_is_http(const char *line, size_t n)
+{
+	static const struct {
+		struct span method;
+		bool alone;
+	} methods[] = {
+		{{"GET ", 4}, true}, {{"POST ", 5}, true}, {{"HEAD ", 5}, false}, {{"PUT ", 4}, false}, {{"OPTIONS ", 8}, false},
+	};
+	struct span text = {line, n}, version = SPAN("HTTP/1.");
+
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+		if (span_starts(text, methods[i].method))
+			return methods[i].alone ||
+			       (n > version.n && span_starts((struct span){line + n - version.n - 1, version.n + 1}, version));
+	return false;
+}
+
+enum parse_outcome request_parse(char *line, size_t n, struct request *ret_request, struct mistake *ret_mistake)
+{
+	struct parser parser = {.request = ret_request, .mistake = ret_mistake};
+	struct cursor cursor = cursor_over(line, n);
+	struct token token;
+	enum split split;
+
+	ret_request->tag = SPAN("");
+	ret_request->verb = VERB_N;
+	ret_request->words = 0;
+	ret_request->given = 0;
+	if (n > 0 && line[0] == '#')
+		return PARSE_EMPTY;
+	if (line_is_http(line, (size_t)(cursor.end - line)))
+		return PARSE_HTTP;
+	while ((split = token_next(&cursor, &token)) == SPLIT_TOKEN)
+		if (!parser.mistaken)
+			parser_token(&parser, &token);
+	if (split != SPLIT_END) {
+		parser_refuse(&parser, ERROR_SYNTAX, "%s", split_text(split));
+		return PARSE_MISTAKE;
+	}
+	if (!parser.tag_read)
+		return PARSE_EMPTY;
+	if (!parser.mistaken)
+		parser_end(&parser);
+	return parser.mistaken ? PARSE_MISTAKE : PARSE_OK;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A span is a borrowed run of bytes: never owned, never NUL-terminated by promise. Its owner is named
+ * wherever one is handed out.
+ */
+#ifndef PROTO_SPAN_H
+#define PROTO_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct span {
+	const char *p;
+	size_t n;
+};
+
+#define SPAN(literal) ((struct span){(literal), sizeof(literal) - 1})
+
+static inline struct span span_of(const char *text)
+{
+	return (struct span){text, strlen(text)};
+}
+
+static inline bool span_equal(struct span a, struct span b)
+{
+	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+static inline bool span_starts(struct span text, struct span prefix)
+{
+	return text.n >= prefix.n && (prefix.n == 0 || memcmp(text.p, prefix.p, prefix.n) == 0);
+}
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Bytes and words: comparing, bounded writing, and making what a peer sent fit to be shown. Never reads or writes beyond
+ * what it was handed.
+ */
+#include "proto/text.h"
+
+#include "proto/proto.h"
+
+void pen_span(struct pen *p, struct span text)
+{
+	size_t room = (size_t)(p->end - p->at), n = text.n < room ? text.n : room;
+
+	if (n > 0)
+		memcpy(p->at, text.p, n);
+	p->at += n;
+}
+
+void pen_text(struct pen *p, const char *text)
+{
+	pen_span(p, span_of(text));
+}
+
+bool word_is(struct span text, const char *word)
+{
+	size_t i = 0;
+
+	for (; i < text.n && word[i]; i++)
+		if (byte_fold((unsigned char)text.p[i]) != byte_fold((unsigned char)word[i]))
+			return false;
+	return i == text.n && !word[i];
+}
+
+uint64_t word_key(struct span text)
+{
+	uint64_t key = 0;
+	size_t n = text.n < 8 ? text.n : 8;
+
+	for (size_t i = 0; i < n; i++)
+		key |= (uint64_t)byte_fold((unsigned char)text.p[i]) << (8 * i);
+	return key;
+}
+
+const char *text_shown(struct span text, char out[SHOWN_MAX])
+{
+	static const char hex[] = "0123456789abcdef";
+	char *at = out, *end = out + SHOWN_MAX - sizeof("\\xff...'");
+
+	*at++ = '\'';
+	for (size_t i = 0; i < text.n; i++) {
+		unsigned char c = (unsigned char)text.p[i];
+
+		if (at >= end) {
+			memcpy(at, "...", 3);
+			at += 3;
+			break;
+		}
+		if (c >= 0x20 && c < 0x7f) {
+			*at++ = (char)c;
+			continue;
+		}
+		*at++ = '\\';
+		*at++ = 'x';
+		*at++ = hex[c >> 4];
+		*at++ = hex[c & 15];
+	}
+	*at++ = '\'';
+	*at = '\0';
+	return out;
+}
+
+static bool utf8_tail(struct span text, size_t from, size_t to)
+{
+	if (text.n < to)
+		return false;
+	for (; from < to; from++)
+		if (((unsigned char)text.p[from] & 0xc0) != 0x80)
+			return false;
+	return true;
+}
+
+/* Unicode, table 3-7: no overlong form, no surrogate, nothing beyond U+10FFFF. */
+size_t utf8_length(struct span text)
+{
+	unsigned char first = text.n > 0 ? (unsigned char)text.p[0] : 0, second = text.n > 1 ? (unsigned char)text.p[1] : 0;
+
+	if (first >= 0xc2 && first <= 0xdf)
+		return utf8_tail(text, 1, 2) && (first > 0xc2 || second >= 0xa0) ? 2 : 0;
+	if (first >= 0xe0 && first <= 0xef) {
+		bool stray = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f);
+
+		return utf8_tail(text, 1, 3) && !stray ? 3 : 0;
+	}
+	if (first >= 0xf0 && first <= 0xf4) {
+		bool stray = (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
+
+		return utf8_tail(text, 1, 4) && !stray ? 4 : 0;
+	}
+	return 0;
+}
+
+bool tag_valid(struct span tag)
+{
+	if (tag.n < 1 || tag.n > TAG_MAX)
+		return false;
+	for (size_t i = 0; i < tag.n; i++) {
+		unsigned char c = byte_fold((unsigned char)tag.p[i]);
+
+		if (!(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') && c != '_' && c != '.' && c != ':' && c != '-')
+			return false;
+	}
+	return true;
+}
+
+int64_t count_parse(struct span text, int64_t limit)
+{
+	int64_t number = 0;
+
+	for (size_t i = 0; i < text.n; i++) {
+		int64_t digit = text.p[i] - '0';
+
+		if (digit < 0 || digit > 9 || number > (limit - digit) / 10)
+			return -1;
+		number = number * 10 + digit;
+	}
+	return text.n > 0 ? number : -1;
+}
