@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Addresses: taken apart and checked for shape. Nothing is resolved here.
+ */
+#include "conf/address.h"
+
+#include "conf/number.h"
+#include "conf/source.h"
+#include "conf/words.h"
+
+#include <arpa/inet.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define HOST_MAX 255
+
+/* An address in two halves; port NULL where none was written. */
+struct halves {
+	char host[HOST_MAX + 1];
+	const char *port;
+	bool bracketed;
+};
+
+int value_refuse(char why[WHY_MAX], const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, WHY_MAX, format, args);
+	va_end(args);
+	return VALUE_BAD;
+}
+
+static const char host_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
+/* A link-local address may name its interface: fe80::1%eth0. */
+static bool host_is_v6(const char *host)
+{
+	struct in6_addr a;
+	size_t n = strcspn(host, "%");
+	const char *zone = host[n] ? host + n + 1 : "none";
+	char bare[HOST_MAX + 1];
+
+	memcpy(bare, host, n);
+	bare[n] = '\0';
+	return inet_pton(AF_INET6, bare, &a) == 1 && *zone && !zone[strspn(zone, host_letters)];
+}
+
+static bool host_is_name(const char *host)
+{
+	struct in_addr a;
+
+	if (!*host || *host == '-' || *host == '.' || host[strspn(host, host_letters)])
+		return false;
+	/* All digits and dots is meant as an IPv4 address; some resolvers take 127.1 or 300 for one, too. */
+	return host[strspn(host, "0123456789.")] || inet_pton(AF_INET, host, &a) == 1;
+}
+
+static int halves_copy(struct halves *h, const char *host, size_t n, const char *port, char why[WHY_MAX])
+{
+	if (n > HOST_MAX)
+		return value_refuse(why, "the host is longer than %d bytes", HOST_MAX);
+	memcpy(h->host, host, n);
+	h->host[n] = '\0';
+	h->port = port;
+	return 0;
+}
+
+static int halves_split(const char *text, struct halves *h, char why[WHY_MAX])
+{
+	char show[SHOW_MAX];
+	const char *end = *text == '[' ? strchr(text, ']') : strchr(text, ':');
+
+	h->bracketed = *text == '[';
+	if (h->bracketed) {
+		if (!end || (end[1] && end[1] != ':'))
+			return value_refuse(why, "'%s' is no address; an IPv6 address is written \"[::1]:port\"",
+					    text_show(text, show));
+		return halves_copy(h, text + 1, (size_t)(end - text - 1), end[1] ? end + 2 : NULL, why);
+	}
+	if (end && strchr(end + 1, ':'))
+		return value_refuse(why, "'%s' is no address; an IPv6 address is written \"[::1]:port\"", text_show(text, show));
+	return halves_copy(h, text, end ? (size_t)(end - text) : strlen(text), end ? end + 1 : NULL, why);
+}
+
+static int host_check(const struct halves *h, char why[WHY_MAX])
+{
+	char show[SHOW_MAX];
+
+	if (h->bracketed ? host_is_v6(h->host) : host_is_name(h->host))
+		return 0;
+	return value_refuse(why, "'%s' is no %s", text_show(h->host, show),
+			    h->bracketed ? "IPv6 address" : "host name and no IPv4 address");
+}
+
+static int port_check(const char *text, uint64_t least, uint16_t *ret_port, char why[WHY_MAX])
+{
+	char show[SHOW_MAX];
+	uint64_t port;
+
+	if (number_count(text, &port) || port < least || port > UINT16_MAX)
+		return value_refuse(why, "'%s' is no port; ports are %u to 65535", text_show(text, show), (unsigned)least);
+	*ret_port = (uint16_t)port;
+	return 0;
+}
+
+static int unix_parse(const char *text, struct conf_address *ret_address, char why[WHY_MAX])
+{
+	const char *path = text + strlen("unix:");
+
+	if (*path != '/')
+		return value_refuse(why, "the path of a Unix socket begins with '/', as in unix:/run/redis/redis.sock");
+	if (strlen(path) > SOCKET_PATH_MAX)
+		return value_refuse(why, "the path of a Unix socket is at most %d bytes", SOCKET_PATH_MAX);
+	*ret_address = (struct conf_address){.label = conf_strdup(text), .path = conf_strdup(path)};
+	return 0;
+}
+
+/* The URLs of other clients say more than an address, and often a password. */
+static int url_refuse(const char *text, char why[WHY_MAX])
+{
+	if (!strncasecmp(text, "rediss:", 7) || !strncasecmp(text, "tls:", 4))
+		value_refuse(why, "TLS to Redis is not in this version; write host:port");
+	else
+		value_refuse(
+			why,
+			"an address is host:port, [v6]:port or unix:/path; the user, the password and the database have keys "
+			"of their own: "
+			"redis.user, redis.password_file, redis.database");
+	return strchr(text, '@') ? VALUE_SECRET : VALUE_BAD;
+}
+
+int address_parse(const char *text, struct conf_address *ret_address, char why[WHY_MAX])
+{
+	struct halves h;
+	uint16_t port = REDIS_PORT;
+
+	if (strstr(text, "://") || strchr(text, '@'))
+		return url_refuse(text, why);
+	if (!strncmp(text, "unix:", 5))
+		return unix_parse(text, ret_address, why);
+	if (*text == '/')
+		return value_refuse(why, "the path of a Unix socket is written unix:/path");
+	if (halves_split(text, &h, why) || host_check(&h, why) || (h.port && port_check(h.port, 1, &port, why)))
+		return VALUE_BAD;
+	*ret_address = (struct conf_address){.label = conf_strdup(text), .host = conf_strdup(h.host), .port = port};
+	return 0;
+}
+
+void address_release(struct conf_address *a)
+{
+	free(a->label);
+	free(a->path);
+	free(a->host);
+	*a = (struct conf_address){0};
+}
+
+bool address_equal(const struct conf_address *a, const struct conf_address *b)
+{
+	if (a->path || b->path)
+		return a->path && b->path && !strcmp(a->path, b->path);
+	return a->port == b->port && !strcasecmp(a->host, b->host);
+}
+
+int listener_parse(const char *text, const char *usual, char **ret_host, uint16_t *ret_port, char why[WHY_MAX])
+{
+	char show[SHOW_MAX];
+	struct halves h;
+	uint16_t port;
+	uint64_t number;
+
+	text_show(text, show);
+	if (*text == '/')
+		return value_refuse(why, "'%s' is a path; Unix sockets belong under listen.unix", show);
+	if (!number_count(text, &number))
+		return value_refuse(why, "a host is missing (did you mean 127.0.0.1:%s?)", show);
+	if (*text == ':')
+		return value_refuse(why, "a host is missing (did you mean 0.0.0.0%s?)", show);
+	if (halves_split(text, &h, why) || host_check(&h, why))
+		return VALUE_BAD;
+	if (!h.port)
+		return value_refuse(why, "'%s' has no port; an address is host:port, as in %s", show, usual);
+	if (port_check(h.port, 0, &port, why))
+		return VALUE_BAD;
+	*ret_host = conf_strdup(h.host);
+	*ret_port = port;
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Addresses as the configuration writes them. Internal to conf.
+ */
+#ifndef CONF_ADDRESS_H
+#define CONF_ADDRESS_H
+
+#include "conf/conf.h"
+
+#define WHY_MAX         256
+#define SOCKET_PATH_MAX 107 /* bytes of a Unix socket's path */
+#define REDIS_PORT      6379
+
+/* What became of a value; -1 goes with a reason for a person. */
+#define VALUE_BAD    (-1)
+#define VALUE_SECRET (-2) /* the same, and the line may hold a password */
+
+/* Says why, and is VALUE_BAD. */
+int value_refuse(char why[WHY_MAX], const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* host:port, host, [v6]:port, unix:/path. On success *ret_address owns its strings. */
+int address_parse(const char *text, struct conf_address *ret_address, char why[WHY_MAX]);
+void address_release(struct conf_address *a);
+bool address_equal(const struct conf_address *a, const struct conf_address *b);
+
+/* host:port or [v6]:port, port 0 allowed; usual is the default, for the hints. *ret_host is the caller's. */
+int listener_parse(const char *text, const char *usual, char **ret_host, uint16_t *ret_port, char why[WHY_MAX]);
+
+#endif

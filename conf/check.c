@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What no single key shows. A key that was refused before is left out: its value is not what was meant, and its mistake has been told.
+ */
+#include "conf/conf.h"
+
+#include "conf/address.h"
+#include "conf/report.h"
+#include "conf/schema.h"
+
+#include <string.h>
+
+#define RESERVED    "redlockd:"
+#define SOCKET_NAME "/redlockd.sock"
+
+/* The defaults agree with each other, so one key of a conflict was always written; but no check depends on that. */
+static const struct conf_source nowhere = {.label = (char[]){"redlockd"}};
+
+#define ERROR_AT(c, key, report, ...)   report_error((report), source_of((c), (key)), place_of((c), (key)), __VA_ARGS__)
+#define WARNING_AT(c, key, report, ...) report_warning((report), source_of((c), (key)), place_of((c), (key)), __VA_ARGS__)
+
+static const struct conf_source *source_of(const struct conf *c, enum conf_key key)
+{
+	const struct conf_source *s = c->origin[key].source;
+
+	return s ? s : &nowhere;
+}
+
+static struct source_place place_of(const struct conf *c, enum conf_key key)
+{
+	return (struct source_place){c->origin[key].line, c->origin[key].column};
+}
+
+static bool given(const struct conf *c, enum conf_key key)
+{
+	return c->origin[key].source != NULL;
+}
+
+static bool good(const struct conf *c, enum conf_key key)
+{
+	return !c->origin[key].bad;
+}
+
+/* The one to blame: the first that was written. */
+static enum conf_key blamed(const struct conf *c, enum conf_key a, enum conf_key b)
+{
+	return given(c, a) ? a : b;
+}
+
+static const char *written(const struct conf *c, enum conf_key key)
+{
+	return c->origin[key].written;
+}
+
+static const char *by_default(const struct conf *c, enum conf_key key)
+{
+	return given(c, key) ? "" : ", the default";
+}
+
+static void listeners_check(const struct conf *c, struct conf_report *report)
+{
+	bool both = good(c, KEY_LISTEN_UNIX) && good(c, KEY_LISTEN_TCP);
+
+	if (both && !c->listen.tcp_host && c->listen.unix_path && !*c->listen.unix_path)
+		ERROR_AT(c, KEY_LISTEN_TCP, report, "nobody could connect: listen.unix and listen.tcp are both switched off");
+}
+
+/* a may not be longer than b. */
+static void order_check(const struct conf *c, enum conf_key a, int64_t value_a, enum conf_key b, int64_t value_b,
+			struct conf_report *report)
+{
+	if (good(c, a) && good(c, b) && value_a > value_b)
+		ERROR_AT(c, blamed(c, a, b), report, "%s (%s%s) is longer than %s (%s%s)", setting_table[a].path, written(c, a),
+			 by_default(c, a), setting_table[b].path, written(c, b), by_default(c, b));
+}
+
+static void leases_check(const struct conf *c, struct conf_report *report)
+{
+	order_check(c, KEY_LEASE, c->lease, KEY_MAX_LEASE, c->max_lease, report);
+	order_check(c, KEY_MIN_LEASE, c->min_lease, KEY_LEASE, c->lease, report);
+}
+
+static void timeout_check(const struct conf *c, struct conf_report *report)
+{
+	if (good(c, KEY_LEASE) && good(c, KEY_REDIS_TIMEOUT) && c->lease < 4 * c->redis.timeout)
+		WARNING_AT(c, blamed(c, KEY_REDIS_TIMEOUT, KEY_LEASE), report,
+			   "the lease (%s%s) is shorter than four times redis.timeout (%s%s): one slow node may cost it",
+			   written(c, KEY_LEASE), by_default(c, KEY_LEASE), written(c, KEY_REDIS_TIMEOUT),
+			   by_default(c, KEY_REDIS_TIMEOUT));
+}
+
+static void quorum_check(const struct conf *c, struct conf_report *report)
+{
+	size_t n = c->redis.nodes;
+
+	if (!n && good(c, KEY_REDIS_NODES))
+		ERROR_AT(c, KEY_STORE, report, "store: redis needs redis.nodes, as in nodes: [127.0.0.1:6379]");
+	if (n && n % 2 == 0)
+		WARNING_AT(c, KEY_REDIS_NODES, report,
+			   "%zu nodes survive the failure of %zu, as %zu would: an odd number is best", n, n / 2 - 1, n - 1);
+}
+
+static void store_check(const struct conf *c, struct conf_report *report)
+{
+	if (!good(c, KEY_STORE))
+		return;
+	if (c->store == STORE_REDIS) {
+		quorum_check(c, report);
+		timeout_check(c, report);
+	} else if (c->redis.nodes && !given(c, KEY_STORE)) {
+		WARNING_AT(c, KEY_REDIS_NODES, report,
+			   "these nodes are not used: the store is memory, the default (did you mean to add 'store: redis'?)");
+	}
+}
+
+/*
+ * The daemon's own keys are "redlockd:" + prefix + …, those of locks prefix + name: were one the beginning of the other, a client could
+ * choose a name that hits the marker.
+ */
+static void prefix_check(const struct conf *c, struct conf_report *report)
+{
+	const char *prefix = c->redis.key_prefix;
+	size_t n = strlen(prefix), reserved = strlen(RESERVED);
+
+	if (!strncmp(prefix, RESERVED, n < reserved ? n : reserved))
+		ERROR_AT(c, KEY_REDIS_KEY_PREFIX, report,
+			 "with this prefix a lock could hit redlockd's own keys, which begin with '%s'", RESERVED);
+}
+
+static void credentials_check(const struct conf *c, struct conf_report *report)
+{
+	if (c->redis.user && !c->redis.password_file && good(c, KEY_REDIS_PASSWORD_FILE))
+		ERROR_AT(c, KEY_REDIS_USER, report, "redis.user needs redis.password_file");
+}
+
+static void folder_check(const struct conf *c, struct conf_report *report)
+{
+	if (c->runtime_dir && !c->listen.unix_path && good(c, KEY_LISTEN_UNIX) &&
+	    strlen(c->runtime_dir) + strlen(SOCKET_NAME) > SOCKET_PATH_MAX)
+		ERROR_AT(c, KEY_RUNTIME_DIR, report,
+			 "too long for the path of a socket in it (%d bytes); set listen.unix, or use a shorter one",
+			 SOCKET_PATH_MAX);
+}
+
+/* LOCK, a blank and the line end go with the name; what must be quoted needs more still. */
+static void line_check(const struct conf *c, struct conf_report *report)
+{
+	if (good(c, KEY_LIMITS_LINE) && good(c, KEY_LIMITS_NAME) && c->limits.line < c->limits.name + 16)
+		WARNING_AT(c, blamed(c, KEY_LIMITS_LINE, KEY_LIMITS_NAME), report,
+			   "a name of limits.name bytes (%s%s) does not fit into a line of limits.line (%s%s)",
+			   written(c, KEY_LIMITS_NAME), by_default(c, KEY_LIMITS_NAME), written(c, KEY_LIMITS_LINE),
+			   by_default(c, KEY_LIMITS_LINE));
+}
+
+int conf_check(struct conf *c, struct conf_report *report)
+{
+	unsigned before = report->errors;
+
+	listeners_check(c, report);
+	leases_check(c, report);
+	store_check(c, report);
+	prefix_check(c, report);
+	credentials_check(c, report);
+	folder_check(c, report);
+	line_check(c, report);
+	return report->errors == before ? 0 : -1;
+}

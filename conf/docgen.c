@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Renders what people read about the keys from the table: the example file, and the keys of the manual page, which go between
+ * its two marks and leave the rest of the page alone.
+ *
+ *   conf-docgen example            the example file, to standard output
+ *   conf-docgen manual <page       the page with its keys rendered anew
+ */
+#include "conf/schema.h"
+#include "conf/value.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WIDTH      98 /* columns of the example's comments */
+#define MDOC_WIDTH 78
+
+static const char preface[] = "redlockd.yaml: the configuration of redlockd; the manual is redlockd.yaml(5).\n"
+			      "\n"
+			      "Every key stands here with its default, or as a comment where there is none; an empty file\n"
+			      "means the same.\n"
+			      "Durations have a unit: us, ms, s, m or h. Sizes are bytes, or k, m or g of them (1k is 1024).\n"
+			      "redlockd --check-config says what is wrong with a file, redlockd --dump-config what comes of it.\n"
+			      "What is marked with * takes effect at a reload (SIGHUP), the rest at a restart.\n";
+
+/* How much of text[0..n) goes into one line of that width: up to a blank, if there is one. */
+static size_t line_take(const char *text, size_t n, size_t width)
+{
+	size_t take = n;
+
+	if (n > width)
+		for (take = width; take > 1 && text[take] != ' '; take--)
+			;
+	return take;
+}
+
+/* text[0..n) in lines of at most WIDTH, each behind the indent and "# ". */
+static void comment_wrap(const char *indent, const char *text, size_t n)
+{
+	while (n) {
+		size_t take = line_take(text, n, WIDTH - strlen(indent) - 2);
+
+		printf("%s# %.*s\n", indent, (int)take, text);
+		take += take < n;
+		text += take;
+		n -= take;
+	}
+}
+
+static void preface_print(void)
+{
+	for (const char *p = preface; *p; p += strcspn(p, "\n") + 1) {
+		size_t n = strcspn(p, "\n");
+
+		if (n)
+			comment_wrap("", p, n);
+		else
+			puts("#");
+	}
+}
+
+static void default_print(const struct setting *s, FILE *out)
+{
+	if (!s->given)
+		fputs(s->unset, out);
+	else if (s->type == TYPE_TEXT)
+		value_print_text(s->given, out);
+	else
+		fputs(s->given, out);
+}
+
+/* "Takes a duration from 1ms to 10s; the default is 50ms." */
+static char *range_text(const struct setting *s)
+{
+	char range[200], *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	if (!out)
+		abort();
+	setting_range(s, range, sizeof(range));
+	fprintf(out, "Takes %s; %s", range, s->given ? "the default is " : "without it: ");
+	default_print(s, out);
+	fputc('.', out);
+	if (fclose(out))
+		abort();
+	return text;
+}
+
+static void example_key(const struct setting *s, const char *indent)
+{
+	char *range = range_text(s);
+
+	comment_wrap(indent, s->help, strlen(s->help));
+	comment_wrap(indent, range, strlen(range));
+	free(range);
+	if (!s->given) {
+		printf("%s#%s: %s\n", indent, setting_leaf(s), s->example);
+		return;
+	}
+	printf("%s%s: ", indent, setting_leaf(s));
+	default_print(s, stdout);
+	puts(s->live ? "  # *" : "");
+}
+
+static void example_print(void)
+{
+	const struct section *now = NULL;
+
+	preface_print();
+	for (size_t i = 0; i < CONF_KEYS; i++) {
+		const struct section *section = setting_section(&setting_table[i]);
+
+		if (section && section != now) {
+			putchar('\n');
+			comment_wrap("", section->help, strlen(section->help));
+			printf("%s:\n", section->name);
+		} else {
+			putchar('\n');
+		}
+		now = section;
+		example_key(&setting_table[i], section ? "  " : "");
+	}
+}
+
+/* Text for mdoc: no line of it may look like a request, and nothing like an escape. */
+static void mdoc_text(const char *text, size_t n)
+{
+	while (n) {
+		size_t take = line_take(text, n, MDOC_WIDTH);
+
+		if (*text == '.' || *text == '\'')
+			fputs("\\&", stdout);
+		for (size_t i = 0; i < take; i++) {
+			if (text[i] == '\\')
+				fputs("\\e", stdout);
+			else
+				putchar(text[i]);
+		}
+		putchar('\n');
+		take += take < n;
+		text += take;
+		n -= take;
+	}
+}
+
+/* Each sentence begins a line. */
+static void mdoc_sentences(const char *text)
+{
+	const char *end;
+
+	for (; (end = strstr(text, ". ")); text = end + 2)
+		mdoc_text(text, (size_t)(end - text) + 1);
+	mdoc_text(text, strlen(text));
+}
+
+static void manual_key(const struct setting *s)
+{
+	char *range = range_text(s);
+
+	printf(".It Cm %s\n", s->path);
+	mdoc_sentences(s->help);
+	mdoc_text(range, strlen(range));
+	free(range);
+	if (s->live)
+		puts("A reload puts it into effect.");
+}
+
+static void manual_keys(void)
+{
+	const struct section *now = NULL;
+	bool open = false;
+
+	for (size_t i = 0; i < CONF_KEYS; i++) {
+		const struct section *section = setting_section(&setting_table[i]);
+
+		if (i && section != now)
+			puts(".El");
+		if (!i || section != now) {
+			printf(".Ss %s\n", section ? section->name : open ? "Leases" : "Store");
+			if (section)
+				mdoc_sentences(section->help);
+			puts(".Bl -tag -width Ds");
+			open = open || !section;
+		}
+		now = section;
+		manual_key(&setting_table[i]);
+	}
+	puts(".El");
+}
+
+/* Copies the page on standard input; between the marks the keys take the place of what stood there. */
+static int manual_print(void)
+{
+	char line[1024];
+	bool inside = false, seen = false;
+
+	while (fgets(line, sizeof(line), stdin)) {
+		if (!strncmp(line, ".\\\" END of the keys", 19))
+			inside = false;
+		if (!inside)
+			fputs(line, stdout);
+		if (!strncmp(line, ".\\\" BEGIN of the keys", 21)) {
+			manual_keys();
+			inside = seen = true;
+		}
+	}
+	if (!seen || inside)
+		fputs("conf-docgen: the page lacks its marks\n", stderr);
+	return seen && !inside ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], "manual"))
+		return manual_print();
+	if (argc != 2 || strcmp(argv[1], "example") != 0) {
+		fputs("usage: conf-docgen example | manual <page\n", stderr);
+		return EXIT_FAILURE;
+	}
+	example_print();
+	return EXIT_SUCCESS;
+}

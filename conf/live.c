@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a reload puts into effect: the rows that are LIVE change hands with where they come from, the others stay as they are.
+ */
+#include "conf/conf.h"
+
+#include "conf/source.h"
+#include "conf/value.h"
+
+#include <string.h>
+
+static size_t setting_size(const struct setting *s)
+{
+	switch (s->type) {
+	case TYPE_BOOL:
+		return sizeof(bool);
+	case TYPE_CHOICE:
+		return sizeof(int);
+	case TYPE_COUNT:
+	case TYPE_SIZE:
+	case TYPE_DURATION:
+		return sizeof(uint64_t);
+	case TYPE_TEXT:
+	case TYPE_FILENAME:
+	case TYPE_FOLDER:
+	case TYPE_SOCKET:
+		return sizeof(char *);
+	case TYPE_ABSENT:
+	case TYPE_LISTENER:
+	case TYPE_NODES:
+		break; /* several fields: never LIVE */
+	}
+	return 0;
+}
+
+/*
+ * A store that may have forgotten locks is left out for the max_lease of the start: no lease may outlast that one, whatever the file
+ * says by now. min_lease goes with the lease, which it may not exceed.
+ */
+bool value_is_live(const struct conf *now, const struct conf *fresh, const struct setting *s)
+{
+	bool bound = s->key == KEY_LEASE || s->key == KEY_MIN_LEASE;
+
+	return s->live && !(bound && fresh->lease > now->max_lease);
+}
+
+static void setting_swap(struct conf *c, struct conf *fresh, const struct setting *s)
+{
+	char *mine = (char *)c + s->offset, *theirs = (char *)fresh + s->offset, kept[sizeof(uint64_t)];
+	struct conf_origin origin = c->origin[s->key];
+	size_t n = setting_size(s);
+
+	memcpy(kept, mine, n);
+	memcpy(mine, theirs, n);
+	memcpy(theirs, kept, n);
+	c->origin[s->key] = fresh->origin[s->key];
+	fresh->origin[s->key] = origin;
+}
+
+static bool source_is_used(const struct conf *c, const struct conf_source *source)
+{
+	for (size_t i = 0; i < CONF_KEYS; i++)
+		if (c->origin[i].source == source)
+			return true;
+	return false;
+}
+
+/* Texts that no value comes from any more go: reloads do not add up. */
+static void sources_prune(struct conf *c)
+{
+	for (struct conf_source **at = &c->sources; *at;) {
+		struct conf_source *source = *at;
+
+		if (source_is_used(c, source)) {
+			at = &source->next;
+			continue;
+		}
+		*at = source->next;
+		source->next = NULL;
+		source_free(source);
+	}
+}
+
+/* The origins in c refer to texts of both from here on, so c owns them all. */
+static void sources_take(struct conf *c, struct conf *fresh)
+{
+	struct conf_source **end = &c->sources;
+
+	while (*end)
+		end = &(*end)->next;
+	*end = fresh->sources;
+	fresh->sources = NULL;
+	for (size_t i = 0; i < CONF_KEYS; i++)
+		fresh->origin[i].source = NULL;
+}
+
+void conf_take_live(struct conf *c, struct conf *fresh)
+{
+	bool live[CONF_KEYS];
+
+	for (size_t i = 0; i < CONF_KEYS; i++)
+		live[i] = value_is_live(c, fresh, &setting_table[i]);
+	for (size_t i = 0; i < CONF_KEYS; i++)
+		if (live[i])
+			setting_swap(c, fresh, &setting_table[i]);
+	sources_take(c, fresh);
+	sources_prune(c);
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From YAML to the fields of the table. A mistake is reported and the reading goes on behind it, so that one run tells them all. A value
+ * that was refused leaves its key marked bad, and later checks leave that key out.
+ */
+#include "conf/reader.h"
+
+#include "conf/value.h"
+#include "conf/words.h"
+#include "conf/yaml.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct reader {
+	struct yaml yaml;
+	struct conf *conf;
+	unsigned key_line[CONF_KEYS]; /* where this text had the key; 0: not yet */
+	unsigned *section_line;       /* the same for sections */
+	bool assignment;              /* of a --set: no key stands in the text that is parsed */
+};
+
+#define complain(r, place, ...) report_error((r)->yaml.report, (r)->yaml.source, (place), __VA_ARGS__)
+
+static void origin_set(struct reader *r, const struct setting *s, struct source_place place, const char *written)
+{
+	struct conf_origin *o = &r->conf->origin[s->key];
+
+	free(o->written);
+	*o = (struct conf_origin){.source = r->yaml.source,
+				  .line = place.line,
+				  .column = place.column,
+				  .written = written ? conf_strdup(written) : NULL};
+}
+
+/* What stands there is no value for this key; the message was told. */
+static void value_spoil(struct reader *r, const struct setting *s)
+{
+	r->conf->origin[s->key].bad = true;
+}
+
+static void value_complain(struct reader *r, int outcome, const char *why)
+{
+	if (outcome == VALUE_SECRET)
+		report_secret(r->yaml.report, r->yaml.source, yaml_place(&r->yaml), "%s", why);
+	else
+		complain(r, yaml_place(&r->yaml), "%s", why);
+}
+
+static void scalar_read(struct reader *r, const struct setting *s)
+{
+	const yaml_event_t *e = &r->yaml.event;
+	const char *text = (const char *)e->data.scalar.value;
+	char why[WHY_MAX];
+	bool written;
+	int outcome;
+
+	if (yaml_is_continued(&r->yaml)) { /* told already */
+		value_spoil(r, s);
+		return;
+	}
+	outcome = value_parse(r->conf, s, text, e->data.scalar.length, &written, why);
+	if (!outcome) {
+		origin_set(r, s, yaml_place(&r->yaml), written ? text : NULL);
+		return;
+	}
+	value_complain(r, outcome, why);
+	value_spoil(r, s);
+}
+
+/* The addresses of a list that were good, while it is read. */
+struct list {
+	struct conf_address node[CONF_NODES_MAX];
+	size_t count;
+	bool bad;
+};
+
+static void item_add(struct reader *r, struct list *list, struct conf_address *a)
+{
+	struct source_place place = yaml_place(&r->yaml);
+
+	for (size_t i = 0; i < list->count; i++) {
+		if (address_equal(&list->node[i], a)) {
+			complain(r, place, "'%s' stands in the list twice", a->label);
+			list->bad = true;
+			address_release(a);
+			return;
+		}
+	}
+	if (list->count == CONF_NODES_MAX) {
+		complain(r, place, "at most %d nodes", CONF_NODES_MAX);
+		list->bad = true;
+		address_release(a);
+		return;
+	}
+	list->node[list->count++] = *a;
+}
+
+static void item_read(struct reader *r, struct list *list)
+{
+	const yaml_event_t *e = &r->yaml.event;
+	const char *text = (const char *)e->data.scalar.value;
+	struct conf_address a;
+	char why[WHY_MAX];
+	int outcome;
+
+	list->bad = list->bad || yaml_is_continued(&r->yaml);
+	if (yaml_is_continued(&r->yaml)) /* told already */
+		return;
+	if (!text_printable(text, e->data.scalar.length)) {
+		complain(r, yaml_place(&r->yaml), "an address holds no control characters");
+		list->bad = true;
+		return;
+	}
+	outcome = address_parse(text, &a, why);
+	if (!outcome) {
+		item_add(r, list, &a);
+		return;
+	}
+	value_complain(r, outcome, why);
+	list->bad = true;
+}
+
+static void items_read(struct reader *r, struct list *list)
+{
+	while (yaml_next(&r->yaml) != YAML_SEQUENCE_END_EVENT && !r->yaml.over) {
+		if (r->yaml.event.type == YAML_SCALAR_EVENT) {
+			item_read(r, list);
+			continue;
+		}
+		if (r->yaml.event.type == YAML_SEQUENCE_START_EVENT)
+			complain(r, yaml_place(&r->yaml),
+				 "a list within the list; an IPv6 address must be quoted: \"[::1]:6379\"");
+		else if (r->yaml.event.type == YAML_MAPPING_START_EVENT)
+			complain(r, yaml_place(&r->yaml), "an address is one word, host:port without a blank");
+		list->bad = true;
+		yaml_skip(&r->yaml);
+	}
+}
+
+static void list_read(struct reader *r, const struct setting *s, struct source_place place)
+{
+	struct list list = {.bad = false};
+	struct source_place start = yaml_place(&r->yaml);
+
+	items_read(r, &list);
+	if (!list.count && !list.bad && !r->yaml.over) {
+		complain(r, start, "%s needs at least one address", s->path);
+		list.bad = true;
+	}
+	if (list.bad || r->yaml.over) {
+		for (size_t i = 0; i < list.count; i++)
+			address_release(&list.node[i]);
+		value_spoil(r, s);
+		return;
+	}
+	value_set_nodes(r->conf, list.node, list.count);
+	origin_set(r, s, place, NULL);
+}
+
+/* The value of a key, from its first event to its last; place is that of the key. */
+static void value_read(struct reader *r, const struct setting *s, struct source_place place)
+{
+	yaml_event_type_t type = r->yaml.event.type;
+
+	if (type == YAML_SCALAR_EVENT && yaml_is_null(&r->yaml)) {
+		complain(r, place, "%s has no value%s", s->path,
+			 r->assignment ? "" : "; leave the line out, or make it a comment, to get the default");
+	} else if (type == YAML_SEQUENCE_START_EVENT && setting_is_list(s)) {
+		list_read(r, s, place);
+		return;
+	} else if (type == YAML_SCALAR_EVENT && !setting_is_list(s)) {
+		scalar_read(r, s);
+		return;
+	} else if (type != YAML_ALIAS_EVENT && type != YAML_NO_EVENT) {
+		complain(r, yaml_place(&r->yaml),
+			 setting_is_list(s) ? "%s is a list, as in %s; this is %s" : "%s is a single value, as in %s; this is %s",
+			 s->path, s->given ? s->given : s->example, yaml_kind(&r->yaml));
+	}
+	value_spoil(r, s);
+	yaml_skip(&r->yaml);
+}
+
+static void section_read(struct reader *r, const struct section *section);
+
+static void section_enter(struct reader *r, const struct section *section)
+{
+	yaml_event_type_t type = yaml_next(&r->yaml);
+
+	if (type == YAML_MAPPING_START_EVENT) {
+		section_read(r, section);
+		return;
+	}
+	/* A section whose keys are all comments is empty. */
+	if (type != YAML_ALIAS_EVENT && type != YAML_NO_EVENT && !(type == YAML_SCALAR_EVENT && yaml_is_null(&r->yaml)))
+		complain(r, yaml_place(&r->yaml), "'%s' is a section; its keys follow in lines of their own, indented",
+			 section->name);
+	yaml_skip(&r->yaml);
+}
+
+/* A key may stand once in a text: of two, YAML leaves open which one counts. */
+static bool first_time(struct reader *r, unsigned *line, const char *name)
+{
+	struct source_place place = yaml_place(&r->yaml);
+
+	if (*line) {
+		complain(r, place, "duplicate key '%s' (first in line %u)", name, *line);
+		return false;
+	}
+	*line = place.line;
+	return true;
+}
+
+static void key_unknown(struct reader *r, const struct section *section, const char *name)
+{
+	char hint[HINT_MAX], show[SHOW_MAX];
+
+	if (!text_printable(name, r->yaml.event.data.scalar.length)) {
+		complain(r, yaml_place(&r->yaml), "a key is a plain word; this one holds a control character");
+		return;
+	}
+	if (!strcmp(name, "<<")) {
+		complain(r, yaml_place(&r->yaml), "merge keys have no use here: write the keys themselves");
+		return;
+	}
+	setting_hint(section, name, hint);
+	if (!strncmp(name, "pass", 4))
+		report_secret(r->yaml.report, r->yaml.source, yaml_place(&r->yaml), "unknown key '%s'%s", text_show(name, show),
+			      hint);
+	else
+		complain(r, yaml_place(&r->yaml), "unknown key '%s'%s", text_show(name, show), hint);
+}
+
+/* One key of a mapping and what belongs to it. */
+static void pair_read(struct reader *r, const struct section *section)
+{
+	const char *name = (const char *)r->yaml.event.data.scalar.value;
+	struct source_place place = yaml_place(&r->yaml);
+	bool whole = strlen(name) == r->yaml.event.data.scalar.length; /* "lease\0" is not lease */
+	const struct setting *s = whole ? setting_find(section, name) : NULL;
+	const struct section *deeper = section || !whole ? NULL : section_find(name);
+
+	if (s && first_time(r, &r->key_line[s->key], name)) {
+		yaml_next(&r->yaml);
+		value_read(r, s, place);
+	} else if (deeper && first_time(r, &r->section_line[deeper - section_table], name)) {
+		section_enter(r, deeper);
+	} else {
+		if (!s && !deeper)
+			key_unknown(r, section, name);
+		yaml_next(&r->yaml);
+		yaml_skip(&r->yaml);
+	}
+}
+
+static void section_read(struct reader *r, const struct section *section)
+{
+	while (yaml_next(&r->yaml) != YAML_MAPPING_END_EVENT && !r->yaml.over) {
+		if (r->yaml.event.type == YAML_SCALAR_EVENT) {
+			pair_read(r, section);
+			continue;
+		}
+		if (r->yaml.event.type != YAML_ALIAS_EVENT)
+			complain(r, yaml_place(&r->yaml), "a key is a plain word; this is %s", yaml_kind(&r->yaml));
+		yaml_skip(&r->yaml);
+		yaml_next(&r->yaml);
+		yaml_skip(&r->yaml);
+	}
+}
+
+/* The whole text is one mapping, or nothing but comments. */
+static void root_read(struct reader *r, const struct setting *s)
+{
+	yaml_event_type_t type = yaml_next(&r->yaml);
+
+	if (s) {
+		value_read(r, s, (struct source_place){1, 1});
+	} else if (type == YAML_MAPPING_START_EVENT) {
+		section_read(r, NULL);
+	} else {
+		if (type != YAML_NO_EVENT && type != YAML_ALIAS_EVENT && !(type == YAML_SCALAR_EVENT && yaml_is_null(&r->yaml)))
+			complain(r, yaml_place(&r->yaml), "a configuration is keys and values, as in 'lease: 10s'; this is %s",
+				 yaml_kind(&r->yaml));
+		yaml_skip(&r->yaml);
+	}
+}
+
+static void stream_read(struct reader *r, const struct setting *s)
+{
+	unsigned documents = 0;
+
+	while (yaml_next(&r->yaml) != YAML_STREAM_END_EVENT && !r->yaml.over) {
+		if (r->yaml.event.type != YAML_DOCUMENT_START_EVENT)
+			continue;
+		if (documents++) {
+			complain(r, yaml_place(&r->yaml), "a second document begins here; a configuration is one");
+			r->yaml.over = true;
+			return;
+		}
+		root_read(r, s);
+	}
+	/* An assignment of nothing is an empty stream. */
+	if (s && !documents && !r->yaml.over)
+		complain(r, ((struct source_place){1, 1}), "%s has no value", s->path);
+}
+
+/* Reading ended early: a key that was not met may well stand in the rest. */
+static void unread_spoil(struct reader *r)
+{
+	for (size_t i = 0; i < CONF_KEYS; i++)
+		if (!r->key_line[i])
+			value_spoil(r, &setting_table[i]);
+}
+
+int reader_run(struct conf *c, const struct conf_source *source, size_t from, const struct setting *s, struct conf_report *report)
+{
+	struct reader r = {.conf = c, .assignment = s != NULL};
+	unsigned before = report->errors;
+	struct source_place place;
+	size_t usable = source->n;
+	const char *flaw = source_flaw(source, &place, &usable);
+
+	if (flaw)
+		report_error(report, source, place, "%s", flaw);
+	if (flaw && s)
+		return -1;
+	r.section_line = conf_alloc(section_count * sizeof(*r.section_line));
+	yaml_open(&r.yaml, report, source, from, usable);
+	r.yaml.flawed = flaw != NULL;
+	stream_read(&r, s);
+	if (!s && (flaw || r.yaml.over))
+		unread_spoil(&r);
+	yaml_close(&r.yaml);
+	free(r.section_line);
+	return report->errors == before ? 0 : -1;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The rows of schema.def as data, and how a path finds its row. Constant; internal to conf.
+ */
+#ifndef CONF_SCHEMA_H
+#define CONF_SCHEMA_H
+
+#include "conf/conf.h"
+
+enum setting_type {
+	TYPE_ABSENT,   /* not in this version: only "no" */
+	TYPE_BOOL,     /* bool */
+	TYPE_CHOICE,   /* an enum, as wide as int */
+	TYPE_COUNT,    /* uint64_t */
+	TYPE_SIZE,     /* uint64_t, bytes */
+	TYPE_DURATION, /* int64_t, microseconds */
+	TYPE_TEXT,     /* char * */
+	TYPE_FILENAME, /* char * */
+	TYPE_FOLDER,   /* char *, absolute */
+	TYPE_SOCKET,   /* char *, "" = no */
+	TYPE_LISTENER, /* struct conf.listen.tcp_host and tcp_port, NULL = no */
+	TYPE_NODES,    /* struct conf.redis.node and nodes */
+};
+
+struct setting {
+	enum conf_key key;
+	const char *path;
+	enum setting_type type;
+	size_t offset;     /* in struct conf */
+	const char *given; /* the default as the file would say it; NULL when unset says what happens then */
+	const char *unset;
+	const char *example; /* of a key that is unset */
+	const char *low, *high;
+	const char *words; /* of a CHOICE */
+	bool live;
+	const char *help;
+};
+
+struct section {
+	const char *name;
+	const char *help;
+};
+
+extern const struct setting setting_table[CONF_KEYS];
+extern const struct section section_table[];
+extern const size_t section_count;
+
+/* The path without its section. */
+const char *setting_leaf(const struct setting *s);
+/* The section that the path begins with, or NULL. */
+const struct section *setting_section(const struct setting *s);
+bool setting_is_list(const struct setting *s);
+/* "A duration between 1ms and 10s.": what the file may say, for the manual and the example. */
+void setting_range(const struct setting *s, char *out, size_t size);
+
+const struct section *section_find(const char *name);
+/* section NULL: the top level. */
+const struct setting *setting_find(const struct section *section, const char *leaf);
+const struct setting *setting_find_path(const char *path);
+
+#define HINT_MAX 128
+/* " (did you mean 'listen'?)" for a key that is not in the section, else "". */
+void setting_hint(const struct section *section, const char *typed, char ret_hint[HINT_MAX]);
+/* The same for a whole path, as --set has it. */
+void setting_hint_path(const char *typed, char ret_hint[HINT_MAX]);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The password: a file of its own, never a value in the configuration, never in a message.
+ */
+#include "conf/conf.h"
+
+#include "conf/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PASSWORD_MAX 4096
+
+/* folder[0..n) + "/" + name; false when that is too long. */
+static bool path_join(const char *folder, size_t n, const char *name, char ret_path[PATH_MAX])
+{
+	int length = snprintf(ret_path, PATH_MAX, "%.*s/%s", (int)n, folder, name);
+
+	return length > 0 && length < PATH_MAX;
+}
+
+/* Where a relative name is looked up: among the credentials first, then beside the file that says it, then here. */
+static int password_open(const struct conf *c)
+{
+	const char *name = c->redis.password_file, *credentials = getenv("CREDENTIALS_DIRECTORY");
+	const struct conf_source *source = c->origin[KEY_REDIS_PASSWORD_FILE].source;
+	const char *slash = source ? strrchr(source->label, '/') : NULL;
+	char path[PATH_MAX];
+	int fd = -1;
+
+	if (*name == '/')
+		return open(name, O_RDONLY | O_CLOEXEC);
+	if (credentials && path_join(credentials, strlen(credentials), name, path))
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 || (credentials && errno != ENOENT))
+		return fd;
+	if (slash && path_join(source->label, (size_t)(slash - source->label), name, path))
+		return open(path, O_RDONLY | O_CLOEXEC);
+	return open(name, O_RDONLY | O_CLOEXEC);
+}
+
+static ssize_t password_read(int fd, char *text, size_t size)
+{
+	ssize_t n = 0, r = 1;
+
+	while (r && (size_t)n < size) {
+		r = read(fd, text + n, size - (size_t)n);
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return -errno;
+		n += r;
+	}
+	return n;
+}
+
+/* One line, its end apart. */
+static int password_take(const char *text, size_t n, char **ret_password)
+{
+	size_t length = strcspn(text, "\r\n");
+	size_t rest = length + strspn(text + length, "\r\n");
+
+	if (!length || n > PASSWORD_MAX || rest != n)
+		return -EINVAL;
+	*ret_password = conf_strndup(text, length);
+	return 0;
+}
+
+int conf_password(const struct conf *c, char **ret_password)
+{
+	char text[PASSWORD_MAX + 2] = "";
+	ssize_t n;
+	int fd, r;
+
+	if (!c->redis.password_file) {
+		*ret_password = NULL;
+		return 0;
+	}
+	fd = password_open(c);
+	if (fd < 0)
+		return -errno;
+	n = password_read(fd, text, sizeof(text) - 1);
+	close(fd);
+	r = n < 0 ? (int)n : password_take(text, (size_t)n, ret_password);
+	explicit_bzero(text, sizeof(text));
+	return r;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The way back: a value as the file would say it. What is printed here is read again to the same value.
+ */
+#include "conf/value.h"
+#include "conf/words.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+
+static const void *field_in(const struct conf *c, const struct setting *s)
+{
+	return (const char *)c + s->offset;
+}
+
+static const char *text_in(const struct conf *c, const struct setting *s)
+{
+	return *(char *const *)field_in(c, s);
+}
+
+bool value_is_set(const struct conf *c, const struct setting *s)
+{
+	switch (s->type) {
+	case TYPE_TEXT:
+	case TYPE_FILENAME:
+	case TYPE_FOLDER:
+	case TYPE_SOCKET:
+		return text_in(c, s) != NULL;
+	case TYPE_NODES:
+		return c->redis.nodes > 0;
+	default:
+		return true;
+	}
+}
+
+static bool text_equal(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+static bool nodes_equal(const struct conf *a, const struct conf *b)
+{
+	if (a->redis.nodes != b->redis.nodes)
+		return false;
+	for (size_t i = 0; i < a->redis.nodes; i++)
+		if (!address_equal(&a->redis.node[i], &b->redis.node[i]))
+			return false;
+	return true;
+}
+
+bool value_equal(const struct conf *a, const struct conf *b, const struct setting *s)
+{
+	switch (s->type) {
+	case TYPE_ABSENT:
+		return true;
+	case TYPE_BOOL:
+		return !memcmp(field_in(a, s), field_in(b, s), sizeof(bool));
+	case TYPE_CHOICE:
+		return !memcmp(field_in(a, s), field_in(b, s), sizeof(int));
+	case TYPE_COUNT:
+	case TYPE_SIZE:
+	case TYPE_DURATION:
+		return !memcmp(field_in(a, s), field_in(b, s), sizeof(uint64_t));
+	case TYPE_LISTENER:
+		return text_equal(a->listen.tcp_host, b->listen.tcp_host) && a->listen.tcp_port == b->listen.tcp_port;
+	case TYPE_NODES:
+		return nodes_equal(a, b);
+	default:
+		return text_equal(text_in(a, s), text_in(b, s));
+	}
+}
+
+/* Plain where no reader of YAML could see anything but a text in it. */
+static bool text_is_plain(const char *text)
+{
+	static const char first[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._";
+	static const char later[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._:@+-";
+	size_t n = strlen(text);
+
+	if (!n || !strchr(first, *text) || text[strspn(text, later)] || text[n - 1] == ':')
+		return false;
+	return alternative_find("no|yes|false|true|off|on|null|y|n", text) < 0;
+}
+
+void value_print_text(const char *text, FILE *out)
+{
+	if (text_is_plain(text)) {
+		fputs(text, out);
+		return;
+	}
+	fputc('"', out);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			fputc('\\', out);
+		fputc(*text, out);
+	}
+	fputc('"', out);
+}
+
+static void choice_print(const struct conf *c, const struct setting *s, FILE *out)
+{
+	char word[64];
+	int choice;
+
+	memcpy(&choice, field_in(c, s), sizeof(choice));
+	if (alternative_get(s->words, (unsigned)choice, word, sizeof(word)))
+		fputs(word, out);
+}
+
+static void listener_print(const struct conf *c, FILE *out)
+{
+	char text[300];
+
+	if (!c->listen.tcp_host) {
+		fputs("no", out);
+		return;
+	}
+	snprintf(text, sizeof(text), strchr(c->listen.tcp_host, ':') ? "[%s]:%u" : "%s:%u", c->listen.tcp_host,
+		 c->listen.tcp_port);
+	value_print_text(text, out);
+}
+
+static void nodes_print(const struct conf *c, FILE *out)
+{
+	fputc('[', out);
+	for (size_t i = 0; i < c->redis.nodes; i++) {
+		fputs(i ? ", " : "", out);
+		value_print_text(c->redis.node[i].label, out);
+	}
+	fputc(']', out);
+}
+
+static void text_print(const char *text, const struct setting *s, FILE *out)
+{
+	if (s->type == TYPE_SOCKET && !*text)
+		fputs("no", out);
+	else
+		value_print_text(text, out);
+}
+
+/* Durations and sizes are told the way they were written: 90s stays 90s. */
+static void number_print(const struct conf *c, const struct setting *s, FILE *out)
+{
+	const char *written = c->origin[s->key].written;
+
+	fputs(written ? written : s->given, out);
+}
+
+void value_print(const struct conf *c, const struct setting *s, FILE *out)
+{
+	if (!value_is_set(c, s)) {
+		fprintf(out, "(%s)", s->unset);
+		return;
+	}
+	switch (s->type) {
+	case TYPE_ABSENT:
+		fputs("no", out);
+		break;
+	case TYPE_BOOL:
+		fputs(*(const bool *)field_in(c, s) ? "yes" : "no", out);
+		break;
+	case TYPE_CHOICE:
+		choice_print(c, s, out);
+		break;
+	case TYPE_COUNT:
+	case TYPE_SIZE:
+	case TYPE_DURATION:
+		number_print(c, s, out);
+		break;
+	case TYPE_LISTENER:
+		listener_print(c, out);
+		break;
+	case TYPE_NODES:
+		nodes_print(c, out);
+		break;
+	default:
+		text_print(text_in(c, s), s, out);
+	}
+}
