@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A list of chunks, filled one after the other; chunks behind the current one are empty and wait to be filled again.
+ * Memory that was handed out never moves. A reset keeps chunks up to ARENA_KEEP bytes, so that one burst is not kept for ever.
+ */
+#include "daemon/base/arena.h"
+#include "daemon/base/mem.h"
+#include "daemon/base/poison.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARENA_CHUNK ((size_t)16 * 1024)
+#define ARENA_KEEP  ((size_t)256 * 1024)
+#define ARENA_ALIGN ((size_t)16)
+
+struct arena_chunk {
+	struct arena_chunk *next;
+	size_t size;
+	char bytes[] __attribute__((aligned(16)));
+};
+
+static size_t align_up(size_t n)
+{
+	return (n + ARENA_ALIGN - 1) & ~(ARENA_ALIGN - 1);
+}
+
+void arena_init(struct arena *a)
+{
+	*a = (struct arena){0};
+}
+
+static void chunk_free(struct arena_chunk *c)
+{
+	memory_unpoison(c->bytes, c->size);
+	free(c);
+}
+
+void arena_release(struct arena *a)
+{
+	struct arena_chunk *c, *next;
+
+	for (c = a->first; c; c = next) {
+		next = c->next;
+		chunk_free(c);
+	}
+	arena_init(a);
+}
+
+void arena_reset(struct arena *a)
+{
+	struct arena_chunk **link = &a->first, *c;
+	size_t kept = 0;
+
+	while ((c = *link)) {
+		if (kept + c->size > ARENA_KEEP) {
+			*link = c->next;
+			chunk_free(c);
+			continue;
+		}
+		kept += c->size;
+		memory_poison(c->bytes, c->size);
+		link = &c->next;
+	}
+	a->current = a->first;
+	a->used = 0;
+}
+
+/* Goes on to the next chunk when it is large enough, else puts a new one in before it. */
+static void arena_advance(struct arena *a, size_t n)
+{
+	struct arena_chunk **link = a->current ? &a->current->next : &a->first;
+	struct arena_chunk *c = *link;
+
+	if (!c || c->size < n) {
+		size_t size = n > ARENA_CHUNK ? align_up(n) : ARENA_CHUNK;
+
+		c = mem_grow(NULL, sizeof(*c) + size, 1);
+		c->size = size;
+		c->next = *link;
+		*link = c;
+		memory_poison(c->bytes, size);
+	}
+	a->current = c;
+	a->used = 0;
+}
+
+char *arena_reserve(struct arena *a, size_t n)
+{
+	size_t at = align_up(a->used);
+
+	if (!a->current || at > a->current->size || a->current->size - at < n) {
+		arena_advance(a, n);
+		at = 0;
+	}
+	a->used = at;
+	memory_unpoison(a->current->bytes + at, n);
+	return a->current->bytes + at;
+}
+
+void arena_commit(struct arena *a, size_t used)
+{
+	size_t end;
+
+	assert(a->current && used <= a->current->size - a->used);
+	a->used += used;
+	end = align_up(a->used);
+	memory_poison(a->current->bytes + end, a->current->size - end);
+}
+
+void *arena_alloc(struct arena *a, size_t n)
+{
+	char *p = arena_reserve(a, n);
+
+	memset(p, 0, n);
+	arena_commit(a, n);
+	return p;
+}
+
+char *arena_copy(struct arena *a, const void *p, size_t n)
+{
+	char *copy = arena_reserve(a, n + 1);
+
+	if (n)
+		memcpy(copy, p, n);
+	copy[n] = '\0';
+	arena_commit(a, n + 1);
+	return copy;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A byte queue in one allocation. It must never move bytes more often than they were appended, on average. */
+#include "daemon/base/buf.h"
+#include "daemon/base/mem.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUF_FIRST ((size_t)256)
+
+void buf_init(struct buf *b)
+{
+	*b = (struct buf){0};
+}
+
+void buf_release(struct buf *b)
+{
+	free(b->data);
+	buf_init(b);
+}
+
+static void buf_compact(struct buf *b)
+{
+	if (!b->start)
+		return;
+	memmove(b->data, b->data + b->start, b->end - b->start);
+	b->end -= b->start;
+	b->start = 0;
+}
+
+static void buf_grow(struct buf *b, size_t n)
+{
+	size_t cap = b->cap ? b->cap : BUF_FIRST, need;
+
+	if (__builtin_add_overflow(b->end, n, &need))
+		need = SIZE_MAX; /* mem_grow ends it */
+	while (cap < need)
+		cap = cap > SIZE_MAX / 2 ? SIZE_MAX : cap * 2;
+	b->data = mem_grow(b->data, cap, 1);
+	b->cap = cap;
+}
+
+char *buf_reserve(struct buf *b, size_t n)
+{
+	/* Moving at most as much as was consumed since the last move keeps the cost of a byte constant. */
+	if (b->cap - b->end < n && b->start >= b->end - b->start)
+		buf_compact(b);
+	if (!b->data || b->cap - b->end < n)
+		buf_grow(b, n);
+	return b->data + b->end;
+}
+
+void buf_commit(struct buf *b, size_t n)
+{
+	assert(n <= b->cap - b->end);
+	b->end += n;
+}
+
+void buf_append(struct buf *b, const void *p, size_t n)
+{
+	if (!n)
+		return;
+	memcpy(buf_reserve(b, n), p, n);
+	b->end += n;
+}
+
+void buf_printf(struct buf *b, const char *format, ...)
+{
+	va_list args;
+	size_t room;
+	int n;
+
+	for (room = 128;; room = (size_t)n + 1) {
+		char *at = buf_reserve(b, room);
+
+		va_start(args, format);
+		n = vsnprintf(at, room, format, args);
+		va_end(args);
+		assert(n >= 0);
+		if ((size_t)n < room)
+			break;
+	}
+	b->end += (size_t)n;
+}
+
+void buf_consume(struct buf *b, size_t n)
+{
+	assert(n <= b->end - b->start);
+	b->start += n;
+	if (b->start == b->end)
+		b->start = b->end = 0;
+}
+
+void buf_clear(struct buf *b)
+{
+	b->start = b->end = 0;
+}
+
+void buf_trim(struct buf *b, size_t keep)
+{
+	if (b->start == b->end && b->cap > keep)
+		buf_release(b);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A growing byte queue: append at the end, consume at the front. Memory is kept for reuse until buf_release or buf_trim. */
+#ifndef BASE_BUF_H
+#define BASE_BUF_H
+
+#include <stddef.h>
+
+struct buf {
+	char *data;        /* start of the allocation */
+	size_t start, end; /* live bytes are data[start..end) */
+	size_t cap;
+};
+
+void buf_init(struct buf *b);
+void buf_release(struct buf *b);
+/* At least n free bytes behind the live ones; returns where they start. Then buf_commit. */
+char *buf_reserve(struct buf *b, size_t n);
+void buf_commit(struct buf *b, size_t n);
+void buf_append(struct buf *b, const void *p, size_t n);
+void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void buf_consume(struct buf *b, size_t n);
+void buf_clear(struct buf *b);
+void buf_trim(struct buf *b, size_t keep); /* when empty and larger than keep: gives the memory back */
+
+static inline char *buf_begin(const struct buf *b)
+{
+	return b->start ? b->data + b->start : b->data; /* NULL + 0 is undefined in C */
+}
+
+static inline size_t buf_length(const struct buf *b)
+{
+	return b->end - b->start;
+}
+
+#endif

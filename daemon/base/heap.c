@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A 4-ary heap: half the depth of a binary one, and the four children of a slot lie in one or two cache lines. */
+#include "daemon/base/heap.h"
+#include "daemon/base/mem.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define HEAP_FIRST ((size_t)64)
+
+void heap_init(struct heap *h)
+{
+	*h = (struct heap){0};
+}
+
+void heap_release(struct heap *h)
+{
+	free(h->slot);
+	heap_init(h);
+}
+
+static inline bool timer_before(const struct timer *a, const struct timer *b)
+{
+	return a->at.us != b->at.us ? a->at.us < b->at.us : a->order < b->order;
+}
+
+static inline void heap_place(struct heap *h, size_t i, struct timer *t)
+{
+	h->slot[i] = t;
+	t->index = (uint32_t)i + 1;
+}
+
+static size_t heap_rise(struct heap *h, size_t i, const struct timer *t)
+{
+	while (i) {
+		size_t parent = (i - 1) / 4;
+
+		if (!timer_before(t, h->slot[parent]))
+			break;
+		heap_place(h, i, h->slot[parent]);
+		i = parent;
+	}
+	return i;
+}
+
+static size_t heap_sink(struct heap *h, size_t i, const struct timer *t)
+{
+	size_t child, best, end;
+
+	while ((child = 4 * i + 1) < h->count) {
+		end = child + 4 < h->count ? child + 4 : h->count;
+		for (best = child++; child < end; child++)
+			if (timer_before(h->slot[child], h->slot[best]))
+				best = child;
+		if (!timer_before(h->slot[best], t))
+			break;
+		heap_place(h, i, h->slot[best]);
+		i = best;
+	}
+	return i;
+}
+
+/* The slot i is free; t goes there, or up, or down. */
+static void heap_settle(struct heap *h, size_t i, struct timer *t)
+{
+	size_t up = heap_rise(h, i, t);
+
+	heap_place(h, up == i ? heap_sink(h, i, t) : up, t);
+}
+
+static void heap_grow(struct heap *h)
+{
+	size_t cap = h->cap ? 2 * h->cap : HEAP_FIRST;
+
+	assert(cap < UINT32_MAX);
+	h->slot = mem_grow(h->slot, cap, sizeof(*h->slot));
+	h->cap = cap;
+}
+
+void heap_set(struct heap *h, struct timer *t, struct instant at)
+{
+	if (at.us == INSTANT_NEVER.us) {
+		heap_cancel(h, t);
+		return;
+	}
+	t->at = at;
+	t->order = ++h->order;
+	if (t->index) {
+		heap_settle(h, t->index - 1, t);
+		return;
+	}
+	if (h->count == h->cap)
+		heap_grow(h);
+	h->count++;
+	heap_place(h, heap_rise(h, h->count - 1, t), t);
+}
+
+void heap_cancel(struct heap *h, struct timer *t)
+{
+	size_t i = t->index;
+	struct timer *last;
+
+	if (!i)
+		return;
+	assert(i <= h->count && h->slot[i - 1] == t);
+	t->index = 0;
+	last = h->slot[--h->count];
+	if (last != t)
+		heap_settle(h, i - 1, last);
+}
+
+struct timer *heap_first(const struct heap *h)
+{
+	return h->count ? h->slot[0] : NULL;
+}

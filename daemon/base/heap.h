@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A 4-ary min-heap of embedded timers, ordered by (at, sequence of insertion), so equal deadlines fire in the order in which
+ * they were set. O(log n) set and cancel, O(1) first.
+ */
+#ifndef BASE_HEAP_H
+#define BASE_HEAP_H
+
+#include "daemon/base/instant.h"
+#include <stddef.h>
+
+struct timer {
+	struct instant at;
+	uint64_t order;
+	uint32_t index; /* position + 1; 0 = not set */
+	uint32_t kind;  /* the owner's: what to do, and so what it is embedded in */
+};
+
+struct heap {
+	struct timer **slot;
+	size_t count, cap;
+	uint64_t order;
+};
+
+void heap_init(struct heap *h);
+void heap_release(struct heap *h);
+/* Sets or moves. INSTANT_NEVER cancels. */
+void heap_set(struct heap *h, struct timer *t, struct instant at);
+void heap_cancel(struct heap *h, struct timer *t); /* a timer that is not set is left alone */
+struct timer *heap_first(const struct heap *h);    /* NULL when empty */
+
+static inline bool timer_is_set(const struct timer *t)
+{
+	return t->index != 0;
+}
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One event, one line, one write(2). It must never wait for its reader, and never let a value forge a line: control bytes
+ * that reach it unquoted become '?', a line that is too long is cut.
+ */
+#include "daemon/base/log.h"
+#include "daemon/base/clock.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LINE_MAX_BYTES 2048
+
+static const char *const level_name[] = {"error", "warn", "notice", "info", "debug"};
+
+static enum log_level current = LOG_NOTICE;
+static bool to_journal;
+
+/* systemd.exec(5): JOURNAL_STREAM is "device:inode" of the stream; it may be inherited by a process whose stderr goes elsewhere. */
+static bool stderr_is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat st;
+
+	if (!stream || sscanf(stream, "%llu:%llu", &device, &inode) != 2 || fstat(STDERR_FILENO, &st))
+		return false;
+	return st.st_dev == device && st.st_ino == inode;
+}
+
+void log_init(enum log_level level)
+{
+	log_set_level(level);
+	to_journal = stderr_is_journal();
+}
+
+void log_set_level(enum log_level level)
+{
+	__atomic_store_n(&current, level, __ATOMIC_RELAXED);
+}
+
+enum log_level log_get_level(void)
+{
+	return __atomic_load_n(&current, __ATOMIC_RELAXED);
+}
+
+static int line_begin(char *line, size_t size, enum log_level level, const char *event)
+{
+	int64_t now = clock_wall_us();
+	time_t seconds = (time_t)(now / SEC);
+	struct tm tm;
+
+	if (to_journal)
+		return snprintf(line, size, "<%d>%s", (int)level + 3, event);
+	gmtime_r(&seconds, &tm);
+	return snprintf(line, size, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ %s %s", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
+			tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(now % SEC / MSEC), level_name[level], event);
+}
+
+static size_t line_length(int printed, size_t size)
+{
+	if (printed < 0)
+		return 0;
+	return (size_t)printed < size ? (size_t)printed : size - 1;
+}
+
+static void line_write(char *line, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
+			line[i] = '?';
+	line[n++] = '\n';
+	while (write(STDERR_FILENO, line, n) < 0 && errno == EINTR)
+		;
+}
+
+void log_event(enum log_level level, const char *event, const char *format, ...)
+{
+	char line[LINE_MAX_BYTES];
+	int saved = errno;
+	va_list args;
+	size_t n;
+
+	if (level > log_get_level())
+		return;
+	/* The line feed takes the place of the NUL. */
+	n = line_length(line_begin(line, sizeof(line), level, event), sizeof(line));
+	if (format && *format && n + 2 < sizeof(line)) {
+		line[n++] = ' ';
+		va_start(args, format);
+		n += line_length(vsnprintf(line + n, sizeof(line) - n, format, args), sizeof(line) - n);
+		va_end(args);
+	}
+	line_write(line, n);
+	errno = saved;
+}
+
+static bool byte_is_plain(unsigned char c)
+{
+	return c > ' ' && c < 0x7f && c != '"' && c != '\\' && c != '=' && c != '\'';
+}
+
+static bool value_is_plain(const char *value, size_t size)
+{
+	size_t n;
+
+	for (n = 0; value[n]; n++)
+		if (n + 1 >= size || !byte_is_plain((unsigned char)value[n]))
+			return false;
+	return n > 0;
+}
+
+/* One byte as it stands between quotes; at most four characters. */
+static int byte_escape(char *out, unsigned char c)
+{
+	if (c == '"' || c == '\\')
+		return sprintf(out, "\\%c", c);
+	if (c < ' ' || c >= 0x7f)
+		return sprintf(out, "\\x%02x", c);
+	return sprintf(out, "%c", c);
+}
+
+const char *log_quote(const char *value, char *scratch, unsigned long size)
+{
+	size_t n = 0;
+	char escaped[8];
+
+	if (value_is_plain(value, size))
+		return value;
+	if (size < 3) /* no room for two quotes */
+		return "\"\"";
+	scratch[n++] = '"';
+	for (; *value; value++) {
+		int length = byte_escape(escaped, (unsigned char)*value);
+
+		if (n + (size_t)length + 2 > size)
+			break;
+		memcpy(scratch + n, escaped, (size_t)length);
+		n += (size_t)length;
+	}
+	scratch[n++] = '"';
+	scratch[n] = '\0';
+	return scratch;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Chains of embedded nodes below a power of two of buckets. It owns the buckets alone and never touches what embeds a node. */
+#include "daemon/base/map.h"
+#include "daemon/base/mem.h"
+
+#include <assert.h>
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAP_FIRST ((size_t)16)
+#define MAP_KEEP  ((size_t)1024) /* buckets that are not given back: a count that swings by hundreds costs no allocation */
+
+struct sip {
+	uint64_t v0, v1, v2, v3;
+};
+
+static inline uint64_t rotate(uint64_t x, unsigned bits)
+{
+	return x << bits | x >> (64 - bits);
+}
+
+static inline void sip_round(struct sip *s)
+{
+	s->v0 += s->v1;
+	s->v1 = rotate(s->v1, 13) ^ s->v0;
+	s->v0 = rotate(s->v0, 32);
+	s->v2 += s->v3;
+	s->v3 = rotate(s->v3, 16) ^ s->v2;
+	s->v0 += s->v3;
+	s->v3 = rotate(s->v3, 21) ^ s->v0;
+	s->v2 += s->v1;
+	s->v1 = rotate(s->v1, 17) ^ s->v2;
+	s->v2 = rotate(s->v2, 32);
+}
+
+static inline void sip_word(struct sip *s, uint64_t m)
+{
+	s->v3 ^= m;
+	sip_round(s);
+	sip_round(s);
+	s->v0 ^= m;
+}
+
+static inline uint64_t sip_end(struct sip *s)
+{
+	s->v2 ^= 0xff;
+	sip_round(s);
+	sip_round(s);
+	sip_round(s);
+	sip_round(s);
+	return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
+}
+
+uint64_t siphash(const uint64_t key[2], const void *p, size_t n)
+{
+	struct sip s = {key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d, key[0] ^ 0x6c7967656e657261,
+			key[1] ^ 0x7465646279746573};
+	uint64_t m, last = (uint64_t)n << 56;
+	const unsigned char *at = p;
+	size_t left, i;
+
+	for (left = n; left >= 8; left -= 8, at += 8) {
+		memcpy(&m, at, 8);
+		sip_word(&s, le64toh(m));
+	}
+	for (i = 0; i < left; i++)
+		last |= (uint64_t)at[i] << (8 * i);
+	sip_word(&s, last);
+	return sip_end(&s);
+}
+
+void map_init(struct map *m, const uint64_t key[2])
+{
+	*m = (struct map){.mask = MAP_FIRST - 1, .key = {key[0], key[1]}};
+	m->bucket = mem_alloc(MAP_FIRST * sizeof(struct map_node *));
+}
+
+void map_release(struct map *m)
+{
+	free(m->bucket);
+	*m = (struct map){0};
+}
+
+uint64_t map_hash(const struct map *m, const void *key, size_t n)
+{
+	return siphash(m->key, key, n);
+}
+
+struct map_node *map_find(const struct map *m, uint64_t hash, const void *key, size_t n, map_match *match)
+{
+	struct map_node *node;
+
+	for (node = m->bucket[hash & m->mask]; node; node = node->next)
+		if (node->hash == hash && match(node, key, n))
+			return node;
+	return NULL;
+}
+
+static void map_resize(struct map *m, size_t buckets)
+{
+	struct map_node **bucket = mem_alloc(buckets * sizeof(struct map_node *)), *node, *next;
+	size_t i;
+
+	for (i = 0; i <= m->mask; i++) {
+		for (node = m->bucket[i]; node; node = next) {
+			struct map_node **head = &bucket[node->hash & (buckets - 1)];
+
+			next = node->next;
+			node->next = *head;
+			*head = node;
+		}
+	}
+	free(m->bucket);
+	m->bucket = bucket;
+	m->mask = buckets - 1;
+}
+
+void map_insert(struct map *m, struct map_node *node, uint64_t hash)
+{
+	struct map_node **head;
+
+	if (m->count > m->mask)
+		map_resize(m, (m->mask + 1) * 2);
+	head = &m->bucket[hash & m->mask];
+	node->hash = hash;
+	node->next = *head;
+	*head = node;
+	m->count++;
+}
+
+void map_remove(struct map *m, struct map_node *node)
+{
+	struct map_node **link = &m->bucket[node->hash & m->mask];
+
+	while (*link && *link != node)
+		link = &(*link)->next;
+	assert(*link == node);
+	*link = node->next;
+	node->next = NULL;
+	m->count--;
+	/* From an eighth to a half full: the next growth is far away. */
+	if (m->mask >= MAP_KEEP && m->count < (m->mask + 1) / 8)
+		map_resize(m, (m->mask + 1) / 4 < MAP_KEEP ? MAP_KEEP : (m->mask + 1) / 4);
+}
+
+struct map_node *map_next(const struct map *m, const struct map_node *after)
+{
+	size_t i = 0;
+
+	if (after) {
+		if (after->next)
+			return after->next;
+		i = (after->hash & m->mask) + 1;
+	}
+	for (; i <= m->mask; i++)
+		if (m->bucket[i])
+			return m->bucket[i];
+	return NULL;
+}

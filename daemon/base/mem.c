@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory or the end. It must never return NULL, and on the way out it must not need memory. */
+#include "daemon/base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+static void __attribute__((noreturn, cold)) mem_exhausted(void)
+{
+	static const char line[] = "redlockd: out of memory\n";
+
+	if (write(STDERR_FILENO, line, sizeof(line) - 1) < 0) {
+		/* There is nobody left to tell. */
+	}
+	_exit(EX_OSERR);
+}
+
+void *mem_alloc(size_t n)
+{
+	void *p = calloc(1, n ? n : 1);
+
+	if (!p)
+		mem_exhausted();
+	return p;
+}
+
+void *mem_grow(void *p, size_t count, size_t size)
+{
+	size_t n;
+
+	if (__builtin_mul_overflow(count, size, &n))
+		mem_exhausted();
+	p = realloc(p, n ? n : 1);
+	if (!p)
+		mem_exhausted();
+	return p;
+}
+
+char *mem_copy(const void *p, size_t n)
+{
+	char *copy = mem_grow(NULL, n + 1, 1);
+
+	if (n)
+		memcpy(copy, p, n);
+	copy[n] = '\0';
+	return copy;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Slabs cut into objects of one size; a free object's first word links it. Objects are cleared when they are handed out. */
+#include "daemon/base/pool.h"
+#include "daemon/base/mem.h"
+#include "daemon/base/poison.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POOL_SLAB  ((size_t)16 * 1024)
+#define POOL_ALIGN ((size_t)16)
+
+struct pool_slab {
+	struct pool_slab *next;
+	size_t size;
+	char bytes[] __attribute__((aligned(16)));
+};
+
+void pool_init(struct pool *p, size_t size)
+{
+	assert(size > 0);
+	*p = (struct pool){.size = (size + POOL_ALIGN - 1) & ~(POOL_ALIGN - 1)};
+}
+
+void pool_release(struct pool *p)
+{
+	struct pool_slab *slab, *next;
+
+	assert(p->live == 0);
+	for (slab = p->slabs; slab; slab = next) {
+		next = slab->next;
+		memory_unpoison(slab->bytes, slab->size);
+		free(slab);
+	}
+	*p = (struct pool){.size = p->size};
+}
+
+static void pool_link(struct pool *p, void *object)
+{
+	*(void **)object = p->free;
+	p->free = object;
+	memory_poison(object, p->size);
+}
+
+static void pool_grow(struct pool *p)
+{
+	size_t n = POOL_SLAB / p->size > 4 ? POOL_SLAB / p->size : 4;
+	struct pool_slab *slab = mem_grow(NULL, sizeof(*slab) + n * p->size, 1);
+
+	slab->size = n * p->size;
+	slab->next = p->slabs;
+	p->slabs = slab;
+	/* Linked backwards, so that objects are handed out in the order of their addresses. */
+	while (n--)
+		pool_link(p, slab->bytes + n * p->size);
+}
+
+void *pool_get(struct pool *p)
+{
+	void *object;
+
+	if (!p->free)
+		pool_grow(p);
+	object = p->free;
+	memory_unpoison(object, p->size);
+	p->free = *(void **)object;
+	p->live++;
+	return memset(object, 0, p->size);
+}
+
+void pool_put(struct pool *p, void *object)
+{
+	if (!object)
+		return;
+	assert(p->live > 0);
+	p->live--;
+	pool_link(p, object);
+}

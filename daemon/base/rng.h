@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Random numbers that an onlooker cannot predict and a simulator can repeat: SipHash of a counter under a 128-bit key.
+ * The key comes from getrandom(2) in the daemon (rng_seed_from_system) and from the seed in a simulation.
+ */
+#ifndef BASE_RNG_H
+#define BASE_RNG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct rng {
+	uint64_t key[2];
+	uint64_t counter;
+};
+
+void rng_init(struct rng *r, const uint64_t key[2]);
+uint64_t rng_next(struct rng *r);
+uint64_t rng_below(struct rng *r, uint64_t bound);  /* uniform in [0, bound), bound > 0 */
+void rng_hex(struct rng *r, char *out, size_t n);   /* n lower-case hex digits, no NUL */
+
+/* getrandom(2). Never called by core or store. Dies if the kernel has none. */
+void rng_seed_from_system(uint64_t ret_key[2]);
+
+#endif

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The acquire round. All usable nodes are asked in parallel; a quorum that grants with one and the same base is a grant after one round trip. When the
+ * bases differ, a second round raises the fence to the largest of them, at the nodes that granted and nowhere else: only those count.
+ * What did not lead to a grant is released everywhere it may stand.
+ */
+#include "daemon/core/round.h"
+
+#define SPLIT_TRIES 3
+#define POLL_LEAST_US (25 * MSEC)
+#define POLL_MOST_US SEC
+#define POLL_FOREIGN_US (200 * MSEC) /* clients that poll win against one that seldom asks */
+#define RETRY_US (100 * MSEC)
+#define STRAGGLER_LEAST_US MSEC
+#define RANGE_MOST 1024
+
+/* A node's verdict is on its way: better a moment's patience than a refusal that is wrong a moment later. */
+static bool quorum_is_promised(const struct engine *e)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		const struct member *m = &e->members.node[i];
+
+		n += member_usable(m) || (m->state == MEMBER_PROBING && m->asked != MEMBER_IDLE && !m->stalled);
+	}
+	return n >= engine_quorum(e);
+}
+
+/* Too few usable nodes: those who wait keep their place until a node comes back. */
+static void acquire_starve(struct engine *e, struct lock *l)
+{
+	bool promised = quorum_is_promised(e);
+
+	engine_become(e, l, LOCK_WAITING);
+	line_refuse_part(e, l, REFUSED_QUORUM, promised ? LINE_OVERDUE : LINE_IMPATIENT);
+	if (l->state != LOCK_WAITING)
+		return;
+	if (promised)
+		heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, e->core->conf.timeout_us));
+	turn_withdraw(e, l); /* without a quorum we are in nobody's way */
+	l->starved = true;
+	TAILQ_INSERT_TAIL(&e->starved, l, in_starved);
+}
+
+/* Hybrid logical clock: never below a token that was seen anywhere. */
+static int64_t acquire_proposal(const struct engine *e)
+{
+	return e->core->wall_us > e->fence_seen ? e->core->wall_us : e->fence_seen + 1;
+}
+
+/* One token more for each local waiter, so that the lock can be handed on without a round. */
+static int64_t acquire_range(const struct lock *l)
+{
+	int64_t others = (int64_t)l->waiting - 1;
+
+	return others < 0 ? 0 : others > RANGE_MOST ? RANGE_MOST : others;
+}
+
+void acquire_begin(struct engine *e, struct lock *l)
+{
+	const struct claim *head = TAILQ_FIRST(&l->line);
+	int64_t proposal = acquire_proposal(e), grace = turn_grace_us(e);
+	struct span ticket;
+	struct op *op;
+
+	l->ttl_us = head->ttl_us;
+	l->delay_us = head->delay_us;
+	l->px_until = INSTANT_PAST;
+	if (members_usable(&e->members) < engine_quorum(e)) {
+		acquire_starve(e, l);
+		return;
+	}
+	engine_become(e, l, LOCK_ACQUIRING);
+	lock_new_value(&e->table, l);
+	op = op_new(&e->ops, OP_ACQUIRE, l);
+	l->round = op;
+	l->woken = 0;
+	op->range = acquire_range(l);
+	turn_take(e, l);
+	ticket = turn_text(e, l);
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		if (!member_usable(&e->members.node[i]))
+			continue;
+		op_send_acquire(&e->ops, op, i, proposal, ticket, grace);
+		l->queued |= (uint16_t)((ticket.n > 0) << i);
+	}
+	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, e->core->conf.timeout_us));
+	metric_add(&e->core->metrics, METRIC_ROUNDS, 1);
+}
+
+static void acquire_close(struct engine *e, struct op *op)
+{
+	op->decided = true;
+	op->lock->round = NULL;
+	if (!op->open)
+		heap_cancel(&e->core->timers, &op->timer);
+}
+
+/* When the lock may be free: the Q-th smallest remaining TTL, a free node counting 0; -1 if it never expires. */
+static int64_t acquire_pttl(const struct engine *e, const struct op *op)
+{
+	struct votes ttl;
+
+	votes_clear(&ttl);
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		if (!(op->busy >> i & 1))
+			ttl.until[i].us = 0;
+		else if (op->base[i] >= 0)
+			ttl.until[i].us = -op->base[i]; /* the Q-th largest of the negated */
+	}
+	ttl.until[0] = votes_deadline(&ttl, e->core->conf.nodes);
+	return ttl.until[0].us == INT64_MIN ? -1 : -ttl.until[0].us;
+}
+
+static void acquire_pause(struct engine *e, struct lock *l, int64_t us)
+{
+	/* Jitter of half the pause, so that daemons that met once do not meet again. */
+	us = us / 2 + (int64_t)rng_below(e->rng, (uint64_t)us / 2 + 1);
+	heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, us));
+}
+
+/* Somebody else holds it: asked again when its TTL may be over, and often enough to notice a release that nobody announces. */
+static void acquire_held_elsewhere(struct engine *e, struct lock *l, const struct op *op)
+{
+	/* A redlockd wakes whom it hands to; others are asked again and again, in the end every second. */
+	bool told = !l->elsewhere.foreign && e->core->conf.shared;
+	int64_t poll = told ? POLL_MOST_US : POLL_LEAST_US << (l->attempts < 6 ? l->attempts : 6), left;
+
+	l->elsewhere.known = true;
+	l->elsewhere.reserved = bits(op->busy) == 0;
+	l->elsewhere.pttl_ms = acquire_pttl(e, op);
+	l->elsewhere.at = e->core->now;
+	l->attempts++;
+	engine_become(e, l, LOCK_WAITING);
+	line_refuse_part(e, l, REFUSED_BUSY, LINE_IMPATIENT);
+	if (l->state != LOCK_WAITING)
+		return;
+	if (l->woken)
+		poll = MSEC; /* freed while we were asking */
+	else if (op->behind)
+		poll = turn_grace_us(e);
+	if (poll > (told ? POLL_MOST_US : POLL_FOREIGN_US))
+		poll = told ? POLL_MOST_US : POLL_FOREIGN_US;
+	left = l->elsewhere.pttl_ms * MSEC + MSEC;
+	if (l->elsewhere.pttl_ms > 0 && left < poll)
+		heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, left + (int64_t)rng_below(e->rng, 2 * MSEC)));
+	else
+		acquire_pause(e, l, poll);
+}
+
+/* Nobody has a quorum: our votes are given back, and after a pause of random length we try again. */
+static void acquire_split(struct engine *e, struct lock *l)
+{
+	int64_t rtt = MSEC;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		if (member_usable(&e->members.node[i]) && e->members.node[i].rtt_us > rtt)
+			rtt = e->members.node[i].rtt_us;
+	l->elsewhere.known = false;
+	engine_become(e, l, LOCK_WAITING);
+	line_refuse_part(e, l, REFUSED_BUSY, ++l->attempts < SPLIT_TRIES ? LINE_OVERDUE : LINE_IMPATIENT);
+	if (l->state == LOCK_WAITING)
+		acquire_pause(e, l, (2 * rtt) << (l->attempts < 6 ? l->attempts : 6));
+}
+
+static void acquire_no_quorum(struct engine *e, struct lock *l)
+{
+	metric_add(&e->core->metrics, METRIC_ROUNDS_FAILED, 1);
+	if (members_usable(&e->members) < engine_quorum(e)) {
+		acquire_starve(e, l);
+		return;
+	}
+	engine_become(e, l, LOCK_WAITING);
+	line_refuse_part(e, l, REFUSED_QUORUM, LINE_IMPATIENT);
+	if (l->state == LOCK_WAITING)
+		acquire_pause(e, l, RETRY_US);
+}
+
+/* At how many nodes one and the same holder stands. Less than a quorum: votes are split, and nobody holds it. */
+static unsigned acquire_same_holder(const struct engine *e, const struct op *op)
+{
+	unsigned most = 0;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		unsigned same = 0;
+
+		for (unsigned j = 0; j < e->core->conf.nodes && (op->busy >> i & 1); j++)
+			same += (op->busy >> j & 1) && op->holder[j] == op->holder[i];
+		most = same > most ? same : most;
+	}
+	return most;
+}
+
+static void acquire_failed(struct engine *e, struct op *op)
+{
+	struct lock *l = op->lock;
+	unsigned quorum = engine_quorum(e);
+
+	acquire_close(e, op);
+	debt_begin(e, l, OP_RELEASE, 0, NULL);
+	if (TAILQ_EMPTY(&l->line)) {
+		turn_spend(e, l, op->yes);
+		engine_become(e, l, LOCK_IDLE);
+	} else if (bits(op->alien) >= quorum) {
+		engine_become(e, l, LOCK_WAITING);
+		line_refuse_part(e, l, REFUSED_KIND, LINE_ALL);
+	} else if (acquire_same_holder(e, op) >= quorum || (op->behind && bits(op->busy | op->behind) >= quorum)) {
+		acquire_held_elsewhere(e, l, op);
+	} else if (bits(op->busy | op->behind) > 0 && bits(op->busy | op->behind | op->yes) >= quorum) {
+		acquire_split(e, l);
+	} else {
+		acquire_no_quorum(e, l);
+	}
+}
+
+static int64_t acquire_largest(const struct engine *e, const struct op *op)
+{
+	int64_t largest = -1;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		if ((op->yes >> i & 1) && op->base[i] > largest)
+			largest = op->base[i];
+	return largest;
+}
+
+/* At least Q nodes granted the same base: that is the token; -1 otherwise. */
+static int64_t acquire_agreed(const struct engine *e, const struct op *op)
+{
+	if (MUTATED(MAX_WITHOUT_ROUND))
+		return acquire_largest(e, op);
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		unsigned same = 0;
+
+		for (unsigned j = 0; j < e->core->conf.nodes && (op->yes >> i & 1); j++)
+			same += (op->yes >> j & 1) && op->base[j] == op->base[i];
+		if (same >= engine_quorum(e))
+			return op->base[i];
+	}
+	return -1;
+}
+
+/* Grant only what is worth having: the loss would be told at once otherwise. */
+static bool acquire_is_useful(const struct engine *e, const struct op *op)
+{
+	struct instant deadline = votes_deadline(&op->votes, e->core->conf.nodes);
+
+	return instant_diff(deadline, e->core->now) > lead_us(op->ttl_us) + op->ttl_us / 10;
+}
+
+static void acquire_won(struct engine *e, struct op *op, int64_t fence)
+{
+	if (!acquire_is_useful(e, op)) {
+		acquire_failed(e, op);
+		return;
+	}
+	acquire_close(e, op);
+	engine_won(e, op, fence);
+}
+
+/* Second round: floor = the largest base, at the nodes of the decision only. */
+static void acquire_raise(struct engine *e, struct op *first)
+{
+	struct lock *l = first->lock;
+	struct op *op = op_new(&e->ops, OP_RAISE, l);
+
+	op->fence = acquire_largest(e, first);
+	acquire_close(e, first);
+	l->round = op;
+	op->ttl_us = first->ttl_us;
+	op->range = first->range;
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		if ((first->yes >> i & 1) || (MUTATED(RAISE_ANYWHERE) && member_usable(&e->members.node[i])))
+			op_send_extend(&e->ops, op, i, op->fence + op->range, false);
+	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, e->core->conf.timeout_us));
+}
+
+/* Bases differ and somebody has not answered: a little time for it to agree. */
+static void acquire_await_stragglers(struct engine *e, struct op *op)
+{
+	int64_t rtt = STRAGGLER_LEAST_US;
+	struct instant until;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		if ((op->yes >> i & 1) && 2 * e->members.node[i].rtt_us > rtt)
+			rtt = 2 * e->members.node[i].rtt_us;
+	until = instant_add(e->core->now, rtt);
+	if (instant_before(until, op->timer.at))
+		heap_set(&e->core->timers, &op->timer, until);
+}
+
+/* Not won: is it clear already whether somebody holds it, the votes are split, or too few stores answer? */
+static bool acquire_is_clear(const struct engine *e, const struct op *op, uint16_t open)
+{
+	unsigned quorum = engine_quorum(e);
+
+	return !open || acquire_same_holder(e, op) >= quorum || bits(op->busy | op->behind | op->yes | open) < quorum;
+}
+
+static void acquire_decide(struct engine *e, struct op *op)
+{
+	uint16_t open = op->expired ? 0 : op->open;
+	unsigned quorum = engine_quorum(e);
+	int64_t fence = op->kind == OP_RAISE ? op->fence : acquire_agreed(e, op);
+
+	if (bits(op->yes) >= quorum && fence >= 0)
+		acquire_won(e, op, fence);
+	else if (bits(op->yes | open) < quorum && acquire_is_clear(e, op, open))
+		acquire_failed(e, op);
+	else if (bits(op->yes) >= quorum && !open)
+		acquire_raise(e, op);
+	else if (bits(op->yes) >= quorum)
+		acquire_await_stragglers(e, op);
+}
+
+static void acquire_note_holder(struct engine *e, struct lock *l, const struct answer *a)
+{
+	const char *dot = memchr(a->holder.p ? a->holder.p : "", '.', a->holder.n);
+	const char *colon = memchr(a->holder.p ? a->holder.p : "", ':', a->holder.n);
+	struct span own = span_of(e->core->daemon_id);
+
+	l->elsewhere.foreign = a->holder.n == 0 && e->core->conf.shared;
+	l->elsewhere.host[0] = '\0';
+	if (dot && colon && dot < colon && !span_starts(a->holder, own)) {
+		size_t n = (size_t)(colon - dot - 1);
+
+		n = n < sizeof(l->elsewhere.host) ? n : sizeof(l->elsewhere.host) - 1;
+		memcpy(l->elsewhere.host, dot + 1, n);
+		l->elsewhere.host[n] = '\0';
+	}
+}
+
+void acquire_answered(struct engine *e, struct op *op, const struct answer *a)
+{
+	struct lock *l = op->lock;
+	uint16_t bit = (uint16_t)(1u << a->node);
+	bool present = l->value.ticket == op->value.ticket;
+
+	if (present && op->kind == OP_ACQUIRE && (op->no & bit))
+		l->placed &= (uint16_t)~bit;
+	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->state == LOCK_ACQUIRING)
+		acquire_note_holder(e, l, a);
+	if (!op->decided) {
+		acquire_decide(e, op);
+	} else if (present && l->state == LOCK_HELD && (op->yes & bit) && !(l->renewed & bit)) {
+		/* A late vote for the lease that won without it. A renewal sent since may have shortened it: that one's answer counts. */
+		l->votes.until[a->node] = instant_max(l->votes.until[a->node], op->votes.until[a->node]);
+		engine_schedule(e, l);
+	}
+}
+
+void acquire_expired(struct engine *e, struct op *op)
+{
+	acquire_decide(e, op);
+	engine_retire(e, op);
+}
+
+void acquire_starved(struct engine *e)
+{
+	struct lock *l;
+	struct locks waiting = TAILQ_HEAD_INITIALIZER(waiting);
+
+	TAILQ_CONCAT(&waiting, &e->starved, in_starved);
+	while ((l = TAILQ_FIRST(&waiting))) {
+		TAILQ_REMOVE(&waiting, l, in_starved);
+		l->starved = false;
+		acquire_begin(e, l);
+	}
+}

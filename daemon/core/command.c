@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From a line to its handler; the requests that concern the session itself; how a session ends. */
+#include "daemon/core/command.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#define HEARTBEAT_LEAST_US (10 * MSEC)
+
+void command_reply_error(struct commander *x, struct session *s, struct span tag, enum error code, const char *format, ...)
+{
+	char text[512];
+	char *line = session_line(x->sessions);
+	struct reply r;
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	reply_error(&r, line, tag, code, text);
+	session_send(x->sessions, s, line, reply_end(&r));
+}
+
+/* A flood of mistakes in a row is no conversation any more. */
+static void mistakes_count(struct commander *x, struct session *s)
+{
+	metric_add(&x->core->metrics, METRIC_MISTAKES, 1);
+	if (++s->mistakes < x->core->conf.limits.mistakes || s->over)
+		return;
+	command_reply_error(x, s, SPAN(""), ERROR_LIMIT, "mistakes=%" PRIu64 " in a row: hanging up", x->core->conf.limits.mistakes);
+	session_ended(x->sessions, s, "mistakes");
+	session_hang_up(x->sessions, s, "mistakes");
+	s->over = true;
+}
+
+void command_mistake(struct commander *x, struct session *s, enum error code, const char *format, ...)
+{
+	char text[512];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	command_reply_error(x, s, x->request.tag, code, "%s", text);
+	mistakes_count(x, s);
+}
+
+static void command_ok(struct commander *x, struct session *s)
+{
+	char *line = session_line(x->sessions);
+	struct reply r;
+
+	reply_begin(&r, line, x->request.tag, "OK");
+	session_send(x->sessions, s, line, reply_end(&r));
+}
+
+void serve_HELLO(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	char *line;
+	struct reply r;
+
+	if (!span_equal(q->word[0], SPAN("1"))) {
+		command_mistake(x, s, ERROR_ARG, "this server speaks protocol version 1 only: HELLO 1");
+		return;
+	}
+	if (request_has(q, FIELD_HEARTBEAT) && q->field[FIELD_HEARTBEAT].number > 0 &&
+	    q->field[FIELD_HEARTBEAT].number < HEARTBEAT_LEAST_US) {
+		command_mistake(x, s, ERROR_ARG, "heartbeat must be at least 10ms, or 0 for none");
+		return;
+	}
+	if (request_has(q, FIELD_NAME))
+		session_set_label(s, q->field[FIELD_NAME].text);
+	if (request_has(q, FIELD_HEARTBEAT)) {
+		s->heartbeat_us = q->field[FIELD_HEARTBEAT].number;
+		heap_cancel(&x->core->timers, &s->timer);
+		session_heard(x->sessions, s);
+	}
+	if (!s->secret[0])
+		rng_hex(&x->core->rng, s->secret, 32);
+	line = session_line(x->sessions);
+	reply_begin(&r, line, q->tag, "OK");
+	reply_int(&r, "proto", PROTO_VERSION);
+	reply_text(&r, "server", SPAN("redlockd/" REDLOCKD_VERSION));
+	reply_int(&r, "session", (int64_t)s->serial);
+	reply_text(&r, "secret", span_of(s->secret));
+	reply_text(&r, "store", span_of(x->core->conf.store));
+	reply_int(&r, "nodes", x->core->conf.nodes);
+	reply_int(&r, "quorum", quorum_of(x->core->conf.nodes));
+	session_send(x->sessions, s, line, reply_end(&r));
+}
+
+void serve_QUIT(struct commander *x, struct session *s)
+{
+	command_ok(x, s);
+	session_hang_up(x->sessions, s, "quit");
+	command_end_session(x, s, ENDING_CLEAN);
+}
+
+void serve_CANCEL(struct commander *x, struct session *s)
+{
+	struct span tag = x->request.word[0];
+	struct claim *c;
+
+	if (tag.n < 2 || tag.p[0] != '@') {
+		command_mistake(x, s, ERROR_ARG, "CANCEL takes the tag of a waiting request: CANCEL @tag");
+		return;
+	}
+	tag = (struct span){tag.p + 1, tag.n - 1};
+	c = session_waiting(s, tag);
+	if (!c) {
+		command_reply_error(x, s, x->request.tag, ERROR_NOTFOUND, "no request waits under @%.*s", (int)tag.n, tag.p);
+		return;
+	}
+	command_ok(x, s);
+	engine_withdraw(x->engine, c, REFUSED_CANCELLED);
+}
+
+void serve_PING(struct commander *x, struct session *s)
+{
+	command_ok(x, s);
+}
+
+static void (*const serve[VERB_N])(struct commander *x, struct session *s) = {
+#define COMMAND(id, ...) [VERB_##id] = serve_##id,
+#include "proto/command.def"
+#undef COMMAND
+};
+
+static void command_http(struct commander *x, struct session *s)
+{
+	command_reply_error(x, s, SPAN(""), ERROR_UNKNOWN, "this port speaks the redlock line protocol, not HTTP: closing");
+	session_ended(x->sessions, s, "http");
+	session_hang_up(x->sessions, s, "http");
+	command_end_session(x, s, ENDING_CLEAN);
+}
+
+static void command_too_long(struct commander *x, struct session *s)
+{
+	command_reply_error(x, s, SPAN(""), ERROR_TOOLONG, "a line has at most %" PRIu64 " bytes, its end included", x->core->conf.limits.line);
+	mistakes_count(x, s);
+}
+
+void command_line(struct commander *x, struct session *s, char *line, size_t n)
+{
+	metric_add(&x->core->metrics, METRIC_REQUESTS, 1);
+	if (!line) {
+		command_too_long(x, s);
+		return;
+	}
+	switch (request_parse(line, n, &x->request, &x->mistake)) {
+	case PARSE_EMPTY:
+		return;
+	case PARSE_MISTAKE:
+		command_mistake(x, s, x->mistake.code, "%s", x->mistake.text);
+		return;
+	case PARSE_HTTP:
+		command_http(x, s);
+		return;
+	case PARSE_OK:
+		break;
+	}
+	if (x->request.tag.n > 0 && session_tag_in_use(s, x->request.tag)) {
+		command_mistake(x, s, ERROR_TAGINUSE, "a request with this tag is still in flight");
+		return;
+	}
+	s->mistakes = 0;
+	serve[x->request.verb](x, s);
+}
+
+bool command_is_tagged(const char *line, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && (line[i] == ' ' || line[i] == '\t'))
+		i++;
+	return i < n && line[i] == '@';
+}
+
+static void session_drop_pendings(struct session *s)
+{
+	struct pending *p;
+
+	while ((p = TAILQ_FIRST(&s->pendings))) {
+		TAILQ_REMOVE(&s->pendings, p, in_session);
+		p->session = NULL;
+	}
+}
+
+static void session_drop_claims(struct commander *x, struct session *s, bool waiting, enum ending how)
+{
+	struct claim *c, *next;
+
+	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
+		next = TAILQ_NEXT(c, in_session);
+		if ((c->state == CLAIM_WAITING) != waiting)
+			continue;
+		TAILQ_REMOVE(&s->claims, c, in_session);
+		engine_abandon(x->engine, c, how == ENDING_CLEAN);
+	}
+}
+
+void command_end_session(struct commander *x, struct session *s, enum ending how)
+{
+	/* What waits first: freeing a held lock must not grant it to a claim that is about to go. */
+	s->over = true;
+	session_drop_claims(x, s, true, how);
+	session_drop_claims(x, s, false, how);
+	session_drop_pendings(s);
+	session_close(x->sessions, s);
+}
+
+void command_half_close(struct commander *x, struct session *s)
+{
+	struct claim *c, *next;
+
+	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
+		next = TAILQ_NEXT(c, in_session);
+		if (c->state == CLAIM_WAITING && !c->leaving)
+			engine_finish_up(x->engine, c);
+	}
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The shared context of the service, and the two effects that any part may have: a log line and a call. */
+#include "daemon/core/core.h"
+
+#include "proto/proto.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#define HOST_SHOWN 40
+#define LOG_MAX 1024
+#define BURST_MAX 20
+
+/* The host's name goes into values, which are split at ':'. */
+static void core_name(struct core *c, const char *host)
+{
+	size_t n = 16;
+
+	rng_hex(&c->rng, c->daemon_id, n);
+	c->daemon_id[n++] = '.';
+	for (; *host && n < 17 + HOST_SHOWN; host++)
+		if (isalnum((unsigned char)*host) || *host == '-' || *host == '.' || *host == '_')
+			c->daemon_id[n++] = *host;
+	c->daemon_id[n] = '\0';
+}
+
+void core_init(struct core *c, const struct core_conf *conf)
+{
+	memset(c, 0, sizeof(*c));
+	c->conf = *conf;
+	rng_init(&c->rng, conf->seed);
+	heap_init(&c->timers);
+	core_name(c, conf->host);
+}
+
+void core_release(struct core *c)
+{
+	heap_release(&c->timers);
+}
+
+void core_log(struct core *c, enum log_level level, const char *event, const char *format, ...)
+{
+	struct effect *effect = effects_add(c->out, EFFECT_LOG);
+	char *text = arena_reserve(&c->out->arena, LOG_MAX);
+	va_list list;
+	int n;
+
+	va_start(list, format);
+	n = vsnprintf(text, LOG_MAX, format, list);
+	va_end(list);
+	if (n < 0)
+		n = 0;
+	if (n >= LOG_MAX)
+		n = LOG_MAX - 1;
+	arena_commit(&c->out->arena, (size_t)n + 1);
+	effect->log.level = level;
+	effect->log.event = event;
+	effect->log.text = (struct span){text, (size_t)n};
+}
+
+bool core_may_log(struct core *c, enum burst_kind kind)
+{
+	static const char *const word[] = {[BURST_LOST] = "lost", [BURST_HANGUP] = "hang-up"};
+	struct burst *b = &c->burst[kind];
+
+	if (!instant_before(c->now, b->until)) {
+		if (b->left_out > 0)
+			core_log(c, LOG_WARN, "left-out", "event=%s lines=%u", word[kind], b->left_out);
+		b->until = instant_add(c->now, SEC);
+		b->said = b->left_out = 0;
+	}
+	if (b->said < BURST_MAX) {
+		b->said++;
+		return true;
+	}
+	b->left_out++;
+	return false;
+}
+
+const char *core_quoted(struct core *c, struct span value)
+{
+	size_t room = 4 * value.n + 3;
+	char *text = arena_reserve(&c->out->arena, room);
+	size_t n = quote(value, text, room);
+
+	text[n] = '\0';
+	arena_commit(&c->out->arena, n + 1);
+	return text;
+}
+
+void core_call(struct core *c, const struct call *call)
+{
+	effects_add(c->out, EFFECT_CALL)->call = *call;
+	metric_add(&c->metrics, METRIC_CALLS, 1);
+}
+
+void core_keep(char *to, size_t size, struct span from)
+{
+	size_t n = from.n < size ? from.n : size - 1;
+
+	memmove(to, from.p, n);
+	to[n] = '\0';
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Deadlocks among the sessions of this daemon. The unit is (session, owner). A waiting request waits for the lock's holder and for all that stand
+ * in line before it; if one of these waits, directly or over others, for the asking owner, then nobody would ever go on.
+ */
+#ifndef CORE_DEADLOCK_H
+#define CORE_DEADLOCK_H
+
+#include "daemon/core/command.h"
+
+#define CYCLE_MAX 2000 /* quoted at its worst it still fits into a reply */
+
+/* Would a wait of (session, owner) for this lock close a cycle? Then the names along it are in cycle, CYCLE_MAX bytes: "a<-b<-a". */
+bool deadlock_closes(struct commander *x, const struct session *s, struct span owner, struct lock *l, char *cycle, struct span *ret_cycle);
+
+#endif

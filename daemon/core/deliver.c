@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Notices become lines: replies to the requests that waited, and pushes. */
+#include "daemon/core/command.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void deliver_line(struct commander *x, struct session *s, struct reply *r)
+{
+	if (s->over)
+		return;
+	session_send(x->sessions, s, r->start, reply_end(r));
+}
+
+/* The LOCK that this claim made is answered. */
+static void claim_answered(struct commander *x, struct claim *c)
+{
+	struct session *s = c->session;
+
+	s->waiting--;
+	session_answered(x->sessions, s, c->tag[0] != '\0');
+}
+
+static void deliver_grant(struct commander *x, struct claim *c, unsigned count)
+{
+	const struct lock *l = c->lock;
+	struct reply r;
+
+	reply_begin(&r, session_line(x->sessions), span_of(c->tag), "OK");
+	reply_grant(x, &r, l);
+	reply_ms(&r, "ttl_ms", l->ttl_us);
+	reply_int(&r, "count", count);
+	deliver_line(x, c->session, &r);
+}
+
+static void deliver_granted(struct commander *x, struct claim *c, unsigned count)
+{
+	deliver_grant(x, c, count);
+	c->session->held++;
+	claim_answered(x, c);
+	c->tag[0] = '\0';
+}
+
+static void reply_holder(struct commander *x, struct reply *r, const struct lock *l)
+{
+	char who[256];
+
+	if (l->state == LOCK_HELD) {
+		reply_text(r, "holder", (struct span){who, session_who(l->holder->session, who)});
+		reply_ms(r, "held_ms", instant_diff(x->core->now, l->holder->granted_at));
+		if (l->holder->note)
+			reply_text(r, "note", (struct span){l->holder->note, l->holder->note_n});
+	} else if (l->elsewhere.known && l->elsewhere.foreign) {
+		reply_text(r, "holder", SPAN("foreign"));
+		reply_int(r, "ttl_ms", l->elsewhere.pttl_ms);
+	} else if (l->elsewhere.known && l->elsewhere.host[0]) {
+		int n = snprintf(who, sizeof(who), "@%s", l->elsewhere.host);
+
+		reply_text(r, "holder", (struct span){who, (size_t)n});
+	}
+}
+
+static void deliver_busy(struct commander *x, struct claim *c)
+{
+	const struct lock *l = c->lock;
+	int64_t retry = engine_retry_us(x->engine, l);
+	struct reply r;
+
+	metric_add(&x->core->metrics, METRIC_REFUSALS, 1);
+	reply_begin(&r, session_line(x->sessions), span_of(c->tag), "BUSY");
+	reply_text(&r, "name", lock_name(l));
+	reply_holder(x, &r, l);
+	reply_int(&r, "waiters", l->waiting);
+	if (retry >= 0)
+		reply_ms(&r, "retry_ms", retry + MSEC - 1);
+	deliver_line(x, c->session, &r);
+}
+
+static void deliver_timeout(struct commander *x, struct claim *c)
+{
+	struct reply r;
+
+	metric_add(&x->core->metrics, METRIC_TIMEOUTS, 1);
+	reply_begin(&r, session_line(x->sessions), span_of(c->tag), "TIMEOUT");
+	reply_text(&r, "name", lock_name(c->lock));
+	reply_ms(&r, "waited_ms", instant_diff(x->core->now, c->asked_at));
+	reply_holder(x, &r, c->lock);
+	reply_int(&r, "waiters", c->lock->waiting);
+	deliver_line(x, c->session, &r);
+}
+
+static void deliver_no_quorum(struct commander *x, struct session *s, struct span tag)
+{
+	unsigned nodes = x->core->conf.nodes;
+	int64_t pending = members_pending_us(&x->engine->members);
+	char retry[48] = "";
+	bool enough = members_usable(&x->engine->members) >= quorum_of(nodes);
+
+	if (pending >= 0)
+		snprintf(retry, sizeof(retry), " retry_ms=%" PRId64, pending / MSEC + 1);
+	command_reply_error(x, s, tag, ERROR_QUORUM, enough ? "%u of %u stores answered, but not %u did as asked%s" : "%u of %u stores answered, %u are needed%s",
+	                    members_usable(&x->engine->members), nodes, quorum_of(nodes), retry);
+}
+
+static void deliver_refusal(struct commander *x, struct session *s, struct span tag, enum refusal why)
+{
+	switch (why) {
+	case REFUSED_QUORUM:
+		metric_add(&x->core->metrics, METRIC_FAILURES, 1);
+		deliver_no_quorum(x, s, tag);
+		break;
+	case REFUSED_KIND:
+		command_reply_error(x, s, tag, ERROR_KIND, "a key of another type stands there, which no redlockd wrote; it is left alone");
+		break;
+	case REFUSED_CANCELLED:
+		command_reply_error(x, s, tag, ERROR_CANCELLED, "withdrawn");
+		break;
+	case REFUSED_DRAINING:
+		command_reply_error(x, s, tag, ERROR_DRAINING, "the daemon is stopping");
+		break;
+	case REFUSED_LOST:
+		command_reply_error(x, s, tag, ERROR_LOST, "the stores say that the lock was not held any more");
+		break;
+	default:
+		command_reply_error(x, s, tag, ERROR_INTERNAL, "refusal %d", (int)why);
+		break;
+	}
+}
+
+static void deliver_refused(struct commander *x, struct claim *c, enum refusal why)
+{
+	struct session *s = c->session;
+
+	if (!s->over) {
+		if (why == REFUSED_BUSY)
+			deliver_busy(x, c);
+		else if (why == REFUSED_TIMEOUT)
+			deliver_timeout(x, c);
+		else
+			deliver_refusal(x, s, span_of(c->tag), why);
+	}
+	TAILQ_REMOVE(&s->claims, c, in_session);
+	claim_answered(x, c);
+}
+
+static void deliver_reentered(struct commander *x, struct claim *c, unsigned count)
+{
+	deliver_grant(x, c, count);
+	metric_add(&x->core->metrics, METRIC_REENTRIES, 1);
+	TAILQ_REMOVE(&c->session->claims, c, in_session);
+	claim_answered(x, c);
+}
+
+static void push_begin(struct commander *x, struct reply *r, const struct claim *c, const char *word)
+{
+	reply_begin(r, session_line(x->sessions), SPAN(""), word);
+	reply_text(r, "name", lock_name(c->lock));
+	reply_int(r, "fence", c->fence);
+}
+
+static void push_end(struct commander *x, struct reply *r, const struct claim *c)
+{
+	if (c->owner)
+		reply_text(r, "owner", claim_owner(c));
+	deliver_line(x, c->session, r);
+}
+
+static void push_lost(struct commander *x, const struct claim *c)
+{
+	char who[256];
+	struct reply r;
+
+	if (core_may_log(x->core, BURST_LOST))
+		core_log(x->core, LOG_WARN, "lost", "peer=%s session=%" PRIu64 " name=%s fence=%" PRId64 " reason=%s",
+		         core_quoted(x->core, (struct span){who, session_who(c->session, who)}), c->session->serial,
+		         core_quoted(x->core, lock_name(c->lock)), c->fence, loss_word(c->loss));
+	push_begin(x, &r, c, "! LOST");
+	reply_text(&r, "reason", span_of(loss_word(c->loss)));
+	push_end(x, &r, c);
+}
+
+static void push_validity(struct commander *x, const struct claim *c, const char *word, const char *field)
+{
+	struct reply r;
+
+	push_begin(x, &r, c, word);
+	reply_ms(&r, field, instant_diff(lock_deadline(&x->engine->table, c->lock), x->core->now));
+	push_end(x, &r, c);
+}
+
+static void reply_pending_ok(struct commander *x, const struct pending *p)
+{
+	struct reply r;
+
+	reply_begin(&r, session_line(x->sessions), span_of(p->tag), "OK");
+	if (p->verb == VERB_EXTEND) {
+		reply_grant(x, &r, p->lock);
+	} else {
+		reply_text(&r, "name", lock_name(p->lock));
+		reply_int(&r, "count", 0);
+	}
+	deliver_line(x, p->session, &r);
+}
+
+static void deliver_pending(struct commander *x, struct pending *p, enum refusal why)
+{
+	struct session *s = p->session;
+
+	if (!s)
+		return;
+	TAILQ_REMOVE(&s->pendings, p, in_session);
+	if (why == REFUSED_NOT)
+		reply_pending_ok(x, p);
+	else if (!s->over)
+		deliver_refusal(x, s, span_of(p->tag), why);
+	session_answered(x->sessions, s, p->tag[0] != '\0');
+}
+
+static void deliver_one(struct commander *x, const struct notice *n)
+{
+	switch (n->kind) {
+	case NOTICE_GRANTED:
+		deliver_granted(x, n->claim, n->count);
+		break;
+	case NOTICE_REENTERED:
+		deliver_reentered(x, n->claim, n->count);
+		break;
+	case NOTICE_REFUSED:
+		deliver_refused(x, n->claim, n->refusal);
+		break;
+	case NOTICE_FORGOTTEN:
+		TAILQ_REMOVE(&n->claim->session->claims, n->claim, in_session);
+		n->claim->session->held--;
+		break;
+	case NOTICE_LOST:
+		push_lost(x, n->claim);
+		break;
+	case NOTICE_RISK:
+		push_validity(x, n->claim, "! RISK", "left_ms");
+		break;
+	case NOTICE_SAFE:
+		push_validity(x, n->claim, "! SAFE", "valid_ms");
+		break;
+	case NOTICE_EXTENDED:
+	case NOTICE_RELEASED:
+		deliver_pending(x, n->pending, n->refusal);
+		break;
+	}
+}
+
+void command_deliver(struct commander *x)
+{
+	/* Delivering makes no notices. */
+	for (size_t i = 0; i < x->engine->notices; i++) {
+		const struct notice n = x->engine->notice[i];
+
+		deliver_one(x, &n);
+		engine_delivered(x->engine, &n);
+	}
+	x->engine->notices = 0;
+}

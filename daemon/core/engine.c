@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The states of a lock, and what its claims are told. The line is in line.c, the rounds are in acquire.c, renew.c and debt.c. */
+#include "daemon/core/engine.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/core/round.h"
+
+#include <stdlib.h>
+
+void engine_init(struct engine *e, struct core *core)
+{
+	memset(e, 0, sizeof(*e));
+	e->core = core;
+	e->rng = &core->rng;
+	members_init(&e->members, core);
+	lock_table_init(&e->table, core);
+	op_table_init(&e->ops, core, &e->members);
+	TAILQ_INIT(&e->starved);
+	TAILQ_INIT(&e->debts);
+}
+
+void engine_release(struct engine *e)
+{
+	struct timer *t;
+	struct op *op;
+
+	while ((t = heap_first(&e->core->timers)))
+		heap_cancel(&e->core->timers, t); /* while all that they are in is there */
+	TAILQ_FOREACH(op, &e->debts, in_debts) {
+		if (op->pending)
+			pool_put(&e->table.pendings, op->pending);
+	}
+	op_table_release(&e->ops);
+	lock_table_release(&e->table);
+	free(e->notice);
+}
+
+void engine_notice(struct engine *e, enum notice_kind kind, struct claim *c, struct pending *p, enum refusal why)
+{
+	if (e->notices == e->notice_cap) {
+		e->notice_cap = e->notice_cap ? 2 * e->notice_cap : 64;
+		e->notice = mem_grow(e->notice, e->notice_cap, sizeof(*e->notice));
+	}
+	e->notice[e->notices++] = (struct notice){
+		.kind = kind, .refusal = why, .claim = c, .pending = p, .count = c && c->lock->holder ? c->lock->holder->count : 0};
+	(c ? c->lock : p->lock)->refs++; /* until it is delivered */
+}
+
+/* The only writer of a lock's state. */
+void engine_become(struct engine *e, struct lock *l, enum lock_state state)
+{
+	metric_add(&e->core->metrics, METRIC_LOCKS_HELD, (state == LOCK_HELD) - (l->state == LOCK_HELD));
+	if (l->starved) {
+		TAILQ_REMOVE(&e->starved, l, in_starved);
+		l->starved = false;
+	}
+	heap_cancel(&e->core->timers, &l->timer);
+	l->yielding = false;
+	if (state == LOCK_IDLE)
+		l->attempts = 0; /* whoever asks next begins anew */
+	l->state = state;
+}
+
+void engine_schedule(struct engine *e, struct lock *l)
+{
+	heap_set(&e->core->timers, &l->timer, instant_min(l->renew_at, lock_tell_at(&e->table, l)));
+}
+
+void lock_hold_ended(struct engine *e, const struct claim *c)
+{
+	int64_t held = instant_diff(e->core->now, c->granted_at);
+
+	metric_add(&e->core->metrics, METRIC_HOLD_TOTAL, held);
+	metric_peak(&e->core->metrics, METRIC_HOLD_LONGEST, held);
+}
+
+void engine_won(struct engine *e, struct op *op, int64_t fence)
+{
+	struct lock *l = op->lock;
+	struct claim *c = TAILQ_FIRST(&l->line);
+
+	l->votes = op->votes;
+	l->fence = fence;
+	l->fence_end = fence + op->range;
+	turn_spend(e, l, op->yes);
+	l->elsewhere.known = false;
+	if (!c || c->ttl_us != op->ttl_us || c->delay_us != op->delay_us) {
+		/* It was asked for on other terms, by somebody who has left the line. */
+		debt_begin(e, l, OP_RELEASE, 0, NULL);
+		if (MUTATED(WAKE_LOST))
+			engine_become(e, l, LOCK_IDLE);
+		else
+			engine_next(e, l);
+		return;
+	}
+	engine_become(e, l, LOCK_HELD);
+	line_grant(e, c);
+	l->renew_at = c->renew ? instant_add(op->begun, l->ttl_us / 3) : INSTANT_NEVER;
+	line_refuse_part(e, l, REFUSED_BUSY, LINE_IMPATIENT);
+	engine_schedule(e, l);
+}
+
+void engine_next(struct engine *e, struct lock *l)
+{
+	engine_become(e, l, LOCK_IDLE);
+	if (!TAILQ_EMPTY(&l->line))
+		acquire_begin(e, l);
+	else
+		lock_drop_if_unused(&e->table, l);
+}
+
+/* The holder is gone from the lock; what is left of the lease is ours to end. */
+static void lock_vacate(struct engine *e, struct lock *l)
+{
+	lock_hold_ended(e, l->holder);
+	l->holder = NULL;
+	l->renew_at = INSTANT_NEVER;
+	if (l->round)
+		l->round->decided = true;
+	l->round = NULL;
+}
+
+static void lock_closed(struct engine *e, struct lock *l)
+{
+	/* With a lock-delay the key is left to expire by itself. */
+	if (l->delay_us == 0)
+		debt_begin(e, l, OP_RELEASE, 0, NULL);
+	engine_next(e, l);
+}
+
+/* The holder may believe until D, as it was when renewing stopped, and count on a slower clock than ours: nobody else gets the lock before. */
+static void lock_close(struct engine *e, struct lock *l)
+{
+	l->close_at = instant_add(lock_deadline(&e->table, l), MUTATED(FREE_AT_DEADLINE) ? 0 : drift_us(l->ttl_us));
+	engine_become(e, l, LOCK_CLOSING);
+	if (instant_before(e->core->now, l->close_at) && !MUTATED(FREE_BEFORE_DEADLINE))
+		heap_set(&e->core->timers, &l->timer, l->close_at);
+	else
+		lock_closed(e, l);
+}
+
+void engine_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p)
+{
+	struct lock *l = c->lock;
+	bool used_up = l->handoffs > 0;
+
+	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
+	if (keep_us == 0 && !p && hand_over(e, l)) {
+		claim_free(&e->table, c);
+		return;
+	}
+	lock_vacate(e, l);
+	renew_refuse_all(e, l, REFUSED_CANCELLED);
+	claim_free(&e->table, c);
+	debt_begin(e, l, keep_us > 0 ? OP_LEAVE : OP_RELEASE, keep_us, p);
+	hand_back(e, l, used_up);
+}
+
+void engine_extend(struct engine *e, struct claim *c, struct pending *p)
+{
+	struct lock *l = c->lock;
+
+	TAILQ_INSERT_TAIL(&l->extends, p, in_lock);
+	l->ttl_us = c->ttl_us;
+	if (!l->round)
+		renew_begin(e, l);
+}
+
+static void claim_abandon_held(struct engine *e, struct lock *l, bool at_once)
+{
+	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
+	if (at_once && l->delay_us == 0 && hand_over(e, l))
+		return;
+	lock_vacate(e, l);
+	renew_refuse_all(e, l, REFUSED_CANCELLED);
+	if (!at_once) {
+		lock_close(e, l);
+		return;
+	}
+	debt_begin(e, l, l->delay_us > 0 ? OP_LEAVE : OP_RELEASE, l->delay_us, NULL);
+	engine_next(e, l);
+}
+
+void engine_abandon(struct engine *e, struct claim *c, bool at_once)
+{
+	struct lock *l = c->lock;
+
+	switch (c->state) {
+	case CLAIM_WAITING:
+		line_leave(e, c);
+		line_emptied(e, l);
+		break;
+	case CLAIM_LOST:
+		TAILQ_REMOVE(&l->losses, c, in_lock);
+		break;
+	default:
+		break;
+	}
+	if (c->state != CLAIM_HELD) {
+		claim_free(&e->table, c);
+		lock_drop_if_unused(&e->table, l);
+		return;
+	}
+	l->refs++; /* it may become unused while its end is carried out */
+	claim_abandon_held(e, l, at_once);
+	l->refs--;
+	claim_free(&e->table, c);
+	lock_drop_if_unused(&e->table, l);
+}
+
+void engine_lose(struct engine *e, struct lock *l, enum loss why)
+{
+	struct claim *c = l->holder;
+
+	lock_vacate(e, l);
+	c->state = CLAIM_LOST;
+	c->loss = why;
+	TAILQ_INSERT_TAIL(&l->losses, c, in_lock);
+	metric_add(&e->core->metrics, METRIC_LOSSES, 1);
+	engine_notice(e, NOTICE_LOST, c, NULL, REFUSED_NOT);
+	renew_refuse_all(e, l, REFUSED_LOST);
+	lock_close(e, l);
+}
+
+bool engine_expire(struct engine *e, struct lock *l)
+{
+	if (instant_before(e->core->now, lock_tell_at(&e->table, l)))
+		return false;
+	engine_lose(e, l, l->holder->renew ? LOSS_QUORUM : LOSS_EXPIRED);
+	return true;
+}
+
+void engine_forget(struct engine *e, struct claim *c)
+{
+	struct lock *l = c->lock;
+
+	TAILQ_REMOVE(&l->losses, c, in_lock);
+	claim_free(&e->table, c);
+	lock_drop_if_unused(&e->table, l);
+}
+
+static void lock_fired(struct engine *e, struct lock *l)
+{
+	switch (l->state) {
+	case LOCK_HELD:
+		if (engine_expire(e, l))
+			break;
+		if (!l->round)
+			renew_begin(e, l);
+		else
+			l->renew_at = INSTANT_NEVER, engine_schedule(e, l); /* the round under way sets it */
+		break;
+	case LOCK_CLOSING:
+		lock_closed(e, l);
+		break;
+	case LOCK_WAITING:
+		acquire_begin(e, l);
+		break;
+	default:
+		break;
+	}
+}
+
+static void op_fired(struct engine *e, struct op *op)
+{
+	if (op->kind == OP_RELEASE || op->kind == OP_LEAVE) {
+		debt_fired(e, op);
+		return;
+	}
+	op->expired = true;
+	op_stall(&e->ops, op);
+	if (op->decided)
+		return;
+	if (op->kind == OP_RENEW)
+		renew_expired(e, op);
+	else
+		acquire_expired(e, op);
+}
+
+void engine_fired(struct engine *e, struct timer *t)
+{
+	switch ((enum timer_kind)t->kind) {
+	case TIMER_LOCK:
+		lock_fired(e, container_of(t, struct lock, timer));
+		break;
+	case TIMER_CLAIM:
+		line_fired(e, container_of(t, struct claim, timer));
+		break;
+	case TIMER_OP:
+		op_fired(e, container_of(t, struct op, timer));
+		break;
+	case TIMER_MEMBER:
+		member_fired(&e->members, container_of(t, struct member, timer));
+		break;
+	case TIMER_SESSION:
+		break;
+	}
+}
+
+void engine_retire(struct engine *e, struct op *op)
+{
+	struct lock *l = op->lock;
+
+	if (!op->decided || op->open || op->in_debt)
+		return;
+	op_free(&e->ops, op);
+	lock_drop_if_unused(&e->table, l);
+}
+
+/* A store's clock jumped ahead: its keys end that much earlier than their votes say. */
+static void engine_lower(struct engine *e, unsigned node)
+{
+	int64_t jump = e->members.jump_us[node];
+	struct map_node *at = NULL;
+
+	e->members.jump_us[node] = 0;
+	while ((at = map_next(&e->table.map, at))) {
+		struct lock *l = container_of(at, struct lock, node);
+
+		if (l->state == LOCK_ACQUIRING && l->round)
+			l->round->votes.until[node] = instant_add(l->round->votes.until[node], -jump);
+		if (l->state != LOCK_HELD)
+			continue;
+		l->votes.until[node] = instant_add(l->votes.until[node], -jump);
+		if (instant_before(e->core->now, lock_tell_at(&e->table, l)))
+			engine_schedule(e, l);
+		else
+			heap_set(&e->core->timers, &l->timer, e->core->now); /* lost: as soon as the table is not being walked */
+	}
+}
+
+bool engine_answer(struct engine *e, const struct answer *a)
+{
+	bool known = true;
+	struct op *op = NULL;
+
+	if (member_owns_call(a->call))
+		known = member_answered(&e->members, a);
+	else
+		known = (op = op_answered(&e->ops, a)) != NULL;
+	if (known && a->fence > e->fence_seen)
+		e->fence_seen = a->fence;
+	if (e->members.jump_us[a->node])
+		engine_lower(e, a->node);
+	if (!op)
+		return known;
+	switch (op->kind) {
+	case OP_ACQUIRE:
+	case OP_RAISE:
+		acquire_answered(e, op, a);
+		break;
+	case OP_RENEW:
+		renew_answered(e, op, a);
+		break;
+	case OP_RELEASE:
+	case OP_LEAVE:
+		debt_answered(e, op, a);
+		break;
+	case OP_WITHDRAW:
+		break;
+	}
+	engine_retire(e, op);
+	return true;
+}
+
+void engine_node_up(struct engine *e, unsigned node)
+{
+	member_up(&e->members, node);
+	debt_node_up(e, node);
+}
+
+void engine_node_down(struct engine *e, unsigned node, struct span reason)
+{
+	member_down(&e->members, node, reason);
+}
+
+void engine_settle(struct engine *e)
+{
+	if (!e->members.gained)
+		return;
+	e->members.gained = false;
+	if (members_usable(&e->members) < engine_quorum(e))
+		return;
+	renew_overdue(e);
+	acquire_starved(e);
+}
+
+void engine_delivered(struct engine *e, const struct notice *n)
+{
+	struct lock *l = n->claim ? n->claim->lock : n->pending->lock;
+
+	l->refs--;
+	switch (n->kind) {
+	case NOTICE_REENTERED:
+	case NOTICE_REFUSED:
+	case NOTICE_FORGOTTEN:
+		claim_free(&e->table, n->claim);
+		break;
+	case NOTICE_EXTENDED:
+	case NOTICE_RELEASED:
+		pool_put(&e->table.pendings, n->pending);
+		break;
+	default:
+		break;
+	}
+	lock_drop_if_unused(&e->table, l);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The engine moves locks through their states: it asks the stores, counts their votes, keeps leases by watchdog, hands the lock to the first in
+ * line, and notices losses. What sessions must be told comes out as notices, in order; nothing calls back.
+ *
+ * Rules that it obeys: a lease is held only while Q votes say so; a vote counts from before its command was sent and only of a joined
+ * node; a value is dead once a release for it was sent; a renewal of unknown outcome changes nothing, except that one with a shorter TTL
+ * lowers the vote when it is sent; a loss is told before the holder's validity ends, and the key is left alone until it has.
+ */
+#ifndef CORE_ENGINE_H
+#define CORE_ENGINE_H
+
+#include "daemon/core/op.h"
+
+enum notice_kind {
+	NOTICE_GRANTED,   /* claim: the LOCK that asked; its lock's holder is what was granted */
+	NOTICE_REENTERED, /* claim was folded into the lock's holder: to be freed by who delivers */
+	NOTICE_REFUSED,   /* claim is out of the lock: to be freed by who delivers */
+	NOTICE_FORGOTTEN, /* claim was a loss, and the name is taken anew: to be freed by who delivers */
+	NOTICE_LOST,      /* claim is among the losses */
+	NOTICE_RISK,
+	NOTICE_SAFE,
+	NOTICE_EXTENDED,  /* pending: to be freed by who delivers */
+	NOTICE_RELEASED,  /* pending: likewise */
+};
+
+enum refusal {
+	REFUSED_NOT,
+	REFUSED_BUSY,
+	REFUSED_TIMEOUT,
+	REFUSED_QUORUM,
+	REFUSED_KIND,
+	REFUSED_CANCELLED,
+	REFUSED_DRAINING,
+	REFUSED_LOST, /* EXTEND, UNLOCK sync=yes: the stores say that it was not ours any more */
+};
+
+struct notice {
+	enum notice_kind kind;
+	enum refusal refusal;
+	struct claim *claim;
+	struct pending *pending;
+	unsigned count; /* GRANTED, REENTERED: how often it was held then */
+};
+
+struct engine {
+	struct core *core;
+	struct members members;
+	struct lock_table table;
+	struct op_table ops;
+	struct locks starved;   /* WAITING for a quorum */
+	struct op_list debts;   /* releases that some node has not confirmed */
+	uint64_t tickets;
+	int64_t fence_seen;     /* the largest in any reply of any node */
+	bool draining;
+	struct notice *notice;
+	size_t notices, notice_cap;
+	uint64_t search;        /* number of the search for a deadlock under way */
+	struct rng *rng;
+};
+
+void engine_init(struct engine *e, struct core *core);
+void engine_release(struct engine *e);
+
+/*
+ * A claim asks for a name. Notices follow, now or later: GRANTED, REENTERED or REFUSED, exactly one.
+ * claim: session, texts, ttl, delay, renew, patient, asked_at are set; wait_until bounds a patient one.
+ * A notice keeps its lock alive until engine_delivered.
+ */
+void engine_lock(struct engine *e, struct claim *c, struct span name, struct instant wait_until);
+/* The holder counts down to 0 (the caller has done the counting above that): frees the lock. keep_us > 0: the key stays that long. pending: answer
+ * it when a quorum has confirmed; else the release is not waited for. The claim is freed. */
+void engine_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p);
+/* Renew the holder's lease now; answers the pending. */
+void engine_extend(struct engine *e, struct claim *c, struct pending *p);
+/* A waiting claim whose session has said its last word: a round under way decides, else one that would wait is withdrawn. */
+void engine_finish_up(struct engine *e, struct claim *c);
+/* A waiting claim is withdrawn: NOTICE_REFUSED. */
+void engine_withdraw(struct engine *e, struct claim *c, enum refusal why);
+/* The session of this claim is no more. at_once: it certainly does not act on the lock; else the key is left alone until D. The claim is freed; no notice. */
+void engine_abandon(struct engine *e, struct claim *c, bool at_once);
+/* The holder is to be told that it lost the lock, for a reason of the outer layers. */
+void engine_lose(struct engine *e, struct lock *l, enum loss why);
+/* A loss was acknowledged: forgets and frees the claim. */
+void engine_forget(struct engine *e, struct claim *c);
+
+/* Published by a store: may be lost, repeated, late. */
+void turn_woken(struct engine *e, struct span name, unsigned node);
+void turn_wanted(struct engine *e, struct span name);
+bool engine_answer(struct engine *e, const struct answer *a); /* false: no such call is open */
+void engine_node_up(struct engine *e, unsigned node);
+void engine_node_down(struct engine *e, unsigned node, struct span reason);
+void engine_fired(struct engine *e, struct timer *t); /* TIMER_LOCK, TIMER_CLAIM, TIMER_OP, TIMER_MEMBER */
+/* What became possible by the events of this step: call at its end. */
+void engine_settle(struct engine *e);
+void engine_stop(struct engine *e);
+/* All notices so far were told; frees what they were the last to name. */
+void engine_delivered(struct engine *e, const struct notice *n);
+
+/* How much longer the lock that stands in the way may last, in microseconds; -1: not known. */
+int64_t engine_retry_us(const struct engine *e, const struct lock *l);
+
+#endif

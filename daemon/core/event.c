@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The list of effects: grows, never shrinks, and owns what its items point to. */
+#include "daemon/core/event.h"
+
+#include "daemon/base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void effects_init(struct effects *e)
+{
+	memset(e, 0, sizeof(*e));
+	arena_init(&e->arena);
+}
+
+void effects_release(struct effects *e)
+{
+	arena_release(&e->arena);
+	free(e->item);
+	memset(e, 0, sizeof(*e));
+}
+
+void effects_reset(struct effects *e)
+{
+	e->count = 0;
+	arena_reset(&e->arena);
+}
+
+struct effect *effects_add(struct effects *e, enum effect_kind kind)
+{
+	struct effect *item;
+
+	if (e->count == e->cap) {
+		e->cap = e->cap ? 2 * e->cap : 64;
+		e->item = mem_grow(e->item, e->cap, sizeof(*e->item));
+	}
+	item = &e->item[e->count++];
+	memset(item, 0, sizeof(*item));
+	item->kind = kind;
+	return item;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Local hand-over: the lease stays as it is, the next in line gets it with the next token of its range, without a round. Only on the same terms,
+ * with validity left that is worth having, and within bounds as soon as somebody elsewhere wants it. Source: lock cohorting, Dice, Marathe, Shavit 2012.
+ */
+#include "daemon/core/round.h"
+
+#define HANDOFF_LEAST_US (50 * MSEC)
+#define HANDOFF_TIME_US  (100 * MSEC)
+#define HANDOFFS_MOST    64
+#define YIELD_US         (150 * MSEC)
+
+static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
+{
+	const struct claim *next = TAILQ_FIRST(&l->line);
+	int64_t left = instant_diff(lock_deadline(&e->table, l), e->core->now), least = l->ttl_us / 10;
+	int64_t since = instant_diff(e->core->now, l->handoffs > 0 ? l->handoff_since : e->core->now);
+
+	if (!next || !next->renew || !l->holder->renew || next->ttl_us != l->ttl_us || next->delay_us != l->delay_us)
+		return false;
+	if (l->fence >= l->fence_end || left < (least > HANDOFF_LEAST_US ? least : HANDOFF_LEAST_US))
+		return false;
+	if (e->core->conf.foreign && since >= HANDOFF_TIME_US)
+		return false;
+	return l->want_since.us == INT64_MAX ||
+	       (l->handoffs < HANDOFFS_MOST && instant_diff(e->core->now, l->want_since) < HANDOFF_TIME_US);
+}
+
+bool hand_over(struct engine *e, struct lock *l)
+{
+	if (!lock_may_be_handed_on(e, l))
+		return false;
+	lock_hold_ended(e, l->holder);
+	renew_refuse_all(e, l, REFUSED_CANCELLED);
+	if (l->handoffs++ == 0)
+		l->handoff_since = e->core->now;
+	l->holder = NULL;
+	l->fence++;
+	l->at_risk = false;
+	metric_add(&e->core->metrics, METRIC_HANDOFFS, 1);
+	line_grant(e, TAILQ_FIRST(&l->line));
+	engine_schedule(e, l);
+	return true;
+}
+
+/* Clients that poll never win against a line that is served without a pause: after a while of hand-overs the name is left alone. */
+void hand_back(struct engine *e, struct lock *l, bool used_up)
+{
+	if (!e->core->conf.foreign || !used_up || TAILQ_EMPTY(&l->line)) {
+		engine_next(e, l);
+		return;
+	}
+	engine_become(e, l, LOCK_WAITING);
+	l->yielding = true;
+	heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, YIELD_US));
+}

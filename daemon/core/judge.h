@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a probe says about a node: pure judgement, no calls. */
+#ifndef CORE_JUDGE_H
+#define CORE_JUDGE_H
+
+#include "daemon/core/member.h"
+
+enum verdict_kind {
+	VERDICT_JOINED,  /* case A of member.h */
+	VERDICT_TIMING,  /* a quarantine under our configuration is under way */
+	VERDICT_LOST,    /* case B: it may have lost memory */
+	VERDICT_BLANK,   /* no marker, and trust_first_start is still open */
+	VERDICT_REFUSED, /* must not be used */
+};
+
+struct verdict {
+	enum verdict_kind kind;
+	const char *reason; /* static, or in the memory of the effects */
+};
+
+/* Of the answer to a probe. Takes note of identity and evictions in m. */
+struct verdict member_judge(struct members *ms, struct member *m, const struct answer *a);
+
+/*
+ * One reply bounds (server clock - CLOCK_BOOTTIME) by [server - received, server - sent]. Returns by how much the server's clock
+ * has jumped ahead for certain, 0 if it need not have: drift within rho and 50 ms are no jump, nor is a reply that sat in a socket.
+ */
+int64_t member_clock_jump(struct member_clock *clock, int64_t server_us, struct instant sent, struct instant received);
+
+#endif

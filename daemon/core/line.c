@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The line of a lock: who enters it, who leaves it with which answer, and whose turn it is. It moves the lock itself only where the line
+ * begins or ends: the states are engine.c's. */
+#include "daemon/core/round.h"
+
+void line_leave(struct engine *e, struct claim *c)
+{
+	metric_add(&e->core->metrics, METRIC_WAITERS, -(int64_t)c->patient);
+	heap_cancel(&e->core->timers, &c->timer);
+	lock_dequeue(c->lock, c);
+}
+
+/* Nobody here waits any more: our place in line among daemons is given back. */
+void line_emptied(struct engine *e, struct lock *l)
+{
+	if (!TAILQ_EMPTY(&l->line) || l->state == LOCK_ACQUIRING)
+		return;
+	turn_spend(e, l, 0);
+	if (l->state == LOCK_WAITING)
+		engine_become(e, l, LOCK_IDLE);
+}
+
+/* Out of the line, with an answer. One that waited is told TIMEOUT where others are told BUSY. */
+static void line_refuse(struct engine *e, struct claim *c, enum refusal why)
+{
+	struct lock *l = c->lock;
+
+	if (c->patient && why == REFUSED_BUSY)
+		why = c->leaving ? REFUSED_CANCELLED : REFUSED_TIMEOUT;
+	line_leave(e, c);
+	engine_notice(e, NOTICE_REFUSED, c, NULL, why);
+	line_emptied(e, l);
+}
+
+static bool line_includes(const struct claim *c, enum line_part part)
+{
+	return part == LINE_ALL || c->overdue || (part == LINE_IMPATIENT && !c->patient);
+}
+
+void line_refuse_part(struct engine *e, struct lock *l, enum refusal why, enum line_part part)
+{
+	struct claim *c, *next;
+
+	for (c = TAILQ_FIRST(&l->line); c; c = next) {
+		next = TAILQ_NEXT(c, in_lock);
+		if (line_includes(c, part))
+			line_refuse(e, c, why);
+	}
+}
+
+static bool lock_is_taken(const struct lock *l)
+{
+	if (l->state == LOCK_WAITING)
+		return l->yielding || (!l->starved && l->elsewhere.known);
+	return l->state == LOCK_HELD || l->state == LOCK_CLOSING;
+}
+
+void engine_lock(struct engine *e, struct claim *c, struct span name, struct instant wait_until)
+{
+	struct lock *l = lock_find_or_add(&e->table, name);
+
+	c->lock = l;
+	if (l->state == LOCK_HELD && claim_same_owner(l->holder, c)) {
+		l->holder->count++;
+		engine_notice(e, NOTICE_REENTERED, c, NULL, REFUSED_NOT);
+		return;
+	}
+	if (!c->patient && lock_is_taken(l)) {
+		engine_notice(e, NOTICE_REFUSED, c, NULL, REFUSED_BUSY);
+		return;
+	}
+	if (l->state == LOCK_IDLE)
+		l->elsewhere.known = false; /* what was seen while somebody waited is old */
+	lock_enqueue(l, c);
+	metric_add(&e->core->metrics, METRIC_WAITERS, c->patient);
+	if (c->patient && !MUTATED(WAIT_ENDLESS))
+		heap_set(&e->core->timers, &c->timer, wait_until);
+	if (l->state == LOCK_IDLE || (l->state == LOCK_WAITING && !lock_is_taken(l)))
+		acquire_begin(e, l);
+}
+
+/* The wait is over. A round under way may still say who holds it, or grant: it decides within the timeout of a command. */
+void line_fired(struct engine *e, struct claim *c)
+{
+	struct lock *l = c->lock;
+
+	if (l->state == LOCK_ACQUIRING && !l->elsewhere.known) {
+		c->overdue = true;
+		return;
+	}
+	line_refuse(e, c, lock_is_taken(l) || l->elsewhere.known ? REFUSED_TIMEOUT : REFUSED_QUORUM);
+}
+
+void engine_finish_up(struct engine *e, struct claim *c)
+{
+	c->leaving = true;
+	if (c->lock->state == LOCK_ACQUIRING || !c->patient)
+		c->overdue = true;
+	else
+		line_refuse(e, c, REFUSED_CANCELLED);
+}
+
+void engine_withdraw(struct engine *e, struct claim *c, enum refusal why)
+{
+	line_refuse(e, c, why);
+}
+
+static void claim_hold(struct engine *e, struct claim *c)
+{
+	struct lock *l = c->lock;
+	struct claim *old = lock_claim_of(l, c->session, claim_owner(c));
+	int64_t waited = instant_diff(e->core->now, c->asked_at);
+
+	if (old) {
+		TAILQ_REMOVE(&l->losses, old, in_lock); /* taken anew: the loss need not be remembered */
+		engine_notice(e, NOTICE_FORGOTTEN, old, NULL, REFUSED_NOT);
+	}
+	line_leave(e, c);
+	c->state = CLAIM_HELD;
+	c->count = 1;
+	c->fence = l->fence;
+	c->granted_at = e->core->now;
+	l->holder = c;
+	metric_add(&e->core->metrics, METRIC_GRANTS, 1);
+	metric_add(&e->core->metrics, METRIC_WAIT_TOTAL, waited);
+	metric_peak(&e->core->metrics, METRIC_WAIT_LONGEST, waited);
+	engine_notice(e, NOTICE_GRANTED, c, NULL, REFUSED_NOT);
+}
+
+/* A second waiting LOCK of the same owner is granted together with the first, as reentrant. */
+static void line_fold(struct engine *e, struct lock *l)
+{
+	struct claim *c, *next;
+
+	for (c = TAILQ_FIRST(&l->line); c; c = next) {
+		next = TAILQ_NEXT(c, in_lock);
+		if (!claim_same_owner(c, l->holder))
+			continue;
+		line_leave(e, c);
+		l->holder->count++;
+		engine_notice(e, NOTICE_REENTERED, c, NULL, REFUSED_NOT);
+	}
+}
+
+void line_grant(struct engine *e, struct claim *c)
+{
+	claim_hold(e, c);
+	line_fold(e, c->lock);
+}
+
+void engine_stop(struct engine *e)
+{
+	struct map_node *at = NULL;
+
+	e->draining = true;
+	while ((at = map_next(&e->table.map, at))) {
+		struct lock *l = container_of(at, struct lock, node);
+
+		line_refuse_part(e, l, REFUSED_DRAINING, LINE_ALL);
+	}
+}
+
+int64_t engine_retry_us(const struct engine *e, const struct lock *l)
+{
+	int64_t left;
+
+	switch (l->state) {
+	case LOCK_HELD:
+		left = instant_diff(lock_deadline(&e->table, l), e->core->now);
+		break;
+	case LOCK_CLOSING:
+		left = instant_diff(l->close_at, e->core->now);
+		break;
+	default:
+		if (!l->elsewhere.known || l->elsewhere.pttl_ms < 0)
+			return -1;
+		left = l->elsewhere.pttl_ms * MSEC - instant_diff(e->core->now, l->elsewhere.at);
+	}
+	return left > 0 ? left : 0;
+}

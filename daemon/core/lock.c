@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The lock table and its claims: who stands where. Nothing here asks a store or tells a session. */
+#include "daemon/core/lock.h"
+
+#include "daemon/base/mem.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define LEAD_LEAST_US (5 * MSEC)
+#define LEAD_MOST_US (250 * MSEC)
+
+const char *loss_word(enum loss loss)
+{
+	static const char *const word[] = {
+#define LOSS_ROW(id, text) [LOSS_##id] = text,
+		LOSSES(LOSS_ROW)
+#undef LOSS_ROW
+	};
+
+	return word[loss];
+}
+
+void lock_table_init(struct lock_table *t, struct core *core)
+{
+	uint64_t key[2] = {rng_next(&core->rng), rng_next(&core->rng)};
+
+	memset(t, 0, sizeof(*t));
+	t->core = core;
+	map_init(&t->map, key);
+	pool_init(&t->locks, sizeof(struct lock));
+	pool_init(&t->claims, sizeof(struct claim));
+	pool_init(&t->pendings, sizeof(struct pending));
+}
+
+void lock_table_release(struct lock_table *t)
+{
+	struct map_node *node;
+
+	while ((node = map_next(&t->map, NULL))) {
+		struct lock *l = container_of(node, struct lock, node);
+		struct claim *c;
+		struct pending *p;
+
+		if (l->holder)
+			claim_free(t, l->holder);
+		while ((c = TAILQ_FIRST(&l->line))) {
+			lock_dequeue(l, c);
+			claim_free(t, c);
+		}
+		while ((c = TAILQ_FIRST(&l->losses))) {
+			TAILQ_REMOVE(&l->losses, c, in_lock);
+			claim_free(t, c);
+		}
+		while ((p = TAILQ_FIRST(&l->extends))) {
+			TAILQ_REMOVE(&l->extends, p, in_lock);
+			pool_put(&t->pendings, p);
+		}
+		map_remove(&t->map, node);
+		if (l->long_name)
+			free(l->name);
+		pool_put(&t->locks, l);
+	}
+	map_release(&t->map);
+	pool_release(&t->locks);
+	pool_release(&t->claims);
+	pool_release(&t->pendings);
+}
+
+static bool lock_matches(const struct map_node *node, const void *key, size_t n)
+{
+	const struct lock *l = container_of(node, struct lock, node);
+
+	return l->name_n == n && memcmp(l->name, key, n) == 0;
+}
+
+struct lock *lock_find(struct lock_table *t, struct span name)
+{
+	struct map_node *node = map_find(&t->map, map_hash(&t->map, name.p, name.n), name.p, name.n, lock_matches);
+
+	return node ? container_of(node, struct lock, node) : NULL;
+}
+
+static struct lock *lock_add(struct lock_table *t, struct span name, uint64_t hash)
+{
+	struct lock *l = pool_get(&t->locks);
+
+	l->long_name = name.n > sizeof(l->short_name);
+	l->name = l->long_name ? mem_copy(name.p, name.n) : l->short_name;
+	if (!l->long_name)
+		memcpy(l->name, name.p, name.n);
+	l->name_n = (uint16_t)name.n;
+	l->timer.kind = TIMER_LOCK;
+	l->renew_at = INSTANT_NEVER;
+	TAILQ_INIT(&l->line);
+	TAILQ_INIT(&l->losses);
+	TAILQ_INIT(&l->extends);
+	map_insert(&t->map, &l->node, hash);
+	return l;
+}
+
+struct lock *lock_find_or_add(struct lock_table *t, struct span name)
+{
+	uint64_t hash = map_hash(&t->map, name.p, name.n);
+	struct map_node *node = map_find(&t->map, hash, name.p, name.n, lock_matches);
+
+	return node ? container_of(node, struct lock, node) : lock_add(t, name, hash);
+}
+
+void lock_drop_if_unused(struct lock_table *t, struct lock *l)
+{
+	if (l->state != LOCK_IDLE || l->refs > 0 || !TAILQ_EMPTY(&l->line) || !TAILQ_EMPTY(&l->losses) ||
+	    !TAILQ_EMPTY(&l->extends))
+		return;
+	heap_cancel(&t->core->timers, &l->timer);
+	map_remove(&t->map, &l->node);
+	if (l->long_name)
+		free(l->name);
+	pool_put(&t->locks, l);
+}
+
+void lock_new_value(struct lock_table *t, struct lock *l)
+{
+	struct lock_value *v = &l->value;
+	const char *id = t->core->daemon_id;
+	size_t n = strlen(id);
+	char digits[20];
+	size_t d = 0;
+
+	votes_clear(&l->votes);
+	l->placed = 0;
+	l->unanswered = l->renewed = 0;
+	l->at_risk = false;
+	l->handoffs = 0;
+	l->want_since = INSTANT_NEVER;
+	if (MUTATED(VALUE_REUSED) && v->n)
+		return;
+	v->ticket = ++t->ticket;
+	memcpy(v->text, id, n);
+	v->text[n++] = ':';
+	for (uint64_t rest = v->ticket; rest > 0 || d == 0; rest /= 10)
+		digits[d++] = (char)('0' + rest % 10);
+	while (d > 0)
+		v->text[n++] = digits[--d];
+	v->text[n++] = ':';
+	rng_hex(&t->core->rng, v->text + n, 32);
+	v->n = (uint8_t)(n + 32);
+}
+
+struct instant lock_deadline(const struct lock_table *t, const struct lock *l)
+{
+	return votes_deadline(&l->votes, t->core->conf.nodes);
+}
+
+int64_t lead_us(int64_t ttl_us)
+{
+	int64_t lead = ttl_us / 20;
+
+	return lead < LEAD_LEAST_US ? LEAD_LEAST_US : lead > LEAD_MOST_US ? LEAD_MOST_US : lead;
+}
+
+struct instant lock_tell_at(const struct lock_table *t, const struct lock *l)
+{
+	return instant_add(lock_deadline(t, l), MUTATED(LOSS_TOLD_LATE) ? 50 * MSEC : -lead_us(l->ttl_us));
+}
+
+struct claim *claim_new(struct lock_table *t)
+{
+	struct claim *c = pool_get(&t->claims);
+
+	c->timer.kind = TIMER_CLAIM;
+	return c;
+}
+
+void claim_free(struct lock_table *t, struct claim *c)
+{
+	heap_cancel(&t->core->timers, &c->timer);
+	free(c->owner);
+	free(c->note);
+	pool_put(&t->claims, c);
+}
+
+static char *text_copy(struct span text)
+{
+	return text.n > 0 ? mem_copy(text.p, text.n) : NULL;
+}
+
+void claim_set_texts(struct claim *c, struct span owner, struct span note)
+{
+	c->owner = text_copy(owner);
+	c->owner_n = (uint16_t)owner.n;
+	c->note = text_copy(note);
+	c->note_n = (uint16_t)note.n;
+}
+
+void lock_enqueue(struct lock *l, struct claim *c)
+{
+	c->state = CLAIM_WAITING;
+	if (MUTATED(LINE_REVERSED))
+		TAILQ_INSERT_HEAD(&l->line, c, in_lock);
+	else
+		TAILQ_INSERT_TAIL(&l->line, c, in_lock);
+	l->waiting += c->patient;
+}
+
+void lock_dequeue(struct lock *l, struct claim *c)
+{
+	c->state = CLAIM_NEW;
+	TAILQ_REMOVE(&l->line, c, in_lock);
+	l->waiting -= c->patient;
+}
+
+static bool claim_is(const struct claim *c, const struct session *session, struct span owner)
+{
+	return c->session == session && span_equal(claim_owner(c), owner);
+}
+
+bool claim_same_owner(const struct claim *a, const struct claim *b)
+{
+	return claim_is(a, b->session, claim_owner(b));
+}
+
+struct claim *lock_claim_of(const struct lock *l, const struct session *session, struct span owner)
+{
+	struct claim *c;
+
+	if (l->holder && claim_is(l->holder, session, owner))
+		return l->holder;
+	TAILQ_FOREACH(c, &l->losses, in_lock) {
+		if (claim_is(c, session, owner))
+			return c;
+	}
+	return NULL;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A lock is one name as this daemon sees it: the lease that it holds at the stores, who of its sessions has it, who waits in line. A claim is
+ * one session's stake in one name: it waits, holds, or has lost. Value machines: they send nothing and tell nobody.
+ */
+#ifndef CORE_LOCK_H
+#define CORE_LOCK_H
+
+#include "daemon/base/map.h"
+#include "daemon/base/pool.h"
+#include "daemon/core/core.h"
+#include "daemon/core/quorum.h"
+#include "proto/proto.h"
+
+#include <sys/queue.h>
+
+struct session;
+struct op;
+struct lock;
+
+/* "<daemon-id>:<ticket>:<32 hex>": fresh for every attempt, never used again. */
+struct lock_value {
+	uint64_t ticket;
+	uint8_t n;
+	char text[VALUE_MAX - 1];
+};
+
+/* A request in flight that is not a waiting LOCK: EXTEND, and UNLOCK sync=yes. */
+struct pending {
+	TAILQ_ENTRY(pending) in_session;
+	TAILQ_ENTRY(pending) in_lock; /* EXTEND */
+	struct session *session;      /* NULL: it has gone; the answer interests nobody */
+	struct lock *lock;
+	enum verb verb;
+	char tag[TAG_MAX + 1];
+};
+TAILQ_HEAD(pendings, pending);
+
+enum claim_state {
+	CLAIM_NEW,     /* being asked for; in no list of a lock */
+	CLAIM_WAITING, /* in the lock's line, first come first served */
+	CLAIM_HELD,    /* the lock's holder */
+	CLAIM_LOST,    /* lost while held, and not acknowledged: among the lock's losses */
+};
+
+#define LOSSES(row) \
+	row(QUORUM, "quorum") row(EXPIRED, "expired") row(EVICTED, "evicted") row(BROKEN, "broken") row(IDLE, "idle") row(SHUTDOWN, "shutdown")
+enum loss {
+#define LOSS_ROW(id, word) LOSS_##id,
+	LOSSES(LOSS_ROW)
+#undef LOSS_ROW
+};
+const char *loss_word(enum loss loss);
+
+struct claim {
+	TAILQ_ENTRY(claim) in_lock;
+	TAILQ_ENTRY(claim) in_session;
+	struct session *session;
+	struct lock *lock;
+	enum claim_state state;
+	char *owner, *note;      /* heap, NULL when empty */
+	uint16_t owner_n, note_n;
+	char tag[TAG_MAX + 1];   /* of the LOCK that waits */
+	bool renew;
+	bool patient;            /* wait > 0: stays in line while somebody holds */
+	bool overdue;            /* its wait is over, the round under way decides */
+	bool leaving;            /* its session has said its last word */
+	enum loss loss;          /* LOST: why */
+	unsigned count;
+	uint64_t seen;           /* by which search for a deadlock last */
+	int64_t fence;
+	int64_t ttl_us, delay_us;
+	struct instant asked_at, granted_at;
+	struct timer timer;      /* end of the wait */
+};
+TAILQ_HEAD(claims, claim);
+
+enum lock_state {
+	LOCK_IDLE,      /* nothing at the stores; kept while losses or releases under way name it */
+	LOCK_ACQUIRING, /* a round asks the stores for it, for the first in line */
+	LOCK_WAITING,   /* held elsewhere, or no quorum: the timer, or a node that comes back, asks again */
+	LOCK_HELD,      /* the lease is ours and has a holder */
+	LOCK_CLOSING,   /* the lease is ours, its holder is not; it is left alone until the moment that the holder may believe in */
+};
+
+/* What the stores said last about a name that is not ours. */
+struct elsewhere {
+	bool known;         /* a quorum refused it because somebody holds it */
+	bool foreign;       /* no redlockd wrote it */
+	bool reserved;      /* free, but kept for an older ticket */
+	int64_t pttl_ms;    /* -1: never expires */
+	struct instant at;
+	char host[41];      /* of the daemon that holds it; "" if unknown */
+};
+
+TAILQ_HEAD(locks, lock);
+
+struct lock {
+	struct map_node node;
+	TAILQ_ENTRY(lock) in_starved;
+	TAILQ_ENTRY(lock) in_search; /* see deadlock.h */
+	struct lock *seen_from;
+	uint64_t seen;          /* by which search last */
+	enum lock_state state;
+	bool starved;           /* in the list of locks that wait for a quorum */
+	bool at_risk;           /* RISK was told */
+	bool yielding;          /* WAITING: left alone for a moment, so that clients that poll get their turn */
+	bool long_name;         /* name is on the heap */
+	uint16_t name_n;
+	uint16_t placed;        /* bits: nodes where our value may stand */
+	uint16_t queued;        /* bits: nodes where our ticket may stand in line */
+	uint16_t woken;         /* bits: nodes that said that the lock was freed, since the last round began */
+	uint16_t unanswered;    /* bits: nodes with an EXTEND of this value in flight */
+	uint16_t renewed;       /* bits: nodes that a renewal of this value was sent to: what was sent before it vouches no more */
+	unsigned refs;          /* ops that name it */
+	unsigned waiting;       /* patient claims in line */
+	unsigned attempts;      /* rounds in a row that nobody won */
+	struct claim *holder;   /* HELD */
+	struct claims line;     /* WAITING claims */
+	struct claims losses;   /* LOST claims */
+	struct pendings extends; /* EXTENDs that the round under way, or the next, will answer */
+	struct op *round;       /* the undecided round, acquire or renew */
+	struct lock_value value;
+	struct votes votes;
+	int64_t fence, ttl_us, delay_us;
+	int64_t fence_end;        /* tokens fence .. fence_end are this lease's alone: one for each local hand-over */
+	unsigned handoffs;        /* of this lease */
+	struct instant handoff_since; /* the first of them */
+	struct instant want_since;    /* somebody elsewhere asked for it; NEVER: nobody */
+	struct instant renew_at;  /* HELD: when to renew next; NEVER: not */
+	struct instant close_at;  /* CLOSING: D when renewing stopped, by the slowest clock that a client may have */
+	struct instant px_until;  /* no store keeps the value beyond */
+	struct {
+		int64_t us; /* 0: none */
+		uint64_t sequence;
+	} ticket;
+	struct elsewhere elsewhere;
+	struct timer timer;
+	char *name;
+	char short_name[48];
+};
+
+static inline struct span lock_name(const struct lock *l)
+{
+	return (struct span){l->name, l->name_n};
+}
+
+static inline struct span claim_owner(const struct claim *c)
+{
+	return (struct span){c->owner, c->owner_n};
+}
+
+struct lock_table {
+	struct core *core;
+	struct map map;
+	struct pool locks, claims, pendings;
+	uint64_t ticket;
+};
+
+void lock_table_init(struct lock_table *t, struct core *core);
+void lock_table_release(struct lock_table *t);
+
+struct lock *lock_find(struct lock_table *t, struct span name);       /* NULL if this daemon knows nothing of it */
+struct lock *lock_find_or_add(struct lock_table *t, struct span name);
+void lock_drop_if_unused(struct lock_table *t, struct lock *l);
+/* A fresh value for the lock, for one attempt. */
+void lock_new_value(struct lock_table *t, struct lock *l);
+
+/* D, and the moment when a loss is told: before D, so that the word arrives in time. */
+struct instant lock_deadline(const struct lock_table *t, const struct lock *l);
+struct instant lock_tell_at(const struct lock_table *t, const struct lock *l);
+int64_t lead_us(int64_t ttl_us);
+
+struct claim *claim_new(struct lock_table *t);
+void claim_free(struct lock_table *t, struct claim *c); /* in no list of a lock */
+void claim_set_texts(struct claim *c, struct span owner, struct span note);
+/* Into and out of the line; the only writers of WAITING. */
+void lock_enqueue(struct lock *l, struct claim *c);
+void lock_dequeue(struct lock *l, struct claim *c);
+/* The claim of (session, owner) that holds or has lost; NULL. */
+struct claim *lock_claim_of(const struct lock *l, const struct session *session, struct span owner);
+bool claim_same_owner(const struct claim *a, const struct claim *b);
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* LOCK, UNLOCK, EXTEND, CHECK: what they ask of the engine, and the bounds that a request must keep. */
+#include "daemon/core/command.h"
+
+#include "daemon/core/deadlock.h"
+
+#include <inttypes.h>
+
+void reply_grant(struct commander *x, struct reply *r, const struct lock *l)
+{
+	reply_text(r, "name", lock_name(l));
+	reply_int(r, "fence", l->holder->fence);
+	reply_ms(r, "valid_ms", instant_diff(lock_deadline(&x->engine->table, l), x->core->now));
+}
+
+static struct span request_owner(const struct request *q)
+{
+	return request_has(q, FIELD_OWNER) ? q->field[FIELD_OWNER].text : SPAN("");
+}
+
+static void claim_set_tag(char *tag, struct span from)
+{
+	memcpy(tag, from.p, from.n);
+	tag[from.n] = '\0';
+}
+
+static bool name_is_allowed(struct commander *x, struct session *s)
+{
+	uint64_t most = x->core->conf.limits.name;
+
+	if (x->request.word[0].n <= most)
+		return true;
+	command_mistake(x, s, ERROR_LIMIT, "a name has at most %" PRIu64 " bytes", most);
+	return false;
+}
+
+static bool ttl_is_allowed(struct commander *x, struct session *s)
+{
+	const struct core_conf *conf = &x->core->conf;
+	int64_t ttl = x->request.field[FIELD_TTL].number;
+
+	if (!request_has(&x->request, FIELD_TTL) || (ttl >= conf->min_lease_us && ttl <= conf->max_lease_us))
+		return true;
+	command_mistake(x, s, ERROR_LIMIT, "ttl must be from %" PRId64 "ms (min_lease) to %" PRId64 "ms (max_lease)",
+	                conf->min_lease_us / MSEC, conf->max_lease_us / MSEC);
+	return false;
+}
+
+static bool bound_is_kept(struct commander *x, struct session *s, enum field field, int64_t most, const char *what)
+{
+	if (!request_has(&x->request, field) || x->request.field[field].number <= most)
+		return true;
+	command_mistake(x, s, ERROR_LIMIT, "%s may be at most %" PRId64 "ms (%s)", field_table[field].word, most / MSEC, what);
+	return false;
+}
+
+/* The claim of this request's owner: held or lost. NULL: answered NOTHELD. */
+static struct claim *claim_of_request(struct commander *x, struct session *s)
+{
+	struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
+	struct claim *c = l ? lock_claim_of(l, s, request_owner(&x->request)) : NULL;
+
+	if (!c)
+		command_reply_error(x, s, x->request.tag, ERROR_NOTHELD, "this session does not hold it%s",
+		                    request_has(&x->request, FIELD_OWNER) ? " as this owner" : "");
+	return c;
+}
+
+static void reply_lost(struct commander *x, struct session *s, const struct claim *c)
+{
+	command_reply_error(x, s, x->request.tag, ERROR_LOST, "fence=%" PRId64 " reason=%s: lost before this request", c->fence,
+	                    loss_word(c->loss));
+}
+
+static bool lock_within_limits(struct commander *x, struct session *s, bool patient)
+{
+	const struct core_conf *conf = &x->core->conf;
+	const struct lock *l;
+
+	if (patient && s->waiting >= conf->limits.waiting) {
+		command_reply_error(x, s, x->request.tag, ERROR_LIMIT, "a session has at most %" PRIu64 " waiting requests",
+		                    conf->limits.waiting);
+		return false;
+	}
+	if (s->held + s->waiting < conf->limits.locks)
+		return true; /* even if all that it asked for is granted */
+	l = lock_find(&x->engine->table, x->request.word[0]);
+	if (l && lock_claim_of(l, s, request_owner(&x->request)))
+		return true; /* no further lock: reentrant, or a loss taken anew */
+	command_reply_error(x, s, x->request.tag, ERROR_LIMIT, "a session has at most %" PRIu64 " locks", conf->limits.locks);
+	return false;
+}
+
+/* Only a request that waits can close a cycle, and only behind a lock that this daemon knows. */
+static bool lock_may_wait(struct commander *x, struct session *s, bool patient)
+{
+	struct lock *l = patient ? lock_find(&x->engine->table, x->request.word[0]) : NULL;
+	struct span owner = request_owner(&x->request);
+	char room[CYCLE_MAX], *line;
+	struct span cycle;
+	struct reply r;
+
+	if (!l || (l->holder && lock_claim_of(l, s, owner) == l->holder) || !deadlock_closes(x, s, owner, l, room, &cycle))
+		return true;
+	line = session_line(x->sessions);
+	reply_begin(&r, line, x->request.tag, "ERR DEADLOCK");
+	reply_text(&r, "cycle", cycle);
+	session_send(x->sessions, s, line, reply_end(&r));
+	return false;
+}
+
+static struct claim *claim_of_lock_request(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	struct claim *c = claim_new(&x->engine->table);
+
+	c->session = s;
+	claim_set_texts(c, request_owner(q), request_has(q, FIELD_NOTE) ? q->field[FIELD_NOTE].text : SPAN(""));
+	claim_set_tag(c->tag, q->tag);
+	c->renew = !request_has(q, FIELD_RENEW) || q->field[FIELD_RENEW].number;
+	c->ttl_us = request_has(q, FIELD_TTL) ? q->field[FIELD_TTL].number : x->core->conf.lease_us;
+	c->delay_us = request_has(q, FIELD_DELAY) ? q->field[FIELD_DELAY].number : 0;
+	c->patient = request_has(q, FIELD_WAIT) && q->field[FIELD_WAIT].number > 0;
+	c->asked_at = x->core->now;
+	TAILQ_INSERT_TAIL(&s->claims, c, in_session);
+	s->waiting++;
+	return c;
+}
+
+void serve_LOCK(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	int64_t wait = request_has(q, FIELD_WAIT) ? q->field[FIELD_WAIT].number : 0;
+	struct claim *c;
+
+	if (request_has(q, FIELD_MODE) && q->field[FIELD_MODE].number != MODE_EXCLUSIVE) {
+		command_mistake(x, s, ERROR_ARG, "mode=shared is not supported by this version: mode=exclusive");
+		return;
+	}
+	if (!name_is_allowed(x, s) || !ttl_is_allowed(x, s) ||
+	    !bound_is_kept(x, s, FIELD_DELAY, x->core->conf.max_delay_us, "max_delay") || !lock_within_limits(x, s, wait > 0))
+		return;
+	if (x->engine->draining) {
+		command_reply_error(x, s, q->tag, ERROR_DRAINING, "the daemon is stopping");
+		return;
+	}
+	if (!lock_may_wait(x, s, wait > 0))
+		return;
+	c = claim_of_lock_request(x, s);
+	s->busy |= q->tag.n == 0;
+	engine_lock(x->engine, c, q->word[0], wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait));
+}
+
+static void reply_unlocked(struct commander *x, struct session *s, unsigned count)
+{
+	char *line = session_line(x->sessions);
+	struct reply r;
+
+	reply_begin(&r, line, x->request.tag, "OK");
+	reply_text(&r, "name", x->request.word[0]);
+	reply_int(&r, "count", count);
+	session_send(x->sessions, s, line, reply_end(&r));
+}
+
+static struct pending *pending_of_request(struct commander *x, struct session *s, struct lock *l)
+{
+	struct pending *p = pool_get(&x->engine->table.pendings);
+
+	p->session = s;
+	p->lock = l;
+	p->verb = x->request.verb;
+	claim_set_tag(p->tag, x->request.tag);
+	TAILQ_INSERT_TAIL(&s->pendings, p, in_session);
+	s->busy |= x->request.tag.n == 0;
+	return p;
+}
+
+static void claim_leave_session(struct session *s, struct claim *c)
+{
+	TAILQ_REMOVE(&s->claims, c, in_session);
+	s->held--;
+}
+
+/* The claim that this UNLOCK may end; NULL: answered. */
+static struct claim *claim_to_unlock(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	struct claim *c = claim_of_request(x, s);
+
+	if (!c)
+		return NULL;
+	if (request_has(q, FIELD_FENCE) && q->field[FIELD_FENCE].number != c->fence && !MUTATED(FENCE_IGNORED)) {
+		command_reply_error(x, s, q->tag, ERROR_NOTHELD, "not the grant with fence=%" PRId64 ": it is fence=%" PRId64 " now",
+		                    q->field[FIELD_FENCE].number, c->fence);
+		return NULL;
+	}
+	if (c->state == CLAIM_HELD)
+		return c;
+	if (MUTATED(UNLOCK_AFTER_LOSS))
+		reply_unlocked(x, s, 0);
+	else
+		reply_lost(x, s, c);
+	claim_leave_session(s, c);
+	engine_forget(x->engine, c);
+	return NULL;
+}
+
+void serve_UNLOCK(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	int64_t keep = request_has(q, FIELD_KEEP) ? q->field[FIELD_KEEP].number : 0;
+	struct pending *p = NULL;
+	struct claim *c;
+
+	if (!bound_is_kept(x, s, FIELD_KEEP, x->core->conf.max_lease_us, "max_lease"))
+		return;
+	c = claim_to_unlock(x, s);
+	if (!c)
+		return;
+	if (--c->count > 0 && !MUTATED(COUNT_IGNORED)) {
+		reply_unlocked(x, s, c->count);
+		return;
+	}
+	claim_leave_session(s, c);
+	if (request_has(q, FIELD_SYNC) && q->field[FIELD_SYNC].number)
+		p = pending_of_request(x, s, c->lock);
+	else
+		reply_unlocked(x, s, 0);
+	engine_unlock(x->engine, c, keep, p);
+}
+
+/* The claim if it is held; NULL: answered. */
+static struct claim *claim_held(struct commander *x, struct session *s)
+{
+	struct claim *c = claim_of_request(x, s);
+
+	if (c && c->state == CLAIM_LOST) {
+		reply_lost(x, s, c);
+		return NULL;
+	}
+	return c;
+}
+
+static bool pendings_within_limit(struct commander *x, struct session *s)
+{
+	uint64_t most = x->core->conf.limits.waiting, n = 0;
+	const struct pending *p;
+
+	TAILQ_FOREACH(p, &s->pendings, in_session)
+		n++;
+	if (n < most)
+		return true;
+	command_reply_error(x, s, x->request.tag, ERROR_LIMIT, "a session has at most %" PRIu64 " requests in flight at the stores", most);
+	return false;
+}
+
+void serve_EXTEND(struct commander *x, struct session *s)
+{
+	struct claim *c;
+
+	if (!ttl_is_allowed(x, s))
+		return;
+	c = claim_held(x, s);
+	if (!c || !pendings_within_limit(x, s))
+		return;
+	if (request_has(&x->request, FIELD_TTL))
+		c->ttl_us = x->request.field[FIELD_TTL].number;
+	engine_extend(x->engine, c, pending_of_request(x, s, c->lock));
+}
+
+void serve_CHECK(struct commander *x, struct session *s)
+{
+	struct claim *c = claim_held(x, s);
+	char *line;
+	struct reply r;
+
+	if (!c)
+		return;
+	line = session_line(x->sessions);
+	reply_begin(&r, line, x->request.tag, "OK");
+	reply_grant(x, &r, c->lock);
+	reply_int(&r, "count", c->count);
+	session_send(x->sessions, s, line, reply_end(&r));
+}

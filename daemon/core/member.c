@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The state of each node and the calls that move it: probe, join, quarantine. What a marker means is judge.c's. */
+#include "daemon/core/member.h"
+
+#include "daemon/base/map.h"
+#include "daemon/core/judge.h"
+#include "daemon/core/quorum.h"
+#include "proto/proto.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define CALL_OF_MEMBER (UINT64_C(1) << 63)
+#define HEALTH_US SEC
+#define TRUST_WAIT_US SEC
+
+static const char *const state_word[] = {
+	[MEMBER_DOWN] = "down",     [MEMBER_PROBING] = "probing", [MEMBER_QUARANTINED] = "quarantine",
+	[MEMBER_JOINED] = "joined", [MEMBER_REFUSED] = "refused",
+};
+
+const char *member_state_word(enum member_state state)
+{
+	return state_word[state];
+}
+
+/* cfg = "<generation>.<16 hex>" over everything that must be the same for daemons to exclude each other. */
+static void members_configure(struct members *ms)
+{
+	static const uint64_t key[2] = {0, 0};
+	const struct core_conf *conf = &ms->core->conf;
+	char text[2048];
+	int n = snprintf(text, sizeof(text), "%s|%" PRIu64 "|%u|%u|%" PRId64 "|%" PRId64 "|%d", conf->set, conf->generation,
+	                 conf->nodes, quorum_of(conf->nodes), conf->max_lease_us, conf->max_delay_us, PROTO_VERSION);
+
+	if (n < 0 || (size_t)n >= sizeof(text))
+		n = sizeof(text) - 1;
+	snprintf(ms->cfg, sizeof(ms->cfg), "%" PRIu64 ".%016" PRIx64, conf->generation, siphash(key, text, (size_t)n));
+}
+
+void members_init(struct members *ms, struct core *core)
+{
+	memset(ms, 0, sizeof(*ms));
+	ms->core = core;
+	ms->trusting = core->conf.trust_first_start;
+	ms->trust_until = INSTANT_NEVER;
+	members_configure(ms);
+	for (unsigned i = 0; i < core->conf.nodes; i++) {
+		ms->node[i].index = i;
+		ms->node[i].timer.kind = TIMER_MEMBER;
+	}
+}
+
+/* The only writer of a state. */
+static void member_become(struct members *ms, struct member *m, enum member_state state, const char *reason)
+{
+	static const enum log_level level[] = {
+		[MEMBER_DOWN] = LOG_WARN,     [MEMBER_PROBING] = LOG_DEBUG, [MEMBER_QUARANTINED] = LOG_WARN,
+		[MEMBER_JOINED] = LOG_NOTICE, [MEMBER_REFUSED] = LOG_ERROR,
+	};
+	bool was = m->state == MEMBER_JOINED;
+
+	if (m->state == state && strcmp(m->reason, reason) == 0)
+		return;
+	core_log(ms->core, level[state], "node", "node=%s state=%s was=%s%s%s", ms->core->conf.label[m->index],
+	         state_word[state], state_word[m->state], *reason ? " reason=" : "",
+	         *reason ? core_quoted(ms->core, span_of(reason)) : "");
+	m->state = state;
+	core_keep(m->reason, sizeof(m->reason), span_of(reason));
+	if (!was && state == MEMBER_JOINED)
+		ms->gained = true;
+	metric_add(&ms->core->metrics, METRIC_NODES_JOINED, (state == MEMBER_JOINED) - was);
+}
+
+static void member_ask(struct members *ms, struct member *m, struct call *call)
+{
+	call->id = CALL_OF_MEMBER | m->index;
+	call->node = m->index;
+	m->asked = call->kind == CALL_PROBE ? MEMBER_ASKED_PROBE : MEMBER_ASKED_JOIN;
+	m->asked_at = ms->core->now;
+	heap_set(&ms->core->timers, &m->timer, instant_add(ms->core->now, ms->core->conf.timeout_us));
+	core_call(ms->core, call);
+}
+
+static void member_probe(struct members *ms, struct member *m)
+{
+	struct call call = {.kind = CALL_PROBE};
+
+	m->fence_when_asked = m->fence_seen;
+	member_ask(ms, m, &call);
+}
+
+/* Compare-and-set: from what stands there to a fresh marker of the kind 'q' or 'j'. */
+static void member_offer(struct members *ms, struct member *m, struct span from, char kind)
+{
+	struct call call = {.kind = CALL_JOIN, .marker = from};
+	char nonce[17] = "";
+
+	if (!MUTATED(JOIN_WITHOUT_NONCE))
+		rng_hex(&ms->core->rng, nonce, 16);
+	snprintf(m->offered, sizeof(m->offered), "%c|%s|%s|%s|%s", kind, ms->cfg, m->run_id, m->replid, nonce);
+	call.marker.p = arena_copy(&ms->core->out->arena, from.p, from.n);
+	call.new_marker = span_of(m->offered);
+	member_ask(ms, m, &call);
+}
+
+static void member_schedule(struct members *ms, struct member *m)
+{
+	struct instant at = instant_add(ms->core->now, HEALTH_US);
+
+	if (m->state == MEMBER_QUARANTINED)
+		at = instant_min(at, m->quarantine_end);
+	heap_set(&ms->core->timers, &m->timer, at);
+}
+
+void member_up(struct members *ms, unsigned node)
+{
+	struct member *m = &ms->node[node];
+
+	m->connected = true;
+	m->stalled = false;
+	member_become(ms, m, MEMBER_PROBING, "");
+	member_probe(ms, m);
+}
+
+void member_down(struct members *ms, unsigned node, struct span reason)
+{
+	struct member *m = &ms->node[node];
+	char text[sizeof(m->reason)];
+
+	core_keep(text, sizeof(text), reason);
+	m->connected = false;
+	m->stalled = false;
+	m->asked = MEMBER_IDLE;
+	m->blank = false;
+	heap_cancel(&ms->core->timers, &m->timer);
+	member_become(ms, m, MEMBER_DOWN, text);
+}
+
+void member_stall(struct members *ms, unsigned node)
+{
+	struct member *m = &ms->node[node];
+
+	if (m->stalled || !m->connected)
+		return;
+	m->stalled = true;
+	core_log(ms->core, LOG_WARN, "node-slow", "node=%s timeout_ms=%" PRId64, ms->core->conf.label[node],
+	         ms->core->conf.timeout_us / MSEC);
+}
+
+void member_fired(struct members *ms, struct member *m)
+{
+	if (m->asked != MEMBER_IDLE)
+		member_stall(ms, m->index); /* its answer, or the end of its connection, goes on */
+	else if (m->state == MEMBER_QUARANTINED && !instant_before(ms->core->now, m->quarantine_end))
+		member_offer(ms, m, span_of(m->marker), 'j');
+	else
+		member_probe(ms, m);
+}
+
+/* Case B for a marker that somebody set to q already: the time counts from now, for exactly this value. */
+static void member_time_quarantine(struct members *ms, struct member *m, struct span marker, const char *why)
+{
+	const struct core_conf *conf = &ms->core->conf;
+	int64_t longest = conf->max_lease_us + conf->max_delay_us;
+	bool known = m->state == MEMBER_QUARANTINED && span_equal(marker, span_of(m->marker));
+
+	if (longest < conf->past_lease_us)
+		longest = conf->past_lease_us;
+	if (!known) {
+		core_keep(m->marker, sizeof(m->marker), marker);
+		m->quarantine_end = instant_add(ms->core->now, quarantine_us(longest, 0));
+	}
+	m->suspect = NULL;
+	member_become(ms, m, MEMBER_QUARANTINED, known ? m->reason : why);
+	member_schedule(ms, m);
+}
+
+static void member_join(struct members *ms, struct member *m, struct span marker)
+{
+	core_keep(m->marker, sizeof(m->marker), marker);
+	m->blank = false;
+	ms->trusting = false;
+	member_become(ms, m, MEMBER_JOINED, "");
+	member_schedule(ms, m);
+}
+
+/* trust_first_start: once all nodes are probed, or the slow ones had their time, and a quorum carries no marker. */
+static void members_trust(struct members *ms)
+{
+	unsigned nodes = ms->core->conf.nodes, blank = 0;
+
+	for (unsigned i = 0; i < nodes; i++)
+		blank += ms->node[i].blank;
+	if (blank < quorum_of(nodes))
+		return;
+	if (ms->trust_until.us == INT64_MAX)
+		ms->trust_until = instant_add(ms->core->now, TRUST_WAIT_US);
+	if (blank < nodes && instant_before(ms->core->now, ms->trust_until))
+		return;
+	for (unsigned i = 0; i < nodes; i++)
+		if (ms->node[i].blank && ms->node[i].asked == MEMBER_IDLE)
+			member_offer(ms, &ms->node[i], SPAN(""), 'j');
+}
+
+/* A marker was found: this is no first start. Nodes that waited for trust go the long way. */
+static void members_distrust(struct members *ms)
+{
+	ms->trusting = false;
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		struct member *m = &ms->node[i];
+
+		if (m->blank && m->asked == MEMBER_IDLE)
+			member_offer(ms, m, SPAN(""), 'q');
+		m->blank = false;
+	}
+}
+
+static void member_follow(struct members *ms, struct member *m, const struct answer *a)
+{
+	const struct verdict verdict = member_judge(ms, m, a);
+	struct span marker = a->probe->marker;
+
+	if (ms->trusting && marker.n > 0)
+		members_distrust(ms);
+	switch (verdict.kind) {
+	case VERDICT_JOINED:
+		member_join(ms, m, marker);
+		break;
+	case VERDICT_REFUSED:
+		member_become(ms, m, MEMBER_REFUSED, verdict.reason);
+		member_schedule(ms, m);
+		break;
+	case VERDICT_TIMING:
+		member_time_quarantine(ms, m, marker, "another daemon found that it may have lost memory");
+		break;
+	case VERDICT_BLANK:
+		m->blank = true;
+		member_schedule(ms, m);
+		members_trust(ms);
+		break;
+	case VERDICT_LOST:
+		member_become(ms, m, MEMBER_PROBING, verdict.reason);
+		member_offer(ms, m, marker, MUTATED(GUARD_OFF) ? 'j' : 'q');
+		break;
+	}
+}
+
+static void member_joined(struct members *ms, struct member *m, const struct answer *a)
+{
+	char why[sizeof(m->reason)];
+
+	if (a->code != 'J') {
+		member_probe(ms, m); /* somebody was faster: see what stands there now */
+		return;
+	}
+	core_keep(why, sizeof(why), span_of(m->reason));
+	m->fence_seen = 0; /* what it held before is not what it must hold now */
+	if (m->offered[0] == 'j')
+		member_join(ms, m, span_of(m->offered));
+	else
+		member_time_quarantine(ms, m, span_of(m->offered), why);
+}
+
+bool member_owns_call(uint64_t call)
+{
+	return (call & CALL_OF_MEMBER) != 0;
+}
+
+bool member_answered(struct members *ms, const struct answer *a)
+{
+	struct member *m = &ms->node[a->node];
+	bool probed = m->asked == MEMBER_ASKED_PROBE;
+
+	if (m->asked == MEMBER_IDLE)
+		return false;
+	m->asked = MEMBER_IDLE;
+	if (!m->connected)
+		return true;
+	member_observe(ms, a, m->asked_at);
+	if (m->asked != MEMBER_IDLE)
+		return true; /* the observation led to a question of its own */
+	if (a->class != ANSWER_EXECUTED || (probed && !a->probe)) {
+		if (m->state != MEMBER_QUARANTINED)
+			member_become(ms, m, MEMBER_PROBING, a->text.n ? core_quoted(ms->core, a->text) : "no answer");
+		heap_set(&ms->core->timers, &m->timer, instant_add(ms->core->now, HEALTH_US / 4));
+	} else if (probed) {
+		member_follow(ms, m, a);
+	} else {
+		member_joined(ms, m, a);
+	}
+	return true;
+}
+
+void member_observe(struct members *ms, const struct answer *a, struct instant sent)
+{
+	struct member *m = &ms->node[a->node];
+
+	if (a->class == ANSWER_REFUSED)
+		metric_add(&ms->core->metrics, METRIC_CALLS_REFUSED, 1);
+	if (a->class == ANSWER_UNKNOWN)
+		metric_add(&ms->core->metrics, METRIC_CALLS_UNKNOWN, 1);
+	if (!m->connected)
+		return;
+	if (a->class == ANSWER_REFUSED && span_starts(a->text, SPAN("MISCONF")))
+		m->misconf = true;
+	if (a->class != ANSWER_UNKNOWN && m->stalled) {
+		m->stalled = false;
+		ms->gained = true;
+	}
+	if (a->class != ANSWER_EXECUTED)
+		return;
+	if (a->fence > m->fence_seen)
+		m->fence_seen = a->fence;
+	if (a->server_us) {
+		int64_t rtt = instant_diff(ms->core->now, sent);
+
+		/* What took longer than a command may was a stop, of the store or of ours: it says nothing of the way. */
+		if (rtt > ms->core->conf.timeout_us)
+			rtt = ms->core->conf.timeout_us;
+		m->rtt_us = m->rtt_us ? (7 * m->rtt_us + rtt) / 8 : rtt;
+		ms->jump_us[a->node] += member_clock_jump(&m->clock, a->server_us, sent, ms->core->now);
+		if (ms->jump_us[a->node] && !m->suspect)
+			m->suspect = "its clock jumped ahead: keys may have expired early";
+	}
+	/* The store says that its marker is not ours, or we know better: no vote counts until it is verified anew. */
+	if ((a->code == 'Q' || m->suspect) && m->state == MEMBER_JOINED) {
+		member_become(ms, m, MEMBER_PROBING, m->suspect ? m->suspect : "its marker changed");
+		if (m->asked == MEMBER_IDLE)
+			member_probe(ms, m);
+	}
+}
+
+unsigned members_usable(const struct members *ms)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		n += member_usable(&ms->node[i]);
+	return n;
+}
+
+int64_t members_pending_us(const struct members *ms)
+{
+	unsigned nodes = ms->core->conf.nodes, usable = members_usable(ms);
+	struct votes ends;
+
+	votes_clear(&ends);
+	if (usable >= quorum_of(nodes))
+		return -1;
+	/* The (Q - usable)-th earliest end of a quarantine: negated, it is a Q-th largest. */
+	for (unsigned i = 0; i < nodes; i++) {
+		const struct member *m = &ms->node[i];
+
+		if (member_usable(m))
+			ends.until[i] = (struct instant){0};
+		else if (m->state == MEMBER_QUARANTINED && !m->stalled)
+			ends.until[i] = (struct instant){-instant_diff(m->quarantine_end, ms->core->now)};
+	}
+	if (votes_deadline(&ends, nodes).us == INT64_MIN)
+		return -1;
+	return votes_deadline(&ends, nodes).us < 0 ? -votes_deadline(&ends, nodes).us : 0;
+}
+
+int64_t member_server_ms(const struct member *m, struct instant when)
+{
+	if (!m->clock.known)
+		return 0;
+	return (when.us + m->clock.high) / MSEC + 1;
+}

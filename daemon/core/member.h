@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Membership of the stores: a node's votes count only while it is joined, that is, while its marker is the one that this daemon
+ * verified on this connection. A node that may have lost memory (restarted, flushed, replaced, evicting, its clock jumped) is in
+ * quarantine until every lease that anybody may still believe has ended:
+ *
+ *   A  marker "j|cfg|run_id|replid|nonce" with our configuration and its present identity: joined
+ *   B  anything else: compare-and-set to "q|cfg|run_id|replid|fresh nonce", wait G from then on
+ *   C  after G, compare-and-set from exactly that value to "j|…|fresh nonce", which also lifts its fence above every token issued
+ *
+ * A second loss meanwhile changes the marker, so the compare-and-set of C fails: no ABA. cfg is "<generation>.<hash>": a higher generation takes
+ * over by B, another hash at the same generation is refused. trust_first_start: as long as this daemon has never reached a quorum, and no
+ * node that it then reaches carries a marker, these are joined at once.
+ */
+#ifndef CORE_MEMBER_H
+#define CORE_MEMBER_H
+
+#include "daemon/core/core.h"
+
+enum member_state {
+	MEMBER_DOWN,        /* no connection */
+	MEMBER_PROBING,     /* connected; its marker is not verified yet */
+	MEMBER_QUARANTINED, /* counting G */
+	MEMBER_JOINED,      /* its votes count */
+	MEMBER_REFUSED,     /* must not be used; the reason says why and what to change */
+};
+
+/* What a store's clock was, as bounds of (server clock - CLOCK_BOOTTIME). */
+struct member_clock {
+	bool known;
+	int64_t low, high; /* microseconds */
+	struct instant at;
+};
+
+struct member {
+	enum member_state state;
+	bool connected;
+	bool stalled; /* a call is unanswered for longer than the timeout; ends with the next answer */
+	unsigned index;
+	enum { MEMBER_IDLE, MEMBER_ASKED_PROBE, MEMBER_ASKED_JOIN } asked;
+	struct instant asked_at;
+	char marker[MARKER_MAX]; /* joined: what scripts pass; quarantined: the value that is being timed */
+	char offered[MARKER_MAX]; /* JOIN in flight: the new value */
+	char run_id[48], replid[48];
+	char reason[160];
+	const char *suspect; /* evidence of lost memory that the marker does not show */
+	struct instant quarantine_end;
+	struct member_clock clock;
+	int64_t fence_seen, fence_when_asked;
+	int64_t evicted;
+	int64_t rtt_us; /* smoothed; 0 = not known */
+	bool misconf;   /* a write was refused by -MISCONF since the last healthy probe */
+	bool blank;     /* probed without a marker while trust is open */
+	struct timer timer;
+};
+
+struct members {
+	struct core *core;
+	struct member node[NODES_MAX];
+	char cfg[40];
+	bool trusting;      /* trust_first_start is still open */
+	struct instant trust_until; /* waiting for the slower nodes to be probed */
+	bool gained;        /* a node became usable: set here, cleared by who retries what waits for a quorum */
+	/* A clock jump seen now: by how much the votes of that node must be lowered. Cleared by who does it. */
+	int64_t jump_us[NODES_MAX];
+};
+
+void members_init(struct members *ms, struct core *core);
+
+void member_up(struct members *ms, unsigned node);
+void member_down(struct members *ms, unsigned node, struct span reason);
+void member_fired(struct members *ms, struct member *m);
+/* The answer to a call whose id is member_call_id's. */
+bool member_owns_call(uint64_t call);
+bool member_answered(struct members *ms, const struct answer *a); /* false: nothing was asked */
+
+/* What the answer to any other call tells about the node: that it lives, its clock, its fence, a marker that is no longer ours. */
+void member_observe(struct members *ms, const struct answer *a, struct instant sent);
+/* A round gave up on it. */
+void member_stall(struct members *ms, unsigned node);
+
+static inline bool member_usable(const struct member *m)
+{
+	return m->state == MEMBER_JOINED && !m->stalled;
+}
+
+unsigned members_usable(const struct members *ms);
+/* Microseconds until enough quarantines end for a quorum, -1 when that is not what is missing. */
+int64_t members_pending_us(const struct members *ms);
+/* The server's clock at `when`, in ms, as late as it may be; 0 if it is not known. */
+int64_t member_server_ms(const struct member *m, struct instant when);
+const char *member_state_word(enum member_state state);
+
+#endif

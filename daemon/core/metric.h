@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The figures of STATS: one row each in metric.def. */
+#ifndef CORE_METRIC_H
+#define CORE_METRIC_H
+
+#include <stdint.h>
+
+enum metric {
+#define METRIC(id, ...) METRIC_##id,
+#include "daemon/core/metric.def"
+#undef METRIC
+	METRIC_N
+};
+
+enum metric_kind { METRIC_GAUGE, METRIC_COUNTER, METRIC_COUNTER_MS, METRIC_PEAK_MS };
+
+struct metric_row {
+	const char *name;
+	enum metric_kind kind;
+	const char *help;
+};
+
+extern const struct metric_row metric_table[METRIC_N];
+
+struct metrics {
+	int64_t value[METRIC_N];
+};
+
+static inline void metric_add(struct metrics *m, enum metric which, int64_t n)
+{
+	m->value[which] += n;
+}
+
+static inline void metric_peak(struct metrics *m, enum metric which, int64_t value)
+{
+	if (value > m->value[which])
+		m->value[which] = value;
+}
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The books of a round: which node was asked when, what it answered, what that vouches for. */
+#include "daemon/core/op.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/core/mutant.h"
+
+#include <stdlib.h>
+
+#define SLOT_NONE UINT32_MAX
+
+void op_table_init(struct op_table *t, struct core *core, struct members *members)
+{
+	memset(t, 0, sizeof(*t));
+	t->core = core;
+	t->members = members;
+	t->free_head = SLOT_NONE;
+	pool_init(&t->pool, sizeof(struct op));
+}
+
+void op_table_release(struct op_table *t)
+{
+	for (uint32_t i = 0; i < t->slots; i++)
+		if (t->slot[i])
+			pool_put(&t->pool, t->slot[i]);
+	free(t->slot);
+	free(t->next_free);
+	pool_release(&t->pool);
+}
+
+static void op_table_grow(struct op_table *t)
+{
+	uint32_t old = t->slots;
+
+	t->slots = old ? 2 * old : 256;
+	t->slot = mem_grow(t->slot, t->slots, sizeof(struct op *));
+	t->next_free = mem_grow(t->next_free, t->slots, sizeof(*t->next_free));
+	for (uint32_t i = t->slots; i-- > old;) {
+		t->slot[i] = NULL;
+		t->next_free[i] = t->free_head;
+		t->free_head = i;
+	}
+}
+
+struct op *op_new(struct op_table *t, enum op_kind kind, struct lock *l)
+{
+	struct op *op = pool_get(&t->pool);
+
+	if (t->free_head == SLOT_NONE)
+		op_table_grow(t);
+	op->slot = t->free_head;
+	t->free_head = t->next_free[op->slot];
+	t->slot[op->slot] = op;
+	t->live++;
+	op->kind = kind;
+	op->begun = t->core->now;
+	op->lock = l;
+	op->value = l->value;
+	op->ttl_us = l->ttl_us;
+	op->delay_us = l->delay_us;
+	op->px_us = l->ttl_us + l->delay_us;
+	op->timer.kind = TIMER_OP;
+	votes_clear(&op->votes);
+	l->refs++;
+	return op;
+}
+
+void op_free(struct op_table *t, struct op *op)
+{
+	heap_cancel(&t->core->timers, &op->timer);
+	op->lock->refs--;
+	t->slot[op->slot] = NULL;
+	t->next_free[op->slot] = t->free_head;
+	t->free_head = op->slot;
+	t->live--;
+	pool_put(&t->pool, op);
+}
+
+static int64_t whole_ms(int64_t us)
+{
+	return (us + MSEC - 1) / MSEC;
+}
+
+static void op_send(struct op_table *t, struct op *op, unsigned node, struct call *call)
+{
+	uint16_t bit = (uint16_t)(1u << node);
+
+	call->id = op->slot;
+	call->node = node;
+	call->name = lock_name(op->lock);
+	if (call->kind != CALL_WITHDRAW)
+		call->value = (struct span){op->value.text, op->value.n};
+	if (call->kind == CALL_EXTEND)
+		call->new_value = call->value;
+	call->marker = span_of(t->members->node[node].marker);
+	op->sent[node] = t->core->now;
+	op->asked |= bit;
+	op->open |= bit;
+	core_call(t->core, call);
+}
+
+/* The key may stand there from now on, at most until its TTL is over. */
+static void op_placed(struct op_table *t, struct op *op, unsigned node)
+{
+	struct instant until = instant_add(t->core->now, op->px_us + op->px_us / 50 + SEC);
+
+	op->lock->placed |= (uint16_t)(1u << node);
+	op->lock->px_until = instant_max(op->lock->px_until, until);
+}
+
+void op_send_acquire(struct op_table *t, struct op *op, unsigned node, int64_t proposal, struct span ticket, int64_t grace_us)
+{
+	struct call call = {.kind = CALL_ACQUIRE, .px_ms = whole_ms(op->px_us), .fence = proposal, 
+	                    .range = op->range, .ticket = ticket, .ticket_ms = TICKET_US / MSEC, .grace_ms = whole_ms(grace_us)};
+
+	if (!MUTATED(LATE_ACQUIRE))
+		call.not_after_ms = member_server_ms(&t->members->node[node], instant_add(t->core->now, t->core->conf.timeout_us));
+	op_send(t, op, node, &call);
+	op_placed(t, op, node);
+}
+
+void op_send_extend(struct op_table *t, struct op *op, unsigned node, int64_t floor, bool create)
+{
+	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(op->px_us), .fence = floor, .create = create};
+
+	op_send(t, op, node, &call);
+	if (op->kind != OP_LEAVE)
+		op_placed(t, op, node);
+}
+
+void op_send_withdraw(struct op_table *t, struct op *op, unsigned node, struct span ticket)
+{
+	struct call call = {.kind = CALL_WITHDRAW, .ticket = ticket};
+
+	op_send(t, op, node, &call);
+}
+
+void op_send_release(struct op_table *t, struct op *op, unsigned node)
+{
+	struct call call = {.kind = CALL_RELEASE};
+
+	op_send(t, op, node, &call);
+}
+
+static void op_count(struct op *op, const struct answer *a)
+{
+	static const uint64_t holder_key[2] = {0, 0};
+	uint16_t bit = (uint16_t)(1u << a->node);
+
+	if (a->class == ANSWER_UNKNOWN)
+		return;
+	if (a->class == ANSWER_REFUSED) {
+		op->no |= bit;
+		return;
+	}
+	switch (a->code) {
+	case 'G':
+	case 'E':
+	case 'A':
+	case 'R':
+		op->yes |= bit;
+		op->base[a->node] = a->fence;
+		op->votes.until[a->node] = vote_until(op->sent[a->node], op->ttl_us);
+		break;
+	case 'W':
+		op->behind |= bit;
+		op->no |= bit;
+		break;
+	case 'K':
+		op->alien |= bit;
+		__attribute__((fallthrough));
+	case 'B':
+		op->busy |= bit;
+		op->base[a->node] = a->pttl_ms;
+		op->holder[a->node] = siphash(holder_key, a->holder.p ? a->holder.p : "", a->holder.n);
+		__attribute__((fallthrough));
+	default:
+		op->no |= bit;
+	}
+}
+
+struct op *op_answered(struct op_table *t, const struct answer *a)
+{
+	struct op *op = a->call < t->slots ? t->slot[a->call] : NULL;
+	uint16_t bit = (uint16_t)(1u << a->node);
+
+	if (!op || !(op->open & bit))
+		return NULL;
+	op->open &= (uint16_t)~bit;
+	member_observe(t->members, a, op->sent[a->node]);
+	if (MUTATED(VOTE_FROM_RECEIVE))
+		op->sent[a->node] = t->core->now;
+	op_count(op, a);
+	return op;
+}
+
+void op_stall(struct op_table *t, const struct op *op)
+{
+	for (unsigned i = 0; i < t->core->conf.nodes; i++)
+		if (op->open >> i & 1)
+			member_stall(t->members, i);
+}

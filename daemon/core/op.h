@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An op is one question to all stores about one value: acquire, raise, renew, release, leave (UNLOCK keep=). It lives until every call that it
+ * sent has been answered, so a late answer always finds it. It counts; what the count means is the engine's.
+ */
+#ifndef CORE_OP_H
+#define CORE_OP_H
+
+#include "daemon/core/lock.h"
+#include "daemon/core/member.h"
+
+enum op_kind {
+	OP_ACQUIRE,
+	OP_RAISE,   /* second round of an acquire: fence floor, at the nodes that granted only */
+	OP_RENEW,
+	OP_RELEASE, /* repeated until every node said so, or the key has expired by itself */
+	OP_WITHDRAW, /* our ticket leaves the line; not repeated */
+	OP_LEAVE,   /* as RELEASE, but the key stays for px_us without a holder */
+};
+
+struct op {
+	TAILQ_ENTRY(op) in_debts; /* RELEASE, LEAVE: some node has not confirmed yet */
+	enum op_kind kind;
+	bool decided;         /* the round is over; later answers are evidence only */
+	bool expired;         /* its time is over: what has not answered by now does not count for the decision */
+	bool in_debt;
+	uint32_t slot;
+	struct lock *lock;    /* referenced while the op lives */
+	struct lock_value value;
+	struct pending *pending; /* UNLOCK sync=yes */
+	unsigned serves;      /* RENEW: how many EXTENDs, from the head of the lock's list, it answers */
+	/* Bits by node. */
+	uint16_t asked;       /* a call was sent */
+	uint16_t open;        /* … and is not answered */
+	uint16_t yes;         /* granted, extended, freed */
+	uint16_t no;          /* certainly not there: refused, held by another, missing */
+	uint16_t busy;        /* no, because another value stands there */
+	uint16_t behind;      /* no, because an older ticket is first in line */
+	uint16_t alien;       /* no, because a key of another type stands there */
+	uint16_t owed;        /* RELEASE, LEAVE: still to be confirmed */
+	int64_t px_us, ttl_us, delay_us;
+	int64_t range;        /* ACQUIRE: tokens beyond the first that were asked for */
+	int64_t fence;        /* RAISE: the token to be granted; LEAVE: 0 */
+	struct instant until; /* RELEASE, LEAVE: nothing is left by then */
+	struct instant begun;
+	struct instant sent[NODES_MAX];
+	int64_t base[NODES_MAX]; /* of a yes: the fence; of a busy: PTTL of the key that stands there, ms */
+	uint64_t holder[NODES_MAX]; /* of a busy: whose value stands there, as a hash; all foreign ones are one */
+	struct votes votes;
+	struct timer timer;   /* end of the round, or next try */
+};
+TAILQ_HEAD(op_list, op);
+
+#define TICKET_US (3 * SEC) /* a place in line lasts so long unless refreshed */
+
+struct op_table {
+	struct core *core;
+	struct members *members;
+	struct op **slot;
+	uint32_t slots, free_head; /* free slots are a list of indexes; see op.c */
+	uint32_t *next_free;
+	struct pool pool;
+	unsigned live;
+};
+
+void op_table_init(struct op_table *t, struct core *core, struct members *members);
+void op_table_release(struct op_table *t);
+
+/* About the present value of the lock. */
+struct op *op_new(struct op_table *t, enum op_kind kind, struct lock *l);
+void op_free(struct op_table *t, struct op *op); /* no call is open */
+/* The op of an answer, with the books kept: open, yes, no, busy, alien, votes. NULL: no such call. */
+struct op *op_answered(struct op_table *t, const struct answer *a);
+/* Its time is over: the nodes that have not answered count as silent. */
+void op_stall(struct op_table *t, const struct op *op);
+
+/* The questions. Each notes the time before the command can have been sent. */
+void op_send_acquire(struct op_table *t, struct op *op, unsigned node, int64_t proposal, struct span ticket, int64_t grace_us);
+void op_send_extend(struct op_table *t, struct op *op, unsigned node, int64_t floor, bool create);
+void op_send_withdraw(struct op_table *t, struct op *op, unsigned node, struct span ticket);
+void op_send_release(struct op_table *t, struct op *op, unsigned node);
+
+static inline unsigned bits(uint16_t mask)
+{
+	return (unsigned)__builtin_popcount(mask);
+}
+
+#endif

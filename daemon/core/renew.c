@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The watchdog's round: every usable node renews the key, with the token as the floor of its fence. Where the key is missing it is put back, but only
+ * while a quorum of the other votes still stands. One EXTEND of a value is in flight per node, so answers come in order.
+ */
+#include "daemon/core/round.h"
+
+#include <limits.h>
+
+#define RETRY_LEAST_US (20 * MSEC)
+
+/* Whether the votes of the other nodes are a quorum by themselves. */
+static bool others_hold(const struct engine *e, const struct lock *l, unsigned node)
+{
+	struct votes others = l->votes;
+
+	others.until[node] = INSTANT_PAST;
+	return votes_at(&others, e->core->conf.nodes, e->core->now) >= engine_quorum(e);
+}
+
+static void renew_ask(struct engine *e, struct op *op, unsigned node)
+{
+	struct lock *l = op->lock;
+	struct instant vote = vote_until(e->core->now, op->ttl_us);
+	bool alive = instant_before(e->core->now, l->votes.until[node]);
+	bool create = others_hold(e, l, node);
+
+	if (!alive && !create)
+		return;
+	/* A shorter TTL counts from the moment it may have been set. */
+	if (!MUTATED(SHORTER_TTL_LATE))
+		l->votes.until[node] = instant_min(l->votes.until[node], vote);
+	op_send_extend(&e->ops, op, node, l->fence_end, create);
+	l->unanswered |= (uint16_t)(1u << node);
+	l->renewed |= (uint16_t)(1u << node);
+}
+
+static void renew_answer_extends(struct engine *e, struct lock *l, unsigned count, enum refusal why)
+{
+	struct pending *p;
+
+	while (count-- > 0 && (p = TAILQ_FIRST(&l->extends))) {
+		TAILQ_REMOVE(&l->extends, p, in_lock);
+		engine_notice(e, NOTICE_EXTENDED, NULL, p, why);
+	}
+}
+
+void renew_refuse_all(struct engine *e, struct lock *l, enum refusal why)
+{
+	if (l->round)
+		l->round->serves = 0;
+	renew_answer_extends(e, l, UINT_MAX, why);
+}
+
+static void renew_close(struct engine *e, struct op *op, enum refusal why)
+{
+	struct lock *l = op->lock;
+
+	op->decided = true;
+	l->round = NULL;
+	if (!op->open)
+		heap_cancel(&e->core->timers, &op->timer);
+	renew_answer_extends(e, l, op->serves, why);
+	engine_schedule(e, l);
+	if (!TAILQ_EMPTY(&l->extends)) {
+		l->renew_at = e->core->now; /* an EXTEND came while the round was under way */
+		engine_schedule(e, l);
+	}
+}
+
+static void renew_succeeded(struct engine *e, struct op *op)
+{
+	struct lock *l = op->lock;
+
+	metric_add(&e->core->metrics, METRIC_RENEWALS, 1);
+	l->renew_at = l->holder->renew ? instant_add(op->begun, op->ttl_us / 3) : INSTANT_NEVER;
+	if (l->at_risk)
+		engine_notice(e, NOTICE_SAFE, l->holder, NULL, REFUSED_NOT);
+	l->at_risk = false;
+	renew_close(e, op, REFUSED_NOT);
+}
+
+static void renew_missed(struct engine *e, struct op *op)
+{
+	struct lock *l = op->lock;
+	int64_t pause = l->ttl_us / 20;
+
+	metric_add(&e->core->metrics, METRIC_RENEWALS_MISSED, 1);
+	if (l->holder->renew) {
+		l->renew_at = instant_add(e->core->now, pause < RETRY_LEAST_US ? RETRY_LEAST_US : pause);
+		if (!l->at_risk) {
+			metric_add(&e->core->metrics, METRIC_RISKS, 1);
+			engine_notice(e, NOTICE_RISK, l->holder, NULL, REFUSED_NOT);
+		}
+		l->at_risk = true;
+	} else {
+		l->renew_at = INSTANT_NEVER;
+	}
+	renew_close(e, op, REFUSED_QUORUM);
+}
+
+static void renew_decide(struct engine *e, struct op *op)
+{
+	uint16_t open = op->expired ? 0 : op->open;
+
+	if (bits(op->yes) >= engine_quorum(e))
+		renew_succeeded(e, op);
+	else if (bits(op->yes | open) < engine_quorum(e))
+		renew_missed(e, op);
+}
+
+static bool renew_may_ask(const struct member *m)
+{
+	return member_usable(m) || (MUTATED(GUARD_SKIPS_RENEWALS) && m->state == MEMBER_QUARANTINED);
+}
+
+void renew_begin(struct engine *e, struct lock *l)
+{
+	struct op *op = op_new(&e->ops, OP_RENEW, l);
+	struct pending *p;
+
+	l->round = op;
+	TAILQ_FOREACH(p, &l->extends, in_lock)
+		op->serves++;
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		if (renew_may_ask(&e->members.node[i]) && !(l->unanswered >> i & 1))
+			renew_ask(e, op, i);
+	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, e->core->conf.timeout_us));
+	l->renew_at = INSTANT_NEVER;
+	engine_schedule(e, l);
+	if (bits(op->asked) < engine_quorum(e)) {
+		/* Not enough nodes to ask: missed before it began. Those asked may still answer. */
+		renew_missed(e, op);
+		engine_retire(e, op);
+	}
+}
+
+/* What an executed renewal says of the key: its vote, or that the key is not ours. */
+static void renew_note_vote(struct lock *l, const struct op *op, const struct answer *a)
+{
+	switch (a->code) {
+	case 'E':
+	case 'A':
+		l->votes.until[a->node] = op->votes.until[a->node];
+		break;
+	case 'B':
+	case 'K':
+	case 'M':
+		if (MUTATED(VOTE_KEPT))
+			break;
+		l->votes.until[a->node] = INSTANT_PAST;
+		l->placed &= (uint16_t)~(1u << a->node);
+		break;
+	default: /* Q, F: nothing was changed */
+		break;
+	}
+}
+
+void renew_answered(struct engine *e, struct op *op, const struct answer *a)
+{
+	struct lock *l = op->lock;
+
+	if (l->value.ticket != op->value.ticket)
+		return;
+	l->unanswered &= (uint16_t)~(1u << a->node);
+	if (l->state != LOCK_HELD)
+		return;
+	if (a->class == ANSWER_EXECUTED)
+		renew_note_vote(l, op, a);
+	else if (MUTATED(UNKNOWN_COUNTED) && a->class == ANSWER_UNKNOWN)
+		l->votes.until[a->node] = vote_until(op->sent[a->node], op->ttl_us);
+	if (!instant_before(e->core->now, lock_deadline(&e->table, l))) {
+		engine_lose(e, l, LOSS_EVICTED);
+		return;
+	}
+	if (!op->decided)
+		renew_decide(e, op);
+	else
+		engine_schedule(e, l);
+}
+
+void renew_expired(struct engine *e, struct op *op)
+{
+	/* Late, after a stop of ours, the lease may be over: that is said first. */
+	if (!engine_expire(e, op->lock))
+		renew_decide(e, op);
+	engine_retire(e, op);
+}
+
+void renew_overdue(struct engine *e)
+{
+	struct map_node *at = NULL;
+
+	while ((at = map_next(&e->table.map, at))) {
+		struct lock *l = container_of(at, struct lock, node);
+
+		if (l->state != LOCK_HELD || !l->at_risk || l->round)
+			continue;
+		l->renew_at = e->core->now; /* as soon as the table is not being walked */
+		engine_schedule(e, l);
+	}
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside the engine: the line of a lock, the rounds (acquire.c, renew.c, debt.c) and what they need of engine.c. */
+#ifndef CORE_ROUND_H
+#define CORE_ROUND_H
+
+#include "daemon/core/engine.h"
+
+/* acquire.c: asks for the lock, for the first in line. The lock has no round under way and is not ours. */
+void acquire_begin(struct engine *e, struct lock *l);
+void acquire_answered(struct engine *e, struct op *op, const struct answer *a);
+void acquire_expired(struct engine *e, struct op *op);
+/* A quorum is back: locks that starved for one are asked for again. */
+void acquire_starved(struct engine *e);
+
+/* handover.c: the lease goes to the next local waiter without a round; false: it may not. */
+bool hand_over(struct engine *e, struct lock *l);
+/* The lease was released: the next in line asks anew; used_up: after hand-overs, so clients that poll may get their turn first. */
+void hand_back(struct engine *e, struct lock *l, bool used_up);
+
+/* turn.c: the place in line among daemons. */
+#define TICKET_MAX 128
+int64_t turn_rtt_us(const struct engine *e);   /* the slowest usable node's round trip; 0 = not known */
+int64_t turn_grace_us(const struct engine *e); /* how long a free lock is kept for the first in line */
+void turn_take(struct engine *e, struct lock *l); /* a ticket for the first in line, if it waits and there is none */
+struct span turn_text(const struct engine *e, const struct lock *l); /* in memory of the effects; "" = no ticket */
+void turn_withdraw(struct engine *e, struct lock *l); /* the ticket is kept, for later */
+void turn_spend(struct engine *e, struct lock *l, uint16_t granted);
+
+/* renew.c: one renewal round of a held lock. */
+void renew_begin(struct engine *e, struct lock *l);
+void renew_answered(struct engine *e, struct op *op, const struct answer *a);
+void renew_expired(struct engine *e, struct op *op);
+/* A quorum is back: leases that are at risk are renewed now, not at their next try. */
+void renew_overdue(struct engine *e);
+/* The EXTENDs that wait for a round of this lock are answered so. */
+void renew_refuse_all(struct engine *e, struct lock *l, enum refusal why);
+
+/* debt.c: our value is dead from here on; every node where it may stand is told until it says so, or the key has expired by itself.
+ * OP_RELEASE deletes, OP_LEAVE leaves the key for px_us. The pending, if any, is answered once a quorum has confirmed. */
+void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_us, struct pending *p);
+void debt_answered(struct engine *e, struct op *op, const struct answer *a);
+void debt_fired(struct engine *e, struct op *op);
+void debt_node_up(struct engine *e, unsigned node);
+
+/* line.c: claims in line that do not stay there get their answer. */
+enum line_part {
+	LINE_OVERDUE,   /* whose wait is over already */
+	LINE_IMPATIENT, /* and those that do not wait */
+	LINE_ALL,
+};
+void line_refuse_part(struct engine *e, struct lock *l, enum refusal why, enum line_part part);
+/* The claim has the lock from now on, and with it what its owner asked for besides. */
+void line_grant(struct engine *e, struct claim *c);
+/* Out of the line, without a word. */
+void line_leave(struct engine *e, struct claim *c);
+void line_emptied(struct engine *e, struct lock *l); /* after somebody left: was it the last? */
+/* TIMER_CLAIM: the claim has waited long enough. */
+void line_fired(struct engine *e, struct claim *c);
+
+/* engine.c */
+void engine_notice(struct engine *e, enum notice_kind kind, struct claim *c, struct pending *p, enum refusal why);
+void engine_become(struct engine *e, struct lock *l, enum lock_state state);
+/* A round won the lease with this token. */
+void engine_won(struct engine *e, struct op *op, int64_t fence);
+/* If the lease of a held lock is as good as over, its loss is told. */
+bool engine_expire(struct engine *e, struct lock *l);
+void engine_next(struct engine *e, struct lock *l); /* the lock is not ours any more: the next in line, or nobody */
+void engine_schedule(struct engine *e, struct lock *l);
+void lock_hold_ended(struct engine *e, const struct claim *c); /* the books of a hold that is over */
+/* No call of a decided op is open: it may go. */
+void engine_retire(struct engine *e, struct op *op);
+
+static inline unsigned engine_quorum(const struct engine *e)
+{
+	return quorum_of(e->core->conf.nodes);
+}
+
+#endif

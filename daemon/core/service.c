@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One step: what is due, then the event, then what became possible. The order in which things happen is decided here and nowhere else. */
+#include "daemon/core/service.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/core/command.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PAUSE_US (100 * MSEC) /* a heartbeat found missing this much later than it could be is our own pause */
+
+struct service {
+	struct core core;
+	struct engine engine;
+	struct session_table sessions;
+	struct commander commander;
+	bool stepping;
+};
+
+struct service *service_new(const struct core_conf *conf)
+{
+	struct service *s = mem_alloc(sizeof(*s));
+
+	core_init(&s->core, conf);
+	engine_init(&s->engine, &s->core);
+	session_table_init(&s->sessions, &s->core);
+	s->commander.core = &s->core;
+	s->commander.engine = &s->engine;
+	s->commander.sessions = &s->sessions;
+	return s;
+}
+
+void service_free(struct service *s)
+{
+	if (!s)
+		return;
+	engine_release(&s->engine);
+	session_table_release(&s->sessions);
+	core_release(&s->core);
+	free(s);
+}
+
+/* After anything was done for a session: is it over, has it said and heard all? */
+static void session_settle(struct service *s, struct session *session)
+{
+	if (session->over) {
+		command_end_session(&s->commander, session, ENDING_UNSURE);
+		return;
+	}
+	if (!session->leaving)
+		return;
+	command_half_close(&s->commander, session);
+	command_deliver(&s->commander);
+	if (!session->eof || session->busy || session->ready || session->ahead_count > 0 || session->waiting > 0 || !TAILQ_EMPTY(&session->pendings))
+		return;
+	session_hang_up(&s->sessions, session, "eof");
+	command_end_session(&s->commander, session, ENDING_CLEAN);
+}
+
+/* Serves one line. False: the session is no more. */
+static bool session_serve(struct service *s, uint64_t id, char *line, size_t n)
+{
+	struct session *session = session_find(&s->sessions, id);
+
+	command_line(&s->commander, session, line, n);
+	command_deliver(&s->commander);
+	session = session_find(&s->sessions, id);
+	if (session && (session->over || session->leaving))
+		session_settle(s, session);
+	return session_find(&s->sessions, id) != NULL;
+}
+
+static void session_go_on(struct service *s, struct session *session)
+{
+	uint64_t id = session->id;
+	char *line;
+	size_t n;
+
+	while (!session->busy && !session_must_await(&s->sessions, session) && session_next_line(&s->sessions, session, &line, &n))
+		if (!session_serve(s, id, line, n))
+			return;
+	session_settle(s, session);
+}
+
+static void service_go_on(struct service *s)
+{
+	struct session *session;
+
+	command_deliver(&s->commander);
+	engine_settle(&s->engine);
+	command_deliver(&s->commander);
+	while ((session = session_next_ready(&s->sessions))) {
+		session_go_on(s, session);
+		command_deliver(&s->commander); /* its end may concern others */
+	}
+}
+
+/* A heartbeat was missed: what the session holds is not renewed any more and is free at its deadline; it is told, in case it lives. */
+static void session_fell_silent(struct service *s, struct session *session)
+{
+	int64_t late_us = instant_diff(s->core.now, session->heard_at) - session->heartbeat_us;
+	struct claim *c, *next;
+
+	/* It is we who do not listen, or who were stopped: what it said meanwhile is not read yet. */
+	if (!session->reading || late_us > PAUSE_US) {
+		session_heard(&s->sessions, session);
+		return;
+	}
+	for (c = TAILQ_FIRST(&session->claims); c; c = next) {
+		next = TAILQ_NEXT(c, in_session);
+		if (c->state == CLAIM_HELD)
+			engine_lose(&s->engine, c->lock, LOSS_IDLE);
+	}
+	command_deliver(&s->commander);
+	session_ended(&s->sessions, session, "heartbeat");
+	session_hang_up(&s->sessions, session, "heartbeat");
+	command_end_session(&s->commander, session, ENDING_UNSURE);
+}
+
+static void service_run_timers(struct service *s)
+{
+	struct timer *t = heap_first(&s->core.timers);
+
+	if (t && !instant_before(s->core.now, t->at))
+		metric_peak(&s->core.metrics, METRIC_GAP_LONGEST, instant_diff(s->core.now, t->at));
+	for (; t && !instant_before(s->core.now, t->at); t = heap_first(&s->core.timers)) {
+		heap_cancel(&s->core.timers, t);
+		if (t->kind == TIMER_SESSION)
+			session_fell_silent(s, container_of(t, struct session, timer));
+		else
+			engine_fired(&s->engine, t);
+		command_deliver(&s->commander);
+	}
+}
+
+static int on_line(struct service *s, const struct event *event)
+{
+	struct session *session = session_find(&s->sessions, event->session.id);
+	char *line = event->kind == EVENT_LINE ? event->session.line : NULL;
+	size_t n = line ? event->session.n : 0;
+
+	if (!session || session->eof)
+		return -EINVAL;
+	session_heard(&s->sessions, session);
+	if ((session->busy || session->ahead_count > 0) && !(line && command_is_tagged(line, n)))
+		session_read_ahead(&s->sessions, session, line, n);
+	else
+		session_serve(s, event->session.id, line, n);
+	return 0;
+}
+
+static int on_eof(struct service *s, const struct event *event)
+{
+	struct session *session = session_find(&s->sessions, event->session.id);
+
+	if (!session)
+		return -EINVAL;
+	session->leaving = true;
+	session->eof |= event->kind == EVENT_EOF;
+	heap_cancel(&s->core.timers, &session->timer);
+	session_settle(s, session);
+	return 0;
+}
+
+/* It has read what it was sent: a sign of life, and its next lines may go. */
+static int on_sent(struct service *s, const struct event *event)
+{
+	struct session *session = session_find(&s->sessions, event->session.id);
+
+	if (!session || !session->awaiting)
+		return -EINVAL;
+	session->awaiting = false;
+	session->unsent = 0;
+	session_heard(&s->sessions, session);
+	session_go_on(s, session);
+	return 0;
+}
+
+/*
+ * A reset by this host's own kernel is as good as an EOF, and so is one after the other end has closed its side: nobody was left there to be
+ * answered. Else, from elsewhere, the client may be alive behind a broken path.
+ */
+static int on_gone(struct service *s, const struct event *event)
+{
+	static const char *const word[] = {
+		[GONE_HANGUP] = "hangup", [GONE_RESET] = "reset", [GONE_KEEPALIVE] = "keepalive", [GONE_OVERFLOW] = "overflow"};
+	struct session *session = session_find(&s->sessions, event->session.id);
+	bool sure;
+
+	if (!session)
+		return -EINVAL;
+	sure = event->session.how == GONE_HANGUP || (event->session.how == GONE_RESET && (session->peer.is_local || session->leaving || MUTATED(FREE_ON_RESET)));
+	session->over = true;
+	if (!sure)
+		session_ended(&s->sessions, session, word[event->session.how]);
+	command_end_session(&s->commander, session, sure ? ENDING_CLEAN : ENDING_UNSURE);
+	return 0;
+}
+
+static void on_stop(struct service *s)
+{
+	engine_stop(&s->engine);
+	command_deliver(&s->commander);
+	for (uint32_t i = 0; i < s->sessions.slots; i++)
+		if (s->sessions.slot[i] && !s->sessions.slot[i]->over)
+			session_hang_up(&s->sessions, s->sessions.slot[i], "shutdown");
+}
+
+static int service_handle(struct service *s, const struct event *event)
+{
+	switch (event->kind) {
+	case EVENT_TIME:
+		return 0;
+	case EVENT_OPEN:
+		if (session_find(&s->sessions, event->session.id))
+			return -EINVAL;
+		session_open(&s->sessions, event->session.id, event->session.peer);
+		return 0;
+	case EVENT_LINE:
+	case EVENT_TOO_LONG:
+		return on_line(s, event);
+	case EVENT_PARTING:
+	case EVENT_EOF:
+		return on_eof(s, event);
+	case EVENT_SENT:
+		return on_sent(s, event);
+	case EVENT_GONE:
+		return on_gone(s, event);
+	case EVENT_NODE_UP:
+		if (event->node.index >= s->core.conf.nodes)
+			return -EINVAL;
+		engine_node_up(&s->engine, event->node.index);
+		return 0;
+	case EVENT_NODE_DOWN:
+		if (event->node.index >= s->core.conf.nodes)
+			return -EINVAL;
+		engine_node_down(&s->engine, event->node.index, event->node.reason);
+		return 0;
+	case EVENT_ANSWER:
+		if (event->answer.node >= s->core.conf.nodes)
+			return -EINVAL;
+		return engine_answer(&s->engine, &event->answer) ? 0 : -EINVAL;
+	case EVENT_WOKEN:
+		turn_woken(&s->engine, event->message.name, event->message.node);
+		return 0;
+	case EVENT_WANTED:
+		turn_wanted(&s->engine, event->message.name);
+		return 0;
+	case EVENT_STOP:
+		on_stop(s);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int service_step(struct service *s, const struct event *event, struct effects *ret_effects)
+{
+	int r;
+
+	assert(!s->stepping);
+	s->stepping = true;
+	s->core.now = event->now;
+	s->core.wall_us = event->wall_us;
+	s->core.out = ret_effects;
+	if (!MUTATED(INPUT_BEFORE_EXPIRY))
+		service_run_timers(s);
+	r = service_handle(s, event);
+	if (MUTATED(INPUT_BEFORE_EXPIRY))
+		service_run_timers(s);
+	service_go_on(s);
+	s->core.metrics.value[METRIC_NAMES] = (int64_t)s->engine.table.map.count;
+	s->core.metrics.value[METRIC_TIMERS] = (int64_t)s->core.timers.count;
+	s->core.out = NULL;
+	s->stepping = false;
+	return r;
+}
+
+bool service_deadline(const struct service *s, struct instant *ret_when)
+{
+	const struct timer *t = heap_first(&s->core.timers);
+
+	if (!t)
+		return false;
+	*ret_when = t->at;
+	return true;
+}
+
+void service_reload(struct service *s, const struct core_conf *conf)
+{
+	s->core.conf.lease_us = conf->lease_us;
+	s->core.conf.min_lease_us = conf->min_lease_us;
+	s->core.conf.limits = conf->limits;
+}
+
+size_t service_status(const struct service *s, char *out, size_t size)
+{
+	const struct metrics *m = &s->core.metrics;
+	int n = snprintf(out, size, "%u/%u stores, %u sessions, %lld locks", members_usable(&s->engine.members), s->core.conf.nodes,
+	                 s->sessions.count, (long long)m->value[METRIC_LOCKS_HELD]);
+
+	return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
+}
+
+bool service_is_settled(const struct service *s)
+{
+	for (unsigned i = 0; i < s->core.conf.nodes; i++) {
+		const struct member *m = &s->engine.members.node[i];
+
+		if (m->state == MEMBER_PROBING || (m->state == MEMBER_DOWN && !m->reason[0]))
+			return false;
+	}
+	return true;
+}
+
+const struct metrics *service_metrics(const struct service *s)
+{
+	return &s->core.metrics;
+}
+
+const char *service_daemon_id(const struct service *s)
+{
+	return s->core.daemon_id;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The session table, read-ahead, and the effects that concern one session. */
+#include "daemon/core/session.h"
+
+#include "daemon/base/mem.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TOO_LONG UINT32_MAX
+#define WHO_MAX 256
+
+void session_table_init(struct session_table *t, struct core *core)
+{
+	memset(t, 0, sizeof(*t));
+	t->core = core;
+	pool_init(&t->pool, sizeof(struct session));
+	TAILQ_INIT(&t->ready);
+}
+
+void session_table_release(struct session_table *t)
+{
+	for (uint32_t i = 0; i < t->slots; i++) {
+		struct session *s = t->slot[i];
+
+		if (!s)
+			continue;
+		buf_release(&s->ahead);
+		free(s->label);
+		pool_put(&t->pool, s);
+	}
+	free(t->slot);
+	pool_release(&t->pool);
+}
+
+static void session_table_cover(struct session_table *t, uint32_t slot)
+{
+	uint32_t old = t->slots;
+
+	if (slot < old)
+		return;
+	t->slots = 2 * slot + 64;
+	t->slot = mem_grow(t->slot, t->slots, sizeof(struct session *));
+	for (uint32_t i = old; i < t->slots; i++)
+		t->slot[i] = NULL;
+}
+
+struct session *session_open(struct session_table *t, uint64_t id, const struct peer *peer)
+{
+	uint32_t slot = (uint32_t)id;
+	struct session *s = pool_get(&t->pool);
+
+	session_table_cover(t, slot);
+	t->slot[slot] = s;
+	t->count++;
+	s->id = id;
+	s->serial = ++t->serial;
+	s->peer = *peer;
+	s->opened_at = s->heard_at = t->core->now;
+	s->timer.kind = TIMER_SESSION;
+	s->reading = true;
+	TAILQ_INIT(&s->claims);
+	TAILQ_INIT(&s->pendings);
+	buf_init(&s->ahead);
+	metric_add(&t->core->metrics, METRIC_SESSIONS, 1);
+	metric_add(&t->core->metrics, METRIC_SESSIONS_OPENED, 1);
+	return s;
+}
+
+struct session *session_find(struct session_table *t, uint64_t id)
+{
+	uint32_t slot = (uint32_t)id;
+	struct session *s = slot < t->slots ? t->slot[slot] : NULL;
+
+	return s && s->id == id ? s : NULL;
+}
+
+void session_close(struct session_table *t, struct session *s)
+{
+	t->slot[(uint32_t)s->id] = NULL;
+	t->count--;
+	if (s->ready)
+		TAILQ_REMOVE(&t->ready, s, in_ready);
+	heap_cancel(&t->core->timers, &s->timer);
+	buf_release(&s->ahead);
+	free(s->label);
+	pool_put(&t->pool, s);
+	metric_add(&t->core->metrics, METRIC_SESSIONS, -1);
+}
+
+static void session_set_reading(struct session_table *t, struct session *s, bool on)
+{
+	struct effect *effect;
+
+	if (s->reading == on)
+		return;
+	s->reading = on;
+	effect = effects_add(t->core->out, EFFECT_READ);
+	effect->read.session = s->id;
+	effect->read.on = on;
+}
+
+void session_read_ahead(struct session_table *t, struct session *s, const char *p, size_t n)
+{
+	uint32_t length = p ? (uint32_t)n : TOO_LONG;
+
+	buf_append(&s->ahead, &length, sizeof(length));
+	if (p)
+		buf_append(&s->ahead, p, n);
+	if (++s->ahead_count >= READ_AHEAD_MAX)
+		session_set_reading(t, s, false);
+}
+
+bool session_next_line(struct session_table *t, struct session *s, char **ret_line, size_t *ret_n)
+{
+	uint32_t length;
+
+	if (s->ahead_count == 0)
+		return false;
+	memcpy(&length, buf_begin(&s->ahead), sizeof(length));
+	buf_consume(&s->ahead, sizeof(length));
+	*ret_line = NULL;
+	*ret_n = 0;
+	if (length != TOO_LONG) {
+		*ret_line = buf_begin(&s->ahead);
+		*ret_n = length;
+		buf_consume(&s->ahead, length);
+	}
+	if (--s->ahead_count <= READ_AHEAD_MAX / 2)
+		session_set_reading(t, s, true);
+	return true;
+}
+
+bool session_must_await(struct session_table *t, struct session *s)
+{
+	if (s->unsent <= UNSENT_MAX || s->ahead_count == 0)
+		return false;
+	if (!s->awaiting)
+		effects_add(t->core->out, EFFECT_AWAIT)->await.session = s->id;
+	s->awaiting = true;
+	return true;
+}
+
+void session_answered(struct session_table *t, struct session *s, bool tagged)
+{
+	s->busy &= tagged;
+	/* A tagged answer lets nothing go on, but it may be the last that a half-closed session waits for. */
+	if (s->ready || (tagged && !s->eof))
+		return;
+	s->ready = true;
+	TAILQ_INSERT_TAIL(&t->ready, s, in_ready);
+}
+
+struct session *session_next_ready(struct session_table *t)
+{
+	struct session *s = TAILQ_FIRST(&t->ready);
+
+	if (s) {
+		TAILQ_REMOVE(&t->ready, s, in_ready);
+		s->ready = false;
+	}
+	return s;
+}
+
+void session_heard(struct session_table *t, struct session *s)
+{
+	s->heard_at = t->core->now;
+	if (s->heartbeat_us > 0 && !s->leaving)
+		heap_set(&t->core->timers, &s->timer, instant_add(s->heard_at, s->heartbeat_us));
+}
+
+void session_set_label(struct session *s, struct span label)
+{
+	free(s->label);
+	s->label = label.n > 0 ? mem_copy(label.p, label.n < LABEL_MAX ? label.n : LABEL_MAX) : NULL;
+}
+
+struct claim *session_waiting(const struct session *s, struct span tag)
+{
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		if (c->state == CLAIM_WAITING && span_equal(span_of(c->tag), tag))
+			return c;
+	}
+	return NULL;
+}
+
+bool session_tag_in_use(const struct session *s, struct span tag)
+{
+	const struct pending *p;
+
+	if (s->waiting > 0 && session_waiting(s, tag))
+		return true;
+	TAILQ_FOREACH(p, &s->pendings, in_session) {
+		if (span_equal(span_of(p->tag), tag))
+			return true;
+	}
+	return false;
+}
+
+char *session_line(struct session_table *t)
+{
+	return arena_reserve(&t->core->out->arena, REPLY_MAX);
+}
+
+void session_send(struct session_table *t, struct session *s, const char *line, size_t n)
+{
+	struct effect *effect;
+
+	s->unsent += n;
+	arena_commit(&t->core->out->arena, n);
+	effect = effects_add(t->core->out, EFFECT_SEND);
+	effect->send.session = s->id;
+	effect->send.bytes = (struct span){line, n};
+}
+
+void session_ended(struct session_table *t, const struct session *s, const char *reason)
+{
+	char who[WHO_MAX];
+
+	if (core_may_log(t->core, BURST_HANGUP))
+		core_log(t->core, LOG_INFO, "hang-up", "peer=%s session=%" PRIu64 " reason=%s held=%u waiting=%u",
+		         core_quoted(t->core, (struct span){who, session_who(s, who)}), s->serial, reason, s->held, s->waiting);
+}
+
+void session_hang_up(struct session_table *t, struct session *s, const char *reason)
+{
+	struct effect *effect = effects_add(t->core->out, EFFECT_HANGUP);
+
+	effect->hangup.session = s->id;
+	effect->hangup.reason = span_of(reason);
+}
+
+size_t session_who(const struct session *s, char *out)
+{
+	const char *label = s->label ? s->label : "";
+	const char *blank = s->label ? " " : "";
+	int n;
+
+	if (s->peer.is_unix)
+		n = snprintf(out, WHO_MAX, "%s%spid=%" PRId64 " uid=%" PRId64, label, blank, s->peer.pid, s->peer.uid);
+	else
+		n = snprintf(out, WHO_MAX, "%s%s%s", label, blank, s->peer.address);
+	return n < 0 ? 0 : (size_t)n < WHO_MAX ? (size_t)n : WHO_MAX - 1;
+}

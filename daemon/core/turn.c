@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Waiting across hosts. Of each daemon one ticket per name stands in line at the stores; inside the daemon the line is its own. A ticket is chosen by
+ * who waits, from a hybrid clock, and never changes, so its order is the same at every store. The stores wake the first in line when the
+ * lock is freed and tell the holder's daemon that it is wanted; both words may be lost, so timers stand behind them.
+ */
+#include "daemon/core/round.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define GRACE_LEAST_US (20 * MSEC)
+
+int64_t turn_rtt_us(const struct engine *e)
+{
+	int64_t rtt = 0;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		if (member_usable(&e->members.node[i]) && e->members.node[i].rtt_us > rtt)
+			rtt = e->members.node[i].rtt_us;
+	return rtt;
+}
+
+int64_t turn_grace_us(const struct engine *e)
+{
+	int64_t grace = 4 * turn_rtt_us(e);
+
+	return grace < GRACE_LEAST_US ? GRACE_LEAST_US : grace;
+}
+
+/* The moment when the first in line asked, on the hybrid clock: who waited longer is first, on whatever host. */
+void turn_take(struct engine *e, struct lock *l)
+{
+	const struct claim *c = TAILQ_FIRST(&l->line);
+	int64_t now = e->core->wall_us > e->fence_seen ? e->core->wall_us : e->fence_seen + 1;
+
+	if (!e->core->conf.shared || !c->patient || l->ticket.us)
+		return;
+	l->ticket.us = now - instant_diff(e->core->now, c->asked_at);
+	l->ticket.sequence = ++e->tickets;
+}
+
+struct span turn_text(const struct engine *e, const struct lock *l)
+{
+	char *text;
+	int n;
+
+	if (!l->ticket.us)
+		return SPAN("");
+	text = arena_reserve(&e->core->out->arena, TICKET_MAX);
+	n = snprintf(text, TICKET_MAX, "%016" PRId64 ":%s:%" PRIu64, l->ticket.us, e->core->daemon_id, l->ticket.sequence);
+	arena_commit(&e->core->out->arena, (size_t)n + 1);
+	return (struct span){text, (size_t)n};
+}
+
+/* Out of the line at these nodes. Nobody waits for the answer: a ticket that is not refreshed ends by itself. */
+static void turn_send_withdraw(struct engine *e, struct lock *l, uint16_t nodes)
+{
+	struct op *op;
+
+	if (!l->ticket.us || !nodes)
+		return;
+	op = op_new(&e->ops, OP_WITHDRAW, l);
+	op->decided = true;
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		if ((nodes >> i & 1) && e->members.node[i].connected)
+			op_send_withdraw(&e->ops, op, i, turn_text(e, l));
+	engine_retire(e, op);
+}
+
+void turn_withdraw(struct engine *e, struct lock *l)
+{
+	uint16_t nodes = l->queued;
+
+	l->queued = 0;
+	turn_send_withdraw(e, l, nodes);
+}
+
+/* The turn has come: the nodes that granted took the ticket out of the line themselves. */
+void turn_spend(struct engine *e, struct lock *l, uint16_t granted)
+{
+	l->queued &= (uint16_t)~granted;
+	turn_withdraw(e, l);
+	l->ticket.us = 0;
+}
+
+void turn_woken(struct engine *e, struct span name, unsigned node)
+{
+	struct lock *l = lock_find(&e->table, name);
+	struct instant soon;
+
+	if (!l || l->starved || l->yielding || (l->state != LOCK_WAITING && l->state != LOCK_ACQUIRING))
+		return;
+	l->woken |= (uint16_t)(1u << node);
+	if (l->state != LOCK_WAITING)
+		return; /* the round under way may have asked too early: it looks at woken when it fails */
+	if (bits(l->woken) >= engine_quorum(e)) {
+		acquire_begin(e, l);
+		return;
+	}
+	/* The others are about to say so too; a lost word costs one round trip. */
+	soon = instant_add(e->core->now, turn_rtt_us(e) + MSEC);
+	if (!timer_is_set(&l->timer) || instant_before(soon, l->timer.at))
+		heap_set(&e->core->timers, &l->timer, soon);
+}
+
+void turn_wanted(struct engine *e, struct span name)
+{
+	struct lock *l = lock_find(&e->table, name);
+
+	if (l && l->state == LOCK_HELD && l->want_since.us == INT64_MAX)
+		l->want_since = e->core->now;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Start-up is a list of stages in the order in which they depend on each other; shut-down is the same list backwards. */
+#include "daemon/daemon.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
+#include "daemon/internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <event2/thread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#define KEEPALIVE_US (10 * SEC)
+
+static int stage_runtime(struct daemon *d)
+{
+	const char *what;
+	int r = runtime_open(&d->runtime, d->conf->runtime_dir, &what);
+
+	if (r == -EWOULDBLOCK)
+		log_event(LOG_ERROR, "start", "runtime=%s error=\"another redlockd lives there; give each its own runtime_dir\"", d->runtime.dir);
+	else if (r < 0)
+		log_event(LOG_ERROR, "start", "%s=%s error=\"%s\"", "runtime", d->runtime.dir, strerror(-r));
+	return r;
+}
+
+static void stage_runtime_stop(struct daemon *d)
+{
+	runtime_close(&d->runtime);
+}
+
+/* Descriptors are what limits sessions: take all that the system grants. */
+static int stage_limits(struct daemon *d)
+{
+	struct rlimit limit;
+
+	(void)d;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	return 0;
+}
+
+static int stage_systemd(struct daemon *d)
+{
+	int r = systemd_init(&d->systemd);
+
+	if (r < 0)
+		log_event(LOG_ERROR, "start", "systemd environment error=\"%s\"", strerror(-r));
+	return r;
+}
+
+static void stage_systemd_stop(struct daemon *d)
+{
+	systemd_release(&d->systemd);
+}
+
+static int stage_loop(struct daemon *d)
+{
+	struct event_config *config = event_config_new();
+
+	if (config) {
+		event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
+		d->base = event_base_new_with_config(config);
+		event_config_free(config);
+	}
+	return d->base ? 0 : -ENOMEM;
+}
+
+static void stage_loop_stop(struct daemon *d)
+{
+	event_base_free(d->base);
+	libevent_global_shutdown();
+}
+
+static int stage_service(struct daemon *d)
+{
+	int r;
+
+	gethostname(d->host, sizeof(d->host) - 1);
+	r = stores_configure(d);
+	if (r < 0) {
+		log_event(LOG_ERROR, "start", "store error=\"%s\"", strerror(-r));
+		return r;
+	}
+	d->service = service_new(&d->core_conf);
+	return 0;
+}
+
+static void stage_service_stop(struct daemon *d)
+{
+	stores_release(d);
+	service_free(d->service);
+}
+
+static int listen_failed(const char *what, const char *where, int r)
+{
+	log_event(LOG_ERROR, "listen", "%s=%s error=\"%s\"", what, where, strerror(-r));
+	return r;
+}
+
+static int listen_passed(struct daemon *d)
+{
+	for (size_t i = 0; i < d->systemd.sockets_n; i++) {
+		int r = net_listen_fd(d->net, d->systemd.sockets[i].fd);
+
+		if (r < 0)
+			return listen_failed("passed", d->systemd.sockets[i].name, r);
+	}
+	return 0;
+}
+
+/* "127.0.0.1:7420", "[::1]:7420" */
+const char *tcp_text(const struct conf *c, char *out, size_t size)
+{
+	snprintf(out, size, strchr(c->listen.tcp_host, ':') ? "[%s]:%u" : "%s:%u", c->listen.tcp_host, (unsigned)c->listen.tcp_port);
+	return out;
+}
+
+static int listen_configured(struct daemon *d)
+{
+	const struct conf *c = d->conf;
+	char where[300];
+	int r;
+
+	if (!c->listen.unix_path)
+		snprintf(d->unix_path, sizeof(d->unix_path), "%s/redlockd.sock", d->runtime.dir);
+	else
+		snprintf(d->unix_path, sizeof(d->unix_path), "%s", c->listen.unix_path);
+	if (d->unix_path[0]) {
+		r = net_listen_unix(d->net, d->unix_path);
+		if (r < 0)
+			return listen_failed("unix", d->unix_path, r);
+	}
+	if (c->listen.tcp_host) {
+		r = net_listen_tcp(d->net, c->listen.tcp_host, c->listen.tcp_port);
+		if (r < 0)
+			return listen_failed("tcp", tcp_text(c, where, sizeof(where)), r);
+	}
+	return 0;
+}
+
+static int stage_net(struct daemon *d)
+{
+	struct net_conf conf = {
+		.line_max = d->conf->limits.line,
+		.output_max = d->conf->limits.output,
+		.sessions_max = (unsigned)d->conf->limits.clients,
+		.keepalive_us = KEEPALIVE_US,
+	};
+	struct net_sink sink = pump_net_sink;
+
+	sink.context = d;
+	d->net = net_new(d->base, &conf, &sink);
+	return d->net ? 0 : -errno;
+}
+
+static void stage_net_stop(struct daemon *d)
+{
+	net_free(d->net);
+}
+
+/* Passed sockets take the place of the configured ones. Last: whoever connects finds everything else in place. */
+static int stage_listen(struct daemon *d)
+{
+	return d->systemd.sockets_n > 0 ? listen_passed(d) : listen_configured(d);
+}
+
+struct stage {
+	const char *name;
+	int (*start)(struct daemon *d);
+	void (*stop)(struct daemon *d);
+};
+
+static const struct stage stages[] = {
+	{"runtime", stage_runtime, stage_runtime_stop},
+	{"limits", stage_limits, NULL},
+	{"systemd", stage_systemd, stage_systemd_stop},
+	{"loop", stage_loop, stage_loop_stop},
+	{"pump", pump_start, pump_stop},
+	{"service", stage_service, stage_service_stop},
+	{"net", stage_net, stage_net_stop},
+	{"stores", stores_start, stores_stop},
+	{"supervise", supervise_start, supervise_stop},
+	{"listen", stage_listen, NULL},
+};
+
+#define STAGES (sizeof(stages) / sizeof(*stages))
+
+static int exit_status(int r)
+{
+	switch (r) {
+	case 0:
+		return EX_OK;
+	case -EACCES:
+	case -EPERM:
+		return EX_NOPERM;
+	default:
+		return EX_UNAVAILABLE;
+	}
+}
+
+static void daemon_loop(struct daemon *d)
+{
+	while (!d->stopped) {
+		if (!d->ready)
+			supervise_tick(d);
+		pump_pass(d);
+		event_base_loop(d->base, EVLOOP_ONCE);
+	}
+	pump_pass(d);
+}
+
+int daemon_run(struct conf *conf, const struct daemon_args *args)
+{
+	struct daemon *d = mem_alloc(sizeof(*d));
+	size_t started = 0;
+	int r = 0;
+
+	d->conf = conf;
+	d->args = args;
+	d->timer_fd = -1;
+	d->started = clock_boottime();
+	log_init((enum log_level)conf->log.level);
+	while (r >= 0 && started < STAGES) {
+		r = stages[started].start(d);
+		if (r < 0)
+			log_event(LOG_ERROR, "start", "stage=%s error=\"%s\"", stages[started].name, strerror(-r));
+		else
+			started++;
+	}
+	if (r >= 0)
+		daemon_loop(d);
+	while (started-- > 0)
+		if (stages[started].stop)
+			stages[started].stop(d);
+	if (r >= 0)
+		log_event(LOG_NOTICE, "stopped", "pid=%d", (int)getpid());
+	free(d);
+	return exit_status(r < 0 ? r : 0);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A program for the build, no part of the daemon: copies redlockd(8) from standard input, and between the marks that the page has for
+ * them the figures of STATS take the place of what stood there.
+ */
+#include "daemon/core/metric.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COLUMNS 78
+
+static const char *const kind_words[] = {
+	[METRIC_GAUGE] = "now",
+	[METRIC_COUNTER] = "counter",
+	[METRIC_COUNTER_MS] = "counter, milliseconds",
+	[METRIC_PEAK_MS] = "the most so far, milliseconds",
+};
+
+/* Lines of at most COLUMNS, broken at blanks. */
+static void text_print(const char *text)
+{
+	const char *stop;
+
+	for (; strlen(text) > COLUMNS; text = stop + 1) {
+		for (stop = text + COLUMNS; *stop != ' '; stop--)
+			;
+		printf("%.*s\n", (int)(stop - text), text);
+	}
+	puts(text);
+}
+
+static void figures_print(void)
+{
+	int i;
+
+	puts(".Bl -tag -width Ds");
+	for (i = 0; i < METRIC_N; i++) {
+		printf(".It Cm %s Pq %s\n", metric_table[i].name, kind_words[metric_table[i].kind]);
+		text_print(metric_table[i].help);
+	}
+	puts(".El");
+}
+
+int main(void)
+{
+	char line[1024];
+	bool inside = false, seen = false;
+
+	while (fgets(line, sizeof(line), stdin)) {
+		if (!strncmp(line, ".\\\" END of the figures", 22))
+			inside = false;
+		if (!inside)
+			fputs(line, stdout);
+		if (!strncmp(line, ".\\\" BEGIN of the figures", 24)) {
+			figures_print();
+			inside = seen = true;
+		}
+	}
+	if (!seen || inside)
+		fputs("figures: the page lacks its marks\n", stderr);
+	return seen && !inside ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside the daemon: what daemon.c, pump.c, stores.c and supervise.c share. */
+#ifndef DAEMON_INTERNAL_H
+#define DAEMON_INTERNAL_H
+
+#include "daemon/base/rng.h"
+#include "daemon/core/service.h"
+#include "daemon/daemon.h"
+#include "daemon/net/net.h"
+#include "daemon/redis/upstream.h"
+#include "daemon/runtime.h"
+#include "daemon/store/memory.h"
+#include "daemon/store/state.h"
+#include "daemon/systemd.h"
+
+#include <event2/event.h>
+
+#define SKEW_US (60 * SEC) /* how far a fence may run ahead of a store's clock */
+
+struct daemon {
+	struct conf *conf;
+	const struct daemon_args *args;
+	struct runtime runtime;
+	struct systemd systemd;
+	struct event_base *base;
+	struct service *service;
+	struct core_conf core_conf;
+	struct effects effects;
+	bool applying;
+	struct net *net;
+	struct upstream *upstream; /* store: redis */
+	struct memory *memory;     /* store: memory */
+	struct state state;
+	bool state_open;
+	char host[256];
+	char unix_path[4200];
+	char *set_name;
+	/* The timer of the service: a timerfd on CLOCK_BOOTTIME, so that a lease ends on time after a suspend. */
+	int timer_fd;
+	struct event *timer_event;
+	struct instant armed;
+	struct event *signal_event[3];
+	struct event *tick_event; /* ready, watchdog, status, state file */
+	struct instant started, watchdog_at, status_at;
+	char status[160];
+	bool ready, stopping, stopped;
+	bool owes_reloading, owes_ready, owes_stopping; /* the service manager was behind: told again at the next tick */
+	struct instant stop_at;
+};
+
+/* daemon.c */
+const char *tcp_text(const struct conf *c, char *out, size_t size);
+
+/* pump.c: one event in, its effects out. */
+void pump_step(struct daemon *d, struct event *event);
+void pump_time(struct daemon *d);
+void pump_pass(struct daemon *d); /* end of a loop pass: everything collected goes out, the timer is set */
+int pump_start(struct daemon *d);
+void pump_stop(struct daemon *d);
+extern const struct net_sink pump_net_sink;
+extern const struct upstream_sink pump_upstream_sink;
+
+/* stores.c: the store behind the service, and the configuration that the service sees. */
+int stores_configure(struct daemon *d);
+int stores_start(struct daemon *d);
+void stores_stop(struct daemon *d);
+void stores_release(struct daemon *d);
+void stores_tick(struct daemon *d);
+void core_conf_fill(struct core_conf *to, const struct conf *from);
+
+/* supervise.c: signals, systemd, reload. */
+int supervise_start(struct daemon *d);
+void supervise_stop(struct daemon *d);
+void supervise_tick(struct daemon *d);
+
+#endif

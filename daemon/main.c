@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The command line: reads the configuration, then checks it, prints it, or runs the daemon. */
+#include "daemon/daemon.h"
+
+#include "daemon/base/mem.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+enum action { ACTION_RUN, ACTION_CHECK, ACTION_DUMP, ACTION_VERSION, ACTION_HELP, ACTION_USAGE };
+
+struct options {
+	struct daemon_args args;
+	const char **sets;
+	enum action action;
+	bool quiet;
+};
+
+static const struct option long_option[] = {
+	{"config", required_argument, NULL, 'c'}, {"check-config", no_argument, NULL, 'C'}, {"dump-config", no_argument, NULL, 'D'},
+	{"set", required_argument, NULL, 's'},    {"quiet", no_argument, NULL, 'q'},        {"version", no_argument, NULL, 'V'},
+	{"help", no_argument, NULL, 'h'},         {0},
+};
+
+static void print_usage(FILE *out)
+{
+	fputs("usage: redlockd [--config FILE] [--set PATH=VALUE]… [--check-config [--quiet]] [--dump-config] [--version] [--help]\n", out);
+}
+
+static void print_help(void)
+{
+	print_usage(stdout);
+	fputs("\n"
+	      "  --config FILE     read this configuration; without one the memory store serves this host\n"
+	      "  --set PATH=VALUE  one key over what the file says, like redis.timeout=80ms; may be repeated\n"
+	      "  --check-config    check it, print one line, exit: 0, or 78 when something is wrong\n"
+	      "  --quiet           with --check-config: print mistakes only\n"
+	      "  --dump-config     print what would be in effect, with the origin of each value\n"
+	      "  --version         print the version\n"
+	      "  --help            print this\n"
+	      "\nkeys:\n",
+	      stdout);
+	conf_keys(stdout);
+	fputs("\nredlockd(8), redlockd.yaml(5), redlock(1), redlock-protocol(7)\n", stdout);
+}
+
+static void options_read(struct options *o, int argc, char **argv)
+{
+	int c;
+
+	o->sets = mem_alloc(sizeof(*o->sets) * (size_t)argc);
+	o->args.sets = o->sets;
+	while ((c = getopt_long(argc, argv, "c:s:qVh", long_option, NULL)) != -1) {
+		switch (c) {
+		case 'c':
+			o->args.config = optarg;
+			break;
+		case 's':
+			o->sets[o->args.set_count++] = optarg;
+			break;
+		case 'C':
+			o->action = ACTION_CHECK;
+			break;
+		case 'D':
+			o->action = ACTION_DUMP;
+			break;
+		case 'q':
+			o->quiet = true;
+			break;
+		case 'V':
+			o->action = ACTION_VERSION;
+			break;
+		case 'h':
+			o->action = ACTION_HELP;
+			break;
+		default:
+			o->action = ACTION_USAGE;
+			return;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "redlockd: surplus argument '%s'\n", argv[optind]);
+		o->action = ACTION_USAGE;
+	}
+}
+
+static int with_configuration(const struct options *o)
+{
+	struct conf_report report = {.out = stderr};
+	struct conf conf;
+	int status = EX_OK;
+
+	if (conf_read(&conf, o->args.config, o->args.sets, o->args.set_count, &report) < 0)
+		status = EX_CONFIG;
+	else if (o->action == ACTION_DUMP)
+		conf_dump(&conf, stdout);
+	else if (o->action == ACTION_RUN)
+		status = daemon_run(&conf, &o->args);
+	else if (!o->quiet)
+		conf_summary(&conf, stdout);
+	conf_release(&conf);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {0};
+	int status = EX_OK;
+
+	options_read(&o, argc, argv);
+	switch (o.action) {
+	case ACTION_USAGE:
+		print_usage(stderr);
+		status = EX_USAGE;
+		break;
+	case ACTION_HELP:
+		print_help();
+		break;
+	case ACTION_VERSION:
+		puts("redlockd " REDLOCKD_VERSION);
+		break;
+	default:
+		status = with_configuration(&o);
+		break;
+	}
+	free(o.sets);
+	return status;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The accept loop. It must never spin when accept(2) fails, nor keep the loop from the sessions that are there. */
+#include "daemon/net/acceptor.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/base/mem.h"
+#include "daemon/net/address.h"
+#include "daemon/net/closing.h"
+#include "daemon/net/conn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ACCEPTS_PER_PASS 64
+#define LOG_EVERY        (10 * SEC)
+#define PAUSE_FIRST      (100 * MSEC)
+#define PAUSE_LAST       (1 * SEC)
+
+struct accept_source {
+	SLIST_ENTRY(accept_source) link;
+	struct acceptor *acceptor;
+	struct listener listener;
+	struct event *event;
+};
+
+static int reserve_open(void)
+{
+	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* --- telling off --------------------------------------------------------------------------------------------------- */
+
+static void refuse_session(struct acceptor *a, int fd)
+{
+	char line[96];
+	int n = snprintf(line, sizeof(line), "ERR LIMIT clients=%u too many connections\n", a->hub->conf.sessions_max);
+
+	a->hub->counts.refused++;
+	closing_refuse(a->hub, fd, line, (size_t)n);
+}
+
+/* One of those that wait in vain. The descriptor that lets us take it is free again before we return. */
+static void refuse_waiting(struct acceptor *a, int listening)
+{
+	struct rlimit limit = {0};
+	char line[96];
+	int fd, n;
+
+	if (a->reserve < 0)
+		return;
+	close(a->reserve);
+	fd = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd >= 0) {
+		getrlimit(RLIMIT_NOFILE, &limit);
+		n = snprintf(line, sizeof(line), "ERR LIMIT descriptors=%llu no descriptor left for another connection\n",
+			     (unsigned long long)limit.rlim_cur);
+		a->hub->counts.refused++;
+		closing_say(fd, line, (size_t)n);
+	}
+	a->reserve = reserve_open();
+}
+
+/* --- pausing ------------------------------------------------------------------------------------------------------- */
+
+/* Once in a while: a shortage may come and go many times a second. */
+static void accept_log(struct acceptor *a, int error)
+{
+	struct instant now = clock_boottime();
+
+	if (instant_before(now, a->quiet_until))
+		return;
+	a->quiet_until = instant_add(now, LOG_EVERY);
+	log_event(LOG_WARN, "accept-paused", "error=%s sessions=%u", strerrorname_np(error), a->hub->slots.live);
+}
+
+static void accept_pause(struct acceptor *a, int listening, int error)
+{
+	const struct timeval t = {.tv_sec = a->pause_us / SEC, .tv_usec = a->pause_us % SEC};
+	struct accept_source *s;
+
+	accept_log(a, error);
+	if (a->pause_us >= PAUSE_LAST && (error == EMFILE || error == ENFILE))
+		refuse_waiting(a, listening);
+	SLIST_FOREACH(s, &a->sources, link)
+	event_del(s->event);
+	a->hub->counts.pauses++;
+	a->paused = true;
+	evtimer_add(a->retry, &t);
+	a->pause_us = a->pause_us * 2 < PAUSE_LAST ? a->pause_us * 2 : PAUSE_LAST;
+}
+
+static void accept_retry(evutil_socket_t fd, short what, void *context)
+{
+	const struct timeval again = {.tv_sec = 1};
+	struct acceptor *a = context;
+	struct accept_source *s;
+	int r = 0;
+
+	(void)fd, (void)what;
+	a->paused = false;
+	if (a->reserve < 0)
+		a->reserve = reserve_open();
+	SLIST_FOREACH(s, &a->sources, link)
+	r |= event_add(s->event, NULL);
+	/* What cannot be watched for want of memory is tried again. */
+	if (r)
+		evtimer_add(a->retry, &again);
+}
+
+/* --- accepting ----------------------------------------------------------------------------------------------------- */
+
+static void accept_one(struct acceptor *a, int fd, const struct sockaddr *address)
+{
+	struct peer peer;
+
+	a->pause_us = PAUSE_FIRST;
+	if (a->hub->slots.live >= a->hub->conf.sessions_max) {
+		refuse_session(a, fd);
+		return;
+	}
+	address_peer(fd, address, &peer);
+	conn_open(a->hub, fd, &peer);
+}
+
+/* accept(2) looks for a descriptor first, and only then whether anybody waits. */
+static bool somebody_waits(int listening)
+{
+	struct pollfd p = {.fd = listening, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+/* True to go on. accept(2): errors of the connection itself concern nobody else; all others would come again at once. */
+static bool accept_failed(struct acceptor *a, int listening, int error)
+{
+	switch (error) {
+	case EAGAIN:
+		return false;
+	case EINTR:
+	case ECONNABORTED:
+	case EPROTO:
+	case EPERM:
+	case ENETDOWN:
+	case ENOPROTOOPT:
+	case EHOSTDOWN:
+	case ENONET:
+	case EHOSTUNREACH:
+	case EOPNOTSUPP:
+	case ENETUNREACH:
+		return true;
+	case EMFILE:
+	case ENFILE:
+		if (!somebody_waits(listening))
+			return false;
+		/* Those that only wait for their peer to close can go without. */
+		if (closing_evict(a->hub))
+			return true;
+		break;
+	}
+	accept_pause(a, listening, error);
+	return false;
+}
+
+static void accept_ready(evutil_socket_t listening, short what, void *context)
+{
+	struct accept_source *s = context;
+	struct acceptor *a = s->acceptor;
+	int i;
+
+	(void)what;
+	for (i = 0; i < ACCEPTS_PER_PASS; i++) {
+		struct sockaddr_storage address = {0};
+		socklen_t n = sizeof(address);
+		int fd = accept4(listening, (struct sockaddr *)&address, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd >= 0)
+			accept_one(a, fd, (const struct sockaddr *)&address);
+		else if (!accept_failed(a, listening, errno))
+			return;
+	}
+}
+
+/* --- life ---------------------------------------------------------------------------------------------------------- */
+
+int acceptor_init(struct acceptor *a, struct hub *h)
+{
+	*a = (struct acceptor){.hub = h, .pause_us = PAUSE_FIRST};
+	SLIST_INIT(&a->sources);
+	a->retry = evtimer_new(h->base, accept_retry, a);
+	if (!a->retry)
+		return -ENOMEM;
+	a->reserve = reserve_open();
+	return 0;
+}
+
+static void source_free(struct accept_source *s)
+{
+	if (s->event)
+		event_free(s->event);
+	listener_release(&s->listener);
+	free(s);
+}
+
+int acceptor_add(struct acceptor *a, const struct listener *l)
+{
+	struct accept_source *s = mem_alloc(sizeof(*s));
+
+	s->acceptor = a;
+	s->listener = *l;
+	s->event = event_new(a->hub->base, l->fd, EV_READ | EV_PERSIST, accept_ready, s);
+	if (!s->event || (!a->paused && event_add(s->event, NULL))) {
+		source_free(s);
+		return -ENOMEM;
+	}
+	SLIST_INSERT_HEAD(&a->sources, s, link);
+	return 0;
+}
+
+void acceptor_stop(struct acceptor *a)
+{
+	struct accept_source *s;
+
+	evtimer_del(a->retry);
+	a->paused = false;
+	while ((s = SLIST_FIRST(&a->sources))) {
+		SLIST_REMOVE_HEAD(&a->sources, link);
+		source_free(s);
+	}
+}
+
+void acceptor_release(struct acceptor *a)
+{
+	acceptor_stop(a);
+	event_free(a->retry);
+	if (a->reserve >= 0)
+		close(a->reserve);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Accepts connections from the listening sockets of a hub, a bounded number of them per socket and loop pass. Above sessions_max
+ * a connection gets one line and is closed. When the kernel has no descriptor or no memory for another one, the listening sockets are
+ * left alone for 100 ms, then twice as long each time, 1 s at most; connections wait in the backlog meanwhile. Once it
+ * waits a second between tries, it tells one connection off per try, by means of a descriptor kept for that.
+ */
+#ifndef NET_ACCEPTOR_H
+#define NET_ACCEPTOR_H
+
+#include "daemon/base/instant.h"
+#include "daemon/net/hub.h"
+#include "daemon/net/listener.h"
+
+struct accept_source;
+
+struct acceptor {
+	struct hub *hub;
+	SLIST_HEAD(, accept_source) sources;
+	struct event *retry;
+	int64_t pause_us;           /* the next one */
+	struct instant quiet_until; /* no log line about pausing before */
+	bool paused;
+	int reserve; /* a descriptor to give up; -1: it could not be had */
+};
+
+int acceptor_init(struct acceptor *a, struct hub *h) __attribute__((warn_unused_result));
+void acceptor_release(struct acceptor *a);
+/* Takes the listener, also on failure. 0 or -errno. */
+int acceptor_add(struct acceptor *a, const struct listener *l) __attribute__((warn_unused_result));
+void acceptor_stop(struct acceptor *a); /* closes all listening sockets */
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connections on their way out. Nobody is told of them, so whatever goes wrong here just ends them; and they end by themselves:
+ * one timer serves them all, since all have the same time and so leave in the order in which they came.
+ */
+#include "daemon/net/closing.h"
+#include "daemon/base/clock.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define TRASH        ((size_t)16384) /* bytes dropped per read */
+#define TRASH_ROUNDS 16
+
+static void deadline_set(struct hub *h, int64_t us)
+{
+	const struct timeval t = {.tv_sec = us / SEC, .tv_usec = us % SEC};
+
+	evtimer_add(h->deadline, &t);
+}
+
+static void closing_enter(struct conn *c, const char *why)
+{
+	struct hub *h = c->hub;
+
+	conn_set_state(c, CONN_CLOSING, why);
+	c->deadline = instant_add(clock_boottime(), CLOSING_US);
+	if (TAILQ_EMPTY(&h->closing))
+		deadline_set(h, CLOSING_US);
+	TAILQ_INSERT_TAIL(&h->closing, c, link);
+	h->closing_n++;
+	h->refused_n += c->is_refused;
+}
+
+void closing_leave(struct conn *c)
+{
+	struct hub *h = c->hub;
+
+	TAILQ_REMOVE(&h->closing, c, link);
+	h->closing_n--;
+	h->refused_n -= c->is_refused;
+}
+
+void closing_begin(struct conn *c)
+{
+	struct hub *h = c->hub;
+
+	if (h->current == c)
+		h->current = NULL;
+	if (c->state == CONN_FAILED) {
+		conn_free(c);
+		return;
+	}
+	if (h->closing_n >= h->conf.sessions_max)
+		closing_evict(h);
+	if (c->is_ready) {
+		TAILQ_REMOVE(&h->ready, c, link);
+		c->is_ready = false;
+	}
+	closing_enter(c, "hung-up");
+	slots_give(&h->slots, c->session);
+	c->session = 0;
+	hub_buf_put(h, c->rest);
+	c->rest = NULL;
+	conn_mark_dirty(c);
+	conn_arm(c);
+}
+
+void closing_refuse(struct hub *h, int fd, const char *line, size_t n)
+{
+	struct conn *c;
+
+	if (h->refused_n >= CLOSING_REFUSED_MAX) {
+		closing_say(fd, line, n);
+		return;
+	}
+	c = conn_new(h, fd);
+	c->is_refused = true;
+	c->out = hub_buf_get(h);
+	buf_append(c->out, line, n);
+	closing_enter(c, "refused");
+	conn_flush(c);
+}
+
+/* --- what happens to them ------------------------------------------------------------------------------------------ */
+
+/* True as long as c lives. */
+static bool closing_drop_input(struct conn *c)
+{
+	char trash[TRASH];
+	ssize_t n = recv(c->fd, trash, sizeof(trash), MSG_DONTWAIT);
+
+	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+		return true;
+	/* Is there output left, then trying to write it shows whether anybody is there to read. */
+	if (n < 0 || c->state == CONN_LINGERING) {
+		conn_free(c);
+		return false;
+	}
+	c->ended = true;
+	conn_arm(c);
+	return true;
+}
+
+void closing_ready(struct conn *c, short what)
+{
+	if ((what & (EV_READ | EV_CLOSED)) && !closing_drop_input(c))
+		return;
+	if (what & EV_WRITE) {
+		c->blocked = false;
+		conn_flush(c);
+	}
+}
+
+void closing_flushed(struct conn *c)
+{
+	shutdown(c->fd, SHUT_WR);
+	if (c->ended) {
+		conn_free(c);
+		return;
+	}
+	conn_set_state(c, CONN_LINGERING, "flushed");
+	conn_arm(c);
+}
+
+/* Ours is shut, and what is unread is dropped: an unread byte would make the kernel send a reset. */
+static void closing_shut(int fd)
+{
+	char trash[TRASH];
+	int rounds = 0;
+
+	shutdown(fd, SHUT_WR);
+	while (rounds++ < TRASH_ROUNDS && recv(fd, trash, sizeof(trash), MSG_DONTWAIT) > 0)
+		;
+}
+
+void closing_say(int fd, const char *line, size_t n)
+{
+	/* A socket that takes no line does not get one. */
+	if (send(fd, line, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n)
+		closing_shut(fd);
+	close(fd);
+}
+
+void closing_finish(struct conn *c)
+{
+	if (c->state == CONN_CLOSING && !c->blocked)
+		(void)conn_write(c);
+	closing_shut(c->fd);
+	conn_free(c);
+}
+
+bool closing_evict(struct hub *h)
+{
+	struct conn *c = TAILQ_FIRST(&h->closing);
+
+	if (!c)
+		return false;
+	closing_finish(c);
+	return true;
+}
+
+void closing_expire(struct hub *h)
+{
+	struct instant now = clock_boottime();
+	struct conn *c;
+
+	while ((c = TAILQ_FIRST(&h->closing)) && !instant_before(now, c->deadline))
+		closing_finish(c);
+	if (c)
+		deadline_set(h, instant_diff(c->deadline, now));
+}

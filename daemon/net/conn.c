@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A connection from its acceptance to its last word. One read(2) per readiness, one send(2) per flush; what is unfinished is all
+ * that is kept. It must never tell the sink anything while it was called by the owner, and never touch a connection that a
+ * callback may have freed: after each callback hub.current says whether it is still there.
+ */
+#include "daemon/net/conn.h"
+#include "daemon/base/log.h"
+#include "daemon/net/closing.h"
+#include "daemon/net/lines.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const char *const state_name[] = {
+	[CONN_OPEN] = "open",       [CONN_ENDED] = "ended",         [CONN_FAILED] = "failed",
+	[CONN_CLOSING] = "closing", [CONN_LINGERING] = "lingering",
+};
+
+void conn_set_state(struct conn *c, enum conn_state state, const char *why)
+{
+	log_event(LOG_DEBUG, "conn-state", "session=%" PRIx64 " fd=%d from=%s to=%s why=%s", c->session, c->fd,
+		  state_name[c->state], state_name[state], why);
+	c->state = (unsigned char)state;
+}
+
+/* --- what epoll is asked for --------------------------------------------------------------------------------------- */
+
+static bool conn_wants_lines(const struct conn *c)
+{
+	return c->reading && !conn_is_full(c);
+}
+
+static bool conn_takes_input(const struct conn *c)
+{
+	if (c->state >= CONN_CLOSING)
+		return !c->ended;
+	return c->state == CONN_OPEN && conn_wants_lines(c);
+}
+
+/*
+ * Level-triggered while input is taken. Else edge-triggered, with EV_READ all the same: the kernel reports an error or a
+ * hang-up whether asked or not, libevent hands those on as EV_READ, and nobody but an edge would ever stop reporting them.
+ */
+static short conn_wants(const struct conn *c)
+{
+	int wants = EV_PERSIST | EV_READ | EV_CLOSED;
+
+	if (c->blocked)
+		wants |= EV_WRITE;
+	if (!conn_takes_input(c))
+		wants |= EV_ET;
+	return (short)wants;
+}
+
+static void conn_ready(evutil_socket_t fd, short what, void *context);
+
+void conn_arm(struct conn *c)
+{
+	short wants = conn_wants(c);
+
+	if (c->state == CONN_FAILED)
+		return;
+	if (event_initialized(&c->event)) {
+		if (event_get_events(&c->event) == wants)
+			return;
+		event_del(&c->event);
+	}
+	/* One that cannot be watched ends: a session by being told of, a closing one by its deadline. */
+	if ((event_assign(&c->event, c->hub->base, c->fd, wants, conn_ready, c) || event_add(&c->event, NULL)) && c->session)
+		conn_fail(c, GONE_RESET);
+}
+
+/* --- how it ends --------------------------------------------------------------------------------------------------- */
+
+static short conn_poll(const struct conn *c)
+{
+	struct pollfd p = {.fd = c->fd, .events = POLLIN | POLLRDHUP};
+
+	return poll(&p, 1, 0) > 0 ? p.revents : 0;
+}
+
+static int socket_error(int fd)
+{
+	int error = 0;
+	socklen_t n = sizeof(error);
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) ? errno : error;
+}
+
+static enum gone conn_verdict(const struct conn *c, short events, int error)
+{
+	/* Whatever the error is: no descriptor of the other end is left. */
+	if (c->is_unix && (events & POLLHUP))
+		return GONE_HANGUP;
+	switch (error) {
+	case ETIMEDOUT:
+	case EHOSTUNREACH: /* tcp(7): a timeout is reported as the last soft error, if there was one */
+	case ENETUNREACH:
+	case EHOSTDOWN:
+		return GONE_KEEPALIVE;
+	default:
+		return GONE_RESET;
+	}
+}
+
+void conn_want_telling(struct conn *c)
+{
+	if (c->is_ready)
+		return;
+	c->is_ready = true;
+	TAILQ_INSERT_TAIL(&c->hub->ready, c, link);
+	event_active(c->hub->tell, EV_TIMEOUT, 1);
+}
+
+void conn_fail(struct conn *c, enum gone how)
+{
+	static const char *const why[GONE_N] = {"hangup", "reset", "keepalive", "overflow"};
+
+	if (c->state >= CONN_FAILED)
+		return;
+	conn_set_state(c, CONN_FAILED, why[how]);
+	c->fate = (unsigned char)how;
+	event_del(&c->event);
+	if (c->hub->current == c)
+		c->hub->current = NULL;
+	conn_want_telling(c);
+}
+
+void conn_broken(struct conn *c, int error)
+{
+	if (c->session)
+		conn_fail(c, conn_verdict(c, conn_poll(c), error));
+	else
+		conn_free(c);
+}
+
+/* From the loop, and told at once: what others say in the same pass may depend on it. */
+static void conn_end_here(struct conn *c, short events)
+{
+	conn_fail(c, conn_verdict(c, events, socket_error(c->fd)));
+	TAILQ_REMOVE(&c->hub->ready, c, link);
+	c->is_ready = false;
+	conn_told(c);
+}
+
+/*
+ * Something has happened to a connection that is not read, or its other end has closed. A side that is closed is not the end;
+ * an error, or both sides closed, is. True: it has been told, and c may be gone.
+ */
+static bool conn_is_over(struct conn *c)
+{
+	short events = conn_poll(c);
+
+	if (events & (POLLERR | POLLHUP | POLLNVAL)) {
+		conn_end_here(c, events);
+		return true;
+	}
+	if (!(events & POLLRDHUP) || c->parted || c->state != CONN_OPEN || conn_takes_input(c))
+		return false;
+	c->parted = true;
+	conn_arm(c);
+	if (c->state == CONN_OPEN)
+		c->hub->sink.parting(c->hub->sink.context, c->session);
+	return true;
+}
+
+/* --- input --------------------------------------------------------------------------------------------------------- */
+
+static void conn_end(struct conn *c)
+{
+	c->ended = true;
+	hub_buf_put(c->hub, c->rest);
+	c->rest = NULL;
+	conn_set_state(c, CONN_ENDED, "eof");
+	conn_arm(c);
+	if (c->state == CONN_ENDED)
+		c->hub->sink.eof(c->hub->sink.context, c->session);
+}
+
+/* Moves what is unfinished to the start of scratch and says how much that is. */
+static size_t conn_recall(struct conn *c)
+{
+	size_t n;
+
+	if (!c->rest)
+		return 0;
+	n = buf_length(c->rest);
+	memcpy(c->hub->scratch, buf_begin(c->rest), n);
+	hub_buf_put(c->hub, c->rest);
+	c->rest = NULL;
+	return n;
+}
+
+static void conn_keep(struct conn *c, const struct lines *l)
+{
+	c->skipping = l->skipping;
+	if (l->at == l->end)
+		return;
+	c->rest = hub_buf_get(c->hub);
+	buf_append(c->rest, l->at, (size_t)(l->end - l->at));
+}
+
+/* Tells the lines of scratch until there are no more or nobody wants more. False when c may be gone, or is not read now. */
+static bool conn_tell_lines(struct conn *c, size_t n)
+{
+	struct hub *h = c->hub;
+	const struct net_sink *sink = &h->sink;
+	struct lines l = {.at = h->scratch, .end = h->scratch + n, .max = h->conf.line_max, .skipping = c->skipping};
+	enum line kind;
+	char *line;
+	size_t length;
+
+	h->current = c;
+	while (conn_wants_lines(c) && (kind = lines_next(&l, &line, &length)) != LINE_NONE) {
+		if (kind == LINE_WHOLE)
+			sink->line(sink->context, c->session, line, length);
+		else
+			sink->too_long(sink->context, c->session);
+		if (h->current != c)
+			return false;
+	}
+	h->current = NULL;
+	conn_keep(c, &l);
+	return conn_wants_lines(c);
+}
+
+/*
+ * Tells what was left over and what one read(2) brings. Lines that had to wait go first, alone: together with another read they
+ * might not fit into scratch.
+ */
+static void conn_pump(struct conn *c, bool may_read)
+{
+	struct hub *h = c->hub;
+	size_t n = conn_recall(c);
+	bool asked = may_read && n < h->conf.line_max;
+	ssize_t got = asked ? read(c->fd, h->scratch + n, HUB_READ) : 0;
+
+	if (got < 0 && errno != EAGAIN && errno != EINTR) {
+		conn_broken(c, errno);
+		return;
+	}
+	h->counts.bytes_in += got > 0 ? (uint64_t)got : 0;
+	if (conn_tell_lines(c, n + (got > 0 ? (size_t)got : 0)) && asked && got == 0)
+		conn_end(c);
+}
+
+void conn_read(struct conn *c, bool on)
+{
+	if (c->reading == on)
+		return;
+	c->reading = on;
+	/* Switching off waits for an event to show that it matters: most often reading is on again before. */
+	if (!on || c->state != CONN_OPEN)
+		return;
+	if (c->rest)
+		conn_want_telling(c);
+	conn_arm(c);
+}
+
+/* --- events -------------------------------------------------------------------------------------------------------- */
+
+/* For a session: whatever happens in here is told, or told later; c is never freed before the last line of this. */
+static void conn_ready(evutil_socket_t fd, short what, void *context)
+{
+	struct conn *c = context;
+
+	(void)fd;
+	if (c->state >= CONN_CLOSING) {
+		closing_ready(c, what);
+		return;
+	}
+	if (what & EV_WRITE) {
+		c->blocked = false;
+		conn_flush(c);
+		if (c->rest || c->awaits)
+			conn_want_telling(c);
+	}
+	if (!(what & (EV_READ | EV_CLOSED)))
+		return;
+	if (((what & EV_CLOSED) || !conn_takes_input(c)) && conn_is_over(c))
+		return;
+	if (conn_takes_input(c))
+		conn_pump(c, true);
+	else
+		conn_arm(c);
+}
+
+/* False when c may be gone. */
+static bool conn_tell_sent(struct conn *c)
+{
+	struct hub *h = c->hub;
+
+	if (!c->awaits || conn_is_full(c))
+		return true;
+	c->awaits = false;
+	h->current = c;
+	h->sink.sent(h->sink.context, c->session);
+	if (h->current != c)
+		return false;
+	h->current = NULL;
+	return true;
+}
+
+void conn_told(struct conn *c)
+{
+	const struct net_sink *sink = &c->hub->sink;
+	uint64_t session = c->session;
+	enum gone how = c->fate;
+
+	if (c->state == CONN_FAILED) {
+		conn_free(c);
+		sink->gone(sink->context, session, how);
+	} else if (conn_tell_sent(c) && conn_takes_input(c)) {
+		conn_pump(c, false);
+	}
+}
+
+/* --- life ---------------------------------------------------------------------------------------------------------- */
+
+struct conn *conn_new(struct hub *h, int fd)
+{
+	struct conn *c = pool_get(&h->conns);
+
+	c->hub = h;
+	c->fd = fd;
+	return c;
+}
+
+void conn_free(struct conn *c)
+{
+	struct hub *h = c->hub;
+
+	assert(h->current != c);
+	if (c->session)
+		slots_give(&h->slots, c->session);
+	if (event_initialized(&c->event))
+		event_del(&c->event);
+	if (c->is_dirty)
+		TAILQ_REMOVE(&h->dirty, c, dirty);
+	if (c->is_ready)
+		TAILQ_REMOVE(&h->ready, c, link);
+	if (c->state >= CONN_CLOSING)
+		closing_leave(c);
+	hub_buf_put(h, c->rest);
+	hub_buf_put(h, c->out);
+	close(c->fd);
+	pool_put(&h->conns, c);
+}
+
+void conn_open(struct hub *h, int fd, const struct peer *peer)
+{
+	struct conn *c = conn_new(h, fd);
+
+	c->is_unix = peer->is_unix;
+	c->reading = true;
+	c->session = slots_take(&h->slots, c);
+	h->counts.accepted++;
+	conn_arm(c);
+	h->sink.open(h->sink.context, c->session, peer);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The shared part of all connections. It must never tell the sink anything but from its own events. */
+#include "daemon/net/hub.h"
+#include "daemon/base/mem.h"
+#include "daemon/net/closing.h"
+#include "daemon/net/conn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SPARE_SIZE ((size_t)16 * 1024) /* a spare buffer that has grown beyond gives its memory back */
+
+/* --- buffers ------------------------------------------------------------------------------------------------------- */
+
+struct buf *hub_buf_get(struct hub *h)
+{
+	if (h->spares)
+		return h->spare[--h->spares];
+	return mem_alloc(sizeof(struct buf));
+}
+
+void hub_buf_put(struct hub *h, struct buf *b)
+{
+	if (!b)
+		return;
+	buf_clear(b);
+	buf_trim(b, SPARE_SIZE);
+	if (h->spares < HUB_SPARES) {
+		h->spare[h->spares++] = b;
+		return;
+	}
+	buf_release(b);
+	free(b);
+}
+
+/* --- lists --------------------------------------------------------------------------------------------------------- */
+
+static void hub_tell(evutil_socket_t fd, short what, void *context)
+{
+	struct hub *h = context;
+	struct conn *c;
+
+	(void)fd, (void)what;
+	while ((c = TAILQ_FIRST(&h->ready))) {
+		TAILQ_REMOVE(&h->ready, c, link);
+		c->is_ready = false;
+		conn_told(c);
+	}
+}
+
+static void hub_deadline(evutil_socket_t fd, short what, void *context)
+{
+	(void)fd, (void)what;
+	closing_expire(context);
+}
+
+void hub_flush(struct hub *h)
+{
+	struct conn *c;
+
+	while ((c = TAILQ_FIRST(&h->dirty))) {
+		TAILQ_REMOVE(&h->dirty, c, dirty);
+		c->is_dirty = false;
+		conn_flush(c);
+	}
+}
+
+/* --- life ---------------------------------------------------------------------------------------------------------- */
+
+int hub_init(struct hub *h, struct event_base *base, const struct net_conf *conf, const struct net_sink *sink)
+{
+	const int wanted = EV_FEATURE_ET | EV_FEATURE_EARLY_CLOSE;
+
+	if ((event_base_get_features(base) & wanted) != wanted)
+		return -ENOTSUP;
+	*h = (struct hub){.base = base, .conf = *conf, .sink = *sink};
+	h->tell = event_new(base, -1, 0, hub_tell, h);
+	h->deadline = evtimer_new(base, hub_deadline, h);
+	if (!h->tell || !h->deadline) {
+		if (h->tell)
+			event_free(h->tell);
+		return -ENOMEM;
+	}
+	slots_init(&h->slots);
+	pool_init(&h->conns, sizeof(struct conn));
+	TAILQ_INIT(&h->dirty);
+	TAILQ_INIT(&h->ready);
+	TAILQ_INIT(&h->closing);
+	h->scratch = mem_grow(NULL, conf->line_max + HUB_READ, 1);
+	return 0;
+}
+
+void hub_release(struct hub *h)
+{
+	struct conn *c;
+
+	assert(!h->current);
+	while ((c = slots_any(&h->slots)))
+		conn_free(c);
+	while (closing_evict(h))
+		;
+	event_free(h->tell);
+	event_free(h->deadline);
+	slots_release(&h->slots);
+	pool_release(&h->conns);
+	while (h->spares) {
+		struct buf *b = h->spare[--h->spares];
+
+		buf_release(b);
+		free(b);
+	}
+	free(h->scratch);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Listening sockets. A socket file that nobody listens on is replaced; it must never remove a file that is no socket, a socket that
+ * is alive, or, at the end, one that a successor has put in the place of ours.
+ */
+#include "daemon/net/listener.h"
+#include "daemon/base/instant.h"
+#include "daemon/base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define STREAM          (SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC)
+#define KEEPALIVE_TRIES 3
+
+static int fd_fail(int fd)
+{
+	int error = errno;
+
+	close(fd);
+	return -error;
+}
+
+/* --- Unix ---------------------------------------------------------------------------------------------------------- */
+
+static int path_address(const char *path, struct sockaddr_un *ret_address)
+{
+	size_t n = strlen(path);
+
+	if (!n)
+		return -EINVAL;
+	if (n >= sizeof(ret_address->sun_path))
+		return -ENAMETOOLONG;
+	*ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	memcpy(ret_address->sun_path, path, n + 1);
+	return 0;
+}
+
+/* Something stands at the path. 0: a socket that nobody listens on, or nothing any more. */
+static int path_is_stale(const struct sockaddr_un *address)
+{
+	struct stat st;
+	int fd, r;
+
+	if (lstat(address->sun_path, &st))
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -ENOTSOCK;
+	fd = socket(AF_UNIX, STREAM, 0);
+	if (fd < 0)
+		return -errno;
+	r = connect(fd, (const struct sockaddr *)address, sizeof(*address)) ? -errno : 0;
+	close(fd);
+	if (r == -ECONNREFUSED || r == -ENOENT)
+		return 0;
+	/* EAGAIN is a full backlog, EPROTOTYPE a socket of another type: both are alive. */
+	return r == 0 || r == -EAGAIN || r == -EPROTOTYPE ? -EADDRINUSE : r;
+}
+
+static int path_bind(int fd, const struct sockaddr_un *address)
+{
+	int r;
+
+	if (!bind(fd, (const struct sockaddr *)address, sizeof(*address)))
+		return 0;
+	if (errno != EADDRINUSE)
+		return -errno;
+	r = path_is_stale(address);
+	if (r < 0)
+		return r;
+	if (unlink(address->sun_path) && errno != ENOENT)
+		return -errno;
+	return bind(fd, (const struct sockaddr *)address, sizeof(*address)) ? -errno : 0;
+}
+
+/* The mode is set before anybody can connect, and whatever the umask. */
+static int path_listen(int fd, const char *path, struct stat *ret_stat)
+{
+	if (chmod(path, 0666) || lstat(path, ret_stat) || listen(fd, SOMAXCONN)) {
+		int r = -errno;
+
+		unlink(path);
+		return r;
+	}
+	return 0;
+}
+
+int listener_unix(const char *path, struct listener *ret_listener)
+{
+	struct sockaddr_un address;
+	struct stat st;
+	int fd, r = path_address(path, &address);
+
+	if (r < 0)
+		return r;
+	fd = socket(AF_UNIX, STREAM, 0);
+	if (fd < 0)
+		return -errno;
+	r = path_bind(fd, &address);
+	if (!r)
+		r = path_listen(fd, path, &st);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	*ret_listener =
+		(struct listener){.fd = fd, .path = mem_copy(path, strlen(path)), .device = st.st_dev, .inode = st.st_ino};
+	return 0;
+}
+
+/* --- TCP ----------------------------------------------------------------------------------------------------------- */
+
+static int socket_set(int fd, int level, int option, int value)
+{
+	return setsockopt(fd, level, option, &value, sizeof(value)) ? -errno : 0;
+}
+
+/* tcp(7). With TCP_USER_TIMEOUT set, silence ends a connection at the first probe after that time, however many were lost. */
+static int socket_tune(int fd, int64_t keepalive_us)
+{
+	int64_t idle_s = (keepalive_us + SEC - 1) / SEC;
+	int idle = idle_s < 1       ? 1
+		   : idle_s > 32767 ? 32767
+				    : (int)idle_s,
+	    every = idle / KEEPALIVE_TRIES > 1 ? idle / KEEPALIVE_TRIES : 1;
+	int r = socket_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+
+	if (!r)
+		r = socket_set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	if (!r)
+		r = socket_set(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle);
+	if (!r)
+		r = socket_set(fd, IPPROTO_TCP, TCP_KEEPINTVL, every);
+	if (!r)
+		r = socket_set(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_TRIES);
+	if (!r)
+		r = socket_set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, idle * 1000);
+	return r;
+}
+
+/* only_v6: of an IPv6 socket beside which there is an IPv4 one; alone it takes what the system's default gives it. */
+static int address_listen(const struct addrinfo *a, int64_t keepalive_us, bool only_v6, struct listener *ret_listener)
+{
+	int fd = socket(a->ai_family, STREAM, 0), r;
+
+	if (fd < 0)
+		return -errno;
+	r = socket_set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	if (!r && only_v6 && a->ai_family == AF_INET6)
+		r = socket_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+	if (!r)
+		r = socket_tune(fd, keepalive_us);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	if (bind(fd, a->ai_addr, a->ai_addrlen) || listen(fd, SOMAXCONN))
+		return fd_fail(fd);
+	*ret_listener = (struct listener){.fd = fd};
+	return 0;
+}
+
+static int host_error(int code)
+{
+	switch (code) {
+	case EAI_SYSTEM:
+		return -errno;
+	case EAI_MEMORY:
+		return -ENOMEM;
+	case EAI_AGAIN:
+		return -EAGAIN;
+	default:
+		return -EADDRNOTAVAIL;
+	}
+}
+
+/* An address family that this host does not have is passed over, as long as there is another address. */
+static int addresses_listen(const struct addrinfo *list, int64_t keepalive_us, struct listener *listeners)
+{
+	const struct addrinfo *a;
+	int n = 0, r = -EADDRNOTAVAIL;
+
+	for (a = list; a && n < LISTENER_ADDRESSES_MAX; a = a->ai_next) {
+		r = address_listen(a, keepalive_us, list->ai_next != NULL, &listeners[n]);
+		if (!r)
+			n++;
+		else if (r != -EAFNOSUPPORT && r != -EADDRNOTAVAIL)
+			break;
+	}
+	if (!r || ((r == -EAFNOSUPPORT || r == -EADDRNOTAVAIL) && n))
+		return n;
+	while (n)
+		listener_release(&listeners[--n]);
+	return r;
+}
+
+int listener_tcp(const char *host, uint16_t port, int64_t keepalive_us, struct listener ret_listeners[LISTENER_ADDRESSES_MAX])
+{
+	const struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *list;
+	char service[8];
+	int r;
+
+	snprintf(service, sizeof(service), "%u", port);
+	r = getaddrinfo(host && strcmp(host, "*") != 0 ? host : NULL, service, &hints, &list);
+	if (r)
+		return host_error(r);
+	r = addresses_listen(list, keepalive_us, ret_listeners);
+	freeaddrinfo(list);
+	return r;
+}
+
+/* --- passed -------------------------------------------------------------------------------------------------------- */
+
+static int socket_get(int fd, int option)
+{
+	int value;
+	socklen_t n = sizeof(value);
+
+	return getsockopt(fd, SOL_SOCKET, option, &value, &n) ? -1 : value;
+}
+
+int listener_fd(int fd, int64_t keepalive_us, struct listener *ret_listener)
+{
+	int domain = socket_get(fd, SO_DOMAIN), flags = fcntl(fd, F_GETFL), r = 0;
+
+	if (socket_get(fd, SO_TYPE) != SOCK_STREAM || socket_get(fd, SO_ACCEPTCONN) != 1)
+		return -EINVAL;
+	if (domain == AF_INET || domain == AF_INET6)
+		r = socket_tune(fd, keepalive_us);
+	else if (domain != AF_UNIX)
+		return -EINVAL;
+	if (r < 0)
+		return r;
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) || fcntl(fd, F_SETFD, FD_CLOEXEC))
+		return -errno;
+	*ret_listener = (struct listener){.fd = fd};
+	return 0;
+}
+
+/* --- end ----------------------------------------------------------------------------------------------------------- */
+
+void listener_release(struct listener *l)
+{
+	struct stat st;
+
+	/* Before the close, so that there is no moment at which the file stands and nobody listens. */
+	if (l->path && !lstat(l->path, &st) && st.st_dev == l->device && st.st_ino == l->inode)
+		unlink(l->path);
+	free(l->path);
+	close(l->fd);
+	*l = (struct listener){.fd = -1};
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The front of this folder: finds the connection of a number and hands the call on. It must never call the sink itself. */
+#include "daemon/net/net.h"
+#include "daemon/base/mem.h"
+#include "daemon/net/acceptor.h"
+#include "daemon/net/closing.h"
+#include "daemon/net/conn.h"
+#include "daemon/net/hub.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct net {
+	struct hub hub;
+	struct acceptor acceptor;
+};
+
+struct net *net_new(struct event_base *base, const struct net_conf *conf, const struct net_sink *sink)
+{
+	struct net *n = mem_alloc(sizeof(*n));
+	int r = hub_init(&n->hub, base, conf, sink);
+
+	if (!r) {
+		r = acceptor_init(&n->acceptor, &n->hub);
+		if (!r)
+			return n;
+		hub_release(&n->hub);
+	}
+	free(n);
+	errno = -r;
+	return NULL;
+}
+
+void net_free(struct net *n)
+{
+	if (!n)
+		return;
+	acceptor_release(&n->acceptor);
+	hub_release(&n->hub);
+	free(n);
+}
+
+int net_listen_unix(struct net *n, const char *path)
+{
+	struct listener l;
+	int r = listener_unix(path, &l);
+
+	return r < 0 ? r : acceptor_add(&n->acceptor, &l);
+}
+
+int net_listen_tcp(struct net *n, const char *host, uint16_t port)
+{
+	struct listener l[LISTENER_ADDRESSES_MAX];
+	int i, count = listener_tcp(host, port, n->hub.conf.keepalive_us, l), r = count < 0 ? count : 0;
+
+	for (i = 0; i < count; i++)
+		if (r < 0)
+			listener_release(&l[i]);
+		else
+			r = acceptor_add(&n->acceptor, &l[i]);
+	return r;
+}
+
+int net_listen_fd(struct net *n, int fd)
+{
+	struct listener l;
+	int r = listener_fd(fd, n->hub.conf.keepalive_us, &l);
+
+	return r < 0 ? r : acceptor_add(&n->acceptor, &l);
+}
+
+void net_stop_listening(struct net *n)
+{
+	acceptor_stop(&n->acceptor);
+}
+
+void net_send(struct net *n, uint64_t session, const void *bytes, size_t size)
+{
+	struct conn *c = slots_find(&n->hub.slots, session);
+
+	if (c && size)
+		conn_send(c, bytes, size);
+}
+
+void net_hangup(struct net *n, uint64_t session)
+{
+	struct conn *c = slots_find(&n->hub.slots, session);
+
+	if (c)
+		closing_begin(c);
+}
+
+void net_read(struct net *n, uint64_t session, bool on)
+{
+	struct conn *c = slots_find(&n->hub.slots, session);
+
+	if (c)
+		conn_read(c, on);
+}
+
+void net_await_sent(struct net *n, uint64_t session)
+{
+	struct conn *c = slots_find(&n->hub.slots, session);
+
+	if (c)
+		conn_await_sent(c);
+}
+
+void net_flush(struct net *n)
+{
+	hub_flush(&n->hub);
+}
+
+void net_set_limits(struct net *n, size_t output_max, unsigned sessions_max)
+{
+	n->hub.conf.output_max = output_max;
+	n->hub.conf.sessions_max = sessions_max;
+}
+
+unsigned net_sessions(const struct net *n)
+{
+	return n->hub.slots.live;
+}
+
+unsigned net_closing(const struct net *n)
+{
+	return n->hub.closing_n;
+}
+
+void net_counts(const struct net *n, struct net_counts *ret_counts)
+{
+	*ret_counts = n->hub.counts;
+}

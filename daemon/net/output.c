@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a connection has to say: collected, written once per flush, or sooner when it is much. It must never tell the sink anything:
+ * whatever goes wrong is told by the loop.
+ */
+#include "daemon/net/closing.h"
+#include "daemon/net/conn.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+bool conn_is_full(const struct conn *c)
+{
+	size_t mark = c->hub->conf.output_max / 4;
+
+	return c->out && buf_length(c->out) > (mark < NET_OUTPUT_MARK ? mark : NET_OUTPUT_MARK);
+}
+
+int conn_write(struct conn *c)
+{
+	size_t n = c->out ? buf_length(c->out) : 0;
+	ssize_t sent;
+
+	if (!n)
+		return 0;
+	do
+		sent = send(c->fd, buf_begin(c->out), n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (sent < 0 && errno == EINTR);
+	if (sent < 0)
+		return errno == EAGAIN ? 1 : -errno;
+	c->hub->counts.bytes_out += (uint64_t)sent;
+	buf_consume(c->out, (size_t)sent);
+	if ((size_t)sent < n)
+		return 1;
+	hub_buf_put(c->hub, c->out);
+	c->out = NULL;
+	return 0;
+}
+
+void conn_flush(struct conn *c)
+{
+	int r;
+
+	if (c->blocked || c->state == CONN_FAILED)
+		return;
+	r = conn_write(c);
+	if (r < 0) {
+		conn_broken(c, -r);
+		return;
+	}
+	c->blocked = r > 0;
+	if (c->state == CONN_CLOSING && !c->blocked)
+		closing_flushed(c);
+	else
+		conn_arm(c);
+}
+
+void conn_mark_dirty(struct conn *c)
+{
+	if (c->is_dirty)
+		return;
+	c->is_dirty = true;
+	TAILQ_INSERT_TAIL(&c->hub->dirty, c, dirty);
+}
+
+static bool conn_has_room(const struct conn *c, size_t size)
+{
+	size_t n = c->out ? buf_length(c->out) : 0, max = c->hub->conf.output_max;
+
+	return n <= max && size <= max - n;
+}
+
+void conn_send(struct conn *c, const void *bytes, size_t size)
+{
+	if (c->state == CONN_FAILED)
+		return;
+	/* One pass may well produce more than fits: that alone does not make the other end a slow reader. */
+	if (!conn_has_room(c, size))
+		conn_flush(c);
+	if (!conn_has_room(c, size)) {
+		conn_fail(c, GONE_OVERFLOW);
+		return;
+	}
+	if (!c->out)
+		c->out = hub_buf_get(c->hub);
+	buf_append(c->out, bytes, size);
+	conn_mark_dirty(c);
+	if (conn_is_full(c))
+		conn_flush(c);
+}
+
+void conn_await_sent(struct conn *c)
+{
+	c->awaits = true;
+	conn_want_telling(c);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The pump between the sockets and the service: what net and upstream tell becomes events, what the service wants is carried out. It must never
+ * decide anything. Effects are carried out in their order as soon as a step ends; bytes and calls leave at the end of the loop pass.
+ */
+#include "daemon/internal.h"
+
+#include "daemon/base/clock.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+static void pump_answer(struct daemon *d, const struct answer *answer)
+{
+	struct event event = {.kind = EVENT_ANSWER, .answer = *answer};
+
+	event.now = clock_boottime();
+	event.wall_us = clock_wall_us();
+	service_step(d->service, &event, &d->effects);
+}
+
+static void pump_call(struct daemon *d, const struct call *call)
+{
+	struct answer answer;
+
+	if (d->upstream) {
+		upstream_call(d->upstream, call);
+		return;
+	}
+	memory_call(d->memory, call, clock_boottime(), &answer);
+	pump_answer(d, &answer);
+}
+
+static void pump_effect(struct daemon *d, const struct effect *effect)
+{
+	switch (effect->kind) {
+	case EFFECT_SEND:
+		net_send(d->net, effect->send.session, effect->send.bytes.p, effect->send.bytes.n);
+		break;
+	case EFFECT_HANGUP:
+		net_hangup(d->net, effect->hangup.session);
+		break;
+	case EFFECT_AWAIT:
+		net_await_sent(d->net, effect->await.session);
+		break;
+	case EFFECT_READ:
+		net_read(d->net, effect->read.session, effect->read.on);
+		break;
+	case EFFECT_CALL:
+		pump_call(d, &effect->call);
+		break;
+	case EFFECT_LOG:
+		log_event(effect->log.level, effect->log.event, "%.*s", (int)effect->log.text.n, effect->log.text.p);
+		break;
+	}
+}
+
+/* The memory store answers at once, and its answers have effects: they join the end of the list. */
+static void pump_effects(struct daemon *d)
+{
+	for (size_t i = 0; i < d->effects.count; i++) {
+		struct effect effect = d->effects.item[i];
+
+		pump_effect(d, &effect);
+	}
+	effects_reset(&d->effects);
+}
+
+void pump_step(struct daemon *d, struct event *event)
+{
+	event->now = clock_boottime();
+	event->wall_us = clock_wall_us();
+	service_step(d->service, event, &d->effects);
+	pump_effects(d);
+}
+
+void pump_time(struct daemon *d)
+{
+	struct event event = {.kind = EVENT_TIME};
+
+	pump_step(d, &event);
+}
+
+static void on_open(void *context, uint64_t session, const struct peer *peer)
+{
+	struct event event = {.kind = EVENT_OPEN, .session = {.id = session, .peer = peer}};
+
+	pump_step(context, &event);
+}
+
+static void on_line(void *context, uint64_t session, char *line, size_t n)
+{
+	struct event event = {.kind = EVENT_LINE, .session = {.id = session, .line = line, .n = n}};
+
+	pump_step(context, &event);
+}
+
+static void on_too_long(void *context, uint64_t session)
+{
+	struct event event = {.kind = EVENT_TOO_LONG, .session = {.id = session}};
+
+	pump_step(context, &event);
+}
+
+static void on_parting(void *context, uint64_t session)
+{
+	struct event event = {.kind = EVENT_PARTING, .session = {.id = session}};
+
+	pump_step(context, &event);
+}
+
+static void on_sent(void *context, uint64_t session)
+{
+	struct event event = {.kind = EVENT_SENT, .session = {.id = session}};
+
+	pump_step(context, &event);
+}
+
+static void on_eof(void *context, uint64_t session)
+{
+	struct event event = {.kind = EVENT_EOF, .session = {.id = session}};
+
+	pump_step(context, &event);
+}
+
+static void on_gone(void *context, uint64_t session, enum gone how)
+{
+	struct event event = {.kind = EVENT_GONE, .session = {.id = session, .how = how}};
+
+	pump_step(context, &event);
+}
+
+const struct net_sink pump_net_sink = {
+	.open = on_open, .line = on_line, .too_long = on_too_long, .parting = on_parting, .sent = on_sent, .eof = on_eof, .gone = on_gone};
+
+static void on_up(void *context, unsigned node)
+{
+	struct event event = {.kind = EVENT_NODE_UP, .node = {.index = node}};
+
+	pump_step(context, &event);
+}
+
+static void on_down(void *context, unsigned node, const char *reason)
+{
+	struct event event = {.kind = EVENT_NODE_DOWN, .node = {.index = node, .reason = span_of(reason)}};
+
+	pump_step(context, &event);
+}
+
+static void on_answer(void *context, const struct answer *answer)
+{
+	struct daemon *d = context;
+
+	pump_answer(d, answer);
+	pump_effects(d);
+}
+
+static void on_message(void *context, unsigned node, char what, struct span name)
+{
+	struct event event = {.message = {.node = node, .name = name}};
+
+	if (what != 'w' && what != 'c')
+		return; /* of a later version */
+	event.kind = what == 'w' ? EVENT_WOKEN : EVENT_WANTED;
+	pump_step(context, &event);
+}
+
+const struct upstream_sink pump_upstream_sink = {.up = on_up, .down = on_down, .answer = on_answer, .message = on_message};
+
+static void on_timer(evutil_socket_t fd, short what, void *context)
+{
+	struct daemon *d = context;
+	uint64_t times;
+
+	(void)what;
+	if (read(fd, &times, sizeof(times)) < 0 && errno != EAGAIN)
+		log_event(LOG_ERROR, "timer", "error=\"%s\"", strerror(errno));
+	d->armed = INSTANT_NEVER;
+	pump_time(d);
+}
+
+/* Set only when it must ring earlier: a timer that rings too early costs one pass. */
+static void pump_arm(struct daemon *d)
+{
+	struct instant when;
+	struct itimerspec spec = {0};
+
+	if (!service_deadline(d->service, &when) || !instant_before(when, d->armed))
+		return;
+	spec.it_value.tv_sec = when.us / SEC;
+	spec.it_value.tv_nsec = when.us % SEC * 1000 + 1;
+	if (timerfd_settime(d->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL))
+		log_event(LOG_ERROR, "timer", "error=\"%s\"", strerror(errno));
+	d->armed = when;
+}
+
+void pump_pass(struct daemon *d)
+{
+	if (d->upstream)
+		upstream_flush(d->upstream);
+	net_flush(d->net);
+	pump_arm(d);
+}
+
+int pump_start(struct daemon *d)
+{
+	effects_init(&d->effects);
+	d->armed = INSTANT_NEVER;
+	d->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (d->timer_fd < 0)
+		return -errno;
+	d->timer_event = event_new(d->base, d->timer_fd, EV_READ | EV_PERSIST, on_timer, d);
+	return d->timer_event && event_add(d->timer_event, NULL) == 0 ? 0 : -ENOMEM;
+}
+
+void pump_stop(struct daemon *d)
+{
+	if (d->timer_event)
+		event_free(d->timer_event);
+	if (d->timer_fd >= 0)
+		close(d->timer_fd);
+	effects_release(&d->effects);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Calls to RESP. Pure: it must never look at a clock or a socket. The order and number of arguments are those of lua/prelude.lua. */
+#include "daemon/redis/batch.h"
+#include "daemon/base/mem.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define FIELDS 11
+
+static size_t decimal_put(char *at, uint64_t n)
+{
+	char digits[20];
+	size_t i = sizeof(digits);
+
+	do
+		digits[--i] = (char)('0' + n % 10);
+	while (n /= 10);
+	memcpy(at, digits + i, sizeof(digits) - i);
+	return sizeof(digits) - i;
+}
+
+/* "$12\r\n" or "*12\r\n" */
+static size_t head_put(char *at, char type, uint64_t n)
+{
+	size_t k = 0;
+
+	at[k++] = type;
+	k += decimal_put(at + k, n);
+	at[k++] = '\r';
+	at[k++] = '\n';
+	return k;
+}
+
+static void array_append(struct buf *b, uint64_t n)
+{
+	buf_commit(b, head_put(buf_reserve(b, 32), '*', n));
+}
+
+static void bulk_append2(struct buf *b, struct span first, struct span second)
+{
+	char *at = buf_reserve(b, first.n + second.n + 32);
+	size_t k = head_put(at, '$', first.n + second.n);
+
+	if (first.n)
+		memcpy(at + k, first.p, first.n);
+	k += first.n;
+	if (second.n)
+		memcpy(at + k, second.p, second.n);
+	k += second.n;
+	at[k++] = '\r';
+	at[k++] = '\n';
+	buf_commit(b, k);
+}
+
+static void bulk_append(struct buf *b, struct span text)
+{
+	bulk_append2(b, text, (struct span){"", 0});
+}
+
+static void number_append(struct buf *b, int64_t n)
+{
+	char digits[24];
+	size_t k = 0;
+
+	if (n < 0)
+		digits[k++] = '-';
+	k += decimal_put(digits + k, n < 0 ? -(uint64_t)n : (uint64_t)n);
+	bulk_append(b, (struct span){digits, k});
+}
+
+void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us)
+{
+	struct buf name;
+
+	*k = (struct script_keys){.prefix = mem_copy(prefix, strlen(prefix))};
+	buf_init(&name);
+	buf_printf(&name, "redlockd:%sq:", prefix);
+	k->queue = mem_copy(buf_begin(&name), buf_length(&name));
+	buf_clear(&name);
+	buf_printf(&name, "redlockd:%s", prefix);
+	bulk_append2(&k->head, (struct span){buf_begin(&name), buf_length(&name)}, SPAN("!meta"));
+	bulk_append2(&k->head, (struct span){buf_begin(&name), buf_length(&name)}, SPAN("!fence"));
+	buf_release(&name);
+	number_append(&k->skew, skew_us);
+}
+
+void script_keys_release(struct script_keys *k)
+{
+	free(k->prefix);
+	free(k->queue);
+	buf_release(&k->head);
+	buf_release(&k->skew);
+}
+
+void batch_init(struct batch *b)
+{
+	*b = (struct batch){0};
+}
+
+void batch_release(struct batch *b)
+{
+	free(b->entry);
+	buf_release(&b->keys);
+	buf_release(&b->args);
+	batch_init(b);
+}
+
+void batch_reset(struct batch *b)
+{
+	buf_clear(&b->keys);
+	buf_clear(&b->args);
+	b->count = 0;
+	b->marker_n = 0;
+	b->marked = false;
+}
+
+static bool call_is_marked(const struct call *call)
+{
+	/* a release, or a withdrawal, is carried out whatever the marker says */
+	return call->kind != CALL_RELEASE && call->kind != CALL_WITHDRAW;
+}
+
+bool batch_accepts(const struct batch *b, const struct call *call)
+{
+	if (!b->count)
+		return true;
+	if (b->script != SCRIPT_BATCH || call->kind == CALL_PROBE || call->kind == CALL_JOIN || b->count == BATCH_MAX)
+		return false;
+	return !b->marked || !call_is_marked(call) || span_equal((struct span){b->marker, b->marker_n}, call->marker);
+}
+
+static void marker_set(struct batch *b, struct span marker)
+{
+	assert(marker.n <= MARKER_MAX);
+	if (marker.n)
+		memcpy(b->marker, marker.p, marker.n);
+	b->marker_n = marker.n;
+	b->marked = true;
+}
+
+static void entry_add(struct batch *b, struct entry entry)
+{
+	if (b->count == b->cap) {
+		b->cap = b->cap ? 2 * b->cap : 8;
+		b->entry = mem_grow(b->entry, b->cap, sizeof(*b->entry));
+	}
+	entry.key_end = (uint32_t)buf_length(&b->keys);
+	entry.arg_end = (uint32_t)buf_length(&b->args);
+	b->entry[b->count++] = entry;
+}
+
+static struct span call_op(const struct call *call)
+{
+	switch (call->kind) {
+	case CALL_ACQUIRE:
+		return SPAN("a");
+	case CALL_EXTEND:
+		return SPAN("e");
+	case CALL_WITHDRAW:
+		return SPAN("x");
+	default:
+		return SPAN("r");
+	}
+}
+
+#define EMPTY4 "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
+
+/* op, value, new value, px_ms, fence, range, not_after_ms, create, ticket, ticket_ms, grace_ms */
+static void fields_append(struct buf *args, const struct call *call)
+{
+	bulk_append(args, call_op(call));
+	bulk_append(args, call->value);
+	if (call->kind == CALL_RELEASE) {
+		buf_append(args, EMPTY4 EMPTY4 "$0\r\n\r\n", (size_t)9 * 6);
+		return;
+	}
+	bulk_append(args, call->kind == CALL_EXTEND ? call->new_value : SPAN(""));
+	number_append(args, call->px_ms);
+	number_append(args, call->fence);
+	number_append(args, call->range);
+	number_append(args, call->not_after_ms);
+	bulk_append(args, call->create ? SPAN("1") : SPAN("0"));
+	bulk_append(args, call->ticket);
+	number_append(args, call->ticket_ms);
+	number_append(args, call->grace_ms);
+}
+
+static void entry_fill(struct batch *b, const struct script_keys *k, const struct call *call)
+{
+	if (call->kind == CALL_PROBE) {
+		b->script = SCRIPT_PROBE;
+	} else if (call->kind == CALL_JOIN) {
+		b->script = SCRIPT_JOIN;
+		bulk_append(&b->args, call->marker);
+		bulk_append(&b->args, call->new_marker);
+		buf_append(&b->args, buf_begin(&k->skew), buf_length(&k->skew));
+	} else {
+		b->script = SCRIPT_BATCH;
+		if (call_is_marked(call))
+			marker_set(b, call->marker);
+		bulk_append2(&b->keys, span_of(k->prefix), call->name);
+		bulk_append2(&b->keys, span_of(k->queue), call->name);
+		fields_append(&b->args, call);
+	}
+}
+
+void batch_add(struct batch *b, const struct script_keys *k, const struct call *call, uint64_t hash)
+{
+	assert(batch_accepts(b, call));
+	entry_fill(b, k, call);
+	entry_add(b, (struct entry){.id = call->id, .hash = hash, .kind = call->kind});
+}
+
+void batch_take(struct batch *b, const struct batch *from, unsigned i)
+{
+	uint32_t key = i ? from->entry[i - 1].key_end : 0, arg = i ? from->entry[i - 1].arg_end : 0;
+
+	b->script = from->script;
+	if (from->marked)
+		marker_set(b, (struct span){from->marker, from->marker_n});
+	if (from->entry[i].key_end > key)
+		buf_append(&b->keys, buf_begin(&from->keys) + key, from->entry[i].key_end - key);
+	if (from->entry[i].arg_end > arg)
+		buf_append(&b->args, buf_begin(&from->args) + arg, from->entry[i].arg_end - arg);
+	entry_add(b, from->entry[i]);
+}
+
+void batch_write(const struct batch *b, const struct script_keys *k, const char *sha, struct span text, struct buf *out)
+{
+	unsigned keys = b->script == SCRIPT_BATCH ? 2 * b->count : 0;
+	unsigned args = b->script == SCRIPT_BATCH ? 2 + FIELDS * b->count : b->script == SCRIPT_JOIN ? 3 : 0;
+
+	array_append(out, 3 + 2 + keys + args);
+	bulk_append(out, sha ? SPAN("EVALSHA") : SPAN("EVAL"));
+	bulk_append(out, sha ? span_of(sha) : text);
+	number_append(out, 2 + keys);
+	buf_append(out, buf_begin(&k->head), buf_length(&k->head));
+	buf_append(out, buf_begin(&b->keys), buf_length(&b->keys));
+	if (b->script == SCRIPT_BATCH) {
+		bulk_append(out, (struct span){b->marker, b->marker_n});
+		buf_append(out, buf_begin(&k->skew), buf_length(&k->skew));
+	}
+	buf_append(out, buf_begin(&b->args), buf_length(&b->args));
+}

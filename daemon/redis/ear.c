@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One subscription. Whatever goes wrong ends in a pause and a new attempt; it never troubles the node. */
+#include "daemon/redis/ear.h"
+#include "daemon/base/log.h"
+#include "daemon/base/mem.h"
+#include "daemon/redis/handshake.h"
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define PAUSE_US (500 * MSEC)
+#define PING_US  (10 * SEC) /* a connection that is gone without a word is noticed when this goes unanswered */
+
+struct ear {
+	struct event_base *base;
+	const struct stream_conf *conf;
+	struct ear_sink sink;
+	unsigned node;
+	char *channel;
+	struct sockaddr_storage address;
+	socklen_t address_n; /* 0: closed */
+	struct bufferevent *bev;
+	struct event *timer; /* of the pause while there is no connection, of the next PING while there is one */
+	struct resp resp;
+	bool listening; /* the subscription is confirmed */
+	bool asked;     /* a PING is unanswered */
+};
+
+static void ear_arm(struct ear *e, int64_t us)
+{
+	struct timeval tv = {.tv_sec = us / SEC, .tv_usec = us % SEC};
+
+	if (evtimer_add(e->timer, &tv) < 0)
+		abort(); /* out of memory */
+}
+
+static void ear_hang_up(struct ear *e)
+{
+	if (e->bev)
+		bufferevent_free(e->bev);
+	e->bev = NULL;
+	e->listening = false;
+	e->asked = false;
+	resp_reset(&e->resp);
+}
+
+static void ear_fail(struct ear *e, const char *why)
+{
+	char quoted[320];
+
+	log_event(LOG_DEBUG, "ear", "node=%u state=closed why=%s", e->node, log_quote(why, quoted, sizeof(quoted)));
+	ear_hang_up(e);
+	ear_arm(e, PAUSE_US);
+}
+
+/* {"message", channel, what + key} */
+static void ear_tell(struct ear *e)
+{
+	struct span payload = resp_text(&e->resp, &e->resp.value[3]), prefix = span_of(e->conf->keys.prefix);
+	char what;
+
+	if (payload.n < 1)
+		return;
+	what = payload.p[0];
+	payload = (struct span){payload.p + 1, payload.n - 1};
+	if (!span_starts(payload, prefix))
+		return;
+	payload = (struct span){payload.p + prefix.n, payload.n - prefix.n};
+	e->sink.message(e->sink.context, e->node, what, payload);
+}
+
+/* False: of no use any more. */
+static bool ear_hear(struct ear *e)
+{
+	const struct resp *r = &e->resp;
+	struct span kind;
+
+	if (resp_is_error(r))
+		return false;
+	if (r->value[0].type != VALUE_ARRAY)
+		return true; /* AUTH's OK */
+	if (r->value[0].children < 2 || r->value[1].type != VALUE_STRING)
+		return false;
+	kind = resp_text(r, &r->value[1]);
+	if (span_equal(kind, SPAN("message")) && r->count == 4 && r->value[3].type == VALUE_STRING)
+		ear_tell(e);
+	else if (span_equal(kind, SPAN("subscribe")))
+		e->listening = true;
+	else if (span_equal(kind, SPAN("pong")))
+		e->asked = false;
+	return true;
+}
+
+static void ear_on_read(struct bufferevent *bev, void *context)
+{
+	struct evbuffer *in = bufferevent_get_input(bev);
+	struct ear *e = context;
+	size_t n;
+	int rc;
+
+	while ((n = evbuffer_get_contiguous_space(in))) {
+		if (resp_feed(&e->resp, evbuffer_pullup(in, (ssize_t)n), n) < 0) {
+			ear_fail(e, "garbage");
+			return;
+		}
+		evbuffer_drain(in, n);
+		while ((rc = resp_next(&e->resp)) == 1) {
+			if (!ear_hear(e)) {
+				ear_fail(e, "refused");
+				return;
+			}
+		}
+		if (rc < 0) {
+			ear_fail(e, "garbage");
+			return;
+		}
+	}
+}
+
+static void ear_on_event(struct bufferevent *bev, short what, void *context)
+{
+	(void)bev;
+	if (!(what & BEV_EVENT_CONNECTED))
+		ear_fail(context, what & BEV_EVENT_EOF ? "closed by the server" : "connection lost");
+}
+
+static void ear_say(struct ear *e, struct buf *out)
+{
+	if (bufferevent_write(e->bev, buf_begin(out), buf_length(out)) < 0)
+		abort(); /* out of memory */
+	buf_release(out);
+}
+
+static void ear_greet(struct ear *e)
+{
+	struct buf out;
+
+	buf_init(&out);
+	if (e->conf->password)
+		handshake_auth(&out, e->conf->user, e->conf->password);
+	handshake_subscribe(&out, e->channel);
+	ear_say(e, &out);
+}
+
+static void ear_dial(struct ear *e)
+{
+	int fd = socket(e->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0) {
+		ear_arm(e, PAUSE_US);
+		return;
+	}
+	e->bev = bufferevent_socket_new(e->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	if (!e->bev)
+		abort(); /* out of memory */
+	bufferevent_setcb(e->bev, ear_on_read, NULL, ear_on_event, e);
+	bufferevent_enable(e->bev, EV_READ | EV_WRITE);
+	ear_greet(e);
+	if (bufferevent_socket_connect(e->bev, (const struct sockaddr *)&e->address, (int)e->address_n) < 0)
+		ear_fail(e, "connect");
+	else
+		ear_arm(e, PING_US);
+}
+
+static void ear_on_timer(evutil_socket_t fd, short what, void *context)
+{
+	struct ear *e = context;
+	struct buf out;
+
+	(void)fd, (void)what;
+	if (!e->bev) {
+		ear_dial(e);
+	} else if (e->asked || !e->listening) {
+		ear_fail(e, "no answer");
+	} else {
+		buf_init(&out);
+		handshake_ping(&out);
+		ear_say(e, &out);
+		e->asked = true;
+		ear_arm(e, PING_US);
+	}
+}
+
+struct ear *ear_new(struct event_base *base, const struct stream_conf *conf, unsigned node, const char *channel, const struct ear_sink *sink)
+{
+	struct ear *e = mem_alloc(sizeof(*e));
+
+	e->base = base;
+	e->conf = conf;
+	e->sink = *sink;
+	e->node = node;
+	e->channel = mem_copy(channel, strlen(channel));
+	e->timer = evtimer_new(base, ear_on_timer, e);
+	if (!e->timer)
+		abort(); /* out of memory */
+	resp_init(&e->resp);
+	return e;
+}
+
+void ear_free(struct ear *e)
+{
+	if (!e)
+		return;
+	ear_close(e);
+	event_free(e->timer);
+	resp_release(&e->resp);
+	free(e->channel);
+	free(e);
+}
+
+void ear_open(struct ear *e, const struct sockaddr *address, socklen_t n)
+{
+	ear_close(e);
+	memcpy(&e->address, address, n);
+	e->address_n = n;
+	ear_dial(e);
+}
+
+void ear_close(struct ear *e)
+{
+	ear_hang_up(e);
+	evtimer_del(e->timer);
+	e->address_n = 0;
+}

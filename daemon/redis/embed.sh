@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# embed.sh folder script.lua ... : writes folder/scripts.c, the scripts as C string literals. What is embedded is what stands
+# in the files, byte for byte: batch is prelude, queue, acquire, extend, release and batch in one; join and probe stand alone.
+set -eu
+
+folder=$1
+shift
+lua=$(dirname "$1")
+
+# literal NAME file ... : "line\n" for every line.
+literal() {
+	printf 'static const char %s[] =\n' "$1"
+	shift
+	cat "$@" | sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/	"/' -e 's/$/\\n"/'
+	printf ';\n\n'
+}
+
+{
+	printf '/* Made by daemon/redis/embed.sh from daemon/redis/lua. */\n#include "daemon/redis/script.h"\n\n'
+	literal batch "$lua/prelude.lua" "$lua/queue.lua" "$lua/acquire.lua" "$lua/extend.lua" "$lua/release.lua" "$lua/batch.lua"
+	literal join "$lua/join.lua"
+	literal probe "$lua/probe.lua"
+	printf 'const struct span script_text[SCRIPT_N] = {\n'
+	printf '\t[SCRIPT_BATCH] = {batch, sizeof(batch) - 1},\n'
+	printf '\t[SCRIPT_JOIN] = {join, sizeof(join) - 1},\n'
+	printf '\t[SCRIPT_PROBE] = {probe, sizeof(probe) - 1},\n};\n'
+} >"$folder/scripts.c.new"
+mv "$folder/scripts.c.new" "$folder/scripts.c"

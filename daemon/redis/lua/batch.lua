@@ -1,0 +1,17 @@
+local rows = {now_us}
+for i = 3, #KEYS, 2 do
+  local a = 2 + (i - 3) / 2 * FIELDS
+  local key, queue, ticket = KEYS[i], KEYS[i + 1], ARGV[a + 9]
+  local op, value, px = ARGV[a + 1], ARGV[a + 2], ARGV[a + 4]
+  if op == 'a' then
+    rows[#rows + 1] = acquire(key, queue, value, tonumber(px), tonumber(ARGV[a + 5]), tonumber(ARGV[a + 6]), tonumber(ARGV[a + 7]),
+      ticket, tonumber(ARGV[a + 10]), tonumber(ARGV[a + 11]))
+  elseif op == 'e' then
+    rows[#rows + 1] = extend(key, value, ARGV[a + 3], tonumber(px), tonumber(ARGV[a + 5]), ARGV[a + 8] == '1')
+  elseif op == 'x' then
+    rows[#rows + 1] = withdraw(key, queue, ticket)
+  else
+    rows[#rows + 1] = release(key, queue, value)
+  end
+end
+return rows

@@ -1,0 +1,22 @@
+-- Renews the key, lifts the fence to a floor, changes the value when a lease is adopted, and with create puts back a key that is gone.
+-- row: E fence px '' | A fence px '' | B fence pttl holder | K fence pttl '' | M fence -2 '' | Q fence -2 marker | F fence -2 '' | ! message
+local function extend(key, value, new_value, px, floor, create)
+  if not joined then return {'Q', fence, -2, marker} end
+  local current = redis.pcall('GET', key)
+  local code = 'E'
+  if not current then
+    if not create then return {'M', fence, -2, ''} end
+    code = 'A'
+  elseif current ~= value and current ~= new_value then
+    return occupied(key, current)
+  end
+  if floor > fence then
+    if floor > now_us + skew_us then return {'F', fence, -2, ''} end
+    local err = refused(redis.pcall('SET', KEYS[2], digits(floor)))
+    if err then return {'!', err} end
+    fence = floor
+  end
+  local err = refused(redis.pcall('SET', key, new_value, 'PX', px))
+  if err then return {'!', err} end
+  return {code, fence, px, ''}
+end

@@ -1,0 +1,15 @@
+-- Compare-and-set of the membership marker. Joining ('j…') lifts the fence above every token issued before: no script lets a fence
+-- run further ahead of this clock than the skew. A fence key that holds no number is replaced as well.
+-- KEYS: 1 marker, 2 fence   ARGV: 1 marker that was seen ('' = absent), 2 new marker, 3 skew_us
+-- reply: {server_us, code, marker}   J done   X the marker was another
+local clock = redis.call('TIME')
+local now_us = clock[1] * 1000000 + clock[2]
+local current = string.sub(redis.call('GET', KEYS[1]) or '', 1, 256)
+if current ~= ARGV[1] then return {now_us, 'X', current} end
+if string.sub(ARGV[2], 1, 1) == 'j' then
+  local fence = tonumber(redis.call('GET', KEYS[2]) or '0')
+  local floor = now_us + tonumber(ARGV[3])
+  if not (fence and fence >= floor and fence <= 9007199254740992) then redis.call('SET', KEYS[2], string.format('%.0f', floor)) end
+end
+redis.call('SET', KEYS[1], ARGV[2])
+return {now_us, 'J', ARGV[2]}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One server. Whatever goes wrong ends in node_fail, and every attempt begins from the timer, so that nothing is dialled from inside
+ * a callback of a link. It judges connections only: whether the server may vote is decided elsewhere.
+ */
+#include "daemon/redis/node.h"
+#include "daemon/base/backoff.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/base/map.h"
+#include "daemon/base/mem.h"
+
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/un.h>
+
+#define PAUSE_FIRST_US (50 * MSEC)
+#define PAUSE_CAP_US   (1 * SEC)
+#define STEADY_US      (1 * SEC)    /* who was up for less does not get the immediate first try */
+#define PATIENCE_US    (500 * MSEC) /* how long a resolver is waited for when an older answer is at hand */
+#define TOLD_MAX       8
+
+enum node_state {
+	NODE_WAITING,   /* the timer begins the next attempt */
+	NODE_RESOLVING, /* the resolver is asked; the timer limits it */
+	NODE_DIALLING,  /* links are connecting or shaking hands */
+	NODE_UP,        /* all links are ready */
+};
+
+static const char *const state_names[] = {"waiting", "resolving", "dialling", "up"};
+
+struct node {
+	const struct node_conf *conf;
+	unsigned index;
+	char *label, *path, *host; /* path or host */
+	uint16_t port;
+	enum node_state state;
+	struct link **link;
+	struct ear *ear;         /* NULL: nothing is listened to */
+	unsigned ready;
+	struct event *timer;
+	struct backoff backoff;
+	struct instant up_since;
+	struct lookup *lookup;      /* under way; it may outlast an attempt */
+	struct addresses addresses; /* the last good answer */
+	unsigned next;              /* of them: which to dial */
+	bool fresh;                 /* the addresses belong to this attempt */
+	char reason[256];
+	uint64_t told[TOLD_MAX]; /* reasons that were told since it was up last, hashed */
+	unsigned tolds;
+};
+
+static void node_set_state(struct node *n, enum node_state state, const char *why)
+{
+	char scratch[320];
+
+	log_event(LOG_DEBUG, "node-state", "node=%s from=%s to=%s why=%s", n->label, state_names[n->state], state_names[state],
+		  log_quote(why, scratch, sizeof(scratch)));
+	n->state = state;
+}
+
+static void node_arm(struct node *n, int64_t us)
+{
+	struct timeval tv = {.tv_sec = us / SEC, .tv_usec = us % SEC};
+
+	if (evtimer_add(n->timer, &tv) < 0)
+		abort(); /* out of memory */
+}
+
+static void node_wait(struct node *n, int64_t us, const char *why)
+{
+	node_set_state(n, NODE_WAITING, why);
+	node_arm(n, us);
+}
+
+/* --- going down ------------------------------------------------------------------------------------------------------ */
+
+/* The same trouble at every attempt is told once; and no server can make us tell of ever new ones. */
+static bool node_has_told(struct node *n)
+{
+	static const uint64_t key[2];
+	uint64_t hash = siphash(key, n->reason, strlen(n->reason));
+	unsigned i;
+
+	for (i = 0; i < n->tolds; i++) {
+		if (n->told[i] == hash)
+			return true;
+	}
+	if (n->tolds == TOLD_MAX)
+		return true;
+	n->told[n->tolds++] = hash;
+	return false;
+}
+
+static void node_set_reason(struct node *n, const char *reason)
+{
+	if (reason != n->reason)
+		(void)snprintf(n->reason, sizeof(n->reason), "%s", reason);
+}
+
+static void node_tell_down(struct node *n)
+{
+	if (!node_has_told(n))
+		n->conf->sink->down(n->conf->sink->context, n->index, n->reason);
+}
+
+static void node_close_links(struct node *n)
+{
+	unsigned i;
+
+	for (i = 0; i < n->conf->links; i++)
+		link_close(n->link[i], n->reason);
+	if (n->ear)
+		ear_close(n->ear);
+	n->ready = 0;
+}
+
+static void node_go_down(struct node *n)
+{
+	bool steady = instant_diff(clock_boottime(), n->up_since) >= STEADY_US;
+
+	if (steady)
+		backoff_reset(&n->backoff);
+	node_wait(n, steady ? 0 : backoff_next(&n->backoff, n->conf->rng), n->reason);
+	n->tolds = 0;
+	n->fresh = false;
+	node_close_links(n); /* its state says already that it is down, should an answer lead to a new call */
+	node_tell_down(n);
+}
+
+/* This address did not work: the next one, or a pause. */
+static void node_give_up(struct node *n)
+{
+	if (n->fresh && ++n->next < n->addresses.count) {
+		node_wait(n, 0, n->reason);
+		node_close_links(n);
+		return;
+	}
+	n->fresh = false;
+	node_wait(n, backoff_next(&n->backoff, n->conf->rng), n->reason);
+	node_close_links(n);
+	node_tell_down(n);
+}
+
+static void node_fail(struct node *n, const char *reason)
+{
+	node_set_reason(n, reason);
+	if (n->state == NODE_UP)
+		node_go_down(n);
+	else
+		node_give_up(n);
+}
+
+static void node_on_broken(void *context, const char *reason)
+{
+	node_fail(context, reason);
+}
+
+/* --- going up -------------------------------------------------------------------------------------------------------- */
+
+static void node_on_ready(void *context)
+{
+	struct node *n = context;
+
+	if (++n->ready < n->conf->links)
+		return;
+	node_set_state(n, NODE_UP, "all links are ready");
+	n->up_since = clock_boottime();
+	n->reason[0] = 0;
+	n->tolds = 0;
+	if (n->ear)
+		ear_open(n->ear, (const struct sockaddr *)&n->addresses.item[n->next].name, n->addresses.item[n->next].n);
+	n->conf->sink->up(n->conf->sink->context, n->index);
+}
+
+static void node_dial(struct node *n)
+{
+	unsigned i;
+
+	node_set_state(n, NODE_DIALLING, "an address");
+	n->ready = 0;
+	for (i = 0; i < n->conf->links; i++) {
+		int rc = link_dial(n->link[i], (const struct sockaddr *)&n->addresses.item[n->next].name,
+				   n->addresses.item[n->next].n);
+
+		if (rc < 0) {
+			node_fail(n, strerror(-rc));
+			return;
+		}
+	}
+}
+
+/* The addresses at hand, from the first on. */
+static void node_dial_all(struct node *n)
+{
+	n->fresh = true;
+	n->next = 0;
+	node_dial(n);
+}
+
+static void node_on_addresses(void *context, const struct addresses *found, const char *reason)
+{
+	struct node *n = context;
+
+	n->lookup = NULL;
+	if (found->count)
+		n->addresses = *found;
+	if (n->state != NODE_RESOLVING)
+		return; /* too late for that attempt; the next one has it */
+	evtimer_del(n->timer);
+	if (n->addresses.count)
+		node_dial_all(n);
+	else
+		node_fail(n, reason);
+}
+
+static void node_resolve(struct node *n)
+{
+	int64_t patience = n->conf->link->connect_timeout_us;
+
+	if (n->addresses.count && patience > PATIENCE_US)
+		patience = PATIENCE_US;
+	node_set_state(n, NODE_RESOLVING, n->host);
+	node_arm(n, patience);
+	if (!n->lookup)
+		n->lookup = resolver_ask(n->conf->resolver, n->host, n->port, node_on_addresses, n);
+}
+
+/* A path and a numeric address are known from the start. */
+static bool node_address_is_fixed(struct node *n)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+
+	if (!n->path)
+		return addresses_from_number(n->host, n->port, &n->addresses);
+	if (strlen(n->path) < sizeof(sun.sun_path)) {
+		memcpy(sun.sun_path, n->path, strlen(n->path));
+		memcpy(&n->addresses.item[0].name, &sun, sizeof(sun));
+		n->addresses.item[0].n = sizeof(sun);
+		n->addresses.count = 1;
+	}
+	return true;
+}
+
+static void node_begin(struct node *n)
+{
+	if (n->fresh)
+		node_dial(n); /* the next address of this attempt */
+	else if (!node_address_is_fixed(n))
+		node_resolve(n);
+	else if (n->addresses.count)
+		node_dial_all(n);
+	else
+		node_fail(n, "the path of the socket is too long");
+}
+
+static void node_on_timer(evutil_socket_t fd, short what, void *context)
+{
+	struct node *n = context;
+
+	(void)fd, (void)what;
+	if (n->state == NODE_WAITING)
+		node_begin(n);
+	else if (n->state == NODE_RESOLVING && n->addresses.count)
+		node_dial_all(n);
+	else if (n->state == NODE_RESOLVING)
+		node_fail(n, "the name is not resolved in time");
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------------ */
+
+static char *text_copy(const char *text)
+{
+	return text ? mem_copy(text, strlen(text)) : NULL;
+}
+
+static void node_make_links(struct node *n)
+{
+	struct link_sink sink = {
+		.context = n,
+		.ready = node_on_ready,
+		.broken = node_on_broken,
+		.script = {.context = n->conf->sink->context, .answer = n->conf->sink->answer},
+	};
+	const struct ear_sink ear_sink = {.context = n->conf->sink->context, .message = n->conf->sink->message};
+	unsigned i;
+
+	n->link = mem_alloc(n->conf->links * sizeof(struct link *));
+	for (i = 0; i < n->conf->links; i++)
+		n->link[i] = link_new(n->conf->base, n->conf->link, n->index, &sink);
+	if (n->conf->channel)
+		n->ear = ear_new(n->conf->base, &n->conf->link->stream, n->index, n->conf->channel, &ear_sink);
+}
+
+struct node *node_new(const struct node_conf *conf, unsigned index, const struct upstream_address *address)
+{
+	struct node *n = mem_alloc(sizeof(*n));
+
+	n->conf = conf;
+	n->index = index;
+	n->label = text_copy(address->label ? address->label : "");
+	n->path = text_copy(address->path);
+	n->host = text_copy(address->host ? address->host : "");
+	n->port = address->port;
+	n->timer = evtimer_new(conf->base, node_on_timer, n);
+	if (!n->timer)
+		abort(); /* out of memory */
+	backoff_init(&n->backoff, PAUSE_FIRST_US, PAUSE_CAP_US);
+	node_make_links(n);
+	node_arm(n, 0);
+	return n;
+}
+
+void node_free(struct node *n)
+{
+	unsigned i;
+
+	if (!n)
+		return;
+	resolver_forget(n->lookup);
+	for (i = 0; i < n->conf->links; i++)
+		link_free(n->link[i]);
+	ear_free(n->ear);
+	free(n->link);
+	event_free(n->timer);
+	free(n->label);
+	free(n->path);
+	free(n->host);
+	free(n);
+}
+
+bool node_call(struct node *n, const struct call *call, uint64_t hash)
+{
+	bool first = call->kind == CALL_PROBE || call->kind == CALL_JOIN;
+
+	if (n->state != NODE_UP)
+		return false;
+	link_call(n->link[first ? 0 : hash % n->conf->links], call, hash);
+	return true;
+}
+
+void node_flush(struct node *n)
+{
+	unsigned i;
+
+	if (n->state != NODE_UP)
+		return;
+	for (i = 0; i < n->conf->links; i++)
+		link_flush(n->link[i]);
+}
+
+const char *node_reason(const struct node *n)
+{
+	return n->reason;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One thread, two lists, one lock. The thread takes from `asked`, calls getaddrinfo without the lock, and puts on `answered`; an eventfd
+ * wakes the loop. A lookup is forgotten by clearing its `done`, which the thread never reads. getaddrinfo cannot be interrupted: when
+ * the resolver is freed while it hangs, the thread inherits the resolver and frees it.
+ */
+#include "daemon/redis/resolver.h"
+#include "daemon/base/mem.h"
+
+#include <event2/event.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+struct lookup {
+	TAILQ_ENTRY(lookup) next;
+	char *host;
+	char service[8];
+	struct addresses found;
+	int error;           /* EAI_… */
+	resolver_done *done; /* the loop's; NULL: forgotten */
+	void *context;
+};
+
+TAILQ_HEAD(lookup_list, lookup);
+
+struct resolver {
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	struct lookup_list asked, answered; /* under the lock */
+	bool stop, busy;                    /* under the lock; busy: the thread is inside getaddrinfo */
+	bool started;
+	pthread_t thread;
+	int fd; /* eventfd: something was answered */
+	struct event *event;
+	resolver_getaddrinfo *how;
+};
+
+static void lookup_free(struct lookup *q)
+{
+	free(q->host);
+	free(q);
+}
+
+static void lookup_list_free(struct lookup_list *list)
+{
+	struct lookup *q;
+
+	while ((q = TAILQ_FIRST(list))) {
+		TAILQ_REMOVE(list, q, next);
+		lookup_free(q);
+	}
+}
+
+static void resolver_destroy(struct resolver *r)
+{
+	lookup_list_free(&r->asked);
+	lookup_list_free(&r->answered);
+	close(r->fd);
+	pthread_cond_destroy(&r->wake);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}
+
+static void addresses_fill(struct addresses *a, const struct addrinfo *list)
+{
+	a->count = 0;
+	for (; list && a->count < ADDRESSES_MAX; list = list->ai_next) {
+		if (list->ai_addrlen > sizeof(a->item[0].name))
+			continue;
+		memcpy(&a->item[a->count].name, list->ai_addr, list->ai_addrlen);
+		a->item[a->count++].n = list->ai_addrlen;
+	}
+}
+
+static int addresses_ask(resolver_getaddrinfo *how, const char *host, const char *service, int flags, struct addresses *a)
+{
+	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
+	struct addrinfo *list = NULL;
+	int error = how(host, service, &hints, &list);
+
+	if (error)
+		return error;
+	addresses_fill(a, list);
+	freeaddrinfo(list);
+	return a->count ? 0 : EAI_NONAME;
+}
+
+bool addresses_from_number(const char *host, uint16_t port, struct addresses *ret_addresses)
+{
+	char service[8];
+
+	(void)snprintf(service, sizeof(service), "%u", port);
+	return addresses_ask(getaddrinfo, host, service, AI_NUMERICHOST, ret_addresses) == 0;
+}
+
+/* --- the thread ------------------------------------------------------------------------------------------------------ */
+
+/* With the lock held, which is let go meanwhile. */
+static void thread_serve(struct resolver *r, struct lookup *q)
+{
+	uint64_t one = 1;
+
+	TAILQ_REMOVE(&r->asked, q, next);
+	r->busy = true;
+	pthread_mutex_unlock(&r->lock);
+	q->error = addresses_ask(r->how, q->host, q->service, 0, &q->found);
+	pthread_mutex_lock(&r->lock);
+	r->busy = false;
+	TAILQ_INSERT_TAIL(&r->answered, q, next);
+	if (write(r->fd, &one, sizeof(one)) < 0)
+		abort(); /* an eventfd takes 2^64 - 2 of them */
+}
+
+static void *thread_main(void *context)
+{
+	struct resolver *r = context;
+	struct lookup *q;
+	bool inherited = false;
+
+	pthread_mutex_lock(&r->lock);
+	while (!r->stop) {
+		q = TAILQ_FIRST(&r->asked);
+		if (q) {
+			thread_serve(r, q);
+			inherited = r->stop;
+		} else {
+			pthread_cond_wait(&r->wake, &r->lock);
+		}
+	}
+	pthread_mutex_unlock(&r->lock);
+	if (inherited)
+		resolver_destroy(r);
+	return NULL;
+}
+
+/* Signals are the loop's. */
+static void resolver_start(struct resolver *r)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (pthread_create(&r->thread, NULL, thread_main, r) == 0)
+		r->started = true;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* --- the loop -------------------------------------------------------------------------------------------------------- */
+
+static struct lookup *resolver_take_answered(struct resolver *r)
+{
+	struct lookup *q;
+
+	pthread_mutex_lock(&r->lock);
+	q = TAILQ_FIRST(&r->answered);
+	if (q)
+		TAILQ_REMOVE(&r->answered, q, next);
+	pthread_mutex_unlock(&r->lock);
+	return q;
+}
+
+static void lookup_answer(const struct lookup *q)
+{
+	char reason[256];
+
+	(void)snprintf(reason, sizeof(reason), "%s: %s", q->host, q->error ? gai_strerror(q->error) : "resolved");
+	q->done(q->context, &q->found, reason);
+}
+
+static void resolver_on_answer(evutil_socket_t fd, short what, void *context)
+{
+	struct resolver *r = context;
+	struct lookup *q;
+	uint64_t n;
+
+	(void)what;
+	if (read(fd, &n, sizeof(n)) < 0)
+		return;
+	while ((q = resolver_take_answered(r))) {
+		if (q->done)
+			lookup_answer(q);
+		lookup_free(q);
+	}
+}
+
+struct resolver *resolver_new(struct event_base *base, resolver_getaddrinfo *how)
+{
+	struct resolver *r = mem_alloc(sizeof(*r));
+
+	r->how = how;
+	TAILQ_INIT(&r->asked);
+	TAILQ_INIT(&r->answered);
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_cond_init(&r->wake, NULL);
+	r->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	r->event = r->fd < 0 ? NULL : event_new(base, r->fd, EV_READ | EV_PERSIST, resolver_on_answer, r);
+	if (!r->event || event_add(r->event, NULL) < 0)
+		abort(); /* out of memory or descriptors before the daemon has begun */
+	return r;
+}
+
+void resolver_free(struct resolver *r)
+{
+	bool busy;
+
+	if (!r)
+		return;
+	event_free(r->event);
+	pthread_mutex_lock(&r->lock);
+	r->stop = true;
+	busy = r->busy;
+	if (busy)
+		pthread_detach(r->thread);
+	pthread_cond_signal(&r->wake);
+	pthread_mutex_unlock(&r->lock);
+	if (busy)
+		return; /* it is the thread's now */
+	if (r->started)
+		pthread_join(r->thread, NULL);
+	resolver_destroy(r);
+}
+
+struct lookup *resolver_ask(struct resolver *r, const char *host, uint16_t port, resolver_done *done, void *context)
+{
+	struct lookup *q = mem_alloc(sizeof(*q));
+
+	q->host = mem_copy(host, strlen(host));
+	(void)snprintf(q->service, sizeof(q->service), "%u", port);
+	q->done = done;
+	q->context = context;
+	if (!r->started)
+		resolver_start(r); /* no thread to be had: the next question tries again, this one waits for it */
+	pthread_mutex_lock(&r->lock);
+	TAILQ_INSERT_TAIL(&r->asked, q, next);
+	pthread_cond_signal(&r->wake);
+	pthread_mutex_unlock(&r->lock);
+	return q;
+}
+
+void resolver_forget(struct lookup *q)
+{
+	if (q)
+		q->done = NULL;
+}

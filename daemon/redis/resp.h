@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Bytes from a Redis server, read by hiredis' parser into one flat list of values in memory that is used again. RESP2 only.
+ * A reply may have at most RESP_VALUES_MAX values and RESP_BYTES_MAX bytes of text; whatever exceeds that, or is no RESP, is garbage.
+ */
+#ifndef REDIS_RESP_H
+#define REDIS_RESP_H
+
+#include "daemon/base/buf.h"
+#include "proto/span.h"
+#include <stdint.h>
+
+#define RESP_VALUES_MAX 2048
+#define RESP_BYTES_MAX  (256 * 1024)
+
+struct redisReader;
+
+enum value_type { VALUE_STRING, VALUE_ARRAY, VALUE_INTEGER, VALUE_NIL, VALUE_STATUS, VALUE_ERROR };
+
+/* Depth first: the children of value[i] start at i + 1, and what comes after value[i] and all of its children is value[i].end. */
+struct value {
+	enum value_type type;
+	uint32_t end;
+	uint32_t children; /* ARRAY */
+	int64_t integer;   /* INTEGER */
+	size_t at, n;      /* STRING, STATUS, ERROR: where the text stands in bytes */
+};
+
+struct resp {
+	struct value *value; /* value[0] is the root */
+	uint32_t count, cap;
+	struct buf bytes;
+	struct redisReader *reader;
+	bool complete;
+};
+
+void resp_init(struct resp *r);
+void resp_release(struct resp *r);
+void resp_reset(struct resp *r); /* a new connection: nothing read so far */
+
+/* 0 or -EPROTO. The bytes are copied. */
+int resp_feed(struct resp *r, const void *p, size_t n) __attribute__((warn_unused_result));
+
+/* 1: a reply stands in value[], valid until the next resp_next. 0: more bytes are needed. -EPROTO: garbage, and so it stays. */
+int resp_next(struct resp *r) __attribute__((warn_unused_result));
+
+static inline struct span resp_text(const struct resp *r, const struct value *v)
+{
+	return (struct span){v->n ? buf_begin(&r->bytes) + v->at : "", v->n};
+}
+
+static inline bool resp_is_error(const struct resp *r)
+{
+	return r->value[0].type == VALUE_ERROR;
+}
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Replies to answers. What a server says is checked here, once: types, counts, codes and ranges; the layers above may rely on it.
+ * No reply, however mad, may trip an assertion.
+ */
+#include "daemon/redis/script.h"
+#include "daemon/redis/verdict.h"
+
+#include <errno.h>
+
+#define FENCE_MAX (INT64_C(1) << 53) /* the largest integer that Lua keeps exactly */
+
+/* The codes that each operation can answer; '!' is a message of its own. */
+static const char *const codes[] = {
+	[CALL_ACQUIRE] = "GBWKQLF",
+	[CALL_EXTEND] = "EABKMQF",
+	[CALL_RELEASE] = "RN",
+	[CALL_WITHDRAW] = "X",
+};
+
+static const struct answer nothing_told = {.fence = -1, .pttl_ms = -2};
+
+static bool is_text(const struct value *v)
+{
+	return v->type == VALUE_STRING || v->type == VALUE_STATUS;
+}
+
+static bool is_number(const struct value *v, int64_t min, int64_t max)
+{
+	return v->type == VALUE_INTEGER && v->integer >= min && v->integer <= max;
+}
+
+/* The root is an array of n values that begins with the server's clock. */
+static bool root_matches(const struct resp *r, uint32_t n)
+{
+	return r->value[0].type == VALUE_ARRAY && r->value[0].children == n && is_number(&r->value[1], 1, FENCE_MAX);
+}
+
+static bool code_is_possible(struct span code, enum call_kind kind)
+{
+	return code.n == 1 && code.p[0] && strchr(codes[kind], code.p[0]);
+}
+
+static size_t holder_max(char code)
+{
+	return code == 'Q' ? MARKER_MAX : VALUE_MAX;
+}
+
+/* {'!', message}: this entry alone was refused. */
+static bool refusal_parse(const struct resp *r, const struct value *row, struct answer *a)
+{
+	if (row->children != 2 || !is_text(&row[2]))
+		return false;
+	a->text = resp_text(r, &row[2]);
+	a->class = verdict_of(a->text);
+	return true;
+}
+
+/* {code, fence, pttl, holder} */
+static bool row_parse(const struct resp *r, const struct value *row, enum call_kind kind, struct answer *ret_answer)
+{
+	struct answer a = nothing_told;
+	struct span code;
+
+	if (row->type != VALUE_ARRAY || row->children < 2 || !is_text(&row[1]))
+		return false;
+	a.server_us = r->value[1].integer;
+	code = resp_text(r, &row[1]);
+	if (span_equal(code, SPAN("!"))) {
+		if (!refusal_parse(r, row, &a))
+			return false;
+	} else {
+		if (row->children != 4 || !code_is_possible(code, kind))
+			return false;
+		if (!is_number(&row[2], 0, FENCE_MAX) || !is_number(&row[3], -2, INT64_MAX) || !is_text(&row[4]))
+			return false;
+		a.class = ANSWER_EXECUTED;
+		a.code = code.p[0];
+		a.fence = row[2].integer;
+		a.pttl_ms = row[3].integer;
+		a.holder = resp_text(r, &row[4]);
+		if (a.holder.n > holder_max(a.code))
+			return false;
+	}
+	*ret_answer = a;
+	return true;
+}
+
+static bool rows_are_sound(const struct batch *b, const struct resp *r)
+{
+	const struct value *row = &r->value[2];
+	struct answer a;
+	unsigned i;
+
+	for (i = 0; i < b->count; i++, row = &r->value[row->end]) {
+		if (!row_parse(r, row, b->entry[i].kind, &a))
+			return false;
+	}
+	return true;
+}
+
+static int rows_answer(const struct batch *b, const struct resp *r, unsigned node, const struct script_sink *sink)
+{
+	const struct value *row = &r->value[2];
+	struct answer a;
+	unsigned i;
+
+	if (!root_matches(r, b->count + 1) || !rows_are_sound(b, r))
+		return -EPROTO;
+	for (i = 0; i < b->count; i++, row = &r->value[row->end]) {
+		(void)row_parse(r, row, b->entry[i].kind, &a);
+		a.call = b->entry[i].id;
+		a.node = node;
+		sink->answer(sink->context, &a);
+	}
+	return 0;
+}
+
+/* {server_us, code, marker} */
+static int join_answer(const struct batch *b, const struct resp *r, unsigned node, const struct script_sink *sink)
+{
+	struct answer a = nothing_told;
+	struct span code;
+
+	if (!root_matches(r, 3) || r->count != 4 || !is_text(&r->value[2]) || !is_text(&r->value[3]))
+		return -EPROTO;
+	code = resp_text(r, &r->value[2]);
+	if (!span_equal(code, SPAN("J")) && !span_equal(code, SPAN("X")))
+		return -EPROTO;
+	a.class = ANSWER_EXECUTED;
+	a.code = code.p[0];
+	a.server_us = r->value[1].integer;
+	a.holder = resp_text(r, &r->value[3]);
+	if (a.holder.n > MARKER_MAX)
+		return -EPROTO;
+	a.call = b->entry[0].id;
+	a.node = node;
+	sink->answer(sink->context, &a);
+	return 0;
+}
+
+/* A decimal number; false for anything else, also for nothing at all. */
+static bool decimal_parse(struct span text, int64_t *ret_n)
+{
+	int64_t n = 0;
+	size_t i;
+
+	for (i = 0; i < text.n; i++) {
+		if (text.p[i] < '0' || text.p[i] > '9' || __builtin_mul_overflow(n, 10, &n) ||
+		    __builtin_add_overflow(n, text.p[i] - '0', &n))
+			return false;
+	}
+	if (!text.n)
+		return false;
+	*ret_n = n;
+	return true;
+}
+
+/* The order of lua/probe.lua behind the clock. */
+enum probe_field {
+	PROBE_MARKER,
+	PROBE_FENCE,
+	PROBE_RUN_ID,
+	PROBE_REPLID,
+	PROBE_VERSION,
+	PROBE_ROLE,
+	PROBE_MAXMEMORY,
+	PROBE_POLICY,
+	PROBE_EVICTED,
+	PROBE_LOADING,
+	PROBE_BGSAVE,
+	PROBE_AOF,
+	PROBE_N
+};
+
+static struct span probe_text(const struct resp *r, enum probe_field field)
+{
+	return resp_text(r, &r->value[2 + field]);
+}
+
+static bool status_is_bad(struct span status)
+{
+	return status.n && !span_equal(status, SPAN("ok"));
+}
+
+static struct probe probe_of(const struct resp *r)
+{
+	struct probe p = {
+		.marker = probe_text(r, PROBE_MARKER),
+		.run_id = probe_text(r, PROBE_RUN_ID),
+		.replid = probe_text(r, PROBE_REPLID),
+		.version = probe_text(r, PROBE_VERSION),
+		.role = probe_text(r, PROBE_ROLE),
+		.policy = probe_text(r, PROBE_POLICY),
+		.loading = span_equal(probe_text(r, PROBE_LOADING), SPAN("1")),
+		.bgsave_failed = status_is_bad(probe_text(r, PROBE_BGSAVE)) || status_is_bad(probe_text(r, PROBE_AOF)),
+	};
+
+	(void)decimal_parse(probe_text(r, PROBE_MAXMEMORY), &p.maxmemory); /* not told: 0 */
+	(void)decimal_parse(probe_text(r, PROBE_EVICTED), &p.evicted);
+	return p;
+}
+
+static bool probe_is_sound(const struct resp *r)
+{
+	unsigned i;
+
+	if (!root_matches(r, PROBE_N + 1) || r->count != PROBE_N + 2)
+		return false;
+	for (i = 0; i < PROBE_N; i++) {
+		if (!is_text(&r->value[2 + i]))
+			return false;
+	}
+	return probe_text(r, PROBE_MARKER).n <= MARKER_MAX;
+}
+
+static int probe_answer(const struct batch *b, const struct resp *r, unsigned node, const struct script_sink *sink)
+{
+	struct answer a = nothing_told;
+	struct probe p;
+
+	if (!probe_is_sound(r))
+		return -EPROTO;
+	p = probe_of(r);
+	a.call = b->entry[0].id;
+	a.node = node;
+	a.server_us = r->value[1].integer;
+	if (decimal_parse(probe_text(r, PROBE_FENCE), &a.fence) && a.fence <= FENCE_MAX) {
+		a.class = ANSWER_EXECUTED;
+		a.code = 'P';
+		a.probe = &p;
+	} else {
+		a.class = ANSWER_UNKNOWN;
+		a.text = SPAN("the fence key holds no number");
+	}
+	sink->answer(sink->context, &a);
+	return 0;
+}
+
+int script_answer(const struct batch *b, const struct resp *r, unsigned node, const struct script_sink *sink)
+{
+	struct span text;
+
+	if (resp_is_error(r)) {
+		text = resp_text(r, &r->value[0]);
+		script_fail(b, node, verdict_of(text), text, sink);
+		return 0;
+	}
+	if (r->count < 2)
+		return -EPROTO;
+	switch (b->script) {
+	case SCRIPT_JOIN:
+		return join_answer(b, r, node, sink);
+	case SCRIPT_PROBE:
+		return probe_answer(b, r, node, sink);
+	default:
+		return rows_answer(b, r, node, sink);
+	}
+}
+
+void script_fail(const struct batch *b, unsigned node, enum answer_class class, struct span text, const struct script_sink *sink)
+{
+	struct answer a = nothing_told;
+	unsigned i;
+
+	a.node = node;
+	a.class = class;
+	a.text = text;
+	for (i = 0; i < b->count; i++) {
+		a.call = b->entry[i].id;
+		sink->answer(sink->context, &a);
+	}
+}
+
+bool script_is_missing(const struct resp *r)
+{
+	return resp_is_error(r) && verdict_is(resp_text(r, &r->value[0]), "NOSCRIPT");
+}

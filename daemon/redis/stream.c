@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The conversation with one server. It must never answer a call twice or not at all: a flight is taken off its list before it is
+ * settled, and whatever is still listed when the connection ends is answered by stream_close.
+ */
+#include "daemon/redis/stream.h"
+#include "daemon/redis/handshake.h"
+#include "daemon/redis/verdict.h"
+
+#define GARBAGE "garbage"
+
+/* --- out ------------------------------------------------------------------------------------------------------------- */
+
+/* The command takes its place in the output; its bytes must follow. */
+static void stream_begin(struct stream *s, struct flight *f, struct instant now)
+{
+	s->last = now;
+	f->sent = now;
+	f->begin = s->handed + buf_length(&s->out);
+	TAILQ_INSERT_TAIL(&s->flying, f, next);
+}
+
+static void stream_begin_plain(struct stream *s, enum flight_kind kind, struct instant now)
+{
+	stream_begin(s, flight_get(&s->store, kind), now);
+}
+
+static void stream_write_load(struct stream *s, enum script_kind script, struct instant now)
+{
+	struct flight *f = flight_get(&s->store, FLIGHT_LOAD);
+
+	f->batch.script = script;
+	stream_begin(s, f, now);
+	handshake_load(&s->out, script_text[script]);
+}
+
+static void stream_write_script(struct stream *s, struct flight *f, struct instant now)
+{
+	enum script_kind script = f->batch.script;
+
+	stream_begin(s, f, now);
+	batch_write(&f->batch, &s->conf->keys, f->again ? NULL : s->sha[script], script_text[script], &s->out);
+}
+
+void stream_open(struct stream *s, struct instant now)
+{
+	enum script_kind script;
+
+	resp_reset(&s->resp);
+	buf_clear(&s->out);
+	s->handed = 0;
+	s->ready = false;
+	if (s->conf->password) {
+		stream_begin_plain(s, FLIGHT_AUTH, now);
+		handshake_auth(&s->out, s->conf->user, s->conf->password);
+	}
+	if (s->conf->database) {
+		stream_begin_plain(s, FLIGHT_SELECT, now);
+		handshake_select(&s->out, s->conf->database);
+	}
+	for (script = 0; script < SCRIPT_N; script++)
+		stream_write_load(s, script, now);
+}
+
+void stream_call(struct stream *s, const struct call *call, uint64_t hash)
+{
+	struct flight *f = TAILQ_LAST(&s->pending, flight_list);
+
+	if (!f || !batch_accepts(&f->batch, call)) {
+		f = flight_get(&s->store, FLIGHT_SCRIPT);
+		TAILQ_INSERT_TAIL(&s->pending, f, next);
+	}
+	batch_add(&f->batch, &s->conf->keys, call, hash);
+}
+
+void stream_flush(struct stream *s, struct instant now)
+{
+	struct flight *f;
+
+	while (s->ready && (f = TAILQ_FIRST(&s->pending))) {
+		TAILQ_REMOVE(&s->pending, f, next);
+		stream_write_script(s, f, now);
+	}
+}
+
+void stream_ping(struct stream *s, struct instant now)
+{
+	stream_begin_plain(s, FLIGHT_PING, now);
+	handshake_ping(&s->out);
+}
+
+void stream_consume(struct stream *s)
+{
+	s->handed += buf_length(&s->out);
+	buf_clear(&s->out);
+}
+
+/* --- in -------------------------------------------------------------------------------------------------------------- */
+
+static struct span stream_text(const struct stream *s)
+{
+	return resp_text(&s->resp, &s->resp.value[0]);
+}
+
+/* The server's own words. */
+static const char *stream_reason(struct stream *s)
+{
+	handshake_reason(stream_text(s), s->conf->password, s->reason, sizeof(s->reason));
+	return s->reason;
+}
+
+static const char *settle_status(struct stream *s)
+{
+	if (resp_is_error(&s->resp))
+		return stream_reason(s);
+	return s->resp.value[0].type == VALUE_STATUS ? NULL : GARBAGE;
+}
+
+static bool is_sha(struct span text)
+{
+	size_t i;
+
+	for (i = 0; i < text.n; i++) {
+		if (!text.p[i] || !strchr("0123456789abcdef", text.p[i]))
+			return false;
+	}
+	return text.n == SHA_LENGTH;
+}
+
+static const char *settle_load(struct stream *s, enum script_kind script)
+{
+	if (resp_is_error(&s->resp)) /* once ready, the EVAL behind it tells what is wrong */
+		return s->ready ? NULL : stream_reason(s);
+	if (s->resp.value[0].type != VALUE_STRING || !is_sha(stream_text(s)))
+		return GARBAGE;
+	memcpy(s->sha[script], stream_text(s).p, SHA_LENGTH);
+	return NULL;
+}
+
+/* A server that is busy, loading or out of disk answers PING with its error: it is there. */
+static const char *settle_ping(const struct stream *s)
+{
+	return s->resp.value[0].type == VALUE_STATUS || resp_is_error(&s->resp) ? NULL : GARBAGE;
+}
+
+/*
+ * NOSCRIPT: nothing was carried out. The calls are sent again, with the script's text, so that a cache flushed at any moment is
+ * not noticed. Not those whose name is in flight behind them: a release may already have been carried out, and its own
+ * acquire must not come after it.
+ */
+static void stream_repeat(struct stream *s, const struct flight *f, struct instant now)
+{
+	struct flight *again = flight_get(&s->store, FLIGHT_SCRIPT), *late = flight_get(&s->store, FLIGHT_SCRIPT);
+	unsigned i;
+
+	again->again = true;
+	for (i = 0; i < f->batch.count; i++) {
+		bool overtaken = flight_list_names(&s->flying, f->batch.entry[i].hash);
+
+		batch_take(overtaken ? &late->batch : &again->batch, &f->batch, i);
+	}
+	stream_write_load(s, f->batch.script, now);
+	if (again->batch.count)
+		stream_write_script(s, again, now);
+	else
+		flight_put(&s->store, again);
+	script_fail(&late->batch, s->node, ANSWER_REFUSED, SPAN("NOSCRIPT"), &s->sink);
+	flight_put(&s->store, late);
+}
+
+static const char *settle_script(struct stream *s, const struct flight *f, struct instant now)
+{
+	if (script_is_missing(&s->resp) && !f->again) {
+		stream_repeat(s, f, now);
+		return NULL;
+	}
+	if (script_answer(&f->batch, &s->resp, s->node, &s->sink) < 0) {
+		script_fail(&f->batch, s->node, ANSWER_UNKNOWN, SPAN(GARBAGE), &s->sink);
+		return GARBAGE;
+	}
+	/* Only a new handshake helps. */
+	return resp_is_error(&s->resp) && verdict_is(stream_text(s), "NOAUTH") ? stream_reason(s) : NULL;
+}
+
+static const char *stream_settle(struct stream *s, const struct flight *f, struct instant now)
+{
+	switch (f->kind) {
+	case FLIGHT_LOAD:
+		return settle_load(s, f->batch.script);
+	case FLIGHT_PING:
+		return settle_ping(s);
+	case FLIGHT_SCRIPT:
+		return settle_script(s, f, now);
+	default:
+		return settle_status(s);
+	}
+}
+
+static const char *stream_take_reply(struct stream *s, struct instant now)
+{
+	struct flight *f = TAILQ_FIRST(&s->flying);
+	const char *wrong;
+
+	if (!f)
+		return resp_is_error(&s->resp) ? stream_reason(s) : GARBAGE;
+	TAILQ_REMOVE(&s->flying, f, next);
+	wrong = stream_settle(s, f, now);
+	flight_put(&s->store, f);
+	if (!wrong && TAILQ_EMPTY(&s->flying))
+		s->ready = true;
+	return wrong;
+}
+
+const char *stream_take(struct stream *s, const void *p, size_t n, struct instant now)
+{
+	const char *wrong = NULL;
+	int rc = resp_feed(&s->resp, p, n);
+
+	while (!wrong && rc >= 0 && (rc = resp_next(&s->resp)) > 0)
+		wrong = stream_take_reply(s, now);
+	return wrong || rc >= 0 ? wrong : GARBAGE;
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------------ */
+
+void stream_init(struct stream *s, const struct stream_conf *conf, unsigned node, const struct script_sink *sink)
+{
+	*s = (struct stream){.conf = conf, .node = node, .sink = *sink};
+	TAILQ_INIT(&s->pending);
+	TAILQ_INIT(&s->flying);
+	flight_store_init(&s->store);
+	resp_init(&s->resp);
+	buf_init(&s->out);
+}
+
+void stream_release(struct stream *s)
+{
+	flight_put_all(&s->store, &s->pending);
+	flight_put_all(&s->store, &s->flying);
+	flight_store_release(&s->store);
+	resp_release(&s->resp);
+	buf_release(&s->out);
+}
+
+static void stream_fail(struct stream *s, const struct flight_list *list, uint64_t taken, struct span reason)
+{
+	const struct flight *f;
+
+	TAILQ_FOREACH(f, list, next)
+	{
+		if (f->kind == FLIGHT_SCRIPT)
+			script_fail(&f->batch, s->node, f->begin < taken ? ANSWER_UNKNOWN : ANSWER_REFUSED, reason, &s->sink);
+	}
+}
+
+void stream_close(struct stream *s, uint64_t taken, const char *reason)
+{
+	struct flight_list flying = TAILQ_HEAD_INITIALIZER(flying), pending = TAILQ_HEAD_INITIALIZER(pending);
+
+	TAILQ_CONCAT(&flying, &s->flying, next);
+	TAILQ_CONCAT(&pending, &s->pending, next);
+	buf_clear(&s->out);
+	s->ready = false;
+	stream_fail(s, &flying, taken, span_of(reason));
+	stream_fail(s, &pending, 0, span_of(reason)); /* never handed over */
+	flight_put_all(&s->store, &flying);
+	flight_put_all(&s->store, &pending);
+}
+
+struct instant stream_oldest(const struct stream *s)
+{
+	const struct flight *oldest = TAILQ_FIRST(&s->flying);
+
+	return oldest ? oldest->sent : INSTANT_NEVER;
+}

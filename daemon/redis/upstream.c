@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The N nodes, what they share, and the calls that no node could take: those are answered in the next pass of the loop, because a sink
+ * is never called from inside upstream_call.
+ */
+#include "daemon/redis/upstream.h"
+#include "daemon/base/map.h"
+#include "daemon/base/mem.h"
+#include "daemon/base/rng.h"
+#include "daemon/redis/node.h"
+
+#include <assert.h>
+#include <event2/event.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct refusal {
+	uint64_t call;
+	unsigned node;
+};
+
+struct refusals {
+	struct refusal *item;
+	unsigned count, cap;
+};
+
+struct upstream {
+	struct upstream_sink sink;
+	struct link_conf link;
+	struct node_conf conf;
+	char *channel;
+	struct resolver *resolver;
+	struct rng rng;
+	uint64_t key[2]; /* of the hash that pins a name to a link */
+	unsigned nodes;
+	struct node *node[NODES_MAX];
+	struct refusals refused, telling; /* the second while they are told: an answer may lead to new calls */
+	struct event *refuse;
+};
+
+/* --- calls that find their node down --------------------------------------------------------------------------------- */
+
+/* A timer of no time at all comes after a look at the sockets, so a caller that insists cannot starve them. */
+static void upstream_refuse(struct upstream *u, const struct call *call)
+{
+	struct refusals *r = &u->refused;
+	struct timeval at_once = {0};
+
+	if (r->count == r->cap) {
+		r->cap = r->cap ? 2 * r->cap : 16;
+		r->item = mem_grow(r->item, r->cap, sizeof(*r->item));
+	}
+	r->item[r->count++] = (struct refusal){call->id, call->node};
+	if (evtimer_add(u->refuse, &at_once) < 0)
+		abort(); /* out of memory */
+}
+
+static void upstream_tell(struct upstream *u, const struct refusal *refusal)
+{
+	const char *reason = node_reason(u->node[refusal->node]);
+	struct answer a = {
+		.call = refusal->call,
+		.node = refusal->node,
+		.class = ANSWER_REFUSED,
+		.fence = -1,
+		.pttl_ms = -2,
+		.text = span_of(*reason ? reason : "not connected"),
+	};
+
+	u->sink.answer(u->sink.context, &a);
+}
+
+static void upstream_on_refuse(evutil_socket_t fd, short what, void *context)
+{
+	struct upstream *u = context;
+	struct refusals telling = u->refused;
+	unsigned i;
+
+	(void)fd, (void)what;
+	u->refused = u->telling;
+	u->telling = telling;
+	for (i = 0; i < telling.count; i++)
+		upstream_tell(u, &telling.item[i]);
+	u->telling.count = 0;
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------------ */
+
+static char *text_copy(const char *text)
+{
+	return text ? mem_copy(text, strlen(text)) : NULL;
+}
+
+static void secret_free(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
+void upstream_set_password(struct upstream *u, const char *user, const char *password)
+{
+	char *new_user = text_copy(user), *new_password = text_copy(password);
+
+	free(u->link.stream.user);
+	secret_free(u->link.stream.password);
+	u->link.stream.user = new_user;
+	u->link.stream.password = new_password;
+}
+
+static void upstream_configure(struct upstream *u, struct event_base *base, const struct upstream_conf *conf)
+{
+	if (conf->daemon_id && asprintf(&u->channel, "redlockd:%sd:%s", conf->key_prefix, conf->daemon_id) < 0)
+		abort(); /* out of memory */
+	script_keys_init(&u->link.stream.keys, conf->key_prefix, conf->skew_us);
+	upstream_set_password(u, conf->user, conf->password);
+	u->link.stream.database = conf->database;
+	u->link.connect_timeout_us = conf->connect_timeout_us;
+	u->link.stall_us = conf->stall_us;
+	u->link.ping_us = conf->ping_us;
+	u->conf = (struct node_conf){
+		.base = base,
+		.link = &u->link,
+		.resolver = u->resolver,
+		.rng = &u->rng,
+		.links = conf->links,
+		.channel = u->channel,
+		.sink = &u->sink,
+	};
+}
+
+struct upstream *upstream_new(struct event_base *base, const struct upstream_conf *conf, const struct upstream_sink *sink)
+{
+	struct upstream *u = mem_alloc(sizeof(*u));
+	uint64_t seed[2];
+
+	assert(conf->nodes <= NODES_MAX && conf->links >= 1);
+	u->sink = *sink;
+	rng_seed_from_system(u->key);
+	rng_seed_from_system(seed);
+	rng_init(&u->rng, seed);
+	u->resolver = resolver_new(base, getaddrinfo);
+	u->refuse = evtimer_new(base, upstream_on_refuse, u);
+	if (!u->refuse)
+		abort(); /* out of memory */
+	upstream_configure(u, base, conf);
+	for (u->nodes = 0; u->nodes < conf->nodes; u->nodes++)
+		u->node[u->nodes] = node_new(&u->conf, u->nodes, &conf->address[u->nodes]);
+	return u;
+}
+
+void upstream_free(struct upstream *u)
+{
+	if (!u)
+		return;
+	while (u->nodes)
+		node_free(u->node[--u->nodes]);
+	resolver_free(u->resolver);
+	event_free(u->refuse);
+	free(u->refused.item);
+	free(u->telling.item);
+	script_keys_release(&u->link.stream.keys);
+	free(u->channel);
+	free(u->link.stream.user);
+	secret_free(u->link.stream.password);
+	free(u);
+}
+
+void upstream_call(struct upstream *u, const struct call *call)
+{
+	assert(call->node < u->nodes);
+	if (!node_call(u->node[call->node], call, siphash(u->key, call->name.p, call->name.n)))
+		upstream_refuse(u, call);
+}
+
+void upstream_flush(struct upstream *u)
+{
+	unsigned i;
+
+	for (i = 0; i < u->nodes; i++)
+		node_flush(u->node[i]);
+}

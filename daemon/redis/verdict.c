@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Pure text. A refusal that is taken for "unknown" costs a release; one that is wrongly taken for "refused" could cost a lock, so
+ * only whole code words in known places count. How the same refusal reads (inside a script):
+ *   5, 6   ERR Error running script (call to f_<sha>): @user_script:9: @user_script: 9: -OOM command not allowed …
+ *   7      OOM command not allowed when used memory > 'maxmemory'. script: <sha>, on @user_script:9.
+ */
+#include "daemon/redis/verdict.h"
+
+#include <stddef.h>
+
+static const char *const refusals[] = {
+	"BUSY",        "LOADING", "READONLY", "MISCONF",  "NOSCRIPT",   "NOAUTH",     "NOPERM",
+	"CLUSTERDOWN", "MOVED",   "ASK",      "TRYAGAIN", "MASTERDOWN", "NOREPLICAS", "OOM",
+};
+
+/* Told as "ERR …", some of them only inside a script; they stand at the very beginning of the message. */
+static const char *const phrases[] = {
+	"max number of clients", "Script killed by user",         "The user executing the script can't",
+	"ACL failure in script", "the fence key holds no number", /* our own script, before it did anything */
+};
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool skip_literal(struct span *text, const char *literal)
+{
+	struct span prefix = span_of(literal);
+
+	if (!span_starts(*text, prefix))
+		return false;
+	text->p += prefix.n;
+	text->n -= prefix.n;
+	return true;
+}
+
+static void skip_blanks(struct span *text)
+{
+	while (text->n && (*text->p == ' ' || *text->p == '-'))
+		text->p++, text->n--;
+}
+
+/* "@user_script:9: ", "user_script: 9: " */
+static bool skip_place(struct span *text)
+{
+	struct span rest = *text;
+
+	(void)skip_literal(&rest, "@");
+	if (!skip_literal(&rest, "user_script:"))
+		return false;
+	skip_blanks(&rest);
+	if (!rest.n || !is_digit(*rest.p))
+		return false;
+	while (rest.n && is_digit(*rest.p))
+		rest.p++, rest.n--;
+	if (!skip_literal(&rest, ":"))
+		return false;
+	*text = rest;
+	return true;
+}
+
+/* "Error running script (call to f_<sha>): ", "Error running script: " */
+static bool skip_wrapper(struct span *text)
+{
+	struct span rest = *text;
+	const char *colon;
+
+	if (!skip_literal(&rest, "Error running script") || !rest.n)
+		return false;
+	colon = memchr(rest.p, ':', rest.n);
+	if (!colon)
+		return false;
+	rest.n -= (size_t)(colon + 1 - rest.p);
+	rest.p = colon + 1;
+	*text = rest;
+	return true;
+}
+
+/* What remains is the message itself, as the command inside the script was answered. */
+static struct span message_of(struct span text)
+{
+	do
+		skip_blanks(&text);
+	while (skip_literal(&text, "ERR ") || skip_wrapper(&text) || skip_place(&text));
+	return text;
+}
+
+bool verdict_is(struct span text, const char *code)
+{
+	skip_blanks(&text);
+	return skip_literal(&text, code) && (!text.n || *text.p == ' ' || *text.p == '\r');
+}
+
+enum answer_class verdict_of(struct span text)
+{
+	struct span message = message_of(text);
+	size_t i;
+
+	for (i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
+		if (verdict_is(message, refusals[i]))
+			return ANSWER_REFUSED;
+	}
+	for (i = 0; i < sizeof(phrases) / sizeof(*phrases); i++) {
+		if (span_starts(message, span_of(phrases[i])))
+			return ANSWER_REFUSED;
+	}
+	return ANSWER_UNKNOWN;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Chooses, makes and locks the runtime directory. */
+#include "daemon/runtime.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int runtime_choose(struct runtime *r, const char *configured)
+{
+	const char *systemd = getenv("RUNTIME_DIRECTORY"), *xdg = getenv("XDG_RUNTIME_DIR");
+	int n;
+
+	if (configured)
+		n = snprintf(r->dir, sizeof(r->dir), "%s", configured);
+	else if (systemd && *systemd)
+		n = snprintf(r->dir, sizeof(r->dir), "%.*s", (int)strcspn(systemd, ":"), systemd);
+	else if (geteuid() == 0)
+		n = snprintf(r->dir, sizeof(r->dir), "/run/redlockd");
+	else if (xdg && *xdg)
+		n = snprintf(r->dir, sizeof(r->dir), "%s/redlockd", xdg);
+	else
+		n = snprintf(r->dir, sizeof(r->dir), "/tmp/redlockd-%" PRIuMAX, (uintmax_t)geteuid());
+	return n < 0 || (size_t)n >= sizeof(r->dir) ? -ENAMETOOLONG : 0;
+}
+
+/* A folder in /tmp that somebody else made is a trap. */
+static int runtime_make(const struct runtime *r)
+{
+	bool shared = strncmp(r->dir, "/tmp/redlockd-", 14) == 0;
+	struct stat st;
+
+	if (mkdir(r->dir, shared ? 0700 : 0755) && errno != EEXIST)
+		return -errno;
+	if (stat(r->dir, &st))
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	return shared && st.st_uid != geteuid() ? -EPERM : 0;
+}
+
+static int runtime_lock(struct runtime *r)
+{
+	char path[sizeof(r->dir) + 16];
+
+	snprintf(path, sizeof(path), "%s/redlockd.lock", r->dir);
+	r->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (r->lock < 0)
+		return -errno;
+	if (flock(r->lock, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	runtime_close(r);
+	return -EWOULDBLOCK;
+}
+
+int runtime_open(struct runtime *r, const char *configured, const char **ret_what)
+{
+	int rc;
+
+	r->lock = -1;
+	*ret_what = "runtime directory";
+	rc = runtime_choose(r, configured);
+	if (!rc)
+		rc = runtime_make(r);
+	if (!rc) {
+		*ret_what = "lock in the runtime directory";
+		rc = runtime_lock(r);
+	}
+	return rc;
+}
+
+void runtime_close(struct runtime *r)
+{
+	if (r->lock >= 0)
+		close(r->lock);
+	r->lock = -1;
+}
+
+void runtime_boot_id(char *out, size_t size)
+{
+	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	out[0] = '\0';
+	if (!f)
+		return;
+	if (!fgets(out, (int)size, f))
+		out[0] = '\0';
+	out[strcspn(out, "\n")] = '\0';
+	fclose(f);
+}

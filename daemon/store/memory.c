@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The Lua scripts, row for row: the same checks in the same order. Each operation names its script, and neither changes without
+ * the other. Redis counts in milliseconds: a key is live while the server's clock, cut to milliseconds, is not beyond its expiry.
+ * It must never read a clock, allocate for a call on the steady path, or fail.
+ */
+#include "daemon/store/memory.h"
+
+#include "daemon/base/buf.h"
+#include "daemon/base/mem.h"
+#include "daemon/store/keyspace.h"
+
+#include <stdlib.h>
+
+#define PX_MAX (INT64_C(1) << 53) /* beyond, a Lua number is no longer an integer */
+
+struct memory {
+	struct keyspace keys;
+	int64_t epoch_us, skew_us;
+	int64_t fence;
+	struct buf marker;
+	struct probe probe;
+	char *run_id;
+};
+
+struct memory *memory_new(const struct memory_conf *conf)
+{
+	struct memory *m = mem_alloc(sizeof(*m));
+
+	keyspace_init(&m->keys, conf->seed);
+	buf_init(&m->marker);
+	m->epoch_us = conf->epoch_us;
+	m->skew_us = conf->skew_us;
+	m->run_id = mem_copy(conf->run_id, strlen(conf->run_id));
+	m->probe.run_id = m->probe.replid = span_of(m->run_id);
+	m->probe.version = SPAN(REDLOCKD_VERSION);
+	m->probe.role = SPAN("master");
+	m->probe.policy = SPAN("noeviction");
+	return m;
+}
+
+void memory_free(struct memory *m)
+{
+	if (!m)
+		return;
+	keyspace_release(&m->keys);
+	buf_release(&m->marker);
+	free(m->run_id);
+	free(m);
+}
+
+size_t memory_count(const struct memory *m)
+{
+	return m->keys.names.count;
+}
+
+int64_t memory_clock(const struct memory *m, struct instant now)
+{
+	return now.us + m->epoch_us;
+}
+
+struct span memory_marker(const struct memory *m)
+{
+	return (struct span){buf_begin(&m->marker), buf_length(&m->marker)};
+}
+
+int64_t memory_fence(const struct memory *m)
+{
+	return m->fence;
+}
+
+void memory_set_fence(struct memory *m, int64_t fence)
+{
+	if (fence > m->fence)
+		m->fence = fence;
+}
+
+/* A key that expires at when_ms is there during that millisecond, and is over with the next. */
+static struct instant until_of(const struct memory *m, int64_t when_ms)
+{
+	return (struct instant){(when_ms + 1) * 1000 - m->epoch_us};
+}
+
+/* The same for any moment, up to the next millisecond of the server's clock. */
+static struct instant until_round(const struct memory *m, struct instant until)
+{
+	int64_t server;
+
+	if (until.us == INSTANT_NEVER.us || __builtin_add_overflow(until.us, m->epoch_us, &server) || server > INT64_MAX - 1000)
+		return INSTANT_NEVER;
+	return until_of(m, (server + 999) / 1000 - 1);
+}
+
+static int64_t memory_pttl(const struct memory *m, const struct key *key, int64_t now_ms)
+{
+	if (key->until.us == INSTANT_NEVER.us)
+		return -1;
+	return (key->until.us + m->epoch_us) / 1000 - 1 - now_ms;
+}
+
+void memory_put(struct memory *m, struct span name, struct span value, struct instant until)
+{
+	keyspace_set(&m->keys, keyspace_find(&m->keys, name), name, value, until_round(m, until));
+}
+
+void memory_put_foreign(struct memory *m, struct span name, struct instant until)
+{
+	keyspace_set(&m->keys, keyspace_find(&m->keys, name), name, (struct span){0}, until_round(m, until))->foreign = true;
+}
+
+void memory_remove(struct memory *m, struct span name)
+{
+	struct key *key = keyspace_find(&m->keys, name);
+
+	if (key)
+		keyspace_drop(&m->keys, key);
+}
+
+bool memory_get(const struct memory *m, struct span name, struct instant now, struct span *ret_value, struct instant *ret_until)
+{
+	const struct key *key = keyspace_find(&m->keys, name);
+
+	if (!key || !key_live(key, now))
+		return false;
+	*ret_value = key_value(key);
+	*ret_until = key->until;
+	return true;
+}
+
+void memory_each(struct memory *m, struct instant now, void (*visit)(void *context, struct span name, struct instant until),
+		 void *context)
+{
+	size_t n, i;
+	struct key **sorted = keyspace_sorted(&m->keys, now, &n);
+
+	for (i = 0; i < n; i++)
+		visit(context, key_name(sorted[i]), sorted[i]->until);
+	free(sorted);
+}
+
+/* A promise of an earlier life has no value and is nobody's. */
+static bool key_is(const struct key *key, struct span value)
+{
+	return key->value_n && span_equal(key_value(key), value);
+}
+
+static size_t run_of(struct span s, size_t from, bool (*in)(char c))
+{
+	size_t i = from;
+
+	while (i < s.n && in(s.p[i]))
+		i++;
+	return i - from;
+}
+
+static bool is_part(char c)
+{
+	return c != ':';
+}
+
+static bool is_hex(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/* '^([^:]+:[^:]+):%x+$', at most 128 bytes: the part of a value that others may see; "" for what no redlockd wrote. */
+static struct span public_part(struct span value)
+{
+	size_t id = run_of(value, 0, is_part);
+	size_t ticket = id < value.n ? run_of(value, id + 1, is_part) : 0;
+	size_t end = id + 1 + ticket;
+
+	if (value.n > VALUE_MAX || !id || !ticket || end + 1 >= value.n || run_of(value, end + 1, is_hex) != value.n - end - 1)
+		return SPAN("");
+	return (struct span){value.p, end};
+}
+
+static void answer_code(struct answer *a, char code, int64_t fence, int64_t pttl_ms)
+{
+	a->class = ANSWER_EXECUTED;
+	a->code = code;
+	a->fence = fence;
+	a->pttl_ms = pttl_ms;
+}
+
+static void answer_unjoined(const struct memory *m, struct answer *a)
+{
+	answer_code(a, 'Q', m->fence, -2);
+	a->holder = memory_marker(m);
+}
+
+static void answer_occupied(const struct memory *m, const struct key *key, struct answer *a)
+{
+	answer_code(a, key->foreign ? 'K' : 'B', m->fence, memory_pttl(m, key, a->server_us / 1000));
+	if (!key->foreign)
+		a->holder = public_part(key_value(key));
+}
+
+/* The SET that ends a grant or a renewal; as in the script, a TTL that no key can have is an error after the fence went up. */
+static bool answer_set(struct memory *m, struct key *key, const struct call *c, struct span value, struct answer *a)
+{
+	if (c->px_ms <= 0 || c->px_ms > PX_MAX) {
+		a->class = ANSWER_UNKNOWN;
+		a->text = SPAN("ERR invalid expire time in 'set' command");
+		return false;
+	}
+	keyspace_set(&m->keys, key, c->name, value, until_of(m, a->server_us / 1000 + c->px_ms));
+	return true;
+}
+
+/* acquire.lua */
+static void call_acquire(struct memory *m, const struct call *c, struct instant now, struct answer *a)
+{
+	int64_t limit = a->server_us + m->skew_us, base = m->fence + 1;
+	struct key *key;
+
+	if (!span_equal(memory_marker(m), c->marker))
+		return answer_unjoined(m, a);
+	if (c->not_after_ms > 0 && a->server_us / 1000 > c->not_after_ms)
+		return answer_code(a, 'L', m->fence, -2);
+	key = keyspace_get(&m->keys, c->name, now);
+	if (key && !key_is(key, c->value))
+		return answer_occupied(m, key, a);
+	if (c->fence > base && c->fence <= limit)
+		base = c->fence;
+	if (c->range > 0 && base + c->range > limit)
+		return answer_code(a, 'F', m->fence, -2);
+	m->fence = base + c->range;
+	if (answer_set(m, key, c, c->value, a))
+		answer_code(a, 'G', base, c->px_ms);
+}
+
+/* extend.lua */
+static void call_extend(struct memory *m, const struct call *c, struct instant now, struct answer *a)
+{
+	struct key *key;
+
+	if (!span_equal(memory_marker(m), c->marker))
+		return answer_unjoined(m, a);
+	key = keyspace_get(&m->keys, c->name, now);
+	if (!key && !c->create)
+		return answer_code(a, 'M', m->fence, -2);
+	if (key && !key_is(key, c->value) && !key_is(key, c->new_value))
+		return answer_occupied(m, key, a);
+	if (c->fence > m->fence) {
+		if (c->fence > a->server_us + m->skew_us)
+			return answer_code(a, 'F', m->fence, -2);
+		m->fence = c->fence;
+	}
+	if (answer_set(m, key, c, c->new_value, a))
+		answer_code(a, key ? 'E' : 'A', m->fence, c->px_ms);
+}
+
+/* release.lua: whatever the marker says */
+static void call_release(struct memory *m, const struct call *c, struct instant now, struct answer *a)
+{
+	struct key *key = keyspace_get(&m->keys, c->name, now);
+
+	if (!key || !key_is(key, c->value))
+		return answer_code(a, 'N', m->fence, -2);
+	keyspace_drop(&m->keys, key);
+	answer_code(a, 'R', m->fence, -2);
+}
+
+/* join.lua */
+static void call_join(struct memory *m, const struct call *c, struct answer *a)
+{
+	bool same = span_equal(memory_marker(m), c->marker);
+
+	if (same) {
+		if (span_starts(c->new_marker, SPAN("j")))
+			memory_set_fence(m, a->server_us + m->skew_us);
+		buf_clear(&m->marker);
+		buf_append(&m->marker, c->new_marker.p, c->new_marker.n);
+	}
+	answer_code(a, same ? 'J' : 'X', -1, -2);
+	a->holder = memory_marker(m);
+}
+
+/* probe.lua */
+static void call_probe(struct memory *m, struct answer *a)
+{
+	m->probe.marker = memory_marker(m);
+	answer_code(a, 'P', m->fence, -2);
+	a->probe = &m->probe;
+}
+
+void memory_call(struct memory *m, const struct call *c, struct instant now, struct answer *ret_answer)
+{
+	struct answer a = {
+		.call = c->id,
+		.node = c->node,
+		.server_us = memory_clock(m, now),
+		.fence = -1,
+		.pttl_ms = -2,
+		.holder = SPAN(""),
+		.text = SPAN(""),
+	};
+
+	keyspace_reclaim(&m->keys, now);
+	switch (c->kind) {
+	case CALL_ACQUIRE:
+		call_acquire(m, c, now, &a);
+		break;
+	case CALL_EXTEND:
+		call_extend(m, c, now, &a);
+		break;
+	case CALL_WITHDRAW: /* one daemon, one line: there is no place to give back */
+		answer_code(&a, 'X', m->fence, -2);
+		break;
+	case CALL_RELEASE:
+		call_release(m, c, now, &a);
+		break;
+	case CALL_JOIN:
+		call_join(m, c, &a);
+		break;
+	case CALL_PROBE:
+		call_probe(m, &a);
+		break;
+	}
+	*ret_answer = a;
+}

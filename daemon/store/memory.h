@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The memory store: the calls and votes of one Redis node, in C, pure, with injected time. Its clock is CLOCK_BOOTTIME plus an
+ * offset that is fixed at the start, so nothing can step it. The differential test holds it to the Lua scripts on a real server.
+ */
+#ifndef STORE_MEMORY_H
+#define STORE_MEMORY_H
+
+#include "daemon/core/event.h"
+
+struct memory;
+
+struct memory_conf {
+	uint64_t seed[2];
+	int64_t epoch_us; /* server clock = instant + epoch_us; never negative */
+	int64_t skew_us;
+	const char *run_id; /* copied */
+};
+
+struct memory *memory_new(const struct memory_conf *conf);
+void memory_free(struct memory *m);
+
+/* Carries the call out and fills the answer; its spans stay until the next memory_call. Never fails. */
+void memory_call(struct memory *m, const struct call *call, struct instant now, struct answer *ret_answer);
+
+/* What a state file needs: see state.h. Keys that are over count until they are reclaimed, a few in each call. */
+size_t memory_count(const struct memory *m);
+int64_t memory_clock(const struct memory *m, struct instant now); /* microseconds: the server's TIME */
+struct span memory_marker(const struct memory *m);                /* "" = absent */
+int64_t memory_fence(const struct memory *m);
+void memory_set_fence(struct memory *m, int64_t fence); /* never lowers it */
+/* A key that an earlier life of the daemon promised until then; value "" matches nothing. INSTANT_NEVER: a key without TTL. */
+void memory_put(struct memory *m, struct span name, struct span value, struct instant until);
+/* Visits every live key in name order, so that what is written is the same each time. */
+void memory_each(struct memory *m, struct instant now, void (*visit)(void *context, struct span name, struct instant until),
+		 void *context);
+
+/* What others do to a node, for simulators and tests: a key of another type, DEL (also by eviction), and a look at a live key. */
+void memory_put_foreign(struct memory *m, struct span name, struct instant until);
+void memory_remove(struct memory *m, struct span name);
+bool memory_get(const struct memory *m, struct span name, struct instant now, struct span *ret_value, struct instant *ret_until);
+
+#endif

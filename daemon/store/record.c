@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Bytes of a state file from and to values. It must never believe a byte before the checksum said so, nor read beyond the end. */
+#include "daemon/store/record.h"
+
+#include "daemon/base/map.h"
+
+#include <assert.h>
+#include <endian.h>
+#include <errno.h>
+
+#define MAGIC    "redlockS"
+#define VERSION  2U
+#define HEADER   ((size_t)144)
+#define CHECKSUM ((size_t)8)
+#define NAME     ((size_t)12) /* before the bytes of a name */
+#define REMOTE   UINT64_C(1)
+
+enum {
+	AT_VERSION = 8,
+	AT_KIND = 12,
+	AT_EPOCH = 16,
+	AT_CLOCK = 24,
+	AT_FENCE = 32,
+	AT_WRITTEN = 40,
+	AT_FLAGS = 48,
+	AT_COUNT = 56,
+	AT_BYTES = 64,
+	AT_BOOT = 72,
+	AT_LEASE = 136
+};
+
+/* Against accidents, not against forgers: whoever may write the file is the daemon itself. */
+static const uint64_t checksum_key[2] = {UINT64_C(0x7265646c6f636b64), UINT64_C(0x2f73746174653a31)};
+
+static void put_u32(char *at, uint32_t value)
+{
+	value = htole32(value);
+	memcpy(at, &value, sizeof(value));
+}
+
+static void put_u64(char *at, uint64_t value)
+{
+	value = htole64(value);
+	memcpy(at, &value, sizeof(value));
+}
+
+static uint32_t get_u32(const char *at)
+{
+	uint32_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return le32toh(value);
+}
+
+static uint64_t get_u64(const char *at)
+{
+	uint64_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return le64toh(value);
+}
+
+static int64_t get_i64(const char *at)
+{
+	return (int64_t)get_u64(at);
+}
+
+void record_begin(struct buf *b, const struct record *record)
+{
+	char *at;
+
+	assert(buf_length(b) == 0);
+	at = memset(buf_reserve(b, HEADER), 0, HEADER);
+	memcpy(at, MAGIC, strlen(MAGIC));
+	put_u32(at + AT_VERSION, VERSION);
+	put_u32(at + AT_KIND, record->clean ? 'C' : 'R');
+	put_u64(at + AT_EPOCH, (uint64_t)record->epoch_us);
+	put_u64(at + AT_CLOCK, (uint64_t)record->clock_us);
+	put_u64(at + AT_FENCE, (uint64_t)record->fence);
+	put_u64(at + AT_WRITTEN, (uint64_t)record->written.us);
+	put_u64(at + AT_FLAGS, record->remote ? REMOTE : 0);
+	memcpy(at + AT_BOOT, record->boot_id, strnlen(record->boot_id, RECORD_BOOT_MAX - 1));
+	put_u64(at + AT_LEASE, (uint64_t)record->lease_us);
+	buf_commit(b, HEADER);
+}
+
+void record_add(struct buf *b, struct span name, struct instant until)
+{
+	char *at = buf_reserve(b, NAME + name.n);
+
+	put_u32(at, (uint32_t)name.n);
+	put_u64(at + 4, (uint64_t)until.us);
+	memcpy(at + NAME, name.p, name.n);
+	buf_commit(b, NAME + name.n);
+	at = buf_begin(b);
+	put_u64(at + AT_COUNT, get_u64(at + AT_COUNT) + 1);
+	put_u64(at + AT_BYTES, get_u64(at + AT_BYTES) + NAME + name.n);
+}
+
+void record_end(struct buf *b)
+{
+	uint64_t sum = siphash(checksum_key, buf_begin(b), buf_length(b));
+
+	put_u64(buf_reserve(b, CHECKSUM), sum);
+	buf_commit(b, CHECKSUM);
+}
+
+bool record_next(struct span *names, struct span *ret_name, struct instant *ret_until)
+{
+	size_t n;
+
+	if (names->n < NAME)
+		return false;
+	n = get_u32(names->p);
+	if (n > names->n - NAME)
+		return false;
+	*ret_name = (struct span){names->p + NAME, n};
+	*ret_until = (struct instant){get_i64(names->p + 4)};
+	*names = (struct span){names->p + NAME + n, names->n - NAME - n};
+	return true;
+}
+
+/* NULL, or what is wrong. The checksum comes last but one: a file of another version may have another one. */
+static const char *record_fault(struct span bytes)
+{
+	size_t body;
+
+	if (bytes.n < HEADER + CHECKSUM)
+		return "cut off";
+	if (memcmp(bytes.p, MAGIC, strlen(MAGIC)) != 0)
+		return "not a state file";
+	if (get_u32(bytes.p + AT_VERSION) != VERSION)
+		return "of another version";
+	body = bytes.n - CHECKSUM;
+	if (siphash(checksum_key, bytes.p, body) != get_u64(bytes.p + body))
+		return "damaged";
+	if (get_u64(bytes.p + AT_BYTES) != body - HEADER || bytes.p[AT_LEASE - 1])
+		return "inconsistent";
+	return NULL;
+}
+
+static bool record_names_whole(const struct record *record)
+{
+	struct span names = record->names, name;
+	struct instant until;
+	uint64_t count = 0;
+
+	while (record_next(&names, &name, &until))
+		count++;
+	return names.n == 0 && count == record->count;
+}
+
+int record_read(struct span bytes, struct record *ret_record, const char **ret_why)
+{
+	const char *why = record_fault(bytes);
+	struct record r = {0};
+
+	if (!why) {
+		r.clean = get_u32(bytes.p + AT_KIND) == 'C';
+		r.remote = get_u64(bytes.p + AT_FLAGS) & REMOTE;
+		r.epoch_us = get_i64(bytes.p + AT_EPOCH);
+		r.clock_us = get_i64(bytes.p + AT_CLOCK);
+		r.fence = get_i64(bytes.p + AT_FENCE);
+		r.lease_us = get_i64(bytes.p + AT_LEASE);
+		r.written.us = get_i64(bytes.p + AT_WRITTEN);
+		r.count = get_u64(bytes.p + AT_COUNT);
+		r.names = (struct span){bytes.p + HEADER, bytes.n - HEADER - CHECKSUM};
+		memcpy(r.boot_id, bytes.p + AT_BOOT, RECORD_BOOT_MAX);
+		why = record_names_whole(&r) ? NULL : "inconsistent";
+	}
+	if (why) {
+		*ret_why = why;
+		return -EBADMSG;
+	}
+	*ret_record = r;
+	return 0;
+}

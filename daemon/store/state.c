@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reads and writes one small file. In doubt a predecessor has crashed: what cannot be read, is not whole, or was written under another
+ * boot while clients may have survived, is never taken for a clean end. It must never read a clock, and never leave a moment in
+ * which the file says less than the truth: a new one is complete on the disk before it takes the old one's place.
+ */
+#include "daemon/store/state.h"
+
+#include "daemon/store/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h> /* renameat */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_NAME "state"
+#define TEMP_NAME "state.new"
+
+enum boot { BOOT_SAME, BOOT_OTHER, BOOT_UNKNOWN };
+
+static int fd_read(int fd, struct buf *b)
+{
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EBADMSG;
+	if (st.st_size > (off_t)STATE_FILE_MAX)
+		return -EFBIG;
+	do {
+		n = read(fd, buf_reserve(b, 65536), 65536);
+		if (n > 0)
+			buf_commit(b, (size_t)n);
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	return n < 0 ? -errno : 0;
+}
+
+static int fd_write(int fd, struct span bytes)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < bytes.n) {
+		n = pwrite(fd, bytes.p + done, bytes.n - done, (off_t)done);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0)
+			done += (size_t)n;
+	}
+	return 0;
+}
+
+static int fd_sync(int fd)
+{
+	return fsync(fd) < 0 ? -errno : 0;
+}
+
+/* Closes; the first error counts. */
+static int fd_close(int fd, int r)
+{
+	if (close(fd) < 0 && !r && errno != EINTR)
+		r = -errno;
+	return r;
+}
+
+/* Complete on the disk, then in place of the old one. */
+static int file_replace(const struct state *s, struct span bytes)
+{
+	int fd = openat(s->dir, TEMP_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600), r;
+
+	if (fd < 0)
+		return -errno;
+	r = fd_write(fd, bytes);
+	if (!r)
+		r = fd_sync(fd);
+	r = fd_close(fd, r);
+	if (!r && renameat(s->dir, TEMP_NAME, s->dir, FILE_NAME) < 0)
+		r = -errno;
+	if (r)
+		unlinkat(s->dir, TEMP_NAME, 0);
+	return r ? r : fd_sync(s->dir);
+}
+
+/* Over the old one: torn it is no record, and so a crash. Needs no space where there was a file. */
+static int file_overwrite(const struct state *s, struct span bytes, bool sync)
+{
+	int fd = openat(s->dir, FILE_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), r;
+
+	if (fd < 0)
+		return -errno;
+	r = fd_write(fd, bytes);
+	if (!r && ftruncate(fd, (off_t)bytes.n) < 0)
+		r = -errno;
+	if (!r && sync)
+		r = fd_sync(fd);
+	return fd_close(fd, r);
+}
+
+/* 0, 1 there is none, or a negative errno. */
+static int file_read(struct state *s)
+{
+	int fd = openat(s->dir, FILE_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), r;
+
+	if (fd < 0)
+		return errno == ENOENT ? 1 : -errno;
+	r = fd_read(fd, &s->file);
+	close(fd);
+	return r;
+}
+
+/* A clock that stands before the file was written is not the clock that it was written by. */
+static enum boot state_boot(const struct state *s, struct instant now)
+{
+	if (!s->mine.boot_id[0] || !s->past.boot_id[0])
+		return BOOT_UNKNOWN;
+	if (strcmp(s->mine.boot_id, s->past.boot_id) != 0)
+		return BOOT_OTHER;
+	return instant_before(now, s->past.written) ? BOOT_UNKNOWN : BOOT_SAME;
+}
+
+/* A sound record. The clock goes on where it was; under another boot at the latest that it can have reached. */
+static enum state_found state_judge(struct state *s, const struct state_conf *conf)
+{
+	enum boot boot = state_boot(s, conf->now);
+	int64_t epoch = boot == BOOT_SAME ? s->past.epoch_us : s->past.clock_us - conf->now.us;
+
+	if (epoch > s->epoch_us)
+		s->epoch_us = epoch;
+	if (boot == BOOT_OTHER && !s->past.remote)
+		return STATE_FIRST;
+	/* What was left is left again, from now: nobody knows how long nobody ran. */
+	s->shift_us = boot == BOOT_SAME ? 0 : conf->now.us - s->past.written.us;
+	return s->past.clean ? STATE_CLEAN : STATE_CRASH;
+}
+
+int state_open(struct state *s, const struct state_conf *conf, enum state_found *ret_found, const char **ret_why)
+{
+	const char *why = "";
+	int r;
+
+	*s = (struct state){.epoch_us = conf->wall_us - conf->now.us, .due = conf->now};
+	s->dir = open(conf->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->dir < 0)
+		return -errno;
+	if (s->epoch_us < 0)
+		s->epoch_us = 0;
+	s->mine.remote = conf->remote;
+	s->lease_us = conf->lease_us;
+	memcpy(s->mine.boot_id, conf->boot_id, strnlen(conf->boot_id, RECORD_BOOT_MAX - 1));
+	r = file_read(s);
+	if (r < 0)
+		why = strerror(-r);
+	else if (r == 0)
+		r = record_read((struct span){buf_begin(&s->file), buf_length(&s->file)}, &s->past, &why);
+	s->found = r < 0 ? STATE_CRASH : r > 0 ? STATE_FIRST : state_judge(s, conf);
+	s->past_until = instant_add(conf->now, 2 * s->past.lease_us); /* twice: clients may have slower clocks */
+	*ret_found = s->found;
+	*ret_why = why;
+	return 0;
+}
+
+void state_restore(struct state *s, struct memory *m)
+{
+	struct span names = s->past.names, name;
+	struct instant until;
+
+	memory_set_fence(m, s->past.fence);
+	while (s->found == STATE_CLEAN && record_next(&names, &name, &until))
+		memory_put(m, name, SPAN(""), instant_add(until, s->shift_us));
+	s->past.names = SPAN("");
+	buf_release(&s->file);
+}
+
+static void state_record(struct state *s, const struct memory *m, struct instant now, bool clean)
+{
+	s->mine.clean = clean;
+	s->mine.epoch_us = s->epoch_us;
+	s->mine.clock_us = memory_clock(m, now) + (clean ? 0 : STATE_RESERVE_US);
+	s->mine.fence = memory_fence(m);
+	s->mine.written = now;
+	s->mine.lease_us = s->lease_us;
+	if (instant_before(now, s->past_until) && s->past.lease_us > s->lease_us)
+		s->mine.lease_us = s->past.lease_us;
+}
+
+int state_mark(struct state *s, const struct memory *m, struct instant now)
+{
+	struct buf b = {0};
+	struct span bytes;
+	int r;
+
+	state_record(s, m, now, false);
+	record_begin(&b, &s->mine);
+	record_end(&b);
+	bytes = (struct span){buf_begin(&b), buf_length(&b)};
+	r = s->marked ? file_overwrite(s, bytes, false) : file_replace(s, bytes);
+	if (r && !s->marked && file_overwrite(s, bytes, true) == 0)
+		r = 0;
+	buf_release(&b);
+	s->marked = !r;
+	s->due = instant_add(now, r ? STATE_RETRY_US : STATE_RENEW_US);
+	return r;
+}
+
+struct instant state_due(const struct state *s)
+{
+	return s->due;
+}
+
+static void state_visit(void *context, struct span name, struct instant until)
+{
+	record_add(context, name, until);
+}
+
+int state_finish(struct state *s, struct memory *m, struct instant now)
+{
+	struct buf b = {0};
+	struct span bytes;
+	int r;
+
+	if (s->found == STATE_CRASH && !span_starts(memory_marker(m), SPAN("j")))
+		return STATE_UNSURE;
+	state_record(s, m, now, true);
+	record_begin(&b, &s->mine);
+	memory_each(m, now, state_visit, &b);
+	record_end(&b);
+	bytes = (struct span){buf_begin(&b), buf_length(&b)};
+	r = bytes.n > STATE_FILE_MAX ? -EFBIG : file_replace(s, bytes);
+	buf_release(&b);
+	return r;
+}
+
+void state_close(struct state *s)
+{
+	if (s->dir >= 0)
+		close(s->dir);
+	s->dir = -1;
+	buf_release(&s->file);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The store behind the service: N Redis servers, or the memory store with its state file; and the part of the configuration that the service sees. */
+#include "daemon/internal.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONNECT_TIMEOUT_US SEC
+#define STALL_US           (2 * SEC)
+#define PING_US            (500 * MSEC)
+
+void core_conf_fill(struct core_conf *to, const struct conf *from)
+{
+	to->generation = from->redis.generation;
+	to->timeout_us = from->redis.timeout;
+	to->lease_us = from->lease;
+	to->min_lease_us = from->min_lease;
+	to->max_lease_us = from->max_lease;
+	to->max_delay_us = from->max_delay;
+	to->skew_us = SKEW_US;
+	to->limits.locks = from->limits.locks;
+	to->limits.waiting = from->limits.waiting;
+	to->limits.name = from->limits.name;
+	to->limits.mistakes = from->limits.mistakes;
+	to->limits.line = from->limits.line;
+	to->limits.output = from->limits.output;
+}
+
+static int label_order(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The name of the node set when none is configured: the sorted addresses. */
+static char *set_of_addresses(const struct conf *c)
+{
+	const char *label[CONF_NODES_MAX];
+	char *name;
+	size_t n = 1;
+	FILE *out;
+
+	for (size_t i = 0; i < c->redis.nodes; i++)
+		label[i] = c->redis.node[i].label;
+	qsort(label, c->redis.nodes, sizeof(*label), label_order);
+	out = open_memstream(&name, &n);
+	if (!out)
+		return NULL;
+	for (size_t i = 0; i < c->redis.nodes; i++)
+		fprintf(out, "%s%s", i ? "," : "", label[i]);
+	fclose(out);
+	return name;
+}
+
+static int configure_redis(struct daemon *d)
+{
+	const struct conf *c = d->conf;
+
+	d->set_name = c->redis.set ? mem_copy(c->redis.set, strlen(c->redis.set)) : set_of_addresses(c);
+	if (!d->set_name)
+		return -ENOMEM;
+	d->core_conf.store = "redis";
+	d->core_conf.shared = true;
+	d->core_conf.foreign = c->redis.foreign;
+	d->core_conf.set = d->set_name;
+	d->core_conf.nodes = (unsigned)c->redis.nodes;
+	for (size_t i = 0; i < c->redis.nodes; i++)
+		d->core_conf.label[i] = c->redis.node[i].label;
+	d->core_conf.trust_first_start = c->guard == GUARD_TRUST_FIRST_START;
+	return 0;
+}
+
+static bool listens_beyond_this_host(const struct conf *c)
+{
+	return c->listen.tcp_host && strncmp(c->listen.tcp_host, "127.", 4) != 0 && strcmp(c->listen.tcp_host, "::1") != 0 &&
+	       strcmp(c->listen.tcp_host, "localhost") != 0;
+}
+
+static int memory_open(struct daemon *d)
+{
+	static const char *const word[] = {[STATE_FIRST] = "first", [STATE_CLEAN] = "clean", [STATE_CRASH] = "crash"};
+	char boot_id[64], run_id[41] = "";
+	struct state_conf state_conf = {.dir = d->runtime.dir, .boot_id = boot_id, .remote = listens_beyond_this_host(d->conf),
+	                                .lease_us = d->conf->max_lease + d->conf->max_delay};
+	struct memory_conf memory_conf = {.skew_us = SKEW_US, .run_id = run_id};
+	enum state_found found;
+	const char *why;
+	struct rng rng;
+	int r;
+
+	runtime_boot_id(boot_id, sizeof(boot_id));
+	state_conf.now = clock_boottime();
+	state_conf.wall_us = clock_wall_us();
+	r = state_open(&d->state, &state_conf, &found, &why);
+	if (r < 0)
+		return r;
+	d->state_open = true;
+	log_event(found == STATE_CRASH ? LOG_WARN : LOG_INFO, "state", "found=%s%s%s", word[found], *why ? " why=" : "", why);
+	rng_seed_from_system(memory_conf.seed);
+	rng_init(&rng, memory_conf.seed);
+	rng_hex(&rng, run_id, 40);
+	rng_seed_from_system(memory_conf.seed);
+	memory_conf.epoch_us = d->state.epoch_us;
+	d->memory = memory_new(&memory_conf);
+	state_restore(&d->state, d->memory);
+	d->core_conf.trust_first_start = found != STATE_CRASH;
+	d->core_conf.past_lease_us = d->state.past.lease_us;
+	return 0;
+}
+
+static void memory_mark(struct daemon *d)
+{
+	int r = state_mark(&d->state, d->memory, clock_boottime());
+
+	if (r < 0)
+		log_event(LOG_ERROR, "state", "dir=%s error=\"%s\": after a crash the next start may trust an old file", d->runtime.dir, strerror(-r));
+}
+
+static int configure_memory(struct daemon *d)
+{
+	int r = memory_open(d);
+
+	if (r < 0)
+		return r;
+	memory_mark(d);
+	d->core_conf.store = "memory";
+	d->core_conf.set = "memory";
+	d->core_conf.nodes = 1;
+	d->core_conf.label[0] = "memory";
+	return 0;
+}
+
+int stores_configure(struct daemon *d)
+{
+	core_conf_fill(&d->core_conf, d->conf);
+	d->core_conf.host = d->host;
+	rng_seed_from_system(d->core_conf.seed);
+	return d->conf->store == STORE_REDIS ? configure_redis(d) : configure_memory(d);
+}
+
+static int redis_start(struct daemon *d)
+{
+	const struct conf *c = d->conf;
+	struct upstream_address address[CONF_NODES_MAX];
+	struct upstream_conf conf = {
+		.address = address,
+		.nodes = (unsigned)c->redis.nodes,
+		.links = (unsigned)c->redis.links,
+		.key_prefix = c->redis.key_prefix,
+		.daemon_id = service_daemon_id(d->service),
+		.user = c->redis.user,
+		.database = (unsigned)c->redis.database,
+		.connect_timeout_us = CONNECT_TIMEOUT_US,
+		.stall_us = STALL_US,
+		.ping_us = PING_US,
+		.skew_us = SKEW_US,
+	};
+	struct upstream_sink sink = pump_upstream_sink;
+	char *password;
+	int r = conf_password(c, &password);
+
+	if (r < 0) {
+		log_event(LOG_ERROR, "password", "file=%s error=\"%s\"", c->redis.password_file, strerror(-r));
+		return r;
+	}
+	for (size_t i = 0; i < c->redis.nodes; i++)
+		address[i] = (struct upstream_address){.label = c->redis.node[i].label,
+		                                       .path = c->redis.node[i].path,
+		                                       .host = c->redis.node[i].host,
+		                                       .port = c->redis.node[i].port};
+	conf.password = password;
+	sink.context = d;
+	d->upstream = upstream_new(d->base, &conf, &sink);
+	if (password)
+		explicit_bzero(password, strlen(password));
+	free(password);
+	return d->upstream ? 0 : -ENOMEM;
+}
+
+int stores_start(struct daemon *d)
+{
+	struct event event = {.kind = EVENT_NODE_UP};
+
+	if (d->conf->store == STORE_REDIS)
+		return redis_start(d);
+	pump_step(d, &event);
+	return 0;
+}
+
+void stores_stop(struct daemon *d)
+{
+	int r;
+
+	if (!d->memory || !d->state_open)
+		return;
+	r = state_finish(&d->state, d->memory, clock_boottime());
+	if (r < 0)
+		log_event(LOG_ERROR, "state", "dir=%s error=\"%s\": the next start takes this end for a crash", d->runtime.dir, strerror(-r));
+}
+
+void stores_release(struct daemon *d)
+{
+	if (d->state_open)
+		state_close(&d->state);
+	if (d->upstream)
+		upstream_free(d->upstream);
+	memory_free(d->memory);
+	free(d->set_name);
+}
+
+void stores_tick(struct daemon *d)
+{
+	if (d->memory && !instant_before(clock_boottime(), state_due(&d->state)))
+		memory_mark(d);
+}

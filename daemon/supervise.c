@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Signals, systemd's notifications, reload. */
+#include "daemon/internal.h"
+
+#include "daemon/base/clock.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TICK_US    (50 * MSEC)
+#define SETTLE_US  (500 * MSEC) /* how long "ready" waits for the first word of the stores */
+#define GOODBYE_US (700 * MSEC) /* how long the last lines may take to go out */
+
+static const int signal_number[] = {SIGTERM, SIGINT, SIGHUP};
+
+/* The loop never waits for the service manager. */
+static void supervise_tell(struct daemon *d)
+{
+	if (d->owes_reloading)
+		d->owes_reloading = systemd_reloading(&d->systemd) == -EAGAIN;
+	if (d->owes_ready && !d->owes_reloading)
+		d->owes_ready = systemd_ready(&d->systemd) == -EAGAIN;
+	if (d->owes_stopping && !d->owes_ready && !d->owes_reloading)
+		d->owes_stopping = systemd_stopping(&d->systemd) == -EAGAIN;
+}
+
+static void supervise_end(struct daemon *d, const char *why)
+{
+	struct event event = {.kind = EVENT_STOP};
+
+	if (d->stopping)
+		return;
+	d->stopping = true;
+	log_event(LOG_NOTICE, "stopping", "signal=%s", why);
+	d->owes_stopping = true;
+	supervise_tell(d);
+	net_stop_listening(d->net);
+	pump_step(d, &event);
+	d->stop_at = instant_add(clock_boottime(), GOODBYE_US);
+}
+
+static void say_difference(void *context, const char *path, const char *from, const char *to, bool reloadable)
+{
+	char old[256], new[256];
+
+	(void)context;
+	log_event(LOG_NOTICE, "reload", "key=%s from=%s to=%s%s", path, log_quote(from, old, sizeof(old)), log_quote(to, new, sizeof(new)),
+	          reloadable ? "" : " effect=restart");
+}
+
+static void reload_password(struct daemon *d)
+{
+	char *password;
+	int r;
+
+	if (!d->upstream)
+		return;
+	r = conf_password(d->conf, &password);
+	if (r < 0) {
+		log_event(LOG_ERROR, "password", "file=%s error=\"%s\"", d->conf->redis.password_file, strerror(-r));
+		return;
+	}
+	upstream_set_password(d->upstream, d->conf->redis.user, password);
+	if (password)
+		explicit_bzero(password, strlen(password));
+	free(password);
+}
+
+/* What needs a restart keeps its present value; the rest takes effect now. */
+static void reload_apply(struct daemon *d, struct conf *fresh)
+{
+	struct core_conf core;
+
+	conf_diff(d->conf, fresh, say_difference, d);
+	conf_take_live(d->conf, fresh);
+	log_set_level((enum log_level)d->conf->log.level);
+	core_conf_fill(&core, d->conf);
+	service_reload(d->service, &core);
+	net_set_limits(d->net, d->conf->limits.output, (unsigned)d->conf->limits.clients);
+	reload_password(d);
+}
+
+static void supervise_reload(struct daemon *d)
+{
+	struct conf_report report = {.out = stderr};
+	struct conf fresh;
+
+	d->owes_reloading = true;
+	supervise_tell(d);
+	if (conf_read(&fresh, d->args->config, d->args->sets, d->args->set_count, &report) < 0)
+		log_event(LOG_ERROR, "reload", "errors=%u: nothing was changed", report.errors);
+	else
+		reload_apply(d, &fresh);
+	conf_release(&fresh);
+	d->owes_ready = true;
+	supervise_tell(d);
+}
+
+static void on_signal(evutil_socket_t number, short what, void *context)
+{
+	(void)what;
+	if (number == SIGHUP)
+		supervise_reload(context);
+	else
+		supervise_end(context, number == SIGTERM ? "TERM" : "INT");
+}
+
+static void supervise_ready(struct daemon *d)
+{
+	char tcp[300] = "no";
+
+	if (d->conf->listen.tcp_host)
+		tcp_text(d->conf, tcp, sizeof(tcp));
+	log_event(LOG_NOTICE, "ready", "version=%s store=%s nodes=%u unix=%s tcp=%s runtime=%s", REDLOCKD_VERSION, d->core_conf.store,
+	          d->core_conf.nodes, d->unix_path[0] ? d->unix_path : "no", tcp, d->runtime.dir);
+	d->owes_ready = true;
+	d->ready = true;
+}
+
+static void supervise_status(struct daemon *d, struct instant now)
+{
+	char status[sizeof(d->status)];
+
+	if (instant_before(now, d->status_at))
+		return;
+	d->status_at = instant_add(now, SEC);
+	service_status(d->service, status, sizeof(status));
+	if (strcmp(status, d->status) != 0)
+		systemd_status(&d->systemd, "%s", status);
+	memcpy(d->status, status, sizeof(status));
+}
+
+void supervise_tick(struct daemon *d)
+{
+	struct instant now = clock_boottime();
+
+	if (!d->ready && (service_is_settled(d->service) || !instant_before(now, instant_add(d->started, SETTLE_US))))
+		supervise_ready(d);
+	supervise_tell(d);
+	if (d->systemd.watchdog_us > 0 && !instant_before(now, d->watchdog_at)) {
+		systemd_watchdog(&d->systemd);
+		d->watchdog_at = instant_add(now, d->systemd.watchdog_us / 3);
+	}
+	supervise_status(d, now);
+	if (d->stopping && ((net_sessions(d->net) == 0 && net_closing(d->net) == 0) || !instant_before(now, d->stop_at)))
+		d->stopped = true;
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *context)
+{
+	(void)fd, (void)what;
+	stores_tick(context);
+	supervise_tick(context);
+}
+
+int supervise_start(struct daemon *d)
+{
+	struct timeval tick = {.tv_usec = TICK_US};
+
+	signal(SIGPIPE, SIG_IGN);
+	for (size_t i = 0; i < 3; i++) {
+		d->signal_event[i] = evsignal_new(d->base, signal_number[i], on_signal, d);
+		if (!d->signal_event[i] || event_add(d->signal_event[i], NULL))
+			return -ENOMEM;
+	}
+	d->tick_event = event_new(d->base, -1, EV_PERSIST, on_tick, d);
+	return d->tick_event && event_add(d->tick_event, &tick) == 0 ? 0 : -ENOMEM;
+}
+
+void supervise_stop(struct daemon *d)
+{
+	for (size_t i = 0; i < 3; i++)
+		if (d->signal_event[i])
+			event_free(d->signal_event[i]);
+	if (d->tick_event)
+		event_free(d->tick_event);
+}
