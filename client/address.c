@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where the daemon is, and a connection to it.
+ */
+#include "client/conn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define SYSTEM_SOCKET "/run/redlockd/redlockd.sock"
+#define TCP_DEFAULT   "127.0.0.1:7420"
+#define PORT_DEFAULT  "7420"
+
+static int address_put(char *out, size_t size, const char *directory, const char *rest)
+{
+	int n = snprintf(out, size, "%s%s", directory, rest);
+
+	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+int redlock_address(char *out, size_t size)
+{
+	const char *given = getenv("REDLOCK_ADDR"), *runtime = getenv("XDG_RUNTIME_DIR");
+	char user[sizeof(((struct sockaddr_un *)0)->sun_path)];
+
+	if (given && *given)
+		return address_put(out, size, given, "");
+	if (!access(SYSTEM_SOCKET, F_OK))
+		return address_put(out, size, SYSTEM_SOCKET, "");
+	if (runtime && *runtime && !address_put(user, sizeof(user), runtime, "/redlockd/redlockd.sock") && !access(user, F_OK))
+		return address_put(out, size, user, "");
+	return address_put(out, size, TCP_DEFAULT, "");
+}
+
+/* connect(2) and send(2) honour SO_SNDTIMEO, for both families. */
+static int socket_connect(int fd, const struct sockaddr *to, socklen_t n, int64_t timeout_ms)
+{
+	struct timeval limit = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
+	int r;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)))
+		return -errno;
+	do
+		r = connect(fd, to, n);
+	while (r && errno == EINTR);
+	if (r)
+		return errno == EINPROGRESS || errno == EAGAIN ? -ETIMEDOUT : -errno;
+	r = fcntl(fd, F_GETFL);
+	return r < 0 || fcntl(fd, F_SETFL, r | O_NONBLOCK) ? -errno : 0;
+}
+
+static int socket_open(const struct sockaddr *to, socklen_t n, int64_t timeout_ms)
+{
+	int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), r;
+
+	if (fd < 0)
+		return -errno;
+	r = socket_connect(fd, to, n, timeout_ms);
+	if (!r)
+		return fd;
+	close(fd);
+	return r;
+}
+
+static int unix_connect(const char *path, int64_t timeout_ms)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+
+	if (!*path)
+		return -EINVAL;
+	if (strlen(path) >= sizeof(to.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(to.sun_path, path);
+	return socket_open((const struct sockaddr *)&to, sizeof(to), timeout_ms);
+}
+
+/* A daemon whose host vanished must be noticed by who waits for ever. */
+static void tcp_tune(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{IPPROTO_TCP, TCP_NODELAY, 1},    {SOL_SOCKET, SO_KEEPALIVE, 1}, {IPPROTO_TCP, TCP_KEEPIDLE, 30},
+		{IPPROTO_TCP, TCP_KEEPINTVL, 10}, {IPPROTO_TCP, TCP_KEEPCNT, 3},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		(void)setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(options[i].value));
+}
+
+static int resolve_error(int code)
+{
+	if (code == EAI_SYSTEM)
+		return -errno;
+	return code == EAI_MEMORY ? -ENOMEM : -EHOSTUNREACH;
+}
+
+static int host_connect(const char *host, const char *port, int64_t timeout_ms)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found, *at;
+	int r = getaddrinfo(host, port, &hints, &found), fd = -EHOSTUNREACH;
+
+	if (r)
+		return resolve_error(r);
+	for (at = found; at && fd < 0; at = at->ai_next)
+		fd = socket_open(at->ai_addr, at->ai_addrlen, timeout_ms);
+	freeaddrinfo(found);
+	if (fd >= 0)
+		tcp_tune(fd);
+	return fd;
+}
+
+static bool port_valid(const char *port)
+{
+	size_t n = strspn(port, "0123456789");
+
+	return n > 0 && n <= 5 && !port[n] && atoi(port) > 0 && atoi(port) < 65536;
+}
+
+/* host:port, [v6]:port, :port; the host is cut out of copy. */
+static int tcp_connect(char *copy, int64_t timeout_ms)
+{
+	char *colon = strrchr(copy, ':'), *host = copy;
+	const char *port = colon + 1;
+
+	*colon = '\0';
+	if (*host == '[') {
+		size_t n = strlen(host);
+
+		if (host[n - 1] != ']')
+			return -EINVAL;
+		host[n - 1] = '\0';
+		host++;
+	} else if (strchr(host, ':')) {
+		return -EINVAL;
+	}
+	if (!*port)
+		port = PORT_DEFAULT;
+	if (!port_valid(port))
+		return -EINVAL;
+	return host_connect(*host ? host : "127.0.0.1", port, timeout_ms);
+}
+
+int address_connect(const char *addr, int64_t timeout_ms)
+{
+	char copy[512];
+
+	if (!strncmp(addr, "unix:", 5))
+		return unix_connect(addr + 5, timeout_ms);
+	if (strchr(addr, '/') || !strchr(addr, ':'))
+		return unix_connect(addr, timeout_ms);
+	if (strlen(addr) >= sizeof(copy))
+		return -ENAMETOOLONG;
+	strcpy(copy, addr);
+	return tcp_connect(copy, timeout_ms);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From the command line to the command: dispatch, usage texts, complaints.
+ */
+#include "client/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const struct cli_command cli_commands[CLI_COMMANDS] = {
+#define CLI_COMMAND(id, ...) [CLI_##id] = {__VA_ARGS__},
+#include "client/cli.def"
+};
+
+void complain(const char *format, ...)
+{
+	char line[1200];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	fprintf(stderr, "redlock: %s\n", line);
+}
+
+static const char *connect_hint(int error)
+{
+	switch (error) {
+	case ENOENT:
+	case ECONNREFUSED:
+		return "; is it running?";
+	case EINVAL:
+		return "; an address is a Unix path or host:port";
+	case EHOSTUNREACH:
+		return "; does the name resolve?";
+	default:
+		return "";
+	}
+}
+
+struct redlock *cli_connect(const struct invocation *in)
+{
+	struct redlock *c;
+	char addr[512] = "";
+	int r = in->addr ? 0 : redlock_address(addr, sizeof(addr));
+
+	if (!r)
+		r = redlock_open(in->addr ? in->addr : addr, ANSWER_TIMEOUT_MS, &c);
+	if (!r)
+		return c;
+	complain("cannot reach redlockd at %s: %s%s", in->addr ? in->addr : addr, strerror(-r), connect_hint(-r));
+	return NULL;
+}
+
+/* A standard descriptor that is closed would become the connection, and complaints would be sent to the daemon. */
+static int descriptors_fill(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+int cli_main(int argc, char **argv)
+{
+	struct invocation in;
+	int r;
+
+	if (descriptors_fill())
+		return EXIT_FAILED;
+	r = invocation_parse(argc, argv, &in);
+	if (r)
+		return r;
+	if (in.version) {
+		printf("redlock %s\n", REDLOCKD_VERSION);
+		return EXIT_SUCCESS;
+	}
+	if (in.help) {
+		usage_print(in.command);
+		return EXIT_SUCCESS;
+	}
+	return in.command->run(&in);
+}

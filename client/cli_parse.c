@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Words of the command line to an invocation, and the usage texts, both from the rows of cli.def. Options may stand before and
+ * after the command and NAME; from CMD on nothing is an option of redlock.
+ */
+#include "client/cli.h"
+#include "proto/proto.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ON(id)  (1u << CLI_##id)
+#define ANY     (~0u)
+#define QUERIES (ANY & ~ON(RUN) & ~ON(TRY))
+
+enum option_id {
+#define CLI_OPTION(id, ...) OPTION_##id,
+#include "client/cli.def"
+	OPTIONS
+};
+
+static const char *const later[] = {
+#define CLI_LATER(word) word,
+#include "client/cli.def"
+};
+
+/* --- values: NULL, or what is wrong with them --- */
+
+static const char *addr_set(struct invocation *in, const char *value)
+{
+	in->addr = value;
+	return *value ? NULL : "is empty";
+}
+
+static const char *duration_set(const char *value, int64_t *ret_ms)
+{
+	static char hint[96];
+	int64_t us = strcmp(value, "0") ? duration_parse(span_of(value), false) : 0;
+
+	if (us >= 0) {
+		*ret_ms = (us + 999) / 1000;
+		return NULL;
+	}
+	if (us == DURATION_TOO_LARGE)
+		return "is more than ten years";
+	if (us != DURATION_NO_UNIT)
+		return "is no duration: 500ms, 10s, 1.5s, 2m, 1h";
+	snprintf(hint, sizeof(hint), "lacks a unit; did you mean %.32ss?", value);
+	return hint;
+}
+
+static const char *wait_set(struct invocation *in, const char *value)
+{
+	if (strcmp(value, "forever"))
+		return duration_set(value, &in->wait_ms);
+	in->wait_ms = REDLOCK_FOREVER;
+	return NULL;
+}
+
+static const char *ttl_set(struct invocation *in, const char *value)
+{
+	const char *wrong = duration_set(value, &in->ttl_ms);
+
+	return wrong || in->ttl_ms ? wrong : "must be more than 0";
+}
+
+static const char *keep_set(struct invocation *in, const char *value)
+{
+	return duration_set(value, &in->keep_ms);
+}
+
+static const char *exit_set(struct invocation *in, const char *value)
+{
+	size_t digits = strspn(value, "0123456789");
+
+	if (!digits || digits > 3 || value[digits] || atoi(value) > 255)
+		return "is no exit code: 0 to 255";
+	in->busy_exit = atoi(value);
+	return NULL;
+}
+
+static const char *note_set(struct invocation *in, const char *value)
+{
+	in->note = value;
+	return NULL;
+}
+
+static const char *json_set(struct invocation *in, const char *value)
+{
+	in->json = !value;
+	return NULL;
+}
+
+static const char *help_set(struct invocation *in, const char *value)
+{
+	in->help = !value;
+	return NULL;
+}
+
+static const char *version_set(struct invocation *in, const char *value)
+{
+	in->version = !value;
+	return NULL;
+}
+
+static const struct option_row {
+	const char *word;
+	int letter;
+	const char *argument;
+	uint32_t commands;
+	const char *(*set)(struct invocation *in, const char *value);
+	const char *help;
+} rows[OPTIONS] = {
+#define CLI_OPTION(id, ...) [OPTION_##id] = {__VA_ARGS__},
+#include "client/cli.def"
+};
+
+/* --- usage --- */
+
+static void usage_rows(uint32_t commands)
+{
+	char left[64];
+	size_t i;
+
+	for (i = 0; i < OPTIONS; i++) {
+		if (!(rows[i].commands & commands))
+			continue;
+		snprintf(left, sizeof(left), "-%c, --%s%s%s", rows[i].letter, rows[i].word, rows[i].argument ? " " : "",
+			 rows[i].argument ? rows[i].argument : "");
+		printf("  %-30s  %s\n", left, rows[i].help);
+	}
+}
+
+void usage_print(const struct cli_command *only)
+{
+	char left[64];
+	size_t i;
+
+	if (only) {
+		printf("usage: redlock %s [OPTION...] %s\n%s\n\n", only->word, only->operands, only->help);
+		usage_rows(1u << (only - cli_commands));
+		return;
+	}
+	printf("usage: redlock [OPTION...] COMMAND ...\n\n");
+	for (i = 0; i < CLI_COMMANDS; i++) {
+		snprintf(left, sizeof(left), "%s %s", cli_commands[i].word, cli_commands[i].operands);
+		printf("  %-22s  %s\n", left, cli_commands[i].help);
+	}
+	printf("\n");
+	usage_rows(ANY);
+	printf("\nDurations carry a unit: 500ms, 10s, 1.5s, 2m, 1h. See redlock(1).\n");
+}
+
+/* --- parsing --- */
+
+/* Whose exit code a mistake gets. */
+static int usage_exit(const struct invocation *in)
+{
+	return in->command && in->command->wraps ? EXIT_FAILED : EX_USAGE;
+}
+
+static const char *later_find(const char *word)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(later) / sizeof(later[0]); i++)
+		if (!strcmp(later[i], word))
+			return later[i];
+	return NULL;
+}
+
+static int command_take(struct invocation *in, const char *word)
+{
+	const char *words[CLI_COMMANDS], *near;
+	size_t i;
+
+	for (i = 0; i < CLI_COMMANDS; i++) {
+		words[i] = cli_commands[i].word;
+		if (!strcmp(words[i], word))
+			in->command = &cli_commands[i];
+	}
+	if (in->command) {
+		in->wait_ms = in->command == &cli_commands[CLI_TRY] ? 0 : in->wait_ms;
+		return 0;
+	}
+	near = nearest_word(span_of(word), words, CLI_COMMANDS);
+	if (later_find(word))
+		complain("%s is not in this version (%s)", word, REDLOCKD_VERSION);
+	else if (near)
+		complain("no command '%s'; did you mean '%s'?", word, near);
+	else
+		complain("no command '%s'; redlock --help lists them", word);
+	return EX_USAGE;
+}
+
+static int option_unknown(const struct invocation *in, const char *word)
+{
+	const char *words[OPTIONS], *near;
+	size_t i;
+
+	for (i = 0; i < OPTIONS; i++)
+		words[i] = rows[i].word;
+	near = strncmp(word, "--", 2) ? NULL : nearest_word((struct span){word + 2, strcspn(word + 2, "=")}, words, OPTIONS);
+	if (later_find(word))
+		complain("%s is not in this version (%s)", word, REDLOCKD_VERSION);
+	else if (near)
+		complain("no option '%s'; did you mean '--%s'?", word, near);
+	else
+		complain("no option '%s'; redlock --help lists them", word);
+	return usage_exit(in);
+}
+
+static int option_take(struct invocation *in, uint32_t *given, int letter)
+{
+	const char *wrong;
+	size_t i;
+
+	for (i = 0; i < OPTIONS && rows[i].letter != letter; i++)
+		;
+	*given |= 1u << i;
+	wrong = rows[i].set(in, rows[i].argument ? optarg : NULL);
+	if (!wrong)
+		return 0;
+	complain("--%s '%s' %s", rows[i].word, optarg, wrong);
+	return usage_exit(in);
+}
+
+static void getopt_tables(struct option longs[OPTIONS + 1], char letters[2 * OPTIONS + 3])
+{
+	size_t i;
+
+	/* '+': stop at the first operand; ':': tell a missing argument from an unknown option. */
+	letters += sprintf(letters, "+:");
+	memset(longs, 0, (OPTIONS + 1) * sizeof(*longs));
+	for (i = 0; i < OPTIONS; i++) {
+		longs[i].name = rows[i].word;
+		longs[i].has_arg = rows[i].argument ? required_argument : no_argument;
+		longs[i].val = rows[i].letter;
+		letters += sprintf(letters, "%c%s", rows[i].letter, rows[i].argument ? ":" : "");
+	}
+}
+
+/* Options up to the next operand. *literal: "--" was read, nothing behind it is an option. */
+static int options_take(int argc, char **argv, struct invocation *in, uint32_t *given, bool *literal)
+{
+	struct option longs[OPTIONS + 1];
+	char letters[2 * OPTIONS + 3];
+	int letter, before, r = 0;
+
+	getopt_tables(longs, letters);
+	opterr = 0;
+	while (!r && !*literal) {
+		before = optind;
+		letter = getopt_long(argc, argv, letters, longs, NULL);
+		if (letter == -1) {
+			*literal = optind > before;
+			return 0;
+		}
+		if (letter == ':') {
+			complain("option '%s' needs a value", argv[optind - 1]);
+			return usage_exit(in);
+		}
+		r = letter == '?' ? option_unknown(in, argv[optind - (optind > before)]) : option_take(in, given, letter);
+	}
+	return r;
+}
+
+static int operand_take(struct invocation *in, const char *word)
+{
+	if (!in->command)
+		return command_take(in, word);
+	if (in->operand || !in->command->most) {
+		complain("'%s' is too much: redlock %s %s", word, in->command->word, in->command->operands);
+		return EX_USAGE;
+	}
+	in->operand = word;
+	return 0;
+}
+
+static int options_fit(const struct invocation *in, uint32_t given)
+{
+	size_t i;
+
+	for (i = 0; i < OPTIONS; i++) {
+		if (!(given >> i & 1) || rows[i].commands >> (in->command - cli_commands) & 1)
+			continue;
+		complain("--%s is no option of %s", rows[i].word, in->command->word);
+		return usage_exit(in);
+	}
+	return 0;
+}
+
+static int invocation_whole(const struct invocation *in, uint32_t given)
+{
+	if (in->help || in->version)
+		return 0;
+	if (!in->command) {
+		complain("no command given; redlock --help lists them");
+		return EX_USAGE;
+	}
+	if ((in->command->least && !in->operand) || (in->command->wraps && !in->argv[0])) {
+		complain("something is missing: redlock %s %s", in->command->word, in->command->operands);
+		return usage_exit(in);
+	}
+	return options_fit(in, given);
+}
+
+int invocation_parse(int argc, char **argv, struct invocation *ret_in)
+{
+	struct invocation in = {.wait_ms = REDLOCK_FOREVER, .busy_exit = EXIT_NOT_ACQUIRED};
+	bool literal = false;
+	uint32_t given = 0;
+	int r;
+
+	for (;;) {
+		r = options_take(argc, argv, &in, &given, &literal);
+		if (r)
+			return r;
+		if (optind >= argc || (in.command && in.command->wraps && in.operand))
+			break;
+		r = operand_take(&in, argv[optind++]);
+		if (r)
+			return r;
+	}
+	in.argv = argv + optind;
+	r = invocation_whole(&in, given);
+	if (!r)
+		*ret_in = in;
+	return r;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ping: does the daemon answer, and would a quorum of its stores?
+ */
+#include "client/cli.h"
+#include "client/person.h"
+#include "client/rows.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct health {
+	char server[64], store[32];
+	int64_t nodes, quorum, joined;
+	int64_t rtt_us;
+};
+
+static void bytes_show(struct redlock_bytes bytes, char *out, size_t size)
+{
+	shown_text((struct span){bytes.p, bytes.n}, out, size);
+}
+
+static void joined_row(void *arg, const struct redlock_line *row)
+{
+	struct health *h = arg;
+	struct redlock_bytes metric = redlock_line_find(row, "metric");
+
+	if (metric.n == 12 && !memcmp(metric.p, "nodes_joined", 12))
+		h->joined = redlock_line_number(row, "value", 0);
+}
+
+static int health_ask(struct redlock *c, struct health *h)
+{
+	int r = redlock_request(c, "HELLO 1 name=\"redlock ping\"", 0, NULL, NULL);
+	const struct redlock_line *hello;
+	int64_t before;
+
+	if (r)
+		return r;
+	hello = redlock_answer(c);
+	bytes_show(redlock_line_find(hello, "server"), h->server, sizeof(h->server));
+	bytes_show(redlock_line_find(hello, "store"), h->store, sizeof(h->store));
+	h->nodes = redlock_line_number(hello, "nodes", 0);
+	h->quorum = redlock_line_number(hello, "quorum", 0);
+	before = redlock_now_us();
+	r = redlock_request(c, "PING", 0, NULL, NULL);
+	h->rtt_us = redlock_now_us() - before;
+	return r ? r : redlock_request(c, "STATS", 0, joined_row, h);
+}
+
+static void health_print(const struct health *h, bool json)
+{
+	if (!json) {
+		printf("%s  %s  %s %" PRId64 "/%" PRId64 "  quorum %" PRId64 "  rtt %" PRId64 ".%02d ms\n",
+		       h->joined >= h->quorum ? "ok" : "no quorum", h->server, h->store, h->joined, h->nodes, h->quorum,
+		       h->rtt_us / 1000, (int)(h->rtt_us % 1000 / 10));
+		return;
+	}
+	printf("{\"server\":");
+	json_string(stdout, span_of(h->server));
+	printf(",\"store\":");
+	json_string(stdout, span_of(h->store));
+	printf(",\"nodes\":%" PRId64 ",\"joined\":%" PRId64 ",\"quorum\":%" PRId64 ",\"rtt_us\":%" PRId64 "}\n", h->nodes,
+	       h->joined, h->quorum, h->rtt_us);
+}
+
+int ping_main(const struct invocation *in)
+{
+	struct redlock *c = cli_connect(in);
+	struct health h = {.joined = 0};
+	int r;
+
+	if (!c)
+		return EX_UNAVAILABLE;
+	r = health_ask(c, &h);
+	if (r)
+		complain("%s", redlock_errmsg(c));
+	redlock_close(c);
+	if (r)
+		return EX_UNAVAILABLE;
+	health_print(&h, in->json);
+	if (fflush(stdout) || ferror(stdout))
+		return EX_UNAVAILABLE;
+	return h.joined >= h.quorum ? EXIT_SUCCESS : EXIT_NO;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The commands that ask: each is one request, or one per page, and its rows.
+ */
+#include "client/cli.h"
+#include "client/person.h"
+#include "client/rows.h"
+#include "proto/proto.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE_ROWS 1000
+
+static int exit_of(const struct redlock *c, int outcome)
+{
+	static const char *const usage[] = {"ARG", "SYNTAX", "UNKNOWN", "TOOLONG", "LIMIT"};
+	size_t i;
+
+	if (!outcome)
+		return EXIT_SUCCESS;
+	complain("%s", redlock_errmsg(c));
+	for (i = 0; outcome == REDLOCK_REFUSED && i < sizeof(usage) / sizeof(usage[0]); i++)
+		if (!strcmp(redlock_code(c), usage[i]))
+			return EX_USAGE;
+	return outcome == REDLOCK_REFUSED && !strcmp(redlock_code(c), "NOTFOUND") ? EXIT_NO : EX_UNAVAILABLE;
+}
+
+/* --- rows of one request --- */
+
+struct listing {
+	struct redlock *c;
+	struct rows *rows;
+	char line[LINE_MAX_DEFAULT];
+	const char *key;                    /* the field that pages go by */
+	char after[4 * NAME_MAX_BYTES + 3]; /* the last key, quoted; "" before the first page */
+	size_t got;                         /* rows of this page */
+	bool held;                          /* SHOW: a holder was among the rows */
+};
+
+static void listing_row(void *arg, const struct redlock_line *row)
+{
+	struct listing *l = arg;
+	struct redlock_bytes key = redlock_line_find(row, l->key), role = redlock_line_find(row, "role");
+
+	if (!key.p || redlock_quote(key, l->after, sizeof(l->after)))
+		l->after[0] = '\0';
+	l->held |= role.n == 6 && !memcmp(role.p, "holder", 6);
+	l->got++;
+	rows_add(l->rows, row);
+}
+
+/* Takes over the connection and the rows; ends them whatever happens. */
+static int listing_end(struct listing *l, int outcome)
+{
+	int r = exit_of(l->c, outcome), w;
+
+	w = l->rows && !r ? rows_end(l->rows) : 0;
+	if (w)
+		complain("cannot write: %s", strerror(-w));
+	rows_free(l->rows);
+	redlock_close(l->c);
+	return w ? EX_UNAVAILABLE : r;
+}
+
+static int listing_begin(struct listing *l, const struct invocation *in, const char *key, const char *order)
+{
+	memset(l, 0, sizeof(*l));
+	l->key = key;
+	l->c = cli_connect(in);
+	if (!l->c)
+		return EX_UNAVAILABLE;
+	l->rows = rows_new(in->json, order);
+	if (l->rows)
+		return 0;
+	redlock_close(l->c);
+	complain("out of memory");
+	return EX_UNAVAILABLE;
+}
+
+/* --- pages --- */
+
+static int page_ask(struct listing *l, const char *what, const char *prefix)
+{
+	int n = snprintf(l->line, sizeof(l->line), "LIST %s limit=%d%s%s%s%s", what, PAGE_ROWS, prefix ? " prefix=" : "",
+			 prefix ? prefix : "", l->after[0] ? " after=" : "", l->after);
+
+	l->got = 0;
+	return n >= (int)sizeof(l->line) ? -1 : redlock_request(l->c, l->line, 0, listing_row, l);
+}
+
+/* A daemon that promises more and sends nothing ends it too. */
+static bool page_more(const struct listing *l)
+{
+	return l->got && l->after[0] && redlock_line_number(redlock_answer(l->c), "more", 0) > 0;
+}
+
+static int pages_of(const struct invocation *in, const char *what, const char *key, const char *order)
+{
+	char prefix[4 * NAME_MAX_BYTES + 3] = "";
+	struct listing l;
+	int r;
+
+	if (in->operand && redlock_quote((struct redlock_bytes){in->operand, strlen(in->operand)}, prefix, sizeof(prefix))) {
+		complain("a prefix has at most %d bytes", NAME_MAX_BYTES);
+		return EX_USAGE;
+	}
+	r = listing_begin(&l, in, key, order);
+	if (r)
+		return r;
+	do
+		r = page_ask(&l, what, in->operand ? prefix : NULL);
+	while (!r && page_more(&l));
+	return listing_end(&l, r);
+}
+
+/* --- the commands --- */
+
+int ls_main(const struct invocation *in)
+{
+	return pages_of(in, "locks", "name", "name holder held_ms valid_ms ttl_ms fence count waiters session");
+}
+
+int clients_main(const struct invocation *in)
+{
+	return pages_of(in, "sessions", "session", "session name pid uid peer held waiting age_ms idle_ms");
+}
+
+int nodes_main(const struct invocation *in)
+{
+	return pages_of(in, "nodes", "node", "node state rtt_us left_ms fence reason");
+}
+
+int stats_main(const struct invocation *in)
+{
+	struct listing l;
+	int r = listing_begin(&l, in, "metric", "metric value");
+
+	return r ? r : listing_end(&l, redlock_request(l.c, "STATS", 0, listing_row, &l));
+}
+
+int show_main(const struct invocation *in)
+{
+	char quoted[4 * NAME_MAX_BYTES + 3], shown[200];
+	struct listing l;
+	int r;
+
+	if (redlock_quote((struct redlock_bytes){in->operand, strlen(in->operand)}, quoted, sizeof(quoted))) {
+		complain("a name has 1 to %d bytes", NAME_MAX_BYTES);
+		return EX_USAGE;
+	}
+	r = listing_begin(&l, in, "pos",
+			  "role pos holder name pid uid peer session held_ms waited_ms valid_ms ttl_ms fence count owner note");
+	if (r)
+		return r;
+	snprintf(l.line, sizeof(l.line), "SHOW %s", quoted);
+	r = listing_end(&l, redlock_request(l.c, l.line, 0, listing_row, &l));
+	if (r || l.held)
+		return r;
+	shown_text(span_of(in->operand), shown, sizeof(shown));
+	if (!l.got && !in->json)
+		complain("%s is free", shown);
+	return EXIT_NO;
+}
+
+/* As it came: the protocol quotes what a terminal would obey. */
+static void raw_row(void *arg, const struct redlock_line *row)
+{
+	const bool *json = arg;
+	struct redlock_bytes text = redlock_line_text(row);
+
+	if (*json) {
+		json_line(stdout, row, true);
+		return;
+	}
+	fwrite(text.p, 1, text.n, stdout);
+	putchar('\n');
+}
+
+static int raw_exit(int outcome)
+{
+	if (outcome == -EINVAL || outcome == -EMSGSIZE)
+		return EX_USAGE;
+	if (outcome < 0 || fflush(stdout) || ferror(stdout))
+		return EX_UNAVAILABLE;
+	return outcome ? EXIT_NO : EXIT_SUCCESS;
+}
+
+int raw_main(const struct invocation *in)
+{
+	struct redlock *c = cli_connect(in);
+	const struct redlock_line *push;
+	bool json = in->json;
+	int r;
+
+	if (!c)
+		return EX_UNAVAILABLE;
+	/* How long the daemon may wait is for the line to say; any other answer is due at once. */
+	r = redlock_request(c, in->operand, strcasestr(in->operand, "wait=") ? REDLOCK_FOREVER : 0, raw_row, &json);
+	if (r >= 0)
+		raw_row(&json, redlock_answer(c));
+	while ((push = redlock_next_push(c)))
+		raw_row(&json, push);
+	if (r < 0)
+		complain("%s", redlock_errmsg(c));
+	redlock_close(c);
+	return raw_exit(r);
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One connection: bytes out, bytes in, lines sorted into the answer, its rows, and pushes. Only redlock_finish waits. What went
+ * wrong once stays wrong: the descriptor is kept open until redlock_close, since closing it frees what the session holds.
+ */
+#include "client/conn.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+int64_t redlock_now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int conn_says(struct redlock *c, int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(c->message, sizeof(c->message), format, args);
+	va_end(args);
+	return err;
+}
+
+static int conn_break(struct redlock *c, int err, const char *why)
+{
+	c->broken = err;
+	return conn_says(c, err, "%s", why);
+}
+
+int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_connection)
+{
+	char standard[512];
+	struct redlock *c;
+	int r;
+
+	if (timeout_ms <= 0 || timeout_ms > INT64_MAX / US_PER_MS)
+		return -EINVAL;
+	if (!addr) {
+		r = redlock_address(standard, sizeof(standard));
+		if (r)
+			return r;
+		addr = standard;
+	}
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	c->fd = address_connect(addr, timeout_ms);
+	if (c->fd < 0) {
+		r = c->fd;
+		free(c);
+		return r;
+	}
+	c->timeout_ms = timeout_ms;
+	c->answer.text = c->answer_text, c->answer.scratch = c->answer_scratch;
+	c->passing.text = c->passing_text, c->passing.scratch = c->passing_scratch;
+	STAILQ_INIT(&c->pushes);
+	*ret_connection = c;
+	return 0;
+}
+
+void redlock_set_timeout(struct redlock *c, int64_t timeout_ms)
+{
+	c->timeout_ms = timeout_ms;
+}
+
+void redlock_close(struct redlock *c)
+{
+	struct push *push;
+
+	if (!c)
+		return;
+	while ((push = STAILQ_FIRST(&c->pushes))) {
+		STAILQ_REMOVE_HEAD(&c->pushes, next);
+		free(push);
+	}
+	free(c->shown);
+	close(c->fd);
+	free(c);
+}
+
+/* --- out --- */
+
+static int conn_flush(struct redlock *c)
+{
+	ssize_t n;
+
+	while (c->out_at < c->out_n) {
+		n = send(c->fd, c->out + c->out_at, c->out_n - c->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return 0;
+		if (n < 0)
+			return conn_break(c, -errno, "the connection to redlockd broke");
+		c->out_at += (size_t)n;
+	}
+	return 0;
+}
+
+/* A blank line and a comment are never answered, and waiting for that would not end. */
+static bool line_answered(const char *line)
+{
+	line += strspn(line, " \t\r");
+	return *line && *line != '#' && !strchr(line, '\n');
+}
+
+int redlock_send(struct redlock *c, const char *line)
+{
+	size_t n = strlen(line);
+
+	if (c->broken)
+		return c->broken;
+	if (c->in_flight)
+		return conn_says(c, -EBUSY, "another request is in flight");
+	if (!line_answered(line))
+		return conn_says(c, -EINVAL, "not a request: empty, a comment, or more than one line");
+	if (n + 1 > sizeof(c->out))
+		return conn_says(c, -EMSGSIZE, "a request has at most %zu bytes", sizeof(c->out) - 1);
+	memcpy(c->out, line, n);
+	c->out[n] = '\n';
+	c->out_at = 0, c->out_n = n + 1;
+	c->row = NULL;
+	c->in_flight = true;
+	c->sent_us = redlock_now_us();
+	return conn_flush(c);
+}
+
+/* --- in --- */
+
+static int line_fill(struct redlock_line *line, const char *from, size_t n)
+{
+	line->n = n;
+	memcpy(line->text, from, n);
+	memcpy(line->scratch, from, n);
+	return reply_parse(line->scratch, n, &line->parsed);
+}
+
+static int push_keep(struct redlock *c, const char *from, size_t n)
+{
+	struct push *push;
+
+	if (c->pushes_n == PUSHES_MAX)
+		return conn_break(c, -ENOBUFS, "redlockd sent more pushes than can be kept");
+	push = malloc(sizeof(*push) + 2 * n);
+	if (!push)
+		return conn_break(c, -ENOMEM, "out of memory");
+	push->line.text = push->bytes;
+	push->line.scratch = push->bytes + n;
+	if (line_fill(&push->line, from, n)) {
+		free(push);
+		return conn_break(c, -EPROTO, "redlockd sent a push that cannot be read");
+	}
+	STAILQ_INSERT_TAIL(&c->pushes, push, next);
+	c->pushes_n++;
+	return 0;
+}
+
+static void answer_take(struct redlock *c)
+{
+	struct redlock_line line = c->passing;
+
+	c->passing = c->answer;
+	c->answer = line;
+	c->answered = true;
+	c->in_flight = false;
+}
+
+static int line_take(struct redlock *c, const char *from, size_t n)
+{
+	if (n && from[0] == '!')
+		return push_keep(c, from, n);
+	if (n >= REPLY_MAX || line_fill(&c->passing, from, n))
+		return conn_break(c, -EPROTO, "what answers does not speak the protocol of redlockd");
+	if (!c->in_flight)
+		return conn_break(c, -EPROTO, "redlockd answered what was not asked");
+	if (c->passing.parsed.kind != LINE_ROW)
+		answer_take(c);
+	else if (c->row)
+		c->row(c->row_arg, &c->passing);
+	return 0;
+}
+
+static int lines_take(struct redlock *c)
+{
+	char *from, *end;
+	size_t n;
+	int r;
+
+	while ((end = memchr(c->in + c->in_at, '\n', c->in_n - c->in_at))) {
+		from = c->in + c->in_at;
+		n = (size_t)(end - from);
+		c->in_at += n + 1;
+		if (n && from[n - 1] == '\r')
+			n--;
+		r = line_take(c, from, n);
+		if (r)
+			return r;
+	}
+	memmove(c->in, c->in + c->in_at, c->in_n - c->in_at);
+	c->in_n -= c->in_at;
+	c->in_at = 0;
+	return c->in_n == sizeof(c->in) ? conn_break(c, -EPROTO, "redlockd sent a line without end") : 0;
+}
+
+/* Reads once. 1: there may be more. */
+static int conn_read(struct redlock *c)
+{
+	ssize_t n = recv(c->fd, c->in + c->in_n, sizeof(c->in) - c->in_n, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return errno == EINTR;
+	if (n < 0)
+		return conn_break(c, -errno, "the connection to redlockd broke");
+	if (n == 0)
+		return conn_break(c, -ECONNRESET, "redlockd closed the connection");
+	c->in_n += (size_t)n;
+	return 1;
+}
+
+int redlock_process(struct redlock *c)
+{
+	int r = c->broken ? c->broken : conn_flush(c), more;
+
+	if (r)
+		return r;
+	do {
+		more = conn_read(c);
+		r = more < 0 ? more : lines_take(c);
+	} while (more > 0 && !r);
+	return r;
+}
+
+/* --- the answer --- */
+
+/* The milliseconds that poll may wait; it counts another clock, so the moment is looked at again afterwards. */
+static int poll_left(int64_t until_us)
+{
+	int64_t left = until_us - redlock_now_us();
+
+	if (until_us == INT64_MAX)
+		return -1;
+	if (left <= 0)
+		return 0;
+	return left > 60000000 ? 60000 : (int)(left / US_PER_MS) + 1;
+}
+
+static int64_t until_after(int64_t wait_ms)
+{
+	int64_t now = redlock_now_us();
+
+	return wait_ms < 0 || wait_ms > (INT64_MAX - now) / US_PER_MS ? INT64_MAX : now + wait_ms * US_PER_MS;
+}
+
+int redlock_finish(struct redlock *c, int64_t timeout_ms)
+{
+	int64_t until = until_after(timeout_ms);
+	struct pollfd fd = {.fd = c->fd};
+	int r = 0, left;
+
+	if (!c->in_flight && !c->answered)
+		return conn_says(c, -EINVAL, "nothing was asked");
+	while (c->in_flight) {
+		r = redlock_process(c);
+		if (r || !c->in_flight)
+			break;
+		left = poll_left(until);
+		if (!left)
+			return conn_says(c, -EAGAIN, "no answer yet");
+		fd.events = redlock_events(c);
+		if (poll(&fd, 1, left) < 0 && errno != EINTR)
+			return conn_break(c, -errno, "waiting failed");
+	}
+	/* An answer that came complete counts, whatever ended the connection behind it. */
+	return c->in_flight ? r : conn_outcome(c);
+}
+
+int conn_await(struct redlock *c, int64_t wait_ms)
+{
+	int64_t limit = wait_ms < 0 || wait_ms > INT64_MAX - c->timeout_ms ? REDLOCK_FOREVER : wait_ms + c->timeout_ms;
+	int r = redlock_finish(c, limit);
+
+	return r == -EAGAIN ? conn_break(c, -ETIMEDOUT, "redlockd does not answer") : r;
+}
+
+int redlock_request(struct redlock *c, const char *line, int64_t wait_ms, void (*row)(void *arg, const struct redlock_line *line),
+		    void *arg)
+{
+	int r = redlock_send(c, line);
+
+	if (r)
+		return r;
+	c->row = row;
+	c->row_arg = arg;
+	return conn_await(c, wait_ms);
+}
+
+const struct redlock_line *redlock_next_push(struct redlock *c)
+{
+	free(c->shown);
+	c->shown = STAILQ_FIRST(&c->pushes);
+	if (!c->shown)
+		return NULL;
+	STAILQ_REMOVE_HEAD(&c->pushes, next);
+	c->pushes_n--;
+	return &c->shown->line;
+}
+
+int redlock_fd(const struct redlock *c)
+{
+	return c->fd;
+}
+
+short redlock_events(const struct redlock *c)
+{
+	return c->out_at < c->out_n ? POLLIN | POLLOUT : POLLIN;
+}
+
+bool redlock_in_flight(const struct redlock *c)
+{
+	return c->in_flight;
+}

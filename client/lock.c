@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Locks. A grant is believed from a moment before the request went out, never from when its answer was read.
+ */
+#include "client/conn.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+/* A request while it is put together; one byte stays for the NUL. */
+struct draft {
+	char line[LINE_MAX_DEFAULT];
+	size_t n;
+	bool full;
+};
+
+static void draft_bytes(struct draft *d, struct span text)
+{
+	if (d->full || d->n + text.n >= sizeof(d->line)) {
+		d->full = true;
+		return;
+	}
+	memcpy(d->line + d->n, text.p, text.n);
+	d->n += text.n;
+	d->line[d->n] = '\0';
+}
+
+static void draft_quoted(struct draft *d, const char *before, const char *text)
+{
+	char quoted[LINE_MAX_DEFAULT];
+	size_t n = quote(span_of(text), quoted, sizeof(quoted));
+
+	draft_bytes(d, span_of(before));
+	draft_bytes(d, (struct span){quoted, n});
+	d->full |= !n;
+}
+
+static void draft_ms(struct draft *d, const char *field, int64_t ms)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), " %s=%" PRId64 "ms", field, ms);
+	draft_bytes(d, span_of(text));
+}
+
+/* The parser of the other side stops at NAME_MAX_BYTES too; said here, nothing is sent. */
+static int draft_begin(struct redlock *c, struct draft *d, const char *verb, const char *name)
+{
+	size_t n = strlen(name);
+
+	d->n = 0;
+	d->full = false;
+	if (!n || n > NAME_MAX_BYTES)
+		return conn_says(c, -EINVAL, "a name has 1 to %d bytes", NAME_MAX_BYTES);
+	draft_quoted(d, verb, name);
+	return 0;
+}
+
+static int draft_send(struct redlock *c, const struct draft *d)
+{
+	if (d->full)
+		return conn_says(c, -EMSGSIZE, "the request is too long");
+	return redlock_send(c, d->line);
+}
+
+int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_options *options)
+{
+	static const struct redlock_options none;
+	const struct redlock_options *o = options ? options : &none;
+	struct draft d;
+	int r = draft_begin(c, &d, "LOCK ", name);
+
+	if (r)
+		return r;
+	if (o->wait_ms < 0)
+		draft_bytes(&d, SPAN(" wait=forever"));
+	else if (o->wait_ms)
+		draft_ms(&d, "wait", o->wait_ms);
+	if (o->ttl_ms)
+		draft_ms(&d, "ttl", o->ttl_ms);
+	if (o->no_renew)
+		draft_bytes(&d, SPAN(" renew=no"));
+	if (o->note)
+		draft_quoted(&d, " note=", o->note);
+	return draft_send(c, &d);
+}
+
+int redlock_grant(const struct redlock *c, struct redlock_grant *ret_grant)
+{
+	const struct reply_line *line = &c->answer.parsed;
+	int64_t valid = reply_number(line, "valid_ms", -1), fence = reply_number(line, "fence", -1);
+
+	if (!c->answered || line->kind != LINE_OK || fence < 0 || valid < 0 || valid > DURATION_MAX / US_PER_MS)
+		return -EINVAL;
+	*ret_grant = (struct redlock_grant){
+		.fence = fence,
+		.ttl_ms = reply_number(line, "ttl_ms", 0),
+		.valid_ms = valid,
+		.count = reply_number(line, "count", 1),
+		.until_us = c->sent_us + valid * US_PER_MS,
+	};
+	return 0;
+}
+
+static int grant_take(struct redlock *c, struct redlock_grant *ret_grant)
+{
+	int r = redlock_grant(c, ret_grant);
+
+	if (!r)
+		return 0;
+	c->broken = -EPROTO;
+	return conn_says(c, -EPROTO, "redlockd's answer lacks fence or valid_ms");
+}
+
+int redlock_check_send(struct redlock *c, const char *name)
+{
+	struct draft d;
+	int r = draft_begin(c, &d, "CHECK ", name);
+
+	return r ? r : draft_send(c, &d);
+}
+
+static int check_finish(struct redlock *c, int r, struct redlock_grant *ret_grant)
+{
+	if (!r)
+		r = conn_await(c, 0);
+	return r ? r : grant_take(c, ret_grant);
+}
+
+int redlock_check(struct redlock *c, const char *name, struct redlock_grant *ret_grant)
+{
+	return check_finish(c, redlock_check_send(c, name), ret_grant);
+}
+
+/* A LOCK may have waited for an hour: what is left is counted from a CHECK, one local round trip. */
+int redlock_lock(struct redlock *c, const char *name, const struct redlock_options *options, struct redlock_grant *ret_grant)
+{
+	struct redlock_grant granted, checked;
+	int r = redlock_lock_send(c, name, options);
+
+	if (!r)
+		r = conn_await(c, options ? options->wait_ms : 0);
+	if (!r)
+		r = grant_take(c, &granted);
+	if (!r)
+		r = redlock_check(c, name, &checked);
+	if (r)
+		return r;
+	if (!checked.ttl_ms)
+		checked.ttl_ms = granted.ttl_ms;
+	*ret_grant = checked;
+	return 0;
+}
+
+int redlock_extend(struct redlock *c, const char *name, int64_t ttl_ms, struct redlock_grant *ret_grant)
+{
+	struct draft d;
+	int r = draft_begin(c, &d, "EXTEND ", name);
+
+	if (r)
+		return r;
+	if (ttl_ms > 0)
+		draft_ms(&d, "ttl", ttl_ms);
+	return check_finish(c, draft_send(c, &d), ret_grant);
+}
+
+int redlock_unlock(struct redlock *c, const char *name, int64_t keep_ms)
+{
+	struct draft d;
+	int r = draft_begin(c, &d, "UNLOCK ", name);
+
+	if (r)
+		return r;
+	if (keep_ms > 0)
+		draft_ms(&d, "keep", keep_ms);
+	r = draft_send(c, &d);
+	return r ? r : conn_await(c, 0);
+}
+
+int64_t redlock_left_us(const struct redlock_grant *grant)
+{
+	int64_t left = grant->until_us - redlock_now_us();
+
+	return left > 0 ? left : 0;
+}

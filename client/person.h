@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Bytes and times as a person may see them on a terminal.
+ */
+#ifndef CLIENT_PERSON_H
+#define CLIENT_PERSON_H
+
+#include "proto/span.h"
+#include <stdint.h>
+
+#define AGE_BYTES 32
+
+/* "350ms", "12s", "4m10s", "3h05m", "2d04h"; negative counts as 0. Returns out. */
+const char *age_text(int64_t ms, char out[AGE_BYTES]);
+
+/*
+ * Copies text, every byte that is not printable as \xHH and a backslash as two; well-formed UTF-8 stays. Never splits a character
+ * or an escape; what does not fit ends in "...". Returns the length; out is NUL-terminated; size is at least 8.
+ */
+size_t shown_text(struct span text, char *out, size_t size);
+
+/* The columns that shown text takes: its characters. */
+size_t shown_width(struct span text);
+
+/* The bytes of the next character, or 1 for a byte that is none, which *ret_good tells. text is not empty. */
+size_t character_next(struct span text, bool *ret_good);
+
+#endif
