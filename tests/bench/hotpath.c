@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * LOCK and UNLOCK on the memory store, from a line to its answer, for callgrind to count: hotpath_lock and hotpath_unlock are all that
+ * it looks at. The allocator is wrapped, because a request must not reach it. Says how many LOCKs there were, warming up included, and
+ * how many allocations once warm.
+ */
+#include "tests/world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NAMES  64 /* held at a time, as a busy session does */
+#define ROUNDS 100
+
+static long allocations;
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t count, size_t n);
+void *__real_realloc(void *p, size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t count, size_t n);
+void *__wrap_realloc(void *p, size_t n);
+
+void *__wrap_malloc(size_t n)
+{
+	allocations++;
+	return __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t count, size_t n)
+{
+	allocations++;
+	return __real_calloc(count, n);
+}
+
+void *__wrap_realloc(void *p, size_t n)
+{
+	allocations++;
+	return __real_realloc(p, n);
+}
+
+static unsigned long answered;
+
+static void answer_count(void *context, uint64_t session, struct span bytes)
+{
+	(void)context;
+	(void)session;
+	if (!span_starts(bytes, SPAN("OK name=orders/"))) {
+		fprintf(stderr, "not OK: %.*s", (int)bytes.n, bytes.p);
+		exit(EXIT_FAILURE);
+	}
+	answered++;
+}
+
+/* 20 µs a request: what a loaded daemon sees. */
+static void request_step(struct world *w, const char *verb, int name)
+{
+	char line[64];
+	size_t n = (size_t)snprintf(line, sizeof(line), "%s orders/%d", verb, name);
+
+	w->now.us += 20;
+	if (world_line(w, 1, line, n))
+		abort();
+}
+
+void hotpath_lock(struct world *w);
+void hotpath_unlock(struct world *w);
+
+__attribute__((noinline)) void hotpath_lock(struct world *w)
+{
+	int name;
+
+	for (name = 0; name < NAMES; name++)
+		request_step(w, "LOCK", name);
+}
+
+__attribute__((noinline)) void hotpath_unlock(struct world *w)
+{
+	int name;
+
+	for (name = 0; name < NAMES; name++)
+		request_step(w, "UNLOCK", name);
+}
+
+static void rounds_run(struct world *w, int rounds)
+{
+	while (rounds--) {
+		hotpath_lock(w);
+		hotpath_unlock(w);
+	}
+}
+
+int main(void)
+{
+	struct world w;
+
+	world_init(&w);
+	world_settle(&w);
+	w.sent = answer_count;
+	world_open(&w, 1);
+	rounds_run(&w, ROUNDS); /* pools, tables and arenas find their size */
+	allocations = 0;
+	rounds_run(&w, ROUNDS);
+	if (answered != 4UL * ROUNDS * NAMES)
+		return EXIT_FAILURE;
+	printf("%d %ld\n", 2 * ROUNDS * NAMES, allocations);
+	world_release(&w);
+	return EXIT_SUCCESS;
+}

@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# compilers.sh folder clang : everything must build without a warning with gcc and with clang. What CC stands for builds in the folder
+# itself, the other one in a folder below.
+set -u
+
+folder=$1 clang=$2
+passed=0 failed=0
+
+case $($CC --version 2>/dev/null) in
+*clang*) own=clang ;;
+*) own=gcc ;;
+esac
+
+for kind in gcc clang; do
+	case $kind in
+	"$own") o=$folder cc=$CC ;;
+	clang) o=$folder/clang cc=$clang ;;
+	*) o=$folder/gcc cc=gcc ;;
+	esac
+	# shellcheck disable=SC2086 # MAKE carries options
+	if $MAKE O="$o" CC="$cc" all "$o/unit" "$o/libredlock.a" 2>&1; then
+		passed=$((passed + 1))
+	else
+		printf 'it does not build with %s\n' "$kind"
+		failed=$((failed + 1))
+	fi
+done
+printf '%s passed, %s failed\n' "$passed" "$failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,113 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Configurations against what must be said about them. Each name.yaml has
+#   name.err   what is told about it, when anything is; an error in it means exit 78
+#   name.out   what --check-config says, when there is no error
+#   name.dump  what --dump-config says, for some
+#   name.args  further arguments, one a line, for some
+# and every good one must come out of its own dump unchanged. ACCEPT=1 writes the expectations anew, to be read in the diff.
+# usage: run.sh BUILD-FOLDER
+set -u
+build=$(cd "${1:-build}" && pwd) || exit 2
+cd "$(dirname "$0")" || exit 2
+program=$build/redlockd
+[ -x "$program" ] || program=$build/conf-tool
+scratch=$(mktemp -d) || exit 2
+trap 'rm -rf "$scratch"' EXIT
+passed=0 failed=0
+
+verdict() { # ok? name: counts it
+	if [ "$1" -eq 0 ]; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAILED: $2"
+	fi
+}
+
+same() { # name expected-file actual-file
+	[ -n "${ACCEPT:-}" ] && { if [ -s "$3" ]; then cp "$3" "$2"; else rm -f "$2"; fi; }
+	[ -e "$2" ] || set -- "$1" /dev/null "$3"
+	diff -u "$2" "$3"
+	verdict $? "$1"
+}
+
+run() { # mode file args-file: out, err and code into $scratch
+	mode=$1 file=$2 extra=$3
+	set -- --config "$file" "$mode"
+	if [ -e "$extra" ]; then
+		while IFS= read -r word; do set -- "$@" "$word"; done <"$extra"
+	fi
+	"$program" "$@" >"$scratch/out" 2>"$scratch/err"
+	code=$?
+}
+
+expected_code() { # err-file
+	if grep -q ': error: ' "$1"; then echo 78; else echo 0; fi
+}
+
+values() { # a dump without what it says about origins
+	sed 's/ *#.*//' "$1"
+}
+
+round_trip() { # name
+	run --dump-config "$1.yaml" "$1.args"
+	[ -e "$1.dump" ] || [ -n "${ACCEPT_DUMP:-}" ] && same "$1: dump" "$1.dump" "$scratch/out"
+	cp "$scratch/out" "$scratch/first.yaml"
+	run --dump-config "$scratch/first.yaml" /dev/null
+	values "$scratch/first.yaml" >"$scratch/a"
+	values "$scratch/out" >"$scratch/b"
+	[ -s "$scratch/a" ] && diff -u "$scratch/a" "$scratch/b"
+	verdict $? "$1: what the dump says is not what is read from it"
+}
+
+for input in *.yaml; do
+	name=${input%.yaml}
+	run --check-config "$input" "$name.args"
+	[ "$code" -eq "$(expected_code "$scratch/err")" ]
+	verdict $? "$name: ended with $code"
+	same "$name: messages" "$name.err" "$scratch/err"
+	same "$name: summary" "$name.out" "$scratch/out"
+	[ "$code" -eq 0 ] && round_trip "$name"
+done
+
+# The files that come with the program say what the table says.
+"$build/conf-docgen" example | diff -u ../../conf/redlockd.yaml -
+verdict $? "conf/redlockd.yaml is not what the table says (make rendered)"
+"$build/conf-docgen" manual <../../conf/redlockd.yaml.5 >"$scratch/manual" && diff -u ../../conf/redlockd.yaml.5 "$scratch/manual"
+verdict $? "conf/redlockd.yaml.5 is not what the table says (make rendered)"
+sed 's/ *#.*//' ../../conf/redlockd.yaml >"$scratch/bare.yaml"
+: >"$scratch/empty.yaml"
+for shown in ../../conf/redlockd.yaml "$scratch/bare.yaml" "$scratch/empty.yaml"; do
+	run --dump-config "$shown" /dev/null
+	values "$scratch/out" >"$scratch/$(basename "$shown").values"
+	[ "$code" -eq 0 ] && [ ! -s "$scratch/err" ]
+	verdict $? "$shown has mistakes"
+done
+diff -u "$scratch/empty.yaml.values" "$scratch/redlockd.yaml.values"
+verdict $? "the example differs from the defaults"
+diff -u "$scratch/empty.yaml.values" "$scratch/bare.yaml.values"
+verdict $? "the example without its comments differs from the defaults"
+sed 's/^\( *\)#\([a-z_]*: \)/\1\2/; s/^store: memory/store: redis/' ../../conf/redlockd.yaml >"$scratch/full.yaml"
+run --check-config "$scratch/full.yaml" /dev/null
+[ "$code" -eq 0 ] && [ ! -s "$scratch/err" ]
+verdict $? "the example with all its keys has mistakes: $(cat "$scratch/err")"
+
+# What cannot be kept as a file here.
+run --check-config "$scratch/missing.yaml" /dev/null
+[ "$code" -eq 78 ] && grep -q "missing.yaml: error: cannot be read: No such file" "$scratch/err"
+verdict $? "a missing file"
+run --check-config "$scratch" /dev/null
+[ "$code" -eq 78 ] && grep -q "error: cannot be read: Is a directory" "$scratch/err"
+verdict $? "a folder"
+yes '# filler' | head -c 1100000 >"$scratch/huge.yaml"
+run --check-config "$scratch/huge.yaml" /dev/null
+[ "$code" -eq 78 ] && grep -q "huge.yaml:1:1: error: this is larger than 1 MiB" "$scratch/err"
+verdict $? "a huge file"
+yes 'nonsense: 1' | head -n 5000 >"$scratch/flood.yaml"
+run --check-config "$scratch/flood.yaml" /dev/null
+[ "$code" -eq 78 ] && [ "$(grep -c ': error: ' "$scratch/err")" -eq 200 ] && grep -q '4800 more' "$scratch/err"
+verdict $? "a flood of mistakes"
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# docs.sh folder page ... : the pages are clean, what the tables know stands on them, and the README speaks of what is there. Then the
+# check proves itself with a text that no page has.
+# shellcheck disable=SC2013 # words are meant: goals and paths hold no blanks
+set -u
+
+build=$1
+shift
+scratch=$(mktemp -d) || exit 2
+trap 'rm -rf "$scratch"' EXIT
+. tests/verdict.sh
+
+# A page as one line of plain text, its blanks squeezed.
+plain() {
+	mandoc -T ascii -O width=200 "$1" | sed 's/.\x08//g' | tr -s ' \n' ' '
+}
+
+# missing words : those lines of words whose text stands on none of their pages.
+missing() {
+	awk -F'\t' -v folder="$scratch" '
+		function squeeze(s) { gsub(/[ \t\n]+/, " ", s); return s }
+		function page(name) {
+			if (!(name in text)) { text[name] = ""; getline text[name] <(folder "/" name ".txt") }
+			return text[name]
+		}
+		{
+			found = 0
+			n = split($1, names, "|")
+			for (i = 1; i <= n; i++) if (index(page(names[i]), squeeze($2))) found = 1
+			if (!found) print $1 " lacks: " $2
+		}' "$1"
+}
+
+ours=$(for page; do basename "$page" | sed 's/\(.*\)\.\(.\)$/\1 \2/'; done)
+
+for page; do
+	# Our own pages refer to each other before they are installed.
+	said=$(mandoc -T lint "$page" 2>&1 | awk -v ours="$ours" '
+		BEGIN { n = split(ours, a, "\n"); for (i = 1; i <= n; i++) mine[a[i]] }
+		/referenced manual not found: Xr/ { split($0, w, "Xr "); split(w[2], x, " "); if ((x[1] " " x[2]) in mine) next }
+		{ print }')
+	[ -s "$page" ] && [ -z "$said" ]
+	verdict $? "$page is not clean: $said"
+	plain "$page" >"$scratch/$(basename "$page").txt"
+done
+
+# What was rendered from the tables is what they say now.
+"$build/docgen" --check proto/redlock-protocol.7
+verdict $? "proto/redlock-protocol.7 is not what the tables say (make rendered)"
+"$build/figures" <daemon/redlockd.8 >"$scratch/rendered"
+diff -u daemon/redlockd.8 "$scratch/rendered"
+verdict $? "daemon/redlockd.8 is not what the table says (make rendered)"
+
+"$build/words" >"$scratch/words"
+[ -s "$scratch/words" ]
+verdict $? "the tables say nothing"
+missing "$scratch/words" >"$scratch/missing"
+while IFS= read -r line; do verdict 1 "$line"; done <"$scratch/missing"
+passed=$((passed + $(wc -l <"$scratch/words") - $(wc -l <"$scratch/missing")))
+
+printf 'redlock-protocol.7\tno page says this\n' >"$scratch/planted"
+[ "$(missing "$scratch/planted")" ]
+verdict $? "a text that no page has is not missed"
+
+# What --help of a program lists stands on its page.
+for program in redlockd.8 redlock.1; do
+	for option in $("$build/${program%.*}" --help 2>&1 | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
+		grep -qF -- "$option" "$scratch/$program.txt"
+		verdict $? "$program lacks $option"
+	done
+done
+
+# The README's make goals and paths exist.
+${MAKE:-make} help | awk '{ print $1 }' >"$scratch/goals"
+for goal in $(grep -oE '(^ *|`)make( [a-z]+)+' README.md | sed 's/.*make//'); do
+	grep -qx "$goal" "$scratch/goals"
+	verdict $? "README.md: there is no make $goal"
+done
+for path in $(grep -oE '\b(proto|conf|daemon|client|tests|\.ci)/[A-Za-z0-9_./-]*' README.md | sed 's/[.]$//' | sort -u); do
+	[ -e "$path" ]
+	verdict $? "README.md: there is no $path"
+done
+
+verdict_sum

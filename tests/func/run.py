@@ -1,0 +1,223 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs the function tests: python3 tests/func/run.py [-v] [-j N] [module | module.Class | module.Class.test] …
+
+Classes run in processes of their own, -j of them at a time (2); those marked ALONE one after the other, with nothing beside them.
+A failure is printed with the log of the daemons that took part. Last line: "N passed, N failed". Status 1 when anything failed.
+"""
+import argparse
+import faulthandler
+import glob
+import importlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+UNIT_LIMIT = 240  # seconds for one class
+
+
+def tests_of(suite):
+    for item in suite:
+        if isinstance(item, unittest.TestSuite):
+            yield from tests_of(item)
+        else:
+            yield item
+
+
+# --- a worker: the tests of one class, one JSON line each ------------------------------------------------------------
+
+class Tell(unittest.TestResult):
+    def __init__(self, out):
+        super().__init__()
+        self.out, self.begin, self.worst = out, time.monotonic(), None
+
+    def say(self, **row):
+        self.out.write(json.dumps(row) + "\n")
+        self.out.flush()
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.begin, self.worst = time.monotonic(), None
+        self.say(begin=test.id())
+
+    def note(self, test, err):
+        text = self._exc_info_to_string(err, test)
+        if hasattr(test, "logs"):
+            text += test.logs()
+        if not isinstance(test, unittest.TestCase):  # setUpClass, tearDownClass and their cleanups
+            self.say(id=test.id(), outcome="failed", seconds=0, text=text)
+        else:
+            self.worst = (self.worst or "") + text + "\n"
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.note(test, err)
+
+    addFailure = addError
+
+    def addSubTest(self, test, subtest, err):
+        if err is not None:
+            self.note(test, err)
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self.say(id=test.id(), outcome="skipped", seconds=0, text=reason)
+        self.begin = None
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        if self.begin is not None or self.worst:
+            self.say(id=test.id(), outcome="failed" if self.worst else "passed", seconds=time.monotonic() - (self.begin or time.monotonic()),
+                     text=self.worst or "")
+
+
+def work(names):
+    faulthandler.dump_traceback_later(UNIT_LIMIT - 5, exit=False)
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    suite = unittest.defaultTestLoader.loadTestsFromNames(names)
+    tell = Tell(out)
+    suite.run(tell)
+    import harness
+    for text in harness.FuncTest.figures:
+        tell.say(figure=text)
+
+
+# --- the parent ------------------------------------------------------------------------------------------------------
+
+class Unit:
+    """One class and those of its tests that were asked for."""
+
+    def __init__(self, name, names, alone, cost):
+        self.name, self.names, self.alone, self.cost = name, names, alone, cost
+        self.process, self.pending, self.current, self.buffer, self.deadline, self.stderr = None, set(names), None, b"", 0, None
+
+    def start(self):
+        import tempfile
+        self.stderr = tempfile.TemporaryFile()
+        self.process = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--work", *self.names], stdout=subprocess.PIPE, stderr=self.stderr)
+        self.deadline = time.monotonic() + UNIT_LIMIT
+
+
+def collect(wanted):
+    """The units of the modules or dotted names given; of all modules when none are."""
+    names = wanted or sorted(os.path.basename(path)[:-3] for path in glob.glob(os.path.join(HERE, "test_*.py")))
+    units = {}
+    for name in names:
+        importlib.import_module(name.split(".")[0])
+    for test in tests_of(unittest.defaultTestLoader.loadTestsFromNames(names)):
+        kind = type(test)
+        if "_FailedTest" in kind.__name__:
+            raise SystemExit("no such test: %s" % test.id())
+        key = "%s.%s" % (kind.__module__, kind.__name__)
+        unit = units.setdefault(key, Unit(key, [], getattr(kind, "ALONE", False), getattr(kind, "COST", 1)))
+        if test.id() not in unit.names:
+            unit.names.append(test.id())
+            unit.pending.add(test.id())
+    return sorted(units.values(), key=lambda unit: -unit.cost)
+
+
+class Runner:
+    def __init__(self, verbose):
+        self.verbose, self.passed, self.failed, self.skipped, self.figures = verbose, 0, [], [], []
+
+    def row(self, unit, row):
+        if "figure" in row:
+            self.figures.append(row["figure"])
+        elif "begin" in row:
+            unit.current = row["begin"]
+        else:
+            unit.pending.discard(row["id"])
+            self.outcome(row)
+
+    def outcome(self, row):
+        if row["outcome"] == "passed":
+            self.passed += 1
+        elif row["outcome"] == "skipped":
+            self.skipped.append("%s: %s" % (row["id"], row["text"]))
+        else:
+            self.failed.append(row["id"])
+            print("FAILED %s\n%s" % (row["id"], row["text"]), flush=True)
+        if self.verbose:
+            print("%-8s%6.2f s  %s" % (row["outcome"], row["seconds"], row["id"]), flush=True)
+
+    def read(self, unit):
+        """Takes what the worker said; False at its end."""
+        data = os.read(unit.process.stdout.fileno(), 1 << 16)
+        *lines, unit.buffer = (unit.buffer + data).split(b"\n")
+        for line in lines:
+            self.row(unit, json.loads(line))
+        return bool(data)
+
+    def ended(self, unit):
+        status = unit.process.wait()
+        unit.process.stdout.close()
+        unit.stderr.seek(0)
+        said = unit.stderr.read().decode("utf-8", "replace")
+        for name in sorted(unit.pending):
+            why = "the test process ended with status %d%s\n%s" % (status, " in " + unit.current if unit.current else "", said)
+            self.outcome({"id": name, "outcome": "failed", "seconds": 0, "text": why if name in (unit.current, min(unit.pending)) else "not run"})
+        if self.verbose and said.strip() and not unit.pending:
+            print(said, file=sys.stderr)
+
+    def run(self, units, jobs):
+        waiting, running, selector = list(units), set(), selectors.DefaultSelector()
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                unit = waiting.pop(0)
+                unit.start()
+                running.add(unit)
+                selector.register(unit.process.stdout, selectors.EVENT_READ, unit)
+            for key, _ in selector.select(1):
+                if not self.read(key.data):
+                    selector.unregister(key.fileobj)
+                    running.discard(key.data)
+                    self.ended(key.data)
+            for unit in running:
+                if time.monotonic() > unit.deadline and unit.process.poll() is None:
+                    unit.process.kill()
+
+    def report(self, seconds):
+        for text in self.figures:
+            print(text)
+        for text in self.skipped:
+            print("skipped %s" % text)
+        for name in self.failed:
+            print("failed %s" % name)
+        print("%.0f s" % seconds)
+        print("%d passed, %d failed" % (self.passed, len(self.failed)), flush=True)
+        return 1 if self.failed or not self.passed else 0
+
+
+def restore_signals():
+    """Who runs tests in the background may ignore these, and what is ignored stays so in all that the tests start."""
+    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def main():
+    restore_signals()
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("-v", action="store_true", help="a line per test")
+    options.add_argument("-j", type=int, default=2, help="processes at a time")
+    options.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
+    options.add_argument("names", nargs="*")
+    given = options.parse_args()
+    if given.work:
+        return work(given.names)
+    begin, runner, units = time.monotonic(), Runner(given.v), collect(given.names)
+    runner.run([unit for unit in units if not unit.alone], given.j)
+    runner.run([unit for unit in units if unit.alone], 1)
+    return runner.report(time.monotonic() - begin)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

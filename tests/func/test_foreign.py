@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The classic key layout: redlockd, redis-py's Lock and a hand-written SET NX PX loop exclude one another on the same key."""
+import os
+import shutil
+import time
+
+import redis
+
+from harness import FuncTest, StoreTest
+from process import merged, temp_folder
+from test_counter import Workers
+from wire import Client
+
+RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end"
+
+
+class Room:
+    """A section that only one may be in: a file that must not be there yet."""
+
+    def __init__(self, folder):
+        self.folder, self.door = folder, os.path.join(folder, "inside")
+
+    def visit(self, who, seconds=0.002):
+        os.close(os.open(self.door, os.O_CREAT | os.O_EXCL))  # FileExistsError: two at once
+        time.sleep(seconds)  # the length of the critical section
+        os.unlink(self.door)
+        with open(os.path.join(self.folder, who), "ab", buffering=0) as log:
+            log.write(b".")
+
+    def visits(self, who):
+        path = os.path.join(self.folder, who)
+        return os.path.getsize(path) if os.path.exists(path) else 0
+
+
+class Contended(FuncTest):
+    COST = 20
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.redis()
+        self.folder = temp_folder("redlockd-room-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.room = Room(self.folder)
+
+    def by_redlockd(self, daemon, deadline, pause=0.0):
+        with Client(daemon.addr) as c:
+            while time.monotonic() < deadline:
+                if c.ask("LOCK shared wait=5s", 10).kind == "OK":
+                    self.room.visit("redlockd")
+                    c.ok("UNLOCK shared")
+                time.sleep(pause)  # the pace of this loop
+
+    def by_redlockd_polling(self, daemon, deadline):
+        with Client(daemon.addr) as c:
+            while time.monotonic() < deadline:
+                if c.ask("LOCK shared").kind == "OK":
+                    self.room.visit("redlockd-polling")
+                    c.ok("UNLOCK shared")
+                time.sleep(0.003)  # the pace of this loop
+
+    def by_redis_py(self, deadline):
+        cli = redis.Redis(unix_socket_path=self.server.path)
+        while time.monotonic() < deadline:
+            lock = cli.lock("lock:shared", timeout=5, sleep=0.003, blocking_timeout=5)
+            if lock.acquire():
+                self.room.visit("redis-py")
+                lock.release()
+
+    def by_hand(self, deadline):
+        cli = redis.Redis(unix_socket_path=self.server.path)
+        token, release = os.urandom(8).hex(), cli.register_script(RELEASE)
+        while time.monotonic() < deadline:
+            if cli.set("lock:shared", token, nx=True, px=5000):
+                self.room.visit("by-hand")
+                release(["lock:shared"], [token])
+            time.sleep(0.003)  # the pace of this loop
+
+    def contend(self, seconds, *bodies):
+        deadline = time.monotonic() + seconds
+        self.assertEqual(Workers(len(bodies), lambda i: bodies[i](deadline)).wait(), [0] * len(bodies), "two were inside at once, or one gave up")
+        seen = {who: self.room.visits(who) for who in ("redlockd", "redlockd-polling", "redis-py", "by-hand")}
+        self.figure("visits in %g s: %s" % (seconds, ", ".join("%s %d" % item for item in seen.items())))
+        return seen
+
+    def test_all_kinds_of_clients_never_overlap(self):
+        daemons = [self.redis_daemon(self.server) for _ in range(2)]
+        seen = self.contend(6, *[lambda t, d=d: self.by_redlockd(d, t, 0.02) for d in daemons], *[lambda t, d=d: self.by_redlockd_polling(d, t) for d in daemons],
+                            self.by_redis_py, self.by_redis_py, self.by_hand, self.by_hand)
+        for who, visits in seen.items():
+            self.assertGreaterEqual(visits, 5, "%s took part" % who)
+
+    def test_a_busy_daemon_and_polling_clients_never_overlap(self):
+        daemon = self.redis_daemon(self.server)
+        seen = self.contend(3, *[lambda t: self.by_redlockd(daemon, t) for _ in range(4)], self.by_redis_py, self.by_hand)
+        self.assertGreaterEqual(seen["redlockd"], 5)
+
+    def test_with_foreign_yes_polling_clients_get_their_turn(self):
+        daemon = self.redis_daemon(self.server, {"redis": {"foreign": "yes"}})
+        seen = self.contend(5, *[lambda t: self.by_redlockd(daemon, t) for _ in range(4)], self.by_redis_py, self.by_hand)
+        for who in ("redlockd", "redis-py", "by-hand"):
+            self.assertGreaterEqual(seen[who], 5, "%s got its turn" % who)
+
+
+class Foreign(StoreTest):
+    """Keys that no redlockd wrote are reported as what they are, and left alone."""
+    STORE, COST, CONFIG = "redis", 14, {"lease": "1s"}
+
+    def test_a_foreign_key_without_ttl(self):
+        c, name = self.connect(), self.name()
+        self.r.cli.set("lock:" + name, "somebody else's")
+        busy = c.busy("LOCK " + name)
+        self.assertEqual((busy["name"], busy["holder"], busy["ttl_ms"]), (name, "foreign", "-1"))
+        answer = c.ask("LOCK %s wait=700ms" % name)
+        self.assertEqual(answer.kind, "TIMEOUT")
+        self.assertEqual((self.r.cli.get("lock:" + name), self.r.cli.pttl("lock:" + name)), (b"somebody else's", -1))
+
+    def test_a_foreign_key_with_a_ttl(self):
+        c, name = self.connect(), self.name()
+        self.r.cli.set("lock:" + name, "x", px=1500)
+        begin = time.monotonic()
+        busy = c.busy("LOCK " + name)
+        self.assertEqual(busy["holder"], "foreign")
+        self.assertTrue(0 < busy.num("retry_ms") <= 1510, busy)
+        granted = c.ok("LOCK %s wait=10s" % name)
+        self.assertGreaterEqual(granted.at - begin, 1.3)
+        self.assertLess(granted.at - begin, 1.5 + 1.0)
+
+    def test_a_foreign_value_that_looks_odd(self):
+        c = self.connect()
+        for value in (b"", b"a:b:c", b"\x00\xff", b"x" * 5000, b"a:b:" + b"0" * 31, b"a b:\nc:" + b"0" * 32):
+            name = self.name()
+            self.r.cli.set("lock:" + name, value)
+            busy = c.busy("LOCK " + name)
+            self.assertEqual(busy["name"], name)
+            self.assertEqual(self.r.cli.get("lock:" + name), value)
+
+    def test_a_foreign_key_of_another_type_is_ERR_KIND(self):
+        c = self.connect()
+        for make in (lambda key: self.r.cli.hset(key, "f", "v"), lambda key: self.r.cli.rpush(key, "v"), lambda key: self.r.cli.sadd(key, "v"),
+                     lambda key: self.r.cli.zadd(key, {"v": 1}), lambda key: self.r.cli.xadd(key, {"f": "v"})):
+            name = self.name()
+            make("lock:" + name)
+            before = self.r.cli.dump("lock:" + name)
+            c.err("LOCK " + name, "KIND")
+            c.err("LOCK %s wait=500ms" % name, "KIND")
+            self.assertEqual(self.r.cli.dump("lock:" + name), before, "left alone")
+            c.err("UNLOCK " + name, "NOTHELD")
+
+    def test_a_foreign_release_is_noticed_within_a_second(self):
+        c, taken = self.connect(), []
+        for i in range(4):
+            name = self.name()
+            self.r.cli.set("lock:" + name, "x", px=60000)
+            c.send("LOCK %s wait=20s" % name)
+            c.barrier()
+            c.listen(0.1 + 0.37 * i)
+            self.r.cli.delete("lock:" + name)
+            begin = time.monotonic()
+            granted = c.reply()
+            self.assertEqual(granted.kind, "OK")
+            taken.append(granted.at - begin)
+        self.figure("slowest %.0f ms" % (max(taken) * 1000))
+        self.assertLessEqual(max(taken), 1.0 + 0.05)
+
+    def test_waiters_behind_a_foreign_key_keep_their_order(self):
+        name, clients = self.name(), []
+        self.r.cli.set("lock:" + name, "x")
+        for _ in range(5):
+            c = self.connect()
+            c.send("LOCK %s wait=20s" % name)
+            c.barrier()
+            clients.append(c)
+        self.r.cli.delete("lock:" + name)
+        fences = []
+        for c in clients:
+            fences.append(c.reply().num("fence"))
+            c.ok("UNLOCK " + name)
+        self.assertEqual(fences, sorted(set(fences)))
+
+    def test_redis_py_is_excluded_and_let_in(self):
+        c, name = self.connect(), self.name()
+        lock = self.r.cli.lock("lock:" + name, timeout=5, blocking=False)
+        c.ok("LOCK " + name)
+        self.assertFalse(lock.acquire())
+        c.ok("UNLOCK %s sync=yes" % name)
+        self.assertTrue(lock.acquire())
+        self.assertEqual(c.busy("LOCK " + name)["holder"], "foreign")
+        lock.release()
+        c.ok("LOCK %s wait=5s" % name)
+
+    def test_an_overwritten_key_is_a_loss_and_stays_the_others(self):
+        c, name = self.connect(), self.name()
+        c.ok("LOCK " + name)
+        self.r.cli.set("lock:" + name, "mine now")
+        lost = c.push("LOST", name, 3)
+        self.assertEqual(lost["reason"], "evicted")
+        c.err("UNLOCK " + name, "LOST")
+        c.ok("PING")
+        self.assertEqual(self.r.cli.get("lock:" + name), b"mine now")
+        self.assertEqual(c.busy("LOCK " + name)["holder"], "foreign")
+
+    def test_an_overwriting_hash_is_a_loss_and_left_alone(self):
+        c, name = self.connect(), self.name()
+        c.ok("LOCK " + name)
+        self.r.cli.delete("lock:" + name)
+        self.r.cli.hset("lock:" + name, "f", "v")
+        c.push("LOST", name, 3)
+        c.err("UNLOCK " + name, "LOST")
+        c.err("LOCK " + name, "KIND")
+        self.assertEqual(self.r.cli.type("lock:" + name), b"hash")
+
+    def test_an_unlock_never_deletes_what_is_not_ours(self):
+        c, name = self.connect(), self.name()
+        c.ok("LOCK %s ttl=10s" % name)
+        self.r.cli.set("lock:" + name, "mine now")
+        c.ask("UNLOCK %s sync=yes" % name)
+        self.assertEqual(self.r.cli.get("lock:" + name), b"mine now")
+
+    def test_a_foreign_marker_or_fence_of_another_type_ends_nothing(self):
+        daemon = self.redis_daemon(self.r, merged(self.CONFIG, {"redis": {"key_prefix": "odd:"}, "max_lease": "1s"}))
+        c = self.client(daemon)
+        for key in ("redlockd:odd:!fence", "redlockd:odd:!meta"):
+            self.r.cli.delete(key)
+            self.r.cli.hset(key, "f", "v")
+            self.assertEqual(c.ask("LOCK a wait=300ms", 5).kind, "ERR")
+            self.r.cli.delete(key)
+            c.ok("LOCK a wait=9s")
+            c.ok("UNLOCK a sync=yes")
+
+
+if __name__ == "__main__":
+    from harness import main
+    main()

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The harness itself: a test that cannot fail is worth nothing."""
+import os
+import random
+import socket
+import time
+import unittest
+
+import redis
+
+import fakes
+from harness import REPORTS, FuncTest
+from process import temp_folder, yaml
+from wire import Client, Line, quoted, split
+
+
+class Words(unittest.TestCase):
+    def test_what_is_quoted_is_split_again(self):
+        rng = random.Random(1)
+        for _ in range(500):
+            value = bytes(rng.randrange(256) for _ in range(rng.randrange(20)))
+            self.assertEqual([(f, v) for f, v, _ in split(("x=%s " % quoted(value)).encode() + quoted(value).encode())], [("x", value), (None, value)])
+
+    def test_lines_are_read_as_the_protocol_says(self):
+        line = Line(b'@a BUSY name="a b" holder="w pid=1" held_ms=12', 1.0)
+        self.assertEqual((line.tag, line.kind, line["name"], line["holder"], line.num("held_ms"), line.written["name"]),
+                         ("@a", "BUSY", "a b", "w pid=1", 12, '"a b"'))
+        line = Line(b"ERR LIMIT too many = \" quotes", 1.0)
+        self.assertEqual((line.kind, line.code, line.text), ("ERR", "LIMIT", 'too many = " quotes'))
+        line = Line(b"! LOST name=x fence=7", 1.0)
+        self.assertEqual((line.kind, line.code, line.num("fence")), ("!", "LOST", 7))
+        self.assertEqual(Line(b'HTTP/1.1 400 "', 1.0).fields, {})
+
+    def test_reports_of_sanitizers_are_recognised(self):
+        for text in ("==1==ERROR: AddressSanitizer: heap-use-after-free", "a.c:3:4: runtime error: signed integer overflow",
+                     "==1==ERROR: LeakSanitizer: detected memory leaks", "SUMMARY: UndefinedBehaviorSanitizer: x"):
+            self.assertTrue(REPORTS.search(text), text)
+        self.assertFalse(REPORTS.search("info ready listen=/x"))
+
+    def test_configuration_is_written_as_yaml(self):
+        self.assertEqual(yaml({"a": "1s", "b": {"c": "/x y", "d": ["u:1"]}}), 'a: 1s\nb:\n  c: "/x y"\n  d: ["u:1"]\n')
+
+
+class Patience(unittest.TestCase):
+    """A Client against this very process."""
+
+    def setUp(self):
+        self.folder = temp_folder()
+        path = os.path.join(self.folder, "sock")
+        self.server = socket.socket(socket.AF_UNIX)
+        self.server.bind(path)
+        self.server.listen(1)
+        self.client = Client(path)
+        self.peer, _ = self.server.accept()
+        self.addCleanup(lambda: (self.client.close(), self.peer.close(), self.server.close(), os.unlink(path), os.rmdir(self.folder)))
+
+    def test_what_does_not_come_is_given_up(self):
+        begin = time.monotonic()
+        with self.assertRaises(AssertionError):
+            self.client.line(0.2)
+        self.assertTrue(0.2 <= time.monotonic() - begin < 1)
+
+    def test_an_unfinished_line_is_no_line(self):
+        self.peer.sendall(b"OK nam")
+        with self.assertRaises(AssertionError):
+            self.client.reply(timeout=0.1)
+        self.peer.sendall(b"e=x\n")
+        self.assertEqual(self.client.reply()["name"], "x")
+
+    def test_replies_are_found_among_pushes_rows_and_tags(self):
+        self.peer.sendall(b"* a=1\n! LOST name=x fence=1\n@t * b=1\n* a=2\n@t OK n=1\nOK n=2\n")
+        answer = self.client.reply()
+        self.assertEqual([row["a"] for row in answer.rows], ["1", "2"])
+        self.assertEqual(len(self.client.reply("@t").rows), 1)
+        self.assertEqual([line.code for line in self.client.inbox], ["LOST"])
+        self.client.push("LOST", "x")
+
+    def test_the_end_is_noticed(self):
+        self.peer.sendall(b"OK\n")
+        self.peer.shutdown(socket.SHUT_RDWR)
+        self.assertEqual([line.raw for line in self.client.eof()], [b"OK"])
+        with self.assertRaises(AssertionError):
+            self.client.reply(timeout=5)
+
+
+class Stores(FuncTest):
+    def test_a_stepped_clock_is_believed_by_redis_only(self):
+        server = self.redis(clock=True)
+        server.cli.set("k", "v", px=30000)
+        before = server.cli.time()[0]
+        server.clock.step(40)
+        self.assertTrue(39 <= server.cli.time()[0] - before <= 45)
+        self.assertIsNone(server.cli.get("k"))
+        server.clock.step(-40)
+        self.assertTrue(-41 <= server.cli.time()[0] - before <= -30)
+        self.assertLess(abs(time.time() - before), 30)
+
+    def test_a_restart_is_blank_and_a_saved_one_is_not(self):
+        for save, left in ((False, None), (True, b"v")):
+            server = self.redis(save=save)
+            server.cli.set("k", "v")
+            if save:
+                server.cli.save()
+            server.restart()
+            self.assertEqual(server.cli.get("k"), left)
+
+    def test_a_frozen_redis_says_nothing_until_it_is_thawed(self):
+        server = self.redis()
+        server.freeze()
+        quick = redis.Redis(unix_socket_path=server.path, socket_timeout=0.1)
+        with self.assertRaises(redis.exceptions.TimeoutError):
+            quick.ping()
+        server.thaw()
+        self.assertTrue(server.cli.ping())
+
+    def test_the_way_bends_replies_and_holds_requests(self):
+        server = self.redis()
+        folder = temp_folder()
+        way = fakes.Way(os.path.join(folder, "sock"), server.path).start()
+        self.addCleanup(lambda: (way.stop(), os.unlink(way.path), os.rmdir(folder)))
+        cli = redis.Redis(unix_socket_path=way.path, socket_timeout=0.3)
+        self.assertTrue(cli.ping())
+        way.instead = b"-WEIRD x\r\n"
+        with self.assertRaises(redis.exceptions.ResponseError):
+            cli.get("k")
+        way.instead = None
+        way.hold_requests = True
+        with self.assertRaises(redis.exceptions.TimeoutError):
+            cli.set("k", "v")
+        self.assertIsNone(server.cli.get("k"))
+        way.release()
+        cli.connection_pool.disconnect()
+        self.assertTrue(cli.ping())
+
+
+if __name__ == "__main__":
+    unittest.main()

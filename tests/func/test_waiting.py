@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Queues and what looks at them, CANCEL, SHOW, LIST and STATS: the same on the memory store and on one real Redis."""
+import os
+import re
+import time
+
+from harness import on_each_store
+from process import until
+from test_locks import Common
+from wire import quoted
+
+
+@on_each_store
+class Waiting(Common):
+    """Queues: BUSY, TIMEOUT, first come first served, CANCEL."""
+    COST, TCP = 8, True
+
+    def test_busy_says_who_and_how_long(self):
+        name = self.name()
+        holder, rival = self.connect("worker-7"), self.connect()
+        holder.ok('LOCK %s note="nightly export, ask ops"' % name)
+        self.waiting(name, 3)
+        begin = time.monotonic()
+        until(lambda: time.monotonic() - begin > 0.06, "60 ms have passed")
+        busy = rival.busy("LOCK " + name)
+        self.assertEqual(busy["name"], name)
+        self.assertEqual(busy["holder"], "worker-7 pid=%d uid=%d" % (os.getpid(), os.getuid()))
+        self.assertEqual(busy.num("waiters"), 3)
+        self.assertTrue(60 <= busy.num("held_ms") < 5000, busy)
+        self.assertTrue(0 < busy.num("retry_ms") <= 10000, busy)
+
+    def test_over_tcp_nobody_claims_a_pid(self):
+        holder, rival, name = self.connect("tcp-worker", tcp=True), self.connect(tcp=True), self.name()
+        holder.ok("LOCK " + name)
+        busy = rival.busy("LOCK " + name)
+        self.assertIn("tcp-worker", busy["holder"])
+        self.assertNotIn("pid=", busy["holder"])
+        self.assertNotIn("uid=", busy["holder"])
+
+    def test_wait_0_is_the_default_and_answers_at_once(self):
+        (holder, c), name = self.two(), self.name()
+        holder.ok("LOCK " + name)
+        begin = time.monotonic()
+        for _ in range(20):
+            c.busy("LOCK " + name)
+            c.busy("LOCK %s wait=0" % name)
+        self.assertLess(time.monotonic() - begin, 2)
+
+    def test_a_wait_that_runs_out_is_a_timeout_and_leaves_the_queue(self):
+        (holder, c), name = self.two(), self.name()
+        holder.ok("LOCK " + name)
+        begin = time.monotonic()
+        answer = c.ask("LOCK %s wait=0.25s" % name)
+        self.assertEqual((answer.kind, answer["name"]), ("TIMEOUT", name))
+        self.assertTrue(250 <= answer.num("waited_ms") < 1500, answer)
+        self.assertGreaterEqual(answer.at - begin, 0.25)
+        self.assertLess(answer.at - begin, 1.5)
+        self.assertEqual(len(holder.ok("SHOW " + name).rows), 1)
+        holder.ok("UNLOCK " + name)
+        c.err("CHECK " + name, "NOTHELD")
+
+    def test_units_of_a_wait(self):
+        (holder, c), name = self.two(), self.name()
+        holder.ok("LOCK " + name)
+        for wait, least in (("500us", 0), ("20", 20), ("20ms", 20), ("0.02s", 20), ("0.001m", 60), ("0.00001h", 36)):
+            answer = c.ask("LOCK %s wait=%s" % (name, wait))
+            self.assertEqual(answer.kind, "TIMEOUT", wait)
+            self.assertTrue(least <= answer.num("waited_ms") < least + 1000, (wait, answer))
+
+    def test_waiters_are_served_first_come_first_served(self):
+        name, holder = self.name(), self.connect()
+        holder.ok("LOCK " + name)
+        clients, last = self.waiting(name, 20), holder.ok("CHECK " + name).num("fence")
+        for i, client in enumerate(clients):
+            (clients[i - 1] if i else holder).ok("UNLOCK " + name)
+            granted = client.reply()
+            self.assertEqual((granted.kind, granted.num("count")), ("OK", 1))
+            self.assertGreater(granted.num("fence"), last)
+            last = granted.num("fence")
+            for later in clients[i + 1:]:
+                later.barrier()
+                self.assertEqual(later.inbox, [])
+
+    def test_nobody_overtakes_a_queue(self):
+        (holder, late), name = self.two(), self.name()
+        holder.ok("LOCK " + name)
+        first, second = self.waiting(name, 2)
+        holder.send("UNLOCK " + name, "LOCK " + name)
+        self.assertEqual(first.reply().kind, "OK")
+        self.assertEqual([holder.reply().kind, holder.reply().kind], ["OK", "BUSY"])
+        late.busy("LOCK " + name)
+        first.ok("UNLOCK " + name)
+        self.assertEqual(second.reply().kind, "OK")
+
+    def test_those_who_leave_the_queue_do_not_disturb_it(self):
+        name, holder = self.name(), self.connect()
+        holder.ok("LOCK " + name)
+        clients = self.waiting(name, 6)
+        clients[0].close()
+        clients[2].close()
+        short = self.connect()
+        self.assertEqual(short.ask("LOCK %s wait=30ms" % name).kind, "TIMEOUT")
+        until(lambda: len(holder.ok("SHOW " + name).rows) == 5, "two are gone")
+        holder.ok("UNLOCK " + name)
+        for client in (clients[1], clients[3], clients[4], clients[5]):
+            self.assertEqual(client.reply().kind, "OK")
+            client.ok("UNLOCK " + name)
+
+    def test_wait_forever_has_no_end(self):
+        (holder, c), name = self.two(), self.name()
+        holder.ok("LOCK " + name)
+        c.send("LOCK %s wait=forever" % name)
+        c.barrier()
+        c.listen(0.3)
+        self.assertEqual(c.inbox, [])
+        holder.ok("UNLOCK " + name)
+        self.assertEqual(c.reply().kind, "OK")
+
+    def test_one_session_waits_for_many_names_at_once(self):
+        (holder, c), name = self.two(), self.name()
+        for i in range(50):
+            holder.ok("LOCK %s-%d" % (name, i))
+            c.send("@w%d LOCK %s-%d wait=30s" % (i, name, i))
+        c.barrier()
+        for i in reversed(range(50)):
+            holder.ok("UNLOCK %s-%d" % (name, i))
+            self.assertEqual(c.reply("@w%d" % i)["name"], "%s-%d" % (name, i))
+
+    def test_cancel_withdraws_what_waits(self):
+        (holder, c), name = self.two(), self.name()
+        holder.ok("LOCK " + name)
+        c.send("@w LOCK %s wait=forever" % name)
+        c.barrier()
+        c.ok("CANCEL @w")
+        self.assertEqual(c.reply("@w").code, "CANCELLED")
+        c.err("CANCEL @w", "NOTFOUND")
+        c.err("CANCEL @nothing", "NOTFOUND")
+        holder.ok("UNLOCK " + name)
+        c.err("CHECK " + name, "NOTHELD")
+        c.send("@w LOCK %s wait=5s" % name)
+        self.assertEqual(c.reply("@w").kind, "OK")
+
+    def test_cancel_reaches_no_other_session(self):
+        (holder, c), name = self.two(), self.name()
+        holder.ok("LOCK " + name)
+        c.send("@w LOCK %s wait=30s" % name)
+        c.barrier()
+        holder.err("CANCEL @w", "NOTFOUND")
+        holder.ok("UNLOCK " + name)
+        self.assertEqual(c.reply("@w").kind, "OK")
+
+    def test_cancel_against_the_grant_is_one_or_the_other(self):
+        (holder, c), name = self.two(), self.name()
+        seen = set()
+        for i in range(300):
+            holder.ok("LOCK %s wait=5s" % name)
+            c.send("@w LOCK %s wait=30s" % name)
+            if i % 3:
+                c.barrier()
+            if i % 2:
+                holder.send("UNLOCK " + name)
+                c.send("CANCEL @w")
+            else:
+                c.send("CANCEL @w")
+                holder.send("UNLOCK " + name)
+            cancelled, waited = c.reply(), c.reply("@w")
+            holder.reply()
+            if cancelled.kind == "OK":
+                self.assertEqual(waited.code, "CANCELLED")
+                c.err("CHECK " + name, "NOTHELD")
+            else:
+                self.assertEqual((cancelled.code, waited.kind), ("NOTFOUND", "OK"))
+                c.ok("CHECK " + name)
+                c.ok("UNLOCK %s sync=yes" % name)
+            seen.add(cancelled.kind)
+        self.assertIn("OK", seen)
+
+    def test_an_untagged_wait_cannot_be_cancelled_by_word(self):
+        c = self.connect()
+        c.err("CANCEL w", ("ARG", "NOTFOUND"))
+
+
+@on_each_store
+class Looking(Common):
+    """SHOW, LIST and STATS."""
+
+    def test_show_tells_the_holder_and_the_waiters_in_order(self):
+        name = self.name()
+        holder = self.connect("holder label")
+        fence = holder.ok('LOCK %s note="nightly export, ask ops"' % name).num("fence")
+        holder.ok("LOCK " + name)
+        self.waiting(name, 3, 'note="in line"')
+        shown = self.connect().ok("SHOW " + name)
+        self.assertEqual(shown.num("n"), 4)
+        self.assertEqual([row["role"] for row in shown.rows], ["holder"] + ["waiter"] * 3)
+        first = shown.rows[0]
+        self.assertEqual((first.num("fence"), first.num("count"), first["note"]), (fence, 2, "nightly export, ask ops"))
+        self.assertTrue(0 < first.num("valid_ms") <= 10000)
+        self.assertLess(first.num("held_ms"), 5000)
+        self.assertEqual(first["name"], "holder label")
+        self.assertEqual(first["session"], holder.ok("HELLO 1 name=" + quoted("holder label"))["session"])
+        self.assertEqual([row["name"] for row in shown.rows[1:]], ["waiter-0", "waiter-1", "waiter-2"])
+        positions = [row.num("pos") for row in shown.rows[1:]]
+        self.assertEqual(positions, sorted(set(positions)))
+        self.assertEqual(len({row["session"] for row in shown.rows}), 4)
+
+    def test_show_of_a_free_name_has_no_rows(self):
+        self.assertEqual(self.connect().ok("SHOW " + self.name()).num("n"), 0)
+
+    def test_list_locks_by_prefix_and_page_by_page(self):
+        c, prefix = self.connect(), self.name() + "/"
+        names = ["%s%02d" % (prefix, i) for i in range(25)]
+        for name in names:
+            c.ok("LOCK " + name)
+        rows = c.ok("LIST locks prefix=" + prefix).rows
+        self.assertEqual(sorted(self.names_of(rows)), names)
+        self.assertEqual(sorted(self.names_of(c.ok("LIST prefix=%s1" % prefix).rows)), names[10:20])
+        seen, after = [], ""
+        for _ in range(10):
+            page = c.ok("LIST locks prefix=%s limit=10%s" % (prefix, after))
+            self.assertEqual(page.num("n"), len(page.rows))
+            self.assertLessEqual(len(page.rows), 10)
+            self.assertIn("more", page)
+            seen += self.names_of(page.rows)
+            if len(seen) == 25:
+                break
+            after = " after=" + page.rows[-1].written["name"]
+        self.assertEqual(seen, names, "each once, in order")
+        last = c.ok("LIST locks prefix=%s limit=10 after=%s" % (prefix, names[20]))
+        full = c.ok("LIST locks prefix=%s limit=10" % prefix)
+        self.assertNotEqual(last["more"], full["more"])
+        for name in names:
+            c.ok("UNLOCK " + name)
+        self.assertEqual(c.ok("LIST locks prefix=" + prefix).rows, [])
+
+    def test_list_sessions_shows_labels_and_forgets_the_gone(self):
+        c, label = self.connect(), self.name()
+        other = self.connect(label)
+        self.assertEqual(len([row for row in c.ok("LIST sessions").rows if label in str(row)]), 1)
+        other.close()
+        until(lambda: not [row for row in c.ok("LIST sessions").rows if label in str(row)], "the session is gone")
+
+    def test_list_nodes_names_every_store(self):
+        answer = self.connect().ok("LIST nodes")
+        self.assertEqual((answer.num("n"), len(answer.rows)), (1, 1))
+        if self.r:
+            self.assertIn(self.r.path, str(answer.rows[0]))
+
+    def test_stats_are_rows_of_metric_and_value_that_count(self):
+        c, name = self.connect(), self.name()
+
+        def stats():
+            answer = c.ok("STATS")
+            self.assertEqual(answer.num("n"), len(answer.rows))
+            for row in answer.rows:
+                float(row["value"])
+            return {str(row).rpartition(" value=")[0]: float(row["value"]) for row in answer.rows}
+        before = stats()
+        rival = self.connect()
+        for _ in range(5):
+            c.ok("LOCK %s wait=5s" % name)
+            rival.busy("LOCK " + name)
+            c.ok("UNLOCK " + name)
+        after = stats()
+        self.assertEqual(set(before), set(after))
+        for word in ("grant", "refus|busy"):
+            grown = {k: after[k] - before[k] for k in after if re.search(word, k) and 5 <= after[k] - before[k] < 100}
+            self.assertTrue(grown, "a metric like %s that has grown by 5: %r" % (word, {k: after[k] - before[k] for k in after if re.search(word, k)}))
+
+    def test_a_held_and_wanted_lock_is_counted_once(self):
+        (holder, c), name = self.two(), self.name()
+        holder.ok("LOCK " + name)
+        self.waiting(name, 2)
+        rows = [row for row in c.ok("LIST locks prefix=" + name).rows]
+        self.assertEqual(len(rows), 1)
+        self.assertEqual(rows[0]["name"], name)
+
+
+if __name__ == "__main__":
+    from harness import main
+    main()

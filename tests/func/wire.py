@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The line protocol as a test sees it: lines in the order of their arrival, each with the moment it was read.
+
+A Client never waits without a deadline, never answers for the daemon, and hides nothing: replies, rows and pushes stay in one
+inbox, so that a test can ask which of two came first.
+"""
+import os
+import re
+import select
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+WAIT = 10.0  # seconds until a line that must come is given up
+
+_ESCAPES = {ord("n"): 10, ord("r"): 13, ord("t"): 9, ord("b"): 8, ord("a"): 7, ord('"'): 34, ord("\\"): 92}
+
+
+def text(raw):
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def quoted(value):
+    """A word or value as it can be sent: always in double quotes, everything unusual escaped."""
+    out = ['"']
+    for byte in value if isinstance(value, bytes) else value.encode("utf-8", "surrogateescape"):
+        if byte in (34, 92):
+            out.append("\\" + chr(byte))
+        else:
+            out.append(chr(byte) if 32 <= byte < 127 else "\\x%02x" % byte)
+    return "".join(out) + '"'
+
+
+def _unquote(line, at):
+    """The quoted string that begins at line[at]: (its bytes, the position behind it)."""
+    out, quote, at = bytearray(), line[at], at + 1
+    while line[at] != quote:
+        if line[at] == 92 and quote == 34:
+            if line[at + 1] == ord("x"):
+                out.append(int(line[at + 2:at + 4], 16))
+                at += 4
+                continue
+            out.append(_ESCAPES[line[at + 1]])
+            at += 2
+        else:
+            out.append(line[at])
+            at += 1
+    return bytes(out), at + 1
+
+
+def split(line):
+    """[(field or None, value bytes, as it was written)] of one line."""
+    tokens, at = [], 0
+    while at < len(line):
+        if line[at] == 32:
+            at += 1
+            continue
+        start, field, value = at, None, bytearray()
+        while at < len(line) and line[at] != 32:
+            if line[at] in b"\"'" and (not value):
+                piece, at = _unquote(line, at)
+                value += piece
+            elif line[at] == ord("=") and field is None and at > start and line[start] not in b"\"'":
+                field, value, at = text(bytes(value)), bytearray(), at + 1
+            else:
+                value.append(line[at])
+                at += 1
+        tokens.append((field, bytes(value), line[start:at]))
+    return tokens
+
+
+class Line:
+    """One line from the daemon. kind: OK BUSY TIMEOUT ERR * !; code: of ERR and of pushes."""
+
+    def __init__(self, raw, at):
+        self.raw, self.at = raw, at
+        self.tag, self.kind, self.code, self.text, self.rows = None, None, None, "", []
+        self.fields, self.written = {}, {}
+        line = raw
+        if line.startswith(b"@"):
+            tag, _, line = line.partition(b" ")
+            self.tag = text(tag)
+        head, _, rest = line.partition(b" ")
+        self.kind = text(head)
+        if self.kind in ("ERR", "!"):
+            code, _, rest = rest.partition(b" ")
+            self.code = text(code)
+        if self.kind == "ERR":
+            self.text = text(rest)
+        else:
+            for field, value, written in self._tokens(rest):
+                self.fields[field] = text(value)
+                self.written[field] = text(written.partition(b"=")[2])
+
+    @staticmethod
+    def _tokens(rest):
+        try:
+            return split(rest)
+        except (IndexError, KeyError, ValueError):
+            return []  # not of this protocol: a test that looks for a field will say so
+
+    def __getitem__(self, field):
+        if field not in self.fields:
+            raise AssertionError("no field %r in: %s" % (field, self))
+        return self.fields[field]
+
+    def __contains__(self, field):
+        return field in self.fields
+
+    def num(self, field):
+        value = self[field]
+        if not re.fullmatch(r"-?[0-9]+", value):
+            raise AssertionError("field %r is no integer in: %s" % (field, self))
+        return int(value)
+
+    def __str__(self):
+        return text(self.raw)
+
+    __repr__ = __str__
+
+
+def connect(addr):
+    """addr: the path of a Unix socket or (host, port)."""
+    if isinstance(addr, str):
+        sock = socket.socket(socket.AF_UNIX)
+        sock.connect(addr)  # with a timeout, a full backlog would be EAGAIN at once
+        sock.settimeout(WAIT)
+        return sock
+    sock = socket.socket(socket.AF_INET)
+    sock.settimeout(WAIT)
+    sock.connect(addr)
+    return sock
+
+
+class Client:
+    def __init__(self, addr, name=None):
+        self.sock = connect(addr)
+        self.poll = select.poll()
+        self.poll.register(self.sock, select.POLLIN)
+        self.buffer, self.inbox, self.ended, self.barriers = bytearray(), [], False, 0
+        if name:
+            self.ok("HELLO 1 name=" + quoted(name))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    # --- sending -----------------------------------------------------------------------------------------------------
+
+    def send(self, *lines):
+        self.raw(b"".join((line if isinstance(line, bytes) else line.encode("utf-8", "surrogateescape")) + b"\n" for line in lines))
+
+    def raw(self, data):
+        self.sock.sendall(data)
+
+    def half_close(self):
+        self.sock.shutdown(socket.SHUT_WR)
+
+    def close(self):
+        self.sock.close()
+
+    def reset(self):
+        """Closes a TCP connection by RST."""
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.sock.close()
+
+    # --- receiving ---------------------------------------------------------------------------------------------------
+
+    def fill(self, timeout):
+        """Reads once what is there within timeout seconds; False when nothing came."""
+        if self.ended or not self.poll.poll(max(0, timeout) * 1000):
+            return False
+        try:
+            data = self.sock.recv(1 << 16)
+        except ConnectionResetError:
+            data = b""
+        now = time.monotonic()
+        self.ended = not data
+        self.buffer += data
+        *lines, rest = self.buffer.split(b"\n")
+        self.buffer = bytearray(rest)
+        self.inbox += [Line(bytes(line), now) for line in lines]
+        return True
+
+    def listen(self, seconds):
+        """Takes in what comes during this time: where a duration itself is under test."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not self.ended:
+            self.fill(deadline - time.monotonic())
+        return self.inbox
+
+    def until(self, find, what, timeout=None):
+        """Takes out of the inbox what find(inbox) names by its indices; fails when it has not come within the time."""
+        deadline = time.monotonic() + (WAIT if timeout is None else timeout)
+        while True:
+            found = find(self.inbox)
+            if found:
+                lines = [self.inbox[i] for i in found]
+                for i in reversed(found):
+                    del self.inbox[i]
+                return lines
+            if not self.fill(deadline - time.monotonic()) and (self.ended or time.monotonic() >= deadline):
+                raise AssertionError("%s: no %s; inbox: %r%s" % (
+                    "connection ended" if self.ended else "timed out", what, self.inbox,
+                    " unfinished: %r" % bytes(self.buffer) if self.buffer else ""))
+
+    def line(self, timeout=None):
+        """The next line of whatever kind."""
+        return self.until(lambda inbox: [0] if inbox else None, "line", timeout)[0]
+
+    def reply(self, tag=None, timeout=None):
+        """The next reply with this tag; its rows are in .rows, everything else stays in the inbox."""
+        def find(inbox):
+            rows = []
+            for i, line in enumerate(inbox):
+                if line.tag != tag or line.kind == "!":
+                    continue
+                rows.append(i)
+                if line.kind != "*":
+                    return rows
+            return None
+        *rows, last = self.until(find, "reply to %s" % (tag or "an untagged request"), timeout)
+        if last.kind not in ("OK", "BUSY", "TIMEOUT", "ERR"):
+            raise AssertionError("not a line of the protocol: %s" % last)
+        last.rows = rows
+        return last
+
+    def push(self, code, name=None, timeout=None):
+        """The next push with this code, and about this name."""
+        def find(inbox):
+            for i, line in enumerate(inbox):
+                if line.kind == "!" and line.code == code and (name is None or line.fields.get("name") == name):
+                    return [i]
+            return None
+        return self.until(find, "push %s %s" % (code, name or ""), timeout)[0]
+
+    def eof(self, timeout=None):
+        """Reads up to the end of the connection; returns what was still in the inbox."""
+        deadline = time.monotonic() + (WAIT if timeout is None else timeout)
+        while not self.ended:
+            if not self.fill(deadline - time.monotonic()) and time.monotonic() >= deadline:
+                raise AssertionError("the connection is still open; inbox: %r" % self.inbox[-5:])
+        rest, self.inbox = self.inbox, []
+        return rest
+
+    def barrier(self, timeout=None):
+        """All lines sent before are read by the daemon, and what it said about them at once is in the inbox."""
+        self.barriers += 1
+        tag = "@barrier%d" % self.barriers
+        self.send(tag + " PING")
+        answer = self.reply(tag, timeout)
+        if answer.kind != "OK":
+            raise AssertionError(str(answer))
+        return self.inbox
+
+    # --- asking ------------------------------------------------------------------------------------------------------
+
+    def ask(self, request, timeout=None):
+        self.send(request)
+        raw = request if isinstance(request, str) else text(request)
+        return self.reply(raw.split()[0] if raw.startswith("@") else None, timeout)
+
+    def expect(self, request, kind, code=None, timeout=None):
+        answer = self.ask(request, timeout)
+        codes = (code,) if isinstance(code, str) else code
+        if answer.kind != kind or (codes and answer.code not in codes):
+            raise AssertionError("%s -> %s, not %s" % (request if len(request) < 200 else request[:200] + "…", answer, " ".join([kind, *(codes or ())])))
+        return answer
+
+    def ok(self, request, timeout=None):
+        return self.expect(request, "OK", None, timeout)
+
+    def busy(self, request, timeout=None):
+        return self.expect(request, "BUSY", None, timeout)
+
+    def err(self, request, code, timeout=None):
+        return self.expect(request, "ERR", code, timeout)
+
+
+class Nc:
+    """nc(1) as a person uses it: lines in, lines out."""
+
+    def __init__(self, addr, *options):
+        where = ["-U", addr] if isinstance(addr, str) else [addr[0], str(addr[1])]
+        self.process = subprocess.Popen(["nc", *options, *where], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        self.buffer = b""
+
+    def type(self, line):
+        self.process.stdin.write(line.encode() + b"\n")
+
+    def see(self, pattern, timeout=None):
+        """The next line; it must match the whole pattern."""
+        deadline = time.monotonic() + (WAIT if timeout is None else timeout)
+        while b"\n" not in self.buffer:
+            ready, _, _ = select.select([self.process.stdout], [], [], max(0, deadline - time.monotonic()))
+            data = os.read(self.process.stdout.fileno(), 65536) if ready else b""
+            if not data:
+                raise AssertionError("nc: no line like %s; seen: %r" % (pattern, self.buffer))
+            self.buffer += data
+        line, _, self.buffer = self.buffer.partition(b"\n")
+        match = re.fullmatch(pattern, text(line))
+        if not match:
+            raise AssertionError("nc: %r is not like %s" % (text(line), pattern))
+        return match
+
+    def interrupt(self):
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(WAIT)
+
+    def kill(self):
+        self.process.kill()
+
+    def finish(self, timeout=None):
+        """Closes its input and waits for its end; returns what it still printed."""
+        out, _ = self.process.communicate(timeout=WAIT if timeout is None else timeout)
+        return self.buffer + out
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+def nc_pipe(addr, data, *options, timeout=None):
+    """printf data | nc -N … : what it printed."""
+    where = ["-U", addr] if isinstance(addr, str) else [addr[0], str(addr[1])]
+    return subprocess.run(["nc", "-N", *options, *where], input=data, stdout=subprocess.PIPE, timeout=WAIT if timeout is None else timeout).stdout

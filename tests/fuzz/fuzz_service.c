@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Any bytes as a story told to the service, a line each. The first byte says what happens:
+ *   0-7 a line of that session (which is opened if need be)   e its end of input   g it is gone   t time passes   d u the store goes, comes
+ * Whatever the story: a fence that a session was once told never comes back smaller, nor in another session; and once all have
+ * gone, nothing of them is left.
+ */
+#include "proto/proto.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/world.h"
+
+#define SESSIONS 8
+#define NAMES    256
+
+struct known {
+	char name[NAME_MAX_BYTES];
+	size_t n;
+	int64_t fence;
+	uint64_t session;
+};
+
+struct story {
+	struct world world;
+	uint64_t generation[SESSIONS];
+	bool open[SESSIONS];
+	struct known known[NAMES];
+	unsigned names;
+};
+
+static struct known *name_known(struct story *s, struct span name)
+{
+	unsigned i;
+
+	for (i = 0; i < s->names; i++)
+		if (span_equal((struct span){s->known[i].name, s->known[i].n}, name))
+			return &s->known[i];
+	if (s->names == NAMES || name.n > NAME_MAX_BYTES)
+		return NULL;
+	memcpy(s->known[s->names].name, name.p, name.n);
+	s->known[s->names].n = name.n;
+	return &s->known[s->names++];
+}
+
+/* An OK with a fence says that this session holds the name. */
+static void promise_fence(struct story *s, uint64_t session, const struct reply_line *line)
+{
+	struct span name = reply_find(line, "name");
+	int64_t fence = reply_number(line, "fence", -1);
+	struct known *known = line->kind == LINE_OK && name.n && fence >= 0 ? name_known(s, name) : NULL;
+
+	if (!known)
+		return;
+	PROMISE(fence > 0 && fence < COUNT_MAX);
+	PROMISE(fence > known->fence || (fence == known->fence && session == known->session));
+	known->fence = fence;
+	known->session = session;
+}
+
+static void line_sent(void *context, uint64_t session, struct span bytes)
+{
+	const char *end;
+	char line[REPLY_MAX];
+	struct reply_line reply;
+
+	for (; bytes.n; bytes.n -= (size_t)(end + 1 - bytes.p), bytes.p = end + 1) {
+		end = memchr(bytes.p, '\n', bytes.n);
+		PROMISE(end && end - bytes.p < REPLY_MAX);
+		memcpy(line, bytes.p, (size_t)(end - bytes.p));
+		PROMISE(reply_parse(line, (size_t)(end - bytes.p), &reply) == 0);
+		promise_fence(context, session, &reply);
+	}
+}
+
+static void session_hung_up(void *context, uint64_t session)
+{
+	struct story *s = context;
+
+	PROMISE(s->open[session & 7]);
+	s->open[session & 7] = false;
+}
+
+static uint64_t session_id(const struct story *s, unsigned slot)
+{
+	return s->generation[slot] << 32 | slot;
+}
+
+static void session_line(struct story *s, unsigned slot, const uint8_t *text, size_t n)
+{
+	char line[LINE_MAX_DEFAULT];
+
+	if (!s->open[slot]) {
+		s->generation[slot]++;
+		s->open[slot] = true;
+		PROMISE(world_open(&s->world, session_id(s, slot)) == 0);
+	}
+	n = n < sizeof(line) ? n : sizeof(line);
+	memcpy(line, text, n);
+	world_line(&s->world, session_id(s, slot), line, n);
+}
+
+static void session_end(struct story *s, unsigned slot, bool gone)
+{
+	if (!s->open[slot])
+		return;
+	if (!gone) {
+		world_eof(&s->world, session_id(s, slot));
+		return;
+	}
+	s->open[slot] = false;
+	PROMISE(world_gone(&s->world, session_id(s, slot), GONE_HANGUP) == 0);
+}
+
+static void happen(struct story *s, const uint8_t *text, size_t n)
+{
+	unsigned argument = n > 1 ? text[1] : 0;
+
+	switch (n ? text[0] : '\0') {
+	case '0' ... '7':
+		session_line(s, text[0] - '0', text + 1, n - 1);
+		break;
+	case 'e':
+	case 'g':
+		session_end(s, argument % SESSIONS, text[0] == 'g');
+		break;
+	case 't':
+		world_pass(&s->world, (int64_t)argument * argument * 1000);
+		break;
+	case 'd':
+	case 'u':
+		world_store(&s->world, text[0] == 'u');
+		break;
+	default:
+		break;
+	}
+}
+
+static void promise_nothing_left(struct story *s)
+{
+	const struct metrics *m;
+	unsigned slot;
+
+	for (slot = 0; slot < SESSIONS; slot++)
+		session_end(s, slot, true);
+	world_settle(&s->world);
+	world_pass(&s->world, 120 * SEC);
+	m = service_metrics(s->world.service);
+	PROMISE(m->value[METRIC_SESSIONS] == 0);
+	PROMISE(m->value[METRIC_LOCKS_HELD] == 0);
+	PROMISE(m->value[METRIC_WAITERS] == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct story *s = calloc(1, sizeof(*s));
+	const uint8_t *end;
+
+	world_init(&s->world);
+	s->world.sent = line_sent;
+	s->world.hung_up = session_hung_up;
+	s->world.context = s;
+	world_settle(&s->world);
+	for (; size; size -= (size_t)(end - data), data = end) {
+		end = memchr(data, '\n', size);
+		happen(s, data, end ? (size_t)(end - data) : size);
+		end = end ? end + 1 : data + size;
+	}
+	promise_nothing_left(s);
+	world_release(&s->world);
+	free(s);
+	return 0;
+}

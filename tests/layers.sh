@@ -1,0 +1,169 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# layers.sh folder-of-objects : who may include whom, and what those who decide may never call. What the table does not allow is
+# forbidden. Then each row proves itself: it must refuse a planted violation.
+set -u
+
+objects=$1
+scratch=$(mktemp -d) || exit 2
+trap 'rm -rf "$scratch"' EXIT
+passed=0 failed=0
+
+# folder: what its files may include. A word that ends in / stands for all below it, ! takes away again; @pure are the headers of libc
+# that do no I/O and know no time, @libc all of libc and of the kernel, which leaves no library but those that are named.
+includes='
+proto         @pure stdio.h proto/
+conf          @libc yaml.h conf/
+daemon/base   @libc sanitizer/asan_interface.h daemon/base/
+daemon/core   @pure stdio.h proto/ daemon/core/ daemon/base/ !daemon/base/clock.h
+daemon/store  @pure stdio.h fcntl.h unistd.h sys/stat.h daemon/store/ daemon/core/event.h daemon/base/ !daemon/base/clock.h proto/span.h
+daemon/redis  @libc hiredis/ event2/ daemon/redis/ daemon/core/event.h daemon/base/ proto/span.h
+daemon/net    @libc event2/ daemon/net/ daemon/base/
+daemon        @libc event2/ daemon/ conf/ proto/
+client        @libc client/ proto/
+'
+pure='assert.h ctype.h endian.h errno.h inttypes.h limits.h stdarg.h stdbool.h stddef.h stdint.h stdlib.h string.h strings.h sys/queue.h'
+
+# Inside daemon/core: noun, and the nouns whose headers its two files may not include. member and judge stand beside quorum; what is
+# left of the files belongs to engine (round.h) or to command.
+order='
+quorum   lock op engine round session command service
+member   lock op engine round session command service
+judge    lock op engine round session command service
+lock     op engine round session command service
+op       engine round session command service
+session  op engine round command service
+engine   session command service
+command  service
+'
+
+# folder: what its objects may not call.
+time='clock_gettime|clock_boottime|clock_wall_us|gettimeofday|time|localtime.*|gmtime.*|usleep|nanosleep|sleep'
+chance='rand|rand_r|srand|random|srandom|.rand48|getrandom|arc4random.*|rng_seed_from_system'
+sockets='socket|socketpair|connect|accept4?|bind|listen|sendto|sendmsg|send|recv|recvfrom|recvmsg|poll|ppoll|select|epoll_.*|getaddrinfo'
+files='open|openat|fopen|fdopen|read|write|close'
+streams='fopen|printf|fprintf|puts|fputs|fwrite|putchar|perror'
+memory='malloc|calloc|realloc|free|reallocarray|strdup|strndup|asprintf|mem_alloc|mem_grow|mem_copy'
+calls="
+proto         $time|$chance|$sockets|$files|$streams|$memory
+daemon/core   $time|$chance|$sockets|$files|$streams|log_event|getenv
+daemon/store  $time|$chance|$sockets|$streams|log_event|getenv
+"
+
+# included root folder : "file header" for each #include of the folder's own files; <> of the system's stay.
+included() {
+	(cd "$1" && find "$2" -maxdepth 1 -name '*.[ch]' -exec \
+		sed -nE 's|^[[:space:]]*#[[:space:]]*include[[:space:]]*(<[^>]*>).*|\1|; T quoted; F; p; b; :quoted s|^[[:space:]]*#[[:space:]]*include[[:space:]]*"([^"]*)".*|\1|; T; F; p' {} +) |
+		paste -d ' ' - -
+}
+
+# forbidden root folder : the includes that the folder's row does not allow.
+forbidden() {
+	included "$1" "$2" | awk -v folder="$2" -v table="$includes" -v pure="$pure" '
+		function matches(word, header) { return word ~ /\/$/ ? index(header, word) == 1 : header == word }
+		function allowed(header, angled,    i, word, ok) {
+			for (i = 2; i <= words; i++) {
+				word = row[i]
+				if (word == "@pure") ok = ok || (angled && (header in is_pure))
+				else if (word == "@libc") ok = ok || (angled && header ~ libc && !(header in library))
+				else if (word ~ /^!/) { if (matches(substr(word, 2), header)) return 0 }
+				else ok = ok || matches(word, header)
+			}
+			return ok
+		}
+		BEGIN {
+			n = split(pure, a, " "); for (i = 1; i <= n; i++) is_pure[a[i]]
+			n = split("check.h event.h evdns.h evhttp.h evutil.h lauxlib.h lua.h lualib.h yaml.h", a, " "); for (i = 1; i <= n; i++) library[a[i]]
+			libc = "^((arpa|linux|net|netinet|sys)/)?[a-z0-9_]+[.]h$"
+			n = split(table, rows, "\n")
+			for (i = 1; i <= n; i++) { words = split(rows[i], row, " "); if (row[1] == folder) break }
+		}
+		{ header = $2; gsub(/[<>]/, "", header); if (!allowed(header, $2 ~ /^</)) print "  " $1 " includes " $2 }'
+}
+
+# disordered root noun : what the noun's files include of those that stand above it.
+disordered() {
+	above=$(printf '%s\n' "$order" | awk -v noun="$2" '$1 == noun { $1 = ""; print }')
+	for noun in $above; do
+		(cd "$1/daemon/core" && grep -nH "^# *include \"daemon/core/$noun\.h\"" "$2".[ch] 2>/dev/null)
+	done
+}
+
+# called folder-of-objects folder : the calls that the folder's row forbids.
+called() {
+	bad=$(printf '%s\n' "$calls" | awk -v folder="$2" '$1 == folder { print $2 }')
+	for object in "$1/$2"/*.o; do
+		[ -e "$object" ] || continue
+		nm -u "$object" | awk -v object="$object" -v bad="^(__)?($bad)(_chk)?\$" '$2 ~ bad { print "  " object " calls " $2 }'
+	done
+}
+
+# verdict name expectation text : "clean" wants no text, "refused" wants some.
+verdict() {
+	if { [ "$2" = clean ] && [ -z "$3" ]; } || { [ "$2" = refused ] && [ -n "$3" ]; }; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		printf '%s: expected %s\n%s\n' "$1" "$2" "$3"
+	fi
+}
+
+# plant folder include : the folder's row must refuse it.
+plant() {
+	rm -rf "$scratch/tree" && mkdir -p "$scratch/tree/$1"
+	printf '#include <string.h>\n  # include %s /* planted */\n' "$2" >"$scratch/tree/$1/planted.c"
+	verdict "a planted $2 in $1" refused "$(forbidden "$scratch/tree" "$1")"
+}
+
+# plant_call folder function : likewise for a call.
+plant_call() {
+	rm -rf "$scratch/tree" && mkdir -p "$scratch/tree/$1"
+	printf 'void %s(void);\nvoid planted(void);\nvoid planted(void)\n{\n\t%s();\n}\n' "$2" "$2" |
+		${CC:-cc} -fno-builtin -x c -c -o "$scratch/tree/$1/planted.o" -
+	verdict "a planted call of $2 in $1" refused "$(called "$scratch/tree" "$1")"
+}
+
+for folder in $(printf '%s\n' "$includes" | awk 'NF { print $1 }'); do
+	[ "$(included . "$folder")" ] || verdict "$folder has includes to look at" refused ""
+	verdict "$folder" clean "$(forbidden . "$folder")"
+done
+for noun in $(printf '%s\n' "$order" | awk 'NF { print $1 }'); do
+	[ -e "daemon/core/$noun.h" ] || verdict "$noun.h is there" refused ""
+	verdict "order of $noun in daemon/core" clean "$(disordered . "$noun")"
+done
+for folder in $(printf '%s\n' "$calls" | awk 'NF { print $1 }'); do
+	[ -e "$(find "$objects/$folder" -maxdepth 1 -name '*.o' 2>/dev/null | head -n 1)" ] || verdict "$folder has objects to look at" refused ""
+	verdict "calls of $folder" clean "$(called "$objects" "$folder")"
+done
+
+plant proto '<time.h>'
+plant proto '"daemon/base/buf.h"'
+plant conf '"daemon/base/mem.h"'
+plant conf '"proto/proto.h"'
+plant daemon/base '"daemon/core/event.h"'
+plant daemon/base '<event2/event.h>'
+plant daemon/core '"daemon/base/clock.h"'
+plant daemon/core '<sys/socket.h>'
+plant daemon/core '<time.h>'
+plant daemon/core '<hiredis/hiredis.h>'
+plant daemon/core '"daemon/store/memory.h"'
+plant daemon/store '"daemon/base/clock.h"'
+plant daemon/store '"daemon/core/service.h"'
+plant daemon/redis '"daemon/core/service.h"'
+plant daemon/redis '"daemon/net/net.h"'
+plant daemon/net '"daemon/core/event.h"'
+plant daemon/net '"proto/proto.h"'
+plant daemon '<hiredis/hiredis.h>'
+plant daemon '"client/redlock.h"'
+plant client '"daemon/base/buf.h"'
+plant client '"conf/conf.h"'
+rm -rf "$scratch/tree" && mkdir -p "$scratch/tree/daemon/core"
+echo '#include "daemon/core/service.h"' >"$scratch/tree/daemon/core/lock.c"
+verdict "a planted service.h in lock.c" refused "$(disordered "$scratch/tree" lock)"
+plant_call proto malloc
+plant_call daemon/core clock_gettime
+plant_call daemon/core getrandom
+plant_call daemon/store sendto
+
+printf '%s passed, %s failed\n' "$passed" "$failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One Lua state per server. A script sees an environment of its own: KEYS, ARGV, and behind them what the libraries define; it cannot define a
+ * global. It must never be given a function whose result depends on anything but its arguments.
+ */
+#include "tests/sim/binding.h"
+#include "daemon/base/mem.h"
+#include "tests/sim/sandbox.h"
+#include "tests/sim/value.h"
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define GC_PAUSE 1000 /* collects when the state is ten times what it was after the last collection: it is small */
+
+struct compiled {
+	char sha[SHA1_HEX + 1];
+	struct span text; /* owned */
+	int function;     /* in the registry */
+	bool cached;
+};
+
+struct binding {
+	struct model *model;
+	lua_State *lua;
+	struct compiled *script;
+	int scripts, cap;
+	int environment, handler; /* in the registry */
+	struct buf reply;         /* of the command under way */
+	struct span *word;        /* likewise */
+	size_t words;
+};
+
+/* --- redis.* --------------------------------------------------------------------------------------------------------- */
+
+static bool top_is_error(lua_State *lua)
+{
+	bool is = lua_istable(lua, -1) && value_has_field(lua, "err");
+
+	if (is)
+		lua_pop(lua, 1);
+	return is;
+}
+
+/* %.17g; an integer below 10^17 is its digits. */
+static struct span number_text(lua_State *lua, int index)
+{
+	lua_Number n = lua_tonumber(lua, index);
+	char text[64];
+	size_t length;
+
+	if (fabs(n) < 1e17 && fabs(n) >= 1 && n == floor(n))
+		length = wire_digits((int64_t)n, text);
+	else
+		length = (size_t)snprintf(text, sizeof(text), "%.17g", n);
+	lua_pushlstring(lua, text, length);
+	lua_replace(lua, index);
+	return value_text(lua, index);
+}
+
+static bool words_take(struct binding *b, int n)
+{
+	lua_State *lua = b->lua;
+	int i;
+
+	if ((size_t)n > b->words)
+		b->word = mem_grow(b->word, b->words = (size_t)n, sizeof(*b->word));
+	for (i = 1; i <= n; i++) {
+		if (lua_type(lua, i) == LUA_TNUMBER)
+			b->word[i - 1] = number_text(lua, i);
+		else if (lua_type(lua, i) == LUA_TSTRING)
+			b->word[i - 1] = value_text(lua, i);
+		else
+			return false;
+	}
+	return true;
+}
+
+/* Carries out the command and leaves its reply on top, an error as a table. */
+static void command_push(struct binding *b, int n)
+{
+	const struct model_command *command = model_command(b->word[0]);
+	const char *refusal;
+
+	if (!command)
+		return value_push_error(b->lua, SPAN("Unknown Redis command called from script"));
+	if (!model_arity_fits(command, (size_t)n))
+		return value_push_error(b->lua, SPAN("Wrong number of args calling Redis command from script"));
+	if (command->flags & COMMAND_DIRECT)
+		return value_push_error(b->lua, SPAN("This Redis command is not allowed from script"));
+	refusal = model_refusal(b->model, command);
+	if (refusal)
+		return value_push_field(b->lua, "err", span_of(refusal));
+	b->model->dirty |= (command->flags & COMMAND_WRITE) != 0;
+	buf_clear(&b->reply);
+	command->run(b->model, b->word, (size_t)n, &b->reply);
+	buf_append(&b->reply, "", 1);
+	value_push(b->lua, buf_begin(&b->reply));
+}
+
+static int redis_command_run(lua_State *lua, bool raises)
+{
+	struct binding *b = lua_touserdata(lua, lua_upvalueindex(1));
+	int n = lua_gettop(lua);
+
+	if (n == 0)
+		value_push_error(lua, SPAN("Please specify at least one argument for this redis lib call"));
+	else if (!words_take(b, n))
+		value_push_error(lua, SPAN("Lua redis lib command arguments must be strings or integers"));
+	else
+		command_push(b, n);
+	return raises && top_is_error(lua) ? lua_error(lua) : 1;
+}
+
+static int redis_call(lua_State *lua)
+{
+	return redis_command_run(lua, true);
+}
+
+static int redis_pcall(lua_State *lua)
+{
+	return redis_command_run(lua, false);
+}
+
+static bool one_text(lua_State *lua)
+{
+	return lua_gettop(lua) == 1 && lua_type(lua, 1) == LUA_TSTRING;
+}
+
+static int redis_error_reply(lua_State *lua)
+{
+	if (!one_text(lua)) {
+		value_push_error(lua, SPAN("wrong number or type of arguments"));
+		return 1;
+	}
+	if (*lua_tostring(lua, 1) != '-') {
+		lua_pushliteral(lua, "-");
+		lua_insert(lua, 1);
+		lua_concat(lua, 2);
+	}
+	value_push_error(lua, value_text(lua, 1));
+	return 1;
+}
+
+static int redis_status_reply(lua_State *lua)
+{
+	if (one_text(lua))
+		value_push_field(lua, "ok", value_text(lua, 1));
+	else
+		value_push_error(lua, SPAN("wrong number or type of arguments"));
+	return 1;
+}
+
+static int redis_sha1hex(lua_State *lua)
+{
+	char sha[SHA1_HEX + 1];
+
+	if (lua_gettop(lua) != 1) {
+		value_push_error(lua, SPAN("wrong number of arguments"));
+		return lua_error(lua);
+	}
+	sha1_hex(lua_tostring(lua, 1) ? value_text(lua, 1) : SPAN(""), sha);
+	lua_pushstring(lua, sha);
+	return 1;
+}
+
+/* --- running --------------------------------------------------------------------------------------------------------- */
+
+/* Whatever was thrown becomes a table, and is told where it was thrown. */
+static int error_handle(lua_State *lua)
+{
+	lua_Debug where;
+	bool known = lua_getstack(lua, 1, &where) && lua_getinfo(lua, "Sl", &where);
+
+	if (known && strcmp(where.what, "C") == 0)
+		known = lua_getstack(lua, 2, &where) && lua_getinfo(lua, "Sl", &where);
+	if (!lua_istable(lua, 1)) {
+		lua_getglobal(lua, "tostring");
+		lua_pushvalue(lua, 1);
+		lua_call(lua, 1, 1);
+		lua_pushliteral(lua, "ERR ");
+		lua_insert(lua, -2);
+		lua_concat(lua, 2);
+		lua_createtable(lua, 0, 3);
+		lua_insert(lua, -2);
+		lua_setfield(lua, -2, "err");
+	} else {
+		lua_pushvalue(lua, 1);
+	}
+	if (known) {
+		lua_pushstring(lua, where.source);
+		lua_setfield(lua, -2, "source");
+		lua_pushinteger(lua, where.currentline);
+		lua_setfield(lua, -2, "line");
+	}
+	return 1;
+}
+
+/* On top: what the handler made of the error. */
+static void failure_say(struct binding *b, int script, struct buf *out)
+{
+	lua_State *lua = b->lua;
+	struct buf line;
+
+	buf_init(&line);
+	lua_getfield(lua, -1, "err");
+	lua_getfield(lua, -2, "source");
+	lua_getfield(lua, -3, "line");
+	buf_printf(&line, "%s", lua_isstring(lua, -3) ? lua_tostring(lua, -3) : "ERR unknown error");
+	if (lua_isstring(lua, -1) && lua_isstring(lua, -2))
+		buf_printf(&line, " script: %s, on %s:%s.", b->script[script].sha, lua_tostring(lua, -2), lua_tostring(lua, -1));
+	wire_line(out, '-', (struct span){buf_begin(&line), buf_length(&line)});
+	buf_release(&line);
+	lua_pop(lua, 4);
+}
+
+static void list_set(struct binding *b, const char *name, const struct span *item, size_t n)
+{
+	size_t i;
+
+	lua_pushstring(b->lua, name);
+	lua_createtable(b->lua, (int)n, 0);
+	for (i = 0; i < n; i++) {
+		lua_pushlstring(b->lua, item[i].p, item[i].n);
+		lua_rawseti(b->lua, -2, (int)i + 1);
+	}
+	lua_rawset(b->lua, -3);
+}
+
+void binding_run(struct binding *b, int script, const struct span *key, size_t keys, const struct span *arg, size_t args,
+		 struct buf *out)
+{
+	lua_State *lua = b->lua;
+
+	lua_rawgeti(lua, LUA_REGISTRYINDEX, b->environment);
+	list_set(b, "KEYS", key, keys);
+	list_set(b, "ARGV", arg, args);
+	lua_pop(lua, 1);
+	lua_rawgeti(lua, LUA_REGISTRYINDEX, b->handler);
+	lua_rawgeti(lua, LUA_REGISTRYINDEX, b->script[script].function);
+	if (lua_pcall(lua, 0, 1, -2))
+		failure_say(b, script, out);
+	else
+		value_say(lua, out);
+	lua_pop(lua, 1);
+}
+
+/* --- scripts --------------------------------------------------------------------------------------------------------- */
+
+static int compiled_add(struct binding *b, struct span text)
+{
+	struct compiled *c;
+
+	if (b->scripts == b->cap) {
+		b->cap = b->cap ? 2 * b->cap : 4;
+		b->script = mem_grow(b->script, (size_t)b->cap, sizeof(*b->script));
+	}
+	c = &b->script[b->scripts];
+	*c = (struct compiled){.text = {mem_copy(text.p, text.n), text.n}};
+	sha1_hex(text, c->sha);
+	lua_rawgeti(b->lua, LUA_REGISTRYINDEX, b->environment);
+	lua_setfenv(b->lua, -2);
+	c->function = luaL_ref(b->lua, LUA_REGISTRYINDEX);
+	return b->scripts++;
+}
+
+int binding_compile(struct binding *b, struct span text, struct buf *out)
+{
+	int i;
+
+	for (i = 0; i < b->scripts; i++)
+		if (span_equal(b->script[i].text, text))
+			return i;
+	if (luaL_loadbuffer(b->lua, text.p, text.n, "@user_script") == 0)
+		return compiled_add(b, text);
+	wire_error(out, "ERR Error compiling script (new function): %s", lua_tostring(b->lua, -1));
+	lua_pop(b->lua, 1);
+	return -1;
+}
+
+int binding_find(const struct binding *b, struct span sha)
+{
+	int i;
+
+	for (i = 0; i < b->scripts; i++)
+		if (span_equal(sha, (struct span){b->script[i].sha, SHA1_HEX}))
+			return i;
+	return -1;
+}
+
+const char *binding_sha(const struct binding *b, int script)
+{
+	return b->script[script].sha;
+}
+
+bool binding_cached(const struct binding *b, int script)
+{
+	return b->script[script].cached;
+}
+
+void binding_cache(struct binding *b, int script)
+{
+	b->script[script].cached = true;
+}
+
+void binding_flush(struct binding *b)
+{
+	int i;
+
+	for (i = 0; i < b->scripts; i++)
+		b->script[i].cached = false;
+}
+
+/* --- the state ------------------------------------------------------------------------------------------------------- */
+
+static void redis_define(struct binding *b)
+{
+	static const luaL_Reg functions[] = {
+		{"call", redis_call},
+		{"pcall", redis_pcall},
+		{"error_reply", redis_error_reply},
+		{"status_reply", redis_status_reply},
+		{"sha1hex", redis_sha1hex},
+	};
+	size_t i;
+
+	lua_newtable(b->lua);
+	for (i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+		lua_pushlightuserdata(b->lua, b);
+		lua_pushcclosure(b->lua, functions[i].func, 1);
+		lua_setfield(b->lua, -2, functions[i].name);
+	}
+	lua_setglobal(b->lua, "redis");
+}
+
+struct binding *binding_new(struct model *model)
+{
+	struct binding *b = mem_alloc(sizeof(*b));
+
+	b->model = model;
+	b->lua = luaL_newstate();
+	if (!b->lua)
+		abort(); /* out of memory */
+	lua_gc(b->lua, LUA_GCSETPAUSE, GC_PAUSE);
+	buf_init(&b->reply);
+	sandbox_open(b->lua);
+	redis_define(b);
+	b->environment = sandbox_environment(b->lua);
+	lua_pushcfunction(b->lua, error_handle);
+	b->handler = luaL_ref(b->lua, LUA_REGISTRYINDEX);
+	return b;
+}
+
+void binding_free(struct binding *b)
+{
+	int i;
+
+	if (!b)
+		return;
+	for (i = 0; i < b->scripts; i++)
+		free((void *)(uintptr_t)b->script[i].text.p);
+	free(b->script);
+	free(b->word);
+	buf_release(&b->reply);
+	lua_close(b->lua);
+	free(b);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Beliefs, tokens and progress. Checks only what the class of the world promises. */
+#include "tests/sim/world.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#define CHECKED true
+#define PENDING false
+
+const struct invariant_row invariant_table[INVARIANT_N] = {
+	[INVARIANT_NONE] = {"none", CLASS_X, false, ""},
+#define INVARIANT(id, class, state, what) [INVARIANT_##id] = {#id, CLASS_##class, state, what},
+#include "tests/sim/invariant.def"
+#undef INVARIANT
+};
+
+/* The floor of a join is measured by the node's clock: what a clock that was set back since then promises is no more than it shows. */
+static bool tokens_are_safe(const struct plan *p)
+{
+	bool back = false, lost = false;
+
+	for (unsigned i = 0; i < p->faults; i++) {
+		enum fault_kind kind = p->fault[i].kind;
+
+		back |= kind == FAULT_NODE_CLOCK && p->fault[i].x < 0;
+		lost |= kind == FAULT_NODE_BLANK || kind == FAULT_NODE_OLD || kind == FAULT_NODE_FLUSH;
+	}
+	return !(back && lost);
+}
+
+void checker_init(struct world *w)
+{
+	struct checker *k = &w->checker;
+
+	w->tokens_are_safe = tokens_are_safe(w->plan);
+	for (unsigned d = 0; d < DAEMONS_MAX; d++) {
+		k->due[d] = INT64_MAX;
+		for (unsigned n = 0; n < NAMES_MAX; n++)
+			TAILQ_INIT(&k->line[d][n]);
+	}
+	for (unsigned n = 0; n < NAMES_MAX; n++)
+		k->free_since[n] = INT64_MAX;
+}
+
+void checker_release(struct world *w)
+{
+	for (unsigned d = 0; d < DAEMONS_MAX; d++)
+		free(w->checker.book[d].dead);
+	free(w->checker.tokens.slot);
+}
+
+void checker_fail(struct world *w, enum invariant what, int64_t name, const char *format, ...)
+{
+	struct violation *v = &w->checker.violation;
+	va_list list;
+
+	if (v->what != INVARIANT_NONE || (invariant_table[what].class == CLASS_T && w->class == CLASS_X))
+		return;
+	v->what = what;
+	v->at = w->now;
+	v->name = name;
+	va_start(list, format);
+	vsnprintf(v->text, sizeof(v->text), format, list);
+	va_end(list);
+	w->failed = true;
+	world_note(w, 0xdead, what, "VIOLATION %s: %s", invariant_table[what].word, v->text);
+}
+
+/* --- beliefs --------------------------------------------------------------------------------------------------------- */
+
+static void check_pair(struct world *w, const struct hold *h, const struct hold *other)
+{
+	if (other->until > w->now && h->until > w->now)
+		checker_fail(w, INVARIANT_S1, h->name,
+			     "%s: client %u believes in fence %lld until %lld us, client %u in fence %lld until %lld us",
+			     name_of(h->name), h->client->index, (long long)h->fence, (long long)h->until, other->client->index,
+			     (long long)other->fence, (long long)other->until);
+}
+
+/* h is believed in, or for longer, just now. */
+void check_belief(struct world *w, const struct hold *h)
+{
+	const struct hold *other;
+
+	TAILQ_FOREACH(other, &w->holds, in_world)
+	{
+		if (other != h && other->name == h->name && other->fence != h->fence)
+			check_pair(w, h, other);
+	}
+}
+
+/* --- tokens ---------------------------------------------------------------------------------------------------------- */
+
+static bool token_add(struct token_set *set, uint64_t token);
+
+static void tokens_grow(struct token_set *set)
+{
+	struct token_set old = *set;
+
+	set->cap = old.cap ? 2 * old.cap : 256;
+	set->count = 0;
+	set->slot = calloc(set->cap, sizeof(*set->slot));
+	if (!set->slot)
+		abort();
+	for (size_t i = 0; i < old.cap; i++)
+		if (old.slot[i])
+			token_add(set, old.slot[i]);
+	free(old.slot);
+}
+
+/* False: it was there. */
+static bool token_add(struct token_set *set, uint64_t token)
+{
+	size_t at;
+
+	if (2 * set->count >= set->cap)
+		tokens_grow(set);
+	for (at = mix(token, 0) & (set->cap - 1); set->slot[at]; at = (at + 1) & (set->cap - 1))
+		if (set->slot[at] == token)
+			return false;
+	set->slot[at] = token;
+	set->count++;
+	return true;
+}
+
+static void check_token(struct world *w, const struct lease *l, int64_t name, int64_t fence)
+{
+	int64_t *returned = &w->checker.returned[name];
+
+	if (!w->tokens_are_safe)
+		return;
+	if (fence <= 0 || fence >= INT64_C(1) << 53)
+		checker_fail(w, INVARIANT_S2, name, "%s: fence %lld is out of bounds", name_of(name), (long long)fence);
+	if (!token_add(&w->checker.tokens, (uint64_t)fence << 3 | (uint64_t)name))
+		checker_fail(w, INVARIANT_S2, name, "%s: fence %lld was granted twice", name_of(name), (long long)fence);
+	if (fence <= l->floor)
+		checker_fail(w, INVARIANT_S3, name,
+			     "%s: fence %lld was granted, but %lld had returned before its first command was sent", name_of(name),
+			     (long long)fence, (long long)l->floor);
+	if (fence <= *returned && w->class == CLASS_T)
+		checker_fail(w, INVARIANT_S3, name, "%s: fence %lld was granted after %lld", name_of(name), (long long)fence,
+			     (long long)*returned);
+	if (fence > *returned)
+		*returned = fence;
+}
+
+/* Those who began to ask earlier, at the same daemon, and still wait. */
+static void check_order(struct world *w, struct sim_daemon *d, const struct request_sim *q)
+{
+	const struct request_sim *other;
+
+	TAILQ_FOREACH(other, &w->checker.line[d->index][q->name], in_line)
+	{
+		bool same = other->conn == q->conn && other->owner == q->owner;
+
+		if (other == q)
+			return;
+		if (other->wait_ms != 0 && !other->conn->going && !same && other->begun_step < q->begun_step)
+			checker_fail(w, INVARIANT_S19, q->name,
+				     "%s: daemon %u granted client %u before client %u, who had asked earlier", name_of(q->name),
+				     d->index, q->conn->client->index, other->conn->client->index);
+	}
+}
+
+/* A grant goes out: nobody was told that it would not. */
+static void check_promises(struct world *w, int64_t name, int64_t fence)
+{
+	const struct hold *other;
+
+	TAILQ_FOREACH(other, &w->holds, in_world)
+	{
+		if (other->name == name && other->fence != fence && other->promised > w->now)
+			checker_fail(w, INVARIANT_S13, name,
+				     "%s: fence %lld is granted, but fence %lld was promised to client %u until %lld us",
+				     name_of(name), (long long)fence, (long long)other->fence, other->client->index,
+				     (long long)other->promised);
+	}
+}
+
+void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, int64_t fence)
+{
+	struct lease *l = &w->checker.lease[d->index][q->name];
+
+	check_token(w, l, q->name, fence);
+	check_order(w, d, q);
+	check_promises(w, q->name, fence);
+	if (l->held && !l->conn->going)
+		checker_fail(w, INVARIANT_S1, q->name, "%s: daemon %u granted what its client %u has", name_of(q->name), d->index,
+			     l->conn->client->index);
+	if (l->ticket < w->checker.book[d->index].cap && w->checker.book[d->index].dead[l->ticket])
+		checker_fail(w, INVARIANT_S11, q->name, "%s: daemon %u granted a value that it had released", name_of(q->name),
+			     d->index);
+	l->held = true;
+	l->conn = q->conn;
+	l->owner = q->owner;
+	l->fence = fence;
+	w->tally.grants++;
+}
+
+/* --- progress -------------------------------------------------------------------------------------------------------- */
+
+void checker_excuse(struct world *w, int64_t name, int64_t until)
+{
+	if (until > w->checker.excused[name])
+		w->checker.excused[name] = until;
+}
+
+/* A quorum answers within this. */
+static int64_t round_trip_us(const struct plan *p)
+{
+	return 2 * (p->latency_us + p->jitter_us);
+}
+
+static bool somebody(const struct world *w, int64_t name, bool *ret_waits)
+{
+	bool held = false;
+
+	*ret_waits = false;
+	for (unsigned d = 0; d < w->plan->daemons; d++) {
+		const struct request_sim *q;
+
+		held |= w->checker.lease[d][name].held;
+		TAILQ_FOREACH(q, &w->checker.line[d][name], in_line)
+		*ret_waits |= q->wait_ms != 0;
+	}
+	return held;
+}
+
+void check_progress(struct world *w)
+{
+	int64_t bound = 3 * SEC + 50 * round_trip_us(w->plan);
+
+	for (int64_t name = 0; is_calm(w) && name < w->plan->names; name++) {
+		int64_t *since = &w->checker.free_since[name];
+		bool waits, held = somebody(w, name, &waits);
+
+		if (held || !waits)
+			*since = INT64_MAX;
+		else if (*since == INT64_MAX)
+			*since = w->now;
+		if (*since != INT64_MAX && *since < w->checker.excused[name])
+			*since = w->checker.excused[name];
+		if (*since != INT64_MAX && w->now - *since > w->checker.longest_free)
+			w->checker.longest_free = w->now - *since;
+		if (*since != INT64_MAX && w->now - *since > bound)
+			checker_fail(w, INVARIANT_L1, name, "%s: free, and waited for, since %lld us", name_of(name),
+				     (long long)*since);
+	}
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Watches a world from outside and says which invariant it broke. It sees true time, every line, every call, every change of a key; it never
+ * changes anything. Votes and counts are reckoned a second time here, from what crosses the seam.
+ */
+#ifndef SIM_CHECKER_H
+#define SIM_CHECKER_H
+
+#include "tests/sim/client.h"
+#include "tests/sim/link.h"
+
+enum invariant {
+	INVARIANT_NONE,
+#define INVARIANT(id, ...) INVARIANT_##id,
+#include "tests/sim/invariant.def"
+#undef INVARIANT
+	INVARIANT_N
+};
+
+struct invariant_row {
+	const char *word;
+	enum fault_class class;
+	bool checked;
+	const char *what;
+};
+extern const struct invariant_row invariant_table[INVARIANT_N];
+
+struct violation {
+	enum invariant what; /* NONE: all is well */
+	int64_t at, name;    /* name: -1 if it concerns none */
+	char text[400];
+};
+
+/* The lease of a name at a daemon, reckoned from its calls and their answers. */
+struct lease {
+	uint64_t ticket;
+	struct instant until[NODES_MAX];
+	int64_t floor; /* the largest token that had been returned when its first command was sent */
+	bool held;
+	struct conn *conn; /* by whom */
+	int64_t owner, fence;
+};
+
+struct ticket_book {
+	uint8_t *dead; /* by ticket: a release was sent */
+	size_t cap;
+};
+
+struct token_set {
+	uint64_t *slot;
+	size_t cap, count;
+};
+
+struct checker {
+	struct violation violation;
+	struct lease lease[DAEMONS_MAX][NAMES_MAX];
+	struct ticket_book book[DAEMONS_MAX];
+	struct requests line[DAEMONS_MAX][NAMES_MAX]; /* LOCKs that run, in the order in which they began */
+	struct token_set tokens;
+	int64_t returned[NAMES_MAX];        /* the largest token that was returned */
+	int64_t free_since[NAMES_MAX];      /* true time since when nobody has it; INT64_MAX: somebody has */
+	int64_t excused[NAMES_MAX];         /* true time until which a key that was left behind may stand in the way */
+	int64_t due[DAEMONS_MAX];           /* true time of the earliest request that must be answered */
+	uint64_t step;                      /* of any daemon */
+	int64_t longest_free, longest_late; /* how near bounds came */
+};
+
+void checker_init(struct world *w);
+void checker_release(struct world *w);
+void checker_fail(struct world *w, enum invariant what, int64_t name, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* checker.c: what clients believe, what is granted. */
+void check_belief(struct world *w, const struct hold *h);
+void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, int64_t fence);
+void check_progress(struct world *w);
+/* The name may be taken by what nobody holds until then: a key that was left behind. */
+void checker_excuse(struct world *w, int64_t name, int64_t until);
+
+/* ledger.c: the lines of a daemon. */
+void ledger_begin(struct request_sim *q);
+void ledger_line(struct conn *c, struct span line);
+void ledger_over(struct conn *c);
+void ledger_stopped(struct sim_daemon *d);
+void ledger_due(struct sim_daemon *d);
+
+/* witness.c: the votes of a daemon; the keys of a node. */
+void witness_call(struct sim_daemon *d, const struct call *call);
+void witness_answer(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted);
+void witness_step(struct sim_daemon *d);
+void witness_life(struct sim_daemon *d);
+/* Q votes stand and vouch for that long. */
+void witness_vouch(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what);
+void witness_runs(struct server *s, const struct flight *f); /* about to run, and has run */
+void witness_ran(struct server *s, const struct flight *f);
+void witness_watch(struct server *s);
+
+/* Lines. */
+int64_t line_int(struct span line, const char *field); /* INT64_MIN: it has none */
+struct span line_word(struct span line, unsigned n);   /* the n-th word; empty if there is none */
+int64_t line_name(struct span line);                   /* number of its name=; -1 */
+int64_t name_number(struct span name);                 /* "k3": 3; -1 if it is none of ours */
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What each kind of fault does when it begins and when it ends. One that meets nothing to break is not counted. */
+#include "tests/sim/world.h"
+
+#include <inttypes.h>
+
+/* What a server that is not well may say; only the first words matter. */
+static const char *const error_text[] = {
+	"LOADING Redis is loading the dataset in memory",
+	"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk",
+	"READONLY You can't write against a read only replica.",
+	"OOM command not allowed when used memory > 'maxmemory'.",
+	"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+	"NOAUTH Authentication required.",
+	"CLUSTERDOWN The cluster is down",
+	"ERR something that nobody has heard of",
+};
+#define ERROR_TEXTS (int64_t)(sizeof(error_text) / sizeof(error_text[0]))
+
+static struct sim_daemon *daemon_of(struct world *w, const struct fault *f)
+{
+	return &w->daemon[f->a % w->plan->daemons];
+}
+
+static struct server *server_of(struct world *w, const struct fault *f)
+{
+	return &w->server[f->a % w->plan->nodes];
+}
+
+static struct sim_client *client_of(struct world *w, const struct fault *f)
+{
+	return &w->client[f->a % w->plan->clients];
+}
+
+static struct span fault_name(const struct world *w, const struct fault *f)
+{
+	return span_of(name_of(f->b % w->plan->names));
+}
+
+/* --- links ----------------------------------------------------------------------------------------------------------- */
+
+static bool link_fault(struct world *w, const struct fault *f)
+{
+	struct sim_link *l = &daemon_of(w, f)->link[f->b % w->plan->nodes];
+	int64_t until = w->now + f->for_us;
+
+	if (f->kind == FAULT_LINK_RESET) {
+		if (!l->up || l->broken)
+			return false;
+		link_break(l);
+		return true;
+	}
+	if (f->kind == FAULT_LINK_SLOW) {
+		l->slow_until = until;
+		l->slow = f->x > 1 ? f->x : 2;
+		return true;
+	}
+	if ((f->x & 1) && l->stalled_to < until)
+		l->stalled_to = until;
+	if ((f->x & 2) && l->stalled_from < until)
+		l->stalled_from = until;
+	return true;
+}
+
+/* --- nodes ----------------------------------------------------------------------------------------------------------- */
+
+static bool node_fault_of_store(struct world *w, struct server *s, const struct fault *f)
+{
+	int64_t expires = server_wall(s) / MSEC + f->for_us / MSEC + 1, old;
+	struct span value;
+
+	switch (f->kind) {
+	case FAULT_NODE_FLUSH:
+		sim_node_flush(s->node);
+		server_lost_memory(s);
+		return true;
+	case FAULT_NODE_EVICT:
+		sim_node_evict(s->node, fault_name(w, f));
+		return true;
+	case FAULT_NODE_DELETE:
+		sim_node_delete(s->node, fault_name(w, f));
+		return true;
+	case FAULT_FOREIGN_KEY:
+	case FAULT_FOREIGN_HASH:
+		if (s->down || sim_node_get(s->node, fault_name(w, f), server_wall(s), &value, &old))
+			return false;
+		if (f->kind == FAULT_FOREIGN_KEY)
+			sim_node_put(s->node, fault_name(w, f), SPAN("0123456789abcdef"), expires);
+		else
+			sim_node_put_hash(s->node, fault_name(w, f), expires);
+		return true;
+	default:
+		s->host.offset_us += f->x;
+		s->stepped_us += f->x < 0 ? -f->x : 0;
+		return true;
+	}
+}
+
+static bool node_fault(struct world *w, const struct fault *f)
+{
+	struct server *s = server_of(w, f);
+
+	switch (f->kind) {
+	case FAULT_NODE_PAUSE:
+		if (s->down || s->paused_until > w->now)
+			return false;
+		s->paused_until = w->now + f->for_us;
+		return true;
+	case FAULT_NODE_BLANK:
+	case FAULT_NODE_WHOLE:
+	case FAULT_NODE_OLD:
+		if (s->down)
+			return false;
+		server_die(s);
+		return true;
+	case FAULT_NODE_ERROR:
+		sim_node_fail(s->node, error_text[f->x % ERROR_TEXTS]);
+		return true;
+	case FAULT_NODE_ROLE:
+		sim_node_set_role(s->node, "slave", "0000000000000000000000000000000000000000");
+		sim_node_fail(s->node, error_text[2]);
+		return true;
+	default:
+		return node_fault_of_store(w, s, f);
+	}
+}
+
+static void node_fault_ends(struct world *w, const struct fault *f)
+{
+	struct server *s = server_of(w, f);
+	char replid[41];
+
+	switch (f->kind) {
+	case FAULT_NODE_PAUSE:
+		server_resume(s);
+		break;
+	case FAULT_NODE_BLANK:
+		server_revive(s, REVIVE_BLANK);
+		break;
+	case FAULT_NODE_WHOLE:
+		server_revive(s, REVIVE_WHOLE);
+		break;
+	case FAULT_NODE_OLD:
+		server_revive(s, REVIVE_OLD);
+		break;
+	case FAULT_NODE_ERROR:
+		sim_node_fail(s->node, NULL);
+		break;
+	case FAULT_NODE_ROLE:
+		snprintf(replid, sizeof(replid), "%040" PRIx64, stream_next(&s->stream));
+		sim_node_set_role(s->node, "master", replid);
+		sim_node_fail(s->node, NULL);
+		break;
+	default:
+		break;
+	}
+}
+
+/* --- daemons --------------------------------------------------------------------------------------------------------- */
+
+static void daemon_halt(struct world *w, struct sim_daemon *d, int64_t for_us)
+{
+	d->halted = true;
+	daemon_stop(d, for_us, false);
+	for (unsigned i = 0; i < w->plan->clients; i++)
+		if (w->client[i].daemon == d && !w->client[i].remote)
+			client_stall(&w->client[i], for_us);
+}
+
+static bool daemon_fault(struct world *w, const struct fault *f)
+{
+	struct sim_daemon *d = daemon_of(w, f);
+
+	if (d->state != DAEMON_RUNNING && f->kind != FAULT_DAEMON_WALL && f->kind != FAULT_DAEMON_CRASH)
+		return false;
+	switch (f->kind) {
+	case FAULT_DAEMON_FREEZE:
+	case FAULT_DAEMON_FREEZE_SENDING:
+		daemon_stop(d, f->for_us, f->kind == FAULT_DAEMON_FREEZE_SENDING);
+		return true;
+	case FAULT_DAEMON_CRASH:
+		if (!daemon_is_up(d) || d->halted)
+			return false;
+		daemon_die(d);
+		return true;
+	case FAULT_DAEMON_STOP:
+		daemon_shut(d);
+		return true;
+	case FAULT_DAEMON_WALL:
+		d->host.offset_us += f->x;
+		return true;
+	default:
+		daemon_halt(w, d, f->for_us);
+		return true;
+	}
+}
+
+static void daemon_fault_ends(struct world *w, const struct fault *f)
+{
+	struct sim_daemon *d = daemon_of(w, f);
+
+	if ((f->kind == FAULT_DAEMON_CRASH || f->kind == FAULT_DAEMON_STOP) && !daemon_is_up(d))
+		daemon_start(d);
+	if (f->kind == FAULT_DAEMON_HALT) {
+		d->host.halted_us += f->for_us;
+		d->halted = false;
+	}
+}
+
+/* --- clients --------------------------------------------------------------------------------------------------------- */
+
+static bool conn_fault(struct world *w, struct fault_run *run, const struct fault *f)
+{
+	static const enum gone how[] = {GONE_RESET, GONE_KEEPALIVE, GONE_OVERFLOW};
+	struct sim_client *c = client_of(w, f);
+	struct conn *conn = c->conn;
+
+	if (!conn || conn->silent)
+		return false;
+	switch (f->kind) {
+	case FAULT_CLIENT_CUT:
+		run->conn = conn;
+		conn->silent = true;
+		conn_cut(conn, c->remote ? how[f->x % 3] : GONE_OVERFLOW, w->now);
+		return true;
+	case FAULT_CLIENT_SILENT:
+		if (!c->remote)
+			return false; /* nothing comes between two sockets of one host */
+		run->conn = conn;
+		conn->silent = true;
+		return true;
+	default:
+		if ((f->x & 1) && conn->stalled_until[TO_DAEMON] < w->now + f->for_us)
+			conn->stalled_until[TO_DAEMON] = w->now + f->for_us;
+		if ((f->x & 2) && conn->stalled_until[TO_CLIENT] < w->now + f->for_us)
+			conn->stalled_until[TO_CLIENT] = w->now + f->for_us;
+		return true;
+	}
+}
+
+static bool client_fault(struct world *w, struct fault_run *run, const struct fault *f)
+{
+	struct sim_client *c = client_of(w, f);
+
+	switch (f->kind) {
+	case FAULT_CLIENT_STALL:
+		client_stall(c, f->for_us);
+		return true;
+	case FAULT_CLIENT_CRASH:
+		client_die(c, f->for_us);
+		return true;
+	case FAULT_CLIENT_HALF_CLOSE:
+		client_leave(c, LEAVE_HALF);
+		return true;
+	default:
+		return conn_fault(w, run, f);
+	}
+}
+
+/* Both ends find out that nothing passes: the daemon by its keepalive, unless it knows already. */
+static void conn_fault_ends(struct world *w, struct fault_run *run, const struct fault *f)
+{
+	struct conn *c = run->conn;
+
+	if (!c)
+		return;
+	run->conn = NULL;
+	if (f->kind == FAULT_CLIENT_SILENT)
+		conn_cut(c, GONE_KEEPALIVE, w->now);
+	if (c->client->conn == c)
+		client_lost_conn(c->client);
+}
+
+/* --------------------------------------------------------------------------------------------------------------------- */
+
+void fault_begin(struct world *w, struct fault_run *run)
+{
+	const struct fault *f = &w->plan->fault[run->index];
+	enum fault_of of = fault_table[f->kind].of;
+	bool done = false;
+
+	if ((of == OF_CLIENT && w->plan->clients == 0) || (of == OF_DAEMON && w->plan->daemons == 0))
+		return;
+	world_note(w, 100 + (uint64_t)f->kind, (uint64_t)f->a, "FAULT %s a=%lld b=%lld x=%lld for %lld us",
+		   fault_table[f->kind].word, (long long)f->a, (long long)f->b, (long long)f->x, (long long)f->for_us);
+	world_at(w, &run->end, AT_FAULT_END, w->now + f->for_us);
+	if (of == OF_NODE)
+		done = node_fault(w, f);
+	else if (of == OF_CLIENT)
+		done = client_fault(w, run, f);
+	else if (f->kind <= FAULT_LINK_SLOW)
+		done = link_fault(w, f);
+	else
+		done = daemon_fault(w, f);
+	if (done)
+		w->tally.faults[f->kind]++;
+	else
+		heap_cancel(&w->heap, &run->end);
+}
+
+void fault_ends(struct world *w, struct fault_run *run)
+{
+	const struct fault *f = &w->plan->fault[run->index];
+
+	heap_cancel(&w->heap, &run->end);
+	switch (fault_table[f->kind].of) {
+	case OF_NODE:
+		node_fault_ends(w, f);
+		break;
+	case OF_CLIENT:
+		conn_fault_ends(w, run, f);
+		break;
+	case OF_DAEMON:
+		daemon_fault_ends(w, f);
+		break;
+	}
+}

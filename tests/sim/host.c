@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Clocks that run a little fast or slow, and the way back from what they show. */
+#include "tests/sim/host.h"
+
+struct instant host_boot(const struct host *h, int64_t now)
+{
+	int64_t run = now - h->halted_us;
+
+	return (struct instant){h->base_us + run + run / 1000000 * h->ppm + run % 1000000 * h->ppm / 1000000};
+}
+
+int64_t host_wall(const struct host *h, int64_t now)
+{
+	return host_boot(h, now).us + h->offset_us;
+}
+
+int64_t host_true(const struct host *h, struct instant boot)
+{
+	int64_t shown, now;
+
+	if (boot.us == INT64_MAX)
+		return INT64_MAX;
+	shown = boot.us - h->base_us;
+	now = shown - shown / (1000000 + h->ppm) * h->ppm + h->halted_us;
+	while (host_boot(h, now).us >= boot.us)
+		now -= 1 + (host_boot(h, now).us - boot.us) / 2;
+	while (host_boot(h, now).us < boot.us)
+		now += 1 + (boot.us - host_boot(h, now).us) / 2;
+	return now;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The clocks of one host, as functions of true time (microseconds since the world began). */
+#ifndef SIM_HOST_H
+#define SIM_HOST_H
+
+#include "daemon/base/instant.h"
+
+#define HOST_RATE_MOST_PPM 4900 /* fast or slow, so that two hosts differ by less than rho = 1 % */
+
+struct host {
+	int64_t ppm;       /* how much its clocks run fast */
+	int64_t base_us;   /* what BOOTTIME showed when the world began */
+	int64_t offset_us; /* REALTIME - BOOTTIME; steps change it */
+	int64_t halted_us; /* how long the whole host has stood still, clocks included */
+};
+
+struct instant host_boot(const struct host *h, int64_t now);
+int64_t host_wall(const struct host *h, int64_t now);
+/* The first true moment at which BOOTTIME shows at least this, as far as is known now. */
+int64_t host_true(const struct host *h, struct instant boot);
+
+#endif

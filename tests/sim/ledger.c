@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Keeps the books of each session by the lines that its daemon reads and writes: which request each reply belongs to, what each owner has, how
+ * often. A reply that does not fit the books is a violation.
+ */
+#include "tests/sim/world.h"
+
+static struct world *world_of(const struct conn *c)
+{
+	return c->world;
+}
+
+static void lease_free(struct conn *c, int64_t name, int64_t owner)
+{
+	struct lease *l = &world_of(c)->checker.lease[c->daemon->index][name];
+
+	if (l->held && l->conn == c && l->owner == owner)
+		l->held = false;
+}
+
+static struct account *account_of(const struct request_sim *q)
+{
+	return &q->conn->account[q->owner][q->name];
+}
+
+static bool is_about_name(const struct request_sim *q)
+{
+	return q->ask == ASK_LOCK || q->ask == ASK_UNLOCK || q->ask == ASK_CHECK || q->ask == ASK_EXTEND;
+}
+
+/* --- requests -------------------------------------------------------------------------------------------------------- */
+
+/* L7: its wait, and what a few rounds take; a request that does not wait may meet three split votes. */
+static int64_t request_bound(const struct world *w, const struct request_sim *q)
+{
+	const struct plan *p = w->plan;
+	int64_t rounds = 8 * p->timeout_us + 400 * MSEC + 30 * 2 * (p->latency_us + p->jitter_us);
+
+	if (q->wait_ms < 0)
+		return INT64_MAX;
+	return rounds + (q->wait_ms * MSEC) + (q->wait_ms * MSEC) / 50;
+}
+
+static void request_set_due(struct world *w, struct request_sim *q)
+{
+	int64_t bound = request_bound(w, q);
+	int64_t *due = &w->checker.due[q->conn->daemon->index];
+
+	q->due_at = bound == INT64_MAX ? INT64_MAX : w->now + bound;
+	if (q->due_at < *due)
+		*due = q->due_at;
+}
+
+void ledger_begin(struct request_sim *q)
+{
+	struct world *w = world_of(q->conn);
+
+	TAILQ_INSERT_TAIL(&q->conn->running, q, at_daemon);
+	q->running = true;
+	q->begun_at = w->now;
+	q->begun_step = w->checker.step;
+	request_set_due(w, q);
+	if (q->ask == ASK_LOCK)
+		TAILQ_INSERT_TAIL(&w->checker.line[q->conn->daemon->index][q->name], q, in_line);
+	if (q->ask == ASK_UNLOCK && q->sync && account_of(q)->count == 1 && (!q->fence || q->fence == account_of(q)->fence)) {
+		account_of(q)->count = 0;
+		lease_free(q->conn, q->name, q->owner);
+		q->ended = true;
+	}
+}
+
+static void request_out(struct request_sim *q)
+{
+	struct world *w = world_of(q->conn);
+
+	TAILQ_REMOVE(&q->conn->running, q, at_daemon);
+	q->running = false;
+	if (q->ask == ASK_LOCK)
+		TAILQ_REMOVE(&w->checker.line[q->conn->daemon->index][q->name], q, in_line);
+}
+
+/* An untagged request is done: the next of its session begins. */
+static void request_done(struct request_sim *q)
+{
+	struct request_sim *next = TAILQ_FIRST(&q->conn->queued);
+
+	request_out(q);
+	if (q->tagged || !next)
+		return;
+	TAILQ_REMOVE(&q->conn->queued, next, at_daemon);
+	ledger_begin(next);
+}
+
+static struct request_sim *request_of_line(struct conn *c, struct span line)
+{
+	struct request_sim *q;
+	unsigned number = 0;
+	bool tagged = line.n > 2 && line.p[0] == '@';
+
+	for (size_t i = 2; tagged && i < line.n && line.p[i] >= '0' && line.p[i] <= '9'; i++)
+		number = number * 10 + (unsigned)(line.p[i] - '0');
+	TAILQ_FOREACH(q, &c->running, at_daemon)
+	{
+		if (q->tagged == tagged && (!tagged || q->number == number))
+			return q;
+	}
+	return NULL;
+}
+
+/* --- replies --------------------------------------------------------------------------------------------------------- */
+
+static void on_locked(struct request_sim *q, struct span line)
+{
+	struct world *w = world_of(q->conn);
+	struct account *a = account_of(q);
+	int64_t count = line_int(line, "count"), fence = line_int(line, "fence");
+
+	if (count == 1 && a->count == 0)
+		check_grant(w, q->conn->daemon, q, fence);
+	else if (count != a->count + 1 || fence != a->fence)
+		checker_fail(w, INVARIANT_S15, q->name, "%s: LOCK answered count=%lld fence=%lld after count=%lld fence=%lld",
+			     name_of(q->name), (long long)count, (long long)fence, (long long)a->count, (long long)a->fence);
+	a->count = count;
+	a->fence = fence;
+	witness_vouch(q->conn->daemon, q->name, line_int(line, "valid_ms"), INVARIANT_S9);
+}
+
+static void on_unlocked(struct request_sim *q, struct span line)
+{
+	struct world *w = world_of(q->conn);
+	struct account *a = account_of(q);
+	int64_t count = line_int(line, "count");
+
+	if (q->ended)
+		return;
+	if (a->count == 0)
+		checker_fail(w, INVARIANT_S14, q->name, "%s: UNLOCK was OK for what was not held any more", name_of(q->name));
+	else if (count != a->count - 1 || (q->fence && q->fence != a->fence))
+		checker_fail(w, INVARIANT_S15, q->name, "%s: UNLOCK answered count=%lld after %lld", name_of(q->name),
+			     (long long)count, (long long)a->count);
+	a->count = count;
+	if (count > 0)
+		return;
+	witness_vouch(q->conn->daemon, q->name, -1, INVARIANT_S14);
+	lease_free(q->conn, q->name, q->owner);
+	checker_excuse(w, q->name, w->now + q->keep_ms * MSEC);
+}
+
+static void on_confirmed(struct request_sim *q, struct span line)
+{
+	struct account *a = account_of(q);
+
+	if (a->count == 0 || line_int(line, "fence") != a->fence)
+		checker_fail(world_of(q->conn), INVARIANT_S14, q->name, "%s: OK about fence %lld, which is not held any more",
+			     name_of(q->name), (long long)line_int(line, "fence"));
+	else if (q->ask == ASK_CHECK && line_int(line, "count") != a->count)
+		checker_fail(world_of(q->conn), INVARIANT_S15, q->name, "%s: CHECK answered count=%lld, it is %lld",
+			     name_of(q->name), (long long)line_int(line, "count"), (long long)a->count);
+	witness_vouch(q->conn->daemon, q->name, line_int(line, "valid_ms"), INVARIANT_S9);
+}
+
+static void on_ok(struct request_sim *q, struct span line)
+{
+	switch (q->ask) {
+	case ASK_LOCK:
+		on_locked(q, line);
+		break;
+	case ASK_UNLOCK:
+		on_unlocked(q, line);
+		break;
+	case ASK_CHECK:
+	case ASK_EXTEND:
+		on_confirmed(q, line);
+		break;
+	default:
+		break;
+	}
+}
+
+static void on_error(struct request_sim *q, struct span code)
+{
+	struct world *w = world_of(q->conn);
+	struct account *a = account_of(q);
+
+	if (q->ended || q->ask == ASK_LOCK || a->count == 0)
+		return;
+	if (span_equal(code, SPAN("NOTHELD")) && (!q->fence || q->fence == a->fence))
+		checker_fail(w, INVARIANT_S15, q->name, "%s: NOTHELD, but count=%lld was told", name_of(q->name),
+			     (long long)a->count);
+	if (span_equal(code, SPAN("LOST")))
+		checker_fail(w, INVARIANT_L5, q->name, "%s: ERR LOST, but no LOST was pushed", name_of(q->name));
+}
+
+static void on_reply(struct conn *c, struct span line)
+{
+	struct request_sim *q = request_of_line(c, line);
+	unsigned at = q && q->tagged ? 1 : 0;
+	struct span word = line_word(line, at);
+
+	if (!q) {
+		checker_fail(world_of(c), INVARIANT_S21, -1, "client %u: a reply to no request: %.*s", c->client->index,
+			     (int)line.n, line.p);
+		return;
+	}
+	if (span_equal(word, SPAN("*")))
+		return;
+	if (is_about_name(q) && span_equal(word, SPAN("OK")))
+		on_ok(q, line);
+	else if (is_about_name(q) && span_equal(word, SPAN("ERR")))
+		on_error(q, line_word(line, at + 1));
+	if (span_equal(line_word(line, at + 1), SPAN("INTERNAL")))
+		checker_fail(world_of(c), INVARIANT_S21, -1, "client %u: %.*s", c->client->index, (int)line.n, line.p);
+	request_done(q);
+}
+
+static void on_push(struct conn *c, struct span line)
+{
+	int64_t name = line_name(line), owner = line_int(line, "owner");
+
+	if (!span_equal(line_word(line, 1), SPAN("LOST")) || name < 0)
+		return;
+	owner = owner < 0 ? 0 : owner;
+	if (c->account[owner][name].fence != line_int(line, "fence"))
+		checker_fail(world_of(c), INVARIANT_S15, name, "%s: LOST of another grant than it has", name_of(name));
+	c->account[owner][name].count = 0;
+	lease_free(c, name, owner);
+	if (world_of(c)->stage == STAGE_FINALE && owner == OWNERS_MAX - 1)
+		checker_fail(world_of(c), INVARIANT_L9, name, "client %u: %.*s", c->client->index, (int)line.n, line.p);
+}
+
+void ledger_line(struct conn *c, struct span line)
+{
+	while (line.n > 0 && (line.p[line.n - 1] == '\n' || line.p[line.n - 1] == '\r'))
+		line.n--;
+	if (span_starts(line, SPAN("! ")))
+		on_push(c, line);
+	else
+		on_reply(c, line);
+}
+
+/* --- ends ------------------------------------------------------------------------------------------------------------ */
+
+void ledger_over(struct conn *c)
+{
+	struct request_sim *q;
+
+	while ((q = TAILQ_FIRST(&c->running)))
+		request_out(q);
+	while ((q = TAILQ_FIRST(&c->queued)))
+		TAILQ_REMOVE(&c->queued, q, at_daemon);
+	for (int64_t owner = 0; owner < OWNERS_MAX; owner++)
+		for (int64_t name = 0; name < NAMES_MAX; name++) {
+			if (c->account[owner][name].count > 0)
+				checker_excuse(world_of(c), name,
+					       world_of(c)->now + world_of(c)->plan->delay_us * 51 / 50 + MSEC);
+			c->account[owner][name].count = 0;
+			lease_free(c, name, owner);
+		}
+}
+
+static void conns_each_running(struct sim_daemon *d, void (*visit)(struct world *w, struct request_sim *q))
+{
+	for (unsigned i = 0; i < sizeof(d->slot) / sizeof(*d->slot); i++) {
+		struct request_sim *q;
+
+		if (!d->slot[i])
+			continue;
+		TAILQ_FOREACH(q, &d->slot[i]->running, at_daemon)
+		visit(d->world, q);
+	}
+}
+
+static void request_set_due_anew(struct world *w, struct request_sim *q)
+{
+	if (q->due_at != INT64_MAX)
+		q->due_at += q->conn->daemon->thaw_at - w->now;
+}
+
+/* A daemon that is stopped answers nobody: bounds move. */
+void ledger_stopped(struct sim_daemon *d)
+{
+	conns_each_running(d, request_set_due_anew);
+}
+
+static void request_look(struct world *w, struct request_sim *q)
+{
+	int64_t *due = &w->checker.due[q->conn->daemon->index];
+
+	if (q->due_at <= w->now)
+		checker_fail(w, INVARIANT_L7, q->name,
+			     "client %u: request %u, begun at %lld us with wait %lld ms, is not answered", q->conn->client->index,
+			     q->number, (long long)q->begun_at, (long long)q->wait_ms);
+	if (q->due_at < *due)
+		*due = q->due_at;
+}
+
+void ledger_due(struct sim_daemon *d)
+{
+	struct world *w = d->world;
+
+	if (w->now < w->checker.due[d->index])
+		return;
+	w->checker.due[d->index] = INT64_MAX;
+	conns_each_running(d, request_look);
+}

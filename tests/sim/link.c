@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Commands to a node and back: latency, order, stalls, breaks, and what a broken connection leaves behind. */
+#include "tests/sim/world.h"
+
+#include <stdlib.h>
+
+#define PAUSE_FIRST_US     (50 * MSEC)
+#define PAUSE_CAP_US       SEC
+#define STEADY_US          SEC
+#define CONNECT_TIMEOUT_US SEC
+#define STALL_US           (2 * SEC)
+
+const char *call_word(enum call_kind kind)
+{
+	static const char *const word[] = {"PROBE", "JOIN", "ACQUIRE", "EXTEND", "RELEASE"};
+
+	return word[kind];
+}
+
+static void span_copy(struct arena *a, struct span *s)
+{
+	s->p = s->n ? arena_copy(a, s->p, s->n) : "";
+}
+
+const struct probe *probe_copy(struct arena *a, const struct probe *from)
+{
+	struct probe *p = arena_alloc(a, sizeof(*p));
+
+	*p = *from;
+	span_copy(a, &p->marker);
+	span_copy(a, &p->run_id);
+	span_copy(a, &p->replid);
+	span_copy(a, &p->version);
+	span_copy(a, &p->role);
+	span_copy(a, &p->policy);
+	return p;
+}
+
+static struct world *world_of(const struct sim_link *l)
+{
+	return l->daemon->world;
+}
+
+void link_init(struct sim_link *l, struct sim_daemon *d, struct server *s)
+{
+	uint64_t who = d->index * NODES_MAX + s->index, seed = (uint64_t)d->world->plan->seed;
+
+	l->daemon = d;
+	l->server = s;
+	stream_init(&l->stream, seed, DRAW_LINK, who);
+	stream_init(&l->to, seed, DRAW_TO_NODE, who);
+	stream_init(&l->from, seed, DRAW_FROM_NODE, who);
+	rng_init(&l->rng, (uint64_t[2]){seed, who});
+	TAILQ_INIT(&l->flights);
+}
+
+/* --- latency --------------------------------------------------------------------------------------------------------- */
+
+static int64_t link_latency(struct sim_link *l, struct stream *s)
+{
+	const struct plan *p = world_of(l)->plan;
+	int64_t us = p->latency_us / 2 + stream_skewed(s, p->latency_us / 2, p->latency_us + p->jitter_us);
+
+	return world_of(l)->now < l->slow_until ? us * l->slow : us;
+}
+
+/* One after the other, and not before the stall is over. */
+static int64_t arrival(int64_t at, int64_t stalled_until, int64_t *last)
+{
+	if (at < stalled_until)
+		at = stalled_until;
+	if (at <= *last)
+		at = *last + 1;
+	*last = at;
+	return at;
+}
+
+/* --- commands -------------------------------------------------------------------------------------------------------- */
+
+static struct flight *flight_new(struct sim_link *l, int64_t depart, unsigned lane)
+{
+	struct flight *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		abort();
+	arena_init(&f->arena);
+	f->link = l;
+	f->server = l->server;
+	f->daemon = l->daemon;
+	f->life = l->daemon->life;
+	f->depart = depart;
+	f->wanted_at = world_of(l)->now;
+	f->emitted = daemon_boot(l->daemon);
+	f->lane = lane;
+	f->refused = !l->up;
+	TAILQ_INSERT_TAIL(&l->flights, f, in_link);
+	return f;
+}
+
+void flight_drop(struct flight *f)
+{
+	if (f->link)
+		TAILQ_REMOVE(&f->link->flights, f, in_link);
+	arena_release(&f->arena);
+	free(f);
+}
+
+void flight_lose(struct flight *f)
+{
+	if (f->link)
+		f->state = FLIGHT_LOST;
+	else
+		flight_drop(f);
+}
+
+static unsigned lane_of(const struct call *call)
+{
+	return call->kind == CALL_PROBE || call->kind == CALL_JOIN ? 0
+								   : (unsigned)(hash_bytes(call->name.p, call->name.n) % LANES);
+}
+
+static bool flight_takes(const struct flight *f, const struct call *call, unsigned lane)
+{
+	bool batched = call->kind != CALL_PROBE && call->kind != CALL_JOIN && f->call[0].kind != CALL_PROBE &&
+		       f->call[0].kind != CALL_JOIN;
+
+	return batched && f->lane == lane && f->count < FLIGHT_CALLS_MAX && span_equal(f->call[0].marker, call->marker);
+}
+
+void link_call(struct sim_link *l, const struct call *call, int64_t depart)
+{
+	unsigned lane = lane_of(call);
+	struct call *mine;
+
+	if (l->batch && !flight_takes(l->batch, call, lane))
+		link_flush(l);
+	if (!l->batch)
+		l->batch = flight_new(l, depart, lane);
+	mine = &l->batch->call[l->batch->count++];
+	*mine = *call;
+	span_copy(&l->batch->arena, &mine->name);
+	span_copy(&l->batch->arena, &mine->value);
+	span_copy(&l->batch->arena, &mine->new_value);
+	span_copy(&l->batch->arena, &mine->marker);
+	span_copy(&l->batch->arena, &mine->new_marker);
+}
+
+/* The end of a pass: what was collected leaves. Without a connection it is refused a moment later. */
+void link_flush(struct sim_link *l)
+{
+	struct world *w = world_of(l);
+	struct flight *f = l->batch;
+	int64_t at;
+
+	if (!f)
+		return;
+	l->batch = NULL;
+	memcpy(f->sender, l->daemon->id, sizeof(f->sender));
+	if (f->refused) {
+		f->state = FLIGHT_BACK;
+		world_at(w, &f->timer, AT_FLIGHT, f->depart);
+		return;
+	}
+	at = arrival(f->depart + link_latency(l, &l->to), l->stalled_to, &l->last_to[f->lane]);
+	world_at(w, &f->timer, AT_FLIGHT, at);
+	if (!timer_is_set(&l->watch))
+		world_at(w, &l->watch, AT_WATCH, w->now + STALL_US);
+}
+
+void flight_answered(struct flight *f)
+{
+	struct sim_link *l = f->link;
+	struct world *w = f->server->world;
+
+	if (!l) {
+		flight_drop(f);
+		return;
+	}
+	f->state = FLIGHT_BACK;
+	world_at(w, &f->timer, AT_FLIGHT, arrival(w->now + link_latency(l, &l->from), l->stalled_from, &l->last_from[f->lane]));
+}
+
+void flight_fired(struct flight *f)
+{
+	if (f->state == FLIGHT_BACK && !f->refused && f->link->broken)
+		f->state = FLIGHT_LOST;
+	else if (f->state == FLIGHT_BACK)
+		daemon_arrive(f->daemon, ARRIVAL_REPLY, f, f->life);
+	else if (daemon_sent(f->daemon, f->life, f->depart))
+		server_receive(f->server, f);
+	else
+		flight_drop(f);
+}
+
+/* --- answers --------------------------------------------------------------------------------------------------------- */
+
+static void flight_tell(struct flight *f, unsigned i, enum answer_class class, const char *text)
+{
+	struct event event = {.kind = EVENT_ANSWER, .answer = f->answer[i]};
+
+	if (class != ANSWER_EXECUTED)
+		event.answer = (struct answer){.class = class, .fence = -1, .text = span_of(text)};
+	event.answer.call = f->call[i].id;
+	event.answer.node = f->server->index;
+	witness_answer(f->daemon, &f->call[i], &event.answer, f->emitted);
+	daemon_step(f->daemon, &event);
+}
+
+void link_on_reply(struct flight *f)
+{
+	TAILQ_REMOVE(&f->link->flights, f, in_link);
+	f->link = NULL;
+	for (unsigned i = 0; i < f->count; i++) {
+		if (f->refused)
+			flight_tell(f, i, ANSWER_REFUSED, "no connection");
+		else
+			flight_tell(f, i, ANSWER_EXECUTED, "");
+	}
+	flight_drop(f);
+}
+
+/* --- the connection -------------------------------------------------------------------------------------------------- */
+
+/* A command that is under way: it may reach the server all the same, and late. Nobody hears of its reply. */
+static void flight_orphan(struct sim_link *l, struct flight *f)
+{
+	struct world *w = world_of(l);
+	int64_t at = f->timer.at.us > w->now ? f->timer.at.us : w->now;
+	bool runs = f->state == FLIGHT_OUT && !f->refused && timer_is_set(&f->timer) &&
+		    stream_chance(&l->stream, (unsigned)w->plan->ghost_percent);
+
+	TAILQ_REMOVE(&l->flights, f, in_link);
+	f->link = NULL;
+	if (f->state == FLIGHT_LOST) {
+		flight_drop(f);
+		return;
+	}
+	if (f->state == FLIGHT_OUT && !f->refused && !timer_is_set(&f->timer)) {
+		if (f->server->down || stream_chance(&l->stream, 50)) {
+			TAILQ_REMOVE(&f->server->backlog, f, in_backlog);
+			flight_drop(f);
+		}
+		return; /* in the socket of a server that stands still: it will be read */
+	}
+	heap_cancel(&w->heap, &f->timer);
+	if (runs && !f->server->down)
+		world_at(w, &f->timer, AT_FLIGHT, at + stream_skewed(&l->stream, 0, 3 * SEC));
+	else
+		flight_drop(f);
+}
+
+/* The books of a broken connection: each call is answered once, then the node is down. */
+void link_on_broken(struct sim_link *l, uint64_t epoch)
+{
+	struct event event = {.kind = EVENT_NODE_DOWN, .node = {.index = l->server->index, .reason = SPAN("connection lost")}};
+	struct flight *f, *next;
+	bool steady = world_of(l)->now - l->up_since > STEADY_US;
+
+	if (epoch != l->epoch || !l->up)
+		return;
+	l->up = false;
+	l->broken = false;
+	if (steady)
+		backoff_reset(&l->backoff);
+	world_at(world_of(l), &l->timer, AT_LINK, world_of(l)->now + (steady ? 0 : backoff_next(&l->backoff, &l->rng)));
+	for (f = TAILQ_FIRST(&l->flights); f; f = next) {
+		next = TAILQ_NEXT(f, in_link);
+		if (f->refused)
+			continue;
+		for (unsigned i = 0; i < f->count; i++)
+			flight_tell(f, i, ANSWER_UNKNOWN, "connection lost");
+		next = TAILQ_NEXT(f, in_link);
+		flight_orphan(l, f);
+	}
+	daemon_step(l->daemon, &event);
+}
+
+void link_break(struct sim_link *l)
+{
+	if (!daemon_is_up(l->daemon) || !l->up || l->broken)
+		return;
+	l->broken = true;
+	heap_cancel(&world_of(l)->heap, &l->watch);
+	world_note(world_of(l), 1, l->epoch, "d%u-n%u breaks", l->daemon->index, l->server->index);
+	daemon_arrive(l->daemon, ARRIVAL_BROKEN, l, l->epoch);
+}
+
+static void link_fail_to_dial(struct sim_link *l, int64_t after)
+{
+	world_at(world_of(l), &l->timer, AT_LINK, world_of(l)->now + after + backoff_next(&l->backoff, &l->rng));
+}
+
+void link_fired(struct sim_link *l)
+{
+	struct world *w = world_of(l);
+
+	if (!daemon_is_up(l->daemon) || l->up)
+		return;
+	if (l->daemon->state == DAEMON_STOPPED) {
+		world_at(w, &l->timer, AT_LINK, l->daemon->thaw_at + 1);
+		return;
+	}
+	if (l->server->down) {
+		link_fail_to_dial(l, MSEC);
+	} else if (w->now < l->stalled_to || w->now < l->stalled_from || l->server->paused_until > w->now) {
+		link_fail_to_dial(l, CONNECT_TIMEOUT_US);
+	} else {
+		l->epoch++;
+		memset(l->last_to, 0, sizeof(l->last_to));
+		memset(l->last_from, 0, sizeof(l->last_from));
+		daemon_arrive(l->daemon, ARRIVAL_UP, l, l->epoch);
+	}
+}
+
+void link_on_up(struct sim_link *l, uint64_t epoch)
+{
+	struct event event = {.kind = EVENT_NODE_UP, .node = {.index = l->server->index}};
+
+	if (l->up || epoch != l->epoch)
+		return;
+	l->up = true;
+	l->broken = false;
+	l->up_since = world_of(l)->now;
+	world_note(world_of(l), 2, l->epoch, "d%u-n%u up", l->daemon->index, l->server->index);
+	daemon_step(l->daemon, &event);
+	if (l->server->down)
+		link_break(l); /* it died meanwhile */
+}
+
+/* Whose oldest command waits for longer than the stall limit is given up. */
+void link_watch_fired(struct sim_link *l)
+{
+	struct world *w = world_of(l);
+	const struct flight *oldest = TAILQ_FIRST(&l->flights);
+
+	while (oldest && oldest->refused)
+		oldest = TAILQ_NEXT(oldest, in_link);
+	if (!l->up || l->broken || !oldest)
+		return;
+	if (l->daemon->state == DAEMON_STOPPED)
+		world_at(w, &l->watch, AT_WATCH, l->daemon->thaw_at + 20 * MSEC);
+	else if (w->now - oldest->depart >= STALL_US + 20 * MSEC)
+		link_break(l);
+	else
+		world_at(w, &l->watch, AT_WATCH, oldest->depart + STALL_US + 20 * MSEC);
+}
+
+/* --- with its daemon ------------------------------------------------------------------------------------------------- */
+
+void link_begin(struct sim_link *l)
+{
+	struct world *w = world_of(l);
+
+	backoff_init(&l->backoff, PAUSE_FIRST_US, PAUSE_CAP_US);
+	l->up = l->broken = false;
+	l->epoch++;
+	world_at(w, &l->timer, AT_LINK, w->now + link_latency(l, &l->stream));
+}
+
+void link_end(struct sim_link *l)
+{
+	struct flight *f;
+
+	l->up = l->broken = false;
+	l->batch = NULL;
+	heap_cancel(&world_of(l)->heap, &l->timer);
+	heap_cancel(&world_of(l)->heap, &l->watch);
+	while ((f = TAILQ_FIRST(&l->flights)))
+		flight_orphan(l, f);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sim: the command line of the simulator. */
+#include "tests/sim/sweep.h"
+
+#include "daemon/core/mutant.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CORPUS "tests/sim/corpus"
+
+enum what { RUN_SEEDS, RUN_ONE, RUN_FILE, RUN_SELFTEST, RUN_INVARIANTS, RUN_MUTANTS };
+
+struct options {
+	enum what what;
+	uint64_t seed, count, from;
+	unsigned jobs;
+	bool trace, shrink, keep_going;
+	const char *file;
+	char scenario[256];
+};
+
+static const struct option long_options[] = {
+	{"seed", required_argument, NULL, 's'},   {"seeds", required_argument, NULL, 'n'},
+	{"from", required_argument, NULL, 'f'},   {"jobs", required_argument, NULL, 'j'},
+	{"trace", no_argument, NULL, 't'},        {"scenario", required_argument, NULL, 'c'},
+	{"replay", required_argument, NULL, 'r'}, {"shrink", no_argument, NULL, 'k'},
+	{"keep-going", no_argument, NULL, 'g'},   {"self-test", no_argument, NULL, 'T'},
+	{"invariants", no_argument, NULL, 'I'},   {"mutant-list", no_argument, NULL, 'M'},
+	{"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+};
+
+static void usage(void)
+{
+	puts("sim --seeds N [--from M] [--jobs J] [--keep-going]  worlds of the seeds M, M+1 …\n"
+	     "sim --seed N [--trace]           one world; --shrink: make it smaller while it fails\n"
+	     "sim --replay FILE [--trace]      the world of a file\n"
+	     "sim --scenario NAME [--trace]    the same, of " CORPUS "/NAME.plan\n"
+	     "sim --self-test                  is the simulator as it should be?\n"
+	     "sim --invariants                 what is checked, what is not yet, and why\n"
+	     "sim --mutant-list                the mistakes that `make mutants` plants");
+}
+
+static bool option_take(struct options *o, int c)
+{
+	switch (c) {
+	case 's':
+		o->what = RUN_ONE;
+		o->seed = strtoull(optarg, NULL, 10);
+		return true;
+	case 'n':
+		o->count = strtoull(optarg, NULL, 10);
+		return true;
+	case 'f':
+		o->from = strtoull(optarg, NULL, 10);
+		return true;
+	case 'j':
+		o->jobs = (unsigned)strtoul(optarg, NULL, 10);
+		return o->jobs >= 1 && o->jobs <= 16;
+	case 'c':
+		snprintf(o->scenario, sizeof(o->scenario), "%s/%s.plan", CORPUS, optarg);
+		o->file = o->scenario;
+		o->what = RUN_FILE;
+		return true;
+	case 'r':
+		o->file = optarg;
+		o->what = RUN_FILE;
+		return true;
+	case 't':
+		o->trace = true;
+		return true;
+	case 'k':
+		o->shrink = true;
+		return true;
+	case 'g':
+		o->keep_going = true;
+		return true;
+	case 'T':
+		o->what = RUN_SELFTEST;
+		return true;
+	case 'I':
+		o->what = RUN_INVARIANTS;
+		return true;
+	case 'M':
+		o->what = RUN_MUTANTS;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static struct plan *plan_new(void)
+{
+	struct plan *p = malloc(sizeof(*p));
+
+	if (!p)
+		abort();
+	return p;
+}
+
+/* One world: 0, or 1 with its violation told. */
+static int run_plan(const struct options *o, struct plan *p, const char *replay)
+{
+	struct report r;
+	char shrunk[64];
+	FILE *out;
+
+	if (o->trace) {
+		report_of(p, stdout, &r);
+		printf("hash %016llx\n", (unsigned long long)r.hash);
+		return r.what != INVARIANT_NONE;
+	}
+	report_of_child(p, &r);
+	if (r.what == INVARIANT_NONE)
+		return 0;
+	violation_print(p, &r, replay);
+	if (!o->shrink)
+		return 1;
+	plan_shrink(p, r.what, true);
+	snprintf(shrunk, sizeof(shrunk), "%s-%llu.plan", invariant_table[r.what].word, (unsigned long long)r.seed);
+	out = fopen(shrunk, "w");
+	if (!out)
+		return 2;
+	fprintf(out, "# %s: %s\n", invariant_table[r.what].word, r.text);
+	plan_write(p, out);
+	fclose(out);
+	printf("smaller: build/sim --replay %s\n", shrunk);
+	return 1;
+}
+
+static int run_one(const struct options *o)
+{
+	struct plan *p = plan_new();
+	char replay[64];
+	int result;
+
+	snprintf(replay, sizeof(replay), "build/sim --seed %llu --trace", (unsigned long long)o->seed);
+	plan_draw(p, o->seed);
+	result = run_plan(o, p, replay);
+	free(p);
+	return result;
+}
+
+static int run_file(const struct options *o)
+{
+	struct plan *p = plan_new();
+	FILE *in = fopen(o->file, "r");
+	char replay[320];
+	int line = in ? plan_read(p, in) : -1, result = 2;
+
+	if (in)
+		fclose(in);
+	snprintf(replay, sizeof(replay), "build/sim --replay %s --trace", o->file);
+	if (line)
+		fprintf(stderr, "sim: %s:%d: %s\n", o->file, line, in ? "not a line of a plan" : "cannot be read");
+	else
+		result = run_plan(o, p, replay);
+	free(p);
+	return result;
+}
+
+static int run_seeds(const struct options *o)
+{
+	struct sweep s = {.from = o->from, .count = o->count, .jobs = o->jobs, .keep_going = o->keep_going};
+	struct sweep_result r;
+	struct plan *p;
+	char replay[64];
+
+	sweep_run(&s, &r);
+	sweep_print(&r);
+	if (!r.failed)
+		return 0;
+	printf("%llu seeds failed\n", (unsigned long long)r.failed);
+	p = plan_new();
+	plan_draw(p, r.first.seed);
+	snprintf(replay, sizeof(replay), "build/sim --seed %llu --trace", (unsigned long long)r.first.seed);
+	violation_print(p, &r.first, replay);
+	free(p);
+	return 1;
+}
+
+static int list_invariants(void)
+{
+	for (int i = 1; i < INVARIANT_N; i++)
+		printf("%-4s %s %-8s %s\n", invariant_table[i].word, invariant_table[i].class == CLASS_T ? "T" : "X",
+		       invariant_table[i].checked ? "checked" : "not yet", invariant_table[i].what);
+	return 0;
+}
+
+static int list_mutants(void)
+{
+#define PLANT(id, text) printf("%-28s %s\n", #id, text);
+#include "daemon/core/mutant.def"
+#undef PLANT
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {.count = 100, .from = 1, .jobs = 2};
+	int c;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+		if (!option_take(&o, c)) {
+			usage();
+			return c == 'h' ? 0 : 2;
+		}
+	}
+	switch (o.what) {
+	case RUN_SEEDS:
+		return run_seeds(&o);
+	case RUN_ONE:
+		return run_one(&o);
+	case RUN_FILE:
+		return run_file(&o);
+	case RUN_SELFTEST:
+		return selftest_run() > 0;
+	case RUN_INVARIANTS:
+		return list_invariants();
+	case RUN_MUTANTS:
+		return list_mutants();
+	}
+	return 2;
+}

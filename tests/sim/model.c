@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of commands, and who is refused when. It must never read a clock: the time is what it was told. */
+#include "tests/sim/model.h"
+#include "tests/sim/model_command.h"
+
+#include <stdlib.h>
+#include <strings.h>
+
+static const struct model_command commands[] = {
+#define COMMAND(name, arity, flags) {#name, arity, flags, model_run_##name},
+#define DIRECT(name, arity)         {#name, arity, COMMAND_DIRECT, NULL},
+#include "tests/sim/command.def"
+#undef COMMAND
+#undef DIRECT
+};
+
+void model_init(struct model *m)
+{
+	*m = (struct model){.role = "master"};
+	data_init(&m->data);
+}
+
+void model_release(struct model *m)
+{
+	data_release(&m->data);
+	free(m->error);
+}
+
+bool model_word_is(struct span word, const char *option)
+{
+	return word.n == strlen(option) && strncasecmp(word.p, option, word.n) == 0;
+}
+
+const struct model_command *model_command(struct span name)
+{
+	size_t i;
+
+	for (i = 0; name.n && i < sizeof(commands) / sizeof(*commands); i++)
+		if (commands[i].name[0] == (name.p[0] | 0x20) && model_word_is(name, commands[i].name))
+			return &commands[i];
+	return NULL;
+}
+
+bool model_arity_fits(const struct model_command *command, size_t n)
+{
+	return command->arity < 0 ? n >= (size_t)-command->arity : n == (size_t)command->arity;
+}
+
+static bool error_is(const char *error, const char *code)
+{
+	return strncmp(error, code, strlen(code)) == 0;
+}
+
+/*
+ * Most errors meet every command. Those of disk and role meet what writes; that of memory what takes some, and only until a
+ * script has written for the first time: half a script is worse than one that goes on.
+ */
+const char *model_refusal(const struct model *m, const struct model_command *command)
+{
+	static const char *const of_writes[] = {"READONLY ", "MISCONF ", "NOREPLICAS "};
+	size_t i;
+
+	if (!m->error && strcmp(m->role, "slave") == 0 && (command->flags & COMMAND_WRITE))
+		return "READONLY You can't write against a read only replica.";
+	if (!m->error)
+		return NULL;
+	if (error_is(m->error, "OOM "))
+		return (command->flags & COMMAND_GROWS) && !m->dirty ? m->error : NULL;
+	for (i = 0; i < sizeof(of_writes) / sizeof(*of_writes); i++)
+		if (error_is(m->error, of_writes[i]))
+			return (command->flags & COMMAND_WRITE) ? m->error : NULL;
+	return m->error;
+}
+
+void model_run(struct model *m, const struct span *word, size_t n, struct buf *out)
+{
+	const struct model_command *command = model_command(word[0]);
+	const char *refusal;
+
+	if (!command)
+		return wire_error(out, "ERR unknown command '%.*s'", (int)word[0].n, word[0].p);
+	if (!model_arity_fits(command, n))
+		return wire_error(out, "ERR wrong number of arguments for '%s' command", command->name);
+	refusal = model_refusal(m, command);
+	if (refusal)
+		return wire_line(out, '-', span_of(refusal));
+	command->run(m, word, n, out);
+}
+
+bool model_look(struct model *m, struct span key, enum datum_type type, struct buf *out, struct datum **ret_datum)
+{
+	struct datum *datum = data_find(&m->data, key, model_now_ms(m));
+
+	if (datum && datum->type != type) {
+		wire_error(out, "WRONGTYPE Operation against a key holding the wrong kind of value");
+		return false;
+	}
+	*ret_datum = datum;
+	return true;
+}
+
+bool model_integer(struct span word, struct buf *out, int64_t *ret_n)
+{
+	if (wire_integer(word, ret_n))
+		return true;
+	wire_error(out, "ERR value is not an integer or out of range");
+	return false;
+}
+
+void model_syntax_error(struct buf *out)
+{
+	wire_error(out, "ERR syntax error");
+}
+
+void model_tidy(struct model *m, struct datum *datum)
+{
+	if (datum && datum->items.count == 0)
+		data_remove(&m->data, datum);
+}

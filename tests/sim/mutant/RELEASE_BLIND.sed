@@ -1,0 +1,2 @@
+# release.lua
+s/  if current ~= value then/  if not current then/

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A plan is everything that is decided before a run: the shape of the world, the schedule of faults, the workload. The same plan gives the same
+ * run. It is plain text on disk, one fault or job a line, so that what a shrunk failure needs can be read.
+ */
+#ifndef SIM_PLAN_H
+#define SIM_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define FAULTS_MAX  128
+#define JOBS_MAX    640
+#define DAEMONS_MAX 5
+#define CLIENTS_MAX 30
+#define NAMES_MAX   8
+#define OWNERS_MAX  3
+
+enum fault_kind {
+#define FAULT(id, ...) FAULT_##id,
+#include "tests/sim/fault.def"
+#undef FAULT
+	FAULT_N
+};
+
+enum fault_class { CLASS_T, CLASS_X };
+enum fault_of { OF_DAEMON, OF_NODE, OF_CLIENT };
+
+struct fault_row {
+	const char *word;
+	enum fault_class class;
+	enum fault_of of;
+	const char *help;
+};
+extern const struct fault_row fault_table[FAULT_N];
+
+struct fault {
+	enum fault_kind kind;
+	int64_t at_us, for_us, a, b, x;
+};
+
+/* How a job ends the hold that it got. */
+enum ending {
+	END_UNLOCK,
+	END_FENCE, /* UNLOCK fence=, after one with the fence of an older grant */
+	END_SYNC,  /* UNLOCK sync=yes */
+	END_KEEP,  /* UNLOCK keep= */
+	END_QUIT,
+	END_CLOSE,
+	END_HALF_CLOSE,
+	END_LEAVE, /* nothing: it ends by itself (renew=no) */
+	END_N
+};
+
+#define JOB_FIELDS(row)                                                                                                          \
+	row(at_us) row(client) row(name) row(owner) row(wait_ms) /* -1: for ever */ row(ttl_ms) row(renew) row(tagged)           \
+		row(hold_us) row(acts) /* accesses to the resource while holding */                                              \
+		row(careless)          /* acts without a look at its deadline: tokens alone protect */                           \
+		row(cancel_us) row(extend) /* at which act; 0: never */ row(extend_ms) row(reenter) row(ending)
+struct job {
+#define JOB_ROW(field) int64_t field;
+	JOB_FIELDS(JOB_ROW)
+#undef JOB_ROW
+};
+
+#define PLAN_FIELDS(row)                                                                                                         \
+	row(seed) row(nodes) row(daemons) row(clients) row(names) row(trust) row(lease_us) row(max_lease_us)                     \
+		row(delay_us) /* of every LOCK */ row(timeout_us) row(latency_us) row(jitter_us) row(client_latency_us)          \
+			row(node_offset_us) row(daemon_offset_us) row(drift_ppm) row(remote_percent) row(fragment_percent)       \
+				row(heartbeat_ms) row(ghost_percent) row(warm_us) /* when faults and work begin */               \
+		row(length_us)                                                    /* when all faults are over */                 \
+		row(finale)                                                       /* bits: what is tried in the healed world */
+struct plan {
+#define PLAN_ROW(field) int64_t field;
+	PLAN_FIELDS(PLAN_ROW)
+#undef PLAN_ROW
+	struct fault fault[FAULTS_MAX];
+	struct job job[JOBS_MAX];
+	unsigned faults, jobs;
+};
+
+enum finale {
+	FINALE_TAKEOVER = 1, /* a daemon that holds dies: L2 */
+	FINALE_REJOIN = 2,   /* a node comes back blank: L4, L9 */
+};
+
+/* Under X exclusion is not promised. */
+enum fault_class plan_class(const struct plan *p);
+/* How long a store that may have lost memory is not counted, as the slowest clock of this world sees it. */
+int64_t plan_quarantine_us(const struct plan *p);
+
+void plan_write(const struct plan *p, FILE *out);
+/* 0; or the number of the line that is wrong. */
+int plan_read(struct plan *ret_plan, FILE *in);
+/* swarm.c: draws a plan. */
+void plan_draw(struct plan *ret_plan, uint64_t seed);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a server does with a command that has arrived, and what happens to it. */
+#include "tests/sim/world.h"
+
+#include <stdlib.h>
+
+#define EPOCH_US INT64_C(1700000000000000)
+
+static void server_identity(struct server *s, char *ret_run_id)
+{
+	uint64_t id[2] = {stream_next(&s->stream), stream_next(&s->stream)};
+
+	snprintf(ret_run_id, 41, "%08x%016llx%016llx", s->index, (unsigned long long)id[0], (unsigned long long)id[1]);
+	s->lives++;
+}
+
+void server_init(struct server *s, struct world *w, unsigned index)
+{
+	const struct plan *p = w->plan;
+	struct sim_node_conf conf = {.key_prefix = "lock:", .skew_us = 60 * SEC};
+	struct stream hosts;
+	char run_id[41];
+
+	s->world = w;
+	s->index = index;
+	s->lost_at = -1;
+	TAILQ_INIT(&s->backlog);
+	stream_init(&s->stream, (uint64_t)p->seed, DRAW_NODE, index);
+	stream_init(&hosts, (uint64_t)p->seed, DRAW_HOSTS, 100 + index);
+	s->host.ppm = stream_range(&hosts, -p->drift_ppm, p->drift_ppm);
+	s->host.base_us = stream_range(&hosts, SEC, 1000000 * SEC);
+	s->host.offset_us = EPOCH_US - s->host.base_us + stream_range(&hosts, -p->node_offset_us, p->node_offset_us);
+	server_identity(s, run_id);
+	conf.run_id = run_id;
+	s->node = sim_node_new(&conf);
+	witness_watch(s);
+}
+
+void server_release(struct server *s)
+{
+	struct flight *f;
+
+	while ((f = TAILQ_FIRST(&s->backlog))) {
+		TAILQ_REMOVE(&s->backlog, f, in_backlog);
+		flight_drop(f);
+	}
+	sim_node_free(s->node);
+}
+
+int64_t server_wall(const struct server *s)
+{
+	return host_wall(&s->host, s->world->now);
+}
+
+/* --- commands -------------------------------------------------------------------------------------------------------- */
+
+static void server_run(struct server *s, struct flight *f)
+{
+	struct span *text;
+
+	witness_runs(s, f);
+	sim_node_call(s->node, f->call, f->count, server_wall(s), f->answer);
+	for (unsigned i = 0; i < f->count; i++) {
+		struct answer *a = &f->answer[i];
+
+		text = &a->holder;
+		text->p = arena_copy(&f->arena, text->p ? text->p : "", text->n);
+		text = &a->text;
+		text->p = arena_copy(&f->arena, text->p ? text->p : "", text->n);
+		if (a->probe)
+			a->probe = probe_copy(&f->arena, a->probe);
+		world_note(s->world, (uint64_t)a->code, (uint64_t)a->fence,
+			   "n%u ran %s %.*s for d%u.%llu: %c fence=%lld pttl=%lld %.*s", s->index, call_word(f->call[i].kind),
+			   (int)f->call[i].name.n, f->call[i].name.p, f->daemon->index, (unsigned long long)f->life,
+			   a->code ? a->code : '-', (long long)a->fence, (long long)a->pttl_ms, (int)a->text.n, a->text.p);
+	}
+	witness_ran(s, f);
+	flight_answered(f);
+}
+
+void server_receive(struct server *s, struct flight *f)
+{
+	if (s->down)
+		flight_lose(f);
+	else if (s->paused_until > s->world->now)
+		TAILQ_INSERT_TAIL(&s->backlog, f, in_backlog);
+	else
+		server_run(s, f);
+}
+
+void server_resume(struct server *s)
+{
+	struct flight *f;
+
+	s->paused_until = 0;
+	while (!s->down && (f = TAILQ_FIRST(&s->backlog))) {
+		TAILQ_REMOVE(&s->backlog, f, in_backlog);
+		server_run(s, f);
+	}
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------------ */
+
+void server_die(struct server *s)
+{
+	struct world *w = s->world;
+	struct flight *f;
+
+	s->down = true;
+	s->paused_until = 0;
+	while ((f = TAILQ_FIRST(&s->backlog))) {
+		TAILQ_REMOVE(&s->backlog, f, in_backlog);
+		flight_lose(f);
+	}
+	for (unsigned i = 0; i < w->plan->daemons; i++)
+		link_break(&w->daemon[i].link[s->index]);
+}
+
+void server_lost_memory(struct server *s)
+{
+	s->lost_at = s->world->now;
+	s->fence = sim_node_fence(s->node);
+}
+
+void server_revive(struct server *s, enum revival how)
+{
+	char run_id[41];
+
+	server_identity(s, run_id);
+	if (how == REVIVE_BLANK)
+		sim_node_restart_blank(s->node, run_id);
+	else if (how == REVIVE_WHOLE)
+		sim_node_restart_whole(s->node, run_id, server_wall(s));
+	else
+		sim_node_restart_old(s->node, run_id, server_wall(s));
+	if (how != REVIVE_WHOLE)
+		server_lost_memory(s);
+	s->down = false;
+}

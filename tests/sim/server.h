@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A Redis server in the world: a simulated node, on a host with clocks, that runs, stands still or is down. */
+#ifndef SIM_SERVER_H
+#define SIM_SERVER_H
+
+#include "tests/sim/host.h"
+#include "tests/sim/node.h"
+#include "tests/sim/plan.h"
+#include "tests/sim/stream.h"
+
+#include <sys/queue.h>
+
+struct world;
+struct flight;
+TAILQ_HEAD(flights, flight);
+
+struct server {
+	struct world *world;
+	unsigned index;
+	struct host host;
+	struct stream stream;
+	struct sim_node *node;
+	bool down;
+	int64_t paused_until;   /* true time; 0: runs */
+	struct flights backlog; /* what arrived while it stood still */
+	int64_t lost_at;        /* true time of its last loss of memory; -1: never */
+	unsigned lives;
+	int64_t stepped_us; /* how far its clock was set back in all */
+	/* the checker's */
+	int64_t fence;                /* the largest fence seen since its memory was last lost */
+	const struct flight *running; /* whose keys may change now */
+	bool live[NAMES_MAX];         /* before it ran: was there a key? */
+};
+
+void server_init(struct server *s, struct world *w, unsigned index);
+void server_release(struct server *s);
+int64_t server_wall(const struct server *s);
+/* A command has arrived: it runs, or waits until the server goes on, or is lost. */
+void server_receive(struct server *s, struct flight *f);
+void server_resume(struct server *s);
+void server_die(struct server *s);
+enum revival { REVIVE_BLANK, REVIVE_WHOLE, REVIVE_OLD };
+void server_revive(struct server *s, enum revival how);
+void server_lost_memory(struct server *s);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Chance. Each purpose, and each object that draws, has a stream of its own: the n-th number is a hash of (seed, purpose, who, n), so what one
+ * stream draws does not move another. Pure.
+ */
+#ifndef SIM_STREAM_H
+#define SIM_STREAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum purpose {
+	DRAW_SWARM,   /* the shape of the world */
+	DRAW_FAULTS,  /* its schedule of faults */
+	DRAW_JOBS,    /* its workload */
+	DRAW_HOSTS,   /* clocks */
+	DRAW_SERVICE, /* the seed of each life of a daemon */
+	DRAW_DAEMON,  /* how fast it is */
+	DRAW_LINK,    /* daemon to node: dialling, and what happens to commands in flight when it breaks */
+	DRAW_TO_NODE,
+	DRAW_FROM_NODE,
+	DRAW_NODE,
+	DRAW_TO_DAEMON, /* client to daemon: latency and fragments */
+	DRAW_TO_CLIENT,
+	DRAW_CLIENT,
+	DRAW_RESOURCE,
+	DRAW_FINALE,
+};
+
+struct stream {
+	uint64_t seed, counter;
+};
+
+void stream_init(struct stream *s, uint64_t seed, enum purpose purpose, uint64_t who);
+uint64_t stream_next(struct stream *s);
+int64_t stream_range(struct stream *s, int64_t low, int64_t high); /* both may be drawn */
+bool stream_chance(struct stream *s, unsigned percent);
+/* Mostly near low, seldom near high: for latencies and durations over several orders of magnitude. */
+int64_t stream_skewed(struct stream *s, int64_t low, int64_t high);
+/* Also used to hash what happened. */
+uint64_t mix(uint64_t a, uint64_t b);
+
+#endif

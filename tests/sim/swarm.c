@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Draws plans: which faults exist at all in this world, how fast it is, how many are in it, what they do. */
+#include "tests/sim/plan.h"
+
+#include "daemon/base/instant.h"
+#include "tests/sim/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t pick(struct stream *s, const int64_t *from, size_t count)
+{
+	return from[stream_range(s, 0, (int64_t)count - 1)];
+}
+
+#define PICK(s, ...) pick(s, (const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+
+static void draw_speed(struct plan *p, struct stream *s)
+{
+	int64_t most;
+
+	p->max_lease_us = stream_skewed(s, 500, 5000) * MSEC;
+	p->lease_us = stream_range(s, 300, p->max_lease_us / MSEC < 300 ? 300 : p->max_lease_us / MSEC) * MSEC;
+	p->delay_us = stream_chance(s, 20) ? stream_range(s, 20, 1000) * MSEC : 0;
+	p->timeout_us = stream_range(s, 20, 100) * MSEC;
+	/* R < LEASE/20, and an answer comes well within its time when nothing is wrong. */
+	most = p->lease_us / 40 < p->timeout_us / 4 ? p->lease_us / 40 : p->timeout_us / 4;
+	p->latency_us = stream_skewed(s, 60, most / 2);
+	p->jitter_us = stream_skewed(s, 0, most / 2);
+	p->client_latency_us = stream_skewed(s, 20, 5 * MSEC);
+}
+
+static void draw_shape(struct plan *p, struct stream *s)
+{
+	p->nodes = PICK(s, 1, 1, 3, 3, 3, 3, 3, 5, 5);
+	p->daemons = stream_skewed(s, 1, DAEMONS_MAX);
+	p->clients = stream_skewed(s, 1, CLIENTS_MAX);
+	p->names = stream_skewed(s, 1, NAMES_MAX);
+	p->trust = stream_chance(s, 70);
+	draw_speed(p, s);
+	/* Two clocks of nodes may differ by what the slack of fences allows. */
+	p->node_offset_us = PICK(s, 0, MSEC, 20 * MSEC, 20 * MSEC, p->max_lease_us / 4, p->max_lease_us / 2 - 20 * MSEC);
+	p->daemon_offset_us = PICK(s, 0, MSEC, 20 * MSEC, SEC, 100 * SEC);
+	p->drift_ppm = PICK(s, 0, 100, 4900, 4900);
+	p->remote_percent = PICK(s, 0, 30, 50, 100);
+	p->fragment_percent = PICK(s, 0, 10, 50);
+	p->heartbeat_ms = stream_chance(s, 20) ? stream_range(s, 200, 2000) : 0;
+	p->ghost_percent = PICK(s, 0, 50, 90);
+	p->warm_us = (p->trust ? 0 : plan_quarantine_us(p)) + 1500 * MSEC;
+	p->length_us = p->warm_us + stream_skewed(s, 4, 20) * SEC;
+	p->finale = stream_chance(s, 60) ? FINALE_REJOIN | FINALE_TAKEOVER : 0;
+}
+
+/* --- faults ---------------------------------------------------------------------------------------------------------- */
+
+static int64_t fault_argument(struct stream *s, const struct plan *p, enum fault_kind kind)
+{
+	switch (kind) {
+	case FAULT_LINK_STALL:
+	case FAULT_CLIENT_SLOW:
+		return stream_range(s, 1, 3);
+	case FAULT_LINK_SLOW:
+		return stream_range(s, 2, 50);
+	case FAULT_NODE_OLD:
+		return stream_skewed(s, MSEC, 2 * p->max_lease_us);
+	case FAULT_NODE_CLOCK:
+		return stream_range(s, -2, 2) * stream_skewed(s, 10 * MSEC, 5 * SEC);
+	case FAULT_DAEMON_WALL:
+		return stream_range(s, -1, 1) * stream_skewed(s, 10 * MSEC, 3600 * SEC);
+	default:
+		return stream_range(s, 0, 7);
+	}
+}
+
+static void draw_fault(struct plan *p, struct stream *s, const bool *enabled)
+{
+	struct fault *f = &p->fault[p->faults];
+	int64_t of[] = {[OF_DAEMON] = p->daemons, [OF_NODE] = p->nodes, [OF_CLIENT] = p->clients}, longest;
+
+	do
+		f->kind = (enum fault_kind)stream_range(s, 0, FAULT_N - 1);
+	while (!enabled[f->kind]);
+	f->a = stream_range(s, 0, of[fault_table[f->kind].of] - 1);
+	f->b = stream_range(s, 0, f->kind <= FAULT_LINK_SLOW ? p->nodes - 1 : p->names - 1);
+	f->at_us = stream_range(s, p->warm_us, p->length_us - 100 * MSEC);
+	longest = p->length_us - f->at_us < 2 * p->max_lease_us ? p->length_us - f->at_us : 2 * p->max_lease_us;
+	f->for_us = stream_chance(s, 50) ? stream_skewed(s, MSEC, longest) : stream_range(s, MSEC, longest);
+	f->x = fault_argument(s, p, f->kind);
+	p->faults++;
+}
+
+static void draw_faults(struct plan *p, struct stream *s)
+{
+	bool enabled[FAULT_N], any = false, rough = stream_chance(s, 25);
+	int64_t count = stream_chance(s, 8) ? 0 : stream_skewed(s, 1, 100);
+
+	for (int kind = 0; kind < FAULT_N; kind++) {
+		enabled[kind] = stream_chance(s, 40) && (rough || fault_table[kind].class == CLASS_T);
+		any |= enabled[kind];
+	}
+	while (any && (int64_t)p->faults < count)
+		draw_fault(p, s, enabled);
+}
+
+/* --- work ------------------------------------------------------------------------------------------------------------ */
+
+static int64_t draw_wait(struct stream *s)
+{
+	if (stream_chance(s, 30))
+		return 0;
+	return stream_chance(s, 10) ? -1 : stream_skewed(s, 1, 6000);
+}
+
+static int64_t draw_ttl(struct stream *s, const struct plan *p)
+{
+	int64_t least = p->lease_us / 4 / MSEC < 100 ? 100 : p->lease_us / 4 / MSEC;
+
+	return stream_chance(s, 60) ? p->lease_us / MSEC : stream_range(s, least, p->max_lease_us / MSEC);
+}
+
+static enum ending draw_ending(struct stream *s, bool renew)
+{
+	if (!renew && stream_chance(s, 50))
+		return END_LEAVE;
+	if (stream_chance(s, 50))
+		return END_UNLOCK;
+	return (enum ending)stream_range(s, END_FENCE, END_HALF_CLOSE);
+}
+
+static void draw_job(struct plan *p, struct stream *s)
+{
+	struct job *j = &p->job[p->jobs++];
+
+	j->at_us = stream_range(s, p->warm_us - 500 * MSEC, p->length_us);
+	j->client = stream_range(s, 0, p->clients - 1);
+	j->name = stream_skewed(s, 0, p->names - 1);
+	j->owner = stream_chance(s, 70) ? 0 : 1;
+	j->wait_ms = draw_wait(s);
+	j->ttl_ms = draw_ttl(s, p);
+	j->renew = stream_chance(s, 85);
+	j->tagged = stream_chance(s, 60);
+	j->hold_us = stream_chance(s, 15) ? stream_range(s, 0, 2 * p->max_lease_us) : stream_skewed(s, 0, SEC);
+	j->acts = stream_skewed(s, 0, 6);
+	j->careless = stream_chance(s, 15);
+	j->cancel_us = stream_chance(s, 15) ? stream_skewed(s, 1, 3 * SEC) : 0;
+	j->extend = stream_chance(s, 20) ? stream_range(s, 1, j->acts + 1) : 0;
+	j->extend_ms = draw_ttl(s, p);
+	j->reenter = stream_chance(s, 15) ? stream_range(s, 1, j->acts + 1) : 0;
+	j->ending = draw_ending(s, j->renew);
+}
+
+void plan_draw(struct plan *ret_plan, uint64_t seed)
+{
+	struct plan *p = ret_plan;
+	struct stream s;
+	int64_t jobs;
+
+	memset(p, 0, sizeof(*p));
+	p->seed = (int64_t)seed;
+	stream_init(&s, seed, DRAW_SWARM, 0);
+	draw_shape(p, &s);
+	stream_init(&s, seed, DRAW_FAULTS, 0);
+	draw_faults(p, &s);
+	stream_init(&s, seed, DRAW_JOBS, 0);
+	jobs = p->clients * stream_skewed(&s, 1, 60);
+	while ((int64_t)p->jobs < jobs && p->jobs < JOBS_MAX)
+		draw_job(p, &s);
+}

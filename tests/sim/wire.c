@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Formatting by hand where it is on the path of every call; the order and shapes are Redis' own. */
+#include "tests/sim/wire.h"
+#include "daemon/base/mem.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+size_t wire_digits(int64_t n, char *at)
+{
+	uint64_t rest = n < 0 ? -(uint64_t)n : (uint64_t)n;
+	char digits[20];
+	size_t i = sizeof(digits), sign = n < 0;
+
+	do
+		digits[--i] = (char)('0' + rest % 10);
+	while (rest /= 10);
+	if (sign)
+		*at = '-';
+	memcpy(at + sign, digits + i, sizeof(digits) - i);
+	return sign + sizeof(digits) - i;
+}
+
+static void head_append(struct buf *out, char type, int64_t n)
+{
+	char *at = buf_reserve(out, 32);
+	size_t k = 1;
+
+	at[0] = type;
+	k += wire_digits(n, at + k);
+	at[k++] = '\r';
+	at[k++] = '\n';
+	buf_commit(out, k);
+}
+
+void wire_line(struct buf *out, char type, struct span text)
+{
+	char *at = buf_reserve(out, text.n + 3);
+	size_t i;
+
+	*at++ = type;
+	for (i = 0; i < text.n; i++)
+		*at++ = text.p[i] == '\r' || text.p[i] == '\n' ? ' ' : text.p[i];
+	*at++ = '\r';
+	*at++ = '\n';
+	buf_commit(out, text.n + 3);
+}
+
+void wire_status(struct buf *out, const char *text)
+{
+	wire_line(out, '+', span_of(text));
+}
+
+void wire_error(struct buf *out, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	wire_line(out, '-', span_of(text));
+}
+
+void wire_number(struct buf *out, int64_t n)
+{
+	head_append(out, ':', n);
+}
+
+void wire_bulk(struct buf *out, struct span text)
+{
+	char *at;
+
+	head_append(out, '$', (int64_t)text.n);
+	at = buf_reserve(out, text.n + 2);
+	if (text.n)
+		memcpy(at, text.p, text.n);
+	memcpy(at + text.n, "\r\n", 2);
+	buf_commit(out, text.n + 2);
+}
+
+void wire_double(struct buf *out, double n)
+{
+	char text[64];
+
+	if (isinf(n))
+		snprintf(text, sizeof(text), n > 0 ? "inf" : "-inf");
+	else
+		snprintf(text, sizeof(text), "%.17g", n);
+	wire_bulk(out, span_of(text));
+}
+
+void wire_nil(struct buf *out)
+{
+	buf_append(out, "$-1\r\n", 5);
+}
+
+void wire_array(struct buf *out, size_t n)
+{
+	head_append(out, '*', (int64_t)n);
+}
+
+bool wire_integer(struct span text, int64_t *ret_n)
+{
+	size_t i = text.n && text.p[0] == '-', first = i;
+	int64_t n = 0;
+
+	if (text.n == i || text.n > 20 || (text.p[i] == '0' && text.n > 1))
+		return false;
+	for (; i < text.n; i++) {
+		if (text.p[i] < '0' || text.p[i] > '9' || __builtin_mul_overflow(n, 10, &n) ||
+		    __builtin_sub_overflow(n, text.p[i] - '0', &n))
+			return false;
+	}
+	if (!first && n == INT64_MIN)
+		return false;
+	*ret_n = first ? n : -n;
+	return true;
+}
+
+/* "*12\r\n": takes it off the front. */
+static bool head_take(struct span *bytes, char type, size_t *ret_n)
+{
+	const char *end = bytes->n ? memchr(bytes->p, '\r', bytes->n) : NULL;
+	size_t length = end ? (size_t)(end - bytes->p) : 0;
+	int64_t n;
+
+	if (!end || length + 2 > bytes->n || bytes->p[0] != type || !wire_integer((struct span){bytes->p + 1, length - 1}, &n) ||
+	    n < 0)
+		return false;
+	bytes->p += length + 2;
+	bytes->n -= length + 2;
+	*ret_n = (size_t)n;
+	return true;
+}
+
+static void words_add(struct words *w, struct span word)
+{
+	if (w->count == w->cap) {
+		w->cap = w->cap ? 2 * w->cap : 64;
+		w->item = mem_grow(w->item, w->cap, sizeof(*w->item));
+	}
+	w->item[w->count++] = word;
+}
+
+bool wire_words(struct span bytes, struct words *ret_words)
+{
+	size_t count, n;
+
+	ret_words->count = 0;
+	if (!head_take(&bytes, '*', &count))
+		return false;
+	while (count--) {
+		if (!head_take(&bytes, '$', &n) || bytes.n < n + 2)
+			return false;
+		words_add(ret_words, (struct span){bytes.p, n});
+		bytes.p += n + 2;
+		bytes.n -= n + 2;
+	}
+	return bytes.n == 0;
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reckons votes a second time, from calls and answers as they cross the seam, with arithmetic of its own; and looks at every key that
+ * a command touched.
+ */
+#include "tests/sim/world.h"
+
+#include <stdlib.h>
+
+/* --- values ---------------------------------------------------------------------------------------------------------- */
+
+/* "<16 hex>.<host>:<ticket>:<32 hex>" */
+static uint64_t ticket_of(struct span value)
+{
+	const char *colon = memchr(value.p, ':', value.n);
+	uint64_t ticket = 0;
+
+	if (!colon)
+		return 0;
+	for (const char *p = colon + 1; p < value.p + value.n && *p >= '0' && *p <= '9'; p++)
+		ticket = ticket * 10 + (uint64_t)(*p - '0');
+	return ticket;
+}
+
+static uint8_t *book_of(struct ticket_book *b, uint64_t ticket)
+{
+	size_t old = b->cap;
+
+	if (ticket >= b->cap) {
+		b->cap = 2 * ticket + 64;
+		b->dead = realloc(b->dead, b->cap);
+		if (!b->dead)
+			abort();
+		memset(b->dead + old, 0, b->cap - old);
+	}
+	return &b->dead[ticket];
+}
+
+/* A new service: it knows no tickets, holds no leases. */
+void witness_life(struct sim_daemon *d)
+{
+	struct checker *k = &d->world->checker;
+
+	d->id[0] = '\0';
+	if (k->book[d->index].cap)
+		memset(k->book[d->index].dead, 0, k->book[d->index].cap);
+	memset(k->lease[d->index], 0, sizeof(k->lease[d->index]));
+}
+
+/* --- votes ----------------------------------------------------------------------------------------------------------- */
+
+/* t_send + LEASE * (1 - rho) - delta, with rho = 1 % and delta = 3 ms */
+static struct instant vote_of(const struct world *w, const struct call *call, struct instant sent)
+{
+	int64_t lease = call->px_ms * MSEC - w->plan->delay_us;
+
+	return instant_add(sent, lease * 99 / 100 - 3 * MSEC);
+}
+
+/* D, by counting: the latest until[i] that at least Q votes reach. */
+static struct instant lease_deadline(const struct world *w, const struct lease *l)
+{
+	unsigned nodes = (unsigned)w->plan->nodes;
+	struct instant best = INSTANT_PAST;
+
+	for (unsigned i = 0; i < nodes; i++) {
+		unsigned reach = 0;
+
+		for (unsigned j = 0; j < nodes; j++)
+			reach += l->until[j].us >= l->until[i].us;
+		if (2 * reach > nodes)
+			best = instant_max(best, l->until[i]);
+	}
+	return best;
+}
+
+static void lease_begin(struct world *w, struct sim_daemon *d, int64_t name, uint64_t ticket)
+{
+	struct lease *l = &w->checker.lease[d->index][name];
+
+	/* Under X the service may know of a clock that jumped, and lose it earlier. */
+	if (w->class == CLASS_T && l->held && !l->conn->going && instant_before(daemon_boot(d), lease_deadline(w, l)))
+		checker_fail(w, INVARIANT_S15, name, "%s: daemon %u acquires what its client %u has", name_of(name), d->index,
+			     l->conn->client->index);
+	l->ticket = ticket;
+	l->floor = w->checker.returned[name];
+	for (unsigned i = 0; i < NODES_MAX; i++)
+		l->until[i] = INSTANT_PAST;
+}
+
+void witness_call(struct sim_daemon *d, const struct call *call)
+{
+	struct world *w = d->world;
+	int64_t name = name_number(call->name);
+	uint64_t ticket;
+	struct lease *l;
+
+	if (call->kind == CALL_PROBE || call->kind == CALL_JOIN || call->kind == CALL_WITHDRAW || name < 0)
+		return;
+	memcpy(d->id, call->value.p, 16);
+	d->id[16] = '\0';
+	ticket = ticket_of(call->value);
+	if (call->kind == CALL_RELEASE) {
+		*book_of(&w->checker.book[d->index], ticket) = 1;
+		return;
+	}
+	if (*book_of(&w->checker.book[d->index], ticket))
+		checker_fail(w, INVARIANT_S11, name, "%s: daemon %u uses ticket %llu, which it had released", name_of(name),
+			     d->index, (unsigned long long)ticket);
+	l = &w->checker.lease[d->index][name];
+	if (call->kind == CALL_ACQUIRE && l->ticket != ticket)
+		lease_begin(w, d, name, ticket);
+	if (call->kind == CALL_EXTEND && l->ticket == ticket)
+		l->until[call->node] = instant_min(l->until[call->node], vote_of(w, call, daemon_boot(d)));
+}
+
+void witness_answer(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted)
+{
+	struct world *w = d->world;
+	int64_t name = name_number(call->name);
+	struct instant *until, vote = vote_of(w, call, emitted);
+	struct lease *l;
+
+	if (name < 0 || (call->kind != CALL_ACQUIRE && call->kind != CALL_EXTEND) || a->class != ANSWER_EXECUTED)
+		return;
+	l = &w->checker.lease[d->index][name];
+	until = &l->until[call->node];
+	if (l->ticket != ticket_of(call->value))
+		return;
+	if (a->code == 'G')
+		*until = instant_max(*until, vote);
+	else if (a->code == 'E' || a->code == 'A')
+		*until = vote;
+	else if (call->kind == CALL_EXTEND && (a->code == 'B' || a->code == 'K' || a->code == 'M'))
+		*until = INSTANT_PAST;
+}
+
+void witness_vouch(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what)
+{
+	struct world *w = d->world;
+	struct instant deadline = lease_deadline(w, &w->checker.lease[d->index][name]);
+	int64_t left = instant_diff(deadline, daemon_boot(d));
+
+	if (left <= 0)
+		checker_fail(w, what, name, "%s: daemon %u says OK, but too few votes stand", name_of(name), d->index);
+	else if (valid_ms > 0 && valid_ms * MSEC > left)
+		checker_fail(w, what, name, "%s: daemon %u says valid_ms=%lld, its votes vouch for %lld us", name_of(name),
+			     d->index, (long long)valid_ms, (long long)left);
+}
+
+/* After each step: what is held is vouched for, or was said to be lost (L5). */
+void witness_step(struct sim_daemon *d)
+{
+	struct world *w = d->world;
+
+	for (int64_t name = 0; name < w->plan->names; name++) {
+		const struct lease *l = &w->checker.lease[d->index][name];
+
+		if (l->held && !l->conn->going && instant_before(instant_add(lease_deadline(w, l), 10 * MSEC), daemon_boot(d)))
+			checker_fail(w, INVARIANT_L5, name, "%s: daemon %u has not said LOST to client %u", name_of(name),
+				     d->index, l->conn->client->index);
+	}
+}
+
+/* --- keys ------------------------------------------------------------------------------------------------------------ */
+
+static void key_look(struct server *s, const struct call *call)
+{
+	struct world *w = s->world;
+	int64_t name = name_number(call->name), expires, most = w->plan->max_lease_us + w->plan->delay_us + s->stepped_us;
+	struct span value;
+
+	if (!sim_node_get(s->node, call->name, server_wall(s), &value, &expires) || value.n == 0 ||
+	    !memchr(value.p, ':', value.n))
+		return;
+	if (expires <= 0 || expires * MSEC > server_wall(s) + most + 2 * MSEC)
+		checker_fail(w, INVARIANT_S16, name, "%s: node %u keeps it until %lld ms, it is %lld us", name_of(name), s->index,
+			     (long long)expires, (long long)server_wall(s));
+}
+
+/* Whoever votes has the value: unless a later call of the same command has taken it away again. */
+static void value_look(struct server *s, const struct flight *f, unsigned i)
+{
+	const struct call *call = &f->call[i];
+	struct span want = call->kind == CALL_EXTEND ? call->new_value : call->value, value;
+	int64_t expires;
+
+	for (unsigned j = i + 1; j < f->count; j++)
+		if (span_equal(f->call[j].name, call->name))
+			return;
+	if (!sim_node_get(s->node, call->name, server_wall(s), &value, &expires) || !span_equal(value, want))
+		checker_fail(s->world, INVARIANT_S9, name_number(call->name),
+			     "node %u votes for daemon %u, whose value it has not", s->index, f->daemon->index);
+}
+
+static void vote_look(struct server *s, const struct flight *f, unsigned i)
+{
+	const struct answer *a = &f->answer[i];
+	struct world *w = s->world;
+	bool votes = a->class == ANSWER_EXECUTED && (a->code == 'G' || a->code == 'E' || a->code == 'A');
+
+	if (votes)
+		value_look(s, f, i);
+	if (votes && s->lost_at >= 0 && w->now - s->lost_at < w->plan->max_lease_us - w->plan->max_lease_us / 100)
+		checker_fail(w, INVARIANT_S10, name_number(f->call[i].name), "node %u lost its memory at %lld us and votes again",
+			     s->index, (long long)s->lost_at);
+}
+
+/* S8: a key that was there and changes held a value of the daemon whose command runs. */
+static void key_changed(void *context, struct span key, struct span before, struct span after)
+{
+	struct server *s = context;
+	const struct flight *f = s->running;
+	struct span prefix = SPAN("lock:");
+	int64_t name;
+
+	if (!f || !span_starts(key, prefix) || before.n == 0 || span_equal(before, after))
+		return;
+	name = name_number((struct span){key.p + prefix.n, key.n - prefix.n});
+	if (name >= 0 && s->live[name] && (before.n < 16 || memcmp(before.p, f->sender, 16)))
+		checker_fail(s->world, INVARIANT_S8, name, "%s: daemon %u replaced the value %.*s of another on node %u",
+			     name_of(name), f->daemon->index, (int)before.n, before.p, s->index);
+}
+
+void witness_watch(struct server *s)
+{
+	sim_node_watch(s->node, key_changed, s);
+}
+
+void witness_runs(struct server *s, const struct flight *f)
+{
+	struct span value;
+	int64_t expires;
+
+	s->running = f;
+	for (int64_t name = 0; name < s->world->plan->names; name++)
+		s->live[name] = sim_node_get(s->node, span_of(name_of(name)), server_wall(s), &value, &expires);
+}
+
+/* An acquire is refused when it comes late. How late is reckoned by an estimate of the node's clock, which one slow reply may spoil: hence the slack. */
+static void lateness_look(struct server *s, const struct flight *f, const struct answer *a)
+{
+	struct world *w = s->world;
+	int64_t late = w->now - f->wanted_at - w->plan->timeout_us;
+
+	if (a->class == ANSWER_EXECUTED && a->code == 'G' && late > 2500 * MSEC && s->stepped_us == 0 && w->class == CLASS_T)
+		checker_fail(w, INVARIANT_L8, name_number(f->call[0].name), "node %u ran an acquire %lld us after its time",
+			     s->index, (long long)late);
+}
+
+void witness_ran(struct server *s, const struct flight *f)
+{
+	int64_t fence = sim_node_fence(s->node);
+
+	s->running = NULL;
+	if (fence < s->fence)
+		checker_fail(s->world, INVARIANT_S18, -1, "node %u: its fence fell from %lld to %lld", s->index,
+			     (long long)s->fence, (long long)fence);
+	s->fence = fence;
+	for (unsigned i = 0; i < f->count; i++) {
+		if (f->call[i].kind == CALL_PROBE || f->call[i].kind == CALL_JOIN)
+			continue;
+		vote_look(s, f, i);
+		lateness_look(s, f, &f->answer[i]);
+		key_look(s, &f->call[i]);
+	}
+}
+
+/* --- lines ----------------------------------------------------------------------------------------------------------- */
+
+static struct span field_of(struct span line, const char *field)
+{
+	size_t n = strlen(field);
+
+	for (size_t i = 0; i + n + 1 < line.n; i++) {
+		if (line.p[i] != ' ' || memcmp(line.p + i + 1, field, n) || i + 1 + n >= line.n || line.p[i + 1 + n] != '=')
+			continue;
+		line.p += i + n + 2;
+		line.n -= i + n + 2;
+		for (n = 0; n < line.n && line.p[n] != ' '; n++)
+			;
+		return (struct span){line.p, n};
+	}
+	return (struct span){NULL, 0};
+}
+
+int64_t line_int(struct span line, const char *field)
+{
+	struct span text = field_of(line, field);
+	bool minus = text.n > 0 && text.p[0] == '-';
+	int64_t value = 0;
+
+	if (text.n == 0)
+		return INT64_MIN;
+	for (size_t i = minus; i < text.n && text.p[i] >= '0' && text.p[i] <= '9'; i++)
+		value = value * 10 + (text.p[i] - '0');
+	return minus ? -value : value;
+}
+
+struct span line_word(struct span line, unsigned n)
+{
+	for (;;) {
+		const char *blank = memchr(line.p, ' ', line.n);
+		size_t length = blank ? (size_t)(blank - line.p) : line.n;
+
+		if (n-- == 0)
+			return (struct span){line.p, length};
+		if (!blank)
+			return (struct span){line.p, 0};
+		line.p += length + 1;
+		line.n -= length + 1;
+	}
+}
+
+int64_t name_number(struct span name)
+{
+	return name.n == 2 && name.p[0] == 'k' && name.p[1] >= '0' && name.p[1] < '0' + NAMES_MAX ? name.p[1] - '0' : -1;
+}
+
+int64_t line_name(struct span line)
+{
+	struct span name = field_of(line, "name");
+
+	return name.n ? name_number(name) : -1;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The simulated world: one heap of events, one true time. Everything in it, the real services included, moves only when an event of the
+ * heap fires; nothing reads a clock or a source of chance outside. A world is a function of its plan.
+ */
+#ifndef SIM_WORLD_H
+#define SIM_WORLD_H
+
+#include "daemon/base/heap.h"
+#include "daemon/base/map.h"
+#include "tests/sim/checker.h"
+#include "tests/sim/client.h"
+#include "tests/sim/daemon.h"
+#include "tests/sim/host.h"
+#include "tests/sim/link.h"
+#include "tests/sim/plan.h"
+#include "tests/sim/resource.h"
+#include "tests/sim/server.h"
+#include "tests/sim/stream.h"
+
+/* What a timer of the world's heap is embedded in. */
+enum sim_timer {
+	AT_FAULT,
+	AT_FAULT_END,
+	AT_SNAPSHOT,
+	AT_RUN, /* the next step of a job */
+	AT_PACKET,
+	AT_FLIGHT,
+	AT_DAEMON, /* the service wants to be stepped */
+	AT_THAW,
+	AT_LINK,
+	AT_WATCH, /* has a link stalled? */
+	AT_CLIENT,
+	AT_CLIENT_THAW,
+	AT_ACCESS, /* the resource, or its answer */
+	AT_STAGE,
+};
+
+enum stage {
+	STAGE_WARM, /* the stores are being joined */
+	STAGE_FAULTS,
+	STAGE_HEALED,  /* no more faults; what they left behind passes */
+	STAGE_SETTLED, /* bounds of liveness hold from here on */
+	STAGE_FINALE,
+	STAGE_LEAVING, /* all clients have gone */
+	STAGE_OVER,
+};
+
+struct fault_run {
+	struct conn *conn; /* CLIENT_CUT, CLIENT_SILENT: which */
+	struct timer timer, end, snapshot;
+	unsigned index;
+};
+
+struct tally {
+	int64_t grants, events, faults[FAULT_N];
+	int64_t takeovers, rejoins; /* finales that were played */
+};
+
+struct world {
+	const struct plan *plan;
+	enum fault_class class;
+	int64_t now; /* true time, microseconds */
+	struct heap heap;
+	enum stage stage;
+	struct timer stage_timer;
+	int finale_step;
+	bool finale_alone; /* nobody but the heir wanted the lock when its daemon died */
+	int64_t finale_since;
+	struct run *holder, *heir; /* of the finale */
+	struct sim_daemon daemon[DAEMONS_MAX];
+	struct server server[NODES_MAX];
+	struct sim_client client[CLIENTS_MAX];
+	struct resource resource[NAMES_MAX];
+	struct run run[JOBS_MAX + 64];
+	unsigned runs;
+	struct fault_run fault[FAULTS_MAX];
+	struct stream finale;
+	struct conns conns;
+	unsigned conn_count;
+	struct requests requests;
+	struct holds holds;
+	struct checker checker;
+	struct tally tally;
+	uint64_t hash;
+	FILE *trace; /* NULL: nobody looks */
+	bool tokens_are_safe;
+	bool failed;
+};
+
+/* A world of the plan, run to its end or to its first violation: see world->checker.violation. */
+void world_run(struct world *w, const struct plan *plan, FILE *trace);
+void world_release(struct world *w);
+
+void world_at(struct world *w, struct timer *t, enum sim_timer kind, int64_t at);
+/* Part of the trace: what happened, as numbers for the hash, as words if somebody looks. */
+void world_note(struct world *w, uint64_t a, uint64_t b, const char *format, ...) __attribute__((format(printf, 4, 5)));
+uint64_t hash_bytes(const void *p, size_t n);
+
+/* fault.c */
+void fault_begin(struct world *w, struct fault_run *f);
+void fault_ends(struct world *w, struct fault_run *f);
+/* finale.c: what follows the faults. */
+void stage_fired(struct world *w);
+int64_t settle_us(const struct plan *p);
+
+static inline const char *name_of(int64_t name)
+{
+	static const char *const word[NAMES_MAX] = {"k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"};
+
+	return word[name];
+}
+
+static inline bool is_calm(const struct world *w)
+{
+	return w->stage >= STAGE_SETTLED;
+}
+
+#endif

@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# How long functions and files of C are, product and tests apart. Aim: median <= 15 lines, 95th percentile <= 45, none over 80;
+# files <= 400 lines.
+set -eu
+
+files() {
+	git ls-files -co --exclude-standard -- "$@" | grep '\.[ch]$'
+}
+
+report() {
+	title=$1
+	shift
+	list=$(files "$@")
+	[ "$list" ] || return 0
+	# shellcheck disable=SC2086 # a list of plain names
+	ctags -f - -D 'START_TEST(name)=void name(void)' --languages=C --langmap=C:.c.h --kinds-C=f --fields=+ne --excmd=number $list 2>/dev/null |
+		awk -F'\t' '{
+			for (i = 4; i <= NF; i++) {
+				if ($i ~ /^line:/) first = substr($i, 6)
+				if ($i ~ /^end:/) last = substr($i, 5)
+			}
+			print last - first + 1, $1, $2
+		}' | sort -n |
+		awk -v title="$title" '{ n[NR] = $1; what[NR] = $2 " (" $3 ")" }
+		function at(part) { i = int(part * NR + 0.9999); return n[i < 1 ? 1 : i] }
+		END {
+			if (!NR) exit
+			printf "%s: %d functions, median %d lines, 95th percentile %d, longest %d\n", title, NR, at(0.5), at(0.95), n[NR]
+			for (i = NR; i > 0 && (i > NR - 3 || n[i] > 80); i--)
+				printf("  %4d  %s%s\n", n[i], what[i], (n[i] > 80 ? "  <- over 80" : ""))
+		}'
+	# shellcheck disable=SC2086
+	wc -l $list | awk -v title="$title" '$2 != "total" { total += $1; files++; if ($1 > 400) long = long sprintf("  %4d  %s  <- over 400\n", $1, $2) }
+		END { printf "%s: %d files, %d lines\n%s", title, files, total, long }'
+}
+
+report product proto conf daemon client
+report tests tests

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/net/acceptor.c: too many connections, too few descriptors. */
+#include "tests/unit/net_world.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct world w;
+
+static void setup(void)
+{
+	world_init(&w, WORLD_CONF);
+}
+
+static void teardown(void)
+{
+	world_release(&w);
+}
+
+static void setup_again(unsigned sessions_max)
+{
+	struct net_conf conf = WORLD_CONF;
+
+	teardown();
+	conf.sessions_max = sessions_max;
+	world_init(&w, conf);
+}
+
+/* --- too many ------------------------------------------------------------------------------------------------------ */
+
+START_TEST(one_connection_too_many_gets_a_line_and_is_closed)
+{
+	struct net_counts counts;
+	int a, b, c;
+
+	setup_again(2);
+	a = world_unix(&w);
+	world_told(&w, "open 0.1\n");
+	b = world_tcp(&w);
+	world_told(&w, "open 1.1\n");
+	c = _i ? world_tcp(&w) : world_unix(&w);
+	world_says(&w, c, "PING\n"); /* unread input must not turn the line into a reset */
+	world_hears(&w, c, "ERR LIMIT clients=2 too many connections\n");
+	world_eof(&w, c);
+	close(c);
+	world_until(&w, net_closing(w.net) == 0);
+	world_at_rest(&w);
+	net_counts(w.net, &counts);
+	ck_assert_uint_eq(counts.refused, 1);
+	ck_assert_uint_eq(counts.accepted, 2);
+	close(b);
+	world_told(&w, "eof 1.1\n");
+	net_hangup(w.net, w.session);
+	b = world_unix(&w);
+	world_told(&w, "open 1.2\n");
+	close(a);
+	close(b);
+}
+END_TEST
+
+START_TEST(many_connections_too_many_hold_nothing)
+{
+	struct net_counts counts;
+	int fd[200], i;
+
+	setup_again(1);
+	for (i = 0; i < 200; i++) {
+		fd[i] = _i ? world_tcp(&w) : world_unix(&w);
+		world_says(&w, fd[i], "PING\n");
+		world_settle(&w);
+		ck_assert_uint_le(net_closing(w.net), 64);
+	}
+	world_until(&w, (net_counts(w.net, &counts), counts.refused == 199));
+	for (i = 1; i < 200; i++) {
+		world_hears(&w, fd[i], "ERR LIMIT clients=1 too many connections\n");
+		world_eof(&w, fd[i]);
+	}
+	/* None of them closes, and still they are gone after a second. */
+	world_until(&w, net_closing(w.net) == 0);
+	close(fd[1]);
+	fd[1] = _i ? world_tcp(&w) : world_unix(&w);
+	world_until(&w, net_closing(w.net) == 1);
+	for (i = 0; i < 200; i++)
+		close(fd[i]);
+	world_settle(&w);
+	buf_clear(&w.told);
+}
+END_TEST
+
+/* --- no descriptors ------------------------------------------------------------------------------------------------ */
+
+static struct rlimit usual;
+
+/* Leaves n descriptors to have. */
+static void descriptors_leave(int n)
+{
+	int top = open("/dev/null", O_RDONLY), i;
+	struct rlimit few;
+
+	/* No hole is left below top; top itself is the first of the n. */
+	for (i = 0; i < top; i++)
+		if (fcntl(i, F_GETFD) < 0)
+			ck_assert_int_ge(dup2(top, i), 0);
+	close(top);
+	getrlimit(RLIMIT_NOFILE, &usual);
+	few = (struct rlimit){(rlim_t)(top + n), usual.rlim_max};
+	ck_assert(!setrlimit(RLIMIT_NOFILE, &few));
+}
+
+static struct net_counts counts_now(void)
+{
+	struct net_counts c;
+
+	net_counts(w.net, &c);
+	return c;
+}
+
+START_TEST(without_descriptors_accepting_pauses_and_goes_on_when_there_are_some)
+{
+	int fd[6], i;
+
+	for (i = 0; i < 6; i++)
+		fd[i] = i % 2 ? world_tcp(&w) : world_unix(&w);
+	descriptors_leave(2);
+	world_until(&w, counts_now().pauses == 1);
+	ck_assert_uint_eq(w.opened, 2);
+	buf_clear(&w.told);
+	world_at_rest(&w); /* it waits for its timer, and does not spin */
+	net_send(w.net, UINT64_C(1) << 32, "OK\n", 3);
+	world_until(&w, counts_now().pauses == 3);
+	ck_assert_uint_eq(w.opened, 2);
+	setrlimit(RLIMIT_NOFILE, &usual);
+	world_until(&w, w.opened == 6);
+	ck_assert_uint_eq(counts_now().refused, 0);
+	for (i = 0; i < 6; i++)
+		close(fd[i]);
+	world_settle(&w);
+	buf_clear(&w.told);
+}
+END_TEST
+
+START_TEST(who_waits_in_vain_for_a_descriptor_is_told_off_in_the_end)
+{
+	char expected[100];
+	struct rlimit few;
+	int fd = world_unix(&w), other = world_unix(&w);
+
+	descriptors_leave(0);
+	getrlimit(RLIMIT_NOFILE, &few);
+	snprintf(expected, sizeof(expected), "ERR LIMIT descriptors=%llu no descriptor left for another connection\n",
+		 (unsigned long long)few.rlim_cur);
+	world_hears(&w, fd, expected);
+	world_eof(&w, fd);
+	ck_assert_uint_eq(counts_now().refused, 1);
+	/* The descriptor that did it is there for the next one. */
+	world_hears(&w, other, expected);
+	world_eof(&w, other);
+	ck_assert_uint_eq(counts_now().refused, 2);
+	ck_assert_uint_eq(w.opened, 0);
+	setrlimit(RLIMIT_NOFILE, &usual);
+	close(fd);
+	close(other);
+	fd = world_unix(&w);
+	world_told(&w, "open 0.1\n");
+	close(fd);
+}
+END_TEST
+
+START_TEST(who_only_lingers_gives_its_descriptor_to_who_comes)
+{
+	int old = world_unix(&w), new;
+
+	world_told(&w, "open 0.1\n");
+	new = world_unix(&w);
+	net_send(w.net, w.session, "BYE\n", 4);
+	net_hangup(w.net, w.session);
+	descriptors_leave(0);
+	world_told(&w, "open 0.2\n");
+	setrlimit(RLIMIT_NOFILE, &usual);
+	ck_assert_uint_eq(counts_now().pauses, 0);
+	world_hears(&w, old, "BYE\n");
+	world_eof(&w, old);
+	close(old);
+	close(new);
+}
+END_TEST
+
+Suite *acceptor_suite(void)
+{
+	Suite *s = suite_create("acceptor");
+	TCase *t = tcase_create("acceptor");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 60);
+	/* 0: Unix, 1: TCP. */
+	tcase_add_loop_test(t, one_connection_too_many_gets_a_line_and_is_closed, 0, 2);
+	tcase_add_loop_test(t, many_connections_too_many_hold_nothing, 0, 2);
+	tcase_add_test(t, without_descriptors_accepting_pauses_and_goes_on_when_there_are_some);
+	tcase_add_test(t, who_waits_in_vain_for_a_descriptor_is_told_off_in_the_end);
+	tcase_add_test(t, who_only_lingers_gives_its_descriptor_to_who_comes);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/acquire.c: from a LOCK to a grant or to an answer that is none. */
+#include "tests/unit/stage.h"
+
+#include <check.h>
+
+#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
+
+START_TEST(a_free_lock_is_granted_after_one_round_trip)
+{
+	static const unsigned nodes[] = {1, 3, 5};
+	unsigned n = nodes[_i];
+
+	stage_begin(n);
+	says(1, "LOCK a");
+	hears(1, "OK name=a fence=* valid_ms=9897 ttl_ms=10000 count=1");
+	ck_assert_uint_eq(asked(CALL_ACQUIRE), n);
+	ck_assert_uint_eq(asked(CALL_EXTEND), 0);
+	ck_assert_int_eq(stage.node[n - 1].last[CALL_ACQUIRE].call.px_ms, 10000);
+}
+END_TEST
+
+START_TEST(a_vote_counts_from_the_send_not_from_the_answer)
+{
+	stage_begin(3);
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_SILENT);
+	says(1, "LOCK a");
+	passes(30 * MSEC);
+	hears_nothing(1);
+	for (unsigned i = 0; i < 2; i++)
+		serves(i, 1);
+	hears(1, "OK name=a fence=* valid_ms=9867 ttl_ms=10000 count=1");
+}
+END_TEST
+
+START_TEST(two_of_three_are_enough_and_the_third_counts_when_it_comes)
+{
+	stage_begin(3);
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	feels(2, MOOD_WELL);
+	/* Its vote is worth as much as the others': with one of them down the lease lasts as long. */
+	falls(0);
+	says(1, "CHECK a");
+	hears(1, "OK name=a fence=* valid_ms=9897 count=1");
+}
+END_TEST
+
+START_TEST(one_of_three_is_no_grant_and_nothing_is_left_of_it)
+{
+	stage_begin(3);
+	feels(1, MOOD_SILENT);
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	ck_assert(key_is_there(0, "a"));
+	hears_nothing(1);
+	passes(60 * MSEC);
+	hears(1, "ERR QUORUM 1 of 3 *");
+	ck_assert(!key_is_there(0, "a"));
+	/* The two others carry the acquire out late, and the release behind it. */
+	feels(1, MOOD_WELL);
+	feels(2, MOOD_WELL);
+	hears_nothing(1);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!key_is_there(i, "a"));
+}
+END_TEST
+
+START_TEST(a_late_vote_for_an_abandoned_round_is_ignored)
+{
+	stage_begin(3);
+	feels(1, MOOD_TARDY);
+	feels(2, MOOD_TARDY);
+	says(1, "LOCK a");
+	passes(60 * MSEC);
+	hears(1, "ERR QUORUM *");
+	feels(1, MOOD_WELL);
+	feels(2, MOOD_WELL);
+	hears_nothing(1);
+	says(1, "CHECK a");
+	hears(1, "ERR NOTHELD *");
+	says(2, "LOCK a");
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(an_acquire_that_arrives_too_late_does_nothing)
+{
+	stage_begin(3);
+	feels(1, MOOD_SILENT);
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	passes(80 * MSEC);
+	hears(1, "ERR QUORUM *");
+	/* What was told to carry it out beyond the timeout, by the store's own clock, declines. */
+	serves(1, 1);
+	ck_assert(!key_is_there(1, "a"));
+	feels(1, MOOD_WELL);
+	feels(2, MOOD_WELL);
+}
+END_TEST
+
+/* Of store 0 the fence is ahead, so that its base is not the others'. */
+static void stage_with_fence_ahead(unsigned nodes, int64_t ahead)
+{
+	stage_begin(nodes);
+	passes(2 * SEC); /* a join lifts the fence to the very bound, beyond which none is raised */
+	memory_set_fence(stage.node[0].memory, memory_fence(stage.node[0].memory) + ahead);
+}
+
+START_TEST(a_quorum_of_equal_bases_is_enough_though_another_is_larger)
+{
+	int64_t before;
+
+	stage_with_fence_ahead(3, 1000);
+	before = memory_fence(stage.node[1].memory);
+	says(1, "LOCK a");
+	ck_assert_int_eq(number_in(hears(1, GRANT), "fence"), before + 1);
+	ck_assert_uint_eq(asked(CALL_EXTEND), 0);
+}
+END_TEST
+
+START_TEST(when_bases_differ_the_largest_is_raised_at_those_that_granted_and_nowhere_else)
+{
+	int64_t largest;
+
+	stage_with_fence_ahead(3, 1000);
+	largest = memory_fence(stage.node[0].memory) + 1;
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	passes(20 * MSEC);
+	ck_assert_int_eq(number_in(hears(1, "OK name=a fence=* valid_ms=98* ttl_ms=10000 count=1"), "fence"), largest);
+	ck_assert_uint_eq(stage.node[0].count[CALL_EXTEND], 1);
+	ck_assert_uint_eq(stage.node[1].count[CALL_EXTEND], 1);
+	ck_assert_uint_eq(stage.node[2].count[CALL_EXTEND], 0);
+	ck_assert_int_eq(stage.node[1].last[CALL_EXTEND].call.fence, largest);
+	ck_assert(!stage.node[1].last[CALL_EXTEND].call.create);
+	ck_assert_int_eq(memory_fence(stage.node[1].memory), largest);
+}
+END_TEST
+
+START_TEST(a_straggler_that_agrees_saves_the_second_round)
+{
+	stage_with_fence_ahead(3, 1000);
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	hears_nothing(1);
+	serves(2, 1);
+	hears(1, GRANT);
+	ck_assert_uint_eq(asked(CALL_EXTEND), 0);
+	feels(2, MOOD_WELL);
+}
+END_TEST
+
+START_TEST(a_straggler_beyond_the_decision_does_not_change_the_token)
+{
+	int64_t fence;
+
+	stage_with_fence_ahead(3, 1000);
+	memory_set_fence(stage.node[2].memory, memory_fence(stage.node[0].memory) + 5000);
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	passes(20 * MSEC);
+	fence = number_in(hears(1, GRANT), "fence");
+	feels(2, MOOD_WELL);
+	says(1, "CHECK a");
+	ck_assert_int_eq(number_in(hears(1, "OK name=a *"), "fence"), fence);
+	/* The next is greater than all that the stores have. */
+	says(1, "UNLOCK a");
+	says(2, "LOCK a");
+	ck_assert_int_gt(number_in(hears(2, GRANT), "fence"), fence + 5000 - 1001);
+}
+END_TEST
+
+START_TEST(the_second_round_counts_only_where_the_key_is_still_held)
+{
+	stage_with_fence_ahead(3, 1000);
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	memory_remove(stage.node[1].memory, SPAN("a"));
+	passes(20 * MSEC);
+	hears(1, "ERR QUORUM *");
+	ck_assert(!key_is_there(0, "a"));
+	ck_assert(!key_is_there(1, "a"));
+	feels(2, MOOD_WELL);
+	ck_assert(!key_is_there(2, "a"));
+}
+END_TEST
+
+START_TEST(a_grant_with_too_little_validity_left_is_given_back_and_tried_again)
+{
+	stage_open(3);
+	stage.conf.timeout_us = 300 * MSEC;
+	daemon_starts(0);
+	passes(2 * SEC);
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_TARDY);
+	says(1, "LOCK a ttl=100ms wait=5s");
+	passes(90 * MSEC);
+	for (unsigned i = 0; i < 3; i++)
+		serves(i, 1);
+	hears_nothing(1);
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_WELL);
+	passes(200 * MSEC);
+	hears(1, "OK name=a fence=* valid_ms=* ttl_ms=100 count=1");
+}
+END_TEST
+
+START_TEST(a_vote_of_a_store_whose_clock_jumped_before_the_decision_does_not_count)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	feels(1, MOOD_SILENT);
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	stage.node[0].clock_us = 20 * SEC;
+	says(2, "LOCK b");
+	ck_assert(!key_is_there(0, "a"));
+	serves(1, 1);
+	hears(1, "ERR QUORUM *");
+	for (unsigned i = 1; i < 3; i++)
+		feels(i, MOOD_WELL);
+	passes(SEC);
+	ignores(1);
+	ignores(2);
+}
+END_TEST
+
+START_TEST(what_a_store_refused_needs_no_release)
+{
+	stage_begin(3);
+	refuses(2, "OOM command not allowed");
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	ck_assert_uint_eq(stage.node[2].count[CALL_RELEASE], 0);
+	ck_assert_uint_eq(stage.node[0].count[CALL_RELEASE], 1);
+}
+END_TEST
+
+START_TEST(what_is_unknown_is_released_until_its_key_has_expired)
+{
+	unsigned before;
+
+	stage_begin(3);
+	feels(2, MOOD_LOSSY);
+	says(1, "LOCK a ttl=1s");
+	hears(1, "OK *");
+	feels(2, MOOD_SILENT);
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	loses(2, waiting_at(2));
+	ck_assert(key_is_there(2, "a"));
+	before = stage.node[2].count[CALL_RELEASE];
+	passes(250 * MSEC);
+	ck_assert_uint_gt(stage.node[2].count[CALL_RELEASE], before);
+	loses(2, waiting_at(2));
+	passes(250 * MSEC);
+	feels(2, MOOD_WELL);
+	ck_assert(!key_is_there(2, "a"));
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+END_TEST
+
+START_TEST(a_release_that_is_never_confirmed_ends_when_no_key_can_be_left)
+{
+	stage_begin(3);
+	says(1, "LOCK a ttl=1s");
+	falls(2);
+	says(1, "UNLOCK a");
+	passes(900 * MSEC);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 1);
+	passes(2 * SEC);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert(!key_is_there(2, "a"));
+	ignores(1);
+}
+END_TEST
+
+START_TEST(a_store_that_comes_back_hears_the_release_at_once)
+{
+	stage_begin(3);
+	says(1, "LOCK a");
+	falls(2);
+	says(1, "UNLOCK a");
+	ck_assert(key_is_there(2, "a"));
+	comes(2);
+	ck_assert(!key_is_there(2, "a"));
+	ignores(1);
+}
+END_TEST
+
+START_TEST(each_attempt_has_a_value_of_its_own)
+{
+	char first[VALUE_MAX];
+
+	stage_begin(1);
+	says(1, "LOCK a");
+	memcpy(first, stage.node[0].last[CALL_ACQUIRE].value, VALUE_MAX);
+	says(1, "UNLOCK a");
+	says(1, "LOCK a");
+	ck_assert_int_ne(memcmp(first, stage.node[0].last[CALL_ACQUIRE].value, stage.node[0].last[CALL_ACQUIRE].call.value.n), 0);
+	says(1, "LOCK b");
+	ck_assert_int_ne(memcmp(first, stage.node[0].last[CALL_ACQUIRE].value, stage.node[0].last[CALL_ACQUIRE].call.value.n), 0);
+	ignores(1);
+}
+END_TEST
+
+Suite *acquire_suite(void)
+{
+	Suite *suite = suite_create("acquire");
+	TCase *round = tcase_create("round"), *fence = tcase_create("fence"), *undone = tcase_create("undone");
+
+	tcase_add_checked_fixture(round, NULL, stage_close);
+	tcase_add_loop_test(round, a_free_lock_is_granted_after_one_round_trip, 0, 3);
+	tcase_add_test(round, a_vote_counts_from_the_send_not_from_the_answer);
+	tcase_add_test(round, two_of_three_are_enough_and_the_third_counts_when_it_comes);
+	tcase_add_test(round, one_of_three_is_no_grant_and_nothing_is_left_of_it);
+	tcase_add_test(round, a_late_vote_for_an_abandoned_round_is_ignored);
+	tcase_add_test(round, an_acquire_that_arrives_too_late_does_nothing);
+	suite_add_tcase(suite, round);
+	tcase_add_checked_fixture(fence, NULL, stage_close);
+	tcase_add_test(fence, a_quorum_of_equal_bases_is_enough_though_another_is_larger);
+	tcase_add_test(fence, when_bases_differ_the_largest_is_raised_at_those_that_granted_and_nowhere_else);
+	tcase_add_test(fence, a_straggler_that_agrees_saves_the_second_round);
+	tcase_add_test(fence, a_straggler_beyond_the_decision_does_not_change_the_token);
+	tcase_add_test(fence, the_second_round_counts_only_where_the_key_is_still_held);
+	suite_add_tcase(suite, fence);
+	tcase_add_checked_fixture(undone, NULL, stage_close);
+	tcase_add_test(undone, a_grant_with_too_little_validity_left_is_given_back_and_tried_again);
+	tcase_add_test(round, a_vote_of_a_store_whose_clock_jumped_before_the_decision_does_not_count);
+	tcase_add_test(undone, what_a_store_refused_needs_no_release);
+	tcase_add_test(undone, what_is_unknown_is_released_until_its_key_has_expired);
+	tcase_add_test(undone, a_release_that_is_never_confirmed_ends_when_no_key_can_be_left);
+	tcase_add_test(undone, a_store_that_comes_back_hears_the_release_at_once);
+	tcase_add_test(undone, each_attempt_has_a_value_of_its_own);
+	suite_add_tcase(suite, undone);
+	return suite;
+}

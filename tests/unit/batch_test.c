@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/redis/batch.c: calls to commands, to the letter. */
+#include "daemon/redis/batch.h"
+
+#include <check.h>
+
+static struct script_keys keys;
+static struct batch batch;
+static struct buf out;
+
+static void setup(void)
+{
+	script_keys_init(&keys, "lock:", 60 * SEC);
+	batch_init(&batch);
+	buf_init(&out);
+}
+
+static void teardown(void)
+{
+	script_keys_release(&keys);
+	batch_release(&batch);
+	buf_release(&out);
+}
+
+static struct call call_of(enum call_kind kind, uint64_t id, struct span name)
+{
+	return (struct call){
+		.id = id,
+		.kind = kind,
+		.name = name,
+		.value = SPAN("d1:7:00ff"),
+		.new_value = SPAN("d2:8:00ff"),
+		.marker = SPAN("j|m"),
+		.new_marker = SPAN("j|n"),
+		.px_ms = 9000,
+		.fence = 1761234567890123,
+		.range = 3,
+		.not_after_ms = 1761234567890,
+		.create = true,
+		.ticket = SPAN("ticket"),
+		.ticket_ms = 3000,
+		.grace_ms = 20,
+	};
+}
+
+static void add(enum call_kind kind, uint64_t id)
+{
+	struct call call = call_of(kind, id, SPAN("n"));
+
+	batch_add(&batch, &keys, &call, id);
+}
+
+static void check_out(const char *sha, struct span text, struct span expected)
+{
+	buf_clear(&out);
+	batch_write(&batch, &keys, sha, text, &out);
+	ck_assert_msg(span_equal((struct span){buf_begin(&out), buf_length(&out)}, expected), "%.*s", (int)buf_length(&out),
+		      buf_begin(&out));
+}
+
+#define HEAD "$19\r\nredlockd:lock:!meta\r\n$20\r\nredlockd:lock:!fence\r\n"
+#define WAIT "$6\r\nticket\r\n$4\r\n3000\r\n$2\r\n20\r\n"
+#define SKEW "$8\r\n60000000\r\n"
+
+START_TEST(a_batch_of_each_kind_is_written_to_the_letter)
+{
+	struct call acquire = call_of(CALL_ACQUIRE, 1, (struct span){"a\0\r\n", 4}), extend = call_of(CALL_EXTEND, 2, SPAN("e")),
+		    release = call_of(CALL_RELEASE, 3, SPAN("r"));
+
+	batch_add(&batch, &keys, &acquire, 1);
+	batch_add(&batch, &keys, &extend, 2);
+	batch_add(&batch, &keys, &release, 3);
+	check_out("SHA", SPAN("text"),
+		  SPAN("*46\r\n$7\r\nEVALSHA\r\n$3\r\nSHA\r\n$1\r\n8\r\n" HEAD
+		       "$9\r\nlock:a\0\r\n\r\n$20\r\nredlockd:lock:q:a\0\r\n\r\n"
+		       "$6\r\nlock:e\r\n$17\r\nredlockd:lock:q:e\r\n$6\r\nlock:r\r\n$17\r\nredlockd:lock:q:r\r\n"
+		       "$3\r\nj|m\r\n" SKEW "$1\r\na\r\n$9\r\nd1:7:00ff\r\n$0\r\n\r\n$4\r\n9000\r\n$16\r\n1761234567890123\r\n$"
+		       "1\r\n3\r\n$13\r\n1761234567890\r\n$1\r\n1\r\n" WAIT
+		       "$1\r\ne\r\n$9\r\nd1:7:00ff\r\n$9\r\nd2:8:00ff\r\n$4\r\n9000\r\n$16\r\n1761234567890123\r\n$1\r\n3\r\n$"
+		       "13\r\n1761234567890\r\n$1\r\n1\r\n" WAIT
+		       "$1\r\nr\r\n$9\r\nd1:7:00ff\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
+		       "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"));
+}
+END_TEST
+
+START_TEST(probe_and_join_are_written_to_the_letter)
+{
+	add(CALL_PROBE, 1);
+	check_out("SHA", SPAN(""), SPAN("*5\r\n$7\r\nEVALSHA\r\n$3\r\nSHA\r\n$1\r\n2\r\n" HEAD));
+	batch_reset(&batch);
+	add(CALL_JOIN, 2);
+	check_out(NULL, SPAN("text"),
+		  SPAN("*8\r\n$4\r\nEVAL\r\n$4\r\ntext\r\n$1\r\n2\r\n" HEAD "$3\r\nj|m\r\n$3\r\nj|n\r\n" SKEW));
+}
+END_TEST
+
+START_TEST(numbers_are_written_whole_at_both_ends_of_their_range)
+{
+	struct call call = call_of(CALL_ACQUIRE, 1, SPAN(""));
+
+	call.px_ms = INT64_MAX;
+	call.fence = INT64_MIN;
+	call.range = 0;
+	call.not_after_ms = -1;
+	batch_add(&batch, &keys, &call, 1);
+	ck_assert(span_equal(
+		(struct span){buf_begin(&batch.args), buf_length(&batch.args)},
+		SPAN("$1\r\na\r\n$9\r\nd1:7:00ff\r\n$0\r\n\r\n$19\r\n9223372036854775807\r\n$20\r\n-9223372036854775808\r\n"
+		     "$1\r\n0\r\n$2\r\n-1\r\n$1\r\n1\r\n" WAIT)));
+}
+END_TEST
+
+START_TEST(calls_under_one_marker_share_a_batch_and_others_do_not)
+{
+	struct call same = call_of(CALL_EXTEND, 1, SPAN("x")), other = same, release = call_of(CALL_RELEASE, 2, SPAN("x")),
+		    probe = call_of(CALL_PROBE, 3, SPAN("")), join = call_of(CALL_JOIN, 3, SPAN(""));
+
+	other.marker = SPAN("j|o");
+	release.marker = SPAN("");
+	ck_assert(batch_accepts(&batch, &probe));
+	add(CALL_ACQUIRE, 1);
+	ck_assert(batch_accepts(&batch, &same));
+	ck_assert(!batch_accepts(&batch, &other));
+	ck_assert(batch_accepts(&batch, &release));
+	ck_assert(!batch_accepts(&batch, &probe));
+	ck_assert(!batch_accepts(&batch, &join));
+	batch_reset(&batch);
+	batch_add(&batch, &keys, &release, 2);
+	ck_assert(batch_accepts(&batch, &other));
+	batch_add(&batch, &keys, &other, 3);
+	ck_assert(!batch_accepts(&batch, &same));
+	ck_assert(batch_accepts(&batch, &release));
+	batch_reset(&batch);
+	add(CALL_PROBE, 1);
+	ck_assert(!batch_accepts(&batch, &release));
+}
+END_TEST
+
+START_TEST(a_batch_holds_256_calls)
+{
+	struct call call = call_of(CALL_RELEASE, 1, SPAN("x"));
+	unsigned i;
+
+	for (i = 0; i < 256; i++) {
+		ck_assert(batch_accepts(&batch, &call));
+		batch_add(&batch, &keys, &call, i);
+	}
+	ck_assert(!batch_accepts(&batch, &call));
+}
+END_TEST
+
+START_TEST(an_entry_taken_from_another_batch_is_the_same)
+{
+	struct batch whole = batch;
+	unsigned i;
+
+	add(CALL_ACQUIRE, 1);
+	add(CALL_RELEASE, 2);
+	add(CALL_EXTEND, 3);
+	whole = batch;
+	batch_init(&batch);
+	for (i = 0; i < 3; i++)
+		batch_take(&batch, &whole, i);
+	buf_clear(&out);
+	batch_write(&whole, &keys, "SHA", SPAN(""), &out);
+	{
+		struct buf expected = out;
+
+		buf_init(&out);
+		check_out("SHA", SPAN(""), (struct span){buf_begin(&expected), buf_length(&expected)});
+		buf_release(&expected);
+	}
+	ck_assert_uint_eq(batch.entry[2].id, 3);
+	ck_assert_uint_eq(batch.entry[2].hash, 3);
+	batch_release(&whole);
+}
+END_TEST
+
+Suite *batch_suite(void)
+{
+	Suite *s = suite_create("batch");
+	TCase *t = tcase_create("batch");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, a_batch_of_each_kind_is_written_to_the_letter);
+	tcase_add_test(t, probe_and_join_are_written_to_the_letter);
+	tcase_add_test(t, numbers_are_written_whole_at_both_ends_of_their_range);
+	tcase_add_test(t, calls_under_one_marker_share_a_batch_and_others_do_not);
+	tcase_add_test(t, a_batch_holds_256_calls);
+	tcase_add_test(t, an_entry_taken_from_another_batch_is_the_same);
+	suite_add_tcase(s, t);
+	return s;
+}

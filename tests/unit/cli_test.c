@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * redlock's queries, its options and its mistakes, against a daemon that plays transcripts. run and try: run_test.c.
+ */
+#include "client/cli.h"
+#include "client/rows.h"
+#include "tests/unit/fake_daemon.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* No daemon listens. */
+static void alone(struct outcome *o, const char *const *argv)
+{
+	struct fake_daemon f;
+
+	fake_daemon_begin(&f, "");
+	snprintf(f.addr, sizeof(f.addr), "%s/nobody", f.folder);
+	redlock_run(&f, o, argv);
+	fake_daemon_break(&f);
+}
+
+START_TEST(ls_prints_a_table_of_all_pages)
+{
+	struct outcome o;
+
+	PLAYED(&o,
+	       "< LIST locks limit=1000 prefix=orders/\n> * name=orders/1 holder=\"w pid=1\" fence=17 held_ms=250400 waiters=0\n"
+	       "> * name=\"orders/2 b\" holder=me held_ms=7\n> OK n=2 more=1\n"
+	       "< LIST locks limit=1000 prefix=orders/ after=\"orders/2 b\"\n> * name=orders/3\\n\n> OK n=1 more=0\n=\n",
+	       "ls", "orders/");
+	ck_assert_str_eq(o.err, "");
+	ck_assert_int_eq(o.code, 0);
+	ck_assert_str_eq(o.out, "NAME         HOLDER   HELD   FENCE  WAITERS\n"
+				"orders/1     w pid=1  4m10s  17     0\n"
+				"orders/2 b   me       7ms\n"
+				"orders/3\\\\n\n");
+}
+END_TEST
+
+START_TEST(json_keeps_names_text_and_numbers_numbers)
+{
+	struct outcome o;
+
+	PLAYED(&o,
+	       "< LIST sessions\n> * session=7 name=42 held_ms=12 locks=3 rate=0.25 odd=007 big=12345678901234567 none=\"\"\n> "
+	       "OK "
+	       "n=1 more=0\n=\n",
+	       "clients", "--json");
+	ck_assert_int_eq(o.code, 0);
+	ck_assert_str_eq(o.out, "{\"session\":7,\"name\":\"42\",\"held_ms\":12,\"locks\":3,\"rate\":0.25,\"odd\":\"007\","
+				"\"big\":\"12345678901234567\",\"none\":\"\"}\n");
+}
+END_TEST
+
+START_TEST(json_escapes_any_bytes)
+{
+	struct outcome o;
+
+	PLAYED(&o, "< LIST nodes\n> * name=\"q\\\"b\\\\n\\nt\\tz\\x00e\\x1b d\\x7f \xc3\xa4 \\xff\\xc3\"\n> OK n=1 more=0\n=\n",
+	       "--json", "nodes");
+	ck_assert_str_eq(o.out, "{\"name\":\"q\\\"b\\\\n\\nt\\tz\\u0000e\\u001b d\\u007f \xc3\xa4 \\udcff\\udcc3\"}\n");
+}
+END_TEST
+
+START_TEST(show_says_1_for_a_free_lock)
+{
+	struct outcome o;
+
+	PLAYED(&o,
+	       "< SHOW \"a b\"\n> * role=holder session=3 holder=me held_ms=61000\n> * role=waiter pos=1 session=4\n> OK "
+	       "n=2\n=\n",
+	       "show", "a b");
+	ck_assert_int_eq(o.code, 0);
+	ck_assert_str_eq(o.out,
+			 "ROLE    POS  HOLDER  SESSION  HELD\nholder       me      3        1m01s\nwaiter  1            4\n");
+	PLAYED(&o, "< SHOW n\n> OK n=0\n=\n", "show", "n");
+	ck_assert_int_eq(o.code, EXIT_NO);
+	ck_assert_str_eq(o.out, "");
+	ck_assert_str_eq(o.err, "redlock: n is free\n");
+	PLAYED(&o, "< SHOW n\n> ERR NOTFOUND nothing of that name\n=\n", "show", "n");
+	ck_assert_int_eq(o.code, EXIT_NO);
+}
+END_TEST
+
+#define HELLO "< HELLO 1\n> OK proto=1 server=redlockd/9 session=1 store=redis nodes=3 quorum=2\n< PING\n> OK\n< STATS\n"
+
+START_TEST(ping_says_whether_there_is_a_quorum)
+{
+	struct outcome o;
+
+	PLAYED(&o, HELLO "> * metric=nodes_joined value=2\n> OK n=1\n=\n", "ping");
+	ck_assert_int_eq(o.code, 0);
+	ck_assert_ptr_eq(strstr(o.out, "ok  redlockd/9  redis 2/3  quorum 2  rtt "), o.out);
+	PLAYED(&o, HELLO "> * metric=nodes_joined value=1\n> OK n=1\n=\n", "ping", "--json");
+	ck_assert_int_eq(o.code, EXIT_NO);
+	ck_assert_ptr_eq(
+		strstr(o.out, "{\"server\":\"redlockd/9\",\"store\":\"redis\",\"nodes\":3,\"joined\":1,\"quorum\":2,\"rtt_us\":"),
+		o.out);
+}
+END_TEST
+
+START_TEST(raw_shows_the_lines_as_they_come)
+{
+	struct outcome o;
+
+	PLAYED(&o, "< @a LIST locks\n> @a * name=\"a\\x00\"\n> ! RISK name=x fence=1\n> @a OK n=1\n=\n", "raw", "@a LIST locks");
+	ck_assert_int_eq(o.code, 0);
+	ck_assert_str_eq(o.out, "@a * name=\"a\\x00\"\n@a OK n=1\n! RISK name=x fence=1\n");
+	PLAYED(&o, "< FOO\n> ERR UNKNOWN no \"FOO\"\n=\n", "raw", "FOO", "--json");
+	ck_assert_int_eq(o.code, EXIT_NO);
+	ck_assert_str_eq(o.out, "{\"reply\":\"ERR\",\"code\":\"UNKNOWN\",\"text\":\"no \\\"FOO\\\"\"}\n");
+	PLAYED(&o, "=\n", "raw", "# nothing");
+	ck_assert_int_eq(o.code, EX_USAGE);
+}
+END_TEST
+
+START_TEST(errors_have_the_exit_codes_of_sysexits)
+{
+	struct outcome o;
+
+	PLAYED(&o, "< STATS\n> ERR UNAVAILABLE no store\n=\n", "stats");
+	ck_assert_int_eq(o.code, EX_UNAVAILABLE);
+	ck_assert_str_eq(o.err, "redlock: UNAVAILABLE no store\n");
+	PLAYED(&o, "< SHOW x\n> ERR ARG what\n=\n", "show", "x");
+	ck_assert_int_eq(o.code, EX_USAGE);
+	PLAYED(&o, "< STATS\n", "stats");
+	ck_assert_int_eq(o.code, EX_UNAVAILABLE);
+	ck_assert_str_eq(o.err, "redlock: redlockd closed the connection\n");
+	alone(&o, (const char *const[]){"ls", NULL});
+	ck_assert_int_eq(o.code, EX_UNAVAILABLE);
+	ck_assert_ptr_nonnull(strstr(o.err, "No such file or directory; is it running?"));
+	alone(&o, (const char *const[]){"run", "x", "true", NULL});
+	ck_assert_int_eq(o.code, EXIT_FAILED);
+}
+END_TEST
+
+static const struct mistake_row {
+	const char *argv[8];
+	int code;
+	const char *err;
+} mistakes[] = {
+	{{NULL}, 64, "redlock: no command given; redlock --help lists them\n"},
+	{{"shwo", "x"}, 64, "redlock: no command 'shwo'; did you mean 'show'?\n"},
+	{{"frobnicate"}, 64, "redlock: no command 'frobnicate'; redlock --help lists them\n"},
+	{{"watch"}, 64, "redlock: watch is not in this version (" REDLOCKD_VERSION ")\n"},
+	{{"doctor"}, 64, "redlock: doctor is not in this version (" REDLOCKD_VERSION ")\n"},
+	{{"run", "--shared", "x", "true"}, 125, "redlock: --shared is not in this version (" REDLOCKD_VERSION ")\n"},
+	{{"run", "x"}, 125, "redlock: something is missing: redlock run NAME [--] CMD...\n"},
+	{{"try"}, 125, "redlock: something is missing: redlock try NAME [--] CMD...\n"},
+	{{"show"}, 64, "redlock: something is missing: redlock show NAME\n"},
+	{{"show", "a", "b"}, 64, "redlock: 'b' is too much: redlock show NAME\n"},
+	{{"stats", "a"}, 64, "redlock: 'a' is too much: redlock stats \n"},
+	{{"run", "x", "--wait", "10", "true"}, 125, "redlock: --wait '10' lacks a unit; did you mean 10s?\n"},
+	{{"run", "--ttl=0s", "x", "true"}, 125, "redlock: --ttl '0s' must be more than 0\n"},
+	{{"run", "--keep", "soon", "x", "true"}, 125, "redlock: --keep 'soon' is no duration: 500ms, 10s, 1.5s, 2m, 1h\n"},
+	{{"run", "--wait", "99999h", "x", "true"}, 125, "redlock: --wait '99999h' is more than ten years\n"},
+	{{"run", "-E", "256", "x", "true"}, 125, "redlock: --conflict-exit-code '256' is no exit code: 0 to 255\n"},
+	{{"run", "--wiat", "1s", "x", "true"}, 125, "redlock: no option '--wiat'; did you mean '--wait'?\n"},
+	{{"run", "x", "--ttl"}, 125, "redlock: option '--ttl' needs a value\n"},
+	{{"try", "--wait", "1s", "x", "true"}, 125, "redlock: --wait is no option of try\n"},
+	{{"run", "--json", "x", "true"}, 125, "redlock: --json is no option of run\n"},
+	{{"ls", "--ttl", "1s"}, 64, "redlock: --ttl is no option of ls\n"},
+	{{"ls", "-x"}, 64, "redlock: no option '-x'; redlock --help lists them\n"},
+};
+
+START_TEST(a_mistake_is_told_in_one_line)
+{
+	const struct mistake_row *m = &mistakes[_i];
+	struct outcome o;
+
+	alone(&o, m->argv);
+	ck_assert_str_eq(o.err, m->err);
+	ck_assert_int_eq(o.code, m->code);
+	ck_assert_str_eq(o.out, "");
+}
+END_TEST
+
+START_TEST(help_and_version_need_no_daemon)
+{
+	struct outcome o;
+	size_t i;
+
+	alone(&o, (const char *const[]){"--version", NULL});
+	ck_assert_str_eq(o.out, "redlock " REDLOCKD_VERSION "\n");
+	ck_assert_int_eq(o.code, 0);
+	alone(&o, (const char *const[]){"--help", NULL});
+	ck_assert_int_eq(o.code, 0);
+	for (i = 0; i < CLI_COMMANDS; i++)
+		ck_assert_ptr_nonnull(strstr(o.out, cli_commands[i].help));
+	alone(&o, (const char *const[]){"run", "--help", NULL});
+	ck_assert_int_eq(o.code, 0);
+	ck_assert_ptr_nonnull(strstr(o.out, "--keep D"));
+	ck_assert_ptr_null(strstr(o.out, "--json"));
+}
+END_TEST
+
+Suite *cli_suite(void)
+{
+	Suite *suite = suite_create("cli");
+	TCase *tests = tcase_create("cli");
+
+	tcase_add_test(tests, ls_prints_a_table_of_all_pages);
+	tcase_add_test(tests, json_keeps_names_text_and_numbers_numbers);
+	tcase_add_test(tests, json_escapes_any_bytes);
+	tcase_add_test(tests, show_says_1_for_a_free_lock);
+	tcase_add_test(tests, ping_says_whether_there_is_a_quorum);
+	tcase_add_test(tests, raw_shows_the_lines_as_they_come);
+	tcase_add_test(tests, errors_have_the_exit_codes_of_sysexits);
+	tcase_add_loop_test(tests, a_mistake_is_told_in_one_line, 0, (int)(sizeof(mistakes) / sizeof(mistakes[0])));
+	tcase_add_test(tests, help_and_version_need_no_daemon);
+	suite_add_tcase(suite, tests);
+	return suite;
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The client library against a daemon that plays transcripts.
+ */
+#include "client/redlock.h"
+#include "tests/unit/fake_daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PATIENCE 5000
+
+static struct redlock *opened(const struct fake_daemon *f, int64_t timeout_ms)
+{
+	struct redlock *c = NULL;
+
+	ck_assert_int_eq(redlock_open(f->addr, timeout_ms, &c), 0);
+	return c;
+}
+
+static void ends(struct redlock *c, struct fake_daemon *f)
+{
+	redlock_close(c);
+	fake_daemon_end(f);
+}
+
+static const char *bytes(struct redlock_bytes b)
+{
+	static char text[256];
+
+	snprintf(text, sizeof(text), "%.*s", (int)b.n, b.p ? b.p : "(none)");
+	return text;
+}
+
+START_TEST(a_grant_is_believed_from_before_its_check)
+{
+	struct redlock_grant grant;
+	struct redlock *c;
+	struct fake_daemon f;
+	int64_t before, after;
+
+	fake_daemon_begin(&f, "< LOCK orders/42\n> OK name=orders/42 fence=17 valid_ms=9000 ttl_ms=10000 count=1\n"
+			      "< CHECK orders/42\n> OK name=orders/42 fence=17 valid_ms=500 count=1\n=\n");
+	c = opened(&f, PATIENCE);
+	before = redlock_now_us();
+	ck_assert_int_eq(redlock_lock(c, "orders/42", NULL, &grant), 0);
+	after = redlock_now_us();
+	ck_assert_int_eq(grant.fence, 17);
+	ck_assert_int_eq(grant.ttl_ms, 10000);
+	ck_assert_int_eq(grant.valid_ms, 500);
+	ck_assert_int_ge(grant.until_us, before + 500000);
+	ck_assert_int_le(grant.until_us, after + 500000);
+	ck_assert_int_le(redlock_left_us(&grant), 500000);
+	ends(c, &f);
+}
+END_TEST
+
+START_TEST(options_stand_in_the_request_and_the_name_is_quoted)
+{
+	struct redlock_options o = {.wait_ms = REDLOCK_FOREVER, .ttl_ms = 3000, .no_renew = true, .note = "a \"b\""};
+	struct redlock_grant grant;
+	struct redlock *c;
+	struct fake_daemon f;
+
+	fake_daemon_begin(&f, "< LOCK \"a b=\\x01\" wait=forever ttl=3000ms renew=no note=\"a \\\"b\\\"\"\n> OK name=x fence=1 "
+			      "valid_ms=9 ttl_ms=9 count=1\n"
+			      "< CHECK \"a b=\\x01\"\n> OK name=x fence=1 valid_ms=9 count=1\n"
+			      "< EXTEND \"a b=\\x01\" ttl=50ms\n> OK name=x fence=1 valid_ms=50\n"
+			      "< UNLOCK \"a b=\\x01\" keep=70ms\n> OK name=x count=0\n=\n");
+	c = opened(&f, PATIENCE);
+	ck_assert_int_eq(redlock_lock(c, "a b=\x01", &o, &grant), 0);
+	ck_assert_int_eq(redlock_extend(c, "a b=\x01", 50, &grant), 0);
+	ck_assert_int_eq(grant.valid_ms, 50);
+	ck_assert_int_eq(redlock_unlock(c, "a b=\x01", 70), 0);
+	ends(c, &f);
+}
+END_TEST
+
+START_TEST(busy_says_who_and_for_how_long)
+{
+	struct redlock_grant grant = {.fence = -7};
+	struct redlock *c;
+	struct fake_daemon f;
+
+	fake_daemon_begin(
+		&f, "< LOCK n\n> BUSY name=n holder=\"worker-7 pid=4211 uid=33\" held_ms=250400 waiters=3\n"
+		    "< LOCK n wait=10ms\n> TIMEOUT name=n waited_ms=10\n< LOCK n\n> ERR QUORUM 1 of 3 stores answered\n=\n");
+	c = opened(&f, PATIENCE);
+	ck_assert_int_eq(redlock_lock(c, "n", NULL, &grant), REDLOCK_BUSY);
+	ck_assert_str_eq(redlock_errmsg(c), "n is held by worker-7 pid=4211 uid=33 for 4m10s");
+	ck_assert_str_eq(redlock_code(c), "");
+	ck_assert_int_eq(redlock_lock(c, "n", &(struct redlock_options){.wait_ms = 10}, &grant), REDLOCK_TIMEOUT);
+	ck_assert_str_eq(redlock_errmsg(c), "n was not free within 10ms");
+	ck_assert_int_eq(redlock_lock(c, "n", NULL, &grant), REDLOCK_REFUSED);
+	ck_assert_str_eq(redlock_code(c), "QUORUM");
+	ck_assert_str_eq(redlock_errmsg(c), "QUORUM 1 of 3 stores answered");
+	ck_assert_int_eq(grant.fence, -7);
+	ends(c, &f);
+}
+END_TEST
+
+START_TEST(pushes_between_replies_are_kept_in_their_order)
+{
+	const struct redlock_line *push;
+	struct redlock_grant grant;
+	struct redlock *c;
+	struct fake_daemon f;
+
+	fake_daemon_begin(
+		&f,
+		"< CHECK n\n> ! RISK name=n fence=1 left_ms=9\n> OK name=n fence=1 valid_ms=9 count=1\n> ! SAFE name=n fence=1\n"
+		"< CHECK n\n> ! LOST name=n fence=1 reason=quorum\n> ERR LOST gone\n=\n");
+	c = opened(&f, PATIENCE);
+	ck_assert_int_eq(redlock_check(c, "n", &grant), 0);
+	ck_assert_int_eq(redlock_check(c, "n", &grant), REDLOCK_REFUSED);
+	push = redlock_next_push(c);
+	ck_assert_str_eq(bytes(redlock_line_code(push)), "RISK");
+	ck_assert_int_eq(redlock_line_number(push, "left_ms", 0), 9);
+	ck_assert_str_eq(bytes(redlock_line_code(redlock_next_push(c))), "SAFE");
+	push = redlock_next_push(c);
+	ck_assert_str_eq(bytes(redlock_line_find(push, "reason")), "quorum");
+	ck_assert_str_eq(bytes(redlock_line_text(push)), "! LOST name=n fence=1 reason=quorum");
+	ck_assert_ptr_null(redlock_next_push(c));
+	ends(c, &f);
+}
+END_TEST
+
+static void row_append(void *arg, const struct redlock_line *row)
+{
+	strcat(arg, bytes(redlock_line_find(row, "name")));
+	strcat(arg, ";");
+}
+
+START_TEST(rows_come_in_order_however_the_bytes_are_cut)
+{
+	char names[64] = "";
+	struct redlock *c;
+	struct fake_daemon f;
+
+	fake_daemon_begin(&f, "< LIST\n. * name=a\n. * name=\"b c\"\n. ! RISK name=a fence=1\n. * name=d\n. OK n=3 more=0\n=\n");
+	c = opened(&f, PATIENCE);
+	ck_assert_int_eq(redlock_request(c, "LIST", 0, row_append, names), 0);
+	ck_assert_str_eq(names, "a;b c;d;");
+	ck_assert_int_eq(redlock_line_number(redlock_answer(c), "n", 0), 3);
+	ck_assert_str_eq(bytes(redlock_line_word(redlock_answer(c))), "OK");
+	ck_assert_uint_eq(redlock_line_fields(redlock_answer(c)), 2);
+	ck_assert_str_eq(bytes(redlock_line_name(redlock_answer(c), 1)), "more");
+	ck_assert_ptr_null(redlock_line_value(redlock_answer(c), 2).p);
+	ends(c, &f);
+}
+END_TEST
+
+START_TEST(no_answer_ends_the_call_and_the_lock_stays_until_close)
+{
+	struct redlock_grant grant;
+	struct redlock *c;
+	struct fake_daemon f;
+	int64_t before = redlock_now_us();
+
+	fake_daemon_begin(&f, "< CHECK n\n=\n");
+	c = opened(&f, 40);
+	ck_assert_int_eq(redlock_check(c, "n", &grant), -ETIMEDOUT);
+	ck_assert_int_ge(redlock_now_us() - before, 40000);
+	ck_assert_int_eq(redlock_check(c, "n", &grant), -ETIMEDOUT);
+	ck_assert_int_ge(fcntl(redlock_fd(c), F_GETFD), 0);
+	ck_assert_int_eq(fcntl(redlock_fd(c), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	ends(c, &f);
+}
+END_TEST
+
+START_TEST(a_poll_loop_of_ones_own_never_waits)
+{
+	struct redlock_grant grant;
+	struct pollfd fd;
+	struct redlock *c;
+	struct fake_daemon f;
+
+	fake_daemon_begin(&f, "< LOCK n wait=5000ms\n=\n");
+	c = opened(&f, PATIENCE);
+	ck_assert_int_eq(redlock_finish(c, 0), -EINVAL);
+	ck_assert_int_eq(redlock_lock_send(c, "n", &(struct redlock_options){.wait_ms = 5000}), 0);
+	ck_assert(redlock_in_flight(c));
+	ck_assert_int_eq(redlock_finish(c, 0), -EAGAIN);
+	ck_assert_int_eq(redlock_check_send(c, "n"), -EBUSY);
+	ck_assert_int_eq(redlock_process(c), 0);
+	ck_assert_int_eq(redlock_events(c), POLLIN);
+	fake_daemon_break(&f);
+	fd = (struct pollfd){.fd = redlock_fd(c), .events = redlock_events(c)};
+	ck_assert_int_eq(poll(&fd, 1, PATIENCE), 1);
+	ck_assert_int_lt(redlock_process(c), 0);
+	ck_assert_int_eq(redlock_grant(c, &grant), -EINVAL);
+	redlock_close(c);
+}
+END_TEST
+
+START_TEST(an_answer_that_came_whole_counts_although_the_daemon_went)
+{
+	struct redlock_grant grant;
+	struct redlock *c;
+	struct fake_daemon f;
+
+	fake_daemon_begin(&f, "< CHECK n\n> OK name=n fence=1 valid_ms=9 count=1\n");
+	c = opened(&f, PATIENCE);
+	ck_assert_int_eq(redlock_check_send(c, "n"), 0);
+	fake_daemon_end(&f);
+	ck_assert_int_eq(redlock_finish(c, PATIENCE), 0);
+	ck_assert_int_eq(redlock_grant(c, &grant), 0);
+	ck_assert_int_eq(redlock_check(c, "n", &grant), -ECONNRESET);
+	redlock_close(c);
+}
+END_TEST
+
+static const struct {
+	const char *script;
+	int error;
+} nonsense[] = {
+	{"< CHECK\n> HTTP/1.1 400 Bad Request\n=\n", -EPROTO},
+	{"< CHECK\n> OK name=n\n=\n", -EPROTO},
+	{"< CHECK\n> OK fence=1 valid_ms=99999999999999999999\n=\n", -EPROTO},
+	{"< CHECK\n> \n=\n", -EPROTO},
+	{"< CHECK\n> !\n=\n", -EPROTO},
+	{"> OK unasked=1\n=\n", -EPROTO},
+	{"< CHECK\n> OK name=\"open\n=\n", -EPROTO},
+	{"< CHECK\n", -ECONNRESET},
+};
+
+START_TEST(what_is_no_answer_breaks_the_connection)
+{
+	struct redlock_grant grant;
+	struct redlock *c;
+	struct fake_daemon f;
+	int r;
+
+	fake_daemon_begin(&f, nonsense[_i].script);
+	c = opened(&f, PATIENCE);
+	if (nonsense[_i].script[0] == '>') {
+		struct pollfd fd = {.fd = redlock_fd(c), .events = POLLIN};
+
+		ck_assert_int_eq(poll(&fd, 1, PATIENCE), 1);
+		ck_assert_int_eq(redlock_process(c), nonsense[_i].error);
+		redlock_close(c);
+		fake_daemon_break(&f);
+		return;
+	}
+	r = redlock_check(c, "n", &grant);
+	ck_assert_msg(r == nonsense[_i].error, "%d for %s", r, nonsense[_i].script);
+	ck_assert_str_ne(redlock_errmsg(c), "");
+	ends(c, &f);
+}
+END_TEST
+
+START_TEST(a_line_without_end_breaks_the_connection)
+{
+	static char script[40000] = "< CHECK\n";
+	struct redlock_grant grant;
+	struct redlock *c;
+	struct fake_daemon f;
+	int i;
+
+	for (i = 0; i < 20; i++)
+		sprintf(script + strlen(script), ">> %01000d\n", 0);
+	strcat(script, "=\n");
+	fake_daemon_begin(&f, script);
+	c = opened(&f, PATIENCE);
+	ck_assert_int_eq(redlock_check(c, "n", &grant), -EPROTO);
+	ends(c, &f);
+}
+END_TEST
+
+START_TEST(what_cannot_be_sent_leaves_the_connection_usable)
+{
+	static char name[514], note[9000];
+	struct redlock_grant grant;
+	struct redlock *c;
+	struct fake_daemon f;
+
+	fake_daemon_begin(&f, "< CHECK n\n> OK name=n fence=1 valid_ms=9 count=1\n=\n");
+	c = opened(&f, PATIENCE);
+	memset(name, 'x', 513);
+	memset(note, 'x', sizeof(note) - 1);
+	ck_assert_int_eq(redlock_check(c, "", &grant), -EINVAL);
+	ck_assert_int_eq(redlock_check(c, name, &grant), -EINVAL);
+	ck_assert_int_eq(redlock_lock(c, "n", &(struct redlock_options){.note = note}, &grant), -EMSGSIZE);
+	ck_assert_int_eq(redlock_request(c, "PING\nPING", 0, NULL, NULL), -EINVAL);
+	ck_assert_int_eq(redlock_request(c, " # a comment", 0, NULL, NULL), -EINVAL);
+	ck_assert_int_eq(redlock_request(c, "", 0, NULL, NULL), -EINVAL);
+	ck_assert_int_eq(redlock_request(c, note, 0, NULL, NULL), -EMSGSIZE);
+	ck_assert_int_eq(redlock_check(c, "n", &grant), 0);
+	ends(c, &f);
+}
+END_TEST
+
+static const char *const addresses[] = {"", "unix:", "[::1:7420", "::1:7420", "localhost:99999", "localhost:0", "localhost:12x"};
+
+START_TEST(an_address_without_sense_is_refused)
+{
+	struct redlock *c = NULL;
+
+	ck_assert_int_eq(redlock_open(addresses[_i], PATIENCE, &c), -EINVAL);
+	ck_assert_ptr_null(c);
+}
+END_TEST
+
+START_TEST(nobody_at_the_address_is_told_by_errno)
+{
+	static char path[300];
+	struct redlock *c = NULL;
+
+	memset(path, '/', sizeof(path) - 1);
+	ck_assert_int_eq(redlock_open("/nonexistent/redlockd.sock", PATIENCE, &c), -ENOENT);
+	ck_assert_int_eq(redlock_open("/nonexistent/redlockd.sock:1", PATIENCE, &c), -ENOENT);
+	ck_assert_int_eq(redlock_open("127.0.0.1:1", PATIENCE, &c), -ECONNREFUSED);
+	ck_assert_int_eq(redlock_open("[::ffff:127.0.0.1]:1", PATIENCE, &c), -ECONNREFUSED);
+	ck_assert_int_eq(redlock_open("/dev/null", PATIENCE, &c), -ECONNREFUSED);
+	ck_assert_int_eq(redlock_open(path, PATIENCE, &c), -ENAMETOOLONG);
+	ck_assert_int_eq(redlock_open("/tmp/x", 0, &c), -EINVAL);
+	ck_assert_ptr_null(c);
+}
+END_TEST
+
+START_TEST(the_default_address_is_the_environments_else_what_exists)
+{
+	char out[256], small[4], runtime[64] = "/tmp/redlock-unit-XXXXXX", path[128];
+
+	setenv("REDLOCK_ADDR", "host:1", 1);
+	ck_assert_int_eq(redlock_address(out, sizeof(out)), 0);
+	ck_assert_str_eq(out, "host:1");
+	ck_assert_int_eq(redlock_address(small, sizeof(small)), -ENAMETOOLONG);
+	unsetenv("REDLOCK_ADDR");
+	ck_assert_ptr_nonnull(mkdtemp(runtime));
+	setenv("XDG_RUNTIME_DIR", runtime, 1);
+	ck_assert_int_eq(redlock_address(out, sizeof(out)), 0);
+	if (access("/run/redlockd/redlockd.sock", F_OK))
+		ck_assert_str_eq(out, "127.0.0.1:7420");
+	snprintf(path, sizeof(path), "%s/redlockd", runtime);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	strcat(path, "/redlockd.sock");
+	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	ck_assert_int_eq(redlock_address(out, sizeof(out)), 0);
+	if (access("/run/redlockd/redlockd.sock", F_OK))
+		ck_assert_str_eq(out, path);
+	unlink(path);
+	rmdir(dirname(path));
+	rmdir(runtime);
+}
+END_TEST
+
+#define ARRAY_N(a) (int)(sizeof(a) / sizeof((a)[0]))
+
+Suite *client_suite(void)
+{
+	Suite *suite = suite_create("client");
+	TCase *tests = tcase_create("client");
+
+	tcase_add_test(tests, a_grant_is_believed_from_before_its_check);
+	tcase_add_test(tests, options_stand_in_the_request_and_the_name_is_quoted);
+	tcase_add_test(tests, busy_says_who_and_for_how_long);
+	tcase_add_test(tests, pushes_between_replies_are_kept_in_their_order);
+	tcase_add_test(tests, rows_come_in_order_however_the_bytes_are_cut);
+	tcase_add_test(tests, no_answer_ends_the_call_and_the_lock_stays_until_close);
+	tcase_add_test(tests, a_poll_loop_of_ones_own_never_waits);
+	tcase_add_test(tests, an_answer_that_came_whole_counts_although_the_daemon_went);
+	tcase_add_loop_test(tests, what_is_no_answer_breaks_the_connection, 0, ARRAY_N(nonsense));
+	tcase_add_test(tests, a_line_without_end_breaks_the_connection);
+	tcase_add_test(tests, what_cannot_be_sent_leaves_the_connection_usable);
+	tcase_add_loop_test(tests, an_address_without_sense_is_refused, 0, ARRAY_N(addresses));
+	tcase_add_test(tests, nobody_at_the_address_is_told_by_errno);
+	tcase_add_test(tests, the_default_address_is_the_environments_else_what_exists);
+	suite_add_tcase(suite, tests);
+	return suite;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* conf/: what a reload finds and takes over, and the password file. */
+#include "conf/conf.h"
+
+#include "conf/schema.h"
+#include "conf/source.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MS     INT64_C(1000)
+#define SECOND INT64_C(1000000)
+
+static struct conf conf;
+static struct conf_report report;
+
+static void begin(void)
+{
+	conf_init(&conf);
+	report = (struct conf_report){0};
+}
+
+static void end(void)
+{
+	conf_report_print(&report);
+	conf_release(&conf);
+}
+
+static int load(const char *text)
+{
+	return conf_load_text(&conf, "test.yaml", text, strlen(text), &report);
+}
+
+struct change {
+	unsigned count;
+	char last[256];
+};
+
+static void change_note(void *context, const char *path, const char *from, const char *to, bool reloadable)
+{
+	struct change *change = context;
+
+	change->count++;
+	snprintf(change->last, sizeof(change->last), "%s %s -> %s %d", path, from, to, reloadable);
+}
+
+START_TEST(a_difference_is_one_of_values_not_of_spelling)
+{
+	struct change change = {0};
+	struct conf other;
+
+	conf_init(&other);
+	ck_assert_int_eq(conf_set(&conf, "lease=10000ms", &report), 0);
+	ck_assert_uint_eq(conf_diff(&conf, &other, change_note, &change), 0);
+	ck_assert_uint_eq(change.count, 0);
+	ck_assert_int_eq(conf_set(&conf, "lease=20s", &report), 0);
+	ck_assert_uint_eq(conf_diff(&other, &conf, change_note, &change), 0);
+	ck_assert_str_eq(change.last, "lease 10s -> 20s 1");
+	ck_assert_int_eq(conf_set(&conf, "redis.nodes=[a, 'b:1']", &report), 0);
+	ck_assert_uint_eq(conf_diff(&other, &conf, change_note, &change), 1);
+	ck_assert_int_eq(conf_set(&conf, "lease=10s", &report), 0);
+	ck_assert_uint_eq(conf_diff(&other, &conf, change_note, &change), 1);
+	ck_assert_str_eq(change.last, "redis.nodes (none, which store: redis refuses) -> [a, b:1] 0");
+	ck_assert_uint_eq(change.count, 4);
+	ck_assert_int_eq(conf_set(&other, "listen.tcp=127.0.0.1:7421", &report), 0);
+	ck_assert_uint_eq(conf_diff(&conf, &other, NULL, NULL), 2);
+	conf_release(&other);
+}
+END_TEST
+
+START_TEST(what_a_reload_must_reach_is_live)
+{
+	static const char *const live[] = {"log.level",     "limits.waiting", "limits.clients",
+					   "limits.output", "lease",          "redis.password_file"};
+
+	for (size_t i = 0; i < sizeof(live) / sizeof(live[0]); i++)
+		ck_assert_msg(setting_find_path(live[i])->live, "%s", live[i]);
+	ck_assert(!setting_find_path("max_lease")->live);
+	ck_assert(!setting_find_path("limits.line")->live); /* buffers are as long as a line */
+	ck_assert(!setting_find_path("redis.nodes")->live);
+}
+END_TEST
+
+static unsigned sources_count(const struct conf *c)
+{
+	unsigned count = 0;
+
+	for (const struct conf_source *s = c->sources; s; s = s->next)
+		count++;
+	return count;
+}
+
+START_TEST(a_reload_takes_what_is_live_with_its_origin_and_leaves_the_rest)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *out;
+
+	ck_assert_int_eq(load("lease: 9s\nmax_lease: 40s\nredis: {password_file: a}\n"), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		static const char later[] = "\nlease: 8000ms\nmax_lease: 50s\nredis: {password_file: b}\nlimits: {locks: 16}\n";
+		struct conf fresh;
+
+		conf_init(&fresh);
+		ck_assert_int_eq(conf_load_text(&fresh, "later.yaml", later, strlen(later), &report), 0);
+		conf_take_live(&conf, &fresh);
+		conf_release(&fresh);
+		ck_assert_uint_eq(sources_count(&conf), 2);
+	}
+	out = open_memstream(&text, &n);
+	conf_dump(&conf, out);
+	fclose(out);
+	ck_assert_int_eq(conf.max_lease, 40 * SECOND);
+	ck_assert_uint_eq(conf.limits.locks, 16);
+	ck_assert_str_eq(conf.redis.password_file, "b");
+	ck_assert_ptr_nonnull(strstr(text, "\nlease: 8000ms                             # later.yaml:2\n"));
+	ck_assert_ptr_nonnull(strstr(text, "\nmax_lease: 40s                            # test.yaml:2\n"));
+	free(text);
+}
+END_TEST
+
+/* The guard goes on with the max_lease of the start. */
+START_TEST(a_reload_never_lifts_the_lease_above_the_max_lease_in_effect)
+{
+	static const char later[] = "lease: 50s\nmin_lease: 40s\nmax_lease: 60s\nlimits: {clients: 7}\n";
+	struct conf fresh;
+
+	conf_init(&fresh);
+	ck_assert_int_eq(conf_load_text(&fresh, "later.yaml", later, strlen(later), &report), 0);
+	ck_assert_int_eq(conf_check(&fresh, &report), 0);
+	ck_assert_uint_eq(conf_diff(&conf, &fresh, NULL, NULL), 3);
+	conf_take_live(&conf, &fresh);
+	conf_release(&fresh);
+	ck_assert_int_eq(conf.lease, 10 * SECOND);
+	ck_assert_int_eq(conf.min_lease, 100 * MS);
+	ck_assert_uint_eq(conf.limits.clients, 7);
+	ck_assert_int_eq(conf_check(&conf, &report), 0);
+}
+END_TEST
+
+/* Writes a password file into a folder of its own and asks for it. */
+static int password_of(const char *bytes, size_t n, char **ret_password)
+{
+	char folder[] = "/tmp/conf_test.XXXXXX", path[64], assignment[128];
+	FILE *f;
+	int r;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/secret", folder);
+	f = fopen(path, "w");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_uint_eq(fwrite(bytes, 1, n, f), n);
+	fclose(f);
+	snprintf(assignment, sizeof(assignment), "redis.password_file=%s", path);
+	ck_assert_int_eq(conf_set(&conf, assignment, &report), 0);
+	r = conf_password(&conf, ret_password);
+	unlink(path);
+	rmdir(folder);
+	return r;
+}
+
+START_TEST(a_password_is_one_line_without_its_end)
+{
+	char *password = NULL;
+
+	ck_assert_int_eq(conf_password(&conf, &password), 0);
+	ck_assert_ptr_null(password);
+	ck_assert_int_eq(password_of("se cret\r\n", 9, &password), 0);
+	ck_assert_str_eq(password, "se cret");
+	free(password);
+	ck_assert_int_eq(password_of("bare", 4, &password), 0);
+	ck_assert_str_eq(password, "bare");
+	free(password);
+	ck_assert_int_eq(password_of("", 0, &password), -EINVAL);
+	ck_assert_int_eq(password_of("\n", 1, &password), -EINVAL);
+	ck_assert_int_eq(password_of("a\nb\n", 4, &password), -EINVAL);
+	ck_assert_int_eq(password_of("a\0b", 3, &password), -EINVAL);
+}
+END_TEST
+
+START_TEST(a_relative_password_file_is_a_credential_first_and_then_beside_the_file)
+{
+	static const char text[] = "redis: {password_file: secret}\n";
+	char folder[] = "/tmp/conf_test.XXXXXX", path[64], label[64], *password;
+	FILE *f;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/secret", folder);
+	snprintf(label, sizeof(label), "%s/redlockd.yaml", folder);
+	f = fopen(path, "w");
+	ck_assert_ptr_nonnull(f);
+	fputs("beside\n", f);
+	fclose(f);
+	ck_assert_int_eq(conf_load_text(&conf, "/nowhere/redlockd.yaml", text, strlen(text), &report), 0);
+	setenv("CREDENTIALS_DIRECTORY", "/nowhere", 1);
+	ck_assert_int_eq(conf_password(&conf, &password), -ENOENT);
+	setenv("CREDENTIALS_DIRECTORY", folder, 1);
+	ck_assert_int_eq(conf_password(&conf, &password), 0);
+	free(password);
+	setenv("CREDENTIALS_DIRECTORY", "/nowhere", 1);
+	ck_assert_int_eq(conf_load_text(&conf, label, text, strlen(text), &report), 0);
+	ck_assert_int_eq(conf_password(&conf, &password), 0);
+	ck_assert_str_eq(password, "beside");
+	free(password);
+	unlink(path);
+	rmdir(folder);
+}
+END_TEST
+
+Suite *conf_reload_suite(void)
+{
+	Suite *suite = suite_create("conf_reload");
+	TCase *t = tcase_create("conf_reload");
+
+	tcase_add_checked_fixture(t, begin, end);
+	tcase_add_test(t, a_difference_is_one_of_values_not_of_spelling);
+	tcase_add_test(t, what_a_reload_must_reach_is_live);
+	tcase_add_test(t, a_reload_takes_what_is_live_with_its_origin_and_leaves_the_rest);
+	tcase_add_test(t, a_reload_never_lifts_the_lease_above_the_max_lease_in_effect);
+	tcase_add_test(t, a_password_is_one_line_without_its_end);
+	tcase_add_test(t, a_relative_password_file_is_a_credential_first_and_then_beside_the_file);
+	suite_add_tcase(suite, t);
+	return suite;
+}

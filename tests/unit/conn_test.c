@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/net/conn.c: what comes in, and how it ends. Reading that is off: stop_test.c. What goes out: send_test.c. */
+#include "tests/unit/net_world.h"
+
+#include <check.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct world w;
+
+static void setup(void)
+{
+	world_init(&w, WORLD_CONF);
+}
+
+static void teardown(void)
+{
+	world_release(&w);
+}
+
+static int client(int i)
+{
+	int fd = i ? world_tcp(&w) : world_unix(&w);
+
+	world_told(&w, "open 0.1\n");
+	return fd;
+}
+
+/* --- lines --------------------------------------------------------------------------------------------------------- */
+
+static const char text[] = "PING\nHELLO 1\r\n\n\r\nLOCK \"a b\"\n"
+			   "123456789012345678901234567890123456789012345678901234567890123\n"
+			   "1234567890123456789012345678901234567890123456789012345678901234\n"
+			   "LAST\nunfinished";
+static const char told[] = "line 0.1 PING\nline 0.1 HELLO 1\nline 0.1\nline 0.1\nline 0.1 LOCK \"a b\"\n"
+			   "line 0.1 123456789012345678901234567890123456789012345678901234567890123\n"
+			   "toolong 0.1\nline 0.1 LAST\n";
+
+START_TEST(lines_that_come_together_are_told_one_by_one)
+{
+	int fd = client(_i);
+
+	world_says(&w, fd, text);
+	world_told(&w, told);
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_line_may_be_split_at_every_offset)
+{
+	int fd = client(_i);
+	size_t cut;
+
+	for (cut = 1; cut < strlen(text); cut++) {
+		char first[sizeof(text)] = "";
+
+		memcpy(first, text, cut);
+		world_says(&w, fd, first);
+		world_until(&w, (world_settle(&w), true));
+		world_says(&w, fd, text + cut);
+		world_says(&w, fd, "\n"); /* ends what is unfinished */
+		world_until(&w, buf_length(&w.told) >= strlen(told) + strlen("line 0.1 unfinished\n"));
+		ck_assert_mem_eq(buf_begin(&w.told), told, strlen(told));
+		buf_consume(&w.told, strlen(told));
+		world_told(&w, "line 0.1 unfinished\n");
+	}
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_line_may_come_byte_by_byte)
+{
+	int fd = client(_i);
+	size_t i;
+
+	for (i = 0; i < strlen(text); i++) {
+		const char one[2] = {text[i], '\0'};
+
+		world_says(&w, fd, one);
+		world_settle(&w);
+	}
+	world_told(&w, told);
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_line_without_end_is_told_once_and_the_connection_survives)
+{
+	char much[4096];
+	int fd = client(_i), i;
+
+	memset(much, 'x', sizeof(much) - 1);
+	much[sizeof(much) - 1] = '\0';
+	for (i = 0; i < 64; i++) {
+		world_says(&w, fd, much);
+		world_settle(&w);
+	}
+	world_at_rest(&w);
+	world_says(&w, fd, "\nPING\n");
+	world_told(&w, "toolong 0.1\nline 0.1 PING\n");
+	close(fd);
+}
+END_TEST
+
+/* --- end of input -------------------------------------------------------------------------------------------------- */
+
+static void answer(struct world *world, uint64_t session, const char *line)
+{
+	(void)line;
+	net_send(world->net, session, "OK\n", 3);
+}
+
+START_TEST(after_half_close_every_line_is_told_then_eof_and_replies_still_go_out)
+{
+	int fd = client(_i);
+
+	w.on_line = answer;
+	world_says(&w, fd, "PING\nPING\nunfinished");
+	shutdown(fd, SHUT_WR);
+	world_told(&w, "line 0.1 PING\nline 0.1 PING\neof 0.1\n");
+	world_hears(&w, fd, "OK\nOK\n");
+	world_at_rest(&w);
+	net_send(w.net, w.session, "BYE\n", 4);
+	net_hangup(w.net, w.session);
+	world_hears(&w, fd, "BYE\n");
+	world_eof(&w, fd);
+	ck_assert_uint_eq(net_closing(w.net), 0); /* nothing to wait for */
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_peer_that_closes_after_eof_is_gone)
+{
+	int fd = client(_i);
+
+	shutdown(fd, SHUT_WR);
+	world_told(&w, "eof 0.1\n");
+	net_send(w.net, w.session, "unread\n", 7);
+	world_settle(&w);
+	/* On TCP it takes a reset to be seen: a FIN has come before. */
+	if (_i)
+		world_resets(fd);
+	else
+		close(fd);
+	world_told(&w, _i ? "gone 0.1 reset\n" : "gone 0.1 hangup\n");
+	world_at_rest(&w);
+}
+END_TEST
+
+START_TEST(a_unix_peer_that_is_gone_is_told_at_once_without_its_last_lines)
+{
+	int fd = client(0);
+
+	world_says(&w, fd, "PING\n");
+	close(fd);
+	world_told(&w, "gone 0.1 hangup\n");
+	ck_assert_uint_eq(net_sessions(w.net), 0);
+}
+END_TEST
+
+START_TEST(a_tcp_peer_that_closes_has_its_last_lines_told)
+{
+	int fd = client(1);
+
+	world_says(&w, fd, "PING\n");
+	close(fd);
+	world_told(&w, "line 0.1 PING\neof 0.1\n");
+	world_at_rest(&w);
+	ck_assert_uint_eq(net_sessions(w.net), 1);
+}
+END_TEST
+
+START_TEST(a_unix_peer_that_left_our_answer_unread_is_a_hangup_no_reset)
+{
+	int fd = client(0);
+
+	net_send(w.net, w.session, "OK\n", 3);
+	world_settle(&w);
+	close(fd);
+	world_told(&w, "gone 0.1 hangup\n");
+}
+END_TEST
+
+START_TEST(a_unix_peer_found_gone_by_writing_is_a_hangup)
+{
+	int fd = client(0);
+
+	close(fd);
+	net_send(w.net, w.session, "OK\n", 3);
+	net_flush(w.net);
+	ck_assert_uint_eq(buf_length(&w.told), 0); /* not from inside net_flush */
+	world_told(&w, "gone 0.1 hangup\n");
+}
+END_TEST
+
+START_TEST(a_reset_is_told_as_such)
+{
+	int fd = client(1);
+
+	world_resets(fd);
+	world_told(&w, "gone 0.1 reset\n");
+}
+END_TEST
+
+static pid_t child_with_connection(struct world *world)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	ck_assert(!pipe(ready));
+	pid = fork();
+	if (!pid) {
+		world_unix(world);
+		if (write(ready[1], "x", 1) == 1)
+			pause();
+		_exit(0);
+	}
+	ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+START_TEST(a_unix_peer_that_is_killed_is_gone_whether_reading_is_on_or_off)
+{
+	pid_t pid = child_with_connection(&w);
+
+	world_told(&w, "open 0.1\n");
+	ck_assert_int_eq(w.peer.pid, pid);
+	net_read(w.net, w.session, _i);
+	kill(pid, SIGKILL);
+	world_told(&w, "gone 0.1 hangup\n");
+	waitpid(pid, NULL, 0);
+}
+END_TEST
+
+/* What the kernel says when the other end neither reads nor answers for longer than the keepalive time: here, a closed window. */
+START_TEST(a_tcp_peer_that_is_silent_too_long_is_told_as_keepalive)
+{
+	struct net_conf conf = WORLD_CONF;
+	static char much[1024 * 1024];
+	int fd, i;
+
+	world_release(&w);
+	conf.keepalive_us = 1000000;
+	conf.output_max = 64 * sizeof(much);
+	world_init(&w, conf);
+	fd = client(1);
+	for (i = 0; i < 16; i++)
+		net_send(w.net, w.session, much, sizeof(much));
+	world_told(&w, "gone 0.1 keepalive\n");
+	close(fd);
+}
+END_TEST
+
+Suite *conn_suite(void)
+{
+	Suite *s = suite_create("conn");
+	TCase *t = tcase_create("conn");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 60);
+	/* 0: Unix, 1: TCP. */
+	tcase_add_loop_test(t, lines_that_come_together_are_told_one_by_one, 0, 2);
+	tcase_add_loop_test(t, a_line_may_be_split_at_every_offset, 0, 2);
+	tcase_add_loop_test(t, a_line_may_come_byte_by_byte, 0, 2);
+	tcase_add_loop_test(t, a_line_without_end_is_told_once_and_the_connection_survives, 0, 2);
+	tcase_add_loop_test(t, after_half_close_every_line_is_told_then_eof_and_replies_still_go_out, 0, 2);
+	tcase_add_loop_test(t, a_peer_that_closes_after_eof_is_gone, 0, 2);
+	tcase_add_test(t, a_unix_peer_that_is_gone_is_told_at_once_without_its_last_lines);
+	tcase_add_test(t, a_tcp_peer_that_closes_has_its_last_lines_told);
+	tcase_add_test(t, a_unix_peer_that_left_our_answer_unread_is_a_hangup_no_reset);
+	tcase_add_test(t, a_unix_peer_found_gone_by_writing_is_a_hangup);
+	tcase_add_test(t, a_reset_is_told_as_such);
+	tcase_add_loop_test(t, a_unix_peer_that_is_killed_is_gone_whether_reading_is_on_or_off, 0, 2);
+	tcase_add_test(t, a_tcp_peer_that_is_silent_too_long_is_told_as_keepalive);
+	suite_add_tcase(s, t);
+	return s;
+}

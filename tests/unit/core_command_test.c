@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/command.c, locks.c and deliver.c: requests, their bounds, and what they are answered. */
+#include "tests/unit/stage.h"
+
+#include <check.h>
+#include <stdio.h>
+
+#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
+
+static void stage_limited(unsigned locks, unsigned waiting)
+{
+	stage_open(1);
+	stage.conf.limits.locks = locks;
+	stage.conf.limits.waiting = waiting;
+	daemon_starts(0);
+}
+
+START_TEST(hello_says_what_it_speaks_to)
+{
+	stage_begin(3);
+	says(1, "HELLO 1 name=worker");
+	hears(1, "OK proto=1 server=redlockd/* session=1 secret=* store=redis nodes=3 quorum=2");
+	says(1, "HELLO 1 name=other");
+	hears(1, "OK proto=1 *");
+	says(2, "HELLO 1");
+	hears(2, "OK proto=1 * session=2 *");
+	says(1, "HELLO 2");
+	hears(1, "ERR ARG *");
+}
+END_TEST
+
+START_TEST(the_secret_of_a_session_stays_and_is_its_own)
+{
+	char first[256];
+
+	stage_begin(1);
+	says(1, "HELLO 1");
+	snprintf(first, sizeof(first), "%s", hears(1, "OK *"));
+	says(1, "HELLO 1");
+	ck_assert_str_eq(hears(1, "OK *"), first);
+	says(2, "HELLO 1");
+	ck_assert_str_ne(strstr(hears(2, "OK *"), "secret="), strstr(first, "secret="));
+}
+END_TEST
+
+START_TEST(empty_lines_and_comments_are_not_answered)
+{
+	stage_begin(1);
+	says(1, "%s", "");
+	says(1, "   ");
+	says(1, "# a comment");
+	hears_nothing(1);
+	says(1, "PING\r");
+	hears(1, "OK");
+}
+END_TEST
+
+START_TEST(mistakes_are_answered_and_end_nothing)
+{
+	stage_begin(1);
+	says(1, "LOKC a");
+	hears(1, "ERR UNKNOWN *LOCK*");
+	says(1, "LOCK");
+	hears(1, "ERR ARG *");
+	says(1, "LOCK a wait=soon");
+	hears(1, "ERR ARG *");
+	says(1, "LOCK \"a");
+	hears(1, "ERR SYNTAX *");
+	says(1, "@t LOCK a colour=red");
+	hears(1, "@t ERR ARG *");
+	says_too_much(1);
+	hears(1, "ERR TOOLONG *");
+	says(1, "LOCK a mode=shared");
+	hears(1, "ERR *");
+	says(1, "PING");
+	hears(1, "OK");
+	ck_assert(!hung_up(1));
+}
+END_TEST
+
+START_TEST(a_hundred_mistakes_in_a_row_end_the_session_and_its_locks_at_their_deadline)
+{
+	stage_begin(1);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	for (unsigned i = 0; i < 99; i++)
+		says(1, "WHAT");
+	ck_assert_uint_eq(ignores(1), 99);
+	says(1, "PING");
+	hears(1, "OK");
+	for (unsigned i = 0; i < 99; i++)
+		says(1, "WHAT");
+	ck_assert(!hung_up(1));
+	ignores(1);
+	says(1, "WHAT");
+	hears(1, "ERR UNKNOWN *");
+	hears(1, "ERR LIMIT *");
+	ck_assert(hung_up(1));
+	says(2, "LOCK a wait=1m");
+	passes(9 * SEC);
+	hears_nothing(2);
+	passes(SEC);
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(lines_read_ahead_of_a_flood_of_mistakes_are_not_served)
+{
+	stage_begin(1);
+	says(1, "LOCK a");
+	says(2, "LOCK a wait=1s");
+	for (unsigned i = 0; i < 120; i++)
+		says(2, "WHAT");
+	passes(SEC);
+	ck_assert(hung_up(2));
+	ck_assert_uint_eq(ignores(2), 102);
+	ignores(1);
+}
+END_TEST
+
+START_TEST(http_is_answered_once_and_closed)
+{
+	stage_begin(1);
+	says(1, "GET / HTTP/1.1");
+	hears(1, "ERR *");
+	hears_nothing(1);
+	ck_assert(hung_up(1));
+}
+END_TEST
+
+START_TEST(a_tag_in_flight_cannot_be_used_again_until_it_is_answered)
+{
+	stage_begin(1);
+	says(1, "LOCK a");
+	says(2, "@x LOCK a wait=1s");
+	says(2, "@x PING");
+	hears(2, "@x ERR TAGINUSE *");
+	hears_nothing(2);
+	passes(SEC);
+	hears(2, "@x TIMEOUT *");
+	says(2, "@x PING");
+	hears(2, "@x OK");
+	ignores(1);
+}
+END_TEST
+
+START_TEST(cancel_withdraws_a_waiting_request)
+{
+	stage_begin(1);
+	says(1, "LOCK a");
+	says(2, "@x LOCK a wait=1m");
+	says(2, "CANCEL @x");
+	hears(2, "OK");
+	hears(2, "@x ERR CANCELLED *");
+	says(2, "CANCEL @x");
+	hears(2, "ERR NOTFOUND *");
+	says(1, "UNLOCK a");
+	ck_assert(!key_is_there(0, "a"));
+	ignores(1);
+}
+END_TEST
+
+START_TEST(cancel_of_a_granted_request_finds_nothing_and_the_grant_stands)
+{
+	stage_begin(1);
+	says(1, "@x LOCK a wait=1m");
+	hears(1, "@x " GRANT);
+	says(1, "CANCEL @x");
+	hears(1, "ERR NOTFOUND *");
+	says(1, "CHECK a");
+	hears(1, "OK name=a *");
+}
+END_TEST
+
+START_TEST(cancel_while_the_stores_are_asked_leaves_nothing_behind)
+{
+	stage_begin(3);
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_SILENT);
+	says(1, "@x LOCK a");
+	says(1, "CANCEL @x");
+	hears(1, "OK");
+	hears(1, "@x ERR CANCELLED *");
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_WELL);
+	hears_nothing(1);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!key_is_there(i, "a"));
+}
+END_TEST
+
+START_TEST(another_session_cannot_cancel)
+{
+	stage_begin(1);
+	says(1, "LOCK a");
+	says(2, "@x LOCK a wait=1m");
+	says(3, "CANCEL @x");
+	hears(3, "ERR NOTFOUND *");
+	hears_nothing(2);
+	ignores(1);
+}
+END_TEST
+
+START_TEST(the_next_in_line_with_another_ttl_gets_a_lease_of_its_own_after_a_cancel)
+{
+	stage_begin(1);
+	feels(0, MOOD_SILENT);
+	says(1, "@x LOCK a wait=1m ttl=5s");
+	says(2, "LOCK a wait=1m ttl=20s");
+	says(1, "CANCEL @x");
+	feels(0, MOOD_WELL);
+	hears(2, "OK name=a fence=* valid_ms=19797 ttl_ms=20000 count=1");
+	ignores(1);
+}
+END_TEST
+
+START_TEST(bounds_are_named)
+{
+	stage_begin(1);
+	says(1, "LOCK a ttl=99ms");
+	hears(1, "ERR LIMIT *100ms*30000ms*");
+	says(1, "LOCK a ttl=30001ms");
+	hears(1, "ERR LIMIT *");
+	says(1, "LOCK a ttl=100ms");
+	hears(1, "OK name=a fence=* valid_ms=96 ttl_ms=100 count=1");
+	says(1, "EXTEND a ttl=99ms");
+	hears(1, "ERR LIMIT *");
+	says(1, "LOCK b delay=1s");
+	hears(1, "ERR LIMIT *");
+}
+END_TEST
+
+START_TEST(a_session_holds_no_more_locks_than_its_limit)
+{
+	stage_limited(2, 10);
+	says(1, "LOCK a");
+	says(1, "LOCK b");
+	says(1, "LOCK c");
+	hears(1, "OK *");
+	hears(1, "OK *");
+	hears(1, "ERR LIMIT *2*");
+	says(1, "LOCK a");
+	hears(1, "OK name=a * count=2");
+	says(1, "UNLOCK b");
+	says(1, "LOCK c");
+	hears(1, "OK name=b count=0");
+	hears(1, "OK name=c *");
+}
+END_TEST
+
+START_TEST(a_session_holds_no_more_locks_than_its_limit_however_it_pipelines_them)
+{
+	unsigned granted = 0;
+
+	stage_limited(2, 10);
+	feels(0, MOOD_SILENT);
+	for (unsigned i = 0; i < 6; i++)
+		says(1, "@%u LOCK name-%u", i, i);
+	feels(0, MOOD_WELL);
+	for (unsigned i = 0; i < 6; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "name-%u", i);
+		granted += key_is_there(0, name);
+	}
+	ck_assert_uint_eq(granted, 2);
+	ck_assert_uint_eq(ignores(1), 6);
+}
+END_TEST
+
+START_TEST(a_session_waits_for_no_more_than_its_limit)
+{
+	stage_limited(100, 2);
+	says(1, "LOCK a");
+	for (unsigned i = 0; i < 3; i++)
+		says(2, "@%u LOCK a wait=1m", i);
+	hears(2, "@2 ERR LIMIT *2*");
+	says(2, "@3 LOCK b");
+	hears(2, "@3 OK name=b *");
+	ignores(1);
+}
+END_TEST
+
+START_TEST(a_loss_is_remembered_until_an_unlock_said_so_once)
+{
+	stage_begin(1);
+	says(1, "LOCK a renew=no ttl=1s");
+	passes(2 * SEC);
+	hears(1, "OK *");
+	hears(1, "! LOST *");
+	for (unsigned i = 0; i < 2; i++) {
+		says(1, "CHECK a");
+		hears(1, "ERR LOST *reason=expired*");
+		says(1, "EXTEND a");
+		hears(1, "ERR LOST *");
+	}
+	says(1, "UNLOCK a");
+	hears(1, "ERR LOST *");
+	says(1, "UNLOCK a");
+	hears(1, "ERR NOTHELD *");
+	says(1, "CHECK a");
+	hears(1, "ERR NOTHELD *");
+}
+END_TEST
+
+START_TEST(a_loss_is_forgotten_when_a_lock_takes_the_name_anew)
+{
+	stage_begin(1);
+	says(1, "LOCK a renew=no ttl=1s");
+	passes(2 * SEC);
+	ignores(1);
+	says(2, "LOCK a");
+	says(1, "LOCK a");
+	hears(1, "BUSY *");
+	says(1, "CHECK a");
+	hears(1, "ERR LOST *");
+	says(2, "UNLOCK a");
+	ignores(2);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(1, "CHECK a");
+	hears(1, "OK name=a *");
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	says(1, "UNLOCK a");
+	hears(1, "ERR NOTHELD *");
+}
+END_TEST
+
+START_TEST(a_loss_counts_as_lost_whatever_the_count_was)
+{
+	stage_begin(1);
+	says(1, "LOCK a renew=no ttl=1s");
+	says(1, "LOCK a");
+	passes(2 * SEC);
+	ignores(1);
+	says(1, "UNLOCK a");
+	hears(1, "ERR LOST *");
+	says(1, "UNLOCK a");
+	hears(1, "ERR NOTHELD *");
+}
+END_TEST
+
+START_TEST(names_are_any_bytes_and_come_back_as_they_can_be_sent)
+{
+	stage_begin(1);
+	says(1, "LOCK \"a b\\x00\\n\\\"=\\\\\"");
+	hears(1, "OK name=\"a b\\\\x00\\\\n\\\\\"=\\\\\\\\\" fence=* count=1");
+	says(1, "CHECK 'a b\x01'");
+	hears(1, "ERR SYNTAX *");
+	says(1, "UNLOCK \"a b\\x00\\x0a\\\"=\\\\\"");
+	hears(1, "OK name=* count=0");
+}
+END_TEST
+
+Suite *core_command_suite(void)
+{
+	Suite *suite = suite_create("core_command");
+	TCase *talk = tcase_create("talk"), *tags = tcase_create("tags"), *bounds = tcase_create("bounds"),
+	      *losses = tcase_create("losses");
+
+	tcase_add_checked_fixture(talk, NULL, stage_close);
+	tcase_add_test(talk, hello_says_what_it_speaks_to);
+	tcase_add_test(talk, the_secret_of_a_session_stays_and_is_its_own);
+	tcase_add_test(talk, empty_lines_and_comments_are_not_answered);
+	tcase_add_test(talk, mistakes_are_answered_and_end_nothing);
+	tcase_add_test(talk, a_hundred_mistakes_in_a_row_end_the_session_and_its_locks_at_their_deadline);
+	tcase_add_test(talk, lines_read_ahead_of_a_flood_of_mistakes_are_not_served);
+	tcase_add_test(talk, http_is_answered_once_and_closed);
+	tcase_add_test(talk, names_are_any_bytes_and_come_back_as_they_can_be_sent);
+	suite_add_tcase(suite, talk);
+	tcase_add_checked_fixture(tags, NULL, stage_close);
+	tcase_add_test(tags, a_tag_in_flight_cannot_be_used_again_until_it_is_answered);
+	tcase_add_test(tags, cancel_withdraws_a_waiting_request);
+	tcase_add_test(tags, cancel_of_a_granted_request_finds_nothing_and_the_grant_stands);
+	tcase_add_test(tags, cancel_while_the_stores_are_asked_leaves_nothing_behind);
+	tcase_add_test(tags, another_session_cannot_cancel);
+	tcase_add_test(tags, the_next_in_line_with_another_ttl_gets_a_lease_of_its_own_after_a_cancel);
+	suite_add_tcase(suite, tags);
+	tcase_add_checked_fixture(bounds, NULL, stage_close);
+	tcase_add_test(bounds, bounds_are_named);
+	tcase_add_test(bounds, a_session_holds_no_more_locks_than_its_limit);
+	tcase_add_test(bounds, a_session_holds_no_more_locks_than_its_limit_however_it_pipelines_them);
+	tcase_add_test(bounds, a_session_waits_for_no_more_than_its_limit);
+	suite_add_tcase(suite, bounds);
+	tcase_add_checked_fixture(losses, NULL, stage_close);
+	tcase_add_test(losses, a_loss_is_remembered_until_an_unlock_said_so_once);
+	tcase_add_test(losses, a_loss_is_forgotten_when_a_lock_takes_the_name_anew);
+	tcase_add_test(losses, a_loss_counts_as_lost_whatever_the_count_was);
+	suite_add_tcase(suite, losses);
+	return suite;
+}

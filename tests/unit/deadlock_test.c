@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/deadlock.c: waits that would close a cycle, by (session, owner), and those that only look like it. */
+#include "tests/unit/stage.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Session k holds name k. */
+static void each_holds_its_own(unsigned sessions)
+{
+	stage_begin(3);
+	for (unsigned k = 1; k <= sessions; k++) {
+		says(k, "LOCK %c", 'a' + (char)k - 1);
+		hears(k, "OK *");
+	}
+}
+
+START_TEST(two_that_wait_for_each_other_are_a_deadlock)
+{
+	each_holds_its_own(2);
+	says(1, "LOCK b wait=1m");
+	says(2, "LOCK a wait=1m");
+	ck_assert_str_eq(hears(2, "ERR DEADLOCK *"), "ERR DEADLOCK cycle=a<-b<-a");
+	hears_nothing(1);
+	/* The victim keeps what it has, and the other goes on when it lets go. */
+	says(2, "UNLOCK b");
+	hears(2, "OK name=b count=0");
+	hears(1, "OK name=b *");
+}
+END_TEST
+
+START_TEST(three_in_a_ring_are_a_deadlock_told_along_the_ring)
+{
+	each_holds_its_own(3);
+	says(1, "LOCK b wait=1m");
+	says(2, "LOCK c wait=1m");
+	says(3, "LOCK a wait=1m");
+	ck_assert_str_eq(hears(3, "ERR DEADLOCK *"), "ERR DEADLOCK cycle=a<-b<-c<-a");
+	hears_nothing(1);
+	hears_nothing(2);
+}
+END_TEST
+
+START_TEST(who_does_not_wait_is_never_in_a_deadlock)
+{
+	each_holds_its_own(2);
+	says(1, "LOCK b wait=1m");
+	says(2, "LOCK a");
+	hears(2, "BUSY *");
+}
+END_TEST
+
+START_TEST(owners_of_one_session_are_parties_of_their_own)
+{
+	stage_begin(1);
+	says(1, "LOCK a owner=x");
+	says(1, "LOCK b owner=y");
+	hears(1, "OK *");
+	hears(1, "OK *");
+	says(1, "@1 LOCK b owner=x wait=1m");
+	says(1, "@2 LOCK a owner=y wait=1m");
+	hears(1, "@2 ERR DEADLOCK cycle=a<-b<-a");
+	hears_nothing(1);
+}
+END_TEST
+
+START_TEST(another_owner_of_the_same_session_may_wait)
+{
+	stage_begin(1);
+	says(1, "LOCK a owner=x");
+	says(2, "LOCK b");
+	says(2, "@w LOCK a wait=1m");
+	ignores(1);
+	ignores(2);
+	says(1, "@w LOCK b owner=y wait=1m");
+	hears_nothing(1);
+	says(2, "UNLOCK b");
+	hears(1, "@w OK name=b *");
+	says(1, "UNLOCK a owner=x");
+	ignores(1);
+	hears(2, "OK *");
+	hears(2, "@w OK name=a *");
+}
+END_TEST
+
+START_TEST(what_another_owner_of_the_holders_session_waits_for_does_not_matter)
+{
+	stage_begin(1);
+	says(1, "LOCK a");
+	says(2, "LOCK b owner=p");
+	says(2, "@w LOCK a owner=q wait=1m");
+	hears(1, "OK *");
+	hears(2, "OK *");
+	says(1, "@w LOCK b wait=1m");
+	hears_nothing(1);
+	says(2, "UNLOCK b owner=p");
+	hears(2, "OK *");
+	hears(1, "@w OK name=b *");
+}
+END_TEST
+
+START_TEST(a_lock_of_ones_own_as_another_owner_is_waited_for)
+{
+	stage_begin(1);
+	says(1, "LOCK a owner=x");
+	says(1, "@w LOCK a owner=y wait=1m");
+	hears(1, "OK *");
+	hears_nothing(1);
+	says(1, "UNLOCK a owner=x");
+	hears(1, "OK name=a count=0");
+	hears(1, "@w OK name=a *");
+}
+END_TEST
+
+START_TEST(who_stands_before_in_line_is_waited_for_too)
+{
+	stage_begin(1);
+	says(1, "LOCK a");
+	says(2, "LOCK b");
+	says(2, "@w LOCK a wait=1m");
+	ignores(1);
+	ignores(2);
+	/* 3 holds nothing yet; it waits for a behind 2. */
+	says(3, "LOCK c");
+	hears(3, "OK *");
+	says(3, "@w LOCK a wait=1m");
+	hears_nothing(3);
+	/* 2 would wait for c, whose holder waits behind it: nobody would go on once 1 lets go. */
+	says(2, "@v LOCK c wait=1m");
+	hears(2, "@v ERR DEADLOCK cycle=c<-a<-c");
+}
+END_TEST
+
+START_TEST(a_reentrant_request_is_no_deadlock)
+{
+	each_holds_its_own(2);
+	says(1, "@w LOCK b wait=1m");
+	says(2, "LOCK b wait=1m");
+	hears(2, "OK name=b * count=2");
+	says(2, "@a LOCK c wait=1m");
+	hears(2, "@a OK name=c *");
+}
+END_TEST
+
+START_TEST(a_cycle_that_was_broken_by_a_cancel_is_none)
+{
+	each_holds_its_own(2);
+	says(1, "@w LOCK b wait=1m");
+	says(1, "CANCEL @w");
+	says(2, "@v LOCK a wait=1m");
+	hears_nothing(2);
+	ignores(1);
+}
+END_TEST
+
+START_TEST(a_cycle_of_many_with_long_names_is_told_as_far_as_it_fits)
+{
+	char name[201];
+
+	stage_begin(1);
+	memset(name, 'n', 200);
+	name[200] = '\0';
+	for (unsigned k = 1; k <= 40; k++) {
+		says(k, "LOCK %s-%u", name, k);
+		hears(k, "OK *");
+	}
+	for (unsigned k = 1; k < 40; k++)
+		says(k, "LOCK %s-%u wait=1m", name, k + 1);
+	says(40, "LOCK %s-1 wait=1m", name);
+	hears(40, "ERR DEADLOCK cycle=nnn*<-...<-...");
+}
+END_TEST
+
+/* The cycle as it was told, read as a client reads it. */
+static size_t cycle_told(unsigned k, char *out)
+{
+	char line[REPLY_MAX];
+	struct reply_line read;
+	struct span cycle;
+
+	snprintf(line, sizeof(line), "OK%s", hears(k, "ERR DEADLOCK cycle=*") + strlen("ERR DEADLOCK"));
+	ck_assert_int_eq(reply_parse(line, strlen(line), &read), 0);
+	cycle = reply_find(&read, "cycle");
+	ck_assert_ptr_nonnull(cycle.p);
+	memcpy(out, cycle.p, cycle.n);
+	return cycle.n;
+}
+
+static size_t cycle_of_two(const char *a, const char *b, char *out)
+{
+	stage_begin(1);
+	says(1, "LOCK %s", a);
+	says(2, "LOCK %s", b);
+	ignores(1);
+	ignores(2);
+	says(1, "LOCK %s wait=1m", b);
+	says(2, "LOCK %s wait=1m", a);
+	return cycle_told(2, out);
+}
+
+START_TEST(a_cycle_of_names_of_any_bytes_is_told_in_full)
+{
+	char out[REPLY_MAX];
+	size_t n = cycle_of_two("\"x\\x00y\"", "\"q\\\" \"", out);
+
+	ck_assert_uint_eq(n, strlen("x.y<-q\" <-x.y"));
+	ck_assert_mem_eq(out, "x\0y<-q\" <-x\0y", n);
+}
+END_TEST
+
+START_TEST(a_cycle_of_the_longest_names_is_told_in_full)
+{
+	char a[4 * NAME_MAX_BYTES + 3] = "\"", b[NAME_MAX_BYTES + 1] = "", out[REPLY_MAX];
+
+	for (unsigned i = 0; i < NAME_MAX_BYTES; i++)
+		strcat(a, "\\x01");
+	strcat(a, "\"");
+	memset(b, 'b', NAME_MAX_BYTES);
+	ck_assert_uint_eq(cycle_of_two(a, b, out), 3 * NAME_MAX_BYTES + 4);
+	ck_assert_int_eq(out[0], 1);
+	ck_assert_mem_eq(out + NAME_MAX_BYTES, "<-b", 3);
+}
+END_TEST
+
+Suite *deadlock_suite(void)
+{
+	Suite *suite = suite_create("deadlock");
+	TCase *cycle = tcase_create("cycle");
+
+	tcase_add_checked_fixture(cycle, NULL, stage_close);
+	tcase_add_test(cycle, two_that_wait_for_each_other_are_a_deadlock);
+	tcase_add_test(cycle, three_in_a_ring_are_a_deadlock_told_along_the_ring);
+	tcase_add_test(cycle, who_does_not_wait_is_never_in_a_deadlock);
+	tcase_add_test(cycle, owners_of_one_session_are_parties_of_their_own);
+	tcase_add_test(cycle, another_owner_of_the_same_session_may_wait);
+	tcase_add_test(cycle, what_another_owner_of_the_holders_session_waits_for_does_not_matter);
+	tcase_add_test(cycle, a_lock_of_ones_own_as_another_owner_is_waited_for);
+	tcase_add_test(cycle, who_stands_before_in_line_is_waited_for_too);
+	tcase_add_test(cycle, a_reentrant_request_is_no_deadlock);
+	tcase_add_test(cycle, a_cycle_that_was_broken_by_a_cancel_is_none);
+	tcase_add_test(cycle, a_cycle_of_many_with_long_names_is_told_as_far_as_it_fits);
+	tcase_add_test(cycle, a_cycle_of_names_of_any_bytes_is_told_in_full);
+	tcase_add_test(cycle, a_cycle_of_the_longest_names_is_told_in_full);
+	suite_add_tcase(suite, cycle);
+	return suite;
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/debt.c and UNLOCK: what is given back, when that is answered, and what stays behind. */
+#include "tests/unit/stage.h"
+
+#include <check.h>
+
+static int64_t held_by_1(unsigned nodes, const char *request)
+{
+	stage_begin(nodes);
+	passes(2 * SEC);
+	says(1, "%s", request);
+	return number_in(hears(1, "OK name=a fence=* valid_ms=* ttl_ms=* count=1"), "fence");
+}
+
+static void all_feel(enum mood mood)
+{
+	for (unsigned i = 0; i < stage.conf.nodes; i++)
+		feels(i, mood);
+}
+
+START_TEST(an_unlock_is_answered_before_the_stores_confirm)
+{
+	held_by_1(3, "LOCK a");
+	all_feel(MOOD_SILENT);
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	ck_assert(key_is_there(0, "a"));
+	says(1, "CHECK a");
+	hears(1, "ERR NOTHELD *");
+	all_feel(MOOD_WELL);
+	ck_assert(!key_is_there(0, "a"));
+}
+END_TEST
+
+START_TEST(a_new_lock_behind_an_early_unlock_finds_the_key_free)
+{
+	held_by_1(3, "LOCK a");
+	all_feel(MOOD_SILENT);
+	says(1, "UNLOCK a");
+	says(1, "LOCK a");
+	hears(1, "OK name=a count=0");
+	hears_nothing(1);
+	all_feel(MOOD_WELL);
+	hears(1, "OK name=a fence=* ttl_ms=10000 count=1");
+}
+END_TEST
+
+START_TEST(sync_waits_for_a_quorum_of_confirmations)
+{
+	held_by_1(3, "LOCK a");
+	all_feel(MOOD_SILENT);
+	says(1, "UNLOCK a sync=yes");
+	serves(0, 1);
+	hears_nothing(1);
+	serves(1, 1);
+	hears(1, "OK name=a count=0");
+	all_feel(MOOD_WELL);
+}
+END_TEST
+
+START_TEST(sync_without_a_quorum_says_so_and_the_lock_is_gone_all_the_same)
+{
+	held_by_1(3, "LOCK a");
+	falls(1);
+	falls(2);
+	says(1, "UNLOCK a sync=yes");
+	passes(60 * MSEC);
+	hears(1, "ERR QUORUM *");
+	says(1, "CHECK a");
+	hears(1, "ERR NOTHELD *");
+	comes(1);
+	comes(2);
+	passes(200 * MSEC);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!key_is_there(i, "a"));
+}
+END_TEST
+
+START_TEST(sync_tells_how_many_stores_answered)
+{
+	held_by_1(1, "LOCK a");
+	feels(0, MOOD_SILENT);
+	says(1, "UNLOCK a sync=yes");
+	passes(60 * MSEC);
+	hears(1, "ERR QUORUM 0 of 1 stores answered, 1 are needed");
+	feels(0, MOOD_WELL);
+	passes(200 * MSEC);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	stage.node[0].refusal = "MISCONF no disk";
+	feels(0, MOOD_REFUSING);
+	says(1, "UNLOCK a sync=yes");
+	passes(60 * MSEC);
+	hears(1, "ERR QUORUM 1 of 1 stores answered, but not 1 did as asked");
+	feels(0, MOOD_WELL);
+	passes(200 * MSEC);
+}
+END_TEST
+
+START_TEST(sync_tells_that_the_lock_had_been_gone_from_a_majority)
+{
+	held_by_1(3, "LOCK a");
+	memory_remove(stage.node[0].memory, SPAN("a"));
+	memory_remove(stage.node[1].memory, SPAN("a"));
+	says(1, "UNLOCK a sync=yes");
+	hears(1, "ERR LOST *");
+	says(1, "CHECK a");
+	hears(1, "ERR NOTHELD *");
+}
+END_TEST
+
+START_TEST(sync_survives_one_lost_answer)
+{
+	held_by_1(3, "LOCK a");
+	feels(0, MOOD_LOSSY);
+	says(1, "UNLOCK a sync=yes");
+	hears(1, "OK name=a count=0");
+	feels(0, MOOD_WELL);
+	passes(200 * MSEC);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+END_TEST
+
+START_TEST(a_session_that_goes_does_not_wait_for_its_sync)
+{
+	held_by_1(3, "LOCK a");
+	all_feel(MOOD_SILENT);
+	says(1, "UNLOCK a sync=yes");
+	goes(1, GONE_HANGUP);
+	all_feel(MOOD_WELL);
+	says(2, "LOCK a");
+	hears(2, "OK *");
+}
+END_TEST
+
+START_TEST(the_same_owner_counts_up_and_down_and_the_lock_is_free_at_0)
+{
+	int64_t fence = held_by_1(3, "LOCK a");
+
+	passes(SEC);
+	says(1, "LOCK a");
+	ck_assert_int_eq(number_in(hears(1, "OK name=a fence=* valid_ms=8897 ttl_ms=10000 count=2"), "fence"), fence);
+	ck_assert_uint_eq(asked(CALL_ACQUIRE), 3);
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=1");
+	says(2, "LOCK a");
+	hears(2, "BUSY *");
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	says(1, "UNLOCK a");
+	hears(1, "ERR NOTHELD *");
+	says(2, "LOCK a");
+	hears(2, "OK *");
+}
+END_TEST
+
+START_TEST(two_owners_of_one_session_exclude_each_other)
+{
+	held_by_1(1, "LOCK a owner=t1");
+	says(1, "LOCK a owner=t2");
+	hears(1, "BUSY *");
+	says(1, "LOCK a");
+	hears(1, "BUSY *");
+	says(1, "UNLOCK a owner=t2");
+	hears(1, "ERR NOTHELD *");
+	says(1, "UNLOCK a");
+	hears(1, "ERR NOTHELD *");
+	says(1, "UNLOCK a owner=t1");
+	hears(1, "OK name=a count=0");
+}
+END_TEST
+
+START_TEST(a_second_waiting_lock_of_an_owner_is_granted_with_the_first)
+{
+	held_by_1(3, "LOCK a");
+	says(2, "@1 LOCK a wait=1m");
+	says(3, "LOCK a wait=1m");
+	says(2, "@2 LOCK a wait=1m");
+	says(2, "@3 LOCK a wait=1m");
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(2, "@1 OK name=a fence=* ttl_ms=10000 count=1");
+	hears(2, "@2 OK name=a fence=* ttl_ms=10000 count=2");
+	hears(2, "@3 OK name=a fence=* ttl_ms=10000 count=3");
+	hears_nothing(3);
+	says(2, "UNLOCK a");
+	hears(2, "OK name=a count=2");
+	says(2, "UNLOCK a");
+	says(2, "UNLOCK a");
+	hears(2, "OK name=a count=1");
+	hears(2, "OK name=a count=0");
+	hears(3, "OK *");
+}
+END_TEST
+
+START_TEST(a_late_unlock_of_an_old_grant_changes_nothing)
+{
+	int64_t old = held_by_1(1, "LOCK a"), fence;
+
+	says(1, "UNLOCK a fence=%lld", (long long)old);
+	hears(1, "OK name=a count=0");
+	says(1, "LOCK a");
+	fence = number_in(hears(1, "OK *"), "fence");
+	ck_assert_int_gt(fence, old);
+	says(1, "UNLOCK a fence=%lld", (long long)old);
+	hears(1, "ERR NOTHELD *");
+	says(1, "CHECK a");
+	hears(1, "OK name=a fence=* count=1");
+	says(1, "UNLOCK a fence=%lld", (long long)fence);
+	hears(1, "OK name=a count=0");
+}
+END_TEST
+
+START_TEST(keep_leaves_the_key_that_long_without_a_holder)
+{
+	held_by_1(3, "LOCK a");
+	says(1, "UNLOCK a keep=5s");
+	hears(1, "OK name=a count=0");
+	says(1, "CHECK a");
+	hears(1, "ERR NOTHELD *");
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_le(key_ttl_us(i, "a"), 5001 * MSEC);
+	says(2, "LOCK a");
+	hears(2, "BUSY name=a * retry_ms=*");
+	says(2, "LOCK a wait=1m");
+	passes(4990 * MSEC);
+	hears_nothing(2);
+	passes(100 * MSEC);
+	hears(2, "OK name=a *");
+}
+END_TEST
+
+START_TEST(keep_may_be_longer_than_the_lease_but_not_than_the_longest)
+{
+	held_by_1(3, "LOCK a");
+	says(1, "UNLOCK a keep=31s");
+	hears(1, "ERR LIMIT *");
+	says(1, "UNLOCK a keep=30s");
+	hears(1, "OK name=a count=0");
+	passes(29 * SEC);
+	ck_assert(key_is_there(0, "a"));
+	passes(2 * SEC);
+	ck_assert(!key_is_there(0, "a"));
+}
+END_TEST
+
+START_TEST(a_clean_unlock_frees_at_once_whatever_the_delay)
+{
+	stage_open(3);
+	stage.conf.max_delay_us = 20 * SEC;
+	daemon_starts(0);
+	says(1, "LOCK a delay=5s");
+	hears(1, "OK *");
+	ck_assert_int_eq(stage.node[0].last[CALL_ACQUIRE].call.px_ms, 15000);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	says(2, "LOCK a");
+	hears(2, "OK *");
+}
+END_TEST
+
+START_TEST(after_an_abnormal_end_the_name_stays_refused_for_its_delay)
+{
+	stage_open(3);
+	stage.conf.max_delay_us = 20 * SEC;
+	daemon_starts(0);
+	says(1, "LOCK a delay=5s");
+	says(2, "LOCK a wait=1m");
+	ignores(1);
+	goes(1, GONE_HANGUP);
+	passes(4900 * MSEC);
+	hears_nothing(2);
+	passes(300 * MSEC);
+	hears(2, "OK name=a *");
+}
+END_TEST
+
+START_TEST(a_loss_with_a_delay_keeps_the_name_refused_beyond_the_deadline)
+{
+	stage_open(1);
+	stage.conf.max_delay_us = 20 * SEC;
+	daemon_starts(0);
+	says(1, "LOCK a delay=5s renew=no");
+	hears(1, "OK name=a fence=* valid_ms=9897 *");
+	says(2, "LOCK a wait=1m");
+	passes(10 * SEC);
+	hears(1, "! LOST *");
+	passes(4900 * MSEC);
+	hears_nothing(2);
+	passes(1200 * MSEC);
+	hears(2, "OK name=a *");
+}
+END_TEST
+
+Suite *debt_suite(void)
+{
+	Suite *suite = suite_create("debt");
+	TCase *unlock = tcase_create("unlock"), *count = tcase_create("count"), *stay = tcase_create("stay");
+
+	tcase_add_checked_fixture(unlock, NULL, stage_close);
+	tcase_add_test(unlock, an_unlock_is_answered_before_the_stores_confirm);
+	tcase_add_test(unlock, a_new_lock_behind_an_early_unlock_finds_the_key_free);
+	tcase_add_test(unlock, sync_waits_for_a_quorum_of_confirmations);
+	tcase_add_test(unlock, sync_without_a_quorum_says_so_and_the_lock_is_gone_all_the_same);
+	tcase_add_test(unlock, sync_tells_how_many_stores_answered);
+	tcase_add_test(unlock, sync_tells_that_the_lock_had_been_gone_from_a_majority);
+	tcase_add_test(unlock, sync_survives_one_lost_answer);
+	tcase_add_test(unlock, a_session_that_goes_does_not_wait_for_its_sync);
+	suite_add_tcase(suite, unlock);
+	tcase_add_checked_fixture(count, NULL, stage_close);
+	tcase_add_test(count, the_same_owner_counts_up_and_down_and_the_lock_is_free_at_0);
+	tcase_add_test(count, two_owners_of_one_session_exclude_each_other);
+	tcase_add_test(count, a_second_waiting_lock_of_an_owner_is_granted_with_the_first);
+	tcase_add_test(count, a_late_unlock_of_an_old_grant_changes_nothing);
+	suite_add_tcase(suite, count);
+	tcase_add_checked_fixture(stay, NULL, stage_close);
+	tcase_add_test(stay, keep_leaves_the_key_that_long_without_a_holder);
+	tcase_add_test(stay, keep_may_be_longer_than_the_lease_but_not_than_the_longest);
+	tcase_add_test(stay, a_clean_unlock_frees_at_once_whatever_the_delay);
+	tcase_add_test(stay, after_an_abnormal_end_the_name_stays_refused_for_its_delay);
+	tcase_add_test(stay, a_loss_with_a_delay_keeps_the_name_refused_beyond_the_deadline);
+	suite_add_tcase(suite, stay);
+	return suite;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The shipped scripts on a real Redis, the memory store, and the shipped scripts on a simulated node: the same random calls at the same
+ * moment, every answer compared field by field, and what stands in the keys afterwards. Redis' clock stands where the test puts it, so even the last microsecond of a key
+ * is compared exactly. REDLOCKD_SEED=n repeats a run.
+ */
+#include "tests/unit/trial.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define TRIALS  8
+#define BATCHES 1000
+
+static struct oracle oracle;
+static unsigned seen[CALL_RELEASE + 1][128]; /* how often each code was answered; [kind]['!'] refused */
+
+static void suite_start(void)
+{
+	oracle_start(&oracle, EPOCH_US);
+}
+
+static void suite_stop(void)
+{
+	oracle_stop(&oracle);
+}
+
+/* Version, run_id and replid are each server's own. */
+static bool probe_equal(const struct probe *x, const struct probe *y)
+{
+	if (!x || !y)
+		return x == y;
+	return span_equal(x->marker, y->marker) && span_equal(x->role, y->role) && span_equal(x->policy, y->policy) &&
+	       x->maxmemory == y->maxmemory && x->evicted == y->evicted && x->loading == y->loading &&
+	       x->bgsave_failed == y->bgsave_failed && x->run_id.n && y->run_id.n && x->replid.n && x->version.n;
+}
+
+static bool answer_equal(const struct answer *x, const struct answer *y)
+{
+	return x->call == y->call && x->node == y->node && x->class == y->class && x->code == y->code &&
+	       x->server_us == y->server_us && x->fence == y->fence && x->pttl_ms == y->pttl_ms &&
+	       span_equal(x->holder, y->holder) && span_equal(x->text, y->text) && probe_equal(x->probe, y->probe);
+}
+
+static const char *answer_print(const struct answer *a, char *out, size_t size)
+{
+	snprintf(out, size, "class=%d code=%c server_us=%lld fence=%lld pttl_ms=%lld holder='%.*s' text='%.*s'", (int)a->class,
+		 a->code ? a->code : '-', (long long)a->server_us, (long long)a->fence, (long long)a->pttl_ms, (int)a->holder.n,
+		 a->holder.n ? a->holder.p : "", (int)a->text.n, a->text.n ? a->text.p : "");
+	return out;
+}
+
+static void answer_check(const struct trial *t, const struct call *c, const char *who, const struct answer *mine,
+			 const struct answer *theirs)
+{
+	char a[512], b[512];
+
+	if (answer_equal(mine, theirs))
+		return;
+	ck_abort_msg("seed %llu: kind %d name '%.*s' value '%.*s' px %lld fence %lld range %lld not_after %lld create %d\n"
+		     "%s: %s\nredis:  %s",
+		     (unsigned long long)t->seed, (int)c->kind, (int)c->name.n, c->name.p, (int)c->value.n, c->value.p,
+		     (long long)c->px_ms, (long long)c->fence, (long long)c->range, (long long)c->not_after_ms, c->create, who,
+		     answer_print(mine, a, sizeof(a)), answer_print(theirs, b, sizeof(b)));
+}
+
+static void answer_compare(void *context, const struct answer *redis)
+{
+	struct trial *t = context;
+	const struct answer *simulated = &t->simulated[t->answered];
+	const struct call *c = &t->call[t->answered++];
+	struct answer mine, theirs = *redis;
+
+	theirs.node = c->node; /* the batch is told one node for all */
+	memory_call(t->memory, c, t->now, &mine);
+	answer_check(t, c, "memory", &mine, &theirs);
+	answer_check(t, c, "model", simulated, &theirs);
+	seen[c->kind][(unsigned char)(mine.code ? mine.code : '!')]++;
+}
+
+static void reply_await(struct trial *t)
+{
+	char bytes[16384];
+	ssize_t n;
+
+	do {
+		n = read(oracle.redis->fd, bytes, sizeof(bytes));
+		ck_assert_int_gt(n, 0);
+		ck_assert_int_eq(resp_feed(&t->resp, bytes, (size_t)n), 0);
+	} while (resp_next(&t->resp) == 0);
+}
+
+/* One script call, as the daemon sends it and reads it. */
+static void batch_carry_out(struct trial *t)
+{
+	const struct script_sink sink = {t, answer_compare};
+	struct span marker = trial_chance(t, 90) ? memory_marker(t->memory) : trial_marker(t);
+	unsigned n = 1 + (unsigned)rng_below(&t->rng, CALLS_MAX);
+	struct buf out = {0};
+	char copy[MARKER_MAX];
+
+	memcpy(copy, marker.n ? marker.p : "", marker.n);
+	marker.p = copy;
+	batch_reset(&t->batch);
+	for (t->calls = t->answered = 0; t->calls < n; t->calls++) {
+		t->call[t->calls] = trial_call(t, marker);
+		if (!batch_accepts(&t->batch, &t->call[t->calls]))
+			break;
+		batch_add(&t->batch, &t->keys, &t->call[t->calls], 0);
+	}
+	batch_write(&t->batch, &t->keys, NULL, script_text[t->batch.script], &out);
+	ck_assert_int_eq(write(oracle.redis->fd, buf_begin(&out), buf_length(&out)), (ssize_t)buf_length(&out));
+	buf_release(&out);
+	sim_node_call(t->node, t->call, t->calls, trial_clock(t), t->simulated);
+	reply_await(t);
+	ck_assert_int_eq(script_answer(&t->batch, &t->resp, 0, &sink), 0);
+	ck_assert_uint_eq(t->answered, t->calls);
+}
+
+/* What stands at a key: the text of a string, "" for another type, and what PTTL says of it. */
+struct standing {
+	struct span value;
+	int64_t pttl_ms;
+};
+
+static struct standing memory_standing(struct trial *t, struct span name)
+{
+	struct standing s = {.pttl_ms = -2};
+	struct instant until;
+
+	if (memory_get(t->memory, name, t->now, &s.value, &until))
+		s.pttl_ms = until.us == INSTANT_NEVER.us ? -1 : (until.us + EPOCH_US) / 1000 - 1 - trial_clock(t) / 1000;
+	return s;
+}
+
+static struct standing node_standing(struct trial *t, struct span name)
+{
+	struct standing s = {.pttl_ms = -2};
+	int64_t expires_ms;
+
+	if (sim_node_get(t->node, name, trial_clock(t), &s.value, &expires_ms))
+		s.pttl_ms = expires_ms ? expires_ms - trial_clock(t) / 1000 : -1;
+	return s;
+}
+
+static void standing_check(const struct trial *t, const char *who, struct standing mine, struct standing theirs)
+{
+	ck_assert_msg(mine.pttl_ms == theirs.pttl_ms && span_equal(mine.value, theirs.value),
+		      "seed %llu: %s: '%.*s' for %lld ms, in redis '%.*s' for %lld ms", (unsigned long long)t->seed, who,
+		      (int)mine.value.n, mine.value.p, (long long)mine.pttl_ms, (int)theirs.value.n, theirs.value.p,
+		      (long long)theirs.pttl_ms);
+}
+
+static void key_compare(struct trial *t, struct span name)
+{
+	char key[KEY_MAX];
+	size_t n = trial_key(name, key);
+	redisReply *value = oracle_tell(&oracle, "GET %b", key, n);
+	redisReply *pttl = oracle_tell(&oracle, "PTTL %b", key, n);
+	struct standing theirs = {.pttl_ms = pttl->integer};
+
+	if (value->type == REDIS_REPLY_STRING)
+		theirs.value = (struct span){value->str, value->len};
+	standing_check(t, "memory", memory_standing(t, name), theirs);
+	standing_check(t, "model", node_standing(t, name), theirs);
+	freeReplyObject(value);
+	freeReplyObject(pttl);
+}
+
+static void text_compare(const char *key, struct span in_memory, struct span in_node)
+{
+	redisReply *theirs = oracle_tell(&oracle, "GET %s", key);
+	struct span text = {theirs->str ? theirs->str : "", theirs->len};
+
+	ck_assert_msg(span_equal(text, in_memory) && span_equal(text, in_node), "%s: '%.*s', memory '%.*s', model '%.*s'", key,
+		      (int)text.n, text.p, (int)in_memory.n, in_memory.p, (int)in_node.n, in_node.p);
+	freeReplyObject(theirs);
+}
+
+/* "" for none */
+static struct span fence_text(int64_t fence, char out[32])
+{
+	out[0] = 0;
+	if (fence)
+		snprintf(out, 32, "%lld", (long long)fence);
+	return span_of(out);
+}
+
+static void state_compare(struct trial *t)
+{
+	char in_memory[32], in_node[32];
+	size_t i;
+
+	for (i = 0; trial_name(i).n; i++)
+		key_compare(t, trial_name(i));
+	text_compare("redlockd:" PREFIX "!fence", fence_text(memory_fence(t->memory), in_memory),
+		     fence_text(sim_node_fence(t->node), in_node));
+	text_compare("redlockd:" PREFIX "!meta", memory_marker(t->memory), sim_node_marker(t->node));
+}
+
+/* A run that never met a row proves nothing about it. */
+static void all_rows_met(void)
+{
+	static const char *const codes[] = {"P", "JX", "GBKQLF!", "EABKMQF!", "RN"};
+	unsigned kind;
+	const char *c;
+
+	for (kind = 0; kind <= CALL_RELEASE; kind++)
+		for (c = codes[kind]; *c; c++)
+			ck_assert_msg(seen[kind][(unsigned char)*c] > 0, "no call of kind %u was answered %c", kind, *c);
+}
+
+static uint64_t seed_pick(void)
+{
+	const char *given = getenv("REDLOCKD_SEED");
+	uint64_t key[2];
+
+	if (given)
+		return strtoull(given, NULL, 10);
+	rng_seed_from_system(key);
+	return key[0] >> 16;
+}
+
+START_TEST(memory_and_model_answer_and_keep_what_the_scripts_on_a_real_redis_do)
+{
+	uint64_t seed = seed_pick();
+	unsigned i, k, calls = 0;
+	struct trial t;
+
+	printf("differential: REDLOCKD_SEED=%llu\n", (unsigned long long)seed);
+	fflush(stdout);
+	for (i = 0; i < TRIALS; i++) {
+		trial_begin(&t, &oracle, seed + i);
+		for (k = 0; k < BATCHES; k++) {
+			trial_pass(&t);
+			if (trial_chance(&t, 6))
+				trial_foreign(&t);
+			batch_carry_out(&t);
+			calls += t.calls;
+			if (k % 20 == 0)
+				state_compare(&t);
+		}
+		trial_end(&t);
+	}
+	all_rows_met();
+	printf("differential: %u calls agree\n", calls);
+}
+END_TEST
+
+Suite *differential_suite(void)
+{
+	Suite *s = suite_create("differential");
+	TCase *c = tcase_create("memory, model and redis");
+
+	tcase_set_timeout(c, 120);
+	tcase_add_unchecked_fixture(c, suite_start, suite_stop);
+	tcase_add_test(c, memory_and_model_answer_and_keep_what_the_scripts_on_a_real_redis_do);
+	suite_add_tcase(s, c);
+	return s;
+}

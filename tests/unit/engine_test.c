@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/engine.c: a lock's states and its line: who is served, refused, told to wait, and what for. */
+#include "tests/unit/stage.h"
+
+#include <check.h>
+
+#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
+
+static void held_by_1(unsigned nodes)
+{
+	stage_begin(nodes);
+	passes(2 * SEC);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+}
+
+/* --- the line --- */
+
+START_TEST(who_does_not_wait_is_told_who_holds_it_and_how_long)
+{
+	stage_begin(1);
+	says(1, "HELLO 1 name=worker-7");
+	says(1, "LOCK a note=\"nightly export\"");
+	passes(SEC);
+	says(2, "LOCK a");
+	hears(2,
+	      "BUSY name=a holder=\"worker-7 pid=1001 uid=1000\" held_ms=1000 note=\"nightly export\" waiters=0 retry_ms=8897");
+	ignores(1);
+}
+END_TEST
+
+START_TEST(waiters_are_served_in_the_order_in_which_they_came)
+{
+	held_by_1(3);
+	for (unsigned k = 2; k < 6; k++)
+		says(k, "LOCK a wait=1m");
+	for (unsigned k = 2; k < 6; k++) {
+		says(k - 1, "UNLOCK a");
+		hears(k - 1, "OK name=a count=0");
+		hears(k, GRANT);
+		for (unsigned later = k + 1; later < 6; later++)
+			hears_nothing(later);
+	}
+}
+END_TEST
+
+START_TEST(who_does_not_wait_never_overtakes_one_who_does)
+{
+	stage_begin(1);
+	feels(0, MOOD_SILENT);
+	says(1, "LOCK a");
+	says(2, "LOCK a wait=1m");
+	says(3, "LOCK a");
+	feels(0, MOOD_WELL);
+	hears(1, GRANT);
+	hears(3, "BUSY name=a holder=* waiters=1 *");
+	hears_nothing(2);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(a_wait_that_ends_behind_a_holder_is_a_timeout)
+{
+	held_by_1(3);
+	says(2, "LOCK a wait=1s");
+	passes(999 * MSEC);
+	hears_nothing(2);
+	passes(MSEC);
+	hears(2, "TIMEOUT name=a waited_ms=1000 holder=* waiters=0");
+	says(1, "UNLOCK a");
+	ck_assert(!key_is_there(0, "a"));
+	hears_nothing(2);
+	ignores(1);
+}
+END_TEST
+
+START_TEST(a_wait_that_ends_without_a_quorum_is_no_timeout)
+{
+	stage_begin(3);
+	falls(0);
+	falls(1);
+	says(1, "LOCK a wait=1s");
+	passes(999 * MSEC);
+	hears_nothing(1);
+	passes(MSEC);
+	hears(1, "ERR QUORUM 1 of 3 stores answered, 2 are needed*");
+}
+END_TEST
+
+START_TEST(all_whose_wait_ends_in_a_round_that_nobody_answers_lack_a_quorum)
+{
+	stage_begin(3);
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_SILENT);
+	says(1, "LOCK a wait=20ms");
+	says(2, "LOCK a wait=20ms");
+	passes(80 * MSEC);
+	hears(1, "ERR QUORUM *");
+	hears(2, "ERR QUORUM *");
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_WELL);
+}
+END_TEST
+
+START_TEST(a_round_that_is_under_way_when_the_wait_ends_may_still_grant)
+{
+	stage_begin(3);
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_SILENT);
+	says(1, "LOCK a wait=20ms");
+	passes(30 * MSEC);
+	hears_nothing(1);
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_WELL);
+	hears(1, GRANT);
+}
+END_TEST
+
+START_TEST(a_holder_that_was_seen_on_a_quorum_makes_the_end_of_a_wait_a_timeout)
+{
+	stage_begin(3);
+	for (unsigned i = 0; i < 2; i++)
+		key_is_overwritten(i, "a", "somebody", 20 * SEC);
+	says(1, "LOCK a wait=1s");
+	passes(500 * MSEC);
+	falls(0);
+	falls(1);
+	passes(500 * MSEC);
+	hears(1, "TIMEOUT name=a waited_ms=1000 holder=foreign ttl_ms=* waiters=0");
+}
+END_TEST
+
+START_TEST(without_a_quorum_who_does_not_wait_is_told_at_once)
+{
+	stage_begin(3);
+	falls(0);
+	falls(1);
+	says(1, "LOCK a");
+	hears(1, "ERR QUORUM 1 of 3 stores answered, 2 are needed");
+	says(1, "LOCK a wait=forever");
+	hears_nothing(1);
+	comes(0);
+	passes(MSEC);
+	hears(1, GRANT);
+}
+END_TEST
+
+START_TEST(in_a_quarantine_the_refusal_says_when_to_try_again)
+{
+	stage_begin(1);
+	restarts_blank(0);
+	passes(10 * SEC);
+	says(1, "LOCK a");
+	/* 30 s * 1.02 + 3 ms */
+	ck_assert_str_eq(hears(1, "ERR QUORUM *"), "ERR QUORUM 0 of 1 stores answered, 1 are needed retry_ms=20604");
+	says(1, "LOCK a wait=1m");
+	passes(20700 * MSEC);
+	hears(1, GRANT);
+}
+END_TEST
+
+START_TEST(stores_that_refuse_what_is_asked_are_no_quorum)
+{
+	stage_begin(3);
+	refuses(0, "OOM command not allowed");
+	refuses(1, "OOM command not allowed");
+	says(1, "LOCK a");
+	hears(1, "ERR QUORUM *");
+	says(1, "LOCK a wait=10s");
+	passes(SEC);
+	feels(1, MOOD_WELL);
+	passes(200 * MSEC);
+	hears(1, GRANT);
+}
+END_TEST
+
+/* --- who else may hold it --- */
+
+START_TEST(a_foreign_holder_is_shown_as_such)
+{
+	stage_begin(3);
+	for (unsigned i = 0; i < 2; i++)
+		key_is_overwritten(i, "a", "8f31c0", 5 * SEC);
+	says(1, "LOCK a");
+	hears(1, "BUSY name=a holder=foreign ttl_ms=* waiters=0 retry_ms=*");
+	ck_assert(!key_is_there(2, "a"));
+}
+END_TEST
+
+START_TEST(a_foreign_key_that_never_expires_is_told_and_never_touched)
+{
+	stage_begin(1);
+	key_is_overwritten(0, "a", "stuck", -1);
+	says(1, "LOCK a");
+	hears(1, "BUSY name=a holder=foreign ttl_ms=-1 waiters=0");
+	says(1, "LOCK a wait=5s");
+	passes(5 * SEC);
+	hears(1, "TIMEOUT name=a waited_ms=5000 holder=foreign ttl_ms=-1 waiters=0");
+	ck_assert(key_is_there(0, "a"));
+}
+END_TEST
+
+START_TEST(a_foreign_key_on_a_minority_does_not_refuse)
+{
+	stage_begin(3);
+	key_is_overwritten(0, "a", "orphan", 50 * SEC);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	passes(20 * SEC);
+	hears_nothing(1);
+	ck_assert(key_is_there(0, "a"));
+}
+END_TEST
+
+START_TEST(a_key_of_another_type_on_a_quorum_is_a_kind_of_its_own)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	for (unsigned i = 0; i < 2; i++)
+		memory_put_foreign(stage.node[i].memory, SPAN("a"), INSTANT_NEVER);
+	says(1, "LOCK a");
+	hears(1, "ERR KIND *");
+	says(1, "LOCK a wait=5s");
+	hears(1, "ERR KIND *");
+	memory_remove(stage.node[0].memory, SPAN("a"));
+	says(1, "LOCK a");
+	hears(1, GRANT);
+}
+END_TEST
+
+START_TEST(a_foreign_release_is_noticed_within_a_second)
+{
+	stage_begin(3);
+	for (unsigned i = 0; i < 3; i++)
+		key_is_overwritten(i, "a", "somebody", 1000 * SEC);
+	says(1, "LOCK a wait=1h");
+	passes(100 * SEC);
+	ck_assert_uint_ge(stage.node[0].count[CALL_ACQUIRE], 100);
+	for (unsigned i = 0; i < 3; i++)
+		memory_remove(stage.node[i].memory, SPAN("a"));
+	passes(SEC);
+	hears(1, GRANT);
+}
+END_TEST
+
+START_TEST(a_holder_on_another_host_is_shown_with_its_host)
+{
+	held_by_1(3);
+	daemon_starts(1);
+	passes(SEC);
+	session_opens(2, 1);
+	says(2, "LOCK a");
+	hears(2, "BUSY name=a holder=@h0 waiters=0 retry_ms=*");
+	says(2, "LOCK a wait=1m");
+	says(1, "UNLOCK a");
+	passes(SEC);
+	hears(2, GRANT);
+	hears(1, "OK *");
+}
+END_TEST
+
+/* --- splits --- */
+
+static void three_daemons(void)
+{
+	stage_begin(3);
+	daemon_starts(1);
+	daemon_starts(2);
+	passes(2 * SEC);
+	for (unsigned d = 0; d < 3; d++)
+		session_opens(d + 1, d);
+}
+
+START_TEST(three_daemons_that_split_the_votes_all_try_again)
+{
+	three_daemons();
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_SILENT);
+	for (unsigned k = 1; k < 4; k++)
+		says(k, "LOCK a");
+	for (unsigned i = 0; i < 3; i++)
+		serves_daemon(i, i, 1);
+	for (unsigned d = 0; d < 3; d++)
+		for (unsigned i = 0; i < 3; i++)
+			if (i != d)
+				serves_daemon(d, i, 1);
+	/* Each has one vote and sees two holders: none of them holds it. */
+	for (unsigned k = 1; k < 4; k++)
+		hears_nothing(k);
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_WELL);
+	passes(SEC);
+	ck_assert_uint_eq(figure(0, METRIC_GRANTS) + figure(1, METRIC_GRANTS) + figure(2, METRIC_GRANTS), 1);
+	for (unsigned k = 1; k < 4; k++)
+		ck_assert_uint_eq(ignores(k), 1);
+}
+END_TEST
+
+START_TEST(a_split_vote_is_tried_three_times_and_is_then_busy_without_a_holder)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	falls(2);
+	key_is_overwritten(0, "a", "orphan", 50 * SEC);
+	says(1, "LOCK a");
+	hears_nothing(1);
+	passes(SEC);
+	ck_assert_str_eq(hears(1, "BUSY *"), "BUSY name=a waiters=0");
+	ck_assert_uint_eq(asked(CALL_ACQUIRE), 6);
+	/* And the next request has three of its own. */
+	says(1, "LOCK a");
+	passes(SEC);
+	hears(1, "BUSY name=a waiters=0");
+	ck_assert_uint_eq(asked(CALL_ACQUIRE), 12);
+}
+END_TEST
+
+START_TEST(a_holder_that_has_gone_is_not_told_in_a_split)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	falls(2);
+	key_is_overwritten(0, "a", "somebody", 50 * SEC);
+	key_is_overwritten(1, "a", "somebody", 50 * SEC);
+	says(1, "LOCK a wait=1m");
+	says(2, "LOCK a");
+	hears(2, "BUSY name=a holder=foreign *");
+	memory_remove(stage.node[1].memory, SPAN("a"));
+	passes(3 * SEC);
+	says(2, "LOCK a");
+	passes(SEC);
+	hears(2, "BUSY name=a waiters=1");
+	ignores(1);
+}
+END_TEST
+
+START_TEST(a_waiter_goes_on_through_splits_until_it_wins)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	falls(2);
+	key_is_overwritten(0, "a", "orphan", 3 * SEC);
+	says(1, "LOCK a wait=1m");
+	passes(4 * SEC);
+	hears(1, GRANT);
+}
+END_TEST
+
+Suite *engine_suite(void)
+{
+	Suite *suite = suite_create("engine");
+	TCase *line = tcase_create("line"), *others = tcase_create("others"), *split = tcase_create("split");
+
+	tcase_add_checked_fixture(line, NULL, stage_close);
+	tcase_add_test(line, who_does_not_wait_is_told_who_holds_it_and_how_long);
+	tcase_add_test(line, waiters_are_served_in_the_order_in_which_they_came);
+	tcase_add_test(line, who_does_not_wait_never_overtakes_one_who_does);
+	tcase_add_test(line, a_wait_that_ends_behind_a_holder_is_a_timeout);
+	tcase_add_test(line, a_wait_that_ends_without_a_quorum_is_no_timeout);
+	tcase_add_test(line, all_whose_wait_ends_in_a_round_that_nobody_answers_lack_a_quorum);
+	tcase_add_test(line, a_round_that_is_under_way_when_the_wait_ends_may_still_grant);
+	tcase_add_test(line, a_holder_that_was_seen_on_a_quorum_makes_the_end_of_a_wait_a_timeout);
+	tcase_add_test(line, without_a_quorum_who_does_not_wait_is_told_at_once);
+	tcase_add_test(line, in_a_quarantine_the_refusal_says_when_to_try_again);
+	tcase_add_test(line, stores_that_refuse_what_is_asked_are_no_quorum);
+	suite_add_tcase(suite, line);
+	tcase_add_checked_fixture(others, NULL, stage_close);
+	tcase_add_test(others, a_foreign_holder_is_shown_as_such);
+	tcase_add_test(others, a_foreign_key_that_never_expires_is_told_and_never_touched);
+	tcase_add_test(others, a_foreign_key_on_a_minority_does_not_refuse);
+	tcase_add_test(others, a_key_of_another_type_on_a_quorum_is_a_kind_of_its_own);
+	tcase_add_test(others, a_foreign_release_is_noticed_within_a_second);
+	tcase_add_test(others, a_holder_on_another_host_is_shown_with_its_host);
+	suite_add_tcase(suite, others);
+	tcase_add_checked_fixture(split, NULL, stage_close);
+	tcase_add_test(split, three_daemons_that_split_the_votes_all_try_again);
+	tcase_add_test(split, a_split_vote_is_tried_three_times_and_is_then_busy_without_a_holder);
+	tcase_add_test(split, a_holder_that_has_gone_is_not_told_in_a_split);
+	tcase_add_test(split, a_waiter_goes_on_through_splits_until_it_wins);
+	suite_add_tcase(suite, split);
+	return suite;
+}

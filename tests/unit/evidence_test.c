@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/member.c: what every answer tells about its store: clock, fence, evictions, silence. */
+#include "tests/unit/stage.h"
+
+#include <check.h>
+
+#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
+#define G_US  (30603 * MSEC) /* 30 s * 1.02 + 3 ms */
+
+START_TEST(a_fence_that_fell_back_is_proof_of_lost_memory)
+{
+	stage_begin(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	stage.node[0].fence_lost = 10;
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: its fence fell back");
+	stage.node[0].fence_lost = 0;
+	says(1, "CHECK a");
+	hears(1, "OK *");
+	passes(G_US + SEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+END_TEST
+
+START_TEST(a_clock_that_jumps_ahead_quarantines_its_store_and_lowers_its_votes)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	stage.node[0].clock_us = 40 * SEC;
+	passes(SEC);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: its clock jumped ahead: keys may have expired early");
+	falls(1);
+	/* One vote is gone, one has to do without renewal: the lease ends when its own vote does. */
+	passes(9 * SEC);
+	hears(1, "! RISK name=a *");
+	hears(1, "! LOST name=a *");
+}
+END_TEST
+
+START_TEST(a_clock_that_jumps_ahead_with_a_single_store_is_a_loss_at_once)
+{
+	stage_begin(1);
+	passes(2 * SEC);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	stage.node[0].clock_us = 40 * SEC;
+	passes(SEC);
+	hears(1, "! LOST name=a *");
+	says(2, "LOCK a");
+	hears(2, "ERR QUORUM 0 of 1 * retry_ms=*");
+}
+END_TEST
+
+START_TEST(the_first_answer_that_shows_a_jump_ends_the_membership)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	stage.node[0].clock_us = 40 * SEC;
+	says(1, "LOCK a");
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 2);
+	hears(1, GRANT);
+}
+END_TEST
+
+START_TEST(a_clock_that_is_set_back_frees_nothing_early)
+{
+	stage_begin(1);
+	passes(2 * SEC);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	stage.node[0].clock_us = -40 * SEC;
+	passes(20 * SEC);
+	says(1, "CHECK a");
+	ck_assert_int_gt(number_in(session_hears(1, "*", __FILE__, __LINE__), "fence"), 0);
+	ignores(1);
+}
+END_TEST
+
+START_TEST(an_answer_that_sat_in_a_socket_is_no_jump)
+{
+	stage_begin(1);
+	passes(2 * SEC);
+	feels(0, MOOD_TARDY);
+	passes(1100 * MSEC);
+	jumps(20 * SEC);
+	feels(0, MOOD_WELL);
+	passes(2 * SEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+END_TEST
+
+START_TEST(a_silent_store_is_not_asked_until_it_answers_again)
+{
+	unsigned before;
+
+	stage_begin(3);
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	passes(60 * MSEC);
+	ck_assert_str_eq(store_state(0, 2), "slow");
+	before = stage.node[2].count[CALL_ACQUIRE];
+	says(1, "LOCK b");
+	hears(1, "OK name=b *");
+	ck_assert_uint_eq(stage.node[2].count[CALL_ACQUIRE], before);
+	feels(2, MOOD_WELL);
+	ck_assert_str_eq(store_state(0, 2), "joined");
+	says(1, "LOCK c");
+	hears(1, "OK name=c *");
+	ck_assert_uint_eq(stage.node[2].count[CALL_ACQUIRE], before + 1);
+}
+END_TEST
+
+START_TEST(a_store_that_comes_back_is_used_within_two_seconds)
+{
+	stage_begin(1);
+	falls(0);
+	says(1, "LOCK a wait=1m");
+	passes(10 * SEC);
+	comes(0);
+	passes(2 * SEC);
+	hears(1, GRANT);
+}
+END_TEST
+
+Suite *evidence_suite(void)
+{
+	Suite *suite = suite_create("evidence");
+	TCase *evidence = tcase_create("evidence");
+
+	tcase_add_checked_fixture(evidence, NULL, stage_close);
+	tcase_add_test(evidence, a_fence_that_fell_back_is_proof_of_lost_memory);
+	tcase_add_test(evidence, a_clock_that_jumps_ahead_quarantines_its_store_and_lowers_its_votes);
+	tcase_add_test(evidence, a_clock_that_jumps_ahead_with_a_single_store_is_a_loss_at_once);
+	tcase_add_test(evidence, the_first_answer_that_shows_a_jump_ends_the_membership);
+	tcase_add_test(evidence, a_clock_that_is_set_back_frees_nothing_early);
+	tcase_add_test(evidence, an_answer_that_sat_in_a_socket_is_no_jump);
+	tcase_add_test(evidence, a_silent_store_is_not_asked_until_it_answers_again);
+	tcase_add_test(evidence, a_store_that_comes_back_is_used_within_two_seconds);
+	suite_add_tcase(suite, evidence);
+	return suite;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/renew.c: EXTEND, and leases that are not renewed by themselves. */
+#include "tests/unit/stage.h"
+
+#include <check.h>
+
+static int64_t held_after_lock(unsigned nodes, const char *request)
+{
+	stage_begin(nodes);
+	passes(2 * SEC);
+	says(1, "%s", request);
+	return number_in(hears(1, "OK name=a fence=* valid_ms=* ttl_ms=* count=1"), "fence");
+}
+
+static int64_t valid_ms(void)
+{
+	says(1, "CHECK a");
+	return number_in(hears(1, "OK name=a fence=* valid_ms=* count=1"), "valid_ms");
+}
+
+START_TEST(without_renew_the_lease_ends_after_its_ttl_as_expired)
+{
+	int64_t fence = held_after_lock(1, "LOCK a renew=no ttl=1s");
+
+	passes(920 * MSEC);
+	hears_nothing(1);
+	passes(70 * MSEC);
+	ck_assert_int_eq(number_in(hears(1, "! LOST name=a fence=* reason=expired"), "fence"), fence);
+	ck_assert_uint_eq(asked(CALL_EXTEND), 0);
+	says(1, "CHECK a");
+	hears(1, "ERR LOST *");
+}
+END_TEST
+
+START_TEST(without_renew_an_extend_prolongs_once)
+{
+	held_after_lock(1, "LOCK a renew=no ttl=1s");
+	passes(900 * MSEC);
+	says(1, "EXTEND a");
+	hears(1, "OK name=a fence=* valid_ms=987");
+	passes(900 * MSEC);
+	hears_nothing(1);
+	passes(100 * MSEC);
+	hears(1, "! LOST name=a fence=* reason=expired");
+}
+END_TEST
+
+START_TEST(extend_answers_the_same_fence_and_a_whole_lease)
+{
+	int64_t fence = held_after_lock(3, "LOCK a");
+
+	passes(2 * SEC);
+	says(1, "EXTEND a");
+	ck_assert_int_eq(number_in(hears(1, "OK name=a fence=* valid_ms=9897"), "fence"), fence);
+}
+END_TEST
+
+START_TEST(the_ttl_of_an_extend_is_that_of_later_renewals_too)
+{
+	held_after_lock(3, "LOCK a");
+	says(1, "EXTEND a ttl=20s");
+	hears(1, "OK name=a fence=* valid_ms=19797");
+	passes(6660 * MSEC);
+	ck_assert_uint_eq(asked(CALL_EXTEND), 3);
+	passes(20 * MSEC);
+	ck_assert_uint_eq(asked(CALL_EXTEND), 6);
+	ck_assert_int_eq(stage.node[0].last[CALL_EXTEND].call.px_ms, 20000);
+}
+END_TEST
+
+START_TEST(an_extend_without_a_quorum_says_so_and_the_lease_goes_on)
+{
+	held_after_lock(3, "LOCK a");
+	falls(1);
+	falls(2);
+	says(1, "EXTEND a");
+	hears(1, "! RISK *");
+	hears(1, "ERR QUORUM 1 of 3 *");
+	ck_assert_int_eq(valid_ms(), 9897);
+	comes(1);
+	comes(2);
+	passes(SEC);
+	hears(1, "! SAFE *");
+}
+END_TEST
+
+START_TEST(extends_that_come_while_one_is_under_way_are_answered_by_the_next_round)
+{
+	held_after_lock(1, "LOCK a");
+	feels(0, MOOD_SILENT);
+	says(1, "@1 EXTEND a");
+	says(1, "@2 EXTEND a ttl=20s");
+	says(1, "@3 EXTEND a");
+	ck_assert_uint_eq(waiting_at(0), 1);
+	serves(0, 1);
+	hears(1, "@1 OK name=a fence=* valid_ms=9897");
+	hears_nothing(1);
+	feels(0, MOOD_WELL);
+	passes(MSEC);
+	hears(1, "@2 OK name=a fence=* valid_ms=19797");
+	hears(1, "@3 OK name=a fence=* valid_ms=19797");
+}
+END_TEST
+
+START_TEST(a_store_that_has_not_answered_one_renewal_is_not_sent_another)
+{
+	held_after_lock(3, "LOCK a");
+	feels(2, MOOD_SILENT);
+	for (unsigned i = 0; i < 3; i++) {
+		says(1, "EXTEND a");
+		hears(1, "OK name=a *");
+	}
+	ck_assert_uint_eq(stage.node[0].count[CALL_EXTEND], 3);
+	ck_assert_uint_eq(stage.node[2].count[CALL_EXTEND], 1);
+	feels(2, MOOD_WELL);
+	says(1, "EXTEND a");
+	hears(1, "OK name=a *");
+	ck_assert_uint_eq(stage.node[2].count[CALL_EXTEND], 2);
+}
+END_TEST
+
+START_TEST(unlocking_while_an_extend_is_under_way_cancels_it)
+{
+	held_after_lock(1, "LOCK a");
+	feels(0, MOOD_SILENT);
+	says(1, "@1 EXTEND a");
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	hears(1, "@1 ERR CANCELLED *");
+	feels(0, MOOD_WELL);
+	ck_assert(!key_is_there(0, "a"));
+}
+END_TEST
+
+Suite *extend_suite(void)
+{
+	Suite *suite = suite_create("extend");
+	TCase *extend = tcase_create("extend");
+
+	tcase_add_checked_fixture(extend, NULL, stage_close);
+	tcase_add_test(extend, without_renew_the_lease_ends_after_its_ttl_as_expired);
+	tcase_add_test(extend, without_renew_an_extend_prolongs_once);
+	tcase_add_test(extend, extend_answers_the_same_fence_and_a_whole_lease);
+	tcase_add_test(extend, the_ttl_of_an_extend_is_that_of_later_renewals_too);
+	tcase_add_test(extend, an_extend_without_a_quorum_says_so_and_the_lease_goes_on);
+	tcase_add_test(extend, extends_that_come_while_one_is_under_way_are_answered_by_the_next_round);
+	tcase_add_test(extend, a_store_that_has_not_answered_one_renewal_is_not_sent_another);
+	tcase_add_test(extend, unlocking_while_an_extend_is_under_way_cancels_it);
+	suite_add_tcase(suite, extend);
+	return suite;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Half-close: rounds under way are finished and answered, who would wait is cancelled, then the session ends. */
+#include "tests/unit/stage.h"
+
+#include <check.h>
+
+#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
+
+static void held_by_1(void)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(2, "LOCK a wait=1m");
+}
+
+static void all_feel(enum mood mood)
+{
+	for (unsigned i = 0; i < stage.conf.nodes; i++)
+		feels(i, mood);
+}
+
+START_TEST(what_was_read_before_the_end_of_input_is_answered_in_order)
+{
+	stage_begin(3);
+	all_feel(MOOD_SILENT);
+	says(1, "LOCK a");
+	says(1, "CHECK a");
+	says(1, "UNLOCK a");
+	half_closes(1);
+	hears_nothing(1);
+	ck_assert(!hung_up(1));
+	all_feel(MOOD_WELL);
+	hears(1, GRANT);
+	hears(1, "OK name=a fence=* valid_ms=* count=1");
+	hears(1, "OK name=a count=0");
+	ck_assert(hung_up(1));
+}
+END_TEST
+
+START_TEST(a_tagged_round_under_way_at_the_end_of_input_is_finished_and_then_the_session_ends)
+{
+	stage_begin(3);
+	all_feel(MOOD_SILENT);
+	says(1, "@x LOCK a wait=1m");
+	half_closes(1);
+	ck_assert(!hung_up(1));
+	all_feel(MOOD_WELL);
+	hears(1, "@x " GRANT);
+	ck_assert(hung_up(1));
+	says(2, "LOCK a");
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(a_tagged_extend_under_way_at_the_end_of_input_is_finished_and_then_the_session_ends)
+{
+	held_by_1();
+	all_feel(MOOD_SILENT);
+	says(1, "@x EXTEND a");
+	half_closes(1);
+	all_feel(MOOD_WELL);
+	hears(1, "@x OK name=a fence=* valid_ms=*");
+	ck_assert(hung_up(1));
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(what_queues_behind_a_holder_is_cancelled_at_the_end_of_input)
+{
+	held_by_1();
+	says(2, "@y LOCK b wait=1m");
+	hears(2, "@y OK name=b *");
+	half_closes(2);
+	hears(2, "ERR CANCELLED *");
+	ck_assert(hung_up(2));
+	says(3, "LOCK b");
+	hears(3, "OK name=b *");
+}
+END_TEST
+
+START_TEST(who_does_not_wait_behind_the_round_of_another_hears_busy_at_the_end_of_input)
+{
+	stage_begin(3);
+	all_feel(MOOD_SILENT);
+	says(1, "LOCK a");
+	says(2, "LOCK a");
+	half_closes(2);
+	all_feel(MOOD_WELL);
+	hears(1, GRANT);
+	hears(2, "BUSY name=a *");
+	ck_assert(hung_up(2));
+}
+END_TEST
+
+START_TEST(a_wait_that_comes_after_the_end_of_input_was_read_does_not_wait)
+{
+	held_by_1();
+	all_feel(MOOD_SILENT);
+	says(3, "LOCK b");
+	says(3, "LOCK a wait=1m");
+	says(3, "PING");
+	half_closes(3);
+	all_feel(MOOD_WELL);
+	hears(3, "OK name=b *");
+	hears(3, "ERR CANCELLED *");
+	hears(3, "OK");
+	ck_assert(hung_up(3));
+}
+END_TEST
+
+START_TEST(a_half_closed_session_without_a_quorum_hears_of_it_and_ends)
+{
+	stage_begin(3);
+	falls(0);
+	falls(1);
+	says(1, "LOCK a wait=1m");
+	half_closes(1);
+	hears(1, "ERR *");
+	ck_assert(hung_up(1));
+}
+END_TEST
+
+START_TEST(after_the_end_of_its_input_no_heartbeat_is_expected_of_a_session)
+{
+	stage_begin(1);
+	feels(0, MOOD_SILENT);
+	says(1, "LOCK a");
+	says(1, "HELLO 1 heartbeat=10ms");
+	says(1, "LOCK b");
+	half_closes(1);
+	serves(0, 1);
+	hears(1, GRANT);
+	hears(1, "OK proto=1 *");
+	passes(20 * MSEC);
+	feels(0, MOOD_WELL);
+	hears(1, "OK name=b *");
+	ck_assert(hung_up(1));
+}
+END_TEST
+
+START_TEST(a_hang_up_after_a_half_close_ends_it_all_the_same)
+{
+	stage_begin(3);
+	all_feel(MOOD_SILENT);
+	says(1, "LOCK a");
+	half_closes(1);
+	goes(1, GONE_HANGUP);
+	all_feel(MOOD_WELL);
+	says(2, "LOCK a");
+	hears(2, GRANT);
+}
+END_TEST
+
+/* --- the end of input is known of, and lines stand before it --- */
+
+START_TEST(who_is_about_to_end_its_input_waits_for_nobody_and_is_read_to_the_end)
+{
+	held_by_1();
+	says(3, "LOCK b");
+	hears(3, "OK name=b *");
+	says(3, "LOCK a wait=forever");
+	for (unsigned i = 0; i < 256; i++)
+		says(3, "PING");
+	ck_assert(!is_read(3));
+	parts(3);
+	hears(3, "ERR CANCELLED *");
+	ck_assert(is_read(3));
+	ck_assert_uint_eq(ignores(3), 256);
+	says(3, "LOCK a wait=forever");
+	hears(3, "ERR CANCELLED *");
+	says(3, "CHECK b");
+	hears(3, "OK name=b *");
+	ck_assert(!hung_up(3));
+	half_closes(3);
+	ck_assert(hung_up(3));
+	says(4, "LOCK b");
+	hears(4, "OK name=b *");
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(a_round_under_way_is_finished_for_who_is_about_to_end_its_input)
+{
+	stage_begin(3);
+	all_feel(MOOD_SILENT);
+	says(1, "LOCK a wait=forever");
+	says(1, "HELLO 1 heartbeat=1s");
+	parts(1);
+	hears_nothing(1);
+	all_feel(MOOD_WELL);
+	hears(1, GRANT);
+	hears(1, "OK proto=1 *");
+	passes(5 * SEC);
+	says(1, "CHECK a");
+	hears(1, "OK name=a *");
+	half_closes(1);
+	ck_assert(hung_up(1));
+}
+END_TEST
+
+START_TEST(a_reset_from_afar_behind_the_end_of_input_frees_at_once_a_broken_path_does_not)
+{
+	stage_begin(3);
+	session_opens_from_afar(1, 0);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(2, "LOCK a wait=1m");
+	parts(1);
+	goes(1, _i ? GONE_KEEPALIVE : GONE_RESET);
+	if (_i) {
+		hears_nothing(2);
+		passes(10 * SEC);
+	}
+	hears(2, GRANT);
+}
+END_TEST
+
+Suite *half_close_suite(void)
+{
+	Suite *suite = suite_create("half_close");
+	TCase *half = tcase_create("half");
+
+	tcase_add_checked_fixture(half, NULL, stage_close);
+	tcase_add_test(half, what_was_read_before_the_end_of_input_is_answered_in_order);
+	tcase_add_test(half, a_tagged_round_under_way_at_the_end_of_input_is_finished_and_then_the_session_ends);
+	tcase_add_test(half, a_tagged_extend_under_way_at_the_end_of_input_is_finished_and_then_the_session_ends);
+	tcase_add_test(half, what_queues_behind_a_holder_is_cancelled_at_the_end_of_input);
+	tcase_add_test(half, who_does_not_wait_behind_the_round_of_another_hears_busy_at_the_end_of_input);
+	tcase_add_test(half, a_wait_that_comes_after_the_end_of_input_was_read_does_not_wait);
+	tcase_add_test(half, a_half_closed_session_without_a_quorum_hears_of_it_and_ends);
+	tcase_add_test(half, after_the_end_of_its_input_no_heartbeat_is_expected_of_a_session);
+	tcase_add_test(half, a_hang_up_after_a_half_close_ends_it_all_the_same);
+	tcase_add_test(half, who_is_about_to_end_its_input_waits_for_nobody_and_is_read_to_the_end);
+	tcase_add_test(half, a_round_under_way_is_finished_for_who_is_about_to_end_its_input);
+	tcase_add_loop_test(half, a_reset_from_afar_behind_the_end_of_input_frees_at_once_a_broken_path_does_not, 0, 2);
+	suite_add_tcase(suite, half);
+	return suite;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/base/heap.c. */
+#include "daemon/base/heap.h"
+#include "daemon/base/rng.h"
+
+#include <check.h>
+
+#define TIMERS 500
+
+static struct instant at(int64_t us)
+{
+	return (struct instant){us};
+}
+
+START_TEST(timers_fire_in_the_order_of_their_deadlines)
+{
+	struct timer t[4] = {{.kind = 0}};
+	struct heap h;
+
+	heap_init(&h);
+	ck_assert_ptr_null(heap_first(&h));
+	heap_set(&h, &t[0], at(30));
+	heap_set(&h, &t[1], at(10));
+	heap_set(&h, &t[2], at(20));
+	ck_assert_ptr_eq(heap_first(&h), &t[1]);
+	heap_cancel(&h, &t[1]);
+	ck_assert(!timer_is_set(&t[1]));
+	ck_assert_ptr_eq(heap_first(&h), &t[2]);
+	heap_set(&h, &t[0], at(5));
+	ck_assert_ptr_eq(heap_first(&h), &t[0]);
+	heap_release(&h);
+}
+END_TEST
+
+START_TEST(equal_deadlines_fire_in_the_order_in_which_they_were_set)
+{
+	struct timer t[TIMERS] = {{.kind = 0}};
+	struct heap h;
+	int i;
+
+	heap_init(&h);
+	for (i = 0; i < TIMERS; i++)
+		heap_set(&h, &t[i], at(7));
+	heap_set(&h, &t[0], at(7)); /* set anew: last now */
+	for (i = 1; i <= TIMERS; i++) {
+		ck_assert_ptr_eq(heap_first(&h), &t[i % TIMERS]);
+		heap_cancel(&h, &t[i % TIMERS]);
+	}
+	heap_release(&h);
+}
+END_TEST
+
+START_TEST(never_cancels)
+{
+	struct timer t = {.kind = 0};
+	struct heap h;
+
+	heap_init(&h);
+	heap_set(&h, &t, INSTANT_NEVER);
+	ck_assert(!timer_is_set(&t));
+	heap_set(&h, &t, at(1));
+	heap_set(&h, &t, INSTANT_NEVER);
+	ck_assert(!timer_is_set(&t));
+	ck_assert_ptr_null(heap_first(&h));
+	heap_cancel(&h, &t);
+	heap_release(&h);
+}
+END_TEST
+
+static void assert_heap(const struct heap *h)
+{
+	size_t i, wrong = 0;
+
+	for (i = 0; i < h->count; i++) {
+		wrong += h->slot[i]->index != i + 1;
+		wrong += i && h->slot[(i - 1) / 4]->at.us > h->slot[i]->at.us;
+	}
+	ck_assert_uint_eq(wrong, 0);
+}
+
+START_TEST(random_sets_and_cancels_keep_the_order)
+{
+	static const uint64_t key[2] = {3, 5};
+	struct timer t[TIMERS] = {{.kind = 0}};
+	size_t set = 0, i;
+	struct heap h;
+	struct rng r;
+	int turn;
+
+	rng_init(&r, key);
+	heap_init(&h);
+	for (turn = 0; turn < 20000; turn++) {
+		struct timer *one = &t[rng_below(&r, TIMERS)];
+
+		if (rng_below(&r, 3))
+			heap_set(&h, one, at((int64_t)rng_below(&r, 1000)));
+		else
+			heap_cancel(&h, one);
+		if (turn % 100 == 0)
+			assert_heap(&h);
+	}
+	assert_heap(&h);
+	for (i = 0; i < TIMERS; i++)
+		set += timer_is_set(&t[i]);
+	ck_assert_uint_eq(set, h.count);
+	heap_release(&h);
+}
+END_TEST
+
+START_TEST(a_drained_heap_yields_every_timer_once_and_sorted)
+{
+	static const uint64_t key[2] = {8, 9};
+	struct timer t[TIMERS] = {{.kind = 0}}, *first;
+	int64_t last = INT64_MIN;
+	struct heap h;
+	struct rng r;
+	int i, n = 0;
+
+	rng_init(&r, key);
+	heap_init(&h);
+	for (i = 0; i < TIMERS; i++)
+		heap_set(&h, &t[i], at((int64_t)rng_next(&r) / 2));
+	for (; (first = heap_first(&h)); n++) {
+		ck_assert_int_le(last, first->at.us);
+		last = first->at.us;
+		heap_cancel(&h, first);
+	}
+	ck_assert_int_eq(n, TIMERS);
+	heap_release(&h);
+}
+END_TEST
+
+Suite *heap_suite(void)
+{
+	Suite *s = suite_create("heap");
+	TCase *t = tcase_create("heap");
+
+	tcase_add_test(t, timers_fire_in_the_order_of_their_deadlines);
+	tcase_add_test(t, equal_deadlines_fire_in_the_order_in_which_they_were_set);
+	tcase_add_test(t, never_cancels);
+	tcase_add_test(t, random_sets_and_cancels_keep_the_order);
+	tcase_add_test(t, a_drained_heap_yields_every_timer_once_and_sorted);
+	suite_add_tcase(s, t);
+	return s;
+}

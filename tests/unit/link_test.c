@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/redis/link.c: one connection to a server that behaves, hangs up, babbles or is not there. */
+#include "tests/unit/wire.h"
+
+#include <check.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+START_TEST(a_link_becomes_ready_and_answers)
+{
+	wire_dial_ready();
+	ck_assert_uint_eq(wire.fake.loads, 3);
+	ck_assert_uint_eq(wire.fake.auths, 0);
+	wire_acquire(1);
+	ck_assert_uint_eq(wire.answers.count, 0);
+	link_flush(wire.link);
+	AWAIT(wire.answers.count, 1);
+	answers_check(&wire.answers, 1, ANSWER_EXECUTED, 'G');
+}
+END_TEST
+
+START_TEST(the_options_of_a_tcp_connection_are_set)
+{
+	struct sockaddr_in peer;
+	socklen_t n;
+	int fd, value, found = 0;
+
+	wire_dial_ready();
+	for (fd = 3; fd < 64; fd++) {
+		n = sizeof(peer);
+		if (getpeername(fd, (struct sockaddr *)&peer, &n) < 0 || memcmp(&peer, &wire.fake.address, sizeof(peer)))
+			continue;
+		found++;
+		n = sizeof(value);
+		ck_assert_int_eq(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &value, &n), 0);
+		ck_assert_int_eq(value, 1);
+		ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &value, &n), 0);
+		ck_assert_int_eq(value, 1);
+		ck_assert_int_eq(getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &value, &n), 0);
+		ck_assert_int_eq(value, 5000);
+	}
+	ck_assert_int_eq(found, 1);
+}
+END_TEST
+
+START_TEST(a_socket_that_is_not_there_is_told_at_once)
+{
+	struct sockaddr_un nowhere = {.sun_family = AF_UNIX, .sun_path = "/tmp/wire.fake.none/s"};
+
+	ck_assert_int_eq(link_dial(wire.link, (struct sockaddr *)&nowhere, sizeof(nowhere)), -ENOENT);
+	wire_dial_ready();
+}
+END_TEST
+
+/* A port that is bound and does not listen. */
+static int port_dead(struct sockaddr_in *address, int backlog)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t n = sizeof(*address);
+
+	*address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)address, n), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)address, &n), 0);
+	if (backlog >= 0)
+		ck_assert_int_eq(listen(fd, backlog), 0);
+	return fd;
+}
+
+START_TEST(a_refused_connection_is_told)
+{
+	struct sockaddr_in nobody;
+	int fd = port_dead(&nobody, -1), rc = link_dial(wire.link, (struct sockaddr *)&nobody, sizeof(nobody));
+
+	if (rc == 0) {
+		AWAIT(wire.breaks, 1);
+		ck_assert_str_eq(wire.reason, "Connection refused");
+	} else {
+		ck_assert_int_eq(rc, -ECONNREFUSED);
+	}
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_connection_that_does_not_come_about_is_given_up)
+{
+	struct sockaddr_in full;
+	int fd = port_dead(&full, 0), i, filler[4];
+
+	for (i = 0; i < 4; i++) {
+		filler[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		(void)connect(filler[i], (struct sockaddr *)&full, sizeof(full));
+	}
+	wire.conf.connect_timeout_us = 50 * MSEC;
+	ck_assert_int_eq(link_dial(wire.link, (struct sockaddr *)&full, sizeof(full)), 0);
+	AWAIT(wire.breaks, 1);
+	ck_assert_str_eq(wire.reason, "connect timed out");
+	for (i = 0; i < 4; i++)
+		close(filler[i]);
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_handshake_that_is_not_answered_is_given_up)
+{
+	wire.fake.hands = "";
+	wire.conf.connect_timeout_us = 50 * MSEC;
+	wire_dial();
+	AWAIT(wire.breaks, 1);
+	ck_assert_str_eq(wire.reason, "handshake timed out");
+	ck_assert_uint_eq(wire.readies, 0);
+}
+END_TEST
+
+START_TEST(a_server_that_hangs_up_with_a_word_is_quoted)
+{
+	wire.fake.greeting = "-ERR max number of clients reached\r\n";
+	wire_dial();
+	AWAIT(wire.breaks, 1);
+	ck_assert_str_eq(wire.reason, "ERR max number of clients reached");
+}
+END_TEST
+
+START_TEST(a_server_that_hangs_up_without_a_word_is_told)
+{
+	wire.fake.greeting = "";
+	wire_dial();
+	AWAIT(wire.breaks, 1);
+	ck_assert_msg(strstr(wire.reason, "closed by the server during the handshake") || strstr(wire.reason, "reset") ||
+			      strstr(wire.reason, "Broken"),
+		      "%s", wire.reason);
+}
+END_TEST
+
+static const char *const babble[] = {"HTTP/1.1 400 Bad Request\r\n\r\n", "*0\r\n", "$3\r\nabc\r\n", "*2147483647\r\n", ":1\r\n"};
+
+START_TEST(garbage_breaks_the_link_and_leaves_its_calls_unknown)
+{
+	wire_dial_ready();
+	wire.fake.script = babble[_i];
+	wire_acquire_now(1);
+	wire_acquire_now(2);
+	AWAIT(wire.breaks, 1);
+	ck_assert_str_eq(wire.reason, "garbage");
+	answers_check(&wire.answers, 1, ANSWER_UNKNOWN, 0);
+	answers_check(&wire.answers, 2, ANSWER_UNKNOWN, 0);
+	ck_assert_uint_eq(wire.answers.count, 2);
+}
+END_TEST
+
+START_TEST(an_answer_may_come_byte_by_byte)
+{
+	wire_dial_ready();
+	wire.fake.slowly = true;
+	wire_acquire_now(1);
+	AWAIT(wire.answers.count, 1);
+	answers_check(&wire.answers, 1, ANSWER_EXECUTED, 'G');
+	ck_assert_uint_eq(wire.breaks, 0);
+}
+END_TEST
+
+START_TEST(a_connection_cut_behind_a_call_leaves_it_unknown)
+{
+	wire_dial_ready();
+	wire.fake.cuts = true;
+	wire_acquire_now(1);
+	AWAIT(wire.breaks, 1);
+	answers_check(&wire.answers, 1, ANSWER_UNKNOWN, 0);
+	wire.fake.cuts = false;
+	wire.breaks = 0;
+	wire_dial_ready();
+	wire_acquire_now(2);
+	AWAIT(wire.answers.count, 2);
+	answers_check(&wire.answers, 2, ANSWER_EXECUTED, 'G');
+}
+END_TEST
+
+START_TEST(a_call_that_was_only_collected_is_refused)
+{
+	wire_dial_ready();
+	wire_acquire(1);
+	fake_hang_up(&wire.fake);
+	AWAIT(wire.breaks, 1);
+	answers_check(&wire.answers, 1, ANSWER_REFUSED, 0);
+	ck_assert_str_eq(wire.answers.item[0].text, wire.reason);
+}
+END_TEST
+
+START_TEST(a_link_can_be_freed_in_any_state)
+{
+	if (_i > 0)
+		wire_dial();
+	if (_i > 1)
+		AWAIT(wire.readies, 1);
+	if (_i > 2)
+		wire_acquire(1);
+	if (_i > 3)
+		link_flush(wire.link);
+	if (_i > 4)
+		wire_acquire(2);
+}
+END_TEST
+
+static TCase *tcase_unix(void)
+{
+	TCase *t = tcase_create("unix");
+
+	tcase_add_checked_fixture(t, wire_setup, wire_teardown);
+	tcase_add_test(t, a_link_becomes_ready_and_answers);
+	tcase_add_test(t, a_socket_that_is_not_there_is_told_at_once);
+	tcase_add_test(t, a_handshake_that_is_not_answered_is_given_up);
+	tcase_add_test(t, a_server_that_hangs_up_with_a_word_is_quoted);
+	tcase_add_test(t, a_server_that_hangs_up_without_a_word_is_told);
+	tcase_add_loop_test(t, garbage_breaks_the_link_and_leaves_its_calls_unknown, 0, sizeof(babble) / sizeof(*babble));
+	tcase_add_test(t, an_answer_may_come_byte_by_byte);
+	tcase_add_test(t, a_connection_cut_behind_a_call_leaves_it_unknown);
+	tcase_add_test(t, a_call_that_was_only_collected_is_refused);
+	tcase_add_loop_test(t, a_link_can_be_freed_in_any_state, 0, 6);
+	return t;
+}
+
+static TCase *tcase_tcp(void)
+{
+	TCase *t = tcase_create("tcp");
+
+	tcase_add_checked_fixture(t, wire_setup_tcp, wire_teardown);
+	tcase_add_test(t, a_link_becomes_ready_and_answers);
+	tcase_add_test(t, the_options_of_a_tcp_connection_are_set);
+	tcase_add_test(t, a_refused_connection_is_told);
+	tcase_add_test(t, a_connection_that_does_not_come_about_is_given_up);
+	tcase_add_test(t, a_server_that_hangs_up_with_a_word_is_quoted);
+	tcase_add_test(t, a_server_that_hangs_up_without_a_word_is_told);
+	tcase_add_test(t, a_connection_cut_behind_a_call_leaves_it_unknown);
+	return t;
+}
+
+Suite *link_suite(void)
+{
+	Suite *s = suite_create("link");
+
+	suite_add_tcase(s, tcase_unix());
+	suite_add_tcase(s, tcase_tcp());
+	return s;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/lock.c: the table of names and claims, by itself. */
+#include "daemon/core/lock.h"
+
+#include "daemon/core/session.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+static struct core core;
+static struct lock_table table;
+static struct session one, two;
+
+static void table_open(void)
+{
+	static const struct core_conf conf = {
+		.nodes = 3, .host = "a host:with.odd_letters-and more than forty of them", .seed = {1, 2}};
+
+	core_init(&core, &conf);
+	lock_table_init(&table, &core);
+}
+
+static void table_close(void)
+{
+	lock_table_release(&table);
+	core_release(&core);
+}
+
+static struct claim *claim_of(struct session *s, struct span owner)
+{
+	struct claim *c = claim_new(&table);
+
+	c->session = s;
+	claim_set_texts(c, owner, SPAN(""));
+	return c;
+}
+
+START_TEST(a_name_is_one_lock)
+{
+	struct lock *l = lock_find_or_add(&table, SPAN("orders/42"));
+
+	ck_assert_ptr_eq(lock_find_or_add(&table, SPAN("orders/42")), l);
+	ck_assert_ptr_eq(lock_find(&table, SPAN("orders/42")), l);
+	ck_assert_ptr_null(lock_find(&table, SPAN("orders/4")));
+	ck_assert_ptr_ne(lock_find_or_add(&table, (struct span){"orders/42\0", 10}), l);
+	ck_assert_int_eq(l->state, LOCK_IDLE);
+}
+END_TEST
+
+START_TEST(names_of_any_length_come_back_whole)
+{
+	char name[NAME_MAX_BYTES];
+
+	memset(name, 'x', sizeof(name));
+	for (size_t n = 1; n <= sizeof(name); n++) {
+		struct lock *l = lock_find_or_add(&table, (struct span){name, n});
+
+		ck_assert(span_equal(lock_name(l), (struct span){name, n}));
+	}
+	ck_assert_uint_eq(table.map.count, sizeof(name));
+}
+END_TEST
+
+START_TEST(a_lock_is_dropped_when_nobody_names_it_any_more)
+{
+	struct lock *l = lock_find_or_add(&table, SPAN("a"));
+	struct claim *c = claim_of(&one, SPAN(""));
+
+	l->refs = 1;
+	lock_drop_if_unused(&table, l);
+	ck_assert_ptr_nonnull(lock_find(&table, SPAN("a")));
+	l->refs = 0;
+	c->lock = l;
+	lock_enqueue(l, c);
+	lock_drop_if_unused(&table, l);
+	ck_assert_ptr_nonnull(lock_find(&table, SPAN("a")));
+	lock_dequeue(l, c);
+	claim_free(&table, c);
+	l->state = LOCK_WAITING;
+	lock_drop_if_unused(&table, l);
+	ck_assert_ptr_nonnull(lock_find(&table, SPAN("a")));
+	l->state = LOCK_IDLE;
+	lock_drop_if_unused(&table, l);
+	ck_assert_ptr_null(lock_find(&table, SPAN("a")));
+	ck_assert_uint_eq(table.locks.live, 0);
+	ck_assert_uint_eq(table.claims.live, 0);
+}
+END_TEST
+
+START_TEST(a_value_is_daemon_ticket_and_32_hex_digits_and_never_comes_twice)
+{
+	struct lock *l = lock_find_or_add(&table, SPAN("a"));
+	char last[VALUE_MAX] = "";
+
+	for (unsigned i = 1; i < 300; i++) {
+		char *ticket, *rest;
+
+		l->placed = l->unanswered = l->renewed = 7;
+		l->at_risk = true;
+		lock_new_value(&table, l);
+		ck_assert_uint_le(l->value.n, VALUE_MAX);
+		l->value.text[l->value.n] = '\0';
+		ck_assert_str_ne(l->value.text, last);
+		strcpy(last, l->value.text);
+		ticket = strchr(last, ':') + 1;
+		ck_assert_uint_eq(strtoul(ticket, &rest, 10), i);
+		ck_assert_int_eq(*rest, ':');
+		ck_assert_uint_eq(strspn(rest + 1, "0123456789abcdef"), 32);
+		ck_assert_uint_eq(strlen(rest + 1), 32);
+		ck_assert(!l->placed && !l->unanswered && !l->renewed && !l->at_risk);
+		ck_assert_int_eq(lock_deadline(&table, l).us, INSTANT_PAST.us);
+		strcpy(last, l->value.text);
+	}
+}
+END_TEST
+
+START_TEST(a_loss_is_told_a_twentieth_before_the_deadline_within_5_and_250_ms)
+{
+	struct lock *l = lock_find_or_add(&table, SPAN("a"));
+
+	ck_assert_int_eq(lead_us(SEC), 50 * MSEC);
+	ck_assert_int_eq(lead_us(50 * MSEC), 5 * MSEC);
+	ck_assert_int_eq(lead_us(30 * SEC), 250 * MSEC);
+	votes_clear(&l->votes);
+	l->ttl_us = SEC;
+	l->votes.until[0].us = l->votes.until[2].us = 7 * SEC;
+	ck_assert_int_eq(lock_tell_at(&table, l).us, 7 * SEC - 50 * MSEC);
+}
+END_TEST
+
+START_TEST(a_line_is_first_come_first_served_and_counts_the_patient)
+{
+	struct lock *l = lock_find_or_add(&table, SPAN("a"));
+	struct claim *c[3];
+
+	for (unsigned i = 0; i < 3; i++) {
+		c[i] = claim_of(&one, SPAN(""));
+		c[i]->lock = l;
+		c[i]->patient = i != 1;
+		lock_enqueue(l, c[i]);
+		ck_assert_int_eq(c[i]->state, CLAIM_WAITING);
+	}
+	ck_assert_uint_eq(l->waiting, 2);
+	lock_dequeue(l, c[0]);
+	ck_assert_uint_eq(l->waiting, 1);
+	ck_assert_ptr_eq(TAILQ_FIRST(&l->line), c[1]);
+	lock_dequeue(l, c[1]);
+	ck_assert_uint_eq(l->waiting, 1);
+	ck_assert_ptr_eq(TAILQ_FIRST(&l->line), c[2]);
+	claim_free(&table, c[0]);
+	claim_free(&table, c[1]);
+}
+END_TEST
+
+START_TEST(an_owner_is_a_session_and_a_text)
+{
+	struct lock *l = lock_find_or_add(&table, SPAN("a"));
+	struct claim *x = claim_of(&one, SPAN("x")), *none = claim_of(&one, SPAN("")), *other = claim_of(&two, SPAN("x"));
+
+	ck_assert(claim_same_owner(x, x));
+	ck_assert(!claim_same_owner(x, none));
+	ck_assert(!claim_same_owner(x, other));
+	l->state = LOCK_HELD;
+	l->holder = x;
+	TAILQ_INSERT_TAIL(&l->losses, other, in_lock);
+	ck_assert_ptr_eq(lock_claim_of(l, &one, SPAN("x")), x);
+	ck_assert_ptr_eq(lock_claim_of(l, &two, SPAN("x")), other);
+	ck_assert_ptr_null(lock_claim_of(l, &one, SPAN("")));
+	ck_assert_ptr_null(lock_claim_of(l, &two, SPAN("")));
+	claim_free(&table, none);
+}
+END_TEST
+
+START_TEST(every_loss_has_its_word)
+{
+	static const char *const word[] = {"quorum", "expired", "evicted", "broken", "idle", "shutdown"};
+
+	for (unsigned i = 0; i < sizeof(word) / sizeof(word[0]); i++)
+		ck_assert_str_eq(loss_word((enum loss)i), word[i]);
+}
+END_TEST
+
+Suite *lock_suite(void)
+{
+	Suite *suite = suite_create("lock");
+	TCase *names = tcase_create("names"), *claims = tcase_create("claims");
+
+	tcase_add_checked_fixture(names, table_open, table_close);
+	tcase_add_test(names, a_name_is_one_lock);
+	tcase_add_test(names, names_of_any_length_come_back_whole);
+	tcase_add_test(names, a_lock_is_dropped_when_nobody_names_it_any_more);
+	tcase_add_test(names, a_value_is_daemon_ticket_and_32_hex_digits_and_never_comes_twice);
+	tcase_add_test(names, a_loss_is_told_a_twentieth_before_the_deadline_within_5_and_250_ms);
+	suite_add_tcase(suite, names);
+	tcase_add_checked_fixture(claims, table_open, table_close);
+	tcase_add_test(claims, a_line_is_first_come_first_served_and_counts_the_patient);
+	tcase_add_test(claims, an_owner_is_a_session_and_a_text);
+	tcase_add_test(claims, every_loss_has_its_word);
+	suite_add_tcase(suite, claims);
+	return suite;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/base/log.c: what it writes is read back from a pipe that stands in for stderr. */
+#include "daemon/base/log.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int reader, saved_stderr;
+static char line[8192];
+
+static void pipe_open(void)
+{
+	int fd[2];
+
+	ck_assert_int_eq(pipe(fd), 0);
+	saved_stderr = dup(STDERR_FILENO);
+	ck_assert_int_ge(dup2(fd[1], STDERR_FILENO), 0);
+	close(fd[1]);
+	reader = fd[0];
+}
+
+/* All that was written, as one string. */
+static const char *pipe_close(void)
+{
+	ssize_t n;
+
+	ck_assert_int_ge(dup2(saved_stderr, STDERR_FILENO), 0);
+	close(saved_stderr);
+	n = read(reader, line, sizeof(line) - 1);
+	ck_assert_int_ge(n, 0);
+	line[n] = '\0';
+	close(reader);
+	return line;
+}
+
+START_TEST(a_line_says_time_level_event_and_pairs)
+{
+	int year, month, day, hour, minute, second, milli, end = 0;
+	const char *text;
+
+	unsetenv("JOURNAL_STREAM");
+	pipe_open();
+	log_init(LOG_INFO);
+	log_event(LOG_WARN, "node-down", "node=%s reason=%s", "n1", "refused");
+	text = pipe_close();
+	ck_assert_int_eq(
+		sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ %n", &year, &month, &day, &hour, &minute, &second, &milli, &end), 7);
+	ck_assert_int_eq(end, 25);
+	ck_assert_str_eq(text + end, "warn node-down node=n1 reason=refused\n");
+}
+END_TEST
+
+START_TEST(under_the_journal_a_line_starts_with_its_priority)
+{
+	char stream[64];
+	struct stat st;
+
+	pipe_open();
+	ck_assert_int_eq(fstat(STDERR_FILENO, &st), 0);
+	snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	setenv("JOURNAL_STREAM", stream, 1);
+	log_init(LOG_DEBUG);
+	log_event(LOG_ERROR, "first", "a=%d", 1);
+	log_event(LOG_DEBUG, "second", NULL);
+	ck_assert_str_eq(pipe_close(), "<3>first a=1\n<7>second\n");
+	unsetenv("JOURNAL_STREAM");
+}
+END_TEST
+
+START_TEST(an_inherited_journal_stream_is_not_ours)
+{
+	setenv("JOURNAL_STREAM", "1:1", 1);
+	pipe_open();
+	log_init(LOG_DEBUG);
+	log_event(LOG_INFO, "x", NULL);
+	ck_assert_int_ne(pipe_close()[0], '<');
+	unsetenv("JOURNAL_STREAM");
+}
+END_TEST
+
+START_TEST(what_is_above_the_level_is_not_written)
+{
+	pipe_open();
+	log_init(LOG_WARN);
+	ck_assert_int_eq(log_get_level(), LOG_WARN);
+	log_event(LOG_NOTICE, "hidden", NULL);
+	log_set_level(LOG_NOTICE);
+	log_event(LOG_INFO, "hidden", NULL);
+	ck_assert_str_eq(pipe_close(), "");
+}
+END_TEST
+
+START_TEST(a_value_cannot_forge_a_line)
+{
+	const char *text;
+
+	pipe_open();
+	log_init(LOG_INFO);
+	log_event(LOG_INFO, "line", "name=%s", "a\n2026 error forged \x1b[31m");
+	text = pipe_close();
+	ck_assert_ptr_eq(strchr(text, '\n'), text + strlen(text) - 1);
+	ck_assert_ptr_null(strchr(text, '\x1b'));
+}
+END_TEST
+
+START_TEST(a_line_that_is_too_long_is_cut_and_still_one_line)
+{
+	const char *text;
+	char *value = malloc(5001);
+
+	memset(value, 'v', 5000);
+	value[5000] = '\0';
+	pipe_open();
+	log_init(LOG_INFO);
+	log_event(LOG_INFO, "long", "value=%s", value);
+	log_event(LOG_INFO, value, "and=%s", "more");
+	text = pipe_close();
+	free(value);
+	ck_assert_ptr_nonnull(strstr(text, "value=vvvv"));
+	ck_assert_uint_eq(strlen(text), 2 * 2048);
+	ck_assert_int_eq(text[2047], '\n');
+	ck_assert_int_eq(text[4095], '\n');
+}
+END_TEST
+
+START_TEST(errno_is_kept)
+{
+	pipe_open();
+	log_init(LOG_INFO);
+	errno = ENOENT;
+	log_event(LOG_INFO, "x", "error=%m");
+	ck_assert_ptr_nonnull(strstr(pipe_close(), "error=No such file or directory\n"));
+	ck_assert_ptr_nonnull(freopen("/dev/full", "w", stderr)); /* where write(2) fails */
+	errno = ENOENT;
+	log_event(LOG_INFO, "x", NULL);
+	ck_assert_int_eq(errno, ENOENT);
+}
+END_TEST
+
+static void assert_quote(const char *value, const char *expected)
+{
+	char scratch[64];
+
+	ck_assert_str_eq(log_quote(value, scratch, sizeof(scratch)), expected);
+}
+
+START_TEST(only_values_that_need_it_are_quoted)
+{
+	assert_quote("orders/42", "orders/42");
+	assert_quote("", "\"\"");
+	assert_quote("a b", "\"a b\"");
+	assert_quote("a=b", "\"a=b\"");
+	assert_quote("say \"x\\y\"", "\"say \\\"x\\\\y\\\"\"");
+	assert_quote("a\n\x7f\xff", "\"a\\x0a\\x7f\\xff\"");
+}
+END_TEST
+
+START_TEST(a_quoted_value_never_outgrows_its_scratch)
+{
+	char scratch[64];
+	size_t size;
+
+	for (size = 0; size < 40; size++) {
+		const char *quoted, *value = size % 2 ? "plainplainplainplain" : "a b\n\"\\c\xff d e f g h";
+
+		memset(scratch, '#', sizeof(scratch));
+		quoted = log_quote(value, scratch, size);
+		if (quoted == value)
+			continue;
+		ck_assert_int_eq(scratch[size], '#');
+		ck_assert_uint_lt(strlen(quoted), size < 3 ? 3 : size);
+		ck_assert_int_eq(quoted[strlen(quoted) - 1], '"');
+	}
+}
+END_TEST
+
+Suite *log_suite(void)
+{
+	Suite *s = suite_create("log");
+	TCase *t = tcase_create("log");
+
+	tcase_add_test(t, a_line_says_time_level_event_and_pairs);
+	tcase_add_test(t, under_the_journal_a_line_starts_with_its_priority);
+	tcase_add_test(t, an_inherited_journal_stream_is_not_ours);
+	tcase_add_test(t, what_is_above_the_level_is_not_written);
+	tcase_add_test(t, a_value_cannot_forge_a_line);
+	tcase_add_test(t, a_line_that_is_too_long_is_cut_and_still_one_line);
+	tcase_add_test(t, errno_is_kept);
+	tcase_add_test(t, only_values_that_need_it_are_quoted);
+	tcase_add_test(t, a_quoted_value_never_outgrows_its_scratch);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Runs the suites of suites.def, or those named on the command line, each in a process of its own and as many at a time as there are
+ * processors. Prints what they said and what failed, and then "N passed, N failed". With CK_FORK=no all is done here, for a debugger.
+ */
+#include "tests/unit/suites.h"
+
+#include <stdbool.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct tally {
+	int passed, failed;
+	bool told;
+};
+
+struct job {
+	const char *name;
+	Suite *(*make)(void);
+	bool wanted;
+	pid_t pid;
+	FILE *said;
+	struct tally *tally; /* in memory that the child shares */
+};
+
+static struct job jobs[] = {
+#define SUITE(noun) {.name = #noun, .make = noun##_suite},
+#include "tests/unit/suites.def"
+#undef SUITE
+};
+
+#define JOBS (sizeof(jobs) / sizeof(jobs[0]))
+
+static int jobs_choose(int argc, char **argv)
+{
+	size_t i;
+	int arg;
+
+	for (arg = 1; arg < argc; arg++) {
+		for (i = 0; i < JOBS && strcmp(jobs[i].name, argv[arg]) != 0; i++)
+			;
+		if (i == JOBS) {
+			fprintf(stderr, "unit: no suite '%s'; there are:", argv[arg]);
+			for (i = 0; i < JOBS; i++)
+				fprintf(stderr, " %s", jobs[i].name);
+			fprintf(stderr, "\n");
+			return -1;
+		}
+		jobs[i].wanted = true;
+	}
+	for (i = 0; i < JOBS && argc < 2; i++)
+		jobs[i].wanted = true;
+	return 0;
+}
+
+static void job_run(struct job *job)
+{
+	SRunner *runner = srunner_create(job->make());
+
+	srunner_run_all(runner, CK_SILENT);
+	job->tally->failed = srunner_ntests_failed(runner);
+	job->tally->passed = srunner_ntests_run(runner) - job->tally->failed;
+	job->tally->told = true;
+	if (job->tally->failed)
+		srunner_print(runner, CK_NORMAL);
+	srunner_free(runner);
+}
+
+static void job_start(struct job *job)
+{
+	job->said = tmpfile();
+	fflush(NULL);
+	job->pid = fork();
+	if (job->pid < 0 || !job->said) {
+		perror("unit");
+		exit(EXIT_FAILURE);
+	}
+	if (job->pid)
+		return;
+	dup2(fileno(job->said), STDOUT_FILENO);
+	dup2(fileno(job->said), STDERR_FILENO);
+	job_run(job);
+	exit(EXIT_SUCCESS);
+}
+
+/* Waits for any child, and shows what it said in one piece. */
+static void job_reap(void)
+{
+	int status, c;
+	pid_t pid = wait(&status);
+	size_t i;
+
+	for (i = 0; i < JOBS && jobs[i].pid != pid; i++)
+		;
+	if (i == JOBS)
+		return;
+	rewind(jobs[i].said);
+	while ((c = getc(jobs[i].said)) != EOF)
+		putchar(c);
+	fclose(jobs[i].said);
+	if (jobs[i].tally->told && !status)
+		return;
+	printf("%s: the suite ended with status 0x%x\n", jobs[i].name, (unsigned)status);
+	jobs[i].tally->failed++;
+}
+
+static void jobs_run(long at_a_time)
+{
+	long running = 0;
+	size_t i;
+
+	for (i = 0; i < JOBS; i++) {
+		if (!jobs[i].wanted)
+			continue;
+		if (running == at_a_time) {
+			job_reap();
+			running--;
+		}
+		job_start(&jobs[i]);
+		running++;
+	}
+	while (running--)
+		job_reap();
+}
+
+/* Who runs tests in the background may ignore these, and what is ignored stays so in all that the tests start. */
+static void signals_restore(void)
+{
+	static const int number[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE};
+
+	for (size_t i = 0; i < sizeof(number) / sizeof(*number); i++)
+		signal(number[i], SIG_DFL);
+}
+
+int main(int argc, char **argv)
+{
+	const char *fork_wanted = getenv("CK_FORK");
+	struct tally *tallies = mmap(NULL, JOBS * sizeof(*tallies), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int passed = 0, failed = 0;
+	size_t i;
+
+	signals_restore();
+	if (tallies == MAP_FAILED || jobs_choose(argc, argv))
+		return 2;
+	for (i = 0; i < JOBS; i++)
+		jobs[i].tally = &tallies[i];
+	if (fork_wanted && !strcmp(fork_wanted, "no")) {
+		for (i = 0; i < JOBS; i++)
+			if (jobs[i].wanted)
+				job_run(&jobs[i]);
+	} else {
+		jobs_run(sysconf(_SC_NPROCESSORS_ONLN));
+	}
+	for (i = 0; i < JOBS; i++) {
+		passed += tallies[i].passed;
+		failed += tallies[i].failed;
+	}
+	printf("%d passed, %d failed\n", passed, failed);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/base/map.c. */
+#include "daemon/base/map.h"
+#include "daemon/base/rng.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct entry {
+	struct map_node node;
+	char name[24];
+	bool seen;
+};
+
+static const uint64_t key[2] = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
+
+/* The authors' vectors: the first n bytes of 00 01 02 … under the key 00 01 … 0f. */
+static const uint64_t vector[] = {
+	0x726fdb47dd0e0e31, 0x74f839c593dc67fd, 0x0d6c8009d9a94f5a, 0x85676696d7fb7e2d, 0xcf2794e0277187b7, 0x18765564cd99a68d,
+	0xcbc9466e58fee3ce, 0xab0200f58b01d137, 0x93f5f5799a932462, 0x9e0082df0ba9e4b0, 0x7a5dbbc594ddb9f3, 0xf4b32f46226bada7,
+	0x751e8fbc860ee5fb, 0x14ea5627c0843d90, 0xf723ca908e7af2ee, 0xa129ca6149be45e5, 0x3f2acc7f57c29bdb, 0x699ae9f52cbe4794,
+	0x4bc1b3f0968dd39c, 0xbb6dc91da77961bd, 0xbed65cf21aa2ee98, 0xd0f2cbb02e3b67c7, 0x93536795e3a33e88, 0xa80c038ccd5ccec8,
+	0xb8ad50c6f649af94, 0xbce192de8a85b8ea, 0x17d835b85bbb15f3, 0x2f2e6163076bcfad, 0xde4daaaca71dc9a5, 0xa6a2506687956571,
+	0xad87a3535c49ef28, 0x32d892fad841c342,
+};
+
+START_TEST(siphash_gives_the_reference_values)
+{
+	unsigned char text[32];
+	size_t n;
+
+	for (n = 0; n < sizeof(vector) / sizeof(vector[0]); n++) {
+		text[n] = (unsigned char)n;
+		ck_assert_uint_eq(siphash(key, text, n), vector[n]);
+	}
+}
+END_TEST
+
+START_TEST(siphash_does_not_depend_on_alignment)
+{
+	char text[64] = "....orders/42 and some more bytes";
+	size_t shift;
+
+	for (shift = 1; shift < 8; shift++) {
+		char moved[64];
+
+		memcpy(moved + shift, text, 40);
+		ck_assert_uint_eq(siphash(key, moved + shift, 40), siphash(key, text, 40));
+	}
+}
+END_TEST
+
+static bool entry_match(const struct map_node *node, const void *name, size_t n)
+{
+	const struct entry *e = container_of(node, const struct entry, node);
+
+	return strlen(e->name) == n && !memcmp(e->name, name, n);
+}
+
+static struct entry *entry_find(const struct map *m, const char *name)
+{
+	struct map_node *node = map_find(m, map_hash(m, name, strlen(name)), name, strlen(name), entry_match);
+
+	return node ? container_of(node, struct entry, node) : NULL;
+}
+
+static struct entry *entries_insert(struct map *m, int n)
+{
+	struct entry *e = calloc((size_t)n, sizeof(*e));
+	int i;
+
+	for (i = 0; i < n; i++) {
+		snprintf(e[i].name, sizeof(e[i].name), "orders/%d", i);
+		map_insert(m, &e[i].node, map_hash(m, e[i].name, strlen(e[i].name)));
+	}
+	return e;
+}
+
+START_TEST(what_is_inserted_is_found_and_what_is_removed_is_not)
+{
+	struct entry *e;
+	struct map m;
+	int i;
+
+	map_init(&m, key);
+	ck_assert_ptr_null(entry_find(&m, "orders/0"));
+	e = entries_insert(&m, 5000);
+	ck_assert_uint_eq(m.count, 5000);
+	for (i = 0; i < 5000; i++)
+		ck_assert_ptr_eq(entry_find(&m, e[i].name), &e[i]);
+	for (i = 0; i < 5000; i += 2)
+		map_remove(&m, &e[i].node);
+	for (i = 0; i < 5000; i++)
+		ck_assert_ptr_eq(entry_find(&m, e[i].name), i % 2 ? &e[i] : NULL);
+	map_release(&m);
+	free(e);
+}
+END_TEST
+
+START_TEST(names_with_equal_hashes_are_told_apart)
+{
+	struct entry a = {.name = "a"}, b = {.name = "b"};
+	struct map m;
+
+	map_init(&m, key);
+	map_insert(&m, &a.node, 42);
+	map_insert(&m, &b.node, 42);
+	ck_assert_ptr_eq(map_find(&m, 42, "a", 1, entry_match), &a.node);
+	ck_assert_ptr_eq(map_find(&m, 42, "b", 1, entry_match), &b.node);
+	ck_assert_ptr_null(map_find(&m, 42, "c", 1, entry_match));
+	map_remove(&m, &a.node);
+	ck_assert_ptr_null(map_find(&m, 42, "a", 1, entry_match));
+	ck_assert_ptr_eq(map_find(&m, 42, "b", 1, entry_match), &b.node);
+	map_release(&m);
+}
+END_TEST
+
+START_TEST(iteration_visits_every_entry_once)
+{
+	struct map_node *node;
+	struct entry *e;
+	struct map m;
+	size_t n = 0;
+
+	map_init(&m, key);
+	ck_assert_ptr_null(map_next(&m, NULL));
+	e = entries_insert(&m, 1000);
+	for (node = map_next(&m, NULL); node; node = map_next(&m, node), n++) {
+		struct entry *one = container_of(node, struct entry, node);
+
+		ck_assert(!one->seen);
+		one->seen = true;
+	}
+	ck_assert_uint_eq(n, 1000);
+	map_release(&m);
+	free(e);
+}
+END_TEST
+
+START_TEST(chains_stay_short_and_an_emptied_map_is_small)
+{
+	struct entry *e;
+	struct map m;
+	int i;
+
+	map_init(&m, key);
+	e = entries_insert(&m, 50000);
+	ck_assert_uint_ge(m.mask + 1, 50000);
+	for (i = 0; i < 49999; i++)
+		map_remove(&m, &e[i].node);
+	ck_assert_uint_le(m.mask + 1, 1024);
+	ck_assert_ptr_eq(entry_find(&m, e[49999].name), &e[49999]);
+	map_release(&m);
+	free(e);
+}
+END_TEST
+
+START_TEST(a_count_that_swings_resizes_nothing)
+{
+	struct map_node **bucket;
+	struct entry *e;
+	struct map m;
+	int i;
+
+	map_init(&m, key);
+	e = entries_insert(&m, 1000);
+	bucket = m.bucket;
+	for (i = 0; i < 1000; i++)
+		map_remove(&m, &e[i].node);
+	ck_assert_ptr_eq(m.bucket, bucket);
+	for (i = 0; i < 1000; i++)
+		map_insert(&m, &e[i].node, e[i].node.hash);
+	ck_assert_ptr_eq(m.bucket, bucket);
+	map_release(&m);
+	free(e);
+}
+END_TEST
+
+START_TEST(another_key_gives_another_hash)
+{
+	const uint64_t other[2] = {key[0], key[1] ^ 1};
+	struct map a, b;
+
+	map_init(&a, key);
+	map_init(&b, other);
+	ck_assert_uint_ne(map_hash(&a, "orders/42", 9), map_hash(&b, "orders/42", 9));
+	map_release(&a);
+	map_release(&b);
+}
+END_TEST
+
+Suite *map_suite(void)
+{
+	Suite *s = suite_create("map");
+	TCase *t = tcase_create("map");
+
+	tcase_add_test(t, siphash_gives_the_reference_values);
+	tcase_add_test(t, siphash_does_not_depend_on_alignment);
+	tcase_add_test(t, what_is_inserted_is_found_and_what_is_removed_is_not);
+	tcase_add_test(t, names_with_equal_hashes_are_told_apart);
+	tcase_add_test(t, iteration_visits_every_entry_once);
+	tcase_add_test(t, chains_stay_short_and_an_emptied_map_is_small);
+	tcase_add_test(t, a_count_that_swings_resizes_nothing);
+	tcase_add_test(t, another_key_gives_another_hash);
+	suite_add_tcase(s, t);
+	return s;
+}

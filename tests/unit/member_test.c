@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/member.c: cases A, B and C of member.h, trust-first-start, and what every answer tells about its store. */
+#include "tests/unit/stage.h"
+
+#include <check.h>
+#include <stdio.h>
+
+#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
+#define G_US  (30603 * MSEC) /* 30 s * 1.02 + 3 ms */
+
+static void strict(unsigned nodes)
+{
+	stage_open(nodes);
+	stage.conf.trust_first_start = false;
+}
+
+/* --- A, B, C --- */
+
+START_TEST(a_blank_store_waits_for_its_quarantine)
+{
+	strict(1);
+	daemon_starts(0);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: it carries no marker: new, restarted blank, or flushed");
+	ck_assert_int_eq(marker_of(0)[0], 'q');
+	passes(G_US - MSEC);
+	ck_assert_int_eq(marker_of(0)[0], 'q');
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
+	passes(MSEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+	ck_assert_int_eq(marker_of(0)[0], 'j');
+}
+END_TEST
+
+START_TEST(a_longer_lease_of_before_counts_in_the_quarantine)
+{
+	strict(1);
+	stage.conf.past_lease_us = 2 * stage.conf.max_lease_us;
+	daemon_starts(0);
+	passes(2 * G_US - 4 * MSEC); /* the constant slack counts once */
+	ck_assert_int_eq(marker_of(0)[0], 'q');
+	passes(MSEC);
+	ck_assert_int_eq(marker_of(0)[0], 'j');
+}
+END_TEST
+
+START_TEST(a_join_lifts_the_fence_above_every_token_issued)
+{
+	strict(1);
+	memory_set_fence(stage.node[0].memory, STAGE_WALL_US);
+	daemon_starts(0);
+	passes(G_US);
+	ck_assert_int_eq(memory_fence(stage.node[0].memory), STAGE_WALL_US + stage.now.us + stage.conf.skew_us);
+	says(1, "LOCK a");
+	ck_assert_int_gt(number_in(hears(1, GRANT), "fence"), STAGE_WALL_US + stage.now.us + stage.conf.skew_us);
+}
+END_TEST
+
+START_TEST(a_store_with_our_marker_and_its_identity_joins_at_once)
+{
+	stage_begin(3);
+	daemon_ends(0);
+	stage.conf.trust_first_start = false;
+	daemon_starts(0);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 3);
+}
+END_TEST
+
+START_TEST(a_restarted_store_is_quarantined_though_its_data_survived)
+{
+	stage_begin(1);
+	falls(0);
+	strcpy(stage.node[0].run_id, "another-run");
+	comes(0);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: it was restarted, replaced or taken over");
+	passes(G_US);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+END_TEST
+
+START_TEST(a_change_of_its_run_id_alone_is_a_restart)
+{
+	stage_open(1);
+	stage.node[0].probe.replid = SPAN("the same");
+	daemon_starts(0);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+	strcpy(stage.node[0].run_id, "another-run");
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: it was restarted, replaced or taken over");
+}
+END_TEST
+
+START_TEST(a_change_of_its_replication_id_is_a_restart)
+{
+	stage_begin(1);
+	stage.node[0].probe.replid = SPAN("promoted");
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: it was restarted, replaced or taken over");
+	passes(G_US);
+}
+END_TEST
+
+START_TEST(a_flushed_store_answers_no_vote_from_the_very_next_call_on)
+{
+	stage_begin(3);
+	is_flushed(0);
+	is_flushed(1);
+	says(1, "LOCK a");
+	passes(60 * MSEC); /* a moment's patience, in case their markers are all right */
+	hears(1, "ERR QUORUM 1 of 3 *");
+	ck_assert(!key_is_there(0, "a"));
+	ck_assert(!key_is_there(2, "a"));
+	ck_assert_str_eq(store_state(0, 0), "quarantine: it carries no marker: new, restarted blank, or flushed");
+	ck_assert_str_eq(store_state(0, 2), "joined");
+}
+END_TEST
+
+START_TEST(no_vote_counts_in_a_quarantine_not_even_a_renewal)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	restarts_blank(0);
+	passes(3400 * MSEC);
+	/* b and c renew; without one of them what a did would have to count. */
+	falls(1);
+	passes(9 * SEC);
+	hears(1, "! RISK *");
+	passes(SEC);
+	hears(1, "! LOST name=a fence=* reason=quorum");
+	ck_assert(!key_is_there(0, "a"));
+}
+END_TEST
+
+START_TEST(a_second_loss_in_a_quarantine_begins_it_anew)
+{
+	strict(1);
+	daemon_starts(0);
+	passes(G_US - 500 * MSEC);
+	is_flushed(0);
+	passes(SEC);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
+	passes(G_US - 2 * SEC);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
+	passes(3 * SEC);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 1);
+}
+END_TEST
+
+START_TEST(a_loss_between_the_last_look_and_the_join_is_seen)
+{
+	strict(1);
+	daemon_starts(0);
+	passes(G_US - MSEC);
+	is_flushed(0);
+	passes(MSEC);
+	/* The compare-and-set finds another marker: no join. */
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
+	ck_assert_int_eq(marker_of(0)[0], 'q');
+	passes(G_US);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 1);
+}
+END_TEST
+
+/* --- two daemons --- */
+
+START_TEST(a_second_daemon_times_the_quarantine_that_the_first_began_by_its_own_clock)
+{
+	char marker[MARKER_MAX + 1];
+
+	strict(1);
+	daemon_starts(0);
+	snprintf(marker, sizeof(marker), "%s", marker_of(0));
+	passes(10 * SEC);
+	daemon_starts(1);
+	ck_assert_str_eq(marker_of(0), marker);
+	ck_assert_str_eq(store_state(1, 0), "quarantine: another daemon found that it may have lost memory");
+	passes(G_US - 10 * SEC);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 1);
+	/* The first joined it: that is a marker of case A for the second as well. */
+	passes(2 * SEC);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 1);
+}
+END_TEST
+
+START_TEST(of_two_daemons_that_join_at_once_both_are_in)
+{
+	strict(3);
+	daemon_starts(0);
+	daemon_starts(1);
+	passes(G_US + 2 * SEC);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 3);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 3);
+}
+END_TEST
+
+START_TEST(two_daemons_do_not_open_a_store_that_lost_its_memory_twice)
+{
+	strict(1);
+	daemon_starts(0);
+	passes(20 * SEC);
+	daemon_starts(1);
+	is_flushed(0);
+	passes(2 * SEC);
+	/* For the second daemon it was blank both times: only the value tells one loss from the other. */
+	passes(G_US - 3 * SEC);
+	ck_assert_int_eq(marker_of(0)[0], 'q');
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED) + figure(1, METRIC_NODES_JOINED), 0);
+	passes(4 * SEC);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED) + figure(1, METRIC_NODES_JOINED), 2);
+}
+END_TEST
+
+START_TEST(eviction_quarantines_a_store_for_all_daemons)
+{
+	stage_begin(1);
+	daemon_starts(1);
+	stage.daemon[1].stopped = true;
+	stage.node[0].probe.evicted = 1;
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: it evicted keys");
+	stage.daemon[1].stopped = false;
+	session_opens(2, 1);
+	says(2, "LOCK a");
+	hears(2, "ERR QUORUM *");
+	passes(G_US + 2 * SEC);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED) + figure(1, METRIC_NODES_JOINED), 2);
+}
+END_TEST
+
+Suite *member_suite(void)
+{
+	Suite *suite = suite_create("member");
+	TCase *join = tcase_create("join"), *two = tcase_create("two");
+
+	tcase_add_checked_fixture(join, NULL, stage_close);
+	tcase_add_test(join, a_blank_store_waits_for_its_quarantine);
+	tcase_add_test(join, a_longer_lease_of_before_counts_in_the_quarantine);
+	tcase_add_test(join, a_join_lifts_the_fence_above_every_token_issued);
+	tcase_add_test(join, a_store_with_our_marker_and_its_identity_joins_at_once);
+	tcase_add_test(join, a_restarted_store_is_quarantined_though_its_data_survived);
+	tcase_add_test(join, a_change_of_its_run_id_alone_is_a_restart);
+	tcase_add_test(join, a_change_of_its_replication_id_is_a_restart);
+	tcase_add_test(join, a_flushed_store_answers_no_vote_from_the_very_next_call_on);
+	tcase_add_test(join, no_vote_counts_in_a_quarantine_not_even_a_renewal);
+	tcase_add_test(join, a_second_loss_in_a_quarantine_begins_it_anew);
+	tcase_add_test(join, a_loss_between_the_last_look_and_the_join_is_seen);
+	suite_add_tcase(suite, join);
+	tcase_add_checked_fixture(two, NULL, stage_close);
+	tcase_add_test(two, a_second_daemon_times_the_quarantine_that_the_first_began_by_its_own_clock);
+	tcase_add_test(two, of_two_daemons_that_join_at_once_both_are_in);
+	tcase_add_test(two, two_daemons_do_not_open_a_store_that_lost_its_memory_twice);
+	tcase_add_test(two, eviction_quarantines_a_store_for_all_daemons);
+	suite_add_tcase(suite, two);
+	return suite;
+}

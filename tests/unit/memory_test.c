@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/store/memory.c and keyspace.c: what the differential test cannot see from outside Redis. */
+#include "daemon/store/memory.h"
+
+#include <check.h>
+#include <malloc.h>
+#include <stdio.h>
+
+#define EPOCH  INT64_C(1700000000000000)
+#define MARKER SPAN("j|cfg")
+#define MINE   SPAN("d1:7:00ff")
+#define THEIRS SPAN("d2:8:11ee")
+
+static struct memory *memory;
+static struct instant now;
+static struct answer answer;
+
+static void store_start(void)
+{
+	const struct memory_conf conf = {.seed = {1, 2}, .epoch_us = EPOCH, .skew_us = 60 * SEC, .run_id = "run"};
+
+	memory = memory_new(&conf);
+	now = (struct instant){5 * SEC};
+}
+
+static void store_stop(void)
+{
+	memory_free(memory);
+}
+
+static char call(struct call c)
+{
+	memory_call(memory, &c, now, &answer);
+	return answer.code;
+}
+
+static char join(struct span from, struct span to)
+{
+	return call((struct call){.kind = CALL_JOIN, .marker = from, .new_marker = to});
+}
+
+static void joined_start(void)
+{
+	store_start();
+	ck_assert_int_eq(join(SPAN(""), MARKER), 'J');
+}
+
+static char acquire(struct span name, struct span value, int64_t px)
+{
+	return call((struct call){.kind = CALL_ACQUIRE, .name = name, .value = value, .marker = MARKER, .px_ms = px});
+}
+
+static char extend(struct span name, struct span value, struct span new_value, int64_t px)
+{
+	return call((struct call){
+		.kind = CALL_EXTEND, .name = name, .value = value, .new_value = new_value, .marker = MARKER, .px_ms = px});
+}
+
+static char release(struct span name, struct span value)
+{
+	return call((struct call){.kind = CALL_RELEASE, .name = name, .value = value});
+}
+
+START_TEST(a_store_that_nobody_joined_grants_nothing)
+{
+	ck_assert_int_eq(acquire(SPAN("a"), MINE, 1000), 'Q');
+	ck_assert(span_equal(answer.holder, SPAN("")));
+	ck_assert_int_eq(join(SPAN("q"), MARKER), 'X');
+	ck_assert_int_eq(join(SPAN(""), SPAN("q|cfg")), 'J');
+	ck_assert_int_eq(memory_fence(memory), 0);
+	ck_assert_int_eq(join(SPAN("q|cfg"), MARKER), 'J');
+	ck_assert_int_eq(memory_fence(memory), now.us + EPOCH + 60 * SEC);
+	ck_assert_int_eq(acquire(SPAN("a"), MINE, 1000), 'G');
+}
+END_TEST
+
+START_TEST(a_busy_name_says_whose_it_is_and_for_how_long)
+{
+	ck_assert_int_eq(acquire(SPAN("a"), MINE, 1000), 'G');
+	now.us += 400 * MSEC;
+	ck_assert_int_eq(acquire(SPAN("a"), THEIRS, 1000), 'B');
+	ck_assert(span_equal(answer.holder, SPAN("d1:7")));
+	ck_assert_int_eq(answer.pttl_ms, 600);
+	ck_assert_int_eq(answer.server_us, now.us + EPOCH);
+	ck_assert_int_eq(release(SPAN("a"), THEIRS), 'N');
+	ck_assert_int_eq(release(SPAN("a"), MINE), 'R');
+	ck_assert_int_eq(acquire(SPAN("a"), THEIRS, 1000), 'G');
+}
+END_TEST
+
+START_TEST(a_key_lives_through_the_millisecond_of_its_expiry)
+{
+	now.us = 5 * SEC + 700; /* the server counts from the whole millisecond before */
+	ck_assert_int_eq(acquire(SPAN("a"), MINE, 10), 'G');
+	now.us = 5 * SEC + 10 * MSEC + 999;
+	ck_assert_int_eq(acquire(SPAN("a"), THEIRS, 10), 'B');
+	ck_assert_int_eq(answer.pttl_ms, 0);
+	now.us++;
+	ck_assert_int_eq(acquire(SPAN("a"), THEIRS, 10), 'G');
+}
+END_TEST
+
+START_TEST(a_renewed_key_outlives_its_first_deadline_and_a_shortened_one_does_not)
+{
+	ck_assert_int_eq(acquire(SPAN("a"), MINE, 1000), 'G');
+	ck_assert_int_eq(acquire(SPAN("b"), MINE, 1000), 'G');
+	ck_assert_int_eq(extend(SPAN("a"), MINE, MINE, 5000), 'E');
+	ck_assert_int_eq(extend(SPAN("b"), MINE, MINE, 10), 'E');
+	now.us += 20 * MSEC;
+	call((struct call){.kind = CALL_PROBE});
+	ck_assert_uint_eq(memory_count(memory), 1);
+	now.us += 4 * SEC;
+	ck_assert_int_eq(acquire(SPAN("a"), THEIRS, 1000), 'B');
+	now.us += 2 * SEC;
+	call((struct call){.kind = CALL_PROBE});
+	ck_assert_uint_eq(memory_count(memory), 0);
+	ck_assert_int_eq(extend(SPAN("a"), MINE, MINE, 1000), 'M');
+}
+END_TEST
+
+START_TEST(a_value_may_grow_when_it_is_adopted)
+{
+	char name[90], value[VALUE_MAX];
+
+	memset(name, 'n', sizeof(name));
+	memset(value, 'e', sizeof(value));
+	ck_assert_int_eq(acquire((struct span){name, sizeof(name)}, MINE, 1000), 'G');
+	ck_assert_int_eq(extend((struct span){name, sizeof(name)}, MINE, (struct span){value, sizeof(value)}, 1000), 'E');
+	ck_assert_uint_eq(memory_count(memory), 1);
+	ck_assert_int_eq(release((struct span){name, sizeof(name)}, MINE), 'N');
+	ck_assert_int_eq(release((struct span){name, sizeof(name)}, (struct span){value, sizeof(value)}), 'R');
+}
+END_TEST
+
+START_TEST(names_are_bytes_of_any_number)
+{
+	static char text[5000];
+	size_t n;
+
+	for (n = 1; n <= sizeof(text); n = n < 700 ? n + 1 : n + 1000)
+		ck_assert_int_eq(acquire((struct span){text, n}, MINE, 1000), 'G');
+	for (n = 1; n <= sizeof(text); n = n < 700 ? n + 1 : n + 1000) {
+		ck_assert_int_eq(acquire((struct span){text, n}, THEIRS, 1000), 'B');
+		ck_assert_int_eq(release((struct span){text, n}, MINE), 'R');
+	}
+	ck_assert_uint_eq(memory_count(memory), 0);
+}
+END_TEST
+
+/* --- promises of an earlier life ----------------------------------------------------------------------------------------- */
+
+START_TEST(a_promise_of_an_earlier_life_is_nobodys)
+{
+	memory_put(memory, SPAN("a"), SPAN(""), (struct instant){now.us + SEC});
+	ck_assert_int_eq(acquire(SPAN("a"), SPAN(""), 1000), 'B');
+	ck_assert_int_eq(acquire(SPAN("a"), MINE, 1000), 'B');
+	ck_assert(span_equal(answer.holder, SPAN("")));
+	ck_assert_int_eq(extend(SPAN("a"), SPAN(""), SPAN(""), 1000), 'B');
+	ck_assert_int_eq(release(SPAN("a"), SPAN("")), 'N');
+	now.us += SEC - 1;
+	ck_assert_int_eq(acquire(SPAN("a"), MINE, 1000), 'B');
+	now.us += MSEC;
+	ck_assert_int_eq(acquire(SPAN("a"), MINE, 1000), 'G');
+}
+END_TEST
+
+struct visits {
+	unsigned count;
+	struct span name[8];
+	struct instant until[8];
+};
+
+static void visit(void *context, struct span name, struct instant until)
+{
+	struct visits *v = context;
+
+	ck_assert_uint_lt(v->count, 8);
+	v->name[v->count] = name;
+	v->until[v->count++] = until;
+}
+
+START_TEST(what_is_live_is_visited_in_name_order)
+{
+	struct visits v = {0};
+
+	memory_put(memory, SPAN("b"), MINE, INSTANT_NEVER);
+	ck_assert_int_eq(acquire(SPAN("ab"), MINE, 1000), 'G');
+	ck_assert_int_eq(acquire(SPAN("gone"), MINE, 5), 'G');
+	memory_put(memory, SPAN("a\0"), SPAN(""), (struct instant){now.us + 12345});
+	ck_assert_int_eq(acquire(SPAN("a"), MINE, 2000), 'G');
+	now.us += 10 * MSEC;
+	memory_each(memory, now, visit, &v);
+	ck_assert_uint_eq(v.count, 4);
+	ck_assert(span_equal(v.name[0], SPAN("a")) && span_equal(v.name[1], SPAN("a\0")));
+	ck_assert(span_equal(v.name[2], SPAN("ab")) && span_equal(v.name[3], SPAN("b")));
+	ck_assert_int_eq(v.until[0].us, 5 * SEC + 2001 * MSEC);
+	ck_assert_int_eq(v.until[1].us, 5 * SEC + 13 * MSEC); /* up to the next millisecond, never down */
+	ck_assert_int_eq(v.until[3].us, INSTANT_NEVER.us);
+}
+END_TEST
+
+START_TEST(a_deadline_survives_being_put_again_as_it_is)
+{
+	struct span value;
+	struct instant until;
+	int i;
+
+	until.us = now.us + 777777;
+	for (i = 0; i < 5; i++) {
+		memory_put(memory, SPAN("a"), SPAN(""), until);
+		ck_assert(memory_get(memory, SPAN("a"), now, &value, &until));
+	}
+	ck_assert_int_eq(until.us, now.us + 778 * MSEC);
+	ck_assert(!memory_get(memory, SPAN("a"), until, &value, &until));
+}
+END_TEST
+
+START_TEST(the_fence_is_never_lowered)
+{
+	int64_t fence = memory_fence(memory);
+
+	memory_set_fence(memory, 1);
+	ck_assert_int_eq(memory_fence(memory), fence);
+	memory_set_fence(memory, fence + 1);
+	ck_assert_int_eq(memory_fence(memory), fence + 1);
+}
+END_TEST
+
+START_TEST(a_key_of_another_type_is_told_as_such)
+{
+	memory_put_foreign(memory, SPAN("h"), INSTANT_NEVER);
+	ck_assert_int_eq(acquire(SPAN("h"), MINE, 1000), 'K');
+	ck_assert_int_eq(answer.pttl_ms, -1);
+	ck_assert_int_eq(release(SPAN("h"), MINE), 'N');
+	memory_put(memory, SPAN("h"), THEIRS, INSTANT_NEVER);
+	ck_assert_int_eq(acquire(SPAN("h"), MINE, 1000), 'B');
+	memory_remove(memory, SPAN("h"));
+	memory_remove(memory, SPAN("h"));
+	ck_assert_int_eq(acquire(SPAN("h"), MINE, 1000), 'G');
+}
+END_TEST
+
+START_TEST(a_probe_tells_a_healthy_master)
+{
+	ck_assert_int_eq(call((struct call){.kind = CALL_PROBE, .id = 9, .node = 2}), 'P');
+	ck_assert(answer.class == ANSWER_EXECUTED && answer.call == 9 && answer.node == 2);
+	ck_assert_int_eq(answer.fence, memory_fence(memory));
+	ck_assert(span_equal(answer.probe->marker, MARKER) && span_equal(answer.probe->run_id, SPAN("run")));
+	ck_assert(span_equal(answer.probe->replid, SPAN("run")) && span_equal(answer.probe->role, SPAN("master")));
+	ck_assert(span_equal(answer.probe->policy, SPAN("noeviction")) && answer.probe->version.n > 0);
+	ck_assert(!answer.probe->loading && !answer.probe->bgsave_failed && !answer.probe->maxmemory);
+}
+END_TEST
+
+/* --- memory follows what is held --------------------------------------------------------------------------------------- */
+
+static struct span numbered(char *out, unsigned n)
+{
+	return (struct span){out, (size_t)sprintf(out, "name/%u", n)};
+}
+
+START_TEST(keys_that_are_over_are_given_back_by_the_calls_of_others)
+{
+	unsigned i, most = 0;
+	char name[32];
+
+	for (i = 0; i < 100000; i++) {
+		now.us += 100;
+		ck_assert_int_eq(acquire(numbered(name, i), MINE, 10), 'G');
+		if (memory_count(memory) > most)
+			most = (unsigned)memory_count(memory);
+	}
+	ck_assert_uint_le(most, 11 * MSEC / 100 + 11);
+	now.us += SEC;
+	for (i = 0; i < most; i++)
+		call((struct call){.kind = CALL_PROBE});
+	ck_assert_uint_eq(memory_count(memory), 0);
+}
+END_TEST
+
+START_TEST(of_many_keys_that_end_together_each_is_over_at_once)
+{
+	unsigned i;
+	char name[32];
+
+	for (i = 0; i < 1000; i++)
+		ck_assert_int_eq(acquire(numbered(name, i), MINE, 10), 'G');
+	now.us += SEC;
+	for (i = 1000; i-- > 0;)
+		ck_assert_int_eq(acquire(numbered(name, i), THEIRS, 10), 'G');
+}
+END_TEST
+
+START_TEST(a_hundred_thousand_names_are_found_again)
+{
+	unsigned i;
+	char name[32];
+
+	for (i = 0; i < 100000; i++)
+		ck_assert_int_eq(acquire(numbered(name, i), MINE, 30000), 'G');
+	ck_assert_uint_eq(memory_count(memory), 100000);
+	for (i = 0; i < 100000; i++)
+		ck_assert_int_eq(release(numbered(name, i), MINE), 'R');
+	ck_assert_uint_eq(memory_count(memory), 0);
+}
+END_TEST
+
+START_TEST(a_steady_load_allocates_nothing)
+{
+	size_t before = 0;
+	unsigned i;
+	char name[32];
+
+	for (i = 0; i < 110000; i++) {
+		if (i == 10000)
+			before = mallinfo2().uordblks;
+		now.us += 10;
+		ck_assert_int_eq(acquire(numbered(name, i), MINE, 30000), 'G');
+		ck_assert_int_eq(extend((struct span){name, strlen(name)}, MINE, MINE, 30000), 'E');
+		ck_assert_int_eq(release((struct span){name, strlen(name)}, MINE), 'R');
+	}
+	ck_assert_uint_eq(mallinfo2().uordblks, before);
+}
+END_TEST
+
+Suite *memory_suite(void)
+{
+	Suite *s = suite_create("memory");
+	TCase *fresh = tcase_create("not joined"), *c = tcase_create("joined");
+
+	tcase_add_checked_fixture(fresh, store_start, store_stop);
+	tcase_add_test(fresh, a_store_that_nobody_joined_grants_nothing);
+	suite_add_tcase(s, fresh);
+	tcase_set_timeout(c, 30);
+	tcase_add_checked_fixture(c, joined_start, store_stop);
+	tcase_add_test(c, a_busy_name_says_whose_it_is_and_for_how_long);
+	tcase_add_test(c, a_key_lives_through_the_millisecond_of_its_expiry);
+	tcase_add_test(c, a_renewed_key_outlives_its_first_deadline_and_a_shortened_one_does_not);
+	tcase_add_test(c, a_value_may_grow_when_it_is_adopted);
+	tcase_add_test(c, names_are_bytes_of_any_number);
+	tcase_add_test(c, a_promise_of_an_earlier_life_is_nobodys);
+	tcase_add_test(c, what_is_live_is_visited_in_name_order);
+	tcase_add_test(c, a_deadline_survives_being_put_again_as_it_is);
+	tcase_add_test(c, the_fence_is_never_lowered);
+	tcase_add_test(c, a_key_of_another_type_is_told_as_such);
+	tcase_add_test(c, a_probe_tells_a_healthy_master);
+	tcase_add_test(c, keys_that_are_over_are_given_back_by_the_calls_of_others);
+	tcase_add_test(c, of_many_keys_that_end_together_each_is_over_at_once);
+	tcase_add_test(c, a_hundred_thousand_names_are_found_again);
+	tcase_add_test(c, a_steady_load_allocates_nothing);
+	suite_add_tcase(s, c);
+	return s;
+}

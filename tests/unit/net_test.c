@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/net as a whole: numbers, who it is, and what a silent session costs. */
+#include "daemon/net/slots.h"
+#include "tests/unit/loopback.h"
+#include "tests/unit/net_world.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct world w;
+
+static void setup(void)
+{
+	world_init(&w, WORLD_CONF);
+}
+
+static void teardown(void)
+{
+	world_release(&w);
+}
+
+static void setup_again(unsigned sessions_max)
+{
+	struct net_conf conf = WORLD_CONF;
+
+	teardown();
+	conf.sessions_max = sessions_max;
+	world_init(&w, conf);
+}
+
+/* --- numbers ------------------------------------------------------------------------------------------------------- */
+
+START_TEST(a_session_takes_the_lowest_free_slot_and_a_new_generation)
+{
+	int a = world_unix(&w), b, c;
+
+	world_told(&w, "open 0.1\n");
+	b = world_unix(&w);
+	world_told(&w, "open 1.1\n");
+	c = world_unix(&w);
+	world_told(&w, "open 2.1\n");
+	close(b);
+	world_told(&w, "gone 1.1 hangup\n");
+	close(a);
+	world_told(&w, "gone 0.1 hangup\n");
+	a = world_tcp(&w);
+	world_told(&w, "open 0.2\n");
+	b = world_tcp(&w);
+	world_told(&w, "open 1.2\n");
+	ck_assert_uint_eq(net_sessions(w.net), 3);
+	close(a);
+	close(b);
+	close(c);
+}
+END_TEST
+
+START_TEST(a_number_that_is_spent_or_never_was_reaches_nobody)
+{
+	static const uint64_t wrong[] = {0, 1, UINT64_C(2) << 32, UINT64_C(1) << 32 | 63, UINT64_C(1) << 32 | 64, UINT64_MAX};
+	int fd = world_unix(&w);
+	size_t i;
+
+	world_told(&w, "open 0.1\n");
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		net_send(w.net, wrong[i], "x", 1);
+		net_read(w.net, wrong[i], false);
+		net_hangup(w.net, wrong[i]);
+	}
+	world_says(&w, fd, "PING\n");
+	world_told(&w, "line 0.1 PING\n");
+	net_send(w.net, w.session, "OK\n", 3);
+	world_hears(&w, fd, "OK\n");
+	close(fd);
+}
+END_TEST
+
+START_TEST(slots_stay_dense_over_many_that_come_and_go)
+{
+	static uint64_t number[1000];
+	struct slots s;
+	int i, turn;
+
+	slots_init(&s);
+	for (i = 0; i < 1000; i++) {
+		number[i] = slots_take(&s, (struct conn *)&number[i]);
+		ck_assert_uint_eq(number[i], UINT64_C(1) << 32 | (unsigned)i);
+	}
+	for (turn = 0; turn < 20000; turn++) {
+		uint64_t old;
+
+		i = turn * 7919 % 1000;
+		old = number[i];
+		slots_give(&s, old);
+		ck_assert_ptr_null(slots_find(&s, old));
+		number[i] = slots_take(&s, (struct conn *)&number[i]);
+		ck_assert_uint_eq((uint32_t)number[i], (uint32_t)old);
+		ck_assert_uint_gt(number[i], old);
+		ck_assert_ptr_eq(slots_find(&s, number[i]), &number[i]);
+	}
+	ck_assert_uint_eq(s.live, 1000);
+	for (i = 0; i < 1000; i++)
+		slots_give(&s, number[i]);
+	ck_assert_ptr_null(slots_any(&s));
+	slots_release(&s);
+}
+END_TEST
+
+/* --- who it is ----------------------------------------------------------------------------------------------------- */
+
+START_TEST(a_unix_peer_is_known_by_its_credentials)
+{
+	int fd = world_unix(&w);
+
+	world_told(&w, "open 0.1\n");
+	ck_assert(w.peer.is_unix && w.peer.is_local);
+	ck_assert_int_eq(w.peer.pid, getpid());
+	ck_assert_int_eq(w.peer.uid, getuid());
+	ck_assert_str_eq(w.peer.address, "unix");
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_tcp_peer_is_known_by_its_address)
+{
+	struct sockaddr_in a;
+	socklen_t n = sizeof(a);
+	char expected[64];
+	int fd = world_tcp(&w);
+
+	world_told(&w, "open 0.1\n");
+	getsockname(fd, (struct sockaddr *)&a, &n);
+	snprintf(expected, sizeof(expected), "127.0.0.1:%u", ntohs(a.sin_port));
+	ck_assert(!w.peer.is_unix && w.peer.is_local);
+	ck_assert_int_eq(w.peer.pid, -1);
+	ck_assert_int_eq(w.peer.uid, -1);
+	ck_assert_str_eq(w.peer.address, expected);
+	close(fd);
+}
+END_TEST
+
+static int option(int fd, int level, int name)
+{
+	int value = -1;
+	socklen_t n = sizeof(value);
+
+	getsockopt(fd, level, name, &value, &n);
+	return value;
+}
+
+/* The other end of a connection that both ends of are ours. */
+static int accepted_end(int fd)
+{
+	struct sockaddr_in here, there;
+	int other;
+
+	getsockname(fd, (struct sockaddr *)&here, &(socklen_t){sizeof(here)});
+	for (other = 0; other < 1024; other++)
+		if (!getpeername(other, (struct sockaddr *)&there, &(socklen_t){sizeof(there)}) && there.sin_family == AF_INET &&
+		    there.sin_port == here.sin_port)
+			return other;
+	return -1;
+}
+
+START_TEST(a_tcp_connection_has_no_delay_and_keepalive)
+{
+	int fd = world_tcp(&w), end;
+
+	world_told(&w, "open 0.1\n");
+	end = accepted_end(fd);
+	ck_assert_int_ge(end, 0);
+	ck_assert_int_eq(option(end, IPPROTO_TCP, TCP_NODELAY), 1);
+	ck_assert_int_eq(option(end, SOL_SOCKET, SO_KEEPALIVE), 1);
+	ck_assert_int_eq(option(end, IPPROTO_TCP, TCP_KEEPIDLE), 60);
+	ck_assert_int_eq(option(end, IPPROTO_TCP, TCP_KEEPINTVL), 20);
+	ck_assert_int_eq(option(end, IPPROTO_TCP, TCP_KEEPCNT), 3);
+	ck_assert_int_eq(option(end, IPPROTO_TCP, TCP_USER_TIMEOUT), 60000);
+	ck_assert_int_eq(fcntl(end, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	ck_assert_int_eq(fcntl(end, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+	close(fd);
+}
+END_TEST
+
+static struct net_counts counts_now(void)
+{
+	struct net_counts c;
+
+	net_counts(w.net, &c);
+	return c;
+}
+
+/* --- the rest ------------------------------------------------------------------------------------------------------ */
+
+START_TEST(after_stop_listening_nobody_comes_in_and_sessions_stay)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(w.port)};
+	int fd = world_unix(&w), other = socket(AF_INET, SOCK_STREAM, 0);
+
+	world_told(&w, "open 0.1\n");
+	net_stop_listening(w.net);
+	ck_assert_int_eq(access(w.path, F_OK), -1);
+	ck_assert_int_eq(connect(other, (struct sockaddr *)&a, sizeof(a)), -1);
+	ck_assert_int_eq(errno, ECONNREFUSED);
+	world_says(&w, fd, "PING\n");
+	world_told(&w, "line 0.1 PING\n");
+	close(fd);
+	close(other);
+}
+END_TEST
+
+START_TEST(a_port_is_listened_on_by_number_or_name)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t n = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	ck_assert(!bind(fd, (struct sockaddr *)&a, n) && !getsockname(fd, (struct sockaddr *)&a, &n));
+	close(fd);
+	w.port = ntohs(a.sin_port);
+	ck_assert_int_eq(net_listen_tcp(w.net, _i ? loopback_name() : "127.0.0.1", w.port), 0);
+	ck_assert_int_eq(net_listen_tcp(w.net, "127.0.0.1", w.port), -EADDRINUSE);
+	ck_assert_int_eq(net_listen_fd(w.net, 0), -EINVAL);
+	fd = world_tcp(&w);
+	world_told(&w, "open 0.1\n");
+	close(fd);
+	net_free(NULL);
+}
+END_TEST
+
+START_TEST(limits_that_change_hold_from_then_on)
+{
+	int a = world_unix(&w), b, c;
+
+	world_told(&w, "open 0.1\n");
+	net_set_limits(w.net, 4, 1);
+	b = world_unix(&w);
+	world_hears(&w, b, "ERR LIMIT clients=1 too many connections\n");
+	net_send(w.net, w.session, "12345", 5);
+	world_told(&w, "gone 0.1 overflow\n");
+	net_set_limits(w.net, 5, 1);
+	c = world_unix(&w);
+	world_told(&w, "open 0.2\n");
+	net_send(w.net, w.session, "12345", 5);
+	world_hears(&w, c, "12345");
+	close(a);
+	close(b);
+	close(c);
+}
+END_TEST
+
+START_TEST(bytes_are_counted)
+{
+	int fd = world_unix(&w);
+
+	world_told(&w, "open 0.1\n");
+	world_says(&w, fd, "PING\r\n");
+	world_told(&w, "line 0.1 PING\n");
+	net_send(w.net, w.session, "OK\n", 3);
+	world_hears(&w, fd, "OK\n");
+	ck_assert_uint_eq(counts_now().bytes_in, 6);
+	ck_assert_uint_eq(counts_now().bytes_out, 3);
+	close(fd);
+}
+END_TEST
+
+static void echo(struct world *world, uint64_t session, const char *line)
+{
+	net_send(world->net, session, line, strlen(line));
+}
+
+/* Each has said something and was answered, so that its buffers were used once. */
+START_TEST(a_silent_session_costs_little)
+{
+	enum { N = 5000 };
+	static char much[3 << 20];
+	static int fd[N];
+	struct rlimit many = {0};
+	size_t before, cost;
+	int i;
+
+	getrlimit(RLIMIT_NOFILE, &many);
+	many.rlim_cur = many.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &many);
+	if (many.rlim_cur < 2 * N + 100) {
+		printf("net: skipped, %llu descriptors are too few\n", (unsigned long long)many.rlim_cur);
+		return;
+	}
+	setup_again(N);
+	w.quiet = true;
+	w.on_line = echo;
+	before = mallinfo2().uordblks + mallinfo2().hblkhd;
+	for (i = 0; i < N; i++) {
+		fd[i] = world_unix(&w);
+		world_says(&w, fd[i], "PING\n");
+		if (i % 64 == 0)
+			world_settle(&w);
+	}
+	world_until(&w, w.lines == N);
+	/* One of them a whole load. */
+	net_send(w.net, w.session, much, sizeof(much));
+	for (i = 0; i < (int)sizeof(much); i += (int)recv(fd[N - 1], much, sizeof(much), 0))
+		world_settle(&w);
+	cost = (mallinfo2().uordblks + mallinfo2().hblkhd - before) / N;
+	if (before) /* an instrumented build does not count */
+		printf("net: %d silent sessions, %zu bytes each\n", N, cost);
+	ck_assert_uint_lt(cost, 512);
+	for (i = 0; i < N; i++)
+		close(fd[i]);
+	world_until(&w, net_sessions(w.net) == 0);
+}
+END_TEST
+
+START_TEST(a_base_without_epoll_is_refused)
+{
+	const struct net_conf conf = WORLD_CONF;
+	const struct net_sink sink = {0};
+	struct event_config *config = event_config_new();
+	struct event_base *base;
+
+	event_config_avoid_method(config, "epoll");
+	base = event_base_new_with_config(config);
+	ck_assert_ptr_null(net_new(base, &conf, &sink));
+	ck_assert_int_eq(errno, ENOTSUP);
+	event_config_free(config);
+	event_base_free(base);
+}
+END_TEST
+
+Suite *net_suite(void)
+{
+	Suite *s = suite_create("net");
+	TCase *t = tcase_create("net");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, a_session_takes_the_lowest_free_slot_and_a_new_generation);
+	tcase_add_test(t, a_number_that_is_spent_or_never_was_reaches_nobody);
+	tcase_add_test(t, slots_stay_dense_over_many_that_come_and_go);
+	tcase_add_test(t, a_unix_peer_is_known_by_its_credentials);
+	tcase_add_test(t, a_tcp_peer_is_known_by_its_address);
+	tcase_add_test(t, a_tcp_connection_has_no_delay_and_keepalive);
+	tcase_add_test(t, after_stop_listening_nobody_comes_in_and_sessions_stay);
+	tcase_add_loop_test(t, a_port_is_listened_on_by_number_or_name, 0, 2);
+	tcase_add_test(t, limits_that_change_hold_from_then_on);
+	tcase_add_test(t, bytes_are_counted);
+	tcase_add_test(t, a_silent_session_costs_little);
+	tcase_add_test(t, a_base_without_epoll_is_refused);
+	suite_add_tcase(s, t);
+	return s;
+}

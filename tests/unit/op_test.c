@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/op.c: the books of a round, by themselves. */
+#include "daemon/core/op.h"
+
+#include <check.h>
+
+static struct core core;
+static struct members members;
+static struct lock_table locks;
+static struct op_table ops;
+static struct effects effects;
+static struct lock *lock;
+
+static void books_open(void)
+{
+	static const struct core_conf conf = {
+		.nodes = 3, .label = {"a", "b", "c"}, .set = "s", .host = "h", .seed = {1, 2}, .timeout_us = 50 * MSEC};
+
+	core_init(&core, &conf);
+	effects_init(&effects);
+	core.out = &effects;
+	core.now = (struct instant){100 * SEC};
+	members_init(&members, &core);
+	lock_table_init(&locks, &core);
+	op_table_init(&ops, &core, &members);
+	lock = lock_find_or_add(&locks, SPAN("name"));
+	lock->ttl_us = 10 * SEC;
+	lock->delay_us = 2 * SEC;
+	lock_new_value(&locks, lock);
+}
+
+static void books_close(void)
+{
+	op_table_release(&ops);
+	lock_table_release(&locks);
+	core_release(&core);
+	effects_release(&effects);
+}
+
+static struct op *answered(struct op *op, unsigned node, char code, enum answer_class class)
+{
+	struct answer a = {.call = op->slot, .node = node, .class = class, .code = code, .fence = 77, .pttl_ms = 500};
+
+	return op_answered(&ops, &a);
+}
+
+START_TEST(an_acquire_asks_for_lease_and_delay_and_votes_for_the_lease_alone)
+{
+	struct op *op = op_new(&ops, OP_ACQUIRE, lock);
+	const struct call *c;
+
+	op_send_acquire(&ops, op, 1, 12345, SPAN(""), 0);
+	c = &effects.item[0].call;
+	ck_assert_int_eq(c->kind, CALL_ACQUIRE);
+	ck_assert_uint_eq(c->id, op->slot);
+	ck_assert_uint_eq(c->node, 1);
+	ck_assert_int_eq(c->px_ms, 12000);
+	ck_assert_int_eq(c->fence, 12345);
+	ck_assert_int_eq(c->range, 0);
+	ck_assert_int_eq(c->not_after_ms, 0);
+	ck_assert(span_equal(c->name, SPAN("name")));
+	ck_assert_uint_eq(lock->placed, 2);
+	core.now = (struct instant){103 * SEC};
+	ck_assert_ptr_eq(answered(op, 1, 'G', ANSWER_EXECUTED), op);
+	ck_assert_uint_eq(op->yes, 2);
+	ck_assert_int_eq(op->base[1], 77);
+	ck_assert_int_eq(op->votes.until[1].us, 109897 * MSEC);
+}
+END_TEST
+
+START_TEST(each_answer_is_booked_once)
+{
+	struct op *op = op_new(&ops, OP_ACQUIRE, lock);
+
+	op_send_acquire(&ops, op, 0, 1, SPAN(""), 0);
+	ck_assert_uint_eq(op->open, 1);
+	ck_assert_ptr_eq(answered(op, 0, 'G', ANSWER_EXECUTED), op);
+	ck_assert_uint_eq(op->open, 0);
+	ck_assert_ptr_null(answered(op, 0, 'G', ANSWER_EXECUTED));
+	ck_assert_ptr_null(answered(op, 1, 'G', ANSWER_EXECUTED));
+}
+END_TEST
+
+START_TEST(answers_are_yes_no_busy_alien_or_unknown)
+{
+	static const struct {
+		enum answer_class class;
+		char code;
+		bool yes, no, busy, alien;
+	} row[] = {
+		{ANSWER_EXECUTED, 'G', true, false, false, false}, {ANSWER_EXECUTED, 'E', true, false, false, false},
+		{ANSWER_EXECUTED, 'A', true, false, false, false}, {ANSWER_EXECUTED, 'R', true, false, false, false},
+		{ANSWER_EXECUTED, 'B', false, true, true, false},  {ANSWER_EXECUTED, 'K', false, true, true, true},
+		{ANSWER_EXECUTED, 'Q', false, true, false, false}, {ANSWER_EXECUTED, 'L', false, true, false, false},
+		{ANSWER_EXECUTED, 'F', false, true, false, false}, {ANSWER_EXECUTED, 'M', false, true, false, false},
+		{ANSWER_EXECUTED, 'N', false, true, false, false}, {ANSWER_REFUSED, 0, false, true, false, false},
+		{ANSWER_UNKNOWN, 0, false, false, false, false},
+	};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct op *op = op_new(&ops, OP_ACQUIRE, lock);
+
+		op_send_acquire(&ops, op, 2, 1, SPAN(""), 0);
+		answered(op, 2, row[i].code, row[i].class);
+		ck_assert_uint_eq(op->yes, row[i].yes ? 4 : 0);
+		ck_assert_uint_eq(op->no, row[i].no ? 4 : 0);
+		ck_assert_uint_eq(op->busy, row[i].busy ? 4 : 0);
+		ck_assert_uint_eq(op->alien, row[i].alien ? 4 : 0);
+		ck_assert_int_eq(op->votes.until[2].us == INSTANT_PAST.us, !row[i].yes);
+	}
+}
+END_TEST
+
+START_TEST(an_op_keeps_the_value_it_was_made_for)
+{
+	struct op *op = op_new(&ops, OP_RELEASE, lock);
+	struct lock_value old = lock->value;
+
+	lock_new_value(&locks, lock);
+	op_send_release(&ops, op, 0);
+	ck_assert(span_equal(effects.item[0].call.value, (struct span){old.text, old.n}));
+	ck_assert_uint_eq(op->value.ticket, old.ticket);
+}
+END_TEST
+
+START_TEST(a_key_left_behind_is_not_placed_anew_and_a_renewal_is)
+{
+	struct op *leave = op_new(&ops, OP_LEAVE, lock), *renew = op_new(&ops, OP_RENEW, lock);
+
+	leave->px_us = 1500;
+	op_send_extend(&ops, leave, 0, 0, false);
+	ck_assert_uint_eq(lock->placed, 0);
+	ck_assert_int_eq(effects.item[0].call.px_ms, 2);
+	op_send_extend(&ops, renew, 1, 99, true);
+	ck_assert_uint_eq(lock->placed, 2);
+	ck_assert_int_gt(lock->px_until.us, 112 * SEC);
+	ck_assert(effects.item[1].call.create);
+	ck_assert(span_equal(effects.item[1].call.new_value, effects.item[1].call.value));
+	ck_assert_int_eq(effects.item[1].call.fence, 99);
+}
+END_TEST
+
+START_TEST(slots_are_used_again_and_a_lock_is_referenced_while_an_op_lives)
+{
+	struct op *op[600];
+
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < 600; i++)
+			op[i] = op_new(&ops, OP_RENEW, lock);
+		ck_assert_uint_eq(lock->refs, 600);
+		ck_assert_uint_eq(ops.live, 600);
+		for (unsigned i = 0; i < 600; i++)
+			for (unsigned j = i + 1; j < 600 && round == 0; j += 7)
+				ck_assert_uint_ne(op[i]->slot, op[j]->slot);
+		for (unsigned i = 0; i < 600; i++)
+			op_free(&ops, op[i]);
+		ck_assert_uint_eq(lock->refs, 0);
+	}
+	ck_assert_uint_eq(ops.slots, 1024);
+}
+END_TEST
+
+Suite *op_suite(void)
+{
+	Suite *suite = suite_create("op");
+	TCase *books = tcase_create("books");
+
+	tcase_add_checked_fixture(books, books_open, books_close);
+	tcase_add_test(books, an_acquire_asks_for_lease_and_delay_and_votes_for_the_lease_alone);
+	tcase_add_test(books, each_answer_is_booked_once);
+	tcase_add_test(books, answers_are_yes_no_busy_alien_or_unknown);
+	tcase_add_test(books, an_op_keeps_the_value_it_was_made_for);
+	tcase_add_test(books, a_key_left_behind_is_not_placed_anew_and_a_renewal_is);
+	tcase_add_test(books, slots_are_used_again_and_a_lock_is_referenced_while_an_op_lives);
+	suite_add_tcase(suite, books);
+	return suite;
+}

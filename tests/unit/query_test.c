@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/query.c: HELP, SHOW, LIST, STATS: rows, order, pages. */
+#include "tests/unit/stage.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+START_TEST(help_lists_every_request_and_one_on_demand)
+{
+	stage_begin(1);
+	says(1, "HELP");
+	for (unsigned i = 0; i < VERB_N; i++)
+		hears(1, "\\* verb=* usage=* help=*");
+	ck_assert_int_eq(number_in(hears(1, "OK n=*"), "n"), VERB_N);
+	says(1, "@t HELP lock");
+	hears(1, "@t \\* verb=LOCK usage=\"LOCK name*\" help=*");
+	hears(1, "@t OK n=1");
+	says(1, "HELP frobnicate");
+	hears(1, "ERR NOTFOUND *");
+}
+END_TEST
+
+START_TEST(show_tells_the_holder_and_who_waits_in_order)
+{
+	stage_begin(1);
+	says(1, "HELLO 1 name=worker");
+	says(1, "LOCK a note=\"ask ops\" owner=t1");
+	says(2, "LOCK a wait=1m note=mine");
+	says(3, "LOCK a wait=1m");
+	passes(SEC);
+	ignores(1);
+	says(1, "SHOW a");
+	hears(1, "\\* role=holder pos=0 session=1 name=worker peer=unix pid=1001 uid=1000 fence=* held_ms=1000 valid_ms=8897 "
+		 "count=1 "
+		 "owner=t1 note=\"ask ops\"");
+	hears(1, "\\* role=waiter pos=1 session=2 peer=unix pid=1002 uid=1000 waited_ms=1000 note=mine");
+	hears(1, "\\* role=waiter pos=2 session=3 *");
+	hears(1, "OK n=3");
+	says(1, "SHOW nothing");
+	hears(1, "OK n=0");
+}
+END_TEST
+
+START_TEST(show_tells_of_a_foreign_holder_that_somebody_waits_for)
+{
+	stage_begin(1);
+	key_is_overwritten(0, "a", "somebody", -1);
+	says(1, "@w LOCK a wait=1m");
+	says(2, "SHOW a");
+	hears(2, "\\* role=holder pos=0 holder=foreign ttl_ms=-1");
+	hears(2, "\\* role=waiter pos=1 session=1 *");
+	hears(2, "OK n=2");
+	says(2, "LIST");
+	hears(2, "\\* name=a holder=foreign ttl_ms=-1 waiters=1");
+	hears(2, "OK n=1 more=0");
+}
+END_TEST
+
+START_TEST(list_shows_a_holder_on_another_host_as_busy_does)
+{
+	stage_begin(1);
+	daemon_starts(1);
+	passes(2 * SEC);
+	session_opens(2, 1);
+	says(1, "LOCK a");
+	says(2, "@w LOCK a wait=1m");
+	says(2, "LIST");
+	hears(2, "\\* name=a holder=@h0 waiters=1");
+	hears(2, "OK n=1 more=0");
+	says(2, "SHOW a");
+	hears(2, "\\* role=holder pos=0 holder=@h0 ttl_ms=*");
+	ignores(1);
+	ignores(2);
+}
+END_TEST
+
+START_TEST(a_holder_elsewhere_is_not_shown_once_nobody_asks)
+{
+	stage_begin(1);
+	daemon_starts(1);
+	passes(2 * SEC);
+	session_opens(2, 1);
+	says(2, "LOCK a renew=no ttl=1s");
+	passes(2 * SEC); /* lost, and remembered */
+	says(1, "LOCK a");
+	ignores(2);
+	session_opens(3, 1);
+	says(3, "LOCK a wait=1s");
+	passes(SEC);
+	hears(3, "TIMEOUT name=a * holder=@h0 *");
+	says(1, "UNLOCK a");
+	says(3, "SHOW a");
+	hears(3, "OK n=0");
+	feels(0, MOOD_SILENT);
+	says(3, "LOCK a wait=10ms");
+	passes(SEC);
+	hears(3, "ERR QUORUM *");
+	ignores(1);
+}
+END_TEST
+
+static void hold_names(unsigned first, unsigned n)
+{
+	for (unsigned i = first; i < first + n; i++)
+		says(1, "LOCK n%03u", (i * 37) % 100);
+	ignores(1);
+}
+
+START_TEST(list_pages_in_the_order_of_names)
+{
+	char after[16] = "", next[16];
+	unsigned seen = 0;
+	int64_t more = 1;
+
+	stage_begin(1);
+	hold_names(0, 50);
+	while (more) {
+		const char *line;
+
+		says(2, *after ? "LIST locks limit=7 after=%s" : "LIST limit=7", after);
+		while (strncmp(line = next_line(2), "* ", 2) == 0) {
+			ck_assert_int_eq(sscanf(line, "* name=%15s", next), 1);
+			ck_assert_int_gt(strcmp(next, after), 0);
+			strcpy(after, next);
+			seen++;
+		}
+		more = number_in(line, "more");
+		ck_assert_int_eq(more, 50 - (int)seen);
+	}
+	ck_assert_uint_eq(seen, 50);
+}
+END_TEST
+
+static const char long_name[] =
+	"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
+
+/* Rows of some 500 bytes, for which an answer has 16 KiB. */
+static void much_is_to_be_told(void)
+{
+	stage_open(1);
+	stage.conf.limits.output = 65536;
+	daemon_starts(0);
+	passes(60 * SEC);
+}
+
+static void answer_is_cut(const char *ask, unsigned all)
+{
+	const char *line;
+	unsigned rows = 0;
+	size_t bytes = 0;
+
+	says(2, "%s", ask);
+	for (; strncmp(line = next_line(2), "* ", 2) == 0; rows++)
+		bytes += strlen(line) + 1;
+	ck_assert_uint_ge(bytes, 16384);
+	ck_assert_uint_lt(bytes, 17000);
+	ck_assert_int_eq(number_in(line, "n"), rows);
+	ck_assert_int_eq(number_in(line, "more"), all - rows);
+}
+
+START_TEST(rows_of_an_answer_end_when_they_fill_a_quarter_of_the_output)
+{
+	much_is_to_be_told();
+	says(2, "PING");
+	for (unsigned i = 0; i < 100; i++)
+		says(1, "LOCK %s-%u", long_name, i);
+	ignores(1);
+	ignores(2);
+	answer_is_cut("LIST", 100);
+	answer_is_cut("LIST locks limit=60", 100);
+	says(2, "LIST locks limit=10");
+	for (unsigned i = 0; i < 10; i++)
+		hears(2, "\\* *");
+	hears(2, "OK n=10 more=90");
+}
+END_TEST
+
+START_TEST(rows_of_waiters_and_of_sessions_end_likewise)
+{
+	much_is_to_be_told();
+	says(1, "LOCK a");
+	for (unsigned i = 0; i < 60; i++)
+		says(3, "@w%u LOCK a wait=1m owner=o%u note=%.250s", i, i, long_name);
+	ignores(1);
+	answer_is_cut("SHOW a", 61);
+	for (unsigned k = 1; k < 60; k++) {
+		says(k, "HELLO 1 name=%.120s", long_name);
+		ignores(k);
+	}
+	stage.conf.limits.output = 4096;
+	service_reload(stage.daemon[0].service, &stage.conf);
+	says(2, "LIST sessions limit=50");
+	for (unsigned i = 0; i < 6; i++)
+		hears(2, "\\* *");
+	hears(2, "OK n=6 more=53");
+}
+END_TEST
+
+START_TEST(list_takes_a_prefix_and_a_limit_of_none)
+{
+	stage_begin(1);
+	says(1, "LOCK b/1");
+	says(1, "LOCK a/2");
+	says(1, "LOCK a/1");
+	ignores(1);
+	says(2, "LIST prefix=a/");
+	hears(2, "\\* name=a/1 fence=* session=1 holder=* held_ms=0 valid_ms=9897 count=1 waiters=0");
+	hears(2, "\\* name=a/2 *");
+	hears(2, "OK n=2 more=0");
+	says(2, "LIST prefix=a/ limit=0");
+	hears(2, "OK n=0 more=2");
+	says(2, "LIST prefix=c");
+	hears(2, "OK n=0 more=0");
+	says(2, "LIST locks limit=10001");
+	hears(2, "ERR LIMIT *10000*");
+	says(2, "LIST everything");
+	hears(2, "ERR ARG *");
+}
+END_TEST
+
+START_TEST(list_sessions_pages_by_number)
+{
+	stage_begin(1);
+	for (unsigned k = 1; k < 5; k++)
+		says(k, "HELLO 1 name=%s", k % 2 ? "odd" : "even");
+	says(1, "LOCK a");
+	says(2, "@w LOCK a wait=1m");
+	for (unsigned k = 1; k < 5; k++)
+		ignores(k);
+	passes(SEC);
+	says(4, "LIST sessions limit=2");
+	hears(4, "\\* session=1 name=odd peer=unix pid=1001 uid=1000 age_ms=1000 idle_ms=1000 held=1 waiting=0");
+	hears(4, "\\* session=2 name=even * held=0 waiting=1");
+	hears(4, "OK n=2 more=2");
+	says(4, "LIST sessions after=2");
+	hears(4, "\\* session=3 *");
+	hears(4, "\\* session=4 *");
+	hears(4, "OK n=2 more=0");
+	says(4, "LIST sessions prefix=odd");
+	hears(4, "\\* session=1 *");
+	hears(4, "\\* session=3 *");
+	hears(4, "OK n=2 more=0");
+}
+END_TEST
+
+START_TEST(list_nodes_tells_the_state_of_each)
+{
+	stage_begin(3);
+	falls(1);
+	restarts_blank(2);
+	passes(2100 * MSEC);
+	says(1, "LIST nodes");
+	hears(1, "\\* node=a state=joined *fence=*");
+	hears(1, "\\* node=b state=down reason=\"connection lost\"*");
+	hears(1, "\\* node=c state=quarantine reason=*blank* left_ms=28503*");
+	hears(1, "OK n=3 more=0");
+}
+END_TEST
+
+START_TEST(stats_tells_every_figure)
+{
+	stage_begin(3);
+	says(1, "LOCK a");
+	says(2, "LOCK a");
+	says(2, "LOCK a wait=1s");
+	passes(SEC);
+	says(1, "LOCK a");
+	says(1, "UNLOCK a");
+	says(1, "UNLOCK a");
+	says(1, "NONSENSE");
+	ck_assert_int_eq(figure(0, METRIC_GRANTS), 1);
+	ck_assert_int_eq(figure(0, METRIC_REENTRIES), 1);
+	ck_assert_int_eq(figure(0, METRIC_RELEASES), 1);
+	ck_assert_int_eq(figure(0, METRIC_REFUSALS), 1);
+	ck_assert_int_eq(figure(0, METRIC_TIMEOUTS), 1);
+	ck_assert_int_eq(figure(0, METRIC_MISTAKES), 1);
+	ck_assert_int_eq(figure(0, METRIC_REQUESTS), 7);
+	ck_assert_int_eq(figure(0, METRIC_HOLD_TOTAL), SEC);
+	ck_assert_int_eq(figure(0, METRIC_SESSIONS), 2);
+	ck_assert_int_eq(figure(0, METRIC_WAITERS), 0);
+	ignores(1);
+	says(1, "STATS");
+	for (unsigned i = 0; i < METRIC_N; i++)
+		hears(1, "\\* metric=* value=*");
+	ck_assert_int_eq(number_in(hears(1, "OK n=*"), "n"), METRIC_N);
+	ignores(2);
+}
+END_TEST
+
+Suite *query_suite(void)
+{
+	Suite *suite = suite_create("query");
+	TCase *rows = tcase_create("rows"), *pages = tcase_create("pages");
+
+	tcase_add_checked_fixture(rows, NULL, stage_close);
+	tcase_add_test(rows, help_lists_every_request_and_one_on_demand);
+	tcase_add_test(rows, show_tells_the_holder_and_who_waits_in_order);
+	tcase_add_test(rows, show_tells_of_a_foreign_holder_that_somebody_waits_for);
+	tcase_add_test(rows, list_shows_a_holder_on_another_host_as_busy_does);
+	tcase_add_test(rows, a_holder_elsewhere_is_not_shown_once_nobody_asks);
+	tcase_add_test(rows, list_nodes_tells_the_state_of_each);
+	tcase_add_test(rows, stats_tells_every_figure);
+	suite_add_tcase(suite, rows);
+	tcase_add_checked_fixture(pages, NULL, stage_close);
+	tcase_add_test(pages, list_pages_in_the_order_of_names);
+	tcase_add_test(pages, rows_of_an_answer_end_when_they_fill_a_quarter_of_the_output);
+	tcase_add_test(pages, rows_of_waiters_and_of_sessions_end_likewise);
+	tcase_add_test(pages, list_takes_a_prefix_and_a_limit_of_none);
+	tcase_add_test(pages, list_sessions_pages_by_number);
+	suite_add_tcase(suite, pages);
+	return suite;
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/renew.c: the watchdog, EXTEND, RISK, SAFE and LOST. */
+#include "tests/unit/stage.h"
+
+#include <check.h>
+
+static void all_feel(enum mood mood)
+{
+	for (unsigned i = 0; i < stage.conf.nodes; i++)
+		feels(i, mood);
+}
+
+static int64_t held_after_lock(unsigned nodes, const char *request)
+{
+	stage_begin(nodes);
+	passes(2 * SEC);
+	says(1, "%s", request);
+	return number_in(hears(1, "OK name=a fence=* valid_ms=* ttl_ms=* count=1"), "fence");
+}
+
+static int64_t valid_ms(void)
+{
+	says(1, "CHECK a");
+	return number_in(hears(1, "OK name=a fence=* valid_ms=* count=1"), "valid_ms");
+}
+
+START_TEST(a_lease_is_renewed_when_a_third_of_it_is_over)
+{
+	int64_t fence = held_after_lock(3, "LOCK a");
+
+	passes(3333 * MSEC - 1 * MSEC);
+	ck_assert_uint_eq(asked(CALL_EXTEND), 0);
+	ck_assert_int_eq(valid_ms(), 9897 - 3332);
+	passes(2 * MSEC);
+	ck_assert_uint_eq(asked(CALL_EXTEND), 3);
+	ck_assert_int_eq(valid_ms(), 9896);
+	ck_assert_int_eq(stage.node[0].last[CALL_EXTEND].call.fence, fence);
+	passes(60 * SEC);
+	ck_assert_int_gt(valid_ms(), 6500);
+	hears_nothing(1);
+}
+END_TEST
+
+START_TEST(a_quorum_of_renewals_renews_and_the_votes_count_one_by_one)
+{
+	held_after_lock(3, "LOCK a");
+	passes(3330 * MSEC);
+	feels(1, MOOD_SILENT);
+	feels(2, MOOD_SILENT);
+	passes(10 * MSEC);
+	/* One new vote: the second largest is an old one. */
+	ck_assert_int_eq(valid_ms(), 9897 - 3340);
+	serves(1, 1);
+	ck_assert_int_gt(valid_ms(), 9880);
+	feels(1, MOOD_WELL);
+	feels(2, MOOD_WELL);
+}
+END_TEST
+
+START_TEST(an_unknown_renewal_changes_nothing)
+{
+	held_after_lock(3, "LOCK a");
+	all_feel(MOOD_LOSSY);
+	passes(3400 * MSEC);
+	hears(1, "! RISK name=a fence=* left_ms=*");
+	ck_assert_int_eq(valid_ms(), 9897 - 3400);
+	all_feel(MOOD_WELL);
+	passes(600 * MSEC);
+	hears(1, "! SAFE name=a fence=* valid_ms=98*");
+}
+END_TEST
+
+START_TEST(a_shorter_renewal_of_unknown_outcome_lowers_the_deadline_from_its_send)
+{
+	held_after_lock(3, "LOCK a");
+	all_feel(MOOD_LOSSY);
+	says(1, "EXTEND a ttl=1s");
+	ignores(1);
+	ck_assert_int_le(valid_ms(), 987);
+	all_feel(MOOD_WELL);
+}
+END_TEST
+
+START_TEST(a_late_vote_does_not_outlive_a_shorter_renewal_that_was_sent_after_it)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	feels(2, MOOD_TARDY);
+	says(1, "LOCK a");
+	hears(1, "OK *");
+	says(1, "EXTEND a ttl=200ms");
+	hears(1, "OK name=a fence=* valid_ms=195");
+	/* The acquire of 10 s was carried out at c, and after it the renewal of 200 ms, which is lost. */
+	serves(2, 1);
+	loses(2, 1);
+	feels(2, MOOD_SILENT);
+	falls(1);
+	says(1, "CHECK a");
+	ck_assert_int_le(number_in(hears(1, "OK name=a *"), "valid_ms"), 195);
+	passes(180 * MSEC);
+	/* a alone renews: one vote, since that of c is over. */
+	ck_assert_int_lt(key_ttl_us(2, "a"), 30 * MSEC);
+	passes(30 * MSEC);
+	says(1, "CHECK a");
+	ignores(1);
+	says(1, "CHECK a");
+	hears(1, "ERR LOST *");
+	feels(2, MOOD_WELL);
+}
+END_TEST
+
+START_TEST(a_missed_renewal_is_told_once_and_tried_again_every_twentieth_of_the_ttl)
+{
+	unsigned before;
+
+	held_after_lock(3, "LOCK a");
+	refuses(1, "OOM");
+	refuses(2, "OOM");
+	passes(3334 * MSEC);
+	hears(1, "! RISK name=a fence=* left_ms=6563");
+	ck_assert_uint_eq(asked(CALL_EXTEND), 3);
+	before = asked(CALL_EXTEND);
+	passes(490 * MSEC);
+	ck_assert_uint_eq(asked(CALL_EXTEND), before);
+	passes(20 * MSEC);
+	ck_assert_uint_eq(asked(CALL_EXTEND), before + 3);
+	passes(2 * SEC);
+	hears_nothing(1);
+	all_feel(MOOD_WELL);
+	passes(500 * MSEC);
+	hears(1, "! SAFE name=a fence=* valid_ms=9*");
+	/* And at the next miss it is told again. */
+	refuses(1, "OOM");
+	refuses(2, "OOM");
+	passes(3400 * MSEC);
+	hears(1, "! RISK name=a *");
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	hears(1, "! SAFE name=a *");
+}
+END_TEST
+
+START_TEST(what_is_at_risk_is_renewed_as_soon_as_a_quorum_is_back)
+{
+	held_after_lock(3, "LOCK a ttl=20s");
+	falls(1);
+	falls(2);
+	passes(7 * SEC);
+	hears(1, "! RISK *");
+	comes(1);
+	passes(0);
+	hears(1, "! SAFE name=a fence=* valid_ms=19797");
+}
+END_TEST
+
+START_TEST(a_short_lease_is_tried_again_after_20_ms)
+{
+	held_after_lock(1, "LOCK a ttl=120ms");
+	refuses(0, "OOM");
+	passes(41 * MSEC);
+	hears(1, "! RISK *");
+	ck_assert_uint_eq(asked(CALL_EXTEND), 1);
+	passes(18 * MSEC);
+	ck_assert_uint_eq(asked(CALL_EXTEND), 1);
+	passes(3 * MSEC);
+	ck_assert_uint_eq(asked(CALL_EXTEND), 2);
+	feels(0, MOOD_WELL);
+}
+END_TEST
+
+START_TEST(what_cannot_be_renewed_is_lost_before_its_deadline_and_the_key_left_alone_until_then)
+{
+	held_after_lock(3, "LOCK a");
+	refuses(1, "OOM");
+	refuses(2, "OOM");
+	passes(9 * SEC);
+	hears(1, "! RISK *");
+	hears_nothing(1);
+	passes(890 * MSEC);
+	hears(1, "! LOST name=a fence=* reason=quorum");
+	ck_assert_uint_eq(asked(CALL_RELEASE), 0);
+	ck_assert(key_is_there(0, "a"));
+	says(2, "LOCK a");
+	hears(2, "BUSY name=a * retry_ms=*");
+	all_feel(MOOD_WELL);
+	passes(106 * MSEC); /* a client's clock may be 1 % slower than ours */
+	ck_assert_uint_eq(asked(CALL_RELEASE), 0);
+	passes(10 * MSEC);
+	ck_assert_uint_eq(asked(CALL_RELEASE), 3);
+	says(2, "LOCK a");
+	hears(2, "OK *");
+}
+END_TEST
+
+START_TEST(a_waiter_gets_what_was_lost_at_its_deadline_and_not_before)
+{
+	held_after_lock(3, "LOCK a");
+	says(2, "LOCK a wait=30s");
+	all_feel(MOOD_SILENT);
+	passes(9890 * MSEC);
+	hears(1, "! RISK *");
+	hears(1, "! LOST *");
+	hears_nothing(2);
+	all_feel(MOOD_WELL);
+	hears_nothing(2);
+	passes(150 * MSEC);
+	hears(2, "OK name=a *");
+}
+END_TEST
+
+START_TEST(an_evicted_key_is_lost_at_the_next_renewal)
+{
+	held_after_lock(1, "LOCK a");
+	memory_remove(stage.node[0].memory, SPAN("a"));
+	passes(3340 * MSEC);
+	hears(1, "! LOST name=a fence=* reason=evicted");
+	hears_nothing(1);
+}
+END_TEST
+
+START_TEST(a_key_that_another_client_overwrote_is_lost_and_left_to_it)
+{
+	held_after_lock(1, "LOCK a");
+	key_is_overwritten(0, "a", "somebody", 20 * SEC);
+	says(1, "EXTEND a");
+	hears(1, "! LOST name=a fence=* reason=evicted");
+	hears(1, "ERR LOST *");
+	passes(SEC);
+	ck_assert(key_is_there(0, "a"));
+	says(2, "LOCK a");
+	hears(2, "BUSY name=a holder=foreign ttl_ms=* waiters=0 retry_ms=*");
+}
+END_TEST
+
+START_TEST(a_key_that_one_store_lost_is_put_back_while_the_others_are_a_quorum)
+{
+	held_after_lock(3, "LOCK a");
+	memory_remove(stage.node[0].memory, SPAN("a"));
+	passes(3340 * MSEC);
+	hears_nothing(1);
+	ck_assert(key_is_there(0, "a"));
+	falls(1);
+	passes(3400 * MSEC);
+	ck_assert_int_gt(valid_ms(), 9000);
+}
+END_TEST
+
+START_TEST(a_key_is_not_put_back_once_the_others_are_known_to_be_no_quorum)
+{
+	held_after_lock(3, "LOCK a");
+	key_is_overwritten(0, "a", "somebody", 20 * SEC);
+	memory_remove(stage.node[1].memory, SPAN("a"));
+	feels(1, MOOD_SILENT);
+	feels(2, MOOD_SILENT);
+	says(1, "EXTEND a");
+	loses(1, 1);
+	loses(2, 1);
+	hears(1, "! RISK *");
+	hears(1, "ERR QUORUM *");
+	/* b's vote stands, since what is unknown changes nothing; but were it put back, a and c would have to hold without it. */
+	passes(510 * MSEC);
+	ck_assert(!stage.node[1].last[CALL_EXTEND].call.create);
+	feels(1, MOOD_WELL);
+	hears(1, "! LOST name=a fence=* reason=evicted");
+	feels(2, MOOD_WELL);
+	ck_assert(!key_is_there(1, "a"));
+}
+END_TEST
+
+START_TEST(with_one_store_down_no_lease_is_ever_lost)
+{
+	held_after_lock(3, "LOCK a ttl=1s");
+	falls(2);
+	for (unsigned i = 0; i < 20; i++) {
+		passes(5 * SEC);
+		ck_assert_int_gt(valid_ms(), 500);
+	}
+	hears_nothing(1);
+}
+END_TEST
+
+START_TEST(a_push_names_the_owner_of_the_lock)
+{
+	held_after_lock(1, "LOCK a owner=t1");
+	feels(0, MOOD_SILENT);
+	passes(12 * SEC);
+	hears(1, "! RISK name=a fence=* left_ms=* owner=t1");
+	hears(1, "! LOST name=a fence=* reason=quorum owner=t1");
+	feels(0, MOOD_WELL);
+}
+END_TEST
+
+START_TEST(extends_in_flight_are_bounded)
+{
+	stage_open(1);
+	stage.conf.limits.waiting = 2;
+	daemon_starts(0);
+	says(1, "LOCK a");
+	hears(1, "OK *");
+	feels(0, MOOD_SILENT);
+	says(1, "@1 EXTEND a");
+	says(1, "@2 EXTEND a");
+	says(1, "@3 EXTEND a");
+	hears(1, "@3 ERR LIMIT *2 requests in flight*");
+	feels(0, MOOD_WELL);
+	hears(1, "@1 OK name=a *");
+	passes(MSEC); /* the next round */
+	hears(1, "@2 OK name=a *");
+	says(1, "@3 EXTEND a");
+	hears(1, "@3 OK name=a *");
+}
+END_TEST
+
+Suite *renew_suite(void)
+{
+	Suite *suite = suite_create("renew");
+	TCase *watchdog = tcase_create("watchdog"), *loss = tcase_create("loss");
+
+	tcase_add_checked_fixture(watchdog, NULL, stage_close);
+	tcase_add_test(watchdog, a_lease_is_renewed_when_a_third_of_it_is_over);
+	tcase_add_test(watchdog, a_quorum_of_renewals_renews_and_the_votes_count_one_by_one);
+	tcase_add_test(watchdog, an_unknown_renewal_changes_nothing);
+	tcase_add_test(watchdog, a_shorter_renewal_of_unknown_outcome_lowers_the_deadline_from_its_send);
+	tcase_add_test(watchdog, a_late_vote_does_not_outlive_a_shorter_renewal_that_was_sent_after_it);
+	tcase_add_test(watchdog, a_missed_renewal_is_told_once_and_tried_again_every_twentieth_of_the_ttl);
+	tcase_add_test(watchdog, what_is_at_risk_is_renewed_as_soon_as_a_quorum_is_back);
+	tcase_add_test(watchdog, a_short_lease_is_tried_again_after_20_ms);
+	tcase_add_test(watchdog, with_one_store_down_no_lease_is_ever_lost);
+	suite_add_tcase(suite, watchdog);
+	tcase_add_checked_fixture(loss, NULL, stage_close);
+	tcase_add_test(loss, what_cannot_be_renewed_is_lost_before_its_deadline_and_the_key_left_alone_until_then);
+	tcase_add_test(loss, a_waiter_gets_what_was_lost_at_its_deadline_and_not_before);
+	tcase_add_test(loss, an_evicted_key_is_lost_at_the_next_renewal);
+	tcase_add_test(loss, a_key_that_another_client_overwrote_is_lost_and_left_to_it);
+	tcase_add_test(loss, a_key_that_one_store_lost_is_put_back_while_the_others_are_a_quorum);
+	tcase_add_test(loss, a_key_is_not_put_back_once_the_others_are_known_to_be_no_quorum);
+	tcase_add_test(loss, a_push_names_the_owner_of_the_lock);
+	tcase_add_test(loss, extends_in_flight_are_bounded);
+	suite_add_tcase(suite, loss);
+	return suite;
+}

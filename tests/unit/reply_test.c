@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* proto/reply.c, proto/quote.c and proto/reader.c: what is written, and that it is read as the same, by either side. */
+#include "proto/proto.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct reply reply;
+static char *out; /* of exactly REPLY_MAX bytes, so that one too many is seen */
+
+static void room(void)
+{
+	free(out);
+	out = malloc(REPLY_MAX);
+	ck_assert_ptr_nonnull(out);
+}
+
+static void begin(const char *tag, const char *word)
+{
+	room();
+	reply_begin(&reply, out, span_of(tag), word);
+}
+
+static void expect_line(const char *line)
+{
+	size_t n = reply_end(&reply);
+
+	ck_assert_msg(n == strlen(line) && memcmp(out, line, n) == 0, "%s: %.*s", line, (int)n, out);
+	free(out);
+	out = NULL;
+}
+
+START_TEST(a_line_is_its_word_and_its_fields)
+{
+	begin("", "OK");
+	expect_line("OK\n");
+	begin("", "OK");
+	reply_text(&reply, "name", SPAN("orders/42"));
+	reply_int(&reply, "fence", INT64_C(1795238400123456));
+	reply_ms(&reply, "valid_ms", 9898999);
+	reply_int(&reply, "count", 0);
+	expect_line("OK name=orders/42 fence=1795238400123456 valid_ms=9898 count=0\n");
+	begin("a.1", "*");
+	reply_int(&reply, "pos", 1);
+	expect_line("@a.1 * pos=1\n");
+	begin("", "! LOST");
+	reply_text(&reply, "reason", SPAN("quorum"));
+	expect_line("! LOST reason=quorum\n");
+}
+END_TEST
+
+START_TEST(an_error_is_its_code_and_its_text_without_control_bytes)
+{
+	room();
+	reply_error(&reply, out, SPAN("t"), ERROR_NOTHELD, "'x' is not yours");
+	expect_line("@t ERR NOTHELD 'x' is not yours\n");
+	room();
+	reply_error(&reply, out, SPAN(""), ERROR_ARG, "a\nOK name=b\x1b\x7f\xc3\xbc");
+	expect_line("ERR ARG a?OK name=b??\xc3\xbc\n");
+}
+END_TEST
+
+START_TEST(numbers_are_written_whole)
+{
+	begin("", "OK");
+	reply_int(&reply, "a", INT64_MAX);
+	reply_int(&reply, "b", INT64_MIN);
+	reply_int(&reply, "c", -1);
+	reply_ms(&reply, "d", -5000);
+	reply_ms(&reply, "e", 999);
+	reply_ms(&reply, "f", INT64_MIN);
+	reply_ms(&reply, "g", INT64_MAX);
+	expect_line("OK a=9223372036854775807 b=-9223372036854775808 c=-1 d=0 e=0 f=0 g=9223372036854775\n");
+}
+END_TEST
+
+static void expect_quoted(const char *value, size_t n, const char *quoted)
+{
+	char text[256];
+	size_t got = quote((struct span){value, n}, text, sizeof(text));
+
+	ck_assert_msg(got == strlen(quoted) && memcmp(text, quoted, got) == 0, "%s: %.*s", quoted, (int)got, text);
+}
+
+START_TEST(a_value_is_quoted_when_it_must_be_and_only_then)
+{
+	expect_quoted("orders/42", 9, "orders/42");
+	expect_quoted("@a#*!", 5, "@a#*!");
+	expect_quoted("", 0, "\"\"");
+	expect_quoted("a b", 3, "\"a b\"");
+	expect_quoted("a\tb", 3, "\"a\\tb\"");
+	expect_quoted("a=b", 3, "\"a=b\"");
+	expect_quoted("a\"b", 3, "\"a\\\"b\"");
+	expect_quoted("a\\b", 3, "\"a\\\\b\"");
+	expect_quoted("it's", 4, "\"it's\"");
+	expect_quoted("'", 1, "\"'\"");
+	expect_quoted("a\nb\rc", 5, "\"a\\nb\\rc\"");
+	expect_quoted("\0\x01\x7f\xff", 4, "\"\\x00\\x01\\x7f\\xff\"");
+}
+END_TEST
+
+START_TEST(well_formed_utf8_stands_as_it_is_and_nothing_else_does)
+{
+	expect_quoted("\xc3\xbc", 2, "\xc3\xbc");
+	expect_quoted("\xc3\xbc x", 4, "\"\xc3\xbc x\"");
+	expect_quoted("\xe2\x82\xac", 3, "\xe2\x82\xac");
+	expect_quoted("\xf0\x9f\x94\x92", 4, "\xf0\x9f\x94\x92");
+	expect_quoted("\xf4\x8f\xbf\xbf", 4, "\xf4\x8f\xbf\xbf");
+	expect_quoted("\xc2\xa0", 2, "\xc2\xa0");
+	expect_quoted("\xc2\x9b", 2, "\"\\xc2\\x9b\""); /* a C1 control: terminals obey it */
+	expect_quoted("\xc3", 1, "\"\\xc3\"");          /* cut */
+	expect_quoted("\xe2\x82", 2, "\"\\xe2\\x82\"");
+	expect_quoted("\xf0\x9f\x94", 3, "\"\\xf0\\x9f\\x94\"");
+	expect_quoted("\xc3\xc3\xbc", 3, "\"\\xc3\xc3\xbc\"");
+	expect_quoted("\x80", 1, "\"\\x80\"");
+	expect_quoted("\xc0\xaf", 2, "\"\\xc0\\xaf\""); /* overlong */
+	expect_quoted("\xe0\x9f\xbf", 3, "\"\\xe0\\x9f\\xbf\"");
+	expect_quoted("\xf0\x8f\xbf\xbf", 4, "\"\\xf0\\x8f\\xbf\\xbf\"");
+	expect_quoted("\xed\xa0\x80", 3, "\"\\xed\\xa0\\x80\"");          /* a surrogate */
+	expect_quoted("\xf4\x90\x80\x80", 4, "\"\\xf4\\x90\\x80\\x80\""); /* beyond the last */
+	expect_quoted("\xf5\x80\x80\x80", 4, "\"\\xf5\\x80\\x80\\x80\"");
+	expect_quoted("\xe2\x28\xac", 3, "\"\\xe2(\\xac\"");
+}
+END_TEST
+
+START_TEST(what_does_not_fit_its_room_is_not_written)
+{
+	static const char *const values[] = {"abc", "a b", "\xff\xff", "", "a\"", "\xe2\x82\xac \xe2\x82\xac"};
+	char text[64];
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		size_t n = quote(span_of(values[i]), text, sizeof(text));
+
+		for (size_t size = 0; size < n; size++) {
+			char *exact = malloc(size ? size : 1);
+
+			ck_assert_uint_eq(quote(span_of(values[i]), exact, size), 0);
+			free(exact);
+		}
+		ck_assert_uint_eq(quote(span_of(values[i]), text, n), n);
+	}
+}
+END_TEST
+
+START_TEST(a_line_never_exceeds_its_bound_and_a_field_is_whole_or_absent)
+{
+	static char value[REPLY_MAX + 100];
+
+	memset(value, 'x', sizeof(value));
+	for (size_t n = REPLY_MAX - 40; n < sizeof(value); n++) {
+		size_t length;
+
+		begin("tag", "OK");
+		reply_text(&reply, "a", (struct span){value, n});
+		reply_int(&reply, "b", 1234567890);
+		reply_text(&reply, "c", SPAN("z z"));
+		length = reply_end(&reply);
+		ck_assert_uint_le(length, REPLY_MAX);
+		ck_assert_int_eq(out[length - 1], '\n');
+		ck_assert_int_eq(length > n, n <= REPLY_MAX - sizeof("@tag OK a=\n") + 1);
+	}
+	room();
+	value[sizeof(value) - 1] = '\0';
+	reply_error(&reply, out, SPAN("tag"), ERROR_INTERNAL, value);
+	ck_assert_uint_eq(reply_end(&reply), REPLY_MAX);
+	begin(value, value);
+	reply_text(&reply, "", SPAN(""));
+	ck_assert_uint_eq(reply_end(&reply), REPLY_MAX);
+	free(out);
+}
+END_TEST
+
+static bool reads_as(struct span value)
+{
+	static struct reply_line line;
+	char text[REPLY_MAX];
+	size_t n;
+
+	reply_begin(&reply, text, SPAN("t"), "OK");
+	reply_text(&reply, "name", value);
+	n = reply_end(&reply);
+	return reply_parse(text, n - 1, &line) == 0 && span_equal(line.tag, SPAN("t")) && line.kind == LINE_OK &&
+	       line.fields == 1 && span_equal(reply_find(&line, "name"), value);
+}
+
+static bool parses_as(const char *before, struct span value, struct request *ret_request)
+{
+	static struct mistake mistake;
+	static char text[REPLY_MAX];
+	size_t at = strlen(before), n = quote(value, text + at, sizeof(text) - at);
+
+	memcpy(text, before, at);
+	return n > 0 && request_parse(text, at + n, ret_request, &mistake) == PARSE_OK;
+}
+
+/* value, written as a field of a reply, is read as itself; and sent back as a word and as a field, too. */
+static void expect_round_trip(struct span value)
+{
+	static struct request request;
+	bool same = reads_as(value);
+
+	if (value.n > 0)
+		same = same && parses_as("LOCK ", value, &request) && span_equal(request.word[0], value);
+	same = same && parses_as("LOCK x note=", value, &request) && span_equal(request.field[FIELD_NOTE].text, value);
+	if (!same)
+		ck_abort_msg("not itself: '%.*s' of %zu bytes", (int)value.n, value.p, value.n);
+}
+
+START_TEST(what_a_reply_quotes_can_be_sent_back_as_it_stands)
+{
+	char value[3] = "xyz";
+
+	expect_round_trip(SPAN(""));
+	for (int a = 0; a < 256; a++) {
+		value[0] = (char)a;
+		expect_round_trip((struct span){value, 1});
+		expect_round_trip((struct span){value, 3});
+		for (int b = 0; b < 256; b++) {
+			value[1] = (char)b;
+			expect_round_trip((struct span){value, 2});
+		}
+		value[1] = 'y';
+	}
+}
+END_TEST
+
+START_TEST(random_bytes_come_back_as_they_were)
+{
+	static const char likely[] = "\"'\\=\t \n\xc3\xbc\xe2\x82\xac\xff x";
+	uint64_t seed = 1;
+	char value[256];
+
+	for (int turn = 0; turn < 20000; turn++) {
+		size_t n = (size_t)turn % (sizeof(value) + 1);
+
+		for (size_t i = 0; i < n; i++) {
+			seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+			value[i] = turn & 1 ? (char)(seed >> 56) : likely[(seed >> 33) % (sizeof(likely) - 1)];
+		}
+		expect_round_trip((struct span){value, n});
+	}
+}
+END_TEST
+
+Suite *reply_suite(void)
+{
+	Suite *s = suite_create("reply");
+	TCase *t = tcase_create("reply");
+
+	tcase_add_test(t, a_line_is_its_word_and_its_fields);
+	tcase_add_test(t, an_error_is_its_code_and_its_text_without_control_bytes);
+	tcase_add_test(t, numbers_are_written_whole);
+	tcase_add_test(t, a_value_is_quoted_when_it_must_be_and_only_then);
+	tcase_add_test(t, well_formed_utf8_stands_as_it_is_and_nothing_else_does);
+	tcase_add_test(t, what_does_not_fit_its_room_is_not_written);
+	tcase_add_test(t, a_line_never_exceeds_its_bound_and_a_field_is_whole_or_absent);
+	tcase_add_test(t, what_a_reply_quotes_can_be_sent_back_as_it_stands);
+	tcase_add_test(t, random_bytes_come_back_as_they_were);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* proto/request.c: what a request line means, and what is said when it means nothing. */
+#include "proto/proto.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct request request;
+static struct mistake mistake;
+static char *kept; /* the line that request points into, of exactly its own size */
+
+static void forget(void)
+{
+	free(kept);
+	kept = NULL;
+}
+
+static enum parse_outcome parse_bytes(const char *line, size_t n)
+{
+	forget();
+	kept = malloc(n ? n : 1);
+	ck_assert_ptr_nonnull(kept);
+	memcpy(kept, line, n);
+	memset(&mistake, 0, sizeof(mistake));
+	return request_parse(kept, n, &request, &mistake);
+}
+
+static enum parse_outcome parse(const char *line)
+{
+	return parse_bytes(line, strlen(line));
+}
+
+static void expect_ok(const char *line)
+{
+	enum parse_outcome outcome = parse(line);
+
+	ck_assert_msg(outcome == PARSE_OK, "%s: outcome %d, %s", line, (int)outcome, mistake.text);
+}
+
+static void expect_mistake(const char *line, enum error code, const char *text)
+{
+	enum parse_outcome outcome = parse(line);
+
+	ck_assert_msg(outcome == PARSE_MISTAKE, "%s: outcome %d", line, (int)outcome);
+	ck_assert_msg(mistake.code == code, "%s: %s %s", line, error_word(mistake.code), mistake.text);
+	ck_assert_msg(strstr(mistake.text, text) != NULL, "%s: '%s' is not in '%s'", line, text, mistake.text);
+}
+
+static void expect_span(struct span got, const char *bytes, size_t n)
+{
+	ck_assert_uint_eq(got.n, n);
+	ck_assert_mem_eq(got.p, bytes, n);
+}
+
+static void expect_text(struct span got, const char *text)
+{
+	expect_span(got, text, strlen(text));
+}
+
+static const struct {
+	const char *line;
+	enum parse_outcome outcome;
+} outcome_table[] = {
+	{"", PARSE_EMPTY},
+	{"\r", PARSE_EMPTY},
+	{"   \t ", PARSE_EMPTY},
+	{"#", PARSE_EMPTY},
+	{"# a \x01 comment \"", PARSE_EMPTY},
+	{"PING", PARSE_OK},
+	{"ping\r", PARSE_OK},
+	{"  Ping\t ", PARSE_OK},
+	{"@a PING", PARSE_OK},
+	{"\"PING\"", PARSE_OK},
+	{"'PING'", PARSE_OK},
+	{"@A-b_c.d:9 HELP", PARSE_OK},
+	{"HELP lock", PARSE_OK},
+	{"HELLO 1 name=x heartbeat=5s", PARSE_OK},
+	{"LOCK wait=1 x", PARSE_OK},
+	{"LOCK @x", PARSE_OK},
+	{"LOCK #x", PARSE_OK},
+	{"LOCK \"a=b\"", PARSE_OK},
+	{"LOCK a\"=b\"", PARSE_OK},
+	{"LOCK x owner=", PARSE_OK},
+	{"LIST prefix=a=b", PARSE_OK},
+	{"CANCEL @a", PARSE_OK},
+	{"GET / HTTP/1.1", PARSE_HTTP},
+	{"GET x", PARSE_HTTP},
+	{"POST ", PARSE_HTTP},
+	{"POST /x HTTP/1.0\r", PARSE_HTTP},
+	{"HEAD / HTTP/1.1", PARSE_HTTP},
+	{"HEAD / HTTP/1.1\r", PARSE_HTTP},
+	{"PUT /x HTTP/1.0", PARSE_HTTP},
+	{"OPTIONS * HTTP/1.1", PARSE_HTTP},
+	{"PUT x", PARSE_MISTAKE},
+	{"HEAD HTTP/2.0", PARSE_MISTAKE},
+	{"GET", PARSE_MISTAKE},
+	{"get / HTTP/1.1", PARSE_MISTAKE},
+	{"LOCK HTTP/1.1", PARSE_OK},
+};
+
+START_TEST(each_line_has_its_outcome)
+{
+	for (size_t i = 0; i < sizeof(outcome_table) / sizeof(outcome_table[0]); i++) {
+		enum parse_outcome outcome = parse(outcome_table[i].line);
+
+		ck_assert_msg(outcome == outcome_table[i].outcome, "'%s': outcome %d %s", outcome_table[i].line, (int)outcome,
+			      mistake.text);
+	}
+	forget();
+}
+END_TEST
+
+static const struct {
+	const char *line;
+	enum error code;
+	const char *text;
+} mistake_table[] = {
+	{"LOKC x", ERROR_UNKNOWN, "no request 'LOKC' (did you mean LOCK?)"},
+	{"frobnicate", ERROR_UNKNOWN, "no request 'frobnicate'; HELP"},
+	{"\"\"", ERROR_UNKNOWN, "no request ''"},
+	{"wait=5s LOCK x", ERROR_UNKNOWN, "no request but a field, 'wait'"},
+	{"PING=1", ERROR_UNKNOWN, "no request but a field, 'PING'"},
+	{"\x01PING", ERROR_SYNTAX, "control"},
+	{"LOCK \"a", ERROR_SYNTAX, "open quote"},
+	{"LOCK it's", ERROR_SYNTAX, "open quote"},
+	{"LOCK \"\\q\"", ERROR_SYNTAX, "bad escape"},
+	{"LOCK \"a\"b", ERROR_SYNTAX, "closing quote"},
+	{"LOKC x y z \"", ERROR_SYNTAX, "open quote"},
+	{"@ PING", ERROR_ARG, "tag '@'"},
+	{"@a/b PING", ERROR_ARG, "tag '@a/b'"},
+	{"@a=b PING", ERROR_ARG, "tag '@a'"},
+	{"@\xc3\xbc PING", ERROR_ARG, "tag '@\\xc3\\xbc'"},
+	{"@a", ERROR_ARG, "without a request"},
+	{"PING x", ERROR_ARG, "surplus word 'x': PING"},
+	{"LOCK", ERROR_ARG, "LOCK wants name: LOCK name [wait="},
+	{"LOCK x y", ERROR_ARG, "surplus word 'y': LOCK name"},
+	{"LOCK wait=5s", ERROR_ARG, "LOCK wants name"},
+	{"LOCK ''", ERROR_ARG, "empty name"},
+	{"LOCK a=b", ERROR_ARG, "no field 'a'; a word that holds '=' must be quoted"},
+	{"LOCK =", ERROR_ARG, "no field ''"},
+	{"LOCK x wiat=5s", ERROR_ARG, "no field 'wiat' (did you mean wait?)"},
+	{"LOCK x fence=5", ERROR_ARG, "LOCK has no field 'fence': LOCK name"},
+	{"PING wait=1", ERROR_ARG, "PING has no field 'wait': PING"},
+	{"LOCK x wait=1 WAIT=1", ERROR_ARG, "wait is given twice"},
+	{"LOCK x wait=", ERROR_ARG, "wait is a duration"},
+	{"LOCK x wait=-1", ERROR_ARG, "wait is a duration"},
+	{"LOCK x wait=5x", ERROR_ARG, "wait='5x'"},
+	{"LOCK x wait=FOREVER", ERROR_ARG, "wait is a duration"},
+	{"LOCK x ttl=forever", ERROR_ARG, "ttl is a duration"},
+	{"LOCK x wait=1.5", ERROR_ARG, "wait is a duration"},
+	{"LOCK x ttl=87601h", ERROR_LIMIT, "ttl 87600h"},
+	{"LOCK x ttl=99999999999999999999", ERROR_LIMIT, "ttl 87600h"},
+	{"LOCK x renew=Yes", ERROR_ARG, "renew is yes or no"},
+	{"LOCK x renew=", ERROR_ARG, "renew is yes or no"},
+	{"LOCK x mode=exclusively", ERROR_ARG, "mode is exclusive"},
+	{"UNLOCK x fence=", ERROR_ARG, "fence is a whole number"},
+	{"UNLOCK x fence=+1", ERROR_ARG, "fence is a whole number"},
+	{"UNLOCK x fence=-1", ERROR_ARG, "fence is a whole number"},
+	{"UNLOCK x fence=1.0", ERROR_ARG, "fence is a whole number"},
+	{"UNLOCK x fence=0x1", ERROR_ARG, "fence is a whole number"},
+	{"UNLOCK x fence=\"1 \"", ERROR_ARG, "fence is a whole number"},
+	{"UNLOCK x fence=9007199254740993", ERROR_ARG, "fence is a whole number"},
+	{"UNLOCK x fence=18446744073709551617", ERROR_ARG, "fence is a whole number"},
+	{"CANCEL", ERROR_ARG, "CANCEL wants @tag"},
+	{"CANCEL a", ERROR_ARG, "'a' is no tag"},
+	{"CANCEL @", ERROR_ARG, "'@' is no tag"},
+	{"CANCEL ''", ERROR_ARG, "'' is no tag"},
+	{"CANCEL @a/b", ERROR_ARG, "'@a/b' is no tag"},
+};
+
+START_TEST(each_mistake_names_what_was_wrong_and_what_would_be_right)
+{
+	for (size_t i = 0; i < sizeof(mistake_table) / sizeof(mistake_table[0]); i++)
+		expect_mistake(mistake_table[i].line, mistake_table[i].code, mistake_table[i].text);
+	forget();
+}
+END_TEST
+
+START_TEST(a_full_request_is_understood)
+{
+	expect_ok("@t.1 lock orders/42 WAIT=1.5s ttl=10000 Mode=exclusive renew=no owner='t 1' note=\"a b\" delay=2m");
+	ck_assert_int_eq(request.verb, VERB_LOCK);
+	expect_text(request.tag, "t.1");
+	ck_assert_uint_eq(request.words, 1);
+	expect_text(request.word[0], "orders/42");
+	ck_assert_int_eq(request.field[FIELD_WAIT].number, 1500000);
+	ck_assert_int_eq(request.field[FIELD_TTL].number, 10000000);
+	ck_assert_int_eq(request.field[FIELD_MODE].number, MODE_EXCLUSIVE);
+	ck_assert_int_eq(request.field[FIELD_RENEW].number, 0);
+	expect_text(request.field[FIELD_OWNER].text, "t 1");
+	expect_text(request.field[FIELD_NOTE].text, "a b");
+	ck_assert_int_eq(request.field[FIELD_DELAY].number, 120000000);
+	for (unsigned i = 0; i < FIELD_N; i++)
+		ck_assert_int_eq(request_has(&request, (enum field)i), (command_table[VERB_LOCK].fields >> i) & 1);
+	forget();
+}
+END_TEST
+
+START_TEST(values_mean_what_the_manual_says)
+{
+	expect_ok("LOCK x wait=forever renew=yes");
+	ck_assert(request.field[FIELD_WAIT].number == WAIT_FOREVER);
+	ck_assert_int_eq(request.field[FIELD_RENEW].number, 1);
+	expect_ok("LOCK x wait=0");
+	ck_assert(request_has(&request, FIELD_WAIT));
+	ck_assert_int_eq(request.field[FIELD_WAIT].number, 0);
+	expect_ok("UNLOCK x fence=9007199254740992 sync=yes keep=250ms");
+	ck_assert(request.field[FIELD_FENCE].number == COUNT_MAX);
+	ck_assert_int_eq(request.field[FIELD_KEEP].number, 250000);
+	expect_ok("LOCK x ttl=87600h");
+	ck_assert(request.field[FIELD_TTL].number == DURATION_MAX);
+	expect_ok("LIST prefix=a=b after=\"\" limit=007");
+	expect_text(request.field[FIELD_PREFIX].text, "a=b");
+	ck_assert_uint_eq(request.field[FIELD_AFTER].text.n, 0);
+	ck_assert_int_eq(request.field[FIELD_LIMIT].number, 7);
+	forget();
+}
+END_TEST
+
+/* "verb <n times x>", or "… field=<n times x>" */
+static enum parse_outcome parse_long(const char *before, size_t n)
+{
+	char line[2048];
+	size_t at = strlen(before);
+
+	memcpy(line, before, at);
+	memset(line + at, 'x', n);
+	return parse_bytes(line, at + n);
+}
+
+START_TEST(every_length_is_refused_one_beyond_its_bound)
+{
+	static const struct {
+		const char *before;
+		size_t most;
+		enum error code;
+	} table[] = {
+		{"LOCK ", NAME_MAX_BYTES, ERROR_LIMIT},       {"SHOW ", NAME_MAX_BYTES, ERROR_LIMIT},
+		{"LOCK a owner=", 256, ERROR_LIMIT},          {"LOCK a note=", 256, ERROR_LIMIT},
+		{"HELLO 1 name=", 256, ERROR_LIMIT},          {"LIST prefix=", NAME_MAX_BYTES, ERROR_LIMIT},
+		{"LIST after=", NAME_MAX_BYTES, ERROR_LIMIT}, {"CANCEL @", TAG_MAX, ERROR_ARG},
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		ck_assert_msg(parse_long(table[i].before, table[i].most) == PARSE_OK, "%s: %s", table[i].before, mistake.text);
+		ck_assert_int_eq(parse_long(table[i].before, table[i].most + 1), PARSE_MISTAKE);
+		ck_assert_int_eq(mistake.code, table[i].code);
+	}
+	ck_assert_int_eq(parse_long("LOCK ", NAME_MAX_BYTES + 1), PARSE_MISTAKE);
+	ck_assert_str_eq(mistake.text, "name length 512; this one has 513 bytes");
+	ck_assert_int_eq(parse_long("LOCK a owner=", 257), PARSE_MISTAKE);
+	ck_assert_str_eq(mistake.text, "owner length 256; this one has 257 bytes");
+	forget();
+}
+END_TEST
+
+START_TEST(a_name_is_measured_after_unquoting)
+{
+	char line[8 + 4 * NAME_MAX_BYTES] = "LOCK \"";
+	size_t at = 6;
+
+	for (int i = 0; i < NAME_MAX_BYTES; i++, at += 4)
+		memcpy(line + at, "\\x00", 4);
+	line[at++] = '"';
+	ck_assert_int_eq(parse_bytes(line, at), PARSE_OK);
+	ck_assert_uint_eq(request.word[0].n, NAME_MAX_BYTES);
+	forget();
+}
+END_TEST
+
+START_TEST(a_tag_is_told_with_a_mistake_and_a_bad_one_is_not)
+{
+	expect_mistake("@a1 LOKC x", ERROR_UNKNOWN, "LOCK");
+	expect_text(request.tag, "a1");
+	expect_mistake("@a1 LOCK \"x", ERROR_SYNTAX, "open quote");
+	expect_text(request.tag, "a1");
+	expect_mistake("@a1", ERROR_ARG, "without");
+	expect_text(request.tag, "a1");
+	expect_mistake("@a/ LOCK x", ERROR_ARG, "tag");
+	ck_assert_uint_eq(request.tag.n, 0);
+	expect_mistake("@abcdefghijklmnopqrstuvwxyz1234567 PING", ERROR_ARG, "32");
+	ck_assert_uint_eq(request.tag.n, 0);
+	expect_ok("@abcdefghijklmnopqrstuvwxyz123456 PING");
+	ck_assert_uint_eq(request.tag.n, 32);
+	expect_mistake("LOCK \"x", ERROR_SYNTAX, "open quote");
+	ck_assert_uint_eq(request.tag.n, 0);
+	forget();
+}
+END_TEST
+
+START_TEST(what_a_peer_sent_is_shown_escaped_and_cut)
+{
+	char line[1024];
+
+	expect_mistake("\xff\xfeZ x", ERROR_UNKNOWN, "'\\xff\\xfeZ'");
+	expect_mistake("\"a\\nb\"", ERROR_UNKNOWN, "'a\\x0ab'");
+	memset(line, '\xff', sizeof(line));
+	ck_assert_int_eq(parse_bytes(line, sizeof(line)), PARSE_MISTAKE);
+	ck_assert_uint_lt(strlen(mistake.text), 128);
+	ck_assert_ptr_nonnull(strstr(mistake.text, "...'"));
+	forget();
+}
+END_TEST
+
+static TCase *meaning(void)
+{
+	TCase *t = tcase_create("meaning");
+
+	tcase_add_test(t, each_line_has_its_outcome);
+	tcase_add_test(t, each_mistake_names_what_was_wrong_and_what_would_be_right);
+	tcase_add_test(t, a_full_request_is_understood);
+	tcase_add_test(t, values_mean_what_the_manual_says);
+	tcase_add_test(t, a_tag_is_told_with_a_mistake_and_a_bad_one_is_not);
+	return t;
+}
+
+static TCase *bounds(void)
+{
+	TCase *t = tcase_create("bounds");
+
+	tcase_add_test(t, every_length_is_refused_one_beyond_its_bound);
+	tcase_add_test(t, a_name_is_measured_after_unquoting);
+	tcase_add_test(t, what_a_peer_sent_is_shown_escaped_and_cut);
+	return t;
+}
+
+Suite *request_suite(void)
+{
+	Suite *s = suite_create("request");
+
+	suite_add_tcase(s, meaning());
+	suite_add_tcase(s, bounds());
+	return s;
+}

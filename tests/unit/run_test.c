@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * redlock run and try against a daemon that plays transcripts: what the command finds, and what redlock ends with. Losing the lock:
+ * keeper_test.c.
+ */
+#include "client/cli.h"
+#include "tests/unit/run_script.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+START_TEST(the_command_finds_its_name_and_fence_and_gives_its_code)
+{
+	struct outcome o;
+
+	PLAYED(&o, LOCK CHECK UNLOCK, "run", "n", "--", "sh", "-c", "echo $REDLOCK_NAME $REDLOCK_FENCE; exit 7");
+	ck_assert_int_eq(o.code, 7);
+	ck_assert_str_eq(o.out, "n 17\n");
+	ck_assert_str_eq(o.err, "");
+}
+END_TEST
+
+START_TEST(a_command_that_died_of_a_signal_gives_128_and_the_signal)
+{
+	struct outcome o;
+
+	PLAYED(&o, LOCK CHECK UNLOCK, "run", "n", "sh", "-c", "kill -USR1 $$");
+	ck_assert_int_eq(o.code, 128 + SIGUSR1);
+}
+END_TEST
+
+START_TEST(what_a_careless_parent_leaves_does_no_harm)
+{
+	struct outcome o;
+
+	setenv("FAKE_IGNORES_CHLD", "1", 1);
+	setenv("FAKE_CLOSES_STDERR", "1", 1);
+	PLAYED(&o, LOCK CHECK UNLOCK, "run", "n", "sh", "-c", "exit 7");
+	ck_assert_int_eq(o.code, 7);
+	PLAYED(&o, LOCK CHECK UNLOCK, "run", "n", "/nonexistent/command");
+	ck_assert_int_eq(o.code, EXIT_NOT_FOUND);
+	PLAYED(&o, HELLO "< LOCK n\n> BUSY name=n\n=\n", "try", "n", "true");
+	ck_assert_int_eq(o.code, EXIT_NOT_ACQUIRED);
+}
+END_TEST
+
+START_TEST(the_command_has_neither_the_socket_nor_blocked_signals)
+{
+	struct outcome o;
+
+	PLAYED(&o, LOCK CHECK UNLOCK, "run", "n", "sh", "-c",
+	       "ls -l /proc/self/fd | grep -c socket; grep SigBlk /proc/self/status");
+	ck_assert_int_eq(o.code, 0);
+	ck_assert_str_eq(o.out, "0\nSigBlk:\t0000000000000000\n");
+}
+END_TEST
+
+START_TEST(options_reach_the_daemon)
+{
+	struct outcome o;
+
+	PLAYED(&o,
+	       HELLO "< LOCK n wait=1500ms ttl=3000ms note=\"my note\"\n> OK name=n fence=17 valid_ms=10000 ttl_ms=10000 "
+		     "count=1\n" CHECK "< UNLOCK n keep=5000ms\n> OK name=n count=0\n=\n",
+	       "run", "--wait", "1.5s", "n", "--ttl=3s", "-k", "5s", "--note", "my note", "--", "true");
+	ck_assert_int_eq(o.code, 0);
+	PLAYED(&o,
+	       HELLO "< LOCK n wait=forever note=\"sh -c 'exit 3' --wait\"\n> OK name=n fence=17 valid_ms=10000 ttl_ms=10000 "
+		     "count=1\n" CHECK UNLOCK,
+	       "run", "--wait=forever", "n", "sh", "-c", "'exit 3'", "--wait");
+	ck_assert_int_eq(o.code, 127);
+}
+END_TEST
+
+START_TEST(behind_two_dashes_nothing_is_an_option)
+{
+	struct outcome o;
+
+	PLAYED(&o, LOCK CHECK UNLOCK, "run", "--", "n", "--version");
+	ck_assert_int_eq(o.code, EXIT_NOT_FOUND);
+	PLAYED(&o, LOCK CHECK UNLOCK, "run", "n", "--", "--version");
+	ck_assert_int_eq(o.code, EXIT_NOT_FOUND);
+}
+END_TEST
+
+START_TEST(a_long_command_line_is_a_note_of_256_bytes)
+{
+	static char word[400], script[800];
+	struct outcome o;
+
+	memset(word, 'x', 399);
+	snprintf(script, sizeof(script), HELLO "< LOCK n wait=forever note=\"true %.251s\"\n> BUSY name=n\n=\n", word);
+	PLAYED(&o, script, "run", "n", "true", word);
+	ck_assert_int_eq(o.code, EXIT_NOT_ACQUIRED);
+}
+END_TEST
+
+START_TEST(not_acquired_is_124_or_what_E_says)
+{
+	struct outcome o;
+
+	PLAYED(&o, HELLO "< LOCK n note=true\n> BUSY name=n\n=\n", "try", "n", "true");
+	ck_assert_int_eq(o.code, EXIT_NOT_ACQUIRED);
+	ck_assert_str_eq(o.err, "redlock: n is held by somebody else\n");
+	PLAYED(&o, HELLO "< LOCK n note=true\n> BUSY name=n holder=\"w pid=1\" held_ms=250000\n=\n", "try", "-E9", "n", "true");
+	ck_assert_int_eq(o.code, 9);
+	ck_assert_str_eq(o.err, "redlock: n is held by w pid=1 for 4m10s\n");
+	PLAYED(&o,
+	       HELLO "< LOCK n wait=10ms\n> TIMEOUT name=n waited_ms=10\n< SHOW n\n> * role=holder holder=\"w\\n\" held_ms=10\n> "
+		     "OK n=1\n=\n",
+	       "run", "-E", "0", "--wait", "10ms", "n", "true");
+	ck_assert_int_eq(o.code, 0);
+	ck_assert_str_eq(o.err, "redlock: n is held by w\\x0a for 10ms\n");
+	PLAYED(&o, HELLO "< LOCK n wait=10ms\n> TIMEOUT name=n waited_ms=10\n< SHOW n\n> OK n=0\n=\n", "run", "-w10ms", "n",
+	       "true");
+	ck_assert_str_eq(o.err, "redlock: n was not free within 10ms\n");
+}
+END_TEST
+
+START_TEST(trouble_of_redlock_itself_is_125)
+{
+	struct outcome o;
+
+	PLAYED(&o, HELLO "< LOCK n\n> ERR QUORUM 1 of 3 stores answered\n=\n", "try", "n", "true");
+	ck_assert_int_eq(o.code, EXIT_FAILED);
+	ck_assert_str_eq(o.err, "redlock: QUORUM 1 of 3 stores answered\n");
+	PLAYED(&o, LOCK "< CHECK n\n> ERR LOST gone\n=\n", "run", "n", "touch", "/nonexistent/x");
+	ck_assert_int_eq(o.code, EXIT_FAILED);
+	PLAYED(&o, HELLO "< LOCK n\n", "run", "n", "true");
+	ck_assert_int_eq(o.code, EXIT_FAILED);
+	ck_assert_str_eq(o.err, "redlock: redlockd closed the connection\n");
+}
+END_TEST
+
+START_TEST(what_cannot_be_executed_frees_the_lock)
+{
+	struct outcome o;
+
+	PLAYED(&o, LOCK CHECK UNLOCK, "run", "--keep", "1m", "n", "/nonexistent/command");
+	ck_assert_int_eq(o.code, EXIT_NOT_FOUND);
+	ck_assert_str_eq(o.err, "redlock: cannot execute /nonexistent/command: No such file or directory\n");
+	PLAYED(&o, LOCK CHECK UNLOCK, "run", "n", "/dev/null");
+	ck_assert_int_eq(o.code, EXIT_CANNOT_EXEC);
+}
+END_TEST
+
+START_TEST(a_loss_after_the_commands_end_changes_nothing_unless_it_is_final)
+{
+	struct outcome o;
+
+	PLAYED(&o, LOCK CHECK "< UNLOCK n\n> ! LOST name=n fence=17 reason=quorum\n> ERR LOST gone\n=\n", "run", "n", "sh", "-c",
+	       "exit 3");
+	ck_assert_int_eq(o.code, 3);
+	ck_assert_str_eq(o.err, "");
+	PLAYED(&o, LOCK CHECK "< UNLOCK n\n> ! LOST name=n fence=17 reason=evicted\n> ERR LOST gone\n=\n", "run", "n", "sh", "-c",
+	       "exit 3");
+	ck_assert_int_eq(o.code, EXIT_LOST);
+	PLAYED(&o, LOCK CHECK "< UNLOCK n\n> ERR NOTHELD\n=\n", "run", "n", "sh", "-c", "exit 3");
+	ck_assert_int_eq(o.code, EXIT_LOST);
+	ck_assert_str_eq(o.err, "redlock: n was lost while the command ran\n");
+	PLAYED(&o, LOCK CHECK "< UNLOCK n\n> ERR LIMIT keep: at most 30s\n=\n", "run", "--keep", "1h", "n", "sh", "-c", "exit 3");
+	ck_assert_int_eq(o.code, 3);
+	ck_assert_str_eq(o.err, "redlock: unlocking n: LIMIT keep: at most 30s\n");
+}
+END_TEST
+
+Suite *run_suite(void)
+{
+	Suite *suite = suite_create("run");
+	TCase *ends = tcase_create("ends");
+
+	tcase_add_test(ends, the_command_finds_its_name_and_fence_and_gives_its_code);
+	tcase_add_test(ends, a_command_that_died_of_a_signal_gives_128_and_the_signal);
+	tcase_add_test(ends, what_a_careless_parent_leaves_does_no_harm);
+	tcase_add_test(ends, the_command_has_neither_the_socket_nor_blocked_signals);
+	tcase_add_test(ends, options_reach_the_daemon);
+	tcase_add_test(ends, behind_two_dashes_nothing_is_an_option);
+	tcase_add_test(ends, a_long_command_line_is_a_note_of_256_bytes);
+	tcase_add_test(ends, not_acquired_is_124_or_what_E_says);
+	tcase_add_test(ends, trouble_of_redlock_itself_is_125);
+	tcase_add_test(ends, what_cannot_be_executed_frees_the_lock);
+	tcase_add_test(ends, a_loss_after_the_commands_end_changes_nothing_unless_it_is_final);
+	tcase_set_timeout(ends, 20);
+	suite_add_tcase(suite, ends);
+	return suite;
+}

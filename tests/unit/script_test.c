@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/redis/script.c: replies to answers. */
+#include "daemon/redis/script.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct script_keys keys;
+static struct batch batch;
+static struct resp resp;
+
+/* What the sink was told; spans are good as long as the reply stands. */
+static struct answer told[BATCH_MAX];
+static struct probe told_probe;
+static unsigned tolds;
+
+static void on_answer(void *context, const struct answer *a)
+{
+	ck_assert_ptr_eq(context, told);
+	ck_assert_uint_lt(tolds, BATCH_MAX);
+	if (a->probe)
+		told_probe = *a->probe;
+	told[tolds++] = *a;
+}
+
+static const struct script_sink sink = {told, on_answer};
+
+static void setup(void)
+{
+	script_keys_init(&keys, "lock:", 60 * SEC);
+	batch_init(&batch);
+	resp_init(&resp);
+	tolds = 0;
+}
+
+static void teardown(void)
+{
+	script_keys_release(&keys);
+	batch_release(&batch);
+	resp_release(&resp);
+}
+
+static void add(enum call_kind kind, uint64_t id)
+{
+	struct call call = {.id = id, .kind = kind, .name = SPAN("n"), .marker = SPAN("m"), .new_marker = SPAN("j|n")};
+
+	batch_add(&batch, &keys, &call, id);
+}
+
+static int answer_text(const char *text)
+{
+	ck_assert_int_eq(resp_feed(&resp, text, strlen(text)), 0);
+	ck_assert_int_eq(resp_next(&resp), 1);
+	return script_answer(&batch, &resp, 5, &sink);
+}
+
+static void check_answer(unsigned i, uint64_t call, enum answer_class class, char code)
+{
+	ck_assert_uint_lt(i, tolds);
+	ck_assert_uint_eq(told[i].call, call);
+	ck_assert_uint_eq(told[i].node, 5);
+	ck_assert_int_eq(told[i].class, class);
+	ck_assert_int_eq(told[i].code, code);
+}
+
+START_TEST(every_row_answers_its_call)
+{
+	add(CALL_ACQUIRE, 11);
+	add(CALL_EXTEND, 12);
+	add(CALL_RELEASE, 13);
+	add(CALL_ACQUIRE, 14);
+	ck_assert_int_eq(answer_text("*5\r\n:1761234567890123\r\n*4\r\n$1\r\nG\r\n:42\r\n:9000\r\n$0\r\n\r\n"
+				     "*4\r\n$1\r\nB\r\n:43\r\n:-1\r\n$4\r\nd1:7\r\n*4\r\n$1\r\nN\r\n:43\r\n:-2\r\n$0\r\n\r\n"
+				     "*4\r\n$1\r\nQ\r\n:43\r\n:-2\r\n$3\r\nj|x\r\n"),
+			 0);
+	ck_assert_uint_eq(tolds, 4);
+	check_answer(0, 11, ANSWER_EXECUTED, 'G');
+	ck_assert_int_eq(told[0].server_us, 1761234567890123);
+	ck_assert_int_eq(told[0].fence, 42);
+	ck_assert_int_eq(told[0].pttl_ms, 9000);
+	check_answer(1, 12, ANSWER_EXECUTED, 'B');
+	ck_assert_int_eq(told[1].pttl_ms, -1);
+	ck_assert(span_equal(told[1].holder, SPAN("d1:7")));
+	check_answer(2, 13, ANSWER_EXECUTED, 'N');
+	check_answer(3, 14, ANSWER_EXECUTED, 'Q');
+	ck_assert(span_equal(told[3].holder, SPAN("j|x")));
+}
+END_TEST
+
+START_TEST(a_row_may_be_refused_alone)
+{
+	add(CALL_RELEASE, 1);
+	add(CALL_RELEASE, 2);
+	add(CALL_RELEASE, 3);
+	ck_assert_int_eq(answer_text("*4\r\n:5\r\n*2\r\n$1\r\n!\r\n$6\r\nOOM no\r\n*4\r\n$1\r\nR\r\n:0\r\n:-2\r\n$0\r\n\r\n"
+				     "*2\r\n$1\r\n!\r\n$8\r\nERR what\r\n"),
+			 0);
+	check_answer(0, 1, ANSWER_REFUSED, 0);
+	ck_assert(span_equal(told[0].text, SPAN("OOM no")));
+	ck_assert_int_eq(told[0].fence, -1);
+	check_answer(1, 2, ANSWER_EXECUTED, 'R');
+	check_answer(2, 3, ANSWER_UNKNOWN, 0);
+}
+END_TEST
+
+START_TEST(an_error_answers_the_whole_batch)
+{
+	add(CALL_ACQUIRE, 1);
+	add(CALL_RELEASE, 2);
+	ck_assert_int_eq(answer_text("-LOADING Redis is loading\r\n"), 0);
+	check_answer(0, 1, ANSWER_REFUSED, 0);
+	check_answer(1, 2, ANSWER_REFUSED, 0);
+	ck_assert(span_equal(told[1].text, SPAN("LOADING Redis is loading")));
+	tolds = 0;
+	ck_assert_int_eq(answer_text("-ERR user_script:31: attempt to index a nil value script: f, on @user_script:31.\r\n"), 0);
+	check_answer(0, 1, ANSWER_UNKNOWN, 0);
+	check_answer(1, 2, ANSWER_UNKNOWN, 0);
+}
+END_TEST
+
+/* Against a batch of one ACQUIRE and one RELEASE. */
+#define GRANT "*4\r\n$1\r\nG\r\n:42\r\n:9000\r\n$0\r\n\r\n"
+#define FREED "*4\r\n$1\r\nR\r\n:42\r\n:-2\r\n$0\r\n\r\n"
+
+static const char *const bad_rows[] = {
+	":1\r\n",
+	"$-1\r\n",
+	"*-1\r\n",
+	"*0\r\n",
+	"+OK\r\n",
+	"*1\r\n:1\r\n",
+	"*2\r\n:1\r\n" GRANT,             /* too few */
+	"*4\r\n:1\r\n" GRANT FREED FREED, /* too many */
+	"*3\r\n$1\r\n1\r\n" GRANT FREED,  /* the clock is no number */
+	"*3\r\n:0\r\n" GRANT FREED,       /* nor is this one possible */
+	"*3\r\n:-5\r\n" GRANT FREED,
+	"*3\r\n:9007199254740993\r\n" GRANT FREED,
+	"*3\r\n:1\r\n" FREED GRANT, /* codes of the other operation */
+	"*3\r\n:1\r\n" GRANT GRANT,
+	"*3\r\n:1\r\n" GRANT ":1\r\n",
+	"*3\r\n:1\r\n" GRANT "$-1\r\n",
+	"*3\r\n:1\r\n" GRANT "*0\r\n",
+	"*3\r\n:1\r\n" GRANT "*1\r\n$1\r\nR\r\n",
+	"*3\r\n:1\r\n" GRANT "*2\r\n$1\r\nR\r\n:1\r\n",
+	"*3\r\n:1\r\n" GRANT "*2\r\n$1\r\n!\r\n:1\r\n",
+	"*3\r\n:1\r\n" GRANT "*3\r\n$1\r\n!\r\n$1\r\nx\r\n$1\r\nx\r\n",
+	"*3\r\n:1\r\n" GRANT "*4\r\n:1\r\n:42\r\n:-2\r\n$0\r\n\r\n",
+	"*3\r\n:1\r\n" GRANT "*4\r\n$0\r\n\r\n:42\r\n:-2\r\n$0\r\n\r\n",
+	"*3\r\n:1\r\n" GRANT "*4\r\n$2\r\nRR\r\n:42\r\n:-2\r\n$0\r\n\r\n",
+	"*3\r\n:1\r\n" GRANT "*4\r\n$1\r\nR\r\n:-42\r\n:-2\r\n$0\r\n\r\n",
+	"*3\r\n:1\r\n" GRANT "*4\r\n$1\r\nR\r\n:9007199254740993\r\n:-2\r\n$0\r\n\r\n",
+	"*3\r\n:1\r\n" GRANT "*4\r\n$1\r\nR\r\n$2\r\n42\r\n:-2\r\n$0\r\n\r\n",
+	"*3\r\n:1\r\n" GRANT "*4\r\n$1\r\nR\r\n:42\r\n:-3\r\n$0\r\n\r\n",
+	"*3\r\n:1\r\n" GRANT "*4\r\n$1\r\nR\r\n:42\r\n:-2\r\n:0\r\n",
+	"*3\r\n:1\r\n" GRANT "*4\r\n$1\r\nR\r\n:42\r\n:-2\r\n*1\r\n$0\r\n\r\n",
+	"*3\r\n:1\r\n" GRANT "*5\r\n$1\r\nR\r\n:42\r\n:-2\r\n$0\r\n\r\n$0\r\n\r\n",
+	"*3\r\n:1\r\n" GRANT "*4\r\n*1\r\n$1\r\nR\r\n:42\r\n:-2\r\n$0\r\n\r\n",
+};
+
+START_TEST(a_reply_of_another_shape_answers_nothing)
+{
+	add(CALL_ACQUIRE, 1);
+	add(CALL_RELEASE, 2);
+	ck_assert_int_eq(answer_text(bad_rows[_i]), -EPROTO);
+	ck_assert_uint_eq(tolds, 0);
+}
+END_TEST
+
+START_TEST(a_holder_longer_than_any_value_is_garbage)
+{
+	char text[512];
+
+	add(CALL_ACQUIRE, 1);
+	(void)snprintf(text, sizeof(text), "*2\r\n:1\r\n*4\r\n$1\r\nB\r\n:1\r\n:1\r\n$129\r\n%0129d\r\n", 1);
+	ck_assert_int_eq(answer_text(text), -EPROTO);
+	(void)snprintf(text, sizeof(text), "*2\r\n:1\r\n*4\r\n$1\r\nQ\r\n:1\r\n:-2\r\n$257\r\n%0257d\r\n", 1);
+	ck_assert_int_eq(answer_text(text), -EPROTO);
+	(void)snprintf(text, sizeof(text), "*2\r\n:1\r\n*4\r\n$1\r\nQ\r\n:1\r\n:-2\r\n$256\r\n%0256d\r\n", 1);
+	ck_assert_int_eq(answer_text(text), 0);
+}
+END_TEST
+
+#define PROBE_HEAD "*13\r\n:1761234567890123\r\n$3\r\nj|m\r\n"
+#define PROBE_TAIL                                                                                                               \
+	"$2\r\nru\r\n$2\r\nre\r\n$6\r\n7.0.15\r\n$6\r\nmaster\r\n$9\r\n104857600\r\n$10\r\nnoeviction\r\n$1\r\n7\r\n$1\r\n0\r\n"
+
+START_TEST(a_probe_tells_what_the_server_said)
+{
+	add(CALL_PROBE, 9);
+	ck_assert_int_eq(answer_text(PROBE_HEAD "$4\r\n4711\r\n" PROBE_TAIL "$2\r\nok\r\n$2\r\nok\r\n"), 0);
+	check_answer(0, 9, ANSWER_EXECUTED, 'P');
+	ck_assert_int_eq(told[0].fence, 4711);
+	ck_assert_int_eq(told[0].server_us, 1761234567890123);
+	ck_assert(span_equal(told_probe.marker, SPAN("j|m")));
+	ck_assert(span_equal(told_probe.run_id, SPAN("ru")));
+	ck_assert(span_equal(told_probe.replid, SPAN("re")));
+	ck_assert(span_equal(told_probe.version, SPAN("7.0.15")));
+	ck_assert(span_equal(told_probe.role, SPAN("master")));
+	ck_assert(span_equal(told_probe.policy, SPAN("noeviction")));
+	ck_assert_int_eq(told_probe.maxmemory, 104857600);
+	ck_assert_int_eq(told_probe.evicted, 7);
+	ck_assert(!told_probe.loading && !told_probe.bgsave_failed);
+}
+END_TEST
+
+START_TEST(a_probe_of_a_server_that_may_not_tell_is_a_probe)
+{
+	add(CALL_PROBE, 9);
+	ck_assert_int_eq(
+		answer_text("*13\r\n:5\r\n$0\r\n\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
+			    "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
+		0);
+	check_answer(0, 9, ANSWER_EXECUTED, 'P');
+	ck_assert_uint_eq(told_probe.run_id.n, 0);
+	ck_assert_int_eq(told_probe.maxmemory, 0);
+	ck_assert(!told_probe.loading && !told_probe.bgsave_failed);
+}
+END_TEST
+
+START_TEST(a_probe_sees_that_saving_failed)
+{
+	add(CALL_PROBE, 9);
+	ck_assert_int_eq(answer_text(PROBE_HEAD "$1\r\n0\r\n" PROBE_TAIL "$3\r\nerr\r\n$2\r\nok\r\n"), 0);
+	ck_assert(told_probe.bgsave_failed);
+	ck_assert_int_eq(answer_text(PROBE_HEAD "$1\r\n0\r\n" PROBE_TAIL "$2\r\nok\r\n$3\r\nerr\r\n"), 0);
+	ck_assert(told_probe.bgsave_failed);
+}
+END_TEST
+
+START_TEST(a_fence_key_that_holds_no_number_is_no_garbage_but_no_answer_either)
+{
+	add(CALL_PROBE, 9);
+	ck_assert_int_eq(answer_text(PROBE_HEAD "$3\r\n1e9\r\n" PROBE_TAIL "$2\r\nok\r\n$2\r\nok\r\n"), 0);
+	check_answer(0, 9, ANSWER_UNKNOWN, 0);
+	ck_assert_ptr_null(told[0].probe);
+}
+END_TEST
+
+START_TEST(a_probe_of_another_shape_is_garbage)
+{
+	add(CALL_PROBE, 9);
+	ck_assert_int_eq(answer_text("*2\r\n:1\r\n$3\r\nj|m\r\n"), -EPROTO);
+	ck_assert_int_eq(answer_text("*13\r\n:5\r\n:1\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
+				     "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
+			 -EPROTO);
+	ck_assert_int_eq(
+		answer_text("*13\r\n:5\r\n$0\r\n\r\n*1\r\n$1\r\n0\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
+			    "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"),
+		-EPROTO);
+	ck_assert_uint_eq(tolds, 0);
+}
+END_TEST
+
+START_TEST(a_join_is_done_or_finds_another_marker)
+{
+	add(CALL_JOIN, 3);
+	ck_assert_int_eq(answer_text("*3\r\n:5\r\n$1\r\nJ\r\n$3\r\nj|n\r\n"), 0);
+	check_answer(0, 3, ANSWER_EXECUTED, 'J');
+	ck_assert_int_eq(answer_text("*3\r\n:5\r\n$1\r\nX\r\n$3\r\nq|o\r\n"), 0);
+	check_answer(1, 3, ANSWER_EXECUTED, 'X');
+	ck_assert(span_equal(told[1].holder, SPAN("q|o")));
+	ck_assert_int_eq(answer_text("*3\r\n:5\r\n$1\r\nG\r\n$3\r\nq|o\r\n"), -EPROTO);
+	ck_assert_int_eq(answer_text("*2\r\n:5\r\n$1\r\nJ\r\n"), -EPROTO);
+	ck_assert_int_eq(answer_text("*3\r\n:5\r\n*1\r\n:1\r\n$3\r\nq|o\r\n"), -EPROTO);
+}
+END_TEST
+
+Suite *script_suite(void)
+{
+	Suite *s = suite_create("script");
+	TCase *t = tcase_create("script");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, every_row_answers_its_call);
+	tcase_add_test(t, a_row_may_be_refused_alone);
+	tcase_add_test(t, an_error_answers_the_whole_batch);
+	tcase_add_loop_test(t, a_reply_of_another_shape_answers_nothing, 0, sizeof(bad_rows) / sizeof(*bad_rows));
+	tcase_add_test(t, a_holder_longer_than_any_value_is_garbage);
+	tcase_add_test(t, a_probe_tells_what_the_server_said);
+	tcase_add_test(t, a_probe_of_a_server_that_may_not_tell_is_a_probe);
+	tcase_add_test(t, a_probe_sees_that_saving_failed);
+	tcase_add_test(t, a_fence_key_that_holds_no_number_is_no_garbage_but_no_answer_either);
+	tcase_add_test(t, a_probe_of_another_shape_is_garbage);
+	tcase_add_test(t, a_join_is_done_or_finds_another_marker);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/net/conn.c: what goes out. */
+#include "tests/unit/net_world.h"
+
+#include <check.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MUCH ((size_t)2 * 1024 * 1024)
+
+static struct world w;
+static char much[MUCH + 1];
+
+static void setup(void)
+{
+	world_init(&w, WORLD_CONF);
+	memset(much, 'x', MUCH);
+}
+
+static void teardown(void)
+{
+	world_release(&w);
+}
+
+static int client(int i)
+{
+	int fd = i ? world_tcp(&w) : world_unix(&w);
+
+	world_until(&w, w.opened > 0);
+	buf_clear(&w.told);
+	return fd;
+}
+
+START_TEST(what_is_sent_goes_out_at_flush_and_in_order)
+{
+	int fd = client(_i);
+	char c;
+
+	net_send(w.net, w.session, "OK 1\n", 5);
+	net_send(w.net, w.session, "", 0);
+	net_send(w.net, w.session, "OK 2\n", 5);
+	ck_assert_int_eq(recv(fd, &c, 1, MSG_DONTWAIT), -1);
+	net_flush(w.net);
+	world_hears(&w, fd, "OK 1\nOK 2\n");
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_slow_reader_gets_all_of_it_and_keeps_nobody_busy_meanwhile)
+{
+	int fd = client(_i);
+
+	net_send(w.net, w.session, much, MUCH);
+	net_send(w.net, w.session, "END\n", 4);
+	world_at_rest(&w);
+	world_drains(&w, fd, MUCH);
+	world_hears(&w, fd, "END\n");
+	world_at_rest(&w);
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_slow_reader_gets_all_of_it_also_after_it_half_closed)
+{
+	const char *late = "";
+	int fd = client(_i);
+
+	net_send(w.net, w.session, much, MUCH);
+	world_at_rest(&w);
+	shutdown(fd, SHUT_WR);
+	world_until(&w, buf_length(&w.told) > 0);
+	/* A socket that takes nearly all of it leaves nothing to wait for. */
+	if (*buf_begin(&w.told) == 'e') {
+		world_told(&w, "eof 0.1\n");
+	} else {
+		world_told(&w, "parting 0.1\n");
+		late = "eof 0.1\n";
+	}
+	world_at_rest(&w);
+	net_send(w.net, w.session, "END\n", 4);
+	world_drains(&w, fd, MUCH);
+	world_told(&w, late);
+	world_hears(&w, fd, "END\n");
+	close(fd);
+}
+END_TEST
+
+START_TEST(who_does_not_read_overflows_and_is_told_gone_by_the_loop)
+{
+	struct net_counts counts;
+	int fd = client(_i), i;
+
+	for (i = 0; i < 16; i++)
+		net_send(w.net, w.session, much, MUCH);
+	ck_assert_uint_eq(buf_length(&w.told), 0);
+	ck_assert_uint_eq(net_sessions(w.net), 1);
+	world_told(&w, "gone 0.1 overflow\n");
+	ck_assert_uint_eq(net_sessions(w.net), 0);
+	net_send(w.net, w.session, "late\n", 5);
+	net_counts(w.net, &counts);
+	ck_assert_uint_lt(counts.bytes_out, 8 * MUCH);
+	world_at_rest(&w);
+	close(fd);
+}
+END_TEST
+
+/* One pass may produce more than fits, as long as the socket takes it. */
+START_TEST(a_burst_beyond_the_bound_to_a_socket_with_room_is_no_overflow)
+{
+	struct net_conf conf = WORLD_CONF;
+	int fd, i;
+
+	world_release(&w);
+	conf.output_max = 4096;
+	world_init(&w, conf);
+	fd = client(_i);
+	for (i = 0; i < 20; i++)
+		net_send(w.net, w.session, much, 4000);
+	world_settle(&w);
+	world_told(&w, "");
+	world_drains(&w, fd, 80000);
+	close(fd);
+}
+END_TEST
+
+static void overflow(struct world *world, uint64_t session, const char *line)
+{
+	int i;
+
+	(void)line;
+	for (i = 0; i < 16; i++)
+		net_send(world->net, session, much, MUCH);
+}
+
+START_TEST(an_overflow_inside_a_callback_ends_the_telling_of_lines)
+{
+	int fd = client(_i);
+
+	w.on_line = overflow;
+	world_says(&w, fd, "a\nb\n");
+	world_told(&w, "line 0.1 a\ngone 0.1 overflow\n");
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_full_socket_is_no_error)
+{
+	int fd = client(_i), i;
+
+	for (i = 0; i < 200; i++) {
+		net_send(w.net, w.session, much, 4096);
+		world_settle(&w);
+	}
+	world_at_rest(&w);
+	world_drains(&w, fd, (size_t)200 * 4096);
+	close(fd);
+}
+END_TEST
+
+START_TEST(many_that_are_slow_at_a_time_get_all_of_it)
+{
+	enum { N = 80 };
+	static uint64_t session[N];
+	static int fd[N];
+	int i;
+
+	for (i = 0; i < N; i++) {
+		fd[i] = _i ? world_tcp(&w) : world_unix(&w);
+		world_until(&w, w.opened == (unsigned)i + 1);
+		session[i] = w.session;
+	}
+	for (i = 0; i < N; i++)
+		net_send(w.net, session[i], much, 4096);
+	world_settle(&w);
+	for (i = 0; i < N; i++) {
+		world_drains(&w, fd[i], 4096);
+		close(fd[i]);
+	}
+	buf_clear(&w.told);
+}
+END_TEST
+
+Suite *send_suite(void)
+{
+	Suite *s = suite_create("send");
+	TCase *t = tcase_create("send");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 60);
+	/* 0: Unix, 1: TCP. */
+	tcase_add_loop_test(t, what_is_sent_goes_out_at_flush_and_in_order, 0, 2);
+	tcase_add_loop_test(t, a_slow_reader_gets_all_of_it_and_keeps_nobody_busy_meanwhile, 0, 2);
+	tcase_add_loop_test(t, a_slow_reader_gets_all_of_it_also_after_it_half_closed, 0, 2);
+	tcase_add_loop_test(t, who_does_not_read_overflows_and_is_told_gone_by_the_loop, 0, 2);
+	tcase_add_loop_test(t, a_burst_beyond_the_bound_to_a_socket_with_room_is_no_overflow, 0, 2);
+	tcase_add_loop_test(t, an_overflow_inside_a_callback_ends_the_telling_of_lines, 0, 2);
+	tcase_add_loop_test(t, a_full_socket_is_no_error, 0, 2);
+	tcase_add_loop_test(t, many_that_are_slow_at_a_time_get_all_of_it, 0, 2);
+	suite_add_tcase(s, t);
+	return s;
+}

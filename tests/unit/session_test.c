@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/session.c and how sessions end: what is freed when, half-close, read-ahead, order of answers. */
+#include "tests/unit/stage.h"
+
+#include <check.h>
+
+#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
+
+static void held_by_1(void)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(2, "LOCK a wait=1m");
+}
+
+/* --- what ends at once, and what at D --- */
+
+START_TEST(quit_frees_at_once)
+{
+	held_by_1();
+	says(1, "QUIT");
+	hears(1, "OK");
+	ck_assert(hung_up(1));
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(the_end_of_its_input_frees_at_once)
+{
+	held_by_1();
+	half_closes(1);
+	ck_assert(hung_up(1));
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(a_hang_up_frees_at_once)
+{
+	held_by_1();
+	goes(1, GONE_HANGUP);
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(a_reset_by_this_host_frees_at_once)
+{
+	held_by_1();
+	goes(1, GONE_RESET);
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(who_may_be_alive_behind_a_broken_path_keeps_the_lock_until_its_deadline)
+{
+	static const enum gone how[] = {GONE_RESET, GONE_KEEPALIVE, GONE_OVERFLOW};
+	unsigned renewals;
+
+	stage_begin(3);
+	passes(2 * SEC);
+	session_opens_from_afar(1, 0);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(2, "LOCK a wait=1m");
+	passes(4 * SEC);
+	renewals = asked(CALL_EXTEND);
+	/* Renewed at 3.333 s: D is 13.230 s, on a slow clock 13.330 s. */
+	goes(1, how[_i]);
+	passes(9320 * MSEC);
+	hears_nothing(2);
+	ck_assert_uint_eq(asked(CALL_EXTEND), renewals);
+	ck_assert_uint_eq(asked(CALL_RELEASE), 0);
+	passes(20 * MSEC);
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(an_overflow_of_a_local_session_waits_for_the_deadline_as_well)
+{
+	held_by_1();
+	goes(1, GONE_OVERFLOW);
+	passes(9 * SEC);
+	hears_nothing(2);
+	passes(SEC);
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(what_a_session_waited_for_is_withdrawn_when_it_ends)
+{
+	held_by_1();
+	says(3, "LOCK a wait=1m");
+	goes(2, GONE_HANGUP);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(3, GRANT);
+}
+END_TEST
+
+START_TEST(the_end_of_a_session_grants_it_nothing_more)
+{
+	stage_begin(1);
+	says(1, "LOCK a owner=t1");
+	says(1, "@w LOCK a owner=t2 wait=1m");
+	says(2, "LOCK a wait=1m");
+	ignores(1);
+	goes(1, GONE_HANGUP);
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(a_missed_heartbeat_is_told_and_frees_at_the_deadline)
+{
+	held_by_1();
+	says(1, "HELLO 1 heartbeat=1s");
+	hears(1, "OK proto=1 *");
+	passes(900 * MSEC);
+	says(1, "PING");
+	hears(1, "OK");
+	passes(990 * MSEC);
+	ck_assert(!hung_up(1));
+	passes(20 * MSEC);
+	hears(1, "! LOST name=a fence=* reason=idle");
+	ck_assert(hung_up(1));
+	ck_assert(was_logged("hang-up peer=* reason=heartbeat *"));
+	passes(7 * SEC);
+	hears_nothing(2);
+	passes(2 * SEC);
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(a_heartbeat_may_be_switched_off_again)
+{
+	stage_begin(1);
+	says(1, "HELLO 1 heartbeat=1s");
+	says(1, "HELLO 1 heartbeat=0");
+	ignores(1);
+	passes(60 * SEC);
+	ck_assert(!hung_up(1));
+}
+END_TEST
+
+START_TEST(a_session_without_a_heartbeat_is_never_ended_for_being_idle)
+{
+	held_by_1();
+	passes(3600 * SEC);
+	ck_assert(!hung_up(1));
+	says(1, "CHECK a");
+	hears(1, "OK name=a *");
+	says(1, "UNLOCK a");
+	ignores(1);
+	ignores(2);
+}
+END_TEST
+
+START_TEST(a_client_that_is_not_read_is_not_blamed_for_its_silence)
+{
+	held_by_1();
+	says(3, "HELLO 1 heartbeat=1s");
+	says(3, "LOCK a wait=1m");
+	for (unsigned i = 0; i < 256; i++)
+		says(3, "PING");
+	ck_assert(!is_read(3));
+	passes(5 * SEC);
+	ck_assert(!hung_up(3));
+	ignores(3);
+	ignores(2);
+}
+END_TEST
+
+/* --- order, and reading ahead --- */
+
+START_TEST(untagged_requests_are_answered_in_order_and_tagged_ones_overtake)
+{
+	held_by_1();
+	says(3, "LOCK a wait=2s");
+	says(3, "PING");
+	says(3, "@p PING");
+	hears(3, "@p OK");
+	hears_nothing(3);
+	passes(2 * SEC);
+	hears(3, "TIMEOUT *");
+	hears(3, "OK");
+	ignores(2);
+}
+END_TEST
+
+START_TEST(reading_stops_at_256_lines_and_goes_on_when_they_are_served)
+{
+	held_by_1();
+	says(3, "LOCK a wait=2s");
+	for (unsigned i = 0; i < 255; i++)
+		says(3, "PING");
+	ck_assert(is_read(3));
+	says(3, "PING");
+	ck_assert(!is_read(3));
+	says(3, "@p PING");
+	hears(3, "@p OK");
+	passes(2 * SEC);
+	ck_assert(is_read(3));
+	hears(3, "TIMEOUT *");
+	ck_assert_uint_eq(ignores(3), 256);
+	ck_assert_uint_eq(unanswered(3), 0);
+}
+END_TEST
+
+START_TEST(reading_goes_on_when_half_of_what_was_read_ahead_is_served)
+{
+	held_by_1();
+	for (unsigned i = 0; i < 257; i++)
+		says(3, "LOCK a wait=10ms");
+	ck_assert(!is_read(3));
+	passes(1270 * MSEC);
+	ck_assert(!is_read(3));
+	passes(30 * MSEC);
+	ck_assert(is_read(3));
+	passes(2 * SEC);
+	ck_assert_uint_eq(ignores(3), 257);
+}
+END_TEST
+
+START_TEST(lines_that_were_too_long_keep_their_place_among_the_others)
+{
+	held_by_1();
+	says(3, "LOCK a wait=2s");
+	says(3, "PING");
+	says_too_much(3);
+	says(3, "PING");
+	passes(2 * SEC);
+	hears(3, "TIMEOUT *");
+	hears(3, "OK");
+	hears(3, "ERR TOOLONG *");
+	hears(3, "OK");
+}
+END_TEST
+
+START_TEST(a_quit_that_was_read_ahead_takes_its_turn)
+{
+	held_by_1();
+	says(3, "LOCK a wait=2s");
+	says(3, "QUIT");
+	says(3, "PING");
+	passes(SEC);
+	ck_assert(!hung_up(3));
+	passes(SEC);
+	hears(3, "TIMEOUT *");
+	hears(3, "OK");
+	hears_nothing(3);
+	ck_assert(hung_up(3));
+}
+END_TEST
+
+Suite *session_suite(void)
+{
+	Suite *suite = suite_create("session");
+	TCase *ends = tcase_create("ends"), *order = tcase_create("order");
+
+	tcase_add_checked_fixture(ends, NULL, stage_close);
+	tcase_add_test(ends, quit_frees_at_once);
+	tcase_add_test(ends, the_end_of_its_input_frees_at_once);
+	tcase_add_test(ends, a_hang_up_frees_at_once);
+	tcase_add_test(ends, a_reset_by_this_host_frees_at_once);
+	tcase_add_loop_test(ends, who_may_be_alive_behind_a_broken_path_keeps_the_lock_until_its_deadline, 0, 3);
+	tcase_add_test(ends, an_overflow_of_a_local_session_waits_for_the_deadline_as_well);
+	tcase_add_test(ends, what_a_session_waited_for_is_withdrawn_when_it_ends);
+	tcase_add_test(ends, the_end_of_a_session_grants_it_nothing_more);
+	tcase_add_test(ends, a_missed_heartbeat_is_told_and_frees_at_the_deadline);
+	tcase_add_test(ends, a_heartbeat_may_be_switched_off_again);
+	tcase_add_test(ends, a_session_without_a_heartbeat_is_never_ended_for_being_idle);
+	tcase_add_test(ends, a_client_that_is_not_read_is_not_blamed_for_its_silence);
+	suite_add_tcase(suite, ends);
+	tcase_add_checked_fixture(order, NULL, stage_close);
+	tcase_add_test(order, untagged_requests_are_answered_in_order_and_tagged_ones_overtake);
+	tcase_add_test(order, reading_stops_at_256_lines_and_goes_on_when_they_are_served);
+	tcase_add_test(order, reading_goes_on_when_half_of_what_was_read_ahead_is_served);
+	tcase_add_test(order, lines_that_were_too_long_keep_their_place_among_the_others);
+	tcase_add_test(order, a_quit_that_was_read_ahead_takes_its_turn);
+	suite_add_tcase(suite, order);
+	return suite;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/member.c: trust_first_start, and when it ends. */
+#include "tests/unit/stage.h"
+
+#include <check.h>
+
+#define G_US (30603 * MSEC) /* 30 s * 1.02 + 3 ms */
+
+START_TEST(on_a_first_start_all_blank_stores_are_trusted_at_once)
+{
+	stage_open(3);
+	daemon_starts(0);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 3);
+}
+END_TEST
+
+START_TEST(on_a_first_start_a_slow_store_is_waited_for_a_moment_and_then_takes_the_long_way)
+{
+	stage_open(3);
+	stage.node[2].up = false;
+	daemon_starts(0);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
+	passes(2100 * MSEC);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 2);
+	comes(2);
+	ck_assert_str_eq(store_state(0, 2), "quarantine: it carries no marker: new, restarted blank, or flushed");
+}
+END_TEST
+
+START_TEST(one_marker_is_enough_to_trust_nobody)
+{
+	stage_open(3);
+	marker_is_set(2, "q|old|x|y|z");
+	daemon_starts(0);
+	passes(10 * SEC);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
+	passes(G_US);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 3);
+}
+END_TEST
+
+START_TEST(a_marker_that_shows_late_stops_the_trust_in_the_others)
+{
+	stage_open(3);
+	stage.node[2].up = false;
+	marker_is_set(2, "q|old|x|y|z");
+	daemon_starts(0);
+	passes(500 * MSEC);
+	comes(2);
+	passes(10 * SEC);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
+}
+END_TEST
+
+START_TEST(less_than_a_quorum_is_never_trusted)
+{
+	stage_open(3);
+	stage.node[1].up = stage.node[2].up = false;
+	daemon_starts(0);
+	passes(60 * SEC);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
+	comes(1);
+	passes(2100 * MSEC);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 2);
+}
+END_TEST
+
+START_TEST(trust_ends_with_the_first_join)
+{
+	stage_begin(1);
+	restarts_blank(0);
+	passes(20 * SEC);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
+	ck_assert_int_eq(marker_of(0)[0], 'q');
+}
+END_TEST
+
+Suite *trust_suite(void)
+{
+	Suite *suite = suite_create("trust");
+	TCase *trust = tcase_create("trust");
+
+	tcase_add_checked_fixture(trust, NULL, stage_close);
+	tcase_add_test(trust, on_a_first_start_all_blank_stores_are_trusted_at_once);
+	tcase_add_test(trust, on_a_first_start_a_slow_store_is_waited_for_a_moment_and_then_takes_the_long_way);
+	tcase_add_test(trust, one_marker_is_enough_to_trust_nobody);
+	tcase_add_test(trust, a_marker_that_shows_late_stops_the_trust_in_the_others);
+	tcase_add_test(trust, less_than_a_quorum_is_never_trusted);
+	tcase_add_test(trust, trust_ends_with_the_first_join);
+	suite_add_tcase(suite, trust);
+	return suite;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/redis/verdict.c and handshake.c: what error texts prove, and what of them may be told. */
+#include "daemon/redis/handshake.h"
+#include "daemon/redis/verdict.h"
+
+#include <check.h>
+#include <string.h>
+
+/* As servers of several versions say it, inside a script and outside. */
+static const char *const refusals[] = {
+	"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+	"LOADING Redis is loading the dataset in memory",
+	"READONLY You can't write against a read only replica.",
+	"MISCONF Redis is configured to save RDB snapshots, but …",
+	"NOSCRIPT No matching script. Please use EVAL.",
+	"NOAUTH Authentication required.",
+	"NOPERM this user has no permissions to run the 'evalsha' command",
+	"CLUSTERDOWN Hash slot not served",
+	"MOVED 3999 127.0.0.1:6381",
+	"ASK 3999 127.0.0.1:6381",
+	"TRYAGAIN Multiple keys request during rehashing of slot",
+	"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+	"NOREPLICAS Not enough good replicas to write.",
+	"OOM command not allowed when used memory > 'maxmemory'.",
+	"OOM command not allowed when used memory > 'maxmemory'. script: 29150ea058de2f613a1c5d75f818dad54f48b126, on "
+	"@user_script:1.",
+	"OOM",
+	"-OOM command not allowed when used memory > 'maxmemory'.",
+	"@user_script: 1: -READONLY You can't write against a read only replica.",
+	"ERR Error running script (call to f_29150ea058de2f613a1c5d75f818dad54f48b126): @user_script:1: @user_script: 1: -OOM "
+	"command …",
+	"ERR Error running script (call to f_29150ea058de2f613a1c5d75f818dad54f48b126): @user_script:9: Script killed by user "
+	"with SCRIPT KILL...",
+	"ERR Script killed by user with SCRIPT KILL... script: 694a5fe1ddb97a4c6a1bf299d9537c7d3d0f84e7, on @user_script:1.",
+	"ERR max number of clients reached",
+	"ERR The user executing the script can't run this command or subcommand script: 2915, on @user_script:1.",
+	"ERR The user executing the script can't access at least one of the keys mentioned in the command arguments",
+	"ERR the fence key holds no number",
+	"NOPERM ACL failure in script: User u has no permissions to run the 'set' command",
+};
+
+static const char *const unknowns[] = {
+	"",
+	"ERR",
+	"-",
+	"ERR unknown command `EVALSHA`",
+	"ERR user_script:31: attempt to perform arithmetic on a nil value script: 443c, on @user_script:31.",
+	"ERR user_script:31: attempt to call OOM",
+	"ERR user_script:31",
+	"ERR Error running script",
+	"ERR Error running script OOM",
+	"WRONGTYPE Operation against a key holding the wrong kind of value BUSY",
+	"OOMPH",
+	"BUSYGROUP Consumer Group name already exists",
+	"busy",
+	"EXECABORT Transaction discarded because of previous errors.",
+	"UNKILLABLE Sorry the script already executed write commands against the dataset.",
+	"CROSSSLOT Keys in request don't hash to the same slot",
+	"ERR OOMPH: max number of clients",
+	"PROXY the max number of clients",
+};
+
+START_TEST(a_listed_error_is_a_refusal_however_it_is_wrapped)
+{
+	ck_assert_msg(verdict_of(span_of(refusals[_i])) == ANSWER_REFUSED, "%s", refusals[_i]);
+}
+END_TEST
+
+START_TEST(any_other_error_is_unknown)
+{
+	ck_assert_msg(verdict_of(span_of(unknowns[_i])) == ANSWER_UNKNOWN, "%s", unknowns[_i]);
+}
+END_TEST
+
+START_TEST(a_text_that_repeats_the_password_is_withheld)
+{
+	char reason[256];
+
+	handshake_reason(SPAN("ERR unknown command `AUTH`, with args beginning with: `hunter2hunter2`"), "hunter2hunter2", reason,
+			 sizeof(reason));
+	ck_assert_ptr_null(strstr(reason, "hunter"));
+	ck_assert_ptr_nonnull(strstr(reason, "ERR "));
+	handshake_reason(SPAN("ERR with args beginning with: `hunter2hu...`"), "hunter2hunter2", reason, sizeof(reason));
+	ck_assert_ptr_null(strstr(reason, "hunter"));
+	handshake_reason(SPAN("hunter2 hunter2"), "hunter2", reason, sizeof(reason));
+	ck_assert_ptr_null(strstr(reason, "hunter"));
+	handshake_reason(SPAN("WRONGPASS invalid username-password pair"), "hunter2", reason, sizeof(reason));
+	ck_assert_str_eq(reason, "WRONGPASS invalid username-password pair");
+}
+END_TEST
+
+START_TEST(a_reason_is_one_line_of_limited_length)
+{
+	char reason[16];
+
+	handshake_reason(SPAN("a\r\nb\0\x1b[31mcccccccccccccccccccccccccc"), NULL, reason, sizeof(reason));
+	ck_assert_str_eq(reason, "a??b??[31mccccc");
+	handshake_reason(SPAN(""), "x", reason, sizeof(reason));
+	ck_assert_str_eq(reason, "");
+}
+END_TEST
+
+Suite *verdict_suite(void)
+{
+	Suite *s = suite_create("verdict");
+	TCase *t = tcase_create("verdict");
+
+	tcase_add_loop_test(t, a_listed_error_is_a_refusal_however_it_is_wrapped, 0, sizeof(refusals) / sizeof(*refusals));
+	tcase_add_loop_test(t, any_other_error_is_unknown, 0, sizeof(unknowns) / sizeof(*unknowns));
+	tcase_add_test(t, a_text_that_repeats_the_password_is_withheld);
+	tcase_add_test(t, a_reason_is_one_line_of_limited_length);
+	suite_add_tcase(s, t);
+	return s;
+}

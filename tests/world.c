@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Events into the service, its calls into the store, the answers back as events. Nothing here decides anything. */
+#include "tests/world.h"
+
+#include <stdlib.h>
+
+static const struct core_conf world_conf = {
+	.nodes = 1,
+	.label = {"memory"},
+	.store = "memory",
+	.set = "memory",
+	.generation = 1,
+	.host = "world",
+	.seed = {1, 2},
+	.trust_first_start = true,
+	.timeout_us = 50 * MSEC,
+	.lease_us = 10 * SEC,
+	.min_lease_us = 100 * MSEC,
+	.max_lease_us = 30 * SEC,
+	.skew_us = 30 * SEC,
+	.limits = {.locks = 1024, .waiting = 256, .name = 512, .mistakes = 100, .line = 8192},
+};
+
+void world_init(struct world *w)
+{
+	const struct memory_conf store = {
+		.seed = {3, 4}, .epoch_us = WORLD_WALL_US, .skew_us = world_conf.skew_us, .run_id = "world"};
+
+	*w = (struct world){.conf = world_conf, .now = {SEC}};
+	w->service = service_new(&w->conf);
+	w->store = memory_new(&store);
+	effects_init(&w->effects);
+}
+
+void world_release(struct world *w)
+{
+	service_free(w->service);
+	memory_free(w->store);
+	effects_release(&w->effects);
+}
+
+static int world_tell(struct world *w, struct event *event)
+{
+	event->now = w->now;
+	event->wall_us = WORLD_WALL_US + w->now.us;
+	return service_step(w->service, event, &w->effects);
+}
+
+static void call_carry_out(struct world *w, const struct call *call)
+{
+	struct event event = {.kind = EVENT_ANSWER};
+
+	if (w->store_is_up)
+		memory_call(w->store, call, w->now, &event.answer);
+	else
+		event.answer = (struct answer){
+			.call = call->id, .node = call->node, .class = ANSWER_REFUSED, .fence = -1, .text = SPAN("down")};
+	if (world_tell(w, &event))
+		abort();
+}
+
+/* Everybody reads at once; a session may have ended behind the question. */
+static void await_carry_out(struct world *w, uint64_t session)
+{
+	struct event event = {.kind = EVENT_SENT, .session = {.id = session}};
+
+	(void)world_tell(w, &event);
+}
+
+static void effect_carry_out(struct world *w, const struct effect *effect)
+{
+	switch (effect->kind) {
+	case EFFECT_SEND:
+		if (w->sent)
+			w->sent(w->context, effect->send.session, effect->send.bytes);
+		break;
+	case EFFECT_HANGUP:
+		if (w->hung_up)
+			w->hung_up(w->context, effect->hangup.session);
+		break;
+	case EFFECT_CALL:
+		call_carry_out(w, &effect->call);
+		break;
+	case EFFECT_AWAIT:
+		await_carry_out(w, effect->await.session);
+		break;
+	case EFFECT_READ:
+	case EFFECT_LOG:
+		break;
+	}
+}
+
+int world_step(struct world *w, struct event *event)
+{
+	int r = world_tell(w, event);
+	size_t i;
+
+	/* An answer adds effects, so the list may grow and move meanwhile. */
+	for (i = 0; i < w->effects.count; i++) {
+		struct effect effect = w->effects.item[i];
+
+		effect_carry_out(w, &effect);
+	}
+	effects_reset(&w->effects);
+	return r;
+}
+
+int world_open(struct world *w, uint64_t session)
+{
+	const struct peer peer = {
+		.is_unix = true, .is_local = true, .pid = 1000 + (int64_t)session, .uid = 1000, .address = "unix"};
+	struct event event = {.kind = EVENT_OPEN, .session = {.id = session, .peer = &peer}};
+
+	return world_step(w, &event);
+}
+
+int world_line(struct world *w, uint64_t session, char *line, size_t n)
+{
+	struct event event = {.kind = EVENT_LINE, .session = {.id = session, .line = line, .n = n}};
+
+	return world_step(w, &event);
+}
+
+int world_eof(struct world *w, uint64_t session)
+{
+	struct event event = {.kind = EVENT_EOF, .session = {.id = session}};
+
+	return world_step(w, &event);
+}
+
+int world_gone(struct world *w, uint64_t session, enum gone how)
+{
+	struct event event = {.kind = EVENT_GONE, .session = {.id = session, .how = how}};
+
+	return world_step(w, &event);
+}
+
+void world_store(struct world *w, bool up)
+{
+	struct event event = {.kind = up ? EVENT_NODE_UP : EVENT_NODE_DOWN, .node = {.index = 0, .reason = SPAN("test")}};
+
+	if (w->store_is_up == up)
+		return;
+	w->store_is_up = up;
+	world_step(w, &event);
+}
+
+static void world_time(struct world *w)
+{
+	struct event event = {.kind = EVENT_TIME};
+
+	world_step(w, &event);
+}
+
+void world_pass(struct world *w, int64_t us)
+{
+	struct instant until = instant_add(w->now, us), due;
+
+	while (service_deadline(w->service, &due) && !instant_before(until, due)) {
+		w->now = instant_max(w->now, due);
+		world_time(w);
+	}
+	w->now = until;
+	world_time(w);
+}
+
+void world_settle(struct world *w)
+{
+	int turn;
+
+	world_store(w, true);
+	for (turn = 0; turn < 1000 && service_metrics(w->service)->value[METRIC_NODES_JOINED] == 0; turn++)
+		world_pass(w, 100 * MSEC);
+}
