@@ -4,6 +4,7 @@
 A Client never waits without a deadline, never answers for the daemon, and hides nothing: replies, rows and pushes stay in one
 inbox, so that a test can ask which of two came first.
 """
+import itertools
 import os
 import re
 import select
@@ -72,10 +73,10 @@ def split(line):
 
 
 class Line:
-    """One line from the daemon. kind: OK BUSY TIMEOUT ERR * !; code: of ERR and of pushes."""
+    """One line from the daemon. kind: OK BUSY TIMEOUT ERR * !; code: of ERR and of pushes; place: its number on the connection."""
 
-    def __init__(self, raw, at):
-        self.raw, self.at = raw, at
+    def __init__(self, raw, at, place=0):
+        self.raw, self.at, self.place = raw, at, place
         self.tag, self.kind, self.code, self.text, self.rows = None, None, None, "", []
         self.fields, self.written = {}, {}
         line = raw
@@ -139,7 +140,7 @@ class Client:
         self.sock = connect(addr)
         self.poll = select.poll()
         self.poll.register(self.sock, select.POLLIN)
-        self.buffer, self.inbox, self.ended, self.barriers = bytearray(), [], False, 0
+        self.buffer, self.inbox, self.ended, self.barriers, self.places = bytearray(), [], False, 0, itertools.count()
         if name:
             self.ok("HELLO 1 name=" + quoted(name))
 
@@ -183,7 +184,7 @@ class Client:
         self.buffer += data
         *lines, rest = self.buffer.split(b"\n")
         self.buffer = bytearray(rest)
-        self.inbox += [Line(bytes(line), now) for line in lines]
+        self.inbox += [Line(bytes(line), now, next(self.places)) for line in lines]
         return True
 
     def listen(self, seconds):
