@@ -3,7 +3,9 @@
 """Runs the function tests: python3 tests/func/run.py [-v] [-j N] [module | module.Class | module.Class.test] …
 
 Classes run in processes of their own, -j of them at a time (2); those marked ALONE one after the other, with nothing beside them.
-A failure is printed with the log of the daemons that took part. Last line: "N passed, N failed". Status 1 when anything failed.
+A failure is printed with the log of the daemons that took part. One that happened while the machine kept this process from running
+for STALL seconds or more is no verdict on bounds in time: that test is run again, with nothing beside it, and then counts (what a
+sanitizer reported counts at once). Last line: "N passed, N failed". Status 1 when anything failed.
 """
 import argparse
 import faulthandler
@@ -15,12 +17,16 @@ import selectors
 import signal
 import subprocess
 import sys
+import threading
 import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+from harness import REPORTS
+
 UNIT_LIMIT = 240  # seconds for one class
+STALL = 0.025  # seconds
 
 
 def tests_of(suite):
@@ -33,10 +39,28 @@ def tests_of(suite):
 
 # --- a worker: the tests of one class, one JSON line each ------------------------------------------------------------
 
+class Stalls(threading.Thread):
+    """Looks at the clock every few milliseconds: by how much was it late?"""
+    PERIOD = 0.005
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.longest = 0.0
+
+    def run(self):
+        last = time.monotonic()
+        while True:
+            time.sleep(self.PERIOD)
+            now = time.monotonic()
+            self.longest = max(self.longest, now - last - self.PERIOD)
+            last = now
+
+
 class Tell(unittest.TestResult):
     def __init__(self, out):
         super().__init__()
-        self.out, self.begin, self.worst = out, time.monotonic(), None
+        self.out, self.begin, self.worst, self.stalls = out, time.monotonic(), None, Stalls()
+        self.stalls.start()
 
     def say(self, **row):
         self.out.write(json.dumps(row) + "\n")
@@ -44,7 +68,7 @@ class Tell(unittest.TestResult):
 
     def startTest(self, test):
         super().startTest(test)
-        self.begin, self.worst = time.monotonic(), None
+        self.begin, self.worst, self.stalls.longest = time.monotonic(), None, 0.0
         self.say(begin=test.id())
 
     def note(self, test, err):
@@ -75,7 +99,7 @@ class Tell(unittest.TestResult):
         super().stopTest(test)
         if self.begin is not None or self.worst:
             self.say(id=test.id(), outcome="failed" if self.worst else "passed", seconds=time.monotonic() - (self.begin or time.monotonic()),
-                     text=self.worst or "")
+                     text=self.worst or "", stalled=self.stalls.longest)
 
 
 def work(names):
@@ -126,7 +150,8 @@ def collect(wanted):
 
 class Runner:
     def __init__(self, verbose):
-        self.verbose, self.passed, self.failed, self.skipped, self.figures = verbose, 0, [], [], []
+        self.verbose, self.passed, self.failed, self.skipped, self.figures, self.again = verbose, 0, [], [], [], []
+        self.final = False  # what fails now has failed
 
     def row(self, unit, row):
         if "figure" in row:
@@ -142,6 +167,9 @@ class Runner:
             self.passed += 1
         elif row["outcome"] == "skipped":
             self.skipped.append("%s: %s" % (row["id"], row["text"]))
+        elif row.get("stalled", 0) >= STALL and not self.final and not REPORTS.search(row["text"]):
+            self.again.append(row["id"])
+            print("AGAIN %s: the machine stood still for %.0f ms when it failed\n%s" % (row["id"], row["stalled"] * 1000, row["text"]), flush=True)
         else:
             self.failed.append(row["id"])
             print("FAILED %s\n%s" % (row["id"], row["text"]), flush=True)
@@ -216,6 +244,9 @@ def main():
     begin, runner, units = time.monotonic(), Runner(given.v), collect(given.names)
     runner.run([unit for unit in units if not unit.alone], given.j)
     runner.run([unit for unit in units if unit.alone], 1)
+    runner.final = True
+    if runner.again:
+        runner.run(collect(runner.again), 1)
     return runner.report(time.monotonic() - begin)
 
 
