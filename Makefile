@@ -105,6 +105,7 @@ CORE := \
 	daemon/core/engine.c \
 	daemon/core/event.c \
 	daemon/core/handover.c \
+	daemon/core/journal.c \
 	daemon/core/judge.c \
 	daemon/core/line.c \
 	daemon/core/lock.c \
@@ -215,6 +216,7 @@ UNIT := \
 	tests/unit/garbage_test.c \
 	tests/unit/half_close_test.c \
 	tests/unit/heap_test.c \
+	tests/unit/journal_test.c \
 	tests/unit/judge_test.c \
 	tests/unit/keeper_test.c \
 	tests/unit/life.c \

@@ -51,6 +51,8 @@ static void pump_effect(struct daemon *d, const struct effect *effect)
 	case EFFECT_CALL:
 		pump_call(d, &effect->call);
 		break;
+	case EFFECT_JOURNAL:
+		break;
 	case EFFECT_LOG:
 		log_event(effect->log.level, effect->log.event, "%.*s", (int)effect->log.text.n, effect->log.text.p);
 		break;

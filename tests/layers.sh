@@ -27,6 +27,7 @@ pure='assert.h ctype.h endian.h errno.h inttypes.h limits.h stdarg.h stdbool.h s
 # Inside daemon/core: noun, and the nouns whose headers its two files may not include. member and judge stand beside quorum; what is
 # left of the files belongs to engine (round.h) or to command.
 order='
+journal  event core quorum member lock op engine round session command service
 quorum   lock op engine round session command service
 member   lock op engine round session command service
 judge    lock op engine round session command service

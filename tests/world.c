@@ -85,6 +85,7 @@ static void effect_carry_out(struct world *w, const struct effect *effect)
 		await_carry_out(w, effect->await.session);
 		break;
 	case EFFECT_READ:
+	case EFFECT_JOURNAL:
 	case EFFECT_LOG:
 		break;
 	}

@@ -105,6 +105,9 @@ enum event_kind {
 	EVENT_WOKEN,     /* a store published: the lock was freed, and this daemon is first in line */
 	EVENT_WANTED,    /* a store published: another daemon waits for a lock of ours */
 	EVENT_STOP,      /* shut down: waiters are told, sessions hung up, nothing deleted in the stores */
+	EVENT_RESTORE,   /* one record of the journal of the former life, in order, before any other event; only in the same boot, so that times compare */
+	EVENT_RESTORED,  /* … and that was the last of them; not told when there is no former life */
+	EVENT_JOURNAL,   /* what EFFECT_JOURNAL asks for cannot be done any more, or can again: see there */
 };
 
 struct event {
@@ -128,6 +131,10 @@ struct event {
 			struct span name;
 		} message; /* WOKEN, WANTED: may be lost, repeated, late */
 		struct answer answer;
+		struct {
+			struct span record; /* RESTORE */
+			bool ok;            /* JOURNAL */
+		} journal;
 	};
 };
 
@@ -138,6 +145,13 @@ enum effect_kind {
 	EFFECT_READ,   /* stop (on = false) or resume reading lines; a hang-up is noticed all the same */
 	EFFECT_CALL,
 	EFFECT_LOG,    /* one line for the log: event word, then key=value text */
+	/*
+	 * One record (journal.h) to append. All of a pass are written, with one write, before any EFFECT_SEND of that pass is carried out, so a
+	 * lease that was handed on is never adopted by its former holder. If that fails, the file is made worthless (emptied, or removed) before any
+	 * of those EFFECT_SEND, and EVENT_JOURNAL ok=false follows: no more records come, and no lease that has one is handed on locally. EVENT_JOURNAL
+	 * ok=true is told when a snapshot (service_snapshot) stands in a file that can be appended to.
+	 */
+	EFFECT_JOURNAL,
 };
 
 struct effect {
@@ -159,6 +173,9 @@ struct effect {
 			bool on;
 		} read;
 		struct call call;
+		struct {
+			struct span record;
+		} journal;
 		struct {
 			enum log_level level;
 			const char *event;

@@ -4,6 +4,7 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/core/command.h"
+#include "daemon/core/journal.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -209,6 +210,14 @@ static void on_stop(struct service *s)
 			session_hang_up(&s->sessions, s->sessions.slot[i], "shutdown");
 }
 
+static int on_restore(struct service *s, const struct event *event)
+{
+	struct journal_record record;
+
+	(void)s;
+	return journal_decode(event->journal.record, &record);
+}
+
 static int service_handle(struct service *s, const struct event *event)
 {
 	switch (event->kind) {
@@ -252,6 +261,11 @@ static int service_handle(struct service *s, const struct event *event)
 	case EVENT_STOP:
 		on_stop(s);
 		return 0;
+	case EVENT_RESTORE:
+		return on_restore(s, event);
+	case EVENT_RESTORED:
+	case EVENT_JOURNAL:
+		return 0;
 	}
 	return -EINVAL;
 }
@@ -276,6 +290,12 @@ int service_step(struct service *s, const struct event *event, struct effects *r
 	s->core.out = NULL;
 	s->stepping = false;
 	return r;
+}
+
+void service_snapshot(struct service *s, struct effects *ret_effects)
+{
+	(void)s;
+	(void)ret_effects;
 }
 
 bool service_deadline(const struct service *s, struct instant *ret_when)

@@ -17,8 +17,15 @@ struct service;
 struct service *service_new(const struct core_conf *conf);
 void service_free(struct service *s);
 
-/* Effects are appended. 0; or -EINVAL for an event about a session, node or call that does not exist. */
+/*
+ * Effects are appended. 0; -EINVAL for an event about a session, node or call that does not exist, or one that comes at the wrong time; -EBADMSG for
+ * an EVENT_RESTORE whose record cannot be read: what is missing may have been a hand-over, so nothing of the former life is believed any more, what
+ * was restored before is forgotten, and what follows is refused likewise.
+ */
 int service_step(struct service *s, const struct event *event, struct effects *ret_effects);
+
+/* EFFECT_JOURNAL records, and nothing else, that restore all that the journal must know now: for a new file in the place of a long one. Not within a step. */
+void service_snapshot(struct service *s, struct effects *ret_effects);
 
 /* When it must be stepped with EVENT_TIME at the latest; false: not before something else happens. */
 bool service_deadline(const struct service *s, struct instant *ret_when);

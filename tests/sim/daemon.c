@@ -129,6 +129,8 @@ static void effect_carry_out(struct sim_daemon *d, const struct effect *e, int64
 	case EFFECT_CALL:
 		effect_call(d, &e->call, depart);
 		break;
+	case EFFECT_JOURNAL:
+		break;
 	case EFFECT_LOG:
 		world_note(d->world, 4, (uint64_t)e->log.level, "d%u log %s %.*s", d->index, e->log.event, (int)e->log.text.n,
 			   e->log.text.p);

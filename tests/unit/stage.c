@@ -94,6 +94,8 @@ static void effect_carry_out(unsigned d, const struct effect *e)
 	case EFFECT_CALL:
 		effect_call(d, &e->call);
 		break;
+	case EFFECT_JOURNAL:
+		break;
 	case EFFECT_LOG:
 		audience_log(e->log.event, e->log.text);
 		break;
