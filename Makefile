@@ -416,11 +416,15 @@ $(O)/gen/scripts.o: $(O)/gen/scripts.c
 
 PACKAGES_BUILD := gcc libc6-dev libevent-dev libhiredis-dev libyaml-dev netcat-openbsd
 PACKAGES_CHECK := pkg-config check libsubunit-dev redis-server python3 python3-redis valgrind clang libclang-rt-14-dev \
-                  liblua5.1-0-dev mandoc universal-ctags shellcheck procps
+                  liblua5.1-0-dev mandoc universal-ctags shellcheck procps cppcheck
+# Each is also the name of a command, by which `make lint` knows what is missing.
+PACKAGES_LINT  := gcc clang-tidy clang-format cppcheck mandoc shellcheck
 
-# `make deps run` fetches what it takes to build and run; with any other goal, or none, it is all that the tests need as well.
+# `make deps run` fetches what it takes to build and run; with any other goal, or none, it is all that the tests need as well. What only
+# lint needs is large: `make deps lint`.
 deps: ## install the Debian packages that are needed (as root, or through sudo)
-	@sh tests/deps.sh $(PACKAGES_BUILD) $(if $(filter run,$(MAKECMDGOALS)),$(if $(filter-out deps run all,$(MAKECMDGOALS)),$(PACKAGES_CHECK)),$(PACKAGES_CHECK))
+	@sh tests/deps.sh $(PACKAGES_BUILD) $(if $(filter run,$(MAKECMDGOALS)),$(if $(filter-out deps run all,$(MAKECMDGOALS)),$(PACKAGES_CHECK)),$(PACKAGES_CHECK)) \
+		$(if $(filter lint,$(MAKECMDGOALS)),$(PACKAGES_LINT))
 
 ARGS ?=
 run: $(O)/redlockd $(O)/redlock ## start the daemon here, on the memory store (ARGS= are its arguments)
@@ -434,7 +438,7 @@ help: ## this list
 
 # --- tests: each of these targets ends with the line "N passed, N failed" --------------------------------------------
 
-SUITES := unit simulated layers docs conf hotpath func sanitize fuzz compilers installed
+SUITES := unit simulated layers cppcheck docs conf hotpath func sanitize fuzz compilers installed
 CHECK_SANITIZERS := address,undefined
 JOBS   = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 SUBMAKE = $(MAKE) --no-print-directory -s
@@ -454,6 +458,9 @@ func: all $(O)/clock_shim.so ## function tests: real daemons, real Redis servers
 
 layers: $(call obj,$(PROTO) $(CORE) $(STORE)) ## who includes whom, held against the table
 	@CC="$(CC)" sh tests/layers.sh $(O)
+
+cppcheck: | $(FIRST) ## the quickest part of lint
+	@sh tests/cppcheck.sh $(LINT_FLAGS) -- $(PRODUCT)
 
 docs: $(O)/redlockd $(O)/redlock $(O)/words $(O)/docgen $(O)/figures ## the manuals say all that the tables and programs know
 	@MAKE="$(SUBMAKE)" sh tests/docs.sh $(O) $(MAN)
@@ -560,8 +567,28 @@ $(O)/upstream_bench: $(O)/tests/bench/upstream_bench.o $(O)/parts.a
 stats: | $(FIRST) ## how long functions and files are
 	@sh tests/stats.sh
 
-lint: layers | $(FIRST) ## layout (advisory), manuals, scripts
-	@sh tests/lint.sh $(MAN)
+# What analyses one file at a time leaves build/lint/file.gcc (an object) and file.tidy (its report) behind: a file that has not changed is not
+# looked at again. -j is as many as there are processors.
+PRODUCT := $(sort $(PROTO) $(CONF) $(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(BASE) $(CLIENT) $(CLI) proto/docgen.c conf/docgen.c daemon/figures.c)
+LINT_FLAGS = $(filter-out -MMD -MP -W%,$(BASEFLAGS))
+LINTED := $(foreach f,$(PRODUCT:%.c=$(O)/lint/%),$(f).gcc $(f).tidy)
+
+$(O)/lint/%.gcc: %.c Makefile | $(FIRST)
+	@mkdir -p $(@D)
+	$(call say,ANALYZE)
+	$(Q)gcc $(BASEFLAGS) -MT $@ -MT $(@:.gcc=.tidy) -MF $(@:.gcc=.d) -O2 -fanalyzer -c -o $@ $<
+
+$(O)/lint/%.tidy: %.c .clang-tidy Makefile | $(FIRST)
+	@mkdir -p $(@D)
+	$(call say,TIDY)
+	$(Q)clang-tidy -quiet $< -- $(LINT_FLAGS) >$@ 2>&1 || { cat $@; exit 1; }
+
+-include $(wildcard $(PRODUCT:%.c=$(O)/lint/%.d))
+
+lint-files: $(LINTED)
+
+lint: | $(FIRST) ## static analysis of the product, manuals, scripts; layout (advisory)
+	+@MAKE="$(SUBMAKE) -k $(JOBS)" sh tests/lint.sh $(PACKAGES_LINT) -- $(MAN)
 
 clean: ## remove what was built
 	rm -rf $(O)
@@ -588,5 +615,5 @@ uninstall: ## remove what install put there; the configuration stays
 	rm -f $(DESTDIR)$(SBINDIR)/redlockd $(DESTDIR)$(BINDIR)/redlock $(DESTDIR)$(INCDIR)/redlock.h $(DESTDIR)$(LIBDIR)/libredlock.a
 	rm -f $(foreach m,$(MAN),$(DESTDIR)$(call manual,$(m))) $(DESTDIR)$(UNITDIR)/redlockd.service $(DESTDIR)$(SYSUSERSDIR)/redlockd.conf
 
-.PHONY: all deps run help rendered check sim mutants $(SUITES) asan ubsan build-sanitized build-clang build-fuzzers stats lint clean install uninstall
+.PHONY: all deps run help rendered check sim mutants $(SUITES) asan ubsan build-sanitized build-clang build-fuzzers stats lint lint-files clean install uninstall
 .DELETE_ON_ERROR:

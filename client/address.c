@@ -74,12 +74,13 @@ static int socket_open(const struct sockaddr *to, socklen_t n, int64_t timeout_m
 static int unix_connect(const char *path, int64_t timeout_ms)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	size_t n = strlen(path);
 
-	if (!*path)
+	if (!n)
 		return -EINVAL;
-	if (strlen(path) >= sizeof(to.sun_path))
+	if (n >= sizeof(to.sun_path))
 		return -ENAMETOOLONG;
-	strcpy(to.sun_path, path);
+	memcpy(to.sun_path, path, n + 1);
 	return socket_open((const struct sockaddr *)&to, sizeof(to), timeout_ms);
 }
 
@@ -123,8 +124,9 @@ static int host_connect(const char *host, const char *port, int64_t timeout_ms)
 static bool port_valid(const char *port)
 {
 	size_t n = strspn(port, "0123456789");
+	unsigned long number = strtoul(port, NULL, 10);
 
-	return n > 0 && n <= 5 && !port[n] && atoi(port) > 0 && atoi(port) < 65536;
+	return n > 0 && n <= 5 && !port[n] && number > 0 && number < 65536;
 }
 
 /* host:port, [v6]:port, :port; the host is cut out of copy. */
@@ -153,14 +155,15 @@ static int tcp_connect(char *copy, int64_t timeout_ms)
 
 int address_connect(const char *addr, int64_t timeout_ms)
 {
+	size_t n = strlen(addr);
 	char copy[512];
 
 	if (!strncmp(addr, "unix:", 5))
 		return unix_connect(addr + 5, timeout_ms);
 	if (strchr(addr, '/') || !strchr(addr, ':'))
 		return unix_connect(addr, timeout_ms);
-	if (strlen(addr) >= sizeof(copy))
+	if (n >= sizeof(copy))
 		return -ENAMETOOLONG;
-	strcpy(copy, addr);
+	memcpy(copy, addr, n + 1);
 	return tcp_connect(copy, timeout_ms);
 }

@@ -53,7 +53,7 @@ static const char *duration_set(const char *value, int64_t *ret_ms)
 
 static const char *wait_set(struct invocation *in, const char *value)
 {
-	if (strcmp(value, "forever"))
+	if (strcmp(value, "forever") != 0)
 		return duration_set(value, &in->wait_ms);
 	in->wait_ms = REDLOCK_FOREVER;
 	return NULL;
@@ -74,10 +74,11 @@ static const char *keep_set(struct invocation *in, const char *value)
 static const char *exit_set(struct invocation *in, const char *value)
 {
 	size_t digits = strspn(value, "0123456789");
+	unsigned long code = strtoul(value, NULL, 10);
 
-	if (!digits || digits > 3 || value[digits] || atoi(value) > 255)
+	if (!digits || digits > 3 || value[digits] || code > 255)
 		return "is no exit code: 0 to 255";
-	in->busy_exit = atoi(value);
+	in->busy_exit = (int)code;
 	return NULL;
 }
 
@@ -217,7 +218,8 @@ static int option_take(struct invocation *in, uint32_t *given, int letter)
 	const char *wrong;
 	size_t i;
 
-	for (i = 0; i < OPTIONS && rows[i].letter != letter; i++)
+	/* getopt knows no other letters. */
+	for (i = 0; i < OPTIONS - 1 && rows[i].letter != letter; i++)
 		;
 	*given |= 1u << i;
 	wrong = rows[i].set(in, rows[i].argument ? optarg : NULL);

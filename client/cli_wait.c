@@ -6,6 +6,7 @@
 #include "client/cli_wait.h"
 #include "client/person.h"
 #include "proto/proto.h"
+#include "proto/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -208,6 +209,18 @@ static int hello(struct waiting *w)
 	return 0;
 }
 
+/* What was cut in the middle of its last character loses that character. */
+static size_t text_whole(const char *text, size_t n)
+{
+	size_t begin = n;
+
+	while (begin > 0 && n - begin < 4 && (text[begin - 1] & 0xc0) == 0x80)
+		begin--;
+	if (begin == 0 || !(text[--begin] & 0x80))
+		return n;
+	return utf8_length((struct span){text + begin, n - begin}) ? n : begin;
+}
+
 /* The command line; cut where a character begins. */
 static void note_make(const struct invocation *in, char out[NOTE_BYTES + 1])
 {
@@ -218,9 +231,7 @@ static void note_make(const struct invocation *in, char out[NOTE_BYTES + 1])
 		at = text_add(out, at, NOTE_BYTES + 1, "%s", in->note);
 	for (i = 0; !in->note && in->argv[i]; i++)
 		at = text_add(out, at, NOTE_BYTES + 1, "%s%s", i ? " " : "", in->argv[i]);
-	while (at == NOTE_BYTES && at && (out[at - 1] & 0x80) && (out[--at] & 0xc0) == 0x80)
-		;
-	out[at] = '\0';
+	out[at == NOTE_BYTES ? text_whole(out, at) : at] = '\0';
 }
 
 static int lock_send(struct waiting *w)

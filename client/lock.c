@@ -136,7 +136,7 @@ int redlock_check(struct redlock *c, const char *name, struct redlock_grant *ret
 /* A LOCK may have waited for an hour: what is left is counted from a CHECK, one local round trip. */
 int redlock_lock(struct redlock *c, const char *name, const struct redlock_options *options, struct redlock_grant *ret_grant)
 {
-	struct redlock_grant granted, checked;
+	struct redlock_grant granted = {0}, checked = {0};
 	int r = redlock_lock_send(c, name, options);
 
 	if (!r)

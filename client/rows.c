@@ -198,7 +198,7 @@ static void header_print(const struct rows *rows)
 	for (i = 0; i < rows->columns; i++) {
 		if (!rows->column[i].width)
 			continue;
-		strcpy(title, rows->column[i].field);
+		memcpy(title, rows->column[i].field, sizeof(title));
 		title[title_n(title)] = '\0';
 		for (j = 0; title[j]; j++)
 			title[j] = title[j] == '_' ? '-' : (char)toupper((unsigned char)title[j]);

@@ -134,7 +134,7 @@ static int url_refuse(const char *text, char why[WHY_MAX])
 
 int address_parse(const char *text, struct conf_address *ret_address, char why[WHY_MAX])
 {
-	struct halves h;
+	struct halves h = {0};
 	uint16_t port = REDIS_PORT;
 
 	if (strstr(text, "://") || strchr(text, '@'))
@@ -167,8 +167,8 @@ bool address_equal(const struct conf_address *a, const struct conf_address *b)
 int listener_parse(const char *text, const char *usual, char **ret_host, uint16_t *ret_port, char why[WHY_MAX])
 {
 	char show[SHOW_MAX];
-	struct halves h;
-	uint16_t port;
+	struct halves h = {0};
+	uint16_t port = 0;
 	uint64_t number;
 
 	text_show(text, show);

@@ -181,6 +181,7 @@ static void value_read(struct reader *r, const struct setting *s, struct source_
 	yaml_skip(&r->yaml);
 }
 
+/* NOLINTBEGIN(misc-no-recursion): a section is looked for at the top alone, so two levels are the most. */
 static void section_read(struct reader *r, const struct section *section);
 
 static void section_enter(struct reader *r, const struct section *section)
@@ -267,6 +268,7 @@ static void section_read(struct reader *r, const struct section *section)
 		yaml_skip(&r->yaml);
 	}
 }
+/* NOLINTEND(misc-no-recursion) */
 
 /* The whole text is one mapping, or nothing but comments. */
 static void root_read(struct reader *r, const struct setting *s)

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#define SOURCE_MAX      (1024 * 1024) /* bytes of a file */
+#define SOURCE_MAX      ((size_t)1024 * 1024) /* bytes of a file */
 #define SOURCE_LINE_MAX 4096          /* bytes of a line */
 
 struct source_place {

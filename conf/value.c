@@ -31,7 +31,7 @@ static int bool_parse(const char *text, bool *ret_on)
 /* The field accepts "no" beside what it is for. */
 static bool says_no(const char *text)
 {
-	bool on;
+	bool on = false;
 
 	return !bool_parse(text, &on) && !on;
 }

@@ -59,7 +59,7 @@ bool word_near(const char *typed, const char *meant, unsigned *ret_distance)
 {
 	unsigned d = word_distance(typed, meant);
 
-	if (d > 2 || d * 3 > strlen(typed))
+	if (d > 2 || d > strlen(typed) / 3)
 		return false;
 	*ret_distance = d;
 	return true;

@@ -39,7 +39,7 @@ static int label_order(const void *a, const void *b)
 /* The name of the node set when none is configured: the sorted addresses. */
 static char *set_of_addresses(const struct conf *c)
 {
-	const char *label[CONF_NODES_MAX];
+	const char *label[CONF_NODES_MAX] = {NULL};
 	char *name;
 	size_t n = 1;
 	FILE *out;
@@ -168,6 +168,7 @@ static int redis_start(struct daemon *d)
 		return r;
 	}
 	for (size_t i = 0; i < c->redis.nodes; i++)
+		/* cppcheck-suppress unreadVariable ; conf.address is read */
 		address[i] = (struct upstream_address){.label = c->redis.node[i].label,
 		                                       .path = c->redis.node[i].path,
 		                                       .host = c->redis.node[i].host,

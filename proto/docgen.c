@@ -49,7 +49,7 @@ static void put_number(struct pen *p, long long number)
 static void put_words(struct pen *p, const char *words)
 {
 	bool optional = words[0] == '[', literal = strchr(words, '|') || words[0] == '1';
-	struct span word = {words + optional, strlen(words) - 2 * optional};
+	struct span word = {words + optional, strlen(words) - (optional ? 2 : 0)};
 
 	pen_text(p, optional ? ".Op " : ".");
 	pen_text(p, literal ? "Cm " : "Ar ");

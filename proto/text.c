@@ -34,9 +34,8 @@ bool word_is(struct span text, const char *word)
 uint64_t word_key(struct span text)
 {
 	uint64_t key = 0;
-	size_t n = text.n < 8 ? text.n : 8;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < text.n && i < sizeof(key); i++)
 		key |= (uint64_t)byte_fold((unsigned char)text.p[i]) << (8 * i);
 	return key;
 }

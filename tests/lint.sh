@@ -1,8 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# lint.sh page ... : manuals and scripts must be clean; how the C files are laid out is told, and does not fail.
+# lint.sh command ... -- page ... : the commands must be there. The analysers must find nothing in the product, manuals and scripts must be clean;
+# how the C files are laid out is told, and does not fail.
 set -u
-status=0
+status=0 missing=
+
+while [ "$1" != -- ]; do
+	command -v "$1" >/dev/null || missing="$missing $1"
+	shift
+done
+shift
+if [ -n "$missing" ]; then
+	echo "lint: please install the packages:$missing (or: make deps lint)" >&2
+	exit 1
+fi
+
+${MAKE:-make} layers cppcheck lint-files || status=1
 
 for page; do
 	mandoc -T lint -W warning "$page" || status=1
@@ -14,9 +27,8 @@ git ls-files -co --exclude-standard | while IFS= read -r file; do
 	esac
 done | xargs shellcheck -x || status=1
 
-if command -v clang-format >/dev/null; then
-	git ls-files -co --exclude-standard -- '*.[ch]' | while IFS= read -r file; do
-		clang-format --dry-run -Werror "$file" >/dev/null 2>&1 || printf 'clang-format would lay out anew: %s\n' "$file"
-	done
-fi
+git ls-files -co --exclude-standard -- '*.[ch]' | while IFS= read -r file; do
+	clang-format --dry-run -Werror "$file" >/dev/null 2>&1 || printf 'clang-format would lay out anew: %s\n' "$file"
+done
+[ "$status" -ne 0 ] || echo "lint: clean"
 exit $status

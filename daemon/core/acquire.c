@@ -315,13 +315,14 @@ static void acquire_decide(struct engine *e, struct op *op)
 
 static void acquire_note_holder(struct engine *e, struct lock *l, const struct answer *a)
 {
-	const char *dot = memchr(a->holder.p ? a->holder.p : "", '.', a->holder.n);
-	const char *colon = memchr(a->holder.p ? a->holder.p : "", ':', a->holder.n);
+	struct span holder = a->holder.n > 0 ? a->holder : SPAN("");
+	const char *dot = memchr(holder.p, '.', holder.n);
+	const char *colon = memchr(holder.p, ':', holder.n);
 	struct span own = span_of(e->core->daemon_id);
 
-	l->elsewhere.foreign = a->holder.n == 0 && e->core->conf.shared;
+	l->elsewhere.foreign = holder.n == 0 && e->core->conf.shared;
 	l->elsewhere.host[0] = '\0';
-	if (dot && colon && dot < colon && !span_starts(a->holder, own)) {
+	if (dot && colon && dot < colon && !span_starts(holder, own)) {
 		size_t n = (size_t)(colon - dot - 1);
 
 		n = n < sizeof(l->elsewhere.host) ? n : sizeof(l->elsewhere.host) - 1;

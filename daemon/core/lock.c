@@ -13,7 +13,7 @@
 const char *loss_word(enum loss loss)
 {
 	static const char *const word[] = {
-#define LOSS_ROW(id, text) [LOSS_##id] = text,
+#define LOSS_ROW(id, text) [LOSS_##id] = (text),
 		LOSSES(LOSS_ROW)
 #undef LOSS_ROW
 	};
@@ -125,6 +125,7 @@ void lock_new_value(struct lock_table *t, struct lock *l)
 	const char *id = t->core->daemon_id;
 	size_t n = strlen(id);
 	char digits[20];
+	uint64_t rest;
 	size_t d = 0;
 
 	votes_clear(&l->votes);
@@ -135,11 +136,12 @@ void lock_new_value(struct lock_table *t, struct lock *l)
 	l->want_since = INSTANT_NEVER;
 	if (MUTATED(VALUE_REUSED) && v->n)
 		return;
-	v->ticket = ++t->ticket;
+	rest = v->ticket = ++t->ticket;
 	memcpy(v->text, id, n);
 	v->text[n++] = ':';
-	for (uint64_t rest = v->ticket; rest > 0 || d == 0; rest /= 10)
+	do
 		digits[d++] = (char)('0' + rest % 10);
+	while (rest /= 10);
 	while (d > 0)
 		v->text[n++] = digits[--d];
 	v->text[n++] = ':';

@@ -110,7 +110,7 @@ static void reply_elsewhere(struct reply *r, const struct lock *l)
 {
 	char host[sizeof(l->elsewhere.host) + 1] = "@";
 
-	strcpy(host + 1, l->elsewhere.host);
+	memcpy(host + 1, l->elsewhere.host, sizeof(l->elsewhere.host));
 	if (l->elsewhere.foreign)
 		reply_text(r, "holder", SPAN("foreign"));
 	else if (l->elsewhere.host[0])

@@ -33,6 +33,7 @@ struct instant votes_deadline(const struct votes *v, unsigned nodes)
 			sorted[at] = sorted[at - 1];
 		sorted[at] = v->until[i];
 	}
+	/* cppcheck-suppress uninitvar ; nodes is never 0, and all of them are there */
 	return sorted[quorum_of(nodes) - 1];
 }
 

@@ -81,12 +81,12 @@ static bool ear_hear(struct ear *e)
 
 	if (resp_is_error(r))
 		return false;
-	if (r->value[0].type != VALUE_ARRAY)
+	if (r->value[0].type != RESP_ARRAY)
 		return true; /* AUTH's OK */
-	if (r->value[0].children < 2 || r->value[1].type != VALUE_STRING)
+	if (r->value[0].children < 2 || r->value[1].type != RESP_STRING)
 		return false;
 	kind = resp_text(r, &r->value[1]);
-	if (span_equal(kind, SPAN("message")) && r->count == 4 && r->value[3].type == VALUE_STRING)
+	if (span_equal(kind, SPAN("message")) && r->count == 4 && r->value[3].type == RESP_STRING)
 		ear_tell(e);
 	else if (span_equal(kind, SPAN("subscribe")))
 		e->listening = true;

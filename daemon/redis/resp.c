@@ -28,10 +28,10 @@ static void stretch_parents(struct resp *r, const redisReadTask *task)
 		r->value[(uintptr_t)task->obj - 1].end = r->count;
 }
 
-static struct value *value_add(const redisReadTask *task, enum value_type type)
+static struct resp_value *value_add(const redisReadTask *task, enum resp_type type)
 {
 	struct resp *r = task->privdata;
-	struct value *v;
+	struct resp_value *v;
 
 	if (r->count == RESP_VALUES_MAX)
 		return NULL;
@@ -40,7 +40,7 @@ static struct value *value_add(const redisReadTask *task, enum value_type type)
 		r->value = mem_grow(r->value, r->cap, sizeof(*r->value));
 	}
 	v = &r->value[r->count++];
-	*v = (struct value){.type = type, .end = r->count};
+	*v = (struct resp_value){.type = type, .end = r->count};
 	stretch_parents(r, task);
 	return v;
 }
@@ -55,12 +55,12 @@ static void *handle_last(const redisReadTask *task)
 static void *create_string(const redisReadTask *task, char *text, size_t n)
 {
 	struct resp *r = task->privdata;
-	enum value_type type = task->type == REDIS_REPLY_ERROR    ? VALUE_ERROR
-			       : task->type == REDIS_REPLY_STATUS ? VALUE_STATUS
-								  : VALUE_STRING;
-	struct value *v;
+	enum resp_type type = task->type == REDIS_REPLY_ERROR    ? RESP_ERROR
+			      : task->type == REDIS_REPLY_STATUS ? RESP_STATUS
+								 : RESP_STRING;
+	struct resp_value *v;
 
-	if (task->type != REDIS_REPLY_STRING && type == VALUE_STRING)
+	if (task->type != REDIS_REPLY_STRING && type == RESP_STRING)
 		return NULL; /* RESP3, which nobody asked for */
 	if (n > RESP_BYTES_MAX - buf_length(&r->bytes))
 		return NULL;
@@ -75,11 +75,11 @@ static void *create_string(const redisReadTask *task, char *text, size_t n)
 
 static void *create_array(const redisReadTask *task, elements_n elements)
 {
-	struct value *v;
+	struct resp_value *v;
 
 	if (task->type != REDIS_REPLY_ARRAY || elements < 0 || elements > RESP_VALUES_MAX)
 		return NULL;
-	v = value_add(task, VALUE_ARRAY);
+	v = value_add(task, RESP_ARRAY);
 	if (!v)
 		return NULL;
 	v->children = (uint32_t)elements;
@@ -88,7 +88,7 @@ static void *create_array(const redisReadTask *task, elements_n elements)
 
 static void *create_integer(const redisReadTask *task, long long n)
 {
-	struct value *v = value_add(task, VALUE_INTEGER);
+	struct resp_value *v = value_add(task, RESP_INTEGER);
 
 	if (!v)
 		return NULL;
@@ -98,7 +98,7 @@ static void *create_integer(const redisReadTask *task, long long n)
 
 static void *create_nil(const redisReadTask *task)
 {
-	return value_add(task, VALUE_NIL) ? handle_last(task) : NULL;
+	return value_add(task, RESP_NIL) ? handle_last(task) : NULL;
 }
 
 /* Handles own nothing. */

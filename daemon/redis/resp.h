@@ -11,15 +11,15 @@
 #include <stdint.h>
 
 #define RESP_VALUES_MAX 2048
-#define RESP_BYTES_MAX  (256 * 1024)
+#define RESP_BYTES_MAX  ((size_t)256 * 1024)
 
 struct redisReader;
 
-enum value_type { VALUE_STRING, VALUE_ARRAY, VALUE_INTEGER, VALUE_NIL, VALUE_STATUS, VALUE_ERROR };
+enum resp_type { RESP_STRING, RESP_ARRAY, RESP_INTEGER, RESP_NIL, RESP_STATUS, RESP_ERROR };
 
 /* Depth first: the children of value[i] start at i + 1, and what comes after value[i] and all of its children is value[i].end. */
-struct value {
-	enum value_type type;
+struct resp_value {
+	enum resp_type type;
 	uint32_t end;
 	uint32_t children; /* ARRAY */
 	int64_t integer;   /* INTEGER */
@@ -27,7 +27,7 @@ struct value {
 };
 
 struct resp {
-	struct value *value; /* value[0] is the root */
+	struct resp_value *value; /* value[0] is the root */
 	uint32_t count, cap;
 	struct buf bytes;
 	struct redisReader *reader;
@@ -44,14 +44,14 @@ int resp_feed(struct resp *r, const void *p, size_t n) __attribute__((warn_unuse
 /* 1: a reply stands in value[], valid until the next resp_next. 0: more bytes are needed. -EPROTO: garbage, and so it stays. */
 int resp_next(struct resp *r) __attribute__((warn_unused_result));
 
-static inline struct span resp_text(const struct resp *r, const struct value *v)
+static inline struct span resp_text(const struct resp *r, const struct resp_value *v)
 {
 	return (struct span){v->n ? buf_begin(&r->bytes) + v->at : "", v->n};
 }
 
 static inline bool resp_is_error(const struct resp *r)
 {
-	return r->value[0].type == VALUE_ERROR;
+	return r->value[0].type == RESP_ERROR;
 }
 
 #endif

@@ -20,20 +20,20 @@ static const char *const codes[] = {
 
 static const struct answer nothing_told = {.fence = -1, .pttl_ms = -2};
 
-static bool is_text(const struct value *v)
+static bool is_text(const struct resp_value *v)
 {
-	return v->type == VALUE_STRING || v->type == VALUE_STATUS;
+	return v->type == RESP_STRING || v->type == RESP_STATUS;
 }
 
-static bool is_number(const struct value *v, int64_t min, int64_t max)
+static bool is_number(const struct resp_value *v, int64_t min, int64_t max)
 {
-	return v->type == VALUE_INTEGER && v->integer >= min && v->integer <= max;
+	return v->type == RESP_INTEGER && v->integer >= min && v->integer <= max;
 }
 
 /* The root is an array of n values that begins with the server's clock. */
 static bool root_matches(const struct resp *r, uint32_t n)
 {
-	return r->value[0].type == VALUE_ARRAY && r->value[0].children == n && is_number(&r->value[1], 1, FENCE_MAX);
+	return r->value[0].type == RESP_ARRAY && r->value[0].children == n && is_number(&r->value[1], 1, FENCE_MAX);
 }
 
 static bool code_is_possible(struct span code, enum call_kind kind)
@@ -47,7 +47,7 @@ static size_t holder_max(char code)
 }
 
 /* {'!', message}: this entry alone was refused. */
-static bool refusal_parse(const struct resp *r, const struct value *row, struct answer *a)
+static bool refusal_parse(const struct resp *r, const struct resp_value *row, struct answer *a)
 {
 	if (row->children != 2 || !is_text(&row[2]))
 		return false;
@@ -57,12 +57,12 @@ static bool refusal_parse(const struct resp *r, const struct value *row, struct 
 }
 
 /* {code, fence, pttl, holder} */
-static bool row_parse(const struct resp *r, const struct value *row, enum call_kind kind, struct answer *ret_answer)
+static bool row_parse(const struct resp *r, const struct resp_value *row, enum call_kind kind, struct answer *ret_answer)
 {
 	struct answer a = nothing_told;
 	struct span code;
 
-	if (row->type != VALUE_ARRAY || row->children < 2 || !is_text(&row[1]))
+	if (row->type != RESP_ARRAY || row->children < 2 || !is_text(&row[1]))
 		return false;
 	a.server_us = r->value[1].integer;
 	code = resp_text(r, &row[1]);
@@ -88,7 +88,7 @@ static bool row_parse(const struct resp *r, const struct value *row, enum call_k
 
 static bool rows_are_sound(const struct batch *b, const struct resp *r)
 {
-	const struct value *row = &r->value[2];
+	const struct resp_value *row = &r->value[2];
 	struct answer a;
 	unsigned i;
 
@@ -101,7 +101,7 @@ static bool rows_are_sound(const struct batch *b, const struct resp *r)
 
 static int rows_answer(const struct batch *b, const struct resp *r, unsigned node, const struct script_sink *sink)
 {
-	const struct value *row = &r->value[2];
+	const struct resp_value *row = &r->value[2];
 	struct answer a;
 	unsigned i;
 

@@ -113,7 +113,7 @@ static const char *settle_status(struct stream *s)
 {
 	if (resp_is_error(&s->resp))
 		return stream_reason(s);
-	return s->resp.value[0].type == VALUE_STATUS ? NULL : GARBAGE;
+	return s->resp.value[0].type == RESP_STATUS ? NULL : GARBAGE;
 }
 
 static bool is_sha(struct span text)
@@ -131,7 +131,7 @@ static const char *settle_load(struct stream *s, enum script_kind script)
 {
 	if (resp_is_error(&s->resp)) /* once ready, the EVAL behind it tells what is wrong */
 		return s->ready ? NULL : stream_reason(s);
-	if (s->resp.value[0].type != VALUE_STRING || !is_sha(stream_text(s)))
+	if (s->resp.value[0].type != RESP_STRING || !is_sha(stream_text(s)))
 		return GARBAGE;
 	memcpy(s->sha[script], stream_text(s).p, SHA_LENGTH);
 	return NULL;
@@ -140,7 +140,7 @@ static const char *settle_load(struct stream *s, enum script_kind script)
 /* A server that is busy, loading or out of disk answers PING with its error: it is there. */
 static const char *settle_ping(const struct stream *s)
 {
-	return s->resp.value[0].type == VALUE_STATUS || resp_is_error(&s->resp) ? NULL : GARBAGE;
+	return s->resp.value[0].type == RESP_STATUS || resp_is_error(&s->resp) ? NULL : GARBAGE;
 }
 
 /*

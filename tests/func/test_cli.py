@@ -252,6 +252,14 @@ class Query(Tool):
             self.assertIn(word, out)
         self.assertEqual([row["role"] for row in self.json("show", name)], ["holder", "waiter"])
 
+    def test_a_note_is_cut_where_a_character_begins(self):
+        for pad in ("a", "aa", "aaa"):
+            name = self.name()
+            holder = self.spawn("run", name, "--", "sh", "-c", "echo up; exec cat", pad, "\u20ac" * 100, stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE)
+            self.assertEqual(holder.stdout.readline(), b"up\n")
+            self.assertRegex(self.connect().ok("SHOW " + name).rows[0]["note"], "^sh -c .* %s \u20ac{70,}$" % pad)
+
     def test_ping(self):
         status, out, err = self.redlock("ping")
         self.assertEqual((status, err), (0, ""))

@@ -14,10 +14,10 @@ static void reply_promise(const struct resp *r, uint32_t from, uint32_t stop, un
 
 	PROMISE(depth < 64);
 	for (at = from, children = 0; at < stop; at = r->value[at].end, children++) {
-		const struct value *v = &r->value[at];
+		const struct resp_value *v = &r->value[at];
 
 		PROMISE(v->end > at && v->end <= stop);
-		if (v->type == VALUE_ARRAY)
+		if (v->type == RESP_ARRAY)
 			reply_promise(r, at + 1, v->end, depth + 1);
 		else
 			PROMISE(v->end == at + 1);
@@ -35,12 +35,12 @@ static void reply_note(const struct resp *r, struct buf *out)
 	if (resp_is_error(r))
 		PROMISE(verdict_of(resp_text(r, &r->value[0])) != ANSWER_EXECUTED);
 	for (i = 0; i < r->count; i++) {
-		const struct value *v = &r->value[i];
+		const struct resp_value *v = &r->value[i];
 
-		buf_printf(out, "%d/%u/%u/", v->type, v->end, v->type == VALUE_ARRAY ? v->children : 0);
-		if (v->type == VALUE_INTEGER)
+		buf_printf(out, "%d/%u/%u/", v->type, v->end, v->type == RESP_ARRAY ? v->children : 0);
+		if (v->type == RESP_INTEGER)
 			buf_printf(out, "%lld", (long long)v->integer);
-		else if (v->type == VALUE_STRING || v->type == VALUE_STATUS || v->type == VALUE_ERROR)
+		else if (v->type == RESP_STRING || v->type == RESP_STATUS || v->type == RESP_ERROR)
 			buf_append(out, resp_text(r, v).p, resp_text(r, v).n);
 	}
 	buf_printf(out, "\n");

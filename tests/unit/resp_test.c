@@ -35,17 +35,17 @@ static const char everything[] = "*5\r\n:-7\r\n*2\r\n$3\r\na\0b\r\n*0\r\n$-1\r\n
 
 static void check_everything(void)
 {
-	const struct value *v = resp.value;
+	const struct resp_value *v = resp.value;
 
 	ck_assert_uint_eq(resp.count, 8);
-	ck_assert(v[0].type == VALUE_ARRAY && v[0].children == 5 && v[0].end == 8);
-	ck_assert(v[1].type == VALUE_INTEGER && v[1].integer == -7 && v[1].end == 2);
-	ck_assert(v[2].type == VALUE_ARRAY && v[2].children == 2 && v[2].end == 5);
-	ck_assert(v[3].type == VALUE_STRING && span_equal(resp_text(&resp, &v[3]), (struct span){"a\0b", 3}));
-	ck_assert(v[4].type == VALUE_ARRAY && v[4].children == 0 && v[4].end == 5);
-	ck_assert(v[5].type == VALUE_NIL && v[5].end == 6);
-	ck_assert(v[6].type == VALUE_STATUS && span_equal(resp_text(&resp, &v[6]), SPAN("fine")));
-	ck_assert(v[7].type == VALUE_ERROR && span_equal(resp_text(&resp, &v[7]), SPAN("ERR no")));
+	ck_assert(v[0].type == RESP_ARRAY && v[0].children == 5 && v[0].end == 8);
+	ck_assert(v[1].type == RESP_INTEGER && v[1].integer == -7 && v[1].end == 2);
+	ck_assert(v[2].type == RESP_ARRAY && v[2].children == 2 && v[2].end == 5);
+	ck_assert(v[3].type == RESP_STRING && span_equal(resp_text(&resp, &v[3]), (struct span){"a\0b", 3}));
+	ck_assert(v[4].type == RESP_ARRAY && v[4].children == 0 && v[4].end == 5);
+	ck_assert(v[5].type == RESP_NIL && v[5].end == 6);
+	ck_assert(v[6].type == RESP_STATUS && span_equal(resp_text(&resp, &v[6]), SPAN("fine")));
+	ck_assert(v[7].type == RESP_ERROR && span_equal(resp_text(&resp, &v[7]), SPAN("ERR no")));
 }
 
 START_TEST(a_reply_is_one_flat_list)
