@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# cppcheck.sh flag ... -- file.c ... : cppcheck over these files, compiled with those flags. Ends with "N passed, N failed", a file each.
+# cppcheck.sh kinds flag ... -- file.c ... : cppcheck over these files, compiled with those flags, for these kinds of findings. Ends with "N passed, N failed", a file each.
 # A finding that is none is suppressed at its line, with the reason: // cppcheck-suppress id
 set -u
 
-flags=
+kinds=$1 flags=
 while [ "$1" != -- ]; do
 	case $1 in
 	-I* | -D*) flags="$flags $1" ;;
@@ -18,11 +18,11 @@ if ! command -v cppcheck >/dev/null; then
 	exit 1
 fi
 
-# The lists of <sys/queue.h> are macros that must be known. Beside what is a mistake, "style" also says how one might write: that a variable may move
+# The lists of <sys/queue.h> are macros that must be known. Of "style", what only says how one might write is left out: that a variable may move
 # inwards, or that a parameter may be const although a table of functions wants it as it is.
 queue=$(echo '#include <sys/queue.h>' | gcc -E -M -x c - | tr ' ' '\n' | grep 'sys/queue\.h$')
 # shellcheck disable=SC2086 # a list
-findings=$(cppcheck -q -j "$(nproc)" --std=c11 $flags --include="$queue" --enable=warning,performance,portability,style --inline-suppr \
+findings=$(cppcheck -q -j "$(nproc)" --std=c11 $flags --include="$queue" --enable="$kinds" --inline-suppr \
 	--suppress=missingIncludeSystem --suppress=variableScope --suppress=constParameter \
 	--template='{file}:{line}: {severity}: {message} [{id}]' "$@" 2>&1)
 [ -z "$findings" ] || printf '%s\n' "$findings"

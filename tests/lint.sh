@@ -15,7 +15,7 @@ if [ -n "$missing" ]; then
 	exit 1
 fi
 
-${MAKE:-make} layers cppcheck lint-files || status=1
+${MAKE:-make} CPPCHECK=warning,performance,portability,style layers cppcheck lint-files || status=1
 
 for page; do
 	mandoc -T lint -W warning "$page" || status=1

@@ -107,7 +107,7 @@ static bool part_decode(const struct part_row *row, struct span *rest, void *mem
 int journal_decode(struct span bytes, struct journal_record *ret_record)
 {
 	struct journal_record r = {0};
-	struct span rest = bytes;
+	struct span rest;
 	unsigned kind;
 
 	if (bytes.n < 2 || bytes.p[0] != JOURNAL_VERSION)
