@@ -296,6 +296,7 @@ WORLD := \
 	tests/sim/client.c \
 	tests/sim/conn.c \
 	tests/sim/daemon.c \
+	tests/sim/ear.c \
 	tests/sim/fault.c \
 	tests/sim/finale.c \
 	tests/sim/hold.c \
@@ -313,6 +314,7 @@ WORLD := \
 	tests/sim/stream.c \
 	tests/sim/swarm.c \
 	tests/sim/sweep.c \
+	tests/sim/turns.c \
 	tests/sim/witness.c \
 	tests/sim/wrap.c \
 	tests/sim/world.c

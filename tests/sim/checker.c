@@ -145,6 +145,19 @@ static void check_token(struct world *w, const struct lease *l, int64_t name, in
 		*returned = fence;
 }
 
+/* A token stands in the range that a quorum of nodes reserved for the lease before its first grant; a range is never extended. */
+static void check_reserved(struct world *w, struct sim_daemon *d, int64_t name, int64_t fence)
+{
+	const struct lease *l = &w->checker.lease[d->index][name];
+	unsigned nodes = 0;
+
+	for (unsigned i = 0; i < w->plan->nodes; i++)
+		nodes += l->base[i] > 0 && l->base[i] <= fence && fence <= l->reach[i];
+	if (2 * nodes <= w->plan->nodes)
+		checker_fail(w, INVARIANT_S2, name, "%s: daemon %u grants fence %lld, which only %u nodes reserved for it",
+			     name_of(name), d->index, (long long)fence, nodes);
+}
+
 /* Those who began to ask earlier, at the same daemon, and still wait. */
 static void check_order(struct world *w, struct sim_daemon *d, const struct request_sim *q)
 {
@@ -183,6 +196,9 @@ void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, i
 	struct lease *l = &w->checker.lease[d->index][q->name];
 
 	check_token(w, l, q->name, fence);
+	check_reserved(w, d, q->name, fence);
+	if (l->grants++ > 0)
+		turns_handed_on(d, l, q, witness_deadline(w, l));
 	check_order(w, d, q);
 	check_promises(w, q->name, fence);
 	if (l->held && !l->conn->going)

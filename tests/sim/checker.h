@@ -39,6 +39,22 @@ struct lease {
 	bool held;
 	struct conn *conn; /* by whom */
 	int64_t owner, fence;
+	int64_t base[NODES_MAX], reach[NODES_MAX]; /* tokens that a node reserved for it; 0: none */
+	unsigned grants;                           /* so far: the second is a hand-over */
+	struct instant wanted;                     /* another daemon's wish was heard; 0: none */
+};
+
+/* A ticket: that of a daemon, or of a place in line at a node. */
+struct turn {
+	char text[96];
+	size_t n;
+	uint64_t step; /* when it was first shown */
+	bool spent;    /* a node granted with it */
+};
+
+struct place {
+	struct turn turn;
+	int64_t until_ms; /* by the node's clock */
 };
 
 struct ticket_book {
@@ -61,6 +77,8 @@ struct checker {
 	int64_t free_since[NAMES_MAX];      /* true time since when nobody has it; INT64_MAX: somebody has */
 	int64_t excused[NAMES_MAX];         /* true time until which a key that was left behind may stand in the way */
 	int64_t due[DAEMONS_MAX];           /* true time of the earliest request that must be answered */
+	struct turn turn[DAEMONS_MAX][NAMES_MAX];
+	struct place place[NODES_MAX][DAEMONS_MAX][NAMES_MAX];
 	uint64_t step;                      /* of any daemon */
 	int64_t longest_free, longest_late; /* how near bounds came */
 };
@@ -88,12 +106,23 @@ void ledger_due(struct sim_daemon *d);
 void witness_call(struct sim_daemon *d, const struct call *call);
 void witness_answer(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted);
 void witness_step(struct sim_daemon *d);
+struct instant witness_deadline(const struct world *w, const struct lease *l);
 void witness_life(struct sim_daemon *d);
 /* Q votes stand and vouch for that long. */
 void witness_vouch(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what);
 void witness_runs(struct server *s, const struct flight *f); /* about to run, and has run */
 void witness_ran(struct server *s, const struct flight *f);
 void witness_watch(struct server *s);
+
+/* turns.c: whose turn it is, among daemons; hand-over inside of one. */
+void turns_life(struct sim_daemon *d);
+void turns_call(struct sim_daemon *d, const struct call *call, int64_t name);
+void turns_granted(struct sim_daemon *d, int64_t name);
+void turns_wanted(struct sim_daemon *d, struct span name);
+void turns_handed_on(struct sim_daemon *d, const struct lease *l, const struct request_sim *q, struct instant deadline);
+void turns_ran(struct server *s, const struct flight *f, unsigned i);
+void turns_key(struct server *s, int64_t name, bool was, bool is);
+void turns_lost(struct server *s);
 
 /* Lines. */
 int64_t line_int(struct span line, const char *field); /* INT64_MIN: it has none */

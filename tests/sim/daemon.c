@@ -57,7 +57,7 @@ void daemon_init(struct sim_daemon *d, struct world *w, unsigned index)
 	effects_init(&d->effects);
 	daemon_configure(d);
 	for (unsigned i = 0; i < p->nodes; i++)
-		link_init(&d->link[i], d, &w->server[i]);
+		link_init(&d->link[i], d, &w->server[i]), ear_init(&d->ear[i], d, i);
 	daemon_start(d);
 }
 
@@ -198,7 +198,15 @@ static void arrival_handle(enum arrival_kind kind, void *what, uint64_t epoch)
 	case ARRIVAL_BROKEN:
 		link_on_broken(what, epoch);
 		break;
+	case ARRIVAL_WORD:
+		word_heard(what);
+		break;
 	}
+}
+
+static bool arrival_is_owned(enum arrival_kind kind)
+{
+	return kind == ARRIVAL_PACKET || kind == ARRIVAL_WORD;
 }
 
 /* The pass during which it was stopped is over. */
@@ -218,7 +226,7 @@ void daemon_arrive(struct sim_daemon *d, enum arrival_kind kind, void *what, uin
 		return;
 	}
 	if (!daemon_is_up(d)) {
-		if (kind == ARRIVAL_PACKET)
+		if (arrival_is_owned(kind))
 			free(what);
 		return;
 	}
@@ -266,7 +274,7 @@ static void inbox_drop(struct sim_daemon *d)
 
 	while ((a = TAILQ_FIRST(&d->inbox))) {
 		TAILQ_REMOVE(&d->inbox, a, next);
-		if (a->kind == ARRIVAL_PACKET)
+		if (arrival_is_owned(a->kind))
 			free(a->what);
 		free(a);
 	}

@@ -8,6 +8,7 @@
 
 #include "daemon/core/service.h"
 #include "tests/sim/conn.h"
+#include "tests/sim/ear.h"
 #include "tests/sim/host.h"
 #include "tests/sim/link.h"
 #include "tests/sim/plan.h"
@@ -21,7 +22,7 @@ enum daemon_state {
 	DAEMON_STOPPED,
 };
 
-enum arrival_kind { ARRIVAL_PACKET, ARRIVAL_REPLY, ARRIVAL_UP, ARRIVAL_BROKEN };
+enum arrival_kind { ARRIVAL_PACKET, ARRIVAL_REPLY, ARRIVAL_UP, ARRIVAL_BROKEN, ARRIVAL_WORD };
 
 /* What waits in the sockets of a stopped daemon. */
 struct arrival {
@@ -48,6 +49,8 @@ struct sim_daemon {
 	int64_t died_at[LIVES_MAX];
 	char id[24]; /* of this life, as its values begin: learned from the first */
 	struct sim_link link[NODES_MAX];
+	struct ear ear[NODES_MAX];
+	int64_t deaf_until; /* true time until which nothing published arrives */
 	bool halted;   /* its whole host stands still */
 	bool shutting; /* EVENT_STOP is being carried out */
 	struct conn *slot[256];

@@ -189,6 +189,9 @@ static bool daemon_fault(struct world *w, const struct fault *f)
 	case FAULT_DAEMON_WALL:
 		d->host.offset_us += f->x;
 		return true;
+	case FAULT_PUBLISH_LOST:
+		d->deaf_until = w->now + f->for_us;
+		return true;
 	default:
 		daemon_halt(w, d, f->for_us);
 		return true;

@@ -12,7 +12,7 @@
 
 const char *call_word(enum call_kind kind)
 {
-	static const char *const word[] = {"PROBE", "JOIN", "ACQUIRE", "EXTEND", "RELEASE"};
+	static const char *const word[] = {"PROBE", "JOIN", "ACQUIRE", "EXTEND", "RELEASE", "WITHDRAW"};
 
 	return word[kind];
 }
@@ -143,6 +143,7 @@ void link_call(struct sim_link *l, const struct call *call, int64_t depart)
 	span_copy(&l->batch->arena, &mine->new_value);
 	span_copy(&l->batch->arena, &mine->marker);
 	span_copy(&l->batch->arena, &mine->new_marker);
+	span_copy(&l->batch->arena, &mine->ticket);
 }
 
 /* The end of a pass: what was collected leaves. Without a connection it is refused a moment later. */
@@ -260,6 +261,7 @@ void link_on_broken(struct sim_link *l, uint64_t epoch)
 		return;
 	l->up = false;
 	l->broken = false;
+	ear_close(&l->daemon->ear[l->server->index]);
 	if (steady)
 		backoff_reset(&l->backoff);
 	world_at(world_of(l), &l->timer, AT_LINK, world_of(l)->now + (steady ? 0 : backoff_next(&l->backoff, &l->rng)));
@@ -321,6 +323,7 @@ void link_on_up(struct sim_link *l, uint64_t epoch)
 	l->up = true;
 	l->broken = false;
 	l->up_since = world_of(l)->now;
+	ear_open(&l->daemon->ear[l->server->index]);
 	world_note(world_of(l), 2, l->epoch, "d%u-n%u up", l->daemon->index, l->server->index);
 	daemon_step(l->daemon, &event);
 	if (l->server->down)
@@ -363,6 +366,7 @@ void link_end(struct sim_link *l)
 
 	l->up = l->broken = false;
 	l->batch = NULL;
+	ear_close(&l->daemon->ear[l->server->index]);
 	heap_cancel(&world_of(l)->heap, &l->timer);
 	heap_cancel(&world_of(l)->heap, &l->watch);
 	while ((f = TAILQ_FIRST(&l->flights)))

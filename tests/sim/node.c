@@ -327,6 +327,22 @@ int64_t sim_node_fence(const struct sim_node *n)
 	return fence;
 }
 
+bool sim_node_place(struct sim_node *n, struct span name, struct span ticket, int64_t *ret_expires_ms)
+{
+	const struct datum *datum;
+	size_t at;
+
+	buf_clear(&n->key);
+	buf_append(&n->key, n->marker_key, strlen(n->marker_key) - strlen("!meta"));
+	buf_append(&n->key, "q:", 2);
+	buf_append(&n->key, name.p, name.n);
+	datum = data_peek(&n->redis.model.data, (struct span){buf_begin(&n->key), buf_length(&n->key)});
+	if (!datum || datum->type != DATUM_ZSET || (at = items_find(&datum->items, ticket)) == datum->items.count)
+		return false;
+	*ret_expires_ms = (int64_t)datum->items.item[at].score;
+	return true;
+}
+
 static int64_t expiry_of(const struct datum *datum)
 {
 	return datum->expires_ms == DATUM_FOREVER ? 0 : datum->expires_ms;

@@ -68,7 +68,10 @@ struct job {
 	row(seed) row(nodes) row(daemons) row(clients) row(names) row(trust) row(lease_us) row(max_lease_us)                     \
 		row(delay_us) /* of every LOCK */ row(timeout_us) row(latency_us) row(jitter_us) row(client_latency_us)          \
 			row(node_offset_us) row(daemon_offset_us) row(drift_ppm) row(remote_percent) row(fragment_percent)       \
-				row(heartbeat_ms) row(ghost_percent) row(warm_us) /* when faults and work begin */               \
+				row(heartbeat_ms) row(ghost_percent)                                                     \
+					row(heard_percent) /* of what nodes publish; 0: nothing, for ever */             \
+					row(echo_percent)  /* of it is late, or comes twice */                           \
+		row(warm_us) /* when faults and work begin */                                                                    \
 		row(length_us)                                                    /* when all faults are over */                 \
 		row(finale)                                                       /* bits: what is tried in the healed world */
 struct plan {

@@ -33,6 +33,7 @@ void server_init(struct server *s, struct world *w, unsigned index)
 	server_identity(s, run_id);
 	conf.run_id = run_id;
 	s->node = sim_node_new(&conf);
+	sim_node_publish_to(s->node, ear_published, s);
 	witness_watch(s);
 }
 
@@ -120,6 +121,7 @@ void server_lost_memory(struct server *s)
 {
 	s->lost_at = s->world->now;
 	s->fence = sim_node_fence(s->node);
+	turns_lost(s);
 }
 
 void server_revive(struct server *s, enum revival how)

@@ -30,6 +30,7 @@ struct server {
 	int64_t fence;                /* the largest fence seen since its memory was last lost */
 	const struct flight *running; /* whose keys may change now */
 	bool live[NAMES_MAX];         /* before it ran: was there a key? */
+	int64_t free_from_ms[NAMES_MAX], unused_ms[NAMES_MAX]; /* by its clock: a key is free from then on; was free before it was taken */
 };
 
 void server_init(struct server *s, struct world *w, unsigned index);

@@ -25,6 +25,7 @@ enum purpose {
 	DRAW_CLIENT,
 	DRAW_RESOURCE,
 	DRAW_FINALE,
+	DRAW_EAR, /* what is published */
 };
 
 struct stream {

@@ -48,6 +48,8 @@ static void draw_shape(struct plan *p, struct stream *s)
 	p->ghost_percent = PICK(s, 0, 50, 90);
 	p->warm_us = (p->trust ? 0 : plan_quarantine_us(p)) + 1500 * MSEC;
 	p->length_us = p->warm_us + stream_skewed(s, 4, 20) * SEC;
+	p->heard_percent = PICK(s, 0, 0, 50, 90, 100, 100, 100, 100);
+	p->echo_percent = PICK(s, 0, 0, 0, 20, 50);
 	p->finale = stream_chance(s, 60) ? FINALE_REJOIN | FINALE_TAKEOVER : 0;
 }
 

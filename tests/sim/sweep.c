@@ -151,6 +151,9 @@ static void result_add(struct sweep_result *to, const struct report *r)
 	to->tally.events += r->tally.events;
 	to->tally.takeovers += r->tally.takeovers;
 	to->tally.rejoins += r->tally.rejoins;
+	to->tally.published += r->tally.published;
+	to->tally.heard += r->tally.heard;
+	to->tally.handed_on += r->tally.handed_on;
 	for (int i = 0; i < FAULT_N; i++)
 		to->tally.faults[i] += r->tally.faults[i];
 	if (r->longest_free > to->longest_free)
@@ -234,6 +237,8 @@ void sweep_print(const struct sweep_result *r)
 		printf(" %s %lld", fault_table[i].word, (long long)r->tally.faults[i]);
 	printf("; and in healed worlds: daemon-crash %lld node-blank %lld\n", (long long)r->tally.takeovers,
 	       (long long)r->tally.rejoins);
+	printf("published %lld, heard %lld; handed on without a round %lld\n", (long long)r->tally.published,
+	       (long long)r->tally.heard, (long long)r->tally.handed_on);
 	printf("longest that a free name was waited for in a healed world: %lld ms\n", (long long)r->longest_free / 1000);
 }
 

@@ -45,6 +45,7 @@ void witness_life(struct sim_daemon *d)
 	if (k->book[d->index].cap)
 		memset(k->book[d->index].dead, 0, k->book[d->index].cap);
 	memset(k->lease[d->index], 0, sizeof(k->lease[d->index]));
+	turns_life(d);
 }
 
 /* --- votes ----------------------------------------------------------------------------------------------------------- */
@@ -58,7 +59,7 @@ static struct instant vote_of(const struct world *w, const struct call *call, st
 }
 
 /* D, by counting: the latest until[i] that at least Q votes reach. */
-static struct instant lease_deadline(const struct world *w, const struct lease *l)
+struct instant witness_deadline(const struct world *w, const struct lease *l)
 {
 	unsigned nodes = (unsigned)w->plan->nodes;
 	struct instant best = INSTANT_PAST;
@@ -74,14 +75,28 @@ static struct instant lease_deadline(const struct world *w, const struct lease *
 	return best;
 }
 
+/* What an attempt took that led to no grant is given back before the next one: where the node can be told. */
+static void undone_look(struct world *w, struct sim_daemon *d, int64_t name, const struct lease *l)
+{
+	for (unsigned i = 0; i < w->plan->nodes; i++)
+		if (l->grants == 0 && l->base[i] > 0 && d->link[i].up && !*book_of(&w->checker.book[d->index], l->ticket))
+			checker_fail(w, INVARIANT_L8, name, "%s: daemon %u asks anew and leaves what node %u gave it",
+				     name_of(name), d->index, i);
+}
+
 static void lease_begin(struct world *w, struct sim_daemon *d, int64_t name, uint64_t ticket)
 {
 	struct lease *l = &w->checker.lease[d->index][name];
 
 	/* Under X the service may know of a clock that jumped, and lose it earlier. */
-	if (w->class == CLASS_T && l->held && !l->conn->going && instant_before(daemon_boot(d), lease_deadline(w, l)))
+	if (w->class == CLASS_T && l->held && !l->conn->going && instant_before(daemon_boot(d), witness_deadline(w, l)))
 		checker_fail(w, INVARIANT_S15, name, "%s: daemon %u acquires what its client %u has", name_of(name), d->index,
 			     l->conn->client->index);
+	undone_look(w, d, name, l);
+	memset(l->base, 0, sizeof(l->base));
+	memset(l->reach, 0, sizeof(l->reach));
+	l->grants = 0;
+	l->wanted.us = 0;
 	l->ticket = ticket;
 	l->floor = w->checker.returned[name];
 	for (unsigned i = 0; i < NODES_MAX; i++)
@@ -108,10 +123,22 @@ void witness_call(struct sim_daemon *d, const struct call *call)
 		checker_fail(w, INVARIANT_S11, name, "%s: daemon %u uses ticket %llu, which it had released", name_of(name),
 			     d->index, (unsigned long long)ticket);
 	l = &w->checker.lease[d->index][name];
+	if (call->kind == CALL_ACQUIRE)
+		turns_call(d, call, name);
 	if (call->kind == CALL_ACQUIRE && l->ticket != ticket)
 		lease_begin(w, d, name, ticket);
 	if (call->kind == CALL_EXTEND && l->ticket == ticket)
 		l->until[call->node] = instant_min(l->until[call->node], vote_of(w, call, daemon_boot(d)));
+}
+
+static void tokens_reserved(struct lease *l, const struct call *call, const struct answer *a)
+{
+	if (a->code == 'G') {
+		l->base[call->node] = a->fence;
+		l->reach[call->node] = a->fence + call->range;
+	} else if ((a->code == 'E' || a->code == 'A') && l->reach[call->node] < call->fence) {
+		l->reach[call->node] = call->fence;
+	}
 }
 
 void witness_answer(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted)
@@ -127,9 +154,13 @@ void witness_answer(struct sim_daemon *d, const struct call *call, const struct 
 	until = &l->until[call->node];
 	if (l->ticket != ticket_of(call->value))
 		return;
-	if (a->code == 'G')
+	if (a->code == 'G' || l->grants == 0)
+		tokens_reserved(l, call, a);
+	if (a->code == 'G') {
 		*until = instant_max(*until, vote);
-	else if (a->code == 'E' || a->code == 'A')
+		turns_granted(d, name);
+	}
+	if (a->code == 'E' || a->code == 'A')
 		*until = vote;
 	else if (call->kind == CALL_EXTEND && (a->code == 'B' || a->code == 'K' || a->code == 'M'))
 		*until = INSTANT_PAST;
@@ -138,7 +169,7 @@ void witness_answer(struct sim_daemon *d, const struct call *call, const struct 
 void witness_vouch(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what)
 {
 	struct world *w = d->world;
-	struct instant deadline = lease_deadline(w, &w->checker.lease[d->index][name]);
+	struct instant deadline = witness_deadline(w, &w->checker.lease[d->index][name]);
 	int64_t left = instant_diff(deadline, daemon_boot(d));
 
 	if (left <= 0)
@@ -156,7 +187,7 @@ void witness_step(struct sim_daemon *d)
 	for (int64_t name = 0; name < w->plan->names; name++) {
 		const struct lease *l = &w->checker.lease[d->index][name];
 
-		if (l->held && !l->conn->going && instant_before(instant_add(lease_deadline(w, l), 10 * MSEC), daemon_boot(d)))
+		if (l->held && !l->conn->going && instant_before(instant_add(witness_deadline(w, l), 10 * MSEC), daemon_boot(d)))
 			checker_fail(w, INVARIANT_L5, name, "%s: daemon %u has not said LOST to client %u", name_of(name),
 				     d->index, l->conn->client->index);
 	}
@@ -214,10 +245,12 @@ static void key_changed(void *context, struct span key, struct span before, stru
 	struct span prefix = SPAN("lock:");
 	int64_t name;
 
-	if (!f || !span_starts(key, prefix) || before.n == 0 || span_equal(before, after))
+	if (!f || !span_starts(key, prefix))
 		return;
 	name = name_number((struct span){key.p + prefix.n, key.n - prefix.n});
-	if (name >= 0 && s->live[name] && (before.n < 16 || memcmp(before.p, f->sender, 16)))
+	if (name >= 0)
+		turns_key(s, name, before.n > 0, after.n > 0);
+	if (name >= 0 && s->live[name] && before.n > 0 && !span_equal(before, after) && (before.n < 16 || memcmp(before.p, f->sender, 16)))
 		checker_fail(s->world, INVARIANT_S8, name, "%s: daemon %u replaced the value %.*s of another on node %u",
 			     name_of(name), f->daemon->index, (int)before.n, before.p, s->index);
 }
@@ -261,6 +294,7 @@ void witness_ran(struct server *s, const struct flight *f)
 		if (f->call[i].kind == CALL_PROBE || f->call[i].kind == CALL_JOIN)
 			continue;
 		vote_look(s, f, i);
+		turns_ran(s, f, i);
 		lateness_look(s, f, &f->answer[i]);
 		key_look(s, &f->call[i]);
 	}

@@ -96,6 +96,9 @@ static void world_fire(struct world *w, struct timer *t)
 	case AT_FLIGHT:
 		flight_fired(container_of(t, struct flight, timer));
 		break;
+	case AT_WORD:
+		word_fired(container_of(t, struct word, timer));
+		break;
 	case AT_DAEMON:
 	case AT_THAW:
 	case AT_LINK:
@@ -181,6 +184,8 @@ static void world_forget_flying(struct world *w)
 			free(container_of(t, struct packet, timer));
 		else if (t->kind == AT_FLIGHT)
 			flight_drop(container_of(t, struct flight, timer));
+		else if (t->kind == AT_WORD)
+			free(container_of(t, struct word, timer));
 		else if (t->kind == AT_ACCESS)
 			access_drop(t);
 	}

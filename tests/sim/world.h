@@ -26,6 +26,7 @@ enum sim_timer {
 	AT_RUN, /* the next step of a job */
 	AT_PACKET,
 	AT_FLIGHT,
+	AT_WORD,   /* something published arrives */
 	AT_DAEMON, /* the service wants to be stepped */
 	AT_THAW,
 	AT_LINK,
@@ -55,6 +56,7 @@ struct fault_run {
 struct tally {
 	int64_t grants, events, faults[FAULT_N];
 	int64_t takeovers, rejoins; /* finales that were played */
+	int64_t published, heard, handed_on;
 };
 
 struct world {

@@ -13,8 +13,8 @@ local function acquire(key, queue, value, px, proposal, range, not_after, ticket
     end
     return occupied(key, current)
   end
-  local head = not current and queue_head(queue) or nil
-  if head and (ticket == '' or head < ticket) and not queue_passes(queue, head, grace_ms) then
+  local line = not current and queue_line(queue) or nil
+  if line and queue_keeps(queue, line, ticket, grace_ms) then
     if ticket ~= '' then queue_join(queue, ticket, ticket_ms) end
     return {'W', fence, 0, ''}
   end
@@ -28,6 +28,6 @@ local function acquire(key, queue, value, px, proposal, range, not_after, ticket
   fence = base + range
   err = refused(redis.pcall('SET', key, value, 'PX', px))
   if err then return {'!', err} end
-  if head then redis.pcall('ZREM', queue, '~' .. head, ticket) end
+  if line then queue_served(queue, line, ticket) end
   return {'G', base, px, ''}
 end

@@ -1,6 +1,6 @@
 -- Renews the key, lifts the fence to a floor, changes the value when a lease is adopted, and with create puts back a key that is gone.
 -- row: E fence px '' | A fence px '' | B fence pttl holder | K fence pttl '' | M fence -2 '' | Q fence -2 marker | F fence -2 '' | ! message
-local function extend(key, value, new_value, px, floor, create)
+local function extend(key, queue, value, new_value, px, floor, create)
   if not joined then return {'Q', fence, -2, marker} end
   local current = redis.pcall('GET', key)
   local code = 'E'
@@ -18,5 +18,9 @@ local function extend(key, value, new_value, px, floor, create)
   end
   local err = refused(redis.pcall('SET', key, new_value, 'PX', px))
   if err then return {'!', err} end
+  if code == 'A' then
+    local line = queue_line(queue)
+    if line then queue_served(queue, line, '') end
+  end
   return {code, fence, px, ''}
 end

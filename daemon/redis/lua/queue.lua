@@ -1,32 +1,52 @@
 -- The daemons that wait for a name: a sorted set, member = ticket, score = the moment when it ends unless refreshed (ms). A ticket starts with 16
 -- digits of a clock and is chosen by who waits, so its order is the same on every server. The queue only ever refuses: safety does not rest on it.
--- A member '~<ticket>' notes since when a free lock has been kept for that head; its score is NOTE_MS later.
+-- A member '~<ticket>' notes since when a free lock has been left to that ticket; its score is NOTE_MS later. It goes when its owner asks again, and when
+-- the lock is taken: each free moment has a grace of its own.
 local NOTE_MS = 60000
 local channel = string.sub(KEYS[1], 1, -6) .. 'd:' -- in place of '!meta'
 
-local function queue_head(queue)
+-- The tickets in line and what is noted of them; nil: nobody stands there.
+local function queue_line(queue)
   if redis.pcall('EXISTS', queue) ~= 1 then return nil end
   redis.pcall('ZREMRANGEBYSCORE', queue, '-inf', now_ms)
-  local members = redis.pcall('ZRANGE', queue, 0, -1)
-  local head = nil
+  local members = redis.pcall('ZRANGE', queue, 0, -1, 'WITHSCORES')
+  local tickets, since, head = {}, {}, nil
   if members.err then return nil end
-  for i = 1, #members do
+  for i = 1, #members, 2 do
     local member = members[i]
-    if string.sub(member, 1, 1) ~= '~' and (not head or member < head) then head = member end
+    if string.sub(member, 1, 1) == '~' then
+      since[string.sub(member, 2)] = tonumber(members[i + 1]) - NOTE_MS
+    else
+      tickets[#tickets + 1] = member
+      if not head or member < head then head = member end
+    end
   end
-  return head
+  return {tickets = tickets, since = since, head = head}
 end
 
--- A head that leaves a free lock unused for grace_ms is passed over.
-local function queue_passes(queue, head, grace_ms)
-  local noted = redis.pcall('ZSCORE', queue, '~' .. head)
-  if type(noted) == 'string' then return now_ms - (tonumber(noted) - NOTE_MS) >= grace_ms end
-  redis.pcall('ZADD', queue, now_ms + NOTE_MS, '~' .. head)
-  return false
+-- Whether a free lock is kept for somebody older. One that leaves it unused for grace_ms is passed over, and only that one.
+local function queue_keeps(queue, line, ticket, grace_ms)
+  local kept = false
+  for _, older in ipairs(line.tickets) do
+    if ticket == '' or older < ticket then
+      local since = line.since[older]
+      if not since then redis.pcall('ZADD', queue, now_ms + NOTE_MS, '~' .. older) end
+      kept = kept or not since or now_ms - since < grace_ms
+    end
+  end
+  return kept
+end
+
+-- The lock is taken: what was noted while it was free is over, and so is the turn of who took it.
+local function queue_served(queue, line, ticket)
+  local gone = {ticket}
+  for other in pairs(line.since) do gone[#gone + 1] = '~' .. other end
+  redis.pcall('ZREM', queue, unpack(gone))
 end
 
 local function queue_join(queue, ticket, ticket_ms)
   redis.pcall('ZADD', queue, now_ms + ticket_ms, ticket)
+  redis.pcall('ZREM', queue, '~' .. ticket)
   redis.pcall('PEXPIRE', queue, 3 * ticket_ms)
 end
 
@@ -36,8 +56,8 @@ local function tell(daemon, what, key)
 end
 
 local function wake_head(key, queue)
-  local head = queue_head(queue)
-  if head then tell(string.match(head, '^%d+:([^:]+)'), 'w', key) end
+  local line = queue_line(queue)
+  if line and line.head then tell(string.match(line.head, '^%d+:([^:]+)'), 'w', key) end
 end
 
 -- Gives the place in line back; if the lock is free, the next in line is told.

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Waiting across daemons, reckoned a second time (S20): the tickets that daemons show, the places that they have in line at each node, how long a
+ * free key was left unused, and what a lease may be handed on to.
+ */
+#include "tests/sim/world.h"
+
+#define TICKET_MS    3000 /* a place in line lasts so long */
+#define GRACE_MS     20   /* the least that a free lock is kept for the first in line */
+#define HANDOFF_US   (100 * MSEC)
+#define HANDOFFS     64
+#define HANDOFF_LEFT (50 * MSEC)
+
+static struct turn *turn_of(struct sim_daemon *d, int64_t name)
+{
+	return &d->world->checker.turn[d->index][name];
+}
+
+static void text_keep(struct turn *t, struct span ticket)
+{
+	t->n = ticket.n < sizeof(t->text) ? ticket.n : sizeof(t->text);
+	memcpy(t->text, ticket.p, t->n);
+}
+
+static bool text_is(const struct turn *t, struct span ticket)
+{
+	return span_equal(ticket, (struct span){t->text, t->n});
+}
+
+/* --- tickets --------------------------------------------------------------------------------------------------------- */
+
+/* Everybody in line there waits; some since before that step. */
+static bool all_wait(struct sim_daemon *d, int64_t name)
+{
+	const struct requests *line = &d->world->checker.line[d->index][name];
+	const struct request_sim *q;
+
+	TAILQ_FOREACH(q, line, in_line)
+	{
+		if (q->wait_ms == 0 || q->conn->going)
+			return false;
+	}
+	return !TAILQ_EMPTY(line);
+}
+
+static bool one_waits_since(struct sim_daemon *d, int64_t name, uint64_t step)
+{
+	const struct request_sim *q;
+
+	TAILQ_FOREACH(q, &d->world->checker.line[d->index][name], in_line)
+	{
+		if (q->wait_ms != 0 && !q->conn->going && q->begun_step < step)
+			return true;
+	}
+	return false;
+}
+
+void turns_life(struct sim_daemon *d)
+{
+	memset(d->world->checker.turn[d->index], 0, sizeof(d->world->checker.turn[d->index]));
+}
+
+/* A daemon whose clients wait shows its ticket whenever it asks, and the same one as long as somebody waits. */
+void turns_call(struct sim_daemon *d, const struct call *call, int64_t name)
+{
+	struct turn *t = turn_of(d, name);
+
+	if (call->ticket.n == 0) {
+		if (all_wait(d, name))
+			checker_fail(d->world, INVARIANT_S20, name, "%s: daemon %u asks without a ticket, and its clients wait",
+				     name_of(name), d->index);
+		return;
+	}
+	if (call->grace_ms < GRACE_MS)
+		checker_fail(d->world, INVARIANT_S20, name, "%s: daemon %u leaves the first in line %lld ms", name_of(name),
+			     d->index, (long long)call->grace_ms);
+	if (text_is(t, call->ticket)) {
+		t->spent = false;
+		return;
+	}
+	if (t->n > 0 && !t->spent && one_waits_since(d, name, t->step))
+		checker_fail(d->world, INVARIANT_S20, name, "%s: daemon %u shows the ticket %.*s, but waits with %.*s",
+			     name_of(name), d->index, (int)call->ticket.n, call->ticket.p, (int)t->n, t->text);
+	text_keep(t, call->ticket);
+	t->step = d->world->checker.step;
+	t->spent = false;
+}
+
+void turns_granted(struct sim_daemon *d, int64_t name)
+{
+	turn_of(d, name)->spent = true;
+}
+
+/* --- places in line -------------------------------------------------------------------------------------------------- */
+
+static int64_t wall_ms(const struct server *s)
+{
+	return server_wall(s) / MSEC;
+}
+
+void turns_lost(struct server *s)
+{
+	memset(s->world->checker.place[s->index], 0, sizeof(s->world->checker.place[s->index]));
+}
+
+/* As strings: "" is after all. */
+static bool comes_before(const struct place *p, struct span ticket)
+{
+	size_t n = p->turn.n < ticket.n ? p->turn.n : ticket.n;
+	int order = memcmp(p->turn.text, ticket.n ? ticket.p : "", n);
+
+	return ticket.n == 0 || order < 0 || (order == 0 && p->turn.n < ticket.n);
+}
+
+/* Who has an older place is passed over only when the key was free for all of the grace, and it did not take it. */
+static void passing_look(struct server *s, const struct flight *f, const struct call *call, int64_t name)
+{
+	struct world *w = s->world;
+
+	for (unsigned d = 0; d < w->plan->daemons; d++) {
+		const struct place *p = &w->checker.place[s->index][d][name];
+
+		if (d == f->daemon->index || p->until_ms <= wall_ms(s) + 1 || !comes_before(p, call->ticket) ||
+		    s->unused_ms[name] + 1 >= call->grace_ms)
+			continue;
+		checker_fail(w, INVARIANT_S20, name, "%s: node %u, free for %lld ms, grants daemon %u before %.*s, which is older",
+			     name_of(name), s->index, (long long)s->unused_ms[name], f->daemon->index, (int)p->turn.n,
+			     p->turn.text);
+	}
+}
+
+static void key_note(struct server *s, int64_t name)
+{
+	struct span value;
+	int64_t expires;
+
+	if (!sim_node_get(s->node, span_of(name_of(name)), server_wall(s), &value, &expires)) {
+		if (s->free_from_ms[name] > wall_ms(s))
+			s->free_from_ms[name] = wall_ms(s);
+	} else if (value.n > 0 && memchr(value.p, ':', value.n)) {
+		s->free_from_ms[name] = expires ? expires : INT64_MAX;
+	}
+}
+
+/* A key of ours has come or gone. */
+void turns_key(struct server *s, int64_t name, bool was, bool is)
+{
+	if (was && !is && s->free_from_ms[name] > wall_ms(s))
+		s->free_from_ms[name] = wall_ms(s);
+	if (!was && is)
+		s->unused_ms[name] = wall_ms(s) - s->free_from_ms[name];
+}
+
+void turns_ran(struct server *s, const struct flight *f, unsigned i)
+{
+	const struct call *call = &f->call[i];
+	const struct answer *a = &f->answer[i];
+	int64_t name = name_number(call->name), until;
+	struct place *p;
+
+	if (name < 0)
+		return;
+	p = &s->world->checker.place[s->index][f->daemon->index][name];
+	if (call->kind == CALL_ACQUIRE && a->class == ANSWER_EXECUTED && a->code == 'G')
+		passing_look(s, f, call, name);
+	if (call->kind == CALL_ACQUIRE && (a->code == 'B' || a->code == 'K' || a->code == 'W') && call->ticket.n > 0 &&
+	    sim_node_place(s->node, call->name, call->ticket, &until) && until > wall_ms(s)) {
+		text_keep(&p->turn, call->ticket);
+		p->until_ms = wall_ms(s) + TICKET_MS;
+	} else if ((a->code == 'G' || call->kind == CALL_WITHDRAW) && text_is(&p->turn, call->ticket)) {
+		p->until_ms = 0;
+	}
+	key_note(s, name);
+}
+
+/* --- hand-over ------------------------------------------------------------------------------------------------------- */
+
+void turns_wanted(struct sim_daemon *d, struct span text)
+{
+	int64_t name = name_number(text);
+	struct lease *l = name < 0 ? NULL : &d->world->checker.lease[d->index][name];
+
+	if (l && l->held && l->wanted.us == 0)
+		l->wanted = daemon_boot(d);
+}
+
+/* A lease is handed on only while it is worth having, and not for long once somebody elsewhere is known to want it. */
+void turns_handed_on(struct sim_daemon *d, const struct lease *l, const struct request_sim *q, struct instant deadline)
+{
+	int64_t left = instant_diff(deadline, daemon_boot(d)), least = q->ttl_ms * MSEC / 10;
+
+	d->world->tally.handed_on++;
+	if (left < (least > HANDOFF_LEFT ? least : HANDOFF_LEFT))
+		checker_fail(d->world, INVARIANT_S9, q->name, "%s: daemon %u hands on a lease that lasts %lld us", name_of(q->name),
+			     d->index, (long long)left);
+	if (l->wanted.us != 0 && (l->grants > HANDOFFS || instant_diff(daemon_boot(d), l->wanted) >= HANDOFF_US))
+		checker_fail(d->world, INVARIANT_S20, q->name,
+			     "%s: daemon %u hands on for the %u. time what another wants since %lld us", name_of(q->name), d->index,
+			     l->grants, (long long)instant_diff(daemon_boot(d), l->wanted));
+}
