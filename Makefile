@@ -92,6 +92,7 @@ BASE := \
 	daemon/base/log.c \
 	daemon/base/map.c \
 	daemon/base/mem.c \
+	daemon/base/pack.c \
 	daemon/base/pool.c \
 	daemon/base/rng.c
 
@@ -154,6 +155,7 @@ NET := \
 
 DAEMON := \
 	daemon/daemon.c \
+	daemon/journal.c \
 	daemon/main.c \
 	daemon/pump.c \
 	daemon/runtime.c \
@@ -216,6 +218,7 @@ UNIT := \
 	tests/unit/garbage_test.c \
 	tests/unit/half_close_test.c \
 	tests/unit/heap_test.c \
+	tests/unit/journal_file_test.c \
 	tests/unit/journal_test.c \
 	tests/unit/judge_test.c \
 	tests/unit/keeper_test.c \

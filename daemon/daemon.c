@@ -172,6 +172,28 @@ static int stage_listen(struct daemon *d)
 	return d->systemd.sockets_n > 0 ? listen_passed(d) : listen_configured(d);
 }
 
+/* The memory store forgets with a crash, so there is nothing that the former life's sessions could still hold. */
+static int stage_journal(struct daemon *d)
+{
+	char boot_id[JOURNAL_BOOT_MAX];
+	int r;
+
+	runtime_boot_id(boot_id, sizeof(boot_id));
+	r = journal_open(&d->journal, d->runtime.dir, boot_id, clock_boottime());
+	if (r < 0)
+		return r;
+	if (d->memory && d->state.found == STATE_CRASH)
+		journal_forget(&d->journal);
+	pump_restore(d);
+	return 0;
+}
+
+static void stage_journal_stop(struct daemon *d)
+{
+	journal_write(&d->journal, clock_boottime());
+	journal_close(&d->journal);
+}
+
 struct stage {
 	const char *name;
 	int (*start)(struct daemon *d);
@@ -186,6 +208,7 @@ static const struct stage stages[] = {
 	{"pump", pump_start, pump_stop},
 	{"service", stage_service, stage_service_stop},
 	{"net", stage_net, stage_net_stop},
+	{"journal", stage_journal, stage_journal_stop},
 	{"stores", stores_start, stores_stop},
 	{"supervise", supervise_start, supervise_stop},
 	{"listen", stage_listen, NULL},

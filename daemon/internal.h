@@ -6,6 +6,7 @@
 #include "daemon/base/rng.h"
 #include "daemon/core/service.h"
 #include "daemon/daemon.h"
+#include "daemon/journal.h"
 #include "daemon/net/net.h"
 #include "daemon/redis/upstream.h"
 #include "daemon/runtime.h"
@@ -27,6 +28,7 @@ struct daemon {
 	struct core_conf core_conf;
 	struct effects effects;
 	bool applying;
+	struct journal journal;
 	struct net *net;
 	struct upstream *upstream; /* store: redis */
 	struct memory *memory;     /* store: memory */
@@ -54,6 +56,7 @@ const char *tcp_text(const struct conf *c, char *out, size_t size);
 /* pump.c: one event in, its effects out. */
 void pump_step(struct daemon *d, struct event *event);
 void pump_time(struct daemon *d);
+void pump_restore(struct daemon *d); /* the former life, from the journal, before any other event */
 void pump_pass(struct daemon *d); /* end of a loop pass: everything collected goes out, the timer is set */
 int pump_start(struct daemon *d);
 void pump_stop(struct daemon *d);

@@ -51,7 +51,7 @@ static void pump_effect(struct daemon *d, const struct effect *effect)
 	case EFFECT_CALL:
 		pump_call(d, &effect->call);
 		break;
-	case EFFECT_JOURNAL:
+	case EFFECT_JOURNAL: /* is in the journal already */
 		break;
 	case EFFECT_LOG:
 		log_event(effect->log.level, effect->log.event, "%.*s", (int)effect->log.text.n, effect->log.text.p);
@@ -59,12 +59,24 @@ static void pump_effect(struct daemon *d, const struct effect *effect)
 	}
 }
 
+/* Records first: what is sent in the same step may leave at once. */
+static size_t pump_records(struct daemon *d, size_t from)
+{
+	for (; from < d->effects.count; from++)
+		if (d->effects.item[from].kind == EFFECT_JOURNAL)
+			journal_add(&d->journal, d->effects.item[from].journal.record);
+	return from;
+}
+
 /* The memory store answers at once, and its answers have effects: they join the end of the list. */
 static void pump_effects(struct daemon *d)
 {
+	size_t recorded = 0;
+
 	for (size_t i = 0; i < d->effects.count; i++) {
 		struct effect effect = d->effects.item[i];
 
+		recorded = pump_records(d, recorded);
 		pump_effect(d, &effect);
 	}
 	effects_reset(&d->effects);
@@ -134,8 +146,18 @@ static void on_gone(void *context, uint64_t session, enum gone how)
 	pump_step(context, &event);
 }
 
+/* No byte that builds on a record leaves before the record is written, also where bytes do not wait for the end of the pass. */
+static void on_writing(void *context)
+{
+	struct daemon *d = context;
+
+	if (journal_has_news(&d->journal))
+		journal_write(&d->journal, clock_boottime());
+}
+
 const struct net_sink pump_net_sink = {
-	.open = on_open, .line = on_line, .too_long = on_too_long, .parting = on_parting, .sent = on_sent, .eof = on_eof, .gone = on_gone};
+	.open = on_open, .line = on_line, .too_long = on_too_long, .parting = on_parting, .sent = on_sent, .eof = on_eof, .gone = on_gone,
+	.writing = on_writing};
 
 static void on_up(void *context, unsigned node)
 {
@@ -198,8 +220,61 @@ static void pump_arm(struct daemon *d)
 	d->armed = when;
 }
 
+/* All that is live, in the place of what was appended since the last time. The service stands still meanwhile. */
+static void pump_snapshot(struct daemon *d, struct instant now)
+{
+	struct effects effects;
+
+	effects_init(&effects);
+	service_snapshot(d->service, &effects);
+	journal_begin(&d->journal);
+	for (size_t i = 0; i < effects.count; i++)
+		journal_add(&d->journal, effects.item[i].journal.record);
+	journal_end(&d->journal, now);
+	effects_release(&effects);
+}
+
+static void pump_journal(struct daemon *d)
+{
+	struct event event = {.kind = EVENT_JOURNAL};
+	struct instant now;
+
+	if (!journal_has_work(&d->journal))
+		return;
+	now = clock_boottime();
+	journal_write(&d->journal, now);
+	if (journal_wants_snapshot(&d->journal, now))
+		pump_snapshot(d, now);
+	if (journal_has_turned(&d->journal, &event.journal.ok))
+		pump_step(d, &event);
+}
+
+/* A record that the service cannot read ends it: it forgets what it was told before, and so the file goes, too. */
+void pump_restore(struct daemon *d)
+{
+	struct event event = {.kind = EVENT_RESTORE, .now = clock_boottime(), .wall_us = clock_wall_us()};
+	unsigned restored = 0;
+	int r = 0;
+
+	while (r >= 0 && journal_next(&d->journal, &event.journal.record)) {
+		r = service_step(d->service, &event, &d->effects);
+		pump_effects(d);
+		restored++;
+	}
+	if (r < 0)
+		log_event(LOG_WARN, "journal", "record=%u error=\"%s\": nothing is resumed", restored, strerror(-r));
+	event.kind = EVENT_RESTORED;
+	if (restored > 0)
+		pump_step(d, &event);
+	journal_forget(&d->journal);
+	if (journal_wants_snapshot(&d->journal, event.now))
+		pump_snapshot(d, event.now);
+}
+
+/* Before anything leaves, in either direction, the journal: a store that is asked to take a new value must find it known after a crash. */
 void pump_pass(struct daemon *d)
 {
+	pump_journal(d);
 	if (d->upstream)
 		upstream_flush(d->upstream);
 	net_flush(d->net);

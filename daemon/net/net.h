@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Downstream: listeners and client connections. It moves lines and knows nothing of their meaning. Sessions are numbered here (slot in the low
- * 32 bits, the lowest free one; generation in the high ones, from 1). All callbacks come on the loop's thread and never from inside a net_… call;
+ * 32 bits, the lowest free one; generation in the high ones, from 1). All callbacks but `writing` come on the loop's thread and never from inside a net_… call;
  * they may call any of these but net_free. net_hangup of the session whose line is being told is fine, the line's bytes stay until the callback returns.
  *
  * Reading is one read(2) of at most 64 KiB per ready connection and loop pass, writing one send(2) per connection and net_flush, or sooner when
@@ -43,6 +43,8 @@ struct net_sink {
 	void (*sent)(void *context, uint64_t session); /* after net_await_sent, once: no more is unsent than the mark */
 	void (*eof)(void *context, uint64_t session); /* once; every complete line before it was told; an unfinished one is dropped */
 	void (*gone)(void *context, uint64_t session, enum gone how); /* last word about this session; its slot is free */
+	/* NULL: none. Bytes of a session go out now: what must come before them does so in here. It may not call net_…, and comes inside such calls. */
+	void (*writing)(void *context);
 };
 
 /* NULL with errno: ENOTSUP when the base does not run on epoll (EVENT_NOEPOLL in the environment …), ENOMEM. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a connection has to say: collected, written once per flush, or sooner when it is much. It must never tell the sink anything:
- * whatever goes wrong is told by the loop.
+ * What a connection has to say: collected, written once per flush, or sooner when it is much. It must never tell the sink anything but that
+ * it writes: whatever goes wrong is told by the loop.
  */
 #include "daemon/net/closing.h"
 #include "daemon/net/conn.h"
@@ -23,6 +23,8 @@ int conn_write(struct conn *c)
 
 	if (!n)
 		return 0;
+	if (c->hub->sink.writing)
+		c->hub->sink.writing(c->hub->sink.context);
 	do
 		sent = send(c->fd, buf_begin(c->out), n, MSG_NOSIGNAL | MSG_DONTWAIT);
 	while (sent < 0 && errno == EINTR);

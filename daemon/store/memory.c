@@ -127,14 +127,14 @@ bool memory_get(const struct memory *m, struct span name, struct instant now, st
 	return true;
 }
 
-void memory_each(struct memory *m, struct instant now, void (*visit)(void *context, struct span name, struct instant until),
-		 void *context)
+void memory_each(struct memory *m, struct instant now,
+		 void (*visit)(void *context, struct span name, struct span value, struct instant until), void *context)
 {
 	size_t n, i;
 	struct key **sorted = keyspace_sorted(&m->keys, now, &n);
 
 	for (i = 0; i < n; i++)
-		visit(context, key_name(sorted[i]), sorted[i]->until);
+		visit(context, key_name(sorted[i]), key_value(sorted[i]), sorted[i]->until);
 	free(sorted);
 }
 

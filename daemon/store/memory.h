@@ -31,9 +31,9 @@ int64_t memory_fence(const struct memory *m);
 void memory_set_fence(struct memory *m, int64_t fence); /* never lowers it */
 /* A key that an earlier life of the daemon promised until then; value "" matches nothing. INSTANT_NEVER: a key without TTL. */
 void memory_put(struct memory *m, struct span name, struct span value, struct instant until);
-/* Visits every live key in name order, so that what is written is the same each time. */
-void memory_each(struct memory *m, struct instant now, void (*visit)(void *context, struct span name, struct instant until),
-		 void *context);
+/* Visits every live key in name order, so that what is written is the same each time. value: "" if it matches nothing. */
+void memory_each(struct memory *m, struct instant now,
+		 void (*visit)(void *context, struct span name, struct span value, struct instant until), void *context);
 
 /* What others do to a node, for simulators and tests: a key of another type, DEL (also by eviction), and a look at a live key. */
 void memory_put_foreign(struct memory *m, struct span name, struct instant until);

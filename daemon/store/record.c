@@ -2,17 +2,16 @@
 /* Bytes of a state file from and to values. It must never believe a byte before the checksum said so, nor read beyond the end. */
 #include "daemon/store/record.h"
 
-#include "daemon/base/map.h"
+#include "daemon/base/pack.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <errno.h>
 
 #define MAGIC    "redlockS"
-#define VERSION  2U
+#define VERSION  3U
 #define HEADER   ((size_t)144)
 #define CHECKSUM ((size_t)8)
-#define NAME     ((size_t)12) /* before the bytes of a name */
+#define NAME     ((size_t)16) /* before the bytes of a name and its value */
 #define REMOTE   UINT64_C(1)
 
 enum {
@@ -28,37 +27,6 @@ enum {
 	AT_BOOT = 72,
 	AT_LEASE = 136
 };
-
-/* Against accidents, not against forgers: whoever may write the file is the daemon itself. */
-static const uint64_t checksum_key[2] = {UINT64_C(0x7265646c6f636b64), UINT64_C(0x2f73746174653a31)};
-
-static void put_u32(char *at, uint32_t value)
-{
-	value = htole32(value);
-	memcpy(at, &value, sizeof(value));
-}
-
-static void put_u64(char *at, uint64_t value)
-{
-	value = htole64(value);
-	memcpy(at, &value, sizeof(value));
-}
-
-static uint32_t get_u32(const char *at)
-{
-	uint32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return le32toh(value);
-}
-
-static uint64_t get_u64(const char *at)
-{
-	uint64_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return le64toh(value);
-}
 
 static int64_t get_i64(const char *at)
 {
@@ -84,39 +52,44 @@ void record_begin(struct buf *b, const struct record *record)
 	buf_commit(b, HEADER);
 }
 
-void record_add(struct buf *b, struct span name, struct instant until)
+void record_add(struct buf *b, const struct record_name *name)
 {
-	char *at = buf_reserve(b, NAME + name.n);
+	size_t n = NAME + name->name.n + name->value.n;
+	char *at = buf_reserve(b, n);
 
-	put_u32(at, (uint32_t)name.n);
-	put_u64(at + 4, (uint64_t)until.us);
-	memcpy(at + NAME, name.p, name.n);
-	buf_commit(b, NAME + name.n);
+	put_u32(at, (uint32_t)name->name.n);
+	put_u32(at + 4, (uint32_t)name->value.n);
+	put_u64(at + 8, (uint64_t)name->until.us);
+	memcpy(at + NAME, name->name.p, name->name.n);
+	memcpy(at + NAME + name->name.n, name->value.p, name->value.n);
+	buf_commit(b, n);
 	at = buf_begin(b);
 	put_u64(at + AT_COUNT, get_u64(at + AT_COUNT) + 1);
-	put_u64(at + AT_BYTES, get_u64(at + AT_BYTES) + NAME + name.n);
+	put_u64(at + AT_BYTES, get_u64(at + AT_BYTES) + n);
 }
 
 void record_end(struct buf *b)
 {
-	uint64_t sum = siphash(checksum_key, buf_begin(b), buf_length(b));
+	uint64_t sum = checksum(buf_begin(b), buf_length(b));
 
 	put_u64(buf_reserve(b, CHECKSUM), sum);
 	buf_commit(b, CHECKSUM);
 }
 
-bool record_next(struct span *names, struct span *ret_name, struct instant *ret_until)
+bool record_next(struct span *names, struct record_name *ret_name)
 {
-	size_t n;
+	size_t name_n, value_n;
 
 	if (names->n < NAME)
 		return false;
-	n = get_u32(names->p);
-	if (n > names->n - NAME)
+	name_n = get_u32(names->p);
+	value_n = get_u32(names->p + 4);
+	if (name_n > names->n - NAME || value_n > names->n - NAME - name_n)
 		return false;
-	*ret_name = (struct span){names->p + NAME, n};
-	*ret_until = (struct instant){get_i64(names->p + 4)};
-	*names = (struct span){names->p + NAME + n, names->n - NAME - n};
+	ret_name->name = (struct span){names->p + NAME, name_n};
+	ret_name->value = (struct span){names->p + NAME + name_n, value_n};
+	ret_name->until = (struct instant){get_i64(names->p + 8)};
+	*names = (struct span){names->p + NAME + name_n + value_n, names->n - NAME - name_n - value_n};
 	return true;
 }
 
@@ -132,7 +105,7 @@ static const char *record_fault(struct span bytes)
 	if (get_u32(bytes.p + AT_VERSION) != VERSION)
 		return "of another version";
 	body = bytes.n - CHECKSUM;
-	if (siphash(checksum_key, bytes.p, body) != get_u64(bytes.p + body))
+	if (checksum(bytes.p, body) != get_u64(bytes.p + body))
 		return "damaged";
 	if (get_u64(bytes.p + AT_BYTES) != body - HEADER || bytes.p[AT_LEASE - 1])
 		return "inconsistent";
@@ -141,11 +114,11 @@ static const char *record_fault(struct span bytes)
 
 static bool record_names_whole(const struct record *record)
 {
-	struct span names = record->names, name;
-	struct instant until;
+	struct span names = record->names;
+	struct record_name name;
 	uint64_t count = 0;
 
-	while (record_next(&names, &name, &until))
+	while (record_next(&names, &name))
 		count++;
 	return names.n == 0 && count == record->count;
 }

@@ -164,12 +164,12 @@ int state_open(struct state *s, const struct state_conf *conf, enum state_found 
 
 void state_restore(struct state *s, struct memory *m)
 {
-	struct span names = s->past.names, name;
-	struct instant until;
+	struct span names = s->past.names;
+	struct record_name name;
 
 	memory_set_fence(m, s->past.fence);
-	while (s->found == STATE_CLEAN && record_next(&names, &name, &until))
-		memory_put(m, name, SPAN(""), instant_add(until, s->shift_us));
+	while (s->found == STATE_CLEAN && record_next(&names, &name))
+		memory_put(m, name.name, name.value, instant_add(name.until, s->shift_us));
 	s->past.names = SPAN("");
 	buf_release(&s->file);
 }
@@ -210,9 +210,9 @@ struct instant state_due(const struct state *s)
 	return s->due;
 }
 
-static void state_visit(void *context, struct span name, struct instant until)
+static void state_visit(void *context, struct span name, struct span value, struct instant until)
 {
-	record_add(context, name, until);
+	record_add(context, &(struct record_name){name, value, until});
 }
 
 int state_finish(struct state *s, struct memory *m, struct instant now)

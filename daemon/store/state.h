@@ -4,8 +4,10 @@
  *
  *   found         what stood there                              names                              guard of the new life
  *   STATE_FIRST   nothing, or a reboot that no client survived  none                               trust: join at once
- *   STATE_CLEAN   a clean end                                   refused until their deadlines      trust: join at once
+ *   STATE_CLEAN   a clean end                                   kept until their deadlines         trust: join at once
  *   STATE_CRASH   a life that did not end, or no sound file     unknown                            strict: refuse everything for G
+ *
+ * Names are kept with their values: refused to everybody but to whoever knows the value and so may extend or adopt the lease.
  *
  * "Trust" is GUARD_TRUST_FIRST_START for the service, whatever the configuration says; the memory store starts without a marker.
  * In every case the store's clock and fence go on above all that was given out before: the fence never runs further ahead of the clock

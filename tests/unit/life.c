@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #define SKEW (60 * SEC)
-#define MINE SPAN("d1:7:00ff")
 
 struct here here;
 
@@ -41,7 +40,15 @@ char life_acquire(struct life *l, struct span name, int64_t px)
 {
 	struct answer a;
 
-	store_call(l, (struct call){.kind = CALL_ACQUIRE, .name = name, .value = MINE, .px_ms = px}, &a);
+	store_call(l, (struct call){.kind = CALL_ACQUIRE, .name = name, .value = span_of(l->value), .px_ms = px}, &a);
+	return a.code;
+}
+
+char life_adopt(struct life *l, struct span name, const char *value, int64_t px)
+{
+	struct answer a;
+
+	store_call(l, (struct call){.kind = CALL_EXTEND, .name = name, .value = span_of(value), .new_value = span_of(l->value), .px_ms = px}, &a);
 	return a.code;
 }
 
@@ -49,7 +56,7 @@ int64_t life_grant(struct life *l)
 {
 	struct answer a;
 
-	store_call(l, (struct call){.kind = CALL_ACQUIRE, .name = SPAN("fence"), .value = MINE, .px_ms = 1}, &a);
+	store_call(l, (struct call){.kind = CALL_ACQUIRE, .name = SPAN("fence"), .value = span_of(l->value), .px_ms = 1}, &a);
 	ck_assert_int_eq(a.code, 'G');
 	return a.fence;
 }
@@ -68,11 +75,13 @@ void life_open(struct life *l, const char *boot)
 		.dir = here.dir, .boot_id = boot, .remote = here.remote, .lease_us = here.lease_us, .now = here.now,
 		.wall_us = here.now.us + here.wall_us};
 	struct memory_conf memory = {.skew_us = SKEW, .run_id = "run"};
+	static unsigned lives;
 
 	ck_assert_int_eq(state_open(&l->state, &conf, &l->found, &l->why), 0);
 	memory.epoch_us = l->state.epoch_us;
 	l->memory = memory_new(&memory);
 	state_restore(&l->state, l->memory);
+	snprintf(l->value, sizeof(l->value), "d%u:7:00ff", ++lives);
 }
 
 void life_begin(struct life *l, const char *boot)

@@ -15,6 +15,7 @@ struct life {
 	struct memory *memory;
 	enum state_found found;
 	const char *why;
+	char value[32]; /* of what it acquires: another in each life */
 };
 
 /* Where and when: each test begins in an empty folder. */
@@ -38,6 +39,7 @@ void life_end(struct life *l);
 enum state_found next_finds(const char *boot);
 
 char life_acquire(struct life *l, struct span name, int64_t px); /* the code of the answer */
+char life_adopt(struct life *l, struct span name, const char *value, int64_t px); /* what another life acquired with that value: likewise */
 int64_t life_grant(struct life *l);                              /* a token */
 
 #endif

@@ -166,16 +166,17 @@ END_TEST
 
 struct visits {
 	unsigned count;
-	struct span name[8];
+	struct span name[8], value[8];
 	struct instant until[8];
 };
 
-static void visit(void *context, struct span name, struct instant until)
+static void visit(void *context, struct span name, struct span value, struct instant until)
 {
 	struct visits *v = context;
 
 	ck_assert_uint_lt(v->count, 8);
 	v->name[v->count] = name;
+	v->value[v->count] = value;
 	v->until[v->count++] = until;
 }
 
@@ -193,6 +194,7 @@ START_TEST(what_is_live_is_visited_in_name_order)
 	ck_assert_uint_eq(v.count, 4);
 	ck_assert(span_equal(v.name[0], SPAN("a")) && span_equal(v.name[1], SPAN("a\0")));
 	ck_assert(span_equal(v.name[2], SPAN("ab")) && span_equal(v.name[3], SPAN("b")));
+	ck_assert(span_equal(v.value[0], MINE) && v.value[1].n == 0 && span_equal(v.value[3], MINE));
 	ck_assert_int_eq(v.until[0].us, 5 * SEC + 2001 * MSEC);
 	ck_assert_int_eq(v.until[1].us, 5 * SEC + 13 * MSEC); /* up to the next millisecond, never down */
 	ck_assert_int_eq(v.until[3].us, INSTANT_NEVER.us);

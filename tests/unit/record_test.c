@@ -20,8 +20,8 @@ static void sample_write(struct buf *b)
 {
 	*b = (struct buf){0};
 	record_begin(b, &sample);
-	record_add(b, SPAN("a"), (struct instant){1});
-	record_add(b, SPAN("\0\xff \n"), (struct instant){-2});
+	record_add(b, &(struct record_name){SPAN("a"), SPAN("d:7:0f"), {1}});
+	record_add(b, &(struct record_name){SPAN("\0\xff \n"), SPAN(""), {-2}});
 	record_end(b);
 }
 
@@ -41,9 +41,8 @@ static int bytes_read(const char *p, size_t n, struct record *ret_record)
 
 START_TEST(what_is_written_is_read_again)
 {
-	struct instant until;
+	struct record_name n;
 	struct record r;
-	struct span name;
 	const char *why;
 	struct buf b;
 
@@ -52,9 +51,9 @@ START_TEST(what_is_written_is_read_again)
 	ck_assert(r.clean && r.remote && r.epoch_us == 1 && r.clock_us == sample.clock_us && r.fence == sample.fence);
 	ck_assert_str_eq(r.boot_id, "0123-4567");
 	ck_assert(r.written.us == 77 * SEC && r.count == 2);
-	ck_assert(record_next(&r.names, &name, &until) && span_equal(name, SPAN("a")) && until.us == 1);
-	ck_assert(record_next(&r.names, &name, &until) && span_equal(name, SPAN("\0\xff \n")) && until.us == -2);
-	ck_assert(!record_next(&r.names, &name, &until));
+	ck_assert(record_next(&r.names, &n) && span_equal(n.name, SPAN("a")) && span_equal(n.value, SPAN("d:7:0f")) && n.until.us == 1);
+	ck_assert(record_next(&r.names, &n) && span_equal(n.name, SPAN("\0\xff \n")) && n.value.n == 0 && n.until.us == -2);
+	ck_assert(!record_next(&r.names, &n));
 	buf_release(&b);
 }
 END_TEST
@@ -126,13 +125,15 @@ static int forged_read(size_t at, char byte)
 START_TEST(numbers_that_contradict_each_other_are_not_believed)
 {
 	ck_assert_int_eq(forged_read(12, 'C'), 0);
-	ck_assert_int_eq(forged_read(8, 1), -EBADMSG);     /* another version */
+	ck_assert_int_eq(forged_read(8, 2), -EBADMSG);     /* another version */
 	ck_assert_int_eq(forged_read(56, 1), -EBADMSG);    /* fewer names */
 	ck_assert_int_eq(forged_read(56, 3), -EBADMSG);    /* more */
 	ck_assert_int_eq(forged_read(64, 99), -EBADMSG);   /* other bytes of names */
 	ck_assert_int_eq(forged_read(144, 9), -EBADMSG);   /* a name that runs over the next */
 	ck_assert_int_eq(forged_read(147, -1), -EBADMSG);  /* one that runs over the end */
-	ck_assert_int_eq(forged_read(157, 3), -EBADMSG);   /* the last one, that leaves bytes over */
+	ck_assert_int_eq(forged_read(148, 7), -EBADMSG);   /* a value that runs over the next name */
+	ck_assert_int_eq(forged_read(151, -1), -EBADMSG);  /* one that runs over the end */
+	ck_assert_int_eq(forged_read(167, 3), -EBADMSG);   /* the last name, that leaves bytes over */
 	ck_assert_int_eq(forged_read(135, 'x'), -EBADMSG); /* a boot id without end */
 }
 END_TEST

@@ -79,6 +79,41 @@ START_TEST(a_promise_outlives_two_clean_ends)
 }
 END_TEST
 
+START_TEST(who_knows_the_value_of_a_kept_name_may_adopt_it_and_nobody_twice)
+{
+	struct life first, second, third;
+	char value[sizeof(first.value)];
+
+	life_begin(&first, BOOT);
+	ck_assert_int_eq(life_acquire(&first, SPAN("a"), 10000), 'G');
+	ck_assert_int_eq(life_acquire(&first, SPAN("b"), 10000), 'G');
+	life_end(&first);
+	life_begin(&second, BOOT);
+	ck_assert_int_eq(life_adopt(&second, SPAN("a"), "d0:7:00ff", 10000), 'B');
+	ck_assert_int_eq(life_adopt(&second, SPAN("a"), first.value, 10000), 'E');
+	strcpy(value, second.value);
+	life_end(&second);
+	life_begin(&third, BOOT);
+	ck_assert_int_eq(life_adopt(&third, SPAN("a"), first.value, 10000), 'B');
+	ck_assert_int_eq(life_adopt(&third, SPAN("a"), value, 10000), 'E');
+	ck_assert_int_eq(life_adopt(&third, SPAN("b"), first.value, 10000), 'E'); /* over two ends */
+	life_end(&third);
+}
+END_TEST
+
+START_TEST(after_a_crash_there_is_nothing_to_adopt)
+{
+	struct life first, second;
+
+	life_begin(&first, BOOT);
+	ck_assert_int_eq(life_acquire(&first, SPAN("a"), 10000), 'G');
+	life_crash(&first);
+	life_begin(&second, BOOT);
+	ck_assert_int_eq(life_adopt(&second, SPAN("a"), first.value, 10000), 'M'); /* were it joined */
+	life_crash(&second);
+}
+END_TEST
+
 START_TEST(many_names_come_back)
 {
 	struct life l;
@@ -291,6 +326,8 @@ Suite *state_suite(void)
 	tcase_add_test(c, a_first_life_may_end_before_it_joined);
 	tcase_add_test(c, after_a_clean_end_names_are_refused_until_their_deadlines_and_all_others_granted);
 	tcase_add_test(c, a_promise_outlives_two_clean_ends);
+	tcase_add_test(c, who_knows_the_value_of_a_kept_name_may_adopt_it_and_nobody_twice);
+	tcase_add_test(c, after_a_crash_there_is_nothing_to_adopt);
 	tcase_add_test(c, many_names_come_back);
 	tcase_add_test(c, a_life_that_did_not_end_is_a_crash);
 	tcase_add_test(c, a_life_that_ends_in_its_quarantine_leaves_the_crash_to_the_next);

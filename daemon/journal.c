@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reads and writes one file. It must never leave a file behind that lacks a record which was added and answered for: where a record cannot be
+ * written, the file goes. It must never read a clock, and never end the daemon: without a journal it serves all the same.
+ */
+#include "daemon/journal.h"
+
+#include "daemon/base/log.h"
+#include "daemon/base/pack.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_NAME "journal"
+#define TEMP_NAME "journal.new"
+#define BAD_NAME  "journal.bad"
+#define MAGIC     "redlockJ"
+#define SPOILT    "unusable"
+#define VERSION   1U
+#define HEADER    ((size_t)96)
+#define FRAME     ((size_t)16) /* before the bytes of a record */
+
+enum { AT_VERSION = 8, AT_BOOT = 16, AT_MADE = 80, AT_SUM = 88 };
+
+/* --- frames ------------------------------------------------------------------------------------------------------------ */
+
+static uint32_t length_check(const char *frame)
+{
+	return (uint32_t)checksum(frame, 4);
+}
+
+static void frame_append(struct buf *b, struct span record)
+{
+	char *at = buf_reserve(b, FRAME + record.n);
+
+	put_u32(at, (uint32_t)record.n);
+	put_u32(at + 4, length_check(at));
+	put_u64(at + 8, checksum(record.p, record.n));
+	memcpy(at + FRAME, record.p, record.n);
+	buf_commit(b, FRAME + record.n);
+}
+
+enum frame { FRAME_WHOLE, FRAME_TORN, FRAME_DAMAGED }; /* torn: the bytes end in it, or before it */
+
+static enum frame frame_next(struct span *bytes, struct span *ret_record)
+{
+	size_t n;
+
+	if (bytes->n < FRAME)
+		return FRAME_TORN;
+	n = get_u32(bytes->p);
+	if (get_u32(bytes->p + 4) != length_check(bytes->p))
+		return FRAME_DAMAGED;
+	if (n > bytes->n - FRAME)
+		return FRAME_TORN;
+	if (get_u64(bytes->p + 8) != checksum(bytes->p + FRAME, n))
+		return FRAME_DAMAGED;
+	*ret_record = (struct span){bytes->p + FRAME, n};
+	*bytes = (struct span){bytes->p + FRAME + n, bytes->n - FRAME - n};
+	return FRAME_WHOLE;
+}
+
+static void header_append(struct buf *b, const char *boot_id, struct instant now)
+{
+	char *at = memset(buf_reserve(b, HEADER), 0, HEADER);
+
+	memcpy(at, MAGIC, strlen(MAGIC));
+	put_u32(at + AT_VERSION, VERSION);
+	memcpy(at + AT_BOOT, boot_id, strnlen(boot_id, JOURNAL_BOOT_MAX - 1));
+	put_u64(at + AT_MADE, (uint64_t)now.us);
+	put_u64(at + AT_SUM, checksum(at, AT_SUM));
+	buf_commit(b, HEADER);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------------ */
+
+static int fd_read(int fd, struct buf *b)
+{
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EBADMSG;
+	if (st.st_size > (off_t)JOURNAL_FILE_MAX)
+		return -EFBIG;
+	do {
+		n = read(fd, buf_reserve(b, 65536), 65536);
+		if (n > 0)
+			buf_commit(b, (size_t)n);
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	return n < 0 ? -errno : 0;
+}
+
+/* NULL, or why not. */
+static const char *header_fault(struct span file)
+{
+	if (file.n == 0 || span_starts(file, SPAN(SPOILT)))
+		return "given up when it could not be written";
+	if (file.n < HEADER)
+		return "cut off";
+	if (memcmp(file.p, MAGIC, strlen(MAGIC)) != 0)
+		return "not a journal";
+	if (get_u32(file.p + AT_VERSION) != VERSION)
+		return "of another version";
+	if (checksum(file.p, AT_SUM) != get_u64(file.p + AT_SUM) || file.p[AT_MADE - 1])
+		return "damaged";
+	return NULL;
+}
+
+/* A clock that stands before the file was made is not the clock that it was made by. */
+static bool header_is_of_this_boot(const struct journal *j, struct span file, struct instant now)
+{
+	return j->boot_id[0] && strcmp(file.p + AT_BOOT, j->boot_id) == 0 && now.us >= (int64_t)get_u64(file.p + AT_MADE);
+}
+
+/* No journal, or not a whole one: somebody may want to look at it. */
+static void journal_set_aside(struct journal *j, const char *why)
+{
+	bool moved = renameat(j->dir, FILE_NAME, j->dir, BAD_NAME) == 0;
+
+	log_event(LOG_WARN, "journal", "file=%s error=\"%s\"%s: nothing of it is resumed", FILE_NAME, why, moved ? " moved_to=" BAD_NAME : "");
+}
+
+/* What comes with every reboot where the directory outlives it. */
+static void journal_drop(struct journal *j)
+{
+	bool gone = unlinkat(j->dir, FILE_NAME, 0) == 0;
+
+	log_event(LOG_INFO, "journal", "file=%s %s: of another boot, nothing of it is resumed", FILE_NAME, gone ? "removed=yes" : "removed=no");
+}
+
+/* Whether all its records are whole but perhaps the last. */
+static bool journal_scan(struct journal *j)
+{
+	struct span rest = j->rest, record;
+	size_t records = 0;
+	enum frame last;
+
+	while ((last = frame_next(&rest, &record)) == FRAME_WHOLE)
+		records++;
+	if (last == FRAME_DAMAGED)
+		return false;
+	j->rest.n -= rest.n;
+	if (rest.n > 0)
+		log_event(LOG_WARN, "journal", "file=%s records=%zu cut=%zu: the last record is torn", FILE_NAME, records, rest.n);
+	else
+		log_event(LOG_INFO, "journal", "file=%s records=%zu", FILE_NAME, records);
+	return true;
+}
+
+/* Whether there is something to restore. */
+static bool journal_take(struct journal *j, int r, struct instant now)
+{
+	struct span file = {buf_begin(&j->past), buf_length(&j->past)};
+	const char *why = r < 0 ? strerror(-r) : header_fault(file);
+
+	if (why) {
+		journal_set_aside(j, why);
+		return false;
+	}
+	if (!header_is_of_this_boot(j, file, now)) {
+		journal_drop(j);
+		return false;
+	}
+	j->rest = (struct span){file.p + HEADER, file.n - HEADER};
+	if (!journal_scan(j)) {
+		journal_set_aside(j, "damaged");
+		return false;
+	}
+	j->size = file.n; /* and snapshot_at is 0 */
+	return true;
+}
+
+int journal_open(struct journal *j, const char *dir, const char *boot_id, struct instant now)
+{
+	int fd, r;
+
+	*j = (struct journal){.fd = -1, .rest = SPAN(""), .pause_us = JOURNAL_PAUSE_US};
+	memcpy(j->boot_id, boot_id, strnlen(boot_id, JOURNAL_BOOT_MAX - 1));
+	j->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (j->dir < 0)
+		return -errno;
+	fd = openat(j->dir, FILE_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	r = fd < 0 ? -errno : fd_read(fd, &j->past);
+	if (fd >= 0)
+		close(fd);
+	if (!journal_take(j, r, now))
+		journal_forget(j);
+	return 0;
+}
+
+bool journal_next(struct journal *j, struct span *ret_record)
+{
+	return frame_next(&j->rest, ret_record) == FRAME_WHOLE;
+}
+
+void journal_forget(struct journal *j)
+{
+	j->rest = SPAN("");
+	buf_release(&j->past);
+}
+
+void journal_close(struct journal *j)
+{
+	journal_forget(j);
+	buf_release(&j->pass);
+	buf_release(&j->image);
+	if (j->fd >= 0)
+		close(j->fd);
+	if (j->dir >= 0)
+		close(j->dir);
+	j->fd = j->dir = -1;
+}
+
+/* --- writing ------------------------------------------------------------------------------------------------------------ */
+
+/* One write(2). What the device takes only in part it has no room for. */
+static int fd_write(int fd, struct span bytes, size_t at)
+{
+	ssize_t n;
+
+	do
+		n = pwrite(fd, bytes.p, bytes.n, (off_t)at);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	return (size_t)n == bytes.n ? 0 : -ENOSPC;
+}
+
+static int file_write_new(const struct journal *j, int fd, struct span records, struct instant now)
+{
+	struct buf b = {0};
+	int r;
+
+	header_append(&b, j->boot_id, now);
+	buf_append(&b, records.p, records.n);
+	r = buf_length(&b) > JOURNAL_FILE_MAX ? -EFBIG : fd_write(fd, (struct span){buf_begin(&b), buf_length(&b)}, 0);
+	buf_release(&b);
+	return r;
+}
+
+/* A new file, whole, takes the place of the old one. */
+static int file_replace(struct journal *j, struct span records, struct instant now)
+{
+	int fd = openat(j->dir, TEMP_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600), r;
+
+	if (fd < 0)
+		return -errno;
+	r = file_write_new(j, fd, records, now);
+	if (!r && renameat(j->dir, TEMP_NAME, j->dir, FILE_NAME) < 0)
+		r = -errno;
+	if (r) {
+		unlinkat(j->dir, TEMP_NAME, 0);
+		close(fd);
+		return r;
+	}
+	if (j->fd >= 0)
+		close(j->fd);
+	j->fd = fd;
+	j->size = HEADER + records.n;
+	j->snapshot_at = JOURNAL_GROWTH * j->size > JOURNAL_SNAPSHOT ? JOURNAL_GROWTH * j->size : JOURNAL_SNAPSHOT;
+	return 0;
+}
+
+/* A read-only file system refuses to remove even what is not there. */
+static int file_remove(struct journal *j)
+{
+	int error = unlinkat(j->dir, FILE_NAME, 0) < 0 ? errno : 0;
+
+	if (error && (faccessat(j->dir, FILE_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT))
+		return -error;
+	if (j->fd >= 0)
+		close(j->fd);
+	j->fd = -1;
+	j->size = 0;
+	return 0;
+}
+
+/* Emptied, overwritten, removed: where one cannot be done another may, and none of them needs space. */
+static bool file_spoil(struct journal *j)
+{
+	int fd = j->fd >= 0 ? j->fd : openat(j->dir, FILE_NAME, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	bool spoilt = fd >= 0 && (ftruncate(fd, 0) == 0 || fd_write(fd, SPAN(SPOILT), 0) == 0);
+
+	if (fd >= 0)
+		close(fd);
+	j->fd = -1;
+	return file_remove(j) == 0 || spoilt;
+}
+
+static void journal_fail(struct journal *j, int r, struct instant now)
+{
+	buf_clear(&j->pass);
+	j->retry_at = instant_add(now, j->pause_us);
+	j->pause_us = 2 * j->pause_us < JOURNAL_PAUSE_MAX_US ? 2 * j->pause_us : JOURNAL_PAUSE_MAX_US;
+	if (!j->unusable || j->stale)
+		j->stale = !file_spoil(j);
+	if (!j->unusable)
+		log_event(LOG_ERROR, "journal", "file=%s error=\"%s\"%s: nothing can be resumed after a restart until it can be written again", FILE_NAME,
+		          strerror(-r), j->stale ? " stale=yes" : "");
+	j->unusable = true;
+}
+
+static void journal_recover(struct journal *j)
+{
+	if (j->unusable)
+		log_event(LOG_NOTICE, "journal", "file=%s: is written again", FILE_NAME);
+	j->unusable = j->stale = j->grudge = false;
+	j->pause_us = JOURNAL_PAUSE_US;
+}
+
+void journal_add(struct journal *j, struct span record)
+{
+	if (j->in_image)
+		frame_append(&j->image, record);
+	else if (!j->unusable)
+		frame_append(&j->pass, record);
+}
+
+void journal_write(struct journal *j, struct instant now)
+{
+	struct span pass = {buf_begin(&j->pass), buf_length(&j->pass)};
+	bool append = j->fd >= 0;
+	int r;
+
+	if (pass.n == 0)
+		return;
+	assert(append || j->size == 0); /* else a snapshot was wanted first */
+	r = append ? fd_write(j->fd, pass, j->size) : file_replace(j, pass, now);
+	if (r)
+		journal_fail(j, r, now);
+	else if (append)
+		j->size += pass.n;
+	buf_clear(&j->pass);
+}
+
+/* --- snapshots ---------------------------------------------------------------------------------------------------------- */
+
+bool journal_wants_snapshot(const struct journal *j, struct instant now)
+{
+	return j->unusable ? !instant_before(now, j->retry_at) : j->size > 0 && j->size >= j->snapshot_at;
+}
+
+void journal_begin(struct journal *j)
+{
+	j->in_image = true;
+}
+
+/* Where nothing could be written, removing a file proves nothing. */
+static int snapshot_write(struct journal *j, struct instant now)
+{
+	struct span image = {buf_begin(&j->image), buf_length(&j->image)};
+	int r = image.n > 0 || j->unusable ? file_replace(j, image, now) : 0;
+
+	return !r && image.n == 0 ? file_remove(j) : r;
+}
+
+/* The file that is there is as good as before, only long. */
+static void snapshot_fail(struct journal *j, int r)
+{
+	if (!j->grudge)
+		log_event(LOG_WARN, "journal", "file=%s bytes=%zu error=\"%s\": could not be made shorter", FILE_NAME, j->size, strerror(-r));
+	j->grudge = true;
+	j->snapshot_at = j->size + JOURNAL_SNAPSHOT;
+}
+
+void journal_end(struct journal *j, struct instant now)
+{
+	int r = snapshot_write(j, now);
+
+	j->in_image = false;
+	buf_release(&j->image);
+	if (!r) {
+		buf_clear(&j->pass);
+		journal_recover(j);
+	} else if (j->unusable || j->fd < 0) {
+		journal_fail(j, r, now);
+	} else {
+		snapshot_fail(j, r);
+	}
+}
+
+bool journal_has_turned(struct journal *j, bool *ret_usable)
+{
+	if (j->told == j->unusable)
+		return false;
+	j->told = j->unusable;
+	*ret_usable = !j->unusable;
+	return true;
+}
