@@ -270,6 +270,7 @@ UNIT := \
 	tests/unit/token_test.c \
 	tests/unit/trial.c \
 	tests/unit/trust_test.c \
+	tests/unit/turn_test.c \
 	tests/unit/upstream_test.c \
 	tests/unit/verdict_test.c \
 	tests/unit/wire.c

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Waiting across hosts. Of each daemon one ticket per name stands in line at the stores; inside the daemon the line is its own. A ticket is chosen by
- * who waits, from a hybrid clock, and never changes, so its order is the same at every store. The stores wake the first in line when the
+ * who waits, from the stores' clock, and never changes, so its order is the same at every store. The stores wake the first in line when the
  * lock is freed and tell the holder's daemon that it is wanted; both words may be lost, so timers stand behind them.
  */
 #include "daemon/core/round.h"
@@ -28,15 +28,37 @@ int64_t turn_grace_us(const struct engine *e)
 	return grace < GRACE_LEAST_US ? GRACE_LEAST_US : grace;
 }
 
-/* The moment when the first in line asked, on the hybrid clock: who waited longer is first, on whatever host. */
+/*
+ * When that was by the clock of the stores, the Q-th most advanced one. All daemons look at the same clocks, so their own may differ as they
+ * like. (The fence would not do in their place: after a join it is ahead of every clock, and stands still.)
+ */
+static int64_t turn_clock_us(const struct engine *e, struct instant when)
+{
+	unsigned nodes = e->core->conf.nodes;
+	struct votes ahead;
+	struct instant offset;
+
+	votes_clear(&ahead);
+	for (unsigned i = 0; i < nodes; i++) {
+		const struct member_clock *clock = &e->members.node[i].clock;
+
+		if (clock->known)
+			ahead.until[i].us = clock->low + (clock->high - clock->low) / 2;
+	}
+	offset = votes_deadline(&ahead, nodes);
+	if (offset.us == INT64_MIN)
+		return e->core->wall_us - instant_diff(e->core->now, when);
+	return when.us + offset.us;
+}
+
+/* The moment when the first in line asked: who waited longer is first, on whatever host. */
 void turn_take(struct engine *e, struct lock *l)
 {
 	const struct claim *c = TAILQ_FIRST(&l->line);
-	int64_t now = e->core->wall_us > e->fence_seen ? e->core->wall_us : e->fence_seen + 1;
 
 	if (!e->core->conf.shared || !c->patient || l->ticket.us)
 		return;
-	l->ticket.us = now - instant_diff(e->core->now, c->asked_at);
+	l->ticket.us = turn_clock_us(e, c->asked_at);
 	l->ticket.sequence = ++e->tickets;
 }
 

@@ -52,6 +52,7 @@ static void parcel_fill(struct parcel *p, const struct call *c)
 		{&p->call.new_value, p->new_value, sizeof(p->new_value)},
 		{&p->call.marker, p->marker, sizeof(p->marker)},
 		{&p->call.new_marker, p->new_marker, sizeof(p->new_marker)},
+		{&p->call.ticket, p->ticket, sizeof(p->ticket)},
 	};
 
 	p->call = *c;

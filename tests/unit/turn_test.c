@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/turn.c: tickets, by which daemons stand in line for a name. */
+#include "tests/unit/stage.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+struct ticket {
+	char text[128];
+};
+
+/* That of the last request for a lock that any daemon sent to store 0. */
+static struct ticket last_ticket(void)
+{
+	struct span span = stage.node[0].last[CALL_ACQUIRE].call.ticket;
+	struct ticket ticket;
+
+	ck_assert_uint_gt(span.n, 17);
+	snprintf(ticket.text, sizeof(ticket.text), "%.*s", (int)span.n, span.p);
+	return ticket;
+}
+
+/* Daemon 1 asks, and 50 ms later daemon 0, which has the lock and hands it to nobody: it stands in line when it has freed it. */
+static void two_ask_one_after_the_other(void)
+{
+	struct ticket first;
+
+	passes(2 * SEC);
+	session_opens(2, 1);
+	says(1, "LOCK a ttl=9s");
+	hears(1, "OK *");
+	says(2, "LOCK a wait=1m");
+	first = last_ticket();
+	passes(50 * MSEC);
+	says(3, "LOCK a wait=1m");
+	passes(50 * MSEC);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(3, "OK *");
+	ck_assert_str_lt(first.text, last_ticket().text);
+	ignores(2);
+}
+
+START_TEST(who_asked_first_has_the_smaller_ticket_though_a_fence_is_ahead_of_every_clock)
+{
+	stage_begin(3); /* the join has lifted the fences */
+	daemon_starts(1);
+	two_ask_one_after_the_other();
+}
+END_TEST
+
+/* One store's clock is ahead, another's is behind. */
+START_TEST(stores_whose_clocks_differ_do_not_change_the_order)
+{
+	stage_open(3);
+	stage.node[0].clock_us = 200 * MSEC;
+	stage.node[1].clock_us = -200 * MSEC;
+	daemon_starts(0);
+	daemon_starts(1);
+	passes(2 * SEC);
+	two_ask_one_after_the_other();
+}
+END_TEST
+
+START_TEST(a_ticket_is_a_moment_of_the_stores_clock)
+{
+	stage_begin(1);
+	says(1, "LOCK a");
+	hears(1, "OK *");
+	says(2, "LOCK b wait=1m");
+	hears(2, "OK *");
+	ck_assert_int_eq(strncmp(last_ticket().text, "1700000", 7), 0);
+}
+END_TEST
+
+Suite *turn_suite(void);
+Suite *turn_suite(void)
+{
+	Suite *suite = suite_create("turn");
+	TCase *ticket = tcase_create("ticket");
+
+	tcase_add_checked_fixture(ticket, NULL, stage_close);
+	tcase_add_test(ticket, who_asked_first_has_the_smaller_ticket_though_a_fence_is_ahead_of_every_clock);
+	tcase_add_test(ticket, stores_whose_clocks_differ_do_not_change_the_order);
+	tcase_add_test(ticket, a_ticket_is_a_moment_of_the_stores_clock);
+	suite_add_tcase(suite, ticket);
+	return suite;
+}
