@@ -121,6 +121,9 @@ enum parse_outcome {
  */
 enum parse_outcome request_parse(char *line, size_t n, struct request *ret_request, struct mistake *ret_mistake);
 
+/* Does the line start with a tag? If not, it is answered in its turn, whatever is wrong with it. */
+bool line_is_tagged(const char *line, size_t n);
+
 static inline bool request_has(const struct request *r, enum field f)
 {
 	return (r->given >> f) & 1;

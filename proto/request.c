@@ -15,6 +15,7 @@
 struct parser {
 	struct request *request;
 	struct mistake *mistake;
+	bool tagged; /* the line starts with '@': "@a" in quotes is a word */
 	bool tag_read, verb_read;
 	bool mistaken; /* mistake is set; later ones do not matter */
 };
@@ -42,7 +43,7 @@ static bool parser_takes_tag(struct parser *p, const struct token *token)
 	char shown[SHOWN_MAX];
 
 	p->tag_read = true;
-	if (token->text.n == 0 || token->text.p[0] != '@')
+	if (!p->tagged)
 		return false;
 	p->request->tag = (struct span){token->text.p + 1, token->text.n - 1};
 	if (token->is_field || !tag_valid(p->request->tag)) {
@@ -253,9 +254,29 @@ static bool line_is_http(const char *line, size_t n)
 	return false;
 }
 
+static struct span line_begin(const char *line, size_t n)
+{
+	for (; n > 0 && (*line == ' ' || *line == '\t'); line++)
+		n--;
+	return (struct span){line, n};
+}
+
+bool line_is_tagged(const char *line, size_t n)
+{
+	struct span text = line_begin(line, n);
+	size_t end = 1;
+
+	if (text.n == 0 || text.p[0] != '@')
+		return false;
+	while (end < text.n && text.p[end] != ' ' && text.p[end] != '\t' && !(text.p[end] == '\r' && end + 1 == text.n))
+		end++;
+	return tag_valid((struct span){text.p + 1, end - 1});
+}
+
 enum parse_outcome request_parse(char *line, size_t n, struct request *ret_request, struct mistake *ret_mistake)
 {
-	struct parser parser = {.request = ret_request, .mistake = ret_mistake};
+	struct parser parser = {
+		.request = ret_request, .mistake = ret_mistake, .tagged = span_starts(line_begin(line, n), SPAN("@"))};
 	struct cursor cursor = cursor_over(line, n);
 	struct token token;
 	enum split split;

@@ -169,15 +169,6 @@ void command_line(struct commander *x, struct session *s, char *line, size_t n)
 	serve[x->request.verb](x, s);
 }
 
-bool command_is_tagged(const char *line, size_t n)
-{
-	size_t i = 0;
-
-	while (i < n && (line[i] == ' ' || line[i] == '\t'))
-		i++;
-	return i < n && line[i] == '@';
-}
-
 static void session_drop_pendings(struct session *s)
 {
 	struct pending *p;

@@ -19,8 +19,6 @@ struct commander {
 
 /* One line of a session, now; p = NULL stands for one that was too long. Notices may be waiting afterwards. */
 void command_line(struct commander *x, struct session *s, char *line, size_t n);
-/* May this line go although an untagged request is under way? */
-bool command_is_tagged(const char *line, size_t n);
 
 /* How a session ends (redlock-protocol(7)): at once, or with its locks left alone until their deadlines. */
 enum ending {

@@ -146,7 +146,7 @@ static int on_line(struct service *s, const struct event *event)
 	if (!session || session->eof)
 		return -EINVAL;
 	session_heard(&s->sessions, session);
-	if ((session->busy || session->ahead_count > 0) && !(line && command_is_tagged(line, n)))
+	if ((session->busy || session->ahead_count > 0) && !(line && line_is_tagged(line, n)))
 		session_read_ahead(&s->sessions, session, line, n);
 	else
 		session_serve(s, event->session.id, line, n);

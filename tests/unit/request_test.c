@@ -282,6 +282,8 @@ START_TEST(a_tag_is_told_with_a_mistake_and_a_bad_one_is_not)
 	ck_assert_uint_eq(request.tag.n, 0);
 	expect_mistake("@abcdefghijklmnopqrstuvwxyz1234567 PING", ERROR_ARG, "32");
 	ck_assert_uint_eq(request.tag.n, 0);
+	expect_mistake("\"@a\" PING", ERROR_UNKNOWN, "@a");
+	ck_assert_uint_eq(request.tag.n, 0);
 	expect_ok("@abcdefghijklmnopqrstuvwxyz123456 PING");
 	ck_assert_uint_eq(request.tag.n, 32);
 	expect_mistake("LOCK \"x", ERROR_SYNTAX, "open quote");
