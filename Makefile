@@ -218,6 +218,7 @@ UNIT := \
 	tests/unit/garbage_test.c \
 	tests/unit/half_close_test.c \
 	tests/unit/heap_test.c \
+	tests/unit/journal_disk_test.c \
 	tests/unit/journal_file_test.c \
 	tests/unit/journal_test.c \
 	tests/unit/judge_test.c \
@@ -237,6 +238,7 @@ UNIT := \
 	tests/unit/op_test.c \
 	tests/unit/oracle.c \
 	tests/unit/outage_test.c \
+	tests/unit/past.c \
 	tests/unit/person_test.c \
 	tests/unit/pool_test.c \
 	tests/unit/query_test.c \

@@ -87,6 +87,14 @@ static void on_gone(void *context, uint64_t session, enum gone how)
 	note(context, "gone", session, name[how]);
 }
 
+static void on_writing(void *context)
+{
+	struct world *w = context;
+
+	if (w->on_writing)
+		w->on_writing(w);
+}
+
 /* --- life ---------------------------------------------------------------------------------------------------------- */
 
 static int tcp_listening(uint16_t *ret_port)
@@ -125,7 +133,8 @@ void world_init(struct world *w, struct net_conf conf)
 				      .parting = on_parting,
 				      .sent = on_sent,
 				      .eof = on_eof,
-				      .gone = on_gone};
+				      .gone = on_gone,
+				      .writing = on_writing};
 
 	*w = (struct world){.folder = "/tmp/net-test-XXXXXX"};
 	buf_init(&w->told);

@@ -29,6 +29,7 @@ struct world {
 	/* Called for each line, after it was written down. */
 	void (*on_line)(struct world *w, uint64_t session, const char *line);
 	void (*on_end)(struct world *w, uint64_t session); /* at whatever else is told but open and gone */
+	void (*on_writing)(struct world *w);               /* before bytes leave */
 	void *data;
 };
 

@@ -47,6 +47,41 @@ START_TEST(what_is_sent_goes_out_at_flush_and_in_order)
 }
 END_TEST
 
+static int reader;
+static size_t arrived; /* bytes that have left before the last time that writing was told */
+static unsigned writings;
+
+static void look_at_reader(struct world *world)
+{
+	static char seen[MUCH];
+	ssize_t n = recv(reader, seen, sizeof(seen), MSG_DONTWAIT);
+
+	(void)world;
+	arrived += n > 0 ? (size_t)n : 0;
+	writings++;
+}
+
+/* At a flush, sooner when it is much, and when the other end has made room. */
+START_TEST(before_bytes_leave_it_is_told_whenever_they_do)
+{
+	reader = client(_i);
+	arrived = writings = 0;
+	w.on_writing = look_at_reader;
+	net_send(w.net, w.session, "OK\n", 3);
+	ck_assert_uint_eq(writings, 0);
+	net_flush(w.net);
+	ck_assert(writings == 1 && arrived == 0);
+	world_hears(&w, reader, "OK\n");
+	net_send(w.net, w.session, much, MUCH);
+	ck_assert(writings == 2 && arrived == 0);
+	look_at_reader(&w);
+	ck_assert_uint_gt(arrived, 0);
+	if (_i == 0) /* TCP may take all of it at once */
+		world_until(&w, writings > 3);
+	close(reader);
+}
+END_TEST
+
 START_TEST(a_slow_reader_gets_all_of_it_and_keeps_nobody_busy_meanwhile)
 {
 	int fd = client(_i);
@@ -190,6 +225,7 @@ Suite *send_suite(void)
 	tcase_set_timeout(t, 60);
 	/* 0: Unix, 1: TCP. */
 	tcase_add_loop_test(t, what_is_sent_goes_out_at_flush_and_in_order, 0, 2);
+	tcase_add_loop_test(t, before_bytes_leave_it_is_told_whenever_they_do, 0, 2);
 	tcase_add_loop_test(t, a_slow_reader_gets_all_of_it_and_keeps_nobody_busy_meanwhile, 0, 2);
 	tcase_add_loop_test(t, a_slow_reader_gets_all_of_it_also_after_it_half_closed, 0, 2);
 	tcase_add_loop_test(t, who_does_not_read_overflows_and_is_told_gone_by_the_loop, 0, 2);
