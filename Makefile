@@ -119,6 +119,8 @@ CORE := \
 	daemon/core/renew.c \
 	daemon/core/service.c \
 	daemon/core/session.c \
+	daemon/core/split.c \
+	daemon/core/starve.c \
 	daemon/core/turn.c
 
 STORE := \
@@ -261,6 +263,7 @@ UNIT := \
 	tests/unit/service_test.c \
 	tests/unit/session_test.c \
 	tests/unit/stall_test.c \
+	tests/unit/split_test.c \
 	tests/unit/stage.c \
 	tests/unit/stage_audience.c \
 	tests/unit/stage_promises.c \
@@ -340,6 +343,7 @@ PROGRAMS := \
 	daemon/figures.c \
 	tests/conf/tool.c \
 	tests/words.c \
+	tests/bench/contend.c \
 	tests/bench/hotpath.c \
 	tests/bench/memory_bench.c \
 	tests/bench/upstream_bench.c
@@ -480,6 +484,9 @@ conf: $(O)/redlockd $(O)/conf-tool $(O)/conf-docgen ## configurations, good and 
 hotpath: $(O)/hotpath ## instructions and allocations for one LOCK and UNLOCK, held under a ceiling
 	@sh tests/bench/hotpath.sh $(O)
 
+bench-contend: $(O)/contend ## K daemons ask N stores for one name at once: time and commands until the first grant
+	@$(O)/contend
+
 SEEDS ?= 1000
 FROM  ?= 1
 sim: $(O)/sim ## simulated worlds, SEEDS= of them from FROM= on, each a function of its seed
@@ -563,6 +570,10 @@ $(O)/hotpath: $(O)/tests/bench/hotpath.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o $@ $^
 
+$(O)/contend: $(O)/tests/bench/contend.o $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^ -lm
+
 $(O)/memory_bench: $(O)/tests/bench/memory_bench.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^
@@ -624,5 +635,5 @@ uninstall: ## remove what install put there; the configuration stays
 	rm -f $(DESTDIR)$(SBINDIR)/redlockd $(DESTDIR)$(BINDIR)/redlock $(DESTDIR)$(INCDIR)/redlock.h $(DESTDIR)$(LIBDIR)/libredlock.a
 	rm -f $(foreach m,$(MAN),$(DESTDIR)$(call manual,$(m))) $(DESTDIR)$(UNITDIR)/redlockd.service $(DESTDIR)$(SYSUSERSDIR)/redlockd.conf
 
-.PHONY: all deps run help rendered check sim mutants $(SUITES) asan ubsan build-sanitized build-clang build-fuzzers stats lint lint-files clean install uninstall
+.PHONY: all deps run help rendered check sim bench-contend bench-held mutants $(SUITES) asan ubsan build-sanitized build-clang build-fuzzers stats lint lint-files clean install uninstall
 .DELETE_ON_ERROR:

@@ -13,35 +13,7 @@
 #define RETRY_US (100 * MSEC)
 #define STRAGGLER_LEAST_US MSEC
 #define RANGE_MOST 1024
-
-/* A node's verdict is on its way: better a moment's patience than a refusal that is wrong a moment later. */
-static bool quorum_is_promised(const struct engine *e)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
-		const struct member *m = &e->members.node[i];
-
-		n += member_usable(m) || (m->state == MEMBER_PROBING && m->asked != MEMBER_IDLE && !m->stalled);
-	}
-	return n >= engine_quorum(e);
-}
-
-/* Too few usable nodes: those who wait keep their place until a node comes back. */
-static void acquire_starve(struct engine *e, struct lock *l)
-{
-	bool promised = quorum_is_promised(e);
-
-	engine_become(e, l, LOCK_WAITING);
-	line_refuse_part(e, l, REFUSED_QUORUM, promised ? LINE_OVERDUE : LINE_IMPATIENT);
-	if (l->state != LOCK_WAITING)
-		return;
-	if (promised)
-		heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, e->core->conf.timeout_us));
-	turn_withdraw(e, l); /* without a quorum we are in nobody's way */
-	l->starved = true;
-	TAILQ_INSERT_TAIL(&e->starved, l, in_starved);
-}
+#define NODES_ALL ((1u << NODES_MAX) - 1)
 
 /* Hybrid logical clock: never below a token that was seen anywhere. */
 static int64_t acquire_proposal(const struct engine *e)
@@ -57,18 +29,32 @@ static int64_t acquire_range(const struct lock *l)
 	return others < 0 ? 0 : others > RANGE_MOST ? RANGE_MOST : others;
 }
 
+/* Those of these nodes that are usable. */
+static void acquire_ask(struct engine *e, struct op *op, uint16_t nodes, int64_t proposal)
+{
+	struct lock *l = op->lock;
+	int64_t grace = turn_grace_us(e);
+	struct span ticket = turn_text(e, l);
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		if (!(nodes >> i & 1) || !member_usable(&e->members.node[i]))
+			continue;
+		op_send_acquire(&e->ops, op, i, proposal, ticket, grace);
+		l->queued |= (uint16_t)((ticket.n > 0) << i);
+	}
+}
+
 void acquire_begin(struct engine *e, struct lock *l)
 {
 	const struct claim *head = TAILQ_FIRST(&l->line);
-	int64_t proposal = acquire_proposal(e), grace = turn_grace_us(e);
-	struct span ticket;
 	struct op *op;
+	int lead;
 
 	l->ttl_us = head->ttl_us;
 	l->delay_us = head->delay_us;
 	l->px_until = INSTANT_PAST;
 	if (members_usable(&e->members) < engine_quorum(e)) {
-		acquire_starve(e, l);
+		starve(e, l);
 		return;
 	}
 	engine_become(e, l, LOCK_ACQUIRING);
@@ -78,14 +64,12 @@ void acquire_begin(struct engine *e, struct lock *l)
 	l->woken = 0;
 	op->range = acquire_range(l);
 	turn_take(e, l);
-	ticket = turn_text(e, l);
-	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
-		if (!member_usable(&e->members.node[i]))
-			continue;
-		op_send_acquire(&e->ops, op, i, proposal, ticket, grace);
-		l->queued |= (uint16_t)((ticket.n > 0) << i);
-	}
-	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, e->core->conf.timeout_us));
+	lead = split_lead(e, l);
+	if (lead >= 0)
+		op->later = (uint16_t)(NODES_ALL & ~(1u << lead));
+	acquire_ask(e, op, (uint16_t)(NODES_ALL & ~op->later), acquire_proposal(e));
+	heap_set(&e->core->timers, &op->timer,
+	         instant_add(e->core->now, lead >= 0 ? split_patience_us(e) : e->core->conf.timeout_us));
 	metric_add(&e->core->metrics, METRIC_ROUNDS, 1);
 }
 
@@ -150,25 +134,22 @@ static void acquire_held_elsewhere(struct engine *e, struct lock *l, const struc
 }
 
 /* Nobody has a quorum: our votes are given back, and after a pause of random length we try again. */
-static void acquire_split(struct engine *e, struct lock *l)
+static void acquire_split(struct engine *e, struct lock *l, bool led)
 {
-	int64_t rtt = MSEC;
+	int64_t pause = split_note(e, l, led);
 
-	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (member_usable(&e->members.node[i]) && e->members.node[i].rtt_us > rtt)
-			rtt = e->members.node[i].rtt_us;
 	l->elsewhere.known = false;
 	engine_become(e, l, LOCK_WAITING);
-	line_refuse_part(e, l, REFUSED_BUSY, ++l->attempts < SPLIT_TRIES ? LINE_OVERDUE : LINE_IMPATIENT);
+	line_refuse_part(e, l, REFUSED_BUSY, l->attempts < SPLIT_TRIES ? LINE_OVERDUE : LINE_IMPATIENT);
 	if (l->state == LOCK_WAITING)
-		acquire_pause(e, l, (2 * rtt) << (l->attempts < 6 ? l->attempts : 6));
+		heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, pause));
 }
 
 static void acquire_no_quorum(struct engine *e, struct lock *l)
 {
 	metric_add(&e->core->metrics, METRIC_ROUNDS_FAILED, 1);
 	if (members_usable(&e->members) < engine_quorum(e)) {
-		acquire_starve(e, l);
+		starve(e, l);
 		return;
 	}
 	engine_become(e, l, LOCK_WAITING);
@@ -202,13 +183,15 @@ static void acquire_failed(struct engine *e, struct op *op)
 	if (TAILQ_EMPTY(&l->line)) {
 		turn_spend(e, l, op->yes);
 		engine_become(e, l, LOCK_IDLE);
+	} else if (op->later) {
+		acquire_split(e, l, true); /* somebody else won there */
 	} else if (bits(op->alien) >= quorum) {
 		engine_become(e, l, LOCK_WAITING);
 		line_refuse_part(e, l, REFUSED_KIND, LINE_ALL);
 	} else if (acquire_same_holder(e, op) >= quorum || (op->behind && bits(op->busy | op->behind) >= quorum)) {
 		acquire_held_elsewhere(e, l, op);
 	} else if (bits(op->busy | op->behind) > 0 && bits(op->busy | op->behind | op->yes) >= quorum) {
-		acquire_split(e, l);
+		acquire_split(e, l, false);
 	} else {
 		acquire_no_quorum(e, l);
 	}
@@ -313,6 +296,25 @@ static void acquire_decide(struct engine *e, struct op *op)
 		acquire_await_stragglers(e, op);
 }
 
+void acquire_widen(struct engine *e, struct op *op)
+{
+	bool led = op->yes != 0;
+	uint16_t later = op->later;
+
+	op->later = 0;
+	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, e->core->conf.timeout_us));
+	acquire_ask(e, op, later, led ? acquire_largest(e, op) : acquire_proposal(e));
+}
+
+/* The leading node has answered. Its token is proposed to the others, so that the bases agree. */
+static void acquire_led(struct engine *e, struct op *op)
+{
+	if (TAILQ_EMPTY(&op->lock->line) || ((op->busy | op->behind) && !op->alien))
+		acquire_failed(e, op);
+	else
+		acquire_widen(e, op);
+}
+
 static void acquire_note_holder(struct engine *e, struct lock *l, const struct answer *a)
 {
 	struct span holder = a->holder.n > 0 ? a->holder : SPAN("");
@@ -342,7 +344,10 @@ void acquire_answered(struct engine *e, struct op *op, const struct answer *a)
 	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->state == LOCK_ACQUIRING)
 		acquire_note_holder(e, l, a);
 	if (!op->decided) {
-		acquire_decide(e, op);
+		if (op->later)
+			acquire_led(e, op);
+		if (!op->decided)
+			acquire_decide(e, op);
 	} else if (present && l->state == LOCK_HELD && (op->yes & bit) && !(l->renewed & bit)) {
 		/* A late vote for the lease that won without it. A renewal sent since may have shortened it: that one's answer counts. */
 		l->votes.until[a->node] = instant_max(l->votes.until[a->node], op->votes.until[a->node]);
@@ -354,17 +359,4 @@ void acquire_expired(struct engine *e, struct op *op)
 {
 	acquire_decide(e, op);
 	engine_retire(e, op);
-}
-
-void acquire_starved(struct engine *e)
-{
-	struct lock *l;
-	struct locks waiting = TAILQ_HEAD_INITIALIZER(waiting);
-
-	TAILQ_CONCAT(&waiting, &e->starved, in_starved);
-	while ((l = TAILQ_FIRST(&waiting))) {
-		TAILQ_REMOVE(&waiting, l, in_starved);
-		l->starved = false;
-		acquire_begin(e, l);
-	}
 }

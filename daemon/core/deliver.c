@@ -43,7 +43,7 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 
 static void reply_holder(struct commander *x, struct reply *r, const struct lock *l)
 {
-	char who[256];
+	char who[WHO_MAX];
 
 	if (l->state == LOCK_HELD) {
 		reply_text(r, "holder", (struct span){who, session_who(l->holder->session, who)});
@@ -167,7 +167,7 @@ static void push_end(struct commander *x, struct reply *r, const struct claim *c
 
 static void push_lost(struct commander *x, const struct claim *c)
 {
-	char who[256];
+	char who[WHO_MAX];
 	struct reply r;
 
 	if (core_may_log(x->core, BURST_LOST))

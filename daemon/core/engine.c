@@ -57,7 +57,7 @@ void engine_become(struct engine *e, struct lock *l, enum lock_state state)
 	heap_cancel(&e->core->timers, &l->timer);
 	l->yielding = false;
 	if (state == LOCK_IDLE)
-		l->attempts = 0; /* whoever asks next begins anew */
+		l->attempts = l->leads = 0; /* whoever asks next begins anew */
 	l->state = state;
 }
 
@@ -267,6 +267,10 @@ static void op_fired(struct engine *e, struct op *op)
 		debt_fired(e, op);
 		return;
 	}
+	if (op->later && !op->decided) {
+		acquire_widen(e, op);
+		return;
+	}
 	op->expired = true;
 	op_stall(&e->ops, op);
 	if (op->decided)
@@ -307,28 +311,6 @@ void engine_retire(struct engine *e, struct op *op)
 	lock_drop_if_unused(&e->table, l);
 }
 
-/* A store's clock jumped ahead: its keys end that much earlier than their votes say. */
-static void engine_lower(struct engine *e, unsigned node)
-{
-	int64_t jump = e->members.jump_us[node];
-	struct map_node *at = NULL;
-
-	e->members.jump_us[node] = 0;
-	while ((at = map_next(&e->table.map, at))) {
-		struct lock *l = container_of(at, struct lock, node);
-
-		if (l->state == LOCK_ACQUIRING && l->round)
-			l->round->votes.until[node] = instant_add(l->round->votes.until[node], -jump);
-		if (l->state != LOCK_HELD)
-			continue;
-		l->votes.until[node] = instant_add(l->votes.until[node], -jump);
-		if (instant_before(e->core->now, lock_tell_at(&e->table, l)))
-			engine_schedule(e, l);
-		else
-			heap_set(&e->core->timers, &l->timer, e->core->now); /* lost: as soon as the table is not being walked */
-	}
-}
-
 bool engine_answer(struct engine *e, const struct answer *a)
 {
 	bool known = true;
@@ -341,7 +323,7 @@ bool engine_answer(struct engine *e, const struct answer *a)
 	if (known && a->fence > e->fence_seen)
 		e->fence_seen = a->fence;
 	if (e->members.jump_us[a->node])
-		engine_lower(e, a->node);
+		renew_lower(e, a->node);
 	if (!op)
 		return known;
 	switch (op->kind) {
@@ -382,7 +364,7 @@ void engine_settle(struct engine *e)
 	if (members_usable(&e->members) < engine_quorum(e))
 		return;
 	renew_overdue(e);
-	acquire_starved(e);
+	starve_end(e);
 }
 
 void engine_delivered(struct engine *e, const struct notice *n)

@@ -37,6 +37,7 @@ struct op {
 	uint16_t busy;        /* no, because another value stands there */
 	uint16_t behind;      /* no, because an older ticket is first in line */
 	uint16_t alien;       /* no, because a key of another type stands there */
+	uint16_t later;       /* ACQUIRE: to be asked once the leading node has said yes */
 	uint16_t owed;        /* RELEASE, LEAVE: still to be confirmed */
 	int64_t px_us, ttl_us, delay_us;
 	int64_t range;        /* ACQUIRE: tokens beyond the first that were asked for */

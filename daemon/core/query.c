@@ -230,7 +230,7 @@ static int row_order(const void *a, const void *b)
 
 static void row_lock(struct commander *x, struct session *s, const struct lock *l)
 {
-	char who[256];
+	char who[WHO_MAX];
 	struct reply r;
 
 	row_begin(x, &r);

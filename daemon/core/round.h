@@ -9,8 +9,23 @@
 void acquire_begin(struct engine *e, struct lock *l);
 void acquire_answered(struct engine *e, struct op *op, const struct answer *a);
 void acquire_expired(struct engine *e, struct op *op);
+
+/* starve.c: too few usable nodes to ask. */
+void starve(struct engine *e, struct lock *l);
 /* A quorum is back: locks that starved for one are asked for again. */
-void acquire_starved(struct engine *e);
+void starve_end(struct engine *e);
+
+/* The leading node has not answered for as long as it is waited for: the others are asked as well. */
+void acquire_widen(struct engine *e, struct op *op);
+
+/* split.c: rounds that nobody won. */
+/* Which node to ask first, -1 for all at once. Counts as one of the rounds that do so. */
+int split_lead(const struct engine *e, struct lock *l);
+int64_t split_patience_us(const struct engine *e); /* how long the leading node is waited for */
+/* The votes were split: the name asks its leading node first for a while, unless this round did so. Returns the pause before the next round, in microseconds. */
+int64_t split_note(struct engine *e, struct lock *l, bool led);
+/* Of all usable nodes the one of the largest weight leads: the same on all daemons, in whatever order they were told of the nodes. */
+uint64_t split_weight(struct span name, struct span run_id);
 
 /* handover.c: the lease goes to the next local waiter without a round; false: it may not. */
 bool hand_over(struct engine *e, struct lock *l);
@@ -32,6 +47,8 @@ void renew_answered(struct engine *e, struct op *op, const struct answer *a);
 void renew_expired(struct engine *e, struct op *op);
 /* A quorum is back: leases that are at risk are renewed now, not at their next try. */
 void renew_overdue(struct engine *e);
+/* The clock of a node jumped ahead: its votes are lowered by that. */
+void renew_lower(struct engine *e, unsigned node);
 /* The EXTENDs that wait for a round of this lock are answered so. */
 void renew_refuse_all(struct engine *e, struct lock *l, enum refusal why);
 

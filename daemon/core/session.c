@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #define TOO_LONG UINT32_MAX
-#define WHO_MAX 256
 
 void session_table_init(struct session_table *t, struct core *core)
 {
@@ -173,7 +172,7 @@ void session_heard(struct session_table *t, struct session *s)
 void session_set_label(struct session *s, struct span label)
 {
 	free(s->label);
-	s->label = label.n > 0 ? mem_copy(label.p, label.n < LABEL_MAX ? label.n : LABEL_MAX) : NULL;
+	s->label = label.n > 0 ? mem_copy(label.p, label.n) : NULL;
 }
 
 struct claim *session_waiting(const struct session *s, struct span tag)

@@ -11,7 +11,8 @@
 
 #define READ_AHEAD_MAX 256
 #define UNSENT_MAX 16384 /* bytes that lines read ahead may be answered with before the outer layer is asked whether they are read */
-#define LABEL_MAX 128
+
+#define WHO_MAX 384 /* bytes of session_who: the longest label, and the peer */
 
 struct session {
 	TAILQ_ENTRY(session) in_ready;
@@ -81,7 +82,7 @@ void session_hang_up(struct session_table *t, struct session *s, const char *rea
 /* A line for the log: a session ended otherwise than by its own wish. */
 void session_ended(struct session_table *t, const struct session *s, const char *reason);
 
-/* "label pid=1 uid=2", "label 10.0.0.5:51234": who it is, for people. Returns the length; out has 256 bytes. */
+/* "label pid=1 uid=2", "label 10.0.0.5:51234": who it is, for people. Returns the length; out has WHO_MAX bytes. */
 size_t session_who(const struct session *s, char *out);
 
 #endif

@@ -6,6 +6,30 @@
 #include <stdio.h>
 #include <string.h>
 
+START_TEST(a_label_of_the_longest_length_is_told_whole)
+{
+	char label[257], expected[320];
+
+	memset(label, 'w', sizeof(label) - 1);
+	label[sizeof(label) - 1] = 0;
+	stage_begin(1);
+	says(1, "HELLO 1 name=%s", label);
+	ignores(1);
+	says(1, "LIST sessions");
+	snprintf(expected, sizeof(expected), "\\* session=* name=%s peer=*", label);
+	hears(1, expected);
+	ignores(1);
+	says(1, "LOCK a");
+	ignores(1);
+	/* Also where it stands among other things, and the peer behind it. */
+	says(2, "LOCK a");
+	snprintf(expected, sizeof(expected), "BUSY name=a holder=\"%s pid=* uid=*\" *", label);
+	hears(2, expected);
+	says(1, "HELLO 1 name=%sx", label);
+	hears(1, "ERR *");
+}
+END_TEST
+
 START_TEST(help_lists_every_request_and_one_on_demand)
 {
 	stage_begin(1);
@@ -297,6 +321,7 @@ Suite *query_suite(void)
 	TCase *rows = tcase_create("rows"), *pages = tcase_create("pages");
 
 	tcase_add_checked_fixture(rows, NULL, stage_close);
+	tcase_add_test(rows, a_label_of_the_longest_length_is_told_whole);
 	tcase_add_test(rows, help_lists_every_request_and_one_on_demand);
 	tcase_add_test(rows, show_tells_the_holder_and_who_waits_in_order);
 	tcase_add_test(rows, show_tells_of_a_foreign_holder_that_somebody_waits_for);

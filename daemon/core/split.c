@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Split votes. When nobody can have a quorum, the losers of a parallel round would split the next one as well. So for a while they ask one node
+ * first, the same on all daemons, and the others only behind its yes: one of them wins there, and with it everywhere. Costs a round trip more, and
+ * only a little order: where daemons see different nodes alive it is a parallel round again, after one more pause of random length.
+ */
+#include "daemon/core/round.h"
+
+#define LEADS_MOST 8
+#define LEADS_US SEC
+#define RTT_LEAST_US 200
+#define DOUBLINGS_MOST 6
+#define RACE_MOST 16           /* what is split for longer is no race, but the key of nobody: it ends by its TTL */
+#define LASTING_US (100 * MSEC)
+
+/* Highest random weight (Thaler, Ravishankar 1998): when a node is gone, only the names that it led move. Neither seed nor position enters. */
+uint64_t split_weight(struct span name, struct span run_id)
+{
+	static const uint64_t fixed[2] = {0, 0};
+	const uint64_t key[2] = {siphash(fixed, run_id.p ? run_id.p : "", run_id.n), 0};
+
+	return siphash(key, name.p, name.n);
+}
+
+static uint64_t lead_weight(const struct engine *e, const struct lock *l, unsigned node)
+{
+	return split_weight(lock_name(l), span_of(e->members.node[node].run_id));
+}
+
+int split_lead(const struct engine *e, struct lock *l)
+{
+	int lead = -1;
+
+	if (l->leads == 0 || !instant_before(e->core->now, l->lead_until))
+		return -1;
+	l->leads--;
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		if (member_usable(&e->members.node[i]) && (lead < 0 || lead_weight(e, l, i) > lead_weight(e, l, (unsigned)lead)))
+			lead = (int)i;
+	return lead;
+}
+
+int64_t split_patience_us(const struct engine *e)
+{
+	return 2 * turn_rtt_us(e) + MSEC;
+}
+
+int64_t split_note(struct engine *e, struct lock *l, bool led)
+{
+	int64_t rtt = turn_rtt_us(e);
+	unsigned n = l->attempts < DOUBLINGS_MOST ? l->attempts : DOUBLINGS_MOST;
+
+	metric_add(&e->core->metrics, METRIC_SPLITS, 1);
+	if (!led) {
+		l->leads = LEADS_MOST;
+		l->lead_until = instant_add(e->core->now, LEADS_US);
+	}
+	if (++l->attempts > RACE_MOST)
+		rtt = LASTING_US >> DOUBLINGS_MOST;
+	rtt = (rtt < RTT_LEAST_US ? RTT_LEAST_US : rtt) << n;
+	return rtt / 2 + (int64_t)rng_below(e->rng, (uint64_t)rtt + 1);
+}

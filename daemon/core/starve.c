@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Locks that starve: those who wait for them keep their place while there is no quorum to ask, and are served as soon as there is one. */
+#include "daemon/core/round.h"
+
+/* A node's verdict is on its way: better a moment's patience than a refusal that is wrong a moment later. */
+static bool quorum_is_promised(const struct engine *e)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		const struct member *m = &e->members.node[i];
+
+		n += member_usable(m) || (m->state == MEMBER_PROBING && m->asked != MEMBER_IDLE && !m->stalled);
+	}
+	return n >= engine_quorum(e);
+}
+
+/* Too few usable nodes: those who wait keep their place until a node comes back. */
+void starve(struct engine *e, struct lock *l)
+{
+	bool promised = quorum_is_promised(e);
+
+	engine_become(e, l, LOCK_WAITING);
+	line_refuse_part(e, l, REFUSED_QUORUM, promised ? LINE_OVERDUE : LINE_IMPATIENT);
+	if (l->state != LOCK_WAITING)
+		return;
+	if (promised)
+		heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, e->core->conf.timeout_us));
+	turn_withdraw(e, l); /* without a quorum we are in nobody's way */
+	l->starved = true;
+	TAILQ_INSERT_TAIL(&e->starved, l, in_starved);
+}
+
+void starve_end(struct engine *e)
+{
+	struct lock *l;
+	struct locks waiting = TAILQ_HEAD_INITIALIZER(waiting);
+
+	TAILQ_CONCAT(&waiting, &e->starved, in_starved);
+	while ((l = TAILQ_FIRST(&waiting))) {
+		TAILQ_REMOVE(&waiting, l, in_starved);
+		l->starved = false;
+		acquire_begin(e, l);
+	}
+}

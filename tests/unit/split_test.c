@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/split.c: votes that nobody has enough of, and the node that is asked first from then on. */
+#include "daemon/core/round.h"
+#include "tests/unit/stage.h"
+
+#include <check.h>
+#include <stdio.h>
+
+#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
+
+static void three_daemons(unsigned nodes)
+{
+	stage_begin(nodes);
+	daemon_starts(1);
+	daemon_starts(2);
+	passes(2 * SEC);
+	for (unsigned d = 0; d < 3; d++)
+		session_opens(d + 1, d);
+}
+
+/* Each daemon has the votes of its own nodes and sees the others' at the rest. */
+static void votes_split(unsigned nodes, const char *request)
+{
+	for (unsigned i = 0; i < nodes; i++)
+		feels(i, MOOD_SILENT);
+	for (unsigned k = 1; k < 4; k++)
+		says(k, "%s", request);
+	for (unsigned i = 0; i < nodes; i++)
+		serves_daemon(i % 3, i, 1);
+	for (unsigned d = 0; d < 3; d++)
+		for (unsigned i = 0; i < nodes; i++)
+			if (i % 3 != d)
+				serves_daemon(d, i, 1);
+	for (unsigned k = 1; k < 4; k++)
+		hears_nothing(k);
+}
+
+/* The node of largest weight, as every daemon must see it. */
+static unsigned leading(const char *name, uint16_t gone)
+{
+	unsigned lead = NODES_MAX;
+
+	for (unsigned i = 0; i < stage.conf.nodes; i++)
+		if (!(gone >> i & 1) && (lead == NODES_MAX || split_weight(span_of(name), span_of(stage.node[i].run_id)) >
+		                                                      split_weight(span_of(name), span_of(stage.node[lead].run_id))))
+			lead = i;
+	return lead;
+}
+
+/* Calls of that kind that wait at a silent node, of daemon d. */
+static unsigned asked_by(unsigned d, unsigned node, enum call_kind kind)
+{
+	const struct parcel *p;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(p, &stage.daemon[d].queue[node], link)
+		n += p->call.kind == kind;
+	return n;
+}
+
+START_TEST(the_order_of_the_nodes_is_the_same_in_every_daemon_of_every_version)
+{
+	ck_assert_uint_eq(split_weight(SPAN("orders/42"), SPAN("9f8e7d")), UINT64_C(12718952961861747886));
+	ck_assert_uint_eq(split_weight(SPAN("orders/42"), SPAN("000000")), UINT64_C(11123627652216803500));
+	ck_assert_uint_eq(split_weight(SPAN(""), SPAN("")), UINT64_C(8575965350431422183));
+}
+END_TEST
+
+START_TEST(every_node_leads_its_share_of_the_names)
+{
+	static const struct span run_id[] = {SPAN("one"), SPAN("two"), SPAN("three")};
+	unsigned leads[3] = {0};
+
+	for (unsigned n = 0; n < 3000; n++) {
+		char name[16];
+		unsigned lead = 0;
+
+		snprintf(name, sizeof(name), "name-%u", n);
+		for (unsigned i = 1; i < 3; i++)
+			if (split_weight(span_of(name), run_id[i]) > split_weight(span_of(name), run_id[lead]))
+				lead = i;
+		leads[lead]++;
+	}
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_uint_ge(leads[i], 900);
+}
+END_TEST
+
+START_TEST(after_a_split_all_daemons_ask_the_leading_node_and_it_alone)
+{
+	unsigned nodes = _i ? 5 : 3, lead;
+
+	three_daemons(nodes);
+	votes_split(nodes, "LOCK a wait=1m");
+	lead = leading("a", 0);
+	passes(400); /* the pause is over for all; the leading node is still waited for */
+	for (unsigned d = 0; d < 3; d++)
+		for (unsigned i = 0; i < nodes; i++)
+			ck_assert_uint_eq(asked_by(d, i, CALL_ACQUIRE), i == lead);
+	for (unsigned i = 0; i < nodes; i++)
+		feels(i, MOOD_WELL);
+	passes(20 * MSEC);
+	ck_assert_int_eq(figure(0, METRIC_GRANTS) + figure(1, METRIC_GRANTS) + figure(2, METRIC_GRANTS), 1);
+	for (unsigned k = 1; k < 4; k++)
+		ignores(k);
+}
+END_TEST
+
+START_TEST(who_wins_at_the_leading_node_has_the_token_of_that_node_after_two_round_trips)
+{
+	unsigned lead, extends;
+	int64_t base;
+
+	stage_begin(3);
+	passes(2 * SEC);
+	lead = leading("a", 0);
+	for (unsigned i = 0; i < 3; i++)
+		if (i != lead)
+			key_is_overwritten(i, "a", i == (lead + 1) % 3 ? "d1:1:00" : "d2:2:00", 50 * SEC);
+	extends = asked(CALL_EXTEND);
+	memory_set_fence(stage.node[lead].memory, memory_fence(stage.node[lead].memory) + 1000);
+	says(1, "LOCK a wait=1m");
+	hears_nothing(1);
+	ck_assert_int_eq(figure(0, METRIC_SPLITS), 1);
+	base = memory_fence(stage.node[lead].memory) + 1;
+	for (unsigned i = 0; i < 3; i++)
+		if (i != lead)
+			memory_remove(stage.node[i].memory, SPAN("a"));
+	passes(SEC);
+	ck_assert_int_eq(number_in(hears(1, GRANT), "fence"), base);
+	ck_assert_uint_eq(asked(CALL_EXTEND), extends);
+}
+END_TEST
+
+START_TEST(a_leading_node_that_does_not_answer_delays_nobody)
+{
+	unsigned lead;
+
+	three_daemons(3);
+	votes_split(3, "LOCK a wait=1m");
+	lead = leading("a", 0);
+	for (unsigned i = 0; i < 3; i++)
+		if (i != lead)
+			feels(i, MOOD_WELL);
+	passes(20 * MSEC);
+	ck_assert_int_eq(figure(0, METRIC_GRANTS) + figure(1, METRIC_GRANTS) + figure(2, METRIC_GRANTS), 1);
+	feels(lead, MOOD_WELL);
+	for (unsigned k = 1; k < 4; k++)
+		ignores(k);
+}
+END_TEST
+
+START_TEST(a_leading_node_that_has_gone_is_replaced_by_the_next_in_the_same_order)
+{
+	unsigned lead, next;
+
+	three_daemons(5);
+	votes_split(5, "LOCK a wait=1m");
+	lead = leading("a", 0);
+	next = leading("a", (uint16_t)(1u << lead));
+	falls(lead);
+	passes(400);
+	for (unsigned d = 0; d < 3; d++)
+		for (unsigned i = 0; i < 5; i++)
+			ck_assert_uint_eq(asked_by(d, i, CALL_ACQUIRE), i == next);
+	comes(lead);
+	for (unsigned i = 0; i < 5; i++)
+		feels(i, MOOD_WELL);
+	for (unsigned k = 1; k < 4; k++)
+		ignores(k);
+}
+END_TEST
+
+START_TEST(a_refusal_of_the_leading_node_is_no_verdict)
+{
+	unsigned lead;
+
+	three_daemons(3);
+	votes_split(3, "LOCK a wait=1m");
+	lead = leading("a", 0);
+	refuses(lead, "OOM command not allowed");
+	for (unsigned i = 0; i < 3; i++)
+		if (i != lead)
+			feels(i, MOOD_WELL);
+	passes(20 * MSEC);
+	ck_assert_int_eq(figure(0, METRIC_GRANTS) + figure(1, METRIC_GRANTS) + figure(2, METRIC_GRANTS), 1);
+	feels(lead, MOOD_WELL);
+	for (unsigned k = 1; k < 4; k++)
+		ignores(k);
+}
+END_TEST
+
+START_TEST(who_does_not_wait_is_answered_within_three_rounds)
+{
+	three_daemons(3);
+	votes_split(3, "LOCK a");
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_WELL);
+	passes(20 * MSEC);
+	ck_assert_int_eq(figure(0, METRIC_GRANTS) + figure(1, METRIC_GRANTS) + figure(2, METRIC_GRANTS), 1);
+	ck_assert_int_eq(figure(0, METRIC_REFUSALS) + figure(1, METRIC_REFUSALS) + figure(2, METRIC_REFUSALS), 2);
+	for (unsigned d = 0; d < 3; d++)
+		ck_assert_int_le(figure(d, METRIC_ROUNDS), 3);
+	for (unsigned k = 1; k < 4; k++)
+		ck_assert_uint_eq(ignores(k), 1);
+}
+END_TEST
+
+START_TEST(a_waiter_who_is_refused_by_the_leading_node_asks_all_again_in_a_second)
+{
+	unsigned lead, other, together, alone;
+
+	stage_begin(3);
+	passes(2 * SEC);
+	lead = leading("a", 0);
+	other = lead == 0 ? 1 : 0;
+	falls(3 - lead - other);
+	key_is_overwritten(lead, "a", "orphan", 50 * SEC);
+	says(1, "LOCK a wait=1m");
+	stage.node[other].count[CALL_ACQUIRE] = stage.node[lead].count[CALL_ACQUIRE] = 0;
+	passes(900 * MSEC);
+	/* Eight at the leading node alone, and then all at once again. */
+	together = stage.node[other].count[CALL_ACQUIRE];
+	alone = stage.node[lead].count[CALL_ACQUIRE] - together;
+	ck_assert_uint_ge(together, 2);
+	ck_assert_uint_ge(alone, 8 * together);
+	ck_assert_uint_le(alone, 8 * (together + 1));
+	ck_assert_uint_le(alone + together, 40); /* what lasts is no race: it is asked more seldom */
+	comes(3 - lead - other);
+	passes(2 * SEC);
+	hears(1, GRANT);
+}
+END_TEST
+
+START_TEST(a_lock_that_was_won_begins_with_all_nodes_at_once)
+{
+	three_daemons(3);
+	votes_split(3, "LOCK a wait=1m");
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_WELL);
+	for (unsigned turn = 0; turn < 3; turn++) {
+		passes(2 * SEC);
+		for (unsigned k = 1; k < 4; k++)
+			if (ignores(k))
+				says(k, "UNLOCK a");
+	}
+	passes(2 * SEC);
+	for (unsigned k = 1; k < 4; k++)
+		ignores(k);
+	for (unsigned i = 0; i < 3; i++)
+		stage.node[i].count[CALL_ACQUIRE] = 0;
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_uint_eq(stage.node[i].count[CALL_ACQUIRE], 1);
+}
+END_TEST
+
+Suite *split_suite(void)
+{
+	Suite *suite = suite_create("split");
+	TCase *order = tcase_create("order"), *lead = tcase_create("lead");
+
+	tcase_add_test(order, the_order_of_the_nodes_is_the_same_in_every_daemon_of_every_version);
+	tcase_add_test(order, every_node_leads_its_share_of_the_names);
+	suite_add_tcase(suite, order);
+	tcase_add_checked_fixture(lead, NULL, stage_close);
+	tcase_add_loop_test(lead, after_a_split_all_daemons_ask_the_leading_node_and_it_alone, 0, 2);
+	tcase_add_test(lead, who_wins_at_the_leading_node_has_the_token_of_that_node_after_two_round_trips);
+	tcase_add_test(lead, a_leading_node_that_does_not_answer_delays_nobody);
+	tcase_add_test(lead, a_leading_node_that_has_gone_is_replaced_by_the_next_in_the_same_order);
+	tcase_add_test(lead, a_refusal_of_the_leading_node_is_no_verdict);
+	tcase_add_test(lead, who_does_not_wait_is_answered_within_three_rounds);
+	tcase_add_test(lead, a_waiter_who_is_refused_by_the_leading_node_asks_all_again_in_a_second);
+	tcase_add_test(lead, a_lock_that_was_won_begins_with_all_nodes_at_once);
+	suite_add_tcase(suite, lead);
+	return suite;
+}
