@@ -393,6 +393,15 @@ $(O)/mutant/%: $(O)/sim
 	sh daemon/redis/embed.sh $@.lua $(patsubst daemon/redis/lua/%,$@.lua/%,$(SCRIPTS))
 	$(CC) $(MUTANT_FLAGS) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP)) -o $@ $(CORE) $@.lua/scripts.c $(call obj,$(WORLD) $(SIM)) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
 
+# The daemon with one of these mistakes, for tests/faults: there, too, it must be seen.
+$(O)/planted/%: $(O)/redlockd $(O)/parts.a
+	@mkdir -p $@.lua
+	$(Q)cp $(SCRIPTS) $@.lua
+	$(Q)test ! -e tests/sim/mutant/$*.sed || sed -i -f tests/sim/mutant/$*.sed $@.lua/*.lua
+	$(Q)sh daemon/redis/embed.sh $@.lua $(patsubst daemon/redis/lua/%,$@.lua/%,$(SCRIPTS))
+	$(call say,CC)
+	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $(CORE) $@.lua/scripts.c $(call obj,daemon/main.c) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
+
 # Preloaded into a redis-server, so that a test sets its clock.
 $(O)/clock_shim.so: tests/clock_shim.c Makefile | $(FIRST)
 	@mkdir -p $(@D)
@@ -467,6 +476,17 @@ unit: $(O)/unit ## unit tests; UNIT_ARGS= names the suites to run
 
 func: all $(O)/clock_shim.so ## function tests: real daemons, real Redis servers; FUNC_ARGS= names the tests to run
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/func/run.py $(FUNC_ARGS)
+
+# GUARD_OFF and RAISE_ANYWHERE are played by rows that must show a violation.
+FAULT_PROGRAMS := $(O)/clock_shim.so $(O)/planted/GUARD_OFF $(O)/planted/RAISE_ANYWHERE
+FAULTS_RUN = REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/faults/run.py $(if $(SEED),--seed $(SEED)) $(FAULTS_ARGS)
+ROW  ?=
+SEED ?=
+FAULTS_ARGS ?=
+faults: all $(FAULT_PROGRAMS) ## the fault matrix on real Redis servers: all rows, or ROW=, by SEED=; some twenty minutes
+	@$(FAULTS_RUN) $(ROW)
+faults-short: all $(FAULT_PROGRAMS) ## a selection of it, with short schedules
+	@$(FAULTS_RUN) --short $(ROW)
 
 layers: $(call obj,$(PROTO) $(CORE) $(STORE)) ## who includes whom, held against the table
 	@CC="$(CC)" sh tests/layers.sh $(O)
@@ -635,5 +655,5 @@ uninstall: ## remove what install put there; the configuration stays
 	rm -f $(DESTDIR)$(SBINDIR)/redlockd $(DESTDIR)$(BINDIR)/redlock $(DESTDIR)$(INCDIR)/redlock.h $(DESTDIR)$(LIBDIR)/libredlock.a
 	rm -f $(foreach m,$(MAN),$(DESTDIR)$(call manual,$(m))) $(DESTDIR)$(UNITDIR)/redlockd.service $(DESTDIR)$(SYSUSERSDIR)/redlockd.conf
 
-.PHONY: all deps run help rendered check sim bench-contend bench-held mutants $(SUITES) asan ubsan build-sanitized build-clang build-fuzzers stats lint lint-files clean install uninstall
+.PHONY: all deps run help rendered check sim bench-contend bench-held mutants faults faults-short $(SUITES) asan ubsan build-sanitized build-clang build-fuzzers stats lint lint-files clean install uninstall
 .DELETE_ON_ERROR:

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Preloaded into a redis-server, moves its wall clock as a test says; CLOCK_MONOTONIC stays true, so its timers run on.
- * REDLOCK_TEST_CLOCK names a file of two int64: an offset in microseconds, and a moment at which the clock stands still (0 = it runs).
+ * Preloaded into a redis-server or a daemon, moves its wall clock as a test says; CLOCK_MONOTONIC and CLOCK_BOOTTIME stay true, so its timers run on.
+ * REDLOCK_TEST_CLOCK names a file of up to four int64: an offset in microseconds, a moment at which the clock stands still (0 = it runs), how much too
+ * fast it runs in parts per million, and since which moment of the true clock, in microseconds. What the file lacks is 0.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -13,7 +14,7 @@
 #include <unistd.h>
 
 struct shim_clock {
-	int64_t offset_us, frozen_us;
+	int64_t offset_us, frozen_us, fast_ppm, since_us;
 };
 
 static const volatile struct shim_clock *shared;
@@ -33,11 +34,13 @@ __attribute__((constructor)) static void clock_map(void)
 static int64_t wall_us(void)
 {
 	struct timespec t;
+	int64_t us;
 
 	if (shared && shared->frozen_us)
 		return shared->frozen_us;
 	syscall(SYS_clock_gettime, CLOCK_REALTIME, &t); /* the call itself: ours would call us */
-	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000 + (shared ? shared->offset_us : 0);
+	us = (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+	return shared ? us + shared->offset_us + (shared->fast_ppm ? (us - shared->since_us) / 1000 * shared->fast_ppm / 1000 : 0) : us;
 }
 
 int clock_gettime(clockid_t id, struct timespec *ret_t)

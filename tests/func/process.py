@@ -37,7 +37,7 @@ def spawn(argv, **options):
 
 
 def temp_folder(prefix="redlockd-func-"):
-    return tempfile.mkdtemp(prefix=prefix, dir="/tmp")
+    return tempfile.mkdtemp(prefix=prefix, dir=os.environ.get("REDLOCKD_TEST_TMP", "/tmp"))
 
 
 def free_port():

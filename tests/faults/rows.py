@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The table of rows. A row is a function of a running World that injects its faults until the world's time is over."""
+import collections
+
+Row = collections.namedtuple("Row", "number variant name kind text options function short expect net simulated orphans")
+ROWS = {}
+
+
+def row(number, name, text, kind="T", variant="", short=False, expect=None, net=False, orphans=True, **options):
+    """kind: T, or X where only tokens protect. expect: the rules one of which must be violated. net: in a network of its own."""
+    def note(function):
+        key = "%d%s" % (number, variant)
+        if key in ROWS:
+            raise AssertionError("two rows %s" % key)
+        ROWS[key] = Row(number, variant, name, kind, text, options, function, short, expect, net, False, orphans)
+        return function
+    return note
+
+
+def simulated(number, name, text):
+    """A row that no real host can play."""
+    ROWS[str(number)] = Row(number, "", name, "T", text, {}, None, False, None, False, True, False)
+
+
+def chosen(wanted):
+    """The rows named: 12, 12a; all when none are, in their order."""
+    keys = sorted(ROWS, key=lambda key: (ROWS[key].number, ROWS[key].variant))
+    for word in wanted:
+        if word not in ROWS and not any(str(ROWS[key].number) == word for key in keys):
+            raise SystemExit("no such row: %s" % word)
+    return [key for key in keys if not wanted or key in wanted or str(ROWS[key].number) in wanted]

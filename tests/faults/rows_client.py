@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Rows 3, 4, 7, 37, 38: clients that stand still, die, do not read, talk nonsense, or are none of ours."""
+import contextlib
+import os
+import resource
+import signal
+import socket
+import subprocess
+import time
+
+import foreign
+import wire
+from history import now
+from locker import MODES
+from process import state_of
+from rows import row
+
+MS = 1_000_000
+
+
+@row(3, "client-stopped", "clients stop between the daemon's answer and their reading of it, until after the deadline", short=True, client={"stall": 0.01})
+def stopped(w):
+    while w.more():
+        w.breathe(0.05, 0.8 * w.lease_ms / 1000)
+        wake(w, 0.6)
+    wake(w, 1)
+
+
+def wake(w, chance):
+    """Lets some of the clients go on that have stopped themselves."""
+    for worker in w.processes.values():
+        if state_of(worker.pid) == "T" and w.rng.random() < chance:
+            with w.fault("a client stood still"):
+                os.kill(worker.pid, signal.SIGCONT)
+
+
+@row(4, "client-killed", "kill -9 of clients on Unix sockets and TCP; a socket that a child keeps", short=True, tcp=True)
+def killed(w):
+    while w.more():
+        for i in w.rng.sample(sorted(w.processes), w.rng.randrange(1, 4)):
+            with w.fault("client %d killed" % i):
+                w.kill_client(i)
+                w.start_client(i)
+        kept_by_a_child(w)
+        w.breathe(0.2, 1.0)
+
+
+def kept_by_a_child(w):
+    """The lock lives as long as any process has the socket, and is free at once when the last is gone."""
+    daemon = w.rng.choice(w.daemons)
+    holder, waiter = wire.Client(w.rng.choice((daemon.addr, daemon.tcp))), wire.Client(daemon.addr)
+    with contextlib.closing(waiter):
+        if holder.ask("LOCK faults/kept wait=1s").kind != "OK":
+            holder.close()
+            return
+        child = subprocess.Popen(["sleep", "60"], pass_fds=[holder.sock.fileno()])
+        holder.close()
+        w.stack.callback(child.kill)
+        answer = waiter.ask("LOCK faults/kept wait=%dms" % w.rng.randrange(0, 300))
+        if answer.kind == "OK":
+            w.fail("S15", "a lock was freed while a child keeps the socket: %s" % answer)
+        waiter.send("LOCK faults/kept wait=10s")
+        w.pause(0.1)
+        child.kill()
+        begin = time.monotonic()
+        child.wait()
+        answer = waiter.reply(None, 15)
+        took = time.monotonic() - begin
+        if answer.kind != "OK" or took > 0.5 + 5 * w.worst_gap:
+            w.fail("L1", "the lock of a process that was killed came after %.2f s: %s" % (took, answer))
+
+
+@row(7, "client-does-not-read", "holders of many locks that do not read what they are told", short=True, tree={"limits": {"output": "64k"}})
+def slow(w):
+    before, turn = {daemon: daemon.rss_kib() for daemon in w.daemons}, 0
+    while w.more():
+        turn += 1
+        deaf_holder(w, w.rng.choice(w.daemons), "slow%d" % turn)
+        w.breathe(0.1, 0.5)
+    for daemon, rss in before.items():
+        if daemon.rss_kib() - rss > 32768:
+            w.fail("S21", "daemon %d grew by %d KiB" % (daemon.index, daemon.rss_kib() - rss))
+
+
+def deaf_holder(w, daemon, label, locks=300):
+    """Its locks come into danger and out of it, which it is told, until it is hung up; then they are free, but no earlier than their deadline."""
+    names = ["faults/%s/%s/%d" % (label, "x" * 400, i) for i in range(locks)]
+    rivals = wire.Client(w.rng.choice([other for other in w.daemons if other is not daemon]).addr)
+    with contextlib.closing(wire.Client(daemon.addr, label)) as holder, contextlib.closing(rivals):
+        for i, name in enumerate(names):
+            holder.send("@t%d LOCK %s wait=2s ttl=%dms" % (i, name, w.max_lease_ms))
+        held = [name for i, name in enumerate(names) if holder.reply("@t%d" % i, 20).kind == "OK"]
+        asked = now()
+        answer = holder.ask("CHECK " + held[0])
+        if answer.kind != "OK":
+            return
+        deadline = asked + answer.num("valid_ms") * MS
+        rivals.send("LOCK %s wait=30s" % held[0])
+        with wire.Client(daemon.addr) as eye, w.fault("%s does not read" % label):
+            for _ in range(8):
+                with w.behaving(w.links([daemon]), hold={"up": True, "down": True}):
+                    w.pause(0.45 * w.max_lease_ms / 1000)
+                w.pause(0.4)
+                if not any(row.fields.get("name") == label for row in eye.ask("LIST sessions limit=1000").rows):
+                    break
+            else:
+                w.fail("S21", "a holder that does not read what it is told is never hung up")
+                return
+        answer, told = rivals.reply(None, 40), now()
+        if answer.kind != "OK":
+            w.fail("L2", "the lock of a client that was hung up is never free: %s" % answer)
+        elif told < deadline:
+            w.fail("S13", "the lock of a client that was hung up was granted %.1f ms before its deadline" % ((deadline - told) / MS))
+
+
+def limit_descriptors():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return min(hard, 1 << 20) - 500
+
+
+@row(37, "garbage", "garbage, huge lines, NULs, connections that say nothing", short=True, tcp=True)
+def garbage(w):
+    crowd = min(2000, limit_descriptors())
+    idle = []
+    with w.fault("a crowd of %d and garbage" % crowd):
+        for i in range(crowd):
+            daemon = w.daemons[i % len(w.daemons)]
+            with contextlib.suppress(OSError):
+                idle.append(wire.connect(w.rng.choice((daemon.addr, daemon.tcp))))
+            if i % 100 == 0:
+                w.pause(0.01)
+        w.note("%d idle connections" % len(idle))
+        while w.more():
+            daemon = w.rng.choice(w.daemons)
+            with contextlib.suppress(OSError), wire.connect(w.rng.choice((daemon.addr, daemon.tcp))) as sock:
+                sock.settimeout(1)
+                for _ in range(w.rng.randrange(1, 6)):
+                    sock.sendall(nonsense(w.rng))
+            w.breathe(0, 0.1)
+    for sock in idle:
+        sock.close()
+
+
+def nonsense(rng):
+    shape = rng.randrange(6)
+    if shape == 0:
+        return rng.randbytes(rng.randrange(1, 20000))
+    if shape == 1:
+        return b"LOCK " + b"x" * rng.randrange(8000, 200000) + b"\n"
+    if shape == 2:
+        return b"LOCK a\0b\nUNLOCK \x01\n" * rng.randrange(1, 200)
+    if shape == 3:
+        return b"\n" * rng.randrange(1, 5000) + b"LOCK \"open\n"
+    if shape == 4:
+        return b"@t LOCK orders/0 wait=5s\n" * rng.randrange(1, 50)
+    return b" ".join(rng.choice((b"LOCK", b"CHECK", b"orders/1", b"wait=-1", b"ttl=99h", b"=", b"@", b"\"\\x4", b"mode=x")) for _ in range(9)) + b"\n"
+
+
+@row(38, "foreign-clients", "classic Redlock clients on the same keys, while Redis servers and links stand still", short=True, clients=14,
+     client={"modes": dict(MODES, hold=0)})
+def foreigners(w):
+    for i in range(20, 25):
+        options = {"c": i, "folder": w.folder, "names": w.names, "nodes": [node.path for node in w.nodes], "seed": "%s/%d" % (w.seed, i), "ttl_ms": 600}
+        w.processes[i] = w.context.Process(target=foreign.run, args=(options,), daemon=True)
+        w.processes[i].start()
+    while w.more():
+        if w.rng.random() < 0.5:
+            node = w.rng.choice(w.nodes)
+            with w.fault("node %d stands still" % node.index), w.stopped("n%d" % node.index, node.process.pid):
+                w.pause(w.uniform(0.1, 1.0))
+        else:
+            with w.fault("held"), w.behaving(w.links(None, w.minority()), hold={"up": True, "down": True}):
+                w.pause(w.uniform(0.1, 1.0))
+        w.breathe(0.5, 1.5)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Rows 16 to 18: wall clocks that are stepped, or run at a rate of their own."""
+from rows import row
+from world import wall_us
+
+SKEW_US = 60_000_000  # how far a fence may run ahead of its server's clock
+
+
+def step_of(w):
+    return w.rng.choice((w.lease_ms / 1000, 3600, -3600, w.uniform(-2, 2)))
+
+
+@row(16, "redis-clock-step", "the clock of one Redis steps by a lease, an hour ahead, an hour back", variant="a", kind="X", short=True, clock=True, orphans=False)
+def one_stepped(w):
+    node = w.rng.choice(w.nodes)
+    while w.more():
+        with w.fault("node %d stepped" % node.index):
+            node.clock.skew(step_of(w))
+        w.breathe(0.3, 3.0)
+    node.clock.skew(0)
+
+
+@row(16, "redis-clocks-step", "the clocks of all Redis step, each by itself", variant="b", kind="X", clock=True, orphans=False)
+def all_stepped(w):
+    while w.more():
+        node = w.rng.choice(w.nodes)
+        with w.fault("node %d stepped" % node.index):
+            node.clock.skew(step_of(w))
+        w.breathe(0.2, 2.0)
+    for node in w.nodes:
+        node.clock.skew(0)
+
+
+@row(17, "redis-clock-rate", "every Redis has its own rate, all within one percent", variant="a", clock=True, client={"modes": {"short": 3, "late": 2, "try": 2, "wait": 3, "hold": 1}})
+def within(w):
+    with w.fault("rates"):
+        for node in w.nodes:
+            node.clock.skew(0, w.rng.randrange(-8000, 8001))
+        while w.more():
+            w.breathe(1, 2)
+
+
+@row(17, "redis-clock-rate-10%", "one Redis runs 10 % fast or slow", variant="b", kind="X", clock=True)
+def beyond(w):
+    node = w.rng.choice(w.nodes)
+    while w.more():
+        with w.fault("node %d" % node.index):
+            node.clock.skew(0, w.rng.choice((-100000, 100000)))
+            w.breathe(2, 5)
+
+
+@row(18, "daemon-clock-step", "the wall clock of a daemon's host steps by hours", short=True, daemon_clock=True)
+def daemon_stepped(w):
+    """Leases are counted in CLOCK_BOOTTIME: nothing changes; proposals of tokens are clamped to what the servers' clocks allow."""
+    while w.more():
+        daemon = w.rng.choice(w.daemons)
+        with w.fault("daemon %d stepped" % daemon.index):
+            daemon.clock.skew(w.rng.choice((3600, -3600, 86400 * 365, w.uniform(-70, 70))))
+        w.breathe(0.2, 1.5)
+        for node in w.nodes:
+            ahead = int(node.cli.get("redlockd:lock:!fence") or 0) - wall_us()
+            if ahead > SKEW_US + 1_000_000:
+                w.fail("S18", "the fence of node %d runs %.1f s ahead of its clock" % (node.index, ahead / 1e6))

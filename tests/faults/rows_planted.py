@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Rows that must show a violation, or the checker is blind: daemons with a mistake of daemon/core/mutant.def planted, and clocks worse than is promised."""
+import os
+
+from history import Log
+from locker import Options, Session
+from process import BUILD, until
+from rows import row
+
+SHORT_HOLDS = {"modes": {"short": 3, "late": 3, "try": 2, "wait": 3}, "pace_ms": 30}
+
+
+@row(8, "planted: guard off", "a node that may have forgotten is joined at once: two of three blank, within a lease", variant="x", expect=("S1", "S13"), short=True,
+     program=os.path.join(BUILD, "planted", "GUARD_OFF"), nodes=3, daemons=2, client=SHORT_HOLDS, seconds=8)
+def guard_off(w):
+    while w.more():
+        with w.fault("two blank"):
+            for node in w.some_nodes(2):
+                node.restart()
+        w.breathe(0.2, 0.5)
+
+
+@row(17, "all clocks fast", "every Redis runs 10 % fast: beyond the assumption, so exclusion fails", variant="x", expect=("S1", "S13"), short=True,
+     clock=True, nodes=3, daemons=2, client=SHORT_HOLDS, seconds=8, lease_ms=1500)
+def fast(w):
+    with w.fault("10 % fast"):
+        for node in w.nodes:
+            node.clock.skew(0, 100000)
+        while w.more():
+            w.breathe(0.5, 1)
+
+
+FENCE = "redlockd:lock:!fence"
+TRIES = {"nodes": 3, "daemons": 2, "clients": 0, "timeout_ms": 2000, "lease_ms": 5000, "max_lease_ms": 5000, "seconds": 10}
+
+
+class Overtaken:
+    """The schedule in which raising the fence where another holds the key breaks the order of tokens. Nodes a, b, c. The second daemon has c and waits for
+    b; the first has a, whose fence is far ahead, and b, and raises. If it counts c, it grants and frees b, and the second is granted there a token
+    that is smaller than one that was given before."""
+
+    def __init__(self, w):
+        self.w, self.turn = w, 0
+        self.a, self.b, self.c = w.nodes
+        self.sessions = [self.session(daemon) for daemon in w.daemons]
+
+    def session(self, daemon):
+        log = Log(os.path.join(self.w.folder, "c%02d.log" % daemon.index))
+        log.tell("start", c=daemon.index, d=daemon.index, eof_ends=False)
+        return Session(Options(addr=daemon.addr, lease_ms=self.w.lease_ms), log)
+
+    def links(self, daemon, *nodes):
+        return self.w.links([self.w.daemons[daemon]], nodes)
+
+    def plain(self):
+        """Some grants in which nothing is wrong."""
+        for session in self.sessions:
+            for i in range(6):
+                if session.lock("plain/%d" % i):
+                    session.unlock("plain/%d" % i)
+
+    def play(self):
+        w, (first, second) = self.w, self.sessions
+        self.turn += 1
+        name = "overtaken/%d" % self.turn
+        self.plain()
+        self.c.cli.incrby(FENCE, 1000)
+        with w.behaving(self.links(1, self.a, self.b), refuse=True):
+            w.cut(self.links(1, self.a, self.b))
+            second.lock("overtaken/knows/%d" % self.turn)  # from now on it proposes more than b knows
+        until(lambda: second.lock("overtaken/again/%d" % self.turn), "all three are back")
+        second.unlock("overtaken/again/%d" % self.turn)
+        self.c.cli.incrby(FENCE, 1000)
+        w.policy(self.links(1, self.a, self.b), hold={"up": True})
+        w.policy(self.links(0, self.b), hold_second=name.encode())
+        waits = second.begin("LOCK", name, "LOCK " + name)
+        until(lambda: self.c.cli.get("lock:" + name), "the second has c")
+        self.a.cli.incrby(FENCE, 5000)
+        if first.lock(name):
+            first.unlock(name)
+        w.policy(self.links(0, self.b), hold_second=None)
+        w.cut(self.links(0, self.b))
+        until(lambda: not self.b.cli.get("lock:" + name), "b is free", 15)
+        w.policy(self.links(1, self.b), hold={"up": False})
+        if second.finish(waits).kind == "OK":
+            second.check(name)
+            second.unlock(name)
+        w.policy(self.links(1, self.a), hold={"up": False})
+
+
+def overtaken(w):
+    schedule = Overtaken(w)
+    while w.more():
+        with w.fault("the second is overtaken"):
+            schedule.play()
+    for session in schedule.sessions:
+        session.ask("QUIT")
+
+
+row(13, "overtaken", "the schedule that breaks the order of tokens if a fence is raised where another holds the key", variant="c", **TRIES)(overtaken)
+row(13, "planted: raise anywhere", "the same, with a daemon that does that", variant="x", expect=("S3",), short=True,
+    program=os.path.join(BUILD, "planted", "RAISE_ANYWHERE"), **TRIES)(overtaken)

@@ -1,0 +1,237 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The fault matrix on real daemons and real Redis servers: python3 tests/faults/run.py [--seed N] [--jobs N] [--short] [--list] [row …]
+
+A row is named by its number (12) or with its variant (12b); its schedule is a function of the seed. Each runs in a process of its own, and all that it
+starts dies with it. --keep leaves the histories of rows that failed. Status 1 when a row failed. Last line: "N passed, N failed", and what was skipped
+is told above it.
+"""
+import argparse
+import glob
+import importlib
+import json
+import os
+import random
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "func")]
+LIMIT = 240  # seconds for one row
+HEADER = "%-4s %-24s %7s %10s %12s %9s  %s" % ("row", "fault", "grants", "violations", "longest gap", "recovery", "status")
+
+
+def load_rows():
+    for path in sorted(glob.glob(os.path.join(HERE, "rows_*.py"))):
+        importlib.import_module(os.path.basename(path)[:-3])
+    import rows
+    return rows
+
+
+# --- one row, in its own process -------------------------------------------------------------------------------------
+
+def own_network():
+    """A network and mounts of this process's own, gone with it."""
+    import process
+    from skip import Skip
+    if process.LIBC.unshare(0x40000000 | 0x00020000) != 0:
+        raise Skip("this host gives no network namespace")
+    process.call("mount", "--make-rprivate", "/")
+    if process.call("ip", "link", "set", "lo", "up")[0] != 0:
+        raise Skip("no ip(8)")
+
+
+def play(key, seed, short, folder):
+    """Runs one row and tells what came of it."""
+    from skip import Skip
+    from world import World
+    row = load_rows().ROWS[key]
+    told = {"row": key, "name": row.name, "grants": 0, "violations": [], "gap": None, "recovery": None, "status": "failed", "notes": []}
+    world = None
+    try:
+        if row.simulated:
+            raise Skip(row.text)
+        if row.net:
+            own_network()
+        rng = random.Random("%s/%s" % (key, seed))
+        options = dict(row.options)
+        seconds = options.pop("seconds", None) or (rng.uniform(8, 11) if short else rng.uniform(20, 40))
+        options.setdefault("nodes", rng.choice((3, 3, 5)))
+        options.setdefault("daemons", rng.choice((2, 3)))
+        world = World(folder, "%s/%s" % (key, seed), seconds, **options)
+        if row.options.get("prepare"):
+            row.options["prepare"](world)
+        row.function(world.start())
+        verdict, recovery = world.finish(row.kind, row.orphans)
+        told.update(grants=len(verdict.grants), gap=verdict.longest_gap(), recovery=recovery, violations=world.violations, notes=world.notes)
+        judge(row, told)
+    except Skip as skip:
+        told.update(status="skipped", notes=[str(skip)])
+    except Exception:  # pylint: disable=broad-except
+        told["violations"] = (world.violations if world else []) + ["the row itself: " + traceback.format_exc()]
+    finally:
+        if world:
+            told["logs"] = [] if told["status"] != "failed" else [daemon.log()[-3000:] for daemon in world.daemons]
+            world.close()
+    return told
+
+
+def judge(row, told):
+    """passed: no violation and enough grants to have seen one; where violations are expected, at least one of those."""
+    rules = {text.split(":")[0] for text in told["violations"]}
+    if row.expect:
+        seen = rules & set(row.expect)
+        told["status"] = "passed" if seen else "failed"
+        told["notes"] = told["notes"] + ["violation of %s, as it must be" % ", ".join(sorted(seen)) if seen else "NO violation of %s: the checker is blind" % row.expect]
+        told["violations"] = told["violations"] if seen else told["violations"] + ["blind: expected one of %s" % ", ".join(row.expect)]
+    elif not told["violations"] and told["grants"] < 30:
+        told["violations"] = ["too few grants to judge"]
+    else:
+        told["status"] = "failed" if told["violations"] else "passed"
+
+
+# --- the parent ------------------------------------------------------------------------------------------------------
+
+class Play:
+    def __init__(self, key, options):
+        self.key, self.options = key, options
+        self.folder = tempfile.mkdtemp(prefix="redlockd-faults-", dir="/tmp")
+        self.stderr = tempfile.TemporaryFile()
+        argv = [sys.executable, "-B", os.path.abspath(__file__), "--work", self.folder, "--seed", str(options.seed), key] + (["--short"] if options.short else [])
+        self.begin = time.monotonic()
+        self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=self.stderr, stdin=subprocess.DEVNULL, start_new_session=True,
+                                        env=dict(os.environ, REDLOCKD_TEST_TMP=self.folder, PYTHONPATH=os.pathsep.join(sys.path[:2])))
+        self.said = b""
+
+    def result(self):
+        status = self.process.wait()
+        self.process.stdout.close()
+        try:
+            told = json.loads(self.said.splitlines()[-1])
+        except (ValueError, IndexError):
+            self.stderr.seek(0)
+            text = self.stderr.read().decode("utf-8", "replace")[-3000:]
+            told = {"row": self.key, "name": "", "grants": 0, "gap": None, "recovery": None, "status": "failed", "notes": [],
+                    "violations": ["the row's process ended with status %s\n%s" % (status, text)]}
+        told["seconds"] = time.monotonic() - self.begin
+        if told["status"] == "failed" and self.options.keep:
+            told["notes"] = told["notes"] + ["history in " + self.folder]
+        else:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        return told
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def show(told):
+    def seconds(value):
+        return "-" if value is None else "%.2f s" % value
+    found = len(told["violations"])
+    print("%-4s %-24s %7d %10d %12s %9s  %s" % (told["row"], told["name"][:24], told["grants"], found, seconds(told["gap"]), seconds(told["recovery"]), told["status"]))
+    for text in told["notes"]:
+        print("       %s" % text)
+    if told["status"] == "failed":
+        for text in told["violations"][:8]:
+            print("       %s" % text[:1500])
+        for log in told.get("logs", []):
+            print("       --- a daemon's log\n%s" % log)
+    sys.stdout.flush()
+
+
+def run_all(keys, options):
+    """Plays the rows, some at a time; what was told of each."""
+    waiting, running, all_told, selector = list(keys), {}, [], selectors.DefaultSelector()
+    try:
+        while waiting or running:
+            while waiting and len(running) < options.jobs:
+                one = Play(waiting.pop(0), options)
+                running[one.key] = one
+                selector.register(one.process.stdout, selectors.EVENT_READ, one)
+            for item, _ in selector.select(1):
+                data = os.read(item.fd, 1 << 16)
+                item.data.said += data
+                if not data:
+                    selector.unregister(item.fileobj)
+                    del running[item.data.key]
+                    all_told.append(item.data.result())
+                    show(all_told[-1])
+            for one in running.values():
+                if time.monotonic() - one.begin > LIMIT and one.process.poll() is None:
+                    one.process.kill()
+        return all_told
+    finally:
+        for one in running.values():
+            one.kill()
+
+
+def check_checker():
+    """Its own tests are the first row: without them no verdict is worth anything."""
+    import unittest
+    result = unittest.TestResult()
+    begin = time.monotonic()
+    unittest.defaultTestLoader.loadTestsFromName("test_checker").run(result)
+    wrong = ["%s\n%s" % (test, text) for test, text in result.errors + result.failures]
+    told = {"row": "-", "name": "the checker itself", "grants": 0, "gap": None, "recovery": None, "violations": wrong, "notes": [],
+            "status": "failed" if wrong or not result.testsRun else "passed", "seconds": time.monotonic() - begin}
+    show(told)
+    return told
+
+
+def stop(*_):
+    raise SystemExit(130)
+
+
+def arguments():
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--jobs", "-j", type=int, default=2)
+    options.add_argument("--short", action="store_true", help="the selection that is part of every check, with short schedules")
+    options.add_argument("--list", action="store_true")
+    options.add_argument("--keep", action="store_true")
+    options.add_argument("--work", help=argparse.SUPPRESS)
+    options.add_argument("rows", nargs="*")
+    return options.parse_args()
+
+
+def main():
+    options = arguments()
+    if options.work:
+        import process
+        process.die_with_parent()
+        out = os.fdopen(os.dup(1), "w")
+        os.dup2(2, 1)
+        out.write(json.dumps(play(options.rows[0], options.seed, options.short, options.work)) + "\n")
+        out.flush()
+        return 0
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+    rows = load_rows()
+    keys = [key for key in rows.chosen(options.rows) if not options.short or options.rows or rows.ROWS[key].short]
+    if options.list:
+        for key in keys:
+            print("%-4s %-24s %s" % (key, rows.ROWS[key].name, rows.ROWS[key].text))
+        return 0
+    begin = time.monotonic()
+    print("seed %d\n%s" % (options.seed, HEADER), flush=True)
+    told = [check_checker(), *run_all(keys, options)]
+    count = {status: sum(one["status"] == status for one in told) for status in ("passed", "failed", "skipped")}
+    for one in told:
+        if one["status"] != "passed":
+            print("%s %s %s" % (one["status"], one["row"], one["name"]))
+    print("%d rows, %d grants, longest recovery %.1f s, %d skipped, %.0f s" % (
+        len(told) - 1, sum(one["grants"] for one in told), max([one["recovery"] or 0 for one in told], default=0), count["skipped"], time.monotonic() - begin))
+    print("%d passed, %d failed" % (count["passed"], count["failed"]))
+    return 1 if count["failed"] or not count["passed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

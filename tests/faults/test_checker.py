@@ -1,0 +1,213 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The checker's own tests: hand-made histories, in each of which one promise is broken, and sound ones that come close. Times are milliseconds."""
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from checker import MS, Verdict  # noqa: E402  pylint: disable=wrong-import-position
+from history import History, Log, load  # noqa: E402  pylint: disable=wrong-import-position
+
+
+class Story:
+    """Writes one client's rows."""
+
+    def __init__(self, eof_ends=False, daemon=0):
+        self.rows, self.n = [{"e": "start", "t": 0, "d": daemon, "eof_ends": eof_ends}, {"e": "open", "t": 0}], 0
+
+    def add(self, event, at, **fields):
+        self.rows.append({"e": event, "t": int(at * MS), **fields})
+        return self
+
+    def ask(self, verb, at, to, kind="OK", name="n", wait=0, renew=True, code=None, **fields):
+        self.n += 1
+        self.add("call", at, n=self.n, q=verb, name=name, wait=wait, renew=renew)
+        return self.add("answer", to, n=self.n, kind=kind, code=code, **fields) if to is not None else self
+
+    def lock(self, at, to, fence, valid=1000, count=1, **options):
+        return self.ask("LOCK", at, to, fence=fence, valid=valid, count=count, **options)
+
+    def check(self, at, to, fence, valid=1000):
+        return self.ask("CHECK", at, to, fence=fence, valid=valid, count=1)
+
+    def unlock(self, at, to, count=0, **options):
+        return self.ask("UNLOCK", at, to, count=count, **options)
+
+    def lost(self, at, fence, name="n"):
+        return self.add("push", at, code="LOST", name=name, fence=fence)
+
+
+def rules(*stories, kind="T", nemesis=(), **more):
+    history = History({i: story.rows for i, story in enumerate(stories)}, list(nemesis))
+    return sorted({violation.rule for violation in Verdict(history, kind, **more).violations})
+
+
+class Checker(unittest.TestCase):
+    def shows(self, expected, *stories, **more):
+        self.assertEqual(rules(*stories, **more), sorted(expected))
+
+    # --- S1, S13: exclusion ------------------------------------------------------------------------------------------
+
+    def test_two_beliefs_at_one_moment(self):
+        self.shows(["S1", "S13"], Story().lock(0, 10, 1), Story().lock(500, 510, 2))
+
+    def test_the_same_where_time_is_not_to_be_trusted(self):
+        self.shows([], Story().lock(0, 10, 1), Story().lock(500, 510, 2), kind="X")
+
+    def test_two_names_do_not_exclude_each_other(self):
+        self.shows([], Story().lock(0, 10, 1), Story().lock(500, 510, 2, name="m"))
+
+    def test_a_belief_ends_at_its_deadline(self):
+        self.shows([], Story().lock(0, 10, 1), Story().lock(990, 1000, 2))
+        self.shows(["S1", "S13"], Story().lock(0, 10, 1), Story().lock(990, 999, 2))
+
+    def test_it_counts_from_before_the_question(self):
+        self.shows([], Story().lock(0, 600, 1), Story().lock(900, 1001, 2))
+
+    def test_CHECK_lengthens_it(self):
+        self.shows(["S1", "S13"], Story().lock(0, 10, 1).check(900, 901, 1), Story().lock(1490, 1500, 2))
+
+    def test_it_ends_when_UNLOCK_is_sent(self):
+        self.shows([], Story().lock(0, 10, 1).unlock(500, 520), Story().lock(499, 501, 2))
+
+    def test_UNLOCK_of_an_inner_count_ends_nothing(self):
+        self.shows(["S1", "S13"], Story().lock(0, 10, 1).lock(20, 30, 1, count=2).unlock(40, 41, count=1), Story().lock(499, 501, 2))
+
+    def test_LOST_ends_a_belief_but_nobody_else_comes_before_its_time(self):
+        self.shows(["S13"], Story().lock(0, 10, 1).lost(400, 1), Story().lock(490, 500, 2))
+        self.shows([], Story().lock(0, 10, 1).lost(400, 1), Story().lock(1010, 1020, 2))
+
+    def test_UNLOCK_after_LOST_gives_up_the_rest(self):
+        self.shows([], Story().lock(0, 10, 1).lost(400, 1).unlock(410, 411, kind="ERR", code="LOST"), Story().lock(490, 500, 2))
+
+    def test_the_end_of_the_session_by_the_client_ends_it(self):
+        self.shows([], Story().lock(0, 10, 1).add("gone", 300, how="closed"), Story().lock(301, 302, 2))
+
+    def test_a_daemon_that_hangs_up_does_not(self):
+        self.shows(["S1", "S13"], Story().lock(0, 10, 1).add("gone", 300, how="eof"), Story().lock(301, 302, 2))
+
+    def test_unless_the_end_of_the_connection_is_the_clients_end(self):
+        self.shows([], Story(eof_ends=True).lock(0, 10, 1).add("gone", 300, how="eof"), Story().lock(301, 302, 2))
+
+    def test_a_killed_client_believes_no_more(self):
+        self.shows([], Story().lock(0, 10, 1), Story().lock(301, 302, 2), nemesis=[{"e": "kill", "t": 300 * MS, "c": 0}])
+        self.shows(["S1", "S13"], Story().lock(0, 10, 1), Story().lock(301, 302, 2), nemesis=[{"e": "kill", "t": 400 * MS, "c": 0}])
+
+    # --- S2, S3: tokens ----------------------------------------------------------------------------------------------
+
+    def test_a_token_given_twice(self):
+        self.shows(["S2", "S3"], Story().lock(0, 10, 5).unlock(20, 21), Story().lock(30, 40, 5), kind="X")
+
+    def test_one_token_for_two_names_is_none_of_its_business(self):
+        self.shows([], Story().lock(0, 10, 5).unlock(20, 21), Story().lock(30, 40, 5, name="m"), kind="X")
+
+    def test_a_token_smaller_than_one_that_was_told_before_it_was_asked_for(self):
+        self.shows(["S3"], Story().lock(0, 10, 5).unlock(20, 21), Story().lock(30, 40, 4), kind="X")
+
+    def test_without_trust_in_time_grants_that_overlap_have_no_order(self):
+        self.shows([], Story().lock(0, 40, 5).unlock(50, 51), Story().lock(30, 60, 4), kind="X")
+
+    def test_with_it_tokens_grow_in_the_order_of_beliefs(self):
+        self.shows(["S3"], Story().lock(0, 40, 5).unlock(50, 51), Story().lock(30, 60, 4))
+
+    # --- S4: what the lock protects ----------------------------------------------------------------------------------
+
+    def test_a_lost_update_behind_the_register(self):
+        self.shows(["S4"], fenced={"n": (9, 10, 0)}, kind="X")
+        self.shows([], fenced={"n": (10, 10, 3)}, kind="X")
+
+    def test_a_lost_update_of_the_counter(self):
+        twice = Story().add("try", 1, name="n").add("done", 2, name="n", late=False).add("try", 3, name="n").add("done", 4, name="n", late=False)
+        self.shows(["S4"], twice, counts={"n": 1})
+        self.shows([], twice, counts={"n": 2})
+
+    def test_an_update_cut_short_may_count_or_not(self):
+        story = Story().add("try", 1, name="n").add("done", 2, name="n", late=False).add("try", 3, name="n")
+        self.shows([], story, counts={"n": 1})
+        self.shows([], story, counts={"n": 2})
+        self.shows(["S4"], story, counts={"n": 3})
+
+    def test_after_a_late_update_nothing_is_said(self):
+        self.shows([], Story().add("try", 1, name="n").add("done", 2, name="n", late=True), counts={"n": 0})
+
+    # --- S14, S15: truth about a grant -------------------------------------------------------------------------------
+
+    def test_OK_after_LOST(self):
+        for verb in ("CHECK", "EXTEND", "UNLOCK"):
+            self.shows(["S14"], Story().lock(0, 10, 1).lost(20, 1).ask(verb, 30, 31, fence=1, valid=900, count=0))
+
+    def test_OK_behind_a_LOST_that_came_first(self):
+        story = Story().lock(0, 10, 1)
+        story.ask("CHECK", 20, None).lost(21, 1).add("answer", 22, n=story.n, kind="OK", code=None, fence=1, valid=900)
+        self.shows(["S14"], story)
+
+    def test_LOST_of_an_older_grant_is_no_loss_of_this_one(self):
+        self.shows([], Story().lock(0, 10, 1).unlock(12, 13).lock(20, 30, 2).lost(31, 1).check(32, 33, 2))
+
+    def test_a_new_grant_after_a_loss_is_a_new_truth(self):
+        self.shows([], Story().lock(0, 10, 1).lost(20, 1).lock(30, 40, 2).check(50, 51, 2).unlock(60, 61))
+
+    def test_OK_of_what_ran_out(self):
+        self.shows(["S14"], Story().lock(0, 10, 1, valid=200, renew=False).unlock(300, 301))
+        self.shows([], Story().lock(0, 10, 1, valid=200, renew=False).unlock(205, 206))
+        self.shows([], Story().lock(0, 10, 1, valid=200).unlock(300, 301))
+
+    def test_an_EXTEND_without_an_answer_may_have_worked(self):
+        self.shows([], Story().lock(0, 10, 1, valid=200, renew=False).ask("EXTEND", 100, 150, kind="ERR", code="QUORUM").unlock(300, 301))
+
+    def test_a_count_that_does_not_add_up(self):
+        self.shows(["S15"], Story().lock(0, 10, 1).lock(20, 30, 1, count=2).unlock(40, 41, count=0))
+        self.shows(["S15"], Story().lock(0, 10, 1).lock(20, 30, 1, count=3))
+
+    def test_an_answer_to_nothing(self):
+        self.shows(["S21"], Story().add("answer", 5, n=9, kind="OK", code=None))
+
+    # --- L7: answers in time -----------------------------------------------------------------------------------------
+
+    def test_an_answer_too_late(self):
+        late = Story().ask("LOCK", 0, 2600, kind="TIMEOUT", wait=500)
+        self.shows(["L7"], late, answer_ms=2000)
+        self.shows([], late, answer_ms=2200)
+
+    def test_the_clock_stands_while_its_daemon_or_itself_is_stopped(self):
+        late = Story(daemon=1).ask("LOCK", 0, 2600, kind="TIMEOUT", wait=500)
+        self.shows([], late, answer_ms=2000, nemesis=[{"e": "stop", "what": "d1", "t": 100 * MS, "to": 600 * MS}])
+        self.shows(["L7"], late, answer_ms=2000, nemesis=[{"e": "stop", "what": "d0", "t": 100 * MS, "to": 600 * MS}])
+        self.shows([], late.add("stalled", 100, to=600 * MS), answer_ms=2000)
+
+    def test_no_answer_at_all(self):
+        silent, busy = Story().ask("LOCK", 0, None, wait=100), Story().ask("PING", 9000, 9001)
+        self.shows(["L7"], silent, busy, answer_ms=2000)
+        self.shows([], silent, busy, answer_ms=2000, nemesis=[{"e": "kill", "c": 0, "t": 1000 * MS}])
+        self.shows([], Story().ask("LOCK", 0, None, wait=100).add("gone", 50, how="eof"), busy, answer_ms=2000)
+
+    # --- figures -----------------------------------------------------------------------------------------------------
+
+    def test_the_longest_gap_and_the_recovery(self):
+        story = Story().lock(100, 110, 1).unlock(120, 121).lock(900, 910, 2).unlock(920, 921)
+        rows = [{"e": "heal", "t": 400 * MS, "what": ""}, {"e": "window", "t": 0, "to": 1000 * MS}]
+        verdict = Verdict(History({0: story.rows}, rows))
+        self.assertAlmostEqual(verdict.longest_gap(), 0.8)
+        self.assertAlmostEqual(verdict.recovery(), 0.51)
+
+    def test_a_sound_history(self):
+        first = Story().lock(0, 10, 1).check(300, 301, 1).unlock(400, 401).lock(900, 1600, 3, wait=1000).check(1601, 1602, 3).unlock(1700, 1701)
+        self.shows([], first, Story().lock(100, 420, 2, wait=800).check(421, 422, 2).unlock(800, 801))
+
+
+class Files(unittest.TestCase):
+    def test_what_is_told_is_read_again_and_a_torn_line_left_out(self):
+        import tempfile
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "c03.log")
+            log = Log(path)
+            log.tell("open")
+            os.write(log.fd, b'{"e":"ca')
+            os.close(log.fd)
+            self.assertEqual([row["e"] for row in load(path)], ["open"])
+            self.assertEqual(list(History.of(folder).clients), [3])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,428 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What one row runs in: redis-servers, daemons, a proxy between each of them, 20 client processes, and the means to break each."""
+import contextlib
+import multiprocessing
+import os
+import random
+import signal
+import struct
+import time
+
+import locker
+import process
+import proxy
+import wire
+from checker import Verdict
+from harness import Daemon
+from history import History, Log, now
+from process import BUILD, merged, state_of, until, yaml
+from redis_server import Clock, Redis
+from register import Registers
+from skip import Skip
+
+NAMES = ["orders/%d" % i for i in range(8)]
+CLIENTS = 20
+
+
+def wall_us():
+    return time.time_ns() // 1000
+
+
+class SkewedClock(Clock):
+    """A wall clock with a step and a rate: see tests/clock_shim.c."""
+
+    def skew(self, step=0.0, ppm=0):
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        os.pwrite(fd, struct.pack("qqqq", int(step * 1e6), 0, ppm, wall_us()), 0)
+        os.close(fd)
+
+
+class Node(Redis):
+    def __init__(self, index, **options):
+        self.wants_clock = options.pop("clock", False)
+        super().__init__(**options)
+        self.index = index
+        if self.wants_clock:
+            self.clock = SkewedClock(self.folder)
+
+    def up(self):
+        return self.process is not None and self.process.poll() is None and state_of(self.process.pid) != "T"
+
+
+class World:
+    """options: nodes, daemons, clients, lease_ms, max_lease_ms, timeout_ms, node (of Redis), tree (of the daemons), client (of the clients), tcp,
+    clock (of the Redis), daemon_clock, client_proxy, program (the daemon), seconds."""
+
+    def __init__(self, folder, seed, seconds, **options):
+        self.folder, self.seed, self.rng, self.options = folder, seed, random.Random(seed), options
+        self.lease_ms, self.max_lease_ms = options.get("lease_ms", 1000), options.get("max_lease_ms", 2000)
+        self.seconds, self.end, self.violations, self.notes = seconds, None, [], []
+        self.names = options.get("names", NAMES)
+        self.log = Log(os.path.join(folder, "nemesis.log"))
+        self.registers = Registers(folder, self.names)
+        self.context = multiprocessing.get_context("forkserver")
+        self.context.set_forkserver_preload(["locker", "foreign", "proxy"])
+        self.nodes, self.daemons, self.processes, self.client_options = [], [], {}, {}
+        self.control, self.proxy, self.worst_gap = None, None, 0.0
+        self.stack = contextlib.ExitStack()
+        self.hosts = []  # further hosts: processes that keep a network namespace
+
+    # --- building ----------------------------------------------------------------------------------------------------
+
+    def start(self):
+        self.start_proxy()
+        for i in range(self.options.get("remote", 0)):
+            self.hosts.append(self.make_host(i))
+        for i in range(self.options.get("nodes", 3)):
+            node = Node(i, clock=self.options.get("clock", False), **self.options.get("node", {}))
+            self.stack.callback(node.stop)
+            self.nodes.append(node.start())
+        for i in range(self.options.get("daemons", 2)):
+            self.daemons.append(self.make_daemon(i))
+            self.daemons[i].start().joined()
+            self.strict(self.daemons[i])
+        for i in range(self.options.get("clients", CLIENTS)):
+            self.start_client(i)
+        until(lambda: self.grants_seen() or not self.processes, "a first grant", 20)
+        self.pause(0.7)
+        self.end = time.monotonic() + self.seconds
+        self.began = now()
+        return self
+
+    def make_host(self, i):
+        """Another host: a network of its own, joined to ours by a cable. We are 10.77.i.1 there, it is 10.77.i.2."""
+        host = process.spawn(["unshare", "-n", "sleep", "1000"])
+        self.stack.callback(host.kill)
+        here = os.readlink("/proc/self/ns/net")
+        until(lambda: os.readlink("/proc/%d/ns/net" % host.pid) != here, "a network namespace")
+        there = ["nsenter", "-t", str(host.pid), "-n"]
+        for command in (["ip", "link", "add", "cable%d" % i, "type", "veth", "peer", "name", "eth0", "netns", str(host.pid)],
+                        ["ip", "addr", "add", "10.77.%d.1/24" % i, "dev", "cable%d" % i], ["ip", "link", "set", "cable%d" % i, "up"],
+                        [*there, "ip", "link", "set", "lo", "up"], [*there, "ip", "addr", "add", "10.77.%d.2/24" % i, "dev", "eth0"],
+                        [*there, "ip", "link", "set", "eth0", "up"]):
+            status, _, said = process.call(*command)
+            if status:
+                raise Skip("no veth: " + said.strip())
+        return host
+
+    @contextlib.contextmanager
+    def unplugged(self, i):
+        """The cable to that host is out: nothing arrives, and nobody is told."""
+        at, begin = now(), time.monotonic()
+        process.call("ip", "link", "set", "cable%d" % i, "down")
+        try:
+            yield
+        finally:
+            process.call("ip", "link", "set", "cable%d" % i, "up")
+            process.call("ip", "addr", "replace", "10.77.%d.1/24" % i, "dev", "cable%d" % i)
+            out = time.monotonic() - begin
+            for c in self.guests(i):  # what was sent meanwhile is sent again at intervals that double
+                self.log.tell("stop", at=at, what="c%d" % c, to=now() + int((2 * out + 1) * 1e9))
+
+    def guests(self, i):
+        """The clients on that host."""
+        return [c for c in self.processes if self.host_of(c) == i]
+
+    def host_of(self, c):
+        """None for clients of this host, on Unix sockets."""
+        at = c // 3 % (len(self.hosts) + 1)
+        return None if at == len(self.hosts) else at
+
+    def start_proxy(self):
+        self.control, theirs = multiprocessing.Pipe()
+        self.proxy = self.context.Process(target=proxy.run, args=(theirs, self.rng.random()), daemon=True)
+        self.proxy.start()
+        theirs.close()
+
+    def tell(self, verb, *args):
+        self.control.send((verb, args))
+        if not self.control.poll(20):
+            raise AssertionError("the proxy does not answer %s" % verb)
+        return self.control.recv()
+
+    def make_daemon(self, i, **over):
+        addresses = []
+        for node in self.nodes:
+            path = os.path.join(self.folder, "link-%d-%d" % (i, node.index))
+            if not os.path.exists(path):
+                self.tell("open", (i, node.index), path, node.path)
+            addresses.append("unix:" + path)
+        tree = {"store": "redis", "lease": "%dms" % self.lease_ms, "max_lease": "%dms" % self.max_lease_ms, "redis": {
+            "nodes": addresses, "set": "faults", "timeout": "%dms" % self.options.get("timeout_ms", 100)}}
+        env, port = {}, None
+        if self.hosts:
+            port = process.free_port()
+            tree["listen"] = {"tcp": "0.0.0.0:%d" % port}
+        if self.options.get("daemon_clock"):
+            os.makedirs(os.path.join(self.folder, "clock-%d" % i), exist_ok=True)
+            clock = SkewedClock(os.path.join(self.folder, "clock-%d" % i))
+            env = clock.env()
+        daemon = Daemon(merged(merged(tree, self.options.get("tree", {})), over.pop("tree", {})), tcp=self.options.get("tcp", False), env=env, **over)
+        daemon.index, daemon.clock = i, clock if env else None
+        if port:
+            daemon.tcp = ("127.0.0.1", port)
+        if self.options.get("program"):
+            daemon.argv = [self.options["program"], "--config", os.path.join(daemon.folder, "redlockd.yaml")]
+            daemon.write_config()
+        self.stack.callback(self.end_daemon, daemon)
+        return daemon
+
+    @staticmethod
+    def strict(daemon):
+        """From its second start on a daemon trusts no node without a marker."""
+        daemon.tree = merged(daemon.tree, {"guard": "strict"})
+        daemon.config = yaml(daemon.tree)
+        daemon.write_config()
+
+    @staticmethod
+    def end_daemon(daemon):
+        if daemon.alive():
+            daemon.thaw()
+        daemon.dispose()
+
+    def client_addr(self, i, daemon):
+        if self.hosts and self.host_of(i) is not None:
+            return "10.77.%d.1" % self.host_of(i), daemon.tcp[1]
+        if self.options.get("client_proxy"):
+            path = os.path.join(self.folder, "client-%d" % i)
+            if not os.path.exists(path):
+                self.tell("open", ("c", i), path, daemon.addr)
+                self.tell("set", [("c", i)], {"polite": True})
+            return path
+        return daemon.tcp if self.options.get("tcp") and i % 2 else daemon.addr
+
+    def start_client(self, i, daemon=None, **over):
+        daemon = daemon or self.daemons[i % len(self.daemons)]
+        options = {"c": i, "d": daemon.index, "addr": self.client_addr(i, daemon), "seed": "%s/%d" % (self.seed, len(self.processes)), "folder": self.folder,
+                   "names": self.names, "lease_ms": self.lease_ms, "eof_ends": bool(self.options.get("client_proxy"))}
+        if self.hosts and self.host_of(i) is not None:
+            options["network"] = self.hosts[self.host_of(i)].pid
+        options.update(self.options.get("client", {}))
+        options.update(self.client_options.setdefault(i, {}))
+        options.update(over)
+        self.client_options[i].update(over)
+        worker = self.context.Process(target=locker.run, args=(options,), daemon=True)
+        worker.start()
+        self.processes[i] = worker
+        return worker
+
+    # --- time --------------------------------------------------------------------------------------------------------
+
+    def pause(self, seconds):
+        """Sleeps, watches over the daemons, and measures how late this machine is."""
+        end = time.monotonic() + seconds
+        while True:
+            before = time.monotonic()
+            left = end - before
+            if left <= 0:
+                return
+            time.sleep(min(left, 0.05))
+            self.worst_gap = max(self.worst_gap, time.monotonic() - before - min(left, 0.05))
+            for daemon in self.daemons:
+                if not daemon.alive() and not daemon.expect_dead:
+                    self.fail("S21", "daemon %d ended with status %s\n%s" % (daemon.index, daemon.process.returncode, daemon.log()[-3000:]))
+                    daemon.expect_dead = True
+
+    def more(self):
+        return time.monotonic() < self.end
+
+    def uniform(self, low, high):
+        return self.rng.uniform(low, high)
+
+    def breathe(self, low=0.3, high=1.5):
+        self.pause(self.uniform(low, high))
+
+    @contextlib.contextmanager
+    def fault(self, text):
+        self.log.tell("fault", what=text)
+        try:
+            yield
+        finally:
+            self.log.tell("heal", what=text)
+
+    @contextlib.contextmanager
+    def stopped(self, who, pid):
+        """SIGSTOP; what is asked of it meanwhile may take that much longer."""
+        at = now()
+        os.kill(pid, signal.SIGSTOP)
+        until(lambda: state_of(pid) in ("T", ""), "%s is stopped" % who)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+            self.log.tell("stop", at=at, what=who, to=now())
+
+    def noise_ms(self):
+        return self.worst_gap * 1000
+
+    # --- parts -------------------------------------------------------------------------------------------------------
+
+    @property
+    def quorum(self):
+        return len(self.nodes) // 2 + 1
+
+    def some_nodes(self, count):
+        return self.rng.sample(self.nodes, count)
+
+    def minority(self):
+        return self.some_nodes(self.rng.randint(1, max(1, len(self.nodes) - self.quorum)))
+
+    def majority(self):
+        return self.some_nodes(self.rng.randint(self.quorum, len(self.nodes)))
+
+    def links(self, daemons=None, nodes=None):
+        return [(d.index, n.index) for d in daemons or self.daemons for n in nodes or self.nodes]
+
+    def policy(self, keys, **changes):
+        self.tell("set", keys, changes)
+
+    def cut(self, keys, how="close"):
+        return self.tell("cut", keys, how)
+
+    @contextlib.contextmanager
+    def behaving(self, keys, **changes):
+        """The links behave so for a while; what they swallowed meanwhile is gone, so those connections are cut."""
+        back = {name: proxy.POLICY[name] for name in changes}
+        self.policy(keys, **changes)
+        try:
+            yield
+        finally:
+            if "swallow" in changes:
+                self.cut(keys)
+            self.policy(keys, **back)
+
+    def kill_client(self, i):
+        worker = self.processes[i]
+        self.log.tell("kill", c=i)
+        worker.kill()
+        worker.join()
+
+    def restart_daemon(self, daemon):
+        if daemon.alive():
+            daemon.kill()
+        daemon.start()
+
+    def connect(self, daemon, name=None):
+        connection = daemon.client(name)
+        self.stack.callback(connection.close)
+        return connection
+
+    def fail(self, rule, text):
+        self.violations.append("%s: %s" % (rule, text))
+
+    def note(self, text):
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def grants_seen(self):
+        for i in self.processes:
+            path = os.path.join(self.folder, "c%02d.log" % i)
+            if os.path.exists(path):
+                with open(path) as rows:
+                    if '"fence"' in rows.read():
+                        return True
+        return False
+
+    # --- the end -----------------------------------------------------------------------------------------------------
+
+    def recovery_bound(self):
+        """Seconds: quarantine, what is left of leases, reconnects, and what this machine is late."""
+        return self.max_lease_ms / 1000 * 1.02 + self.lease_ms / 1000 + 2 + 5 + 10 * self.worst_gap
+
+    def settle(self):
+        """After the last fault each daemon must grant again within the bound (L1, L2, L4). Returns the seconds that it took."""
+        begin, worst, bound = time.monotonic(), 0.0, self.recovery_bound()
+        for daemon in [daemon for daemon in self.daemons if daemon.alive()]:
+            try:
+                with wire.Client(daemon.addr) as probe:
+                    answer = probe.ask("LOCK faults/probe wait=%dms" % (bound * 1000), bound + 10)
+                    if answer.kind != "OK":
+                        self.fail("L1", "daemon %d does not grant a free name within %.1f s of the last heal: %s" % (daemon.index, bound, answer))
+                    else:
+                        probe.ask("UNLOCK faults/probe sync=yes")
+            except (OSError, AssertionError) as error:
+                self.fail("L1", "daemon %d does not serve after the last heal: %s" % (daemon.index, error))
+            worst = max(worst, time.monotonic() - begin)
+        return worst
+
+    def stop_clients(self):
+        for worker in self.processes.values():
+            if worker.is_alive():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(worker.pid, signal.SIGCONT)
+                    worker.terminate()
+        deadline = time.monotonic() + 30
+        for i, worker in self.processes.items():
+            worker.join(max(0.1, deadline - time.monotonic()))
+            if worker.is_alive():
+                self.fail("L7", "client %d does not come to its end" % i)
+                self.kill_client(i)
+
+    def quiescent(self):
+        """S21: without clients nothing is held, nobody waits."""
+        for daemon in self.daemons:
+            if not daemon.alive():
+                continue
+            with wire.Client(daemon.addr) as probe:
+                def left():
+                    return not [str(row) for what in ("locks", "sessions") for row in probe.ask("LIST " + what).rows][1:]
+                try:
+                    until(left, "empty", self.max_lease_ms / 1000 + 5)
+                except AssertionError:
+                    self.fail("S21", "daemon %d is not empty without clients: %s" % (daemon.index, [
+                        str(row) for what in ("locks", "sessions") for row in probe.ask("LIST " + what).rows][:5]))
+
+    def stop_daemons(self):
+        for daemon in self.daemons:
+            try:
+                if daemon.alive():
+                    status, _ = daemon.finish()
+                    if status:
+                        self.fail("S21", "daemon %d ended with status %d\n%s" % (daemon.index, status, daemon.log()[-3000:]))
+                daemon.sane()
+            except AssertionError as error:
+                self.fail("S21", str(error))
+
+    def left_in_redis(self):
+        return ["%s on node %d" % (key, node.index) for node in self.nodes if node.up() for key in node.lock_keys()]
+
+    def check_orphans(self):
+        """L8: no key outlives its time."""
+        try:
+            until(lambda: not self.left_in_redis(), "expiry", self.max_lease_ms / 1000 * 1.02 + 1 + 4 * self.worst_gap)
+        except AssertionError:
+            self.fail("L8", "left after the longest lease: %s" % ", ".join(self.left_in_redis()[:5]))
+
+    def finish(self, kind, orphans=True):
+        """Faults are over: recovery, quiescence, what is left, and the verdict."""
+        took = self.settle()
+        self.pause(0.5)
+        self.log.tell("window", at=self.began, to=now())
+        self.stop_clients()
+        self.quiescent()
+        self.stop_daemons()
+        if orphans:
+            self.check_orphans()
+        verdict = Verdict(History.of(self.folder), kind, self.registers.fenced_state(), self.registers.counts(), answer_ms=self.answer_ms())
+        for rows in verdict.history.clients.values():
+            for row in rows:
+                if row["e"] == "failed":
+                    self.fail("S21", "a client gave up: " + row["text"][:400])
+        self.violations += [str(violation) for violation in verdict.violations]
+        return verdict, max(took, verdict.recovery())
+
+    def answer_ms(self):
+        """What a request may take beyond its wait: three rounds with two time limits each, and what this machine is late."""
+        return 6 * self.options.get("timeout_ms", 100) + 50 + 1500 + 10 * self.noise_ms()
+
+    def close(self):
+        for worker in self.processes.values():
+            if worker.is_alive():
+                worker.kill()
+                worker.join()
+        self.stack.close()
+        if self.proxy:
+            self.proxy.kill()
+            self.proxy.join()
+        self.registers.close()
