@@ -323,6 +323,7 @@ WORLD := \
 	tests/sim/stream.c \
 	tests/sim/swarm.c \
 	tests/sim/sweep.c \
+	tests/sim/trial.c \
 	tests/sim/turns.c \
 	tests/sim/witness.c \
 	tests/sim/wrap.c \

@@ -34,7 +34,7 @@ static void acquire_ask(struct engine *e, struct op *op, uint16_t nodes, int64_t
 {
 	struct lock *l = op->lock;
 	int64_t grace = turn_grace_us(e);
-	struct span ticket = turn_text(e, l);
+	struct span ticket = MUTATED(TICKET_SHOWN_ONCE) && l->queued ? SPAN("") : turn_text(e, l);
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		if (!(nodes >> i & 1) || !member_usable(&e->members.node[i]))
@@ -126,6 +126,8 @@ static void acquire_held_elsewhere(struct engine *e, struct lock *l, const struc
 		poll = turn_grace_us(e);
 	if (poll > (told ? POLL_MOST_US : POLL_FOREIGN_US))
 		poll = told ? POLL_MOST_US : POLL_FOREIGN_US;
+	if (MUTATED(WAKE_ALONE))
+		return;
 	left = l->elsewhere.pttl_ms * MSEC + MSEC;
 	if (l->elsewhere.pttl_ms > 0 && left < poll)
 		heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, left + (int64_t)rng_below(e->rng, 2 * MSEC)));
@@ -179,7 +181,9 @@ static void acquire_failed(struct engine *e, struct op *op)
 	unsigned quorum = engine_quorum(e);
 
 	acquire_close(e, op);
-	debt_begin(e, l, OP_RELEASE, 0, NULL);
+	if (!(MUTATED(UNDO_FORGOTTEN) && acquire_same_holder(e, op) >= quorum) &&
+	    !(MUTATED(SPLIT_KEPT) && acquire_same_holder(e, op) < quorum))
+		debt_begin(e, l, OP_RELEASE, 0, NULL);
 	if (TAILQ_EMPTY(&l->line)) {
 		turn_spend(e, l, op->yes);
 		engine_become(e, l, LOCK_IDLE);

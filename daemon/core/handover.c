@@ -18,11 +18,13 @@ static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 
 	if (!next || !next->renew || !l->holder->renew || next->ttl_us != l->ttl_us || next->delay_us != l->delay_us)
 		return false;
-	if (l->fence >= l->fence_end || left < (least > HANDOFF_LEAST_US ? least : HANDOFF_LEAST_US))
+	if (l->fence >= l->fence_end && !MUTATED(HANDOFF_BEYOND_RANGE))
+		return false;
+	if (left < (least > HANDOFF_LEAST_US ? least : HANDOFF_LEAST_US) && !MUTATED(HANDOFF_UNVOUCHED))
 		return false;
 	if (e->core->conf.foreign && since >= HANDOFF_TIME_US)
 		return false;
-	return l->want_since.us == INT64_MAX ||
+	return l->want_since.us == INT64_MAX || MUTATED(WANT_IGNORED) ||
 	       (l->handoffs < HANDOFFS_MOST && instant_diff(e->core->now, l->want_since) < HANDOFF_TIME_US);
 }
 

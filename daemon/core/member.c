@@ -30,7 +30,7 @@ static void members_configure(struct members *ms)
 	static const uint64_t key[2] = {0, 0};
 	const struct core_conf *conf = &ms->core->conf;
 	char text[2048];
-	int n = snprintf(text, sizeof(text), "%s|%" PRIu64 "|%u|%u|%" PRId64 "|%" PRId64 "|%d", conf->set, conf->generation,
+	int n = snprintf(text, sizeof(text), "%s|%" PRIu64 "|%u|%u|%" PRId64 "|%" PRId64 "|%d", MUTATED(CONFIGURATION_NAMELESS) ? "" : conf->set, conf->generation,
 	                 conf->nodes, quorum_of(conf->nodes), conf->max_lease_us, conf->max_delay_us, PROTO_VERSION);
 
 	if (n < 0 || (size_t)n >= sizeof(text))

@@ -30,7 +30,7 @@ static void renew_ask(struct engine *e, struct op *op, unsigned node)
 	/* A shorter TTL counts from the moment it may have been set. */
 	if (!MUTATED(SHORTER_TTL_LATE))
 		l->votes.until[node] = instant_min(l->votes.until[node], vote);
-	op_send_extend(&e->ops, op, node, l->fence_end, create);
+	op_send_extend(&e->ops, op, node, l->fence_end + (MUTATED(RANGE_EXTENDED) ? l->waiting : 0), create);
 	l->unanswered |= (uint16_t)(1u << node);
 	l->renewed |= (uint16_t)(1u << node);
 }
@@ -73,6 +73,8 @@ static void renew_succeeded(struct engine *e, struct op *op)
 	struct lock *l = op->lock;
 
 	metric_add(&e->core->metrics, METRIC_RENEWALS, 1);
+	if (MUTATED(RANGE_EXTENDED))
+		l->fence_end += l->waiting;
 	l->renew_at = l->holder->renew ? instant_add(op->begun, op->ttl_us / 3) : INSTANT_NEVER;
 	if (l->at_risk)
 		engine_notice(e, NOTICE_SAFE, l->holder, NULL, REFUSED_NOT);

@@ -23,7 +23,7 @@ int64_t turn_rtt_us(const struct engine *e)
 
 int64_t turn_grace_us(const struct engine *e)
 {
-	int64_t grace = 4 * turn_rtt_us(e);
+	int64_t grace = MUTATED(GRACE_ENDLESS) ? 3600 * SEC : 4 * turn_rtt_us(e);
 
 	return grace < GRACE_LEAST_US ? GRACE_LEAST_US : grace;
 }
@@ -56,7 +56,7 @@ void turn_take(struct engine *e, struct lock *l)
 {
 	const struct claim *c = TAILQ_FIRST(&l->line);
 
-	if (!e->core->conf.shared || !c->patient || l->ticket.us)
+	if (!e->core->conf.shared || !c->patient || (l->ticket.us && !MUTATED(TICKET_ANEW)))
 		return;
 	l->ticket.us = turn_clock_us(e, c->asked_at);
 	l->ticket.sequence = ++e->tickets;
@@ -85,7 +85,7 @@ static void turn_send_withdraw(struct engine *e, struct lock *l, uint16_t nodes)
 	op = op_new(&e->ops, OP_WITHDRAW, l);
 	op->decided = true;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if ((nodes >> i & 1) && e->members.node[i].connected)
+		if ((nodes >> i & 1) && e->members.node[i].connected && !MUTATED(WITHDRAW_FORGOTTEN))
 			op_send_withdraw(&e->ops, op, i, turn_text(e, l));
 	engine_retire(e, op);
 }

@@ -50,11 +50,13 @@ struct turn {
 	size_t n;
 	uint64_t step; /* when it was first shown */
 	bool spent;    /* a node granted with it */
+	uint16_t nodes; /* bits: where it was shown and may stand in line */
+	int64_t alone_since; /* nobody waits any more; 0: somebody does */
 };
 
 struct place {
 	struct turn turn;
-	int64_t until_ms; /* by the node's clock */
+	int64_t asked_ms, until_ms; /* by the node's clock */
 };
 
 struct ticket_book {
@@ -80,7 +82,8 @@ struct checker {
 	struct turn turn[DAEMONS_MAX][NAMES_MAX];
 	struct place place[NODES_MAX][DAEMONS_MAX][NAMES_MAX];
 	uint64_t step;                      /* of any daemon */
-	int64_t longest_free, longest_late; /* how near bounds came */
+	bool unlocked[NAMES_MAX];           /* free since an UNLOCK */
+	int64_t longest_free, longest_late, longest_woken; /* how near bounds came */
 };
 
 void checker_init(struct world *w);
@@ -106,7 +109,7 @@ void ledger_due(struct sim_daemon *d);
 void witness_call(struct sim_daemon *d, const struct call *call);
 void witness_answer(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted);
 void witness_step(struct sim_daemon *d);
-struct instant witness_deadline(const struct world *w, const struct lease *l);
+struct instant witness_deadline(const struct sim_daemon *d, const struct lease *l);
 void witness_life(struct sim_daemon *d);
 /* Q votes stand and vouch for that long. */
 void witness_vouch(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what);
@@ -117,7 +120,11 @@ void witness_watch(struct server *s);
 /* turns.c: whose turn it is, among daemons; hand-over inside of one. */
 void turns_life(struct sim_daemon *d);
 void turns_call(struct sim_daemon *d, const struct call *call, int64_t name);
-void turns_granted(struct sim_daemon *d, int64_t name);
+void turns_granted(struct sim_daemon *d, int64_t name, unsigned node);
+void turns_withdrawn(struct sim_daemon *d, const struct call *call, int64_t name);
+void turns_unlinked(struct sim_daemon *d, unsigned node);
+void turns_step(struct sim_daemon *d);
+void turns_stopped(struct sim_daemon *d);
 void turns_wanted(struct sim_daemon *d, struct span name);
 void turns_handed_on(struct sim_daemon *d, const struct lease *l, const struct request_sim *q, struct instant deadline);
 void turns_ran(struct server *s, const struct flight *f, unsigned i);

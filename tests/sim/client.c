@@ -16,7 +16,7 @@ void client_init(struct sim_client *c, struct world *w, unsigned index)
 	stream_init(&hosts, (uint64_t)p->seed, DRAW_HOSTS, 200 + index);
 	c->remote = stream_chance(&hosts, (unsigned)p->remote_percent);
 	c->is_unix = !c->remote && stream_chance(&hosts, 60);
-	c->own.ppm = stream_range(&hosts, -p->drift_ppm, p->drift_ppm);
+	c->own.ppm = stream_either(&hosts, p->drift_ppm);
 	c->own.base_us = stream_range(&hosts, SEC, 1000000 * SEC);
 	TAILQ_INIT(&c->inbox);
 	world_at(w, &c->timer, AT_CLIENT, stream_range(&c->stream, 0, 20 * MSEC));

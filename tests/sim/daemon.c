@@ -17,6 +17,21 @@ bool daemon_sent(const struct sim_daemon *d, uint64_t life, int64_t depart)
 	return (life == d->life && daemon_is_up(d)) || depart <= d->died_at[life % LIVES_MAX];
 }
 
+/* Configured otherwise than the others, so that any quorum of theirs still meets any of its own. */
+static void daemon_estrange(struct sim_daemon *d)
+{
+	enum stranger how = (enum stranger)d->world->plan->stranger;
+
+	if (how == STRANGER_LEASE)
+		d->conf.max_lease_us += SEC;
+	else if (how == STRANGER_NODES && d->conf.nodes > 1)
+		d->conf.nodes--;
+	else
+		d->conf.set = "another";
+	if (how == STRANGER_GENERATION)
+		d->conf.generation++;
+}
+
 static void daemon_configure(struct sim_daemon *d)
 {
 	const struct plan *p = d->world->plan;
@@ -38,6 +53,9 @@ static void daemon_configure(struct sim_daemon *d)
 	};
 	for (unsigned i = 0; i < p->nodes; i++)
 		d->conf.label[i] = node_name[i];
+	d->strange = p->stranger && d->index == p->daemons - 1;
+	if (d->strange)
+		daemon_estrange(d);
 }
 
 void daemon_init(struct sim_daemon *d, struct world *w, unsigned index)
@@ -49,7 +67,7 @@ void daemon_init(struct sim_daemon *d, struct world *w, unsigned index)
 	d->index = index;
 	stream_init(&d->stream, (uint64_t)p->seed, DRAW_DAEMON, index);
 	stream_init(&hosts, (uint64_t)p->seed, DRAW_HOSTS, index);
-	d->host.ppm = stream_range(&hosts, -p->drift_ppm, p->drift_ppm);
+	d->host.ppm = stream_either(&hosts, p->drift_ppm);
 	d->host.base_us = stream_range(&hosts, SEC, 1000000 * SEC);
 	d->host.offset_us =
 		INT64_C(1700000000000000) - d->host.base_us + stream_range(&hosts, -p->daemon_offset_us, p->daemon_offset_us);
@@ -264,7 +282,7 @@ void daemon_start(struct sim_daemon *d)
 	memset(d->slot, 0, sizeof(d->slot));
 	witness_life(d);
 	world_note(w, 5, d->life, "d%u starts", d->index);
-	for (unsigned i = 0; i < w->plan->nodes; i++)
+	for (unsigned i = 0; i < d->conf.nodes; i++)
 		link_begin(&d->link[i]);
 }
 

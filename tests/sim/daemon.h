@@ -51,6 +51,7 @@ struct sim_daemon {
 	struct sim_link link[NODES_MAX];
 	struct ear ear[NODES_MAX];
 	int64_t deaf_until; /* true time until which nothing published arrives */
+	bool strange;  /* configured otherwise than the others */
 	bool halted;   /* its whole host stands still */
 	bool shutting; /* EVENT_STOP is being carried out */
 	struct conn *slot[256];

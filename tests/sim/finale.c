@@ -40,7 +40,7 @@ static void check_joined(struct world *w)
 	for (unsigned i = 0; i < w->plan->daemons; i++) {
 		int64_t joined = service_metrics(w->daemon[i].service)->value[METRIC_NODES_JOINED];
 
-		if (joined != w->plan->nodes)
+		if (joined != w->daemon[i].conf.nodes)
 			checker_fail(w, INVARIANT_L4, -1, "daemon %u has joined %lld of %lld nodes", i, (long long)joined,
 				     (long long)w->plan->nodes);
 	}
@@ -48,7 +48,7 @@ static void check_joined(struct world *w)
 
 /* --- the last trials ------------------------------------------------------------------------------------------------- */
 
-static struct run *finale_lock(struct world *w, unsigned daemon)
+struct run *finale_lock(struct world *w, unsigned daemon)
 {
 	const struct plan *p = w->plan;
 	struct job job = {.owner = OWNER_FINALE,
@@ -71,7 +71,7 @@ static struct run *finale_lock(struct world *w, unsigned daemon)
 	return NULL;
 }
 
-static void finale_wait(struct world *w, int64_t us, int step)
+void finale_wait(struct world *w, int64_t us, int step)
 {
 	w->finale_step = step;
 	world_at(w, &w->stage_timer, AT_STAGE, w->now + us);
@@ -101,7 +101,7 @@ static void finale_lose_node(struct world *w)
 		w->tally.rejoins++;
 		finale_wait(w, 500 * MSEC, 3);
 	} else {
-		finale_wait(w, 0, 5);
+		finale_wait(w, 0, TRIAL_BEGIN);
 	}
 }
 
@@ -162,6 +162,8 @@ static void finale_check_heir(struct world *w)
 
 static void finale_step(struct world *w)
 {
+	if (trial_step(w))
+		return;
 	switch (w->finale_step) {
 	case 0:
 		finale_begin(w);
@@ -181,9 +183,9 @@ static void finale_step(struct world *w)
 		break;
 	case 4:
 		check_joined(w);
-		finale_wait(w, 0, 5);
+		finale_wait(w, 0, TRIAL_BEGIN);
 		break;
-	case 5:
+	case TRIAL_OVER:
 		finale_kill_daemon(w);
 		break;
 	case 6:
@@ -229,7 +231,7 @@ static void check_leftovers(struct world *w)
 		check_gauge(w, i, METRIC_LOCKS_HELD, 0);
 		check_gauge(w, i, METRIC_DEBTS, 0);
 		check_gauge(w, i, METRIC_NAMES, 0);
-		check_gauge(w, i, METRIC_TIMERS, w->plan->nodes); /* health */
+		check_gauge(w, i, METRIC_TIMERS, w->daemon[i].conf.nodes); /* health */
 	}
 	for (unsigned i = 0; i < w->plan->nodes; i++)
 		sim_node_each(w->server[i].node, server_wall(&w->server[i]), check_key, w);
@@ -250,7 +252,7 @@ void stage_fired(struct world *w)
 		break;
 	case STAGE_HEALED:
 		check_joined(w);
-		stage_enter(w, STAGE_SETTLED, 2 * SEC);
+		stage_enter(w, STAGE_SETTLED, SETTLED_US);
 		break;
 	case STAGE_SETTLED:
 	case STAGE_FINALE:

@@ -143,6 +143,7 @@ static void on_unlocked(struct request_sim *q, struct span line)
 		return;
 	witness_vouch(q->conn->daemon, q->name, -1, INVARIANT_S14);
 	lease_free(q->conn, q->name, q->owner);
+	w->checker.unlocked[q->name] = q->keep_ms == 0;
 	checker_excuse(w, q->name, w->now + q->keep_ms * MSEC);
 }
 
@@ -280,6 +281,7 @@ static void request_set_due_anew(struct world *w, struct request_sim *q)
 void ledger_stopped(struct sim_daemon *d)
 {
 	conns_each_running(d, request_set_due_anew);
+	turns_stopped(d);
 }
 
 static void request_look(struct world *w, struct request_sim *q)

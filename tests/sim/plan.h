@@ -71,6 +71,7 @@ struct job {
 				row(heartbeat_ms) row(ghost_percent)                                                     \
 					row(heard_percent) /* of what nodes publish; 0: nothing, for ever */             \
 					row(echo_percent)  /* of it is late, or comes twice */                           \
+					row(stranger)      /* enum stranger */                                           \
 		row(warm_us) /* when faults and work begin */                                                                    \
 		row(length_us)                                                    /* when all faults are over */                 \
 		row(finale)                                                       /* bits: what is tried in the healed world */
@@ -86,12 +87,26 @@ struct plan {
 enum finale {
 	FINALE_TAKEOVER = 1, /* a daemon that holds dies: L2 */
 	FINALE_REJOIN = 2,   /* a node comes back blank: L4, L9 */
+	FINALE_HEAD = 4,     /* who is first in line dies, or is cut off: L3 */
+};
+
+/* How the last daemon is configured. */
+enum stranger {
+	STRANGER_NONE,
+	STRANGER_SET,        /* another set name */
+	STRANGER_NODES,      /* one node less */
+	STRANGER_LEASE,      /* another max_lease */
+	STRANGER_GENERATION, /* another set name, and a higher generation: it takes over */
+	STRANGER_N
 };
 
 /* Under X exclusion is not promised. */
 enum fault_class plan_class(const struct plan *p);
 /* How long a store that may have lost memory is not counted, as the slowest clock of this world sees it. */
 int64_t plan_quarantine_us(const struct plan *p);
+/* How long what faults left behind may last; finale.c */
+int64_t settle_us(const struct plan *p);
+#define SETTLED_US (4 * SEC) /* then the healed world is at work for so long */
 
 void plan_write(const struct plan *p, FILE *out);
 /* 0; or the number of the line that is wrong. */

@@ -24,10 +24,11 @@ void server_init(struct server *s, struct world *w, unsigned index)
 	s->world = w;
 	s->index = index;
 	s->lost_at = -1;
+	s->marked_by = -1;
 	TAILQ_INIT(&s->backlog);
 	stream_init(&s->stream, (uint64_t)p->seed, DRAW_NODE, index);
 	stream_init(&hosts, (uint64_t)p->seed, DRAW_HOSTS, 100 + index);
-	s->host.ppm = stream_range(&hosts, -p->drift_ppm, p->drift_ppm);
+	s->host.ppm = stream_either(&hosts, p->drift_ppm);
 	s->host.base_us = stream_range(&hosts, SEC, 1000000 * SEC);
 	s->host.offset_us = EPOCH_US - s->host.base_us + stream_range(&hosts, -p->node_offset_us, p->node_offset_us);
 	server_identity(s, run_id);
@@ -121,6 +122,7 @@ void server_lost_memory(struct server *s)
 {
 	s->lost_at = s->world->now;
 	s->fence = sim_node_fence(s->node);
+	s->marked_by = -1;
 	turns_lost(s);
 }
 

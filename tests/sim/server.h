@@ -29,6 +29,8 @@ struct server {
 	/* the checker's */
 	int64_t fence;                /* the largest fence seen since its memory was last lost */
 	const struct flight *running; /* whose keys may change now */
+	int64_t counted_until[2];     /* true time until which votes count: for daemons of the common configuration, for a strange one */
+	int marked_by;                /* which of the two its marker is; -1: not known */
 	bool live[NAMES_MAX];         /* before it ran: was there a key? */
 	int64_t free_from_ms[NAMES_MAX], unused_ms[NAMES_MAX]; /* by its clock: a key is free from then on; was free before it was taken */
 };

@@ -87,7 +87,7 @@ static bool shrink_length(struct shrink *s)
 		if (s->plan->fault[i].at_us + s->plan->fault[i].for_us > last)
 			last = s->plan->fault[i].at_us + s->plan->fault[i].for_us;
 	for (unsigned i = 0; i < s->plan->jobs; i++)
-		if (s->plan->job[i].at_us > last)
+		if (s->plan->job[i].at_us > last && s->plan->job[i].at_us <= s->plan->length_us)
 			last = s->plan->job[i].at_us;
 	if (last + SEC >= s->plan->length_us)
 		return false;

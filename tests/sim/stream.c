@@ -43,3 +43,10 @@ int64_t stream_skewed(struct stream *s, int64_t low, int64_t high)
 		top = low + (top - low) / 4;
 	return stream_range(s, low, top);
 }
+
+int64_t stream_either(struct stream *s, int64_t most)
+{
+	if (stream_chance(s, 50))
+		return stream_chance(s, 50) ? most : -most;
+	return stream_range(s, -most, most);
+}

@@ -38,6 +38,8 @@ int64_t stream_range(struct stream *s, int64_t low, int64_t high); /* both may b
 bool stream_chance(struct stream *s, unsigned percent);
 /* Mostly near low, seldom near high: for latencies and durations over several orders of magnitude. */
 int64_t stream_skewed(struct stream *s, int64_t low, int64_t high);
+/* Between -most and most; as often as not one of the two. */
+int64_t stream_either(struct stream *s, int64_t most);
 /* Also used to hash what happened. */
 uint64_t mix(uint64_t a, uint64_t b);
 

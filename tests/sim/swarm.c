@@ -33,7 +33,7 @@ static void draw_speed(struct plan *p, struct stream *s)
 static void draw_shape(struct plan *p, struct stream *s)
 {
 	p->nodes = PICK(s, 1, 1, 3, 3, 3, 3, 3, 5, 5);
-	p->daemons = stream_skewed(s, 1, DAEMONS_MAX);
+	p->daemons = PICK(s, 1, 1, 2, 2, 2, 3, 3, 4, DAEMONS_MAX);
 	p->clients = stream_skewed(s, 1, CLIENTS_MAX);
 	p->names = stream_skewed(s, 1, NAMES_MAX);
 	p->trust = stream_chance(s, 70);
@@ -50,7 +50,8 @@ static void draw_shape(struct plan *p, struct stream *s)
 	p->length_us = p->warm_us + stream_skewed(s, 4, 20) * SEC;
 	p->heard_percent = PICK(s, 0, 0, 50, 90, 100, 100, 100, 100);
 	p->echo_percent = PICK(s, 0, 0, 0, 20, 50);
-	p->finale = stream_chance(s, 60) ? FINALE_REJOIN | FINALE_TAKEOVER : 0;
+	p->finale = stream_chance(s, 60) ? FINALE_REJOIN | FINALE_TAKEOVER | FINALE_HEAD : 0;
+	p->stranger = p->daemons > 1 && stream_chance(s, 12) ? stream_range(s, STRANGER_SET, STRANGER_N - 1) : STRANGER_NONE;
 }
 
 /* --- faults ---------------------------------------------------------------------------------------------------------- */
@@ -91,17 +92,40 @@ static void draw_fault(struct plan *p, struct stream *s, const bool *enabled)
 	p->faults++;
 }
 
+/* The last fault meets a quorum of the nodes at once. */
+static void widen_fault(struct plan *p)
+{
+	struct fault f = p->fault[p->faults - 1];
+
+	for (int64_t i = 1; i <= p->nodes / 2 && p->faults < FAULTS_MAX - 1; i++) {
+		if (fault_table[f.kind].of == OF_NODE)
+			f.a = (f.a + 1) % p->nodes;
+		else if (f.kind <= FAULT_LINK_SLOW)
+			f.b = (f.b + 1) % p->nodes;
+		else
+			return;
+		p->fault[p->faults++] = f;
+	}
+}
+
 static void draw_faults(struct plan *p, struct stream *s)
 {
-	bool enabled[FAULT_N], any = false, rough = stream_chance(s, 25);
+	bool enabled[FAULT_N], any = false, rough = stream_chance(s, 25), wide = stream_chance(s, 40);
 	int64_t count = stream_chance(s, 8) ? 0 : stream_skewed(s, 1, 100);
 
 	for (int kind = 0; kind < FAULT_N; kind++) {
 		enabled[kind] = stream_chance(s, 40) && (rough || fault_table[kind].class == CLASS_T);
 		any |= enabled[kind];
 	}
-	while (any && (int64_t)p->faults < count)
+	while (any && (int64_t)p->faults < count) {
 		draw_fault(p, s, enabled);
+		if (wide && stream_chance(s, 40))
+			widen_fault(p);
+	}
+	/* A stranger that comes later finds what the others have marked. */
+	if (p->stranger && stream_chance(s, 70))
+		p->fault[p->faults++] = (struct fault){
+			.kind = FAULT_DAEMON_CRASH, .a = p->daemons - 1, .at_us = 1, .for_us = stream_range(s, SEC, p->warm_us)};
 }
 
 /* --- work ------------------------------------------------------------------------------------------------------------ */
@@ -129,11 +153,31 @@ static enum ending draw_ending(struct stream *s, bool renew)
 	return (enum ending)stream_range(s, END_FENCE, END_HALF_CLOSE);
 }
 
-static void draw_job(struct plan *p, struct stream *s)
+/* Many want one name at the same time, on the same terms, and need it briefly. */
+static void draw_crowd(const struct plan *p, struct stream *s, struct job *j)
+{
+	int64_t crowd = (p->length_us - p->warm_us) / 5 * stream_range(s, 0, 5);
+
+	if (j->at_us > p->length_us)
+		j->at_us = p->length_us + settle_us(p) + SETTLED_US / 4 + stream_skewed(s, 0, 500 * MSEC);
+	else
+		j->at_us = p->warm_us + crowd + stream_skewed(s, 0, 500 * MSEC);
+	j->name = p->names > 1 && stream_chance(s, 30);
+	j->ttl_ms = p->lease_us / MSEC;
+	j->renew = 1;
+	j->wait_ms = stream_range(s, 500, 6000);
+	j->hold_us = stream_skewed(s, 0, stream_chance(s, 70) ? 60 * MSEC : 2 * p->lease_us);
+	j->cancel_us = 0;
+	j->ending = END_UNLOCK;
+}
+
+static void draw_job(struct plan *p, struct stream *s, bool crowded)
 {
 	struct job *j = &p->job[p->jobs++];
 
 	j->at_us = stream_range(s, p->warm_us - 500 * MSEC, p->length_us);
+	if (stream_chance(s, 25))
+		j->at_us = p->length_us + settle_us(p) + stream_range(s, 0, SETTLED_US);
 	j->client = stream_range(s, 0, p->clients - 1);
 	j->name = stream_skewed(s, 0, p->names - 1);
 	j->owner = stream_chance(s, 70) ? 0 : 1;
@@ -149,6 +193,8 @@ static void draw_job(struct plan *p, struct stream *s)
 	j->extend_ms = draw_ttl(s, p);
 	j->reenter = stream_chance(s, 15) ? stream_range(s, 1, j->acts + 1) : 0;
 	j->ending = draw_ending(s, j->renew);
+	if (crowded && stream_chance(s, 80))
+		draw_crowd(p, s, j);
 }
 
 void plan_draw(struct plan *ret_plan, uint64_t seed)
@@ -156,6 +202,7 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	struct plan *p = ret_plan;
 	struct stream s;
 	int64_t jobs;
+	bool crowded;
 
 	memset(p, 0, sizeof(*p));
 	p->seed = (int64_t)seed;
@@ -164,7 +211,8 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	stream_init(&s, seed, DRAW_FAULTS, 0);
 	draw_faults(p, &s);
 	stream_init(&s, seed, DRAW_JOBS, 0);
+	crowded = stream_chance(&s, 35);
 	jobs = p->clients * stream_skewed(&s, 1, 60);
 	while ((int64_t)p->jobs < jobs && p->jobs < JOBS_MAX)
-		draw_job(p, &s);
+		draw_job(p, &s, crowded);
 }

@@ -32,6 +32,7 @@ void report_of(const struct plan *p, FILE *trace, struct report *ret_report)
 	memcpy(ret_report->text, w->checker.violation.text, sizeof(ret_report->text));
 	ret_report->sim_us = w->now;
 	ret_report->longest_free = w->checker.longest_free;
+	ret_report->longest_woken = w->checker.longest_woken;
 	ret_report->tally = w->tally;
 	w->trace = NULL;
 	world_release(w);
@@ -151,6 +152,7 @@ static void result_add(struct sweep_result *to, const struct report *r)
 	to->tally.events += r->tally.events;
 	to->tally.takeovers += r->tally.takeovers;
 	to->tally.rejoins += r->tally.rejoins;
+	to->tally.heads += r->tally.heads;
 	to->tally.published += r->tally.published;
 	to->tally.heard += r->tally.heard;
 	to->tally.handed_on += r->tally.handed_on;
@@ -158,6 +160,8 @@ static void result_add(struct sweep_result *to, const struct report *r)
 		to->tally.faults[i] += r->tally.faults[i];
 	if (r->longest_free > to->longest_free)
 		to->longest_free = r->longest_free;
+	if (r->longest_woken > to->longest_woken)
+		to->longest_woken = r->longest_woken;
 	if (r->what == INVARIANT_NONE)
 		return;
 	if (to->failed++ == 0 || r->seed < to->first.seed)
@@ -235,11 +239,12 @@ void sweep_print(const struct sweep_result *r)
 	printf("faults:");
 	for (int i = 0; i < FAULT_N; i++)
 		printf(" %s %lld", fault_table[i].word, (long long)r->tally.faults[i]);
-	printf("; and in healed worlds: daemon-crash %lld node-blank %lld\n", (long long)r->tally.takeovers,
-	       (long long)r->tally.rejoins);
+	printf("; and in healed worlds: daemon-crash %lld node-blank %lld dead-head %lld\n", (long long)r->tally.takeovers,
+	       (long long)r->tally.rejoins, (long long)r->tally.heads);
 	printf("published %lld, heard %lld; handed on without a round %lld\n", (long long)r->tally.published,
 	       (long long)r->tally.heard, (long long)r->tally.handed_on);
-	printf("longest that a free name was waited for in a healed world: %lld ms\n", (long long)r->longest_free / 1000);
+	printf("longest that a free name was waited for in a healed world: %lld ms; one that was unlocked, where all wake-ups are heard: %lld ms\n",
+	       (long long)r->longest_free / 1000, (long long)r->longest_woken / 1000);
 }
 
 /* --- a violation ----------------------------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #define GRACE_MS     20   /* the least that a free lock is kept for the first in line */
 #define HANDOFF_US   (100 * MSEC)
 #define HANDOFFS     64
+#define WITHDRAWN_US SEC
 #define HANDOFF_LEFT (50 * MSEC)
 
 static struct turn *turn_of(struct sim_daemon *d, int64_t name)
@@ -74,6 +75,8 @@ void turns_call(struct sim_daemon *d, const struct call *call, int64_t name)
 	if (call->grace_ms < GRACE_MS)
 		checker_fail(d->world, INVARIANT_S20, name, "%s: daemon %u leaves the first in line %lld ms", name_of(name),
 			     d->index, (long long)call->grace_ms);
+	t->nodes |= (uint16_t)(1u << call->node);
+	t->alone_since = 0;
 	if (text_is(t, call->ticket)) {
 		t->spent = false;
 		return;
@@ -86,9 +89,54 @@ void turns_call(struct sim_daemon *d, const struct call *call, int64_t name)
 	t->spent = false;
 }
 
-void turns_granted(struct sim_daemon *d, int64_t name)
+void turns_granted(struct sim_daemon *d, int64_t name, unsigned node)
 {
 	turn_of(d, name)->spent = true;
+	turn_of(d, name)->nodes &= (uint16_t)~(1u << node);
+}
+
+void turns_withdrawn(struct sim_daemon *d, const struct call *call, int64_t name)
+{
+	turn_of(d, name)->nodes &= (uint16_t)~(1u << call->node);
+}
+
+/* A node that cannot be told is not told later either: the place ends by itself. */
+void turns_unlinked(struct sim_daemon *d, unsigned node)
+{
+	for (int64_t name = 0; name < d->world->plan->names; name++)
+		turn_of(d, name)->nodes &= (uint16_t)~(1u << node);
+}
+
+/* Where nobody waits any more the place in line is given back, at once or when the round under way is over: before long, where the node can be told. */
+static void alone_look(struct sim_daemon *d, int64_t name, struct turn *t)
+{
+	const struct world *w = d->world;
+
+	if (t->alone_since == 0)
+		t->alone_since = w->now;
+	for (unsigned i = 0; i < d->conf.nodes; i++)
+		if ((t->nodes >> i & 1) && w->now - t->alone_since > WITHDRAWN_US + 2 * d->conf.timeout_us)
+			checker_fail(d->world, INVARIANT_L3, name, "%s: nobody waits at daemon %u since %lld us, but it stands in line at node %u",
+				     name_of(name), d->index, (long long)t->alone_since, i);
+}
+
+/* After each step. */
+void turns_step(struct sim_daemon *d)
+{
+	for (int64_t name = 0; name < d->world->plan->names; name++) {
+		struct turn *t = turn_of(d, name);
+
+		if (t->nodes && TAILQ_EMPTY(&d->world->checker.line[d->index][name]))
+			alone_look(d, name, t);
+		else
+			t->alone_since = 0;
+	}
+}
+
+void turns_stopped(struct sim_daemon *d)
+{
+	for (int64_t name = 0; name < d->world->plan->names; name++)
+		turn_of(d, name)->alone_since = 0;
 }
 
 /* --- places in line -------------------------------------------------------------------------------------------------- */
@@ -112,7 +160,7 @@ static bool comes_before(const struct place *p, struct span ticket)
 	return ticket.n == 0 || order < 0 || (order == 0 && p->turn.n < ticket.n);
 }
 
-/* Who has an older place is passed over only when the key was free for all of the grace, and it did not take it. */
+/* Who has an older place is passed over only when the key was free for all of the grace, and it did not ask for it. */
 static void passing_look(struct server *s, const struct flight *f, const struct call *call, int64_t name)
 {
 	struct world *w = s->world;
@@ -121,11 +169,11 @@ static void passing_look(struct server *s, const struct flight *f, const struct 
 		const struct place *p = &w->checker.place[s->index][d][name];
 
 		if (d == f->daemon->index || p->until_ms <= wall_ms(s) + 1 || !comes_before(p, call->ticket) ||
-		    s->unused_ms[name] + 1 >= call->grace_ms)
+		    (s->unused_ms[name] + 1 >= call->grace_ms && wall_ms(s) - p->asked_ms + 1 >= call->grace_ms))
 			continue;
-		checker_fail(w, INVARIANT_S20, name, "%s: node %u, free for %lld ms, grants daemon %u before %.*s, which is older",
+		checker_fail(w, INVARIANT_S20, name, "%s: node %u, free for %lld ms, grants daemon %u before %.*s, which is older and asked %lld ms ago",
 			     name_of(name), s->index, (long long)s->unused_ms[name], f->daemon->index, (int)p->turn.n,
-			     p->turn.text);
+			     p->turn.text, (long long)(wall_ms(s) - p->asked_ms));
 	}
 }
 
@@ -166,7 +214,8 @@ void turns_ran(struct server *s, const struct flight *f, unsigned i)
 	if (call->kind == CALL_ACQUIRE && (a->code == 'B' || a->code == 'K' || a->code == 'W') && call->ticket.n > 0 &&
 	    sim_node_place(s->node, call->name, call->ticket, &until) && until > wall_ms(s)) {
 		text_keep(&p->turn, call->ticket);
-		p->until_ms = wall_ms(s) + TICKET_MS;
+		p->asked_ms = wall_ms(s);
+		p->until_ms = p->asked_ms + TICKET_MS;
 	} else if ((a->code == 'G' || call->kind == CALL_WITHDRAW) && text_is(&p->turn, call->ticket)) {
 		p->until_ms = 0;
 	}

@@ -59,9 +59,9 @@ static struct instant vote_of(const struct world *w, const struct call *call, st
 }
 
 /* D, by counting: the latest until[i] that at least Q votes reach. */
-struct instant witness_deadline(const struct world *w, const struct lease *l)
+struct instant witness_deadline(const struct sim_daemon *d, const struct lease *l)
 {
-	unsigned nodes = (unsigned)w->plan->nodes;
+	unsigned nodes = d->conf.nodes;
 	struct instant best = INSTANT_PAST;
 
 	for (unsigned i = 0; i < nodes; i++) {
@@ -89,7 +89,7 @@ static void lease_begin(struct world *w, struct sim_daemon *d, int64_t name, uin
 	struct lease *l = &w->checker.lease[d->index][name];
 
 	/* Under X the service may know of a clock that jumped, and lose it earlier. */
-	if (w->class == CLASS_T && l->held && !l->conn->going && instant_before(daemon_boot(d), witness_deadline(w, l)))
+	if (w->class == CLASS_T && l->held && !l->conn->going && instant_before(daemon_boot(d), witness_deadline(d, l)))
 		checker_fail(w, INVARIANT_S15, name, "%s: daemon %u acquires what its client %u has", name_of(name), d->index,
 			     l->conn->client->index);
 	undone_look(w, d, name, l);
@@ -110,8 +110,12 @@ void witness_call(struct sim_daemon *d, const struct call *call)
 	uint64_t ticket;
 	struct lease *l;
 
-	if (call->kind == CALL_PROBE || call->kind == CALL_JOIN || call->kind == CALL_WITHDRAW || name < 0)
+	if (call->kind == CALL_PROBE || call->kind == CALL_JOIN || name < 0)
 		return;
+	if (call->kind == CALL_WITHDRAW) {
+		turns_withdrawn(d, call, name);
+		return;
+	}
 	memcpy(d->id, call->value.p, 16);
 	d->id[16] = '\0';
 	ticket = ticket_of(call->value);
@@ -158,7 +162,7 @@ void witness_answer(struct sim_daemon *d, const struct call *call, const struct 
 		tokens_reserved(l, call, a);
 	if (a->code == 'G') {
 		*until = instant_max(*until, vote);
-		turns_granted(d, name);
+		turns_granted(d, name, call->node);
 	}
 	if (a->code == 'E' || a->code == 'A')
 		*until = vote;
@@ -169,7 +173,7 @@ void witness_answer(struct sim_daemon *d, const struct call *call, const struct 
 void witness_vouch(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what)
 {
 	struct world *w = d->world;
-	struct instant deadline = witness_deadline(w, &w->checker.lease[d->index][name]);
+	struct instant deadline = witness_deadline(d, &w->checker.lease[d->index][name]);
 	int64_t left = instant_diff(deadline, daemon_boot(d));
 
 	if (left <= 0)
@@ -184,10 +188,12 @@ void witness_step(struct sim_daemon *d)
 {
 	struct world *w = d->world;
 
+	turns_step(d);
+
 	for (int64_t name = 0; name < w->plan->names; name++) {
 		const struct lease *l = &w->checker.lease[d->index][name];
 
-		if (l->held && !l->conn->going && instant_before(instant_add(witness_deadline(w, l), 10 * MSEC), daemon_boot(d)))
+		if (l->held && !l->conn->going && instant_before(instant_add(witness_deadline(d, l), 10 * MSEC), daemon_boot(d)))
 			checker_fail(w, INVARIANT_L5, name, "%s: daemon %u has not said LOST to client %u", name_of(name),
 				     d->index, l->conn->client->index);
 	}
@@ -224,14 +230,36 @@ static void value_look(struct server *s, const struct flight *f, unsigned i)
 			     "node %u votes for daemon %u, whose value it has not", s->index, f->daemon->index);
 }
 
+/* A node never votes for daemons of two configurations at a time (S17): by its marker, and, while timing holds, by what was promised before. */
+static void membership_look(struct server *s, const struct flight *f, const struct call *call)
+{
+	struct world *w = s->world;
+	int kind = f->daemon->strange;
+	int64_t until;
+
+	if (s->marked_by >= 0 && s->marked_by != kind)
+		checker_fail(w, INVARIANT_S17, name_number(call->name), "node %u, marked by the others, votes for daemon %u", s->index,
+			     f->daemon->index);
+	if (w->class == CLASS_T && s->counted_until[!kind] > w->now)
+		checker_fail(w, INVARIANT_S17, name_number(call->name),
+			     "node %u votes for daemon %u, and is counted until %lld us by one of another configuration", s->index,
+			     f->daemon->index, (long long)s->counted_until[!kind]);
+	until = host_true(&f->daemon->host, vote_of(w, call, f->emitted));
+	if (until > s->counted_until[kind])
+		s->counted_until[kind] = until;
+}
+
 static void vote_look(struct server *s, const struct flight *f, unsigned i)
 {
 	const struct answer *a = &f->answer[i];
+	const struct call *call = &f->call[i];
 	struct world *w = s->world;
 	bool votes = a->class == ANSWER_EXECUTED && (a->code == 'G' || a->code == 'E' || a->code == 'A');
 
 	if (votes)
 		value_look(s, f, i);
+	if (votes)
+		membership_look(s, f, call);
 	if (votes && s->lost_at >= 0 && w->now - s->lost_at < w->plan->max_lease_us - w->plan->max_lease_us / 100)
 		checker_fail(w, INVARIANT_S10, name_number(f->call[i].name), "node %u lost its memory at %lld us and votes again",
 			     s->index, (long long)s->lost_at);
@@ -281,6 +309,17 @@ static void lateness_look(struct server *s, const struct flight *f, const struct
 			     s->index, (long long)late);
 }
 
+/* No range reaches beyond now + SKEW: the floor of a join bounds every token ever issued. A single token may, or a clock set back would stop all. */
+static void range_look(struct server *s, const struct flight *f)
+{
+	for (unsigned i = 0; i < f->count; i++)
+		if (f->call[i].kind == CALL_ACQUIRE && f->answer[i].code == 'G' && f->call[i].range > 0 &&
+		    f->answer[i].fence + f->call[i].range > server_wall(s) + f->daemon->conf.skew_us)
+			checker_fail(s->world, INVARIANT_S18, name_number(f->call[i].name),
+				     "node %u reserves tokens up to %lld, beyond its clock and the skew", s->index,
+				     (long long)(f->answer[i].fence + f->call[i].range));
+}
+
 void witness_ran(struct server *s, const struct flight *f)
 {
 	int64_t fence = sim_node_fence(s->node);
@@ -290,7 +329,10 @@ void witness_ran(struct server *s, const struct flight *f)
 		checker_fail(s->world, INVARIANT_S18, -1, "node %u: its fence fell from %lld to %lld", s->index,
 			     (long long)s->fence, (long long)fence);
 	s->fence = fence;
+	range_look(s, f);
 	for (unsigned i = 0; i < f->count; i++) {
+		if (f->call[i].kind == CALL_JOIN && f->answer[i].code == 'J')
+			s->marked_by = f->daemon->strange;
 		if (f->call[i].kind == CALL_PROBE || f->call[i].kind == CALL_JOIN)
 			continue;
 		vote_look(s, f, i);

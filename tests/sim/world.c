@@ -141,6 +141,7 @@ static void world_init(struct world *w, const struct plan *plan, FILE *trace)
 	memset(w, 0, sizeof(*w));
 	w->plan = plan;
 	w->class = plan_class(plan);
+	w->strange = plan->stranger != STRANGER_NONE;
 	w->trace = trace;
 	w->hash = (uint64_t)plan->seed;
 	heap_init(&w->heap);

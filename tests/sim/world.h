@@ -56,7 +56,7 @@ struct fault_run {
 struct tally {
 	int64_t grants, events, faults[FAULT_N];
 	int64_t takeovers, rejoins; /* finales that were played */
-	int64_t published, heard, handed_on;
+	int64_t published, heard, handed_on, heads;
 };
 
 struct world {
@@ -70,6 +70,9 @@ struct world {
 	bool finale_alone; /* nobody but the heir wanted the lock when its daemon died */
 	int64_t finale_since;
 	struct run *holder, *heir; /* of the finale */
+	struct run *head, *next;   /* of the trial of a dead head */
+	bool head_died;
+	int64_t next_since; /* when it became free for the next; 0: it did not */
 	struct sim_daemon daemon[DAEMONS_MAX];
 	struct server server[NODES_MAX];
 	struct sim_client client[CLIENTS_MAX];
@@ -87,6 +90,8 @@ struct world {
 	uint64_t hash;
 	FILE *trace; /* NULL: nobody looks */
 	bool tokens_are_safe;
+	int64_t deaf_until; /* true time until which wake-ups may be lost for another reason: somebody in line is dead */
+	bool strange; /* a daemon is configured otherwise: nobody can promise progress */
 	bool failed;
 };
 
@@ -104,7 +109,11 @@ void fault_begin(struct world *w, struct fault_run *f);
 void fault_ends(struct world *w, struct fault_run *f);
 /* finale.c: what follows the faults. */
 void stage_fired(struct world *w);
-int64_t settle_us(const struct plan *p);
+struct run *finale_lock(struct world *w, unsigned daemon); /* a client of that daemon asks for k0, for as long as it takes; NULL: there is none */
+void finale_wait(struct world *w, int64_t us, int step);
+/* trial.c: the steps of the finale from TRIAL_BEGIN to TRIAL_OVER */
+enum { TRIAL_OVER = 5, TRIAL_BEGIN = 10 };
+bool trial_step(struct world *w);
 
 static inline const char *name_of(int64_t name)
 {

@@ -1,0 +1,2 @@
+# queue.lua
+s/    if ticket == '' or older < ticket then/    if older == line.head and (ticket == '' or older < ticket) then/

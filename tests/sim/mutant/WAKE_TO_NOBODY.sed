@@ -1,0 +1,2 @@
+# queue.lua
+s/  if line and line.head then tell/  if false then tell/
