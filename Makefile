@@ -167,10 +167,13 @@ DAEMON := \
 
 CLIENT := \
 	client/address.c \
+	client/ask.c \
+	client/book.c \
 	client/conn.c \
 	client/line.c \
 	client/lock.c \
-	client/person.c
+	client/person.c \
+	client/reconnect.c
 
 CLI := \
 	client/cli.c \
@@ -182,6 +185,7 @@ CLI := \
 	client/family.c \
 	client/json.c \
 	client/keeper.c \
+	client/keeper_main.c \
 	client/main.c \
 	client/rows.c
 
@@ -240,6 +244,7 @@ UNIT := \
 	tests/unit/op_test.c \
 	tests/unit/oracle.c \
 	tests/unit/outage_test.c \
+	tests/unit/outlive_test.c \
 	tests/unit/past.c \
 	tests/unit/person_test.c \
 	tests/unit/pool_test.c \
@@ -247,6 +252,7 @@ UNIT := \
 	tests/unit/quorum_test.c \
 	tests/unit/reader_test.c \
 	tests/unit/refusal_test.c \
+	tests/unit/reconnect_test.c \
 	tests/unit/record_test.c \
 	tests/unit/renew_test.c \
 	tests/unit/reply_test.c \

@@ -71,7 +71,18 @@ static int socket_open(const struct sockaddr *to, socklen_t n, int64_t timeout_m
 	return r;
 }
 
-static int unix_connect(const char *path, int64_t timeout_ms)
+static int address_open(const struct sockaddr *to, socklen_t n, int64_t timeout_ms, struct address *ret_address)
+{
+	int fd = socket_open(to, n, timeout_ms);
+
+	if (fd < 0)
+		return fd;
+	memcpy(&ret_address->to, to, n);
+	ret_address->n = n;
+	return fd;
+}
+
+static int unix_connect(const char *path, int64_t timeout_ms, struct address *ret_address)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	size_t n = strlen(path);
@@ -81,7 +92,7 @@ static int unix_connect(const char *path, int64_t timeout_ms)
 	if (n >= sizeof(to.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(to.sun_path, path, n + 1);
-	return socket_open((const struct sockaddr *)&to, sizeof(to), timeout_ms);
+	return address_open((const struct sockaddr *)&to, sizeof(to), timeout_ms, ret_address);
 }
 
 /* A daemon whose host vanished must be noticed by who waits for ever. */
@@ -106,7 +117,7 @@ static int resolve_error(int code)
 	return code == EAI_MEMORY ? -ENOMEM : -EHOSTUNREACH;
 }
 
-static int host_connect(const char *host, const char *port, int64_t timeout_ms)
+static int host_connect(const char *host, const char *port, int64_t timeout_ms, struct address *ret_address)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found, *at;
 	int r = getaddrinfo(host, port, &hints, &found), fd = -EHOSTUNREACH;
@@ -114,7 +125,7 @@ static int host_connect(const char *host, const char *port, int64_t timeout_ms)
 	if (r)
 		return resolve_error(r);
 	for (at = found; at && fd < 0; at = at->ai_next)
-		fd = socket_open(at->ai_addr, at->ai_addrlen, timeout_ms);
+		fd = address_open(at->ai_addr, at->ai_addrlen, timeout_ms, ret_address);
 	freeaddrinfo(found);
 	if (fd >= 0)
 		tcp_tune(fd);
@@ -130,7 +141,7 @@ static bool port_valid(const char *port)
 }
 
 /* host:port, [v6]:port, :port; the host is cut out of copy. */
-static int tcp_connect(char *copy, int64_t timeout_ms)
+static int tcp_connect(char *copy, int64_t timeout_ms, struct address *ret_address)
 {
 	char *colon = strrchr(copy, ':'), *host = copy;
 	const char *port = colon + 1;
@@ -150,20 +161,38 @@ static int tcp_connect(char *copy, int64_t timeout_ms)
 		port = PORT_DEFAULT;
 	if (!port_valid(port))
 		return -EINVAL;
-	return host_connect(*host ? host : "127.0.0.1", port, timeout_ms);
+	return host_connect(*host ? host : "127.0.0.1", port, timeout_ms, ret_address);
 }
 
-int address_connect(const char *addr, int64_t timeout_ms)
+int address_connect(const char *addr, int64_t timeout_ms, struct address *ret_address)
 {
 	size_t n = strlen(addr);
 	char copy[512];
 
 	if (!strncmp(addr, "unix:", 5))
-		return unix_connect(addr + 5, timeout_ms);
+		return unix_connect(addr + 5, timeout_ms, ret_address);
 	if (strchr(addr, '/') || !strchr(addr, ':'))
-		return unix_connect(addr, timeout_ms);
+		return unix_connect(addr, timeout_ms, ret_address);
 	if (n >= sizeof(copy))
 		return -ENAMETOOLONG;
 	memcpy(copy, addr, n + 1);
-	return tcp_connect(copy, timeout_ms);
+	return tcp_connect(copy, timeout_ms, ret_address);
+}
+
+int address_again(const struct address *address, bool *ret_pending)
+{
+	int fd = socket(address->to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r;
+
+	if (fd < 0)
+		return -errno;
+	if (address->to.ss_family != AF_UNIX)
+		tcp_tune(fd);
+	/* A signal interrupts no connect that does not wait. */
+	r = connect(fd, (const struct sockaddr *)&address->to, address->n) ? -errno : 0;
+	if (r && r != -EINPROGRESS) {
+		close(fd);
+		return r;
+	}
+	*ret_pending = r != 0;
+	return fd;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * run and try: get the lock, let a keeper hold it for the command, pass on signals, end as the command did. Only signals and the
- * exit code are handled here; nothing that a stop of this process could delay matters to the lock.
+ * run and try: let a keeper get the lock and hold it for the command, pass on signals, end as the command did. Only signals and the
+ * exit code are handled here; nothing that a stop of this process could delay matters to the lock. Until the lock is granted signals
+ * end this process as they end any: the keeper sees that, and leaves the line.
  */
 #include "client/cli.h"
-#include "client/cli_wait.h"
 #include "client/keeper.h"
 
 #include <errno.h>
@@ -16,15 +16,21 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#define FAREWELL_MS    1000
+#define UNSTOPPABLE_US 1000000
 
 static const int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
 
 struct front {
-	int keeper, signals; /* descriptors */
-	bool grouped;
+	const struct invocation *in;
+	int keeper, signals; /* descriptors; signals -1: they still end this process as they end any */
+	bool grouped, granted;
 	pid_t process, command; /* of the keeper; 0: CMD does not run yet */
 	sigset_t mask;          /* as it was at the beginning */
+	char session[64], secret[128];
 };
 
 static int signals_take(struct front *f)
@@ -35,7 +41,7 @@ static int signals_take(struct front *f)
 	sigemptyset(&set);
 	for (i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
 		sigaddset(&set, passed_on[i]);
-	if (sigprocmask(SIG_BLOCK, &set, &f->mask))
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
 	f->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return f->signals < 0 ? -errno : 0;
@@ -61,47 +67,115 @@ static void signals_pass(const struct front *f)
 		signal_pass(f, &info);
 }
 
-/* With the keeper its connection ended, and with that the lock. The kernel has killed the command, not its descendants. */
+/* The grace of a session was for the keeper alone. */
+static void session_end(const struct front *f)
+{
+	char line[sizeof(f->session) + sizeof(f->secret) + 16];
+	struct redlock *c;
+
+	if (!f->secret[0] || redlock_open(f->in->addr, FAREWELL_MS, &c))
+		return;
+	snprintf(line, sizeof(line), "RESUME %s %s", f->session, f->secret);
+	if (!redlock_request(c, line, 0, NULL, NULL))
+		(void)!redlock_request(c, "QUIT", 0, NULL, NULL);
+	redlock_close(c);
+}
+
+/*
+ * The kernel has killed the command with the keeper, but not its descendants. The command is a child of this process now, so that
+ * its end can be seen.
+ */
+static void command_end(const struct front *f)
+{
+	struct timespec pause = {0, 2000000};
+	int64_t until = redlock_now_us() + UNSTOPPABLE_US;
+
+	if (f->grouped)
+		kill(-f->command, SIGKILL);
+	while (waitpid(f->command, NULL, WNOHANG) == 0 && redlock_now_us() < until)
+		nanosleep(&pause, NULL);
+}
+
 static int keeper_lost(const struct front *f)
 {
-	if (f->command > 0 && f->grouped)
-		kill(-f->command, SIGKILL);
 	waitpid(f->process, NULL, 0);
-	complain("the process that held the lock was killed; so was the command");
-	return EXIT_LOST;
+	if (f->command > 0)
+		command_end(f);
+	session_end(f);
+	complain(f->granted ? "the process that held the lock was killed; so was the command"
+			    : "the process that waited for the lock was killed");
+	return f->granted ? EXIT_LOST : EXIT_FAILED;
+}
+
+static int granted(struct front *f)
+{
+	int go = 0, r = signals_take(f);
+
+	f->granted = true;
+	if (r)
+		return r;
+	return send(f->keeper, &go, sizeof(go), MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static int ended(const struct front *f, const struct keeper_report *report)
+{
+	if (report->text[0])
+		complain("%s", report->text);
+	/* It has nothing left to do, and no zombie is left to others. */
+	if (!report->lingers)
+		waitpid(f->process, NULL, 0);
+	return report->code;
+}
+
+/* -1, or what redlock ends with. */
+static int report_take(struct front *f, const struct keeper_report *report)
+{
+	int r = 0;
+
+	if (report->kind == KEEPER_ENDED)
+		return ended(f, report);
+	if (report->kind == KEEPER_STARTED)
+		f->command = report->command;
+	memcpy(f->session, report->session, sizeof(f->session));
+	memcpy(f->secret, report->secret, sizeof(f->secret));
+	if (report->kind == KEEPER_GRANTED)
+		r = granted(f);
+	if (!r)
+		return -1;
+	complain("cannot start: %s", strerror(-r));
+	return EXIT_FAILED;
 }
 
 static int front_wait(struct front *f)
 {
-	struct pollfd fds[] = {{.fd = f->keeper, .events = POLLIN}, {.fd = f->signals, .events = POLLIN}};
 	struct keeper_report report;
 	ssize_t n;
+	int r = -1;
 
-	for (;;) {
+	while (r < 0) {
+		struct pollfd fds[] = {{.fd = f->keeper, .events = POLLIN}, {.fd = f->signals, .events = POLLIN}};
+
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			return EXIT_FAILED;
-		signals_pass(f);
+		if (f->signals >= 0)
+			signals_pass(f);
 		n = recv(f->keeper, &report, sizeof(report), MSG_DONTWAIT);
 		/* A reset comes once, before the last words, of a keeper that left a signal unread. */
 		if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
 			continue;
-		if (n != sizeof(report))
-			return keeper_lost(f);
-		if (report.kind == KEEPER_STARTED) {
-			f->command = report.command;
-			continue;
-		}
-		if (report.text[0])
-			complain("%s", report.text);
-		waitpid(f->process, NULL, 0); /* it has nothing left to do, and no zombie is left to others */
-		return report.code;
+		r = n == sizeof(report) ? report_take(f, &report) : keeper_lost(f);
 	}
+	return r;
 }
 
 static _Noreturn void keeper_begin(const struct front *f, struct keeper_task *task, int end, pid_t group)
 {
+	sigset_t all;
+
+	/* A manager that signals every process of a service means CMD, which is told by redlock as well. */
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
 	close(f->keeper);
-	close(f->signals);
 	setpgid(0, 0);
 	prctl(PR_SET_NAME, "redlock-keeper");
 	task->front = end;
@@ -115,10 +189,12 @@ static _Noreturn void keeper_begin(const struct front *f, struct keeper_task *ta
 static int front_run(struct front *f, struct keeper_task *task)
 {
 	pid_t group = getpgrp();
-	int ends[2], r = signals_take(f);
+	int ends[2];
 
-	if (r || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
-		complain("cannot start: %s", strerror(r ? -r : errno));
+	sigprocmask(SIG_BLOCK, NULL, &f->mask);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
+		complain("cannot start: %s", strerror(errno));
 		return EXIT_FAILED;
 	}
 	f->keeper = ends[0];
@@ -137,15 +213,14 @@ static int front_run(struct front *f, struct keeper_task *task)
 
 int run_main(const struct invocation *in)
 {
-	struct front f = {.grouped = !isatty(STDIN_FILENO)};
-	struct keeper_task task = {.name = in->operand, .keep_ms = in->keep_ms, .start.argv = in->argv};
+	struct front f = {.in = in, .signals = -1, .grouped = !isatty(STDIN_FILENO)};
+	struct keeper_task task = {.in = in, .start.argv = in->argv};
 	int r;
 
 	task.c = cli_connect(in);
 	if (!task.c)
 		return EXIT_FAILED;
-	if (lock_acquire(in, task.c, &task.grant, &r))
-		r = front_run(&f, &task);
+	r = front_run(&f, &task);
 	redlock_close(task.c);
 	return r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waiting in line. The status line is written on a terminal only, and asks over a connection of its own, since the request that
+ * Waiting in line, over however many connections it takes. The status line is written on a terminal only, and asks over a connection of its own, since the request that
  * waits occupies the other one.
  */
 #include "client/cli_wait.h"
@@ -10,24 +10,25 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/param.h>
 #include <unistd.h>
 
-#define TICK_MS      1000
+#define TICK_US      1000000
 #define SIDE_MS      300 /* what the status line may take to find out */
 #define QUOTED_BYTES (4 * NAME_MAX_BYTES + 3)
 #define LABEL_BYTES  200
 
 struct waiting {
-	const struct invocation *in;
-	struct redlock *c, *side;
-	char session[64]; /* our own id; "" if not told */
-	int64_t began_us;
-	bool terminal, drawn;
+	struct turn *turn;
+	struct redlock *side;
+	int64_t began_us, next_us; /* next_us: when the status line is due; INT64_MAX: never */
+	bool drawn;
 };
 
 /* Who stands where, from the rows of SHOW. */
@@ -121,8 +122,10 @@ static void status_text(const struct waiting *w, const struct place *place, char
 	char name[LABEL_BYTES], age[AGE_BYTES];
 	size_t at;
 
-	shown_text(span_of(w->in->operand), name, sizeof(name));
+	shown_text(span_of(w->turn->in->operand), name, sizeof(name));
 	at = text_add(out, 0, size, "waiting for %s  %02d:%02d", name, (int)(seconds / 60), (int)(seconds % 60));
+	if (redlock_away(w->turn->c))
+		at = text_add(out, at, size, "  redlockd is away");
 	if (place->position > 0)
 		at = text_add(out, at, size, "  %" PRId64 "%s in line", place->position, ordinal(place->position));
 	if (place->holder[0])
@@ -145,12 +148,12 @@ static void text_cut(char *text)
 
 static void status_draw(struct waiting *w)
 {
-	struct place place = {.session = w->session, .held_ms = -1};
+	struct place place = {.session = redlock_session_id(w->turn->c), .held_ms = -1};
 	char text[600];
 
-	if (!w->side && redlock_open(w->in->addr, SIDE_MS, &w->side))
+	if (!w->side && redlock_open(w->turn->in->addr, SIDE_MS, &w->side))
 		w->side = NULL;
-	if (w->side && place_ask(w->side, w->in->operand, &place)) {
+	if (w->side && place_ask(w->side, w->turn->in->operand, &place)) {
 		redlock_close(w->side);
 		w->side = NULL;
 	}
@@ -162,51 +165,59 @@ static void status_draw(struct waiting *w)
 
 static void status_clear(struct waiting *w)
 {
-	if (w->drawn)
+	if (w->drawn && !w->turn->abandoned)
 		fprintf(stderr, "\r\033[K");
 	redlock_close(w->side);
 }
 
 /* --- the request --- */
 
+static int64_t wait_until(const struct waiting *w)
+{
+	int64_t wait_ms = w->turn->in->wait_ms;
+
+	return wait_ms < 0 ? INT64_MAX : w->began_us + (wait_ms + ANSWER_TIMEOUT_MS) * 1000;
+}
+
+/* Until something comes, something is due, or whoever asked is gone. */
+static void wait_sleep(const struct waiting *w, int64_t until)
+{
+	struct redlock *c = w->turn->c;
+	struct pollfd fds[] = {{.fd = redlock_fd(c), .events = redlock_events(c)}, {.fd = w->turn->front, .events = 0}};
+	int64_t at = MIN(MIN(until, w->next_us), redlock_due_us(c)),
+		left = at == INT64_MAX ? -1 : (at - redlock_now_us()) / 1000 + 1;
+
+	if (at != INT64_MAX && left < 0)
+		left = 0;
+	if (poll(fds, 2, (int)MIN(left, 60000)) > 0)
+		w->turn->abandoned = fds[1].revents != 0;
+}
+
+static void wait_tick(struct waiting *w)
+{
+	if (redlock_now_us() < w->next_us)
+		return;
+	status_draw(w);
+	w->next_us = redlock_now_us() + TICK_US;
+}
+
 /* The outcome of the LOCK that was sent; -ETIMEDOUT when the daemon has not even said TIMEOUT. */
 static int answer_await(struct waiting *w)
 {
-	int64_t limit_us = w->in->wait_ms < 0 ? INT64_MAX : (w->in->wait_ms + ANSWER_TIMEOUT_MS) * 1000, left_ms;
+	int64_t until = wait_until(w);
 	int r;
 
 	for (;;) {
-		left_ms = limit_us == INT64_MAX ? REDLOCK_FOREVER : (limit_us - (redlock_now_us() - w->began_us)) / 1000;
-		if (limit_us != INT64_MAX && left_ms <= 0)
-			return -ETIMEDOUT;
-		r = redlock_finish(w->c, w->terminal && (left_ms < 0 || left_ms > TICK_MS) ? TICK_MS : left_ms);
+		r = redlock_finish(w->turn->c, 0);
 		if (r != -EAGAIN)
 			return r;
-		if (w->terminal)
-			status_draw(w);
+		if (redlock_now_us() >= until)
+			return -ETIMEDOUT;
+		wait_sleep(w, until);
+		if (w->turn->abandoned)
+			return -ECANCELED;
+		wait_tick(w);
 	}
-}
-
-/* Its own id, to know its place in line. The label is what others see. */
-static int hello(struct waiting *w)
-{
-	const char *user = getenv("USER") ? getenv("USER") : getenv("LOGNAME"), *word = strrchr(w->in->argv[0], '/');
-	char label[LABEL_BYTES], quoted[4 * LABEL_BYTES + 3], line[sizeof(quoted) + 32];
-	struct redlock_bytes id;
-	int r;
-
-	snprintf(label, sizeof(label), "redlock run %.80s%s%.40s", word ? word + 1 : w->in->argv[0], user ? "/" : "",
-		 user ? user : "");
-	r = redlock_quote((struct redlock_bytes){label, strlen(label)}, quoted, sizeof(quoted));
-	if (r)
-		return r;
-	snprintf(line, sizeof(line), "HELLO 1 name=%s", quoted);
-	r = redlock_request(w->c, line, 0, NULL, NULL);
-	if (r)
-		return r;
-	id = redlock_line_find(redlock_answer(w->c), "session");
-	snprintf(w->session, sizeof(w->session), "%.*s", (int)id.n, id.p ? id.p : "");
-	return 0;
 }
 
 /* What was cut in the middle of its last character loses that character. */
@@ -236,58 +247,89 @@ static void note_make(const struct invocation *in, char out[NOTE_BYTES + 1])
 
 static int lock_send(struct waiting *w)
 {
+	const struct invocation *in = w->turn->in;
 	char note[NOTE_BYTES + 1];
-	struct redlock_options options = {.wait_ms = w->in->wait_ms, .ttl_ms = w->in->ttl_ms};
+	struct redlock_options options = {.wait_ms = in->wait_ms, .ttl_ms = in->ttl_ms};
 
-	note_make(w->in, note);
+	note_make(in, note);
 	if (note[0])
 		options.note = note;
-	w->began_us = redlock_now_us();
-	return redlock_lock_send(w->c, w->in->operand, &options);
+	return redlock_lock_send(w->turn->c, in->operand, &options);
 }
 
 /* TIMEOUT names no holder: SHOW does. */
-static int not_acquired(struct waiting *w, int outcome)
+static void not_acquired(const struct turn *t, int outcome)
 {
-	struct place place = {.session = w->session};
+	struct place place = {.session = redlock_session_id(t->c)};
 	char name[LABEL_BYTES], age[AGE_BYTES];
 
-	if (outcome == REDLOCK_BUSY || place_ask(w->c, w->in->operand, &place) || !place.holder[0]) {
-		complain("%s", redlock_errmsg(w->c));
-		return w->in->busy_exit;
+	if (outcome == REDLOCK_BUSY || place_ask(t->c, t->in->operand, &place) || !place.holder[0]) {
+		complain("%s", redlock_errmsg(t->c));
+		return;
 	}
-	shown_text(span_of(w->in->operand), name, sizeof(name));
+	shown_text(span_of(t->in->operand), name, sizeof(name));
 	if (place.held_ms < 0)
 		complain("%s is held by %s", name, place.holder);
 	else
 		complain("%s is held by %s for %s", name, place.holder, age_text(place.held_ms, age));
-	return w->in->busy_exit;
 }
 
-bool lock_acquire(const struct invocation *in, struct redlock *c, struct redlock_grant *ret_grant, int *ret_exit)
+static const char *trouble(const struct turn *t, int error)
 {
-	struct waiting w = {.in = in, .c = c, .terminal = isatty(STDERR_FILENO)};
-	struct redlock_grant granted;
-	int r = hello(&w);
+	if (error != -ETIMEDOUT)
+		return redlock_errmsg(t->c);
+	return redlock_away(t->c) ? "redlockd went away and did not come back in time" : "redlockd does not answer";
+}
 
-	if (!r)
-		r = lock_send(&w);
+bool turn_await(struct turn *t, int64_t *ret_ttl_ms)
+{
+	struct waiting w = {.turn = t, .began_us = redlock_now_us(), .next_us = INT64_MAX};
+	struct redlock_grant granted;
+	int r = lock_send(&w);
+
+	if (isatty(STDERR_FILENO))
+		w.next_us = w.began_us + TICK_US;
 	if (!r)
 		r = answer_await(&w);
 	status_clear(&w);
-	/* What is left is counted from a CHECK: the LOCK may have waited for an hour. Its ttl stands in the first answer only. */
-	if (!r && redlock_grant(c, &granted))
-		granted.ttl_ms = 0;
-	if (!r)
-		r = redlock_check(c, in->operand, ret_grant);
 	if (!r) {
-		ret_grant->ttl_ms = ret_grant->ttl_ms ? ret_grant->ttl_ms : granted.ttl_ms;
+		*ret_ttl_ms = redlock_grant(t->c, &granted) ? 0 : granted.ttl_ms;
 		return true;
 	}
-	*ret_exit = EXIT_FAILED;
+	t->exit = r == REDLOCK_BUSY || r == REDLOCK_TIMEOUT ? t->in->busy_exit : EXIT_FAILED;
 	if (r == REDLOCK_BUSY || r == REDLOCK_TIMEOUT)
-		*ret_exit = not_acquired(&w, r);
-	else
-		complain("%s", r == -ETIMEDOUT ? "redlockd does not answer" : redlock_errmsg(c));
+		not_acquired(t, r);
+	else if (!t->abandoned)
+		complain("%s", trouble(t, r));
+	return false;
+}
+
+/* --- the session --- */
+
+/* The label is what others see. */
+static void label_make(const struct invocation *in, char out[LABEL_BYTES])
+{
+	const char *user = getenv("USER") ? getenv("USER") : getenv("LOGNAME"), *word = strrchr(in->argv[0], '/');
+
+	snprintf(out, LABEL_BYTES, "redlock run %.80s%s%.40s", word ? word + 1 : in->argv[0], user ? "/" : "", user ? user : "");
+}
+
+/* A daemon that knows no grace, or gives less, is one that cannot be away for long. */
+bool turn_greet(struct turn *t)
+{
+	char label[LABEL_BYTES];
+	struct redlock_session session = {.label = label, .grace_ms = t->in->ttl_ms > 0 ? t->in->ttl_ms : TURN_GRACE_MS};
+	int r;
+
+	label_make(t->in, label);
+	r = redlock_hello(t->c, &session);
+	if (r == REDLOCK_REFUSED) {
+		session.grace_ms = 0;
+		r = redlock_hello(t->c, &session);
+	}
+	if (!r)
+		return true;
+	t->exit = EXIT_FAILED;
+	complain("%s", redlock_errmsg(t->c));
 	return false;
 }

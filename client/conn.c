@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One connection: bytes out, bytes in, lines sorted into the answer, its rows, and pushes. Only redlock_finish waits. What went
- * wrong once stays wrong: the descriptor is kept open until redlock_close, since closing it frees what the session holds.
+ * wrong once stays wrong: the descriptor is kept open until redlock_close, since closing it frees what the session holds. Only with
+ * grace a connection that the other side ended is one more moment of the session (reconnect.c).
  */
 #include "client/conn.h"
 
@@ -33,10 +34,20 @@ int conn_says(struct redlock *c, int err, const char *format, ...)
 	return err;
 }
 
-static int conn_break(struct redlock *c, int err, const char *why)
+int conn_break(struct redlock *c, int err, const char *why)
 {
 	c->broken = err;
 	return conn_says(c, err, "%s", why);
+}
+
+/* The other side ended it, or the way there did. */
+static int conn_drop(struct redlock *c, int err, const char *why)
+{
+	if (!c->resumes)
+		return conn_break(c, err, why);
+	conn_says(c, err, "%s", why);
+	reconnect_begin(c);
+	return 0;
 }
 
 int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_connection)
@@ -56,7 +67,7 @@ int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_conn
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
-	c->fd = address_connect(addr, timeout_ms);
+	c->fd = address_connect(addr, timeout_ms, &c->address);
 	if (c->fd < 0) {
 		r = c->fd;
 		free(c);
@@ -66,6 +77,7 @@ int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_conn
 	c->answer.text = c->answer_text, c->answer.scratch = c->answer_scratch;
 	c->passing.text = c->passing_text, c->passing.scratch = c->passing_scratch;
 	STAILQ_INIT(&c->pushes);
+	LIST_INIT(&c->book.holds);
 	*ret_connection = c;
 	return 0;
 }
@@ -81,18 +93,21 @@ void redlock_close(struct redlock *c)
 
 	if (!c)
 		return;
+	reconnect_quit(c);
+	book_release(&c->book);
 	while ((push = STAILQ_FIRST(&c->pushes))) {
 		STAILQ_REMOVE_HEAD(&c->pushes, next);
 		free(push);
 	}
 	free(c->shown);
-	close(c->fd);
+	if (c->fd >= 0)
+		close(c->fd);
 	free(c);
 }
 
 /* --- out --- */
 
-static int conn_flush(struct redlock *c)
+int conn_drain(struct redlock *c)
 {
 	ssize_t n;
 
@@ -102,9 +117,14 @@ static int conn_flush(struct redlock *c)
 			continue;
 		if (n < 0 && errno == EAGAIN)
 			return 0;
-		if (n < 0)
+		/* What had come before is still read: the end shows there. */
+		c->deaf = n < 0 && c->resumes;
+		if (c->deaf)
+			c->out_at = c->out_n;
+		else if (n < 0)
 			return conn_break(c, -errno, "the connection to redlockd broke");
-		c->out_at += (size_t)n;
+		else
+			c->out_at += (size_t)n;
 	}
 	return 0;
 }
@@ -114,6 +134,27 @@ static bool line_answered(const char *line)
 {
 	line += strspn(line, " \t\r");
 	return *line && *line != '#' && !strchr(line, '\n');
+}
+
+int conn_say(struct redlock *c, const char *line, size_t n)
+{
+	memcpy(c->out, line, n);
+	c->out[n] = '\n';
+	c->out_at = 0, c->out_n = n + 1;
+	return conn_drain(c);
+}
+
+int conn_ask(struct redlock *c)
+{
+	int r = 0;
+
+	c->row = NULL;
+	c->aborted = false;
+	c->in_flight = true;
+	c->sent_us = c->ask.asked_us = redlock_now_us();
+	if (ask_settle_lost(c, &r))
+		return r;
+	return c->link == LINK_UP ? conn_say(c, c->ask.line, c->ask.n) : 0;
 }
 
 int redlock_send(struct redlock *c, const char *line)
@@ -128,13 +169,11 @@ int redlock_send(struct redlock *c, const char *line)
 		return conn_says(c, -EINVAL, "not a request: empty, a comment, or more than one line");
 	if (n + 1 > sizeof(c->out))
 		return conn_says(c, -EMSGSIZE, "a request has at most %zu bytes", sizeof(c->out) - 1);
-	memcpy(c->out, line, n);
-	c->out[n] = '\n';
-	c->out_at = 0, c->out_n = n + 1;
-	c->row = NULL;
-	c->in_flight = true;
-	c->sent_us = redlock_now_us();
-	return conn_flush(c);
+	c->ask.kind = ASK_ONCE;
+	c->ask.name[0] = '\0';
+	memcpy(c->ask.line, line, n);
+	c->ask.n = n;
+	return conn_ask(c);
 }
 
 /* --- in --- */
@@ -147,12 +186,10 @@ static int line_fill(struct redlock_line *line, const char *from, size_t n)
 	return reply_parse(line->scratch, n, &line->parsed);
 }
 
-static int push_keep(struct redlock *c, const char *from, size_t n)
+int conn_push(struct redlock *c, const char *from, size_t n)
 {
 	struct push *push;
 
-	if (c->pushes_n == PUSHES_MAX)
-		return conn_break(c, -ENOBUFS, "redlockd sent more pushes than can be kept");
 	push = malloc(sizeof(*push) + 2 * n);
 	if (!push)
 		return conn_break(c, -ENOMEM, "out of memory");
@@ -164,6 +201,7 @@ static int push_keep(struct redlock *c, const char *from, size_t n)
 	}
 	STAILQ_INSERT_TAIL(&c->pushes, push, next);
 	c->pushes_n++;
+	book_hear_push(c, &push->line.parsed);
 	return 0;
 }
 
@@ -174,22 +212,45 @@ static void answer_take(struct redlock *c)
 	c->passing = c->answer;
 	c->answer = line;
 	c->answered = true;
+	c->answer_sent_us = c->sent_us;
 	c->in_flight = false;
+	c->attempts = 0;
+}
+
+int conn_answer(struct redlock *c, const char *line, size_t n)
+{
+	if (line_fill(&c->passing, line, n))
+		return conn_break(c, -EPROTO, "what RESUME told cannot be put into an answer");
+	answer_take(c);
+	return 0;
+}
+
+static int answer_hear(struct redlock *c)
+{
+	if (c->passing.parsed.kind == LINE_ROW) {
+		if (c->row)
+			c->row(c->row_arg, &c->passing);
+	} else if (!ask_puts_off(c)) {
+		answer_take(c);
+		reconnect_hello(c);
+		book_hear_answer(c);
+	}
+	return 0;
 }
 
 static int line_take(struct redlock *c, const char *from, size_t n)
 {
+	if (n && from[0] == '!' && c->pushes_n >= PUSHES_MAX)
+		return conn_break(c, -ENOBUFS, "redlockd sent more pushes than can be kept");
 	if (n && from[0] == '!')
-		return push_keep(c, from, n);
+		return conn_push(c, from, n);
 	if (n >= REPLY_MAX || line_fill(&c->passing, from, n))
 		return conn_break(c, -EPROTO, "what answers does not speak the protocol of redlockd");
+	if (c->link != LINK_UP)
+		return reconnect_hear(c);
 	if (!c->in_flight)
 		return conn_break(c, -EPROTO, "redlockd answered what was not asked");
-	if (c->passing.parsed.kind != LINE_ROW)
-		answer_take(c);
-	else if (c->row)
-		c->row(c->row_arg, &c->passing);
-	return 0;
+	return answer_hear(c);
 }
 
 static int lines_take(struct redlock *c)
@@ -219,26 +280,30 @@ static int conn_read(struct redlock *c)
 {
 	ssize_t n = recv(c->fd, c->in + c->in_n, sizeof(c->in) - c->in_n, MSG_DONTWAIT);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n < 0 && (errno == EINTR || (errno == EAGAIN && !c->deaf)))
 		return errno == EINTR;
 	if (n < 0)
-		return conn_break(c, -errno, "the connection to redlockd broke");
+		return conn_drop(c, c->deaf ? -EPIPE : -errno, "the connection to redlockd broke");
 	if (n == 0)
-		return conn_break(c, -ECONNRESET, "redlockd closed the connection");
+		return conn_drop(c, -ECONNRESET, "redlockd closed the connection");
 	c->in_n += (size_t)n;
 	return 1;
 }
 
 int redlock_process(struct redlock *c)
 {
-	int r = c->broken ? c->broken : conn_flush(c), more;
+	int r, more;
 
+	if (c->broken || !reconnect_ready(c))
+		return c->broken;
+	r = conn_drain(c);
 	if (r)
 		return r;
 	do {
 		more = conn_read(c);
 		r = more < 0 ? more : lines_take(c);
-	} while (more > 0 && !r);
+	} while (more > 0 && !r && c->fd >= 0);
+	reconnect_late(c);
 	return r;
 }
 
@@ -256,7 +321,7 @@ static int poll_left(int64_t until_us)
 	return left > 60000000 ? 60000 : (int)(left / US_PER_MS) + 1;
 }
 
-static int64_t until_after(int64_t wait_ms)
+int64_t conn_until(int64_t wait_ms)
 {
 	int64_t now = redlock_now_us();
 
@@ -265,11 +330,11 @@ static int64_t until_after(int64_t wait_ms)
 
 int redlock_finish(struct redlock *c, int64_t timeout_ms)
 {
-	int64_t until = until_after(timeout_ms);
-	struct pollfd fd = {.fd = c->fd};
+	int64_t until = conn_until(timeout_ms), due;
+	struct pollfd fd;
 	int r = 0, left;
 
-	if (!c->in_flight && !c->answered)
+	if (!c->in_flight && !c->answered && !c->aborted)
 		return conn_says(c, -EINVAL, "nothing was asked");
 	while (c->in_flight) {
 		r = redlock_process(c);
@@ -278,9 +343,16 @@ int redlock_finish(struct redlock *c, int64_t timeout_ms)
 		left = poll_left(until);
 		if (!left)
 			return conn_says(c, -EAGAIN, "no answer yet");
-		fd.events = redlock_events(c);
+		due = reconnect_due(c);
+		if (due < until)
+			left = poll_left(due);
+		fd = (struct pollfd){.fd = c->fd, .events = redlock_events(c)};
 		if (poll(&fd, 1, left) < 0 && errno != EINTR)
 			return conn_break(c, -errno, "waiting failed");
+	}
+	if (c->aborted) {
+		c->aborted = false;
+		return conn_says(c, -ECONNABORTED, "the connection broke before the answer came; it may have been done");
 	}
 	/* An answer that came complete counts, whatever ended the connection behind it. */
 	return c->in_flight ? r : conn_outcome(c);
@@ -291,7 +363,9 @@ int conn_await(struct redlock *c, int64_t wait_ms)
 	int64_t limit = wait_ms < 0 || wait_ms > INT64_MAX - c->timeout_ms ? REDLOCK_FOREVER : wait_ms + c->timeout_ms;
 	int r = redlock_finish(c, limit);
 
-	return r == -EAGAIN ? conn_break(c, -ETIMEDOUT, "redlockd does not answer") : r;
+	if (r != -EAGAIN)
+		return r;
+	return c->link == LINK_UP && !c->again_us ? conn_break(c, -ETIMEDOUT, "redlockd does not answer") : ask_give_up(c);
 }
 
 int redlock_request(struct redlock *c, const char *line, int64_t wait_ms, void (*row)(void *arg, const struct redlock_line *line),
@@ -324,6 +398,8 @@ int redlock_fd(const struct redlock *c)
 
 short redlock_events(const struct redlock *c)
 {
+	if (c->link == LINK_CONNECTING)
+		return POLLOUT;
 	return c->out_at < c->out_n ? POLLIN | POLLOUT : POLLIN;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inside of a connection: bytes to lines, one request in flight, pushes kept in their order.
+ * The inside of a connection: bytes to lines, one request in flight, pushes kept in their order, and, for a session with grace, what
+ * it takes to come back after the connection broke: reconnect.c, what was asked: ask.c, what is held: book.c.
  */
 #ifndef CLIENT_CONN_H
 #define CLIENT_CONN_H
@@ -8,6 +9,8 @@
 #include "client/redlock.h"
 #include "proto/proto.h"
 #include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/types.h>
 
 #define PUSHES_MAX 4096 /* a daemon that sends more between two looks at them is not believed any further */
 #define US_PER_MS  1000
@@ -25,6 +28,61 @@ struct push {
 	char bytes[]; /* text, then scratch */
 };
 
+struct address { /* where a connection went: found once, so that nothing is resolved when it breaks */
+	struct sockaddr_storage to;
+	socklen_t n;
+};
+
+enum link {
+	LINK_UP,
+	LINK_DOWN,       /* the next attempt begins at due_us; as in the three below, it is given up then */
+	LINK_CONNECTING, /* connect(2) is under way */
+	LINK_RESUMING,   /* RESUME was sent */
+	LINK_TIDYING,    /* UNLOCK was sent for what came after its asker had given up */
+	LINK_GREETING,   /* the session is gone; HELLO was sent for another */
+};
+
+/* Whether, and how, a request is repeated over the next connection. */
+enum ask_kind {
+	ASK_ONCE,  /* nobody can tell whether it was done: its asker is told so */
+	ASK_HELLO, /* the same, and its answer opens a session */
+	ASK_AGAIN, /* CHECK, EXTEND: twice does no harm */
+	ASK_LOCK,
+	ASK_UNLOCK,
+};
+
+struct ask {
+	enum ask_kind kind;
+	char name[NAME_MAX_BYTES + 1]; /* "" for the first two */
+	char line[LINE_MAX_DEFAULT];
+	size_t n;
+	size_t wait_at, wait_n;         /* LOCK: where " wait=…" stands in line */
+	int64_t wait_until_us;          /* LOCK: 0 does not wait; INT64_MAX for ever */
+	int64_t asked_us;               /* by the caller, however often it was sent */
+	bool fenced;                    /* UNLOCK: line ends in fence=… already */
+	bool row;                       /* RESUME told of this name: */
+	int64_t fence, valid_ms, count; /* count 0: not told */
+};
+
+/* A lock that the session holds, as far as its answers told. */
+struct hold {
+	LIST_ENTRY(hold) next;
+	enum {
+		HOLD_ASKED,    /* its LOCK is in flight */
+		HOLD_KEPT,     /* it is held */
+		HOLD_LOST,     /* RESUME did not bring it back; until an UNLOCK has heard that, or a LOCK takes it anew */
+		HOLD_UNWANTED, /* its LOCK was given up while the connection was away; its turn may have come */
+	} state;
+	bool seen; /* in the rows of this RESUME */
+	int64_t fence, count, until_us;
+	char name[NAME_MAX_BYTES + 1];
+};
+
+struct book {
+	LIST_HEAD(, hold) holds;
+	void *by_name; /* the same as a tree of tsearch(3) */
+};
+
 struct redlock {
 	int fd;
 	int broken; /* 0, or the negative errno that ended it */
@@ -36,11 +94,14 @@ struct redlock {
 	size_t out_at, out_n;
 
 	bool in_flight;
+	bool aborted;    /* the ASK_ONCE in flight went with its connection, and nobody was told yet */
 	int64_t sent_us; /* read before the request in flight, or last answered, was sent */
+	struct ask ask;  /* in flight, or last answered */
 	void (*row)(void *arg, const struct redlock_line *line);
 	void *row_arg;
 
-	bool answered; /* answer is set */
+	bool answered;          /* answer is set: */
+	int64_t answer_sent_us; /* read before what it answers was sent */
 	struct redlock_line answer, passing;
 	char answer_text[REPLY_MAX], answer_scratch[REPLY_MAX];
 	char passing_text[REPLY_MAX], passing_scratch[REPLY_MAX];
@@ -49,21 +110,101 @@ struct redlock {
 	size_t pushes_n;
 	struct push *shown; /* what redlock_next_push returned last */
 
+	/* --- of a session with grace --- */
+	bool resumes;
+	pid_t owner; /* said HELLO: the process whose redlock_close says QUIT */
+	char session[64], secret[128];
+	char hello[1200];
+	bool grace; /* of the HELLO in flight */
+	enum link link;
+	int64_t resumed_us; /* read before RESUME was sent */
+	struct address address;
+	int64_t due_us;
+	int64_t again_us; /* LINK_UP: when a LOCK that a leaving daemon refused is sent again; 0: none was */
+	bool deaf;        /* what is sent gets nowhere; what had come is still read */
+	unsigned attempts;
+	uint64_t chance;
+	struct book book;
+
 	char code[32];
 	char message[1024];
 };
 
+/* --- address.c --- */
+
 /* A connected, non-blocking, close-on-exec descriptor, or a negative errno. */
-int address_connect(const char *addr, int64_t timeout_ms) REDLOCK_MUST;
+int address_connect(const char *addr, int64_t timeout_ms, struct address *ret_address) REDLOCK_MUST;
+/* The same again without waiting: *ret_pending: poll it for POLLOUT, then read SO_ERROR. */
+int address_again(const struct address *address, bool *ret_pending) REDLOCK_MUST;
+
+/* --- conn.c --- */
 
 /* Writes the message and returns err. */
 int conn_says(struct redlock *c, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* The outcome of the answer, told in the message. */
-int conn_outcome(struct redlock *c);
+int conn_break(struct redlock *c, int err, const char *why);
+/* Sends c->ask when it can be sent. */
+int conn_ask(struct redlock *c) REDLOCK_MUST;
+/* Sends what can be sent without waiting. */
+int conn_drain(struct redlock *c) REDLOCK_MUST;
+/* Sends a line instead of whatever is unsent. */
+int conn_say(struct redlock *c, const char *line, size_t n) REDLOCK_MUST;
+/* As if the daemon had sent this line. */
+int conn_push(struct redlock *c, const char *line, size_t n) REDLOCK_MUST;
+int conn_answer(struct redlock *c, const char *line, size_t n) REDLOCK_MUST;
+/* The moment so many milliseconds from now; INT64_MAX for REDLOCK_FOREVER. */
+int64_t conn_until(int64_t wait_ms);
 /* Waits for the answer, wait_ms longer than the timeout; an answer that is not there by then breaks the connection. */
 int conn_await(struct redlock *c, int64_t wait_ms) REDLOCK_MUST;
+
+/* --- line.c --- */
+
+/* The outcome of the answer, told in the message. */
+int conn_outcome(struct redlock *c);
 /* Puts text, escaped for a person, into out and returns out; cut where it is long. */
 #define SHOWN_BYTES 200
 const char *conn_shown(struct span text, char out[SHOWN_BYTES]);
+
+/* --- reconnect.c --- */
+
+/* The connection is gone; attempts to come back begin. */
+void reconnect_begin(struct redlock *c);
+/* Does what is due. True: there is a descriptor to speak over. */
+bool reconnect_ready(struct redlock *c);
+/* After all that had come was read: an attempt that takes too long is followed by the next. */
+void reconnect_late(struct redlock *c);
+/* The moment at which reconnect_ready must be called at the latest; INT64_MAX: none. */
+int64_t reconnect_due(const struct redlock *c);
+/* Takes the answer to HELLO. */
+void reconnect_hello(struct redlock *c);
+/* Takes c->passing, which answers what this file said. */
+int reconnect_hear(struct redlock *c) REDLOCK_MUST;
+/* Says QUIT, and waits briefly for the end. */
+void reconnect_quit(struct redlock *c);
+
+/* --- ask.c --- */
+
+/* Sends what is in flight again over a new connection, or answers it from what RESUME told. */
+int ask_repeat(struct redlock *c) REDLOCK_MUST;
+/* A lock that RESUME did not bring back is answered here. True: it was, with *ret_error. */
+bool ask_settle_lost(struct redlock *c, int *ret_error);
+/* Whether c->passing, which answers the LOCK in flight, is put off: the daemon is leaving, and another may come. */
+bool ask_puts_off(struct redlock *c);
+/* The call has waited long enough while the connection was away. Returns -ECONNABORTED. */
+int ask_give_up(struct redlock *c);
+
+/* --- book.c --- */
+
+void book_release(struct book *b);
+struct hold *book_find(const struct book *b, const char *name);
+/* Before a LOCK: a grant is never lost to a lack of memory. -ENOMEM. */
+int book_reserve(struct book *b, const char *name) REDLOCK_MUST;
+void book_forget(struct book *b, struct hold *h);
+/* After an answer to c->ask, and after a push. */
+void book_hear_answer(struct redlock *c);
+void book_hear_push(struct redlock *c, const struct reply_line *push);
+/* Before RESUME; a row of its answer; its end; or all is gone. The last two tell each loss by a push. */
+void book_open(struct redlock *c);
+void book_row(struct redlock *c, const struct reply_line *row);
+int book_close(struct redlock *c, const char *reason) REDLOCK_MUST;
 
 #endif

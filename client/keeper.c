@@ -5,7 +5,6 @@
  * timer that a suspend does not stop.
  */
 #include "client/keeper.h"
-#include "client/cli.h"
 #include "client/person.h"
 
 #include <errno.h>
@@ -44,16 +43,16 @@ struct keeper {
 	int64_t check_at, term_at, kill_at, give_up_at;
 	bool front_gone;
 	char name[200]; /* for a person */
-	struct keeper_report report;
+	struct keeper_report *report;
 };
 
 static void __attribute__((format(printf, 3, 4))) keeper_says(struct keeper *k, int code, const char *format, ...)
 {
 	va_list args;
 
-	k->report.code = code;
+	k->report->code = code;
 	va_start(args, format);
-	vsnprintf(k->report.text, sizeof(k->report.text), format, args);
+	vsnprintf(k->report->text, sizeof(k->report->text), format, args);
 	va_end(args);
 }
 
@@ -184,6 +183,9 @@ static void keeper_listen(struct keeper *k)
 	keeper_hear_push(k);
 	if (k->state == KEEPER_HOLDING && asked && !redlock_in_flight(c))
 		keeper_hear_answer(k);
+	/* What it knows when it is back is asked for now. */
+	if (redlock_away(c) && !redlock_in_flight(c))
+		k->check_at = redlock_now_us();
 	/* Whatever ended the connection, no daemon gives the lock away before the moment that it told. */
 	if (r && k->state == KEEPER_HOLDING)
 		keeper_stop(k, belief_kill_at(k), redlock_errmsg(c));
@@ -192,7 +194,7 @@ static void keeper_listen(struct keeper *k)
 /* Who comes late himself gives the answer a moment before he acts on its absence. */
 static void keeper_ask(struct keeper *k, int64_t now)
 {
-	int r = redlock_check_send(k->task->c, k->task->name);
+	int r = redlock_check_send(k->task->c, k->task->in->operand);
 	int64_t answer_by = MIN(now + k->reach_us / 20, belief_kill_at(k));
 
 	if (k->term_at < answer_by)
@@ -208,14 +210,14 @@ static int status_code(int status)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* The CHECK in flight is answered first. Nothing is waited for longer than briefly: closing frees the lock too. */
+/* The CHECK in flight is answered first. Nothing is waited for longer than briefly: the end of the session frees the lock too. */
 static int keeper_unlock(struct keeper *k, int64_t keep_ms)
 {
 	struct redlock *c = k->task->c;
 	int r = redlock_in_flight(c) ? redlock_finish(c, UNLOCK_MS) : 0;
 
 	redlock_set_timeout(c, UNLOCK_MS);
-	return r < 0 ? r : redlock_unlock(c, k->task->name, keep_ms);
+	return r < 0 ? r : redlock_unlock(c, k->task->in->operand, keep_ms);
 }
 
 /*
@@ -225,16 +227,16 @@ static int keeper_unlock(struct keeper *k, int64_t keep_ms)
 static void keeper_finish(struct keeper *k)
 {
 	const struct redlock_line *push;
-	int r = keeper_unlock(k, k->task->keep_ms);
+	int r = keeper_unlock(k, k->task->in->keep_ms);
 
 	k->state = KEEPER_DONE;
-	k->report.code = status_code(k->family.status);
+	k->report->code = status_code(k->family.status);
 	if (r == REDLOCK_REFUSED && refused_as_lost(k->task->c)) {
 		push = push_lost(k);
 		if (!push || reason_is_final(redlock_line_find(push, "reason")))
 			keeper_says(k, EXIT_LOST, "%s was lost while the command ran", k->name);
-	} else if (r && (r == REDLOCK_REFUSED || k->task->keep_ms)) {
-		keeper_says(k, k->report.code, "unlocking %s: %s", k->name, redlock_errmsg(k->task->c));
+	} else if (r && (r == REDLOCK_REFUSED || k->task->in->keep_ms)) {
+		keeper_says(k, k->report->code, "unlocking %s: %s", k->name, redlock_errmsg(k->task->c));
 	}
 }
 
@@ -254,6 +256,13 @@ static void keeper_reap(struct keeper *k)
 
 /* --- the loop --- */
 
+static const char *keeper_why(const struct keeper *k)
+{
+	if (redlock_away(k->task->c))
+		return "redlockd went away and did not come back in time";
+	return redlock_in_flight(k->task->c) ? "redlockd does not answer" : "redlockd could not renew it";
+}
+
 static void keeper_decide(struct keeper *k, int64_t now)
 {
 	bool asked = redlock_in_flight(k->task->c);
@@ -262,7 +271,7 @@ static void keeper_decide(struct keeper *k, int64_t now)
 	if (k->state == KEEPER_HOLDING && now >= k->check_at && !asked && now < belief_kill_at(k))
 		keeper_ask(k, now);
 	else if (k->state == KEEPER_HOLDING && now >= k->term_at)
-		keeper_stop(k, belief_kill_at(k), asked ? "redlockd does not answer" : "redlockd could not renew it");
+		keeper_stop(k, belief_kill_at(k), keeper_why(k));
 	if (k->state == KEEPER_STOPPING && now >= k->kill_at)
 		keeper_kill(k, now);
 	else if (k->state == KEEPER_KILLING && now < k->give_up_at)
@@ -277,7 +286,7 @@ static int64_t keeper_deadline(const struct keeper *k)
 {
 	switch (k->state) {
 	case KEEPER_HOLDING:
-		return redlock_in_flight(k->task->c) ? k->term_at : MIN(k->check_at, k->term_at);
+		return MIN(redlock_due_us(k->task->c), redlock_in_flight(k->task->c) ? k->term_at : MIN(k->check_at, k->term_at));
 	case KEEPER_STOPPING:
 		return k->kill_at;
 	default:
@@ -320,7 +329,7 @@ static void keeper_sleep(struct keeper *k)
 		;
 	if (fds[2].revents)
 		keeper_front(k);
-	if (fds[3].revents && k->state == KEEPER_HOLDING)
+	if (k->state == KEEPER_HOLDING && (fds[3].revents || redlock_now_us() >= redlock_due_us(k->task->c)))
 		keeper_listen(k);
 }
 
@@ -340,11 +349,8 @@ static void keeper_loop(struct keeper *k)
 
 static int keeper_open(struct keeper *k)
 {
-	sigset_t all, child;
+	sigset_t child;
 
-	/* A manager that signals every process of a service means CMD, which is told by redlock as well. */
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, NULL);
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	signal(SIGCHLD, SIG_DFL); /* ignored, as some parents leave it, it would swallow the exit code */
@@ -358,7 +364,7 @@ static int keeper_environment(const struct keeper_task *task)
 	char fence[24];
 
 	snprintf(fence, sizeof(fence), "%lld", (long long)task->grant.fence);
-	return setenv("REDLOCK_NAME", task->name, 1) || setenv("REDLOCK_FENCE", fence, 1) ? -errno : 0;
+	return setenv("REDLOCK_NAME", task->in->operand, 1) || setenv("REDLOCK_FENCE", fence, 1) ? -errno : 0;
 }
 
 static void keeper_start(struct keeper *k)
@@ -377,23 +383,20 @@ static void keeper_start(struct keeper *k)
 			    strerror(r));
 	if (r)
 		return;
-	k->report.command = k->family.command;
+	k->report->kind = KEEPER_STARTED;
+	k->report->command = k->family.command;
 	k->state = KEEPER_HOLDING;
-	(void)!send(task->front, &k->report, sizeof(k->report), MSG_NOSIGNAL);
+	(void)!send(task->front, k->report, sizeof(*k->report), MSG_NOSIGNAL);
 }
 
-void keeper_main(const struct keeper_task *task)
+void keeper_hold(const struct keeper_task *task, struct keeper_report *ret_report)
 {
-	struct keeper k = {.task = task, .state = KEEPER_DONE};
+	struct keeper k = {.task = task, .state = KEEPER_DONE, .report = ret_report};
 
-	shown_text(span_of(task->name), k.name, sizeof(k.name));
+	shown_text(span_of(task->in->operand), k.name, sizeof(k.name));
 	belief_set(&k, &task->grant);
 	keeper_start(&k);
 	if (k.state == KEEPER_DONE)
 		(void)!keeper_unlock(&k, 0);
 	keeper_loop(&k);
-	redlock_close(task->c);
-	k.report.kind = KEEPER_ENDED;
-	(void)!send(task->front, &k.report, sizeof(k.report), MSG_NOSIGNAL);
-	_exit(EXIT_SUCCESS);
 }

@@ -57,11 +57,33 @@ static int draft_begin(struct redlock *c, struct draft *d, const char *verb, con
 	return 0;
 }
 
-static int draft_send(struct redlock *c, const struct draft *d)
+/* What is in flight stays as it is. */
+static int draft_take(struct redlock *c, const struct draft *d, enum ask_kind kind, const char *name)
 {
+	if (c->broken)
+		return c->broken;
+	if (c->in_flight)
+		return conn_says(c, -EBUSY, "another request is in flight");
 	if (d->full)
 		return conn_says(c, -EMSGSIZE, "the request is too long");
-	return redlock_send(c, d->line);
+	c->ask.kind = kind;
+	c->ask.fenced = false;
+	memcpy(c->ask.name, name, strlen(name) + 1);
+	memcpy(c->ask.line, d->line, d->n);
+	c->ask.n = d->n;
+	return 0;
+}
+
+static int draft_send(struct redlock *c, const struct draft *d, enum ask_kind kind, const char *name)
+{
+	int r = draft_take(c, d, kind, name);
+
+	return r ? r : conn_ask(c);
+}
+
+static int lock_reserve(struct redlock *c)
+{
+	return c->resumes && book_reserve(&c->book, c->ask.name) ? conn_break(c, -ENOMEM, "out of memory") : 0;
 }
 
 int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_options *options)
@@ -69,21 +91,32 @@ int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_
 	static const struct redlock_options none;
 	const struct redlock_options *o = options ? options : &none;
 	struct draft d;
+	size_t wait_at, wait_end;
 	int r = draft_begin(c, &d, "LOCK ", name);
 
 	if (r)
 		return r;
+	wait_at = d.n;
 	if (o->wait_ms < 0)
 		draft_bytes(&d, SPAN(" wait=forever"));
 	else if (o->wait_ms)
 		draft_ms(&d, "wait", o->wait_ms);
+	wait_end = d.n;
 	if (o->ttl_ms)
 		draft_ms(&d, "ttl", o->ttl_ms);
 	if (o->no_renew)
 		draft_bytes(&d, SPAN(" renew=no"));
 	if (o->note)
 		draft_quoted(&d, " note=", o->note);
-	return draft_send(c, &d);
+	r = draft_take(c, &d, ASK_LOCK, name);
+	if (!r)
+		r = lock_reserve(c);
+	if (r)
+		return r;
+	c->ask.wait_at = wait_at;
+	c->ask.wait_n = wait_end - wait_at;
+	c->ask.wait_until_us = o->wait_ms ? conn_until(o->wait_ms) : 0;
+	return conn_ask(c);
 }
 
 int redlock_grant(const struct redlock *c, struct redlock_grant *ret_grant)
@@ -98,7 +131,7 @@ int redlock_grant(const struct redlock *c, struct redlock_grant *ret_grant)
 		.ttl_ms = reply_number(line, "ttl_ms", 0),
 		.valid_ms = valid,
 		.count = reply_number(line, "count", 1),
-		.until_us = c->sent_us + valid * US_PER_MS,
+		.until_us = c->answer_sent_us + valid * US_PER_MS,
 	};
 	return 0;
 }
@@ -118,7 +151,7 @@ int redlock_check_send(struct redlock *c, const char *name)
 	struct draft d;
 	int r = draft_begin(c, &d, "CHECK ", name);
 
-	return r ? r : draft_send(c, &d);
+	return r ? r : draft_send(c, &d, ASK_AGAIN, name);
 }
 
 static int check_finish(struct redlock *c, int r, struct redlock_grant *ret_grant)
@@ -162,7 +195,7 @@ int redlock_extend(struct redlock *c, const char *name, int64_t ttl_ms, struct r
 		return r;
 	if (ttl_ms > 0)
 		draft_ms(&d, "ttl", ttl_ms);
-	return check_finish(c, draft_send(c, &d), ret_grant);
+	return check_finish(c, draft_send(c, &d, ASK_AGAIN, name), ret_grant);
 }
 
 int redlock_unlock(struct redlock *c, const char *name, int64_t keep_ms)
@@ -174,7 +207,7 @@ int redlock_unlock(struct redlock *c, const char *name, int64_t keep_ms)
 		return r;
 	if (keep_ms > 0)
 		draft_ms(&d, "keep", keep_ms);
-	r = draft_send(c, &d);
+	r = draft_send(c, &d, ASK_UNLOCK, name);
 	return r ? r : conn_await(c, 0);
 }
 

@@ -4,13 +4,19 @@
  *
  * Results. 0 is done. A positive enum redlock_outcome is the daemon's answer and must be handled. A negative errno means that
  * nothing more can be said over this connection: close it. What the session holds stays held until then, so whoever acts under
- * a lock stops first and closes afterwards. Only -EINVAL, -EMSGSIZE, -EBUSY and -EAGAIN leave the connection usable.
+ * a lock stops first and closes afterwards. Only -EINVAL, -EMSGSIZE, -EBUSY, -EAGAIN and -ECONNABORTED leave the connection usable.
  * Nothing here prints, exits, installs signal handlers or raises SIGPIPE; descriptors are close-on-exec.
+ *
+ * Sessions with grace (redlock_hello) outlive their connection: when it breaks, calls come back by RESUME and go on, each within the
+ * time that it may take anyway. They end with -ECONNABORTED when that does not suffice, or when nobody can tell whether a request
+ * of redlock_request or redlock_send was done; the session goes on, and the next call tries again. A daemon that is stopped, not
+ * gone, breaks no connection: that is -ETIMEDOUT, as without grace.
  *
  * Time. Durations are milliseconds in int64_t. Moments are microseconds of CLOCK_BOOTTIME, as redlock_now_us() reads it.
  *
  * Threads. One connection belongs to one thread at a time; connections are independent of each other. After fork(2) one of the
- * two processes may go on using a connection, the other may only close it; the session ends when both have.
+ * two processes may go on using a connection, the other may only close it; the session ends when both have. With grace it is the one
+ * that said redlock_hello that goes on, and its close ends the session.
  *
  * A connection has one request in flight at a time. Host names are resolved by getaddrinfo(3), which has no deadline.
  */
@@ -51,6 +57,12 @@ struct redlock_options {
 	const char *note; /* shown to whoever asks or waits */
 };
 
+/* Zeroes are the defaults: no label, no grace. */
+struct redlock_session {
+	const char *label; /* shown to others: who holds, who waits */
+	int64_t grace_ms;  /* how long the daemon keeps locks and places in line for a connection that broke; about the lease */
+};
+
 /* The lock may be believed to be held until until_us and not a moment longer. A push about it only shortens that. */
 struct redlock_grant {
 	int64_t fence;    /* grows strictly from grant to grant of one name */
@@ -76,8 +88,25 @@ int redlock_address(char *out, size_t size) REDLOCK_MUST;
 int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_connection) REDLOCK_MUST;
 /* Changes it from the next call on; more than 0. */
 void redlock_set_timeout(struct redlock *c, int64_t timeout_ms);
-/* Ends the session: its locks are free. Accepts NULL. */
+/*
+ * Ends the session: its locks are free. Accepts NULL. With grace it says QUIT, and waits for the end at most a second; while the
+ * connection is away, locks end with the grace or with their leases. A process that ends without this call leaves them so, too.
+ */
 void redlock_close(struct redlock *c);
+
+/*
+ * Says who this is, and asks for grace; before the first lock, and again to change either. All outcomes. A daemon that gives no
+ * grace leaves the session without. Locks that are taken by redlock_lock or redlock_lock_send are then kept book of: what a RESUME
+ * does not bring back is told once by a push "! LOST name=… fence=… reason=…", made here (evicted: somebody else may have it
+ * already; expired: it is free when until_us has passed), and by redlock_check, redlock_extend and redlock_unlock as
+ * REDLOCK_REFUSED with "LOST" until an unlock has heard it or a lock takes it anew. A lock that waits keeps its place and its end.
+ */
+int redlock_hello(struct redlock *c, const struct redlock_session *session) REDLOCK_MUST;
+/* For RESUME by somebody else; "" if not told. They change when a session was lost. */
+const char *redlock_session_id(const struct redlock *c);
+const char *redlock_session_secret(const struct redlock *c);
+/* The connection broke, and was not resumed yet. */
+bool redlock_away(const struct redlock *c);
 
 int64_t redlock_now_us(void);
 
@@ -136,8 +165,10 @@ int64_t redlock_line_number(const struct redlock_line *line, const char *field, 
 /* The oldest push that has arrived and was not yet returned, or NULL; valid until the next call of this function. */
 const struct redlock_line *redlock_next_push(struct redlock *c);
 
-int redlock_fd(const struct redlock *c);       /* poll it for redlock_events() */
+int redlock_fd(const struct redlock *c);       /* poll it for redlock_events(); with grace it changes, and may be -1 */
 short redlock_events(const struct redlock *c); /* POLLIN, and POLLOUT while something is unsent */
+/* With grace: when redlock_process must be called although nothing came; INT64_MAX: no such moment. */
+int64_t redlock_due_us(const struct redlock *c);
 /* Sends and reads what can be without waiting; keeps pushes and a complete answer. 0 or a negative errno. */
 int redlock_process(struct redlock *c) REDLOCK_MUST;
 

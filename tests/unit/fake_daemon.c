@@ -161,6 +161,50 @@ static void player_accept(struct player *p, const char *step)
 		player_fail(p, step, "nobody came");
 }
 
+static void player_part(struct player *p, const char *step, int n)
+{
+	char byte;
+
+	while (n-- > 0)
+		if (read(p->fd, &byte, 1) != 1)
+			player_fail(p, step, "the request is shorter");
+}
+
+static void player_note(const struct player *p, const char *step, const char *name)
+{
+	FILE *file = fopen(fake_daemon_path(p->fake, name), "w");
+
+	if (!file || fprintf(file, "1\n") < 0 || fclose(file))
+		player_fail(p, step, "cannot write");
+}
+
+/* The name of a socket that nobody listens at stays, as after a crash. */
+static int player_listen(const struct fake_daemon *f)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s", f->addr);
+	unlink(f->addr);
+	if (listener >= 0 && !bind(listener, (struct sockaddr *)&at, sizeof(at)) && !listen(listener, 8))
+		return listener;
+	close(listener);
+	return -1;
+}
+
+static void player_leave(struct player *p, const char *step, int ms)
+{
+	struct timespec pause = {ms / 1000, ms % 1000 * 1000000L};
+
+	close(p->listener);
+	close(p->fd);
+	p->fd = -1;
+	nanosleep(&pause, NULL);
+	p->listener = player_listen(p->fake);
+	if (p->listener < 0)
+		player_fail(p, step, "cannot listen again");
+}
+
 static void player_step(struct player *p, const char *step)
 {
 	const char *text = strlen(step) > 2 ? step + 2 : "";
@@ -185,8 +229,14 @@ static void player_step(struct player *p, const char *step)
 		player_dead(p, step, text);
 	else if (step[0] == '!')
 		kill((pid_t)fake_daemon_number(fake_daemon_path(p->fake, "pid")), atoi(text));
+	else if (step[0] == '^')
+		player_note(p, step, text);
+	else if (step[0] == '#')
+		player_part(p, step, atoi(text));
 	else if (step[0] == '+')
 		player_accept(p, step);
+	else if (step[0] == '-')
+		player_leave(p, step, atoi(text));
 	else
 		player_fail(p, step, "no such step");
 }
@@ -206,15 +256,13 @@ static _Noreturn void player_main(const struct fake_daemon *f, int listener, con
 
 void fake_daemon_begin(struct fake_daemon *f, const char *script)
 {
-	struct sockaddr_un at = {.sun_family = AF_UNIX};
-	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int listener;
 
 	snprintf(f->folder, sizeof(f->folder), "/tmp/redlock-unit-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(f->folder));
 	snprintf(f->addr, sizeof(f->addr), "%s/sock", f->folder);
-	snprintf(at.sun_path, sizeof(at.sun_path), "%s", f->addr);
-	ck_assert_int_eq(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
-	ck_assert_int_eq(listen(listener, 8), 0);
+	listener = player_listen(f);
+	ck_assert_int_ge(listener, 0);
 	f->pid = fork();
 	ck_assert_int_ge(f->pid, 0);
 	if (f->pid == 0)
@@ -280,6 +328,8 @@ static _Noreturn void redlock_main(const struct fake_daemon *f, const char *cons
 	    !freopen("/dev/null", "r", stdin))
 		_exit(99);
 	setvbuf(stderr, NULL, _IONBF, 0);
+	signal(SIGTERM, SIG_DFL); /* not as the test runner has them */
+	signal(SIGINT, SIG_DFL);
 	if (getenv("FAKE_IGNORES_CHLD"))
 		signal(SIGCHLD, SIG_IGN);
 	if (getenv("FAKE_CLOSES_STDERR"))

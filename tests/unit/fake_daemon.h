@@ -12,7 +12,10 @@
  *   =         the client goes now
  *   @ path    no process lives whose id stands in that file, at this moment; ~ path: soon
  *   ! signal  sends the signal, a number, to the process whose id stands in the file "pid" of the folder
- *   +         takes the next connection
+ *   ^ name    leaves a number in a file of that name in the folder
+ *   # n       reads n bytes of a request, and leaves the rest unread
+ *   +         hangs up, and takes the next connection
+ *   - ms      hangs up, and nobody listens for that long
  */
 #ifndef UNIT_FAKE_DAEMON_H
 #define UNIT_FAKE_DAEMON_H

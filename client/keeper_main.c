@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The life of a keeper: the turn, the command, the end of the session. Whatever it ends for, it says QUIT, so that nobody waits for
+ * a grace that nobody needs; when the daemon is away just then, it stays for a while to say so.
+ */
+#include "client/cli_wait.h"
+#include "client/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define FAREWELL_MS 1000
+
+static void report_send(const struct keeper_task *task, struct keeper_report *report, int kind)
+{
+	report->kind = kind;
+	snprintf(report->session, sizeof(report->session), "%s", redlock_session_id(task->c));
+	snprintf(report->secret, sizeof(report->secret), "%s", redlock_session_secret(task->c));
+	(void)!send(task->front, report, sizeof(*report), MSG_NOSIGNAL);
+}
+
+/* From here on redlock passes on signals. False: it is gone. */
+static bool front_agrees(const struct keeper_task *task)
+{
+	int go;
+	ssize_t n;
+
+	do
+		n = recv(task->front, &go, sizeof(go), 0);
+	while (n < 0 && errno == EINTR);
+	return n == sizeof(go);
+}
+
+/*
+ * True: CMD may start. What is left is counted from a CHECK: the LOCK may have waited for an hour, and redlock may have been stopped
+ * for another. The ttl stands in the first answer only.
+ */
+static bool turn_take(struct keeper_task *task, struct turn *t, struct keeper_report *report)
+{
+	int64_t ttl_ms;
+
+	if (!turn_greet(t))
+		return false;
+	report_send(task, report, KEEPER_WAITING);
+	if (!turn_await(t, &ttl_ms))
+		return false;
+	report_send(task, report, KEEPER_GRANTED);
+	t->exit = EXIT_FAILED;
+	if (!front_agrees(task))
+		return false;
+	if (redlock_check(task->c, t->in->operand, &task->grant)) {
+		complain("%s", redlock_errmsg(task->c));
+		return false;
+	}
+	task->grant.ttl_ms = task->grant.ttl_ms ? task->grant.ttl_ms : ttl_ms;
+	return true;
+}
+
+/* --- the end --- */
+
+/* Nobody who waits for the end of our output shall wait for this. */
+static void streams_drop(void)
+{
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC), i;
+
+	for (i = STDIN_FILENO; i <= STDERR_FILENO; i++)
+		if (fd >= 0)
+			dup2(fd, i);
+}
+
+/* No session is kept for longer: grace and lease are over. */
+static int64_t linger_until(const struct keeper_task *task)
+{
+	int64_t grace_ms = task->in->ttl_ms > 0 ? task->in->ttl_ms : TURN_GRACE_MS;
+
+	return MAX(redlock_now_us(), task->grant.until_us) + grace_ms * 1000;
+}
+
+static void linger(const struct keeper_task *task)
+{
+	struct redlock *c = task->c;
+	int64_t until = linger_until(task), now;
+
+	streams_drop();
+	close(task->front);
+	while (redlock_away(c) && (now = redlock_now_us()) < until && !redlock_process(c)) {
+		struct pollfd fd = {.fd = redlock_fd(c), .events = redlock_events(c)};
+		int64_t at = MIN(until, redlock_due_us(c));
+
+		if (redlock_away(c))
+			(void)!poll(&fd, 1, at > now ? (int)MIN((at - now) / 1000 + 1, 60000) : 0);
+	}
+	redlock_set_timeout(c, FAREWELL_MS);
+	/* Only an UNLOCK can leave the name kept; all else QUIT does. */
+	if (task->in->keep_ms && task->grant.until_us && (!redlock_in_flight(c) || redlock_finish(c, FAREWELL_MS) >= 0))
+		(void)!redlock_unlock(c, task->in->operand, task->in->keep_ms);
+	redlock_close(c);
+}
+
+void keeper_main(struct keeper_task *task)
+{
+	struct turn turn = {.in = task->in, .c = task->c, .front = task->front};
+	struct keeper_report report = {.code = EXIT_FAILED};
+
+	if (turn_take(task, &turn, &report))
+		keeper_hold(task, &report);
+	else
+		report.code = turn.exit;
+	report.lingers = redlock_away(task->c);
+	if (!report.lingers)
+		redlock_close(task->c);
+	report.kind = KEEPER_ENDED;
+	(void)!send(task->front, &report, sizeof(report), MSG_NOSIGNAL);
+	if (report.lingers)
+		linger(task);
+	_exit(EXIT_SUCCESS);
+}
