@@ -19,7 +19,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FAREWELL_MS    1000
 #define UNSTOPPABLE_US 1000000
 
 static const int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
@@ -73,7 +72,7 @@ static void session_end(const struct front *f)
 	char line[sizeof(f->session) + sizeof(f->secret) + 16];
 	struct redlock *c;
 
-	if (!f->secret[0] || redlock_open(f->in->addr, FAREWELL_MS, &c))
+	if (!f->secret[0] || redlock_open(f->in->addr, ANSWER_TIMEOUT_MS, &c))
 		return;
 	snprintf(line, sizeof(line), "RESUME %s %s", f->session, f->secret);
 	if (!redlock_request(c, line, 0, NULL, NULL))
