@@ -305,7 +305,7 @@ static void journal_fail(struct journal *j, int r, struct instant now)
 	if (!j->unusable || j->stale)
 		j->stale = !file_spoil(j);
 	if (!j->unusable)
-		log_event(LOG_ERROR, "journal", "file=%s error=\"%s\"%s: nothing can be resumed after a restart until it can be written again", FILE_NAME,
+		log_event(LOG_ERROR, "journal", "file=%s error=\"%s\"%s: nothing can be resumed after a restart; it is tried again", FILE_NAME,
 		          strerror(-r), j->stale ? " stale=yes" : "");
 	j->unusable = true;
 }
