@@ -62,11 +62,11 @@ struct conf {
 		uint64_t database;
 		uint64_t links; /* connections per node */
 	} redis;
-	int64_t lease, min_lease, max_lease, max_delay;
+	int64_t lease, min_lease, max_lease, max_delay, max_grace;
 	enum conf_guard guard;
 	char *runtime_dir; /* NULL: chosen at start */
 	struct {
-		uint64_t line, clients, locks, waiting, output, name, mistakes;
+		uint64_t line, clients, detached, locks, waiting, output, name, mistakes;
 	} limits;
 	struct {
 		int level; /* 0 error .. 4 debug */
