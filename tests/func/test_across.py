@@ -72,12 +72,12 @@ class InOrder(QuorumTest):
             self.assertEqual(own, sorted(own))
 
     def test_a_busy_daemon_does_not_starve_a_waiter_elsewhere(self):
-        """It may hand on by itself for a tenth of a second once it knows that somebody elsewhere waits."""
+        """Its own line is never empty, yet the lock goes to whoever asked first."""
         noise, waited = Noise(), []
         self.daemons.pop()  # the load is on a alone
-        load, rival = Load(self, 2.5, workers=4), self.client(self.b)
+        load, rival = Load(self, 2.5, workers=4, ttls=["2s"]), self.client(self.b)
         while time.monotonic() < load.end - 0.3:
-            rival.send("LOCK %s wait=20s" % load.name)
+            rival.send("LOCK %s wait=20s ttl=2s" % load.name)
             begin, rival_granted = time.monotonic(), rival.reply()
             load.ledger.visit(rival_granted.num("fence"))
             waited.append(rival_granted.at - begin)
@@ -206,7 +206,7 @@ class DaemonsDie(QuorumTest):
         granted = second.reply()
         self.assertEqual(granted.kind, "OK")
         self.figure("%.0f ms" % ((granted.at - begin) * 1000))
-        self.assertLessEqual(granted.at - begin, 3.0 + 1.0, "the life of a ticket, and then some")
+        self.assertLessEqual(granted.at - begin, POLL_MOST + 0.75, "long before the ticket of the dead one ends")
 
     def test_a_stopped_daemon_tells_LOST_before_anything_else(self):
         """Others lock, visit and unlock meanwhile; what the stopped one's client asked in between is answered by the truth."""

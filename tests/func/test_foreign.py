@@ -188,6 +188,20 @@ class Foreign(StoreTest):
         lock.release()
         c.ok("LOCK %s wait=5s" % name)
 
+    def test_a_lease_that_redis_py_extends_is_respected(self):
+        c, name = self.connect(), self.name()
+        lock = self.r.cli.lock("lock:" + name, timeout=0.7, blocking=False)
+        begin = time.monotonic()
+        self.assertTrue(lock.acquire())
+        c.send("LOCK %s wait=20s" % name)
+        c.barrier()
+        c.listen(0.4)
+        self.assertTrue(lock.extend(1.0))
+        granted = c.reply()
+        self.assertEqual(granted.kind, "OK")
+        self.assertTrue(1.65 <= granted.at - begin <= 1.7 + 1.0, granted.at - begin)
+        self.assertFalse(lock.owned())
+
     def test_an_overwritten_key_is_a_loss_and_stays_the_others(self):
         c, name = self.connect(), self.name()
         c.ok("LOCK " + name)

@@ -212,6 +212,7 @@ class ForeignKeys(QuorumTest):
         client, name = self.client(self.a), self.name()
         self.servers[0].cli.hset("lock:" + name, "uuid:1", 1)
         client.ok("LOCK %s wait=2s" % name)
+        self.assertNotEqual(self.client(self.b).busy("LOCK " + name)["holder"], "foreign")
         client.ok("UNLOCK %s sync=yes" % name)
         self.servers[1].cli.hset("lock:" + name, "uuid:1", 1)
         client.err("LOCK " + name, "KIND")
@@ -233,6 +234,7 @@ class ForeignKeys(QuorumTest):
         lost = client.push("LOST", name, 5)
         self.assertEqual((lost.num("fence"), lost["reason"]), (fence, "evicted"))
         client.err("UNLOCK " + name, "LOST")
+        self.assertEqual(client.ask("LOCK %s wait=2200ms" % name).kind, "TIMEOUT", "also when the lease that was lost is over")
         self.assertEqual([server.cli.get("lock:" + name) for server in self.servers[:2]], [b"somebody else's"] * 2)
 
 

@@ -87,6 +87,32 @@ class OneStoreFails(QuorumTest):
         self.under_load(*steps, seconds=3.8)
 
 
+class EverythingIsReplaced(QuorumTest):
+    """One store after the other restarts blank, then both daemons are new: nobody is left who could remember a token."""
+    COST, CONFIG = 8, {"lease": "1s", "max_lease": "1s"}
+
+    def test_tokens_still_grow(self):
+        clients, ahead = self.on_both(2), int((time.time() + 45) * 1e6)
+        for server in self.servers:
+            server.cli.set("redlockd:lock:!fence", ahead)  # tokens may run a minute ahead of the clock
+        before = clients[0].ok("LOCK f").num("fence")
+        self.assertGreater(before, ahead)
+        clients[0].ok("UNLOCK f sync=yes")
+        for server in self.servers:
+            server.kill()
+            until(lambda: [joined(client) for client in clients] == [2, 2], "the loss is noticed")
+            server.restart()
+            until(lambda: [joined(client) for client in clients] == [3, 3], "the store is used again")
+        for daemon in self.daemons:
+            daemon.finish()
+        for _ in range(2):
+            with self.host().client() as client:
+                after = client.ok("LOCK f wait=5s").num("fence")
+                client.ok("UNLOCK f sync=yes")
+            self.assertGreater(after, before)
+            before = after
+
+
 class TwoStoresFail(QuorumTest):
     """A minority is no quorum: holders are told in time, nobody is granted anything, and it ends by itself."""
     COST = 22
@@ -120,6 +146,8 @@ class TwoStoresFail(QuorumTest):
             answer = client.err("LOCK other wait=300ms", "QUORUM")
             self.assertTrue(0.3 <= answer.at - begin < 2, answer)
             self.assertEqual(joined(client), 1)
+        late = self.client(self.b)
+        self.assertEqual(late.ask("LOCK precious wait=300ms").kind, "TIMEOUT", "a holder was seen while there was a quorum")
         for client in sum(self.queues, []):
             client.barrier()
             self.assertEqual(client.inbox, [], "a waiter keeps its place")
