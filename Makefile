@@ -239,8 +239,10 @@ UNIT := \
 	tests/unit/member_test.c \
 	tests/unit/memory_test.c \
 	tests/unit/model_test.c \
+	tests/unit/names.c \
 	tests/unit/net_test.c \
 	tests/unit/net_world.c \
+	tests/unit/node_name_test.c \
 	tests/unit/op_test.c \
 	tests/unit/oracle.c \
 	tests/unit/outage_test.c \
@@ -342,7 +344,14 @@ FUZZ := \
 	tests/fuzz/fuzz_conf.c \
 	tests/fuzz/fuzz_resp.c \
 	tests/fuzz/fuzz_stream.c \
-	tests/fuzz/fuzz_service.c
+	tests/fuzz/fuzz_service.c \
+	tests/fuzz/fuzz_session.c
+
+# The account of fuzz_session.
+ACCOUNT := \
+	tests/fuzz/account.c \
+	tests/fuzz/account_rows.c \
+	tests/fuzz/account_told.c
 
 # Further programs of the tests.
 PROGRAMS := \
@@ -438,7 +447,7 @@ $(O)/gen/scripts.o: $(O)/gen/scripts.c
 	$(call say,CC)
 	$(Q)$(COMPILE) -c -o $@ $<
 
--include $(patsubst %.o,%.d,$(call obj,$(PARTS) $(CLI) $(UNIT) $(SIM) $(WORLD) $(FUZZ) daemon/main.c $(PROGRAMS)) $(O)/gen/scripts.o $(O)/gen/docgen.o)
+-include $(patsubst %.o,%.d,$(call obj,$(PARTS) $(CLI) $(UNIT) $(SIM) $(WORLD) $(FUZZ) $(ACCOUNT) daemon/main.c $(PROGRAMS)) $(O)/gen/scripts.o $(O)/gen/docgen.o)
 
 # --- to start with ---------------------------------------------------------------------------------------------------
 
@@ -527,7 +536,7 @@ MUTANTS ?=
 mutants: $(O)/sim ## plant the known mistakes, one at a time (or MUTANTS=), and see the simulator find each
 	+@MAKE="$(SUBMAKE)" sh tests/sim/mutants.sh $(O) $(MUTANTS)
 
-FUZZ_SECONDS ?= 10
+FUZZ_SECONDS ?= 8
 fuzz: build-fuzzers ## libFuzzer, FUZZ_SECONDS= for each target
 	@sh tests/fuzz/run.sh $(O)/fuzz $(FUZZ_SECONDS) $(FUZZ)
 
@@ -552,6 +561,7 @@ build-clang: | $(FIRST)
 build-fuzzers: | $(FIRST)
 	+@$(SUBMAKE) O=$(O)/fuzz CC=$(CLANG) SAN=fuzzer-no-link,address,undefined $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(FUZZ))
 
+$(O)/fuzz_session: $(call obj,$(ACCOUNT))
 $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)

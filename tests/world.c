@@ -30,10 +30,17 @@ void world_init(struct world *w)
 	w->service = service_new(&w->conf);
 	w->store = memory_new(&store);
 	effects_init(&w->effects);
+	TAILQ_INIT(&w->held);
 }
 
 void world_release(struct world *w)
 {
+	struct held_call *h;
+
+	while ((h = TAILQ_FIRST(&w->held))) {
+		TAILQ_REMOVE(&w->held, h, next);
+		free(h);
+	}
 	service_free(w->service);
 	memory_free(w->store);
 	effects_release(&w->effects);
@@ -46,10 +53,73 @@ static int world_tell(struct world *w, struct event *event)
 	return service_step(w->service, event, &w->effects);
 }
 
+static struct span bytes_keep(char **at, struct span from)
+{
+	struct span kept = {*at, from.n};
+
+	if (from.n > 0)
+		memcpy(*at, from.p, from.n);
+	*at += from.n;
+	return kept;
+}
+
+static void call_hold(struct world *w, const struct call *call)
+{
+	size_t n = call->name.n + call->value.n + call->new_value.n + call->marker.n + call->new_marker.n + call->ticket.n;
+	struct held_call *h = malloc(sizeof(*h) + n);
+	char *at = h ? h->bytes : NULL;
+
+	if (!h)
+		abort();
+	h->call = *call;
+	h->until = instant_add(w->now, w->conf.timeout_us);
+	h->call.name = bytes_keep(&at, call->name);
+	h->call.value = bytes_keep(&at, call->value);
+	h->call.new_value = bytes_keep(&at, call->new_value);
+	h->call.marker = bytes_keep(&at, call->marker);
+	h->call.new_marker = bytes_keep(&at, call->new_marker);
+	h->call.ticket = bytes_keep(&at, call->ticket);
+	TAILQ_INSERT_TAIL(&w->held, h, next);
+}
+
+/* The first of those that wait; nobody learns its outcome if it is lost. */
+static void held_answer(struct world *w, bool lost)
+{
+	struct held_call *h = TAILQ_FIRST(&w->held);
+	struct event event = {.kind = EVENT_ANSWER};
+
+	TAILQ_REMOVE(&w->held, h, next);
+	if (!lost || w->store_is_lossy)
+		memory_call(w->store, &h->call, w->now, &event.answer);
+	if (lost)
+		event.answer = (struct answer){
+			.call = h->call.id, .node = h->call.node, .class = ANSWER_UNKNOWN, .fence = -1, .text = SPAN("lost")};
+	if (world_step(w, &event))
+		abort();
+	free(h);
+}
+
+void world_answer(struct world *w)
+{
+	if (!TAILQ_EMPTY(&w->held))
+		held_answer(w, false);
+}
+
+void world_slow(struct world *w, bool slow)
+{
+	w->store_is_slow = slow;
+	while (!slow && !TAILQ_EMPTY(&w->held))
+		held_answer(w, false);
+}
+
 static void call_carry_out(struct world *w, const struct call *call)
 {
 	struct event event = {.kind = EVENT_ANSWER};
 
+	if (w->store_is_up && (w->store_is_slow || !TAILQ_EMPTY(&w->held))) {
+		call_hold(w, call);
+		return;
+	}
 	if (w->store_is_up)
 		memory_call(w->store, call, w->now, &event.answer);
 	else
@@ -122,6 +192,20 @@ int world_line(struct world *w, uint64_t session, char *line, size_t n)
 	return world_step(w, &event);
 }
 
+int world_too_long(struct world *w, uint64_t session)
+{
+	struct event event = {.kind = EVENT_TOO_LONG, .session = {.id = session}};
+
+	return world_step(w, &event);
+}
+
+int world_parting(struct world *w, uint64_t session)
+{
+	struct event event = {.kind = EVENT_PARTING, .session = {.id = session}};
+
+	return world_step(w, &event);
+}
+
 int world_eof(struct world *w, uint64_t session)
 {
 	struct event event = {.kind = EVENT_EOF, .session = {.id = session}};
@@ -143,6 +227,8 @@ void world_store(struct world *w, bool up)
 	if (w->store_is_up == up)
 		return;
 	w->store_is_up = up;
+	while (!TAILQ_EMPTY(&w->held))
+		held_answer(w, true);
 	world_step(w, &event);
 }
 
@@ -156,10 +242,20 @@ static void world_time(struct world *w)
 void world_pass(struct world *w, int64_t us)
 {
 	struct instant until = instant_add(w->now, us), due;
+	const struct held_call *h;
+	bool is_due, is_late;
 
-	while (service_deadline(w->service, &due) && !instant_before(until, due)) {
-		w->now = instant_max(w->now, due);
-		world_time(w);
+	for (;;) {
+		h = TAILQ_FIRST(&w->held);
+		is_due = service_deadline(w->service, &due) && !instant_before(until, due);
+		is_late = h && !instant_before(until, h->until) && (!is_due || instant_before(h->until, due));
+		if (!is_due && !is_late)
+			break;
+		w->now = instant_max(w->now, is_late ? h->until : due);
+		if (is_late)
+			held_answer(w, true);
+		else
+			world_time(w);
 	}
 	w->now = until;
 	world_time(w);

@@ -9,7 +9,17 @@
 #include "daemon/core/service.h"
 #include "daemon/store/memory.h"
 
+#include <sys/queue.h>
+
 #define WORLD_WALL_US INT64_C(1700000000000000)
+
+/* A call that the store has not answered yet, and until when whoever asked waits. */
+struct held_call {
+	TAILQ_ENTRY(held_call) next;
+	struct call call;
+	struct instant until;
+	char bytes[];
+};
 
 struct world {
 	struct core_conf conf;
@@ -18,6 +28,9 @@ struct world {
 	struct effects effects;
 	struct instant now;
 	bool store_is_up;
+	bool store_is_slow;       /* calls wait for world_answer */
+	bool store_is_lossy;      /* what was not answered in time was carried out nevertheless */
+	TAILQ_HEAD(, held_call) held;
 	void (*sent)(void *context, uint64_t session, struct span bytes);
 	void (*hung_up)(void *context, uint64_t session);
 	void *context;
@@ -31,10 +44,15 @@ int world_step(struct world *w, struct event *event);
 
 int world_open(struct world *w, uint64_t session);
 int world_line(struct world *w, uint64_t session, char *line, size_t n); /* the bytes are overwritten */
+int world_too_long(struct world *w, uint64_t session); /* instead of a line */
+int world_parting(struct world *w, uint64_t session);
 int world_eof(struct world *w, uint64_t session);
 int world_gone(struct world *w, uint64_t session, enum gone how);
-/* The store comes or goes. Going answers nothing that is in flight: nothing ever is, between steps. */
+/* The store comes or goes. What was in flight is of unknown outcome then. */
 void world_store(struct world *w, bool up);
+/* From now on calls wait; the first of those that wait is carried out and answered. After 50 ms their outcome is unknown. */
+void world_slow(struct world *w, bool slow);
+void world_answer(struct world *w);
 /* Time passes; what is due meanwhile is done at its time. */
 void world_pass(struct world *w, int64_t us);
 /* Until the service has looked at its store and its votes count. */

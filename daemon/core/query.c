@@ -158,6 +158,8 @@ void serve_SHOW(struct commander *x, struct session *s)
 	}
 	if (l) {
 		TAILQ_FOREACH(c, &l->line, in_lock) {
+			if (!c->patient)
+				continue; /* it is there for one round, and waits for nobody */
 			if (answer_is_long(x, s, begin)) {
 				left_out++;
 				continue;

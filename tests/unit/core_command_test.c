@@ -144,28 +144,6 @@ START_TEST(a_tag_in_flight_cannot_be_used_again_until_it_is_answered)
 }
 END_TEST
 
-/* Its answer carries no tag, so whoever reads would take it for the answer of the first. */
-START_TEST(what_is_no_tag_is_answered_in_its_turn)
-{
-	static const char *const line[] = {"@ PING", "@a/b PING", "@a=b PING", "\"@a\" PING", "@\xc3\xa4 PING", "@a\x01 PING", "  @/",
-	                                   "@abcdefghijklmnopqrstuvwxyz1234567 PING"};
-
-	stage_begin(1);
-	says(1, "LOCK a");
-	for (size_t i = 0; i < sizeof(line) / sizeof(line[0]); i++) {
-		says(2, "LOCK a wait=1s");
-		says_bytes(2, line[i], strlen(line[i]));
-		says(2, " \t@x PING\r");
-		hears(2, "@x OK");
-		hears_nothing(2);
-		passes(SEC);
-		hears(2, "TIMEOUT *");
-		hears(2, "ERR *");
-	}
-	ignores(1);
-}
-END_TEST
-
 START_TEST(cancel_withdraws_a_waiting_request)
 {
 	stage_begin(1);
@@ -393,7 +371,6 @@ Suite *core_command_suite(void)
 	suite_add_tcase(suite, talk);
 	tcase_add_checked_fixture(tags, NULL, stage_close);
 	tcase_add_test(tags, a_tag_in_flight_cannot_be_used_again_until_it_is_answered);
-	tcase_add_test(tags, what_is_no_tag_is_answered_in_its_turn);
 	tcase_add_test(tags, cancel_withdraws_a_waiting_request);
 	tcase_add_test(tags, cancel_of_a_granted_request_finds_nothing_and_the_grant_stands);
 	tcase_add_test(tags, cancel_while_the_stores_are_asked_leaves_nothing_behind);

@@ -187,6 +187,28 @@ START_TEST(untagged_requests_are_answered_in_order_and_tagged_ones_overtake)
 }
 END_TEST
 
+/* Its answer carries no tag, so whoever reads would take it for the answer of the first. */
+START_TEST(what_is_no_tag_is_answered_in_its_turn)
+{
+	static const char *const line[] = {"@ PING", "@a/b PING", "@a=b PING", "\"@a\" PING", "@\xc3\xa4 PING", "@a\x01 PING", "  @/",
+	                                   "@abcdefghijklmnopqrstuvwxyz1234567 PING"};
+
+	stage_begin(1);
+	says(1, "LOCK a");
+	for (size_t i = 0; i < sizeof(line) / sizeof(line[0]); i++) {
+		says(2, "LOCK a wait=1s");
+		says_bytes(2, line[i], strlen(line[i]));
+		says(2, " \t@x PING\r");
+		hears(2, "@x OK");
+		hears_nothing(2);
+		passes(SEC);
+		hears(2, "TIMEOUT *");
+		hears(2, "ERR *");
+	}
+	ignores(1);
+}
+END_TEST
+
 START_TEST(reading_stops_at_256_lines_and_goes_on_when_they_are_served)
 {
 	held_by_1();
@@ -273,6 +295,7 @@ Suite *session_suite(void)
 	suite_add_tcase(suite, ends);
 	tcase_add_checked_fixture(order, NULL, stage_close);
 	tcase_add_test(order, untagged_requests_are_answered_in_order_and_tagged_ones_overtake);
+	tcase_add_test(order, what_is_no_tag_is_answered_in_its_turn);
 	tcase_add_test(order, reading_stops_at_256_lines_and_goes_on_when_they_are_served);
 	tcase_add_test(order, reading_goes_on_when_half_of_what_was_read_ahead_is_served);
 	tcase_add_test(order, lines_that_were_too_long_keep_their_place_among_the_others);

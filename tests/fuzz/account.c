@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is asked, and when it begins. */
+#include "tests/fuzz/account.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <string.h>
+
+#define BOUND_US (30 * SEC) /* max_lease of the world */
+
+void account_init(struct account *a)
+{
+	for (unsigned k = 0; k < CLIENTS; k++)
+		TAILQ_INIT(&a->client[k].asked);
+	for (unsigned t = 0; t < TEXTS; t++)
+		a->text[t].until = INSTANT_PAST;
+	account_text(a, SPAN("")); /* no owner */
+}
+
+void account_drop(struct client *c, struct asked *q)
+{
+	TAILQ_REMOVE(&c->asked, q, next);
+	c->count--;
+	free(q);
+}
+
+static void asked_drop_all(struct client *c)
+{
+	while (!TAILQ_EMPTY(&c->asked))
+		account_drop(c, TAILQ_FIRST(&c->asked));
+}
+
+void account_release(struct account *a)
+{
+	for (unsigned k = 0; k < CLIENTS; k++)
+		asked_drop_all(&a->client[k]);
+}
+
+unsigned account_text(struct account *a, struct span text)
+{
+	unsigned t;
+
+	for (t = 0; t < a->texts; t++)
+		if (span_equal((struct span){a->text[t].p, a->text[t].n}, text))
+			return t;
+	if (t == TEXTS || text.n > NAME_MAX_BYTES)
+		return TEXTS;
+	if (text.n > 0)
+		memcpy(a->text[t].p, text.p, text.n);
+	a->text[t].n = text.n;
+	return a->texts++;
+}
+
+struct stake *account_stake(struct account *a, unsigned k, unsigned name, unsigned owner)
+{
+	for (struct stake *s = a->stake; s < a->stake + STAKES; s++)
+		if (s->used && s->client == k && s->name == name && s->owner == owner)
+			return s;
+	return NULL;
+}
+
+struct stake *account_holder(struct account *a, unsigned name)
+{
+	for (struct stake *s = a->stake; s < a->stake + STAKES; s++)
+		if (s->used && !s->lost && s->name == name)
+			return s;
+	return NULL;
+}
+
+bool account_is_waiting(const struct asked *q)
+{
+	return q->verb == VERB_LOCK && q->begun && q->patient;
+}
+
+unsigned account_waiting(const struct account *a, unsigned name)
+{
+	const struct asked *q;
+	unsigned n = 0;
+
+	for (unsigned k = 0; k < CLIENTS; k++)
+		TAILQ_FOREACH(q, &a->client[k].asked, next)
+			n += account_is_waiting(q) && q->name == name;
+	return n;
+}
+
+/* --- asking --- */
+
+/* An UNLOCK with sync=yes lets go when it begins, whatever is answered in the end. */
+void account_begin(struct account *a, unsigned k, struct asked *q, bool at_once)
+{
+	struct stake *s = q->verb == VERB_UNLOCK && q->sync && !q->refused ? account_stake(a, k, q->name, q->owner) : NULL;
+
+	q->begun = true;
+	q->order = at_once ? ++a->order : 0;
+	if (!s || s->lost || s->count > 1 || (q->has_fence && q->fence != s->fence))
+		return;
+	s->used = false;
+	q->released = true;
+}
+
+struct asked *account_asked(struct client *c, struct span tag)
+{
+	struct asked *q;
+
+	TAILQ_FOREACH(q, &c->asked, next)
+		if (span_equal(span_of(q->tag), tag))
+			return q;
+	return NULL;
+}
+
+static void tag_keep(char *to, struct span tag)
+{
+	memcpy(to, tag.p, tag.n);
+	to[tag.n] = '\0';
+}
+
+static struct asked *asked_new(struct client *c, struct span tag, bool first)
+{
+	struct asked *q = calloc(1, sizeof(*q));
+
+	tag_keep(q->tag, tag);
+	q->verb = VERB_N;
+	if (first)
+		TAILQ_INSERT_HEAD(&c->asked, q, next);
+	else
+		TAILQ_INSERT_TAIL(&c->asked, q, next);
+	c->count++;
+	return q;
+}
+
+/* False: a request that this account cannot follow. */
+static bool request_take(struct account *a, struct asked *q, const struct request *r)
+{
+	struct span owner = request_has(r, FIELD_OWNER) ? r->field[FIELD_OWNER].text : SPAN("");
+
+	q->verb = r->verb;
+	q->name = r->words > 0 && r->verb >= VERB_LOCK ? account_text(a, r->word[0]) : 0;
+	a->named = q->name;
+	q->owner = account_text(a, owner);
+	q->has_fence = request_has(r, FIELD_FENCE);
+	q->fence = q->has_fence ? r->field[FIELD_FENCE].number : 0;
+	q->sync = request_has(r, FIELD_SYNC) && r->field[FIELD_SYNC].number;
+	q->patient = request_has(r, FIELD_WAIT) && r->field[FIELD_WAIT].number > 0;
+	q->refused = request_has(r, FIELD_KEEP) && r->field[FIELD_KEEP].number > BOUND_US;
+	if (r->verb == VERB_CANCEL)
+		tag_keep(q->target, (struct span){r->word[0].p + 1, r->word[0].n - 1});
+	if (r->verb == VERB_LIST)
+		q->what = r->words > 0 && r->word[0].n > 0 ? r->word[0].p[0] : 'l';
+	return q->name < TEXTS && q->owner < TEXTS;
+}
+
+/* Sessions that outlive their connections are another story. */
+static bool request_is_followed(const struct request *r)
+{
+	switch (r->verb) {
+	case VERB_HELLO:
+		return field_find(SPAN("grace")) == FIELD_N || !request_has(r, field_find(SPAN("grace")));
+	case VERB_PING:
+	case VERB_HELP:
+	case VERB_QUIT:
+	case VERB_LOCK:
+	case VERB_UNLOCK:
+	case VERB_EXTEND:
+	case VERB_CHECK:
+	case VERB_CANCEL:
+	case VERB_SHOW:
+	case VERB_LIST:
+	case VERB_STATS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool line_take(struct account *a, unsigned k, char *line, size_t n)
+{
+	struct client *c = &a->client[k];
+	struct request r;
+	struct mistake m = {.code = ERROR_UNKNOWN}; /* of HTTP */
+	enum parse_outcome outcome = request_parse(line, n, &r, &m);
+	struct asked *before, *q;
+
+	if (outcome == PARSE_EMPTY)
+		return true;
+	if (outcome == PARSE_OK && !request_is_followed(&r))
+		return false;
+	before = r.tag.n > 0 ? account_asked(c, r.tag) : NULL;
+	q = asked_new(c, r.tag, before != NULL);
+	q->sent = a->now;
+	q->mistake = outcome == PARSE_OK ? ERROR_TAGINUSE : m.code;
+	if (outcome == PARSE_OK && !before && !request_take(a, q, &r)) {
+		account_drop(c, q);
+		return false;
+	}
+	if (r.tag.n > 0 || account_asked(c, SPAN("")) == q)
+		account_begin(a, k, q, true);
+	return true;
+}
+
+bool account_says(struct account *a, unsigned k, const char *line, size_t n)
+{
+	struct client *c = &a->client[k];
+	char copy[LINE_MAX_DEFAULT];
+	struct asked *q;
+
+	if (c->count >= ASKED_MAX)
+		return false;
+	if (line) {
+		memcpy(copy, line, n);
+		return line_take(a, k, copy, n);
+	}
+	q = asked_new(c, SPAN(""), false);
+	q->mistake = ERROR_TOOLONG;
+	if (account_asked(c, SPAN("")) == q)
+		account_begin(a, k, q, true);
+	return true;
+}
+
+void account_opened(struct account *a, unsigned k, uint64_t serial)
+{
+	struct client *c = &a->client[k];
+
+	PROMISE(!c->open);
+	c->open = true;
+	c->leaving = c->eof = c->flooded = false;
+	c->serial = serial;
+}
+
+void account_ended(struct account *a, unsigned k, bool unsure)
+{
+	struct client *c = &a->client[k];
+
+	PROMISE(c->open);
+	c->open = false;
+	asked_drop_all(c);
+	for (struct stake *s = a->stake; s < a->stake + STAKES; s++) {
+		if (!s->used || s->client != k)
+			continue;
+		if (!s->lost && (unsure || c->flooded))
+			a->text[s->name].until = instant_max(a->text[s->name].until, s->until);
+		s->used = false;
+	}
+}

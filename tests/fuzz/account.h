@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The accounting on the side of the clients: from what each session asked and was answered follows who holds what, who waits, what was lost. It
+ * knows nothing of the service but the lines that went to and fro; each answer must be one that this account allows, and what the
+ * service says of itself (LIST, SHOW) must agree with it. Whatever does not is a broken promise.
+ */
+#ifndef FUZZ_ACCOUNT_H
+#define FUZZ_ACCOUNT_H
+
+#include "daemon/base/instant.h"
+#include "proto/proto.h"
+
+#include <sys/queue.h>
+
+#define CLIENTS   7
+#define OBSERVER  (CLIENTS - 1) /* asks LIST and SHOW, holds nothing */
+#define TEXTS     64            /* names and owners */
+#define ASKED_MAX 64            /* of one client, unanswered */
+#define STAKES    256
+
+/* A request that is not answered. One with a tag begins at once, one without when those before it are answered. */
+struct asked {
+	TAILQ_ENTRY(asked) next;
+	char tag[TAG_MAX + 1], target[TAG_MAX + 1]; /* target: of CANCEL */
+	enum verb verb;                              /* VERB_N: a line that must be answered by ERR mistake */
+	enum error mistake;
+	unsigned name, owner;
+	bool has_fence, sync, patient, refused; /* refused: beyond a bound */
+	bool begun, released, cancelled;
+	bool seen;      /* as a row of SHOW */
+	uint64_t order; /* in which requests began; 0: not known exactly */
+	int64_t fence;
+	struct instant sent;
+	unsigned rows;
+	char what; /* LIST: 'l'ocks, 's'essions, 'n'odes */
+};
+TAILQ_HEAD(askeds, asked);
+
+/* What a client has of a name, as one owner. */
+struct stake {
+	bool used, lost;
+	unsigned client, name, owner, count;
+	int64_t fence;
+	struct instant until; /* how long the client may believe */
+};
+
+struct client {
+	bool open, leaving, eof, flooded; /* leaving: waits for nobody; eof: says nothing more */
+	uint64_t serial;
+	struct askeds asked;
+	unsigned count;
+};
+
+struct account {
+	struct instant now;
+	struct client client[CLIENTS];
+	struct stake stake[STAKES];
+	struct {
+		char p[NAME_MAX_BYTES];
+		size_t n;
+		int64_t fence;        /* the largest that was granted */
+		struct instant until; /* somebody who is gone may believe until then */
+	} text[TEXTS];
+	unsigned texts;
+	uint64_t order;
+	unsigned named; /* by the last request */
+	/* What one LIST or SHOW of the observer has shown so far. */
+	struct {
+		unsigned held, waiting;
+		uint64_t order;
+	} shown;
+};
+
+void account_init(struct account *a);
+void account_release(struct account *a);
+/* Index of a text; TEXTS when there is no more room. */
+unsigned account_text(struct account *a, struct span text);
+
+/*
+ * The client is about to say this line; NULL: one that is too long. False: the account could not follow, it must not be said.
+ */
+bool account_says(struct account *a, unsigned k, const char *line, size_t n);
+/* The client was told this line. */
+void account_told(struct account *a, unsigned k, const struct reply_line *line);
+void account_opened(struct account *a, unsigned k, uint64_t serial);
+/* Its session is over. Unsure: it may be alive and believe. */
+void account_ended(struct account *a, unsigned k, bool unsure);
+
+/* Nobody waits for somebody who waits for him. */
+void account_promise_no_deadlock(struct account *a);
+
+/* --- between the files of the account --- */
+struct stake *account_stake(struct account *a, unsigned k, unsigned name, unsigned owner);
+struct asked *account_asked(struct client *c, struct span tag); /* the next to be answered under this tag; "": of those without */
+void account_begin(struct account *a, unsigned k, struct asked *q, bool at_once);
+void account_drop(struct client *c, struct asked *q);
+bool account_is_waiting(const struct asked *q);
+unsigned account_waiting(const struct account *a, unsigned name); /* requests that stand in line for the name */
+struct stake *account_holder(struct account *a, unsigned name);
+void account_row(struct account *a, unsigned k, struct asked *q, const struct reply_line *line);
+void account_rows_done(struct account *a, unsigned k, const struct asked *q, const struct reply_line *line);
+
+#endif

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Bytes choose what several clients of one service do: requests that a grammar makes, with and without tags, pipelined, half-closed, cut off, and
+ * among them garbage; what the store does, and how time passes. Beside them stands an account of who holds what (account.h), made from
+ * the replies alone. After every act LIST and SHOW must agree with it. FUZZ_TELL in the environment: the story is told on stderr.
+ */
+#include "tests/fuzz/account.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/world.h"
+
+#include <string.h>
+
+#define ACTS_MAX 400
+
+struct story {
+	struct world world;
+	struct account account;
+	uint64_t generation[CLIENTS], opened;
+	bool tell;
+	const uint8_t *at, *end; /* what is left of the input */
+	char line[LINE_MAX_DEFAULT];
+	size_t n;
+};
+
+static const char *const names[] = {"a", "b", "\"c d\"", "\"=\\x00\\\"\"", "a-name-that-is-too-long-to-stand-in-the-lock-itself-x", "e", "f", "g"};
+static const char *const owners[] = {"", "", " owner=1", " owner=\"2 x\""};
+static const char *const waits[] = {"", " wait=0", " wait=20ms", " wait=2s", " wait=forever", " wait=1m", " WAIT=300ms", " wait=5"};
+static const char *const ttls[] = {"", " ttl=100ms", " ttl=1s", " ttl=30s", " ttl=31s", " ttl=500ms renew=no", " renew=no", " ttl=1s note=\"n o\""};
+static const char *const fences[] = {"", "", "", " sync=yes", " sync=yes", " keep=300ms", " keep=1m sync=yes", " sync=no"};
+
+static unsigned next_byte(struct story *s)
+{
+	return s->at < s->end ? *s->at++ : 0;
+}
+
+__attribute__((format(printf, 3, 4))) static void tell(const struct story *s, unsigned k, const char *format, ...)
+{
+	va_list args;
+
+	if (!s->tell || k == OBSERVER)
+		return;
+	fprintf(stderr, "%8.3f %u ", (double)s->world.now.us / SEC, k);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
+static uint64_t session_id(const struct story *s, unsigned k)
+{
+	return s->generation[k] << 32 | k;
+}
+
+/* --- what the service tells --- */
+
+static void line_sent(void *context, uint64_t session, struct span bytes)
+{
+	struct story *s = context;
+	const char *end;
+	char line[REPLY_MAX];
+	struct reply_line reply;
+
+	s->account.now = s->world.now;
+	for (; bytes.n; bytes.n -= (size_t)(end + 1 - bytes.p), bytes.p = end + 1) {
+		end = memchr(bytes.p, '\n', bytes.n);
+		PROMISE(end && end - bytes.p < REPLY_MAX);
+		memcpy(line, bytes.p, (size_t)(end - bytes.p));
+		tell(s, (unsigned)(session & 7), "    %.*s", (int)(end - bytes.p), line);
+		PROMISE(reply_parse(line, (size_t)(end - bytes.p), &reply) == 0);
+		account_told(&s->account, (unsigned)(session & 7), &reply);
+	}
+}
+
+static void session_hung_up(void *context, uint64_t session)
+{
+	struct story *s = context;
+
+	tell(s, (unsigned)(session & 7), "    hung up");
+	account_ended(&s->account, (unsigned)(session & 7), false);
+}
+
+/* --- what clients do --- */
+
+static void client_open(struct story *s, unsigned k)
+{
+	if (s->account.client[k].open)
+		return;
+	s->generation[k]++;
+	account_opened(&s->account, k, ++s->opened);
+	PROMISE(world_open(&s->world, session_id(s, k)) == 0);
+}
+
+static void client_says(struct story *s, unsigned k)
+{
+	char line[LINE_MAX_DEFAULT];
+
+	client_open(s, k);
+	if (s->account.client[k].eof)
+		return;
+	s->account.now = s->world.now;
+	if (!account_says(&s->account, k, s->line, s->n))
+		return;
+	tell(s, k, "%.*s", (int)s->n, s->line);
+	memcpy(line, s->line, s->n); /* it may be said again */
+	PROMISE(world_line(&s->world, session_id(s, k), line, s->n) == 0);
+}
+
+static void client_says_too_much(struct story *s, unsigned k)
+{
+	client_open(s, k);
+	if (!s->account.client[k].eof && account_says(&s->account, k, NULL, 0))
+		PROMISE(world_too_long(&s->world, session_id(s, k)) == 0);
+}
+
+static void client_half_closes(struct story *s, unsigned k, bool parting)
+{
+	struct client *c = &s->account.client[k];
+
+	if (!c->open)
+		return;
+	c->leaving = true;
+	c->eof |= !parting;
+	tell(s, k, "%s", parting ? "parts" : "half-closes");
+	PROMISE((parting ? world_parting : world_eof)(&s->world, session_id(s, k)) == 0);
+}
+
+static void client_goes(struct story *s, unsigned k, enum gone how)
+{
+	if (!s->account.client[k].open)
+		return;
+	tell(s, k, "is gone (%d)", (int)how);
+	account_ended(&s->account, k, how == GONE_KEEPALIVE || how == GONE_OVERFLOW);
+	PROMISE(world_gone(&s->world, session_id(s, k), how) == 0);
+}
+
+/* --- what they say --- */
+
+__attribute__((format(printf, 2, 3))) static void say(struct story *s, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(s->line + s->n, sizeof(s->line) - s->n, format, args);
+	va_end(args);
+	PROMISE(n >= 0 && (size_t)n < sizeof(s->line) - s->n);
+	s->n += (size_t)n;
+}
+
+#define PICK(list, bits) list[(bits) % (sizeof(list) / sizeof((list)[0]))]
+
+/* A fence that was granted, or none that ever was. */
+static void say_fence(struct story *s, unsigned bits)
+{
+	int64_t fence = 1;
+
+	for (const struct stake *stake = s->account.stake; stake < s->account.stake + STAKES && (bits & 1); stake++)
+		if (stake->used)
+			fence = stake->fence;
+	say(s, " fence=%lld", (long long)fence);
+}
+
+static void say_lock(struct story *s, const char *verb, unsigned what)
+{
+	unsigned bits = next_byte(s), more = next_byte(s);
+	const char *name = PICK(names, bits & 7), *owner = PICK(owners, bits >> 3 & 3);
+
+	if (what & 1)
+		say(s, "@%u ", bits >> 5);
+	say(s, "%s %s%s", verb, name, owner);
+	if (verb[0] == 'L')
+		say(s, "%s%s", PICK(waits, more & 7), PICK(ttls, more >> 3 & 7));
+	else if (verb[0] == 'E')
+		say(s, "%s", PICK(ttls, more & 3));
+	else if (verb[0] == 'U' && more & 64)
+		say_fence(s, more >> 7);
+	if (verb[0] == 'U')
+		say(s, "%s", PICK(fences, more & 7));
+}
+
+static void say_other(struct story *s, unsigned what)
+{
+	static const char *const other[] = {
+		"HELLO 1", "HELLO 1 name=\"x y\" heartbeat=1s", "PING", "HELP", "HELP lock", "STATS", "LIST", "LIST sessions", "LIST nodes",
+		"list locks prefix=a limit=2", "LIST locks after=b", "", "# nothing", "LOCK", "LOCK a mode=shared", "LOCK a delay=1s",
+		"GET / HTTP/1.1", "@! PING", "\"@a\" PING", "UNLOCK a fence=x"};
+
+	say(s, "%s", PICK(other, what));
+}
+
+static void say_garbage(struct story *s)
+{
+	size_t n = next_byte(s), left = (size_t)(s->end - s->at);
+
+	n = n < left ? n : left;
+	for (size_t i = 0; i < n; i++)
+		s->line[s->n++] = s->at[i] == '\n' ? ' ' : (char)s->at[i];
+	s->at += n;
+}
+
+/* One byte of what was just made is another one. */
+static void say_wrong(struct story *s)
+{
+	unsigned at = next_byte(s), byte = next_byte(s);
+
+	if (s->n > 0 && byte != '\n')
+		s->line[at % s->n] = (char)byte;
+}
+
+static void client_acts(struct story *s, unsigned k, unsigned what)
+{
+	static const char *const verb[] = {"LOCK", "LOCK", "LOCK", "UNLOCK", "UNLOCK", "EXTEND", "CHECK", "LOCK"};
+
+	s->n = 0;
+	if (what < 16)
+		say_lock(s, verb[what >> 1], what);
+	else if (what == 16)
+		say(s, "CANCEL @%u", next_byte(s) & 7);
+	else if (what == 17)
+		say(s, "SHOW %s", PICK(names, next_byte(s)));
+	else if (what == 18)
+		say_other(s, next_byte(s));
+	else if (what == 19)
+		say_garbage(s);
+	else if (what == 20) {
+		say_lock(s, PICK(verb, next_byte(s)), 0);
+		say_wrong(s);
+	} else
+		say(s, "QUIT");
+	client_says(s, k);
+}
+
+static void world_acts(struct story *s, unsigned k, unsigned what)
+{
+	static const char *const acts[] = {"store", "slow", "answer", "ms", "100 ms", "square ms"};
+	unsigned argument = next_byte(s);
+
+	if (what > 25)
+		tell(s, 9, "%s %u", PICK(acts, what - 26), argument);
+	switch (what) {
+	case 22:
+		client_half_closes(s, k, argument & 1);
+		break;
+	case 23:
+		client_goes(s, k, (enum gone)(argument % GONE_N));
+		break;
+	case 24:
+		client_says_too_much(s, k);
+		break;
+	case 25: /* the last line again: pipelined, or a flood */
+		for (argument %= 120; argument > 0; argument--)
+			client_says(s, k);
+		break;
+	case 26:
+		world_store(&s->world, argument & 1);
+		break;
+	case 27:
+		s->world.store_is_lossy = argument & 2;
+		world_slow(&s->world, argument & 1);
+		break;
+	case 28:
+		world_answer(&s->world);
+		break;
+	default:
+		world_pass(&s->world, (int64_t)argument * (what == 29 ? 1 : what == 30 ? 100 : argument) * MSEC);
+		break;
+	}
+}
+
+/* --- the story --- */
+
+static void observer_asks(struct story *s, const char *verb, const char *what)
+{
+	s->n = 0;
+	say(s, "%s %s", verb, what);
+	client_says(s, OBSERVER);
+	PROMISE(s->account.client[OBSERVER].count == 0);
+}
+
+static void promise_agreement(struct story *s, unsigned act)
+{
+	char line[sizeof(s->line)];
+	size_t n = s->n;
+
+	memcpy(line, s->line, n);
+	observer_asks(s, "LIST", "locks");
+	observer_asks(s, "LIST", "sessions");
+	observer_asks(s, "SHOW", PICK(names, act));
+	account_promise_no_deadlock(&s->account);
+	memcpy(s->line, line, n);
+	s->n = n;
+}
+
+/* Once all have gone nothing of them is left, and every name can be had. */
+static void promise_nothing_left(struct story *s)
+{
+	const struct metrics *m = service_metrics(s->world.service);
+
+	for (unsigned k = 0; k < CLIENTS; k++)
+		client_goes(s, k, GONE_HANGUP);
+	world_slow(&s->world, false);
+	world_settle(&s->world);
+	world_pass(&s->world, 120 * SEC);
+	PROMISE(m->value[METRIC_SESSIONS] == 0 && m->value[METRIC_LOCKS_HELD] == 0 && m->value[METRIC_WAITERS] == 0);
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		observer_asks(s, "LOCK", names[i]);
+		PROMISE(account_holder(&s->account, s->account.named));
+		observer_asks(s, "UNLOCK", names[i]);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct story *s = calloc(1, sizeof(*s));
+	struct core_conf conf;
+
+	s->tell = getenv("FUZZ_TELL") != NULL;
+	s->at = data;
+	s->end = data + size;
+	account_init(&s->account);
+	world_init(&s->world);
+	s->world.sent = line_sent;
+	s->world.hung_up = session_hung_up;
+	s->world.context = s;
+	conf = s->world.conf;
+	conf.limits.locks = 5;
+	conf.limits.waiting = 4;
+	service_reload(s->world.service, &conf);
+	world_settle(&s->world);
+	for (unsigned act = 0; act < ACTS_MAX && s->at < s->end; act++) {
+		unsigned b = next_byte(s), k = (b >> 5) % OBSERVER;
+
+		if ((b & 31) < 22)
+			client_acts(s, k, b & 31);
+		else
+			world_acts(s, k, b & 31);
+		promise_agreement(s, act);
+	}
+	promise_nothing_left(s);
+	account_release(&s->account);
+	world_release(&s->world);
+	free(s);
+	return 0;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/redis/node.c: what it makes of a name's addresses, of a name that is not known, of one that hangs. */
+#include "daemon/redis/node.h"
+#include "daemon/base/rng.h"
+#include "tests/unit/fake.h"
+#include "tests/unit/names.h"
+
+#include <check.h>
+#include <event2/event.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+static char reason[256];
+static struct fake fake;
+static struct link_conf link_conf;
+static struct upstream_sink sink;
+static struct node_conf node_conf;
+static struct node *node;
+static struct rng rng;
+static unsigned ups, downs;
+
+static void on_up(void *context, unsigned index)
+{
+	(void)context, (void)index;
+	ups++;
+}
+
+static void on_down(void *context, unsigned index, const char *why)
+{
+	(void)context, (void)index;
+	downs++;
+	(void)snprintf(reason, sizeof(reason), "%s", why);
+}
+
+static void setup_node(void)
+{
+	static const uint64_t seed[2];
+
+	names_open();
+	rng_init(&rng, seed);
+	fake_start(&fake, names.base, true); /* on 127.0.0.1 */
+	link_conf = (struct link_conf){.connect_timeout_us = 5 * SEC, .stall_us = 5 * SEC, .ping_us = 5 * SEC};
+	script_keys_init(&link_conf.stream.keys, "lock:", SEC);
+	sink = (struct upstream_sink){.up = on_up, .down = on_down};
+	node_conf = (struct node_conf){.base = names.base, .link = &link_conf, .resolver = names.resolver, .rng = &rng, .links = 2, .sink = &sink};
+}
+
+static void teardown_node(void)
+{
+	node_free(node);
+	script_keys_release(&link_conf.stream.keys);
+	fake_stop(&fake);
+	names_close();
+}
+
+static void node_dial_name(const char *host)
+{
+	struct upstream_address address = {.label = "a", .host = host};
+
+	address.port = ntohs(((struct sockaddr_in *)&fake.address)->sin_port);
+	node = node_new(&node_conf, 0, &address);
+}
+
+START_TEST(every_address_of_a_name_is_tried_in_turn)
+{
+	names_host(0, "127.0.0.2");
+	names_host(1, "127.0.0.3");
+	names_host(2, "127.0.0.1");
+	node_dial_name("redis.example");
+	names_await(&ups, 1);
+	ck_assert_uint_eq(downs, 0);
+	ck_assert_uint_eq(names.asked, 1);
+	ck_assert_uint_eq(fake.connections, 2);
+}
+END_TEST
+
+START_TEST(a_name_whose_addresses_all_fail_is_down_and_asked_again)
+{
+	names_host(0, "127.0.0.2");
+	names_host(1, "127.0.0.3");
+	node_dial_name("redis.example");
+	names_await(&downs, 1);
+	ck_assert_str_eq(reason, "Connection refused");
+	names_await(&names.asked, 3);
+	ck_assert_uint_eq(downs, 1);
+	names_host(0, "127.0.0.1");
+	names_await(&ups, 1);
+}
+END_TEST
+
+START_TEST(a_name_that_is_not_known_is_told_once_and_asked_again)
+{
+	names_fail(EAI_NONAME);
+	node_dial_name("redis.example");
+	names_await(&downs, 1);
+	ck_assert_ptr_nonnull(strstr(reason, "redis.example: "));
+	names_await(&names.asked, 3);
+	ck_assert_uint_eq(downs, 1);
+	names_fail(0);
+	names_await(&ups, 1);
+}
+END_TEST
+
+START_TEST(the_last_good_answer_serves_while_the_resolver_fails)
+{
+	node_dial_name("redis.example");
+	names_await(&ups, 1);
+	names_fail(EAI_AGAIN);
+	fake_hang_up(&fake);
+	names_await(&downs, 1);
+	names_await(&ups, 2);
+	ck_assert_uint_ge(names.asked, 2);
+}
+END_TEST
+
+START_TEST(the_last_good_answer_serves_while_the_resolver_hangs)
+{
+	node_dial_name("redis.example");
+	names_await(&ups, 1);
+	names_hang();
+	fake_hang_up(&fake);
+	names_await(&downs, 1);
+	names_await(&ups, 2);
+	names_go_on(1);
+}
+END_TEST
+
+START_TEST(a_name_that_hangs_is_told_and_asked_only_once)
+{
+	names_hang();
+	link_conf.connect_timeout_us = 20 * MSEC;
+	node_dial_name("redis.example");
+	names_await(&downs, 1);
+	ck_assert_str_eq(reason, "the name is not resolved in time");
+	names_run(500 * MSEC); /* several attempts */
+	ck_assert_uint_eq(__atomic_load_n(&names.asked, __ATOMIC_SEQ_CST), 1);
+	ck_assert_uint_eq(downs, 1);
+	names_go_on(24);
+	names_await(&ups, 1);
+	names_run(50 * MSEC);
+	ck_assert_uint_le(__atomic_load_n(&names.asked, __ATOMIC_SEQ_CST), 2);
+}
+END_TEST
+
+START_TEST(a_number_is_never_asked_for)
+{
+	node_dial_name("127.0.0.1");
+	names_await(&ups, 1);
+	ck_assert_uint_eq(names.asked, 0);
+}
+END_TEST
+
+START_TEST(a_node_can_be_freed_while_its_name_hangs)
+{
+	names_hang();
+	node_dial_name("redis.example");
+	while (!__atomic_load_n(&names.asked, __ATOMIC_SEQ_CST))
+		event_base_loop(names.base, EVLOOP_NONBLOCK);
+	node_free(node);
+	node = NULL;
+	names_go_on(1);
+}
+END_TEST
+
+Suite *node_name_suite(void)
+{
+	Suite *s = suite_create("node_name");
+	TCase *n = tcase_create("node_name");
+
+	tcase_set_timeout(n, 30);
+	tcase_add_checked_fixture(n, setup_node, teardown_node);
+	tcase_add_test(n, every_address_of_a_name_is_tried_in_turn);
+	tcase_add_test(n, a_name_whose_addresses_all_fail_is_down_and_asked_again);
+	tcase_add_test(n, a_name_that_is_not_known_is_told_once_and_asked_again);
+	tcase_add_test(n, the_last_good_answer_serves_while_the_resolver_fails);
+	tcase_add_test(n, the_last_good_answer_serves_while_the_resolver_hangs);
+	tcase_add_test(n, a_name_that_hangs_is_told_and_asked_only_once);
+	tcase_add_test(n, a_number_is_never_asked_for);
+	tcase_add_test(n, a_node_can_be_freed_while_its_name_hangs);
+	suite_add_tcase(s, n);
+	return s;
+}
