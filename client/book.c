@@ -106,6 +106,15 @@ void book_hear_answer(struct redlock *c)
 		hold_set(c, h, line);
 }
 
+bool book_told(const struct redlock *c, const struct reply_line *push)
+{
+	struct span name = reply_find(push, "name");
+	const struct hold *h = c->resumes && span_equal(push->code, SPAN("LOST")) ? book_find_span(&c->book, name) : NULL;
+
+	return h && h->state == HOLD_LOST && h->told && !reply_find(push, "owner").p &&
+	       reply_number(push, "fence", 0) == h->fence;
+}
+
 void book_hear_push(struct redlock *c, const struct reply_line *push)
 {
 	struct hold *h;
@@ -160,10 +169,15 @@ static int hold_lose(struct redlock *c, struct hold *h, const char *reason)
 	char line[REPLY_MAX], name[4 * NAME_MAX_BYTES + 3];
 	size_t n = quote(span_of(h->name), name, sizeof(name) - 1);
 
+	int r;
+
 	name[n] = '\0';
 	h->state = HOLD_LOST;
+	h->told = false;
 	n = (size_t)snprintf(line, sizeof(line), "! LOST name=%s fence=%" PRId64 " reason=%s", name, h->fence, reason);
-	return conn_push(c, line, n);
+	r = conn_push(c, line, n);
+	h->told = true;
+	return r;
 }
 
 /* An UNLOCK that was asked for while the lock was believed was done, or has nothing left to do. */

@@ -314,22 +314,35 @@ static void label_make(const struct invocation *in, char out[LABEL_BYTES])
 	snprintf(out, LABEL_BYTES, "redlock run %.80s%s%.40s", word ? word + 1 : in->argv[0], user ? "/" : "", user ? user : "");
 }
 
-/* A daemon that knows no grace, or gives less, is one that cannot be away for long. */
-bool turn_greet(struct turn *t)
+static int greet(struct turn *t, int64_t grace_ms)
 {
 	char label[LABEL_BYTES];
-	struct redlock_session session = {.label = label, .grace_ms = t->in->ttl_ms > 0 ? t->in->ttl_ms : TURN_GRACE_MS};
-	int r;
+	struct redlock_session session = {.label = label, .grace_ms = grace_ms};
 
 	label_make(t->in, label);
-	r = redlock_hello(t->c, &session);
-	if (r == REDLOCK_REFUSED) {
-		session.grace_ms = 0;
-		r = redlock_hello(t->c, &session);
-	}
+	return redlock_hello(t->c, &session);
+}
+
+static bool greeted(struct turn *t, int r)
+{
 	if (!r)
 		return true;
 	t->exit = EXIT_FAILED;
 	complain("%s", redlock_errmsg(t->c));
 	return false;
+}
+
+/* What a daemon refuses it knows nothing of, or wants less of. */
+bool turn_greet(struct turn *t)
+{
+	int r = greet(t, t->in->ttl_ms > 0 ? t->in->ttl_ms : TURN_GRACE_MS);
+
+	return greeted(t, r == REDLOCK_REFUSED ? greet(t, 0) : r);
+}
+
+bool turn_regreet(struct turn *t, int64_t grace_ms)
+{
+	int r = greet(t, grace_ms);
+
+	return greeted(t, r == REDLOCK_REFUSED || r == -ECONNABORTED ? 0 : r);
 }

@@ -19,6 +19,8 @@ struct turn {
 
 /* Says who this is, and asks for grace. False: it has complained, and *t tells the exit code. */
 bool turn_greet(struct turn *t);
+/* A longer grace, now that the lease is known. False: as above. */
+bool turn_regreet(struct turn *t, int64_t grace_ms);
 /* Takes the lock, as long as it may take. *ret_ttl_ms: the lease, 0 if not told. False: as above. */
 bool turn_await(struct turn *t, int64_t *ret_ttl_ms);
 

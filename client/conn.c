@@ -199,6 +199,10 @@ int conn_push(struct redlock *c, const char *from, size_t n)
 		free(push);
 		return conn_break(c, -EPROTO, "redlockd sent a push that cannot be read");
 	}
+	if (book_told(c, &push->line.parsed)) {
+		free(push);
+		return 0;
+	}
 	STAILQ_INSERT_TAIL(&c->pushes, push, next);
 	c->pushes_n++;
 	book_hear_push(c, &push->line.parsed);

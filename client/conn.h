@@ -74,6 +74,7 @@ struct hold {
 		HOLD_UNWANTED, /* its LOCK was given up while the connection was away; its turn may have come */
 	} state;
 	bool seen; /* in the rows of this RESUME */
+	bool told; /* LOST: by a push */
 	int64_t fence, count, until_us;
 	char name[NAME_MAX_BYTES + 1];
 };
@@ -148,8 +149,9 @@ int conn_ask(struct redlock *c) REDLOCK_MUST;
 int conn_drain(struct redlock *c) REDLOCK_MUST;
 /* Sends a line instead of whatever is unsent. */
 int conn_say(struct redlock *c, const char *line, size_t n) REDLOCK_MUST;
-/* As if the daemon had sent this line. */
+/* Keeps a push for redlock_next_push, unless it tells a loss again. */
 int conn_push(struct redlock *c, const char *line, size_t n) REDLOCK_MUST;
+/* As if the daemon had answered this. */
 int conn_answer(struct redlock *c, const char *line, size_t n) REDLOCK_MUST;
 /* The moment so many milliseconds from now; INT64_MAX for REDLOCK_FOREVER. */
 int64_t conn_until(int64_t wait_ms);
@@ -199,6 +201,8 @@ struct hold *book_find(const struct book *b, const char *name);
 /* Before a LOCK: a grant is never lost to a lack of memory. -ENOMEM. */
 int book_reserve(struct book *b, const char *name) REDLOCK_MUST;
 void book_forget(struct book *b, struct hold *h);
+/* Whether a push tells a loss that was told already. */
+bool book_told(const struct redlock *c, const struct reply_line *push);
 /* After an answer to c->ask, and after a push. */
 void book_hear_answer(struct redlock *c);
 void book_hear_push(struct redlock *c, const struct reply_line *push);

@@ -56,6 +56,9 @@ static bool turn_take(struct keeper_task *task, struct turn *t, struct keeper_re
 	t->exit = EXIT_FAILED;
 	if (!front_agrees(task))
 		return false;
+	/* Now it is known how long the lock can be believed without an answer. */
+	if (ttl_ms > MAX(t->in->ttl_ms, TURN_GRACE_MS) && redlock_session_secret(task->c)[0] && !turn_regreet(t, ttl_ms))
+		return false;
 	if (redlock_check(task->c, t->in->operand, &task->grant)) {
 		complain("%s", redlock_errmsg(task->c));
 		return false;
@@ -79,7 +82,7 @@ static void streams_drop(void)
 /* No session is kept for longer: grace and lease are over. */
 static int64_t linger_until(const struct keeper_task *task)
 {
-	int64_t grace_ms = task->in->ttl_ms > 0 ? task->in->ttl_ms : TURN_GRACE_MS;
+	int64_t grace_ms = MAX(task->grant.ttl_ms, MAX(task->in->ttl_ms, TURN_GRACE_MS));
 
 	return MAX(redlock_now_us(), task->grant.until_us) + grace_ms * 1000;
 }

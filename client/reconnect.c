@@ -14,6 +14,7 @@
 
 #define PAUSE_FIRST_US 10000
 #define PAUSE_LAST_US  500000
+#define ATTEMPT_MS     3000 /* a daemon that restarted takes up to 2 s to confirm what it adopts */
 #define FAREWELL_MS    1000
 
 /* --- HELLO --- */
@@ -163,7 +164,7 @@ static void attempt_begin(struct redlock *c)
 		return;
 	}
 	c->fd = fd;
-	c->due_us = conn_until(c->timeout_ms);
+	c->due_us = conn_until(ATTEMPT_MS);
 	c->link = LINK_CONNECTING;
 	if (!pending)
 		attempt_speak(c);
@@ -274,7 +275,8 @@ static int reconnect_answered(struct redlock *c, const struct reply_line *line)
 		return greet(c);
 	if (line->kind != LINE_OK)
 		return attempt_refused(c);
-	r = book_close(c, "evicted");
+	/* Too many to be told at once: those left out are held. */
+	r = reply_number(line, "more", 0) > 0 ? 0 : book_close(c, "evicted");
 	return r ? r : tidy(c);
 }
 

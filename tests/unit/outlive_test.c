@@ -13,9 +13,11 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define GRACE      "< HELLO 1 name=\"redlock run \n> OK proto=1 session=7 secret=s7\n"
-#define ANEW       "< HELLO 1 name=\"redlock run \n> OK proto=1 session=8 secret=s8\n"
-#define GRANTED    "< LOCK n wait=forever\n> OK name=n fence=17 valid_ms=100000 ttl_ms=100000 count=1\n" CHECK
+#define GRACE "< HELLO 1 name=\"redlock run \n> OK proto=1 session=7 secret=s7\n"
+#define ANEW  "< HELLO 1 name=\"redlock run \n> OK proto=1 session=8 secret=s8\n"
+/* A lease that is longer than the grace asked for at first. */
+#define LEASED     "< HELLO 1 name=\"redlock run \n> OK proto=1 session=7 secret=s7\n"
+#define GRANTED    "< LOCK n wait=forever\n> OK name=n fence=17 valid_ms=100000 ttl_ms=100000 count=1\n" LEASED CHECK
 #define BRIEFLY    "< LOCK n wait=forever\n" SHORT "< CHECK n\n" SHORT
 #define RESUME     "< RESUME 7 s7$\n"
 #define ROW        "> * name=n fence=17 valid_ms=600 count=1\n> OK session=7 n=1\n"
@@ -72,7 +74,7 @@ static const char *const losses[] = {
 	"! 0\n+\n" RESUME NONE QUIT "@ pid\n",                                           /* the lock is gone */
 	"! 0\n+\n" RESUME "> * name=n fence=18 valid_ms=600\n> OK n=1\n" QUIT "@ pid\n", /* it is another's, even if ours */
 	"! 0\n+\n" RESUME ROW "< CHECK n$\n> ERR LOST gone\n" QUIT "@ pid\n",            /* it went when the daemon was back */
-	"! 0\n+\n" RESUME "=\n@ pid\n+\n" RESUME ROW "< CHECK n$\n" QUIT_BY,             /* it does not say; given up after 5 s */
+	"! 0\n+\n" RESUME "=\n@ pid\n+\n" RESUME ROW "< CHECK n$\n" QUIT_BY,             /* it does not say; given up after 3 s */
 };
 
 START_TEST(what_was_not_resumed_stops_the_command)
@@ -89,10 +91,10 @@ END_TEST
 /* --- waiting --- */
 
 static const char *const waits[] = {
-	"+\n" RESUME NONE "< LOCK n wait=forever\n> OK name=n fence=17 valid_ms=90000 ttl_ms=90000\n",
-	"- 300\n+\n" RESUME NOTFOUND ANEW "< LOCK n wait=forever\n> OK name=n fence=17 valid_ms=90000 ttl_ms=90000\n",
+	"+\n" RESUME NONE "< LOCK n wait=forever\n> OK name=n fence=17 valid_ms=9000 ttl_ms=10000\n",
+	"- 300\n+\n" RESUME NOTFOUND ANEW "< LOCK n wait=forever\n> OK name=n fence=17 valid_ms=9000 ttl_ms=10000\n",
 	"> ERR DRAINING leaving\n- 300\n+\n" RESUME NOTFOUND ANEW
-	"< LOCK n wait=forever\n> OK name=n fence=17 valid_ms=90000 ttl_ms=90000\n",
+	"< LOCK n wait=forever\n> OK name=n fence=17 valid_ms=9000 ttl_ms=10000\n",
 	"- 50\n+\n" RESUME "> * name=n fence=17 valid_ms=90000\n> OK session=7 n=1\n",
 };
 

@@ -309,10 +309,29 @@ START_TEST(a_loss_that_a_push_told_is_not_told_again)
 {
 	struct scene s;
 
+	/* As the daemon tells what was lost while nobody listened: behind the OK. */
+	scene_begin(&s, HELLO LOCK "< CHECK n$\n+\n" RESUME
+				   "> OK session=7 n=0\n> ! LOST name=n fence=17 reason=quorum\n< PING$\n> OK\n" QUIT);
+	refused_as(&s, redlock_check(s.c, "n", &s.grant), "LOST");
+	ck_assert_int_eq(redlock_request(s.c, "PING", 0, NULL, NULL), 0);
+	lost_once(&s, "! LOST name=n fence=17 reason=evicted");
+	scene_end(&s);
+
 	scene_begin(&s, HELLO LOCK "> ! LOST name=n fence=17 reason=quorum\n< CHECK n$\n" NOTHING
 				   "< CHECK n$\n> ERR LOST gone\n" QUIT);
 	refused_as(&s, redlock_check(s.c, "n", &s.grant), "LOST");
 	lost_once(&s, "! LOST name=n fence=17 reason=quorum");
+	scene_end(&s);
+}
+END_TEST
+
+START_TEST(rows_that_were_left_out_are_no_losses)
+{
+	struct scene s;
+
+	scene_begin(&s, HELLO LOCK "+\n" RESUME "> OK session=7 n=0 more=1\n" CHECK QUIT);
+	check_is(&s, 0);
+	ck_assert_ptr_null(redlock_next_push(s.c));
 	scene_end(&s);
 }
 END_TEST
@@ -639,6 +658,7 @@ Suite *reconnect_suite(void)
 	tcase_add_test(tests, a_refused_RESUME_loses_all_and_begins_a_session);
 	tcase_add_test(tests, a_row_with_another_fence_is_no_answer_to_the_old_grant);
 	tcase_add_test(tests, a_loss_that_a_push_told_is_not_told_again);
+	tcase_add_test(tests, rows_that_were_left_out_are_no_losses);
 	tcase_add_test(tests, rows_tell_many_locks_apart);
 	tcase_add_test(tests, an_unlock_after_the_belief_ended_hears_of_the_loss);
 	tcase_add_test(tests, a_wait_goes_on_for_what_is_left_of_it);
