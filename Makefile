@@ -112,6 +112,7 @@ CORE := \
 	daemon/core/lock.c \
 	daemon/core/locks.c \
 	daemon/core/member.c \
+	daemon/core/members.c \
 	daemon/core/metric.c \
 	daemon/core/op.c \
 	daemon/core/query.c \

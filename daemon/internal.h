@@ -16,8 +16,6 @@
 
 #include <event2/event.h>
 
-#define SKEW_US (60 * SEC) /* how far a fence may run ahead of a store's clock */
-
 struct daemon {
 	struct conf *conf;
 	const struct daemon_args *args;

@@ -4,6 +4,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
+#include "daemon/core/quorum.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@ void core_conf_fill(struct core_conf *to, const struct conf *from)
 	to->max_lease_us = from->max_lease;
 	to->max_delay_us = from->max_delay;
 	to->skew_us = SKEW_US;
+	to->clock_tol_us = clock_tol_us(from->store == STORE_REDIS ? (unsigned)from->redis.nodes : 1, from->max_lease, from->max_delay);
 	to->limits.locks = from->limits.locks;
 	to->limits.waiting = from->limits.waiting;
 	to->limits.name = from->limits.name;
@@ -158,6 +160,7 @@ static int redis_start(struct daemon *d)
 		.stall_us = STALL_US,
 		.ping_us = PING_US,
 		.skew_us = SKEW_US,
+		.tolerance_us = 2 * d->core_conf.clock_tol_us,
 	};
 	struct upstream_sink sink = pump_upstream_sink;
 	char *password;

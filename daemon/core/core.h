@@ -25,7 +25,8 @@ struct core_conf {
 	int64_t timeout_us;           /* of one command on one node */
 	int64_t lease_us, min_lease_us, max_lease_us, max_delay_us;
 	int64_t past_lease_us;        /* a store may have forgotten a lease of that length, whatever max_lease is now */
-	int64_t skew_us;              /* how far a fence may run ahead of a store's clock */
+	int64_t skew_us;              /* how far ahead of a store's clock a join lifts its fence: SKEW_US of quorum.h */
+	int64_t clock_tol_us;         /* how far a store's clock may be off the others' median; 0: it is not looked at */
 	struct {
 		uint64_t locks, waiting; /* per session */
 		uint64_t name, mistakes, line;

@@ -59,8 +59,8 @@ enum answer_class { ANSWER_EXECUTED, ANSWER_REFUSED, ANSWER_UNKNOWN };
 /*
  * What an executed call answered.
  *   ACQUIRE  G granted (fence = base)  B busy (holder, pttl)  W free, but kept for an older ticket  K a key of another type stands there (pttl)
- *            Q marker differs (holder = the marker)  L too late  F range beyond now + SKEW: ask again for less (range 0 is never refused)
- *   EXTEND   E extended  A re-asserted  B other value (holder, pttl)  K other type  M missing  Q marker differs  F floor beyond now + SKEW
+ *            Q marker differs (holder = the marker)  L too late  F range beyond the limit: ask again for less (range 0 is never refused)
+ *   EXTEND   E extended  A re-asserted  B other value (holder, pttl)  K other type  M missing  Q marker differs  F floor beyond the limit
  *   RELEASE  R released  N nothing of that value
  *   WITHDRAW X
  *   PROBE    P           (probe)

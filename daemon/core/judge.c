@@ -46,6 +46,93 @@ static const char *judge_text(struct members *ms, const char *format, ...)
 	return text;
 }
 
+static void judge_sort(int64_t *value, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		for (size_t k = i; k > 0 && value[k] < value[k - 1]; k--) {
+			int64_t larger = value[k - 1];
+
+			value[k - 1] = value[k];
+			value[k] = larger;
+		}
+}
+
+/* The median of the other servers' clocks, as bounds of (clock - CLOCK_BOOTTIME); where they are too few, ours is one of them. False: nothing to go by. */
+static bool judge_median(const struct members *ms, const struct member *m, int64_t *ret_low, int64_t *ret_high)
+{
+	int64_t low[NODES_MAX + 1], high[NODES_MAX + 1];
+	size_t n = 0;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		const struct member *other = &ms->node[i];
+
+		if (other == m || !other->connected || !other->clock.known)
+			continue;
+		low[n] = other->clock.low;
+		high[n++] = other->clock.high;
+	}
+	if (n < 2) {
+		low[n] = high[n] = ms->core->wall_us - ms->core->now.us;
+		n++;
+	}
+	if (n < 2)
+		return false;
+	judge_sort(low, n);
+	judge_sort(high, n);
+	*ret_low = low[(n - 1) / 2];
+	*ret_high = high[n / 2];
+	return true;
+}
+
+const char *judge_clock(struct members *ms, struct member *m)
+{
+	int64_t most = ms->core->conf.clock_tol_us, low, high;
+	bool ahead;
+
+	if (most == 0 || !m->clock.known || !judge_median(ms, m, &low, &high))
+		return NULL;
+	if (m->clock_is_off)
+		most -= most / 5; /* back only when it is clearly right again */
+	ahead = m->clock.low - high > most;
+	m->clock_is_off = ahead || low - m->clock.high > most;
+	if (!m->clock_is_off)
+		return NULL;
+	return judge_text(ms, "its clock is more than %" PRId64 " ms %s the other servers': set it right",
+	                  ms->core->conf.clock_tol_us / MSEC, ahead ? "ahead of" : "behind");
+}
+
+static bool text_has(struct span text, const char *word)
+{
+	return text.n && memmem(text.p, text.n, word, strlen(word));
+}
+
+const char *judge_refusal(struct members *ms, const struct answer *a)
+{
+	static const struct {
+		const char *word, *reason;
+	} row[] = {
+		{"CROSSSLOT", "it is in cluster mode: only a server of its own may hold locks"},
+		{"CLUSTERDOWN", "it is in cluster mode: only a server of its own may hold locks"},
+		{"MOVED", "it is in cluster mode: only a server of its own may hold locks"},
+		{"LOADING", "it is loading its data"},
+		{"MASTERDOWN", "it is a replica without its master: only a master may hold locks"},
+		{"READONLY", "it is a replica: only a master may hold locks"},
+		{"NOPERM", NULL},
+		{"NOAUTH", NULL},
+		{"The user executing the script", NULL},
+		{"ACL failure", NULL},
+	};
+
+	if (a->class != ANSWER_REFUSED)
+		return NULL;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		if (text_has(a->text, row[i].word))
+			return row[i].reason ? row[i].reason : "it does not permit all that locks need: see REDIS ACCESS in redlockd(8)";
+	if (text_has(a->text, "MISCONF") || text_has(a->text, "OOM") || text_has(a->text, "NOREPLICAS"))
+		return judge_text(ms, "it refuses writes: %.*s", (int)a->text.n, a->text.p);
+	return NULL;
+}
+
 /* Why a node must not be used whatever its marker says; NULL if it may. */
 static const char *judge_fitness(struct members *ms, const struct member *m, const struct probe *probe)
 {

@@ -27,4 +27,9 @@ struct verdict member_judge(struct members *ms, struct member *m, const struct a
  */
 int64_t member_clock_jump(struct member_clock *clock, int64_t server_us, struct instant sent, struct instant received);
 
+/* Why its clock is too far from the other servers' to be used; NULL if it is not. Text as in struct verdict. */
+const char *judge_clock(struct members *ms, struct member *m);
+/* Why a node that refused a probe or a join must not be used until somebody mends it; NULL if that may pass by itself. */
+const char *judge_refusal(struct members *ms, const struct answer *a);
+
 #endif

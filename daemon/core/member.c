@@ -19,6 +19,8 @@ static const char *const state_word[] = {
 	[MEMBER_JOINED] = "joined", [MEMBER_REFUSED] = "refused",
 };
 
+static const char foreign_loss[] = "another daemon found that it may have lost memory";
+
 const char *member_state_word(enum member_state state)
 {
 	return state_word[state];
@@ -62,9 +64,14 @@ static void member_become(struct members *ms, struct member *m, enum member_stat
 
 	if (m->state == state && strcmp(m->reason, reason) == 0)
 		return;
-	core_log(ms->core, level[state], "node", "node=%s state=%s was=%s%s%s", ms->core->conf.label[m->index],
-	         state_word[state], state_word[m->state], *reason ? " reason=" : "",
-	         *reason ? core_quoted(ms->core, span_of(reason)) : "");
+	if (state == MEMBER_PROBING || m->told_of != state || strcmp(m->told, reason) != 0)
+		core_log(ms->core, level[state], "node", "node=%s state=%s was=%s%s%s", ms->core->conf.label[m->index],
+		         state_word[state], state_word[m->state], *reason ? " reason=" : "",
+		         *reason ? core_quoted(ms->core, span_of(reason)) : "");
+	if (state != MEMBER_PROBING) {
+		m->told_of = state;
+		core_keep(m->told, sizeof(m->told), span_of(reason));
+	}
 	m->state = state;
 	core_keep(m->reason, sizeof(m->reason), span_of(reason));
 	if (!was && state == MEMBER_JOINED)
@@ -152,27 +159,33 @@ void member_fired(struct members *ms, struct member *m)
 {
 	if (m->asked != MEMBER_IDLE)
 		member_stall(ms, m->index); /* its answer, or the end of its connection, goes on */
-	else if (m->state == MEMBER_QUARANTINED && !instant_before(ms->core->now, m->quarantine_end))
+	else if (m->state == MEMBER_QUARANTINED && !instant_before(ms->core->now, m->quarantine_end) && !judge_clock(ms, m))
 		member_offer(ms, m, span_of(m->marker), 'j');
 	else
 		member_probe(ms, m);
 }
 
-/* Case B for a marker that somebody set to q already: the time counts from now, for exactly this value. */
-static void member_time_quarantine(struct members *ms, struct member *m, struct span marker, const char *why)
+/* Case B: the time counts from when this very value was first seen, or set. */
+static void member_note_quarantine(struct members *ms, struct member *m, struct span marker, const char *why)
 {
 	const struct core_conf *conf = &ms->core->conf;
 	int64_t longest = conf->max_lease_us + conf->max_delay_us;
-	bool known = m->state == MEMBER_QUARANTINED && span_equal(marker, span_of(m->marker));
 
 	if (longest < conf->past_lease_us)
 		longest = conf->past_lease_us;
-	if (!known) {
-		core_keep(m->marker, sizeof(m->marker), marker);
+	if (!span_equal(marker, span_of(m->timed))) {
+		core_keep(m->timed, sizeof(m->timed), marker);
+		core_keep(m->timed_why, sizeof(m->timed_why), span_of(why));
 		m->quarantine_end = instant_add(ms->core->now, quarantine_us(longest, 0));
 	}
+	core_keep(m->marker, sizeof(m->marker), marker);
 	m->suspect = NULL;
-	member_become(ms, m, MEMBER_QUARANTINED, known ? m->reason : why);
+}
+
+static void member_time_quarantine(struct members *ms, struct member *m, struct span marker, const char *why)
+{
+	member_note_quarantine(ms, m, marker, why);
+	member_become(ms, m, MEMBER_QUARANTINED, m->timed_why);
 	member_schedule(ms, m);
 }
 
@@ -216,6 +229,25 @@ static void members_distrust(struct members *ms)
 	}
 }
 
+static void member_refuse(struct members *ms, struct member *m, const char *reason)
+{
+	member_become(ms, m, MEMBER_REFUSED, reason);
+	member_schedule(ms, m);
+}
+
+/* A clock that is off keeps a node from being used, not from being marked: what was lost is lost, and the time of its quarantine runs. */
+static bool member_clock_forbids(struct members *ms, struct member *m, const struct verdict *verdict, struct span marker)
+{
+	const char *reason;
+
+	if (verdict->kind == VERDICT_LOST || verdict->kind == VERDICT_REFUSED || !(reason = judge_clock(ms, m)))
+		return false;
+	if (verdict->kind == VERDICT_TIMING)
+		member_note_quarantine(ms, m, marker, foreign_loss);
+	member_refuse(ms, m, reason);
+	return true;
+}
+
 static void member_follow(struct members *ms, struct member *m, const struct answer *a)
 {
 	const struct verdict verdict = member_judge(ms, m, a);
@@ -223,16 +255,17 @@ static void member_follow(struct members *ms, struct member *m, const struct ans
 
 	if (ms->trusting && marker.n > 0)
 		members_distrust(ms);
+	if (member_clock_forbids(ms, m, &verdict, marker))
+		return;
 	switch (verdict.kind) {
 	case VERDICT_JOINED:
 		member_join(ms, m, marker);
 		break;
 	case VERDICT_REFUSED:
-		member_become(ms, m, MEMBER_REFUSED, verdict.reason);
-		member_schedule(ms, m);
+		member_refuse(ms, m, verdict.reason);
 		break;
 	case VERDICT_TIMING:
-		member_time_quarantine(ms, m, marker, "another daemon found that it may have lost memory");
+		member_time_quarantine(ms, m, marker, foreign_loss);
 		break;
 	case VERDICT_BLANK:
 		m->blank = true;
@@ -267,6 +300,20 @@ bool member_owns_call(uint64_t call)
 	return (call & CALL_OF_MEMBER) != 0;
 }
 
+/* Refused by a rule that somebody must change, or by an accident that passes. */
+static void member_failed(struct members *ms, struct member *m, const struct answer *a)
+{
+	const char *reason = judge_refusal(ms, a);
+
+	if (reason) {
+		member_refuse(ms, m, reason);
+		return;
+	}
+	if (m->state != MEMBER_QUARANTINED)
+		member_become(ms, m, MEMBER_PROBING, a->text.n ? core_quoted(ms->core, a->text) : "no answer");
+	heap_set(&ms->core->timers, &m->timer, instant_add(ms->core->now, HEALTH_US / 4));
+}
+
 bool member_answered(struct members *ms, const struct answer *a)
 {
 	struct member *m = &ms->node[a->node];
@@ -281,9 +328,7 @@ bool member_answered(struct members *ms, const struct answer *a)
 	if (m->asked != MEMBER_IDLE)
 		return true; /* the observation led to a question of its own */
 	if (a->class != ANSWER_EXECUTED || (probed && !a->probe)) {
-		if (m->state != MEMBER_QUARANTINED)
-			member_become(ms, m, MEMBER_PROBING, a->text.n ? core_quoted(ms->core, a->text) : "no answer");
-		heap_set(&ms->core->timers, &m->timer, instant_add(ms->core->now, HEALTH_US / 4));
+		member_failed(ms, m, a);
 	} else if (probed) {
 		member_follow(ms, m, a);
 	} else {
@@ -329,42 +374,4 @@ void member_observe(struct members *ms, const struct answer *a, struct instant s
 		if (m->asked == MEMBER_IDLE)
 			member_probe(ms, m);
 	}
-}
-
-unsigned members_usable(const struct members *ms)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
-		n += member_usable(&ms->node[i]);
-	return n;
-}
-
-int64_t members_pending_us(const struct members *ms)
-{
-	unsigned nodes = ms->core->conf.nodes, usable = members_usable(ms);
-	struct votes ends;
-
-	votes_clear(&ends);
-	if (usable >= quorum_of(nodes))
-		return -1;
-	/* The (Q - usable)-th earliest end of a quarantine: negated, it is a Q-th largest. */
-	for (unsigned i = 0; i < nodes; i++) {
-		const struct member *m = &ms->node[i];
-
-		if (member_usable(m))
-			ends.until[i] = (struct instant){0};
-		else if (m->state == MEMBER_QUARANTINED && !m->stalled)
-			ends.until[i] = (struct instant){-instant_diff(m->quarantine_end, ms->core->now)};
-	}
-	if (votes_deadline(&ends, nodes).us == INT64_MIN)
-		return -1;
-	return votes_deadline(&ends, nodes).us < 0 ? -votes_deadline(&ends, nodes).us : 0;
-}
-
-int64_t member_server_ms(const struct member *m, struct instant when)
-{
-	if (!m->clock.known)
-		return 0;
-	return (when.us + m->clock.high) / MSEC + 1;
 }

@@ -22,7 +22,7 @@ enum member_state {
 	MEMBER_PROBING,     /* connected; its marker is not verified yet */
 	MEMBER_QUARANTINED, /* counting G */
 	MEMBER_JOINED,      /* its votes count */
-	MEMBER_REFUSED,     /* must not be used; the reason says why and what to change */
+	MEMBER_REFUSED,     /* must not be used; the reason says why and what to change. A quarantine that was begun is timed all the same */
 };
 
 /* What a store's clock was, as bounds of (server clock - CLOCK_BOOTTIME). */
@@ -44,11 +44,16 @@ struct member {
 	char run_id[48], replid[48];
 	char reason[160];
 	const char *suspect; /* evidence of lost memory that the marker does not show */
+	char timed[MARKER_MAX];   /* the last value of kind 'q' that was seen, and until when it is to stand: a connection that breaks does not begin it anew */
 	struct instant quarantine_end;
+	char timed_why[160];
+	char told[160]; /* what the log was told last, and of which state: once, not each second */
+	enum member_state told_of;
 	struct member_clock clock;
 	int64_t fence_seen, fence_when_asked;
 	int64_t evicted;
 	int64_t rtt_us; /* smoothed; 0 = not known */
+	bool clock_is_off; /* too far from the others' when it was looked at last */
 	bool misconf;   /* a write was refused by -MISCONF since the last healthy probe */
 	bool blank;     /* probed without a marker while trust is open */
 	struct timer timer;

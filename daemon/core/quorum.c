@@ -52,3 +52,10 @@ int64_t quarantine_us(int64_t max_lease_us, int64_t max_delay_us)
 
 	return longest + drift_us(2 * longest) + DRIFT_SLACK_US;
 }
+
+int64_t clock_tol_us(unsigned nodes, int64_t max_lease_us, int64_t max_delay_us)
+{
+	int64_t fifth = (max_lease_us + max_delay_us) / 5;
+
+	return nodes < 2 ? 0 : fifth < CLOCK_TOL_MOST_US ? fifth : CLOCK_TOL_MOST_US;
+}

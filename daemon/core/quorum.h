@@ -13,6 +13,23 @@
 #define DRIFT_PPM 10000 /* rho: bound of the relative rate error of two clocks, parts per million */
 #define DRIFT_SLACK_US (3 * MSEC) /* delta: 2 ms and Redis' granularity of 1 ms */
 
+/*
+ * Fences and clocks. Tokens of a name grow because the fence of each store never falls, and any two quorums share a store. A store that forgot its
+ * fence gets one at its join; that must not be less than what it forgot. So, with S = SKEW_US, T = CLOCK_TOL and L = MAXLEASE + MAXDELAY:
+ *
+ *   used     a store's clock differs by at most T from the median of the others', or it is refused: two of them differ by at most 2 T
+ *   limit    no script lets a fence run beyond the store's clock + S + 2 T
+ *   join     after G > L since the loss, a join lifts the fence to the store's clock + S
+ *
+ * What it forgot was at most (clock at the loss) + S + 2 T. At the join its clock shows at least (clock at the loss) + 0.99 L - 2 T, even if the store
+ * was replaced by one whose clock is behind by all that is tolerated. With T <= L / 5 that is enough: 0.99 L >= 4 T. And a store whose clock is
+ * ahead, fresh from a join, is in nobody's way: its fence, at most (clock of another) + 2 T + S, is within the limit of every other.
+ * A clock set back further than that, together with a loss, may repeat tokens; so may trust_first_start, which states that nothing was lost.
+ * One store has no others to agree with: T = 0.
+ */
+#define SKEW_US (60 * SEC)
+#define CLOCK_TOL_MOST_US (5 * SEC)
+
 struct votes {
 	struct instant until[NODES_MAX]; /* INSTANT_PAST: no vote */
 };
@@ -32,6 +49,8 @@ struct instant vote_until(struct instant sent, int64_t lease_us);
 struct instant votes_deadline(const struct votes *v, unsigned nodes);
 /* How many votes are greater than now. */
 unsigned votes_at(const struct votes *v, unsigned nodes, struct instant now);
+/* T. Scripts tolerate twice that beyond the skew. */
+int64_t clock_tol_us(unsigned nodes, int64_t max_lease_us, int64_t max_delay_us);
 /* How long a store that may have lost memory must not vote: G = (MAXLEASE + MAXDELAY) * (1 + 2 rho) + delta. */
 int64_t quarantine_us(int64_t max_lease_us, int64_t max_delay_us);
 

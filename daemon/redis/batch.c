@@ -69,7 +69,7 @@ static void number_append(struct buf *b, int64_t n)
 	bulk_append(b, (struct span){digits, k});
 }
 
-void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us)
+void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us, int64_t tolerance_us)
 {
 	struct buf name;
 
@@ -83,6 +83,7 @@ void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us
 	bulk_append2(&k->head, (struct span){buf_begin(&name), buf_length(&name)}, SPAN("!fence"));
 	buf_release(&name);
 	number_append(&k->skew, skew_us);
+	number_append(&k->ahead, skew_us + tolerance_us);
 }
 
 void script_keys_release(struct script_keys *k)
@@ -91,6 +92,7 @@ void script_keys_release(struct script_keys *k)
 	free(k->queue);
 	buf_release(&k->head);
 	buf_release(&k->skew);
+	buf_release(&k->ahead);
 }
 
 void batch_init(struct batch *b)
@@ -239,7 +241,7 @@ void batch_write(const struct batch *b, const struct script_keys *k, const char 
 	buf_append(out, buf_begin(&b->keys), buf_length(&b->keys));
 	if (b->script == SCRIPT_BATCH) {
 		bulk_append(out, (struct span){b->marker, b->marker_n});
-		buf_append(out, buf_begin(&k->skew), buf_length(&k->skew));
+		buf_append(out, buf_begin(&k->ahead), buf_length(&k->ahead));
 	}
 	buf_append(out, buf_begin(&b->args), buf_length(&b->args));
 }

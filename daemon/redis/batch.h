@@ -19,10 +19,11 @@ struct script_keys {
 	char *prefix;    /* of the lock keys */
 	char *queue;     /* of the keys of their queues */
 	struct buf head; /* the marker key and the fence key, as RESP */
-	struct buf skew; /* as RESP */
+	struct buf skew;  /* as RESP: JOIN */
+	struct buf ahead; /* as RESP: skew and tolerance, all others */
 };
 
-void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us);
+void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us, int64_t tolerance_us);
 void script_keys_release(struct script_keys *k);
 
 struct entry {

@@ -113,7 +113,7 @@ static void upstream_configure(struct upstream *u, struct event_base *base, cons
 {
 	if (conf->daemon_id && asprintf(&u->channel, "redlockd:%sd:%s", conf->key_prefix, conf->daemon_id) < 0)
 		abort(); /* out of memory */
-	script_keys_init(&u->link.stream.keys, conf->key_prefix, conf->skew_us);
+	script_keys_init(&u->link.stream.keys, conf->key_prefix, conf->skew_us, conf->tolerance_us);
 	upstream_set_password(u, conf->user, conf->password);
 	u->link.stream.database = conf->database;
 	u->link.connect_timeout_us = conf->connect_timeout_us;

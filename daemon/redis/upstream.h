@@ -39,7 +39,8 @@ struct upstream_conf {
 	int64_t connect_timeout_us; /* for connect and handshake together */
 	int64_t stall_us;           /* a link whose oldest call waits longer is given up and dialled again */
 	int64_t ping_us;            /* PING on a link that was silent that long (PROBE does it for link 0) */
-	int64_t skew_us;            /* how far a fence may run ahead of the server's clock */
+	int64_t skew_us;            /* how far ahead of the server's clock a join lifts its fence */
+	int64_t tolerance_us;       /* how much further a fence may run */
 };
 
 struct upstream_sink {

@@ -12,6 +12,7 @@
 static const char *const refusals[] = {
 	"BUSY",        "LOADING", "READONLY", "MISCONF",  "NOSCRIPT",   "NOAUTH",     "NOPERM",
 	"CLUSTERDOWN", "MOVED",   "ASK",      "TRYAGAIN", "MASTERDOWN", "NOREPLICAS", "OOM",
+	"CROSSSLOT",
 };
 
 /* Told as "ERR …", some of them only inside a script; they stand at the very beginning of the message. */

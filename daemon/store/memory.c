@@ -16,7 +16,7 @@
 
 struct memory {
 	struct keyspace keys;
-	int64_t epoch_us, skew_us;
+	int64_t epoch_us, skew_us, tolerance_us;
 	int64_t fence;
 	struct buf marker;
 	struct probe probe;
@@ -31,6 +31,7 @@ struct memory *memory_new(const struct memory_conf *conf)
 	buf_init(&m->marker);
 	m->epoch_us = conf->epoch_us;
 	m->skew_us = conf->skew_us;
+	m->tolerance_us = conf->tolerance_us;
 	m->run_id = mem_copy(conf->run_id, strlen(conf->run_id));
 	m->probe.run_id = m->probe.replid = span_of(m->run_id);
 	m->probe.version = SPAN(REDLOCKD_VERSION);
@@ -208,10 +209,16 @@ static bool answer_set(struct memory *m, struct key *key, const struct call *c, 
 	return true;
 }
 
+/* No fence runs further ahead than that. */
+static int64_t memory_limit(const struct memory *m, const struct answer *a)
+{
+	return a->server_us + m->skew_us + m->tolerance_us;
+}
+
 /* acquire.lua */
 static void call_acquire(struct memory *m, const struct call *c, struct instant now, struct answer *a)
 {
-	int64_t limit = a->server_us + m->skew_us, base = m->fence + 1;
+	int64_t limit = memory_limit(m, a), base = m->fence + 1;
 	struct key *key;
 
 	if (!span_equal(memory_marker(m), c->marker))
@@ -243,7 +250,7 @@ static void call_extend(struct memory *m, const struct call *c, struct instant n
 	if (key && !key_is(key, c->value) && !key_is(key, c->new_value))
 		return answer_occupied(m, key, a);
 	if (c->fence > m->fence) {
-		if (c->fence > a->server_us + m->skew_us)
+		if (c->fence > memory_limit(m, a))
 			return answer_code(a, 'F', m->fence, -2);
 		m->fence = c->fence;
 	}

@@ -13,7 +13,8 @@ struct memory;
 struct memory_conf {
 	uint64_t seed[2];
 	int64_t epoch_us; /* server clock = instant + epoch_us; never negative */
-	int64_t skew_us;
+	int64_t skew_us;      /* how far ahead of the clock a join lifts the fence */
+	int64_t tolerance_us; /* how much further it may run */
 	const char *run_id; /* copied */
 };
 

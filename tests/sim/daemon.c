@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Events into a service, its effects out into the world; what stops, kills and starts it. */
+#include "daemon/core/quorum.h"
 #include "tests/sim/world.h"
 
 #include <stdlib.h>
@@ -48,7 +49,8 @@ static void daemon_configure(struct sim_daemon *d)
 		.min_lease_us = 50 * MSEC,
 		.max_lease_us = p->max_lease_us,
 		.max_delay_us = p->delay_us,
-		.skew_us = 60 * SEC,
+		.skew_us = SKEW_US,
+		.clock_tol_us = clock_tol_us((unsigned)p->nodes, p->max_lease_us, p->delay_us),
 		.limits = {.locks = 1024, .waiting = 256, .name = 512, .mistakes = 100, .line = 8192},
 	};
 	for (unsigned i = 0; i < p->nodes; i++)

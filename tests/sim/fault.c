@@ -104,8 +104,7 @@ static bool node_fault_of_store(struct world *w, struct server *s, const struct 
 			sim_node_put_hash(s->node, fault_name(w, f), expires);
 		return true;
 	default:
-		s->host.offset_us += f->x;
-		s->stepped_us += f->x < 0 ? -f->x : 0;
+		server_step(s, f->x);
 		return true;
 	}
 }

@@ -76,7 +76,7 @@ struct sim_node *sim_node_new(const struct sim_node_conf *conf)
 	struct sim_node *n = mem_alloc(sizeof(*n));
 
 	redis_init(&n->redis);
-	script_keys_init(&n->keys, conf->key_prefix, conf->skew_us);
+	script_keys_init(&n->keys, conf->key_prefix, conf->skew_us, conf->tolerance_us);
 	data_init(&n->snapshot);
 	n->marker_key = own_key(conf->key_prefix, "!meta");
 	n->fence_key = own_key(conf->key_prefix, "!fence");

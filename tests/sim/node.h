@@ -12,7 +12,7 @@ struct sim_node;
 
 struct sim_node_conf {
 	const char *key_prefix; /* "lock:" */
-	int64_t skew_us;
+	int64_t skew_us, tolerance_us; /* of daemon/core/quorum.h */
 	const char *run_id; /* 40 characters; copied */
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a server does with a command that has arrived, and what happens to it. */
+#include "daemon/core/quorum.h"
 #include "tests/sim/world.h"
 
 #include <stdlib.h>
@@ -17,8 +18,11 @@ static void server_identity(struct server *s, char *ret_run_id)
 void server_init(struct server *s, struct world *w, unsigned index)
 {
 	const struct plan *p = w->plan;
-	struct sim_node_conf conf = {.key_prefix = "lock:", .skew_us = 60 * SEC};
+	struct sim_node_conf conf = {.key_prefix = "lock:",
+	                             .skew_us = SKEW_US,
+	                             .tolerance_us = 2 * clock_tol_us((unsigned)p->nodes, p->max_lease_us, p->delay_us)};
 	struct stream hosts;
+	int64_t most = 2500 * clock_tol_us((unsigned)p->nodes, p->max_lease_us, p->delay_us) / ((p->length_us + 200 * SEC) / 100);
 	char run_id[41];
 
 	s->world = w;
@@ -29,13 +33,23 @@ void server_init(struct server *s, struct world *w, unsigned index)
 	stream_init(&s->stream, (uint64_t)p->seed, DRAW_NODE, index);
 	stream_init(&hosts, (uint64_t)p->seed, DRAW_HOSTS, 100 + index);
 	s->host.ppm = stream_either(&hosts, p->drift_ppm);
+	/* As disciplined as a used server's clock is: it does not wander off while the world lasts. */
+	if (p->nodes > 1 && most < p->drift_ppm)
+		s->host.ppm = s->host.ppm * most / p->drift_ppm;
 	s->host.base_us = stream_range(&hosts, SEC, 1000000 * SEC);
 	s->host.offset_us = EPOCH_US - s->host.base_us + stream_range(&hosts, -p->node_offset_us, p->node_offset_us);
+	s->right_us = s->host.offset_us;
 	server_identity(s, run_id);
 	conf.run_id = run_id;
 	s->node = sim_node_new(&conf);
 	sim_node_publish_to(s->node, ear_published, s);
 	witness_watch(s);
+}
+
+void server_step(struct server *s, int64_t us)
+{
+	s->host.offset_us += us;
+	s->stepped_us += us < 0 ? -us : 0;
 }
 
 void server_release(struct server *s)

@@ -25,6 +25,7 @@ struct server {
 	struct flights backlog; /* what arrived while it stood still */
 	int64_t lost_at;        /* true time of its last loss of memory; -1: never */
 	unsigned lives;
+	int64_t right_us;   /* offset of its host's clock while that is right */
 	int64_t stepped_us; /* how far its clock was set back in all */
 	/* the checker's */
 	int64_t fence;                /* the largest fence seen since its memory was last lost */
@@ -36,6 +37,8 @@ struct server {
 };
 
 void server_init(struct server *s, struct world *w, unsigned index);
+/* Its clock is set forward or back. */
+void server_step(struct server *s, int64_t us);
 void server_release(struct server *s);
 int64_t server_wall(const struct server *s);
 /* A command has arrived: it runs, or waits until the server goes on, or is lost. */

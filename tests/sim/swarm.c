@@ -39,7 +39,7 @@ static void draw_shape(struct plan *p, struct stream *s)
 	p->trust = stream_chance(s, 70);
 	draw_speed(p, s);
 	/* Two clocks of nodes may differ by what the slack of fences allows. */
-	p->node_offset_us = PICK(s, 0, MSEC, 20 * MSEC, 20 * MSEC, p->max_lease_us / 4, p->max_lease_us / 2 - 20 * MSEC);
+	p->node_offset_us = PICK(s, 0, MSEC, 20 * MSEC, 20 * MSEC, p->max_lease_us / 20, p->max_lease_us / 10);
 	p->daemon_offset_us = PICK(s, 0, MSEC, 20 * MSEC, SEC, 100 * SEC);
 	p->drift_ppm = PICK(s, 0, 100, 4900, 4900);
 	p->remote_percent = PICK(s, 0, 30, 50, 100);

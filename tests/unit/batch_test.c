@@ -10,7 +10,7 @@ static struct buf out;
 
 static void setup(void)
 {
-	script_keys_init(&keys, "lock:", 60 * SEC);
+	script_keys_init(&keys, "lock:", 60 * SEC, 0);
 	batch_init(&batch);
 	buf_init(&out);
 }

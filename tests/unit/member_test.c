@@ -228,6 +228,58 @@ START_TEST(eviction_quarantines_a_store_for_all_daemons)
 }
 END_TEST
 
+START_TEST(a_connection_that_breaks_does_not_begin_the_quarantine_anew)
+{
+	strict(1);
+	daemon_starts(0);
+	passes(20 * SEC);
+	falls(0);
+	ck_assert_str_eq(store_state(0, 0), "down: connection lost");
+	passes(5 * SEC);
+	comes(0);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: it carries no marker: new, restarted blank, or flushed");
+	says(1, "LIST nodes");
+	ck_assert_int_eq(number_in(hears(1, "\\* node=a state=quarantine reason=* left_ms=*"), "left_ms"), (G_US - 25 * SEC) / MSEC);
+	ignores(1);
+	says(1, "LOCK a");
+	hears(1, "ERR QUORUM 0 of 1 * retry_ms=5604"); /* G_US - 25 s */
+	passes(G_US - 25 * SEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+END_TEST
+
+START_TEST(a_quarantine_whose_time_is_over_while_out_of_reach_ends_at_once)
+{
+	strict(1);
+	daemon_starts(0);
+	passes(20 * SEC);
+	falls(0);
+	passes(G_US);
+	comes(0);
+	passes(MSEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+END_TEST
+
+START_TEST(a_loss_while_out_of_reach_begins_the_quarantine_anew)
+{
+	strict(1);
+	daemon_starts(0);
+	passes(20 * SEC);
+	falls(0);
+	if (_i)
+		is_flushed(0);
+	else
+		strcpy(stage.node[0].run_id, "another-run"); /* its data, the marker among it, survived */
+	passes(5 * SEC);
+	comes(0);
+	passes(G_US - SEC);
+	ck_assert_int_eq(marker_of(0)[0], 'q');
+	passes(SEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+END_TEST
+
 Suite *member_suite(void)
 {
 	Suite *suite = suite_create("member");
@@ -244,6 +296,9 @@ Suite *member_suite(void)
 	tcase_add_test(join, a_flushed_store_answers_no_vote_from_the_very_next_call_on);
 	tcase_add_test(join, no_vote_counts_in_a_quarantine_not_even_a_renewal);
 	tcase_add_test(join, a_second_loss_in_a_quarantine_begins_it_anew);
+	tcase_add_test(join, a_connection_that_breaks_does_not_begin_the_quarantine_anew);
+	tcase_add_test(join, a_quarantine_whose_time_is_over_while_out_of_reach_ends_at_once);
+	tcase_add_loop_test(join, a_loss_while_out_of_reach_begins_the_quarantine_anew, 0, 2);
 	tcase_add_test(join, a_loss_between_the_last_look_and_the_join_is_seen);
 	suite_add_tcase(suite, join);
 	tcase_add_checked_fixture(two, NULL, stage_close);

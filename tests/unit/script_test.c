@@ -29,7 +29,7 @@ static const struct script_sink sink = {told, on_answer};
 
 static void setup(void)
 {
-	script_keys_init(&keys, "lock:", 60 * SEC);
+	script_keys_init(&keys, "lock:", 60 * SEC, 0);
 	batch_init(&batch);
 	resp_init(&resp);
 	tolds = 0;

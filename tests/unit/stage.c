@@ -11,7 +11,7 @@
 struct stage stage;
 
 static const struct core_conf stage_conf = {
-	.label = {"a", "b", "c", "d", "e"},
+	.label = {"a", "b", "c", "d", "e", "f", "g", "h", "i"},
 	.store = "redis",
 	.shared = true,
 	.set = "set",

@@ -55,6 +55,7 @@ struct stage_node {
 	bool up;
 	enum mood mood;
 	const char *refusal;
+	bool mute; /* REFUSING: the probe as well */
 	int64_t clock_us;   /* by how much its clock was stepped */
 	int64_t fence_lost; /* by how much its fence fell back */
 	struct probe

@@ -8,7 +8,7 @@
 static struct memory *node_memory(const struct stage_node *n)
 {
 	const struct memory_conf conf = {
-		.seed = {5, n->lives}, .epoch_us = STAGE_WALL_US, .skew_us = stage.conf.skew_us, .run_id = n->run_id};
+		.seed = {5, n->lives}, .epoch_us = STAGE_WALL_US, .skew_us = stage.conf.skew_us, .tolerance_us = 2 * stage.conf.clock_tol_us, .run_id = n->run_id};
 
 	return memory_new(&conf);
 }
@@ -92,7 +92,7 @@ static bool node_works(unsigned d, unsigned node)
 		parcel_carry_out(each);
 		return false;
 	}
-	if (!n->up || (n->mood == MOOD_REFUSING && p->call.kind != CALL_PROBE)) {
+	if (!n->up || (n->mood == MOOD_REFUSING && (n->mute || p->call.kind != CALL_PROBE))) {
 		parcel_answer(d, p, ANSWER_REFUSED, n->up ? n->refusal : "not connected");
 		return true;
 	}

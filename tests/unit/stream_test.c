@@ -24,7 +24,7 @@ static void setup(void)
 	const struct script_sink sink = {&answers, answers_add};
 
 	conf = (struct stream_conf){0};
-	script_keys_init(&conf.keys, "lock:", 60 * SEC);
+	script_keys_init(&conf.keys, "lock:", 60 * SEC, 0);
 	stream_init(&stream, &conf, 0, &sink);
 }
 

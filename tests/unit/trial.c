@@ -71,9 +71,10 @@ void trial_begin(struct trial *t, struct oracle *redis, uint64_t seed)
 	*t = (struct trial){.seed = seed, .redis = redis, .now = {1}};
 	rng_init(&t->rng, key);
 	t->skew_us = conf.skew_us = (int64_t[]){0, 1500, 5 * SEC, 60 * SEC}[rng_below(&t->rng, 4)];
+	t->tolerance_us = conf.tolerance_us = (int64_t[]){0, 0, 2500, 10 * SEC}[rng_below(&t->rng, 4)];
 	t->memory = memory_new(&conf);
-	t->node = sim_node_new(&(struct sim_node_conf){.key_prefix = PREFIX, .skew_us = t->skew_us, .run_id = conf.run_id});
-	script_keys_init(&t->keys, PREFIX, t->skew_us);
+	t->node = sim_node_new(&(struct sim_node_conf){.key_prefix = PREFIX, .skew_us = t->skew_us, .tolerance_us = t->tolerance_us, .run_id = conf.run_id});
+	script_keys_init(&t->keys, PREFIX, t->skew_us, t->tolerance_us);
 	batch_init(&t->batch);
 	resp_init(&t->resp);
 	*t->redis->frozen_us = trial_clock(t);
@@ -118,7 +119,7 @@ static int64_t px_pick(struct trial *t)
 
 static int64_t proposal_pick(struct trial *t)
 {
-	int64_t fence = memory_fence(t->memory), limit = trial_clock(t) + t->skew_us;
+	int64_t fence = memory_fence(t->memory), limit = trial_clock(t) + t->skew_us + t->tolerance_us;
 	int64_t n[] = {0,
 		       near(t, fence),
 		       near(t, limit),
@@ -131,7 +132,7 @@ static int64_t proposal_pick(struct trial *t)
 
 static int64_t range_pick(struct trial *t)
 {
-	int64_t room = trial_clock(t) + t->skew_us - memory_fence(t->memory) - 1;
+	int64_t room = trial_clock(t) + t->skew_us + t->tolerance_us - memory_fence(t->memory) - 1;
 
 	if (trial_chance(t, 60))
 		return 0;

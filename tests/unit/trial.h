@@ -21,7 +21,7 @@ struct trial {
 	struct memory *memory;
 	struct sim_node *node;
 	struct instant now;
-	int64_t skew_us;
+	int64_t skew_us, tolerance_us;
 	struct script_keys keys;
 	struct batch batch;
 	struct resp resp;

@@ -20,6 +20,7 @@ static const char *const refusals[] = {
 	"ASK 3999 127.0.0.1:6381",
 	"TRYAGAIN Multiple keys request during rehashing of slot",
 	"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+	"CROSSSLOT Keys in request don't hash to the same slot",
 	"NOREPLICAS Not enough good replicas to write.",
 	"OOM command not allowed when used memory > 'maxmemory'.",
 	"OOM command not allowed when used memory > 'maxmemory'. script: 29150ea058de2f613a1c5d75f818dad54f48b126, on "
@@ -55,7 +56,6 @@ static const char *const unknowns[] = {
 	"busy",
 	"EXECABORT Transaction discarded because of previous errors.",
 	"UNKILLABLE Sorry the script already executed write commands against the dataset.",
-	"CROSSSLOT Keys in request don't hash to the same slot",
 	"ERR OOMPH: max number of clients",
 	"PROXY the max number of clients",
 };

@@ -32,7 +32,7 @@ static void wire_begin(bool tcp)
 	wire = (struct wire){.base = event_base_new()};
 	fake_start(&wire.fake, wire.base, tcp);
 	wire.conf = (struct link_conf){.connect_timeout_us = 5 * SEC, .stall_us = 5 * SEC, .ping_us = 5 * SEC};
-	script_keys_init(&wire.conf.stream.keys, "lock:", 60 * SEC);
+	script_keys_init(&wire.conf.stream.keys, "lock:", 60 * SEC, 0);
 	wire.link = link_new(wire.base, &wire.conf, 0, &sink);
 }
 

@@ -1,5 +1,5 @@
 -- Takes the key if it is free, or is ours already (a repeat). The fence goes up before the key is set: a refusal in between leaves
--- a gap in the tokens, never a key without its token. F: the range would exceed now + skew; ask again for less.
+-- a gap in the tokens, never a key without its token. F: the range would exceed the limit; ask again for less.
 -- With a ticket the asker joins the queue when it cannot have the lock, and the holder's daemon is told that somebody waits.
 -- row: G base px '' | B fence pttl holder | W fence 0 '' (free, but kept for an older ticket) | K fence pttl '' | Q fence -2 marker | L fence -2 '' | F fence -2 '' | ! message
 local function acquire(key, queue, value, px, proposal, range, not_after, ticket, ticket_ms, grace_ms)
@@ -18,11 +18,10 @@ local function acquire(key, queue, value, px, proposal, range, not_after, ticket
     if ticket ~= '' then queue_join(queue, ticket, ticket_ms) end
     return {'W', fence, 0, ''}
   end
-  local limit = now_us + skew_us
   local base = fence + 1
-  if proposal > base and proposal <= limit then base = proposal end
+  if proposal > base and proposal <= limit_us then base = proposal end
   -- A range that would run ahead of the clock is refused; a single token never is, or a clock set back would stop all grants.
-  if range > 0 and base + range > limit then return {'F', fence, -2, ''} end
+  if range > 0 and base + range > limit_us then return {'F', fence, -2, ''} end
   local err = refused(redis.pcall('SET', KEYS[2], digits(base + range)))
   if err then return {'!', err} end
   fence = base + range

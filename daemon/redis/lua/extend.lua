@@ -11,7 +11,7 @@ local function extend(key, queue, value, new_value, px, floor, create)
     return occupied(key, current)
   end
   if floor > fence then
-    if floor > now_us + skew_us then return {'F', fence, -2, ''} end
+    if floor > limit_us then return {'F', fence, -2, ''} end
     local err = refused(redis.pcall('SET', KEYS[2], digits(floor)))
     if err then return {'!', err} end
     fence = floor

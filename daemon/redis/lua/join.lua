@@ -1,5 +1,5 @@
--- Compare-and-set of the membership marker. Joining ('j…') lifts the fence above every token issued before: no script lets a fence
--- run further ahead of this clock than the skew. A fence key that holds no number is replaced as well.
+-- Compare-and-set of the membership marker. Joining ('j…') lifts the fence above every token that this server ever issued and has
+-- forgotten: see daemon/core/quorum.h, why that is so. A fence key that holds no number is replaced as well.
 -- KEYS: 1 marker, 2 fence   ARGV: 1 marker that was seen ('' = absent), 2 new marker, 3 skew_us
 -- reply: {server_us, code, marker}   J done   X the marker was another
 local clock = redis.call('TIME')

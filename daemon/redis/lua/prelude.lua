@@ -1,6 +1,6 @@
 -- One call of this script carries all entries of a pass: marker, clock and fence are read once.
 -- KEYS: 1 marker, 2 fence, then two per entry: the lock key, the key of its queue
--- ARGV: 1 marker that must stand there, 2 skew_us, then FIELDS per entry:
+-- ARGV: 1 marker that must stand there, 2 ahead_us, then FIELDS per entry:
 --       op (a acquire, e extend, r release, x withdraw), value, new value, px_ms, fence, range, not_after_ms, create ('1' or '0'),
 --       ticket ('' = does not wait), ticket_ms, grace_ms
 -- reply: {server_us, row, row, …}, a row per entry in order; see each operation
@@ -11,7 +11,7 @@ local now_us = clock[1] * 1000000 + clock[2]
 local now_ms = math.floor(now_us / 1000)
 local marker = string.sub(redis.call('GET', KEYS[1]) or '', 1, 256)
 local joined = marker == ARGV[1]
-local skew_us = tonumber(ARGV[2])
+local limit_us = now_us + tonumber(ARGV[2]) -- no fence runs beyond: skew and tolerance of daemon/core/quorum.h
 local fence = tonumber(redis.call('GET', KEYS[2]) or '0')
 if not (fence and fence >= 0 and fence <= 9007199254740992) then return redis.error_reply('ERR the fence key holds no number') end
 

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the nodes are worth together: how many count, when a quorum is to be had, what time it is there. */
+#include "daemon/core/member.h"
+
+#include "daemon/core/quorum.h"
+
+unsigned members_usable(const struct members *ms)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		n += member_usable(&ms->node[i]);
+	return n;
+}
+
+int64_t members_pending_us(const struct members *ms)
+{
+	unsigned nodes = ms->core->conf.nodes, usable = members_usable(ms);
+	struct votes ends;
+
+	votes_clear(&ends);
+	if (usable >= quorum_of(nodes))
+		return -1;
+	/* The (Q - usable)-th earliest end of a quarantine: negated, it is a Q-th largest. */
+	for (unsigned i = 0; i < nodes; i++) {
+		const struct member *m = &ms->node[i];
+
+		if (member_usable(m))
+			ends.until[i] = (struct instant){0};
+		else if (m->state == MEMBER_QUARANTINED && !m->stalled)
+			ends.until[i] = (struct instant){-instant_diff(m->quarantine_end, ms->core->now)};
+	}
+	if (votes_deadline(&ends, nodes).us == INT64_MIN)
+		return -1;
+	return votes_deadline(&ends, nodes).us < 0 ? -votes_deadline(&ends, nodes).us : 0;
+}
+
+int64_t member_server_ms(const struct member *m, struct instant when)
+{
+	if (!m->clock.known)
+		return 0;
+	return (when.us + m->clock.high) / MSEC + 1;
+}
