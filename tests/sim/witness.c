@@ -314,9 +314,9 @@ static void range_look(struct server *s, const struct flight *f)
 {
 	for (unsigned i = 0; i < f->count; i++)
 		if (f->call[i].kind == CALL_ACQUIRE && f->answer[i].code == 'G' && f->call[i].range > 0 &&
-		    f->answer[i].fence + f->call[i].range > server_wall(s) + f->daemon->conf.skew_us)
+		    f->answer[i].fence + f->call[i].range > server_wall(s) + f->daemon->conf.skew_us + 2 * f->daemon->conf.clock_tol_us)
 			checker_fail(s->world, INVARIANT_S18, name_number(f->call[i].name),
-				     "node %u reserves tokens up to %lld, beyond its clock and the skew", s->index,
+				     "node %u reserves tokens up to %lld, beyond its clock, the skew and the tolerance", s->index,
 				     (long long)(f->answer[i].fence + f->call[i].range));
 }
 
