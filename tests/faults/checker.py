@@ -22,7 +22,7 @@ class Grant:
     def __init__(self, client, name, fence, call, told):
         self.client, self.name, self.fence, self.renew = client, name, fence, call.get("renew", True)
         self.asked, self.told, self.anchors = call["t"], told, []
-        self.count, self.stretched = 1, False
+        self.count, self.stretched, self.ttl = 1, False, (call.get("ttl") or 0) * MS
         self.ended = self.lost = None  # the moments at which the client gave it up, and read of its loss
 
     def end(self, at):
@@ -51,10 +51,11 @@ class Grant:
 class Reader:
     """Follows one client's rows: its grants, its calls, and what contradicts itself within one session."""
 
-    def __init__(self, client, rows, kills):
-        self.client, self.kills, self.found = client, kills, []
+    def __init__(self, client, rows, kills, stops):
+        self.client, self.kills, self.stops, self.found = client, kills, stops, []
         self.grants, self.answered, self.open_calls = [], [], {}
         self.held, self.was_lost, self.eof_ends, self.daemon = {}, {}, False, None
+        self.dropped = {}  # what the session before this one held, for RESUME
         for row in rows:
             getattr(self, "on_" + row["e"], lambda _: None)(row)
         self.close_incarnation(None)
@@ -86,6 +87,7 @@ class Reader:
     def on_gone(self, row):
         if row["how"] == "closed" or self.eof_ends:
             self.give_up(row["t"])
+        self.dropped = self.held or self.dropped
         self.forget()
 
     def give_up(self, at):
@@ -123,6 +125,22 @@ class Reader:
             self.anchor(name, call, row)
         elif call["q"] == "UNLOCK":
             self.unlocked(name, row)
+        elif call["q"] == "RESUME" and row["kind"] == "OK":
+            self.resumed(call, row)
+
+    def resumed(self, call, row):
+        """What the dropped session held is held again, or was granted to it meanwhile."""
+        for name, fence, valid, count in row["rows"]:
+            held = self.dropped.get(name)
+            if not held or held.fence != fence or held.lost is not None:
+                if held and held.fence == fence:
+                    self.violate("S14", "%s was lost, and is resumed", held)
+                held = Grant(self.client, name, fence, call, row["t"])
+                self.grants.append(held)
+            held.count = count
+            held.anchors.append((call["t"], row["t"], valid * MS))
+            self.held[name] = held
+        self.dropped = {}
 
     def granted(self, call, row):
         name, held = call["name"], self.held.get(call["name"])
@@ -164,7 +182,7 @@ class Reader:
         held = self.held.pop(name, None)
         if held and held.lost is None:
             held.lost = row["t"]
-        self.was_lost[name] = held
+        self.was_lost[name] = held or self.was_lost.get(name)
 
     def on_push(self, row):
         held = self.held.get(row.get("name"))
@@ -177,6 +195,11 @@ class Reader:
         if name in self.was_lost and name not in self.held:
             self.violate("S14", "c%d %s: %s answered OK after LOST of %s", self.client, name, call["q"], self.was_lost[name])
         held = self.held.get(name)
+        if held and held.ttl:  # a daemon that stands still renews nothing: what it held ends a ttl after it stopped
+            for at, to in self.stops.get("d%s" % self.daemon, []):
+                if at + held.ttl + MS < call["t"] < to:
+                    self.violate("S14", "%s: %s sent %.1f ms after its end, while the daemon stood still, was answered OK", held, call["q"],
+                                 (call["t"] - at - held.ttl) / MS)
         if not held or held.renew or held.stretched:
             return
         latest = max(told + valid for _, told, valid in held.anchors) + MS  # what was told is rounded down to a ms
@@ -289,7 +312,7 @@ class Verdict:
                 stops[row["what"]].append((row["t"], row["to"]))
         for client, rows in history.clients.items():
             stops["c%d" % client] += [(row["t"], row["to"]) for row in rows if row["e"] == "stalled"]
-        readers = [Reader(client, rows, kills[client]) for client, rows in history.clients.items()]
+        readers = [Reader(client, rows, kills[client], stops) for client, rows in history.clients.items()]
         times = [row["t"] for rows in history.clients.values() for row in rows[-1:]]
         self.history, self.grants = history, sorted((grant for reader in readers for grant in reader.grants), key=lambda grant: grant.told)
         self.violations = [violation for reader in readers for violation in reader.found]
@@ -310,11 +333,14 @@ class Verdict:
         return max((b - a for a, b in zip(times, times[1:])), default=0) / 1e9
 
     def recovery(self):
-        """Seconds: the longest time from the end of a fault to the next grant."""
+        """Seconds: the longest time from the end of a fault to the next grant, where no other fault came between."""
         times = [grant.told for grant in self.grants]
+        faults = sorted(row["t"] for row in self.history.nemesis if row["e"] == "fault")
         worst = 0
         for row in self.history.nemesis:
             if row["e"] == "heal":
-                at = bisect.bisect_right(times, row["t"])
-                worst = max(worst, (times[at] if at < len(times) else self.window()[1]) - row["t"])
+                at, next_fault = bisect.bisect_right(times, row["t"]), bisect.bisect_right(faults, row["t"])
+                granted = times[at] if at < len(times) else self.window()[1]
+                if next_fault == len(faults) or granted < faults[next_fault]:
+                    worst = max(worst, granted - row["t"])
         return worst / 1e9

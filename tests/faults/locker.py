@@ -16,13 +16,14 @@ from register import Registers
 
 MS = 1_000_000
 MARGIN = 60 * MS  # an act that only the lock protects begins no later than this before the deadline
-MODES = {"try": 5, "wait": 6, "short": 3, "hold": 1, "again": 1, "extend": 1, "late": 1, "drop": 1}
+MODES = {"try": 5, "wait": 6, "short": 3, "hold": 2, "again": 1, "extend": 1, "late": 1, "linger": 1, "drop": 1}
+LINGERING = dict(MODES, linger=5)
 
 
 class Options(dict):
-    """c: number, d: daemon, addr, seed, folder, names, lease_ms; eof_ends, modes, pace_ms, stall (chance), network (the pid of a
-    process in it), heartbeat, answer_s (for an answer beyond its wait), impatient (without an answer it closes, and does not complain)."""
-    DEFAULTS = {"eof_ends": False, "modes": MODES, "pace_ms": 60, "stall": 0.0, "heartbeat": None, "answer_s": 30, "network": None,
+    """c: number, d: daemon, addr, seed, folder, names, lease_ms, max_lease_ms; eof_ends, modes, pace_ms, stall (chance), network (the pid of a
+    process in it), grace_ms (sessions outlive their connections), answer_s (for an answer beyond its wait), impatient (without an answer it closes, and does not complain)."""
+    DEFAULTS = {"eof_ends": False, "modes": MODES, "pace_ms": 60, "stall": 0.0, "grace_ms": 0, "answer_s": 30, "network": None,
                 "impatient": False}
 
     def __getattr__(self, key):
@@ -52,8 +53,7 @@ class Session:
         self.conn.chance, self.conn.log = options.stall, log
         self.held = {}  # name: (fence, deadline)
         log.tell("open")
-        if options.heartbeat:
-            self.ask("HELLO", line="HELLO 1 heartbeat=%s" % options.heartbeat)
+        self.ticket = None  # for RESUME: the session's id and its secret
 
     def take(self, line):
         """A push."""
@@ -104,6 +104,8 @@ class Session:
         fields = {key: int(answer.fields[key]) for key in ("fence", "count") if key in answer}
         if "valid_ms" in answer:
             fields["valid"] = answer.num("valid_ms")
+        if answer.rows:
+            fields["rows"] = [[row["name"], row.num("fence"), row.num("valid_ms"), int(row.fields.get("count", 1))] for row in answer.rows if "fence" in row]
         self.log.tell("answer", at=told, n=serial, kind=answer.kind, code=answer.code, text=answer.text, **fields)
         if answer.kind == "OK" and "valid" in fields:
             self.held[name] = (fields["fence"], asked + fields["valid"] * MS)
@@ -117,6 +119,23 @@ class Session:
         self.pushes()
         if self.conn.ended:
             self.gone()
+
+    def hello(self):
+        """Asks for a session that outlives its connection."""
+        answer = self.ask("HELLO", line="HELLO 1 grace=%dms" % self.options.grace_ms)
+        if answer.kind == "OK":
+            self.ticket = (answer["session"], answer["secret"])
+
+    def resume(self, ticket):
+        """The names that are held again."""
+        at = now()
+        answer = self.ask("RESUME", line="RESUME %s %s" % ticket)
+        if answer.kind != "OK":
+            return []
+        self.ticket = ticket
+        for row in answer.rows:
+            self.held[row["name"]] = (row.num("fence"), at + row.num("valid_ms") * MS)
+        return list(self.held)
 
     def lock(self, name, wait=0, ttl=None, renew=True):
         text = "LOCK %s wait=%dms%s%s" % (wire.quoted(name), wait, " ttl=%dms" % ttl if ttl else "", "" if renew else " renew=no")
@@ -191,10 +210,10 @@ class Worker:
             self.session.unlock(name)
 
     def do_short(self, name):
-        ttl = self.rng.randrange(150, self.options.lease_ms)
+        ttl = self.rng.randrange(150, self.rng.choice((400, self.options.max_lease_ms)))
         if self.session.lock(name, ttl=ttl, renew=False):
             self.act(name, self.think())
-            self.session.listen(self.rng.random() * ttl / 1000)
+            self.session.listen(self.rng.random() ** 2 * ttl / 1000)
             self.session.unlock(name)
 
     def do_late(self, name):
@@ -204,6 +223,16 @@ class Worker:
             self.act(name, self.think())
             self.session.listen(ttl / 1000 * self.rng.uniform(0.9, 1.3))
             self.session.check(name)
+            self.session.unlock(name)
+
+    def do_linger(self, name):
+        """Holds to the end what nobody renews."""
+        ttl = self.options.max_lease_ms
+        if self.session.lock(name, wait=300, ttl=ttl, renew=False):
+            self.act(name, self.think())
+            self.session.listen(ttl / 1000 * self.rng.uniform(0.2, 1.1))
+            if self.session.check(name):
+                self.act(name, self.think())
             self.session.unlock(name)
 
     def do_hold(self, name):
@@ -240,12 +269,26 @@ class Worker:
     # --- its life ----------------------------------------------------------------------------------------------------
 
     def connect(self):
+        ticket = self.session.ticket if self.session else None
         while not self.stopping:
             try:
                 self.session = Session(self.options, self.log)
+                if self.options.grace_ms:
+                    self.come_back(ticket)
                 return
             except (OSError, Gone):
                 time.sleep(self.rng.uniform(0.02, 0.2))
+
+    def come_back(self, ticket):
+        """Takes up a session that was dropped, if it still is there, and ends what it holds."""
+        held = self.session.resume(ticket) if ticket else []
+        for name in held:
+            self.act(name, self.think())
+            self.session.check(name)
+        for name in held:
+            self.session.ask("UNLOCK", name)
+        if not self.session.ticket:
+            self.session.hello()
 
     def live(self):
         modes, names = dict(self.options.modes), list(self.options.names)

@@ -168,7 +168,7 @@ class Proxy:
             return
         if data and policy["swallow"][way.name]:
             return
-        if data and way.name == "up" and policy["deaf"] and b"SUBSCRIBE" in data.upper():
+        if data and way.name == "up" and policy["deaf"] and b"\r\nSUBSCRIBE\r\n" in data:
             self.close(pipe)
             return
         if data and way.name == "down" and policy["cut_answer"]:

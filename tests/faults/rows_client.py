@@ -34,7 +34,7 @@ def wake(w, chance):
                 os.kill(worker.pid, signal.SIGCONT)
 
 
-@row(4, "client-killed", "kill -9 of clients on Unix sockets and TCP; a socket that a child keeps", short=True, tcp=True)
+@row(4, "client-killed", "kill -9 of clients on Unix sockets and TCP; a socket that a child keeps", variant="a", short=True, tcp=True)
 def killed(w):
     while w.more():
         for i in w.rng.sample(sorted(w.processes), w.rng.randrange(1, 4)):
@@ -43,6 +43,16 @@ def killed(w):
                 w.start_client(i)
         kept_by_a_child(w)
         w.breathe(0.2, 1.0)
+
+
+@row(4, "connection-cut-resume", "the connections of clients are cut, and they RESUME their sessions", variant="b", client_proxy=True,
+     client={"grace_ms": 1500, "eof_ends": False})
+def cut_and_resumed(w):
+    while w.more():
+        clients = w.rng.sample(sorted(w.processes), w.rng.randrange(1, 8))
+        with w.fault("%d connections cut" % len(clients)):
+            w.cut([("c", i) for i in clients])
+        w.breathe(0.1, 1.0)
 
 
 def kept_by_a_child(w):

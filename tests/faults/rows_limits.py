@@ -137,16 +137,17 @@ def wrong(w):
 
 @row(40, "old-daemon-wakes", "a daemon stands still, another takes its place, the old one wakes", short=True)
 def old_wakes(w):
+    started = len(w.daemons)
     while w.more():
         old = w.rng.choice(w.daemons)
         with w.fault("daemon %d stands still" % old.index), w.stopped("d%d" % old.index, old.pid):
             refused(w, merged(old.tree, {"listen": {"unix": os.path.join(w.folder, "second")}}), "a second one beside a daemon that stands still", old.runtime_dir)
-            fresh = w.make_daemon(old.index)
+            place, started = w.daemons.index(old), started + 1
+            fresh = w.make_daemon(started)
             w.strict(fresh)
             fresh.start()
-            w.daemons[w.daemons.index(old)] = fresh
-            movers = [i for i in w.processes if i % len(w.daemons) == w.daemons.index(fresh)]
-            for i in movers:
+            w.daemons[place] = fresh
+            for i in [i for i in w.processes if i % len(w.daemons) == place]:
                 w.kill_client(i)
                 w.start_client(i, fresh)
             w.pause(w.uniform(0.1, 2 * w.lease_ms / 1000))

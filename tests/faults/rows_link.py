@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Rows 12 to 15 and 32: what happens on the way between a daemon and its Redis servers."""
+import contextlib
+import time
+
 import process
+import wire
+from locker import MODES
 from rows import row
 
 
 def some_links(w):
     """Of one daemon or of all, to a minority, a majority or all nodes."""
-    daemons = w.rng.choice(([w.rng.choice(w.daemons)], w.daemons))
+    daemons = w.daemons if w.rng.random() < 0.25 else [w.rng.choice(w.daemons)]
     return w.links(daemons, w.rng.choice((w.minority, w.majority))())
 
 
-@row(12, "partition", "a daemon cut off from a minority or a majority, both ways or one way", short=True)
+@row(12, "partition", "a daemon cut off from a minority or a majority, both ways or one way", short=True,
+     client={"modes": dict(MODES, hold=6)})
 def partition(w):
     while w.more():
         keys = some_links(w)
@@ -21,14 +27,19 @@ def partition(w):
         w.breathe(0.2, 1.5)
 
 
-@row(13, "delay-jitter", "delay and jitter of their own for every link and direction", variant="a", short=True)
+@row(13, "delay-jitter", "delay and jitter of their own for every link and direction", variant="a", short=True, client={"modes": dict(MODES, late=4)})
 def jitter(w):
     while w.more():
         for key in w.links():
             w.policy([key], delay={"up": (0, w.uniform(0, 0.06)), "down": (0, w.uniform(0, 0.06))})
-        slow = w.links([w.rng.choice(w.daemons)], w.minority())
-        with w.fault("jitter"), w.behaving(slow, delay={"up": (0, 0.4), "down": (0, 0.4)}):
-            w.pause(w.uniform(0.5, 2.5))
+        slow, far = w.links([w.rng.choice(w.daemons)], w.minority()), w.links([w.rng.choice(w.daemons)])
+        if w.rng.random() < 0.5:
+            w.policy(w.links(), delay=None)  # all are near, but for one daemon, whose answers take their time
+            with w.fault("one is far"), w.behaving(far, delay={"up": None, "down": (0.06, 0.095)}):
+                w.pause(w.uniform(1.0, 2.5))
+        else:
+            with w.fault("jitter"), w.behaving(slow, delay={"up": (0, 0.4), "down": (0, 0.4)}):
+                w.pause(w.uniform(0.5, 2.0))
     w.policy(w.links(), delay=None)
     if process.call("tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")[0] != 0:
         w.note("skipped here: netem (loss and reordering of packets), which this kernel does not have")
@@ -68,13 +79,27 @@ def cut(w):
         w.breathe(0.1, 0.6)
 
 
-@row(32, "pubsub-lost", "no Pub/Sub connection stands: wakings are lost", client={"modes": {"wait": 1}})
+@row(32, "pubsub-lost", "no Pub/Sub connection stands: wakings are lost, and timers must do", client={"modes": {"wait": 1}})
 def deaf(w):
-    with w.fault("deaf"):
-        w.policy(w.links(), deaf=True)
+    with w.fault("deaf"), w.behaving(w.links(), deaf=True):
         w.cut(w.links())
         while w.more():
-            w.breathe(1, 2)
-            for daemon in w.daemons:
-                if not daemon.alive():
-                    return
+            w.breathe(0.3, 1)
+            unheard(w)
+
+
+def unheard(w):
+    """L6: who waits at another daemon hears nothing of the release, and comes to ask within a second."""
+    here, there = w.rng.sample(w.daemons, 2)
+    with contextlib.closing(wire.Client(here.addr)) as holder, contextlib.closing(wire.Client(there.addr)) as waiter:
+        if holder.ask("LOCK faults/unheard wait=1s", 20).kind != "OK":
+            return
+        waiter.send("LOCK faults/unheard wait=20s")
+        w.pause(w.uniform(0.2, 1.5))
+        if holder.ask("UNLOCK faults/unheard sync=yes", 20).kind != "OK":
+            return
+        begin = time.monotonic()
+        answer = waiter.reply(None, 30)
+        took = time.monotonic() - begin
+        if answer.kind != "OK" or took > 1 + 1 + 10 * w.worst_gap:
+            w.fail("L6", "without Pub/Sub a free lock was granted after %.2f s: %s" % (took, answer))

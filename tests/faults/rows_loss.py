@@ -4,19 +4,28 @@ import contextlib
 import glob
 import os
 import shutil
+import time
 
+import wire
+from locker import LINGERING
 from rows import row
 
 
-@row(8, "redis-blank", "one Redis killed and started with nothing", short=True)
+@row(8, "redis-blank", "a Redis killed and started with nothing; now and then a majority within a lease", short=True, client={"modes": LINGERING})
 def blank(w):
     while w.more():
-        for node in w.minority():
-            with w.fault("node %d blank" % node.index):
-                node.kill()
-                w.pause(w.uniform(0, 1.0))
-                node.restart()
-        w.breathe(0.2, 3.0)
+        if w.rng.random() < 0.35:
+            with w.fault("a majority blank at once"):
+                for node in w.majority():
+                    node.restart()
+            w.pause(1.02 * w.max_lease_ms / 1000)
+        else:
+            for node in w.minority():
+                with w.fault("node %d blank" % node.index):
+                    node.kill()
+                    w.pause(w.uniform(0, 1.0))
+                    node.restart()
+        w.breathe(0.2, 2.0)
 
 
 @row(9, "redis-old-snapshot", "a Redis comes back with an old snapshot", variant="a", short=True, node={"save": True})
@@ -48,17 +57,36 @@ def tail(w):
         w.breathe(0.5, 3.0)
 
 
-@row(10, "redis-majority-down", "a majority of the Redis servers down, or all; back blank", short=True)
+@row(10, "redis-majority-down", "a majority of the Redis servers down, or all; back blank", short=True, client={"modes": LINGERING})
 def majority_down(w):
     while w.more():
         victims = w.majority()
         with w.fault("%d nodes down" % len(victims)):
             for node in victims:
                 node.kill()
-            w.pause(w.uniform(0.2, 2.5))
+            w.pause(w.uniform(0.2, 0.6))
+            nothing_is_granted(w)
+            w.pause(w.uniform(0, 2.0))
             for node in victims:
                 node.restart()
-        w.pause(w.uniform(0.5, 3.5))
+            if w.rng.random() < 0.4:
+                for daemon in w.daemons:
+                    w.restart_daemon(daemon)
+        w.pause(w.uniform(1.0, 1.5) * 1.02 * w.max_lease_ms / 1000 + w.uniform(0.3, 1.5))
+
+
+def nothing_is_granted(w):
+    """L7: no grant and no silence while no quorum is there."""
+    for daemon in w.daemons:
+        with wire.Client(daemon.addr) as client:
+            for wait in (0, w.rng.randrange(50, 400)):
+                begin = time.monotonic()
+                answer = client.ask("LOCK faults/nobody wait=%dms" % wait, 30)
+                took = time.monotonic() - begin
+                if answer.kind == "OK" or took * 1000 > wait + w.answer_ms():
+                    w.fail("S9" if answer.kind == "OK" else "L7", "without a quorum LOCK wait=%d is answered after %.2f s: %s" % (wait, took, answer))
+                elif answer.kind != "ERR":
+                    w.fail("L7", "without a quorum, and nobody holds it: %s" % answer)
 
 
 @row(11, "redis-stopped", "Redis servers stopped, from 100 ms to beyond the lease", short=True)

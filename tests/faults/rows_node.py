@@ -8,6 +8,7 @@ import time
 import redis
 
 import process
+from locker import LINGERING
 from redis_server import Redis
 from rows import row
 from skip import Skip
@@ -32,7 +33,7 @@ def aside(node, *command):
     return thread
 
 
-@row(20, "flush", "FLUSHALL, FLUSHDB, SWAPDB on some nodes", variant="a", short=True)
+@row(20, "flush", "FLUSHALL, FLUSHDB, SWAPDB on some nodes", variant="a", short=True, client={"modes": LINGERING})
 def flush(w):
     while w.more():
         for node in w.rng.choice((w.minority, w.minority, w.majority))():

@@ -153,6 +153,15 @@ class Checker(unittest.TestCase):
         self.shows([], Story().lock(0, 10, 1, valid=200, renew=False).unlock(205, 206))
         self.shows([], Story().lock(0, 10, 1, valid=200).unlock(300, 301))
 
+    def test_OK_of_what_ended_while_the_daemon_stood_still(self):
+        stop = [{"e": "stop", "what": "d0", "t": 500 * MS, "to": 2500 * MS}]
+        story = Story().ask("LOCK", 0, 10, fence=1, valid=900, count=1)
+        story.rows[-2]["ttl"] = 1000
+        self.shows(["S14"], story.check(1600, 2510, 1), nemesis=stop, kind="X")
+        for row in story.rows[-2:]:
+            row["t"] = row["t"] - 200 * MS
+        self.shows([], story, nemesis=stop, kind="X")
+
     def test_an_EXTEND_without_an_answer_may_have_worked(self):
         self.shows([], Story().lock(0, 10, 1, valid=200, renew=False).ask("EXTEND", 100, 150, kind="ERR", code="QUORUM").unlock(300, 301))
 
@@ -162,6 +171,28 @@ class Checker(unittest.TestCase):
 
     def test_an_answer_to_nothing(self):
         self.shows(["S21"], Story().add("answer", 5, n=9, kind="OK", code=None))
+
+    # --- RESUME ------------------------------------------------------------------------------------------------------
+
+    def resumed(self, fence, valid=1000, before=None):
+        story = before or Story().lock(0, 10, 1)
+        story.add("gone", 100, how="eof").add("open", 200)
+        return story.ask("RESUME", 300, 310, name=None, rows=[["n", fence, valid, 1]])
+
+    def test_what_is_resumed_is_the_same_grant_and_lasts_longer(self):
+        self.shows([], self.resumed(1).check(400, 401, 1).unlock(500, 501))
+        self.shows(["S1", "S13"], self.resumed(1), Story().lock(1190, 1200, 2))
+        self.shows([], self.resumed(1), Story().lock(1290, 1310, 2))
+
+    def test_a_turn_that_came_meanwhile_is_a_new_grant(self):
+        self.shows(["S1", "S13"], self.resumed(7), Story().lock(390, 400, 8))
+        self.shows(["S3"], self.resumed(7, before=Story().lock(0, 10, 9).unlock(20, 21)), kind="X")
+
+    def test_what_was_lost_is_not_resumed(self):
+        story = Story().lock(0, 10, 1).lost(20, 1)
+        story.add("gone", 100, how="eof").add("open", 200)
+        self.shows([], story.ask("RESUME", 300, 310, name=None, rows=[]))
+        self.shows(["S2", "S3"], self.resumed(1, before=Story().lock(0, 10, 1).lost(20, 1)), kind="X")
 
     # --- L7: answers in time -----------------------------------------------------------------------------------------
 
@@ -190,6 +221,8 @@ class Checker(unittest.TestCase):
         verdict = Verdict(History({0: story.rows}, rows))
         self.assertAlmostEqual(verdict.longest_gap(), 0.8)
         self.assertAlmostEqual(verdict.recovery(), 0.51)
+        rows.append({"e": "fault", "t": 500 * MS, "what": ""})
+        self.assertAlmostEqual(Verdict(History({0: story.rows}, rows)).recovery(), 0, msg="what comes after another fault is none")
 
     def test_a_sound_history(self):
         first = Story().lock(0, 10, 1).check(300, 301, 1).unlock(400, 401).lock(900, 1600, 3, wait=1000).check(1601, 1602, 3).unlock(1700, 1701)

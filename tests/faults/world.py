@@ -81,6 +81,10 @@ class World:
             self.daemons.append(self.make_daemon(i))
             self.daemons[i].start().joined()
             self.strict(self.daemons[i])
+        if self.options.get("client", {}).get("grace_ms"):
+            with wire.Client(self.daemons[0].addr) as probe:
+                if probe.ask("HELP RESUME").kind != "OK":
+                    raise Skip("this daemon has no RESUME")
         for i in range(self.options.get("clients", CLIENTS)):
             self.start_client(i)
         until(lambda: self.grants_seen() or not self.processes, "a first grant", 20)
@@ -194,7 +198,7 @@ class World:
     def start_client(self, i, daemon=None, **over):
         daemon = daemon or self.daemons[i % len(self.daemons)]
         options = {"c": i, "d": daemon.index, "addr": self.client_addr(i, daemon), "seed": "%s/%d" % (self.seed, len(self.processes)), "folder": self.folder,
-                   "names": self.names, "lease_ms": self.lease_ms, "eof_ends": bool(self.options.get("client_proxy"))}
+                   "names": self.names, "lease_ms": self.lease_ms, "max_lease_ms": self.max_lease_ms, "eof_ends": bool(self.options.get("client_proxy"))}
         if self.hosts and self.host_of(i) is not None:
             options["network"] = self.hosts[self.host_of(i)].pid
         options.update(self.options.get("client", {}))
