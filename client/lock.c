@@ -166,6 +166,16 @@ int redlock_check(struct redlock *c, const char *name, struct redlock_grant *ret
 	return check_finish(c, redlock_check_send(c, name), ret_grant);
 }
 
+/* The LOCK was granted, and its caller hears that it was not. */
+static int lock_give_back(struct redlock *c, const char *name, int error)
+{
+	struct hold *h = error == -ECONNABORTED ? book_find(&c->book, name) : NULL;
+
+	if (h && h->state == HOLD_KEPT && h->count <= 1)
+		h->state = HOLD_UNWANTED;
+	return error;
+}
+
 /* A LOCK may have waited for an hour: what is left is counted from a CHECK, one local round trip. */
 int redlock_lock(struct redlock *c, const char *name, const struct redlock_options *options, struct redlock_grant *ret_grant)
 {
@@ -176,10 +186,11 @@ int redlock_lock(struct redlock *c, const char *name, const struct redlock_optio
 		r = conn_await(c, options ? options->wait_ms : 0);
 	if (!r)
 		r = grant_take(c, &granted);
-	if (!r)
-		r = redlock_check(c, name, &checked);
 	if (r)
 		return r;
+	r = redlock_check(c, name, &checked);
+	if (r)
+		return lock_give_back(c, name, r);
 	if (!checked.ttl_ms)
 		checked.ttl_ms = granted.ttl_ms;
 	*ret_grant = checked;
