@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define ACTS_MAX 400
+#define ACTS_MAX 200
 
 struct story {
 	struct world world;
