@@ -98,6 +98,7 @@ BASE := \
 
 CORE := \
 	daemon/core/acquire.c \
+	daemon/core/adopt.c \
 	daemon/core/command.c \
 	daemon/core/core.c \
 	daemon/core/deadlock.c \
@@ -106,6 +107,7 @@ CORE := \
 	daemon/core/engine.c \
 	daemon/core/event.c \
 	daemon/core/handover.c \
+	daemon/core/hold.c \
 	daemon/core/journal.c \
 	daemon/core/judge.c \
 	daemon/core/line.c \
@@ -117,7 +119,10 @@ CORE := \
 	daemon/core/op.c \
 	daemon/core/query.c \
 	daemon/core/quorum.c \
+	daemon/core/remember.c \
 	daemon/core/renew.c \
+	daemon/core/restore.c \
+	daemon/core/resume.c \
 	daemon/core/service.c \
 	daemon/core/session.c \
 	daemon/core/split.c \
@@ -261,6 +266,10 @@ UNIT := \
 	tests/unit/reply_test.c \
 	tests/unit/request_test.c \
 	tests/unit/resolver_test.c \
+	tests/unit/resume_test.c \
+	tests/unit/resume_line_test.c \
+	tests/unit/adopt_test.c \
+	tests/unit/restore_test.c \
 	tests/unit/resp_test.c \
 	tests/unit/rig.c \
 	tests/unit/rng_test.c \
@@ -275,6 +284,7 @@ UNIT := \
 	tests/unit/split_test.c \
 	tests/unit/stage.c \
 	tests/unit/stage_audience.c \
+	tests/unit/stage_journal.c \
 	tests/unit/stage_promises.c \
 	tests/unit/stage_stores.c \
 	tests/unit/state_test.c \

@@ -23,10 +23,12 @@ void core_conf_fill(struct core_conf *to, const struct conf *from)
 	to->min_lease_us = from->min_lease;
 	to->max_lease_us = from->max_lease;
 	to->max_delay_us = from->max_delay;
+	to->max_grace_us = from->max_grace;
 	to->skew_us = SKEW_US;
 	to->clock_tol_us = clock_tol_us(from->store == STORE_REDIS ? (unsigned)from->redis.nodes : 1, from->max_lease, from->max_delay);
 	to->limits.locks = from->limits.locks;
 	to->limits.waiting = from->limits.waiting;
+	to->limits.detached = from->limits.detached;
 	to->limits.name = from->limits.name;
 	to->limits.mistakes = from->limits.mistakes;
 	to->limits.line = from->limits.line;

@@ -17,6 +17,7 @@ static const struct core_conf world_conf = {
 	.lease_us = 10 * SEC,
 	.min_lease_us = 100 * MSEC,
 	.max_lease_us = 30 * SEC,
+	.max_grace_us = 60 * SEC,
 	.skew_us = 30 * SEC,
 	.limits = {.locks = 1024, .waiting = 256, .name = 512, .mistakes = 100, .line = 8192},
 };

@@ -55,6 +55,32 @@ static void command_ok(struct commander *x, struct session *s)
 	session_send(x->sessions, s, line, reply_end(&r));
 }
 
+static bool grace_is_allowed(struct commander *x, struct session *s)
+{
+	int64_t most = x->core->conf.max_grace_us;
+
+	if (!request_has(&x->request, FIELD_GRACE) || x->request.field[FIELD_GRACE].number <= most)
+		return true;
+	command_mistake(x, s, ERROR_LIMIT, "grace may be at most %" PRId64 "ms (max_grace)", most / MSEC);
+	return false;
+}
+
+/* From now on it can be resumed, or not any more; what it has is told to the journal, or taken back. */
+static void session_set_grace(struct commander *x, struct session *s)
+{
+	bool was = s->known;
+
+	if (request_has(&x->request, FIELD_GRACE))
+		s->grace_us = x->request.field[FIELD_GRACE].number;
+	if (was && s->grace_us == 0)
+		remember_over(x, s);
+	session_set_known(x->sessions, s, s->grace_us > 0);
+	if (was)
+		remember_session(x, s);
+	else
+		remember_all_of(x, s);
+}
+
 void serve_HELLO(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
@@ -70,6 +96,8 @@ void serve_HELLO(struct commander *x, struct session *s)
 		command_mistake(x, s, ERROR_ARG, "heartbeat must be at least 10ms, or 0 for none");
 		return;
 	}
+	if (!grace_is_allowed(x, s))
+		return;
 	if (request_has(q, FIELD_NAME))
 		session_set_label(s, q->field[FIELD_NAME].text);
 	if (request_has(q, FIELD_HEARTBEAT)) {
@@ -79,6 +107,7 @@ void serve_HELLO(struct commander *x, struct session *s)
 	}
 	if (!s->secret[0])
 		rng_hex(&x->core->rng, s->secret, 32);
+	session_set_grace(x, s);
 	line = session_line(x->sessions);
 	reply_begin(&r, line, q->tag, "OK");
 	reply_int(&r, "proto", PROTO_VERSION);
@@ -169,7 +198,7 @@ void command_line(struct commander *x, struct session *s, char *line, size_t n)
 	serve[x->request.verb](x, s);
 }
 
-static void session_drop_pendings(struct session *s)
+void command_drop_pendings(struct session *s)
 {
 	struct pending *p;
 
@@ -188,7 +217,7 @@ static void session_drop_claims(struct commander *x, struct session *s, bool wai
 		if ((c->state == CLAIM_WAITING) != waiting)
 			continue;
 		TAILQ_REMOVE(&s->claims, c, in_session);
-		engine_abandon(x->engine, c, how == ENDING_CLEAN);
+		engine_abandon(x->engine, c, how == ENDING_CLEAN ? INSTANT_PAST : s->detached ? c->believed : INSTANT_NEVER);
 	}
 }
 
@@ -196,9 +225,10 @@ void command_end_session(struct commander *x, struct session *s, enum ending how
 {
 	/* What waits first: freeing a held lock must not grant it to a claim that is about to go. */
 	s->over = true;
+	remember_over(x, s);
 	session_drop_claims(x, s, true, how);
 	session_drop_claims(x, s, false, how);
-	session_drop_pendings(s);
+	command_drop_pendings(s);
 	session_close(x->sessions, s);
 }
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Requests become calls of the engine, and notices become lines. command.c reads lines and serves HELLO, PING, QUIT, CANCEL; locks.c the locks;
- * query.c what only looks; deliver.c turns notices into replies and pushes.
+ * query.c what only looks; resume.c sessions without a connection; deliver.c turns notices into replies and pushes; remember.c tells the journal, and
+ * restore.c is told by it.
  */
 #ifndef CORE_COMMAND_H
 #define CORE_COMMAND_H
 
 #include "daemon/core/engine.h"
+#include "daemon/core/journal.h"
 #include "daemon/core/session.h"
 
 struct commander {
@@ -15,6 +17,8 @@ struct commander {
 	struct session_table *sessions;
 	struct request request;  /* the one being served: large, so not on the stack */
 	struct mistake mistake;
+	bool snapshot;           /* all is being told to the journal */
+	bool distrusts;          /* the journal of the former life cannot be read */
 };
 
 /* One line of a session, now; p = NULL stands for one that was too long. Notices may be waiting afterwards. */
@@ -25,10 +29,23 @@ enum ending {
 	ENDING_CLEAN,  /* QUIT, EOF, hang-up: it does not act any more */
 	ENDING_UNSURE, /* it may be alive and believe */
 };
+/* Its connection is no more: with grace it is detached, else it ends. The session's pointer is dead afterwards. */
+void command_drop_session(struct commander *x, struct session *s, enum ending how);
 /* Withdraws, frees, forgets all claims of the session and closes it. */
 void command_end_session(struct commander *x, struct session *s, enum ending how);
 /* The session has sent its last line: what can be finished is, then it ends. */
 void command_half_close(struct commander *x, struct session *s);
+
+/* RESUME waits for adoptions, and one is decided: if that was the last, it is answered. */
+void command_resume_goes_on(struct commander *x, struct session *s);
+/* TIMER_GRACE. */
+void command_grace_over(struct commander *x, struct session *s);
+
+/* A record of the former life: 0, or -EBADMSG, and then nothing of it is believed any more. */
+int command_restore(struct commander *x, struct span record) __attribute__((warn_unused_result));
+void command_restored(struct commander *x);
+/* Everything that the journal must know, as effects. */
+void remember_all(struct commander *x);
 
 /* All notices, in order, to the sessions that they concern. */
 void command_deliver(struct commander *x);
@@ -43,6 +60,32 @@ void command_mistake(struct commander *x, struct session *s, enum error code, co
 #define COMMAND(id, ...) void serve_##id(struct commander *x, struct session *s);
 #include "proto/command.def"
 #undef COMMAND
+void command_drop_pendings(struct session *s);
+/* OK, of the LOCK with the claim's tag. */
+void command_tell_grant(struct commander *x, struct claim *c, unsigned count);
+/* LOST, if it was not told before. */
+void command_tell_lost(struct commander *x, struct claim *c);
+/* How long a place, or a turn that came, is kept for a session that is back and has not asked for it again: its grace, at least a lease. */
+int64_t session_patience_us(const struct commander *x, const struct session *s);
+/* The client is about to learn that it holds this. */
+void claim_hear(struct commander *x, struct claim *c);
+
+/* A LOCK in a session that was resumed may be the repetition of one whose connection dropped. */
+enum place {
+	PLACE_NONE,  /* it is not: *ret_claim is unset */
+	PLACE_TURN,  /* its turn has come: the claim is the holder */
+	PLACE_WAITS, /* the claim waits, now for this request */
+};
+enum place command_old_place(struct commander *x, struct session *s, struct span owner, bool patient, struct claim **ret_claim);
+
+/* Records of the journal, of sessions with grace. Before or after, the lines of the same step come behind them. */
+void remember_session(struct commander *x, const struct session *s);
+void remember_all_of(struct commander *x, const struct session *s);
+void remember_over(struct commander *x, const struct session *s);
+void remember_held(struct commander *x, const struct claim *c); /* by the lock's holder: from now on, so */
+void remember_freed(struct commander *x, const struct claim *c);
+void remember_lost(struct commander *x, const struct claim *c);
+
 /* Fields of a held lock as its grant is answered: name fence valid_ms. */
 void reply_grant(struct commander *x, struct reply *r, const struct lock *l);
 

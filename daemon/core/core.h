@@ -24,17 +24,19 @@ struct core_conf {
 	bool trust_first_start;       /* see member.h */
 	int64_t timeout_us;           /* of one command on one node */
 	int64_t lease_us, min_lease_us, max_lease_us, max_delay_us;
+	int64_t max_grace_us;         /* the longest grace a session may ask for; 0 refuses it */
 	int64_t past_lease_us;        /* a store may have forgotten a lease of that length, whatever max_lease is now */
 	int64_t skew_us;              /* how far ahead of a store's clock a join lifts its fence: SKEW_US of quorum.h */
 	int64_t clock_tol_us;         /* how far a store's clock may be off the others' median; 0: it is not looked at */
 	struct {
 		uint64_t locks, waiting; /* per session */
+		uint64_t detached;       /* sessions without a connection; 0: without bound */
 		uint64_t name, mistakes, line;
 		uint64_t output; /* bytes that may be unsent to a session: rows of one answer fill a quarter of it; 0: without bound */
 	} limits;
 };
 
-enum timer_kind { TIMER_LOCK, TIMER_CLAIM, TIMER_OP, TIMER_MEMBER, TIMER_SESSION };
+enum timer_kind { TIMER_LOCK, TIMER_CLAIM, TIMER_OP, TIMER_MEMBER, TIMER_SESSION, TIMER_GRACE };
 
 /* Lines that come one per session or per lock: each kind has its own measure. */
 enum burst_kind { BURST_LOST, BURST_HANGUP, BURST_N };
@@ -46,6 +48,7 @@ struct core {
 	struct rng rng;
 	struct heap timers;
 	struct effects *out; /* only while a step runs */
+	bool journal_off;    /* EFFECT_JOURNAL cannot be carried out */
 	struct metrics metrics;
 	struct burst {
 		struct instant until; /* end of the second that is being counted */

@@ -26,24 +26,38 @@ static void debt_schedule(struct engine *e, struct op *op)
 	heap_set(&e->core->timers, &op->timer, instant_min(op->until, retry));
 }
 
-void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_us, struct pending *p)
+static void debt_open(struct engine *e, struct op *op, uint16_t nodes, struct instant until)
 {
-	struct op *op;
-
-	if (!l->placed && !p)
-		return;
-	op = op_new(&e->ops, kind, l);
-	op->px_us = px_us;
-	op->owed = l->placed;
-	op->until = l->px_until;
-	op->pending = p;
+	op->owed = nodes;
+	op->until = until;
 	op->decided = true;
 	op->in_debt = true;
-	l->placed = 0;
 	TAILQ_INSERT_TAIL(&e->debts, op, in_debts);
 	metric_add(&e->core->metrics, METRIC_DEBTS, 1);
 	debt_send(e, op);
 	debt_schedule(e, op);
+}
+
+void debt_of_value(struct engine *e, struct lock *l, const struct lock_value *value, uint16_t nodes, struct instant until)
+{
+	struct op *op = op_new(&e->ops, OP_RELEASE, l);
+
+	op->value = *value;
+	debt_open(e, op, nodes, until);
+}
+
+void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_us, struct pending *p)
+{
+	struct op *op;
+
+	adopt_undo(e, l);
+	if (!l->placed && !p)
+		return;
+	op = op_new(&e->ops, kind, l);
+	op->px_us = px_us;
+	op->pending = p;
+	debt_open(e, op, l->placed, l->px_until);
+	l->placed = 0;
 }
 
 static void debt_answer(struct engine *e, struct op *op, enum refusal why)

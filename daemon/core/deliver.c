@@ -7,7 +7,7 @@
 
 static void deliver_line(struct commander *x, struct session *s, struct reply *r)
 {
-	if (s->over)
+	if (s->over || s->detached)
 		return;
 	session_send(x->sessions, s, r->start, reply_end(r));
 }
@@ -18,10 +18,14 @@ static void claim_answered(struct commander *x, struct claim *c)
 	struct session *s = c->session;
 
 	s->waiting--;
+	if (c->unheard) {
+		s->orphans--;
+		return;
+	}
 	session_answered(x->sessions, s, c->tag[0] != '\0');
 }
 
-static void deliver_grant(struct commander *x, struct claim *c, unsigned count)
+void command_tell_grant(struct commander *x, struct claim *c, unsigned count)
 {
 	const struct lock *l = c->lock;
 	struct reply r;
@@ -35,8 +39,14 @@ static void deliver_grant(struct commander *x, struct claim *c, unsigned count)
 
 static void deliver_granted(struct commander *x, struct claim *c, unsigned count)
 {
-	deliver_grant(x, c, count);
-	c->session->held++;
+	struct session *s = c->session;
+
+	remember_held(x, c);
+	if (!c->unheard)
+		command_tell_grant(x, c, count);
+	else if (!s->detached)
+		heap_set(&x->core->timers, &c->timer, instant_add(x->core->now, session_patience_us(x, s)));
+	s->held++;
 	claim_answered(x, c);
 	c->tag[0] = '\0';
 }
@@ -45,7 +55,7 @@ static void reply_holder(struct commander *x, struct reply *r, const struct lock
 {
 	char who[WHO_MAX];
 
-	if (l->state == LOCK_HELD) {
+	if (l->holder) {
 		reply_text(r, "holder", (struct span){who, session_who(l->holder->session, who)});
 		reply_ms(r, "held_ms", instant_diff(x->core->now, l->holder->granted_at));
 		if (l->holder->note)
@@ -131,7 +141,7 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 {
 	struct session *s = c->session;
 
-	if (!s->over) {
+	if (!s->over && !c->unheard) {
 		if (why == REFUSED_BUSY)
 			deliver_busy(x, c);
 		else if (why == REFUSED_TIMEOUT)
@@ -145,7 +155,9 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 
 static void deliver_reentered(struct commander *x, struct claim *c, unsigned count)
 {
-	deliver_grant(x, c, count);
+	if (!c->unheard)
+		command_tell_grant(x, c, count);
+	remember_held(x, c->lock->holder);
 	metric_add(&x->core->metrics, METRIC_REENTRIES, 1);
 	TAILQ_REMOVE(&c->session->claims, c, in_session);
 	claim_answered(x, c);
@@ -165,24 +177,42 @@ static void push_end(struct commander *x, struct reply *r, const struct claim *c
 	deliver_line(x, c->session, r);
 }
 
-static void push_lost(struct commander *x, const struct claim *c)
+void command_tell_lost(struct commander *x, struct claim *c)
+{
+	struct reply r;
+
+	c->unheard = false;
+	push_begin(x, &r, c, "! LOST");
+	reply_text(&r, "reason", span_of(loss_word(c->loss)));
+	push_end(x, &r, c);
+}
+
+/* One that is away is told when it is resumed, behind the OK. */
+static bool session_listens(const struct session *s)
+{
+	return !s->detached && !s->resuming;
+}
+
+static void deliver_lost(struct commander *x, struct claim *c)
 {
 	char who[WHO_MAX];
-	struct reply r;
 
 	if (core_may_log(x->core, BURST_LOST))
 		core_log(x->core, LOG_WARN, "lost", "peer=%s session=%" PRIu64 " name=%s fence=%" PRId64 " reason=%s",
 		         core_quoted(x->core, (struct span){who, session_who(c->session, who)}), c->session->serial,
 		         core_quoted(x->core, lock_name(c->lock)), c->fence, loss_word(c->loss));
-	push_begin(x, &r, c, "! LOST");
-	reply_text(&r, "reason", span_of(loss_word(c->loss)));
-	push_end(x, &r, c);
+	remember_lost(x, c);
+	c->unheard = true;
+	if (session_listens(c->session))
+		command_tell_lost(x, c);
 }
 
 static void push_validity(struct commander *x, const struct claim *c, const char *word, const char *field)
 {
 	struct reply r;
 
+	if (c->unheard || !session_listens(c->session))
+		return;
 	push_begin(x, &r, c, word);
 	reply_ms(&r, field, instant_diff(lock_deadline(&x->engine->table, c->lock), x->core->now));
 	push_end(x, &r, c);
@@ -209,6 +239,8 @@ static void deliver_pending(struct commander *x, struct pending *p, enum refusal
 	if (!s)
 		return;
 	TAILQ_REMOVE(&s->pendings, p, in_session);
+	if (why == REFUSED_NOT && p->verb == VERB_EXTEND)
+		remember_held(x, p->lock->holder);
 	if (why == REFUSED_NOT)
 		reply_pending_ok(x, p);
 	else if (!s->over)
@@ -229,11 +261,19 @@ static void deliver_one(struct commander *x, const struct notice *n)
 		deliver_refused(x, n->claim, n->refusal);
 		break;
 	case NOTICE_FORGOTTEN:
+		remember_freed(x, n->claim);
 		TAILQ_REMOVE(&n->claim->session->claims, n->claim, in_session);
 		n->claim->session->held--;
+		session_wake(x->sessions, n->claim->session);
+		break;
+	case NOTICE_ADOPTED:
+		remember_held(x, n->claim);
+		push_validity(x, n->claim, "! SAFE", "valid_ms");
+		session_wake(x->sessions, n->claim->session);
 		break;
 	case NOTICE_LOST:
-		push_lost(x, n->claim);
+		deliver_lost(x, n->claim);
+		session_wake(x->sessions, n->claim->session);
 		break;
 	case NOTICE_RISK:
 		push_validity(x, n->claim, "! RISK", "left_ms");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The states of a lock, and what its claims are told. The line is in line.c, the rounds are in acquire.c, renew.c and debt.c. */
+/* The states of a lock, and what its claims are told. The line is in line.c, how a hold ends in hold.c, the rounds are in acquire.c, renew.c, adopt.c and
+ * debt.c. */
 #include "daemon/core/engine.h"
 
 #include "daemon/base/mem.h"
@@ -66,14 +67,6 @@ void engine_schedule(struct engine *e, struct lock *l)
 	heap_set(&e->core->timers, &l->timer, instant_min(l->renew_at, lock_tell_at(&e->table, l)));
 }
 
-void lock_hold_ended(struct engine *e, const struct claim *c)
-{
-	int64_t held = instant_diff(e->core->now, c->granted_at);
-
-	metric_add(&e->core->metrics, METRIC_HOLD_TOTAL, held);
-	metric_peak(&e->core->metrics, METRIC_HOLD_LONGEST, held);
-}
-
 void engine_won(struct engine *e, struct op *op, int64_t fence)
 {
 	struct lock *l = op->lock;
@@ -109,53 +102,6 @@ void engine_next(struct engine *e, struct lock *l)
 		lock_drop_if_unused(&e->table, l);
 }
 
-/* The holder is gone from the lock; what is left of the lease is ours to end. */
-static void lock_vacate(struct engine *e, struct lock *l)
-{
-	lock_hold_ended(e, l->holder);
-	l->holder = NULL;
-	l->renew_at = INSTANT_NEVER;
-	if (l->round)
-		l->round->decided = true;
-	l->round = NULL;
-}
-
-static void lock_closed(struct engine *e, struct lock *l)
-{
-	/* With a lock-delay the key is left to expire by itself. */
-	if (l->delay_us == 0)
-		debt_begin(e, l, OP_RELEASE, 0, NULL);
-	engine_next(e, l);
-}
-
-/* The holder may believe until D, as it was when renewing stopped, and count on a slower clock than ours: nobody else gets the lock before. */
-static void lock_close(struct engine *e, struct lock *l)
-{
-	l->close_at = instant_add(lock_deadline(&e->table, l), MUTATED(FREE_AT_DEADLINE) ? 0 : drift_us(l->ttl_us));
-	engine_become(e, l, LOCK_CLOSING);
-	if (instant_before(e->core->now, l->close_at) && !MUTATED(FREE_BEFORE_DEADLINE))
-		heap_set(&e->core->timers, &l->timer, l->close_at);
-	else
-		lock_closed(e, l);
-}
-
-void engine_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p)
-{
-	struct lock *l = c->lock;
-	bool used_up = l->handoffs > 0;
-
-	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
-	if (keep_us == 0 && !p && hand_over(e, l)) {
-		claim_free(&e->table, c);
-		return;
-	}
-	lock_vacate(e, l);
-	renew_refuse_all(e, l, REFUSED_CANCELLED);
-	claim_free(&e->table, c);
-	debt_begin(e, l, keep_us > 0 ? OP_LEAVE : OP_RELEASE, keep_us, p);
-	hand_back(e, l, used_up);
-}
-
 void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 {
 	struct lock *l = c->lock;
@@ -164,79 +110,6 @@ void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 	l->ttl_us = c->ttl_us;
 	if (!l->round)
 		renew_begin(e, l);
-}
-
-static void claim_abandon_held(struct engine *e, struct lock *l, bool at_once)
-{
-	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
-	if (at_once && l->delay_us == 0 && hand_over(e, l))
-		return;
-	lock_vacate(e, l);
-	renew_refuse_all(e, l, REFUSED_CANCELLED);
-	if (!at_once) {
-		lock_close(e, l);
-		return;
-	}
-	debt_begin(e, l, l->delay_us > 0 ? OP_LEAVE : OP_RELEASE, l->delay_us, NULL);
-	engine_next(e, l);
-}
-
-void engine_abandon(struct engine *e, struct claim *c, bool at_once)
-{
-	struct lock *l = c->lock;
-
-	switch (c->state) {
-	case CLAIM_WAITING:
-		line_leave(e, c);
-		line_emptied(e, l);
-		break;
-	case CLAIM_LOST:
-		TAILQ_REMOVE(&l->losses, c, in_lock);
-		break;
-	default:
-		break;
-	}
-	if (c->state != CLAIM_HELD) {
-		claim_free(&e->table, c);
-		lock_drop_if_unused(&e->table, l);
-		return;
-	}
-	l->refs++; /* it may become unused while its end is carried out */
-	claim_abandon_held(e, l, at_once);
-	l->refs--;
-	claim_free(&e->table, c);
-	lock_drop_if_unused(&e->table, l);
-}
-
-void engine_lose(struct engine *e, struct lock *l, enum loss why)
-{
-	struct claim *c = l->holder;
-
-	lock_vacate(e, l);
-	c->state = CLAIM_LOST;
-	c->loss = why;
-	TAILQ_INSERT_TAIL(&l->losses, c, in_lock);
-	metric_add(&e->core->metrics, METRIC_LOSSES, 1);
-	engine_notice(e, NOTICE_LOST, c, NULL, REFUSED_NOT);
-	renew_refuse_all(e, l, REFUSED_LOST);
-	lock_close(e, l);
-}
-
-bool engine_expire(struct engine *e, struct lock *l)
-{
-	if (instant_before(e->core->now, lock_tell_at(&e->table, l)))
-		return false;
-	engine_lose(e, l, l->holder->renew ? LOSS_QUORUM : LOSS_EXPIRED);
-	return true;
-}
-
-void engine_forget(struct engine *e, struct claim *c)
-{
-	struct lock *l = c->lock;
-
-	TAILQ_REMOVE(&l->losses, c, in_lock);
-	claim_free(&e->table, c);
-	lock_drop_if_unused(&e->table, l);
 }
 
 static void lock_fired(struct engine *e, struct lock *l)
@@ -249,6 +122,9 @@ static void lock_fired(struct engine *e, struct lock *l)
 			renew_begin(e, l);
 		else
 			l->renew_at = INSTANT_NEVER, engine_schedule(e, l); /* the round under way sets it */
+		break;
+	case LOCK_ADOPTING:
+		adopt_fired(e, l);
 		break;
 	case LOCK_CLOSING:
 		lock_closed(e, l);
@@ -277,6 +153,8 @@ static void op_fired(struct engine *e, struct op *op)
 		return;
 	if (op->kind == OP_RENEW)
 		renew_expired(e, op);
+	else if (op->kind == OP_ADOPT)
+		adopt_expired(e, op);
 	else
 		acquire_expired(e, op);
 }
@@ -297,6 +175,7 @@ void engine_fired(struct engine *e, struct timer *t)
 		member_fired(&e->members, container_of(t, struct member, timer));
 		break;
 	case TIMER_SESSION:
+	case TIMER_GRACE:
 		break;
 	}
 }
@@ -332,6 +211,7 @@ bool engine_answer(struct engine *e, const struct answer *a)
 		acquire_answered(e, op, a);
 		break;
 	case OP_RENEW:
+	case OP_ADOPT:
 		renew_answered(e, op, a);
 		break;
 	case OP_RELEASE:

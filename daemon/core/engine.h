@@ -16,8 +16,9 @@ enum notice_kind {
 	NOTICE_GRANTED,   /* claim: the LOCK that asked; its lock's holder is what was granted */
 	NOTICE_REENTERED, /* claim was folded into the lock's holder: to be freed by who delivers */
 	NOTICE_REFUSED,   /* claim is out of the lock: to be freed by who delivers */
-	NOTICE_FORGOTTEN, /* claim was a loss, and the name is taken anew: to be freed by who delivers */
+	NOTICE_FORGOTTEN, /* claim was a loss, and the name is taken anew; or a hold that nobody was told of, and is over: to be freed by who delivers */
 	NOTICE_LOST,      /* claim is among the losses */
+	NOTICE_ADOPTED,   /* claim: it holds what it held in the former life */
 	NOTICE_RISK,
 	NOTICE_SAFE,
 	NOTICE_EXTENDED,  /* pending: to be freed by who delivers */
@@ -71,16 +72,23 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 /* The holder counts down to 0 (the caller has done the counting above that): frees the lock. keep_us > 0: the key stays that long. pending: answer
  * it when a quorum has confirmed; else the release is not waited for. The claim is freed. */
 void engine_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p);
+/* A waiting claim waits until then instead. */
+void engine_wait_until(struct engine *e, struct claim *c, struct instant until);
 /* Renew the holder's lease now; answers the pending. */
 void engine_extend(struct engine *e, struct claim *c, struct pending *p);
 /* A waiting claim whose session has said its last word: a round under way decides, else one that would wait is withdrawn. */
 void engine_finish_up(struct engine *e, struct claim *c);
 /* A waiting claim is withdrawn: NOTICE_REFUSED. */
 void engine_withdraw(struct engine *e, struct claim *c, enum refusal why);
-/* The session of this claim is no more. at_once: it certainly does not act on the lock; else the key is left alone until D. The claim is freed; no notice. */
-void engine_abandon(struct engine *e, struct claim *c, bool at_once);
+/* The session of this claim is no more. It may act on the lock until then: PAST: certainly does not; NEVER: until D at the latest. The claim is
+ * freed; no notice. */
+void engine_abandon(struct engine *e, struct claim *c, struct instant until);
 /* The holder is to be told that it lost the lock, for a reason of the outer layers. */
 void engine_lose(struct engine *e, struct lock *l, enum loss why);
+/* What was lost in the former life is remembered. The claim names its session and owner. */
+void engine_recall_loss(struct engine *e, struct claim *c, struct span name, enum loss why);
+/* The holder of a held lock may believe until then, if it is told nothing more and nothing is renewed. */
+struct instant engine_belief(const struct engine *e, const struct lock *l);
 /* A loss was acknowledged: forgets and frees the claim. */
 void engine_forget(struct engine *e, struct claim *c);
 

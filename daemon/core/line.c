@@ -20,6 +20,12 @@ void line_emptied(struct engine *e, struct lock *l)
 		engine_become(e, l, LOCK_IDLE);
 }
 
+void engine_wait_until(struct engine *e, struct claim *c, struct instant until)
+{
+	c->overdue = false;
+	heap_set(&e->core->timers, &c->timer, until);
+}
+
 /* Out of the line, with an answer. One that waited is told TIMEOUT where others are told BUSY. */
 static void line_refuse(struct engine *e, struct claim *c, enum refusal why)
 {
@@ -52,7 +58,7 @@ static bool lock_is_taken(const struct lock *l)
 {
 	if (l->state == LOCK_WAITING)
 		return l->yielding || (!l->starved && l->elsewhere.known);
-	return l->state == LOCK_HELD || l->state == LOCK_CLOSING;
+	return l->state == LOCK_HELD || l->state == LOCK_ADOPTING || l->state == LOCK_CLOSING;
 }
 
 void engine_lock(struct engine *e, struct claim *c, struct span name, struct instant wait_until)
@@ -65,7 +71,8 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		engine_notice(e, NOTICE_REENTERED, c, NULL, REFUSED_NOT);
 		return;
 	}
-	if (!c->patient && lock_is_taken(l)) {
+	/* Of what the same owner may have from the former life, the adoption decides. */
+	if (!c->patient && lock_is_taken(l) && !(l->state == LOCK_ADOPTING && claim_same_owner(l->holder, c))) {
 		engine_notice(e, NOTICE_REFUSED, c, NULL, REFUSED_BUSY);
 		return;
 	}
@@ -79,11 +86,15 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		acquire_begin(e, l);
 }
 
-/* The wait is over. A round under way may still say who holds it, or grant: it decides within the timeout of a command. */
+/* The wait is over, or the time to ask for a turn that came. A round under way may still say who holds it, or grant: it decides within the timeout of a command. */
 void line_fired(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
 
+	if (c->state == CLAIM_HELD) {
+		engine_lapse(e, c);
+		return;
+	}
 	if (l->state == LOCK_ACQUIRING && !l->elsewhere.known) {
 		c->overdue = true;
 		return;
@@ -128,7 +139,7 @@ static void claim_hold(struct engine *e, struct claim *c)
 }
 
 /* A second waiting LOCK of the same owner is granted together with the first, as reentrant. */
-static void line_fold(struct engine *e, struct lock *l)
+void line_fold(struct engine *e, struct lock *l)
 {
 	struct claim *c, *next;
 
@@ -137,7 +148,8 @@ static void line_fold(struct engine *e, struct lock *l)
 		if (!claim_same_owner(c, l->holder))
 			continue;
 		line_leave(e, c);
-		l->holder->count++;
+		/* Nobody waits for the answer to a request that went with its connection: it counts when it is repeated. */
+		l->holder->count += !c->unheard;
 		engine_notice(e, NOTICE_REENTERED, c, NULL, REFUSED_NOT);
 	}
 }

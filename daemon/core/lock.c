@@ -21,6 +21,18 @@ const char *loss_word(enum loss loss)
 	return word[loss];
 }
 
+bool loss_find(struct span word, enum loss *ret_loss)
+{
+#define LOSS_ROW(id, text) \
+	if (span_equal(word, SPAN(text))) { \
+		*ret_loss = LOSS_##id; \
+		return true; \
+	}
+	LOSSES(LOSS_ROW)
+#undef LOSS_ROW
+	return false;
+}
+
 void lock_table_init(struct lock_table *t, struct core *core)
 {
 	uint64_t key[2] = {rng_next(&core->rng), rng_next(&core->rng)};
@@ -31,6 +43,15 @@ void lock_table_init(struct lock_table *t, struct core *core)
 	pool_init(&t->locks, sizeof(struct lock));
 	pool_init(&t->claims, sizeof(struct claim));
 	pool_init(&t->pendings, sizeof(struct pending));
+}
+
+static void lock_free(struct lock_table *t, struct lock *l)
+{
+	map_remove(&t->map, &l->node);
+	free(l->heritage);
+	if (l->long_name)
+		free(l->name);
+	pool_put(&t->locks, l);
 }
 
 void lock_table_release(struct lock_table *t)
@@ -56,10 +77,7 @@ void lock_table_release(struct lock_table *t)
 			TAILQ_REMOVE(&l->extends, p, in_lock);
 			pool_put(&t->pendings, p);
 		}
-		map_remove(&t->map, node);
-		if (l->long_name)
-			free(l->name);
-		pool_put(&t->locks, l);
+		lock_free(t, l);
 	}
 	map_release(&t->map);
 	pool_release(&t->locks);
@@ -113,10 +131,7 @@ void lock_drop_if_unused(struct lock_table *t, struct lock *l)
 	    !TAILQ_EMPTY(&l->extends))
 		return;
 	heap_cancel(&t->core->timers, &l->timer);
-	map_remove(&t->map, &l->node);
-	if (l->long_name)
-		free(l->name);
-	pool_put(&t->locks, l);
+	lock_free(t, l);
 }
 
 void lock_new_value(struct lock_table *t, struct lock *l)
@@ -129,6 +144,9 @@ void lock_new_value(struct lock_table *t, struct lock *l)
 	size_t d = 0;
 
 	votes_clear(&l->votes);
+	free(l->heritage);
+	l->heritage = NULL;
+	l->recorded = false;
 	l->placed = 0;
 	l->unanswered = l->renewed = 0;
 	l->at_risk = false;

@@ -17,6 +17,7 @@
 struct session;
 struct op;
 struct lock;
+struct heritage; /* adopt.c */
 
 /* "<daemon-id>:<ticket>:<32 hex>": fresh for every attempt, never used again. */
 struct lock_value {
@@ -51,6 +52,7 @@ enum loss {
 #undef LOSS_ROW
 };
 const char *loss_word(enum loss loss);
+bool loss_find(struct span word, enum loss *ret_loss);
 
 struct claim {
 	TAILQ_ENTRY(claim) in_lock;
@@ -65,13 +67,19 @@ struct claim {
 	bool patient;            /* wait > 0: stays in line while somebody holds */
 	bool overdue;            /* its wait is over, the round under way decides */
 	bool leaving;            /* its session has said its last word */
+	/*
+	 * Nobody was told, since the connection was lost. WAITING: the request has gone with it, and the LOCK repeated takes the place. HELD: its turn came
+	 * then. LOST: it was lost then.
+	 */
+	bool unheard;
 	enum loss loss;          /* LOST: why */
 	unsigned count;
 	uint64_t seen;           /* by which search for a deadlock last */
 	int64_t fence;
 	int64_t ttl_us, delay_us;
 	struct instant asked_at, granted_at;
-	struct timer timer;      /* end of the wait */
+	struct instant believed; /* HELD, of a session without a connection: what it was told is over by then */
+	struct timer timer;      /* WAITING: end of the wait. HELD and unheard: end of the time to ask for it */
 };
 TAILQ_HEAD(claims, claim);
 
@@ -80,6 +88,7 @@ enum lock_state {
 	LOCK_ACQUIRING, /* a round asks the stores for it, for the first in line */
 	LOCK_WAITING,   /* held elsewhere, or no quorum: the timer, or a node that comes back, asks again */
 	LOCK_HELD,      /* the lease is ours and has a holder */
+	LOCK_ADOPTING,  /* the holder had it in the former life of the daemon; the stores are asked whether it still stands, see adopt.c */
 	LOCK_CLOSING,   /* the lease is ours, its holder is not; it is left alone until the moment that the holder may believe in */
 };
 
@@ -106,6 +115,7 @@ struct lock {
 	bool at_risk;           /* RISK was told */
 	bool yielding;          /* WAITING: left alone for a moment, so that clients that poll get their turn */
 	bool long_name;         /* name is on the heap */
+	bool recorded;          /* this value was ever in the journal */
 	uint16_t name_n;
 	uint16_t placed;        /* bits: nodes where our value may stand */
 	uint16_t queued;        /* bits: nodes where our ticket may stand in line */
@@ -117,12 +127,13 @@ struct lock {
 	unsigned attempts;      /* rounds in a row that nobody won */
 	unsigned leads;         /* how many rounds more ask the leading node first, but not beyond lead_until: see split.c */
 	struct instant lead_until;
-	struct claim *holder;   /* HELD */
+	struct claim *holder;   /* HELD, ADOPTING */
 	struct claims line;     /* WAITING claims */
 	struct claims losses;   /* LOST claims */
 	struct pendings extends; /* EXTENDs that the round under way, or the next, will answer */
 	struct op *round;       /* the undecided round, acquire or renew */
 	struct lock_value value;
+	struct heritage *heritage; /* after a restart: the value of the former life, while a store may still have it; else NULL */
 	struct votes votes;
 	int64_t fence, ttl_us, delay_us;
 	int64_t fence_end;        /* tokens fence .. fence_end are this lease's alone: one for each local hand-over */
@@ -130,7 +141,7 @@ struct lock {
 	struct instant handoff_since; /* the first of them */
 	struct instant want_since;    /* somebody elsewhere asked for it; NEVER: nobody */
 	struct instant renew_at;  /* HELD: when to renew next; NEVER: not */
-	struct instant close_at;  /* CLOSING: D when renewing stopped, by the slowest clock that a client may have */
+	struct instant close_at;  /* CLOSING: no client believes any longer: D when renewing stopped, by the slowest clock that one may have */
 	struct instant px_until;  /* no store keeps the value beyond */
 	struct {
 		int64_t us; /* 0: none */

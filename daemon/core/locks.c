@@ -72,6 +72,20 @@ static void reply_lost(struct commander *x, struct session *s, const struct clai
 	                    loss_word(c->loss));
 }
 
+static struct instant lock_wait_until(const struct commander *x, int64_t wait)
+{
+	return wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
+}
+
+static void claim_set_terms(struct commander *x, struct claim *c)
+{
+	const struct request *q = &x->request;
+
+	c->renew = !request_has(q, FIELD_RENEW) || q->field[FIELD_RENEW].number;
+	c->ttl_us = request_has(q, FIELD_TTL) ? q->field[FIELD_TTL].number : x->core->conf.lease_us;
+	c->delay_us = request_has(q, FIELD_DELAY) ? q->field[FIELD_DELAY].number : 0;
+}
+
 static bool lock_within_limits(struct commander *x, struct session *s, bool patient)
 {
 	const struct core_conf *conf = &x->core->conf;
@@ -88,6 +102,30 @@ static bool lock_within_limits(struct commander *x, struct session *s, bool pati
 	if (l && lock_claim_of(l, s, request_owner(&x->request)))
 		return true; /* no further lock: reentrant, or a loss taken anew */
 	command_reply_error(x, s, x->request.tag, ERROR_LIMIT, "a session has at most %" PRIu64 " locks", conf->limits.locks);
+	return false;
+}
+
+/* A LOCK repeated after RESUME has its old place, or its turn. */
+static bool lock_is_repeated(struct commander *x, struct session *s, int64_t wait)
+{
+	const struct request *q = &x->request;
+	struct claim *c;
+
+	switch (command_old_place(x, s, request_owner(q), wait > 0, &c)) {
+	case PLACE_TURN:
+		claim_set_tag(c->tag, q->tag);
+		command_tell_grant(x, c, c->count);
+		c->tag[0] = '\0';
+		return true;
+	case PLACE_WAITS:
+		claim_set_tag(c->tag, q->tag);
+		claim_set_terms(x, c);
+		s->busy |= q->tag.n == 0;
+		engine_wait_until(x->engine, c, lock_wait_until(x, wait));
+		return true;
+	case PLACE_NONE:
+		break;
+	}
 	return false;
 }
 
@@ -117,9 +155,7 @@ static struct claim *claim_of_lock_request(struct commander *x, struct session *
 	c->session = s;
 	claim_set_texts(c, request_owner(q), request_has(q, FIELD_NOTE) ? q->field[FIELD_NOTE].text : SPAN(""));
 	claim_set_tag(c->tag, q->tag);
-	c->renew = !request_has(q, FIELD_RENEW) || q->field[FIELD_RENEW].number;
-	c->ttl_us = request_has(q, FIELD_TTL) ? q->field[FIELD_TTL].number : x->core->conf.lease_us;
-	c->delay_us = request_has(q, FIELD_DELAY) ? q->field[FIELD_DELAY].number : 0;
+	claim_set_terms(x, c);
 	c->patient = request_has(q, FIELD_WAIT) && q->field[FIELD_WAIT].number > 0;
 	c->asked_at = x->core->now;
 	TAILQ_INSERT_TAIL(&s->claims, c, in_session);
@@ -138,17 +174,19 @@ void serve_LOCK(struct commander *x, struct session *s)
 		return;
 	}
 	if (!name_is_allowed(x, s) || !ttl_is_allowed(x, s) ||
-	    !bound_is_kept(x, s, FIELD_DELAY, x->core->conf.max_delay_us, "max_delay") || !lock_within_limits(x, s, wait > 0))
+	    !bound_is_kept(x, s, FIELD_DELAY, x->core->conf.max_delay_us, "max_delay"))
 		return;
 	if (x->engine->draining) {
 		command_reply_error(x, s, q->tag, ERROR_DRAINING, "the daemon is stopping");
 		return;
 	}
+	if (lock_is_repeated(x, s, wait) || !lock_within_limits(x, s, wait > 0))
+		return;
 	if (!lock_may_wait(x, s, wait > 0))
 		return;
 	c = claim_of_lock_request(x, s);
 	s->busy |= q->tag.n == 0;
-	engine_lock(x->engine, c, q->word[0], wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait));
+	engine_lock(x->engine, c, q->word[0], lock_wait_until(x, wait));
 }
 
 static void reply_unlocked(struct commander *x, struct session *s, unsigned count)
@@ -200,6 +238,7 @@ static struct claim *claim_to_unlock(struct commander *x, struct session *s)
 		reply_unlocked(x, s, 0);
 	else
 		reply_lost(x, s, c);
+	remember_freed(x, c);
 	claim_leave_session(s, c);
 	engine_forget(x->engine, c);
 	return NULL;
@@ -218,9 +257,11 @@ void serve_UNLOCK(struct commander *x, struct session *s)
 	if (!c)
 		return;
 	if (--c->count > 0 && !MUTATED(COUNT_IGNORED)) {
+		remember_held(x, c);
 		reply_unlocked(x, s, c->count);
 		return;
 	}
+	remember_freed(x, c);
 	claim_leave_session(s, c);
 	if (request_has(q, FIELD_SYNC) && q->field[FIELD_SYNC].number)
 		p = pending_of_request(x, s, c->lock);
@@ -238,6 +279,13 @@ static struct claim *claim_held(struct commander *x, struct session *s)
 		reply_lost(x, s, c);
 		return NULL;
 	}
+	if (c && c->lock->state == LOCK_ADOPTING) {
+		command_reply_error(x, s, x->request.tag, ERROR_QUORUM, "held before the daemon was started anew, and not confirmed by %u of %u stores yet",
+		                    quorum_of(x->core->conf.nodes), x->core->conf.nodes);
+		return NULL;
+	}
+	if (c)
+		claim_hear(x, c);
 	return c;
 }
 

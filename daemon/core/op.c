@@ -88,10 +88,10 @@ static void op_send(struct op_table *t, struct op *op, unsigned node, struct cal
 	call->id = op->slot;
 	call->node = node;
 	call->name = lock_name(op->lock);
-	if (call->kind != CALL_WITHDRAW)
+	if (call->kind != CALL_WITHDRAW && call->value.n == 0)
 		call->value = (struct span){op->value.text, op->value.n};
 	if (call->kind == CALL_EXTEND)
-		call->new_value = call->value;
+		call->new_value = (struct span){op->value.text, op->value.n};
 	call->marker = span_of(t->members->node[node].marker);
 	op->sent[node] = t->core->now;
 	op->asked |= bit;
@@ -126,6 +126,17 @@ void op_send_extend(struct op_table *t, struct op *op, unsigned node, int64_t fl
 	op_send(t, op, node, &call);
 	if (op->kind != OP_LEAVE)
 		op_placed(t, op, node);
+}
+
+void op_send_adopt(struct op_table *t, struct op *op, unsigned node, int64_t floor, struct span from)
+{
+	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(op->px_us), .fence = floor};
+	char *text = arena_alloc(&t->core->out->arena, from.n);
+
+	memcpy(text, from.p, from.n);
+	call.value = (struct span){text, from.n};
+	op_send(t, op, node, &call);
+	op_placed(t, op, node);
 }
 
 void op_send_withdraw(struct op_table *t, struct op *op, unsigned node, struct span ticket)

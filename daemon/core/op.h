@@ -13,6 +13,7 @@ enum op_kind {
 	OP_ACQUIRE,
 	OP_RAISE,   /* second round of an acquire: fence floor, at the nodes that granted only */
 	OP_RENEW,
+	OP_ADOPT,   /* as RENEW, with the value of the former life where it may still stand */
 	OP_RELEASE, /* repeated until every node said so, or the key has expired by itself */
 	OP_WITHDRAW, /* our ticket leaves the line; not repeated */
 	OP_LEAVE,   /* as RELEASE, but the key stays for px_us without a holder */
@@ -77,6 +78,8 @@ void op_stall(struct op_table *t, const struct op *op);
 
 /* The questions. Each notes the time before the command can have been sent. */
 void op_send_acquire(struct op_table *t, struct op *op, unsigned node, int64_t proposal, struct span ticket, int64_t grace_us);
+/* from: the value that may stand there in the place of the op's, which it becomes. */
+void op_send_adopt(struct op_table *t, struct op *op, unsigned node, int64_t floor, struct span from);
 void op_send_extend(struct op_table *t, struct op *op, unsigned node, int64_t floor, bool create);
 void op_send_withdraw(struct op_table *t, struct op *op, unsigned node, struct span ticket);
 void op_send_release(struct op_table *t, struct op *op, unsigned node);

@@ -69,15 +69,21 @@ void serve_HELP(struct commander *x, struct session *s)
 	rows_done(x, s, 1, -1);
 }
 
-static void reply_session(struct reply *r, const struct session *s)
+/* One without a connection says since when, and for how much longer. */
+static void reply_session(const struct commander *x, struct reply *r, const struct session *s)
 {
 	reply_int(r, "session", (int64_t)s->serial);
 	if (s->label)
 		reply_text(r, "name", span_of(s->label));
-	reply_text(r, "peer", span_of(s->peer.address));
+	if (s->peer.address[0])
+		reply_text(r, "peer", span_of(s->peer.address));
 	if (s->peer.is_unix) {
 		reply_int(r, "pid", s->peer.pid);
 		reply_int(r, "uid", s->peer.uid);
+	}
+	if (s->detached) {
+		reply_ms(r, "detached_ms", instant_diff(x->core->now, s->detached_at));
+		reply_ms(r, "grace_ms", instant_diff(s->grace.at, x->core->now));
 	}
 }
 
@@ -96,7 +102,7 @@ static void row_holder(struct commander *x, struct session *s, const struct lock
 	row_begin(x, &r);
 	reply_text(&r, "role", SPAN("holder"));
 	reply_int(&r, "pos", 0);
-	reply_session(&r, l->holder->session);
+	reply_session(x, &r, l->holder->session);
 	reply_int(&r, "fence", l->holder->fence);
 	reply_ms(&r, "held_ms", instant_diff(x->core->now, l->holder->granted_at));
 	reply_ms(&r, "valid_ms", instant_diff(lock_deadline(&x->engine->table, l), x->core->now));
@@ -136,7 +142,7 @@ static void row_waiter(struct commander *x, struct session *s, const struct clai
 	row_begin(x, &r);
 	reply_text(&r, "role", SPAN("waiter"));
 	reply_int(&r, "pos", pos);
-	reply_session(&r, c->session);
+	reply_session(x, &r, c->session);
 	reply_ms(&r, "waited_ms", instant_diff(x->core->now, c->asked_at));
 	reply_texts(&r, c);
 	row_end(x, s, &r);
@@ -149,7 +155,7 @@ void serve_SHOW(struct commander *x, struct session *s)
 	unsigned rows = 0, pos = 0, left_out = 0;
 	size_t begin = s->unsent;
 
-	if (l && l->state == LOCK_HELD) {
+	if (l && l->holder) {
 		row_holder(x, s, l);
 		rows++;
 	} else if (l && l->state != LOCK_IDLE && l->elsewhere.known) {
@@ -237,7 +243,7 @@ static void row_lock(struct commander *x, struct session *s, const struct lock *
 
 	row_begin(x, &r);
 	reply_text(&r, "name", lock_name(l));
-	if (l->state == LOCK_HELD) {
+	if (l->holder) {
 		reply_int(&r, "fence", l->holder->fence);
 		reply_int(&r, "session", (int64_t)l->holder->session->serial);
 		reply_text(&r, "holder", (struct span){who, session_who(l->holder->session, who)});
@@ -282,7 +288,7 @@ static void row_session(struct commander *x, struct session *to, const struct se
 	struct reply r;
 
 	row_begin(x, &r);
-	reply_session(&r, s);
+	reply_session(x, &r, s);
 	reply_ms(&r, "age_ms", instant_diff(x->core->now, s->opened_at));
 	reply_ms(&r, "idle_ms", instant_diff(x->core->now, s->heard_at));
 	reply_int(&r, "held", s->held);
@@ -297,22 +303,31 @@ static int serial_order(const void *a, const void *b)
 	return ((*p)->serial > (*q)->serial) - ((*p)->serial < (*q)->serial);
 }
 
+static bool session_is_listed(const struct session *s, uint64_t beyond, struct span prefix)
+{
+	return s->serial > beyond && span_starts(span_of(s->label ? s->label : ""), prefix);
+}
+
 /* prefix is of the label, after is a session number: the order of rows. */
 static void list_sessions(struct commander *x, struct session *s, size_t most)
 {
 	struct span prefix = request_text(&x->request, FIELD_PREFIX), after = request_text(&x->request, FIELD_AFTER);
 	uint64_t beyond = 0;
-	const struct session **row;
+	const struct session **row, *away;
 	size_t n = 0, begin = s->unsent, told;
 
 	for (size_t i = 0; i < after.n && after.p[i] >= '0' && after.p[i] <= '9' && i < 19; i++)
 		beyond = beyond * 10 + (uint64_t)(after.p[i] - '0');
-	row = (const struct session **)arena_alloc(&x->core->out->arena, (x->sessions->count + 1) * sizeof(*row));
+	row = (const struct session **)arena_alloc(&x->core->out->arena, (x->sessions->count + x->sessions->detached_count + 1) * sizeof(*row));
 	for (uint32_t i = 0; i < x->sessions->slots; i++) {
 		const struct session *other = x->sessions->slot[i];
 
-		if (other && other->serial > beyond && span_starts(span_of(other->label ? other->label : ""), prefix))
+		if (other && session_is_listed(other, beyond, prefix))
 			row[n++] = other;
+	}
+	TAILQ_FOREACH(away, &x->sessions->detached, in_detached) {
+		if (session_is_listed(away, beyond, prefix))
+			row[n++] = away;
 	}
 	qsort(row, n, sizeof(*row), serial_order);
 	for (told = 0; told < n && told < most && !answer_is_long(x, s, begin); told++)

@@ -24,13 +24,17 @@ static void renew_ask(struct engine *e, struct op *op, unsigned node)
 	struct instant vote = vote_until(e->core->now, op->ttl_us);
 	bool alive = instant_before(e->core->now, l->votes.until[node]);
 	bool create = others_hold(e, l, node);
+	struct span from;
 
 	if (!alive && !create)
 		return;
 	/* A shorter TTL counts from the moment it may have been set. */
 	if (!MUTATED(SHORTER_TTL_LATE))
 		l->votes.until[node] = instant_min(l->votes.until[node], vote);
-	op_send_extend(&e->ops, op, node, l->fence_end + (MUTATED(RANGE_EXTENDED) ? l->waiting : 0), create);
+	if (adopt_is_left(l, node, &from))
+		op_send_adopt(&e->ops, op, node, l->fence_end, from);
+	else
+		op_send_extend(&e->ops, op, node, l->fence_end + (MUTATED(RANGE_EXTENDED) ? l->waiting : 0), create);
 	l->unanswered |= (uint16_t)(1u << node);
 	l->renewed |= (uint16_t)(1u << node);
 }
@@ -143,6 +147,7 @@ static void renew_note_vote(struct lock *l, const struct op *op, const struct an
 	switch (a->code) {
 	case 'E':
 	case 'A':
+		adopt_note(l, a->node);
 		l->votes.until[a->node] = op->votes.until[a->node];
 		break;
 	case 'B':
@@ -150,6 +155,7 @@ static void renew_note_vote(struct lock *l, const struct op *op, const struct an
 	case 'M':
 		if (MUTATED(VOTE_KEPT))
 			break;
+		adopt_note(l, a->node);
 		l->votes.until[a->node] = INSTANT_PAST;
 		l->placed &= (uint16_t)~(1u << a->node);
 		break;
@@ -165,12 +171,16 @@ void renew_answered(struct engine *e, struct op *op, const struct answer *a)
 	if (l->value.ticket != op->value.ticket)
 		return;
 	l->unanswered &= (uint16_t)~(1u << a->node);
-	if (l->state != LOCK_HELD)
+	if (l->state != LOCK_HELD && l->state != LOCK_ADOPTING)
 		return;
 	if (a->class == ANSWER_EXECUTED)
 		renew_note_vote(l, op, a);
 	else if (MUTATED(UNKNOWN_COUNTED) && a->class == ANSWER_UNKNOWN)
 		l->votes.until[a->node] = vote_until(op->sent[a->node], op->ttl_us);
+	if (l->state == LOCK_ADOPTING) {
+		adopt_decide(e, op);
+		return;
+	}
 	if (!instant_before(e->core->now, lock_deadline(&e->table, l))) {
 		engine_lose(e, l, LOSS_EVICTED);
 		return;
@@ -196,6 +206,8 @@ void renew_overdue(struct engine *e)
 	while ((at = map_next(&e->table.map, at))) {
 		struct lock *l = container_of(at, struct lock, node);
 
+		if (l->state == LOCK_ADOPTING)
+			heap_set(&e->core->timers, &l->timer, e->core->now);
 		if (l->state != LOCK_HELD || !l->at_risk || l->round)
 			continue;
 		l->renew_at = e->core->now; /* as soon as the table is not being walked */
@@ -215,9 +227,11 @@ void renew_lower(struct engine *e, unsigned node)
 
 		if (l->state == LOCK_ACQUIRING && l->round)
 			l->round->votes.until[node] = instant_add(l->round->votes.until[node], -jump);
-		if (l->state != LOCK_HELD)
+		if (l->state != LOCK_HELD && l->state != LOCK_ADOPTING)
 			continue;
 		l->votes.until[node] = instant_add(l->votes.until[node], -jump);
+		if (l->state == LOCK_ADOPTING)
+			continue; /* its votes are counted when the next comes */
 		if (instant_before(e->core->now, lock_tell_at(&e->table, l)))
 			engine_schedule(e, l);
 		else

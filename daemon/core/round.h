@@ -45,16 +45,39 @@ void turn_spend(struct engine *e, struct lock *l, uint16_t granted);
 void renew_begin(struct engine *e, struct lock *l);
 void renew_answered(struct engine *e, struct op *op, const struct answer *a);
 void renew_expired(struct engine *e, struct op *op);
-/* A quorum is back: leases that are at risk are renewed now, not at their next try. */
+/* A quorum is back: leases that are at risk are renewed now, not at their next try, and those of the former life are adopted. */
 void renew_overdue(struct engine *e);
 /* The clock of a node jumped ahead: its votes are lowered by that. */
 void renew_lower(struct engine *e, unsigned node);
 /* The EXTENDs that wait for a round of this lock are answered so. */
 void renew_refuse_all(struct engine *e, struct lock *l, enum refusal why);
 
+/* adopt.c. A claim that the former life granted, of (c->session, owner, ttl, delay, renew, fence), holds the lock until its adoption is decided:
+ * NOTICE_ADOPTED or NOTICE_LOST. The name has no holder. */
+struct inheritance {
+	struct span name, value;
+	struct instant deadline; /* of one that is not renewed */
+};
+void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *from);
+void adopt_start(struct engine *e, struct lock *l); /* as soon as there is a quorum */
+/* Neither expected nor lost any more, and nothing is sent. The claim is freed. */
+void adopt_disown(struct engine *e, struct claim *c);
+/* The value by which a held lock can be adopted, and D. */
+struct span adopt_value(const struct lock *l);
+struct instant adopt_deadline(const struct lock_table *t, const struct lock *l);
+/* Whether the value of the former life may still stand there. */
+bool adopt_is_left(const struct lock *l, unsigned node, struct span *ret_value);
+void adopt_note(struct lock *l, unsigned node); /* it does not */
+void adopt_undo(struct engine *e, struct lock *l); /* the lock is released */
+void adopt_fired(struct engine *e, struct lock *l);
+void adopt_decide(struct engine *e, struct op *op); /* an answer was noted */
+void adopt_expired(struct engine *e, struct op *op);
+
 /* debt.c: our value is dead from here on; every node where it may stand is told until it says so, or the key has expired by itself.
  * OP_RELEASE deletes, OP_LEAVE leaves the key for px_us. The pending, if any, is answered once a quorum has confirmed. */
 void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_us, struct pending *p);
+/* Another value that only we know, at these nodes. */
+void debt_of_value(struct engine *e, struct lock *l, const struct lock_value *value, uint16_t nodes, struct instant until);
 void debt_answered(struct engine *e, struct op *op, const struct answer *a);
 void debt_fired(struct engine *e, struct op *op);
 void debt_node_up(struct engine *e, unsigned node);
@@ -68,22 +91,30 @@ enum line_part {
 void line_refuse_part(struct engine *e, struct lock *l, enum refusal why, enum line_part part);
 /* The claim has the lock from now on, and with it what its owner asked for besides. */
 void line_grant(struct engine *e, struct claim *c);
+/* Other requests of the holder are granted as reentrant. */
+void line_fold(struct engine *e, struct lock *l);
 /* Out of the line, without a word. */
 void line_leave(struct engine *e, struct claim *c);
 void line_emptied(struct engine *e, struct lock *l); /* after somebody left: was it the last? */
-/* TIMER_CLAIM: the claim has waited long enough. */
+/* TIMER_CLAIM: the claim has waited long enough, or held unheard. */
 void line_fired(struct engine *e, struct claim *c);
+
+/* hold.c */
+/* If the lease of a held lock is as good as over, its loss is told. */
+bool engine_expire(struct engine *e, struct lock *l);
+/* Nobody has asked for what was granted: it goes to the next. */
+void engine_lapse(struct engine *e, struct claim *c);
+/* CLOSING: nobody believes any longer. */
+void lock_closed(struct engine *e, struct lock *l);
+void lock_hold_ended(struct engine *e, const struct claim *c); /* the books of a hold that is over */
 
 /* engine.c */
 void engine_notice(struct engine *e, enum notice_kind kind, struct claim *c, struct pending *p, enum refusal why);
 void engine_become(struct engine *e, struct lock *l, enum lock_state state);
 /* A round won the lease with this token. */
 void engine_won(struct engine *e, struct op *op, int64_t fence);
-/* If the lease of a held lock is as good as over, its loss is told. */
-bool engine_expire(struct engine *e, struct lock *l);
 void engine_next(struct engine *e, struct lock *l); /* the lock is not ours any more: the next in line, or nobody */
 void engine_schedule(struct engine *e, struct lock *l);
-void lock_hold_ended(struct engine *e, const struct claim *c); /* the books of a hold that is over */
 /* No call of a decided op is open: it may go. */
 void engine_retire(struct engine *e, struct op *op);
 

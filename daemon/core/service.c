@@ -4,7 +4,6 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/core/command.h"
-#include "daemon/core/journal.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -19,6 +18,7 @@ struct service {
 	struct session_table sessions;
 	struct commander commander;
 	bool stepping;
+	enum { LIFE_NEW, LIFE_RESTORING, LIFE_BEGUN } life; /* what the former one left comes first */
 };
 
 struct service *service_new(const struct core_conf *conf)
@@ -44,15 +44,51 @@ void service_free(struct service *s)
 	free(s);
 }
 
+/* A request in flight that is answered before long; or one that waits in line, if patient. */
+static bool session_waits(const struct session *session, bool patient)
+{
+	const struct claim *c;
+
+	TAILQ_FOREACH(c, &session->claims, in_session) {
+		if (c->state == CLAIM_WAITING && !c->unheard && c->patient == patient)
+			return true;
+	}
+	return false;
+}
+
+/* One with grace has said all: what is answered before long is, what waits in line keeps its place, and lines behind that are dropped. */
+static void session_leave(struct service *s, struct session *session)
+{
+	bool blocked;
+
+	if (!session->eof || session->ready || session->resuming || !TAILQ_EMPTY(&session->pendings) || session_waits(session, false))
+		return;
+	blocked = session_waits(session, true);
+	if (session->ahead_count > 0 && !(blocked && session->busy))
+		return;
+	if (blocked && !session->lingered) {
+		/* Its round may be under way. */
+		if (!timer_is_set(&session->timer))
+			heap_set(&s->core.timers, &session->timer, instant_add(s->core.now, s->core.conf.timeout_us));
+		return;
+	}
+	session_hang_up(&s->sessions, session, "eof");
+	command_drop_session(&s->commander, session, ENDING_CLEAN);
+}
+
 /* After anything was done for a session: is it over, has it said and heard all? */
 static void session_settle(struct service *s, struct session *session)
 {
 	if (session->over) {
-		command_end_session(&s->commander, session, ENDING_UNSURE);
+		command_drop_session(&s->commander, session, ENDING_UNSURE);
 		return;
 	}
 	if (!session->leaving)
 		return;
+	if (session->known) {
+		session_leave(s, session);
+		return;
+	}
 	command_half_close(&s->commander, session);
 	command_deliver(&s->commander);
 	if (!session->eof || session->busy || session->ready || session->ahead_count > 0 || session->waiting > 0 || !TAILQ_EMPTY(&session->pendings))
@@ -80,6 +116,7 @@ static void session_go_on(struct service *s, struct session *session)
 	char *line;
 	size_t n;
 
+	command_resume_goes_on(&s->commander, session);
 	while (!session->busy && !session_must_await(&s->sessions, session) && session_next_line(&s->sessions, session, &line, &n))
 		if (!session_serve(s, id, line, n))
 			return;
@@ -99,7 +136,8 @@ static void service_go_on(struct service *s)
 	}
 }
 
-/* A heartbeat was missed: what the session holds is not renewed any more and is free at its deadline; it is told, in case it lives. */
+/* A heartbeat was missed: what the session holds is not renewed any more and is free at its deadline; it is told, in case it lives. With grace it
+ * is cut off, and may come back. */
 static void session_fell_silent(struct service *s, struct session *session)
 {
 	int64_t late_us = instant_diff(s->core.now, session->heard_at) - session->heartbeat_us;
@@ -110,7 +148,7 @@ static void session_fell_silent(struct service *s, struct session *session)
 		session_heard(&s->sessions, session);
 		return;
 	}
-	for (c = TAILQ_FIRST(&session->claims); c; c = next) {
+	for (c = TAILQ_FIRST(&session->claims); c && !session->known; c = next) {
 		next = TAILQ_NEXT(c, in_session);
 		if (c->state == CLAIM_HELD)
 			engine_lose(&s->engine, c->lock, LOSS_IDLE);
@@ -118,7 +156,17 @@ static void session_fell_silent(struct service *s, struct session *session)
 	command_deliver(&s->commander);
 	session_ended(&s->sessions, session, "heartbeat");
 	session_hang_up(&s->sessions, session, "heartbeat");
-	command_end_session(&s->commander, session, ENDING_UNSURE);
+	command_drop_session(&s->commander, session, ENDING_UNSURE);
+}
+
+static void session_fired(struct service *s, struct session *session)
+{
+	if (!session->leaving) {
+		session_fell_silent(s, session);
+		return;
+	}
+	session->lingered = true;
+	session_settle(s, session);
 }
 
 static void service_run_timers(struct service *s)
@@ -130,7 +178,9 @@ static void service_run_timers(struct service *s)
 	for (; t && !instant_before(s->core.now, t->at); t = heap_first(&s->core.timers)) {
 		heap_cancel(&s->core.timers, t);
 		if (t->kind == TIMER_SESSION)
-			session_fell_silent(s, container_of(t, struct session, timer));
+			session_fired(s, container_of(t, struct session, timer));
+		else if (t->kind == TIMER_GRACE)
+			command_grace_over(&s->commander, container_of(t, struct session, grace));
 		else
 			engine_fired(&s->engine, t);
 		command_deliver(&s->commander);
@@ -197,7 +247,7 @@ static int on_gone(struct service *s, const struct event *event)
 	session->over = true;
 	if (!sure)
 		session_ended(&s->sessions, session, word[event->session.how]);
-	command_end_session(&s->commander, session, sure ? ENDING_CLEAN : ENDING_UNSURE);
+	command_drop_session(&s->commander, session, sure ? ENDING_CLEAN : ENDING_UNSURE);
 	return 0;
 }
 
@@ -212,14 +262,28 @@ static void on_stop(struct service *s)
 
 static int on_restore(struct service *s, const struct event *event)
 {
-	struct journal_record record;
+	if (s->life == LIFE_BEGUN)
+		return -EINVAL;
+	s->life = LIFE_RESTORING;
+	return command_restore(&s->commander, event->journal.record);
+}
 
-	(void)s;
-	return journal_decode(event->journal.record, &record);
+static int on_restored(struct service *s)
+{
+	if (s->life == LIFE_BEGUN)
+		return -EINVAL;
+	s->life = LIFE_BEGUN;
+	command_restored(&s->commander);
+	return 0;
 }
 
 static int service_handle(struct service *s, const struct event *event)
 {
+	/* Whatever comes ends the restoring. */
+	if (s->life == LIFE_RESTORING && event->kind != EVENT_RESTORE && event->kind != EVENT_RESTORED)
+		(void)on_restored(s);
+	if (event->kind != EVENT_RESTORE && event->kind != EVENT_RESTORED)
+		s->life = LIFE_BEGUN;
 	switch (event->kind) {
 	case EVENT_TIME:
 		return 0;
@@ -264,7 +328,9 @@ static int service_handle(struct service *s, const struct event *event)
 	case EVENT_RESTORE:
 		return on_restore(s, event);
 	case EVENT_RESTORED:
+		return on_restored(s);
 	case EVENT_JOURNAL:
+		s->core.journal_off = !event->journal.ok;
 		return 0;
 	}
 	return -EINVAL;
@@ -294,8 +360,10 @@ int service_step(struct service *s, const struct event *event, struct effects *r
 
 void service_snapshot(struct service *s, struct effects *ret_effects)
 {
-	(void)s;
-	(void)ret_effects;
+	assert(!s->stepping);
+	s->core.out = ret_effects;
+	remember_all(&s->commander);
+	s->core.out = NULL;
 }
 
 bool service_deadline(const struct service *s, struct instant *ret_when)

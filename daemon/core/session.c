@@ -16,19 +16,29 @@ void session_table_init(struct session_table *t, struct core *core)
 	t->core = core;
 	pool_init(&t->pool, sizeof(struct session));
 	TAILQ_INIT(&t->ready);
+	TAILQ_INIT(&t->detached);
+	map_init(&t->known, (const uint64_t[2]){rng_next(&core->rng), rng_next(&core->rng)});
+}
+
+static void session_free(struct session_table *t, struct session *s)
+{
+	buf_release(&s->ahead);
+	free(s->label);
+	pool_put(&t->pool, s);
 }
 
 void session_table_release(struct session_table *t)
 {
-	for (uint32_t i = 0; i < t->slots; i++) {
-		struct session *s = t->slot[i];
+	struct session *s;
 
-		if (!s)
-			continue;
-		buf_release(&s->ahead);
-		free(s->label);
-		pool_put(&t->pool, s);
+	for (uint32_t i = 0; i < t->slots; i++)
+		if (t->slot[i])
+			session_free(t, t->slot[i]);
+	while ((s = TAILQ_FIRST(&t->detached))) {
+		TAILQ_REMOVE(&t->detached, s, in_detached);
+		session_free(t, s);
 	}
+	map_release(&t->known);
 	free(t->slot);
 	pool_release(&t->pool);
 }
@@ -45,10 +55,24 @@ static void session_table_cover(struct session_table *t, uint32_t slot)
 		t->slot[i] = NULL;
 }
 
+static struct session *session_new(struct session_table *t)
+{
+	struct session *s = pool_get(&t->pool);
+
+	s->opened_at = s->heard_at = t->core->now;
+	s->timer.kind = TIMER_SESSION;
+	s->grace.kind = TIMER_GRACE;
+	s->reading = true;
+	TAILQ_INIT(&s->claims);
+	TAILQ_INIT(&s->pendings);
+	buf_init(&s->ahead);
+	return s;
+}
+
 struct session *session_open(struct session_table *t, uint64_t id, const struct peer *peer)
 {
 	uint32_t slot = (uint32_t)id;
-	struct session *s = pool_get(&t->pool);
+	struct session *s = session_new(t);
 
 	session_table_cover(t, slot);
 	t->slot[slot] = s;
@@ -56,12 +80,6 @@ struct session *session_open(struct session_table *t, uint64_t id, const struct 
 	s->id = id;
 	s->serial = ++t->serial;
 	s->peer = *peer;
-	s->opened_at = s->heard_at = t->core->now;
-	s->timer.kind = TIMER_SESSION;
-	s->reading = true;
-	TAILQ_INIT(&s->claims);
-	TAILQ_INIT(&s->pendings);
-	buf_init(&s->ahead);
 	metric_add(&t->core->metrics, METRIC_SESSIONS, 1);
 	metric_add(&t->core->metrics, METRIC_SESSIONS_OPENED, 1);
 	return s;
@@ -75,17 +93,126 @@ struct session *session_find(struct session_table *t, uint64_t id)
 	return s && s->id == id ? s : NULL;
 }
 
-void session_close(struct session_table *t, struct session *s)
+/* Out of the books of its connection. */
+static void session_disconnect(struct session_table *t, struct session *s)
 {
 	t->slot[(uint32_t)s->id] = NULL;
 	t->count--;
 	if (s->ready)
 		TAILQ_REMOVE(&t->ready, s, in_ready);
 	heap_cancel(&t->core->timers, &s->timer);
-	buf_release(&s->ahead);
-	free(s->label);
-	pool_put(&t->pool, s);
+	heap_cancel(&t->core->timers, &s->grace);
 	metric_add(&t->core->metrics, METRIC_SESSIONS, -1);
+}
+
+static void session_leave_detached(struct session_table *t, struct session *s)
+{
+	TAILQ_REMOVE(&t->detached, s, in_detached);
+	t->detached_count--;
+	heap_cancel(&t->core->timers, &s->grace);
+	metric_add(&t->core->metrics, METRIC_SESSIONS_DETACHED, -1);
+}
+
+void session_close(struct session_table *t, struct session *s)
+{
+	session_set_known(t, s, false);
+	if (s->detached)
+		session_leave_detached(t, s);
+	else
+		session_disconnect(t, s);
+	session_free(t, s);
+}
+
+/* --- sessions with grace --- */
+
+static uint64_t serial_hash(const struct session_table *t, uint64_t serial)
+{
+	return map_hash(&t->known, &serial, sizeof(serial));
+}
+
+static bool serial_matches(const struct map_node *node, const void *key, size_t n)
+{
+	return memcmp(&container_of(node, struct session, by_serial)->serial, key, n) == 0;
+}
+
+void session_set_known(struct session_table *t, struct session *s, bool known)
+{
+	if (s->known == known)
+		return;
+	s->known = known;
+	if (known)
+		map_insert(&t->known, &s->by_serial, serial_hash(t, s->serial));
+	else
+		map_remove(&t->known, &s->by_serial);
+}
+
+struct session *session_of_serial(struct session_table *t, uint64_t serial)
+{
+	struct map_node *node = map_find(&t->known, serial_hash(t, serial), &serial, sizeof(serial), serial_matches);
+
+	return node ? container_of(node, struct session, by_serial) : NULL;
+}
+
+static void session_join_detached(struct session_table *t, struct session *s)
+{
+	s->detached = true;
+	s->detached_at = t->core->now;
+	TAILQ_INSERT_TAIL(&t->detached, s, in_detached);
+	t->detached_count++;
+	metric_add(&t->core->metrics, METRIC_SESSIONS_DETACHED, 1);
+}
+
+struct session *session_restore(struct session_table *t, uint64_t serial)
+{
+	struct session *s = session_new(t);
+
+	s->serial = serial;
+	if (serial > t->serial)
+		t->serial = serial;
+	session_set_known(t, s, true);
+	session_join_detached(t, s);
+	return s;
+}
+
+void session_detach(struct session_table *t, struct session *s)
+{
+	session_disconnect(t, s);
+	s->id = 0;
+	s->busy = s->ready = s->leaving = s->eof = s->over = s->lingered = s->resuming = s->awaiting = false;
+	s->reading = true;
+	s->unsent = 0;
+	s->ahead_count = 0;
+	buf_release(&s->ahead);
+	buf_init(&s->ahead);
+	session_join_detached(t, s);
+}
+
+void session_take_over(struct session_table *t, struct session *to, struct session *from)
+{
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &from->claims, in_session)
+		c->session = to;
+	TAILQ_CONCAT(&to->claims, &from->claims, in_session);
+	to->held = from->held;
+	to->waiting = from->waiting;
+	to->orphans = from->orphans;
+	if (!to->label) {
+		to->label = from->label;
+		from->label = NULL;
+	}
+	if (!to->heartbeat_us) {
+		to->heartbeat_us = from->heartbeat_us;
+		session_heard(t, to);
+	}
+	if (!to->grace_us)
+		to->grace_us = from->grace_us;
+	memcpy(to->secret, from->secret, sizeof(to->secret));
+	to->opened_at = from->opened_at;
+	session_set_known(t, to, false);
+	to->serial = from->serial;
+	session_close(t, from);
+	session_set_known(t, to, true);
 }
 
 static void session_set_reading(struct session_table *t, struct session *s, bool on)
@@ -143,9 +270,19 @@ bool session_must_await(struct session_table *t, struct session *s)
 
 void session_answered(struct session_table *t, struct session *s, bool tagged)
 {
+	if (s->detached)
+		return;
 	s->busy &= tagged;
 	/* A tagged answer lets nothing go on, but it may be the last that a half-closed session waits for. */
 	if (s->ready || (tagged && !s->eof))
+		return;
+	s->ready = true;
+	TAILQ_INSERT_TAIL(&t->ready, s, in_ready);
+}
+
+void session_wake(struct session_table *t, struct session *s)
+{
+	if (s->detached || !s->resuming || s->ready)
 		return;
 	s->ready = true;
 	TAILQ_INSERT_TAIL(&t->ready, s, in_ready);
@@ -191,6 +328,8 @@ bool session_tag_in_use(const struct session *s, struct span tag)
 	const struct pending *p;
 
 	if (s->waiting > 0 && session_waiting(s, tag))
+		return true;
+	if (s->resuming && span_equal(span_of(s->resume_tag), tag))
 		return true;
 	TAILQ_FOREACH(p, &s->pendings, in_session) {
 		if (span_equal(span_of(p->tag), tag))
@@ -240,6 +379,8 @@ size_t session_who(const struct session *s, char *out)
 
 	if (s->peer.is_unix)
 		n = snprintf(out, WHO_MAX, "%s%spid=%" PRId64 " uid=%" PRId64, label, blank, s->peer.pid, s->peer.uid);
+	else if (!s->peer.address[0])
+		n = snprintf(out, WHO_MAX, "%s%ssession=%" PRIu64, label, blank, s->serial);
 	else
 		n = snprintf(out, WHO_MAX, "%s%s%s", label, blank, s->peer.address);
 	return n < 0 ? 0 : (size_t)n < WHO_MAX ? (size_t)n : WHO_MAX - 1;

@@ -21,6 +21,7 @@ static const struct core_conf stage_conf = {
 	.lease_us = 10 * SEC,
 	.min_lease_us = 100 * MSEC,
 	.max_lease_us = 30 * SEC,
+	.max_grace_us = 100 * SEC,
 	.skew_us = 30 * SEC,
 	.limits = {.locks = 1024, .waiting = 256, .name = 512, .mistakes = 100, .line = 8192},
 };
@@ -35,6 +36,7 @@ void stage_open(unsigned nodes)
 	}
 	audience_opens();
 	promises_open();
+	journals_open();
 }
 
 /* --- one step --- */
@@ -96,6 +98,7 @@ static void effect_carry_out(unsigned d, const struct effect *e)
 		effect_call(d, &e->call);
 		break;
 	case EFFECT_JOURNAL:
+		journal_keeps(d, e->journal.record);
 		break;
 	case EFFECT_LOG:
 		audience_log(e->log.event, e->log.text);
@@ -173,7 +176,7 @@ void jumps(int64_t us)
 
 /* --- daemons --- */
 
-void daemon_starts(unsigned d)
+void daemon_is_made(unsigned d)
 {
 	struct stage_daemon *daemon = &stage.daemon[d];
 
@@ -186,10 +189,20 @@ void daemon_starts(unsigned d)
 	for (unsigned i = 0; i < NODES_MAX; i++)
 		TAILQ_INIT(&daemon->queue[i]);
 	daemon->service = service_new(&daemon->conf);
-	for (unsigned i = 0; i < daemon->conf.nodes; i++)
+}
+
+void daemon_connects(unsigned d)
+{
+	for (unsigned i = 0; i < stage.daemon[d].conf.nodes; i++)
 		if (stage.node[i].up)
 			daemon_node_event(d, i, EVENT_NODE_UP);
 	runs();
+}
+
+void daemon_starts(unsigned d)
+{
+	daemon_is_made(d);
+	daemon_connects(d);
 }
 
 void daemon_ends(unsigned d)
@@ -228,7 +241,7 @@ void stage_begin(unsigned nodes)
 
 static void daemon_is_left_clean(unsigned d)
 {
-	static const enum metric empty[] = {METRIC_LOCKS_HELD, METRIC_WAITERS, METRIC_DEBTS};
+	static const enum metric empty[] = {METRIC_LOCKS_HELD, METRIC_WAITERS, METRIC_DEBTS, METRIC_SESSIONS_DETACHED};
 
 	audience_leaves(d);
 	passes(200 * SEC);
@@ -258,6 +271,7 @@ void stage_close(void)
 		memory_free(stage.node[i].memory);
 	audience_closes();
 	promises_close();
+	journals_open();
 }
 
 int64_t figure(unsigned d, enum metric which)

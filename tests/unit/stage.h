@@ -10,6 +10,7 @@
 #ifndef UNIT_STAGE_H
 #define UNIT_STAGE_H
 
+#include "daemon/core/journal.h"
 #include "daemon/core/service.h"
 #include "daemon/store/memory.h"
 #include "proto/proto.h"
@@ -82,6 +83,19 @@ void daemon_ends(unsigned d); /* as by kill -9: its sessions hear no more, what 
 /* The two, and time until a quorum has joined. */
 void stage_begin(unsigned nodes);
 void stage_close(void);
+
+/* --- journals: what a daemon appends is kept --- */
+
+/* A daemon is started on the journal of another, which goes on appending to none. Returns how many records it refused. */
+unsigned daemon_inherits(unsigned d, unsigned from);
+void daemon_returns(unsigned d); /* kill -9, and a new life at once on its own journal */
+void journal_is_compacted(unsigned d);
+void journal_fails(unsigned d);
+void journal_mends(unsigned d); /* with a snapshot */
+unsigned journal_length(unsigned d);
+bool journal_ends_with(unsigned d, enum journal_kind kind, const char *name);
+void journal_loses_tail(unsigned d, unsigned records); /* they were not written when it crashed */
+void journal_is_damaged(unsigned d, unsigned record);
 
 /* --- sessions: 1 .. STAGE_SESSIONS - 1; one that speaks before it is opened is a local one of daemon 0 --- */
 

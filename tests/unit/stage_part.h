@@ -7,6 +7,8 @@
 
 int daemon_step(unsigned d, struct event *event);
 void daemon_node_event(unsigned d, unsigned node, enum event_kind kind);
+void daemon_is_made(unsigned d); /* it knows nobody yet */
+void daemon_connects(unsigned d); /* to the stores that are up */
 void node_is_born(unsigned i); /* stage_stores.c: blank, with a run_id of its own */
 
 /* stage_audience.c: the sessions and what they were told. */
@@ -21,6 +23,10 @@ void audience_log(const char *event, struct span text);
 void audience_leaves(unsigned d); /* all of that daemon hang up */
 void audience_loses_daemon(unsigned d);
 int64_t audience_asks(unsigned d, const char *metric); /* STATS */
+
+/* stage_journal.c */
+void journals_open(void); /* all are empty */
+void journal_keeps(unsigned d, struct span bytes);
 
 /* stage_promises.c: what holds always. */
 void promises_open(void);

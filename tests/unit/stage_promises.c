@@ -89,6 +89,14 @@ static void belief_begins(unsigned session, struct span name, int64_t valid_ms)
 	text_keep(b->name, sizeof(b->name), name);
 }
 
+static void belief_moves(unsigned session, struct span name, int64_t valid_ms)
+{
+	for (unsigned i = 0; i < beliefs; i++)
+		if (belief[i].live && span_equal(span_of(belief[i].name), name))
+			belief[i].live = false;
+	belief_begins(session, name, valid_ms);
+}
+
 static void promise_exclusion(unsigned session, struct span name)
 {
 	for (unsigned i = 0; i < beliefs; i++) {
@@ -129,6 +137,9 @@ void promise_line(unsigned session, const char *text)
 		promise_fence(name, reply_number(&reply, "fence", -1));
 		belief_begins(session, name, reply_number(&reply, "valid_ms", -1));
 	}
+	/* A row of RESUME: the client is here now. */
+	if (reply.kind == LINE_ROW && reply_find(&reply, "valid_ms").p && !reply_find(&reply, "held_ms").p)
+		belief_moves(session, name, reply_number(&reply, "valid_ms", -1));
 	if (reply.kind == LINE_PUSH && span_equal(reply.code, SPAN("LOST")))
 		belief_ends(session, name);
 }

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Adoption: after a restart, a lock that a session of the former life held is taken over under a new value. Every store is asked to put the new one in
+ * the place of the old; a quorum that does proves that the lock was held without a gap, and the old value is worth nothing from then on, to whoever
+ * else knows it. What a minority says is undone everywhere. How much of the lease's range of tokens was used is not known, so it is handed to
+ * nobody. Until a store has said that the old value is not there, renewals and releases reckon with it. Source: ALGORITHMS.md 11.
+ */
+#include "daemon/core/round.h"
+
+#include "daemon/base/mem.h"
+
+#include <stdlib.h>
+
+#define PAUSE_LEAST_US (20 * MSEC)
+
+struct heritage {
+	struct lock_value value;
+	uint16_t stands;         /* bits: nodes where it may stand */
+	struct instant until;    /* it stands nowhere beyond */
+	struct instant deadline; /* of a lease that nobody renews; NEVER */
+};
+
+void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *from)
+{
+	struct lock *l = lock_find_or_add(&e->table, from->name);
+	int64_t px_us = c->ttl_us + c->delay_us;
+
+	l->ttl_us = c->ttl_us;
+	l->delay_us = c->delay_us;
+	lock_new_value(&e->table, l);
+	l->heritage = mem_alloc(sizeof(*l->heritage));
+	l->heritage->value.n = (uint8_t)from->value.n;
+	memcpy(l->heritage->value.text, from->value.p, from->value.n);
+	l->heritage->stands = (uint16_t)((1u << e->core->conf.nodes) - 1);
+	l->heritage->until = instant_add(e->core->now, px_us + px_us / 50 + SEC);
+	l->heritage->deadline = c->renew ? INSTANT_NEVER : from->deadline;
+	l->recorded = true;
+	l->fence = l->fence_end = c->fence;
+	l->px_until = INSTANT_PAST;
+	if (c->fence > e->fence_seen)
+		e->fence_seen = c->fence;
+	c->lock = l;
+	c->state = CLAIM_HELD;
+	c->believed = instant_add(e->core->now, c->ttl_us + drift_us(c->ttl_us));
+	l->holder = c;
+	engine_become(e, l, LOCK_ADOPTING);
+}
+
+void adopt_start(struct engine *e, struct lock *l)
+{
+	heap_set(&e->core->timers, &l->timer, e->core->now);
+}
+
+void adopt_disown(struct engine *e, struct claim *c)
+{
+	struct lock *l = c->lock;
+
+	if (c->state == CLAIM_LOST) {
+		engine_forget(e, c);
+		return;
+	}
+	l->holder = NULL;
+	free(l->heritage);
+	l->heritage = NULL;
+	engine_become(e, l, LOCK_IDLE);
+	claim_free(&e->table, c);
+	lock_drop_if_unused(&e->table, l);
+}
+
+struct span adopt_value(const struct lock *l)
+{
+	const struct lock_value *v = l->state == LOCK_ADOPTING ? &l->heritage->value : &l->value;
+
+	return (struct span){v->text, v->n};
+}
+
+struct instant adopt_deadline(const struct lock_table *t, const struct lock *l)
+{
+	return l->state == LOCK_ADOPTING && !l->holder->renew ? l->heritage->deadline : lock_deadline(t, l);
+}
+
+bool adopt_is_left(const struct lock *l, unsigned node, struct span *ret_value)
+{
+	const struct heritage *h = l->heritage;
+
+	if (!h || !(h->stands >> node & 1))
+		return false;
+	*ret_value = (struct span){h->value.text, h->value.n};
+	return true;
+}
+
+void adopt_note(struct lock *l, unsigned node)
+{
+	if (l->heritage)
+		l->heritage->stands &= (uint16_t)~(1u << node);
+}
+
+/* The old value is released wherever it may stand, before the new one is: a take-over that runs late finds nothing. */
+void adopt_undo(struct engine *e, struct lock *l)
+{
+	struct heritage *h = l->heritage;
+
+	l->heritage = NULL;
+	if (h && h->stands && instant_before(e->core->now, h->until))
+		debt_of_value(e, l, &h->value, h->stands, h->until);
+	free(h);
+}
+
+/* --- the round --- */
+
+/* Nodes that have not said for certain that neither value stands there. */
+static uint16_t adopt_possible(const struct lock *l)
+{
+	return l->heritage->stands | l->placed;
+}
+
+static struct instant adopt_end(const struct lock *l)
+{
+	return instant_min(l->heritage->until, l->heritage->deadline);
+}
+
+static void adopt_close(struct engine *e, struct lock *l)
+{
+	struct op *op = l->round;
+
+	l->round = NULL;
+	if (!op)
+		return;
+	op->decided = true;
+	if (!op->open)
+		heap_cancel(&e->core->timers, &op->timer);
+}
+
+static void adopt_fail(struct engine *e, struct lock *l, enum loss why)
+{
+	metric_add(&e->core->metrics, METRIC_ADOPTIONS_FAILED, 1);
+	adopt_close(e, l);
+	engine_lose(e, l, why);
+}
+
+static void adopt_win(struct engine *e, struct lock *l, const struct op *op)
+{
+	metric_add(&e->core->metrics, METRIC_ADOPTIONS, 1);
+	adopt_close(e, l);
+	engine_become(e, l, LOCK_HELD);
+	l->renew_at = l->holder->renew ? instant_add(op->begun, l->ttl_us / 3) : INSTANT_NEVER;
+	engine_notice(e, NOTICE_ADOPTED, l->holder, NULL, REFUSED_NOT);
+	line_fold(e, l);
+	line_refuse_part(e, l, REFUSED_BUSY, LINE_IMPATIENT);
+	engine_schedule(e, l);
+}
+
+static void adopt_pause(struct engine *e, struct lock *l)
+{
+	int64_t pause = l->ttl_us / 20;
+
+	adopt_close(e, l);
+	pause = pause < PAUSE_LEAST_US ? PAUSE_LEAST_US : pause;
+	heap_set(&e->core->timers, &l->timer, instant_min(instant_add(e->core->now, pause), adopt_end(l)));
+}
+
+static void adopt_ask(struct engine *e, struct op *op, unsigned node)
+{
+	struct lock *l = op->lock;
+	struct span from;
+
+	/* What is left of a lease that nobody renews is less each time: it counts from the moment it may have been set. */
+	l->votes.until[node] = instant_min(l->votes.until[node], vote_until(e->core->now, op->ttl_us));
+	if (adopt_is_left(l, node, &from))
+		op_send_adopt(&e->ops, op, node, l->fence_end, from);
+	else
+		op_send_extend(&e->ops, op, node, l->fence_end, false);
+	l->unanswered |= (uint16_t)(1u << node);
+	l->renewed |= (uint16_t)(1u << node);
+}
+
+static uint16_t adopt_whom_to_ask(const struct engine *e, const struct lock *l)
+{
+	uint16_t nodes = 0;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		nodes |= (uint16_t)(member_usable(&e->members.node[i]) << i);
+	nodes &= adopt_possible(l) & (uint16_t)~l->unanswered;
+	return l->round ? nodes & (uint16_t)~l->round->asked : nodes;
+}
+
+static void adopt_begin(struct engine *e, struct lock *l)
+{
+	struct op *op = op_new(&e->ops, OP_ADOPT, l);
+
+	l->round = op;
+	if (!l->holder->renew) {
+		op->ttl_us = instant_diff(l->heritage->deadline, e->core->now);
+		op->px_us = op->ttl_us + op->delay_us;
+	}
+	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, e->core->conf.timeout_us));
+}
+
+/* All that can be asked and were not, in this round or a new one; who joins while it is under way is asked as well. */
+static void adopt_go_on(struct engine *e, struct lock *l)
+{
+	uint16_t nodes = adopt_whom_to_ask(e, l);
+
+	heap_set(&e->core->timers, &l->timer, adopt_end(l)); /* or when a node is back */
+	if (members_usable(&e->members) < engine_quorum(e))
+		return;
+	if (!nodes) {
+		if (!l->round)
+			adopt_pause(e, l);
+		return;
+	}
+	if (!l->round)
+		adopt_begin(e, l);
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		if (nodes >> i & 1)
+			adopt_ask(e, l->round, i);
+}
+
+void adopt_fired(struct engine *e, struct lock *l)
+{
+	if (!instant_before(e->core->now, instant_add(adopt_end(l), l->holder->renew ? 0 : -lead_us(l->ttl_us))))
+		adopt_fail(e, l, l->holder->renew ? LOSS_QUORUM : LOSS_EXPIRED);
+	else
+		adopt_go_on(e, l);
+}
+
+void adopt_decide(struct engine *e, struct op *op)
+{
+	struct lock *l = op->lock;
+	int64_t left = instant_diff(lock_deadline(&e->table, l), e->core->now);
+
+	/* Worth having: its loss would be told at once otherwise. */
+	if (left > lead_us(l->ttl_us))
+		adopt_win(e, l, op);
+	else if (bits(adopt_possible(l)) < engine_quorum(e))
+		adopt_fail(e, l, LOSS_EVICTED);
+	else if (l->round == op && !op->open)
+		adopt_pause(e, l);
+}
+
+void adopt_expired(struct engine *e, struct op *op)
+{
+	adopt_pause(e, op->lock);
+	engine_retire(e, op);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How a hold ends: by UNLOCK, with its session, by a loss; and what is then done with the lease: handed on, released, or left alone as long as the holder may
+ * believe in it. */
+#include "daemon/core/round.h"
+
+void lock_hold_ended(struct engine *e, const struct claim *c)
+{
+	int64_t held = instant_diff(e->core->now, c->granted_at);
+
+	metric_add(&e->core->metrics, METRIC_HOLD_TOTAL, held);
+	metric_peak(&e->core->metrics, METRIC_HOLD_LONGEST, held);
+}
+
+/* The holder is gone from the lock; what is left of the lease is ours to end. */
+static void lock_vacate(struct engine *e, struct lock *l)
+{
+	lock_hold_ended(e, l->holder);
+	l->holder = NULL;
+	l->renew_at = INSTANT_NEVER;
+	if (l->round)
+		l->round->decided = true;
+	l->round = NULL;
+}
+
+void lock_closed(struct engine *e, struct lock *l)
+{
+	/* With a lock-delay the key is left to expire by itself. */
+	if (l->delay_us == 0)
+		debt_begin(e, l, OP_RELEASE, 0, NULL);
+	engine_next(e, l);
+}
+
+/* The holder may believe until D, as it was when renewing stopped, and count on a slower clock than ours. */
+struct instant engine_belief(const struct engine *e, const struct lock *l)
+{
+	return instant_add(lock_deadline(&e->table, l), MUTATED(FREE_AT_DEADLINE) ? 0 : drift_us(l->ttl_us));
+}
+
+/* Nobody else gets the lock before. */
+static void lock_close(struct engine *e, struct lock *l, struct instant until)
+{
+	l->close_at = until;
+	engine_become(e, l, LOCK_CLOSING);
+	if (instant_before(e->core->now, l->close_at) && !MUTATED(FREE_BEFORE_DEADLINE))
+		heap_set(&e->core->timers, &l->timer, l->close_at);
+	else
+		lock_closed(e, l);
+}
+
+void engine_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p)
+{
+	struct lock *l = c->lock;
+	bool used_up = l->handoffs > 0;
+
+	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
+	if (keep_us == 0 && !p && hand_over(e, l)) {
+		claim_free(&e->table, c);
+		return;
+	}
+	lock_vacate(e, l);
+	renew_refuse_all(e, l, REFUSED_CANCELLED);
+	claim_free(&e->table, c);
+	debt_begin(e, l, keep_us > 0 ? OP_LEAVE : OP_RELEASE, keep_us, p);
+	hand_back(e, l, used_up);
+}
+
+static void claim_abandon_held(struct engine *e, struct lock *l, struct instant until)
+{
+	struct instant believed = l->state == LOCK_ADOPTING ? l->holder->believed : engine_belief(e, l);
+	bool at_once = !instant_before(e->core->now, until);
+
+	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
+	if (at_once && l->delay_us == 0 && hand_over(e, l))
+		return;
+	lock_vacate(e, l);
+	renew_refuse_all(e, l, REFUSED_CANCELLED);
+	if (!at_once) {
+		lock_close(e, l, instant_min(believed, until));
+		return;
+	}
+	debt_begin(e, l, l->delay_us > 0 ? OP_LEAVE : OP_RELEASE, l->delay_us, NULL);
+	engine_next(e, l);
+}
+
+void engine_abandon(struct engine *e, struct claim *c, struct instant until)
+{
+	struct lock *l = c->lock;
+
+	switch (c->state) {
+	case CLAIM_WAITING:
+		line_leave(e, c);
+		line_emptied(e, l);
+		break;
+	case CLAIM_LOST:
+		TAILQ_REMOVE(&l->losses, c, in_lock);
+		break;
+	default:
+		break;
+	}
+	if (c->state != CLAIM_HELD) {
+		claim_free(&e->table, c);
+		lock_drop_if_unused(&e->table, l);
+		return;
+	}
+	l->refs++; /* it may become unused while its end is carried out */
+	claim_abandon_held(e, l, until);
+	l->refs--;
+	claim_free(&e->table, c);
+	lock_drop_if_unused(&e->table, l);
+}
+
+void engine_lose(struct engine *e, struct lock *l, enum loss why)
+{
+	struct claim *c = l->holder;
+
+	lock_vacate(e, l);
+	heap_cancel(&e->core->timers, &c->timer);
+	metric_add(&e->core->metrics, METRIC_LOSSES, 1);
+	if (c->unheard) {
+		/* Its client never knew that it had it. */
+		engine_notice(e, NOTICE_FORGOTTEN, c, NULL, REFUSED_NOT);
+	} else {
+		c->state = CLAIM_LOST;
+		c->loss = why;
+		TAILQ_INSERT_TAIL(&l->losses, c, in_lock);
+		engine_notice(e, NOTICE_LOST, c, NULL, REFUSED_NOT);
+	}
+	renew_refuse_all(e, l, REFUSED_LOST);
+	lock_close(e, l, engine_belief(e, l));
+}
+
+void engine_lapse(struct engine *e, struct claim *c)
+{
+	struct lock *l = c->lock;
+
+	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
+	engine_notice(e, NOTICE_FORGOTTEN, c, NULL, REFUSED_NOT);
+	if (hand_over(e, l))
+		return;
+	lock_vacate(e, l);
+	renew_refuse_all(e, l, REFUSED_CANCELLED);
+	debt_begin(e, l, OP_RELEASE, 0, NULL);
+	engine_next(e, l);
+}
+
+bool engine_expire(struct engine *e, struct lock *l)
+{
+	if (instant_before(e->core->now, lock_tell_at(&e->table, l)))
+		return false;
+	engine_lose(e, l, l->holder->renew ? LOSS_QUORUM : LOSS_EXPIRED);
+	return true;
+}
+
+void engine_recall_loss(struct engine *e, struct claim *c, struct span name, enum loss why)
+{
+	c->lock = lock_find_or_add(&e->table, name);
+	c->state = CLAIM_LOST;
+	c->loss = why;
+	TAILQ_INSERT_TAIL(&c->lock->losses, c, in_lock);
+}
+
+void engine_forget(struct engine *e, struct claim *c)
+{
+	struct lock *l = c->lock;
+
+	TAILQ_REMOVE(&l->losses, c, in_lock);
+	claim_free(&e->table, c);
+	lock_drop_if_unused(&e->table, l);
+}

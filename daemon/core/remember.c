@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the journal is told, for the next life of the daemon: of sessions with grace, and of them alone. See journal.h and EFFECT_JOURNAL. */
+#include "daemon/core/command.h"
+
+#include "daemon/core/round.h"
+
+static void remember(struct commander *x, const struct journal_record *record)
+{
+	char *bytes = arena_reserve(&x->core->out->arena, JOURNAL_RECORD_MAX);
+	size_t n = journal_encode(record, bytes);
+
+	arena_commit(&x->core->out->arena, n);
+	effects_add(x->core->out, EFFECT_JOURNAL)->journal.record = (struct span){bytes, n};
+}
+
+static bool is_remembered(const struct commander *x, const struct session *s)
+{
+	return s->known && (!x->core->journal_off || x->snapshot);
+}
+
+void remember_session(struct commander *x, const struct session *s)
+{
+	if (is_remembered(x, s))
+		remember(x, &(struct journal_record){.kind = JOURNAL_SESSION,
+		                                     .session = (int64_t)s->serial,
+		                                     .secret = span_of(s->secret),
+		                                     .label = span_of(s->label ? s->label : ""),
+		                                     .grace_us = s->grace_us,
+		                                     .heartbeat_us = s->heartbeat_us});
+}
+
+void remember_over(struct commander *x, const struct session *s)
+{
+	if (is_remembered(x, s))
+		remember(x, &(struct journal_record){.kind = JOURNAL_OVER, .session = (int64_t)s->serial});
+}
+
+void remember_held(struct commander *x, const struct claim *c)
+{
+	struct lock *l = c->lock;
+
+	if (!is_remembered(x, c->session))
+		return;
+	l->recorded = true;
+	remember(x, &(struct journal_record){.kind = JOURNAL_HELD,
+	                                     .session = (int64_t)c->session->serial,
+	                                     .name = lock_name(l),
+	                                     .owner = claim_owner(c),
+	                                     .note = {c->note, c->note_n},
+	                                     .value = adopt_value(l),
+	                                     .count = c->count,
+	                                     .fence = c->fence,
+	                                     .ttl_us = c->ttl_us,
+	                                     .delay_us = c->delay_us,
+	                                     .renew = c->renew,
+	                                     .told = !c->unheard,
+	                                     .granted_at_us = c->granted_at.us,
+	                                     .deadline_us = adopt_deadline(&x->engine->table, l).us});
+}
+
+void remember_freed(struct commander *x, const struct claim *c)
+{
+	if (is_remembered(x, c->session))
+		remember(x, &(struct journal_record){.kind = JOURNAL_FREED,
+		                                     .session = (int64_t)c->session->serial,
+		                                     .name = lock_name(c->lock),
+		                                     .owner = claim_owner(c)});
+}
+
+void remember_lost(struct commander *x, const struct claim *c)
+{
+	if (is_remembered(x, c->session))
+		remember(x, &(struct journal_record){.kind = JOURNAL_LOST,
+		                                     .session = (int64_t)c->session->serial,
+		                                     .name = lock_name(c->lock),
+		                                     .owner = claim_owner(c),
+		                                     .fence = c->fence,
+		                                     .reason = span_of(loss_word(c->loss))});
+}
+
+void remember_all_of(struct commander *x, const struct session *s)
+{
+	const struct claim *c;
+
+	remember_session(x, s);
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		if (c->state == CLAIM_HELD)
+			remember_held(x, c);
+		else if (c->state == CLAIM_LOST)
+			remember_lost(x, c);
+	}
+}
+
+void remember_all(struct commander *x)
+{
+	struct map_node *at = NULL;
+
+	x->snapshot = true;
+	while ((at = map_next(&x->sessions->known, at)))
+		remember_all_of(x, container_of(at, struct session, by_serial));
+	x->snapshot = false;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The journal of the former life, replayed: its sessions are there again, without connections, and what they held is expected until the stores have
+ * confirmed it. Records come in order; each is carried out on what those before it left. One that makes no sense ends the belief in all of them.
+ */
+#include "daemon/core/command.h"
+
+#include "daemon/core/round.h"
+
+#include <errno.h>
+
+static void restore_drop(struct commander *x, struct claim *c)
+{
+	TAILQ_REMOVE(&c->session->claims, c, in_session);
+	c->session->held--;
+	adopt_disown(x->engine, c);
+}
+
+static void restore_end_session(struct commander *x, struct session *s)
+{
+	struct claim *c;
+
+	while ((c = TAILQ_FIRST(&s->claims)))
+		restore_drop(x, c);
+	session_close(x->sessions, s);
+}
+
+/* What the record is about, of this owner: held or lost; and whoever else a record said to hold it. */
+static void restore_clear(struct commander *x, const struct session *s, const struct journal_record *r, bool of_all)
+{
+	struct lock *l = lock_find(&x->engine->table, r->name);
+	struct claim *own = l ? lock_claim_of(l, s, r->owner) : NULL;
+
+	if (own && own != l->holder) {
+		l->refs++;
+		restore_drop(x, own);
+		l->refs--;
+	}
+	if (l && l->holder && (of_all || own == l->holder))
+		restore_drop(x, l->holder);
+	else if (l)
+		lock_drop_if_unused(&x->engine->table, l);
+}
+
+static struct claim *restore_claim(struct commander *x, struct session *s, const struct journal_record *r)
+{
+	struct claim *c = claim_new(&x->engine->table);
+
+	c->session = s;
+	claim_set_texts(c, r->owner, r->note);
+	c->fence = r->fence;
+	c->count = (unsigned)r->count;
+	c->renew = r->renew;
+	c->ttl_us = r->ttl_us;
+	c->delay_us = r->delay_us;
+	c->asked_at = c->granted_at = (struct instant){r->granted_at_us};
+	TAILQ_INSERT_TAIL(&s->claims, c, in_session);
+	s->held++;
+	return c;
+}
+
+static void restore_session(struct commander *x, struct session *s, const struct journal_record *r)
+{
+	int64_t most = x->core->conf.max_grace_us;
+
+	if (!s)
+		s = session_restore(x->sessions, (uint64_t)r->session);
+	memcpy(s->secret, r->secret.p, r->secret.n);
+	session_set_label(s, r->label);
+	s->heartbeat_us = r->heartbeat_us;
+	s->grace_us = r->grace_us < most ? r->grace_us : most;
+}
+
+static void restore_held(struct commander *x, struct session *s, const struct journal_record *r)
+{
+	struct inheritance from = {.name = r->name, .value = r->value, .deadline = {r->deadline_us}};
+	struct claim *c;
+
+	restore_clear(x, s, r, true);
+	c = restore_claim(x, s, r);
+	c->unheard = !r->told;
+	adopt_expect(x->engine, c, &from);
+}
+
+static int restore_lost(struct commander *x, struct session *s, const struct journal_record *r)
+{
+	enum loss why;
+	struct claim *c;
+
+	if (!loss_find(r->reason, &why))
+		return -EBADMSG;
+	restore_clear(x, s, r, false);
+	c = restore_claim(x, s, r);
+	c->unheard = true; /* whether it was told is not known: it is told again */
+	engine_recall_loss(x->engine, c, r->name, why);
+	return 0;
+}
+
+static int restore_one(struct commander *x, const struct journal_record *r)
+{
+	struct session *s = session_of_serial(x->sessions, (uint64_t)r->session);
+
+	switch (r->kind) {
+	case JOURNAL_SESSION:
+		restore_session(x, s, r);
+		return 0;
+	case JOURNAL_OVER:
+		if (s)
+			restore_end_session(x, s);
+		return 0;
+	case JOURNAL_FREED:
+		if (s)
+			restore_clear(x, s, r, false);
+		return 0;
+	case JOURNAL_HELD:
+		if (!s)
+			return -EBADMSG;
+		restore_held(x, s, r);
+		return 0;
+	case JOURNAL_LOST:
+		return s ? restore_lost(x, s, r) : -EBADMSG;
+	}
+	return -EBADMSG;
+}
+
+int command_restore(struct commander *x, struct span record)
+{
+	struct journal_record r;
+	struct session *s;
+
+	if (!x->distrusts && journal_decode(record, &r) == 0 && restore_one(x, &r) == 0)
+		return 0;
+	x->distrusts = true;
+	while ((s = TAILQ_FIRST(&x->sessions->detached)))
+		restore_end_session(x, s);
+	return -EBADMSG;
+}
+
+void command_restored(struct commander *x)
+{
+	int64_t least = x->core->conf.lease_us;
+	struct session *s;
+	struct claim *c;
+
+	TAILQ_FOREACH(s, &x->sessions->detached, in_detached) {
+		heap_set(&x->core->timers, &s->grace, instant_add(x->core->now, s->grace_us > least ? s->grace_us : least));
+		TAILQ_FOREACH(c, &s->claims, in_session) {
+			if (c->state == CLAIM_HELD)
+				adopt_start(x->engine, c->lock);
+		}
+	}
+}

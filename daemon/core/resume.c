@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sessions that outlive their connections. One with grace is detached when its connection drops: what it holds stays held, what it waits for keeps its
+ * place, and what it would have been told is remembered where it matters. RESUME takes it over on another connection. When nobody does, it ends as
+ * the drop would have ended it, and never sooner than its client may believe.
+ */
+#include "daemon/core/command.h"
+
+#include "daemon/core/round.h"
+
+#include <inttypes.h>
+
+#define RESUME_WAIT_US (2 * SEC) /* for adoptions under way */
+
+static bool session_may_stay(struct commander *x, const struct session *s)
+{
+	uint64_t most = x->core->conf.limits.detached;
+
+	if (!s->known)
+		return false;
+	if (most == 0 || x->sessions->detached_count < most)
+		return true;
+	session_ended(x->sessions, s, "too-many-detached");
+	return false;
+}
+
+static void claim_detach(struct commander *x, struct claim *c)
+{
+	struct session *s = c->session;
+
+	if (c->state == CLAIM_WAITING) {
+		c->tag[0] = '\0';
+		s->orphans += !c->unheard;
+		c->unheard = true;
+	} else if (c->state == CLAIM_HELD) {
+		heap_cancel(&x->core->timers, &c->timer);
+		if (c->lock->state == LOCK_HELD)
+			c->believed = c->unheard ? INSTANT_PAST : engine_belief(x->engine, c->lock);
+	}
+}
+
+static void session_leave_connection(struct commander *x, struct session *s, enum ending how)
+{
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &s->claims, in_session)
+		claim_detach(x, c);
+	command_drop_pendings(s);
+	session_detach(x->sessions, s);
+	s->sure = how == ENDING_CLEAN;
+	heap_set(&x->core->timers, &s->grace, instant_add(x->core->now, s->grace_us));
+}
+
+void command_drop_session(struct commander *x, struct session *s, enum ending how)
+{
+	if (session_may_stay(x, s))
+		session_leave_connection(x, s, how);
+	else
+		command_end_session(x, s, how);
+}
+
+/* --- RESUME --- */
+
+static bool claim_is_open(const struct claim *c)
+{
+	return c->state == CLAIM_HELD && c->lock->state == LOCK_ADOPTING;
+}
+
+static bool session_adopts(const struct session *s)
+{
+	const struct claim *c;
+
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		if (claim_is_open(c))
+			return true;
+	}
+	return false;
+}
+
+void claim_hear(struct commander *x, struct claim *c)
+{
+	if (!c->unheard)
+		return;
+	c->unheard = false;
+	heap_cancel(&x->core->timers, &c->timer);
+	remember_held(x, c);
+}
+
+static void row_resumed(struct commander *x, struct session *s, struct claim *c)
+{
+	struct reply r;
+
+	claim_hear(x, c);
+	reply_begin(&r, session_line(x->sessions), span_of(s->resume_tag), "*");
+	reply_grant(x, &r, c->lock);
+	reply_int(&r, "count", c->count);
+	if (c->owner)
+		reply_text(&r, "owner", claim_owner(c));
+	session_send(x->sessions, s, r.start, reply_end(&r));
+}
+
+int64_t session_patience_us(const struct commander *x, const struct session *s)
+{
+	return s->grace_us > x->core->conf.lease_us ? s->grace_us : x->core->conf.lease_us;
+}
+
+static void claim_bound(struct commander *x, struct claim *c)
+{
+	struct instant until = instant_add(x->core->now, session_patience_us(x, c->session));
+
+	if (!timer_is_set(&c->timer) || instant_before(until, c->timer.at))
+		heap_set(&x->core->timers, &c->timer, until);
+}
+
+static void resume_tell_rest(struct commander *x, struct session *s)
+{
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		if (c->state == CLAIM_LOST && c->unheard)
+			command_tell_lost(x, c);
+		else if (c->unheard && !claim_is_open(c))
+			claim_bound(x, c);
+	}
+}
+
+/* All that is decided: rows of what is held, the OK, and then what was lost meanwhile. */
+static void resume_answer(struct commander *x, struct session *s)
+{
+	uint64_t most = x->core->conf.limits.output / 4;
+	size_t begin = s->unsent;
+	int64_t n = 0, more = 0;
+	struct claim *c;
+	struct reply r;
+
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		if (c->state != CLAIM_HELD || c->lock->state != LOCK_HELD)
+			continue;
+		if (most > 0 && s->unsent - begin >= most) {
+			more++;
+			continue;
+		}
+		row_resumed(x, s, c);
+		n++;
+	}
+	reply_begin(&r, session_line(x->sessions), span_of(s->resume_tag), "OK");
+	reply_int(&r, "session", (int64_t)s->serial);
+	reply_int(&r, "n", n);
+	if (more > 0)
+		reply_int(&r, "more", more);
+	session_send(x->sessions, s, r.start, reply_end(&r));
+	resume_tell_rest(x, s);
+}
+
+static void resume_finish(struct commander *x, struct session *s)
+{
+	s->resuming = false;
+	heap_cancel(&x->core->timers, &s->grace);
+	resume_answer(x, s);
+	session_answered(x->sessions, s, s->resume_tag[0] != '\0');
+}
+
+void command_resume_goes_on(struct commander *x, struct session *s)
+{
+	if (s->resuming && !session_adopts(s))
+		resume_finish(x, s);
+}
+
+void command_grace_over(struct commander *x, struct session *s)
+{
+	if (s->detached)
+		command_end_session(x, s, s->sure ? ENDING_CLEAN : ENDING_UNSURE);
+	else
+		resume_finish(x, s);
+}
+
+/* All bytes are looked at, whichever differs first. */
+static bool secret_matches(const struct session *s, struct span secret)
+{
+	unsigned char differ = secret.n != sizeof(s->secret) - 1;
+
+	for (size_t i = 0; i < secret.n && i < sizeof(s->secret) - 1; i++)
+		differ |= (unsigned char)(s->secret[i] ^ secret.p[i]);
+	return differ == 0;
+}
+
+/* NULL: none of that number and secret. */
+static struct session *session_of_request(struct commander *x)
+{
+	struct span id = x->request.word[0];
+	uint64_t serial = 0;
+	struct session *s;
+
+	if (id.n == 0 || id.n > 18)
+		return NULL;
+	for (size_t i = 0; i < id.n; i++) {
+		if (id.p[i] < '0' || id.p[i] > '9')
+			return NULL;
+		serial = serial * 10 + (uint64_t)(id.p[i] - '0');
+	}
+	s = session_of_serial(x->sessions, serial);
+	return s && secret_matches(s, x->request.word[1]) ? s : NULL;
+}
+
+static void resume_take_over(struct commander *x, struct session *s, struct session *from)
+{
+	if (!from->detached) {
+		session_ended(x->sessions, from, "resumed");
+		session_hang_up(x->sessions, from, "resumed");
+		session_leave_connection(x, from, ENDING_CLEAN);
+	}
+	remember_over(x, s);
+	session_take_over(x->sessions, s, from);
+	remember_session(x, s);
+}
+
+void serve_RESUME(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	struct session *from;
+
+	if (!TAILQ_EMPTY(&s->claims) || !TAILQ_EMPTY(&s->pendings) || s->resuming) {
+		command_mistake(x, s, ERROR_ARG, "RESUME is for a session that holds nothing, waits for nothing and has lost nothing: open another");
+		return;
+	}
+	if (x->engine->draining) {
+		command_reply_error(x, s, q->tag, ERROR_DRAINING, "the daemon is stopping");
+		return;
+	}
+	from = session_of_request(x);
+	if (!from) {
+		command_reply_error(x, s, q->tag, ERROR_NOTFOUND, "no session of this number and secret: it had no grace, or that is over");
+		return;
+	}
+	if (from != s)
+		resume_take_over(x, s, from);
+	metric_add(&x->core->metrics, METRIC_RESUMES, 1);
+	memcpy(s->resume_tag, q->tag.p ? q->tag.p : "", q->tag.n);
+	s->resume_tag[q->tag.n] = '\0';
+	if (!session_adopts(s)) {
+		resume_answer(x, s);
+		return;
+	}
+	s->resuming = true;
+	s->busy |= q->tag.n == 0;
+	heap_set(&x->core->timers, &s->grace, instant_add(x->core->now, RESUME_WAIT_US));
+}
+
+/* --- a LOCK repeated --- */
+
+static struct claim *orphan_of(const struct session *s, const struct lock *l, struct span owner)
+{
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		if (c->lock == l && c->state == CLAIM_WAITING && c->unheard && span_equal(claim_owner(c), owner))
+			return c;
+	}
+	return NULL;
+}
+
+static void orphan_drop(struct commander *x, struct claim *c)
+{
+	struct session *s = c->session;
+
+	TAILQ_REMOVE(&s->claims, c, in_session);
+	s->waiting--;
+	s->orphans--;
+	engine_abandon(x->engine, c, INSTANT_PAST);
+}
+
+enum place command_old_place(struct commander *x, struct session *s, struct span owner, bool patient, struct claim **ret_claim)
+{
+	struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
+	struct claim *c = l ? lock_claim_of(l, s, owner) : NULL;
+
+	*ret_claim = c;
+	if (c && c->state == CLAIM_HELD && c->unheard && l->state == LOCK_HELD) {
+		claim_hear(x, c);
+		return PLACE_TURN;
+	}
+	c = l && s->orphans > 0 ? orphan_of(s, l, owner) : NULL;
+	if (!c)
+		return PLACE_NONE;
+	if (!patient || !c->patient) {
+		orphan_drop(x, c);
+		return PLACE_NONE;
+	}
+	c->unheard = false;
+	s->orphans--;
+	*ret_claim = c;
+	return PLACE_WAITS;
+}

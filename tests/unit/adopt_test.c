@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/adopt.c: a daemon that was started anew takes over, under new values, what its former life granted (S8, S11, S12). */
+#include "tests/unit/secret.h"
+
+#include <check.h>
+
+#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
+#define ROW_A "\\* name=a fence=* valid_ms=* count=1"
+
+static struct secret s1;
+static int64_t fence;
+static const unsigned sizes[] = {1, 3, 5};
+
+static void held_by_1(unsigned nodes, const char *fields)
+{
+	stage_begin(nodes);
+	passes(2 * SEC);
+	s1 = says_hello(1, "grace=30s");
+	says(1, "LOCK a %s", fields);
+	fence = number_in(hears(1, "OK name=a *"), "fence");
+}
+
+static void is_resumed(unsigned k)
+{
+	resumes(k, &s1);
+	ck_assert_int_eq(number_in(hears(k, ROW_A), "fence"), fence);
+	hears(k, "OK session=* n=1");
+}
+
+static void all_feel(enum mood mood)
+{
+	for (unsigned i = 0; i < stage.conf.nodes; i++)
+		feels(i, mood);
+}
+
+START_TEST(what_was_held_goes_on_with_its_fence_under_a_new_value)
+{
+	char value[VALUE_MAX];
+
+	held_by_1(sizes[_i], "");
+	strcpy(value, stage.node[0].last[CALL_ACQUIRE].value);
+	daemon_returns(0);
+	ck_assert_str_eq(stage.node[0].last[CALL_EXTEND].value, value);
+	ck_assert_str_ne(stage.node[0].last[CALL_EXTEND].new_value, value);
+	ck_assert_int_eq(stage.node[0].last[CALL_EXTEND].call.fence, fence);
+	is_resumed(2);
+	ck_assert_int_eq(figure(0, METRIC_ADOPTIONS), 1);
+	passes(60 * SEC);
+	says(2, "CHECK a");
+	ck_assert_int_eq(number_in(hears(2, "OK name=a * count=1"), "fence"), fence);
+	says(2, "UNLOCK a");
+	hears(2, "OK name=a count=0");
+	passes(SEC);
+	for (unsigned i = 0; i < sizes[_i]; i++)
+		ck_assert(!key_is_there(i, "a"));
+}
+END_TEST
+
+START_TEST(counts_owners_and_terms_are_as_they_were)
+{
+	held_by_1(3, "");
+	says(1, "LOCK a");
+	says(1, "LOCK b owner=t1 note=why ttl=20s");
+	ignores(1);
+	passes(SEC);
+	daemon_returns(0);
+	resumes(2, &s1);
+	hears(2, "\\* name=a fence=* valid_ms=* count=2");
+	hears(2, "\\* name=b fence=* valid_ms=19* count=1 owner=t1");
+	hears(2, "OK session=* n=2");
+	says(2, "SHOW b");
+	hears(2, "\\* role=holder * held_ms=1* owner=t1 note=why");
+	hears(2, "OK *");
+	says(2, "UNLOCK a");
+	hears(2, "OK name=a count=1");
+	daemon_returns(0);
+	resumes(3, &s1);
+	hears(3, "\\* name=b *");
+	hears(3, "\\* name=a fence=* valid_ms=* count=1");
+	hears(3, "OK session=* n=2");
+}
+END_TEST
+
+START_TEST(an_adopted_lease_is_handed_to_nobody)
+{
+	held_by_1(3, "");
+	says(1, "@w LOCK a owner=t2 wait=1m"); /* a range of tokens for the next grant */
+	daemon_returns(0);
+	is_resumed(2);
+	says(3, "LOCK a wait=1m");
+	says(4, "LOCK a wait=1m");
+	says(2, "UNLOCK a");
+	hears(2, "OK *");
+	ck_assert_int_gt(number_in(hears(3, GRANT), "fence"), fence);
+	ck_assert_int_eq(figure(0, METRIC_HANDOFFS), 0);
+}
+END_TEST
+
+START_TEST(what_is_never_resumed_is_released_when_the_grace_is_over)
+{
+	held_by_1(3, "");
+	daemon_returns(0);
+	says(2, "LOCK a wait=1m");
+	passes(29900 * MSEC);
+	hears_nothing(2);
+	passes(200 * MSEC);
+	ck_assert_int_gt(number_in(hears(2, GRANT), "fence"), fence);
+}
+END_TEST
+
+START_TEST(a_node_that_knows_neither_value_does_not_matter_to_the_others)
+{
+	held_by_1(3, "");
+	key_is_overwritten(2, "a", "somebody", 100 * SEC);
+	daemon_returns(0);
+	is_resumed(2);
+}
+END_TEST
+
+START_TEST(fewer_than_a_quorum_is_a_loss_and_both_values_are_released)
+{
+	char value[VALUE_MAX];
+
+	held_by_1(3, "");
+	strcpy(value, stage.node[0].last[CALL_ACQUIRE].value);
+	passes(12 * SEC); /* nobody renews: the stage's clients believe in nothing older */
+	daemon_ends(0);
+	passes(11 * SEC);
+	/* One store alone has it still, as if its clock went slower. */
+	key_is_overwritten(0, "a", value, 100 * SEC);
+	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
+	ck_assert(!key_is_there(0, "a"));
+	resumes(2, &s1);
+	hears(2, "OK session=* n=0");
+	hears(2, "! LOST name=a fence=* reason=evicted");
+	says(2, "CHECK a");
+	hears(2, "ERR LOST *");
+	says(3, "LOCK a");
+	ck_assert_int_gt(number_in(hears(3, GRANT), "fence"), fence);
+}
+END_TEST
+
+/* The daemon is back, its stores are joined, and what it asks them for the adoption waits there. */
+static void adoption_waits(void)
+{
+	held_by_1(3, "");
+	daemon_ends(0);
+	all_feel(MOOD_SILENT);
+	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
+	for (unsigned i = 0; i < 3; i++)
+		serves(i, 1);
+	passes(0);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_uint_eq(waiting_at(i), 1);
+}
+
+START_TEST(an_adoption_whose_outcome_is_unknown_is_asked_again)
+{
+	adoption_waits();
+	feels(0, MOOD_LOSSY); /* carried out */
+	feels(0, MOOD_SILENT);
+	loses(1, 1);
+	loses(2, 1);
+	ck_assert_int_eq(figure(0, METRIC_ADOPTIONS) + figure(0, METRIC_ADOPTIONS_FAILED), 0);
+	passes(490 * MSEC);
+	ck_assert_uint_eq(waiting_at(0), 0);
+	passes(20 * MSEC);
+	all_feel(MOOD_WELL);
+	ck_assert_int_eq(figure(0, METRIC_ADOPTIONS), 1);
+	is_resumed(2);
+}
+END_TEST
+
+START_TEST(late_answers_count_when_they_come)
+{
+	adoption_waits();
+	serves(0, 1);
+	passes(60 * MSEC);
+	ck_assert_int_eq(figure(0, METRIC_ADOPTIONS), 0);
+	serves(1, 1);
+	ck_assert_int_eq(figure(0, METRIC_ADOPTIONS), 1);
+	all_feel(MOOD_WELL);
+	is_resumed(2);
+	passes(20 * SEC);
+	says(2, "CHECK a");
+	hears(2, "OK name=a *");
+}
+END_TEST
+
+START_TEST(one_less_than_a_quorum_is_not_enough_and_is_undone)
+{
+	held_by_1(3, "");
+	key_is_overwritten(1, "a", "somebody", 5 * SEC);
+	key_is_overwritten(2, "a", "somebody", 5 * SEC);
+	daemon_returns(0);
+	ck_assert_int_eq(figure(0, METRIC_ADOPTIONS_FAILED), 1);
+	ck_assert(!key_is_there(0, "a"));
+	ck_assert(key_is_there(1, "a") && key_is_there(2, "a"));
+	resumes(2, &s1);
+	hears(2, "OK session=* n=0");
+	hears(2, "! LOST name=a fence=* reason=evicted");
+}
+END_TEST
+
+/* A store that was not there for the adoption has the old value: it is renewed to the new one, or released. */
+START_TEST(a_store_that_comes_later_is_taken_over_or_released)
+{
+	held_by_1(3, "");
+	daemon_ends(0);
+	falls(2);
+	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
+	is_resumed(2);
+	passes(SEC);
+	comes(2);
+	if (_i == 0) {
+		passes(3 * SEC);
+		ck_assert_str_eq(stage.node[2].last[CALL_EXTEND].new_value, stage.node[0].last[CALL_EXTEND].value);
+		ck_assert_str_ne(stage.node[2].last[CALL_EXTEND].value, stage.node[0].last[CALL_EXTEND].value);
+		passes(10 * SEC);
+		ck_assert(key_is_there(2, "a"));
+	}
+	says(2, "UNLOCK a");
+	hears(2, "OK *");
+	passes(SEC);
+	ck_assert(!key_is_there(2, "a"));
+}
+END_TEST
+
+/* --- RESUME while the adoption is under way --- */
+
+/* The daemon is back, and what it asks for the adoption is carried out by nobody yet. */
+static void adoption_is_under_way(void)
+{
+	held_by_1(3, "");
+	daemon_ends(0);
+	for (unsigned i = 0; i < 3; i++)
+		falls(i);
+	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
+}
+
+static void all_come(void)
+{
+	for (unsigned i = 0; i < 3; i++)
+		comes(i);
+}
+
+START_TEST(resume_waits_for_the_adoption)
+{
+	adoption_is_under_way();
+	resumes(2, &s1);
+	says(2, "PING");
+	passes(SEC);
+	hears_nothing(2);
+	all_come();
+	ck_assert_int_eq(number_in(hears(2, ROW_A), "fence"), fence);
+	hears(2, "OK session=* n=1");
+	hears(2, "OK");
+}
+END_TEST
+
+START_TEST(resume_answers_by_a_bound_and_the_rest_follows)
+{
+	adoption_is_under_way();
+	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
+	passes(2010 * MSEC);
+	hears(2, "@r OK session=* n=0");
+	says(2, "CHECK a");
+	hears(2, "ERR QUORUM *");
+	says(2, "EXTEND a");
+	hears(2, "ERR QUORUM *");
+	says(3, "LOCK a");
+	hears(3, "BUSY name=a *");
+	all_come();
+	hears(2, "! SAFE name=a fence=* valid_ms=*");
+	says(2, "CHECK a");
+	ck_assert_int_eq(number_in(hears(2, "OK name=a * count=1"), "fence"), fence);
+}
+END_TEST
+
+START_TEST(what_no_quorum_confirms_is_lost_when_it_must_have_expired)
+{
+	adoption_is_under_way();
+	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
+	passes(10 * SEC);
+	hears(2, "@r OK session=* n=0");
+	hears_nothing(2);
+	passes(SEC + 210 * MSEC);
+	hears(2, "! LOST name=a fence=* reason=quorum");
+	all_come();
+	passes(SEC);
+	says(2, "CHECK a");
+	hears(2, "ERR LOST *");
+	says(3, "LOCK a wait=1m");
+	ck_assert_int_gt(number_in(hears(3, GRANT), "fence"), fence);
+}
+END_TEST
+
+START_TEST(unlock_before_the_adoption_is_decided_releases_the_old_value)
+{
+	adoption_is_under_way();
+	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
+	passes(2010 * MSEC);
+	ignores(2);
+	says(2, "UNLOCK a");
+	hears(2, "OK name=a count=0");
+	all_come();
+	passes(SEC);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!key_is_there(i, "a"));
+	passes(8 * SEC); /* the stage does not know that 1 and 2 are one client */
+	says(3, "LOCK a");
+	hears(3, GRANT);
+}
+END_TEST
+
+START_TEST(a_lock_of_the_same_owner_meanwhile_is_reentrant_when_it_is_adopted)
+{
+	adoption_is_under_way();
+	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
+	passes(2010 * MSEC);
+	ignores(2);
+	says(2, "@l LOCK a");
+	says(2, "@w LOCK a wait=1m");
+	all_come();
+	hears(2, "! SAFE *");
+	ck_assert_int_eq(number_in(hears(2, "@l OK name=a * count=2"), "fence"), fence);
+	hears(2, "@w OK name=a * count=3");
+}
+END_TEST
+
+START_TEST(a_drop_while_resume_waits_detaches_again)
+{
+	adoption_is_under_way();
+	resumes(2, &s1);
+	goes(2, GONE_RESET);
+	passes(5 * SEC);
+	all_come();
+	is_resumed(3);
+}
+END_TEST
+
+/* --- two daemons that know one value --- */
+
+START_TEST(the_former_life_that_wakes_up_harms_nothing)
+{
+	unsigned how = (unsigned)_i % 3, nodes = sizes[_i / 3];
+
+	held_by_1(nodes, "");
+	stage.daemon[0].stopped = true;
+	ck_assert_uint_eq(daemon_inherits(1, 0), 0);
+	session_opens(2, 1);
+	is_resumed(2);
+	passes((how ? 1 : 4) * SEC);
+	stage.daemon[0].stopped = false;
+	wakes(0);
+	if (how == 0) {
+		hears(1, "! LOST name=a fence=* reason=evicted"); /* its renewal found another value */
+	} else {
+		says(1, how == 1 ? "UNLOCK a" : "QUIT");
+		hears(1, "OK*");
+		ck_assert_uint_ge(asked(CALL_RELEASE), nodes); /* which find nothing of that value */
+	}
+	passes(10 * SEC);
+	says(2, "CHECK a");
+	ck_assert_int_eq(number_in(hears(2, "OK name=a *"), "fence"), fence);
+	session_opens(3, 0);
+	says(3, "LOCK a");
+	hears(3, "BUSY name=a *");
+}
+END_TEST
+
+START_TEST(one_adoption_of_a_value_succeeds)
+{
+	held_by_1(3, "");
+	journal_is_compacted(0);
+	stage.daemon[0].stopped = true;
+	ck_assert_uint_eq(daemon_inherits(1, 0), 0);
+	daemon_ends(0);
+	session_opens(2, 1);
+	is_resumed(2);
+	/* The journal is as before the adoption, as if another had copied it. */
+	journal_loses_tail(1, journal_length(1) - 2);
+	ck_assert_uint_eq(daemon_inherits(2, 1), 0);
+	session_opens(3, 2);
+	resumes(3, &s1);
+	hears(3, "OK session=* n=0");
+	hears(3, "! LOST name=a fence=* reason=evicted");
+	says(2, "CHECK a");
+	ck_assert_int_eq(number_in(hears(2, "OK name=a *"), "fence"), fence);
+}
+END_TEST
+
+START_TEST(a_third_life_adopts_from_the_second)
+{
+	held_by_1(3, "");
+	daemon_returns(0);
+	daemon_returns(0);
+	passes(15 * SEC);
+	daemon_returns(0);
+	is_resumed(2);
+}
+END_TEST
+
+/* --- leases that nobody renews --- */
+
+START_TEST(what_is_left_of_a_lease_without_renewal_is_adopted)
+{
+	held_by_1(3, "renew=no ttl=8s");
+	passes(3 * SEC);
+	daemon_returns(0);
+	resumes(2, &s1);
+	ck_assert_int_le(number_in(hears(2, ROW_A), "valid_ms"), 5000);
+	hears(2, "OK *");
+	passes(5 * SEC);
+	hears(2, "! LOST name=a fence=* reason=expired");
+	says(3, "LOCK a");
+	hears(3, GRANT);
+}
+END_TEST
+
+START_TEST(an_extend_is_known_to_the_next_life)
+{
+	held_by_1(3, "renew=no ttl=8s");
+	passes(3 * SEC);
+	says(1, "EXTEND a ttl=20s");
+	hears(1, "OK name=a *");
+	passes(8 * SEC);
+	daemon_returns(0);
+	resumes(2, &s1);
+	ck_assert_int_ge(number_in(hears(2, ROW_A), "valid_ms"), 10000);
+}
+END_TEST
+
+START_TEST(a_lease_without_renewal_that_is_over_is_lost)
+{
+	held_by_1(3, "renew=no ttl=8s");
+	daemon_ends(0);
+	passes(9 * SEC);
+	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
+	resumes(2, &s1);
+	hears(2, "OK session=* n=0");
+	hears(2, "! LOST name=a fence=* reason=expired");
+}
+END_TEST
+
+Suite *adopt_suite(void)
+{
+	Suite *suite = suite_create("adopt");
+	TCase *rounds = tcase_create("rounds"), *resume = tcase_create("resume"), *rivals = tcase_create("rivals");
+
+	tcase_add_checked_fixture(rounds, NULL, stage_close);
+	tcase_add_loop_test(rounds, what_was_held_goes_on_with_its_fence_under_a_new_value, 0, 3);
+	tcase_add_test(rounds, counts_owners_and_terms_are_as_they_were);
+	tcase_add_test(rounds, an_adopted_lease_is_handed_to_nobody);
+	tcase_add_test(rounds, what_is_never_resumed_is_released_when_the_grace_is_over);
+	tcase_add_test(rounds, a_node_that_knows_neither_value_does_not_matter_to_the_others);
+	tcase_add_test(rounds, fewer_than_a_quorum_is_a_loss_and_both_values_are_released);
+	tcase_add_test(rounds, an_adoption_whose_outcome_is_unknown_is_asked_again);
+	tcase_add_test(rounds, late_answers_count_when_they_come);
+	tcase_add_test(rounds, one_less_than_a_quorum_is_not_enough_and_is_undone);
+	tcase_add_loop_test(rounds, a_store_that_comes_later_is_taken_over_or_released, 0, 2);
+	tcase_add_test(rounds, what_is_left_of_a_lease_without_renewal_is_adopted);
+	tcase_add_test(rounds, an_extend_is_known_to_the_next_life);
+	tcase_add_test(rounds, a_lease_without_renewal_that_is_over_is_lost);
+	suite_add_tcase(suite, rounds);
+	tcase_add_checked_fixture(resume, NULL, stage_close);
+	tcase_add_test(resume, resume_waits_for_the_adoption);
+	tcase_add_test(resume, resume_answers_by_a_bound_and_the_rest_follows);
+	tcase_add_test(resume, what_no_quorum_confirms_is_lost_when_it_must_have_expired);
+	tcase_add_test(resume, unlock_before_the_adoption_is_decided_releases_the_old_value);
+	tcase_add_test(resume, a_lock_of_the_same_owner_meanwhile_is_reentrant_when_it_is_adopted);
+	tcase_add_test(resume, a_drop_while_resume_waits_detaches_again);
+	suite_add_tcase(suite, resume);
+	tcase_add_checked_fixture(rivals, NULL, stage_close);
+	tcase_add_loop_test(rivals, the_former_life_that_wakes_up_harms_nothing, 0, 9);
+	tcase_add_test(rivals, one_adoption_of_a_value_succeeds);
+	tcase_add_test(rivals, a_third_life_adopts_from_the_second);
+	suite_add_tcase(suite, rivals);
+	return suite;
+}

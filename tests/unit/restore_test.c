@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/restore.c and remember.c: what the journal is told is what the next life needs, no more and no less, and in time. */
+#include "tests/unit/secret.h"
+
+#include <check.h>
+#include <errno.h>
+
+#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
+#define ROW_A "\\* name=a fence=* valid_ms=* count=1"
+
+static struct secret s1;
+
+static void held_by_1(void)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	s1 = says_hello(1, "grace=30s name=w1");
+	says(1, "LOCK a");
+	hears(1, GRANT);
+}
+
+START_TEST(sessions_without_grace_leave_no_record)
+{
+	stage_begin(1);
+	says_hello(1, "name=x");
+	says(1, "LOCK a");
+	says(1, "LOCK a");
+	says(1, "UNLOCK a");
+	says(1, "QUIT");
+	ignores(1);
+	ck_assert_uint_eq(journal_length(0), 0);
+}
+END_TEST
+
+START_TEST(what_was_freed_is_not_expected)
+{
+	held_by_1();
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	ck_assert(journal_ends_with(0, JOURNAL_FREED, "a"));
+	daemon_returns(0);
+	resumes(2, &s1);
+	hears(2, "OK session=* n=0");
+	hears_nothing(2);
+}
+END_TEST
+
+START_TEST(a_session_that_ended_is_not_there)
+{
+	held_by_1();
+	if (_i == 0) {
+		says(1, "QUIT");
+	} else {
+		goes(1, GONE_HANGUP);
+		passes(31 * SEC);
+	}
+	daemon_returns(0);
+	resumes(2, &s1);
+	hears(2, "ERR NOTFOUND *");
+	says(2, "LOCK a");
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(a_stop_ends_no_session)
+{
+	struct event stop = {.kind = EVENT_STOP, .now = stage.now};
+
+	held_by_1();
+	stop.now = stage.now;
+	stop.wall_us = STAGE_WALL_US + stage.now.us;
+	ck_assert_int_eq(service_step(stage.daemon[0].service, &stop, &stage.daemon[0].effects), 0);
+	effects_reset(&stage.daemon[0].effects);
+	daemon_returns(0);
+	resumes(2, &s1);
+	hears(2, ROW_A);
+}
+END_TEST
+
+START_TEST(a_lease_that_was_handed_on_is_not_adopted_by_its_former_holder)
+{
+	struct secret s2;
+
+	stage_begin(3);
+	passes(2 * SEC);
+	s1 = says_hello(1, "grace=30s");
+	s2 = says_hello(2, _i ? "grace=30s" : "");
+	/* Both wait behind 3, so that the lease has tokens for both. */
+	says(3, "LOCK a");
+	says(1, "LOCK a wait=1m");
+	says(2, "LOCK a wait=1m");
+	says(3, "UNLOCK a");
+	hears(1, GRANT);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(2, GRANT);
+	ck_assert_int_ge(figure(0, METRIC_HANDOFFS), 1);
+	ignores(3);
+	daemon_returns(0);
+	resumes(4, &s1);
+	hears(4, "OK session=* n=0");
+	hears_nothing(4);
+	resumes(5, &s2);
+	if (_i) {
+		hears(5, ROW_A);
+		hears(5, "OK session=* n=1");
+	} else {
+		hears(5, "ERR NOTFOUND *");
+	}
+}
+END_TEST
+
+START_TEST(while_the_journal_cannot_be_written_no_recorded_lease_is_handed_on)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	s1 = says_hello(1, "grace=30s");
+	says(3, "LOCK a");
+	says(1, "LOCK a wait=1m");
+	says(2, "LOCK a wait=1m");
+	says(4, "LOCK a wait=1m");
+	says(3, "UNLOCK a");
+	ignores(3);
+	hears(1, GRANT);
+	ck_assert_int_eq(figure(0, METRIC_HANDOFFS), 0);
+	journal_fails(0);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(2, GRANT);
+	ck_assert_int_eq(figure(0, METRIC_HANDOFFS), 0);
+	/* The lease of a value that no record names is handed on. */
+	says(2, "UNLOCK a");
+	hears(2, "OK *");
+	hears(4, GRANT);
+	ck_assert_int_eq(figure(0, METRIC_HANDOFFS), 1);
+	journal_mends(0);
+	daemon_returns(0);
+	resumes(5, &s1);
+	hears(5, "OK session=* n=0");
+}
+END_TEST
+
+START_TEST(a_mended_journal_knows_what_came_meanwhile)
+{
+	held_by_1();
+	journal_fails(0);
+	says(1, "LOCK b");
+	says(1, "UNLOCK a");
+	ignores(1);
+	journal_mends(0);
+	daemon_returns(0);
+	resumes(2, &s1);
+	hears(2, "\\* name=b *");
+	hears(2, "OK session=* n=1");
+}
+END_TEST
+
+START_TEST(a_snapshot_restores_what_the_records_restore)
+{
+	char row[2][8][REPLY_MAX];
+
+	held_by_1();
+	says(1, "LOCK a");
+	says(1, "LOCK b owner=t1 note=\"ask ops\" delay=0");
+	says(1, "LOCK c renew=no ttl=2s");
+	says(1, "LOCK d");
+	says(1, "UNLOCK d");
+	ignores(1);
+	passes(3 * SEC);
+	goes(1, GONE_HANGUP);
+	for (unsigned life = 0; life < 2; life++) {
+		if (life)
+			journal_is_compacted(0);
+		daemon_returns(0);
+		resumes(2 + life, &s1);
+		for (unsigned i = 0; i < 4; i++)
+			strcpy(row[life][i], next_line(2 + life));
+		hears_nothing(2 + life);
+		says(2 + life, "LIST sessions");
+		hears(2 + life, "\\* * name=w1 *");
+		ignores(2 + life);
+		goes(2 + life, GONE_HANGUP);
+	}
+	for (unsigned life = 0; life < 2; life++) {
+		unsigned a = strncmp(row[life][0], "* name=a", 8) == 0 ? 0 : 1;
+
+		ck_assert_int_eq(number_in(row[life][a], "count"), 2);
+		ck_assert_int_eq(number_in(row[life][a], "fence"), number_in(row[0][0], "fence"));
+		ck_assert(strstr(row[life][1 - a], "owner=t1") != NULL);
+		ck_assert(strstr(row[life][2], " n=2") != NULL);
+		ck_assert(strncmp(row[life][3], "! LOST name=c", 13) == 0);
+	}
+}
+END_TEST
+
+START_TEST(a_loss_is_remembered_until_it_is_said)
+{
+	held_by_1();
+	says(1, "LOCK c renew=no ttl=2s");
+	ignores(1);
+	passes(3 * SEC);
+	hears(1, "! LOST name=c *");
+	daemon_returns(0);
+	resumes(2, &s1);
+	hears(2, ROW_A);
+	hears(2, "OK session=* n=1");
+	hears(2, "! LOST name=c fence=* reason=expired");
+	says(2, "UNLOCK c");
+	hears(2, "ERR LOST *");
+	daemon_returns(0);
+	resumes(3, &s1);
+	hears(3, ROW_A);
+	hears(3, "OK session=* n=1");
+	hears_nothing(3);
+}
+END_TEST
+
+START_TEST(a_turn_that_nobody_heard_of_is_a_row_in_the_next_life_and_no_loss)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	says(3, "LOCK a");
+	s1 = says_hello(1, "grace=60s");
+	says(1, "LOCK a wait=1m");
+	goes(1, GONE_HANGUP);
+	says(3, "UNLOCK a");
+	ignores(3);
+	if (_i == 0) {
+		daemon_returns(0);
+		resumes(2, &s1);
+		hears(2, ROW_A);
+	} else {
+		daemon_ends(0);
+		passes(12 * SEC);
+		ck_assert_uint_eq(daemon_inherits(0, 0), 0);
+		resumes(2, &s1);
+		hears(2, "OK session=* n=0");
+		hears_nothing(2);
+	}
+}
+END_TEST
+
+START_TEST(numbers_of_sessions_are_not_given_twice)
+{
+	struct secret other;
+
+	held_by_1();
+	daemon_returns(0);
+	other = says_hello(2, "grace=5s");
+	ck_assert_int_gt(other.serial, s1.serial);
+}
+END_TEST
+
+START_TEST(the_grace_counts_from_the_restart_and_is_at_least_a_lease)
+{
+	stage_begin(1);
+	s1 = says_hello(1, "grace=1s");
+	says(1, "LOCK a");
+	ignores(1);
+	daemon_returns(0);
+	passes(9900 * MSEC);
+	says(2, "LOCK a");
+	hears(2, "BUSY *");
+	says(2, "LOCK a wait=1m");
+	passes(1 * SEC);
+	hears(2, GRANT);
+}
+END_TEST
+
+/* --- damage --- */
+
+START_TEST(a_damaged_record_ends_the_belief_in_all)
+{
+	unsigned refused;
+
+	held_by_1();
+	says(1, "LOCK b");
+	ignores(1);
+	journal_is_damaged(0, (unsigned)_i);
+	daemon_ends(0);
+	refused = daemon_inherits(0, 0);
+	ck_assert_uint_eq(refused, journal_length(0) - (unsigned)_i);
+	resumes(2, &s1);
+	hears(2, "ERR NOTFOUND *");
+	/* Nothing was done to the keys: somebody may believe in them. */
+	ck_assert(key_is_there(0, "a"));
+	ck_assert_int_eq(figure(0, METRIC_SESSIONS_DETACHED), 0);
+}
+END_TEST
+
+START_TEST(a_journal_without_its_end_restores_what_is_there)
+{
+	held_by_1();
+	says(1, "LOCK b");
+	ignores(1);
+	journal_loses_tail(0, 1);
+	daemon_returns(0);
+	resumes(2, &s1);
+	hears(2, ROW_A);
+	hears(2, "OK session=* n=1");
+}
+END_TEST
+
+START_TEST(records_come_first_or_not_at_all)
+{
+	struct event late = {.kind = EVENT_RESTORE, .now = {1000 * SEC}, .journal = {.record = SPAN("")}};
+
+	held_by_1();
+	late.now = stage.now;
+	ck_assert_int_eq(service_step(stage.daemon[0].service, &late, &stage.daemon[0].effects), -EINVAL);
+	late.kind = EVENT_RESTORED;
+	ck_assert_int_eq(service_step(stage.daemon[0].service, &late, &stage.daemon[0].effects), -EINVAL);
+	effects_reset(&stage.daemon[0].effects);
+	says(1, "CHECK a");
+	hears(1, "OK name=a *");
+}
+END_TEST
+
+Suite *restore_suite(void)
+{
+	Suite *suite = suite_create("restore");
+	TCase *records = tcase_create("records"), *damage = tcase_create("damage");
+
+	tcase_add_checked_fixture(records, NULL, stage_close);
+	tcase_add_test(records, sessions_without_grace_leave_no_record);
+	tcase_add_test(records, what_was_freed_is_not_expected);
+	tcase_add_loop_test(records, a_session_that_ended_is_not_there, 0, 2);
+	tcase_add_test(records, a_stop_ends_no_session);
+	tcase_add_loop_test(records, a_lease_that_was_handed_on_is_not_adopted_by_its_former_holder, 0, 2);
+	tcase_add_test(records, while_the_journal_cannot_be_written_no_recorded_lease_is_handed_on);
+	tcase_add_test(records, a_mended_journal_knows_what_came_meanwhile);
+	tcase_add_test(records, a_snapshot_restores_what_the_records_restore);
+	tcase_add_test(records, a_loss_is_remembered_until_it_is_said);
+	tcase_add_loop_test(records, a_turn_that_nobody_heard_of_is_a_row_in_the_next_life_and_no_loss, 0, 2);
+	tcase_add_test(records, numbers_of_sessions_are_not_given_twice);
+	tcase_add_test(records, the_grace_counts_from_the_restart_and_is_at_least_a_lease);
+	suite_add_tcase(suite, records);
+	tcase_add_checked_fixture(damage, NULL, stage_close);
+	tcase_add_loop_test(damage, a_damaged_record_ends_the_belief_in_all, 0, 3);
+	tcase_add_test(damage, a_journal_without_its_end_restores_what_is_there);
+	tcase_add_test(damage, records_come_first_or_not_at_all);
+	suite_add_tcase(suite, damage);
+	return suite;
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/resume.c: what a session keeps when its connection drops, how RESUME takes it over, and how it ends when nobody does. */
+#include "tests/unit/secret.h"
+
+#include <check.h>
+
+#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
+#define ROW_A "\\* name=a fence=* valid_ms=* count=1"
+
+static struct secret s1;
+
+static void held_with_grace(const char *grace)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	s1 = says_hello(1, grace);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+}
+
+/* --- what is kept --- */
+
+START_TEST(a_dropped_session_keeps_its_locks_and_resume_says_which)
+{
+	static const enum gone how[] = {GONE_HANGUP, GONE_RESET, GONE_KEEPALIVE, GONE_OVERFLOW};
+	int64_t fence;
+
+	held_with_grace("grace=60s");
+	says(1, "LOCK b owner=t2");
+	says(1, "LOCK b owner=t2");
+	ignores(1);
+	goes(1, how[_i]);
+	passes(40 * SEC);
+	says(2, "LOCK a");
+	hears(2, "BUSY name=a *");
+	resumes(3, &s1);
+	fence = number_in(hears(3, ROW_A), "fence");
+	hears(3, "\\* name=b fence=* valid_ms=* count=2 owner=t2");
+	ck_assert_int_eq(number_in(hears(3, "OK session=* n=2"), "session"), s1.serial);
+	says(3, "CHECK a");
+	ck_assert_int_eq(number_in(hears(3, "OK name=a * count=1"), "fence"), fence);
+	says(3, "UNLOCK b owner=t2");
+	hears(3, "OK name=b count=1");
+	says(3, "UNLOCK b owner=t2");
+	hears(3, "OK name=b count=0");
+}
+END_TEST
+
+START_TEST(quit_ends_a_session_with_grace_at_once)
+{
+	held_with_grace("grace=60s");
+	says(1, "QUIT");
+	hears(1, "OK");
+	says(2, "LOCK a");
+	hears(2, GRANT);
+	resumes(3, &s1);
+	hears(3, "ERR NOTFOUND *");
+}
+END_TEST
+
+START_TEST(without_grace_there_is_nothing_to_resume)
+{
+	held_with_grace("name=x");
+	resumes(2, &s1);
+	hears(2, "ERR NOTFOUND *");
+	goes(1, GONE_HANGUP);
+	resumes(2, &s1);
+	hears(2, "ERR NOTFOUND *");
+	says(2, "LOCK a");
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(grace_may_be_given_up_and_asked_for_again)
+{
+	held_with_grace("grace=60s");
+	says(1, "HELLO 1 grace=0");
+	hears(1, "OK proto=1 *");
+	resumes(2, &s1);
+	hears(2, "ERR NOTFOUND *");
+	says(1, "HELLO 1 grace=5s");
+	hears(1, "OK proto=1 *");
+	goes(1, GONE_HANGUP);
+	resumes(2, &s1);
+	hears(2, ROW_A);
+	hears(2, "OK session=* n=1");
+}
+END_TEST
+
+START_TEST(a_grace_beyond_the_limit_is_refused_and_changes_nothing)
+{
+	held_with_grace("grace=60s");
+	says(1, "HELLO 1 name=other grace=101s");
+	hears(1, "ERR LIMIT grace may be at most 100000ms (max_grace)");
+	says(1, "LIST sessions prefix=other");
+	hears(1, "OK n=0 *");
+	goes(1, GONE_HANGUP);
+	passes(59 * SEC);
+	says(2, "LOCK a");
+	hears(2, "BUSY *");
+}
+END_TEST
+
+START_TEST(half_close_detaches_too)
+{
+	held_with_grace("grace=20s");
+	half_closes(1);
+	ck_assert(hung_up(1));
+	resumes(2, &s1);
+	hears(2, ROW_A);
+	hears(2, "OK session=* n=1");
+}
+END_TEST
+
+START_TEST(a_missed_heartbeat_cuts_the_connection_and_loses_nothing)
+{
+	held_with_grace("grace=20s heartbeat=1s");
+	passes(1010 * MSEC);
+	ck_assert(hung_up(1));
+	hears_nothing(1);
+	resumes(2, &s1);
+	hears(2, ROW_A);
+	hears(2, "OK session=* n=1");
+	/* The heartbeat is the session's, not the connection's. */
+	passes(1010 * MSEC);
+	ck_assert(hung_up(2));
+}
+END_TEST
+
+START_TEST(a_flood_of_mistakes_cuts_the_connection_and_loses_nothing)
+{
+	held_with_grace("grace=20s");
+	for (unsigned i = 0; i < 100; i++)
+		says(1, "NONSENSE");
+	ck_assert(hung_up(1));
+	resumes(2, &s1);
+	hears(2, ROW_A);
+	hears(2, "OK session=* n=1");
+}
+END_TEST
+
+/* --- how it ends --- */
+
+START_TEST(when_the_grace_is_over_what_was_closed_is_free)
+{
+	held_with_grace("grace=3s");
+	says(2, "LOCK a wait=1m");
+	goes(1, GONE_HANGUP);
+	passes(2990 * MSEC);
+	hears_nothing(2);
+	passes(20 * MSEC);
+	hears(2, GRANT);
+	resumes(3, &s1);
+	hears(3, "ERR NOTFOUND *");
+}
+END_TEST
+
+START_TEST(when_the_grace_is_over_who_may_be_alive_believes_until_what_it_was_told)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	session_opens_from_afar(1, 0);
+	s1 = says_hello(1, "grace=3s");
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(2, "LOCK a wait=1m");
+	passes(4 * SEC);
+	/* Renewed at 3.333 s, and by grace at 6.666 s: D was 13.230 s at the drop, on a slow clock 13.330 s, whatever came after. */
+	goes(1, GONE_RESET);
+	passes(9320 * MSEC);
+	hears_nothing(2);
+	passes(20 * MSEC);
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(what_it_was_told_may_be_over_before_the_grace_is)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	session_opens_from_afar(1, 0);
+	s1 = says_hello(1, "grace=15s");
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(2, "LOCK a wait=1m");
+	goes(1, GONE_KEEPALIVE);
+	passes(14990 * MSEC);
+	hears_nothing(2);
+	passes(20 * MSEC);
+	hears(2, GRANT);
+}
+END_TEST
+
+START_TEST(more_detached_sessions_than_the_limit_are_not_kept)
+{
+	stage_open(1);
+	stage.conf.limits.detached = 1;
+	daemon_starts(0);
+	passes(2 * SEC);
+	s1 = says_hello(1, "grace=20s");
+	says_hello(2, "grace=20s");
+	says(1, "LOCK a");
+	says(2, "LOCK b");
+	ignores(1), ignores(2);
+	goes(1, GONE_HANGUP);
+	goes(2, GONE_HANGUP);
+	ck_assert(was_logged("hang-up * reason=too-many-detached *"));
+	says(3, "LOCK a");
+	hears(3, "BUSY *");
+	says(3, "LOCK b");
+	hears(3, "OK name=b *");
+	ck_assert_int_eq(figure(0, METRIC_SESSIONS_DETACHED), 1);
+}
+END_TEST
+
+/* --- RESUME --- */
+
+START_TEST(a_wrong_number_or_secret_is_not_found)
+{
+	static const char *const wrong[] = {"0", "99999999999999999999", "-1", "\"\"", "1x"};
+
+	held_with_grace("grace=20s");
+	goes(1, GONE_HANGUP);
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		says(2, "RESUME %s %s", wrong[i], s1.text);
+		hears(2, "ERR NOTFOUND *");
+	}
+	says(2, "RESUME %lld %.31s", (long long)s1.serial, s1.text);
+	hears(2, "ERR NOTFOUND *");
+	says(2, "RESUME %lld %s0", (long long)s1.serial, s1.text);
+	hears(2, "ERR NOTFOUND *");
+	says(2, "RESUME %lld \"\"", (long long)s1.serial);
+	hears(2, "ERR NOTFOUND *");
+	for (unsigned i = 0; i < 32; i += 31) {
+		struct secret other = s1;
+
+		other.text[i] ^= 1;
+		resumes(2, &other);
+		hears(2, "ERR NOTFOUND *");
+	}
+	resumes(2, &s1);
+	hears(2, ROW_A);
+}
+END_TEST
+
+START_TEST(resume_is_for_a_session_that_has_nothing)
+{
+	held_with_grace("grace=20s");
+	goes(1, GONE_HANGUP);
+	says(2, "LOCK b");
+	hears(2, "OK name=b *");
+	resumes(2, &s1);
+	hears(2, "ERR ARG RESUME is for a session that holds nothing*");
+	says(3, "@w LOCK b wait=1m");
+	resumes(3, &s1);
+	hears(3, "ERR ARG *");
+	says(2, "UNLOCK b");
+	hears(2, "OK *");
+	hears(3, "@w OK name=b *");
+	resumes(2, &s1);
+	hears(2, ROW_A);
+}
+END_TEST
+
+START_TEST(it_takes_over_and_closes_a_connection_that_still_stands)
+{
+	held_with_grace("name=worker grace=20s");
+	resumes(2, &s1);
+	ck_assert(hung_up(1));
+	hears_nothing(1);
+	hears(2, ROW_A);
+	hears(2, "OK session=* n=1");
+	says(2, "LIST sessions prefix=worker");
+	hears(2, "\\* session=* name=worker peer=unix pid=1002 * held=1 waiting=0");
+	hears(2, "OK n=1 *");
+}
+END_TEST
+
+START_TEST(the_secret_serves_again_and_the_last_who_says_it_has_the_session)
+{
+	held_with_grace("grace=20s");
+	goes(1, GONE_HANGUP);
+	resumes(2, &s1);
+	resumes(3, &s1);
+	hears(2, ROW_A);
+	hears(2, "OK *");
+	ck_assert(hung_up(2));
+	hears(3, ROW_A);
+	hears(3, "OK *");
+	goes(3, GONE_RESET);
+	passes(15 * SEC);
+	resumes(4, &s1);
+	hears(4, ROW_A);
+	hears(4, "OK session=* n=1");
+}
+END_TEST
+
+START_TEST(resuming_itself_changes_nothing)
+{
+	stage_begin(1);
+	s1 = says_hello(1, "grace=20s");
+	resumes(1, &s1);
+	hears(1, "OK session=* n=0");
+	ck_assert(!hung_up(1));
+}
+END_TEST
+
+START_TEST(a_hello_before_resume_is_of_the_session_that_goes_on)
+{
+	struct secret fresh;
+
+	held_with_grace("name=old grace=20s");
+	goes(1, GONE_HANGUP);
+	fresh = says_hello(2, "name=new grace=5s");
+	ck_assert_int_ne(fresh.serial, s1.serial);
+	resumes(2, &s1);
+	ignores(2);
+	says(2, "HELLO 1");
+	ck_assert_int_eq(number_in(hears(2, "OK proto=1 *"), "session"), s1.serial);
+	resumes(3, &fresh);
+	hears(3, "ERR NOTFOUND *");
+	goes(2, GONE_HANGUP);
+	passes(4900 * MSEC);
+	says(3, "LIST sessions prefix=new");
+	hears(3, "\\* session=* name=new peer=unix * held=1 waiting=0");
+	hears(3, "OK *");
+	passes(200 * MSEC);
+	says(3, "LOCK a");
+	hears(3, GRANT);
+}
+END_TEST
+
+/* --- losses --- */
+
+START_TEST(what_was_lost_meanwhile_is_told_right_after_the_ok)
+{
+	held_with_grace("grace=60s");
+	says(1, "LOCK b renew=no ttl=2s");
+	ignores(1);
+	goes(1, GONE_HANGUP);
+	passes(5 * SEC);
+	says(2, "LOCK b");
+	hears(2, "OK name=b *");
+	says(3, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
+	hears(3, "@r \\* name=a *");
+	hears(3, "@r OK session=* n=1");
+	hears(3, "! LOST name=b fence=* reason=expired");
+	says(3, "CHECK b");
+	hears(3, "ERR LOST *");
+	goes(3, GONE_HANGUP);
+	resumes(4, &s1);
+	hears(4, ROW_A);
+	hears(4, "OK session=* n=1");
+	hears_nothing(4);
+	says(4, "UNLOCK b");
+	hears(4, "ERR LOST *");
+	says(4, "CHECK b");
+	hears(4, "ERR NOTHELD *");
+}
+END_TEST
+
+START_TEST(show_and_list_say_that_the_holder_has_no_connection)
+{
+	held_with_grace("name=w grace=20s");
+	goes(1, GONE_HANGUP);
+	passes(5 * SEC);
+	says(2, "SHOW a");
+	hears(2, "\\* role=holder * name=w peer=unix * detached_ms=5000 grace_ms=15000 fence=*");
+	hears(2, "OK n=1");
+	says(2, "LIST sessions");
+	hears(2, "\\* * name=w * detached_ms=5000 grace_ms=15000 * held=1 waiting=0");
+	hears(2, "\\* *");
+	hears(2, "OK n=2 more=0");
+	ck_assert_int_eq(figure(0, METRIC_SESSIONS), 1);
+}
+END_TEST
+
+Suite *resume_suite(void)
+{
+	Suite *suite = suite_create("resume");
+	TCase *kept = tcase_create("kept"), *ends = tcase_create("ends"), *resume = tcase_create("resume");
+
+	tcase_add_checked_fixture(kept, NULL, stage_close);
+	tcase_add_loop_test(kept, a_dropped_session_keeps_its_locks_and_resume_says_which, 0, 4);
+	tcase_add_test(kept, quit_ends_a_session_with_grace_at_once);
+	tcase_add_test(kept, without_grace_there_is_nothing_to_resume);
+	tcase_add_test(kept, grace_may_be_given_up_and_asked_for_again);
+	tcase_add_test(kept, a_grace_beyond_the_limit_is_refused_and_changes_nothing);
+	tcase_add_test(kept, half_close_detaches_too);
+	tcase_add_test(kept, a_missed_heartbeat_cuts_the_connection_and_loses_nothing);
+	tcase_add_test(kept, a_flood_of_mistakes_cuts_the_connection_and_loses_nothing);
+	suite_add_tcase(suite, kept);
+	tcase_add_checked_fixture(ends, NULL, stage_close);
+	tcase_add_test(ends, when_the_grace_is_over_what_was_closed_is_free);
+	tcase_add_test(ends, when_the_grace_is_over_who_may_be_alive_believes_until_what_it_was_told);
+	tcase_add_test(ends, what_it_was_told_may_be_over_before_the_grace_is);
+	tcase_add_test(ends, more_detached_sessions_than_the_limit_are_not_kept);
+	suite_add_tcase(suite, ends);
+	tcase_add_checked_fixture(resume, NULL, stage_close);
+	tcase_add_test(resume, a_wrong_number_or_secret_is_not_found);
+	tcase_add_test(resume, resume_is_for_a_session_that_has_nothing);
+	tcase_add_test(resume, it_takes_over_and_closes_a_connection_that_still_stands);
+	tcase_add_test(resume, the_secret_serves_again_and_the_last_who_says_it_has_the_session);
+	tcase_add_test(resume, resuming_itself_changes_nothing);
+	tcase_add_test(resume, a_hello_before_resume_is_of_the_session_that_goes_on);
+	tcase_add_test(resume, what_was_lost_meanwhile_is_told_right_after_the_ok);
+	tcase_add_test(resume, show_and_list_say_that_the_holder_has_no_connection);
+	suite_add_tcase(suite, resume);
+	return suite;
+}
