@@ -82,9 +82,9 @@ class QuorumTest(FuncTest):
             until(lambda: joined(client) == self.STORES, "all stores are joined")
         return daemon
 
-    def on_both(self, count, name=None):
+    def on_both(self, count):
         """Connections to the daemons in turn."""
-        return [self.client(self.daemons[i % len(self.daemons)], name) for i in range(count)]
+        return [self.client(self.daemons[i % len(self.daemons)]) for i in range(count)]
 
     def members(self, name):
         """How many tickets stand in line for this name, at the server that knows of fewest."""
