@@ -37,6 +37,7 @@ class Notify:
         self.path, self.said, self.news = path, [], threading.Condition()
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.sock.bind(path)
+        os.chmod(path, 0o777)  # also for a daemon that is somebody else
         self.deaf = threading.Event()  # set: it reads no more
         threading.Thread(target=self.listen, daemon=True).start()
 
@@ -105,9 +106,12 @@ class Daemon:
         if self.nofile:
             resource.setrlimit(resource.RLIMIT_NOFILE, self.nofile)
 
+    def command(self):
+        return [REDLOCKD, "--config", self.write_config(), *[word for s in self.settings for word in ("--set", s)]]
+
     def launch(self):
         """Starts the process and waits for nothing."""
-        argv = self.argv or [REDLOCKD, "--config", self.write_config(), *[word for s in self.settings for word in ("--set", s)]]
+        argv = self.argv or self.command()
         path = os.path.join(self.folder, "notify")
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
