@@ -330,12 +330,14 @@ WORLD := \
 	tests/sim/hold.c \
 	tests/sim/host.c \
 	tests/sim/job.c \
+	tests/sim/journal.c \
 	tests/sim/ledger.c \
 	tests/sim/link.c \
 	tests/sim/plan.c \
 	tests/sim/reply.c \
 	tests/sim/request.c \
 	tests/sim/resource.c \
+	tests/sim/resume.c \
 	tests/sim/selftest.c \
 	tests/sim/server.c \
 	tests/sim/shrink.c \

@@ -165,6 +165,8 @@ static void check_order(struct world *w, struct sim_daemon *d, const struct requ
 {
 	const struct request_sim *other;
 
+	if (q->conn->resumed)
+		return; /* a LOCK that is repeated has its old place */
 	TAILQ_FOREACH(other, &w->checker.line[d->index][q->name], in_line)
 	{
 		bool same = other->conn == q->conn && other->owner == q->owner;
@@ -199,7 +201,7 @@ void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, i
 
 	check_token(w, l, q->name, fence);
 	check_reserved(w, d, q->name, fence);
-	if (l->grants++ > 0)
+	if (l->grants++ > 0 && !l->unseen)
 		turns_handed_on(d, l, q, witness_deadline(d, l));
 	check_order(w, d, q);
 	check_promises(w, q->name, fence);
@@ -214,6 +216,31 @@ void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, i
 	l->owner = q->owner;
 	l->fence = fence;
 	w->tally.grants++;
+}
+
+void check_turn(struct world *w, struct sim_daemon *d, int64_t name, int64_t fence)
+{
+	struct lease *l = &w->checker.lease[d->index][name];
+
+	check_token(w, l, name, fence);
+	if (!l->adopted)
+		check_reserved(w, d, name, fence);
+	check_promises(w, name, fence);
+	l->grants++;
+	w->tally.grants++;
+}
+
+void check_resumed(struct conn *c, int64_t name, int64_t owner, int64_t fence)
+{
+	struct lease *l = &c->world->checker.lease[c->daemon->index][name];
+
+	if (l->held && !l->conn->going)
+		checker_fail(c->world, INVARIANT_S1, name, "%s: client %u resumes what client %u has", name_of(name), c->client->index,
+			     l->conn->client->index);
+	l->held = true;
+	l->conn = c;
+	l->owner = owner;
+	l->fence = fence;
 }
 
 #define WOKEN_US (200 * MSEC)

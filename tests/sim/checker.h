@@ -40,6 +40,8 @@ struct lease {
 	struct conn *conn; /* by whom */
 	int64_t owner, fence;
 	int64_t base[NODES_MAX], reach[NODES_MAX]; /* tokens that a node reserved for it; 0: none */
+	bool unseen;                               /* it may have been granted to a session without a connection */
+	bool adopted;                              /* from a former life: its range is not known, it is handed to nobody */
 	unsigned grants;                           /* so far: the second is a hand-over */
 	struct instant wanted;                     /* another daemon's wish was heard; 0: none */
 };
@@ -64,6 +66,16 @@ struct ticket_book {
 	size_t cap;
 };
 
+#define ADOPTIONS_MAX 256
+struct adoptions {
+	struct adoption {
+		uint64_t from, to; /* values, as hashes */
+		uint16_t nodes;    /* bits: where the one took the place of the other */
+		bool done;         /* at a quorum */
+	} item[ADOPTIONS_MAX];
+	unsigned count;
+};
+
 struct token_set {
 	uint64_t *slot;
 	size_t cap, count;
@@ -75,12 +87,14 @@ struct checker {
 	struct ticket_book book[DAEMONS_MAX];
 	struct requests line[DAEMONS_MAX][NAMES_MAX]; /* LOCKs that run, in the order in which they began */
 	struct token_set tokens;
+	struct adoptions adoptions;
 	int64_t returned[NAMES_MAX];        /* the largest token that was returned */
 	int64_t free_since[NAMES_MAX];      /* true time since when nobody has it; INT64_MAX: somebody has */
 	int64_t excused[NAMES_MAX];         /* true time until which a key that was left behind may stand in the way */
 	int64_t due[DAEMONS_MAX];           /* true time of the earliest request that must be answered */
 	struct turn turn[DAEMONS_MAX][NAMES_MAX];
 	struct place place[NODES_MAX][DAEMONS_MAX][NAMES_MAX];
+	int64_t orphans_until[DAEMONS_MAX][NAMES_MAX]; /* true time: sessions without a connection may stand in line */
 	uint64_t step;                      /* of any daemon */
 	bool unlocked[NAMES_MAX];           /* free since an UNLOCK */
 	int64_t longest_free, longest_late, longest_woken; /* how near bounds came */
@@ -95,6 +109,9 @@ void checker_fail(struct world *w, enum invariant what, int64_t name, const char
 void check_belief(struct world *w, const struct hold *h);
 void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, int64_t fence);
 void check_progress(struct world *w);
+/* A turn that came while its session had no connection; a hold that goes on at another connection. */
+void check_turn(struct world *w, struct sim_daemon *d, int64_t name, int64_t fence);
+void check_resumed(struct conn *c, int64_t name, int64_t owner, int64_t fence);
 /* The name may be taken by what nobody holds until then: a key that was left behind. */
 void checker_excuse(struct world *w, int64_t name, int64_t until);
 
@@ -104,6 +121,12 @@ void ledger_line(struct conn *c, struct span line);
 void ledger_over(struct conn *c);
 void ledger_stopped(struct sim_daemon *d);
 void ledger_due(struct sim_daemon *d);
+
+/* resume.c: the books of sessions that outlive their connections. */
+void resume_hello_said(struct request_sim *q, struct span line);
+void resume_row_said(struct request_sim *q, struct span line);
+void resume_said(struct request_sim *q);
+void resume_detached(struct conn *c);
 
 /* witness.c: the votes of a daemon; the keys of a node. */
 void witness_call(struct sim_daemon *d, const struct call *call);
@@ -134,6 +157,7 @@ void turns_lost(struct server *s);
 /* Lines. */
 int64_t line_int(struct span line, const char *field); /* INT64_MIN: it has none */
 struct span line_word(struct span line, unsigned n);   /* the n-th word; empty if there is none */
+struct span line_field(struct span line, const char *field); /* "" with p NULL: it has none */
 int64_t line_name(struct span line);                   /* number of its name=; -1 */
 int64_t name_number(struct span name);                 /* "k3": 3; -1 if it is none of ours */
 

@@ -18,6 +18,7 @@ void client_init(struct sim_client *c, struct world *w, unsigned index)
 	c->is_unix = !c->remote && stream_chance(&hosts, 60);
 	c->own.ppm = stream_either(&hosts, p->drift_ppm);
 	c->own.base_us = stream_range(&hosts, SEC, 1000000 * SEC);
+	c->graced = p->grace_ms && stream_chance(&hosts, 70);
 	TAILQ_INIT(&c->inbox);
 	world_at(w, &c->timer, AT_CLIENT, stream_range(&c->stream, 0, 20 * MSEC));
 }
@@ -47,7 +48,9 @@ static void client_connect(struct sim_client *c)
 	int64_t beat = c->world->plan->heartbeat_ms;
 
 	c->conn = conn_open(c);
-	if (beat)
+	if (c->graced)
+		resume_greet(c);
+	else if (beat)
 		client_ask(c, ASK_OTHER, NULL, "HELLO 1 name=c%u heartbeat=%lldms", c->index, (long long)beat);
 	else if (stream_chance(&c->stream, 30))
 		client_ask(c, ASK_OTHER, NULL, "HELLO 1");
@@ -178,6 +181,7 @@ void client_die(struct sim_client *c, int64_t for_us)
 	if (c->conn)
 		conn_leave(c->conn, LEAVE_DIE);
 	c->conn = NULL;
+	c->secret[0] = '\0';
 	inbox_drop(c);
 	runs_each(c, run_abandon);
 	c->state = CLIENT_DEAD;
@@ -190,6 +194,7 @@ void client_leave(struct sim_client *c, enum leave how)
 	if (c->state != CLIENT_RUNNING || !c->conn)
 		return;
 	world_note(c->world, 23, how, "c%u leaves: %d", c->index, (int)how);
+	c->secret[0] = '\0'; /* by its own will: it does not come back to it */
 	conn_disclaim_all(c->conn);
 	conn_leave(c->conn, how);
 	if (how != LEAVE_HALF)
@@ -201,6 +206,7 @@ void client_quit(struct sim_client *c)
 {
 	if (!client_ask(c, ASK_OTHER, NULL, "QUIT"))
 		return;
+	c->secret[0] = '\0';
 	conn_disclaim_all(c->conn);
 }
 

@@ -12,7 +12,7 @@
 #include "tests/sim/host.h"
 #include "tests/sim/plan.h"
 
-enum ask { ASK_LOCK, ASK_UNLOCK, ASK_CHECK, ASK_EXTEND, ASK_CANCEL, ASK_OTHER };
+enum ask { ASK_LOCK, ASK_UNLOCK, ASK_CHECK, ASK_EXTEND, ASK_CANCEL, ASK_HELLO, ASK_RESUME, ASK_OTHER };
 
 /* One request, seen from both ends. */
 struct request_sim {
@@ -27,6 +27,9 @@ struct request_sim {
 	bool tagged, ours; /* ours: run->… waits for this one */
 	int64_t name, owner, wait_ms, keep_ms, ttl_ms;
 	bool sync;
+	bool grace;               /* HELLO grace= */
+	bool wrong;               /* RESUME with a secret that is not that of the session */
+	char secret[SECRET_TEXT]; /* RESUME: that of the session */
 	int64_t fence;         /* UNLOCK fence=; 0: none */
 	int64_t sent_at;       /* true time */
 	struct instant anchor; /* the client's BOOTTIME before it was sent */
@@ -86,6 +89,9 @@ struct sim_client {
 	struct conn *conn;        /* NULL: none */
 	struct packets inbox;     /* while stalled */
 	unsigned requests;
+	bool graced;              /* it asks for grace, and comes back to its session */
+	int64_t session;          /* that it may resume */
+	char secret[SECRET_TEXT]; /* "": none */
 };
 
 void client_init(struct sim_client *c, struct world *w, unsigned index);
@@ -112,6 +118,12 @@ void client_extend(struct run *r);
 void client_unlock(struct run *r, enum ending how);
 /* reply.c: one line of the daemon's. */
 void client_hear(struct sim_client *c, struct conn *conn, char *line);
+
+/* resume.c: the client's side */
+void resume_greet(struct sim_client *c);
+void resume_hello_heard(struct sim_client *c, const struct request_sim *q, struct span line);
+void resume_row_heard(struct sim_client *c, const struct request_sim *q, struct span line);
+void resume_heard(struct sim_client *c, const struct request_sim *q, bool ok);
 
 /* hold.c */
 struct hold *hold_find(struct conn *conn, int64_t name, int64_t owner);

@@ -14,6 +14,7 @@
 
 #include <sys/queue.h>
 
+#define SECRET_TEXT 33
 #define OUTPUT_MAX (64 * 1024) /* bytes that a client may leave unread */
 
 struct world;
@@ -73,6 +74,8 @@ struct conn {
 	/* the daemon's end */
 	struct buf in;
 	bool skipping, reading;
+	char secret[SECRET_TEXT]; /* of a session with grace; "" */
+	bool resumed;             /* it took over another's session */
 	bool eof, parted, eof_told;                    /* it has come; the service knows that it will; it knows */
 	struct requests sent;                          /* lines on their way or in the buffer, in order */
 	struct requests queued;                        /* read; untagged, and behind another */

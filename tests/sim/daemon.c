@@ -50,6 +50,7 @@ static void daemon_configure(struct sim_daemon *d)
 		.max_lease_us = p->max_lease_us,
 		.max_delay_us = p->delay_us,
 		.skew_us = SKEW_US,
+		.max_grace_us = 10 * SEC,
 		.clock_tol_us = clock_tol_us((unsigned)p->nodes, p->max_lease_us, p->delay_us),
 		.limits = {.locks = 1024, .waiting = 256, .name = 512, .mistakes = 100, .line = 8192},
 	};
@@ -75,6 +76,7 @@ void daemon_init(struct sim_daemon *d, struct world *w, unsigned index)
 		INT64_C(1700000000000000) - d->host.base_us + stream_range(&hosts, -p->daemon_offset_us, p->daemon_offset_us);
 	TAILQ_INIT(&d->inbox);
 	effects_init(&d->effects);
+	journal_init(&d->journal);
 	daemon_configure(d);
 	for (unsigned i = 0; i < p->nodes; i++)
 		link_init(&d->link[i], d, &w->server[i]), ear_init(&d->ear[i], d, i);
@@ -86,6 +88,7 @@ void daemon_release(struct sim_daemon *d)
 	if (daemon_is_up(d))
 		daemon_die(d);
 	effects_release(&d->effects);
+	journal_release(&d->journal);
 }
 
 /* --- effects --------------------------------------------------------------------------------------------------------- */
@@ -150,6 +153,7 @@ static void effect_carry_out(struct sim_daemon *d, const struct effect *e, int64
 		effect_call(d, &e->call, depart);
 		break;
 	case EFFECT_JOURNAL:
+		journal_append(d, e->journal.record);
 		break;
 	case EFFECT_LOG:
 		world_note(d->world, 4, (uint64_t)e->log.level, "d%u log %s %.*s", d->index, e->log.event, (int)e->log.text.n,
@@ -188,6 +192,7 @@ void daemon_step(struct sim_daemon *d, struct event *event)
 	event->now = daemon_boot(d);
 	event->wall_us = host_wall(&d->host, w->now);
 	w->checker.step++;
+	journal_pass(d, depart);
 	refused = service_step(d->service, event, &d->effects) != 0;
 	for (size_t i = 0; i < d->effects.count; i++)
 		effect_carry_out(d, &d->effects.item[i], depart);
@@ -199,6 +204,7 @@ void daemon_step(struct sim_daemon *d, struct event *event)
 	witness_step(d);
 	ledger_due(d);
 	daemon_arm(d);
+	journal_settle(d);
 }
 
 /* --- arrivals -------------------------------------------------------------------------------------------------------- */
@@ -284,6 +290,7 @@ void daemon_start(struct sim_daemon *d)
 	memset(d->slot, 0, sizeof(d->slot));
 	witness_life(d);
 	world_note(w, 5, d->life, "d%u starts", d->index);
+	journal_restore(d);
 	for (unsigned i = 0; i < d->conf.nodes; i++)
 		link_begin(&d->link[i]);
 }
@@ -307,6 +314,7 @@ void daemon_die(struct sim_daemon *d)
 
 	world_note(w, 6, d->life, "d%u dies", d->index);
 	d->died_at[d->life % LIVES_MAX] = w->now;
+	journal_died(d);
 	d->state = DAEMON_DOWN;
 	heap_cancel(&w->heap, &d->timer);
 	heap_cancel(&w->heap, &d->thaw);
@@ -336,6 +344,7 @@ void daemon_shut(struct sim_daemon *d)
 	daemon_step(d, &event);
 	d->shutting = false;
 	daemon_die(d);
+	d->journal.torn = true; /* what was asked behind a request that the shutdown answered was carried out unheard */
 }
 
 void daemon_stop(struct sim_daemon *d, int64_t for_us, bool sending)

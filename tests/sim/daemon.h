@@ -10,6 +10,7 @@
 #include "tests/sim/conn.h"
 #include "tests/sim/ear.h"
 #include "tests/sim/host.h"
+#include "tests/sim/journal.h"
 #include "tests/sim/link.h"
 #include "tests/sim/plan.h"
 
@@ -45,6 +46,7 @@ struct sim_daemon {
 	struct core_conf conf;
 	struct effects effects;
 	struct arrivals inbox;
+	struct sim_journal journal;
 	uint64_t life; /* 1, 2, …: which service this is */
 	int64_t died_at[LIVES_MAX];
 	char id[24]; /* of this life, as its values begin: learned from the first */

@@ -17,9 +17,26 @@ static const char *const error_text[] = {
 };
 #define ERROR_TEXTS (int64_t)(sizeof(error_text) / sizeof(error_text[0]))
 
+static bool daemon_holds(const struct sim_daemon *d, bool graced)
+{
+	for (int64_t i = 0; i < d->world->plan->names; i++)
+		if (d->world->checker.lease[d->index][i].held &&
+		    (!graced || d->world->checker.lease[d->index][i].conn->secret[0]))
+			return true;
+	return false;
+}
+
+/* What breaks its links, or ends it, meets as often as not the next daemon that holds something: if there is one, for a session with grace. */
 static struct sim_daemon *daemon_of(struct world *w, const struct fault *f)
 {
-	return &w->daemon[f->a % w->plan->daemons];
+	int64_t daemons = w->plan->daemons;
+	bool ends = f->kind == FAULT_DAEMON_CRASH || f->kind == FAULT_DAEMON_STOP;
+	bool aimed = f->at_us % 2 && (ends || f->kind <= FAULT_LINK_SLOW);
+
+	for (int64_t i = 0; aimed && i < daemons; i++)
+		if (daemon_holds(&w->daemon[(f->a + i) % daemons], ends))
+			return &w->daemon[(f->a + i) % daemons];
+	return &w->daemon[f->a % daemons];
 }
 
 static struct server *server_of(struct world *w, const struct fault *f)
@@ -180,9 +197,9 @@ static void daemon_halt(struct world *w, struct sim_daemon *d, int64_t for_us)
 			client_stall(&w->client[i], for_us);
 }
 
-static bool daemon_fault(struct world *w, const struct fault *f)
+static bool daemon_fault(struct world *w, struct fault_run *run, const struct fault *f)
 {
-	struct sim_daemon *d = daemon_of(w, f);
+	struct sim_daemon *d = run->daemon;
 
 	if (d->state != DAEMON_RUNNING && f->kind != FAULT_DAEMON_WALL && f->kind != FAULT_DAEMON_CRASH)
 		return false;
@@ -202,6 +219,9 @@ static bool daemon_fault(struct world *w, const struct fault *f)
 	case FAULT_DAEMON_WALL:
 		d->host.offset_us += f->x;
 		return true;
+	case FAULT_JOURNAL_FAIL:
+		journal_fail(d, true);
+		return true;
 	case FAULT_PUBLISH_LOST:
 		d->deaf_until = w->now + f->for_us;
 		return true;
@@ -211,12 +231,17 @@ static bool daemon_fault(struct world *w, const struct fault *f)
 	}
 }
 
-static void daemon_fault_ends(struct world *w, const struct fault *f)
+static void daemon_fault_ends(struct fault_run *run, const struct fault *f)
 {
-	struct sim_daemon *d = daemon_of(w, f);
+	struct sim_daemon *d = run->daemon;
 
-	if ((f->kind == FAULT_DAEMON_CRASH || f->kind == FAULT_DAEMON_STOP) && !daemon_is_up(d))
+	if ((f->kind == FAULT_DAEMON_CRASH || f->kind == FAULT_DAEMON_STOP) && !daemon_is_up(d)) {
+		if (f->x == 7)
+			journal_lose(&d->journal);
 		daemon_start(d);
+	}
+	if (f->kind == FAULT_JOURNAL_FAIL)
+		journal_fail(d, false);
 	if (f->kind == FAULT_DAEMON_HALT) {
 		d->host.halted_us += f->for_us;
 		d->halted = false;
@@ -299,6 +324,7 @@ void fault_begin(struct world *w, struct fault_run *run)
 		return;
 	world_note(w, 100 + (uint64_t)f->kind, (uint64_t)f->a, "FAULT %s a=%lld b=%lld x=%lld for %lld us",
 		   fault_table[f->kind].word, (long long)f->a, (long long)f->b, (long long)f->x, (long long)f->for_us);
+	run->daemon = of == OF_DAEMON ? daemon_of(w, f) : NULL;
 	world_at(w, &run->end, AT_FAULT_END, w->now + f->for_us);
 	if (of == OF_NODE)
 		done = node_fault(w, f);
@@ -307,7 +333,7 @@ void fault_begin(struct world *w, struct fault_run *run)
 	else if (f->kind <= FAULT_LINK_SLOW)
 		done = link_fault(w, f);
 	else
-		done = daemon_fault(w, f);
+		done = daemon_fault(w, run, f);
 	if (done)
 		w->tally.faults[f->kind]++;
 	else
@@ -327,7 +353,7 @@ void fault_ends(struct world *w, struct fault_run *run)
 		conn_fault_ends(w, run, f);
 		break;
 	case OF_DAEMON:
-		daemon_fault_ends(w, f);
+		daemon_fault_ends(run, f);
 		break;
 	}
 }

@@ -10,7 +10,7 @@
 
 int64_t settle_us(const struct plan *p)
 {
-	return plan_quarantine_us(p) + p->max_lease_us + p->delay_us + 3 * SEC;
+	return plan_quarantine_us(p) + p->max_lease_us + p->delay_us + p->grace_ms * MSEC + 3 * SEC;
 }
 
 static void stage_enter(struct world *w, enum stage stage, int64_t after_us)

@@ -173,6 +173,12 @@ static void on_ok(struct request_sim *q, struct span line)
 	case ASK_EXTEND:
 		on_confirmed(q, line);
 		break;
+	case ASK_HELLO:
+		resume_hello_said(q, line);
+		break;
+	case ASK_RESUME:
+		resume_said(q);
+		break;
 	default:
 		break;
 	}
@@ -203,9 +209,12 @@ static void on_reply(struct conn *c, struct span line)
 			     (int)line.n, line.p);
 		return;
 	}
-	if (span_equal(word, SPAN("*")))
+	if (span_equal(word, SPAN("*"))) {
+		if (q->ask == ASK_RESUME)
+			resume_row_said(q, line);
 		return;
-	if (is_about_name(q) && span_equal(word, SPAN("OK")))
+	}
+	if (span_equal(word, SPAN("OK")))
 		on_ok(q, line);
 	else if (is_about_name(q) && span_equal(word, SPAN("ERR")))
 		on_error(q, line_word(line, at + 1));
@@ -221,11 +230,13 @@ static void on_push(struct conn *c, struct span line)
 	if (!span_equal(line_word(line, 1), SPAN("LOST")) || name < 0)
 		return;
 	owner = owner < 0 ? 0 : owner;
+	if (c->account[owner][name].fence != line_int(line, "fence") && c->resumed)
+		return; /* its turn came, and went, while nobody was there */
 	if (c->account[owner][name].fence != line_int(line, "fence"))
 		checker_fail(world_of(c), INVARIANT_S15, name, "%s: LOST of another grant than it has", name_of(name));
 	c->account[owner][name].count = 0;
 	lease_free(c, name, owner);
-	if (world_of(c)->stage == STAGE_FINALE && owner == OWNERS_MAX - 1)
+	if (world_of(c)->stage == STAGE_FINALE && owner == OWNERS_MAX - 1 && !c->resumed)
 		checker_fail(world_of(c), INVARIANT_L9, name, "client %u: %.*s", c->client->index, (int)line.n, line.p);
 }
 
@@ -245,6 +256,8 @@ void ledger_over(struct conn *c)
 {
 	struct request_sim *q;
 
+	if (c->secret[0])
+		resume_detached(c);
 	while ((q = TAILQ_FIRST(&c->running)))
 		request_out(q);
 	while ((q = TAILQ_FIRST(&c->queued)))
@@ -254,7 +267,8 @@ void ledger_over(struct conn *c)
 			if (c->account[owner][name].count > 0)
 				checker_excuse(world_of(c), name,
 					       world_of(c)->now + world_of(c)->plan->delay_us * 51 / 50 + MSEC);
-			c->account[owner][name].count = 0;
+			if (!c->secret[0])
+				c->account[owner][name].count = 0;
 			lease_free(c, name, owner);
 		}
 }

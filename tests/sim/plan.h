@@ -71,6 +71,7 @@ struct job {
 				row(heartbeat_ms) row(ghost_percent)                                                     \
 					row(heard_percent) /* of what nodes publish; 0: nothing, for ever */             \
 					row(echo_percent)  /* of it is late, or comes twice */                           \
+					row(grace_ms)      /* what clients ask for, if they do; 0: none */               \
 					row(stranger)      /* enum stranger */                                           \
 		row(warm_us) /* when faults and work begin */                                                                    \
 		row(length_us)                                                    /* when all faults are over */                 \

@@ -2,6 +2,23 @@
 /* What a client makes of a line from its daemon. */
 #include "tests/sim/world.h"
 
+/* Told of a risk, some clients give it back before it is over. */
+static void hold_hurry(const struct hold *h, int64_t left_us)
+{
+	struct world *w = h->client->world;
+
+	if (!stream_chance(&h->client->stream, 60))
+		return;
+	for (unsigned i = 0; i < w->runs; i++) {
+		struct run *r = &w->run[i];
+
+		if (r->state != RUN_HOLDING || r->hold != h)
+			continue;
+		r->ticks = r->tick;
+		world_at(w, &r->timer, AT_RUN, w->now + stream_range(&h->client->stream, 0, left_us > 0 ? left_us : 0));
+	}
+}
+
 static void hear_push(struct conn *conn, struct span line)
 {
 	int64_t name = line_name(line), owner = line_int(line, "owner");
@@ -16,6 +33,7 @@ static void hear_push(struct conn *conn, struct span line)
 		hold_shorten(h, INSTANT_PAST); /* promised stays: until then nobody else may have it */
 	} else if (span_equal(word, SPAN("RISK"))) {
 		hold_shorten(h, instant_add(client_boot(conn->client), line_int(line, "left_ms") * MSEC));
+		hold_hurry(h, line_int(line, "left_ms") * MSEC);
 	}
 }
 
@@ -76,13 +94,14 @@ void client_hear(struct sim_client *c, struct conn *conn, char *text)
 	struct request_sim *q;
 	bool ok;
 
-	(void)c;
 	if (span_starts(line, SPAN("! "))) {
 		hear_push(conn, line);
 		return;
 	}
 	q = request_of(conn, line);
 	word = line_word(line, q && q->tagged ? 1 : 0);
+	if (q && q->ask == ASK_RESUME && span_equal(word, SPAN("*")))
+		resume_row_heard(c, q, line);
 	if (!q || span_equal(word, SPAN("*")))
 		return;
 	TAILQ_REMOVE(&conn->open, q, at_client);
@@ -93,4 +112,8 @@ void client_hear(struct sim_client *c, struct conn *conn, char *text)
 		hear_checked(q, line, ok);
 	else if (q->ask == ASK_UNLOCK)
 		hear_unlocked(q, line, ok);
+	else if (q->ask == ASK_HELLO && ok)
+		resume_hello_heard(c, q, line);
+	else if (q->ask == ASK_RESUME)
+		resume_heard(c, q, ok);
 }

@@ -51,6 +51,7 @@ static void draw_shape(struct plan *p, struct stream *s)
 	p->heard_percent = PICK(s, 0, 0, 50, 90, 100, 100, 100, 100);
 	p->echo_percent = PICK(s, 0, 0, 0, 20, 50);
 	p->finale = stream_chance(s, 60) ? FINALE_REJOIN | FINALE_TAKEOVER | FINALE_HEAD : 0;
+	p->grace_ms = stream_chance(s, 60) ? stream_skewed(s, 100, 4000) : 0;
 	p->stranger = p->daemons > 1 && stream_chance(s, 12) ? stream_range(s, STRANGER_SET, STRANGER_N - 1) : STRANGER_NONE;
 }
 
@@ -88,6 +89,11 @@ static void draw_fault(struct plan *p, struct stream *s, const bool *enabled)
 	f->at_us = stream_range(s, p->warm_us, p->length_us - 100 * MSEC);
 	longest = p->length_us - f->at_us < 2 * p->max_lease_us ? p->length_us - f->at_us : 2 * p->max_lease_us;
 	f->for_us = stream_chance(s, 50) ? stream_skewed(s, MSEC, longest) : stream_range(s, MSEC, longest);
+	if (stream_chance(s, 25))
+		f->for_us = stream_range(s, p->lease_us / 2, 3 * p->lease_us / 2);
+	/* A supervisor is quick, and finds leases that run. */
+	if ((f->kind == FAULT_DAEMON_CRASH || f->kind == FAULT_DAEMON_STOP) && stream_chance(s, 70))
+		f->for_us = stream_skewed(s, MSEC, p->lease_us / 2);
 	f->x = fault_argument(s, p, f->kind);
 	p->faults++;
 }
@@ -153,6 +159,19 @@ static enum ending draw_ending(struct stream *s, bool renew)
 	return (enum ending)stream_range(s, END_FENCE, END_HALF_CLOSE);
 }
 
+/* Somebody of the crowd loses touch with a quorum for about a lease, and has to give up what it holds, or just not. */
+static void draw_outage(struct plan *p, struct stream *s)
+{
+	struct fault f = {.kind = FAULT_LINK_STALL, .x = 3};
+
+	f.at_us = (p->warm_us + (p->length_us - p->warm_us) / 5 * stream_range(s, 0, 4) + stream_range(s, 0, 800 * MSEC)) | 1; /* aimed at who holds */
+	f.for_us = stream_range(s, p->lease_us / 2, 3 * p->lease_us / 2);
+	for (int64_t i = 0; i <= p->nodes / 2 && p->faults < FAULTS_MAX; i++) {
+		f.b = i;
+		p->fault[p->faults++] = f;
+	}
+}
+
 /* Many want one name at the same time, on the same terms, and need it briefly. */
 static void draw_crowd(const struct plan *p, struct stream *s, struct job *j)
 {
@@ -212,6 +231,8 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	draw_faults(p, &s);
 	stream_init(&s, seed, DRAW_JOBS, 0);
 	crowded = stream_chance(&s, 35);
+	for (int64_t i = crowded && p->faults > 0 ? stream_range(&s, 0, 6) : 0; i > 0; i--)
+		draw_outage(p, &s);
 	jobs = p->clients * stream_skewed(&s, 1, 60);
 	while ((int64_t)p->jobs < jobs && p->jobs < JOBS_MAX)
 		draw_job(p, &s, crowded);

@@ -155,6 +155,10 @@ static void result_add(struct sweep_result *to, const struct report *r)
 	to->tally.heads += r->tally.heads;
 	to->tally.published += r->tally.published;
 	to->tally.heard += r->tally.heard;
+	to->tally.records += r->tally.records;
+	to->tally.restored += r->tally.restored;
+	to->tally.resumed += r->tally.resumed;
+	to->tally.adopted += r->tally.adopted;
 	to->tally.handed_on += r->tally.handed_on;
 	for (int i = 0; i < FAULT_N; i++)
 		to->tally.faults[i] += r->tally.faults[i];
@@ -243,6 +247,8 @@ void sweep_print(const struct sweep_result *r)
 	       (long long)r->tally.rejoins, (long long)r->tally.heads);
 	printf("published %lld, heard %lld; handed on without a round %lld\n", (long long)r->tally.published,
 	       (long long)r->tally.heard, (long long)r->tally.handed_on);
+	printf("journal: %lld records, %lld restored; %lld sessions resumed, %lld leases adopted\n", (long long)r->tally.records,
+	       (long long)r->tally.restored, (long long)r->tally.resumed, (long long)r->tally.adopted);
 	printf("longest that a free name was waited for in a healed world: %lld ms; one that was unlocked, where all wake-ups are heard: %lld ms\n",
 	       (long long)r->longest_free / 1000, (long long)r->longest_woken / 1000);
 }

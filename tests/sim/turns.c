@@ -36,6 +36,8 @@ static bool all_wait(struct sim_daemon *d, int64_t name)
 	const struct requests *line = &d->world->checker.line[d->index][name];
 	const struct request_sim *q;
 
+	if (d->world->checker.orphans_until[d->index][name] > d->world->now)
+		return false;
 	TAILQ_FOREACH(q, line, in_line)
 	{
 		if (q->wait_ms == 0 || q->conn->going)
@@ -126,7 +128,8 @@ void turns_step(struct sim_daemon *d)
 	for (int64_t name = 0; name < d->world->plan->names; name++) {
 		struct turn *t = turn_of(d, name);
 
-		if (t->nodes && TAILQ_EMPTY(&d->world->checker.line[d->index][name]))
+		if (t->nodes && TAILQ_EMPTY(&d->world->checker.line[d->index][name]) &&
+		    d->world->checker.orphans_until[d->index][name] <= d->world->now)
 			alone_look(d, name, t);
 		else
 			t->alone_since = 0;

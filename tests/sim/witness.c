@@ -41,7 +41,8 @@ void witness_life(struct sim_daemon *d)
 {
 	struct checker *k = &d->world->checker;
 
-	d->id[0] = '\0';
+	memcpy(d->id, service_daemon_id(d->service), 16);
+	d->id[16] = '\0';
 	if (k->book[d->index].cap)
 		memset(k->book[d->index].dead, 0, k->book[d->index].cap);
 	memset(k->lease[d->index], 0, sizeof(k->lease[d->index]));
@@ -92,15 +93,24 @@ static void lease_begin(struct world *w, struct sim_daemon *d, int64_t name, uin
 	if (w->class == CLASS_T && l->held && !l->conn->going && instant_before(daemon_boot(d), witness_deadline(d, l)))
 		checker_fail(w, INVARIANT_S15, name, "%s: daemon %u acquires what its client %u has", name_of(name), d->index,
 			     l->conn->client->index);
-	undone_look(w, d, name, l);
+	if (!l->unseen)
+		undone_look(w, d, name, l);
+	l->unseen = w->checker.orphans_until[d->index][name] > w->now;
 	memset(l->base, 0, sizeof(l->base));
 	memset(l->reach, 0, sizeof(l->reach));
 	l->grants = 0;
+	l->adopted = false;
 	l->wanted.us = 0;
 	l->ticket = ticket;
 	l->floor = w->checker.returned[name];
 	for (unsigned i = 0; i < NODES_MAX; i++)
 		l->until[i] = INSTANT_PAST;
+}
+
+/* Does the value begin as those of this life do? */
+static bool is_own(const struct sim_daemon *d, struct span value)
+{
+	return span_starts(value, span_of(service_daemon_id(d->service)));
 }
 
 void witness_call(struct sim_daemon *d, const struct call *call)
@@ -116,10 +126,12 @@ void witness_call(struct sim_daemon *d, const struct call *call)
 		turns_withdrawn(d, call, name);
 		return;
 	}
-	memcpy(d->id, call->value.p, 16);
-	d->id[16] = '\0';
-	ticket = ticket_of(call->value);
+	ticket = ticket_of(call->kind == CALL_EXTEND ? call->new_value : call->value);
+	if (call->kind == CALL_EXTEND && span_equal(call->value, call->new_value) && !is_own(d, call->value))
+		checker_fail(w, INVARIANT_S12, name, "%s: daemon %u goes on with the value of a former life", name_of(name), d->index);
 	if (call->kind == CALL_RELEASE) {
+		if (!is_own(d, call->value))
+			return;
 		*book_of(&w->checker.book[d->index], ticket) = 1;
 		return;
 	}
@@ -129,8 +141,9 @@ void witness_call(struct sim_daemon *d, const struct call *call)
 	l = &w->checker.lease[d->index][name];
 	if (call->kind == CALL_ACQUIRE)
 		turns_call(d, call, name);
-	if (call->kind == CALL_ACQUIRE && l->ticket != ticket)
+	if ((call->kind == CALL_ACQUIRE || !is_own(d, call->value)) && l->ticket != ticket)
 		lease_begin(w, d, name, ticket);
+	l->adopted |= !is_own(d, call->value);
 	if (call->kind == CALL_EXTEND && l->ticket == ticket)
 		l->until[call->node] = instant_min(l->until[call->node], vote_of(w, call, daemon_boot(d)));
 }
@@ -156,7 +169,7 @@ void witness_answer(struct sim_daemon *d, const struct call *call, const struct 
 		return;
 	l = &w->checker.lease[d->index][name];
 	until = &l->until[call->node];
-	if (l->ticket != ticket_of(call->value))
+	if (l->ticket != ticket_of(call->kind == CALL_EXTEND ? call->new_value : call->value))
 		return;
 	if (a->code == 'G' || l->grants == 0)
 		tokens_reserved(l, call, a);
@@ -278,7 +291,8 @@ static void key_changed(void *context, struct span key, struct span before, stru
 	name = name_number((struct span){key.p + prefix.n, key.n - prefix.n});
 	if (name >= 0)
 		turns_key(s, name, before.n > 0, after.n > 0);
-	if (name >= 0 && s->live[name] && before.n > 0 && !span_equal(before, after) && (before.n < 16 || memcmp(before.p, f->sender, 16)))
+	if (name >= 0 && s->live[name] && before.n > 0 && !span_equal(before, after) && (before.n < 16 || memcmp(before.p, f->sender, 16)) &&
+	    !journal_may_adopt(&f->daemon->journal, name, before))
 		checker_fail(s->world, INVARIANT_S8, name, "%s: daemon %u replaced the value %.*s of another on node %u",
 			     name_of(name), f->daemon->index, (int)before.n, before.p, s->index);
 }
@@ -309,6 +323,35 @@ static void lateness_look(struct server *s, const struct flight *f, const struct
 			     s->index, (long long)late);
 }
 
+/* S12: that a quorum of nodes has put another value in the place of an old one happens to each value once. */
+static void adoption_look(struct server *s, const struct flight *f, unsigned i)
+{
+	struct world *w = s->world;
+	struct adoptions *all = &w->checker.adoptions;
+	const struct call *call = &f->call[i];
+	uint64_t from = hash_bytes(call->value.p, call->value.n), to;
+	struct adoption *mine = NULL, *a;
+
+	if (call->kind != CALL_EXTEND || f->answer[i].code != 'E' || span_equal(call->value, call->new_value))
+		return;
+	to = hash_bytes(call->new_value.p, call->new_value.n);
+	for (a = all->item; a < all->item + all->count; a++)
+		if (a->from == from && a->to == to)
+			mine = a;
+	if (!mine && all->count < ADOPTIONS_MAX) {
+		mine = &all->item[all->count++];
+		*mine = (struct adoption){.from = from, .to = to};
+	}
+	if (!mine)
+		return;
+	mine->nodes |= (uint16_t)(1u << s->index);
+	mine->done |= 2 * __builtin_popcount(mine->nodes) > w->plan->nodes;
+	w->tally.adopted += mine->done && 2 * (__builtin_popcount(mine->nodes) - 1) <= w->plan->nodes;
+	for (a = all->item; a < all->item + all->count; a++)
+		if (a != mine && a->from == from && a->done && mine->done)
+			checker_fail(w, INVARIANT_S12, name_number(call->name), "%.*s: adopted twice", (int)call->name.n, call->name.p);
+}
+
 /* No range reaches beyond now + SKEW: the floor of a join bounds every token ever issued. A single token may, or a clock set back would stop all. */
 static void range_look(struct server *s, const struct flight *f)
 {
@@ -336,6 +379,7 @@ void witness_ran(struct server *s, const struct flight *f)
 		if (f->call[i].kind == CALL_PROBE || f->call[i].kind == CALL_JOIN)
 			continue;
 		vote_look(s, f, i);
+		adoption_look(s, f, i);
 		turns_ran(s, f, i);
 		lateness_look(s, f, &f->answer[i]);
 		key_look(s, &f->call[i]);
@@ -344,7 +388,7 @@ void witness_ran(struct server *s, const struct flight *f)
 
 /* --- lines ----------------------------------------------------------------------------------------------------------- */
 
-static struct span field_of(struct span line, const char *field)
+struct span line_field(struct span line, const char *field)
 {
 	size_t n = strlen(field);
 
@@ -362,7 +406,7 @@ static struct span field_of(struct span line, const char *field)
 
 int64_t line_int(struct span line, const char *field)
 {
-	struct span text = field_of(line, field);
+	struct span text = line_field(line, field);
 	bool minus = text.n > 0 && text.p[0] == '-';
 	int64_t value = 0;
 
@@ -395,7 +439,7 @@ int64_t name_number(struct span name)
 
 int64_t line_name(struct span line)
 {
-	struct span name = field_of(line, "name");
+	struct span name = line_field(line, "name");
 
 	return name.n ? name_number(name) : -1;
 }

@@ -49,6 +49,7 @@ enum stage {
 
 struct fault_run {
 	struct conn *conn; /* CLIENT_CUT, CLIENT_SILENT: which */
+	struct sim_daemon *daemon;
 	struct timer timer, end, snapshot;
 	unsigned index;
 };
@@ -56,7 +57,7 @@ struct fault_run {
 struct tally {
 	int64_t grants, events, faults[FAULT_N];
 	int64_t takeovers, rejoins; /* finales that were played */
-	int64_t published, heard, handed_on, heads;
+	int64_t published, heard, handed_on, heads, records, restored, resumed, adopted;
 };
 
 struct world {
