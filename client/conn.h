@@ -150,7 +150,7 @@ int conn_drain(struct redlock *c) REDLOCK_MUST;
 /* Sends a line instead of whatever is unsent. */
 int conn_say(struct redlock *c, const char *line, size_t n) REDLOCK_MUST;
 /* Keeps a push for redlock_next_push, unless it tells a loss again. */
-int conn_push(struct redlock *c, const char *line, size_t n) REDLOCK_MUST;
+int conn_push(struct redlock *c, const char *from, size_t n) REDLOCK_MUST;
 /* As if the daemon had answered this. */
 int conn_answer(struct redlock *c, const char *line, size_t n) REDLOCK_MUST;
 /* The moment so many milliseconds from now; INT64_MAX for REDLOCK_FOREVER. */

@@ -52,7 +52,7 @@ static int stage_systemd(struct daemon *d)
 	int r = systemd_init(&d->systemd);
 
 	if (r < 0)
-		log_event(LOG_ERROR, "start", "systemd environment error=\"%s\"", strerror(-r));
+		log_event(LOG_ERROR, "start", "stage=systemd error=\"%s\"", strerror(-r));
 	return r;
 }
 
@@ -86,7 +86,7 @@ static int stage_service(struct daemon *d)
 	gethostname(d->host, sizeof(d->host) - 1);
 	r = stores_configure(d);
 	if (r < 0) {
-		log_event(LOG_ERROR, "start", "store error=\"%s\"", strerror(-r));
+		log_event(LOG_ERROR, "start", "stage=store error=\"%s\"", strerror(-r));
 		return r;
 	}
 	d->service = service_new(&d->core_conf);

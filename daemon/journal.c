@@ -125,7 +125,7 @@ static void journal_set_aside(struct journal *j, const char *why)
 {
 	bool moved = renameat(j->dir, FILE_NAME, j->dir, BAD_NAME) == 0;
 
-	log_event(LOG_WARN, "journal", "file=%s error=\"%s\"%s: nothing of it is resumed", FILE_NAME, why, moved ? " moved_to=" BAD_NAME : "");
+	log_event(LOG_WARN, "journal", "file=%s error=\"%s\"%s note=\"nothing of it is resumed\"", FILE_NAME, why, moved ? " moved_to=" BAD_NAME : "");
 }
 
 /* What comes with every reboot where the directory outlives it. */
@@ -133,7 +133,7 @@ static void journal_drop(struct journal *j)
 {
 	bool gone = unlinkat(j->dir, FILE_NAME, 0) == 0;
 
-	log_event(LOG_INFO, "journal", "file=%s %s: of another boot, nothing of it is resumed", FILE_NAME, gone ? "removed=yes" : "removed=no");
+	log_event(LOG_INFO, "journal", "file=%s %s note=\"of another boot, nothing of it is resumed\"", FILE_NAME, gone ? "removed=yes" : "removed=no");
 }
 
 /* Whether all its records are whole but perhaps the last. */
@@ -149,7 +149,7 @@ static bool journal_scan(struct journal *j)
 		return false;
 	j->rest.n -= rest.n;
 	if (rest.n > 0)
-		log_event(LOG_WARN, "journal", "file=%s records=%zu cut=%zu: the last record is torn", FILE_NAME, records, rest.n);
+		log_event(LOG_WARN, "journal", "file=%s records=%zu cut=%zu note=\"the last record is torn\"", FILE_NAME, records, rest.n);
 	else
 		log_event(LOG_INFO, "journal", "file=%s records=%zu", FILE_NAME, records);
 	return true;
@@ -305,7 +305,7 @@ static void journal_fail(struct journal *j, int r, struct instant now)
 	if (!j->unusable || j->stale)
 		j->stale = !file_spoil(j);
 	if (!j->unusable)
-		log_event(LOG_ERROR, "journal", "file=%s error=\"%s\"%s: nothing can be resumed after a restart; it is tried again", FILE_NAME,
+		log_event(LOG_ERROR, "journal", "file=%s error=\"%s\"%s note=\"nothing can be resumed after a restart; it is tried again\"", FILE_NAME,
 		          strerror(-r), j->stale ? " stale=yes" : "");
 	j->unusable = true;
 }
@@ -313,7 +313,7 @@ static void journal_fail(struct journal *j, int r, struct instant now)
 static void journal_recover(struct journal *j)
 {
 	if (j->unusable)
-		log_event(LOG_NOTICE, "journal", "file=%s: is written again", FILE_NAME);
+		log_event(LOG_NOTICE, "journal", "file=%s note=\"is written again\"", FILE_NAME);
 	j->unusable = j->stale = j->grudge = false;
 	j->pause_us = JOURNAL_PAUSE_US;
 }
@@ -368,7 +368,7 @@ static int snapshot_write(struct journal *j, struct instant now)
 static void snapshot_fail(struct journal *j, int r)
 {
 	if (!j->grudge)
-		log_event(LOG_WARN, "journal", "file=%s bytes=%zu error=\"%s\": could not be made shorter", FILE_NAME, j->size, strerror(-r));
+		log_event(LOG_WARN, "journal", "file=%s bytes=%zu error=\"%s\" note=\"could not be made shorter\"", FILE_NAME, j->size, strerror(-r));
 	j->grudge = true;
 	j->snapshot_at = j->size + JOURNAL_SNAPSHOT;
 }

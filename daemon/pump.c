@@ -262,7 +262,7 @@ void pump_restore(struct daemon *d)
 		restored++;
 	}
 	if (r < 0)
-		log_event(LOG_WARN, "journal", "record=%u error=\"%s\": nothing is resumed", restored, strerror(-r));
+		log_event(LOG_WARN, "journal", "record=%u error=\"%s\" note=\"nothing is resumed\"", restored, strerror(-r));
 	event.kind = EVENT_RESTORED;
 	if (restored > 0)
 		pump_step(d, &event);

@@ -121,7 +121,7 @@ static void memory_mark(struct daemon *d)
 	int r = state_mark(&d->state, d->memory, clock_boottime());
 
 	if (r < 0)
-		log_event(LOG_ERROR, "state", "dir=%s error=\"%s\": after a crash the next start may trust an old file", d->runtime.dir, strerror(-r));
+		log_event(LOG_ERROR, "state", "dir=%s error=\"%s\" note=\"after a crash the next start may trust an old file\"", d->runtime.dir, strerror(-r));
 }
 
 static int configure_memory(struct daemon *d)
@@ -205,7 +205,7 @@ void stores_stop(struct daemon *d)
 		return;
 	r = state_finish(&d->state, d->memory, clock_boottime());
 	if (r < 0)
-		log_event(LOG_ERROR, "state", "dir=%s error=\"%s\": the next start takes this end for a crash", d->runtime.dir, strerror(-r));
+		log_event(LOG_ERROR, "state", "dir=%s error=\"%s\" note=\"the next start takes this end for a crash\"", d->runtime.dir, strerror(-r));
 }
 
 void stores_release(struct daemon *d)

@@ -90,7 +90,7 @@ static void supervise_reload(struct daemon *d)
 	d->owes_reloading = true;
 	supervise_tell(d);
 	if (conf_read(&fresh, d->args->config, d->args->sets, d->args->set_count, &report) < 0)
-		log_event(LOG_ERROR, "reload", "errors=%u: nothing was changed", report.errors);
+		log_event(LOG_ERROR, "reload", "errors=%u note=\"nothing was changed\"", report.errors);
 	else
 		reload_apply(d, &fresh);
 	conf_release(&fresh);
