@@ -533,6 +533,12 @@ conf: $(O)/redlockd $(O)/conf-tool $(O)/conf-docgen ## configurations, good and 
 hotpath: $(O)/hotpath ## instructions and allocations for one LOCK and UNLOCK, held under a ceiling
 	@sh tests/bench/hotpath.sh $(O)
 
+LOCKS        ?= 100000
+HELD_SECONDS ?= 60
+HELD_TIMEOUT ?= 50ms
+bench-held: all ## many leases kept at three real Redis servers: CPU, losses, and the latency of another client
+	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/bench/held.py $(LOCKS) $(HELD_SECONDS) $(HELD_TIMEOUT)
+
 bench-contend: $(O)/contend ## K daemons ask N stores for one name at once: time and commands until the first grant
 	@$(O)/contend
 

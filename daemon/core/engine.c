@@ -17,6 +17,9 @@ void engine_init(struct engine *e, struct core *core)
 	lock_table_init(&e->table, core);
 	op_table_init(&e->ops, core, &e->members);
 	TAILQ_INIT(&e->starved);
+	TAILQ_INIT(&e->risks);
+	TAILQ_INIT(&e->adopting);
+	TAILQ_INIT(&e->due);
 	TAILQ_INIT(&e->debts);
 }
 
@@ -55,6 +58,12 @@ void engine_become(struct engine *e, struct lock *l, enum lock_state state)
 		TAILQ_REMOVE(&e->starved, l, in_starved);
 		l->starved = false;
 	}
+	renew_safe(e, l);
+	renew_put_off(e, l);
+	if (l->state == LOCK_ADOPTING)
+		TAILQ_REMOVE(&e->adopting, l, in_risk);
+	if (state == LOCK_ADOPTING)
+		TAILQ_INSERT_TAIL(&e->adopting, l, in_risk);
 	heap_cancel(&e->core->timers, &l->timer);
 	l->yielding = false;
 	if (state == LOCK_IDLE)
@@ -119,7 +128,7 @@ static void lock_fired(struct engine *e, struct lock *l)
 		if (engine_expire(e, l))
 			break;
 		if (!l->round)
-			renew_begin(e, l);
+			renew_due(e, l);
 		else
 			l->renew_at = INSTANT_NEVER, engine_schedule(e, l); /* the round under way sets it */
 		break;
@@ -238,6 +247,7 @@ void engine_node_down(struct engine *e, unsigned node, struct span reason)
 
 void engine_settle(struct engine *e)
 {
+	renew_those_due(e);
 	if (!e->members.gained)
 		return;
 	e->members.gained = false;

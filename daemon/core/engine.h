@@ -50,6 +50,10 @@ struct engine {
 	struct lock_table table;
 	struct op_table ops;
 	struct locks starved;   /* WAITING for a quorum */
+	struct locks risks;     /* HELD, and RISK was told */
+	struct locks adopting;  /* ADOPTING */
+	struct locks due;       /* HELD, and to be renewed once fewer renewals are under way */
+	unsigned renewing;      /* renewals under way that are not decided */
 	struct op_list debts;   /* releases that some node has not confirmed */
 	uint64_t tickets;
 	int64_t fence_seen;     /* the largest in any reply of any node */

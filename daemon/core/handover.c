@@ -41,7 +41,7 @@ bool hand_over(struct engine *e, struct lock *l)
 		l->handoff_since = e->core->now;
 	l->holder = NULL;
 	l->fence++;
-	l->at_risk = false;
+	renew_safe(e, l);
 	metric_add(&e->core->metrics, METRIC_HANDOFFS, 1);
 	line_grant(e, TAILQ_FIRST(&l->line));
 	engine_schedule(e, l);

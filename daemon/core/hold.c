@@ -17,9 +17,7 @@ static void lock_vacate(struct engine *e, struct lock *l)
 	lock_hold_ended(e, l->holder);
 	l->holder = NULL;
 	l->renew_at = INSTANT_NEVER;
-	if (l->round)
-		l->round->decided = true;
-	l->round = NULL;
+	renew_over(e, l);
 }
 
 void lock_closed(struct engine *e, struct lock *l)

@@ -149,7 +149,6 @@ void lock_new_value(struct lock_table *t, struct lock *l)
 	l->recorded = false;
 	l->placed = 0;
 	l->unanswered = l->renewed = 0;
-	l->at_risk = false;
 	l->handoffs = 0;
 	l->want_since = INSTANT_NEVER;
 	if (MUTATED(VALUE_REUSED) && v->n)

@@ -107,12 +107,15 @@ TAILQ_HEAD(locks, lock);
 struct lock {
 	struct map_node node;
 	TAILQ_ENTRY(lock) in_starved;
+	TAILQ_ENTRY(lock) in_risk; /* or, ADOPTING, in the list of those */
+	TAILQ_ENTRY(lock) in_due;
 	TAILQ_ENTRY(lock) in_search; /* see deadlock.h */
 	struct lock *seen_from;
 	uint64_t seen;          /* by which search last */
 	enum lock_state state;
 	bool starved;           /* in the list of locks that wait for a quorum */
-	bool at_risk;           /* RISK was told */
+	bool due;               /* HELD: its renewal waits for others to be answered: in the list of those */
+	bool at_risk;           /* RISK was told: in the list of those */
 	bool yielding;          /* WAITING: left alone for a moment, so that clients that poll get their turn */
 	bool long_name;         /* name is on the heap */
 	bool recorded;          /* this value was ever in the journal */

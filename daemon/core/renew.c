@@ -8,6 +8,7 @@
 #include <limits.h>
 
 #define RETRY_LEAST_US (20 * MSEC)
+#define AT_ONCE_MOST 2048 /* under way at a time: more would take the stores longer than one command may */
 
 /* Whether the votes of the other nodes are a quorum by themselves. */
 static bool others_hold(const struct engine *e, const struct lock *l, unsigned node)
@@ -56,12 +57,20 @@ void renew_refuse_all(struct engine *e, struct lock *l, enum refusal why)
 	renew_answer_extends(e, l, UINT_MAX, why);
 }
 
+void renew_over(struct engine *e, struct lock *l)
+{
+	if (l->round && l->round->kind == OP_RENEW && !l->round->decided)
+		e->renewing--;
+	if (l->round)
+		l->round->decided = true;
+	l->round = NULL;
+}
+
 static void renew_close(struct engine *e, struct op *op, enum refusal why)
 {
 	struct lock *l = op->lock;
 
-	op->decided = true;
-	l->round = NULL;
+	renew_over(e, l);
 	if (!op->open)
 		heap_cancel(&e->core->timers, &op->timer);
 	renew_answer_extends(e, l, op->serves, why);
@@ -82,8 +91,25 @@ static void renew_succeeded(struct engine *e, struct op *op)
 	l->renew_at = l->holder->renew ? instant_add(op->begun, op->ttl_us / 3) : INSTANT_NEVER;
 	if (l->at_risk)
 		engine_notice(e, NOTICE_SAFE, l->holder, NULL, REFUSED_NOT);
-	l->at_risk = false;
+	renew_safe(e, l);
 	renew_close(e, op, REFUSED_NOT);
+}
+
+static void renew_risk(struct engine *e, struct lock *l)
+{
+	if (l->at_risk)
+		return;
+	metric_add(&e->core->metrics, METRIC_RISKS, 1);
+	engine_notice(e, NOTICE_RISK, l->holder, NULL, REFUSED_NOT);
+	l->at_risk = true;
+	TAILQ_INSERT_TAIL(&e->risks, l, in_risk);
+}
+
+void renew_safe(struct engine *e, struct lock *l)
+{
+	if (l->at_risk)
+		TAILQ_REMOVE(&e->risks, l, in_risk);
+	l->at_risk = false;
 }
 
 static void renew_missed(struct engine *e, struct op *op)
@@ -94,11 +120,7 @@ static void renew_missed(struct engine *e, struct op *op)
 	metric_add(&e->core->metrics, METRIC_RENEWALS_MISSED, 1);
 	if (l->holder->renew) {
 		l->renew_at = instant_add(e->core->now, pause < RETRY_LEAST_US ? RETRY_LEAST_US : pause);
-		if (!l->at_risk) {
-			metric_add(&e->core->metrics, METRIC_RISKS, 1);
-			engine_notice(e, NOTICE_RISK, l->holder, NULL, REFUSED_NOT);
-		}
-		l->at_risk = true;
+		renew_risk(e, l);
 	} else {
 		l->renew_at = INSTANT_NEVER;
 	}
@@ -120,12 +142,45 @@ static bool renew_may_ask(const struct member *m)
 	return member_usable(m) || (MUTATED(GUARD_SKIPS_RENEWALS) && m->state == MEMBER_QUARANTINED);
 }
 
+void renew_put_off(struct engine *e, struct lock *l)
+{
+	if (l->due)
+		TAILQ_REMOVE(&e->due, l, in_due);
+	l->due = false;
+}
+
+void renew_due(struct engine *e, struct lock *l)
+{
+	if (e->renewing < AT_ONCE_MOST) {
+		renew_begin(e, l);
+		return;
+	}
+	if (!l->due)
+		TAILQ_INSERT_TAIL(&e->due, l, in_due);
+	l->due = true;
+	l->renew_at = INSTANT_NEVER;
+	engine_schedule(e, l);
+}
+
+void renew_those_due(struct engine *e)
+{
+	struct lock *l;
+
+	while (e->renewing < AT_ONCE_MOST && (l = TAILQ_FIRST(&e->due))) {
+		renew_put_off(e, l);
+		if (!l->round)
+			renew_begin(e, l);
+	}
+}
+
 void renew_begin(struct engine *e, struct lock *l)
 {
 	struct op *op = op_new(&e->ops, OP_RENEW, l);
 	struct pending *p;
 
+	renew_put_off(e, l);
 	l->round = op;
+	e->renewing++;
 	TAILQ_FOREACH(p, &l->extends, in_lock)
 		op->serves++;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
@@ -164,6 +219,20 @@ static void renew_note_vote(struct lock *l, const struct op *op, const struct an
 	}
 }
 
+/* A quorum has renewed it after all: the stores were slow, and need no second question. */
+static void renew_came_late(struct engine *e, struct op *op)
+{
+	struct lock *l = op->lock;
+
+	if (!l->holder->renew)
+		return;
+	renew_put_off(e, l);
+	l->renew_at = instant_max(e->core->now, instant_add(op->begun, op->ttl_us / 3));
+	engine_notice(e, NOTICE_SAFE, l->holder, NULL, REFUSED_NOT);
+	renew_safe(e, l);
+	engine_schedule(e, l);
+}
+
 void renew_answered(struct engine *e, struct op *op, const struct answer *a)
 {
 	struct lock *l = op->lock;
@@ -187,6 +256,8 @@ void renew_answered(struct engine *e, struct op *op, const struct answer *a)
 	}
 	if (!op->decided)
 		renew_decide(e, op);
+	else if (l->at_risk && !l->round && bits(op->yes) == engine_quorum(e) && (op->yes >> a->node & 1))
+		renew_came_late(e, op);
 	else
 		engine_schedule(e, l);
 }
@@ -201,16 +272,15 @@ void renew_expired(struct engine *e, struct op *op)
 
 void renew_overdue(struct engine *e)
 {
-	struct map_node *at = NULL;
+	struct lock *l;
 
-	while ((at = map_next(&e->table.map, at))) {
-		struct lock *l = container_of(at, struct lock, node);
-
-		if (l->state == LOCK_ADOPTING)
-			heap_set(&e->core->timers, &l->timer, e->core->now);
-		if (l->state != LOCK_HELD || !l->at_risk || l->round)
+	/* By their timers, once the lists are not being walked. */
+	TAILQ_FOREACH(l, &e->adopting, in_risk)
+		heap_set(&e->core->timers, &l->timer, e->core->now);
+	TAILQ_FOREACH(l, &e->risks, in_risk) {
+		if (l->round)
 			continue;
-		l->renew_at = e->core->now; /* as soon as the table is not being walked */
+		l->renew_at = e->core->now;
 		engine_schedule(e, l);
 	}
 }

@@ -45,6 +45,14 @@ void turn_spend(struct engine *e, struct lock *l, uint16_t granted);
 void renew_begin(struct engine *e, struct lock *l);
 void renew_answered(struct engine *e, struct op *op, const struct answer *a);
 void renew_expired(struct engine *e, struct op *op);
+/* Its time has come: it begins now, or once fewer are under way. */
+void renew_due(struct engine *e, struct lock *l);
+void renew_those_due(struct engine *e);
+/* The lock is not held any more: it is not due, and its round decides nothing. */
+void renew_put_off(struct engine *e, struct lock *l);
+void renew_over(struct engine *e, struct lock *l);
+/* The lock is not at risk any more, or not held. */
+void renew_safe(struct engine *e, struct lock *l);
 /* A quorum is back: leases that are at risk are renewed now, not at their next try, and those of the former life are adopted. */
 void renew_overdue(struct engine *e);
 /* The clock of a node jumped ahead: its votes are lowered by that. */

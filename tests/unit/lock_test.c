@@ -107,7 +107,7 @@ START_TEST(a_value_is_daemon_ticket_and_32_hex_digits_and_never_comes_twice)
 		ck_assert_int_eq(*rest, ':');
 		ck_assert_uint_eq(strspn(rest + 1, "0123456789abcdef"), 32);
 		ck_assert_uint_eq(strlen(rest + 1), 32);
-		ck_assert(!l->placed && !l->unanswered && !l->renewed && !l->at_risk);
+		ck_assert(!l->placed && !l->unanswered && !l->renewed);
 		ck_assert_int_eq(lock_deadline(&table, l).us, INSTANT_PAST.us);
 		strcpy(last, l->value.text);
 	}

@@ -311,12 +311,73 @@ START_TEST(extends_in_flight_are_bounded)
 }
 END_TEST
 
+START_TEST(a_renewal_that_a_quorum_confirms_late_is_one_and_no_second_is_asked_for)
+{
+	unsigned asked_so_far;
+
+	stage_begin(3);
+	says(1, "LOCK a");
+	ignores(1);
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_SILENT);
+	passes(3400 * MSEC);
+	hears(1, "! RISK name=a *");
+	asked_so_far = asked(CALL_EXTEND);
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_WELL);
+	hears(1, "! SAFE name=a fence=* valid_ms=98*");
+	hears_nothing(1);
+	passes(3 * SEC);
+	ck_assert_uint_eq(asked(CALL_EXTEND), asked_so_far);
+	passes(SEC);
+	ck_assert_uint_eq(asked(CALL_EXTEND), asked_so_far + 3);
+	hears_nothing(1);
+}
+END_TEST
+
+START_TEST(of_many_renewals_that_are_due_at_once_the_stores_are_asked_a_part_at_a_time)
+{
+	unsigned before;
+
+	stage_begin(3);
+	for (unsigned k = 1; k <= 3; k++)
+		for (unsigned i = 0; i < 1000; i++) {
+			says(k, "LOCK many-%u-%u", k, i);
+			ignores(k);
+		}
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_SILENT);
+	before = waiting_at(0);
+	passes(3334 * MSEC);
+	ck_assert_uint_ge(waiting_at(0) - before, 2048);
+	ck_assert_uint_le(waiting_at(0) - before, 2048 + 2); /* and a probe */
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_WELL);
+	ck_assert_int_eq(figure(0, METRIC_RENEWALS), 3000);
+	ck_assert_int_eq(figure(0, METRIC_RISKS), 0);
+	/* Of those that wait for their turn, one may end meanwhile. */
+	passes(3200 * MSEC);
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_SILENT);
+	passes(140 * MSEC);
+	goes(3, GONE_HANGUP);
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_WELL);
+	passes(SEC);
+	ck_assert_int_eq(figure(0, METRIC_LOCKS_HELD), 2000);
+	for (unsigned k = 1; k <= 2; k++)
+		ignores(k);
+}
+END_TEST
+
 Suite *renew_suite(void)
 {
 	Suite *suite = suite_create("renew");
 	TCase *watchdog = tcase_create("watchdog"), *loss = tcase_create("loss");
 
 	tcase_add_checked_fixture(watchdog, NULL, stage_close);
+	tcase_add_test(watchdog, a_renewal_that_a_quorum_confirms_late_is_one_and_no_second_is_asked_for);
+	tcase_add_test(watchdog, of_many_renewals_that_are_due_at_once_the_stores_are_asked_a_part_at_a_time);
 	tcase_add_test(watchdog, a_lease_is_renewed_when_a_third_of_it_is_over);
 	tcase_add_test(watchdog, a_quorum_of_renewals_renews_and_the_votes_count_one_by_one);
 	tcase_add_test(watchdog, an_unknown_renewal_changes_nothing);
