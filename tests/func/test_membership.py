@@ -77,7 +77,6 @@ class Membership(FuncTest):
         self.trio(odd=odd)
         self.state("joined")
         self.goes_on()
-        odd.cli.config_set("dbfilename", "dump.rdb")
         os.mkdir(os.path.join(odd.folder, "dump.rdb"))  # in the way of the file
         odd.cli.bgsave()
         until(lambda: odd.cli.info("persistence")["rdb_last_bgsave_status"] == "err", "a save has failed")
