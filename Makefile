@@ -117,6 +117,8 @@ CORE := \
 	daemon/core/members.c \
 	daemon/core/metric.c \
 	daemon/core/op.c \
+	daemon/core/page.c \
+	daemon/core/parting.c \
 	daemon/core/query.c \
 	daemon/core/quorum.c \
 	daemon/core/remember.c \
@@ -269,6 +271,7 @@ UNIT := \
 	tests/unit/resume_test.c \
 	tests/unit/resume_line_test.c \
 	tests/unit/adopt_test.c \
+	tests/unit/adopt_resume_test.c \
 	tests/unit/restore_test.c \
 	tests/unit/resp_test.c \
 	tests/unit/rig.c \

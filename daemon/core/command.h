@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Requests become calls of the engine, and notices become lines. command.c reads lines and serves HELLO, PING, QUIT, CANCEL; locks.c the locks;
- * query.c what only looks; resume.c sessions without a connection; deliver.c turns notices into replies and pushes; remember.c tells the journal, and
+ * query.c what only looks; parting.c how a connection ends; resume.c sessions without a connection; deliver.c turns notices into replies and pushes; remember.c tells the journal, and
  * restore.c is told by it.
  */
 #ifndef CORE_COMMAND_H
@@ -35,6 +35,11 @@ void command_drop_session(struct commander *x, struct session *s, enum ending ho
 void command_end_session(struct commander *x, struct session *s, enum ending how);
 /* The session has sent its last line: what can be finished is, then it ends. */
 void command_half_close(struct commander *x, struct session *s);
+
+/* After anything was done for a session: is it over, has it said and heard all? Its pointer may be dead afterwards. */
+void command_settle(struct commander *x, struct session *s);
+/* TIMER_SESSION. */
+void command_session_fired(struct commander *x, struct session *s);
 
 /* RESUME waits for adoptions, and one is decided: if that was the last, it is answered. */
 void command_resume_goes_on(struct commander *x, struct session *s);

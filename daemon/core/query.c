@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* HELP, SHOW, LIST, STATS: what only looks. A page of a list is built in one pass with a heap of its rows, so a large table costs no sort. */
+/* HELP, SHOW, LIST, STATS: what only looks. */
 #include "daemon/core/command.h"
+#include "daemon/core/page.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -180,55 +181,6 @@ void serve_SHOW(struct commander *x, struct session *s)
 static struct span request_text(const struct request *q, enum field f)
 {
 	return request_has(q, f) ? q->field[f].text : SPAN("");
-}
-
-static int span_compare(struct span a, struct span b)
-{
-	int order = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
-
-	return order ? order : (a.n > b.n) - (a.n < b.n);
-}
-
-/* The rows of one page: the smallest names beyond `after`, as a max-heap while it is filled. */
-struct page {
-	const struct lock **row;
-	size_t n, most;
-	uint64_t more; /* that did not fit */
-};
-
-static void page_sift(struct page *page, size_t at)
-{
-	for (;;) {
-		size_t child = 2 * at + 1;
-		const struct lock *swap;
-
-		if (child >= page->n)
-			return;
-		if (child + 1 < page->n && span_compare(lock_name(page->row[child + 1]), lock_name(page->row[child])) > 0)
-			child++;
-		if (span_compare(lock_name(page->row[child]), lock_name(page->row[at])) <= 0)
-			return;
-		swap = page->row[at];
-		page->row[at] = page->row[child];
-		page->row[child] = swap;
-		at = child;
-	}
-}
-
-static void page_add(struct page *page, const struct lock *l)
-{
-	if (page->n < page->most) {
-		page->row[page->n++] = l;
-		if (page->n == page->most)
-			for (size_t i = page->n; i-- > 0;)
-				page_sift(page, i);
-		return;
-	}
-	page->more++;
-	if (page->n == 0 || span_compare(lock_name(l), lock_name(page->row[0])) >= 0)
-		return;
-	page->row[0] = l;
-	page_sift(page, 0);
 }
 
 static int row_order(const void *a, const void *b)

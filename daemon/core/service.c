@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PAUSE_US (100 * MSEC) /* a heartbeat found missing this much later than it could be is our own pause */
-
 struct service {
 	struct core core;
 	struct engine engine;
@@ -44,59 +42,6 @@ void service_free(struct service *s)
 	free(s);
 }
 
-/* A request in flight that is answered before long; or one that waits in line, if patient. */
-static bool session_waits(const struct session *session, bool patient)
-{
-	const struct claim *c;
-
-	TAILQ_FOREACH(c, &session->claims, in_session) {
-		if (c->state == CLAIM_WAITING && !c->unheard && c->patient == patient)
-			return true;
-	}
-	return false;
-}
-
-/* One with grace has said all: what is answered before long is, what waits in line keeps its place, and lines behind that are dropped. */
-static void session_leave(struct service *s, struct session *session)
-{
-	bool blocked;
-
-	if (!session->eof || session->ready || session->resuming || !TAILQ_EMPTY(&session->pendings) || session_waits(session, false))
-		return;
-	blocked = session_waits(session, true);
-	if (session->ahead_count > 0 && !(blocked && session->busy))
-		return;
-	if (blocked && !session->lingered) {
-		/* Its round may be under way. */
-		if (!timer_is_set(&session->timer))
-			heap_set(&s->core.timers, &session->timer, instant_add(s->core.now, s->core.conf.timeout_us));
-		return;
-	}
-	session_hang_up(&s->sessions, session, "eof");
-	command_drop_session(&s->commander, session, ENDING_CLEAN);
-}
-
-/* After anything was done for a session: is it over, has it said and heard all? */
-static void session_settle(struct service *s, struct session *session)
-{
-	if (session->over) {
-		command_drop_session(&s->commander, session, ENDING_UNSURE);
-		return;
-	}
-	if (!session->leaving)
-		return;
-	if (session->known) {
-		session_leave(s, session);
-		return;
-	}
-	command_half_close(&s->commander, session);
-	command_deliver(&s->commander);
-	if (!session->eof || session->busy || session->ready || session->ahead_count > 0 || session->waiting > 0 || !TAILQ_EMPTY(&session->pendings))
-		return;
-	session_hang_up(&s->sessions, session, "eof");
-	command_end_session(&s->commander, session, ENDING_CLEAN);
-}
-
 /* Serves one line. False: the session is no more. */
 static bool session_serve(struct service *s, uint64_t id, char *line, size_t n)
 {
@@ -106,7 +51,7 @@ static bool session_serve(struct service *s, uint64_t id, char *line, size_t n)
 	command_deliver(&s->commander);
 	session = session_find(&s->sessions, id);
 	if (session && (session->over || session->leaving))
-		session_settle(s, session);
+		command_settle(&s->commander, session);
 	return session_find(&s->sessions, id) != NULL;
 }
 
@@ -120,7 +65,7 @@ static void session_go_on(struct service *s, struct session *session)
 	while (!session->busy && !session_must_await(&s->sessions, session) && session_next_line(&s->sessions, session, &line, &n))
 		if (!session_serve(s, id, line, n))
 			return;
-	session_settle(s, session);
+	command_settle(&s->commander, session);
 }
 
 static void service_go_on(struct service *s)
@@ -136,39 +81,6 @@ static void service_go_on(struct service *s)
 	}
 }
 
-/* A heartbeat was missed: what the session holds is not renewed any more and is free at its deadline; it is told, in case it lives. With grace it
- * is cut off, and may come back. */
-static void session_fell_silent(struct service *s, struct session *session)
-{
-	int64_t late_us = instant_diff(s->core.now, session->heard_at) - session->heartbeat_us;
-	struct claim *c, *next;
-
-	/* It is we who do not listen, or who were stopped: what it said meanwhile is not read yet. */
-	if (!session->reading || late_us > PAUSE_US) {
-		session_heard(&s->sessions, session);
-		return;
-	}
-	for (c = TAILQ_FIRST(&session->claims); c && !session->known; c = next) {
-		next = TAILQ_NEXT(c, in_session);
-		if (c->state == CLAIM_HELD)
-			engine_lose(&s->engine, c->lock, LOSS_IDLE);
-	}
-	command_deliver(&s->commander);
-	session_ended(&s->sessions, session, "heartbeat");
-	session_hang_up(&s->sessions, session, "heartbeat");
-	command_drop_session(&s->commander, session, ENDING_UNSURE);
-}
-
-static void session_fired(struct service *s, struct session *session)
-{
-	if (!session->leaving) {
-		session_fell_silent(s, session);
-		return;
-	}
-	session->lingered = true;
-	session_settle(s, session);
-}
-
 static void service_run_timers(struct service *s)
 {
 	struct timer *t = heap_first(&s->core.timers);
@@ -178,7 +90,7 @@ static void service_run_timers(struct service *s)
 	for (; t && !instant_before(s->core.now, t->at); t = heap_first(&s->core.timers)) {
 		heap_cancel(&s->core.timers, t);
 		if (t->kind == TIMER_SESSION)
-			session_fired(s, container_of(t, struct session, timer));
+			command_session_fired(&s->commander, container_of(t, struct session, timer));
 		else if (t->kind == TIMER_GRACE)
 			command_grace_over(&s->commander, container_of(t, struct session, grace));
 		else
@@ -212,7 +124,7 @@ static int on_eof(struct service *s, const struct event *event)
 	session->leaving = true;
 	session->eof |= event->kind == EVENT_EOF;
 	heap_cancel(&s->core.timers, &session->timer);
-	session_settle(s, session);
+	command_settle(&s->commander, session);
 	return 0;
 }
 

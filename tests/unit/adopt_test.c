@@ -226,119 +226,6 @@ START_TEST(a_store_that_comes_later_is_taken_over_or_released)
 }
 END_TEST
 
-/* --- RESUME while the adoption is under way --- */
-
-/* The daemon is back, and what it asks for the adoption is carried out by nobody yet. */
-static void adoption_is_under_way(void)
-{
-	held_by_1(3, "");
-	daemon_ends(0);
-	for (unsigned i = 0; i < 3; i++)
-		falls(i);
-	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
-}
-
-static void all_come(void)
-{
-	for (unsigned i = 0; i < 3; i++)
-		comes(i);
-}
-
-START_TEST(resume_waits_for_the_adoption)
-{
-	adoption_is_under_way();
-	resumes(2, &s1);
-	says(2, "PING");
-	passes(SEC);
-	hears_nothing(2);
-	all_come();
-	ck_assert_int_eq(number_in(hears(2, ROW_A), "fence"), fence);
-	hears(2, "OK session=* n=1");
-	hears(2, "OK");
-}
-END_TEST
-
-START_TEST(resume_answers_by_a_bound_and_the_rest_follows)
-{
-	adoption_is_under_way();
-	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
-	passes(2010 * MSEC);
-	hears(2, "@r OK session=* n=0");
-	says(2, "CHECK a");
-	hears(2, "ERR QUORUM *");
-	says(2, "EXTEND a");
-	hears(2, "ERR QUORUM *");
-	says(3, "LOCK a");
-	hears(3, "BUSY name=a *");
-	all_come();
-	hears(2, "! SAFE name=a fence=* valid_ms=*");
-	says(2, "CHECK a");
-	ck_assert_int_eq(number_in(hears(2, "OK name=a * count=1"), "fence"), fence);
-}
-END_TEST
-
-START_TEST(what_no_quorum_confirms_is_lost_when_it_must_have_expired)
-{
-	adoption_is_under_way();
-	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
-	passes(10 * SEC);
-	hears(2, "@r OK session=* n=0");
-	hears_nothing(2);
-	passes(SEC + 210 * MSEC);
-	hears(2, "! LOST name=a fence=* reason=quorum");
-	all_come();
-	passes(SEC);
-	says(2, "CHECK a");
-	hears(2, "ERR LOST *");
-	says(3, "LOCK a wait=1m");
-	ck_assert_int_gt(number_in(hears(3, GRANT), "fence"), fence);
-}
-END_TEST
-
-START_TEST(unlock_before_the_adoption_is_decided_releases_the_old_value)
-{
-	adoption_is_under_way();
-	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
-	passes(2010 * MSEC);
-	ignores(2);
-	says(2, "UNLOCK a");
-	hears(2, "OK name=a count=0");
-	all_come();
-	passes(SEC);
-	for (unsigned i = 0; i < 3; i++)
-		ck_assert(!key_is_there(i, "a"));
-	passes(8 * SEC); /* the stage does not know that 1 and 2 are one client */
-	says(3, "LOCK a");
-	hears(3, GRANT);
-}
-END_TEST
-
-START_TEST(a_lock_of_the_same_owner_meanwhile_is_reentrant_when_it_is_adopted)
-{
-	adoption_is_under_way();
-	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
-	passes(2010 * MSEC);
-	ignores(2);
-	says(2, "@l LOCK a");
-	says(2, "@w LOCK a wait=1m");
-	all_come();
-	hears(2, "! SAFE *");
-	ck_assert_int_eq(number_in(hears(2, "@l OK name=a * count=2"), "fence"), fence);
-	hears(2, "@w OK name=a * count=3");
-}
-END_TEST
-
-START_TEST(a_drop_while_resume_waits_detaches_again)
-{
-	adoption_is_under_way();
-	resumes(2, &s1);
-	goes(2, GONE_RESET);
-	passes(5 * SEC);
-	all_come();
-	is_resumed(3);
-}
-END_TEST
-
 /* --- two daemons that know one value --- */
 
 START_TEST(the_former_life_that_wakes_up_harms_nothing)
@@ -446,7 +333,7 @@ END_TEST
 Suite *adopt_suite(void)
 {
 	Suite *suite = suite_create("adopt");
-	TCase *rounds = tcase_create("rounds"), *resume = tcase_create("resume"), *rivals = tcase_create("rivals");
+	TCase *rounds = tcase_create("rounds"), *rivals = tcase_create("rivals");
 
 	tcase_add_checked_fixture(rounds, NULL, stage_close);
 	tcase_add_loop_test(rounds, what_was_held_goes_on_with_its_fence_under_a_new_value, 0, 3);
@@ -463,14 +350,6 @@ Suite *adopt_suite(void)
 	tcase_add_test(rounds, an_extend_is_known_to_the_next_life);
 	tcase_add_test(rounds, a_lease_without_renewal_that_is_over_is_lost);
 	suite_add_tcase(suite, rounds);
-	tcase_add_checked_fixture(resume, NULL, stage_close);
-	tcase_add_test(resume, resume_waits_for_the_adoption);
-	tcase_add_test(resume, resume_answers_by_a_bound_and_the_rest_follows);
-	tcase_add_test(resume, what_no_quorum_confirms_is_lost_when_it_must_have_expired);
-	tcase_add_test(resume, unlock_before_the_adoption_is_decided_releases_the_old_value);
-	tcase_add_test(resume, a_lock_of_the_same_owner_meanwhile_is_reentrant_when_it_is_adopted);
-	tcase_add_test(resume, a_drop_while_resume_waits_detaches_again);
-	suite_add_tcase(suite, resume);
 	tcase_add_checked_fixture(rivals, NULL, stage_close);
 	tcase_add_loop_test(rivals, the_former_life_that_wakes_up_harms_nothing, 0, 9);
 	tcase_add_test(rivals, one_adoption_of_a_value_succeeds);

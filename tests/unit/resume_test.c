@@ -330,51 +330,6 @@ START_TEST(a_hello_before_resume_is_of_the_session_that_goes_on)
 }
 END_TEST
 
-/* --- losses --- */
-
-START_TEST(what_was_lost_meanwhile_is_told_right_after_the_ok)
-{
-	held_with_grace("grace=60s");
-	says(1, "LOCK b renew=no ttl=2s");
-	ignores(1);
-	goes(1, GONE_HANGUP);
-	passes(5 * SEC);
-	says(2, "LOCK b");
-	hears(2, "OK name=b *");
-	says(3, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
-	hears(3, "@r \\* name=a *");
-	hears(3, "@r OK session=* n=1");
-	hears(3, "! LOST name=b fence=* reason=expired");
-	says(3, "CHECK b");
-	hears(3, "ERR LOST *");
-	goes(3, GONE_HANGUP);
-	resumes(4, &s1);
-	hears(4, ROW_A);
-	hears(4, "OK session=* n=1");
-	hears_nothing(4);
-	says(4, "UNLOCK b");
-	hears(4, "ERR LOST *");
-	says(4, "CHECK b");
-	hears(4, "ERR NOTHELD *");
-}
-END_TEST
-
-START_TEST(show_and_list_say_that_the_holder_has_no_connection)
-{
-	held_with_grace("name=w grace=20s");
-	goes(1, GONE_HANGUP);
-	passes(5 * SEC);
-	says(2, "SHOW a");
-	hears(2, "\\* role=holder * name=w peer=unix * detached_ms=5000 grace_ms=15000 fence=*");
-	hears(2, "OK n=1");
-	says(2, "LIST sessions");
-	hears(2, "\\* * name=w * detached_ms=5000 grace_ms=15000 * held=1 waiting=0");
-	hears(2, "\\* *");
-	hears(2, "OK n=2 more=0");
-	ck_assert_int_eq(figure(0, METRIC_SESSIONS), 1);
-}
-END_TEST
-
 Suite *resume_suite(void)
 {
 	Suite *suite = suite_create("resume");
@@ -403,8 +358,6 @@ Suite *resume_suite(void)
 	tcase_add_test(resume, the_secret_serves_again_and_the_last_who_says_it_has_the_session);
 	tcase_add_test(resume, resuming_itself_changes_nothing);
 	tcase_add_test(resume, a_hello_before_resume_is_of_the_session_that_goes_on);
-	tcase_add_test(resume, what_was_lost_meanwhile_is_told_right_after_the_ok);
-	tcase_add_test(resume, show_and_list_say_that_the_holder_has_no_connection);
 	suite_add_tcase(suite, resume);
 	return suite;
 }

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* RESUME and its answer: what was lost meanwhile, and what a daemon that was started anew is still asking its stores about. */
+#include "tests/unit/secret.h"
+
+#include <check.h>
+
+#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
+#define ROW_A "\\* name=a fence=* valid_ms=* count=1"
+
+static struct secret s1;
+static int64_t fence;
+
+static void held_with_grace(const char *fields)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	s1 = says_hello(1, fields);
+	says(1, "LOCK a");
+	fence = number_in(hears(1, GRANT), "fence");
+}
+
+START_TEST(what_was_lost_meanwhile_is_told_right_after_the_ok)
+{
+	held_with_grace("grace=60s");
+	says(1, "LOCK b renew=no ttl=2s");
+	ignores(1);
+	goes(1, GONE_HANGUP);
+	passes(5 * SEC);
+	says(2, "LOCK b");
+	hears(2, "OK name=b *");
+	says(3, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
+	hears(3, "@r \\* name=a *");
+	hears(3, "@r OK session=* n=1");
+	hears(3, "! LOST name=b fence=* reason=expired");
+	says(3, "CHECK b");
+	hears(3, "ERR LOST *");
+	goes(3, GONE_HANGUP);
+	resumes(4, &s1);
+	hears(4, ROW_A);
+	hears(4, "OK session=* n=1");
+	hears_nothing(4);
+	says(4, "UNLOCK b");
+	hears(4, "ERR LOST *");
+	says(4, "CHECK b");
+	hears(4, "ERR NOTHELD *");
+}
+END_TEST
+
+START_TEST(show_and_list_say_that_the_holder_has_no_connection)
+{
+	held_with_grace("name=w grace=20s");
+	goes(1, GONE_HANGUP);
+	passes(5 * SEC);
+	says(2, "SHOW a");
+	hears(2, "\\* role=holder * name=w peer=unix * detached_ms=5000 grace_ms=15000 fence=*");
+	hears(2, "OK n=1");
+	says(2, "LIST sessions");
+	hears(2, "\\* * name=w * detached_ms=5000 grace_ms=15000 * held=1 waiting=0");
+	hears(2, "\\* *");
+	hears(2, "OK n=2 more=0");
+	ck_assert_int_eq(figure(0, METRIC_SESSIONS), 1);
+}
+END_TEST
+
+/* --- RESUME while the adoption is under way --- */
+
+/* The daemon is back, and what it asks for the adoption is carried out by nobody yet. */
+static void adoption_is_under_way(void)
+{
+	held_with_grace("grace=30s");
+	daemon_ends(0);
+	for (unsigned i = 0; i < 3; i++)
+		falls(i);
+	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
+}
+
+static void all_come(void)
+{
+	for (unsigned i = 0; i < 3; i++)
+		comes(i);
+}
+
+START_TEST(resume_waits_for_the_adoption)
+{
+	adoption_is_under_way();
+	resumes(2, &s1);
+	says(2, "PING");
+	passes(SEC);
+	hears_nothing(2);
+	all_come();
+	ck_assert_int_eq(number_in(hears(2, ROW_A), "fence"), fence);
+	hears(2, "OK session=* n=1");
+	hears(2, "OK");
+}
+END_TEST
+
+START_TEST(resume_answers_by_a_bound_and_the_rest_follows)
+{
+	adoption_is_under_way();
+	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
+	passes(2010 * MSEC);
+	hears(2, "@r OK session=* n=0");
+	says(2, "CHECK a");
+	hears(2, "ERR QUORUM *");
+	says(2, "EXTEND a");
+	hears(2, "ERR QUORUM *");
+	says(3, "LOCK a");
+	hears(3, "BUSY name=a *");
+	all_come();
+	hears(2, "! SAFE name=a fence=* valid_ms=*");
+	says(2, "CHECK a");
+	ck_assert_int_eq(number_in(hears(2, "OK name=a * count=1"), "fence"), fence);
+}
+END_TEST
+
+START_TEST(what_no_quorum_confirms_is_lost_when_it_must_have_expired)
+{
+	adoption_is_under_way();
+	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
+	passes(10 * SEC);
+	hears(2, "@r OK session=* n=0");
+	hears_nothing(2);
+	passes(SEC + 210 * MSEC);
+	hears(2, "! LOST name=a fence=* reason=quorum");
+	all_come();
+	passes(SEC);
+	says(2, "CHECK a");
+	hears(2, "ERR LOST *");
+	says(3, "LOCK a wait=1m");
+	ck_assert_int_gt(number_in(hears(3, GRANT), "fence"), fence);
+}
+END_TEST
+
+START_TEST(unlock_before_the_adoption_is_decided_releases_the_old_value)
+{
+	adoption_is_under_way();
+	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
+	passes(2010 * MSEC);
+	ignores(2);
+	says(2, "UNLOCK a");
+	hears(2, "OK name=a count=0");
+	all_come();
+	passes(SEC);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!key_is_there(i, "a"));
+	passes(8 * SEC); /* the stage does not know that 1 and 2 are one client */
+	says(3, "LOCK a");
+	hears(3, GRANT);
+}
+END_TEST
+
+START_TEST(a_lock_of_the_same_owner_meanwhile_is_reentrant_when_it_is_adopted)
+{
+	adoption_is_under_way();
+	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
+	passes(2010 * MSEC);
+	ignores(2);
+	says(2, "@l LOCK a");
+	says(2, "@w LOCK a wait=1m");
+	all_come();
+	hears(2, "! SAFE *");
+	ck_assert_int_eq(number_in(hears(2, "@l OK name=a * count=2"), "fence"), fence);
+	hears(2, "@w OK name=a * count=3");
+}
+END_TEST
+
+START_TEST(a_drop_while_resume_waits_detaches_again)
+{
+	adoption_is_under_way();
+	resumes(2, &s1);
+	goes(2, GONE_RESET);
+	passes(5 * SEC);
+	all_come();
+	resumes(3, &s1);
+	ck_assert_int_eq(number_in(hears(3, ROW_A), "fence"), fence);
+	hears(3, "OK session=* n=1");
+}
+END_TEST
+
+Suite *adopt_resume_suite(void)
+{
+	Suite *suite = suite_create("adopt_resume");
+	TCase *tcase = tcase_create("resume");
+
+	tcase_add_checked_fixture(tcase, NULL, stage_close);
+	tcase_add_test(tcase, what_was_lost_meanwhile_is_told_right_after_the_ok);
+	tcase_add_test(tcase, show_and_list_say_that_the_holder_has_no_connection);
+	tcase_add_test(tcase, resume_waits_for_the_adoption);
+	tcase_add_test(tcase, resume_answers_by_a_bound_and_the_rest_follows);
+	tcase_add_test(tcase, what_no_quorum_confirms_is_lost_when_it_must_have_expired);
+	tcase_add_test(tcase, unlock_before_the_adoption_is_decided_releases_the_old_value);
+	tcase_add_test(tcase, a_lock_of_the_same_owner_meanwhile_is_reentrant_when_it_is_adopted);
+	tcase_add_test(tcase, a_drop_while_resume_waits_detaches_again);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
