@@ -2,6 +2,8 @@
 /* Events into the service, its calls into the store, the answers back as events. Nothing here decides anything. */
 #include "tests/world.h"
 
+#include "daemon/base/mem.h"
+
 #include <stdlib.h>
 
 static const struct core_conf world_conf = {
@@ -31,6 +33,7 @@ void world_init(struct world *w)
 	w->service = service_new(&w->conf);
 	w->store = memory_new(&store);
 	effects_init(&w->effects);
+	buf_init(&w->journal);
 	TAILQ_INIT(&w->held);
 }
 
@@ -45,6 +48,15 @@ void world_release(struct world *w)
 	service_free(w->service);
 	memory_free(w->store);
 	effects_release(&w->effects);
+	buf_release(&w->journal);
+}
+
+void world_journal(struct world *w, struct span record)
+{
+	uint32_t n = (uint32_t)record.n;
+
+	buf_append(&w->journal, &n, sizeof(n));
+	buf_append(&w->journal, record.p, record.n);
 }
 
 static int world_tell(struct world *w, struct event *event)
@@ -157,6 +169,8 @@ static void effect_carry_out(struct world *w, const struct effect *effect)
 		break;
 	case EFFECT_READ:
 	case EFFECT_JOURNAL:
+		world_journal(w, effect->journal.record);
+		break;
 	case EFFECT_LOG:
 		break;
 	}
@@ -231,6 +245,47 @@ void world_store(struct world *w, bool up)
 	while (!TAILQ_EMPTY(&w->held))
 		held_answer(w, true);
 	world_step(w, &event);
+}
+
+static int world_replay(struct world *w)
+{
+	struct event event = {.kind = EVENT_RESTORE};
+	const char *at = buf_begin(&w->journal), *end = at + buf_length(&w->journal);
+	uint32_t n;
+	int r = 0;
+
+	for (; r == 0 && at < end; at += n) {
+		char *exact;
+
+		memcpy(&n, at, sizeof(n));
+		at += sizeof(n);
+		exact = mem_copy(at, n); /* so that a read beyond it is seen */
+		event.journal.record = (struct span){exact, n};
+		r = world_step(w, &event);
+		free(exact);
+	}
+	event.kind = EVENT_RESTORED;
+	world_step(w, &event);
+	return r;
+}
+
+bool world_restart(struct world *w)
+{
+	struct event up = {.kind = EVENT_NODE_UP};
+	int r;
+
+	service_free(w->service);
+	w->conf.seed[0]++;
+	w->service = service_new(&w->conf);
+	r = world_replay(w);
+	buf_clear(&w->journal);
+	service_snapshot(w->service, &w->effects);
+	for (size_t i = 0; i < w->effects.count; i++)
+		world_journal(w, w->effects.item[i].journal.record);
+	effects_reset(&w->effects);
+	if (w->store_is_up)
+		world_step(w, &up);
+	return r == 0;
 }
 
 static void world_time(struct world *w)

@@ -6,6 +6,7 @@
 #ifndef TESTS_WORLD_H
 #define TESTS_WORLD_H
 
+#include "daemon/base/buf.h"
 #include "daemon/core/service.h"
 #include "daemon/store/memory.h"
 
@@ -26,6 +27,7 @@ struct world {
 	struct service *service;
 	struct memory *store;
 	struct effects effects;
+	struct buf journal; /* {u32 length, record} … */
 	struct instant now;
 	bool store_is_up;
 	bool store_is_slow;       /* calls wait for world_answer */
@@ -53,6 +55,10 @@ void world_store(struct world *w, bool up);
 /* From now on calls wait; the first of those that wait is carried out and answered. After 50 ms their outcome is unknown. */
 void world_slow(struct world *w, bool slow);
 void world_answer(struct world *w);
+/* kill -9 of the daemon: its sessions are no more, without a word, and a new one replays the journal. The store stays. True: it could be read. */
+bool world_restart(struct world *w);
+/* One more record for the journal, whatever it is. */
+void world_journal(struct world *w, struct span record);
 /* Time passes; what is due meanwhile is done at its time. */
 void world_pass(struct world *w, int64_t us);
 /* Until the service has looked at its store and its votes count. */

@@ -2,8 +2,10 @@
 /*
  * Any bytes as a story told to the service, a line each. The first byte says what happens:
  *   0-7 a line of that session (which is opened if need be)   e its end of input   g it is gone   t time passes   d u the store goes, comes
- * Whatever the story: a fence that a session was once told never comes back smaller, nor in another session; and once all have
- * gone, nothing of them is left.
+ *   R one session resumes what another was   k the daemon is killed and started anew on its journal, a byte of which may be changed
+ *   K likewise, after the rest of the line was added to the journal as a record   j the journal cannot be written, or can again
+ * Whatever the story: a fence that a session was once told never comes back smaller, nor in another session that did not resume it; and once all have
+ * gone, and their grace is over, nothing of them is left.
  */
 #include "proto/proto.h"
 #include "tests/fuzz/fuzz.h"
@@ -25,6 +27,7 @@ struct story {
 	bool open[SESSIONS];
 	struct known known[NAMES];
 	unsigned names;
+	char resume[SESSIONS][80]; /* what the slot said last that a session could be resumed by */
 };
 
 static struct known *name_known(struct story *s, struct span name)
@@ -39,6 +42,29 @@ static struct known *name_known(struct story *s, struct span name)
 	memcpy(s->known[s->names].name, name.p, name.n);
 	s->known[s->names].n = name.n;
 	return &s->known[s->names++];
+}
+
+/* A row of RESUME: what another session was told is this one's now. */
+static void promise_row(struct story *s, uint64_t session, const struct reply_line *line)
+{
+	struct span name = reply_find(line, "name");
+	int64_t fence = reply_number(line, "fence", -1);
+	struct known *known = name.n && fence >= 0 && reply_number(line, "valid_ms", -1) >= 0 && !reply_find(line, "held_ms").p ? name_known(s, name) : NULL;
+
+	if (!known)
+		return;
+	PROMISE(fence >= known->fence);
+	known->fence = fence;
+	known->session = session;
+}
+
+static void secret_keep(struct story *s, uint64_t session, const struct reply_line *line)
+{
+	struct span secret = reply_find(line, "secret");
+
+	if (line->kind == LINE_OK && secret.n == 32)
+		snprintf(s->resume[session & 7], sizeof(s->resume[0]), "RESUME %lld %.*s", (long long)reply_number(line, "session", 0),
+			 (int)secret.n, secret.p);
 }
 
 /* An OK with a fence says that this session holds the name. */
@@ -68,6 +94,9 @@ static void line_sent(void *context, uint64_t session, struct span bytes)
 		memcpy(line, bytes.p, (size_t)(end - bytes.p));
 		PROMISE(reply_parse(line, (size_t)(end - bytes.p), &reply) == 0);
 		promise_fence(context, session, &reply);
+		secret_keep(context, session, &reply);
+		if (reply.kind == LINE_ROW)
+			promise_row(context, session, &reply);
 	}
 }
 
@@ -110,6 +139,55 @@ static void session_end(struct story *s, unsigned slot, bool gone)
 	PROMISE(world_gone(&s->world, session_id(s, slot), GONE_HANGUP) == 0);
 }
 
+static void session_resume(struct story *s, unsigned from, unsigned to)
+{
+	if (s->resume[from][0])
+		session_line(s, to, (const uint8_t *)s->resume[from], strlen(s->resume[from]));
+}
+
+/* A journal that is not as it was written may say anything: then nothing that was known before counts. */
+static void daemon_restart(struct story *s, const uint8_t *text, size_t n)
+{
+	size_t length = buf_length(&s->world.journal);
+	bool sound = true;
+
+	if (text[0] == 'K') {
+		world_journal(&s->world, (struct span){(const char *)text + 1, n - 1});
+		sound = false;
+	} else if (n > 3 && length > 0) {
+		size_t at = (size_t)(text[1] * 256 + text[2]) % length;
+		uint32_t record;
+		size_t begin = 0;
+
+		/* Lengths are the file's affair. */
+		for (;; begin += sizeof(record) + record) {
+			memcpy(&record, buf_begin(&s->world.journal) + begin, sizeof(record));
+			if (at < begin + sizeof(record) + record)
+				break;
+		}
+		if (at >= begin + sizeof(record))
+			buf_begin(&s->world.journal)[at] ^= (char)text[3];
+		sound = false;
+	}
+	if (!sound)
+		s->names = 0;
+	memset(s->open, 0, sizeof(s->open));
+	PROMISE(world_restart(&s->world) || !sound);
+}
+
+static void journal_turn(struct story *s, bool ok)
+{
+	struct event event = {.kind = EVENT_JOURNAL, .journal = {.ok = ok}};
+
+	if (ok) {
+		buf_clear(&s->world.journal);
+		service_snapshot(s->world.service, &s->world.effects);
+	}
+	world_step(&s->world, &event);
+	if (!ok)
+		buf_clear(&s->world.journal);
+}
+
 static void happen(struct story *s, const uint8_t *text, size_t n)
 {
 	unsigned argument = n > 1 ? text[1] : 0;
@@ -121,6 +199,17 @@ static void happen(struct story *s, const uint8_t *text, size_t n)
 	case 'e':
 	case 'g':
 		session_end(s, argument % SESSIONS, text[0] == 'g');
+		break;
+	case 'R':
+		if (n > 2)
+			session_resume(s, argument % SESSIONS, text[2] % SESSIONS);
+		break;
+	case 'k':
+	case 'K':
+		daemon_restart(s, text, n);
+		break;
+	case 'j':
+		journal_turn(s, argument % 2);
 		break;
 	case 't':
 		world_pass(&s->world, (int64_t)argument * argument * 1000);
@@ -145,6 +234,7 @@ static void promise_nothing_left(struct story *s)
 	world_pass(&s->world, 120 * SEC);
 	m = service_metrics(s->world.service);
 	PROMISE(m->value[METRIC_SESSIONS] == 0);
+	PROMISE(m->value[METRIC_SESSIONS_DETACHED] == 0);
 	PROMISE(m->value[METRIC_LOCKS_HELD] == 0);
 	PROMISE(m->value[METRIC_WAITERS] == 0);
 }
