@@ -176,6 +176,7 @@ DAEMON := \
 CLIENT := \
 	client/address.c \
 	client/ask.c \
+	client/await.c \
 	client/book.c \
 	client/conn.c \
 	client/line.c \
@@ -256,6 +257,7 @@ UNIT := \
 	tests/unit/outage_test.c \
 	tests/unit/outlive_test.c \
 	tests/unit/past.c \
+	tests/unit/patience_test.c \
 	tests/unit/person_test.c \
 	tests/unit/pool_test.c \
 	tests/unit/query_test.c \
@@ -277,6 +279,7 @@ UNIT := \
 	tests/unit/rig.c \
 	tests/unit/rng_test.c \
 	tests/unit/run_test.c \
+	tests/unit/scene.c \
 	tests/unit/send_test.c \
 	tests/unit/script_test.c \
 	tests/unit/server.c \

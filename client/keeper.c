@@ -265,10 +265,8 @@ static const char *keeper_why(const struct keeper *k)
 
 static void keeper_decide(struct keeper *k, int64_t now)
 {
-	bool asked = redlock_in_flight(k->task->c);
-
 	/* Beyond the deadline nothing is asked any more: it was believed for too long. */
-	if (k->state == KEEPER_HOLDING && now >= k->check_at && !asked && now < belief_kill_at(k))
+	if (k->state == KEEPER_HOLDING && now >= k->check_at && !redlock_in_flight(k->task->c) && now < belief_kill_at(k))
 		keeper_ask(k, now);
 	else if (k->state == KEEPER_HOLDING && now >= k->term_at)
 		keeper_stop(k, belief_kill_at(k), keeper_why(k));

@@ -154,7 +154,7 @@ START_TEST(who_is_killed_leaves_no_session)
 	/* redlock: its keeper says QUIT when the command is gone */
 	killed(GRACE GRANTED "< QUIT$\n@ pid\n> OK\n", NULL, SIGKILL);
 	/* the keeper: redlock comes back for it */
-	killed(GRACE GRANTED "+\n" RESUME "> * name=n fence=17 valid_ms=9000\n> OK session=7 n=1\n< QUIT$\n~ pid\n> OK\n",
+	killed(GRACE GRANTED "=\n+\n" RESUME "> * name=n fence=17 valid_ms=9000\n> OK session=7 n=1\n< QUIT$\n~ pid\n> OK\n",
 	       "keeper", SIGKILL);
 }
 END_TEST
