@@ -250,16 +250,16 @@ void world_store(struct world *w, bool up)
 static int world_replay(struct world *w)
 {
 	struct event event = {.kind = EVENT_RESTORE};
-	const char *at = buf_begin(&w->journal), *end = at + buf_length(&w->journal);
+	size_t at = 0;
 	uint32_t n;
 	int r = 0;
 
-	for (; r == 0 && at < end; at += n) {
+	for (; r == 0 && at < buf_length(&w->journal); at += n) {
 		char *exact;
 
-		memcpy(&n, at, sizeof(n));
+		memcpy(&n, buf_begin(&w->journal) + at, sizeof(n));
 		at += sizeof(n);
-		exact = mem_copy(at, n); /* so that a read beyond it is seen */
+		exact = mem_copy(buf_begin(&w->journal) + at, n); /* so that a read beyond it is seen */
 		event.journal.record = (struct span){exact, n};
 		r = world_step(w, &event);
 		free(exact);

@@ -155,9 +155,10 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 
 static void deliver_reentered(struct commander *x, struct claim *c, unsigned count)
 {
-	if (!c->unheard)
+	if (!c->unheard) {
+		remember_held(x, c->lock->holder);
 		command_tell_grant(x, c, count);
-	remember_held(x, c->lock->holder);
+	}
 	metric_add(&x->core->metrics, METRIC_REENTRIES, 1);
 	TAILQ_REMOVE(&c->session->claims, c, in_session);
 	claim_answered(x, c);
