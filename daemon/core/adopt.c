@@ -31,11 +31,14 @@ void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *f
 	l->heritage = mem_alloc(sizeof(*l->heritage));
 	l->heritage->value.n = (uint8_t)from->value.n;
 	memcpy(l->heritage->value.text, from->value.p, from->value.n);
+	if (MUTATED(ADOPT_UNROTATED))
+		l->value = l->heritage->value;
 	l->heritage->stands = (uint16_t)((1u << e->core->conf.nodes) - 1);
 	l->heritage->until = instant_add(e->core->now, px_us + px_us / 50 + SEC);
 	l->heritage->deadline = c->renew ? INSTANT_NEVER : from->deadline;
 	l->recorded = true;
-	l->fence = l->fence_end = c->fence;
+	l->fence = c->fence;
+	l->fence_end = c->fence + (MUTATED(ADOPTED_HANDED_ON) ? 100 : 0);
 	l->px_until = INSTANT_PAST;
 	if (c->fence > e->fence_seen)
 		e->fence_seen = c->fence;
@@ -230,7 +233,7 @@ void adopt_decide(struct engine *e, struct op *op)
 	int64_t left = instant_diff(lock_deadline(&e->table, l), e->core->now);
 
 	/* Worth having: its loss would be told at once otherwise. */
-	if (left > lead_us(l->ttl_us))
+	if (left > lead_us(l->ttl_us) || (MUTATED(ADOPT_BY_MINORITY) && op->yes))
 		adopt_win(e, l, op);
 	else if (bits(adopt_possible(l)) < engine_quorum(e))
 		adopt_fail(e, l, LOSS_EVICTED);

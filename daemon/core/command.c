@@ -217,7 +217,7 @@ static void session_drop_claims(struct commander *x, struct session *s, bool wai
 		if ((c->state == CLAIM_WAITING) != waiting)
 			continue;
 		TAILQ_REMOVE(&s->claims, c, in_session);
-		engine_abandon(x->engine, c, how == ENDING_CLEAN ? INSTANT_PAST : s->detached ? c->believed : INSTANT_NEVER);
+		engine_abandon(x->engine, c, how == ENDING_CLEAN || (MUTATED(DETACHED_FREED) && s->detached) ? INSTANT_PAST : s->detached ? c->believed : INSTANT_NEVER);
 	}
 }
 

@@ -39,7 +39,7 @@ void remember_held(struct commander *x, const struct claim *c)
 {
 	struct lock *l = c->lock;
 
-	if (!is_remembered(x, c->session))
+	if (!is_remembered(x, c->session) || (MUTATED(HANDOFF_UNRECORDED) && l->handoffs > 0))
 		return;
 	l->recorded = true;
 	remember(x, &(struct journal_record){.kind = JOURNAL_HELD,
@@ -60,7 +60,7 @@ void remember_held(struct commander *x, const struct claim *c)
 
 void remember_freed(struct commander *x, const struct claim *c)
 {
-	if (is_remembered(x, c->session))
+	if (is_remembered(x, c->session) && !(MUTATED(HANDOFF_UNRECORDED) && c->lock->waiting > 0))
 		remember(x, &(struct journal_record){.kind = JOURNAL_FREED,
 		                                     .session = (int64_t)c->session->serial,
 		                                     .name = lock_name(c->lock),

@@ -16,7 +16,7 @@ static bool session_may_stay(struct commander *x, const struct session *s)
 {
 	uint64_t most = x->core->conf.limits.detached;
 
-	if (!s->known)
+	if (!s->known || MUTATED(GRACE_FORGOTTEN))
 		return false;
 	if (most == 0 || x->sessions->detached_count < most)
 		return true;
@@ -181,7 +181,7 @@ static bool secret_matches(const struct session *s, struct span secret)
 
 	for (size_t i = 0; i < secret.n && i < sizeof(s->secret) - 1; i++)
 		differ |= (unsigned char)(s->secret[i] ^ secret.p[i]);
-	return differ == 0;
+	return differ == 0 || MUTATED(SECRET_IGNORED);
 }
 
 /* NULL: none of that number and secret. */

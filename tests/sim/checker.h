@@ -126,6 +126,7 @@ void ledger_due(struct sim_daemon *d);
 void resume_hello_said(struct request_sim *q, struct span line);
 void resume_row_said(struct request_sim *q, struct span line);
 void resume_said(struct request_sim *q);
+void resume_refused(struct request_sim *q, struct span code);
 void resume_detached(struct conn *c);
 
 /* witness.c: the votes of a daemon; the keys of a node. */

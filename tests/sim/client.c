@@ -84,8 +84,17 @@ static void runs_each(struct sim_client *c, void (*visit)(struct run *r))
 			visit(&c->world->run[i]);
 }
 
+/* With a session to come back to, it asks again for what it waited for: its place may still be there. */
 static void run_lost_conn(struct run *r)
 {
+	struct sim_client *c = r->client;
+
+	if (r->state == RUN_ASKING && c->secret[0] && c->state == CLIENT_RUNNING && stream_chance(&c->stream, 80)) {
+		r->state = RUN_IDLE;
+		r->lock = NULL;
+		world_at(c->world, &r->timer, AT_RUN, c->world->now + stream_skewed(&c->stream, 5 * MSEC, 700 * MSEC));
+		return;
+	}
 	if (r->state == RUN_ASKING || r->state == RUN_ENDING)
 		run_over(r);
 }

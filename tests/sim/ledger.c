@@ -218,6 +218,8 @@ static void on_reply(struct conn *c, struct span line)
 		on_ok(q, line);
 	else if (is_about_name(q) && span_equal(word, SPAN("ERR")))
 		on_error(q, line_word(line, at + 1));
+	if (q->ask == ASK_RESUME && span_equal(word, SPAN("ERR")))
+		resume_refused(q, line_word(line, at + 1));
 	if (span_equal(line_word(line, at + 1), SPAN("INTERNAL")))
 		checker_fail(world_of(c), INVARIANT_S21, -1, "client %u: %.*s", c->client->index, (int)line.n, line.p);
 	request_done(q);

@@ -212,6 +212,19 @@ void resume_said(struct request_sim *q)
 		}
 }
 
+/* A session is not over before its grace is. Of one that the client itself has ended, or another life's, nobody knows. */
+void resume_refused(struct request_sim *q, struct span code)
+{
+	struct conn *c = q->conn, *from = conn_before(c, q->secret);
+	struct world *w = c->world;
+
+	if (!from || q->wrong || from->life != c->life || from->left || !from->detached_at || !span_equal(code, SPAN("NOTFOUND")))
+		return;
+	if (w->now - from->detached_at < w->plan->grace_ms * MSEC * 98 / 100)
+		checker_fail(w, INVARIANT_S15, -1, "client %u: session %lld is not known any more, lost at %lld us", c->client->index,
+			     (long long)c->client->session, (long long)from->detached_at);
+}
+
 /* A connection ends, its session stays: what it holds, and its places in line, are there until the grace is over and nobody may believe any more. */
 void resume_detached(struct conn *c)
 {
@@ -220,6 +233,7 @@ void resume_detached(struct conn *c)
 	int64_t grace = p->grace_ms * MSEC, until = w->now + (grace > p->lease_us ? grace : p->lease_us) * 51 / 50 + SEC;
 	struct request_sim *q;
 
+	c->detached_at = w->now;
 	TAILQ_FOREACH(q, &c->running, at_daemon)
 	{
 		if (q->ask != ASK_LOCK)

@@ -51,7 +51,7 @@ static void draw_shape(struct plan *p, struct stream *s)
 	p->heard_percent = PICK(s, 0, 0, 50, 90, 100, 100, 100, 100);
 	p->echo_percent = PICK(s, 0, 0, 0, 20, 50);
 	p->finale = stream_chance(s, 60) ? FINALE_REJOIN | FINALE_TAKEOVER | FINALE_HEAD : 0;
-	p->grace_ms = stream_chance(s, 60) ? stream_skewed(s, 100, 4000) : 0;
+	p->grace_ms = stream_chance(s, 70) ? stream_skewed(s, 50, stream_chance(s, 50) ? p->lease_us / 2 / MSEC : 4000) : 0;
 	p->stranger = p->daemons > 1 && stream_chance(s, 12) ? stream_range(s, STRANGER_SET, STRANGER_N - 1) : STRANGER_NONE;
 }
 
@@ -159,13 +159,21 @@ static enum ending draw_ending(struct stream *s, bool renew)
 	return (enum ending)stream_range(s, END_FENCE, END_HALF_CLOSE);
 }
 
-/* Somebody of the crowd loses touch with a quorum for about a lease, and has to give up what it holds, or just not. */
+/* Somebody of the crowd loses touch with a quorum for about a lease, and has to give up what it holds, or just not; or its daemon dies; or it loses touch
+ * with that. */
 static void draw_outage(struct plan *p, struct stream *s)
 {
 	struct fault f = {.kind = FAULT_LINK_STALL, .x = 3};
 
-	f.at_us = (p->warm_us + (p->length_us - p->warm_us) / 5 * stream_range(s, 0, 4) + stream_range(s, 0, 800 * MSEC)) | 1; /* aimed at who holds */
+	f.at_us = (p->warm_us + (p->length_us - p->warm_us) / 5 * stream_range(s, 0, 4) + stream_skewed(s, 0, 800 * MSEC)) | 1; /* aimed at who holds */
 	f.for_us = stream_range(s, p->lease_us / 2, 3 * p->lease_us / 2);
+	if (stream_chance(s, 50)) {
+		f.kind = stream_chance(s, 60) ? FAULT_DAEMON_CRASH : FAULT_CLIENT_CUT;
+		f.x = f.kind == FAULT_CLIENT_CUT ? 4 : 0;
+		f.for_us = f.kind == FAULT_CLIENT_CUT ? f.for_us : stream_skewed(s, MSEC, p->lease_us / 4);
+		p->fault[p->faults++] = f;
+		return;
+	}
 	for (int64_t i = 0; i <= p->nodes / 2 && p->faults < FAULTS_MAX; i++) {
 		f.b = i;
 		p->fault[p->faults++] = f;
@@ -231,7 +239,7 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	draw_faults(p, &s);
 	stream_init(&s, seed, DRAW_JOBS, 0);
 	crowded = stream_chance(&s, 35);
-	for (int64_t i = crowded && p->faults > 0 ? stream_range(&s, 0, 6) : 0; i > 0; i--)
+	for (int64_t i = crowded && p->faults > 0 ? stream_range(&s, 0, 6) : 0; i > 0 && p->faults < FAULTS_MAX; i--)
 		draw_outage(p, &s);
 	jobs = p->clients * stream_skewed(&s, 1, 60);
 	while ((int64_t)p->jobs < jobs && p->jobs < JOBS_MAX)
