@@ -21,9 +21,11 @@ static void session_leave(struct commander *x, struct session *s)
 {
 	bool blocked;
 
-	if (!s->eof || s->ready || s->resuming || !TAILQ_EMPTY(&s->pendings) || session_waits(s, false))
+	if (s->ready || s->resuming || !TAILQ_EMPTY(&s->pendings) || session_waits(s, false))
 		return;
 	blocked = session_waits(s, true);
+	if (!s->eof && !(blocked && s->busy))
+		return; /* lines that are not read yet come first, unless they stand behind what waits */
 	if (s->ahead_count > 0 && !(blocked && s->busy))
 		return;
 	if (blocked && !s->lingered) {
