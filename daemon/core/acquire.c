@@ -13,6 +13,7 @@
 #define RETRY_US (100 * MSEC)
 #define STRAGGLER_LEAST_US MSEC
 #define RANGE_MOST 1024
+#define NARROW_US SEC
 #define NODES_ALL ((1u << NODES_MAX) - 1)
 
 /* Hybrid logical clock: never below a token that was seen anywhere. */
@@ -22,10 +23,12 @@ static int64_t acquire_proposal(const struct engine *e)
 }
 
 /* One token more for each local waiter, so that the lock can be handed on without a round. */
-static int64_t acquire_range(const struct lock *l)
+static int64_t acquire_range(const struct engine *e, const struct lock *l)
 {
 	int64_t others = (int64_t)l->waiting - 1;
 
+	if (instant_before(e->core->now, e->narrow_until))
+		return 0;
 	return others < 0 ? 0 : others > RANGE_MOST ? RANGE_MOST : others;
 }
 
@@ -62,7 +65,7 @@ void acquire_begin(struct engine *e, struct lock *l)
 	op = op_new(&e->ops, OP_ACQUIRE, l);
 	l->round = op;
 	l->woken = 0;
-	op->range = acquire_range(l);
+	op->range = acquire_range(e, l);
 	turn_take(e, l);
 	lead = split_lead(e, l);
 	if (lead >= 0)
@@ -187,6 +190,9 @@ static void acquire_failed(struct engine *e, struct op *op)
 	if (TAILQ_EMPTY(&l->line)) {
 		turn_spend(e, l, op->yes);
 		engine_become(e, l, LOCK_IDLE);
+	} else if (op->range > 0 && bits(op->yes | op->over) >= quorum) {
+		e->narrow_until = instant_add(e->core->now, NARROW_US); /* a single token is never refused for the clock */
+		acquire_begin(e, l);
 	} else if (op->later) {
 		acquire_split(e, l, true); /* somebody else won there */
 	} else if (bits(op->alien) >= quorum) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A search along "waits for", breadth first, so that the cycle that is told is a shortest one. Each lock is looked at once. */
+/* A search along "waits for", breadth first, so that the cycle that is told is a shortest one. Each claim in a line is
+ * looked at once, and only if somebody who is reached waits behind it. */
 #include "daemon/core/deadlock.h"
 
+#include <limits.h>
 #include <string.h>
 
 #define CYCLE_PATH 32
@@ -10,16 +12,29 @@ struct search {
 	struct commander *x;
 	const struct session *session;
 	struct span owner;
+	struct claim *via; /* the one whose way is looked at; NULL: the asker's */
 	struct locks queue;
 };
 
-static void search_visit(struct search *q, struct lock *l, struct lock *from)
+/* Somebody waits at l, for its holder and for all ahead of upto; NULL: for the whole line. */
+static void search_visit(struct search *q, struct lock *l, struct claim *upto)
 {
-	if (l->seen == q->x->engine->search)
-		return;
-	l->seen = q->x->engine->search;
-	l->seen_from = from;
-	TAILQ_INSERT_TAIL(&q->queue, l, in_search);
+	uint64_t search = q->x->engine->search;
+
+	if (l->seen != search) {
+		l->seen = search;
+		l->seen_next = TAILQ_FIRST(&l->line);
+		l->seen_goals = upto ? 0 : UINT_MAX;
+		l->seen_holder = l->in_queue = false;
+	}
+	if (upto && l->seen_goals != UINT_MAX && upto->ahead != search) {
+		upto->ahead = upto->goal = search;
+		upto->via = q->via;
+		l->seen_goals++;
+	}
+	if (!l->in_queue)
+		TAILQ_INSERT_TAIL(&q->queue, l, in_search);
+	l->in_queue = true;
 }
 
 /* Follows one that stands in the way at l. True: it is the asking owner itself. */
@@ -37,25 +52,50 @@ static bool search_follow(struct search *q, const struct claim *blocker, struct 
 			continue;
 		c->seen = q->x->engine->search; /* what it waits for is followed once */
 		if (c->lock != l)
-			search_visit(q, c->lock, l);
+			search_visit(q, c->lock, c);
+	}
+	return false;
+}
+
+static struct claim *search_next_goal(const struct search *q, const struct lock *l)
+{
+	struct claim *c = l->seen_goals == UINT_MAX ? NULL : l->seen_next;
+
+	while (c && c->goal != q->x->engine->search)
+		c = TAILQ_NEXT(c, in_lock);
+	return c;
+}
+
+/* From where the line was left to the next who waits there. */
+static bool search_stretch(struct search *q, struct lock *l, const struct lock *first)
+{
+	struct claim *c;
+
+	while ((c = l->seen_next) && c != q->via) {
+		/* An earlier request of the asker in the same line is granted together with this one. */
+		bool own = l == first && c->session == q->session && span_equal(claim_owner(c), q->owner);
+
+		l->seen_next = TAILQ_NEXT(c, in_lock);
+		c->ahead = q->x->engine->search;
+		if (!own && search_follow(q, c, l))
+			return true;
 	}
 	return false;
 }
 
 static bool search_lock(struct search *q, struct lock *l, const struct lock *first)
 {
-	const struct claim *c;
-
-	if (l->holder && search_follow(q, l->holder, l))
+	q->via = search_next_goal(q, l);
+	if (l->holder && !l->seen_holder && search_follow(q, l->holder, l))
 		return true;
-	TAILQ_FOREACH(c, &l->line, in_lock) {
-		/* An earlier request of the asker in the same line is granted together with this one. */
-		bool own = c->session == q->session && span_equal(claim_owner(c), q->owner);
-
-		if (own && l == first)
-			continue;
-		if (search_follow(q, c, l))
+	l->seen_holder = true;
+	for (; l->seen_goals > 0; q->via = search_next_goal(q, l)) {
+		if (search_stretch(q, l, first))
 			return true;
+		if (!q->via)
+			break;
+		q->via->goal = 0;
+		l->seen_goals--;
 	}
 	return false;
 }
@@ -72,14 +112,15 @@ static void cycle_add(char *cycle, size_t *n, struct span word)
 }
 
 /* The path, from the asked lock to the one that the asker has, and back. */
-static struct span search_tell(const struct lock *first, const struct lock *last, char *cycle)
+static struct span search_tell(const struct search *q, const struct lock *first, const struct lock *last, char *cycle)
 {
 	const struct lock *path[CYCLE_PATH];
 	unsigned n = 0;
 	size_t used = 0;
 
-	for (const struct lock *l = last; l && n < CYCLE_PATH; l = l == first ? NULL : l->seen_from)
-		path[n++] = l;
+	path[n++] = last;
+	for (const struct claim *c = q->via; c && n < CYCLE_PATH; c = c->via)
+		path[n++] = c->via ? c->via->lock : first;
 	for (unsigned i = 0; i <= n; i++) {
 		if (i > 0) {
 			memcpy(cycle + used, "<-", 2);
@@ -114,9 +155,10 @@ bool deadlock_closes(struct commander *x, const struct session *s, struct span o
 	search_visit(&q, l, NULL);
 	while ((at = TAILQ_FIRST(&q.queue))) {
 		TAILQ_REMOVE(&q.queue, at, in_search);
+		at->in_queue = false;
 		if (!search_lock(&q, at, l))
 			continue;
-		*ret_cycle = search_tell(l, at, cycle);
+		*ret_cycle = search_tell(&q, l, at, cycle);
 		return true;
 	}
 	return false;

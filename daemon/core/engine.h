@@ -57,6 +57,7 @@ struct engine {
 	struct op_list debts;   /* releases that some node has not confirmed */
 	uint64_t tickets;
 	int64_t fence_seen;     /* the largest in any reply of any node */
+	struct instant narrow_until; /* a store's fence is as far ahead of its clock as may be: single tokens only */
 	bool draining;
 	struct notice *notice;
 	size_t notices, notice_cap;

@@ -74,7 +74,8 @@ struct claim {
 	bool unheard;
 	enum loss loss;          /* LOST: why */
 	unsigned count;
-	uint64_t seen;           /* by which search for a deadlock last */
+	uint64_t seen, ahead, goal; /* by which search for a deadlock last: followed itself, all ahead of it, to be followed up to here */
+	struct claim *via;          /* who waits for this one's owner */
 	int64_t fence;
 	int64_t ttl_us, delay_us;
 	struct instant asked_at, granted_at;
@@ -110,8 +111,10 @@ struct lock {
 	TAILQ_ENTRY(lock) in_risk; /* or, ADOPTING, in the list of those */
 	TAILQ_ENTRY(lock) in_due;
 	TAILQ_ENTRY(lock) in_search; /* see deadlock.h */
-	struct lock *seen_from;
-	uint64_t seen;          /* by which search last */
+	struct claim *seen_next; /* the line is followed up to here */
+	uint64_t seen;           /* by which search last */
+	unsigned seen_goals;     /* claims up to which the line is to be followed; UINT_MAX: all of it */
+	bool seen_holder, in_queue;
 	enum lock_state state;
 	bool starved;           /* in the list of locks that wait for a quorum */
 	bool due;               /* HELD: its renewal waits for others to be answered: in the list of those */

@@ -173,6 +173,10 @@ static void op_count(struct op *op, const struct answer *a)
 		op->base[a->node] = a->fence;
 		op->votes.until[a->node] = vote_until(op->sent[a->node], op->ttl_us);
 		break;
+	case 'F':
+		op->over |= bit;
+		op->no |= bit;
+		break;
 	case 'W':
 		op->behind |= bit;
 		op->no |= bit;

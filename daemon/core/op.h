@@ -38,6 +38,7 @@ struct op {
 	uint16_t busy;        /* no, because another value stands there */
 	uint16_t behind;      /* no, because an older ticket is first in line */
 	uint16_t alien;       /* no, because a key of another type stands there */
+	uint16_t over;        /* no, because the range of tokens would run ahead of the store's clock */
 	uint16_t later;       /* ACQUIRE: to be asked once the leading node has said yes */
 	uint16_t owed;        /* RELEASE, LEAVE: still to be confirmed */
 	int64_t px_us, ttl_us, delay_us;

@@ -242,6 +242,21 @@ START_TEST(what_a_store_refused_needs_no_release)
 }
 END_TEST
 
+START_TEST(a_range_that_is_refused_for_the_clock_is_asked_for_as_a_single_token_at_once)
+{
+	/* Fresh from a join the fence is as far ahead as may be, and the clock stands still here. */
+	stage_begin(3);
+	says(1, "LOCK a");
+	says(2, "LOCK a wait=1m");
+	says(3, "LOCK a wait=1m");
+	hears(1, "OK *");
+	says(1, "UNLOCK a");
+	hears(2, "OK name=a *");
+	says(2, "UNLOCK a");
+	hears(3, "OK name=a *");
+}
+END_TEST
+
 START_TEST(what_is_unknown_is_released_until_its_key_has_expired)
 {
 	unsigned before;
@@ -334,6 +349,7 @@ Suite *acquire_suite(void)
 	tcase_add_test(undone, a_grant_with_too_little_validity_left_is_given_back_and_tried_again);
 	tcase_add_test(round, a_vote_of_a_store_whose_clock_jumped_before_the_decision_does_not_count);
 	tcase_add_test(undone, what_a_store_refused_needs_no_release);
+	tcase_add_test(undone, a_range_that_is_refused_for_the_clock_is_asked_for_as_a_single_token_at_once);
 	tcase_add_test(undone, what_is_unknown_is_released_until_its_key_has_expired);
 	tcase_add_test(undone, a_release_that_is_never_confirmed_ends_when_no_key_can_be_left);
 	tcase_add_test(undone, a_store_that_comes_back_hears_the_release_at_once);

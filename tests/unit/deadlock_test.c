@@ -132,6 +132,51 @@ START_TEST(who_stands_before_in_line_is_waited_for_too)
 }
 END_TEST
 
+START_TEST(who_stands_behind_the_one_in_the_way_is_not_waited_for)
+{
+	/* 2 holds b and waits for a, behind it 3 does; 3 may wait for b. */
+	stage_begin(3);
+	says(1, "LOCK a");
+	says(2, "LOCK b");
+	says(2, "@w LOCK a wait=1m");
+	says(3, "@w LOCK a wait=1m");
+	says(3, "@v LOCK b wait=1m");
+	ignores(1);
+	ignores(2);
+	hears_nothing(3);
+	says(1, "UNLOCK a");
+	ignores(1);
+	hears(2, "@w OK name=a *");
+	says(2, "UNLOCK b");
+	hears(2, "OK name=b count=0");
+	hears(3, "@v OK name=b *");
+}
+END_TEST
+
+START_TEST(one_further_back_in_a_line_is_found_after_one_further_ahead)
+{
+	/* At a stand 2, 4, 3 in this order. Who waits for b and c waits for 2 and, over 3, for 4. */
+	stage_begin(5);
+	says(1, "LOCK a");
+	says(2, "LOCK b");
+	says(3, "LOCK c");
+	says(5, "LOCK d");
+	says(2, "@w LOCK a wait=1m");
+	says(4, "LOCK e");
+	says(4, "@w LOCK a wait=1m");
+	says(3, "@w LOCK a wait=1m");
+	for (unsigned k = 1; k <= 5; k++)
+		ignores(k);
+	says(2, "@c LOCK c wait=1m"); /* the holder of c stands at a behind 2, and so waits for 2 */
+	hears(2, "@c ERR DEADLOCK *");
+	says(5, "@b LOCK b wait=1m");
+	says(5, "@c LOCK c wait=1m");
+	hears_nothing(5);
+	says(4, "@d LOCK d wait=1m"); /* 5 waits for 2, who stands before 4, and over c for 3, who stands behind */
+	ck_assert_str_eq(hears(4, "@d ERR DEADLOCK *"), "@d ERR DEADLOCK cycle=d<-c<-a<-d");
+}
+END_TEST
+
 START_TEST(a_reentrant_request_is_no_deadlock)
 {
 	each_holds_its_own(2);
@@ -237,6 +282,8 @@ Suite *deadlock_suite(void)
 	tcase_add_test(cycle, what_another_owner_of_the_holders_session_waits_for_does_not_matter);
 	tcase_add_test(cycle, a_lock_of_ones_own_as_another_owner_is_waited_for);
 	tcase_add_test(cycle, who_stands_before_in_line_is_waited_for_too);
+	tcase_add_test(cycle, who_stands_behind_the_one_in_the_way_is_not_waited_for);
+	tcase_add_test(cycle, one_further_back_in_a_line_is_found_after_one_further_ahead);
 	tcase_add_test(cycle, a_reentrant_request_is_no_deadlock);
 	tcase_add_test(cycle, a_cycle_that_was_broken_by_a_cancel_is_none);
 	tcase_add_test(cycle, a_cycle_of_many_with_long_names_is_told_as_far_as_it_fits);
