@@ -9,12 +9,28 @@
 #define SECRET "0123456789abcdef0123456789abcdef"
 
 static const struct journal_record sample[] = {
-	{.kind = JOURNAL_SESSION, .session = 7, .secret = SPAN(SECRET), .label = SPAN("worker 7"), .grace_us = 5000000, .heartbeat_us = 250000},
+	{.kind = JOURNAL_SESSION,
+	 .session = 7,
+	 .secret = SPAN(SECRET),
+	 .label = SPAN("worker 7"),
+	 .grace_us = 5000000,
+	 .heartbeat_us = 250000},
 	{.kind = JOURNAL_SESSION, .session = INT64_MAX, .secret = SPAN(SECRET), .grace_us = 1},
 	{.kind = JOURNAL_OVER, .session = 1},
-	{.kind = JOURNAL_HELD, .session = 7, .name = SPAN("orders/42\0\n"), .owner = SPAN("thread 3"), .note = SPAN("ask ops"),
-	 .value = SPAN("00ff.host:12:0123456789abcdef0123456789abcdef"), .count = 3, .fence = COUNT_MAX, .ttl_us = 10000000, .delay_us = 500,
-	 .renew = 1, .told = 1, .granted_at_us = -5, .deadline_us = INT64_MIN},
+	{.kind = JOURNAL_HELD,
+	 .session = 7,
+	 .name = SPAN("orders/42\0\n"),
+	 .owner = SPAN("thread 3"),
+	 .note = SPAN("ask ops"),
+	 .value = SPAN("00ff.host:12:0123456789abcdef0123456789abcdef"),
+	 .count = 3,
+	 .fence = COUNT_MAX,
+	 .ttl_us = 10000000,
+	 .delay_us = 500,
+	 .renew = 1,
+	 .told = 1,
+	 .granted_at_us = -5,
+	 .deadline_us = INT64_MIN},
 	{.kind = JOURNAL_HELD, .session = 7, .name = SPAN("a"), .value = SPAN("v"), .count = 1, .fence = 1, .ttl_us = 1},
 	{.kind = JOURNAL_FREED, .session = 7, .name = SPAN("a"), .owner = SPAN("o")},
 	{.kind = JOURNAL_LOST, .session = 7, .name = SPAN("a"), .fence = 9, .reason = SPAN("quorum")},
@@ -30,7 +46,7 @@ static void check_same(const struct journal_record *a, const struct journal_reco
 {
 	ck_assert_int_eq(a->kind, b->kind);
 #define SAME_NUMBER(id, member, ...) ck_assert_int_eq(a->member, b->member);
-#define SAME_TEXT(id, member, ...) ck_assert_msg(span_equal(a->member, b->member), #id);
+#define SAME_TEXT(id, member, ...)   ck_assert_msg(span_equal(a->member, b->member), #id);
 	JOURNAL_PARTS(SAME_NUMBER, SAME_TEXT)
 }
 

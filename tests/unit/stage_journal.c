@@ -90,7 +90,10 @@ bool journal_ends_with(unsigned d, enum journal_kind kind, const char *name)
 
 	if (journal[d].count == 0)
 		return false;
-	ck_assert_int_eq(journal_decode((struct span){journal[d].record[journal[d].count - 1]->bytes, journal[d].record[journal[d].count - 1]->n}, &r), 0);
+	ck_assert_int_eq(journal_decode((struct span){journal[d].record[journal[d].count - 1]->bytes,
+						      journal[d].record[journal[d].count - 1]->n},
+					&r),
+			 0);
 	return r.kind == kind && span_equal(r.name, span_of(name));
 }
 
