@@ -8,8 +8,9 @@
 void scene_open(struct scene *s, const char *script, int64_t timeout_ms)
 {
 	fake_daemon_begin(&s->f, script);
-	ck_assert_int_eq(redlock_open(s->f.addr, timeout_ms, &s->c), 0);
+	ck_assert_int_eq(redlock_open(s->f.addr, PATIENCE, &s->c), 0);
 	ck_assert_int_eq(redlock_hello(s->c, &(struct redlock_session){.label = "me", .grace_ms = 5000}), 0);
+	redlock_set_timeout(s->c, timeout_ms);
 }
 
 void scene_begin(struct scene *s, const char *script)
