@@ -494,7 +494,7 @@ help: ## this list
 
 # --- tests: each of these targets ends with the line "N passed, N failed" --------------------------------------------
 
-SUITES := unit simulated layers cppcheck docs conf hotpath func sanitize fuzz compilers installed
+SUITES := unit simulated layers cppcheck docs conf hotpath func faults-short sanitize fuzz compilers installed
 CHECK_SANITIZERS := address,undefined
 JOBS   = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 SUBMAKE = $(MAKE) --no-print-directory -s
@@ -503,7 +503,7 @@ PYTHON ?= /usr/bin/python3
 # What can be built is built first, on all cores; what cannot fails in its suite.
 check: | $(FIRST) ## every test; the last line is the sum
 	@echo "== building: plain, with sanitizers, with clang, with fuzzers; this takes some minutes"
-	-+@$(SUBMAKE) -k $(JOBS) all $(O)/unit $(O)/sim $(O)/words $(O)/hotpath build-sanitized build-clang build-fuzzers
+	-+@$(SUBMAKE) -k $(JOBS) all $(O)/unit $(O)/sim $(O)/words $(O)/hotpath $(FAULT_PROGRAMS) build-sanitized build-clang build-fuzzers
 	+@MAKE="$(MAKE)" sh tests/run.sh $(O)/check $(SUITES)
 
 unit: $(O)/unit ## unit tests; UNIT_ARGS= names the suites to run
@@ -520,6 +520,8 @@ SEED ?=
 FAULTS_ARGS ?=
 faults: all $(FAULT_PROGRAMS) ## the fault matrix on real Redis servers: all rows, or ROW=, by SEED=; some twenty minutes
 	@$(FAULTS_RUN) $(ROW)
+faults-planted: all $(O)/clock_shim.so ## further planted mistakes, each of which a row must find
+	@$(FAULTS_RUN) --short --planted $(ROW)
 faults-short: all $(FAULT_PROGRAMS) ## a selection of it, with short schedules
 	@$(FAULTS_RUN) --short $(ROW)
 
@@ -697,5 +699,5 @@ uninstall: ## remove what install put there; the configuration stays
 	rm -f $(DESTDIR)$(SBINDIR)/redlockd $(DESTDIR)$(BINDIR)/redlock $(DESTDIR)$(INCDIR)/redlock.h $(DESTDIR)$(LIBDIR)/libredlock.a
 	rm -f $(foreach m,$(MAN),$(DESTDIR)$(call manual,$(m))) $(DESTDIR)$(UNITDIR)/redlockd.service $(DESTDIR)$(SYSUSERSDIR)/redlockd.conf
 
-.PHONY: all deps run help rendered check sim bench-contend bench-held mutants faults faults-short $(SUITES) asan ubsan build-sanitized build-clang build-fuzzers stats lint lint-files clean install uninstall
+.PHONY: all deps run help rendered check sim bench-contend bench-held mutants faults faults-planted $(SUITES) asan ubsan build-sanitized build-clang build-fuzzers stats lint lint-files clean install uninstall
 .DELETE_ON_ERROR:

@@ -22,6 +22,18 @@ def simulated(number, name, text):
     ROWS[str(number)] = Row(number, "", name, "T", text, {}, None, False, None, False, True, False)
 
 
+def planted(ids, plants, folder):
+    """Adds a row for each of these mistakes: another row, played with a daemon that has it. Returns their keys."""
+    keys = []
+    for name in ids or plants:
+        base, expect = plants[name]
+        options = dict(ROWS[base].options, program="%s/planted/%s" % (folder, name))
+        key = "%s/%s" % (base, name)
+        ROWS[key] = ROWS[base]._replace(variant="/" + name, name="planted: " + name.lower(), options=options, expect=expect)
+        keys.append(key)
+    return keys
+
+
 def chosen(wanted):
     """The rows named: 12, 12a; all when none are, in their order."""
     keys = sorted(ROWS, key=lambda key: (ROWS[key].number, ROWS[key].variant))

@@ -129,7 +129,7 @@ def limit_descriptors():
     return min(hard, 1 << 20) - 500
 
 
-@row(37, "garbage", "garbage, huge lines, NULs, connections that say nothing", short=True, tcp=True)
+@row(37, "garbage", "garbage, huge lines, NULs, connections that say nothing", tcp=True)
 def garbage(w):
     crowd = min(2000, limit_descriptors())
     idle = []

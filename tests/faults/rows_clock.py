@@ -10,7 +10,7 @@ def step_of(w):
     return w.rng.choice((w.lease_ms / 1000, 3600, -3600, w.uniform(-2, 2)))
 
 
-@row(16, "redis-clock-step", "the clock of one Redis steps by a lease, an hour ahead, an hour back", variant="a", kind="X", short=True, clock=True, orphans=False)
+@row(16, "redis-clock-step", "the clock of one Redis steps by a lease, an hour ahead, an hour back", variant="a", kind="X", clock=True, orphans=False)
 def one_stepped(w):
     node = w.rng.choice(w.nodes)
     while w.more():
@@ -49,7 +49,7 @@ def beyond(w):
             w.breathe(2, 5)
 
 
-@row(18, "daemon-clock-step", "the wall clock of a daemon's host steps by hours", short=True, daemon_clock=True)
+@row(18, "daemon-clock-step", "the wall clock of a daemon's host steps by hours", daemon_clock=True)
 def daemon_stepped(w):
     """Leases are counted in CLOCK_BOOTTIME: nothing changes; proposals of tokens are clamped to what the servers' clocks allow."""
     while w.more():

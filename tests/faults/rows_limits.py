@@ -9,6 +9,7 @@ import time
 import process
 import wire
 from harness import Daemon
+from locker import MODES
 from process import merged
 from rows import row
 from skip import Skip
@@ -43,7 +44,7 @@ def grants_nothing(w, tree, what, seconds=1.5):
         extra.dispose()
 
 
-@row(33, "state-dir-full", "the state directory full, then read-only", short=True, net=True)
+@row(33, "state-dir-full", "the state directory full, then read-only", net=True)
 def full(w):
     for daemon in w.daemons:
         if process.call("mount", "-t", "tmpfs", "-o", "size=16k", "redlockd-faults", daemon.runtime_dir)[0] != 0:
@@ -67,8 +68,10 @@ def full(w):
         w.breathe(0.3, 1.0)
 
 
-@row(34, "no-descriptors", "a daemon without file descriptors: it accepts no more, and its links cannot be dialled", short=True, tcp=True)
+@row(34, "no-descriptors", "a daemon without file descriptors: it accepts no more, and its links cannot be dialled", short=True, tcp=True,
+     client={"modes": dict(MODES, drop=0)})
 def no_descriptors(w):
+    """Its clients keep their connections: who dials now is heard when there are descriptors again."""
     sound = resource.getrlimit(resource.RLIMIT_NOFILE)
     while w.more():
         daemon = w.rng.choice(w.daemons)

@@ -28,7 +28,7 @@ def blank(w):
         w.breathe(0.2, 2.0)
 
 
-@row(9, "redis-old-snapshot", "a Redis comes back with an old snapshot", variant="a", short=True, node={"save": True})
+@row(9, "redis-old-snapshot", "a Redis comes back with an old snapshot", variant="a", node={"save": True})
 def snapshot(w):
     while w.more():
         node = w.rng.choice(w.nodes)

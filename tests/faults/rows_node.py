@@ -59,7 +59,7 @@ def deleted(w):
         w.breathe(0.05, 0.6)
 
 
-@row(21, "replicaof", "a Redis becomes a replica, of an empty master or of none that answers, and a master again", short=True, node={"tcp": True})
+@row(21, "replicaof", "a Redis becomes a replica, of an empty master or of none that answers, and a master again", node={"tcp": True})
 def replicaof(w):
     other = Redis(tcp=True)
     w.stack.callback(other.stop)
@@ -73,7 +73,7 @@ def replicaof(w):
         w.breathe(0.3, 2.5)
 
 
-@row(22, "out-of-memory", "maxmemory reached, nothing evicted: writes are refused", variant="a", short=True)
+@row(22, "out-of-memory", "maxmemory reached, nothing evicted: writes are refused", variant="a")
 def out_of_memory(w):
     while w.more():
         victims = w.rng.choice((w.minority, w.majority))()
@@ -99,7 +99,7 @@ def eviction(w):
         w.pause(w.uniform(2.5, 4.0))  # fence and marker may be gone: one node at a time
 
 
-@row(23, "misconf", "a snapshot that fails on a full disk: a Redis that refuses all writes, releases too", net=True, short=True,
+@row(23, "misconf", "a snapshot that fails on a full disk: a Redis that refuses all writes, releases too", net=True,
      node={"args": ("--enable-protected-configs", "yes")})
 def misconf(w):
     for node in w.nodes:
@@ -169,7 +169,7 @@ def script_flush(w):
             w.breathe(0.001, 0.1)
 
 
-@row(27, "password-changed", "a password set, a user without permissions, and back", short=True)
+@row(27, "password-changed", "a password set, a user without permissions, and back")
 def password(w):
     while w.more():
         victims = w.rng.choice((w.minority, w.majority))()
@@ -202,7 +202,7 @@ def cluster(w):
         w.breathe(0.5, 2.5)
 
 
-@row(29, "maxclients", "a Redis that takes no more connections", short=True)
+@row(29, "maxclients", "a Redis that takes no more connections")
 def maxclients(w):
     while w.more():
         victims = w.rng.choice((w.minority, w.majority))()

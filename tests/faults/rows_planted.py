@@ -7,6 +7,19 @@ from locker import Options, Session
 from process import BUILD, until
 from rows import row
 
+# Further mistakes, the row that finds each when it is played with that daemon, and the rules that it breaks (`run.py --planted`).
+PLANTED = {
+    "FREE_ON_RESET": ("6", ("S1", "S13")),
+    "UNLOCK_AFTER_LOSS": ("2", ("S14",)),
+    "FREE_BEFORE_DEADLINE": ("12", ("S1", "S13")),
+    "WAIT_ENDLESS": ("12", ("L7",)),
+    "RELEASE_BLIND": ("11", ("S1", "S13")),
+    "QUORUM_HALF": ("12", ("S1", "S2")),
+    "COUNT_IGNORED": ("14", ("S15",)),
+    "QUARANTINE_SHORT": ("20a", ("S1", "S13")),
+    "VOTE_FROM_RECEIVE": ("13a", ("S1", "S13")),
+}
+
 SHORT_HOLDS = {"modes": {"short": 3, "late": 3, "try": 2, "wait": 3}, "pace_ms": 30}
 
 

@@ -47,11 +47,20 @@ def own_network():
         raise Skip("no ip(8)")
 
 
+def find_row(key):
+    rows = load_rows()
+    if "/" in key:
+        import process
+        import rows_planted
+        rows.planted([key.partition("/")[2]], rows_planted.PLANTED, process.BUILD)
+    return rows.ROWS[key]
+
+
 def play(key, seed, short, folder, program=None):
     """Runs one row and tells what came of it."""
     from skip import Skip
     from world import World
-    row = load_rows().ROWS[key]
+    row = find_row(key)
     told = {"row": key, "name": row.name, "grants": 0, "violations": [], "gap": None, "recovery": None, "status": "failed", "notes": []}
     world = None
     try:
@@ -185,6 +194,17 @@ def check_checker():
     return told
 
 
+def planted_keys(names):
+    """Builds the daemons with these mistakes, or with all that the table names."""
+    import process
+    import rows_planted
+    keys = load_rows().planted(names, rows_planted.PLANTED, process.BUILD)
+    folder = os.path.relpath(process.BUILD, process.ROOT)
+    subprocess.run(["make", "--no-print-directory", "-s", "-C", process.ROOT, "O=" + folder, *["%s/planted/%s" % (folder, key.partition("/")[2]) for key in keys]],
+                   check=True)
+    return keys
+
+
 def stop(*_):
     raise SystemExit(130)
 
@@ -196,6 +216,7 @@ def arguments():
     options.add_argument("--short", action="store_true", help="the selection that is part of every check, with short schedules")
     options.add_argument("--list", action="store_true")
     options.add_argument("--keep", action="store_true")
+    options.add_argument("--planted", action="store_true", help="instead: rows with planted mistakes (or those named), each of which must be found")
     options.add_argument("--program", help="another daemon, as build/planted/FREE_ON_RESET: see what finds its mistake")
     options.add_argument("--work", help=argparse.SUPPRESS)
     options.add_argument("rows", nargs="*")
@@ -215,7 +236,7 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
     rows = load_rows()
-    keys = [key for key in rows.chosen(options.rows) if not options.short or options.rows or rows.ROWS[key].short]
+    keys = planted_keys(options.rows) if options.planted else [key for key in rows.chosen(options.rows) if not options.short or options.rows or rows.ROWS[key].short]
     if options.list:
         for key in keys:
             print("%-4s %-24s %s" % (key, rows.ROWS[key].name, rows.ROWS[key].text))
