@@ -55,6 +55,7 @@ class Reader:
         self.client, self.kills, self.stops, self.found = client, kills, stops, []
         self.grants, self.answered, self.open_calls = [], [], {}
         self.held, self.was_lost, self.eof_ends, self.daemon = {}, {}, False, None
+        self.taken_up = 0  # locks
         self.dropped = {}  # what the session before this one held, for RESUME
         for row in rows:
             getattr(self, "on_" + row["e"], lambda _: None)(row)
@@ -99,7 +100,7 @@ class Reader:
     def on_call(self, row):
         self.open_calls[row["n"]] = row
         held = self.held.get(row.get("name"))
-        if row["q"] == "UNLOCK" and held and held.count == 1:
+        if row["q"] == "UNLOCK" and held and held.count in (1, None):
             held.end(row["t"])
         elif row["q"] in ("UNLOCK", "LOCK") and self.was_lost.get(row["name"]):
             self.was_lost[row["name"]].end(row["t"])  # whoever asks on after a loss believes no more
@@ -130,14 +131,13 @@ class Reader:
 
     def resumed(self, call, row):
         """What the dropped session held is held again, or was granted to it meanwhile."""
-        for name, fence, valid, count in row["rows"]:
+        for name, fence, valid in row.get("rows", []):
             held = self.dropped.get(name)
-            if not held or held.fence != fence or held.lost is not None:
-                if held and held.fence == fence:
-                    self.violate("S14", "%s was lost, and is resumed", held)
-                held = Grant(self.client, name, fence, call, row["t"])
+            if not held or held.fence != fence:
+                held = Grant(self.client, name, fence, dict(call, t=0), row["t"])  # asked for at some time before
                 self.grants.append(held)
-            held.count = count
+            self.taken_up += 1
+            held.count = None  # what was on its way when the connection dropped may have counted or not
             held.anchors.append((call["t"], row["t"], valid * MS))
             self.held[name] = held
         self.dropped = {}
@@ -145,7 +145,7 @@ class Reader:
     def granted(self, call, row):
         name, held = call["name"], self.held.get(call["name"])
         if held and row.get("count", 1) > 1:
-            held.count += 1
+            held.count = held.count + 1 if held.count else row["count"]
             if row["fence"] != held.fence or row["count"] != held.count:
                 self.violate("S15", "%s: locked again, answered fence=%d count=%d, not count=%d", held, row["fence"], row["count"], held.count)
         else:
@@ -163,6 +163,7 @@ class Reader:
             self.violate("S14", "c%d %s: %s answered OK fence=%d, held is %s", self.client, name, call["q"], row["fence"], held)
             return
         held.anchors.append((call["t"], row["t"], row["valid"] * MS))
+        held.count = held.count or row.get("count")
         held.stretched = held.stretched and call["q"] != "EXTEND"
 
     def unlocked(self, name, row):
@@ -170,7 +171,7 @@ class Reader:
         if not held:
             return
         if row["kind"] == "OK":
-            held.count -= 1
+            held.count = held.count - 1 if held.count else row.get("count", 0)
             if row.get("count", 0) != held.count:
                 self.violate("S15", "%s: UNLOCK answered count=%d, not %d", held, row.get("count", 0), held.count)
         if row["kind"] != "OK" or held.count == 0:
@@ -287,15 +288,17 @@ def overlap(begin, end, spans):
 def check_answers(readers, stops, bound_ms, last):
     """L7: each call is answered within its wait and the bound; while its daemon or its client is stopped the clock stands."""
     for reader in readers:
-        own = stops.get("c%d" % reader.client, [])
+        def beyond(call, until, daemon, reader=reader):
+            """ns beyond what the call may take; of moments at which several stood still each counts, which only errs for the daemon."""
+            stood = [*stops.get("c%d" % reader.client, []), *stops.get("d%s" % daemon, []), *stops.get("host", [])]
+            return until - call["t"] - overlap(call["t"], until, stood) - (call.get("wait", 0) + bound_ms) * MS
         for call, row, daemon in reader.answered:
-            took = row["t"] - call["t"] - overlap(call["t"], row["t"], own) - overlap(call["t"], row["t"], stops.get("d%s" % daemon, []))
-            if took > (call.get("wait", 0) + bound_ms) * MS:
-                yield Violation("L7", "c%d: %s %s wait=%d was answered after %.0f ms" % (reader.client, call["q"], call.get("name"), call.get("wait", 0), took / MS))
+            if beyond(call, row["t"], daemon) > 0:
+                yield Violation("L7", "c%d: %s %s wait=%d was answered after %.0f ms" % (
+                    reader.client, call["q"], call.get("name"), call.get("wait", 0), (row["t"] - call["t"]) / MS))
         for call in reader.open_calls.values():
             end = min([last] + [at for at in reader.kills if at >= call["t"]])
-            took = end - call["t"] - overlap(call["t"], end, own) - overlap(call["t"], end, stops.get("d%s" % reader.daemon, []))
-            if took > (call.get("wait", 0) + bound_ms) * MS:
+            if beyond(call, end, reader.daemon) > 0:
                 yield Violation("L7", "c%d: %s %s was never answered" % (reader.client, call["q"], call.get("name")))
 
 
@@ -314,6 +317,7 @@ class Verdict:
             stops["c%d" % client] += [(row["t"], row["to"]) for row in rows if row["e"] == "stalled"]
         readers = [Reader(client, rows, kills[client], stops) for client, rows in history.clients.items()]
         times = [row["t"] for rows in history.clients.values() for row in rows[-1:]]
+        self.resumed = sum(reader.taken_up for reader in readers)
         self.history, self.grants = history, sorted((grant for reader in readers for grant in reader.grants), key=lambda grant: grant.told)
         self.violations = [violation for reader in readers for violation in reader.found]
         self.violations += [*check_unique(self.grants), *check_order(self.grants), *check_registers(fenced or {})]

@@ -5,7 +5,7 @@ Of a client (file c<number>.log, in the order in which it saw things):
   start   c, d (its daemon), eof_ends (whether the end of its connection also ends what it may believe)
   open    s                     a new session
   call    n, q, name, wait, ttl, renew    before the request is sent; t is the moment before
-  answer  n, kind, code, fence, valid, count, text   after its last byte was read; valid in ms; of RESUME rows: [name, fence, valid, count]
+  answer  n, kind, code, fence, valid, count, text   after its last byte was read; valid in ms; of RESUME rows: [name, fence, valid]
   push    code, name, fence     a push was read
   gone    how                   the session is over: closed (by the client; t is the moment before) or eof
   stalled t, to                 the client stood still by its own doing
@@ -14,7 +14,7 @@ Of the nemesis (nemesis.log):
   window  to                    from t on faults, until `to`
   fault, heal  what             begin and end of a fault
   kill    c                     before client c was killed
-  stop    what, to              client or daemon (c3, d0) stood still
+  stop    what, to              client or daemon (c3, d0), or all of the machine (host) stood still
 """
 import json
 import os

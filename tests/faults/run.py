@@ -137,7 +137,11 @@ class Play:
     def kill(self):
         self.process.kill()
         self.process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for _ in range(100):  # what it had started dies with it, and may still write
+            shutil.rmtree(self.folder, ignore_errors=True)
+            if not os.path.exists(self.folder):
+                break
+            time.sleep(0.05)
 
 
 def show(told):

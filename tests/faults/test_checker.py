@@ -177,7 +177,7 @@ class Checker(unittest.TestCase):
     def resumed(self, fence, valid=1000, before=None):
         story = before or Story().lock(0, 10, 1)
         story.add("gone", 100, how="eof").add("open", 200)
-        return story.ask("RESUME", 300, 310, name=None, rows=[["n", fence, valid, 1]])
+        return story.ask("RESUME", 300, 310, name=None, rows=[["n", fence, valid]])
 
     def test_what_is_resumed_is_the_same_grant_and_lasts_longer(self):
         self.shows([], self.resumed(1).check(400, 401, 1).unlock(500, 501))
@@ -186,13 +186,18 @@ class Checker(unittest.TestCase):
 
     def test_a_turn_that_came_meanwhile_is_a_new_grant(self):
         self.shows(["S1", "S13"], self.resumed(7), Story().lock(390, 400, 8))
-        self.shows(["S3"], self.resumed(7, before=Story().lock(0, 10, 9).unlock(20, 21)), kind="X")
+        self.shows(["S3"], self.resumed(7, before=Story().lock(0, 10, 9).unlock(20, 21)))
+        self.shows([], self.resumed(7, before=Story().lock(0, 10, 9).unlock(20, 21)), kind="X")
+
+    def test_a_count_is_unknown_until_it_is_told(self):
+        self.shows([], self.resumed(1).unlock(400, 401, count=1).unlock(410, 411))
+        self.shows(["S15"], self.resumed(1).check(400, 401, 1).unlock(410, 411, count=1))
 
     def test_what_was_lost_is_not_resumed(self):
         story = Story().lock(0, 10, 1).lost(20, 1)
         story.add("gone", 100, how="eof").add("open", 200)
         self.shows([], story.ask("RESUME", 300, 310, name=None, rows=[]))
-        self.shows(["S2", "S3"], self.resumed(1, before=Story().lock(0, 10, 1).lost(20, 1)), kind="X")
+        self.shows(["S2"], self.resumed(1, before=Story().lock(0, 10, 1).lost(20, 1)), kind="X")
 
     # --- L7: answers in time -----------------------------------------------------------------------------------------
 
@@ -205,6 +210,7 @@ class Checker(unittest.TestCase):
         late = Story(daemon=1).ask("LOCK", 0, 2600, kind="TIMEOUT", wait=500)
         self.shows([], late, answer_ms=2000, nemesis=[{"e": "stop", "what": "d1", "t": 100 * MS, "to": 600 * MS}])
         self.shows(["L7"], late, answer_ms=2000, nemesis=[{"e": "stop", "what": "d0", "t": 100 * MS, "to": 600 * MS}])
+        self.shows([], late, answer_ms=2000, nemesis=[{"e": "stop", "what": "host", "t": 100 * MS, "to": 600 * MS}])
         self.shows([], late.add("stalled", 100, to=600 * MS), answer_ms=2000)
 
     def test_no_answer_at_all(self):
