@@ -57,6 +57,7 @@ class Reader:
         self.held, self.was_lost, self.eof_ends, self.daemon = {}, {}, False, None
         self.taken_up = 0  # locks
         self.dropped = {}  # what the session before this one held, for RESUME
+        self.asked = set()  # what it waited for: a LOCK repeated gets that turn, whose ttl and renew are those of the first LOCK
         for row in rows:
             getattr(self, "on_" + row["e"], lambda _: None)(row)
         self.close_incarnation(None)
@@ -89,6 +90,7 @@ class Reader:
         if row["how"] == "closed" or self.eof_ends:
             self.give_up(row["t"])
         self.dropped = self.held or self.dropped
+        self.asked |= {call["name"] for call in self.open_calls.values() if call["q"] == "LOCK"}
         self.forget()
 
     def give_up(self, at):
@@ -128,6 +130,8 @@ class Reader:
             self.unlocked(name, row)
         elif call["q"] == "RESUME" and row["kind"] == "OK":
             self.resumed(call, row)
+        elif call["q"] == "HELLO":
+            self.asked.clear()
 
     def resumed(self, call, row):
         """What the dropped session held is held again, or was granted to it meanwhile."""
@@ -150,6 +154,8 @@ class Reader:
                 self.violate("S15", "%s: locked again, answered fence=%d count=%d, not count=%d", held, row["fence"], row["count"], held.count)
         else:
             held = Grant(self.client, name, row["fence"], call, row["t"])
+            if name in self.asked:
+                held.renew, held.ttl = True, 0
             if row.get("count", 1) != 1:
                 self.violate("S15", "%s: the first grant has count=%d", held, row["count"])
             self.grants.append(held)

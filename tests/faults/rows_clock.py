@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Rows 16 to 18: wall clocks that are stepped, or run at a rate of their own."""
+from nodes import wall_us
 from rows import row
-from world import wall_us
 
 SKEW_US = 60_000_000 + 10_000_000  # how far a fence may run ahead of its server's clock: skew, and what clocks may differ by
 

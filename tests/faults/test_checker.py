@@ -189,6 +189,13 @@ class Checker(unittest.TestCase):
         self.shows(["S3"], self.resumed(7, before=Story().lock(0, 10, 9).unlock(20, 21)))
         self.shows([], self.resumed(7, before=Story().lock(0, 10, 9).unlock(20, 21)), kind="X")
 
+    def test_a_turn_keeps_the_ttl_and_renew_of_the_LOCK_that_waited_for_it(self):
+        def story(verb):
+            told = Story().ask("LOCK", 0, None, wait=500).add("gone", 100, how="eof").add("open", 200).ask(verb, 210, 211, name=None)
+            return told.lock(300, 310, 4, valid=200, renew=False).check(600, 601, 4)
+        self.shows([], story("RESUME"))
+        self.shows(["S14"], story("HELLO"))
+
     def test_a_count_is_unknown_until_it_is_told(self):
         self.shows([], self.resumed(1).unlock(400, 401, count=1).unlock(410, 411))
         self.shows(["S15"], self.resumed(1).check(400, 401, 1).unlock(410, 411, count=1))

@@ -5,7 +5,6 @@ import multiprocessing
 import os
 import random
 import signal
-import struct
 import threading
 import time
 
@@ -16,8 +15,9 @@ import wire
 from checker import Verdict
 from harness import Daemon
 from history import History, Log, now
-from process import BUILD, merged, state_of, until, yaml
-from redis_server import Clock, Redis
+from hosts import Hosts
+from nodes import Node, SkewedClock
+from process import merged, state_of, until, yaml
 from register import Registers
 from skip import Skip
 
@@ -25,32 +25,7 @@ NAMES = ["orders/%d" % i for i in range(8)]
 CLIENTS = 20
 
 
-def wall_us():
-    return time.time_ns() // 1000
-
-
-class SkewedClock(Clock):
-    """A wall clock with a step and a rate: see tests/clock_shim.c."""
-
-    def skew(self, step=0.0, ppm=0):
-        fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
-        os.pwrite(fd, struct.pack("qqqq", int(step * 1e6), 0, ppm, wall_us()), 0)
-        os.close(fd)
-
-
-class Node(Redis):
-    def __init__(self, index, **options):
-        self.wants_clock = options.pop("clock", False)
-        super().__init__(**options)
-        self.index = index
-        if self.wants_clock:
-            self.clock = SkewedClock(self.folder)
-
-    def up(self):
-        return self.process is not None and self.process.poll() is None and state_of(self.process.pid) != "T"
-
-
-class World:
+class World(Hosts):
     """options: nodes, daemons, clients, lease_ms, max_lease_ms, timeout_ms, node (of Redis), tree (of the daemons), client (of the clients), tcp,
     clock (of the Redis), daemon_clock, client_proxy, program (the daemon), seconds."""
 
@@ -94,45 +69,6 @@ class World:
         self.end = time.monotonic() + self.seconds
         self.began = now()
         return self
-
-    def make_host(self, i):
-        """Another host: a network of its own, joined to ours by a cable. We are 10.77.i.1 there, it is 10.77.i.2."""
-        host = process.spawn(["unshare", "-n", "sleep", "1000"])
-        self.stack.callback(host.kill)
-        here = os.readlink("/proc/self/ns/net")
-        until(lambda: os.readlink("/proc/%d/ns/net" % host.pid) != here, "a network namespace")
-        there = ["nsenter", "-t", str(host.pid), "-n"]
-        for command in (["ip", "link", "add", "cable%d" % i, "type", "veth", "peer", "name", "eth0", "netns", str(host.pid)],
-                        ["ip", "addr", "add", "10.77.%d.1/24" % i, "dev", "cable%d" % i], ["ip", "link", "set", "cable%d" % i, "up"],
-                        [*there, "ip", "link", "set", "lo", "up"], [*there, "ip", "addr", "add", "10.77.%d.2/24" % i, "dev", "eth0"],
-                        [*there, "ip", "link", "set", "eth0", "up"]):
-            status, _, said = process.call(*command)
-            if status:
-                raise Skip("no veth: " + said.strip())
-        return host
-
-    @contextlib.contextmanager
-    def unplugged(self, i):
-        """The cable to that host is out: nothing arrives, and nobody is told."""
-        at, begin = now(), time.monotonic()
-        process.call("ip", "link", "set", "cable%d" % i, "down")
-        try:
-            yield
-        finally:
-            process.call("ip", "link", "set", "cable%d" % i, "up")
-            process.call("ip", "addr", "replace", "10.77.%d.1/24" % i, "dev", "cable%d" % i)
-            out = time.monotonic() - begin
-            for c in self.guests(i):  # what was sent meanwhile is sent again at intervals that double
-                self.log.tell("stop", at=at, what="c%d" % c, to=now() + int((2 * out + 1) * 1e9))
-
-    def guests(self, i):
-        """The clients on that host."""
-        return [c for c in self.processes if self.host_of(c) == i]
-
-    def host_of(self, c):
-        """None for clients of this host, on Unix sockets."""
-        at = c // 3 % (len(self.hosts) + 1)
-        return None if at == len(self.hosts) else at
 
     def start_proxy(self):
         self.control, theirs = multiprocessing.Pipe()
@@ -360,12 +296,13 @@ class World:
     def stop_clients(self):
         for worker in self.processes.values():
             if worker.is_alive():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(worker.pid, signal.SIGCONT)
-                    worker.terminate()
+                worker.terminate()
         deadline = time.monotonic() + 30
         for i, worker in self.processes.items():
-            worker.join(max(0.1, deadline - time.monotonic()))
+            while worker.is_alive() and time.monotonic() < deadline:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(worker.pid, signal.SIGCONT)  # some stop themselves, up to the last
+                worker.join(0.2)
             if worker.is_alive():
                 self.fail("L7", "client %d does not come to its end" % i)
                 self.kill_client(i)
