@@ -16,7 +16,7 @@ struct options {
 	enum what what;
 	uint64_t seed, count, from;
 	unsigned jobs;
-	bool trace, shrink, keep_going;
+	bool trace, shrink, keep_going, plan;
 	const char *file;
 	char scenario[256];
 };
@@ -28,13 +28,14 @@ static const struct option long_options[] = {
 	{"replay", required_argument, NULL, 'r'}, {"shrink", no_argument, NULL, 'k'},
 	{"keep-going", no_argument, NULL, 'g'},   {"self-test", no_argument, NULL, 'T'},
 	{"invariants", no_argument, NULL, 'I'},   {"mutant-list", no_argument, NULL, 'M'},
-	{"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+	{"plan", no_argument, NULL, 'p'},         {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 };
 
 static void usage(void)
 {
 	puts("sim --seeds N [--from M] [--jobs J] [--keep-going]  worlds of the seeds M, M+1 …\n"
 	     "sim --seed N [--trace]           one world; --shrink: make it smaller while it fails\n"
+	     "sim --seed N --plan              its plan, as a file for --replay\n"
 	     "sim --replay FILE [--trace]      the world of a file\n"
 	     "sim --scenario NAME [--trace]    the same, of " CORPUS "/NAME.plan\n"
 	     "sim --self-test                  is the simulator as it should be?\n"
@@ -75,6 +76,9 @@ static bool option_take(struct options *o, int c)
 		return true;
 	case 'g':
 		o->keep_going = true;
+		return true;
+	case 'p':
+		o->plan = true;
 		return true;
 	case 'T':
 		o->what = RUN_SELFTEST;
@@ -137,7 +141,9 @@ static int run_one(const struct options *o)
 
 	snprintf(replay, sizeof(replay), "build/sim --seed %llu --trace", (unsigned long long)o->seed);
 	plan_draw(p, o->seed);
-	result = run_plan(o, p, replay);
+	if (o->plan)
+		plan_write(p, stdout);
+	result = o->plan ? 0 : run_plan(o, p, replay);
 	free(p);
 	return result;
 }
