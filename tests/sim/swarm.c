@@ -169,7 +169,7 @@ static void draw_outage(struct plan *p, struct stream *s)
 	f.for_us = stream_range(s, p->lease_us / 2, 3 * p->lease_us / 2);
 	if (stream_chance(s, 50)) {
 		f.kind = stream_chance(s, 60) ? FAULT_DAEMON_CRASH : FAULT_CLIENT_CUT;
-		f.x = f.kind == FAULT_CLIENT_CUT ? 4 : 0;
+		f.x = f.kind == FAULT_CLIENT_CUT ? stream_range(s, 4, 6) : 0;
 		f.for_us = f.kind == FAULT_CLIENT_CUT ? f.for_us : stream_skewed(s, MSEC, p->lease_us / 4);
 		p->fault[p->faults++] = f;
 		return;
