@@ -494,7 +494,7 @@ help: ## this list
 
 # --- tests: each of these targets ends with the line "N passed, N failed" --------------------------------------------
 
-SUITES := unit simulated layers cppcheck docs conf hotpath func sanitize fuzz compilers installed
+SUITES := unit simulated layers cppcheck docs conf hotpath func faults-short sanitize fuzz compilers installed
 CHECK_SANITIZERS := address,undefined
 JOBS   = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 SUBMAKE = $(MAKE) --no-print-directory -s
@@ -699,5 +699,5 @@ uninstall: ## remove what install put there; the configuration stays
 	rm -f $(DESTDIR)$(SBINDIR)/redlockd $(DESTDIR)$(BINDIR)/redlock $(DESTDIR)$(INCDIR)/redlock.h $(DESTDIR)$(LIBDIR)/libredlock.a
 	rm -f $(foreach m,$(MAN),$(DESTDIR)$(call manual,$(m))) $(DESTDIR)$(UNITDIR)/redlockd.service $(DESTDIR)$(SYSUSERSDIR)/redlockd.conf
 
-.PHONY: all deps run help rendered check sim bench-contend bench-held mutants faults faults-planted faults-short $(SUITES) asan ubsan build-sanitized build-clang build-fuzzers stats lint lint-files clean install uninstall
+.PHONY: all deps run help rendered check sim bench-contend bench-held mutants faults faults-planted $(SUITES) asan ubsan build-sanitized build-clang build-fuzzers stats lint lint-files clean install uninstall
 .DELETE_ON_ERROR:
