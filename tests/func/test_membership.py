@@ -33,13 +33,18 @@ class Membership(FuncTest):
         self.person.ok("UNLOCK goes:on sync=yes")
         return granted.num("fence")
 
+    def quiet(self):
+        """Nothing new is said of it over two looks."""
+        since = self.host.log().count("state=refused")
+        time.sleep(2.2)
+        return self.host.log().count("state=refused") == since
+
     def unfit(self, reason):
         """Refused for this reason, said once in the log, and in the table for people."""
         self.state("refused", reason)
-        since = self.host.log().count("state=refused")
         first = self.goes_on()
-        time.sleep(2.2)  # two looks at it
-        self.assertEqual(self.host.log().count("state=refused"), since, "told once")
+        said = self.quiet() or self.quiet()  # one that lost its memory as well is marked first, and then refused anew
+        self.assertTrue(said, "told once, not at each look")
         self.assertIn(reason, self.host.log())
         table = subprocess.run([REDLOCK, "--addr", self.host.addr, "nodes"], capture_output=True, text=True, timeout=30, check=True).stdout
         self.assertIn("refused", table)

@@ -3,6 +3,7 @@
 import time
 
 from harness import on_each_store
+from process import until
 from resumable import Ticket, resume, with_grace
 
 WAYS = ("close", "reset", "half-close")
@@ -167,6 +168,7 @@ class Drop:
         second.barrier()
         first.close()
         holder.ok("UNLOCK " + name)
+        until(lambda: any(row["role"] == "holder" and row.num("fence") > held for row in holder.ok("SHOW " + name).rows), "its turn has come")
         back = self.connect()
         fence = resume(back, ticket)[name].num("fence")
         self.assertGreater(fence, held)
