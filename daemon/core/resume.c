@@ -271,7 +271,7 @@ static void orphan_drop(struct commander *x, struct claim *c)
 
 enum place command_old_place(struct commander *x, struct session *s, struct span owner, bool patient, struct claim **ret_claim)
 {
-	struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
+	struct lock *l = s->known ? lock_find(&x->engine->table, x->request.word[0]) : NULL; /* only one with grace has a place to come back to */
 	struct claim *c = l ? lock_claim_of(l, s, owner) : NULL;
 
 	*ret_claim = c;

@@ -345,7 +345,8 @@ class Greedy(FuncTest):
             holder.ok("UNLOCK a")
             before = daemon.rss_kib()
             pump.run(b"UNLOCK a\n", 1, 1000 * (rows + 1) + 2)
-            self.assertLess(daemon.rss_kib() - before, 1024)
+            if not sanitized():  # freed memory is kept there, to be watched
+                self.assertLess(daemon.rss_kib() - before, 1024)
 
     def test_ten_thousand_connections_in_a_row(self):
         daemon = self.daemon()
