@@ -564,8 +564,9 @@ mutants: $(O)/sim ## plant the known mistakes, one at a time (or MUTANTS=), and 
 	+@MAKE="$(SUBMAKE)" sh tests/sim/mutants.sh $(O) $(MUTANTS)
 
 FUZZ_SECONDS ?= 8
-fuzz: build-fuzzers ## libFuzzer, FUZZ_SECONDS= for each target
-	@sh tests/fuzz/run.sh $(O)/fuzz $(FUZZ_SECONDS) $(FUZZ)
+FUZZ_SEED ?= 1
+fuzz: build-fuzzers ## libFuzzer, FUZZ_SECONDS= for each target; FUZZ_SEED=0 draws another seed each time
+	@sh tests/fuzz/run.sh $(O)/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED) $(FUZZ)
 
 compilers: ## clean builds with gcc and with clang
 	+@CC="$(CC)" MAKE="$(SUBMAKE)" sh tests/compilers.sh $(O) "$(CLANG)"

@@ -122,7 +122,7 @@ int redlock_lock(struct redlock *c, const char *name, const struct redlock_optio
 		 struct redlock_grant *ret_grant) REDLOCK_MUST;
 /* keep_ms > 0 leaves the name that long without a holder. REDLOCK_REFUSED with "LOST" or "NOTHELD": it was not held any more. */
 int redlock_unlock(struct redlock *c, const char *name, int64_t keep_ms) REDLOCK_MUST;
-/* Renews now; ttl_ms > 0 sets the lease from now on. */
+/* Renews now; ttl_ms > 0 sets the lease from now on. If it is shorter, believe in no more than that even when this fails. */
 int redlock_extend(struct redlock *c, const char *name, int64_t ttl_ms, struct redlock_grant *ret_grant) REDLOCK_MUST;
 /* Asks the daemon's memory: right before a side effect. */
 int redlock_check(struct redlock *c, const char *name, struct redlock_grant *ret_grant) REDLOCK_MUST;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What is asked, and when it begins. */
 #include "tests/fuzz/account.h"
+
+#include "daemon/core/quorum.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>
@@ -84,6 +86,15 @@ unsigned account_waiting(const struct account *a, unsigned name)
 
 /* --- asking --- */
 
+/* Who asks for less believes in no more from then on, and in what a store vouches for of it, whatever is answered. */
+static void account_shorten(struct account *a, unsigned k, const struct asked *q)
+{
+	struct stake *s = q->verb == VERB_EXTEND && q->ttl_us > 0 ? account_stake(a, k, q->name, q->owner) : NULL;
+
+	if (s && !s->lost)
+		s->until = instant_min(s->until, vote_until(a->now, q->ttl_us));
+}
+
 /* An UNLOCK with sync=yes lets go when it begins, whatever is answered in the end. */
 void account_begin(struct account *a, unsigned k, struct asked *q, bool at_once)
 {
@@ -91,6 +102,7 @@ void account_begin(struct account *a, unsigned k, struct asked *q, bool at_once)
 
 	q->begun = true;
 	q->order = at_once ? ++a->order : 0;
+	account_shorten(a, k, q);
 	if (!s || s->lost || s->count > 1 || (q->has_fence && q->fence != s->fence))
 		return;
 	s->used = false;
@@ -136,6 +148,7 @@ static bool request_take(struct account *a, struct asked *q, const struct reques
 	q->name = r->words > 0 && r->verb >= VERB_LOCK ? account_text(a, r->word[0]) : 0;
 	a->named = q->name;
 	q->owner = account_text(a, owner);
+	q->ttl_us = request_has(r, FIELD_TTL) ? r->field[FIELD_TTL].number : 0;
 	q->has_fence = request_has(r, FIELD_FENCE);
 	q->fence = q->has_fence ? r->field[FIELD_FENCE].number : 0;
 	q->sync = request_has(r, FIELD_SYNC) && r->field[FIELD_SYNC].number;

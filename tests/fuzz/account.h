@@ -30,6 +30,7 @@ struct asked {
 	bool seen;      /* as a row of SHOW */
 	uint64_t order; /* in which requests began; 0: not known exactly */
 	int64_t fence;
+	int64_t ttl_us; /* EXTEND; 0: none named */
 	struct instant sent;
 	unsigned rows;
 	char what; /* LIST: 'l'ocks, 's'essions, 'n'odes */

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# run.sh folder seconds source.c ... : runs each fuzzer in folder for that many seconds, from the seeds in tests/fuzz/corpus, as many at a
+# run.sh folder seconds seed source.c ... : runs each fuzzer in folder for that many seconds, with this seed (0: another each time), from the seeds in tests/fuzz/corpus, as many at a
 # time as there are processors. What it finds is kept in folder/found, an input that breaks something in folder/broken: it belongs into
 # the seeds once it is mended.
 set -u
 
-folder=$1 seconds=$2
-shift 2
+folder=$1 seconds=$2 seed=$3
+shift 3
 passed=0 failed=0 started=0
 
 fuzz() {
@@ -16,7 +16,7 @@ fuzz() {
 	fuzz_conf) more=tests/conf ;;
 	*) more= ;;
 	esac
-	"$folder/$1" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=5 -artifact_prefix="$folder/broken/$1-" \
+	"$folder/$1" -max_total_time="$seconds" -seed="$seed" -rss_limit_mb=1024 -timeout=5 -artifact_prefix="$folder/broken/$1-" \
 		"$folder/found/$1" "tests/fuzz/corpus/$1" $more >"$folder/$1.log" 2>&1
 	echo $? >"$folder/$1.status"
 }
