@@ -344,6 +344,7 @@ WORLD := \
 	tests/sim/request.c \
 	tests/sim/resource.c \
 	tests/sim/resume.c \
+	tests/sim/scene.c \
 	tests/sim/selftest.c \
 	tests/sim/server.c \
 	tests/sim/shrink.c \
@@ -422,17 +423,13 @@ $(O)/sim: $(call obj,$(WORLD) $(SIM)) $(O)/parts.a
 # scripts stands in tests/sim/mutant.
 MUTANT_FLAGS = $(filter-out -MMD -MP,$(BASEFLAGS)) -O1 -DMUTANT=MUTANT_$(@F)
 $(O)/mutant/%: $(O)/sim
-	@mkdir -p $@.lua
-	cp $(SCRIPTS) $@.lua
-	test ! -e tests/sim/mutant/$*.sed || sed -i -f tests/sim/mutant/$*.sed $@.lua/*.lua
+	sh tests/sim/plant.sh $* $@.lua $(SCRIPTS)
 	sh daemon/redis/embed.sh $@.lua $(patsubst daemon/redis/lua/%,$@.lua/%,$(SCRIPTS))
 	$(CC) $(MUTANT_FLAGS) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP)) -o $@ $(CORE) $@.lua/scripts.c $(call obj,$(WORLD) $(SIM)) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
 
 # The daemon with one of these mistakes, for tests/faults: there, too, it must be seen.
 $(O)/planted/%: $(O)/redlockd $(O)/parts.a
-	@mkdir -p $@.lua
-	$(Q)cp $(SCRIPTS) $@.lua
-	$(Q)test ! -e tests/sim/mutant/$*.sed || sed -i -f tests/sim/mutant/$*.sed $@.lua/*.lua
+	$(Q)sh tests/sim/plant.sh $* $@.lua $(SCRIPTS)
 	$(Q)sh daemon/redis/embed.sh $@.lua $(patsubst daemon/redis/lua/%,$@.lua/%,$(SCRIPTS))
 	$(call say,CC)
 	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $(CORE) $@.lua/scripts.c $(call obj,daemon/main.c) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)

@@ -245,6 +245,11 @@ void sim_node_fail(struct sim_node *n, const char *error)
 	n->redis.model.error = error ? mem_copy(error, strlen(error)) : NULL;
 }
 
+bool sim_node_is_well(const struct sim_node *n)
+{
+	return !n->redis.model.error && strcmp(n->redis.model.role, "master") == 0;
+}
+
 void sim_node_set_role(struct sim_node *n, const char *role, const char *replid)
 {
 	snprintf(n->redis.model.role, sizeof(n->redis.model.role), "%s", role);

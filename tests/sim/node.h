@@ -39,6 +39,7 @@ void sim_node_flush(struct sim_node *n);    /* FLUSHALL: run_id stays */
  * NOREPLICAS only what writes; OOM ends where the script under way has written. All others meet every command. Stays over restarts, as does the role.
  */
 void sim_node_fail(struct sim_node *n, const char *error);
+bool sim_node_is_well(const struct sim_node *n); /* it takes all that is written */
 void sim_node_set_role(struct sim_node *n, const char *role,
 		       const char *replid); /* "slave" refuses writes: READONLY; a restart gives a replid of its own */
 void sim_node_evict(struct sim_node *n, struct span name); /* the lock key goes, evicted_keys grows */

@@ -114,5 +114,7 @@ void plan_write(const struct plan *p, FILE *out);
 int plan_read(struct plan *ret_plan, FILE *in);
 /* swarm.c: draws a plan. */
 void plan_draw(struct plan *ret_plan, uint64_t seed);
+/* scene.c: adds to some. */
+void scene_draw(struct plan *p, uint64_t seed);
 
 #endif

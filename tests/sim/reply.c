@@ -2,10 +2,21 @@
 /* What a client makes of a line from its daemon. */
 #include "tests/sim/world.h"
 
+/* At any time, or late: in the last tenth of its ttl, but before the loss is told, which is a twentieth ahead. */
+static int64_t run_hurries(const struct run *r, int64_t left_us, bool late)
+{
+	int64_t ttl = r->job.ttl_ms * MSEC, most = left_us - ttl / 20;
+
+	if (!late || most <= 0)
+		return stream_range(&r->client->stream, 0, left_us > 0 ? left_us : 0);
+	return stream_range(&r->client->stream, most > ttl / 20 ? most - ttl / 20 : 0, most);
+}
+
 /* Told of a risk, some clients give it back before it is over. */
 static void hold_hurry(const struct hold *h, int64_t left_us)
 {
 	struct world *w = h->client->world;
+	bool late = stream_chance(&h->client->stream, 50);
 
 	if (!stream_chance(&h->client->stream, 60))
 		return;
@@ -15,7 +26,7 @@ static void hold_hurry(const struct hold *h, int64_t left_us)
 		if (r->state != RUN_HOLDING || r->hold != h)
 			continue;
 		r->ticks = r->tick;
-		world_at(w, &r->timer, AT_RUN, w->now + stream_range(&h->client->stream, 0, left_us > 0 ? left_us : 0));
+		world_at(w, &r->timer, AT_RUN, w->now + run_hurries(r, left_us, late));
 	}
 }
 

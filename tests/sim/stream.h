@@ -26,6 +26,7 @@ enum purpose {
 	DRAW_RESOURCE,
 	DRAW_FINALE,
 	DRAW_EAR, /* what is published */
+	DRAW_SCENE,
 };
 
 struct stream {

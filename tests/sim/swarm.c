@@ -244,4 +244,5 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	jobs = p->clients * stream_skewed(&s, 1, 60);
 	while ((int64_t)p->jobs < jobs && p->jobs < JOBS_MAX)
 		draw_job(p, &s, crowded);
+	scene_draw(p, seed);
 }

@@ -215,6 +215,7 @@ void turns_ran(struct server *s, const struct flight *f, unsigned i)
 	if (call->kind == CALL_ACQUIRE && a->class == ANSWER_EXECUTED && a->code == 'G')
 		passing_look(s, f, call, name);
 	if (call->kind == CALL_ACQUIRE && (a->code == 'B' || a->code == 'K' || a->code == 'W') && call->ticket.n > 0 &&
+	    sim_node_is_well(s->node) && /* else it answers as before, but notes nothing */
 	    sim_node_place(s->node, call->name, call->ticket, &until) && until > wall_ms(s)) {
 		text_keep(&p->turn, call->ticket);
 		p->asked_ms = wall_ms(s);

@@ -1,2 +1,2 @@
 # acquire.lua
-s/  if range > 0 and base + range > limit then/  if false then/
+s/  if range > 0 and base + range > limit_us then/  if false then/
