@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs the function tests: python3 tests/func/run.py [-v] [-j N] [module | module.Class | module.Class.test] …
 
-Classes run in processes of their own, -j of them at a time (2); those marked ALONE one after the other, with nothing beside them.
+Classes run in processes of their own, -j of them at a time (3); those marked ALONE one after the other, with nothing beside them.
 A failure is printed with the log of the daemons that took part. One that happened while the machine kept this process from running
 for STALL seconds or more is no verdict on bounds in time: that test is run again, with nothing beside it, and then counts (what a
 sanitizer reported counts at once). Last line: "N passed, N failed". Status 1 when anything failed.
@@ -235,7 +235,7 @@ def main():
     restore_signals()
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("-v", action="store_true", help="a line per test")
-    options.add_argument("-j", type=int, default=2, help="processes at a time")
+    options.add_argument("-j", type=int, default=3, help="processes at a time")
     options.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     options.add_argument("names", nargs="*")
     given = options.parse_args()

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# run.sh folder seconds seed source.c ... : runs each fuzzer in folder for that many seconds, with this seed (0: another each time), from the seeds in tests/fuzz/corpus, as many at a
-# time as there are processors. What it finds is kept in folder/found, an input that breaks something in folder/broken: it belongs into
-# the seeds once it is mended.
+# run.sh folder seconds seed source.c ... : runs each fuzzer in folder for that many seconds, with this seed of chance (0: another each
+# time), from the inputs in tests/fuzz/corpus, as many at a time as there are processors. What it finds is kept in folder/found, an input
+# that breaks something in folder/broken: it belongs into the corpus once it is mended.
 set -u
 
 folder=$1 seconds=$2 seed=$3
