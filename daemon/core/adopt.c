@@ -44,7 +44,7 @@ void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *f
 		e->fence_seen = c->fence;
 	c->lock = l;
 	c->state = CLAIM_HELD;
-	c->believed = instant_add(e->core->now, c->ttl_us + drift_us(c->ttl_us));
+	c->believed = instant_add(instant_min(instant_add(e->core->now, c->ttl_us), l->heritage->deadline), drift_us(c->ttl_us));
 	l->holder = c;
 	engine_become(e, l, LOCK_ADOPTING);
 }

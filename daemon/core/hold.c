@@ -34,6 +34,12 @@ struct instant engine_belief(const struct engine *e, const struct lock *l)
 	return instant_add(lock_deadline(&e->table, l), MUTATED(FREE_AT_DEADLINE) ? 0 : drift_us(l->ttl_us));
 }
 
+/* The same of what may be adopted yet: of the votes of the former life only their end is known. */
+static struct instant holder_belief(const struct engine *e, const struct lock *l)
+{
+	return l->state == LOCK_ADOPTING ? l->holder->believed : engine_belief(e, l);
+}
+
 /* Nobody else gets the lock before. */
 static void lock_close(struct engine *e, struct lock *l, struct instant until)
 {
@@ -64,7 +70,7 @@ void engine_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pe
 
 static void claim_abandon_held(struct engine *e, struct lock *l, struct instant until)
 {
-	struct instant believed = l->state == LOCK_ADOPTING ? l->holder->believed : engine_belief(e, l);
+	struct instant believed = holder_belief(e, l);
 	bool at_once = !instant_before(e->core->now, until);
 
 	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
@@ -110,6 +116,9 @@ void engine_abandon(struct engine *e, struct claim *c, struct instant until)
 void engine_lose(struct engine *e, struct lock *l, enum loss why)
 {
 	struct claim *c = l->holder;
+	/* What a quorum denies is nobody's; but an adoption that gives up in time knows of no votes, and its client may believe yet. */
+	bool denied = l->state == LOCK_ADOPTING && why == LOSS_EVICTED;
+	struct instant until = denied ? engine_belief(e, l) : holder_belief(e, l);
 
 	lock_vacate(e, l);
 	heap_cancel(&e->core->timers, &c->timer);
@@ -124,7 +133,7 @@ void engine_lose(struct engine *e, struct lock *l, enum loss why)
 		engine_notice(e, NOTICE_LOST, c, NULL, REFUSED_NOT);
 	}
 	renew_refuse_all(e, l, REFUSED_LOST);
-	lock_close(e, l, engine_belief(e, l));
+	lock_close(e, l, until);
 }
 
 void engine_lapse(struct engine *e, struct claim *c)

@@ -330,6 +330,25 @@ START_TEST(a_lease_without_renewal_that_is_over_is_lost)
 }
 END_TEST
 
+/* Too little is left to be worth an adoption; but the client may believe until D, so nobody else gets it before. */
+START_TEST(a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet)
+{
+	held_by_1(sizes[_i], "renew=no ttl=8s");
+	daemon_ends(0);
+	passes(7700 * MSEC);
+	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
+	resumes(2, &s1);
+	hears(2, "OK session=* n=0");
+	hears(2, "! LOST name=a fence=* reason=expired");
+	says(3, "LOCK a wait=1m");
+	passes(150 * MSEC);
+	hears_nothing(3);
+	ck_assert(key_is_there(0, "a"));
+	passes(300 * MSEC);
+	hears(3, GRANT);
+}
+END_TEST
+
 Suite *adopt_suite(void)
 {
 	Suite *suite = suite_create("adopt");
@@ -349,6 +368,7 @@ Suite *adopt_suite(void)
 	tcase_add_test(rounds, what_is_left_of_a_lease_without_renewal_is_adopted);
 	tcase_add_test(rounds, an_extend_is_known_to_the_next_life);
 	tcase_add_test(rounds, a_lease_without_renewal_that_is_over_is_lost);
+	tcase_add_loop_test(rounds, a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet, 0, 3);
 	suite_add_tcase(suite, rounds);
 	tcase_add_checked_fixture(rivals, NULL, stage_close);
 	tcase_add_loop_test(rivals, the_former_life_that_wakes_up_harms_nothing, 0, 9);
