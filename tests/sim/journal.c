@@ -121,7 +121,8 @@ static void journal_tear(struct sim_daemon *d)
 
 	while (at < end && stream_chance(&d->stream, 50))
 		at += FRAME + record_at(&j->bytes, at).n;
-	j->torn |= at < end;
+	if (at < end)
+		j->torn = d->life;
 	buf_init(&kept);
 	buf_append(&kept, buf_begin(&j->bytes), at);
 	buf_release(&j->bytes);
@@ -132,7 +133,6 @@ void journal_died(struct sim_daemon *d)
 {
 	struct sim_journal *j = &d->journal;
 
-	j->torn = false;
 	j->failed = false;
 	if (j->there && d->world->now < j->depart && j->pass < buf_length(&j->bytes))
 		journal_tear(d);

@@ -18,7 +18,7 @@ struct sim_journal {
 	int64_t depart;       /* true time when what that pass sends leaves */
 	bool there;           /* a next life can read it */
 	bool failing, failed; /* it cannot be written; and the service has yet to hear of it */
-	bool torn;            /* this life has not read all that its former life said */
+	uint64_t torn;        /* the last life of which the next has not read all that was said; 0: none */
 	char inherited[NAMES_MAX][VALUE_MAX]; /* by name: the value of its last HELD record; "" if there is none */
 };
 

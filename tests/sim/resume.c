@@ -160,10 +160,10 @@ void resume_hello_said(struct request_sim *q, struct span line)
 	q->conn->secret[secret.n] = '\0';
 }
 
-static void row_look(struct request_sim *q, int64_t name, int64_t fence, int64_t count, const struct account *old)
+static void row_look(struct request_sim *q, int64_t name, int64_t fence, int64_t count, const struct conn *from, const struct account *old)
 {
 	struct world *w = q->conn->world;
-	bool torn = q->conn->daemon->journal.torn;
+	bool torn = from && from->life <= q->conn->daemon->journal.torn; /* the books may know more, however many lives ago */
 
 	if (old->fence == fence && old->count == 0 && !torn)
 		checker_fail(w, INVARIANT_S14, name, "%s: client %u resumes fence %lld, which was given back or lost", name_of(name),
@@ -184,7 +184,7 @@ void resume_row_said(struct request_sim *q, struct span line)
 
 	if (name < 0)
 		return;
-	row_look(q, name, fence, count, old);
+	row_look(q, name, fence, count, from, old);
 	if (old->fence != fence)
 		check_turn(c->world, c->daemon, name, fence);
 	c->account[owner][name] = (struct account){.count = count, .fence = fence};
