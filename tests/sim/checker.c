@@ -215,6 +215,7 @@ void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, i
 	l->conn = q->conn;
 	l->owner = q->owner;
 	l->fence = fence;
+	w->checker.unlocked[q->name] = false; /* it may be free again without an UNLOCK */
 	w->tally.grants++;
 }
 
@@ -226,6 +227,7 @@ void check_turn(struct world *w, struct sim_daemon *d, int64_t name, int64_t fen
 	if (!l->adopted)
 		check_reserved(w, d, name, fence);
 	check_promises(w, name, fence);
+	w->checker.unlocked[name] = false;
 	l->grants++;
 	w->tally.grants++;
 }

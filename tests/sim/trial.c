@@ -14,12 +14,28 @@ static int64_t round_trip_us(const struct plan *p)
 	return 2 * (p->latency_us + p->jitter_us);
 }
 
-static bool trial_is_possible(const struct world *w)
+/* Still, by its daemon: a client that has left for another reason goes on believing. */
+static bool holder_has_it(const struct world *w)
 {
-	return (w->plan->finale & FINALE_HEAD) && w->plan->daemons >= 3 && w->holder && w->holder->state == RUN_HOLDING;
+	const struct run *r = w->holder;
+	const struct lease *l = &w->checker.lease[0][0];
+
+	return r && r->state == RUN_HOLDING && l->held && l->conn == r->client->conn && l->owner == r->job.owner;
 }
 
-/* Nobody else holds or waits. */
+static bool trial_is_possible(const struct world *w)
+{
+	return (w->plan->finale & FINALE_HEAD) && w->plan->daemons >= 3 && holder_has_it(w);
+}
+
+static bool nobody_has_it(const struct world *w)
+{
+	for (unsigned d = 0; d < w->plan->daemons; d++)
+		if (w->checker.lease[d][0].held)
+			return false;
+	return true;
+}
+
 static bool only_these_wait(const struct world *w)
 {
 	for (unsigned d = 0; d < w->plan->daemons; d++) {
@@ -48,6 +64,17 @@ static void head_dies(struct world *w)
 		d->link[i].stalled_to = d->link[i].stalled_from = w->now + STALL_US;
 }
 
+static void trial_lose_head(struct world *w)
+{
+	/* A head that has been granted it is none. */
+	if (!holder_has_it(w) || w->head->state != RUN_ASKING) {
+		finale_wait(w, 0, TRIAL_AGAIN);
+		return;
+	}
+	head_dies(w);
+	finale_wait(w, stream_range(&w->finale, 0, 500 * MSEC), TRIAL_UNLOCK);
+}
+
 static void head_returns(struct world *w)
 {
 	struct sim_daemon *d = &w->daemon[1];
@@ -71,7 +98,7 @@ static int64_t trial_bound(const struct plan *p)
 
 static void trial_unlock(struct world *w)
 {
-	if (!w->next || w->holder->state != RUN_HOLDING || w->next->state != RUN_ASKING || !only_these_wait(w)) {
+	if (!w->next || !holder_has_it(w) || w->next->state != RUN_ASKING || !only_these_wait(w)) {
 		w->next_since = 0;
 	} else {
 		run_end(w->holder, END_UNLOCK);
@@ -82,7 +109,7 @@ static void trial_unlock(struct world *w)
 
 static void trial_check(struct world *w)
 {
-	if (w->next_since && w->next->state == RUN_ASKING && w->next->client->conn && only_these_wait(w))
+	if (w->next_since && w->next->state == RUN_ASKING && w->next->client->conn && only_these_wait(w) && nobody_has_it(w))
 		checker_fail(w, INVARIANT_L3, 0, "k0: free since %lld us, kept for daemon 1, which does not come, and not for client %u",
 			     (long long)w->next_since, w->next->client->index);
 	w->tally.heads += w->next_since != 0;
@@ -117,8 +144,7 @@ bool trial_step(struct world *w)
 		finale_wait(w, 300 * MSEC, w->next ? TRIAL_LOSE_HEAD : TRIAL_AGAIN);
 		return true;
 	case TRIAL_LOSE_HEAD:
-		head_dies(w);
-		finale_wait(w, stream_range(&w->finale, 0, 500 * MSEC), TRIAL_UNLOCK);
+		trial_lose_head(w);
 		return true;
 	case TRIAL_UNLOCK:
 		trial_unlock(w);
