@@ -41,12 +41,23 @@ static int64_t request_bound(const struct world *w, const struct request_sim *q)
 	return rounds + (q->wait_ms * MSEC) + (q->wait_ms * MSEC) / 50;
 }
 
+/* What comes behind a RESUME waits for it, and that for adoptions. */
+static int64_t request_wait_for_resume(const struct request_sim *q)
+{
+	const struct request_sim *other;
+
+	TAILQ_FOREACH(other, &q->conn->running, at_daemon)
+		if (other != q && other->ask == ASK_RESUME)
+			return other->wait_ms * MSEC;
+	return 0;
+}
+
 static void request_set_due(struct world *w, struct request_sim *q)
 {
 	int64_t bound = request_bound(w, q);
 	int64_t *due = &w->checker.due[q->conn->daemon->index];
 
-	q->due_at = bound == INT64_MAX ? INT64_MAX : w->now + bound;
+	q->due_at = bound == INT64_MAX ? INT64_MAX : w->now + bound + request_wait_for_resume(q);
 	if (q->due_at < *due)
 		*due = q->due_at;
 }
