@@ -187,13 +187,21 @@ static uint16_t adopt_whom_to_ask(const struct engine *e, const struct lock *l)
 	return l->round ? nodes & (uint16_t)~l->round->asked : nodes;
 }
 
+/* Of a lease that nobody renews: what is asked for now vouches until D again, not for less. */
+static int64_t adopt_rest_us(const struct engine *e, const struct lock *l)
+{
+	int64_t left = instant_diff(l->heritage->deadline, e->core->now) + DRIFT_SLACK_US;
+
+	return left + drift_us(left + drift_us(left));
+}
+
 static void adopt_begin(struct engine *e, struct lock *l)
 {
 	struct op *op = op_new(&e->ops, OP_ADOPT, l);
 
 	l->round = op;
 	if (!l->holder->renew) {
-		op->ttl_us = instant_diff(l->heritage->deadline, e->core->now);
+		op->ttl_us = adopt_rest_us(e, l);
 		op->px_us = op->ttl_us + op->delay_us;
 	}
 	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, e->core->conf.timeout_us));

@@ -349,6 +349,19 @@ START_TEST(a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet)
 }
 END_TEST
 
+/* The client may not come back to be told less: what it was told by the former life stands. */
+START_TEST(an_adoption_does_not_shorten_what_was_told)
+{
+	held_by_1(sizes[_i], "renew=no ttl=8s");
+	daemon_returns(0);
+	says(3, "LOCK a wait=1m");
+	passes(7900 * MSEC);
+	hears_nothing(3);
+	passes(200 * MSEC);
+	hears(3, GRANT);
+}
+END_TEST
+
 Suite *adopt_suite(void)
 {
 	Suite *suite = suite_create("adopt");
@@ -368,6 +381,7 @@ Suite *adopt_suite(void)
 	tcase_add_test(rounds, what_is_left_of_a_lease_without_renewal_is_adopted);
 	tcase_add_test(rounds, an_extend_is_known_to_the_next_life);
 	tcase_add_test(rounds, a_lease_without_renewal_that_is_over_is_lost);
+	tcase_add_loop_test(rounds, an_adoption_does_not_shorten_what_was_told, 0, 3);
 	tcase_add_loop_test(rounds, a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet, 0, 3);
 	suite_add_tcase(suite, rounds);
 	tcase_add_checked_fixture(rivals, NULL, stage_close);
