@@ -181,11 +181,12 @@ void resume_row_said(struct request_sim *q, struct span line)
 	struct conn *c = q->conn, *from = conn_before(c, q->secret);
 	int64_t name = line_name(line), owner = row_owner(line), fence = line_int(line, "fence"), count = line_int(line, "count");
 	struct account none = {0}, *old = from && name >= 0 ? &from->account[owner][name] : &none;
+	bool told = name >= 0 && c->account[owner][name].fence == fence; /* granted to what came tagged behind this RESUME, and answered before it */
 
 	if (name < 0)
 		return;
 	row_look(q, name, fence, count, from, old);
-	if (old->fence != fence)
+	if (old->fence != fence && !told)
 		check_turn(c->world, c->daemon, name, fence);
 	c->account[owner][name] = (struct account){.count = count, .fence = fence};
 	check_resumed(c, name, owner, fence);
