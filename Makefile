@@ -88,6 +88,7 @@ BASE := \
 	daemon/base/backoff.c \
 	daemon/base/buf.c \
 	daemon/base/clock.c \
+	daemon/base/file.c \
 	daemon/base/heap.c \
 	daemon/base/log.c \
 	daemon/base/map.c \

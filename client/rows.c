@@ -40,11 +40,6 @@ void rows_free(struct rows *rows)
 	free(rows);
 }
 
-size_t rows_count(const struct rows *rows)
-{
-	return rows->count;
-}
-
 static bool is_duration(struct span field)
 {
 	return field.n > 3 && !memcmp(field.p + field.n - 3, "_ms", 3);

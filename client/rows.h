@@ -17,7 +17,6 @@ struct rows *rows_new(bool json, const char *order);
 void rows_free(struct rows *rows);
 /* Adds or, as JSON, prints one. Memory that is missing is told by rows_end. */
 void rows_add(struct rows *rows, const struct redlock_line *line);
-size_t rows_count(const struct rows *rows);
 /* Prints the table; 0 or a negative errno, also of what stdout said before. */
 int rows_end(struct rows *rows) REDLOCK_MUST;
 

@@ -53,7 +53,6 @@ const char *tcp_text(const struct conf *c, char *out, size_t size);
 
 /* pump.c: one event in, its effects out. */
 void pump_step(struct daemon *d, struct event *event);
-void pump_time(struct daemon *d);
 void pump_restore(struct daemon *d); /* the former life, from the journal, before any other event */
 void pump_pass(struct daemon *d); /* end of a loop pass: everything collected goes out, the timer is set */
 int pump_start(struct daemon *d);

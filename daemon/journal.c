@@ -5,6 +5,7 @@
  */
 #include "daemon/journal.h"
 
+#include "daemon/base/file.h"
 #include "daemon/base/log.h"
 #include "daemon/base/pack.h"
 
@@ -78,25 +79,6 @@ static void header_append(struct buf *b, const char *boot_id, struct instant now
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------------------ */
-
-static int fd_read(int fd, struct buf *b)
-{
-	struct stat st;
-	ssize_t n;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EBADMSG;
-	if (st.st_size > (off_t)JOURNAL_FILE_MAX)
-		return -EFBIG;
-	do {
-		n = read(fd, buf_reserve(b, 65536), 65536);
-		if (n > 0)
-			buf_commit(b, (size_t)n);
-	} while (n > 0 || (n < 0 && errno == EINTR));
-	return n < 0 ? -errno : 0;
-}
 
 /* NULL, or why not. */
 static const char *header_fault(struct span file)
@@ -190,7 +172,7 @@ int journal_open(struct journal *j, const char *dir, const char *boot_id, struct
 	fd = openat(j->dir, FILE_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 && errno == ENOENT)
 		return 0;
-	r = fd < 0 ? -errno : fd_read(fd, &j->past);
+	r = fd < 0 ? -errno : file_read_whole(fd, JOURNAL_FILE_MAX, &j->past);
 	if (fd >= 0)
 		close(fd);
 	if (!journal_take(j, r, now))

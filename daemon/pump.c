@@ -90,7 +90,7 @@ void pump_step(struct daemon *d, struct event *event)
 	pump_effects(d);
 }
 
-void pump_time(struct daemon *d)
+static void pump_time(struct daemon *d)
 {
 	struct event event = {.kind = EVENT_TIME};
 

@@ -143,7 +143,8 @@ void closing_say(int fd, const char *line, size_t n)
 	close(fd);
 }
 
-void closing_finish(struct conn *c)
+/* Now: one last try to write, then frees it. */
+static void closing_finish(struct conn *c)
 {
 	if (c->state == CONN_CLOSING && !c->blocked)
 		(void)conn_write(c);

@@ -17,10 +17,9 @@ void closing_begin(struct conn *c);
 /* A connection that never becomes a session: one line and out. Takes fd. */
 void closing_refuse(struct hub *h, int fd, const char *line, size_t n);
 
-/* For conn.c and hub.c; the first three may free c. */
+/* For conn.c and hub.c; the first two may free c. */
 void closing_ready(struct conn *c, short what); /* the socket has something to say */
 void closing_flushed(struct conn *c);           /* all output has gone */
-void closing_finish(struct conn *c);            /* now: one last try to write, then frees it */
 void closing_leave(struct conn *c);             /* it is being freed */
 void closing_expire(struct hub *h);             /* finishes those that are due */
 bool closing_evict(struct hub *h);              /* finishes the oldest, for its descriptor; false when there is none */

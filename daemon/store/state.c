@@ -6,6 +6,7 @@
  */
 #include "daemon/store/state.h"
 
+#include "daemon/base/file.h"
 #include "daemon/store/memory.h"
 
 #include <errno.h>
@@ -18,25 +19,6 @@
 #define TEMP_NAME "state.new"
 
 enum boot { BOOT_SAME, BOOT_OTHER, BOOT_UNKNOWN };
-
-static int fd_read(int fd, struct buf *b)
-{
-	struct stat st;
-	ssize_t n;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EBADMSG;
-	if (st.st_size > (off_t)STATE_FILE_MAX)
-		return -EFBIG;
-	do {
-		n = read(fd, buf_reserve(b, 65536), 65536);
-		if (n > 0)
-			buf_commit(b, (size_t)n);
-	} while (n > 0 || (n < 0 && errno == EINTR));
-	return n < 0 ? -errno : 0;
-}
 
 static int fd_write(int fd, struct span bytes)
 {
@@ -106,7 +88,7 @@ static int file_read(struct state *s)
 
 	if (fd < 0)
 		return errno == ENOENT ? 1 : -errno;
-	r = fd_read(fd, &s->file);
+	r = file_read_whole(fd, STATE_FILE_MAX, &s->file);
 	close(fd);
 	return r;
 }

@@ -87,7 +87,7 @@ class Contended(FuncTest):
         seen = self.contend(6, *[lambda t, d=d: self.by_redlockd(d, t, 0.02) for d in daemons], *[lambda t, d=d: self.by_redlockd_polling(d, t) for d in daemons],
                             self.by_redis_py, self.by_redis_py, self.by_hand, self.by_hand)
         for who, visits in seen.items():
-            self.assertGreater(visits, 0, "%s took part" % who)
+            self.assertGreater(visits, 0, "%s took part" % who)  # how often is not promised: clients that poll barge
 
     def test_a_busy_daemon_and_polling_clients_never_overlap(self):
         daemon = self.redis_daemon(self.server)
