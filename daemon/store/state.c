@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h> /* renameat */
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define FILE_NAME "state"
