@@ -115,6 +115,7 @@ static void acquire_held_elsewhere(struct engine *e, struct lock *l, const struc
 	int64_t poll = told ? POLL_MOST_US : POLL_LEAST_US << (l->attempts < 6 ? l->attempts : 6), left;
 
 	l->elsewhere.known = true;
+	l->elsewhere.split = false;
 	l->elsewhere.reserved = bits(op->busy) == 0;
 	l->elsewhere.pttl_ms = acquire_pttl(e, op);
 	l->elsewhere.at = e->core->now;
@@ -144,6 +145,7 @@ static void acquire_split(struct engine *e, struct lock *l, bool led)
 	int64_t pause = split_note(e, l, led);
 
 	l->elsewhere.known = false;
+	l->elsewhere.split |= !led;
 	engine_become(e, l, LOCK_WAITING);
 	line_refuse_part(e, l, REFUSED_BUSY, l->attempts < SPLIT_TRIES ? LINE_OVERDUE : LINE_IMPATIENT);
 	if (l->state == LOCK_WAITING)
@@ -157,6 +159,7 @@ static void acquire_no_quorum(struct engine *e, struct lock *l)
 		starve(e, l);
 		return;
 	}
+	l->elsewhere.split = false;
 	engine_become(e, l, LOCK_WAITING);
 	line_refuse_part(e, l, REFUSED_QUORUM, LINE_IMPATIENT);
 	if (l->state == LOCK_WAITING)

@@ -85,7 +85,7 @@ void engine_won(struct engine *e, struct op *op, int64_t fence)
 	l->fence = fence;
 	l->fence_end = fence + op->range;
 	turn_spend(e, l, op->yes);
-	l->elsewhere.known = false;
+	l->elsewhere.known = l->elsewhere.split = false;
 	if (!c || c->ttl_us != op->ttl_us || c->delay_us != op->delay_us) {
 		/* It was asked for on other terms, by somebody who has left the line. */
 		debt_begin(e, l, OP_RELEASE, 0, NULL);

@@ -77,7 +77,7 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		return;
 	}
 	if (l->state == LOCK_IDLE)
-		l->elsewhere.known = false; /* what was seen while somebody waited is old */
+		l->elsewhere.known = l->elsewhere.split = false; /* what was seen while somebody waited is old */
 	lock_enqueue(l, c);
 	metric_add(&e->core->metrics, METRIC_WAITERS, c->patient);
 	if (c->patient && !MUTATED(WAIT_ENDLESS))
@@ -99,7 +99,7 @@ void line_fired(struct engine *e, struct claim *c)
 		c->overdue = true;
 		return;
 	}
-	line_refuse(e, c, lock_is_taken(l) || l->elsewhere.known ? REFUSED_TIMEOUT : REFUSED_QUORUM);
+	line_refuse(e, c, lock_is_taken(l) || l->elsewhere.known || l->elsewhere.split ? REFUSED_TIMEOUT : REFUSED_QUORUM);
 }
 
 void engine_finish_up(struct engine *e, struct claim *c)

@@ -256,6 +256,26 @@ START_TEST(a_lock_that_was_won_begins_with_all_nodes_at_once)
 }
 END_TEST
 
+START_TEST(who_waits_in_vain_while_votes_are_split_is_told_that_the_time_ran_out)
+{
+	static const char *const orphan[] = {"d1:1:00", "d2:2:00", "d3:3:00"};
+
+	stage_begin(3);
+	passes(2 * SEC);
+	for (unsigned i = 0; i < 3; i++)
+		key_is_overwritten(i, "a", orphan[i], 50 * SEC);
+	says(1, "LOCK a wait=150ms");
+	passes(160 * MSEC);
+	hears(1, "TIMEOUT name=a waited_ms=*");
+	/* Nobody was seen to hold it: when the stores are gone, that is all that can be said. */
+	says(1, "LOCK a wait=150ms");
+	falls(0);
+	falls(1);
+	passes(160 * MSEC);
+	hears(1, "ERR QUORUM 1 of 3 *");
+}
+END_TEST
+
 Suite *split_suite(void)
 {
 	Suite *suite = suite_create("split");
@@ -273,6 +293,7 @@ Suite *split_suite(void)
 	tcase_add_test(lead, who_does_not_wait_is_answered_within_three_rounds);
 	tcase_add_test(lead, a_waiter_who_is_refused_by_the_leading_node_asks_all_again_in_a_second);
 	tcase_add_test(lead, a_lock_that_was_won_begins_with_all_nodes_at_once);
+	tcase_add_test(lead, who_waits_in_vain_while_votes_are_split_is_told_that_the_time_ran_out);
 	suite_add_tcase(suite, lead);
 	return suite;
 }
