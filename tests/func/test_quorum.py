@@ -117,6 +117,10 @@ class TwoStoresFail(QuorumTest):
     """A minority is no quorum: holders are told in time, nobody is granted anything, and it ends by itself."""
     COST = 22
 
+    def holder_is_seen(self):
+        """Whether a quorum has told the other daemon who stands in its way: its first round is answered."""
+        return [row for row in self.queues[1][0].ask("@show SHOW precious").rows if row["role"] == "holder"]
+
     def setUp(self):
         super().setUp()
         self.lease = Lease(self.client(self.a), "precious")
@@ -125,6 +129,7 @@ class TwoStoresFail(QuorumTest):
             client.send("LOCK precious wait=60s")
             client.barrier()
             self.queues[i % 2].append(client)
+        until(self.holder_is_seen, "both daemons know that it is held")
 
     def lost_in_time(self):
         """The holder hears RISK, then LOST, and that before the last valid_ms has ended; waiters hear nothing at all."""
