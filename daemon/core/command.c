@@ -124,7 +124,7 @@ void serve_QUIT(struct commander *x, struct session *s)
 {
 	command_ok(x, s);
 	session_hang_up(x->sessions, s, "quit");
-	command_end_session(x, s, ENDING_CLEAN);
+	command_end_session(x, s, ENDING_QUIT);
 }
 
 void serve_CANCEL(struct commander *x, struct session *s)
@@ -208,6 +208,14 @@ void command_drop_pendings(struct session *s)
 	}
 }
 
+/* Until when the client may believe in what it held: somebody who is certainly gone believes nothing. */
+static struct instant session_believes_until(const struct session *s, const struct claim *c, enum ending how)
+{
+	if (how == ENDING_CLEAN || (MUTATED(DETACHED_FREED) && s->detached))
+		return INSTANT_PAST;
+	return s->detached ? c->believed : INSTANT_NEVER;
+}
+
 static void session_drop_claims(struct commander *x, struct session *s, bool waiting, enum ending how)
 {
 	struct claim *c, *next;
@@ -217,7 +225,10 @@ static void session_drop_claims(struct commander *x, struct session *s, bool wai
 		if ((c->state == CLAIM_WAITING) != waiting)
 			continue;
 		TAILQ_REMOVE(&s->claims, c, in_session);
-		engine_abandon(x->engine, c, how == ENDING_CLEAN || (MUTATED(DETACHED_FREED) && s->detached) ? INSTANT_PAST : s->detached ? c->believed : INSTANT_NEVER);
+		if (how == ENDING_QUIT && c->state == CLAIM_HELD)
+			engine_unlock(x->engine, c, 0, NULL);
+		else
+			engine_abandon(x->engine, c, session_believes_until(s, c, how));
 	}
 }
 

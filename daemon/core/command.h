@@ -26,7 +26,8 @@ void command_line(struct commander *x, struct session *s, char *line, size_t n);
 
 /* How a session ends (redlock-protocol(7)): at once, or with its locks left alone until their deadlines. */
 enum ending {
-	ENDING_CLEAN,  /* QUIT, EOF, hang-up: it does not act any more */
+	ENDING_QUIT,   /* it said so: as if it had unlocked all that it holds */
+	ENDING_CLEAN,  /* EOF, hang-up: it does not act any more */
 	ENDING_UNSURE, /* it may be alive and believe */
 };
 /* Its connection is no more: with grace it is detached, else it ends. The session's pointer is dead afterwards. */

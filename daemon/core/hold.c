@@ -23,7 +23,7 @@ static void lock_vacate(struct engine *e, struct lock *l)
 void lock_closed(struct engine *e, struct lock *l)
 {
 	/* With a lock-delay the key is left to expire by itself. */
-	if (l->delay_us == 0)
+	if (l->delay_us == 0 || MUTATED(DELAY_OVER_WITH_LEASE))
 		debt_begin(e, l, OP_RELEASE, 0, NULL);
 	engine_next(e, l);
 }
@@ -82,7 +82,7 @@ static void claim_abandon_held(struct engine *e, struct lock *l, struct instant 
 		lock_close(e, l, instant_min(believed, until));
 		return;
 	}
-	debt_begin(e, l, l->delay_us > 0 ? OP_LEAVE : OP_RELEASE, l->delay_us, NULL);
+	debt_begin(e, l, l->delay_us > 0 && !MUTATED(DELAY_OVER_WITH_SESSION) ? OP_LEAVE : OP_RELEASE, l->delay_us, NULL);
 	engine_next(e, l);
 }
 

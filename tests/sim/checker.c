@@ -180,11 +180,32 @@ static void check_order(struct world *w, struct sim_daemon *d, const struct requ
 	}
 }
 
+void checker_delay(struct world *w, int64_t name, int64_t fence, int64_t from)
+{
+	int64_t until = from + w->plan->delay_us * 98 / 100 - 2 * MSEC;
+
+	if (w->plan->delay_us == 0 || fence < w->checker.delayed[name].fence)
+		return;
+	if (fence > w->checker.delayed[name].fence || until > w->checker.delayed[name].until)
+		w->checker.delayed[name].until = until;
+	w->checker.delayed[name].fence = fence;
+}
+
+void checker_undelay(struct world *w, int64_t name, int64_t fence)
+{
+	if (w->checker.delayed[name].fence == fence)
+		w->checker.delayed[name].until = 0;
+}
+
 /* A grant goes out: nobody was told that it would not. */
 static void check_promises(struct world *w, int64_t name, int64_t fence)
 {
 	const struct hold *other;
 
+	if (w->checker.delayed[name].fence != fence && w->checker.delayed[name].until > w->now)
+		checker_fail(w, INVARIANT_S13, name, "%s: fence %lld is granted, but the lock-delay after fence %lld lasts until %lld us",
+			     name_of(name), (long long)fence, (long long)w->checker.delayed[name].fence,
+			     (long long)w->checker.delayed[name].until);
 	TAILQ_FOREACH(other, &w->holds, in_world)
 	{
 		if (other->name == name && other->fence != fence && other->promised > w->now)

@@ -90,6 +90,9 @@ struct checker {
 	struct adoptions adoptions;
 	int64_t returned[NAMES_MAX];        /* the largest token that was returned */
 	int64_t free_since[NAMES_MAX];      /* true time since when nobody has it; INT64_MAX: somebody has */
+	struct {
+		int64_t fence, until;
+	} delayed[NAMES_MAX];               /* true time until which a hold that ended otherwise than by its holder's will keeps the name refused */
 	int64_t excused[NAMES_MAX];         /* true time until which a key that was left behind may stand in the way */
 	int64_t due[DAEMONS_MAX];           /* true time of the earliest request that must be answered */
 	struct turn turn[DAEMONS_MAX][NAMES_MAX];
@@ -112,6 +115,9 @@ void check_progress(struct world *w);
 /* A turn that came while its session had no connection; a hold that goes on at another connection. */
 void check_turn(struct world *w, struct sim_daemon *d, int64_t name, int64_t fence);
 void check_resumed(struct conn *c, int64_t name, int64_t owner, int64_t fence);
+/* The hold ended without its holder's will, and was in force until then: the lock-delay begins, unless the plan has none. It ended by its will after all. */
+void checker_delay(struct world *w, int64_t name, int64_t fence, int64_t from);
+void checker_undelay(struct world *w, int64_t name, int64_t fence);
 /* The name may be taken by what nobody holds until then: a key that was left behind. */
 void checker_excuse(struct world *w, int64_t name, int64_t until);
 

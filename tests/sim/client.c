@@ -213,7 +213,7 @@ void client_leave(struct sim_client *c, enum leave how)
 /* It claims nothing any more once it has said so. */
 void client_quit(struct sim_client *c)
 {
-	if (!client_ask(c, ASK_OTHER, NULL, "QUIT"))
+	if (!client_ask(c, ASK_QUIT, NULL, "QUIT"))
 		return;
 	c->secret[0] = '\0';
 	conn_disclaim_all(c->conn);

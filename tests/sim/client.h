@@ -12,7 +12,7 @@
 #include "tests/sim/host.h"
 #include "tests/sim/plan.h"
 
-enum ask { ASK_LOCK, ASK_UNLOCK, ASK_CHECK, ASK_EXTEND, ASK_CANCEL, ASK_HELLO, ASK_RESUME, ASK_OTHER };
+enum ask { ASK_LOCK, ASK_UNLOCK, ASK_CHECK, ASK_EXTEND, ASK_CANCEL, ASK_HELLO, ASK_RESUME, ASK_QUIT, ASK_OTHER };
 
 /* One request, seen from both ends. */
 struct request_sim {

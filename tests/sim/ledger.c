@@ -77,6 +77,7 @@ void ledger_begin(struct request_sim *q)
 		account_of(q)->count = 0;
 		lease_free(q->conn, q->name, q->owner);
 		q->ended = true;
+		checker_undelay(w, q->name, account_of(q)->fence);
 	}
 }
 
@@ -152,6 +153,7 @@ static void on_unlocked(struct request_sim *q, struct span line)
 	a->count = count;
 	if (count > 0)
 		return;
+	checker_undelay(w, q->name, a->fence);
 	witness_vouch(q->conn->daemon, q->name, -1, INVARIANT_S14);
 	lease_free(q->conn, q->name, q->owner);
 	w->checker.unlocked[q->name] = q->keep_ms == 0;
@@ -169,6 +171,18 @@ static void on_confirmed(struct request_sim *q, struct span line)
 		checker_fail(world_of(q->conn), INVARIANT_S15, q->name, "%s: CHECK answered count=%lld, it is %lld",
 			     name_of(q->name), (long long)line_int(line, "count"), (long long)a->count);
 	witness_vouch(q->conn->daemon, q->name, line_int(line, "valid_ms"), INVARIANT_S9);
+}
+
+/* Whatever it holds is free now. */
+static void on_quit(struct conn *c)
+{
+	for (int64_t owner = 0; owner < OWNERS_MAX; owner++)
+		for (int64_t name = 0; name < NAMES_MAX; name++) {
+			if (c->account[owner][name].count > 0)
+				checker_undelay(world_of(c), name, c->account[owner][name].fence);
+			c->account[owner][name].count = 0;
+			lease_free(c, name, owner);
+		}
 }
 
 static void on_ok(struct request_sim *q, struct span line)
@@ -189,6 +203,9 @@ static void on_ok(struct request_sim *q, struct span line)
 		break;
 	case ASK_RESUME:
 		resume_said(q);
+		break;
+	case ASK_QUIT:
+		on_quit(q->conn);
 		break;
 	default:
 		break;
@@ -236,6 +253,18 @@ static void on_reply(struct conn *c, struct span line)
 	request_done(q);
 }
 
+/* Without its holder's will: what was promised of it was in force. */
+static void hold_ends(struct conn *c, int64_t name, int64_t fence)
+{
+	const struct hold *h;
+
+	TAILQ_FOREACH(h, &world_of(c)->holds, in_world)
+	{
+		if (h->name == name && h->fence == fence && h->promised > 0)
+			checker_delay(world_of(c), name, fence, h->promised);
+	}
+}
+
 static void on_push(struct conn *c, struct span line)
 {
 	int64_t name = line_name(line), owner = line_int(line, "owner");
@@ -248,6 +277,7 @@ static void on_push(struct conn *c, struct span line)
 	if (c->account[owner][name].fence != line_int(line, "fence"))
 		checker_fail(world_of(c), INVARIANT_S15, name, "%s: LOST of another grant than it has", name_of(name));
 	c->account[owner][name].count = 0;
+	hold_ends(c, name, line_int(line, "fence"));
 	lease_free(c, name, owner);
 	if (world_of(c)->stage == STAGE_FINALE && owner == OWNERS_MAX - 1 && !c->resumed)
 		checker_fail(world_of(c), INVARIANT_L9, name, "client %u: %.*s", c->client->index, (int)line.n, line.p);
@@ -265,6 +295,18 @@ void ledger_line(struct conn *c, struct span line)
 
 /* --- ends ------------------------------------------------------------------------------------------------------------ */
 
+/* Its daemon sees to what it holds, or is no more. */
+static void account_ends(struct conn *c, int64_t name, const struct account *a)
+{
+	struct world *w = world_of(c);
+
+	if (daemon_is_up(c->daemon))
+		checker_delay(w, name, a->fence, w->now);
+	else
+		hold_ends(c, name, a->fence);
+	checker_excuse(w, name, w->now + w->plan->delay_us * 51 / 50 + MSEC);
+}
+
 void ledger_over(struct conn *c)
 {
 	struct request_sim *q;
@@ -278,8 +320,7 @@ void ledger_over(struct conn *c)
 	for (int64_t owner = 0; owner < OWNERS_MAX; owner++)
 		for (int64_t name = 0; name < NAMES_MAX; name++) {
 			if (c->account[owner][name].count > 0)
-				checker_excuse(world_of(c), name,
-					       world_of(c)->now + world_of(c)->plan->delay_us * 51 / 50 + MSEC);
+				account_ends(c, name, &c->account[owner][name]);
 			if (!c->secret[0])
 				c->account[owner][name].count = 0;
 			lease_free(c, name, owner);

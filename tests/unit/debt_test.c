@@ -275,6 +275,20 @@ START_TEST(after_an_abnormal_end_the_name_stays_refused_for_its_delay)
 }
 END_TEST
 
+START_TEST(a_quit_is_no_abnormal_end)
+{
+	stage_open(3);
+	stage.conf.max_delay_us = 20 * SEC;
+	daemon_starts(0);
+	says(1, "LOCK a delay=5s");
+	says(2, "LOCK a wait=1m");
+	ignores(1);
+	says(1, "QUIT");
+	hears(1, "OK");
+	hears(2, "OK name=a *");
+}
+END_TEST
+
 START_TEST(a_loss_with_a_delay_keeps_the_name_refused_beyond_the_deadline)
 {
 	stage_open(1);
@@ -318,6 +332,7 @@ Suite *debt_suite(void)
 	tcase_add_test(stay, keep_may_be_longer_than_the_lease_but_not_than_the_longest);
 	tcase_add_test(stay, a_clean_unlock_frees_at_once_whatever_the_delay);
 	tcase_add_test(stay, after_an_abnormal_end_the_name_stays_refused_for_its_delay);
+	tcase_add_test(stay, a_quit_is_no_abnormal_end);
 	tcase_add_test(stay, a_loss_with_a_delay_keeps_the_name_refused_beyond_the_deadline);
 	suite_add_tcase(suite, stay);
 	return suite;
