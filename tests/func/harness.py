@@ -25,9 +25,24 @@ from redis_server import Redis
 from wire import Client
 
 REPORTS = re.compile(r"ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer|Assertion .* failed|DEADLYSIGNAL")
+# What no other process on the machine brings about: a test that ends with one of these is not run again, see run.py.
+NO_EXCUSE = re.compile(REPORTS.pattern + r"|^harness\.Violation\b|the daemon died: status|the daemon ended with status|\(ended with -(4|6|7|8|11)\)", re.M)
 PATIENT = "250ms"  # redis.timeout where a loaded machine is no part of the test; the default, 50 ms, is where it is
 
 DAEMONS = []  # those of this process, for the logs of a failed test
+
+
+class Violation(AssertionError):
+    """Two held at once, or a token was too small: that is never a matter of time."""
+
+
+@contextlib.contextmanager
+def safety():
+    """What fails in here is a Violation."""
+    try:
+        yield
+    except AssertionError as error:
+        raise Violation(str(error)) from error
 
 
 class Notify:

@@ -13,7 +13,8 @@ import time
 
 import wire
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(ROOT, os.environ.get("REDLOCKD_BUILD", "build"))
 REDLOCKD = os.path.join(BUILD, "redlockd")
 REDLOCK = os.path.join(BUILD, "redlock")

@@ -6,7 +6,7 @@ import random
 import struct
 import time
 
-from harness import FuncTest, Noise
+from harness import FuncTest, Noise, safety
 from process import merged, temp_folder, until
 from test_counter import Workers
 from wire import Client
@@ -54,6 +54,7 @@ class Ledger:
         with open(self.log, "rb") as log:
             return list(self.ROW.iter_unpack(log.read()))
 
+    @safety()
     def check(self, test):
         """Nothing lost, nobody refused, tokens grow from visit to visit. Returns the moments of the visits."""
         rows = self.rows()

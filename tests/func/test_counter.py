@@ -5,7 +5,7 @@ import random
 import signal
 import tempfile
 
-from harness import StoreTest, on_each_store
+from harness import StoreTest, on_each_store, safety
 from wire import Client
 
 CLIENTS, TIMES = 64, 100
@@ -61,6 +61,7 @@ class CounterFile:
         with open(self.path + ".log") as log:
             return [tuple(int(x) for x in line.split()) for line in log]
 
+    @safety()
     def check(self, total):
         with open(self.path) as counter:
             self.assertEqual(int(counter.read()), total)

@@ -12,7 +12,7 @@ from harness import FuncTest, StoreTest, on_each_store
 from process import sanitized, until
 from wire import Client, connect
 
-PAIRS = 100000
+PAIRS = 5000 if sanitized() else 100000  # what an instrumented daemon's memory grows by says nothing
 
 
 def raise_nofile(count):
@@ -72,6 +72,7 @@ class Pump:
 class Nothing:
     """After the last client has gone: no lock keys, no sessions, no timers, no growth."""
     COST = 20
+    CONFIG = {"redis": {"timeout": "5s"}}  # how fast a store answers is not what is asked here
 
     def stats(self, c):
         return {str(row).split("metric=")[1].split(" ")[0]: int(row["value"]) for row in c.ok("STATS").rows}
@@ -105,11 +106,11 @@ class Nothing:
         if self.r:
             until(lambda: self.r.lock_keys() == [], "the keys are gone: %r" % self.r.lock_keys()[:5])
 
-    def test_no_growth_over_100000_pairs(self):
+    def test_no_growth_over_many_pairs(self):
         pump, name = Pump(self.d.addr), self.name()
         self.addCleanup(pump.close)
         request = ("LOCK %s\nUNLOCK %s\n" % (name, name)).encode()
-        self.assertEqual(pump.run(request, 20000, 2), [])
+        self.assertEqual(pump.run(request, PAIRS // 5, 2), [])
         for last in (False, True):
             before = self.d.rss_kib()
             begin = time.monotonic()
