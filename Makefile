@@ -107,6 +107,7 @@ CORE := \
 	daemon/core/deliver.c \
 	daemon/core/engine.c \
 	daemon/core/event.c \
+	daemon/core/flow.c \
 	daemon/core/handover.c \
 	daemon/core/hold.c \
 	daemon/core/journal.c \
@@ -118,6 +119,7 @@ CORE := \
 	daemon/core/members.c \
 	daemon/core/metric.c \
 	daemon/core/op.c \
+	daemon/core/pace.c \
 	daemon/core/page.c \
 	daemon/core/parting.c \
 	daemon/core/query.c \
@@ -230,6 +232,7 @@ UNIT := \
 	tests/unit/extend_test.c \
 	tests/unit/fake.c \
 	tests/unit/fake_daemon.c \
+	tests/unit/flow_test.c \
 	tests/unit/full_test.c \
 	tests/unit/garbage_test.c \
 	tests/unit/half_close_test.c \
@@ -257,6 +260,7 @@ UNIT := \
 	tests/unit/oracle.c \
 	tests/unit/outage_test.c \
 	tests/unit/outlive_test.c \
+	tests/unit/pace_test.c \
 	tests/unit/past.c \
 	tests/unit/patience_test.c \
 	tests/unit/person_test.c \

@@ -32,7 +32,7 @@ static int64_t acquire_range(const struct engine *e, const struct lock *l)
 	return others < 0 ? 0 : others > RANGE_MOST ? RANGE_MOST : others;
 }
 
-/* Those of these nodes that are usable. */
+/* Those of these nodes that are usable and can take more. */
 static void acquire_ask(struct engine *e, struct op *op, uint16_t nodes, int64_t proposal)
 {
 	struct lock *l = op->lock;
@@ -40,7 +40,9 @@ static void acquire_ask(struct engine *e, struct op *op, uint16_t nodes, int64_t
 	struct span ticket = MUTATED(TICKET_SHOWN_ONCE) && l->queued ? SPAN("") : turn_text(e, l);
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
-		if (!(nodes >> i & 1) || !member_usable(&e->members.node[i]))
+		const struct member *m = &e->members.node[i];
+
+		if (!(nodes >> i & 1) || !member_usable(m) || flow_is_full(&m->flow))
 			continue;
 		op_send_acquire(&e->ops, op, i, proposal, ticket, grace);
 		l->queued |= (uint16_t)((ticket.n > 0) << i);
@@ -48,6 +50,12 @@ static void acquire_ask(struct engine *e, struct op *op, uint16_t nodes, int64_t
 }
 
 void acquire_begin(struct engine *e, struct lock *l)
+{
+	if (!pace_holds(e, l))
+		acquire_start(e, l);
+}
+
+void acquire_start(struct engine *e, struct lock *l)
 {
 	const struct claim *head = TAILQ_FIRST(&l->line);
 	struct op *op;

@@ -182,7 +182,7 @@ static uint16_t adopt_whom_to_ask(const struct engine *e, const struct lock *l)
 	uint16_t nodes = 0;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		nodes |= (uint16_t)(member_usable(&e->members.node[i]) << i);
+		nodes |= (uint16_t)((member_usable(&e->members.node[i]) && !flow_is_full(&e->members.node[i].flow)) << i);
 	nodes &= adopt_possible(l) & (uint16_t)~l->unanswered;
 	return l->round ? nodes & (uint16_t)~l->round->asked : nodes;
 }
@@ -208,7 +208,7 @@ static void adopt_begin(struct engine *e, struct lock *l)
 }
 
 /* All that can be asked and were not, in this round or a new one; who joins while it is under way is asked as well. */
-static void adopt_go_on(struct engine *e, struct lock *l)
+void adopt_go_on(struct engine *e, struct lock *l)
 {
 	uint16_t nodes = adopt_whom_to_ask(e, l);
 
@@ -231,6 +231,8 @@ void adopt_fired(struct engine *e, struct lock *l)
 {
 	if (!instant_before(e->core->now, instant_add(adopt_end(l), l->holder->renew ? 0 : -lead_us(l->ttl_us))))
 		adopt_fail(e, l, l->holder->renew ? LOSS_QUORUM : LOSS_EXPIRED);
+	else if (pace_holds(e, l))
+		heap_set(&e->core->timers, &l->timer, adopt_end(l));
 	else
 		adopt_go_on(e, l);
 }

@@ -23,6 +23,7 @@ struct core_conf {
 	uint64_t seed[2];
 	bool trust_first_start;       /* see member.h */
 	int64_t timeout_us;           /* of one command on one node */
+	unsigned window;              /* calls without an answer per node, see flow.h; 0: the usual */
 	int64_t lease_us, min_lease_us, max_lease_us, max_delay_us;
 	int64_t max_grace_us;         /* the longest grace a session may ask for; 0 refuses it */
 	int64_t past_lease_us;        /* a store may have forgotten a lease of that length, whatever max_lease is now */
@@ -36,7 +37,7 @@ struct core_conf {
 	} limits;
 };
 
-enum timer_kind { TIMER_LOCK, TIMER_CLAIM, TIMER_OP, TIMER_MEMBER, TIMER_SESSION, TIMER_GRACE };
+enum timer_kind { TIMER_LOCK, TIMER_CLAIM, TIMER_OP, TIMER_MEMBER, TIMER_PACE, TIMER_SESSION, TIMER_GRACE };
 
 /* Lines that come one per session or per lock: each kind has its own measure. */
 enum burst_kind { BURST_LOST, BURST_HANGUP, BURST_N };

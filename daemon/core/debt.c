@@ -7,7 +7,7 @@
 
 #define RETRY_US (100 * MSEC)
 
-static void debt_send(struct engine *e, struct op *op)
+void debt_send(struct engine *e, struct op *op)
 {
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		if (!(op->owed >> i & 1) || (op->open >> i & 1) || !e->members.node[i].connected)
@@ -34,7 +34,8 @@ static void debt_open(struct engine *e, struct op *op, uint16_t nodes, struct in
 	op->in_debt = true;
 	TAILQ_INSERT_TAIL(&e->debts, op, in_debts);
 	metric_add(&e->core->metrics, METRIC_DEBTS, 1);
-	debt_send(e, op);
+	if (op->pending || !pace_holds_debt(e, op))
+		debt_send(e, op);
 	debt_schedule(e, op);
 }
 
@@ -84,6 +85,7 @@ static void debt_settled(struct engine *e, struct op *op)
 	if (op->pending)
 		debt_answer(e, op, REFUSED_QUORUM);
 	TAILQ_REMOVE(&e->debts, op, in_debts);
+	pace_leave_debt(e, op);
 	op->in_debt = false;
 	heap_cancel(&e->core->timers, &op->timer);
 	metric_add(&e->core->metrics, METRIC_DEBTS, -1);
@@ -115,7 +117,8 @@ void debt_fired(struct engine *e, struct op *op)
 		engine_retire(e, op);
 		return;
 	}
-	debt_send(e, op);
+	if (!op->paced)
+		debt_send(e, op);
 	debt_schedule(e, op);
 }
 
@@ -124,7 +127,7 @@ void debt_node_up(struct engine *e, unsigned node)
 	struct op *op;
 
 	TAILQ_FOREACH(op, &e->debts, in_debts) {
-		if (op->owed >> node & 1)
+		if ((op->owed >> node & 1) && !op->paced)
 			debt_send(e, op);
 	}
 }

@@ -19,7 +19,10 @@ void engine_init(struct engine *e, struct core *core)
 	TAILQ_INIT(&e->starved);
 	TAILQ_INIT(&e->risks);
 	TAILQ_INIT(&e->adopting);
-	TAILQ_INIT(&e->due);
+	TAILQ_INIT(&e->pace.keeping);
+	TAILQ_INIT(&e->pace.owing);
+	TAILQ_INIT(&e->pace.asking);
+	e->pace.timer.kind = TIMER_PACE;
 	TAILQ_INIT(&e->debts);
 }
 
@@ -59,7 +62,7 @@ void engine_become(struct engine *e, struct lock *l, enum lock_state state)
 		l->starved = false;
 	}
 	renew_safe(e, l);
-	renew_put_off(e, l);
+	pace_leave(e, l);
 	if (l->state == LOCK_ADOPTING)
 		TAILQ_REMOVE(&e->adopting, l, in_risk);
 	if (state == LOCK_ADOPTING)
@@ -118,7 +121,7 @@ void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 	TAILQ_INSERT_TAIL(&l->extends, p, in_lock);
 	l->ttl_us = c->ttl_us;
 	if (!l->round)
-		renew_begin(e, l);
+		renew_due(e, l);
 }
 
 static void lock_fired(struct engine *e, struct lock *l)
@@ -182,6 +185,9 @@ void engine_fired(struct engine *e, struct timer *t)
 		break;
 	case TIMER_MEMBER:
 		member_fired(&e->members, container_of(t, struct member, timer));
+		break;
+	case TIMER_PACE:
+		pace_fired(e);
 		break;
 	case TIMER_SESSION:
 	case TIMER_GRACE:
@@ -247,7 +253,7 @@ void engine_node_down(struct engine *e, unsigned node, struct span reason)
 
 void engine_settle(struct engine *e)
 {
-	renew_those_due(e);
+	pace_go_on(e);
 	if (!e->members.gained)
 		return;
 	e->members.gained = false;

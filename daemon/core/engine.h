@@ -44,6 +44,14 @@ struct notice {
 	unsigned count; /* GRANTED, REENTERED: how often it was held then */
 };
 
+/* pace.c: what waits for its turn at the stores. */
+struct pace {
+	struct locks keeping;  /* HELD, ADOPTING: to be renewed, to be adopted */
+	struct op_list owing;  /* releases of which nothing was sent yet */
+	struct locks asking;   /* WAITING */
+	struct timer timer;
+};
+
 struct engine {
 	struct core *core;
 	struct members members;
@@ -52,8 +60,7 @@ struct engine {
 	struct locks starved;   /* WAITING for a quorum */
 	struct locks risks;     /* HELD, and RISK was told */
 	struct locks adopting;  /* ADOPTING */
-	struct locks due;       /* HELD, and to be renewed once fewer renewals are under way */
-	unsigned renewing;      /* renewals under way that are not decided */
+	struct pace pace;
 	struct op_list debts;   /* releases that some node has not confirmed */
 	uint64_t tickets;
 	int64_t fence_seen;     /* the largest in any reply of any node */
@@ -103,7 +110,7 @@ void turn_wanted(struct engine *e, struct span name);
 bool engine_answer(struct engine *e, const struct answer *a); /* false: no such call is open */
 void engine_node_up(struct engine *e, unsigned node);
 void engine_node_down(struct engine *e, unsigned node, struct span reason);
-void engine_fired(struct engine *e, struct timer *t); /* TIMER_LOCK, TIMER_CLAIM, TIMER_OP, TIMER_MEMBER */
+void engine_fired(struct engine *e, struct timer *t); /* TIMER_LOCK, TIMER_CLAIM, TIMER_OP, TIMER_MEMBER, TIMER_PACE */
 /* What became possible by the events of this step: call at its end. */
 void engine_settle(struct engine *e);
 void engine_stop(struct engine *e);

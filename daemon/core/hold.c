@@ -17,7 +17,7 @@ static void lock_vacate(struct engine *e, struct lock *l)
 	lock_hold_ended(e, l->holder);
 	l->holder = NULL;
 	l->renew_at = INSTANT_NEVER;
-	renew_over(e, l);
+	renew_over(l);
 }
 
 void lock_closed(struct engine *e, struct lock *l)

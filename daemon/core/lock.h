@@ -110,7 +110,7 @@ struct lock {
 	struct map_node node;
 	TAILQ_ENTRY(lock) in_starved;
 	TAILQ_ENTRY(lock) in_risk; /* or, ADOPTING, in the list of those */
-	TAILQ_ENTRY(lock) in_due;
+	TAILQ_ENTRY(lock) in_pace;
 	TAILQ_ENTRY(lock) in_search; /* see deadlock.h */
 	struct claim *seen_next; /* the line is followed up to here */
 	uint64_t seen;           /* by which search last */
@@ -118,7 +118,7 @@ struct lock {
 	bool seen_holder, in_queue;
 	enum lock_state state;
 	bool starved;           /* in the list of locks that wait for a quorum */
-	bool due;               /* HELD: its renewal waits for others to be answered: in the list of those */
+	bool paced;             /* HELD, ADOPTING, WAITING: its round waits until the stores have answered others: in the list of those, see pace.c */
 	bool at_risk;           /* RISK was told: in the list of those */
 	bool yielding;          /* WAITING: left alone for a moment, so that clients that poll get their turn */
 	bool long_name;         /* name is on the heap */

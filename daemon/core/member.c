@@ -50,6 +50,7 @@ void members_init(struct members *ms, struct core *core)
 	for (unsigned i = 0; i < core->conf.nodes; i++) {
 		ms->node[i].index = i;
 		ms->node[i].timer.kind = TIMER_MEMBER;
+		flow_begin(&ms->node[i].flow, core->conf.window);
 	}
 }
 
@@ -126,6 +127,7 @@ void member_up(struct members *ms, unsigned node)
 
 	m->connected = true;
 	m->stalled = false;
+	flow_begin(&m->flow, ms->core->conf.window);
 	member_become(ms, m, MEMBER_PROBING, "");
 	member_probe(ms, m);
 }

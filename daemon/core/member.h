@@ -16,6 +16,7 @@
 #define CORE_MEMBER_H
 
 #include "daemon/core/core.h"
+#include "daemon/core/flow.h"
 
 enum member_state {
 	MEMBER_DOWN,        /* no connection */
@@ -50,6 +51,7 @@ struct member {
 	char told[160]; /* what the log was told last, and of which state: once, not each second */
 	enum member_state told_of;
 	struct member_clock clock;
+	struct flow flow;
 	int64_t fence_seen, fence_when_asked;
 	int64_t evicted;
 	int64_t rtt_us; /* smoothed; 0 = not known */

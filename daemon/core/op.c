@@ -96,6 +96,7 @@ static void op_send(struct op_table *t, struct op *op, unsigned node, struct cal
 	op->sent[node] = t->core->now;
 	op->asked |= bit;
 	op->open |= bit;
+	flow_sent(&t->members->node[node].flow, t->core->now);
 	core_call(t->core, call);
 }
 
@@ -202,6 +203,7 @@ struct op *op_answered(struct op_table *t, const struct answer *a)
 	if (!op || !(op->open & bit))
 		return NULL;
 	op->open &= (uint16_t)~bit;
+	flow_answered(&t->members->node[a->node].flow, op->sent[a->node], t->core->now, a->class == ANSWER_EXECUTED, t->core->conf.timeout_us);
 	member_observe(t->members, a, op->sent[a->node]);
 	if (MUTATED(VOTE_FROM_RECEIVE))
 		op->sent[a->node] = t->core->now;

@@ -21,10 +21,11 @@ enum op_kind {
 
 struct op {
 	TAILQ_ENTRY(op) in_debts; /* RELEASE, LEAVE: some node has not confirmed yet */
+	TAILQ_ENTRY(op) in_pace;  /* … and its turn has not come yet */
 	enum op_kind kind;
 	bool decided;         /* the round is over; later answers are evidence only */
 	bool expired;         /* its time is over: what has not answered by now does not count for the decision */
-	bool in_debt;
+	bool in_debt, paced;
 	uint32_t slot;
 	struct lock *lock;    /* referenced while the op lives */
 	struct lock_value value;

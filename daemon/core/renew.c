@@ -8,7 +8,6 @@
 #include <limits.h>
 
 #define RETRY_LEAST_US (20 * MSEC)
-#define AT_ONCE_MOST 2048 /* under way at a time: more would take the stores longer than one command may */
 
 /* Whether the votes of the other nodes are a quorum by themselves. */
 static bool others_hold(const struct engine *e, const struct lock *l, unsigned node)
@@ -57,10 +56,8 @@ void renew_refuse_all(struct engine *e, struct lock *l, enum refusal why)
 	renew_answer_extends(e, l, UINT_MAX, why);
 }
 
-void renew_over(struct engine *e, struct lock *l)
+void renew_over(struct lock *l)
 {
-	if (l->round && l->round->kind == OP_RENEW && !l->round->decided)
-		e->renewing--;
 	if (l->round)
 		l->round->decided = true;
 	l->round = NULL;
@@ -70,7 +67,7 @@ static void renew_close(struct engine *e, struct op *op, enum refusal why)
 {
 	struct lock *l = op->lock;
 
-	renew_over(e, l);
+	renew_over(l);
 	if (!op->open)
 		heap_cancel(&e->core->timers, &op->timer);
 	renew_answer_extends(e, l, op->serves, why);
@@ -139,38 +136,17 @@ static void renew_decide(struct engine *e, struct op *op)
 
 static bool renew_may_ask(const struct member *m)
 {
-	return member_usable(m) || (MUTATED(GUARD_SKIPS_RENEWALS) && m->state == MEMBER_QUARANTINED);
-}
-
-void renew_put_off(struct engine *e, struct lock *l)
-{
-	if (l->due)
-		TAILQ_REMOVE(&e->due, l, in_due);
-	l->due = false;
+	return (member_usable(m) && !flow_is_full(&m->flow)) || (MUTATED(GUARD_SKIPS_RENEWALS) && m->state == MEMBER_QUARANTINED);
 }
 
 void renew_due(struct engine *e, struct lock *l)
 {
-	if (e->renewing < AT_ONCE_MOST) {
+	if (!pace_holds(e, l)) {
 		renew_begin(e, l);
 		return;
 	}
-	if (!l->due)
-		TAILQ_INSERT_TAIL(&e->due, l, in_due);
-	l->due = true;
 	l->renew_at = INSTANT_NEVER;
 	engine_schedule(e, l);
-}
-
-void renew_those_due(struct engine *e)
-{
-	struct lock *l;
-
-	while (e->renewing < AT_ONCE_MOST && (l = TAILQ_FIRST(&e->due))) {
-		renew_put_off(e, l);
-		if (!l->round)
-			renew_begin(e, l);
-	}
 }
 
 void renew_begin(struct engine *e, struct lock *l)
@@ -178,9 +154,8 @@ void renew_begin(struct engine *e, struct lock *l)
 	struct op *op = op_new(&e->ops, OP_RENEW, l);
 	struct pending *p;
 
-	renew_put_off(e, l);
+	pace_leave(e, l);
 	l->round = op;
-	e->renewing++;
 	TAILQ_FOREACH(p, &l->extends, in_lock)
 		op->serves++;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
@@ -226,7 +201,7 @@ static void renew_came_late(struct engine *e, struct op *op)
 
 	if (!l->holder->renew)
 		return;
-	renew_put_off(e, l);
+	pace_leave(e, l);
 	l->renew_at = instant_max(e->core->now, instant_add(op->begun, op->ttl_us / 3));
 	engine_notice(e, NOTICE_SAFE, l->holder, NULL, REFUSED_NOT);
 	renew_safe(e, l);

@@ -5,8 +5,17 @@
 
 #include "daemon/core/engine.h"
 
-/* acquire.c: asks for the lock, for the first in line. The lock has no round under way and is not ours. */
+/* pace.c: turns at the stores. True: the lock, or the release, waits for its turn, and will be served. */
+bool pace_holds(struct engine *e, struct lock *l);
+bool pace_holds_debt(struct engine *e, struct op *op);
+void pace_leave(struct engine *e, struct lock *l); /* it needs no turn any more */
+void pace_leave_debt(struct engine *e, struct op *op);
+void pace_go_on(struct engine *e); /* serves those for whom there is room now */
+void pace_fired(struct engine *e); /* TIMER_PACE */
+
+/* acquire.c: asks for the lock, for the first in line, now or when it is its turn. The lock has no round under way and is not ours. */
 void acquire_begin(struct engine *e, struct lock *l);
+void acquire_start(struct engine *e, struct lock *l); /* now */
 void acquire_answered(struct engine *e, struct op *op, const struct answer *a);
 void acquire_expired(struct engine *e, struct op *op);
 
@@ -45,12 +54,10 @@ void turn_spend(struct engine *e, struct lock *l, uint16_t granted);
 void renew_begin(struct engine *e, struct lock *l);
 void renew_answered(struct engine *e, struct op *op, const struct answer *a);
 void renew_expired(struct engine *e, struct op *op);
-/* Its time has come: it begins now, or once fewer are under way. */
+/* Its time has come: it begins now, or when it is its turn. */
 void renew_due(struct engine *e, struct lock *l);
-void renew_those_due(struct engine *e);
-/* The lock is not held any more: it is not due, and its round decides nothing. */
-void renew_put_off(struct engine *e, struct lock *l);
-void renew_over(struct engine *e, struct lock *l);
+/* The lock is not held any more: its round decides nothing. */
+void renew_over(struct lock *l);
 /* The lock is not at risk any more, or not held. */
 void renew_safe(struct engine *e, struct lock *l);
 /* A quorum is back: leases that are at risk are renewed now, not at their next try, and those of the former life are adopted. */
@@ -78,6 +85,7 @@ bool adopt_is_left(const struct lock *l, unsigned node, struct span *ret_value);
 void adopt_note(struct lock *l, unsigned node); /* it does not */
 void adopt_undo(struct engine *e, struct lock *l); /* the lock is released */
 void adopt_fired(struct engine *e, struct lock *l);
+void adopt_go_on(struct engine *e, struct lock *l); /* its turn has come */
 void adopt_decide(struct engine *e, struct op *op); /* an answer was noted */
 void adopt_expired(struct engine *e, struct op *op);
 
@@ -86,6 +94,7 @@ void adopt_expired(struct engine *e, struct op *op);
 void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_us, struct pending *p);
 /* Another value that only we know, at these nodes. */
 void debt_of_value(struct engine *e, struct lock *l, const struct lock_value *value, uint16_t nodes, struct instant until);
+void debt_send(struct engine *e, struct op *op); /* its turn has come */
 void debt_answered(struct engine *e, struct op *op, const struct answer *a);
 void debt_fired(struct engine *e, struct op *op);
 void debt_node_up(struct engine *e, unsigned node);

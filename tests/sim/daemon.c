@@ -45,6 +45,7 @@ static void daemon_configure(struct sim_daemon *d)
 		.generation = 1,
 		.host = host_name[d->index],
 		.timeout_us = p->timeout_us,
+		.window = (unsigned)p->window,
 		.lease_us = p->lease_us,
 		.min_lease_us = 50 * MSEC,
 		.max_lease_us = p->max_lease_us,

@@ -73,6 +73,7 @@ struct job {
 					row(echo_percent)  /* of it is late, or comes twice */                           \
 					row(grace_ms)      /* what clients ask for, if they do; 0: none */               \
 					row(stranger)      /* enum stranger */                                           \
+					row(window)        /* calls that a daemon leaves unanswered per node; 0: the usual */ \
 		row(warm_us) /* when faults and work begin */                                                                    \
 		row(length_us)                                                    /* when all faults are over */                 \
 		row(finale)                                                       /* bits: what is tried in the healed world */

@@ -27,6 +27,7 @@ enum purpose {
 	DRAW_FINALE,
 	DRAW_EAR, /* what is published */
 	DRAW_SCENE,
+	DRAW_FLOW,    /* how much daemons ask a node at a time */
 };
 
 struct stream {

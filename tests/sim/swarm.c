@@ -235,6 +235,8 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	p->seed = (int64_t)seed;
 	stream_init(&s, seed, DRAW_SWARM, 0);
 	draw_shape(p, &s);
+	stream_init(&s, seed, DRAW_FLOW, 0);
+	p->window = stream_chance(&s, 35) ? PICK(&s, 1, 2, 2, 4, 8) : 0;
 	stream_init(&s, seed, DRAW_FAULTS, 0);
 	draw_faults(p, &s);
 	stream_init(&s, seed, DRAW_JOBS, 0);

@@ -336,42 +336,6 @@ START_TEST(a_renewal_that_a_quorum_confirms_late_is_one_and_no_second_is_asked_f
 }
 END_TEST
 
-START_TEST(of_many_renewals_that_are_due_at_once_the_stores_are_asked_a_part_at_a_time)
-{
-	unsigned before;
-
-	stage_begin(3);
-	for (unsigned k = 1; k <= 3; k++)
-		for (unsigned i = 0; i < 750; i++) {
-			says(k, "LOCK many-%u-%u", k, i);
-			ignores(k);
-		}
-	passes(3333 * MSEC);
-	for (unsigned i = 0; i < 3; i++)
-		feels(i, MOOD_SILENT);
-	before = waiting_at(0);
-	passes(MSEC);
-	ck_assert_uint_ge(waiting_at(0) - before, 2048);
-	ck_assert_uint_le(waiting_at(0) - before, 2048 + 2); /* and a probe */
-	for (unsigned i = 0; i < 3; i++)
-		feels(i, MOOD_WELL);
-	ck_assert_int_eq(figure(0, METRIC_RENEWALS), 2250);
-	ck_assert_int_eq(figure(0, METRIC_RISKS), 0);
-	/* Of those that wait for their turn, one may end meanwhile. */
-	passes(3332 * MSEC);
-	for (unsigned i = 0; i < 3; i++)
-		feels(i, MOOD_SILENT);
-	passes(2 * MSEC);
-	goes(3, GONE_HANGUP);
-	for (unsigned i = 0; i < 3; i++)
-		feels(i, MOOD_WELL);
-	passes(SEC);
-	ck_assert_int_eq(figure(0, METRIC_LOCKS_HELD), 1500);
-	for (unsigned k = 1; k <= 2; k++)
-		ignores(k);
-}
-END_TEST
-
 Suite *renew_suite(void)
 {
 	Suite *suite = suite_create("renew");
@@ -379,8 +343,6 @@ Suite *renew_suite(void)
 
 	tcase_add_checked_fixture(watchdog, NULL, stage_close);
 	tcase_add_test(watchdog, a_renewal_that_a_quorum_confirms_late_is_one_and_no_second_is_asked_for);
-	tcase_set_timeout(watchdog, 60); /* thousands of locks, each line held against all beliefs */
-	tcase_add_test(watchdog, of_many_renewals_that_are_due_at_once_the_stores_are_asked_a_part_at_a_time);
 	tcase_add_test(watchdog, a_lease_is_renewed_when_a_third_of_it_is_over);
 	tcase_add_test(watchdog, a_quorum_of_renewals_renews_and_the_votes_count_one_by_one);
 	tcase_add_test(watchdog, an_unknown_renewal_changes_nothing);

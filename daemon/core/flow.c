@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/core/flow.h"
+
+#define WINDOW_FIRST 256
+#define WINDOW_LEAST 16
+#define WINDOW_MOST  1024
+#define GROWTH       8 /* calls more for each window of answers */
+
+void flow_begin(struct flow *f, unsigned most)
+{
+	f->most = most ? most : WINDOW_MOST;
+	f->window = f->most < WINDOW_FIRST ? f->most : WINDOW_FIRST;
+	f->credit = 0;
+	f->least_us = INT64_MAX;
+	f->halved = INSTANT_PAST;
+}
+
+void flow_sent(struct flow *f, struct instant now)
+{
+	if (f->open++ == 0)
+		f->heard = now;
+}
+
+static void flow_grow(struct flow *f)
+{
+	f->credit += GROWTH;
+	if (f->credit < f->window)
+		return;
+	f->credit = 0;
+	if (f->window < f->most)
+		f->window++;
+}
+
+/* Once for all calls that were under way together. */
+static void flow_halve(struct flow *f, struct instant sent, struct instant now)
+{
+	unsigned least = f->most < WINDOW_LEAST ? f->most : WINDOW_LEAST;
+
+	if (instant_before(sent, f->halved))
+		return;
+	f->window = f->window / 2 > least ? f->window / 2 : least;
+	f->halved = now;
+}
+
+void flow_answered(struct flow *f, struct instant sent, struct instant now, bool executed, int64_t timeout_us)
+{
+	int64_t took = instant_diff(now, sent);
+
+	f->open--;
+	f->heard = now;
+	if (!executed)
+		return;
+	/* What nothing waited behind is the way alone, also when that has become longer. */
+	if (took < f->least_us || f->open == 0)
+		f->least_us = took < timeout_us ? took : timeout_us;
+	if (took - f->least_us > (timeout_us - f->least_us) / 3)
+		flow_halve(f, sent, now);
+	else
+		flow_grow(f);
+}

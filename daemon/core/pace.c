@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Turns at the stores. A round begins when a quorum of them has room for its calls (flow.h); until then it waits here: leases that are to be kept before
+ * releases, releases before those who ask. So a crowd that asks costs nobody a lease, and the release of a name leaves before it is asked for again.
+ * Where no quorum is usable there is nothing to wait for, and the round is told so at once.
+ */
+#include "daemon/core/round.h"
+
+static bool pace_is_idle(const struct pace *p)
+{
+	return TAILQ_EMPTY(&p->keeping) && TAILQ_EMPTY(&p->owing) && TAILQ_EMPTY(&p->asking);
+}
+
+static bool pace_has_room(const struct engine *e)
+{
+	unsigned usable = 0, room = 0;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		const struct member *m = &e->members.node[i];
+
+		usable += member_usable(m);
+		room += member_usable(m) && flow_has_room(&m->flow);
+	}
+	return room >= engine_quorum(e) || usable < engine_quorum(e);
+}
+
+/* Those who wait are looked after even when no store says a word. */
+static void pace_watch(struct engine *e)
+{
+	struct timer *t = &e->pace.timer;
+
+	if (pace_is_idle(&e->pace))
+		heap_cancel(&e->core->timers, t);
+	else if (!timer_is_set(t))
+		heap_set(&e->core->timers, t, instant_add(e->core->now, e->core->conf.timeout_us));
+}
+
+static struct locks *pace_list(struct pace *p, const struct lock *l)
+{
+	return l->state == LOCK_WAITING ? &p->asking : &p->keeping;
+}
+
+bool pace_holds(struct engine *e, struct lock *l)
+{
+	struct pace *p = &e->pace;
+	bool first = TAILQ_EMPTY(&p->keeping) && (l->state == LOCK_HELD || l->state == LOCK_ADOPTING || pace_is_idle(p));
+
+	if (l->paced)
+		return true;
+	if (first && pace_has_room(e))
+		return false;
+	if (l->state != LOCK_HELD && l->state != LOCK_ADOPTING)
+		engine_become(e, l, LOCK_WAITING);
+	TAILQ_INSERT_TAIL(pace_list(p, l), l, in_pace);
+	l->paced = true;
+	metric_add(&e->core->metrics, METRIC_PACED, 1);
+	pace_watch(e);
+	return true;
+}
+
+void pace_leave(struct engine *e, struct lock *l)
+{
+	if (l->paced)
+		TAILQ_REMOVE(pace_list(&e->pace, l), l, in_pace);
+	l->paced = false;
+}
+
+bool pace_holds_debt(struct engine *e, struct op *op)
+{
+	struct pace *p = &e->pace;
+
+	if (TAILQ_EMPTY(&p->keeping) && TAILQ_EMPTY(&p->owing) && pace_has_room(e))
+		return false;
+	TAILQ_INSERT_TAIL(&p->owing, op, in_pace);
+	op->paced = true;
+	metric_add(&e->core->metrics, METRIC_PACED, 1);
+	pace_watch(e);
+	return true;
+}
+
+void pace_leave_debt(struct engine *e, struct op *op)
+{
+	if (op->paced)
+		TAILQ_REMOVE(&e->pace.owing, op, in_pace);
+	op->paced = false;
+}
+
+static void pace_serve_lock(struct engine *e, struct lock *l)
+{
+	pace_leave(e, l);
+	if (l->state == LOCK_WAITING)
+		acquire_start(e, l);
+	else if (l->state == LOCK_ADOPTING)
+		adopt_go_on(e, l);
+	else if (!l->round)
+		renew_begin(e, l);
+}
+
+static bool pace_serve(struct engine *e)
+{
+	struct pace *p = &e->pace;
+
+	if (!TAILQ_EMPTY(&p->keeping)) {
+		pace_serve_lock(e, TAILQ_FIRST(&p->keeping));
+	} else if (!TAILQ_EMPTY(&p->owing)) {
+		struct op *op = TAILQ_FIRST(&p->owing);
+
+		pace_leave_debt(e, op);
+		debt_send(e, op);
+	} else if (!TAILQ_EMPTY(&p->asking)) {
+		pace_serve_lock(e, TAILQ_FIRST(&p->asking));
+	} else {
+		return false;
+	}
+	return true;
+}
+
+void pace_go_on(struct engine *e)
+{
+	if (pace_is_idle(&e->pace))
+		return;
+	while (pace_has_room(e) && pace_serve(e))
+		;
+	pace_watch(e);
+}
+
+/* A store that has gone silent with a full window stands in nobody's way. */
+void pace_fired(struct engine *e)
+{
+	for (unsigned i = 0; i < e->core->conf.nodes && !MUTATED(PACE_PATIENT); i++)
+		if (flow_is_stuck(&e->members.node[i].flow, e->core->now, e->core->conf.timeout_us))
+			member_stall(&e->members, i);
+	pace_go_on(e);
+}
