@@ -53,7 +53,7 @@ void flow_answered(struct flow *f, struct instant sent, struct instant now, bool
 	/* What nothing waited behind is the way alone, also when that has become longer. */
 	if (took < f->least_us || f->open == 0)
 		f->least_us = took < timeout_us ? took : timeout_us;
-	if (took - f->least_us > (timeout_us - f->least_us) / 3)
+	if (3 * (took - f->least_us) > timeout_us - f->least_us)
 		flow_halve(f, sent, now);
 	else
 		flow_grow(f);

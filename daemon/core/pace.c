@@ -102,7 +102,7 @@ static bool pace_serve(struct engine *e)
 
 	if (!TAILQ_EMPTY(&p->keeping)) {
 		pace_serve_lock(e, TAILQ_FIRST(&p->keeping));
-	} else if (!TAILQ_EMPTY(&p->owing)) {
+	} else if (!TAILQ_EMPTY(&p->owing) && !(MUTATED(PACE_UNORDERED) && !TAILQ_EMPTY(&p->asking))) {
 		struct op *op = TAILQ_FIRST(&p->owing);
 
 		pace_leave_debt(e, op);
@@ -127,7 +127,7 @@ void pace_go_on(struct engine *e)
 /* A store that has gone silent with a full window stands in nobody's way. */
 void pace_fired(struct engine *e)
 {
-	for (unsigned i = 0; i < e->core->conf.nodes && !MUTATED(PACE_PATIENT); i++)
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		if (flow_is_stuck(&e->members.node[i].flow, e->core->now, e->core->conf.timeout_us))
 			member_stall(&e->members, i);
 	pace_go_on(e);
