@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs the suites of suites.def, or those named on the command line, each in a process of its own and as many at a time as there are
- * processors. Prints what they said and what failed, and then "N passed, N failed". With CK_FORK=no all is done here, for a debugger.
+ * Runs the suites of suites.def, or those named on the command line, each in a process of its own and twice as many at a time as there are
+ * processors, since the long ones mostly wait. Prints what they said and what failed, and then "N passed, N failed". With CK_FORK=no all is done here, for a debugger.
  */
 #include "tests/unit/suites.h"
 
@@ -154,7 +154,7 @@ int main(int argc, char **argv)
 			if (jobs[i].wanted)
 				job_run(&jobs[i]);
 	} else {
-		jobs_run(sysconf(_SC_NPROCESSORS_ONLN));
+		jobs_run(2 * sysconf(_SC_NPROCESSORS_ONLN));
 	}
 	for (i = 0; i < JOBS; i++) {
 		passed += tallies[i].passed;
