@@ -6,7 +6,6 @@
  */
 #include "daemon/core/round.h"
 
-#define SPLIT_TRIES 3
 #define POLL_LEAST_US (25 * MSEC)
 #define POLL_MOST_US SEC
 #define POLL_FOREIGN_US (200 * MSEC) /* clients that poll win against one that seldom asks */
@@ -124,6 +123,7 @@ static void acquire_held_elsewhere(struct engine *e, struct lock *l, const struc
 
 	l->elsewhere.known = true;
 	l->elsewhere.split = false;
+	l->splits = 0;
 	l->elsewhere.reserved = bits(op->busy) == 0;
 	l->elsewhere.pttl_ms = acquire_pttl(e, op);
 	l->elsewhere.at = e->core->now;
@@ -152,6 +152,7 @@ static void acquire_split(struct engine *e, struct lock *l, bool led)
 {
 	int64_t pause = split_note(e, l, led);
 
+	l->splits++;
 	l->elsewhere.known = false;
 	l->elsewhere.split |= !led;
 	engine_become(e, l, LOCK_WAITING);
@@ -189,6 +190,12 @@ static unsigned acquire_same_holder(const struct engine *e, const struct op *op)
 	return most;
 }
 
+/* A quorum refuses it: somebody holds it, or has an older ticket. */
+static bool acquire_is_held(const struct engine *e, const struct op *op)
+{
+	return acquire_same_holder(e, op) >= engine_quorum(e) || (op->behind && bits(op->busy | op->behind) >= engine_quorum(e));
+}
+
 static void acquire_failed(struct engine *e, struct op *op)
 {
 	struct lock *l = op->lock;
@@ -209,7 +216,7 @@ static void acquire_failed(struct engine *e, struct op *op)
 	} else if (bits(op->alien) >= quorum) {
 		engine_become(e, l, LOCK_WAITING);
 		line_refuse_part(e, l, REFUSED_KIND, LINE_ALL);
-	} else if (acquire_same_holder(e, op) >= quorum || (op->behind && bits(op->busy | op->behind) >= quorum)) {
+	} else if (acquire_is_held(e, op)) {
 		acquire_held_elsewhere(e, l, op);
 	} else if (bits(op->busy | op->behind) > 0 && bits(op->busy | op->behind | op->yes) >= quorum) {
 		acquire_split(e, l, false);
@@ -279,26 +286,29 @@ static void acquire_raise(struct engine *e, struct op *first)
 	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, e->core->conf.timeout_us));
 }
 
+void acquire_hurry(struct engine *e, struct op *op, int64_t us)
+{
+	struct instant until = instant_add(e->core->now, us);
+
+	if (instant_before(until, op->timer.at))
+		heap_set(&e->core->timers, &op->timer, until);
+}
+
 /* Bases differ and somebody has not answered: a little time for it to agree. */
 static void acquire_await_stragglers(struct engine *e, struct op *op)
 {
 	int64_t rtt = STRAGGLER_LEAST_US;
-	struct instant until;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		if ((op->yes >> i & 1) && 2 * e->members.node[i].rtt_us > rtt)
 			rtt = 2 * e->members.node[i].rtt_us;
-	until = instant_add(e->core->now, rtt);
-	if (instant_before(until, op->timer.at))
-		heap_set(&e->core->timers, &op->timer, until);
+	acquire_hurry(e, op, rtt);
 }
 
 /* Not won: is it clear already whether somebody holds it, the votes are split, or too few stores answer? */
 static bool acquire_is_clear(const struct engine *e, const struct op *op, uint16_t open)
 {
-	unsigned quorum = engine_quorum(e);
-
-	return !open || acquire_same_holder(e, op) >= quorum || bits(op->busy | op->behind | op->yes | open) < quorum;
+	return !open || acquire_is_held(e, op) || bits(op->busy | op->behind | op->yes | open) < engine_quorum(e);
 }
 
 static void acquire_decide(struct engine *e, struct op *op)
@@ -315,6 +325,8 @@ static void acquire_decide(struct engine *e, struct op *op)
 		acquire_raise(e, op);
 	else if (bits(op->yes) >= quorum)
 		acquire_await_stragglers(e, op);
+	else if (op->kind == OP_ACQUIRE && (op->busy | op->behind) && bits(op->yes | op->no) >= quorum)
+		split_await(e, op);
 }
 
 void acquire_widen(struct engine *e, struct op *op)

@@ -69,6 +69,8 @@ void engine_become(struct engine *e, struct lock *l, enum lock_state state)
 		TAILQ_INSERT_TAIL(&e->adopting, l, in_risk);
 	heap_cancel(&e->core->timers, &l->timer);
 	l->yielding = false;
+	if (state != LOCK_ACQUIRING && state != LOCK_WAITING)
+		l->splits = 0;
 	if (state == LOCK_IDLE)
 		l->attempts = l->leads = 0; /* whoever asks next begins anew */
 	l->state = state;
@@ -151,6 +153,8 @@ static void lock_fired(struct engine *e, struct lock *l)
 
 static void op_fired(struct engine *e, struct op *op)
 {
+	struct instant slow_at = instant_add(op->begun, e->core->conf.timeout_us);
+
 	if (op->kind == OP_RELEASE || op->kind == OP_LEAVE) {
 		debt_fired(e, op);
 		return;
@@ -160,7 +164,10 @@ static void op_fired(struct engine *e, struct op *op)
 		return;
 	}
 	op->expired = true;
-	op_stall(&e->ops, op);
+	if (instant_before(e->core->now, slow_at))
+		heap_set(&e->core->timers, &op->timer, slow_at); /* decided early; whoever has not answered has time until then */
+	else
+		op_stall(&e->ops, op);
 	if (op->decided)
 		return;
 	if (op->kind == OP_RENEW)

@@ -339,6 +339,18 @@ bool member_answered(struct members *ms, const struct answer *a)
 	return true;
 }
 
+/* What took longer than a command may was a stop, of the store or of ours: it says nothing of the way. And all that a stop held up comes at once, after it:
+ * that is one word, not many. */
+static void member_time_way(struct members *ms, struct member *m, struct instant sent)
+{
+	int64_t rtt = instant_diff(ms->core->now, sent), most = ms->core->conf.timeout_us;
+
+	if (!m->rtt_us)
+		m->rtt_us = rtt < most ? rtt : most;
+	else if (rtt <= most)
+		m->rtt_us = (7 * m->rtt_us + rtt) / 8;
+}
+
 void member_observe(struct members *ms, const struct answer *a, struct instant sent)
 {
 	struct member *m = &ms->node[a->node];
@@ -360,12 +372,8 @@ void member_observe(struct members *ms, const struct answer *a, struct instant s
 	if (a->fence > m->fence_seen)
 		m->fence_seen = a->fence;
 	if (a->server_us) {
-		int64_t rtt = instant_diff(ms->core->now, sent);
-
-		/* What took longer than a command may was a stop, of the store or of ours: it says nothing of the way. */
-		if (rtt > ms->core->conf.timeout_us)
-			rtt = ms->core->conf.timeout_us;
-		m->rtt_us = m->rtt_us ? (7 * m->rtt_us + rtt) / 8 : rtt;
+		if (!m->rtt_us || ms->core->now.us != m->clock.at.us)
+			member_time_way(ms, m, sent);
 		ms->jump_us[a->node] += member_clock_jump(&m->clock, a->server_us, sent, ms->core->now);
 		if (ms->jump_us[a->node] && !m->suspect)
 			m->suspect = "its clock jumped ahead: keys may have expired early";

@@ -10,7 +10,6 @@
 #define LEADS_US SEC
 #define RTT_LEAST_US 200
 #define DOUBLINGS_MOST 6
-#define RACE_MOST 16           /* what is split for longer is no race, but the key of nobody: it ends by its TTL */
 #define LASTING_US (100 * MSEC)
 
 /* Highest random weight (Thaler, Ravishankar 1998): when a node is gone, only the names that it led move. Neither seed nor position enters. */
@@ -43,6 +42,15 @@ int split_lead(const struct engine *e, struct lock *l)
 int64_t split_patience_us(const struct engine *e)
 {
 	return 2 * turn_rtt_us(e) + MSEC;
+}
+
+void split_await(struct engine *e, struct op *op)
+{
+	const struct lock *l = op->lock;
+
+	/* Who asks for the last time, or in vain for long, hears whoever is slow of late. */
+	if (l->splits < (l->waiting ? RACE_MOST : SPLIT_TRIES - 1))
+		acquire_hurry(e, op, split_patience_us(e));
 }
 
 int64_t split_note(struct engine *e, struct lock *l, bool led)

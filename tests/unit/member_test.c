@@ -280,12 +280,53 @@ START_TEST(a_loss_while_out_of_reach_begins_the_quarantine_anew)
 }
 END_TEST
 
+static int64_t told_rtt_us(unsigned node)
+{
+	const char *row = NULL;
+	int64_t rtt = -1;
+
+	says(1, "LIST nodes");
+	for (unsigned i = 0; i <= node; i++)
+		row = next_line(1);
+	rtt = number_in(row, "rtt_us");
+	ignores(1);
+	return rtt;
+}
+
+START_TEST(what_a_stop_held_up_is_one_word_about_the_way_and_what_took_too_long_is_none)
+{
+	stage_begin(1);
+	feels(0, MOOD_TARDY);
+	says(1, "LOCK a");
+	passes(16 * MSEC);
+	feels(0, MOOD_WELL);
+	hears(1, "OK *");
+	ck_assert_int_eq(told_rtt_us(0), 16000);
+	for (unsigned i = 0; i < 20; i++)
+		says(1, "LOCK b%u", i);
+	ignores(1);
+	ck_assert_int_eq(told_rtt_us(0), 16000);
+	passes(MSEC);
+	for (unsigned i = 0; i < 20; i++)
+		says(1, "LOCK c%u", i);
+	ignores(1);
+	ck_assert_int_eq(told_rtt_us(0), 14000);
+	feels(0, MOOD_TARDY);
+	says(1, "LOCK d wait=1m");
+	passes(60 * MSEC);
+	feels(0, MOOD_WELL);
+	ignores(1);
+	ck_assert_int_eq(told_rtt_us(0), 14000);
+}
+END_TEST
+
 Suite *member_suite(void)
 {
 	Suite *suite = suite_create("member");
 	TCase *join = tcase_create("join"), *two = tcase_create("two");
 
 	tcase_add_checked_fixture(join, NULL, stage_close);
+	tcase_add_test(join, what_a_stop_held_up_is_one_word_about_the_way_and_what_took_too_long_is_none);
 	tcase_add_test(join, a_blank_store_waits_for_its_quarantine);
 	tcase_add_test(join, a_longer_lease_of_before_counts_in_the_quarantine);
 	tcase_add_test(join, a_join_lifts_the_fence_above_every_token_issued);

@@ -5,6 +5,7 @@
 
 #include <check.h>
 #include <stdio.h>
+#include <string.h>
 
 #define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
 
@@ -276,6 +277,56 @@ START_TEST(who_waits_in_vain_while_votes_are_split_is_told_that_the_time_ran_out
 }
 END_TEST
 
+START_TEST(one_that_hangs_does_not_keep_two_daemons_from_settling_a_split)
+{
+	unsigned granted = 0;
+
+	stage_begin(3);
+	daemon_starts(1);
+	passes(2 * SEC);
+	session_opens(2, 1);
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_SILENT);
+	says(1, "LOCK a wait=1m");
+	says(2, "LOCK a wait=1m");
+	serves_daemon(0, 1, 1);
+	serves_daemon(1, 2, 1);
+	serves_daemon(0, 2, 1);
+	serves_daemon(1, 1, 1);
+	feels(1, MOOD_WELL);
+	feels(2, MOOD_WELL);
+	passes(30 * MSEC); /* less than a command may take */
+	for (unsigned k = 1; k < 3; k++) {
+		const char *line = next_line(k);
+
+		granted += line && strncmp(line, "OK name=a ", 10) == 0;
+	}
+	ck_assert_uint_eq(granted, 1);
+}
+END_TEST
+
+START_TEST(who_does_not_wait_hears_one_that_is_slow_in_its_last_round)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	key_is_overwritten(1, "a", "another client's", 60 * SEC);
+	feels(0, MOOD_SILENT);
+	for (unsigned round = 0; round < 2; round++) {
+		says(1, "LOCK a");
+		hears_nothing(1);
+		for (unsigned i = 0; i < 3 && waiting_at(0) < 4; i++)
+			passes(5 * MSEC); /* two rounds, and what gives back their votes */
+		passes(10 * MSEC);
+		hears_nothing(1);
+		feels(0, MOOD_WELL);
+		hears(1, "OK name=a *");
+		says(1, "UNLOCK a");
+		hears(1, "OK *");
+		feels(0, MOOD_SILENT);
+	}
+}
+END_TEST
+
 Suite *split_suite(void)
 {
 	Suite *suite = suite_create("split");
@@ -288,6 +339,8 @@ Suite *split_suite(void)
 	tcase_add_loop_test(lead, after_a_split_all_daemons_ask_the_leading_node_and_it_alone, 0, 2);
 	tcase_add_test(lead, who_wins_at_the_leading_node_has_the_token_of_that_node_after_two_round_trips);
 	tcase_add_test(lead, a_leading_node_that_does_not_answer_delays_nobody);
+	tcase_add_test(lead, one_that_hangs_does_not_keep_two_daemons_from_settling_a_split);
+	tcase_add_test(lead, who_does_not_wait_hears_one_that_is_slow_in_its_last_round);
 	tcase_add_test(lead, a_leading_node_that_has_gone_is_replaced_by_the_next_in_the_same_order);
 	tcase_add_test(lead, a_refusal_of_the_leading_node_is_no_verdict);
 	tcase_add_test(lead, who_does_not_wait_is_answered_within_three_rounds);

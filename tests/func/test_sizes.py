@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""From one server to nine: how many of each number must agree, and how many may be gone."""
+from harness import FuncTest
+from process import until
+from quorum import joined
+
+MOST = 9
+
+
+class Sizes(FuncTest):
+    """Nine servers, and nine daemons: one on the first of them, one on the first two, and so on, each with keys of its own."""
+    COST = 7
+
+    def setUp(self):
+        super().setUp()
+        self.servers = [self.redis() for _ in range(MOST)]
+        self.daemons = {}
+        for nodes in range(1, MOST + 1):
+            tree = {"store": "redis", "redis": {"nodes": [server.node for server in self.servers[:nodes]], "key_prefix": "n%d:" % nodes}}
+            self.daemons[nodes] = self.daemon(tree)
+        self.clients = {nodes: self.client(daemon) for nodes, daemon in self.daemons.items()}
+        self.fences = dict.fromkeys(self.clients, 0)
+
+    def all_ask(self, request):
+        for client in self.clients.values():
+            client.send(request)
+        return {nodes: client.reply() for nodes, client in self.clients.items()}
+
+    def locked(self, gone):
+        """With so many of the first servers gone: those that still have more than half are served, and all others told why not."""
+        for nodes, answer in self.all_ask("LOCK a").items():
+            quorum, left = nodes // 2 + 1, max(0, nodes - gone)
+            if left >= quorum:
+                self.assertEqual(answer.kind, "OK", "%d of %d: %s" % (left, nodes, answer))
+                self.assertGreater(answer.num("fence"), self.fences[nodes])
+                self.fences[nodes] = answer.num("fence")
+                self.clients[nodes].ok("UNLOCK a sync=yes")
+            else:
+                self.assertIn(answer.code, ("QUORUM", "UNAVAILABLE"), "%d of %d: %s" % (left, nodes, answer))
+
+    def test_each_number_survives_less_than_half(self):
+        for nodes, client in self.clients.items():
+            until(lambda: joined(client) == nodes, "%d are joined" % nodes)
+            hello = client.ok("HELLO 1")
+            self.assertEqual((hello.num("nodes"), hello.num("quorum")), (nodes, nodes // 2 + 1))
+            self.assertEqual("an odd number is best" in self.daemons[nodes].log(), nodes % 2 == 0)
+        self.locked(0)
+        for gone in range(1, MOST // 2 + 2):
+            self.servers[gone - 1].freeze()
+            self.locked(gone)
+        for server in self.servers[:MOST // 2 + 1]:
+            server.thaw()
+        for client in self.clients.values():
+            until(lambda: client.ask("LOCK back").kind == "OK", "it goes on by itself")
+        self.locked(0)
+
+
+if __name__ == "__main__":
+    from harness import main
+    main()
