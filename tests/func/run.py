@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs the function tests: python3 tests/func/run.py [-v] [-j N] [module | module.Class | module.Class.test] …
 
-Classes run in processes of their own, -j of them at a time (3); those marked ALONE one after the other, with nothing beside them.
+Classes run in processes of their own, -j of them at a time (5: they mostly wait); those marked ALONE one after the other, with nothing beside them.
 A failure is printed with the log of the daemons that took part. One that may be due to what ran beside it is no verdict yet: at the end that
 test runs alone, twice, and has failed unless it passes both times; if it does, it is called unsteady, below what was wrong the first time. That
 excuses little: what NO_EXCUSE finds counts at once, and so does every failure when there are more than UNSTEADY_MOST.
@@ -244,7 +244,7 @@ def main():
     restore_signals()
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("-v", action="store_true", help="a line per test")
-    options.add_argument("-j", type=int, default=3, help="processes at a time")
+    options.add_argument("-j", type=int, default=5, help="processes at a time")
     options.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     options.add_argument("names", nargs="*")
     given = options.parse_args()

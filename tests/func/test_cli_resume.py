@@ -85,7 +85,7 @@ class Outlive(FuncTest):
 
 class OnRedis(Outlive):
     """One Redis, two daemons: one of them ends, the other one's client wants the lock."""
-    COST = 20
+    COST = 25
     CONFIG = {"lease": "6s", "max_lease": "12s"}
 
     def setUp(self):

@@ -73,7 +73,7 @@ class CounterFile:
 
 @on_each_store
 class Counter(CounterFile):
-    COST = 25
+    COST = 8
 
     def test_64_processes_add_100_each_to_6400(self):
         name = self.name()
@@ -145,7 +145,7 @@ class Counter(CounterFile):
 
 class CounterThroughTwoDaemons(CounterFile, StoreTest):
     """The same through two daemons that share one Redis."""
-    STORE, COST = "redis", 15
+    STORE, COST = "redis", 2
 
     def test_32_processes_on_two_daemons_add_up(self):
         other, name = self.redis_daemon(self.r), self.name()

@@ -40,7 +40,7 @@ class Room:
 
 
 class Contended(FuncTest):
-    COST, ALL = 20, ("redlockd", "redlockd-polling", "redis-py", "by-hand")
+    COST, ALL = 14, ("redlockd", "redlockd-polling", "redis-py", "by-hand")
 
     def setUp(self):
         super().setUp()

@@ -141,7 +141,7 @@ class ForeignYes(Counted):
 
 class ForeignKeys(QuorumTest):
     """What no redlockd wrote, on a majority of the servers and on a minority."""
-    COST = 8
+    COST = 12
 
     def put(self, name, count, **options):
         for server in self.servers[:count]:

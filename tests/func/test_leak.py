@@ -162,7 +162,7 @@ class Nothing:
 
 class Greedy(FuncTest):
     """Clients that take without giving."""
-    COST = 20
+    COST = 8
 
     def others_notice_nothing(self, c, name):
         """A round trip, a lock and its end take no time."""

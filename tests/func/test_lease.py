@@ -154,7 +154,7 @@ class OnlyRenewals(StoreTest):
 @on_each_store
 class HandOver:
     """From the end of one holder to the grant of the next: 2 ms in the median, beyond what this machine needs to end a process at all."""
-    ALONE, ROUNDS, COST, TCP = True, 50, 12, True
+    ALONE, ROUNDS, COST, TCP = True, 50, 2, True
 
     def rounds(self, label, hold, end, baseline, rounds=ROUNDS):
         """hold(name) -> holder; end(holder) ends it; measured until the waiter reads its OK."""

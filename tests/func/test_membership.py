@@ -11,7 +11,7 @@ SHORT = {"lease": "2s", "max_lease": "2s"}
 
 
 class Membership(FuncTest):
-    COST = 8
+    COST = 40
 
     def trio(self, tree=None, odd=None):
         """Three servers, the last one as given, and a daemon that has looked at all of them."""

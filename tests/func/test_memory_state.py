@@ -16,7 +16,7 @@ MAX_LEASE = 3.0
 
 class State(FuncTest):
     """What the next daemon on the same folder knows of the last one."""
-    COST = 22
+    COST = 40
 
     def next_life(self, daemon, **options):
         """A daemon on the same runtime_dir."""

@@ -13,7 +13,7 @@ HELD = 20  # locks that each of two daemons keeps all the time
 
 class OneStoreFails(QuorumTest):
     """Exclusion, growing fences, nothing LOST and no pause while a quorum lives."""
-    COST = 30
+    COST = 20
 
     def hold(self):
         """Locks on both daemons that the watchdog must keep."""
@@ -116,7 +116,7 @@ class EverythingIsReplaced(QuorumTest):
 
 class TwoStoresFail(QuorumTest):
     """A minority is no quorum: holders are told in time, nobody is granted anything, and it ends by itself."""
-    COST = 22
+    COST = 12
 
     def holder_is_seen(self):
         """Whether a quorum has told the other daemon who stands in its way: its first round is answered."""

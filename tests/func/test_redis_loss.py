@@ -16,7 +16,7 @@ QUARANTINE = 2.0  # max_lease: nothing is granted on a store that forgot before 
 
 class Forgetting(FuncTest):
     """No second holder while the first may believe it, and fences still grow."""
-    COST = 25
+    COST = 40
 
     def two_daemons(self, **options):
         """Holder and a waiter on a, a rival on b, all for one name."""
@@ -176,7 +176,7 @@ class Forgetting(FuncTest):
 
 class Ways(FuncTest):
     """Addresses, passwords, databases, idle cuts, lost scripts."""
-    COST = 8
+    COST = 25
 
     def works(self, daemon, times=3):
         c = self.client(daemon)

@@ -62,7 +62,7 @@ class NoRedis(FuncTest):
 
 class Turning(FuncTest):
     """A real Redis whose replies are replaced on the way, under a held lock; all recovers by itself."""
-    COST = 20
+    COST = 14
 
     def setUp(self):
         super().setUp()

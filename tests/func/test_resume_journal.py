@@ -22,7 +22,7 @@ def journal_of(daemon):
 
 
 class Disk(FuncTest):
-    COST = 30
+    COST = 10
 
     def start(self, **options):
         self.server = self.redis()
@@ -203,7 +203,7 @@ class Disk(FuncTest):
 
 class Hammered(CounterFile, FuncTest):
     """Whatever is killed, whenever: a counter behind the lock loses nothing, and fences grow."""
-    COST, KILLS, CLIENTS = 40, 20, 8
+    COST, KILLS, CLIENTS = 10, 20, 8
 
     def test_a_daemon_killed_twenty_times_under_load(self):
         server = self.redis()

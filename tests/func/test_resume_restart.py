@@ -36,7 +36,7 @@ class Life(FuncTest):
 
 class Killed(Life):
     """kill -9 of a daemon on one Redis."""
-    COST = 45
+    COST = 16
 
     def start(self, tree=None):
         self.server = self.redis()
@@ -245,7 +245,7 @@ class Stopped(Life):
 
 class OnMemory(Life):
     """The memory store: a clean end keeps what is held, a crash nothing."""
-    COST = 20
+    COST = 11
 
     def test_after_a_clean_end_locks_are_resumed(self):
         daemon = self.daemon(CONF)
