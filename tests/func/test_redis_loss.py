@@ -153,7 +153,7 @@ class Forgetting(FuncTest):
     def test_fences_grow_over_daemons_and_blank_restarts(self):
         server, fences = self.redis(), []
         for _ in range(3):
-            daemon = self.redis_daemon(server, SHORT)
+            daemon = self.redis_daemon(server, {"lease": "500ms", "max_lease": "500ms"})
             for fault in (server.cli.script_flush, server.restart, server.restart):
                 with daemon.client() as c:
                     fences.append(c.ok("LOCK f wait=10s", 11).num("fence"))
