@@ -49,6 +49,7 @@ struct pace {
 	struct locks keeping;  /* HELD, ADOPTING: to be renewed, to be adopted */
 	struct op_list owing;  /* releases of which nothing was sent yet */
 	struct locks asking;   /* WAITING */
+	bool odd;              /* every other turn */
 	struct timer timer;
 };
 

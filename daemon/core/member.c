@@ -153,8 +153,14 @@ void member_stall(struct members *ms, unsigned node)
 	if (m->stalled || !m->connected)
 		return;
 	m->stalled = true;
+	m->stalled_at = ms->core->now;
 	core_log(ms->core, LOG_WARN, "node-slow", "node=%s timeout_ms=%" PRId64, ms->core->conf.label[node],
 	         ms->core->conf.timeout_us / MSEC);
+}
+
+bool member_may_recover(const struct members *ms, const struct member *m)
+{
+	return m->state == MEMBER_JOINED && m->stalled && instant_diff(ms->core->now, m->stalled_at) < ms->core->conf.timeout_us;
 }
 
 void member_fired(struct members *ms, struct member *m)

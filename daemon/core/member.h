@@ -37,6 +37,7 @@ struct member {
 	enum member_state state;
 	bool connected;
 	bool stalled; /* a call is unanswered for longer than the timeout; ends with the next answer */
+	struct instant stalled_at;
 	unsigned index;
 	enum { MEMBER_IDLE, MEMBER_ASKED_PROBE, MEMBER_ASKED_JOIN } asked;
 	struct instant asked_at;
@@ -85,6 +86,9 @@ bool member_answered(struct members *ms, const struct answer *a); /* false: noth
 void member_observe(struct members *ms, const struct answer *a, struct instant sent);
 /* A round gave up on it. */
 void member_stall(struct members *ms, unsigned node);
+
+/* It may be no more than a moment's stop: what can wait for it does, for as long as a command may take. */
+bool member_may_recover(const struct members *ms, const struct member *m);
 
 static inline bool member_usable(const struct member *m)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Turns at the stores. A round begins when a quorum of them has room for its calls (flow.h); until then it waits here: leases that are to be kept before
- * releases, releases before those who ask. So a crowd that asks costs nobody a lease, and the release of a name leaves before it is asked for again.
- * Where no quorum is usable there is nothing to wait for, and the round is told so at once.
+ * Turns at the stores. A round begins when a quorum of them has room for its calls (flow.h); until then it waits here. Leases that are to be kept take
+ * every other turn, and every one when half of the lease is over: a crowd that asks costs nobody a lease, and leases that could wait do not starve those who
+ * ask. Releases come before those who ask, so a name is released before it is asked for again. Where there is no quorum there is nothing to wait for,
+ * and the round is told so at once.
  */
 #include "daemon/core/round.h"
 
@@ -11,17 +12,18 @@ static bool pace_is_idle(const struct pace *p)
 	return TAILQ_EMPTY(&p->keeping) && TAILQ_EMPTY(&p->owing) && TAILQ_EMPTY(&p->asking);
 }
 
-static bool pace_has_room(const struct engine *e)
+/* Or there is no quorum to wait for. What hopes waits for stores that may recover in a moment as well. */
+static bool pace_has_room(const struct engine *e, bool hopes)
 {
-	unsigned usable = 0, room = 0;
+	unsigned alive = 0, room = 0;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
-		usable += member_usable(m);
+		alive += member_usable(m) || (hopes && member_may_recover(&e->members, m));
 		room += member_usable(m) && flow_has_room(&m->flow);
 	}
-	return room >= engine_quorum(e) || usable < engine_quorum(e);
+	return room >= engine_quorum(e) || alive < engine_quorum(e);
 }
 
 /* Those who wait are looked after even when no store says a word. */
@@ -47,7 +49,7 @@ bool pace_holds(struct engine *e, struct lock *l)
 
 	if (l->paced)
 		return true;
-	if (first && pace_has_room(e))
+	if (first && pace_has_room(e, true))
 		return false;
 	if (l->state != LOCK_HELD && l->state != LOCK_ADOPTING)
 		engine_become(e, l, LOCK_WAITING);
@@ -69,7 +71,7 @@ bool pace_holds_debt(struct engine *e, struct op *op)
 {
 	struct pace *p = &e->pace;
 
-	if (TAILQ_EMPTY(&p->keeping) && TAILQ_EMPTY(&p->owing) && pace_has_room(e))
+	if (TAILQ_EMPTY(&p->keeping) && TAILQ_EMPTY(&p->owing) && pace_has_room(e, false))
 		return false;
 	TAILQ_INSERT_TAIL(&p->owing, op, in_pace);
 	op->paced = true;
@@ -96,17 +98,42 @@ static void pace_serve_lock(struct engine *e, struct lock *l)
 		renew_begin(e, l);
 }
 
+static bool pace_is_urgent(const struct engine *e, const struct lock *l)
+{
+	return l->state == LOCK_ADOPTING || instant_diff(lock_deadline(&e->table, l), e->core->now) < l->ttl_us / 2;
+}
+
+/* Whether this turn is that of a lease to be kept. */
+static bool pace_is_for_keeping(struct engine *e)
+{
+	struct pace *p = &e->pace;
+	bool alone = TAILQ_EMPTY(&p->owing) && TAILQ_EMPTY(&p->asking);
+
+	p->odd = !p->odd;
+	return !TAILQ_EMPTY(&p->keeping) && (p->odd || alone || pace_is_urgent(e, TAILQ_FIRST(&p->keeping)));
+}
+
+static void pace_serve_debt(struct engine *e)
+{
+	struct op *op = TAILQ_FIRST(&e->pace.owing);
+
+	pace_leave_debt(e, op);
+	debt_send(e, op);
+}
+
 static bool pace_serve(struct engine *e)
 {
 	struct pace *p = &e->pace;
+	bool debts = !TAILQ_EMPTY(&p->owing) && !(MUTATED(PACE_UNORDERED) && !TAILQ_EMPTY(&p->asking));
 
-	if (!TAILQ_EMPTY(&p->keeping)) {
+	if (!pace_has_room(e, true)) {
+		if (!debts || !pace_has_room(e, false))
+			return false;
+		pace_serve_debt(e);
+	} else if (pace_is_for_keeping(e)) {
 		pace_serve_lock(e, TAILQ_FIRST(&p->keeping));
-	} else if (!TAILQ_EMPTY(&p->owing) && !(MUTATED(PACE_UNORDERED) && !TAILQ_EMPTY(&p->asking))) {
-		struct op *op = TAILQ_FIRST(&p->owing);
-
-		pace_leave_debt(e, op);
-		debt_send(e, op);
+	} else if (debts) {
+		pace_serve_debt(e);
 	} else if (!TAILQ_EMPTY(&p->asking)) {
 		pace_serve_lock(e, TAILQ_FIRST(&p->asking));
 	} else {
@@ -119,7 +146,7 @@ void pace_go_on(struct engine *e)
 {
 	if (pace_is_idle(&e->pace))
 		return;
-	while (pace_has_room(e) && pace_serve(e))
+	while (pace_serve(e))
 		;
 	pace_watch(e);
 }

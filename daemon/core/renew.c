@@ -117,6 +117,8 @@ static void renew_missed(struct engine *e, struct op *op)
 	metric_add(&e->core->metrics, METRIC_RENEWALS_MISSED, 1);
 	if (l->holder->renew) {
 		l->renew_at = instant_add(e->core->now, pause < RETRY_LEAST_US ? RETRY_LEAST_US : pause);
+		if (members_usable(&e->members) < engine_quorum(e))
+			l->renew_at = INSTANT_NEVER; /* renew_overdue, when there is one */
 		renew_risk(e, l);
 	} else {
 		l->renew_at = INSTANT_NEVER;

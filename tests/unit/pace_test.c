@@ -166,7 +166,7 @@ START_TEST(a_silent_store_with_a_full_window_is_noticed_although_no_round_is_und
 	says(3, "LOCK c");
 	passes(10 * MSEC);
 	hears_nothing(3);
-	passes(100 * MSEC);
+	passes(200 * MSEC);
 	hears(3, "ERR QUORUM *");
 	feels(0, MOOD_WELL);
 	passes(SEC);
@@ -196,31 +196,105 @@ START_TEST(who_waits_for_a_turn_may_leave)
 }
 END_TEST
 
-/* Renewals take all turns: the key of a lock that was freed has expired before its release could leave. */
-START_TEST(a_release_that_waits_for_its_turn_ends_with_the_key)
+#define TURN_US (40 * MSEC) /* of one renewal: all of them take 4.8 s */
+
+static void turns_pass(unsigned turns)
+{
+	for (unsigned i = 0; i < turns; i++) {
+		passes(TURN_US);
+		ck_assert_uint_le(waiting_at(0), 1 + 1); /* and a probe */
+		serves(0, waiting_at(0));
+	}
+}
+
+static void begins_with_a_crowd_that_is_due(void)
 {
 	begins_with_window(1, 1);
 	for (unsigned k = 1; k <= 3; k++) {
 		asks_for_many(k, "");
 		ck_assert_uint_eq(grants(k), MANY);
 	}
-	passes(3400 * MSEC);
-	says(4, "LOCK a ttl=1s");
-	hears(4, "OK name=a *");
-	passes(3250 * MSEC);
+	passes(3330 * MSEC);
 	feels(0, MOOD_SILENT);
-	for (unsigned i = 0; i < 60; i++) {
-		passes(40 * MSEC);
-		ck_assert_uint_le(waiting_at(0), 1 + 1); /* and a probe */
-		serves(0, waiting_at(0));
-		if (i == 10)
-			goes(4, GONE_HANGUP);
-	}
+	passes(4 * MSEC);
+}
+
+START_TEST(who_asks_has_every_other_turn_until_half_of_a_lease_is_over)
+{
+	begins_with_a_crowd_that_is_due();
+	says(4, "LOCK a");
+	turns_pass(3);
+	hears(4, "OK name=a *");
+	turns_pass(42);
+	says(5, "LOCK b wait=60s");
+	turns_pass(40);
+	hears_nothing(5);
+	turns_pass(50);
+	hears(5, "OK name=b *");
+	feels(0, MOOD_WELL);
+	ck_assert_int_eq(figure(0, METRIC_RISKS), 0);
+}
+END_TEST
+
+/* The key has expired before its release had a turn. */
+START_TEST(a_release_that_waits_for_its_turn_ends_with_the_key)
+{
+	begins_with_a_crowd_that_is_due();
+	turns_pass(36);
+	says(4, "LOCK a ttl=1s");
+	turns_pass(4);
+	hears(4, "OK name=a *");
+	goes(4, GONE_HANGUP);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 1);
+	turns_pass(55);
 	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
 	feels(0, MOOD_WELL);
 	passes(SEC);
 	ck_assert_uint_eq(asked(CALL_RELEASE), 0);
 	ck_assert_int_eq(figure(0, METRIC_LOCKS_HELD), 3 * MANY);
+}
+END_TEST
+
+/* Both stores are late by less than a renewal may wait. */
+START_TEST(a_moments_stop_of_the_stores_is_waited_out)
+{
+	begins_with_window(3, 1);
+	for (unsigned k = 1; k <= 3; k++) {
+		says(k, "LOCK held-%u", k);
+		ignores(k);
+	}
+	passes(3330 * MSEC);
+	feels(1, MOOD_SILENT);
+	feels(2, MOOD_SILENT);
+	passes(10 * MSEC); /* all are due, and one has its turn */
+	passes(70 * MSEC);
+	for (unsigned i = 1; i <= 2; i++)
+		feels(i, MOOD_WELL);
+	passes(MSEC);
+	ck_assert_int_eq(figure(0, METRIC_RISKS), 1);
+	ck_assert_int_eq(figure(0, METRIC_RENEWALS), 2); /* and the one at risk, late */
+	for (unsigned k = 1; k <= 3; k++)
+		ignores(k);
+}
+END_TEST
+
+/* Nothing is tried while there is no quorum to try it with: the word that it is back starts them all. */
+START_TEST(an_outage_costs_each_lease_one_missed_renewal)
+{
+	begins_with_window(3, 4);
+	asks_for_many(1, "");
+	ck_assert_uint_eq(grants(1), MANY);
+	passes(3 * SEC);
+	falls(1);
+	falls(2);
+	passes(4 * SEC);
+	ck_assert_int_eq(figure(0, METRIC_RENEWALS_MISSED), MANY);
+	comes(1);
+	passes(SEC);
+	ck_assert_int_eq(figure(0, METRIC_RENEWALS_MISSED), MANY);
+	ck_assert_int_eq(figure(0, METRIC_RENEWALS), MANY);
+	ck_assert_int_eq(figure(0, METRIC_LOCKS_HELD), MANY);
+	ignores(1);
 }
 END_TEST
 
@@ -307,6 +381,9 @@ Suite *pace_suite(void)
 	tcase_add_test(tc, while_no_store_answers_those_who_wait_for_a_turn_are_told_in_time);
 	tcase_add_test(tc, a_silent_store_with_a_full_window_is_noticed_although_no_round_is_under_way);
 	tcase_add_test(tc, who_waits_for_a_turn_may_leave);
+	tcase_add_test(tc, who_asks_has_every_other_turn_until_half_of_a_lease_is_over);
+	tcase_add_test(tc, a_moments_stop_of_the_stores_is_waited_out);
+	tcase_add_test(tc, an_outage_costs_each_lease_one_missed_renewal);
 	tcase_add_test(tc, a_release_that_waits_for_its_turn_ends_with_the_key);
 	tcase_add_test(tc, a_held_lock_that_waits_for_its_renewal_may_be_freed_or_handed_on);
 	tcase_add_test(tc, many_are_adopted_a_window_at_a_time);
