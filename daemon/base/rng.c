@@ -6,6 +6,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 void rng_init(struct rng *r, const uint64_t key[2])
@@ -34,15 +35,27 @@ uint64_t rng_below(struct rng *r, uint64_t bound)
 	return (uint64_t)(product >> 64);
 }
 
+/* The lowest eight nibbles as digits, the lowest first: one byte each, and 'a' - '9' - 1 more for those above 9. */
+static uint64_t eight_digits(uint64_t bits)
+{
+	uint64_t x = bits & UINT32_MAX, above;
+
+	x = (x | x << 16) & UINT64_C(0x0000ffff0000ffff);
+	x = (x | x << 8) & UINT64_C(0x00ff00ff00ff00ff);
+	x = (x | x << 4) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+	above = (x + UINT64_C(0x0606060606060606)) >> 4 & UINT64_C(0x0101010101010101);
+	return htole64(x + UINT64_C(0x3030303030303030) + above * ('a' - '9' - 1));
+}
+
 void rng_hex(struct rng *r, char *out, size_t n)
 {
-	uint64_t bits;
-	unsigned left;
-
 	while (n) {
-		bits = rng_next(r);
-		for (left = 16; left && n; left--, n--, bits >>= 4)
-			*out++ = "0123456789abcdef"[bits & 15];
+		uint64_t bits = rng_next(r), text[2] = {eight_digits(bits), eight_digits(bits >> 32)};
+		size_t some = n < sizeof(text) ? n : sizeof(text);
+
+		memcpy(out, text, some);
+		out += some;
+		n -= some;
 	}
 }
 

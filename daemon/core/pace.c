@@ -12,18 +12,31 @@ static bool pace_is_idle(const struct pace *p)
 	return TAILQ_EMPTY(&p->keeping) && TAILQ_EMPTY(&p->owing) && TAILQ_EMPTY(&p->asking);
 }
 
-/* Or there is no quorum to wait for. What hopes waits for stores that may recover in a moment as well. */
-static bool pace_has_room(const struct engine *e, bool hopes)
+static bool pace_has_room(const struct engine *e)
 {
-	unsigned alive = 0, room = 0;
+	unsigned missing = engine_quorum(e);
+
+	for (unsigned i = 0; i < e->core->conf.nodes && missing; i++)
+		missing -= member_usable(&e->members.node[i]) && flow_has_room(&e->members.node[i].flow);
+	return missing == 0;
+}
+
+/* Who hopes waits for stores that may recover in a moment as well. */
+static bool pace_is_in_vain(const struct engine *e, bool hopes)
+{
+	unsigned alive = 0;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
 		alive += member_usable(m) || (hopes && member_may_recover(&e->members, m));
-		room += member_usable(m) && flow_has_room(&m->flow);
 	}
-	return room >= engine_quorum(e) || alive < engine_quorum(e);
+	return alive < engine_quorum(e);
+}
+
+static bool pace_may_begin(const struct engine *e, bool hopes)
+{
+	return pace_has_room(e) || pace_is_in_vain(e, hopes);
 }
 
 /* Those who wait are looked after even when no store says a word. */
@@ -49,7 +62,7 @@ bool pace_holds(struct engine *e, struct lock *l)
 
 	if (l->paced)
 		return true;
-	if (first && pace_has_room(e, true))
+	if (first && pace_may_begin(e, true))
 		return false;
 	if (l->state != LOCK_HELD && l->state != LOCK_ADOPTING)
 		engine_become(e, l, LOCK_WAITING);
@@ -71,7 +84,7 @@ bool pace_holds_debt(struct engine *e, struct op *op)
 {
 	struct pace *p = &e->pace;
 
-	if (TAILQ_EMPTY(&p->keeping) && TAILQ_EMPTY(&p->owing) && pace_has_room(e, false))
+	if (TAILQ_EMPTY(&p->keeping) && TAILQ_EMPTY(&p->owing) && pace_may_begin(e, false))
 		return false;
 	TAILQ_INSERT_TAIL(&p->owing, op, in_pace);
 	op->paced = true;
@@ -126,8 +139,8 @@ static bool pace_serve(struct engine *e)
 	struct pace *p = &e->pace;
 	bool debts = !TAILQ_EMPTY(&p->owing) && !(MUTATED(PACE_UNORDERED) && !TAILQ_EMPTY(&p->asking));
 
-	if (!pace_has_room(e, true)) {
-		if (!debts || !pace_has_room(e, false))
+	if (!pace_may_begin(e, true)) {
+		if (!debts || !pace_may_begin(e, false))
 			return false;
 		pace_serve_debt(e);
 	} else if (pace_is_for_keeping(e)) {
