@@ -240,6 +240,7 @@ UNIT := \
 	tests/unit/journal_disk_test.c \
 	tests/unit/journal_file_test.c \
 	tests/unit/journal_test.c \
+	tests/unit/judge_clock_test.c \
 	tests/unit/judge_test.c \
 	tests/unit/keeper_test.c \
 	tests/unit/life.c \
@@ -343,6 +344,7 @@ WORLD := \
 	tests/sim/job.c \
 	tests/sim/journal.c \
 	tests/sim/ledger.c \
+	tests/sim/line.c \
 	tests/sim/link.c \
 	tests/sim/plan.c \
 	tests/sim/reply.c \

@@ -157,5 +157,7 @@ void marker_is_set(unsigned node, const char *marker);
 unsigned asked(enum call_kind kind); /* of that kind, asked of all stores so far */
 /* "state" or "state: reason" of a store, as LIST nodes of daemon d says it. */
 const char *store_state(unsigned d, unsigned node);
+/* Of three, store 0 comes to this state, unusable: session 1 is granted a lock without its vote. */
+void store_becomes(const char *state);
 
 #endif

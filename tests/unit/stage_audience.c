@@ -379,3 +379,14 @@ const char *store_state(unsigned d, unsigned node)
 	goes(k, GONE_HANGUP);
 	return to;
 }
+
+void store_becomes(const char *state)
+{
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), state);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	ck_assert(!key_is_there(0, "a"));
+	says(1, "UNLOCK a");
+	ignores(1);
+}
