@@ -65,13 +65,14 @@ class Contended(FuncTest):
                     c.ok("UNLOCK shared")
                 time.sleep(0.003)  # the pace of this loop
 
-    def by_redis_py(self, goes_on):
+    def by_redis_py(self, goes_on, sleep=0.003, pause=0.0):
         cli = redis.Redis(unix_socket_path=self.server.path)
         while goes_on():
-            lock = cli.lock("lock:shared", timeout=5, sleep=0.003, blocking_timeout=5)
+            lock = cli.lock("lock:shared", timeout=5, sleep=sleep, blocking_timeout=5)
             if lock.acquire():
                 self.room.visit("redis-py")
                 lock.release()
+            time.sleep(pause)  # the pace of this loop
 
     def by_hand(self, goes_on):
         cli = redis.Redis(unix_socket_path=self.server.path)
@@ -111,6 +112,13 @@ class Contended(FuncTest):
         daemon = self.redis_daemon(self.server, {"redis": {"foreign": "yes"}})
         self.contend({"redlockd": 5, "redis-py": 5, "by-hand": 5}, *[lambda g: self.by_redlockd(daemon, g) for _ in range(4)], self.by_redis_py,
                      self.by_hand, limit=15)
+
+    def test_with_foreign_yes_one_that_polls_is_served_once_a_second_at_least(self):
+        """Ten times a second it asks, which is what redis-py does unless told otherwise, and sixteen clients of one daemon leave no pause. It rests after
+        each visit, so that they have the lock again."""
+        daemon = self.redis_daemon(self.server, {"redis": {"foreign": "yes"}})
+        self.contend({"redlockd": 5, "redis-py": 5}, *[lambda g: self.by_redlockd(daemon, g) for _ in range(16)], lambda g: self.by_redis_py(g, 0.1, 0.25),
+                     limit=5)
 
 
 class Foreign(StoreTest):
