@@ -280,6 +280,7 @@ UNIT := \
 	tests/unit/resume_line_test.c \
 	tests/unit/adopt_test.c \
 	tests/unit/adopt_resume_test.c \
+	tests/unit/heritage_test.c \
 	tests/unit/restore_test.c \
 	tests/unit/resp_test.c \
 	tests/unit/rig.c \
@@ -343,6 +344,7 @@ WORLD := \
 	tests/sim/host.c \
 	tests/sim/job.c \
 	tests/sim/journal.c \
+	tests/sim/kin.c \
 	tests/sim/ledger.c \
 	tests/sim/line.c \
 	tests/sim/link.c \

@@ -32,4 +32,19 @@ static inline bool span_starts(struct span text, struct span prefix)
 	return text.n >= prefix.n && (prefix.n == 0 || memcmp(text.p, prefix.p, prefix.n) == 0);
 }
 
+/* The next word of a text that blanks separate; false when there is none left. */
+static inline bool span_word(struct span *rest, struct span *ret_word)
+{
+	const char *blank;
+
+	while (rest->n > 0 && rest->p[0] == ' ')
+		*rest = (struct span){rest->p + 1, rest->n - 1};
+	if (rest->n == 0)
+		return false;
+	blank = (const char *)memchr(rest->p, ' ', rest->n);
+	*ret_word = (struct span){rest->p, blank ? (size_t)(blank - rest->p) : rest->n};
+	*rest = (struct span){rest->p + ret_word->n, rest->n - ret_word->n};
+	return true;
+}
+
 #endif

@@ -4,21 +4,68 @@
  * the place of the old; a quorum that does proves that the lock was held without a gap, and the old value is worth nothing from then on, to whoever
  * else knows it. What a minority says is undone everywhere. How much of the lease's range of tokens was used is not known, so it is handed to
  * nobody. Until a store has said that the old value is not there, renewals and releases reckon with it. Source: ALGORITHMS.md 11.
+ *
+ * A life may end within that round trip, and the next before it knows more. So the journal has the new value and all those that it may take the place
+ * of before any store is asked, and the next life accepts whichever it finds: each store holds one of them as long as the lock was held there without a
+ * gap. Of more than JOURNAL_PRIORS + 1 the oldest is forgotten: then the lock may be lost, and is said to be.
  */
 #include "daemon/core/round.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/core/journal.h"
 
 #include <stdlib.h>
 
 #define PAUSE_LEAST_US (20 * MSEC)
 
 struct heritage {
-	struct lock_value value;
-	uint16_t stands;         /* bits: nodes where it may stand */
-	struct instant until;    /* it stands nowhere beyond */
+	bool asked;              /* some store was: the new value may stand there, too */
+	uint16_t stands;         /* bits: nodes where one of the values may stand */
+	struct instant until;    /* they stand nowhere beyond */
+	struct instant prior_until; /* all but the first */
 	struct instant deadline; /* of a lease that nobody renews; NEVER */
+	size_t n, first;         /* bytes: of all, of the first */
+	char values[];           /* newest first, separated by blanks */
 };
+
+static struct heritage *heritage_new(const struct inheritance *from, struct instant now)
+{
+	size_t prior = instant_before(now, from->prior_until) ? from->prior.n : 0;
+	struct heritage *h = mem_alloc(sizeof(*h) + from->value.n + 1 + prior);
+
+	h->first = h->n = from->value.n;
+	memcpy(h->values, from->value.p, h->n);
+	if (prior > 0) {
+		h->values[h->n++] = ' ';
+		memcpy(h->values + h->n, from->prior.p, prior);
+		h->n += prior;
+	}
+	h->prior_until = from->prior_until;
+	return h;
+}
+
+static struct span heritage_values(const struct heritage *h)
+{
+	return (struct span){h->values, h->n};
+}
+
+/* As many as a record has room for. */
+static struct span values_newest(struct span values)
+{
+	struct span rest = values, value;
+
+	for (unsigned n = 0; n < JOURNAL_PRIORS && span_word(&rest, &value); n++)
+		;
+	return (struct span){values.p, values.n - rest.n};
+}
+
+static struct lock_value value_of(struct span text)
+{
+	struct lock_value v = {.n = (uint8_t)text.n};
+
+	memcpy(v.text, text.p, text.n);
+	return v;
+}
 
 void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *from)
 {
@@ -28,11 +75,9 @@ void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *f
 	l->ttl_us = c->ttl_us;
 	l->delay_us = c->delay_us;
 	lock_new_value(&e->table, l);
-	l->heritage = mem_alloc(sizeof(*l->heritage));
-	l->heritage->value.n = (uint8_t)from->value.n;
-	memcpy(l->heritage->value.text, from->value.p, from->value.n);
+	l->heritage = heritage_new(from, e->core->now);
 	if (MUTATED(ADOPT_UNROTATED))
-		l->value = l->heritage->value;
+		l->value = value_of(from->value);
 	l->heritage->stands = (uint16_t)((1u << e->core->conf.nodes) - 1);
 	l->heritage->until = instant_add(e->core->now, px_us + px_us / 50 + SEC);
 	l->heritage->deadline = c->renew ? INSTANT_NEVER : from->deadline;
@@ -70,25 +115,31 @@ void adopt_disown(struct engine *e, struct claim *c)
 	lock_drop_if_unused(&e->table, l);
 }
 
-struct span adopt_value(const struct lock *l)
+struct inheritance adopt_bequest(const struct lock_table *t, const struct lock *l)
 {
-	const struct lock_value *v = l->state == LOCK_ADOPTING ? &l->heritage->value : &l->value;
+	const struct heritage *h = l->heritage;
+	struct inheritance left = {.name = lock_name(l), .value = {l->value.text, l->value.n}, .deadline = lock_deadline(t, l)};
 
-	return (struct span){v->text, v->n};
+	if (l->state == LOCK_ADOPTING && !l->holder->renew)
+		left.deadline = h->deadline;
+	if (h && h->asked && h->stands && instant_before(t->core->now, h->until)) {
+		left.prior = values_newest(heritage_values(h));
+		left.prior_until = h->until;
+	} else if (h && !h->asked) {
+		left.value = (struct span){h->values, h->first};
+		left.prior = h->n > h->first ? (struct span){h->values + h->first + 1, h->n - h->first - 1} : SPAN("");
+		left.prior_until = h->prior_until;
+	}
+	return left;
 }
 
-struct instant adopt_deadline(const struct lock_table *t, const struct lock *l)
-{
-	return l->state == LOCK_ADOPTING && !l->holder->renew ? l->heritage->deadline : lock_deadline(t, l);
-}
-
-bool adopt_is_left(const struct lock *l, unsigned node, struct span *ret_value)
+bool adopt_is_left(const struct lock *l, unsigned node, struct span *ret_values)
 {
 	const struct heritage *h = l->heritage;
 
 	if (!h || !(h->stands >> node & 1))
 		return false;
-	*ret_value = (struct span){h->value.text, h->value.n};
+	*ret_values = heritage_values(h);
 	return true;
 }
 
@@ -98,14 +149,27 @@ void adopt_note(struct lock *l, unsigned node)
 		l->heritage->stands &= (uint16_t)~(1u << node);
 }
 
-/* The old value is released wherever it may stand, before the new one is: a take-over that runs late finds nothing. */
+/* The oldest first: what a former life sent and is carried out late finds nothing to take the place of. */
+static void values_release(struct engine *e, struct lock *l, struct span values)
+{
+	struct lock_value older;
+	struct span value;
+
+	if (!span_word(&values, &value))
+		return;
+	values_release(e, l, values);
+	older = value_of(value);
+	debt_of_value(e, l, &older, l->heritage->stands, l->heritage->until);
+}
+
+/* The old values are released wherever they may stand, before the new one is. */
 void adopt_undo(struct engine *e, struct lock *l)
 {
 	struct heritage *h = l->heritage;
 
-	l->heritage = NULL;
 	if (h && h->stands && instant_before(e->core->now, h->until))
-		debt_of_value(e, l, &h->value, h->stands, h->until);
+		values_release(e, l, heritage_values(h));
+	l->heritage = NULL;
 	free(h);
 }
 
@@ -200,6 +264,10 @@ static void adopt_begin(struct engine *e, struct lock *l)
 	struct op *op = op_new(&e->ops, OP_ADOPT, l);
 
 	l->round = op;
+	if (!l->heritage->asked) {
+		l->heritage->asked = true;
+		engine_notice(e, NOTICE_ADOPTING, l->holder, NULL, REFUSED_NOT);
+	}
 	if (!l->holder->renew) {
 		op->ttl_us = adopt_rest_us(e, l);
 		op->px_us = op->ttl_us + op->delay_us;

@@ -267,8 +267,10 @@ static void deliver_one(struct commander *x, const struct notice *n)
 		n->claim->session->held--;
 		session_wake(x->sessions, n->claim->session);
 		break;
-	case NOTICE_ADOPTED:
+	case NOTICE_ADOPTING:
 		remember_held(x, n->claim);
+		break;
+	case NOTICE_ADOPTED: /* what was recorded when the stores were asked says it all */
 		push_validity(x, n->claim, "! SAFE", "valid_ms");
 		session_wake(x->sessions, n->claim->session);
 		break;

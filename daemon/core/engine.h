@@ -18,6 +18,7 @@ enum notice_kind {
 	NOTICE_REFUSED,   /* claim is out of the lock: to be freed by who delivers */
 	NOTICE_FORGOTTEN, /* claim was a loss, and the name is taken anew; or a hold that nobody was told of, and is over: to be freed by who delivers */
 	NOTICE_LOST,      /* claim is among the losses */
+	NOTICE_ADOPTING,  /* claim: the stores are asked for the first time to put its new value in the place of the old */
 	NOTICE_ADOPTED,   /* claim: it holds what it held in the former life */
 	NOTICE_RISK,
 	NOTICE_SAFE,

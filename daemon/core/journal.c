@@ -26,11 +26,13 @@ static const struct part_row {
 };
 
 #define P(id) (1u << PART_##id)
+#define HELD_PARTS \
+	(P(SESSION) | P(NAME) | P(OWNER) | P(NOTE) | P(VALUE) | P(COUNT) | P(FENCE) | P(TTL) | P(DELAY) | P(RENEW) | P(TOLD) | P(GRANTED) | P(DEADLINE))
 static const uint32_t kind_parts[] = {
 	[JOURNAL_SESSION] = P(SESSION) | P(SECRET) | P(LABEL) | P(GRACE) | P(HEARTBEAT),
 	[JOURNAL_OVER] = P(SESSION),
-	[JOURNAL_HELD] = P(SESSION) | P(NAME) | P(OWNER) | P(NOTE) | P(VALUE) | P(COUNT) | P(FENCE) | P(TTL) | P(DELAY) | P(RENEW) | P(TOLD) | P(GRANTED) |
-                         P(DEADLINE),
+	[JOURNAL_HELD] = HELD_PARTS,
+	[JOURNAL_ADOPTING] = HELD_PARTS | P(PRIOR) | P(PRIOR_UNTIL),
 	[JOURNAL_FREED] = P(SESSION) | P(NAME) | P(OWNER),
 	[JOURNAL_LOST] = P(SESSION) | P(NAME) | P(OWNER) | P(FENCE) | P(REASON),
 };
@@ -113,7 +115,7 @@ int journal_decode(struct span bytes, struct journal_record *ret_record)
 	if (bytes.n < 2 || bytes.p[0] != JOURNAL_VERSION)
 		return -EBADMSG;
 	kind = (unsigned char)bytes.p[1];
-	if (kind < JOURNAL_SESSION || kind > JOURNAL_LOST)
+	if (kind < JOURNAL_SESSION || kind > JOURNAL_ADOPTING)
 		return -EBADMSG;
 	r.kind = (enum journal_kind)kind;
 	rest = (struct span){bytes.p + 2, bytes.n - 2};

@@ -7,6 +7,8 @@
  *   OVER     it has ended, with all that it held and had lost
  *   HELD     it holds the lock so from now on: a grant, a hand-over, another count, an EXTEND, an adoption. Whatever session, owner, value a record
  *            before named for the same name is superseded, so a value is adoptable only by the session of its last record
+ *   ADOPTING as HELD; but the stores are being asked to put this value in the place of others, any of which may still stand there. Written before
+ *            they are asked, so that a life that ends within that round trip leaves all that the next must know
  *   FREED    (session, owner) holds the name no more, and its loss, if it was one, need not be remembered
  *   LOST     (session, owner) lost it: the fact is remembered, the value is not adoptable any more
  *
@@ -23,7 +25,9 @@
 #define JOURNAL_VERSION    1
 #define JOURNAL_RECORD_MAX 2048 /* bytes of one record, at most */
 
-enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FREED, JOURNAL_LOST };
+#define JOURNAL_PRIORS     3    /* values before the one of the record, at most: what lives that ended one after the other left */
+
+enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FREED, JOURNAL_LOST, JOURNAL_ADOPTING };
 
 /*
  * NUMBER(id, member, least, most, what it is), TEXT(id, member, least bytes, most bytes, what it is).
@@ -39,6 +43,8 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	TEXT(OWNER, owner, 0, 256, "of the session") \
 	TEXT(NOTE, note, 0, 256, "") \
 	TEXT(VALUE, value, 1, 127, "what stands at the stores") \
+	TEXT(PRIOR, prior, 1, JOURNAL_PRIORS * 128 - 1, "what stood there before and may still, newest first, separated by blanks") \
+	NUMBER(PRIOR_UNTIL, prior_until_us, INT64_MIN, INT64_MAX, "when it stands nowhere any more") \
 	NUMBER(COUNT, count, 1, UINT32_MAX, "how often it is held") \
 	NUMBER(FENCE, fence, 1, COUNT_MAX, "") \
 	NUMBER(TTL, ttl_us, 1, DURATION_MAX, "the lease") \

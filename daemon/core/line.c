@@ -3,6 +3,8 @@
  * begins or ends: the states are engine.c's. */
 #include "daemon/core/round.h"
 
+#define ADOPTION_ROUNDS 3 /* so long a LOCK that does not wait is kept for the adoption of what its owner may have */
+
 void line_leave(struct engine *e, struct claim *c)
 {
 	metric_add(&e->core->metrics, METRIC_WAITERS, -(int64_t)c->patient);
@@ -82,6 +84,8 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 	metric_add(&e->core->metrics, METRIC_WAITERS, c->patient);
 	if (c->patient && !MUTATED(WAIT_ENDLESS))
 		heap_set(&e->core->timers, &c->timer, wait_until);
+	else if (l->state == LOCK_ADOPTING)
+		heap_set(&e->core->timers, &c->timer, instant_add(e->core->now, ADOPTION_ROUNDS * e->core->conf.timeout_us));
 	if (l->state == LOCK_IDLE || (l->state == LOCK_WAITING && !lock_is_taken(l)))
 		acquire_begin(e, l);
 }
@@ -97,6 +101,11 @@ void line_fired(struct engine *e, struct claim *c)
 	}
 	if (l->state == LOCK_ACQUIRING && !l->elsewhere.known) {
 		c->overdue = true;
+		return;
+	}
+	if (!c->patient) { /* it waited for an adoption; if that is over, a round answers it */
+		if (l->state == LOCK_ADOPTING)
+			line_refuse(e, c, REFUSED_QUORUM);
 		return;
 	}
 	line_refuse(e, c, lock_is_taken(l) || l->elsewhere.known || l->elsewhere.split ? REFUSED_TIMEOUT : REFUSED_QUORUM);

@@ -141,7 +141,7 @@ struct lock {
 	struct pendings extends; /* EXTENDs that the round under way, or the next, will answer */
 	struct op *round;       /* the undecided round, acquire or renew */
 	struct lock_value value;
-	struct heritage *heritage; /* after a restart: the value of the former life, while a store may still have it; else NULL */
+	struct heritage *heritage; /* after a restart: the values of former lives, while a store may still have it; else NULL */
 	struct votes votes;
 	int64_t fence, ttl_us, delay_us;
 	int64_t fence_end;        /* tokens fence .. fence_end are this lease's alone: one for each local hand-over */

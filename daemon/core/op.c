@@ -135,7 +135,8 @@ void op_send_adopt(struct op_table *t, struct op *op, unsigned node, int64_t flo
 	char *text = arena_alloc(&t->core->out->arena, from.n);
 
 	memcpy(text, from.p, from.n);
-	call.value = (struct span){text, from.n};
+	call.prior = (struct span){text, from.n};
+	(void)span_word(&call.prior, &call.value);
 	op_send(t, op, node, &call);
 	op_placed(t, op, node);
 }

@@ -80,7 +80,7 @@ void op_stall(struct op_table *t, const struct op *op);
 
 /* The questions. Each notes the time before the command can have been sent. */
 void op_send_acquire(struct op_table *t, struct op *op, unsigned node, int64_t proposal, struct span ticket, int64_t grace_us);
-/* from: the value that may stand there in the place of the op's, which it becomes. */
+/* from: the values, separated by blanks, one of which may stand there in the place of the op's, which it becomes. */
 void op_send_adopt(struct op_table *t, struct op *op, unsigned node, int64_t floor, struct span from);
 void op_send_extend(struct op_table *t, struct op *op, unsigned node, int64_t floor, bool create);
 void op_send_withdraw(struct op_table *t, struct op *op, unsigned node, struct span ticket);

@@ -38,16 +38,20 @@ void remember_over(struct commander *x, const struct session *s)
 void remember_held(struct commander *x, const struct claim *c)
 {
 	struct lock *l = c->lock;
+	struct inheritance left;
 
 	if (!is_remembered(x, c->session) || (MUTATED(HANDOFF_UNRECORDED) && l->handoffs > 0))
 		return;
 	l->recorded = true;
-	remember(x, &(struct journal_record){.kind = JOURNAL_HELD,
+	left = adopt_bequest(&x->engine->table, l);
+	remember(x, &(struct journal_record){.kind = left.prior.n > 0 && !MUTATED(ADOPT_FORGETFUL) ? JOURNAL_ADOPTING : JOURNAL_HELD,
 	                                     .session = (int64_t)c->session->serial,
-	                                     .name = lock_name(l),
+	                                     .name = left.name,
 	                                     .owner = claim_owner(c),
 	                                     .note = {c->note, c->note_n},
-	                                     .value = adopt_value(l),
+	                                     .value = left.value,
+	                                     .prior = left.prior,
+	                                     .prior_until_us = left.prior_until.us,
 	                                     .count = c->count,
 	                                     .fence = c->fence,
 	                                     .ttl_us = c->ttl_us,
@@ -55,7 +59,7 @@ void remember_held(struct commander *x, const struct claim *c)
 	                                     .renew = c->renew,
 	                                     .told = !c->unheard,
 	                                     .granted_at_us = c->granted_at.us,
-	                                     .deadline_us = adopt_deadline(&x->engine->table, l).us});
+	                                     .deadline_us = left.deadline.us});
 }
 
 void remember_freed(struct commander *x, const struct claim *c)

@@ -71,15 +71,30 @@ static void restore_session(struct commander *x, struct session *s, const struct
 	s->grace_us = r->grace_us < most ? r->grace_us : most;
 }
 
-static void restore_held(struct commander *x, struct session *s, const struct journal_record *r)
+/* From least to most values, each as long as one may be. */
+static bool values_are_sound(struct span values, unsigned least, unsigned most)
 {
-	struct inheritance from = {.name = r->name, .value = r->value, .deadline = {r->deadline_us}};
+	struct span value;
+	unsigned n = 0;
+
+	while (span_word(&values, &value))
+		if (value.n >= VALUE_MAX || ++n > most)
+			return false;
+	return n >= least;
+}
+
+static int restore_held(struct commander *x, struct session *s, const struct journal_record *r)
+{
+	struct inheritance from = {.name = r->name, .value = r->value, .prior = r->prior, .prior_until = {r->prior_until_us}, .deadline = {r->deadline_us}};
 	struct claim *c;
 
+	if (!values_are_sound(r->value, 1, 1) || !values_are_sound(r->prior, r->kind == JOURNAL_ADOPTING, JOURNAL_PRIORS))
+		return -EBADMSG;
 	restore_clear(x, s, r, true);
 	c = restore_claim(x, s, r);
 	c->unheard = !r->told;
 	adopt_expect(x->engine, c, &from);
+	return 0;
 }
 
 static int restore_lost(struct commander *x, struct session *s, const struct journal_record *r)
@@ -113,10 +128,8 @@ static int restore_one(struct commander *x, const struct journal_record *r)
 			restore_clear(x, s, r, false);
 		return 0;
 	case JOURNAL_HELD:
-		if (!s)
-			return -EBADMSG;
-		restore_held(x, s, r);
-		return 0;
+	case JOURNAL_ADOPTING:
+		return s ? restore_held(x, s, r) : -EBADMSG;
 	case JOURNAL_LOST:
 		return s ? restore_lost(x, s, r) : -EBADMSG;
 	}

@@ -77,18 +77,19 @@ void renew_refuse_all(struct engine *e, struct lock *l, enum refusal why);
  * NOTICE_ADOPTED or NOTICE_LOST. The name has no holder. */
 struct inheritance {
 	struct span name, value;
+	struct span prior; /* values that may stand in its place, newest first, separated by blanks; at most JOURNAL_PRIORS count */
+	struct instant prior_until; /* … until then */
 	struct instant deadline; /* of one that is not renewed */
 };
 void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *from);
 void adopt_start(struct engine *e, struct lock *l); /* as soon as there is a quorum */
 /* Neither expected nor lost any more, and nothing is sent. The claim is freed. */
 void adopt_disown(struct engine *e, struct claim *c);
-/* The value by which a held lock can be adopted, and D. */
-struct span adopt_value(const struct lock *l);
-struct instant adopt_deadline(const struct lock_table *t, const struct lock *l);
-/* Whether the value of the former life may still stand there. */
-bool adopt_is_left(const struct lock *l, unsigned node, struct span *ret_value);
-void adopt_note(struct lock *l, unsigned node); /* it does not */
+/* The other way round: how a next life can adopt a lock that is held. Borrowed. */
+struct inheritance adopt_bequest(const struct lock_table *t, const struct lock *l);
+/* Whether a value of former lives may still stand there, and which: newest first, separated by blanks. */
+bool adopt_is_left(const struct lock *l, unsigned node, struct span *ret_values);
+void adopt_note(struct lock *l, unsigned node); /* none does */
 void adopt_undo(struct engine *e, struct lock *l); /* the lock is released */
 void adopt_fired(struct engine *e, struct lock *l);
 void adopt_go_on(struct engine *e, struct lock *l); /* its turn has come */

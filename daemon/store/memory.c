@@ -145,6 +145,17 @@ static bool key_is(const struct key *key, struct span value)
 	return key->value_n && span_equal(key_value(key), value);
 }
 
+/* One of those that blanks separate. */
+static bool key_is_among(const struct key *key, struct span values)
+{
+	struct span value;
+
+	while (span_word(&values, &value))
+		if (key_is(key, value))
+			return true;
+	return false;
+}
+
 static size_t run_of(struct span s, size_t from, bool (*in)(char c))
 {
 	size_t i = from;
@@ -247,7 +258,7 @@ static void call_extend(struct memory *m, const struct call *c, struct instant n
 	key = keyspace_get(&m->keys, c->name, now);
 	if (!key && !c->create)
 		return answer_code(a, 'M', m->fence, -2);
-	if (key && !key_is(key, c->value) && !key_is(key, c->new_value))
+	if (key && !key_is(key, c->value) && !key_is(key, c->new_value) && !key_is_among(key, c->prior))
 		return answer_occupied(m, key, a);
 	if (c->fence > m->fence) {
 		if (c->fence > memory_limit(m, a))

@@ -6,6 +6,7 @@
 #ifndef SIM_CHECKER_H
 #define SIM_CHECKER_H
 
+#include "daemon/core/journal.h"
 #include "tests/sim/client.h"
 #include "tests/sim/link.h"
 
@@ -66,6 +67,13 @@ struct ticket_book {
 	size_t cap;
 };
 
+/* Values of one lease: what the lives of its daemon put in each other's place, newest first. */
+#define KIN_MAX (JOURNAL_PRIORS + 2)
+struct kin {
+	uint64_t value[KIN_MAX]; /* as hashes */
+	unsigned count;          /* more than KIN_MAX: the oldest is forgotten, by the daemon, too */
+};
+
 #define ADOPTIONS_MAX 256
 struct adoptions {
 	struct adoption {
@@ -88,6 +96,7 @@ struct checker {
 	struct requests line[DAEMONS_MAX][NAMES_MAX]; /* LOCKs that run, in the order in which they began */
 	struct token_set tokens;
 	struct adoptions adoptions;
+	struct kin kin[DAEMONS_MAX][NAMES_MAX];
 	int64_t returned[NAMES_MAX];        /* the largest token that was returned */
 	int64_t free_since[NAMES_MAX];      /* true time since when nobody has it; INT64_MAX: somebody has */
 	struct {
@@ -146,6 +155,10 @@ void witness_vouch(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum in
 void witness_runs(struct server *s, const struct flight *f); /* about to run, and has run */
 void witness_ran(struct server *s, const struct flight *f);
 void witness_watch(struct server *s);
+
+/* kin.c: adoptions. */
+void kin_asked(struct sim_daemon *d, const struct call *call, int64_t name);
+void kin_ran(struct server *s, const struct flight *f, unsigned i);
 
 /* turns.c: whose turn it is, among daemons; hand-over inside of one. */
 void turns_life(struct sim_daemon *d);

@@ -2,7 +2,6 @@
 /* Records out of effects into bytes, and out of bytes into events. */
 #include "tests/sim/journal.h"
 
-#include "daemon/core/journal.h"
 #include "tests/sim/world.h"
 
 #include <stdlib.h>
@@ -143,10 +142,9 @@ static void heritage_note(struct sim_journal *j, struct span bytes)
 	struct journal_record r;
 	int64_t name;
 
-	if (journal_decode(bytes, &r) || r.kind != JOURNAL_HELD || (name = name_number(r.name)) < 0)
+	if (journal_decode(bytes, &r) || (r.kind != JOURNAL_HELD && r.kind != JOURNAL_ADOPTING) || (name = name_number(r.name)) < 0)
 		return;
-	memcpy(j->inherited[name], r.value.p, r.value.n);
-	j->inherited[name][r.value.n] = '\0';
+	snprintf(j->inherited[name], sizeof(j->inherited[name]), "%.*s %.*s", (int)r.value.n, r.value.p, (int)r.prior.n, r.prior.p ? r.prior.p : "");
 }
 
 void journal_restore(struct sim_daemon *d)
@@ -178,5 +176,10 @@ void journal_restore(struct sim_daemon *d)
 
 bool journal_may_adopt(const struct sim_journal *j, int64_t name, struct span value)
 {
-	return span_equal(value, span_of(j->inherited[name]));
+	struct span rest = span_of(j->inherited[name]), one;
+
+	while (span_word(&rest, &one))
+		if (span_equal(value, one))
+			return true;
+	return false;
 }

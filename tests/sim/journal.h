@@ -8,6 +8,7 @@
 
 #include "daemon/base/buf.h"
 #include "daemon/core/event.h"
+#include "daemon/core/journal.h"
 #include "tests/sim/plan.h"
 
 struct sim_daemon;
@@ -19,7 +20,7 @@ struct sim_journal {
 	bool there;           /* a next life can read it */
 	bool failing, failed; /* it cannot be written; and the service has yet to hear of it */
 	uint64_t torn;        /* the last life of which the next has not read all that was said; 0: none */
-	char inherited[NAMES_MAX][VALUE_MAX]; /* by name: the value of its last HELD record; "" if there is none */
+	char inherited[NAMES_MAX][(JOURNAL_PRIORS + 1) * VALUE_MAX]; /* by name: the values of its last record, separated by blanks; "" if there is none */
 };
 
 void journal_init(struct sim_journal *j);
@@ -31,7 +32,7 @@ void journal_died(struct sim_daemon *d);    /* with its daemon */
 void journal_restore(struct sim_daemon *d); /* its next life reads it */
 void journal_lose(struct sim_journal *j);   /* the file goes */
 void journal_fail(struct sim_daemon *d, bool on);
-/* It stood at a node as that daemon's former life last knew it. */
+/* It stood at a node, or might, as that daemon's former life last knew it. */
 bool journal_may_adopt(const struct sim_journal *j, int64_t name, struct span value);
 
 #endif

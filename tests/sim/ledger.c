@@ -54,10 +54,11 @@ static int64_t request_wait_for_resume(const struct request_sim *q)
 
 static void request_set_due(struct world *w, struct request_sim *q)
 {
-	int64_t bound = request_bound(w, q);
-	int64_t *due = &w->checker.due[q->conn->daemon->index];
+	const struct sim_daemon *d = q->conn->daemon;
+	int64_t *due = &w->checker.due[d->index], bound = request_bound(w, q);
+	int64_t from = d->state == DAEMON_STOPPING ? d->thaw_at : w->now; /* the last that it read before it was stopped */
 
-	q->due_at = bound == INT64_MAX ? INT64_MAX : w->now + bound + request_wait_for_resume(q);
+	q->due_at = bound == INT64_MAX ? INT64_MAX : from + bound + request_wait_for_resume(q);
 	if (q->due_at < *due)
 		*due = q->due_at;
 }

@@ -144,6 +144,7 @@ void link_call(struct sim_link *l, const struct call *call, int64_t depart)
 	span_copy(&l->batch->arena, &mine->marker);
 	span_copy(&l->batch->arena, &mine->new_marker);
 	span_copy(&l->batch->arena, &mine->ticket);
+	span_copy(&l->batch->arena, &mine->prior);
 }
 
 /* The end of a pass: what was collected leaves. Without a connection it is refused a moment later. */

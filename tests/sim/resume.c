@@ -190,6 +190,7 @@ void resume_row_said(struct request_sim *q, struct span line)
 		check_turn(c->world, c->daemon, name, fence);
 	c->account[owner][name] = (struct account){.count = count, .fence = fence};
 	check_resumed(c, name, owner, fence);
+	checker_undelay(c->world, name, fence); /* its session goes on */
 	witness_vouch(c->daemon, name, line_int(line, "valid_ms"), INVARIANT_S9);
 }
 

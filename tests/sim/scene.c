@@ -153,9 +153,27 @@ static void play_adoption(struct scene *s)
 	scene_job(s, 1100 * MSEC, 20 * MSEC);
 }
 
+/* The same, but the next lives end as quickly as they came, about when they have asked the stores. */
+static void play_adoptions(struct scene *s)
+{
+	struct plan *p = s->plan;
+	int64_t round = 2 * p->latency_us + p->jitter_us + 200, at = 200 * MSEC;
+
+	if (p->grace_ms < 3 * SEC / MSEC)
+		p->grace_ms = 3 * SEC / MSEC;
+	scene_job(s, 0, 2500 * MSEC);
+	for (int64_t kills = stream_range(s->stream, 2, 4); kills > 0; kills--) {
+		int64_t down = stream_range(s->stream, 1, 5 * MSEC);
+
+		scene_fault(s, FAULT_DAEMON_CRASH, s->daemon, at, down);
+		at += down + stream_range(s->stream, 2 * round, 8 * round);
+	}
+	scene_job(s, 1100 * MSEC, 20 * MSEC);
+}
+
 void scene_draw(struct plan *p, uint64_t seed)
 {
-	static void (*const play[])(struct scene *s) = {play_fading, play_withdrawal, play_clocks, play_reset, play_adoption};
+	static void (*const play[])(struct scene *s) = {play_fading, play_withdrawal, play_clocks, play_reset, play_adoption, play_adoptions};
 	struct stream stream;
 	struct scene s = {.plan = p, .stream = &stream};
 	int64_t latest = p->length_us - 2 * p->lease_us;

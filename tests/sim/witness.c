@@ -144,6 +144,7 @@ void witness_call(struct sim_daemon *d, const struct call *call)
 	if ((call->kind == CALL_ACQUIRE || !is_own(d, call->value)) && l->ticket != ticket)
 		lease_begin(w, d, name, ticket);
 	l->adopted |= !is_own(d, call->value);
+	kin_asked(d, call, name);
 	if (call->kind == CALL_EXTEND && l->ticket == ticket)
 		l->until[call->node] = instant_min(l->until[call->node], vote_of(w, call, daemon_boot(d)));
 }
@@ -323,35 +324,6 @@ static void lateness_look(struct server *s, const struct flight *f, const struct
 			     s->index, (long long)late);
 }
 
-/* S12: that a quorum of nodes has put another value in the place of an old one happens to each value once. */
-static void adoption_look(struct server *s, const struct flight *f, unsigned i)
-{
-	struct world *w = s->world;
-	struct adoptions *all = &w->checker.adoptions;
-	const struct call *call = &f->call[i];
-	uint64_t from = hash_bytes(call->value.p, call->value.n), to;
-	struct adoption *mine = NULL, *a;
-
-	if (call->kind != CALL_EXTEND || f->answer[i].code != 'E' || span_equal(call->value, call->new_value))
-		return;
-	to = hash_bytes(call->new_value.p, call->new_value.n);
-	for (a = all->item; a < all->item + all->count; a++)
-		if (a->from == from && a->to == to)
-			mine = a;
-	if (!mine && all->count < ADOPTIONS_MAX) {
-		mine = &all->item[all->count++];
-		*mine = (struct adoption){.from = from, .to = to};
-	}
-	if (!mine)
-		return;
-	mine->nodes |= (uint16_t)(1u << s->index);
-	mine->done |= 2 * __builtin_popcount(mine->nodes) > w->plan->nodes;
-	w->tally.adopted += mine->done && 2 * (__builtin_popcount(mine->nodes) - 1) <= w->plan->nodes;
-	for (a = all->item; a < all->item + all->count; a++)
-		if (a != mine && a->from == from && a->done && mine->done)
-			checker_fail(w, INVARIANT_S12, name_number(call->name), "%.*s: adopted twice", (int)call->name.n, call->name.p);
-}
-
 /* No range reaches beyond now + SKEW: the floor of a join bounds every token ever issued. A single token may, or a clock set back would stop all. */
 static void range_look(struct server *s, const struct flight *f)
 {
@@ -379,7 +351,7 @@ void witness_ran(struct server *s, const struct flight *f)
 		if (f->call[i].kind == CALL_PROBE || f->call[i].kind == CALL_JOIN)
 			continue;
 		vote_look(s, f, i);
-		adoption_look(s, f, i);
+		kin_ran(s, f, i);
 		turns_ran(s, f, i);
 		lateness_look(s, f, &f->answer[i]);
 		key_look(s, &f->call[i]);

@@ -164,6 +164,24 @@ START_TEST(a_lock_of_the_same_owner_meanwhile_is_reentrant_when_it_is_adopted)
 }
 END_TEST
 
+/* No quorum, no decision: who asks without waiting is told so, and not only when the lease must have expired. */
+START_TEST(a_lock_of_the_same_owner_that_does_not_wait_is_answered_meanwhile)
+{
+	adoption_is_under_way();
+	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
+	passes(2010 * MSEC);
+	ignores(2);
+	says(2, "@l LOCK a");
+	says(2, "@w LOCK a wait=1m");
+	passes(3 * stage.conf.timeout_us);
+	hears(2, "@l ERR QUORUM *");
+	hears_nothing(2);
+	all_come();
+	hears(2, "! SAFE *");
+	hears(2, "@w OK name=a * count=2");
+}
+END_TEST
+
 START_TEST(a_drop_while_resume_waits_detaches_again)
 {
 	adoption_is_under_way();
@@ -190,6 +208,7 @@ Suite *adopt_resume_suite(void)
 	tcase_add_test(tcase, what_no_quorum_confirms_is_lost_when_it_must_have_expired);
 	tcase_add_test(tcase, unlock_before_the_adoption_is_decided_releases_the_old_value);
 	tcase_add_test(tcase, a_lock_of_the_same_owner_meanwhile_is_reentrant_when_it_is_adopted);
+	tcase_add_test(tcase, a_lock_of_the_same_owner_that_does_not_wait_is_answered_meanwhile);
 	tcase_add_test(tcase, a_drop_while_resume_waits_detaches_again);
 	suite_add_tcase(suite, tcase);
 	return suite;

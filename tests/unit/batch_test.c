@@ -37,6 +37,7 @@ static struct call call_of(enum call_kind kind, uint64_t id, struct span name)
 		.range = 3,
 		.not_after_ms = 1761234567890,
 		.create = true,
+		.prior = SPAN("d3:9:00ff d4:1:0af"),
 		.ticket = SPAN("ticket"),
 		.ticket_ms = 3000,
 		.grace_ms = 20,
@@ -77,7 +78,7 @@ START_TEST(a_batch_of_each_kind_is_written_to_the_letter)
 		       "$3\r\nj|m\r\n" SKEW "$1\r\na\r\n$9\r\nd1:7:00ff\r\n$0\r\n\r\n$4\r\n9000\r\n$16\r\n1761234567890123\r\n$"
 		       "1\r\n3\r\n$13\r\n1761234567890\r\n$1\r\n1\r\n" WAIT
 		       "$1\r\ne\r\n$9\r\nd1:7:00ff\r\n$9\r\nd2:8:00ff\r\n$4\r\n9000\r\n$16\r\n1761234567890123\r\n$1\r\n3\r\n$"
-		       "13\r\n1761234567890\r\n$1\r\n1\r\n" WAIT
+		       "13\r\n1761234567890\r\n$1\r\n1\r\n$18\r\nd3:9:00ff d4:1:0af\r\n$4\r\n3000\r\n$2\r\n20\r\n"
 		       "$1\r\nr\r\n$9\r\nd1:7:00ff\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
 		       "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"));
 }

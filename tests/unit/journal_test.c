@@ -31,6 +31,15 @@ static const struct journal_record sample[] = {
 	 .told = 1,
 	 .granted_at_us = -5,
 	 .deadline_us = INT64_MIN},
+	{.kind = JOURNAL_ADOPTING,
+	 .session = 7,
+	 .name = SPAN("a"),
+	 .value = SPAN("v3"),
+	 .prior = SPAN("v2 v1"),
+	 .prior_until_us = INT64_MAX,
+	 .count = 1,
+	 .fence = 1,
+	 .ttl_us = 1},
 	{.kind = JOURNAL_HELD, .session = 7, .name = SPAN("a"), .value = SPAN("v"), .count = 1, .fence = 1, .ttl_us = 1},
 	{.kind = JOURNAL_FREED, .session = 7, .name = SPAN("a"), .owner = SPAN("o")},
 	{.kind = JOURNAL_LOST, .session = 7, .name = SPAN("a"), .fence = 9, .reason = SPAN("quorum")},
@@ -70,6 +79,8 @@ START_TEST(the_longest_record_fits)
 	r.name = (struct span){text, 512};
 	r.owner = r.note = (struct span){text, 256};
 	r.value = (struct span){text, 127};
+	r.kind = JOURNAL_ADOPTING;
+	r.prior = (struct span){text, JOURNAL_PRIORS * 128 - 1};
 	ck_assert_uint_le(journal_encode(&r, out), JOURNAL_RECORD_MAX);
 	ck_assert_int_eq(journal_decode((struct span){out, journal_encode(&r, out)}, &r), 0);
 }

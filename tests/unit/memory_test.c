@@ -132,6 +132,25 @@ START_TEST(a_value_may_grow_when_it_is_adopted)
 }
 END_TEST
 
+static char extend_from(struct span value, struct span prior, struct span new_value)
+{
+	return call((struct call){.kind = CALL_EXTEND, .name = SPAN("a"), .value = value, .prior = prior, .new_value = new_value, .marker = MARKER, .px_ms = 1000});
+}
+
+START_TEST(any_of_the_prior_values_may_stand_there_and_nothing_else)
+{
+	ck_assert_int_eq(acquire(SPAN("a"), SPAN("v1"), 1000), 'G');
+	ck_assert_int_eq(extend_from(SPAN("v3"), SPAN(""), SPAN("v4")), 'B');
+	ck_assert_int_eq(extend_from(SPAN("v3"), SPAN("v2 v11 v v1v2"), SPAN("v4")), 'B');
+	ck_assert_int_eq(extend_from(SPAN("v3"), SPAN("v2 v1"), SPAN("v4")), 'E');
+	ck_assert_int_eq(extend_from(SPAN("v3"), SPAN("v2 v1"), SPAN("v5")), 'B');
+	ck_assert_int_eq(extend_from(SPAN("v3"), SPAN(" v4  v1 "), SPAN("v5")), 'E');
+	ck_assert_int_eq(release(SPAN("a"), SPAN("v5")), 'R');
+	memory_put(memory, SPAN("a"), SPAN(""), (struct instant){now.us + SEC});
+	ck_assert_int_eq(extend_from(SPAN("v3"), SPAN("  "), SPAN("v5")), 'B');
+}
+END_TEST
+
 START_TEST(names_are_bytes_of_any_number)
 {
 	static char text[5000];
@@ -339,6 +358,7 @@ Suite *memory_suite(void)
 	tcase_add_test(c, a_key_lives_through_the_millisecond_of_its_expiry);
 	tcase_add_test(c, a_renewed_key_outlives_its_first_deadline_and_a_shortened_one_does_not);
 	tcase_add_test(c, a_value_may_grow_when_it_is_adopted);
+	tcase_add_test(c, any_of_the_prior_values_may_stand_there_and_nothing_else);
 	tcase_add_test(c, names_are_bytes_of_any_number);
 	tcase_add_test(c, a_promise_of_an_earlier_life_is_nobodys);
 	tcase_add_test(c, what_is_live_is_visited_in_name_order);

@@ -55,6 +55,7 @@ static void parcel_fill(struct parcel *p, const struct call *c)
 		{&p->call.marker, p->marker, sizeof(p->marker)},
 		{&p->call.new_marker, p->new_marker, sizeof(p->new_marker)},
 		{&p->call.ticket, p->ticket, sizeof(p->ticket)},
+		{&p->call.prior, p->prior, sizeof(p->prior)},
 	};
 
 	p->call = *c;

@@ -37,7 +37,7 @@ struct parcel {
 	struct answer answer;
 	struct probe probe;
 	char name[NAME_MAX_BYTES], value[VALUE_MAX], new_value[VALUE_MAX];
-	char marker[MARKER_MAX], new_marker[MARKER_MAX], ticket[128];
+	char marker[MARKER_MAX], new_marker[MARKER_MAX], ticket[128], prior[512];
 	char holder[MARKER_MAX], seen[MARKER_MAX], run_id[64];
 };
 TAILQ_HEAD(parcels, parcel);

@@ -139,6 +139,23 @@ static int64_t range_pick(struct trial *t)
 	return trial_chance(t, 50) || room < 2 ? (int64_t)rng_below(&t->rng, 1025) : near(t, room);
 }
 
+/* None to three of the values, separated by blanks; borrowed until the calls of a batch were carried out. */
+static struct span prior_pick(struct trial *t)
+{
+	char *text = t->prior[t->calls % CALLS_MAX];
+	size_t n = 0;
+
+	for (uint64_t k = rng_below(&t->rng, 4); k > 0; k--) {
+		struct span value = PICK(t, values);
+
+		if (trial_chance(t, 90))
+			text[n++] = ' ';
+		memcpy(text + n, value.p, value.n);
+		n += value.n;
+	}
+	return (struct span){text, n};
+}
+
 struct call trial_call(struct trial *t, struct span marker)
 {
 	unsigned what = (unsigned)rng_below(&t->rng, 100);
@@ -162,6 +179,8 @@ struct call trial_call(struct trial *t, struct span marker)
 	};
 
 	c.new_value = trial_chance(t, 80) ? c.value : PICK(t, values);
+	if (c.kind == CALL_EXTEND && trial_chance(t, 20))
+		c.prior = prior_pick(t);
 	if (c.kind == CALL_JOIN && trial_chance(t, 70))
 		c.new_marker = span_fill(markers[0]);
 	return c;

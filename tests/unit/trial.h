@@ -28,6 +28,7 @@ struct trial {
 	struct call call[CALLS_MAX];
 	struct answer simulated[CALLS_MAX];
 	unsigned calls, answered; /* of the batch under way */
+	char prior[CALLS_MAX][4 * (VALUE_MAX + 1)];
 };
 
 void trial_begin(struct trial *t, struct oracle *redis, uint64_t seed); /* all are empty */

@@ -1,13 +1,23 @@
+-- Whether the value that stands there is one of those, which blanks separate.
+local function stands_in(prior, current)
+  if prior == '' or type(current) ~= 'string' then return false end
+  for value in string.gmatch(prior, '[^ ]+') do
+    if value == current then return true end
+  end
+  return false
+end
+
 -- Renews the key, lifts the fence to a floor, changes the value when a lease is adopted, and with create puts back a key that is gone.
+-- prior: values of former lives of the daemon, any of which may stand in the place of value.
 -- row: E fence px '' | A fence px '' | B fence pttl holder | K fence pttl '' | M fence -2 '' | Q fence -2 marker | F fence -2 '' | ! message
-local function extend(key, queue, value, new_value, px, floor, create)
+local function extend(key, queue, value, new_value, px, floor, create, prior)
   if not joined then return {'Q', fence, -2, marker} end
   local current = redis.pcall('GET', key)
   local code = 'E'
   if not current then
     if not create then return {'M', fence, -2, ''} end
     code = 'A'
-  elseif current ~= value and current ~= new_value then
+  elseif current ~= value and current ~= new_value and not stands_in(prior, current) then
     return occupied(key, current)
   end
   if floor > fence then
