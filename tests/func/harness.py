@@ -98,9 +98,7 @@ class Daemon:
         self.tcp = ("127.0.0.1", free_port()) if tcp else None
         self.tree = merged({
             "listen": {"unix": self.addr, "tcp": "%s:%d" % self.tcp if tcp else "no"},
-            "store": "memory", "runtime_dir": self.runtime_dir, "guard": "trust-first-start"}, tree or {})
-        if "redis" in self.tree:
-            self.tree["redis"].setdefault("timeout", PATIENT)
+            "store": "memory", "runtime_dir": self.runtime_dir, "guard": "trust-first-start", "redis": {"timeout": PATIENT}}, tree or {})
         self.config = config if config is not None else yaml(self.tree)
         self.settings, self.argv, self.nofile = list(settings), argv, nofile
         self.env = dict(os.environ, **(env or {}))

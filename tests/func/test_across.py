@@ -84,7 +84,7 @@ class InOrder(QuorumTest):
             waited.append(rival_granted.at - begin)
             rival.ok("UNLOCK " + load.name)
             noise.look()
-        load.finish(least=100, gap=1.0)
+        load.finish(least=20, gap=1.0)
         self.figure("%d waits against 4 busy clients elsewhere, median %.0f ms, longest %.0f ms" % (len(waited), median(waited) * 1000, max(waited) * 1000))
         self.assertGreaterEqual(len(waited), 3)
         self.assertLessEqual(max(waited), POLL_MOST + 0.2 + load.noise.allowance())

@@ -73,10 +73,10 @@ class Kept:
 
     def test_a_heartbeat_that_is_kept_keeps_the_lock(self):
         name, holder, rival = self.name(), self.connect(), self.connect()
-        holder.ok("HELLO 1 heartbeat=400ms")
+        holder.ok("HELLO 1 heartbeat=1s")
         holder.ok("LOCK " + name)
-        rival.send("LOCK %s wait=2s" % name)
-        end = time.monotonic() + 2
+        rival.send("LOCK %s wait=3s" % name)
+        end = time.monotonic() + 3
         while time.monotonic() < end:
             holder.ok("PING")
             holder.listen(0.1)

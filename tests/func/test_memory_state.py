@@ -172,7 +172,7 @@ class State(FuncTest):
             daemon.kill() if end == "crash" else daemon.finish()
 
     def test_many_held_names_survive_a_clean_end(self):
-        first = self.daemon(merged(CONF, {"limits": {"locks": 5000}}))
+        first = self.daemon(merged(CONF, {"limits": {"locks": 5000}, "redis": {"timeout": "5s"}}))  # it has much to do at once
         c = self.client(first)
         c.send(*["LOCK many-%d ttl=3s" % i for i in range(5000)])
         for _ in range(5000):

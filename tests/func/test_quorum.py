@@ -36,7 +36,7 @@ class OneStoreFails(QuorumTest):
             load.watch(self.holders[0], 0.5)
             step()
         load.watch(self.holders[0], seconds)
-        load.finish(least=100, gap=1.0)
+        load.finish(least=20, gap=1.0)
         self.still_held()
 
     def back_at(self, begin):
