@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """RESUME after the daemon itself was gone: killed, stopped, ended, started anew with the same runtime directory."""
+import contextlib
 import os
 import shutil
 import time
@@ -197,6 +198,49 @@ class Killed(Life):
         self.assertEqual(back.push("LOST", "a").num("fence"), fences["a"])
         back.err("CHECK a", "LOST")
         self.assertGreater(self.client(daemon).ok("LOCK a wait=5s").num("fence"), fences["a"])
+
+
+class KilledAgain(Life):
+    """kill -9 of a life that has asked the stores and not heard of a quorum: one has carried it out, one stands still, one is no more."""
+    COST = 20
+    CONF = {"lease": "25s", "max_lease": "25s", "redis": {"timeout": "5s"}}
+
+    def joined(self, daemon):
+        with contextlib.suppress(OSError, AssertionError):
+            client = self.client(daemon)
+            return [row["state"] for row in client.ok("LIST nodes").rows].count("joined")
+        return 0
+
+    def values(self, server):
+        return {key: server.cli.get(key) for key in server.lock_keys()}
+
+    def killed_while_it_adopts(self, daemon, slow, quick):
+        """slow is joined and stands still; then quick makes a quorum, so that both are asked, and carries it out."""
+        before = set(self.values(quick).items())
+        quick.freeze()
+        daemon.launch()
+        until(lambda: self.joined(daemon) == 1, "one store is joined")
+        slow.freeze()
+        quick.thaw()
+        until(lambda: not set(self.values(quick).items()) & before, "the other has taken the new values", 20)
+        daemon.kill()
+        slow.thaw()
+
+    def test_two_kills_within_the_round_trip_of_an_adoption_cost_nothing(self):
+        servers = [self.redis() for _ in range(3)]
+        daemon = self.daemon(merged(self.CONF, {"store": "redis", "guard": "trust-first-start", "redis": {"nodes": [server.node for server in servers]}})).joined()
+        ticket, _, fences = self.holding(daemon, *["LOCK n-%d" % i for i in range(20)])
+        daemon.kill()
+        servers[2].kill()
+        self.killed_while_it_adopts(daemon, servers[0], servers[1])
+        self.killed_while_it_adopts(daemon, servers[1], servers[0])
+        daemon.start()
+        back, held = self.resumed(daemon, ticket)
+        self.assertEqual(held, fences)
+        for name, fence in fences.items():
+            self.assertEqual(back.ok("CHECK " + name).num("fence"), fence)
+        back.ok("UNLOCK n-0")
+        self.assertGreater(self.client(daemon).ok("LOCK n-0 wait=20s").num("fence"), fences["n-0"])
 
 
 class Stopped(Life):
