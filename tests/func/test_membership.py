@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """One of three Redis servers is unfit: it is not used, LIST nodes, the log and `redlock nodes` say why, and it is used again once it is mended."""
+import json
 import os
 import subprocess
 import time
@@ -45,11 +46,18 @@ class Membership(FuncTest):
         first = self.goes_on()
         said = self.quiet() or self.quiet()  # one that lost its memory as well is marked first, and then refused anew
         self.assertTrue(said, "told once, not at each look")
-        self.assertIn(reason, self.host.log())
-        table = subprocess.run([REDLOCK, "--addr", self.host.addr, "nodes"], capture_output=True, text=True, timeout=30, check=True).stdout
-        self.assertIn("refused", table)
-        self.assertIn(reason, table)
+        self.told_of(reason)
         self.assertGreater(self.goes_on(), first)
+
+    def table(self, daemon=None, options=()):
+        """What `redlock nodes` prints, a line per server."""
+        said = subprocess.run([REDLOCK, "--addr", (daemon or self.host).addr, *options, "nodes"], capture_output=True, text=True, timeout=30, check=True)
+        return said.stdout.splitlines()
+
+    def told_of(self, reason, daemon=None, servers=1):
+        """In the log, and in the table for people."""
+        self.assertRegex((daemon or self.host).log(), "state=refused .*" + reason)
+        self.assertEqual(len([line for line in self.table(daemon) if "refused" in line and reason in line]), servers)
 
     def mended(self):
         self.state("joined")
@@ -112,6 +120,7 @@ class Membership(FuncTest):
         self.person = self.client(self.host)
         until(lambda: sorted(self.row(i)["state"] for i in range(3)) == ["joined", "joined", "refused"], "one of two addresses is refused")
         self.assertTrue(any("it is the same server as" in self.row(i).fields.get("reason", "") for i in range(3)))
+        self.told_of("it is the same server as")
         self.goes_on()
         odd.freeze()
         self.person.err("LOCK one:vote", "QUORUM")  # two addresses, one vote
@@ -121,8 +130,10 @@ class Membership(FuncTest):
         self.trio({"redis": {"set": "ours"}})
         self.state("joined")
         nodes = {"store": "redis", "redis": {"nodes": [server.node for server in self.servers]}}
-        other = self.client(self.daemon(merged(nodes, merged(SHORT, {"redis": {"set": "theirs"}}))))
-        until(lambda: "another configuration" in self.row(0, other).fields.get("reason", ""), "another set is refused")
+        stranger = self.daemon(merged(nodes, merged(SHORT, {"redis": {"set": "theirs"}})))
+        other = self.client(stranger)
+        until(lambda: all("another configuration" in self.row(i, other).fields.get("reason", "") for i in range(3)), "another set is refused")
+        self.told_of("another configuration", stranger, 3)
         other.err("LOCK a", "QUORUM")
         self.goes_on()
         higher = self.client(self.daemon(merged(nodes, merged(SHORT, {"redis": {"set": "theirs", "generation": 2}}))))
@@ -144,9 +155,14 @@ class Membership(FuncTest):
         self.trio({"guard": "strict"})
         retry = self.person.err("LOCK a", "QUORUM")
         self.assertIn("retry_ms=", str(retry))
-        row = self.row()
-        if row["state"] == "quarantine":
-            self.assertLessEqual(row.num("left_ms"), 2100)
+        self.state("quarantine")
+        self.assertRegex(self.table()[-1], r" quarantine +[0-9]+ +([12]s|[0-9]+ms) +it carries no marker")
+        left = []
+        for _ in range(2):
+            left.append(json.loads(self.table(options=["--json"])[-1])["left_ms"])
+            self.person.listen(0.3)
+        self.assertLessEqual(left[0], 2100)
+        self.assertTrue(0 < left[1] <= left[0] - 300, left)
         self.person.ok("LOCK a wait=20s", 25)
 
     def test_a_slow_or_stopped_server_delays_nobody(self):
