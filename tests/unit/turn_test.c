@@ -74,6 +74,37 @@ START_TEST(a_ticket_is_a_moment_of_the_stores_clock)
 }
 END_TEST
 
+/* It could not have the lock, and must be in nobody's way who could. */
+START_TEST(who_reaches_no_quorum_leaves_the_line_and_comes_back_with_the_same_ticket)
+{
+	struct ticket ticket;
+	unsigned before;
+
+	stage_begin(3);
+	daemon_starts(1);
+	passes(2 * SEC);
+	session_opens(2, 1);
+	says(2, "LOCK a");
+	hears(2, "OK *");
+	says(1, "LOCK a wait=1m");
+	ticket = last_ticket();
+	before = stage.node[0].count[CALL_WITHDRAW];
+	falls(1);
+	falls(2);
+	passes(1500 * MSEC);
+	ck_assert_uint_eq(stage.node[0].count[CALL_WITHDRAW], before + 1);
+	ck_assert_int_eq(strncmp(stage.node[0].last[CALL_WITHDRAW].ticket, ticket.text, strlen(ticket.text)), 0);
+	comes(1);
+	comes(2);
+	passes(1500 * MSEC);
+	ck_assert_str_eq(last_ticket().text, ticket.text);
+	says(2, "UNLOCK a");
+	ignores(2);
+	passes(2 * SEC);
+	hears(1, "OK name=a *");
+}
+END_TEST
+
 Suite *turn_suite(void);
 Suite *turn_suite(void)
 {
@@ -84,6 +115,7 @@ Suite *turn_suite(void)
 	tcase_add_test(ticket, who_asked_first_has_the_smaller_ticket_though_a_fence_is_ahead_of_every_clock);
 	tcase_add_test(ticket, stores_whose_clocks_differ_do_not_change_the_order);
 	tcase_add_test(ticket, a_ticket_is_a_moment_of_the_stores_clock);
+	tcase_add_test(ticket, who_reaches_no_quorum_leaves_the_line_and_comes_back_with_the_same_ticket);
 	suite_add_tcase(suite, ticket);
 	return suite;
 }
