@@ -349,6 +349,7 @@ WORLD := \
 	tests/sim/line.c \
 	tests/sim/link.c \
 	tests/sim/plan.c \
+	tests/sim/replace.c \
 	tests/sim/reply.c \
 	tests/sim/request.c \
 	tests/sim/resource.c \

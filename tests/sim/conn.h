@@ -76,6 +76,7 @@ struct conn {
 	bool skipping, reading;
 	char secret[SECRET_TEXT]; /* of a session with grace; "" */
 	int64_t detached_at;      /* true time when the daemon lost this connection of it; 0: it did not */
+	bool taken;               /* its session was taken to another daemon: nobody hears what this one says */
 	bool resumed;             /* it took over another's session */
 	bool eof, parted, eof_told;                    /* it has come; the service knows that it will; it knows */
 	struct requests sent;                          /* lines on their way or in the buffer, in order */

@@ -66,6 +66,8 @@ void daemon_start(struct sim_daemon *d);
 void daemon_die(struct sim_daemon *d);  /* kill -9 */
 void daemon_shut(struct sim_daemon *d); /* SIGTERM, then gone */
 void daemon_stop(struct sim_daemon *d, int64_t for_us, bool sending);
+/* replace.c: it stands still, the other one is started as its next life, and it goes on. False: it cannot be now. */
+bool daemon_replace(struct sim_daemon *d, struct sim_daemon *heir, int64_t for_us);
 void daemon_thaw(struct sim_daemon *d);
 void daemon_fired(struct sim_daemon *d);
 

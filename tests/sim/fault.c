@@ -30,7 +30,7 @@ static bool daemon_holds(const struct sim_daemon *d, bool graced)
 static struct sim_daemon *daemon_of(struct world *w, const struct fault *f)
 {
 	int64_t daemons = w->plan->daemons;
-	bool ends = f->kind == FAULT_DAEMON_CRASH || f->kind == FAULT_DAEMON_STOP;
+	bool ends = f->kind == FAULT_DAEMON_CRASH || f->kind == FAULT_DAEMON_STOP || f->kind == FAULT_DAEMON_REPLACE;
 	bool aimed = f->at_us % 2 && (ends || f->kind <= FAULT_LINK_SLOW);
 
 	for (int64_t i = 0; aimed && i < daemons; i++)
@@ -200,6 +200,7 @@ static void daemon_halt(struct world *w, struct sim_daemon *d, int64_t for_us)
 static bool daemon_fault(struct world *w, struct fault_run *run, const struct fault *f)
 {
 	struct sim_daemon *d = run->daemon;
+	unsigned heir;
 
 	if (d->state != DAEMON_RUNNING && f->kind != FAULT_DAEMON_WALL && f->kind != FAULT_DAEMON_CRASH)
 		return false;
@@ -216,6 +217,9 @@ static bool daemon_fault(struct world *w, struct fault_run *run, const struct fa
 	case FAULT_DAEMON_STOP:
 		daemon_shut(d);
 		return true;
+	case FAULT_DAEMON_REPLACE:
+		heir = (unsigned)(f->b % w->plan->daemons);
+		return daemon_replace(d, &w->daemon[heir == d->index ? (heir + 1) % (unsigned)w->plan->daemons : heir], f->for_us);
 	case FAULT_DAEMON_WALL:
 		d->host.offset_us += f->x;
 		return true;
