@@ -65,14 +65,26 @@ static struct asked *waiter_of(struct client *c, unsigned name)
 	return NULL;
 }
 
+/* Of two requests of one session that wait for one name a row does not say which it is. */
+static bool order_is_known(const struct client *c, unsigned name)
+{
+	const struct asked *q;
+
+	TAILQ_FOREACH(q, &c->asked, next)
+		if (account_is_waiting(q) && q->name == name && !q->order)
+			return false;
+	return true;
+}
+
 /* Who began at once stands behind all who began before. */
 static void row_of_waiter(struct account *a, unsigned name, const struct reply_line *row)
 {
-	struct asked *q = waiter_of(&a->client[client_of(a, reply_number(row, "session", -1))], name);
+	struct client *c = &a->client[client_of(a, reply_number(row, "session", -1))];
+	struct asked *q = waiter_of(c, name);
 
 	PROMISE(q && reply_number(row, "pos", -1) == ++a->shown.waiting);
 	q->seen = true;
-	if (!q->order)
+	if (!order_is_known(c, name))
 		return;
 	PROMISE(q->order > a->shown.order);
 	a->shown.order = q->order;

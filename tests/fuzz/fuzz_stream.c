@@ -20,7 +20,7 @@ struct outcome {
 	size_t ready_at; /* bytes that the handshake took */
 };
 
-static const char *const codes[] = {"P", "JX", "GBKQLF", "EABKMQF", "RN"};
+static const char *const codes[] = {"P", "JX", "GBKQLFW", "EABKMQF", "RN"};
 
 static enum call_kind kind_of(uint8_t choice, unsigned id)
 {
