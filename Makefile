@@ -167,6 +167,7 @@ NET := \
 	daemon/net/slots.c
 
 DAEMON := \
+	daemon/backlog.c \
 	daemon/daemon.c \
 	daemon/journal.c \
 	daemon/main.c \
@@ -208,6 +209,7 @@ UNIT := \
 	tests/unit/answers.c \
 	tests/unit/arena_test.c \
 	tests/unit/await_test.c \
+	tests/unit/backlog_test.c \
 	tests/unit/backoff_test.c \
 	tests/unit/batch_test.c \
 	tests/unit/binding_test.c \
@@ -308,6 +310,7 @@ UNIT := \
 	tests/unit/trial.c \
 	tests/unit/trust_test.c \
 	tests/unit/turn_test.c \
+	tests/unit/turns_test.c \
 	tests/unit/upstream_test.c \
 	tests/unit/verdict_test.c \
 	tests/unit/wire.c
@@ -382,6 +385,14 @@ ACCOUNT := \
 	tests/fuzz/account.c \
 	tests/fuzz/account_rows.c \
 	tests/fuzz/account_told.c
+
+# The load generators of tests/load.
+LOAD := \
+	tests/load/flood.c \
+	tests/load/gen.c \
+	tests/load/hold.c \
+	tests/load/main.c \
+	tests/load/mix.c
 
 # Further programs of the tests.
 PROGRAMS := \
@@ -473,7 +484,7 @@ $(O)/gen/scripts.o: $(O)/gen/scripts.c
 	$(call say,CC)
 	$(Q)$(COMPILE) -c -o $@ $<
 
--include $(patsubst %.o,%.d,$(call obj,$(PARTS) $(CLI) $(UNIT) $(SIM) $(WORLD) $(FUZZ) $(ACCOUNT) daemon/main.c $(PROGRAMS)) $(O)/gen/scripts.o $(O)/gen/docgen.o)
+-include $(patsubst %.o,%.d,$(call obj,$(PARTS) $(CLI) $(UNIT) $(SIM) $(WORLD) $(FUZZ) $(ACCOUNT) $(LOAD) daemon/main.c $(PROGRAMS)) $(O)/gen/scripts.o $(O)/gen/docgen.o)
 
 # --- to start with ---------------------------------------------------------------------------------------------------
 
@@ -501,7 +512,7 @@ help: ## this list
 
 # --- tests: each of these targets ends with the line "N passed, N failed" --------------------------------------------
 
-SUITES := unit simulated layers cppcheck docs conf hotpath func faults-short sanitize fuzz compilers installed
+SUITES := unit simulated layers cppcheck docs conf hotpath func faults-short load-short sanitize fuzz compilers installed
 CHECK_SANITIZERS := address,undefined
 JOBS   = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 SUBMAKE = $(MAKE) --no-print-directory -s
@@ -510,7 +521,7 @@ PYTHON ?= /usr/bin/python3
 # What can be built is built first, on all cores; what cannot fails in its suite.
 check: | $(FIRST) ## every test; the last line is the sum
 	@echo "== building: plain, with sanitizers, with clang, with fuzzers; this takes some minutes"
-	-+@$(SUBMAKE) -k $(JOBS) all $(O)/unit $(O)/sim $(O)/words $(O)/hotpath $(FAULT_PROGRAMS) build-sanitized build-clang build-fuzzers
+	-+@$(SUBMAKE) -k $(JOBS) all $(O)/unit $(O)/sim $(O)/words $(O)/hotpath $(O)/load $(FAULT_PROGRAMS) build-sanitized build-clang build-fuzzers
 	+@MAKE="$(MAKE)" sh tests/run.sh $(O)/check $(SUITES)
 
 unit: $(O)/unit ## unit tests; UNIT_ARGS= names the suites to run
@@ -548,11 +559,11 @@ conf: $(O)/redlockd $(O)/conf-tool $(O)/conf-docgen ## configurations, good and 
 hotpath: $(O)/hotpath ## instructions and allocations for one LOCK and UNLOCK, held under a ceiling
 	@sh tests/bench/hotpath.sh $(O)
 
-LOCKS        ?= 100000
-HELD_SECONDS ?= 60
-HELD_TIMEOUT ?= 50ms
-bench-held: all ## many leases kept at three real Redis servers: CPU, losses, and the latency of another client
-	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/bench/held.py $(LOCKS) $(HELD_SECONDS) $(HELD_TIMEOUT)
+CASE ?=
+load: all $(O)/load ## load and limits: many sessions, many names, floods beside well-behaved clients; all cases, or CASE=; some minutes
+	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/load/run.py $(CASE)
+load-short: all $(O)/load ## a selection of it, at small size
+	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/load/run.py --short $(CASE)
 
 bench-contend: $(O)/contend ## K daemons ask N stores for one name at once: time and commands until the first grant
 	@$(O)/contend
@@ -646,6 +657,10 @@ $(O)/contend: $(O)/tests/bench/contend.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ -lm
 
+$(O)/load: $(call obj,$(LOAD)) $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^
+
 $(O)/memory_bench: $(O)/tests/bench/memory_bench.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^
@@ -707,5 +722,5 @@ uninstall: ## remove what install put there; the configuration stays
 	rm -f $(DESTDIR)$(SBINDIR)/redlockd $(DESTDIR)$(BINDIR)/redlock $(DESTDIR)$(INCDIR)/redlock.h $(DESTDIR)$(LIBDIR)/libredlock.a
 	rm -f $(foreach m,$(MAN),$(DESTDIR)$(call manual,$(m))) $(DESTDIR)$(UNITDIR)/redlockd.service $(DESTDIR)$(SYSUSERSDIR)/redlockd.conf
 
-.PHONY: all deps run help rendered check sim bench-contend bench-held mutants faults faults-planted $(SUITES) asan ubsan build-sanitized build-clang build-fuzzers stats lint lint-files clean install uninstall
+.PHONY: all deps run help rendered check sim bench-contend mutants load faults faults-planted $(SUITES) asan ubsan build-sanitized build-clang build-fuzzers stats lint lint-files clean install uninstall
 .DELETE_ON_ERROR:

@@ -235,9 +235,11 @@ static void daemon_loop(struct daemon *d)
 		if (!d->ready)
 			supervise_tick(d);
 		pump_pass(d);
-		event_base_loop(d->base, EVLOOP_ONCE);
+		event_base_loop(d->base, pump_is_behind(d) ? EVLOOP_ONCE | EVLOOP_NONBLOCK : EVLOOP_ONCE);
 	}
-	pump_pass(d);
+	do
+		pump_pass(d);
+	while (pump_is_behind(d));
 }
 
 int daemon_run(struct conf *conf, const struct daemon_args *args)

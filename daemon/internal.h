@@ -3,6 +3,7 @@
 #ifndef DAEMON_INTERNAL_H
 #define DAEMON_INTERNAL_H
 
+#include "daemon/backlog.h"
 #include "daemon/base/rng.h"
 #include "daemon/core/service.h"
 #include "daemon/daemon.h"
@@ -25,7 +26,9 @@ struct daemon {
 	struct service *service;
 	struct core_conf core_conf;
 	struct effects effects;
-	bool applying;
+	struct backlog backlog;    /* store: memory */
+	unsigned calls_left;       /* of the memory store, in this pass */
+	struct instant pass_end;   /* PASS_US after the first step in it */
 	struct journal journal;
 	struct net *net;
 	struct upstream *upstream; /* store: redis */
@@ -55,6 +58,7 @@ const char *tcp_text(const struct conf *c, char *out, size_t size);
 void pump_step(struct daemon *d, struct event *event);
 void pump_restore(struct daemon *d); /* the former life, from the journal, before any other event */
 void pump_pass(struct daemon *d); /* end of a loop pass: everything collected goes out, the timer is set */
+bool pump_is_behind(const struct daemon *d); /* the next pass must come without waiting for events */
 int pump_start(struct daemon *d);
 void pump_stop(struct daemon *d);
 extern const struct net_sink pump_net_sink;

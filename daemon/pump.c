@@ -12,6 +12,9 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#define PASS_CALLS 64            /* of the memory store */
+#define PASS_US    INT64_C(100)
+
 static void pump_answer(struct daemon *d, const struct answer *answer)
 {
 	struct event event = {.kind = EVENT_ANSWER, .answer = *answer};
@@ -21,16 +24,25 @@ static void pump_answer(struct daemon *d, const struct answer *answer)
 	service_step(d->service, &event, &d->effects);
 }
 
-static void pump_call(struct daemon *d, const struct call *call)
+static void pump_ask_memory(struct daemon *d, const struct call *call)
 {
 	struct answer answer;
 
-	if (d->upstream) {
-		upstream_call(d->upstream, call);
-		return;
-	}
 	memory_call(d->memory, call, clock_boottime(), &answer);
 	pump_answer(d, &answer);
+}
+
+/* Each answer of the memory store may lead to the next call: what a pass cannot carry out waits, in order, for the next. */
+static void pump_call(struct daemon *d, const struct call *call)
+{
+	if (d->upstream) {
+		upstream_call(d->upstream, call);
+	} else if (d->calls_left > 0 && backlog_is_empty(&d->backlog)) {
+		d->calls_left--;
+		pump_ask_memory(d, call);
+	} else {
+		backlog_add(&d->backlog, call);
+	}
 }
 
 static void pump_effect(struct daemon *d, const struct effect *effect)
@@ -88,6 +100,26 @@ void pump_step(struct daemon *d, struct event *event)
 	event->wall_us = clock_wall_us();
 	service_step(d->service, event, &d->effects);
 	pump_effects(d);
+	/* What is answered leaves at the end of the pass: that must come soon, also when thousands have something to say. */
+	d->pass_end = instant_min(d->pass_end, instant_add(event->now, PASS_US));
+	if (!instant_before(event->now, d->pass_end))
+		event_base_loopbreak(d->base);
+}
+
+static void pump_backlog(struct daemon *d)
+{
+	struct call call;
+
+	for (; d->calls_left > 0 && backlog_first(&d->backlog, &call); d->calls_left--) {
+		pump_ask_memory(d, &call);
+		backlog_drop_first(&d->backlog);
+		pump_effects(d);
+	}
+}
+
+bool pump_is_behind(const struct daemon *d)
+{
+	return !backlog_is_empty(&d->backlog);
 }
 
 static void pump_time(struct daemon *d)
@@ -274,17 +306,22 @@ void pump_restore(struct daemon *d)
 /* Before anything leaves, in either direction, the journal: a store that is asked to take a new value must find it known after a crash. */
 void pump_pass(struct daemon *d)
 {
+	d->calls_left = PASS_CALLS;
+	pump_backlog(d);
 	pump_journal(d);
 	if (d->upstream)
 		upstream_flush(d->upstream);
 	net_flush(d->net);
 	pump_arm(d);
+	d->pass_end = INSTANT_NEVER;
 }
 
 int pump_start(struct daemon *d)
 {
 	effects_init(&d->effects);
-	d->armed = INSTANT_NEVER;
+	backlog_init(&d->backlog);
+	d->calls_left = PASS_CALLS;
+	d->armed = d->pass_end = INSTANT_NEVER;
 	d->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (d->timer_fd < 0)
 		return -errno;
@@ -299,4 +336,5 @@ void pump_stop(struct daemon *d)
 	if (d->timer_fd >= 0)
 		close(d->timer_fd);
 	effects_release(&d->effects);
+	backlog_release(&d->backlog);
 }

@@ -14,11 +14,15 @@
 #define CONNECT_TIMEOUT_US SEC
 #define STALL_US           (2 * SEC)
 #define PING_US            (500 * MSEC)
+#define MEMORY_WINDOW      64 /* calls that a request of somebody waits behind */
+#define MEMORY_TIMEOUT_US  (10 * SEC) /* the memory store answers always: how late is up to this process alone, which may be stopped in between */
 
 void core_conf_fill(struct core_conf *to, const struct conf *from)
 {
 	to->generation = from->redis.generation;
-	to->timeout_us = from->redis.timeout;
+	to->timeout_us = from->store == STORE_MEMORY ? MEMORY_TIMEOUT_US : from->redis.timeout;
+	to->patience_us = from->redis.timeout;
+	to->window = from->store == STORE_MEMORY ? MEMORY_WINDOW : 0;
 	to->lease_us = from->lease;
 	to->min_lease_us = from->min_lease;
 	to->max_lease_us = from->max_lease;

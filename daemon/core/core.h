@@ -24,6 +24,7 @@ struct core_conf {
 	bool trust_first_start;       /* see member.h */
 	int64_t timeout_us;           /* of one command on one node */
 	unsigned window;              /* calls without an answer per node, see flow.h; 0: the usual */
+	int64_t patience_us;          /* with those who leave, and with a join that is at hand; 0: timeout_us */
 	int64_t lease_us, min_lease_us, max_lease_us, max_delay_us;
 	int64_t max_grace_us;         /* the longest grace a session may ask for; 0 refuses it */
 	int64_t past_lease_us;        /* a store may have forgotten a lease of that length, whatever max_lease is now */
@@ -72,5 +73,10 @@ void core_call(struct core *c, const struct call *call);
 
 /* A NUL-terminated copy in fixed memory, cut at size; from may overlap to. */
 void core_keep(char *to, size_t size, struct span from);
+
+static inline int64_t core_patience_us(const struct core *c)
+{
+	return c->conf.patience_us ? c->conf.patience_us : c->conf.timeout_us;
+}
 
 #endif

@@ -31,7 +31,7 @@ static void session_leave(struct commander *x, struct session *s)
 	if (blocked && !s->lingered) {
 		/* Its round may be under way. */
 		if (!timer_is_set(&s->timer))
-			heap_set(&x->core->timers, &s->timer, instant_add(x->core->now, x->core->conf.timeout_us));
+			heap_set(&x->core->timers, &s->timer, instant_add(x->core->now, core_patience_us(x->core)));
 		return;
 	}
 	session_hang_up(x->sessions, s, "eof");

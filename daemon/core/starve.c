@@ -26,7 +26,7 @@ void starve(struct engine *e, struct lock *l)
 	if (l->state != LOCK_WAITING)
 		return;
 	if (promised)
-		heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, e->core->conf.timeout_us));
+		heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, core_patience_us(e->core)));
 	turn_withdraw(e, l); /* without a quorum we are in nobody's way */
 	l->starved = true;
 	TAILQ_INSERT_TAIL(&e->starved, l, in_starved);

@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ACCEPTS_PER_PASS 64
+#define ACCEPTS_PER_PASS 8 /* whoever is there already waits no longer for more of them */
 #define LOG_EVERY        (10 * SEC)
 #define PAUSE_FIRST      (100 * MSEC)
 #define PAUSE_LAST       (1 * SEC)

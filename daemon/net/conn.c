@@ -17,6 +17,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define TURN_LINES  8
+#define TURN_OUTPUT ((size_t)4096)
+
 static const char *const state_name[] = {
 	[CONN_OPEN] = "open",       [CONN_ENDED] = "ended",         [CONN_FAILED] = "failed",
 	[CONN_CLOSING] = "closing", [CONN_LINGERING] = "lingering",
@@ -114,7 +117,11 @@ void conn_want_telling(struct conn *c)
 	if (c->is_ready)
 		return;
 	c->is_ready = true;
-	TAILQ_INSERT_TAIL(&c->hub->ready, c, link);
+	/* An end is told before what others have still to say. */
+	if (c->state == CONN_FAILED)
+		TAILQ_INSERT_HEAD(&c->hub->ready, c, link);
+	else
+		TAILQ_INSERT_TAIL(&c->hub->ready, c, link);
 	event_active(c->hub->tell, EV_TIMEOUT, 1);
 }
 
@@ -206,18 +213,26 @@ static void conn_keep(struct conn *c, const struct lines *l)
 	buf_append(c->rest, l->at, (size_t)(l->end - l->at));
 }
 
-/* Tells the lines of scratch until there are no more or nobody wants more. False when c may be gone, or is not read now. */
+/* A turn is over after so many lines, or so many bytes that answer them: whoever says little is heard between the turns of whoever says much. */
+static bool turn_is_over(const struct conn *c, unsigned lines, size_t unsent)
+{
+	return lines >= TURN_LINES || (c->out && buf_length(c->out) >= unsent + TURN_OUTPUT);
+}
+
+/* Tells the lines of scratch until there are no more, nobody wants more, or the turn is over. False when c may be gone, or is not read now. */
 static bool conn_tell_lines(struct conn *c, size_t n)
 {
 	struct hub *h = c->hub;
 	const struct net_sink *sink = &h->sink;
 	struct lines l = {.at = h->scratch, .end = h->scratch + n, .max = h->conf.line_max, .skipping = c->skipping};
+	size_t unsent = c->out ? buf_length(c->out) : 0, length;
+	unsigned told = 0;
 	enum line kind;
 	char *line;
-	size_t length;
 
 	h->current = c;
-	while (conn_wants_lines(c) && (kind = lines_next(&l, &line, &length)) != LINE_NONE) {
+	while (conn_wants_lines(c) && !(c->queued = turn_is_over(c, told, unsent)) && (kind = lines_next(&l, &line, &length)) != LINE_NONE) {
+		told++;
 		if (kind == LINE_WHOLE)
 			sink->line(sink->context, c->session, line, length);
 		else
@@ -226,8 +241,11 @@ static bool conn_tell_lines(struct conn *c, size_t n)
 			return false;
 	}
 	h->current = NULL;
+	c->queued = c->queued && l.at < l.end;
 	conn_keep(c, &l);
-	return conn_wants_lines(c);
+	if (c->queued)
+		conn_want_telling(c);
+	return conn_wants_lines(c) && !c->queued;
 }
 
 /*
@@ -285,6 +303,8 @@ static void conn_ready(evutil_socket_t fd, short what, void *context)
 		return;
 	if (((what & EV_CLOSED) || !conn_takes_input(c)) && conn_is_over(c))
 		return;
+	if (c->queued)
+		return;
 	if (conn_takes_input(c))
 		conn_pump(c, true);
 	else
@@ -313,6 +333,7 @@ void conn_told(struct conn *c)
 	uint64_t session = c->session;
 	enum gone how = c->fate;
 
+	c->queued = false;
 	if (c->state == CONN_FAILED) {
 		conn_free(c);
 		sink->gone(sink->context, session, how);

@@ -41,6 +41,7 @@ struct conn {
 	bool parted;  /* parting was told */
 	bool awaits;  /* sent is wanted */
 	bool blocked; /* the socket takes no more: waits to be writable, net_flush leaves it alone */
+	bool queued; /* has said much, and its turn is over: rest is told when it comes again */
 	bool is_dirty, is_ready, is_refused;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The shared part of all connections. It must never tell the sink anything but from its own events. */
 #include "daemon/net/hub.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/net/closing.h"
 #include "daemon/net/conn.h"
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TELL_US    INT64_C(50) /* of a loop pass, for those who have said much */
 #define SPARE_SIZE ((size_t)16 * 1024) /* a spare buffer that has grown beyond gives its memory back */
 
 /* --- buffers ------------------------------------------------------------------------------------------------------- */
@@ -40,6 +42,7 @@ void hub_buf_put(struct hub *h, struct buf *b)
 static void hub_tell(evutil_socket_t fd, short what, void *context)
 {
 	struct hub *h = context;
+	struct instant end = instant_add(clock_boottime(), TELL_US);
 	struct conn *c;
 
 	(void)fd, (void)what;
@@ -47,6 +50,11 @@ static void hub_tell(evutil_socket_t fd, short what, void *context)
 		TAILQ_REMOVE(&h->ready, c, link);
 		c->is_ready = false;
 		conn_told(c);
+		if (!TAILQ_EMPTY(&h->ready) && !instant_before(clock_boottime(), end)) {
+			event_active(h->tell, EV_TIMEOUT, 1);
+			event_base_loopbreak(h->base);
+			return;
+		}
 	}
 }
 

@@ -13,7 +13,7 @@
 
 #include <sys/queue.h>
 
-#define HUB_READ   ((size_t)65536) /* bytes of one read(2): what one connection may have of a loop pass */
+#define HUB_READ   ((size_t)16384) /* bytes of one read(2) */
 #define HUB_SPARES 64
 
 struct event;
@@ -31,7 +31,7 @@ struct hub {
 	/* Whose lines are being told right now. NULL as soon as that connection may be told of no more. */
 	struct conn *current;
 	struct conn_list dirty; /* want net_flush: there is output, or they were hung up */
-	struct conn_list ready; /* want to be told of by the loop itself: lines that were split before, or their end */
+	struct conn_list ready; /* want to be told of by the loop itself: lines that were read before, or their end */
 	struct conn_list
 		closing; /* sessions no more, oldest first: what was sent goes out, then the other end gets time to close */
 	unsigned closing_n, refused_n; /* of the closing ones; those that never were a session */

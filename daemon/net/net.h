@@ -4,9 +4,10 @@
  * 32 bits, the lowest free one; generation in the high ones, from 1). All callbacks but `writing` come on the loop's thread and never from inside a net_… call;
  * they may call any of these but net_free. net_hangup of the session whose line is being told is fine, the line's bytes stay until the callback returns.
  *
- * Reading is one read(2) of at most 64 KiB per ready connection and loop pass, writing one send(2) per connection and net_flush, or sooner when
- * much is unsent. Accepting pauses
- * without spinning when descriptors run out, and goes on when there are some. Not thread-safe; one event base.
+ * Reading is one read(2) of at most 16 KiB per ready connection and loop pass, writing one send(2) per connection and net_flush, or sooner when
+ * much is unsent. A connection has 8 lines of a pass, or 4 KiB of answers; what it said beyond is told when its turn comes again, and those with
+ * such a rest share 50 us of each pass. Accepting takes 8 connections of a pass, pauses without spinning when descriptors run out, and goes on when
+ * there are some. Not thread-safe; one event base.
  *
  * A silent session costs 320 bytes: 224 its record, the rest its slot and libevent's share. Buffers exist only while something is in them: an
  * unfinished line, unsent output.

@@ -210,7 +210,7 @@ static bool is_ready(const struct world *w)
 {
 	struct pollfd p = {.fd = w->epoll, .events = POLLIN};
 
-	return poll(&p, 1, 0) > 0;
+	return event_base_get_num_events(w->base, EVENT_BASE_COUNT_ACTIVE) > 0 || poll(&p, 1, 0) > 0;
 }
 
 void world_settle(struct world *w)

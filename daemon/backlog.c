@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The queue before the memory store. It must never change what was asked for, nor its order. */
+#include "daemon/backlog.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define NAME_MOST 512
+#define TEXT_MOST (NAME_MOST + 3 * VALUE_MAX + 2 * MARKER_MAX) /* of name, value, new value, ticket and markers */
+
+struct backlog_item {
+	STAILQ_ENTRY(backlog_item) link;
+	struct call call;
+	char text[TEXT_MOST];
+};
+
+void backlog_init(struct backlog *b)
+{
+	pool_init(&b->pool, sizeof(struct backlog_item));
+	STAILQ_INIT(&b->items);
+}
+
+void backlog_release(struct backlog *b)
+{
+	while (!backlog_is_empty(b))
+		backlog_drop_first(b);
+	pool_release(&b->pool);
+}
+
+bool backlog_is_empty(const struct backlog *b)
+{
+	return STAILQ_EMPTY(&b->items);
+}
+
+static void keep(struct backlog_item *item, size_t *used, struct span *s)
+{
+	assert(s->n <= sizeof(item->text) - *used);
+	if (s->n)
+		memcpy(item->text + *used, s->p, s->n);
+	s->p = item->text + *used;
+	*used += s->n;
+}
+
+void backlog_add(struct backlog *b, const struct call *call)
+{
+	struct backlog_item *item = pool_get(&b->pool);
+	size_t used = 0;
+
+	item->call = *call;
+	keep(item, &used, &item->call.name);
+	keep(item, &used, &item->call.value);
+	keep(item, &used, &item->call.new_value);
+	keep(item, &used, &item->call.marker);
+	keep(item, &used, &item->call.new_marker);
+	keep(item, &used, &item->call.ticket);
+	STAILQ_INSERT_TAIL(&b->items, item, link);
+}
+
+bool backlog_first(const struct backlog *b, struct call *ret_call)
+{
+	const struct backlog_item *item = STAILQ_FIRST(&b->items);
+
+	if (!item)
+		return false;
+	*ret_call = item->call;
+	return true;
+}
+
+void backlog_drop_first(struct backlog *b)
+{
+	struct backlog_item *item = STAILQ_FIRST(&b->items);
+
+	STAILQ_REMOVE_HEAD(&b->items, link);
+	pool_put(&b->pool, item);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/net: whoever says little waits for no one who says much, and nobody's lines are lost or change their order for it. */
+#include "tests/unit/net_world.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MANY 3000u
+#define TURN 8 /* lines; and connections that are accepted */
+
+static struct world w;
+
+static void setup(void)
+{
+	world_init(&w, WORLD_CONF);
+}
+
+static void teardown(void)
+{
+	world_release(&w);
+}
+
+static char *many_lines(void)
+{
+	char *lines = calloc(MANY, 16);
+
+	for (unsigned i = 0, n = 0; i < MANY; i++)
+		n += (unsigned)sprintf(lines + n, "a%u\n", i);
+	return lines;
+}
+
+/* How often a stands in what was told before b. */
+static unsigned before(const char *a, const char *b)
+{
+	const char *at = buf_begin(&w.told), *end = strstr(at, b);
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(end);
+	for (; (at = strstr(at, a)) && at < end; at++)
+		n++;
+	return n;
+}
+
+static void heard_all(void)
+{
+	world_settle(&w);
+	buf_append(&w.told, "", 1);
+}
+
+static void answers_at_length(struct world *world, uint64_t session, const char *line)
+{
+	static const char much[5000] = "x";
+
+	if (line[0] == 'a')
+		net_send(world->net, session, much, sizeof(much));
+}
+
+START_TEST(a_short_request_waits_for_one_turn_of_each_who_says_much)
+{
+	char *lines = many_lines();
+	int a = world_unix(&w), b;
+
+	world_told(&w, "open 0.1\n");
+	b = world_unix(&w);
+	world_told(&w, "open 1.1\n");
+	world_says(&w, a, lines);
+	world_says(&w, b, "b\n");
+	heard_all();
+	ck_assert_uint_le(before("line 0.1 ", "line 1.1 b\n"), TURN);
+	ck_assert_uint_eq(w.lines, MANY + 1);
+	buf_clear(&w.told);
+	free(lines);
+	close(a);
+	close(b);
+}
+END_TEST
+
+START_TEST(a_long_answer_ends_a_turn)
+{
+	int a = world_unix(&w), b;
+
+	world_told(&w, "open 0.1\n");
+	b = world_unix(&w);
+	world_told(&w, "open 1.1\n");
+	w.on_line = answers_at_length;
+	world_says(&w, a, "a\na\na\na\na\na\n");
+	world_says(&w, b, "b\n");
+	heard_all();
+	ck_assert_uint_le(before("line 0.1 ", "line 1.1 b\n"), 1);
+	ck_assert_uint_eq(w.lines, 7);
+	buf_clear(&w.told);
+	close(a);
+	close(b);
+}
+END_TEST
+
+START_TEST(lines_of_many_turns_are_told_in_their_order_and_their_end_comes_last)
+{
+	char *lines = many_lines();
+	int a = _i ? world_tcp(&w) : world_unix(&w);
+	const char *at;
+
+	world_told(&w, "open 0.1\n");
+	world_says(&w, a, lines);
+	shutdown(a, SHUT_WR);
+	heard_all();
+	at = buf_begin(&w.told);
+	for (unsigned i = 0; i < MANY; i++) {
+		char line[32];
+		size_t n = (size_t)sprintf(line, "line 0.1 a%u\n", i);
+
+		ck_assert_int_eq(strncmp(at, line, n), 0);
+		at += n;
+	}
+	ck_assert_str_eq(at, "eof 0.1\n");
+	buf_clear(&w.told);
+	free(lines);
+	close(a);
+}
+END_TEST
+
+START_TEST(a_hang_up_is_told_before_lines_that_wait_for_their_turn)
+{
+	char *lines = many_lines();
+	int a = world_unix(&w);
+
+	world_told(&w, "open 0.1\n");
+	world_says(&w, a, lines);
+	world_pass(&w);
+	ck_assert_uint_lt(w.lines, MANY);
+	close(a);
+	heard_all();
+	ck_assert_ptr_nonnull(strstr(buf_begin(&w.told), "gone 0.1 hangup\n"));
+	ck_assert_uint_lt(w.lines, MANY);
+	buf_clear(&w.told);
+	free(lines);
+}
+END_TEST
+
+START_TEST(whoever_is_there_is_heard_between_those_who_connect)
+{
+	int fd = world_unix(&w), others[100];
+
+	world_told(&w, "open 0.1\n");
+	for (unsigned i = 0; i < 100; i++)
+		others[i] = world_unix(&w);
+	world_says(&w, fd, "b\n");
+	heard_all();
+	ck_assert_uint_le(before("open ", "line 0.1 b\n"), TURN);
+	buf_clear(&w.told);
+	for (unsigned i = 0; i < 100; i++)
+		close(others[i]);
+	close(fd);
+}
+END_TEST
+
+Suite *turns_suite(void)
+{
+	Suite *suite = suite_create("turns");
+	TCase *c = tcase_create("turns");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, a_short_request_waits_for_one_turn_of_each_who_says_much);
+	tcase_add_test(c, a_long_answer_ends_a_turn);
+	tcase_add_loop_test(c, lines_of_many_turns_are_told_in_their_order_and_their_end_comes_last, 0, 2);
+	tcase_add_test(c, a_hang_up_is_told_before_lines_that_wait_for_their_turn);
+	tcase_add_test(c, whoever_is_there_is_heard_between_those_who_connect);
+	suite_add_tcase(suite, c);
+	return suite;
+}
