@@ -1,0 +1,55 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Load and limits of a real daemon: python3 tests/load/run.py [--short] [--list] [case …]
+
+One line of figures for each case, one after the other; what this machine cannot play is told as skipped. Status 1 when a case failed. Last line:
+"N passed, N failed".
+"""
+import argparse
+import os
+import sys
+import time
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "func")]
+
+import cases  # noqa: E402 (the path stands above)
+from process import sanitized  # noqa: E402
+from rig import Skip  # noqa: E402
+
+
+def play(name, case):
+    """True, False; None: skipped."""
+    begun = time.monotonic()
+    try:
+        said, passed = case(), True
+    except Skip as skip:
+        said, passed = "skipped: %s" % skip, None
+    except Exception:  # pylint: disable=broad-except
+        said, passed = "FAILED\n" + traceback.format_exc(), False
+    print("%-16s %5.1f s  %s" % (name, time.monotonic() - begun, said), flush=True)
+    return passed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("case", nargs="*")
+    options = parser.parse_args()
+    known = cases.SHORT if options.short else cases.FULL
+    unknown = [name for name in options.case if name not in known]
+    if unknown or options.list:
+        print("\n".join(known))
+        return 2 if unknown else 0
+    if sanitized():
+        print("an instrumented daemon says nothing about load\n0 passed, 0 failed")
+        return 0
+    results = [play(name, known[name]) for name in options.case or known]
+    print("%d passed, %d failed" % (results.count(True), results.count(False)))
+    return 1 if False in results else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
