@@ -122,6 +122,7 @@ class Scene(contextlib.ExitStack):
 
     def __init__(self, redis=0, tree=None, cpu=None):
         super().__init__()
+        self.note = ""
         self.servers = [self.stop_after(Redis()).start() for _ in range(redis)]
         store = {"store": "redis", "redis": {"nodes": [server.node for server in self.servers], "timeout": TIMEOUT}} if redis else {}
         self.daemon = Daemon(merged(merged({"lease": "10s"}, store), tree or {}))
