@@ -5,8 +5,10 @@
 
 #include <check.h>
 
-#define SUITE(noun) Suite *noun##_suite(void);
+#define SUITE(noun)              Suite *noun##_suite(void);
+#define SUITE_IN_REAL_TIME(noun) SUITE(noun)
 #include "tests/unit/suites.def"
 #undef SUITE
+#undef SUITE_IN_REAL_TIME
 
 #endif
