@@ -536,12 +536,19 @@ FAULTS_RUN = REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/faults/run.py $(if $(SEED),-
 ROW  ?=
 SEED ?=
 FAULTS_ARGS ?=
-faults: all $(FAULT_PROGRAMS) ## the fault matrix on real Redis servers: all rows, or ROW=, by SEED=; some twenty minutes
+SANITIZE ?=
+ifneq ($(SANITIZE),)
+# The same, in a build folder of its own, with the instrumented daemon that `check` builds.
+faults faults-planted faults-short: | $(FIRST)
+	+@$(SUBMAKE) O=$(O)/sanitize SAN=$(CHECK_SANITIZERS) SANITIZE= $@
+else
+faults: all $(FAULT_PROGRAMS) ## the fault matrix on real Redis servers: all rows, or ROW=, by SEED=; SANITIZE=1: instrumented; some twenty minutes
 	@$(FAULTS_RUN) $(ROW)
 faults-planted: all $(O)/clock_shim.so ## further planted mistakes, each of which a row must find
 	@$(FAULTS_RUN) --short --planted $(ROW)
 faults-short: all $(FAULT_PROGRAMS) ## a selection of it, with short schedules
 	@$(FAULTS_RUN) --short $(ROW)
+endif
 
 layers: $(call obj,$(PROTO) $(CORE) $(STORE)) ## who includes whom, held against the table
 	@CC="$(CC)" sh tests/layers.sh $(O)
