@@ -32,7 +32,7 @@ class Clock:
 class Redis:
     """One redis-server, forgetful unless save=True."""
 
-    def __init__(self, tcp=False, save=False, clock=False, args=()):
+    def __init__(self, tcp=False, save=False, clock=False, args=(), patience=wire.WAIT):
         self.folder = temp_folder("redlockd-redis-")
         self.path = os.path.join(self.folder, "sock")
         self.port = free_port() if tcp else 0
@@ -40,19 +40,20 @@ class Redis:
         self.clock = Clock(self.folder) if clock else None
         self.args = ["--port", str(self.port), "--unixsocket", self.path, "--dir", self.folder, "--appendonly", "no", "--bind", "127.0.0.1",
                      "--save", "3600 1" if save else "", "--logfile", os.path.join(self.folder, "log"), "--enable-debug-command", "local", *args]
+        self.patience = patience  # seconds, with one that loads for long
         self.process, self.cli, self.password, self.user, self.db = None, None, None, None, 0
 
     def start(self):
         env = dict(os.environ, **(self.clock.env() if self.clock else {}))
         self.process = spawn(["redis-server", *self.args], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.cli = redis.Redis(unix_socket_path=self.path, username=self.user, password=self.password, db=self.db, socket_timeout=wire.WAIT)
-        until(self._answers, "redis-server answers PING")
+        until(self._answers, "redis-server answers PING", self.patience)
         return self
 
     def _answers(self):
         if self.process.poll() is not None:
             with open(os.path.join(self.folder, "log"), errors="replace") as log:
-                raise AssertionError("redis-server ended: " + log.read())
+                raise AssertionError("redis-server ended: " + log.read()[-1000:])  # its last words
         try:
             return self.cli.ping()
         except (redis.exceptions.ConnectionError, redis.exceptions.BusyLoadingError):
