@@ -83,7 +83,8 @@ class Reader:
     def forget(self):
         self.held, self.was_lost, self.open_calls = {}, {}, {}
 
-    def on_open(self, _):
+    def on_open(self, row):
+        self.daemon = row.get("d", self.daemon)
         self.forget()
 
     def on_gone(self, row):

@@ -3,7 +3,7 @@
 
 Of a client (file c<number>.log, in the order in which it saw things):
   start   c, d (its daemon), eof_ends (whether the end of its connection also ends what it may believe)
-  open    s                     a new session
+  open    d                     a new connection; d: its daemon from now on, where that may change
   call    n, q, name, wait, ttl, renew    before the request is sent; t is the moment before
   answer  n, kind, code, fence, valid, count, text   after its last byte was read; valid in ms; of RESUME rows: [name, fence, valid]
   push    code, name, fence     a push was read

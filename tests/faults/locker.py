@@ -22,8 +22,9 @@ LINGERING = dict(MODES, linger=5)
 
 class Options(dict):
     """c: number, d: daemon, addr, seed, folder, names, lease_ms, max_lease_ms; eof_ends, modes, pace_ms, stall (chance), network (the pid of a
-    process in it), grace_ms (sessions outlive their connections), answer_s (for an answer beyond its wait), impatient (without an answer it closes, and does not complain)."""
-    DEFAULTS = {"eof_ends": False, "modes": MODES, "pace_ms": 60, "stall": 0.0, "grace_ms": 0, "answer_s": 30, "network": None,
+    process in it), aim (a symbolic link to where the proxy leads: …-<daemon>), grace_ms (sessions outlive their connections), answer_s (for an
+    answer beyond its wait), impatient (without an answer it closes, and does not complain)."""
+    DEFAULTS = {"eof_ends": False, "modes": MODES, "pace_ms": 60, "stall": 0.0, "grace_ms": 0, "answer_s": 30, "network": None, "aim": None,
                 "impatient": False}
 
     def __getattr__(self, key):
@@ -52,7 +53,7 @@ class Session:
         self.conn = Stalling(options.addr)
         self.conn.chance, self.conn.log = options.stall, log
         self.held = {}  # name: (fence, deadline)
-        log.tell("open")
+        log.tell("open", **({"d": int(os.readlink(options.aim).rpartition("-")[2])} if options.aim else {}))
         self.ticket = None  # for RESUME: the session's id and its secret
 
     def take(self, line):
@@ -280,11 +281,16 @@ class Worker:
                 time.sleep(self.rng.uniform(0.02, 0.2))
 
     def come_back(self, ticket):
-        """Takes up a session that was dropped, if it still is there, and ends what it holds."""
+        """Takes up a session that was dropped, if it still is there, stays with what it holds, briefly or for some leases, and ends it."""
         held = self.session.resume(ticket) if ticket else []
-        for name in held:
-            self.act(name, self.think())
-            self.session.check(name)
+        end = time.monotonic() + self.options.lease_ms / 1000 * self.rng.choice((0, self.rng.uniform(0.3, 3)))
+        while True:
+            for name in held:
+                if self.session.check(name):
+                    self.act(name, self.think())
+            if not held or self.stopping or time.monotonic() > end:
+                break
+            self.session.listen(self.options.lease_ms / 3000)
         for name in held:
             while self.session.ask("UNLOCK", name).fields.get("count", "0") != "0":
                 pass  # how often it was locked, not even this client knows for sure

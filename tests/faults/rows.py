@@ -26,8 +26,8 @@ def planted(ids, plants, folder):
     """Adds a row for each of these mistakes: another row, played with a daemon that has it. Returns their keys."""
     keys = []
     for name in ids or plants:
-        base, expect = plants[name]
-        options = dict(ROWS[base].options, program="%s/planted/%s" % (folder, name))
+        base, expect, *seconds = plants[name]
+        options = dict(ROWS[base].options, program="%s/planted/%s" % (folder, name), **({"seconds": seconds[0]} if seconds else {}))
         key = "%s/%s" % (base, name)
         ROWS[key] = ROWS[base]._replace(variant="/" + name, name="planted: " + name.lower(), options=options, expect=expect)
         keys.append(key)

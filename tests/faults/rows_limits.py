@@ -4,10 +4,12 @@ import contextlib
 import os
 import re
 import resource
+import shutil
 import time
 
 import process
 import wire
+from cgroup import MemoryGroup
 from harness import Daemon
 from locker import MODES
 from process import merged
@@ -44,28 +46,57 @@ def grants_nothing(w, tree, what, seconds=1.5):
         extra.dispose()
 
 
-@row(33, "state-dir-full", "the state directory full, then read-only", net=True)
-def full(w):
+def small_folders(w, size):
+    """Each daemon's state directory becomes a small device."""
     for daemon in w.daemons:
-        if process.call("mount", "-t", "tmpfs", "-o", "size=16k", "redlockd-faults", daemon.runtime_dir)[0] != 0:
+        if process.call("mount", "-t", "tmpfs", "-o", "size=" + size, "redlockd-faults", daemon.runtime_dir)[0] != 0:
             raise Skip("this host mounts no tmpfs")
         w.stack.callback(process.call, "umount", "-l", daemon.runtime_dir)
         w.restart_daemon(daemon)
+
+
+def cannot_write(w, daemon, between=lambda: None):
+    """Its device is full, then read-only as well; in the middle, now and then, it is killed and started."""
+    ballast = os.path.join(daemon.runtime_dir, "ballast")
+    with w.fault("daemon %d cannot write" % daemon.index):
+        with contextlib.suppress(OSError), open(ballast, "wb", buffering=0) as out:
+            while out.write(b"x" * 4096):
+                pass
+        between()
+        w.breathe(0.3, 1.0)
+        if w.rng.random() < 0.5:
+            w.restart_daemon(daemon)
+        process.call("mount", "-o", "remount,ro", daemon.runtime_dir)
+        between()
+        w.breathe(0.3, 1.0)
+        process.call("mount", "-o", "remount,rw", daemon.runtime_dir)
+        with contextlib.suppress(OSError):
+            os.unlink(ballast)
+
+
+@row(33, "state-dir-full", "the state directory full, then read-only", variant="a", net=True)
+def full(w):
+    small_folders(w, "16k")
+    while w.more():
+        cannot_write(w, w.rng.choice(w.daemons))
+        w.breathe(0.3, 1.0)
+
+
+@row(33, "state-dir-full-resume", "the same below a journal, while connections are cut and daemons killed, and clients RESUME their sessions", variant="b",
+     net=True, client_proxy=True, client={"grace_ms": 1500, "eof_ends": False})
+def full_and_resumed(w):
+    """What was in the journal when it could no longer be written is of the past: nobody may resume what was unlocked since."""
+    def cut_some():
+        w.cut([("c", i) for i in w.rng.sample(sorted(w.processes), w.rng.randrange(1, 8))])
+    small_folders(w, "64k")
     while w.more():
         daemon = w.rng.choice(w.daemons)
-        with w.fault("daemon %d cannot write" % daemon.index):
-            ballast = os.path.join(daemon.runtime_dir, "ballast")
-            with contextlib.suppress(OSError), open(ballast, "wb", buffering=0) as out:
-                out.write(b"x" * 65536)
-            w.breathe(0.3, 1.0)
-            if w.rng.random() < 0.5:
-                w.restart_daemon(daemon)
-            process.call("mount", "-o", "remount,ro", daemon.runtime_dir)
-            w.breathe(0.3, 1.0)
-            process.call("mount", "-o", "remount,rw", daemon.runtime_dir)
-            with contextlib.suppress(OSError):
-                os.unlink(ballast)
+        cannot_write(w, daemon, cut_some)
         w.breathe(0.3, 1.0)
+        if w.rng.random() < 0.5:  # the journal has been written again
+            with w.fault("daemon %d killed" % daemon.index):
+                w.restart_daemon(daemon)
+            w.breathe(0.3, 1.0)
 
 
 @row(34, "no-descriptors", "a daemon without file descriptors: it accepts no more, and its links cannot be dialled", short=True, tcp=True,
@@ -95,30 +126,62 @@ def no_descriptors(w):
         w.breathe(0.5, 1.5)
 
 
-@row(35, "no-memory", "a daemon that gets no more memory: it may end, and nothing else", short=True)
+def eat(w, daemon):
+    """Makes it want memory: many names that it must remember."""
+    with contextlib.suppress(OSError, AssertionError), wire.Client(daemon.addr) as eater:
+        for i in range(900):
+            eater.send("@t%d LOCK %s%d wait=1s" % (i, "faults/" + "m" * 400, i))
+        eater.listen(w.uniform(0.3, 1.0))
+    w.pause(0.2)
+
+
+def starve(w, daemon, limit, lift):
+    """While it is limited it may end, and nothing else."""
+    daemon.expect_dead = True
+    with w.fault("daemon %d without memory" % daemon.index):
+        limit(daemon)
+        eat(w, daemon)
+        if daemon.alive():
+            lift(daemon)
+            daemon.expect_dead = False
+            w.note("a daemon lived through it")
+        else:
+            w.note("a daemon ended: status %d" % daemon.process.returncode)
+            lift(None)
+            daemon.start()
+    w.breathe(0.5, 1.5)
+
+
+@row(35, "no-memory", "a daemon that gets no more address space (RLIMIT_AS): it may end, and nothing else", variant="a", short=True)
 def no_memory(w):
     if process.sanitized():
         raise Skip("a sanitizer's shadow does not fit below any limit of memory")
+
+    def limit(daemon):
+        with open("/proc/%d/status" % daemon.pid) as status:
+            size = int(re.search(r"VmSize:\s+(\d+)", status.read()).group(1)) << 10
+        resource.prlimit(daemon.pid, resource.RLIMIT_AS, (size + (w.rng.randrange(0, 600) << 10), resource.RLIM_INFINITY))
+
+    def lift(daemon):
+        if daemon:
+            resource.prlimit(daemon.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    while w.more():
+        starve(w, w.rng.choice(w.daemons), limit, lift)
+
+
+@row(35, "memory-cgroup", "a daemon in a control group with no more memory: it is killed in the middle of anything, or stalls", variant="b")
+def memory_cgroup(w):
+    if process.sanitized():
+        raise Skip("a sanitizer's memory says nothing about ours")
+    groups = {daemon: MemoryGroup(w, daemon) for daemon in w.daemons}
     while w.more():
         daemon = w.rng.choice(w.daemons)
-        daemon.expect_dead = True
-        with w.fault("daemon %d without memory" % daemon.index):
-            with open("/proc/%d/status" % daemon.pid) as status:
-                size = int(re.search(r"VmSize:\s+(\d+)", status.read()).group(1)) << 10
-            resource.prlimit(daemon.pid, resource.RLIMIT_AS, (size + (w.rng.randrange(0, 600) << 10), resource.RLIM_INFINITY))
-            with contextlib.suppress(OSError, AssertionError), wire.Client(daemon.addr) as eater:
-                for i in range(900):
-                    eater.send("@t%d LOCK %s%d wait=1s" % (i, "faults/" + "m" * 400, i))
-                eater.listen(w.uniform(0.3, 1.0))
-            w.pause(0.2)
-            if daemon.alive():
-                resource.prlimit(daemon.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-                daemon.expect_dead = False
-                w.note("a daemon lived through it")
-            else:
-                w.note("a daemon ended: status %d" % daemon.process.returncode)
-                daemon.start()
-        w.breathe(0.5, 1.5)
+        group = groups[daemon]
+
+        def limit(daemon, group=group):
+            group.take(daemon)
+            group.limit((daemon.rss_kib() + w.rng.randrange(-200, 300)) << 10)
+        starve(w, daemon, limit, lambda _, group=group: group.limit(None))
 
 
 @row(36, "wrong-configuration", "one state directory for two daemons, one Redis named twice, other lists of nodes", short=True)
@@ -138,22 +201,43 @@ def wrong(w):
         w.breathe(0.2, 1.0)
 
 
-@row(40, "old-daemon-wakes", "a daemon stands still, another takes its place, the old one wakes", short=True)
+@row(40, "old-daemon-wakes", "a daemon stands still, another takes its place, the old one wakes", variant="a", short=True)
 def old_wakes(w):
+    def move(clients, fresh):
+        for i in clients:
+            w.kill_client(i)
+            w.start_client(i, fresh)
+    succeed(w, lambda old, fresh: None, move)
+
+
+@row(40, "old-daemon-wakes-resume", "the same, with a copy of its journal, by which its clients RESUME their sessions there", variant="b", client_proxy=True,
+     lease_ms=1500, max_lease_ms=3000, client={"grace_ms": 1500, "eof_ends": False})
+def old_wakes_and_resumed(w):
+    """The lock on the state directory does not guard a copy of it: the values in Redis must."""
+    def copy(old, fresh):
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copy(os.path.join(old.runtime_dir, "journal"), fresh.runtime_dir)
+    succeed(w, copy, w.lead)
+
+
+def succeed(w, inherit, move):
     started = len(w.daemons)
     while w.more():
         old = w.rng.choice(w.daemons)
         with w.fault("daemon %d stands still" % old.index), w.stopped("d%d" % old.index, old.pid):
-            refused(w, merged(old.tree, {"listen": {"unix": os.path.join(w.folder, "second")}}), "a second one beside a daemon that stands still", old.runtime_dir)
             place, started = w.daemons.index(old), started + 1
             fresh = w.make_daemon(started)
             w.strict(fresh)
+            inherit(old, fresh)
             fresh.start()
             w.daemons[place] = fresh
-            for i in [i for i in w.processes if i % len(w.daemons) == place]:
-                w.kill_client(i)
-                w.start_client(i, fresh)
-            w.pause(w.uniform(0.1, 2 * w.lease_ms / 1000))
-        w.pause(w.uniform(0.3, 1.5))
-        old.finish()
+            move([i for i in w.processes if i % len(w.daemons) == place], fresh)
+            if w.rng.random() < 0.5:  # it takes its time: at other times the old one wakes soon, and its leases are good yet
+                refused(w, merged(old.tree, {"listen": {"unix": os.path.join(w.folder, "second")}}), "a second one beside a daemon that stands still", old.runtime_dir)
+                w.pause(w.uniform(0.1, 2 * w.lease_ms / 1000))
+        w.pause(w.uniform(0.3, 3.0))
+        status, _ = old.finish()
+        old.sane()
+        if status:
+            w.fail("S21", "the old daemon ended with status %d\n%s" % (status, old.log()[-3000:]))
         w.breathe(0.2, 1.0)

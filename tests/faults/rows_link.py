@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Rows 12 to 15 and 32: what happens on the way between a daemon and its Redis servers."""
 import contextlib
+import re
 import time
 
 import process
 import wire
 from locker import MODES
 from rows import row
+from skip import Skip
 
 
 def some_links(w):
@@ -41,10 +43,6 @@ def jitter(w):
             with w.fault("jitter"), w.behaving(slow, delay={"up": (0, 0.4), "down": (0, 0.4)}):
                 w.pause(w.uniform(0.5, 2.0))
     w.policy(w.links(), delay=None)
-    if process.call("tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")[0] != 0:
-        w.note("skipped here: netem (loss and reordering of packets), which this kernel does not have")
-    else:
-        process.call("tc", "qdisc", "del", "dev", "lo", "root")
 
 
 @row(13, "delay-reordered", "connections overtake each other: each new one is faster or slower than the last, and the old are cut late", variant="b")
@@ -56,6 +54,48 @@ def reordered(w):
         w.policy(keys, delay=(0, w.uniform(0, 0.08)))
         w.breathe(0.1, 0.8)
     w.policy(w.links(), delay=None)
+
+
+@contextlib.contextmanager
+def queueing(*discipline):
+    """Packets between daemons and Redis pass by this queueing discipline, on the loopback of this row's own network. Yields a count of those dropped."""
+    status, _, said = process.call("tc", "qdisc", "add", "dev", "lo", "root", *discipline)
+    if status:
+        raise Skip("%s: this kernel does not have it: %s" % (discipline[0], said.strip()))
+
+    def dropped():
+        return int(re.search(r"dropped (\d+)", process.call("tc", "-s", "qdisc", "show", "dev", "lo")[1]).group(1))
+    try:
+        yield dropped
+    finally:
+        process.call("tc", "qdisc", "del", "dev", "lo", "root")
+
+
+def dropping(w, discipline):
+    """Now and then packets pass by what discipline() says; some must be lost."""
+    process.call("ip", "link", "set", "lo", "mtu", "1500")
+    total = 0
+    while w.more():
+        with w.fault("packets are lost"), queueing(*discipline().split()) as dropped:
+            w.pause(w.uniform(0.3, 2.5))
+            total += dropped()
+        w.breathe(0.2, 1.0)
+    w.note("%d packets lost" % total)
+    if not total:
+        w.fail("blind", "no packet was lost")
+
+
+ON_WIRES = {"net": True, "direct": True, "node": {"tcp": True}}
+
+
+@row(13, "packets-lost", "a way to Redis that is too narrow, with a short queue: what does not fit is lost, and sent again late", variant="d", **ON_WIRES)
+def lost(w):
+    dropping(w, lambda: "tbf rate %dkbit burst 3000 limit %d" % (w.rng.randrange(200, 3000), w.rng.randrange(3000, 9000)))
+
+
+@row(13, "packets-reordered", "netem: packets lost at random, delayed and reordered on the way to Redis", variant="e", **ON_WIRES)
+def shuffled(w):
+    dropping(w, lambda: "netem delay %dms 5ms loss %d%% reorder 25%% 50%%" % (w.rng.randrange(1, 20), w.rng.randrange(2, 15)))
 
 
 @row(14, "bytewise", "every byte alone, on both sides of the daemon", short=True, client_proxy=True)

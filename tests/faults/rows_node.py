@@ -130,7 +130,8 @@ def misconf(w):
         w.breathe(0.3, 1.0)
 
 
-@row(24, "loading", "a Redis that is started and loads for long", node={"save": True, "args": ("--key-load-delay", "40", "--loading-process-events-interval-bytes", "1024")})
+@row(24, "loading", "a Redis that is started and loads for long",
+     node={"save": True, "patience": 60, "args": ("--key-load-delay", "40", "--loading-process-events-interval-bytes", "1024")})
 def loading(w):
     for node in w.nodes:
         node.cli.execute_command("DEBUG", "POPULATE", "20000")
@@ -193,7 +194,7 @@ def cluster(w):
             node.kill()
             sound, node.args = node.args, [*node.args, "--cluster-enabled", "yes"]
             if node.port == 0:
-                node.args += ["--port", str(process.free_port())]
+                node.args += ["--port", str(process.free_port()), "--cluster-port", str(process.free_port())]
             node.restart()
             w.pause(w.uniform(0.3, 2.0))
             node.kill()

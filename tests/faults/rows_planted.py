@@ -7,7 +7,8 @@ from locker import Options, Session
 from process import BUILD, until
 from rows import row
 
-# Further mistakes, the row that finds each when it is played with that daemon, and the rules that it breaks (`run.py --planted`).
+# Further mistakes, the row that finds each when it is played with that daemon, and the rules that it breaks (`run.py --planted`); for some how many
+# seconds it takes to be seen.
 PLANTED = {
     "FREE_ON_RESET": ("6", ("S1", "S13")),
     "UNLOCK_AFTER_LOSS": ("2", ("S14",)),
@@ -18,6 +19,8 @@ PLANTED = {
     "COUNT_IGNORED": ("14", ("S15",)),
     "QUARANTINE_SHORT": ("20a", ("S1", "S13")),
     "VOTE_FROM_RECEIVE": ("13a", ("S1", "S13")),
+    "HANDOFF_UNRECORDED": ("40b", ("S1", "S2", "S13")),
+    "ADOPT_UNROTATED": ("40b", ("S1", "S13"), 35),
 }
 
 SHORT_HOLDS = {"modes": {"short": 3, "late": 3, "try": 2, "wait": 3}, "pace_ms": 30}

@@ -3,8 +3,8 @@
 """The fault matrix on real daemons and real Redis servers: python3 tests/faults/run.py [--seed N] [--jobs N] [--short] [--list] [row …]
 
 A row is named by its number (12) or with its variant (12b); its schedule is a function of the seed. Each runs in a process of its own, and all that it
-starts dies with it. --keep leaves the histories of rows that failed. Status 1 when a row failed. Last line: "N passed, N failed", and what was skipped
-is told above it.
+starts dies with it. --keep leaves the histories of rows that failed. At its end stands the table of all rows, in their order; when all were run, which fault
+is injected by which rows; and by name what failed or was skipped. Status 1 when a row failed. Last line: "N passed, N failed".
 """
 import argparse
 import glob
@@ -23,6 +23,7 @@ import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "func")]
+from faults import FAULTS, outcome  # noqa: E402  pylint: disable=wrong-import-position
 LIMIT = 240  # seconds for one row
 HEADER = "%-4s %-24s %7s %10s %12s %9s  %s" % ("row", "fault", "grants", "violations", "longest gap", "recovery", "status")
 
@@ -144,11 +145,15 @@ class Play:
             time.sleep(0.05)
 
 
-def show(told):
+def line(told):
     def seconds(value):
         return "-" if value is None else "%.2f s" % value
-    found = len(told["violations"])
-    print("%-4s %-24s %7d %10d %12s %9s  %s" % (told["row"], told["name"][:24], told["grants"], found, seconds(told["gap"]), seconds(told["recovery"]), told["status"]))
+    return "%-4s %-24s %7d %10d %12s %9s  %s" % (
+        told["row"], told["name"][:24], told["grants"], len(told["violations"]), seconds(told["gap"]), seconds(told["recovery"]), told["status"])
+
+
+def show(told):
+    print(line(told))
     for text in told["notes"]:
         print("       %s" % text)
     if told["status"] == "failed":
@@ -190,7 +195,7 @@ def check_checker():
     import unittest
     result = unittest.TestResult()
     begin = time.monotonic()
-    unittest.defaultTestLoader.loadTestsFromName("test_checker").run(result)
+    unittest.defaultTestLoader.loadTestsFromNames(["test_checker", "test_rows"]).run(result)
     wrong = ["%s\n%s" % (test, text) for test, text in result.errors + result.failures]
     told = {"row": "-", "name": "the checker itself", "grants": 0, "gap": None, "recovery": None, "violations": wrong, "notes": [],
             "status": "failed" if wrong or not result.testsRun else "passed", "seconds": time.monotonic() - begin}
@@ -207,6 +212,25 @@ def planted_keys(names):
     subprocess.run(["make", "--no-print-directory", "-s", "-C", process.ROOT, "O=" + folder, *["%s/planted/%s" % (folder, key.partition("/")[2]) for key in keys]],
                    check=True)
     return keys
+
+
+def sum_up(told, keys, seconds):
+    """The table, what became of each fault when every row was run, and what did not pass."""
+    rows = {one["row"]: one for one in told if one["row"] in keys}
+    print("\n" + HEADER)
+    for key in keys:
+        print(line(rows[key]))
+    if set(keys) >= {key for _, of_fault in FAULTS for key in of_fault.split()}:
+        print("\n%-60s %-18s %s" % ("injected", "rows", "status"))
+        for fault, of_fault in FAULTS:
+            print("%-60s %-18s %s" % (fault, of_fault, outcome(of_fault, {key: one["status"] for key, one in rows.items()})))
+    print()
+    for one in told:
+        if one["status"] != "passed":
+            print("%s %s %s%s" % (one["status"], one["row"], one["name"], ": " + one["notes"][0] if one["status"] == "skipped" else ""))
+    print("%d rows, %d skipped, %d grants checked, longest unavailability %.1f s, longest recovery %.1f s, %.0f s" % (
+        len(rows), sum(one["status"] == "skipped" for one in told), sum(one["grants"] for one in told),
+        max((one["gap"] or 0 for one in told), default=0), max((one["recovery"] or 0 for one in told), default=0), seconds))
 
 
 def stop(*_):
@@ -249,11 +273,7 @@ def main():
     print("seed %d\n%s" % (options.seed, HEADER), flush=True)
     told = [check_checker(), *run_all(keys, options)]
     count = {status: sum(one["status"] == status for one in told) for status in ("passed", "failed", "skipped")}
-    for one in told:
-        if one["status"] != "passed":
-            print("%s %s %s" % (one["status"], one["row"], one["name"]))
-    print("%d rows, %d grants, longest recovery %.1f s, %d skipped, %.0f s" % (
-        len(told) - 1, sum(one["grants"] for one in told), max([one["recovery"] or 0 for one in told], default=0), count["skipped"], time.monotonic() - begin))
+    sum_up(told, keys, time.monotonic() - begin)
     print("%d passed, %d failed" % (count["passed"], count["failed"]))
     return 1 if count["failed"] or not count["passed"] else 0
 

@@ -162,6 +162,17 @@ class Checker(unittest.TestCase):
             row["t"] = row["t"] - 200 * MS
         self.shows([], story, nemesis=stop, kind="X")
 
+    def test_an_OK_from_another_daemon_than_the_one_that_stood_still(self):
+        stop = [{"e": "stop", "what": "d0", "t": 500 * MS, "to": 2500 * MS}]
+
+        def resumed(**to):
+            story = Story().ask("LOCK", 0, 10, fence=1, valid=900, count=1)
+            story.rows[-2]["ttl"] = 1000
+            story.add("gone", 600, how="eof").add("open", 700, **to)
+            return story.ask("RESUME", 800, 810, name=None, rows=[["n", 1, 900]]).check(1600, 1610, 1)
+        self.shows([], resumed(d=1), nemesis=stop)
+        self.shows(["S14"], resumed(), nemesis=stop)
+
     def test_an_EXTEND_without_an_answer_may_have_worked(self):
         self.shows([], Story().lock(0, 10, 1, valid=200, renew=False).ask("EXTEND", 100, 150, kind="ERR", code="QUORUM").unlock(300, 301))
 

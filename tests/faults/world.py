@@ -10,7 +10,6 @@ import time
 
 import locker
 import process
-import proxy
 import wire
 from checker import Verdict
 from harness import Daemon
@@ -19,15 +18,16 @@ from hosts import Hosts
 from nodes import Node, SkewedClock
 from process import merged, state_of, until, yaml
 from register import Registers
+from routes import Routes
 from skip import Skip
 
 NAMES = ["orders/%d" % i for i in range(8)]
 CLIENTS = 20
 
 
-class World(Hosts):
+class World(Hosts, Routes):
     """options: nodes, daemons, clients, lease_ms, max_lease_ms, timeout_ms, node (of Redis), tree (of the daemons), client (of the clients), tcp,
-    clock (of the Redis), daemon_clock, client_proxy, program (the daemon), seconds."""
+    clock (of the Redis), daemon_clock, client_proxy, direct (daemons dial Redis by TCP, not through the proxy), program (the daemon), seconds."""
 
     def __init__(self, folder, seed, seconds, **options):
         self.folder, self.seed, self.rng, self.options = folder, seed, random.Random(seed), options
@@ -70,21 +70,12 @@ class World(Hosts):
         self.began = now()
         return self
 
-    def start_proxy(self):
-        self.control, theirs = multiprocessing.Pipe()
-        self.proxy = self.context.Process(target=proxy.run, args=(theirs, self.rng.random()), daemon=True)
-        self.proxy.start()
-        theirs.close()
-
-    def tell(self, verb, *args):
-        self.control.send((verb, args))
-        if not self.control.poll(20):
-            raise AssertionError("the proxy does not answer %s" % verb)
-        return self.control.recv()
-
     def make_daemon(self, i, **over):
         addresses = []
         for node in self.nodes:
+            if self.options.get("direct"):
+                addresses.append("127.0.0.1:%d" % node.port)
+                continue
             path = os.path.join(self.folder, "link-%d-%d" % (i, node.index))
             if not os.path.exists(path):
                 self.tell("open", (i, node.index), path, node.path)
@@ -98,7 +89,7 @@ class World(Hosts):
         if self.options.get("daemon_clock"):
             os.makedirs(os.path.join(self.folder, "clock-%d" % i), exist_ok=True)
             clock = SkewedClock(os.path.join(self.folder, "clock-%d" % i))
-            env = clock.env()
+            env = dict(clock.env(), ASAN_OPTIONS="detect_leaks=1:verify_asan_link_order=0")  # the shim stands before what instruments
         daemon = Daemon(merged(merged(tree, self.options.get("tree", {})), over.pop("tree", {})), tcp=self.options.get("tcp", False), env=env, **over)
         daemon.index, daemon.clock = i, clock if env else None
         if port:
@@ -122,21 +113,12 @@ class World(Hosts):
             daemon.thaw()
         daemon.dispose()
 
-    def client_addr(self, i, daemon):
-        if self.hosts and self.host_of(i) is not None:
-            return "10.77.%d.1" % self.host_of(i), daemon.tcp[1]
-        if self.options.get("client_proxy"):
-            path = os.path.join(self.folder, "client-%d" % i)
-            if not os.path.exists(path):
-                self.tell("open", ("c", i), path, daemon.addr)
-                self.tell("set", [("c", i)], {"polite": True})
-            return path
-        return daemon.tcp if self.options.get("tcp") and i % 2 else daemon.addr
-
     def start_client(self, i, daemon=None, **over):
         daemon = daemon or self.daemons[i % len(self.daemons)]
         options = {"c": i, "d": daemon.index, "addr": self.client_addr(i, daemon), "seed": "%s/%d" % (self.seed, len(self.processes)), "folder": self.folder,
                    "names": self.names, "lease_ms": self.lease_ms, "max_lease_ms": self.max_lease_ms, "eof_ends": bool(self.options.get("client_proxy"))}
+        if self.options.get("client_proxy"):
+            options["aim"] = self.aim_of(i)
         if self.hosts and self.host_of(i) is not None:
             options["network"] = self.hosts[self.host_of(i)].pid
         options.update(self.options.get("client", {}))
@@ -217,27 +199,6 @@ class World(Hosts):
 
     def majority(self):
         return self.some_nodes(self.rng.randint(self.quorum, len(self.nodes)))
-
-    def links(self, daemons=None, nodes=None):
-        return [(d.index, n.index) for d in daemons or self.daemons for n in nodes or self.nodes]
-
-    def policy(self, keys, **changes):
-        self.tell("set", keys, changes)
-
-    def cut(self, keys, how="close"):
-        return self.tell("cut", keys, how)
-
-    @contextlib.contextmanager
-    def behaving(self, keys, **changes):
-        """The links behave so for a while; what they swallowed meanwhile is gone, so those connections are cut."""
-        back = {name: proxy.POLICY[name] for name in changes}
-        self.policy(keys, **changes)
-        try:
-            yield
-        finally:
-            if "swallow" in changes:
-                self.cut(keys)
-            self.policy(keys, **back)
 
     def kill_client(self, i):
         worker = self.processes[i]

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Every fault that is injected, and by which rows: what stands here without a row, or a row that stands nowhere here, fails test_rows."""
+
+FAULTS = (
+    ("daemons killed with -9", "1a 1b 10 33a 33b"),
+    ("daemons stopped (SIGSTOP)", "2 40a 40b"),
+    ("daemons suspended with their host", "19"),
+    ("clients stopped (SIGSTOP)", "3"),
+    ("clients killed with -9", "4a 40a"),
+    ("connections of clients cut", "4b 33b 40b"),
+    ("half-open clients, in namespaces with veth", "5"),
+    ("clients reset from another host, in namespaces with veth", "6"),
+    ("clients that do not read", "7"),
+    ("Redis killed with -9, blank at its return", "8 8x 10"),
+    ("Redis back with an old snapshot", "9a"),
+    ("Redis back with a truncated AOF", "9b"),
+    ("Redis stopped (SIGSTOP)", "11 38"),
+    ("links that hold one direction, or both", "12 13b 38"),
+    ("links that drop what one side says", "12"),
+    ("links that delay, each by its own", "13a 13b"),
+    ("links that hold what one of two must say next", "13c 13x"),
+    ("links that deliver byte by byte", "14"),
+    ("links that are cut, a reply dropped with them", "15"),
+    ("links that refuse Pub/Sub", "32"),
+    ("packets lost on the way to Redis", "13d"),
+    ("packets reordered on the way to Redis (netem)", "13e"),
+    ("clocks of Redis stepped", "16a 16b"),
+    ("clocks of Redis at another rate", "17a 17b 17x"),
+    ("clocks of daemons stepped", "18"),
+    ("FLUSHALL, FLUSHDB, SWAPDB", "20a"),
+    ("DEL of locks, marker and fence", "20b"),
+    ("REPLICAOF", "21"),
+    ("maxmemory without eviction", "22a"),
+    ("maxmemory with eviction", "22b"),
+    ("MISCONF", "23"),
+    ("LOADING", "24"),
+    ("BUSY scripts, SCRIPT KILL", "25"),
+    ("SCRIPT FLUSH", "26"),
+    ("changed passwords and permissions", "27"),
+    ("cluster mode", "28"),
+    ("maxclients", "29"),
+    ("CLIENT PAUSE, CLIENT KILL", "30"),
+    ("DEBUG SLEEP, DEBUG RELOAD, no active expiry", "31"),
+    ("a full state directory", "33a 33b"),
+    ("a read-only state directory", "33a 33b"),
+    ("no file descriptors", "34"),
+    ("a limit of address space", "35a"),
+    ("a limit of memory by a control group", "35b"),
+    ("two daemons with one state directory", "36 40a"),
+    ("two daemons with copies of one state directory", "40b"),
+    ("one Redis named twice, other lists of Redis", "36"),
+    ("floods of garbage, and of connections", "37"),
+    ("foreign clients on the same keys", "38"),
+    ("storms of signals", "39"),
+)
+
+
+def outcome(rows, status):
+    """Of a fault with these rows, as status says of each: passed as soon as one that injects it has passed and none has failed."""
+    seen = {status[key] for key in rows.split()}
+    return "failed" if "failed" in seen else "passed" if "passed" in seen else "skipped"

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The tables agree: each fault has rows, each row a fault, each planted mistake a row. And a limit of memory is written where the kernel looks for it."""
+import contextlib
+import os
+import tempfile
+import types
+import unittest
+from unittest import mock
+
+import run
+from cgroup import FILES, MemoryGroup
+from faults import FAULTS, outcome
+from skip import Skip
+
+
+class Tables(unittest.TestCase):
+    def setUp(self):
+        self.rows = {key for key in run.load_rows().ROWS if "/" not in key}
+
+    def test_each_row_injects_a_fault_and_each_fault_has_rows(self):
+        self.assertEqual({key for _, keys in FAULTS for key in keys.split()}, self.rows)
+        self.assertTrue(all(keys for _, keys in FAULTS))
+        self.assertEqual(len({name for name, _ in FAULTS}), len(FAULTS))
+
+    def test_each_planted_mistake_has_a_row(self):
+        import rows_planted
+        self.assertEqual({base for base, *_ in rows_planted.PLANTED.values()} - self.rows, set())
+
+    def test_what_comes_of_a_fault(self):
+        status = {"1": "passed", "2": "skipped", "3": "failed"}
+        for rows, expected in (("1", "passed"), ("1 2", "passed"), ("2", "skipped"), ("1 2 3", "failed")):
+            self.assertEqual(outcome(rows, status), expected)
+
+
+class Groups(unittest.TestCase):
+    """On a folder that looks like a delegated control group."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.above = folder.name
+        self.world = types.SimpleNamespace(stack=contextlib.ExitStack())
+        self.daemon = types.SimpleNamespace(index=1, pid=4711, dispose=lambda: None)
+
+    def group(self, *files):
+        make = os.mkdir
+
+        def kernel(path, *mode):
+            make(path, *mode)
+            for file in files:
+                with open(os.path.join(path, file), "w"):
+                    pass
+        with mock.patch.dict(os.environ, FAULTS_CGROUP=self.above), mock.patch("os.mkdir", kernel):
+            return MemoryGroup(self.world, self.daemon)
+
+    def said(self, group, file):
+        with open(os.path.join(group.folder, file)) as text:
+            return text.read()
+
+    def test_the_daemon_is_put_in_and_its_limit_set_and_lifted(self):
+        for file, unlimited in FILES.items():
+            with self.subTest(file):
+                group = self.group("cgroup.procs", file)
+                group.take(self.daemon)
+                group.limit(123456)
+                self.assertEqual((self.said(group, "cgroup.procs"), self.said(group, file)), ("4711", "123456"))
+                group.limit(None)
+                self.assertEqual(self.said(group, file), unlimited)
+                for name in ("cgroup.procs", file):
+                    os.unlink(os.path.join(group.folder, name))
+                self.world.stack.close()
+                self.assertEqual(os.listdir(self.above), [])
+
+    def test_without_a_controller_or_a_group_it_is_skipped(self):
+        with self.assertRaisesRegex(Skip, "no memory controller"):
+            self.group("cgroup.procs")
+        with mock.patch.dict(os.environ, clear=True), self.assertRaisesRegex(Skip, "none is delegated"):
+            MemoryGroup(self.world, self.daemon)
