@@ -2,11 +2,13 @@
 /* The queue before the memory store. It must never change what was asked for, nor its order. */
 #include "daemon/backlog.h"
 
+#include "daemon/core/journal.h"
+
 #include <assert.h>
 #include <string.h>
 
 #define NAME_MOST 512
-#define TEXT_MOST (NAME_MOST + 3 * VALUE_MAX + 2 * MARKER_MAX) /* of name, value, new value, ticket and markers */
+#define TEXT_MOST (NAME_MOST + (3 + JOURNAL_PRIORS) * VALUE_MAX + 2 * MARKER_MAX) /* of name, value, new value, ticket, priors and markers */
 
 struct backlog_item {
 	STAILQ_ENTRY(backlog_item) link;
@@ -50,6 +52,7 @@ void backlog_add(struct backlog *b, const struct call *call)
 	keep(item, &used, &item->call.name);
 	keep(item, &used, &item->call.value);
 	keep(item, &used, &item->call.new_value);
+	keep(item, &used, &item->call.prior);
 	keep(item, &used, &item->call.marker);
 	keep(item, &used, &item->call.new_marker);
 	keep(item, &used, &item->call.ticket);
