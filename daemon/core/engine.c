@@ -19,7 +19,7 @@ void engine_init(struct engine *e, struct core *core)
 	TAILQ_INIT(&e->starved);
 	TAILQ_INIT(&e->risks);
 	TAILQ_INIT(&e->adopting);
-	TAILQ_INIT(&e->pace.keeping);
+	heap_init(&e->pace.keeping);
 	TAILQ_INIT(&e->pace.owing);
 	TAILQ_INIT(&e->pace.asking);
 	e->pace.timer.kind = TIMER_PACE;
@@ -37,6 +37,7 @@ void engine_release(struct engine *e)
 		if (op->pending)
 			pool_put(&e->table.pendings, op->pending);
 	}
+	heap_release(&e->pace.keeping);
 	op_table_release(&e->ops);
 	lock_table_release(&e->table);
 	free(e->notice);

@@ -47,7 +47,7 @@ struct notice {
 
 /* pace.c: what waits for its turn at the stores. */
 struct pace {
-	struct locks keeping;  /* HELD, ADOPTING: to be renewed, to be adopted */
+	struct heap keeping;   /* HELD, ADOPTING: to be renewed, to be adopted; by when half of the lease is over */
 	struct op_list owing;  /* releases of which nothing was sent yet */
 	struct locks asking;   /* WAITING */
 	bool odd;              /* every other turn */

@@ -110,7 +110,8 @@ struct lock {
 	struct map_node node;
 	TAILQ_ENTRY(lock) in_starved;
 	TAILQ_ENTRY(lock) in_risk; /* or, ADOPTING, in the list of those */
-	TAILQ_ENTRY(lock) in_pace;
+	TAILQ_ENTRY(lock) in_pace; /* WAITING */
+	struct timer keep;         /* HELD, ADOPTING: in the heap of those; see pace.c */
 	TAILQ_ENTRY(lock) in_search; /* see deadlock.h */
 	struct claim *seen_next; /* the line is followed up to here */
 	uint64_t seen;           /* by which search last */

@@ -2,14 +2,20 @@
 /*
  * Turns at the stores. A round begins when a quorum of them has room for its calls (flow.h); until then it waits here. Leases that are to be kept take
  * every other turn, and every one when half of the lease is over: a crowd that asks costs nobody a lease, and leases that could wait do not starve those who
- * ask. Releases come before those who ask, so a name is released before it is asked for again. Where there is no quorum there is nothing to wait for,
- * and the round is told so at once.
+ * ask. Among them it goes by when half of each is over: who extends a crowd of long leases, over and over, costs nobody a short one. Releases come
+ * before those who ask, so a name is released before it is asked for again. Where there is no quorum there is nothing to wait for, and the round is told so
+ * at once.
  */
 #include "daemon/core/round.h"
 
+static bool pace_keeps_none(const struct pace *p)
+{
+	return p->keeping.count == 0;
+}
+
 static bool pace_is_idle(const struct pace *p)
 {
-	return TAILQ_EMPTY(&p->keeping) && TAILQ_EMPTY(&p->owing) && TAILQ_EMPTY(&p->asking);
+	return pace_keeps_none(p) && TAILQ_EMPTY(&p->owing) && TAILQ_EMPTY(&p->asking);
 }
 
 static bool pace_has_room(const struct engine *e)
@@ -50,15 +56,18 @@ static void pace_watch(struct engine *e)
 		heap_set(&e->core->timers, t, instant_add(e->core->now, e->core->conf.timeout_us));
 }
 
-static struct locks *pace_list(struct pace *p, const struct lock *l)
+/* Half of the lease is over. */
+static struct instant pace_urgent_at(const struct engine *e, const struct lock *l)
 {
-	return l->state == LOCK_WAITING ? &p->asking : &p->keeping;
+	if (l->state == LOCK_ADOPTING)
+		return e->core->now;
+	return instant_add(lock_deadline(&e->table, l), -l->ttl_us / 2);
 }
 
 bool pace_holds(struct engine *e, struct lock *l)
 {
 	struct pace *p = &e->pace;
-	bool first = TAILQ_EMPTY(&p->keeping) && (l->state == LOCK_HELD || l->state == LOCK_ADOPTING || pace_is_idle(p));
+	bool first = pace_keeps_none(p) && (l->state == LOCK_HELD || l->state == LOCK_ADOPTING || pace_is_idle(p));
 
 	if (l->paced)
 		return true;
@@ -66,7 +75,10 @@ bool pace_holds(struct engine *e, struct lock *l)
 		return false;
 	if (l->state != LOCK_HELD && l->state != LOCK_ADOPTING)
 		engine_become(e, l, LOCK_WAITING);
-	TAILQ_INSERT_TAIL(pace_list(p, l), l, in_pace);
+	if (l->state == LOCK_WAITING)
+		TAILQ_INSERT_TAIL(&p->asking, l, in_pace);
+	else
+		heap_set(&p->keeping, &l->keep, pace_urgent_at(e, l));
 	l->paced = true;
 	metric_add(&e->core->metrics, METRIC_PACED, 1);
 	pace_watch(e);
@@ -75,8 +87,10 @@ bool pace_holds(struct engine *e, struct lock *l)
 
 void pace_leave(struct engine *e, struct lock *l)
 {
-	if (l->paced)
-		TAILQ_REMOVE(pace_list(&e->pace, l), l, in_pace);
+	if (timer_is_set(&l->keep))
+		heap_cancel(&e->pace.keeping, &l->keep);
+	else if (l->paced)
+		TAILQ_REMOVE(&e->pace.asking, l, in_pace);
 	l->paced = false;
 }
 
@@ -84,7 +98,7 @@ bool pace_holds_debt(struct engine *e, struct op *op)
 {
 	struct pace *p = &e->pace;
 
-	if (TAILQ_EMPTY(&p->keeping) && TAILQ_EMPTY(&p->owing) && pace_may_begin(e, false))
+	if (pace_keeps_none(p) && TAILQ_EMPTY(&p->owing) && pace_may_begin(e, false))
 		return false;
 	TAILQ_INSERT_TAIL(&p->owing, op, in_pace);
 	op->paced = true;
@@ -111,9 +125,9 @@ static void pace_serve_lock(struct engine *e, struct lock *l)
 		renew_begin(e, l);
 }
 
-static bool pace_is_urgent(const struct engine *e, const struct lock *l)
+static struct lock *pace_first_kept(const struct pace *p)
 {
-	return l->state == LOCK_ADOPTING || instant_diff(lock_deadline(&e->table, l), e->core->now) < l->ttl_us / 2;
+	return container_of(heap_first(&p->keeping), struct lock, keep);
 }
 
 /* Whether this turn is that of a lease to be kept. */
@@ -123,7 +137,7 @@ static bool pace_is_for_keeping(struct engine *e)
 	bool alone = TAILQ_EMPTY(&p->owing) && TAILQ_EMPTY(&p->asking);
 
 	p->odd = !p->odd;
-	return !TAILQ_EMPTY(&p->keeping) && (p->odd || alone || pace_is_urgent(e, TAILQ_FIRST(&p->keeping)));
+	return !pace_keeps_none(p) && (p->odd || alone || !instant_before(e->core->now, heap_first(&p->keeping)->at));
 }
 
 static void pace_serve_debt(struct engine *e)
@@ -144,7 +158,7 @@ static bool pace_serve(struct engine *e)
 			return false;
 		pace_serve_debt(e);
 	} else if (pace_is_for_keeping(e)) {
-		pace_serve_lock(e, TAILQ_FIRST(&p->keeping));
+		pace_serve_lock(e, pace_first_kept(p));
 	} else if (debts) {
 		pace_serve_debt(e);
 	} else if (!TAILQ_EMPTY(&p->asking)) {

@@ -196,15 +196,17 @@ static void renew_note_vote(struct lock *l, const struct op *op, const struct an
 	}
 }
 
-/* A quorum has renewed it after all: the stores were slow, and need no second question. */
+/* A quorum has renewed it after all: the stores were slow, and need no second question, unless an EXTEND waits for its answer. */
 static void renew_came_late(struct engine *e, struct op *op)
 {
 	struct lock *l = op->lock;
 
 	if (!l->holder->renew)
 		return;
-	pace_leave(e, l);
-	l->renew_at = instant_max(e->core->now, instant_add(op->begun, op->ttl_us / 3));
+	if (TAILQ_EMPTY(&l->extends)) {
+		pace_leave(e, l);
+		l->renew_at = instant_max(e->core->now, instant_add(op->begun, op->ttl_us / 3));
+	}
 	engine_notice(e, NOTICE_SAFE, l->holder, NULL, REFUSED_NOT);
 	renew_safe(e, l);
 	engine_schedule(e, l);
