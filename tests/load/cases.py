@@ -238,7 +238,7 @@ FULL = {
     "sessions-redis": lambda: sessions(10000, 20, redis=3),
     "stops": lambda: stops(50000),
     "names": lambda: held(1000000, 30, 0, "30s", holders=1000),
-    "held": lambda: held(100000, 60, 3, "10s" if ROOMY else "30s"),
+    "held": lambda: held(100000, 60, 3, "10s"),
     "burst": lambda: burst(10000, "0"),
     "burst-wait": lambda: burst(10000, "30s"),
     **{"flood-" + name: (lambda options=options: flood(intervals=7, seconds=1.0, **options)) for name, options in FLOODS.items()},
