@@ -236,52 +236,6 @@ START_TEST(who_asks_has_every_other_turn_until_half_of_a_lease_is_over)
 }
 END_TEST
 
-/* The renewal that was late does not answer it: its own turn does. */
-START_TEST(an_extend_that_waits_for_its_turn_is_answered_although_a_late_renewal_succeeds)
-{
-	begins_with_window(1, 1);
-	says(1, "LOCK a");
-	ignores(1);
-	passes(3300 * MSEC);
-	feels(0, MOOD_SILENT);
-	for (unsigned i = 0; i < 200 && figure(0, METRIC_RISKS) == 0; i++)
-		passes(MSEC);
-	hears(1, "! RISK *");
-	says(1, "EXTEND a ttl=8s");
-	hears_nothing(1);
-	feels(0, MOOD_WELL);
-	hears(1, "! SAFE *");
-	passes(100 * MSEC);
-	hears(1, "OK name=a *");
-}
-END_TEST
-
-/* Long leases that are extended over and over would make it the 121st. */
-START_TEST(a_short_lease_is_kept_before_long_ones_that_came_first)
-{
-	begins_with_window(1, 1);
-	for (unsigned k = 1; k <= 3; k++) {
-		asks_for_many(k, "");
-		ck_assert_uint_eq(grants(k), MANY);
-	}
-	says(4, "LOCK short ttl=1s");
-	ignores(4);
-	feels(0, MOOD_SILENT);
-	for (unsigned k = 1; k <= 3; k++)
-		for (unsigned i = 0; i < MANY; i++)
-			says(k, "@%u EXTEND many-%u-%u", i, k, i);
-	turns_pass(60);
-	hears_nothing(4);
-	turns_pass(60);
-	hears_nothing(4);
-	feels(0, MOOD_WELL);
-	for (unsigned k = 1; k <= 3; k++)
-		ck_assert_uint_eq(grants(k), MANY);
-	ck_assert_int_eq(figure(0, METRIC_LOSSES), 0);
-	ck_assert_int_eq(figure(0, METRIC_LOCKS_HELD), 3 * MANY + 1);
-}
-END_TEST
-
 /* The key has expired before its release had a turn. */
 START_TEST(a_release_that_waits_for_its_turn_ends_with_the_key)
 {
@@ -428,8 +382,6 @@ Suite *pace_suite(void)
 	tcase_add_test(tc, a_silent_store_with_a_full_window_is_noticed_although_no_round_is_under_way);
 	tcase_add_test(tc, who_waits_for_a_turn_may_leave);
 	tcase_add_test(tc, who_asks_has_every_other_turn_until_half_of_a_lease_is_over);
-	tcase_add_test(tc, an_extend_that_waits_for_its_turn_is_answered_although_a_late_renewal_succeeds);
-	tcase_add_test(tc, a_short_lease_is_kept_before_long_ones_that_came_first);
 	tcase_add_test(tc, a_moments_stop_of_the_stores_is_waited_out);
 	tcase_add_test(tc, an_outage_costs_each_lease_one_missed_renewal);
 	tcase_add_test(tc, a_release_that_waits_for_its_turn_ends_with_the_key);
