@@ -138,6 +138,8 @@ void ledger_stopped(struct sim_daemon *d);
 void ledger_due(struct sim_daemon *d);
 
 /* resume.c: the books of sessions that outlive their connections. */
+/* What the connection before, whose session this one is resuming, had of that name and owner; NULL: it resumes none. */
+struct account *resume_account(const struct request_sim *q);
 void resume_hello_said(struct request_sim *q, struct span line);
 void resume_row_said(struct request_sim *q, struct span line);
 void resume_said(struct request_sim *q);

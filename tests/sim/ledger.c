@@ -18,9 +18,12 @@ static void lease_free(struct conn *c, int64_t name, int64_t owner)
 		l->held = false;
 }
 
+/* Behind a RESUME that is under way the books are those of the connection before. */
 static struct account *account_of(const struct request_sim *q)
 {
-	return &q->conn->account[q->owner][q->name];
+	struct account *own = &q->conn->account[q->owner][q->name], *former = own->count == 0 ? resume_account(q) : NULL;
+
+	return former && former->count > 0 ? former : own;
 }
 
 static bool is_about_name(const struct request_sim *q)

@@ -263,7 +263,6 @@ void link_on_broken(struct sim_link *l, uint64_t epoch)
 	l->up = false;
 	l->broken = false;
 	ear_close(&l->daemon->ear[l->server->index]);
-	turns_unlinked(l->daemon, l->server->index);
 	if (steady)
 		backoff_reset(&l->backoff);
 	world_at(world_of(l), &l->timer, AT_LINK, world_of(l)->now + (steady ? 0 : backoff_next(&l->backoff, &l->rng)));
@@ -277,6 +276,7 @@ void link_on_broken(struct sim_link *l, uint64_t epoch)
 		flight_orphan(l, f);
 	}
 	daemon_step(l->daemon, &event);
+	turns_unlinked(l->daemon, l->server->index);
 }
 
 void link_break(struct sim_link *l)

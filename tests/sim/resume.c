@@ -150,6 +150,20 @@ static struct conn *conn_before(struct conn *c, const char *secret)
 	return found;
 }
 
+struct account *resume_account(const struct request_sim *q)
+{
+	const struct request_sim *other;
+
+	TAILQ_FOREACH(other, &q->conn->running, at_daemon)
+	{
+		struct conn *from = other->ask == ASK_RESUME && !other->wrong ? conn_before(q->conn, other->secret) : NULL;
+
+		if (from)
+			return &from->account[q->owner][q->name];
+	}
+	return NULL;
+}
+
 void resume_hello_said(struct request_sim *q, struct span line)
 {
 	struct span secret = line_field(line, "secret");
