@@ -39,8 +39,8 @@ static struct known *name_known(struct story *s, struct span name)
 			return &s->known[i];
 	if (s->names == NAMES || name.n > NAME_MAX_BYTES)
 		return NULL;
+	s->known[s->names] = (struct known){.n = name.n};
 	memcpy(s->known[s->names].name, name.p, name.n);
-	s->known[s->names].n = name.n;
 	return &s->known[s->names++];
 }
 
