@@ -201,7 +201,7 @@ void world_pass(struct world *w)
 {
 	struct pollfd p = {.fd = w->epoll, .events = POLLIN};
 
-	poll(&p, 1, 10);
+	poll(&p, 1, event_base_get_num_events(w->base, EVENT_BASE_COUNT_ACTIVE) > 0 ? 0 : 10);
 	event_base_loop(w->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
 	net_flush(w->net);
 }
