@@ -19,7 +19,7 @@ PLANTED = {
     "COUNT_IGNORED": ("14", ("S15",)),
     "QUARANTINE_SHORT": ("20a", ("S1", "S13")),
     "VOTE_FROM_RECEIVE": ("13a", ("S1", "S13")),
-    "HANDOFF_UNRECORDED": ("40b", ("S1", "S2", "S13")),
+    "HANDOFF_UNRECORDED": ("40b", ("S1", "S2", "S13"), 35),
     "ADOPT_UNROTATED": ("40b", ("S1", "S13"), 35),
 }
 
