@@ -5,6 +5,7 @@ import time
 
 from harness import safety
 from process import until
+from resumable import resume, with_grace
 from quorum import QUARANTINE, REJOIN, Load, QuorumTest, joined
 from test_stopped import Lease
 
@@ -218,6 +219,32 @@ class TwoStoresFail(QuorumTest):
         seconds = self.served(begin)
         self.assertGreaterEqual(begin + seconds, lost.at)
         self.assertTrue(QUARANTINE <= seconds <= REJOIN + 1, seconds)
+
+
+class OneDaemonIsKilled(QuorumTest):
+    """kill -9 of one of two daemons, while clients of the other wait for what its clients hold."""
+    COST, CONFIG = 5, {"lease": "3s", "max_lease": "3s"}
+
+    def test_its_clients_resume_and_keep_locks_and_fences(self):
+        holder = self.client(self.a)
+        ticket = with_grace(holder, "30s")
+        fences = {name: holder.ok("LOCK %s" % name).num("fence") for name in ("one", "two", "three")}
+        waiters = {name: self.client(self.b) for name in fences}
+        for name, waiter in waiters.items():
+            waiter.send("LOCK %s wait=60s" % name)
+            self.in_line(name, 1)
+        self.a.kill()
+        self.a.start()
+        back = self.client(self.a)
+        self.assertEqual({name: row.num("fence") for name, row in resume(back, ticket).items()}, fences)
+        back.listen(3.5)  # longer than a lease: kept by the new life
+        for name, waiter in waiters.items():
+            self.assertEqual(back.ok("CHECK " + name).num("fence"), fences[name])
+            waiter.barrier()
+            self.assertEqual(waiter.inbox, [], "nobody else was let in")
+        for name, waiter in waiters.items():
+            back.ok("UNLOCK " + name)
+            self.assertGreater(waiter.reply().num("fence"), fences[name])
 
 
 if __name__ == "__main__":
