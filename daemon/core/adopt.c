@@ -152,14 +152,16 @@ void adopt_note(struct lock *l, unsigned node)
 /* The oldest first: what a former life sent and is carried out late finds nothing to take the place of. */
 static void values_release(struct engine *e, struct lock *l, struct span values)
 {
-	struct lock_value older;
-	struct span value;
+	struct span newest_first[1 + JOURNAL_PRIORS];
+	unsigned n = 0;
 
-	if (!span_word(&values, &value))
-		return;
-	values_release(e, l, values);
-	older = value_of(value);
-	debt_of_value(e, l, &older, l->heritage->stands, l->heritage->until);
+	while (n < sizeof(newest_first) / sizeof(*newest_first) && span_word(&values, &newest_first[n]))
+		n++;
+	while (n-- > 0) {
+		struct lock_value older = value_of(newest_first[n]);
+
+		debt_of_value(e, l, &older, l->heritage->stands, l->heritage->until);
+	}
 }
 
 /* The old values are released wherever they may stand, before the new one is. */
