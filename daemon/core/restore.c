@@ -59,16 +59,27 @@ static struct claim *restore_claim(struct commander *x, struct session *s, const
 	return c;
 }
 
-static void restore_session(struct commander *x, struct session *s, const struct journal_record *r)
+static bool secret_is_sound(struct span secret)
+{
+	for (size_t i = 0; i < secret.n; i++)
+		if (!secret.p[i] || !strchr("0123456789abcdef", secret.p[i]))
+			return false;
+	return true;
+}
+
+static int restore_session(struct commander *x, struct session *s, const struct journal_record *r)
 {
 	int64_t most = x->core->conf.max_grace_us;
 
+	if (!secret_is_sound(r->secret))
+		return -EBADMSG;
 	if (!s)
 		s = session_restore(x->sessions, (uint64_t)r->session);
 	memcpy(s->secret, r->secret.p, r->secret.n);
 	session_set_label(s, r->label);
 	s->heartbeat_us = r->heartbeat_us;
 	s->grace_us = r->grace_us < most ? r->grace_us : most;
+	return 0;
 }
 
 /* From least to most values, each as long as one may be. */
@@ -117,8 +128,7 @@ static int restore_one(struct commander *x, const struct journal_record *r)
 
 	switch (r->kind) {
 	case JOURNAL_SESSION:
-		restore_session(x, s, r);
-		return 0;
+		return restore_session(x, s, r);
 	case JOURNAL_OVER:
 		if (s)
 			restore_end_session(x, s);

@@ -288,6 +288,20 @@ START_TEST(a_damaged_record_ends_the_belief_in_all)
 }
 END_TEST
 
+/* It could not be written down again. */
+START_TEST(a_secret_that_can_be_none_ends_the_belief_in_all)
+{
+	static const char odd[] = {'\0', 'G', ' ', 'A'};
+
+	held_by_1();
+	journal_says(0, 0, 1 + 1 + 8 + 2 + 5, odd[_i]); /* version, kind, number, length, and into the secret */
+	daemon_ends(0);
+	ck_assert_uint_eq(daemon_inherits(0, 0), journal_length(0));
+	journal_is_compacted(0);
+	ck_assert_uint_eq(journal_length(0), 0);
+}
+END_TEST
+
 START_TEST(a_journal_without_its_end_restores_what_is_there)
 {
 	held_by_1();
@@ -337,6 +351,7 @@ Suite *restore_suite(void)
 	suite_add_tcase(suite, records);
 	tcase_add_checked_fixture(damage, NULL, stage_close);
 	tcase_add_loop_test(damage, a_damaged_record_ends_the_belief_in_all, 0, 3);
+	tcase_add_loop_test(damage, a_secret_that_can_be_none_ends_the_belief_in_all, 0, 4);
 	tcase_add_test(damage, a_journal_without_its_end_restores_what_is_there);
 	tcase_add_test(damage, records_come_first_or_not_at_all);
 	suite_add_tcase(suite, damage);

@@ -96,6 +96,7 @@ unsigned journal_length(unsigned d);
 bool journal_ends_with(unsigned d, enum journal_kind kind, const char *name);
 void journal_loses_tail(unsigned d, unsigned records); /* they were not written when it crashed */
 void journal_is_damaged(unsigned d, unsigned record);
+void journal_says(unsigned d, unsigned record, unsigned at, char byte); /* there instead */
 
 /* --- sessions: 1 .. STAGE_SESSIONS - 1; one that speaks before it is opened is a local one of daemon 0 --- */
 
