@@ -23,7 +23,7 @@ FAULTS = (
     ("links that are cut, a reply dropped with them", "15"),
     ("links that refuse Pub/Sub", "32"),
     ("packets lost on the way to Redis", "13d"),
-    ("packets reordered on the way to Redis (netem)", "13e"),
+    ("packets lost, doubled and reordered on the way to Redis", "13e"),
     ("clocks of Redis stepped", "16a 16b"),
     ("clocks of Redis at another rate", "17a 17b 17x"),
     ("clocks of daemons stepped", "18"),

@@ -4,6 +4,7 @@ import contextlib
 import re
 import time
 
+import mirror
 import process
 import wire
 from locker import MODES
@@ -71,12 +72,14 @@ def queueing(*discipline):
         process.call("tc", "qdisc", "del", "dev", "lo", "root")
 
 
-def dropping(w, discipline):
-    """Now and then packets pass by what discipline() says; some must be lost."""
+@row(13, "packets-lost", "a way to Redis that is too narrow, with a short queue: what does not fit is lost, and sent again late", variant="d", net=True,
+     direct="127.0.0.1", node={"tcp": True})
+def lost(w):
     process.call("ip", "link", "set", "lo", "mtu", "1500")
     total = 0
     while w.more():
-        with w.fault("packets are lost"), queueing(*discipline().split()) as dropped:
+        with w.fault("packets are lost"), queueing("tbf", "rate", "%dkbit" % w.rng.randrange(200, 3000), "burst", "3000",
+                                                   "limit", str(w.rng.randrange(3000, 9000))) as dropped:
             w.pause(w.uniform(0.3, 2.5))
             total += dropped()
         w.breathe(0.2, 1.0)
@@ -85,17 +88,19 @@ def dropping(w, discipline):
         w.fail("blind", "no packet was lost")
 
 
-ON_WIRES = {"net": True, "direct": True, "node": {"tcp": True}}
-
-
-@row(13, "packets-lost", "a way to Redis that is too narrow, with a short queue: what does not fit is lost, and sent again late", variant="d", **ON_WIRES)
-def lost(w):
-    dropping(w, lambda: "tbf rate %dkbit burst 3000 limit %d" % (w.rng.randrange(200, 3000), w.rng.randrange(3000, 9000)))
-
-
-@row(13, "packets-reordered", "netem: packets lost at random, delayed and reordered on the way to Redis", variant="e", **ON_WIRES)
+@row(13, "packets-shuffled", "packets on the way to Redis are lost at random, doubled, delayed, and overtake each other", variant="e", net=True, wire=True,
+     direct=mirror.FAR, node={"tcp": True, "args": ("--bind", "127.0.0.1", mirror.NEAR, "--protected-mode", "no")})
 def shuffled(w):
-    dropping(w, lambda: "netem delay %dms 5ms loss %d%% reorder 25%% 50%%" % (w.rng.randrange(1, 20), w.rng.randrange(2, 15)))
+    while w.more():
+        with w.fault("packets are shuffled"):
+            w.wire.behave(loss=w.uniform(0, 0.15), double=w.uniform(0, 0.1), delay=(0, w.uniform(0.001, 0.03)), late=0.25)
+            w.pause(w.uniform(0.3, 2.5))
+            count = w.wire.behave()
+        w.breathe(0.2, 1.0)
+    w.note("packets: %d lost, %d doubled, %d overtaken" % (count["lost"], count["doubled"], count["overtaken"]))
+    for what, times in count.items():
+        if not times:
+            w.fail("blind", "no packet was %s" % what)
 
 
 @row(14, "bytewise", "every byte alone, on both sides of the daemon", short=True, client_proxy=True)

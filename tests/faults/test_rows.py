@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The tables agree: each fault has rows, each row a fault, each planted mistake a row. And a limit of memory is written where the kernel looks for it."""
+"""The tables agree: each fault has rows, each row a fault, each planted mistake a row. A limit of memory is written where the kernel looks for it; and
+what passes a wire of ours changes its ends, in the order that it is told to."""
 import contextlib
 import os
 import tempfile
@@ -10,6 +11,7 @@ from unittest import mock
 import run
 from cgroup import FILES, MemoryGroup
 from faults import FAULTS, outcome
+from mirror import Mirror
 from skip import Skip
 
 
@@ -76,3 +78,29 @@ class Groups(unittest.TestCase):
             self.group("cgroup.procs")
         with mock.patch.dict(os.environ, clear=True), self.assertRaisesRegex(Skip, "none is delegated"):
             MemoryGroup(self.world, self.daemon)
+
+
+class Wires(unittest.TestCase):
+    def packets(self, count=1):
+        return [b"\x45" + bytes(11) + b"near" + b"far." + bytes([i]) for i in range(count)]
+
+    def passed(self, mirror, packets, seconds=10):
+        for packet in packets:
+            mirror.take(packet, 0)
+        return list(mirror.due(seconds))
+
+    def test_a_sound_one_turns_each_packet_round_and_keeps_their_order(self):
+        mirror = Mirror(1)
+        self.assertEqual(self.passed(mirror, self.packets(9)), [packet[:12] + b"far.near" + packet[20:] for packet in self.packets(9)])
+        self.assertEqual(sum(mirror.count.values()), 0)
+        self.assertEqual(self.passed(mirror, [b"\x60" + bytes(39)]), [])
+
+    def test_others_lose_double_and_shuffle(self):
+        mirror = Mirror(1)
+        for manner, expected in (({"loss": 1}, 0), ({"loss": 0, "double": 1}, 40), ({"double": 0, "delay": (0, 1)}, 20)):
+            mirror.manner.update(manner)
+            self.assertEqual(len(self.passed(mirror, self.packets(20))), expected)
+        self.assertEqual((mirror.count["lost"], mirror.count["doubled"]), (20, 20))
+        self.assertGreater(mirror.count["overtaken"], 0)
+        self.assertEqual(self.passed(mirror, self.packets(), -1), [])
+        self.assertGreater(mirror.patience(-1), 0)

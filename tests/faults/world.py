@@ -15,6 +15,7 @@ from checker import Verdict
 from harness import Daemon
 from history import History, Log, now
 from hosts import Hosts
+from mirror import Wire
 from nodes import Node, SkewedClock
 from process import merged, state_of, until, yaml
 from register import Registers
@@ -27,7 +28,8 @@ CLIENTS = 20
 
 class World(Hosts, Routes):
     """options: nodes, daemons, clients, lease_ms, max_lease_ms, timeout_ms, node (of Redis), tree (of the daemons), client (of the clients), tcp,
-    clock (of the Redis), daemon_clock, client_proxy, direct (daemons dial Redis by TCP, not through the proxy), program (the daemon), seconds."""
+    clock (of the Redis), daemon_clock, client_proxy, direct (daemons dial Redis by TCP at that address, not through the proxy), wire (through a
+    mirror.Wire), program (the daemon), seconds."""
 
     def __init__(self, folder, seed, seconds, **options):
         self.folder, self.seed, self.rng, self.options = folder, seed, random.Random(seed), options
@@ -37,9 +39,9 @@ class World(Hosts, Routes):
         self.log = Log(os.path.join(folder, "nemesis.log"))
         self.registers = Registers(folder, self.names)
         self.context = multiprocessing.get_context("forkserver")
-        self.context.set_forkserver_preload(["locker", "foreign", "proxy"])
+        self.context.set_forkserver_preload(["locker", "foreign", "mirror", "proxy"])
         self.nodes, self.daemons, self.processes, self.client_options = [], [], {}, {}
-        self.control, self.proxy, self.worst_gap = None, None, 0.0
+        self.control, self.proxy, self.wire, self.worst_gap = None, None, None, 0.0
         threading.Thread(target=self.watch, daemon=True).start()
         self.stack = contextlib.ExitStack()
         self.hosts = []  # further hosts: processes that keep a network namespace
@@ -48,6 +50,7 @@ class World(Hosts, Routes):
 
     def start(self):
         self.start_proxy()
+        self.wire = Wire(self) if self.options.get("wire") else None
         for i in range(self.options.get("remote", 0)):
             self.hosts.append(self.make_host(i))
         for i in range(self.options.get("nodes", 3)):
@@ -74,7 +77,7 @@ class World(Hosts, Routes):
         addresses = []
         for node in self.nodes:
             if self.options.get("direct"):
-                addresses.append("127.0.0.1:%d" % node.port)
+                addresses.append("%s:%d" % (self.options["direct"], node.port))
                 continue
             path = os.path.join(self.folder, "link-%d-%d" % (i, node.index))
             if not os.path.exists(path):
