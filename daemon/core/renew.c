@@ -113,16 +113,13 @@ static void renew_missed(struct engine *e, struct op *op)
 {
 	struct lock *l = op->lock;
 	int64_t pause = l->ttl_us / 20;
+	/* Without a quorum renew_overdue does it, when there is one. */
+	bool again = l->holder->renew && members_usable(&e->members) >= engine_quorum(e);
 
 	metric_add(&e->core->metrics, METRIC_RENEWALS_MISSED, 1);
-	if (l->holder->renew) {
-		l->renew_at = instant_add(e->core->now, pause < RETRY_LEAST_US ? RETRY_LEAST_US : pause);
-		if (members_usable(&e->members) < engine_quorum(e))
-			l->renew_at = INSTANT_NEVER; /* renew_overdue, when there is one */
+	l->renew_at = again ? instant_add(e->core->now, pause < RETRY_LEAST_US ? RETRY_LEAST_US : pause) : INSTANT_NEVER;
+	if (l->holder->renew)
 		renew_risk(e, l);
-	} else {
-		l->renew_at = INSTANT_NEVER;
-	}
 	renew_close(e, op, REFUSED_QUORUM);
 }
 
