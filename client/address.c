@@ -19,6 +19,7 @@
 #define SYSTEM_SOCKET "/run/redlockd/redlockd.sock"
 #define TCP_DEFAULT   "127.0.0.1:7420"
 #define PORT_DEFAULT  "7420"
+#define ADDRESS_MAX   512
 
 static int address_put(char *out, size_t size, const char *directory, const char *rest)
 {
@@ -140,10 +141,10 @@ static bool port_valid(const char *port)
 	return n > 0 && n <= 5 && !port[n] && number > 0 && number < 65536;
 }
 
-/* host:port, [v6]:port, :port; the host is cut out of copy. */
-static int tcp_connect(char *copy, int64_t timeout_ms, struct address *ret_address)
+/* host:port, [v6]:port, :port, cut apart in place. Returns what is wrong with it, NULL: nothing. */
+static const char *tcp_split(char *text, const char **ret_host, const char **ret_port)
 {
-	char *colon = strrchr(copy, ':'), *host = copy;
+	char *colon = strrchr(text, ':'), *host = text;
 	const char *port = colon + 1;
 
 	*colon = '\0';
@@ -151,32 +152,52 @@ static int tcp_connect(char *copy, int64_t timeout_ms, struct address *ret_addre
 		size_t n = strlen(host);
 
 		if (host[n - 1] != ']')
-			return -EINVAL;
+			return "a bracket is open: [::1]:7420";
 		host[n - 1] = '\0';
 		host++;
 	} else if (strchr(host, ':')) {
-		return -EINVAL;
+		return "an IPv6 address stands in brackets: [::1]:7420";
 	}
 	if (!*port)
 		port = PORT_DEFAULT;
 	if (!port_valid(port))
-		return -EINVAL;
-	return host_connect(*host ? host : "127.0.0.1", port, timeout_ms, ret_address);
+		return "a port is a number from 1 to 65535";
+	*ret_host = *host ? host : "127.0.0.1";
+	*ret_port = port;
+	return NULL;
+}
+
+static bool address_is_unix(const char *addr)
+{
+	return strchr(addr, '/') || !strchr(addr, ':');
+}
+
+const char *address_flaw(const char *addr)
+{
+	const char *host, *port;
+	char copy[ADDRESS_MAX];
+
+	if (!*addr || !strcmp(addr, "unix:"))
+		return "an address is a Unix path or host:port";
+	if (!strncmp(addr, "unix:", 5) || address_is_unix(addr) || strlen(addr) >= sizeof(copy))
+		return NULL;
+	strcpy(copy, addr);
+	return tcp_split(copy, &host, &port);
 }
 
 int address_connect(const char *addr, int64_t timeout_ms, struct address *ret_address)
 {
-	size_t n = strlen(addr);
-	char copy[512];
+	const char *host, *port;
+	char copy[ADDRESS_MAX];
 
 	if (!strncmp(addr, "unix:", 5))
 		return unix_connect(addr + 5, timeout_ms, ret_address);
-	if (strchr(addr, '/') || !strchr(addr, ':'))
+	if (address_is_unix(addr))
 		return unix_connect(addr, timeout_ms, ret_address);
-	if (n >= sizeof(copy))
+	if (strlen(addr) >= sizeof(copy))
 		return -ENAMETOOLONG;
-	memcpy(copy, addr, n + 1);
-	return tcp_connect(copy, timeout_ms, ret_address);
+	strcpy(copy, addr);
+	return tcp_split(copy, &host, &port) ? -EINVAL : host_connect(host, port, timeout_ms, ret_address);
 }
 
 int address_again(const struct address *address, bool *ret_pending)

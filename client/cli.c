@@ -3,6 +3,7 @@
  * From the command line to the command: dispatch, usage texts, complaints.
  */
 #include "client/cli.h"
+#include "client/conn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,8 +35,6 @@ static const char *connect_hint(int error)
 	case ENOENT:
 	case ECONNREFUSED:
 		return "; is it running?";
-	case EINVAL:
-		return "; an address is a Unix path or host:port";
 	case EHOSTUNREACH:
 		return "; does the name resolve?";
 	default:
@@ -46,14 +45,18 @@ static const char *connect_hint(int error)
 struct redlock *cli_connect(const struct invocation *in)
 {
 	struct redlock *c;
-	char addr[512] = "";
-	int r = in->addr ? 0 : redlock_address(addr, sizeof(addr));
+	char standard[512] = "";
+	const char *addr = in->addr ? in->addr : standard;
+	int r = in->addr ? 0 : redlock_address(standard, sizeof(standard));
 
 	if (!r)
-		r = redlock_open(in->addr ? in->addr : addr, ANSWER_TIMEOUT_MS, &c);
+		r = redlock_open(addr, ANSWER_TIMEOUT_MS, &c);
 	if (!r)
 		return c;
-	complain("cannot reach redlockd at %s: %s%s", in->addr ? in->addr : addr, strerror(-r), connect_hint(-r));
+	if (r == -EINVAL && address_flaw(addr))
+		complain("cannot reach redlockd at %s: %s", *addr ? addr : "''", address_flaw(addr));
+	else
+		complain("cannot reach redlockd at %s: %s%s", addr, strerror(-r), connect_hint(-r));
 	return NULL;
 }
 

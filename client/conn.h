@@ -137,6 +137,8 @@ struct redlock {
 int address_connect(const char *addr, int64_t timeout_ms, struct address *ret_address) REDLOCK_MUST;
 /* The same again without waiting: *ret_pending: poll it for POLLOUT, then read SO_ERROR. */
 int address_again(const struct address *address, bool *ret_pending) REDLOCK_MUST;
+/* Why an address has no sense, for a person; NULL: it has. */
+const char *address_flaw(const char *addr);
 
 /* --- conn.c --- */
 

@@ -162,6 +162,11 @@ static const struct mistake_row {
 	{{"try", "--wait", "1s", "x", "true"}, 125, "redlock: --wait is no option of try\n"},
 	{{"run", "--json", "x", "true"}, 125, "redlock: --json is no option of run\n"},
 	{{"ls", "--ttl", "1s"}, 64, "redlock: --ttl is no option of ls\n"},
+	{{"--addr", "nosuch:99999", "ping"}, 69, "redlock: cannot reach redlockd at nosuch:99999: a port is a number from 1 to 65535\n"},
+	{{"--addr", "nosuch:redlock", "ping"}, 69, "redlock: cannot reach redlockd at nosuch:redlock: a port is a number from 1 to 65535\n"},
+	{{"--addr", "::1:7420", "ls"}, 69, "redlock: cannot reach redlockd at ::1:7420: an IPv6 address stands in brackets: [::1]:7420\n"},
+	{{"--addr", "[::1:7420", "ls"}, 69, "redlock: cannot reach redlockd at [::1:7420: a bracket is open: [::1]:7420\n"},
+	{{"--addr", "unix:", "ls"}, 69, "redlock: cannot reach redlockd at unix:: an address is a Unix path or host:port\n"},
 	{{"ls", "-x"}, 64, "redlock: no option '-x'; redlock --help lists them\n"},
 };
 
