@@ -99,25 +99,32 @@ static void deliver_timeout(struct commander *x, struct claim *c)
 	deliver_line(x, c->session, &r);
 }
 
-static void deliver_no_quorum(struct commander *x, struct session *s, struct span tag)
+/* Why it was not to be had: too few stores answer, those that do were busy, or did not do it. */
+static void deliver_no_quorum(struct commander *x, struct session *s, struct span tag, enum refusal why)
 {
-	unsigned nodes = x->core->conf.nodes;
+	unsigned nodes = x->core->conf.nodes, quorum = quorum_of(nodes), usable = members_usable(&x->engine->members);
 	int64_t pending = members_pending_us(&x->engine->members);
 	char retry[48] = "";
-	bool enough = members_usable(&x->engine->members) >= quorum_of(nodes);
 
+	metric_add(&x->core->metrics, METRIC_FAILURES, 1);
 	if (pending >= 0)
 		snprintf(retry, sizeof(retry), " retry_ms=%" PRId64, pending / MSEC + 1);
-	command_reply_error(x, s, tag, ERROR_QUORUM, enough ? "%u of %u stores answered, but not %u did as asked%s" : "%u of %u stores answered, %u are needed%s",
-	                    members_usable(&x->engine->members), nodes, quorum_of(nodes), retry);
+	if (usable < quorum)
+		command_reply_error(x, s, tag, ERROR_QUORUM, "%u of %u stores answered, %u are needed%s", usable, nodes, quorum, retry);
+	else if (why == REFUSED_NO_TURN)
+		command_reply_error(x, s, tag, ERROR_QUORUM,
+		                    "%u of %u stores answer, but are busy: its turn did not come in time; wait longer, or ask for fewer at a time",
+		                    usable, nodes);
+	else
+		command_reply_error(x, s, tag, ERROR_QUORUM, "%u of %u stores answered, but not %u did as asked", usable, nodes, quorum);
 }
 
 static void deliver_refusal(struct commander *x, struct session *s, struct span tag, enum refusal why)
 {
 	switch (why) {
 	case REFUSED_QUORUM:
-		metric_add(&x->core->metrics, METRIC_FAILURES, 1);
-		deliver_no_quorum(x, s, tag);
+	case REFUSED_NO_TURN:
+		deliver_no_quorum(x, s, tag, why);
 		break;
 	case REFUSED_KIND:
 		command_reply_error(x, s, tag, ERROR_KIND, "a key of another type stands there, which no redlockd wrote; it is left alone");

@@ -31,6 +31,7 @@ enum refusal {
 	REFUSED_BUSY,
 	REFUSED_TIMEOUT,
 	REFUSED_QUORUM,
+	REFUSED_NO_TURN, /* the stores were busy: it was not asked for, or not given back, in time */
 	REFUSED_KIND,
 	REFUSED_CANCELLED,
 	REFUSED_DRAINING,

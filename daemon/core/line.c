@@ -90,6 +90,12 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		acquire_begin(e, l);
 }
 
+/* Why what waits is not had, when nobody is known to hold it: the stores were not asked, or did not grant. */
+static enum refusal line_trouble(const struct lock *l)
+{
+	return l->paced ? REFUSED_NO_TURN : REFUSED_QUORUM;
+}
+
 /* The wait is over, or the time to ask for a turn that came. A round under way may still say who holds it, or grant: it decides within the timeout of a command. */
 void line_fired(struct engine *e, struct claim *c)
 {
@@ -105,10 +111,10 @@ void line_fired(struct engine *e, struct claim *c)
 	}
 	if (!c->patient) { /* it waited for an adoption; if that is over, a round answers it */
 		if (l->state == LOCK_ADOPTING)
-			line_refuse(e, c, REFUSED_QUORUM);
+			line_refuse(e, c, line_trouble(l));
 		return;
 	}
-	line_refuse(e, c, lock_is_taken(l) || l->elsewhere.known || l->elsewhere.split ? REFUSED_TIMEOUT : REFUSED_QUORUM);
+	line_refuse(e, c, lock_is_taken(l) || l->elsewhere.known || l->elsewhere.split ? REFUSED_TIMEOUT : line_trouble(l));
 }
 
 void engine_finish_up(struct engine *e, struct claim *c)

@@ -187,7 +187,7 @@ START_TEST(who_waits_for_a_turn_may_leave)
 	ignores(3);
 	goes(4, GONE_HANGUP);
 	passes(30 * MSEC);
-	hears(2, "@1 ERR QUORUM *");
+	hears(2, "@1 ERR QUORUM 1 of 1 stores answer, but are busy: its turn did not come in time; wait longer, or ask for fewer at a time");
 	feels(0, MOOD_WELL);
 	hears(1, "OK name=first *");
 	passes(SEC);
