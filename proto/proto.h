@@ -17,6 +17,7 @@
 #define REPLY_MAX        8192 /* a reply line never exceeds this; long texts are cut by the writer */
 #define COUNT_MAX        (INT64_C(1) << 53)
 #define DURATION_MAX     (INT64_C(3650) * 24 * 3600 * 1000000) /* microseconds of ten years */
+#define DURATION_LONGEST (DURATION_MAX + 1) /* the value of whatever is longer still, where the bound is the daemon's to name */
 #define WAIT_FOREVER     INT64_MAX
 
 enum verb {

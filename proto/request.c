@@ -85,7 +85,7 @@ static void name_check(struct parser *p, struct span name)
 	if (name.n == 0)
 		parser_refuse(p, ERROR_ARG, "an empty name; a name has 1 to %d bytes", NAME_MAX_BYTES);
 	else if (name.n > NAME_MAX_BYTES)
-		parser_refuse(p, ERROR_LIMIT, "name length %d; this one has %zu bytes", NAME_MAX_BYTES, name.n);
+		parser_refuse(p, ERROR_LIMIT, "a name may have at most %d bytes; this one has %zu", NAME_MAX_BYTES, name.n);
 }
 
 static void tag_check(struct parser *p, struct span word)
@@ -127,7 +127,9 @@ static int64_t duration_value(const struct field_row *row, struct span text)
 {
 	int64_t number = duration_parse(text, true);
 
-	if (number > row->most || number == DURATION_TOO_LARGE)
+	if (number == DURATION_TOO_LARGE)
+		number = DURATION_LONGEST;
+	if (number > row->most)
 		return BEYOND;
 	return number < 0 ? SENSELESS : number;
 }
@@ -161,10 +163,11 @@ static void value_refuse(struct parser *p, const struct field_row *row, struct s
 		parser_refuse(p, ERROR_ARG, "%s=%s: %s is %s", row->word, text_shown(text, shown), row->word,
 			      value_meaning(row->type));
 	} else if (row->type == VALUE_TEXT) {
-		parser_refuse(p, ERROR_LIMIT, "%s length %lld; this one has %zu bytes", row->word, (long long)row->most, text.n);
+		parser_refuse(p, ERROR_LIMIT, "%s may have at most %lld bytes; this one has %zu", row->word, (long long)row->most, text.n);
 	} else {
 		duration_format(row->most, bound);
-		parser_refuse(p, ERROR_LIMIT, "%s %s; asked for %s", row->word, bound, text_shown(text, shown));
+		parser_refuse(p, ERROR_LIMIT, "%s may be at most %s%s; asked for %s", row->word, bound, row->type == VALUE_WAIT ? ", or forever" : "",
+			      text_shown(text, shown));
 	}
 }
 

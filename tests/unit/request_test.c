@@ -150,8 +150,9 @@ static const struct {
 	{"LOCK x wait=FOREVER", ERROR_ARG, "wait is a duration"},
 	{"LOCK x ttl=forever", ERROR_ARG, "ttl is a duration"},
 	{"LOCK x wait=1.5", ERROR_ARG, "wait is a duration"},
-	{"LOCK x ttl=87601h", ERROR_LIMIT, "ttl 87600h"},
-	{"LOCK x ttl=99999999999999999999", ERROR_LIMIT, "ttl 87600h"},
+	{"LOCK x wait=87601h", ERROR_LIMIT, "wait may be at most 87600h, or forever; asked for '87601h'"},
+	{"LOCK x wait=99999999999999999999", ERROR_LIMIT, "wait may be at most 87600h, or forever"},
+	{"HELLO 1 heartbeat=99999999999999999999h", ERROR_LIMIT, "heartbeat may be at most 87600h; asked for"},
 	{"LOCK x renew=Yes", ERROR_ARG, "renew is yes or no"},
 	{"LOCK x renew=", ERROR_ARG, "renew is yes or no"},
 	{"LOCK x mode=exclusively", ERROR_ARG, "mode is exclusive"},
@@ -211,6 +212,9 @@ START_TEST(values_mean_what_the_manual_says)
 	ck_assert_int_eq(request.field[FIELD_KEEP].number, 250000);
 	expect_ok("LOCK x ttl=87600h");
 	ck_assert(request.field[FIELD_TTL].number == DURATION_MAX);
+	expect_ok("LOCK x ttl=99999999999999999999h delay=87601h");
+	ck_assert(request.field[FIELD_TTL].number == DURATION_LONGEST);
+	ck_assert(request.field[FIELD_DELAY].number == DURATION_LONGEST);
 	expect_ok("LIST prefix=a=b after=\"\" limit=007");
 	expect_text(request.field[FIELD_PREFIX].text, "a=b");
 	ck_assert_uint_eq(request.field[FIELD_AFTER].text.n, 0);
@@ -249,9 +253,9 @@ START_TEST(every_length_is_refused_one_beyond_its_bound)
 		ck_assert_int_eq(mistake.code, table[i].code);
 	}
 	ck_assert_int_eq(parse_long("LOCK ", NAME_MAX_BYTES + 1), PARSE_MISTAKE);
-	ck_assert_str_eq(mistake.text, "name length 512; this one has 513 bytes");
+	ck_assert_str_eq(mistake.text, "a name may have at most 512 bytes; this one has 513");
 	ck_assert_int_eq(parse_long("LOCK a owner=", 257), PARSE_MISTAKE);
-	ck_assert_str_eq(mistake.text, "owner length 256; this one has 257 bytes");
+	ck_assert_str_eq(mistake.text, "owner may have at most 256 bytes; this one has 257");
 	forget();
 }
 END_TEST

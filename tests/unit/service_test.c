@@ -238,6 +238,8 @@ START_TEST(a_new_setting_of_the_shortest_lease_counts_for_later_requests)
 	service_reload(stage.daemon[0].service, &conf);
 	says(1, "LOCK a ttl=1999ms");
 	hears(1, "ERR LIMIT * 2000ms (min_lease) *");
+	says(1, "LOCK a ttl=99999999999999999999h");
+	hears(1, "ERR LIMIT ttl must be from 2000ms (min_lease) to *ms (max_lease)");
 	says(1, "LOCK a ttl=2s");
 	hears(1, "OK name=a *");
 }
