@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Preloaded into a redis-server or a daemon, moves its wall clock as a test says; CLOCK_MONOTONIC and CLOCK_BOOTTIME stay true, so its timers run on.
- * REDLOCK_TEST_CLOCK names a file of up to four int64: an offset in microseconds, a moment at which the clock stands still (0 = it runs), how much too
- * fast it runs in parts per million, and since which moment of the true clock, in microseconds. What the file lacks is 0.
+ * Preloaded into a redis-server or a daemon, moves its wall clock as a test says; CLOCK_BOOTTIME stays true. REDLOCK_TEST_CLOCK names a file of up to
+ * five int64: an offset in microseconds, a moment at which the clock stands still (0 = it runs), how much too fast it runs in parts per million, and since
+ * which moment of the true clock, in microseconds; then how long the host was suspended, which CLOCK_MONOTONIC does not count. What the file lacks is 0.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 struct shim_clock {
-	int64_t offset_us, frozen_us, fast_ppm, since_us;
+	int64_t offset_us, frozen_us, fast_ppm, since_us, suspended_us;
 };
 
 static const volatile struct shim_clock *shared;
@@ -31,15 +31,21 @@ __attribute__((constructor)) static void clock_map(void)
 	shared = p == MAP_FAILED ? &real : p;
 }
 
-static int64_t wall_us(void)
+static int64_t true_us(clockid_t id)
 {
 	struct timespec t;
+
+	syscall(SYS_clock_gettime, id, &t); /* the call itself: ours would call us */
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static int64_t wall_us(void)
+{
 	int64_t us;
 
 	if (shared && shared->frozen_us)
 		return shared->frozen_us;
-	syscall(SYS_clock_gettime, CLOCK_REALTIME, &t); /* the call itself: ours would call us */
-	us = (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+	us = true_us(CLOCK_REALTIME);
 	return shared ? us + shared->offset_us + (shared->fast_ppm ? (us - shared->since_us) / 1000 * shared->fast_ppm / 1000 : 0) : us;
 }
 
@@ -47,9 +53,12 @@ int clock_gettime(clockid_t id, struct timespec *ret_t)
 {
 	int64_t us;
 
-	if (id != CLOCK_REALTIME && id != CLOCK_REALTIME_COARSE)
+	if (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE)
+		us = wall_us();
+	else if (shared && shared->suspended_us && (id == CLOCK_MONOTONIC || id == CLOCK_MONOTONIC_COARSE))
+		us = true_us(id) - shared->suspended_us;
+	else
 		return (int)syscall(SYS_clock_gettime, id, ret_t);
-	us = wall_us();
 	*ret_t = (struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
 	return 0;
 }

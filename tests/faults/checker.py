@@ -51,8 +51,8 @@ class Grant:
 class Reader:
     """Follows one client's rows: its grants, its calls, and what contradicts itself within one session."""
 
-    def __init__(self, client, rows, kills, stops):
-        self.client, self.kills, self.stops, self.found = client, kills, stops, []
+    def __init__(self, client, rows, kills, stills):
+        self.client, self.kills, self.stills, self.found = client, kills, stills, []
         self.grants, self.answered, self.open_calls = [], [], {}
         self.held, self.was_lost, self.eof_ends, self.daemon = {}, {}, False, None
         self.taken_up = 0  # locks
@@ -203,11 +203,10 @@ class Reader:
         if name in self.was_lost and name not in self.held:
             self.violate("S14", "c%d %s: %s answered OK after LOST of %s", self.client, name, call["q"], self.was_lost[name])
         held = self.held.get(name)
-        if held and held.ttl:  # a daemon that stands still renews nothing: what it held ends a ttl after it stopped
-            for at, to in self.stops.get("d%s" % self.daemon, []):
-                if at + held.ttl + MS < call["t"] < to:
-                    self.violate("S14", "%s: %s sent %.1f ms after its end, while the daemon stood still, was answered OK", held, call["q"],
-                                 (call["t"] - at - held.ttl) / MS)
+        if held and held.ttl:  # a daemon that stands still renews nothing, and answers what it is asked meanwhile when it wakes
+            for still, go in self.stills.get("d%s" % self.daemon, []):
+                if still < call["t"] < go and still + held.ttl + MS < go:
+                    self.violate("S14", "%s: %s was answered OK by a daemon that woke %.1f ms after its end", held, call["q"], (go - still - held.ttl) / MS)
         if not held or held.renew or held.stretched:
             return
         latest = max(told + valid for _, told, valid in held.anchors) + MS  # what was told is rounded down to a ms
@@ -314,15 +313,16 @@ class Verdict:
 
     def __init__(self, history, kind="T", fenced=None, counts=None, answer_ms=5000):
         kills = collections.defaultdict(list)
-        stops = collections.defaultdict(list)
+        stops, stills = collections.defaultdict(list), collections.defaultdict(list)
         for row in history.nemesis:
             if row["e"] == "kill":
                 kills[row["c"]].append(row["t"])
             elif row["e"] == "stop":
                 stops[row["what"]].append((row["t"], row["to"]))
+                stills[row["what"]].append((row.get("still", row["t"]), row.get("go", row["to"])))
         for client, rows in history.clients.items():
             stops["c%d" % client] += [(row["t"], row["to"]) for row in rows if row["e"] == "stalled"]
-        readers = [Reader(client, rows, kills[client], stops) for client, rows in history.clients.items()]
+        readers = [Reader(client, rows, kills[client], stills) for client, rows in history.clients.items()]
         times = [row["t"] for rows in history.clients.values() for row in rows[-1:]]
         self.resumed = sum(reader.taken_up for reader in readers)
         self.history, self.grants = history, sorted((grant for reader in readers for grant in reader.grants), key=lambda grant: grant.told)

@@ -14,7 +14,7 @@ Of the nemesis (nemesis.log):
   window  to                    from t on faults, until `to`
   fault, heal  what             begin and end of a fault
   kill    c                     before client c was killed
-  stop    what, to              client or daemon (c3, d0), or all of the machine (host) stood still
+  stop    what, to              client or daemon (c3, d0), or all of the machine (host) stood still; for certain between still and go, where they are told
 """
 import json
 import os

@@ -2,7 +2,7 @@
 """The table of rows. A row is a function of a running World that injects its faults until the world's time is over."""
 import collections
 
-Row = collections.namedtuple("Row", "number variant name kind text options function short expect net simulated orphans")
+Row = collections.namedtuple("Row", "number variant name kind text options function short expect net orphans")
 ROWS = {}
 
 
@@ -12,14 +12,9 @@ def row(number, name, text, kind="T", variant="", short=False, expect=None, net=
         key = "%d%s" % (number, variant)
         if key in ROWS:
             raise AssertionError("two rows %s" % key)
-        ROWS[key] = Row(number, variant, name, kind, text, options, function, short, expect, net, False, orphans)
+        ROWS[key] = Row(number, variant, name, kind, text, options, function, short, expect, net, orphans)
         return function
     return note
-
-
-def simulated(number, name, text):
-    """A row that no real host can play."""
-    ROWS[str(number)] = Row(number, "", name, "T", text, {}, None, False, None, False, True, False)
 
 
 def planted(ids, plants, folder):

@@ -2,11 +2,12 @@
 """Rows 1, 2, 18, 19, 39: what happens to a daemon."""
 import contextlib
 import signal
+import time
 
 import wire
 from history import now
 from locker import LINGERING
-from rows import row, simulated
+from rows import row
 
 MS = 1_000_000
 
@@ -68,7 +69,25 @@ def stopped(w):
         w.breathe(0.3, 1.2)
 
 
-simulated(19, "daemon-suspended", "only in the simulator: no running clock can be moved from outside (build/sim, fault daemon-halt)")
+@row(19, "host-suspended", "the host of a daemon is suspended, with its clients or without: CLOCK_MONOTONIC stands, CLOCK_BOOTTIME does not", daemon_clock=True,
+     client={"modes": LINGERING})
+def suspended(w):
+    """To the daemon a SIGSTOP is a suspend as soon as its CLOCK_MONOTONIC has not counted it."""
+    slept = dict.fromkeys(w.daemons, 0.0)
+    while w.more():
+        daemon = w.rng.choice(w.daemons)
+        with_it = [i for i in w.processes if i % len(w.daemons) == w.daemons.index(daemon) and w.rng.random() < 0.5]
+        with contextlib.ExitStack() as clients:
+            with w.fault("host of daemon %d suspended" % daemon.index), w.stopped("d%d" % daemon.index, daemon.pid):
+                begin = time.monotonic()
+                for i in with_it:
+                    clients.enter_context(w.stopped("c%d" % i, w.processes[i].pid))
+                w.pause(w.uniform(0.05, 2.5 * w.lease_ms / 1000))
+                if w.rng.random() < 0.5:
+                    clients.close()  # they wake before it
+                slept[daemon] += time.monotonic() - begin
+                daemon.clock.suspend(slept[daemon])
+        w.breathe(0.3, 1.2)
 
 
 @row(39, "daemon-signals", "SIGHUP in storms, SIGTERM and a new start", short=True)

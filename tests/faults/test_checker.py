@@ -157,10 +157,9 @@ class Checker(unittest.TestCase):
         stop = [{"e": "stop", "what": "d0", "t": 500 * MS, "to": 2500 * MS}]
         story = Story().ask("LOCK", 0, 10, fence=1, valid=900, count=1)
         story.rows[-2]["ttl"] = 1000
-        self.shows(["S14"], story.check(1600, 2510, 1), nemesis=stop, kind="X")
-        for row in story.rows[-2:]:
-            row["t"] = row["t"] - 200 * MS
-        self.shows([], story, nemesis=stop, kind="X")
+        self.shows(["S14"], story.check(600, 2510, 1), nemesis=stop, kind="X")
+        for still, go in ((700, 2500), (500, 1500), (500, 550)):  # asked before it stood still for certain, awake in time, asked when it was awake
+            self.shows([], story, nemesis=[dict(stop[0], still=still * MS, go=go * MS)], kind="X")
 
     def test_an_OK_from_another_daemon_than_the_one_that_stood_still(self):
         stop = [{"e": "stop", "what": "d0", "t": 500 * MS, "to": 2500 * MS}]

@@ -181,12 +181,14 @@ class World(Hosts, Routes):
         at = now()
         os.kill(pid, signal.SIGSTOP)
         until(lambda: state_of(pid) in ("T", ""), "%s is stopped" % who)
+        still = now()
         try:
             yield
         finally:
+            go = now()
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
-            self.log.tell("stop", at=at, what=who, to=now())
+            self.log.tell("stop", at=at, what=who, to=now(), still=still, go=go)
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
