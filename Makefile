@@ -456,8 +456,8 @@ $(O)/planted/%: $(O)/redlockd $(O)/parts.a
 	$(call say,CC)
 	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $(CORE) $@.lua/scripts.c $(call obj,daemon/main.c) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
 
-# Preloaded into a redis-server, so that a test sets its clock.
-$(O)/clock_shim.so: tests/clock_shim.c Makefile | $(FIRST)
+# Preloaded into a redis-server or a daemon, so that a test sets its clock, or refuses it memory.
+$(O)/%_shim.so: tests/%_shim.c Makefile | $(FIRST)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(BASEFLAGS) $(CFLAGS) -shared -fPIC -o $@ $<
@@ -532,7 +532,7 @@ func: all $(O)/clock_shim.so ## function tests: real daemons, real Redis servers
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/func/run.py $(FUNC_ARGS)
 
 # GUARD_OFF and RAISE_ANYWHERE are played by rows that must show a violation.
-FAULT_PROGRAMS := $(O)/clock_shim.so $(O)/planted/GUARD_OFF $(O)/planted/RAISE_ANYWHERE
+FAULT_PROGRAMS := $(O)/clock_shim.so $(O)/alloc_shim.so $(O)/planted/GUARD_OFF $(O)/planted/RAISE_ANYWHERE
 FAULTS_RUN = REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/faults/run.py $(if $(SEED),--seed $(SEED)) $(FAULTS_ARGS)
 ROW  ?=
 SEED ?=

@@ -7,7 +7,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-static void __attribute__((noreturn, cold)) mem_exhausted(void)
+void mem_exhausted(void)
 {
 	static const char line[] = "redlockd: out of memory\n";
 

@@ -9,4 +9,7 @@ void *mem_alloc(size_t n);                           /* zero-filled */
 void *mem_grow(void *p, size_t count, size_t size);  /* realloc to count * size, overflow-checked; new bytes are not zeroed */
 char *mem_copy(const void *p, size_t n);             /* n bytes and a NUL */
 
+/* That end, for whoever was refused memory by a library. */
+void mem_exhausted(void) __attribute__((noreturn, cold));
+
 #endif

@@ -35,7 +35,7 @@ static void ear_arm(struct ear *e, int64_t us)
 	struct timeval tv = {.tv_sec = us / SEC, .tv_usec = us % SEC};
 
 	if (evtimer_add(e->timer, &tv) < 0)
-		abort(); /* out of memory */
+		mem_exhausted();
 }
 
 static void ear_hang_up(struct ear *e)
@@ -131,7 +131,7 @@ static void ear_on_event(struct bufferevent *bev, short what, void *context)
 static void ear_say(struct ear *e, struct buf *out)
 {
 	if (bufferevent_write(e->bev, buf_begin(out), buf_length(out)) < 0)
-		abort(); /* out of memory */
+		mem_exhausted();
 	buf_release(out);
 }
 
@@ -156,7 +156,7 @@ static void ear_dial(struct ear *e)
 	}
 	e->bev = bufferevent_socket_new(e->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	if (!e->bev)
-		abort(); /* out of memory */
+		mem_exhausted();
 	bufferevent_setcb(e->bev, ear_on_read, NULL, ear_on_event, e);
 	bufferevent_enable(e->bev, EV_READ | EV_WRITE);
 	ear_greet(e);
@@ -196,7 +196,7 @@ struct ear *ear_new(struct event_base *base, const struct stream_conf *conf, uns
 	e->channel = mem_copy(channel, strlen(channel));
 	e->timer = evtimer_new(base, ear_on_timer, e);
 	if (!e->timer)
-		abort(); /* out of memory */
+		mem_exhausted();
 	resp_init(&e->resp);
 	return e;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Formatted by hiredis; these are sent once in the life of a connection. Pure. */
 #include "daemon/redis/handshake.h"
+#include "daemon/base/mem.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@ static void command_append(struct buf *out, int argc, const char **argv, const s
 	long long n = redisFormatCommandArgv(&text, argc, argv, length);
 
 	if (n < 0)
-		abort(); /* out of memory */
+		mem_exhausted();
 	buf_append(out, text, (size_t)n);
 	free(text);
 }

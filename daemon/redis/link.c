@@ -62,7 +62,7 @@ static void link_hand_over(struct link *l)
 		return;
 	done = link_try_send(l, p, n);
 	if (done < n && bufferevent_write(l->bev, p + done, n - done) < 0)
-		abort(); /* out of memory */
+		mem_exhausted();
 	stream_consume(&l->stream);
 }
 
@@ -86,7 +86,7 @@ static void link_arm(struct link *l, int64_t us)
 	struct timeval tv = {.tv_sec = us / SEC, .tv_usec = us % SEC};
 
 	if (evtimer_add(l->timer, &tv) < 0)
-		abort(); /* out of memory */
+		mem_exhausted();
 }
 
 static void link_break(struct link *l, const char *reason)
@@ -250,7 +250,7 @@ struct link *link_new(struct event_base *base, const struct link_conf *conf, uns
 	l->sink = *sink;
 	l->timer = evtimer_new(base, link_on_timer, l);
 	if (!l->timer)
-		abort(); /* out of memory */
+		mem_exhausted();
 	stream_init(&l->stream, &conf->stream, node, &sink->script);
 	return l;
 }
@@ -313,7 +313,7 @@ int link_dial(struct link *l, const struct sockaddr *address, socklen_t n)
 		return fd;
 	l->bev = bufferevent_socket_new(l->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	if (!l->bev)
-		abort(); /* out of memory */
+		mem_exhausted();
 	bufferevent_setcb(l->bev, link_on_read, link_on_written, link_on_event, l);
 	l->error = 0;
 	l->suspect = false;

@@ -65,7 +65,7 @@ static void node_arm(struct node *n, int64_t us)
 	struct timeval tv = {.tv_sec = us / SEC, .tv_usec = us % SEC};
 
 	if (evtimer_add(n->timer, &tv) < 0)
-		abort(); /* out of memory */
+		mem_exhausted();
 }
 
 static void node_wait(struct node *n, int64_t us, const char *why)
@@ -305,7 +305,7 @@ struct node *node_new(const struct node_conf *conf, unsigned index, const struct
 	n->port = address->port;
 	n->timer = evtimer_new(conf->base, node_on_timer, n);
 	if (!n->timer)
-		abort(); /* out of memory */
+		mem_exhausted();
 	backoff_init(&n->backoff, PAUSE_FIRST_US, PAUSE_CAP_US);
 	node_make_links(n);
 	node_arm(n, 0);

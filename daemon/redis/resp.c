@@ -146,7 +146,7 @@ void resp_reset(struct resp *r)
 		redisReaderFree(r->reader);
 	r->reader = redisReaderCreateWithFunctions(&functions);
 	if (!r->reader)
-		abort(); /* out of memory */
+		mem_exhausted();
 	r->reader->privdata = r;
 	r->reader->maxbuf = RESP_BYTES_MAX; /* what it may keep allocated while it is empty */
 	r->count = 0;

@@ -53,7 +53,7 @@ static void upstream_refuse(struct upstream *u, const struct call *call)
 	}
 	r->item[r->count++] = (struct refusal){call->id, call->node};
 	if (evtimer_add(u->refuse, &at_once) < 0)
-		abort(); /* out of memory */
+		mem_exhausted();
 }
 
 static void upstream_tell(struct upstream *u, const struct refusal *refusal)
@@ -112,7 +112,7 @@ void upstream_set_password(struct upstream *u, const char *user, const char *pas
 static void upstream_configure(struct upstream *u, struct event_base *base, const struct upstream_conf *conf)
 {
 	if (conf->daemon_id && asprintf(&u->channel, "redlockd:%sd:%s", conf->key_prefix, conf->daemon_id) < 0)
-		abort(); /* out of memory */
+		mem_exhausted();
 	script_keys_init(&u->link.stream.keys, conf->key_prefix, conf->skew_us, conf->tolerance_us);
 	upstream_set_password(u, conf->user, conf->password);
 	u->link.stream.database = conf->database;
@@ -143,7 +143,7 @@ struct upstream *upstream_new(struct event_base *base, const struct upstream_con
 	u->resolver = resolver_new(base, getaddrinfo);
 	u->refuse = evtimer_new(base, upstream_on_refuse, u);
 	if (!u->refuse)
-		abort(); /* out of memory */
+		mem_exhausted();
 	upstream_configure(u, base, conf);
 	for (u->nodes = 0; u->nodes < conf->nodes; u->nodes++)
 		u->node[u->nodes] = node_new(&u->conf, u->nodes, &conf->address[u->nodes]);

@@ -46,6 +46,7 @@ FAULTS = (
     ("no file descriptors", "34"),
     ("a limit of address space", "35a"),
     ("a limit of memory by a control group", "35b"),
+    ("allocations that fail", "35c"),
     ("two daemons with one state directory", "36 40a"),
     ("two daemons with copies of one state directory", "40b"),
     ("one Redis named twice, other lists of Redis", "36"),

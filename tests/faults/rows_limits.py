@@ -5,6 +5,7 @@ import os
 import re
 import resource
 import shutil
+import struct
 import time
 
 import process
@@ -135,8 +136,11 @@ def eat(w, daemon):
     w.pause(0.2)
 
 
-def starve(w, daemon, limit, lift):
-    """While it is limited it may end, and nothing else."""
+EX_OSERR = 71  # the end of a daemon that has no memory left
+
+
+def starve(w, daemon, limit, lift, ends=(EX_OSERR,)):
+    """While it is limited it may end, by one of these statuses, and nothing else."""
     daemon.expect_dead = True
     with w.fault("daemon %d without memory" % daemon.index):
         limit(daemon)
@@ -147,6 +151,8 @@ def starve(w, daemon, limit, lift):
             w.note("a daemon lived through it")
         else:
             w.note("a daemon ended: status %d" % daemon.process.returncode)
+            if daemon.process.returncode not in ends:
+                w.fail("S21", "daemon %d without memory ended with status %d\n%s" % (daemon.index, daemon.process.returncode, daemon.log()[-3000:]))
             lift(None)
             daemon.start()
     w.breathe(0.5, 1.5)
@@ -181,7 +187,23 @@ def memory_cgroup(w):
         def limit(daemon, group=group):
             group.take(daemon)
             group.limit((daemon.rss_kib() + w.rng.randrange(-200, 300)) << 10)
-        starve(w, daemon, limit, lambda _, group=group: group.limit(None))
+        starve(w, daemon, limit, lambda _, group=group: group.limit(None), (EX_OSERR, -9))
+
+
+@row(35, "allocations-fail", "each n-th allocation of a daemon fails, its libraries' among them: it may end, and nothing else", variant="c", alloc=True)
+def allocations_fail(w):
+    if process.sanitized():
+        raise Skip("a sanitizer has an allocator of its own")
+
+    def fail(daemon, every):
+        with open(daemon.alloc, "r+b") as counts:
+            counts.write(struct.pack("qq", every, 0))
+
+    def limit(daemon):
+        fail(daemon, w.rng.choice((1, w.rng.randrange(2, 20), w.rng.randrange(20, 4000))))
+    while w.more():
+        daemon = w.rng.choice(w.daemons)
+        starve(w, daemon, limit, lambda _, daemon=daemon: fail(daemon, 0))
 
 
 @row(36, "wrong-configuration", "one state directory for two daemons, one Redis named twice, other lists of nodes", short=True)

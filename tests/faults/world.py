@@ -28,7 +28,7 @@ CLIENTS = 20
 
 class World(Hosts, Routes):
     """options: nodes, daemons, clients, lease_ms, max_lease_ms, timeout_ms, node (of Redis), tree (of the daemons), client (of the clients), tcp,
-    clock (of the Redis), daemon_clock, client_proxy, direct (daemons dial Redis by TCP at that address, not through the proxy), wire (through a
+    clock (of the Redis), daemon_clock, alloc (of the daemons fail), client_proxy, direct (daemons dial Redis by TCP at that address, not through the proxy), wire (through a
     mirror.Wire), program (the daemon), seconds."""
 
     def __init__(self, folder, seed, seconds, **options):
@@ -85,16 +85,13 @@ class World(Hosts, Routes):
             addresses.append("unix:" + path)
         tree = {"store": "redis", "lease": "%dms" % self.lease_ms, "max_lease": "%dms" % self.max_lease_ms, "redis": {
             "nodes": addresses, "set": "faults", "timeout": "%dms" % self.options.get("timeout_ms", 100)}}
-        env, port = {}, None
+        port = None
         if self.hosts:
             port = process.free_port()
             tree["listen"] = {"tcp": "0.0.0.0:%d" % port}
-        if self.options.get("daemon_clock"):
-            os.makedirs(os.path.join(self.folder, "clock-%d" % i), exist_ok=True)
-            clock = SkewedClock(os.path.join(self.folder, "clock-%d" % i))
-            env = dict(clock.env(), ASAN_OPTIONS="detect_leaks=1:verify_asan_link_order=0")  # the shim stands before what instruments
+        clock, alloc, env = self.shims(i)
         daemon = Daemon(merged(merged(tree, self.options.get("tree", {})), over.pop("tree", {})), tcp=self.options.get("tcp", False), env=env, **over)
-        daemon.index, daemon.clock = i, clock if env else None
+        daemon.index, daemon.clock, daemon.alloc = i, clock, alloc
         if port:
             daemon.tcp = ("127.0.0.1", port)
         if self.options.get("program"):
@@ -102,6 +99,19 @@ class World(Hosts, Routes):
             daemon.write_config()
         self.stack.callback(self.end_daemon, daemon)
         return daemon
+
+    def shims(self, i):
+        """What is preloaded into daemon i: its clock, the file that tells which of its allocations fail, and the environment that says so."""
+        if self.options.get("daemon_clock"):
+            os.makedirs(os.path.join(self.folder, "clock-%d" % i), exist_ok=True)
+            clock = SkewedClock(os.path.join(self.folder, "clock-%d" % i))
+            return clock, None, dict(clock.env(), ASAN_OPTIONS="detect_leaks=1:verify_asan_link_order=0")  # the shim stands before what instruments
+        if self.options.get("alloc"):
+            alloc = os.path.join(self.folder, "alloc-%d" % i)
+            with open(alloc, "wb") as counts:
+                counts.write(bytes(16))
+            return None, alloc, {"LD_PRELOAD": os.path.join(process.BUILD, "alloc_shim.so"), "REDLOCK_TEST_ALLOC": alloc}
+        return None, None, {}
 
     @staticmethod
     def strict(daemon):
