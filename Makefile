@@ -384,6 +384,7 @@ FUZZ := \
 # The account of fuzz_session.
 ACCOUNT := \
 	tests/fuzz/account.c \
+	tests/fuzz/account_away.c \
 	tests/fuzz/account_rows.c \
 	tests/fuzz/account_told.c
 

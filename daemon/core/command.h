@@ -71,8 +71,8 @@ void command_drop_pendings(struct session *s);
 void command_tell_grant(struct commander *x, struct claim *c, unsigned count);
 /* LOST, if it was not told before. */
 void command_tell_lost(struct commander *x, struct claim *c);
-/* How long a place, or a turn that came, is kept for a session that is back and has not asked for it again: its grace, at least a lease. */
-int64_t session_patience_us(const struct commander *x, const struct session *s);
+/* A place, or a turn that came, is kept for a session that is back and has not asked for it again for its grace, at least a lease, from now. */
+void claim_bound(struct commander *x, struct claim *c);
 /* The client is about to learn that it holds this. */
 void claim_hear(struct commander *x, struct claim *c);
 

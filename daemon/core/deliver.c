@@ -45,7 +45,7 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	if (!c->unheard)
 		command_tell_grant(x, c, count);
 	else if (!s->detached)
-		heap_set(&x->core->timers, &c->timer, instant_add(x->core->now, session_patience_us(x, s)));
+		claim_bound(x, c);
 	s->held++;
 	claim_answered(x, c);
 	c->tag[0] = '\0';
@@ -163,7 +163,7 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 static void deliver_reentered(struct commander *x, struct claim *c, unsigned count)
 {
 	if (!c->unheard) {
-		remember_held(x, c->lock->holder);
+		c->lock->holder->unheard ? claim_hear(x, c->lock->holder) : remember_held(x, c->lock->holder);
 		command_tell_grant(x, c, count);
 	}
 	metric_add(&x->core->metrics, METRIC_REENTRIES, 1);
@@ -226,6 +226,15 @@ static void push_validity(struct commander *x, const struct claim *c, const char
 	push_end(x, &r, c);
 }
 
+/* What was recorded when the stores were asked says it all. A turn that nobody heard of before RESUME was answered has its time from here. */
+static void deliver_adopted(struct commander *x, struct claim *c)
+{
+	push_validity(x, c, "! SAFE", "valid_ms");
+	if (c->unheard && session_listens(c->session))
+		claim_bound(x, c);
+	session_wake(x->sessions, c->session);
+}
+
 static void reply_pending_ok(struct commander *x, const struct pending *p)
 {
 	struct reply r;
@@ -277,9 +286,8 @@ static void deliver_one(struct commander *x, const struct notice *n)
 	case NOTICE_ADOPTING:
 		remember_held(x, n->claim);
 		break;
-	case NOTICE_ADOPTED: /* what was recorded when the stores were asked says it all */
-		push_validity(x, n->claim, "! SAFE", "valid_ms");
-		session_wake(x->sessions, n->claim->session);
+	case NOTICE_ADOPTED:
+		deliver_adopted(x, n->claim);
 		break;
 	case NOTICE_LOST:
 		deliver_lost(x, n->claim);

@@ -153,18 +153,22 @@ static void claim_hold(struct engine *e, struct claim *c)
 	engine_notice(e, NOTICE_GRANTED, c, NULL, REFUSED_NOT);
 }
 
-/* A second waiting LOCK of the same owner is granted together with the first, as reentrant. */
+/*
+ * A second waiting LOCK of the same owner is granted together with the first, as reentrant. A request that went with its connection counts when it is
+ * repeated, not before: nobody waits for its answer; and the first to be answered of a turn that nobody heard of stands for it.
+ */
 void line_fold(struct engine *e, struct lock *l)
 {
 	struct claim *c, *next;
+	bool heard = !l->holder->unheard;
 
 	for (c = TAILQ_FIRST(&l->line); c; c = next) {
 		next = TAILQ_NEXT(c, in_lock);
 		if (!claim_same_owner(c, l->holder))
 			continue;
 		line_leave(e, c);
-		/* Nobody waits for the answer to a request that went with its connection: it counts when it is repeated. */
-		l->holder->count += !c->unheard;
+		l->holder->count += heard && !c->unheard;
+		heard |= !c->unheard;
 		engine_notice(e, NOTICE_REENTERED, c, NULL, REFUSED_NOT);
 	}
 }

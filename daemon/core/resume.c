@@ -99,14 +99,10 @@ static void row_resumed(struct commander *x, struct session *s, struct claim *c)
 	session_send(x->sessions, s, r.start, reply_end(&r));
 }
 
-int64_t session_patience_us(const struct commander *x, const struct session *s)
+void claim_bound(struct commander *x, struct claim *c)
 {
-	return s->grace_us > x->core->conf.lease_us ? s->grace_us : x->core->conf.lease_us;
-}
-
-static void claim_bound(struct commander *x, struct claim *c)
-{
-	struct instant until = instant_add(x->core->now, session_patience_us(x, c->session));
+	int64_t grace = c->session->grace_us, lease = x->core->conf.lease_us;
+	struct instant until = instant_add(x->core->now, grace > lease ? grace : lease);
 
 	if (!timer_is_set(&c->timer) || instant_before(until, c->timer.at))
 		heap_set(&x->core->timers, &c->timer, until);
@@ -271,7 +267,7 @@ static void orphan_drop(struct commander *x, struct claim *c)
 
 enum place command_old_place(struct commander *x, struct session *s, struct span owner, bool patient, struct claim **ret_claim)
 {
-	struct lock *l = s->known ? lock_find(&x->engine->table, x->request.word[0]) : NULL; /* only one with grace has a place to come back to */
+	struct lock *l = s->resumed ? lock_find(&x->engine->table, x->request.word[0]) : NULL;
 	struct claim *c = l ? lock_claim_of(l, s, owner) : NULL;
 
 	*ret_claim = c;

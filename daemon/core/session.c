@@ -194,6 +194,7 @@ void session_take_over(struct session_table *t, struct session *to, struct sessi
 	TAILQ_FOREACH(c, &from->claims, in_session)
 		c->session = to;
 	TAILQ_CONCAT(&to->claims, &from->claims, in_session);
+	to->resumed = true;
 	to->held = from->held;
 	to->waiting = from->waiting;
 	to->orphans = from->orphans;

@@ -49,6 +49,7 @@ struct session {
 	bool detached;           /* without a connection: nothing is sent, and nothing of its input goes on */
 	bool sure;               /* detached: its client closed the connection itself */
 	bool resuming;           /* RESUME is not answered yet */
+	bool resumed;            /* it has taken over another: there may be places and turns to come back to */
 	uint64_t mistakes;       /* in a row */
 };
 TAILQ_HEAD(sessions, session);

@@ -11,8 +11,10 @@
 
 void account_init(struct account *a)
 {
-	for (unsigned k = 0; k < CLIENTS; k++)
+	for (unsigned k = 0; k < PARTIES; k++) {
 		TAILQ_INIT(&a->client[k].asked);
+		TAILQ_INIT(&a->client[k].orphan);
+	}
 	for (unsigned t = 0; t < TEXTS; t++)
 		a->text[t].until = INSTANT_PAST;
 	account_text(a, SPAN("")); /* no owner */
@@ -25,16 +27,22 @@ void account_drop(struct client *c, struct asked *q)
 	free(q);
 }
 
-static void asked_drop_all(struct client *c)
+void account_asked_drop_all(struct askeds *list)
 {
-	while (!TAILQ_EMPTY(&c->asked))
-		account_drop(c, TAILQ_FIRST(&c->asked));
+	struct asked *q;
+
+	while ((q = TAILQ_FIRST(list))) {
+		TAILQ_REMOVE(list, q, next);
+		free(q);
+	}
 }
 
 void account_release(struct account *a)
 {
-	for (unsigned k = 0; k < CLIENTS; k++)
-		asked_drop_all(&a->client[k]);
+	for (unsigned k = 0; k < PARTIES; k++) {
+		account_asked_drop_all(&a->client[k].asked);
+		account_asked_drop_all(&a->client[k].orphan);
+	}
 }
 
 unsigned account_text(struct account *a, struct span text)
@@ -103,6 +111,8 @@ void account_begin(struct account *a, unsigned k, struct asked *q, bool at_once)
 	q->begun = true;
 	q->order = at_once ? ++a->order : 0;
 	account_shorten(a, k, q);
+	if (q->verb == VERB_RESUME)
+		account_begin_resume(a, k, q);
 	if (!s || s->lost || s->count > 1 || (q->has_fence && q->fence != s->fence))
 		return;
 	s->used = false;
@@ -139,6 +149,20 @@ static struct asked *asked_new(struct client *c, struct span tag, bool first)
 	return q;
 }
 
+/* 0: none that has this number and this secret. */
+static uint64_t serial_take(const struct account *a, struct span number, struct span secret)
+{
+	char digits[24];
+
+	for (const struct client *c = a->client; c < a->client + PARTIES; c++) {
+		int n = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)c->serial);
+
+		if (account_is_alive(c) && c->grace_us > 0 && span_equal((struct span){digits, (size_t)n}, number) && span_equal(span_of(c->secret), secret))
+			return c->serial;
+	}
+	return 0;
+}
+
 /* False: a request that this account cannot follow. */
 static bool request_take(struct account *a, struct asked *q, const struct request *r)
 {
@@ -152,21 +176,55 @@ static bool request_take(struct account *a, struct asked *q, const struct reques
 	q->has_fence = request_has(r, FIELD_FENCE);
 	q->fence = q->has_fence ? r->field[FIELD_FENCE].number : 0;
 	q->sync = request_has(r, FIELD_SYNC) && r->field[FIELD_SYNC].number;
+	q->has_grace = request_has(r, FIELD_GRACE);
+	q->grace_us = q->has_grace ? r->field[FIELD_GRACE].number : 0;
+	q->parts = r->verb == VERB_QUIT;
 	q->patient = request_has(r, FIELD_WAIT) && r->field[FIELD_WAIT].number > 0;
 	q->refused = request_has(r, FIELD_KEEP) && r->field[FIELD_KEEP].number > BOUND_US;
 	if (r->verb == VERB_CANCEL)
 		tag_keep(q->target, (struct span){r->word[0].p + 1, r->word[0].n - 1});
+	if (r->verb == VERB_RESUME)
+		q->serial = serial_take(a, r->word[0], r->word[1]);
 	if (r->verb == VERB_LIST)
 		q->what = r->words > 0 && r->word[0].n > 0 ? r->word[0].p[0] : 'l';
 	return q->name < TEXTS && q->owner < TEXTS;
 }
 
-/* Sessions that outlive their connections are another story. */
-static bool request_is_followed(const struct request *r)
+/* So many may be away that there is room for all that are here. */
+static bool grace_is_followed(const struct account *a, unsigned k)
+{
+	unsigned away = 0;
+
+	for (const struct client *c = a->client + CLIENTS; c < a->client + PARTIES; c++)
+		away += c->away;
+	return k != OBSERVER && away + 2 * CLIENTS < PARTIES;
+}
+
+/* What becomes of RESUME is known when it is said, but for sessions of which it is not known what they have. */
+static bool resume_is_followed(const struct account *a, unsigned k, const struct request *r)
+{
+	const struct client *c = &a->client[k];
+	const struct asked *q;
+
+	TAILQ_FOREACH(q, &c->asked, next)
+		if (r->tag.n == 0 && q->tag[0] == '\0')
+			return false;
+	for (const struct stake *s = a->stake; s < a->stake + STAKES; s++)
+		if (s->used && s->client == k && s->doubtful)
+			return false;
+	for (unsigned t = 0; t < a->texts; t++)
+		if (a->text[t].silent.serial == c->serial)
+			return false;
+	return k != OBSERVER && TAILQ_EMPTY(&c->orphan);
+}
+
+static bool request_is_followed(const struct account *a, unsigned k, const struct request *r)
 {
 	switch (r->verb) {
 	case VERB_HELLO:
-		return field_find(SPAN("grace")) == FIELD_N || !request_has(r, field_find(SPAN("grace")));
+		return !request_has(r, FIELD_GRACE) || grace_is_followed(a, k);
+	case VERB_RESUME:
+		return resume_is_followed(a, k, r);
 	case VERB_PING:
 	case VERB_HELP:
 	case VERB_QUIT:
@@ -194,12 +252,13 @@ static bool line_take(struct account *a, unsigned k, char *line, size_t n)
 
 	if (outcome == PARSE_EMPTY)
 		return true;
-	if (outcome == PARSE_OK && !request_is_followed(&r))
+	if (outcome == PARSE_OK && !request_is_followed(a, k, &r))
 		return false;
 	before = r.tag.n > 0 ? account_asked(c, r.tag) : NULL;
 	q = asked_new(c, r.tag, before != NULL);
 	q->sent = a->now;
 	q->mistake = outcome == PARSE_OK ? ERROR_TAGINUSE : m.code;
+	q->parts = outcome == PARSE_HTTP;
 	if (outcome == PARSE_OK && !before && !request_take(a, q, &r)) {
 		account_drop(c, q);
 		return false;
@@ -232,10 +291,35 @@ void account_opened(struct account *a, unsigned k, uint64_t serial)
 {
 	struct client *c = &a->client[k];
 
-	PROMISE(!c->open);
-	c->open = true;
-	c->leaving = c->eof = c->flooded = false;
-	c->serial = serial;
+	PROMISE(!c->open && TAILQ_EMPTY(&c->asked) && TAILQ_EMPTY(&c->orphan));
+	*c = (struct client){.open = true, .serial = serial};
+	TAILQ_INIT(&c->asked);
+	TAILQ_INIT(&c->orphan);
+}
+
+static void account_end_stakes(struct account *a, unsigned k, bool unsure)
+{
+	for (struct stake *s = a->stake; s < a->stake + STAKES; s++) {
+		if (!s->used || s->client != k)
+			continue;
+		if (!s->lost && unsure)
+			a->text[s->name].until = instant_max(a->text[s->name].until, s->until);
+		s->used = false;
+	}
+}
+
+void account_over(struct account *a, unsigned k, bool unsure)
+{
+	struct client *c = &a->client[k];
+
+	account_asked_drop_all(&c->asked);
+	account_asked_drop_all(&c->orphan);
+	c->count = 0;
+	c->away = false;
+	for (unsigned t = 0; t < a->texts; t++)
+		if (a->text[t].silent.serial == c->serial)
+			a->text[t].silent.serial = 0;
+	account_end_stakes(a, k, unsure);
 }
 
 void account_ended(struct account *a, unsigned k, bool unsure)
@@ -243,13 +327,12 @@ void account_ended(struct account *a, unsigned k, bool unsure)
 	struct client *c = &a->client[k];
 
 	PROMISE(c->open);
+	unsure = (unsure || c->flooded) && !c->parted;
 	c->open = false;
-	asked_drop_all(c);
-	for (struct stake *s = a->stake; s < a->stake + STAKES; s++) {
-		if (!s->used || s->client != k)
-			continue;
-		if (!s->lost && (unsure || c->flooded))
-			a->text[s->name].until = instant_max(a->text[s->name].until, s->until);
-		s->used = false;
-	}
+	if (c->taken)
+		return;
+	if (c->grace_us > 0 && !c->parted)
+		account_detach(a, k, unsure);
+	else
+		account_over(a, k, unsure);
 }

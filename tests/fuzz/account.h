@@ -14,6 +14,7 @@
 
 #define CLIENTS   7
 #define OBSERVER  (CLIENTS - 1) /* asks LIST and SHOW, holds nothing */
+#define PARTIES   (CLIENTS + 16) /* the connections, and sessions without one */
 #define TEXTS     64            /* names and owners */
 #define ASKED_MAX 64            /* of one client, unanswered */
 #define STAKES    256
@@ -25,12 +26,16 @@ struct asked {
 	enum verb verb;                              /* VERB_N: a line that must be answered by ERR mistake */
 	enum error mistake;
 	unsigned name, owner;
-	bool has_fence, sync, patient, refused; /* refused: beyond a bound */
+	bool has_fence, has_grace, sync, patient, refused; /* refused: beyond a bound */
 	bool begun, released, cancelled;
+	bool parts;   /* once answered its session is over, grace or not */
+	bool resumes; /* RESUME: must be OK */
 	bool seen;      /* as a row of SHOW */
 	uint64_t order; /* in which requests began; 0: not known exactly */
 	int64_t fence;
 	int64_t ttl_us; /* EXTEND; 0: none named */
+	int64_t grace_us;
+	uint64_t serial; /* RESUME: whom; 0: a number that nobody has */
 	struct instant sent;
 	unsigned rows;
 	char what; /* LIST: 'l'ocks, 's'essions, 'n'odes */
@@ -40,27 +45,46 @@ TAILQ_HEAD(askeds, asked);
 /* What a client has of a name, as one owner. */
 struct stake {
 	bool used, lost;
+	bool seen;     /* as a row of LIST or SHOW */
+	bool owed;     /* it was lost while nobody could be told: RESUME does */
+	bool due;      /* resumed: a row says that it is still held, or it is owed */
+	bool doubtful; /* lost, and perhaps forgotten for a turn that nobody heard of */
 	unsigned client, name, owner, count;
 	int64_t fence;
 	struct instant until; /* how long the client may believe */
 };
 
+/* A session, with its connection (the first CLIENTS of them) or without. */
 struct client {
 	bool open, leaving, eof, flooded; /* leaving: waits for nobody; eof: says nothing more */
+	bool parted;                      /* ends for good */
+	bool taken;                       /* another connection has taken its session: it will be hung up */
+	bool away, sure;                  /* without a connection; sure: nobody believes in what it holds */
 	uint64_t serial;
 	struct askeds asked;
 	unsigned count;
+	int64_t grace_us;
+	char secret[TAG_MAX + 1];
+	struct instant over; /* away: end of its grace */
+	/* LOCKs that went with a connection. Each may be waiting, have come to its turn, or be no more. */
+	struct askeds orphan;
 };
 
 struct account {
 	struct instant now;
-	struct client client[CLIENTS];
+	struct client client[PARTIES];
 	struct stake stake[STAKES];
 	struct {
 		char p[NAME_MAX_BYTES];
 		size_t n;
 		int64_t fence;        /* the largest that was granted */
 		struct instant until; /* somebody who is gone may believe until then */
+		/* An orphan's turn that came, as LIST says: nobody was told of it. 0: none. */
+		struct {
+			uint64_t serial;
+			int64_t fence;
+			bool seen;
+		} silent;
 	} text[TEXTS];
 	unsigned texts;
 	uint64_t order;
@@ -84,8 +108,12 @@ bool account_says(struct account *a, unsigned k, const char *line, size_t n);
 /* The client was told this line. */
 void account_told(struct account *a, unsigned k, const struct reply_line *line);
 void account_opened(struct account *a, unsigned k, uint64_t serial);
-/* Its session is over. Unsure: it may be alive and believe. */
+/* Its connection is no more. Unsure: it may be alive and believe. */
 void account_ended(struct account *a, unsigned k, bool unsure);
+/* Sessions without a connection whose grace is over, or is over by now, are no more. */
+void account_expire(struct account *a, bool by_now);
+/* After every act: nothing is owed. */
+void account_promise_all_told(struct account *a);
 
 /* Nobody waits for somebody who waits for him. */
 void account_promise_no_deadlock(struct account *a);
@@ -97,7 +125,27 @@ void account_begin(struct account *a, unsigned k, struct asked *q, bool at_once)
 void account_drop(struct client *c, struct asked *q);
 bool account_is_waiting(const struct asked *q);
 unsigned account_waiting(const struct account *a, unsigned name); /* requests that stand in line for the name */
+unsigned account_orphans(const struct account *a, const struct client *c, unsigned name); /* of one, or of all; of one name, or (TEXTS) of all */
 struct stake *account_holder(struct account *a, unsigned name);
+bool account_is_alive(const struct client *c);
+void account_over(struct account *a, unsigned k, bool unsure); /* the session is no more */
+void account_asked_drop_all(struct askeds *list);
+void account_detach(struct account *a, unsigned k, bool unsure);
+void account_begin_resume(struct account *a, unsigned k, struct asked *q);
+void account_row_resumed(struct account *a, unsigned k, const struct asked *q, const struct reply_line *row);
+void account_resumed(struct account *a, unsigned k);
+void account_orphan_drop(struct account *a, unsigned k, struct asked *q);
+/* Somebody else has it, or nobody: whoever it was lost it without a word, which he could not be told. */
+void account_silent_loss(struct account *a, unsigned name, const struct stake *but);
+/* Somebody else has it now: whoever had it before can believe in it no longer, be it that he is away and could not be told. */
+void account_promise_not_believed(struct account *a, unsigned name, const struct stake *but);
+/* The turn that LIST showed: it was granted before it is told. */
+bool account_is_silent_turn(const struct account *a, unsigned k, unsigned name, int64_t fence);
+/* Party k could have come to this turn without being told; fence 0: whichever. */
+bool account_may_be_silent(const struct account *a, unsigned k, unsigned name, int64_t fence);
+/* It is told now, or let go. */
+void account_surfaces(struct account *a, unsigned k, unsigned name, unsigned owner);
+struct stake *account_stake_new(struct account *a, unsigned k, unsigned name, unsigned owner);
 void account_row(struct account *a, unsigned k, struct asked *q, const struct reply_line *line);
 void account_rows_done(struct account *a, unsigned k, const struct asked *q, const struct reply_line *line);
 

@@ -7,50 +7,93 @@ static unsigned client_of(const struct account *a, int64_t serial)
 {
 	unsigned k;
 
-	for (k = 0; k < CLIENTS; k++)
-		if (a->client[k].open && (int64_t)a->client[k].serial == serial)
+	for (k = 0; k < PARTIES; k++)
+		if (account_is_alive(&a->client[k]) && (int64_t)a->client[k].serial == serial)
 			return k;
 	PROMISE(!"a session that nobody has");
-	return CLIENTS;
+	return PARTIES;
+}
+
+/* An orphan's turn that came: in nobody's account, so nobody else may be told that he has it. */
+static void silent_holder(struct account *a, unsigned name, unsigned k, const struct reply_line *row)
+{
+	int64_t fence = reply_number(row, "fence", -1);
+
+	PROMISE(account_may_be_silent(a, k, name, fence) && reply_number(row, "count", -1) == 1);
+	if (!account_is_silent_turn(a, k, name, fence))
+		account_promise_not_believed(a, name, NULL);
+	a->text[name].silent.serial = a->client[k].serial;
+	a->text[name].silent.fence = a->text[name].fence = fence;
+	a->text[name].silent.seen = true;
 }
 
 /* As LIST and SHOW say it: fence, session, count, and a deadline beyond what the client may believe. */
 static void promise_holder(struct account *a, unsigned name, const struct reply_line *row)
 {
-	const struct stake *s = account_holder(a, name);
+	struct stake *s = account_holder(a, name);
+	unsigned k = client_of(a, reply_number(row, "session", -1));
 
-	PROMISE(s && s->client == client_of(a, reply_number(row, "session", -1)));
-	PROMISE(s->fence == reply_number(row, "fence", -1) && s->count == reply_number(row, "count", -1));
+	if (!s || s->client != k || s->fence != reply_number(row, "fence", -1)) {
+		silent_holder(a, name, k, row);
+		return;
+	}
+	s->seen = true;
+	PROMISE(s->count == reply_number(row, "count", -1));
 	PROMISE(!instant_before(instant_add(a->now, (reply_number(row, "valid_ms", -1) + 1) * MSEC), s->until));
 }
 
 static void row_of_lock(struct account *a, const struct reply_line *row)
 {
 	unsigned name = account_text(a, reply_find(row, "name"));
-	unsigned waiters = (unsigned)reply_number(row, "waiters", 0);
+	unsigned waiters = (unsigned)reply_number(row, "waiters", 0), known;
 
 	PROMISE(name < TEXTS);
 	if (reply_find(row, "session").p) {
 		promise_holder(a, name, row);
 		a->shown.held++;
 	} else {
-		PROMISE(!account_holder(a, name));
+		account_silent_loss(a, name, NULL);
 	}
-	PROMISE(waiters == account_waiting(a, name));
-	a->shown.waiting += waiters;
+	known = account_waiting(a, name);
+	PROMISE(waiters >= known && waiters <= known + account_orphans(a, NULL, name));
+	a->shown.waiting += known;
 }
 
-static void row_of_session(struct account *a, const struct reply_line *row)
+static unsigned waiting_of(const struct client *c)
 {
-	unsigned k = client_of(a, reply_number(row, "session", -1)), waiting = 0, stakes = 0;
 	const struct asked *q;
+	unsigned n = 0;
 
-	TAILQ_FOREACH(q, &a->client[k].asked, next)
-		waiting += q->verb == VERB_LOCK && q->begun;
-	for (const struct stake *s = a->stake; s < a->stake + STAKES; s++)
-		stakes += s->used && s->client == k;
-	PROMISE(reply_number(row, "held", -1) == stakes);
-	PROMISE(reply_number(row, "waiting", -1) == waiting);
+	TAILQ_FOREACH(q, &c->asked, next)
+		n += q->verb == VERB_LOCK && q->begun;
+	return n;
+}
+
+/* What was forgotten for a turn that nobody heard of need not be there. */
+static bool stake_may_be_forgotten(struct account *a, const struct stake *s)
+{
+	return s->doubtful || (s->lost && account_may_be_silent(a, s->client, s->name, 0));
+}
+
+static void row_of_session(struct account *a, unsigned by, const struct reply_line *row)
+{
+	unsigned k = client_of(a, reply_number(row, "session", -1));
+	struct client *c = &a->client[k];
+	unsigned held = (unsigned)reply_number(row, "held", -1), waiting = (unsigned)reply_number(row, "waiting", -1);
+	unsigned orphans = account_orphans(a, c, TEXTS), known = waiting_of(c), most = orphans, least = 0;
+
+	PROMISE(c->away == (reply_find(row, "detached_ms").p != NULL));
+	for (const struct stake *s = a->stake; s < a->stake + STAKES; s++) {
+		most += s->used && s->client == k;
+		least += s->used && s->client == k && !stake_may_be_forgotten(a, s);
+	}
+	for (unsigned t = 0; t < a->texts; t++)
+		most += a->text[t].silent.serial == c->serial;
+	PROMISE(held >= least && held <= most);
+	PROMISE(waiting >= known && waiting <= known + orphans);
+	/* The observer has just seen all turns that came: none is left that waits. */
+	while (by == OBSERVER && waiting == known && !TAILQ_EMPTY(&c->orphan))
+		account_orphan_drop(a, k, TAILQ_FIRST(&c->orphan));
 	a->shown.held++;
 }
 
@@ -62,14 +105,19 @@ static struct asked *waiter_of(struct client *c, unsigned name)
 	TAILQ_FOREACH(q, &c->asked, next)
 		if (account_is_waiting(q) && q->name == name && !q->seen)
 			return q;
+	TAILQ_FOREACH(q, &c->orphan, next)
+		if (q->name == name && !q->seen)
+			return q;
 	return NULL;
 }
 
 /* Of two requests of one session that wait for one name a row does not say which it is. */
-static bool order_is_known(const struct client *c, unsigned name)
+static bool order_is_known(const struct account *a, const struct client *c, unsigned name)
 {
 	const struct asked *q;
 
+	if (account_orphans(a, c, name) > 0)
+		return false;
 	TAILQ_FOREACH(q, &c->asked, next)
 		if (account_is_waiting(q) && q->name == name && !q->order)
 			return false;
@@ -84,7 +132,7 @@ static void row_of_waiter(struct account *a, unsigned name, const struct reply_l
 
 	PROMISE(q && reply_number(row, "pos", -1) == ++a->shown.waiting);
 	q->seen = true;
-	if (!order_is_known(c, name))
+	if (!order_is_known(a, c, name))
 		return;
 	PROMISE(q->order > a->shown.order);
 	a->shown.order = q->order;
@@ -109,15 +157,21 @@ static void shown_begin(struct account *a)
 
 	a->shown.held = a->shown.waiting = 0;
 	a->shown.order = 0;
-	for (unsigned k = 0; k < CLIENTS; k++)
-		TAILQ_FOREACH(q, &a->client[k].asked, next)
+	for (struct client *c = a->client; c < a->client + PARTIES; c++) {
+		TAILQ_FOREACH(q, &c->asked, next)
 			q->seen = false;
+		TAILQ_FOREACH(q, &c->orphan, next)
+			q->seen = false;
+	}
+	for (struct stake *s = a->stake; s < a->stake + STAKES; s++)
+		s->seen = false;
+	for (unsigned t = 0; t < a->texts; t++)
+		a->text[t].silent.seen = false;
 }
 
 /* Whoever asks: the rows of one answer come without anything between them. */
 void account_row(struct account *a, unsigned k, struct asked *q, const struct reply_line *line)
 {
-	(void)k;
 	if (q->rows++ == 0)
 		shown_begin(a);
 	if (q->verb == VERB_SHOW)
@@ -125,29 +179,48 @@ void account_row(struct account *a, unsigned k, struct asked *q, const struct re
 	else if (q->verb == VERB_LIST && q->what == 'l')
 		row_of_lock(a, line);
 	else if (q->verb == VERB_LIST && q->what == 's')
-		row_of_session(a, line);
+		row_of_session(a, k, line);
+	else if (q->verb == VERB_RESUME)
+		account_row_resumed(a, k, q, line);
 	else
 		PROMISE(q->verb == VERB_LIST || q->verb == VERB_HELP || q->verb == VERB_STATS);
 }
 
+/* What is not shown is held by nobody: it may have been lost by who is away, and a turn that nobody heard of may be over. */
+static void promise_unseen_gone(struct account *a, unsigned name)
+{
+	const struct stake *s = account_holder(a, name);
+
+	if ((s && !s->seen) || (a->text[name].silent.serial > 0 && !a->text[name].silent.seen))
+		account_silent_loss(a, name, NULL);
+}
+
 static void promise_all_locks(struct account *a)
 {
-	unsigned held = 0, waiting = 0;
+	unsigned waiting = 0;
 
-	for (const struct stake *s = a->stake; s < a->stake + STAKES; s++)
-		held += s->used && !s->lost;
-	for (unsigned name = 0; name < a->texts; name++)
+	for (unsigned name = 0; name < a->texts; name++) {
+		promise_unseen_gone(a, name);
 		waiting += account_waiting(a, name);
-	PROMISE(a->shown.held == held && a->shown.waiting == waiting);
+	}
+	PROMISE(a->shown.waiting == waiting);
 }
 
 static void promise_all_sessions(struct account *a)
 {
-	unsigned open = 0;
+	unsigned alive = 0;
 
-	for (unsigned k = 0; k < CLIENTS; k++)
-		open += a->client[k].open;
-	PROMISE(a->shown.held == open);
+	for (unsigned k = 0; k < PARTIES; k++)
+		alive += account_is_alive(&a->client[k]);
+	PROMISE(a->shown.held == alive);
+}
+
+static void promise_all_of_name(struct account *a, unsigned name)
+{
+	unsigned known = account_waiting(a, name);
+
+	promise_unseen_gone(a, name);
+	PROMISE(a->shown.waiting >= known && a->shown.waiting <= known + account_orphans(a, NULL, name));
 }
 
 /* Of the observer's questions the rows are also complete; others may have asked for a part. */
@@ -158,12 +231,10 @@ void account_rows_done(struct account *a, unsigned k, const struct asked *q, con
 	PROMISE(reply_number(line, "n", -1) == q->rows);
 	if (q->rows == 0)
 		shown_begin(a);
-	if (q->verb == VERB_SHOW) {
-		PROMISE(a->shown.held == (account_holder(a, q->name) != NULL));
-		PROMISE(a->shown.waiting == account_waiting(a, q->name));
-	} else if (k == OBSERVER && q->verb == VERB_LIST && q->what == 'l') {
+	if (q->verb == VERB_SHOW)
+		promise_all_of_name(a, q->name);
+	else if (k == OBSERVER && q->verb == VERB_LIST && q->what == 'l')
 		promise_all_locks(a);
-	} else if (k == OBSERVER && q->verb == VERB_LIST && q->what == 's') {
+	else if (k == OBSERVER && q->verb == VERB_LIST && q->what == 's')
 		promise_all_sessions(a);
-	}
 }

@@ -3,7 +3,9 @@
 #include "tests/fuzz/account.h"
 #include "tests/fuzz/fuzz.h"
 
-static struct stake *stake_new(struct account *a, unsigned k, unsigned name, unsigned owner)
+#include <string.h>
+
+struct stake *account_stake_new(struct account *a, unsigned k, unsigned name, unsigned owner)
 {
 	struct stake *s = a->stake;
 
@@ -18,28 +20,50 @@ static bool is_error(const struct reply_line *line, enum error code)
 	return line->kind == LINE_ERR && span_equal(line->code, span_of(error_word(code)));
 }
 
-/* Along "waits for": does the name lead to (k, owner)? Who stands in line is in the way as well as who holds. */
-static bool name_leads_to(struct account *a, unsigned name, unsigned k, unsigned owner, bool *visited, bool lines)
+static bool name_leads_to(struct account *a, unsigned name, unsigned k, unsigned owner, bool *visited, bool maybe);
+
+/* To whatever this owner of the party waits for; TEXTS: any. */
+static bool waits_lead_to(struct account *a, const struct client *c, unsigned as, unsigned k, unsigned owner, bool *visited, bool maybe)
+{
+	const struct asked *q;
+
+	TAILQ_FOREACH(q, &c->asked, next)
+		if (account_is_waiting(q) && (as == TEXTS || q->owner == as) && !visited[q->name] && name_leads_to(a, q->name, k, owner, visited, maybe))
+			return true;
+	TAILQ_FOREACH(q, &c->orphan, next)
+		if (maybe && (as == TEXTS || q->owner == as) && !visited[q->name] && name_leads_to(a, q->name, k, owner, visited, maybe))
+			return true;
+	return false;
+}
+
+static bool list_leads_to(struct account *a, const struct askeds *list, const struct client *c, unsigned name, unsigned k, unsigned owner, bool *visited)
+{
+	const struct asked *q;
+
+	TAILQ_FOREACH(q, list, next)
+		if (q->verb == VERB_LOCK && q->begun && q->name == name &&
+		    ((c == &a->client[k] && q->owner == owner) || waits_lead_to(a, c, q->owner, k, owner, visited, true)))
+			return true;
+	return false;
+}
+
+/* Along "waits for": does the name lead to (k, owner)? Maybe: who stands in line is in the way as well as who holds, and so is who may be. */
+static bool name_leads_to(struct account *a, unsigned name, unsigned k, unsigned owner, bool *visited, bool maybe)
 {
 	const struct stake *holder = account_holder(a, name);
-	const struct asked *q, *next;
+	uint64_t silent = maybe ? a->text[name].silent.serial : 0;
 
 	visited[name] = true;
-	if (holder && holder->client == k && holder->owner == owner)
+	if (holder && ((holder->client == k && holder->owner == owner) ||
+	               waits_lead_to(a, &a->client[holder->client], holder->owner, k, owner, visited, maybe)))
 		return true;
-	for (unsigned other = 0; other < CLIENTS; other++)
-		TAILQ_FOREACH(q, &a->client[other].asked, next) {
-			bool in_line = lines && q->verb == VERB_LOCK && q->begun && q->name == name;
-
-			if (!in_line && !(holder && holder->client == other && holder->owner == q->owner))
-				continue;
-			if (in_line && other == k && q->owner == owner)
-				return true;
-			TAILQ_FOREACH(next, &a->client[other].asked, next)
-				if (next->verb == VERB_LOCK && next->begun && next->patient && next->owner == q->owner && !visited[next->name] &&
-				    name_leads_to(a, next->name, k, owner, visited, lines))
-					return true;
-		}
+	for (const struct client *c = a->client; c < a->client + PARTIES && maybe; c++) {
+		if (silent > 0 && account_is_alive(c) && c->serial == silent &&
+		    (c == &a->client[k] || waits_lead_to(a, c, TEXTS, k, owner, visited, true)))
+			return true;
+		if (list_leads_to(a, &c->asked, c, name, k, owner, visited) || list_leads_to(a, &c->orphan, c, name, k, owner, visited))
+			return true;
+	}
 	return false;
 }
 
@@ -56,6 +80,19 @@ void account_promise_no_deadlock(struct account *a)
 		}
 }
 
+static void grant_begins(struct account *a, unsigned k, const struct asked *q, struct stake *s, int64_t fence)
+{
+	if (!account_is_silent_turn(a, k, q->name, fence)) {
+		PROMISE(fence > a->text[q->name].fence && fence < COUNT_MAX);
+		account_promise_not_believed(a, q->name, s);
+	}
+	account_surfaces(a, k, q->name, q->owner);
+	s = s ? s : account_stake_new(a, k, q->name, q->owner);
+	s->lost = s->owed = s->doubtful = false;
+	s->count = 1;
+	a->text[q->name].fence = s->fence = fence;
+}
+
 /* A grant, or one more of what is held. */
 static void lock_granted(struct account *a, unsigned k, const struct asked *q, const struct reply_line *line)
 {
@@ -67,13 +104,9 @@ static void lock_granted(struct account *a, unsigned k, const struct asked *q, c
 		PROMISE(fence == s->fence && count == s->count + 1);
 		s->count++;
 	} else {
-		PROMISE(!account_holder(a, q->name));
-		PROMISE(!instant_before(a->now, a->text[q->name].until));
-		PROMISE(count == 1 && fence > a->text[q->name].fence && fence < COUNT_MAX);
-		s = s ? s : stake_new(a, k, q->name, q->owner);
-		s->lost = false;
-		s->count = 1;
-		a->text[q->name].fence = s->fence = fence;
+		PROMISE(count == 1);
+		grant_begins(a, k, q, s, fence);
+		s = account_stake(a, k, q->name, q->owner);
 	}
 	s->until = instant_add(q->sent, reply_number(line, "valid_ms", 0) * MSEC);
 }
@@ -105,6 +138,11 @@ static void unlock_answered(struct account *a, unsigned k, const struct asked *q
 
 	if (q->released) {
 		PROMISE((line->kind == LINE_OK && reply_number(line, "count", -1) == 0) || is_error(line, ERROR_QUORUM) || is_error(line, ERROR_LOST));
+	} else if (line->kind == LINE_OK && (!s || s->lost) && account_may_be_silent(a, k, q->name, q->has_fence ? q->fence : 0)) {
+		PROMISE(reply_number(line, "count", -1) == 0);
+		account_surfaces(a, k, q->name, q->owner);
+		if (s)
+			s->used = false;
 	} else if (line->kind == LINE_OK) {
 		PROMISE(meant && !s->lost && reply_number(line, "count", -1) == s->count - 1);
 		s->used = --s->count > 0;
@@ -112,7 +150,7 @@ static void unlock_answered(struct account *a, unsigned k, const struct asked *q
 		PROMISE(meant && s->lost);
 		s->used = false;
 	} else if (is_error(line, ERROR_NOTHELD)) {
-		PROMISE(!meant);
+		PROMISE(!meant || s->doubtful);
 	} else {
 		PROMISE(is_error(line, ERROR_LIMIT));
 	}
@@ -124,13 +162,17 @@ static void held_answered(struct account *a, unsigned k, const struct asked *q, 
 	struct stake *s = account_stake(a, k, q->name, q->owner);
 
 	if (line->kind == LINE_OK) {
+		if ((!s || s->lost) && account_may_be_silent(a, k, q->name, reply_number(line, "fence", -1))) {
+			grant_begins(a, k, q, s, reply_number(line, "fence", -1));
+			s = account_stake(a, k, q->name, q->owner);
+		}
 		PROMISE(s && !s->lost && reply_number(line, "fence", -1) == s->fence);
 		PROMISE(q->verb == VERB_EXTEND || reply_number(line, "count", -1) == s->count);
 		s->until = instant_add(q->sent, reply_number(line, "valid_ms", 0) * MSEC);
 		return;
 	}
 	if (is_error(line, ERROR_NOTHELD))
-		PROMISE(!s);
+		PROMISE(!s || s->doubtful);
 	else if (is_error(line, ERROR_LOST))
 		PROMISE(q->verb == VERB_EXTEND || (s && s->lost));
 	else
@@ -148,10 +190,34 @@ static void cancel_answered(struct account *a, unsigned k, const struct asked *q
 		target->cancelled = true;
 }
 
+static void hello_answered(struct account *a, unsigned k, const struct asked *q, const struct reply_line *line)
+{
+	struct client *c = &a->client[k];
+	struct span secret = reply_find(line, "secret");
+
+	if (line->kind != LINE_OK)
+		return;
+	PROMISE(reply_number(line, "session", -1) == (int64_t)c->serial && secret.n < sizeof(c->secret));
+	memcpy(c->secret, secret.p, secret.n);
+	c->secret[secret.n] = '\0';
+	if (q->has_grace)
+		c->grace_us = q->grace_us;
+}
+
+static void resume_answered(struct account *a, unsigned k, const struct asked *q, const struct reply_line *line)
+{
+	PROMISE(q->resumes ? line->kind == LINE_OK : is_error(line, q->mistake));
+	if (!q->resumes)
+		return;
+	PROMISE(reply_number(line, "session", -1) == (int64_t)a->client[k].serial && reply_number(line, "n", -1) == q->rows);
+	account_resumed(a, k);
+}
+
 static void answered(struct account *a, unsigned k, const struct asked *q, const struct reply_line *line)
 {
 	PROMISE(!is_error(line, ERROR_INTERNAL));
 	PROMISE(q->verb == VERB_LOCK || line->kind == LINE_OK || line->kind == LINE_ERR);
+	a->client[k].parted |= q->parts;
 	switch (q->verb) {
 	case VERB_N:
 		PROMISE(is_error(line, q->mistake));
@@ -173,7 +239,10 @@ static void answered(struct account *a, unsigned k, const struct asked *q, const
 		cancel_answered(a, k, q, line);
 		break;
 	case VERB_HELLO:
-		PROMISE(line->kind == LINE_ERR || reply_number(line, "session", -1) == (int64_t)a->client[k].serial);
+		hello_answered(a, k, q, line);
+		break;
+	case VERB_RESUME:
+		resume_answered(a, k, q, line);
 		break;
 	case VERB_PING:
 	case VERB_QUIT:
@@ -190,8 +259,14 @@ static void pushed(struct account *a, unsigned k, const struct reply_line *line)
 	struct span owner = reply_find(line, "owner");
 	struct stake *s = account_stake(a, k, account_text(a, reply_find(line, "name")), account_text(a, owner.p ? owner : SPAN("")));
 
-	PROMISE(s && !s->lost && reply_number(line, "fence", -1) == s->fence);
-	s->lost = span_equal(line->code, SPAN("LOST"));
+	PROMISE(s && reply_number(line, "fence", -1) == s->fence);
+	if (span_equal(line->code, SPAN("LOST"))) {
+		PROMISE(!s->lost || s->owed);
+		s->lost = true;
+		s->owed = s->due = false;
+	} else {
+		PROMISE(!s->lost && !s->due);
+	}
 }
 
 void account_told(struct account *a, unsigned k, const struct reply_line *line)
@@ -199,6 +274,8 @@ void account_told(struct account *a, unsigned k, const struct reply_line *line)
 	struct client *c = &a->client[k];
 	struct asked *q = account_asked(c, line->tag), *next;
 
+	account_expire(a, false);
+	PROMISE(c->open && !c->taken);
 	if (line->kind == LINE_PUSH) {
 		pushed(a, k, line);
 		return;

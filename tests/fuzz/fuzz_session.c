@@ -76,7 +76,9 @@ static void session_hung_up(void *context, uint64_t session)
 	struct story *s = context;
 
 	tell(s, (unsigned)(session & 7), "    hung up");
-	account_ended(&s->account, (unsigned)(session & 7), false);
+	s->account.now = s->world.now;
+	/* Who has not said its last word may live: a heartbeat was missed. */
+	account_ended(&s->account, (unsigned)(session & 7), !s->account.client[session & 7].leaving);
 }
 
 /* --- what clients do --- */
@@ -129,6 +131,7 @@ static void client_goes(struct story *s, unsigned k, enum gone how)
 	if (!s->account.client[k].open)
 		return;
 	tell(s, k, "is gone (%d)", (int)how);
+	s->account.now = s->world.now;
 	account_ended(&s->account, k, how == GONE_KEEPALIVE || how == GONE_OVERFLOW);
 	PROMISE(world_gone(&s->world, session_id(s, k), how) == 0);
 }
@@ -183,9 +186,23 @@ static void say_other(struct story *s, unsigned what)
 	static const char *const other[] = {
 		"HELLO 1", "HELLO 1 name=\"x y\" heartbeat=1s", "PING", "HELP", "HELP lock", "STATS", "LIST", "LIST sessions", "LIST nodes",
 		"list locks prefix=a limit=2", "LIST locks after=b", "", "# nothing", "LOCK", "LOCK a mode=shared", "LOCK a delay=1s",
-		"GET / HTTP/1.1", "@! PING", "\"@a\" PING", "UNLOCK a fence=x"};
+		"GET / HTTP/1.1", "@! PING", "\"@a\" PING", "UNLOCK a fence=x", "HELLO 1 grace=1s", "HELLO 1 grace=20s", "HELLO 1 grace=1m heartbeat=2s",
+		"HELLO 1 grace=0", "HELLO 1 grace=2m", "RESUME 1 x"};
 
 	say(s, "%s", PICK(other, what));
+}
+
+/* Of a session that can be resumed, if there is one; or not quite its secret. */
+static void say_resume(struct story *s, unsigned bits)
+{
+	const struct client *c = s->account.client;
+
+	for (unsigned i = 0; i < PARTIES; i++) {
+		c = &s->account.client[((bits & 15) + i) % PARTIES];
+		if (account_is_alive(c) && c->grace_us > 0)
+			break;
+	}
+	say(s, "%sRESUME %llu %s%s", bits & 32 ? "@r " : "", (unsigned long long)c->serial, c->secret[0] ? c->secret : "none", bits & 64 ? "0" : "");
 }
 
 static void say_garbage(struct story *s)
@@ -207,6 +224,17 @@ static void say_wrong(struct story *s)
 		s->line[at % s->n] = (char)byte;
 }
 
+/* The last word of a session, or the first of one that has come back. */
+static void say_last(struct story *s)
+{
+	unsigned bits = next_byte(s);
+
+	if (bits & 16)
+		say(s, "QUIT");
+	else
+		say_resume(s, bits);
+}
+
 static void client_acts(struct story *s, unsigned k, unsigned what)
 {
 	static const char *const verb[] = {"LOCK", "LOCK", "LOCK", "UNLOCK", "UNLOCK", "EXTEND", "CHECK", "LOCK"};
@@ -226,7 +254,7 @@ static void client_acts(struct story *s, unsigned k, unsigned what)
 		say_lock(s, PICK(verb, next_byte(s)), 0);
 		say_wrong(s);
 	} else
-		say(s, "QUIT");
+		say_last(s);
 	client_says(s, k);
 }
 
@@ -282,6 +310,9 @@ static void promise_agreement(struct story *s, unsigned act)
 	char line[sizeof(s->line)];
 	size_t n = s->n;
 
+	s->account.now = s->world.now;
+	account_expire(&s->account, true);
+	account_promise_all_told(&s->account);
 	memcpy(line, s->line, n);
 	observer_asks(s, "LIST", "locks");
 	observer_asks(s, "LIST", "sessions");

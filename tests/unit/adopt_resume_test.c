@@ -113,6 +113,36 @@ START_TEST(resume_answers_by_a_bound_and_the_rest_follows)
 }
 END_TEST
 
+START_TEST(a_turn_that_nobody_heard_of_is_kept_no_longer_for_being_adopted_late)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	says(3, "LOCK a");
+	ignores(3);
+	s1 = says_hello(1, "grace=30s");
+	says(1, "LOCK a wait=1m");
+	goes(1, GONE_HANGUP);
+	says(3, "UNLOCK a");
+	ignores(3);
+	daemon_ends(0);
+	for (unsigned i = 0; i < 3; i++)
+		falls(i);
+	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
+	resumes(2, &s1);
+	passes(2010 * MSEC);
+	hears(2, "OK session=* n=0");
+	all_come();
+	hears_nothing(2);
+	says(4, "LOCK a wait=2m");
+	passes(29 * SEC);
+	hears_nothing(4);
+	passes(2 * SEC);
+	hears(4, GRANT);
+	says(2, "CHECK a");
+	hears(2, "ERR NOTHELD *");
+}
+END_TEST
+
 START_TEST(what_no_quorum_confirms_is_lost_when_it_must_have_expired)
 {
 	adoption_is_under_way();
@@ -205,6 +235,7 @@ Suite *adopt_resume_suite(void)
 	tcase_add_test(tcase, show_and_list_say_that_the_holder_has_no_connection);
 	tcase_add_test(tcase, resume_waits_for_the_adoption);
 	tcase_add_test(tcase, resume_answers_by_a_bound_and_the_rest_follows);
+	tcase_add_test(tcase, a_turn_that_nobody_heard_of_is_kept_no_longer_for_being_adopted_late);
 	tcase_add_test(tcase, what_no_quorum_confirms_is_lost_when_it_must_have_expired);
 	tcase_add_test(tcase, unlock_before_the_adoption_is_decided_releases_the_old_value);
 	tcase_add_test(tcase, a_lock_of_the_same_owner_meanwhile_is_reentrant_when_it_is_adopted);

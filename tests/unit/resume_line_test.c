@@ -308,6 +308,50 @@ START_TEST(two_requests_of_one_owner_that_went_with_the_connection_are_held_once
 }
 END_TEST
 
+/* Well beyond the time for which a turn is kept for who does not ask for it. */
+static void is_kept_for_good(unsigned k)
+{
+	passes(70 * SEC);
+	says(k, "CHECK a");
+	hears(k, "OK name=a * count=1");
+	hears_nothing(k);
+}
+
+START_TEST(a_turn_is_heard_of_whatever_became_of_the_grace)
+{
+	waiting_with_grace("grace=30s");
+	goes(2, GONE_HANGUP);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	says(4, "HELLO 1 grace=0");
+	hears(4, "OK proto=1 *");
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears_nothing(3);
+	says(4, "LOCK a");
+	hears(4, GRANT);
+	is_kept_for_good(4);
+}
+END_TEST
+
+START_TEST(a_turn_that_an_older_request_gets_is_heard_of_by_the_younger)
+{
+	stage_begin(1);
+	passes(2 * SEC);
+	s2 = says_hello(2, "grace=30s");
+	feels(0, MOOD_SILENT);
+	says(2, "@t1 LOCK a");
+	says(2, "@t2 LOCK a wait=1m");
+	goes(2, GONE_HANGUP);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	says(4, "@t3 LOCK a wait=1m"); /* takes the place of t1, which could not wait: there is none */
+	feels(0, MOOD_WELL);
+	hears(4, "@t3 " GRANT);
+	is_kept_for_good(4);
+}
+END_TEST
+
 Suite *resume_line_suite(void)
 {
 	Suite *suite = suite_create("resume_line");
@@ -331,5 +375,7 @@ Suite *resume_line_suite(void)
 	tcase_add_test(tcase, half_close_answers_the_round_under_way_and_keeps_the_place);
 	tcase_add_test(tcase, two_requests_of_one_owner_that_went_with_the_connection_are_held_once);
 	suite_add_tcase(suite, tcase);
+	tcase_add_test(tcase, a_turn_is_heard_of_whatever_became_of_the_grace);
+	tcase_add_test(tcase, a_turn_that_an_older_request_gets_is_heard_of_by_the_younger);
 	return suite;
 }
