@@ -7,23 +7,56 @@
 
 #define RETRY_US (100 * MSEC)
 
-void debt_send(struct engine *e, struct op *op)
+static bool debt_may_ask(const struct engine *e, const struct op *op, unsigned node)
+{
+	const struct member *m = &e->members.node[node];
+
+	return ((op->owed & (uint16_t)~op->open) >> node & 1) && m->connected && (op->kind == OP_RELEASE || m->state == MEMBER_JOINED);
+}
+
+/* It has more than enough to do; what was asked in between would only wait longer for its answers. At the end there is no other time. */
+static bool debt_is_put_off(const struct engine *e, unsigned node)
+{
+	return flow_is_full(&e->members.node[node].flow) && !e->draining;
+}
+
+/* There is somebody to send it to, or it is to be answered why not. */
+static bool debt_is_due(const struct engine *e, const struct op *op)
+{
+	bool due = false;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		due |= debt_may_ask(e, op, i) && (op->pending || !debt_is_put_off(e, i));
+	return due;
+}
+
+static void debt_send(struct engine *e, struct op *op)
 {
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
-		if (!(op->owed >> i & 1) || (op->open >> i & 1) || !e->members.node[i].connected)
+		if (!debt_may_ask(e, op, i) || debt_is_put_off(e, i))
 			continue;
 		if (op->kind == OP_RELEASE)
 			op_send_release(&e->ops, op, i);
-		else if (e->members.node[i].state == MEMBER_JOINED)
+		else
 			op_send_extend(&e->ops, op, i, 0, false);
 	}
 }
 
-static void debt_schedule(struct engine *e, struct op *op)
+void debt_go_on(struct engine *e, struct op *op)
 {
 	struct instant retry = instant_add(e->core->now, op->pending ? e->core->conf.timeout_us : RETRY_US);
 
+	debt_send(e, op);
 	heap_set(&e->core->timers, &op->timer, instant_min(op->until, retry));
+}
+
+/* Whether it has to wait for its turn: each time, since many are owed to a store that comes back, or refuses all. */
+static bool debt_waits(struct engine *e, struct op *op)
+{
+	if (e->draining || !debt_is_due(e, op) || !pace_holds_debt(e, op))
+		return false;
+	heap_set(&e->core->timers, &op->timer, op->until);
+	return true;
 }
 
 static void debt_open(struct engine *e, struct op *op, uint16_t nodes, struct instant until)
@@ -34,9 +67,8 @@ static void debt_open(struct engine *e, struct op *op, uint16_t nodes, struct in
 	op->in_debt = true;
 	TAILQ_INSERT_TAIL(&e->debts, op, in_debts);
 	metric_add(&e->core->metrics, METRIC_DEBTS, 1);
-	if (op->pending || !pace_holds_debt(e, op))
-		debt_send(e, op);
-	debt_schedule(e, op);
+	if (!debt_waits(e, op))
+		debt_go_on(e, op);
 }
 
 void debt_of_value(struct engine *e, struct lock *l, const struct lock_value *value, uint16_t nodes, struct instant until)
@@ -83,7 +115,10 @@ static void debt_decide(struct engine *e, struct op *op)
 static void debt_settled(struct engine *e, struct op *op)
 {
 	if (op->pending)
-		debt_answer(e, op, REFUSED_QUORUM);
+		debt_answer(e, op, op->paced ? REFUSED_NO_TURN : REFUSED_QUORUM);
+	if (op->kind == OP_LEAVE && bits(op->yes) < engine_quorum(e) && core_may_log(e->core, BURST_LOST))
+		core_log(e->core, LOG_WARN, "keep-lost", "name=%s stores=%u note=\"it may be granted before its time\"", core_quoted(e->core, lock_name(op->lock)),
+		         bits(op->yes));
 	TAILQ_REMOVE(&e->debts, op, in_debts);
 	pace_leave_debt(e, op);
 	op->in_debt = false;
@@ -108,7 +143,7 @@ void debt_answered(struct engine *e, struct op *op, const struct answer *a)
 
 void debt_fired(struct engine *e, struct op *op)
 {
-	if (op->pending) {
+	if (op->pending && !op->paced) {
 		op_stall(&e->ops, op);
 		debt_answer(e, op, REFUSED_QUORUM);
 	}
@@ -117,9 +152,8 @@ void debt_fired(struct engine *e, struct op *op)
 		engine_retire(e, op);
 		return;
 	}
-	if (!op->paced)
-		debt_send(e, op);
-	debt_schedule(e, op);
+	if (!debt_waits(e, op))
+		debt_go_on(e, op);
 }
 
 void debt_node_up(struct engine *e, unsigned node)
@@ -127,7 +161,19 @@ void debt_node_up(struct engine *e, unsigned node)
 	struct op *op;
 
 	TAILQ_FOREACH(op, &e->debts, in_debts) {
-		if ((op->owed >> node & 1) && !op->paced)
+		if ((op->owed >> node & 1) && !debt_waits(e, op))
 			debt_send(e, op);
+	}
+}
+
+void debts_hurry(struct engine *e)
+{
+	struct op *op;
+
+	TAILQ_FOREACH(op, &e->debts, in_debts) {
+		if (!op->paced)
+			continue;
+		pace_leave_debt(e, op);
+		debt_go_on(e, op);
 	}
 }

@@ -207,7 +207,7 @@ void engine_retire(struct engine *e, struct op *op)
 {
 	struct lock *l = op->lock;
 
-	if (!op->decided || op->open || op->in_debt)
+	if (!op->decided || op->open || op->in_debt || op->paced)
 		return;
 	op_free(&e->ops, op);
 	lock_drop_if_unused(&e->table, l);

@@ -48,8 +48,8 @@ struct notice {
 
 /* pace.c: what waits for its turn at the stores. */
 struct pace {
-	struct heap keeping;   /* HELD, ADOPTING: to be renewed, to be adopted; by when half of the lease is over */
-	struct op_list owing;  /* releases of which nothing was sent yet */
+	struct heap keeping;   /* of locks and ops: LEAVE; then HELD, ADOPTING, by when half of the lease is over */
+	struct op_list owing;  /* RELEASE, WITHDRAW */
 	struct locks asking;   /* WAITING */
 	bool odd;              /* every other turn */
 	struct timer timer;

@@ -184,6 +184,7 @@ void engine_stop(struct engine *e)
 	struct map_node *at = NULL;
 
 	e->draining = true;
+	debts_hurry(e);
 	while ((at = map_next(&e->table.map, at))) {
 		struct lock *l = container_of(at, struct lock, node);
 

@@ -108,7 +108,7 @@ static struct lock *lock_add(struct lock_table *t, struct span name, uint64_t ha
 	if (!l->long_name)
 		memcpy(l->name, name.p, name.n);
 	l->name_n = (uint16_t)name.n;
-	l->timer.kind = TIMER_LOCK;
+	l->timer.kind = l->keep.kind = TIMER_LOCK;
 	l->renew_at = INSTANT_NEVER;
 	TAILQ_INIT(&l->line);
 	TAILQ_INIT(&l->losses);

@@ -59,7 +59,7 @@ struct op *op_new(struct op_table *t, enum op_kind kind, struct lock *l)
 	op->ttl_us = l->ttl_us;
 	op->delay_us = l->delay_us;
 	op->px_us = l->ttl_us + l->delay_us;
-	op->timer.kind = TIMER_OP;
+	op->timer.kind = op->keep.kind = TIMER_OP;
 	votes_clear(&op->votes);
 	l->refs++;
 	return op;
@@ -141,9 +141,9 @@ void op_send_adopt(struct op_table *t, struct op *op, unsigned node, int64_t flo
 	op_placed(t, op, node);
 }
 
-void op_send_withdraw(struct op_table *t, struct op *op, unsigned node, struct span ticket)
+void op_send_withdraw(struct op_table *t, struct op *op, unsigned node)
 {
-	struct call call = {.kind = CALL_WITHDRAW, .ticket = ticket};
+	struct call call = {.kind = CALL_WITHDRAW, .ticket = {op->value.text, op->value.n}};
 
 	op_send(t, op, node, &call);
 }

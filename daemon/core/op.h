@@ -21,14 +21,15 @@ enum op_kind {
 
 struct op {
 	TAILQ_ENTRY(op) in_debts; /* RELEASE, LEAVE: some node has not confirmed yet */
-	TAILQ_ENTRY(op) in_pace;  /* … and its turn has not come yet */
+	TAILQ_ENTRY(op) in_pace;  /* RELEASE, WITHDRAW: its turn has not come yet */
+	struct timer keep;        /* LEAVE: likewise, among the leases to be kept; see pace.c */
 	enum op_kind kind;
 	bool decided;         /* the round is over; later answers are evidence only */
 	bool expired;         /* its time is over: what has not answered by now does not count for the decision */
 	bool in_debt, paced;
 	uint32_t slot;
 	struct lock *lock;    /* referenced while the op lives */
-	struct lock_value value;
+	struct lock_value value; /* WITHDRAW: the ticket */
 	struct pending *pending; /* UNLOCK sync=yes */
 	unsigned serves;      /* RENEW: how many EXTENDs, from the head of the lock's list, it answers */
 	/* Bits by node. */
@@ -41,7 +42,7 @@ struct op {
 	uint16_t alien;       /* no, because a key of another type stands there */
 	uint16_t over;        /* no, because the range of tokens would run ahead of the store's clock */
 	uint16_t later;       /* ACQUIRE: to be asked once the leading node has said yes */
-	uint16_t owed;        /* RELEASE, LEAVE: still to be confirmed */
+	uint16_t owed;        /* RELEASE, LEAVE: still to be confirmed; WITHDRAW: to be asked in its turn */
 	int64_t px_us, ttl_us, delay_us;
 	int64_t range;        /* ACQUIRE: tokens beyond the first that were asked for */
 	int64_t fence;        /* RAISE: the token to be granted; LEAVE: 0 */
@@ -83,7 +84,7 @@ void op_send_acquire(struct op_table *t, struct op *op, unsigned node, int64_t p
 /* from: the values, separated by blanks, one of which may stand there in the place of the op's, which it becomes. */
 void op_send_adopt(struct op_table *t, struct op *op, unsigned node, int64_t floor, struct span from);
 void op_send_extend(struct op_table *t, struct op *op, unsigned node, int64_t floor, bool create);
-void op_send_withdraw(struct op_table *t, struct op *op, unsigned node, struct span ticket);
+void op_send_withdraw(struct op_table *t, struct op *op, unsigned node);
 void op_send_release(struct op_table *t, struct op *op, unsigned node);
 
 static inline unsigned bits(uint16_t mask)

@@ -2,9 +2,10 @@
 /*
  * Turns at the stores. A round begins when a quorum of them has room for its calls (flow.h); until then it waits here. Leases that are to be kept take
  * every other turn, and every one when half of the lease is over: a crowd that asks costs nobody a lease, and leases that could wait do not starve those who
- * ask. Among them it goes by when half of each is over: who extends a crowd of long leases, over and over, costs nobody a short one. Releases come
- * before those who ask, so a name is released before it is asked for again. Where there is no quorum there is nothing to wait for, and the round is told so
- * at once.
+ * ask. Among them it goes by when half of each is over: who extends a crowd of long leases, over and over, costs nobody a short one. A key that is to be
+ * left behind (UNLOCK keep=) is the first of them: it may end any moment, and it is one question in the place of many renewals. What is given back
+ * comes before those who ask, so a name is released before it is asked for again. Where there is no quorum there is nothing to wait for, and the round
+ * is told so at once.
  */
 #include "daemon/core/round.h"
 
@@ -97,10 +98,16 @@ void pace_leave(struct engine *e, struct lock *l)
 bool pace_holds_debt(struct engine *e, struct op *op)
 {
 	struct pace *p = &e->pace;
+	bool kept = op->kind == OP_LEAVE;
 
-	if (pace_keeps_none(p) && TAILQ_EMPTY(&p->owing) && pace_may_begin(e, false))
+	if (op->paced)
+		return true;
+	if (pace_keeps_none(p) && (kept || TAILQ_EMPTY(&p->owing)) && pace_may_begin(e, false))
 		return false;
-	TAILQ_INSERT_TAIL(&p->owing, op, in_pace);
+	if (kept)
+		heap_set(&p->keeping, &op->keep, INSTANT_PAST);
+	else
+		TAILQ_INSERT_TAIL(&p->owing, op, in_pace);
 	op->paced = true;
 	metric_add(&e->core->metrics, METRIC_PACED, 1);
 	pace_watch(e);
@@ -109,7 +116,9 @@ bool pace_holds_debt(struct engine *e, struct op *op)
 
 void pace_leave_debt(struct engine *e, struct op *op)
 {
-	if (op->paced)
+	if (timer_is_set(&op->keep))
+		heap_cancel(&e->pace.keeping, &op->keep);
+	else if (op->paced)
 		TAILQ_REMOVE(&e->pace.owing, op, in_pace);
 	op->paced = false;
 }
@@ -125,9 +134,23 @@ static void pace_serve_lock(struct engine *e, struct lock *l)
 		renew_begin(e, l);
 }
 
-static struct lock *pace_first_kept(const struct pace *p)
+static void pace_serve_debt(struct engine *e, struct op *op)
 {
-	return container_of(heap_first(&p->keeping), struct lock, keep);
+	pace_leave_debt(e, op);
+	if (op->kind == OP_WITHDRAW)
+		turn_send(e, op);
+	else
+		debt_go_on(e, op);
+}
+
+static void pace_serve_kept(struct engine *e)
+{
+	struct timer *t = heap_first(&e->pace.keeping);
+
+	if (t->kind == TIMER_OP)
+		pace_serve_debt(e, container_of(t, struct op, keep));
+	else
+		pace_serve_lock(e, container_of(t, struct lock, keep));
 }
 
 /* Whether this turn is that of a lease to be kept. */
@@ -140,14 +163,6 @@ static bool pace_is_for_keeping(struct engine *e)
 	return !pace_keeps_none(p) && (p->odd || alone || !instant_before(e->core->now, heap_first(&p->keeping)->at));
 }
 
-static void pace_serve_debt(struct engine *e)
-{
-	struct op *op = TAILQ_FIRST(&e->pace.owing);
-
-	pace_leave_debt(e, op);
-	debt_send(e, op);
-}
-
 static bool pace_serve(struct engine *e)
 {
 	struct pace *p = &e->pace;
@@ -156,11 +171,11 @@ static bool pace_serve(struct engine *e)
 	if (!pace_may_begin(e, true)) {
 		if (!debts || !pace_may_begin(e, false))
 			return false;
-		pace_serve_debt(e);
+		pace_serve_debt(e, TAILQ_FIRST(&p->owing));
 	} else if (pace_is_for_keeping(e)) {
-		pace_serve_lock(e, pace_first_kept(p));
+		pace_serve_kept(e);
 	} else if (debts) {
-		pace_serve_debt(e);
+		pace_serve_debt(e, TAILQ_FIRST(&p->owing));
 	} else if (!TAILQ_EMPTY(&p->asking)) {
 		pace_serve_lock(e, TAILQ_FIRST(&p->asking));
 	} else {

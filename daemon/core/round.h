@@ -5,9 +5,9 @@
 
 #include "daemon/core/engine.h"
 
-/* pace.c: turns at the stores. True: the lock, or the release, waits for its turn, and will be served. */
+/* pace.c: turns at the stores. True: the lock, or what is given back, waits for its turn, and will be served. */
 bool pace_holds(struct engine *e, struct lock *l);
-bool pace_holds_debt(struct engine *e, struct op *op);
+bool pace_holds_debt(struct engine *e, struct op *op); /* RELEASE, LEAVE, WITHDRAW */
 void pace_leave(struct engine *e, struct lock *l); /* it needs no turn any more */
 void pace_leave_debt(struct engine *e, struct op *op);
 void pace_go_on(struct engine *e); /* serves those for whom there is room now */
@@ -48,11 +48,12 @@ bool hand_over(struct engine *e, struct lock *l);
 void hand_back(struct engine *e, struct lock *l, bool used_up);
 
 /* turn.c: the place in line among daemons. */
-#define TICKET_MAX 128
+#define TICKET_MAX (VALUE_MAX - 1)
 int64_t turn_rtt_us(const struct engine *e);   /* the slowest usable node's round trip; 0 = not known */
 int64_t turn_grace_us(const struct engine *e); /* how long a free lock is kept for the first in line */
 void turn_take(struct engine *e, struct lock *l); /* a ticket for the first in line, if it waits and there is none */
 struct span turn_text(const struct engine *e, const struct lock *l); /* in memory of the effects; "" = no ticket */
+void turn_send(struct engine *e, struct op *op); /* WITHDRAW: its turn has come */
 void turn_withdraw(struct engine *e, struct lock *l); /* the ticket is kept, for later */
 void turn_spend(struct engine *e, struct lock *l, uint16_t granted);
 
@@ -101,10 +102,11 @@ void adopt_expired(struct engine *e, struct op *op);
 void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_us, struct pending *p);
 /* Another value that only we know, at these nodes. */
 void debt_of_value(struct engine *e, struct lock *l, const struct lock_value *value, uint16_t nodes, struct instant until);
-void debt_send(struct engine *e, struct op *op); /* its turn has come */
+void debt_go_on(struct engine *e, struct op *op); /* its turn has come */
 void debt_answered(struct engine *e, struct op *op, const struct answer *a);
 void debt_fired(struct engine *e, struct op *op);
 void debt_node_up(struct engine *e, unsigned node);
+void debts_hurry(struct engine *e); /* the daemon stops: there will be no turn */
 
 /* line.c: claims in line that do not stay there get their answer. */
 enum line_part {

@@ -62,20 +62,37 @@ void turn_take(struct engine *e, struct lock *l)
 	l->ticket.sequence = ++e->tickets;
 }
 
+static size_t ticket_write(const struct engine *e, const struct lock *l, char out[TICKET_MAX])
+{
+	return (size_t)snprintf(out, TICKET_MAX, "%016" PRId64 ":%s:%" PRIu64, l->ticket.us, e->core->daemon_id, l->ticket.sequence);
+}
+
 struct span turn_text(const struct engine *e, const struct lock *l)
 {
 	char *text;
-	int n;
+	size_t n;
 
 	if (!l->ticket.us)
 		return SPAN("");
 	text = arena_reserve(&e->core->out->arena, TICKET_MAX);
-	n = snprintf(text, TICKET_MAX, "%016" PRId64 ":%s:%" PRIu64, l->ticket.us, e->core->daemon_id, l->ticket.sequence);
-	arena_commit(&e->core->out->arena, (size_t)n + 1);
-	return (struct span){text, (size_t)n};
+	n = ticket_write(e, l, text);
+	arena_commit(&e->core->out->arena, n + 1);
+	return (struct span){text, n};
 }
 
-/* Out of the line at these nodes. Nobody waits for the answer: a ticket that is not refreshed ends by itself. */
+/* Nobody waits for the answer, and who has more than enough to do is not asked: a ticket that is not refreshed ends by itself. */
+void turn_send(struct engine *e, struct op *op)
+{
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		const struct member *m = &e->members.node[i];
+
+		if ((op->owed >> i & 1) && m->connected && !flow_is_full(&m->flow) && !MUTATED(WITHDRAW_FORGOTTEN))
+			op_send_withdraw(&e->ops, op, i);
+	}
+	engine_retire(e, op);
+}
+
+/* Out of the line at these nodes, now or when it is its turn. */
 static void turn_send_withdraw(struct engine *e, struct lock *l, uint16_t nodes)
 {
 	struct op *op;
@@ -84,10 +101,10 @@ static void turn_send_withdraw(struct engine *e, struct lock *l, uint16_t nodes)
 		return;
 	op = op_new(&e->ops, OP_WITHDRAW, l);
 	op->decided = true;
-	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if ((nodes >> i & 1) && e->members.node[i].connected && !MUTATED(WITHDRAW_FORGOTTEN))
-			op_send_withdraw(&e->ops, op, i, turn_text(e, l));
-	engine_retire(e, op);
+	op->owed = nodes;
+	op->value.n = (uint8_t)ticket_write(e, l, op->value.text);
+	if (!pace_holds_debt(e, op))
+		turn_send(e, op);
 }
 
 void turn_withdraw(struct engine *e, struct lock *l)

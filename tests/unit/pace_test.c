@@ -161,7 +161,7 @@ START_TEST(a_silent_store_with_a_full_window_is_noticed_although_no_round_is_und
 	says(1, "LOCK a wait=60s");
 	says(2, "LOCK b wait=60s");
 	passes(60 * MSEC);
-	ck_assert_uint_eq(waiting_at(0), 3); /* the question, its undoing, the place in line */
+	ck_assert_uint_eq(waiting_at(0), 2); /* the question and its undoing: it is full */
 	serves(0, 1);
 	says(3, "LOCK c");
 	passes(10 * MSEC);
