@@ -2,7 +2,7 @@
 """Reads a history and says which promise it breaks. It knows the protocol and the clock, nothing of the daemon and nothing of the simulator.
 
 S1 exclusion by belief, S2 tokens unique, S3 tokens in order, S4 nothing lost behind the lock, S13 truthful validity, S14 truthful after a loss,
-S15 the count, L7 answers in time. S1, S13 and the order of beliefs hold only where no fault broke the assumptions about time (class T).
+S15 the count, L5 a loss is told before it is asked for, L7 answers in time. S1, S13 and the order of beliefs hold only where no fault broke the assumptions about time (class T).
 """
 import bisect
 import collections
@@ -122,6 +122,8 @@ class Reader:
         if call["q"] in ABOUT_A_GRANT and row["kind"] == "OK":
             self.truthful(call, row)
         if call["q"] in ABOUT_A_GRANT and row["kind"] == "ERR" and row["code"] == "LOST":
+            if name in self.held:
+                self.violate("L5", "%s: %s was answered ERR LOST, and no LOST came before", self.held[name], call["q"])
             self.lose(name, row)
         elif call["q"] == "LOCK" and row["kind"] == "OK":
             self.granted(call, row)

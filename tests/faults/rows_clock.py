@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Rows 16 to 18: wall clocks that are stepped, or run at a rate of their own."""
+import contextlib
+import re
+
+from heirs import keeps
 from nodes import wall_us
 from rows import row
 
@@ -13,10 +17,21 @@ def step_of(w):
 @row(16, "redis-clock-step", "the clock of one Redis steps by a lease, an hour ahead, an hour back", variant="a", kind="X", clock=True, orphans=False)
 def one_stepped(w):
     node = w.rng.choice(w.nodes)
+    keeps(w, "one clock an hour ahead", ahead(node), "S1")
+    if not any(re.search("clock jumped", daemon.log()) for daemon in w.daemons):
+        w.fail("S10", "no daemon says that the clock of a node jumped")
     while w.more():
         with w.fault("node %d stepped" % node.index):
             node.clock.skew(step_of(w))
         w.breathe(0.3, 3.0)
+    node.clock.skew(0)
+
+
+@contextlib.contextmanager
+def ahead(node):
+    """What the others hold is held, though its own keys are gone at once."""
+    node.clock.skew(3600)
+    yield
     node.clock.skew(0)
 
 

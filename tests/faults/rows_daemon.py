@@ -4,12 +4,9 @@ import contextlib
 import signal
 import time
 
-import wire
-from history import now
+from heirs import heir
 from locker import LINGERING
 from rows import row
-
-MS = 1_000_000
 
 
 @row(1, "daemon-killed", "kill -9 of a daemon that holds locks, and a new start", variant="a", short=True)
@@ -17,7 +14,7 @@ def killed(w):
     while w.more():
         daemon = w.rng.choice(w.daemons)
         if w.rng.random() < 0.4:
-            widow(w, daemon)
+            heir(w, daemon, "daemon %d killed while it holds" % daemon.index, dead(daemon))
         else:
             with w.fault("daemon %d killed" % daemon.index):
                 daemon.kill()
@@ -26,27 +23,11 @@ def killed(w):
         w.breathe(0.5, 2.0)
 
 
-def widow(w, daemon):
-    """L2: the lock of a daemon that was killed goes to who waits at another, no earlier than its deadline and not long after it."""
-    other = w.rng.choice([other for other in w.daemons if other is not daemon])
-    with contextlib.closing(wire.Client(daemon.addr)) as holder, contextlib.closing(wire.Client(other.addr)) as heir:
-        if holder.ask("LOCK faults/widow wait=2s", 20).kind != "OK":
-            return
-        heir.send("LOCK faults/widow wait=%dms" % (w.lease_ms + 20000))
-        w.pause(w.uniform(0, w.lease_ms / 1000))
-        asked = now()
-        answer = holder.ask("CHECK faults/widow", 20)
-        deadline = asked + answer.num("valid_ms") * MS if answer.kind == "OK" else 0
-        with w.fault("daemon %d killed while it holds" % daemon.index):
-            killed_at = now()
-            daemon.kill()
-            answer, told = heir.reply(None, w.lease_ms / 1000 + 30), now()
-            took = (told - killed_at) / 1e9
-            if answer.kind != "OK" or took > w.lease_ms / 1000 * 1.02 + 1 + 1 + 5 * w.worst_gap:
-                w.fail("L2", "the lock of a daemon that was killed came after %.2f s: %s" % (took, answer))
-            elif told < deadline:
-                w.fail("S13", "the lock of a daemon that was killed came %.1f ms before its deadline" % ((deadline - told) / MS))
-            daemon.start()
+@contextlib.contextmanager
+def dead(daemon):
+    daemon.kill()
+    yield
+    daemon.start()
 
 
 @row(1, "daemon-killed-resume", "the same, and its clients RESUME their sessions at the next", variant="b", client={"grace_ms": 1500})

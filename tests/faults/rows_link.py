@@ -7,6 +7,7 @@ import time
 import mirror
 import process
 import wire
+from heirs import dead_head, heir
 from locker import MODES
 from rows import row
 from skip import Skip
@@ -18,7 +19,7 @@ def some_links(w):
     return w.links(daemons, w.rng.choice((w.minority, w.majority))())
 
 
-@row(12, "partition", "a daemon cut off from a minority or a majority, both ways or one way", short=True,
+@row(12, "partition", "a daemon cut off from a minority or a majority, both ways or one way", short=True, daemons=3,
      client={"modes": dict(MODES, hold=6)})
 def partition(w):
     while w.more():
@@ -28,6 +29,15 @@ def partition(w):
         with w.fault("%s %s on %d links" % (how, "".join(sorted(way for way in shape if shape[way])), len(keys))), w.behaving(keys, **{how: shape}):
             w.pause(w.uniform(0.1, 2.2 * w.lease_ms / 1000))
         w.breathe(0.2, 1.5)
+        if w.rng.random() < 0.15:
+            daemon = w.rng.choice(w.daemons)
+            heir(w, daemon, "daemon %d cut off while it holds" % daemon.index, cut_off(w, daemon))
+        if w.rng.random() < 0.15:
+            dead_head(w, "the first in line cut off", lambda daemon: cut_off(w, daemon))
+
+
+def cut_off(w, daemon):
+    return w.behaving(w.links([daemon]), hold={"up": True, "down": True})
 
 
 @row(13, "delay-jitter", "delay and jitter of their own for every link and direction", variant="a", short=True, client={"modes": dict(MODES, late=4)})

@@ -7,6 +7,7 @@ import shutil
 import time
 
 import wire
+from heirs import keeps, mourners
 from locker import LINGERING
 from rows import row
 
@@ -26,6 +27,15 @@ def blank(w):
                     w.pause(w.uniform(0, 1.0))
                     node.restart()
         w.breathe(0.2, 2.0)
+    if w.seconds > 15:
+        keeps(w, "one node down, then blank", down(w.rng.choice(w.nodes)))
+
+
+@contextlib.contextmanager
+def down(node):
+    node.kill()
+    yield
+    node.restart()
 
 
 @row(9, "redis-old-snapshot", "a Redis comes back with an old snapshot", variant="a", node={"save": True})
@@ -62,11 +72,12 @@ def majority_down(w):
     while w.more():
         victims = w.majority()
         with w.fault("%d nodes down" % len(victims)):
-            for node in victims:
-                node.kill()
-            w.pause(w.uniform(0.2, 0.6))
+            with mourners(w):
+                for node in victims:
+                    node.kill()
+            w.pause(w.uniform(0, 0.3))
             nothing_is_granted(w)
-            w.pause(w.uniform(0, 2.0))
+            w.pause(w.uniform(0, 1.0))
             for node in victims:
                 node.restart()
             if w.rng.random() < 0.4:

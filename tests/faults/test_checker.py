@@ -137,6 +137,11 @@ class Checker(unittest.TestCase):
         for verb in ("CHECK", "EXTEND", "UNLOCK"):
             self.shows(["S14"], Story().lock(0, 10, 1).lost(20, 1).ask(verb, 30, 31, fence=1, valid=900, count=0))
 
+    def test_a_loss_that_is_told_only_when_asked_for(self):
+        for verb in ("CHECK", "EXTEND", "UNLOCK"):
+            self.shows(["L5"], Story().lock(0, 10, 1).ask(verb, 30, 31, kind="ERR", code="LOST"), kind="X")
+            self.shows([], Story().lock(0, 10, 1).lost(20, 1).ask(verb, 30, 31, kind="ERR", code="LOST"), kind="X")
+
     def test_OK_behind_a_LOST_that_came_first(self):
         story = Story().lock(0, 10, 1)
         story.ask("CHECK", 20, None).lost(21, 1).add("answer", 22, n=story.n, kind="OK", code=None, fence=1, valid=900)

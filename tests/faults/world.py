@@ -42,6 +42,7 @@ class World(Hosts, Routes):
         self.context.set_forkserver_preload(["locker", "foreign", "mirror", "proxy"])
         self.nodes, self.daemons, self.processes, self.client_options = [], [], {}, {}
         self.control, self.proxy, self.wire, self.worst_gap = None, None, None, 0.0
+        self.late_at = 0.0  # when this machine was late last
         threading.Thread(target=self.watch, daemon=True).start()
         self.stack = contextlib.ExitStack()
         self.hosts = []  # further hosts: processes that keep a network namespace
@@ -154,6 +155,8 @@ class World(Hosts, Routes):
             self.worst_gap = max(self.worst_gap, min(late, 0.3))
             if late > 0.2:
                 self.log.tell("stop", at=at, what="host", to=now())
+            if late > 0.05:
+                self.late_at = time.monotonic()
 
     def pause(self, seconds):
         """Sleeps, and watches over the daemons."""
