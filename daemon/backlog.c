@@ -20,6 +20,7 @@ void backlog_init(struct backlog *b)
 {
 	pool_init(&b->pool, sizeof(struct backlog_item));
 	STAILQ_INIT(&b->items);
+	b->left = 0;
 }
 
 void backlog_release(struct backlog *b)
@@ -59,13 +60,29 @@ void backlog_add(struct backlog *b, const struct call *call)
 	STAILQ_INSERT_TAIL(&b->items, item, link);
 }
 
-bool backlog_first(const struct backlog *b, struct call *ret_call)
+void backlog_begin_pass(struct backlog *b, unsigned calls)
 {
-	const struct backlog_item *item = STAILQ_FIRST(&b->items);
+	b->left = calls;
+}
 
-	if (!item)
+static bool backlog_spend(struct backlog *b)
+{
+	if (b->left == 0)
 		return false;
-	*ret_call = item->call;
+	b->left--;
+	return true;
+}
+
+bool backlog_lets_pass(struct backlog *b)
+{
+	return backlog_is_empty(b) && backlog_spend(b);
+}
+
+bool backlog_first(struct backlog *b, struct call *ret_call)
+{
+	if (backlog_is_empty(b) || !backlog_spend(b))
+		return false;
+	*ret_call = STAILQ_FIRST(&b->items)->call;
 	return true;
 }
 

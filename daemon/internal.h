@@ -27,7 +27,6 @@ struct daemon {
 	struct core_conf core_conf;
 	struct effects effects;
 	struct backlog backlog;    /* store: memory */
-	unsigned calls_left;       /* of the memory store, in this pass */
 	struct instant pass_end;   /* PASS_US after the first step in it */
 	struct journal journal;
 	struct net *net;

@@ -37,8 +37,7 @@ static void pump_call(struct daemon *d, const struct call *call)
 {
 	if (d->upstream) {
 		upstream_call(d->upstream, call);
-	} else if (d->calls_left > 0 && backlog_is_empty(&d->backlog)) {
-		d->calls_left--;
+	} else if (backlog_lets_pass(&d->backlog)) {
 		pump_ask_memory(d, call);
 	} else {
 		backlog_add(&d->backlog, call);
@@ -110,7 +109,7 @@ static void pump_backlog(struct daemon *d)
 {
 	struct call call;
 
-	for (; d->calls_left > 0 && backlog_first(&d->backlog, &call); d->calls_left--) {
+	while (backlog_first(&d->backlog, &call)) {
 		pump_ask_memory(d, &call);
 		backlog_drop_first(&d->backlog);
 		pump_effects(d);
@@ -306,7 +305,7 @@ void pump_restore(struct daemon *d)
 /* Before anything leaves, in either direction, the journal: a store that is asked to take a new value must find it known after a crash. */
 void pump_pass(struct daemon *d)
 {
-	d->calls_left = PASS_CALLS;
+	backlog_begin_pass(&d->backlog, PASS_CALLS);
 	pump_backlog(d);
 	pump_journal(d);
 	if (d->upstream)
@@ -320,7 +319,7 @@ int pump_start(struct daemon *d)
 {
 	effects_init(&d->effects);
 	backlog_init(&d->backlog);
-	d->calls_left = PASS_CALLS;
+	backlog_begin_pass(&d->backlog, PASS_CALLS);
 	d->armed = d->pass_end = INSTANT_NEVER;
 	d->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (d->timer_fd < 0)

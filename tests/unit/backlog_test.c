@@ -11,6 +11,7 @@ static struct backlog b;
 static void setup(void)
 {
 	backlog_init(&b);
+	backlog_begin_pass(&b, 1000);
 }
 
 static void teardown(void)
@@ -65,6 +66,32 @@ START_TEST(the_longest_of_all_fits_and_what_points_nowhere_stays_empty)
 }
 END_TEST
 
+START_TEST(a_pass_carries_out_no_more_than_its_calls_in_whatever_order_they_come)
+{
+	struct call call;
+
+	backlog_begin_pass(&b, 3);
+	backlog_add(&b, &(struct call){.id = 1});
+	ck_assert(!backlog_lets_pass(&b));
+	ck_assert(backlog_first(&b, &call));
+	backlog_drop_first(&b);
+	/* What its answer led to uses up the pass. */
+	ck_assert(backlog_lets_pass(&b));
+	ck_assert(backlog_lets_pass(&b));
+	ck_assert(!backlog_lets_pass(&b));
+	for (unsigned i = 0; i < 3; i++)
+		backlog_add(&b, &(struct call){.id = 2 + i});
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!backlog_first(&b, &call));
+	ck_assert(!backlog_is_empty(&b));
+	backlog_begin_pass(&b, 1);
+	ck_assert(backlog_first(&b, &call));
+	ck_assert_uint_eq(call.id, 2);
+	backlog_drop_first(&b);
+	ck_assert(!backlog_first(&b, &call));
+}
+END_TEST
+
 Suite *backlog_suite(void)
 {
 	Suite *suite = suite_create("backlog");
@@ -73,6 +100,7 @@ Suite *backlog_suite(void)
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, calls_come_in_their_order_with_all_that_they_point_to);
 	tcase_add_test(c, the_longest_of_all_fits_and_what_points_nowhere_stays_empty);
+	tcase_add_test(c, a_pass_carries_out_no_more_than_its_calls_in_whatever_order_they_come);
 	suite_add_tcase(suite, c);
 	return suite;
 }
