@@ -45,6 +45,7 @@ static void flow_halve(struct flow *f, struct instant sent, struct instant now)
 void flow_answered(struct flow *f, struct instant sent, struct instant now, bool executed, int64_t timeout_us)
 {
 	int64_t took = instant_diff(now, sent);
+	bool used = 2 * f->open >= f->window; /* else that it answers in time says nothing of more */
 
 	f->open--;
 	f->heard = now;
@@ -55,6 +56,6 @@ void flow_answered(struct flow *f, struct instant sent, struct instant now, bool
 		f->least_us = took < timeout_us ? took : timeout_us;
 	if (3 * (took - f->least_us) > timeout_us - f->least_us)
 		flow_halve(f, sent, now);
-	else
+	else if (used)
 		flow_grow(f);
 }

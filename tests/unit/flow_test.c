@@ -45,6 +45,18 @@ START_TEST(a_store_that_answers_in_time_is_asked_more_and_more_up_to_the_most)
 }
 END_TEST
 
+START_TEST(a_window_that_is_not_used_does_not_grow)
+{
+	unsigned first;
+
+	begins(0);
+	first = flow.window;
+	for (int i = 0; i < 10000; i++)
+		are_answered(3, ALONE_US, true);
+	ck_assert_uint_eq(flow.window, first);
+}
+END_TEST
+
 START_TEST(calls_that_wait_halve_the_window_once_for_all_that_were_under_way_together)
 {
 	struct instant sent;
@@ -146,6 +158,7 @@ Suite *flow_suite(void)
 	TCase *tc = tcase_create("window");
 
 	tcase_add_test(tc, a_store_that_answers_in_time_is_asked_more_and_more_up_to_the_most);
+	tcase_add_test(tc, a_window_that_is_not_used_does_not_grow);
 	tcase_add_test(tc, calls_that_wait_halve_the_window_once_for_all_that_were_under_way_together);
 	tcase_add_test(tc, the_window_never_closes);
 	tcase_add_test(tc, a_long_way_is_no_waiting);
