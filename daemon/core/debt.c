@@ -14,19 +14,19 @@ static bool debt_may_ask(const struct engine *e, const struct op *op, unsigned n
 	return ((op->owed & (uint16_t)~op->open) >> node & 1) && m->connected && (op->kind == OP_RELEASE || m->state == MEMBER_JOINED);
 }
 
-/* It has more than enough to do; what was asked in between would only wait longer for its answers. At the end there is no other time. */
+/* It has more than enough to do: what is sent there only waits there. At the end there is no other time. */
 static bool debt_is_put_off(const struct engine *e, unsigned node)
 {
 	return flow_is_full(&e->members.node[node].flow) && !e->draining;
 }
 
-/* There is somebody to send it to, or it is to be answered why not. */
+/* There is somebody to send it to. A store that hangs is let be; but as long as a quorum does not know, the name may be asked for in vain. */
 static bool debt_is_due(const struct engine *e, const struct op *op)
 {
-	bool due = false;
+	bool blocks = bits(op->owed) > e->core->conf.nodes - engine_quorum(e), due = false;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		due |= debt_may_ask(e, op, i) && (op->pending || !debt_is_put_off(e, i));
+		due |= debt_may_ask(e, op, i) && (blocks || !debt_is_put_off(e, i));
 	return due;
 }
 
@@ -156,12 +156,12 @@ void debt_fired(struct engine *e, struct op *op)
 		debt_go_on(e, op);
 }
 
-void debt_node_up(struct engine *e, unsigned node)
+void debts_resume(struct engine *e)
 {
 	struct op *op;
 
 	TAILQ_FOREACH(op, &e->debts, in_debts) {
-		if ((op->owed >> node & 1) && !debt_waits(e, op))
+		if (!debt_waits(e, op))
 			debt_send(e, op);
 	}
 }

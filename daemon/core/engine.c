@@ -251,7 +251,7 @@ bool engine_answer(struct engine *e, const struct answer *a)
 void engine_node_up(struct engine *e, unsigned node)
 {
 	member_up(&e->members, node);
-	debt_node_up(e, node);
+	debts_resume(e);
 }
 
 void engine_node_down(struct engine *e, unsigned node, struct span reason)
@@ -261,6 +261,8 @@ void engine_node_down(struct engine *e, unsigned node, struct span reason)
 
 void engine_settle(struct engine *e)
 {
+	if (e->members.gained)
+		debts_resume(e);
 	pace_go_on(e);
 	if (!e->members.gained)
 		return;

@@ -157,6 +157,26 @@ START_TEST(stores_that_come_back_together_renew_before_they_have_heard_all_that_
 }
 END_TEST
 
+/* While there was no quorum they had no turn: now that there is one, they come before who asks. */
+START_TEST(a_store_that_hung_hears_of_what_was_freed_before_it_is_asked_for_that_again)
+{
+	begins_with_window(1, 2);
+	holds_many(1);
+	feels(0, MOOD_SILENT);
+	says(2, "LOCK x");
+	passes(200 * MSEC);
+	hears(2, "ERR QUORUM *");
+	says_of_many(1, "UNLOCK", "");
+	hears_of_many(1);
+	ck_assert_uint_le(waiting_at(0), 2 * 2 + 1);
+	serves(0, 1);
+	says(2, "LOCK many-1-39");
+	hears_nothing(2);
+	feels(0, MOOD_WELL);
+	hears(2, "OK name=many-1-39 *");
+}
+END_TEST
+
 START_TEST(a_crowd_that_waits_no_more_leaves_the_line_a_window_at_a_time)
 {
 	begins_with_window(3, 4);
@@ -290,6 +310,7 @@ Suite *pace_debt_suite(void)
 	tcase_add_test(tc, an_unlock_whose_turn_does_not_come_is_told_that_the_stores_were_busy);
 	tcase_add_test(tc, a_store_that_comes_back_is_told_what_it_missed_a_window_at_a_time);
 	tcase_add_test(tc, stores_that_come_back_together_renew_before_they_have_heard_all_that_was_freed);
+	tcase_add_test(tc, a_store_that_hung_hears_of_what_was_freed_before_it_is_asked_for_that_again);
 	tcase_add_test(tc, a_crowd_that_waits_no_more_leaves_the_line_a_window_at_a_time);
 	tcase_add_test(tc, a_key_that_is_to_be_left_behind_comes_before_leases);
 	tcase_add_test(tc, a_key_that_could_not_be_left_behind_is_no_secret);
