@@ -121,6 +121,8 @@ class Reader:
         name = call.get("name")
         if call["q"] in ABOUT_A_GRANT and row["kind"] == "OK":
             self.truthful(call, row)
+        if call["q"] in ABOUT_A_GRANT and row["code"] == "NOTHELD" and name in self.held and self.held[name].count:
+            self.violate("S15", "%s: %s was answered NOTHELD with count=%d", self.held[name], call["q"], self.held[name].count)
         if call["q"] in ABOUT_A_GRANT and row["kind"] == "ERR" and row["code"] == "LOST":
             if name in self.held:
                 self.violate("L5", "%s: %s was answered ERR LOST, and no LOST came before", self.held[name], call["q"])

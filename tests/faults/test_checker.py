@@ -184,6 +184,11 @@ class Checker(unittest.TestCase):
         self.shows(["S15"], Story().lock(0, 10, 1).lock(20, 30, 1, count=2).unlock(40, 41, count=0))
         self.shows(["S15"], Story().lock(0, 10, 1).lock(20, 30, 1, count=3))
 
+    def test_a_lock_that_the_daemon_has_forgotten(self):
+        for verb in ("CHECK", "EXTEND", "UNLOCK"):
+            self.shows(["S15"], Story().lock(0, 10, 1).ask(verb, 30, 31, kind="ERR", code="NOTHELD"))
+            self.shows([], Story().lock(0, 10, 1).unlock(20, 21).ask(verb, 30, 31, kind="ERR", code="NOTHELD"))
+
     def test_an_answer_to_nothing(self):
         self.shows(["S21"], Story().add("answer", 5, n=9, kind="OK", code=None))
 

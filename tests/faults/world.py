@@ -314,8 +314,19 @@ class World(Hosts, Routes):
     def left_in_redis(self):
         return ["%s on node %d" % (key, node.index) for node in self.nodes if node.up() for key in node.lock_keys()]
 
+    def check_times(self):
+        """S16: every key of ours ends by itself, but for marker and fence: a lock within the longest lease, a line within three times what a place lasts."""
+        longest = {"lock:": self.max_lease_ms, "redlockd:lock:": 3 * 3000}
+        for node in self.nodes:
+            for prefix, most in longest.items() if node.up() else ():
+                for key in node.lock_keys(prefix):
+                    left = node.cli.pttl(key)
+                    if not key.startswith("redlockd:lock:!") and (left == -1 or left > most):
+                        self.fail("S16", "%s on node %d ends in %d ms" % (key, node.index, left))
+
     def check_orphans(self):
         """L8: no key outlives its time."""
+        self.check_times()
         try:
             until(lambda: not self.left_in_redis(), "expiry", self.max_lease_ms / 1000 * 1.02 + 1 + 4 * self.worst_gap)
         except AssertionError:
@@ -326,6 +337,8 @@ class World(Hosts, Routes):
         took = self.settle()
         self.pause(0.5)
         self.log.tell("window", at=self.began, to=now())
+        if orphans:
+            self.check_times()
         self.stop_clients()
         self.quiescent()
         self.stop_daemons()
