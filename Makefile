@@ -113,6 +113,8 @@ CORE := \
 	daemon/core/journal.c \
 	daemon/core/judge.c \
 	daemon/core/line.c \
+	daemon/core/list.c \
+	daemon/core/listing.c \
 	daemon/core/lock.c \
 	daemon/core/locks.c \
 	daemon/core/member.c \
@@ -128,6 +130,7 @@ CORE := \
 	daemon/core/renew.c \
 	daemon/core/restore.c \
 	daemon/core/resume.c \
+	daemon/core/rows.c \
 	daemon/core/service.c \
 	daemon/core/session.c \
 	daemon/core/split.c \
@@ -248,6 +251,7 @@ UNIT := \
 	tests/unit/life.c \
 	tests/unit/lines_test.c \
 	tests/unit/link_test.c \
+	tests/unit/list_test.c \
 	tests/unit/listener_test.c \
 	tests/unit/lock_test.c \
 	tests/unit/log_test.c \

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Chains of embedded nodes below a power of two of buckets. It owns the buckets alone and never touches what embeds a node. */
+/*
+ * Chains of embedded nodes below a power of two of buckets, which are chosen by the high bits of the hash: a bucket is a range of hashes, also in a
+ * larger or smaller table. It owns the buckets alone and never touches what embeds a node.
+ */
 #include "daemon/base/map.h"
 #include "daemon/base/mem.h"
 
@@ -9,6 +12,7 @@
 #include <string.h>
 
 #define MAP_FIRST ((size_t)16)
+#define MAP_AHEAD ((size_t)8) /* buckets that a walk looks ahead */
 #define MAP_KEEP  ((size_t)1024) /* buckets that are not given back: a count that swings by hundreds costs no allocation */
 
 struct sip {
@@ -70,9 +74,19 @@ uint64_t siphash(const uint64_t key[2], const void *p, size_t n)
 	return sip_end(&s);
 }
 
+static unsigned shift_of(size_t buckets)
+{
+	return 64 - (unsigned)__builtin_ctzll(buckets);
+}
+
+static inline struct map_node **map_bucket(const struct map *m, uint64_t hash)
+{
+	return &m->bucket[hash >> m->shift];
+}
+
 void map_init(struct map *m, const uint64_t key[2])
 {
-	*m = (struct map){.mask = MAP_FIRST - 1, .key = {key[0], key[1]}};
+	*m = (struct map){.mask = MAP_FIRST - 1, .shift = shift_of(MAP_FIRST), .key = {key[0], key[1]}};
 	m->bucket = mem_alloc(MAP_FIRST * sizeof(struct map_node *));
 }
 
@@ -91,7 +105,7 @@ struct map_node *map_find(const struct map *m, uint64_t hash, const void *key, s
 {
 	struct map_node *node;
 
-	for (node = m->bucket[hash & m->mask]; node; node = node->next)
+	for (node = *map_bucket(m, hash); node; node = node->next)
 		if (node->hash == hash && match(node, key, n))
 			return node;
 	return NULL;
@@ -100,11 +114,12 @@ struct map_node *map_find(const struct map *m, uint64_t hash, const void *key, s
 static void map_resize(struct map *m, size_t buckets)
 {
 	struct map_node **bucket = mem_alloc(buckets * sizeof(struct map_node *)), *node, *next;
+	unsigned shift = shift_of(buckets);
 	size_t i;
 
 	for (i = 0; i <= m->mask; i++) {
 		for (node = m->bucket[i]; node; node = next) {
-			struct map_node **head = &bucket[node->hash & (buckets - 1)];
+			struct map_node **head = &bucket[node->hash >> shift];
 
 			next = node->next;
 			node->next = *head;
@@ -114,6 +129,7 @@ static void map_resize(struct map *m, size_t buckets)
 	free(m->bucket);
 	m->bucket = bucket;
 	m->mask = buckets - 1;
+	m->shift = shift;
 }
 
 void map_insert(struct map *m, struct map_node *node, uint64_t hash)
@@ -122,7 +138,7 @@ void map_insert(struct map *m, struct map_node *node, uint64_t hash)
 
 	if (m->count > m->mask)
 		map_resize(m, (m->mask + 1) * 2);
-	head = &m->bucket[hash & m->mask];
+	head = map_bucket(m, hash);
 	node->hash = hash;
 	node->next = *head;
 	*head = node;
@@ -131,7 +147,7 @@ void map_insert(struct map *m, struct map_node *node, uint64_t hash)
 
 void map_remove(struct map *m, struct map_node *node)
 {
-	struct map_node **link = &m->bucket[node->hash & m->mask];
+	struct map_node **link = map_bucket(m, node->hash);
 
 	while (*link && *link != node)
 		link = &(*link)->next;
@@ -151,10 +167,24 @@ struct map_node *map_next(const struct map *m, const struct map_node *after)
 	if (after) {
 		if (after->next)
 			return after->next;
-		i = (after->hash & m->mask) + 1;
+		i = (after->hash >> m->shift) + 1;
 	}
 	for (; i <= m->mask; i++)
 		if (m->bucket[i])
 			return m->bucket[i];
 	return NULL;
+}
+
+bool map_walk(const struct map *m, struct map_walk *w, struct map_node **ret_chain)
+{
+	uint64_t i = w->next >> m->shift;
+
+	if (w->over)
+		return false;
+	w->from = w->next;
+	w->next = (i + 1) << m->shift;
+	w->over = i == m->mask;
+	w->ahead = i + MAP_AHEAD <= m->mask ? m->bucket[i + MAP_AHEAD] : NULL;
+	*ret_chain = m->bucket[i];
+	return true;
 }

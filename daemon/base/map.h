@@ -19,6 +19,7 @@ struct map_node {
 struct map {
 	struct map_node **bucket;
 	size_t mask; /* buckets - 1 */
+	unsigned shift; /* of a hash: its bucket */
 	size_t count;
 	uint64_t key[2];
 };
@@ -35,6 +36,25 @@ void map_insert(struct map *m, struct map_node *node, uint64_t hash); /* not che
 void map_remove(struct map *m, struct map_node *node);
 /* NULL starts. The map must not change meanwhile. */
 struct map_node *map_next(const struct map *m, const struct map_node *after);
+
+/*
+ * A walk through a map that may change between its steps. What is there from the first step to the last is met exactly once, whatever is inserted,
+ * removed or resized meanwhile; what comes or goes meanwhile is met once or not at all.
+ */
+struct map_walk { /* zero-filled: at the beginning */
+	uint64_t from, next; /* hashes: of the bucket that was met last, and of the next */
+	bool over;
+	const struct map_node *ahead; /* will be met soon: worth a prefetch; NULL: none. Only to be used before the map changes */
+};
+
+/* A step meets one bucket: its chain, NULL if it is empty, of which those count that map_walk_meets. False: that was all. */
+bool map_walk(const struct map *m, struct map_walk *w, struct map_node **ret_chain);
+
+/* After the map became smaller, a bucket may begin with what was met already. */
+static inline bool map_walk_meets(const struct map_walk *w, const struct map_node *node)
+{
+	return node->hash >= w->from;
+}
 
 /* Through an integer, so that a match function can come from its const node to a const type without a cast of its own. */
 #define container_of(p, type, member) ((type *)((uintptr_t)(p)-offsetof(type, member)))

@@ -240,6 +240,7 @@ void command_end_session(struct commander *x, struct session *s, enum ending how
 	session_drop_claims(x, s, true, how);
 	session_drop_claims(x, s, false, how);
 	command_drop_pendings(s);
+	command_drop_lists(x, s);
 	session_close(x->sessions, s);
 }
 

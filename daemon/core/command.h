@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Requests become calls of the engine, and notices become lines. command.c reads lines and serves HELLO, PING, QUIT, CANCEL; locks.c the locks;
- * query.c what only looks; parting.c how a connection ends; resume.c sessions without a connection; deliver.c turns notices into replies and pushes; remember.c tells the journal, and
+ * query.c and list.c what only looks; parting.c how a connection ends; resume.c sessions without a connection; deliver.c turns notices into replies and pushes; remember.c tells the journal, and
  * restore.c is told by it.
  */
 #ifndef CORE_COMMAND_H
@@ -17,6 +17,11 @@ struct commander {
 	struct session_table *sessions;
 	struct request request;  /* the one being served: large, so not on the stack */
 	struct mistake mistake;
+	struct {
+		struct listings turns; /* of each session the first that is not answered */
+		struct timer timer;
+		struct instant next_at; /* no slice before */
+	} lists;
 	bool snapshot;           /* all is being told to the journal */
 	bool distrusts;          /* the journal of the former life cannot be read */
 };
@@ -52,6 +57,12 @@ int command_restore(struct commander *x, struct span record) __attribute__((warn
 void command_restored(struct commander *x);
 /* Everything that the journal must know, as effects. */
 void remember_all(struct commander *x);
+
+/* LISTs that take more than one step: TIMER_LISTS; the session leaves its connection; the daemon stops, and they are refused. */
+void command_lists_init(struct commander *x);
+void command_lists_go_on(struct commander *x);
+void command_drop_lists(struct commander *x, struct session *s);
+void command_lists_stop(struct commander *x);
 
 /* All notices, in order, to the sessions that they concern. */
 void command_deliver(struct commander *x);

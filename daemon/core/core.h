@@ -21,6 +21,7 @@ struct core_conf {
 	uint64_t generation;
 	const char *host;             /* announced in values */
 	uint64_t seed[2];
+	unsigned listed;              /* LIST of a table of more entries than that is answered in slices, see listing.h; 0: the usual */
 	bool trust_first_start;       /* see member.h */
 	int64_t timeout_us;           /* of one command on one node */
 	unsigned window;              /* calls without an answer per node, see flow.h; 0: the usual */
@@ -38,7 +39,7 @@ struct core_conf {
 	} limits;
 };
 
-enum timer_kind { TIMER_LOCK, TIMER_CLAIM, TIMER_OP, TIMER_MEMBER, TIMER_PACE, TIMER_SESSION, TIMER_GRACE };
+enum timer_kind { TIMER_LOCK, TIMER_CLAIM, TIMER_OP, TIMER_MEMBER, TIMER_PACE, TIMER_SESSION, TIMER_GRACE, TIMER_LISTS };
 
 /* Lines that come one per session or per lock: each kind has its own measure. */
 enum burst_kind { BURST_LOST, BURST_HANGUP, BURST_N };

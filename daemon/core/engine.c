@@ -199,6 +199,7 @@ void engine_fired(struct engine *e, struct timer *t)
 		break;
 	case TIMER_SESSION:
 	case TIMER_GRACE:
+	case TIMER_LISTS:
 		break;
 	}
 }

@@ -21,7 +21,7 @@ static void session_leave(struct commander *x, struct session *s)
 {
 	bool blocked;
 
-	if (s->ready || s->resuming || !TAILQ_EMPTY(&s->pendings) || session_waits(s, false))
+	if (s->ready || s->resuming || !TAILQ_EMPTY(&s->pendings) || !TAILQ_EMPTY(&s->listings) || session_waits(s, false))
 		return;
 	blocked = session_waits(s, true);
 	if (!s->eof && !(blocked && s->busy))
@@ -52,7 +52,7 @@ void command_settle(struct commander *x, struct session *s)
 	}
 	command_half_close(x, s);
 	command_deliver(x);
-	if (!s->eof || s->busy || s->ready || s->ahead_count > 0 || s->waiting > 0 || !TAILQ_EMPTY(&s->pendings))
+	if (!s->eof || s->busy || s->ready || s->ahead_count > 0 || s->waiting > 0 || !TAILQ_EMPTY(&s->pendings) || !TAILQ_EMPTY(&s->listings))
 		return;
 	session_hang_up(x->sessions, s, "eof");
 	command_end_session(x, s, ENDING_CLEAN);

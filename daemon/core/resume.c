@@ -46,6 +46,7 @@ static void session_leave_connection(struct commander *x, struct session *s, enu
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		claim_detach(x, c);
 	command_drop_pendings(s);
+	command_drop_lists(x, s);
 	session_detach(x->sessions, s);
 	s->sure = how == ENDING_CLEAN;
 	heap_set(&x->core->timers, &s->grace, instant_add(x->core->now, s->grace_us));

@@ -29,6 +29,7 @@ struct service *service_new(const struct core_conf *conf)
 	s->commander.core = &s->core;
 	s->commander.engine = &s->engine;
 	s->commander.sessions = &s->sessions;
+	command_lists_init(&s->commander);
 	return s;
 }
 
@@ -36,6 +37,9 @@ void service_free(struct service *s)
 {
 	if (!s)
 		return;
+	for (uint32_t i = 0; i < s->sessions.slots; i++)
+		if (s->sessions.slot[i])
+			command_drop_lists(&s->commander, s->sessions.slot[i]);
 	engine_release(&s->engine);
 	session_table_release(&s->sessions);
 	core_release(&s->core);
@@ -93,6 +97,8 @@ static void service_run_timers(struct service *s)
 			command_session_fired(&s->commander, container_of(t, struct session, timer));
 		else if (t->kind == TIMER_GRACE)
 			command_grace_over(&s->commander, container_of(t, struct session, grace));
+		else if (t->kind == TIMER_LISTS)
+			command_lists_go_on(&s->commander);
 		else
 			engine_fired(&s->engine, t);
 		command_deliver(&s->commander);
@@ -167,6 +173,7 @@ static void on_stop(struct service *s)
 {
 	engine_stop(&s->engine);
 	command_deliver(&s->commander);
+	command_lists_stop(&s->commander);
 	for (uint32_t i = 0; i < s->sessions.slots; i++)
 		if (s->sessions.slot[i] && !s->sessions.slot[i]->over)
 			session_hang_up(&s->sessions, s->sessions.slot[i], "shutdown");
@@ -293,6 +300,7 @@ void service_reload(struct service *s, const struct core_conf *conf)
 	s->core.conf.lease_us = conf->lease_us;
 	s->core.conf.min_lease_us = conf->min_lease_us;
 	s->core.conf.limits = conf->limits;
+	s->core.conf.listed = conf->listed;
 }
 
 size_t service_status(const struct service *s, char *out, size_t size)

@@ -65,6 +65,7 @@ static struct session *session_new(struct session_table *t)
 	s->reading = true;
 	TAILQ_INIT(&s->claims);
 	TAILQ_INIT(&s->pendings);
+	TAILQ_INIT(&s->listings);
 	buf_init(&s->ahead);
 	return s;
 }
@@ -327,6 +328,7 @@ struct claim *session_waiting(const struct session *s, struct span tag)
 bool session_tag_in_use(const struct session *s, struct span tag)
 {
 	const struct pending *p;
+	const struct listing *l;
 
 	if (s->waiting > 0 && session_waiting(s, tag))
 		return true;
@@ -334,6 +336,10 @@ bool session_tag_in_use(const struct session *s, struct span tag)
 		return true;
 	TAILQ_FOREACH(p, &s->pendings, in_session) {
 		if (span_equal(span_of(p->tag), tag))
+			return true;
+	}
+	TAILQ_FOREACH(l, &s->listings, in_session) {
+		if (span_equal(span_of(l->tag), tag))
 			return true;
 	}
 	return false;

@@ -7,6 +7,7 @@
 #define CORE_SESSION_H
 
 #include "daemon/base/buf.h"
+#include "daemon/core/listing.h"
 #include "daemon/core/lock.h"
 
 #define READ_AHEAD_MAX 256
@@ -32,6 +33,7 @@ struct session {
 	char resume_tag[TAG_MAX + 1];
 	struct claims claims;    /* all of them, waiting, held and lost */
 	struct pendings pendings;
+	struct listings listings; /* LISTs that are not answered yet */
 	unsigned held, waiting;  /* claims held or lost; LOCKs that are not answered yet */
 	unsigned orphans;        /* waiting, and unheard */
 	struct buf ahead;        /* lines read ahead: length, then bytes */

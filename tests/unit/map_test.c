@@ -139,6 +139,48 @@ START_TEST(iteration_visits_every_entry_once)
 }
 END_TEST
 
+/* Half of the entries are there all the while; the others come and go, so that the map grows and shrinks under the walk. */
+START_TEST(a_walk_meets_once_what_is_there_all_the_while)
+{
+	for (uint64_t seed = 0; seed < 50; seed++) {
+		struct map_walk walk = {0};
+		struct map_node *node;
+		struct entry *e;
+		struct rng rng;
+		struct map m;
+		int there = 1000;
+
+		rng_init(&rng, (const uint64_t[2]){seed, 0});
+		map_init(&m, key);
+		e = entries_insert(&m, 4000);
+		for (; there > 100 && seed % 2; there--)
+			map_remove(&m, &e[there - 1].node);
+		for (int i = 1000; i < 4000; i++)
+			map_remove(&m, &e[i].node);
+		for (bool on = map_walk(&m, &walk, &node); on; on = map_walk(&m, &walk, &node)) {
+			for (; node; node = node->next) {
+				struct entry *one = container_of(node, struct entry, node);
+
+				if (!map_walk_meets(&walk, node))
+					continue;
+				ck_assert(!one->seen);
+				one->seen = true;
+			}
+			if (rng_below(&rng, 40) == 0 && m.count == (size_t)there)
+				for (int i = 1000; i < 4000; i++)
+					map_insert(&m, &e[i].node, e[i].node.hash);
+			else if (rng_below(&rng, 40) == 0 && m.count > (size_t)there)
+				for (int i = 1000; i < 4000; i++)
+					map_remove(&m, &e[i].node);
+		}
+		for (int i = 0; i < there; i++)
+			ck_assert(e[i].seen);
+		map_release(&m);
+		free(e);
+	}
+}
+END_TEST
+
 START_TEST(chains_stay_short_and_an_emptied_map_is_small)
 {
 	struct entry *e;
@@ -201,6 +243,7 @@ Suite *map_suite(void)
 	tcase_add_test(t, what_is_inserted_is_found_and_what_is_removed_is_not);
 	tcase_add_test(t, names_with_equal_hashes_are_told_apart);
 	tcase_add_test(t, iteration_visits_every_entry_once);
+	tcase_add_test(t, a_walk_meets_once_what_is_there_all_the_while);
 	tcase_add_test(t, chains_stay_short_and_an_emptied_map_is_small);
 	tcase_add_test(t, a_count_that_swings_resizes_nothing);
 	tcase_add_test(t, another_key_gives_another_hash);

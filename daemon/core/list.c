@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* LIST: the request, and how those that cannot be answered at once take turns. */
+#include "daemon/core/rows.h"
+
+#include <inttypes.h>
+
+#define ROWS_DEFAULT  1000
+#define ROWS_MOST     10000
+#define NAMES_AT_ONCE 1024 /* entries of a table that is listed in one step */
+#define PAUSE_US      MSEC /* from slice to slice: others have most of the time */
+#define SLICE_WORK(names) ((unsigned)(names)*8)
+
+static unsigned names_at_once(const struct commander *x)
+{
+	return x->core->conf.listed ? x->core->conf.listed : NAMES_AT_ONCE;
+}
+
+/* --- one after the other --- */
+
+static void lists_wake(struct commander *x)
+{
+	struct instant at = instant_max(x->core->now, x->lists.next_at);
+
+	if (!TAILQ_EMPTY(&x->lists.turns) && !timer_is_set(&x->lists.timer))
+		heap_set(&x->core->timers, &x->lists.timer, at);
+}
+
+/* Out of its session, whose next has its turn behind the others. */
+static void listing_leave(struct commander *x, struct listing *l)
+{
+	struct session *s = l->session;
+	struct listing *next;
+
+	if (l == TAILQ_FIRST(&s->listings)) {
+		TAILQ_REMOVE(&x->lists.turns, l, in_turn);
+		next = TAILQ_NEXT(l, in_session);
+		if (next)
+			TAILQ_INSERT_TAIL(&x->lists.turns, next, in_turn);
+	}
+	TAILQ_REMOVE(&s->listings, l, in_session);
+	if (TAILQ_EMPTY(&x->lists.turns))
+		heap_cancel(&x->core->timers, &x->lists.timer);
+}
+
+static void listing_over(struct commander *x, struct listing *l)
+{
+	listing_leave(x, l);
+	session_answered(x->sessions, l->session, l->tag[0] != '\0');
+	listing_free(l);
+}
+
+static void listing_waits(struct commander *x, struct listing *l)
+{
+	struct session *s = l->session;
+	bool first = TAILQ_EMPTY(&s->listings);
+
+	TAILQ_INSERT_TAIL(&s->listings, l, in_session);
+	if (first)
+		TAILQ_INSERT_TAIL(&x->lists.turns, l, in_turn);
+	s->busy |= l->tag[0] == '\0';
+	lists_wake(x);
+}
+
+void command_lists_init(struct commander *x)
+{
+	TAILQ_INIT(&x->lists.turns);
+	x->lists.timer.kind = TIMER_LISTS;
+	x->lists.next_at = INSTANT_PAST;
+}
+
+void command_lists_go_on(struct commander *x)
+{
+	int64_t budget = SLICE_WORK(names_at_once(x));
+	struct listing *l;
+
+	x->lists.next_at = instant_add(x->core->now, PAUSE_US);
+	while (budget > 0 && (l = TAILQ_FIRST(&x->lists.turns)))
+		if (!listing_goes_on(x, l, &budget))
+			listing_over(x, l);
+	lists_wake(x);
+}
+
+void command_drop_lists(struct commander *x, struct session *s)
+{
+	struct listing *l;
+
+	while ((l = TAILQ_LAST(&s->listings, listings))) {
+		listing_leave(x, l);
+		listing_free(l);
+	}
+}
+
+void command_lists_stop(struct commander *x)
+{
+	struct listing *l;
+
+	while ((l = TAILQ_FIRST(&x->lists.turns))) {
+		command_reply_error(x, l->session, span_of(l->tag), ERROR_DRAINING, "the daemon is stopping");
+		listing_over(x, l);
+	}
+}
+
+/* --- the request --- */
+
+static bool lists_within_limit(struct commander *x, struct session *s)
+{
+	uint64_t most = x->core->conf.limits.waiting, n = 0;
+	const struct listing *l;
+
+	TAILQ_FOREACH(l, &s->listings, in_session)
+		n++;
+	if (n < most)
+		return true;
+	command_reply_error(x, s, x->request.tag, ERROR_LIMIT, "a session has at most %" PRIu64 " requests for lists in flight", most);
+	return false;
+}
+
+static void list_table(struct commander *x, struct session *s, bool of_sessions, size_t most)
+{
+	size_t entries = of_sessions ? x->sessions->count + x->sessions->detached_count : x->engine->table.map.count;
+	struct listing *l = listing_new(x, s, of_sessions, most);
+	int64_t whole = -1;
+
+	if (entries > names_at_once(x)) {
+		listing_waits(x, l);
+		return;
+	}
+	listing_goes_on(x, l, &whole);
+	listing_free(l);
+}
+
+static void list_nodes(struct commander *x, struct session *s)
+{
+	for (unsigned i = 0; i < x->core->conf.nodes; i++) {
+		const struct member *m = &x->engine->members.node[i];
+		struct reply r;
+
+		row_begin(x, x->request.tag, &r);
+		reply_text(&r, "node", span_of(x->core->conf.label[i]));
+		reply_text(&r, "state", span_of(m->stalled ? "slow" : member_state_word(m->state)));
+		if (m->reason[0])
+			reply_text(&r, "reason", span_of(m->reason));
+		if (m->state == MEMBER_QUARANTINED)
+			reply_ms(&r, "left_ms", instant_diff(m->quarantine_end, x->core->now));
+		if (m->rtt_us)
+			reply_int(&r, "rtt_us", m->rtt_us);
+		if (m->fence_seen)
+			reply_int(&r, "fence", m->fence_seen);
+		row_end(x, s, &r);
+	}
+	rows_done(x, s, x->request.tag, x->core->conf.nodes, 0);
+}
+
+void serve_LIST(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	struct span what = q->words > 0 ? q->word[0] : SPAN("locks");
+	bool of_sessions = span_equal(what, SPAN("sessions"));
+	size_t most = ROWS_DEFAULT;
+
+	if (request_has(q, FIELD_LIMIT)) {
+		if (q->field[FIELD_LIMIT].number > ROWS_MOST) {
+			command_mistake(x, s, ERROR_LIMIT, "limit may be at most %d", ROWS_MOST);
+			return;
+		}
+		most = (size_t)q->field[FIELD_LIMIT].number;
+	}
+	if (span_equal(what, SPAN("nodes")))
+		list_nodes(x, s);
+	else if (!of_sessions && !span_equal(what, SPAN("locks")))
+		command_mistake(x, s, ERROR_ARG, "LIST takes locks, sessions or nodes");
+	else if (lists_within_limit(x, s))
+		list_table(x, s, of_sessions, most);
+}

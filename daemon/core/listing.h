@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A LIST that is not answered yet. A short table is listed in the step that reads the request. A long one is looked through in slices, one a
+ * millisecond, each bounded in what it does, so that others wait for a slice at most: the keys of the page are collected in a walk through the
+ * table, sorted, and then told, each row as things stand when it is told. What is there all the while is told; what comes or goes meanwhile may be.
+ * The requests of a session are listed one after the other, and the sessions take turns.
+ */
+#ifndef CORE_LISTING_H
+#define CORE_LISTING_H
+
+#include "daemon/base/map.h"
+#include "daemon/core/page.h"
+#include "proto/proto.h"
+
+#include <sys/queue.h>
+
+struct session;
+
+struct listing {
+	TAILQ_ENTRY(listing) in_session;
+	TAILQ_ENTRY(listing) in_turn; /* the first of its session */
+	struct session *session;
+	bool of_sessions;        /* else of locks */
+	bool later;              /* not answered in the step of its request */
+	char tag[TAG_MAX + 1];
+	char *prefix, *after;    /* after: a key; NULL: from the first */
+	size_t prefix_n, after_n;
+	enum { LISTING_SEEKS, LISTING_SORTS, LISTING_TELLS } phase;
+	uint32_t slot;           /* of sessions: the next to be looked at, then the walk through those with grace */
+	struct map_walk walk;
+	struct page page;        /* of keys: of a lock its name, of a session its two numbers */
+	size_t at, told, bytes;  /* TELLS: rows looked at, of these told, their bytes */
+};
+TAILQ_HEAD(listings, listing);
+
+struct commander;
+
+/* Of the request being served; in no list yet. */
+struct listing *listing_new(struct commander *x, struct session *s, bool of_sessions, size_t most);
+void listing_free(struct listing *l);
+/* Goes on until the budget is used up; one of less than 0 is without end. What it costs is some 50 ns each. False: it is answered. */
+bool listing_goes_on(struct commander *x, struct listing *l, int64_t *budget);
+
+#endif

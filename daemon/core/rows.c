@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rows, and the fields that SHOW and LIST have in common. */
+#include "daemon/core/rows.h"
+
+void row_begin(struct commander *x, struct span tag, struct reply *r)
+{
+	reply_begin(r, session_line(x->sessions), tag, "*");
+}
+
+void row_end(struct commander *x, struct session *s, struct reply *r)
+{
+	session_send(x->sessions, s, r->start, reply_end(r));
+}
+
+void rows_done(struct commander *x, struct session *s, struct span tag, uint64_t n, int64_t more)
+{
+	struct reply r;
+
+	reply_begin(&r, session_line(x->sessions), tag, "OK");
+	reply_int(&r, "n", (int64_t)n);
+	if (more >= 0)
+		reply_int(&r, "more", more);
+	row_end(x, s, &r);
+}
+
+bool rows_are_long(const struct commander *x, size_t bytes)
+{
+	uint64_t most = x->core->conf.limits.output / 4;
+
+	return most > 0 && bytes >= most;
+}
+
+void reply_session(const struct commander *x, struct reply *r, const struct session *s)
+{
+	reply_int(r, "session", (int64_t)s->serial);
+	if (s->label)
+		reply_text(r, "name", span_of(s->label));
+	if (s->peer.address[0])
+		reply_text(r, "peer", span_of(s->peer.address));
+	if (s->peer.is_unix) {
+		reply_int(r, "pid", s->peer.pid);
+		reply_int(r, "uid", s->peer.uid);
+	}
+	if (s->detached) {
+		reply_ms(r, "detached_ms", instant_diff(x->core->now, s->detached_at));
+		reply_ms(r, "grace_ms", instant_diff(s->grace.at, x->core->now));
+	}
+}
+
+void reply_elsewhere(struct reply *r, const struct lock *l)
+{
+	char host[sizeof(l->elsewhere.host) + 1] = "@";
+
+	memcpy(host + 1, l->elsewhere.host, sizeof(l->elsewhere.host));
+	if (l->elsewhere.foreign)
+		reply_text(r, "holder", SPAN("foreign"));
+	else if (l->elsewhere.host[0])
+		reply_text(r, "holder", span_of(host));
+}
