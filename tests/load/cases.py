@@ -7,6 +7,9 @@ from rig import CPUS, ROOMY, Scene, Skip, descriptors
 
 SESSION_MOST = 1100  # bytes of a session, 1.5 times what was measured
 LOCK_MOST = {0: 1700, 3: 2100}  # bytes of a lock with a name of up to 16 bytes, by the number of Redis servers: also what its rounds need
+RENEWAL_MOST = {0: 10, 3: 25}  # microseconds of a processor that the daemon needs for one renewal, three times what was measured; what it does besides included
+RENEWALS_TOLD = 10000  # from so many on: processor time comes in ticks of 10 ms
+ACCEPTED_LEAST = 2000  # sessions a second, a tenth of what was measured on two processors that had other things to do as well
 RATIO_MOST = 3.0  # p99 of the well-behaved beside a flood, against their p99 without it
 MANY = {"limits": {"clients": 20000, "locks": 1000000, "waiting": 1000000}}
 
@@ -32,6 +35,9 @@ def keep(scene, holder, seconds, others=None):
     time.sleep(seconds)
     told = others.ask("end", "mix") if others else {}
     percent, after = cpu.percent(), scene.stats()
+    renewals = (after["renewals_total"] - before["renewals_total"]) / seconds
+    cost, most = percent["redlockd"] * 1e4 / max(1, renewals), RENEWAL_MOST[len(scene.servers)]
+    demand(renewals * seconds < RENEWALS_TOLD or cost <= most, "a renewal costs %.1f us of a processor, more than %d" % (cost, most))
     state = holder.ask("state", "state")
     excused = scene.servers and not ROOMY
     lost = {key: state[key] for key in ("lost", "ended") + (() if excused else ("risk",)) if state[key]}
@@ -39,7 +45,7 @@ def keep(scene, holder, seconds, others=None):
         state["held"], seconds, lost, after["renewals_missed_total"] - before["renewals_missed_total"]))
     if state["risk"]:
         scene.note = ", %d RISK and %d SAFE" % (state["risk"], state["safe"])
-    return percent, (after["renewals_total"] - before["renewals_total"]) / seconds, told
+    return percent, renewals, told
 
 
 def stops(count, holders=200):
@@ -80,6 +86,7 @@ def sessions(count, seconds, redis=0):
         freed = scene.until("sessions", 1) + scene.until("locks_held", 0) + scene.until("debts", 0)
         demand(left_in_redis(scene) == 0, "%d keys are left in Redis" % left_in_redis(scene))
         scene.finish()
+    demand(rate(connected) >= ACCEPTED_LEAST, "%.0f sessions were accepted a second, fewer than %d" % (rate(connected), ACCEPTED_LEAST))
     session, lock = session_kib * 1024 / count, (all_kib - session_kib) * 1024 / count
     demand(session <= SESSION_MOST, "a session costs %.0f bytes, more than %d" % (session, SESSION_MOST))
     demand(lock <= LOCK_MOST[redis], "a lock costs %.0f bytes, more than %d" % (lock, LOCK_MOST[redis]))
