@@ -116,7 +116,7 @@ static void deliver_no_quorum(struct commander *x, struct session *s, struct spa
 		                    "%u of %u stores answer, but are busy: its turn did not come in time; wait longer, or ask for fewer at a time",
 		                    usable, nodes);
 	else
-		command_reply_error(x, s, tag, ERROR_QUORUM, "%u of %u stores answered, but not %u did as asked", usable, nodes, quorum);
+		command_reply_error(x, s, tag, ERROR_QUORUM, "%u of %u stores answered, but not %u did as asked in time", usable, nodes, quorum);
 }
 
 static void deliver_refusal(struct commander *x, struct session *s, struct span tag, enum refusal why)

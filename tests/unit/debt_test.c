@@ -91,7 +91,7 @@ START_TEST(sync_tells_how_many_stores_answered)
 	feels(0, MOOD_REFUSING);
 	says(1, "UNLOCK a sync=yes");
 	passes(60 * MSEC);
-	hears(1, "ERR QUORUM 1 of 1 stores answered, but not 1 did as asked");
+	hears(1, "ERR QUORUM 1 of 1 stores answered, but not 1 did as asked in time");
 	feels(0, MOOD_WELL);
 	passes(200 * MSEC);
 }
