@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define KEEPALIVE_US (10 * SEC)
+#define LAST_PASSES  256
 
 static int stage_runtime(struct daemon *d)
 {
@@ -237,9 +238,9 @@ static void daemon_loop(struct daemon *d)
 		pump_pass(d);
 		event_base_loop(d->base, pump_is_behind(d) ? EVLOOP_ONCE | EVLOOP_NONBLOCK : EVLOOP_ONCE);
 	}
-	do
+	/* What was asked of the memory store before the end is carried out. There are windows of that, and renewals without end. */
+	for (unsigned passes = 0; passes == 0 || (pump_is_behind(d) && passes < LAST_PASSES); passes++)
 		pump_pass(d);
-	while (pump_is_behind(d));
 }
 
 int daemon_run(struct conf *conf, const struct daemon_args *args)

@@ -47,7 +47,6 @@ void lock_table_init(struct lock_table *t, struct core *core)
 
 static void lock_free(struct lock_table *t, struct lock *l)
 {
-	map_remove(&t->map, &l->node);
 	free(l->heritage);
 	if (l->long_name)
 		free(l->name);
@@ -56,13 +55,14 @@ static void lock_free(struct lock_table *t, struct lock *l)
 
 void lock_table_release(struct lock_table *t)
 {
-	struct map_node *node;
+	struct map_node *node, *next;
 
-	while ((node = map_next(&t->map, NULL))) {
+	for (node = map_next(&t->map, NULL); node; node = next) {
 		struct lock *l = container_of(node, struct lock, node);
 		struct claim *c;
 		struct pending *p;
 
+		next = map_next(&t->map, node);
 		if (l->holder)
 			claim_free(t, l->holder);
 		while ((c = TAILQ_FIRST(&l->line))) {
@@ -131,6 +131,7 @@ void lock_drop_if_unused(struct lock_table *t, struct lock *l)
 	    !TAILQ_EMPTY(&l->extends))
 		return;
 	heap_cancel(&t->core->timers, &l->timer);
+	map_remove(&t->map, &l->node);
 	lock_free(t, l);
 }
 

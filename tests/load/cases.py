@@ -4,6 +4,7 @@ import statistics
 import time
 
 from rig import CPUS, ROOMY, Scene, Skip, descriptors
+from wire import Client
 
 SESSION_MOST = 1100  # bytes of a session, 1.5 times what was measured
 LOCK_MOST = {0: 1700, 3: 2100}  # bytes of a lock with a name of up to 16 bytes, by the number of Redis servers: also what its rounds need
@@ -118,6 +119,44 @@ def held(count, seconds, redis, lease, holders=100):
     demand(lock <= LOCK_MOST[redis], "a lock costs %.0f bytes, more than %d" % (lock, LOCK_MOST[redis]))
     return ("%d names, lease %s: taken in %.1f s, %.0f bytes each; kept %g s: %.0f renewals/s, %s%s; another client p50 %.2f p99 %.2f ms; freed in %.1f s"
             % (count, lease, taken["us"] / 1e6, lock, seconds, renewals, percents(percent), scene.note, told["p50_us"] / 1e3, told["p99_us"] / 1e3, freed["us"] / 1e6))
+
+
+def asked(client, line, seconds):
+    """Asked again as soon as it is answered, for so long: how often, and the median of how long an answer took."""
+    took, end = [], time.monotonic() + seconds
+    while time.monotonic() < end:
+        begun = time.monotonic()
+        client.ok(line, 60)
+        took.append(time.monotonic() - begun)
+    return len(took), statistics.median(took)
+
+
+def lists(count, seconds, lease, holders, most_ms=None):
+    """One client lists many names without a pause; what the others notice of it."""
+    descriptors(2000)
+    with Scene(0, dict(MANY, lease=lease)) as scene:
+        holder = scene.generator("hold", holders, count // holders, 4, "60s", "hold/")
+        holder.ask("connect", "connected")
+        demand(holder.ask("take", "taken", 300)["refused"] == 0, "LOCKs were refused")
+        others = scene.generator("mix", 4, 10, "mix/")
+        others.ask("connect", "connected")
+        others.say("begin")
+        time.sleep(seconds)
+        alone, cpu, before = others.ask("end", "mix"), scene.cpu(), scene.stats()
+        with Client(scene.daemon.addr) as client:
+            others.say("begin")
+            answers, median = asked(client, "LIST", seconds)
+            beside, percent, after = others.ask("end", "mix"), cpu.percent(), scene.stats()
+        state = holder.ask("state", "state")
+        demand(not state["risk"] and not state["lost"], "%d RISK and %d LOST beside LIST" % (state["risk"], state["lost"]))
+        demand(beside["wrong"] == 0 and beside["n"] > 0, "another client was refused %d times in %d" % (beside["wrong"], beside["n"]))
+        others.close()
+        holder.close()
+        scene.finish()
+    demand(most_ms is None or beside["p99_us"] <= 1e3 * most_ms, "another client's p99 is %.1f ms" % (beside["p99_us"] / 1e3))
+    return "%d names, lease %s, one client that lists them %d times in %g s, %.0f ms each: another client p50 %.2f p99 %.2f ms, alone %.2f and %.2f; %.0f renewals/s, %s" % (
+        count, lease, answers, seconds, median * 1e3, beside["p50_us"] / 1e3, beside["p99_us"] / 1e3, alone["p50_us"] / 1e3, alone["p99_us"] / 1e3,
+        (after["renewals_total"] - before["renewals_total"]) / seconds, percents(percent))
 
 
 def burst(count, wait, redis=3):
@@ -245,6 +284,8 @@ FULL = {
     "sessions-redis": lambda: sessions(10000, 20, redis=3),
     "stops": lambda: stops(50000),
     "names": lambda: held(1000000, 30, 0, "30s", holders=1000),
+    "names-10s": lambda: held(1000000, 30, 0, "10s", holders=1000),
+    "lists": lambda: lists(1000000, 10, "30s", holders=1000, most_ms=20),
     "held": lambda: held(100000, 60, 3, "10s"),
     "burst": lambda: burst(10000, "0"),
     "burst-wait": lambda: burst(10000, "30s"),
@@ -256,6 +297,7 @@ SHORT = {
     "sessions-memory": lambda: sessions(1000, 1),
     "stops": lambda: stops(50000),
     "names": lambda: held(50000, 3, 0, "10s", holders=200),
+    "lists": lambda: lists(50000, 2, "10s", holders=200),
     "burst-wait": lambda: burst(1000, "30s"),
     "flood-crowd": lambda: flood(**dict(FLOODS["crowd"], width=600, tree={"limits": {"clients": 400}}, **LOOSE)),
     "flood-deaf": lambda: flood(**dict(FLOODS["deaf"], width=50, **LOOSE)),

@@ -87,6 +87,15 @@ START_TEST(a_lock_is_dropped_when_nobody_names_it_any_more)
 }
 END_TEST
 
+/* What it costs grows as their number does: else this takes minutes, and not the time that a test has. */
+START_TEST(a_table_of_many_names_is_released_without_delay)
+{
+	for (uint64_t i = 0; i < 300000; i++)
+		lock_find_or_add(&table, (struct span){(const char *)&i, sizeof(i)});
+	ck_assert_uint_eq(table.map.count, 300000);
+}
+END_TEST
+
 START_TEST(a_value_is_daemon_ticket_and_32_hex_digits_and_never_comes_twice)
 {
 	struct lock *l = lock_find_or_add(&table, SPAN("a"));
@@ -189,6 +198,7 @@ Suite *lock_suite(void)
 	tcase_add_test(names, a_name_is_one_lock);
 	tcase_add_test(names, names_of_any_length_come_back_whole);
 	tcase_add_test(names, a_lock_is_dropped_when_nobody_names_it_any_more);
+	tcase_add_test(names, a_table_of_many_names_is_released_without_delay);
 	tcase_add_test(names, a_value_is_daemon_ticket_and_32_hex_digits_and_never_comes_twice);
 	tcase_add_test(names, a_loss_is_told_a_twentieth_before_the_deadline_within_5_and_250_ms);
 	suite_add_tcase(suite, names);
