@@ -2,6 +2,7 @@
 """Rows 20 to 31: Redis servers that are alive, and refuse, forget on command, or change their role."""
 import contextlib
 import os
+import re
 import threading
 import time
 
@@ -31,6 +32,16 @@ def aside(node, *command):
     thread = threading.Thread(target=call, daemon=True)
     thread.start()
     return thread
+
+
+def were_said(w, *codes):
+    """What a row has Redis say was said, or the row shows nothing: Redis counts its errors by their first word."""
+    for code in codes:
+        told = [str(node.cli.info("errorstats").get("errorstat_" + code, 0)) for node in w.nodes]  # count=5, which not every version of the client reads
+        count = sum(int(re.search(r"\d+", text).group()) for text in told)
+        w.note("%d times %s" % (count, code))
+        if not count:
+            w.fail("blind", "no Redis ever said " + code)
 
 
 @row(20, "flush", "FLUSHALL, FLUSHDB, SWAPDB on some nodes", variant="a", short=True, client={"modes": LINGERING})
@@ -84,6 +95,7 @@ def out_of_memory(w):
             for node in victims:
                 node.cli.config_set("maxmemory", "0")
         w.breathe(0.3, 1.5)
+    were_said(w, "OOM")
 
 
 @row(22, "eviction", "maxmemory reached, and locks are evicted", variant="b", kind="X")
@@ -128,6 +140,7 @@ def misconf(w):
             quietly(node.cli.save)
             node.cli.config_set("stop-writes-on-bgsave-error", "yes")
         w.breathe(0.3, 1.0)
+    were_said(w, "MISCONF")
 
 
 @row(24, "loading", "a Redis that is started and loads for long",
@@ -141,6 +154,7 @@ def loading(w):
         with w.fault("node %d loads" % node.index):
             node.restart()
         w.breathe(0.5, 2.5)
+    were_said(w, "LOADING")
 
 
 @row(25, "busy-script", "scripts that run for long, some killed, some not to be killed", short=True)
@@ -160,6 +174,7 @@ def busy_script(w):
                 while thread.is_alive():
                     w.pause(0.02)
         w.breathe(0.2, 1.0)
+    were_said(w, "BUSY")
 
 
 @row(26, "script-flush", "SCRIPT FLUSH, again and again")
@@ -168,6 +183,7 @@ def script_flush(w):
         while w.more():
             w.rng.choice(w.nodes).cli.script_flush()
             w.breathe(0.001, 0.1)
+    were_said(w, "NOSCRIPT")
 
 
 @row(27, "password-changed", "a password set, a user without permissions, and back")
@@ -184,6 +200,7 @@ def password(w):
             for node in victims:
                 node.cli.execute_command("ACL", "SETUSER", "default", "on", "nopass", "~*", "&*", "+@all")
         w.breathe(0.3, 1.5)
+    were_said(w, "NOPERM")
 
 
 @row(28, "cluster-mode", "a Redis comes back in cluster mode, without slots")
@@ -215,6 +232,8 @@ def maxclients(w):
             for node in victims:
                 node.cli.config_set("maxclients", "10000")
         w.breathe(0.3, 1.5)
+    if not sum(node.cli.info("stats")["rejected_connections"] for node in w.nodes):
+        w.fail("blind", "no Redis refused a connection")
 
 
 @row(30, "client-pause", "CLIENT PAUSE of writes or of all, CLIENT KILL", short=True)
