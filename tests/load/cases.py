@@ -284,7 +284,7 @@ FULL = {
     "sessions-redis": lambda: sessions(10000, 20, redis=3),
     "stops": lambda: stops(50000),
     "names": lambda: held(1000000, 30, 0, "30s", holders=1000),
-    "names-10s": lambda: held(800000, 30, 0, "10s", holders=800),
+    "names-10s": lambda: held(500000, 30, 0, "10s", holders=500),
     "lists": lambda: lists(1000000, 10, "30s", holders=1000, most_ms=20),
     "held": lambda: held(100000, 60, 3, "10s"),
     "burst": lambda: burst(10000, "0"),
