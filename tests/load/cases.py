@@ -149,6 +149,8 @@ def lists(count, seconds, lease, holders, most_ms=None):
             beside, percent, after = others.ask("end", "mix"), cpu.percent(), scene.stats()
         state = holder.ask("state", "state")
         demand(not state["risk"] and not state["lost"], "%d RISK and %d LOST beside LIST" % (state["risk"], state["lost"]))
+        holder.ask("free", "freed", 300)
+        scene.until("debts", 0)
         demand(beside["wrong"] == 0 and beside["n"] > 0, "another client was refused %d times in %d" % (beside["wrong"], beside["n"]))
         others.close()
         holder.close()
