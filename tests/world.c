@@ -37,14 +37,24 @@ void world_init(struct world *w)
 	TAILQ_INIT(&w->held);
 }
 
-void world_release(struct world *w)
+/* Nobody is there any more to learn their outcome. */
+static void held_drop(struct world *w)
 {
 	struct held_call *h;
+	struct answer answer;
 
 	while ((h = TAILQ_FIRST(&w->held))) {
 		TAILQ_REMOVE(&w->held, h, next);
+		if (w->store_is_lossy)
+			memory_call(w->store, &h->call, w->now, &answer);
 		free(h);
 	}
+}
+
+void world_release(struct world *w)
+{
+	w->store_is_lossy = false;
+	held_drop(w);
 	service_free(w->service);
 	memory_free(w->store);
 	effects_release(&w->effects);
@@ -275,6 +285,7 @@ bool world_restart(struct world *w)
 	int r;
 
 	service_free(w->service);
+	held_drop(w);
 	w->conf.seed[0]++;
 	w->service = service_new(&w->conf);
 	r = world_replay(w);

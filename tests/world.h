@@ -55,7 +55,10 @@ void world_store(struct world *w, bool up);
 /* From now on calls wait; the first of those that wait is carried out and answered. After 50 ms their outcome is unknown. */
 void world_slow(struct world *w, bool slow);
 void world_answer(struct world *w);
-/* kill -9 of the daemon: its sessions are no more, without a word, and a new one replays the journal. The store stays. True: it could be read. */
+/*
+ * kill -9 of the daemon: its sessions are no more, without a word, and a new one replays the journal. The store stays, and carries out what was in
+ * flight only if it is lossy. True: the journal could be read.
+ */
 bool world_restart(struct world *w);
 /* One more record for the journal, whatever it is. */
 void world_journal(struct world *w, struct span record);

@@ -48,6 +48,8 @@ struct stake {
 	bool seen;     /* as a row of LIST or SHOW */
 	bool owed;     /* it was lost while nobody could be told: RESUME does */
 	bool due;      /* resumed: a row says that it is still held, or it is owed */
+	bool expected; /* of the former life of the daemon: the stores are asked, so it may not be confirmed yet */
+	bool again;    /* lost in a former life: it may be told again */
 	bool doubtful; /* lost, and perhaps forgotten for a turn that nobody heard of */
 	unsigned client, name, owner, count;
 	int64_t fence;
@@ -60,7 +62,7 @@ struct client {
 	bool parted;                      /* ends for good */
 	bool taken;                       /* another connection has taken its session: it will be hung up */
 	bool away, sure;                  /* without a connection; sure: nobody believes in what it holds */
-	uint64_t serial;
+	uint64_t serial; /* 0: HELLO will tell */
 	struct askeds asked;
 	unsigned count;
 	int64_t grace_us;
@@ -110,6 +112,8 @@ void account_told(struct account *a, unsigned k, const struct reply_line *line);
 void account_opened(struct account *a, unsigned k, uint64_t serial);
 /* Its connection is no more. Unsure: it may be alive and believe. */
 void account_ended(struct account *a, unsigned k, bool unsure);
+/* kill -9 of the daemon, and a new life on its journal. */
+void account_restarted(struct account *a, int64_t grace_least_us);
 /* Sessions without a connection whose grace is over, or is over by now, are no more. */
 void account_expire(struct account *a, bool by_now);
 /* After every act: nothing is owed. */

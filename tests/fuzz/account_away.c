@@ -57,6 +57,27 @@ void account_detach(struct account *a, unsigned k, bool unsure)
 	d->over = instant_add(a->now, d->grace_us);
 }
 
+void account_restarted(struct account *a, int64_t grace_least_us)
+{
+	for (unsigned k = 0; k < CLIENTS; k++)
+		if (a->client[k].open)
+			account_ended(a, k, true);
+	for (struct stake *s = a->stake; s < a->stake + STAKES; s++) {
+		s->expected = !s->lost;
+		s->again = s->lost;
+	}
+	for (unsigned k = CLIENTS; k < PARTIES; k++) {
+		struct client *c = &a->client[k];
+
+		if (!c->away)
+			continue;
+		c->sure = false;
+		c->over = instant_add(a->now, c->grace_us > grace_least_us ? c->grace_us : grace_least_us);
+		while (!TAILQ_EMPTY(&c->orphan)) /* places are not kept; turns that came are */
+			account_orphan_drop(a, k, TAILQ_FIRST(&c->orphan));
+	}
+}
+
 void account_expire(struct account *a, bool by_now)
 {
 	for (unsigned k = CLIENTS; k < PARTIES; k++) {
@@ -224,12 +245,12 @@ void account_row_resumed(struct account *a, unsigned k, const struct asked *q, c
 		PROMISE(account_may_be_silent(a, k, name, fence) && count == 1);
 		account_surfaces(a, k, name, owner);
 		s = s ? s : account_stake_new(a, k, name, owner);
-		s->lost = s->owed = s->doubtful = false;
+		s->lost = s->owed = s->doubtful = s->again = false;
 		s->count = 1;
 		a->text[name].fence = s->fence = fence;
 	}
 	account_silent_loss(a, name, s);
-	s->due = false;
+	s->due = s->expected = false;
 	s->until = instant_add(q->sent, reply_number(row, "valid_ms", 0) * MSEC);
 }
 
@@ -238,14 +259,24 @@ void account_resumed(struct account *a, unsigned k)
 	for (struct stake *s = a->stake; s < a->stake + STAKES; s++)
 		if (s->used && s->client == k && s->due) {
 			s->due = false;
-			s->lost = s->owed = true;
+			s->lost = s->owed = !s->expected;
 		}
+}
+
+static bool is_resuming(const struct client *c)
+{
+	const struct asked *q;
+
+	TAILQ_FOREACH(q, &c->asked, next)
+		if (q->resumes)
+			return true;
+	return false;
 }
 
 void account_promise_all_told(struct account *a)
 {
 	for (const struct stake *s = a->stake; s < a->stake + STAKES; s++)
-		PROMISE(!s->used || a->client[s->client].away || (!s->owed && !s->due));
+		PROMISE(!s->used || a->client[s->client].away || is_resuming(&a->client[s->client]) || (!s->owed && !s->due));
 	for (unsigned k = 0; k < CLIENTS; k++)
 		PROMISE(!a->client[k].open || !a->client[k].taken);
 }

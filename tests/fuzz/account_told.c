@@ -74,8 +74,10 @@ void account_promise_no_deadlock(struct account *a)
 	for (unsigned k = 0; k < CLIENTS; k++)
 		TAILQ_FOREACH(q, &a->client[k].asked, next) {
 			bool visited[TEXTS] = {false};
+			const struct stake *own = account_stake(a, k, q->name, q->owner);
 
-			if (account_is_waiting(q))
+			/* What is its own already waits for the stores alone. */
+			if (account_is_waiting(q) && !(own && own->expected))
 				PROMISE(!name_leads_to(a, q->name, k, q->owner, visited, false));
 		}
 }
@@ -88,7 +90,7 @@ static void grant_begins(struct account *a, unsigned k, const struct asked *q, s
 	}
 	account_surfaces(a, k, q->name, q->owner);
 	s = s ? s : account_stake_new(a, k, q->name, q->owner);
-	s->lost = s->owed = s->doubtful = false;
+	s->lost = s->owed = s->doubtful = s->expected = s->again = false;
 	s->count = 1;
 	a->text[q->name].fence = s->fence = fence;
 }
@@ -169,12 +171,15 @@ static void held_answered(struct account *a, unsigned k, const struct asked *q, 
 		PROMISE(s && !s->lost && reply_number(line, "fence", -1) == s->fence);
 		PROMISE(q->verb == VERB_EXTEND || reply_number(line, "count", -1) == s->count);
 		s->until = instant_add(q->sent, reply_number(line, "valid_ms", 0) * MSEC);
+		s->expected = false;
 		return;
 	}
 	if (is_error(line, ERROR_NOTHELD))
 		PROMISE(!s || s->doubtful);
 	else if (is_error(line, ERROR_LOST))
 		PROMISE(q->verb == VERB_EXTEND || (s && s->lost));
+	else if (s && s->expected)
+		PROMISE(is_error(line, ERROR_QUORUM));
 	else
 		PROMISE(q->verb == VERB_EXTEND && (is_error(line, ERROR_QUORUM) || is_error(line, ERROR_LIMIT)));
 }
@@ -197,6 +202,8 @@ static void hello_answered(struct account *a, unsigned k, const struct asked *q,
 
 	if (line->kind != LINE_OK)
 		return;
+	if (c->serial == 0)
+		c->serial = (uint64_t)reply_number(line, "session", 0);
 	PROMISE(reply_number(line, "session", -1) == (int64_t)c->serial && secret.n < sizeof(c->secret));
 	memcpy(c->secret, secret.p, secret.n);
 	c->secret[secret.n] = '\0';
@@ -261,11 +268,12 @@ static void pushed(struct account *a, unsigned k, const struct reply_line *line)
 
 	PROMISE(s && reply_number(line, "fence", -1) == s->fence);
 	if (span_equal(line->code, SPAN("LOST"))) {
-		PROMISE(!s->lost || s->owed);
+		PROMISE(!s->lost || s->owed || s->again);
 		s->lost = true;
-		s->owed = s->due = false;
+		s->owed = s->due = s->again = false;
 	} else {
 		PROMISE(!s->lost && !s->due);
+		s->expected = false;
 	}
 }
 

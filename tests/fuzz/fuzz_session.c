@@ -81,6 +81,16 @@ static void session_hung_up(void *context, uint64_t session)
 	account_ended(&s->account, (unsigned)(session & 7), !s->account.client[session & 7].leaving);
 }
 
+/* Bounds that are met soon. */
+static void conf_apply(struct story *s)
+{
+	struct core_conf conf = s->world.conf;
+
+	conf.limits.locks = 5;
+	conf.limits.waiting = 4;
+	service_reload(s->world.service, &conf);
+}
+
 /* --- what clients do --- */
 
 static void client_open(struct story *s, unsigned k)
@@ -258,6 +268,22 @@ static void client_acts(struct story *s, unsigned k, unsigned what)
 	client_says(s, k);
 }
 
+/* How many sessions the new life has counted is told by HELLO. */
+static void daemon_restarts(struct story *s)
+{
+	char hello[] = "HELLO 1";
+
+	s->account.now = s->world.now;
+	account_restarted(&s->account, s->world.conf.lease_us);
+	PROMISE(world_restart(&s->world));
+	conf_apply(s);
+	s->opened = -1ull;
+	client_open(s, OBSERVER);
+	PROMISE(account_says(&s->account, OBSERVER, hello, strlen(hello)));
+	PROMISE(world_line(&s->world, session_id(s, OBSERVER), hello, strlen(hello)) == 0);
+	s->opened = s->account.client[OBSERVER].serial;
+}
+
 static void world_acts(struct story *s, unsigned k, unsigned what)
 {
 	static const char *const acts[] = {"store", "slow", "answer", "ms", "100 ms", "square ms"};
@@ -280,7 +306,10 @@ static void world_acts(struct story *s, unsigned k, unsigned what)
 			client_says(s, k);
 		break;
 	case 26:
-		world_store(&s->world, argument & 1);
+		if (argument >= 240)
+			daemon_restarts(s);
+		else
+			world_store(&s->world, argument & 1);
 		break;
 	case 27:
 		s->world.store_is_lossy = argument & 2;
@@ -332,7 +361,7 @@ static void promise_nothing_left(struct story *s)
 	world_slow(&s->world, false);
 	world_settle(&s->world);
 	world_pass(&s->world, 120 * SEC);
-	PROMISE(m->value[METRIC_SESSIONS] == 0 && m->value[METRIC_LOCKS_HELD] == 0 && m->value[METRIC_WAITERS] == 0);
+	PROMISE(m->value[METRIC_SESSIONS] == 0 && m->value[METRIC_SESSIONS_DETACHED] == 0 && m->value[METRIC_LOCKS_HELD] == 0 && m->value[METRIC_WAITERS] == 0);
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		observer_asks(s, "LOCK", names[i]);
 		PROMISE(account_holder(&s->account, s->account.named));
@@ -343,7 +372,6 @@ static void promise_nothing_left(struct story *s)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct story *s = calloc(1, sizeof(*s));
-	struct core_conf conf;
 
 	s->tell = getenv("FUZZ_TELL") != NULL;
 	s->at = data;
@@ -353,10 +381,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	s->world.sent = line_sent;
 	s->world.hung_up = session_hung_up;
 	s->world.context = s;
-	conf = s->world.conf;
-	conf.limits.locks = 5;
-	conf.limits.waiting = 4;
-	service_reload(s->world.service, &conf);
+	conf_apply(s);
 	world_settle(&s->world);
 	for (unsigned act = 0; act < ACTS_MAX && s->at < s->end; act++) {
 		unsigned b = next_byte(s), k = (b >> 5) % OBSERVER;
