@@ -42,12 +42,21 @@ static void debt_send(struct engine *e, struct op *op)
 	}
 }
 
+static void debt_try_again_in(struct engine *e, struct op *op, int64_t us)
+{
+	heap_set(&e->core->timers, &op->timer, instant_min(op->until, instant_add(e->core->now, us)));
+}
+
+/* What is in flight says itself how it ends: only what could not be sent is looked after, or thousands of them would be looked after all the time. */
 void debt_go_on(struct engine *e, struct op *op)
 {
-	struct instant retry = instant_add(e->core->now, op->pending ? e->core->conf.timeout_us : RETRY_US);
-
 	debt_send(e, op);
-	heap_set(&e->core->timers, &op->timer, instant_min(op->until, retry));
+	if (op->pending)
+		debt_try_again_in(e, op, e->core->conf.timeout_us);
+	else if (op->owed & (uint16_t)~op->open)
+		debt_try_again_in(e, op, RETRY_US);
+	else
+		heap_set(&e->core->timers, &op->timer, op->until);
 }
 
 /* Whether it has to wait for its turn: each time, since many are owed to a store that comes back, or refuses all. */
@@ -139,6 +148,8 @@ void debt_answered(struct engine *e, struct op *op, const struct answer *a)
 	debt_decide(e, op);
 	if (!op->owed)
 		debt_settled(e, op);
+	else if (a->class != ANSWER_EXECUTED && !op->pending && !op->paced)
+		debt_try_again_in(e, op, RETRY_US);
 }
 
 void debt_fired(struct engine *e, struct op *op)

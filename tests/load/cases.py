@@ -121,6 +121,21 @@ def held(count, seconds, redis, lease, holders=100):
             % (count, lease, taken["us"] / 1e6, lock, seconds, renewals, percents(percent), scene.note, told["p50_us"] / 1e3, told["p99_us"] / 1e3, freed["us"] / 1e6))
 
 
+def ended(count, holders, most):
+    """All that many sessions hold is to be freed at one moment, and in the next one the daemon is told to end."""
+    descriptors(2000)
+    with Scene(0, dict(MANY, lease="30s")) as scene:
+        holder = scene.generator("hold", holders, count // holders, 4, "60s", "hold/")
+        holder.ask("connect", "connected")
+        demand(holder.ask("take", "taken", 300)["refused"] == 0, "LOCKs were refused")
+        holder.ask("close", "closed")
+        begun = time.monotonic()
+        scene.finish()
+        took = time.monotonic() - begun
+    demand(took <= most, "the daemon needed %.1f s to end, more than %g" % (took, most))
+    return "%d names of sessions that closed at one moment: the daemon ended in %.1f s" % (count, took)
+
+
 def asked(client, line, seconds):
     """Asked again as soon as it is answered, for so long: how often, and the median of how long an answer took."""
     took, end = [], time.monotonic() + seconds
@@ -288,6 +303,7 @@ FULL = {
     "names": lambda: held(1000000, 30, 0, "30s", holders=1000),
     "names-10s": lambda: held(500000, 30, 0, "10s", holders=500),
     "lists": lambda: lists(1000000, 10, "30s", holders=1000, most_ms=20),
+    "ended": lambda: ended(1000000, 1000, 20),
     "held": lambda: held(100000, 60, 3, "10s"),
     "burst": lambda: burst(10000, "0"),
     "burst-wait": lambda: burst(10000, "30s"),
