@@ -285,6 +285,7 @@ UNIT := \
 	tests/unit/request_test.c \
 	tests/unit/resolver_test.c \
 	tests/unit/resume_test.c \
+	tests/unit/resume_again_test.c \
 	tests/unit/resume_line_test.c \
 	tests/unit/adopt_test.c \
 	tests/unit/adopt_resume_test.c \

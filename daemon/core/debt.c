@@ -125,7 +125,8 @@ static void debt_settled(struct engine *e, struct op *op)
 {
 	if (op->pending)
 		debt_answer(e, op, op->paced ? REFUSED_NO_TURN : REFUSED_QUORUM);
-	if (op->kind == OP_LEAVE && bits(op->yes) < engine_quorum(e) && core_may_log(e->core, BURST_LOST))
+	/* The TTL of a lease includes its lock-delay. */
+	if (op->kind == OP_LEAVE && op->px_us > op->delay_us && bits(op->yes) < engine_quorum(e) && core_may_log(e->core, BURST_LOST))
 		core_log(e->core, LOG_WARN, "keep-lost", "name=%s stores=%u note=\"it may be granted before its time\"", core_quoted(e->core, lock_name(op->lock)),
 		         bits(op->yes));
 	TAILQ_REMOVE(&e->debts, op, in_debts);

@@ -25,6 +25,7 @@ void line_emptied(struct engine *e, struct lock *l)
 void engine_wait_until(struct engine *e, struct claim *c, struct instant until)
 {
 	c->overdue = false;
+	c->wait_until = until;
 	heap_set(&e->core->timers, &c->timer, until);
 }
 
@@ -68,6 +69,7 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 	struct lock *l = lock_find_or_add(&e->table, name);
 
 	c->lock = l;
+	c->wait_until = wait_until;
 	if (l->state == LOCK_HELD && claim_same_owner(l->holder, c)) {
 		l->holder->count++;
 		engine_notice(e, NOTICE_REENTERED, c, NULL, REFUSED_NOT);
@@ -185,6 +187,7 @@ void engine_stop(struct engine *e)
 
 	e->draining = true;
 	debts_hurry(e);
+	turns_hurry(e);
 	while ((at = map_next(&e->table.map, at))) {
 		struct lock *l = container_of(at, struct lock, node);
 

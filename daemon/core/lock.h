@@ -79,8 +79,9 @@ struct claim {
 	int64_t fence;
 	int64_t ttl_us, delay_us;
 	struct instant asked_at, granted_at;
+	struct instant wait_until; /* patient: as it was asked for */
 	struct instant believed; /* HELD, of a session without a connection: what it was told is over by then */
-	struct timer timer;      /* WAITING: end of the wait. HELD and unheard: end of the time to ask for it */
+	struct timer timer;      /* WAITING: end of the wait. Unheard: end of the time to ask for it, if that is sooner */
 };
 TAILQ_HEAD(claims, claim);
 

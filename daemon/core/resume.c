@@ -32,6 +32,8 @@ static void claim_detach(struct commander *x, struct claim *c)
 		c->tag[0] = '\0';
 		s->orphans += !c->unheard;
 		c->unheard = true;
+		if (c->patient && timer_is_set(&c->timer))
+			heap_set(&x->core->timers, &c->timer, c->wait_until); /* it may have been bounded */
 	} else if (c->state == CLAIM_HELD) {
 		heap_cancel(&x->core->timers, &c->timer);
 		if (c->lock->state == LOCK_HELD)

@@ -54,6 +54,7 @@ int64_t turn_grace_us(const struct engine *e); /* how long a free lock is kept f
 void turn_take(struct engine *e, struct lock *l); /* a ticket for the first in line, if it waits and there is none */
 struct span turn_text(const struct engine *e, const struct lock *l); /* in memory of the effects; "" = no ticket */
 void turn_send(struct engine *e, struct op *op); /* WITHDRAW: its turn has come */
+void turns_hurry(struct engine *e); /* the daemon stops: there will be no turn */
 void turn_withdraw(struct engine *e, struct lock *l); /* the ticket is kept, for later */
 void turn_spend(struct engine *e, struct lock *l, uint16_t granted);
 

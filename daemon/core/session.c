@@ -275,8 +275,8 @@ void session_answered(struct session_table *t, struct session *s, bool tagged)
 	if (s->detached)
 		return;
 	s->busy &= tagged;
-	/* A tagged answer lets nothing go on, but it may be the last that a half-closed session waits for. */
-	if (s->ready || (tagged && !s->eof))
+	/* A tagged answer lets nothing go on, but it may be the last that a session waits for which is about to leave. */
+	if (s->ready || (tagged && !s->leaving))
 		return;
 	s->ready = true;
 	TAILQ_INSERT_TAIL(&t->ready, s, in_ready);

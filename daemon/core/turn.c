@@ -80,13 +80,14 @@ struct span turn_text(const struct engine *e, const struct lock *l)
 	return (struct span){text, n};
 }
 
-/* Nobody waits for the answer, and who has more than enough to do is not asked: a ticket that is not refreshed ends by itself. */
+/* Nobody waits for the answer, and who has more than enough to do is not asked: a ticket that is not refreshed ends by itself. At the end it is for
+ * the others in line. */
 void turn_send(struct engine *e, struct op *op)
 {
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
-		if ((op->owed >> i & 1) && m->connected && !flow_is_full(&m->flow) && !MUTATED(WITHDRAW_FORGOTTEN))
+		if ((op->owed >> i & 1) && m->connected && (!flow_is_full(&m->flow) || e->draining) && !MUTATED(WITHDRAW_FORGOTTEN))
 			op_send_withdraw(&e->ops, op, i);
 	}
 	engine_retire(e, op);
@@ -103,8 +104,21 @@ static void turn_send_withdraw(struct engine *e, struct lock *l, uint16_t nodes)
 	op->decided = true;
 	op->owed = nodes;
 	op->value.n = (uint8_t)ticket_write(e, l, op->value.text);
-	if (!pace_holds_debt(e, op))
+	if (e->draining || !pace_holds_debt(e, op))
 		turn_send(e, op);
+}
+
+void turns_hurry(struct engine *e)
+{
+	struct op *op, *next;
+
+	for (op = TAILQ_FIRST(&e->pace.owing); op; op = next) {
+		next = TAILQ_NEXT(op, in_pace);
+		if (op->kind != OP_WITHDRAW)
+			continue;
+		pace_leave_debt(e, op);
+		turn_send(e, op);
+	}
 }
 
 void turn_withdraw(struct engine *e, struct lock *l)

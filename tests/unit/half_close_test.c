@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Half-close: rounds under way are finished and answered, who would wait is cancelled, then the session ends. */
-#include "tests/unit/stage.h"
+#include "tests/unit/secret.h"
 
 #include <check.h>
 
@@ -202,6 +202,31 @@ START_TEST(a_round_under_way_is_finished_for_who_is_about_to_end_its_input)
 }
 END_TEST
 
+/* Its end of input is not read, since the lines before that wait: nothing else would let it leave. */
+START_TEST(who_is_about_to_end_its_input_behind_a_wait_leaves_its_connection_when_its_last_tagged_request_is_answered)
+{
+	struct secret s;
+
+	held_by_1();
+	s = says_hello(3, "grace=1m");
+	says(3, "LOCK b");
+	hears(3, "OK name=b *");
+	all_feel(MOOD_SILENT);
+	says(3, "@x EXTEND b");
+	says(3, "LOCK a wait=forever");
+	says(3, "PING");
+	parts(3);
+	ck_assert(!hung_up(3));
+	all_feel(MOOD_WELL);
+	hears(3, "@x OK name=b *");
+	passes(SEC);
+	ck_assert(hung_up(3));
+	resumes(4, &s);
+	hears(4, "\\* name=b *");
+	hears(4, "OK session=* n=1");
+}
+END_TEST
+
 START_TEST(a_reset_from_afar_behind_the_end_of_input_frees_at_once_a_broken_path_does_not)
 {
 	stage_begin(3);
@@ -236,6 +261,7 @@ Suite *half_close_suite(void)
 	tcase_add_test(half, a_hang_up_after_a_half_close_ends_it_all_the_same);
 	tcase_add_test(half, who_is_about_to_end_its_input_waits_for_nobody_and_is_read_to_the_end);
 	tcase_add_test(half, a_round_under_way_is_finished_for_who_is_about_to_end_its_input);
+	tcase_add_test(half, who_is_about_to_end_its_input_behind_a_wait_leaves_its_connection_when_its_last_tagged_request_is_answered);
 	tcase_add_loop_test(half, a_reset_from_afar_behind_the_end_of_input_frees_at_once_a_broken_path_does_not, 0, 2);
 	suite_add_tcase(suite, half);
 	return suite;

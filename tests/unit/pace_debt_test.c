@@ -233,6 +233,26 @@ START_TEST(a_key_that_could_not_be_left_behind_is_no_secret)
 }
 END_TEST
 
+/* The key stands that long whether the stores hear of it or not. */
+START_TEST(a_lock_delay_that_the_stores_did_not_hear_of_is_not_said_to_be_lost)
+{
+	stage_open(3);
+	stage.conf.max_delay_us = 20 * SEC;
+	daemon_starts(0);
+	passes(60 * SEC);
+	says(1, "LOCK a ttl=1s delay=5s");
+	hears(1, "OK name=a *");
+	falls(0);
+	falls(1);
+	goes(1, GONE_HANGUP);
+	ck_assert_int_gt(key_ttl_us(0, "a"), 5 * SEC);
+	ck_assert_int_gt(key_ttl_us(1, "a"), 5 * SEC);
+	passes(20 * SEC);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert(!was_logged("keep-lost *"));
+}
+END_TEST
+
 START_TEST(a_daemon_that_stops_sends_what_waits_for_its_turn)
 {
 	struct event stop = {.kind = EVENT_STOP};
@@ -252,6 +272,36 @@ START_TEST(a_daemon_that_stops_sends_what_waits_for_its_turn)
 	feels(0, MOOD_WELL);
 	ck_assert_int_gt(key_ttl_us(0, "a"), 15 * SEC);
 	ck_assert(!key_is_there(0, "many-2-39"));
+	daemon_ends(0);
+}
+END_TEST
+
+/* Else others would wait behind it until its tickets end by themselves. */
+START_TEST(a_daemon_that_stops_leaves_all_lines)
+{
+	struct event stop = {.kind = EVENT_STOP};
+
+	begins_with_window(3, 4);
+	daemon_starts(1);
+	passes(11 * SEC);
+	session_opens(2, 1);
+	says_of_many(2, "LOCK", "");
+	hears_of_many(2);
+	session_opens(3, 1);
+	says(3, "LOCK b");
+	hears(3, "OK *");
+	says(4, "LOCK b wait=1m");
+	for (unsigned i = 0; i < MANY; i++)
+		says(1, "@%u LOCK many-2-%u wait=1m", i, i);
+	all_feel(MOOD_SILENT);
+	for (unsigned i = 0; i < 8; i++)
+		says(5, "@%u LOCK c-%u", i, i);
+	goes(4, GONE_HANGUP); /* waits for its turn already */
+	ck_assert_uint_eq(asked(CALL_WITHDRAW), 0);
+	daemon_step(0, &stop);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_uint_eq(stage.node[i].count[CALL_WITHDRAW], MANY + 1);
+	all_feel(MOOD_WELL);
 	daemon_ends(0);
 }
 END_TEST
@@ -314,7 +364,9 @@ Suite *pace_debt_suite(void)
 	tcase_add_test(tc, a_crowd_that_waits_no_more_leaves_the_line_a_window_at_a_time);
 	tcase_add_test(tc, a_key_that_is_to_be_left_behind_comes_before_leases);
 	tcase_add_test(tc, a_key_that_could_not_be_left_behind_is_no_secret);
+	tcase_add_test(tc, a_lock_delay_that_the_stores_did_not_hear_of_is_not_said_to_be_lost);
 	tcase_add_test(tc, a_daemon_that_stops_sends_what_waits_for_its_turn);
+	tcase_add_test(tc, a_daemon_that_stops_leaves_all_lines);
 	tcase_add_test(tc, the_values_of_former_lives_are_released_before_the_present_one_also_when_that_is_waited_for);
 	suite_add_tcase(suite, tc);
 	return suite;

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sessions that lose one connection after the other: what each of their RESUMEs leaves of a place in line. */
+#include "tests/unit/secret.h"
+
+#include <check.h>
+
+#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
+
+static struct secret s2;
+
+/* 1 holds a; 2, with grace, waits; then 3 waits. */
+static void waiting_with_grace(const char *grace)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	s2 = says_hello(2, grace);
+	says(2, "LOCK a wait=1m");
+	says(3, "LOCK a wait=2m");
+}
+
+/* Each time that the connection drops there is all of the grace to come back in. */
+START_TEST(a_place_is_kept_for_the_grace_of_the_second_drop_as_well)
+{
+	waiting_with_grace("grace=20s");
+	goes(2, GONE_HANGUP);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	passes(15 * SEC);
+	goes(4, GONE_HANGUP);
+	passes(15 * SEC);
+	resumes(5, &s2);
+	hears(5, "OK session=* n=0");
+	passes(15 * SEC);
+	says(5, "LOCK a wait=1m");
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(5, GRANT);
+	hears_nothing(3);
+}
+END_TEST
+
+START_TEST(a_wait_is_over_when_it_was_to_be_however_often_the_session_was_resumed)
+{
+	waiting_with_grace("grace=40s");
+	goes(2, GONE_HANGUP);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	goes(4, GONE_HANGUP);
+	passes(39 * SEC);
+	resumes(5, &s2);
+	hears(5, "OK session=* n=0");
+	passes(22 * SEC);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(3, GRANT);
+	says(3, "UNLOCK a");
+	hears(3, "OK *");
+	says(6, "LOCK a");
+	hears(6, GRANT);
+}
+END_TEST
+
+Suite *resume_again_suite(void)
+{
+	Suite *suite = suite_create("resume_again");
+	TCase *tcase = tcase_create("places");
+
+	tcase_add_checked_fixture(tcase, NULL, stage_close);
+	tcase_add_test(tcase, a_place_is_kept_for_the_grace_of_the_second_drop_as_well);
+	tcase_add_test(tcase, a_wait_is_over_when_it_was_to_be_however_often_the_session_was_resumed);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
