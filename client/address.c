@@ -181,7 +181,7 @@ const char *address_flaw(const char *addr)
 		return "an address is a Unix path or host:port";
 	if (!strncmp(addr, "unix:", 5) || address_is_unix(addr) || strlen(addr) >= sizeof(copy))
 		return NULL;
-	strcpy(copy, addr);
+	memcpy(copy, addr, strlen(addr) + 1);
 	return tcp_split(copy, &host, &port);
 }
 
@@ -196,7 +196,7 @@ int address_connect(const char *addr, int64_t timeout_ms, struct address *ret_ad
 		return unix_connect(addr, timeout_ms, ret_address);
 	if (strlen(addr) >= sizeof(copy))
 		return -ENAMETOOLONG;
-	strcpy(copy, addr);
+	memcpy(copy, addr, strlen(addr) + 1);
 	return tcp_split(copy, &host, &port) ? -EINVAL : host_connect(host, port, timeout_ms, ret_address);
 }
 

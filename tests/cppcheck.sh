@@ -19,7 +19,7 @@ if ! command -v cppcheck >/dev/null; then
 fi
 
 # The lists of <sys/queue.h> are macros that must be known. Of "style", what only says how one might write is left out: that a variable may move
-# inwards, or that a parameter may be const although a table of functions wants it as it is.
+# inwards, or that a parameter may be const although a table of functions wants it as it is. The system's own headers are not looked into.
 queue=$(echo '#include <sys/queue.h>' | gcc -E -M -x c - | tr ' ' '\n' | grep 'sys/queue\.h$')
 # shellcheck disable=SC2086 # a list
 findings=$(cppcheck -q -j "$(nproc)" --std=c11 $flags --include="$queue" --enable="$kinds" --inline-suppr \

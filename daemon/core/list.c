@@ -8,7 +8,7 @@
 #define ROWS_MOST     10000
 #define NAMES_AT_ONCE 1024 /* entries of a table that is listed in one step */
 #define PAUSE_US      MSEC /* from slice to slice: others have most of the time */
-#define SLICE_WORK(names) ((unsigned)(names)*8)
+#define SLICE_WORK(names) ((int64_t)(names) * 8)
 
 static unsigned names_at_once(const struct commander *x)
 {

@@ -42,7 +42,23 @@ static void promise_holder(struct account *a, unsigned name, const struct reply_
 	PROMISE(s->expected || !instant_before(instant_add(a->now, (reply_number(row, "valid_ms", -1) + 1) * MSEC), s->until));
 }
 
-static void row_of_lock(struct account *a, const struct reply_line *row)
+/*
+ * A request behind another begins when that is answered, but not before the sessions that were answered earlier in the same moment have had their turn: one of
+ * them may ask in between. Of one, or of all; of one name, or (TEXTS) of all.
+ */
+static unsigned beginning(const struct account *a, const struct client *c, unsigned name)
+{
+	const struct asked *q;
+	unsigned n = 0;
+
+	for (const struct client *d = a->client; d < a->client + CLIENTS; d++)
+		if (!c || c == d)
+			TAILQ_FOREACH(q, &d->asked, next)
+				n += q->verb == VERB_LOCK && q->begun && !q->order && (name == TEXTS || q->name == name);
+	return n;
+}
+
+static void row_of_lock(struct account *a, unsigned by, const struct reply_line *row)
 {
 	unsigned name = account_text(a, reply_find(row, "name"));
 	unsigned waiters = (unsigned)reply_number(row, "waiters", 0), known;
@@ -55,7 +71,7 @@ static void row_of_lock(struct account *a, const struct reply_line *row)
 		account_silent_loss(a, name, NULL);
 	}
 	known = account_waiting(a, name);
-	PROMISE(waiters >= known && waiters <= known + account_orphans(a, NULL, name));
+	PROMISE(waiters + (by == OBSERVER ? 0 : beginning(a, NULL, name)) >= known && waiters <= known + account_orphans(a, NULL, name));
 	a->shown.waiting += known;
 }
 
@@ -90,7 +106,7 @@ static void row_of_session(struct account *a, unsigned by, const struct reply_li
 	for (unsigned t = 0; t < a->texts; t++)
 		most += a->text[t].silent.serial == c->serial;
 	PROMISE(held >= least && held <= most);
-	PROMISE(waiting >= known && waiting <= known + orphans);
+	PROMISE(waiting + (by == OBSERVER ? 0 : beginning(a, c, TEXTS)) >= known && waiting <= known + orphans);
 	/* The observer has just seen all turns that came: none is left that waits. */
 	while (by == OBSERVER && waiting == known && !TAILQ_EMPTY(&c->orphan))
 		account_orphan_drop(a, k, TAILQ_FIRST(&c->orphan));
@@ -177,7 +193,7 @@ void account_row(struct account *a, unsigned k, struct asked *q, const struct re
 	if (q->verb == VERB_SHOW)
 		row_of_name(a, q->name, line);
 	else if (q->verb == VERB_LIST && q->what == 'l')
-		row_of_lock(a, line);
+		row_of_lock(a, k, line);
 	else if (q->verb == VERB_LIST && q->what == 's')
 		row_of_session(a, k, line);
 	else if (q->verb == VERB_RESUME)
@@ -215,12 +231,12 @@ static void promise_all_sessions(struct account *a)
 	PROMISE(a->shown.held == alive);
 }
 
-static void promise_all_of_name(struct account *a, unsigned name)
+static void promise_all_of_name(struct account *a, unsigned by, unsigned name)
 {
 	unsigned known = account_waiting(a, name);
 
 	promise_unseen_gone(a, name);
-	PROMISE(a->shown.waiting >= known && a->shown.waiting <= known + account_orphans(a, NULL, name));
+	PROMISE(a->shown.waiting + (by == OBSERVER ? 0 : beginning(a, NULL, name)) >= known && a->shown.waiting <= known + account_orphans(a, NULL, name));
 }
 
 /* Of the observer's questions the rows are also complete; others may have asked for a part. */
@@ -232,7 +248,7 @@ void account_rows_done(struct account *a, unsigned k, const struct asked *q, con
 	if (q->rows == 0)
 		shown_begin(a);
 	if (q->verb == VERB_SHOW)
-		promise_all_of_name(a, q->name);
+		promise_all_of_name(a, k, q->name);
 	else if (k == OBSERVER && q->verb == VERB_LIST && q->what == 'l')
 		promise_all_locks(a);
 	else if (k == OBSERVER && q->verb == VERB_LIST && q->what == 's')

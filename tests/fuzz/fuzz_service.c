@@ -44,7 +44,7 @@ static struct known *name_known(struct story *s, struct span name)
 	return &s->known[s->names++];
 }
 
-/* A row of RESUME: what another session was told is this one's now. */
+/* A row of RESUME, or SAFE of what is confirmed later: what another session was told is this one's now. */
 static void promise_row(struct story *s, uint64_t session, const struct reply_line *line)
 {
 	struct span name = reply_find(line, "name");
@@ -95,7 +95,7 @@ static void line_sent(void *context, uint64_t session, struct span bytes)
 		PROMISE(reply_parse(line, (size_t)(end - bytes.p), &reply) == 0);
 		promise_fence(context, session, &reply);
 		secret_keep(context, session, &reply);
-		if (reply.kind == LINE_ROW)
+		if (reply.kind == LINE_ROW || reply.kind == LINE_PUSH)
 			promise_row(context, session, &reply);
 	}
 }
