@@ -21,7 +21,6 @@ struct listing {
 	TAILQ_ENTRY(listing) in_turn; /* the first of its session */
 	struct session *session;
 	bool of_sessions;        /* else of locks */
-	bool later;              /* not answered in the step of its request */
 	char tag[TAG_MAX + 1];
 	char *prefix, *after;    /* after: a key; NULL: from the first */
 	size_t prefix_n, after_n;
