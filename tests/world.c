@@ -177,10 +177,10 @@ static void effect_carry_out(struct world *w, const struct effect *effect)
 	case EFFECT_AWAIT:
 		await_carry_out(w, effect->await.session);
 		break;
-	case EFFECT_READ:
 	case EFFECT_JOURNAL:
 		world_journal(w, effect->journal.record);
 		break;
+	case EFFECT_READ:
 	case EFFECT_LOG:
 		break;
 	}

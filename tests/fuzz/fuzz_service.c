@@ -11,6 +11,8 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/world.h"
 
+#include <strings.h>
+
 #define SESSIONS 8
 #define NAMES    256
 
@@ -28,6 +30,7 @@ struct story {
 	struct known known[NAMES];
 	unsigned names;
 	char resume[SESSIONS][80]; /* what the slot said last that a session could be resumed by */
+	bool resumes[SESSIONS];    /* the slot has asked for another's: it may reenter what it was not told of yet */
 };
 
 static struct known *name_known(struct story *s, struct span name)
@@ -77,7 +80,7 @@ static void promise_fence(struct story *s, uint64_t session, const struct reply_
 	if (!known)
 		return;
 	PROMISE(fence > 0 && fence < COUNT_MAX);
-	PROMISE(fence > known->fence || (fence == known->fence && session == known->session));
+	PROMISE(fence > known->fence || (fence == known->fence && (session == known->session || s->resumes[session & 7])));
 	known->fence = fence;
 	known->session = session;
 }
@@ -113,6 +116,14 @@ static uint64_t session_id(const struct story *s, unsigned slot)
 	return s->generation[slot] << 32 | slot;
 }
 
+static bool line_resumes(const char *line, size_t n)
+{
+	for (size_t i = 0; i + 6 <= n; i++)
+		if (strncasecmp(line + i, "RESUME", 6) == 0)
+			return true;
+	return false;
+}
+
 static void session_line(struct story *s, unsigned slot, const uint8_t *text, size_t n)
 {
 	char line[LINE_MAX_DEFAULT];
@@ -120,10 +131,12 @@ static void session_line(struct story *s, unsigned slot, const uint8_t *text, si
 	if (!s->open[slot]) {
 		s->generation[slot]++;
 		s->open[slot] = true;
+		s->resumes[slot] = false;
 		PROMISE(world_open(&s->world, session_id(s, slot)) == 0);
 	}
 	n = n < sizeof(line) ? n : sizeof(line);
 	memcpy(line, text, n);
+	s->resumes[slot] |= line_resumes(line, n);
 	world_line(&s->world, session_id(s, slot), line, n);
 }
 
