@@ -95,6 +95,23 @@ static void grant_begins(struct account *a, unsigned k, const struct asked *q, s
 	a->text[q->name].fence = s->fence = fence;
 }
 
+/* An UNLOCK with sync=yes that waited for the first of two LOCKs begins when both are granted: it lets go of one. */
+static struct stake *stake_taken_back(struct account *a, unsigned k, const struct asked *lock, int64_t fence)
+{
+	struct asked *q;
+	struct stake *s;
+
+	TAILQ_FOREACH(q, &a->client[k].asked, next)
+		if (q->released && !q->order && q->name == lock->name && q->owner == lock->owner)
+			break;
+	PROMISE(q && fence == a->text[lock->name].fence);
+	q->released = false;
+	s = account_stake_new(a, k, lock->name, lock->owner);
+	s->fence = fence;
+	s->count = 1;
+	return s;
+}
+
 /* A grant, or one more of what is held. */
 static void lock_granted(struct account *a, unsigned k, const struct asked *q, const struct reply_line *line)
 {
@@ -102,6 +119,8 @@ static void lock_granted(struct account *a, unsigned k, const struct asked *q, c
 	int64_t fence = reply_number(line, "fence", -1), count = reply_number(line, "count", -1);
 
 	PROMISE(!q->cancelled);
+	if (!s && count == 2)
+		s = stake_taken_back(a, k, q, fence);
 	if (s && !s->lost) {
 		PROMISE(fence == s->fence && count == s->count + 1);
 		s->count++;
