@@ -31,17 +31,18 @@ static int64_t acquire_range(const struct engine *e, const struct lock *l)
 	return others < 0 ? 0 : others > RANGE_MOST ? RANGE_MOST : others;
 }
 
-/* Those of these nodes that are usable and can take more. */
+/* Those of these nodes that are usable and can take more. A few where what was taken in vain is not given back yet would only refuse. */
 static void acquire_ask(struct engine *e, struct op *op, uint16_t nodes, int64_t proposal)
 {
 	struct lock *l = op->lock;
+	uint16_t in_vain = bits(l->put_off) <= e->core->conf.nodes - engine_quorum(e) ? l->put_off : 0;
 	int64_t grace = turn_grace_us(e);
 	struct span ticket = MUTATED(TICKET_SHOWN_ONCE) && l->queued ? SPAN("") : turn_text(e, l);
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
-		if (!(nodes >> i & 1) || !member_usable(m) || flow_is_full(&m->flow))
+		if (!((nodes & (uint16_t)~in_vain) >> i & 1) || !member_usable(m) || flow_is_full(&m->flow))
 			continue;
 		op_send_acquire(&e->ops, op, i, proposal, ticket, grace);
 		l->queued |= (uint16_t)((ticket.n > 0) << i);

@@ -33,8 +33,13 @@ static bool debt_is_due(const struct engine *e, const struct op *op)
 static void debt_send(struct engine *e, struct op *op)
 {
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
-		if (!debt_may_ask(e, op, i) || debt_is_put_off(e, i))
+		if (!debt_may_ask(e, op, i))
 			continue;
+		if (debt_is_put_off(e, i)) {
+			op->lock->put_off |= (uint16_t)(1u << i);
+			continue;
+		}
+		op->lock->put_off &= (uint16_t)~(1u << i);
 		if (op->kind == OP_RELEASE)
 			op_send_release(&e->ops, op, i);
 		else

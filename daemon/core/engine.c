@@ -160,6 +160,10 @@ static void op_fired(struct engine *e, struct op *op)
 		debt_fired(e, op);
 		return;
 	}
+	if (op->kind == OP_WITHDRAW) {
+		turn_send(e, op);
+		return;
+	}
 	if (op->later && !op->decided) {
 		acquire_widen(e, op);
 		return;
@@ -208,7 +212,7 @@ void engine_retire(struct engine *e, struct op *op)
 {
 	struct lock *l = op->lock;
 
-	if (!op->decided || op->open || op->in_debt || op->paced)
+	if (!op->decided || op->open || op->in_debt || op->paced || (op->kind == OP_WITHDRAW && op->owed))
 		return;
 	op_free(&e->ops, op);
 	lock_drop_if_unused(&e->table, l);

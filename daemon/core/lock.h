@@ -128,6 +128,7 @@ struct lock {
 	uint16_t name_n;
 	uint16_t placed;        /* bits: nodes where our value may stand */
 	uint16_t queued;        /* bits: nodes where our ticket may stand in line */
+	uint16_t put_off;       /* bits: nodes that were too busy to be told of a release: a dead value of ours may stand there yet */
 	uint16_t woken;         /* bits: nodes that said that the lock was freed, since the last round began */
 	uint16_t unanswered;    /* bits: nodes with an EXTEND of this value in flight */
 	uint16_t renewed;       /* bits: nodes that a renewal of this value was sent to: what was sent before it vouches no more */

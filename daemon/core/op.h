@@ -46,7 +46,7 @@ struct op {
 	int64_t px_us, ttl_us, delay_us;
 	int64_t range;        /* ACQUIRE: tokens beyond the first that were asked for */
 	int64_t fence;        /* RAISE: the token to be granted; LEAVE: 0 */
-	struct instant until; /* RELEASE, LEAVE: nothing is left by then */
+	struct instant until; /* RELEASE, LEAVE, WITHDRAW: nothing is left by then */
 	struct instant begun;
 	struct instant sent[NODES_MAX];
 	int64_t base[NODES_MAX]; /* of a yes: the fence; of a busy: PTTL of the key that stands there, ms */

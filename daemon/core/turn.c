@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define GRACE_LEAST_US (20 * MSEC)
 
@@ -80,17 +81,38 @@ struct span turn_text(const struct engine *e, const struct lock *l)
 	return (struct span){text, n};
 }
 
-/* Nobody waits for the answer, and who has more than enough to do is not asked: a ticket that is not refreshed ends by itself. At the end it is for
- * the others in line. */
+/* It stands there again, by a later round with the same ticket. */
+static uint16_t turn_is_wanted(const struct engine *e, const struct op *op)
+{
+	char ticket[TICKET_MAX];
+	size_t n = op->lock->ticket.us ? ticket_write(e, op->lock, ticket) : 0;
+
+	return n == op->value.n && memcmp(ticket, op->value.text, n) == 0 ? op->lock->queued : 0;
+}
+
+/*
+ * Nobody waits for the answer, and who has more than enough to do is asked a little later, as long as the ticket stands: it is in the way of others until
+ * then. At the end there is no later.
+ */
 void turn_send(struct engine *e, struct op *op)
 {
+	uint16_t owed = instant_before(e->core->now, op->until) && !MUTATED(WITHDRAW_FORGOTTEN) ? op->owed & (uint16_t)~turn_is_wanted(e, op) : 0;
+
+	op->owed = 0;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
-		if ((op->owed >> i & 1) && m->connected && (!flow_is_full(&m->flow) || e->draining) && !MUTATED(WITHDRAW_FORGOTTEN))
+		if (!(owed >> i & 1) || !m->connected)
+			continue;
+		if (flow_is_full(&m->flow) && !e->draining)
+			op->owed |= (uint16_t)(1u << i);
+		else
 			op_send_withdraw(&e->ops, op, i);
 	}
-	engine_retire(e, op);
+	if (op->owed)
+		heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, e->core->conf.timeout_us));
+	else
+		engine_retire(e, op);
 }
 
 /* Out of the line at these nodes, now or when it is its turn. */
@@ -103,6 +125,7 @@ static void turn_send_withdraw(struct engine *e, struct lock *l, uint16_t nodes)
 	op = op_new(&e->ops, OP_WITHDRAW, l);
 	op->decided = true;
 	op->owed = nodes;
+	op->until = instant_add(e->core->now, TICKET_US);
 	op->value.n = (uint8_t)ticket_write(e, l, op->value.text);
 	if (e->draining || !pace_holds_debt(e, op))
 		turn_send(e, op);

@@ -45,6 +45,8 @@ struct lease {
 	bool adopted;                              /* from a former life: its range is not known, it is handed to nobody */
 	unsigned grants;                           /* so far: the second is a hand-over */
 	struct instant wanted;                     /* another daemon's wish was heard; 0: none */
+	uint64_t vain;                             /* the last attempt that led to no grant and left something behind */
+	uint16_t left;                             /* bits: the nodes where it did */
 };
 
 /* A ticket: that of a daemon, or of a place in line at a node. */

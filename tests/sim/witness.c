@@ -76,13 +76,23 @@ struct instant witness_deadline(const struct sim_daemon *d, const struct lease *
 	return best;
 }
 
-/* What an attempt took that led to no grant is given back before the next one: where the node can be told. */
-static void undone_look(struct world *w, struct sim_daemon *d, int64_t name, const struct lease *l)
+/* What an attempt took that led to no grant is given back before the node is asked anew; one that is too busy to be told is not asked. */
+static void vain_keep(struct world *w, struct sim_daemon *d, struct lease *l)
 {
+	uint16_t left = 0;
+
 	for (unsigned i = 0; i < w->plan->nodes; i++)
-		if (l->grants == 0 && l->base[i] > 0 && d->link[i].up && !*book_of(&w->checker.book[d->index], l->ticket))
-			checker_fail(w, INVARIANT_L8, name, "%s: daemon %u asks anew and leaves what node %u gave it",
-				     name_of(name), d->index, i);
+		left |= (uint16_t)((l->grants == 0 && l->base[i] > 0 && d->link[i].up) << i);
+	if (!left || *book_of(&w->checker.book[d->index], l->ticket))
+		return;
+	l->vain = l->ticket;
+	l->left = left;
+}
+
+static void vain_look(struct world *w, struct sim_daemon *d, int64_t name, const struct lease *l, unsigned node)
+{
+	if ((l->left >> node & 1) && !*book_of(&w->checker.book[d->index], l->vain))
+		checker_fail(w, INVARIANT_L8, name, "%s: daemon %u asks node %u anew and leaves what it gave", name_of(name), d->index, node);
 }
 
 static void lease_begin(struct world *w, struct sim_daemon *d, int64_t name, uint64_t ticket)
@@ -94,7 +104,7 @@ static void lease_begin(struct world *w, struct sim_daemon *d, int64_t name, uin
 		checker_fail(w, INVARIANT_S15, name, "%s: daemon %u acquires what its client %u has", name_of(name), d->index,
 			     l->conn->client->index);
 	if (!l->unseen)
-		undone_look(w, d, name, l);
+		vain_keep(w, d, l);
 	l->unseen = w->checker.orphans_until[d->index][name] > w->now;
 	memset(l->base, 0, sizeof(l->base));
 	memset(l->reach, 0, sizeof(l->reach));
@@ -143,6 +153,8 @@ void witness_call(struct sim_daemon *d, const struct call *call)
 		turns_call(d, call, name);
 	if ((call->kind == CALL_ACQUIRE || !is_own(d, call->value)) && l->ticket != ticket)
 		lease_begin(w, d, name, ticket);
+	if (call->kind == CALL_ACQUIRE)
+		vain_look(w, d, name, l, call->node);
 	l->adopted |= !is_own(d, call->value);
 	kin_asked(d, call, name);
 	if (call->kind == CALL_EXTEND && l->ticket == ticket)
