@@ -9,7 +9,6 @@
 #define POLL_LEAST_US (25 * MSEC)
 #define POLL_MOST_US SEC
 #define POLL_FOREIGN_US (200 * MSEC) /* clients that poll win against one that seldom asks */
-#define RETRY_US (100 * MSEC)
 #define STRAGGLER_LEAST_US MSEC
 #define RANGE_MOST 1024
 #define NARROW_US SEC

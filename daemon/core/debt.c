@@ -5,8 +5,6 @@
  */
 #include "daemon/core/round.h"
 
-#define RETRY_US (100 * MSEC)
-
 static bool debt_may_ask(const struct engine *e, const struct op *op, unsigned node)
 {
 	const struct member *m = &e->members.node[node];
@@ -136,6 +134,7 @@ static void debt_settled(struct engine *e, struct op *op)
 		         bits(op->yes));
 	TAILQ_REMOVE(&e->debts, op, in_debts);
 	pace_leave_debt(e, op);
+	op->lock->put_off &= (uint16_t)~op->owed; /* it has expired there */
 	op->in_debt = false;
 	heap_cancel(&e->core->timers, &op->timer);
 	metric_add(&e->core->metrics, METRIC_DEBTS, -1);

@@ -13,6 +13,7 @@
 #define CALL_OF_MEMBER (UINT64_C(1) << 63)
 #define HEALTH_US SEC
 #define TRUST_WAIT_US SEC
+#define RTT_GRAIN_US MSEC /* on a host of its own a way is shorter than what a scheduler may add */
 
 static const char *const state_word[] = {
 	[MEMBER_DOWN] = "down",     [MEMBER_PROBING] = "probing", [MEMBER_QUARANTINED] = "quarantine",
@@ -345,16 +346,22 @@ bool member_answered(struct members *ms, const struct answer *a)
 	return true;
 }
 
-/* What took longer than a command may was a stop, of the store or of ours: it says nothing of the way. And all that a stop held up comes at once, after it:
- * that is one word, not many. */
+/*
+ * What took longer than a command may was a stop, of the store or of ours: it says nothing of the way. A shorter one says little: pauses and the patience
+ * with others are multiples of this, so one word at most doubles what it stood for. And all that a stop held up is one word, not many: as in TCP
+ * (RFC 6298, 3) one call of each round trip is timed.
+ */
 static void member_time_way(struct members *ms, struct member *m, struct instant sent)
 {
-	int64_t rtt = instant_diff(ms->core->now, sent), most = ms->core->conf.timeout_us;
+	int64_t rtt = instant_diff(ms->core->now, sent), most = ms->core->conf.timeout_us, doubled = 2 * m->rtt_us + RTT_GRAIN_US;
 
 	if (!m->rtt_us)
 		m->rtt_us = rtt < most ? rtt : most;
+	else if (rtt <= most && !instant_before(m->timed_at, sent))
+		return;
 	else if (rtt <= most)
-		m->rtt_us = (7 * m->rtt_us + rtt) / 8;
+		m->rtt_us = (7 * m->rtt_us + (rtt < doubled ? rtt : doubled)) / 8;
+	m->timed_at = ms->core->now;
 }
 
 void member_observe(struct members *ms, const struct answer *a, struct instant sent)
@@ -378,8 +385,7 @@ void member_observe(struct members *ms, const struct answer *a, struct instant s
 	if (a->fence > m->fence_seen)
 		m->fence_seen = a->fence;
 	if (a->server_us) {
-		if (!m->rtt_us || ms->core->now.us != m->clock.at.us)
-			member_time_way(ms, m, sent);
+		member_time_way(ms, m, sent);
 		ms->jump_us[a->node] += member_clock_jump(&m->clock, a->server_us, sent, ms->core->now);
 		if (ms->jump_us[a->node] && !m->suspect)
 			m->suspect = "its clock jumped ahead: keys may have expired early";

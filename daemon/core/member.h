@@ -56,6 +56,7 @@ struct member {
 	int64_t fence_seen, fence_when_asked;
 	int64_t evicted;
 	int64_t rtt_us; /* smoothed; 0 = not known */
+	struct instant timed_at; /* when rtt_us was last told anew */
 	bool clock_is_off; /* too far from the others' when it was looked at last */
 	bool misconf;   /* a write was refused by -MISCONF since the last healthy probe */
 	bool blank;     /* probed without a marker while trust is open */

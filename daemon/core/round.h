@@ -5,6 +5,8 @@
 
 #include "daemon/core/engine.h"
 
+#define RETRY_US (100 * MSEC) /* after what refused, or had too much to do */
+
 /* pace.c: turns at the stores. True: the lock, or what is given back, waits for its turn, and will be served. */
 bool pace_holds(struct engine *e, struct lock *l);
 bool pace_holds_debt(struct engine *e, struct op *op); /* RELEASE, LEAVE, WITHDRAW */

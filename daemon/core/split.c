@@ -26,6 +26,12 @@ static uint64_t lead_weight(const struct engine *e, const struct lock *l, unsign
 	return split_weight(lock_name(l), span_of(e->members.node[node].run_id));
 }
 
+/* One that others were kept waiting by for as long as a leading node is waited for is no help. All daemons see that alike, soon enough. */
+static bool split_may_lead(const struct engine *e, const struct member *m)
+{
+	return member_usable(m) && !flow_is_stuck(&m->flow, e->core->now, split_patience_us(e));
+}
+
 int split_lead(const struct engine *e, struct lock *l)
 {
 	int lead = -1;
@@ -34,7 +40,7 @@ int split_lead(const struct engine *e, struct lock *l)
 		return -1;
 	l->leads--;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (member_usable(&e->members.node[i]) && (lead < 0 || lead_weight(e, l, i) > lead_weight(e, l, (unsigned)lead)))
+		if (split_may_lead(e, &e->members.node[i]) && (lead < 0 || lead_weight(e, l, i) > lead_weight(e, l, (unsigned)lead)))
 			lead = (int)i;
 	return lead;
 }

@@ -110,7 +110,7 @@ void turn_send(struct engine *e, struct op *op)
 			op_send_withdraw(&e->ops, op, i);
 	}
 	if (op->owed)
-		heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, e->core->conf.timeout_us));
+		heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, RETRY_US));
 	else
 		engine_retire(e, op);
 }
@@ -125,7 +125,7 @@ static void turn_send_withdraw(struct engine *e, struct lock *l, uint16_t nodes)
 	op = op_new(&e->ops, OP_WITHDRAW, l);
 	op->decided = true;
 	op->owed = nodes;
-	op->until = instant_add(e->core->now, TICKET_US);
+	op->until = instant_add(e->core->now, e->core->conf.timeout_us + TICKET_US); /* an ACQUIRE may be carried out so late, and put it there again */
 	op->value.n = (uint8_t)ticket_write(e, l, op->value.text);
 	if (e->draining || !pace_holds_debt(e, op))
 		turn_send(e, op);
@@ -133,11 +133,10 @@ static void turn_send_withdraw(struct engine *e, struct lock *l, uint16_t nodes)
 
 void turns_hurry(struct engine *e)
 {
-	struct op *op, *next;
+	for (uint32_t i = 0; i < e->ops.slots; i++) {
+		struct op *op = e->ops.slot[i];
 
-	for (op = TAILQ_FIRST(&e->pace.owing); op; op = next) {
-		next = TAILQ_NEXT(op, in_pace);
-		if (op->kind != OP_WITHDRAW)
+		if (!op || op->kind != OP_WITHDRAW || !op->owed)
 			continue;
 		pace_leave_debt(e, op);
 		turn_send(e, op);

@@ -47,7 +47,7 @@ class OneHangs(QuorumTest):
             server.freeze()
             load.watch(watcher, 1.1)
             server.thaw()
-        load.finish(least=50, gap=self.GAP - 0.1)
+        load.finish(least=50, gap=self.GAP / 2)
 
     def test_nor_when_two_keep_the_name_for_somebody_else(self):
         """Whose daemon is stopped. Both say so, and the third would not change it."""

@@ -320,6 +320,28 @@ START_TEST(what_a_stop_held_up_is_one_word_about_the_way_and_what_took_too_long_
 }
 END_TEST
 
+/* Ten calls of a crowd, one after the other, and then the store stops for nearly as long as a command may take. */
+START_TEST(a_stop_shorter_than_a_command_may_take_hardly_lengthens_the_way)
+{
+	stage_begin(1);
+	feels(0, MOOD_TARDY);
+	says(1, "LOCK a");
+	passes(MSEC);
+	feels(0, MOOD_WELL);
+	hears(1, "OK *");
+	ck_assert_int_eq(told_rtt_us(0), 1000);
+	feels(0, MOOD_TARDY);
+	for (unsigned i = 0; i < 10; i++) {
+		passes(MSEC);
+		says(2 + i, "LOCK b%u wait=1m", i);
+	}
+	passes(40 * MSEC - 10 * MSEC);
+	feels(0, MOOD_WELL);
+	ignores(1);
+	ck_assert_int_eq(told_rtt_us(0), (7 * 1000 + 3000) / 8);
+}
+END_TEST
+
 Suite *member_suite(void)
 {
 	Suite *suite = suite_create("member");
@@ -327,6 +349,7 @@ Suite *member_suite(void)
 
 	tcase_add_checked_fixture(join, NULL, stage_close);
 	tcase_add_test(join, what_a_stop_held_up_is_one_word_about_the_way_and_what_took_too_long_is_none);
+	tcase_add_test(join, a_stop_shorter_than_a_command_may_take_hardly_lengthens_the_way);
 	tcase_add_test(join, a_blank_store_waits_for_its_quarantine);
 	tcase_add_test(join, a_longer_lease_of_before_counts_in_the_quarantine);
 	tcase_add_test(join, a_join_lifts_the_fence_above_every_token_issued);

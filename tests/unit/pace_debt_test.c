@@ -306,6 +306,56 @@ START_TEST(a_daemon_that_stops_leaves_all_lines)
 }
 END_TEST
 
+/* The last of three stores has twice its window to do. */
+static void is_busy_at_the_last(void)
+{
+	feels(2, MOOD_SILENT);
+	for (unsigned i = 0; i < 2 * 4; i++)
+		says(5, "@%u LOCK c-%u", i, i);
+	ck_assert_uint_ge(waiting_at(2), 2 * 4);
+}
+
+START_TEST(a_store_that_is_busy_is_told_a_little_later_who_left_its_line)
+{
+	begins_with_window(3, 4);
+	daemon_starts(1);
+	passes(11 * SEC);
+	session_opens(3, 1);
+	says(3, "LOCK b");
+	hears(3, "OK *");
+	says(4, "LOCK b wait=1m");
+	is_busy_at_the_last();
+	goes(4, GONE_HANGUP);
+	ck_assert_uint_eq(stage.node[0].count[CALL_WITHDRAW], 1);
+	ck_assert_uint_eq(stage.node[2].count[CALL_WITHDRAW], 0);
+	feels(2, MOOD_WELL);
+	passes(100 * MSEC);
+	ck_assert_uint_eq(stage.node[2].count[CALL_WITHDRAW], 1);
+}
+END_TEST
+
+START_TEST(a_store_that_was_too_busy_to_be_told_is_asked_again_once_the_key_has_expired)
+{
+	unsigned asked;
+
+	begins_with_window(3, 4);
+	says(1, "LOCK a ttl=100ms");
+	hears(1, "OK *");
+	says(2, "LOCK a ttl=2s renew=no wait=1m");
+	is_busy_at_the_last();
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(2, "OK *");
+	says(3, "LOCK a wait=1m");
+	passes(1900 * MSEC);
+	feels(2, MOOD_WELL);
+	asked = stage.node[2].count[CALL_ACQUIRE];
+	passes(100 * MSEC);
+	hears(3, "OK *");
+	ck_assert_uint_eq(stage.node[2].count[CALL_ACQUIRE], asked + 1);
+}
+END_TEST
+
 /* Of an adopted lock: what a former life sent and is carried out late must find nothing to take the place of. */
 START_TEST(the_values_of_former_lives_are_released_before_the_present_one_also_when_that_is_waited_for)
 {
@@ -367,6 +417,8 @@ Suite *pace_debt_suite(void)
 	tcase_add_test(tc, a_lock_delay_that_the_stores_did_not_hear_of_is_not_said_to_be_lost);
 	tcase_add_test(tc, a_daemon_that_stops_sends_what_waits_for_its_turn);
 	tcase_add_test(tc, a_daemon_that_stops_leaves_all_lines);
+	tcase_add_test(tc, a_store_that_is_busy_is_told_a_little_later_who_left_its_line);
+	tcase_add_test(tc, a_store_that_was_too_busy_to_be_told_is_asked_again_once_the_key_has_expired);
 	tcase_add_test(tc, the_values_of_former_lives_are_released_before_the_present_one_also_when_that_is_waited_for);
 	suite_add_tcase(suite, tc);
 	return suite;

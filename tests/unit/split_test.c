@@ -172,6 +172,33 @@ START_TEST(a_leading_node_that_has_gone_is_replaced_by_the_next_in_the_same_orde
 }
 END_TEST
 
+START_TEST(a_leading_node_that_was_waited_for_in_vain_is_passed_over_from_then_on)
+{
+	static const char *const orphan[] = {"d1:1:00", "d2:2:00", "d3:3:00", "d4:4:00", "d5:5:00"};
+	unsigned lead, next, asked_in_vain;
+
+	stage_begin(5);
+	passes(2 * SEC);
+	lead = leading("a", 0);
+	next = leading("a", (uint16_t)(1u << lead));
+	for (unsigned i = 0; i < 5; i++)
+		key_is_overwritten(i, "a", orphan[i], 50 * SEC);
+	says(1, "LOCK a wait=1m");
+	feels(lead, MOOD_SILENT);
+	passes(6 * MSEC);
+	asked_in_vain = asked_by(0, lead, CALL_ACQUIRE);
+	ck_assert_uint_ge(asked_in_vain, 1);
+	for (unsigned i = 0; i < 5; i++)
+		stage.node[i].count[CALL_ACQUIRE] = 0;
+	passes(20 * MSEC);
+	ck_assert_uint_eq(asked_by(0, lead, CALL_ACQUIRE), asked_in_vain);
+	for (unsigned i = 0; i < 5; i++)
+		ck_assert(i == next ? stage.node[i].count[CALL_ACQUIRE] > 1 : stage.node[i].count[CALL_ACQUIRE] == 0);
+	feels(lead, MOOD_WELL);
+	hears_nothing(1);
+}
+END_TEST
+
 START_TEST(a_refusal_of_the_leading_node_is_no_verdict)
 {
 	unsigned lead;
@@ -342,6 +369,7 @@ Suite *split_suite(void)
 	tcase_add_test(lead, one_that_hangs_does_not_keep_two_daemons_from_settling_a_split);
 	tcase_add_test(lead, who_does_not_wait_hears_one_that_is_slow_in_its_last_round);
 	tcase_add_test(lead, a_leading_node_that_has_gone_is_replaced_by_the_next_in_the_same_order);
+	tcase_add_test(lead, a_leading_node_that_was_waited_for_in_vain_is_passed_over_from_then_on);
 	tcase_add_test(lead, a_refusal_of_the_leading_node_is_no_verdict);
 	tcase_add_test(lead, who_does_not_wait_is_answered_within_three_rounds);
 	tcase_add_test(lead, a_waiter_who_is_refused_by_the_leading_node_asks_all_again_in_a_second);
