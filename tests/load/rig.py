@@ -94,10 +94,19 @@ class Generator:
         self.process.stdout.close()
 
 
-def cpu_seconds(pid):
+def cpu_ticks(pid):
+    """In the process itself, and in the kernel for it."""
     with open("/proc/%d/stat" % pid) as stat:
         fields = stat.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
+    return int(fields[11]), int(fields[12])
+
+
+def cpu_seconds(pid):
+    return sum(cpu_ticks(pid)) / TICK
+
+
+def user_seconds(pid):
+    return cpu_ticks(pid)[0] / TICK
 
 
 def rss_kib(pid):
@@ -164,11 +173,11 @@ class Scene(contextlib.ExitStack):
                 raise AssertionError("%s is %d, not %d, after %g s" % (metric, now, value, timeout))
             time.sleep(0.02)
 
-    def finish(self):
+    def finish(self, timeout=30):
         """The daemon must still be there, sane, and end when it is told to."""
         if not self.daemon.alive():
             raise AssertionError("the daemon died:\n" + self.daemon.log()[-2000:])
-        status, _ = self.daemon.finish(signal.SIGTERM, 30)
+        status, _ = self.daemon.finish(signal.SIGTERM, timeout)
         if status != 0:
             raise AssertionError("the daemon ended with status %d:\n%s" % (status, self.daemon.log()[-2000:]))
         self.daemon.sane()

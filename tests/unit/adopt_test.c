@@ -27,12 +27,6 @@ static void is_resumed(unsigned k)
 	hears(k, "OK session=* n=1");
 }
 
-static void all_feel(enum mood mood)
-{
-	for (unsigned i = 0; i < stage.conf.nodes; i++)
-		feels(i, mood);
-}
-
 START_TEST(what_was_held_goes_on_with_its_fence_under_a_new_value)
 {
 	char value[VALUE_MAX];

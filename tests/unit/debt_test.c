@@ -12,12 +12,6 @@ static int64_t held_by_1(unsigned nodes, const char *request)
 	return number_in(hears(1, "OK name=a fence=* valid_ms=* ttl_ms=* count=1"), "fence");
 }
 
-static void all_feel(enum mood mood)
-{
-	for (unsigned i = 0; i < stage.conf.nodes; i++)
-		feels(i, mood);
-}
-
 START_TEST(an_unlock_is_answered_before_the_stores_confirm)
 {
 	held_by_1(3, "LOCK a");

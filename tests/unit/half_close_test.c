@@ -15,12 +15,6 @@ static void held_by_1(void)
 	says(2, "LOCK a wait=1m");
 }
 
-static void all_feel(enum mood mood)
-{
-	for (unsigned i = 0; i < stage.conf.nodes; i++)
-		feels(i, mood);
-}
-
 START_TEST(what_was_read_before_the_end_of_input_is_answered_in_order)
 {
 	stage_begin(3);

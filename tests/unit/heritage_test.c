@@ -8,12 +8,6 @@ static struct secret s1;
 static int64_t fence;
 static const unsigned sizes[] = {1, 3, 5};
 
-static void all_feel(enum mood mood)
-{
-	for (unsigned i = 0; i < stage.conf.nodes; i++)
-		feels(i, mood);
-}
-
 /* Held, and its daemon is no more. */
 static void held_and_left(unsigned nodes, const char *fields)
 {

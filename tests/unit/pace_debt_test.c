@@ -1,38 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/pace.c: what is given back, and what is left behind, wait for their turn at the stores as all else does. */
+#include "tests/unit/crowd.h"
 #include "tests/unit/secret.h"
 #include "tests/unit/stage_part.h"
 
 #include <check.h>
 
-#define MANY 40
 #define TURN_US (40 * MSEC)
-
-static void begins_with_window(unsigned nodes, unsigned window)
-{
-	stage_open(nodes);
-	stage.conf.window = window;
-	daemon_starts(0);
-	passes(11 * SEC);
-}
-
-static void all_feel(enum mood mood)
-{
-	for (unsigned i = 0; i < stage.conf.nodes; i++)
-		feels(i, mood);
-}
-
-static void says_of_many(unsigned k, const char *verb, const char *fields)
-{
-	for (unsigned i = 0; i < MANY; i++)
-		says(k, "@%u %s many-%u-%u %s", i, verb, k, i, fields);
-}
-
-static void hears_of_many(unsigned k)
-{
-	for (unsigned i = 0; i < MANY; i++)
-		hears(k, "@* OK name=many-*");
-}
 
 static void holds_many(unsigned k)
 {

@@ -1,31 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/pace.c: leases that wait for their turn at the stores. */
-#include "tests/unit/stage.h"
+#include "tests/unit/crowd.h"
 
 #include <check.h>
 
-#define MANY 40
 #define TURN_US (40 * MSEC) /* of one renewal: all of them take 4.8 s */
-
-static void begins_with_one_turn(void)
-{
-	stage_open(1);
-	stage.conf.window = 1;
-	daemon_starts(0);
-	passes(11 * SEC);
-}
-
-static void says_of_many(unsigned k, const char *verb)
-{
-	for (unsigned i = 0; i < MANY; i++)
-		says(k, "@%u %s many-%u-%u", i, verb, k, i);
-}
-
-static void hears_of_many(unsigned k)
-{
-	for (unsigned i = 0; i < MANY; i++)
-		hears(k, "@* OK name=many-*");
-}
 
 static void turns_pass(unsigned turns)
 {
@@ -38,7 +17,7 @@ static void turns_pass(unsigned turns)
 /* The renewal that was late does not answer it: its own turn does. */
 START_TEST(an_extend_that_waits_for_its_turn_is_answered_although_a_late_renewal_succeeds)
 {
-	begins_with_one_turn();
+	begins_with_window(1, 1);
 	says(1, "LOCK a");
 	ignores(1);
 	passes(3300 * MSEC);
@@ -58,16 +37,16 @@ END_TEST
 /* Long leases that are extended over and over would make it the 121st. */
 START_TEST(a_short_lease_is_kept_before_long_ones_that_came_first)
 {
-	begins_with_one_turn();
+	begins_with_window(1, 1);
 	for (unsigned k = 1; k <= 3; k++) {
-		says_of_many(k, "LOCK");
+		says_of_many(k, "LOCK", "");
 		hears_of_many(k);
 	}
 	says(4, "LOCK short ttl=1s");
 	ignores(4);
 	feels(0, MOOD_SILENT);
 	for (unsigned k = 1; k <= 3; k++)
-		says_of_many(k, "EXTEND");
+		says_of_many(k, "EXTEND", "");
 	turns_pass(60);
 	hears_nothing(4);
 	turns_pass(60);

@@ -1,30 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/pace.c: turns at the stores, when there is more to ask than they can answer. */
+#include "tests/unit/crowd.h"
 #include "tests/unit/secret.h"
 
 #include <check.h>
-
-#define MANY 40
-
-static void begins_with_window(unsigned nodes, unsigned window)
-{
-	stage_open(nodes);
-	stage.conf.window = window;
-	daemon_starts(0);
-	passes(11 * SEC);
-}
-
-static void all_feel(enum mood mood)
-{
-	for (unsigned i = 0; i < stage.conf.nodes; i++)
-		feels(i, mood);
-}
-
-static void asks_for_many(unsigned k, const char *wait)
-{
-	for (unsigned i = 0; i < MANY; i++)
-		says(k, "@%u LOCK many-%u-%u %s", i, k, i, wait);
-}
 
 static unsigned grants(unsigned k)
 {
@@ -40,7 +19,7 @@ START_TEST(a_crowd_that_asks_is_served_a_window_at_a_time)
 {
 	begins_with_window(3, 4);
 	all_feel(MOOD_SILENT);
-	asks_for_many(1, "wait=0");
+	says_of_many(1, "LOCK", "wait=0");
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_uint_eq(waiting_at(i), 4);
 	for (unsigned i = 0; i < 3; i++)
@@ -60,7 +39,7 @@ START_TEST(a_slow_store_is_left_out_when_it_is_full_and_delays_nobody)
 {
 	begins_with_window(3, 4);
 	feels(2, MOOD_SILENT);
-	asks_for_many(1, "wait=0");
+	says_of_many(1, "LOCK", "wait=0");
 	ck_assert_uint_eq(grants(1), MANY);
 	ck_assert_uint_eq(waiting_at(2), 2 * 4);
 	/* Those that were granted without it get its vote by their renewals. */
@@ -211,7 +190,7 @@ static void begins_with_a_crowd_that_is_due(void)
 {
 	begins_with_window(1, 1);
 	for (unsigned k = 1; k <= 3; k++) {
-		asks_for_many(k, "");
+		says_of_many(k, "LOCK", "");
 		ck_assert_uint_eq(grants(k), MANY);
 	}
 	passes(3330 * MSEC);
@@ -282,7 +261,7 @@ END_TEST
 START_TEST(an_outage_costs_each_lease_one_missed_renewal)
 {
 	begins_with_window(3, 4);
-	asks_for_many(1, "");
+	says_of_many(1, "LOCK", "");
 	ck_assert_uint_eq(grants(1), MANY);
 	passes(3 * SEC);
 	falls(1);
@@ -331,7 +310,7 @@ START_TEST(many_are_adopted_a_window_at_a_time)
 
 	begins_with_window(3, 4);
 	s = says_hello(1, "grace=30s");
-	asks_for_many(1, "");
+	says_of_many(1, "LOCK", "");
 	ck_assert_uint_eq(grants(1), MANY);
 	daemon_returns(0);
 	passes(100 * MSEC);
@@ -348,7 +327,7 @@ START_TEST(of_many_renewals_that_are_due_at_once_the_stores_are_asked_a_part_at_
 {
 	begins_with_window(3, 4);
 	for (unsigned k = 1; k <= 3; k++) {
-		asks_for_many(k, "");
+		says_of_many(k, "LOCK", "");
 		ck_assert_uint_eq(grants(k), MANY);
 	}
 	for (unsigned round = 1; round <= 2; round++) {

@@ -4,12 +4,6 @@
 
 #include <check.h>
 
-static void all_feel(enum mood mood)
-{
-	for (unsigned i = 0; i < stage.conf.nodes; i++)
-		feels(i, mood);
-}
-
 static int64_t held_after_lock(unsigned nodes, const char *request)
 {
 	stage_begin(nodes);

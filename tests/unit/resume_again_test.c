@@ -8,22 +8,10 @@
 
 static struct secret s2;
 
-/* 1 holds a; 2, with grace, waits; then 3 waits. */
-static void waiting_with_grace(const char *grace)
-{
-	stage_begin(3);
-	passes(2 * SEC);
-	says(1, "LOCK a");
-	hears(1, GRANT);
-	s2 = says_hello(2, grace);
-	says(2, "LOCK a wait=1m");
-	says(3, "LOCK a wait=2m");
-}
-
 /* Each time that the connection drops there is all of the grace to come back in. */
 START_TEST(a_place_is_kept_for_the_grace_of_the_second_drop_as_well)
 {
-	waiting_with_grace("grace=20s");
+	s2 = waiting_with_grace("grace=20s");
 	goes(2, GONE_HANGUP);
 	resumes(4, &s2);
 	hears(4, "OK session=* n=0");
@@ -43,7 +31,7 @@ END_TEST
 
 START_TEST(a_wait_is_over_when_it_was_to_be_however_often_the_session_was_resumed)
 {
-	waiting_with_grace("grace=40s");
+	s2 = waiting_with_grace("grace=40s");
 	goes(2, GONE_HANGUP);
 	resumes(4, &s2);
 	hears(4, "OK session=* n=0");

@@ -9,21 +9,9 @@
 
 static struct secret s2;
 
-/* 1 holds a; 2, with grace, waits; then 3 waits. */
-static void waiting_with_grace(const char *grace)
-{
-	stage_begin(3);
-	passes(2 * SEC);
-	says(1, "LOCK a");
-	hears(1, GRANT);
-	s2 = says_hello(2, grace);
-	says(2, "LOCK a wait=1m");
-	says(3, "LOCK a wait=2m");
-}
-
 START_TEST(a_detached_session_keeps_its_place_and_the_lock_repeated_takes_it)
 {
-	waiting_with_grace("grace=20s");
+	s2 = waiting_with_grace("grace=20s");
 	goes(2, GONE_HANGUP);
 	resumes(4, &s2);
 	hears(4, "OK session=* n=0");
@@ -47,7 +35,7 @@ START_TEST(a_turn_that_comes_meanwhile_is_held_and_is_a_row)
 {
 	int64_t fence;
 
-	waiting_with_grace("grace=30s");
+	s2 = waiting_with_grace("grace=30s");
 	goes(2, GONE_HANGUP);
 	says(1, "UNLOCK a");
 	hears(1, "OK *");
@@ -65,7 +53,7 @@ END_TEST
 
 START_TEST(a_turn_that_comes_between_resume_and_the_lock_repeated_answers_that)
 {
-	waiting_with_grace("grace=30s");
+	s2 = waiting_with_grace("grace=30s");
 	goes(2, GONE_HANGUP);
 	resumes(4, &s2);
 	hears(4, "OK session=* n=0");
@@ -82,7 +70,7 @@ END_TEST
 
 START_TEST(a_turn_that_nobody_asks_for_goes_on_after_the_grace)
 {
-	waiting_with_grace("grace=15s");
+	s2 = waiting_with_grace("grace=15s");
 	goes(2, GONE_HANGUP);
 	resumes(4, &s2);
 	hears(4, "OK session=* n=0");
@@ -100,7 +88,7 @@ END_TEST
 
 START_TEST(a_place_that_nobody_asks_for_is_given_up_after_the_grace)
 {
-	waiting_with_grace("grace=15s");
+	s2 = waiting_with_grace("grace=15s");
 	goes(2, GONE_HANGUP);
 	resumes(4, &s2);
 	hears(4, "OK session=* n=0");
@@ -114,7 +102,7 @@ END_TEST
 
 START_TEST(the_end_of_the_grace_gives_up_the_place)
 {
-	waiting_with_grace("grace=5s");
+	s2 = waiting_with_grace("grace=5s");
 	goes(2, GONE_HANGUP);
 	passes(5010 * MSEC);
 	ck_assert_int_eq(figure(0, METRIC_WAITERS), 1);
@@ -126,7 +114,7 @@ END_TEST
 
 START_TEST(the_end_of_the_grace_hands_a_turn_on)
 {
-	waiting_with_grace("grace=20s");
+	s2 = waiting_with_grace("grace=20s");
 	goes(2, GONE_KEEPALIVE);
 	says(1, "UNLOCK a");
 	hears(1, "OK *");
@@ -156,7 +144,7 @@ END_TEST
 
 START_TEST(a_lock_repeated_without_waiting_gives_up_the_place)
 {
-	waiting_with_grace("grace=20s");
+	s2 = waiting_with_grace("grace=20s");
 	goes(2, GONE_HANGUP);
 	resumes(4, &s2);
 	ignores(4);
@@ -171,7 +159,7 @@ END_TEST
 
 START_TEST(another_owner_takes_no_place_but_its_own)
 {
-	waiting_with_grace("grace=20s");
+	s2 = waiting_with_grace("grace=20s");
 	goes(2, GONE_HANGUP);
 	resumes(4, &s2);
 	ignores(4);
@@ -191,7 +179,7 @@ END_TEST
 
 START_TEST(a_place_is_taken_on_the_terms_of_the_lock_repeated)
 {
-	waiting_with_grace("grace=20s");
+	s2 = waiting_with_grace("grace=20s");
 	goes(2, GONE_HANGUP);
 	resumes(4, &s2);
 	ignores(4);
@@ -206,7 +194,7 @@ END_TEST
 
 START_TEST(an_untagged_lock_repeated_holds_back_the_lines_behind_it)
 {
-	waiting_with_grace("grace=20s");
+	s2 = waiting_with_grace("grace=20s");
 	says(2, "PING"); /* never served: it went with the connection */
 	goes(2, GONE_HANGUP);
 	resumes(4, &s2);
@@ -246,7 +234,7 @@ END_TEST
 
 START_TEST(a_turn_lost_before_anybody_heard_of_it_was_never_there)
 {
-	waiting_with_grace("grace=60s");
+	s2 = waiting_with_grace("grace=60s");
 	goes(2, GONE_HANGUP);
 	says(3, "PING"); /* read ahead, behind its LOCK */
 	says(1, "UNLOCK a");
@@ -319,7 +307,7 @@ static void is_kept_for_good(unsigned k)
 
 START_TEST(a_turn_is_heard_of_whatever_became_of_the_grace)
 {
-	waiting_with_grace("grace=30s");
+	s2 = waiting_with_grace("grace=30s");
 	goes(2, GONE_HANGUP);
 	resumes(4, &s2);
 	hears(4, "OK session=* n=0");

@@ -31,4 +31,19 @@ static inline void resumes(unsigned k, const struct secret *s)
 	says(k, "RESUME %lld %s", (long long)s->serial, s->text);
 }
 
+/* 1 holds a; 2, with grace, waits; then 3 waits. What 2 resumes by. */
+static inline struct secret waiting_with_grace(const char *grace)
+{
+	struct secret s;
+
+	stage_begin(3);
+	passes(2 * SEC);
+	says(1, "LOCK a");
+	hears(1, "OK *");
+	s = says_hello(2, grace);
+	says(2, "LOCK a wait=1m");
+	says(3, "LOCK a wait=2m");
+	return s;
+}
+
 #endif

@@ -139,6 +139,7 @@ void runs(void);         /* until no store has anything to do: called by all of 
 /* --- stores --- */
 
 void feels(unsigned node, enum mood mood); /* what waits is carried out and answered as the new mood will have it */
+void all_feel(enum mood mood);
 void refuses(unsigned node, const char *text);
 void comes(unsigned node);
 void falls(

@@ -120,6 +120,12 @@ void feels(unsigned node, enum mood mood)
 	runs();
 }
 
+void all_feel(enum mood mood)
+{
+	for (unsigned i = 0; i < stage.conf.nodes; i++)
+		feels(i, mood);
+}
+
 void refuses(unsigned node, const char *text)
 {
 	stage.node[node].refusal = text;
