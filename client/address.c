@@ -141,28 +141,31 @@ static bool port_valid(const char *port)
 	return n > 0 && n <= 5 && !port[n] && number > 0 && number < 65536;
 }
 
-/* host:port, [v6]:port, :port, cut apart in place. Returns what is wrong with it, NULL: nothing. */
+/* host:port, [v6]:port, [v6], :port, cut apart in place. Returns what is wrong with it, NULL: nothing. */
 static const char *tcp_split(char *text, const char **ret_host, const char **ret_port)
 {
-	char *colon = strrchr(text, ':'), *host = text;
-	const char *port = colon + 1;
+	bool bracket = *text == '[';
+	char *end = strchr(text, bracket ? ']' : ':');
+	const char *port = "";
 
-	*colon = '\0';
-	if (*host == '[') {
-		size_t n = strlen(host);
-
-		if (host[n - 1] != ']')
-			return "a bracket is open: [::1]:7420";
-		host[n - 1] = '\0';
-		host++;
-	} else if (strchr(host, ':')) {
-		return "an IPv6 address stands in brackets: [::1]:7420";
+	if (!end)
+		return "a bracket is open: [::1]:7420";
+	if (bracket)
+		*end++ = '\0';
+	if (*end == ':') {
+		*end = '\0';
+		port = end + 1;
+	} else if (*end) {
+		return "behind the bracket is a port, or nothing: [::1]:7420";
 	}
+	if (!bracket && strchr(port, ':'))
+		return "an IPv6 address stands in brackets: [::1]:7420";
 	if (!*port)
 		port = PORT_DEFAULT;
 	if (!port_valid(port))
 		return "a port is a number from 1 to 65535";
-	*ret_host = *host ? host : "127.0.0.1";
+	text += bracket;
+	*ret_host = *text ? text : "127.0.0.1";
 	*ret_port = port;
 	return NULL;
 }

@@ -2,7 +2,8 @@
 /*
  * A LIST that is not answered yet. A short table is listed in the step that reads the request. A long one is looked through in slices, one a
  * millisecond, each bounded in what it does, so that others wait for a slice at most: the keys of the page are collected in a walk through the
- * table, sorted, and then told, each row as things stand when it is told. What is there all the while is told; what comes or goes meanwhile may be.
+ * table, sorted, and then told, each row as things stand when it is told. What is there all the while is told, but for a session that leaves
+ * its connection or takes one over; what comes or goes meanwhile may be.
  * The requests of a session are listed one after the other, and the sessions take turns.
  */
 #ifndef CORE_LISTING_H

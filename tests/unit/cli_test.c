@@ -3,6 +3,7 @@
  * redlock's queries, its options and its mistakes, against a daemon that plays transcripts. run and try: run_test.c.
  */
 #include "client/cli.h"
+#include "client/conn.h"
 #include "client/rows.h"
 #include "tests/unit/fake_daemon.h"
 
@@ -166,6 +167,8 @@ static const struct mistake_row {
 	{{"--addr", "nosuch:redlock", "ping"}, 69, "redlock: cannot reach redlockd at nosuch:redlock: a port is a number from 1 to 65535\n"},
 	{{"--addr", "::1:7420", "ls"}, 69, "redlock: cannot reach redlockd at ::1:7420: an IPv6 address stands in brackets: [::1]:7420\n"},
 	{{"--addr", "[::1:7420", "ls"}, 69, "redlock: cannot reach redlockd at [::1:7420: a bracket is open: [::1]:7420\n"},
+	{{"--addr", "[::1]7420", "ls"}, 69, "redlock: cannot reach redlockd at [::1]7420: behind the bracket is a port, or nothing: [::1]:7420\n"},
+	{{"--addr", "[::1]:x", "ls"}, 69, "redlock: cannot reach redlockd at [::1]:x: a port is a number from 1 to 65535\n"},
 	{{"--addr", "unix:", "ls"}, 69, "redlock: cannot reach redlockd at unix:: an address is a Unix path or host:port\n"},
 	{{"ls", "-x"}, 64, "redlock: no option '-x'; redlock --help lists them\n"},
 };
@@ -179,6 +182,15 @@ START_TEST(a_mistake_is_told_in_one_line)
 	ck_assert_str_eq(o.err, m->err);
 	ck_assert_int_eq(o.code, m->code);
 	ck_assert_str_eq(o.out, "");
+}
+END_TEST
+
+START_TEST(an_address_may_lack_its_host_or_its_port)
+{
+	static const char *const sound[] = {"[::1]:7420", "[::1]:", "[::1]", ":7420", ":", "host:", "host:1", "/a/b:c", "socket", "unix:a:b:c"};
+
+	for (unsigned i = 0; i < sizeof(sound) / sizeof(sound[0]); i++)
+		ck_assert_msg(!address_flaw(sound[i]), "%s: %s", sound[i], address_flaw(sound[i]));
 }
 END_TEST
 
@@ -214,6 +226,7 @@ Suite *cli_suite(void)
 	tcase_add_test(tests, raw_shows_the_lines_as_they_come);
 	tcase_add_test(tests, errors_have_the_exit_codes_of_sysexits);
 	tcase_add_loop_test(tests, a_mistake_is_told_in_one_line, 0, (int)(sizeof(mistakes) / sizeof(mistakes[0])));
+	tcase_add_test(tests, an_address_may_lack_its_host_or_its_port);
 	tcase_add_test(tests, help_and_version_need_no_daemon);
 	suite_add_tcase(suite, tests);
 	return suite;
