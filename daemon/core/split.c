@@ -11,6 +11,7 @@
 #define RTT_LEAST_US 200
 #define DOUBLINGS_MOST 6
 #define LASTING_US (100 * MSEC)
+#define PAUSE_MOST_US SEC
 
 /* Highest random weight (Thaler, Ravishankar 1998): when a node is gone, only the names that it led move. Neither seed nor position enters. */
 uint64_t split_weight(struct span name, struct span run_id)
@@ -72,5 +73,7 @@ int64_t split_note(struct engine *e, struct lock *l, bool led)
 	if (++l->attempts > RACE_MOST)
 		rtt = LASTING_US >> DOUBLINGS_MOST;
 	rtt = (rtt < RTT_LEAST_US ? RTT_LEAST_US : rtt) << n;
+	if (rtt > PAUSE_MOST_US)
+		rtt = PAUSE_MOST_US;
 	return rtt / 2 + (int64_t)rng_below(e->rng, (uint64_t)rtt + 1);
 }

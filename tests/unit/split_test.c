@@ -304,6 +304,33 @@ START_TEST(who_waits_in_vain_while_votes_are_split_is_told_that_the_time_ran_out
 }
 END_TEST
 
+START_TEST(a_long_way_makes_no_pause_longer_than_a_second_and_a_half)
+{
+	static const char *const orphan[] = {"d1:1:00", "d2:2:00", "d3:3:00"};
+
+	stage_open(3);
+	stage.conf.timeout_us = 500 * MSEC;
+	daemon_starts(0);
+	passes(2 * SEC);
+	for (unsigned i = 0; i < 3; i++) {
+		key_is_overwritten(i, "a", orphan[i], 500 * SEC);
+		feels(i, MOOD_TARDY);
+	}
+	says(1, "LOCK b");
+	passes(400 * MSEC);
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_WELL);
+	hears(1, "OK name=b *");
+	says(1, "LOCK a wait=10m");
+	for (unsigned s = 0; s < 20; s += 2) {
+		int64_t rounds = figure(0, METRIC_ROUNDS);
+
+		passes(2 * SEC);
+		ck_assert_int_gt(figure(0, METRIC_ROUNDS), rounds);
+	}
+}
+END_TEST
+
 START_TEST(one_that_hangs_does_not_keep_two_daemons_from_settling_a_split)
 {
 	unsigned granted = 0;
@@ -366,6 +393,7 @@ Suite *split_suite(void)
 	tcase_add_loop_test(lead, after_a_split_all_daemons_ask_the_leading_node_and_it_alone, 0, 2);
 	tcase_add_test(lead, who_wins_at_the_leading_node_has_the_token_of_that_node_after_two_round_trips);
 	tcase_add_test(lead, a_leading_node_that_does_not_answer_delays_nobody);
+	tcase_add_test(lead, a_long_way_makes_no_pause_longer_than_a_second_and_a_half);
 	tcase_add_test(lead, one_that_hangs_does_not_keep_two_daemons_from_settling_a_split);
 	tcase_add_test(lead, who_does_not_wait_hears_one_that_is_slow_in_its_last_round);
 	tcase_add_test(lead, a_leading_node_that_has_gone_is_replaced_by_the_next_in_the_same_order);
