@@ -104,6 +104,7 @@ CORE := \
 	daemon/core/core.c \
 	daemon/core/deadlock.c \
 	daemon/core/debt.c \
+	daemon/core/defeat.c \
 	daemon/core/deliver.c \
 	daemon/core/engine.c \
 	daemon/core/event.c \

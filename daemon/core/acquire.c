@@ -6,12 +6,8 @@
  */
 #include "daemon/core/round.h"
 
-#define POLL_LEAST_US (25 * MSEC)
-#define POLL_MOST_US SEC
-#define POLL_FOREIGN_US (200 * MSEC) /* clients that poll win against one that seldom asks */
 #define STRAGGLER_LEAST_US MSEC
 #define RANGE_MOST 1024
-#define NARROW_US SEC
 #define NODES_ALL ((1u << NODES_MAX) - 1)
 
 /* Hybrid logical clock: never below a token that was seen anywhere. */
@@ -30,7 +26,10 @@ static int64_t acquire_range(const struct engine *e, const struct lock *l)
 	return others < 0 ? 0 : others > RANGE_MOST ? RANGE_MOST : others;
 }
 
-/* Those of these nodes that are usable and can take more. A few where what was taken in vain is not given back yet would only refuse. */
+/*
+ * Those of these nodes that are usable and can take more; the others are asked when they can, should the round need them. A few where what was taken in
+ * vain is not given back yet would only refuse.
+ */
 static void acquire_ask(struct engine *e, struct op *op, uint16_t nodes, int64_t proposal)
 {
 	struct lock *l = op->lock;
@@ -38,14 +37,33 @@ static void acquire_ask(struct engine *e, struct op *op, uint16_t nodes, int64_t
 	int64_t grace = turn_grace_us(e);
 	struct span ticket = MUTATED(TICKET_SHOWN_ONCE) && l->queued ? SPAN("") : turn_text(e, l);
 
+	op->owed = 0;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
-		if (!((nodes & (uint16_t)~in_vain) >> i & 1) || !member_usable(m) || flow_is_full(&m->flow))
+		if (!(nodes >> i & 1) || !member_usable(m))
 			continue;
+		if ((in_vain >> i & 1) || flow_is_full(&m->flow)) {
+			op->owed |= (uint16_t)(1u << i);
+			continue;
+		}
 		op_send_acquire(&e->ops, op, i, proposal, ticket, grace);
 		l->queued |= (uint16_t)((ticket.n > 0) << i);
 	}
+}
+
+/* When the round ends, or is looked after before: the leading node has had its time; who was left out may have room, more and more seldom. */
+static void acquire_await(struct engine *e, struct op *op)
+{
+	struct instant at = op->until;
+	int64_t patience, waited;
+
+	if (op->later | op->owed) {
+		patience = split_patience_us(e);
+		waited = op->later ? 0 : instant_diff(e->core->now, op->begun);
+		at = instant_min(at, instant_add(e->core->now, waited > patience ? waited : patience));
+	}
+	heap_set(&e->core->timers, &op->timer, at);
 }
 
 void acquire_begin(struct engine *e, struct lock *l)
@@ -77,9 +95,9 @@ void acquire_start(struct engine *e, struct lock *l)
 	lead = split_lead(e, l);
 	if (lead >= 0)
 		op->later = (uint16_t)(NODES_ALL & ~(1u << lead));
+	op->until = instant_add(e->core->now, e->core->conf.timeout_us);
 	acquire_ask(e, op, (uint16_t)(NODES_ALL & ~op->later), acquire_proposal(e));
-	heap_set(&e->core->timers, &op->timer,
-	         instant_add(e->core->now, lead >= 0 ? split_patience_us(e) : e->core->conf.timeout_us));
+	acquire_await(e, op);
 	metric_add(&e->core->metrics, METRIC_ROUNDS, 1);
 }
 
@@ -91,138 +109,10 @@ static void acquire_close(struct engine *e, struct op *op)
 		heap_cancel(&e->core->timers, &op->timer);
 }
 
-/* When the lock may be free: the Q-th smallest remaining TTL, a free node counting 0; -1 if it never expires. */
-static int64_t acquire_pttl(const struct engine *e, const struct op *op)
-{
-	struct votes ttl;
-
-	votes_clear(&ttl);
-	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
-		if (!(op->busy >> i & 1))
-			ttl.until[i].us = 0;
-		else if (op->base[i] >= 0)
-			ttl.until[i].us = -op->base[i]; /* the Q-th largest of the negated */
-	}
-	ttl.until[0] = votes_deadline(&ttl, e->core->conf.nodes);
-	return ttl.until[0].us == INT64_MIN ? -1 : -ttl.until[0].us;
-}
-
-static void acquire_pause(struct engine *e, struct lock *l, int64_t us)
-{
-	/* Jitter of half the pause, so that daemons that met once do not meet again. */
-	us = us / 2 + (int64_t)rng_below(e->rng, (uint64_t)us / 2 + 1);
-	heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, us));
-}
-
-/* Somebody else holds it: asked again when its TTL may be over, and often enough to notice a release that nobody announces. */
-static void acquire_held_elsewhere(struct engine *e, struct lock *l, const struct op *op)
-{
-	/* A redlockd wakes whom it hands to; others are asked again and again, in the end every second. */
-	bool told = !l->elsewhere.foreign && e->core->conf.shared;
-	int64_t poll = told ? POLL_MOST_US : POLL_LEAST_US << (l->attempts < 6 ? l->attempts : 6), left;
-
-	l->elsewhere.known = true;
-	l->elsewhere.split = false;
-	l->splits = 0;
-	l->elsewhere.reserved = bits(op->busy) == 0;
-	l->elsewhere.pttl_ms = acquire_pttl(e, op);
-	l->elsewhere.at = e->core->now;
-	l->attempts++;
-	engine_become(e, l, LOCK_WAITING);
-	line_refuse_part(e, l, REFUSED_BUSY, LINE_IMPATIENT);
-	if (l->state != LOCK_WAITING)
-		return;
-	if (l->woken)
-		poll = MSEC; /* freed while we were asking */
-	else if (op->behind)
-		poll = turn_grace_us(e);
-	if (poll > (told ? POLL_MOST_US : POLL_FOREIGN_US))
-		poll = told ? POLL_MOST_US : POLL_FOREIGN_US;
-	if (MUTATED(WAKE_ALONE))
-		return;
-	left = l->elsewhere.pttl_ms * MSEC + MSEC;
-	if (l->elsewhere.pttl_ms > 0 && left < poll)
-		heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, left + (int64_t)rng_below(e->rng, 2 * MSEC)));
-	else
-		acquire_pause(e, l, poll);
-}
-
-/* Nobody has a quorum: our votes are given back, and after a pause of random length we try again. */
-static void acquire_split(struct engine *e, struct lock *l, bool led)
-{
-	int64_t pause = split_note(e, l, led);
-
-	l->splits++;
-	l->elsewhere.known = false;
-	l->elsewhere.split |= !led;
-	engine_become(e, l, LOCK_WAITING);
-	line_refuse_part(e, l, REFUSED_BUSY, l->attempts < SPLIT_TRIES ? LINE_OVERDUE : LINE_IMPATIENT);
-	if (l->state == LOCK_WAITING)
-		heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, pause));
-}
-
-static void acquire_no_quorum(struct engine *e, struct lock *l)
-{
-	metric_add(&e->core->metrics, METRIC_ROUNDS_FAILED, 1);
-	if (members_usable(&e->members) < engine_quorum(e)) {
-		starve(e, l);
-		return;
-	}
-	l->elsewhere.split = false;
-	engine_become(e, l, LOCK_WAITING);
-	line_refuse_part(e, l, REFUSED_QUORUM, LINE_IMPATIENT);
-	if (l->state == LOCK_WAITING)
-		acquire_pause(e, l, RETRY_US);
-}
-
-/* At how many nodes one and the same holder stands. Less than a quorum: votes are split, and nobody holds it. */
-static unsigned acquire_same_holder(const struct engine *e, const struct op *op)
-{
-	unsigned most = 0;
-
-	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
-		unsigned same = 0;
-
-		for (unsigned j = 0; j < e->core->conf.nodes && (op->busy >> i & 1); j++)
-			same += (op->busy >> j & 1) && op->holder[j] == op->holder[i];
-		most = same > most ? same : most;
-	}
-	return most;
-}
-
-/* A quorum refuses it: somebody holds it, or has an older ticket. */
-static bool acquire_is_held(const struct engine *e, const struct op *op)
-{
-	return acquire_same_holder(e, op) >= engine_quorum(e) || (op->behind && bits(op->busy | op->behind) >= engine_quorum(e));
-}
-
 static void acquire_failed(struct engine *e, struct op *op)
 {
-	struct lock *l = op->lock;
-	unsigned quorum = engine_quorum(e);
-
 	acquire_close(e, op);
-	if (!(MUTATED(UNDO_FORGOTTEN) && acquire_same_holder(e, op) >= quorum) &&
-	    !(MUTATED(SPLIT_KEPT) && acquire_same_holder(e, op) < quorum))
-		debt_begin(e, l, OP_RELEASE, 0, NULL);
-	if (TAILQ_EMPTY(&l->line)) {
-		turn_spend(e, l, op->yes);
-		engine_become(e, l, LOCK_IDLE);
-	} else if (op->range > 0 && bits(op->yes | op->over) >= quorum) {
-		e->narrow_until = instant_add(e->core->now, NARROW_US); /* a single token is never refused for the clock */
-		acquire_begin(e, l);
-	} else if (op->later) {
-		acquire_split(e, l, true); /* somebody else won there */
-	} else if (bits(op->alien) >= quorum) {
-		engine_become(e, l, LOCK_WAITING);
-		line_refuse_part(e, l, REFUSED_KIND, LINE_ALL);
-	} else if (acquire_is_held(e, op)) {
-		acquire_held_elsewhere(e, l, op);
-	} else if (bits(op->busy | op->behind) > 0 && bits(op->busy | op->behind | op->yes) >= quorum) {
-		acquire_split(e, l, false);
-	} else {
-		acquire_no_quorum(e, l);
-	}
+	defeat(e, op);
 }
 
 static int64_t acquire_largest(const struct engine *e, const struct op *op)
@@ -288,10 +178,9 @@ static void acquire_raise(struct engine *e, struct op *first)
 
 void acquire_hurry(struct engine *e, struct op *op, int64_t us)
 {
-	struct instant until = instant_add(e->core->now, us);
-
-	if (instant_before(until, op->timer.at))
-		heap_set(&e->core->timers, &op->timer, until);
+	op->owed = 0;
+	op->until = instant_min(op->until, instant_add(e->core->now, us));
+	heap_set(&e->core->timers, &op->timer, op->until);
 }
 
 /* Bases differ and somebody has not answered: a little time for it to agree. */
@@ -308,7 +197,7 @@ static void acquire_await_stragglers(struct engine *e, struct op *op)
 /* Not won: is it clear already whether somebody holds it, the votes are split, or too few stores answer? */
 static bool acquire_is_clear(const struct engine *e, const struct op *op, uint16_t open)
 {
-	return !open || acquire_is_held(e, op) || bits(op->busy | op->behind | op->yes | open) < engine_quorum(e);
+	return !open || defeat_by_holder(e, op) || bits(op->busy | op->behind | op->yes | open) < engine_quorum(e);
 }
 
 static void acquire_decide(struct engine *e, struct op *op)
@@ -329,14 +218,31 @@ static void acquire_decide(struct engine *e, struct op *op)
 		split_await(e, op);
 }
 
-void acquire_widen(struct engine *e, struct op *op)
+/* The bases shall agree. */
+static void acquire_ask_behind(struct engine *e, struct op *op, uint16_t nodes)
 {
-	bool led = op->yes != 0;
+	acquire_ask(e, op, nodes, op->yes ? acquire_largest(e, op) : acquire_proposal(e));
+	acquire_await(e, op);
+}
+
+static void acquire_widen(struct engine *e, struct op *op)
+{
 	uint16_t later = op->later;
 
 	op->later = 0;
-	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, e->core->conf.timeout_us));
-	acquire_ask(e, op, later, led ? acquire_largest(e, op) : acquire_proposal(e));
+	op->until = instant_add(e->core->now, e->core->conf.timeout_us);
+	acquire_ask_behind(e, op, later);
+}
+
+bool acquire_goes_on(struct engine *e, struct op *op)
+{
+	if (op->later)
+		acquire_widen(e, op);
+	else if (op->owed && instant_before(e->core->now, op->until))
+		acquire_ask_behind(e, op, op->owed);
+	else
+		return false;
+	return true;
 }
 
 /* The leading node has answered. Its token is proposed to the others, so that the bases agree. */

@@ -164,10 +164,8 @@ static void op_fired(struct engine *e, struct op *op)
 		turn_send(e, op);
 		return;
 	}
-	if (op->later && !op->decided) {
-		acquire_widen(e, op);
+	if (op->kind == OP_ACQUIRE && !op->decided && acquire_goes_on(e, op))
 		return;
-	}
 	op->expired = true;
 	if (instant_before(e->core->now, slow_at))
 		heap_set(&e->core->timers, &op->timer, slow_at); /* decided early; whoever has not answered has time until then */

@@ -215,6 +215,6 @@ struct op *op_answered(struct op_table *t, const struct answer *a)
 void op_stall(struct op_table *t, const struct op *op)
 {
 	for (unsigned i = 0; i < t->core->conf.nodes; i++)
-		if (op->open >> i & 1)
+		if ((op->open >> i & 1) && instant_diff(t->core->now, op->sent[i]) >= t->core->conf.timeout_us)
 			member_stall(t->members, i);
 }

@@ -42,11 +42,11 @@ struct op {
 	uint16_t alien;       /* no, because a key of another type stands there */
 	uint16_t over;        /* no, because the range of tokens would run ahead of the store's clock */
 	uint16_t later;       /* ACQUIRE: to be asked once the leading node has said yes */
-	uint16_t owed;        /* RELEASE, LEAVE: still to be confirmed; WITHDRAW: to be asked in its turn */
+	uint16_t owed;        /* RELEASE, LEAVE: still to be confirmed; WITHDRAW: to be asked in its turn; ACQUIRE: left out, to be asked when there is room */
 	int64_t px_us, ttl_us, delay_us;
 	int64_t range;        /* ACQUIRE: tokens beyond the first that were asked for */
 	int64_t fence;        /* RAISE: the token to be granted; LEAVE: 0 */
-	struct instant until; /* RELEASE, LEAVE, WITHDRAW: nothing is left by then */
+	struct instant until; /* RELEASE, LEAVE, WITHDRAW: nothing is left by then; ACQUIRE: decided by then */
 	struct instant begun;
 	struct instant sent[NODES_MAX];
 	int64_t base[NODES_MAX]; /* of a yes: the fence; of a busy: PTTL of the key that stands there, ms */

@@ -21,6 +21,10 @@ void acquire_start(struct engine *e, struct lock *l); /* now */
 void acquire_answered(struct engine *e, struct op *op, const struct answer *a);
 void acquire_expired(struct engine *e, struct op *op);
 
+/* defeat.c: the round is over, and was not won. */
+void defeat(struct engine *e, struct op *op);
+bool defeat_by_holder(const struct engine *e, const struct op *op); /* a quorum refuses it: somebody holds it, or has an older ticket */
+
 /* starve.c: too few usable nodes to ask. */
 void starve(struct engine *e, struct lock *l);
 /* A quorum is back: locks that starved for one are asked for again. */
@@ -28,8 +32,11 @@ void starve_end(struct engine *e);
 
 /* The round is decided within this time at the latest, by what is known then. */
 void acquire_hurry(struct engine *e, struct op *op, int64_t us);
-/* The leading node has not answered for as long as it is waited for: the others are asked as well. */
-void acquire_widen(struct engine *e, struct op *op);
+/*
+ * The leading node has not answered for as long as it is waited for: the others are asked as well. Or some were left out, having too much to do: those that
+ * have room by now are asked. False: the round is at its end.
+ */
+bool acquire_goes_on(struct engine *e, struct op *op);
 
 /* split.c: rounds that nobody won. */
 #define SPLIT_TRIES 3 /* rounds for who does not wait */

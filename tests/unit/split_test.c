@@ -22,8 +22,7 @@ static void three_daemons(unsigned nodes)
 /* Each daemon has the votes of its own nodes and sees the others' at the rest. */
 static void votes_split(unsigned nodes, const char *request)
 {
-	for (unsigned i = 0; i < nodes; i++)
-		feels(i, MOOD_SILENT);
+	all_feel(MOOD_SILENT);
 	for (unsigned k = 1; k < 4; k++)
 		says(k, "%s", request);
 	for (unsigned i = 0; i < nodes; i++)
@@ -34,6 +33,15 @@ static void votes_split(unsigned nodes, const char *request)
 				serves_daemon(d, i, 1);
 	for (unsigned k = 1; k < 4; k++)
 		hears_nothing(k);
+}
+
+/* At each node the value of another daemon, so nobody has a quorum. */
+static void orphans_everywhere(void)
+{
+	static const char *const value[] = {"d1:1:00", "d2:2:00", "d3:3:00", "d4:4:00", "d5:5:00"};
+
+	for (unsigned i = 0; i < stage.conf.nodes; i++)
+		key_is_overwritten(i, "a", value[i], 500 * SEC);
 }
 
 /* The node of largest weight, as every daemon must see it. */
@@ -98,8 +106,7 @@ START_TEST(after_a_split_all_daemons_ask_the_leading_node_and_it_alone)
 	for (unsigned d = 0; d < 3; d++)
 		for (unsigned i = 0; i < nodes; i++)
 			ck_assert_uint_eq(asked_by(d, i, CALL_ACQUIRE), i == lead);
-	for (unsigned i = 0; i < nodes; i++)
-		feels(i, MOOD_WELL);
+	all_feel(MOOD_WELL);
 	passes(20 * MSEC);
 	ck_assert_int_eq(figure(0, METRIC_GRANTS) + figure(1, METRIC_GRANTS) + figure(2, METRIC_GRANTS), 1);
 	for (unsigned k = 1; k < 4; k++)
@@ -165,8 +172,7 @@ START_TEST(a_leading_node_that_has_gone_is_replaced_by_the_next_in_the_same_orde
 		for (unsigned i = 0; i < 5; i++)
 			ck_assert_uint_eq(asked_by(d, i, CALL_ACQUIRE), i == next);
 	comes(lead);
-	for (unsigned i = 0; i < 5; i++)
-		feels(i, MOOD_WELL);
+	all_feel(MOOD_WELL);
 	for (unsigned k = 1; k < 4; k++)
 		ignores(k);
 }
@@ -174,15 +180,13 @@ END_TEST
 
 START_TEST(a_leading_node_that_was_waited_for_in_vain_is_passed_over_from_then_on)
 {
-	static const char *const orphan[] = {"d1:1:00", "d2:2:00", "d3:3:00", "d4:4:00", "d5:5:00"};
 	unsigned lead, next, asked_in_vain;
 
 	stage_begin(5);
 	passes(2 * SEC);
 	lead = leading("a", 0);
 	next = leading("a", (uint16_t)(1u << lead));
-	for (unsigned i = 0; i < 5; i++)
-		key_is_overwritten(i, "a", orphan[i], 50 * SEC);
+	orphans_everywhere();
 	says(1, "LOCK a wait=1m");
 	feels(lead, MOOD_SILENT);
 	passes(6 * MSEC);
@@ -222,8 +226,7 @@ START_TEST(who_does_not_wait_is_answered_within_three_rounds)
 {
 	three_daemons(3);
 	votes_split(3, "LOCK a");
-	for (unsigned i = 0; i < 3; i++)
-		feels(i, MOOD_WELL);
+	all_feel(MOOD_WELL);
 	passes(20 * MSEC);
 	ck_assert_int_eq(figure(0, METRIC_GRANTS) + figure(1, METRIC_GRANTS) + figure(2, METRIC_GRANTS), 1);
 	ck_assert_int_eq(figure(0, METRIC_REFUSALS) + figure(1, METRIC_REFUSALS) + figure(2, METRIC_REFUSALS), 2);
@@ -264,8 +267,7 @@ START_TEST(a_lock_that_was_won_begins_with_all_nodes_at_once)
 {
 	three_daemons(3);
 	votes_split(3, "LOCK a wait=1m");
-	for (unsigned i = 0; i < 3; i++)
-		feels(i, MOOD_WELL);
+	all_feel(MOOD_WELL);
 	for (unsigned turn = 0; turn < 3; turn++) {
 		passes(2 * SEC);
 		for (unsigned k = 1; k < 4; k++)
@@ -286,12 +288,9 @@ END_TEST
 
 START_TEST(who_waits_in_vain_while_votes_are_split_is_told_that_the_time_ran_out)
 {
-	static const char *const orphan[] = {"d1:1:00", "d2:2:00", "d3:3:00"};
-
 	stage_begin(3);
 	passes(2 * SEC);
-	for (unsigned i = 0; i < 3; i++)
-		key_is_overwritten(i, "a", orphan[i], 50 * SEC);
+	orphans_everywhere();
 	says(1, "LOCK a wait=150ms");
 	passes(160 * MSEC);
 	hears(1, "TIMEOUT name=a waited_ms=*");
@@ -306,20 +305,15 @@ END_TEST
 
 START_TEST(a_long_way_makes_no_pause_longer_than_a_second_and_a_half)
 {
-	static const char *const orphan[] = {"d1:1:00", "d2:2:00", "d3:3:00"};
-
 	stage_open(3);
 	stage.conf.timeout_us = 500 * MSEC;
 	daemon_starts(0);
 	passes(2 * SEC);
-	for (unsigned i = 0; i < 3; i++) {
-		key_is_overwritten(i, "a", orphan[i], 500 * SEC);
-		feels(i, MOOD_TARDY);
-	}
+	orphans_everywhere();
+	all_feel(MOOD_TARDY);
 	says(1, "LOCK b");
 	passes(400 * MSEC);
-	for (unsigned i = 0; i < 3; i++)
-		feels(i, MOOD_WELL);
+	all_feel(MOOD_WELL);
 	hears(1, "OK name=b *");
 	says(1, "LOCK a wait=10m");
 	for (unsigned s = 0; s < 20; s += 2) {
@@ -333,14 +327,11 @@ END_TEST
 
 START_TEST(one_that_hangs_does_not_keep_two_daemons_from_settling_a_split)
 {
-	unsigned granted = 0;
-
 	stage_begin(3);
 	daemon_starts(1);
 	passes(2 * SEC);
 	session_opens(2, 1);
-	for (unsigned i = 0; i < 3; i++)
-		feels(i, MOOD_SILENT);
+	all_feel(MOOD_SILENT);
 	says(1, "LOCK a wait=1m");
 	says(2, "LOCK a wait=1m");
 	serves_daemon(0, 1, 1);
@@ -350,12 +341,9 @@ START_TEST(one_that_hangs_does_not_keep_two_daemons_from_settling_a_split)
 	feels(1, MOOD_WELL);
 	feels(2, MOOD_WELL);
 	passes(30 * MSEC); /* less than a command may take */
-	for (unsigned k = 1; k < 3; k++) {
-		const char *line = next_line(k);
-
-		granted += line && strncmp(line, "OK name=a ", 10) == 0;
-	}
-	ck_assert_uint_eq(granted, 1);
+	ck_assert_int_eq(figure(0, METRIC_GRANTS) + figure(1, METRIC_GRANTS), 1);
+	for (unsigned k = 1; k < 3; k++)
+		ignores(k);
 }
 END_TEST
 

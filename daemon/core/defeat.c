@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a round that was not won says of the lock: somebody else has it, the votes are split, or too few stores answered. What it placed is given back;
+ * those who cannot wait are told why, and for those who can it is asked again: at once, at a guess of when it is free, or after a pause.
+ */
+#include "daemon/core/round.h"
+
+#define POLL_LEAST_US (25 * MSEC)
+#define POLL_MOST_US SEC
+#define POLL_FOREIGN_US (200 * MSEC) /* clients that poll win against one that seldom asks */
+#define NARROW_US SEC
+
+/* When the lock may be free: the Q-th smallest remaining TTL, a free node counting 0; -1 if it never expires. */
+static int64_t defeat_pttl(const struct engine *e, const struct op *op)
+{
+	struct votes ttl;
+
+	votes_clear(&ttl);
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		if (!(op->busy >> i & 1))
+			ttl.until[i].us = 0;
+		else if (op->base[i] >= 0)
+			ttl.until[i].us = -op->base[i]; /* the Q-th largest of the negated */
+	}
+	ttl.until[0] = votes_deadline(&ttl, e->core->conf.nodes);
+	return ttl.until[0].us == INT64_MIN ? -1 : -ttl.until[0].us;
+}
+
+static void defeat_pause(struct engine *e, struct lock *l, int64_t us)
+{
+	/* Jitter of half the pause, so that daemons that met once do not meet again. */
+	us = us / 2 + (int64_t)rng_below(e->rng, (uint64_t)us / 2 + 1);
+	heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, us));
+}
+
+/* Somebody else holds it: asked again when its TTL may be over, and often enough to notice a release that nobody announces. */
+static void defeat_held_elsewhere(struct engine *e, struct lock *l, const struct op *op)
+{
+	/* A redlockd wakes whom it hands to; others are asked again and again, in the end every second. */
+	bool told = !l->elsewhere.foreign && e->core->conf.shared;
+	int64_t poll = told ? POLL_MOST_US : POLL_LEAST_US << (l->attempts < 6 ? l->attempts : 6), left;
+
+	l->elsewhere.known = true;
+	l->elsewhere.split = false;
+	l->splits = 0;
+	l->elsewhere.reserved = bits(op->busy) == 0;
+	l->elsewhere.pttl_ms = defeat_pttl(e, op);
+	l->elsewhere.at = e->core->now;
+	l->attempts++;
+	engine_become(e, l, LOCK_WAITING);
+	line_refuse_part(e, l, REFUSED_BUSY, LINE_IMPATIENT);
+	if (l->state != LOCK_WAITING)
+		return;
+	if (l->woken)
+		poll = MSEC; /* freed while we were asking */
+	else if (op->behind)
+		poll = turn_grace_us(e);
+	if (poll > (told ? POLL_MOST_US : POLL_FOREIGN_US))
+		poll = told ? POLL_MOST_US : POLL_FOREIGN_US;
+	if (MUTATED(WAKE_ALONE))
+		return;
+	left = l->elsewhere.pttl_ms * MSEC + MSEC;
+	if (l->elsewhere.pttl_ms > 0 && left < poll)
+		heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, left + (int64_t)rng_below(e->rng, 2 * MSEC)));
+	else
+		defeat_pause(e, l, poll);
+}
+
+/* Nobody has a quorum: our votes are given back, and after a pause of random length we try again. */
+static void defeat_split(struct engine *e, struct lock *l, bool led)
+{
+	int64_t pause = split_note(e, l, led);
+
+	l->splits++;
+	l->elsewhere.known = false;
+	l->elsewhere.split |= !led;
+	engine_become(e, l, LOCK_WAITING);
+	line_refuse_part(e, l, REFUSED_BUSY, l->attempts < SPLIT_TRIES ? LINE_OVERDUE : LINE_IMPATIENT);
+	if (l->state == LOCK_WAITING)
+		heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, pause));
+}
+
+static void defeat_no_quorum(struct engine *e, struct lock *l)
+{
+	metric_add(&e->core->metrics, METRIC_ROUNDS_FAILED, 1);
+	if (members_usable(&e->members) < engine_quorum(e)) {
+		starve(e, l);
+		return;
+	}
+	l->elsewhere.split = false;
+	engine_become(e, l, LOCK_WAITING);
+	line_refuse_part(e, l, REFUSED_QUORUM, LINE_IMPATIENT);
+	if (l->state == LOCK_WAITING)
+		defeat_pause(e, l, RETRY_US);
+}
+
+/* At how many nodes one and the same holder stands. Less than a quorum: votes are split, and nobody holds it. */
+static unsigned defeat_same_holder(const struct engine *e, const struct op *op)
+{
+	unsigned most = 0;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		unsigned same = 0;
+
+		for (unsigned j = 0; j < e->core->conf.nodes && (op->busy >> i & 1); j++)
+			same += (op->busy >> j & 1) && op->holder[j] == op->holder[i];
+		most = same > most ? same : most;
+	}
+	return most;
+}
+
+bool defeat_by_holder(const struct engine *e, const struct op *op)
+{
+	return defeat_same_holder(e, op) >= engine_quorum(e) || (op->behind && bits(op->busy | op->behind) >= engine_quorum(e));
+}
+
+void defeat(struct engine *e, struct op *op)
+{
+	struct lock *l = op->lock;
+	unsigned quorum = engine_quorum(e);
+
+	if (!(MUTATED(UNDO_FORGOTTEN) && defeat_same_holder(e, op) >= quorum) &&
+	    !(MUTATED(SPLIT_KEPT) && defeat_same_holder(e, op) < quorum))
+		debt_begin(e, l, OP_RELEASE, 0, NULL);
+	if (TAILQ_EMPTY(&l->line)) {
+		turn_spend(e, l, op->yes);
+		engine_become(e, l, LOCK_IDLE);
+	} else if (op->range > 0 && bits(op->yes | op->over) >= quorum) {
+		e->narrow_until = instant_add(e->core->now, NARROW_US); /* a single token is never refused for the clock */
+		acquire_begin(e, l);
+	} else if (op->later) {
+		defeat_split(e, l, true); /* somebody else won there */
+	} else if (bits(op->alien) >= quorum) {
+		engine_become(e, l, LOCK_WAITING);
+		line_refuse_part(e, l, REFUSED_KIND, LINE_ALL);
+	} else if (defeat_by_holder(e, op)) {
+		defeat_held_elsewhere(e, l, op);
+	} else if (bits(op->busy | op->behind) > 0 && bits(op->busy | op->behind | op->yes) >= quorum) {
+		defeat_split(e, l, false);
+	} else {
+		defeat_no_quorum(e, l);
+	}
+}
