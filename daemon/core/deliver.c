@@ -162,8 +162,13 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 
 static void deliver_reentered(struct commander *x, struct claim *c, unsigned count)
 {
+	struct claim *holder = c->lock->holder;
+
 	if (!c->unheard) {
-		c->lock->holder->unheard ? claim_hear(x, c->lock->holder) : remember_held(x, c->lock->holder);
+		if (holder->unheard)
+			claim_hear(x, holder);
+		else
+			remember_held(x, holder);
 		command_tell_grant(x, c, count);
 	}
 	metric_add(&x->core->metrics, METRIC_REENTRIES, 1);
