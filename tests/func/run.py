@@ -4,7 +4,7 @@
 
 Classes run in processes of their own, -j of them at a time (5: they mostly wait); those marked ALONE one after the other, with nothing beside them.
 A failure is printed with the log of the daemons that took part. One that may be due to what ran beside it is no verdict yet: at the end that
-test runs alone, twice, and has failed unless it passes both times; if it does, it is called unsteady, below what was wrong the first time. That
+test runs alone, three times, and has failed unless it passes all of them; if it does, it is called unsteady, below what was wrong the first time. That
 excuses little: what NO_EXCUSE finds counts at once, and so does every failure when there are more than UNSTEADY_MOST.
 Last line: "N passed, N failed". Status 1 when anything failed.
 """
@@ -27,7 +27,7 @@ from harness import NO_EXCUSE
 
 UNIT_LIMIT = 240  # seconds for one class
 UNSTEADY_MOST = 3  # in one run
-ALONE_RUNS = 2  # all of which must pass
+ALONE_RUNS = 3  # all of which must pass
 
 
 def tests_of(suite):
