@@ -107,7 +107,7 @@ class World(Hosts, Routes):
             os.makedirs(os.path.join(self.folder, "clock-%d" % i), exist_ok=True)
             clock = SkewedClock(os.path.join(self.folder, "clock-%d" % i))
             return clock, None, dict(clock.env(), ASAN_OPTIONS="detect_leaks=1:verify_asan_link_order=0")  # the shim stands before what instruments
-        if self.options.get("alloc"):
+        if self.options.get("alloc") and not process.sanitized():  # the row says so
             alloc = os.path.join(self.folder, "alloc-%d" % i)
             with open(alloc, "wb") as counts:
                 counts.write(bytes(16))
