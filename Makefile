@@ -250,6 +250,7 @@ UNIT := \
 	tests/unit/judge_test.c \
 	tests/unit/keeper_test.c \
 	tests/unit/life.c \
+	tests/unit/left_out_test.c \
 	tests/unit/lines_test.c \
 	tests/unit/link_test.c \
 	tests/unit/list_test.c \

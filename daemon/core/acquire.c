@@ -202,7 +202,7 @@ static bool acquire_is_clear(const struct engine *e, const struct op *op, uint16
 
 static void acquire_decide(struct engine *e, struct op *op)
 {
-	uint16_t open = op->expired ? 0 : op->open;
+	uint16_t open = op->expired ? 0 : op->open | op->owed;
 	unsigned quorum = engine_quorum(e);
 	int64_t fence = op->kind == OP_RAISE ? op->fence : acquire_agreed(e, op);
 
@@ -210,7 +210,7 @@ static void acquire_decide(struct engine *e, struct op *op)
 		acquire_won(e, op, fence);
 	else if (bits(op->yes | open) < quorum && acquire_is_clear(e, op, open))
 		acquire_failed(e, op);
-	else if (bits(op->yes) >= quorum && !open)
+	else if (bits(op->yes) >= quorum && (op->expired || !op->open))
 		acquire_raise(e, op);
 	else if (bits(op->yes) >= quorum)
 		acquire_await_stragglers(e, op);
@@ -227,7 +227,7 @@ static void acquire_ask_behind(struct engine *e, struct op *op, uint16_t nodes)
 
 static void acquire_widen(struct engine *e, struct op *op)
 {
-	uint16_t later = op->later;
+	uint16_t later = op->later | op->owed;
 
 	op->later = 0;
 	op->until = instant_add(e->core->now, e->core->conf.timeout_us);
@@ -236,6 +236,8 @@ static void acquire_widen(struct engine *e, struct op *op)
 
 bool acquire_goes_on(struct engine *e, struct op *op)
 {
+	if (TAILQ_EMPTY(&op->lock->line))
+		return false;
 	if (op->later)
 		acquire_widen(e, op);
 	else if (op->owed && instant_before(e->core->now, op->until))

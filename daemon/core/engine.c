@@ -154,7 +154,7 @@ static void lock_fired(struct engine *e, struct lock *l)
 
 static void op_fired(struct engine *e, struct op *op)
 {
-	struct instant slow_at = instant_add(op->begun, e->core->conf.timeout_us);
+	struct instant slow_at;
 
 	if (op->kind == OP_RELEASE || op->kind == OP_LEAVE) {
 		debt_fired(e, op);
@@ -167,10 +167,10 @@ static void op_fired(struct engine *e, struct op *op)
 	if (op->kind == OP_ACQUIRE && !op->decided && acquire_goes_on(e, op))
 		return;
 	op->expired = true;
+	op_stall(&e->ops, op);
+	slow_at = op_slow_at(&e->ops, op);
 	if (instant_before(e->core->now, slow_at))
 		heap_set(&e->core->timers, &op->timer, slow_at); /* decided early; whoever has not answered has time until then */
-	else
-		op_stall(&e->ops, op);
 	if (op->decided)
 		return;
 	if (op->kind == OP_RENEW)

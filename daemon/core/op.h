@@ -76,7 +76,9 @@ struct op *op_new(struct op_table *t, enum op_kind kind, struct lock *l);
 void op_free(struct op_table *t, struct op *op); /* no call is open */
 /* The op of an answer, with the books kept: open, yes, no, busy, alien, votes. NULL: no such call. */
 struct op *op_answered(struct op_table *t, const struct answer *a);
-/* Its time is over: the nodes that have not answered count as silent. */
+/* When all that have not answered have had the time of a command. */
+struct instant op_slow_at(const struct op_table *t, const struct op *op);
+/* Those of them that have had it by now count as silent. */
 void op_stall(struct op_table *t, const struct op *op);
 
 /* The questions. Each notes the time before the command can have been sent. */

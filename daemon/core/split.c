@@ -27,10 +27,13 @@ static uint64_t lead_weight(const struct engine *e, const struct lock *l, unsign
 	return split_weight(lock_name(l), span_of(e->members.node[node].run_id));
 }
 
-/* One that others were kept waiting by for as long as a leading node is waited for is no help. All daemons see that alike, soon enough. */
+/*
+ * One that has too much to do is not asked, and one that others were kept waiting by for as long as a leading node is waited for is no help. All daemons
+ * see that alike, soon enough.
+ */
 static bool split_may_lead(const struct engine *e, const struct member *m)
 {
-	return member_usable(m) && !flow_is_stuck(&m->flow, e->core->now, split_patience_us(e));
+	return member_usable(m) && !flow_is_full(&m->flow) && !flow_is_stuck(&m->flow, e->core->now, split_patience_us(e));
 }
 
 int split_lead(const struct engine *e, struct lock *l)

@@ -347,26 +347,6 @@ START_TEST(of_many_renewals_that_are_due_at_once_the_stores_are_asked_a_part_at_
 }
 END_TEST
 
-/* The second has not worked off yet what it was asked while it stood still, and now the third stands still. */
-START_TEST(a_store_that_was_left_out_is_asked_when_it_has_room_and_another_hangs)
-{
-	begins_with_window(3, 4);
-	feels(1, MOOD_SILENT);
-	for (unsigned i = 0; i < 2 * 4; i++)
-		says(1, "@%u LOCK b-%u", i, i);
-	ck_assert_uint_ge(waiting_at(1), 2 * 4);
-	ignores(1);
-	feels(2, MOOD_SILENT);
-	says(2, "LOCK a");
-	passes(5 * MSEC);
-	hears_nothing(2);
-	feels(1, MOOD_WELL);
-	passes(15 * MSEC); /* less than a command may take */
-	hears(2, "OK name=a *");
-	ck_assert_int_eq(figure(0, METRIC_ROUNDS_FAILED), 0);
-}
-END_TEST
-
 Suite *pace_suite(void)
 {
 	Suite *suite = suite_create("pace");
@@ -387,7 +367,6 @@ Suite *pace_suite(void)
 	tcase_add_test(tc, a_held_lock_that_waits_for_its_renewal_may_be_freed_or_handed_on);
 	tcase_add_test(tc, many_are_adopted_a_window_at_a_time);
 	tcase_add_test(tc, of_many_renewals_that_are_due_at_once_the_stores_are_asked_a_part_at_a_time);
-	tcase_add_test(tc, a_store_that_was_left_out_is_asked_when_it_has_room_and_another_hangs);
 	suite_add_tcase(suite, tc);
 	return suite;
 }
