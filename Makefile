@@ -249,8 +249,8 @@ UNIT := \
 	tests/unit/judge_clock_test.c \
 	tests/unit/judge_test.c \
 	tests/unit/keeper_test.c \
-	tests/unit/life.c \
 	tests/unit/left_out_test.c \
+	tests/unit/life.c \
 	tests/unit/lines_test.c \
 	tests/unit/link_test.c \
 	tests/unit/list_test.c \

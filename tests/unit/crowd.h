@@ -5,6 +5,8 @@
 
 #include "tests/unit/stage.h"
 
+#include <check.h>
+
 #define MANY 40
 
 /* The first daemon, joined at its stores, each of which may owe it no more answers than that. */
@@ -26,6 +28,16 @@ static inline void hears_of_many(unsigned k)
 {
 	for (unsigned i = 0; i < MANY; i++)
 		hears(k, "@* OK name=many-*");
+}
+
+/* Session k asks for so much that this store, which answers nothing, owes twice its window. */
+static inline void is_full(unsigned node, unsigned k)
+{
+	feels(node, MOOD_SILENT);
+	for (unsigned i = 0; i < 2 * stage.conf.window; i++)
+		says(k, "@%u LOCK full-%u", i, i);
+	ck_assert_uint_ge(waiting_at(node), 2 * stage.conf.window);
+	ignores(k);
 }
 
 #endif

@@ -6,16 +6,6 @@
 
 #include <check.h>
 
-/* Session 1 asks for more than that store may owe, which answers nothing. */
-static void is_full(unsigned node)
-{
-	feels(node, MOOD_SILENT);
-	for (unsigned i = 0; i < 2 * 4; i++)
-		says(1, "@%u LOCK b-%u", i, i);
-	ck_assert_uint_ge(waiting_at(node), 2 * 4);
-	ignores(1);
-}
-
 /* Which of three leads, is the next, the last. */
 static void in_order(unsigned order[3])
 {
@@ -39,7 +29,7 @@ static void finds_a_split(const unsigned order[3])
 START_TEST(it_is_asked_when_it_has_room_and_another_hangs_or_has_gone)
 {
 	begins_with_window(3, 4);
-	is_full(1);
+	is_full(1, 1);
 	feels(2, MOOD_SILENT);
 	says(2, "LOCK a");
 	if (_i)
@@ -62,7 +52,7 @@ START_TEST(a_leading_node_is_asked_when_it_has_room)
 	finds_a_split(order);
 	for (unsigned i = 1; i < 3; i++)
 		memory_remove(stage.node[order[i]].memory, SPAN("a"));
-	is_full(order[0]);
+	is_full(order[0], 1);
 	feels(order[2], MOOD_SILENT);
 	passes(4 * MSEC);
 	feels(order[0], MOOD_WELL);
@@ -76,7 +66,7 @@ START_TEST(it_is_no_verdict_on_a_lock_that_it_was_left_out)
 {
 	begins_with_window(3, 4);
 	key_is_overwritten(1, "a", "another client's", 60 * SEC);
-	is_full(2);
+	is_full(2, 1);
 	says(2, "LOCK a");
 	passes(10 * MSEC);
 	hears_nothing(2);
@@ -91,7 +81,7 @@ START_TEST(it_is_not_asked_for_nobody)
 	unsigned asked;
 
 	begins_with_window(3, 4);
-	is_full(1);
+	is_full(1, 1);
 	feels(2, MOOD_SILENT);
 	says(2, "LOCK a");
 	goes(2, GONE_HANGUP);
@@ -106,7 +96,7 @@ START_TEST(who_was_asked_late_and_hangs_is_slow)
 {
 	begins_with_window(3, 4);
 	passes(400 * MSEC); /* no probe is due soon */
-	is_full(1);
+	is_full(1, 1);
 	feels(2, MOOD_SILENT);
 	says(2, "LOCK a");
 	passes(500);

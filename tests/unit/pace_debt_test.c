@@ -280,15 +280,6 @@ START_TEST(a_daemon_that_stops_leaves_all_lines)
 }
 END_TEST
 
-/* The last of three stores has twice its window to do. */
-static void is_busy_at_the_last(void)
-{
-	feels(2, MOOD_SILENT);
-	for (unsigned i = 0; i < 2 * 4; i++)
-		says(5, "@%u LOCK c-%u", i, i);
-	ck_assert_uint_ge(waiting_at(2), 2 * 4);
-}
-
 START_TEST(a_store_that_is_busy_is_told_a_little_later_who_left_its_line)
 {
 	begins_with_window(3, 4);
@@ -298,7 +289,7 @@ START_TEST(a_store_that_is_busy_is_told_a_little_later_who_left_its_line)
 	says(3, "LOCK b");
 	hears(3, "OK *");
 	says(4, "LOCK b wait=1m");
-	is_busy_at_the_last();
+	is_full(2, 5);
 	goes(4, GONE_HANGUP);
 	ck_assert_uint_eq(stage.node[0].count[CALL_WITHDRAW], 1);
 	ck_assert_uint_eq(stage.node[2].count[CALL_WITHDRAW], 0);
@@ -316,7 +307,7 @@ START_TEST(a_store_that_was_too_busy_to_be_told_is_asked_again_once_the_key_has_
 	says(1, "LOCK a ttl=100ms");
 	hears(1, "OK *");
 	says(2, "LOCK a ttl=2s renew=no wait=1m");
-	is_busy_at_the_last();
+	is_full(2, 5);
 	says(1, "UNLOCK a");
 	hears(1, "OK *");
 	hears(2, "OK *");
