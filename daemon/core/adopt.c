@@ -85,6 +85,7 @@ void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *f
 	l->fence = c->fence;
 	l->fence_end = c->fence + (MUTATED(ADOPTED_HANDED_ON) ? 100 : 0);
 	l->px_until = INSTANT_PAST;
+	lock_promise(l, c->ttl_us, from->deadline);
 	if (c->fence > e->fence_seen)
 		e->fence_seen = c->fence;
 	c->lock = l;
@@ -118,10 +119,9 @@ void adopt_disown(struct engine *e, struct claim *c)
 struct inheritance adopt_bequest(const struct lock_table *t, const struct lock *l)
 {
 	const struct heritage *h = l->heritage;
-	struct inheritance left = {.name = lock_name(l), .value = {l->value.text, l->value.n}, .deadline = lock_deadline(t, l)};
+	struct inheritance left = {.name = lock_name(l), .value = {l->value.text, l->value.n}, .ttl_us = l->promised.ttl_us,
+	                           .deadline = instant_max(lock_deadline(t, l), l->promised.until)};
 
-	if (l->state == LOCK_ADOPTING && !l->holder->renew)
-		left.deadline = h->deadline;
 	if (h && h->asked && h->stands && instant_before(t->core->now, h->until)) {
 		left.prior = values_newest(heritage_values(h));
 		left.prior_until = h->until;

@@ -289,6 +289,7 @@ static void deliver_one(struct commander *x, const struct notice *n)
 		session_wake(x->sessions, n->claim->session);
 		break;
 	case NOTICE_ADOPTING:
+	case NOTICE_LENGTHENS:
 		remember_held(x, n->claim);
 		break;
 	case NOTICE_ADOPTED:

@@ -90,6 +90,7 @@ void engine_won(struct engine *e, struct op *op, int64_t fence)
 	l->votes = op->votes;
 	l->fence = fence;
 	l->fence_end = fence + op->range;
+	lock_promise(l, op->ttl_us, vote_until(e->core->now, op->ttl_us)); /* no vote that comes late can be better */
 	turn_spend(e, l, op->yes);
 	l->elsewhere.known = l->elsewhere.split = false;
 	if (!c || c->ttl_us != op->ttl_us || c->delay_us != op->delay_us) {

@@ -20,6 +20,7 @@ enum notice_kind {
 	NOTICE_LOST,      /* claim is among the losses */
 	NOTICE_ADOPTING,  /* claim: the stores are asked for the first time to put its new value in the place of the old */
 	NOTICE_ADOPTED,   /* claim: it holds what it held in the former life */
+	NOTICE_LENGTHENS, /* claim: the stores are asked for a longer lease than was promised to it so far */
 	NOTICE_RISK,
 	NOTICE_SAFE,
 	NOTICE_EXTENDED,  /* pending: to be freed by who delivers */

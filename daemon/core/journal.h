@@ -6,7 +6,8 @@
  *   SESSION  begins a session, or changes what it asked for
  *   OVER     it has ended, with all that it held and had lost
  *   HELD     it holds the lock so from now on: a grant, a hand-over, another count, an EXTEND, an adoption. Whatever session, owner, value a record
- *            before named for the same name is superseded, so a value is adoptable only by the session of its last record
+ *            before named for the same name is superseded, so a value is adoptable only by the session of its last record. A longer lease is recorded
+ *            before the stores are asked for it: they may grant it although EXTEND was answered ERR
  *   ADOPTING as HELD; but the stores are being asked to put this value in the place of others, any of which may still stand there. Written before
  *            they are asked, so that a life that ends within that round trip leaves all that the next must know
  *   FREED    (session, owner) holds the name no more, and its loss, if it was one, need not be remembered
@@ -47,12 +48,12 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	NUMBER(PRIOR_UNTIL, prior_until_us, INT64_MIN, INT64_MAX, "when it stands nowhere any more") \
 	NUMBER(COUNT, count, 1, UINT32_MAX, "how often it is held") \
 	NUMBER(FENCE, fence, 1, COUNT_MAX, "") \
-	NUMBER(TTL, ttl_us, 1, DURATION_MAX, "the lease") \
+	NUMBER(TTL, ttl_us, 1, DURATION_MAX, "the longest lease that may have been told") \
 	NUMBER(DELAY, delay_us, 0, DURATION_MAX, "the lock-delay") \
 	NUMBER(RENEW, renew, 0, 1, "kept by the watchdog") \
 	NUMBER(TOLD, told, 0, 1, "the client may know of it; else its turn came while it was away") \
 	NUMBER(GRANTED, granted_at_us, INT64_MIN, INT64_MAX, "the moment of the grant") \
-	NUMBER(DEADLINE, deadline_us, INT64_MIN, INT64_MAX, "D when the record was written; the watchdog moves it on without a record") \
+	NUMBER(DEADLINE, deadline_us, INT64_MIN, INT64_MAX, "the latest D that may be told; the watchdog moves it on without a record") \
 	TEXT(REASON, reason, 1, 16, "of the loss, as LOST says it")
 
 struct journal_record {

@@ -150,6 +150,8 @@ void lock_new_value(struct lock_table *t, struct lock *l)
 	l->recorded = false;
 	l->placed = 0;
 	l->unanswered = l->renewed = 0;
+	l->promised.ttl_us = 0;
+	l->promised.until = INSTANT_PAST;
 	l->handoffs = 0;
 	l->want_since = INSTANT_NEVER;
 	if (MUTATED(VALUE_REUSED) && v->n)
@@ -165,6 +167,12 @@ void lock_new_value(struct lock_table *t, struct lock *l)
 	v->text[n++] = ':';
 	rng_hex(&t->core->rng, v->text + n, 32);
 	v->n = (uint8_t)(n + 32);
+}
+
+void lock_promise(struct lock *l, int64_t ttl_us, struct instant until)
+{
+	l->promised.ttl_us = ttl_us > l->promised.ttl_us ? ttl_us : l->promised.ttl_us;
+	l->promised.until = instant_max(l->promised.until, until);
 }
 
 struct instant lock_deadline(const struct lock_table *t, const struct lock *l)

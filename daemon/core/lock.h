@@ -146,6 +146,10 @@ struct lock {
 	struct lock_value value;
 	struct heritage *heritage; /* after a restart: the values of former lives, while a store may still have it; else NULL */
 	struct votes votes;
+	struct {
+		int64_t ttl_us;       /* the longest lease that the stores may have been asked for and the holder may be told of */
+		struct instant until; /* likewise the latest deadline */
+	} promised;               /* the record of the hold says no less */
 	int64_t fence, ttl_us, delay_us;
 	int64_t fence_end;        /* tokens fence .. fence_end are this lease's alone: one for each local hand-over */
 	unsigned handoffs;        /* of this lease */
@@ -189,6 +193,9 @@ struct lock *lock_find_or_add(struct lock_table *t, struct span name);
 void lock_drop_if_unused(struct lock_table *t, struct lock *l);
 /* A fresh value for the lock, for one attempt. */
 void lock_new_value(struct lock_table *t, struct lock *l);
+
+/* The stores are about to be asked for such a lease: the holder may be told of it. */
+void lock_promise(struct lock *l, int64_t ttl_us, struct instant until);
 
 /* D, and the moment when a loss is told: before D, so that the word arrives in time. */
 struct instant lock_deadline(const struct lock_table *t, const struct lock *l);

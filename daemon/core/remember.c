@@ -54,7 +54,7 @@ void remember_held(struct commander *x, const struct claim *c)
 	                                     .prior_until_us = left.prior_until.us,
 	                                     .count = c->count,
 	                                     .fence = c->fence,
-	                                     .ttl_us = c->ttl_us,
+	                                     .ttl_us = left.ttl_us,
 	                                     .delay_us = c->delay_us,
 	                                     .renew = c->renew,
 	                                     .told = !c->unheard,

@@ -83,6 +83,8 @@ static void renew_succeeded(struct engine *e, struct op *op)
 	struct lock *l = op->lock;
 
 	metric_add(&e->core->metrics, METRIC_RENEWALS, 1);
+	l->promised.ttl_us = op->ttl_us; /* a quorum has forgotten what was asked for before */
+	l->promised.until = lock_deadline(&e->table, l);
 	if (MUTATED(RANGE_EXTENDED))
 		l->fence_end += l->waiting;
 	l->renew_at = l->holder->renew ? instant_add(op->begun, op->ttl_us / 3) : INSTANT_NEVER;
@@ -148,6 +150,22 @@ void renew_due(struct engine *e, struct lock *l)
 	engine_schedule(e, l);
 }
 
+/*
+ * A longer lease is in the journal before the stores are asked for it: they may grant it, and CHECK, SAFE or RESUME tell of it, although EXTEND was
+ * answered ERR. Source: ALGORITHMS.md, amendment 14.
+ */
+static void renew_promise(struct engine *e, const struct op *op)
+{
+	struct lock *l = op->lock;
+	struct instant until = vote_until(e->core->now, op->ttl_us);
+	bool later = !l->holder->renew && instant_before(l->promised.until, until);
+
+	if (op->ttl_us <= l->promised.ttl_us && !later)
+		return;
+	lock_promise(l, op->ttl_us, until);
+	engine_notice(e, NOTICE_LENGTHENS, l->holder, NULL, REFUSED_NOT);
+}
+
 void renew_begin(struct engine *e, struct lock *l)
 {
 	struct op *op = op_new(&e->ops, OP_RENEW, l);
@@ -157,6 +175,7 @@ void renew_begin(struct engine *e, struct lock *l)
 	l->round = op;
 	TAILQ_FOREACH(p, &l->extends, in_lock)
 		op->serves++;
+	renew_promise(e, op);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		if (renew_may_ask(&e->members.node[i]) && !(l->unanswered >> i & 1))
 			renew_ask(e, op, i);

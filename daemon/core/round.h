@@ -90,6 +90,7 @@ struct inheritance {
 	struct span name, value;
 	struct span prior; /* values that may stand in its place, newest first, separated by blanks; at most JOURNAL_PRIORS count */
 	struct instant prior_until; /* … until then */
+	int64_t ttl_us;
 	struct instant deadline; /* of one that is not renewed */
 };
 void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *from);

@@ -312,6 +312,32 @@ START_TEST(an_extend_is_known_to_the_next_life)
 }
 END_TEST
 
+/* EXTEND is answered ERR, then the stores turn out to have done it: what CHECK tells of it holds for the next life as well. */
+START_TEST(an_extend_that_seemed_to_fail_is_known_to_the_next_life)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	s1 = says_hello(1, "grace=1s");
+	says(1, "LOCK a ttl=8s%s", _i == 0 ? " renew=no" : "");
+	hears(1, "OK name=a *");
+	passes(SEC);
+	all_feel(MOOD_TARDY);
+	says(1, "EXTEND a ttl=25s");
+	passes(stage.conf.timeout_us);
+	ck_assert_uint_ge(ignores(1), 1); /* ERR QUORUM, and RISK */
+	all_feel(MOOD_WELL);
+	ignores(1); /* SAFE */
+	says(1, "CHECK a");
+	ck_assert_int_ge(number_in(hears(1, "OK name=a *"), "valid_ms"), 24000);
+	daemon_returns(0);
+	says(3, "LOCK a wait=1m");
+	passes(24 * SEC);
+	hears_nothing(3); /* the stage sees to it as well: see stage_promises.c */
+	passes(2 * SEC);
+	hears(3, "OK name=a *");
+}
+END_TEST
+
 START_TEST(a_lease_without_renewal_that_is_over_is_lost)
 {
 	held_by_1(3, "renew=no ttl=8s");
@@ -374,6 +400,7 @@ Suite *adopt_suite(void)
 	tcase_add_loop_test(rounds, a_store_that_comes_later_is_taken_over_or_released, 0, 2);
 	tcase_add_test(rounds, what_is_left_of_a_lease_without_renewal_is_adopted);
 	tcase_add_test(rounds, an_extend_is_known_to_the_next_life);
+	tcase_add_loop_test(rounds, an_extend_that_seemed_to_fail_is_known_to_the_next_life, 0, 2);
 	tcase_add_test(rounds, a_lease_without_renewal_that_is_over_is_lost);
 	tcase_add_loop_test(rounds, an_adoption_does_not_shorten_what_was_told, 0, 3);
 	tcase_add_loop_test(rounds, a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet, 0, 3);
