@@ -234,6 +234,7 @@ UNIT := \
 	tests/unit/duel.c \
 	tests/unit/duration_test.c \
 	tests/unit/engine_test.c \
+	tests/unit/evicted_test.c \
 	tests/unit/evidence_test.c \
 	tests/unit/extend_test.c \
 	tests/unit/fake.c \

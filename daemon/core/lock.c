@@ -152,6 +152,7 @@ void lock_new_value(struct lock_table *t, struct lock *l)
 	l->unanswered = l->renewed = 0;
 	l->promised.ttl_us = 0;
 	l->promised.until = INSTANT_PAST;
+	l->denied = l->confirmed = 0;
 	l->handoffs = 0;
 	l->want_since = INSTANT_NEVER;
 	if (MUTATED(VALUE_REUSED) && v->n)

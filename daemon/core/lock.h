@@ -132,6 +132,9 @@ struct lock {
 	uint16_t woken;         /* bits: nodes that said that the lock was freed, since the last round began */
 	uint16_t unanswered;    /* bits: nodes with an EXTEND of this value in flight */
 	uint16_t renewed;       /* bits: nodes that a renewal of this value was sent to: what was sent before it vouches no more */
+	uint16_t denied;        /* bits: nodes that deny the vote that they had given: the key was gone; until all votes have been confirmed since */
+	uint16_t confirmed;     /* bits: of these, those that have, asked since denied_at */
+	struct instant denied_at;
 	unsigned refs;          /* ops that name it */
 	unsigned waiting;       /* patient claims in line */
 	unsigned attempts;      /* rounds in a row that nobody won */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The watchdog's round: every usable node renews the key, with the token as the floor of its fence. Where the key is missing it is put back, but only
- * while a quorum of the other votes still stands. One EXTEND of a value is in flight per node, so answers come in order.
+ * while a quorum of the other votes still stands. When so many nodes had lost it that somebody else may have held the lock, the lock is lost. One EXTEND
+ * of a value is in flight per node, so answers come in order.
  */
 #include "daemon/core/round.h"
 
 #include <limits.h>
+#include <string.h>
 
 #define RETRY_LEAST_US (20 * MSEC)
 
@@ -189,12 +191,61 @@ void renew_begin(struct engine *e, struct lock *l)
 	}
 }
 
+/* The key was there when this node was asked, after the last that was found missing had been put back: neither can have been missing with it. */
+static void renew_confirm(const struct engine *e, struct lock *l, const struct op *op, unsigned node)
+{
+	uint16_t standing = 0;
+
+	if (!l->denied || instant_before(op->sent[node], l->denied_at))
+		return;
+	l->confirmed |= (uint16_t)(1u << node);
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		standing |= (uint16_t)(instant_before(e->core->now, l->votes.until[i]) << i);
+	if (!(standing & (uint16_t)~l->confirmed))
+		l->denied = 0;
+}
+
+/* The key was missing, or another's, although the vote of this node stood when it was asked: somebody deleted it. */
+static void renew_deny(struct engine *e, struct lock *l, const struct op *op, const struct answer *a)
+{
+	if (!instant_before(op->sent[a->node], l->votes.until[a->node]))
+		return;
+	l->denied |= (uint16_t)(1u << a->node);
+	l->denied_at = e->core->now;
+	l->confirmed = 0;
+	if (a->code != 'A')
+		return;
+	metric_add(&e->core->metrics, METRIC_REASSERTIONS, 1);
+	if (core_may_log(e->core, BURST_REASSERTED))
+		core_log(e->core, LOG_NOTICE, "reasserted", "name=%s node=%s", core_quoted(e->core, lock_name(l)), e->core->conf.label[a->node]);
+}
+
+/*
+ * Whether somebody else may have held it: the key may have been missing at so many nodes at once that the others are no quorum. That it was put back
+ * there since changes nothing.
+ */
+static bool renew_is_evicted(const struct engine *e, const struct lock *l, const struct answer *a)
+{
+	struct votes truthful = l->votes;
+	bool tells = a->class == ANSWER_EXECUTED && a->code && strchr("ABKM", a->code);
+
+	for (unsigned i = 0; tells && i < e->core->conf.nodes; i++)
+		if (l->denied >> i & 1)
+			truthful.until[i] = INSTANT_PAST;
+	return !instant_before(e->core->now, votes_deadline(&truthful, e->core->conf.nodes));
+}
+
 /* What an executed renewal says of the key: its vote, or that the key is not ours. */
-static void renew_note_vote(struct lock *l, const struct op *op, const struct answer *a)
+static void renew_note_vote(struct engine *e, struct lock *l, const struct op *op, const struct answer *a)
 {
 	switch (a->code) {
 	case 'E':
+		renew_confirm(e, l, op, a->node);
+		adopt_note(l, a->node);
+		l->votes.until[a->node] = op->votes.until[a->node];
+		break;
 	case 'A':
+		renew_deny(e, l, op, a);
 		adopt_note(l, a->node);
 		l->votes.until[a->node] = op->votes.until[a->node];
 		break;
@@ -203,6 +254,7 @@ static void renew_note_vote(struct lock *l, const struct op *op, const struct an
 	case 'M':
 		if (MUTATED(VOTE_KEPT))
 			break;
+		renew_deny(e, l, op, a);
 		adopt_note(l, a->node);
 		l->votes.until[a->node] = INSTANT_PAST;
 		l->placed &= (uint16_t)~(1u << a->node);
@@ -238,14 +290,14 @@ void renew_answered(struct engine *e, struct op *op, const struct answer *a)
 	if (l->state != LOCK_HELD && l->state != LOCK_ADOPTING)
 		return;
 	if (a->class == ANSWER_EXECUTED)
-		renew_note_vote(l, op, a);
+		renew_note_vote(e, l, op, a);
 	else if (MUTATED(UNKNOWN_COUNTED) && a->class == ANSWER_UNKNOWN)
 		l->votes.until[a->node] = vote_until(op->sent[a->node], op->ttl_us);
 	if (l->state == LOCK_ADOPTING) {
 		adopt_decide(e, op);
 		return;
 	}
-	if (!instant_before(e->core->now, lock_deadline(&e->table, l))) {
+	if (renew_is_evicted(e, l, a)) {
 		engine_lose(e, l, LOSS_EVICTED);
 		return;
 	}
