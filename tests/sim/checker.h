@@ -56,6 +56,7 @@ struct turn {
 	uint64_t step; /* when it was first shown */
 	bool spent;    /* a node granted with it */
 	uint16_t nodes; /* bits: where it was shown and may stand in line */
+	int64_t shown_at[NODES_MAX]; /* true time when last */
 	int64_t alone_since; /* nobody waits any more; 0: somebody does */
 };
 
@@ -171,7 +172,7 @@ void turns_granted(struct sim_daemon *d, int64_t name, unsigned node);
 void turns_withdrawn(struct sim_daemon *d, const struct call *call, int64_t name);
 void turns_unlinked(struct sim_daemon *d, unsigned node);
 void turns_step(struct sim_daemon *d);
-void turns_stopped(struct sim_daemon *d);
+void turns_thawed(struct sim_daemon *d);
 void turns_wanted(struct sim_daemon *d, struct span name);
 void turns_handed_on(struct sim_daemon *d, const struct lease *l, const struct request_sim *q, struct instant deadline);
 void turns_ran(struct server *s, const struct flight *f, unsigned i);

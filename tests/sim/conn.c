@@ -122,7 +122,7 @@ static void conn_on_open(struct conn *c)
 
 	while (slot < 256 && d->slot[slot])
 		slot++;
-	if (slot == 256)
+	if (slot == 256 || c->stillborn)
 		return;
 	d->slot[slot] = c;
 	c->session = ++d->generation << 32 | slot;
@@ -223,6 +223,8 @@ void conn_on_packet(struct packet *p)
 		conn_on_open(c);
 	} else if (c->daemon_open && p->kind == PACKET_GONE) {
 		conn_on_gone(c, p->how);
+	} else if (p->kind == PACKET_GONE) {
+		c->stillborn = true;
 	} else if (c->daemon_open && p->kind == PACKET_SENT) {
 		struct event event = {.kind = EVENT_SENT};
 

@@ -66,6 +66,7 @@ struct conn {
 	bool client_open; /* the client's end */
 	bool left;        /* the client has said its last line: it claims nothing any more */
 	bool daemon_open; /* the daemon's end: the service knows the session */
+	bool stillborn;   /* it broke before the daemon accepted it */
 	bool going;       /* the daemon hears of its end in the step that runs */
 	bool silent;      /* nothing passes any more */
 	int64_t last[2];  /* arrival of the last packet, each way */

@@ -368,6 +368,7 @@ void daemon_thaw(struct sim_daemon *d)
 		return;
 	world_note(d->world, 8, 0, "d%u goes on", d->index);
 	d->state = DAEMON_RUNNING;
+	turns_thawed(d);
 	/* Which of what waits is read first, timers or sockets, is the event loop's affair: the service must not mind. */
 	if (stream_chance(&d->stream, 50))
 		daemon_step(d, &event);

@@ -79,11 +79,22 @@ void finale_wait(struct world *w, int64_t us, int step)
 	world_at(w, &w->stage_timer, AT_STAGE, w->now + us);
 }
 
+/* A clock that was set back gives every key that much more time. */
+static int64_t stepped_us(const struct world *w)
+{
+	int64_t most = 0;
+
+	for (unsigned i = 0; i < w->plan->nodes; i++)
+		if (w->server[i].stepped_us > most)
+			most = w->server[i].stepped_us;
+	return most;
+}
+
 static void leave(struct world *w)
 {
 	const struct plan *p = w->plan;
 
-	stage_enter(w, STAGE_LEAVING, settle_us(p) + p->max_lease_us);
+	stage_enter(w, STAGE_LEAVING, settle_us(p) + p->max_lease_us + stepped_us(w));
 	for (unsigned i = 0; i < p->clients; i++)
 		client_retire(&w->client[i], stream_chance(&w->finale, 50));
 }

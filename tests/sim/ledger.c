@@ -269,6 +269,16 @@ static void hold_ends(struct conn *c, int64_t name, int64_t fence)
 	}
 }
 
+/* The name is left alone until the deadline that its holder may believe in: it has been silent, and may not have heard the LOST. */
+static void lease_excuse(struct conn *c, int64_t name)
+{
+	const struct lease *l = &world_of(c)->checker.lease[c->daemon->index][name];
+	int64_t left = instant_diff(witness_deadline(c->daemon, l), daemon_boot(c->daemon));
+
+	if (l->held && l->conn == c && left > 0)
+		checker_excuse(world_of(c), name, world_of(c)->now + (left + world_of(c)->plan->delay_us) * 103 / 100);
+}
+
 static void on_push(struct conn *c, struct span line)
 {
 	int64_t name = line_name(line), owner = line_int(line, "owner");
@@ -282,6 +292,7 @@ static void on_push(struct conn *c, struct span line)
 		checker_fail(world_of(c), INVARIANT_S15, name, "%s: LOST of another grant than it has", name_of(name));
 	c->account[owner][name].count = 0;
 	hold_ends(c, name, line_int(line, "fence"));
+	lease_excuse(c, name);
 	lease_free(c, name, owner);
 	if (world_of(c)->stage == STAGE_FINALE && owner == OWNERS_MAX - 1 && !c->resumed)
 		checker_fail(world_of(c), INVARIANT_L9, name, "client %u: %.*s", c->client->index, (int)line.n, line.p);
@@ -355,7 +366,6 @@ static void request_set_due_anew(struct world *w, struct request_sim *q)
 void ledger_stopped(struct sim_daemon *d)
 {
 	conns_each_running(d, request_set_due_anew);
-	turns_stopped(d);
 }
 
 static void request_look(struct world *w, struct request_sim *q)

@@ -208,8 +208,27 @@ static void flight_tell(struct flight *f, unsigned i, enum answer_class class, c
 	daemon_step(f->daemon, &event);
 }
 
+static bool flight_is_late(const struct sim_link *l, const struct flight *f)
+{
+	return world_of(l)->now - f->depart > world_of(l)->plan->timeout_us;
+}
+
+int64_t link_prompt_since(const struct sim_link *l)
+{
+	const struct flight *f;
+
+	TAILQ_FOREACH(f, &l->flights, in_link)
+	{
+		if (!f->refused && flight_is_late(l, f))
+			return INT64_MAX;
+	}
+	return l->late_at;
+}
+
 void link_on_reply(struct flight *f)
 {
+	if (!f->refused && flight_is_late(f->link, f))
+		f->link->late_at = world_of(f->link)->now;
 	TAILQ_REMOVE(&f->link->flights, f, in_link);
 	f->link = NULL;
 	for (unsigned i = 0; i < f->count; i++) {
@@ -262,6 +281,7 @@ void link_on_broken(struct sim_link *l, uint64_t epoch)
 		return;
 	l->up = false;
 	l->broken = false;
+	l->late_at = world_of(l)->now;
 	ear_close(&l->daemon->ear[l->server->index]);
 	if (steady)
 		backoff_reset(&l->backoff);

@@ -50,6 +50,7 @@ struct sim_link {
 	int64_t up_since;
 	uint64_t epoch; /* of the connection */
 	int64_t stalled_to, stalled_from, slow_until, slow;
+	int64_t late_at; /* true time of the last answer that took longer than a command may take */
 	int64_t last_to[LANES], last_from[LANES]; /* arrivals, in order */
 	struct flights flights;                   /* sent and not answered, oldest first */
 	struct flight *batch;                     /* being collected */
@@ -67,6 +68,8 @@ void link_break(struct sim_link *l);
 void link_on_broken(struct sim_link *l, uint64_t epoch);
 void link_on_up(struct sim_link *l, uint64_t epoch);
 void link_on_reply(struct flight *f);
+/* True time since when every answer has come in time; INT64_MAX: one is overdue. */
+int64_t link_prompt_since(const struct sim_link *l);
 
 void link_fired(struct sim_link *l);
 void link_watch_fired(struct sim_link *l);

@@ -5,7 +5,7 @@
  */
 #include "tests/sim/world.h"
 
-#define STALL_US (20 * SEC)
+#define UNLOCK_US (500 * MSEC) /* the holder unlocks within this after the head is lost */
 
 enum { TRIAL_BEHIND = 11, TRIAL_LOSE_HEAD, TRIAL_UNLOCK, TRIAL_CHECK, TRIAL_AGAIN, TRIAL_RESTORED };
 
@@ -50,6 +50,14 @@ static bool only_these_wait(const struct world *w)
 	return true;
 }
 
+/* The next may learn of it by its own timer, finds it kept for the head, and asks again after the grace. */
+static int64_t trial_bound(const struct plan *p)
+{
+	int64_t grace = 4 * round_trip_us(p);
+
+	return SEC + SEC / 10 + 4 * (grace < 20 * MSEC ? 20 * MSEC : grace) + 20 * round_trip_us(p);
+}
+
 static void head_dies(struct world *w)
 {
 	struct sim_daemon *d = &w->daemon[1];
@@ -61,7 +69,7 @@ static void head_dies(struct world *w)
 		daemon_die(d);
 	/* It still reaches fewer than a quorum. */
 	for (unsigned i = 0; !w->head_died && i < quorum; i++)
-		d->link[i].stalled_to = d->link[i].stalled_from = w->now + STALL_US;
+		d->link[i].stalled_to = d->link[i].stalled_from = w->now + UNLOCK_US + trial_bound(w->plan);
 }
 
 static void trial_lose_head(struct world *w)
@@ -72,7 +80,7 @@ static void trial_lose_head(struct world *w)
 		return;
 	}
 	head_dies(w);
-	finale_wait(w, stream_range(&w->finale, 0, 500 * MSEC), TRIAL_UNLOCK);
+	finale_wait(w, stream_range(&w->finale, 0, UNLOCK_US), TRIAL_UNLOCK);
 }
 
 static void head_returns(struct world *w)
@@ -86,14 +94,6 @@ static void head_returns(struct world *w)
 		d->link[i].stalled_to = d->link[i].stalled_from = w->now;
 		link_break(&d->link[i]);
 	}
-}
-
-/* The next may learn of it by its own timer, finds it kept for the head, and asks again after the grace. */
-static int64_t trial_bound(const struct plan *p)
-{
-	int64_t grace = 4 * round_trip_us(p);
-
-	return SEC + SEC / 10 + 4 * (grace < 20 * MSEC ? 20 * MSEC : grace) + 20 * round_trip_us(p);
 }
 
 static void trial_unlock(struct world *w)

@@ -69,8 +69,8 @@ void turns_call(struct sim_daemon *d, const struct call *call, int64_t name)
 	struct turn *t = turn_of(d, name);
 
 	if (call->ticket.n == 0) {
-		if (all_wait(d, name))
-			checker_fail(d->world, INVARIANT_S20, name, "%s: daemon %u asks without a ticket, and its clients wait",
+		if (all_wait(d, name) || one_waits_since(d, name, d->world->checker.step))
+			checker_fail(d->world, INVARIANT_S20, name, "%s: daemon %u asks without a ticket, and somebody waits there",
 				     name_of(name), d->index);
 		return;
 	}
@@ -78,6 +78,7 @@ void turns_call(struct sim_daemon *d, const struct call *call, int64_t name)
 		checker_fail(d->world, INVARIANT_S20, name, "%s: daemon %u leaves the first in line %lld ms", name_of(name),
 			     d->index, (long long)call->grace_ms);
 	t->nodes |= (uint16_t)(1u << call->node);
+	t->shown_at[call->node] = d->world->now;
 	t->alone_since = 0;
 	if (text_is(t, call->ticket)) {
 		t->spent = false;
@@ -109,6 +110,20 @@ void turns_unlinked(struct sim_daemon *d, unsigned node)
 		turn_of(d, name)->nodes &= (uint16_t)~(1u << node);
 }
 
+/* A place that was last asked for so long ago has ended. */
+static bool place_is_over(const struct sim_daemon *d, const struct turn *t, unsigned node)
+{
+	return d->world->now - t->shown_at[node] > TICKET_MS * MSEC + d->conf.timeout_us;
+}
+
+/* The moment from which the daemon can tell this node that it does not wait: one that owes it answers is not asked for more. */
+static int64_t told_from(const struct sim_daemon *d, const struct turn *t, unsigned node)
+{
+	int64_t prompt = link_prompt_since(&d->link[node]);
+
+	return prompt > t->alone_since ? prompt : t->alone_since;
+}
+
 /* Where nobody waits any more the place in line is given back, at once or when the round under way is over: before long, where the node can be told. */
 static void alone_look(struct sim_daemon *d, int64_t name, struct turn *t)
 {
@@ -117,7 +132,7 @@ static void alone_look(struct sim_daemon *d, int64_t name, struct turn *t)
 	if (t->alone_since == 0)
 		t->alone_since = w->now;
 	for (unsigned i = 0; i < d->conf.nodes; i++)
-		if ((t->nodes >> i & 1) && w->now - t->alone_since > WITHDRAWN_US + 2 * d->conf.timeout_us)
+		if ((t->nodes >> i & 1) && !place_is_over(d, t, i) && w->now - WITHDRAWN_US - 2 * d->conf.timeout_us > told_from(d, t, i))
 			checker_fail(d->world, INVARIANT_L3, name, "%s: nobody waits at daemon %u since %lld us, but it stands in line at node %u",
 				     name_of(name), d->index, (long long)t->alone_since, i);
 }
@@ -136,7 +151,8 @@ void turns_step(struct sim_daemon *d)
 	}
 }
 
-void turns_stopped(struct sim_daemon *d)
+/* While it stood still it could tell nobody. */
+void turns_thawed(struct sim_daemon *d)
 {
 	for (int64_t name = 0; name < d->world->plan->names; name++)
 		turn_of(d, name)->alone_since = 0;
