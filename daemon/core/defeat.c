@@ -51,6 +51,10 @@ static void defeat_held_elsewhere(struct engine *e, struct lock *l, const struct
 	line_refuse_part(e, l, REFUSED_BUSY, LINE_IMPATIENT);
 	if (l->state != LOCK_WAITING)
 		return;
+	if (turn_is_unseen(e, l)) {
+		acquire_begin(e, l); /* its first waiter came while that round was under way, without a ticket */
+		return;
+	}
 	if (l->woken)
 		poll = MSEC; /* freed while we were asking */
 	else if (op->behind)

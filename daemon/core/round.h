@@ -61,6 +61,7 @@ void hand_back(struct engine *e, struct lock *l, bool used_up);
 int64_t turn_rtt_us(const struct engine *e);   /* the slowest usable node's round trip; 0 = not known */
 int64_t turn_grace_us(const struct engine *e); /* how long a free lock is kept for the first in line */
 void turn_take(struct engine *e, struct lock *l); /* a ticket for the first in line, if it waits and there is none */
+bool turn_is_unseen(const struct engine *e, const struct lock *l); /* somebody waits, and fewer than a quorum of stores know the ticket: no wake-up comes */
 struct span turn_text(const struct engine *e, const struct lock *l); /* in memory of the effects; "" = no ticket */
 void turn_send(struct engine *e, struct op *op); /* WITHDRAW: its turn has come */
 void turns_hurry(struct engine *e); /* the daemon stops: there will be no turn */

@@ -52,13 +52,18 @@ static int64_t turn_clock_us(const struct engine *e, struct instant when)
 	return when.us + offset.us;
 }
 
-/* The moment when the first in line asked: who waited longer is first, on whatever host. */
+/*
+ * The moment when the first waiter asked: who waited longer is first, on whatever host. A request that does not wait may stand before it: their round shows
+ * the waiter's ticket, or nobody would wake this daemon.
+ */
 void turn_take(struct engine *e, struct lock *l)
 {
 	const struct claim *c = TAILQ_FIRST(&l->line);
 
-	if (!e->core->conf.shared || !c->patient || (l->ticket.us && !MUTATED(TICKET_ANEW)))
+	if (!e->core->conf.shared || !l->waiting || (l->ticket.us && !MUTATED(TICKET_ANEW)))
 		return;
+	while (!c->patient)
+		c = TAILQ_NEXT(c, in_lock);
 	l->ticket.us = turn_clock_us(e, c->asked_at);
 	l->ticket.sequence = ++e->tickets;
 }
@@ -79,6 +84,11 @@ struct span turn_text(const struct engine *e, const struct lock *l)
 	n = ticket_write(e, l, text);
 	arena_commit(&e->core->out->arena, n + 1);
 	return (struct span){text, n};
+}
+
+bool turn_is_unseen(const struct engine *e, const struct lock *l)
+{
+	return e->core->conf.shared && l->waiting && bits(l->queued) < engine_quorum(e);
 }
 
 /* It stands there again, by a later round with the same ticket. */

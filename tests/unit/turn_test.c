@@ -105,6 +105,53 @@ START_TEST(who_reaches_no_quorum_leaves_the_line_and_comes_back_with_the_same_ti
 }
 END_TEST
 
+/* A round for a request that does not wait is under way, and shows no ticket, when the first waiter comes. */
+START_TEST(a_waiter_that_comes_during_a_round_without_a_ticket_stands_in_line_at_once)
+{
+	stage_begin(1);
+	daemon_starts(1);
+	passes(2 * SEC);
+	session_opens(2, 1);
+	says(2, "LOCK a");
+	hears(2, "OK *");
+	feels(0, MOOD_SILENT);
+	says(1, "@now LOCK a");
+	says(1, "@later LOCK a wait=1m");
+	ck_assert_uint_eq(stage.node[0].last[CALL_ACQUIRE].call.ticket.n, 0);
+	feels(0, MOOD_WELL);
+	hears(1, "@now BUSY *");
+	ck_assert_uint_gt(stage.node[0].last[CALL_ACQUIRE].call.ticket.n, 0);
+	ignores(2);
+}
+END_TEST
+
+/* The votes of the first round are split, and the second is of both. */
+START_TEST(a_round_for_who_does_not_wait_shows_the_ticket_of_who_waits_behind_it)
+{
+	unsigned before[3], shown = 0;
+
+	stage_begin(3);
+	key_is_overwritten(0, "a", "0123456789abcdef.x:1:00", 200 * MSEC);
+	key_is_overwritten(1, "a", "0123456789abcdef.y:1:00", 200 * MSEC);
+	all_feel(MOOD_SILENT);
+	says(1, "@now LOCK a");
+	says(1, "@later LOCK a wait=1m owner=2");
+	all_feel(MOOD_WELL);
+	hears_nothing(1);
+	for (unsigned i = 0; i < 3; i++)
+		before[i] = stage.node[i].count[CALL_ACQUIRE];
+	all_feel(MOOD_SILENT);
+	passes(20 * MSEC);
+	for (unsigned i = 0; i < 3; i++)
+		if (stage.node[i].count[CALL_ACQUIRE] > before[i])
+			shown += stage.node[i].last[CALL_ACQUIRE].call.ticket.n > 0;
+	all_feel(MOOD_WELL);
+	ck_assert_uint_gt(shown, 0);
+	passes(SEC);
+	ignores(1);
+}
+END_TEST
+
 Suite *turn_suite(void);
 Suite *turn_suite(void)
 {
@@ -116,6 +163,8 @@ Suite *turn_suite(void)
 	tcase_add_test(ticket, stores_whose_clocks_differ_do_not_change_the_order);
 	tcase_add_test(ticket, a_ticket_is_a_moment_of_the_stores_clock);
 	tcase_add_test(ticket, who_reaches_no_quorum_leaves_the_line_and_comes_back_with_the_same_ticket);
+	tcase_add_test(ticket, a_waiter_that_comes_during_a_round_without_a_ticket_stands_in_line_at_once);
+	tcase_add_test(ticket, a_round_for_who_does_not_wait_shows_the_ticket_of_who_waits_behind_it);
 	suite_add_tcase(suite, ticket);
 	return suite;
 }
