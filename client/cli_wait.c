@@ -333,11 +333,29 @@ static bool greeted(struct turn *t, int r)
 }
 
 /* What a daemon refuses it knows nothing of, or wants less of. */
-bool turn_greet(struct turn *t)
+static bool greet_any(struct turn *t)
 {
 	int r = greet(t, t->in->ttl_ms > 0 ? t->in->ttl_ms : TURN_GRACE_MS);
 
 	return greeted(t, r == REDLOCK_REFUSED ? greet(t, 0) : r);
+}
+
+/* What the daemon will refuse is said before CMD runs, not after. */
+static bool keep_is_allowed(struct turn *t)
+{
+	int64_t most = redlock_line_number(redlock_answer(t->c), "max_lease_ms", INT64_MAX);
+	char asked[AGE_BYTES], allowed[AGE_BYTES];
+
+	if (t->in->keep_ms <= most)
+		return true;
+	t->exit = EXIT_FAILED;
+	complain("--keep %s is longer than the daemon's max_lease of %s", duration_text(t->in->keep_ms, asked), duration_text(most, allowed));
+	return false;
+}
+
+bool turn_greet(struct turn *t)
+{
+	return greet_any(t) && keep_is_allowed(t);
 }
 
 bool turn_regreet(struct turn *t, int64_t grace_ms)

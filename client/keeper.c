@@ -236,6 +236,9 @@ static void keeper_finish(struct keeper *k)
 		if (!push || reason_is_final(redlock_line_find(push, "reason")))
 			keeper_says(k, EXIT_LOST, "%s was lost while the command ran", k->name);
 	} else if (r && (r == REDLOCK_REFUSED || k->task->in->keep_ms)) {
+		/* A name that should have stayed taken is free: that is no success. */
+		if (r == REDLOCK_REFUSED && k->task->in->keep_ms && k->report->code == 0)
+			k->report->code = EXIT_FAILED;
 		keeper_says(k, k->report->code, "unlocking %s: %s", k->name, redlock_errmsg(k->task->c));
 	}
 }

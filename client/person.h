@@ -13,6 +13,9 @@
 /* "350ms", "12s", "4m10s", "3h05m", "2d04h"; negative counts as 0. Returns out. */
 const char *age_text(int64_t ms, char out[AGE_BYTES]);
 
+/* The same without rounding, in the largest unit that is whole: "350ms", "90s", "10m", "2h". */
+const char *duration_text(int64_t ms, char out[AGE_BYTES]);
+
 /*
  * Copies text, every byte that is not printable as \xHH and a backslash as two; well-formed UTF-8 stays. Never splits a character
  * or an escape; what does not fit ends in "...". Returns the length; out is NUL-terminated; size is at least 8.

@@ -158,6 +158,13 @@ class Run(Tool):
         granted = c.ok("LOCK %s wait=10s" % name)
         self.assertGreaterEqual(granted.at - begin, 1.5)
 
+    def test_a_keep_beyond_max_lease_is_refused_before_the_job_runs(self):
+        name = self.name()
+        code, out, err = self.redlock("run", "--keep", "10m", name, "--", "echo", "done")
+        self.assertEqual((code, out), (125, ""))
+        self.assertRegex(err, r"^redlock: --keep 10m is longer than the daemon's max_lease of \d+m?s\n$")
+        self.assertTrue(self.free(name))
+
     def test_a_loss_stops_the_child_and_is_123(self):
         if not self.r:
             return self.killed_daemon()

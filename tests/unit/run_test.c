@@ -119,6 +119,37 @@ START_TEST(not_acquired_is_124_or_what_E_says)
 }
 END_TEST
 
+START_TEST(what_cannot_be_kept_that_long_is_not_begun)
+{
+	struct outcome o;
+
+	PLAYED(&o, "< HELLO 1\n> OK proto=1 session=7 max_lease_ms=30000\n=\n", "run", "--keep", "10m", "n", "touch", "/nonexistent/x");
+	ck_assert_int_eq(o.code, EXIT_FAILED);
+	ck_assert_str_eq(o.err, "redlock: --keep 10m is longer than the daemon's max_lease of 30s\n");
+	PLAYED(&o, "< HELLO 1\n> OK proto=1 session=7 max_lease_ms=30000\n=\n", "try", "--keep", "30001ms", "n", "true");
+	ck_assert_str_eq(o.err, "redlock: --keep 30001ms is longer than the daemon's max_lease of 30s\n");
+	PLAYED(&o,
+	       "< HELLO 1\n> OK proto=1 session=7 max_lease_ms=30000\n< LOCK n\n> OK name=n fence=17 valid_ms=10000 ttl_ms=10000 "
+	       "count=1\n" CHECK "< UNLOCK n keep=30000ms\n> OK name=n count=0\n=\n",
+	       "run", "--keep", "30s", "n", "true");
+	ck_assert_int_eq(o.code, 0);
+}
+END_TEST
+
+#define REFUSES_KEEP LOCK CHECK "< UNLOCK n keep=40000ms\n> ERR LIMIT keep may be at most 30000ms (max_lease)\n=\n"
+
+START_TEST(what_the_daemon_does_not_keep_is_no_success)
+{
+	struct outcome o;
+
+	PLAYED(&o, REFUSES_KEEP, "run", "--keep", "40s", "n", "true");
+	ck_assert_int_eq(o.code, EXIT_FAILED);
+	ck_assert_str_eq(o.err, "redlock: unlocking n: LIMIT keep may be at most 30000ms (max_lease)\n");
+	PLAYED(&o, REFUSES_KEEP, "run", "--keep", "40s", "n", "sh", "-c", "exit 7");
+	ck_assert_int_eq(o.code, 7);
+}
+END_TEST
+
 START_TEST(trouble_of_redlock_itself_is_125)
 {
 	struct outcome o;
@@ -179,6 +210,8 @@ Suite *run_suite(void)
 	tcase_add_test(ends, behind_two_dashes_nothing_is_an_option);
 	tcase_add_test(ends, a_long_command_line_is_a_note_of_256_bytes);
 	tcase_add_test(ends, not_acquired_is_124_or_what_E_says);
+	tcase_add_test(ends, what_cannot_be_kept_that_long_is_not_begun);
+	tcase_add_test(ends, what_the_daemon_does_not_keep_is_no_success);
 	tcase_add_test(ends, trouble_of_redlock_itself_is_125);
 	tcase_add_test(ends, what_cannot_be_executed_frees_the_lock);
 	tcase_add_test(ends, a_loss_after_the_commands_end_changes_nothing_unless_it_is_final);
