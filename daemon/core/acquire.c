@@ -78,7 +78,7 @@ void acquire_start(struct engine *e, struct lock *l)
 	struct op *op;
 	int lead;
 
-	l->ttl_us = head->ttl_us;
+	l->ttl_us = l->renew_ttl_us = head->ttl_us;
 	l->delay_us = head->delay_us;
 	l->px_until = INSTANT_PAST;
 	if (members_usable(&e->members) < engine_quorum(e)) {
@@ -171,8 +171,10 @@ static void acquire_raise(struct engine *e, struct op *first)
 	op->ttl_us = first->ttl_us;
 	op->range = first->range;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if ((first->yes >> i & 1) || (MUTATED(RAISE_ANYWHERE) && member_usable(&e->members.node[i])))
+		if ((first->yes >> i & 1) || (MUTATED(RAISE_ANYWHERE) && member_usable(&e->members.node[i]))) {
 			op_send_extend(&e->ops, op, i, op->fence + op->range, false);
+			l->unanswered |= (uint16_t)(1u << i);
+		}
 	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, e->core->conf.timeout_us));
 }
 
@@ -280,7 +282,9 @@ void acquire_answered(struct engine *e, struct op *op, const struct answer *a)
 	uint16_t bit = (uint16_t)(1u << a->node);
 	bool present = l->value.ticket == op->value.ticket;
 
-	if (present && op->kind == OP_ACQUIRE && (op->no & bit))
+	if (present && op->kind == OP_RAISE)
+		l->unanswered &= (uint16_t)~bit;
+	if (present && op->kind == OP_ACQUIRE && (op->no & bit) && !(l->renewed & bit)) /* a renewal sent since may have put it there */
 		l->placed &= (uint16_t)~bit;
 	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->state == LOCK_ACQUIRING)
 		acquire_note_holder(e, l, a);

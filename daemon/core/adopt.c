@@ -72,7 +72,7 @@ void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *f
 	struct lock *l = lock_find_or_add(&e->table, from->name);
 	int64_t px_us = c->ttl_us + c->delay_us;
 
-	l->ttl_us = c->ttl_us;
+	l->ttl_us = l->renew_ttl_us = c->ttl_us;
 	l->delay_us = c->delay_us;
 	lock_new_value(&e->table, l);
 	l->heritage = heritage_new(from, e->core->now);

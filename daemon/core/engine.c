@@ -123,7 +123,7 @@ void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 	struct lock *l = c->lock;
 
 	TAILQ_INSERT_TAIL(&l->extends, p, in_lock);
-	l->ttl_us = c->ttl_us;
+	l->renew_ttl_us = c->ttl_us;
 	if (!l->round)
 		renew_due(e, l);
 }

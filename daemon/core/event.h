@@ -47,8 +47,9 @@ struct call {
 	int64_t px_ms;          /* ACQUIRE, EXTEND: TTL of the key */
 	int64_t fence;          /* ACQUIRE: proposal p; EXTEND: floor, 0 = none */
 	int64_t range;          /* ACQUIRE: K, tokens reserved beyond the first */
-	int64_t not_after_ms;   /* ACQUIRE: server time beyond which it does nothing; 0 = none */
+	int64_t not_after_ms;   /* ACQUIRE, and EXTEND of a missing key: server time beyond which it does nothing; 0 = none */
 	bool create;            /* EXTEND: the key may be missing (re-assert) */
+	bool exact;             /* EXTEND: the TTL is px_ms even if the key would last longer (left behind); else a key never ends sooner than before */
 	struct span ticket;     /* ACQUIRE: join the line if it cannot be had, "" = do not; WITHDRAW: which */
 	int64_t ticket_ms;      /* ACQUIRE: how long the place is kept unless refreshed */
 	int64_t grace_ms;       /* ACQUIRE: how long a free lock is kept for an older ticket */

@@ -18,6 +18,9 @@ static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 
 	if (!next || !next->renew || !l->holder->renew || next->ttl_us != l->ttl_us || next->delay_us != l->delay_us)
 		return false;
+	/* An EXTEND to other terms is under way. */
+	if (l->renew_ttl_us != l->ttl_us)
+		return false;
 	/* A journal that cannot be written would let the former holder adopt it. */
 	if (l->recorded && e->core->journal_off)
 		return false;

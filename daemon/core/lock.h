@@ -153,7 +153,9 @@ struct lock {
 		int64_t ttl_us;       /* the longest lease that the stores may have been asked for and the holder may be told of */
 		struct instant until; /* likewise the latest deadline */
 	} promised;               /* the record of the hold says no less */
-	int64_t fence, ttl_us, delay_us;
+	int64_t fence, delay_us;
+	int64_t ttl_us;           /* what the standing votes were asked for; if a shorter one was asked for since, that */
+	int64_t renew_ttl_us;     /* what the next renewal asks for: an EXTEND may have changed it */
 	int64_t fence_end;        /* tokens fence .. fence_end are this lease's alone: one for each local hand-over */
 	unsigned handoffs;        /* of this lease */
 	struct instant handoff_since; /* the first of them */

@@ -109,21 +109,29 @@ static void op_placed(struct op_table *t, struct op *op, unsigned node)
 	op->lock->px_until = instant_max(op->lock->px_until, until);
 }
 
+/* What sets a key comes in time or not at all: nobody would release what it sets later. */
+static int64_t op_not_after_ms(const struct op_table *t, unsigned node)
+{
+	return member_server_ms(&t->members->node[node], instant_add(t->core->now, t->core->conf.timeout_us));
+}
+
 void op_send_acquire(struct op_table *t, struct op *op, unsigned node, int64_t proposal, struct span ticket, int64_t grace_us)
 {
 	struct call call = {.kind = CALL_ACQUIRE, .px_ms = whole_ms(op->px_us), .fence = proposal, 
 	                    .range = op->range, .ticket = ticket, .ticket_ms = TICKET_US / MSEC, .grace_ms = whole_ms(grace_us)};
 
 	if (!MUTATED(LATE_ACQUIRE))
-		call.not_after_ms = member_server_ms(&t->members->node[node], instant_add(t->core->now, t->core->conf.timeout_us));
+		call.not_after_ms = op_not_after_ms(t, node);
 	op_send(t, op, node, &call);
 	op_placed(t, op, node);
 }
 
 void op_send_extend(struct op_table *t, struct op *op, unsigned node, int64_t floor, bool create)
 {
-	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(op->px_us), .fence = floor, .create = create};
+	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(op->px_us), .fence = floor, .create = create, .exact = op->kind == OP_LEAVE};
 
+	if (create)
+		call.not_after_ms = op_not_after_ms(t, node);
 	op_send(t, op, node, &call);
 	if (op->kind != OP_LEAVE)
 		op_placed(t, op, node);

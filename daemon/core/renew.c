@@ -30,7 +30,7 @@ static void renew_ask(struct engine *e, struct op *op, unsigned node)
 
 	if (!alive && !create)
 		return;
-	/* A shorter TTL counts from the moment it may have been set. */
+	/* The stores keep a key no shorter than before, but who asks for a shorter lease has it from now on. */
 	if (!MUTATED(SHORTER_TTL_LATE))
 		l->votes.until[node] = instant_min(l->votes.until[node], vote);
 	if (adopt_is_left(l, node, &from))
@@ -85,8 +85,9 @@ static void renew_succeeded(struct engine *e, struct op *op)
 	struct lock *l = op->lock;
 
 	metric_add(&e->core->metrics, METRIC_RENEWALS, 1);
-	l->promised.ttl_us = op->ttl_us; /* a quorum has forgotten what was asked for before */
+	l->promised.ttl_us = op->ttl_us; /* no vote is worth more from now on: see renew_vote */
 	l->promised.until = lock_deadline(&e->table, l);
+	l->ttl_us = op->ttl_us;
 	if (MUTATED(RANGE_EXTENDED))
 		l->fence_end += l->waiting;
 	l->renew_at = l->holder->renew ? instant_add(op->begun, op->ttl_us / 3) : INSTANT_NEVER;
@@ -135,6 +136,8 @@ static void renew_decide(struct engine *e, struct op *op)
 		renew_succeeded(e, op);
 	else if (bits(op->yes | open) < engine_quorum(e))
 		renew_missed(e, op);
+	else
+		engine_schedule(e, op->lock); /* a store that denies the key has brought the deadline nearer */
 }
 
 static bool renew_may_ask(const struct member *m)
@@ -175,6 +178,9 @@ void renew_begin(struct engine *e, struct lock *l)
 
 	pace_leave(e, l);
 	l->round = op;
+	op->ttl_us = l->renew_ttl_us;
+	op->px_us = op->ttl_us + op->delay_us;
+	l->ttl_us = op->ttl_us < l->ttl_us ? op->ttl_us : l->ttl_us;
 	TAILQ_FOREACH(p, &l->extends, in_lock)
 		op->serves++;
 	renew_promise(e, op);
@@ -235,6 +241,14 @@ static bool renew_is_evicted(const struct engine *e, const struct lock *l, const
 	return !instant_before(e->core->now, votes_deadline(&truthful, e->core->conf.nodes));
 }
 
+/* No vote is worth more than what is asked for now: one that is late may have been asked for on longer terms. */
+static struct instant renew_vote(const struct lock *l, const struct op *op, unsigned node)
+{
+	int64_t most_us = l->ttl_us > l->renew_ttl_us ? l->ttl_us : l->renew_ttl_us;
+
+	return instant_min(op->votes.until[node], vote_until(op->sent[node], most_us));
+}
+
 /* What an executed renewal says of the key: its vote, or that the key is not ours. */
 static void renew_note_vote(struct engine *e, struct lock *l, const struct op *op, const struct answer *a)
 {
@@ -242,12 +256,12 @@ static void renew_note_vote(struct engine *e, struct lock *l, const struct op *o
 	case 'E':
 		renew_confirm(e, l, op, a->node);
 		adopt_note(l, a->node);
-		l->votes.until[a->node] = op->votes.until[a->node];
+		l->votes.until[a->node] = renew_vote(l, op, a->node);
 		break;
 	case 'A':
 		renew_deny(e, l, op, a);
 		adopt_note(l, a->node);
-		l->votes.until[a->node] = op->votes.until[a->node];
+		l->votes.until[a->node] = renew_vote(l, op, a->node);
 		break;
 	case 'B':
 	case 'K':
@@ -271,6 +285,7 @@ static void renew_came_late(struct engine *e, struct op *op)
 
 	if (!l->holder->renew)
 		return;
+	l->ttl_us = op->ttl_us;
 	if (TAILQ_EMPTY(&l->extends)) {
 		pace_leave(e, l);
 		l->renew_at = instant_max(e->core->now, instant_add(op->begun, op->ttl_us / 3));

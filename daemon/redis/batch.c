@@ -168,7 +168,7 @@ static struct span call_op(const struct call *call)
 
 #define EMPTY4 "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
 
-/* op, value, new value, px_ms, fence, range, not_after_ms, create, ticket or prior values, ticket_ms, grace_ms */
+/* op, value, new value, px_ms, fence, range, not_after_ms, how, ticket or prior values, ticket_ms, grace_ms */
 static void fields_append(struct buf *args, const struct call *call)
 {
 	bulk_append(args, call_op(call));
@@ -182,7 +182,7 @@ static void fields_append(struct buf *args, const struct call *call)
 	number_append(args, call->fence);
 	number_append(args, call->range);
 	number_append(args, call->not_after_ms);
-	bulk_append(args, call->create ? SPAN("1") : SPAN("0"));
+	bulk_append(args, call->exact ? SPAN("2") : call->create ? SPAN("1") : SPAN("0"));
 	bulk_append(args, call->kind == CALL_EXTEND ? call->prior : call->ticket);
 	number_append(args, call->ticket_ms);
 	number_append(args, call->grace_ms);

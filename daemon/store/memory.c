@@ -209,14 +209,14 @@ static void answer_occupied(const struct memory *m, const struct key *key, struc
 }
 
 /* The SET that ends a grant or a renewal; as in the script, a TTL that no key can have is an error after the fence went up. */
-static bool answer_set(struct memory *m, struct key *key, const struct call *c, struct span value, struct answer *a)
+static bool answer_set(struct memory *m, struct key *key, const struct call *c, struct span value, int64_t px_ms, struct answer *a)
 {
-	if (c->px_ms <= 0 || c->px_ms > PX_MAX) {
+	if (px_ms <= 0 || px_ms > PX_MAX) {
 		a->class = ANSWER_UNKNOWN;
 		a->text = SPAN("ERR invalid expire time in 'set' command");
 		return false;
 	}
-	keyspace_set(&m->keys, key, c->name, value, until_of(m, a->server_us / 1000 + c->px_ms));
+	keyspace_set(&m->keys, key, c->name, value, until_of(m, a->server_us / 1000 + px_ms));
 	return true;
 }
 
@@ -244,29 +244,34 @@ static void call_acquire(struct memory *m, const struct call *c, struct instant 
 	if (c->range > 0 && base + c->range > limit)
 		return answer_code(a, 'F', m->fence, -2);
 	m->fence = base + c->range;
-	if (answer_set(m, key, c, c->value, a))
+	if (answer_set(m, key, c, c->value, c->px_ms, a))
 		answer_code(a, 'G', base, c->px_ms);
 }
 
 /* extend.lua */
 static void call_extend(struct memory *m, const struct call *c, struct instant now, struct answer *a)
 {
+	bool late = c->not_after_ms > 0 && a->server_us / 1000 > c->not_after_ms;
+	int64_t px_ms = c->px_ms, left_ms;
 	struct key *key;
 
 	if (!span_equal(memory_marker(m), c->marker))
 		return answer_unjoined(m, a);
 	key = keyspace_get(&m->keys, c->name, now);
-	if (!key && !c->create)
+	if (!key && (!c->create || c->exact || late))
 		return answer_code(a, 'M', m->fence, -2);
 	if (key && !key_is(key, c->value) && !key_is(key, c->new_value) && !key_is_among(key, c->prior))
 		return answer_occupied(m, key, a);
+	left_ms = key && !c->exact ? memory_pttl(m, key, a->server_us / 1000) : -1;
+	if (left_ms > px_ms)
+		px_ms = left_ms;
 	if (c->fence > m->fence) {
 		if (c->fence > memory_limit(m, a))
 			return answer_code(a, 'F', m->fence, -2);
 		m->fence = c->fence;
 	}
-	if (answer_set(m, key, c, c->new_value, a))
-		answer_code(a, key ? 'E' : 'A', m->fence, c->px_ms);
+	if (answer_set(m, key, c, c->new_value, px_ms, a))
+		answer_code(a, key ? 'E' : 'A', m->fence, px_ms);
 }
 
 /* release.lua: whatever the marker says */

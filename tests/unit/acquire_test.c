@@ -110,6 +110,26 @@ static void stage_with_fence_ahead(unsigned nodes, int64_t ahead)
 	memory_set_fence(stage.node[0].memory, memory_fence(stage.node[0].memory) + ahead);
 }
 
+START_TEST(a_late_refusal_does_not_hide_what_a_renewal_has_put_there_since)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	hears(1, "OK *");
+	passes(40 * MSEC);
+	says(1, "EXTEND a");
+	hears(1, "OK *");
+	passes(30 * MSEC);
+	/* c carries out both now: too late for the acquire, in time for the renewal, which puts the key there. */
+	feels(2, MOOD_WELL);
+	ck_assert(key_is_there(2, "a"));
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	ck_assert(!key_is_there(2, "a"));
+}
+END_TEST
+
 START_TEST(a_quorum_of_equal_bases_is_enough_though_another_is_larger)
 {
 	int64_t before;
@@ -337,6 +357,7 @@ Suite *acquire_suite(void)
 	tcase_add_test(round, one_of_three_is_no_grant_and_nothing_is_left_of_it);
 	tcase_add_test(round, a_late_vote_for_an_abandoned_round_is_ignored);
 	tcase_add_test(round, an_acquire_that_arrives_too_late_does_nothing);
+	tcase_add_test(round, a_late_refusal_does_not_hide_what_a_renewal_has_put_there_since);
 	suite_add_tcase(suite, round);
 	tcase_add_checked_fixture(fence, NULL, stage_close);
 	tcase_add_test(fence, a_quorum_of_equal_bases_is_enough_though_another_is_larger);

@@ -132,6 +132,113 @@ START_TEST(unlocking_while_an_extend_is_under_way_cancels_it)
 }
 END_TEST
 
+/* The EXTEND that was sent to a store last, as it stands in the socket of a connection that has ended since. */
+static struct call ghost_of(unsigned node)
+{
+	const struct parcel *p = &stage.node[node].last[CALL_EXTEND];
+	struct call ghost = p->call;
+
+	static char name[16], value[VALUE_MAX], marker[MARKER_MAX];
+
+	memcpy(name, ghost.name.p, ghost.name.n);
+	memcpy(value, ghost.value.p, ghost.value.n);
+	memcpy(marker, ghost.marker.p, ghost.marker.n);
+	ghost.name.p = name;
+	ghost.value.p = ghost.new_value.p = value;
+	ghost.marker.p = marker;
+	ghost.prior = SPAN("");
+	return ghost;
+}
+
+START_TEST(a_renewal_that_runs_late_takes_nothing_from_a_longer_one)
+{
+	struct call ghost;
+	struct answer a;
+
+	stage_begin(3);
+	daemon_starts(1);
+	passes(2 * SEC);
+	session_opens(3, 1);
+	falls(2);
+	says(1, "LOCK a ttl=1s");
+	hears(1, "OK name=a *");
+	feels(0, MOOD_SILENT);
+	passes(345 * MSEC); /* the watchdog */
+	ghost = ghost_of(0);
+	ck_assert_int_eq(ghost.px_ms, 1000);
+	loses(0, 1);
+	falls(0);
+	feels(0, MOOD_WELL);
+	comes(0);
+	passes(20 * MSEC);
+	ignores(1);
+	says(1, "EXTEND a ttl=30s");
+	hears(1, "OK name=a fence=* valid_ms=29697");
+	memory_call(stage.node[0].memory, &ghost, stage.now, &a);
+	ck_assert_int_eq(a.code, 'E');
+	ck_assert_int_gt(key_ttl_us(0, "a"), 29 * SEC);
+	/* With c and a the other daemon would have a quorum, while b vouches to the holder. */
+	comes(2);
+	passes(1100 * MSEC);
+	says(3, "LOCK a");
+	hears(3, "BUSY *");
+	ck_assert_int_gt(valid_ms(), 28 * 1000);
+}
+END_TEST
+
+START_TEST(a_short_lease_is_extended_to_a_long_one)
+{
+	held_after_lock(3, "LOCK a ttl=200ms");
+	says(1, "EXTEND a ttl=10s");
+	hears(1, "OK name=a fence=* valid_ms=9897");
+	passes(SEC);
+	ck_assert_int_gt(valid_ms(), 8000);
+}
+END_TEST
+
+START_TEST(a_lease_that_nobody_renews_is_extended_late_to_a_long_one)
+{
+	held_after_lock(3, "LOCK a ttl=1s renew=no");
+	passes(900 * MSEC);
+	says(1, "EXTEND a ttl=10s");
+	hears(1, "OK name=a fence=* valid_ms=9897");
+}
+END_TEST
+
+START_TEST(after_a_missed_extend_to_a_long_ttl_the_short_lease_is_renewed_in_time)
+{
+	held_after_lock(3, "LOCK a ttl=1s");
+	refuses(1, "OOM");
+	refuses(2, "OOM");
+	says(1, "EXTEND a ttl=30s");
+	hears(1, "! RISK *");
+	hears(1, "ERR QUORUM *");
+	passes(10 * MSEC);
+	all_feel(MOOD_WELL);
+	passes(50 * MSEC); /* a twentieth of the ttl that the standing votes have */
+	hears(1, "! SAFE name=a fence=* valid_ms=29*");
+}
+END_TEST
+
+START_TEST(a_lease_is_not_handed_on_while_an_extend_to_other_terms_is_under_way)
+{
+	held_after_lock(3, "LOCK a ttl=1s");
+	says(2, "LOCK a wait=5s ttl=1s");
+	says(3, "LOCK a wait=5s ttl=1s");
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(2, "OK name=a *");
+	all_feel(MOOD_SILENT);
+	says(2, "@e EXTEND a ttl=30s");
+	says(2, "UNLOCK a");
+	hears(2, "OK name=a count=0");
+	hears(2, "@e ERR CANCELLED *");
+	hears_nothing(3);
+	all_feel(MOOD_WELL);
+	hears(3, "OK name=a fence=* valid_ms=9??* ttl_ms=1000 *");
+}
+END_TEST
+
 Suite *extend_suite(void)
 {
 	Suite *suite = suite_create("extend");
@@ -146,6 +253,11 @@ Suite *extend_suite(void)
 	tcase_add_test(extend, extends_that_come_while_one_is_under_way_are_answered_by_the_next_round);
 	tcase_add_test(extend, a_store_that_has_not_answered_one_renewal_is_not_sent_another);
 	tcase_add_test(extend, unlocking_while_an_extend_is_under_way_cancels_it);
+	tcase_add_test(extend, a_renewal_that_runs_late_takes_nothing_from_a_longer_one);
+	tcase_add_test(extend, a_short_lease_is_extended_to_a_long_one);
+	tcase_add_test(extend, a_lease_that_nobody_renews_is_extended_late_to_a_long_one);
+	tcase_add_test(extend, after_a_missed_extend_to_a_long_ttl_the_short_lease_is_renewed_in_time);
+	tcase_add_test(extend, a_lease_is_not_handed_on_while_an_extend_to_other_terms_is_under_way);
 	suite_add_tcase(suite, extend);
 	return suite;
 }

@@ -100,12 +100,14 @@ START_TEST(a_key_lives_through_the_millisecond_of_its_expiry)
 }
 END_TEST
 
-START_TEST(a_renewed_key_outlives_its_first_deadline_and_a_shortened_one_does_not)
+START_TEST(a_renewal_never_shortens_a_key_but_what_is_left_behind_ends_when_it_is_said)
 {
 	ck_assert_int_eq(acquire(SPAN("a"), MINE, 1000), 'G');
 	ck_assert_int_eq(acquire(SPAN("b"), MINE, 1000), 'G');
 	ck_assert_int_eq(extend(SPAN("a"), MINE, MINE, 5000), 'E');
-	ck_assert_int_eq(extend(SPAN("b"), MINE, MINE, 10), 'E');
+	ck_assert_int_eq(extend(SPAN("a"), MINE, MINE, 10), 'E');
+	ck_assert_int_eq(answer.pttl_ms, 5000);
+	ck_assert_int_eq(call((struct call){.kind = CALL_EXTEND, .name = SPAN("b"), .value = MINE, .new_value = MINE, .marker = MARKER, .px_ms = 10, .exact = true}), 'E');
 	now.us += 20 * MSEC;
 	call((struct call){.kind = CALL_PROBE});
 	ck_assert_uint_eq(memory_count(memory), 1);
@@ -115,6 +117,23 @@ START_TEST(a_renewed_key_outlives_its_first_deadline_and_a_shortened_one_does_no
 	call((struct call){.kind = CALL_PROBE});
 	ck_assert_uint_eq(memory_count(memory), 0);
 	ck_assert_int_eq(extend(SPAN("a"), MINE, MINE, 1000), 'M');
+}
+END_TEST
+
+static char put_back(int64_t not_after_ms, bool exact)
+{
+	return call((struct call){.kind = CALL_EXTEND, .name = SPAN("a"), .value = MINE, .new_value = MINE, .marker = MARKER, .px_ms = 10, .create = true,
+				  .exact = exact, .not_after_ms = not_after_ms});
+}
+
+START_TEST(a_missing_key_is_put_back_in_time_or_not_at_all)
+{
+	int64_t server_ms = (now.us + EPOCH) / MSEC;
+
+	ck_assert_int_eq(put_back(server_ms - 1, false), 'M');
+	ck_assert_int_eq(put_back(0, true), 'M');
+	ck_assert_int_eq(put_back(server_ms, false), 'A');
+	ck_assert_int_eq(put_back(server_ms - 1, false), 'E');
 }
 END_TEST
 
@@ -356,7 +375,8 @@ Suite *memory_suite(void)
 	tcase_add_checked_fixture(c, joined_start, store_stop);
 	tcase_add_test(c, a_busy_name_says_whose_it_is_and_for_how_long);
 	tcase_add_test(c, a_key_lives_through_the_millisecond_of_its_expiry);
-	tcase_add_test(c, a_renewed_key_outlives_its_first_deadline_and_a_shortened_one_does_not);
+	tcase_add_test(c, a_renewal_never_shortens_a_key_but_what_is_left_behind_ends_when_it_is_said);
+	tcase_add_test(c, a_missing_key_is_put_back_in_time_or_not_at_all);
 	tcase_add_test(c, a_value_may_grow_when_it_is_adopted);
 	tcase_add_test(c, any_of_the_prior_values_may_stand_there_and_nothing_else);
 	tcase_add_test(c, names_are_bytes_of_any_number);

@@ -176,6 +176,7 @@ struct call trial_call(struct trial *t, struct span marker)
 		.range = range_pick(t),
 		.not_after_ms = trial_chance(t, 30) ? near(t, trial_clock(t) / 1000) : 0,
 		.create = trial_chance(t, 30),
+		.exact = trial_chance(t, 20),
 	};
 
 	c.new_value = trial_chance(t, 80) ? c.value : PICK(t, values);

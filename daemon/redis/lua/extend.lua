@@ -7,18 +7,25 @@ local function stands_in(prior, current)
   return false
 end
 
--- Renews the key, lifts the fence to a floor, changes the value when a lease is adopted, and with create puts back a key that is gone.
+-- Renews the key, lifts the fence to a floor, and changes the value when a lease is adopted.
+-- how: '0' the key must be there; '1' a key that is gone is put back, unless this comes late; '2' the key is left behind for px, even if that is shorter.
+-- Otherwise a key never ends sooner than before: a renewal that runs late, after a longer one, must not take back what the longer one promised.
 -- prior: values of former lives of the daemon, any of which may stand in the place of value.
 -- row: E fence px '' | A fence px '' | B fence pttl holder | K fence pttl '' | M fence -2 '' | Q fence -2 marker | F fence -2 '' | ! message
-local function extend(key, queue, value, new_value, px, floor, create, prior)
+local function extend(key, queue, value, new_value, px, floor, not_after, how, prior)
   if not joined then return {'Q', fence, -2, marker} end
   local current = redis.pcall('GET', key)
   local code = 'E'
   if not current then
-    if not create then return {'M', fence, -2, ''} end
+    if how ~= '1' or (not_after > 0 and now_ms > not_after) then return {'M', fence, -2, ''} end
     code = 'A'
   elseif current ~= value and current ~= new_value and not stands_in(prior, current) then
     return occupied(key, current)
+  elseif how ~= '2' then
+    local pttl = redis.pcall('PTTL', key)
+    local err = refused(pttl)
+    if err then return {'!', err} end
+    if pttl > px then px = pttl end
   end
   if floor > fence then
     if floor > limit_us then return {'F', fence, -2, ''} end
