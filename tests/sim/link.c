@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Commands to a node and back: latency, order, stalls, breaks, and what a broken connection leaves behind. */
+#include "daemon/base/mem.h"
 #include "tests/sim/world.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #define PAUSE_FIRST_US     (50 * MSEC)
@@ -77,13 +79,26 @@ static int64_t arrival(int64_t at, int64_t stalled_until, int64_t *last)
 
 /* --- commands -------------------------------------------------------------------------------------------------------- */
 
+/* Calls and answers are cleared one by one, as they are added: most flights have few. */
+static struct flight *flight_blank(struct world *w)
+{
+	struct flight *f = TAILQ_FIRST(&w->spare);
+
+	if (f) {
+		TAILQ_REMOVE(&w->spare, f, in_link);
+		arena_reset(&f->arena);
+	} else {
+		f = mem_grow(NULL, 1, sizeof(*f));
+		arena_init(&f->arena);
+	}
+	memset(f, 0, offsetof(struct flight, arena));
+	return f;
+}
+
 static struct flight *flight_new(struct sim_link *l, int64_t depart, unsigned lane)
 {
-	struct flight *f = calloc(1, sizeof(*f));
+	struct flight *f = flight_blank(world_of(l));
 
-	if (!f)
-		abort();
-	arena_init(&f->arena);
 	f->link = l;
 	f->server = l->server;
 	f->daemon = l->daemon;
@@ -99,10 +114,22 @@ static struct flight *flight_new(struct sim_link *l, int64_t depart, unsigned la
 
 void flight_drop(struct flight *f)
 {
+	struct world *w = f->server->world;
+
 	if (f->link)
 		TAILQ_REMOVE(&f->link->flights, f, in_link);
-	arena_release(&f->arena);
-	free(f);
+	TAILQ_INSERT_HEAD(&w->spare, f, in_link);
+}
+
+void flights_release(struct flights *spare)
+{
+	struct flight *f;
+
+	while ((f = TAILQ_FIRST(spare))) {
+		TAILQ_REMOVE(spare, f, in_link);
+		arena_release(&f->arena);
+		free(f);
+	}
 }
 
 void flight_lose(struct flight *f)
@@ -136,8 +163,9 @@ void link_call(struct sim_link *l, const struct call *call, int64_t depart)
 		link_flush(l);
 	if (!l->batch)
 		l->batch = flight_new(l, depart, lane);
-	mine = &l->batch->call[l->batch->count++];
+	mine = &l->batch->call[l->batch->count];
 	*mine = *call;
+	l->batch->answer[l->batch->count++] = (struct answer){0};
 	span_copy(&l->batch->arena, &mine->name);
 	span_copy(&l->batch->arena, &mine->value);
 	span_copy(&l->batch->arena, &mine->new_value);

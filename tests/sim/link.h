@@ -20,7 +20,7 @@ enum flight_state { FLIGHT_OUT, FLIGHT_BACK, FLIGHT_LOST };
 /* One command, there and back. */
 struct flight {
 	struct timer timer;
-	TAILQ_ENTRY(flight) in_link;    /* until it is answered */
+	TAILQ_ENTRY(flight) in_link;    /* until it is answered; then in world.spare */
 	TAILQ_ENTRY(flight) in_backlog; /* of a server that stands still */
 	struct sim_link *link;          /* NULL: its connection is gone; if it still runs, nobody hears of it */
 	struct server *server;
@@ -33,9 +33,9 @@ struct flight {
 	enum flight_state state;
 	unsigned lane, count;
 	bool refused; /* there was no connection: not one byte was sent */
+	struct arena arena; /* what calls and answers point to */
 	struct call call[FLIGHT_CALLS_MAX];
 	struct answer answer[FLIGHT_CALLS_MAX];
-	struct arena arena; /* what calls and answers point to */
 };
 
 struct sim_link {
@@ -79,6 +79,7 @@ void flight_answered(struct flight *f);
 const char *call_word(enum call_kind kind);
 const struct probe *probe_copy(struct arena *a, const struct probe *from);
 void flight_lose(struct flight *f); /* with the server: who sent it hears of that when the connection breaks */
-void flight_drop(struct flight *f);
+void flight_drop(struct flight *f); /* it is used again for another command */
+void flights_release(struct flights *spare);
 
 #endif

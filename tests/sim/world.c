@@ -148,6 +148,7 @@ static void world_init(struct world *w, const struct plan *plan, FILE *trace)
 	TAILQ_INIT(&w->conns);
 	TAILQ_INIT(&w->requests);
 	TAILQ_INIT(&w->holds);
+	TAILQ_INIT(&w->spare);
 	stream_init(&w->finale, (uint64_t)plan->seed, DRAW_FINALE, 0);
 	checker_init(w);
 	for (unsigned i = 0; i < plan->nodes; i++)
@@ -213,6 +214,7 @@ void world_release(struct world *w)
 		TAILQ_REMOVE(&w->holds, h, in_world);
 		free(h);
 	}
+	flights_release(&w->spare);
 	conns_release(w);
 	checker_release(w);
 	heap_release(&w->heap);

@@ -86,6 +86,7 @@ struct world {
 	unsigned conn_count;
 	struct requests requests;
 	struct holds holds;
+	struct flights spare; /* that ended, to be used again */
 	struct checker checker;
 	struct tally tally;
 	uint64_t hash;
