@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One Lua state per server. A script sees an environment of its own: KEYS, ARGV, and behind them what the libraries define; it cannot define a
- * global. It must never be given a function whose result depends on anything but its arguments.
+ * redis.call and what else a script finds there, on the model of the server whose script runs; what a script leaves as its reply. It must never give a
+ * script a function whose result depends on anything but its arguments and the model.
  */
 #include "tests/sim/binding.h"
 #include "daemon/base/mem.h"
-#include "tests/sim/sandbox.h"
+#include "tests/sim/interpreter.h"
 #include "tests/sim/value.h"
 
 #include <lauxlib.h>
@@ -14,25 +14,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define GC_PAUSE 1000 /* collects when the state is ten times what it was after the last collection: it is small */
-
-struct compiled {
-	char sha[SHA1_HEX + 1];
-	struct span text; /* owned */
-	int function;     /* in the registry */
-	bool cached;
-};
-
 struct binding {
 	struct model *model;
 	lua_State *lua;
-	struct compiled *script;
-	int scripts, cap;
-	int environment, handler; /* in the registry */
-	struct buf reply;         /* of the command under way */
-	struct span *word;        /* likewise */
+	bool *cached; /* by the number of the script */
+	int cap;
+	struct buf reply;  /* of the command under way */
+	struct span *word; /* likewise */
 	size_t words;
 };
+
+/* Whose script runs. */
+static struct binding *running;
 
 /* --- redis.* --------------------------------------------------------------------------------------------------------- */
 
@@ -103,7 +96,7 @@ static void command_push(struct binding *b, int n)
 
 static int redis_command_run(lua_State *lua, bool raises)
 {
-	struct binding *b = lua_touserdata(lua, lua_upvalueindex(1));
+	struct binding *b = running;
 	int n = lua_gettop(lua);
 
 	if (n == 0)
@@ -169,36 +162,6 @@ static int redis_sha1hex(lua_State *lua)
 
 /* --- running --------------------------------------------------------------------------------------------------------- */
 
-/* Whatever was thrown becomes a table, and is told where it was thrown. */
-static int error_handle(lua_State *lua)
-{
-	lua_Debug where;
-	bool known = lua_getstack(lua, 1, &where) && lua_getinfo(lua, "Sl", &where);
-
-	if (known && strcmp(where.what, "C") == 0)
-		known = lua_getstack(lua, 2, &where) && lua_getinfo(lua, "Sl", &where);
-	if (!lua_istable(lua, 1)) {
-		lua_getglobal(lua, "tostring");
-		lua_pushvalue(lua, 1);
-		lua_call(lua, 1, 1);
-		lua_pushliteral(lua, "ERR ");
-		lua_insert(lua, -2);
-		lua_concat(lua, 2);
-		lua_createtable(lua, 0, 3);
-		lua_insert(lua, -2);
-		lua_setfield(lua, -2, "err");
-	} else {
-		lua_pushvalue(lua, 1);
-	}
-	if (known) {
-		lua_pushstring(lua, where.source);
-		lua_setfield(lua, -2, "source");
-		lua_pushinteger(lua, where.currentline);
-		lua_setfield(lua, -2, "line");
-	}
-	return 1;
-}
-
 /* On top: what the handler made of the error. */
 static void failure_say(struct binding *b, int script, struct buf *out)
 {
@@ -211,7 +174,7 @@ static void failure_say(struct binding *b, int script, struct buf *out)
 	lua_getfield(lua, -3, "line");
 	buf_printf(&line, "%s", lua_isstring(lua, -3) ? lua_tostring(lua, -3) : "ERR unknown error");
 	if (lua_isstring(lua, -1) && lua_isstring(lua, -2))
-		buf_printf(&line, " script: %s, on %s:%s.", b->script[script].sha, lua_tostring(lua, -2), lua_tostring(lua, -1));
+		buf_printf(&line, " script: %s, on %s:%s.", interpreter_sha(script), lua_tostring(lua, -2), lua_tostring(lua, -1));
 	wire_line(out, '-', (struct span){buf_begin(&line), buf_length(&line)});
 	buf_release(&line);
 	lua_pop(lua, 4);
@@ -235,47 +198,27 @@ void binding_run(struct binding *b, int script, const struct span *key, size_t k
 {
 	lua_State *lua = b->lua;
 
-	lua_rawgeti(lua, LUA_REGISTRYINDEX, b->environment);
+	running = b;
+	interpreter_environment();
 	list_set(b, "KEYS", key, keys);
 	list_set(b, "ARGV", arg, args);
 	lua_pop(lua, 1);
-	lua_rawgeti(lua, LUA_REGISTRYINDEX, b->handler);
-	lua_rawgeti(lua, LUA_REGISTRYINDEX, b->script[script].function);
-	if (lua_pcall(lua, 0, 1, -2))
+	if (interpreter_call(script))
 		failure_say(b, script, out);
 	else
 		value_say(lua, out);
-	lua_pop(lua, 1);
+	interpreter_clear();
+	running = NULL;
 }
 
 /* --- scripts --------------------------------------------------------------------------------------------------------- */
 
-static int compiled_add(struct binding *b, struct span text)
-{
-	struct compiled *c;
-
-	if (b->scripts == b->cap) {
-		b->cap = b->cap ? 2 * b->cap : 4;
-		b->script = mem_grow(b->script, (size_t)b->cap, sizeof(*b->script));
-	}
-	c = &b->script[b->scripts];
-	*c = (struct compiled){.text = {mem_copy(text.p, text.n), text.n}};
-	sha1_hex(text, c->sha);
-	lua_rawgeti(b->lua, LUA_REGISTRYINDEX, b->environment);
-	lua_setfenv(b->lua, -2);
-	c->function = luaL_ref(b->lua, LUA_REGISTRYINDEX);
-	return b->scripts++;
-}
-
 int binding_compile(struct binding *b, struct span text, struct buf *out)
 {
-	int i;
+	int script = interpreter_compile(text);
 
-	for (i = 0; i < b->scripts; i++)
-		if (span_equal(b->script[i].text, text))
-			return i;
-	if (luaL_loadbuffer(b->lua, text.p, text.n, "@user_script") == 0)
-		return compiled_add(b, text);
+	if (script >= 0)
+		return script;
 	wire_error(out, "ERR Error compiling script (new function): %s", lua_tostring(b->lua, -1));
 	lua_pop(b->lua, 1);
 	return -1;
@@ -283,40 +226,36 @@ int binding_compile(struct binding *b, struct span text, struct buf *out)
 
 int binding_find(const struct binding *b, struct span sha)
 {
-	int i;
-
-	for (i = 0; i < b->scripts; i++)
-		if (span_equal(sha, (struct span){b->script[i].sha, SHA1_HEX}))
-			return i;
-	return -1;
+	(void)b;
+	return interpreter_find(sha);
 }
 
 const char *binding_sha(const struct binding *b, int script)
 {
-	return b->script[script].sha;
+	(void)b;
+	return interpreter_sha(script);
 }
 
 bool binding_cached(const struct binding *b, int script)
 {
-	return b->script[script].cached;
+	return script < b->cap && b->cached[script];
 }
 
 void binding_cache(struct binding *b, int script)
 {
-	b->script[script].cached = true;
+	for (; script >= b->cap; b->cached[b->cap++] = false)
+		b->cached = mem_grow(b->cached, (size_t)b->cap + 1, sizeof(*b->cached));
+	b->cached[script] = true;
 }
 
 void binding_flush(struct binding *b)
 {
-	int i;
-
-	for (i = 0; i < b->scripts; i++)
-		b->script[i].cached = false;
+	b->cap = 0;
 }
 
-/* --- the state ------------------------------------------------------------------------------------------------------- */
+/* --- a server's ------------------------------------------------------------------------------------------------------ */
 
-static void redis_define(struct binding *b)
+static void redis_define(lua_State *lua)
 {
 	static const luaL_Reg functions[] = {
 		{"call", redis_call},
@@ -327,13 +266,12 @@ static void redis_define(struct binding *b)
 	};
 	size_t i;
 
-	lua_newtable(b->lua);
+	lua_newtable(lua);
 	for (i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
-		lua_pushlightuserdata(b->lua, b);
-		lua_pushcclosure(b->lua, functions[i].func, 1);
-		lua_setfield(b->lua, -2, functions[i].name);
+		lua_pushcfunction(lua, functions[i].func);
+		lua_setfield(lua, -2, functions[i].name);
 	}
-	lua_setglobal(b->lua, "redis");
+	lua_setglobal(lua, "redis");
 }
 
 struct binding *binding_new(struct model *model)
@@ -341,30 +279,17 @@ struct binding *binding_new(struct model *model)
 	struct binding *b = mem_alloc(sizeof(*b));
 
 	b->model = model;
-	b->lua = luaL_newstate();
-	if (!b->lua)
-		abort(); /* out of memory */
-	lua_gc(b->lua, LUA_GCSETPAUSE, GC_PAUSE);
+	b->lua = interpreter_open(redis_define);
 	buf_init(&b->reply);
-	sandbox_open(b->lua);
-	redis_define(b);
-	b->environment = sandbox_environment(b->lua);
-	lua_pushcfunction(b->lua, error_handle);
-	b->handler = luaL_ref(b->lua, LUA_REGISTRYINDEX);
 	return b;
 }
 
 void binding_free(struct binding *b)
 {
-	int i;
-
 	if (!b)
 		return;
-	for (i = 0; i < b->scripts; i++)
-		free((void *)(uintptr_t)b->script[i].text.p);
-	free(b->script);
+	free(b->cached);
 	free(b->word);
 	buf_release(&b->reply);
-	lua_close(b->lua);
 	free(b);
 }
