@@ -352,6 +352,7 @@ SIM := \
 # The simulated world, and the program that runs it.
 WORLD := \
 	tests/sim/main.c \
+	tests/sim/account.c \
 	tests/sim/checker.c \
 	tests/sim/client.c \
 	tests/sim/conn.c \

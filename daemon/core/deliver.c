@@ -234,7 +234,8 @@ static void push_validity(struct commander *x, const struct claim *c, const char
 /* What was recorded when the stores were asked says it all. A turn that nobody heard of before RESUME was answered has its time from here. */
 static void deliver_adopted(struct commander *x, struct claim *c)
 {
-	push_validity(x, c, "! SAFE", "valid_ms");
+	if (!MUTATED(SAFE_UNSAID))
+		push_validity(x, c, "! SAFE", "valid_ms");
 	if (c->unheard && session_listens(c->session))
 		claim_bound(x, c);
 	session_wake(x->sessions, c->session);

@@ -165,7 +165,7 @@ static void check_order(struct world *w, struct sim_daemon *d, const struct requ
 {
 	const struct request_sim *other;
 
-	if (q->conn->resumed)
+	if (resume_is_behind(q))
 		return; /* a LOCK that is repeated has its old place */
 	TAILQ_FOREACH(other, &w->checker.line[d->index][q->name], in_line)
 	{
@@ -221,7 +221,8 @@ void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, i
 	struct lease *l = &w->checker.lease[d->index][q->name];
 
 	check_token(w, l, q->name, fence);
-	check_reserved(w, d, q->name, fence);
+	if (!l->adopted || !resume_is_behind(q)) /* else its turn came in a former life */
+		check_reserved(w, d, q->name, fence);
 	if (l->grants++ > 0 && !l->unseen)
 		turns_handed_on(d, l, q, witness_deadline(d, l));
 	check_order(w, d, q);

@@ -36,6 +36,7 @@ struct violation {
 struct lease {
 	uint64_t ticket;
 	struct instant until[NODES_MAX];
+	struct instant former; /* the same of the last that was granted, before this one was asked for */
 	int64_t floor; /* the largest token that had been returned when its first command was sent */
 	bool held;
 	struct conn *conn; /* by whom */
@@ -111,6 +112,7 @@ struct checker {
 	struct place place[NODES_MAX][DAEMONS_MAX][NAMES_MAX];
 	int64_t orphans_until[DAEMONS_MAX][NAMES_MAX]; /* true time: sessions without a connection may stand in line */
 	uint64_t step;                      /* of any daemon */
+	uint64_t takes;                     /* sessions that a connection took, so far */
 	bool unlocked[NAMES_MAX];           /* free since an UNLOCK */
 	int64_t longest_free, longest_late, longest_woken; /* how near bounds came */
 };
@@ -140,9 +142,22 @@ void ledger_over(struct conn *c);
 void ledger_stopped(struct sim_daemon *d);
 void ledger_due(struct sim_daemon *d);
 
+/* account.c: what owners have. */
+struct account *account_of(const struct request_sim *q); /* of whom the request is about */
+/* An OK says that it is held with this token and so often; count < 0: it does not say how often. */
+void account_confirmed(const struct request_sim *q, struct account *a, int64_t count, int64_t fence);
+void account_end(struct account *a);
+void account_lost(struct conn *c, int64_t name, int64_t fence); /* without its holder's will: what was promised of it was in force */
+void account_excuse(struct conn *c, int64_t name);
+void account_dropped(struct conn *c, int64_t name, const struct account *a); /* with its connection */
+
 /* resume.c: the books of sessions that outlive their connections. */
 /* What the connection before, whose session this one is resuming, had of that name and owner; NULL: it resumes none. */
 struct account *resume_account(const struct request_sim *q);
+/* It may be the repetition of what was asked before the RESUME, and so have an old place. */
+bool resume_is_behind(const struct request_sim *q);
+/* The connection ends. A RESUME that is not answered has taken the session over all the same. */
+void resume_unsaid(struct conn *c);
 void resume_hello_said(struct request_sim *q, struct span line);
 void resume_row_said(struct request_sim *q, struct span line);
 void resume_said(struct request_sim *q);

@@ -122,6 +122,8 @@ void client_hear(struct sim_client *c, struct conn *conn, char *line);
 /* resume.c: the client's side */
 void resume_greet(struct sim_client *c);
 void resume_hello_heard(struct sim_client *c, const struct request_sim *q, struct span line);
+/* A LOCK is granted. Where it was asked behind a RESUME whose rows are not here yet, it counts on top of what the session had before. */
+void resume_lock_heard(const struct request_sim *q, int64_t fence, int64_t count);
 void resume_row_heard(struct sim_client *c, const struct request_sim *q, struct span line);
 void resume_heard(struct sim_client *c, const struct request_sim *q, bool ok);
 
@@ -131,6 +133,8 @@ struct hold *hold_granted(struct request_sim *q, int64_t fence, int64_t count, i
 void hold_believe(struct hold *h, struct instant anchor, int64_t valid_ms);
 void hold_shorten(struct hold *h, struct instant deadline);
 void hold_disclaim(struct hold *h);             /* gives it up: believes no more, and nothing is promised any more */
+void hold_give_up(struct hold *h);              /* the same for good: no answer that is under way revives it */
+void hold_released(struct world *w, int64_t name, int64_t fence); /* its UNLOCK is OK: what its client held for lost is promised no more */
 void client_disclaim_all(struct sim_client *c); /* every hold that it has */
 void conn_disclaim_all(struct conn *conn);
 bool hold_is_believed(const struct hold *h); /* by the client's own clock */

@@ -51,6 +51,8 @@ TAILQ_HEAD(packets, packet);
 /* What one owner of the session has of one name, as the lines of its daemon say. */
 struct account {
 	int64_t count, fence;
+	bool open;  /* RESUME left it undecided: SAFE, LOST or a later RESUME says what became of it */
+	bool vague; /* the journal was torn since: it may be gone, or be held as often as before */
 };
 
 struct conn {
@@ -76,6 +78,7 @@ struct conn {
 	struct buf in;
 	bool skipping, reading;
 	char secret[SECRET_TEXT]; /* of a session with grace; "" */
+	uint64_t took;            /* when it took its session, among all that did: the last has it */
 	int64_t detached_at;      /* true time when the daemon lost this connection of it; 0: it did not */
 	bool taken;               /* its session was taken to another daemon: nobody hears what this one says */
 	bool resumed;             /* it took over another's session */

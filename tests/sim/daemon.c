@@ -282,6 +282,7 @@ void daemon_start(struct sim_daemon *d)
 	struct stream seed;
 
 	d->life++;
+	d->started_at = w->now;
 	stream_init(&seed, (uint64_t)w->plan->seed, DRAW_SERVICE, d->index * 1000 + d->life);
 	d->conf.seed[0] = stream_next(&seed);
 	d->conf.seed[1] = stream_next(&seed);

@@ -48,7 +48,7 @@ struct sim_daemon {
 	struct arrivals inbox;
 	struct sim_journal journal;
 	uint64_t life; /* 1, 2, …: which service this is */
-	int64_t died_at[LIVES_MAX];
+	int64_t started_at, died_at[LIVES_MAX];
 	char id[24]; /* of this life, as its values begin: learned from the first */
 	struct sim_link link[NODES_MAX];
 	struct ear ear[NODES_MAX];

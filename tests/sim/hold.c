@@ -40,6 +40,24 @@ void hold_disclaim(struct hold *h)
 	h->promised = 0;
 }
 
+void hold_give_up(struct hold *h)
+{
+	hold_disclaim(h);
+	h->lost = true;
+	h->count = 0;
+}
+
+void hold_released(struct world *w, int64_t name, int64_t fence)
+{
+	struct hold *h;
+
+	TAILQ_FOREACH(h, &w->holds, in_world)
+	{
+		if (h->name == name && h->fence == fence && h->lost)
+			h->promised = 0;
+	}
+}
+
 void hold_believe(struct hold *h, struct instant anchor, int64_t valid_ms)
 {
 	if (h->lost || h->conn->left || valid_ms < 0 || (int64_t)h->unlocking >= h->count)

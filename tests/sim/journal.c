@@ -154,6 +154,8 @@ void journal_restore(struct sim_daemon *d)
 
 	struct buf former = j->bytes;
 
+	if (!j->there)
+		j->torn = d->life - 1;
 	memset(j->inherited, 0, sizeof(j->inherited));
 	buf_init(&j->bytes);
 	j->there = false;

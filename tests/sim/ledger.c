@@ -18,14 +18,6 @@ static void lease_free(struct conn *c, int64_t name, int64_t owner)
 		l->held = false;
 }
 
-/* Behind a RESUME that is under way the books are those of the connection before. */
-static struct account *account_of(const struct request_sim *q)
-{
-	struct account *own = &q->conn->account[q->owner][q->name], *former = own->count == 0 ? resume_account(q) : NULL;
-
-	return former && former->count > 0 ? former : own;
-}
-
 static bool is_about_name(const struct request_sim *q)
 {
 	return q->ask == ASK_LOCK || q->ask == ASK_UNLOCK || q->ask == ASK_CHECK || q->ask == ASK_EXTEND;
@@ -78,7 +70,7 @@ void ledger_begin(struct request_sim *q)
 	if (q->ask == ASK_LOCK)
 		TAILQ_INSERT_TAIL(&w->checker.line[q->conn->daemon->index][q->name], q, in_line);
 	if (q->ask == ASK_UNLOCK && q->sync && account_of(q)->count == 1 && (!q->fence || q->fence == account_of(q)->fence)) {
-		account_of(q)->count = 0;
+		account_end(account_of(q));
 		lease_free(q->conn, q->name, q->owner);
 		q->ended = true;
 		checker_undelay(w, q->name, account_of(q)->fence);
@@ -131,6 +123,7 @@ static void on_locked(struct request_sim *q, struct span line)
 	struct account *a = account_of(q);
 	int64_t count = line_int(line, "count"), fence = line_int(line, "fence");
 
+	account_confirmed(q, a, count - 1, fence);
 	if (count == 1 && a->count == 0)
 		check_grant(w, q->conn->daemon, q, fence);
 	else if (count != a->count + 1 || fence != a->fence)
@@ -146,9 +139,12 @@ static void on_unlocked(struct request_sim *q, struct span line)
 	struct world *w = world_of(q->conn);
 	struct account *a = account_of(q);
 	int64_t count = line_int(line, "count");
+	bool open = a->open;
 
 	if (q->ended)
 		return;
+	if (a->vague)
+		a->count = count + 1;
 	if (a->count == 0)
 		checker_fail(w, INVARIANT_S14, q->name, "%s: UNLOCK was OK for what was not held any more", name_of(q->name));
 	else if (count != a->count - 1 || (q->fence && q->fence != a->fence))
@@ -157,8 +153,11 @@ static void on_unlocked(struct request_sim *q, struct span line)
 	a->count = count;
 	if (count > 0)
 		return;
+	account_end(a);
 	checker_undelay(w, q->name, a->fence);
-	witness_vouch(q->conn->daemon, q->name, -1, INVARIANT_S14);
+	hold_released(w, q->name, a->fence);
+	if (!open)
+		witness_vouch(q->conn->daemon, q->name, -1, INVARIANT_S14);
 	lease_free(q->conn, q->name, q->owner);
 	w->checker.unlocked[q->name] = q->keep_ms == 0;
 	checker_excuse(w, q->name, w->now + q->keep_ms * MSEC);
@@ -168,6 +167,7 @@ static void on_confirmed(struct request_sim *q, struct span line)
 {
 	struct account *a = account_of(q);
 
+	account_confirmed(q, a, line_int(line, "count"), line_int(line, "fence"));
 	if (a->count == 0 || line_int(line, "fence") != a->fence)
 		checker_fail(world_of(q->conn), INVARIANT_S14, q->name, "%s: OK about fence %lld, which is not held any more",
 			     name_of(q->name), (long long)line_int(line, "fence"));
@@ -221,6 +221,8 @@ static void on_error(struct request_sim *q, struct span code)
 	struct world *w = world_of(q->conn);
 	struct account *a = account_of(q);
 
+	if (a->vague && (span_equal(code, SPAN("NOTHELD")) || span_equal(code, SPAN("LOST"))))
+		account_end(a);
 	if (q->ended || q->ask == ASK_LOCK || a->count == 0)
 		return;
 	if (span_equal(code, SPAN("NOTHELD")) && (!q->fence || q->fence == a->fence))
@@ -257,42 +259,28 @@ static void on_reply(struct conn *c, struct span line)
 	request_done(q);
 }
 
-/* Without its holder's will: what was promised of it was in force. */
-static void hold_ends(struct conn *c, int64_t name, int64_t fence)
-{
-	const struct hold *h;
-
-	TAILQ_FOREACH(h, &world_of(c)->holds, in_world)
-	{
-		if (h->name == name && h->fence == fence && h->promised > 0)
-			checker_delay(world_of(c), name, fence, h->promised);
-	}
-}
-
-/* The name is left alone until the deadline that its holder may believe in: it has been silent, and may not have heard the LOST. */
-static void lease_excuse(struct conn *c, int64_t name)
-{
-	const struct lease *l = &world_of(c)->checker.lease[c->daemon->index][name];
-	int64_t left = instant_diff(witness_deadline(c->daemon, l), daemon_boot(c->daemon));
-
-	if (l->held && l->conn == c && left > 0)
-		checker_excuse(world_of(c), name, world_of(c)->now + (left + world_of(c)->plan->delay_us) * 103 / 100);
-}
-
 static void on_push(struct conn *c, struct span line)
 {
-	int64_t name = line_name(line), owner = line_int(line, "owner");
+	int64_t name = line_name(line), owner = line_int(line, "owner"), fence = line_int(line, "fence");
+	struct account *a;
 
-	if (!span_equal(line_word(line, 1), SPAN("LOST")) || name < 0)
+	if (name < 0)
 		return;
 	owner = owner < 0 ? 0 : owner;
-	if (c->account[owner][name].fence != line_int(line, "fence") && c->resumed)
+	a = &c->account[owner][name];
+	if (span_equal(line_word(line, 1), SPAN("SAFE")) && a->open && a->fence == fence) {
+		a->open = false;
+		check_resumed(c, name, owner, fence);
+	}
+	if (!span_equal(line_word(line, 1), SPAN("LOST")))
+		return;
+	if (a->fence != fence && c->resumed)
 		return; /* its turn came, and went, while nobody was there */
-	if (c->account[owner][name].fence != line_int(line, "fence"))
+	if (a->fence != fence)
 		checker_fail(world_of(c), INVARIANT_S15, name, "%s: LOST of another grant than it has", name_of(name));
-	c->account[owner][name].count = 0;
-	hold_ends(c, name, line_int(line, "fence"));
-	lease_excuse(c, name);
+	account_end(a);
+	account_lost(c, name, fence);
+	account_excuse(c, name);
 	lease_free(c, name, owner);
 	if (world_of(c)->stage == STAGE_FINALE && owner == OWNERS_MAX - 1 && !c->resumed)
 		checker_fail(world_of(c), INVARIANT_L9, name, "client %u: %.*s", c->client->index, (int)line.n, line.p);
@@ -312,22 +300,12 @@ void ledger_line(struct conn *c, struct span line)
 
 /* --- ends ------------------------------------------------------------------------------------------------------------ */
 
-/* Its daemon sees to what it holds, or is no more. */
-static void account_ends(struct conn *c, int64_t name, const struct account *a)
-{
-	struct world *w = world_of(c);
-
-	if (daemon_is_up(c->daemon))
-		checker_delay(w, name, a->fence, w->now);
-	else
-		hold_ends(c, name, a->fence);
-	checker_excuse(w, name, w->now + w->plan->delay_us * 51 / 50 + MSEC);
-}
-
 void ledger_over(struct conn *c)
 {
 	struct request_sim *q;
 
+	if (!c->taken)
+		resume_unsaid(c);
 	if (c->secret[0])
 		resume_detached(c);
 	while ((q = TAILQ_FIRST(&c->running)))
@@ -337,9 +315,10 @@ void ledger_over(struct conn *c)
 	for (int64_t owner = 0; owner < OWNERS_MAX; owner++)
 		for (int64_t name = 0; name < NAMES_MAX; name++) {
 			if (c->account[owner][name].count > 0)
-				account_ends(c, name, &c->account[owner][name]);
+				account_dropped(c, name, &c->account[owner][name]);
 			if (!c->secret[0])
 				c->account[owner][name].count = 0;
+			c->account[owner][name].open = false; /* the next RESUME has a row, or leaves it open anew */
 			lease_free(c, name, owner);
 		}
 }

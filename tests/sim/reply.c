@@ -68,8 +68,10 @@ static void hear_locked(struct request_sim *q, struct span line, bool ok)
 {
 	struct hold *h = NULL;
 
-	if (ok)
+	if (ok) {
+		resume_lock_heard(q, line_int(line, "fence"), line_int(line, "count"));
 		h = hold_granted(q, line_int(line, "fence"), line_int(line, "count"), line_int(line, "valid_ms"));
+	}
 	if (q->run)
 		run_answered(q->run, q, h);
 }

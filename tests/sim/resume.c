@@ -54,16 +54,42 @@ void resume_hello_heard(struct sim_client *c, const struct request_sim *q, struc
 	c->secret[secret.n] = '\0';
 }
 
+/* One that is not lost, if there is such. */
 static struct hold *hold_of_row(struct sim_client *c, int64_t name, int64_t owner, int64_t fence)
 {
-	struct hold *h;
+	struct hold *h, *found = NULL;
 
 	TAILQ_FOREACH(h, &c->world->holds, in_world)
 	{
-		if (h->client == c && h->name == name && h->owner == owner && h->fence == fence)
-			return h;
+		if (h->client == c && h->name == name && h->owner == owner && h->fence == fence && (!found || !h->lost))
+			found = h;
 	}
-	return NULL;
+	return found;
+}
+
+/* How often its jobs have locked it. */
+static int64_t hold_share(const struct hold *h)
+{
+	const struct world *w = h->client->world;
+	int64_t n = 0;
+
+	for (unsigned i = 0; i < w->runs; i++)
+		n += w->run[i].hold == h ? w->run[i].mine : 0;
+	return n;
+}
+
+static bool hold_goes_on(const struct hold *h)
+{
+	return h->uses > 0 && !h->conn->left && !h->lost && h->unlocking == 0;
+}
+
+void resume_lock_heard(const struct request_sim *q, int64_t fence, int64_t count)
+{
+	struct sim_client *c = q->conn->client;
+	struct hold *h = hold_of_row(c, q->name, q->owner, fence);
+
+	if (h && h->conn != q->conn && hold_goes_on(h) && h->count + 1 == count)
+		h->conn = q->conn;
 }
 
 /* What no job of it needs any more, or never heard of, is given back: as often as it is held. */
@@ -99,9 +125,9 @@ void resume_row_heard(struct sim_client *c, const struct request_sim *q, struct 
 
 	if (name < 0)
 		return;
-	if (!h || h->uses == 0 || h->conn->left || h->lost || h->unlocking > 0 || h->count != count) {
+	if (!h || !hold_goes_on(h) || h->count != count || (h->conn == q->conn && hold_share(h) < count)) {
 		if (h)
-			hold_disclaim(h);
+			hold_give_up(h);
 		row_unlock(c, name, owner, fence, count);
 		return;
 	}
@@ -109,18 +135,27 @@ void resume_row_heard(struct sim_client *c, const struct request_sim *q, struct 
 	hold_believe(h, q->anchor, line_int(line, "valid_ms"));
 }
 
-/* What no row names is lost: believed no more, though nobody else may have it before what was promised is over. */
-static void holds_lose_rest(struct sim_client *c, const struct request_sim *q)
+/* What no row names is lost, or not decided yet. Some wait for the word; others give it back, in case it is not lost, and believe no more. */
+static void holds_wait_or_give_back(struct sim_client *c, const struct request_sim *q)
 {
 	struct hold *h;
 
 	TAILQ_FOREACH(h, &c->world->holds, in_world)
 	{
+		int64_t count = h->count;
+
 		if (h->client != c || h->conn == q->conn || strcmp(h->conn->secret, q->secret) != 0)
 			continue;
+		if (h->lost || h->conn->left || count == 0)
+			continue;
+		if (hold_goes_on(h) && stream_chance(&c->stream, 50)) {
+			h->conn = q->conn;
+			continue;
+		}
 		h->lost = true;
 		h->count = 0;
 		hold_shorten(h, INSTANT_PAST);
+		row_unlock(c, h->name, h->owner, h->fence, count);
 	}
 }
 
@@ -128,7 +163,7 @@ void resume_heard(struct sim_client *c, const struct request_sim *q, bool ok)
 {
 	if (ok) {
 		c->world->tally.resumed++;
-		holds_lose_rest(c, q);
+		holds_wait_or_give_back(c, q);
 	} else if (!q->wrong) {
 		c->secret[0] = '\0';
 		client_hello(c);
@@ -144,24 +179,42 @@ static struct conn *conn_before(struct conn *c, const char *secret)
 
 	TAILQ_FOREACH(other, &c->world->conns, in_world)
 	{
-		if (other != c && strcmp(other->secret, secret) == 0)
+		if (other != c && strcmp(other->secret, secret) == 0 && (!found || other->took > found->took))
 			found = other;
 	}
 	return found;
 }
 
-struct account *resume_account(const struct request_sim *q)
+static void conn_takes(struct conn *c, const char *secret)
 {
-	const struct request_sim *other;
+	memcpy(c->secret, secret, sizeof(c->secret));
+	c->took = ++c->world->checker.takes;
+}
 
-	TAILQ_FOREACH(other, &q->conn->running, at_daemon)
+/* The RESUME that its daemon has read and not answered yet; NULL. */
+static struct request_sim *resume_running(struct conn *c)
+{
+	struct request_sim *q;
+
+	TAILQ_FOREACH(q, &c->running, at_daemon)
 	{
-		struct conn *from = other->ask == ASK_RESUME && !other->wrong ? conn_before(q->conn, other->secret) : NULL;
-
-		if (from)
-			return &from->account[q->owner][q->name];
+		if (q->ask == ASK_RESUME && !q->wrong)
+			return q;
 	}
 	return NULL;
+}
+
+struct account *resume_account(const struct request_sim *q)
+{
+	const struct request_sim *resume = resume_running(q->conn);
+	struct conn *from = resume ? conn_before(q->conn, resume->secret) : NULL;
+
+	return from ? &from->account[q->owner][q->name] : NULL;
+}
+
+bool resume_is_behind(const struct request_sim *q)
+{
+	return q->conn->resumed || resume_running(q->conn);
 }
 
 void resume_hello_said(struct request_sim *q, struct span line)
@@ -170,14 +223,21 @@ void resume_hello_said(struct request_sim *q, struct span line)
 
 	if (!q->grace || secret.n != SECRET_TEXT - 1)
 		return;
-	memcpy(q->conn->secret, secret.p, secret.n);
-	q->conn->secret[secret.n] = '\0';
+	memcpy(q->secret, secret.p, secret.n);
+	q->secret[secret.n] = '\0';
+	conn_takes(q->conn, q->secret);
+}
+
+/* The books may know more than the journal did, however many lives ago. */
+static bool is_torn(const struct conn *from, const struct conn *c)
+{
+	return from->life <= c->daemon->journal.torn;
 }
 
 static void row_look(struct request_sim *q, int64_t name, int64_t fence, int64_t count, const struct conn *from, const struct account *old)
 {
 	struct world *w = q->conn->world;
-	bool torn = from && from->life <= q->conn->daemon->journal.torn; /* the books may know more, however many lives ago */
+	bool torn = from && (old->vague || is_torn(from, q->conn));
 
 	if (old->fence == fence && old->count == 0 && !torn)
 		checker_fail(w, INVARIANT_S14, name, "%s: client %u resumes fence %lld, which was given back or lost", name_of(name),
@@ -185,7 +245,7 @@ static void row_look(struct request_sim *q, int64_t name, int64_t fence, int64_t
 	else if (old->fence == fence && old->count != count && !torn)
 		checker_fail(w, INVARIANT_S15, name, "%s: client %u resumes count=%lld, it was %lld", name_of(name),
 			     q->conn->client->index, (long long)count, (long long)old->count);
-	else if (fence < old->fence)
+	else if (fence < old->fence && w->tokens_are_safe)
 		checker_fail(w, INVARIANT_S15, name, "%s: client %u resumes fence %lld, but it had %lld after that", name_of(name),
 			     q->conn->client->index, (long long)fence, (long long)old->fence);
 }
@@ -208,35 +268,70 @@ void resume_row_said(struct request_sim *q, struct span line)
 	witness_vouch(c->daemon, name, line_int(line, "valid_ms"), INVARIANT_S9);
 }
 
+/* What is held and was no row is not decided yet. */
+static void account_moves(struct account *to, struct account *from, bool torn)
+{
+	if (to->count == 0) {
+		*to = *from;
+		to->open = from->count > 0;
+		to->vague = from->count > 0 && (from->vague || torn);
+	}
+	from->count = 0;
+}
+
 /* From now on it is this connection's, whatever comes of the one before. */
-void resume_said(struct request_sim *q)
+static void session_moves(struct request_sim *q)
 {
 	struct conn *c = q->conn, *from = conn_before(c, q->secret);
 
-	if (q->wrong)
-		checker_fail(c->world, INVARIANT_S12, -1, "client %u resumes session %lld with a wrong secret", c->client->index,
-			     (long long)c->client->session);
-	memcpy(c->secret, q->secret, sizeof(c->secret));
+	conn_takes(c, q->secret);
 	c->resumed = true;
-	if (!from)
-		return;
-	for (int64_t owner = 0; owner < OWNERS_MAX; owner++)
-		for (int64_t name = 0; name < NAMES_MAX; name++) {
-			if (c->account[owner][name].count == 0)
-				c->account[owner][name].fence = from->account[owner][name].fence;
-			from->account[owner][name].count = 0;
-		}
+	for (int64_t owner = 0; from && owner < OWNERS_MAX; owner++)
+		for (int64_t name = 0; name < NAMES_MAX; name++)
+			account_moves(&c->account[owner][name], &from->account[owner][name], is_torn(from, c));
 }
 
-/* A session is not over before its grace is. Of one that the client itself has ended, or another life's, nobody knows. */
+void resume_said(struct request_sim *q)
+{
+	if (q->wrong)
+		checker_fail(q->conn->world, INVARIANT_S12, -1, "client %u resumes session %lld with a wrong secret", q->conn->client->index,
+			     (long long)q->conn->client->session);
+	session_moves(q);
+}
+
+void resume_unsaid(struct conn *c)
+{
+	struct request_sim *q = resume_running(c);
+
+	if (q && conn_before(c, q->secret))
+		session_moves(q);
+}
+
+/* The moment in which the session was left without a connection, and how long it must be known since: a daemon that was started anew counts from its start. */
+static int64_t session_known_until(const struct conn *from, const struct conn *c)
+{
+	const struct plan *p = c->world->plan;
+	const struct sim_daemon *d = c->daemon;
+	int64_t grace = p->grace_ms * MSEC;
+
+	if (from->daemon != d || !from->detached_at)
+		return 0;
+	if (from->life == c->life)
+		return from->detached_at + grace * 98 / 100;
+	if (from->life + 1 != c->life || is_torn(from, c) || from->detached_at != d->died_at[from->life % LIVES_MAX])
+		return 0;
+	return d->started_at + (grace > p->lease_us ? grace : p->lease_us) * 98 / 100;
+}
+
+/* A session is not over before its grace is. Of one that the client itself has ended, or another daemon's, nobody knows. */
 void resume_refused(struct request_sim *q, struct span code)
 {
 	struct conn *c = q->conn, *from = conn_before(c, q->secret);
 	struct world *w = c->world;
 
-	if (!from || q->wrong || from->life != c->life || from->left || !from->detached_at || !span_equal(code, SPAN("NOTFOUND")))
+	if (!from || q->wrong || from->left || !span_equal(code, SPAN("NOTFOUND")))
 		return;
-	if (w->now - from->detached_at < w->plan->grace_ms * MSEC * 98 / 100)
+	if (w->now < session_known_until(from, c))
 		checker_fail(w, INVARIANT_S15, -1, "client %u: session %lld is not known any more, lost at %lld us", c->client->index,
 			     (long long)c->client->session, (long long)from->detached_at);
 }

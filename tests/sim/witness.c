@@ -103,6 +103,8 @@ static void lease_begin(struct world *w, struct sim_daemon *d, int64_t name, uin
 	if (w->class == CLASS_T && l->held && !l->conn->going && instant_before(daemon_boot(d), witness_deadline(d, l)))
 		checker_fail(w, INVARIANT_S15, name, "%s: daemon %u acquires what its client %u has", name_of(name), d->index,
 			     l->conn->client->index);
+	if (l->grants > 0)
+		l->former = witness_deadline(d, l);
 	if (!l->unseen)
 		vain_keep(w, d, l);
 	l->unseen = w->checker.orphans_until[d->index][name] > w->now;

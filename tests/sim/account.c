@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What one owner of a session has of one name, by the lines of its daemon: which connection accounts for it, and how it ends. */
+#include "tests/sim/world.h"
+
+/* Behind a RESUME that is under way the books are those of the connection before. */
+struct account *account_of(const struct request_sim *q)
+{
+	struct account *own = &q->conn->account[q->owner][q->name], *former = own->count == 0 ? resume_account(q) : NULL;
+
+	return former && former->count > 0 ? former : own;
+}
+
+/* Where the journal was torn, whether and how often it is held is only known from here. Else SAFE comes before any OK about what RESUME left undecided. */
+void account_confirmed(const struct request_sim *q, struct account *a, int64_t count, int64_t fence)
+{
+	if (a->vague && (fence != a->fence || count >= 0)) {
+		a->count = fence == a->fence ? count : 0;
+		a->open = a->vague = false;
+	} else if (a->open && !a->vague) {
+		checker_fail(q->conn->world, INVARIANT_S14, q->name, "%s: OK about fence %lld, of which RESUME said nothing, before SAFE",
+			     name_of(q->name), (long long)fence);
+	}
+}
+
+void account_end(struct account *a)
+{
+	a->count = 0;
+	a->open = a->vague = false;
+}
+
+/* Without its holder's will: what was promised of it was in force. */
+void account_lost(struct conn *c, int64_t name, int64_t fence)
+{
+	const struct hold *h;
+
+	TAILQ_FOREACH(h, &c->world->holds, in_world)
+	{
+		if (h->name == name && h->fence == fence && h->promised > 0)
+			checker_delay(c->world, name, fence, h->promised);
+	}
+}
+
+/* The name is left alone until the deadline that its holder may believe in: it has been silent, and may not have heard the LOST. */
+void account_excuse(struct conn *c, int64_t name)
+{
+	const struct lease *l = &c->world->checker.lease[c->daemon->index][name];
+	int64_t left = instant_diff(witness_deadline(c->daemon, l), daemon_boot(c->daemon));
+
+	if (l->held && l->conn == c && left > 0)
+		checker_excuse(c->world, name, c->world->now + (left + c->world->plan->delay_us) * 103 / 100);
+}
+
+/* True time until which it was in force: until now, unless its daemon, which stood still, let it run out before. */
+static int64_t in_force_until(const struct conn *c, int64_t name, int64_t fence)
+{
+	const struct lease *l = &c->world->checker.lease[c->daemon->index][name];
+	struct instant end = l->grants > 0 ? witness_deadline(c->daemon, l) : l->former;
+
+	if (l->fence != fence || !instant_before(end, daemon_boot(c->daemon)))
+		return c->world->now;
+	return end.us == INSTANT_PAST.us ? 0 : host_true(&c->daemon->host, end);
+}
+
+/* Its daemon sees to what it holds, or is no more, or does not know yet whether it is held. */
+void account_dropped(struct conn *c, int64_t name, const struct account *a)
+{
+	struct world *w = c->world;
+
+	if (daemon_is_up(c->daemon) && !a->open)
+		checker_delay(w, name, a->fence, in_force_until(c, name, a->fence));
+	else
+		account_lost(c, name, a->fence);
+	checker_excuse(w, name, w->now + w->plan->delay_us * 51 / 50 + MSEC);
+}
+
