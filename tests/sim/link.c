@@ -103,6 +103,7 @@ static struct flight *flight_new(struct sim_link *l, int64_t depart, unsigned la
 	f->server = l->server;
 	f->daemon = l->daemon;
 	f->life = l->daemon->life;
+	f->dialled = l->dialled;
 	f->depart = depart;
 	f->wanted_at = world_of(l)->now;
 	f->emitted = daemon_boot(l->daemon);
@@ -358,6 +359,7 @@ void link_fired(struct sim_link *l)
 		link_fail_to_dial(l, CONNECT_TIMEOUT_US);
 	} else {
 		l->epoch++;
+		l->dialled = l->server->lives;
 		memset(l->last_to, 0, sizeof(l->last_to));
 		memset(l->last_from, 0, sizeof(l->last_from));
 		daemon_arrive(l->daemon, ARRIVAL_UP, l, l->epoch);
@@ -376,7 +378,7 @@ void link_on_up(struct sim_link *l, uint64_t epoch)
 	ear_open(&l->daemon->ear[l->server->index]);
 	world_note(world_of(l), 2, l->epoch, "d%u-n%u up", l->daemon->index, l->server->index);
 	daemon_step(l->daemon, &event);
-	if (l->server->down)
+	if (l->server->down || l->dialled != l->server->lives)
 		link_break(l); /* it died meanwhile */
 }
 

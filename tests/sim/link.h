@@ -26,6 +26,7 @@ struct flight {
 	struct server *server;
 	struct sim_daemon *daemon;
 	uint64_t life;          /* of the daemon that sent it */
+	unsigned dialled;       /* of the server that its connection leads to: nothing reaches a later one */
 	char sender[17];        /* how the values of that life begin */
 	int64_t depart;         /* true time */
 	int64_t wanted_at;      /* true time when the service wanted it */
@@ -49,6 +50,7 @@ struct sim_link {
 	bool broken; /* it broke, and the daemon has not heard yet */
 	int64_t up_since;
 	uint64_t epoch; /* of the connection */
+	unsigned dialled; /* which life of the server it leads to */
 	int64_t stalled_to, stalled_from, slow_until, slow;
 	int64_t late_at; /* true time of the last answer that took longer than a command may take */
 	int64_t last_to[LANES], last_from[LANES]; /* arrivals, in order */

@@ -96,7 +96,7 @@ static void server_run(struct server *s, struct flight *f)
 
 void server_receive(struct server *s, struct flight *f)
 {
-	if (s->down)
+	if (s->down || f->dialled != s->lives)
 		flight_lose(f);
 	else if (s->paused_until > s->world->now)
 		TAILQ_INSERT_TAIL(&s->backlog, f, in_backlog);
