@@ -115,6 +115,7 @@ CORE := \
 	daemon/core/hold.c \
 	daemon/core/journal.c \
 	daemon/core/judge.c \
+	daemon/core/jump.c \
 	daemon/core/line.c \
 	daemon/core/list.c \
 	daemon/core/listing.c \
@@ -123,6 +124,7 @@ CORE := \
 	daemon/core/member.c \
 	daemon/core/members.c \
 	daemon/core/metric.c \
+	daemon/core/observe.c \
 	daemon/core/op.c \
 	daemon/core/pace.c \
 	daemon/core/page.c \
@@ -252,6 +254,7 @@ UNIT := \
 	tests/unit/journal_test.c \
 	tests/unit/judge_clock_test.c \
 	tests/unit/judge_test.c \
+	tests/unit/jump_test.c \
 	tests/unit/keeper_test.c \
 	tests/unit/left_out_test.c \
 	tests/unit/life.c \

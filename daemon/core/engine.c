@@ -182,6 +182,14 @@ static void op_fired(struct engine *e, struct op *op)
 		acquire_expired(e, op);
 }
 
+/* Clocks that jumped: the votes of these nodes end earlier than was reckoned. */
+static void engine_lower(struct engine *e)
+{
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		if (e->members.jump_us[i])
+			renew_lower(e, i);
+}
+
 void engine_fired(struct engine *e, struct timer *t)
 {
 	switch ((enum timer_kind)t->kind) {
@@ -196,6 +204,7 @@ void engine_fired(struct engine *e, struct timer *t)
 		break;
 	case TIMER_MEMBER:
 		member_fired(&e->members, container_of(t, struct member, timer));
+		engine_lower(e);
 		break;
 	case TIMER_PACE:
 		pace_fired(e);
@@ -228,8 +237,7 @@ bool engine_answer(struct engine *e, const struct answer *a)
 		known = (op = op_answered(&e->ops, a)) != NULL;
 	if (known && a->fence > e->fence_seen)
 		e->fence_seen = a->fence;
-	if (e->members.jump_us[a->node])
-		renew_lower(e, a->node);
+	engine_lower(e);
 	if (!op)
 		return known;
 	switch (op->kind) {

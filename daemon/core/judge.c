@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define JUMP_SLACK_US (50 * MSEC)
-
 int64_t member_clock_jump(struct member_clock *clock, int64_t server_us, struct instant sent, struct instant received)
 {
 	int64_t low = server_us - received.us, high = server_us - sent.us, jump = 0;
@@ -21,14 +19,17 @@ int64_t member_clock_jump(struct member_clock *clock, int64_t server_us, struct 
 		int64_t old_low = clock->low - widen, old_high = clock->high + widen;
 
 		if (low > old_high) {
-			jump = low - clock->high;
+			jump = high - clock->low;
 		} else if (high >= old_low) {
 			/* Both are true of one clock: keep what both allow. */
 			low = low > old_low ? low : old_low;
 			high = high < old_high ? high : old_high;
 		}
 	}
-	*clock = (struct member_clock){.known = true, .low = low, .high = high, .at = received};
+	clock->known = true;
+	clock->low = low;
+	clock->high = high;
+	clock->at = received;
 	return jump;
 }
 

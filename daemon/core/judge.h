@@ -18,12 +18,14 @@ struct verdict {
 	const char *reason; /* static, or in the memory of the effects */
 };
 
+#define JUMP_SLACK_US (50 * MSEC) /* what goes ahead by less is not noticed: a pause of ours between two looks at a clock */
+
 /* Of the answer to a probe. Takes note of identity and evictions in m. */
 struct verdict member_judge(struct members *ms, struct member *m, const struct answer *a);
 
 /*
- * One reply bounds (server clock - CLOCK_BOOTTIME) by [server - received, server - sent]. Returns by how much the server's clock
- * has jumped ahead for certain, 0 if it need not have: drift within rho and 50 ms are no jump, nor is a reply that sat in a socket.
+ * One reply bounds (server clock - CLOCK_BOOTTIME) by [server - received, server - sent]. Returns by how much at most the server's clock
+ * has jumped ahead, 0 if it need not have: drift within rho and 50 ms are no jump, nor is a reply that sat in a socket.
  */
 int64_t member_clock_jump(struct member_clock *clock, int64_t server_us, struct instant sent, struct instant received);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The state of each node and the calls that move it: probe, join, quarantine. What a marker means is judge.c's. */
-#include "daemon/core/member.h"
-
+/* The state of each node and the calls that move it: probe, join, quarantine. What a marker means is judge.c's, what any answer tells observe.c's. */
 #include "daemon/base/map.h"
 #include "daemon/core/judge.h"
+#include "daemon/core/member_part.h"
 #include "daemon/core/quorum.h"
 #include "proto/proto.h"
 
@@ -12,8 +11,6 @@
 
 #define CALL_OF_MEMBER (UINT64_C(1) << 63)
 #define HEALTH_US SEC
-#define TRUST_WAIT_US SEC
-#define RTT_GRAIN_US MSEC /* on a host of its own a way is shorter than what a scheduler may add */
 
 static const char *const state_word[] = {
 	[MEMBER_DOWN] = "down",     [MEMBER_PROBING] = "probing", [MEMBER_QUARANTINED] = "quarantine",
@@ -55,8 +52,7 @@ void members_init(struct members *ms, struct core *core)
 	}
 }
 
-/* The only writer of a state. */
-static void member_become(struct members *ms, struct member *m, enum member_state state, const char *reason)
+void member_become(struct members *ms, struct member *m, enum member_state state, const char *reason)
 {
 	static const enum log_level level[] = {
 		[MEMBER_DOWN] = LOG_WARN,     [MEMBER_PROBING] = LOG_DEBUG, [MEMBER_QUARANTINED] = LOG_WARN,
@@ -91,7 +87,7 @@ static void member_ask(struct members *ms, struct member *m, struct call *call)
 	core_call(ms->core, call);
 }
 
-static void member_probe(struct members *ms, struct member *m)
+void member_probe(struct members *ms, struct member *m)
 {
 	struct call call = {.kind = CALL_PROBE};
 
@@ -99,8 +95,7 @@ static void member_probe(struct members *ms, struct member *m)
 	member_ask(ms, m, &call);
 }
 
-/* Compare-and-set: from what stands there to a fresh marker of the kind 'q' or 'j'. */
-static void member_offer(struct members *ms, struct member *m, struct span from, char kind)
+void member_offer(struct members *ms, struct member *m, struct span from, char kind)
 {
 	struct call call = {.kind = CALL_JOIN, .marker = from};
 	char nonce[17] = "";
@@ -166,9 +161,14 @@ bool member_may_recover(const struct members *ms, const struct member *m)
 
 void member_fired(struct members *ms, struct member *m)
 {
-	if (m->asked != MEMBER_IDLE)
+	if (m->asked != MEMBER_IDLE) {
 		member_stall(ms, m->index); /* its answer, or the end of its connection, goes on */
-	else if (m->state == MEMBER_QUARANTINED && !instant_before(ms->core->now, m->quarantine_end) && !judge_clock(ms, m))
+		return;
+	}
+	members_settle_jumps(ms);
+	if (m->asked != MEMBER_IDLE)
+		return;
+	if (m->state == MEMBER_QUARANTINED && !instant_before(ms->core->now, m->quarantine_end) && !m->jump.open && !judge_clock(ms, m))
 		member_offer(ms, m, span_of(m->marker), 'j');
 	else
 		member_probe(ms, m);
@@ -189,6 +189,7 @@ static void member_note_quarantine(struct members *ms, struct member *m, struct 
 	}
 	core_keep(m->marker, sizeof(m->marker), marker);
 	m->suspect = NULL;
+	m->jump.open = false;
 }
 
 static void member_time_quarantine(struct members *ms, struct member *m, struct span marker, const char *why)
@@ -205,37 +206,6 @@ static void member_join(struct members *ms, struct member *m, struct span marker
 	ms->trusting = false;
 	member_become(ms, m, MEMBER_JOINED, "");
 	member_schedule(ms, m);
-}
-
-/* trust_first_start: once all nodes are probed, or the slow ones had their time, and a quorum carries no marker. */
-static void members_trust(struct members *ms)
-{
-	unsigned nodes = ms->core->conf.nodes, blank = 0;
-
-	for (unsigned i = 0; i < nodes; i++)
-		blank += ms->node[i].blank;
-	if (blank < quorum_of(nodes))
-		return;
-	if (ms->trust_until.us == INT64_MAX)
-		ms->trust_until = instant_add(ms->core->now, TRUST_WAIT_US);
-	if (blank < nodes && instant_before(ms->core->now, ms->trust_until))
-		return;
-	for (unsigned i = 0; i < nodes; i++)
-		if (ms->node[i].blank && ms->node[i].asked == MEMBER_IDLE)
-			member_offer(ms, &ms->node[i], SPAN(""), 'j');
-}
-
-/* A marker was found: this is no first start. Nodes that waited for trust go the long way. */
-static void members_distrust(struct members *ms)
-{
-	ms->trusting = false;
-	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
-		struct member *m = &ms->node[i];
-
-		if (m->blank && m->asked == MEMBER_IDLE)
-			member_offer(ms, m, SPAN(""), 'q');
-		m->blank = false;
-	}
 }
 
 static void member_refuse(struct members *ms, struct member *m, const char *reason)
@@ -257,6 +227,17 @@ static bool member_clock_forbids(struct members *ms, struct member *m, const str
 	return true;
 }
 
+/* Fit to be used, if only it were known whose clock jumped: better a moment's patience than a quarantine for all daemons. */
+static bool member_waits_for_others(struct members *ms, struct member *m, const struct verdict *verdict)
+{
+	struct instant end = instant_add(m->jump.seen, ms->core->conf.timeout_us);
+
+	if (!m->jump.open || verdict->kind == VERDICT_LOST || verdict->kind == VERDICT_REFUSED)
+		return false;
+	heap_set(&ms->core->timers, &m->timer, end);
+	return true;
+}
+
 static void member_follow(struct members *ms, struct member *m, const struct answer *a)
 {
 	const struct verdict verdict = member_judge(ms, m, a);
@@ -264,7 +245,7 @@ static void member_follow(struct members *ms, struct member *m, const struct ans
 
 	if (ms->trusting && marker.n > 0)
 		members_distrust(ms);
-	if (member_clock_forbids(ms, m, &verdict, marker))
+	if (member_waits_for_others(ms, m, &verdict) || member_clock_forbids(ms, m, &verdict, marker))
 		return;
 	switch (verdict.kind) {
 	case VERDICT_JOINED:
@@ -344,56 +325,4 @@ bool member_answered(struct members *ms, const struct answer *a)
 		member_joined(ms, m, a);
 	}
 	return true;
-}
-
-/*
- * What took longer than a command may was a stop, of the store or of ours: it says nothing of the way. A shorter one says little: pauses and the patience
- * with others are multiples of this, so one word at most doubles what it stood for. And all that a stop held up is one word, not many: as in TCP
- * (RFC 6298, 3) one call of each round trip is timed.
- */
-static void member_time_way(struct members *ms, struct member *m, struct instant sent)
-{
-	int64_t rtt = instant_diff(ms->core->now, sent), most = ms->core->conf.timeout_us, doubled = 2 * m->rtt_us + RTT_GRAIN_US;
-
-	if (!m->rtt_us)
-		m->rtt_us = rtt < most ? rtt : most;
-	else if (rtt <= most && !instant_before(m->timed_at, sent))
-		return;
-	else if (rtt <= most)
-		m->rtt_us = (7 * m->rtt_us + (rtt < doubled ? rtt : doubled)) / 8;
-	m->timed_at = ms->core->now;
-}
-
-void member_observe(struct members *ms, const struct answer *a, struct instant sent)
-{
-	struct member *m = &ms->node[a->node];
-
-	if (a->class == ANSWER_REFUSED)
-		metric_add(&ms->core->metrics, METRIC_CALLS_REFUSED, 1);
-	if (a->class == ANSWER_UNKNOWN)
-		metric_add(&ms->core->metrics, METRIC_CALLS_UNKNOWN, 1);
-	if (!m->connected)
-		return;
-	if (a->class == ANSWER_REFUSED && span_starts(a->text, SPAN("MISCONF")))
-		m->misconf = true;
-	if (a->class != ANSWER_UNKNOWN && m->stalled) {
-		m->stalled = false;
-		ms->gained = true;
-	}
-	if (a->class != ANSWER_EXECUTED)
-		return;
-	if (a->fence > m->fence_seen)
-		m->fence_seen = a->fence;
-	if (a->server_us) {
-		member_time_way(ms, m, sent);
-		ms->jump_us[a->node] += member_clock_jump(&m->clock, a->server_us, sent, ms->core->now);
-		if (ms->jump_us[a->node] && !m->suspect)
-			m->suspect = "its clock jumped ahead: keys may have expired early";
-	}
-	/* The store says that its marker is not ours, or we know better: no vote counts until it is verified anew. */
-	if ((a->code == 'Q' || m->suspect) && m->state == MEMBER_JOINED) {
-		member_become(ms, m, MEMBER_PROBING, m->suspect ? m->suspect : "its marker changed");
-		if (m->asked == MEMBER_IDLE)
-			member_probe(ms, m);
-	}
 }

@@ -11,6 +11,8 @@
  * A second loss meanwhile changes the marker, so the compare-and-set of C fails: no ABA. cfg is "<generation>.<hash>": a higher generation takes
  * over by B, another hash at the same generation is refused. trust_first_start: as long as this daemon has never reached a quorum, and no
  * node that it then reaches carries a marker, these are joined at once.
+ *
+ * A clock that seems to jump is evidence of lost memory only once it is known that it was not this host that stood still: see jump.h.
  */
 #ifndef CORE_MEMBER_H
 #define CORE_MEMBER_H
@@ -20,17 +22,24 @@
 
 enum member_state {
 	MEMBER_DOWN,        /* no connection */
-	MEMBER_PROBING,     /* connected; its marker is not verified yet */
+	MEMBER_PROBING,     /* connected; its marker is not verified yet, or it is not known yet whose clock jumped */
 	MEMBER_QUARANTINED, /* counting G */
 	MEMBER_JOINED,      /* its votes count */
 	MEMBER_REFUSED,     /* must not be used; the reason says why and what to change. A quarantine that was begun is timed all the same */
 };
 
 /* What a store's clock was, as bounds of (server clock - CLOCK_BOOTTIME). */
-struct member_clock {
+struct clock_bounds {
 	bool known;
 	int64_t low, high; /* microseconds */
 	struct instant at;
+};
+
+struct member_clock {
+	bool known;
+	int64_t low, high;
+	struct instant at, sent;     /* of the last answer: when it was read, and asked for */
+	struct clock_bounds past[2]; /* what was known some seconds ago, the later first; see jump.h */
 };
 
 struct member {
@@ -52,6 +61,11 @@ struct member {
 	char told[160]; /* what the log was told last, and of which state: once, not each second */
 	enum member_state told_of;
 	struct member_clock clock;
+	struct {
+		bool open;                  /* its clock jumped, or ours stood still: see jump.h */
+		struct clock_bounds before; /* what its clock was before that */
+		struct instant seen;
+	} jump;
 	struct flow flow;
 	int64_t fence_seen, fence_when_asked;
 	int64_t evicted;
@@ -70,7 +84,7 @@ struct members {
 	bool trusting;      /* trust_first_start is still open */
 	struct instant trust_until; /* waiting for the slower nodes to be probed */
 	bool gained;        /* a node became usable: set here, cleared by who retries what waits for a quorum */
-	/* A clock jump seen now: by how much the votes of that node must be lowered. Cleared by who does it. */
+	/* Clock jumps seen now: by how much the votes of each node must be lowered. Cleared by who does it. */
 	int64_t jump_us[NODES_MAX];
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the nodes are worth together: how many count, when a quorum is to be had, what time it is there. */
-#include "daemon/core/member.h"
-
+/* What the nodes are worth together: how many count, when a quorum is to be had, whether this is the first start, what time it is there. */
+#include "daemon/core/member_part.h"
 #include "daemon/core/quorum.h"
+
+#define TRUST_WAIT_US SEC
 
 unsigned members_usable(const struct members *ms)
 {
@@ -40,4 +41,33 @@ int64_t member_server_ms(const struct member *m, struct instant when)
 	if (!m->clock.known)
 		return 0;
 	return (when.us + m->clock.high) / MSEC + 1;
+}
+
+void members_trust(struct members *ms)
+{
+	unsigned nodes = ms->core->conf.nodes, blank = 0;
+
+	for (unsigned i = 0; i < nodes; i++)
+		blank += ms->node[i].blank;
+	if (blank < quorum_of(nodes))
+		return;
+	if (ms->trust_until.us == INT64_MAX)
+		ms->trust_until = instant_add(ms->core->now, TRUST_WAIT_US);
+	if (blank < nodes && instant_before(ms->core->now, ms->trust_until))
+		return;
+	for (unsigned i = 0; i < nodes; i++)
+		if (ms->node[i].blank && ms->node[i].asked == MEMBER_IDLE)
+			member_offer(ms, &ms->node[i], SPAN(""), 'j');
+}
+
+void members_distrust(struct members *ms)
+{
+	ms->trusting = false;
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		struct member *m = &ms->node[i];
+
+		if (m->blank && m->asked == MEMBER_IDLE)
+			member_offer(ms, m, SPAN(""), 'q');
+		m->blank = false;
+	}
 }

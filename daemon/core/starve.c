@@ -10,7 +10,7 @@ static bool quorum_is_promised(const struct engine *e)
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
-		n += member_usable(m) || (m->state == MEMBER_PROBING && m->asked != MEMBER_IDLE && !m->stalled);
+		n += member_usable(m) || (m->state == MEMBER_PROBING && (m->asked != MEMBER_IDLE || m->jump.open) && !m->stalled);
 	}
 	return n >= engine_quorum(e);
 }

@@ -102,10 +102,12 @@ static bool node_fault_of_store(struct world *w, struct server *s, const struct 
 
 	switch (f->kind) {
 	case FAULT_NODE_FLUSH:
+		s->tainted = true;
 		sim_node_flush(s->node);
 		server_lost_memory(s);
 		return true;
 	case FAULT_NODE_EVICT:
+		s->tainted = true;
 		sim_node_evict(s->node, fault_name(w, f));
 		return true;
 	case FAULT_NODE_DELETE:
@@ -147,6 +149,7 @@ static bool node_fault(struct world *w, const struct fault *f)
 		sim_node_fail(s->node, error_text[f->x % ERROR_TEXTS]);
 		return true;
 	case FAULT_NODE_ROLE:
+		s->blameless = false;
 		sim_node_set_role(s->node, "slave", "0000000000000000000000000000000000000000");
 		sim_node_fail(s->node, error_text[2]);
 		return true;
@@ -177,6 +180,7 @@ static void node_fault_ends(struct world *w, const struct fault *f)
 		sim_node_fail(s->node, NULL);
 		break;
 	case FAULT_NODE_ROLE:
+		s->blameless = false;
 		snprintf(replid, sizeof(replid), "%040" PRIx64, stream_next(&s->stream));
 		sim_node_set_role(s->node, "master", replid);
 		sim_node_fail(s->node, NULL);

@@ -250,6 +250,15 @@ bool sim_node_is_well(const struct sim_node *n)
 	return !n->redis.model.error && strcmp(n->redis.model.role, "master") == 0;
 }
 
+bool sim_node_is_named(const struct sim_node *n, struct span marker)
+{
+	const struct model *m = &n->redis.model;
+	char both[sizeof(m->run_id) + sizeof(m->replid) + 4];
+	int len = snprintf(both, sizeof(both), "|%s|%s|", m->run_id, m->replid);
+
+	return memmem(marker.p, marker.n, both, (size_t)len) != NULL;
+}
+
 void sim_node_set_role(struct sim_node *n, const char *role, const char *replid)
 {
 	snprintf(n->redis.model.role, sizeof(n->redis.model.role), "%s", role);

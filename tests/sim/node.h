@@ -55,6 +55,8 @@ void sim_node_publish_to(struct sim_node *n, int64_t (*published)(void *context,
 struct span sim_node_marker(const struct sim_node *n);
 int64_t sim_node_fence(const struct sim_node *n);
 bool sim_node_get(struct sim_node *n, struct span name, int64_t wall_us, struct span *ret_value, int64_t *ret_expires_ms);
+/* A marker names its run id and its replication id, as they are now. */
+bool sim_node_is_named(const struct sim_node *n, struct span marker);
 /* The place of a ticket in the line of a name, and when it ends. */
 bool sim_node_place(struct sim_node *n, struct span name, struct span ticket, int64_t *ret_expires_ms);
 /* Every live key, marker and fence among them, in the order of the keys (with their prefix). */

@@ -48,6 +48,7 @@ void server_init(struct server *s, struct world *w, unsigned index)
 
 void server_step(struct server *s, int64_t us)
 {
+	s->tainted |= us != 0;
 	s->host.offset_us += us;
 	s->stepped_us += us < 0 ? -us : 0;
 }
@@ -123,6 +124,7 @@ void server_die(struct server *s)
 	struct flight *f;
 
 	s->down = true;
+	s->blameless = false;
 	s->paused_until = 0;
 	while ((f = TAILQ_FIRST(&s->backlog))) {
 		TAILQ_REMOVE(&s->backlog, f, in_backlog);
@@ -135,6 +137,7 @@ void server_die(struct server *s)
 void server_lost_memory(struct server *s)
 {
 	s->lost_at = s->world->now;
+	s->blameless = false;
 	s->fence = sim_node_fence(s->node);
 	s->marked_by = -1;
 	turns_lost(s);

@@ -32,6 +32,8 @@ struct server {
 	const struct flight *running; /* whose keys may change now */
 	int64_t counted_until[2];     /* true time until which votes count: for daemons of the common configuration, for a strange one */
 	int marked_by;                /* which of the two its marker is; -1: not known */
+	bool blameless;               /* it is joined as what it is, and nothing happened to it since */
+	bool tainted;                 /* its clock was stepped, it evicted or was flushed: a daemon may find that out however late */
 	bool live[NAMES_MAX];         /* before it ran: was there a key? */
 	int64_t free_from_ms[NAMES_MAX], unused_ms[NAMES_MAX]; /* by its clock: a key is free from then on; was free before it was taken */
 };

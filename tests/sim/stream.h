@@ -28,6 +28,7 @@ enum purpose {
 	DRAW_EAR, /* what is published */
 	DRAW_SCENE,
 	DRAW_FLOW,    /* how much daemons ask a node at a time */
+	DRAW_HALTS,   /* hosts that stand still, and nothing else */
 };
 
 struct stream {

@@ -224,6 +224,28 @@ static void draw_job(struct plan *p, struct stream *s, bool crowded)
 		draw_crowd(p, s, j);
 }
 
+/* In a few worlds hosts stand still, clocks and all, and nothing else goes wrong: briefly, one after the other. */
+static void draw_halts(struct plan *p, uint64_t seed)
+{
+	struct stream s;
+	int64_t at = p->warm_us;
+
+	stream_init(&s, seed, DRAW_HALTS, 0);
+	if (!stream_chance(&s, 2) || p->nodes < 3)
+		return;
+	p->faults = 0;
+	while (p->faults < 6) {
+		int64_t for_us = stream_range(&s, 20 * MSEC, p->lease_us);
+
+		at += stream_range(&s, 200 * MSEC, 2 * SEC);
+		if (at + for_us > p->length_us)
+			break;
+		p->fault[p->faults++] = (struct fault){
+			.kind = FAULT_DAEMON_HALT, .a = stream_range(&s, 0, p->daemons - 1), .at_us = at, .for_us = for_us};
+		at += for_us;
+	}
+}
+
 void plan_draw(struct plan *ret_plan, uint64_t seed)
 {
 	struct plan *p = ret_plan;
@@ -247,4 +269,5 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	while ((int64_t)p->jobs < jobs && p->jobs < JOBS_MAX)
 		draw_job(p, &s, crowded);
 	scene_draw(p, seed);
+	draw_halts(p, seed);
 }

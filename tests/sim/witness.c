@@ -349,6 +349,29 @@ static void range_look(struct server *s, const struct flight *f)
 				     (long long)(f->answer[i].fence + f->call[i].range));
 }
 
+/* Whether a majority of the nodes can show a daemon that it was its own host that stood still: nothing else may go wrong meanwhile. */
+static bool stops_are_seen(const struct world *w)
+{
+	bool halts = false, others = false;
+
+	for (unsigned i = 0; i < w->plan->faults; i++) {
+		halts |= w->plan->fault[i].kind == FAULT_DAEMON_HALT;
+		others |= w->plan->fault[i].kind != FAULT_DAEMON_HALT;
+	}
+	return !halts || (!others && w->plan->nodes >= 3);
+}
+
+/* A marker was set: a node to which nothing happened is not quarantined (L12). */
+static void marker_look(struct server *s, const struct sim_daemon *d, struct span marker)
+{
+	bool same = s->marked_by == d->strange;
+
+	s->marked_by = d->strange;
+	if (marker.p[0] == 'q' && same && s->blameless && !s->tainted && stops_are_seen(s->world))
+		checker_fail(s->world, INVARIANT_L12, -1, "daemon %u quarantines node %u, which lost nothing", d->index, s->index);
+	s->blameless = marker.p[0] == 'j' && sim_node_is_named(s->node, marker);
+}
+
 void witness_ran(struct server *s, const struct flight *f)
 {
 	int64_t fence = sim_node_fence(s->node);
@@ -361,7 +384,7 @@ void witness_ran(struct server *s, const struct flight *f)
 	range_look(s, f);
 	for (unsigned i = 0; i < f->count; i++) {
 		if (f->call[i].kind == CALL_JOIN && f->answer[i].code == 'J')
-			s->marked_by = f->daemon->strange;
+			marker_look(s, f->daemon, f->call[i].new_marker);
 		if (f->call[i].kind == CALL_PROBE || f->call[i].kind == CALL_JOIN)
 			continue;
 		vote_look(s, f, i);

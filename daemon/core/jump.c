@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tells a store's clock that was set forward from a clock of ours that stood still: pure judgement, no calls. */
+#include "daemon/core/jump.h"
+
+#include "daemon/core/judge.h"
+#include "daemon/core/quorum.h"
+
+#include <inttypes.h>
+
+#define PAST_US SEC /* what is remembered of a clock is that far apart, at least */
+
+static struct clock_bounds clock_now(const struct member_clock *c)
+{
+	return (struct clock_bounds){.known = c->known, .low = c->low, .high = c->high, .at = c->at};
+}
+
+bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct instant sent)
+{
+	struct member_clock *c = &m->clock;
+	struct clock_bounds before = clock_now(c);
+	int64_t jump;
+
+	if (before.known && (!c->past[0].known || instant_diff(ms->core->now, c->past[0].at) >= PAST_US)) {
+		c->past[1] = c->past[0];
+		c->past[0] = before;
+	}
+	jump = member_clock_jump(c, server_us, sent, ms->core->now);
+	c->sent = sent;
+	if (!jump)
+		return false;
+	ms->jump_us[m->index] += jump;
+	if (!m->jump.open)
+		m->jump.before = before;
+	m->jump.open = true;
+	m->jump.seen = ms->core->now;
+	return true;
+}
+
+/* By how much a clock went ahead of ours since then: at least, at most. */
+struct move {
+	int64_t least, most;
+};
+
+static struct move clock_move(const struct clock_bounds *then, const struct member_clock *c)
+{
+	int64_t drift = drift_us(instant_diff(c->at, then->at));
+
+	return (struct move){c->low - then->high - drift, c->high - then->low + drift};
+}
+
+/* What was known of that clock at the latest moment that is not after `when`; or as early as possible. */
+static const struct clock_bounds *clock_then(const struct member_clock *c, struct instant when)
+{
+	if (c->past[0].known && !instant_before(when, c->past[0].at))
+		return &c->past[0];
+	return c->past[1].known ? &c->past[1] : &c->past[0];
+}
+
+enum likeness { LIKE, UNLIKE, NOT_KNOWN_YET, OUTRUN };
+
+/* Whether another store's clock shows the jump of m; what is too little to be noticed may come between the looks at the two. OUTRUN: it shows more, and m was not looked at since. */
+static enum likeness jump_likeness(const struct member *m, const struct member *other)
+{
+	const struct clock_bounds *then = clock_then(&other->clock, m->jump.before.at);
+	struct move its = clock_move(&m->jump.before, &m->clock), others = clock_move(then, &other->clock);
+
+	if (!then->known)
+		return UNLIKE;
+	if (others.least > 0 && others.least <= its.most + JUMP_SLACK_US && its.least <= others.most + JUMP_SLACK_US)
+		return LIKE;
+	if (others.least > its.most + JUMP_SLACK_US && m->connected && instant_before(m->clock.sent, other->clock.at))
+		return OUTRUN;
+	return instant_before(other->clock.sent, m->jump.seen) ? NOT_KNOWN_YET : UNLIKE;
+}
+
+enum jump_whose jump_judge(const struct members *ms, const struct member *m)
+{
+	unsigned nodes = ms->core->conf.nodes, like = 1, open = 0;
+
+	for (unsigned i = 0; i < nodes; i++) {
+		enum likeness how = i == m->index ? UNLIKE : jump_likeness(m, &ms->node[i]);
+
+		like += how == LIKE;
+		open += how == NOT_KNOWN_YET || how == OUTRUN;
+	}
+	if (nodes > 1 && like >= quorum_of(nodes) && !MUTATED(STOP_MARKS))
+		return JUMP_OURS;
+	if (like + open < quorum_of(nodes) || nodes == 1 || instant_diff(ms->core->now, m->jump.seen) >= ms->core->conf.timeout_us)
+		return JUMP_THEIRS;
+	return JUMP_OPEN;
+}
+
+uint16_t jump_asks(const struct members *ms, const struct member *m)
+{
+	uint16_t asks = 0;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		enum likeness how = i == m->index ? UNLIKE : jump_likeness(m, &ms->node[i]);
+
+		if (how == NOT_KNOWN_YET)
+			asks |= (uint16_t)(1u << i);
+		else if (how == OUTRUN)
+			asks |= (uint16_t)(1u << m->index);
+	}
+	return asks;
+}
+
+static void clock_forget_past(struct member_clock *c)
+{
+	c->past[0].known = c->past[1].known = false;
+}
+
+void jump_is_ours(struct members *ms, struct member *m)
+{
+	int64_t most = clock_move(&m->jump.before, &m->clock).most;
+	struct member *other;
+	uint16_t like = (uint16_t)(1u << m->index);
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		if (i != m->index && jump_likeness(m, &ms->node[i]) == LIKE)
+			like |= (uint16_t)(1u << i);
+	core_log(ms->core, LOG_WARN, "stood-still", "for_ms=%" PRId64 " stores=%d", most / MSEC, __builtin_popcount(like));
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		other = &ms->node[i];
+		if (!other->jump.open)
+			ms->jump_us[i] += most;
+		if (!(like >> i & 1) && instant_before(other->clock.sent, m->jump.seen))
+			other->clock.high += most;
+		if (like >> i & 1)
+			other->jump.open = false;
+		clock_forget_past(&other->clock);
+	}
+}
+
+void jump_is_theirs(struct member *m)
+{
+	m->jump.open = false;
+	clock_forget_past(&m->clock);
+}

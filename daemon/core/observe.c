@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What every answer tells about its store: that it lives, how long the way is, what time it is there, that its marker is not ours. */
+#include "daemon/core/jump.h"
+#include "daemon/core/member_part.h"
+
+#define RTT_GRAIN_US MSEC /* on a host of its own a way is shorter than what a scheduler may add */
+
+static const char jumped[] = "its clock jumped ahead, or ours stood still: the others are asked";
+
+static void member_look_anew(struct members *ms, struct member *m)
+{
+	if (m->connected && m->asked == MEMBER_IDLE)
+		member_probe(ms, m);
+}
+
+/* Who waited for it is verified anew, and is used again, or goes into quarantine. */
+static void member_settle_jump(struct members *ms, struct member *m)
+{
+	uint16_t asks;
+
+	switch (jump_judge(ms, m)) {
+	case JUMP_OURS:
+		jump_is_ours(ms, m);
+		break;
+	case JUMP_THEIRS:
+		jump_is_theirs(m);
+		m->suspect = "its clock jumped ahead: keys may have expired early";
+		break;
+	case JUMP_OPEN:
+		asks = jump_asks(ms, m);
+		for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+			if (asks >> i & 1)
+				member_look_anew(ms, &ms->node[i]);
+		break;
+	}
+}
+
+void members_settle_jumps(struct members *ms)
+{
+	uint16_t open = 0;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		open |= (uint16_t)(ms->node[i].jump.open << i);
+	for (unsigned i = 0; open >> i; i++)
+		if (ms->node[i].jump.open)
+			member_settle_jump(ms, &ms->node[i]);
+	for (unsigned i = 0; open >> i; i++)
+		if ((open >> i & 1) && !ms->node[i].jump.open)
+			member_look_anew(ms, &ms->node[i]);
+}
+
+/*
+ * What took longer than a command may was a stop, of the store or of ours: it says nothing of the way. A shorter one says little: pauses and the patience
+ * with others are multiples of this, so one word at most doubles what it stood for. And all that a stop held up is one word, not many: as in TCP
+ * (RFC 6298, 3) one call of each round trip is timed.
+ */
+static void member_time_way(struct members *ms, struct member *m, struct instant sent)
+{
+	int64_t rtt = instant_diff(ms->core->now, sent), most = ms->core->conf.timeout_us, doubled = 2 * m->rtt_us + RTT_GRAIN_US;
+
+	if (!m->rtt_us)
+		m->rtt_us = rtt < most ? rtt : most;
+	else if (rtt <= most && !instant_before(m->timed_at, sent))
+		return;
+	else if (rtt <= most)
+		m->rtt_us = (7 * m->rtt_us + (rtt < doubled ? rtt : doubled)) / 8;
+	m->timed_at = ms->core->now;
+}
+
+void member_observe(struct members *ms, const struct answer *a, struct instant sent)
+{
+	struct member *m = &ms->node[a->node];
+
+	if (a->class == ANSWER_REFUSED)
+		metric_add(&ms->core->metrics, METRIC_CALLS_REFUSED, 1);
+	if (a->class == ANSWER_UNKNOWN)
+		metric_add(&ms->core->metrics, METRIC_CALLS_UNKNOWN, 1);
+	if (!m->connected)
+		return;
+	if (a->class == ANSWER_REFUSED && span_starts(a->text, SPAN("MISCONF")))
+		m->misconf = true;
+	if (a->class != ANSWER_UNKNOWN && m->stalled) {
+		m->stalled = false;
+		ms->gained = true;
+	}
+	if (a->class != ANSWER_EXECUTED)
+		return;
+	if (a->fence > m->fence_seen)
+		m->fence_seen = a->fence;
+	if (a->server_us) {
+		member_time_way(ms, m, sent);
+		jump_note(ms, m, a->server_us, sent);
+	}
+	/* The store says that its marker is not ours, or we know better: no vote counts until it is verified anew. */
+	if ((a->code == 'Q' || m->suspect || m->jump.open) && m->state == MEMBER_JOINED) {
+		member_become(ms, m, MEMBER_PROBING, m->suspect ? m->suspect : m->jump.open ? jumped : "its marker changed");
+		if (m->asked == MEMBER_IDLE)
+			member_probe(ms, m);
+	}
+	members_settle_jumps(ms);
+}

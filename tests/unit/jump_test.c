@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/jump.c: a store's clock was set forward, or this host stood still. */
+#include "daemon/core/jump.h"
+#include "tests/unit/stage_part.h"
+
+#include <check.h>
+#include <stdio.h>
+
+#define ASKING "probing: its clock jumped ahead, or ours stood still: the others are asked"
+#define JUMPED "quarantine: its clock jumped ahead: keys may have expired early"
+
+/* What this host's clocks did not count, the stores' did. */
+static void stands_still(int64_t us)
+{
+	for (unsigned i = 0; i < stage.conf.nodes; i++)
+		stage.node[i].clock_us += us;
+}
+
+static void nobody_is_marked(void)
+{
+	for (unsigned i = 0; i < stage.conf.nodes; i++) {
+		ck_assert_int_eq(marker_of(i)[0], 'j');
+		ck_assert_str_eq(store_state(0, i), "joined");
+	}
+	ck_assert_uint_eq(asked(CALL_JOIN), stage.conf.nodes);
+}
+
+START_TEST(a_host_that_stood_still_marks_no_store)
+{
+	stage_begin(3 + 2 * (_i % 2));
+	passes(3 * SEC);
+	stands_still(_i < 2 ? 80 * MSEC : 20 * SEC);
+	passes(3 * SEC);
+	nobody_is_marked();
+	ck_assert(was_logged("stood-still for_ms=*"));
+}
+END_TEST
+
+START_TEST(what_a_host_holds_ends_earlier_by_as_long_as_it_stood_still)
+{
+	int64_t before;
+
+	stage_begin(3);
+	passes(1500 * MSEC);
+	says(1, "LOCK a renew=no");
+	before = number_in(hears(1, "OK name=a *"), "valid_ms");
+	passes(100 * MSEC);
+	stands_still(2 * SEC);
+	passes(SEC); /* the health of each store is asked once a second */
+	says(1, "CHECK a");
+	ck_assert_int_eq(number_in(hears(1, "OK name=a *"), "valid_ms"), before - 100 - 1000 - 2000);
+	nobody_is_marked();
+}
+END_TEST
+
+START_TEST(the_votes_of_a_store_out_of_reach_end_earlier_too)
+{
+	int64_t before;
+
+	stage_begin(3);
+	passes(1500 * MSEC);
+	says(1, "LOCK a renew=no");
+	before = number_in(hears(1, "OK name=a *"), "valid_ms");
+	falls(2);
+	stands_still(2 * SEC);
+	passes(SEC);
+	restarts_blank(1);
+	/* Two votes are left of which one is of the store that nobody has asked since. */
+	says(1, "CHECK a");
+	ck_assert_int_eq(number_in(hears(1, "OK name=a *"), "valid_ms"), before - 1000 - 2000);
+	comes(2);
+	passes(SEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+	ck_assert_str_eq(store_state(0, 2), "joined");
+}
+END_TEST
+
+START_TEST(a_stop_that_is_a_jump_at_one_store_and_within_the_drift_of_another_is_a_stop)
+{
+	stage_begin(3);
+	passes(1900 * MSEC);
+	falls(0);
+	comes(0); /* it was heard of just now, the others most of a second ago */
+	stands_still(52 * MSEC);
+	feels(1 + _i, MOOD_SILENT);
+	feels(2 - _i, MOOD_TARDY);
+	says(1, "LOCK a");
+	ck_assert_str_eq(store_state(0, 0), ASKING);
+	feels(2 - _i, MOOD_WELL);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+	feels(1 + _i, MOOD_WELL);
+	passes(SEC);
+	nobody_is_marked();
+	ignores(1);
+}
+END_TEST
+
+START_TEST(a_minority_that_jumps_is_quarantined_as_soon_as_the_others_have_answered)
+{
+	stage_begin(_i);
+	passes(1500 * MSEC);
+	for (int i = 0; i < _i / 2; i++)
+		stage.node[i].clock_us = 200 * MSEC;
+	says(1, "LOCK a"); /* all are asked */
+	passes(MSEC);
+	for (int i = 0; i < _i; i++)
+		ck_assert_str_eq(store_state(0, (unsigned)i), i < _i / 2 ? JUMPED : "joined");
+	ignores(1);
+}
+END_TEST
+
+START_TEST(jumps_of_different_size_are_no_stop)
+{
+	stage_begin(3);
+	passes(1500 * MSEC);
+	for (unsigned i = 0; i < 3; i++)
+		stage.node[i].clock_us = 200 * MSEC * (1 + i);
+	says(1, "LOCK a");
+	passes(100 * MSEC);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_str_eq(store_state(0, i), JUMPED);
+	ignores(1);
+}
+END_TEST
+
+START_TEST(until_it_is_known_whose_clock_jumped_a_store_does_not_count)
+{
+	stage_begin(3);
+	passes(1500 * MSEC);
+	feels(1, MOOD_SILENT);
+	feels(2, MOOD_SILENT);
+	stage.node[0].clock_us = 200 * MSEC;
+	says(1, "LOCK a");
+	ck_assert_str_eq(store_state(0, 0), ASKING);
+	ck_assert_int_eq(marker_of(0)[0], 'j');
+	passes(stage.conf.timeout_us - MSEC);
+	ck_assert_str_eq(store_state(0, 0), ASKING);
+	if (_i) {
+		stands_still(200 * MSEC);
+		stage.node[0].clock_us -= 200 * MSEC;
+		all_feel(MOOD_WELL);
+		passes(MSEC);
+		nobody_is_marked();
+	} else {
+		passes(2 * MSEC); /* nobody else says a word */
+		ck_assert_str_eq(store_state(0, 0), JUMPED);
+		all_feel(MOOD_WELL);
+		ck_assert_int_eq(marker_of(0)[0], 'q');
+	}
+	passes(SEC);
+	ignores(1);
+}
+END_TEST
+
+START_TEST(a_second_stop_while_the_first_is_looked_into_is_a_stop)
+{
+	stage_begin(3);
+	passes(1500 * MSEC);
+	feels(1, MOOD_SILENT);
+	feels(2, MOOD_SILENT);
+	stands_still(200 * MSEC);
+	says(1, "LOCK a");
+	ck_assert_str_eq(store_state(0, 0), ASKING);
+	stands_still(300 * MSEC);
+	passes(5 * MSEC);
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	nobody_is_marked();
+	ignores(1);
+}
+END_TEST
+
+START_TEST(a_store_that_is_alone_and_jumps_is_quarantined)
+{
+	stage_begin(1);
+	passes(1500 * MSEC);
+	stands_still(80 * MSEC);
+	passes(SEC);
+	ck_assert_str_eq(store_state(0, 0), JUMPED);
+	ck_assert_int_eq(marker_of(0)[0], 'q');
+}
+END_TEST
+
+START_TEST(a_store_that_restarted_meanwhile_is_quarantined_whoever_stood_still)
+{
+	stage_begin(3);
+	passes(1500 * MSEC);
+	stands_still(200 * MSEC);
+	restarts_blank(0);
+	passes(SEC);
+	ck_assert_int_eq(marker_of(0)[0], 'q');
+	ck_assert_str_eq(store_state(0, 1), "joined");
+	ck_assert_str_eq(store_state(0, 2), "joined");
+	ck_assert_int_eq(marker_of(1)[0], 'j');
+}
+END_TEST
+
+Suite *jump_suite(void)
+{
+	Suite *suite = suite_create("jump");
+	TCase *ours = tcase_create("ours"), *theirs = tcase_create("theirs");
+
+	tcase_add_checked_fixture(ours, NULL, stage_close);
+	tcase_add_loop_test(ours, a_host_that_stood_still_marks_no_store, 0, 4);
+	tcase_add_test(ours, what_a_host_holds_ends_earlier_by_as_long_as_it_stood_still);
+	tcase_add_test(ours, the_votes_of_a_store_out_of_reach_end_earlier_too);
+	tcase_add_loop_test(ours, a_stop_that_is_a_jump_at_one_store_and_within_the_drift_of_another_is_a_stop, 0, 2);
+	tcase_add_test(ours, a_second_stop_while_the_first_is_looked_into_is_a_stop);
+	suite_add_tcase(suite, ours);
+	tcase_add_checked_fixture(theirs, NULL, stage_close);
+	tcase_add_loop_test(theirs, a_minority_that_jumps_is_quarantined_as_soon_as_the_others_have_answered, 2, 6);
+	tcase_add_test(theirs, jumps_of_different_size_are_no_stop);
+	tcase_add_loop_test(theirs, until_it_is_known_whose_clock_jumped_a_store_does_not_count, 0, 2);
+	tcase_add_test(theirs, a_store_that_is_alone_and_jumps_is_quarantined);
+	tcase_add_test(theirs, a_store_that_restarted_meanwhile_is_quarantined_whoever_stood_still);
+	suite_add_tcase(suite, theirs);
+	return suite;
+}
