@@ -146,7 +146,10 @@ static void lock_fired(struct engine *e, struct lock *l)
 		lock_closed(e, l);
 		break;
 	case LOCK_WAITING:
-		acquire_begin(e, l);
+		if (l->paced)
+			line_refuse_part(e, l, l->elsewhere.known ? REFUSED_BUSY : REFUSED_NO_TURN, LINE_IMPATIENT);
+		else
+			acquire_begin(e, l);
 		break;
 	default:
 		break;

@@ -230,6 +230,7 @@ void lock_enqueue(struct lock *l, struct claim *c)
 	else
 		TAILQ_INSERT_TAIL(&l->line, c, in_lock);
 	l->waiting += c->patient;
+	l->impatient += !c->patient;
 }
 
 void lock_dequeue(struct lock *l, struct claim *c)
@@ -237,6 +238,7 @@ void lock_dequeue(struct lock *l, struct claim *c)
 	c->state = CLAIM_NEW;
 	TAILQ_REMOVE(&l->line, c, in_lock);
 	l->waiting -= c->patient;
+	l->impatient -= !c->patient;
 }
 
 static bool claim_is(const struct claim *c, const struct session *session, struct span owner)

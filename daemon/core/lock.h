@@ -137,6 +137,7 @@ struct lock {
 	struct instant denied_at;
 	unsigned refs;          /* ops that name it */
 	unsigned waiting;       /* patient claims in line */
+	unsigned impatient;     /* the others in line */
 	unsigned attempts;      /* rounds in a row that nobody won */
 	unsigned splits;        /* of these, the last in a row whose votes were split */
 	unsigned leads;         /* how many rounds more ask the leading node first, but not beyond lead_until: see split.c */

@@ -9,6 +9,8 @@
  */
 #include "daemon/core/round.h"
 
+#define HURRY_US SEC /* a request that does not wait for a holder waits no longer than that for stores that are busy */
+
 static bool pace_keeps_none(const struct pace *p)
 {
 	return p->keeping.count == 0;
@@ -65,13 +67,21 @@ static struct instant pace_urgent_at(const struct engine *e, const struct lock *
 	return instant_add(lock_deadline(&e->table, l), -l->ttl_us / 2);
 }
 
+/* Waits until admission; a request that does not wait is answered before that becomes long. */
+static bool pace_held_back(struct engine *e, struct lock *l)
+{
+	if (l->state == LOCK_WAITING && l->impatient > 0 && !timer_is_set(&l->timer))
+		heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, HURRY_US));
+	return true;
+}
+
 bool pace_holds(struct engine *e, struct lock *l)
 {
 	struct pace *p = &e->pace;
 	bool first = pace_keeps_none(p) && (l->state == LOCK_HELD || l->state == LOCK_ADOPTING || pace_is_idle(p));
 
 	if (l->paced)
-		return true;
+		return pace_held_back(e, l);
 	if (first && pace_may_begin(e, true))
 		return false;
 	if (l->state != LOCK_HELD && l->state != LOCK_ADOPTING)
@@ -83,7 +93,7 @@ bool pace_holds(struct engine *e, struct lock *l)
 	l->paced = true;
 	metric_add(&e->core->metrics, METRIC_PACED, 1);
 	pace_watch(e);
-	return true;
+	return pace_held_back(e, l);
 }
 
 void pace_leave(struct engine *e, struct lock *l)

@@ -174,7 +174,7 @@ void turn_woken(struct engine *e, struct span name, unsigned node)
 	struct lock *l = lock_find(&e->table, name);
 	struct instant soon;
 
-	if (!l || l->starved || l->yielding || (l->state != LOCK_WAITING && l->state != LOCK_ACQUIRING))
+	if (!l || l->starved || l->paced || l->yielding || (l->state != LOCK_WAITING && l->state != LOCK_ACQUIRING))
 		return;
 	l->woken |= (uint16_t)(1u << node);
 	if (l->state != LOCK_WAITING)

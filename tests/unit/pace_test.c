@@ -175,6 +175,51 @@ START_TEST(who_waits_for_a_turn_may_leave)
 }
 END_TEST
 
+/* The store answers, one call in 40 ms, and a crowd of waiters came first. */
+START_TEST(who_does_not_wait_is_told_within_a_second_that_the_stores_are_busy)
+{
+	begins_with_window(1, 1);
+	feels(0, MOOD_SILENT);
+	says_of_many(1, "LOCK", "wait=60s");
+	says(2, "LOCK a");
+	says(3, "LOCK b wait=60s");
+	for (unsigned i = 0; i < 24; i++) {
+		passes(40 * MSEC);
+		serves(0, 1);
+	}
+	hears_nothing(2);
+	says(4, "LOCK c");
+	for (unsigned i = 0; i < 2; i++) {
+		passes(40 * MSEC);
+		serves(0, 1);
+	}
+	hears(2, "ERR QUORUM 1 of 1 stores answer, but are busy: *");
+	hears_nothing(3);
+	hears_nothing(4);
+	feels(0, MOOD_WELL);
+	hears(3, "OK name=b *");
+	hears(4, "OK name=c *");
+	ignores(1);
+}
+END_TEST
+
+START_TEST(a_wake_up_is_no_reason_to_look_at_who_waits_for_a_turn)
+{
+	int64_t timers;
+
+	begins_with_window(3, 1);
+	all_feel(MOOD_SILENT);
+	says(1, "LOCK first");
+	says(2, "LOCK a wait=60s");
+	timers = figure(0, METRIC_TIMERS);
+	is_woken(0, 0, "a");
+	ck_assert_int_eq(figure(0, METRIC_TIMERS), timers);
+	all_feel(MOOD_WELL);
+	hears(1, "OK name=first *");
+	hears(2, "OK name=a *");
+}
+END_TEST
+
 #define TURN_US (40 * MSEC) /* of one renewal: all of them take 4.8 s */
 
 static void turns_pass(unsigned turns)
@@ -360,6 +405,8 @@ Suite *pace_suite(void)
 	tcase_add_test(tc, while_no_store_answers_those_who_wait_for_a_turn_are_told_in_time);
 	tcase_add_test(tc, a_silent_store_with_a_full_window_is_noticed_although_no_round_is_under_way);
 	tcase_add_test(tc, who_waits_for_a_turn_may_leave);
+	tcase_add_test(tc, a_wake_up_is_no_reason_to_look_at_who_waits_for_a_turn);
+	tcase_add_test(tc, who_does_not_wait_is_told_within_a_second_that_the_stores_are_busy);
 	tcase_add_test(tc, who_asks_has_every_other_turn_until_half_of_a_lease_is_over);
 	tcase_add_test(tc, a_moments_stop_of_the_stores_is_waited_out);
 	tcase_add_test(tc, an_outage_costs_each_lease_one_missed_renewal);

@@ -139,6 +139,14 @@ void wakes(unsigned d)
 	runs();
 }
 
+void is_woken(unsigned d, unsigned node, const char *name)
+{
+	struct event event = {.kind = EVENT_WOKEN, .message = {.node = node, .name = span_of(name)}};
+
+	ck_assert_int_eq(daemon_step(d, &event), 0);
+	runs();
+}
+
 static bool daemon_due(unsigned *ret_daemon, struct instant *ret_when)
 {
 	bool any = false;

@@ -134,6 +134,7 @@ int64_t figure(unsigned d, enum metric which);
 void passes(int64_t us); /* what is due meanwhile is done at its time */
 void jumps(int64_t us);  /* everybody was stopped: nothing happened meanwhile */
 void wakes(unsigned d);  /* one step of EVENT_TIME now */
+void is_woken(unsigned d, unsigned node, const char *name); /* the store says that the name was freed */
 void runs(void);         /* until no store has anything to do: called by all of these */
 
 /* --- stores --- */
