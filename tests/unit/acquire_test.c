@@ -229,6 +229,35 @@ START_TEST(a_grant_with_too_little_validity_left_is_given_back_and_tried_again)
 }
 END_TEST
 
+/* Stores that take longer than half of the lease: to ask again at once would be to ask without end. */
+START_TEST(after_a_grant_that_came_too_late_there_is_a_pause)
+{
+	stage_open(3);
+	stage.conf.timeout_us = 300 * MSEC;
+	daemon_starts(0);
+	passes(2 * SEC);
+	all_feel(MOOD_TARDY);
+	says(1, "LOCK a ttl=100ms wait=5s");
+	says(2, "LOCK a ttl=100ms wait=5s");
+	passes(90 * MSEC);
+	for (unsigned i = 0; i < 3; i++)
+		serves(i, 1);
+	while (figure(0, METRIC_ROUNDS) < 2)
+		passes(MSEC);
+	ck_assert_int_eq(stage.node[0].last[CALL_ACQUIRE].call.range, 1);
+	passes(90 * MSEC);
+	for (unsigned i = 0; i < 3; i++)
+		serves(i, waiting_at(i));
+	ck_assert_int_eq(figure(0, METRIC_ROUNDS), 2);
+	all_feel(MOOD_WELL);
+	passes(100 * MSEC);
+	hears(1, "OK *");
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(2, "OK *");
+}
+END_TEST
+
 START_TEST(a_vote_of_a_store_whose_clock_jumped_before_the_decision_does_not_count)
 {
 	stage_begin(3);
@@ -368,6 +397,7 @@ Suite *acquire_suite(void)
 	suite_add_tcase(suite, fence);
 	tcase_add_checked_fixture(undone, NULL, stage_close);
 	tcase_add_test(undone, a_grant_with_too_little_validity_left_is_given_back_and_tried_again);
+	tcase_add_test(round, after_a_grant_that_came_too_late_there_is_a_pause);
 	tcase_add_test(round, a_vote_of_a_store_whose_clock_jumped_before_the_decision_does_not_count);
 	tcase_add_test(undone, what_a_store_refused_needs_no_release);
 	tcase_add_test(undone, a_range_that_is_refused_for_the_clock_is_asked_for_as_a_single_token_at_once);
