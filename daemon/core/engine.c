@@ -72,7 +72,7 @@ void engine_become(struct engine *e, struct lock *l, enum lock_state state)
 	l->yielding = false;
 	if (state != LOCK_ACQUIRING && state != LOCK_WAITING)
 		l->splits = 0;
-	if (state == LOCK_IDLE)
+	if (state == LOCK_IDLE || state == LOCK_HELD)
 		l->attempts = l->leads = 0; /* whoever asks next begins anew */
 	l->state = state;
 }

@@ -286,6 +286,38 @@ START_TEST(a_lock_that_was_won_begins_with_all_nodes_at_once)
 }
 END_TEST
 
+/* redis.foreign: after hand-overs the name is left alone for a moment, and not given up. */
+START_TEST(a_lock_that_was_won_and_left_alone_begins_with_all_nodes_at_once)
+{
+	stage_open(3);
+	stage.conf.foreign = true;
+	daemon_starts(0);
+	passes(2 * SEC);
+	key_is_overwritten(0, "a", "d1:1:00", MSEC);
+	key_is_overwritten(1, "a", "d2:2:00", MSEC);
+	for (unsigned k = 1; k < 5; k++)
+		says(k, "LOCK a wait=1m");
+	ck_assert_int_ge(figure(0, METRIC_SPLITS), 1);
+	passes(100 * MSEC);
+	hears(1, GRANT);
+	says(1, "UNLOCK a");
+	hears(2, "OK name=a *");
+	passes(110 * MSEC);
+	says(2, "UNLOCK a"); /* no hand-over after 100 ms of them */
+	hears_nothing(3);
+	for (unsigned i = 0; i < 3; i++)
+		stage.node[i].count[CALL_ACQUIRE] = 0;
+	all_feel(MOOD_SILENT);
+	passes(150 * MSEC);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_uint_eq(stage.node[i].count[CALL_ACQUIRE], 1);
+	all_feel(MOOD_WELL);
+	hears(3, "OK name=a *");
+	ignores(1);
+	ignores(2);
+}
+END_TEST
+
 START_TEST(who_waits_in_vain_while_votes_are_split_is_told_that_the_time_ran_out)
 {
 	stage_begin(3);
@@ -390,6 +422,7 @@ Suite *split_suite(void)
 	tcase_add_test(lead, who_does_not_wait_is_answered_within_three_rounds);
 	tcase_add_test(lead, a_waiter_who_is_refused_by_the_leading_node_asks_all_again_in_a_second);
 	tcase_add_test(lead, a_lock_that_was_won_begins_with_all_nodes_at_once);
+	tcase_add_test(lead, a_lock_that_was_won_and_left_alone_begins_with_all_nodes_at_once);
 	tcase_add_test(lead, who_waits_in_vain_while_votes_are_split_is_told_that_the_time_ran_out);
 	suite_add_tcase(suite, lead);
 	return suite;
