@@ -41,6 +41,7 @@ static void defeat_held_elsewhere(struct engine *e, struct lock *l, const struct
 	int64_t poll = told ? POLL_MOST_US : POLL_LEAST_US << (l->attempts < 6 ? l->attempts : 6), left;
 
 	l->elsewhere.known = true;
+	l->elsewhere.outdated = false;
 	l->elsewhere.split = false;
 	l->splits = 0;
 	l->elsewhere.reserved = bits(op->busy) == 0;
@@ -92,6 +93,7 @@ static void defeat_no_quorum(struct engine *e, struct lock *l)
 		return;
 	}
 	l->elsewhere.split = false;
+	l->elsewhere.outdated = true;
 	engine_become(e, l, LOCK_WAITING);
 	line_refuse_part(e, l, REFUSED_QUORUM, LINE_IMPATIENT);
 	if (l->state == LOCK_WAITING)

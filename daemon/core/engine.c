@@ -147,7 +147,7 @@ static void lock_fired(struct engine *e, struct lock *l)
 		break;
 	case LOCK_WAITING:
 		if (l->paced)
-			line_refuse_part(e, l, l->elsewhere.known ? REFUSED_BUSY : REFUSED_NO_TURN, LINE_IMPATIENT);
+			line_refuse_part(e, l, l->elsewhere.known && !l->elsewhere.outdated ? REFUSED_BUSY : REFUSED_NO_TURN, LINE_IMPATIENT);
 		else
 			acquire_begin(e, l);
 		break;

@@ -60,7 +60,7 @@ void line_refuse_part(struct engine *e, struct lock *l, enum refusal why, enum l
 static bool lock_is_taken(const struct lock *l)
 {
 	if (l->state == LOCK_WAITING)
-		return l->yielding || (!l->starved && l->elsewhere.known);
+		return l->yielding || (l->elsewhere.known && !l->elsewhere.outdated);
 	return l->state == LOCK_HELD || l->state == LOCK_ADOPTING || l->state == LOCK_CLOSING;
 }
 

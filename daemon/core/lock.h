@@ -97,6 +97,7 @@ enum lock_state {
 /* What the stores said last about a name that is not ours. */
 struct elsewhere {
 	bool known;         /* a quorum refused it because somebody holds it */
+	bool outdated;      /* … and the stores have not answered since */
 	bool split;         /* a quorum answered, and nobody has it: votes are split */
 	bool foreign;       /* no redlockd wrote it */
 	bool reserved;      /* free, but kept for an older ticket */

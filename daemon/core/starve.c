@@ -21,6 +21,7 @@ void starve(struct engine *e, struct lock *l)
 	bool promised = quorum_is_promised(e);
 
 	l->elsewhere.split = false;
+	l->elsewhere.outdated = true;
 	engine_become(e, l, LOCK_WAITING);
 	line_refuse_part(e, l, REFUSED_QUORUM, promised ? LINE_OVERDUE : LINE_IMPATIENT);
 	if (l->state != LOCK_WAITING)

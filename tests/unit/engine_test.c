@@ -132,6 +132,29 @@ START_TEST(a_holder_that_was_seen_on_a_quorum_makes_the_end_of_a_wait_a_timeout)
 }
 END_TEST
 
+/* Stores that refuse are there, but say nothing of the holder. */
+START_TEST(a_holder_that_was_seen_before_an_outage_is_no_reason_to_say_busy)
+{
+	stage_begin(3);
+	all_feel(MOOD_WELL);
+	for (unsigned i = 0; i < 2; i++)
+		key_is_overwritten(i, "a", "somebody", 20 * SEC);
+	says(1, "LOCK a wait=1m");
+	says(2, "LOCK a");
+	hears(2, "BUSY name=a holder=foreign *");
+	refuses(0, "OOM command not allowed");
+	refuses(1, "OOM command not allowed");
+	passes(SEC);
+	says(2, "LOCK a");
+	passes(10 * MSEC);
+	hears(2, "ERR QUORUM *");
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	says(2, "LOCK a");
+	hears(2, "BUSY name=a holder=foreign *");
+}
+END_TEST
+
 START_TEST(without_a_quorum_who_does_not_wait_is_told_at_once)
 {
 	stage_begin(3);
@@ -362,6 +385,7 @@ Suite *engine_suite(void)
 	tcase_add_test(line, all_whose_wait_ends_in_a_round_that_nobody_answers_lack_a_quorum);
 	tcase_add_test(line, a_round_that_is_under_way_when_the_wait_ends_may_still_grant);
 	tcase_add_test(line, a_holder_that_was_seen_on_a_quorum_makes_the_end_of_a_wait_a_timeout);
+	tcase_add_test(line, a_holder_that_was_seen_before_an_outage_is_no_reason_to_say_busy);
 	tcase_add_test(line, without_a_quorum_who_does_not_wait_is_told_at_once);
 	tcase_add_test(line, in_a_quarantine_the_refusal_says_when_to_try_again);
 	tcase_add_test(line, stores_that_refuse_what_is_asked_are_no_quorum);
