@@ -88,8 +88,10 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		heap_set(&e->core->timers, &c->timer, wait_until);
 	else if (l->state == LOCK_ADOPTING)
 		heap_set(&e->core->timers, &c->timer, instant_add(e->core->now, ADOPTION_ROUNDS * e->core->conf.timeout_us));
-	if (l->state == LOCK_IDLE || (l->state == LOCK_WAITING && !lock_is_taken(l)))
+	if (l->state == LOCK_IDLE || (l->state == LOCK_WAITING && (l->starved || l->paced)))
 		acquire_begin(e, l);
+	else if (l->state == LOCK_WAITING && !lock_is_taken(l) && !c->patient)
+		split_hurry(e, l);
 }
 
 /* Why what waits is not had, when nobody is known to hold it: the stores were not asked, or did not grant. */

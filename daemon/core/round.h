@@ -48,6 +48,8 @@ int64_t split_patience_us(const struct engine *e); /* how long the leading node 
 void split_await(struct engine *e, struct op *op);
 /* The votes were split: the name asks its leading node first for a while, unless this round did so. Returns the pause before the next round, in microseconds. */
 int64_t split_note(struct engine *e, struct lock *l, bool led);
+/* The pause after a round that decided nothing ends after a round trip: for a request that does not wait. */
+void split_hurry(struct engine *e, struct lock *l);
 /* Of all usable nodes the one of the largest weight leads: the same on all daemons, in whatever order they were told of the nodes. */
 uint64_t split_weight(struct span name, struct span run_id);
 

@@ -63,6 +63,12 @@ void split_await(struct engine *e, struct op *op)
 		acquire_hurry(e, op, split_patience_us(e));
 }
 
+/* A random time around that, so that those who met once do not meet again. */
+static int64_t split_pause_us(const struct engine *e, int64_t us)
+{
+	return us / 2 + (int64_t)rng_below(e->rng, (uint64_t)us + 1);
+}
+
 int64_t split_note(struct engine *e, struct lock *l, bool led)
 {
 	int64_t rtt = turn_rtt_us(e);
@@ -78,5 +84,15 @@ int64_t split_note(struct engine *e, struct lock *l, bool led)
 	rtt = (rtt < RTT_LEAST_US ? RTT_LEAST_US : rtt) << n;
 	if (rtt > PAUSE_MOST_US)
 		rtt = PAUSE_MOST_US;
-	return rtt / 2 + (int64_t)rng_below(e->rng, (uint64_t)rtt + 1);
+	return split_pause_us(e, rtt);
+}
+
+/* Not at once: a stream of requests would split the votes without end. */
+void split_hurry(struct engine *e, struct lock *l)
+{
+	int64_t rtt = turn_rtt_us(e);
+	struct instant soon = instant_add(e->core->now, split_pause_us(e, rtt < RTT_LEAST_US ? RTT_LEAST_US : rtt));
+
+	if (instant_before(soon, l->timer.at))
+		heap_set(&e->core->timers, &l->timer, soon);
 }

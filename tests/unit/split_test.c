@@ -318,6 +318,29 @@ START_TEST(a_lock_that_was_won_and_left_alone_begins_with_all_nodes_at_once)
 }
 END_TEST
 
+START_TEST(requests_that_come_during_the_pause_after_a_split_do_not_end_it_one_by_one)
+{
+	int64_t rounds;
+
+	stage_begin(3);
+	passes(2 * SEC);
+	orphans_everywhere();
+	says(1, "LOCK a wait=1m");
+	passes(100 * MSEC); /* the pauses are 6 ms and longer by now */
+	rounds = figure(0, METRIC_ROUNDS);
+	for (unsigned k = 2; k < 12; k++)
+		says(k, "LOCK a wait=1m");
+	ck_assert_int_eq(figure(0, METRIC_ROUNDS), rounds);
+	for (unsigned k = 12; k < 22; k++)
+		says(k, "LOCK a");
+	ck_assert_int_eq(figure(0, METRIC_ROUNDS), rounds);
+	passes(301); /* a round trip, and half of it: 200 us at least */
+	ck_assert_int_eq(figure(0, METRIC_ROUNDS), rounds + 1);
+	for (unsigned k = 12; k < 22; k++)
+		hears(k, "BUSY name=a *");
+}
+END_TEST
+
 START_TEST(who_waits_in_vain_while_votes_are_split_is_told_that_the_time_ran_out)
 {
 	stage_begin(3);
@@ -423,6 +446,7 @@ Suite *split_suite(void)
 	tcase_add_test(lead, a_waiter_who_is_refused_by_the_leading_node_asks_all_again_in_a_second);
 	tcase_add_test(lead, a_lock_that_was_won_begins_with_all_nodes_at_once);
 	tcase_add_test(lead, a_lock_that_was_won_and_left_alone_begins_with_all_nodes_at_once);
+	tcase_add_test(lead, requests_that_come_during_the_pause_after_a_split_do_not_end_it_one_by_one);
 	tcase_add_test(lead, who_waits_in_vain_while_votes_are_split_is_told_that_the_time_ran_out);
 	suite_add_tcase(suite, lead);
 	return suite;
