@@ -45,19 +45,39 @@ static void debt_send(struct engine *e, struct op *op)
 	}
 }
 
-static void debt_try_again_in(struct engine *e, struct op *op, int64_t us)
+struct instant debt_retry_at(struct engine *e)
 {
-	heap_set(&e->core->timers, &op->timer, instant_min(op->until, instant_add(e->core->now, us)));
+	struct instant at = instant_max(instant_add(e->core->now, RETRY_US), e->retry_next);
+
+	e->retry_next = instant_add(at, RETRY_APART_US);
+	return at;
 }
 
-/* What is in flight says itself how it ends: only what could not be sent is looked after, or thousands of them would be looked after all the time. */
+static void debt_try_again(struct engine *e, struct op *op)
+{
+	if (timer_is_set(&op->timer) && instant_before(op->timer.at, op->until))
+		return; /* it is looked after already */
+	heap_set(&e->core->timers, &op->timer, instant_min(op->until, debt_retry_at(e)));
+}
+
+/* A store that is there was not asked, since it had too much to do. */
+static bool debt_is_left(const struct engine *e, const struct op *op)
+{
+	bool left = false;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		left |= debt_may_ask(e, op, i);
+	return left;
+}
+
+/* What is in flight says itself how it ends, and a store that is away is told when it is back: only what was put off is looked after. */
 void debt_go_on(struct engine *e, struct op *op)
 {
 	debt_send(e, op);
 	if (op->pending)
-		debt_try_again_in(e, op, e->core->conf.timeout_us);
-	else if (op->owed & (uint16_t)~op->open)
-		debt_try_again_in(e, op, RETRY_US);
+		heap_set(&e->core->timers, &op->timer, instant_min(op->until, instant_add(e->core->now, e->core->conf.timeout_us)));
+	else if (debt_is_left(e, op))
+		debt_try_again(e, op);
 	else
 		heap_set(&e->core->timers, &op->timer, op->until);
 }
@@ -154,7 +174,7 @@ void debt_answered(struct engine *e, struct op *op, const struct answer *a)
 	if (!op->owed)
 		debt_settled(e, op);
 	else if (a->class != ANSWER_EXECUTED && !op->pending && !op->paced)
-		debt_try_again_in(e, op, RETRY_US);
+		debt_try_again(e, op);
 }
 
 void debt_fired(struct engine *e, struct op *op)
@@ -177,8 +197,11 @@ void debts_resume(struct engine *e)
 	struct op *op;
 
 	TAILQ_FOREACH(op, &e->debts, in_debts) {
-		if (!debt_waits(e, op))
-			debt_send(e, op);
+		if (debt_waits(e, op))
+			continue;
+		debt_send(e, op);
+		if (debt_is_left(e, op))
+			debt_try_again(e, op);
 	}
 }
 

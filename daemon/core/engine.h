@@ -65,6 +65,7 @@ struct engine {
 	struct locks risks;     /* HELD, and RISK was told */
 	struct locks adopting;  /* ADOPTING */
 	struct pace pace;
+	struct instant retry_next; /* no release or withdrawal is repeated before: see debt_retry_at */
 	struct op_list debts;   /* releases that some node has not confirmed */
 	uint64_t tickets;
 	int64_t fence_seen;     /* the largest in any reply of any node */

@@ -6,6 +6,7 @@
 #include "daemon/core/engine.h"
 
 #define RETRY_US (100 * MSEC) /* after what refused, or had too much to do */
+#define RETRY_APART_US 50     /* releases and withdrawals are repeated no faster: a store that refuses a hundred thousand of them costs a few per cent of a core */
 
 /* pace.c: turns at the stores. True: the lock, or what is given back, waits for its turn, and will be served. */
 bool pace_holds(struct engine *e, struct lock *l);
@@ -116,6 +117,7 @@ void adopt_expired(struct engine *e, struct op *op);
 void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_us, struct pending *p);
 /* Another value that only we know, at these nodes. */
 void debt_of_value(struct engine *e, struct lock *l, const struct lock_value *value, uint16_t nodes, struct instant until);
+struct instant debt_retry_at(struct engine *e); /* when to ask again what refused, or had too much to do: each call takes a moment of its own */
 void debt_go_on(struct engine *e, struct op *op); /* its turn has come */
 void debt_answered(struct engine *e, struct op *op, const struct answer *a);
 void debt_fired(struct engine *e, struct op *op);

@@ -120,7 +120,7 @@ void turn_send(struct engine *e, struct op *op)
 			op_send_withdraw(&e->ops, op, i);
 	}
 	if (op->owed)
-		heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, RETRY_US));
+		heap_set(&e->core->timers, &op->timer, debt_retry_at(e));
 	else
 		engine_retire(e, op);
 }

@@ -300,10 +300,68 @@ START_TEST(a_loss_with_a_delay_keeps_the_name_refused_beyond_the_deadline)
 }
 END_TEST
 
+#define SESSIONS 10
+#define NAMES    60
+
+START_TEST(a_store_that_refuses_a_crowd_of_releases_is_asked_again_one_after_the_other)
+{
+	unsigned before, worst = 0;
+
+	stage_begin(3);
+	for (unsigned k = 1; k <= SESSIONS; k++)
+		for (unsigned i = 0; i < NAMES; i++)
+			says(k, "@%u LOCK held-%u-%u", i, k, i);
+	refuses(2, "MISCONF it cannot write");
+	for (unsigned k = 1; k <= SESSIONS; k++) {
+		ck_assert_uint_eq(ignores(k), NAMES);
+		goes(k, GONE_HANGUP);
+	}
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), SESSIONS * NAMES);
+	before = stage.node[2].count[CALL_RELEASE];
+	for (unsigned i = 0; i < 100; i++) {
+		unsigned count = stage.node[2].count[CALL_RELEASE];
+
+		passes(5 * MSEC);
+		count = stage.node[2].count[CALL_RELEASE] - count;
+		worst = count > worst ? count : worst;
+	}
+	ck_assert_uint_le(worst, 101); /* 20 a millisecond */
+	ck_assert_uint_ge(stage.node[2].count[CALL_RELEASE] - before, 3 * SESSIONS * NAMES); /* none is forgotten */
+	feels(2, MOOD_WELL);
+	passes(200 * MSEC);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+END_TEST
+
+START_TEST(a_store_that_is_away_is_not_waited_for_by_a_timer)
+{
+	struct instant until, next;
+	unsigned steps = 0;
+
+	stage_begin(3);
+	says(1, "LOCK a");
+	ignores(1);
+	passes(SEC);
+	falls(2);
+	says(1, "UNLOCK a");
+	ignores(1);
+	until = instant_add(stage.now, 2 * SEC);
+	while (service_deadline(stage.daemon[0].service, &next) && instant_before(next, until)) {
+		passes(instant_diff(next, stage.now));
+		steps++;
+	}
+	ck_assert_uint_le(steps, 8); /* probes */
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 1);
+	comes(2);
+	passes(MSEC);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+END_TEST
+
 Suite *debt_suite(void)
 {
 	Suite *suite = suite_create("debt");
-	TCase *unlock = tcase_create("unlock"), *count = tcase_create("count"), *stay = tcase_create("stay");
+	TCase *unlock = tcase_create("unlock"), *count = tcase_create("count"), *stay = tcase_create("stay"), *retry = tcase_create("retry");
 
 	tcase_add_checked_fixture(unlock, NULL, stage_close);
 	tcase_add_test(unlock, an_unlock_is_answered_before_the_stores_confirm);
@@ -329,5 +387,9 @@ Suite *debt_suite(void)
 	tcase_add_test(stay, a_quit_is_no_abnormal_end);
 	tcase_add_test(stay, a_loss_with_a_delay_keeps_the_name_refused_beyond_the_deadline);
 	suite_add_tcase(suite, stay);
+	tcase_add_checked_fixture(retry, NULL, stage_close);
+	tcase_add_test(retry, a_store_that_refuses_a_crowd_of_releases_is_asked_again_one_after_the_other);
+	tcase_add_test(retry, a_store_that_is_away_is_not_waited_for_by_a_timer);
+	suite_add_tcase(suite, retry);
 	return suite;
 }
