@@ -47,7 +47,7 @@ struct lease {
 	unsigned grants;                           /* so far: the second is a hand-over */
 	struct instant wanted;                     /* another daemon's wish was heard; 0: none */
 	uint64_t vain;                             /* the last attempt that led to no grant and left something behind */
-	uint16_t left;                             /* bits: the nodes where it did */
+	struct instant left[NODES_MAX];            /* where it did, and until when it stands there; PAST: it did not */
 };
 
 /* A ticket: that of a daemon, or of a place in line at a node. */

@@ -79,19 +79,20 @@ struct instant witness_deadline(const struct sim_daemon *d, const struct lease *
 /* What an attempt took that led to no grant is given back before the node is asked anew; one that is too busy to be told is not asked. */
 static void vain_keep(struct world *w, struct sim_daemon *d, struct lease *l)
 {
-	uint16_t left = 0;
+	bool some = false;
 
 	for (unsigned i = 0; i < w->plan->nodes; i++)
-		left |= (uint16_t)((l->grants == 0 && l->base[i] > 0 && d->link[i].up) << i);
-	if (!left || *book_of(&w->checker.book[d->index], l->ticket))
+		some |= l->grants == 0 && l->base[i] > 0 && d->link[i].up;
+	if (!some || *book_of(&w->checker.book[d->index], l->ticket))
 		return;
 	l->vain = l->ticket;
-	l->left = left;
+	for (unsigned i = 0; i < w->plan->nodes; i++)
+		l->left[i] = l->base[i] > 0 && d->link[i].up ? l->until[i] : INSTANT_PAST;
 }
 
 static void vain_look(struct world *w, struct sim_daemon *d, int64_t name, const struct lease *l, unsigned node)
 {
-	if ((l->left >> node & 1) && !*book_of(&w->checker.book[d->index], l->vain))
+	if (instant_before(daemon_boot(d), l->left[node]) && !*book_of(&w->checker.book[d->index], l->vain))
 		checker_fail(w, INVARIANT_L8, name, "%s: daemon %u asks node %u anew and leaves what it gave", name_of(name), d->index, node);
 }
 
