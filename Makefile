@@ -461,20 +461,25 @@ $(O)/sim: $(call obj,$(WORLD) $(SIM)) $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP)) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
 
-# The simulator with one of the mistakes of daemon/core/mutant.def: the core is compiled anew, the rest is as it is. What a mistake changes in the
-# scripts stands in tests/sim/mutant.
-MUTANT_FLAGS = $(filter-out -MMD -MP,$(BASEFLAGS)) -O1 -DMUTANT=MUTANT_$(@F)
-$(O)/mutant/%: $(O)/sim
-	sh tests/sim/plant.sh $* $@.lua $(SCRIPTS)
-	sh daemon/redis/embed.sh $@.lua $(patsubst daemon/redis/lua/%,$@.lua/%,$(SCRIPTS))
-	$(CC) $(MUTANT_FLAGS) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP)) -o $@ $(CORE) $@.lua/scripts.c $(call obj,$(WORLD) $(SIM)) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
+# The simulator with one of the mistakes of daemon/core/mutant.def: what has it is compiled anew, the rest is as it is.
+MUTANT_FLAGS = $(filter-out -MMD -MP,$(BASEFLAGS)) -O1 -DMUTANT=MUTANT_$(basename $(@F))
+.SECONDEXPANSION:
+$(O)/mutant/%: $(O)/sim tests/sim/plant.sh $$(wildcard tests/sim/mutant/$$*.sed)
+	$(Q)mkdir -p $(@D) && sh tests/sim/plant.sh $* $@.d >$@.sources
+	$(call say,CC)
+	$(Q)$(CC) $(MUTANT_FLAGS) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP)) -o $@ $$(cat $@.sources) $(call obj,$(WORLD) $(SIM)) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
+
+# The unit tests with one of these: they find what no simulated world can show.
+$(O)/mutant/%.unit: $(O)/unit tests/sim/plant.sh $$(wildcard tests/sim/mutant/$$*.sed)
+	$(Q)mkdir -p $(@D) && sh tests/sim/plant.sh $* $@.d >$@.sources
+	$(call say,CC)
+	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/parts.a $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_SIM)
 
 # The daemon with one of these mistakes, for tests/faults: there, too, it must be seen.
-$(O)/planted/%: $(O)/redlockd $(O)/parts.a
-	$(Q)sh tests/sim/plant.sh $* $@.lua $(SCRIPTS)
-	$(Q)sh daemon/redis/embed.sh $@.lua $(patsubst daemon/redis/lua/%,$@.lua/%,$(SCRIPTS))
+$(O)/planted/%: $(O)/redlockd $(O)/parts.a tests/sim/plant.sh $$(wildcard tests/sim/mutant/$$*.sed)
+	$(Q)mkdir -p $(@D) && sh tests/sim/plant.sh $* $@.d >$@.sources
 	$(call say,CC)
-	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $(CORE) $@.lua/scripts.c $(call obj,daemon/main.c) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
+	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,daemon/main.c) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
 
 # Preloaded into a redis-server or a daemon, so that a test sets its clock, or refuses it memory.
 $(O)/%_shim.so: tests/%_shim.c Makefile | $(FIRST)

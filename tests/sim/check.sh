@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# check.sh folder seeds : the simulator's own tests, every plan of the corpus, and a short sweep. The last line is "N passed, M failed".
+# check.sh folder seeds : the simulator's own tests, every plan of the corpus, whether each mistake of `make mutants` can still be planted, and a short
+# sweep. The last line is "N passed, M failed".
 set -u
 
 folder=$1 seeds=$2
@@ -16,6 +17,11 @@ for plan in tests/sim/corpus/*.plan; do
 		failed=$((failed + 1))
 	fi
 done
+if sh tests/sim/plant.sh --all "$folder/planted.d"; then
+	passed=$((passed + 1))
+else
+	failed=$((failed + 1))
+fi
 if "$folder/sim" --seeds "$seeds" --jobs 2; then
 	passed=$((passed + 1))
 else

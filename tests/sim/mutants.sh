@@ -1,33 +1,60 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # mutants.sh folder [mutant ...] : builds each mistake of daemon/core/mutant.def (or those named) into a simulator of its own and hunts it, until a seed
-# shows it; two at a time. One that survives SEEDS seeds (300) fails. The last line is "N passed, M failed".
+# shows it; two at a time. One that no simulated world can show is built into the unit tests instead, and the suite that its row names has to fail.
+# One that survives SEEDS worlds (3,000) from the seed FROM (1) on fails. The last line is "N passed, M failed".
 set -u
 
 folder=$1
 shift
-seeds=${SEEDS:-300}
+seeds=${SEEDS:-3000} from=${FROM:-1}
 
-hunt() {
-	id=$1 log=$folder/mutant/$1.log
+built() {
 	mkdir -p "$folder/mutant"
-	if ! ${MAKE:-make} --no-print-directory -s "$folder/mutant/$id" >"$log" 2>&1; then
-		printf '%-22s does not build\n' "$id"
-		cat "$log"
-		return
-	fi
-	"$folder/mutant/$id" --seeds "$seeds" --jobs 1 >"$log" 2>&1
-	what=$(sed -n 's/^VIOLATION of \([A-Z0-9]*\) .*/\1/p' "$log" | head -n 1)
-	seed=$(sed -n 's/^  seed \([0-9]*\),.*/\1/p' "$log" | head -n 1)
-	if [ -n "$what" ]; then
-		printf '%-22s killed by %-4s after %s seeds\n' "$id" "$what" "$seed"
+	${MAKE:-make} --no-print-directory -s "$1" >"$log" 2>&1 && return
+	printf '%-28s does not build\n' "$id"
+	cat "$log"
+	return 1
+}
+
+# A world that fails without the mistake as well shows nothing of it: the hunt goes on behind it.
+hunt() {
+	built "$folder/mutant/$id" || return
+	at=$from end=$((from + seeds))
+	while [ "$at" -lt "$end" ]; do
+		"$folder/mutant/$id" --seeds $((end - at)) --from "$at" --jobs 1 >"$log" 2>&1
+		what=$(sed -n 's/^VIOLATION of \([A-Z0-9]*\) .*/\1/p' "$log" | head -n 1)
+		seed=$(sed -n 's/^  seed \([0-9]*\),.*/\1/p' "$log" | head -n 1)
+		[ "$seed" ] || break
+		if "$folder/sim" --seed "$seed" >/dev/null 2>&1; then
+			printf '%-28s killed by %-4s with seed %s\n' "$id" "$what" "$seed"
+			return
+		fi
+		at=$((seed + 1))
+	done
+	printf '%-28s SURVIVED the seeds %s to %s\n' "$id" "$from" $((end - 1))
+}
+
+# suite : the whole of it passes without the mistake, as `make unit` says; one test that fails is enough.
+hunt_by_unit() {
+	built "$folder/mutant/$id.unit" || return
+	if CK_RUN_SUITE=$1 "$folder/mutant/$id.unit" >"$log" 2>&1; then
+		printf '%-28s SURVIVED the unit tests of %s\n' "$id" "$1"
+	elif test=$(sed -n 's/^[^ ]*:[FE]:[^:]*:\([a-z0-9_]*\):.*/\1/p' "$log" | head -n 1) && [ "$test" ]; then
+		printf '%-28s killed by unit %s: %s\n' "$id" "$1" "$test"
 	else
-		printf '%-22s SURVIVED %s seeds\n' "$id" "$seeds"
+		printf '%-28s the unit tests of %s do not run\n' "$id" "$1"
 	fi
 }
 
 if [ "${1:-}" = --one ]; then
-	hunt "$2"
+	id=$2 log=$folder/mutant/$2.log
+	suite=$("$folder/sim" --mutant-list | sed -n "s/^$id  *unit:\([a-z_]*\) .*/\1/p")
+	if [ "$suite" ]; then
+		hunt_by_unit "$suite"
+	else
+		hunt
+	fi
 	exit 0
 fi
 # shellcheck disable=SC2046 # one word for each mutant

@@ -1,17 +1,61 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# plant.sh mutant folder script ... : copies the scripts to the folder, with what the mistake changes in them. One whose place is not found any more
-# would be no mistake at all: that is an error.
+# plant.sh mutant folder : prints the sources that a program with this mistake is linked from, in front of all others. They are the files of daemon/core
+# with MUTATED(mutant), and the file that tests/sim/mutant/<mutant>.sed changes, as a copy in the folder: a .c, or the scripts. The first line of the
+# sed script names its file (a script without its path).
+# plant.sh --all folder : nothing but the check that each sed script still finds its place.
 set -eu
 
-change=tests/sim/mutant/$1.sed folder=$2
-shift 2
+lua=daemon/redis/lua
+
+# change folder : the sed script, applied. One whose place is not found any more would be no mistake at all: that is an error.
+planted() {
+	file=$(sed -n '1s/^# //p' "$1")
+	case $file in
+	*/*.c) ;;
+	*/* | '') file='' ;;
+	*.lua) file=$lua/$file ;;
+	esac
+	[ -f "$file" ] || { echo "$1: its first line is to name a .c or .lua file" >&2 && exit 1; }
+	mkdir -p "$2/${file%/*}"
+	sed -f "$1" "$file" >"$2/$file"
+	if cmp -s "$file" "$2/$file"; then
+		echo "$1 changes nothing" >&2
+		exit 1
+	fi
+	echo "$file"
+}
+
+# folder script : the scripts, that one as it was changed.
+embedded() {
+	for script in "$lua"/*.lua; do
+		[ "$script" = "$2" ] || cp "$script" "$1/$lua"
+	done
+	sh daemon/redis/embed.sh "$1" "$1/$lua"/*.lua
+	echo "$1/scripts.c"
+}
+
+id=$1 folder=$2
+rm -rf "$folder"
 mkdir -p "$folder"
-cp "$@" "$folder"
-[ -e "$change" ] || exit 0
-sed -i -f "$change" "$folder"/*.lua
-for script; do
-	cmp -s "$script" "$folder/${script##*/}" || exit 0
-done
-echo "$change changes nothing" >&2
-exit 1
+if [ "$id" = --all ]; then
+	for change in tests/sim/mutant/*.sed; do
+		planted "$change" "$folder" >"$folder/changed"
+	done
+	exit 0
+fi
+
+changed=
+if [ -e "tests/sim/mutant/$id.sed" ]; then
+	planted "tests/sim/mutant/$id.sed" "$folder" >"$folder/changed"
+	changed=$(cat "$folder/changed")
+fi
+case $changed in
+*.lua) embedded "$folder" "$changed" ;;
+?*) echo "$folder/$changed" ;;
+esac
+if grep -q "MUTATED($id)" daemon/core/*.h; then
+	ls daemon/core/*.c
+else
+	grep -l "MUTATED($id)" daemon/core/*.c || [ "$changed" ] || { echo "$id is not planted anywhere" >&2 && exit 1; }
+fi

@@ -1,0 +1,2 @@
+# daemon/core/line.c
+s|l->holder->count += heard && !c->unheard;|l->holder->count += heard \&\& false;|

@@ -1,0 +1,2 @@
+# queue.lua
+s|for other in pairs(line\.since) do gone\[#gone + 1\] = '~' \.\. other end||

@@ -1,0 +1,2 @@
+# queue.lua
+s|older < ticket then|older <= ticket then|

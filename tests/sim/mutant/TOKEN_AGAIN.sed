@@ -1,0 +1,2 @@
+# acquire.lua
+s|local base = fence + 1|local base = fence|
