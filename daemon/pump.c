@@ -241,14 +241,18 @@ static void pump_arm(struct daemon *d)
 {
 	struct instant when;
 	struct itimerspec spec = {0};
+	int64_t at;
 
 	if (!service_deadline(d->service, &when) || !instant_before(when, d->armed))
 		return;
-	spec.it_value.tv_sec = when.us / SEC;
-	spec.it_value.tv_nsec = when.us % SEC * 1000 + 1;
+	/* What is overdue rings at once, however long ago it was due. */
+	at = when.us > 0 ? when.us : 0;
+	spec.it_value.tv_sec = at / SEC;
+	spec.it_value.tv_nsec = at % SEC * 1000 + 1;
 	if (timerfd_settime(d->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL))
 		log_event(LOG_ERROR, "timer", "error=\"%s\"", strerror(errno));
-	d->armed = when;
+	else
+		d->armed = when;
 }
 
 /* All that is live, in the place of what was appended since the last time. The service stands still meanwhile. */
