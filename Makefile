@@ -299,6 +299,7 @@ UNIT := \
 	tests/unit/adopt_test.c \
 	tests/unit/adopt_resume_test.c \
 	tests/unit/heritage_test.c \
+	tests/unit/given_up_test.c \
 	tests/unit/restore_test.c \
 	tests/unit/resp_test.c \
 	tests/unit/rig.c \

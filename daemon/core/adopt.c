@@ -149,30 +149,21 @@ void adopt_note(struct lock *l, unsigned node)
 		l->heritage->stands &= (uint16_t)~(1u << node);
 }
 
-/* The oldest first: what a former life sent and is carried out late finds nothing to take the place of. */
-static void values_release(struct engine *e, struct lock *l, struct span values)
+struct span adopt_left(const struct lock *l, struct instant now, uint16_t *nodes, struct instant *until)
 {
-	struct span newest_first[1 + JOURNAL_PRIORS];
-	unsigned n = 0;
+	const struct heritage *h = l->heritage;
 
-	while (n < sizeof(newest_first) / sizeof(*newest_first) && span_word(&values, &newest_first[n]))
-		n++;
-	while (n-- > 0) {
-		struct lock_value older = value_of(newest_first[n]);
-
-		debt_of_value(e, l, &older, l->heritage->stands, l->heritage->until);
-	}
+	if (!h || !h->stands || !instant_before(now, h->until))
+		return SPAN("");
+	*nodes |= h->stands;
+	*until = instant_max(*until, h->until);
+	return heritage_values(h);
 }
 
-/* The old values are released wherever they may stand, before the new one is. */
-void adopt_undo(struct engine *e, struct lock *l)
+void adopt_over(struct lock *l)
 {
-	struct heritage *h = l->heritage;
-
-	if (h && h->stands && instant_before(e->core->now, h->until))
-		values_release(e, l, heritage_values(h));
+	free(l->heritage);
 	l->heritage = NULL;
-	free(h);
 }
 
 /* --- the round --- */

@@ -5,6 +5,10 @@
  */
 #include "daemon/core/round.h"
 
+#include "daemon/base/mem.h"
+
+#include <stdio.h>
+
 static bool debt_may_ask(const struct engine *e, const struct op *op, unsigned node)
 {
 	const struct member *m = &e->members.node[node];
@@ -41,7 +45,7 @@ static void debt_send(struct engine *e, struct op *op)
 		if (op->kind == OP_RELEASE)
 			op_send_release(&e->ops, op, i);
 		else
-			op_send_extend(&e->ops, op, i, 0, false);
+			op_send_leave(&e->ops, op, i);
 	}
 }
 
@@ -94,6 +98,7 @@ static bool debt_waits(struct engine *e, struct op *op)
 static void debt_open(struct engine *e, struct op *op, uint16_t nodes, struct instant until)
 {
 	op->owed = nodes;
+	op->no = (uint16_t)(((1u << e->core->conf.nodes) - 1) & ~nodes);
 	op->until = until;
 	op->decided = true;
 	op->in_debt = true;
@@ -103,26 +108,38 @@ static void debt_open(struct engine *e, struct op *op, uint16_t nodes, struct in
 		debt_go_on(e, op);
 }
 
-void debt_of_value(struct engine *e, struct lock *l, const struct lock_value *value, uint16_t nodes, struct instant until)
+/* All values are dead from here on. What is left of the key has one that nobody was ever asked to extend. */
+static void debt_take_values(struct engine *e, struct op *op, struct span prior)
 {
-	struct op *op = op_new(&e->ops, OP_RELEASE, l);
+	const struct lock_value *v = &op->lock->value;
+	size_t n = op->kind == OP_LEAVE ? v->n : 0, size = n + 1 + prior.n + 1;
 
-	op->value = *value;
-	debt_open(e, op, nodes, until);
+	if (n + prior.n == 0)
+		return;
+	op->others = mem_alloc(size);
+	snprintf(op->others, size, "%.*s%s%.*s", (int)n, v->text, n > 0 && prior.n > 0 ? " " : "", (int)prior.n, prior.p);
+	if (op->kind == OP_LEAVE && !MUTATED(LEAVE_UNROTATED))
+		lock_value_make(&e->table, &op->value);
 }
 
 void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_us, struct pending *p)
 {
+	struct instant until = l->px_until;
+	uint16_t nodes = l->placed;
+	struct span prior = MUTATED(LEAVE_PRESENT_ONLY) ? SPAN("") : adopt_left(l, e->core->now, &nodes, &until);
 	struct op *op;
 
-	adopt_undo(e, l);
-	if (!l->placed && !p)
-		return;
-	op = op_new(&e->ops, kind, l);
-	op->px_us = px_us;
-	op->pending = p;
-	debt_open(e, op, l->placed, l->px_until);
+	if (nodes) {
+		op = op_new(&e->ops, kind, l);
+		op->px_us = px_us;
+		op->pending = p;
+		debt_take_values(e, op, prior);
+		debt_open(e, op, nodes, until);
+	} else if (p) {
+		engine_notice(e, NOTICE_RELEASED, NULL, p, REFUSED_LOST);
+	}
 	l->placed = 0;
+	adopt_over(l);
 }
 
 static void debt_answer(struct engine *e, struct op *op, enum refusal why)

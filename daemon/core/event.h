@@ -41,7 +41,7 @@ struct call {
 	struct span name;       /* lock name, without the key prefix */
 	struct span value;      /* the value that must stand there (ACQUIRE: that is put there) */
 	struct span new_value;  /* EXTEND: the value afterwards; equal to value unless adopting */
-	struct span prior;      /* EXTEND: further values that may stand there as well, separated by blanks; "" = none */
+	struct span prior;      /* EXTEND, RELEASE: further values that may stand there as well, separated by blanks; "" = none */
 	struct span marker;     /* what the marker must be; JOIN: what it must be now ("" = absent) */
 	struct span new_marker; /* JOIN */
 	int64_t px_ms;          /* ACQUIRE, EXTEND: TTL of the key */

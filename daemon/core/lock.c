@@ -137,13 +137,6 @@ void lock_drop_if_unused(struct lock_table *t, struct lock *l)
 
 void lock_new_value(struct lock_table *t, struct lock *l)
 {
-	struct lock_value *v = &l->value;
-	const char *id = t->core->daemon_id;
-	size_t n = strlen(id);
-	char digits[20];
-	uint64_t rest;
-	size_t d = 0;
-
 	votes_clear(&l->votes);
 	free(l->heritage);
 	l->heritage = NULL;
@@ -155,19 +148,29 @@ void lock_new_value(struct lock_table *t, struct lock *l)
 	l->denied = l->confirmed = 0;
 	l->handoffs = 0;
 	l->want_since = INSTANT_NEVER;
-	if (MUTATED(VALUE_REUSED) && v->n)
-		return;
-	rest = v->ticket = ++t->ticket;
-	memcpy(v->text, id, n);
-	v->text[n++] = ':';
+	if (!MUTATED(VALUE_REUSED) || !l->value.n)
+		lock_value_make(t, &l->value);
+}
+
+void lock_value_make(struct lock_table *t, struct lock_value *ret_value)
+{
+	const char *id = t->core->daemon_id;
+	size_t n = strlen(id);
+	char digits[20];
+	uint64_t rest;
+	size_t d = 0;
+
+	rest = ret_value->ticket = ++t->ticket;
+	memcpy(ret_value->text, id, n);
+	ret_value->text[n++] = ':';
 	do
 		digits[d++] = (char)('0' + rest % 10);
 	while (rest /= 10);
 	while (d > 0)
-		v->text[n++] = digits[--d];
-	v->text[n++] = ':';
-	rng_hex(&t->core->rng, v->text + n, 32);
-	v->n = (uint8_t)(n + 32);
+		ret_value->text[n++] = digits[--d];
+	ret_value->text[n++] = ':';
+	rng_hex(&t->core->rng, ret_value->text + n, 32);
+	ret_value->n = (uint8_t)(n + 32);
 }
 
 void lock_promise(struct lock *l, int64_t ttl_us, struct instant until)

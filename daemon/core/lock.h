@@ -200,6 +200,7 @@ struct lock *lock_find_or_add(struct lock_table *t, struct span name);
 void lock_drop_if_unused(struct lock_table *t, struct lock *l);
 /* A fresh value for the lock, for one attempt. */
 void lock_new_value(struct lock_table *t, struct lock *l);
+void lock_value_make(struct lock_table *t, struct lock_value *ret_value);
 
 /* The stores are about to be asked for such a lease: the holder may be told of it. */
 void lock_promise(struct lock *l, int64_t ttl_us, struct instant until);

@@ -268,6 +268,7 @@ void serve_UNLOCK(struct commander *x, struct session *s)
 	else
 		reply_unlocked(x, s, 0);
 	engine_unlock(x->engine, c, keep, p);
+	session_wake(x->sessions, s); /* RESUME waits for what is being adopted */
 }
 
 /* The claim if it is held; NULL: answered. */

@@ -18,11 +18,17 @@ void op_table_init(struct op_table *t, struct core *core, struct members *member
 	pool_init(&t->pool, sizeof(struct op));
 }
 
+static void op_put(struct op_table *t, struct op *op)
+{
+	free(op->others);
+	pool_put(&t->pool, op);
+}
+
 void op_table_release(struct op_table *t)
 {
 	for (uint32_t i = 0; i < t->slots; i++)
 		if (t->slot[i])
-			pool_put(&t->pool, t->slot[i]);
+			op_put(t, t->slot[i]);
 	free(t->slot);
 	free(t->next_free);
 	pool_release(&t->pool);
@@ -73,7 +79,7 @@ void op_free(struct op_table *t, struct op *op)
 	t->next_free[op->slot] = t->free_head;
 	t->free_head = op->slot;
 	t->live--;
-	pool_put(&t->pool, op);
+	op_put(t, op);
 }
 
 static int64_t whole_ms(int64_t us)
@@ -128,13 +134,12 @@ void op_send_acquire(struct op_table *t, struct op *op, unsigned node, int64_t p
 
 void op_send_extend(struct op_table *t, struct op *op, unsigned node, int64_t floor, bool create)
 {
-	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(op->px_us), .fence = floor, .create = create, .exact = op->kind == OP_LEAVE};
+	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(op->px_us), .fence = floor, .create = create};
 
 	if (create)
 		call.not_after_ms = op_not_after_ms(t, node);
 	op_send(t, op, node, &call);
-	if (op->kind != OP_LEAVE)
-		op_placed(t, op, node);
+	op_placed(t, op, node);
 }
 
 void op_send_adopt(struct op_table *t, struct op *op, unsigned node, int64_t floor, struct span from)
@@ -158,8 +163,16 @@ void op_send_withdraw(struct op_table *t, struct op *op, unsigned node)
 
 void op_send_release(struct op_table *t, struct op *op, unsigned node)
 {
-	struct call call = {.kind = CALL_RELEASE};
+	struct call call = {.kind = CALL_RELEASE, .prior = span_of(op->others ? op->others : "")};
 
+	op_send(t, op, node, &call);
+}
+
+void op_send_leave(struct op_table *t, struct op *op, unsigned node)
+{
+	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(op->px_us), .exact = true, .prior = span_of(op->others)};
+
+	(void)span_word(&call.prior, &call.value);
 	op_send(t, op, node, &call);
 }
 

@@ -16,7 +16,7 @@ enum op_kind {
 	OP_ADOPT,   /* as RENEW, with the value of the former life where it may still stand */
 	OP_RELEASE, /* repeated until every node said so, or the key has expired by itself */
 	OP_WITHDRAW, /* our ticket leaves the line; not repeated */
-	OP_LEAVE,   /* as RELEASE, but the key stays for px_us without a holder */
+	OP_LEAVE,   /* as RELEASE, but the key stays for px_us without a holder, under a value of its own: what runs late does not match it */
 };
 
 struct op {
@@ -29,7 +29,8 @@ struct op {
 	bool in_debt, paced;
 	uint32_t slot;
 	struct lock *lock;    /* referenced while the op lives */
-	struct lock_value value; /* WITHDRAW: the ticket */
+	struct lock_value value; /* WITHDRAW: the ticket; LEAVE: what the key is left with */
+	char *others;         /* RELEASE, LEAVE: further values that may stand there, separated by blanks; heap, NULL: none */
 	struct pending *pending; /* UNLOCK sync=yes */
 	unsigned serves;      /* RENEW: how many EXTENDs, from the head of the lock's list, it answers */
 	/* Bits by node. */
@@ -88,6 +89,7 @@ void op_send_adopt(struct op_table *t, struct op *op, unsigned node, int64_t flo
 void op_send_extend(struct op_table *t, struct op *op, unsigned node, int64_t floor, bool create);
 void op_send_withdraw(struct op_table *t, struct op *op, unsigned node);
 void op_send_release(struct op_table *t, struct op *op, unsigned node);
+void op_send_leave(struct op_table *t, struct op *op, unsigned node);
 
 static inline unsigned bits(uint16_t mask)
 {

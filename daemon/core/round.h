@@ -106,17 +106,18 @@ struct inheritance adopt_bequest(const struct lock_table *t, const struct lock *
 /* Whether a value of former lives may still stand there, and which: newest first, separated by blanks. */
 bool adopt_is_left(const struct lock *l, unsigned node, struct span *ret_values);
 void adopt_note(struct lock *l, unsigned node); /* none does */
-void adopt_undo(struct engine *e, struct lock *l); /* the lock is released */
+/* The lock is released: the values of former lives that may still stand, newest first; adds the nodes where, and until when. */
+struct span adopt_left(const struct lock *l, struct instant now, uint16_t *nodes, struct instant *until);
+void adopt_over(struct lock *l); /* they are dead */
 void adopt_fired(struct engine *e, struct lock *l);
 void adopt_go_on(struct engine *e, struct lock *l); /* its turn has come */
 void adopt_decide(struct engine *e, struct op *op); /* an answer was noted */
 void adopt_expired(struct engine *e, struct op *op);
 
 /* debt.c: our value is dead from here on; every node where it may stand is told until it says so, or the key has expired by itself.
- * OP_RELEASE deletes, OP_LEAVE leaves the key for px_us. The pending, if any, is answered once a quorum has confirmed. */
+ * So are those of former lives that may stand in its place. OP_RELEASE deletes, OP_LEAVE leaves the key for px_us. The pending, if any, is answered once
+ * a quorum has confirmed. */
 void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_us, struct pending *p);
-/* Another value that only we know, at these nodes. */
-void debt_of_value(struct engine *e, struct lock *l, const struct lock_value *value, uint16_t nodes, struct instant until);
 struct instant debt_retry_at(struct engine *e); /* when to ask again what refused, or had too much to do: each call takes a moment of its own */
 void debt_go_on(struct engine *e, struct op *op); /* its turn has come */
 void debt_answered(struct engine *e, struct op *op, const struct answer *a);

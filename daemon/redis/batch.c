@@ -174,7 +174,9 @@ static void fields_append(struct buf *args, const struct call *call)
 	bulk_append(args, call_op(call));
 	bulk_append(args, call->value);
 	if (call->kind == CALL_RELEASE) {
-		buf_append(args, EMPTY4 EMPTY4 "$0\r\n\r\n", (size_t)9 * 6);
+		buf_append(args, EMPTY4 "$0\r\n\r\n$0\r\n\r\n", (size_t)6 * 6);
+		bulk_append(args, call->prior);
+		buf_append(args, "$0\r\n\r\n$0\r\n\r\n", (size_t)2 * 6);
 		return;
 	}
 	bulk_append(args, call->kind == CALL_EXTEND ? call->new_value : SPAN(""));

@@ -279,7 +279,7 @@ static void call_release(struct memory *m, const struct call *c, struct instant 
 {
 	struct key *key = keyspace_get(&m->keys, c->name, now);
 
-	if (!key || !key_is(key, c->value))
+	if (!key || (!key_is(key, c->value) && !key_is_among(key, c->prior)))
 		return answer_code(a, 'N', m->fence, -2);
 	keyspace_drop(&m->keys, key);
 	answer_code(a, 'R', m->fence, -2);

@@ -4,7 +4,7 @@
 
 static bool is_adoption(const struct call *call)
 {
-	return call->kind == CALL_EXTEND && !span_equal(call->value, call->new_value);
+	return call->kind == CALL_EXTEND && !call->exact && !span_equal(call->value, call->new_value);
 }
 
 static bool kin_has(const struct kin *k, struct span value)
@@ -91,8 +91,23 @@ static void kin_look(struct server *s, const struct flight *f, unsigned i)
 			     f->daemon->index);
 }
 
+/* S11: what an UNLOCK left behind is nobody's to extend, however late that was asked for. */
+static void left_look(struct server *s, const struct call *call, char code)
+{
+	int64_t name = name_number(call->name);
+	uint64_t value = hash_bytes(call->new_value.p, call->new_value.n);
+
+	if (name < 0 || call->kind != CALL_EXTEND || code != 'E')
+		return;
+	if (call->exact)
+		s->left[name] = value;
+	else if (s->left[name] == value)
+		checker_fail(s->world, INVARIANT_S11, name, "%s: node %u extends what was left behind", name_of(name), s->index);
+}
+
 void kin_ran(struct server *s, const struct flight *f, unsigned i)
 {
+	left_look(s, &f->call[i], f->answer[i].code);
 	if (is_adoption(&f->call[i])) {
 		adoption_look(s, f, i);
 		kin_look(s, f, i);

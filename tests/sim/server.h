@@ -35,6 +35,7 @@ struct server {
 	bool blameless;               /* it is joined as what it is, and nothing happened to it since */
 	bool tainted;                 /* its clock was stepped, it evicted or was flushed: a daemon may find that out however late */
 	bool live[NAMES_MAX];         /* before it ran: was there a key? */
+	uint64_t left[NAMES_MAX];     /* with which value, as a hash, an UNLOCK or a lock-delay left a key here last */
 	int64_t free_from_ms[NAMES_MAX], unused_ms[NAMES_MAX]; /* by its clock: a key is free from then on; was free before it was taken */
 };
 

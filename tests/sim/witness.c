@@ -148,6 +148,8 @@ void witness_call(struct sim_daemon *d, const struct call *call)
 		*book_of(&w->checker.book[d->index], ticket) = 1;
 		return;
 	}
+	if (call->kind == CALL_EXTEND && call->exact && is_own(d, call->value))
+		*book_of(&w->checker.book[d->index], ticket_of(call->value)) = 1;
 	if (*book_of(&w->checker.book[d->index], ticket))
 		checker_fail(w, INVARIANT_S11, name, "%s: daemon %u uses ticket %llu, which it had released", name_of(name),
 			     d->index, (unsigned long long)ticket);

@@ -80,7 +80,7 @@ START_TEST(a_batch_of_each_kind_is_written_to_the_letter)
 		       "$1\r\ne\r\n$9\r\nd1:7:00ff\r\n$9\r\nd2:8:00ff\r\n$4\r\n9000\r\n$16\r\n1761234567890123\r\n$1\r\n3\r\n$"
 		       "13\r\n1761234567890\r\n$1\r\n1\r\n$18\r\nd3:9:00ff d4:1:0af\r\n$4\r\n3000\r\n$2\r\n20\r\n"
 		       "$1\r\nr\r\n$9\r\nd1:7:00ff\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
-		       "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"));
+		       "$18\r\nd3:9:00ff d4:1:0af\r\n$0\r\n\r\n$0\r\n\r\n"));
 }
 END_TEST
 

@@ -2,6 +2,8 @@
 /* daemon/core/op.c: the books of a round, by themselves. */
 #include "daemon/core/op.h"
 
+#include "daemon/base/mem.h"
+
 #include <check.h>
 
 static struct core core;
@@ -128,7 +130,10 @@ START_TEST(a_key_left_behind_is_not_placed_anew_and_a_renewal_is)
 	struct op *leave = op_new(&ops, OP_LEAVE, lock), *renew = op_new(&ops, OP_RENEW, lock);
 
 	leave->px_us = 1500;
-	op_send_extend(&ops, leave, 0, 0, false);
+	leave->others = mem_copy("d:1:0a d:1:0b", 14);
+	op_send_leave(&ops, leave, 0);
+	ck_assert(span_equal(effects.item[0].call.value, SPAN("d:1:0a")));
+	ck_assert(span_equal(effects.item[0].call.prior, SPAN(" d:1:0b")));
 	ck_assert_uint_eq(lock->placed, 0);
 	ck_assert_int_eq(effects.item[0].call.px_ms, 2);
 	op_send_extend(&ops, renew, 1, 99, true);

@@ -322,7 +322,7 @@ START_TEST(a_store_that_was_too_busy_to_be_told_is_asked_again_once_the_key_has_
 END_TEST
 
 /* Of an adopted lock: what a former life sent and is carried out late must find nothing to take the place of. */
-START_TEST(the_values_of_former_lives_are_released_before_the_present_one_also_when_that_is_waited_for)
+START_TEST(the_values_of_former_lives_are_released_together_with_the_present_one_also_when_that_is_waited_for)
 {
 	struct stage_daemon *d = &stage.daemon[0];
 	struct secret s;
@@ -353,10 +353,11 @@ START_TEST(the_values_of_former_lives_are_released_before_the_present_one_also_w
 	TAILQ_FOREACH(p, &d->queue[2], link) {
 		if (p->call.kind != CALL_RELEASE)
 			continue;
-		if (releases++ == 0)
-			ck_assert_str_eq(p->value, former);
+		releases++;
+		ck_assert_str_ne(p->value, former);
+		ck_assert_str_eq(p->prior, former);
 	}
-	ck_assert_uint_ge(releases, 1);
+	ck_assert_uint_eq(releases, 1);
 	all_feel(MOOD_WELL);
 	passes(SEC);
 	ignores(3);
@@ -384,7 +385,7 @@ Suite *pace_debt_suite(void)
 	tcase_add_test(tc, a_daemon_that_stops_leaves_all_lines);
 	tcase_add_test(tc, a_store_that_is_busy_is_told_a_little_later_who_left_its_line);
 	tcase_add_test(tc, a_store_that_was_too_busy_to_be_told_is_asked_again_once_the_key_has_expired);
-	tcase_add_test(tc, the_values_of_former_lives_are_released_before_the_present_one_also_when_that_is_waited_for);
+	tcase_add_test(tc, the_values_of_former_lives_are_released_together_with_the_present_one_also_when_that_is_waited_for);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

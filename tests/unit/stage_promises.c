@@ -48,19 +48,31 @@ static bool value_is_dead(const char *value)
 	return false;
 }
 
+static void value_dies(struct span value)
+{
+	char text[VALUE_MAX + 1];
+
+	snprintf(text, sizeof(text), "%.*s", (int)value.n, value.p);
+	if (!value_is_dead(text))
+		strcpy(dead[deads++ % DEAD], text);
+}
+
 /* An EXTEND without a floor leaves the key behind without a holder: a release with a delay. */
 void promise_call(const struct call *c)
 {
 	char value[VALUE_MAX + 1] = "";
 	bool ends = c->kind == CALL_RELEASE || (c->kind == CALL_EXTEND && c->fence == 0);
+	struct span rest, other;
 
 	if (c->kind == CALL_PROBE || c->kind == CALL_JOIN || c->kind == CALL_WITHDRAW)
 		return;
 	memcpy(value, c->value.p, c->value.n);
+	for (rest = ends ? c->prior : SPAN(""); span_word(&rest, &other);)
+		value_dies(other);
 	if (!ends)
 		ck_assert_msg(!value_is_dead(value), "the dead value %s is used again by a call of kind %d", value, (int)c->kind);
-	else if (!value_is_dead(value))
-		strcpy(dead[deads++ % DEAD], value);
+	else
+		value_dies(c->value);
 }
 
 /* --- beliefs --- */

@@ -180,7 +180,7 @@ struct call trial_call(struct trial *t, struct span marker)
 	};
 
 	c.new_value = trial_chance(t, 80) ? c.value : PICK(t, values);
-	if (c.kind == CALL_EXTEND && trial_chance(t, 20))
+	if ((c.kind == CALL_EXTEND || c.kind == CALL_RELEASE) && trial_chance(t, 20))
 		c.prior = prior_pick(t);
 	if (c.kind == CALL_JOIN && trial_chance(t, 70))
 		c.new_marker = span_fill(markers[0]);

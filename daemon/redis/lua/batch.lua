@@ -11,7 +11,7 @@ for i = 3, #KEYS, 2 do
   elseif op == 'x' then
     rows[#rows + 1] = withdraw(key, queue, ticket)
   else
-    rows[#rows + 1] = release(key, queue, value)
+    rows[#rows + 1] = release(key, queue, value, ticket)
   end
 end
 return rows
