@@ -31,11 +31,28 @@ bool model_word_is(struct span word, const char *option)
 	return word.n == strlen(option) && strncasecmp(word.p, option, word.n) == 0;
 }
 
+#define COMMANDS (sizeof(commands) / sizeof(*commands))
+
+/* The first command with this first letter. */
+static size_t letter_begins(char letter)
+{
+	static unsigned char begins[27]; /* a place in the table and 1; at the end, whether it is filled */
+	unsigned char *at;
+	size_t i;
+
+	for (i = 0; !begins[26] && i < COMMANDS; i++) {
+		at = &begins[commands[i].name[0] - 'a'];
+		*at = *at ? *at : (unsigned char)(i + 1);
+	}
+	begins[26] = true;
+	return letter >= 'a' && letter <= 'z' && begins[letter - 'a'] ? begins[letter - 'a'] - 1u : COMMANDS;
+}
+
 const struct model_command *model_command(struct span name)
 {
 	size_t i;
 
-	for (i = 0; name.n && i < sizeof(commands) / sizeof(*commands); i++)
+	for (i = name.n ? letter_begins((char)(name.p[0] | 0x20)) : COMMANDS; i < COMMANDS; i++)
 		if (commands[i].name[0] == (name.p[0] | 0x20) && model_word_is(name, commands[i].name))
 			return &commands[i];
 	return NULL;

@@ -34,26 +34,38 @@ static bool disk_failed(const struct model *m)
 	return m->error && strncmp(m->error, "MISCONF ", 8) == 0;
 }
 
+static void text_tell(struct buf *text, const char *line)
+{
+	buf_append(text, line, strlen(line));
+}
+
 static void server_tell(const struct model *m, struct buf *text)
 {
-	buf_printf(text, "# Server\r\nredis_version:%s\r\nredis_mode:standalone\r\nrun_id:%s\r\n", MODEL_VERSION, m->run_id);
+	text_tell(text, "# Server\r\nredis_version:" MODEL_VERSION "\r\nredis_mode:standalone\r\nrun_id:");
+	text_tell(text, m->run_id);
+	text_tell(text, "\r\n");
 }
 
 static void replication_tell(const struct model *m, struct buf *text)
 {
-	buf_printf(text, "# Replication\r\nrole:%s\r\nconnected_slaves:0\r\nmaster_replid:%s\r\n", m->role, m->replid);
+	text_tell(text, "# Replication\r\nrole:");
+	text_tell(text, m->role);
+	text_tell(text, "\r\nconnected_slaves:0\r\nmaster_replid:");
+	text_tell(text, m->replid);
+	text_tell(text, "\r\n");
 }
 
 static void memory_tell(const struct model *m, struct buf *text)
 {
 	(void)m;
-	buf_printf(text, "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n");
+	text_tell(text, "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n");
 }
 
 static void persistence_tell(const struct model *m, struct buf *text)
 {
-	buf_printf(text, "# Persistence\r\nloading:0\r\nrdb_last_bgsave_status:%s\r\naof_last_write_status:ok\r\n",
-		   disk_failed(m) ? "err" : "ok");
+	text_tell(text, "# Persistence\r\nloading:0\r\nrdb_last_bgsave_status:");
+	text_tell(text, disk_failed(m) ? "err" : "ok");
+	text_tell(text, "\r\naof_last_write_status:ok\r\n");
 }
 
 static void stats_tell(const struct model *m, struct buf *text)
@@ -72,10 +84,10 @@ static const struct {
 /* Those that are named, or all; in Redis' order, a blank line between them. */
 void model_run_info(struct model *m, const struct span *word, size_t n, struct buf *out)
 {
-	struct buf text;
+	static struct buf text; /* kept for the next one */
 	size_t i, k;
 
-	buf_init(&text);
+	buf_clear(&text);
 	for (i = 0; i < sizeof(sections) / sizeof(*sections); i++) {
 		for (k = 1; k < n && !model_word_is(word[k], sections[i].name) && !model_word_is(word[k], "everything");)
 			k++;
@@ -86,5 +98,4 @@ void model_run_info(struct model *m, const struct span *word, size_t n, struct b
 		sections[i].tell(m, &text);
 	}
 	wire_bulk(out, (struct span){buf_begin(&text), buf_length(&text)});
-	buf_release(&text);
 }

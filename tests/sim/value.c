@@ -26,18 +26,35 @@ void value_push_field(lua_State *lua, const char *field, struct span text)
 	lua_setfield(lua, -2, field);
 }
 
-const char *value_push(lua_State *lua, const char *p)
+/* The number of a sound head, and where its line ends. */
+static const char *number_read(const char *p, int64_t *ret_n)
+{
+	bool negative = *p == '-';
+	uint64_t n = 0;
+
+	for (p += negative; *p != '\r'; p++)
+		n = n * 10 + (uint64_t)(*p - '0');
+	*ret_n = (int64_t)(negative ? -n : n);
+	return p;
+}
+
+static const char *line_push(lua_State *lua, const char *p)
 {
 	const char *end = strchr(p, '\r');
-	struct span line = {p + 1, (size_t)(end - p) - 1};
-	int64_t n = 0;
 
-	(void)wire_integer(line, &n);
-	if (*p == '+')
-		value_push_field(lua, "ok", line);
-	else if (*p == '-')
-		value_push_field(lua, "err", line);
-	else if (*p == ':')
+	value_push_field(lua, *p == '+' ? "ok" : "err", (struct span){p + 1, (size_t)(end - p) - 1});
+	return end + 2;
+}
+
+const char *value_push(lua_State *lua, const char *p)
+{
+	const char *end;
+	int64_t n;
+
+	if (*p == '+' || *p == '-')
+		return line_push(lua, p);
+	end = number_read(p + 1, &n);
+	if (*p == ':')
 		lua_pushnumber(lua, (lua_Number)n);
 	else if (n < 0)
 		lua_pushboolean(lua, 0);

@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#define HEAD_MAX 24 /* a type, an integer, a line end */
+
 size_t wire_digits(int64_t n, char *at)
 {
 	uint64_t rest = n < 0 ? -(uint64_t)n : (uint64_t)n;
@@ -22,16 +24,21 @@ size_t wire_digits(int64_t n, char *at)
 	return sign + sizeof(digits) - i;
 }
 
-static void head_append(struct buf *out, char type, int64_t n)
+/* At `at`, which has room for it; its length. */
+static size_t head_put(char *at, char type, int64_t n)
 {
-	char *at = buf_reserve(out, 32);
 	size_t k = 1;
 
 	at[0] = type;
 	k += wire_digits(n, at + k);
 	at[k++] = '\r';
 	at[k++] = '\n';
-	buf_commit(out, k);
+	return k;
+}
+
+static void head_append(struct buf *out, char type, int64_t n)
+{
+	buf_commit(out, head_put(buf_reserve(out, HEAD_MAX), type, n));
 }
 
 void wire_line(struct buf *out, char type, struct span text)
@@ -70,14 +77,13 @@ void wire_number(struct buf *out, int64_t n)
 
 void wire_bulk(struct buf *out, struct span text)
 {
-	char *at;
+	char *at = buf_reserve(out, HEAD_MAX + text.n + 2);
+	size_t head = head_put(at, '$', (int64_t)text.n);
 
-	head_append(out, '$', (int64_t)text.n);
-	at = buf_reserve(out, text.n + 2);
 	if (text.n)
-		memcpy(at, text.p, text.n);
-	memcpy(at + text.n, "\r\n", 2);
-	buf_commit(out, text.n + 2);
+		memcpy(at + head, text.p, text.n);
+	memcpy(at + head + text.n, "\r\n", 2);
+	buf_commit(out, head + text.n + 2);
 }
 
 void wire_double(struct buf *out, double n)
@@ -119,19 +125,21 @@ bool wire_integer(struct span text, int64_t *ret_n)
 	return true;
 }
 
-/* "*12\r\n": takes it off the front. */
+/* "*12\r\n": takes it off the front. Nobody says more than nine digits. */
 static bool head_take(struct span *bytes, char type, size_t *ret_n)
 {
-	const char *end = bytes->n ? memchr(bytes->p, '\r', bytes->n) : NULL;
-	size_t length = end ? (size_t)(end - bytes->p) : 0;
-	int64_t n;
+	const char *at = bytes->p + 1, *end = bytes->p + (bytes->n < 12 ? bytes->n : 12);
+	size_t n = 0;
 
-	if (!end || length + 2 > bytes->n || bytes->p[0] != type || !wire_integer((struct span){bytes->p + 1, length - 1}, &n) ||
-	    n < 0)
+	if (bytes->n < 4 || bytes->p[0] != type || (at[0] == '0' && at[1] != '\r'))
 		return false;
-	bytes->p += length + 2;
-	bytes->n -= length + 2;
-	*ret_n = (size_t)n;
+	for (; at < end && *at >= '0' && *at <= '9'; at++)
+		n = n * 10 + (size_t)(*at - '0');
+	if (at == bytes->p + 1 || at + 2 > bytes->p + bytes->n || at[0] != '\r' || at[1] != '\n')
+		return false;
+	bytes->n -= (size_t)(at + 2 - bytes->p);
+	bytes->p = at + 2;
+	*ret_n = n;
 	return true;
 }
 
