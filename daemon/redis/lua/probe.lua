@@ -4,17 +4,17 @@
 --        a field that this server does not tell, or may not tell, is ''
 local clock = redis.call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
-local told = ''
-for _, section in ipairs({'server', 'replication', 'memory', 'persistence', 'stats'}) do
+local function info(section)
   local text = redis.pcall('INFO', section)
-  if type(text) == 'string' then told = told .. '\n' .. text end
+  return type(text) == 'string' and text or ''
 end
--- Each field is a line of its own. Plain searches: Redis does nothing else while this runs.
-local function say(key)
-  local _, colon = string.find(told, '\n' .. key .. ':', 1, true)
-  if not colon then return '' end
-  return string.sub(told, colon + 1, (string.find(told, '\r', colon, true) or 0) - 1)
+-- Each field is a line of its own: '\n<field>:'. Plain searches, for Redis does nothing else while this runs.
+local function say(text, field)
+  local _, colon = string.find(text, field, 1, true)
+  return colon and string.sub(text, colon + 1, (string.find(text, '\r', colon, true) or 0) - 1) or ''
 end
+local server, replication, memory, persistence = info('server'), info('replication'), info('memory'), info('persistence')
 return {now_us, string.sub(redis.call('GET', KEYS[1]) or '', 1, 256), redis.call('GET', KEYS[2]) or '0',
-  say('run_id'), say('master_replid'), say('redis_version'), say('role'), say('maxmemory'), say('maxmemory_policy'),
-  say('evicted_keys'), say('loading'), say('rdb_last_bgsave_status'), say('aof_last_write_status')}
+  say(server, '\nrun_id:'), say(replication, '\nmaster_replid:'), say(server, '\nredis_version:'), say(replication, '\nrole:'),
+  say(memory, '\nmaxmemory:'), say(memory, '\nmaxmemory_policy:'), say(info('stats'), '\nevicted_keys:'),
+  say(persistence, '\nloading:'), say(persistence, '\nrdb_last_bgsave_status:'), say(persistence, '\naof_last_write_status:')}
