@@ -379,6 +379,7 @@ WORLD := \
 	tests/sim/resource.c \
 	tests/sim/resume.c \
 	tests/sim/scene.c \
+	tests/sim/session_scene.c \
 	tests/sim/selftest.c \
 	tests/sim/server.c \
 	tests/sim/shrink.c \

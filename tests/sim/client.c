@@ -4,21 +4,35 @@
 
 #include <stdlib.h>
 
-void client_init(struct sim_client *c, struct world *w, unsigned index)
+static void client_draw_host(struct sim_client *c, const struct plan *p, unsigned index)
 {
-	const struct plan *p = w->plan;
 	struct stream hosts;
 
-	c->world = w;
 	c->index = index;
-	c->daemon = &w->daemon[index % p->daemons];
-	stream_init(&c->stream, (uint64_t)p->seed, DRAW_CLIENT, index);
 	stream_init(&hosts, (uint64_t)p->seed, DRAW_HOSTS, 200 + index);
 	c->remote = stream_chance(&hosts, (unsigned)p->remote_percent);
 	c->is_unix = !c->remote && stream_chance(&hosts, 60);
 	c->own.ppm = stream_either(&hosts, p->drift_ppm);
 	c->own.base_us = stream_range(&hosts, SEC, 1000000 * SEC);
 	c->graced = p->grace_ms && stream_chance(&hosts, 70);
+}
+
+bool client_is_graced(const struct plan *p, unsigned index)
+{
+	struct sim_client c;
+
+	client_draw_host(&c, p, index);
+	return c.graced;
+}
+
+void client_init(struct sim_client *c, struct world *w, unsigned index)
+{
+	const struct plan *p = w->plan;
+
+	c->world = w;
+	c->daemon = &w->daemon[index % p->daemons];
+	stream_init(&c->stream, (uint64_t)p->seed, DRAW_CLIENT, index);
+	client_draw_host(c, p, index);
 	TAILQ_INIT(&c->inbox);
 	world_at(w, &c->timer, AT_CLIENT, stream_range(&c->stream, 0, 20 * MSEC));
 }

@@ -53,6 +53,7 @@ struct hold {
 	bool acting;             /* a job visits the resource with it */
 	unsigned uses;           /* jobs and visits that look at it */
 	struct instant deadline; /* of belief, on the client's clock; PAST: none */
+	struct instant shorter_asked, shorter_end; /* an EXTEND with a shorter ttl: what was asked for by then is believed no longer than that */
 	int64_t until;           /* the same in true time */
 	int64_t promised;        /* true time until which no conflicting grant may return (S13) */
 };

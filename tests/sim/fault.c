@@ -272,6 +272,10 @@ static bool conn_fault(struct world *w, struct fault_run *run, const struct faul
 		conn->silent = true;
 		conn_cut(conn, c->remote ? how[f->x % 3] : GONE_OVERFLOW, w->now);
 		return true;
+	case FAULT_CLIENT_ANEW:
+		run->conn = conn;
+		client_lost_conn(c);
+		return true;
 	case FAULT_CLIENT_SILENT:
 		if (!c->remote)
 			return false; /* nothing comes between two sockets of one host */
@@ -314,7 +318,7 @@ static void conn_fault_ends(struct world *w, struct fault_run *run, const struct
 	if (!c)
 		return;
 	run->conn = NULL;
-	if (f->kind == FAULT_CLIENT_SILENT)
+	if (f->kind == FAULT_CLIENT_SILENT || f->kind == FAULT_CLIENT_ANEW)
 		conn_cut(c, GONE_KEEPALIVE, w->now);
 	if (c->client->conn == c)
 		client_lost_conn(c->client);

@@ -63,6 +63,8 @@ void hold_believe(struct hold *h, struct instant anchor, int64_t valid_ms)
 	if (h->lost || h->conn->left || valid_ms < 0 || (int64_t)h->unlocking >= h->count)
 		return;
 	h->deadline = instant_add(anchor, valid_ms * MSEC);
+	if (!instant_before(h->shorter_asked, anchor))
+		h->deadline = instant_min(h->deadline, h->shorter_end);
 	h->until = host_true(host_of(h->client), h->deadline);
 	h->promised = h->until;
 	world_note(h->client->world, 24, (uint64_t)h->until, "c%u believes in %s fence %lld until %lld", h->client->index,
@@ -82,7 +84,7 @@ static struct hold *hold_new(struct request_sim *q, int64_t fence)
 	h->name = q->name;
 	h->owner = q->owner;
 	h->fence = fence;
-	h->deadline = INSTANT_PAST;
+	h->deadline = h->shorter_asked = INSTANT_PAST;
 	TAILQ_INSERT_TAIL(&w->holds, h, in_world);
 	return h;
 }

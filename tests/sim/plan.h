@@ -21,7 +21,8 @@ enum fault_kind {
 #define FAULT(id, ...) FAULT_##id,
 #include "tests/sim/fault.def"
 #undef FAULT
-	FAULT_N
+	FAULT_N,
+	FAULT_DRAWN = FAULT_CLIENT_HALF_CLOSE + 1 /* those that chance brings about; those behind only come in scenes */
 };
 
 enum fault_class { CLASS_T, CLASS_X };
@@ -115,7 +116,10 @@ void plan_write(const struct plan *p, FILE *out);
 int plan_read(struct plan *ret_plan, FILE *in);
 /* swarm.c: draws a plan. */
 void plan_draw(struct plan *ret_plan, uint64_t seed);
-/* scene.c: adds to some. */
+/* client.c: does it ask for grace? */
+bool client_is_graced(const struct plan *p, unsigned index);
+/* scene.c, session_scene.c: add to some. */
 void scene_draw(struct plan *p, uint64_t seed);
+void session_scene_draw(struct plan *p, uint64_t seed);
 
 #endif

@@ -99,6 +99,8 @@ void client_extend(struct run *r)
 		       owner);
 	if (!q || !instant_before(end, r->hold->deadline))
 		return;
+	r->hold->shorter_asked = q->anchor;
+	r->hold->shorter_end = end;
 	hold_shorten(r->hold, end);
 	r->hold->promised = r->hold->until;
 }

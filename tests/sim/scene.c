@@ -3,7 +3,7 @@
  * Scenes: what takes several things in the right order within milliseconds, and what chance alone seldom brings about. Some worlds are given one, on a
  * name and with clients of its own; whatever else goes on there goes on around it.
  */
-#include "tests/sim/plan.h"
+#include "tests/sim/scene.h"
 
 #include "daemon/base/instant.h"
 #include "daemon/core/quorum.h"
@@ -11,25 +11,15 @@
 
 #define SCENES_PERCENT 36
 #define JOBS_ROOM      16 /* more than any scene needs */
-#define PATIENT_MS     6000
 
-struct scene {
-	struct plan *plan;
-	struct stream *stream;
-	int64_t daemon, name, at_us;
-	int64_t taken; /* of the clients that were there before */
-};
-
-/* A name that nobody else uses, as long as there are such. */
-static void scene_take_name(struct scene *s)
+void scene_take_name(struct scene *s)
 {
 	if (s->plan->names < NAMES_MAX)
 		s->plan->names++;
 	s->name = s->plan->names - 1;
 }
 
-/* Another client of its daemon; one that has other work, where there is no room. */
-static int64_t scene_client(struct scene *s)
+int64_t scene_client(struct scene *s)
 {
 	struct plan *p = s->plan;
 	int64_t client = p->clients;
@@ -43,8 +33,7 @@ static int64_t scene_client(struct scene *s)
 	return client;
 }
 
-/* Of a new client. */
-static struct job *scene_job(struct scene *s, int64_t after_us, int64_t hold_us)
+struct job *scene_job(struct scene *s, int64_t after_us, int64_t hold_us)
 {
 	struct job *j = &s->plan->job[s->plan->jobs++];
 
@@ -60,13 +49,20 @@ static struct job *scene_job(struct scene *s, int64_t after_us, int64_t hold_us)
 	return j;
 }
 
-/* At an even time: it meets whom it names. */
-static struct fault *scene_fault(struct scene *s, enum fault_kind kind, int64_t a, int64_t after_us, int64_t for_us)
+struct fault *scene_fault(struct scene *s, enum fault_kind kind, int64_t a, int64_t after_us, int64_t for_us)
 {
 	struct fault *f = &s->plan->fault[s->plan->faults++];
 
 	*f = (struct fault){.kind = kind, .a = a, .at_us = (s->at_us + after_us) & ~INT64_C(1), .for_us = for_us};
 	return f;
+}
+
+void scene_make_room(struct plan *p, unsigned jobs, unsigned faults)
+{
+	if (p->jobs > JOBS_MAX - jobs)
+		p->jobs = JOBS_MAX - jobs;
+	if (p->faults > FAULTS_MAX - faults)
+		p->faults = FAULTS_MAX - faults;
 }
 
 /* Held briefly, so that whoever is next reserves tokens for those behind. */
@@ -181,10 +177,7 @@ void scene_draw(struct plan *p, uint64_t seed)
 	stream_init(&stream, seed, DRAW_SCENE, 0);
 	if (!stream_chance(&stream, SCENES_PERCENT))
 		return;
-	if (p->jobs > JOBS_MAX - JOBS_ROOM)
-		p->jobs = JOBS_MAX - JOBS_ROOM;
-	if (p->faults > FAULTS_MAX - NODES_MAX)
-		p->faults = FAULTS_MAX - NODES_MAX;
+	scene_make_room(p, JOBS_ROOM, NODES_MAX);
 	if (stream_chance(&stream, 50))
 		p->faults = 0; /* nothing else comes in between */
 	/* The last daemon may be a stranger. */

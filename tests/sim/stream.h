@@ -29,6 +29,7 @@ enum purpose {
 	DRAW_SCENE,
 	DRAW_FLOW,    /* how much daemons ask a node at a time */
 	DRAW_HALTS,   /* hosts that stand still, and nothing else */
+	DRAW_SESSION_SCENE,
 };
 
 struct stream {

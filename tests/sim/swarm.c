@@ -82,7 +82,7 @@ static void draw_fault(struct plan *p, struct stream *s, const bool *enabled)
 	int64_t of[] = {[OF_DAEMON] = p->daemons, [OF_NODE] = p->nodes, [OF_CLIENT] = p->clients}, longest;
 
 	do
-		f->kind = (enum fault_kind)stream_range(s, 0, FAULT_N - 1);
+		f->kind = (enum fault_kind)stream_range(s, 0, FAULT_DRAWN - 1);
 	while (!enabled[f->kind]);
 	f->a = stream_range(s, 0, of[fault_table[f->kind].of] - 1);
 	f->b = stream_range(s, 0, f->kind <= FAULT_LINK_SLOW ? p->nodes - 1 : p->names - 1);
@@ -116,10 +116,10 @@ static void widen_fault(struct plan *p)
 
 static void draw_faults(struct plan *p, struct stream *s)
 {
-	bool enabled[FAULT_N], any = false, rough = stream_chance(s, 25), wide = stream_chance(s, 40);
+	bool enabled[FAULT_DRAWN], any = false, rough = stream_chance(s, 25), wide = stream_chance(s, 40);
 	int64_t count = stream_chance(s, 8) ? 0 : stream_skewed(s, 1, 100);
 
-	for (int kind = 0; kind < FAULT_N; kind++) {
+	for (int kind = 0; kind < FAULT_DRAWN; kind++) {
 		enabled[kind] = stream_chance(s, 40) && (rough || fault_table[kind].class == CLASS_T);
 		any |= enabled[kind];
 	}
@@ -269,5 +269,6 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	while ((int64_t)p->jobs < jobs && p->jobs < JOBS_MAX)
 		draw_job(p, &s, crowded);
 	scene_draw(p, seed);
+	session_scene_draw(p, seed);
 	draw_halts(p, seed);
 }
