@@ -62,6 +62,8 @@ void turn_take(struct engine *e, struct lock *l)
 
 	if (!e->core->conf.shared || !l->waiting || (l->ticket.us && !MUTATED(TICKET_ANEW)))
 		return;
+	if (MUTATED(TICKET_HIDDEN) && !c->patient)
+		return;
 	while (!c->patient)
 		c = TAILQ_NEXT(c, in_lock);
 	l->ticket.us = turn_clock_us(e, c->asked_at);
