@@ -364,6 +364,7 @@ WORLD := \
 	tests/sim/ear.c \
 	tests/sim/fault.c \
 	tests/sim/finale.c \
+	tests/sim/flap.c \
 	tests/sim/hold.c \
 	tests/sim/host.c \
 	tests/sim/job.c \

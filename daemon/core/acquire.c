@@ -7,6 +7,7 @@
 #include "daemon/core/round.h"
 
 #define STRAGGLER_LEAST_US MSEC
+#define RAISE_LEAST_US (20 * MSEC)
 #define RANGE_MOST 1024
 #define NODES_ALL ((1u << NODES_MAX) - 1)
 
@@ -159,6 +160,18 @@ static void acquire_won(struct engine *e, struct op *op, int64_t fence)
 	engine_won(e, op, fence);
 }
 
+/*
+ * How long the second round waits. It needs nodes that have answered just now, and meanwhile nobody else can have the lock: one that hangs since is not
+ * waited for as long as a command may take.
+ */
+static int64_t acquire_raise_us(const struct engine *e)
+{
+	int64_t patience = 2 * split_patience_us(e), most = e->core->conf.timeout_us;
+
+	patience = patience < RAISE_LEAST_US ? RAISE_LEAST_US : patience;
+	return patience < most ? patience : most;
+}
+
 /* Second round: floor = the largest base, at the nodes of the decision only. */
 static void acquire_raise(struct engine *e, struct op *first)
 {
@@ -175,7 +188,7 @@ static void acquire_raise(struct engine *e, struct op *first)
 			op_send_extend(&e->ops, op, i, op->fence + op->range, false);
 			l->unanswered |= (uint16_t)(1u << i);
 		}
-	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, e->core->conf.timeout_us));
+	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, acquire_raise_us(e)));
 }
 
 void acquire_hurry(struct engine *e, struct op *op, int64_t us)

@@ -64,8 +64,9 @@ static void defeat_held_elsewhere(struct engine *e, struct lock *l, const struct
 		poll = told ? POLL_MOST_US : POLL_FOREIGN_US;
 	if (MUTATED(WAKE_ALONE))
 		return;
-	left = l->elsewhere.pttl_ms * MSEC + MSEC;
-	if (l->elsewhere.pttl_ms > 0 && left < poll)
+	/* A quorum that keeps it for an older ticket has 0 left as well. */
+	left = l->elsewhere.pttl_ms > 0 || (l->elsewhere.pttl_ms == 0 && !op->behind) ? l->elsewhere.pttl_ms * MSEC + MSEC : INT64_MAX;
+	if (left < poll)
 		heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, left + (int64_t)rng_below(e->rng, 2 * MSEC)));
 	else
 		defeat_pause(e, l, poll);
@@ -141,6 +142,8 @@ void defeat(struct engine *e, struct op *op)
 		line_refuse_part(e, l, REFUSED_KIND, LINE_ALL);
 	} else if (defeat_by_holder(e, op)) {
 		defeat_held_elsewhere(e, l, op);
+	} else if (op->kind == OP_RAISE && op->open) {
+		defeat_split(e, l, false); /* a quorum granted, and one of it hangs since */
 	} else if (bits(op->busy | op->behind) > 0 && bits(op->busy | op->behind | op->yes) >= quorum) {
 		defeat_split(e, l, false);
 	} else {

@@ -114,7 +114,7 @@ struct checker {
 	uint64_t step;                      /* of any daemon */
 	uint64_t takes;                     /* sessions that a connection took, so far */
 	bool unlocked[NAMES_MAX];           /* free since an UNLOCK */
-	int64_t longest_free, longest_late, longest_woken; /* how near bounds came */
+	int64_t longest_free, longest_flapping, longest_late, longest_woken; /* how near bounds came */
 };
 
 void checker_init(struct world *w);

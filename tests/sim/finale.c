@@ -26,6 +26,8 @@ static void stage_enter(struct world *w, enum stage stage, int64_t after_us)
 static void heal(struct world *w)
 {
 	for (unsigned i = 0; i < w->plan->faults; i++) {
+		if (fault_is_late(w->plan, &w->plan->fault[i]))
+			continue;
 		heap_cancel(&w->heap, &w->fault[i].timer);
 		if (timer_is_set(&w->fault[i].end))
 			fault_ends(w, &w->fault[i]);

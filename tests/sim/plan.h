@@ -121,5 +121,12 @@ bool client_is_graced(const struct plan *p, unsigned index);
 /* scene.c, session_scene.c: add to some. */
 void scene_draw(struct plan *p, uint64_t seed);
 void session_scene_draw(struct plan *p, uint64_t seed);
+/* flap.c: lets a minority of the nodes be slow, hang or flap in some worlds once they are healed, while many want one name. */
+void flap_draw(struct plan *p, uint64_t seed);
+/* Whether the fault belongs to that: the healing leaves it. */
+static inline bool fault_is_late(const struct plan *p, const struct fault *f)
+{
+	return f->at_us > p->length_us;
+}
 
 #endif

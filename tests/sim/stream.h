@@ -30,6 +30,7 @@ enum purpose {
 	DRAW_FLOW,    /* how much daemons ask a node at a time */
 	DRAW_HALTS,   /* hosts that stand still, and nothing else */
 	DRAW_SESSION_SCENE,
+	DRAW_FLAP,    /* what a minority of nodes does to a healed world */
 };
 
 struct stream {

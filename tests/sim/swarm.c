@@ -271,4 +271,5 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	scene_draw(p, seed);
 	session_scene_draw(p, seed);
 	draw_halts(p, seed);
+	flap_draw(p, seed);
 }

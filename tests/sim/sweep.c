@@ -32,6 +32,7 @@ void report_of(const struct plan *p, FILE *trace, struct report *ret_report)
 	memcpy(ret_report->text, w->checker.violation.text, sizeof(ret_report->text));
 	ret_report->sim_us = w->now;
 	ret_report->longest_free = w->checker.longest_free;
+	ret_report->longest_flapping = w->checker.longest_flapping;
 	ret_report->longest_woken = w->checker.longest_woken;
 	ret_report->tally = w->tally;
 	w->trace = NULL;
@@ -164,6 +165,8 @@ static void result_add(struct sweep_result *to, const struct report *r)
 		to->tally.faults[i] += r->tally.faults[i];
 	if (r->longest_free > to->longest_free)
 		to->longest_free = r->longest_free;
+	if (r->longest_flapping > to->longest_flapping)
+		to->longest_flapping = r->longest_flapping;
 	if (r->longest_woken > to->longest_woken)
 		to->longest_woken = r->longest_woken;
 	if (r->what == INVARIANT_NONE)
@@ -249,8 +252,9 @@ void sweep_print(const struct sweep_result *r)
 	       (long long)r->tally.heard, (long long)r->tally.handed_on);
 	printf("journal: %lld records, %lld restored; %lld sessions resumed, %lld leases adopted\n", (long long)r->tally.records,
 	       (long long)r->tally.restored, (long long)r->tally.resumed, (long long)r->tally.adopted);
-	printf("longest that a free name was waited for in a healed world: %lld ms; one that was unlocked, where all wake-ups are heard: %lld ms\n",
-	       (long long)r->longest_free / 1000, (long long)r->longest_woken / 1000);
+	printf("longest that a free name was waited for in a healed world: %lld ms; one that was unlocked, where all wake-ups are heard: %lld ms; "
+	       "while a minority of the nodes flaps: %lld ms\n",
+	       (long long)r->longest_free / 1000, (long long)r->longest_woken / 1000, (long long)r->longest_flapping / 1000);
 }
 
 /* --- a violation ----------------------------------------------------------------------------------------------------- */

@@ -13,7 +13,7 @@ struct report {
 	enum invariant what;
 	int64_t name;
 	char text[400];
-	int64_t sim_us, longest_free, longest_woken;
+	int64_t sim_us, longest_free, longest_flapping, longest_woken;
 	struct tally tally;
 };
 
@@ -30,7 +30,7 @@ struct sweep {
 
 struct sweep_result {
 	uint64_t seeds, failed;
-	int64_t sim_us, longest_free, longest_woken;
+	int64_t sim_us, longest_free, longest_flapping, longest_woken;
 	struct tally tally;
 	double seconds;
 	struct report first; /* of the violations, by seed */

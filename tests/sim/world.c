@@ -142,6 +142,8 @@ static void world_init(struct world *w, const struct plan *plan, FILE *trace)
 	w->plan = plan;
 	w->class = plan_class(plan);
 	w->strange = plan->stranger != STRANGER_NONE;
+	for (unsigned i = 0; i < plan->faults; i++)
+		w->flaps |= fault_is_late(plan, &plan->fault[i]);
 	w->trace = trace;
 	w->hash = (uint64_t)plan->seed;
 	heap_init(&w->heap);

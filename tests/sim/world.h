@@ -93,6 +93,7 @@ struct world {
 	FILE *trace; /* NULL: nobody looks */
 	bool tokens_are_safe;
 	int64_t deaf_until; /* true time until which wake-ups may be lost for another reason: somebody in line is dead */
+	bool flaps;   /* a minority of the nodes goes on being slow, hanging or flapping when all else is healed */
 	bool strange; /* a daemon is configured otherwise: nobody can promise progress */
 	bool failed;
 };

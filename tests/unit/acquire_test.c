@@ -161,6 +161,29 @@ START_TEST(when_bases_differ_the_largest_is_raised_at_those_that_granted_and_now
 }
 END_TEST
 
+/* Meanwhile nobody else could have it, though two others of the three are well. */
+START_TEST(a_second_round_does_not_wait_for_a_store_that_hangs_since_it_granted)
+{
+	stage_open(3);
+	stage.conf.timeout_us = 5 * SEC;
+	daemon_starts(0);
+	passes(2 * SEC);
+	memory_set_fence(stage.node[0].memory, memory_fence(stage.node[0].memory) + 1000);
+	all_feel(MOOD_SILENT);
+	says(1, "LOCK a wait=30s");
+	serves(0, 1);
+	serves(1, 1);
+	passes(5 * MSEC);
+	ck_assert_uint_eq(asked(CALL_EXTEND), 2);
+	serves(0, 1);
+	feels(2, MOOD_WELL); /* b is the one that hangs */
+	feels(0, MOOD_WELL);
+	passes(100 * MSEC);
+	hears(1, "OK name=a *");
+	feels(1, MOOD_WELL);
+}
+END_TEST
+
 START_TEST(a_straggler_that_agrees_saves_the_second_round)
 {
 	stage_with_fence_ahead(3, 1000);
@@ -392,6 +415,7 @@ Suite *acquire_suite(void)
 	tcase_add_test(fence, a_quorum_of_equal_bases_is_enough_though_another_is_larger);
 	tcase_add_test(fence, when_bases_differ_the_largest_is_raised_at_those_that_granted_and_nowhere_else);
 	tcase_add_test(fence, a_straggler_that_agrees_saves_the_second_round);
+	tcase_add_test(fence, a_second_round_does_not_wait_for_a_store_that_hangs_since_it_granted);
 	tcase_add_test(fence, a_straggler_beyond_the_decision_does_not_change_the_token);
 	tcase_add_test(fence, the_second_round_counts_only_where_the_key_is_still_held);
 	suite_add_tcase(suite, fence);

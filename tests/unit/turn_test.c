@@ -152,6 +152,22 @@ START_TEST(a_round_for_who_does_not_wait_shows_the_ticket_of_who_waits_behind_it
 }
 END_TEST
 
+/* What another daemon left with keep= ends in this very millisecond: "0 ms" is no reason to wait for the next poll. */
+START_TEST(what_ends_within_the_millisecond_is_asked_for_again_at_once)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	for (unsigned i = 0; i < 3; i++)
+		key_is_overwritten(i, "a", "0123456789abcdef.db3:7:00ff", 5 * MSEC);
+	while (key_ttl_us(0, "a") >= MSEC)
+		passes(100);
+	says(1, "LOCK a wait=5s");
+	hears_nothing(1);
+	passes(5 * MSEC);
+	hears(1, "OK name=a *");
+}
+END_TEST
+
 Suite *turn_suite(void);
 Suite *turn_suite(void)
 {
@@ -165,6 +181,7 @@ Suite *turn_suite(void)
 	tcase_add_test(ticket, who_reaches_no_quorum_leaves_the_line_and_comes_back_with_the_same_ticket);
 	tcase_add_test(ticket, a_waiter_that_comes_during_a_round_without_a_ticket_stands_in_line_at_once);
 	tcase_add_test(ticket, a_round_for_who_does_not_wait_shows_the_ticket_of_who_waits_behind_it);
+	tcase_add_test(ticket, what_ends_within_the_millisecond_is_asked_for_again_at_once);
 	suite_add_tcase(suite, ticket);
 	return suite;
 }
