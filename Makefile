@@ -121,6 +121,7 @@ CORE := \
 	daemon/core/listing.c \
 	daemon/core/lock.c \
 	daemon/core/locks.c \
+	daemon/core/look.c \
 	daemon/core/member.c \
 	daemon/core/members.c \
 	daemon/core/metric.c \
@@ -138,6 +139,7 @@ CORE := \
 	daemon/core/rows.c \
 	daemon/core/service.c \
 	daemon/core/session.c \
+	daemon/core/show.c \
 	daemon/core/split.c \
 	daemon/core/starve.c \
 	daemon/core/turn.c
@@ -309,6 +311,7 @@ UNIT := \
 	tests/unit/send_test.c \
 	tests/unit/script_test.c \
 	tests/unit/server.c \
+	tests/unit/show_test.c \
 	tests/unit/sim_node_test.c \
 	tests/unit/service_test.c \
 	tests/unit/session_test.c \

@@ -37,7 +37,7 @@ struct listing {
 	const char *key;                    /* the field that pages go by */
 	char after[4 * NAME_MAX_BYTES + 3]; /* the last key, quoted; "" before the first page */
 	size_t got;                         /* rows of this page */
-	bool held;                          /* SHOW: a holder was among the rows */
+	bool held;                          /* SHOW: somebody has it, or it is kept for a while */
 };
 
 static void listing_row(void *arg, const struct redlock_line *row)
@@ -47,7 +47,7 @@ static void listing_row(void *arg, const struct redlock_line *row)
 
 	if (!key.p || redlock_quote(key, l->after, sizeof(l->after)))
 		l->after[0] = '\0';
-	l->held |= role.n == 6 && !memcmp(role.p, "holder", 6);
+	l->held |= (role.n == 6 && !memcmp(role.p, "holder", 6)) || (role.n == 4 && !memcmp(role.p, "kept", 4));
 	l->got++;
 	rows_add(l->rows, row);
 }
@@ -145,6 +145,7 @@ int show_main(const struct invocation *in)
 {
 	char quoted[4 * NAME_MAX_BYTES + 3], shown[200];
 	struct listing l;
+	bool known;
 	int r;
 
 	if (redlock_quote((struct redlock_bytes){in->operand, strlen(in->operand)}, quoted, sizeof(quoted))) {
@@ -156,10 +157,16 @@ int show_main(const struct invocation *in)
 	if (r)
 		return r;
 	snprintf(l.line, sizeof(l.line), "SHOW %s", quoted);
-	r = listing_end(&l, redlock_request(l.c, l.line, 0, listing_row, &l));
+	r = redlock_request(l.c, l.line, 0, listing_row, &l);
+	known = r || !redlock_line_find(redlock_answer(l.c), "known").p;
+	r = listing_end(&l, r);
 	if (r || l.held)
 		return r;
 	shown_text(span_of(in->operand), shown, sizeof(shown));
+	if (!known) {
+		complain("it is not known who has %s: too few stores answer, or they disagree", shown);
+		return EX_UNAVAILABLE;
+	}
 	if (!l.got && !in->json)
 		complain("%s is free", shown);
 	return EXIT_NO;

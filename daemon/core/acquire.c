@@ -271,21 +271,21 @@ static void acquire_led(struct engine *e, struct op *op)
 		acquire_widen(e, op);
 }
 
-static void acquire_note_holder(struct engine *e, struct lock *l, const struct answer *a)
+void elsewhere_note(const struct engine *e, struct elsewhere *elsewhere, const struct answer *a)
 {
 	struct span holder = a->holder.n > 0 ? a->holder : SPAN("");
 	const char *dot = memchr(holder.p, '.', holder.n);
 	const char *colon = memchr(holder.p, ':', holder.n);
 	struct span own = span_of(e->core->daemon_id);
 
-	l->elsewhere.foreign = holder.n == 0 && e->core->conf.shared;
-	l->elsewhere.host[0] = '\0';
+	elsewhere->foreign = holder.n == 0 && e->core->conf.shared;
+	elsewhere->host[0] = '\0';
 	if (dot && colon && dot < colon && !span_starts(holder, own)) {
 		size_t n = (size_t)(colon - dot - 1);
 
-		n = n < sizeof(l->elsewhere.host) ? n : sizeof(l->elsewhere.host) - 1;
-		memcpy(l->elsewhere.host, dot + 1, n);
-		l->elsewhere.host[n] = '\0';
+		n = n < sizeof(elsewhere->host) ? n : sizeof(elsewhere->host) - 1;
+		memcpy(elsewhere->host, dot + 1, n);
+		elsewhere->host[n] = '\0';
 	}
 }
 
@@ -300,7 +300,7 @@ void acquire_answered(struct engine *e, struct op *op, const struct answer *a)
 	if (present && op->kind == OP_ACQUIRE && (op->no & bit) && !(l->renewed & bit)) /* a renewal sent since may have put it there */
 		l->placed &= (uint16_t)~bit;
 	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->state == LOCK_ACQUIRING)
-		acquire_note_holder(e, l, a);
+		elsewhere_note(e, &l->elsewhere, a);
 	if (!op->decided) {
 		if (op->later)
 			acquire_led(e, op);

@@ -78,6 +78,12 @@ void command_mistake(struct commander *x, struct session *s, enum error code, co
 #include "proto/command.def"
 #undef COMMAND
 void command_drop_pendings(struct session *s);
+/* The request that is being served needs the stores: it will be answered. */
+struct pending *pending_of_request(struct commander *x, struct session *s, struct lock *l);
+/* Whether the session may have one more of these; false: it has been answered. */
+bool pendings_within_limit(struct commander *x, struct session *s);
+/* SHOW is answered: by what the daemon knows, and by what the stores said. */
+void command_show(struct commander *x, struct session *s, const struct pending *p);
 /* OK, of the LOCK with the claim's tag. */
 void command_tell_grant(struct commander *x, struct claim *c, unsigned count);
 /* LOST, if it was not told before. */

@@ -10,8 +10,8 @@
 #define POLL_FOREIGN_US (200 * MSEC) /* clients that poll win against one that seldom asks */
 #define NARROW_US SEC
 
-/* When the lock may be free: the Q-th smallest remaining TTL, a free node counting 0; -1 if it never expires. */
-static int64_t defeat_pttl(const struct engine *e, const struct op *op)
+/* The Q-th smallest remaining TTL, a free node counting 0. */
+int64_t defeat_pttl(const struct engine *e, const struct op *op)
 {
 	struct votes ttl;
 
@@ -101,16 +101,23 @@ static void defeat_no_quorum(struct engine *e, struct lock *l)
 		defeat_pause(e, l, RETRY_US);
 }
 
+unsigned defeat_same_holder_at(const struct engine *e, const struct op *op, unsigned node)
+{
+	unsigned same = 0;
+
+	for (unsigned i = 0; i < e->core->conf.nodes && (op->busy >> node & 1); i++)
+		same += (op->busy >> i & 1) && op->holder[i] == op->holder[node];
+	return same;
+}
+
 /* At how many nodes one and the same holder stands. Less than a quorum: votes are split, and nobody holds it. */
 static unsigned defeat_same_holder(const struct engine *e, const struct op *op)
 {
 	unsigned most = 0;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
-		unsigned same = 0;
+		unsigned same = defeat_same_holder_at(e, op, i);
 
-		for (unsigned j = 0; j < e->core->conf.nodes && (op->busy >> i & 1); j++)
-			same += (op->busy >> j & 1) && op->holder[j] == op->holder[i];
 		most = same > most ? same : most;
 	}
 	return most;

@@ -264,9 +264,13 @@ static void deliver_pending(struct commander *x, struct pending *p, enum refusal
 	TAILQ_REMOVE(&s->pendings, p, in_session);
 	if (why == REFUSED_NOT && p->verb == VERB_EXTEND)
 		remember_held(x, p->lock->holder);
-	if (why == REFUSED_NOT)
+	if (s->over)
+		; /* nothing is sent any more */
+	else if (p->verb == VERB_SHOW)
+		command_show(x, s, p);
+	else if (why == REFUSED_NOT)
 		reply_pending_ok(x, p);
-	else if (!s->over)
+	else
 		deliver_refusal(x, s, span_of(p->tag), why);
 	session_answered(x->sessions, s, p->tag[0] != '\0');
 }
@@ -308,6 +312,7 @@ static void deliver_one(struct commander *x, const struct notice *n)
 		break;
 	case NOTICE_EXTENDED:
 	case NOTICE_RELEASED:
+	case NOTICE_SEEN:
 		deliver_pending(x, n->pending, n->refusal);
 		break;
 	}

@@ -29,14 +29,12 @@ void engine_init(struct engine *e, struct core *core)
 void engine_release(struct engine *e)
 {
 	struct timer *t;
-	struct op *op;
 
 	while ((t = heap_first(&e->core->timers)))
 		heap_cancel(&e->core->timers, t); /* while all that they are in is there */
-	TAILQ_FOREACH(op, &e->debts, in_debts) {
-		if (op->pending)
-			pool_put(&e->table.pendings, op->pending);
-	}
+	for (uint32_t i = 0; i < e->ops.slots; i++)
+		if (e->ops.slot[i] && e->ops.slot[i]->pending)
+			pool_put(&e->table.pendings, e->ops.slot[i]->pending);
 	heap_release(&e->pace.keeping);
 	op_table_release(&e->ops);
 	lock_table_release(&e->table);
@@ -181,6 +179,8 @@ static void op_fired(struct engine *e, struct op *op)
 		renew_expired(e, op);
 	else if (op->kind == OP_ADOPT)
 		adopt_expired(e, op);
+	else if (op->kind == OP_LOOK)
+		look_expired(e, op);
 	else
 		acquire_expired(e, op);
 }
@@ -256,6 +256,9 @@ bool engine_answer(struct engine *e, const struct answer *a)
 	case OP_LEAVE:
 		debt_answered(e, op, a);
 		break;
+	case OP_LOOK:
+		look_answered(e, op, a);
+		break;
 	case OP_WITHDRAW:
 		break;
 	}
@@ -301,6 +304,7 @@ void engine_delivered(struct engine *e, const struct notice *n)
 		break;
 	case NOTICE_EXTENDED:
 	case NOTICE_RELEASED:
+	case NOTICE_SEEN:
 		pool_put(&e->table.pendings, n->pending);
 		break;
 	default:

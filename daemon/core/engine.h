@@ -25,6 +25,7 @@ enum notice_kind {
 	NOTICE_SAFE,
 	NOTICE_EXTENDED,  /* pending: to be freed by who delivers */
 	NOTICE_RELEASED,  /* pending: likewise */
+	NOTICE_SEEN,      /* pending: likewise */
 };
 
 enum refusal {
@@ -93,6 +94,8 @@ void engine_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pe
 void engine_wait_until(struct engine *e, struct claim *c, struct instant until);
 /* Renew the holder's lease now; answers the pending. */
 void engine_extend(struct engine *e, struct claim *c, struct pending *p);
+/* Asks the stores who has the name of the pending, and answers it. */
+void engine_look(struct engine *e, struct pending *p);
 /* A waiting claim whose session has said its last word: a round under way decides, else one that would wait is withdrawn. */
 void engine_finish_up(struct engine *e, struct claim *c);
 /* A waiting claim is withdrawn: NOTICE_REFUSED. */

@@ -32,6 +32,7 @@ enum call_kind {
 	CALL_EXTEND,  /* renew, raise the fence floor, adopt, re-assert, leave the key behind without a holder */
 	CALL_RELEASE, /* delete if the value matches; wakes the first in line */
 	CALL_WITHDRAW, /* leave the line of daemons that wait for the name */
+	CALL_LOOK,     /* what stands at the key; changes nothing */
 };
 
 struct call {
@@ -65,6 +66,7 @@ enum answer_class { ANSWER_EXECUTED, ANSWER_REFUSED, ANSWER_UNKNOWN };
  *   EXTEND   E extended  A re-asserted  B other value (holder, pttl)  K other type  M missing  Q marker differs  F floor beyond the limit
  *   RELEASE  R released  N nothing of that value
  *   WITHDRAW X
+ *   LOOK     M nothing stands there  B a value (holder, pttl)  K other type (pttl)  Q marker differs
  *   PROBE    P           (probe)
  *   JOIN     J done      X the marker was another (holder = the marker)
  */

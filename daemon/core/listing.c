@@ -182,7 +182,7 @@ static void tell_lock(struct commander *x, struct listing *to, const struct lock
 		reply_ms(&r, "valid_ms", instant_diff(lock_deadline(&x->engine->table, l), x->core->now));
 		reply_int(&r, "count", l->holder->count);
 	} else if (l->elsewhere.known) {
-		reply_elsewhere(&r, l);
+		reply_elsewhere(&r, &l->elsewhere);
 		if (l->elsewhere.foreign)
 			reply_int(&r, "ttl_ms", l->elsewhere.pttl_ms);
 	}

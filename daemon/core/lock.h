@@ -26,7 +26,19 @@ struct lock_value {
 	char text[VALUE_MAX - 1];
 };
 
-/* A request in flight that is not a waiting LOCK: EXTEND, and UNLOCK sync=yes. */
+/* What the stores said last about a name that is not ours. */
+struct elsewhere {
+	bool known;         /* a quorum refused it because somebody holds it */
+	bool outdated;      /* … and the stores have not answered since */
+	bool split;         /* a quorum answered, and nobody has it: votes are split */
+	bool foreign;       /* no redlockd wrote it */
+	bool reserved;      /* free, but kept for an older ticket */
+	int64_t pttl_ms;    /* -1: never expires */
+	struct instant at;
+	char host[41];      /* of the daemon that holds it; "" if unknown, or if it is this one */
+};
+
+/* A request in flight that is not a waiting LOCK: EXTEND, UNLOCK sync=yes, and SHOW. */
 struct pending {
 	TAILQ_ENTRY(pending) in_session;
 	TAILQ_ENTRY(pending) in_lock; /* EXTEND */
@@ -34,6 +46,8 @@ struct pending {
 	struct lock *lock;
 	enum verb verb;
 	char tag[TAG_MAX + 1];
+	bool free;                  /* SHOW: a quorum has nothing of that name */
+	struct elsewhere elsewhere; /* SHOW: or, if known, a quorum has this; neither: it is not known */
 };
 TAILQ_HEAD(pendings, pending);
 
@@ -92,18 +106,6 @@ enum lock_state {
 	LOCK_HELD,      /* the lease is ours and has a holder */
 	LOCK_ADOPTING,  /* the holder had it in the former life of the daemon; the stores are asked whether it still stands, see adopt.c */
 	LOCK_CLOSING,   /* the lease is ours, its holder is not; it is left alone until the moment that the holder may believe in */
-};
-
-/* What the stores said last about a name that is not ours. */
-struct elsewhere {
-	bool known;         /* a quorum refused it because somebody holds it */
-	bool outdated;      /* … and the stores have not answered since */
-	bool split;         /* a quorum answered, and nobody has it: votes are split */
-	bool foreign;       /* no redlockd wrote it */
-	bool reserved;      /* free, but kept for an older ticket */
-	int64_t pttl_ms;    /* -1: never expires */
-	struct instant at;
-	char host[41];      /* of the daemon that holds it; "" if unknown */
 };
 
 TAILQ_HEAD(locks, lock);

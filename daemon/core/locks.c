@@ -200,7 +200,7 @@ static void reply_unlocked(struct commander *x, struct session *s, unsigned coun
 	session_send(x->sessions, s, line, reply_end(&r));
 }
 
-static struct pending *pending_of_request(struct commander *x, struct session *s, struct lock *l)
+struct pending *pending_of_request(struct commander *x, struct session *s, struct lock *l)
 {
 	struct pending *p = pool_get(&x->engine->table.pendings);
 
@@ -290,7 +290,7 @@ static struct claim *claim_held(struct commander *x, struct session *s)
 	return c;
 }
 
-static bool pendings_within_limit(struct commander *x, struct session *s)
+bool pendings_within_limit(struct commander *x, struct session *s)
 {
 	uint64_t most = x->core->conf.limits.waiting, n = 0;
 	const struct pending *p;

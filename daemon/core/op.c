@@ -94,7 +94,7 @@ static void op_send(struct op_table *t, struct op *op, unsigned node, struct cal
 	call->id = op->slot;
 	call->node = node;
 	call->name = lock_name(op->lock);
-	if (call->kind != CALL_WITHDRAW && call->value.n == 0)
+	if (call->kind != CALL_WITHDRAW && call->kind != CALL_LOOK && call->value.n == 0)
 		call->value = (struct span){op->value.text, op->value.n};
 	if (call->kind == CALL_EXTEND)
 		call->new_value = (struct span){op->value.text, op->value.n};
@@ -173,6 +173,13 @@ void op_send_leave(struct op_table *t, struct op *op, unsigned node)
 	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(op->px_us), .exact = true, .prior = span_of(op->others)};
 
 	(void)span_word(&call.prior, &call.value);
+	op_send(t, op, node, &call);
+}
+
+void op_send_look(struct op_table *t, struct op *op, unsigned node)
+{
+	struct call call = {.kind = CALL_LOOK};
+
 	op_send(t, op, node, &call);
 }
 

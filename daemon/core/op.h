@@ -17,6 +17,7 @@ enum op_kind {
 	OP_RELEASE, /* repeated until every node said so, or the key has expired by itself */
 	OP_WITHDRAW, /* our ticket leaves the line; not repeated */
 	OP_LEAVE,   /* as RELEASE, but the key stays for px_us without a holder, under a value of its own: what runs late does not match it */
+	OP_LOOK,    /* who has it; see look.c */
 };
 
 struct op {
@@ -31,12 +32,12 @@ struct op {
 	struct lock *lock;    /* referenced while the op lives */
 	struct lock_value value; /* WITHDRAW: the ticket; LEAVE: what the key is left with */
 	char *others;         /* RELEASE, LEAVE: further values that may stand there, separated by blanks; heap, NULL: none */
-	struct pending *pending; /* UNLOCK sync=yes */
+	struct pending *pending; /* UNLOCK sync=yes, SHOW */
 	unsigned serves;      /* RENEW: how many EXTENDs, from the head of the lock's list, it answers */
 	/* Bits by node. */
 	uint16_t asked;       /* a call was sent */
 	uint16_t open;        /* … and is not answered */
-	uint16_t yes;         /* granted, extended, freed */
+	uint16_t yes;         /* granted, extended, freed; LOOK: nothing stands there */
 	uint16_t no;          /* certainly not there: refused, held by another, missing */
 	uint16_t busy;        /* no, because another value stands there */
 	uint16_t behind;      /* no, because an older ticket is first in line */
@@ -90,6 +91,7 @@ void op_send_extend(struct op_table *t, struct op *op, unsigned node, int64_t fl
 void op_send_withdraw(struct op_table *t, struct op *op, unsigned node);
 void op_send_release(struct op_table *t, struct op *op, unsigned node);
 void op_send_leave(struct op_table *t, struct op *op, unsigned node);
+void op_send_look(struct op_table *t, struct op *op, unsigned node);
 
 static inline unsigned bits(uint16_t mask)
 {

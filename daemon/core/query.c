@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* HELP, SHOW, STATS: what only looks, and is answered at once. */
+/* HELP, STATS: what only looks, and is answered at once. */
 #include "daemon/core/rows.h"
 
 static void row_help(struct commander *x, struct session *s, enum verb verb)
@@ -32,93 +32,6 @@ void serve_HELP(struct commander *x, struct session *s)
 	}
 	row_help(x, s, verb);
 	rows_done(x, s, x->request.tag, 1, -1);
-}
-
-static void reply_texts(struct reply *r, const struct claim *c)
-{
-	if (c->owner)
-		reply_text(r, "owner", claim_owner(c));
-	if (c->note)
-		reply_text(r, "note", (struct span){c->note, c->note_n});
-}
-
-static void row_holder(struct commander *x, struct session *s, const struct lock *l)
-{
-	struct reply r;
-
-	row_begin(x, x->request.tag, &r);
-	reply_text(&r, "role", SPAN("holder"));
-	reply_int(&r, "pos", 0);
-	reply_session(x, &r, l->holder->session);
-	reply_int(&r, "fence", l->holder->fence);
-	reply_ms(&r, "held_ms", instant_diff(x->core->now, l->holder->granted_at));
-	reply_ms(&r, "valid_ms", instant_diff(lock_deadline(&x->engine->table, l), x->core->now));
-	reply_int(&r, "count", l->holder->count);
-	reply_texts(&r, l->holder);
-	row_end(x, s, &r);
-}
-
-static void row_elsewhere(struct commander *x, struct session *s, const struct lock *l)
-{
-	struct reply r;
-
-	row_begin(x, x->request.tag, &r);
-	reply_text(&r, "role", SPAN("holder"));
-	reply_int(&r, "pos", 0);
-	reply_elsewhere(&r, l);
-	reply_int(&r, "ttl_ms", l->elsewhere.pttl_ms);
-	row_end(x, s, &r);
-}
-
-static void row_waiter(struct commander *x, struct session *s, const struct claim *c, unsigned pos)
-{
-	struct reply r;
-
-	row_begin(x, x->request.tag, &r);
-	reply_text(&r, "role", SPAN("waiter"));
-	reply_int(&r, "pos", pos);
-	reply_session(x, &r, c->session);
-	reply_ms(&r, "waited_ms", instant_diff(x->core->now, c->asked_at));
-	reply_texts(&r, c);
-	row_end(x, s, &r);
-}
-
-/* Those that are there for one round wait for nobody. */
-static unsigned rows_waiters(struct commander *x, struct session *s, const struct lock *l, size_t begin)
-{
-	const struct claim *c;
-	unsigned pos = 0;
-
-	TAILQ_FOREACH(c, &l->line, in_lock) {
-		if (!c->patient)
-			continue;
-		if (rows_are_long(x, s->unsent - begin))
-			break;
-		row_waiter(x, s, c, ++pos);
-	}
-	return pos;
-}
-
-void serve_SHOW(struct commander *x, struct session *s)
-{
-	const struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
-	unsigned rows = 0, waiters, left_out;
-	size_t begin = s->unsent;
-
-	if (!l) {
-		rows_done(x, s, x->request.tag, 0, -1);
-		return;
-	}
-	if (l->holder) {
-		row_holder(x, s, l);
-		rows++;
-	} else if (l->state != LOCK_IDLE && l->elsewhere.known) {
-		row_elsewhere(x, s, l);
-		rows++;
-	}
-	waiters = rows_waiters(x, s, l, begin);
-	left_out = l->waiting - waiters;
-	rows_done(x, s, x->request.tag, rows + waiters, left_out > 0 ? (int64_t)left_out : -1);
 }
 
 static int64_t failure_rate(const struct metrics *m)

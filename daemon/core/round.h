@@ -26,6 +26,17 @@ void acquire_expired(struct engine *e, struct op *op);
 void defeat(struct engine *e, struct op *op);
 bool defeat_by_holder(const struct engine *e, const struct op *op); /* a quorum refuses it: somebody holds it, or has an older ticket */
 
+/* When the lock may be free, as the round found it; -1: it never expires. In milliseconds. */
+int64_t defeat_pttl(const struct engine *e, const struct op *op);
+/* At how many nodes the same holder stands as at this one; 0: nobody does. */
+unsigned defeat_same_holder_at(const struct engine *e, const struct op *op, unsigned node);
+/* Whose value an answer tells of. */
+void elsewhere_note(const struct engine *e, struct elsewhere *elsewhere, const struct answer *a);
+
+/* look.c: who has it, for those who ask. */
+void look_answered(struct engine *e, struct op *op, const struct answer *a);
+void look_expired(struct engine *e, struct op *op);
+
 /* starve.c: too few usable nodes to ask. */
 void starve(struct engine *e, struct lock *l);
 /* A quorum is back: locks that starved for one are asked for again. */

@@ -47,13 +47,13 @@ void reply_session(const struct commander *x, struct reply *r, const struct sess
 	}
 }
 
-void reply_elsewhere(struct reply *r, const struct lock *l)
+void reply_elsewhere(struct reply *r, const struct elsewhere *elsewhere)
 {
-	char host[sizeof(l->elsewhere.host) + 1] = "@";
+	char host[sizeof(elsewhere->host) + 1] = "@";
 
-	memcpy(host + 1, l->elsewhere.host, sizeof(l->elsewhere.host));
-	if (l->elsewhere.foreign)
+	memcpy(host + 1, elsewhere->host, sizeof(elsewhere->host));
+	if (elsewhere->foreign)
 		reply_text(r, "holder", SPAN("foreign"));
-	else if (l->elsewhere.host[0])
+	else if (elsewhere->host[0])
 		reply_text(r, "holder", span_of(host));
 }

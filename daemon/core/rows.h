@@ -14,6 +14,6 @@ bool rows_are_long(const struct commander *x, size_t bytes);
 
 /* Fields: a session, one without a connection with since when, and for how much longer; a holder elsewhere, as the stores said last. */
 void reply_session(const struct commander *x, struct reply *r, const struct session *s);
-void reply_elsewhere(struct reply *r, const struct lock *l);
+void reply_elsewhere(struct reply *r, const struct elsewhere *elsewhere);
 
 #endif

@@ -161,6 +161,8 @@ static struct span call_op(const struct call *call)
 		return SPAN("e");
 	case CALL_WITHDRAW:
 		return SPAN("x");
+	case CALL_LOOK:
+		return SPAN("l");
 	default:
 		return SPAN("r");
 	}
@@ -173,7 +175,7 @@ static void fields_append(struct buf *args, const struct call *call)
 {
 	bulk_append(args, call_op(call));
 	bulk_append(args, call->value);
-	if (call->kind == CALL_RELEASE) {
+	if (call->kind == CALL_RELEASE || call->kind == CALL_LOOK) {
 		buf_append(args, EMPTY4 "$0\r\n\r\n$0\r\n\r\n", (size_t)6 * 6);
 		bulk_append(args, call->prior);
 		buf_append(args, "$0\r\n\r\n$0\r\n\r\n", (size_t)2 * 6);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # embed.sh folder script.lua ... : writes folder/scripts.c, the scripts as C string literals. What is embedded is what stands
-# in the files, byte for byte: batch is prelude, queue, acquire, extend, release and batch in one; join and probe stand alone.
+# in the files, byte for byte: batch is prelude, queue, acquire, extend, release, look and batch in one; join and probe stand alone.
 set -eu
 
 folder=$1
@@ -18,7 +18,8 @@ literal() {
 
 {
 	printf '/* Made by daemon/redis/embed.sh from daemon/redis/lua. */\n#include "daemon/redis/script.h"\n\n'
-	literal batch "$lua/prelude.lua" "$lua/queue.lua" "$lua/acquire.lua" "$lua/extend.lua" "$lua/release.lua" "$lua/batch.lua"
+	literal batch "$lua/prelude.lua" "$lua/queue.lua" "$lua/acquire.lua" "$lua/extend.lua" "$lua/release.lua" "$lua/look.lua" \
+		"$lua/batch.lua"
 	literal join "$lua/join.lua"
 	literal probe "$lua/probe.lua"
 	printf 'const struct span script_text[SCRIPT_N] = {\n'

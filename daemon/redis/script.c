@@ -16,6 +16,7 @@ static const char *const codes[] = {
 	[CALL_EXTEND] = "EABKMQF",
 	[CALL_RELEASE] = "RN",
 	[CALL_WITHDRAW] = "X",
+	[CALL_LOOK] = "MBKQ",
 };
 
 static const struct answer nothing_told = {.fence = -1, .pttl_ms = -2};

@@ -285,6 +285,19 @@ static void call_release(struct memory *m, const struct call *c, struct instant 
 	answer_code(a, 'R', m->fence, -2);
 }
 
+/* look.lua */
+static void call_look(struct memory *m, const struct call *c, struct instant now, struct answer *a)
+{
+	const struct key *key;
+
+	if (!span_equal(memory_marker(m), c->marker))
+		return answer_unjoined(m, a);
+	key = keyspace_get(&m->keys, c->name, now);
+	if (key)
+		return answer_occupied(m, key, a);
+	answer_code(a, 'M', m->fence, -2);
+}
+
 /* join.lua */
 static void call_join(struct memory *m, const struct call *c, struct answer *a)
 {
@@ -333,6 +346,9 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 		break;
 	case CALL_RELEASE:
 		call_release(m, c, now, &a);
+		break;
+	case CALL_LOOK:
+		call_look(m, c, now, &a);
 		break;
 	case CALL_JOIN:
 		call_join(m, c, &a);

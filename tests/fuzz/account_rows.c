@@ -160,7 +160,12 @@ static void row_of_name(struct account *a, unsigned name, const struct reply_lin
 		row_of_waiter(a, name, row);
 		return;
 	}
-	PROMISE(span_equal(reply_find(row, "role"), SPAN("holder")) && a->shown.waiting == 0);
+	PROMISE(a->shown.waiting == 0);
+	if (span_equal(reply_find(row, "role"), SPAN("kept"))) {
+		PROMISE(!reply_find(row, "session").p && reply_find(row, "ttl_ms").p);
+		return;
+	}
+	PROMISE(span_equal(reply_find(row, "role"), SPAN("holder")));
 	if (reply_find(row, "session").p) {
 		promise_holder(a, name, row);
 		a->shown.held++;
@@ -231,12 +236,13 @@ static void promise_all_sessions(struct account *a)
 	PROMISE(a->shown.held == alive);
 }
 
-static void promise_all_of_name(struct account *a, unsigned by, unsigned name)
+static void promise_all_of_name(struct account *a, unsigned name)
 {
 	unsigned known = account_waiting(a, name);
 
 	promise_unseen_gone(a, name);
-	PROMISE(a->shown.waiting + (by == OBSERVER ? 0 : beginning(a, NULL, name)) >= known && a->shown.waiting <= known + account_orphans(a, NULL, name));
+	/* The stores may have been asked, so requests of the same moment may be about to begin. */
+	PROMISE(a->shown.waiting + beginning(a, NULL, name) >= known && a->shown.waiting <= known + account_orphans(a, NULL, name));
 }
 
 /* Of the observer's questions the rows are also complete; others may have asked for a part. */
@@ -248,7 +254,7 @@ void account_rows_done(struct account *a, unsigned k, const struct asked *q, con
 	if (q->rows == 0)
 		shown_begin(a);
 	if (q->verb == VERB_SHOW)
-		promise_all_of_name(a, k, q->name);
+		promise_all_of_name(a, q->name);
 	else if (k == OBSERVER && q->verb == VERB_LIST && q->what == 'l')
 		promise_all_locks(a);
 	else if (k == OBSERVER && q->verb == VERB_LIST && q->what == 's')

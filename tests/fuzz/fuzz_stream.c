@@ -20,15 +20,15 @@ struct outcome {
 	size_t ready_at; /* bytes that the handshake took */
 };
 
-static const char *const codes[] = {"P", "JX", "GBKQLFW", "EABKMQF", "RN"};
+static const char *const codes[] = {"P", "JX", "GBKQLFW", "EABKMQF", "RN", "X", "MBKQ"};
 
 static enum call_kind kind_of(uint8_t choice, unsigned id)
 {
-	static const enum call_kind kinds[] = {CALL_ACQUIRE, CALL_EXTEND, CALL_RELEASE, CALL_PROBE, CALL_JOIN};
+	static const enum call_kind kinds[] = {CALL_ACQUIRE, CALL_EXTEND, CALL_RELEASE, CALL_PROBE, CALL_JOIN, CALL_LOOK};
 
 	if (choice & 2)
 		return kinds[id % 3];
-	return choice & 4 ? kinds[(id / 3) % 5] : CALL_ACQUIRE;
+	return choice & 4 ? kinds[(id / 3) % 6] : CALL_ACQUIRE;
 }
 
 static uint8_t chosen;

@@ -14,7 +14,7 @@
 
 const char *call_word(enum call_kind kind)
 {
-	static const char *const word[] = {"PROBE", "JOIN", "ACQUIRE", "EXTEND", "RELEASE", "WITHDRAW"};
+	static const char *const word[] = {"PROBE", "JOIN", "ACQUIRE", "EXTEND", "RELEASE", "WITHDRAW", "LOOK"};
 
 	return word[kind];
 }

@@ -133,7 +133,7 @@ void witness_call(struct sim_daemon *d, const struct call *call)
 	uint64_t ticket;
 	struct lease *l;
 
-	if (call->kind == CALL_PROBE || call->kind == CALL_JOIN || name < 0)
+	if (call->kind == CALL_PROBE || call->kind == CALL_JOIN || call->kind == CALL_LOOK || name < 0)
 		return;
 	if (call->kind == CALL_WITHDRAW) {
 		turns_withdrawn(d, call, name);

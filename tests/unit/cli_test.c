@@ -80,6 +80,13 @@ START_TEST(show_says_1_for_a_free_lock)
 	ck_assert_int_eq(o.code, EXIT_NO);
 	ck_assert_str_eq(o.out, "");
 	ck_assert_str_eq(o.err, "redlock: n is free\n");
+	PLAYED(&o, "< SHOW n\n> * role=kept pos=0 ttl_ms=4000\n> OK n=1\n=\n", "show", "n");
+	ck_assert_int_eq(o.code, 0);
+	ck_assert_str_eq(o.out, "ROLE  POS  TTL\nkept  0    4s\n");
+	PLAYED(&o, "< SHOW n\n> * role=waiter pos=1 session=4\n> OK n=1 known=no\n=\n", "show", "n");
+	ck_assert_int_eq(o.code, EX_UNAVAILABLE);
+	ck_assert_str_eq(o.out, "ROLE    POS  SESSION\nwaiter  1    4\n");
+	ck_assert_str_eq(o.err, "redlock: it is not known who has n: too few stores answer, or they disagree\n");
 	PLAYED(&o, "< SHOW n\n> ERR NOTFOUND nothing of that name\n=\n", "show", "n");
 	ck_assert_int_eq(o.code, EXIT_NO);
 }

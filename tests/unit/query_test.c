@@ -74,7 +74,7 @@ START_TEST(show_and_list_agree_that_one_who_would_not_wait_does_not_wait)
 	says(2, "LOCK a wait=1s");
 	says(3, "SHOW a");
 	hears(3, "\\* role=waiter pos=1 session=2 *");
-	hears(3, "OK n=1");
+	hears(3, "OK n=1 known=no");
 	says(3, "LIST");
 	hears(3, "\\* name=a waiters=1");
 	hears(3, "OK n=1 *");

@@ -20,7 +20,7 @@
 #define STAGE_DAEMONS  3
 #define STAGE_SESSIONS 64
 #define STAGE_WALL_US  INT64_C(1700000000000000)
-#define CALL_KINDS     (CALL_WITHDRAW + 1)
+#define CALL_KINDS     (CALL_LOOK + 1)
 
 enum mood {
 	MOOD_WELL,

@@ -64,7 +64,7 @@ void promise_call(const struct call *c)
 	bool ends = c->kind == CALL_RELEASE || (c->kind == CALL_EXTEND && c->fence == 0);
 	struct span rest, other;
 
-	if (c->kind == CALL_PROBE || c->kind == CALL_JOIN || c->kind == CALL_WITHDRAW)
+	if (c->kind == CALL_PROBE || c->kind == CALL_JOIN || c->kind == CALL_WITHDRAW || c->kind == CALL_LOOK)
 		return;
 	memcpy(value, c->value.p, c->value.n);
 	for (rest = ends ? c->prior : SPAN(""); span_word(&rest, &other);)

@@ -165,8 +165,9 @@ struct call trial_call(struct trial *t, struct span marker)
 		.kind = what < 45   ? CALL_ACQUIRE
 			: what < 80 ? CALL_EXTEND
 			: what < 95 ? CALL_RELEASE
-			: what < 98 ? CALL_JOIN
-				    : CALL_PROBE,
+			: what < 97 ? CALL_JOIN
+			: what < 98 ? CALL_PROBE
+				    : CALL_LOOK,
 		.name = PICK(t, names),
 		.value = PICK(t, values),
 		.marker = marker,

@@ -10,6 +10,8 @@ for i = 3, #KEYS, 2 do
     rows[#rows + 1] = extend(key, queue, value, ARGV[a + 3], tonumber(px), tonumber(ARGV[a + 5]), tonumber(ARGV[a + 7]), ARGV[a + 8], ticket)
   elseif op == 'x' then
     rows[#rows + 1] = withdraw(key, queue, ticket)
+  elseif op == 'l' then
+    rows[#rows + 1] = look(key)
   else
     rows[#rows + 1] = release(key, queue, value, ticket)
   end

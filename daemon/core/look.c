@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who has a name, for somebody who only asks: one question to the stores that have room, which changes nothing there. What waits for its turn at the stores
+ * comes first: a crowd that looks costs nobody a lease.
+ */
+#include "daemon/core/round.h"
+
+static uint16_t look_whom_to_ask(const struct engine *e)
+{
+	uint16_t nodes = 0;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		const struct member *m = &e->members.node[i];
+
+		nodes |= (uint16_t)((member_usable(m) && flow_has_room(&m->flow)) << i);
+	}
+	return nodes;
+}
+
+static void look_close(struct engine *e, struct op *op)
+{
+	op->decided = true;
+	engine_notice(e, NOTICE_SEEN, NULL, op->pending, REFUSED_NOT);
+	op->pending = NULL;
+	if (!op->open)
+		heap_cancel(&e->core->timers, &op->timer);
+}
+
+void engine_look(struct engine *e, struct pending *p)
+{
+	struct op *op = op_new(&e->ops, OP_LOOK, p->lock);
+	uint16_t nodes = look_whom_to_ask(e);
+
+	op->pending = p;
+	if (bits(nodes) < engine_quorum(e)) {
+		look_close(e, op);
+		engine_retire(e, op);
+		return;
+	}
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		if (nodes >> i & 1)
+			op_send_look(&e->ops, op, i);
+	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, e->core->conf.timeout_us));
+}
+
+/* A quorum has the same value, and this answer was the last that it took. */
+static void look_found(struct engine *e, struct op *op, const struct answer *a)
+{
+	struct elsewhere *seen = &op->pending->elsewhere;
+
+	seen->known = true;
+	elsewhere_note(e, seen, a);
+	seen->pttl_ms = defeat_pttl(e, op);
+	seen->at = e->core->now;
+}
+
+void look_answered(struct engine *e, struct op *op, const struct answer *a)
+{
+	unsigned quorum = engine_quorum(e);
+
+	if (op->decided)
+		return;
+	if (a->class == ANSWER_EXECUTED && a->code == 'M')
+		op->yes |= (uint16_t)(1u << a->node);
+	if (defeat_same_holder_at(e, op, a->node) >= quorum)
+		look_found(e, op, a);
+	op->pending->free = bits(op->yes) >= quorum;
+	if (op->pending->elsewhere.known || op->pending->free || !op->open)
+		look_close(e, op);
+}
+
+void look_expired(struct engine *e, struct op *op)
+{
+	look_close(e, op);
+	engine_retire(e, op);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* SHOW: who has a name, and who waits for it. What the daemon does not know of itself it asks the stores. */
+#include "daemon/core/rows.h"
+
+static void reply_texts(struct reply *r, const struct claim *c)
+{
+	if (c->owner)
+		reply_text(r, "owner", claim_owner(c));
+	if (c->note)
+		reply_text(r, "note", (struct span){c->note, c->note_n});
+}
+
+static void row_holder(struct commander *x, struct session *s, struct span tag, const struct lock *l)
+{
+	struct reply r;
+
+	row_begin(x, tag, &r);
+	reply_text(&r, "role", SPAN("holder"));
+	reply_int(&r, "pos", 0);
+	reply_session(x, &r, l->holder->session);
+	reply_int(&r, "fence", l->holder->fence);
+	reply_ms(&r, "held_ms", instant_diff(x->core->now, l->holder->granted_at));
+	reply_ms(&r, "valid_ms", instant_diff(lock_deadline(&x->engine->table, l), x->core->now));
+	reply_int(&r, "count", l->holder->count);
+	reply_texts(&r, l->holder);
+	row_end(x, s, &r);
+}
+
+/* What is left of it by now, if it is not renewed; -1: it never expires. */
+static int64_t elsewhere_ttl_ms(const struct commander *x, const struct elsewhere *elsewhere)
+{
+	int64_t left = elsewhere->pttl_ms - instant_diff(x->core->now, elsewhere->at) / MSEC;
+
+	return elsewhere->pttl_ms < 0 ? -1 : left > 0 ? left : 0;
+}
+
+/* Nobody holds it, and nobody gets it: UNLOCK keep=, a lock-delay, or a loss that its holder may not know of. */
+static void row_kept(struct commander *x, struct session *s, struct span tag, int64_t ttl_ms)
+{
+	struct reply r;
+
+	row_begin(x, tag, &r);
+	reply_text(&r, "role", SPAN("kept"));
+	reply_int(&r, "pos", 0);
+	reply_int(&r, "ttl_ms", ttl_ms);
+	row_end(x, s, &r);
+}
+
+static void row_elsewhere(struct commander *x, struct session *s, struct span tag, const struct elsewhere *elsewhere)
+{
+	struct reply r;
+
+	row_begin(x, tag, &r);
+	reply_text(&r, "role", SPAN("holder"));
+	reply_int(&r, "pos", 0);
+	reply_elsewhere(&r, elsewhere);
+	reply_int(&r, "ttl_ms", elsewhere_ttl_ms(x, elsewhere));
+	row_end(x, s, &r);
+}
+
+static void row_waiter(struct commander *x, struct session *s, struct span tag, const struct claim *c, unsigned pos)
+{
+	struct reply r;
+
+	row_begin(x, tag, &r);
+	reply_text(&r, "role", SPAN("waiter"));
+	reply_int(&r, "pos", pos);
+	reply_session(x, &r, c->session);
+	reply_ms(&r, "waited_ms", instant_diff(x->core->now, c->asked_at));
+	reply_texts(&r, c);
+	row_end(x, s, &r);
+}
+
+/* Those that are there for one round wait for nobody. */
+static unsigned rows_waiters(struct commander *x, struct session *s, struct span tag, const struct lock *l, size_t begin)
+{
+	const struct claim *c;
+	unsigned pos = 0;
+
+	TAILQ_FOREACH(c, &l->line, in_lock) {
+		if (!c->patient)
+			continue;
+		if (rows_are_long(x, s->unsent - begin))
+			break;
+		row_waiter(x, s, tag, c, ++pos);
+	}
+	return pos;
+}
+
+/* Whether a value of this daemon is what stands there: nobody's, since it is not held. On the memory store there are no others. */
+static bool is_own(const struct commander *x, const struct elsewhere *elsewhere)
+{
+	return !elsewhere->foreign && (!elsewhere->host[0] || !x->core->conf.shared);
+}
+
+/* Who has it, in one row; 0: nobody, or it is not known. */
+static unsigned row_first(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere)
+{
+	if (l->holder)
+		row_holder(x, s, tag, l);
+	else if (l->state == LOCK_CLOSING)
+		row_kept(x, s, tag, instant_diff(l->close_at, x->core->now) / MSEC);
+	else if (!elsewhere->known || elsewhere->outdated)
+		return 0;
+	else if (elsewhere->reserved || is_own(x, elsewhere))
+		row_kept(x, s, tag, elsewhere_ttl_ms(x, elsewhere));
+	else
+		row_elsewhere(x, s, tag, elsewhere);
+	return 1;
+}
+
+static void show_done(struct commander *x, struct session *s, struct span tag, unsigned rows, unsigned left_out, bool known)
+{
+	struct reply r;
+
+	reply_begin(&r, session_line(x->sessions), tag, "OK");
+	reply_int(&r, "n", rows);
+	if (left_out > 0)
+		reply_int(&r, "more", left_out);
+	if (!known)
+		reply_text(&r, "known", SPAN("no"));
+	row_end(x, s, &r);
+}
+
+/* free: the stores say so. */
+static void show(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere, bool is_free)
+{
+	size_t begin = s->unsent;
+	unsigned first = row_first(x, s, tag, l, elsewhere);
+	unsigned waiters = rows_waiters(x, s, tag, l, begin);
+
+	show_done(x, s, tag, first + waiters, l->waiting - waiters, first > 0 || is_free);
+}
+
+/* A holder that this daemon keeps an eye on, since somebody waits for it: what was seen before the stores fell silent may be over. */
+static bool is_watched(const struct lock *l)
+{
+	return l->state == LOCK_WAITING && l->elsewhere.known && !l->elsewhere.outdated;
+}
+
+void command_show(struct commander *x, struct session *s, const struct pending *p)
+{
+	const struct lock *l = p->lock;
+	/* A round of ours has begun since, or is being undone: what stands there of it means nothing. */
+	bool undecided = l->state != LOCK_IDLE && is_own(x, &p->elsewhere);
+	static const struct elsewhere nothing;
+
+	if (is_watched(l))
+		show(x, s, span_of(p->tag), l, &l->elsewhere, false);
+	else
+		show(x, s, span_of(p->tag), l, undecided ? &nothing : &p->elsewhere, p->free);
+}
+
+
+void serve_SHOW(struct commander *x, struct session *s)
+{
+	struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
+
+	/* Held or kept by this daemon, or being asked for. */
+	if (l && (is_watched(l) || (l->state != LOCK_IDLE && l->state != LOCK_WAITING)))
+		show(x, s, x->request.tag, l, &l->elsewhere, false);
+	else if (pendings_within_limit(x, s))
+		engine_look(x->engine, pending_of_request(x, s, lock_find_or_add(&x->engine->table, x->request.word[0])));
+}

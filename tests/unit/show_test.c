@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/show.c, daemon/core/look.c: SHOW of names that this daemon does not hold. */
+#include "tests/unit/stage.h"
+
+#include <check.h>
+
+/* Three stores, a holder at daemon 0, somebody who looks at daemon 1. */
+static void two_hosts(void)
+{
+	stage_begin(3);
+	daemon_starts(1);
+	passes(2 * SEC);
+	session_opens(2, 1);
+}
+
+START_TEST(a_holder_on_another_host_is_found_at_the_stores)
+{
+	two_hosts();
+	says(1, "LOCK a");
+	says(2, "SHOW a");
+	hears(2, "\\* role=holder pos=0 holder=@h0 ttl_ms=10000");
+	hears(2, "OK n=1");
+	ck_assert_uint_eq(asked(CALL_LOOK), 3);
+	/* Nothing is left of the question. */
+	says(2, "LIST");
+	hears(2, "OK n=0 more=0");
+	says(1, "UNLOCK a");
+	says(2, "@t SHOW a");
+	hears(2, "@t OK n=0");
+	ck_assert_int_eq(figure(1, METRIC_NAMES), 0);
+	ignores(1);
+}
+END_TEST
+
+START_TEST(what_the_daemon_knows_it_does_not_ask_for)
+{
+	two_hosts();
+	says(1, "LOCK a");
+	says(2, "@w LOCK a wait=1m");
+	says(1, "SHOW a");
+	hears(1, "OK name=a *");
+	hears(1, "\\* role=holder pos=0 session=1 *");
+	hears(1, "OK n=1");
+	says(2, "SHOW a");
+	hears(2, "\\* role=holder pos=0 holder=@h0 ttl_ms=10000");
+	hears(2, "\\* role=waiter pos=1 session=1 *");
+	hears(2, "OK n=2");
+	ck_assert_uint_eq(asked(CALL_LOOK), 0);
+	ignores(2);
+}
+END_TEST
+
+START_TEST(a_name_that_keep_left_is_kept_by_nobody)
+{
+	two_hosts();
+	says(1, "LOCK a");
+	says(1, "UNLOCK a keep=5s");
+	ignores(1);
+	passes(SEC);
+	says(1, "SHOW a");
+	hears(1, "\\* role=kept pos=0 ttl_ms=4000");
+	hears(1, "OK n=1");
+	/* To others it looks as if it were held there. */
+	says(2, "SHOW a");
+	hears(2, "\\* role=holder pos=0 holder=@h0 ttl_ms=4000");
+	hears(2, "OK n=1");
+	says(1, "@w LOCK a wait=1m");
+	says(1, "SHOW a");
+	hears(1, "\\* role=kept pos=0 ttl_ms=*");
+	hears(1, "\\* role=waiter pos=1 *");
+	hears(1, "OK n=2");
+	passes(4100 * MSEC);
+	hears(1, "@w OK name=a *");
+}
+END_TEST
+
+START_TEST(a_key_of_another_program_is_foreign)
+{
+	two_hosts();
+	for (unsigned i = 0; i < 3; i++)
+		key_is_overwritten(i, "a", "somebody", -1);
+	says(2, "SHOW a");
+	hears(2, "\\* role=holder pos=0 holder=foreign ttl_ms=-1");
+	hears(2, "OK n=1");
+	for (unsigned i = 0; i < 2; i++)
+		memory_remove(stage.node[i].memory, SPAN("a"));
+	says(2, "SHOW a");
+	hears(2, "OK n=0");
+}
+END_TEST
+
+START_TEST(what_was_lost_and_may_be_believed_is_kept_until_then)
+{
+	stage_begin(3);
+	says(1, "LOCK a renew=no ttl=1s");
+	ignores(1);
+	passes(960 * MSEC);
+	hears(1, "! LOST name=a *");
+	says(2, "SHOW a");
+	ck_assert_int_le(number_in(hears(2, "\\* role=kept pos=0 ttl_ms=*"), "ttl_ms"), 40);
+	hears(2, "OK n=1");
+	ck_assert_uint_eq(asked(CALL_LOOK), 0);
+	passes(SEC);
+	says(2, "SHOW a");
+	hears(2, "OK n=0");
+}
+END_TEST
+
+START_TEST(two_stores_of_three_that_agree_are_enough)
+{
+	two_hosts();
+	says(1, "LOCK a");
+	ignores(1);
+	falls(0);
+	says(2, "SHOW a");
+	hears(2, "\\* role=holder pos=0 holder=@h0 *");
+	hears(2, "OK n=1");
+	memory_remove(stage.node[1].memory, SPAN("a"));
+	says(2, "SHOW a");
+	hears(2, "OK n=0 known=no");
+	comes(0);
+	passes(2 * SEC);
+}
+END_TEST
+
+START_TEST(without_a_quorum_it_is_not_known_and_said_so_at_once)
+{
+	two_hosts();
+	says(1, "LOCK a");
+	ignores(1);
+	falls(1);
+	falls(2);
+	says(2, "SHOW a");
+	hears(2, "OK n=0 known=no");
+	ck_assert_uint_eq(asked(CALL_LOOK), 0);
+	says(2, "@w LOCK b wait=1m");
+	says(2, "SHOW b");
+	hears(2, "\\* role=waiter pos=1 *");
+	hears(2, "OK n=1 known=no");
+	comes(1);
+	comes(2);
+	passes(2 * SEC);
+	ignores(2);
+	ignores(1);
+}
+END_TEST
+
+START_TEST(a_holder_that_was_seen_before_the_stores_fell_is_not_known_any_more)
+{
+	two_hosts();
+	says(1, "LOCK a");
+	says(2, "@w LOCK a wait=1m");
+	passes(300 * MSEC);
+	says(2, "SHOW a");
+	hears(2, "\\* role=holder pos=0 holder=@h0 ttl_ms=9700");
+	hears(2, "\\* role=waiter pos=1 *");
+	hears(2, "OK n=2");
+	for (unsigned i = 0; i < 3; i++)
+		falls(i);
+	passes(3 * SEC);
+	says(2, "SHOW a");
+	hears(2, "\\* role=waiter pos=1 *");
+	hears(2, "OK n=1 known=no");
+	for (unsigned i = 0; i < 3; i++)
+		comes(i);
+	passes(2 * SEC);
+	ignores(1);
+	ignores(2);
+}
+END_TEST
+
+START_TEST(stores_that_are_silent_are_waited_for_as_long_as_a_command_may_take)
+{
+	two_hosts();
+	says(1, "LOCK a");
+	ignores(1);
+	feels(1, MOOD_SILENT);
+	feels(2, MOOD_SILENT);
+	says(2, "SHOW a");
+	says(2, "PING");
+	passes(49 * MSEC);
+	hears_nothing(2);
+	passes(2 * MSEC);
+	hears(2, "OK n=0 known=no");
+	hears(2, "OK");
+	all_feel(MOOD_WELL);
+	passes(SEC);
+}
+END_TEST
+
+START_TEST(a_look_is_answered_by_what_is_true_when_the_stores_have_answered)
+{
+	stage_begin(3);
+	all_feel(MOOD_SILENT);
+	says(1, "SHOW a");
+	says(2, "LOCK a");
+	all_feel(MOOD_WELL);
+	hears(2, "OK name=a *");
+	/* The key was not there when they looked. */
+	hears(1, "OK n=0");
+	says(1, "SHOW a");
+	hears(1, "\\* role=holder pos=0 session=2 *");
+	hears(1, "OK n=1");
+}
+END_TEST
+
+START_TEST(looks_in_flight_are_bounded_and_end_with_their_session)
+{
+	stage_open(3);
+	stage.conf.limits.waiting = 2;
+	daemon_starts(0);
+	passes(SEC);
+	all_feel(MOOD_SILENT);
+	says(1, "@1 SHOW a");
+	says(1, "@2 SHOW a");
+	says(1, "@3 SHOW a");
+	hears(1, "@3 ERR LIMIT *2 requests in flight*");
+	says(1, "@2 SHOW b");
+	hears(1, "@2 ERR TAGINUSE *");
+	says(2, "SHOW a");
+	half_closes(2);
+	says(3, "SHOW a");
+	goes(3, GONE_HANGUP);
+	all_feel(MOOD_WELL);
+	hears(1, "@1 OK n=0");
+	hears(1, "@2 OK n=0");
+	hears(2, "OK n=0");
+	ck_assert(hung_up(2));
+	ck_assert_int_eq(figure(0, METRIC_NAMES), 0);
+}
+END_TEST
+
+/* Those who look take what room the others leave: a lease that is due goes first. */
+START_TEST(a_crowd_that_looks_costs_nobody_a_lease)
+{
+	stage_open(3);
+	stage.conf.window = 4;
+	daemon_starts(0);
+	passes(2 * SEC);
+	says(1, "LOCK a ttl=1s");
+	ignores(1);
+	all_feel(MOOD_SILENT);
+	for (unsigned i = 0; i < 400; i++) {
+		for (unsigned k = 2; k < 12; k++)
+			says(k, "@%u SHOW b%u", i % 32, k);
+		passes(5 * MSEC);
+		for (unsigned n = 0; n < 3; n++)
+			serves(n, 3);
+	}
+	ck_assert_uint_gt(asked(CALL_LOOK), 1000);
+	hears_nothing(1);
+	ck_assert_int_eq(figure(0, METRIC_LOSSES), 0);
+	all_feel(MOOD_WELL);
+	for (unsigned k = 2; k < 12; k++)
+		ignores(k);
+}
+END_TEST
+
+START_TEST(the_memory_store_tells_what_it_has)
+{
+	stage_open(1);
+	stage.conf.store = "memory";
+	stage.conf.shared = false;
+	daemon_starts(0);
+	passes(SEC);
+	says(1, "SHOW a");
+	hears(1, "OK n=0");
+	says(1, "LOCK a");
+	says(1, "UNLOCK a keep=5s");
+	ignores(1);
+	says(1, "SHOW a");
+	hears(1, "\\* role=kept pos=0 ttl_ms=5000");
+	hears(1, "OK n=1");
+	/* Promised by an earlier life. */
+	memory_put(stage.node[0].memory, SPAN("b"), SPAN(""), instant_add(stage.now, 3 * SEC));
+	says(1, "SHOW b");
+	hears(1, "\\* role=kept pos=0 ttl_ms=*");
+	hears(1, "OK n=1");
+	passes(6 * SEC);
+	says(1, "SHOW a");
+	hears(1, "OK n=0");
+}
+END_TEST
+
+Suite *show_suite(void)
+{
+	Suite *suite = suite_create("show");
+	TCase *show = tcase_create("show");
+
+	tcase_add_checked_fixture(show, NULL, stage_close);
+	tcase_add_test(show, a_holder_on_another_host_is_found_at_the_stores);
+	tcase_add_test(show, what_the_daemon_knows_it_does_not_ask_for);
+	tcase_add_test(show, a_name_that_keep_left_is_kept_by_nobody);
+	tcase_add_test(show, a_key_of_another_program_is_foreign);
+	tcase_add_test(show, what_was_lost_and_may_be_believed_is_kept_until_then);
+	tcase_add_test(show, two_stores_of_three_that_agree_are_enough);
+	tcase_add_test(show, without_a_quorum_it_is_not_known_and_said_so_at_once);
+	tcase_add_test(show, a_holder_that_was_seen_before_the_stores_fell_is_not_known_any_more);
+	tcase_add_test(show, stores_that_are_silent_are_waited_for_as_long_as_a_command_may_take);
+	tcase_add_test(show, a_look_is_answered_by_what_is_true_when_the_stores_have_answered);
+	tcase_add_test(show, looks_in_flight_are_bounded_and_end_with_their_session);
+	tcase_add_test(show, a_crowd_that_looks_costs_nobody_a_lease);
+	tcase_add_test(show, the_memory_store_tells_what_it_has);
+	suite_add_tcase(suite, show);
+	return suite;
+}
