@@ -196,7 +196,8 @@ CLIENT := \
 	client/line.c \
 	client/lock.c \
 	client/person.c \
-	client/reconnect.c
+	client/reconnect.c \
+	client/settle.c
 
 CLI := \
 	client/cli.c \
@@ -315,6 +316,7 @@ UNIT := \
 	tests/unit/sim_node_test.c \
 	tests/unit/service_test.c \
 	tests/unit/session_test.c \
+	tests/unit/settle_test.c \
 	tests/unit/stall_test.c \
 	tests/unit/split_test.c \
 	tests/unit/stage.c \

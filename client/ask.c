@@ -65,7 +65,7 @@ static bool lock_granted(const struct redlock *c)
 
 static int lock_repeat(struct redlock *c)
 {
-	c->sent_us = c->resumed_us;
+	c->sent_us = c->ask.row_us;
 	if (lock_granted(c))
 		return ask_answer(c, c->ask.fence, c->ask.valid_ms, c->ask.count ? c->ask.count : 1);
 	lock_wait_set(&c->ask);
@@ -145,6 +145,7 @@ int ask_give_up(struct redlock *c)
 		h->state = HOLD_UNWANTED;
 	c->in_flight = false;
 	c->answered = false;
-	c->again_us = 0;
+	if (c->link == LINK_UP)
+		c->again_us = 0;
 	return conn_says(c, -ECONNABORTED, "redlockd is away, and did not come back in time");
 }

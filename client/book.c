@@ -73,7 +73,7 @@ void book_release(struct book *b)
 
 /* --- what answers and pushes tell --- */
 
-static bool code_is_lost(const struct reply_line *line)
+bool book_code_is_lost(const struct reply_line *line)
 {
 	return line->kind == LINE_ERR && (span_equal(line->code, SPAN("LOST")) || span_equal(line->code, SPAN("NOTHELD")));
 }
@@ -97,7 +97,7 @@ void book_hear_answer(struct redlock *c)
 	if (!h)
 		return;
 	/* The daemon remembers a loss that it has told. */
-	if (code_is_lost(line) || (h->state == HOLD_ASKED && line->kind != LINE_OK) ||
+	if (book_code_is_lost(line) || (h->state == HOLD_ASKED && line->kind != LINE_OK) ||
 	    (c->ask.kind == ASK_UNLOCK && line->kind == LINE_OK && reply_number(line, "count", 0) <= 0))
 		book_forget(&c->book, h);
 	else if (c->ask.kind == ASK_UNLOCK && line->kind == LINE_OK)
@@ -132,7 +132,8 @@ void book_open(struct redlock *c)
 {
 	struct hold *h;
 
-	c->ask.row = false;
+	c->ask.row = c->ask.settled = false;
+	c->open = 0;
 	LIST_FOREACH(h, &c->book.holds, next)
 	h->seen = false;
 }
@@ -146,6 +147,7 @@ static void row_asked(struct redlock *c, struct span name, const struct reply_li
 	c->ask.fence = reply_number(row, "fence", 0);
 	c->ask.valid_ms = reply_number(row, "valid_ms", 0);
 	c->ask.count = reply_number(row, "count", 0);
+	c->ask.row_us = c->resumed_us;
 }
 
 void book_row(struct redlock *c, const struct reply_line *row)
@@ -186,6 +188,14 @@ static bool hold_unlocked(const struct redlock *c, const struct hold *h)
 	return c->in_flight && c->ask.kind == ASK_UNLOCK && !strcmp(c->ask.name, h->name) && c->ask.asked_us < h->until_us;
 }
 
+static int hold_end(struct redlock *c, struct hold *h, const char *reason)
+{
+	if (h->state != HOLD_UNWANTED && !hold_unlocked(c, h))
+		return hold_lose(c, h, reason);
+	book_forget(&c->book, h);
+	return 0;
+}
+
 int book_close(struct redlock *c, const char *reason)
 {
 	struct hold *h, *next;
@@ -195,10 +205,31 @@ int book_close(struct redlock *c, const char *reason)
 		next = LIST_NEXT(h, next);
 		if (h->seen || h->state == HOLD_LOST || h->state == HOLD_ASKED)
 			continue;
-		if (h->state == HOLD_UNWANTED || hold_unlocked(c, h))
-			book_forget(&c->book, h);
-		else
-			r = hold_lose(c, h, reason);
+		r = hold_end(c, h, reason);
 	}
 	return r;
+}
+
+struct hold *book_undecided(const struct redlock *c)
+{
+	struct hold *h;
+
+	LIST_FOREACH(h, &c->book.holds, next)
+	if (h->state == HOLD_KEPT && !h->seen)
+		return h;
+	return NULL;
+}
+
+/* What is not decided is believed for as long as it was before, and no longer. */
+int book_settle(struct redlock *c, const char *name, const struct reply_line *line)
+{
+	struct hold *h = book_find(&c->book, name);
+	bool gone = book_code_is_lost(line);
+
+	if (line->kind == LINE_OK)
+		book_row(c, line);
+	if (!h || h->state != HOLD_KEPT || h->seen)
+		return 0;
+	h->seen = true;
+	return gone || line->kind == LINE_OK ? hold_end(c, h, "evicted") : 0;
 }

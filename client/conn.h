@@ -14,6 +14,7 @@
 
 #define PUSHES_MAX 4096 /* a daemon that sends more between two looks at them is not believed any further */
 #define US_PER_MS  1000
+#define RECONNECT_MS 3000 /* one attempt, one answer: a daemon that restarted takes up to 2 s to confirm what it adopts */
 
 struct redlock_line {
 	struct reply_line parsed; /* its spans point into scratch */
@@ -38,6 +39,7 @@ enum link {
 	LINK_DOWN,       /* the next attempt begins at due_us; as in the three below, it is given up then */
 	LINK_CONNECTING, /* connect(2) is under way */
 	LINK_RESUMING,   /* RESUME was sent */
+	LINK_SETTLING,   /* CHECK was sent, or will be at again_us, for a lock of which RESUME did not tell whether it is held */
 	LINK_TIDYING,    /* UNLOCK was sent for what came after its asker had given up */
 	LINK_GREETING,   /* the session is gone; HELLO was sent for another */
 };
@@ -60,8 +62,10 @@ struct ask {
 	int64_t wait_until_us;          /* LOCK: 0 does not wait; INT64_MAX for ever */
 	int64_t asked_us;               /* by the caller, however often it was sent */
 	bool fenced;                    /* UNLOCK: line ends in fence=… already */
-	bool row;                       /* RESUME told of this name: */
+	bool row;                       /* RESUME, or a CHECK behind it, told of this name: */
 	int64_t fence, valid_ms, count; /* count 0: not told */
+	int64_t row_us;                 /* read before it was asked to tell */
+	bool settled;                   /* CHECK told that the session does not hold it */
 };
 
 /* A lock that the session holds, as far as its answers told. */
@@ -73,7 +77,7 @@ struct hold {
 		HOLD_LOST,     /* RESUME did not bring it back; until an UNLOCK has heard that, or a LOCK takes it anew */
 		HOLD_UNWANTED, /* its LOCK was given up while the connection was away; its turn may have come */
 	} state;
-	bool seen; /* in the rows of this RESUME */
+	bool seen; /* in the rows of this RESUME, or asked for since */
 	bool told; /* LOST: by a push */
 	int64_t fence, count, until_us;
 	char name[NAME_MAX_BYTES + 1];
@@ -121,7 +125,9 @@ struct redlock {
 	int64_t resumed_us; /* read before RESUME was sent */
 	struct address address;
 	int64_t due_us;
-	int64_t again_us; /* LINK_UP: when a LOCK that a leaving daemon refused is sent again; 0: none was */
+	int64_t again_us; /* LINK_UP: when a LOCK that a leaving daemon refused is sent again; LINK_SETTLING: the next CHECK; 0: none is due */
+	int64_t open;     /* how many locks RESUME left undecided */
+	char settled[NAME_MAX_BYTES + 1]; /* what CHECK was sent for */
 	bool deaf;        /* what is sent gets nowhere; what had come is still read */
 	unsigned attempts;
 	uint64_t chance;
@@ -185,6 +191,15 @@ int reconnect_hear(struct redlock *c) REDLOCK_MUST;
 /* Says QUIT, and waits briefly for the end. */
 void reconnect_quit(struct redlock *c);
 
+/* Gives back what came after its asker had given up; then the link is up. */
+int reconnect_tidy(struct redlock *c) REDLOCK_MUST;
+
+/* --- settle.c --- */
+
+/* RESUME left locks undecided: asks for the next of them; behind the last the link is up. */
+int settle(struct redlock *c) REDLOCK_MUST;
+int settle_hear(struct redlock *c, const struct reply_line *line) REDLOCK_MUST;
+
 /* --- ask.c --- */
 
 /* Sends what is in flight again over a new connection, or answers it from what RESUME told. */
@@ -203,6 +218,8 @@ struct hold *book_find(const struct book *b, const char *name);
 /* Before a LOCK: a grant is never lost to a lack of memory. -ENOMEM. */
 int book_reserve(struct book *b, const char *name) REDLOCK_MUST;
 void book_forget(struct book *b, struct hold *h);
+/* ERR LOST, ERR NOTHELD. */
+bool book_code_is_lost(const struct reply_line *line);
 /* Whether a push tells a loss that was told already. */
 bool book_told(const struct redlock *c, const struct reply_line *push);
 /* After an answer to c->ask, and after a push. */
@@ -212,5 +229,8 @@ void book_hear_push(struct redlock *c, const struct reply_line *push);
 void book_open(struct redlock *c);
 void book_row(struct redlock *c, const struct reply_line *row);
 int book_close(struct redlock *c, const char *reason) REDLOCK_MUST;
+/* Instead of the end, where RESUME left some undecided: the next that is to be asked for; NULL: none. Then what the daemon said of it. */
+struct hold *book_undecided(const struct redlock *c);
+int book_settle(struct redlock *c, const char *name, const struct reply_line *line) REDLOCK_MUST;
 
 #endif

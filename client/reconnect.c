@@ -14,7 +14,6 @@
 
 #define PAUSE_FIRST_US 10000
 #define PAUSE_LAST_US  500000
-#define ATTEMPT_MS     3000 /* a daemon that restarted takes up to 2 s to confirm what it adopts */
 #define FAREWELL_MS    1000
 
 /* --- HELLO --- */
@@ -164,7 +163,7 @@ static void attempt_begin(struct redlock *c)
 		return;
 	}
 	c->fd = fd;
-	c->due_us = conn_until(ATTEMPT_MS);
+	c->due_us = conn_until(RECONNECT_MS);
 	c->link = LINK_CONNECTING;
 	if (!pending)
 		attempt_speak(c);
@@ -195,6 +194,8 @@ bool reconnect_ready(struct redlock *c)
 	now = redlock_now_us();
 	if (c->link == LINK_UP && now >= c->again_us)
 		(void)!ask_repeat(c);
+	else if (c->link == LINK_SETTLING && c->again_us && (now >= c->again_us || !c->in_flight))
+		(void)!settle(c);
 	else if (c->link == LINK_DOWN && now >= c->due_us)
 		attempt_begin(c);
 	else if (c->link == LINK_CONNECTING)
@@ -206,15 +207,15 @@ bool reconnect_ready(struct redlock *c)
 
 void reconnect_late(struct redlock *c)
 {
-	if (!c->broken && c->link != LINK_UP && c->link != LINK_DOWN && redlock_now_us() >= c->due_us)
+	if (!c->broken && !c->again_us && c->link != LINK_UP && c->link != LINK_DOWN && redlock_now_us() >= c->due_us)
 		attempt_failed(c, -ETIMEDOUT);
 }
 
 int64_t reconnect_due(const struct redlock *c)
 {
-	if (c->link != LINK_UP)
-		return c->due_us;
-	return c->again_us ? c->again_us : INT64_MAX;
+	if (c->again_us)
+		return c->again_us;
+	return c->link == LINK_UP ? INT64_MAX : c->due_us;
 }
 
 int64_t redlock_due_us(const struct redlock *c)
@@ -230,8 +231,11 @@ static int link_up(struct redlock *c)
 	return ask_repeat(c);
 }
 
-/* What came after its asker had given up is given back, one lock at a time. */
-static int tidy(struct redlock *c)
+/*
+ * What came after its asker had given up is given back, one lock at a time. A grant that was never heard of has no fence: the session holds nothing else
+ * of that name.
+ */
+int reconnect_tidy(struct redlock *c)
 {
 	char line[4 * NAME_MAX_BYTES + 64];
 	struct hold *h;
@@ -244,7 +248,8 @@ static int tidy(struct redlock *c)
 		return link_up(c);
 	n = (size_t)snprintf(line, sizeof(line), "UNLOCK ");
 	n += quote(span_of(h->name), line + n, sizeof(line) - n - 40);
-	n += (size_t)snprintf(line + n, sizeof(line) - n, " fence=%" PRId64, h->fence);
+	if (h->fence)
+		n += (size_t)snprintf(line + n, sizeof(line) - n, " fence=%" PRId64, h->fence);
 	book_forget(&c->book, h);
 	c->link = LINK_TIDYING;
 	return conn_say(c, line, n);
@@ -275,9 +280,12 @@ static int reconnect_answered(struct redlock *c, const struct reply_line *line)
 		return greet(c);
 	if (line->kind != LINE_OK)
 		return attempt_refused(c);
+	c->open = reply_number(line, "open", 0);
+	if (c->open > 0)
+		return settle(c);
 	/* Too many to be told at once: those left out are held. */
 	r = reply_number(line, "more", 0) > 0 ? 0 : book_close(c, "evicted");
-	return r ? r : tidy(c);
+	return r ? r : reconnect_tidy(c);
 }
 
 int reconnect_hear(struct redlock *c)
@@ -290,9 +298,11 @@ int reconnect_hear(struct redlock *c)
 		return 0;
 	}
 	if (c->link == LINK_TIDYING)
-		return tidy(c);
+		return reconnect_tidy(c);
 	if (c->link == LINK_RESUMING)
 		return reconnect_answered(c, line);
+	if (c->link == LINK_SETTLING)
+		return settle_hear(c, line);
 	if (line->kind != LINE_OK)
 		return attempt_refused(c);
 	session_take(c, line);

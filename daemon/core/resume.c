@@ -128,11 +128,12 @@ static void resume_answer(struct commander *x, struct session *s)
 {
 	uint64_t most = x->core->conf.limits.output / 4;
 	size_t begin = s->unsent;
-	int64_t n = 0, more = 0;
+	int64_t n = 0, more = 0, open = 0;
 	struct claim *c;
 	struct reply r;
 
 	TAILQ_FOREACH(c, &s->claims, in_session) {
+		open += claim_is_open(c);
 		if (c->state != CLAIM_HELD || c->lock->state != LOCK_HELD)
 			continue;
 		if (most > 0 && s->unsent - begin >= most) {
@@ -147,6 +148,8 @@ static void resume_answer(struct commander *x, struct session *s)
 	reply_int(&r, "n", n);
 	if (more > 0)
 		reply_int(&r, "more", more);
+	if (open > 0)
+		reply_int(&r, "open", open);
 	session_send(x->sessions, s, r.start, reply_end(&r));
 	resume_tell_rest(x, s);
 }

@@ -99,7 +99,7 @@ START_TEST(resume_answers_by_a_bound_and_the_rest_follows)
 	adoption_is_under_way();
 	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
 	passes(2010 * MSEC);
-	hears(2, "@r OK session=* n=0");
+	hears(2, "@r OK session=* n=0 open=1");
 	says(2, "CHECK a");
 	hears(2, "ERR QUORUM *");
 	says(2, "EXTEND a");
@@ -130,7 +130,7 @@ START_TEST(a_turn_that_nobody_heard_of_is_kept_no_longer_for_being_adopted_late)
 	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
 	resumes(2, &s1);
 	passes(2010 * MSEC);
-	hears(2, "OK session=* n=0");
+	hears(2, "OK session=* n=0 open=1");
 	all_come();
 	hears_nothing(2);
 	says(4, "LOCK a wait=2m");
@@ -148,7 +148,7 @@ START_TEST(what_no_quorum_confirms_is_lost_when_it_must_have_expired)
 	adoption_is_under_way();
 	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
 	passes(10 * SEC);
-	hears(2, "@r OK session=* n=0");
+	hears(2, "@r OK session=* n=0 open=1");
 	hears_nothing(2);
 	passes(SEC + 210 * MSEC);
 	hears(2, "! LOST name=a fence=* reason=quorum");
