@@ -99,18 +99,19 @@ static void deliver_timeout(struct commander *x, struct claim *c)
 	deliver_line(x, c->session, &r);
 }
 
-/* Why it was not to be had: too few stores answer, those that do were busy, or did not do it. */
+/* Why it was not to be had: too few stores can be used, those that can were busy, or did not do it. */
 static void deliver_no_quorum(struct commander *x, struct session *s, struct span tag, enum refusal why)
 {
 	unsigned nodes = x->core->conf.nodes, quorum = quorum_of(nodes), usable = members_usable(&x->engine->members);
 	int64_t pending = members_pending_us(&x->engine->members);
-	char retry[48] = "";
+	char retry[96] = "", missing[96];
 
 	metric_add(&x->core->metrics, METRIC_FAILURES, 1);
+	members_tell_missing(&x->engine->members, missing, sizeof(missing));
 	if (pending >= 0)
-		snprintf(retry, sizeof(retry), " retry_ms=%" PRId64, pending / MSEC + 1);
+		snprintf(retry, sizeof(retry), "; enough are back in %" PRId64 " ms retry_ms=%" PRId64, pending / MSEC + 1, pending / MSEC + 1);
 	if (usable < quorum)
-		command_reply_error(x, s, tag, ERROR_QUORUM, "%u of %u stores answered, %u are needed%s", usable, nodes, quorum, retry);
+		command_reply_error(x, s, tag, ERROR_QUORUM, "%u of %u stores can be used, %u are needed: %s%s", usable, nodes, quorum, missing, retry);
 	else if (why == REFUSED_NO_TURN)
 		command_reply_error(x, s, tag, ERROR_QUORUM,
 		                    "%u of %u stores answer, but are busy: its turn did not come in time; wait longer, or ask for fewer at a time",

@@ -113,6 +113,8 @@ static inline bool member_usable(const struct member *m)
 unsigned members_usable(const struct members *ms);
 /* Microseconds until enough quarantines end for a quorum, -1 when that is not what is missing. */
 int64_t members_pending_us(const struct members *ms);
+/* Why the others are not usable, for people: "2 in quarantine, 1 down". */
+void members_tell_missing(const struct members *ms, char *text, size_t size);
 /* The server's clock at `when`, in ms, as late as it may be; 0 if it is not known. */
 int64_t member_server_ms(const struct member *m, struct instant when);
 const char *member_state_word(enum member_state state);

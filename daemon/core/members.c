@@ -3,6 +3,8 @@
 #include "daemon/core/member_part.h"
 #include "daemon/core/quorum.h"
 
+#include <stdio.h>
+
 #define TRUST_WAIT_US SEC
 
 unsigned members_usable(const struct members *ms)
@@ -34,6 +36,26 @@ int64_t members_pending_us(const struct members *ms)
 	if (votes_deadline(&ends, nodes).us == INT64_MIN)
 		return -1;
 	return votes_deadline(&ends, nodes).us < 0 ? -votes_deadline(&ends, nodes).us : 0;
+}
+
+void members_tell_missing(const struct members *ms, char *text, size_t size)
+{
+	static const char *const word[] = {"in quarantine", "refused", "down", "slow", "being asked"};
+	enum { QUARANTINED, REFUSED, DOWN, SLOW, ASKED, MISSING_N };
+	static const int kind[] = {[MEMBER_DOWN] = DOWN, [MEMBER_PROBING] = ASKED, [MEMBER_QUARANTINED] = QUARANTINED, [MEMBER_JOINED] = SLOW, [MEMBER_REFUSED] = REFUSED};
+	unsigned count[MISSING_N] = {0};
+	size_t at = 0;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		const struct member *m = &ms->node[i];
+
+		if (!member_usable(m))
+			count[m->stalled ? SLOW : kind[m->state]]++;
+	}
+	text[0] = '\0';
+	for (int i = 0; i < MISSING_N && at < size; i++)
+		if (count[i])
+			at += (size_t)snprintf(text + at, size - at, "%s%u %s", at ? ", " : "", count[i], word[i]);
 }
 
 int64_t member_server_ms(const struct member *m, struct instant when)

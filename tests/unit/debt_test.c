@@ -76,7 +76,7 @@ START_TEST(sync_tells_how_many_stores_answered)
 	feels(0, MOOD_SILENT);
 	says(1, "UNLOCK a sync=yes");
 	passes(60 * MSEC);
-	hears(1, "ERR QUORUM 0 of 1 stores answered, 1 are needed");
+	hears(1, "ERR QUORUM 0 of 1 stores can be used, 1 are needed: 1 slow");
 	feels(0, MOOD_WELL);
 	passes(200 * MSEC);
 	says(1, "LOCK a");

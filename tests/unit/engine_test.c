@@ -85,7 +85,7 @@ START_TEST(a_wait_that_ends_without_a_quorum_is_no_timeout)
 	passes(999 * MSEC);
 	hears_nothing(1);
 	passes(MSEC);
-	hears(1, "ERR QUORUM 1 of 3 stores answered, 2 are needed*");
+	hears(1, "ERR QUORUM 1 of 3 stores can be used, 2 are needed: 2 down");
 }
 END_TEST
 
@@ -161,7 +161,7 @@ START_TEST(without_a_quorum_who_does_not_wait_is_told_at_once)
 	falls(0);
 	falls(1);
 	says(1, "LOCK a");
-	hears(1, "ERR QUORUM 1 of 3 stores answered, 2 are needed");
+	hears(1, "ERR QUORUM 1 of 3 stores can be used, 2 are needed: 2 down");
 	says(1, "LOCK a wait=forever");
 	hears_nothing(1);
 	comes(0);
@@ -177,7 +177,7 @@ START_TEST(in_a_quarantine_the_refusal_says_when_to_try_again)
 	passes(10 * SEC);
 	says(1, "LOCK a");
 	/* 30 s * 1.02 + 3 ms */
-	ck_assert_str_eq(hears(1, "ERR QUORUM *"), "ERR QUORUM 0 of 1 stores answered, 1 are needed retry_ms=20604");
+	ck_assert_str_eq(hears(1, "ERR QUORUM *"), "ERR QUORUM 0 of 1 stores can be used, 1 are needed: 1 in quarantine; enough are back in 20604 ms retry_ms=20604");
 	says(1, "LOCK a wait=1m");
 	passes(20700 * MSEC);
 	hears(1, GRANT);

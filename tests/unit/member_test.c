@@ -248,6 +248,20 @@ START_TEST(a_connection_that_breaks_does_not_begin_the_quarantine_anew)
 }
 END_TEST
 
+START_TEST(a_refusal_says_what_is_the_matter_with_the_stores)
+{
+	stage_begin(5);
+	restarts_blank(0);
+	restarts_blank(1);
+	stage.node[2].probe.role = SPAN("slave");
+	falls(3);
+	passes(1100 * MSEC);
+	says(1, "LOCK a");
+	hears(1, "ERR QUORUM 1 of 5 stores can be used, 3 are needed: 2 in quarantine, 1 refused, 1 down; enough are back in 29504 ms retry_ms=29504");
+	stage.node[2].probe.role = SPAN("master");
+}
+END_TEST
+
 START_TEST(a_quarantine_whose_time_is_over_while_out_of_reach_ends_at_once)
 {
 	strict(1);
@@ -362,6 +376,7 @@ Suite *member_suite(void)
 	tcase_add_test(join, a_second_loss_in_a_quarantine_begins_it_anew);
 	tcase_add_test(join, a_connection_that_breaks_does_not_begin_the_quarantine_anew);
 	tcase_add_test(join, a_quarantine_whose_time_is_over_while_out_of_reach_ends_at_once);
+	tcase_add_test(join, a_refusal_says_what_is_the_matter_with_the_stores);
 	tcase_add_loop_test(join, a_loss_while_out_of_reach_begins_the_quarantine_anew, 0, 2);
 	tcase_add_test(join, a_loss_between_the_last_look_and_the_join_is_seen);
 	suite_add_tcase(suite, join);
