@@ -249,6 +249,7 @@ UNIT := \
 	tests/unit/flow_test.c \
 	tests/unit/full_test.c \
 	tests/unit/garbage_test.c \
+	tests/unit/generation_test.c \
 	tests/unit/half_close_test.c \
 	tests/unit/heap_test.c \
 	tests/unit/interpreter_test.c \

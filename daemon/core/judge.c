@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define BOUND_MOST_MS 31536000000 /* a year: what names more was not written by us */
+
 int64_t member_clock_jump(struct member_clock *clock, int64_t server_us, struct instant sent, struct instant received)
 {
 	int64_t low = server_us - received.us, high = server_us - sent.us, jump = 0;
@@ -172,8 +174,9 @@ static void judge_suspect(struct member *m, const struct answer *a)
 
 struct marker_parts {
 	char kind;
-	struct span cfg, run_id, replid;
+	struct span cfg, run_id, replid, set, taken;
 	uint64_t generation;
+	int64_t bound_us; /* 0: it names none */
 };
 
 static struct span marker_part(struct span *rest)
@@ -188,18 +191,49 @@ static struct span marker_part(struct span *rest)
 	return part;
 }
 
+static uint64_t leading_number(struct span text)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < text.n && text.p[i] >= '0' && text.p[i] <= '9' && i < 19; i++)
+		n = n * 10 + (uint64_t)(text.p[i] - '0');
+	return n;
+}
+
 static struct marker_parts marker_split(struct span marker)
 {
 	struct marker_parts parts = {0};
 	struct span kind = marker_part(&marker);
+	uint64_t bound_ms;
 
 	parts.kind = kind.n == 1 ? kind.p[0] : 0;
 	parts.cfg = marker_part(&marker);
 	parts.run_id = marker_part(&marker);
 	parts.replid = marker_part(&marker);
-	for (size_t i = 0; i < parts.cfg.n && parts.cfg.p[i] >= '0' && parts.cfg.p[i] <= '9' && i < 19; i++)
-		parts.generation = parts.generation * 10 + (uint64_t)(parts.cfg.p[i] - '0');
+	parts.generation = leading_number(parts.cfg);
+	(void)marker_part(&marker); /* the nonce */
+	bound_ms = leading_number(marker_part(&marker));
+	parts.bound_us = bound_ms < BOUND_MOST_MS ? (int64_t)bound_ms * MSEC : BOUND_MOST_MS * MSEC;
+	parts.set = marker_part(&marker);
+	parts.taken = marker_part(&marker);
 	return parts;
+}
+
+/* What the marker tells of configurations before ours, or beside it. */
+static void judge_lineage(struct members *ms, struct member *m, const struct marker_parts *parts)
+{
+	struct span taken = parts->taken;
+
+	m->ours = span_equal(parts->cfg, span_of(ms->cfg));
+	m->was_ours |= m->ours;
+	members_note_bound(ms, parts->bound_us, m->ours);
+	if (!m->ours)
+		taken = parts->generation < ms->core->conf.generation ? parts->set : SPAN("");
+	if (span_equal(taken, span_of(ms->set_id)))
+		taken = SPAN("");
+	core_keep(m->taken, sizeof(m->taken), taken);
+	if (taken.n > 0)
+		core_keep(ms->elder, sizeof(ms->elder), taken);
 }
 
 /* Another configuration at our generation, or a higher one, is never overwritten: two sets of daemons would not exclude each other. */
@@ -225,6 +259,7 @@ struct verdict member_judge(struct members *ms, struct member *m, const struct a
 	bool ours;
 
 	judge_suspect(m, a);
+	judge_lineage(ms, m, &parts);
 	if (!probe->bgsave_failed)
 		m->misconf = false;
 	core_keep(m->run_id, sizeof(m->run_id), probe->run_id);

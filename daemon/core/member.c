@@ -18,6 +18,7 @@ static const char *const state_word[] = {
 };
 
 static const char foreign_loss[] = "another daemon found that it may have lost memory";
+static const char not_taken_over[] = "too few servers of the set before are taken over: see CHANGING THE SERVERS in redlockd(8)";
 
 const char *member_state_word(enum member_state state)
 {
@@ -36,6 +37,7 @@ static void members_configure(struct members *ms)
 	if (n < 0 || (size_t)n >= sizeof(text))
 		n = sizeof(text) - 1;
 	snprintf(ms->cfg, sizeof(ms->cfg), "%" PRIu64 ".%016" PRIx64, conf->generation, siphash(key, text, (size_t)n));
+	snprintf(ms->set_id, sizeof(ms->set_id), "%u.%08" PRIx32, conf->nodes, (uint32_t)siphash(key, conf->set, strlen(conf->set)));
 }
 
 void members_init(struct members *ms, struct core *core)
@@ -102,7 +104,8 @@ void member_offer(struct members *ms, struct member *m, struct span from, char k
 
 	if (!MUTATED(JOIN_WITHOUT_NONCE))
 		rng_hex(&ms->core->rng, nonce, 16);
-	snprintf(m->offered, sizeof(m->offered), "%c|%s|%s|%s|%s", kind, ms->cfg, m->run_id, m->replid, nonce);
+	snprintf(m->offered, sizeof(m->offered), "%c|%s|%s|%s|%s|%" PRId64 "|%s|%s", kind, ms->cfg, m->run_id, m->replid, nonce,
+	         (members_bound_us(ms) + MSEC - 1) / MSEC, ms->set_id, m->taken);
 	call.marker.p = arena_copy(&ms->core->out->arena, from.p, from.n);
 	call.new_marker = span_of(m->offered);
 	member_ask(ms, m, &call);
@@ -168,7 +171,8 @@ void member_fired(struct members *ms, struct member *m)
 	members_settle_jumps(ms);
 	if (m->asked != MEMBER_IDLE)
 		return;
-	if (m->state == MEMBER_QUARANTINED && !instant_before(ms->core->now, m->quarantine_end) && !m->jump.open && !judge_clock(ms, m))
+	if (m->state == MEMBER_QUARANTINED && !instant_before(ms->core->now, m->quarantine_end) && !m->jump.open &&
+	    members_have_taken_over(ms) && !judge_clock(ms, m))
 		member_offer(ms, m, span_of(m->marker), 'j');
 	else
 		member_probe(ms, m);
@@ -177,31 +181,22 @@ void member_fired(struct members *ms, struct member *m)
 /* Case B: the time counts from when this very value was first seen, or set. */
 static void member_note_quarantine(struct members *ms, struct member *m, struct span marker, const char *why)
 {
-	const struct core_conf *conf = &ms->core->conf;
-	int64_t longest = conf->max_lease_us + conf->max_delay_us;
-
-	if (longest < conf->past_lease_us)
-		longest = conf->past_lease_us;
 	if (!span_equal(marker, span_of(m->timed))) {
 		core_keep(m->timed, sizeof(m->timed), marker);
 		core_keep(m->timed_why, sizeof(m->timed_why), span_of(why));
-		m->quarantine_end = instant_add(ms->core->now, quarantine_us(longest, 0));
+		m->timed_since = ms->core->now;
+		m->quarantine_end = instant_add(ms->core->now, quarantine_us(members_bound_us(ms), 0));
 	}
 	core_keep(m->marker, sizeof(m->marker), marker);
+	m->ours = m->was_ours = true;
 	m->suspect = NULL;
 	m->jump.open = false;
-}
-
-static void member_time_quarantine(struct members *ms, struct member *m, struct span marker, const char *why)
-{
-	member_note_quarantine(ms, m, marker, why);
-	member_become(ms, m, MEMBER_QUARANTINED, m->timed_why);
-	member_schedule(ms, m);
 }
 
 static void member_join(struct members *ms, struct member *m, struct span marker)
 {
 	core_keep(m->marker, sizeof(m->marker), marker);
+	m->ours = m->was_ours = true;
 	m->blank = false;
 	ms->trusting = false;
 	member_become(ms, m, MEMBER_JOINED, "");
@@ -211,6 +206,17 @@ static void member_join(struct members *ms, struct member *m, struct span marker
 static void member_refuse(struct members *ms, struct member *m, const char *reason)
 {
 	member_become(ms, m, MEMBER_REFUSED, reason);
+	member_schedule(ms, m);
+}
+
+static void member_time_quarantine(struct members *ms, struct member *m, struct span marker, const char *why)
+{
+	member_note_quarantine(ms, m, marker, why);
+	if (!instant_before(ms->core->now, m->quarantine_end) && !members_have_taken_over(ms)) {
+		member_refuse(ms, m, not_taken_over);
+		return;
+	}
+	member_become(ms, m, MEMBER_QUARANTINED, m->timed_why);
 	member_schedule(ms, m);
 }
 

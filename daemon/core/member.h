@@ -4,13 +4,21 @@
  * verified on this connection. A node that may have lost memory (restarted, flushed, replaced, evicting, its clock jumped) is in
  * quarantine until every lease that anybody may still believe has ended:
  *
- *   A  marker "j|cfg|run_id|replid|nonce" with our configuration and its present identity: joined
- *   B  anything else: compare-and-set to "q|cfg|run_id|replid|fresh nonce", wait G from then on
- *   C  after G, compare-and-set from exactly that value to "j|…|fresh nonce", which also lifts its fence above every token issued
+ *   A  marker "j|cfg|run_id|replid|nonce|…" with our configuration and its present identity: joined
+ *   B  anything else: compare-and-set to "q|cfg|run_id|replid|fresh nonce|…", wait G from then on
+ *   C  after G, compare-and-set from exactly that value to "j|…|fresh nonce|…", which also lifts its fence above every token issued
  *
  * A second loss meanwhile changes the marker, so the compare-and-set of C fails: no ABA. cfg is "<generation>.<hash>": a higher generation takes
  * over by B, another hash at the same generation is refused. trust_first_start: as long as this daemon has never reached a quorum, and no
  * node that it then reaches carries a marker, these are joined at once.
+ *
+ * What follows the nonce is for the generations to come: "bound|set|taken". A marker of an earlier version ends with the nonce.
+ *   bound  the longest lease and lock-delay, ms, that may have been promised on a vote of this node when the marker was set. A new generation with a
+ *          smaller max_lease waits for the old one. So does a node that lost its marker, as long as the other nodes' markers name a larger bound:
+ *          until that bound has passed since the other configuration was last seen, and every node was seen under ours.
+ *   set    how many nodes the set has, and a hash of its name
+ *   taken  the set of the generation from which this node was taken over; '' if there was none. Another set may have nodes that we do not know. It
+ *          has no quorum any more once half of its nodes are taken over, rounded up. Nobody is joined before that was so for G.
  *
  * A clock that seems to jump is evidence of lost memory only once it is known that it was not this host that stood still: see jump.h.
  */
@@ -42,6 +50,8 @@ struct member_clock {
 	struct clock_bounds past[2]; /* what was known some seconds ago, the later first; see jump.h */
 };
 
+#define SET_ID_MAX 16 /* "<nodes>.<8 hex>" */
+
 struct member {
 	enum member_state state;
 	bool connected;
@@ -54,9 +64,12 @@ struct member {
 	char offered[MARKER_MAX]; /* JOIN in flight: the new value */
 	char run_id[48], replid[48];
 	char reason[160];
+	char taken[SET_ID_MAX]; /* of which set it was before ours; "" = none, or not known */
+	bool ours;              /* its marker is of our configuration, as it was last seen */
+	bool was_ours;          /* … or once was */
 	const char *suspect; /* evidence of lost memory that the marker does not show */
 	char timed[MARKER_MAX];   /* the last value of kind 'q' that was seen, and until when it is to stand: a connection that breaks does not begin it anew */
-	struct instant quarantine_end;
+	struct instant timed_since, quarantine_end;
 	char timed_why[160];
 	char told[160]; /* what the log was told last, and of which state: once, not each second */
 	enum member_state told_of;
@@ -80,7 +93,10 @@ struct member {
 struct members {
 	struct core *core;
 	struct member node[NODES_MAX];
-	char cfg[40];
+	char cfg[40], set_id[SET_ID_MAX];
+	char elder[SET_ID_MAX]; /* the set of the generation before ours, if it is another; "" = not known */
+	int64_t other_us;       /* the longest lease and delay of another configuration whose promises may run; see members_bound_us */
+	struct instant other_until;
 	bool trusting;      /* trust_first_start is still open */
 	struct instant trust_until; /* waiting for the slower nodes to be probed */
 	bool gained;        /* a node became usable: set here, cleared by who retries what waits for a quorum */
@@ -113,6 +129,12 @@ static inline bool member_usable(const struct member *m)
 unsigned members_usable(const struct members *ms);
 /* Microseconds until enough quarantines end for a quorum, -1 when that is not what is missing. */
 int64_t members_pending_us(const struct members *ms);
+/* The longest lease and delay that may have been promised by anybody. */
+int64_t members_bound_us(const struct members *ms);
+/* A marker names that bound: quarantines under way last for it, too. */
+void members_note_bound(struct members *ms, int64_t bound_us, bool ours);
+/* Whether the set of the generation before ours, if that is another, has no quorum any more, and for long enough. */
+bool members_have_taken_over(const struct members *ms);
 /* Why the others are not usable, for people: "2 in quarantine, 1 down". */
 void members_tell_missing(const struct members *ms, char *text, size_t size);
 /* The server's clock at `when`, in ms, as late as it may be; 0 if it is not known. */

@@ -4,6 +4,7 @@
 #include "daemon/core/quorum.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define TRUST_WAIT_US SEC
 
@@ -36,6 +37,57 @@ int64_t members_pending_us(const struct members *ms)
 	if (votes_deadline(&ends, nodes).us == INT64_MIN)
 		return -1;
 	return votes_deadline(&ends, nodes).us < 0 ? -votes_deadline(&ends, nodes).us : 0;
+}
+
+static int64_t own_bound_us(const struct members *ms)
+{
+	return ms->core->conf.max_lease_us + ms->core->conf.max_delay_us;
+}
+
+int64_t members_bound_us(const struct members *ms)
+{
+	const struct core_conf *conf = &ms->core->conf;
+	int64_t bound = own_bound_us(ms);
+	bool over = !instant_before(ms->core->now, ms->other_until);
+
+	for (unsigned i = 0; i < conf->nodes; i++)
+		over &= ms->node[i].was_ours;
+	if (bound < conf->past_lease_us)
+		bound = conf->past_lease_us;
+	return bound < ms->other_us && !over && !MUTATED(BOUND_FORGOTTEN) ? ms->other_us : bound;
+}
+
+void members_note_bound(struct members *ms, int64_t bound_us, bool ours)
+{
+	int64_t longest;
+
+	if (bound_us < own_bound_us(ms) + MSEC || (ours && bound_us <= ms->other_us))
+		return;
+	if (ms->other_us < bound_us)
+		ms->other_us = bound_us;
+	longest = quarantine_us(ms->other_us, 0);
+	ms->other_until = instant_add(ms->core->now, longest);
+	for (unsigned i = 0; i < ms->core->conf.nodes && !MUTATED(BOUND_FORGOTTEN); i++) {
+		struct member *m = &ms->node[i];
+
+		if (*m->timed)
+			m->quarantine_end = instant_max(m->quarantine_end, instant_add(m->timed_since, longest));
+	}
+}
+
+bool members_have_taken_over(const struct members *ms)
+{
+	unsigned taken = 0, needed = ((unsigned)strtoul(ms->elder, NULL, 10) + 1) / 2;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		const struct member *m = &ms->node[i];
+		bool joined = m->ours && m->marker[0] == 'j';
+
+		if (joined)
+			return true; /* whoever joined it has seen to that */
+		taken += m->ours && strcmp(m->taken, ms->elder) == 0 && !instant_before(ms->core->now, m->quarantine_end);
+	}
+	return !*ms->elder || taken >= needed;
 }
 
 void members_tell_missing(const struct members *ms, char *text, size_t size)

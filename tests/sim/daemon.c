@@ -27,8 +27,12 @@ static void daemon_estrange(struct sim_daemon *d)
 		d->conf.max_lease_us += SEC;
 	else if (how == STRANGER_NODES && d->conf.nodes > 1)
 		d->conf.nodes--;
+	else if (how == STRANGER_GENERATION && d->world->plan->stranger_lease_us)
+		d->conf.max_lease_us = d->world->plan->stranger_lease_us;
 	else
 		d->conf.set = "another";
+	if (d->conf.lease_us > d->conf.max_lease_us)
+		d->conf.lease_us = d->conf.max_lease_us;
 	if (how == STRANGER_GENERATION)
 		d->conf.generation++;
 }

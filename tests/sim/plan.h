@@ -74,7 +74,8 @@ struct job {
 					row(echo_percent)  /* of it is late, or comes twice */                           \
 					row(grace_ms)      /* what clients ask for, if they do; 0: none */               \
 					row(stranger)      /* enum stranger */                                           \
-					row(window)        /* calls that a daemon leaves unanswered per node; 0: the usual */ \
+					row(stranger_lease_us) /* of a higher generation and the same set; 0: another set */ \
+				row(window)        /* calls that a daemon leaves unanswered per node; 0: the usual */ \
 		row(warm_us) /* when faults and work begin */                                                                    \
 		row(length_us)                                                    /* when all faults are over */                 \
 		row(finale)                                                       /* bits: what is tried in the healed world */
@@ -99,7 +100,7 @@ enum stranger {
 	STRANGER_SET,        /* another set name */
 	STRANGER_NODES,      /* one node less */
 	STRANGER_LEASE,      /* another max_lease */
-	STRANGER_GENERATION, /* another set name, and a higher generation: it takes over */
+	STRANGER_GENERATION, /* another set name, or another max_lease, and a higher generation: it takes over */
 	STRANGER_N
 };
 

@@ -31,6 +31,7 @@ enum purpose {
 	DRAW_HALTS,   /* hosts that stand still, and nothing else */
 	DRAW_SESSION_SCENE,
 	DRAW_FLAP,    /* what a minority of nodes does to a healed world */
+	DRAW_STRANGER, /* how a daemon is configured otherwise */
 };
 
 struct stream {

@@ -224,6 +224,27 @@ static void draw_job(struct plan *p, struct stream *s, bool crowded)
 		draw_crowd(p, s, j);
 }
 
+/* Half of those that take over change the longest lease, mostly to a shorter one; and most of these come while the others are at work. */
+static void draw_stranger(struct plan *p, uint64_t seed)
+{
+	struct fault late = {.kind = FAULT_DAEMON_CRASH, .a = p->daemons - 1, .at_us = 2};
+	struct stream s;
+	int64_t most;
+
+	stream_init(&s, seed, DRAW_STRANGER, 0);
+	if (p->stranger != STRANGER_GENERATION || !stream_chance(&s, 50))
+		return;
+	most = stream_chance(&s, 75) ? p->max_lease_us : 2 * p->max_lease_us;
+	p->stranger_lease_us = stream_range(&s, p->max_lease_us / 8, most) / MSEC * MSEC;
+	late.for_us = stream_range(&s, p->warm_us, p->length_us);
+	if (p->faults == FAULTS_MAX || !stream_chance(&s, 75))
+		return;
+	for (unsigned i = 0; i < p->faults; i++)
+		if (p->fault[i].at_us == 1)
+			p->fault[i] = p->fault[--p->faults]; /* it would come earlier */
+	p->fault[p->faults++] = late;
+}
+
 /* In a few worlds hosts stand still, clocks and all, and nothing else goes wrong: briefly, one after the other. */
 static void draw_halts(struct plan *p, uint64_t seed)
 {
@@ -270,6 +291,7 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 		draw_job(p, &s, crowded);
 	scene_draw(p, seed);
 	session_scene_draw(p, seed);
+	draw_stranger(p, seed);
 	draw_halts(p, seed);
 	flap_draw(p, seed);
 }

@@ -285,13 +285,14 @@ static void vote_look(struct server *s, const struct flight *f, unsigned i)
 	const struct answer *a = &f->answer[i];
 	const struct call *call = &f->call[i];
 	struct world *w = s->world;
+	int64_t lease = f->daemon->conf.max_lease_us; /* what daemons of another configuration may still count is S17's */
 	bool votes = a->class == ANSWER_EXECUTED && (a->code == 'G' || a->code == 'E' || a->code == 'A');
 
 	if (votes)
 		value_look(s, f, i);
 	if (votes)
 		membership_look(s, f, call);
-	if (votes && s->lost_at >= 0 && w->now - s->lost_at < w->plan->max_lease_us - w->plan->max_lease_us / 100)
+	if (votes && s->lost_at >= 0 && w->now - s->lost_at < lease - lease / 100)
 		checker_fail(w, INVARIANT_S10, name_number(f->call[i].name), "node %u lost its memory at %lld us and votes again",
 			     s->index, (long long)s->lost_at);
 }

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/members.c, judge.c: what a new generation must know of the promises of the one before it. */
+#include "daemon/core/quorum.h"
+#include "tests/unit/stage_part.h"
+
+#include <check.h>
+#include <stdio.h>
+
+#define OLD_G_US (30603 * MSEC) /* 30 s * 1.02 + 3 ms */
+#define NEW_G_US (5103 * MSEC)
+#define TOO_FEW  "refused: too few servers of the set before are taken over: see CHANGING THE SERVERS in redlockd(8)"
+
+/* Daemon 1 will be of the next generation. */
+static void next_generation(int64_t max_lease_us)
+{
+	stage.conf.generation++;
+	stage.conf.trust_first_start = false;
+	stage.conf.max_lease_us = max_lease_us;
+	stage.conf.lease_us = 2 * SEC;
+}
+
+static void nobody_is_joined_before(int64_t us, unsigned nodes)
+{
+	passes(us - 20 * MSEC);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 0);
+	passes(40 * MSEC);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), nodes);
+}
+
+START_TEST(a_smaller_max_lease_waits_for_the_promises_of_the_larger)
+{
+	stage_begin(3);
+	next_generation(5 * SEC);
+	daemon_starts(1);
+	daemon_ends(0);
+	nobody_is_joined_before(OLD_G_US, 3);
+}
+END_TEST
+
+START_TEST(a_larger_max_lease_waits_for_its_own)
+{
+	stage_begin(3);
+	next_generation(60 * SEC);
+	daemon_starts(1);
+	daemon_ends(0);
+	nobody_is_joined_before(61203 * MSEC, 3);
+}
+END_TEST
+
+START_TEST(servers_that_forgot_the_larger_one_wait_for_it_as_long_as_one_remembers)
+{
+	stage_begin(3);
+	daemon_ends(0);
+	restarts_blank(0);
+	restarts_blank(1);
+	next_generation(5 * SEC);
+	feels(2, _i ? MOOD_SILENT : MOOD_WELL);
+	daemon_starts(1);
+	feels(2, MOOD_WELL); /* after the other two were begun to be timed */
+	nobody_is_joined_before(OLD_G_US, 3);
+}
+END_TEST
+
+START_TEST(a_start_in_between_knows_it_from_the_new_markers)
+{
+	stage_begin(3);
+	daemon_ends(0);
+	next_generation(5 * SEC);
+	daemon_starts(1);
+	passes(10 * SEC);
+	daemon_ends(1);
+	restarts_blank(0);
+	daemon_starts(1);
+	nobody_is_joined_before(OLD_G_US, 3);
+	/* By then its promises had ended, and the markers name it no more. */
+	daemon_ends(1);
+	restarts_blank(1);
+	daemon_starts(1);
+	passes(NEW_G_US + 20 * MSEC);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 3);
+}
+END_TEST
+
+START_TEST(once_all_are_taken_over_and_its_promises_have_ended_the_larger_one_is_over)
+{
+	stage_begin(3);
+	daemon_ends(0);
+	next_generation(5 * SEC);
+	daemon_starts(1);
+	passes(OLD_G_US + SEC);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 3);
+	restarts_blank(0);
+	passes(NEW_G_US - 20 * MSEC);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 2);
+	passes(40 * MSEC);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 3);
+	ck_assert_ptr_nonnull(strstr(marker_of(0), "|5000|3."));
+}
+END_TEST
+
+START_TEST(a_server_that_was_never_seen_under_the_new_one_waits_for_the_larger_whenever_it_comes)
+{
+	stage_begin(3);
+	falls(0);
+	daemon_ends(0);
+	next_generation(5 * SEC);
+	daemon_starts(1);
+	passes(2 * OLD_G_US);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 2);
+	restarts_blank(0);
+	passes(OLD_G_US - 20 * MSEC);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 2);
+	passes(40 * MSEC);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 3);
+}
+END_TEST
+
+START_TEST(a_marker_of_an_earlier_version_names_no_bound_and_no_set)
+{
+	static const char *const marker[] = {"j|1.0123456789abcdef|run-0-1|run-0-1|0123456789abcdef", "j|1.0123456789abcdef|r|r|n||", "j|1.0|r|r|n|x|y|z"};
+
+	stage_open(1);
+	marker_is_set(0, marker[_i]);
+	daemon_starts(1);
+	daemon_ends(1);
+	next_generation(5 * SEC);
+	daemon_starts(1);
+	nobody_is_joined_before(NEW_G_US, 1);
+}
+END_TEST
+
+START_TEST(a_marker_that_names_an_age_is_bounded)
+{
+	stage_open(1);
+	marker_is_set(0, "j|1.0123456789abcdef|r|r|n|9999999999999999999|3.00000000|");
+	daemon_starts(1);
+	daemon_ends(1);
+	next_generation(5 * SEC);
+	daemon_starts(1);
+	passes(60 * SEC);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 0);
+}
+END_TEST
+
+/* --- another set: of the five servers of the new one three are of the old --- */
+
+static void old_set_of_three(void)
+{
+	stage_open(5);
+	stage.conf.nodes = 3;
+	daemon_starts(0);
+	passes(2 * SEC);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 3);
+	stage.conf.nodes = 5;
+	next_generation(30 * SEC);
+	stage.conf.set = "five";
+}
+
+START_TEST(another_set_serves_once_the_old_one_has_no_quorum_any_more)
+{
+	old_set_of_three();
+	if (_i)
+		restarts_blank(0);
+	daemon_starts(1);
+	nobody_is_joined_before(OLD_G_US, 5);
+}
+END_TEST
+
+START_TEST(another_set_does_not_serve_while_the_old_one_may_have_a_quorum_that_it_does_not_see)
+{
+	old_set_of_three();
+	daemon_ends(0);
+	restarts_blank(0);
+	restarts_blank(1);
+	daemon_starts(1);
+	passes(OLD_G_US + 2 * SEC);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 0);
+	for (unsigned i = 0; i < 5; i++)
+		ck_assert_str_eq(store_state(1, i), TOO_FEW);
+	ck_assert(was_logged("node *"));
+	while (was_logged("node *"))
+		continue;
+	passes(5 * SEC);
+	ck_assert_msg(!was_logged("node *"), "told once");
+}
+END_TEST
+
+START_TEST(the_second_that_is_taken_over_late_is_waited_for)
+{
+	old_set_of_three();
+	falls(0);
+	falls(1);
+	daemon_starts(1);
+	passes(20 * SEC);
+	comes(0);
+	passes(11 * SEC);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 0);
+	passes(20 * SEC);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 4);
+}
+END_TEST
+
+START_TEST(what_was_taken_over_before_a_start_counts)
+{
+	old_set_of_three();
+	daemon_starts(1);
+	passes(10 * SEC);
+	daemon_ends(1);
+	daemon_starts(1);
+	nobody_is_joined_before(OLD_G_US, 5);
+	/* And later nobody asks for it any more. */
+	restarts_blank(0);
+	restarts_blank(1);
+	restarts_blank(2);
+	passes(OLD_G_US + SEC);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 5);
+}
+END_TEST
+
+Suite *generation_suite(void)
+{
+	Suite *suite = suite_create("generation");
+	TCase *bound = tcase_create("bound"), *set = tcase_create("set");
+
+	tcase_add_checked_fixture(bound, NULL, stage_close);
+	tcase_add_test(bound, a_smaller_max_lease_waits_for_the_promises_of_the_larger);
+	tcase_add_test(bound, a_larger_max_lease_waits_for_its_own);
+	tcase_add_loop_test(bound, servers_that_forgot_the_larger_one_wait_for_it_as_long_as_one_remembers, 0, 2);
+	tcase_add_test(bound, a_start_in_between_knows_it_from_the_new_markers);
+	tcase_add_test(bound, once_all_are_taken_over_and_its_promises_have_ended_the_larger_one_is_over);
+	tcase_add_test(bound, a_server_that_was_never_seen_under_the_new_one_waits_for_the_larger_whenever_it_comes);
+	tcase_add_loop_test(bound, a_marker_of_an_earlier_version_names_no_bound_and_no_set, 0, 3);
+	tcase_add_test(bound, a_marker_that_names_an_age_is_bounded);
+	suite_add_tcase(suite, bound);
+	tcase_add_checked_fixture(set, NULL, stage_close);
+	tcase_add_loop_test(set, another_set_serves_once_the_old_one_has_no_quorum_any_more, 0, 2);
+	tcase_add_test(set, another_set_does_not_serve_while_the_old_one_may_have_a_quorum_that_it_does_not_see);
+	tcase_add_test(set, the_second_that_is_taken_over_late_is_waited_for);
+	tcase_add_test(set, what_was_taken_over_before_a_start_counts);
+	suite_add_tcase(suite, set);
+	return suite;
+}
