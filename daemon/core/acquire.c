@@ -36,8 +36,10 @@ static void acquire_ask(struct engine *e, struct op *op, uint16_t nodes, int64_t
 	struct lock *l = op->lock;
 	uint16_t in_vain = bits(l->put_off) <= e->core->conf.nodes - engine_quorum(e) ? l->put_off : 0;
 	int64_t grace = turn_grace_us(e);
-	struct span ticket = MUTATED(TICKET_SHOWN_ONCE) && l->queued ? SPAN("") : turn_text(e, l);
+	struct span ticket;
 
+	turn_take(e, l); /* its first waiter may have come since the leading node was asked */
+	ticket = MUTATED(TICKET_SHOWN_ONCE) && l->queued ? SPAN("") : turn_text(e, l);
 	op->owed = 0;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
@@ -92,7 +94,6 @@ void acquire_start(struct engine *e, struct lock *l)
 	l->round = op;
 	l->woken = 0;
 	op->range = acquire_range(e, l);
-	turn_take(e, l);
 	lead = split_lead(e, l);
 	if (lead >= 0)
 		op->later = (uint16_t)(NODES_ALL & ~(1u << lead));

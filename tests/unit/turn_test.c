@@ -168,6 +168,30 @@ START_TEST(what_ends_within_the_millisecond_is_asked_for_again_at_once)
 }
 END_TEST
 
+START_TEST(a_waiter_that_comes_while_the_leading_node_is_asked_is_known_to_the_others)
+{
+	unsigned shown = 0;
+
+	stage_begin(3);
+	key_is_overwritten(0, "a", "0123456789abcdef.x:1:00", MSEC);
+	key_is_overwritten(1, "a", "0123456789abcdef.y:1:00", MSEC);
+	says(1, "@now LOCK a");
+	ck_assert_int_eq(figure(0, METRIC_SPLITS), 1);
+	all_feel(MOOD_SILENT);
+	passes(300); /* the pause after a split */
+	says(1, "@later LOCK a wait=1m owner=2");
+	passes(1500); /* the leading node is not waited for any longer */
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_uint_gt(waiting_at(i), 0);
+		shown += stage.node[i].last[CALL_ACQUIRE].call.ticket.n > 0;
+	}
+	ck_assert_uint_eq(shown, 2);
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	ignores(1);
+}
+END_TEST
+
 Suite *turn_suite(void);
 Suite *turn_suite(void)
 {
@@ -182,6 +206,7 @@ Suite *turn_suite(void)
 	tcase_add_test(ticket, a_waiter_that_comes_during_a_round_without_a_ticket_stands_in_line_at_once);
 	tcase_add_test(ticket, a_round_for_who_does_not_wait_shows_the_ticket_of_who_waits_behind_it);
 	tcase_add_test(ticket, what_ends_within_the_millisecond_is_asked_for_again_at_once);
+	tcase_add_test(ticket, a_waiter_that_comes_while_the_leading_node_is_asked_is_known_to_the_others);
 	suite_add_tcase(suite, ticket);
 	return suite;
 }
