@@ -367,6 +367,7 @@ WORLD := \
 	tests/sim/client.c \
 	tests/sim/conn.c \
 	tests/sim/daemon.c \
+	tests/sim/due.c \
 	tests/sim/ear.c \
 	tests/sim/fault.c \
 	tests/sim/finale.c \

@@ -22,6 +22,14 @@ void account_confirmed(const struct request_sim *q, struct account *a, int64_t c
 	}
 }
 
+/* A turn came while its session had no connection, and nobody asked for it yet: what is said of that name is about it. */
+bool account_may_have_turn(const struct request_sim *q, const struct account *a)
+{
+	const struct lease *l = &q->conn->world->checker.lease[q->conn->daemon->index][q->name];
+
+	return a->count == 0 && q->conn->resumed && l->unseen && !l->held;
+}
+
 void account_end(struct account *a)
 {
 	a->count = 0;

@@ -34,6 +34,7 @@ void checker_init(struct world *w)
 	struct checker *k = &w->checker;
 
 	w->tokens_are_safe = tokens_are_safe(w->plan);
+	TAILQ_INIT(&k->syncs);
 	for (unsigned d = 0; d < DAEMONS_MAX; d++) {
 		k->due[d] = INT64_MAX;
 		for (unsigned n = 0; n < NAMES_MAX; n++)

@@ -98,6 +98,7 @@ struct checker {
 	struct lease lease[DAEMONS_MAX][NAMES_MAX];
 	struct ticket_book book[DAEMONS_MAX];
 	struct requests line[DAEMONS_MAX][NAMES_MAX]; /* LOCKs that run, in the order in which they began */
+	struct requests syncs; /* UNLOCKs with sync=yes that began in this step: not known to be carried out yet */
 	struct token_set tokens;
 	struct adoptions adoptions;
 	struct kin kin[DAEMONS_MAX][NAMES_MAX];
@@ -137,19 +138,24 @@ void checker_excuse(struct world *w, int64_t name, int64_t until);
 
 /* ledger.c: the lines of a daemon. */
 void ledger_begin(struct request_sim *q);
+void ledger_syncs(struct world *w, int64_t name); /* those that began are carried out, of this name; -1: of all */
 void ledger_line(struct conn *c, struct span line);
 void ledger_over(struct conn *c);
-void ledger_stopped(struct sim_daemon *d);
-void ledger_due(struct sim_daemon *d);
 
 /* account.c: what owners have. */
 struct account *account_of(const struct request_sim *q); /* of whom the request is about */
 /* An OK says that it is held with this token and so often; count < 0: it does not say how often. */
 void account_confirmed(const struct request_sim *q, struct account *a, int64_t count, int64_t fence);
+bool account_may_have_turn(const struct request_sim *q, const struct account *a);
 void account_end(struct account *a);
 void account_lost(struct conn *c, int64_t name, int64_t fence); /* without its holder's will: what was promised of it was in force */
 void account_excuse(struct conn *c, int64_t name);
 void account_dropped(struct conn *c, int64_t name, const struct account *a); /* with its connection */
+
+/* due.c: by when requests are answered. */
+void due_begin(struct request_sim *q);
+void due_stopped(struct sim_daemon *d); /* a daemon that is stopped answers nobody: bounds move */
+void due_look(struct sim_daemon *d);
 
 /* resume.c: the books of sessions that outlive their connections. */
 /* What the connection before, whose session this one is resuming, had of that name and owner; NULL: it resumes none. */
@@ -159,6 +165,7 @@ bool resume_is_behind(const struct request_sim *q);
 /* The connection ends. A RESUME that is not answered has taken the session over all the same. */
 void resume_unsaid(struct conn *c);
 void resume_hello_said(struct request_sim *q, struct span line);
+void resume_turn_said(struct request_sim *q, struct account *a, int64_t fence); /* that it has one, for the first time */
 void resume_row_said(struct request_sim *q, struct span line);
 void resume_said(struct request_sim *q);
 void resume_refused(struct request_sim *q, struct span code);

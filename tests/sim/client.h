@@ -19,6 +19,7 @@ struct request_sim {
 	TAILQ_ENTRY(request_sim) in_world;
 	TAILQ_ENTRY(request_sim) at_daemon; /* sent, queued or running of its conn */
 	TAILQ_ENTRY(request_sim) at_client; /* open of its conn */
+	TAILQ_ENTRY(request_sim) in_syncs;
 	TAILQ_ENTRY(request_sim) in_line;   /* LOCKs that run at the daemon, in order */
 	enum ask ask;
 	struct conn *conn;
@@ -125,6 +126,8 @@ void resume_greet(struct sim_client *c);
 void resume_hello_heard(struct sim_client *c, const struct request_sim *q, struct span line);
 /* A LOCK is granted. Where it was asked behind a RESUME whose rows are not here yet, it counts on top of what the session had before. */
 void resume_lock_heard(const struct request_sim *q, int64_t fence, int64_t count);
+/* It has what it did not know of: it gives it back. */
+void resume_turn_heard(const struct request_sim *q, int64_t fence);
 void resume_row_heard(struct sim_client *c, const struct request_sim *q, struct span line);
 void resume_heard(struct sim_client *c, const struct request_sim *q, bool ok);
 

@@ -127,6 +127,7 @@ static void effect_call(struct sim_daemon *d, const struct call *call, int64_t d
 		   hash_bytes(call->value.p ? call->value.p : "", call->value.n), "d%u calls n%u %s %.*s %.*s px=%lld", d->index,
 		   call->node, call_word(call->kind), (int)call->name.n, call->name.p, (int)call->value.n, call->value.p,
 		   (long long)call->px_ms);
+	ledger_syncs(d->world, name_number(call->name));
 	witness_call(d, call);
 	link_call(&d->link[call->node], call, depart);
 }
@@ -206,8 +207,9 @@ void daemon_step(struct sim_daemon *d, struct event *event)
 	effects_reset(&d->effects);
 	if (refused && !may_be_refused(d, event))
 		checker_fail(w, INVARIANT_S21, -1, "daemon %u refused event %d", d->index, (int)event->kind);
+	ledger_syncs(w, -1);
 	witness_step(d);
-	ledger_due(d);
+	due_look(d);
 	daemon_arm(d);
 	journal_settle(d);
 }
@@ -361,7 +363,7 @@ void daemon_stop(struct sim_daemon *d, int64_t for_us, bool sending)
 	d->state = sending ? DAEMON_STOPPING : DAEMON_STOPPED;
 	d->thaw_at = d->world->now + for_us;
 	world_at(d->world, &d->thaw, AT_THAW, d->thaw_at);
-	ledger_stopped(d);
+	due_stopped(d);
 }
 
 void daemon_thaw(struct sim_daemon *d)
@@ -382,5 +384,7 @@ void daemon_thaw(struct sim_daemon *d)
 		arrival_handle(a->kind, a->what, a->epoch);
 		free(a);
 	}
+	if (d->journal.mended)
+		journal_settle(d);
 	daemon_arm(d);
 }

@@ -80,10 +80,21 @@ static void journal_tell(struct sim_daemon *d, bool ok)
 	daemon_step(d, &event);
 }
 
+static void journal_mend(struct sim_daemon *d)
+{
+	d->journal.mended = false;
+	if (d->journal.failing || d->journal.there)
+		return;
+	journal_rewrite(d);
+	journal_tell(d, true);
+}
+
 void journal_settle(struct sim_daemon *d)
 {
 	struct sim_journal *j = &d->journal;
 
+	if (j->mended && d->state == DAEMON_RUNNING)
+		journal_mend(d);
 	if (j->failed) {
 		j->failed = false;
 		journal_tell(d, false);
@@ -97,8 +108,10 @@ void journal_fail(struct sim_daemon *d, bool on)
 	d->journal.failing = on;
 	if (on || d->journal.there || !daemon_is_up(d))
 		return;
-	journal_rewrite(d);
-	journal_tell(d, true);
+	if (d->state == DAEMON_RUNNING)
+		journal_mend(d);
+	else
+		d->journal.mended = true;
 }
 
 /* --- from life to life ----------------------------------------------------------------------------------------------- */
@@ -154,6 +167,7 @@ void journal_restore(struct sim_daemon *d)
 
 	struct buf former = j->bytes;
 
+	j->mended = false;
 	if (!j->there)
 		j->torn = d->life - 1;
 	memset(j->inherited, 0, sizeof(j->inherited));

@@ -19,6 +19,7 @@ struct sim_journal {
 	int64_t depart;       /* true time when what that pass sends leaves */
 	bool there;           /* a next life can read it */
 	bool failing, failed; /* it cannot be written; and the service has yet to hear of it */
+	bool mended;          /* it can be written again, which a daemon that stands still has yet to find out */
 	uint64_t torn;        /* the last life of which the next has not read all that was said; 0: none */
 	char inherited[NAMES_MAX][(JOURNAL_PRIORS + 1) * VALUE_MAX]; /* by name: the values of its last record, separated by blanks; "" if there is none */
 };

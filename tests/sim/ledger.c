@@ -25,39 +25,6 @@ static bool is_about_name(const struct request_sim *q)
 
 /* --- requests -------------------------------------------------------------------------------------------------------- */
 
-/* L7: its wait, and what a few rounds take; a request that does not wait may meet three split votes. */
-static int64_t request_bound(const struct world *w, const struct request_sim *q)
-{
-	const struct plan *p = w->plan;
-	int64_t rounds = 8 * p->timeout_us + 400 * MSEC + 30 * 2 * (p->latency_us + p->jitter_us);
-
-	if (q->wait_ms < 0)
-		return INT64_MAX;
-	return rounds + (q->wait_ms * MSEC) + (q->wait_ms * MSEC) / 50;
-}
-
-/* What comes behind a RESUME waits for it, and that for adoptions. */
-static int64_t request_wait_for_resume(const struct request_sim *q)
-{
-	const struct request_sim *other;
-
-	TAILQ_FOREACH(other, &q->conn->running, at_daemon)
-		if (other != q && other->ask == ASK_RESUME)
-			return other->wait_ms * MSEC;
-	return 0;
-}
-
-static void request_set_due(struct world *w, struct request_sim *q)
-{
-	const struct sim_daemon *d = q->conn->daemon;
-	int64_t *due = &w->checker.due[d->index], bound = request_bound(w, q);
-	int64_t from = d->state == DAEMON_STOPPING ? d->thaw_at : w->now; /* the last that it read before it was stopped */
-
-	q->due_at = bound == INT64_MAX ? INT64_MAX : from + bound + request_wait_for_resume(q);
-	if (q->due_at < *due)
-		*due = q->due_at;
-}
-
 void ledger_begin(struct request_sim *q)
 {
 	struct world *w = world_of(q->conn);
@@ -66,14 +33,39 @@ void ledger_begin(struct request_sim *q)
 	q->running = true;
 	q->begun_at = w->now;
 	q->begun_step = w->checker.step;
-	request_set_due(w, q);
+	due_begin(q);
 	if (q->ask == ASK_LOCK)
 		TAILQ_INSERT_TAIL(&w->checker.line[q->conn->daemon->index][q->name], q, in_line);
-	if (q->ask == ASK_UNLOCK && q->sync && account_of(q)->count == 1 && (!q->fence || q->fence == account_of(q)->fence)) {
-		account_end(account_of(q));
-		lease_free(q->conn, q->name, q->owner);
-		q->ended = true;
-		checker_undelay(w, q->name, account_of(q)->fence);
+	if (q->ask == ASK_UNLOCK && q->sync)
+		TAILQ_INSERT_TAIL(&w->checker.syncs, q, in_syncs);
+}
+
+/* UNLOCK sync=yes: not held any more, although that is said later. */
+static void sync_carried_out(struct request_sim *q)
+{
+	struct world *w = world_of(q->conn);
+	struct account *a = account_of(q);
+	int64_t fence = a->fence;
+
+	TAILQ_REMOVE(&w->checker.syncs, q, in_syncs);
+	q->sync = false;
+	if (a->count != 1 || (q->fence && q->fence != fence))
+		return;
+	account_end(a);
+	lease_free(q->conn, q->name, q->owner);
+	q->ended = true;
+	checker_undelay(w, q->name, fence);
+	hold_released(w, q->name, fence);
+}
+
+void ledger_syncs(struct world *w, int64_t name)
+{
+	struct request_sim *q, *next;
+
+	for (q = TAILQ_FIRST(&w->checker.syncs); q; q = next) {
+		next = TAILQ_NEXT(q, in_syncs);
+		if (name < 0 || q->name == name)
+			sync_carried_out(q);
 	}
 }
 
@@ -83,6 +75,10 @@ static void request_out(struct request_sim *q)
 
 	TAILQ_REMOVE(&q->conn->running, q, at_daemon);
 	q->running = false;
+	if (q->ask == ASK_UNLOCK && q->sync) {
+		TAILQ_REMOVE(&w->checker.syncs, q, in_syncs);
+		q->sync = false;
+	}
 	if (q->ask == ASK_LOCK)
 		TAILQ_REMOVE(&w->checker.line[q->conn->daemon->index][q->name], q, in_line);
 }
@@ -143,7 +139,7 @@ static void on_unlocked(struct request_sim *q, struct span line)
 
 	if (q->ended)
 		return;
-	if (a->vague)
+	if (a->vague || (count == 0 && account_may_have_turn(q, a)))
 		a->count = count + 1;
 	if (a->count == 0)
 		checker_fail(w, INVARIANT_S14, q->name, "%s: UNLOCK was OK for what was not held any more", name_of(q->name));
@@ -168,6 +164,8 @@ static void on_confirmed(struct request_sim *q, struct span line)
 	struct account *a = account_of(q);
 
 	account_confirmed(q, a, line_int(line, "count"), line_int(line, "fence"));
+	if (account_may_have_turn(q, a) && line_int(line, "fence") > a->fence)
+		resume_turn_said(q, a, line_int(line, "fence"));
 	if (a->count == 0 || line_int(line, "fence") != a->fence)
 		checker_fail(world_of(q->conn), INVARIANT_S14, q->name, "%s: OK about fence %lld, which is not held any more",
 			     name_of(q->name), (long long)line_int(line, "fence"));
@@ -248,6 +246,8 @@ static void on_reply(struct conn *c, struct span line)
 			resume_row_said(q, line);
 		return;
 	}
+	if (q->ask == ASK_UNLOCK && q->sync)
+		sync_carried_out(q);
 	if (span_equal(word, SPAN("OK")))
 		on_ok(q, line);
 	else if (is_about_name(q) && span_equal(word, SPAN("ERR")))
@@ -321,50 +321,4 @@ void ledger_over(struct conn *c)
 			c->account[owner][name].open = false; /* the next RESUME has a row, or leaves it open anew */
 			lease_free(c, name, owner);
 		}
-}
-
-static void conns_each_running(struct sim_daemon *d, void (*visit)(struct world *w, struct request_sim *q))
-{
-	for (unsigned i = 0; i < sizeof(d->slot) / sizeof(*d->slot); i++) {
-		struct request_sim *q;
-
-		if (!d->slot[i])
-			continue;
-		TAILQ_FOREACH(q, &d->slot[i]->running, at_daemon)
-		visit(d->world, q);
-	}
-}
-
-static void request_set_due_anew(struct world *w, struct request_sim *q)
-{
-	if (q->due_at != INT64_MAX)
-		q->due_at += q->conn->daemon->thaw_at - w->now;
-}
-
-/* A daemon that is stopped answers nobody: bounds move. */
-void ledger_stopped(struct sim_daemon *d)
-{
-	conns_each_running(d, request_set_due_anew);
-}
-
-static void request_look(struct world *w, struct request_sim *q)
-{
-	int64_t *due = &w->checker.due[q->conn->daemon->index];
-
-	if (q->due_at <= w->now && !q->conn->taken)
-		checker_fail(w, INVARIANT_L7, q->name,
-			     "client %u: request %u, begun at %lld us with wait %lld ms, is not answered", q->conn->client->index,
-			     q->number, (long long)q->begun_at, (long long)q->wait_ms);
-	if (q->due_at < *due)
-		*due = q->due_at;
-}
-
-void ledger_due(struct sim_daemon *d)
-{
-	struct world *w = d->world;
-
-	if (w->now < w->checker.due[d->index])
-		return;
-	w->checker.due[d->index] = INT64_MAX;
-	conns_each_running(d, request_look);
 }

@@ -83,6 +83,8 @@ static void hear_checked(struct request_sim *q, struct span line, bool ok)
 
 	if (ours)
 		hold_believe(h, q->anchor, line_int(line, "valid_ms"));
+	else if (ok)
+		resume_turn_heard(q, line_int(line, "fence"));
 	if (q->run)
 		run_checked(q->run, q, ours);
 }

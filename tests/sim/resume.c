@@ -118,16 +118,36 @@ static int64_t row_owner(struct span line)
 	return owner < 0 ? 0 : owner;
 }
 
+void resume_turn_heard(const struct request_sim *q, int64_t fence)
+{
+	struct sim_client *c = q->conn->client;
+
+	if (q->conn == c->conn && !hold_of_row(c, q->name, q->owner, fence))
+		row_unlock(c, q->name, q->owner, fence, 1);
+}
+
+/* All that it knows of that grant, but for one. */
+static void holds_give_up(struct sim_client *c, int64_t name, int64_t owner, int64_t fence, const struct hold *but)
+{
+	struct hold *h;
+
+	TAILQ_FOREACH(h, &c->world->holds, in_world)
+	{
+		if (h->client == c && h->name == name && h->owner == owner && h->fence == fence && h != but)
+			hold_give_up(h);
+	}
+}
+
 void resume_row_heard(struct sim_client *c, const struct request_sim *q, struct span line)
 {
 	int64_t name = line_name(line), owner = row_owner(line), fence = line_int(line, "fence"), count = line_int(line, "count");
 	struct hold *h = name < 0 ? NULL : hold_of_row(c, name, owner, fence);
+	bool goes_on = h && hold_goes_on(h) && h->count == count && (h->conn != q->conn || hold_share(h) == count);
 
 	if (name < 0)
 		return;
-	if (!h || !hold_goes_on(h) || h->count != count || (h->conn == q->conn && hold_share(h) < count)) {
-		if (h)
-			hold_give_up(h);
+	holds_give_up(c, name, owner, fence, goes_on ? h : NULL);
+	if (!goes_on) {
 		row_unlock(c, name, owner, fence, count);
 		return;
 	}
@@ -266,6 +286,13 @@ void resume_row_said(struct request_sim *q, struct span line)
 	check_resumed(c, name, owner, fence);
 	checker_undelay(c->world, name, fence); /* its session goes on */
 	witness_vouch(c->daemon, name, line_int(line, "valid_ms"), INVARIANT_S9);
+}
+
+void resume_turn_said(struct request_sim *q, struct account *a, int64_t fence)
+{
+	check_turn(q->conn->world, q->conn->daemon, q->name, fence);
+	*a = (struct account){.count = 1, .fence = fence};
+	check_resumed(q->conn, q->name, q->owner, fence);
 }
 
 /* What is held and was no row is not decided yet. */

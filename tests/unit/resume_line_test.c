@@ -68,6 +68,29 @@ START_TEST(a_turn_that_comes_between_resume_and_the_lock_repeated_answers_that)
 }
 END_TEST
 
+START_TEST(a_turn_that_nobody_asked_for_again_is_checked_and_given_up_like_any_hold)
+{
+	s2 = waiting_with_grace("grace=30s");
+	goes(2, GONE_HANGUP);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	says(4, "CHECK a");
+	hears(4, "ERR NOTHELD *");
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	says(4, "CHECK a");
+	hears(4, "OK name=a fence=* valid_ms=* count=1");
+	says(4, "LOCK a");
+	hears(4, "OK name=a * count=2");
+	says(4, "UNLOCK a");
+	hears(4, "OK name=a count=1");
+	hears_nothing(3);
+	says(4, "UNLOCK a");
+	hears(4, "OK name=a count=0");
+	hears(3, GRANT);
+}
+END_TEST
+
 START_TEST(a_turn_that_nobody_asks_for_goes_on_after_the_grace)
 {
 	s2 = waiting_with_grace("grace=15s");
@@ -349,6 +372,7 @@ Suite *resume_line_suite(void)
 	tcase_add_test(tcase, a_detached_session_keeps_its_place_and_the_lock_repeated_takes_it);
 	tcase_add_test(tcase, a_turn_that_comes_meanwhile_is_held_and_is_a_row);
 	tcase_add_test(tcase, a_turn_that_comes_between_resume_and_the_lock_repeated_answers_that);
+	tcase_add_test(tcase, a_turn_that_nobody_asked_for_again_is_checked_and_given_up_like_any_hold);
 	tcase_add_test(tcase, a_turn_that_nobody_asks_for_goes_on_after_the_grace);
 	tcase_add_test(tcase, a_place_that_nobody_asks_for_is_given_up_after_the_grace);
 	tcase_add_test(tcase, the_end_of_the_grace_gives_up_the_place);

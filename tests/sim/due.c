@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* By when each request must be answered (L7). */
+#include "tests/sim/world.h"
+
+/* L7: its wait, and what a few rounds take; a request that does not wait may meet three split votes. */
+static int64_t request_bound(const struct world *w, const struct request_sim *q)
+{
+	const struct plan *p = w->plan;
+	int64_t rounds = 8 * p->timeout_us + 400 * MSEC + 30 * 2 * (p->latency_us + p->jitter_us);
+
+	if (q->wait_ms < 0)
+		return INT64_MAX;
+	return rounds + (q->wait_ms * MSEC) + (q->wait_ms * MSEC) / 50;
+}
+
+/* What comes behind a RESUME waits for it, and that for adoptions. */
+static int64_t request_wait_for_resume(const struct request_sim *q)
+{
+	const struct request_sim *other;
+
+	TAILQ_FOREACH(other, &q->conn->running, at_daemon)
+		if (other != q && other->ask == ASK_RESUME)
+			return other->wait_ms * MSEC;
+	return 0;
+}
+
+void due_begin(struct request_sim *q)
+{
+	struct world *w = q->conn->world;
+	const struct sim_daemon *d = q->conn->daemon;
+	int64_t *due = &w->checker.due[d->index], bound = request_bound(w, q);
+	int64_t from = d->state == DAEMON_STOPPING ? d->thaw_at : w->now; /* the last that it read before it was stopped */
+
+	q->due_at = bound == INT64_MAX ? INT64_MAX : from + bound + request_wait_for_resume(q);
+	if (q->due_at < *due)
+		*due = q->due_at;
+}
+
+static void conns_each_running(struct sim_daemon *d, void (*visit)(struct world *w, struct request_sim *q))
+{
+	for (unsigned i = 0; i < sizeof(d->slot) / sizeof(*d->slot); i++) {
+		struct request_sim *q;
+
+		if (!d->slot[i])
+			continue;
+		TAILQ_FOREACH(q, &d->slot[i]->running, at_daemon)
+		visit(d->world, q);
+	}
+}
+
+static void request_set_due_anew(struct world *w, struct request_sim *q)
+{
+	if (q->due_at != INT64_MAX)
+		q->due_at += q->conn->daemon->thaw_at - w->now;
+}
+
+/* A daemon that is stopped answers nobody: bounds move. */
+void due_stopped(struct sim_daemon *d)
+{
+	conns_each_running(d, request_set_due_anew);
+}
+
+static void request_look(struct world *w, struct request_sim *q)
+{
+	int64_t *due = &w->checker.due[q->conn->daemon->index];
+
+	if (q->due_at <= w->now && !q->conn->taken)
+		checker_fail(w, INVARIANT_L7, q->name,
+			     "client %u: request %u, begun at %lld us with wait %lld ms, is not answered", q->conn->client->index,
+			     q->number, (long long)q->begun_at, (long long)q->wait_ms);
+	if (q->due_at < *due)
+		*due = q->due_at;
+}
+
+void due_look(struct sim_daemon *d)
+{
+	struct world *w = d->world;
+
+	if (w->now < w->checker.due[d->index])
+		return;
+	w->checker.due[d->index] = INT64_MAX;
+	conns_each_running(d, request_look);
+}
