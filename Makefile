@@ -363,6 +363,7 @@ SIM := \
 WORLD := \
 	tests/sim/main.c \
 	tests/sim/account.c \
+	tests/sim/campaign.c \
 	tests/sim/checker.c \
 	tests/sim/client.c \
 	tests/sim/conn.c \
@@ -383,6 +384,7 @@ WORLD := \
 	tests/sim/plan.c \
 	tests/sim/replace.c \
 	tests/sim/reply.c \
+	tests/sim/report.c \
 	tests/sim/request.c \
 	tests/sim/resource.c \
 	tests/sim/resume.c \
@@ -616,9 +618,13 @@ FROM  ?= 1
 sim: $(O)/sim ## simulated worlds, SEEDS= of them from FROM= on, each a function of its seed
 	@$(O)/sim --seeds $(SEEDS) --from $(FROM) --jobs 2
 
-SIM_CHECK_SEEDS ?= 300
-simulated: $(O)/sim ## the simulator's own tests, what it has found, a short sweep
+SIM_CHECK_SEEDS ?= 2000
+simulated: $(O)/sim ## the simulator's own tests, what it has found, a short sweep through worlds that belong to the commit
 	@sh tests/sim/check.sh $(O) $(SIM_CHECK_SEEDS)
+
+MINUTES ?=
+sweep: $(O)/sim ## simulated worlds from where the last sweep stopped, on all processors, for MINUTES= (10) or SEEDS=; FROM= begins elsewhere
+	@$(O)/sim --sweep $(O) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(filter-out file,$(origin SEEDS)),--seeds $(SEEDS)) $(if $(filter-out file,$(origin FROM)),--from $(FROM))
 
 MUTANTS ?=
 mutants: $(O)/sim ## plant the known mistakes, one at a time (or MUTANTS=), and see the simulator find each
@@ -765,5 +771,5 @@ uninstall: ## remove what install put there; the configuration stays
 	rm -f $(DESTDIR)$(SBINDIR)/redlockd $(DESTDIR)$(BINDIR)/redlock $(DESTDIR)$(INCDIR)/redlock.h $(DESTDIR)$(LIBDIR)/libredlock.a
 	rm -f $(foreach m,$(MAN),$(DESTDIR)$(call manual,$(m))) $(DESTDIR)$(UNITDIR)/redlockd.service $(DESTDIR)$(SYSUSERSDIR)/redlockd.conf
 
-.PHONY: all deps run help rendered check sim bench-contend mutants load faults faults-planted $(SUITES) asan ubsan build-sanitized build-clang build-fuzzers stats lint lint-files clean install uninstall
+.PHONY: all deps run help rendered check sim bench-contend mutants sweep load faults faults-planted $(SUITES) asan ubsan build-sanitized build-clang build-fuzzers stats lint lint-files clean install uninstall
 .DELETE_ON_ERROR:

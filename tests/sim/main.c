@@ -10,14 +10,15 @@
 
 #define CORPUS "tests/sim/corpus"
 
-enum what { RUN_SEEDS, RUN_ONE, RUN_FILE, RUN_SELFTEST, RUN_INVARIANTS, RUN_MUTANTS };
+enum what { RUN_SEEDS, RUN_SWEEP, RUN_ONE, RUN_FILE, RUN_SELFTEST, RUN_INVARIANTS, RUN_MUTANTS };
 
 struct options {
 	enum what what;
 	uint64_t seed, count, from;
-	unsigned jobs;
-	bool trace, shrink, keep_going, plan;
-	const char *file;
+	unsigned jobs; /* 0: not said */
+	double minutes;
+	bool has_from, has_count, trace, shrink, keep_going, plan;
+	const char *file, *folder;
 	char scenario[256];
 };
 
@@ -26,6 +27,7 @@ static const struct option long_options[] = {
 	{"from", required_argument, NULL, 'f'},   {"jobs", required_argument, NULL, 'j'},
 	{"trace", no_argument, NULL, 't'},        {"scenario", required_argument, NULL, 'c'},
 	{"replay", required_argument, NULL, 'r'}, {"shrink", no_argument, NULL, 'k'},
+	{"sweep", required_argument, NULL, 'w'},  {"minutes", required_argument, NULL, 'm'},
 	{"keep-going", no_argument, NULL, 'g'},   {"self-test", no_argument, NULL, 'T'},
 	{"invariants", no_argument, NULL, 'I'},   {"mutant-list", no_argument, NULL, 'M'},
 	{"plan", no_argument, NULL, 'p'},         {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
@@ -34,6 +36,8 @@ static const struct option long_options[] = {
 static void usage(void)
 {
 	puts("sim --seeds N [--from M] [--jobs J] [--keep-going]  worlds of the seeds M, M+1 …\n"
+	     "sim --sweep FOLDER [--minutes M] [--seeds N] [--from M] [--jobs J]  as many as fit, from where FOLDER/sweep.next says;\n"
+	     "                                violations by invariant, a small plan of each in FOLDER/sweep\n"
 	     "sim --seed N [--trace]           one world; --shrink: make it smaller while it fails\n"
 	     "sim --seed N --plan              its plan, as a file for --replay\n"
 	     "sim --replay FILE [--trace]      the world of a file\n"
@@ -52,13 +56,20 @@ static bool option_take(struct options *o, int c)
 		return true;
 	case 'n':
 		o->count = strtoull(optarg, NULL, 10);
-		return true;
+		return o->has_count = true;
 	case 'f':
 		o->from = strtoull(optarg, NULL, 10);
-		return true;
+		return o->has_from = true;
 	case 'j':
 		o->jobs = (unsigned)strtoul(optarg, NULL, 10);
-		return o->jobs >= 1 && o->jobs <= 16;
+		return o->jobs >= 1 && o->jobs <= SWEEP_JOBS_MAX;
+	case 'm':
+		o->minutes = strtod(optarg, NULL);
+		return o->minutes > 0;
+	case 'w':
+		o->folder = optarg;
+		o->what = RUN_SWEEP;
+		return true;
 	case 'c':
 		snprintf(o->scenario, sizeof(o->scenario), "%s/%s.plan", CORPUS, optarg);
 		o->file = o->scenario;
@@ -168,8 +179,8 @@ static int run_file(const struct options *o)
 
 static int run_seeds(const struct options *o)
 {
-	struct sweep s = {.from = o->from, .count = o->count, .jobs = o->jobs, .keep_going = o->keep_going};
-	struct sweep_result r;
+	struct sweep s = {.from = o->from, .count = o->count, .jobs = o->jobs ? o->jobs : 2, .keep_going = o->keep_going};
+	static struct sweep_result r;
 	struct plan *p;
 	char replay[64];
 
@@ -184,6 +195,19 @@ static int run_seeds(const struct options *o)
 	violation_print(p, &r.first, replay);
 	free(p);
 	return 1;
+}
+
+/* Without a number of worlds or of minutes: ten minutes. */
+static int run_sweep(const struct options *o)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	struct sweep s = {.from = o->has_from ? o->from : 0, .count = o->has_count ? o->count : UINT64_MAX, .jobs = o->jobs, .talk = true};
+
+	if (s.jobs == 0)
+		s.jobs = processors < 1 ? 1 : processors > SWEEP_JOBS_MAX ? SWEEP_JOBS_MAX : (unsigned)processors;
+	if (o->minutes > 0 || !o->has_count)
+		s.seconds = 60 * (o->minutes > 0 ? o->minutes : 10);
+	return campaign_run(o->folder, &s);
 }
 
 static int list_invariants(void)
@@ -204,7 +228,7 @@ static int list_mutants(void)
 
 int main(int argc, char **argv)
 {
-	struct options o = {.count = 100, .from = 1, .jobs = 2};
+	struct options o = {.count = 100, .from = 1};
 	int c;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -217,6 +241,8 @@ int main(int argc, char **argv)
 	switch (o.what) {
 	case RUN_SEEDS:
 		return run_seeds(&o);
+	case RUN_SWEEP:
+		return run_sweep(&o);
 	case RUN_ONE:
 		return run_one(&o);
 	case RUN_FILE:

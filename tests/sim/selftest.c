@@ -3,6 +3,7 @@
 #include "tests/sim/sweep.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #define FEW  24
 #define MANY 100
@@ -136,6 +137,64 @@ static bool clocks_run_both_ways(struct plan *p)
 	return true;
 }
 
+/* --- sweeps ---------------------------------------------------------------------------------------------------------- */
+
+/* Worlds that know nothing but their seed: each 7th violates S1, each 31st crashes, each 83rd hangs. */
+static void strange_world(const struct plan *p, FILE *trace, struct report *ret_report)
+{
+	(void)trace;
+	memset(ret_report, 0, sizeof(*ret_report));
+	ret_report->seed = (uint64_t)p->seed;
+	ret_report->sim_us = p->seed;
+	if (p->seed % 83 == 0)
+		pause();
+	if (p->seed % 31 == 0)
+		abort();
+	if (p->seed % 7 == 0)
+		ret_report->what = INVARIANT_S1;
+}
+
+static bool a_sweep_runs_each_seed_once_whatever_crashes_or_hangs(struct plan *p)
+{
+	struct sweep s = {.from = 1, .count = 100, .jobs = 3, .keep_going = true, .hang_after = 1, .run = strange_world};
+	static struct sweep_result r;
+	const struct sweep_kind *died = &r.kind[INVARIANT_S21], *failed = &r.kind[INVARIANT_S1];
+	int64_t ended = 100 * 101 / 2 - 31 - 62 - 93 - 83;
+
+	(void)p;
+	sweep_run(&s, &r);
+	return r.seeds == 100 && r.sim_us == ended && r.next == 101 && died->count == 4 && died->seed[0] == 31 && died->seed[2] == 83 &&
+	       strstr(died->first.text, "crashes") && failed->count == 14 && failed->seed[0] == 7 && failed->seed[4] == 35 && r.first.seed == 7;
+}
+
+static bool a_sweep_that_stops_has_found_the_lowest_seed(struct plan *p)
+{
+	struct sweep s = {.from = 15, .count = 1000, .jobs = 4, .run = strange_world};
+	static struct sweep_result r;
+
+	(void)p;
+	for (int i = 0; i < 20; i++) {
+		sweep_run(&s, &r);
+		if (r.first.seed != 21)
+			return false;
+	}
+	return true;
+}
+
+static bool a_campaign_goes_on_where_the_last_one_stopped(struct plan *p)
+{
+	char folder[] = "/tmp/sim-XXXXXX", path[64];
+	struct sweep s = {.from = 99, .count = 5, .jobs = 2, .run = strange_world}, again = {.count = 1, .jobs = 2, .run = strange_world};
+	bool good;
+
+	(void)p;
+	if (!mkdtemp(folder))
+		return false;
+	good = campaign_run(folder, &s) == 0 && campaign_run(folder, &again) == 0 && again.from == 104;
+	snprintf(path, sizeof(path), "%s/sweep.next", folder);
+	return !remove(path) && !remove(folder) && good;
+}
+
 int selftest_run(void)
 {
 	static const struct {
@@ -151,6 +210,9 @@ int selftest_run(void)
 		TEST(a_plan_that_was_written_and_read_is_the_same),
 		TEST(without_one_fault_the_rest_stays_in_its_place),
 		TEST(every_kind_of_fault_occurs),
+		TEST(a_sweep_runs_each_seed_once_whatever_crashes_or_hangs),
+		TEST(a_sweep_that_stops_has_found_the_lowest_seed),
+		TEST(a_campaign_goes_on_where_the_last_one_stopped),
 #undef TEST
 	};
 	int count = sizeof(test) / sizeof(test[0]), failed = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the linker puts in the place of the calls by which the outside gets in (see SIM_WRAP in the Makefile). A simulated world that makes one is
- * not a function of its plan: it ends at once. Only who measures how long a sweep takes may look at the clock.
+ * not a function of its plan: it ends at once. Only a sweep may look at the clock: how long it takes, and for
+ * its first seed.
  */
 #include "tests/sim/sweep.h"
 
@@ -29,6 +30,14 @@ double sweep_clock(void)
 
 	__real_clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+uint64_t sweep_date(void)
+{
+	struct timespec t;
+
+	__real_clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec;
 }
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
