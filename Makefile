@@ -211,7 +211,9 @@ CLI := \
 	client/keeper.c \
 	client/keeper_main.c \
 	client/main.c \
-	client/rows.c
+	client/place.c \
+	client/rows.c \
+	client/shortage.c
 
 UNIT := \
 	tests/unit/main.c \

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waiting in line, over however many connections it takes. The status line is written on a terminal only, and asks over a connection of its own, since the request that
- * waits occupies the other one.
+ * Waiting in line, over however many connections it takes. The status line is written on a terminal only; elsewhere a line says, once, that too few stores answer for
+ * anybody to get a lock. Both ask over a connection of their own, since the request that waits occupies the other one.
  */
 #include "client/cli_wait.h"
 #include "client/person.h"
+#include "client/place.h"
+#include "client/shortage.h"
 #include "proto/proto.h"
 #include "proto/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,92 +21,15 @@
 #include <unistd.h>
 
 #define TICK_US      1000000
+#define AGAIN_US     30000000 /* where there is no terminal */
 #define SIDE_MS      300 /* what the status line may take to find out */
-#define QUOTED_BYTES (4 * NAME_MAX_BYTES + 3)
-#define LABEL_BYTES  200
 
 struct waiting {
 	struct turn *turn;
 	struct redlock *side;
-	int64_t began_us, next_us; /* next_us: when the status line is due; INT64_MAX: never */
-	bool drawn;
+	int64_t began_us, next_us; /* next_us: when the stores are to be looked at, or the status line is due; INT64_MAX: never */
+	bool terminal, drawn;
 };
-
-/* Who stands where, from the rows of SHOW. */
-struct place {
-	const char *session; /* whose position is looked for */
-	int64_t position;    /* 0: not in line */
-	char holder[LABEL_BYTES];
-	int64_t held_ms; /* -1: not told */
-};
-
-static size_t text_add(char *out, size_t at, size_t size, const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-static size_t text_add(char *out, size_t at, size_t size, const char *format, ...)
-{
-	va_list args;
-	int n;
-
-	va_start(args, format);
-	n = vsnprintf(out + at, size - at, format, args);
-	va_end(args);
-	return n < 0 || (size_t)n >= size - at ? size - 1 : at + (size_t)n;
-}
-
-static struct span field_of(const struct redlock_line *line, const char *field)
-{
-	struct redlock_bytes value = redlock_line_find(line, field);
-
-	return (struct span){value.p, value.n};
-}
-
-/* As BUSY tells it: a holder of another daemon by "holder", one of this daemon by its session. */
-static void holder_show(const struct redlock_line *row, char *out, size_t size)
-{
-	struct span holder = field_of(row, "holder"), label = field_of(row, "name"), peer = field_of(row, "peer");
-	int64_t pid = redlock_line_number(row, "pid", -1);
-	size_t at;
-
-	if (!holder.p && !label.p && !peer.p)
-		holder = SPAN("somebody else");
-	at = shown_text(holder.p ? holder : label, out, size);
-	if (holder.p)
-		return;
-	if (pid >= 0)
-		text_add(out, at, size, "%spid=%" PRId64 " uid=%" PRId64, at ? " " : "", pid,
-			 redlock_line_number(row, "uid", -1));
-	else if (peer.p && at + 10 < size) {
-		at = text_add(out, at, size, "%s", at ? " " : "");
-		shown_text(peer, out + at, size - at);
-	}
-}
-
-static void place_row(void *arg, const struct redlock_line *row)
-{
-	struct place *place = arg;
-	struct span role = field_of(row, "role");
-
-	if (span_equal(role, SPAN("waiter")) && span_equal(field_of(row, "session"), span_of(place->session)))
-		place->position = redlock_line_number(row, "pos", 0);
-	if (!span_equal(role, SPAN("holder")))
-		return;
-	holder_show(row, place->holder, sizeof(place->holder));
-	place->held_ms = redlock_line_number(row, "held_ms", -1);
-}
-
-static int place_ask(struct redlock *c, const char *name, struct place *place)
-{
-	char quoted[QUOTED_BYTES], line[QUOTED_BYTES + 8];
-	int r = redlock_quote((struct redlock_bytes){name, strlen(name)}, quoted, sizeof(quoted));
-
-	place->holder[0] = '\0';
-	place->position = 0;
-	place->held_ms = -1;
-	if (r)
-		return r;
-	snprintf(line, sizeof(line), "SHOW %s", quoted);
-	return redlock_request(c, line, 0, place_row, place);
-}
 
 /* --- the status line --- */
 
@@ -116,7 +40,7 @@ static const char *ordinal(int64_t n)
 	return n % 10 == 1 ? "st" : n % 10 == 2 ? "nd" : n % 10 == 3 ? "rd" : "th";
 }
 
-static void status_text(const struct waiting *w, const struct place *place, char *out, size_t size)
+static void status_text(const struct waiting *w, const struct place *place, const char *shortage, char *out, size_t size)
 {
 	int64_t seconds = (redlock_now_us() - w->began_us) / 1000000;
 	char name[LABEL_BYTES], age[AGE_BYTES];
@@ -132,6 +56,10 @@ static void status_text(const struct waiting *w, const struct place *place, char
 		at = text_add(out, at, size, "%s held by %s", place->position > 0 ? "," : " ", place->holder);
 	if (place->holder[0] && place->held_ms >= 0)
 		text_add(out, at, size, " for %s", age_text(place->held_ms, age));
+	if (place->kept_ms >= 0)
+		text_add(out, at, size, "%s kept for %s", place->position > 0 ? "," : " ", age_text(place->kept_ms, age));
+	if (shortage[0])
+		text_add(out, at, size, "%s %s", place->position > 0 ? "," : " ", shortage);
 }
 
 /* Cuts to the width of the terminal, if it tells one, so that the line can be rewritten in place. */
@@ -146,18 +74,27 @@ static void text_cut(char *text)
 		text[--n] = '\0';
 }
 
-static void status_draw(struct waiting *w)
+static bool side_open(struct waiting *w)
 {
-	struct place place = {.session = redlock_session_id(w->turn->c), .held_ms = -1};
-	char text[600];
-
 	if (!w->side && redlock_open(w->turn->in->addr, SIDE_MS, &w->side))
 		w->side = NULL;
-	if (w->side && place_ask(w->side, w->turn->in->operand, &place)) {
-		redlock_close(w->side);
-		w->side = NULL;
-	}
-	status_text(w, &place, text, sizeof(text));
+	return w->side != NULL;
+}
+
+static void side_close(struct waiting *w)
+{
+	redlock_close(w->side);
+	w->side = NULL;
+}
+
+static void status_draw(struct waiting *w)
+{
+	struct place place = {.session = redlock_session_id(w->turn->c), .held_ms = -1, .kept_ms = -1};
+	char text[600], shortage[SHORTAGE_BYTES] = "";
+
+	if (side_open(w) && (place_ask(w->side, w->turn->in->operand, &place) || (place.unknown && shortage_ask(w->side, shortage))))
+		side_close(w);
+	status_text(w, &place, shortage, text, sizeof(text));
 	text_cut(text);
 	fprintf(stderr, "\r%s\033[K", text);
 	w->drawn = true;
@@ -193,10 +130,27 @@ static void wait_sleep(const struct waiting *w, int64_t until)
 		w->turn->abandoned = fds[1].revents != 0;
 }
 
+/* Once: who reads a log need not be told again. */
+static void shortage_say(struct waiting *w)
+{
+	char shortage[SHORTAGE_BYTES] = "";
+
+	w->next_us = redlock_now_us() + AGAIN_US;
+	if (side_open(w) && !shortage_ask(w->side, shortage) && shortage[0]) {
+		complain("waiting: %s", shortage);
+		w->next_us = INT64_MAX;
+	}
+	side_close(w);
+}
+
 static void wait_tick(struct waiting *w)
 {
 	if (redlock_now_us() < w->next_us)
 		return;
+	if (!w->terminal) {
+		shortage_say(w);
+		return;
+	}
 	status_draw(w);
 	w->next_us = redlock_now_us() + TICK_US;
 }
@@ -263,12 +217,14 @@ static void not_acquired(const struct turn *t, int outcome)
 	struct place place = {.session = redlock_session_id(t->c)};
 	char name[LABEL_BYTES], age[AGE_BYTES];
 
-	if (outcome == REDLOCK_BUSY || place_ask(t->c, t->in->operand, &place) || !place.holder[0]) {
+	if (outcome == REDLOCK_BUSY || place_ask(t->c, t->in->operand, &place) || (!place.holder[0] && place.kept_ms < 0)) {
 		complain("%s", redlock_errmsg(t->c));
 		return;
 	}
 	shown_text(span_of(t->in->operand), name, sizeof(name));
-	if (place.held_ms < 0)
+	if (place.kept_ms >= 0)
+		complain("%s is held by nobody, but kept for %s more", name, age_text(place.kept_ms, age));
+	else if (place.held_ms < 0)
 		complain("%s is held by %s", name, place.holder);
 	else
 		complain("%s is held by %s for %s", name, place.holder, age_text(place.held_ms, age));
@@ -283,12 +239,12 @@ static const char *trouble(const struct turn *t, int error)
 
 bool turn_await(struct turn *t, int64_t *ret_ttl_ms)
 {
-	struct waiting w = {.turn = t, .began_us = redlock_now_us(), .next_us = INT64_MAX};
+	struct waiting w = {.turn = t, .began_us = redlock_now_us(), .terminal = isatty(STDERR_FILENO)};
 	struct redlock_grant granted;
 	int r = lock_send(&w);
 
-	if (isatty(STDERR_FILENO))
-		w.next_us = w.began_us + TICK_US;
+	/* A crowd that began at one moment does not look at one moment. */
+	w.next_us = w.began_us + TICK_US + (w.terminal ? 0 : getpid() % 1000 * (TICK_US / 1000));
 	if (!r)
 		r = answer_await(&w);
 	status_clear(&w);

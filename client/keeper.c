@@ -220,10 +220,7 @@ static int keeper_unlock(struct keeper *k, int64_t keep_ms)
 	return r < 0 ? r : redlock_unlock(c, k->task->in->operand, keep_ms);
 }
 
-/*
- * CMD ended while the lock was believed, so that its code is the truth, unless the daemon says that somebody else could already
- * have had the lock.
- */
+/* CMD ended while the lock was believed, so that its code is the truth, unless the daemon says that somebody else could already have had the lock. */
 static void keeper_finish(struct keeper *k)
 {
 	const struct redlock_line *push;

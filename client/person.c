@@ -6,6 +6,7 @@
 #include "proto/text.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 const char *age_text(int64_t ms, char out[AGE_BYTES])
@@ -37,6 +38,17 @@ const char *duration_text(int64_t ms, char out[AGE_BYTES])
 		i++;
 	snprintf(out, AGE_BYTES, "%" PRId64 "%s", ms / unit[i].ms, unit[i].word);
 	return out;
+}
+
+size_t text_add(char *out, size_t at, size_t size, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(out + at, size - at, format, args);
+	va_end(args);
+	return n < 0 || (size_t)n >= size - at ? size - 1 : at + (size_t)n;
 }
 
 size_t character_next(struct span text, bool *ret_good)

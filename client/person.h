@@ -16,6 +16,9 @@ const char *age_text(int64_t ms, char out[AGE_BYTES]);
 /* The same without rounding, in the largest unit that is whole: "350ms", "90s", "10m", "2h". */
 const char *duration_text(int64_t ms, char out[AGE_BYTES]);
 
+/* Appends at `at`; cut at size. Returns the new end, where the NUL stands. */
+size_t text_add(char *out, size_t at, size_t size, const char *format, ...) __attribute__((format(printf, 4, 5)));
+
 /*
  * Copies text, every byte that is not printable as \xHH and a backslash as two; well-formed UTF-8 stays. Never splits a character
  * or an escape; what does not fit ends in "...". Returns the length; out is NUL-terminated; size is at least 8.

@@ -4,6 +4,7 @@
  * keeper_test.c.
  */
 #include "client/cli.h"
+#include "client/shortage.h"
 #include "tests/unit/run_script.h"
 
 #include <signal.h>
@@ -113,6 +114,9 @@ START_TEST(not_acquired_is_124_or_what_E_says)
 	       "run", "-E", "0", "--wait", "10ms", "n", "true");
 	ck_assert_int_eq(o.code, 0);
 	ck_assert_str_eq(o.err, "redlock: n is held by w\\x0a for 10ms\n");
+	PLAYED(&o, HELLO "< LOCK n wait=10ms\n> TIMEOUT name=n waited_ms=10\n< SHOW n\n> * role=kept pos=0 ttl_ms=4000\n> OK n=1\n=\n", "run",
+	       "-w10ms", "n", "true");
+	ck_assert_str_eq(o.err, "redlock: n is held by nobody, but kept for 4s more\n");
 	PLAYED(&o, HELLO "< LOCK n wait=10ms\n> TIMEOUT name=n waited_ms=10\n< SHOW n\n> OK n=0\n=\n", "run", "-w10ms", "n",
 	       "true");
 	ck_assert_str_eq(o.err, "redlock: n was not free within 10ms\n");
@@ -147,6 +151,33 @@ START_TEST(what_the_daemon_does_not_keep_is_no_success)
 	ck_assert_str_eq(o.err, "redlock: unlocking n: LIMIT keep may be at most 30000ms (max_lease)\n");
 	PLAYED(&o, REFUSES_KEEP, "run", "--keep", "40s", "n", "sh", "-c", "exit 7");
 	ck_assert_int_eq(o.code, 7);
+}
+END_TEST
+
+static void tells_of_stores(const char *rows, const char *expected)
+{
+	char script[600], out[SHORTAGE_BYTES] = "?";
+	struct fake_daemon f;
+	struct redlock *c;
+
+	snprintf(script, sizeof(script), "< LIST nodes$\n%s> OK n=3 more=0\n=\n", rows);
+	fake_daemon_begin(&f, script);
+	ck_assert_int_eq(redlock_open(f.addr, 1000, &c), 0);
+	ck_assert_int_eq(shortage_ask(c, out), 0);
+	ck_assert_str_eq(out, expected);
+	redlock_close(c);
+	fake_daemon_end(&f);
+}
+
+START_TEST(a_shortage_of_stores_is_told_with_its_reason)
+{
+	tells_of_stores("> * node=a state=joined\n> * node=b state=joined\n> * node=c state=down\n", "");
+	tells_of_stores("> * node=a state=joined\n> * node=b state=slow\n> * node=c state=down reason=x\n",
+			"too few Redis servers answer: 1 of 3, 2 are needed");
+	tells_of_stores("> * node=a state=quarantine left_ms=28000\n> * node=b state=quarantine left_ms=9000\n> * node=c state=joined\n",
+			"too few Redis servers vote: 1 of 3, 2 are needed; 2 may have forgotten locks and wait for up to 28s");
+	tells_of_stores("> * node=memory state=quarantine left_ms=28000\n",
+			"too few stores vote: 0 of 1, 1 are needed; 1 may have forgotten locks and wait for up to 28s");
 }
 END_TEST
 
@@ -212,6 +243,7 @@ Suite *run_suite(void)
 	tcase_add_test(ends, not_acquired_is_124_or_what_E_says);
 	tcase_add_test(ends, what_cannot_be_kept_that_long_is_not_begun);
 	tcase_add_test(ends, what_the_daemon_does_not_keep_is_no_success);
+	tcase_add_test(ends, a_shortage_of_stores_is_told_with_its_reason);
 	tcase_add_test(ends, trouble_of_redlock_itself_is_125);
 	tcase_add_test(ends, what_cannot_be_executed_frees_the_lock);
 	tcase_add_test(ends, a_loss_after_the_commands_end_changes_nothing_unless_it_is_final);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The rows of SHOW, for a person who waits.
+ */
+#include "client/place.h"
+#include "client/person.h"
+#include "proto/proto.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define QUOTED_BYTES (4 * NAME_MAX_BYTES + 3)
+
+static struct span field_of(const struct redlock_line *line, const char *field)
+{
+	struct redlock_bytes value = redlock_line_find(line, field);
+
+	return (struct span){value.p, value.n};
+}
+
+/* As BUSY tells it: a holder of another daemon by "holder", one of this daemon by its session. */
+static void holder_show(const struct redlock_line *row, char *out, size_t size)
+{
+	struct span holder = field_of(row, "holder"), label = field_of(row, "name"), peer = field_of(row, "peer");
+	int64_t pid = redlock_line_number(row, "pid", -1);
+	size_t at;
+
+	if (!holder.p && !label.p && !peer.p)
+		holder = SPAN("somebody else");
+	at = shown_text(holder.p ? holder : label, out, size);
+	if (holder.p)
+		return;
+	if (pid >= 0)
+		text_add(out, at, size, "%spid=%" PRId64 " uid=%" PRId64, at ? " " : "", pid,
+			 redlock_line_number(row, "uid", -1));
+	else if (peer.p && at + 10 < size) {
+		at = text_add(out, at, size, "%s", at ? " " : "");
+		shown_text(peer, out + at, size - at);
+	}
+}
+
+static void place_row(void *arg, const struct redlock_line *row)
+{
+	struct place *place = arg;
+	struct span role = field_of(row, "role");
+
+	if (span_equal(role, SPAN("waiter")) && span_equal(field_of(row, "session"), span_of(place->session)))
+		place->position = redlock_line_number(row, "pos", 0);
+	if (span_equal(role, SPAN("kept")))
+		place->kept_ms = redlock_line_number(row, "ttl_ms", -1);
+	if (!span_equal(role, SPAN("holder")))
+		return;
+	holder_show(row, place->holder, sizeof(place->holder));
+	place->held_ms = redlock_line_number(row, "held_ms", -1);
+}
+
+int place_ask(struct redlock *c, const char *name, struct place *place)
+{
+	char quoted[QUOTED_BYTES], line[QUOTED_BYTES + 8];
+	int r = redlock_quote((struct redlock_bytes){name, strlen(name)}, quoted, sizeof(quoted));
+
+	place->holder[0] = '\0';
+	place->position = 0;
+	place->held_ms = place->kept_ms = -1;
+	if (r)
+		return r;
+	snprintf(line, sizeof(line), "SHOW %s", quoted);
+	r = redlock_request(c, line, 0, place_row, place);
+	place->unknown = !r && field_of(redlock_answer(c), "known").p;
+	return r;
+}
