@@ -1,2 +1,2 @@
 # release.lua
-s/  if current ~= value then/  if not current then/
+s/  if current ~= value and not stands_in(prior, current) then/  if not current then/
