@@ -126,6 +126,18 @@ static bool is_own(const struct sim_daemon *d, struct span value)
 	return span_starts(value, span_of(service_daemon_id(d->service)));
 }
 
+/* S8: a daemon knows no values but its own and those that its journal left it. */
+static void values_look(struct sim_daemon *d, const struct call *call, int64_t name)
+{
+	struct span rest = call->prior, value = call->value;
+
+	do {
+		if (!is_own(d, value) && !journal_may_adopt(&d->journal, name, value))
+			checker_fail(d->world, INVARIANT_S8, name, "%s: daemon %u asks for the value %.*s of another", name_of(name), d->index,
+				     (int)value.n, value.p);
+	} while (span_word(&rest, &value));
+}
+
 void witness_call(struct sim_daemon *d, const struct call *call)
 {
 	struct world *w = d->world;
@@ -139,6 +151,7 @@ void witness_call(struct sim_daemon *d, const struct call *call)
 		turns_withdrawn(d, call, name);
 		return;
 	}
+	values_look(d, call, name);
 	ticket = ticket_of(call->kind == CALL_EXTEND ? call->new_value : call->value);
 	if (call->kind == CALL_EXTEND && span_equal(call->value, call->new_value) && !is_own(d, call->value))
 		checker_fail(w, INVARIANT_S12, name, "%s: daemon %u goes on with the value of a former life", name_of(name), d->index);
@@ -297,7 +310,24 @@ static void vote_look(struct server *s, const struct flight *f, unsigned i)
 			     s->index, (long long)s->lost_at);
 }
 
-/* S8: a key that was there and changes held a value of the daemon whose command runs. */
+/* Whether one of these commands, about that name, is about that value. When it was sent the daemon had it from its own journal: see values_look. */
+static bool flight_names(const struct flight *f, int64_t name, struct span value)
+{
+	for (unsigned i = 0; i < f->count; i++) {
+		struct span rest = f->call[i].prior, one;
+
+		if (!span_equal(f->call[i].name, span_of(name_of(name))))
+			continue;
+		if (span_equal(f->call[i].value, value))
+			return true;
+		while (span_word(&rest, &one))
+			if (span_equal(one, value))
+				return true;
+	}
+	return false;
+}
+
+/* S8: a key that was there and changes held a value of the daemon whose command runs, or of a former life of it. */
 static void key_changed(void *context, struct span key, struct span before, struct span after)
 {
 	struct server *s = context;
@@ -311,7 +341,7 @@ static void key_changed(void *context, struct span key, struct span before, stru
 	if (name >= 0)
 		turns_key(s, name, before.n > 0, after.n > 0);
 	if (name >= 0 && s->live[name] && before.n > 0 && !span_equal(before, after) && (before.n < 16 || memcmp(before.p, f->sender, 16)) &&
-	    !journal_may_adopt(&f->daemon->journal, name, before))
+	    !flight_names(f, name, before))
 		checker_fail(s->world, INVARIANT_S8, name, "%s: daemon %u replaced the value %.*s of another on node %u",
 			     name_of(name), f->daemon->index, (int)before.n, before.p, s->index);
 }
