@@ -201,10 +201,12 @@ void command_tell_lost(struct commander *x, struct claim *c)
 	push_end(x, &r, c);
 }
 
-/* One that is away is told when it is resumed, behind the OK. */
-static bool session_listens(const struct session *s)
+/* One that is away is told when it is resumed, behind the OK; but at once of what it was told of since. */
+static bool session_listens(const struct claim *c)
 {
-	return !s->detached && !s->resuming;
+	const struct session *s = c->session;
+
+	return !s->detached && (!s->resuming || c->here);
 }
 
 static void deliver_lost(struct commander *x, struct claim *c)
@@ -217,7 +219,7 @@ static void deliver_lost(struct commander *x, struct claim *c)
 		         core_quoted(x->core, lock_name(c->lock)), c->fence, loss_word(c->loss));
 	remember_lost(x, c);
 	c->unheard = true;
-	if (session_listens(c->session))
+	if (session_listens(c))
 		command_tell_lost(x, c);
 }
 
@@ -225,7 +227,7 @@ static void push_validity(struct commander *x, const struct claim *c, const char
 {
 	struct reply r;
 
-	if (c->unheard || !session_listens(c->session))
+	if (c->unheard || !session_listens(c))
 		return;
 	push_begin(x, &r, c, word);
 	reply_ms(&r, field, instant_diff(lock_deadline(&x->engine->table, c->lock), x->core->now));
@@ -237,7 +239,7 @@ static void deliver_adopted(struct commander *x, struct claim *c)
 {
 	if (!MUTATED(SAFE_UNSAID))
 		push_validity(x, c, "! SAFE", "valid_ms");
-	if (c->unheard && session_listens(c->session))
+	if (c->unheard && session_listens(c))
 		claim_bound(x, c);
 	session_wake(x->sessions, c->session);
 }

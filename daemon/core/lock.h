@@ -86,6 +86,7 @@ struct claim {
 	 * then. LOST: it was lost then.
 	 */
 	bool unheard;
+	bool here;               /* HELD: told over the connection that the session has now, though RESUME may not be answered yet */
 	enum loss loss;          /* LOST: why */
 	unsigned count;
 	uint64_t seen, ahead, goal; /* by which search for a deadlock last: followed itself, all ahead of it, to be followed up to here */

@@ -11,6 +11,7 @@ void reply_grant(struct commander *x, struct reply *r, const struct lock *l)
 	reply_text(r, "name", lock_name(l));
 	reply_int(r, "fence", l->holder->fence);
 	reply_ms(r, "valid_ms", instant_diff(lock_deadline(&x->engine->table, l), x->core->now));
+	l->holder->here = true;
 }
 
 static struct span request_owner(const struct request *q)

@@ -28,6 +28,7 @@ static void claim_detach(struct commander *x, struct claim *c)
 {
 	struct session *s = c->session;
 
+	c->here = false;
 	if (c->state == CLAIM_WAITING) {
 		c->tag[0] = '\0';
 		s->orphans += !c->unheard;

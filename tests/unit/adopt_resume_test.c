@@ -113,6 +113,33 @@ START_TEST(resume_answers_by_a_bound_and_the_rest_follows)
 }
 END_TEST
 
+/* What was granted behind RESUME is this connection's: its loss is told at once. */
+START_TEST(a_loss_of_what_was_granted_meanwhile_is_told_before_the_answer)
+{
+	adoption_is_under_way();
+	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
+	all_feel(MOOD_SILENT);
+	all_come();
+	for (unsigned i = 0; i < 3; i++)
+		serves(i, 1); /* the probe */
+	passes(0);
+	for (unsigned i = 0; i < 3; i++)
+		loses(i, 1);
+	all_feel(MOOD_WELL);
+	says(2, "@b LOCK b ttl=1s renew=no");
+	hears(2, "@b OK name=b *");
+	all_feel(MOOD_SILENT);
+	passes(920 * MSEC);
+	hears_nothing(2);
+	passes(40 * MSEC);
+	hears(2, "! LOST name=b fence=* reason=expired");
+	all_feel(MOOD_WELL);
+	hears(2, "@r \\* name=a *");
+	hears(2, "@r OK session=* n=1");
+	hears_nothing(2);
+}
+END_TEST
+
 START_TEST(a_turn_that_nobody_heard_of_is_kept_no_longer_for_being_adopted_late)
 {
 	stage_begin(3);
@@ -235,6 +262,7 @@ Suite *adopt_resume_suite(void)
 	tcase_add_test(tcase, show_and_list_say_that_the_holder_has_no_connection);
 	tcase_add_test(tcase, resume_waits_for_the_adoption);
 	tcase_add_test(tcase, resume_answers_by_a_bound_and_the_rest_follows);
+	tcase_add_test(tcase, a_loss_of_what_was_granted_meanwhile_is_told_before_the_answer);
 	tcase_add_test(tcase, a_turn_that_nobody_heard_of_is_kept_no_longer_for_being_adopted_late);
 	tcase_add_test(tcase, what_no_quorum_confirms_is_lost_when_it_must_have_expired);
 	tcase_add_test(tcase, unlock_before_the_adoption_is_decided_releases_the_old_value);
