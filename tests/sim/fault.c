@@ -239,7 +239,8 @@ static bool daemon_fault(struct world *w, struct fault_run *run, const struct fa
 	}
 }
 
-static void daemon_fault_ends(struct fault_run *run, const struct fault *f)
+/* It may end before its time: the world heals. */
+static void daemon_fault_ends(struct world *w, struct fault_run *run, const struct fault *f)
 {
 	struct sim_daemon *d = run->daemon;
 
@@ -251,7 +252,7 @@ static void daemon_fault_ends(struct fault_run *run, const struct fault *f)
 	if (f->kind == FAULT_JOURNAL_FAIL)
 		journal_fail(d, false);
 	if (f->kind == FAULT_DAEMON_HALT) {
-		d->host.halted_us += f->for_us;
+		d->host.halted_us += w->now - run->begun_at;
 		d->halted = false;
 	}
 }
@@ -336,6 +337,7 @@ void fault_begin(struct world *w, struct fault_run *run)
 		return;
 	world_note(w, 100 + (uint64_t)f->kind, (uint64_t)f->a, "FAULT %s a=%lld b=%lld x=%lld for %lld us",
 		   fault_table[f->kind].word, (long long)f->a, (long long)f->b, (long long)f->x, (long long)f->for_us);
+	run->begun_at = w->now;
 	run->daemon = of == OF_DAEMON ? daemon_of(w, f) : NULL;
 	world_at(w, &run->end, AT_FAULT_END, w->now + f->for_us);
 	if (of == OF_NODE)
@@ -365,7 +367,7 @@ void fault_ends(struct world *w, struct fault_run *run)
 		conn_fault_ends(w, run, f);
 		break;
 	case OF_DAEMON:
-		daemon_fault_ends(run, f);
+		daemon_fault_ends(w, run, f);
 		break;
 	}
 }

@@ -51,6 +51,7 @@ struct fault_run {
 	struct conn *conn; /* CLIENT_CUT, CLIENT_SILENT: which */
 	struct sim_daemon *daemon;
 	struct timer timer, end, snapshot;
+	int64_t begun_at; /* true time */
 	unsigned index;
 };
 
