@@ -272,6 +272,7 @@ UNIT := \
 	tests/unit/log_test.c \
 	tests/unit/map_test.c \
 	tests/unit/member_test.c \
+	tests/unit/memo_test.c \
 	tests/unit/memory_test.c \
 	tests/unit/model_test.c \
 	tests/unit/names.c \
@@ -346,6 +347,7 @@ SIM := \
 	tests/sim/data.c \
 	tests/sim/image.c \
 	tests/sim/interpreter.c \
+	tests/sim/memo.c \
 	tests/sim/items.c \
 	tests/sim/model.c \
 	tests/sim/model_hash.c \

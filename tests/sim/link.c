@@ -19,25 +19,6 @@ const char *call_word(enum call_kind kind)
 	return word[kind];
 }
 
-static void span_copy(struct arena *a, struct span *s)
-{
-	s->p = s->n ? arena_copy(a, s->p, s->n) : "";
-}
-
-const struct probe *probe_copy(struct arena *a, const struct probe *from)
-{
-	struct probe *p = arena_alloc(a, sizeof(*p));
-
-	*p = *from;
-	span_copy(a, &p->marker);
-	span_copy(a, &p->run_id);
-	span_copy(a, &p->replid);
-	span_copy(a, &p->version);
-	span_copy(a, &p->role);
-	span_copy(a, &p->policy);
-	return p;
-}
-
 static struct world *world_of(const struct sim_link *l)
 {
 	return l->daemon->world;
@@ -167,13 +148,13 @@ void link_call(struct sim_link *l, const struct call *call, int64_t depart)
 	mine = &l->batch->call[l->batch->count];
 	*mine = *call;
 	l->batch->answer[l->batch->count++] = (struct answer){0};
-	span_copy(&l->batch->arena, &mine->name);
-	span_copy(&l->batch->arena, &mine->value);
-	span_copy(&l->batch->arena, &mine->new_value);
-	span_copy(&l->batch->arena, &mine->marker);
-	span_copy(&l->batch->arena, &mine->new_marker);
-	span_copy(&l->batch->arena, &mine->ticket);
-	span_copy(&l->batch->arena, &mine->prior);
+	span_keep(&l->batch->arena, &mine->name);
+	span_keep(&l->batch->arena, &mine->value);
+	span_keep(&l->batch->arena, &mine->new_value);
+	span_keep(&l->batch->arena, &mine->marker);
+	span_keep(&l->batch->arena, &mine->new_marker);
+	span_keep(&l->batch->arena, &mine->ticket);
+	span_keep(&l->batch->arena, &mine->prior);
 }
 
 /* The end of a pass: what was collected leaves. Without a connection it is refused a moment later. */

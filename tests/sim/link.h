@@ -8,6 +8,7 @@
 
 #include "daemon/base/backoff.h"
 #include "daemon/base/heap.h"
+#include "tests/sim/memo.h"
 #include "tests/sim/server.h"
 
 #define LANES            2
@@ -79,7 +80,6 @@ void flight_fired(struct flight *f);
 /* The server has run it. */
 void flight_answered(struct flight *f);
 const char *call_word(enum call_kind kind);
-const struct probe *probe_copy(struct arena *a, const struct probe *from);
 void flight_lose(struct flight *f); /* with the server: who sent it hears of that when the connection breaks */
 void flight_drop(struct flight *f); /* it is used again for another command */
 void flights_release(struct flights *spare);

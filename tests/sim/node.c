@@ -6,6 +6,7 @@
 #include "tests/sim/node.h"
 #include "daemon/base/mem.h"
 #include "daemon/redis/script.h"
+#include "tests/sim/memo.h"
 #include "tests/sim/redis.h"
 
 #include <stdarg.h>
@@ -25,6 +26,7 @@ struct sim_node {
 	struct buf command, reply, key;
 	struct words words;
 	struct arena arena;
+	struct memo memo;
 	const struct call *call;
 	struct answer *answer;
 	size_t answered;
@@ -86,6 +88,7 @@ struct sim_node *sim_node_new(const struct sim_node_conf *conf)
 	buf_init(&n->reply);
 	buf_init(&n->key);
 	arena_init(&n->arena);
+	memo_init(&n->memo);
 	identity_set(n, conf->run_id);
 	scripts_compile(n);
 	return n;
@@ -107,28 +110,17 @@ void sim_node_free(struct sim_node *n)
 	buf_release(&n->key);
 	free(n->words.item);
 	arena_release(&n->arena);
+	memo_release(&n->memo);
 	free(n);
 }
 
 /* --- calls ----------------------------------------------------------------------------------------------------------- */
 
-static void span_keep(struct sim_node *n, struct span *text)
+static struct span text_of(const struct sim_node *n, const char *key)
 {
-	text->p = text->n ? arena_copy(&n->arena, text->p, text->n) : "";
-}
+	const struct datum *datum = data_peek(&n->redis.model.data, span_of(key));
 
-static const struct probe *probe_keep(struct sim_node *n, const struct probe *from)
-{
-	struct probe *p = arena_alloc(&n->arena, sizeof(*p));
-
-	*p = *from;
-	span_keep(n, &p->marker);
-	span_keep(n, &p->run_id);
-	span_keep(n, &p->replid);
-	span_keep(n, &p->version);
-	span_keep(n, &p->role);
-	span_keep(n, &p->policy);
-	return p;
+	return datum && datum->text.n ? datum->text : SPAN("");
 }
 
 static void answer_keep(void *context, const struct answer *answer)
@@ -138,10 +130,10 @@ static void answer_keep(void *context, const struct answer *answer)
 
 	*a = *answer;
 	a->node = n->call[n->answered].node;
-	span_keep(n, &a->holder);
-	span_keep(n, &a->text);
+	span_keep(&n->arena, &a->holder);
+	span_keep(&n->arena, &a->text);
 	if (a->probe)
-		a->probe = probe_keep(n, a->probe);
+		a->probe = probe_copy(&n->arena, a->probe);
 	n->answered++;
 }
 
@@ -170,6 +162,23 @@ static void batch_carry_out(struct sim_node *n, int64_t wall_us)
 			   buf_begin(&n->reply));
 }
 
+/* One that would be told nothing new is not run. */
+static void probe_carry_out(struct sim_node *n, const struct call *call, int64_t wall_us)
+{
+	const struct memo_read read = {&n->redis.model, text_of(n, n->marker_key), text_of(n, n->fence_key)};
+	struct answer *a = &n->answer[n->answered];
+
+	if (memo_tell(&n->memo, &read, call, wall_us, a)) {
+		n->answered++;
+		return;
+	}
+	batch_reset(&n->batch);
+	batch_add(&n->batch, &n->keys, call, 0);
+	batch_carry_out(n, wall_us);
+	if (!memo_keep(&n->memo, &read, a))
+		node_abort("a probe says otherwise than one that read the same");
+}
+
 void sim_node_call(struct sim_node *n, const struct call *call, size_t count, int64_t wall_us, struct answer *ret_answer)
 {
 	size_t i = 0;
@@ -179,10 +188,13 @@ void sim_node_call(struct sim_node *n, const struct call *call, size_t count, in
 	n->answer = ret_answer;
 	n->answered = 0;
 	while (i < count) {
+		for (; i < count && call[i].kind == CALL_PROBE; i++)
+			probe_carry_out(n, &call[i], wall_us);
 		batch_reset(&n->batch);
 		for (; i < count && batch_accepts(&n->batch, &call[i]); i++)
 			batch_add(&n->batch, &n->keys, &call[i], 0);
-		batch_carry_out(n, wall_us);
+		if (n->batch.count)
+			batch_carry_out(n, wall_us);
 	}
 }
 
@@ -192,6 +204,7 @@ static void process_start(struct sim_node *n, const char *run_id)
 {
 	identity_set(n, run_id);
 	n->redis.model.evicted = 0;
+	memo_forget(&n->memo);
 	binding_flush(n->redis.binding);
 }
 
@@ -320,13 +333,6 @@ void sim_node_put_hash(struct sim_node *n, struct span name, int64_t expires_ms)
 }
 
 /* --- what a checker looks at ----------------------------------------------------------------------------------------- */
-
-static struct span text_of(const struct sim_node *n, const char *key)
-{
-	const struct datum *datum = data_peek(&n->redis.model.data, span_of(key));
-
-	return datum && datum->text.n ? datum->text : SPAN("");
-}
 
 struct span sim_node_marker(const struct sim_node *n)
 {

@@ -357,7 +357,7 @@ void witness_runs(struct server *s, const struct flight *f)
 	int64_t expires;
 
 	s->running = f;
-	for (int64_t name = 0; name < s->world->plan->names; name++)
+	for (int64_t name = 0; f->call[0].kind != CALL_PROBE && name < s->world->plan->names; name++)
 		s->live[name] = sim_node_get(s->node, span_of(name_of(name)), server_wall(s), &value, &expires);
 }
 
