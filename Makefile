@@ -368,6 +368,7 @@ WORLD := \
 	tests/sim/main.c \
 	tests/sim/account.c \
 	tests/sim/campaign.c \
+	tests/sim/chatter.c \
 	tests/sim/checker.c \
 	tests/sim/client.c \
 	tests/sim/conn.c \

@@ -35,6 +35,7 @@ void client_init(struct sim_client *c, struct world *w, unsigned index)
 	client_draw_host(c, p, index);
 	TAILQ_INIT(&c->inbox);
 	world_at(w, &c->timer, AT_CLIENT, stream_range(&c->stream, 0, 20 * MSEC));
+	chat_begin(c);
 }
 
 static void inbox_drop(struct sim_client *c)
@@ -246,5 +247,6 @@ void client_retire(struct sim_client *c, bool quit)
 	inbox_drop(c);
 	heap_cancel(&c->world->heap, &c->timer);
 	heap_cancel(&c->world->heap, &c->thaw);
+	heap_cancel(&c->world->heap, &c->chat_timer);
 	c->state = CLIENT_GONE;
 }

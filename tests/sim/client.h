@@ -84,10 +84,10 @@ struct sim_client {
 	bool remote; /* on a host of its own */
 	bool is_unix;
 	struct host own;
-	struct stream stream;
+	struct stream stream, chat;
 	enum client_state state;
 	int64_t thaw_at;
-	struct timer timer, thaw; /* timer: reconnects, beats */
+	struct timer timer, thaw, chat_timer; /* timer: reconnects, beats */
 	struct conn *conn;        /* NULL: none */
 	struct packets inbox;     /* while stalled */
 	unsigned requests;
@@ -110,6 +110,10 @@ void client_retire(struct sim_client *c, bool quit); /* for good */
 void client_on_packet(struct packet *p);
 /* The client has found out that its connection is no more. */
 void client_lost_conn(struct sim_client *c);
+
+/* chatter.c: what they say beside their work, in some worlds. */
+void chat_begin(struct sim_client *c);
+void chat_fired(struct sim_client *c);
 
 /* request.c: what clients send. */
 struct request_sim *client_ask(struct sim_client *c, enum ask ask, struct run *r, const char *format, ...)

@@ -45,6 +45,7 @@ static void daemon_configure(struct sim_daemon *d)
 		.nodes = (unsigned)p->nodes,
 		.store = "redis",
 		.shared = true,
+		.foreign = p->foreign != 0,
 		.set = "simulated",
 		.generation = 1,
 		.host = host_name[d->index],

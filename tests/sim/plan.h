@@ -78,7 +78,9 @@ struct job {
 				row(window)        /* calls that a daemon leaves unanswered per node; 0: the usual */ \
 		row(warm_us) /* when faults and work begin */                                                                    \
 		row(length_us)                                                    /* when all faults are over */                 \
-		row(finale)                                                       /* bits: what is tried in the healed world */
+		row(finale)                                                       /* bits: what is tried in the healed world */ \
+		row(chatter_ms)                                                   /* clients talk beside their work about so often; 0: they do not */ \
+		row(foreign)                                                      /* redis.foreign: yes */
 struct plan {
 #define PLAN_ROW(field) int64_t field;
 	PLAN_FIELDS(PLAN_ROW)

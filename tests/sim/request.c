@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#define LINE_ROOM 10000 /* more than a daemon takes */
+
 static struct request_sim *request_new(struct sim_client *c, enum ask ask, struct run *r)
 {
 	struct request_sim *q = calloc(1, sizeof(*q));
@@ -30,7 +32,7 @@ static struct request_sim *request_new(struct sim_client *c, enum ask ask, struc
 /* A client that is stopped, or without a connection, asks nothing: NULL. */
 struct request_sim *client_ask(struct sim_client *c, enum ask ask, struct run *r, const char *format, ...)
 {
-	char line[256];
+	char line[LINE_ROOM];
 	struct request_sim *q;
 	va_list list;
 	int n = 0;

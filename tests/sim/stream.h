@@ -30,6 +30,8 @@ enum purpose {
 	DRAW_FLOW,    /* how much daemons ask a node at a time */
 	DRAW_HALTS,   /* hosts that stand still, and nothing else */
 	DRAW_SESSION_SCENE,
+	DRAW_CHATTER, /* what clients say beside their work */
+	DRAW_SELDOM,  /* what few worlds have */
 	DRAW_FLAP,    /* what a minority of nodes does to a healed world */
 	DRAW_STRANGER, /* how a daemon is configured otherwise */
 };

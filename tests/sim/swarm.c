@@ -3,6 +3,7 @@
 #include "tests/sim/plan.h"
 
 #include "daemon/base/instant.h"
+#include "daemon/core/event.h"
 #include "tests/sim/stream.h"
 
 #include <stdlib.h>
@@ -30,6 +31,19 @@ static void draw_speed(struct plan *p, struct stream *s)
 	p->client_latency_us = stream_skewed(s, 20, 5 * MSEC);
 }
 
+/* What few worlds have, of a stream of its own. */
+static void draw_seldom(struct plan *p)
+{
+	struct stream s;
+
+	stream_init(&s, (uint64_t)p->seed, DRAW_SELDOM, 0);
+	if (stream_chance(&s, 3))
+		p->nodes = PICK(&s, 7, NODES_MAX);
+	if (stream_chance(&s, 8))
+		p->chatter_ms = stream_range(&s, 50, 1000);
+	p->foreign = stream_chance(&s, 6);
+}
+
 static void draw_shape(struct plan *p, struct stream *s)
 {
 	p->nodes = PICK(s, 1, 1, 3, 3, 3, 3, 3, 5, 5);
@@ -37,6 +51,7 @@ static void draw_shape(struct plan *p, struct stream *s)
 	p->clients = stream_skewed(s, 1, CLIENTS_MAX);
 	p->names = stream_skewed(s, 1, NAMES_MAX);
 	p->trust = stream_chance(s, 70);
+	draw_seldom(p);
 	draw_speed(p, s);
 	/* Two clocks of nodes may differ by what the slack of fences allows. */
 	p->node_offset_us = PICK(s, 0, MSEC, 20 * MSEC, 20 * MSEC, p->max_lease_us / 20, p->max_lease_us / 10);
@@ -280,6 +295,8 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	draw_shape(p, &s);
 	stream_init(&s, seed, DRAW_FLOW, 0);
 	p->window = stream_chance(&s, 35) ? PICK(&s, 1, 2, 2, 4, 8) : 0;
+	if (p->chatter_ms)
+		p->window = 0; /* the names of the chatter alone would fill it, and whoever asks for another would wait: as redlockd(8) says */
 	stream_init(&s, seed, DRAW_FAULTS, 0);
 	draw_faults(p, &s);
 	stream_init(&s, seed, DRAW_JOBS, 0);

@@ -48,6 +48,8 @@ static void client_timer_fired(enum sim_timer kind, struct timer *t)
 {
 	if (kind == AT_CLIENT)
 		client_fired(container_of(t, struct sim_client, timer));
+	else if (kind == AT_CHAT)
+		chat_fired(container_of(t, struct sim_client, chat_timer));
 	else
 		client_thaw(container_of(t, struct sim_client, thaw));
 }
@@ -107,6 +109,7 @@ static void world_fire(struct world *w, struct timer *t)
 		break;
 	case AT_CLIENT:
 	case AT_CLIENT_THAW:
+	case AT_CHAT:
 		client_timer_fired(kind, t);
 		break;
 	case AT_ACCESS:

@@ -33,6 +33,7 @@ enum sim_timer {
 	AT_WATCH, /* has a link stalled? */
 	AT_CLIENT,
 	AT_CLIENT_THAW,
+	AT_CHAT,
 	AT_ACCESS, /* the resource, or its answer */
 	AT_STAGE,
 };
