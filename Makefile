@@ -182,6 +182,7 @@ DAEMON := \
 	daemon/journal.c \
 	daemon/main.c \
 	daemon/pump.c \
+	daemon/reach.c \
 	daemon/runtime.c \
 	daemon/stores.c \
 	daemon/supervise.c \
@@ -292,8 +293,10 @@ UNIT := \
 	tests/unit/pool_test.c \
 	tests/unit/query_test.c \
 	tests/unit/quorum_test.c \
+	tests/unit/reach_test.c \
 	tests/unit/reader_test.c \
 	tests/unit/refusal_test.c \
+	tests/unit/reboot_test.c \
 	tests/unit/reconnect_test.c \
 	tests/unit/record_test.c \
 	tests/unit/renew_test.c \

@@ -9,6 +9,7 @@
 #include "daemon/daemon.h"
 #include "daemon/journal.h"
 #include "daemon/net/net.h"
+#include "daemon/reach.h"
 #include "daemon/redis/upstream.h"
 #include "daemon/runtime.h"
 #include "daemon/store/memory.h"

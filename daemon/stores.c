@@ -82,18 +82,25 @@ static int configure_redis(struct daemon *d)
 	return 0;
 }
 
-static bool listens_beyond_this_host(const struct conf *c)
+/* Passed sockets take the place of the configured ones. */
+static bool listens_beyond_this_host(const struct daemon *d)
 {
-	return c->listen.tcp_host && strncmp(c->listen.tcp_host, "127.", 4) != 0 && strcmp(c->listen.tcp_host, "::1") != 0 &&
-	       strcmp(c->listen.tcp_host, "localhost") != 0;
+	bool beyond = false;
+
+	if (d->systemd.sockets_n == 0)
+		return reach_of_host(d->conf->listen.tcp_host);
+	for (size_t i = 0; i < d->systemd.sockets_n; i++)
+		beyond |= reach_of_socket(d->systemd.sockets[i].fd);
+	return beyond;
 }
 
 static int memory_open(struct daemon *d)
 {
 	static const char *const word[] = {[STATE_FIRST] = "first", [STATE_CLEAN] = "clean", [STATE_CRASH] = "crash"};
 	char boot_id[64], run_id[41] = "";
-	struct state_conf state_conf = {.dir = d->runtime.dir, .boot_id = boot_id, .remote = listens_beyond_this_host(d->conf),
-	                                .lease_us = d->conf->max_lease + d->conf->max_delay};
+	struct state_conf state_conf = {.dir = d->runtime.dir, .boot_id = boot_id, .remote = listens_beyond_this_host(d),
+	                                .lease_us = d->conf->max_lease + d->conf->max_delay,
+	                                .guard_us = quarantine_us(d->conf->max_lease, d->conf->max_delay)};
 	struct memory_conf memory_conf = {.skew_us = SKEW_US, .run_id = run_id};
 	enum state_found found;
 	const char *why;
@@ -107,7 +114,8 @@ static int memory_open(struct daemon *d)
 	if (r < 0)
 		return r;
 	d->state_open = true;
-	log_event(found == STATE_CRASH ? LOG_WARN : LOG_INFO, "state", "found=%s%s%s", word[found], *why ? " why=" : "", why);
+	log_event(found == STATE_CRASH ? LOG_WARN : LOG_INFO, "state", "found=%s%s%s", d->state.rebooted ? "reboot" : word[found], *why ? " why=" : "",
+	          why);
 	rng_seed_from_system(memory_conf.seed);
 	rng_init(&rng, memory_conf.seed);
 	rng_hex(&rng, run_id, 40);
@@ -116,6 +124,7 @@ static int memory_open(struct daemon *d)
 	d->memory = memory_new(&memory_conf);
 	state_restore(&d->state, d->memory);
 	d->core_conf.trust_first_start = found != STATE_CRASH;
+	d->core_conf.rebooted = d->state.rebooted;
 	d->core_conf.past_lease_us = d->state.past.lease_us;
 	return 0;
 }

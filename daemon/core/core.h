@@ -28,6 +28,7 @@ struct core_conf {
 	int64_t patience_us;          /* with those who leave, and with a join that is at hand; 0: timeout_us */
 	int64_t lease_us, min_lease_us, max_lease_us, max_delay_us;
 	int64_t max_grace_us;         /* the longest grace a session may ask for; 0 refuses it */
+	bool rebooted;                /* what a store that is blank at the start has forgotten was promised before CLOCK_BOOTTIME began to count */
 	int64_t past_lease_us;        /* a store may have forgotten a lease of that length, whatever max_lease is now */
 	int64_t skew_us;              /* how far ahead of a store's clock a join lifts its fence: SKEW_US of quorum.h */
 	int64_t clock_tol_us;         /* how far a store's clock may be off the others' median; 0: it is not looked at */

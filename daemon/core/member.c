@@ -182,10 +182,12 @@ void member_fired(struct members *ms, struct member *m)
 static void member_note_quarantine(struct members *ms, struct member *m, struct span marker, const char *why)
 {
 	if (!span_equal(marker, span_of(m->timed))) {
+		struct instant since = ms->core->conf.rebooted && !*m->timed ? (struct instant){0} : ms->core->now;
+
 		core_keep(m->timed, sizeof(m->timed), marker);
 		core_keep(m->timed_why, sizeof(m->timed_why), span_of(why));
-		m->timed_since = ms->core->now;
-		m->quarantine_end = instant_add(ms->core->now, quarantine_us(members_bound_us(ms), 0));
+		m->timed_since = since;
+		m->quarantine_end = instant_add(since, quarantine_us(members_bound_us(ms), 0));
 	}
 	core_keep(m->marker, sizeof(m->marker), marker);
 	m->ours = m->was_ours = true;

@@ -114,7 +114,15 @@ static enum state_found state_judge(struct state *s, const struct state_conf *co
 		return STATE_FIRST;
 	/* What was left is left again, from now: nobody knows how long nobody ran. */
 	s->shift_us = boot == BOOT_SAME ? 0 : conf->now.us - s->past.written.us;
+	s->rebooted = boot == BOOT_OTHER && !s->past.clean;
 	return s->past.clean ? STATE_CLEAN : STATE_CRASH;
+}
+
+/* A first start, unless a reboot may have taken the file with it that long ago. CLOCK_BOOTTIME begins with the boot. */
+static enum state_found state_without_file(struct state *s, const struct state_conf *conf)
+{
+	s->rebooted = conf->remote && instant_before(conf->now, (struct instant){conf->guard_us});
+	return s->rebooted ? STATE_CRASH : STATE_FIRST;
 }
 
 int state_open(struct state *s, const struct state_conf *conf, enum state_found *ret_found, const char **ret_why)
@@ -128,7 +136,7 @@ int state_open(struct state *s, const struct state_conf *conf, enum state_found 
 		return -errno;
 	if (s->epoch_us < 0)
 		s->epoch_us = 0;
-	s->mine.remote = conf->remote;
+	s->remote = conf->remote;
 	s->lease_us = conf->lease_us;
 	memcpy(s->mine.boot_id, conf->boot_id, strnlen(conf->boot_id, RECORD_BOOT_MAX - 1));
 	r = file_read(s);
@@ -136,7 +144,7 @@ int state_open(struct state *s, const struct state_conf *conf, enum state_found 
 		why = strerror(-r);
 	else if (r == 0)
 		r = record_read((struct span){buf_begin(&s->file), buf_length(&s->file)}, &s->past, &why);
-	s->found = r < 0 ? STATE_CRASH : r > 0 ? STATE_FIRST : state_judge(s, conf);
+	s->found = r < 0 ? STATE_CRASH : r > 0 ? state_without_file(s, conf) : state_judge(s, conf);
 	s->past_until = instant_add(conf->now, 2 * s->past.lease_us); /* twice: clients may have slower clocks */
 	*ret_found = s->found;
 	*ret_why = why;
@@ -163,8 +171,12 @@ static void state_record(struct state *s, const struct memory *m, struct instant
 	s->mine.fence = memory_fence(m);
 	s->mine.written = now;
 	s->mine.lease_us = s->lease_us;
-	if (instant_before(now, s->past_until) && s->past.lease_us > s->lease_us)
+	s->mine.remote = s->remote;
+	if (!instant_before(now, s->past_until))
+		return;
+	if (s->past.lease_us > s->lease_us)
 		s->mine.lease_us = s->past.lease_us;
+	s->mine.remote |= s->past.remote;
 }
 
 int state_mark(struct state *s, const struct memory *m, struct instant now)

@@ -7,6 +7,9 @@
  *   STATE_CLEAN   a clean end                                   kept until their deadlines         trust: join at once
  *   STATE_CRASH   a life that did not end, or no sound file     unknown                            strict: refuse everything for G
  *
+ * A folder that does not survive a reboot has no file then. Where other hosts can reach the daemon, no file is a crash as well until the boot is
+ * longer ago than G: what was promised before it is believed no longer then. A crash of another boot waits likewise: `rebooted`.
+ *
  * Names are kept with their values: refused to everybody but to whoever knows the value and so may extend or adopt the lease.
  *
  * "Trust" is GUARD_TRUST_FIRST_START for the service, whatever the configuration says; the memory store starts without a marker.
@@ -59,6 +62,7 @@ struct state_conf {
 	const char *boot_id;
 	bool remote; /* clients of other hosts can reach this life: it listens beyond Unix sockets and loopback */
 	int64_t lease_us; /* the longest promise of this life: max_lease and max_delay */
+	int64_t guard_us; /* G: after that long nobody believes in such a promise */
 	struct instant now;
 	int64_t wall_us;
 };
@@ -67,6 +71,7 @@ struct state {
 	int64_t epoch_us; /* for memory_conf */
 	int dir;
 	enum state_found found;
+	bool rebooted; /* CRASH: what is unknown was promised before this boot, so G counts from its beginning */
 	bool marked;
 	struct record mine; /* what this life writes */
 	struct instant due;
@@ -74,6 +79,7 @@ struct state {
 	struct record past;
 	int64_t shift_us; /* from its deadlines to ours */
 	int64_t lease_us;
+	bool remote;
 	struct instant past_until; /* then its promises are over; a crash before then must wait for them, too */
 };
 

@@ -7,7 +7,7 @@ import stat
 import time
 
 from harness import Daemon, FuncTest
-from process import REDLOCKD, merged, sanitized, spawn, temp_folder, until
+from process import REDLOCKD, call, free_port, merged, sanitized, spawn, temp_folder, until
 from wire import Client
 
 CONF = {"lease": "2s", "max_lease": "3s"}
@@ -182,6 +182,44 @@ class State(FuncTest):
         second = self.client(self.next_life(first))
         self.assertEqual([second.ask("LOCK many-%d" % i).kind for i in (0, 1, 2500, 4999)], ["BUSY"] * 4)
         second.ok("LOCK many-5000")
+
+
+class Reboot(FuncTest):
+    """A time namespace of its own, in which CLOCK_BOOTTIME says that the host was booted a moment ago; the runtime directory is empty, as after a reboot."""
+
+    def booted(self, seconds, listen):
+        """A daemon on a host that was booted that long ago, listening there."""
+        daemon = self.daemon(merged(CONF, {"listen": {"tcp": "%s:%d" % (listen, free_port())}}), start=False)
+        with open("/proc/uptime") as uptime:
+            offset = seconds - int(float(uptime.read().split()[0]))
+        daemon.argv = ["unshare", "--time", "--boottime", str(offset), "--fork", "--kill-child", *daemon.command()]
+        return daemon.start()
+
+    def setUp(self):
+        super().setUp()
+        if call("unshare", "--time", "--boottime", "0", "--fork", "true")[0]:
+            self.skipTest("no time namespaces here")
+
+    def test_other_hosts_may_believe_in_what_was_promised_before(self):
+        daemon = self.booted(1, "0.0.0.0")
+        self.assertIn("found=reboot", daemon.log())
+        begin, c = time.monotonic(), self.client(daemon)
+        self.assertRegex(str(c.err("LOCK a", "QUORUM")), r" retry_ms=[1-9][0-9]{0,3}$")
+        granted = c.ok("LOCK a wait=10s")
+        self.assertGreaterEqual(granted.at - begin, MAX_LEASE - 2)
+        self.assertLess(granted.at - begin, MAX_LEASE + 1)
+        daemon.kill()
+
+    def test_a_boot_that_is_long_ago_is_no_reason_to_wait(self):
+        daemon = self.booted(60, "0.0.0.0")
+        self.assertIn("found=first", daemon.log())
+        self.client(daemon).ok("LOCK a")
+        daemon.kill()
+
+    def test_clients_on_loopback_ended_with_the_boot(self):
+        daemon = self.booted(1, "127.0.0.2")
+        self.client(daemon).ok("LOCK a")
+        daemon.kill()
 
 
 class Folders(FuncTest):

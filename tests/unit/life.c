@@ -20,6 +20,7 @@ void folder_start(void)
 	here.now = (struct instant){1000 * SEC};
 	here.wall_us = WALL;
 	here.remote = false;
+	here.lease_us = here.guard_us = 0;
 }
 
 void folder_stop(void)
@@ -72,7 +73,7 @@ void life_join(struct life *l)
 void life_open(struct life *l, const char *boot)
 {
 	const struct state_conf conf = {
-		.dir = here.dir, .boot_id = boot, .remote = here.remote, .lease_us = here.lease_us, .now = here.now,
+		.dir = here.dir, .boot_id = boot, .remote = here.remote, .lease_us = here.lease_us, .guard_us = here.guard_us, .now = here.now,
 		.wall_us = here.now.us + here.wall_us};
 	struct memory_conf memory = {.skew_us = SKEW, .run_id = "run"};
 	static unsigned lives;

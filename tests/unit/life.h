@@ -24,7 +24,7 @@ struct here {
 	struct instant now;
 	int64_t wall_us; /* the wall clock - now */
 	bool remote;
-	int64_t lease_us;
+	int64_t lease_us, guard_us;
 };
 extern struct here here;
 

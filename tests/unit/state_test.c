@@ -184,47 +184,6 @@ START_TEST(a_crash_remembers_the_longest_lease_of_all_lives_whose_promises_may_s
 }
 END_TEST
 
-START_TEST(a_reboot_ends_what_only_local_clients_believed)
-{
-	struct life l;
-
-	life_begin(&l, BOOT);
-	ck_assert_int_eq(life_acquire(&l, SPAN("a"), 10000), 'G');
-	life_end(&l);
-	here.now.us = 5 * SEC;
-	life_begin(&l, REBOOT);
-	ck_assert_int_eq(l.found, STATE_FIRST);
-	ck_assert_int_eq(life_acquire(&l, SPAN("a"), 10000), 'G');
-	life_crash(&l);
-	ck_assert_int_eq(next_finds(BOOT), STATE_FIRST);
-}
-END_TEST
-
-START_TEST(a_reboot_ends_nothing_that_another_host_may_believe)
-{
-	struct life l;
-
-	here.remote = true;
-	life_begin(&l, BOOT);
-	ck_assert_int_eq(life_acquire(&l, SPAN("a"), 10000), 'G');
-	here.now.us += 4 * SEC;
-	life_end(&l);
-	here.remote = false;
-	here.now.us = 5 * SEC;
-	life_begin(&l, REBOOT);
-	ck_assert_int_eq(l.found, STATE_CLEAN);
-	here.now.us += 5999 * MSEC;
-	ck_assert_int_eq(life_acquire(&l, SPAN("a"), 10000), 'B');
-	here.now.us += 2 * MSEC;
-	ck_assert_int_eq(life_acquire(&l, SPAN("a"), 10000), 'G');
-	life_crash(&l);
-	here.remote = true;
-	life_begin(&l, REBOOT);
-	life_crash(&l);
-	ck_assert_int_eq(next_finds(BOOT), STATE_CRASH);
-}
-END_TEST
-
 START_TEST(without_a_boot_id_or_with_a_clock_before_the_file_nothing_is_over)
 {
 	struct life l;
@@ -332,8 +291,6 @@ Suite *state_suite(void)
 	tcase_add_test(c, a_life_that_did_not_end_is_a_crash);
 	tcase_add_test(c, a_life_that_ends_in_its_quarantine_leaves_the_crash_to_the_next);
 	tcase_add_test(c, a_crash_remembers_the_longest_lease_of_all_lives_whose_promises_may_stand);
-	tcase_add_test(c, a_reboot_ends_what_only_local_clients_believed);
-	tcase_add_test(c, a_reboot_ends_nothing_that_another_host_may_believe);
 	tcase_add_test(c, without_a_boot_id_or_with_a_clock_before_the_file_nothing_is_over);
 	tcase_add_test(c, the_clock_and_the_tokens_never_fall_back);
 	tcase_add_test(c, a_crash_in_the_same_boot_costs_the_clock_nothing);

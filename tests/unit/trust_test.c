@@ -27,6 +27,41 @@ START_TEST(on_a_first_start_a_slow_store_is_waited_for_a_moment_and_then_takes_t
 }
 END_TEST
 
+START_TEST(what_a_reboot_took_with_it_is_waited_for_since_the_boot)
+{
+	stage_open(1);
+	stage.now.us = 5 * SEC;
+	stage.conf.trust_first_start = false;
+	stage.conf.rebooted = true;
+	daemon_starts(0);
+	says(1, "LOCK a");
+	hears(1, "ERR QUORUM *retry_ms=25604*");
+	passes(G_US - 6 * SEC);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
+	passes(2 * SEC);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 1);
+	/* What it loses later is lost then. */
+	restarts_blank(0);
+	passes(G_US - SEC);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
+	passes(3 * SEC);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 1);
+	ignores(1);
+}
+END_TEST
+
+START_TEST(a_boot_that_is_long_ago_is_waited_for_no_more)
+{
+	stage_open(1);
+	stage.now.us = G_US + SEC;
+	stage.conf.trust_first_start = false;
+	stage.conf.rebooted = true;
+	daemon_starts(0);
+	passes(0);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 1);
+}
+END_TEST
+
 START_TEST(one_marker_is_enough_to_trust_nobody)
 {
 	stage_open(3);
@@ -83,6 +118,8 @@ Suite *trust_suite(void)
 	tcase_add_checked_fixture(trust, NULL, stage_close);
 	tcase_add_test(trust, on_a_first_start_all_blank_stores_are_trusted_at_once);
 	tcase_add_test(trust, on_a_first_start_a_slow_store_is_waited_for_a_moment_and_then_takes_the_long_way);
+	tcase_add_test(trust, what_a_reboot_took_with_it_is_waited_for_since_the_boot);
+	tcase_add_test(trust, a_boot_that_is_long_ago_is_waited_for_no_more);
 	tcase_add_test(trust, one_marker_is_enough_to_trust_nobody);
 	tcase_add_test(trust, a_marker_that_shows_late_stops_the_trust_in_the_others);
 	tcase_add_test(trust, less_than_a_quorum_is_never_trusted);

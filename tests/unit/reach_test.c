@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/reach.c: who can reach a listening socket. */
+#include "daemon/reach.h"
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+START_TEST(loopback_stays_within_the_host)
+{
+	ck_assert(!reach_of_host(NULL));
+	ck_assert(!reach_of_host("127.0.0.1"));
+	ck_assert(!reach_of_host("127.0.0.2"));
+	ck_assert(!reach_of_host("::1"));
+	ck_assert(!reach_of_host("localhost"));
+	ck_assert(reach_of_host("0.0.0.0"));
+	ck_assert(reach_of_host("::"));
+	ck_assert(reach_of_host("10.0.0.1"));
+	ck_assert(reach_of_host("db1.example"));
+}
+END_TEST
+
+static bool reach_of_ipv4(const char *text)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	bool reach;
+
+	ck_assert_int_eq(inet_pton(AF_INET, text, &at.sin_addr), 1);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	reach = reach_of_socket(fd);
+	close(fd);
+	return reach;
+}
+
+START_TEST(passed_sockets_are_judged_by_where_they_listen)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	ck_assert(!reach_of_ipv4("127.0.0.1"));
+	ck_assert(!reach_of_ipv4("127.0.0.2"));
+	ck_assert(reach_of_ipv4("0.0.0.0"));
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, sizeof(sa_family_t)), 0); /* a name of the kernel's */
+	ck_assert(!reach_of_socket(fd));
+	close(fd);
+	ck_assert(reach_of_socket(-1)); /* in doubt */
+}
+END_TEST
+
+Suite *reach_suite(void)
+{
+	Suite *suite = suite_create("reach");
+	TCase *reach = tcase_create("reach");
+
+	tcase_add_test(reach, loopback_stays_within_the_host);
+	tcase_add_test(reach, passed_sockets_are_judged_by_where_they_listen);
+	suite_add_tcase(suite, reach);
+	return suite;
+}
