@@ -146,6 +146,7 @@ void hold_released(struct world *w, int64_t name, int64_t fence); /* its UNLOCK 
 void client_disclaim_all(struct sim_client *c); /* every hold that it has */
 void conn_disclaim_all(struct conn *conn);
 bool hold_is_believed(const struct hold *h); /* by the client's own clock */
+bool hold_is_acted_with(const struct hold *h); /* with that grant, in whichever way its owner knows of it: an owner does one thing at a time */
 
 /* job.c */
 void run_fired(struct run *r);

@@ -26,6 +26,18 @@ bool hold_is_believed(const struct hold *h)
 	return instant_before(client_boot(h->client), h->deadline);
 }
 
+bool hold_is_acted_with(const struct hold *h)
+{
+	const struct hold *other;
+
+	TAILQ_FOREACH(other, &h->client->world->holds, in_world)
+	{
+		if (other->acting && other->client == h->client && other->name == h->name && other->fence == h->fence)
+			return true;
+	}
+	return false;
+}
+
 void hold_shorten(struct hold *h, struct instant deadline)
 {
 	if (!instant_before(deadline, h->deadline))

@@ -72,7 +72,7 @@ void run_answered(struct run *r, const struct request_sim *q, struct hold *h)
 
 static void run_act(struct run *r)
 {
-	if (r->hold && !r->hold->acting)
+	if (r->hold && !hold_is_acted_with(r->hold))
 		resource_visit(r->client->world, r, r->hold->fence);
 }
 
