@@ -291,6 +291,9 @@ static void deliver_one(struct commander *x, const struct notice *n)
 		deliver_refused(x, n->claim, n->refusal);
 		break;
 	case NOTICE_FORGOTTEN:
+		/* Taken anew behind a RESUME that is not answered: nothing else would tell of it. */
+		if (n->claim->state == CLAIM_LOST && n->claim->unheard && !n->claim->session->detached)
+			command_tell_lost(x, n->claim);
 		remember_freed(x, n->claim);
 		TAILQ_REMOVE(&n->claim->session->claims, n->claim, in_session);
 		n->claim->session->held--;

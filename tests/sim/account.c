@@ -5,7 +5,7 @@
 /* Behind a RESUME that is under way the books are those of the connection before. */
 struct account *account_of(const struct request_sim *q)
 {
-	struct account *own = &q->conn->account[q->owner][q->name], *former = own->count == 0 ? resume_account(q) : NULL;
+	struct account *own = &q->conn->account[q->owner][q->name], *former = own->count == 0 ? resume_account(q->conn, q->owner, q->name) : NULL;
 
 	return former && former->count > 0 ? former : own;
 }

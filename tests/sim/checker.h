@@ -43,6 +43,7 @@ struct lease {
 	int64_t owner, fence;
 	int64_t base[NODES_MAX], reach[NODES_MAX]; /* tokens that a node reserved for it; 0: none */
 	bool unseen;                               /* it may have been granted to a session without a connection */
+	bool kept;                                 /* an UNLOCK with keep= has left it behind */
 	bool adopted;                              /* from a former life: its range is not known, it is handed to nobody */
 	unsigned grants;                           /* so far: the second is a hand-over */
 	struct instant wanted;                     /* another daemon's wish was heard; 0: none */
@@ -159,7 +160,7 @@ void due_look(struct sim_daemon *d);
 
 /* resume.c: the books of sessions that outlive their connections. */
 /* What the connection before, whose session this one is resuming, had of that name and owner; NULL: it resumes none. */
-struct account *resume_account(const struct request_sim *q);
+struct account *resume_account(struct conn *c, int64_t owner, int64_t name);
 /* It may be the repetition of what was asked before the RESUME, and so have an old place. */
 bool resume_is_behind(const struct request_sim *q);
 /* The connection ends. A RESUME that is not answered has taken the session over all the same. */

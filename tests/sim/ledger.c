@@ -156,6 +156,7 @@ static void on_unlocked(struct request_sim *q, struct span line)
 		witness_vouch(q->conn->daemon, q->name, -1, INVARIANT_S14);
 	lease_free(q->conn, q->name, q->owner);
 	w->checker.unlocked[q->name] = q->keep_ms == 0;
+	w->checker.lease[q->conn->daemon->index][q->name].kept = q->keep_ms > 0;
 	checker_excuse(w, q->name, w->now + q->keep_ms * MSEC);
 }
 
@@ -264,12 +265,14 @@ static void on_reply(struct conn *c, struct span line)
 static void on_push(struct conn *c, struct span line)
 {
 	int64_t name = line_name(line), owner = line_int(line, "owner"), fence = line_int(line, "fence");
-	struct account *a;
+	struct account *a, *former;
 
 	if (name < 0)
 		return;
 	owner = owner < 0 ? 0 : owner;
 	a = &c->account[owner][name];
+	former = a->fence == fence ? NULL : resume_account(c, owner, name);
+	a = former && former->fence == fence ? former : a;
 	if (span_equal(line_word(line, 1), SPAN("SAFE")) && a->open && a->fence == fence) {
 		a->open = false;
 		check_resumed(c, name, owner, fence);

@@ -224,12 +224,12 @@ static struct request_sim *resume_running(struct conn *c)
 	return NULL;
 }
 
-struct account *resume_account(const struct request_sim *q)
+struct account *resume_account(struct conn *c, int64_t owner, int64_t name)
 {
-	const struct request_sim *resume = resume_running(q->conn);
-	struct conn *from = resume ? conn_before(q->conn, resume->secret) : NULL;
+	const struct request_sim *resume = resume_running(c);
+	struct conn *from = resume ? conn_before(c, resume->secret) : NULL;
 
-	return from ? &from->account[q->owner][q->name] : NULL;
+	return from ? &from->account[owner][name] : NULL;
 }
 
 bool resume_is_behind(const struct request_sim *q)
@@ -347,7 +347,7 @@ static int64_t session_known_until(const struct conn *from, const struct conn *c
 		return from->detached_at + grace * 98 / 100;
 	if (from->life + 1 != c->life || is_torn(from, c) || from->detached_at != d->died_at[from->life % LIVES_MAX])
 		return 0;
-	return d->started_at + (grace > p->lease_us ? grace : p->lease_us) * 98 / 100;
+	return d->started_at + (grace > d->conf.lease_us ? grace : d->conf.lease_us) * 98 / 100;
 }
 
 /* A session is not over before its grace is. Of one that the client itself has ended, or another daemon's, nobody knows. */

@@ -65,13 +65,32 @@ END_TEST
 /* --- RESUME while the adoption is under way --- */
 
 /* The daemon is back, and what it asks for the adoption is carried out by nobody yet. */
-static void adoption_is_under_way(void)
+static void daemon_is_back(void)
 {
-	held_with_grace("grace=30s");
 	daemon_ends(0);
 	for (unsigned i = 0; i < 3; i++)
 		falls(i);
 	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
+}
+
+static void adoption_is_under_way(void)
+{
+	held_with_grace("grace=30s");
+	daemon_is_back();
+}
+
+/* And the stores do nothing of what the daemon asks of them first. */
+static void all_come_and_lose_it(void)
+{
+	all_feel(MOOD_SILENT);
+	for (unsigned i = 0; i < 3; i++)
+		comes(i);
+	for (unsigned i = 0; i < 3; i++)
+		serves(i, 1); /* the probe */
+	passes(0);
+	for (unsigned i = 0; i < 3; i++)
+		loses(i, waiting_at(i));
+	all_feel(MOOD_WELL);
 }
 
 static void all_come(void)
@@ -118,14 +137,7 @@ START_TEST(a_loss_of_what_was_granted_meanwhile_is_told_before_the_answer)
 {
 	adoption_is_under_way();
 	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
-	all_feel(MOOD_SILENT);
-	all_come();
-	for (unsigned i = 0; i < 3; i++)
-		serves(i, 1); /* the probe */
-	passes(0);
-	for (unsigned i = 0; i < 3; i++)
-		loses(i, 1);
-	all_feel(MOOD_WELL);
+	all_come_and_lose_it();
 	says(2, "@b LOCK b ttl=1s renew=no");
 	hears(2, "@b OK name=b *");
 	all_feel(MOOD_SILENT);
@@ -136,6 +148,27 @@ START_TEST(a_loss_of_what_was_granted_meanwhile_is_told_before_the_answer)
 	all_feel(MOOD_WELL);
 	hears(2, "@r \\* name=a *");
 	hears(2, "@r OK session=* n=1");
+	hears_nothing(2);
+}
+END_TEST
+
+/* A name that was lost meanwhile is taken anew behind RESUME: the loss comes before the grant. */
+START_TEST(a_loss_is_told_before_its_name_is_taken_anew)
+{
+	held_with_grace("grace=30s");
+	says(1, "LOCK b ttl=1s renew=no");
+	hears(1, "OK name=b *");
+	daemon_is_back();
+	passes(2 * SEC);
+	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
+	all_come_and_lose_it();
+	says(2, "@b LOCK b ttl=1s renew=no");
+	ck_assert_int_eq(number_in(hears(2, "! LOST name=b fence=* reason=expired"), "fence"), fence + 1);
+	ck_assert_int_gt(number_in(hears(2, "@b OK name=b *"), "fence"), fence + 1);
+	passes(600 * MSEC);
+	hears(2, "@r \\* name=a *");
+	hears(2, "@r \\* name=b *");
+	hears(2, "@r OK session=* n=2");
 	hears_nothing(2);
 }
 END_TEST
@@ -263,6 +296,7 @@ Suite *adopt_resume_suite(void)
 	tcase_add_test(tcase, resume_waits_for_the_adoption);
 	tcase_add_test(tcase, resume_answers_by_a_bound_and_the_rest_follows);
 	tcase_add_test(tcase, a_loss_of_what_was_granted_meanwhile_is_told_before_the_answer);
+	tcase_add_test(tcase, a_loss_is_told_before_its_name_is_taken_anew);
 	tcase_add_test(tcase, a_turn_that_nobody_heard_of_is_kept_no_longer_for_being_adopted_late);
 	tcase_add_test(tcase, what_no_quorum_confirms_is_lost_when_it_must_have_expired);
 	tcase_add_test(tcase, unlock_before_the_adoption_is_decided_releases_the_old_value);
