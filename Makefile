@@ -398,6 +398,7 @@ WORLD := \
 	tests/sim/resume.c \
 	tests/sim/scene.c \
 	tests/sim/session_scene.c \
+	tests/sim/adopt_scene.c \
 	tests/sim/selftest.c \
 	tests/sim/server.c \
 	tests/sim/shrink.c \

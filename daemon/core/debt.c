@@ -129,6 +129,8 @@ void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_
 	struct span prior = MUTATED(LEAVE_PRESENT_ONLY) ? SPAN("") : adopt_left(l, e->core->now, &nodes, &until);
 	struct op *op;
 
+	if (MUTATED(KEEP_FREES_FORMER) && prior.n > 0)
+		kind = OP_RELEASE;
 	if (nodes) {
 		op = op_new(&e->ops, kind, l);
 		op->px_us = px_us;

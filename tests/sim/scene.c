@@ -33,6 +33,15 @@ int64_t scene_client(struct scene *s)
 	return client;
 }
 
+int64_t scene_client_graced(struct scene *s)
+{
+	int64_t client = scene_client(s);
+
+	for (int i = 0; i < 8 && !client_is_graced(s->plan, (unsigned)client); i++)
+		client = scene_client(s);
+	return client;
+}
+
 struct job *scene_job(struct scene *s, int64_t after_us, int64_t hold_us)
 {
 	struct job *j = &s->plan->job[s->plan->jobs++];

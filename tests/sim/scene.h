@@ -20,6 +20,8 @@ void scene_make_room(struct plan *p, unsigned jobs, unsigned faults);
 void scene_take_name(struct scene *s);
 /* Another client of its daemon; one that has other work, where there is no room. */
 int64_t scene_client(struct scene *s);
+/* One that has a session to come back to, if there is one. */
+int64_t scene_client_graced(struct scene *s);
 /* Of a new client. */
 struct job *scene_job(struct scene *s, int64_t after_us, int64_t hold_us);
 /* At an even time: it meets whom it names. */

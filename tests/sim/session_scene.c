@@ -14,16 +14,6 @@
 #define FAULTS_ROOM    (NODES_MAX + 8)
 #define ADOPTION_MS    2700 /* a lease that outlives the time that RESUME waits for adoptions */
 
-/* One that has a session to come back to, if there is one. */
-static int64_t client_graced(struct scene *s)
-{
-	int64_t client = scene_client(s);
-
-	for (int i = 0; i < 8 && !client_is_graced(s->plan, (unsigned)client); i++)
-		client = scene_client(s);
-	return client;
-}
-
 /* The hold is short, or as long as the scene; the wait likewise. */
 static void pipeline_job(struct scene *s, int64_t client, int64_t spread_us, int64_t names)
 {
@@ -83,7 +73,7 @@ static void play_pipeline(struct scene *s)
 
 	if (s->plan->grace_ms < 300 && stream_chance(s->stream, 80))
 		s->plan->grace_ms = stream_range(s->stream, 300, 3000);
-	client = client_graced(s);
+	client = scene_client_graced(s);
 	for (int64_t i = 1; i < names; i++)
 		scene_take_name(s);
 	if (names > s->name + 1)
@@ -109,7 +99,7 @@ static void play_undecided(struct scene *s)
 	}
 	if (p->grace_ms < 3000)
 		p->grace_ms = 3000;
-	client = client_graced(s);
+	client = scene_client_graced(s);
 	for (int i = 0; i < 5; i++) {
 		struct job *j = &p->job[p->jobs++];
 

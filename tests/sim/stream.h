@@ -34,6 +34,7 @@ enum purpose {
 	DRAW_SELDOM,  /* what few worlds have */
 	DRAW_FLAP,    /* what a minority of nodes does to a healed world */
 	DRAW_STRANGER, /* how a daemon is configured otherwise */
+	DRAW_ADOPT_SCENE,
 };
 
 struct stream {

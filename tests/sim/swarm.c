@@ -308,6 +308,7 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 		draw_job(p, &s, crowded);
 	scene_draw(p, seed);
 	session_scene_draw(p, seed);
+	adopt_scene_draw(p, seed);
 	draw_stranger(p, seed);
 	draw_halts(p, seed);
 	flap_draw(p, seed);

@@ -112,7 +112,7 @@ static void lease_begin(struct world *w, struct sim_daemon *d, int64_t name, uin
 	memset(l->base, 0, sizeof(l->base));
 	memset(l->reach, 0, sizeof(l->reach));
 	l->grants = 0;
-	l->adopted = false;
+	l->adopted = l->kept = false;
 	l->wanted.us = 0;
 	l->ticket = ticket;
 	l->floor = w->checker.returned[name];
@@ -124,6 +124,16 @@ static void lease_begin(struct world *w, struct sim_daemon *d, int64_t name, uin
 static bool is_own(const struct sim_daemon *d, struct span value)
 {
 	return span_starts(value, span_of(service_daemon_id(d->service)));
+}
+
+/* S15: keep= leaves the key behind, whichever value stands there: also those of a former life that no store was asked to replace yet. */
+static void kept_look(struct sim_daemon *d, const struct call *call, int64_t name)
+{
+	const struct lease *l = &d->world->checker.lease[d->index][name];
+	uint64_t ticket = ticket_of(call->value);
+
+	if (l->kept && (ticket == l->ticket || (ticket > l->ticket && call->prior.n > 0)))
+		checker_fail(d->world, INVARIANT_S15, name, "%s: daemon %u deletes what UNLOCK keep= has left", name_of(name), d->index);
 }
 
 /* S8: a daemon knows no values but its own and those that its journal left it. */
@@ -156,6 +166,7 @@ void witness_call(struct sim_daemon *d, const struct call *call)
 	if (call->kind == CALL_EXTEND && span_equal(call->value, call->new_value) && !is_own(d, call->value))
 		checker_fail(w, INVARIANT_S12, name, "%s: daemon %u goes on with the value of a former life", name_of(name), d->index);
 	if (call->kind == CALL_RELEASE) {
+		kept_look(d, call, name);
 		if (!is_own(d, call->value))
 			return;
 		*book_of(&w->checker.book[d->index], ticket) = 1;
