@@ -251,6 +251,16 @@ static const char *judge_configuration(struct members *ms, const struct marker_p
 	return NULL;
 }
 
+/*
+ * A process that is the same, and whose data never came from another server, has the memory that it had. Its replication id changes all the same when a
+ * first replica is attached, and when its backlog is freed for want of replicas. Without that word (see probe.own_data) another id may mean that it
+ * was the replica of a copy of itself for a while, which had not got its last writes: run id and marker are ours then, and the fence need not have fallen.
+ */
+static bool judge_memory(const struct marker_parts *parts, const struct probe *probe)
+{
+	return span_equal(parts->run_id, probe->run_id) && (span_equal(parts->replid, probe->replid) || probe->own_data);
+}
+
 struct verdict member_judge(struct members *ms, struct member *m, const struct answer *a)
 {
 	const struct probe *probe = a->probe;
@@ -269,8 +279,7 @@ struct verdict member_judge(struct members *ms, struct member *m, const struct a
 		reason = judge_configuration(ms, &parts);
 	if (reason)
 		return (struct verdict){VERDICT_REFUSED, reason};
-	ours = span_equal(parts.cfg, span_of(ms->cfg)) && span_equal(parts.run_id, probe->run_id) &&
-	       span_equal(parts.replid, probe->replid);
+	ours = m->ours && judge_memory(&parts, probe);
 	if (ours && parts.kind == 'q')
 		return (struct verdict){VERDICT_TIMING, ""};
 	if (ours && parts.kind == 'j' && !m->suspect)

@@ -171,6 +171,8 @@ enum probe_field {
 	PROBE_LOADING,
 	PROBE_BGSAVE,
 	PROBE_AOF,
+	PROBE_REPLID2,
+	PROBE_REPL_INPUT,
 	PROBE_N
 };
 
@@ -184,6 +186,15 @@ static bool status_is_bad(struct span status)
 	return status.n && !span_equal(status, SPAN("ok"));
 }
 
+/* As a replica it reads from its master; when it is promoted it keeps the replication id of before as its second one. */
+static bool data_is_its_own(struct span replid2, struct span input)
+{
+	for (size_t i = 0; i < replid2.n; i++)
+		if (replid2.p[i] != '0')
+			return false;
+	return replid2.n > 0 && span_equal(input, SPAN("0"));
+}
+
 static struct probe probe_of(const struct resp *r)
 {
 	struct probe p = {
@@ -195,6 +206,7 @@ static struct probe probe_of(const struct resp *r)
 		.policy = probe_text(r, PROBE_POLICY),
 		.loading = span_equal(probe_text(r, PROBE_LOADING), SPAN("1")),
 		.bgsave_failed = status_is_bad(probe_text(r, PROBE_BGSAVE)) || status_is_bad(probe_text(r, PROBE_AOF)),
+		.own_data = data_is_its_own(probe_text(r, PROBE_REPLID2), probe_text(r, PROBE_REPL_INPUT)),
 	};
 
 	(void)decimal_parse(probe_text(r, PROBE_MAXMEMORY), &p.maxmemory); /* not told: 0 */

@@ -37,6 +37,7 @@ struct memory *memory_new(const struct memory_conf *conf)
 	m->probe.version = SPAN(REDLOCKD_VERSION);
 	m->probe.role = SPAN("master");
 	m->probe.policy = SPAN("noeviction");
+	m->probe.own_data = true;
 	return m;
 }
 

@@ -76,6 +76,54 @@ class Membership(FuncTest):
         self.odd.cli.execute_command("REPLICAOF", "NO", "ONE")
         self.mended()
 
+    def replication(self, server):
+        told = server.cli.info("replication")
+        return told["role"], told["master_replid"]
+
+    def test_replicas_that_come_and_go(self):
+        """Each changes the replication id of its master, and costs nothing. As a master of its own a replica is another server."""
+        odd = self.redis(tcp=True)
+        odd.cli.config_set("repl-backlog-ttl", 1)
+        self.trio(odd=odd)
+        self.state("joined")
+        replica, ids = self.redis(tcp=True), {self.replication(odd)[1]}
+        for _ in range(2):
+            replica.cli.execute_command("REPLICAOF", "127.0.0.1", odd.port)
+            until(lambda: odd.cli.info("replication")["connected_slaves"] == 1, "a replica is attached")
+            self.goes_on()
+            ids.add(self.replication(odd)[1])
+            replica.cli.execute_command("REPLICAOF", "NO", "ONE")
+            until(lambda: self.replication(odd)[1] not in ids, "its backlog is freed, and its id another")
+            ids.add(self.replication(odd)[1])
+        time.sleep(1.5)
+        self.state("joined")
+        self.assertGreaterEqual(len(ids), 4)
+        self.assertNotIn("state=quarantine", self.host.log())
+
+    def test_a_master_that_was_the_replica_of_its_own_replica(self):
+        """Run id and marker are right, and its last writes may be missing: however it is told, it is quarantined."""
+        odd, copy = self.redis(tcp=True), self.redis(tcp=True)
+        for server in (odd, copy):
+            server.cli.config_set("repl-backlog-ttl", 1)
+            server.cli.config_set("repl-diskless-sync-delay", 0)
+        self.trio(odd=odd)
+        self.state("joined")
+        copy.cli.execute_command("REPLICAOF", "127.0.0.1", odd.port)
+        until(lambda: copy.cli.get("redlockd:lock:!meta"), "the marker is copied")
+        copy.cli.execute_command("REPLICAOF", "NO", "ONE")
+        run_id = odd.cli.info("server")["run_id"]
+        self.host.freeze()  # it sees nothing of it
+        odd.cli.set("later", 1)  # what the copy has not got: else nothing is replaced, and nothing lost
+        odd.cli.execute_command("REPLICAOF", "127.0.0.1", copy.port)
+        until(lambda: odd.cli.info("replication")["master_link_status"] == "up", "it has the data of its copy")
+        odd.cli.execute_command("REPLICAOF", "NO", "ONE")
+        until(lambda: not str(odd.cli.info("replication")["master_replid2"]).strip("0"), "its backlog is freed, and the former id forgotten", 20)
+        self.host.thaw()
+        self.assertEqual(odd.cli.info("server")["run_id"], run_id)
+        self.assertIsNone(odd.cli.get("later"))
+        until(lambda: "state=quarantine" in self.host.log(), "it is quarantined")
+        self.state("joined")
+
     def test_a_policy_that_evicts_locks(self):
         self.trio()
         self.state("joined")

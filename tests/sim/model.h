@@ -21,6 +21,7 @@ struct model {
 	bool dirty;     /* the script under way has written: from then on nothing is refused */
 	char *error;    /* NULL, or why commands are refused */
 	char run_id[RUN_ID_LENGTH + 1], replid[RUN_ID_LENGTH + 1], role[16];
+	bool fed; /* it was a replica since it was started: its data is another server's */
 	int64_t evicted;
 	model_published *published; /* NULL: nobody listens */
 	void *listener;

@@ -52,6 +52,9 @@ static void replication_tell(const struct model *m, struct buf *text)
 	text_tell(text, m->role);
 	text_tell(text, "\r\nconnected_slaves:0\r\nmaster_replid:");
 	text_tell(text, m->replid);
+	text_tell(text, "\r\nmaster_replid2:");
+	for (int i = 0; i < 5; i++)
+		text_tell(text, m->fed ? "fedfedfe" : "00000000");
 	text_tell(text, "\r\n");
 }
 
@@ -70,7 +73,7 @@ static void persistence_tell(const struct model *m, struct buf *text)
 
 static void stats_tell(const struct model *m, struct buf *text)
 {
-	buf_printf(text, "# Stats\r\nevicted_keys:%lld\r\n", (long long)m->evicted);
+	buf_printf(text, "# Stats\r\nevicted_keys:%lld\r\ntotal_net_repl_input_bytes:%s\r\n", (long long)m->evicted, m->fed ? "4711" : "0");
 }
 
 static const struct {

@@ -203,6 +203,7 @@ void sim_node_call(struct sim_node *n, const struct call *call, size_t count, in
 static void process_start(struct sim_node *n, const char *run_id)
 {
 	identity_set(n, run_id);
+	n->redis.model.fed = false;
 	n->redis.model.evicted = 0;
 	memo_forget(&n->memo);
 	binding_flush(n->redis.binding);
@@ -274,6 +275,7 @@ bool sim_node_is_named(const struct sim_node *n, struct span marker)
 
 void sim_node_set_role(struct sim_node *n, const char *role, const char *replid)
 {
+	n->redis.model.fed |= strcmp(role, "master") != 0;
 	snprintf(n->redis.model.role, sizeof(n->redis.model.role), "%s", role);
 	snprintf(n->redis.model.replid, sizeof(n->redis.model.replid), "%s", replid);
 }

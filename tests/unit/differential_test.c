@@ -34,7 +34,7 @@ static bool probe_equal(const struct probe *x, const struct probe *y)
 		return x == y;
 	return span_equal(x->marker, y->marker) && span_equal(x->role, y->role) && span_equal(x->policy, y->policy) &&
 	       x->maxmemory == y->maxmemory && x->evicted == y->evicted && x->loading == y->loading &&
-	       x->bgsave_failed == y->bgsave_failed && x->run_id.n && y->run_id.n && x->replid.n && x->version.n;
+	       x->bgsave_failed == y->bgsave_failed && x->own_data == y->own_data && x->run_id.n && y->run_id.n && x->replid.n && x->version.n;
 }
 
 static bool answer_equal(const struct answer *x, const struct answer *y)

@@ -23,6 +23,38 @@ START_TEST(a_fence_that_fell_back_is_proof_of_lost_memory)
 }
 END_TEST
 
+START_TEST(a_replica_that_is_attached_costs_no_quarantine)
+{
+	stage_begin(3);
+	stage.node[0].probe.own_data = true;
+	passes(2 * SEC);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	stage.node[0].probe.replid = SPAN("since it has a replica");
+	passes(2 * SEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+	daemon_starts(1); /* whoever comes later knows it by the same signs */
+	ck_assert_str_eq(store_state(1, 0), "joined");
+	/* Promoted, after it was a replica itself: with the same run id, and a marker that is right. */
+	stage.node[0].probe.own_data = false;
+	stage.node[0].probe.replid = SPAN("promoted");
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: it was restarted, replaced or taken over");
+}
+END_TEST
+
+START_TEST(own_data_of_another_process_is_a_restart)
+{
+	stage_begin(1);
+	stage.node[0].probe.own_data = true;
+	stage.node[0].probe.replid = SPAN("the same");
+	passes(2 * SEC);
+	strcpy(stage.node[0].run_id, "another-run");
+	passes(1100 * MSEC);
+	ck_assert_int_eq(marker_of(0)[0], 'q');
+}
+END_TEST
+
 START_TEST(a_clock_that_jumps_ahead_quarantines_its_store_and_lowers_its_votes)
 {
 	stage_begin(3);
@@ -133,6 +165,8 @@ Suite *evidence_suite(void)
 
 	tcase_add_checked_fixture(evidence, NULL, stage_close);
 	tcase_add_test(evidence, a_fence_that_fell_back_is_proof_of_lost_memory);
+	tcase_add_test(evidence, a_replica_that_is_attached_costs_no_quarantine);
+	tcase_add_test(evidence, own_data_of_another_process_is_a_restart);
 	tcase_add_test(evidence, a_clock_that_jumps_ahead_quarantines_its_store_and_lowers_its_votes);
 	tcase_add_test(evidence, a_clock_that_jumps_ahead_with_a_single_store_is_a_loss_at_once);
 	tcase_add_test(evidence, the_first_answer_that_shows_a_jump_ends_the_membership);

@@ -45,6 +45,7 @@ static void probe_told(struct stage_node *n, struct parcel *p)
 	p->probe.evicted = set->evicted;
 	p->probe.loading = set->loading;
 	p->probe.bgsave_failed = set->bgsave_failed;
+	p->probe.own_data = set->own_data;
 	p->answer.probe = &p->probe;
 }
 
