@@ -359,6 +359,7 @@ SIM := \
 	tests/sim/model_string.c \
 	tests/sim/model_zset.c \
 	tests/sim/node.c \
+	tests/sim/node_life.c \
 	tests/sim/number.c \
 	tests/sim/redis.c \
 	tests/sim/sandbox.c \

@@ -258,7 +258,9 @@ static const char *judge_configuration(struct members *ms, const struct marker_p
  */
 static bool judge_memory(const struct marker_parts *parts, const struct probe *probe)
 {
-	return span_equal(parts->run_id, probe->run_id) && (span_equal(parts->replid, probe->replid) || probe->own_data);
+	bool same = span_equal(parts->run_id, probe->run_id) || MUTATED(RUN_ID_IGNORED);
+
+	return same && (span_equal(parts->replid, probe->replid) || (probe->own_data && !MUTATED(REPLICA_COSTS)));
 }
 
 struct verdict member_judge(struct members *ms, struct member *m, const struct answer *a)

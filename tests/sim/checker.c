@@ -18,15 +18,17 @@ const struct invariant_row invariant_table[INVARIANT_N] = {
 /* The floor of a join is measured by the node's clock: what a clock that was set back since then promises is no more than it shows. */
 static bool tokens_are_safe(const struct plan *p)
 {
-	bool back = false, lost = false;
+	bool back = false, lost = false, unseen = false;
 
 	for (unsigned i = 0; i < p->faults; i++) {
 		enum fault_kind kind = p->fault[i].kind;
 
 		back |= kind == FAULT_NODE_CLOCK && p->fault[i].x != 0; /* one that was set ahead is set right, and so back, when the world heals */
-		lost |= kind == FAULT_NODE_BLANK || kind == FAULT_NODE_OLD || kind == FAULT_NODE_FLUSH;
+		lost |= kind == FAULT_NODE_BLANK || kind == FAULT_NODE_OLD || kind == FAULT_NODE_FLUSH ||
+			(kind == FAULT_NODE_SAME_REPLID && p->fault[i].x != 0);
+		unseen |= kind == FAULT_NODE_ROLLBACK; /* redlockd(8): not promised until the older fence is noticed */
 	}
-	return !(back && lost);
+	return !(back && lost) && !unseen;
 }
 
 void checker_init(struct world *w)

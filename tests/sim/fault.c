@@ -141,6 +141,7 @@ static bool node_fault(struct world *w, const struct fault *f)
 	case FAULT_NODE_BLANK:
 	case FAULT_NODE_WHOLE:
 	case FAULT_NODE_OLD:
+	case FAULT_NODE_SAME_REPLID:
 		if (s->down)
 			return false;
 		server_die(s);
@@ -153,6 +154,9 @@ static bool node_fault(struct world *w, const struct fault *f)
 		sim_node_set_role(s->node, "slave", "0000000000000000000000000000000000000000");
 		sim_node_fail(s->node, error_text[2]);
 		return true;
+	case FAULT_NODE_REPLID:
+	case FAULT_NODE_ROLLBACK:
+		return !s->down && (f->kind == FAULT_NODE_REPLID ? server_rename(s) : server_roll_back(s, f->b % 2 == 0));
 	default:
 		return node_fault_of_store(w, s, f);
 	}
@@ -175,6 +179,11 @@ static void node_fault_ends(struct world *w, const struct fault *f)
 		break;
 	case FAULT_NODE_OLD:
 		server_revive(s, REVIVE_OLD);
+		break;
+	case FAULT_NODE_SAME_REPLID:
+		snprintf(replid, sizeof(replid), "%s", sim_node_replid(s->node));
+		server_revive(s, f->x ? REVIVE_OLD : REVIVE_WHOLE);
+		sim_node_set_replid(s->node, replid);
 		break;
 	case FAULT_NODE_ERROR:
 		sim_node_fail(s->node, NULL);

@@ -41,7 +41,7 @@ void memo_forget(struct memo *m)
 
 static bool memo_holds(const struct memo *m, const struct memo_read *r)
 {
-	return m->known && !r->model->error && m->evicted == r->model->evicted && span_equal(m->marker, r->marker) &&
+	return m->known && !r->model->error && m->evicted == r->model->evicted && m->fed == r->model->fed && span_equal(m->marker, r->marker) &&
 	       span_equal(m->fence, r->fence) && strcmp(m->role, r->model->role) == 0 && strcmp(m->run_id, r->model->run_id) == 0 &&
 	       strcmp(m->replid, r->model->replid) == 0;
 }
@@ -61,7 +61,7 @@ static bool probes_agree(const struct probe *p, const struct probe *q)
 {
 	return span_equal(p->marker, q->marker) && span_equal(p->run_id, q->run_id) && span_equal(p->replid, q->replid) &&
 	       span_equal(p->version, q->version) && span_equal(p->role, q->role) && span_equal(p->policy, q->policy) &&
-	       p->maxmemory == q->maxmemory && p->evicted == q->evicted && p->loading == q->loading && p->bgsave_failed == q->bgsave_failed;
+	       p->maxmemory == q->maxmemory && p->evicted == q->evicted && p->loading == q->loading && p->bgsave_failed == q->bgsave_failed && p->own_data == q->own_data;
 }
 
 static bool answers_agree(const struct answer *a, const struct answer *b)
@@ -84,6 +84,7 @@ bool memo_keep(struct memo *m, const struct memo_read *r, const struct answer *a
 	memcpy(m->replid, model->replid, sizeof(m->replid));
 	memcpy(m->role, model->role, sizeof(m->role));
 	m->evicted = model->evicted;
+	m->fed = model->fed;
 	m->marker = r->marker;
 	m->fence = r->fence;
 	m->answer = *answer;

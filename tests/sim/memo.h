@@ -18,6 +18,7 @@ struct memo {
 	/* What the script read. */
 	char run_id[RUN_ID_LENGTH + 1], replid[RUN_ID_LENGTH + 1], role[16];
 	int64_t evicted;
+	bool fed;
 	struct span marker, fence;
 	struct answer answer;
 	struct arena arena; /* what the spans point to */

@@ -3,34 +3,12 @@
  * Calls become commands by the daemon's own batches, and replies become answers by its own reader; in between stands a model of a server. What a
  * server says that no script can have said is a fault of this program, and ends it.
  */
-#include "tests/sim/node.h"
 #include "daemon/base/mem.h"
-#include "daemon/redis/script.h"
-#include "tests/sim/memo.h"
-#include "tests/sim/redis.h"
+#include "tests/sim/node_part.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-struct sim_node {
-	struct redis redis;
-	struct script_keys keys;
-	char sha[SCRIPT_N][SHA1_HEX + 1];
-	struct data snapshot;
-	bool snapped;
-	char *marker_key, *fence_key;
-	/* Of the call under way; what the answers point to stands in arena. */
-	struct batch batch;
-	struct resp resp;
-	struct buf command, reply, key;
-	struct words words;
-	struct arena arena;
-	struct memo memo;
-	const struct call *call;
-	struct answer *answer;
-	size_t answered;
-};
 
 static void __attribute__((noreturn, format(printf, 1, 2))) node_abort(const char *format, ...)
 {
@@ -52,12 +30,6 @@ static char *own_key(const char *prefix, const char *noun)
 	if (asprintf(&key, "redlockd:%s%s", prefix, noun) < 0)
 		node_abort("out of memory");
 	return key;
-}
-
-static void identity_set(struct sim_node *n, const char *run_id)
-{
-	snprintf(n->redis.model.run_id, sizeof(n->redis.model.run_id), "%s", run_id);
-	snprintf(n->redis.model.replid, sizeof(n->redis.model.replid), "%s", run_id);
 }
 
 static void scripts_compile(struct sim_node *n)
@@ -89,7 +61,7 @@ struct sim_node *sim_node_new(const struct sim_node_conf *conf)
 	buf_init(&n->key);
 	arena_init(&n->arena);
 	memo_init(&n->memo);
-	identity_set(n, conf->run_id);
+	sim_node_name(n, conf->run_id);
 	scripts_compile(n);
 	return n;
 }
@@ -196,88 +168,6 @@ void sim_node_call(struct sim_node *n, const struct call *call, size_t count, in
 		if (n->batch.count)
 			batch_carry_out(n, wall_us);
 	}
-}
-
-/* --- what happens to servers ----------------------------------------------------------------------------------------- */
-
-static void process_start(struct sim_node *n, const char *run_id)
-{
-	identity_set(n, run_id);
-	n->redis.model.fed = false;
-	n->redis.model.evicted = 0;
-	memo_forget(&n->memo);
-	binding_flush(n->redis.binding);
-}
-
-void sim_node_restart_blank(struct sim_node *n, const char *run_id)
-{
-	process_start(n, run_id);
-	data_clear(&n->redis.model.data);
-}
-
-static void expired_drop(struct sim_node *n, int64_t wall_us)
-{
-	size_t count, i;
-	struct datum **sorted = data_sorted(&n->redis.model.data, &count);
-
-	for (i = 0; i < count; i++)
-		if (!datum_live(sorted[i], wall_us / 1000))
-			data_remove(&n->redis.model.data, sorted[i]);
-	free(sorted);
-}
-
-void sim_node_restart_whole(struct sim_node *n, const char *run_id, int64_t wall_us)
-{
-	process_start(n, run_id);
-	expired_drop(n, wall_us);
-}
-
-void sim_node_snapshot(struct sim_node *n)
-{
-	data_copy(&n->snapshot, &n->redis.model.data);
-	n->snapped = true;
-}
-
-void sim_node_restart_old(struct sim_node *n, const char *run_id, int64_t wall_us)
-{
-	process_start(n, run_id);
-	if (n->snapped)
-		data_copy(&n->redis.model.data, &n->snapshot);
-	else
-		data_clear(&n->redis.model.data);
-	expired_drop(n, wall_us);
-}
-
-void sim_node_flush(struct sim_node *n)
-{
-	data_clear(&n->redis.model.data);
-}
-
-void sim_node_fail(struct sim_node *n, const char *error)
-{
-	free(n->redis.model.error);
-	n->redis.model.error = error ? mem_copy(error, strlen(error)) : NULL;
-}
-
-bool sim_node_is_well(const struct sim_node *n)
-{
-	return !n->redis.model.error && strcmp(n->redis.model.role, "master") == 0;
-}
-
-bool sim_node_is_named(const struct sim_node *n, struct span marker)
-{
-	const struct model *m = &n->redis.model;
-	char both[sizeof(m->run_id) + sizeof(m->replid) + 4];
-	int len = snprintf(both, sizeof(both), "|%s|%s|", m->run_id, m->replid);
-
-	return memmem(marker.p, marker.n, both, (size_t)len) != NULL;
-}
-
-void sim_node_set_role(struct sim_node *n, const char *role, const char *replid)
-{
-	n->redis.model.fed |= strcmp(role, "master") != 0;
-	snprintf(n->redis.model.role, sizeof(n->redis.model.role), "%s", role);
-	snprintf(n->redis.model.replid, sizeof(n->redis.model.replid), "%s", replid);
 }
 
 void sim_node_publish_to(struct sim_node *n, int64_t (*published)(void *context, struct span channel, struct span message),

@@ -33,6 +33,8 @@ void sim_node_restart_whole(struct sim_node *n, const char *run_id,
 void sim_node_snapshot(struct sim_node *n);   /* remembers the data set as it is */
 void sim_node_restart_old(struct sim_node *n, const char *run_id,
 			  int64_t wall_us); /* from the last snapshot; blank if there is none */
+/* The whole host is as it was at the last snapshot, identity and all; false if there is none. */
+bool sim_node_roll_back(struct sim_node *n, int64_t wall_us);
 void sim_node_flush(struct sim_node *n);    /* FLUSHALL: run_id stays */
 /*
  * Commands answer this error text; NULL: well again. As in Redis, one that begins with OOM meets only what needs memory (SET, not DEL), READONLY, MISCONF and
@@ -55,6 +57,10 @@ void sim_node_publish_to(struct sim_node *n, int64_t (*published)(void *context,
 struct span sim_node_marker(const struct sim_node *n);
 int64_t sim_node_fence(const struct sim_node *n);
 bool sim_node_get(struct sim_node *n, struct span name, int64_t wall_us, struct span *ret_value, int64_t *ret_expires_ms);
+void sim_node_set_replid(struct sim_node *n, const char *replid);
+const char *sim_node_replid(const struct sim_node *n);
+/* It was not a replica since it was started. */
+bool sim_node_has_own_data(const struct sim_node *n);
 /* A marker names its run id and its replication id, as they are now. */
 bool sim_node_is_named(const struct sim_node *n, struct span marker);
 /* The place of a ticket in the line of a name, and when it ends. */

@@ -15,6 +15,11 @@ static void server_identity(struct server *s, char *ret_run_id)
 	s->lives++;
 }
 
+static void server_replid(struct server *s, char *ret_replid)
+{
+	snprintf(ret_replid, 41, "%040llx", (unsigned long long)stream_next(&s->stream));
+}
+
 void server_init(struct server *s, struct world *w, unsigned index)
 {
 	const struct plan *p = w->plan;
@@ -157,4 +162,27 @@ void server_revive(struct server *s, enum revival how)
 	if (how != REVIVE_WHOLE)
 		server_lost_memory(s);
 	s->down = false;
+}
+
+bool server_rename(struct server *s)
+{
+	char replid[41];
+
+	if (!sim_node_is_well(s->node))
+		return false;
+	server_replid(s, replid);
+	sim_node_set_replid(s->node, replid);
+	s->blameless &= sim_node_has_own_data(s->node);
+	return true;
+}
+
+bool server_roll_back(struct server *s, bool breaks)
+{
+	if (!sim_node_roll_back(s->node, server_wall(s)))
+		return false;
+	s->tainted = true;
+	server_lost_memory(s);
+	for (unsigned i = 0; breaks && i < s->world->plan->daemons; i++)
+		link_break(&s->world->daemon[i].link[s->index]);
+	return true;
 }

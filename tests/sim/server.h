@@ -51,5 +51,8 @@ void server_die(struct server *s);
 enum revival { REVIVE_BLANK, REVIVE_WHOLE, REVIVE_OLD };
 void server_revive(struct server *s, enum revival how);
 void server_lost_memory(struct server *s);
+/* A first replica is attached; its host is set back to the last snapshot. False: it cannot be now. */
+bool server_rename(struct server *s);
+bool server_roll_back(struct server *s, bool breaks);
 
 #endif

@@ -35,6 +35,7 @@ enum purpose {
 	DRAW_FLAP,    /* what a minority of nodes does to a healed world */
 	DRAW_STRANGER, /* how a daemon is configured otherwise */
 	DRAW_ADOPT_SCENE,
+	DRAW_IDENTITY, /* servers whose run id, replication id and memory do not change together */
 };
 
 struct stream {

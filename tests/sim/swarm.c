@@ -260,6 +260,28 @@ static void draw_stranger(struct plan *p, uint64_t seed)
 	p->fault[p->faults++] = late;
 }
 
+/* In a few worlds run id, replication id and memory of a server do not change together. */
+static void draw_identities(struct plan *p, uint64_t seed)
+{
+	struct stream s;
+	bool rolled_back;
+
+	stream_init(&s, seed, DRAW_IDENTITY, 0);
+	if (!stream_chance(&s, 8))
+		return;
+	rolled_back = stream_chance(&s, 25);
+	for (int64_t n = stream_range(&s, 1, 4); n > 0 && p->faults < FAULTS_MAX; n--) {
+		struct fault f = {.kind = rolled_back ? FAULT_NODE_ROLLBACK : FAULT_NODE_REPLID, .a = stream_range(&s, 0, p->nodes - 1), .b = stream_range(&s, 0, 1)};
+
+		if (!rolled_back && stream_chance(&s, 50))
+			f.kind = FAULT_NODE_SAME_REPLID;
+		f.at_us = stream_range(&s, p->warm_us, p->length_us - 100 * MSEC);
+		f.for_us = stream_skewed(&s, MSEC, p->max_lease_us);
+		f.x = f.kind != FAULT_NODE_REPLID && (rolled_back || stream_chance(&s, 60)) ? stream_skewed(&s, MSEC, 2 * p->max_lease_us) : 0;
+		p->fault[p->faults++] = f;
+	}
+}
+
 /* In a few worlds hosts stand still, clocks and all, and nothing else goes wrong: briefly, one after the other. */
 static void draw_halts(struct plan *p, uint64_t seed)
 {
@@ -310,6 +332,7 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	session_scene_draw(p, seed);
 	adopt_scene_draw(p, seed);
 	draw_stranger(p, seed);
+	draw_identities(p, seed);
 	draw_halts(p, seed);
 	flap_draw(p, seed);
 }

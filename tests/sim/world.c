@@ -128,7 +128,7 @@ static void world_schedule(struct world *w)
 	for (unsigned i = 0; i < p->faults; i++) {
 		w->fault[i].index = i;
 		world_at(w, &w->fault[i].timer, AT_FAULT, p->fault[i].at_us);
-		if (p->fault[i].kind == FAULT_NODE_OLD)
+		if (p->fault[i].kind == FAULT_NODE_OLD || p->fault[i].kind == FAULT_NODE_SAME_REPLID || p->fault[i].kind == FAULT_NODE_ROLLBACK)
 			world_at(w, &w->fault[i].snapshot, AT_SNAPSHOT, p->fault[i].at_us - p->fault[i].x);
 	}
 	for (unsigned i = 0; i < p->jobs; i++) {
