@@ -483,6 +483,11 @@ $(O)/sim: $(call obj,$(WORLD) $(SIM)) $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP)) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
 
+# The same, and each of its processes leaves behind which lines it ran.
+$(O)/sim-covered: $(call obj,tests/sim/coverage.c $(WORLD) $(SIM)) $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP) _exit lua_newstate luaL_loadbuffer) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
+
 # The simulator with one of the mistakes of daemon/core/mutant.def: what has it is compiled anew, the rest is as it is.
 MUTANT_FLAGS = $(filter-out -MMD -MP,$(BASEFLAGS)) -O1 -DMUTANT=MUTANT_$(basename $(@F))
 .SECONDEXPANSION:
@@ -556,7 +561,7 @@ run: $(O)/redlockd $(O)/redlock ## start the daemon here, on the memory store (A
 	@exec $(O)/redlockd $(ARGS)
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  %-10s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  %-14s %s\n", $$1, $$2 }'
 
 # --- tests: each of these targets ends with the line "N passed, N failed" --------------------------------------------
 
@@ -635,6 +640,12 @@ simulated: $(O)/sim ## the simulator's own tests, what it has found, a short swe
 MINUTES ?=
 sweep: $(O)/sim ## simulated worlds from where the last sweep stopped, on all processors, for MINUTES= (10) or SEEDS=; FROM= begins elsewhere
 	@$(O)/sim --sweep $(O) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(filter-out file,$(origin SEEDS)),--seeds $(SEEDS)) $(if $(filter-out file,$(origin FROM)),--from $(FROM))
+
+COVERAGE_SEEDS ?= 10000
+COVERED := $(O)/coverage
+sim-coverage: | $(FIRST) ## which lines of the core, the protocol and the scripts COVERAGE_SEEDS= worlds never run, but for those that have a reason
+	+@$(SUBMAKE) $(JOBS) O=$(COVERED) CFLAGS='-O1 -g --coverage' LDFLAGS=--coverage HARDEN= HARDEN_LD= $(COVERED)/sim-covered
+	@sh tests/sim/coverage.sh $(COVERED) $(COVERAGE_SEEDS) $(FROM)
 
 MUTANTS ?=
 mutants: $(O)/sim ## plant the known mistakes, one at a time (or MUTANTS=), and see the simulator find each
@@ -781,5 +792,5 @@ uninstall: ## remove what install put there; the configuration stays
 	rm -f $(DESTDIR)$(SBINDIR)/redlockd $(DESTDIR)$(BINDIR)/redlock $(DESTDIR)$(INCDIR)/redlock.h $(DESTDIR)$(LIBDIR)/libredlock.a
 	rm -f $(foreach m,$(MAN),$(DESTDIR)$(call manual,$(m))) $(DESTDIR)$(UNITDIR)/redlockd.service $(DESTDIR)$(SYSUSERSDIR)/redlockd.conf
 
-.PHONY: all deps run help rendered check sim bench-contend mutants sweep load faults faults-planted $(SUITES) asan ubsan build-sanitized build-clang build-fuzzers stats lint lint-files clean install uninstall
+.PHONY: all deps run help rendered check sim sim-coverage bench-contend mutants sweep load faults faults-planted $(SUITES) asan ubsan build-sanitized build-clang build-fuzzers stats lint lint-files clean install uninstall
 .DELETE_ON_ERROR:
