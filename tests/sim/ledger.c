@@ -220,7 +220,7 @@ static void on_error(struct request_sim *q, struct span code)
 	struct world *w = world_of(q->conn);
 	struct account *a = account_of(q);
 
-	if (a->vague && (span_equal(code, SPAN("NOTHELD")) || span_equal(code, SPAN("LOST"))))
+	if (a->vague && (!q->fence || q->fence == a->fence) && (span_equal(code, SPAN("NOTHELD")) || span_equal(code, SPAN("LOST"))))
 		account_end(a);
 	if (q->ended || q->ask == ASK_LOCK || a->count == 0)
 		return;
