@@ -3,6 +3,7 @@
 #include "tests/unit/stage.h"
 
 #include <check.h>
+#include <stdio.h>
 
 #define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
 #define G_US  (30603 * MSEC) /* 30 s * 1.02 + 3 ms */
@@ -19,6 +20,32 @@ START_TEST(a_fence_that_fell_back_is_proof_of_lost_memory)
 	says(1, "CHECK a");
 	hears(1, "OK *");
 	passes(G_US + SEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+END_TEST
+
+/* What the fence was in another run of the server is no evidence: its marker, which names the run, tells of its memory. */
+START_TEST(a_fence_of_another_run_is_no_evidence)
+{
+	char former[sizeof(stage.node[0].run_id)], marker[MARKER_MAX], *run;
+
+	stage_begin(3);
+	passes(2 * SEC);
+	snprintf(former, sizeof(former), "%s", stage.node[0].run_id);
+	snprintf(marker, sizeof(marker), "%s", marker_of(0));
+	memory_set_fence(stage.node[0].memory, memory_fence(stage.node[0].memory) + 1000);
+	passes(1100 * MSEC);
+	/* It comes back blank, and as a replica for a while, so that it is only looked at; meanwhile another daemon sees to its quarantine. */
+	stage.node[0].probe.role = SPAN("slave");
+	restarts_blank(0);
+	passes(2500 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), "refused: it is a slave: only a master may hold locks");
+	ck_assert(strstr(marker, former) && strlen(former) == strlen(stage.node[0].run_id));
+	for (run = marker; (run = strstr(run, former));)
+		memcpy(run, stage.node[0].run_id, strlen(former));
+	marker_is_set(0, marker);
+	stage.node[0].probe.role = (struct span){NULL, 0};
+	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
 END_TEST
@@ -165,6 +192,7 @@ Suite *evidence_suite(void)
 
 	tcase_add_checked_fixture(evidence, NULL, stage_close);
 	tcase_add_test(evidence, a_fence_that_fell_back_is_proof_of_lost_memory);
+	tcase_add_test(evidence, a_fence_of_another_run_is_no_evidence);
 	tcase_add_test(evidence, a_replica_that_is_attached_costs_no_quarantine);
 	tcase_add_test(evidence, own_data_of_another_process_is_a_restart);
 	tcase_add_test(evidence, a_clock_that_jumps_ahead_quarantines_its_store_and_lowers_its_votes);
