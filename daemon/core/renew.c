@@ -211,10 +211,10 @@ static void renew_confirm(const struct engine *e, struct lock *l, const struct o
 		l->denied = 0;
 }
 
-/* The key was missing, or another's, although the vote of this node stood when it was asked: somebody deleted it. */
-static void renew_deny(struct engine *e, struct lock *l, const struct op *op, const struct answer *a)
+/* The key was missing, or another's, although the vote of this node stands even now: somebody deleted it. One that is over by now may have expired first. */
+static void renew_deny(struct engine *e, struct lock *l, const struct answer *a)
 {
-	if (!instant_before(op->sent[a->node], l->votes.until[a->node]))
+	if (!instant_before(e->core->now, l->votes.until[a->node]))
 		return;
 	l->denied |= (uint16_t)(1u << a->node);
 	l->denied_at = e->core->now;
@@ -259,7 +259,7 @@ static void renew_note_vote(struct engine *e, struct lock *l, const struct op *o
 		l->votes.until[a->node] = renew_vote(l, op, a->node);
 		break;
 	case 'A':
-		renew_deny(e, l, op, a);
+		renew_deny(e, l, a);
 		adopt_note(l, a->node);
 		l->votes.until[a->node] = renew_vote(l, op, a->node);
 		break;
@@ -268,7 +268,7 @@ static void renew_note_vote(struct engine *e, struct lock *l, const struct op *o
 	case 'M':
 		if (MUTATED(VOTE_KEPT))
 			break;
-		renew_deny(e, l, op, a);
+		renew_deny(e, l, a);
 		adopt_note(l, a->node);
 		l->votes.until[a->node] = INSTANT_PAST;
 		l->placed &= (uint16_t)~(1u << a->node);

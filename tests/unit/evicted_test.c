@@ -123,6 +123,22 @@ START_TEST(a_store_that_took_the_key_back_is_no_loss_when_another_goes_down_late
 }
 END_TEST
 
+START_TEST(a_key_that_expired_while_the_question_was_on_its_way_was_not_lost)
+{
+	held_after_lock(3, "LOCK a");
+	passes(3 * SEC);
+	feels(0, MOOD_SILENT);
+	passes(9 * SEC);
+	ck_assert(!key_is_there(0, "a"));
+	feels(0, MOOD_WELL);
+	/* So another may lose it: two of three have always had it. */
+	memory_remove(stage.node[1].memory, SPAN("a"));
+	passes(5 * SEC);
+	ck_assert(key_is_there(0, "a"));
+	hears_nothing(1);
+}
+END_TEST
+
 START_TEST(a_store_that_lost_all_and_has_joined_again_denies_nothing)
 {
 	held_after_lock(3, "LOCK a");
@@ -150,6 +166,7 @@ Suite *evicted_suite(void)
 	tcase_add_test(evicted, a_key_that_two_stores_lost_one_after_the_other_was_always_at_a_quorum);
 	tcase_add_test(evicted, a_store_that_says_so_a_round_later_may_have_lost_the_key_at_the_same_time);
 	tcase_add_test(evicted, a_store_that_took_the_key_back_is_no_loss_when_another_goes_down_later);
+	tcase_add_test(evicted, a_key_that_expired_while_the_question_was_on_its_way_was_not_lost);
 	tcase_add_test(evicted, a_store_that_lost_all_and_has_joined_again_denies_nothing);
 	suite_add_tcase(suite, evicted);
 	return suite;
