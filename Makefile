@@ -371,6 +371,7 @@ SIM := \
 WORLD := \
 	tests/sim/main.c \
 	tests/sim/account.c \
+	tests/sim/asking.c \
 	tests/sim/campaign.c \
 	tests/sim/chatter.c \
 	tests/sim/checker.c \
@@ -398,6 +399,7 @@ WORLD := \
 	tests/sim/resource.c \
 	tests/sim/resume.c \
 	tests/sim/scene.c \
+	tests/sim/scripts.c \
 	tests/sim/session_scene.c \
 	tests/sim/adopt_scene.c \
 	tests/sim/selftest.c \

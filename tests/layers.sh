@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # layers.sh folder-of-objects : who may include whom, and what those who decide may never call. What the table does not allow is
-# forbidden. Then each row proves itself: it must refuse a planted violation.
+# forbidden. Then each row proves itself: it must refuse a planted violation. And whether each mistake of `make mutants` still finds its place.
 set -u
 
 objects=$1
@@ -165,6 +165,8 @@ plant_call proto malloc
 plant_call daemon/core clock_gettime
 plant_call daemon/core getrandom
 plant_call daemon/store sendto
+
+verdict "each mistake of tests/sim/mutant finds its place" clean "$(sh tests/sim/plant.sh --all "$scratch/planted" 2>&1)"
 
 printf '%s passed, %s failed\n' "$passed" "$failed"
 [ "$failed" -eq 0 ]

@@ -45,10 +45,14 @@ struct lease {
 	bool unseen;                               /* it may have been granted to a session without a connection */
 	bool kept;                                 /* an UNLOCK with keep= has left it behind */
 	bool adopted;                              /* from a former life: its range is not known, it is handed to nobody */
+	int64_t overdue_since;                     /* true time since when its loss should have been told; 0: it should not */
 	unsigned grants;                           /* so far: the second is a hand-over */
 	struct instant wanted;                     /* another daemon's wish was heard; 0: none */
 	uint64_t vain;                             /* the last attempt that led to no grant and left something behind */
-	struct instant left[NODES_MAX];            /* where it did, and until when it stands there; PAST: it did not */
+	struct instant left[NODES_MAX];            /* where it did, and until when it stands there; PAST: it did not, or was told to give it back */
+	uint16_t told;                             /* bits: the nodes that were told to give the present attempt back */
+	uint16_t renewing;                         /* bits: nodes with a renewal that is not answered */
+	uint16_t renewed;                          /* bits: nodes that were sent one, or the second round: what was sent before vouches no more */
 };
 
 /* A ticket: that of a daemon, or of a place in line at a node. */
@@ -65,6 +69,18 @@ struct turn {
 struct place {
 	struct turn turn;
 	int64_t asked_ms, until_ms; /* by the node's clock */
+};
+
+/* What a node has told a daemon of itself. */
+struct acquaintance {
+	bool unjoined; /* its marker is another's; it was not probed since */
+	bool jumped;   /* its clock jumped ahead; it was not joined anew since */
+	uint64_t known_at; /* the step before the one in which the daemon heard that */
+	uint64_t marker; /* under which it was asked last, as a hash */
+	bool timed;
+	struct instant at; /* its last answer, and the upper bound of (its clock - CLOCK_BOOTTIME) by that */
+	int64_t high;
+	int64_t ahead_us, halted_us; /* true at that time: how far its clock had been set ahead in all, how long the daemon's host had stood still */
 };
 
 struct ticket_book {
@@ -98,6 +114,7 @@ struct checker {
 	struct violation violation;
 	struct lease lease[DAEMONS_MAX][NAMES_MAX];
 	struct ticket_book book[DAEMONS_MAX];
+	struct acquaintance acquaintance[DAEMONS_MAX][NODES_MAX];
 	struct requests line[DAEMONS_MAX][NAMES_MAX]; /* LOCKs that run, in the order in which they began */
 	struct requests syncs; /* UNLOCKs with sync=yes that began in this step: not known to be carried out yet */
 	struct token_set tokens;
@@ -183,6 +200,14 @@ void witness_vouch(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum in
 void witness_runs(struct server *s, const struct flight *f); /* about to run, and has run */
 void witness_ran(struct server *s, const struct flight *f);
 void witness_watch(struct server *s);
+
+/* asking.c: what a daemon asks of whom. */
+void asking_life(struct sim_daemon *d);
+void asking_call(struct sim_daemon *d, const struct call *call, int64_t name, struct lease *l);
+void asking_answered(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted);
+
+/* scripts.c: what a command did; before the fence that the server is known by is brought up to date. */
+void scripts_ran(struct server *s, const struct flight *f);
 
 /* kin.c: adoptions. */
 void kin_asked(struct sim_daemon *d, const struct call *call, int64_t name);

@@ -40,9 +40,9 @@ rm -rf "$folder"
 mkdir -p "$folder"
 if [ "$id" = --all ]; then
 	for change in tests/sim/mutant/*.sed; do
-		planted "$change" "$folder" >"$folder/changed"
+		(planted "$change" "$folder" >"$folder/changed") || failed=1
 	done
-	exit 0
+	exit "${failed:-0}"
 fi
 
 changed=

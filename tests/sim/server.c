@@ -56,6 +56,7 @@ void server_step(struct server *s, int64_t us)
 	s->tainted |= us != 0;
 	s->host.offset_us += us;
 	s->stepped_us += us < 0 ? -us : 0;
+	s->ahead_us += us > 0 ? us : 0;
 }
 
 void server_release(struct server *s)

@@ -27,6 +27,7 @@ struct server {
 	unsigned lives;
 	int64_t right_us;   /* offset of its host's clock while that is right */
 	int64_t stepped_us; /* how far its clock was set back in all */
+	int64_t ahead_us;   /* how far ahead in all */
 	/* the checker's */
 	int64_t fence;                /* the largest fence seen since its memory was last lost */
 	const struct flight *running; /* whose keys may change now */

@@ -7,6 +7,9 @@
 
 #include <stdlib.h>
 
+#define LEAD_US (4 * MSEC)
+#define SOON_US MSEC
+
 /* --- values ---------------------------------------------------------------------------------------------------------- */
 
 /* "<16 hex>.<host>:<ticket>:<32 hex>" */
@@ -46,6 +49,7 @@ void witness_life(struct sim_daemon *d)
 	if (k->book[d->index].cap)
 		memset(k->book[d->index].dead, 0, k->book[d->index].cap);
 	memset(k->lease[d->index], 0, sizeof(k->lease[d->index]));
+	asking_life(d);
 	turns_life(d);
 }
 
@@ -83,16 +87,28 @@ static void vain_keep(struct world *w, struct sim_daemon *d, struct lease *l)
 
 	for (unsigned i = 0; i < w->plan->nodes; i++)
 		some |= l->grants == 0 && l->base[i] > 0 && d->link[i].up;
-	if (!some || *book_of(&w->checker.book[d->index], l->ticket))
+	if (!some)
 		return;
 	l->vain = l->ticket;
 	for (unsigned i = 0; i < w->plan->nodes; i++)
-		l->left[i] = l->base[i] > 0 && d->link[i].up ? l->until[i] : INSTANT_PAST;
+		l->left[i] = l->base[i] > 0 && d->link[i].up && !(l->told >> i & 1) ? l->until[i] : INSTANT_PAST;
+}
+
+/* Where a quorum cannot be told, nobody else is left to be asked. */
+static bool vain_may_be_asked(const struct sim_daemon *d, const struct lease *l)
+{
+	unsigned nodes = d->conf.nodes, left = 0;
+
+	for (unsigned i = 0; i < nodes; i++)
+		left += instant_before(daemon_boot(d), l->left[i]);
+	return 2 * left >= nodes;
 }
 
 static void vain_look(struct world *w, struct sim_daemon *d, int64_t name, const struct lease *l, unsigned node)
 {
-	if (instant_before(daemon_boot(d), l->left[node]) && !*book_of(&w->checker.book[d->index], l->vain))
+	bool first = !*book_of(&w->checker.book[d->index], l->vain);
+
+	if (instant_before(daemon_boot(d), l->left[node]) && (first || !vain_may_be_asked(d, l)))
 		checker_fail(w, INVARIANT_L8, name, "%s: daemon %u asks node %u anew and leaves what it gave", name_of(name), d->index, node);
 }
 
@@ -112,6 +128,7 @@ static void lease_begin(struct world *w, struct sim_daemon *d, int64_t name, uin
 	memset(l->base, 0, sizeof(l->base));
 	memset(l->reach, 0, sizeof(l->reach));
 	l->grants = 0;
+	l->told = l->renewing = l->renewed = 0;
 	l->adopted = l->kept = false;
 	l->wanted.us = 0;
 	l->ticket = ticket;
@@ -148,6 +165,18 @@ static void values_look(struct sim_daemon *d, const struct call *call, int64_t n
 	} while (span_word(&rest, &value));
 }
 
+static void value_dies(struct sim_daemon *d, const struct call *call, int64_t name, uint64_t ticket)
+{
+	struct checker *k = &d->world->checker;
+	struct lease *l = &k->lease[d->index][name];
+
+	*book_of(&k->book[d->index], ticket) = 1;
+	if (l->ticket == ticket)
+		l->told |= (uint16_t)(1u << call->node);
+	else if (l->vain == ticket)
+		l->left[call->node] = INSTANT_PAST;
+}
+
 void witness_call(struct sim_daemon *d, const struct call *call)
 {
 	struct world *w = d->world;
@@ -167,9 +196,8 @@ void witness_call(struct sim_daemon *d, const struct call *call)
 		checker_fail(w, INVARIANT_S12, name, "%s: daemon %u goes on with the value of a former life", name_of(name), d->index);
 	if (call->kind == CALL_RELEASE) {
 		kept_look(d, call, name);
-		if (!is_own(d, call->value))
-			return;
-		*book_of(&w->checker.book[d->index], ticket) = 1;
+		if (is_own(d, call->value))
+			value_dies(d, call, name, ticket);
 		return;
 	}
 	if (call->kind == CALL_EXTEND && call->exact && is_own(d, call->value))
@@ -186,8 +214,13 @@ void witness_call(struct sim_daemon *d, const struct call *call)
 		vain_look(w, d, name, l, call->node);
 	l->adopted |= !is_own(d, call->value);
 	kin_asked(d, call, name);
-	if (call->kind == CALL_EXTEND && l->ticket == ticket)
-		l->until[call->node] = instant_min(l->until[call->node], vote_of(w, call, daemon_boot(d)));
+	if (l->ticket != ticket)
+		return;
+	asking_call(d, call, name, l);
+	if (call->kind != CALL_EXTEND)
+		return;
+	l->renewed |= (uint16_t)(1u << call->node);
+	l->until[call->node] = instant_min(l->until[call->node], vote_of(w, call, daemon_boot(d)));
 }
 
 static void tokens_reserved(struct lease *l, const struct call *call, const struct answer *a)
@@ -205,20 +238,26 @@ void witness_answer(struct sim_daemon *d, const struct call *call, const struct 
 	struct world *w = d->world;
 	int64_t name = name_number(call->name);
 	struct instant *until, vote = vote_of(w, call, emitted);
+	uint16_t bit = (uint16_t)(1u << call->node);
 	struct lease *l;
 
-	if (name < 0 || (call->kind != CALL_ACQUIRE && call->kind != CALL_EXTEND) || a->class != ANSWER_EXECUTED)
+	asking_answered(d, call, a, emitted);
+	if (name < 0 || (call->kind != CALL_ACQUIRE && call->kind != CALL_EXTEND))
 		return;
 	l = &w->checker.lease[d->index][name];
 	until = &l->until[call->node];
 	if (l->ticket != ticket_of(call->kind == CALL_EXTEND ? call->new_value : call->value))
 		return;
+	if (call->kind == CALL_EXTEND && !call->exact)
+		l->renewing &= (uint16_t)~bit;
+	if (a->class != ANSWER_EXECUTED)
+		return;
 	if (a->code == 'G' || l->grants == 0)
 		tokens_reserved(l, call, a);
-	if (a->code == 'G') {
+	if (a->code == 'G' && !(l->renewed & bit))
 		*until = instant_max(*until, vote);
+	if (a->code == 'G')
 		turns_granted(d, name, call->node);
-	}
 	if (a->code == 'E' || a->code == 'A')
 		*until = vote;
 	else if (call->kind == CALL_EXTEND && (a->code == 'B' || a->code == 'K' || a->code == 'M'))
@@ -238,6 +277,20 @@ void witness_vouch(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum in
 			     d->index, (long long)valid_ms, (long long)left);
 }
 
+/* The word is given 5 ms ahead, or as soon as a vote that falls has brought the deadline nearer than that. */
+static void deadline_look(struct sim_daemon *d, int64_t name, struct lease *l)
+{
+	struct world *w = d->world;
+	bool due = l->held && !l->conn->going && instant_before(instant_add(witness_deadline(d, l), -LEAD_US), daemon_boot(d));
+
+	if (!due)
+		l->overdue_since = 0;
+	else if (l->overdue_since == 0)
+		l->overdue_since = w->now;
+	else if (w->now - l->overdue_since > SOON_US)
+		checker_fail(w, INVARIANT_L5, name, "%s: daemon %u has not said LOST to client %u", name_of(name), d->index, l->conn->client->index);
+}
+
 /* After each step: what is held is vouched for, or was said to be lost (L5). */
 void witness_step(struct sim_daemon *d)
 {
@@ -245,13 +298,8 @@ void witness_step(struct sim_daemon *d)
 
 	turns_step(d);
 
-	for (int64_t name = 0; name < w->plan->names; name++) {
-		const struct lease *l = &w->checker.lease[d->index][name];
-
-		if (l->held && !l->conn->going && instant_before(instant_add(witness_deadline(d, l), 10 * MSEC), daemon_boot(d)))
-			checker_fail(w, INVARIANT_L5, name, "%s: daemon %u has not said LOST to client %u", name_of(name),
-				     d->index, l->conn->client->index);
-	}
+	for (int64_t name = 0; name < w->plan->names; name++)
+		deadline_look(d, name, &w->checker.lease[d->index][name]);
 }
 
 /* --- keys ------------------------------------------------------------------------------------------------------------ */
@@ -422,6 +470,7 @@ void witness_ran(struct server *s, const struct flight *f)
 	int64_t fence = sim_node_fence(s->node);
 
 	s->running = NULL;
+	scripts_ran(s, f);
 	if (fence < s->fence)
 		checker_fail(s->world, INVARIANT_S18, -1, "node %u: its fence fell from %lld to %lld", s->index,
 			     (long long)s->fence, (long long)fence);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a daemon asks of a node, held against what that node has told it (S24): a store is not asked for votes while the daemon knows better, one renewal of a
+ * value is under way at a time, a key that is gone is put back only by who still has a quorum.
+ */
+#include "tests/sim/world.h"
+
+#define JUMP_US (100 * MSEC) /* more than what no proof needs: 50 ms and twice the drift */
+
+static struct acquaintance *acquaintance_of(struct sim_daemon *d, unsigned node)
+{
+	return &d->world->checker.acquaintance[d->index][node];
+}
+
+void asking_life(struct sim_daemon *d)
+{
+	memset(d->world->checker.acquaintance[d->index], 0, sizeof(d->world->checker.acquaintance[d->index]));
+}
+
+/* --- calls ----------------------------------------------------------------------------------------------------------- */
+
+/* The second round of an acquire goes where the first was granted, whatever became known since. */
+static bool is_raise(const struct call *call, const struct lease *l)
+{
+	return call->kind == CALL_EXTEND && l->grants == 0 && !l->adopted;
+}
+
+/* Since an earlier step: what falls due in the step that brings the answer is done before that is heard. */
+static bool is_known(const struct sim_daemon *d, const struct acquaintance *q)
+{
+	return d->world->checker.step > q->known_at + 1;
+}
+
+static void acquaintance_look(struct sim_daemon *d, const struct call *call, int64_t name)
+{
+	struct acquaintance *q = acquaintance_of(d, call->node);
+	uint64_t marker = hash_bytes(call->marker.p, call->marker.n);
+
+	if (q->unjoined && is_known(d, q))
+		checker_fail(d->world, INVARIANT_S24, name, "daemon %u asks node %u for a vote: that had said that its marker is another's, and was not probed since",
+			     d->index, call->node);
+	if (q->jumped && q->marker == marker && is_known(d, q))
+		checker_fail(d->world, INVARIANT_S24, name, "daemon %u asks node %u for a vote: that had shown that its clock jumped ahead, and was not joined anew",
+			     d->index, call->node);
+	q->jumped &= q->marker == marker;
+	q->marker = marker;
+}
+
+/* Answers come in order only where there is one at a time. */
+static void renewal_look(struct sim_daemon *d, const struct call *call, int64_t name, struct lease *l)
+{
+	uint16_t bit = (uint16_t)(1u << call->node);
+	unsigned others = 0;
+
+	if (l->renewing & bit)
+		checker_fail(d->world, INVARIANT_S24, name, "%s: daemon %u sends node %u a renewal, and has no answer to the one before", name_of(name),
+			     d->index, call->node);
+	l->renewing |= bit;
+	for (unsigned i = 0; i < d->conf.nodes; i++)
+		others += i != call->node && instant_before(daemon_boot(d), instant_add(l->until[i], MSEC));
+	if (call->create && 2 * others <= d->conf.nodes)
+		checker_fail(d->world, INVARIANT_S24, name, "%s: daemon %u would put the key back at node %u, and %u other votes stand", name_of(name),
+			     d->index, call->node, others);
+}
+
+void asking_call(struct sim_daemon *d, const struct call *call, int64_t name, struct lease *l)
+{
+	if (!is_raise(call, l))
+		acquaintance_look(d, call, name);
+	if (call->kind == CALL_EXTEND && !call->exact)
+		renewal_look(d, call, name, l);
+}
+
+/* --- answers --------------------------------------------------------------------------------------------------------- */
+
+/* How far the clock of the node has certainly jumped ahead since its last answer, by the daemon's own clock; 0: it has not. */
+static int64_t jump_seen(struct acquaintance *q, const struct answer *a, struct instant emitted, struct instant now)
+{
+	int64_t low = a->server_us - now.us, slack = JUMP_US + (now.us - q->at.us) / 50;
+	int64_t jump = q->timed && low > q->high + slack ? low - q->high : 0;
+
+	q->timed = true;
+	q->at = now;
+	q->high = a->server_us - emitted.us;
+	return jump;
+}
+
+/* It is the clock of the node that was set, and of no other node among three or more; where a majority jumps it is the daemon's own host that stood still. */
+static bool is_alone(const struct sim_daemon *d, unsigned node, const struct acquaintance *q, int64_t jump)
+{
+	const struct world *w = d->world;
+	unsigned ahead = 0;
+
+	for (unsigned i = 0; i < w->plan->nodes; i++)
+		ahead += w->server[i].ahead_us > 0;
+	return w->plan->nodes >= 3 && ahead == 1 && d->host.halted_us == q->halted_us && jump <= w->server[node].ahead_us - q->ahead_us + JUMP_US;
+}
+
+/* Its keys end that much sooner than they were said to. */
+static void votes_lower(struct sim_daemon *d, unsigned node, int64_t jump)
+{
+	for (int64_t name = 0; name < d->world->plan->names; name++) {
+		struct instant *until = &d->world->checker.lease[d->index][name].until[node];
+
+		*until = instant_add(*until, -jump);
+	}
+}
+
+static void acquaintance_sours(struct sim_daemon *d, bool *ret_why, struct acquaintance *q)
+{
+	*ret_why = true;
+	q->known_at = d->world->checker.step;
+}
+
+void asking_answered(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted)
+{
+	struct acquaintance *q = acquaintance_of(d, call->node);
+	int64_t jump;
+
+	if (a->class != ANSWER_EXECUTED)
+		return;
+	if (call->kind == CALL_PROBE || (call->kind == CALL_JOIN && a->code == 'J'))
+		q->unjoined = false;
+	else if (a->code == 'Q' && !q->unjoined)
+		acquaintance_sours(d, &q->unjoined, q);
+	jump = a->server_us ? jump_seen(q, a, emitted, daemon_boot(d)) : 0;
+	if (jump > 0 && is_alone(d, call->node, q, jump)) {
+		acquaintance_sours(d, &q->jumped, q);
+		votes_lower(d, call->node, jump);
+	}
+	q->ahead_us = d->world->server[call->node].ahead_us;
+	q->halted_us = d->host.halted_us;
+}
