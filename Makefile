@@ -378,8 +378,10 @@ WORLD := \
 	tests/sim/client.c \
 	tests/sim/conn.c \
 	tests/sim/daemon.c \
+	tests/sim/deletion_scene.c \
 	tests/sim/due.c \
 	tests/sim/ear.c \
+	tests/sim/eviction.c \
 	tests/sim/fault.c \
 	tests/sim/finale.c \
 	tests/sim/flap.c \

@@ -53,6 +53,9 @@ struct lease {
 	uint16_t told;                             /* bits: the nodes that were told to give the present attempt back */
 	uint16_t renewing;                         /* bits: nodes with a renewal that is not answered */
 	uint16_t renewed;                          /* bits: nodes that were sent one, or the second round: what was sent before vouches no more */
+	struct instant round;                      /* a renewal that nodes denied the key in: when it was sent */
+	uint16_t denied;                           /* bits: these nodes */
+	bool evicted;                              /* too many of them */
 };
 
 /* A ticket: that of a daemon, or of a place in line at a node. */
@@ -208,6 +211,10 @@ void asking_answered(struct sim_daemon *d, const struct call *call, const struct
 
 /* scripts.c: what a command did; before the fence that the server is known by is brought up to date. */
 void scripts_ran(struct server *s, const struct flight *f);
+
+/* eviction.c: keys that are gone. */
+void eviction_answer(struct sim_daemon *d, struct lease *l, const struct call *call, const struct answer *a, struct instant emitted);
+void eviction_step(struct sim_daemon *d, const struct lease *l, int64_t name);
 
 /* kin.c: adoptions. */
 void kin_asked(struct sim_daemon *d, const struct call *call, int64_t name);

@@ -36,6 +36,7 @@ enum purpose {
 	DRAW_STRANGER, /* how a daemon is configured otherwise */
 	DRAW_ADOPT_SCENE,
 	DRAW_IDENTITY, /* servers whose run id, replication id and memory do not change together */
+	DRAW_DELETION_SCENE,
 };
 
 struct stream {

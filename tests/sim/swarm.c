@@ -331,6 +331,7 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	scene_draw(p, seed);
 	session_scene_draw(p, seed);
 	adopt_scene_draw(p, seed);
+	deletion_scene_draw(p, seed);
 	draw_stranger(p, seed);
 	draw_identities(p, seed);
 	draw_halts(p, seed);

@@ -129,7 +129,7 @@ static void lease_begin(struct world *w, struct sim_daemon *d, int64_t name, uin
 	memset(l->reach, 0, sizeof(l->reach));
 	l->grants = 0;
 	l->told = l->renewing = l->renewed = 0;
-	l->adopted = l->kept = false;
+	l->adopted = l->kept = l->evicted = false;
 	l->wanted.us = 0;
 	l->ticket = ticket;
 	l->floor = w->checker.returned[name];
@@ -252,6 +252,7 @@ void witness_answer(struct sim_daemon *d, const struct call *call, const struct 
 		l->renewing &= (uint16_t)~bit;
 	if (a->class != ANSWER_EXECUTED)
 		return;
+	eviction_answer(d, l, call, a, emitted);
 	if (a->code == 'G' || l->grants == 0)
 		tokens_reserved(l, call, a);
 	if (a->code == 'G' && !(l->renewed & bit))
@@ -298,8 +299,12 @@ void witness_step(struct sim_daemon *d)
 
 	turns_step(d);
 
-	for (int64_t name = 0; name < w->plan->names; name++)
-		deadline_look(d, name, &w->checker.lease[d->index][name]);
+	for (int64_t name = 0; name < w->plan->names; name++) {
+		const struct lease *l = &w->checker.lease[d->index][name];
+
+		deadline_look(d, name, l);
+		eviction_step(d, l, name);
+	}
 }
 
 /* --- keys ------------------------------------------------------------------------------------------------------------ */

@@ -1,0 +1,2 @@
+# daemon/core/renew.c
+/bool tells = /s|= .*;|= false \&\& a;|
