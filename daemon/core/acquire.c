@@ -35,7 +35,7 @@ static void acquire_ask(struct engine *e, struct op *op, uint16_t nodes, int64_t
 {
 	struct lock *l = op->lock;
 	uint16_t in_vain = bits(l->put_off) <= e->core->conf.nodes - engine_quorum(e) ? l->put_off : 0;
-	int64_t grace = turn_grace_us(e);
+	int64_t grace = e->core->conf.shared ? turn_grace_us(e) : 0; /* alone at its store, there is nobody to keep it for */
 	struct span ticket;
 
 	turn_take(e, l); /* its first waiter may have come since the leading node was asked */

@@ -15,7 +15,7 @@ int64_t defeat_pttl(const struct engine *e, const struct op *op)
 {
 	struct votes ttl;
 
-	votes_clear(&ttl);
+	votes_clear(&ttl, e->core->conf.nodes);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		if (!(op->busy >> i & 1))
 			ttl.until[i].us = 0;

@@ -60,13 +60,16 @@ void engine_become(struct engine *e, struct lock *l, enum lock_state state)
 		TAILQ_REMOVE(&e->starved, l, in_starved);
 		l->starved = false;
 	}
-	renew_safe(e, l);
-	pace_leave(e, l);
+	if (l->at_risk)
+		renew_safe(e, l);
+	if (l->paced)
+		pace_leave(e, l);
 	if (l->state == LOCK_ADOPTING)
 		TAILQ_REMOVE(&e->adopting, l, in_risk);
 	if (state == LOCK_ADOPTING)
 		TAILQ_INSERT_TAIL(&e->adopting, l, in_risk);
-	heap_cancel(&e->core->timers, &l->timer);
+	if (timer_is_set(&l->timer))
+		heap_cancel(&e->core->timers, &l->timer);
 	l->yielding = false;
 	if (state != LOCK_ACQUIRING && state != LOCK_WAITING)
 		l->splits = 0;
@@ -89,7 +92,8 @@ void engine_won(struct engine *e, struct op *op, int64_t fence)
 	l->fence = fence;
 	l->fence_end = fence + op->range;
 	lock_promise(l, op->ttl_us, vote_until(e->core->now, op->ttl_us)); /* no vote that comes late can be better */
-	turn_spend(e, l, op->yes);
+	if (l->ticket.us)
+		turn_spend(e, l, op->yes);
 	l->elsewhere.known = l->elsewhere.split = false;
 	if (!c || c->ttl_us != op->ttl_us || c->delay_us != op->delay_us) {
 		/* It was asked for on other terms, by somebody who has left the line. */

@@ -137,9 +137,11 @@ void lock_drop_if_unused(struct lock_table *t, struct lock *l)
 
 void lock_new_value(struct lock_table *t, struct lock *l)
 {
-	votes_clear(&l->votes);
-	free(l->heritage);
-	l->heritage = NULL;
+	votes_clear(&l->votes, t->core->conf.nodes);
+	if (l->heritage) {
+		free(l->heritage);
+		l->heritage = NULL;
+	}
 	l->recorded = false;
 	l->placed = 0;
 	l->unanswered = l->renewed = 0;

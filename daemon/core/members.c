@@ -22,7 +22,7 @@ int64_t members_pending_us(const struct members *ms)
 	unsigned nodes = ms->core->conf.nodes, usable = members_usable(ms);
 	struct votes ends;
 
-	votes_clear(&ends);
+	votes_clear(&ends, nodes);
 	if (usable >= quorum_of(nodes))
 		return -1;
 	/* The (Q - usable)-th earliest end of a quarantine: negated, it is a Q-th largest. */

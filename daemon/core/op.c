@@ -66,7 +66,7 @@ struct op *op_new(struct op_table *t, enum op_kind kind, struct lock *l)
 	op->delay_us = l->delay_us;
 	op->px_us = l->ttl_us + l->delay_us;
 	op->timer.kind = op->keep.kind = TIMER_OP;
-	votes_clear(&op->votes);
+	votes_clear(&op->votes, t->core->conf.nodes);
 	l->refs++;
 	return op;
 }

@@ -2,9 +2,9 @@
 /* Quorum arithmetic: pure functions of votes. */
 #include "daemon/core/quorum.h"
 
-void votes_clear(struct votes *v)
+void votes_clear(struct votes *v, unsigned nodes)
 {
-	for (unsigned i = 0; i < NODES_MAX; i++)
+	for (unsigned i = 0; i < nodes; i++)
 		v->until[i] = INSTANT_PAST;
 }
 

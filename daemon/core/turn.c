@@ -39,7 +39,7 @@ static int64_t turn_clock_us(const struct engine *e, struct instant when)
 	struct votes ahead;
 	struct instant offset;
 
-	votes_clear(&ahead);
+	votes_clear(&ahead, nodes);
 	for (unsigned i = 0; i < nodes; i++) {
 		const struct member_clock *clock = &e->members.node[i].clock;
 

@@ -300,7 +300,7 @@ void witness_step(struct sim_daemon *d)
 	turns_step(d);
 
 	for (int64_t name = 0; name < w->plan->names; name++) {
-		const struct lease *l = &w->checker.lease[d->index][name];
+		struct lease *l = &w->checker.lease[d->index][name];
 
 		deadline_look(d, name, l);
 		eviction_step(d, l, name);

@@ -6,14 +6,11 @@
 
 static struct secret s1;
 
-static const char *const stores_did[] = {
-	"were not asked",
-	"were asked and did nothing",
-	"changed the value, and the answer was lost",
-	"changed the value at one store",
-	"change the value behind the UNLOCK",
-};
-#define STATES (sizeof(stores_did) / sizeof(stores_did[0]))
+/*
+ * What the stores did before the lock was given up, by number: 0 they were not asked; 1 were asked and did nothing; 2 changed the value, and the answer was
+ * lost; 3 changed it at one store; 4 change it behind the UNLOCK.
+ */
+#define STATES 5
 
 /* 1 held a with these fields, its daemon was started anew; it resumes, and the adoption is open in that way. */
 static void adoption_is_open(const char *fields, unsigned how)

@@ -130,7 +130,7 @@ START_TEST(a_loss_is_told_a_twentieth_before_the_deadline_within_5_and_250_ms)
 	ck_assert_int_eq(lead_us(SEC), 50 * MSEC);
 	ck_assert_int_eq(lead_us(50 * MSEC), 5 * MSEC);
 	ck_assert_int_eq(lead_us(30 * SEC), 250 * MSEC);
-	votes_clear(&l->votes);
+	votes_clear(&l->votes, NODES_MAX);
 	l->ttl_us = SEC;
 	l->votes.until[0].us = l->votes.until[2].us = 7 * SEC;
 	ck_assert_int_eq(lock_tell_at(&table, l).us, 7 * SEC - 50 * MSEC);

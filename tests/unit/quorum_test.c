@@ -8,7 +8,7 @@ static struct votes votes_of(unsigned n, const int64_t *until)
 {
 	struct votes v;
 
-	votes_clear(&v);
+	votes_clear(&v, NODES_MAX);
 	for (unsigned i = 0; i < n; i++)
 		v.until[i].us = until[i];
 	return v;
@@ -59,7 +59,7 @@ START_TEST(without_a_quorum_of_votes_the_deadline_has_always_passed)
 	struct votes v = votes_of(1, one);
 
 	ck_assert_int_eq(votes_deadline(&v, 3).us, INSTANT_PAST.us);
-	votes_clear(&v);
+	votes_clear(&v, NODES_MAX);
 	ck_assert_int_eq(votes_deadline(&v, 1).us, INSTANT_PAST.us);
 }
 END_TEST
