@@ -182,8 +182,10 @@ void member_fired(struct members *ms, struct member *m)
 static void member_note_quarantine(struct members *ms, struct member *m, struct span marker, const char *why)
 {
 	if (!span_equal(marker, span_of(m->timed))) {
-		struct instant since = ms->core->conf.rebooted && !*m->timed ? (struct instant){0} : ms->core->now;
+		struct instant since = ms->core->now;
 
+		if (ms->core->conf.rebooted && !*m->timed)
+			since.us = 0; /* of CLOCK_BOOTTIME */
 		core_keep(m->timed, sizeof(m->timed), marker);
 		core_keep(m->timed_why, sizeof(m->timed_why), span_of(why));
 		m->timed_since = since;
