@@ -49,6 +49,7 @@ void members_init(struct members *ms, struct core *core)
 	members_configure(ms);
 	for (unsigned i = 0; i < core->conf.nodes; i++) {
 		ms->node[i].index = i;
+		ms->node[i].marker = ms->node[i].marker_text[0];
 		ms->node[i].timer.kind = TIMER_MEMBER;
 		flow_begin(&ms->node[i].flow, core->conf.window);
 	}
@@ -178,6 +179,19 @@ void member_fired(struct members *ms, struct member *m)
 		member_probe(ms, m);
 }
 
+/* What was sent before in this step goes out with the marker that was verified then: with the new one a store in quarantine would take it for a vote. */
+static void member_keep_marker(struct member *m, struct span marker)
+{
+	char *text = m->marker_text[m->marker == m->marker_text[0]];
+
+	if (span_equal(marker, span_of(m->marker)))
+		return;
+	if (MUTATED(MARKER_OVERWRITTEN))
+		text = m->marker_text[0];
+	core_keep(text, MARKER_MAX, marker);
+	m->marker = text;
+}
+
 /* Case B: the time counts from when this very value was first seen, or set. */
 static void member_note_quarantine(struct members *ms, struct member *m, struct span marker, const char *why)
 {
@@ -191,7 +205,7 @@ static void member_note_quarantine(struct members *ms, struct member *m, struct 
 		m->timed_since = since;
 		m->quarantine_end = instant_add(since, quarantine_us(members_bound_us(ms), 0));
 	}
-	core_keep(m->marker, sizeof(m->marker), marker);
+	member_keep_marker(m, marker);
 	m->ours = m->was_ours = true;
 	m->suspect = NULL;
 	m->jump.open = false;
@@ -199,7 +213,7 @@ static void member_note_quarantine(struct members *ms, struct member *m, struct 
 
 static void member_join(struct members *ms, struct member *m, struct span marker)
 {
-	core_keep(m->marker, sizeof(m->marker), marker);
+	member_keep_marker(m, marker);
 	m->ours = m->was_ours = true;
 	m->blank = false;
 	ms->trusting = false;

@@ -60,7 +60,8 @@ struct member {
 	unsigned index;
 	enum { MEMBER_IDLE, MEMBER_ASKED_PROBE, MEMBER_ASKED_JOIN } asked;
 	struct instant asked_at;
-	char marker[MARKER_MAX]; /* joined: what scripts pass; quarantined: the value that is being timed */
+	const char *marker; /* joined: what scripts pass; quarantined: the value that is being timed. In one of the texts, in turns: calls of this step point to it */
+	char marker_text[2][MARKER_MAX];
 	char offered[MARKER_MAX]; /* JOIN in flight: the new value */
 	char run_id[48], replid[48];
 	char reason[160];

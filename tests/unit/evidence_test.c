@@ -50,6 +50,34 @@ START_TEST(a_fence_of_another_run_is_no_evidence)
 }
 END_TEST
 
+/* A renewal is due in the very step in which the daemon reads that another one began the quarantine. */
+START_TEST(what_is_sent_before_a_new_marker_is_read_carries_the_one_that_was_verified)
+{
+	stage_begin(3);
+	daemon_starts(1);
+	passes(1500 * MSEC);
+	falls(0);
+	comes(0);
+	says(1, "LOCK a ttl=3060ms");
+	hears(1, "OK name=a *");
+	feels(0, MOOD_SILENT);
+	passes(1010 * MSEC);
+	is_flushed(0);
+	while (marker_of(0)[0] != 'q') {
+		ck_assert_uint_eq(waiting_at(0), 1);
+		serves_daemon(1, 0, 1);
+	}
+	jumps(15 * MSEC);
+	serves_daemon(0, 0, 1);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: another daemon found that it may have lost memory");
+	ck_assert_uint_eq(waiting_at(0), 1);
+	feels(0, MOOD_WELL);
+	ck_assert_int_eq(stage.node[0].last[CALL_EXTEND].call.marker.p[0], 'j');
+	ck_assert(!key_is_there(0, "a"));
+	ignores(1);
+}
+END_TEST
+
 START_TEST(a_replica_that_is_attached_costs_no_quarantine)
 {
 	stage_begin(3);
@@ -193,6 +221,7 @@ Suite *evidence_suite(void)
 	tcase_add_checked_fixture(evidence, NULL, stage_close);
 	tcase_add_test(evidence, a_fence_that_fell_back_is_proof_of_lost_memory);
 	tcase_add_test(evidence, a_fence_of_another_run_is_no_evidence);
+	tcase_add_test(evidence, what_is_sent_before_a_new_marker_is_read_carries_the_one_that_was_verified);
 	tcase_add_test(evidence, a_replica_that_is_attached_costs_no_quarantine);
 	tcase_add_test(evidence, own_data_of_another_process_is_a_restart);
 	tcase_add_test(evidence, a_clock_that_jumps_ahead_quarantines_its_store_and_lowers_its_votes);
