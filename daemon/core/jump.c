@@ -58,7 +58,7 @@ static const struct clock_bounds *clock_then(const struct member_clock *c, struc
 
 enum likeness { LIKE, UNLIKE, NOT_KNOWN_YET, OUTRUN };
 
-/* Whether another store's clock shows the jump of m; what is too little to be noticed may come between the looks at the two. OUTRUN: it shows more, and m was not looked at since. */
+/* Whether another store's clock shows the jump of m; what is too little to be noticed may come between the looks at the two, but is not half of it. OUTRUN: it shows more, and m was not looked at since. */
 static enum likeness jump_likeness(const struct member *m, const struct member *other)
 {
 	const struct clock_bounds *then = clock_then(&other->clock, m->jump.before.at);
@@ -66,7 +66,7 @@ static enum likeness jump_likeness(const struct member *m, const struct member *
 
 	if (!then->known)
 		return UNLIKE;
-	if (others.least > 0 && others.least <= its.most + JUMP_SLACK_US && its.least <= others.most + JUMP_SLACK_US)
+	if (2 * others.least > its.least && others.least <= its.most + JUMP_SLACK_US && its.least <= others.most + JUMP_SLACK_US)
 		return LIKE;
 	if (others.least > its.most + JUMP_SLACK_US && m->connected && instant_before(m->clock.sent, other->clock.at))
 		return OUTRUN;
@@ -124,8 +124,8 @@ void jump_is_ours(struct members *ms, struct member *m)
 		other = &ms->node[i];
 		if (!other->jump.open)
 			ms->jump_us[i] += most;
-		if (!(like >> i & 1) && instant_before(other->clock.sent, m->jump.seen))
-			other->clock.high += most;
+		if (instant_before(other->clock.sent, m->jump.seen))
+			other->clock.high += most; /* whether it was looked at before that, or since, is not known */
 		if (like >> i & 1)
 			other->jump.open = false;
 		clock_forget_past(&other->clock);

@@ -170,6 +170,27 @@ START_TEST(a_second_stop_while_the_first_is_looked_into_is_a_stop)
 }
 END_TEST
 
+/* What was too little to be noticed, and all stores show, is no sign that they show what comes next. */
+START_TEST(after_a_shorter_stop_a_longer_one_is_known_from_looks_that_came_later)
+{
+	stage_begin(3);
+	passes(1500 * MSEC);
+	stands_still(38 * MSEC);
+	passes(1400 * MSEC);
+	stands_still(_i ? 70 * MSEC : 0);
+	stage.node[1].clock_us += _i ? 0 : 70 * MSEC;
+	falls(1); /* it is looked at first */
+	comes(1);
+	passes(1100 * MSEC);
+	if (_i) {
+		nobody_is_marked();
+	} else {
+		ck_assert_str_eq(store_state(0, 0), "joined");
+		ck_assert_str_eq(store_state(0, 1), JUMPED);
+	}
+}
+END_TEST
+
 START_TEST(a_store_that_is_alone_and_jumps_is_quarantined)
 {
 	stage_begin(1);
@@ -209,6 +230,7 @@ Suite *jump_suite(void)
 	suite_add_tcase(suite, ours);
 	tcase_add_checked_fixture(theirs, NULL, stage_close);
 	tcase_add_loop_test(theirs, a_minority_that_jumps_is_quarantined_as_soon_as_the_others_have_answered, 2, 6);
+	tcase_add_loop_test(theirs, after_a_shorter_stop_a_longer_one_is_known_from_looks_that_came_later, 0, 2);
 	tcase_add_test(theirs, jumps_of_different_size_are_no_stop);
 	tcase_add_loop_test(theirs, until_it_is_known_whose_clock_jumped_a_store_does_not_count, 0, 2);
 	tcase_add_test(theirs, a_store_that_is_alone_and_jumps_is_quarantined);
