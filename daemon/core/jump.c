@@ -105,35 +105,47 @@ uint16_t jump_asks(const struct members *ms, const struct member *m)
 	return asks;
 }
 
-static void clock_forget_past(struct member_clock *c)
+/* What was known of that clock before we stood still is so much less than it shows now. What is of the time in between may be of before or after. */
+static void clock_allow(const struct member *m, struct member_clock *c, struct move stop)
 {
-	c->past[0].known = c->past[1].known = false;
+	for (unsigned i = 0; i < 2; i++) {
+		struct clock_bounds *past = &c->past[i];
+
+		past->known &= !instant_before(m->jump.before.at, past->at);
+		past->low += stop.least;
+		past->high += stop.most;
+	}
 }
 
 void jump_is_ours(struct members *ms, struct member *m)
 {
-	int64_t most = clock_move(&m->jump.before, &m->clock).most;
-	struct member *other;
-	uint16_t like = (uint16_t)(1u << m->index);
+	struct move stop = clock_move(&m->jump.before, &m->clock);
+	enum likeness how[NODES_MAX];
+	unsigned like = 1;
 
-	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
-		if (i != m->index && jump_likeness(m, &ms->node[i]) == LIKE)
-			like |= (uint16_t)(1u << i);
-	core_log(ms->core, LOG_WARN, "stood-still", "for_ms=%" PRId64 " stores=%d", most / MSEC, __builtin_popcount(like));
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
-		other = &ms->node[i];
+		how[i] = i == m->index ? LIKE : jump_likeness(m, &ms->node[i]);
+		like += i != m->index && how[i] == LIKE;
+	}
+	core_log(ms->core, LOG_WARN, "stood-still", "for_ms=%" PRId64 " stores=%u", stop.most / MSEC, like);
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		struct member *other = &ms->node[i];
+		bool unseen = !other->jump.open && instant_before(other->clock.sent, m->jump.seen);
+
 		if (!other->jump.open)
-			ms->jump_us[i] += most;
-		if (instant_before(other->clock.sent, m->jump.seen))
-			other->clock.high += most; /* whether it was looked at before that, or since, is not known */
-		if (like >> i & 1)
+			ms->jump_us[i] += stop.most;
+		if (unseen)
+			other->clock.high += stop.most;
+		if (unseen && how[i] != LIKE)
+			other->clock.low += stop.least; /* else it may have been looked at since, and show what is too little to be noticed */
+		if (how[i] == LIKE)
 			other->jump.open = false;
-		clock_forget_past(&other->clock);
+		clock_allow(m, &other->clock, stop);
 	}
 }
 
 void jump_is_theirs(struct member *m)
 {
 	m->jump.open = false;
-	clock_forget_past(&m->clock);
+	m->clock.past[0].known = m->clock.past[1].known = false;
 }

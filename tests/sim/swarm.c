@@ -239,7 +239,7 @@ static void draw_job(struct plan *p, struct stream *s, bool crowded)
 		draw_crowd(p, s, j);
 }
 
-/* Half of those that take over change the longest lease, mostly to a shorter one; and most of these come while the others are at work. */
+/* Half of those that take over change the longest lease, mostly to a shorter one, and a few do so where there would be none; most come while the others work. */
 static void draw_stranger(struct plan *p, uint64_t seed)
 {
 	struct fault late = {.kind = FAULT_DAEMON_CRASH, .a = p->daemons - 1, .at_us = 2};
@@ -247,8 +247,11 @@ static void draw_stranger(struct plan *p, uint64_t seed)
 	int64_t most;
 
 	stream_init(&s, seed, DRAW_STRANGER, 0);
-	if (p->stranger != STRANGER_GENERATION || !stream_chance(&s, 50))
+	if (p->daemons < 2 || (p->stranger != STRANGER_NONE && p->stranger != STRANGER_GENERATION))
 		return;
+	if (!stream_chance(&s, p->stranger == STRANGER_NONE ? 3 : 50))
+		return;
+	p->stranger = STRANGER_GENERATION;
 	most = stream_chance(&s, 75) ? p->max_lease_us : 2 * p->max_lease_us;
 	p->stranger_lease_us = stream_range(&s, p->max_lease_us / 8, most) / MSEC * MSEC;
 	late.for_us = stream_range(&s, p->warm_us, p->length_us);
