@@ -186,8 +186,6 @@ static void member_keep_marker(struct member *m, struct span marker)
 
 	if (span_equal(marker, span_of(m->marker)))
 		return;
-	if (MUTATED(MARKER_OVERWRITTEN))
-		text = m->marker_text[0];
 	core_keep(text, MARKER_MAX, marker);
 	m->marker = text;
 }

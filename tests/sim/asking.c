@@ -65,6 +65,8 @@ static void renewal_look(struct sim_daemon *d, const struct call *call, int64_t 
 
 void asking_call(struct sim_daemon *d, const struct call *call, int64_t name, struct lease *l)
 {
+	if (call->marker.n > 0 && call->marker.p[0] == 'q')
+		checker_fail(d->world, INVARIANT_S24, name, "daemon %u asks node %u for a vote with the marker of a quarantine", d->index, call->node);
 	if (!is_raise(call, l))
 		acquaintance_look(d, call, name);
 	if (call->kind == CALL_EXTEND && !call->exact)

@@ -78,6 +78,36 @@ START_TEST(what_is_sent_before_a_new_marker_is_read_carries_the_one_that_was_ver
 }
 END_TEST
 
+/* It had granted while it was joined, and the others reserved other tokens; its data is all there. */
+START_TEST(the_second_round_has_no_vote_of_a_store_whose_quarantine_has_begun)
+{
+	char marker[MARKER_MAX];
+
+	stage_begin(3);
+	passes(960 * MSEC);
+	memory_set_fence(stage.node[1].memory, memory_fence(stage.node[0].memory) + 1000000);
+	falls(2);
+	feels(1, MOOD_SILENT);
+	says(1, "LOCK a");
+	ck_assert(key_is_there(0, "a"));
+	snprintf(marker, sizeof(marker), "%s", marker_of(0));
+	marker[0] = 'q';
+	marker_is_set(0, marker);
+	falls(0);
+	comes(0);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: another daemon found that it may have lost memory");
+	serves(1, 1);
+	ck_assert_uint_eq(stage.node[0].count[CALL_EXTEND], 1);
+	ck_assert_int_ne(stage.node[0].last[CALL_EXTEND].marker[0], 'q');
+	ck_assert_int_ne(stage.node[0].last[CALL_EXTEND].marker[0], '\0');
+	feels(1, MOOD_WELL);
+	passes(60 * MSEC);
+	hears(1, "ERR QUORUM *");
+	all_feel(MOOD_WELL);
+	ignores(1);
+}
+END_TEST
+
 START_TEST(a_replica_that_is_attached_costs_no_quarantine)
 {
 	stage_begin(3);
@@ -222,6 +252,7 @@ Suite *evidence_suite(void)
 	tcase_add_test(evidence, a_fence_that_fell_back_is_proof_of_lost_memory);
 	tcase_add_test(evidence, a_fence_of_another_run_is_no_evidence);
 	tcase_add_test(evidence, what_is_sent_before_a_new_marker_is_read_carries_the_one_that_was_verified);
+	tcase_add_test(evidence, the_second_round_has_no_vote_of_a_store_whose_quarantine_has_begun);
 	tcase_add_test(evidence, a_replica_that_is_attached_costs_no_quarantine);
 	tcase_add_test(evidence, own_data_of_another_process_is_a_restart);
 	tcase_add_test(evidence, a_clock_that_jumps_ahead_quarantines_its_store_and_lowers_its_votes);
