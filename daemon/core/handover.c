@@ -36,6 +36,8 @@ static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 
 bool hand_over(struct engine *e, struct lock *l)
 {
+	bool at_risk = l->at_risk;
+
 	if (!lock_may_be_handed_on(e, l))
 		return false;
 	lock_hold_ended(e, l->holder);
@@ -47,6 +49,9 @@ bool hand_over(struct engine *e, struct lock *l)
 	renew_safe(e, l);
 	metric_add(&e->core->metrics, METRIC_HANDOFFS, 1);
 	line_grant(e, TAILQ_FIRST(&l->line));
+	/* The next holder is told as well, and the lease is on the list of those that are renewed when a quorum is back. */
+	if (at_risk)
+		l->renew_at = e->core->now;
 	engine_schedule(e, l);
 	return true;
 }

@@ -239,6 +239,32 @@ START_TEST(a_lease_is_not_handed_on_while_an_extend_to_other_terms_is_under_way)
 }
 END_TEST
 
+START_TEST(who_is_handed_a_lease_that_could_not_be_renewed_is_told_so_and_it_is_renewed_once_it_can_be)
+{
+	held_after_lock(3, "LOCK a");
+	says(2, "LOCK a wait=60s");
+	says(3, "LOCK a wait=60s");
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(2, "OK name=a *");
+	falls(1);
+	falls(2);
+	passes(4 * SEC);
+	hears(2, "! RISK name=a *");
+	says(2, "UNLOCK a");
+	hears(2, "OK name=a count=0");
+	hears(3, "OK name=a *");
+	passes(MSEC);
+	hears(3, "! RISK name=a *");
+	comes(1);
+	comes(2);
+	passes(SEC);
+	hears(3, "! SAFE name=a *");
+	passes(20 * SEC);
+	hears_nothing(3);
+}
+END_TEST
+
 Suite *extend_suite(void)
 {
 	Suite *suite = suite_create("extend");
@@ -258,6 +284,7 @@ Suite *extend_suite(void)
 	tcase_add_test(extend, a_lease_that_nobody_renews_is_extended_late_to_a_long_one);
 	tcase_add_test(extend, after_a_missed_extend_to_a_long_ttl_the_short_lease_is_renewed_in_time);
 	tcase_add_test(extend, a_lease_is_not_handed_on_while_an_extend_to_other_terms_is_under_way);
+	tcase_add_test(extend, who_is_handed_a_lease_that_could_not_be_renewed_is_told_so_and_it_is_renewed_once_it_can_be);
 	suite_add_tcase(suite, extend);
 	return suite;
 }
