@@ -76,6 +76,25 @@ START_TEST(it_is_no_verdict_on_a_lock_that_it_was_left_out)
 }
 END_TEST
 
+/* It has not been told yet that the last holder is done, and would only refuse. */
+START_TEST(one_that_still_has_a_value_of_ours_is_not_asked_for_the_next)
+{
+	unsigned asked;
+
+	begins_with_window(3, 4);
+	says(1, "LOCK a ttl=9s");
+	hears(1, "OK *");
+	is_full(2, 5);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	serves(2, 2 * stage.conf.window - 2);
+	asked = stage.node[2].count[CALL_ACQUIRE];
+	says(2, "LOCK a");
+	hears(2, "OK name=a *");
+	ck_assert_uint_eq(stage.node[2].count[CALL_ACQUIRE], asked);
+}
+END_TEST
+
 START_TEST(it_is_not_asked_for_nobody)
 {
 	unsigned asked;
@@ -232,6 +251,7 @@ Suite *left_out_suite(void)
 	tcase_add_loop_test(tc, it_is_asked_when_it_has_room_and_another_hangs_or_has_gone, 0, 2);
 	tcase_add_test(tc, a_leading_node_is_asked_when_it_has_room);
 	tcase_add_test(tc, it_is_no_verdict_on_a_lock_that_it_was_left_out);
+	tcase_add_test(tc, one_that_still_has_a_value_of_ours_is_not_asked_for_the_next);
 	tcase_add_test(tc, it_is_not_asked_for_nobody);
 	tcase_add_test(tc, who_was_asked_late_and_hangs_is_slow);
 	tcase_add_test(tc, who_was_asked_behind_the_leading_node_and_hangs_is_slow);

@@ -4,6 +4,7 @@
 
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct ticket {
@@ -75,6 +76,20 @@ START_TEST(a_ticket_is_a_moment_of_the_stores_clock)
 END_TEST
 
 /* It could not have the lock, and must be in nobody's way who could. */
+/* Theirs is the same for all daemons, whatever each takes for the time. */
+START_TEST(a_ticket_is_drawn_from_the_clocks_of_the_stores_and_not_from_ours)
+{
+	stage_open(3);
+	for (unsigned i = 0; i < 3; i++)
+		stage.node[i].clock_us = 40 * SEC;
+	daemon_starts(0);
+	passes(11 * SEC);
+	says(1, "LOCK a wait=1m");
+	hears(1, "OK *");
+	ck_assert_int_eq(strtoll(last_ticket().text, NULL, 10) / SEC, (STAGE_WALL_US + stage.now.us + 40 * SEC) / SEC);
+}
+END_TEST
+
 START_TEST(who_reaches_no_quorum_leaves_the_line_and_comes_back_with_the_same_ticket)
 {
 	struct ticket ticket;
@@ -202,6 +217,7 @@ Suite *turn_suite(void)
 	tcase_add_test(ticket, who_asked_first_has_the_smaller_ticket_though_a_fence_is_ahead_of_every_clock);
 	tcase_add_test(ticket, stores_whose_clocks_differ_do_not_change_the_order);
 	tcase_add_test(ticket, a_ticket_is_a_moment_of_the_stores_clock);
+	tcase_add_test(ticket, a_ticket_is_drawn_from_the_clocks_of_the_stores_and_not_from_ours);
 	tcase_add_test(ticket, who_reaches_no_quorum_leaves_the_line_and_comes_back_with_the_same_ticket);
 	tcase_add_test(ticket, a_waiter_that_comes_during_a_round_without_a_ticket_stands_in_line_at_once);
 	tcase_add_test(ticket, a_round_for_who_does_not_wait_shows_the_ticket_of_who_waits_behind_it);
