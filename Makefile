@@ -389,8 +389,10 @@ WORLD := \
 	tests/sim/host.c \
 	tests/sim/job.c \
 	tests/sim/journal.c \
+	tests/sim/keys.c \
 	tests/sim/kin.c \
 	tests/sim/ledger.c \
+	tests/sim/left.c \
 	tests/sim/line.c \
 	tests/sim/link.c \
 	tests/sim/plan.c \
@@ -407,9 +409,11 @@ WORLD := \
 	tests/sim/selftest.c \
 	tests/sim/server.c \
 	tests/sim/shrink.c \
+	tests/sim/store_scene.c \
 	tests/sim/stream.c \
 	tests/sim/swarm.c \
 	tests/sim/sweep.c \
+	tests/sim/told.c \
 	tests/sim/trial.c \
 	tests/sim/turns.c \
 	tests/sim/witness.c \

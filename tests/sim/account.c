@@ -30,6 +30,24 @@ bool account_may_have_turn(const struct request_sim *q, const struct account *a)
 	return a->count == 0 && q->conn->resumed && l->unseen && !l->held;
 }
 
+/* What nobody renews ends when it was said to. */
+void account_begin(const struct request_sim *q, struct account *a)
+{
+	const struct sim_daemon *d = q->conn->daemon;
+
+	a->ends_by = q->once && !resume_is_behind(q) ? d : NULL;
+	a->ends = witness_deadline(d, &q->conn->world->checker.lease[d->index][q->name]);
+}
+
+void account_vouched(struct conn *c, const struct account *a, int64_t name, struct span line)
+{
+	int64_t left = instant_diff(a->ends, daemon_boot(c->daemon)), valid = line_int(line, "valid_ms") * MSEC;
+
+	if (a->ends_by == c->daemon && valid > left + c->world->plan->max_lease_us / 33 + 10 * MSEC)
+		checker_fail(c->world, INVARIANT_S9, name, "%s: fence %lld, which nobody renews, was to end in %lld us, and is vouched for for %lld us",
+			     name_of(name), (long long)a->fence, (long long)left, (long long)valid);
+}
+
 void account_end(struct account *a)
 {
 	a->count = 0;

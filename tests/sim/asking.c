@@ -31,6 +31,12 @@ static bool is_known(const struct sim_daemon *d, const struct acquaintance *q)
 	return d->world->checker.step > q->known_at + 1;
 }
 
+/* A marker speaks of one server, and of one history of it; where that is its own in any case, its replication id may change. */
+static bool is_named(struct span marker, const struct acquaintance *q)
+{
+	return memmem(marker.p, marker.n, q->named, strlen(q->named)) != NULL;
+}
+
 static void acquaintance_look(struct sim_daemon *d, const struct call *call, int64_t name)
 {
 	struct acquaintance *q = acquaintance_of(d, call->node);
@@ -42,7 +48,14 @@ static void acquaintance_look(struct sim_daemon *d, const struct call *call, int
 	if (q->jumped && q->marker == marker && is_known(d, q))
 		checker_fail(d->world, INVARIANT_S24, name, "daemon %u asks node %u for a vote: that had shown that its clock jumped ahead, and was not joined anew",
 			     d->index, call->node);
+	if (q->fell && q->marker == marker && q->probes == 0 && is_known(d, q))
+		checker_fail(d->world, INVARIANT_S24, name, "daemon %u asks node %u for a vote: its fence had fallen, or it had evicted keys, and it was not joined anew", d->index,
+			     call->node);
+	if (!is_named(call->marker, q) && q->probes == 0 && is_known(d, q))
+		checker_fail(d->world, INVARIANT_S24, name, "daemon %u asks node %u for a vote under a marker of another: its identity had changed", d->index,
+			     call->node);
 	q->jumped &= q->marker == marker;
+	q->fell &= q->marker == marker;
 	q->marker = marker;
 }
 
@@ -114,13 +127,50 @@ static void acquaintance_sours(struct sim_daemon *d, bool *ret_why, struct acqua
 	q->known_at = d->world->checker.step;
 }
 
+void asking_probe(struct sim_daemon *d, unsigned node)
+{
+	struct acquaintance *q = acquaintance_of(d, node);
+
+	q->fence_when_asked = q->fence;
+	q->probes++;
+}
+
+/* Who the node says that it is, and whether it has forgotten tokens. */
+static void identity_heard(struct sim_daemon *d, struct acquaintance *q, const struct answer *a)
+{
+	char named[sizeof(q->named)];
+	bool forgot;
+
+	snprintf(named, sizeof(named), "|%.*s|%.*s", (int)a->probe->run_id.n, a->probe->run_id.p, a->probe->own_data ? 0 : (int)a->probe->replid.n,
+		 a->probe->replid.p);
+	forgot = strcmp(named, q->named) == 0 && (a->probe->evicted > q->evicted || a->fence < q->fence_when_asked);
+	if (forgot && !q->fell)
+		acquaintance_sours(d, &q->fell, q);
+	if (strcmp(named, q->named) != 0) { /* another run of the server: its marker tells of its memory */
+		q->known_at = d->world->checker.step;
+		q->fence = a->fence;
+	}
+	q->evicted = a->probe->evicted;
+	memcpy(q->named, named, sizeof(named));
+}
+
 void asking_answered(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted)
 {
 	struct acquaintance *q = acquaintance_of(d, call->node);
 	int64_t jump;
 
+	if (call->kind == CALL_PROBE && q->probes > 0)
+		q->probes--;
 	if (a->class != ANSWER_EXECUTED)
 		return;
+	if (call->kind == CALL_PROBE && a->probe)
+		identity_heard(d, q, a);
+	if (a->fence > q->fence)
+		q->fence = a->fence;
+	if (call->kind == CALL_JOIN && a->code == 'J') {
+		q->fence = 0; /* what it held before is not what it must hold now */
+		q->fell = false;
+	}
 	if (call->kind == CALL_PROBE || (call->kind == CALL_JOIN && a->code == 'J'))
 		q->unjoined = false;
 	else if (a->code == 'Q' && !q->unjoined)

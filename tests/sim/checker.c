@@ -194,6 +194,18 @@ void checker_delay(struct world *w, int64_t name, int64_t fence, int64_t from)
 	w->checker.delayed[name].fence = fence;
 }
 
+/* In a healed world the stores are told in time, unless the lease is all but over. */
+void checker_keep(struct world *w, const struct request_sim *q, int64_t fence)
+{
+	const struct sim_daemon *d = q->conn->daemon;
+	int64_t left = instant_diff(witness_deadline(d, &w->checker.lease[d->index][q->name]), daemon_boot(d));
+
+	if (w->stage != STAGE_SETTLED || w->flaps || left < 200 * MSEC || fence < w->checker.delayed[q->name].fence)
+		return;
+	w->checker.delayed[q->name].fence = fence;
+	w->checker.delayed[q->name].until = w->now + q->keep_ms * MSEC * 98 / 100 - 2 * MSEC;
+}
+
 void checker_undelay(struct world *w, int64_t name, int64_t fence)
 {
 	if (w->checker.delayed[name].fence == fence)
@@ -206,7 +218,7 @@ static void check_promises(struct world *w, int64_t name, int64_t fence)
 	const struct hold *other;
 
 	if (w->checker.delayed[name].fence != fence && w->checker.delayed[name].until > w->now)
-		checker_fail(w, INVARIANT_S13, name, "%s: fence %lld is granted, but the lock-delay after fence %lld lasts until %lld us",
+		checker_fail(w, INVARIANT_S13, name, "%s: fence %lld is granted, but the lock-delay or keep after fence %lld lasts until %lld us",
 			     name_of(name), (long long)fence, (long long)w->checker.delayed[name].fence,
 			     (long long)w->checker.delayed[name].until);
 	TAILQ_FOREACH(other, &w->holds, in_world)
@@ -219,6 +231,17 @@ static void check_promises(struct world *w, int64_t name, int64_t fence)
 	}
 }
 
+/* What lasts so briefly that its loss would be told at once is not granted. */
+static void check_worth(struct world *w, struct sim_daemon *d, int64_t name, const struct lease *l)
+{
+	int64_t left = instant_diff(witness_deadline(d, l), daemon_boot(d)), lead = l->least_us / 20;
+
+	lead = lead < 5 * MSEC ? 5 * MSEC : lead > 250 * MSEC ? 250 * MSEC : lead;
+	if (left < lead + l->least_us / 10 - MSEC)
+		checker_fail(w, INVARIANT_S9, name, "%s: daemon %u grants a lease of %lld us when %lld us are left", name_of(name), d->index,
+			     (long long)l->least_us, (long long)left);
+}
+
 void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, int64_t fence)
 {
 	struct lease *l = &w->checker.lease[d->index][q->name];
@@ -228,6 +251,8 @@ void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, i
 		check_reserved(w, d, q->name, fence);
 	if (l->grants++ > 0 && !l->unseen)
 		turns_handed_on(d, l, q, witness_deadline(d, l));
+	else if (!l->unseen && !l->adopted && !resume_is_behind(q))
+		check_worth(w, d, q->name, l);
 	check_order(w, d, q);
 	check_promises(w, q->name, fence);
 	if (l->held && !l->conn->going)
@@ -236,6 +261,7 @@ void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, i
 	if (l->ticket < w->checker.book[d->index].cap && w->checker.book[d->index].dead[l->ticket])
 		checker_fail(w, INVARIANT_S11, q->name, "%s: daemon %u granted a value that it had released", name_of(q->name),
 			     d->index);
+	told_granted(d, q, l);
 	l->held = true;
 	l->conn = q->conn;
 	l->owner = q->owner;
@@ -265,6 +291,8 @@ void check_resumed(struct conn *c, int64_t name, int64_t owner, int64_t fence)
 	if (l->held && !l->conn->going && !told)
 		checker_fail(c->world, INVARIANT_S1, name, "%s: client %u resumes what client %u has", name_of(name), c->client->index,
 			     l->conn->client->index);
+	if (!told)
+		told_resumed(c->daemon, l);
 	l->held = true;
 	l->conn = c;
 	l->owner = owner;

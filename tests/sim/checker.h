@@ -45,6 +45,10 @@ struct lease {
 	bool unseen;                               /* it may have been granted to a session without a connection */
 	bool kept;                                 /* an UNLOCK with keep= has left it behind */
 	bool adopted;                              /* from a former life: its range is not known, it is handed to nobody */
+	int64_t least_us;                          /* the shortest that it was asked for so far, or renewed for */
+	bool renews, risked;                       /* its holder wants it renewed; RISK was said */
+	uint64_t held_step;                        /* since when its holder has it */
+	int64_t low_since;                         /* true time since when so little is left of it that a renewal was missed; 0: it is not */
 	int64_t overdue_since;                     /* true time since when its loss should have been told; 0: it should not */
 	unsigned grants;                           /* so far: the second is a hand-over */
 	struct instant wanted;                     /* another daemon's wish was heard; 0: none */
@@ -67,6 +71,7 @@ struct turn {
 	uint16_t nodes; /* bits: where it was shown and may stand in line */
 	int64_t shown_at[NODES_MAX]; /* true time when last */
 	int64_t alone_since; /* nobody waits any more; 0: somebody does */
+	int64_t waits_since; /* true time since when somebody waits; 0: nobody does */
 };
 
 struct place {
@@ -78,12 +83,31 @@ struct place {
 struct acquaintance {
 	bool unjoined; /* its marker is another's; it was not probed since */
 	bool jumped;   /* its clock jumped ahead; it was not joined anew since */
+	bool fell;     /* its fence fell, or it evicted keys; likewise */
+	int64_t evicted; /* how many so far */
+	unsigned probes; /* under way: what one says while the next is, that one says again */
+	char named[96];    /* its run_id and replication id when it was probed last, as they stand in a marker; only the first, if its data is its own */
+	int64_t fence, fence_when_asked; /* the largest that it has shown; when it was probed */
 	uint64_t known_at; /* the step before the one in which the daemon heard that */
 	uint64_t marker; /* under which it was asked last, as a hash */
 	bool timed;
 	struct instant at; /* its last answer, and the upper bound of (its clock - CLOCK_BOOTTIME) by that */
 	int64_t high;
 	int64_t ahead_us, halted_us; /* true at that time: how far its clock had been set ahead in all, how long the daemon's host had stood still */
+};
+
+/* Such a value at a node that the daemon can tell. */
+struct left {
+	uint64_t value; /* as a hash; 0: there is none */
+	int64_t since;  /* true time since when it was seen */
+};
+
+/* The last values that a daemon has released. */
+#define DEAD_MAX 256
+struct dead_values {
+	uint64_t value[DEAD_MAX]; /* as hashes */
+	uint64_t life[DEAD_MAX];  /* in which that was */
+	unsigned count;
 };
 
 struct ticket_book {
@@ -118,6 +142,10 @@ struct checker {
 	struct lease lease[DAEMONS_MAX][NAMES_MAX];
 	struct ticket_book book[DAEMONS_MAX];
 	struct acquaintance acquaintance[DAEMONS_MAX][NODES_MAX];
+	struct dead_values dead[DAEMONS_MAX];
+	struct left left[DAEMONS_MAX][NODES_MAX][NAMES_MAX];
+	int64_t told_at[DAEMONS_MAX], left_at[DAEMONS_MAX];    /* true time when that is looked at again */
+	int64_t awake_since[DAEMONS_MAX];                      /* true time since when the daemon runs and did not stand still */
 	struct requests line[DAEMONS_MAX][NAMES_MAX]; /* LOCKs that run, in the order in which they began */
 	struct requests syncs; /* UNLOCKs with sync=yes that began in this step: not known to be carried out yet */
 	struct token_set tokens;
@@ -153,6 +181,8 @@ void check_turn(struct world *w, struct sim_daemon *d, int64_t name, int64_t fen
 void check_resumed(struct conn *c, int64_t name, int64_t owner, int64_t fence);
 /* The hold ended without its holder's will, and was in force until then: the lock-delay begins, unless the plan has none. It ended by its will after all. */
 void checker_delay(struct world *w, int64_t name, int64_t fence, int64_t from);
+/* UNLOCK keep= was answered OK: nobody has it meanwhile. */
+void checker_keep(struct world *w, const struct request_sim *q, int64_t fence);
 void checker_undelay(struct world *w, int64_t name, int64_t fence);
 /* The name may be taken by what nobody holds until then: a key that was left behind. */
 void checker_excuse(struct world *w, int64_t name, int64_t until);
@@ -168,6 +198,8 @@ struct account *account_of(const struct request_sim *q); /* of whom the request 
 /* An OK says that it is held with this token and so often; count < 0: it does not say how often. */
 void account_confirmed(const struct request_sim *q, struct account *a, int64_t count, int64_t fence);
 bool account_may_have_turn(const struct request_sim *q, const struct account *a);
+void account_begin(const struct request_sim *q, struct account *a);
+void account_vouched(struct conn *c, const struct account *a, int64_t name, struct span line);
 void account_end(struct account *a);
 void account_lost(struct conn *c, int64_t name, int64_t fence); /* without its holder's will: what was promised of it was in force */
 void account_excuse(struct conn *c, int64_t name);
@@ -192,14 +224,17 @@ void resume_said(struct request_sim *q);
 void resume_refused(struct request_sim *q, struct span code);
 void resume_detached(struct conn *c);
 
-/* witness.c: the votes of a daemon; the keys of a node. */
+/* witness.c: the votes of a daemon. */
 void witness_call(struct sim_daemon *d, const struct call *call);
 void witness_answer(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted);
 void witness_step(struct sim_daemon *d);
+struct instant witness_vote(const struct world *w, const struct call *call, struct instant sent);
+bool witness_is_dead(const struct sim_daemon *d, struct span value); /* a value of this life, which has released it */
 struct instant witness_deadline(const struct sim_daemon *d, const struct lease *l);
 void witness_life(struct sim_daemon *d);
 /* Q votes stand and vouch for that long. */
 void witness_vouch(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what);
+/* keys.c: the keys of a node. */
 void witness_runs(struct server *s, const struct flight *f); /* about to run, and has run */
 void witness_ran(struct server *s, const struct flight *f);
 void witness_watch(struct server *s);
@@ -207,6 +242,7 @@ void witness_watch(struct server *s);
 /* asking.c: what a daemon asks of whom. */
 void asking_life(struct sim_daemon *d);
 void asking_call(struct sim_daemon *d, const struct call *call, int64_t name, struct lease *l);
+void asking_probe(struct sim_daemon *d, unsigned node);
 void asking_answered(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted);
 
 /* scripts.c: what a command did; before the fence that the server is known by is brought up to date. */
@@ -215,6 +251,20 @@ void scripts_ran(struct server *s, const struct flight *f);
 /* eviction.c: keys that are gone. */
 void eviction_answer(struct sim_daemon *d, struct lease *l, const struct call *call, const struct answer *a, struct instant emitted);
 void eviction_step(struct sim_daemon *d, const struct lease *l, int64_t name);
+
+/* left.c: values that were given up. */
+void left_life(struct sim_daemon *d);
+void left_note(struct sim_daemon *d, struct span value);
+void left_taken_up(struct sim_daemon *d, const struct call *call, int64_t name);
+void left_ran(struct server *s, const struct flight *f, unsigned i);
+void left_step(struct sim_daemon *d);
+
+/* told.c: what sessions must be told. */
+void told_awake(struct sim_daemon *d); /* it goes on, or begins */
+void told_step(struct sim_daemon *d);
+void told_granted(struct sim_daemon *d, const struct request_sim *q, struct lease *l);
+void told_resumed(struct sim_daemon *d, struct lease *l);
+void told_pushed(struct conn *c, int64_t name, struct span word);
 
 /* kin.c: adoptions. */
 void kin_asked(struct sim_daemon *d, const struct call *call, int64_t name);

@@ -61,12 +61,13 @@ struct instant client_boot(const struct sim_client *c)
 static void client_connect(struct sim_client *c)
 {
 	int64_t beat = c->world->plan->heartbeat_ms;
+	struct request_sim *q;
 
 	c->conn = conn_open(c);
 	if (c->graced)
 		resume_greet(c);
-	else if (beat)
-		client_ask(c, ASK_OTHER, NULL, "HELLO 1 name=c%u heartbeat=%lldms", c->index, (long long)beat);
+	else if (beat && (q = client_ask(c, ASK_OTHER, NULL, "HELLO 1 name=c%u heartbeat=%lldms", c->index, (long long)beat)))
+		q->beat_us = beat * MSEC;
 	else if (stream_chance(&c->stream, 30))
 		client_ask(c, ASK_OTHER, NULL, "HELLO 1");
 }

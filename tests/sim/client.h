@@ -28,6 +28,8 @@ struct request_sim {
 	bool tagged, ours; /* ours: run->… waits for this one */
 	int64_t name, owner, wait_ms, keep_ms, ttl_ms;
 	bool sync;
+	bool renews, once;        /* LOCK without renew=no; with it */
+	int64_t beat_us;          /* HELLO heartbeat=; 0: none */
 	bool grace;               /* HELLO grace= */
 	bool wrong;               /* RESUME with a secret that is not that of the session */
 	char secret[SECRET_TEXT]; /* RESUME: that of the session */

@@ -154,6 +154,7 @@ static void conn_tell_line(struct conn *c, enum line kind, char *line, size_t n)
 
 	world_note(c->world, 9, hash_bytes(line, n), "c%u.%u to d%u: %.*s", c->client->index, c->number, c->daemon->index, (int)n,
 		   line);
+	c->heard_at = c->world->now;
 	conn_begin_request(c);
 	conn_step(c, &event);
 }
@@ -260,6 +261,7 @@ void conn_await(struct conn *c)
 void conn_set_reading(struct conn *c, bool on)
 {
 	c->reading = on;
+	c->heard_at = c->world->now;
 	if (on)
 		packet_post(c, PACKET_BYTES, GONE_HANGUP, c->world->now);
 }

@@ -51,6 +51,8 @@ TAILQ_HEAD(packets, packet);
 /* What one owner of the session has of one name, as the lines of its daemon say. */
 struct account {
 	int64_t count, fence;
+	struct instant ends; /* when a lease that nobody renews is over, as it was granted, by the clock of that daemon */
+	const struct sim_daemon *ends_by; /* NULL: it is renewed, or was extended */
 	bool open;  /* RESUME left it undecided: SAFE, LOST or a later RESUME says what became of it */
 	bool vague; /* the journal was torn since: it may be gone, or be held as often as before */
 };
@@ -86,6 +88,7 @@ struct conn {
 	struct requests sent;                          /* lines on their way or in the buffer, in order */
 	struct requests queued;                        /* read; untagged, and behind another */
 	struct requests running;                       /* begun and not answered */
+	int64_t beat_us, heard_at;                     /* how often its daemon must hear a line, 0 if it need not; true time when it heard the last */
 	struct account account[OWNERS_MAX][NAMES_MAX]; /* the checker's */
 	/* the client's end */
 	struct buf out;

@@ -293,7 +293,7 @@ void daemon_start(struct sim_daemon *d)
 	stream_init(&seed, (uint64_t)w->plan->seed, DRAW_SERVICE, d->index * 1000 + d->life);
 	d->conf.seed[0] = stream_next(&seed);
 	d->conf.seed[1] = stream_next(&seed);
-	d->conf.trust_first_start = w->plan->trust && d->life == 1;
+	d->conf.trust_first_start = w->plan->trust && (d->life == 1 || d->newcomer);
 	d->service = service_new(&d->conf);
 	d->state = DAEMON_RUNNING;
 	memset(d->slot, 0, sizeof(d->slot));
@@ -377,6 +377,7 @@ void daemon_thaw(struct sim_daemon *d)
 	world_note(d->world, 8, 0, "d%u goes on", d->index);
 	d->state = DAEMON_RUNNING;
 	turns_thawed(d);
+	told_awake(d);
 	/* Which of what waits is read first, timers or sockets, is the event loop's affair: the service must not mind. */
 	if (stream_chance(&d->stream, 50))
 		daemon_step(d, &event);

@@ -254,9 +254,11 @@ static void daemon_fault_ends(struct world *w, struct fault_run *run, const stru
 	struct sim_daemon *d = run->daemon;
 
 	if ((f->kind == FAULT_DAEMON_CRASH || f->kind == FAULT_DAEMON_STOP) && !daemon_is_up(d)) {
-		if (f->x == 7)
+		if (f->x == 7 || f->x == 8)
 			journal_lose(&d->journal);
+		d->newcomer = f->x == 8;
 		daemon_start(d);
+		d->newcomer = false;
 	}
 	if (f->kind == FAULT_JOURNAL_FAIL)
 		journal_fail(d, false);

@@ -126,7 +126,7 @@ static void run_use(struct run *r)
 		run_act(r);
 	else if (connected)
 		client_check(r);
-	if (connected && r->tick == r->job.extend)
+	if (connected && (r->tick == r->job.extend || r->job.extend < 0))
 		client_extend(r);
 	if (connected && r->tick == r->job.reenter)
 		client_lock(r, 0);

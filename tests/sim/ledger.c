@@ -34,6 +34,8 @@ void ledger_begin(struct request_sim *q)
 	q->begun_at = w->now;
 	q->begun_step = w->checker.step;
 	due_begin(q);
+	if (q->ask == ASK_EXTEND)
+		account_of(q)->ends_by = NULL;
 	if (q->ask == ASK_LOCK)
 		TAILQ_INSERT_TAIL(&w->checker.line[q->conn->daemon->index][q->name], q, in_line);
 	if (q->ask == ASK_UNLOCK && q->sync)
@@ -120,14 +122,16 @@ static void on_locked(struct request_sim *q, struct span line)
 	int64_t count = line_int(line, "count"), fence = line_int(line, "fence");
 
 	account_confirmed(q, a, count - 1, fence);
-	if (count == 1 && a->count == 0)
+	if (count == 1 && a->count == 0) {
 		check_grant(w, q->conn->daemon, q, fence);
-	else if (count != a->count + 1 || fence != a->fence)
+		account_begin(q, a);
+	} else if (count != a->count + 1 || fence != a->fence)
 		checker_fail(w, INVARIANT_S15, q->name, "%s: LOCK answered count=%lld fence=%lld after count=%lld fence=%lld",
 			     name_of(q->name), (long long)count, (long long)fence, (long long)a->count, (long long)a->fence);
 	a->count = count;
 	a->fence = fence;
 	witness_vouch(q->conn->daemon, q->name, line_int(line, "valid_ms"), INVARIANT_S9);
+	account_vouched(q->conn, a, q->name, line);
 }
 
 static void on_unlocked(struct request_sim *q, struct span line)
@@ -158,6 +162,8 @@ static void on_unlocked(struct request_sim *q, struct span line)
 	w->checker.unlocked[q->name] = q->keep_ms == 0;
 	w->checker.lease[q->conn->daemon->index][q->name].kept = q->keep_ms > 0;
 	checker_excuse(w, q->name, w->now + q->keep_ms * MSEC);
+	if (q->keep_ms > 0)
+		checker_keep(w, q, a->fence);
 }
 
 static void on_confirmed(struct request_sim *q, struct span line)
@@ -174,6 +180,7 @@ static void on_confirmed(struct request_sim *q, struct span line)
 		checker_fail(world_of(q->conn), INVARIANT_S15, q->name, "%s: CHECK answered count=%lld, it is %lld",
 			     name_of(q->name), (long long)line_int(line, "count"), (long long)a->count);
 	witness_vouch(q->conn->daemon, q->name, line_int(line, "valid_ms"), INVARIANT_S9);
+	account_vouched(q->conn, a, q->name, line);
 }
 
 /* Whatever it holds is free now. */
@@ -190,6 +197,8 @@ static void on_quit(struct conn *c)
 
 static void on_ok(struct request_sim *q, struct span line)
 {
+	if (q->beat_us)
+		q->conn->beat_us = q->beat_us;
 	switch (q->ask) {
 	case ASK_LOCK:
 		on_locked(q, line);
@@ -273,6 +282,7 @@ static void on_push(struct conn *c, struct span line)
 	a = &c->account[owner][name];
 	former = a->fence == fence ? NULL : resume_account(c, owner, name);
 	a = former && former->fence == fence ? former : a;
+	told_pushed(c, name, line_word(line, 1));
 	if (span_equal(line_word(line, 1), SPAN("SAFE")) && a->open && a->fence == fence) {
 		a->open = false;
 		check_resumed(c, name, owner, fence);

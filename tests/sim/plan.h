@@ -58,7 +58,7 @@ enum ending {
 	row(at_us) row(client) row(name) row(owner) row(wait_ms) /* -1: for ever */ row(ttl_ms) row(renew) row(tagged)           \
 		row(hold_us) row(acts) /* accesses to the resource while holding */                                              \
 		row(careless)          /* acts without a look at its deadline: tokens alone protect */                           \
-		row(cancel_us) row(extend) /* at which act; 0: never */ row(extend_ms) row(reenter) row(ending)
+		row(cancel_us) row(extend) /* at which act; 0: never; -1: at each, in turns to extend_ms and to ttl_ms */ row(extend_ms) row(reenter) row(ending)
 struct job {
 #define JOB_ROW(field) int64_t field;
 	JOB_FIELDS(JOB_ROW)
@@ -121,9 +121,10 @@ int plan_read(struct plan *ret_plan, FILE *in);
 void plan_draw(struct plan *ret_plan, uint64_t seed);
 /* client.c: does it ask for grace? */
 bool client_is_graced(const struct plan *p, unsigned index);
-/* scene.c, session_scene.c, adopt_scene.c, deletion_scene.c: add to some. */
+/* scene.c, session_scene.c, adopt_scene.c, deletion_scene.c, store_scene.c: add to some. */
 void scene_draw(struct plan *p, uint64_t seed);
 void session_scene_draw(struct plan *p, uint64_t seed);
+void store_scene_draw(struct plan *p, uint64_t seed);
 void adopt_scene_draw(struct plan *p, uint64_t seed);
 void deletion_scene_draw(struct plan *p, uint64_t seed);
 /* flap.c: lets a minority of the nodes be slow, hang or flap in some worlds once they are healed, while many want one name. */

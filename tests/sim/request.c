@@ -77,6 +77,8 @@ void client_lock(struct run *r, int64_t wait_ms)
 		return;
 	q->wait_ms = wait_ms;
 	q->ttl_ms = r->job.ttl_ms;
+	q->renews = r->job.renew;
+	q->once = !r->job.renew;
 	if (r->state == RUN_IDLE)
 		r->lock = q;
 }
@@ -94,10 +96,11 @@ void client_extend(struct run *r)
 {
 	char owner[24];
 	struct request_sim *q;
-	struct instant end = instant_add(client_boot(r->client), r->job.extend_ms * MSEC);
+	int64_t ttl_ms = r->job.extend < 0 && r->tick % 2 == 0 ? r->job.ttl_ms : r->job.extend_ms;
+	struct instant end = instant_add(client_boot(r->client), ttl_ms * MSEC);
 
 	owner_word(r, owner);
-	q = client_ask(r->client, ASK_EXTEND, r, "EXTEND %s ttl=%lldms%s", name_of(r->job.name), (long long)r->job.extend_ms,
+	q = client_ask(r->client, ASK_EXTEND, r, "EXTEND %s ttl=%lldms%s", name_of(r->job.name), (long long)ttl_ms,
 		       owner);
 	if (!q || !instant_before(end, r->hold->deadline))
 		return;

@@ -13,18 +13,21 @@ static void client_hello(struct sim_client *c)
 	if (p->heartbeat_ms)
 		snprintf(beat, sizeof(beat), " heartbeat=%lldms", (long long)p->heartbeat_ms);
 	q = client_ask(c, ASK_HELLO, NULL, "HELLO 1 name=c%u%s grace=%lldms", c->index, beat, (long long)p->grace_ms);
-	if (q)
-		q->grace = true;
+	if (!q)
+		return;
+	q->grace = true;
+	q->beat_us = p->heartbeat_ms * MSEC;
 }
 
 static void client_ask_resume(struct sim_client *c, bool wrong)
 {
 	char secret[SECRET_TEXT];
 	struct request_sim *q;
+	size_t at = c->requests * 7 % (SECRET_TEXT - 1); /* it differs in one character, whichever */
 
 	memcpy(secret, c->secret, sizeof(secret));
 	if (wrong)
-		secret[31] = secret[31] == '0' ? '1' : '0';
+		secret[at] = secret[at] == '0' ? '1' : '0';
 	q = client_ask(c, ASK_RESUME, NULL, "RESUME %lld %s", (long long)c->session, secret);
 	if (!q)
 		return;
@@ -282,10 +285,13 @@ void resume_row_said(struct request_sim *q, struct span line)
 	row_look(q, name, fence, count, from, old);
 	if (old->fence != fence && !told)
 		check_turn(c->world, c->daemon, name, fence);
-	c->account[owner][name] = (struct account){.count = count, .fence = fence};
+	c->account[owner][name] = old->fence == fence ? *old : (struct account){.fence = fence};
+	c->account[owner][name].count = count;
+	c->account[owner][name].open = c->account[owner][name].vague = false;
 	check_resumed(c, name, owner, fence);
 	checker_undelay(c->world, name, fence); /* its session goes on */
 	witness_vouch(c->daemon, name, line_int(line, "valid_ms"), INVARIANT_S9);
+	account_vouched(c, &c->account[owner][name], name, line);
 }
 
 void resume_turn_said(struct request_sim *q, struct account *a, int64_t fence)

@@ -146,6 +146,7 @@ void server_lost_memory(struct server *s)
 	s->blameless = false;
 	s->fence = sim_node_fence(s->node);
 	s->marked_by = -1;
+	memset(s->stray, true, sizeof(s->stray));
 	turns_lost(s);
 }
 

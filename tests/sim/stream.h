@@ -37,6 +37,7 @@ enum purpose {
 	DRAW_ADOPT_SCENE,
 	DRAW_IDENTITY, /* servers whose run id, replication id and memory do not change together */
 	DRAW_DELETION_SCENE,
+	DRAW_STORE_SCENE,
 };
 
 struct stream {

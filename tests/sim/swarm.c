@@ -337,6 +337,7 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	deletion_scene_draw(p, seed);
 	draw_stranger(p, seed);
 	draw_identities(p, seed);
+	store_scene_draw(p, seed);
 	draw_halts(p, seed);
 	flap_draw(p, seed);
 }

@@ -11,6 +11,7 @@
 #define HANDOFFS     64
 #define WITHDRAWN_US SEC
 #define HANDOFF_LEFT (50 * MSEC)
+#define CLOCK_US     (3 * SEC)
 
 static struct turn *turn_of(struct sim_daemon *d, int64_t name)
 {
@@ -63,6 +64,30 @@ void turns_life(struct sim_daemon *d)
 	memset(d->world->checker.turn[d->index], 0, sizeof(d->world->checker.turn[d->index]));
 }
 
+/*
+ * Its first 16 digits say when somebody began to wait, by the clocks of the stores. What a daemon knows of those may be as old as it has heard nothing of
+ * them, and an answer that was long in coming says little.
+ */
+static void ticket_look(struct sim_daemon *d, const struct call *call, int64_t name)
+{
+	const struct world *w = d->world;
+	int64_t us = 0, first = INT64_MAX, last = 0, since = turn_of(d, name)->waits_since;
+
+	if (since == 0 || w->checker.orphans_until[d->index][name] > since)
+		return;
+	for (size_t i = 0; i < 16 && i < call->ticket.n; i++)
+		us = us * 10 + (call->ticket.p[i] - '0');
+	for (unsigned i = 0; i < d->conf.nodes; i++) {
+		int64_t wall = server_wall(&w->server[i]);
+
+		first = wall < first ? wall : first;
+		last = wall > last ? wall : last;
+	}
+	if (us > last + CLOCK_US || us < first - (w->now - since) - CLOCK_US)
+		checker_fail(d->world, INVARIANT_S20, name, "%s: daemon %u waits since %lld us, and its ticket is of %lld, when it is %lld at the stores", name_of(name),
+			     d->index, (long long)since, (long long)us, (long long)last);
+}
+
 /* A daemon whose clients wait shows its ticket whenever it asks, and the same one as long as somebody waits. */
 void turns_call(struct sim_daemon *d, const struct call *call, int64_t name)
 {
@@ -87,6 +112,7 @@ void turns_call(struct sim_daemon *d, const struct call *call, int64_t name)
 	if (t->n > 0 && !t->spent && one_waits_since(d, name, t->step))
 		checker_fail(d->world, INVARIANT_S20, name, "%s: daemon %u shows the ticket %.*s, but waits with %.*s",
 			     name_of(name), d->index, (int)call->ticket.n, call->ticket.p, (int)t->n, t->text);
+	ticket_look(d, call, name);
 	text_keep(t, call->ticket);
 	t->step = d->world->checker.step;
 	t->spent = false;
@@ -143,6 +169,10 @@ void turns_step(struct sim_daemon *d)
 	for (int64_t name = 0; name < d->world->plan->names; name++) {
 		struct turn *t = turn_of(d, name);
 
+		if (TAILQ_EMPTY(&d->world->checker.line[d->index][name]))
+			t->waits_since = 0;
+		else if (t->waits_since == 0)
+			t->waits_since = d->world->now;
 		if (t->nodes && TAILQ_EMPTY(&d->world->checker.line[d->index][name]) &&
 		    d->world->checker.orphans_until[d->index][name] <= d->world->now)
 			alone_look(d, name, t);

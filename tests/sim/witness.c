@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Reckons votes a second time, from calls and answers as they cross the seam, with arithmetic of its own; and looks at every key that
- * a command touched.
- */
+/* Reckons votes a second time, from calls and answers as they cross the seam, with arithmetic of its own. */
 #include "tests/sim/world.h"
 
 #include <stdlib.h>
@@ -25,6 +22,12 @@ static uint64_t ticket_of(struct span value)
 	return ticket;
 }
 
+/* Does the value begin as those of this life do? */
+static bool is_own(const struct sim_daemon *d, struct span value)
+{
+	return span_starts(value, span_of(service_daemon_id(d->service)));
+}
+
 static uint8_t *book_of(struct ticket_book *b, uint64_t ticket)
 {
 	size_t old = b->cap;
@@ -39,6 +42,14 @@ static uint8_t *book_of(struct ticket_book *b, uint64_t ticket)
 	return &b->dead[ticket];
 }
 
+bool witness_is_dead(const struct sim_daemon *d, struct span value)
+{
+	const struct ticket_book *b = &d->world->checker.book[d->index];
+	uint64_t ticket = ticket_of(value);
+
+	return is_own(d, value) && ticket < b->cap && b->dead[ticket];
+}
+
 /* A new service: it knows no tickets, holds no leases. */
 void witness_life(struct sim_daemon *d)
 {
@@ -50,13 +61,15 @@ void witness_life(struct sim_daemon *d)
 		memset(k->book[d->index].dead, 0, k->book[d->index].cap);
 	memset(k->lease[d->index], 0, sizeof(k->lease[d->index]));
 	asking_life(d);
+	left_life(d);
+	told_awake(d);
 	turns_life(d);
 }
 
 /* --- votes ----------------------------------------------------------------------------------------------------------- */
 
 /* t_send + LEASE * (1 - rho) - delta, with rho = 1 % and delta = 3 ms */
-static struct instant vote_of(const struct world *w, const struct call *call, struct instant sent)
+struct instant witness_vote(const struct world *w, const struct call *call, struct instant sent)
 {
 	int64_t lease = call->px_ms * MSEC - w->plan->delay_us;
 
@@ -128,6 +141,7 @@ static void lease_begin(struct world *w, struct sim_daemon *d, int64_t name, uin
 	memset(l->base, 0, sizeof(l->base));
 	memset(l->reach, 0, sizeof(l->reach));
 	l->grants = 0;
+	l->least_us = 0;
 	l->told = l->renewing = l->renewed = 0;
 	l->adopted = l->kept = l->evicted = false;
 	l->wanted.us = 0;
@@ -135,12 +149,6 @@ static void lease_begin(struct world *w, struct sim_daemon *d, int64_t name, uin
 	l->floor = w->checker.returned[name];
 	for (unsigned i = 0; i < NODES_MAX; i++)
 		l->until[i] = INSTANT_PAST;
-}
-
-/* Does the value begin as those of this life do? */
-static bool is_own(const struct sim_daemon *d, struct span value)
-{
-	return span_starts(value, span_of(service_daemon_id(d->service)));
 }
 
 /* S15: keep= leaves the key behind, whichever value stands there: also those of a former life that no store was asked to replace yet. */
@@ -171,6 +179,7 @@ static void value_dies(struct sim_daemon *d, const struct call *call, int64_t na
 	struct lease *l = &k->lease[d->index][name];
 
 	*book_of(&k->book[d->index], ticket) = 1;
+	left_note(d, call->value);
 	if (l->ticket == ticket)
 		l->told |= (uint16_t)(1u << call->node);
 	else if (l->vain == ticket)
@@ -184,6 +193,8 @@ void witness_call(struct sim_daemon *d, const struct call *call)
 	uint64_t ticket;
 	struct lease *l;
 
+	if (call->kind == CALL_PROBE)
+		asking_probe(d, call->node);
 	if (call->kind == CALL_PROBE || call->kind == CALL_JOIN || call->kind == CALL_LOOK || name < 0)
 		return;
 	if (call->kind == CALL_WITHDRAW) {
@@ -214,13 +225,17 @@ void witness_call(struct sim_daemon *d, const struct call *call)
 		vain_look(w, d, name, l, call->node);
 	l->adopted |= !is_own(d, call->value);
 	kin_asked(d, call, name);
+	if (!is_own(d, call->value))
+		left_taken_up(d, call, name);
 	if (l->ticket != ticket)
 		return;
 	asking_call(d, call, name, l);
+	if (l->least_us == 0 || call->px_ms * MSEC - w->plan->delay_us < l->least_us)
+		l->least_us = call->px_ms * MSEC - w->plan->delay_us;
 	if (call->kind != CALL_EXTEND)
 		return;
 	l->renewed |= (uint16_t)(1u << call->node);
-	l->until[call->node] = instant_min(l->until[call->node], vote_of(w, call, daemon_boot(d)));
+	l->until[call->node] = instant_min(l->until[call->node], witness_vote(w, call, daemon_boot(d)));
 }
 
 static void tokens_reserved(struct lease *l, const struct call *call, const struct answer *a)
@@ -237,7 +252,7 @@ void witness_answer(struct sim_daemon *d, const struct call *call, const struct 
 {
 	struct world *w = d->world;
 	int64_t name = name_number(call->name);
-	struct instant *until, vote = vote_of(w, call, emitted);
+	struct instant *until, vote = witness_vote(w, call, emitted);
 	uint16_t bit = (uint16_t)(1u << call->node);
 	struct lease *l;
 
@@ -298,198 +313,13 @@ void witness_step(struct sim_daemon *d)
 	struct world *w = d->world;
 
 	turns_step(d);
+	told_step(d);
+	left_step(d);
 
 	for (int64_t name = 0; name < w->plan->names; name++) {
 		struct lease *l = &w->checker.lease[d->index][name];
 
 		deadline_look(d, name, l);
 		eviction_step(d, l, name);
-	}
-}
-
-/* --- keys ------------------------------------------------------------------------------------------------------------ */
-
-static void key_look(struct server *s, const struct call *call)
-{
-	struct world *w = s->world;
-	int64_t name = name_number(call->name), expires, most = w->plan->max_lease_us + w->plan->delay_us + s->stepped_us;
-	struct span value;
-
-	if (!sim_node_get(s->node, call->name, server_wall(s), &value, &expires) || value.n == 0 ||
-	    !memchr(value.p, ':', value.n))
-		return;
-	if (expires <= 0 || expires * MSEC > server_wall(s) + most + 2 * MSEC)
-		checker_fail(w, INVARIANT_S16, name, "%s: node %u keeps it until %lld ms, it is %lld us", name_of(name), s->index,
-			     (long long)expires, (long long)server_wall(s));
-}
-
-/* Whoever votes has the value: unless a later call of the same command has taken it away again. */
-static void value_look(struct server *s, const struct flight *f, unsigned i)
-{
-	const struct call *call = &f->call[i];
-	struct span want = call->kind == CALL_EXTEND ? call->new_value : call->value, value;
-	int64_t expires;
-
-	for (unsigned j = i + 1; j < f->count; j++)
-		if (span_equal(f->call[j].name, call->name))
-			return;
-	if (!sim_node_get(s->node, call->name, server_wall(s), &value, &expires) || !span_equal(value, want))
-		checker_fail(s->world, INVARIANT_S9, name_number(call->name),
-			     "node %u votes for daemon %u, whose value it has not", s->index, f->daemon->index);
-}
-
-/* A node never votes for daemons of two configurations at a time (S17): by its marker, and, while timing holds, by what was promised before. */
-static void membership_look(struct server *s, const struct flight *f, const struct call *call)
-{
-	struct world *w = s->world;
-	int kind = f->daemon->strange;
-	int64_t until;
-
-	if (s->marked_by >= 0 && s->marked_by != kind)
-		checker_fail(w, INVARIANT_S17, name_number(call->name), "node %u, marked by the others, votes for daemon %u", s->index,
-			     f->daemon->index);
-	if (w->class == CLASS_T && s->counted_until[!kind] > w->now)
-		checker_fail(w, INVARIANT_S17, name_number(call->name),
-			     "node %u votes for daemon %u, and is counted until %lld us by one of another configuration", s->index,
-			     f->daemon->index, (long long)s->counted_until[!kind]);
-	until = host_true(&f->daemon->host, vote_of(w, call, f->emitted));
-	if (until > s->counted_until[kind])
-		s->counted_until[kind] = until;
-}
-
-static void vote_look(struct server *s, const struct flight *f, unsigned i)
-{
-	const struct answer *a = &f->answer[i];
-	const struct call *call = &f->call[i];
-	struct world *w = s->world;
-	int64_t lease = f->daemon->conf.max_lease_us; /* what daemons of another configuration may still count is S17's */
-	bool votes = a->class == ANSWER_EXECUTED && (a->code == 'G' || a->code == 'E' || a->code == 'A');
-
-	if (votes)
-		value_look(s, f, i);
-	if (votes)
-		membership_look(s, f, call);
-	if (votes && s->lost_at >= 0 && w->now - s->lost_at < lease - lease / 100)
-		checker_fail(w, INVARIANT_S10, name_number(f->call[i].name), "node %u lost its memory at %lld us and votes again",
-			     s->index, (long long)s->lost_at);
-}
-
-/* Whether one of these commands, about that name, is about that value. When it was sent the daemon had it from its own journal: see values_look. */
-static bool flight_names(const struct flight *f, int64_t name, struct span value)
-{
-	for (unsigned i = 0; i < f->count; i++) {
-		struct span rest = f->call[i].prior, one;
-
-		if (!span_equal(f->call[i].name, span_of(name_of(name))))
-			continue;
-		if (span_equal(f->call[i].value, value))
-			return true;
-		while (span_word(&rest, &one))
-			if (span_equal(one, value))
-				return true;
-	}
-	return false;
-}
-
-/* S8: a key that was there and changes held a value of the daemon whose command runs, or of a former life of it. */
-static void key_changed(void *context, struct span key, struct span before, struct span after)
-{
-	struct server *s = context;
-	const struct flight *f = s->running;
-	struct span prefix = SPAN("lock:");
-	int64_t name;
-
-	if (!f || !span_starts(key, prefix))
-		return;
-	name = name_number((struct span){key.p + prefix.n, key.n - prefix.n});
-	if (name >= 0)
-		turns_key(s, name, before.n > 0, after.n > 0);
-	if (name >= 0 && s->live[name] && before.n > 0 && !span_equal(before, after) && (before.n < 16 || memcmp(before.p, f->sender, 16)) &&
-	    !flight_names(f, name, before))
-		checker_fail(s->world, INVARIANT_S8, name, "%s: daemon %u replaced the value %.*s of another on node %u",
-			     name_of(name), f->daemon->index, (int)before.n, before.p, s->index);
-}
-
-void witness_watch(struct server *s)
-{
-	sim_node_watch(s->node, key_changed, s);
-}
-
-void witness_runs(struct server *s, const struct flight *f)
-{
-	struct span value;
-	int64_t expires;
-
-	s->running = f;
-	for (int64_t name = 0; f->call[0].kind != CALL_PROBE && name < s->world->plan->names; name++)
-		s->live[name] = sim_node_get(s->node, span_of(name_of(name)), server_wall(s), &value, &expires);
-}
-
-/* An acquire is refused when it comes late. How late is reckoned by an estimate of the node's clock, which one slow reply may spoil: hence the slack. */
-static void lateness_look(struct server *s, const struct flight *f, const struct answer *a)
-{
-	struct world *w = s->world;
-	int64_t late = w->now - f->wanted_at - w->plan->timeout_us;
-
-	if (a->class == ANSWER_EXECUTED && a->code == 'G' && late > 2500 * MSEC && s->stepped_us == 0 && w->class == CLASS_T)
-		checker_fail(w, INVARIANT_L8, name_number(f->call[0].name), "node %u ran an acquire %lld us after its time",
-			     s->index, (long long)late);
-}
-
-/* No range reaches beyond now + SKEW: the floor of a join bounds every token ever issued. A single token may, or a clock set back would stop all. */
-static void range_look(struct server *s, const struct flight *f)
-{
-	for (unsigned i = 0; i < f->count; i++)
-		if (f->call[i].kind == CALL_ACQUIRE && f->answer[i].code == 'G' && f->call[i].range > 0 &&
-		    f->answer[i].fence + f->call[i].range > server_wall(s) + f->daemon->conf.skew_us + 2 * f->daemon->conf.clock_tol_us)
-			checker_fail(s->world, INVARIANT_S18, name_number(f->call[i].name),
-				     "node %u reserves tokens up to %lld, beyond its clock, the skew and the tolerance", s->index,
-				     (long long)(f->answer[i].fence + f->call[i].range));
-}
-
-/* Whether a majority of the nodes can show a daemon that it was its own host that stood still: nothing else may go wrong meanwhile. */
-static bool stops_are_seen(const struct world *w)
-{
-	bool halts = false, others = false;
-
-	for (unsigned i = 0; i < w->plan->faults; i++) {
-		halts |= w->plan->fault[i].kind == FAULT_DAEMON_HALT;
-		others |= w->plan->fault[i].kind != FAULT_DAEMON_HALT;
-	}
-	return !halts || (!others && w->plan->nodes >= 3);
-}
-
-/* A marker was set: a node to which nothing happened is not quarantined (L12). */
-static void marker_look(struct server *s, const struct sim_daemon *d, struct span marker)
-{
-	bool same = s->marked_by == d->strange;
-
-	s->marked_by = d->strange;
-	if (marker.p[0] == 'q' && same && s->blameless && !s->tainted && stops_are_seen(s->world))
-		checker_fail(s->world, INVARIANT_L12, -1, "daemon %u quarantines node %u, which lost nothing", d->index, s->index);
-	s->blameless = marker.p[0] == 'j' && sim_node_is_named(s->node, marker);
-}
-
-void witness_ran(struct server *s, const struct flight *f)
-{
-	int64_t fence = sim_node_fence(s->node);
-
-	s->running = NULL;
-	scripts_ran(s, f);
-	if (fence < s->fence)
-		checker_fail(s->world, INVARIANT_S18, -1, "node %u: its fence fell from %lld to %lld", s->index,
-			     (long long)s->fence, (long long)fence);
-	s->fence = fence;
-	range_look(s, f);
-	for (unsigned i = 0; i < f->count; i++) {
-		if (f->call[i].kind == CALL_JOIN && f->answer[i].code == 'J')
-			marker_look(s, f->daemon, f->call[i].new_marker);
-		if (f->call[i].kind == CALL_PROBE || f->call[i].kind == CALL_JOIN)
-			continue;
-		vote_look(s, f, i);
-		kin_ran(s, f, i);
-		turns_ran(s, f, i);
-		lateness_look(s, f, &f->answer[i]);
-		key_look(s, &f->call[i]);
 	}
 }

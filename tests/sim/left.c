@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Values that a daemon has given up: they do not stay at a node that it can tell (L8), whatever became of the command that put them there or of the first word that it gave
+ * them up; and no later life of it takes them up again (S11).
+ */
+#include "tests/sim/world.h"
+
+#define LOOK_US (50 * MSEC)
+#define LEFT_US (300 * MSEC)
+
+void left_note(struct sim_daemon *d, struct span value)
+{
+	struct dead_values *dead = &d->world->checker.dead[d->index];
+
+	dead->value[dead->count % DEAD_MAX] = hash_bytes(value.p, value.n);
+	dead->life[dead->count++ % DEAD_MAX] = d->life;
+}
+
+static bool was_released(const struct sim_daemon *d, struct span value)
+{
+	const struct dead_values *dead = &d->world->checker.dead[d->index];
+	uint64_t hash = hash_bytes(value.p, value.n);
+
+	for (unsigned i = 0; i < dead->count && i < DEAD_MAX; i++)
+		if (dead->value[i] == hash && dead->life[i] == d->life)
+			return true;
+	return false;
+}
+
+/* What the journal may not have heard of is taken up in good faith. */
+void left_taken_up(struct sim_daemon *d, const struct call *call, int64_t name)
+{
+	const struct dead_values *dead = &d->world->checker.dead[d->index];
+	uint64_t value = hash_bytes(call->value.p, call->value.n);
+
+	for (unsigned i = 0; i < dead->count && i < DEAD_MAX; i++)
+		if (dead->value[i] == value && dead->life[i] < d->life && dead->life[i] > d->journal.torn)
+			checker_fail(d->world, INVARIANT_S11, name, "%s: daemon %u adopts a value that a former life of it had released", name_of(name), d->index);
+}
+
+/* What a connection that is gone has brought late may come after the release. */
+void left_ran(struct server *s, const struct flight *f, unsigned i)
+{
+	int64_t name = name_number(f->call[i].name);
+
+	if (name >= 0 && (f->answer[i].code == 'G' || f->answer[i].code == 'A' || f->answer[i].code == 'E'))
+		s->stray[name] = !f->link;
+}
+
+/* The node has the key of a value that this life of the daemon has released, there or elsewhere: which, as a hash; 0: it has not. */
+static uint64_t left_value(const struct sim_daemon *d, const struct server *s, int64_t name)
+{
+	struct span value;
+	int64_t expires;
+	bool left = !s->stray[name] && sim_node_get(s->node, span_of(name_of(name)), server_wall(s), &value, &expires) && witness_is_dead(d, value) &&
+		    was_released(d, value);
+
+	return left ? hash_bytes(value.p, value.n) : 0;
+}
+
+static bool may_be_told(const struct sim_daemon *d, const struct server *s)
+{
+	return d->link[s->index].up && !s->down && sim_node_is_well(s->node) && s->stepped_us == 0;
+}
+
+static void left_look(struct sim_daemon *d, unsigned node, int64_t name)
+{
+	struct world *w = d->world;
+	const struct server *s = &w->server[node];
+	struct left *l = &w->checker.left[d->index][node][name];
+	uint64_t value = may_be_told(d, s) ? left_value(d, s, name) : 0;
+	int64_t from, prompt = link_prompt_since(&d->link[node]);
+
+	if (value != l->value)
+		*l = (struct left){.value = value, .since = w->now};
+	if (value == 0)
+		return;
+	from = l->since > prompt ? l->since : prompt;
+	from = from > w->checker.awake_since[d->index] ? from : w->checker.awake_since[d->index];
+	if (prompt != INT64_MAX && w->now - from > LEFT_US + 2 * w->plan->timeout_us)
+		checker_fail(w, INVARIANT_L8, name, "%s: daemon %u gave it up, could tell node %u since %lld us, and its key stands there", name_of(name), d->index,
+			     node, (long long)from);
+}
+
+void left_step(struct sim_daemon *d)
+{
+	struct world *w = d->world;
+	int64_t *at = &w->checker.left_at[d->index];
+
+	if (w->now < *at)
+		return;
+	*at = w->now + LOOK_US;
+	for (unsigned node = 0; node < d->conf.nodes; node++)
+		for (int64_t name = 0; name < w->plan->names; name++)
+			left_look(d, node, name);
+}
+
+void left_life(struct sim_daemon *d)
+{
+	memset(d->world->checker.left[d->index], 0, sizeof(d->world->checker.left[d->index]));
+}
