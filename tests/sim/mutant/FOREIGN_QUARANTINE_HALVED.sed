@@ -1,2 +1,2 @@
 # daemon/core/member.c
-s/m->quarantine_end = instant_add(since, quarantine_us(\(.*\), 0));/m->quarantine_end = instant_add(since, quarantine_us(\1, 0) \/ (why == foreign_loss ? 2 : 1));/
+s/m->quarantine_end = instant_add(\([^,]*\), \(quarantine_us(.*)\));$/m->quarantine_end = instant_add(\1, \2 \/ (why == foreign_loss ? 2 : 1));/

@@ -1,0 +1,5 @@
+# daemon/core/command.c
+/^\ts->over = true;/{
+	n
+	s|remember_over(x, s);||
+}

@@ -1,0 +1,2 @@
+# daemon/core/renew.c
+s|if (l->state == LOCK_ACQUIRING && l->round)|if (l->state == LOCK_ACQUIRING \&\& !l->round)|

@@ -1,0 +1,2 @@
+# daemon/core/observe.c
+/case JUMP_THEIRS:/,/break;/s|m->suspect = "[^"]*";||

@@ -1,0 +1,2 @@
+# daemon/core/observe.c
+s/if ((a->code == 'Q' || m->suspect/if ((m->suspect/

@@ -1,0 +1,2 @@
+# queue.lua
+s|redis\.pcall('ZREM', queue, ticket, '~' \.\. ticket)|redis.pcall('ZREM', queue, ticket)|

@@ -1,0 +1,2 @@
+# queue.lua
+s|redis\.pcall('PEXPIRE', queue, 3 \* ticket_ms)||

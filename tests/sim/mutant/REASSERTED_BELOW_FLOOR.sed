@@ -1,0 +1,2 @@
+# extend.lua
+s|if floor > fence then|if floor > fence and code == 'E' then|

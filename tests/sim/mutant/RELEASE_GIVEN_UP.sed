@@ -1,0 +1,2 @@
+# daemon/core/op.c
+s|struct instant until = instant_add(t->core->now, op->px_us + op->px_us / 50 + SEC);|struct instant until = instant_add(t->core->now, op->px_us / 2);|

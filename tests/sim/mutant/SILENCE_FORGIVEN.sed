@@ -1,0 +1,2 @@
+# daemon/core/parting.c
+s|if (!s->reading \|\| late_us > PAUSE_US) {|if (!s->reading \|\| late_us > -PAUSE_US) {|

@@ -1,0 +1,2 @@
+# daemon/core/renew.c
+s|if (MUTATED(VOTE_KEPT))|if (a->code == 'B')|

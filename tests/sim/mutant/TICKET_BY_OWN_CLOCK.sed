@@ -1,0 +1,2 @@
+# daemon/core/turn.c
+s|if (offset\.us == INT64_MIN)|if (offset.us <= INT64_MAX)|
