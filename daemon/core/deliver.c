@@ -206,7 +206,7 @@ static bool session_listens(const struct claim *c)
 {
 	const struct session *s = c->session;
 
-	return !s->detached && (!s->resuming || c->here);
+	return !s->detached && (!s->resuming || (c->here && !MUTATED(LOSS_HELD_BACK)));
 }
 
 static void deliver_lost(struct commander *x, struct claim *c)
@@ -292,7 +292,7 @@ static void deliver_one(struct commander *x, const struct notice *n)
 		break;
 	case NOTICE_FORGOTTEN:
 		/* Taken anew behind a RESUME that is not answered: nothing else would tell of it. */
-		if (n->claim->state == CLAIM_LOST && n->claim->unheard && !n->claim->session->detached)
+		if (n->claim->state == CLAIM_LOST && n->claim->unheard && !MUTATED(LOSS_FORGOTTEN) && !n->claim->session->detached)
 			command_tell_lost(x, n->claim);
 		remember_freed(x, n->claim);
 		TAILQ_REMOVE(&n->claim->session->claims, n->claim, in_session);

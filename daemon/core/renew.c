@@ -168,7 +168,8 @@ static void renew_promise(struct engine *e, const struct op *op)
 	if (op->ttl_us <= l->promised.ttl_us && !later)
 		return;
 	lock_promise(l, op->ttl_us, until);
-	engine_notice(e, NOTICE_LENGTHENS, l->holder, NULL, REFUSED_NOT);
+	if (!MUTATED(PROMISE_UNRECORDED))
+		engine_notice(e, NOTICE_LENGTHENS, l->holder, NULL, REFUSED_NOT);
 }
 
 void renew_begin(struct engine *e, struct lock *l)

@@ -9,8 +9,8 @@
 #include "daemon/core/quorum.h"
 
 #define SCENES_PERCENT 10
-#define JOBS_ROOM      8
-#define FAULTS_ROOM    (NODES_MAX + 4)
+#define JOBS_ROOM      16
+#define FAULTS_ROOM    (NODES_MAX + 8)
 #define CRASH_US       (300 * MSEC)
 #define LONG_MS        2700 /* a lease that outlives the time that RESUME waits for adoptions */
 
@@ -33,14 +33,8 @@ static void play_given_up(struct scene *s)
 {
 	struct plan *p = s->plan;
 	int64_t down = stream_skewed(s->stream, MSEC, 100 * MSEC), open;
-	bool lasting = p->trust && stream_chance(s->stream, 60);
 	struct job *j;
 
-	/* A longer lease takes a longer quarantine where stores are not trusted: the world would be over. */
-	if (lasting && p->max_lease_us < LONG_MS * MSEC)
-		p->max_lease_us = stream_range(s->stream, LONG_MS, 5000) * MSEC;
-	if (p->grace_ms < 3000)
-		p->grace_ms = 3000;
 	open = stream_range(s->stream, 10 * MSEC, p->max_lease_us);
 	j = scene_job(s, 0, 0);
 	j->client = scene_client_graced(s);
@@ -58,6 +52,73 @@ static void play_given_up(struct scene *s)
 	}
 }
 
+static struct job *client_job(struct scene *s, int64_t client, int64_t after_us, int64_t ttl_ms, int64_t hold_us)
+{
+	struct job *j = scene_job(s, after_us, hold_us);
+
+	j->client = client;
+	j->ttl_ms = ttl_ms;
+	j->acts = hold_us / (400 * MSEC);
+	return j;
+}
+
+/*
+ * Some stores are out of reach and one has lost the key: a quorum answers, and the adoption stays open. Behind the RESUME that waits for it the client locks
+ * another name, on short terms, which it may have had before, and lost while it was away.
+ */
+static void play_behind(struct scene *s)
+{
+	const struct plan *p = s->plan;
+	int64_t first = stream_range(s->stream, 0, p->nodes - 1), client = scene_client_graced(s);
+
+	client_job(s, client, 0, p->max_lease_us / MSEC, 4 * SEC);
+	scene_fault(s, FAULT_NODE_DELETE, first, CRASH_US - 10 * MSEC, MSEC)->b = s->name;
+	scene_fault(s, FAULT_DAEMON_CRASH, s->daemon, CRASH_US, stream_skewed(s->stream, MSEC, 50 * MSEC));
+	for (int64_t i = 1; i <= p->nodes / 2; i++) {
+		struct fault *f = scene_fault(s, FAULT_LINK_STALL, s->daemon, CRASH_US - 10 * MSEC, 3 * SEC);
+
+		f->b = (first + i) % p->nodes;
+		f->x = 3;
+	}
+	scene_take_name(s);
+	for (int i = 0; i < 4; i++) {
+		int64_t at = i == 0 ? 100 * MSEC : CRASH_US + stream_range(s->stream, 100 * MSEC, 1800 * MSEC);
+		struct job *j = client_job(s, client, at, stream_range(s->stream, 100, 300), SEC);
+
+		j->renew = 0;
+		j->ending = END_LEAVE;
+	}
+}
+
+/* EXTEND to a much longer lease is answered ERR, since no answers come, and was carried out. Then the client is stopped, and its daemon dies. */
+static void play_extended(struct scene *s)
+{
+	const struct plan *p = s->plan;
+	int64_t client = scene_client_graced(s);
+	struct job *j = client_job(s, client, 0, p->lease_us / 2 / MSEC < 400 ? 400 : p->lease_us / 2 / MSEC, 4 * SEC);
+
+	j->acts = 7;
+	j->extend = 1;
+	j->extend_ms = p->max_lease_us / MSEC;
+	for (int64_t i = 0; i < p->nodes; i++) {
+		struct fault *f = scene_fault(s, FAULT_LINK_STALL, s->daemon, 490 * MSEC, 60 * MSEC + p->timeout_us);
+
+		f->b = i;
+		f->x = 2;
+	}
+	scene_fault(s, FAULT_CLIENT_STALL, client, 1800 * MSEC, 4 * SEC);
+	scene_fault(s, FAULT_DAEMON_CRASH, s->daemon, 1810 * MSEC, stream_skewed(s->stream, MSEC, 50 * MSEC));
+	s->daemon = stream_range(s->stream, 0, p->daemons - 1);
+	scene_job(s, 1900 * MSEC, 20 * MSEC);
+}
+
+static void scene_lengthen(struct plan *p, struct stream *s)
+{
+	/* A longer lease takes a longer quarantine where stores are not trusted: the world would be over. */
+	if (p->trust && p->max_lease_us < LONG_MS * MSEC)
+		p->max_lease_us = stream_range(s, LONG_MS, 5000) * MSEC;
+}
+
 void adopt_scene_draw(struct plan *p, uint64_t seed)
 {
 	struct stream stream;
@@ -73,5 +134,17 @@ void adopt_scene_draw(struct plan *p, uint64_t seed)
 	s.daemon = stream_range(&stream, 0, p->daemons > 1 ? p->daemons - 2 : 0);
 	s.at_us = stream_range(&stream, p->warm_us, latest > p->warm_us ? latest : p->warm_us);
 	scene_take_name(&s);
-	play_given_up(&s);
+	if (stream_chance(&stream, 70))
+		scene_lengthen(p, &stream);
+	if (stream_chance(&stream, 25)) {
+		p->grace_ms = stream_range(&stream, 50, 1000);
+		play_extended(&s);
+		return;
+	}
+	if (p->grace_ms < 3000)
+		p->grace_ms = 3000;
+	if (p->nodes > 1 && stream_chance(&stream, 35))
+		play_behind(&s);
+	else
+		play_given_up(&s);
 }
