@@ -22,9 +22,8 @@ static void lock_vacate(struct engine *e, struct lock *l)
 
 void lock_closed(struct engine *e, struct lock *l)
 {
-	/* With a lock-delay the key is left to expire by itself. */
-	if (l->delay_us == 0 || MUTATED(DELAY_OVER_WITH_LEASE))
-		debt_begin(e, l, OP_RELEASE, 0, NULL);
+	/* With a lock-delay the key stays that much longer, whatever a lease that was longer once, or a renewal that nobody heard of, has left it. */
+	debt_begin(e, l, l->delay_us == 0 || MUTATED(DELAY_OVER_WITH_LEASE) ? OP_RELEASE : OP_LEAVE, l->delay_us, NULL);
 	engine_next(e, l);
 }
 

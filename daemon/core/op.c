@@ -178,6 +178,8 @@ void op_send_leave(struct op_table *t, struct op *op, unsigned node)
 {
 	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(op->px_us), .exact = true, .prior = span_of(op->others)};
 
+	/* A lock-delay counts from the end of the hold: it does not begin anew at a store that hears of it late. */
+	call.at_most = op->px_us <= op->delay_us;
 	(void)span_word(&call.prior, &call.value);
 	op_send(t, op, node, &call);
 }

@@ -186,7 +186,7 @@ static void fields_append(struct buf *args, const struct call *call)
 	number_append(args, call->fence);
 	number_append(args, call->range);
 	number_append(args, call->not_after_ms);
-	bulk_append(args, call->exact ? SPAN("2") : call->create ? SPAN("1") : SPAN("0"));
+	bulk_append(args, call->exact ? (call->at_most ? SPAN("3") : SPAN("2")) : call->create ? SPAN("1") : SPAN("0"));
 	bulk_append(args, call->kind == CALL_EXTEND ? call->prior : call->ticket);
 	number_append(args, call->ticket_ms);
 	number_append(args, call->grace_ms);

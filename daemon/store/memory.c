@@ -263,9 +263,11 @@ static void call_extend(struct memory *m, const struct call *c, struct instant n
 		return answer_code(a, 'M', m->fence, -2);
 	if (key && !key_is(key, c->value) && !key_is(key, c->new_value) && !key_is_among(key, c->prior))
 		return answer_occupied(m, key, a);
-	left_ms = key && !c->exact ? memory_pttl(m, key, a->server_us / 1000) : -1;
-	if (left_ms > px_ms)
+	left_ms = key ? memory_pttl(m, key, a->server_us / 1000) : -1;
+	if (!c->exact && left_ms > px_ms)
 		px_ms = left_ms;
+	else if (c->exact && c->at_most && left_ms >= 0 && left_ms < px_ms)
+		px_ms = left_ms > 0 ? left_ms : 1;
 	if (c->fence > m->fence) {
 		if (c->fence > memory_limit(m, a))
 			return answer_code(a, 'F', m->fence, -2);

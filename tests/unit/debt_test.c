@@ -300,6 +300,44 @@ START_TEST(a_loss_with_a_delay_keeps_the_name_refused_beyond_the_deadline)
 }
 END_TEST
 
+/* The key has the longer TTL still: no renewal takes that back. */
+START_TEST(a_loss_with_a_delay_refuses_the_name_no_longer_than_that)
+{
+	stage_open(3);
+	stage.conf.max_delay_us = 20 * SEC;
+	daemon_starts(0);
+	says(1, "LOCK a ttl=30s delay=5s renew=no");
+	hears(1, "OK name=a *");
+	says(1, "EXTEND a ttl=10s");
+	hears(1, "OK name=a *");
+	says(2, "LOCK a wait=1m");
+	passes(10 * SEC);
+	hears(1, "! LOST *");
+	passes(4700 * MSEC);
+	hears_nothing(2);
+	passes(1300 * MSEC);
+	hears(2, "OK name=a *");
+}
+END_TEST
+
+/* It was cut off as the session dropped, and is told when the key has but half of the delay to live. */
+START_TEST(a_store_that_hears_of_a_delay_late_does_not_begin_it_anew)
+{
+	stage_open(3);
+	stage.conf.max_delay_us = 20 * SEC;
+	daemon_starts(0);
+	says(1, "LOCK a ttl=2s delay=5s");
+	hears(1, "OK name=a *");
+	falls(2);
+	goes(1, GONE_HANGUP);
+	passes(4 * SEC);
+	comes(2);
+	passes(100 * MSEC);
+	ck_assert(key_is_there(2, "a"));
+	ck_assert_int_lt(key_ttl_us(2, "a"), 3 * SEC);
+}
+END_TEST
+
 #define SESSIONS 10
 #define NAMES    60
 
@@ -386,6 +424,8 @@ Suite *debt_suite(void)
 	tcase_add_test(stay, after_an_abnormal_end_the_name_stays_refused_for_its_delay);
 	tcase_add_test(stay, a_quit_is_no_abnormal_end);
 	tcase_add_test(stay, a_loss_with_a_delay_keeps_the_name_refused_beyond_the_deadline);
+	tcase_add_test(stay, a_loss_with_a_delay_refuses_the_name_no_longer_than_that);
+	tcase_add_test(stay, a_store_that_hears_of_a_delay_late_does_not_begin_it_anew);
 	suite_add_tcase(suite, stay);
 	tcase_add_checked_fixture(retry, NULL, stage_close);
 	tcase_add_test(retry, a_store_that_refuses_a_crowd_of_releases_is_asked_again_one_after_the_other);

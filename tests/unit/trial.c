@@ -178,6 +178,7 @@ struct call trial_call(struct trial *t, struct span marker)
 		.not_after_ms = trial_chance(t, 30) ? near(t, trial_clock(t) / 1000) : 0,
 		.create = trial_chance(t, 30),
 		.exact = trial_chance(t, 20),
+		.at_most = trial_chance(t, 50),
 	};
 
 	c.new_value = trial_chance(t, 80) ? c.value : PICK(t, values);

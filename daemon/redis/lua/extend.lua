@@ -8,8 +8,8 @@ local function stands_in(prior, current)
 end
 
 -- Renews the key, lifts the fence to a floor, and changes the value when a lease is adopted.
--- how: '0' the key must be there; '1' a key that is gone is put back, unless this comes late; '2' the key is left behind for px, even if that is shorter.
--- Otherwise a key never ends sooner than before: a renewal that runs late, after a longer one, must not take back what the longer one promised.
+-- how: '0' the key must be there; '1' a key that is gone is put back, unless this comes late; '2' the key is left behind for px, even if that is shorter;
+-- '3' it is left behind for px at most. Otherwise a key never ends sooner than before: a renewal that runs late, after a longer one, must not take back what the longer one promised.
 -- prior: values of former lives of the daemon, any of which may stand in the place of value.
 -- row: E fence px '' | A fence px '' | B fence pttl holder | K fence pttl '' | M fence -2 '' | Q fence -2 marker | F fence -2 '' | ! message
 local function extend(key, queue, value, new_value, px, floor, not_after, how, prior)
@@ -25,7 +25,11 @@ local function extend(key, queue, value, new_value, px, floor, not_after, how, p
     local pttl = redis.pcall('PTTL', key)
     local err = refused(pttl)
     if err then return {'!', err} end
-    if pttl > px then px = pttl end
+    if how == '3' then
+      if pttl >= 0 and pttl < px then px = math.max(pttl, 1) end
+    elseif pttl > px then
+      px = pttl
+    end
   end
   if floor > fence then
     if floor > limit_us then return {'F', fence, -2, ''} end
