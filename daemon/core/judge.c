@@ -168,6 +168,8 @@ static void judge_suspect(struct member *m, const struct answer *a)
 			m->suspect = "it evicted keys";
 		if (a->fence < m->fence_when_asked)
 			m->suspect = "its fence fell back";
+		if (*m->past && span_equal(a->probe->marker, span_of(m->past)))
+			m->suspect = "its marker was set back";
 	} else {
 		m->fence_seen = a->fence; /* another run of the server: the marker tells of its memory */
 	}

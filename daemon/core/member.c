@@ -203,6 +203,8 @@ static void member_note_quarantine(struct members *ms, struct member *m, struct 
 		m->timed_since = since;
 		m->quarantine_end = instant_add(since, quarantine_us(members_bound_us(ms), 0));
 	}
+	if (m->marker[0] == 'j')
+		core_keep(m->past, sizeof(m->past), span_of(m->marker));
 	member_keep_marker(m, marker);
 	m->ours = m->was_ours = true;
 	m->suspect = NULL;
@@ -211,6 +213,7 @@ static void member_note_quarantine(struct members *ms, struct member *m, struct 
 
 static void member_join(struct members *ms, struct member *m, struct span marker)
 {
+	core_keep(m->timed, sizeof(m->timed), marker);
 	member_keep_marker(m, marker);
 	m->ours = m->was_ours = true;
 	m->blank = false;

@@ -69,7 +69,8 @@ struct member {
 	bool ours;              /* its marker is of our configuration, as it was last seen */
 	bool was_ours;          /* … or once was */
 	const char *suspect; /* evidence of lost memory that the marker does not show */
-	char timed[MARKER_MAX];   /* the last value of kind 'q' that was seen, and until when it is to stand: a connection that breaks does not begin it anew */
+	char past[MARKER_MAX]; /* the last value of kind 'j' that a quarantine has replaced: whoever shows it again was set back, and has lost memory again */
+	char timed[MARKER_MAX];   /* the value of kind 'q' that is timed, and until when it is to stand: a connection that breaks does not begin it anew; its joining does */
 	struct instant timed_since, quarantine_end;
 	char timed_why[160];
 	char told[160]; /* what the log was told last, and of which state: once, not each second */

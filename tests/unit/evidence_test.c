@@ -24,6 +24,53 @@ START_TEST(a_fence_that_fell_back_is_proof_of_lost_memory)
 }
 END_TEST
 
+/* The host of a store is set back to a snapshot, twice: the second time to before the marker of the quarantine that the first time had begun. */
+START_TEST(a_marker_that_a_quarantine_has_replaced_is_never_trusted_again)
+{
+	char marker[MARKER_MAX];
+
+	stage_begin(3);
+	snprintf(marker, sizeof(marker), "%s", marker_of(0));
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	stage.node[0].fence_lost = 10;
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: its fence fell back");
+	stage.node[0].fence_lost = 0;
+	passes(2 * SEC);
+	marker_is_set(0, marker);
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: its marker was set back");
+	passes(G_US - 2 * SEC);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: its marker was set back");
+	passes(3 * SEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+END_TEST
+
+/* The marker of a quarantine that is long over stands there again: its time counts from now. */
+START_TEST(a_quarantine_that_was_over_begins_anew_when_its_marker_comes_back)
+{
+	char marker[MARKER_MAX];
+
+	stage_begin(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	stage.node[0].fence_lost = 10;
+	passes(1100 * MSEC);
+	stage.node[0].fence_lost = 0;
+	snprintf(marker, sizeof(marker), "%s", marker_of(0));
+	ck_assert_int_eq(marker[0], 'q');
+	passes(G_US + SEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+	marker_is_set(0, marker);
+	passes(G_US - SEC);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: another daemon found that it may have lost memory");
+	passes(3 * SEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+END_TEST
+
 /* What the fence was in another run of the server is no evidence: its marker, which names the run, tells of its memory. */
 START_TEST(a_fence_of_another_run_is_no_evidence)
 {
@@ -250,6 +297,8 @@ Suite *evidence_suite(void)
 
 	tcase_add_checked_fixture(evidence, NULL, stage_close);
 	tcase_add_test(evidence, a_fence_that_fell_back_is_proof_of_lost_memory);
+	tcase_add_test(evidence, a_marker_that_a_quarantine_has_replaced_is_never_trusted_again);
+	tcase_add_test(evidence, a_quarantine_that_was_over_begins_anew_when_its_marker_comes_back);
 	tcase_add_test(evidence, a_fence_of_another_run_is_no_evidence);
 	tcase_add_test(evidence, what_is_sent_before_a_new_marker_is_read_carries_the_one_that_was_verified);
 	tcase_add_test(evidence, the_second_round_has_no_vote_of_a_store_whose_quarantine_has_begun);
