@@ -234,20 +234,26 @@ static void renew_deny(struct engine *e, struct lock *l, const struct answer *a)
 static bool renew_is_evicted(const struct engine *e, const struct lock *l, const struct answer *a)
 {
 	struct votes truthful = l->votes;
-	bool tells = a->class == ANSWER_EXECUTED && a->code && strchr("ABKM", a->code);
+	bool tells = l->denied && a->class == ANSWER_EXECUTED && a->code && strchr("ABKM", a->code);
 
-	for (unsigned i = 0; tells && i < e->core->conf.nodes; i++)
+	if (!tells)
+		return false;
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		if (l->denied >> i & 1)
 			truthful.until[i] = INSTANT_PAST;
 	return !instant_before(e->core->now, votes_deadline(&truthful, e->core->conf.nodes));
 }
 
-/* No vote is worth more than what is asked for now: one that is late may have been asked for on longer terms. */
+/*
+ * No vote becomes worth more than what is asked for now: one that is late may have been asked for on longer terms. Nor less than it was: the key stands,
+ * and a renewal never shortens it.
+ */
 static struct instant renew_vote(const struct lock *l, const struct op *op, unsigned node)
 {
 	int64_t most_us = l->ttl_us > l->renew_ttl_us ? l->ttl_us : l->renew_ttl_us;
+	struct instant vote = instant_min(op->votes.until[node], vote_until(op->sent[node], most_us));
 
-	return instant_min(op->votes.until[node], vote_until(op->sent[node], most_us));
+	return instant_max(l->votes.until[node], vote);
 }
 
 /* What an executed renewal says of the key: its vote, or that the key is not ours. */
@@ -317,6 +323,8 @@ void renew_answered(struct engine *e, struct op *op, const struct answer *a)
 		engine_lose(e, l, LOSS_EVICTED);
 		return;
 	}
+	if (engine_expire(e, l))
+		return;
 	if (!op->decided)
 		renew_decide(e, op);
 	else if (l->at_risk && !l->round && bits(op->yes) == engine_quorum(e) && (op->yes >> a->node & 1))

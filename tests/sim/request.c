@@ -91,13 +91,13 @@ void client_check(struct run *r)
 	client_ask(r->client, ASK_CHECK, r, "CHECK %s%s", name_of(r->job.name), owner);
 }
 
-/* With a shorter ttl the lease may end that much earlier from now on, whether an answer comes or not. */
+/* With a shorter ttl the lease may end that much earlier from now on, less one percent and 3 ms, whether an answer comes or not: see redlock-protocol(7). */
 void client_extend(struct run *r)
 {
 	char owner[24];
 	struct request_sim *q;
 	int64_t ttl_ms = r->job.extend < 0 && r->tick % 2 == 0 ? r->job.ttl_ms : r->job.extend_ms;
-	struct instant end = instant_add(client_boot(r->client), ttl_ms * MSEC);
+	struct instant end = instant_add(client_boot(r->client), ttl_ms * MSEC * 99 / 100 - 3 * MSEC);
 
 	owner_word(r, owner);
 	q = client_ask(r->client, ASK_EXTEND, r, "EXTEND %s ttl=%lldms%s", name_of(r->job.name), (long long)ttl_ms,

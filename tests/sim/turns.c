@@ -47,13 +47,14 @@ static bool all_wait(struct sim_daemon *d, int64_t name)
 	return !TAILQ_EMPTY(line);
 }
 
+/* A request comes with the step after that in which it began, and what falls due in that step is done before it is read. */
 static bool one_waits_since(struct sim_daemon *d, int64_t name, uint64_t step)
 {
 	const struct request_sim *q;
 
 	TAILQ_FOREACH(q, &d->world->checker.line[d->index][name], in_line)
 	{
-		if (q->wait_ms != 0 && !q->conn->going && q->begun_step < step)
+		if (q->wait_ms != 0 && !q->conn->going && q->begun_step + 1 < step)
 			return true;
 	}
 	return false;

@@ -102,6 +102,25 @@ START_TEST(a_late_vote_does_not_outlive_the_shorter_lease_that_was_asked_for_aft
 }
 END_TEST
 
+/* It was not asked for the shorter lease, which no quorum could be asked for: what it granted before stands. */
+START_TEST(a_late_vote_takes_nothing_from_what_its_store_had_granted_before)
+{
+	held_after_lock(3, "LOCK a");
+	falls(2);
+	feels(1, MOOD_TARDY);
+	passes(3500 * MSEC);
+	hears(1, "! RISK *");
+	says(1, "EXTEND a ttl=1s");
+	hears(1, "ERR QUORUM *");
+	passes(900 * MSEC);
+	feels(1, MOOD_WELL);
+	passes(10 * MSEC);
+	hears(1, "! SAFE name=a *");
+	passes(SEC);
+	hears_nothing(1);
+}
+END_TEST
+
 START_TEST(a_deadline_that_a_store_brings_nearer_is_kept_though_the_round_goes_on)
 {
 	stage_open(3);
@@ -365,6 +384,7 @@ Suite *renew_suite(void)
 	tcase_add_test(watchdog, an_unknown_renewal_changes_nothing);
 	tcase_add_test(watchdog, a_shorter_renewal_of_unknown_outcome_lowers_the_deadline_from_its_send);
 	tcase_add_test(watchdog, a_late_vote_does_not_outlive_the_shorter_lease_that_was_asked_for_after_it);
+	tcase_add_test(watchdog, a_late_vote_takes_nothing_from_what_its_store_had_granted_before);
 	tcase_add_test(watchdog, a_deadline_that_a_store_brings_nearer_is_kept_though_the_round_goes_on);
 	tcase_add_test(watchdog, a_missed_renewal_is_told_once_and_tried_again_every_twentieth_of_the_ttl);
 	tcase_add_test(watchdog, what_is_at_risk_is_renewed_as_soon_as_a_quorum_is_back);
