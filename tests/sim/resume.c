@@ -301,13 +301,13 @@ void resume_turn_said(struct request_sim *q, struct account *a, int64_t fence)
 	check_resumed(q->conn, q->name, q->owner, fence);
 }
 
-/* What is held and was no row is not decided yet. */
+/* What is held and was no row is not decided yet. Nor is what was given back, if the journal was torn: that may not have been written, and was not answered. */
 static void account_moves(struct account *to, struct account *from, bool torn)
 {
 	if (to->count == 0) {
 		*to = *from;
-		to->open = from->count > 0;
-		to->vague = from->count > 0 && (from->vague || torn);
+		to->vague = from->vague || (torn && from->fence > 0);
+		to->open = from->count > 0 || to->vague;
 	}
 	from->count = 0;
 }
