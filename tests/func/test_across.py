@@ -117,6 +117,19 @@ class HandOver(QuorumTest):
         self.assertLessEqual(median(taken), 0.003 + noise.allowance())
         self.assertLessEqual(calls, 6, "asking, being told, taking, freeing")
 
+    def test_what_is_left_behind_is_told_to_who_waits(self):
+        """It was told of the lease, which was longer. Without that word it would ask again after a second."""
+        holder, waiter = self.client(self.a), self.client(self.b)
+        for i in range(5):
+            name = "left-%d" % i
+            holder.ok("LOCK %s ttl=9s" % name)
+            self.waits(waiter, name)
+            holder.ok("UNLOCK %s keep=200ms" % name)
+            began = time.monotonic()
+            waiter.reply()
+            self.assertLess(time.monotonic() - began, 0.6)
+            waiter.ok("UNLOCK " + name)
+
     def test_a_long_wait_is_a_quiet_one(self):
         """Twenty clients of one daemon stand in line as one; it asks once in a while in case that a word was lost."""
         holder, name = self.client(self.a), self.name()

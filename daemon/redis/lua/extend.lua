@@ -42,6 +42,8 @@ local function extend(key, queue, value, new_value, px, floor, not_after, how, p
   if code == 'A' then
     local line = queue_line(queue)
     if line then queue_served(queue, line, '') end
+  elseif how == '2' or how == '3' then
+    wake_head(key, queue) -- it was told of a longer time
   end
   return {code, fence, px, ''}
 end
