@@ -4,6 +4,7 @@ import resource
 import statistics
 import time
 
+import rig
 from rig import CPUS, ROOMY, Scene, Skip, descriptors, user_seconds
 from wire import Client
 
@@ -103,7 +104,7 @@ def held(count, seconds, redis, lease, holders=100):
         holder = scene.generator("hold", holders, count // holders, 4 if redis == 0 else 8, "60s", "hold/")
         holder.ask("connect", "connected")
         before_kib = scene.rss()
-        others = scene.generator("mix", 4, 10, "mix/")
+        others = scene.generator("mix", 4, 10, "mix/", rig.seed)
         others.ask("connect", "connected")
         taken = holder.ask("take", "taken", 300)
         demand(taken["refused"] == 0, "%d of %d LOCKs were refused" % (taken["refused"], count))
@@ -155,7 +156,7 @@ def lists(count, seconds, lease, holders, most_ms=None):
         holder = scene.generator("hold", holders, count // holders, 4, "60s", "hold/")
         holder.ask("connect", "connected")
         demand(holder.ask("take", "taken", 300)["refused"] == 0, "LOCKs were refused")
-        others = scene.generator("mix", 4, 10, "mix/")
+        others = scene.generator("mix", 4, 10, "mix/", rig.seed)
         others.ask("connect", "connected")
         others.say("begin")
         time.sleep(seconds)
@@ -204,7 +205,7 @@ class Flood:
         self.kind, self.pace = kind, pace
         self.scene = Scene(0, tree, cpu=CPUS[0])
         self.flood = self.scene.generator("flood", kind, width, rude=True, cpu=CPUS[1])
-        self.mix = self.scene.generator("mix", 64, 20, "mix/", cpu=CPUS[1])
+        self.mix = self.scene.generator("mix", 64, 20, "mix/", rig.seed, cpu=CPUS[1])
         self.mix.ask("connect", "connected")
         if pace:
             self.paced(width)

@@ -4,7 +4,7 @@
  * figures, and ends with its input.
  *
  *   build/load hold ADDRESS SESSIONS LOCKS WINDOW WAIT PREFIX    sessions that take LOCKS names each and keep them
- *   build/load mix ADDRESS CLIENTS THINK_MS PREFIX               clients that LOCK and UNLOCK a name of their own and think in between
+ *   build/load mix ADDRESS CLIENTS THINK_MS PREFIX SEED          clients that LOCK and UNLOCK a name of their own and think in between
  *   build/load flood ADDRESS KIND WIDTH [PER_SECOND]             clients without manners, WIDTH at a time; see flood.c
  *
  * ADDRESS: the path of a Unix socket, or an IPv4 address with a port.
@@ -22,7 +22,7 @@ int main(int argc, char **argv)
 		const char *word;
 		void (*main)(int argc, char **argv);
 		int least;
-	} modes[] = {{"hold", hold_main, 6}, {"mix", mix_main, 4}, {"flood", flood_main, 3}};
+	} modes[] = {{"hold", hold_main, 6}, {"mix", mix_main, 5}, {"flood", flood_main, 3}};
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGPIPE, SIG_IGN);
@@ -31,5 +31,5 @@ int main(int argc, char **argv)
 			modes[i].main(argc - 2, argv + 2);
 			return 0;
 		}
-	errx(2, "usage: load hold ADDRESS SESSIONS LOCKS WINDOW WAIT PREFIX | mix ADDRESS CLIENTS THINK_MS PREFIX | flood ADDRESS KIND WIDTH [PER_SECOND]");
+	errx(2, "usage: load hold ADDRESS SESSIONS LOCKS WINDOW WAIT PREFIX | mix ADDRESS CLIENTS THINK_MS PREFIX SEED | flood ADDRESS KIND WIDTH [PER_SECOND]");
 }

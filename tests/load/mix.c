@@ -106,14 +106,13 @@ static void mix_command(const char *word)
 
 void mix_main(int argc, char **argv)
 {
-	uint64_t key[2];
+	uint64_t key[2] = {0, strtoull(argv[4], NULL, 10)};
 
 	(void)argc;
 	m.n = (unsigned)atoi(argv[1]);
 	m.think_us = atoi(argv[2]) * MSEC;
 	m.prefix = argv[3];
 	m.person = mem_alloc(m.n * sizeof(*m.person));
-	rng_seed_from_system(key);
 	rng_init(&m.rng, key);
 	gen_run(argv[0], mix_command, mix_tick);
 }

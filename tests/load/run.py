@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Load and limits of a real daemon: python3 tests/load/run.py [--short] [--list] [case …]
+"""Load and limits of a real daemon: python3 tests/load/run.py [--short] [--list] [--seed N] [case …]
 
-One line of figures for each case, one after the other; what this machine cannot play is told as skipped. Status 1 when a case failed. Last line:
+One line of figures for each case, one after the other. For how long clients think is drawn from the seed, another one each time unless it is given. What this machine cannot play is told as skipped. Status 1 when a case failed. Last line:
 "N passed, N failed".
 """
 import argparse
 import os
+import random
 import sys
 import time
 import traceback
@@ -15,8 +16,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "func")]
 
 import cases  # noqa: E402 (the path stands above)
+import rig  # noqa: E402
 from process import sanitized  # noqa: E402
-from rig import Skip  # noqa: E402
 
 
 def play(name, case):
@@ -24,7 +25,7 @@ def play(name, case):
     begun = time.monotonic()
     try:
         said, passed = case(), True
-    except Skip as skip:
+    except rig.Skip as skip:
         said, passed = "skipped: %s" % skip, None
     except Exception:  # pylint: disable=broad-except
         said, passed = "FAILED\n" + traceback.format_exc(), False
@@ -36,6 +37,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1, 10 ** 9))
     parser.add_argument("case", nargs="*")
     options = parser.parse_args()
     known = cases.SHORT if options.short else cases.FULL
@@ -46,6 +48,9 @@ def main():
     if sanitized():
         print("an instrumented daemon says nothing about load\n0 passed, 0 failed")
         return 0
+    rig.seed = options.seed
+    print("seed %d; again: make load%s%s SEED=%d" % (
+        options.seed, "-short" if options.short else "", " CASE='%s'" % " ".join(options.case) if options.case else "", options.seed), flush=True)
     results = [play(name, known[name]) for name in options.case or known]
     print("%d passed, %d failed" % (results.count(True), results.count(False)))
     return 1 if False in results else 0
