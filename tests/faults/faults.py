@@ -28,7 +28,7 @@ FAULTS = (
     ("clocks of Redis at another rate", "17a 17b 17x"),
     ("clocks of daemons stepped", "18"),
     ("FLUSHALL, FLUSHDB, SWAPDB", "20a"),
-    ("DEL of locks, marker and fence", "20b"),
+    ("DEL of locks, marker and fence", "20b 20c"),
     ("REPLICAOF", "21"),
     ("maxmemory without eviction", "22a"),
     ("maxmemory with eviction", "22b"),

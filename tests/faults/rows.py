@@ -2,17 +2,18 @@
 """The table of rows. A row is a function of a running World that injects its faults until the world's time is over."""
 import collections
 
-Row = collections.namedtuple("Row", "number variant name kind text options function short expect net orphans")
+Row = collections.namedtuple("Row", "number variant name kind text options function short expect net orphans gap")
 ROWS = {}
 
 
-def row(number, name, text, kind="T", variant="", short=False, expect=None, net=False, orphans=True, **options):
-    """kind: T, or X where only tokens protect. expect: the rules one of which must be violated. net: in a network of its own."""
+def row(number, name, text, kind="T", variant="", short=False, expect=None, net=False, orphans=True, gap=None, **options):
+    """kind: T, or X where only tokens protect. expect: the rules one of which must be violated. net: in a network of its own. gap: the most seconds without
+    a grant, where the schedule leaves a quorum, or tells for how long it leaves none."""
     def note(function):
         key = "%d%s" % (number, variant)
         if key in ROWS:
             raise AssertionError("two rows %s" % key)
-        ROWS[key] = Row(number, variant, name, kind, text, options, function, short, expect, net, orphans)
+        ROWS[key] = Row(number, variant, name, kind, text, options, function, short, expect, net, orphans, gap)
         return function
     return note
 

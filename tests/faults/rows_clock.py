@@ -6,6 +6,7 @@ import re
 from heirs import keeps
 from nodes import wall_us
 from rows import row
+from world import MANY
 
 SKEW_US = 60_000_000 + 10_000_000  # how far a fence may run ahead of its server's clock: skew, and what clocks may differ by
 
@@ -35,15 +36,18 @@ def ahead(node):
     node.clock.skew(0)
 
 
-@row(16, "redis-clocks-step", "the clocks of all Redis step, each by itself", variant="b", kind="X", clock=True, orphans=False)
+@row(16, "redis-clocks-step", "the clocks of some Redis or of all step, each by itself, and are set right", variant="b", kind="X", clock=True, orphans=False, gap=4.5,
+     names=MANY)
 def all_stepped(w):
+    """Each round costs its own time and a quarantine, which begins when a health probe finds the clocks right. Then grants go on until the next."""
     while w.more():
-        node = w.rng.choice(w.nodes)
-        with w.fault("node %d stepped" % node.index):
-            node.clock.skew(step_of(w))
-        w.breathe(0.2, 2.0)
-    for node in w.nodes:
-        node.clock.skew(0)
+        with w.fault("clocks stepped"):
+            for node in w.rng.choice((w.minority, w.majority, w.all_nodes))():
+                node.clock.skew(step_of(w))
+            w.pause(w.uniform(0, 1.0))
+            for node in w.nodes:
+                node.clock.skew(0)
+        w.pause(1.02 * w.max_lease_ms / 1000 + w.uniform(1.2, 2.5))
 
 
 @row(17, "redis-clock-rate", "every Redis has its own rate, all within one percent", variant="a", clock=True, client={"modes": {"short": 3, "late": 2, "try": 2, "wait": 3, "hold": 1}})

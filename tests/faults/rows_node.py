@@ -9,10 +9,13 @@ import time
 import redis
 
 import process
+from heirs import mourners
 from locker import LINGERING
+from marker import FENCE, Marker, wait_for
 from redis_server import Redis
 from rows import row
 from skip import Skip
+from world import MANY
 
 BUSY = """local from = redis.call('TIME') if KEYS[1] then redis.call('SET', KEYS[1], '1', 'PX', 1) end
 repeat local at = redis.call('TIME') until (at[1] - from[1]) * 1000 + (at[2] - from[2]) / 1000 > tonumber(ARGV[1])"""
@@ -53,21 +56,43 @@ def flush(w):
         w.breathe(0.3, 3.5)
 
 
-@row(20, "keys-deleted", "DEL of a lock, of the marker, of the fence on one node", variant="b", kind="X", short=True)
+@row(20, "keys-deleted", "DEL of locks everywhere, of marker or fence at one node at a time", variant="b", kind="X", gap=1.0, short=True,
+     seconds=10, names=MANY)
 def deleted(w):
-    """The memory of fences is promised to survive on a majority only: the next one goes when the last is back."""
-    spared = time.monotonic()
+    """A quorum of nodes remembers at every moment, so grants go on. The memory of fences is promised to survive on a majority only: the next one goes when
+    the last is back."""
+    forgotten = Marker(w, w.rng.choice(w.nodes))
+    fence_back = 0
     while w.more():
+        w.breathe(0.02, 0.3)
         node = w.rng.choice(w.nodes)
-        keys = w.rng.choice((node.lock_keys(), node.lock_keys(), ["redlockd:lock:!meta"], ["redlockd:lock:!fence"]))
-        if "redlockd:lock:!fence" in keys:
-            if time.monotonic() < spared:
-                continue
-            spared = time.monotonic() + 1.02 * w.max_lease_ms / 1000 + 2.5
+        keys = node.lock_keys()
         if keys:
-            with w.fault("DEL on node %d" % node.index):
+            with w.fault("DEL of a lock on node %d" % node.index):
                 node.cli.delete(w.rng.choice(keys))
-        w.breathe(0.05, 0.6)
+        if not forgotten.is_back() or time.monotonic() < fence_back:
+            continue
+        node = w.rng.choice(w.nodes)
+        if w.rng.random() < 0.7:
+            forgotten = Marker(w, node)
+        else:
+            with w.fault("DEL of the fence on node %d" % node.index):
+                node.cli.delete(FENCE)
+            fence_back = time.monotonic() + 1.02 * w.max_lease_ms / 1000 + 2.5
+    wait_for(w, [forgotten])
+
+
+@row(20, "markers-deleted", "DEL of the marker at a majority, or at all: no grant for a quarantine, then again", variant="c", gap=2.6, seconds=10,
+     names=MANY)
+def markers_deleted(w):
+    count = 0
+    while w.more():
+        with mourners(w):
+            forgotten = [Marker(w, node) for node in w.majority()]
+        wait_for(w, forgotten)
+        w.breathe(0.3, 2.0)
+        count += 1
+    w.note("%d times" % count)
 
 
 @row(21, "replicaof", "a Redis becomes a replica, of an empty master or of none that answers, and a master again", node={"tcp": True})

@@ -18,6 +18,7 @@ PLANTED = {
     "QUORUM_HALF": ("12", ("S1", "S2")),
     "COUNT_IGNORED": ("14", ("S15",)),
     "QUARANTINE_SHORT": ("20a", ("S1", "S13")),
+    "QUARANTINE_TENTH_SHORT": ("20b", ("S10",)),
     "VOTE_FROM_RECEIVE": ("13a", ("S1", "S13")),
     "HANDOFF_UNRECORDED": ("40b", ("S1", "S2", "S13"), 35),
     "ADOPT_UNROTATED": ("40b", ("S1", "S13"), 35),

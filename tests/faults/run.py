@@ -77,6 +77,7 @@ def play(key, seed, short, folder, program=None):
         row.function(world.start())
         verdict, recovery = world.finish(row.kind, row.orphans)
         told.update(grants=len(verdict.grants), gap=verdict.longest_gap(), recovery=recovery, violations=world.violations, notes=world.notes)
+        judge_pauses(row, told, (1.02 * world.max_lease_ms / 1000 + world.lease_ms / 1000 + 1, 5 * world.worst_gap))
         judge(row, told)
     except Skip as skip:
         told.update(status="skipped", notes=[str(skip)])
@@ -87,6 +88,16 @@ def play(key, seed, short, folder, program=None):
             told["logs"] = [] if told["status"] != "failed" else [daemon.log()[-3000:] for daemon in world.daemons]
             world.close()
     return told
+
+
+def judge_pauses(row, told, most):
+    """L1: a fault that is over, with none behind it, is followed by a grant. L11: grants go on between the faults, and beside those that leave a quorum.
+    most: seconds, for a recovery, and what a row's gap is lengthened by since this machine was late."""
+    recovery, late = most
+    if told["recovery"] > recovery + late:
+        told["violations"] = told["violations"] + ["L1: no grant for %.2f s after a fault, %.2f s at most" % (told["recovery"], recovery + late)]
+    if row.gap and told["gap"] > row.gap + late:
+        told["violations"] = told["violations"] + ["L11: no grant for %.2f s, %.2f s at most by this schedule" % (told["gap"], row.gap + late)]
 
 
 def judge(row, told):

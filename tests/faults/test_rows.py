@@ -34,6 +34,21 @@ class Tables(unittest.TestCase):
             self.assertEqual(outcome(rows, status), expected)
 
 
+class Pauses(unittest.TestCase):
+    """What is promised between faults has its time."""
+
+    def judged(self, gap, recovery, most=None, late=0):
+        told = {"gap": gap, "recovery": recovery, "violations": []}
+        run.judge_pauses(types.SimpleNamespace(gap=most), told, (5, late))
+        return [text[:3].rstrip(":") for text in told["violations"]]
+
+    def test_a_row_says_how_long_nothing_may_be_granted(self):
+        self.assertEqual((self.judged(1.1, 0, 1), self.judged(1.1, 0, 1, 0.2), self.judged(30, 0)), (["L11"], [], []))
+
+    def test_after_a_fault_grants_come_back_in_every_row(self):
+        self.assertEqual((self.judged(9, 5.1), self.judged(9, 5.1, late=0.2), self.judged(9, 5.1, 8)), (["L1"], [], ["L1", "L11"]))
+
+
 class Groups(unittest.TestCase):
     """On a folder that looks like a delegated control group."""
 

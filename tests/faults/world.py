@@ -23,6 +23,7 @@ from routes import Routes
 from skip import Skip
 
 NAMES = ["orders/%d" % i for i in range(8)]
+MANY = ["orders/%d" % i for i in range(40)]  # so that one is free at every moment: a time without a grant is the daemons' doing
 CLIENTS = 20
 
 
@@ -214,6 +215,9 @@ class World(Hosts, Routes):
 
     def minority(self):
         return self.some_nodes(self.rng.randint(1, max(1, len(self.nodes) - self.quorum)))
+
+    def all_nodes(self):
+        return self.nodes
 
     def majority(self):
         return self.some_nodes(self.rng.randint(self.quorum, len(self.nodes)))
