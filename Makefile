@@ -603,7 +603,7 @@ ifneq ($(SANITIZE),)
 faults faults-planted faults-short: | $(FIRST)
 	+@$(SUBMAKE) O=$(O)/sanitize SAN=$(CHECK_SANITIZERS) SANITIZE= $@
 else
-faults: all $(FAULT_PROGRAMS) ## the fault matrix on real Redis servers: all rows, or ROW=, by SEED=; SANITIZE=1: instrumented; some twenty minutes
+faults: all $(FAULT_PROGRAMS) ## the fault matrix on real Redis servers: all rows, or ROW=; a fresh SEED= each time; SANITIZE=1: instrumented; some twenty minutes
 	@$(FAULTS_RUN) $(ROW)
 faults-planted: all $(O)/clock_shim.so ## further planted mistakes, each of which a row must find
 	@$(FAULTS_RUN) --short --planted $(ROW)
@@ -629,9 +629,9 @@ hotpath: $(O)/hotpath ## instructions and allocations for one LOCK and UNLOCK, h
 
 CASE ?=
 load: all $(O)/load ## load and limits: many sessions, many names, floods beside well-behaved clients; all cases, or CASE=; some minutes
-	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/load/run.py $(CASE)
+	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/load/run.py $(if $(SEED),--seed $(SEED)) $(CASE)
 load-short: all $(O)/load ## a selection of it, at small size
-	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/load/run.py --short $(CASE)
+	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/load/run.py --short $(if $(SEED),--seed $(SEED)) $(CASE)
 
 bench-contend: $(O)/contend ## K daemons ask N stores for one name at once: time and commands until the first grant
 	@$(O)/contend

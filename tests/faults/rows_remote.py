@@ -40,7 +40,7 @@ def reaped(w):
      client={"answer_s": 1.5, "impatient": True})
 def reset(w):
     control, theirs = multiprocessing.Pipe()
-    middle = w.context.Process(target=proxy.run, args=(theirs, 1, w.hosts[0].pid), daemon=True)
+    middle = w.context.Process(target=proxy.run, args=(theirs, w.rng.random(), w.hosts[0].pid), daemon=True)
     middle.start()
     w.stack.callback(control.close)  # it lives until then: its end would be the end of all its connections
     w.stack.callback(middle.kill)

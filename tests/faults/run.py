@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The fault matrix on real daemons and real Redis servers: python3 tests/faults/run.py [--seed N] [--jobs N] [--short] [--list] [row …]
 
-A row is named by its number (12) or with its variant (12b); its schedule is a function of the seed. Each runs in a process of its own, and all that it
+A row is named by its number (12) or with its variant (12b); its schedule is a function of the seed. Without --seed each run draws another one, and tells
+the command that repeats it: the same faults in the same order, at the moments that the machine makes of them. Each runs in a process of its own, and all that it
 starts dies with it. --keep leaves the histories of rows that failed. At its end stands the table of all rows, in their order; when all were run, which fault
 is injected by which rows; and by name what failed or was skipped. Status 1 when a row failed. Last line: "N passed, N failed".
 """
@@ -162,11 +163,28 @@ def line(told):
         told["row"], told["name"][:24], told["grants"], len(told["violations"]), seconds(told["gap"]), seconds(told["recovery"]), told["status"])
 
 
-def show(told):
+def again(options, key=None):
+    """The command that repeats the run, or one of its rows."""
+    import process
+    row, _, mistake = (key or " ".join(options.rows)).partition("/")
+    row = mistake or row
+    build = os.path.relpath(process.BUILD, process.ROOT)
+    if options.program:
+        words = ["REDLOCKD_BUILD=" + build, "python3 tests/faults/run.py --program", options.program, "--short" if options.short else "", "--seed %d" % options.seed, row]
+    else:
+        target = "faults-planted" if options.planted else "faults-short" if options.short else "faults"
+        where = "SANITIZE=1" if build.endswith("/sanitize") else "O=" + build if build != "build" else ""
+        words = ["make", target, where, ("ROW='%s'" if " " in row else "ROW=%s") % row if row else "", "SEED=%d" % options.seed]
+    return " ".join(word for word in words if word)
+
+
+def show(told, options):
     print(line(told))
     for text in told["notes"]:
         print("       %s" % text)
     if told["status"] == "failed":
+        if told["row"] != "-":
+            print("       again: " + again(options, told["row"]))
         for text in told["violations"][:8]:
             print("       %s" % text[:1500])
         for log in told.get("logs", []):
@@ -190,7 +208,7 @@ def run_all(keys, options):
                     selector.unregister(item.fileobj)
                     del running[item.data.key]
                     all_told.append(item.data.result())
-                    show(all_told[-1])
+                    show(all_told[-1], options)
             for one in running.values():
                 if time.monotonic() - one.begin > LIMIT and one.process.poll() is None:
                     one.process.kill()
@@ -200,7 +218,7 @@ def run_all(keys, options):
             one.kill()
 
 
-def check_checker():
+def check_checker(options):
     """Its own tests are the first row: without them no verdict is worth anything."""
     import unittest
     result = unittest.TestResult()
@@ -209,7 +227,7 @@ def check_checker():
     wrong = ["%s\n%s" % (test, text) for test, text in result.errors + result.failures]
     told = {"row": "-", "name": "the checker itself", "grants": 0, "gap": None, "recovery": None, "violations": wrong, "notes": [],
             "status": "failed" if wrong or not result.testsRun else "passed", "seconds": time.monotonic() - begin}
-    show(told)
+    show(told, options)
     return told
 
 
@@ -224,7 +242,7 @@ def planted_keys(names):
     return keys
 
 
-def sum_up(told, keys, seconds):
+def sum_up(told, keys, options, seconds):
     """The table, what became of each fault when every row was run, and what did not pass."""
     rows = {one["row"]: one for one in told if one["row"] in keys}
     print("\n" + HEADER)
@@ -238,6 +256,8 @@ def sum_up(told, keys, seconds):
     for one in told:
         if one["status"] != "passed":
             print("%s %s %s%s" % (one["status"], one["row"], one["name"], ": " + one["notes"][0] if one["status"] == "skipped" else ""))
+            if one["status"] == "failed" and one["row"] != "-":
+                print("again: " + again(options, one["row"]))
     print("%d rows, %d skipped, %d grants checked, longest unavailability %.1f s, longest recovery %.1f s, %.0f s" % (
         len(rows), sum(one["status"] == "skipped" for one in told), sum(one["grants"] for one in told),
         max((one["gap"] or 0 for one in told), default=0), max((one["recovery"] or 0 for one in told), default=0), seconds))
@@ -249,7 +269,7 @@ def stop(*_):
 
 def arguments():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1, 10 ** 9), help="another one each time unless it is given")
     options.add_argument("--jobs", "-j", type=int, default=2)
     options.add_argument("--short", action="store_true", help="the selection that is part of every check, with short schedules")
     options.add_argument("--list", action="store_true")
@@ -280,10 +300,10 @@ def main():
             print("%-4s %-24s %s" % (key, rows.ROWS[key].name, rows.ROWS[key].text))
         return 0
     begin = time.monotonic()
-    print("seed %d\n%s" % (options.seed, HEADER), flush=True)
-    told = [check_checker(), *run_all(keys, options)]
+    print("seed %d; again: %s\n%s" % (options.seed, again(options), HEADER), flush=True)
+    told = [check_checker(options), *run_all(keys, options)]
     count = {status: sum(one["status"] == status for one in told) for status in ("passed", "failed", "skipped")}
-    sum_up(told, keys, time.monotonic() - begin)
+    sum_up(told, keys, options, time.monotonic() - begin)
     print("%d passed, %d failed" % (count["passed"], count["failed"]))
     return 1 if count["failed"] or not count["passed"] else 0
 

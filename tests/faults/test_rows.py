@@ -8,6 +8,7 @@ import types
 import unittest
 from unittest import mock
 
+import process
 import run
 from cgroup import FILES, MemoryGroup
 from faults import FAULTS, outcome
@@ -47,6 +48,18 @@ class Pauses(unittest.TestCase):
 
     def test_after_a_fault_grants_come_back_in_every_row(self):
         self.assertEqual((self.judged(9, 5.1), self.judged(9, 5.1, late=0.2), self.judged(9, 5.1, 8)), (["L1"], [], ["L1", "L11"]))
+
+
+class Again(unittest.TestCase):
+    def test_the_command_that_repeats_a_run_or_a_row(self):
+        def said(key=None, **options):
+            with mock.patch("process.BUILD", os.path.join(process.ROOT, options.pop("build", "build"))):
+                return run.again(types.SimpleNamespace(**dict({"seed": 7, "rows": [], "short": False, "planted": False, "program": None}, **options)), key)
+        self.assertEqual(said(), "make faults SEED=7")
+        self.assertEqual(said("12b", short=True), "make faults-short ROW=12b SEED=7")
+        self.assertEqual(said(rows=["12", "13a"]), "make faults ROW='12 13a' SEED=7")
+        self.assertEqual(said("6/FREE_ON_RESET", short=True, planted=True), "make faults-planted ROW=FREE_ON_RESET SEED=7")
+        self.assertEqual(said("8", build="build/sanitize"), "make faults SANITIZE=1 ROW=8 SEED=7")
 
 
 class Groups(unittest.TestCase):
