@@ -58,7 +58,10 @@ static const struct clock_bounds *clock_then(const struct member_clock *c, struc
 
 enum likeness { LIKE, UNLIKE, NOT_KNOWN_YET, OUTRUN };
 
-/* Whether another store's clock shows the jump of m; what is too little to be noticed may come between the looks at the two, but is not half of it. OUTRUN: it shows more, and m was not looked at since. */
+/*
+ * Whether another store's clock shows the jump of m; what is too little to be noticed may come between the looks at the two, but is not half of it.
+ * OUTRUN: it shows more, and m was not looked at since.
+ */
 static enum likeness jump_likeness(const struct member *m, const struct member *other)
 {
 	const struct clock_bounds *then = clock_then(&other->clock, m->jump.before.at);
@@ -120,7 +123,7 @@ static void clock_allow(const struct member *m, struct member_clock *c, struct m
 void jump_is_ours(struct members *ms, struct member *m)
 {
 	struct move stop = clock_move(&m->jump.before, &m->clock);
-	enum likeness how[NODES_MAX];
+	enum likeness how[NODES_MAX] = {UNLIKE};
 	unsigned like = 1;
 
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
