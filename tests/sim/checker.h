@@ -36,6 +36,9 @@ struct violation {
 struct lease {
 	uint64_t ticket;
 	struct instant until[NODES_MAX];
+	struct instant fell; /* the one that a denial has ended last, as it was before; at which node, and the step that brought the denial */
+	unsigned fell_node;
+	uint64_t fell_step;
 	struct instant former; /* the same of the last that was granted, before this one was asked for */
 	int64_t floor; /* the largest token that had been returned when its first command was sent */
 	bool held;

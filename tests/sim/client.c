@@ -219,8 +219,7 @@ void client_leave(struct sim_client *c, enum leave how)
 	if (c->state != CLIENT_RUNNING || !c->conn)
 		return;
 	world_note(c->world, 23, how, "c%u leaves: %d", c->index, (int)how);
-	c->secret[0] = '\0'; /* by its own will: it does not come back to it */
-	conn_disclaim_all(c->conn);
+	session_disclaim_all(c);
 	conn_leave(c->conn, how);
 	if (how != LEAVE_HALF)
 		client_lost_conn(c);
@@ -231,8 +230,7 @@ void client_quit(struct sim_client *c)
 {
 	if (!client_ask(c, ASK_QUIT, NULL, "QUIT"))
 		return;
-	c->secret[0] = '\0';
-	conn_disclaim_all(c->conn);
+	session_disclaim_all(c);
 }
 
 void client_retire(struct sim_client *c, bool quit)

@@ -147,6 +147,8 @@ void hold_give_up(struct hold *h);              /* the same for good: no answer 
 void hold_released(struct world *w, int64_t name, int64_t fence); /* its UNLOCK is OK: what its client held for lost is promised no more */
 void client_disclaim_all(struct sim_client *c); /* every hold that it has */
 void conn_disclaim_all(struct conn *conn);
+/* It ends its session by its own will, and does not come back to it: also to what it had before a RESUME that is not answered yet. */
+void session_disclaim_all(struct sim_client *c);
 bool hold_is_believed(const struct hold *h); /* by the client's own clock */
 bool hold_is_acted_with(const struct hold *h); /* with that grant, in whichever way its owner knows of it: an owner does one thing at a time */
 

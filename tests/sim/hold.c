@@ -157,6 +157,21 @@ void conn_disclaim_all(struct conn *conn)
 	}
 }
 
+void session_disclaim_all(struct sim_client *c)
+{
+	struct hold *h;
+
+	TAILQ_FOREACH(h, &c->world->holds, in_world)
+	{
+		if (h->client != c || !c->secret[0] || strcmp(h->conn->secret, c->secret) != 0)
+			continue;
+		hold_disclaim(h);
+		h->count = 0;
+	}
+	c->secret[0] = '\0';
+	conn_disclaim_all(c->conn);
+}
+
 void client_disclaim_all(struct sim_client *c)
 {
 	struct hold *h;

@@ -289,8 +289,8 @@ static void on_push(struct conn *c, struct span line)
 	}
 	if (!span_equal(line_word(line, 1), SPAN("LOST")))
 		return;
-	if (a->fence != fence && c->resumed)
-		return; /* its turn came, and went, while nobody was there */
+	if (a->fence != fence && (c->resumed || resume_account(c, owner, name)))
+		return; /* its turn came, and went, while nobody was there; or a life before has said so, but not where it is known that it was heard */
 	if (a->fence != fence)
 		checker_fail(world_of(c), INVARIANT_S15, name, "%s: LOST of another grant than it has", name_of(name));
 	account_end(a);
