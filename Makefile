@@ -383,6 +383,7 @@ WORLD := \
 	tests/sim/ear.c \
 	tests/sim/eviction.c \
 	tests/sim/fault.c \
+	tests/sim/figures.c \
 	tests/sim/finale.c \
 	tests/sim/flap.c \
 	tests/sim/hold.c \
@@ -396,6 +397,7 @@ WORLD := \
 	tests/sim/line.c \
 	tests/sim/link.c \
 	tests/sim/plan.c \
+	tests/sim/rare.c \
 	tests/sim/replace.c \
 	tests/sim/reply.c \
 	tests/sim/report.c \
@@ -410,6 +412,7 @@ WORLD := \
 	tests/sim/server.c \
 	tests/sim/shrink.c \
 	tests/sim/store_scene.c \
+	tests/sim/storm.c \
 	tests/sim/stream.c \
 	tests/sim/swarm.c \
 	tests/sim/sweep.c \

@@ -69,6 +69,10 @@ void chat_fired(struct sim_client *c)
 {
 	struct world *w = c->world;
 
+	if (w->plan->storm) {
+		storm_fired(c);
+		return;
+	}
 	if (w->now > w->plan->length_us)
 		return; /* in the healed world bounds are tight */
 	if (stream_chance(&c->chat, RELOADS))
@@ -86,8 +90,8 @@ void chat_begin(struct sim_client *c)
 {
 	const struct plan *p = c->world->plan;
 
-	if (!p->chatter_ms)
-		return;
+	if (storm_begin(c) || !p->chatter_ms || c->index >= CLIENTS_COMMON)
+		return; /* of a crowd only some: LISTs of hundreds take their turns for long */
 	stream_init(&c->chat, (uint64_t)p->seed, DRAW_CHATTER, c->index);
 	world_at(c->world, &c->chat_timer, AT_CHAT, p->warm_us + stream_range(&c->chat, 0, p->chatter_ms * MSEC));
 }

@@ -313,7 +313,7 @@ void checker_excuse(struct world *w, int64_t name, int64_t until)
 /* A quorum answers within this. */
 static int64_t round_trip_us(const struct plan *p)
 {
-	return 2 * (p->latency_us + p->jitter_us);
+	return 2 * (p->latency_us + p->jitter_us) + plan_queue_us(p);
 }
 
 static bool somebody(const struct world *w, int64_t name, bool *ret_waits)

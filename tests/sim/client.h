@@ -12,7 +12,7 @@
 #include "tests/sim/host.h"
 #include "tests/sim/plan.h"
 
-enum ask { ASK_LOCK, ASK_UNLOCK, ASK_CHECK, ASK_EXTEND, ASK_CANCEL, ASK_HELLO, ASK_RESUME, ASK_QUIT, ASK_OTHER };
+enum ask { ASK_LOCK, ASK_UNLOCK, ASK_CHECK, ASK_EXTEND, ASK_CANCEL, ASK_HELLO, ASK_RESUME, ASK_QUIT, ASK_OTHER, ASK_STORM, ASK_LIST };
 
 /* One request, seen from both ends. */
 struct request_sim {
@@ -31,6 +31,7 @@ struct request_sim {
 	bool renews, once;        /* LOCK without renew=no; with it */
 	int64_t beat_us;          /* HELLO heartbeat=; 0: none */
 	bool grace;               /* HELLO grace= */
+	int64_t listed, list_limit; /* LIST in a storm: the last name that was told; how many rows it wants */
 	bool wrong;               /* RESUME with a secret that is not that of the session */
 	char secret[SECRET_TEXT]; /* RESUME: that of the session */
 	int64_t fence;         /* UNLOCK fence=; 0: none */

@@ -58,6 +58,7 @@ static void daemon_configure(struct sim_daemon *d)
 		.skew_us = SKEW_US,
 		.max_grace_us = 10 * SEC,
 		.clock_tol_us = clock_tol_us((unsigned)p->nodes, p->max_lease_us, p->delay_us),
+		.listed = p->storm ? 24 : 0, /* so that even a page of some rows takes several slices */
 		.limits = {.locks = 1024, .waiting = 256, .name = 512, .mistakes = 100, .line = 8192},
 	};
 	for (unsigned i = 0; i < p->nodes; i++)
@@ -211,6 +212,7 @@ void daemon_step(struct sim_daemon *d, struct event *event)
 	ledger_syncs(w, -1);
 	witness_step(d);
 	due_look(d);
+	figures_step(d);
 	daemon_arm(d);
 	journal_settle(d);
 }
@@ -298,6 +300,7 @@ void daemon_start(struct sim_daemon *d)
 	d->state = DAEMON_RUNNING;
 	memset(d->slot, 0, sizeof(d->slot));
 	witness_life(d);
+	storm_life(d);
 	world_note(w, 5, d->life, "d%u starts", d->index);
 	journal_restore(d);
 	for (unsigned i = 0; i < d->conf.nodes; i++)
@@ -341,6 +344,7 @@ void daemon_die(struct sim_daemon *d)
 	}
 	service_free(d->service);
 	d->service = NULL;
+	figures_died(d);
 }
 
 void daemon_shut(struct sim_daemon *d)

@@ -55,6 +55,7 @@ struct sim_daemon {
 	int64_t deaf_until; /* true time until which nothing published arrives */
 	bool strange;  /* configured otherwise than the others */
 	bool halted;   /* its whole host stands still */
+	int64_t waiting, paced; /* of its figures, as they were last */
 	bool newcomer; /* it is started for the first time */
 	bool shutting; /* EVENT_STOP is being carried out */
 	struct conn *slot[256];

@@ -6,10 +6,12 @@
 static int64_t request_bound(const struct world *w, const struct request_sim *q)
 {
 	const struct plan *p = w->plan;
-	int64_t rounds = 8 * p->timeout_us + 400 * MSEC + 30 * 2 * (p->latency_us + p->jitter_us);
+	int64_t rounds = 8 * p->timeout_us + 400 * MSEC + 30 * (2 * (p->latency_us + p->jitter_us) + plan_queue_us(p));
 
 	if (q->wait_ms < 0)
 		return INT64_MAX;
+	if (q->ask == ASK_LIST)
+		rounds += 2 * STORM_NAMES * MSEC; /* slices of some names, one a millisecond, and all who LIST take turns */
 	return rounds + (q->wait_ms * MSEC) + (q->wait_ms * MSEC) / 50;
 }
 

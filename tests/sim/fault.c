@@ -169,6 +169,7 @@ static void node_fault_ends(struct world *w, const struct fault *f)
 
 	switch (f->kind) {
 	case FAULT_NODE_PAUSE:
+		s->paused_until = 0;
 		server_resume(s);
 		break;
 	case FAULT_NODE_BLANK:

@@ -256,8 +256,11 @@ static void on_reply(struct conn *c, struct span line)
 	if (span_equal(word, SPAN("*"))) {
 		if (q->ask == ASK_RESUME)
 			resume_row_said(q, line);
+		storm_listed(q, line);
 		return;
 	}
+	storm_said(c, line);
+	storm_listed(q, line);
 	if (q->ask == ASK_UNLOCK && q->sync)
 		sync_carried_out(q);
 	if (span_equal(word, SPAN("OK")))
@@ -276,6 +279,7 @@ static void on_push(struct conn *c, struct span line)
 	int64_t name = line_name(line), owner = line_int(line, "owner"), fence = line_int(line, "fence");
 	struct account *a, *former;
 
+	storm_said(c, line);
 	if (name < 0)
 		return;
 	owner = owner < 0 ? 0 : owner;
@@ -319,6 +323,7 @@ void ledger_over(struct conn *c)
 {
 	struct request_sim *q;
 
+	storm_over(c);
 	if (!c->taken)
 		resume_unsaid(c);
 	if (c->secret[0])

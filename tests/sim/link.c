@@ -179,7 +179,7 @@ void link_flush(struct sim_link *l)
 		world_at(w, &l->watch, AT_WATCH, w->now + STALL_US);
 }
 
-void flight_answered(struct flight *f)
+void flight_answered(struct flight *f, int64_t took_us)
 {
 	struct sim_link *l = f->link;
 	struct world *w = f->server->world;
@@ -189,7 +189,7 @@ void flight_answered(struct flight *f)
 		return;
 	}
 	f->state = FLIGHT_BACK;
-	world_at(w, &f->timer, AT_FLIGHT, arrival(w->now + link_latency(l, &l->from), l->stalled_from, &l->last_from[f->lane]));
+	world_at(w, &f->timer, AT_FLIGHT, arrival(w->now + took_us + link_latency(l, &l->from), l->stalled_from, &l->last_from[f->lane]));
 }
 
 void flight_fired(struct flight *f)

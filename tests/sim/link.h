@@ -78,7 +78,7 @@ void link_fired(struct sim_link *l);
 void link_watch_fired(struct sim_link *l);
 void flight_fired(struct flight *f);
 /* The server has run it. */
-void flight_answered(struct flight *f);
+void flight_answered(struct flight *f, int64_t took_us);
 const char *call_word(enum call_kind kind);
 void flight_lose(struct flight *f); /* with the server: who sent it hears of that when the connection breaks */
 void flight_drop(struct flight *f); /* it is used again for another command */

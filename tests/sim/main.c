@@ -17,6 +17,7 @@ struct options {
 	uint64_t seed, count, from;
 	unsigned jobs; /* 0: not said */
 	double minutes;
+	enum rare only;
 	bool has_from, has_count, trace, shrink, keep_going, plan;
 	const char *file, *folder;
 	char scenario[256];
@@ -30,12 +31,14 @@ static const struct option long_options[] = {
 	{"sweep", required_argument, NULL, 'w'},  {"minutes", required_argument, NULL, 'm'},
 	{"keep-going", no_argument, NULL, 'g'},   {"self-test", no_argument, NULL, 'T'},
 	{"invariants", no_argument, NULL, 'I'},   {"mutant-list", no_argument, NULL, 'M'},
+	{"only", required_argument, NULL, 'o'},
 	{"plan", no_argument, NULL, 'p'},         {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 };
 
 static void usage(void)
 {
 	puts("sim --seeds N [--from M] [--jobs J] [--keep-going]  worlds of the seeds M, M+1 …\n"
+	     "    --only hour|crowd|busy|brief|storm  of these, the worlds of a rare kind\n"
 	     "sim --sweep FOLDER [--minutes M] [--seeds N] [--from M] [--jobs J]  as many as fit, from where FOLDER/sweep.next says;\n"
 	     "                                violations by invariant, a small plan of each in FOLDER/sweep\n"
 	     "sim --seed N [--trace]           one world; --shrink: make it smaller while it fails\n"
@@ -79,6 +82,9 @@ static bool option_take(struct options *o, int c)
 		o->file = optarg;
 		o->what = RUN_FILE;
 		return true;
+	case 'o':
+		o->only = rare_find(optarg);
+		return o->only != RARE_NONE;
 	case 't':
 		o->trace = true;
 		return true;
@@ -179,7 +185,7 @@ static int run_file(const struct options *o)
 
 static int run_seeds(const struct options *o)
 {
-	struct sweep s = {.from = o->from, .count = o->count, .jobs = o->jobs ? o->jobs : 2, .keep_going = o->keep_going};
+	struct sweep s = {.from = o->from, .count = o->count, .jobs = o->jobs ? o->jobs : 2, .keep_going = o->keep_going, .only = o->only};
 	static struct sweep_result r;
 	struct plan *p;
 	char replay[64];

@@ -13,7 +13,8 @@
 #define FAULTS_MAX  128
 #define JOBS_MAX    640
 #define DAEMONS_MAX 5
-#define CLIENTS_MAX 30
+#define CLIENTS_MAX 240
+#define CLIENTS_COMMON 30 /* more only in crowds */
 #define NAMES_MAX   8
 #define OWNERS_MAX  3
 
@@ -80,7 +81,9 @@ struct job {
 		row(length_us)                                                    /* when all faults are over */                 \
 		row(finale)                                                       /* bits: what is tried in the healed world */ \
 		row(chatter_ms)                                                   /* clients talk beside their work about so often; 0: they do not */ \
-		row(foreign)                                                      /* redis.foreign: yes */
+		row(foreign)                                                      /* redis.foreign: yes */                      \
+		row(storm) /* names that are asked for at a time; 0: there are no storms */                                       \
+		row(service_us) /* that each call takes a node, one after the other; 0: none */
 struct plan {
 #define PLAN_ROW(field) int64_t field;
 	PLAN_FIELDS(PLAN_ROW)
@@ -108,6 +111,16 @@ enum stranger {
 
 /* Under X exclusion is not promised. */
 enum fault_class plan_class(const struct plan *p);
+/* rare.c: kinds of worlds that are few. */
+enum rare { RARE_NONE, RARE_HOUR, RARE_CROWD, RARE_BUSY, RARE_BRIEF, RARE_STORM, RARE_N };
+enum rare rare_of(uint64_t seed);
+enum rare rare_find(const char *word); /* RARE_NONE: there is no such kind */
+void rare_speed(struct plan *p); /* leases and timeouts; the latencies that fit to them are drawn after that */
+void rare_shape(struct plan *p);
+void rare_draw(struct plan *p);
+/* How long a call may wait at a node behind those that are under way there. */
+int64_t plan_queue_us(const struct plan *p);
+
 /* How long a store that may have lost memory is not counted, as the slowest clock of this world sees it. */
 int64_t plan_quarantine_us(const struct plan *p);
 /* How long what faults left behind may last; finale.c */

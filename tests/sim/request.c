@@ -25,6 +25,7 @@ static struct request_sim *request_new(struct sim_client *c, enum ask ask, struc
 		q->owner = r->job.owner;
 		q->tagged = r->job.tagged != 0;
 	}
+	q->tagged |= ask == ASK_STORM || ask == ASK_LIST;
 	TAILQ_INSERT_TAIL(&c->world->requests, q, in_world);
 	return q;
 }

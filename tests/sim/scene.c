@@ -26,8 +26,8 @@ int64_t scene_client(struct scene *s)
 
 	while (client % p->daemons != s->daemon)
 		client++;
-	if (client >= CLIENTS_MAX)
-		client = s->daemon + p->daemons * (s->taken++ % (CLIENTS_MAX / p->daemons));
+	if (client >= CLIENTS_COMMON)
+		client = s->daemon + p->daemons * (s->taken++ % (CLIENTS_COMMON / p->daemons));
 	if (p->clients <= client)
 		p->clients = client + 1;
 	return client;
@@ -134,7 +134,7 @@ static void play_clocks(struct scene *s)
 /* The path to a holder breaks with a reset. It goes on believing, beyond its grace if it has one, and others wait. */
 static void play_reset(struct scene *s)
 {
-	int64_t lease = s->plan->lease_us, quarter_ms = lease / 4 / MSEC;
+	int64_t lease = s->plan->lease_us, quarter_ms = lease < 200 * MSEC ? 50 : lease / 4 / MSEC;
 	struct job *j = scene_job(s, 0, 2 * lease);
 
 	s->plan->remote_percent = 100;

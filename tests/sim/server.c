@@ -98,14 +98,22 @@ static void server_run(struct server *s, struct flight *f)
 			   a->code ? a->code : '-', (long long)a->fence, (long long)a->pttl_ms, (int)a->text.n, a->text.p);
 	}
 	witness_ran(s, f);
-	flight_answered(f);
+	if (s->world->plan->service_us)
+		world_at(s->world, &s->idle, AT_IDLE, s->world->now + s->world->plan->service_us * f->count);
+	flight_answered(f, s->world->plan->service_us * f->count);
+}
+
+/* It stands still, or is at another command. */
+static bool server_is_busy(const struct server *s)
+{
+	return s->paused_until > s->world->now || timer_is_set(&s->idle);
 }
 
 void server_receive(struct server *s, struct flight *f)
 {
 	if (s->down || f->dialled != s->lives)
 		flight_lose(f);
-	else if (s->paused_until > s->world->now)
+	else if (server_is_busy(s))
 		TAILQ_INSERT_TAIL(&s->backlog, f, in_backlog);
 	else
 		server_run(s, f);
@@ -115,8 +123,7 @@ void server_resume(struct server *s)
 {
 	struct flight *f;
 
-	s->paused_until = 0;
-	while (!s->down && (f = TAILQ_FIRST(&s->backlog))) {
+	while (!s->down && !server_is_busy(s) && (f = TAILQ_FIRST(&s->backlog))) {
 		TAILQ_REMOVE(&s->backlog, f, in_backlog);
 		server_run(s, f);
 	}
@@ -132,6 +139,7 @@ void server_die(struct server *s)
 	s->down = true;
 	s->blameless = false;
 	s->paused_until = 0;
+	heap_cancel(&w->heap, &s->idle);
 	while ((f = TAILQ_FIRST(&s->backlog))) {
 		TAILQ_REMOVE(&s->backlog, f, in_backlog);
 		flight_lose(f);

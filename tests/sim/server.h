@@ -22,7 +22,8 @@ struct server {
 	struct sim_node *node;
 	bool down;
 	int64_t paused_until;   /* true time; 0: runs */
-	struct flights backlog; /* what arrived while it stood still */
+	struct flights backlog; /* what arrived while it stood still, or was at another call */
+	struct timer idle;      /* when it is done with what it is at */
 	int64_t lost_at;        /* true time of its last loss of memory; -1: never */
 	unsigned lives;
 	int64_t right_us;   /* offset of its host's clock while that is right */
@@ -48,7 +49,7 @@ void server_release(struct server *s);
 int64_t server_wall(const struct server *s);
 /* A command has arrived: it runs, or waits until the server goes on, or is lost. */
 void server_receive(struct server *s, struct flight *f);
-void server_resume(struct server *s);
+void server_resume(struct server *s); /* it goes on, or is done with a command: what waits runs */
 void server_die(struct server *s);
 enum revival { REVIVE_BLANK, REVIVE_WHOLE, REVIVE_OLD };
 void server_revive(struct server *s, enum revival how);

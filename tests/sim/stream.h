@@ -38,6 +38,7 @@ enum purpose {
 	DRAW_IDENTITY, /* servers whose run id, replication id and memory do not change together */
 	DRAW_DELETION_SCENE,
 	DRAW_STORE_SCENE,
+	DRAW_RARE, /* kinds of worlds that are few */
 };
 
 struct stream {

@@ -24,6 +24,7 @@ static void draw_speed(struct plan *p, struct stream *s)
 	p->lease_us = stream_range(s, 300, p->max_lease_us / MSEC < 300 ? 300 : p->max_lease_us / MSEC) * MSEC;
 	p->delay_us = stream_chance(s, 20) ? stream_range(s, 20, 1000) * MSEC : 0;
 	p->timeout_us = stream_range(s, 20, 100) * MSEC;
+	rare_speed(p);
 	/* R < LEASE/20, and an answer comes well within its time when nothing is wrong. */
 	most = p->lease_us / 40 < p->timeout_us / 4 ? p->lease_us / 40 : p->timeout_us / 4;
 	p->latency_us = stream_skewed(s, 60, most / 2);
@@ -48,7 +49,7 @@ static void draw_shape(struct plan *p, struct stream *s)
 {
 	p->nodes = PICK(s, 1, 1, 3, 3, 3, 3, 3, 5, 5);
 	p->daemons = PICK(s, 1, 1, 2, 2, 2, 3, 3, 4, DAEMONS_MAX);
-	p->clients = stream_skewed(s, 1, CLIENTS_MAX);
+	p->clients = stream_skewed(s, 1, CLIENTS_COMMON);
 	p->names = stream_skewed(s, 1, NAMES_MAX);
 	p->trust = stream_chance(s, 70);
 	draw_seldom(p);
@@ -68,6 +69,7 @@ static void draw_shape(struct plan *p, struct stream *s)
 	p->finale = stream_chance(s, 60) ? FINALE_REJOIN | FINALE_TAKEOVER | FINALE_HEAD : 0;
 	p->grace_ms = stream_chance(s, 70) ? stream_skewed(s, 50, stream_chance(s, 50) ? p->lease_us / 2 / MSEC : 4000) : 0;
 	p->stranger = p->daemons > 1 && stream_chance(s, 12) ? stream_range(s, STRANGER_SET, STRANGER_N - 1) : STRANGER_NONE;
+	rare_shape(p);
 }
 
 /* --- faults ---------------------------------------------------------------------------------------------------------- */
@@ -254,6 +256,8 @@ static void draw_stranger(struct plan *p, uint64_t seed)
 	p->stranger = STRANGER_GENERATION;
 	most = stream_chance(&s, 75) ? p->max_lease_us : 2 * p->max_lease_us;
 	p->stranger_lease_us = stream_range(&s, p->max_lease_us / 8, most) / MSEC * MSEC;
+	if (p->stranger_lease_us < 50 * MSEC)
+		p->stranger_lease_us = 50 * MSEC; /* as short as min_lease lets them be */
 	late.for_us = stream_range(&s, p->warm_us, p->length_us);
 	if (p->faults == FAULTS_MAX || !stream_chance(&s, 75))
 		return;
@@ -319,8 +323,9 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	stream_init(&s, seed, DRAW_SWARM, 0);
 	draw_shape(p, &s);
 	stream_init(&s, seed, DRAW_FLOW, 0);
-	p->window = stream_chance(&s, 35) ? PICK(&s, 1, 2, 2, 4, 8) : 0;
-	if (p->chatter_ms)
+	if (!p->service_us)
+		p->window = stream_chance(&s, 35) ? PICK(&s, 1, 2, 2, 4, 8) : 0;
+	if (p->chatter_ms || p->storm)
 		p->window = 0; /* the names of the chatter alone would fill it, and whoever asks for another would wait: as redlockd(8) says */
 	stream_init(&s, seed, DRAW_FAULTS, 0);
 	draw_faults(p, &s);
@@ -340,4 +345,5 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	store_scene_draw(p, seed);
 	draw_halts(p, seed);
 	flap_draw(p, seed);
+	rare_draw(p);
 }

@@ -45,7 +45,9 @@ static bool seed_take(const struct sweep *s, double until, uint64_t *ret_i)
 {
 	if (atomic_load(&board->interrupted) || (until > 0 && sweep_clock() >= until))
 		return false;
-	*ret_i = atomic_fetch_add(&board->next, 1);
+	do
+		*ret_i = atomic_fetch_add(&board->next, 1);
+	while (s->only != RARE_NONE && *ret_i < s->count && rare_of(s->from + *ret_i) != s->only);
 	return *ret_i < s->count && *ret_i <= atomic_load(&board->last);
 }
 
@@ -110,6 +112,11 @@ static void tally_add(struct tally *to, const struct tally *t)
 	to->takeovers += t->takeovers;
 	to->rejoins += t->rejoins;
 	to->heads += t->heads;
+	to->paced += t->paced;
+	if (t->most_names > to->most_names)
+		to->most_names = t->most_names;
+	if (t->most_waited > to->most_waited)
+		to->most_waited = t->most_waited;
 	to->published += t->published;
 	to->heard += t->heard;
 	to->records += t->records;
@@ -243,8 +250,10 @@ void sweep_print(const struct sweep_result *r)
 		printf(" %s %lld", fault_table[i].word, (long long)r->tally.faults[i]);
 	printf("; and in healed worlds: daemon-crash %lld node-blank %lld dead-head %lld\n", (long long)r->tally.takeovers,
 	       (long long)r->tally.rejoins, (long long)r->tally.heads);
-	printf("published %lld, heard %lld; handed on without a round %lld\n", (long long)r->tally.published,
-	       (long long)r->tally.heard, (long long)r->tally.handed_on);
+	printf("published %lld, heard %lld; handed on without a round %lld; at a time at most %lld requests waited, and a daemon knew %lld names; "
+	       "rounds that stores were too busy for %lld\n",
+	       (long long)r->tally.published, (long long)r->tally.heard, (long long)r->tally.handed_on, (long long)r->tally.most_waited,
+	       (long long)r->tally.most_names, (long long)r->tally.paced);
 	printf("journal: %lld records, %lld restored; %lld sessions resumed, %lld leases adopted\n", (long long)r->tally.records,
 	       (long long)r->tally.restored, (long long)r->tally.resumed, (long long)r->tally.adopted);
 	printf("longest that a free name was waited for in a healed world: %lld ms; one that was unlocked, where all wake-ups are heard: %lld ms; "

@@ -35,6 +35,7 @@ void violation_print(const struct plan *p, const struct report *r, const char *r
 
 struct sweep {
 	uint64_t from, count;
+	enum rare only;      /* worlds of this kind; RARE_NONE: of all */
 	unsigned jobs;
 	bool keep_going;     /* after a violation */
 	bool talk;           /* tell each minute how far it is */

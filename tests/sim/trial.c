@@ -11,7 +11,7 @@ enum { TRIAL_BEHIND = 11, TRIAL_LOSE_HEAD, TRIAL_UNLOCK, TRIAL_CHECK, TRIAL_AGAI
 
 static int64_t round_trip_us(const struct plan *p)
 {
-	return 2 * (p->latency_us + p->jitter_us);
+	return 2 * (p->latency_us + p->jitter_us) + plan_queue_us(p);
 }
 
 /* Still, by its daemon: a client that has left for another reason goes on believing. */

@@ -115,6 +115,9 @@ static void world_fire(struct world *w, struct timer *t)
 	case AT_ACCESS:
 		access_fired(w, t);
 		break;
+	case AT_IDLE:
+		server_resume(container_of(t, struct server, idle));
+		break;
 	case AT_STAGE:
 		stage_fired(w);
 		break;

@@ -36,6 +36,7 @@ enum sim_timer {
 	AT_CHAT,
 	AT_ACCESS, /* the resource, or its answer */
 	AT_STAGE,
+	AT_IDLE, /* a server is done with a command */
 };
 
 enum stage {
@@ -59,7 +60,18 @@ struct fault_run {
 struct tally {
 	int64_t grants, events, faults[FAULT_N];
 	int64_t takeovers, rejoins; /* finales that were played */
+	int64_t most_names; /* that a daemon knew at a time */
+	int64_t most_waited, paced; /* requests that waited at a time; rounds that did, for stores that were busy */
 	int64_t published, heard, handed_on, heads, records, restored, resumed, adopted;
+};
+
+#define STORMERS       4
+#define STORM_NAMES    1000
+
+/* What a daemon has said of those names. */
+struct storm_book {
+	uint64_t since[STORM_NAMES]; /* the step when it last said that it is held; 0: it is not */
+	const struct conn *holder[STORM_NAMES];
 };
 
 struct world {
@@ -93,6 +105,8 @@ struct world {
 	struct tally tally;
 	uint64_t hash;
 	FILE *trace; /* NULL: nobody looks */
+	struct storm_book storm[DAEMONS_MAX];
+	int64_t waiting; /* requests, at all daemons */
 	bool tokens_are_safe;
 	int64_t deaf_until; /* true time until which wake-ups may be lost for another reason: somebody in line is dead */
 	bool flaps;   /* a minority of the nodes goes on being slow, hanging or flapping when all else is healed */
@@ -108,6 +122,17 @@ void world_at(struct world *w, struct timer *t, enum sim_timer kind, int64_t at)
 /* Part of the trace: what happened, as numbers for the hash, as words if somebody looks. */
 void world_note(struct world *w, uint64_t a, uint64_t b, const char *format, ...) __attribute__((format(printf, 4, 5)));
 uint64_t hash_bytes(const void *p, size_t n);
+
+/* figures.c */
+void figures_step(struct sim_daemon *d);
+void figures_died(struct sim_daemon *d);
+/* storm.c */
+bool storm_begin(struct sim_client *c); /* false: this world has none */
+void storm_fired(struct sim_client *c);
+void storm_said(struct conn *c, struct span line); /* a line of the daemon's; a row or the reply of a LIST */
+void storm_listed(struct request_sim *q, struct span line);
+void storm_over(const struct conn *c); /* it ends */
+void storm_life(struct sim_daemon *d);
 
 /* fault.c */
 void fault_begin(struct world *w, struct fault_run *f);
