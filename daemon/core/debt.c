@@ -32,16 +32,29 @@ static bool debt_is_due(const struct engine *e, const struct op *op)
 	return due;
 }
 
+static void debt_put_off(struct op *op, unsigned node)
+{
+	op->put_off |= (uint16_t)(1u << node);
+	op->lock->put_off |= (uint16_t)(1u << node);
+}
+
+/* That another release of this name is sent there says nothing of this one. */
+static void debt_is_not_put_off(struct op *op, uint16_t nodes)
+{
+	op->lock->put_off &= (uint16_t)~(op->put_off & nodes);
+	op->put_off &= (uint16_t)~nodes;
+}
+
 static void debt_send(struct engine *e, struct op *op)
 {
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		if (!debt_may_ask(e, op, i))
 			continue;
 		if (debt_is_put_off(e, i)) {
-			op->lock->put_off |= (uint16_t)(1u << i);
+			debt_put_off(op, i);
 			continue;
 		}
-		op->lock->put_off &= (uint16_t)~(1u << i);
+		debt_is_not_put_off(op, (uint16_t)(1u << i));
 		if (op->kind == OP_RELEASE)
 			op_send_release(&e->ops, op, i);
 		else
@@ -173,7 +186,7 @@ static void debt_settled(struct engine *e, struct op *op)
 		         bits(op->yes));
 	TAILQ_REMOVE(&e->debts, op, in_debts);
 	pace_leave_debt(e, op);
-	op->lock->put_off &= (uint16_t)~op->owed; /* it has expired there */
+	debt_is_not_put_off(op, op->owed); /* it has expired there */
 	op->in_debt = false;
 	heap_cancel(&e->core->timers, &op->timer);
 	metric_add(&e->core->metrics, METRIC_DEBTS, -1);

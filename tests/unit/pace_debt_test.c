@@ -322,6 +322,35 @@ START_TEST(a_store_that_was_too_busy_to_be_told_is_asked_again_once_the_key_has_
 END_TEST
 
 /* Of an adopted lock: what a former life sent and is carried out late must find nothing to take the place of. */
+/* It is asked for a renewal in between, and told of a later release: the earlier value stands there all the same. */
+START_TEST(a_store_that_was_too_busy_to_be_told_is_not_asked_although_it_is_told_of_a_later_release)
+{
+	unsigned asked_there;
+
+	begins_with_window(3, 1);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	is_full(2, 2);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	asked_there = stage.node[2].count[CALL_ACQUIRE];
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	ck_assert_uint_eq(stage.node[2].count[CALL_RELEASE], 0);
+	serves(2, waiting_at(2));
+	says(1, "EXTEND a ttl=9s");
+	hears(1, "OK name=a *");
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	serves(2, waiting_at(2));
+	ck_assert_uint_eq(stage.node[2].count[CALL_RELEASE], 1);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	ck_assert_uint_eq(stage.node[2].count[CALL_ACQUIRE], asked_there);
+	feels(2, MOOD_WELL);
+}
+END_TEST
+
 START_TEST(the_values_of_former_lives_are_released_together_with_the_present_one_also_when_that_is_waited_for)
 {
 	struct stage_daemon *d = &stage.daemon[0];
@@ -385,6 +414,7 @@ Suite *pace_debt_suite(void)
 	tcase_add_test(tc, a_daemon_that_stops_leaves_all_lines);
 	tcase_add_test(tc, a_store_that_is_busy_is_told_a_little_later_who_left_its_line);
 	tcase_add_test(tc, a_store_that_was_too_busy_to_be_told_is_asked_again_once_the_key_has_expired);
+	tcase_add_test(tc, a_store_that_was_too_busy_to_be_told_is_not_asked_although_it_is_told_of_a_later_release);
 	tcase_add_test(tc, the_values_of_former_lives_are_released_together_with_the_present_one_also_when_that_is_waited_for);
 	suite_add_tcase(suite, tc);
 	return suite;
