@@ -27,7 +27,7 @@
  */
 enum call_kind {
 	CALL_PROBE,   /* health and membership: see struct probe */
-	CALL_JOIN,    /* compare-and-set of the marker: marker -> new_marker; lifts the fence to now + skew when new_marker starts with 'j' */
+	CALL_JOIN,    /* compare-and-set of the marker: marker -> new_marker; lifts the fence to now + skew, or to `fence`, when new_marker starts with 'j' */
 	CALL_ACQUIRE, /* take the key if it is free */
 	CALL_EXTEND,  /* renew, raise the fence floor, adopt, re-assert, leave the key behind without a holder */
 	CALL_RELEASE, /* delete if the value matches; wakes the first in line */
@@ -46,7 +46,7 @@ struct call {
 	struct span marker;     /* what the marker must be; JOIN: what it must be now ("" = absent) */
 	struct span new_marker; /* JOIN */
 	int64_t px_ms;          /* ACQUIRE, EXTEND: TTL of the key */
-	int64_t fence;          /* ACQUIRE: proposal p; EXTEND: floor, 0 = none */
+	int64_t fence;          /* ACQUIRE: proposal p; EXTEND, JOIN: floor, 0 = none */
 	int64_t range;          /* ACQUIRE: K, tokens reserved beyond the first */
 	int64_t not_after_ms;   /* ACQUIRE, and EXTEND of a missing key: server time beyond which it does nothing; 0 = none */
 	bool create;            /* EXTEND: the key may be missing (re-assert) */

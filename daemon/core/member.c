@@ -98,6 +98,24 @@ void member_probe(struct members *ms, struct member *m)
 	member_ask(ms, m, &call);
 }
 
+/* No fence was ever beyond the year 2112: what is larger was not written by us, and is spread to nobody. */
+#define FENCE_MOST INT64_C(4500000000000000)
+
+/* Before what a node showed is forgotten, or is told to another. Not of a server that was never ours, or whose clock is off: its fence may be anything. */
+static void members_note_fence(struct members *ms, const struct member *m)
+{
+	if (m->was_ours && !m->clock_is_off && m->fence_seen > ms->fence_most && m->fence_seen <= FENCE_MOST)
+		ms->fence_most = m->fence_seen;
+}
+
+/* The largest fence that was seen: what a store forgot may be more than its clock tells, if that was set back. */
+static int64_t members_fence(struct members *ms)
+{
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		members_note_fence(ms, &ms->node[i]);
+	return ms->fence_most;
+}
+
 void member_offer(struct members *ms, struct member *m, struct span from, char kind)
 {
 	struct call call = {.kind = CALL_JOIN, .marker = from};
@@ -107,6 +125,7 @@ void member_offer(struct members *ms, struct member *m, struct span from, char k
 		rng_hex(&ms->core->rng, nonce, 16);
 	snprintf(m->offered, sizeof(m->offered), "%c|%s|%s|%s|%s|%" PRId64 "|%s|%s", kind, ms->cfg, m->run_id, m->replid, nonce,
 	         (members_bound_us(ms) + MSEC - 1) / MSEC, ms->set_id, m->taken);
+	call.fence = kind == 'j' && !MUTATED(JOIN_BY_CLOCK_ALONE) ? members_fence(ms) : 0;
 	call.marker.p = arena_copy(&ms->core->out->arena, from.p, from.n);
 	call.new_marker = span_of(m->offered);
 	member_ask(ms, m, &call);
@@ -265,9 +284,11 @@ static bool member_waits_for_others(struct members *ms, struct member *m, const 
 
 static void member_follow(struct members *ms, struct member *m, const struct answer *a)
 {
-	const struct verdict verdict = member_judge(ms, m, a);
 	struct span marker = a->probe->marker;
+	struct verdict verdict;
 
+	members_note_fence(ms, m); /* another run of the server shows another */
+	verdict = member_judge(ms, m, a);
 	if (ms->trusting && marker.n > 0)
 		members_distrust(ms);
 	if (member_waits_for_others(ms, m, &verdict) || member_clock_forbids(ms, m, &verdict, marker))
@@ -303,6 +324,7 @@ static void member_joined(struct members *ms, struct member *m, const struct ans
 		return;
 	}
 	core_keep(why, sizeof(why), span_of(m->reason));
+	members_note_fence(ms, m);
 	m->fence_seen = 0; /* what it held before is not what it must hold now */
 	if (m->offered[0] == 'j')
 		member_join(ms, m, span_of(m->offered));

@@ -6,7 +6,8 @@
  *
  *   A  marker "j|cfg|run_id|replid|nonce|…" with our configuration and its present identity: joined
  *   B  anything else: compare-and-set to "q|cfg|run_id|replid|fresh nonce|…", wait G from then on
- *   C  after G, compare-and-set from exactly that value to "j|…|fresh nonce|…", which also lifts its fence above every token issued
+ *   C  after G, compare-and-set from exactly that value to "j|…|fresh nonce|…", which also lifts its fence above every token issued: by its clock,
+ *      and above what this daemon has seen of it and of the others, where clocks were set back
  *
  * A second loss meanwhile changes the marker, so the compare-and-set of C fails: no ABA. cfg is "<generation>.<hash>": a higher generation takes
  * over by B, another hash at the same generation is refused. trust_first_start: as long as this daemon has never reached a quorum, and no
@@ -99,6 +100,7 @@ struct members {
 	char elder[SET_ID_MAX]; /* the set of the generation before ours, if it is another; "" = not known */
 	int64_t other_us;       /* the longest lease and delay of another configuration whose promises may run; see members_bound_us */
 	struct instant other_until;
+	int64_t fence_most; /* the largest fence that a node of ours showed before it was joined anew; see members_fence */
 	bool trusting;      /* trust_first_start is still open */
 	struct instant trust_until; /* waiting for the slower nodes to be probed */
 	bool gained;        /* a node became usable: set here, cleared by who retries what waits for a quorum */

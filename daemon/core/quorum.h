@@ -24,7 +24,9 @@
  * What it forgot was at most (clock at the loss) + S + 2 T. At the join its clock shows at least (clock at the loss) + 0.99 L - 2 T, even if the store
  * was replaced by one whose clock is behind by all that is tolerated. With T <= L / 5 that is enough: 0.99 L >= 4 T. And a store whose clock is
  * ahead, fresh from a join, is in nobody's way: its fence, at most (clock of another) + 2 T + S, is within the limit of every other.
- * A clock set back further than that, together with a loss, may repeat tokens; so may trust_first_start, which states that nothing was lost.
+ * A clock may be set back further than that. So a join lifts the fence above the largest that this daemon saw at any store as well: while no more than a
+ * minority of them forgets, the others show what was forgotten. Otherwise a loss may repeat tokens then; so may trust_first_start, which states that nothing
+ * was lost.
  * One store has no others to agree with: T = 0.
  */
 #define SKEW_US (60 * SEC)

@@ -305,10 +305,11 @@ static void call_look(struct memory *m, const struct call *c, struct instant now
 static void call_join(struct memory *m, const struct call *c, struct answer *a)
 {
 	bool same = span_equal(memory_marker(m), c->marker);
+	int64_t floor = a->server_us + m->skew_us;
 
 	if (same) {
 		if (span_starts(c->new_marker, SPAN("j")))
-			memory_set_fence(m, a->server_us + m->skew_us);
+			memory_set_fence(m, c->fence > floor ? c->fence : floor);
 		buf_clear(&m->marker);
 		buf_append(&m->marker, c->new_marker.p, c->new_marker.n);
 	}

@@ -15,20 +15,48 @@ const struct invariant_row invariant_table[INVARIANT_N] = {
 #undef INVARIANT
 };
 
-/* The floor of a join is measured by the node's clock: what a clock that was set back since then promises is no more than it shows. */
-static bool tokens_are_safe(const struct plan *p)
+static bool fault_forgets(const struct fault *f)
 {
-	bool back = false, lost = false, unseen = false;
+	return f->kind == FAULT_NODE_BLANK || f->kind == FAULT_NODE_OLD || f->kind == FAULT_NODE_FLUSH || (f->kind == FAULT_NODE_SAME_REPLID && f->x != 0);
+}
+
+/* How far the clock of that node falls back, from the latest that it showed; one that was set ahead is set right, and so back, when the world heals. */
+static int64_t falls_back_us(const struct plan *p, int64_t node)
+{
+	int64_t ahead = 0, back = 0;
 
 	for (unsigned i = 0; i < p->faults; i++) {
-		enum fault_kind kind = p->fault[i].kind;
-
-		back |= kind == FAULT_NODE_CLOCK && p->fault[i].x != 0; /* one that was set ahead is set right, and so back, when the world heals */
-		lost |= kind == FAULT_NODE_BLANK || kind == FAULT_NODE_OLD || kind == FAULT_NODE_FLUSH ||
-			(kind == FAULT_NODE_SAME_REPLID && p->fault[i].x != 0);
-		unseen |= kind == FAULT_NODE_ROLLBACK; /* redlockd(8): not promised until the older fence is noticed */
+		if (p->fault[i].kind != FAULT_NODE_CLOCK || p->fault[i].a % p->nodes != node)
+			continue;
+		if (p->fault[i].x > 0)
+			ahead += p->fault[i].x;
+		else
+			back -= p->fault[i].x;
 	}
-	return !(back && lost) && !unseen;
+	return ahead > back ? ahead : back;
+}
+
+/*
+ * redlockd(8) promises that tokens grow whatever clocks do, as long as no more than a minority of the servers forgets; else as long as no clock falls behind
+ * by more than half of max_lease. What a host that was set back to a snapshot forgot is not promised until its older fence is noticed.
+ */
+static bool tokens_are_safe(const struct plan *p)
+{
+	bool forgets[NODES_MAX] = {false};
+	unsigned count = 0;
+	int64_t back = 0;
+
+	for (unsigned i = 0; i < p->faults; i++) {
+		const struct fault *f = &p->fault[i];
+
+		if (f->kind == FAULT_NODE_ROLLBACK)
+			return false;
+		if (fault_forgets(f) && !forgets[f->a % p->nodes])
+			forgets[f->a % p->nodes] = true, count++;
+	}
+	for (int64_t i = 0; i < p->nodes; i++)
+		back = falls_back_us(p, i) > back ? falls_back_us(p, i) : back;
+	return 2 * count < p->nodes || back <= p->max_lease_us / 2;
 }
 
 void checker_init(struct world *w)

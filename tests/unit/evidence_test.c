@@ -71,6 +71,31 @@ START_TEST(a_quarantine_that_was_over_begins_anew_when_its_marker_comes_back)
 }
 END_TEST
 
+/* One store misses the last tokens, another forgets them, all clocks are set back; the third remembers them, and answers late when the others count again. */
+START_TEST(tokens_grow_when_clocks_are_set_back_and_a_store_forgets)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	falls(2);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	comes(2);
+	passes(SEC);
+	for (unsigned i = 0; i < 3; i++)
+		stage.node[i].clock_us = -(G_US + 4 * SEC);
+	restarts_blank(0);
+	passes(G_US + 2 * SEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+	feels(1, MOOD_SILENT);
+	says(1, "LOCK a");
+	passes(20 * MSEC);
+	hears(1, GRANT); /* the stage sees to it that its token is the largest */
+	feels(1, MOOD_WELL);
+}
+END_TEST
+
 /* What the fence was in another run of the server is no evidence: its marker, which names the run, tells of its memory. */
 START_TEST(a_fence_of_another_run_is_no_evidence)
 {
@@ -299,6 +324,7 @@ Suite *evidence_suite(void)
 	tcase_add_test(evidence, a_fence_that_fell_back_is_proof_of_lost_memory);
 	tcase_add_test(evidence, a_marker_that_a_quarantine_has_replaced_is_never_trusted_again);
 	tcase_add_test(evidence, a_quarantine_that_was_over_begins_anew_when_its_marker_comes_back);
+	tcase_add_test(evidence, tokens_grow_when_clocks_are_set_back_and_a_store_forgets);
 	tcase_add_test(evidence, a_fence_of_another_run_is_no_evidence);
 	tcase_add_test(evidence, what_is_sent_before_a_new_marker_is_read_carries_the_one_that_was_verified);
 	tcase_add_test(evidence, the_second_round_has_no_vote_of_a_store_whose_quarantine_has_begun);

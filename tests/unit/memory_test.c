@@ -61,6 +61,22 @@ static char release(struct span name, struct span value)
 	return call((struct call){.kind = CALL_RELEASE, .name = name, .value = value});
 }
 
+START_TEST(a_join_lifts_the_fence_above_what_was_seen_elsewhere)
+{
+	int64_t floor;
+
+	floor = now.us + EPOCH + 3600 * SEC;
+	ck_assert_int_eq(call((struct call){.kind = CALL_JOIN, .new_marker = SPAN("q|cfg"), .fence = floor}), 'J');
+	ck_assert_int_eq(memory_fence(memory), 0);
+	ck_assert_int_eq(call((struct call){.kind = CALL_JOIN, .marker = SPAN("q|cfg"), .new_marker = MARKER, .fence = floor}), 'J');
+	ck_assert_int_eq(memory_fence(memory), floor);
+	ck_assert_int_eq(call((struct call){.kind = CALL_JOIN, .marker = MARKER, .new_marker = MARKER, .fence = floor - 1}), 'J');
+	ck_assert_int_eq(memory_fence(memory), floor);
+	ck_assert_int_eq(acquire(SPAN("a"), MINE, 1000), 'G');
+	ck_assert_int_gt(memory_fence(memory), floor);
+}
+END_TEST
+
 START_TEST(a_store_that_nobody_joined_grants_nothing)
 {
 	ck_assert_int_eq(acquire(SPAN("a"), MINE, 1000), 'Q');
@@ -370,6 +386,7 @@ Suite *memory_suite(void)
 
 	tcase_add_checked_fixture(fresh, store_start, store_stop);
 	tcase_add_test(fresh, a_store_that_nobody_joined_grants_nothing);
+	tcase_add_test(fresh, a_join_lifts_the_fence_above_what_was_seen_elsewhere);
 	suite_add_tcase(s, fresh);
 	tcase_set_timeout(c, 30);
 	tcase_add_checked_fixture(c, joined_start, store_stop);
