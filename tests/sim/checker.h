@@ -271,6 +271,7 @@ void told_pushed(struct conn *c, int64_t name, struct span word);
 
 /* kin.c: adoptions. */
 void kin_asked(struct sim_daemon *d, const struct call *call, int64_t name);
+bool kin_has(const struct kin *k, struct span value);
 void kin_ran(struct server *s, const struct flight *f, unsigned i);
 
 /* turns.c: whose turn it is, among daemons; hand-over inside of one. */

@@ -7,7 +7,7 @@ static bool is_adoption(const struct call *call)
 	return call->kind == CALL_EXTEND && !call->exact && !span_equal(call->value, call->new_value);
 }
 
-static bool kin_has(const struct kin *k, struct span value)
+bool kin_has(const struct kin *k, struct span value)
 {
 	uint64_t hash = hash_bytes(value.p, value.n);
 

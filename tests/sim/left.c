@@ -16,10 +16,9 @@ void left_note(struct sim_daemon *d, struct span value)
 	dead->life[dead->count++ % DEAD_MAX] = d->life;
 }
 
-static bool was_released(const struct sim_daemon *d, struct span value)
+static bool was_released(const struct sim_daemon *d, uint64_t hash)
 {
 	const struct dead_values *dead = &d->world->checker.dead[d->index];
-	uint64_t hash = hash_bytes(value.p, value.n);
 
 	for (unsigned i = 0; i < dead->count && i < DEAD_MAX; i++)
 		if (dead->value[i] == hash && dead->life[i] == d->life)
@@ -47,13 +46,34 @@ void left_ran(struct server *s, const struct flight *f, unsigned i)
 		s->stray[name] = !f->link;
 }
 
+/* A daemon of which another runs on a copy of its directory may go on with what is its own. */
+static bool is_of_another(const struct sim_daemon *d, struct span value)
+{
+	for (unsigned i = 0; i < d->world->plan->daemons; i++) {
+		const struct sim_daemon *other = &d->world->daemon[i];
+
+		if (other != d && daemon_is_up(other) && value.n > 16 && memcmp(other->id, value.p, 16) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A value of this life, or what that was to take the place of. */
+static bool is_given_up(const struct sim_daemon *d, int64_t name, struct span value)
+{
+	const struct kin *k = &d->world->checker.kin[d->index][name];
+
+	if (witness_is_dead(d, value) && was_released(d, hash_bytes(value.p, value.n)))
+		return true;
+	return k->count > 1 && k->count <= KIN_MAX && kin_has(k, value) && was_released(d, k->value[0]) && !is_of_another(d, value);
+}
+
 /* The node has the key of a value that this life of the daemon has released, there or elsewhere: which, as a hash; 0: it has not. */
 static uint64_t left_value(const struct sim_daemon *d, const struct server *s, int64_t name)
 {
 	struct span value;
 	int64_t expires;
-	bool left = !s->stray[name] && sim_node_get(s->node, span_of(name_of(name)), server_wall(s), &value, &expires) && witness_is_dead(d, value) &&
-		    was_released(d, value);
+	bool left = !s->stray[name] && sim_node_get(s->node, span_of(name_of(name)), server_wall(s), &value, &expires) && is_given_up(d, name, value);
 
 	return left ? hash_bytes(value.p, value.n) : 0;
 }
