@@ -396,6 +396,7 @@ WORLD := \
 	tests/sim/left.c \
 	tests/sim/line.c \
 	tests/sim/link.c \
+	tests/sim/memory_scene.c \
 	tests/sim/plan.c \
 	tests/sim/rare.c \
 	tests/sim/replace.c \

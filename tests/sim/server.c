@@ -77,6 +77,15 @@ int64_t server_wall(const struct server *s)
 
 /* --- commands -------------------------------------------------------------------------------------------------------- */
 
+static bool is_partial(const struct flight *f)
+{
+	unsigned refused = 0;
+
+	for (unsigned i = 0; i < f->count; i++)
+		refused += f->answer[i].class == ANSWER_REFUSED;
+	return refused > 0 && refused < f->count;
+}
+
 static void server_run(struct server *s, struct flight *f)
 {
 	struct span *text;
@@ -97,6 +106,7 @@ static void server_run(struct server *s, struct flight *f)
 			   (int)f->call[i].name.n, f->call[i].name.p, f->daemon->index, (unsigned long long)f->life,
 			   a->code ? a->code : '-', (long long)a->fence, (long long)a->pttl_ms, (int)a->text.n, a->text.p);
 	}
+	s->world->tally.partial += is_partial(f);
 	witness_ran(s, f);
 	if (s->world->plan->service_us)
 		world_at(s->world, &s->idle, AT_IDLE, s->world->now + s->world->plan->service_us * f->count);

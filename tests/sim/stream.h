@@ -39,6 +39,7 @@ enum purpose {
 	DRAW_DELETION_SCENE,
 	DRAW_STORE_SCENE,
 	DRAW_RARE, /* kinds of worlds that are few */
+	DRAW_MEMORY_SCENE,
 };
 
 struct stream {

@@ -124,6 +124,7 @@ static void tally_add(struct tally *to, const struct tally *t)
 	to->resumed += t->resumed;
 	to->adopted += t->adopted;
 	to->handed_on += t->handed_on;
+	to->partial += t->partial;
 	for (int i = 0; i < FAULT_N; i++)
 		to->faults[i] += t->faults[i];
 }
@@ -254,6 +255,7 @@ void sweep_print(const struct sweep_result *r)
 	       "rounds that stores were too busy for %lld\n",
 	       (long long)r->tally.published, (long long)r->tally.heard, (long long)r->tally.handed_on, (long long)r->tally.most_waited,
 	       (long long)r->tally.most_names, (long long)r->tally.paced);
+	printf("commands that a store refused in part: %lld\n", (long long)r->tally.partial);
 	printf("journal: %lld records, %lld restored; %lld sessions resumed, %lld leases adopted\n", (long long)r->tally.records,
 	       (long long)r->tally.restored, (long long)r->tally.resumed, (long long)r->tally.adopted);
 	printf("longest that a free name was waited for in a healed world: %lld ms; one that was unlocked, where all wake-ups are heard: %lld ms; "

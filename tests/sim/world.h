@@ -63,6 +63,7 @@ struct tally {
 	int64_t most_names; /* that a daemon knew at a time */
 	int64_t most_waited, paced; /* requests that waited at a time; rounds that did, for stores that were busy */
 	int64_t published, heard, handed_on, heads, records, restored, resumed, adopted;
+	int64_t partial; /* commands that a store carried out for some of their calls and refused for others */
 };
 
 #define STORMERS       4
