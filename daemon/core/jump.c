@@ -58,10 +58,24 @@ static const struct clock_bounds *clock_then(const struct member_clock *c, struc
 
 enum likeness { LIKE, UNLIKE, NOT_KNOWN_YET, OUTRUN };
 
+/* What is too little to be noticed may come between the looks at the two, but is not half of it. */
+static bool moves_are_alike(struct move its, struct move others)
+{
+	return 2 * others.least > its.least && others.least <= its.most + JUMP_SLACK_US && its.least <= others.most + JUMP_SLACK_US;
+}
+
 /*
- * Whether another store's clock shows the jump of m; what is too little to be noticed may come between the looks at the two, but is not half of it.
- * OUTRUN: it shows more, and m was not looked at since.
+ * Both have jumped, and may have at the same moment: what was known just before that says more than what was known a second ago, when busy stores
+ * answered late.
  */
+static bool jumps_are_alike(const struct member *m, const struct member *other)
+{
+	bool meet = other->jump.open && instant_before(m->jump.before.at, other->jump.seen) && instant_before(other->jump.before.at, m->jump.seen);
+
+	return meet && moves_are_alike(clock_move(&m->jump.before, &m->clock), clock_move(&other->jump.before, &other->clock));
+}
+
+/* Whether another store's clock shows the jump of m. OUTRUN: it shows more, and m was not looked at since. */
 static enum likeness jump_likeness(const struct member *m, const struct member *other)
 {
 	const struct clock_bounds *then = clock_then(&other->clock, m->jump.before.at);
@@ -69,7 +83,7 @@ static enum likeness jump_likeness(const struct member *m, const struct member *
 
 	if (!then->known)
 		return UNLIKE;
-	if (2 * others.least > its.least && others.least <= its.most + JUMP_SLACK_US && its.least <= others.most + JUMP_SLACK_US)
+	if (moves_are_alike(its, others) || jumps_are_alike(m, other))
 		return LIKE;
 	if (others.least > its.most + JUMP_SLACK_US && m->connected && instant_before(m->clock.sent, other->clock.at))
 		return OUTRUN;

@@ -216,6 +216,55 @@ START_TEST(a_store_that_restarted_meanwhile_is_quarantined_whoever_stood_still)
 }
 END_TEST
 
+/* An answer that was on its way for so long tells that the clock of that store is so far ahead of ours. Returns whose jumps these were, if that is known then. */
+static enum jump_whose looks(struct members *ms, unsigned node, int64_t at_us, int64_t took_us, int64_t ahead_us)
+{
+	enum jump_whose whose = JUMP_OPEN;
+
+	ms->core->now = (struct instant){at_us};
+	jump_note(ms, &ms->node[node], at_us - took_us / 2 + ahead_us, (struct instant){at_us - took_us});
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		if (!ms->node[i].jump.open)
+			continue;
+		whose = jump_judge(ms, &ms->node[i]);
+		if (whose == JUMP_OURS)
+			jump_is_ours(ms, &ms->node[i]);
+		ck_assert_int_ne(whose, JUMP_THEIRS);
+	}
+	return whose;
+}
+
+/* Stores that are busy answer late, and what is known of their clocks from a second before is vague. */
+START_TEST(a_jump_of_all_stores_is_one_stop_whoever_was_looked_at_first)
+{
+	static const unsigned order[][3] = {{2, 0, 1}, {0, 2, 1}, {1, 0, 2}};
+	const unsigned *node = order[_i];
+	static struct members ms;
+	static struct core core;
+	struct effects effects;
+
+	effects_init(&effects);
+	memset(&ms, 0, sizeof(ms));
+	core = (struct core){.conf = {.nodes = 3, .timeout_us = 85 * MSEC}, .out = &effects};
+	ms.core = &core;
+	for (unsigned i = 0; i < 3; i++) {
+		ms.node[i].index = i;
+		ms.node[i].connected = true;
+		looks(&ms, i, 400 * MSEC, i == 1 ? 55 * MSEC : 80 * MSEC, 0);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		looks(&ms, node[i], 1200 * MSEC + 100 * i, 8 * MSEC, 0);
+	looks(&ms, 2, 1232 * MSEC, 2200, 70 * MSEC);
+	looks(&ms, 1, 1235 * MSEC, 5200, 70 * MSEC);
+	looks(&ms, 0, 1236 * MSEC, 6200, 70 * MSEC);
+	looks(&ms, 0, 1240 * MSEC, 3 * MSEC, 70 * MSEC);
+	looks(&ms, 1, 1241 * MSEC, 3 * MSEC, 70 * MSEC);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!ms.node[i].jump.open);
+	effects_release(&effects);
+}
+END_TEST
+
 Suite *jump_suite(void)
 {
 	Suite *suite = suite_create("jump");
@@ -227,6 +276,7 @@ Suite *jump_suite(void)
 	tcase_add_test(ours, the_votes_of_a_store_out_of_reach_end_earlier_too);
 	tcase_add_loop_test(ours, a_stop_that_is_a_jump_at_one_store_and_within_the_drift_of_another_is_a_stop, 0, 2);
 	tcase_add_test(ours, a_second_stop_while_the_first_is_looked_into_is_a_stop);
+	tcase_add_loop_test(ours, a_jump_of_all_stores_is_one_stop_whoever_was_looked_at_first, 0, 3);
 	suite_add_tcase(suite, ours);
 	tcase_add_checked_fixture(theirs, NULL, stage_close);
 	tcase_add_loop_test(theirs, a_minority_that_jumps_is_quarantined_as_soon_as_the_others_have_answered, 2, 6);
