@@ -20,7 +20,7 @@ MS = 1_000_000
 CROWD = 10000
 
 
-@row(3, "client-stopped", "clients stop between the daemon's answer and their reading of it, until after the deadline", short=True, client={"stall": 0.01})
+@row(3, "client-stopped", "clients stop between the daemon's answer and their reading of it, until after the deadline", gap=2.0, short=True, client={"stall": 0.01})
 def stopped(w):
     while w.more():
         w.breathe(0.05, 0.8 * w.lease_ms / 1000)
@@ -36,7 +36,7 @@ def wake(w, chance):
                 os.kill(worker.pid, signal.SIGCONT)
 
 
-@row(4, "client-killed", "kill -9 of clients on Unix sockets and TCP; a socket that a child keeps", variant="a", short=True, tcp=True)
+@row(4, "client-killed", "kill -9 of clients on Unix sockets and TCP; a socket that a child keeps", gap=2.0, variant="a", short=True, tcp=True)
 def killed(w):
     while w.more():
         for i in w.rng.sample(sorted(w.processes), w.rng.randrange(1, 4)):
@@ -82,7 +82,7 @@ def kept_by_a_child(w):
             w.fail("L1", "the lock of a process that was killed came after %.2f s: %s" % (took, answer))
 
 
-@row(7, "client-does-not-read", "holders of many locks that do not read what they are told", short=True, tree={"limits": {"output": "64k"}})
+@row(7, "client-does-not-read", "holders of many locks that do not read what they are told", gap=2.0, short=True, tree={"limits": {"output": "64k"}})
 def slow(w):
     before, turn = {daemon: daemon.rss_kib() for daemon in w.daemons}, 0
     while w.more():
@@ -144,7 +144,7 @@ def crowd_in(w, count):
     return idle
 
 
-@row(37, "garbage", "garbage, huge lines, NULs, and up to 10,000 connections that say nothing", tcp=True)
+@row(37, "garbage", "garbage, huge lines, NULs, and up to 10,000 connections that say nothing", gap=2.0, tcp=True)
 def garbage(w):
     crowd = min(CROWD, room_for_descriptors())
     with w.fault("a crowd of %d and garbage" % crowd):

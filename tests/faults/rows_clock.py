@@ -15,7 +15,7 @@ def step_of(w):
     return w.rng.choice((w.lease_ms / 1000, 3600, -3600, w.uniform(-2, 2)))
 
 
-@row(16, "redis-clock-step", "the clock of one Redis steps by a lease, an hour ahead, an hour back", variant="a", kind="X", clock=True, orphans=False)
+@row(16, "redis-clock-step", "the clock of one Redis steps by a lease, an hour ahead, an hour back", gap=2.0, variant="a", kind="X", clock=True, orphans=False)
 def one_stepped(w):
     node = w.rng.choice(w.nodes)
     keeps(w, "one clock an hour ahead", ahead(node), "S1")
@@ -50,7 +50,7 @@ def all_stepped(w):
         w.pause(1.02 * w.max_lease_ms / 1000 + w.uniform(1.2, 2.5))
 
 
-@row(17, "redis-clock-rate", "every Redis has its own rate, all within one percent", variant="a", clock=True, client={"modes": {"short": 3, "late": 2, "try": 2, "wait": 3, "hold": 1}})
+@row(17, "redis-clock-rate", "every Redis has its own rate, all within one percent", gap=2.0, variant="a", clock=True, client={"modes": {"short": 3, "late": 2, "try": 2, "wait": 3, "hold": 1}})
 def within(w):
     with w.fault("rates"):
         while w.more():
@@ -59,7 +59,7 @@ def within(w):
             w.breathe(1, 2)
 
 
-@row(17, "redis-clock-rate-10%", "one Redis runs 10 % fast or slow", variant="b", kind="X", clock=True)
+@row(17, "redis-clock-rate-10%", "one Redis runs 10 % fast or slow", gap=2.0, variant="b", kind="X", clock=True)
 def beyond(w):
     node = w.rng.choice(w.nodes)
     while w.more():
@@ -68,7 +68,7 @@ def beyond(w):
             w.breathe(2, 5)
 
 
-@row(18, "daemon-clock-step", "the wall clock of a daemon's host steps by hours", daemon_clock=True)
+@row(18, "daemon-clock-step", "the wall clock of a daemon's host steps by hours", gap=2.0, daemon_clock=True)
 def daemon_stepped(w):
     """Leases are counted in CLOCK_BOOTTIME: nothing changes; proposals of tokens are clamped to what the servers' clocks allow."""
     while w.more():

@@ -206,7 +206,7 @@ def allocations_fail(w):
         starve(w, daemon, limit, lambda _, daemon=daemon: fail(daemon, 0))
 
 
-@row(36, "wrong-configuration", "one state directory for two daemons, one Redis named twice, other lists of nodes", short=True)
+@row(36, "wrong-configuration", "one state directory for two daemons, one Redis named twice, other lists of nodes", gap=2.0, short=True)
 def wrong(w):
     twice = os.path.join(w.folder, "twice")
     os.symlink(w.nodes[0].path, twice)

@@ -40,7 +40,7 @@ def cut_off(w, daemon):
     return w.behaving(w.links([daemon]), hold={"up": True, "down": True})
 
 
-@row(13, "delay-jitter", "delay and jitter of their own for every link and direction", variant="a", short=True, client={"modes": dict(MODES, late=4)})
+@row(13, "delay-jitter", "delay and jitter of their own for every link and direction", gap=2.0, variant="a", short=True, client={"modes": dict(MODES, late=4)})
 def jitter(w):
     while w.more():
         for key in w.links():
@@ -134,7 +134,7 @@ def cut(w):
         w.breathe(0.1, 0.6)
 
 
-@row(32, "pubsub-lost", "no Pub/Sub connection stands: wakings are lost, and timers must do", client={"modes": {"wait": 1}})
+@row(32, "pubsub-lost", "no Pub/Sub connection stands: wakings are lost, and timers must do", gap=1.0, client={"modes": {"wait": 1}})
 def deaf(w):
     with w.fault("deaf"), w.behaving(w.links(), deaf=True):
         w.cut(w.links())

@@ -123,7 +123,7 @@ def out_of_memory(w):
     were_said(w, "OOM")
 
 
-@row(22, "eviction", "maxmemory reached, and locks are evicted", variant="b", kind="X")
+@row(22, "eviction", "maxmemory reached, and locks are evicted", gap=2.0, variant="b", kind="X")
 def eviction(w):
     while w.more():
         node = w.rng.choice(w.nodes)
@@ -136,7 +136,7 @@ def eviction(w):
         w.pause(w.uniform(2.5, 4.0))  # fence and marker may be gone: one node at a time
 
 
-@row(23, "misconf", "a snapshot that fails on a full disk: a Redis that refuses all writes, releases too", net=True,
+@row(23, "misconf", "a snapshot that fails on a full disk: a Redis that refuses all writes, releases too", gap=2.0, net=True,
      node={"args": ("--enable-protected-configs", "yes")})
 def misconf(w):
     for node in w.nodes:
@@ -202,7 +202,7 @@ def busy_script(w):
     were_said(w, "BUSY")
 
 
-@row(26, "script-flush", "SCRIPT FLUSH, again and again")
+@row(26, "script-flush", "SCRIPT FLUSH, again and again", gap=2.0)
 def script_flush(w):
     with w.fault("flushed"):
         while w.more():
