@@ -36,7 +36,7 @@ def ahead(node):
     node.clock.skew(0)
 
 
-@row(16, "redis-clocks-step", "the clocks of some Redis or of all step, each by itself, and are set right", variant="b", kind="X", clock=True, orphans=False, gap=4.5,
+@row(16, "redis-clocks-step", "the clocks of some Redis or of all step, each by itself, and are set right", variant="b", kind="X", clock=True, orphans=False, gap=3.6,
      names=MANY)
 def all_stepped(w):
     """Each round costs its own time and a quarantine, which begins when a health probe finds the clocks right. Then grants go on until the next."""
