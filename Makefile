@@ -386,6 +386,7 @@ WORLD := \
 	tests/sim/figures.c \
 	tests/sim/finale.c \
 	tests/sim/flap.c \
+	tests/sim/flight.c \
 	tests/sim/hold.c \
 	tests/sim/host.c \
 	tests/sim/job.c \
@@ -398,6 +399,7 @@ WORLD := \
 	tests/sim/link.c \
 	tests/sim/memory_scene.c \
 	tests/sim/plan.c \
+	tests/sim/progress.c \
 	tests/sim/rare.c \
 	tests/sim/replace.c \
 	tests/sim/reply.c \

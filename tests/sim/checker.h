@@ -175,7 +175,7 @@ void checker_release(struct world *w);
 void checker_fail(struct world *w, enum invariant what, int64_t name, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* checker.c: what clients believe, what is granted. */
+/* checker.c: what clients believe, what is granted; progress.c: how soon. */
 void check_belief(struct world *w, const struct hold *h);
 void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, int64_t fence);
 void check_progress(struct world *w);

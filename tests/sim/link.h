@@ -13,6 +13,7 @@
 
 #define LANES            2
 #define FLIGHT_CALLS_MAX 64
+#define LINK_STALL_US    (2 * SEC) /* unanswered for so long, and the connection is given up */
 
 struct sim_daemon;
 
@@ -81,6 +82,10 @@ void flight_fired(struct flight *f);
 void flight_answered(struct flight *f, int64_t took_us);
 const char *call_word(enum call_kind kind);
 void flight_lose(struct flight *f); /* with the server: who sent it hears of that when the connection breaks */
+/* One of its calls is answered. The connection that it went out on breaks: it may reach the server all the same, and late; nobody hears of its reply. */
+void flight_tell(struct flight *f, unsigned i, enum answer_class class, const char *text);
+void flight_orphan(struct sim_link *l, struct flight *f);
+int64_t link_latency(struct sim_link *l, struct stream *s); /* one way */
 void flight_drop(struct flight *f); /* it is used again for another command */
 void flights_release(struct flights *spare);
 
