@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Values that a daemon has given up: they do not stay at a node that it can tell (L8), whatever became of the command that put them there or of the first word that it gave
- * them up; and no later life of it takes them up again (S11).
+ * Values that a daemon has given up: they do not stay at a node that it can tell (L8), whatever became of the command that put them there, or of the
+ * first word that it gave them up; nor does what they were to take the place of. And no later life of it takes them up again (S11).
  */
 #include "tests/sim/world.h"
 
