@@ -78,7 +78,10 @@ void rare_speed(struct plan *p)
 
 /* --- shapes ---------------------------------------------------------------------------------------------------------- */
 
-/* As many calls as its daemons may have under way at a time take a store a third of what a command may take, or less. */
+/*
+ * As many calls as its daemons may have under way at a time take a store a third of what a command may take, or less; and half of its time is enough to renew
+ * all that can be held.
+ */
 static void shape_busy(struct plan *p, struct stream *s)
 {
 	bool storms = stream_chance(s, 60);
@@ -90,6 +93,8 @@ static void shape_busy(struct plan *p, struct stream *s)
 	p->storm = storms ? stream_range(s, 30, 100) : 0;
 	p->window = storms ? 0 : INT64_C(1) << stream_range(s, 0, 3);
 	most = p->timeout_us / (3 * BUSY_WINDOW(p) * p->daemons);
+	if (most > p->lease_us / (6 * (p->storm + p->names)))
+		most = p->lease_us / (6 * (p->storm + p->names));
 	p->service_us = stream_range(s, most / 4, most) + 1;
 }
 
@@ -123,7 +128,7 @@ void rare_shape(struct plan *p)
 		shape_clocks(p);
 		p->length_us = p->warm_us + HOUR;
 		p->heartbeat_ms = p->heartbeat_ms ? 20 * p->heartbeat_ms : 0;
-		p->chatter_ms = p->chatter_ms ? 60 * SEC / MSEC : 0;
+		p->chatter_ms = 0;
 		if (p->clients > 8)
 			p->clients = 8;
 		break;
