@@ -160,7 +160,7 @@ static bool heir_is_alone(const struct world *w)
 	for (unsigned d = 0; d < w->plan->daemons; d++) {
 		const struct request_sim *q;
 
-		if (w->checker.lease[d][0].held)
+		if (w->checker.lease[d][0].held || w->checker.orphans_until[d][0] > w->now)
 			return false;
 		TAILQ_FOREACH(q, &w->checker.line[d][0], in_line)
 		{

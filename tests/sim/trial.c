@@ -36,11 +36,14 @@ static bool nobody_has_it(const struct world *w)
 	return true;
 }
 
+/* A session that was left may wait all the same, and have its turn. */
 static bool only_these_wait(const struct world *w)
 {
 	for (unsigned d = 0; d < w->plan->daemons; d++) {
 		const struct request_sim *q;
 
+		if (w->checker.orphans_until[d][0] > w->now)
+			return false;
 		TAILQ_FOREACH(q, &w->checker.line[d][0], in_line)
 		{
 			if (q != w->head->lock && q != w->next->lock)

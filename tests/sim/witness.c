@@ -98,6 +98,11 @@ static void vain_keep(struct world *w, struct sim_daemon *d, struct lease *l)
 {
 	bool some = false;
 
+	for (unsigned i = 0; i < w->plan->nodes; i++) {
+		bool untold = l->grants > 0 && !(l->told >> i & 1);
+
+		l->owed[i] = untold ? instant_max(l->owed[i], l->until[i]) : l->owed[i];
+	}
 	for (unsigned i = 0; i < w->plan->nodes; i++)
 		some |= l->grants == 0 && l->base[i] > 0 && d->link[i].up;
 	if (!some)
@@ -113,7 +118,7 @@ static bool vain_may_be_asked(const struct sim_daemon *d, const struct lease *l)
 	unsigned nodes = d->conf.nodes, left = 0;
 
 	for (unsigned i = 0; i < nodes; i++)
-		left += instant_before(daemon_boot(d), l->left[i]);
+		left += instant_before(daemon_boot(d), l->left[i]) || instant_before(daemon_boot(d), l->owed[i]);
 	return 2 * left >= nodes;
 }
 
