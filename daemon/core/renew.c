@@ -244,16 +244,18 @@ static bool renew_is_evicted(const struct engine *e, const struct lock *l, const
 	return !instant_before(e->core->now, votes_deadline(&truthful, e->core->conf.nodes));
 }
 
-/*
- * No vote becomes worth more than what is asked for now: one that is late may have been asked for on longer terms. Nor less than it was: the key stands,
- * and a renewal never shortens it.
- */
-static struct instant renew_vote(const struct lock *l, const struct op *op, unsigned node)
+/* No renewal is worth more than what is asked for now: one that is late may have been asked for on longer terms. */
+static int64_t renew_worth_us(const struct lock *l, const struct op *op)
 {
 	int64_t most_us = l->ttl_us > l->renew_ttl_us ? l->ttl_us : l->renew_ttl_us;
-	struct instant vote = instant_min(op->votes.until[node], vote_until(op->sent[node], most_us));
 
-	return instant_max(l->votes.until[node], vote);
+	return op->ttl_us < most_us ? op->ttl_us : most_us;
+}
+
+/* No vote becomes less than it was: the key stands, and a renewal never shortens it. */
+static struct instant renew_vote(const struct lock *l, const struct op *op, unsigned node)
+{
+	return instant_max(l->votes.until[node], vote_until(op->sent[node], renew_worth_us(l, op)));
 }
 
 /* What an executed renewal says of the key: its vote, or that the key is not ours. */
@@ -292,10 +294,10 @@ static void renew_came_late(struct engine *e, struct op *op)
 
 	if (!l->holder->renew)
 		return;
-	l->ttl_us = op->ttl_us;
+	l->ttl_us = renew_worth_us(l, op);
 	if (TAILQ_EMPTY(&l->extends)) {
 		pace_leave(e, l);
-		l->renew_at = instant_max(e->core->now, instant_add(op->begun, op->ttl_us / 3));
+		l->renew_at = instant_max(e->core->now, instant_add(op->begun, l->ttl_us / 3));
 	}
 	engine_notice(e, NOTICE_SAFE, l->holder, NULL, REFUSED_NOT);
 	renew_safe(e, l);

@@ -102,6 +102,26 @@ START_TEST(a_late_vote_does_not_outlive_the_shorter_lease_that_was_asked_for_aft
 }
 END_TEST
 
+/* An EXTEND to longer terms was answered ERR, and so was one to shorter terms after it: of those are the votes that come late. */
+START_TEST(a_renewal_that_is_confirmed_late_is_worth_no_more_than_what_was_asked_for_since)
+{
+	held_after_lock(3, "LOCK a");
+	all_feel(MOOD_TARDY);
+	says(1, "EXTEND a ttl=30s");
+	passes(60 * MSEC);
+	hears(1, "! RISK *");
+	hears(1, "ERR QUORUM *");
+	says(1, "EXTEND a ttl=3s");
+	passes(60 * MSEC);
+	hears(1, "ERR QUORUM *");
+	all_feel(MOOD_WELL);
+	hears(1, "! SAFE *");
+	passes(20 * SEC);
+	hears_nothing(1);
+	ck_assert_int_gt(valid_ms(), 1500);
+}
+END_TEST
+
 /* It was not asked for the shorter lease, which no quorum could be asked for: what it granted before stands. */
 START_TEST(a_late_vote_takes_nothing_from_what_its_store_had_granted_before)
 {
@@ -385,6 +405,7 @@ Suite *renew_suite(void)
 	tcase_add_test(watchdog, a_shorter_renewal_of_unknown_outcome_lowers_the_deadline_from_its_send);
 	tcase_add_test(watchdog, a_late_vote_does_not_outlive_the_shorter_lease_that_was_asked_for_after_it);
 	tcase_add_test(watchdog, a_late_vote_takes_nothing_from_what_its_store_had_granted_before);
+	tcase_add_test(watchdog, a_renewal_that_is_confirmed_late_is_worth_no_more_than_what_was_asked_for_since);
 	tcase_add_test(watchdog, a_deadline_that_a_store_brings_nearer_is_kept_though_the_round_goes_on);
 	tcase_add_test(watchdog, a_missed_renewal_is_told_once_and_tried_again_every_twentieth_of_the_ttl);
 	tcase_add_test(watchdog, what_is_at_risk_is_renewed_as_soon_as_a_quorum_is_back);

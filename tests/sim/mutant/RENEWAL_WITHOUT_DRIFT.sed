@@ -1,2 +1,2 @@
 # daemon/core/renew.c
-s|struct instant vote = instant_min(op->votes\.until\[node\], vote_until(op->sent\[node\], most_us));|struct instant vote = instant_add(op->sent[node], op->ttl_us < most_us ? op->ttl_us : most_us);|
+s|return instant_max(l->votes\.until\[node\], vote_until(op->sent\[node\], renew_worth_us(l, op)));|return instant_max(l->votes.until[node], instant_add(op->sent[node], renew_worth_us(l, op)));|
