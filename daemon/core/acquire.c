@@ -186,7 +186,7 @@ static void acquire_raise(struct engine *e, struct op *first)
 	op->range = first->range;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		if ((first->yes >> i & 1) || (MUTATED(RAISE_ANYWHERE) && member_usable(&e->members.node[i]))) {
-			op_send_extend(&e->ops, op, i, op->fence + op->range, false);
+			op_send_extend(&e->ops, op, i, op->fence + op->range, INSTANT_PAST);
 			l->unanswered |= (uint16_t)(1u << i);
 		}
 	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, acquire_raise_us(e)));

@@ -229,7 +229,7 @@ static void adopt_ask(struct engine *e, struct op *op, unsigned node)
 	if (adopt_is_left(l, node, &from))
 		op_send_adopt(&e->ops, op, node, l->fence_end, from);
 	else
-		op_send_extend(&e->ops, op, node, l->fence_end, false);
+		op_send_extend(&e->ops, op, node, l->fence_end, INSTANT_PAST);
 	l->unanswered |= (uint16_t)(1u << node);
 	l->renewed |= (uint16_t)(1u << node);
 }

@@ -143,6 +143,8 @@ bool members_have_taken_over(const struct members *ms);
 void members_tell_missing(const struct members *ms, char *text, size_t size);
 /* The server's clock at `when`, in ms, as late as it may be; 0 if it is not known. */
 int64_t member_server_ms(const struct member *m, struct instant when);
+/* The same from now to `when`, as early as it may be: what it has not passed is not over by our clock either. */
+int64_t member_server_ms_least(const struct member *m, struct instant when);
 const char *member_state_word(enum member_state state);
 
 #endif

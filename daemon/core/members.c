@@ -117,6 +117,13 @@ int64_t member_server_ms(const struct member *m, struct instant when)
 	return (when.us + m->clock.high) / MSEC + 1;
 }
 
+int64_t member_server_ms_least(const struct member *m, struct instant when)
+{
+	if (!m->clock.known)
+		return 0;
+	return (when.us + m->clock.low - drift_us(instant_diff(when, m->clock.at))) / MSEC - 1;
+}
+
 void members_trust(struct members *ms)
 {
 	unsigned nodes = ms->core->conf.nodes, blank = 0;

@@ -88,7 +88,8 @@ void op_stall(struct op_table *t, const struct op *op);
 void op_send_acquire(struct op_table *t, struct op *op, unsigned node, int64_t proposal, struct span ticket, int64_t grace_us);
 /* from: the values, separated by blanks, one of which may stand there in the place of the op's, which it becomes. */
 void op_send_adopt(struct op_table *t, struct op *op, unsigned node, int64_t floor, struct span from);
-void op_send_extend(struct op_table *t, struct op *op, unsigned node, int64_t floor, bool create);
+/* A key that is gone is put back, if that happens before put_back; PAST: it is not. */
+void op_send_extend(struct op_table *t, struct op *op, unsigned node, int64_t floor, struct instant put_back);
 void op_send_withdraw(struct op_table *t, struct op *op, unsigned node);
 void op_send_release(struct op_table *t, struct op *op, unsigned node);
 void op_send_leave(struct op_table *t, struct op *op, unsigned node);

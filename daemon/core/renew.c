@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The watchdog's round: every usable node renews the key, with the token as the floor of its fence. Where the key is missing it is put back, but only
- * while a quorum of the other votes still stands. When so many nodes had lost it that somebody else may have held the lock, the lock is lost. One EXTEND
- * of a value is in flight per node, so answers come in order.
+ * while a quorum of the other votes still stands: what comes later is refused, or the next life of the daemon would take it for a proof that the lock was
+ * held all the time. When so many nodes had lost it that somebody else may have held the lock, the lock is lost. One EXTEND of a value is in flight per
+ * node, so answers come in order.
  */
 #include "daemon/core/round.h"
 
@@ -11,13 +12,13 @@
 
 #define RETRY_LEAST_US (20 * MSEC)
 
-/* Whether the votes of the other nodes are a quorum by themselves. */
-static bool others_hold(const struct engine *e, const struct lock *l, unsigned node)
+/* Until when the votes of the other nodes are a quorum by themselves. */
+static struct instant others_hold(const struct engine *e, const struct lock *l, unsigned node)
 {
 	struct votes others = l->votes;
 
 	others.until[node] = INSTANT_PAST;
-	return votes_at(&others, e->core->conf.nodes, e->core->now) >= engine_quorum(e);
+	return votes_deadline(&others, e->core->conf.nodes);
 }
 
 static void renew_ask(struct engine *e, struct op *op, unsigned node)
@@ -25,10 +26,10 @@ static void renew_ask(struct engine *e, struct op *op, unsigned node)
 	struct lock *l = op->lock;
 	struct instant vote = vote_until(e->core->now, op->ttl_us);
 	bool alive = instant_before(e->core->now, l->votes.until[node]);
-	bool create = others_hold(e, l, node);
+	struct instant put_back = others_hold(e, l, node);
 	struct span from;
 
-	if (!alive && !create)
+	if (!alive && !instant_before(e->core->now, put_back))
 		return;
 	/* The stores keep a key no shorter than before, but who asks for a shorter lease has it from now on. */
 	if (!MUTATED(SHORTER_TTL_LATE))
@@ -36,7 +37,7 @@ static void renew_ask(struct engine *e, struct op *op, unsigned node)
 	if (adopt_is_left(l, node, &from))
 		op_send_adopt(&e->ops, op, node, l->fence_end, from);
 	else
-		op_send_extend(&e->ops, op, node, l->fence_end + (MUTATED(RANGE_EXTENDED) ? l->waiting : 0), create);
+		op_send_extend(&e->ops, op, node, l->fence_end + (MUTATED(RANGE_EXTENDED) ? l->waiting : 0), put_back);
 	l->unanswered |= (uint16_t)(1u << node);
 	l->renewed |= (uint16_t)(1u << node);
 }

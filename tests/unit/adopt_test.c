@@ -382,6 +382,69 @@ START_TEST(an_adoption_does_not_shorten_what_was_told)
 }
 END_TEST
 
+static struct call late_call(unsigned node, enum call_kind kind)
+{
+	static char name[16], value[VALUE_MAX], marker[MARKER_MAX];
+	struct call late = stage.node[node].last[kind].call;
+
+	memcpy(name, late.name.p, late.name.n);
+	memcpy(value, late.value.p, late.value.n);
+	memcpy(marker, late.marker.p, late.marker.n);
+	late.name.p = name;
+	late.value.p = value;
+	if (kind == CALL_EXTEND)
+		late.new_value.p = value;
+	late.marker.p = marker;
+	late.ticket = late.prior = SPAN("");
+	return late;
+}
+
+/*
+ * What sets a key runs late, when the votes of the others are over, and somebody else has had the lock: to the next life it must not look like a key that
+ * stood there all the time. Of a, b, c only a renews it; c is asked for it late, by an ACQUIRE or a renewal that puts it back.
+ */
+START_TEST(a_key_that_is_set_when_the_lock_may_be_over_is_no_proof_that_it_was_held)
+{
+	enum call_kind kind = _i ? CALL_ACQUIRE : CALL_EXTEND;
+	struct answer answer;
+	struct call late;
+
+	stage_open(3);
+	stage.conf.timeout_us = _i ? 2 * SEC : 500 * MSEC;
+	daemon_starts(0);
+	daemon_starts(1);
+	passes(2 * SEC);
+	session_opens(5, 1);
+	s1 = says_hello(1, "grace=30s");
+	if (_i)
+		feels(2, MOOD_SILENT);
+	says(1, "LOCK a ttl=1s");
+	fence = number_in(hears(1, "OK name=a *"), "fence");
+	refuses(1, "BUSY");
+	passes(400 * MSEC);
+	memory_remove(stage.node[2].memory, SPAN("a"));
+	feels(2, MOOD_SILENT);
+	passes(280 * MSEC);
+	late = late_call(2, kind);
+	daemon_ends(0);
+	all_feel(MOOD_WELL);
+	passes(330 * MSEC);
+	says(5, "LOCK a ttl=1s");
+	ck_assert_int_gt(number_in(hears(5, "OK name=a *"), "fence"), fence);
+	passes(40 * MSEC);
+	says(5, "UNLOCK a");
+	hears(5, "OK *");
+	passes(40 * MSEC);
+	memory_call(stage.node[2].memory, &late, stage.now, &answer);
+	ck_assert_int_eq(answer.code, _i ? 'L' : 'M');
+	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
+	passes(20 * MSEC);
+	resumes(2, &s1);
+	hears(2, "OK session=* n=0*");
+	hears(2, "! LOST *");
+}
+END_TEST
+
 Suite *adopt_suite(void)
 {
 	Suite *suite = suite_create("adopt");
@@ -389,6 +452,7 @@ Suite *adopt_suite(void)
 
 	tcase_add_checked_fixture(rounds, NULL, stage_close);
 	tcase_add_loop_test(rounds, what_was_held_goes_on_with_its_fence_under_a_new_value, 0, 3);
+	tcase_add_loop_test(rivals, a_key_that_is_set_when_the_lock_may_be_over_is_no_proof_that_it_was_held, 0, 2);
 	tcase_add_test(rounds, counts_owners_and_terms_are_as_they_were);
 	tcase_add_test(rounds, an_adopted_lease_is_handed_to_nobody);
 	tcase_add_test(rounds, what_is_never_resumed_is_released_when_the_grace_is_over);

@@ -136,7 +136,7 @@ START_TEST(a_key_left_behind_is_not_placed_anew_and_a_renewal_is)
 	ck_assert(span_equal(effects.item[0].call.prior, SPAN(" d:1:0b")));
 	ck_assert_uint_eq(lock->placed, 0);
 	ck_assert_int_eq(effects.item[0].call.px_ms, 2);
-	op_send_extend(&ops, renew, 1, 99, true);
+	op_send_extend(&ops, renew, 1, 99, instant_add(core.now, SEC));
 	ck_assert_uint_eq(lock->placed, 2);
 	ck_assert_int_gt(lock->px_until.us, 112 * SEC);
 	ck_assert(effects.item[1].call.create);

@@ -1,2 +1,2 @@
 # daemon/core/acquire.c
-s|op_send_extend(&e->ops, op, i, op->fence + op->range, false);|op_send_extend(\&e->ops, op, i, op->fence, false);|
+s|op_send_extend(&e->ops, op, i, op->fence + op->range, INSTANT_PAST);|op_send_extend(\&e->ops, op, i, op->fence, INSTANT_PAST);|
