@@ -169,6 +169,7 @@ NET := \
 	daemon/net/address.c \
 	daemon/net/closing.c \
 	daemon/net/conn.c \
+	daemon/net/ending.c \
 	daemon/net/hub.c \
 	daemon/net/lines.c \
 	daemon/net/listener.c \

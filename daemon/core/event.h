@@ -101,7 +101,7 @@ enum event_kind {
 	EVENT_OPEN,      /* a session begins */
 	EVENT_LINE,      /* a line arrived, without its LF or CRLF; the bytes may be overwritten by the parser */
 	EVENT_TOO_LONG,  /* a line was drained that exceeded the limit */
-	EVENT_PARTING,   /* EOF will follow, but lines that were said before and are not read yet come first */
+	EVENT_PARTING,   /* EOF or GONE will follow, but lines that were said before and are not read yet come first */
 	EVENT_EOF,       /* half-close or close: no further line will come, replies may still be read */
 	EVENT_SENT,      /* to EFFECT_AWAIT: most of what was sent to the session has gone out */
 	EVENT_GONE,      /* the connection is no more */

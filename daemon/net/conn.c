@@ -14,7 +14,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define TURN_LINES  8
@@ -39,7 +38,7 @@ static bool conn_wants_lines(const struct conn *c)
 	return c->reading && !conn_is_full(c);
 }
 
-static bool conn_takes_input(const struct conn *c)
+bool conn_takes_input(const struct conn *c)
 {
 	if (c->state >= CONN_CLOSING)
 		return !c->ended;
@@ -77,104 +76,6 @@ void conn_arm(struct conn *c)
 	/* One that cannot be watched ends: a session by being told of, a closing one by its deadline. */
 	if ((event_assign(&c->event, c->hub->base, c->fd, wants, conn_ready, c) || event_add(&c->event, NULL)) && c->session)
 		conn_fail(c, GONE_RESET);
-}
-
-/* --- how it ends --------------------------------------------------------------------------------------------------- */
-
-static short conn_poll(const struct conn *c)
-{
-	struct pollfd p = {.fd = c->fd, .events = POLLIN | POLLRDHUP};
-
-	return poll(&p, 1, 0) > 0 ? p.revents : 0;
-}
-
-static int socket_error(int fd)
-{
-	int error = 0;
-	socklen_t n = sizeof(error);
-
-	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) ? errno : error;
-}
-
-static enum gone conn_verdict(const struct conn *c, short events, int error)
-{
-	/* Whatever the error is: no descriptor of the other end is left. */
-	if (c->is_unix && (events & POLLHUP))
-		return GONE_HANGUP;
-	switch (error) {
-	case ETIMEDOUT:
-	case EHOSTUNREACH: /* tcp(7): a timeout is reported as the last soft error, if there was one */
-	case ENETUNREACH:
-	case EHOSTDOWN:
-		return GONE_KEEPALIVE;
-	default:
-		return GONE_RESET;
-	}
-}
-
-void conn_want_telling(struct conn *c)
-{
-	if (c->is_ready)
-		return;
-	c->is_ready = true;
-	/* An end is told before what others have still to say. */
-	if (c->state == CONN_FAILED)
-		TAILQ_INSERT_HEAD(&c->hub->ready, c, link);
-	else
-		TAILQ_INSERT_TAIL(&c->hub->ready, c, link);
-	event_active(c->hub->tell, EV_TIMEOUT, 1);
-}
-
-void conn_fail(struct conn *c, enum gone how)
-{
-	static const char *const why[GONE_N] = {"hangup", "reset", "keepalive", "overflow"};
-
-	if (c->state >= CONN_FAILED)
-		return;
-	conn_set_state(c, CONN_FAILED, why[how]);
-	c->fate = (unsigned char)how;
-	event_del(&c->event);
-	if (c->hub->current == c)
-		c->hub->current = NULL;
-	conn_want_telling(c);
-}
-
-void conn_broken(struct conn *c, int error)
-{
-	if (c->session)
-		conn_fail(c, conn_verdict(c, conn_poll(c), error));
-	else
-		conn_free(c);
-}
-
-/* From the loop, and told at once: what others say in the same pass may depend on it. */
-static void conn_end_here(struct conn *c, short events)
-{
-	conn_fail(c, conn_verdict(c, events, socket_error(c->fd)));
-	TAILQ_REMOVE(&c->hub->ready, c, link);
-	c->is_ready = false;
-	conn_told(c);
-}
-
-/*
- * Something has happened to a connection that is not read, or its other end has closed. A side that is closed is not the end;
- * an error, or both sides closed, is. True: it has been told, and c may be gone.
- */
-static bool conn_is_over(struct conn *c)
-{
-	short events = conn_poll(c);
-
-	if (events & (POLLERR | POLLHUP | POLLNVAL)) {
-		conn_end_here(c, events);
-		return true;
-	}
-	if (!(events & POLLRDHUP) || c->parted || c->state != CONN_OPEN || conn_takes_input(c))
-		return false;
-	c->parted = true;
-	conn_arm(c);
-	if (c->state == CONN_OPEN)
-		c->hub->sink.parting(c->hub->sink.context, c->session);
-	return true;
 }
 
 /* --- input --------------------------------------------------------------------------------------------------------- */
@@ -250,9 +151,9 @@ static bool conn_tell_lines(struct conn *c, size_t n)
 
 /*
  * Tells what was left over and what one read(2) brings. Lines that had to wait go first, alone: together with another read they
- * might not fit into scratch.
+ * might not fit into scratch. True: there may be more to read; c is still there.
  */
-static void conn_pump(struct conn *c, bool may_read)
+static bool conn_pump(struct conn *c, bool may_read)
 {
 	struct hub *h = c->hub;
 	size_t n = conn_recall(c);
@@ -260,12 +161,19 @@ static void conn_pump(struct conn *c, bool may_read)
 	ssize_t got = asked ? read(c->fd, h->scratch + n, HUB_READ) : 0;
 
 	if (got < 0 && errno != EAGAIN && errno != EINTR) {
-		conn_broken(c, errno);
-		return;
+		conn_read_failed(c, errno);
+		return false;
 	}
 	h->counts.bytes_in += got > 0 ? (uint64_t)got : 0;
-	if (conn_tell_lines(c, n + (got > 0 ? (size_t)got : 0)) && asked && got == 0)
+	if (!conn_tell_lines(c, n + (got > 0 ? (size_t)got : 0)))
+		return false;
+	if (!asked || got != 0)
+		return got > 0;
+	if (c->mute)
+		conn_end_here(c, POLLHUP);
+	else
 		conn_end(c);
+	return false;
 }
 
 void conn_read(struct conn *c, bool on)
@@ -305,10 +213,13 @@ static void conn_ready(evutil_socket_t fd, short what, void *context)
 		return;
 	if (c->queued)
 		return;
-	if (conn_takes_input(c))
-		conn_pump(c, true);
-	else
+	if (!conn_takes_input(c)) {
 		conn_arm(c);
+		return;
+	}
+	/* An end is told in the pass in which it shows, unless so much was said before that it takes turns. */
+	while (conn_pump(c, true) && c->mute)
+		;
 }
 
 /* False when c may be gone. */
@@ -338,7 +249,7 @@ void conn_told(struct conn *c)
 		conn_free(c);
 		sink->gone(sink->context, session, how);
 	} else if (conn_tell_sent(c) && conn_takes_input(c)) {
-		conn_pump(c, false);
+		(void)conn_pump(c, false);
 	}
 }
 

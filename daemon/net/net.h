@@ -39,7 +39,7 @@ struct net_sink {
 	void (*open)(void *context, uint64_t session, const struct peer *peer);
 	void (*line)(void *context, uint64_t session, char *line, size_t n); /* without LF or CRLF; the bytes may be overwritten */
 	void (*too_long)(void *context, uint64_t session);
-	/* The other end has closed its side while it is not read: lines may still come, then eof. Once; told only in that case. */
+	/* The other end has closed its side while it is not read, or is gone: lines may still come, then eof or gone. Once; told only in these cases. */
 	void (*parting)(void *context, uint64_t session);
 	void (*sent)(void *context, uint64_t session); /* after net_await_sent, once: no more is unsent than the mark */
 	void (*eof)(void *context, uint64_t session); /* once; every complete line before it was told; an unfinished one is dropped */

@@ -74,7 +74,7 @@ static bool conn_has_room(const struct conn *c, size_t size)
 
 void conn_send(struct conn *c, const void *bytes, size_t size)
 {
-	if (c->state == CONN_FAILED)
+	if (c->state == CONN_FAILED || c->mute)
 		return;
 	/* One pass may well produce more than fits: that alone does not make the other end a slow reader. */
 	if (!conn_has_room(c, size))

@@ -188,6 +188,21 @@ class Holding(Common):
         self.assertLess(granted.at - begin, 2.5)
         self.assertGreater(granted.num("fence"), fence)
 
+    def test_what_was_said_before_a_hang_up_is_done(self):
+        name, watcher = self.name(), self.connect()
+        last_words = {"UNLOCK %s keep=2s": ["kept"], "PING\n" * 50 + "UNLOCK %s keep=2s": ["kept"], "CHECK %s\n@quit QUIT": []}
+        for number, said in enumerate(last_words):
+            holder = self.connect()
+            holder.ok("HELLO 1 grace=9s")
+            holder.ok("LOCK %s%d" % (name, number))
+            self.d.freeze()  # so that the last words and the end are found together
+            holder.send(said.replace("%s", name + str(number)))
+            holder.close()
+            self.d.thaw()
+        watcher.barrier()
+        for number, left in enumerate(last_words.values()):
+            until(lambda: [row["role"] for row in watcher.ok("SHOW %s%d" % (name, number)).rows] == left, "left behind by %d: %r" % (number, left), 1)
+
     def test_keep_outlives_the_session(self):
         (c, rival), name = self.two(), self.name()
         begin = time.monotonic()

@@ -4,6 +4,7 @@
 
 #include <check.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -150,14 +151,35 @@ START_TEST(a_peer_that_closes_after_eof_is_gone)
 }
 END_TEST
 
-START_TEST(a_unix_peer_that_is_gone_is_told_at_once_without_its_last_lines)
+/* More than one turn takes; that the answers find nobody is no reason to hear less. */
+START_TEST(a_unix_peer_that_closes_has_its_last_lines_told)
+{
+	char said[256] = "", expected[1024] = "parting 0.1\n";
+	int fd = client(0), i;
+
+	w.on_line = _i ? answer : NULL;
+	for (i = 0; i < 20; i++) {
+		sprintf(said + strlen(said), "PING %d\n", i);
+		sprintf(expected + strlen(expected), "line 0.1 PING %d\n", i);
+	}
+	world_says(&w, fd, said);
+	world_says(&w, fd, "unfinished");
+	close(fd);
+	strcat(expected, "gone 0.1 hangup\n");
+	world_told(&w, expected);
+	world_at_rest(&w);
+	ck_assert_uint_eq(net_sessions(w.net), 0);
+}
+END_TEST
+
+START_TEST(a_unix_peer_that_closes_while_it_is_not_read_is_gone_at_once)
 {
 	int fd = client(0);
 
+	net_read(w.net, w.session, false);
 	world_says(&w, fd, "PING\n");
 	close(fd);
 	world_told(&w, "gone 0.1 hangup\n");
-	ck_assert_uint_eq(net_sessions(w.net), 0);
 }
 END_TEST
 
@@ -271,7 +293,8 @@ Suite *conn_suite(void)
 	tcase_add_loop_test(t, a_line_without_end_is_told_once_and_the_connection_survives, 0, 2);
 	tcase_add_loop_test(t, after_half_close_every_line_is_told_then_eof_and_replies_still_go_out, 0, 2);
 	tcase_add_loop_test(t, a_peer_that_closes_after_eof_is_gone, 0, 2);
-	tcase_add_test(t, a_unix_peer_that_is_gone_is_told_at_once_without_its_last_lines);
+	tcase_add_loop_test(t, a_unix_peer_that_closes_has_its_last_lines_told, 0, 2);
+	tcase_add_test(t, a_unix_peer_that_closes_while_it_is_not_read_is_gone_at_once);
 	tcase_add_test(t, a_tcp_peer_that_closes_has_its_last_lines_told);
 	tcase_add_test(t, a_unix_peer_that_left_our_answer_unread_is_a_hangup_no_reset);
 	tcase_add_test(t, a_unix_peer_found_gone_by_writing_is_a_hangup);

@@ -123,21 +123,25 @@ START_TEST(lines_of_many_turns_are_told_in_their_order_and_their_end_comes_last)
 }
 END_TEST
 
-START_TEST(a_hang_up_is_told_before_lines_that_wait_for_their_turn)
+START_TEST(what_was_said_before_a_hang_up_takes_turns_and_the_end_comes_last)
 {
 	char *lines = many_lines();
-	int a = world_unix(&w);
+	int a = world_unix(&w), b;
 
 	world_told(&w, "open 0.1\n");
+	b = world_unix(&w);
+	world_told(&w, "open 1.1\n");
 	world_says(&w, a, lines);
-	world_pass(&w);
-	ck_assert_uint_lt(w.lines, MANY);
 	close(a);
+	world_says(&w, b, "b\n");
 	heard_all();
-	ck_assert_ptr_nonnull(strstr(buf_begin(&w.told), "gone 0.1 hangup\n"));
-	ck_assert_uint_lt(w.lines, MANY);
+	ck_assert_uint_le(before("line 0.1 ", "line 1.1 b\n"), TURN);
+	ck_assert_uint_eq(before("line 0.1 ", "parting 0.1\n"), 0);
+	ck_assert_uint_eq(before("line 0.1 ", "gone 0.1 hangup\n"), MANY);
+	ck_assert_uint_eq(w.lines, MANY + 1);
 	buf_clear(&w.told);
 	free(lines);
+	close(b);
 }
 END_TEST
 
@@ -167,7 +171,7 @@ Suite *turns_suite(void)
 	tcase_add_test(c, a_short_request_waits_for_one_turn_of_each_who_says_much);
 	tcase_add_test(c, a_long_answer_ends_a_turn);
 	tcase_add_loop_test(c, lines_of_many_turns_are_told_in_their_order_and_their_end_comes_last, 0, 2);
-	tcase_add_test(c, a_hang_up_is_told_before_lines_that_wait_for_their_turn);
+	tcase_add_test(c, what_was_said_before_a_hang_up_takes_turns_and_the_end_comes_last);
 	tcase_add_test(c, whoever_is_there_is_heard_between_those_who_connect);
 	suite_add_tcase(suite, c);
 	return suite;
