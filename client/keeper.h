@@ -18,7 +18,7 @@
 struct keeper_report {
 	enum { KEEPER_WAITING, KEEPER_GRANTED, KEEPER_STARTED, KEEPER_ENDED } kind;
 	int code;                      /* ENDED: what redlock ends with */
-	bool lingers;                  /* ENDED: it goes on for a while, to end a session that is away */
+	bool lingers;                  /* ENDED: it goes on for a while, to say what a daemon that is away or stopped has still to hear */
 	pid_t command;                 /* STARTED */
 	char session[64], secret[128]; /* WAITING, GRANTED: for RESUME, should the keeper die; "" without grace */
 	char text[512];                /* ENDED: one line for a person, or "" */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The life of a keeper: the turn, the command, the end of the session. Whatever it ends for, it says QUIT, so that nobody waits for
- * a grace that nobody needs; when the daemon is away just then, it stays for a while to say so.
+ * a grace that nobody needs; when the daemon is away just then, it stays for a while to say so. So it does when a name is to be kept, and
+ * the daemon has not yet answered what was asked before.
  */
 #include "client/cli_wait.h"
 #include "client/keeper.h"
@@ -87,6 +88,17 @@ static int64_t linger_until(const struct keeper_task *task)
 	return MAX(redlock_now_us(), task->grant.until_us) + grace_ms * 1000;
 }
 
+/* Only an UNLOCK can leave the name kept; all else QUIT does. */
+static bool keep_is_owed(const struct keeper_task *task)
+{
+	return task->in->keep_ms && task->grant.until_us;
+}
+
+static bool must_linger(const struct keeper_task *task)
+{
+	return redlock_away(task->c) || (keep_is_owed(task) && redlock_in_flight(task->c));
+}
+
 static void linger(const struct keeper_task *task)
 {
 	struct redlock *c = task->c;
@@ -94,16 +106,15 @@ static void linger(const struct keeper_task *task)
 
 	streams_drop();
 	close(task->front);
-	while (redlock_away(c) && (now = redlock_now_us()) < until && !redlock_process(c)) {
+	while (must_linger(task) && (now = redlock_now_us()) < until && !redlock_process(c)) {
 		struct pollfd fd = {.fd = redlock_fd(c), .events = redlock_events(c)};
 		int64_t at = MIN(until, redlock_due_us(c));
 
-		if (redlock_away(c))
+		if (must_linger(task))
 			(void)!poll(&fd, 1, at > now ? (int)MIN((at - now) / 1000 + 1, 60000) : 0);
 	}
 	redlock_set_timeout(c, FAREWELL_MS);
-	/* Only an UNLOCK can leave the name kept; all else QUIT does. */
-	if (task->in->keep_ms && task->grant.until_us && (!redlock_in_flight(c) || redlock_finish(c, FAREWELL_MS) >= 0))
+	if (keep_is_owed(task) && !redlock_in_flight(c))
 		(void)!redlock_unlock(c, task->in->operand, task->in->keep_ms);
 	redlock_close(c);
 }
@@ -117,7 +128,7 @@ void keeper_main(struct keeper_task *task)
 		keeper_hold(task, &report);
 	else
 		report.code = turn.exit;
-	report.lingers = redlock_away(task->c);
+	report.lingers = must_linger(task) && !redlock_process(task->c);
 	if (!report.lingers)
 		redlock_close(task->c);
 	report.kind = KEEPER_ENDED;

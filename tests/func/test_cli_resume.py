@@ -198,6 +198,20 @@ class OnMemory(Outlive):
         super().setUp()
         self.d = self.daemon(self.CONFIG)
 
+    def test_a_daemon_that_was_stopped_at_the_end_keeps_the_name_all_the_same(self):
+        name = self.name()
+        process = self.run_under(self.d, name, REPORT + "read line; exit 7", "--keep", "8s", stdin=subprocess.PIPE)
+        self.begun(process)
+        self.d.freeze()
+        time.sleep(2.1)  # a CHECK is asked a third of the lease after the grant, and not answered
+        process.stdin.close()
+        process.stdin = None
+        self.assertEqual(process.wait(10), 7)
+        self.d.thaw()
+        with self.d.client() as client:
+            until(lambda: not self.sessions(self.d), "the session has ended")
+            self.assertEqual([row["role"] for row in client.ok("SHOW " + name).rows], ["kept"])
+
     def test_a_command_outlives_an_orderly_restart(self):
         name = self.name()
         process = self.run_under(self.d, name, REPORT + "read line; exit 7", stdin=subprocess.PIPE)
