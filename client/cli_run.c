@@ -46,12 +46,17 @@ static int signals_take(struct front *f)
 	return f->signals < 0 ? -errno : 0;
 }
 
-/* In a common process group the terminal has told the command already. */
+/* In a common process group the terminal has told the command already; but that it is gone it tells the leader of its session alone. */
+static bool terminal_told_both(const struct front *f, const struct signalfd_siginfo *info)
+{
+	return !f->grouped && info->ssi_code == SI_KERNEL && !(info->ssi_signo == SIGHUP && getsid(0) == getpid());
+}
+
 static void signal_pass(const struct front *f, const struct signalfd_siginfo *info)
 {
 	int signal = (int)info->ssi_signo;
 
-	if (f->grouped || info->ssi_code != SI_KERNEL)
+	if (!terminal_told_both(f, info))
 		(void)!send(f->keeper, &signal, sizeof(signal), MSG_NOSIGNAL | MSG_DONTWAIT);
 	/* The shell sees the job stop; the keeper goes on, so the lock stays believed. */
 	if (signal == SIGTSTP)

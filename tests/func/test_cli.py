@@ -217,6 +217,22 @@ class Run(Tool):
         self.assertIn(name.encode(), said)
         self.assertEqual(process.wait(10), 0)
 
+    def test_a_terminal_that_is_gone_hangs_up_the_command(self):
+        """redlock leads the session, as behind ssh -t: nobody else is told."""
+        name = self.name()
+        try:
+            master, slave = pty.openpty()
+        except OSError as error:
+            self.skipTest("no terminal to be had: %s" % error)
+        process = spawn(["setsid", "--ctty", REDLOCK, "--addr", self.d.addr, "run", name, "--", "sh", "-c", "echo up; exec sleep 1000"],
+                        **merged(QUIET, {"stdin": slave}))
+        os.close(slave)
+        self.addCleanup(lambda: (process.kill(), process.wait(), process.stdout.close(), process.stderr.close()))
+        self.assertEqual(process.stdout.readline(), b"up\n")
+        os.close(master)
+        self.assertEqual(process.wait(10), 128 + signal.SIGHUP)
+        until(lambda: self.free(name), "the lock is free")
+
 
 @on_each_store
 class Query(Tool):
