@@ -73,9 +73,9 @@ static void defeat_held_elsewhere(struct engine *e, struct lock *l, const struct
 }
 
 /* Nobody has a quorum: our votes are given back, and after a pause of random length we try again. */
-static void defeat_split(struct engine *e, struct lock *l, bool led)
+static void defeat_split(struct engine *e, struct lock *l, const struct op *op, bool led)
 {
-	int64_t pause = split_note(e, l, led);
+	int64_t pause = split_note(e, l, op, led);
 
 	l->splits++;
 	l->elsewhere.known = false;
@@ -143,16 +143,16 @@ void defeat(struct engine *e, struct op *op)
 		e->narrow_until = instant_add(e->core->now, NARROW_US); /* a single token is never refused for the clock */
 		acquire_begin(e, l);
 	} else if (op->later) {
-		defeat_split(e, l, true); /* somebody else won there */
+		defeat_split(e, l, op, true); /* somebody else won there */
 	} else if (bits(op->alien) >= quorum) {
 		engine_become(e, l, LOCK_WAITING);
 		line_refuse_part(e, l, REFUSED_KIND, LINE_ALL);
 	} else if (defeat_by_holder(e, op)) {
 		defeat_held_elsewhere(e, l, op);
 	} else if (op->kind == OP_RAISE && op->open) {
-		defeat_split(e, l, false); /* a quorum granted, and one of it hangs since */
+		defeat_split(e, l, op, false); /* a quorum granted, and one of it hangs since */
 	} else if (bits(op->busy | op->behind) > 0 && bits(op->busy | op->behind | op->yes) >= quorum) {
-		defeat_split(e, l, false);
+		defeat_split(e, l, op, false);
 	} else {
 		defeat_no_quorum(e, l);
 	}

@@ -59,7 +59,7 @@ int64_t split_patience_us(const struct engine *e); /* how long the leading node 
 /* A quorum has answered, and the votes are split: one that hangs is not waited for while it is a race, nor are votes kept from others meanwhile. */
 void split_await(struct engine *e, struct op *op);
 /* The votes were split: the name asks its leading node first for a while, unless this round did so. Returns the pause before the next round, in microseconds. */
-int64_t split_note(struct engine *e, struct lock *l, bool led);
+int64_t split_note(struct engine *e, struct lock *l, const struct op *op, bool led);
 /* The pause after a round that decided nothing ends after a round trip: for a request that does not wait. */
 void split_hurry(struct engine *e, struct lock *l);
 /* Of all usable nodes the one of the largest weight leads: the same on all daemons, in whatever order they were told of the nodes. */

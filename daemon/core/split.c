@@ -69,12 +69,20 @@ static int64_t split_pause_us(const struct engine *e, int64_t us)
 	return us / 2 + (int64_t)rng_below(e->rng, (uint64_t)us + 1);
 }
 
-int64_t split_note(struct engine *e, struct lock *l, bool led)
+/* Whoever refused has said since that the lock was freed: no split, but a release that was on its way. */
+static bool split_is_over(const struct lock *l, const struct op *op)
+{
+	return op->busy && !(op->busy & (uint16_t)~l->woken);
+}
+
+int64_t split_note(struct engine *e, struct lock *l, const struct op *op, bool led)
 {
 	int64_t rtt = turn_rtt_us(e);
 	unsigned n = l->attempts < DOUBLINGS_MOST ? l->attempts : DOUBLINGS_MOST;
 
 	metric_add(&e->core->metrics, METRIC_SPLITS, 1);
+	if (split_is_over(l, op))
+		return split_pause_us(e, rtt < RTT_LEAST_US ? RTT_LEAST_US : rtt);
 	if (!led) {
 		l->leads = LEADS_MOST;
 		l->lead_until = instant_add(e->core->now, LEADS_US);

@@ -263,6 +263,30 @@ START_TEST(a_waiter_who_is_refused_by_the_leading_node_asks_all_again_in_a_secon
 }
 END_TEST
 
+/* It has waited for long, and pauses are long by now. */
+START_TEST(a_release_that_comes_while_the_stores_are_asked_is_no_split)
+{
+	stage_begin(3);
+	falls(2);
+	key_is_overwritten(0, "a", "d1:1:00", 50 * SEC);
+	key_is_overwritten(1, "a", "d1:1:00", 50 * SEC);
+	says(1, "LOCK a wait=1m");
+	passes(40 * SEC);
+	hears_nothing(1);
+	memory_remove(stage.node[0].memory, SPAN("a"));
+	feels(1, MOOD_TARDY);
+	is_woken(0, 0, "a");
+	is_woken(0, 1, "a");
+	ck_assert_int_eq(figure(0, METRIC_SPLITS), 0);
+	memory_remove(stage.node[1].memory, SPAN("a"));
+	is_woken(0, 1, "a");
+	feels(1, MOOD_WELL);
+	ck_assert_int_eq(figure(0, METRIC_SPLITS), 1);
+	passes(5 * MSEC);
+	hears(1, GRANT);
+}
+END_TEST
+
 START_TEST(a_lock_that_was_won_begins_with_all_nodes_at_once)
 {
 	three_daemons(3);
@@ -444,6 +468,7 @@ Suite *split_suite(void)
 	tcase_add_test(lead, a_refusal_of_the_leading_node_is_no_verdict);
 	tcase_add_test(lead, who_does_not_wait_is_answered_within_three_rounds);
 	tcase_add_test(lead, a_waiter_who_is_refused_by_the_leading_node_asks_all_again_in_a_second);
+	tcase_add_test(lead, a_release_that_comes_while_the_stores_are_asked_is_no_split);
 	tcase_add_test(lead, a_lock_that_was_won_begins_with_all_nodes_at_once);
 	tcase_add_test(lead, a_lock_that_was_won_and_left_alone_begins_with_all_nodes_at_once);
 	tcase_add_test(lead, requests_that_come_during_the_pause_after_a_split_do_not_end_it_one_by_one);
