@@ -160,6 +160,11 @@ static const char *judge_fitness(struct members *ms, const struct member *m, con
 	return NULL;
 }
 
+static bool judge_is_set_back(const struct member *m, struct span marker)
+{
+	return marker.n > 0 && (span_equal(marker, span_of(m->past)) || span_equal(marker, span_of(m->over)));
+}
+
 /* Evidence of lost memory that the marker does not show. The fence is held against what was seen before the probe was sent: other links may be ahead. */
 static void judge_suspect(struct member *m, const struct answer *a)
 {
@@ -168,11 +173,11 @@ static void judge_suspect(struct member *m, const struct answer *a)
 			m->suspect = "it evicted keys";
 		if (a->fence < m->fence_when_asked)
 			m->suspect = "its fence fell back";
-		if (*m->past && span_equal(a->probe->marker, span_of(m->past)))
-			m->suspect = "its marker was set back";
 	} else {
 		m->fence_seen = a->fence; /* another run of the server: the marker tells of its memory */
 	}
+	if (judge_is_set_back(m, a->probe->marker))
+		m->suspect = "its marker was set back";
 	m->evicted = a->probe->evicted;
 }
 
@@ -286,8 +291,10 @@ struct verdict member_judge(struct members *ms, struct member *m, const struct a
 	if (reason)
 		return (struct verdict){VERDICT_REFUSED, reason};
 	ours = m->ours && judge_memory(&parts, probe);
-	if (ours && parts.kind == 'q')
+	if (ours && parts.kind == 'q' && !judge_is_set_back(m, probe->marker))
 		return (struct verdict){VERDICT_TIMING, ""};
+	if (ours && parts.kind == 'j' && !m->suspect && a->fence < m->fence_joined)
+		m->suspect = "its fence fell back"; /* whichever run it is: who joined it lifted its fence above all that it had issued */
 	if (ours && parts.kind == 'j' && !m->suspect)
 		return (struct verdict){VERDICT_JOINED, ""};
 	if (probe->marker.n == 0 && ms->trusting && !m->suspect)

@@ -227,11 +227,14 @@ static void member_note_quarantine(struct members *ms, struct member *m, struct 
 	member_keep_marker(m, marker);
 	m->ours = m->was_ours = true;
 	m->suspect = NULL;
+	m->fence_joined = 0;
 	m->jump.open = false;
 }
 
 static void member_join(struct members *ms, struct member *m, struct span marker)
 {
+	if (m->timed[0] == 'q')
+		core_keep(m->over, sizeof(m->over), span_of(m->timed));
 	core_keep(m->timed, sizeof(m->timed), marker);
 	member_keep_marker(m, marker);
 	m->ours = m->was_ours = true;
@@ -296,6 +299,7 @@ static void member_follow(struct members *ms, struct member *m, const struct ans
 	switch (verdict.kind) {
 	case VERDICT_JOINED:
 		member_join(ms, m, marker);
+		m->fence_joined = a->fence;
 		break;
 	case VERDICT_REFUSED:
 		member_refuse(ms, m, verdict.reason);

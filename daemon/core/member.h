@@ -71,6 +71,7 @@ struct member {
 	bool was_ours;          /* … or once was */
 	const char *suspect; /* evidence of lost memory that the marker does not show */
 	char past[MARKER_MAX]; /* the last value of kind 'j' that a quarantine has replaced: whoever shows it again was set back, and has lost memory again */
+	char over[MARKER_MAX]; /* the last value of kind 'q' that its joining has replaced: likewise, and who was cut off meanwhile may have timed it */
 	char timed[MARKER_MAX];   /* the value of kind 'q' that is timed, and until when it is to stand: a connection that breaks does not begin it anew; its joining does */
 	struct instant timed_since, quarantine_end;
 	char timed_why[160];
@@ -84,6 +85,7 @@ struct member {
 	} jump;
 	struct flow flow;
 	int64_t fence_seen, fence_when_asked;
+	int64_t fence_joined; /* what a probe found last while it was joined; 0 in quarantine */
 	int64_t evicted;
 	int64_t rtt_us; /* smoothed; 0 = not known */
 	struct instant timed_at; /* when rtt_us was last told anew */

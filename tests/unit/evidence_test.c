@@ -65,7 +65,7 @@ START_TEST(a_quarantine_that_was_over_begins_anew_when_its_marker_comes_back)
 	ck_assert_str_eq(store_state(0, 0), "joined");
 	marker_is_set(0, marker);
 	passes(G_US - SEC);
-	ck_assert_str_eq(store_state(0, 0), "quarantine: another daemon found that it may have lost memory");
+	ck_assert_str_eq(store_state(0, 0), "quarantine: its marker was set back");
 	passes(3 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/judge.c, member.c: hosts that are set back to a snapshot. */
+#include "tests/unit/stage_part.h"
+
+#include <check.h>
+#include <stdio.h>
+
+#define G_US (30603 * MSEC) /* 30 s * 1.02 + 3 ms */
+
+/* One daemon was cut off while the time of a quarantine ran: for it that is over. The store is set back to a moment in that time, and the other notices. */
+START_TEST(a_quarantine_that_comes_back_is_begun_anew_for_those_who_have_timed_it)
+{
+	char marker[MARKER_MAX];
+
+	stage_begin(3);
+	daemon_starts(1);
+	stage.node[0].fence_lost = 10;
+	passes(2 * SEC);
+	stage.node[0].fence_lost = 0;
+	snprintf(marker, sizeof(marker), "%s", marker_of(0));
+	ck_assert_int_eq(marker[0], 'q');
+	passes(SEC);
+	daemon_node_event(1, 0, EVENT_NODE_DOWN);
+	passes(G_US);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+	says(1, "LOCK a ttl=30s");
+	hears(1, "OK *");
+	marker_is_set(0, marker);
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: its marker was set back");
+	daemon_node_event(1, 0, EVENT_NODE_UP);
+	runs();
+	passes(G_US - 2 * SEC);
+	ck_assert_str_eq(store_state(1, 0), "quarantine: another daemon found that it may have lost memory");
+	passes(3 * SEC);
+	ck_assert_str_eq(store_state(1, 0), "joined");
+}
+END_TEST
+
+/* The host is set back to before the restart of its server: run id and marker are those of then, and so is the fence. */
+START_TEST(a_server_that_is_set_back_to_before_its_restart_has_lost_its_memory)
+{
+	char former[sizeof(stage.node[0].run_id)], marker[MARKER_MAX];
+
+	stage_begin(3);
+	passes(2 * SEC);
+	snprintf(former, sizeof(former), "%s", stage.node[0].run_id);
+	snprintf(marker, sizeof(marker), "%s", marker_of(0));
+	if (_i) {
+		/* Another daemon sees to its quarantine. */
+		falls(0);
+		node_is_born(0);
+		stage.node[0].up = true;
+		daemon_starts(1);
+		passes(G_US + SEC);
+		ck_assert_str_eq(store_state(1, 0), "joined");
+		daemon_ends(1);
+		daemon_node_event(0, 0, EVENT_NODE_UP);
+		runs();
+	} else {
+		restarts_blank(0);
+		passes(G_US + SEC);
+	}
+	passes(2 * SEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+	says(1, "LOCK a ttl=30s");
+	hears(1, "OK *");
+	falls(0);
+	strcpy(stage.node[0].run_id, former);
+	marker_is_set(0, marker);
+	stage.node[0].fence_lost = G_US;
+	comes(0);
+	passes(100 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), _i ? "quarantine: its fence fell back" : "quarantine: its marker was set back");
+	passes(G_US - SEC);
+	ck_assert_str_eq(store_state(0, 0), _i ? "quarantine: its fence fell back" : "quarantine: its marker was set back");
+	stage.node[0].fence_lost = 0;
+	passes(2 * SEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+END_TEST
+
+Suite *set_back_suite(void)
+{
+	Suite *suite = suite_create("set_back");
+	TCase *tcase = tcase_create("set_back");
+
+	tcase_add_checked_fixture(tcase, NULL, stage_close);
+	tcase_add_test(tcase, a_quarantine_that_comes_back_is_begun_anew_for_those_who_have_timed_it);
+	tcase_add_loop_test(tcase, a_server_that_is_set_back_to_before_its_restart_has_lost_its_memory, 0, 2);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
