@@ -272,6 +272,28 @@ static bool judge_memory(const struct marker_parts *parts, const struct probe *p
 	return same && (span_equal(parts->replid, probe->replid) || (probe->own_data && !MUTATED(REPLICA_COSTS)));
 }
 
+/*
+ * Another server answers behind this address. If the former one is behind another address now, what it vouched for here counts no more, or its vote would
+ * count twice. One that was elsewhere before has a fence of its own.
+ */
+static void judge_move(struct members *ms, struct member *m, struct span run_id)
+{
+	bool left = false, came = false;
+
+	if (span_equal(run_id, span_of(m->run_id)))
+		return;
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		const struct member *other = &ms->node[i];
+
+		left |= other != m && *m->run_id && strcmp(other->run_id, m->run_id) == 0;
+		came |= other != m && span_equal(run_id, span_of(other->run_id));
+	}
+	if (left)
+		ms->jump_us[m->index] += members_bound_us(ms); /* no vote is worth more */
+	if (left || came)
+		m->fence_joined = 0;
+}
+
 struct verdict member_judge(struct members *ms, struct member *m, const struct answer *a)
 {
 	const struct probe *probe = a->probe;
@@ -283,6 +305,7 @@ struct verdict member_judge(struct members *ms, struct member *m, const struct a
 	judge_lineage(ms, m, &parts);
 	if (!probe->bgsave_failed)
 		m->misconf = false;
+	judge_move(ms, m, probe->run_id);
 	core_keep(m->run_id, sizeof(m->run_id), probe->run_id);
 	core_keep(m->replid, sizeof(m->replid), probe->replid);
 	reason = judge_fitness(ms, m, probe);

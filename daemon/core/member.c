@@ -231,8 +231,19 @@ static void member_note_quarantine(struct members *ms, struct member *m, struct 
 	m->jump.open = false;
 }
 
+/* The server behind this address answered at another before: what it vouched for there counts no more, or its vote would count twice. */
+static void member_has_moved(struct members *ms, const struct member *m)
+{
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		if (i != m->index && strcmp(ms->node[i].run_id, m->run_id) == 0)
+			ms->jump_us[i] += members_bound_us(ms); /* no vote is worth more */
+	}
+}
+
 static void member_join(struct members *ms, struct member *m, struct span marker)
 {
+	if (m->state != MEMBER_JOINED)
+		member_has_moved(ms, m);
 	if (m->timed[0] == 'q')
 		core_keep(m->over, sizeof(m->over), span_of(m->timed));
 	core_keep(m->timed, sizeof(m->timed), marker);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/judge.c, member.c: hosts that are set back to a snapshot. */
+/* daemon/core/judge.c, member.c: hosts that are set back to a snapshot, and servers that change their addresses. */
 #include "tests/unit/stage_part.h"
 
 #include <check.h>
 #include <stdio.h>
 
-#define G_US (30603 * MSEC) /* 30 s * 1.02 + 3 ms */
+#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
+#define G_US  (30603 * MSEC) /* 30 s * 1.02 + 3 ms */
 
 /* One daemon was cut off while the time of a quarantine ran: for it that is over. The store is set back to a moment in that time, and the other notices. */
 START_TEST(a_quarantine_that_comes_back_is_begun_anew_for_those_who_have_timed_it)
@@ -80,6 +81,44 @@ START_TEST(a_server_that_is_set_back_to_before_its_restart_has_lost_its_memory)
 }
 END_TEST
 
+/* The servers behind two addresses change places within a lease: the vote that b gave under its former address is no second one beside that of the new. */
+START_TEST(a_server_that_has_moved_to_another_address_counts_once)
+{
+	struct stage_node *a = &stage.node[0], *b = &stage.node[1];
+	struct memory *memory;
+	char run_id[64];
+
+	stage_begin(3);
+	daemon_starts(1);
+	session_opens(5, 1);
+	passes(2 * SEC);
+	falls(2);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	memory_set_fence(a->memory, memory_fence(a->memory) + 10);
+	refuses(0, "BUSY");
+	passes(5 * SEC);
+	hears(1, "! RISK *");
+	feels(0, MOOD_WELL);
+	falls(0);
+	falls(1);
+	memory = a->memory, a->memory = b->memory, b->memory = memory;
+	strcpy(run_id, a->run_id), strcpy(a->run_id, b->run_id), strcpy(b->run_id, run_id);
+	b->up = stage.node[2].up = true;
+	daemon_node_event(1, 1, EVENT_NODE_UP);
+	daemon_node_event(1, 2, EVENT_NODE_UP);
+	comes(0);
+	passes(5500 * MSEC);
+	hears(1, "! LOST name=a fence=* reason=quorum");
+	says(5, "LOCK a");
+	hears(5, GRANT);
+	comes(1);
+	ignores(1);
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_str_eq(store_state(0, i), "joined");
+}
+END_TEST
+
 Suite *set_back_suite(void)
 {
 	Suite *suite = suite_create("set_back");
@@ -88,6 +127,7 @@ Suite *set_back_suite(void)
 	tcase_add_checked_fixture(tcase, NULL, stage_close);
 	tcase_add_test(tcase, a_quarantine_that_comes_back_is_begun_anew_for_those_who_have_timed_it);
 	tcase_add_loop_test(tcase, a_server_that_is_set_back_to_before_its_restart_has_lost_its_memory, 0, 2);
+	tcase_add_test(tcase, a_server_that_has_moved_to_another_address_counts_once);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
