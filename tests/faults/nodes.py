@@ -14,10 +14,21 @@ def wall_us():
 
 class SkewedClock(Clock):
     """A wall clock with a step and a rate: see tests/clock_shim.c."""
+    offset_us, ppm, since_us = 0, 0, 0
 
     def skew(self, step=0.0, ppm=0):
+        """So far from the true clock as of now, whatever it was before: this alone is a step."""
+        self._tell(int(step * 1e6), ppm, wall_us())
+
+    def slew(self, ppm):
+        """At another rate as of now, without a step."""
+        now_us = wall_us()
+        self._tell(self.offset_us + (now_us - self.since_us) // 1000 * self.ppm // 1000, ppm, now_us)
+
+    def _tell(self, *told):
+        self.offset_us, self.ppm, self.since_us = told
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
-        os.pwrite(fd, struct.pack("qqqq", int(step * 1e6), 0, ppm, wall_us()), 0)
+        os.pwrite(fd, struct.pack("qqqq", self.offset_us, 0, self.ppm, self.since_us), 0)
         os.close(fd)
 
     def suspend(self, seconds):

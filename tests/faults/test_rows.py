@@ -3,6 +3,7 @@
 what passes a wire of ours changes its ends, in the order that it is told to."""
 import contextlib
 import os
+import struct
 import tempfile
 import types
 import unittest
@@ -13,6 +14,7 @@ import run
 from cgroup import FILES, MemoryGroup
 from faults import FAULTS, outcome
 from mirror import Mirror
+from nodes import SkewedClock
 from skip import Skip
 
 
@@ -106,6 +108,37 @@ class Groups(unittest.TestCase):
             self.group("cgroup.procs")
         with mock.patch.dict(os.environ, clear=True), self.assertRaisesRegex(Skip, "none is delegated"):
             MemoryGroup(self.world, self.daemon)
+
+
+class Clocks(unittest.TestCase):
+    """As tests/clock_shim.c reads them."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.clock, self.true_us = SkewedClock(folder.name), 10 ** 15
+        wall = mock.patch("nodes.wall_us", lambda: self.true_us)
+        wall.start()
+        self.addCleanup(wall.stop)
+
+    def reads(self):
+        with open(self.clock.path, "rb") as told:
+            offset, _, ppm, since = struct.unpack("qqqq", told.read(32))
+        return offset + (self.true_us - since) // 1000 * ppm // 1000
+
+    def test_another_rate_is_no_step(self):
+        self.clock.skew(0, 8000)
+        for ppm, ahead_us in ((-8000, 8000), (4000, 0), (-1000, 4000), (0, 3000)):
+            self.true_us += 10 ** 6
+            before = self.reads()
+            self.clock.slew(ppm)
+            self.assertEqual((before, self.reads()), (ahead_us, ahead_us))
+
+    def test_a_step_is_from_the_true_clock(self):
+        self.clock.skew(0, 8000)
+        self.true_us += 10 ** 6
+        self.clock.skew(2)
+        self.assertEqual(self.reads(), 2 * 10 ** 6)
 
 
 class Wires(unittest.TestCase):
