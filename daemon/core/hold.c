@@ -16,6 +16,7 @@ static void lock_vacate(struct engine *e, struct lock *l)
 {
 	lock_hold_ended(e, l->holder);
 	l->holder = NULL;
+	l->told = INSTANT_PAST;
 	l->renew_at = INSTANT_NEVER;
 	renew_over(l);
 }
@@ -27,10 +28,15 @@ void lock_closed(struct engine *e, struct lock *l)
 	engine_next(e, l);
 }
 
-/* The holder may believe until D, as it was when renewing stopped, and count on a slower clock than ours. */
+/*
+ * The holder may believe until D, as it was when renewing stopped, and count on a slower clock than ours. When a store's clock jumps, D is sooner than what the
+ * holder was told; nobody knows when it reads LOST.
+ */
 struct instant engine_belief(const struct engine *e, const struct lock *l)
 {
-	return instant_add(lock_deadline(&e->table, l), MUTATED(FREE_AT_DEADLINE) ? 0 : drift_us(l->ttl_us));
+	struct instant end = instant_add(lock_deadline(&e->table, l), MUTATED(FREE_AT_DEADLINE) ? 0 : drift_us(l->ttl_us));
+
+	return MUTATED(JUMP_CUTS_BELIEF) ? end : instant_max(end, l->told);
 }
 
 /* The same of what may be adopted yet: of the votes of the former life only their end is known. */

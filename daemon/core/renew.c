@@ -373,6 +373,8 @@ void renew_lower(struct engine *e, unsigned node)
 			l->round->votes.until[node] = instant_add(l->round->votes.until[node], -jump);
 		if (l->state != LOCK_HELD && l->state != LOCK_ADOPTING)
 			continue;
+		if (l->state == LOCK_HELD)
+			l->told = engine_belief(e, l);
 		l->votes.until[node] = instant_add(l->votes.until[node], -jump);
 		if (l->state == LOCK_ADOPTING)
 			continue; /* its votes are counted when the next comes */

@@ -24,7 +24,7 @@ FAULTS = (
     ("links that refuse Pub/Sub", "32"),
     ("packets lost on the way to Redis", "13d"),
     ("packets lost, doubled and reordered on the way to Redis", "13e"),
-    ("clocks of Redis stepped", "16a 16b"),
+    ("clocks of Redis stepped", "16a 16b 16c"),
     ("clocks of Redis at another rate", "17a 17b 17x"),
     ("clocks of daemons stepped", "18"),
     ("FLUSHALL, FLUSHDB, SWAPDB", "20a"),

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Rows 16 to 18: wall clocks that are stepped, or run at a rate of their own."""
 import contextlib
+import os
 import re
 
 from heirs import keeps
+from history import Log
+from locker import Options, Session
 from nodes import wall_us
 from rows import row
 from world import MANY
@@ -48,6 +51,46 @@ def all_stepped(w):
             for node in w.nodes:
                 node.clock.skew(0)
         w.pause(1.02 * w.max_lease_ms / 1000 + w.uniform(1.2, 2.5))
+
+
+@row(16, "redis-clock-bare-quorum", "the clock of one Redis steps while it is one of the two of three that hold a lock, and somebody waits for that lock", variant="c",
+     clock=True, orphans=False, nodes=3, daemons=2, gap=2.0, names=MANY)
+def bare_quorum(w):
+    """The third node would grant the lock to the second daemon, and the one that stepped has forgotten it. What is noticed is a step of more than 50 ms and
+    what a round trip and drift leave open."""
+    first, second = [enlisted(w, daemon) for daemon in w.daemons]
+    count = 0
+    while w.more():
+        stepped, _, missing = w.rng.sample(w.nodes, 3)
+        name = "bare/%d" % count
+        with w.behaving(w.links(w.daemons[:1], [missing]), hold={"up": True, "down": True}):
+            w.pause(0.3)
+            if first.lock(name, ttl=w.lease_ms, renew=False) and not missing.cli.exists("lock:" + name):
+                count += 1
+                waits = second.begin("LOCK", name, "LOCK %s wait=5s" % name, 5000)
+                w.pause(w.uniform(0, 0.9) * w.lease_ms / 1000)
+                step = w.rng.choice((w.uniform(0.2, 0.9), w.uniform(0.2, 0.9), 3600))
+                with w.fault("node %d stepped by %.3f s" % (stepped.index, step)):
+                    stepped.clock.skew(step)
+                    if second.finish(waits).kind == "OK":
+                        second.check(name)
+                        second.unlock(name)
+                    stepped.clock.skew(0)
+        first.check(name)
+        w.pause(1.02 * w.max_lease_ms / 1000 + 1.2)
+    for session in (first, second):
+        session.ask("QUIT")
+    w.note("%d times" % count)
+    if count < 3:
+        w.fail("blind", "hardly a lock was held by a bare quorum")
+
+
+def enlisted(w, daemon):
+    """A session of the row's own, whose history is judged with those of the clients."""
+    c = len(w.processes) + daemon.index
+    log = Log(os.path.join(w.folder, "c%02d.log" % c))
+    log.tell("start", c=c, d=daemon.index, eof_ends=False)
+    return Session(Options(addr=daemon.addr, lease_ms=w.lease_ms), log)
 
 
 @row(17, "redis-clock-rate", "every Redis has its own rate, all within one percent", gap=2.0, variant="a", clock=True, client={"modes": {"short": 3, "late": 2, "try": 2, "wait": 3, "hold": 1}})

@@ -202,6 +202,33 @@ START_TEST(a_store_that_is_alone_and_jumps_is_quarantined)
 }
 END_TEST
 
+/* The one store of its quorum has forgotten it, but what was told is told: nobody reads LOST for sure before the lock is another's. */
+START_TEST(what_a_jump_has_cost_is_left_alone_until_all_is_over_that_was_told)
+{
+	int64_t told;
+
+	stage_begin(3);
+	daemon_starts(1);
+	passes(1500 * MSEC);
+	session_opens(2, 1);
+	falls(2);
+	says(1, "LOCK a renew=no");
+	told = number_in(hears(1, "OK name=a *"), "valid_ms") * MSEC;
+	says(2, "LOCK a wait=1m");
+	comes(2);
+	passes(SEC);
+	stage.node[0].clock_us = _i * 5 * SEC;
+	passes(told - 1100 * MSEC);
+	if (_i)
+		hears(1, "! LOST name=a fence=* reason=expired");
+	hears_nothing(2);
+	ck_assert(key_is_there(1, "a"));
+	passes(2 * SEC);
+	hears(2, "OK name=a *");
+	ignores(1);
+}
+END_TEST
+
 START_TEST(a_store_that_restarted_meanwhile_is_quarantined_whoever_stood_still)
 {
 	stage_begin(3);
@@ -284,6 +311,7 @@ Suite *jump_suite(void)
 	tcase_add_test(theirs, jumps_of_different_size_are_no_stop);
 	tcase_add_loop_test(theirs, until_it_is_known_whose_clock_jumped_a_store_does_not_count, 0, 2);
 	tcase_add_test(theirs, a_store_that_is_alone_and_jumps_is_quarantined);
+	tcase_add_loop_test(theirs, what_a_jump_has_cost_is_left_alone_until_all_is_over_that_was_told, 0, 3);
 	tcase_add_test(theirs, a_store_that_restarted_meanwhile_is_quarantined_whoever_stood_still);
 	suite_add_tcase(suite, theirs);
 	return suite;
