@@ -58,8 +58,21 @@ def find_row(key):
     return rows.ROWS[key]
 
 
+TRIES = 4  # schedules that a planted mistake is looked for in: what takes a rare moment is not in each
+
+
 def play(key, seed, short, folder, program=None):
-    """Runs one row and tells what came of it."""
+    """Runs one row and tells what came of it. A planted mistake that was not seen is given further schedules, which the seed decides as well."""
+    for turn in range(TRIES if "/" in key else 1):
+        own = os.path.join(folder, "try-%d" % turn)
+        os.mkdir(own)
+        told = play_once(key, "%s/%d" % (seed, turn) if turn else seed, short, own, program)
+        if told["status"] != "failed" or not any(text.startswith("blind") for text in told["violations"]):
+            break
+    return told
+
+
+def play_once(key, seed, short, folder, program):
     from skip import Skip
     from world import World
     row = find_row(key)
