@@ -37,15 +37,6 @@ struct instant votes_deadline(const struct votes *v, unsigned nodes)
 	return sorted[quorum_of(nodes) - 1];
 }
 
-unsigned votes_at(const struct votes *v, unsigned nodes, struct instant now)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < nodes; i++)
-		n += instant_before(now, v->until[i]);
-	return n;
-}
-
 int64_t quarantine_us(int64_t max_lease_us, int64_t max_delay_us)
 {
 	int64_t longest = (max_lease_us + max_delay_us) / (MUTATED(QUARANTINE_SHORT) ? 4 : 1);

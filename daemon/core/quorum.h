@@ -50,8 +50,6 @@ void votes_clear(struct votes *v, unsigned nodes);
 struct instant vote_until(struct instant sent, int64_t lease_us);
 /* D: the Q-th largest of the first `nodes` votes. */
 struct instant votes_deadline(const struct votes *v, unsigned nodes);
-/* How many votes are greater than now. */
-unsigned votes_at(const struct votes *v, unsigned nodes, struct instant now);
 /* T. Scripts tolerate twice that beyond the skew. */
 int64_t clock_tol_us(unsigned nodes, int64_t max_lease_us, int64_t max_delay_us);
 /* How long a store that may have lost memory must not vote: G = (MAXLEASE + MAXDELAY) * (1 + 2 rho) + delta. */

@@ -14,6 +14,16 @@ static struct votes votes_of(unsigned n, const int64_t *until)
 	return v;
 }
 
+/* The rule itself: how many votes are greater than now. */
+static unsigned votes_at(const struct votes *v, unsigned nodes, struct instant now)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < nodes; i++)
+		n += instant_before(now, v->until[i]);
+	return n;
+}
+
 START_TEST(a_quorum_is_more_than_half)
 {
 	static const unsigned quorum[] = {0, 1, 2, 2, 3, 3, 4, 4, 5, 5};
