@@ -165,19 +165,32 @@ static bool judge_is_set_back(const struct member *m, struct span marker)
 	return marker.n > 0 && (span_equal(marker, span_of(m->past)) || span_equal(marker, span_of(m->over)));
 }
 
+/* What is known only from elsewhere than a probe stays, whatever marker comes. */
+static void suspect(struct member *m, const char *why, struct span marker)
+{
+	if (!m->suspect || *m->suspected)
+		core_keep(m->suspected, sizeof(m->suspected), marker);
+	m->suspect = why;
+}
+
 /* Evidence of lost memory that the marker does not show. The fence is held against what was seen before the probe was sent: other links may be ahead. */
 static void judge_suspect(struct member *m, const struct answer *a)
 {
+	struct span marker = a->probe->marker;
+
+	/* It was replaced since, by a quarantine that began after what was seen. */
+	if (m->suspect && *m->suspected && !span_equal(marker, span_of(m->suspected)))
+		m->suspect = NULL;
 	if (span_equal(a->probe->run_id, span_of(m->run_id))) {
 		if (a->probe->evicted > m->evicted)
-			m->suspect = "it evicted keys";
+			suspect(m, "it evicted keys", marker);
 		if (a->fence < m->fence_when_asked)
-			m->suspect = "its fence fell back";
+			suspect(m, "its fence fell back", marker);
 	} else {
 		m->fence_seen = a->fence; /* another run of the server: the marker tells of its memory */
 	}
-	if (judge_is_set_back(m, a->probe->marker))
-		m->suspect = "its marker was set back";
+	if (judge_is_set_back(m, marker))
+		suspect(m, "its marker was set back", marker);
 	m->evicted = a->probe->evicted;
 }
 
@@ -317,7 +330,7 @@ struct verdict member_judge(struct members *ms, struct member *m, const struct a
 	if (ours && parts.kind == 'q' && !judge_is_set_back(m, probe->marker))
 		return (struct verdict){VERDICT_TIMING, ""};
 	if (ours && parts.kind == 'j' && !m->suspect && a->fence < m->fence_joined)
-		m->suspect = "its fence fell back"; /* whichever run it is: who joined it lifted its fence above all that it had issued */
+		suspect(m, "its fence fell back", probe->marker); /* whichever run it is: who joined it lifted its fence above all that it had issued */
 	if (ours && parts.kind == 'j' && !m->suspect)
 		return (struct verdict){VERDICT_JOINED, ""};
 	if (probe->marker.n == 0 && ms->trusting && !m->suspect)

@@ -70,6 +70,7 @@ struct member {
 	bool ours;              /* its marker is of our configuration, as it was last seen */
 	bool was_ours;          /* … or once was */
 	const char *suspect; /* evidence of lost memory that the marker does not show */
+	char suspected[MARKER_MAX]; /* the marker that a probe showed with it; "" = none, or it was no probe */
 	char past[MARKER_MAX]; /* the last value of kind 'j' that a quarantine has replaced: whoever shows it again was set back, and has lost memory again */
 	char over[MARKER_MAX]; /* the last value of kind 'q' that its joining has replaced: likewise, and who was cut off meanwhile may have timed it */
 	char timed[MARKER_MAX];   /* the value of kind 'q' that is timed, and until when it is to stand: a connection that breaks does not begin it anew; its joining does */

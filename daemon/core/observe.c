@@ -25,6 +25,7 @@ static void member_settle_jump(struct members *ms, struct member *m)
 	case JUMP_THEIRS:
 		jump_is_theirs(m);
 		m->suspect = "its clock jumped ahead: keys may have expired early";
+		m->suspected[0] = '\0';
 		break;
 	case JUMP_OPEN:
 		asks = jump_asks(ms, m);

@@ -265,6 +265,7 @@ void left_step(struct sim_daemon *d);
 
 /* told.c: what sessions must be told. */
 void told_awake(struct sim_daemon *d); /* it goes on, or begins */
+bool told_quit(const struct conn *c);   /* it has said QUIT, which waits for its turn */
 void told_step(struct sim_daemon *d);
 void told_granted(struct sim_daemon *d, const struct request_sim *q, struct lease *l);
 void told_resumed(struct sim_daemon *d, struct lease *l);

@@ -308,7 +308,7 @@ static void on_push(struct conn *c, struct span line)
 	account_excuse(c, name);
 	lease_free(c, name, owner);
 	if ((is_only_busy(world_of(c)) && span_equal(line_field(line, "reason"), SPAN("quorum"))) ||
-	    (world_of(c)->stage == STAGE_FINALE && owner == OWNERS_MAX - 1 && !c->resumed))
+	    (world_of(c)->stage == STAGE_FINALE && owner == OWNERS_MAX - 1 && !c->resumed && !told_quit(c)))
 		checker_fail(world_of(c), INVARIANT_L9, name, "client %u: %.*s", c->client->index, (int)line.n, line.p);
 }
 

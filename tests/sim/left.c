@@ -7,6 +7,7 @@
 
 #define LOOK_US (50 * MSEC)
 #define LEFT_US (300 * MSEC)
+#define FULL    32 /* the least that a daemon asks of a node at a time and keeps the rest waiting, where nothing else is drawn: see daemon/core/flow.h */
 
 void left_note(struct sim_daemon *d, struct span value)
 {
@@ -78,6 +79,18 @@ static uint64_t left_value(const struct sim_daemon *d, const struct server *s, i
 	return left ? hash_bytes(value.p, value.n) : 0;
 }
 
+static bool is_full(const struct sim_link *l)
+{
+	const struct flight *f;
+	unsigned open = 0;
+
+	TAILQ_FOREACH(f, &l->flights, in_link)
+	{
+		open += f->count;
+	}
+	return open >= FULL;
+}
+
 static bool may_be_told(const struct sim_daemon *d, const struct server *s)
 {
 	return d->link[s->index].up && !s->down && sim_node_is_well(s->node) && s->stepped_us == 0;
@@ -91,7 +104,7 @@ static void left_look(struct sim_daemon *d, unsigned node, int64_t name)
 	uint64_t value = may_be_told(d, s) ? left_value(d, s, name) : 0;
 	int64_t from, prompt = link_prompt_since(&d->link[node]);
 
-	if (value != l->value)
+	if (value != l->value || (value != 0 && is_full(&d->link[node])))
 		*l = (struct left){.value = value, .since = w->now};
 	if (value == 0)
 		return;

@@ -98,12 +98,13 @@ void client_extend(struct run *r)
 	char owner[24];
 	struct request_sim *q;
 	int64_t ttl_ms = r->job.extend < 0 && r->tick % 2 == 0 ? r->job.ttl_ms : r->job.extend_ms;
-	struct instant end = instant_add(client_boot(r->client), ttl_ms * MSEC * 99 / 100 - 3 * MSEC);
+	struct instant now = client_boot(r->client), end = instant_add(now, ttl_ms * MSEC * 99 / 100 - 3 * MSEC);
 
 	owner_word(r, owner);
 	q = client_ask(r->client, ASK_EXTEND, r, "EXTEND %s ttl=%lldms%s", name_of(r->job.name), (long long)ttl_ms,
 		       owner);
-	if (!q || !instant_before(end, r->hold->deadline))
+	/* Where it does not believe any more, an answer that is under way may say more. */
+	if (!q || (instant_before(now, r->hold->deadline) && !instant_before(end, r->hold->deadline)))
 		return;
 	r->hold->shorter_asked = q->anchor;
 	r->hold->shorter_end = end;

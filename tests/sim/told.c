@@ -19,7 +19,7 @@ static int64_t later(int64_t a, int64_t b)
 }
 
 /* Its last line is read, and stands behind what it asked before: no other will come. */
-static bool has_quit(const struct conn *c)
+bool told_quit(const struct conn *c)
 {
 	const struct request_sim *q;
 
@@ -36,7 +36,7 @@ static void silence_look(struct sim_daemon *d, const struct conn *c)
 	const struct world *w = d->world;
 	bool listens = c->beat_us > 0 && !c->going && !c->taken && c->reading && !c->eof && !c->parted && !c->eof_told;
 
-	if (listens && !has_quit(c) && w->now - later(c->heard_at, w->checker.awake_since[d->index]) > c->beat_us * 51 / 50 + PAUSE_US)
+	if (listens && !told_quit(c) && w->now - later(c->heard_at, w->checker.awake_since[d->index]) > c->beat_us * 51 / 50 + PAUSE_US)
 		checker_fail(d->world, INVARIANT_L13, -1, "client %u, which daemon %u has to hear every %lld us, has been silent since %lld us",
 			     c->client->index, d->index, (long long)c->beat_us, (long long)c->heard_at);
 }
@@ -113,7 +113,7 @@ void told_step(struct sim_daemon *d)
 
 void told_granted(struct sim_daemon *d, const struct request_sim *q, struct lease *l)
 {
-	l->renews = q->renews;
+	l->renews = q->renews && !resume_is_behind(q); /* it may be the turn of what was asked before, on other terms */
 	l->risked = false;
 	l->low_since = 0;
 	l->held_step = d->world->checker.step;

@@ -4,6 +4,7 @@
 
 #include <check.h>
 #include <stdio.h>
+#include <string.h>
 
 #define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
 #define G_US  (30603 * MSEC) /* 30 s * 1.02 + 3 ms */
@@ -44,6 +45,28 @@ START_TEST(a_marker_that_a_quarantine_has_replaced_is_never_trusted_again)
 	passes(G_US - 2 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: its marker was set back");
 	passes(3 * SEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+END_TEST
+
+/* It was a replica when that was seen, and could not be marked; once it is a master again another daemon sees to its quarantine. */
+START_TEST(what_spoke_against_a_marker_is_settled_by_the_one_that_replaces_it)
+{
+	char marker[MARKER_MAX];
+
+	stage_begin(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	snprintf(marker, sizeof(marker), "%s", marker_of(0));
+	stage.node[0].probe.role = SPAN("slave");
+	stage.node[0].fence_lost = 10;
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), "refused: it is a slave: only a master may hold locks");
+	stage.node[0].probe.role = (struct span){NULL, 0};
+	stage.node[0].fence_lost = 0;
+	marker[strlen(marker) - 1] ^= 1;
+	marker_is_set(0, marker);
+	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
 END_TEST
@@ -325,6 +348,7 @@ Suite *evidence_suite(void)
 	tcase_add_checked_fixture(evidence, NULL, stage_close);
 	tcase_add_test(evidence, a_fence_that_fell_back_is_proof_of_lost_memory);
 	tcase_add_test(evidence, a_marker_that_a_quarantine_has_replaced_is_never_trusted_again);
+	tcase_add_test(evidence, what_spoke_against_a_marker_is_settled_by_the_one_that_replaces_it);
 	tcase_add_test(evidence, a_quarantine_that_was_over_begins_anew_when_its_marker_comes_back);
 	tcase_add_test(evidence, tokens_grow_when_clocks_are_set_back_and_a_store_forgets);
 	tcase_add_test(evidence, a_fence_of_another_run_is_no_evidence);
