@@ -180,7 +180,8 @@ static void finale_await_heir(struct world *w)
 		return;
 	}
 	daemon_die(&w->daemon[0]);
-	w->finale_alone = heir_is_alone(w);
+	/* Its request may stand behind another of its session, which waits for ever. */
+	w->finale_alone = w->heir->lock && w->heir->lock->running && heir_is_alone(w);
 	w->tally.takeovers++;
 	/* Others may stand before it in line; they only hold it for a while. */
 	finale_wait(w, p->lease_us + p->lease_us / 50 + p->delay_us + SEC + 100 * (p->latency_us + p->jitter_us) + 50 * plan_queue_us(p) + 500 * MSEC, 7);
