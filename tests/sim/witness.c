@@ -99,9 +99,12 @@ static void vain_keep(struct world *w, struct sim_daemon *d, struct lease *l)
 	bool some = false;
 
 	for (unsigned i = 0; i < w->plan->nodes; i++) {
-		bool untold = l->grants > 0 && !(l->told >> i & 1);
+		/* One that had not answered when the attempt was given up may have it, or not. */
+		bool unheard = l->grants == 0 && l->base[i] == 0 && (l->asked >> i & 1);
+		struct instant end = unheard ? instant_add(daemon_boot(d), l->least_us) : l->until[i];
 
-		l->owed[i] = untold ? instant_max(l->owed[i], l->until[i]) : l->owed[i];
+		if ((l->grants > 0 || unheard) && !(l->told >> i & 1))
+			l->owed[i] = instant_max(l->owed[i], end);
 	}
 	for (unsigned i = 0; i < w->plan->nodes; i++)
 		some |= l->grants == 0 && l->base[i] > 0 && d->link[i].up;
@@ -147,7 +150,7 @@ static void lease_begin(struct world *w, struct sim_daemon *d, int64_t name, uin
 	memset(l->reach, 0, sizeof(l->reach));
 	l->grants = 0;
 	l->least_us = 0;
-	l->told = l->renewing = l->renewed = 0;
+	l->asked = l->told = l->renewing = l->renewed = 0;
 	l->adopted = l->kept = l->evicted = false;
 	l->wanted.us = 0;
 	l->ticket = ticket;
@@ -226,8 +229,10 @@ void witness_call(struct sim_daemon *d, const struct call *call)
 		turns_call(d, call, name);
 	if ((call->kind == CALL_ACQUIRE || !is_own(d, call->value)) && l->ticket != ticket)
 		lease_begin(w, d, name, ticket);
-	if (call->kind == CALL_ACQUIRE)
+	if (call->kind == CALL_ACQUIRE) {
 		vain_look(w, d, name, l, call->node);
+		l->asked |= (uint16_t)((l->ticket == ticket) << call->node);
+	}
 	l->adopted |= !is_own(d, call->value);
 	kin_asked(d, call, name);
 	if (!is_own(d, call->value))
