@@ -41,6 +41,8 @@ static void debt_put_off(struct op *op, unsigned node)
 /* That another release of this name is sent there says nothing of this one. */
 static void debt_is_not_put_off(struct op *op, uint16_t nodes)
 {
+	if (!(op->put_off & nodes))
+		return;
 	op->lock->put_off &= (uint16_t)~(op->put_off & nodes);
 	op->put_off &= (uint16_t)~nodes;
 }
