@@ -192,11 +192,16 @@ static void acquire_raise(struct engine *e, struct op *first)
 	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, acquire_raise_us(e)));
 }
 
+void acquire_limit(struct engine *e, struct op *op, int64_t us)
+{
+	op->until = instant_min(op->until, instant_add(e->core->now, us));
+	acquire_await(e, op);
+}
+
 void acquire_hurry(struct engine *e, struct op *op, int64_t us)
 {
 	op->owed = 0;
-	op->until = instant_min(op->until, instant_add(e->core->now, us));
-	heap_set(&e->core->timers, &op->timer, op->until);
+	acquire_limit(e, op, us);
 }
 
 /* Bases differ and somebody has not answered: a little time for it to agree. */

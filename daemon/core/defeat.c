@@ -77,7 +77,6 @@ static void defeat_split(struct engine *e, struct lock *l, const struct op *op, 
 {
 	int64_t pause = split_note(e, l, op, led);
 
-	l->splits++;
 	l->elsewhere.known = false;
 	l->elsewhere.split |= !led;
 	engine_become(e, l, LOCK_WAITING);

@@ -143,9 +143,10 @@ struct lock {
 	unsigned waiting;       /* patient claims in line */
 	unsigned impatient;     /* the others in line */
 	unsigned attempts;      /* rounds in a row that nobody won */
-	unsigned splits;        /* of these, the last in a row whose votes were split */
+	unsigned splits;        /* of these, the last in a row whose votes were split by one and the same value */
 	unsigned leads;         /* how many rounds more ask the leading node first, but not beyond lead_until: see split.c */
 	struct instant lead_until;
+	uint64_t splitter;      /* that value, as op->holder */
 	struct claim *holder;   /* HELD, ADOPTING */
 	struct claims line;     /* WAITING claims */
 	struct claims losses;   /* LOST claims */

@@ -43,7 +43,8 @@ void starve(struct engine *e, struct lock *l);
 void starve_end(struct engine *e);
 
 /* The round is decided within this time at the latest, by what is known then. */
-void acquire_hurry(struct engine *e, struct op *op, int64_t us);
+void acquire_limit(struct engine *e, struct op *op, int64_t us);
+void acquire_hurry(struct engine *e, struct op *op, int64_t us); /* the same, and nodes that were left out are not asked any more */
 /*
  * The leading node has not answered for as long as it is waited for: the others are asked as well. Or some were left out, having too much to do: those that
  * have room by now are asked. False: the round is at its end.
@@ -52,11 +53,11 @@ bool acquire_goes_on(struct engine *e, struct op *op);
 
 /* split.c: rounds that nobody won. */
 #define SPLIT_TRIES 3 /* rounds for who does not wait */
-#define RACE_MOST 16 /* what is split for longer is no race, but the key of nobody: it ends by its TTL */
+#define RACE_MOST 16 /* a value that splits the votes for longer is no rival's, but the key of nobody: it ends by its TTL */
 /* Which node to ask first, -1 for all at once. Counts as one of the rounds that do so. */
 int split_lead(const struct engine *e, struct lock *l);
 int64_t split_patience_us(const struct engine *e); /* how long the leading node is waited for */
-/* A quorum has answered, and the votes are split: one that hangs is not waited for while it is a race, nor are votes kept from others meanwhile. */
+/* A quorum has answered, and the votes are split: a race does not wait for a node that hangs, since its votes are kept from others meanwhile. */
 void split_await(struct engine *e, struct op *op);
 /* The votes were split: the name asks its leading node first for a while, unless this round did so. Returns the pause before the next round, in microseconds. */
 int64_t split_note(struct engine *e, struct lock *l, const struct op *op, bool led);

@@ -54,13 +54,58 @@ int64_t split_patience_us(const struct engine *e)
 	return 2 * turn_rtt_us(e) + MSEC;
 }
 
-void split_await(struct engine *e, struct op *op)
+/* The nodes where the value stands that splits the votes round after round. */
+static uint16_t split_stands(const struct engine *e, const struct op *op)
+{
+	uint16_t nodes = 0;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		if ((op->busy >> i & 1) && op->holder[i] == op->lock->splitter)
+			nodes |= (uint16_t)(1u << i);
+	return nodes;
+}
+
+/* Rivals ask under a new value each time. As long as a quorum is theirs and ours, one of them can win without the nodes that have not answered. */
+static bool split_is_race(const struct engine *e, const struct op *op)
 {
 	const struct lock *l = op->lock;
+	uint16_t free = (uint16_t)((op->yes | op->busy | op->behind) & ~split_stands(e, op));
 
-	/* Who asks for the last time, or in vain for long, hears whoever is slow of late. */
-	if (l->splits < (l->waiting ? RACE_MOST : SPLIT_TRIES - 1))
-		acquire_hurry(e, op, split_patience_us(e));
+	return l->splits < (l->waiting ? RACE_MOST : SPLIT_TRIES - 1) || bits(free) >= engine_quorum(e);
+}
+
+void split_await(struct engine *e, struct op *op)
+{
+	int64_t patience = split_patience_us(e);
+
+	/*
+	 * The key of nobody: only a slow node can help. A daemon that asks for the last time waits for it as long as a command may take. The others come
+	 * again, and round trips that take longer are known soon; they keep no vote for longer than that, because the key may end meanwhile.
+	 */
+	if (split_is_race(e, op))
+		acquire_hurry(e, op, patience);
+	else if (op->lock->waiting)
+		acquire_limit(e, op, patience > LASTING_US ? patience : LASTING_US);
+}
+
+/* A round that asked the leading node alone does not know what stands at the others. */
+static void split_count(const struct engine *e, struct lock *l, const struct op *op, bool led)
+{
+	unsigned nodes = e->core->conf.nodes;
+
+	if (split_stands(e, op)) {
+		l->splits++;
+		return;
+	}
+	if (led)
+		return;
+	l->splits = 1;
+	/* Of several values each has its turn: the one that stays is found before long. */
+	for (unsigned i = l->attempts; i < l->attempts + nodes; i++)
+		if (op->busy >> i % nodes & 1) {
+			l->splitter = op->holder[i % nodes];
+			return;
+		}
 }
 
 /* A random time around that, so that those who met once do not meet again. */
@@ -81,6 +126,7 @@ int64_t split_note(struct engine *e, struct lock *l, const struct op *op, bool l
 	unsigned n = l->attempts < DOUBLINGS_MOST ? l->attempts : DOUBLINGS_MOST;
 
 	metric_add(&e->core->metrics, METRIC_SPLITS, 1);
+	split_count(e, l, op, led);
 	if (split_is_over(l, op))
 		return split_pause_us(e, rtt < RTT_LEAST_US ? RTT_LEAST_US : rtt);
 	if (!led) {

@@ -448,6 +448,107 @@ START_TEST(who_does_not_wait_hears_one_that_is_slow_in_its_last_round)
 }
 END_TEST
 
+/* For how long the longest vote stood at this node within that time, to the millisecond; meanwhile the rival's value at node 1 is renamed every so often. */
+static int64_t longest_vote(unsigned node, int64_t ms, int64_t rename_ms)
+{
+	int64_t longest = 0, stood = 0;
+
+	for (int64_t t = 0; t < ms; t++) {
+		if (rename_ms && t % rename_ms == 0) {
+			char value[16];
+
+			snprintf(value, sizeof(value), "d1:%d:00", (int)t);
+			key_is_overwritten(1, "a", value, 100 * SEC);
+		}
+		passes(MSEC);
+		stood = key_is_there(node, "a") ? stood + 1 : 0;
+		longest = stood > longest ? stood : longest;
+	}
+	return longest * MSEC;
+}
+
+static void with_a_timeout_of(unsigned nodes, int64_t us)
+{
+	stage_open(nodes);
+	stage.conf.timeout_us = us;
+	daemon_starts(0);
+	passes(2 * SEC);
+}
+
+START_TEST(a_race_that_lasts_waits_no_longer_for_one_that_hangs_than_a_short_one)
+{
+	with_a_timeout_of(3, 3 * SEC);
+	feels(0, MOOD_SILENT);
+	key_is_overwritten(1, "a", "d1:1:00", 100 * SEC);
+	says(1, "LOCK a wait=1m");
+	ck_assert_int_le(longest_vote(2, 2500, 1), 10 * MSEC);
+	ck_assert_int_gt(figure(0, METRIC_SPLITS), 30);
+	feels(0, MOOD_WELL);
+	ignores(1);
+}
+END_TEST
+
+/* No round has a quorum without the store that hangs. But the key may be given back at any time: nobody keeps a vote from others for long. */
+START_TEST(a_value_that_stays_is_waited_out_but_in_rounds_that_end)
+{
+	int64_t longest;
+
+	with_a_timeout_of(3, 3 * SEC);
+	feels(0, MOOD_SILENT);
+	key_is_overwritten(1, "a", "d1:1:00", 100 * SEC);
+	says(1, "LOCK a wait=1m");
+	longest = longest_vote(2, 2500, 0);
+	ck_assert_int_ge(longest, 90 * MSEC);
+	ck_assert_int_le(longest, 110 * MSEC);
+	feels(0, MOOD_WELL);
+	ignores(1);
+}
+END_TEST
+
+START_TEST(rivals_at_a_quorum_of_five_race_although_the_key_of_nobody_stands_at_one)
+{
+	with_a_timeout_of(5, 3 * SEC);
+	feels(0, MOOD_SILENT);
+	key_is_overwritten(2, "a", "d2:1:00", 100 * SEC);
+	key_is_overwritten(3, "a", "d2:1:00", 100 * SEC);
+	says(1, "LOCK a wait=1m");
+	ck_assert_int_ge(longest_vote(4, 1500, 0), 90 * MSEC);
+	memory_remove(stage.node[3].memory, SPAN("a"));
+	longest_vote(4, 200, 3); /* the round that is under way ends */
+	ck_assert_int_le(longest_vote(4, 1000, 3), 10 * MSEC);
+	feels(0, MOOD_WELL);
+	ignores(1);
+}
+END_TEST
+
+/* Its calls wait for that long, whatever else is asked of it. */
+static bool granted_while_node_0_takes(int64_t us, int64_t within_us)
+{
+	const char *line;
+
+	for (int64_t t = 0; t < within_us; t += us) {
+		passes(us);
+		serves(0, waiting_at(0));
+		line = next_line(1);
+		if (line)
+			return strncmp(line, "OK name=a ", 10) == 0;
+	}
+	return false;
+}
+
+START_TEST(who_asks_in_vain_for_long_hears_one_that_answers_within_the_timeout)
+{
+	static const int64_t takes[] = {20 * MSEC, 300 * MSEC, 700 * MSEC};
+
+	with_a_timeout_of(3, 1600 * MSEC);
+	feels(0, MOOD_SILENT);
+	key_is_overwritten(1, "a", "d1:1:00", 100 * SEC);
+	says(1, "LOCK a wait=2m");
+	ck_assert(granted_while_node_0_takes(takes[_i], _i ? 60 * SEC : 2 * SEC));
+	feels(0, MOOD_WELL);
+}
+END_TEST
+
 Suite *split_suite(void)
 {
 	Suite *suite = suite_create("split");
@@ -463,6 +564,10 @@ Suite *split_suite(void)
 	tcase_add_test(lead, a_long_way_makes_no_pause_longer_than_a_second_and_a_half);
 	tcase_add_test(lead, one_that_hangs_does_not_keep_two_daemons_from_settling_a_split);
 	tcase_add_test(lead, who_does_not_wait_hears_one_that_is_slow_in_its_last_round);
+	tcase_add_test(lead, a_race_that_lasts_waits_no_longer_for_one_that_hangs_than_a_short_one);
+	tcase_add_test(lead, a_value_that_stays_is_waited_out_but_in_rounds_that_end);
+	tcase_add_test(lead, rivals_at_a_quorum_of_five_race_although_the_key_of_nobody_stands_at_one);
+	tcase_add_loop_test(lead, who_asks_in_vain_for_long_hears_one_that_answers_within_the_timeout, 0, 3);
 	tcase_add_test(lead, a_leading_node_that_has_gone_is_replaced_by_the_next_in_the_same_order);
 	tcase_add_test(lead, a_leading_node_that_was_waited_for_in_vain_is_passed_over_from_then_on);
 	tcase_add_test(lead, a_refusal_of_the_leading_node_is_no_verdict);
