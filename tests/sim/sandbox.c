@@ -66,22 +66,28 @@ void sandbox_open(lua_State *lua)
 	lua_pop(lua, 1);
 }
 
-/* What is not in the environment is looked up in the globals, and what is not there either is an error. */
+/* A copy of each global: found there, it is not looked for in two tables. */
+static void globals_copy(lua_State *lua, int environment)
+{
+	for (lua_pushnil(lua); lua_next(lua, LUA_GLOBALSINDEX); lua_pop(lua, 1)) {
+		lua_pushvalue(lua, -2);
+		lua_pushvalue(lua, -2);
+		lua_rawset(lua, environment);
+	}
+}
+
+/* What is not in the environment is an error. */
 int sandbox_environment(lua_State *lua)
 {
-	int environment;
-
+	lua_createtable(lua, 0, 32);
+	globals_copy(lua, lua_gettop(lua));
 	lua_createtable(lua, 0, 2);
-	lua_createtable(lua, 0, 2);
-	lua_pushvalue(lua, LUA_GLOBALSINDEX);
+	lua_pushcfunction(lua, global_missing);
 	lua_setfield(lua, -2, "__index");
 	lua_pushcfunction(lua, global_set);
 	lua_setfield(lua, -2, "__newindex");
-	lua_setmetatable(lua, -2);
-	environment = luaL_ref(lua, LUA_REGISTRYINDEX);
-	lua_createtable(lua, 0, 1);
-	lua_pushcfunction(lua, global_missing);
-	lua_setfield(lua, -2, "__index");
+	lua_pushvalue(lua, -1);
 	lua_setmetatable(lua, LUA_GLOBALSINDEX);
-	return environment;
+	lua_setmetatable(lua, -2);
+	return luaL_ref(lua, LUA_REGISTRYINDEX);
 }

@@ -8,8 +8,8 @@
 void sandbox_open(lua_State *lua);
 
 /*
- * The environment of scripts, as a reference in the registry: empty but for what is set there raw, and behind it the globals. A
- * script that sets a global, or reads one that is not there, raises an error. Once all globals are defined.
+ * The environment of scripts, as a reference in the registry: the globals, and what is set there raw. A script that sets a global that is not there, or
+ * reads one, raises an error. Once all globals are defined.
  */
 int sandbox_environment(lua_State *lua);
 

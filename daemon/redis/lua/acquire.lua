@@ -2,7 +2,7 @@
 -- a gap in the tokens, never a key without its token. F: the range would exceed the limit; ask again for less.
 -- With a ticket the asker joins the queue when it cannot have the lock, and the holder's daemon is told that somebody waits.
 -- row: G base px '' | B fence pttl holder | W fence 0 '' (free, but kept for an older ticket) | K fence pttl '' | Q fence -2 marker | L fence -2 '' | F fence -2 '' | ! message
-local function acquire(key, queue, value, px, proposal, range, not_after, ticket, ticket_ms, grace_ms)
+local acquire = asked.a and function(key, queue, value, px, proposal, range, not_after, ticket, ticket_ms, grace_ms)
   if not joined then return {'Q', fence, -2, marker} end
   if not_after > 0 and now_ms > not_after then return {'L', fence, -2, ''} end
   local current = redis.pcall('GET', key)

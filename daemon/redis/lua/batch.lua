@@ -1,5 +1,4 @@
 local rows = {now_us}
-local KEYS, ARGV, tonumber = KEYS, ARGV, tonumber -- read often: a local needs no search
 for i = 3, #KEYS, 2 do
   local a = 2 + (i - 3) / 2 * FIELDS
   local key, queue, ticket = KEYS[i], KEYS[i + 1], ARGV[a + 9]

@@ -12,7 +12,7 @@ end
 -- '3' it is left behind for px at most. Otherwise a key never ends sooner than before: a renewal that runs late, after a longer one, must not take back what the longer one promised.
 -- prior: values of former lives of the daemon, any of which may stand in the place of value.
 -- row: E fence px '' | A fence px '' | B fence pttl holder | K fence pttl '' | M fence -2 '' | Q fence -2 marker | F fence -2 '' | ! message
-local function extend(key, queue, value, new_value, px, floor, not_after, how, prior)
+local extend = asked.e and function(key, queue, value, new_value, px, floor, not_after, how, prior)
   if not joined then return {'Q', fence, -2, marker} end
   local current = redis.pcall('GET', key)
   local code = 'E'

@@ -1,6 +1,6 @@
 -- What stands at the key; changes nothing.
 -- row: M fence -2 '' (nothing) | B fence pttl holder | K fence pttl '' | Q fence -2 marker | ! message
-local function look(key)
+local look = asked.l and function(key)
   if not joined then return {'Q', fence, -2, marker} end
   local current = redis.pcall('GET', key)
   if current then return occupied(key, current) end

@@ -6,6 +6,7 @@
 -- reply: {server_us, row, row, …}, a row per entry in order; see each operation
 -- Only these first lines may raise an error of Redis, before anything was written: all that follows goes through pcall.
 local FIELDS = 11
+local KEYS, ARGV, tonumber = KEYS, ARGV, tonumber -- read often: a local needs no search
 local clock = redis.call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
 local now_ms = math.floor(now_us / 1000)
@@ -14,6 +15,14 @@ local joined = marker == ARGV[1]
 local limit_us = now_us + tonumber(ARGV[2]) -- no fence runs beyond: skew and tolerance of daemon/core/quorum.h
 local fence = tonumber(redis.call('GET', KEYS[2]) or '0')
 if not (fence and fence >= 0 and fence <= 9007199254740992) then return redis.error_reply('ERR the fence key holds no number') end
+
+-- What the entries ask for. A function that none of them calls is not made: to make it costs as much as a command.
+local asked, queued = {}, false -- the ops; whether an entry may touch its queue
+for a = 3, #ARGV, FIELDS do
+  local op = ARGV[a]
+  asked[op] = true
+  queued = queued or not (op == 'l' or (op == 'e' and ARGV[a + 7] == '0'))
+end
 
 -- Numbers become strings by %.0f: tostring keeps 14 digits only.
 local function digits(n) return string.format('%.0f', n) end

@@ -3,10 +3,9 @@
 -- A member '~<ticket>' notes since when a free lock has been left to that ticket; its score is NOTE_MS later. It goes when its owner asks again, and when
 -- the lock is taken: each free moment has a grace of its own.
 local NOTE_MS = 60000
-local channel = string.sub(KEYS[1], 1, -6) .. 'd:' -- in place of '!meta'
 
 -- The tickets in line and what is noted of them; nil: nobody stands there.
-local function queue_line(queue)
+local queue_line = queued and function(queue)
   if redis.pcall('EXISTS', queue) ~= 1 then return nil end
   redis.pcall('ZREMRANGEBYSCORE', queue, '-inf', now_ms)
   local members = redis.pcall('ZRANGE', queue, 0, -1, 'WITHSCORES')
@@ -25,7 +24,7 @@ local function queue_line(queue)
 end
 
 -- Whether a free lock is kept for somebody older. One that leaves it unused for grace_ms is passed over, and only that one.
-local function queue_keeps(queue, line, ticket, grace_ms)
+local queue_keeps = asked.a and function(queue, line, ticket, grace_ms)
   local kept = false
   for _, older in ipairs(line.tickets) do
     if ticket == '' or older < ticket then
@@ -38,31 +37,33 @@ local function queue_keeps(queue, line, ticket, grace_ms)
 end
 
 -- The lock is taken: what was noted while it was free is over, and so is the turn of who took it.
-local function queue_served(queue, line, ticket)
+local queue_served = queued and function(queue, line, ticket)
   local gone = {ticket}
   for other in pairs(line.since) do gone[#gone + 1] = '~' .. other end
   redis.pcall('ZREM', queue, unpack(gone))
 end
 
-local function queue_join(queue, ticket, ticket_ms)
+local queue_join = asked.a and function(queue, ticket, ticket_ms)
   redis.pcall('ZADD', queue, now_ms + ticket_ms, ticket)
   redis.pcall('ZREM', queue, '~' .. ticket)
   redis.pcall('PEXPIRE', queue, 3 * ticket_ms)
 end
 
 -- At most once, as publish/subscribe is: whoever waits has a timer as well.
-local function tell(daemon, what, key)
-  if daemon then redis.pcall('PUBLISH', channel .. daemon, what .. key) end
+local tell = queued and function(daemon, what, key)
+  if not daemon then return end
+  local channel = string.sub(KEYS[1], 1, -6) .. 'd:' .. daemon -- in place of '!meta'
+  redis.pcall('PUBLISH', channel, what .. key)
 end
 
-local function wake_head(key, queue)
+local wake_head = queued and function(key, queue)
   local line = queue_line(queue)
   if line and line.head then tell(string.match(line.head, '^%d+:([^:]+)'), 'w', key) end
 end
 
 -- Gives the place in line back; if the lock is free, the next in line is told.
 -- row: X fence -2 ''
-local function withdraw(key, queue, ticket)
+local withdraw = asked.x and function(key, queue, ticket)
   redis.pcall('ZREM', queue, ticket, '~' .. ticket)
   if redis.pcall('EXISTS', key) == 0 then wake_head(key, queue) end
   return {'X', fence, -2, ''}

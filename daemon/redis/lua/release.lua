@@ -1,7 +1,7 @@
 -- Deletes the key if the value matches, whatever the marker says, and wakes the first in line.
 -- prior: values of former lives of the daemon, any of which may stand in the place of value.
 -- row: R fence -2 '' | N fence -2 '' | ! message
-local function release(key, queue, value, prior)
+local release = asked.r and function(key, queue, value, prior)
   local current = redis.pcall('GET', key)
   if current ~= value and not stands_in(prior, current) then
     local err = unreadable(current)
