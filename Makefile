@@ -499,6 +499,18 @@ $(O)/sim: $(call obj,$(WORLD) $(SIM)) $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP)) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
 
+# The same for sweeps, which take hours: optimised as a whole, without hardening, and with LuaJIT's interpreter where that is installed (its compiler
+# stays off, see tests/sim/sandbox.c). It decides nothing by itself: a world is a function of its plan, so $(O)/sim replays what it finds, and before each
+# sweep both run some worlds and must come to the same hash (tests/sim/alike.sh). FAST_LUA= leaves LuaJIT out.
+FAST      := $(O)/fast
+archive    = $(filter /%,$(shell $(CC) -print-file-name=$(1)))
+FAST_LUA  := $(call archive,libluajit-5.1.a)
+FAST_LTO   = $(if $(shell $(CC) -v 2>&1 | grep '^gcc version'),-flto=auto)
+fast: | $(FIRST)
+	@echo "== building the simulator for sweeps"
+	+@$(SUBMAKE) $(JOBS) O=$(FAST) SAN= CFLAGS='-O2 -g -fno-plt -Wno-error $(FAST_LTO)' LDFLAGS= HARDEN=-fno-pie HARDEN_LD=-no-pie \
+		$(if $(FAST_LTO),AR=gcc-ar) LIBS_REDIS='$(or $(call archive,libhiredis.a),-lhiredis) -pthread' LIBS_LUA='$(or $(FAST_LUA),$(LIBS_LUA))' $(FAST)/sim
+
 # The same, and each of its processes leaves behind which lines it ran.
 $(O)/sim-covered: $(call obj,tests/sim/coverage.c $(WORLD) $(SIM)) $(O)/parts.a
 	$(call say,LD)
@@ -559,7 +571,7 @@ $(O)/gen/scripts.o: $(O)/gen/scripts.c
 
 PACKAGES_BUILD := gcc libc6-dev libevent-dev libhiredis-dev libyaml-dev netcat-openbsd
 PACKAGES_CHECK := pkg-config check libsubunit-dev redis-server python3 python3-redis valgrind clang libclang-rt-14-dev \
-                  liblua5.1-0-dev mandoc universal-ctags shellcheck procps cppcheck
+                  liblua5.1-0-dev libluajit-5.1-dev mandoc universal-ctags shellcheck procps cppcheck
 # Each is also the name of a command, by which `make lint` knows what is missing.
 PACKAGES_LINT  := gcc clang-tidy clang-format cppcheck mandoc shellcheck
 
@@ -654,8 +666,9 @@ simulated: $(O)/sim ## the simulator's own tests, what it has found, a short swe
 	@sh tests/sim/check.sh $(O) $(SIM_CHECK_SEEDS)
 
 MINUTES ?=
-sweep: $(O)/sim ## simulated worlds from where the last sweep stopped, on all processors, for MINUTES= (10) or SEEDS=; FROM= begins elsewhere
-	@$(O)/sim --sweep $(O) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(filter-out file,$(origin SEEDS)),--seeds $(SEEDS)) $(if $(filter-out file,$(origin FROM)),--from $(FROM))
+sweep: $(O)/sim fast ## simulated worlds from where the last sweep stopped, on all processors, for MINUTES= (10) or SEEDS=; FROM= begins elsewhere
+	@sh tests/sim/alike.sh $(O)/sim $(FAST)/sim
+	@$(FAST)/sim --sweep $(O) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(filter-out file,$(origin SEEDS)),--seeds $(SEEDS)) $(if $(filter-out file,$(origin FROM)),--from $(FROM))
 
 COVERAGE_SEEDS ?= 10000
 COVERED := $(O)/coverage
@@ -808,5 +821,5 @@ uninstall: ## remove what install put there; the configuration stays
 	rm -f $(DESTDIR)$(SBINDIR)/redlockd $(DESTDIR)$(BINDIR)/redlock $(DESTDIR)$(INCDIR)/redlock.h $(DESTDIR)$(LIBDIR)/libredlock.a
 	rm -f $(foreach m,$(MAN),$(DESTDIR)$(call manual,$(m))) $(DESTDIR)$(UNITDIR)/redlockd.service $(DESTDIR)$(SYSUSERSDIR)/redlockd.conf
 
-.PHONY: all deps run help rendered check sim sim-coverage bench-contend mutants sweep load faults faults-planted $(SUITES) asan ubsan build-sanitized build-clang build-fuzzers stats lint lint-files clean install uninstall
+.PHONY: all deps run help rendered check sim sim-coverage bench-contend mutants sweep fast load faults faults-planted $(SUITES) asan ubsan build-sanitized build-clang build-fuzzers stats lint lint-files clean install uninstall
 .DELETE_ON_ERROR:

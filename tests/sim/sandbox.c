@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is left out or put in, against plain Lua 5.1. It must never offer what depends on anything but its arguments. */
+/*
+ * What is left out or put in, against plain Lua 5.1. It must never offer what depends on anything but its arguments. The library `jit` stays closed as well: without it
+ * LuaJIT interprets and compiles nothing.
+ */
 #include "tests/sim/sandbox.h"
 
 #include <lauxlib.h>

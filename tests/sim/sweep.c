@@ -148,6 +148,7 @@ static void kind_add(struct sweep_kind *k, const struct report *r)
 static void result_add(struct sweep_result *to, const struct report *r)
 {
 	to->seeds++;
+	to->hash += mix(r->seed, r->hash);
 	to->sim_us += r->sim_us;
 	tally_add(&to->tally, &r->tally);
 	if (r->longest_free > to->longest_free)
@@ -246,6 +247,7 @@ void sweep_print(const struct sweep_result *r)
 	printf("%llu seeds in %.1f s (%.1f a second, %.1f a second and core), %.1f simulated hours, %lld grants checked, %lld events\n",
 	       (unsigned long long)r->seeds, r->seconds, (double)r->seeds / r->seconds, (double)r->seeds / r->cpu_seconds,
 	       (double)r->sim_us / 3.6e9, (long long)r->tally.grants, (long long)r->tally.events);
+	printf("hash %016llx\n", (unsigned long long)r->hash);
 	printf("faults:");
 	for (int i = 0; i < FAULT_N; i++)
 		printf(" %s %lld", fault_table[i].word, (long long)r->tally.faults[i]);

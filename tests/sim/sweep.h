@@ -55,6 +55,7 @@ struct sweep_kind {
 
 struct sweep_result {
 	uint64_t seeds, failed;
+	uint64_t hash; /* of all worlds, in whatever order they ended */
 	uint64_t next; /* all seeds from the first to this one have run, but for it; only when it keeps going */
 	int64_t sim_us, longest_free, longest_flapping, longest_woken;
 	struct tally tally;

@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# alike.sh sim other : both builds of the simulator run the same worlds, others each time. 0: every event of them was the same.
+set -eu
+
+from=$(date +%s)000
+hash() {
+	"$1" --seeds 32 --from "$from" --jobs 2 --keep-going | sed -n 's/^hash //p'
+}
+
+one=$(hash "$1")
+if [ -z "$one" ] || [ "$one" != "$(hash "$2")" ]; then
+	echo "$1 and $2 come to different results in the worlds from seed $from on" >&2
+	exit 1
+fi
