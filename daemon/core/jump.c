@@ -90,10 +90,18 @@ static enum likeness jump_likeness(const struct member *m, const struct member *
 	return instant_before(other->clock.sent, m->jump.seen) ? NOT_KNOWN_YET : UNLIKE;
 }
 
+/* What a stop of ours has cost does not come back: a clock that was ahead and is not any more was set, and keys may have ended meanwhile. */
+static bool jump_was_undone(const struct member *m)
+{
+	return clock_move(&m->jump.before, &m->clock).least <= 0;
+}
+
 enum jump_whose jump_judge(const struct members *ms, const struct member *m)
 {
 	unsigned nodes = ms->core->conf.nodes, like = 1, open = 0;
 
+	if (jump_was_undone(m) && !MUTATED(JUMP_UNDONE))
+		return JUMP_THEIRS;
 	for (unsigned i = 0; i < nodes; i++) {
 		enum likeness how = i == m->index ? UNLIKE : jump_likeness(m, &ms->node[i]);
 

@@ -152,6 +152,24 @@ START_TEST(until_it_is_known_whose_clock_jumped_a_store_does_not_count)
 }
 END_TEST
 
+START_TEST(a_clock_that_is_set_forward_and_back_again_was_set)
+{
+	stage_begin(3);
+	passes(1500 * MSEC);
+	all_feel(MOOD_SILENT);
+	stage.node[0].clock_us = 2 * SEC;
+	says(1, "LOCK a");
+	serves(0, 1);
+	ck_assert_str_eq(store_state(0, 0), ASKING);
+	stage.node[0].clock_us = _i ? -20 * MSEC : -5 * SEC;
+	all_feel(MOOD_WELL);
+	passes(MSEC);
+	ck_assert_str_eq(store_state(0, 0), JUMPED);
+	ck_assert(!was_logged("stood-still *"));
+	ignores(1);
+}
+END_TEST
+
 START_TEST(a_second_stop_while_the_first_is_looked_into_is_a_stop)
 {
 	stage_begin(3);
@@ -309,6 +327,7 @@ Suite *jump_suite(void)
 	tcase_add_loop_test(theirs, a_minority_that_jumps_is_quarantined_as_soon_as_the_others_have_answered, 2, 6);
 	tcase_add_loop_test(theirs, after_a_shorter_stop_a_longer_one_is_known_from_looks_that_came_later, 0, 2);
 	tcase_add_test(theirs, jumps_of_different_size_are_no_stop);
+	tcase_add_loop_test(theirs, a_clock_that_is_set_forward_and_back_again_was_set, 0, 2);
 	tcase_add_loop_test(theirs, until_it_is_known_whose_clock_jumped_a_store_does_not_count, 0, 2);
 	tcase_add_test(theirs, a_store_that_is_alone_and_jumps_is_quarantined);
 	tcase_add_loop_test(theirs, what_a_jump_has_cost_is_left_alone_until_all_is_over_that_was_told, 0, 3);
