@@ -229,6 +229,7 @@ void conn_on_packet(struct packet *p)
 	} else if (c->daemon_open && p->kind == PACKET_SENT) {
 		struct event event = {.kind = EVENT_SENT};
 
+		c->heard_at = c->world->now; /* while it did not take its answers, it was not read */
 		conn_step(c, &event);
 	} else if (c->daemon_open) {
 		c->eof |= p->kind == PACKET_EOF && !c->eof_told;
