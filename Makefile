@@ -416,6 +416,7 @@ WORLD := \
 	tests/sim/selftest.c \
 	tests/sim/server.c \
 	tests/sim/shrink.c \
+	tests/sim/step.c \
 	tests/sim/store_scene.c \
 	tests/sim/storm.c \
 	tests/sim/stream.c \

@@ -59,11 +59,34 @@ static bool tokens_are_safe(const struct plan *p)
 	return 2 * count < p->nodes || back <= p->max_lease_us / 2;
 }
 
+/*
+ * redlockd(8) promises exclusion while no more than a minority of the servers has its clock set forward, however far; one that was set back is set right,
+ * and so forward, when the world heals.
+ */
+static bool exclusion_is_safe(const struct plan *p)
+{
+	bool ahead[NODES_MAX] = {false};
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < p->faults; i++) {
+		const struct fault *f = &p->fault[i];
+
+		if (fault_table[f->kind].class == CLASS_T)
+			continue;
+		if (f->kind != FAULT_NODE_CLOCK)
+			return false;
+		if (!ahead[f->a % p->nodes])
+			ahead[f->a % p->nodes] = true, count++;
+	}
+	return 2 * count < p->nodes;
+}
+
 void checker_init(struct world *w)
 {
 	struct checker *k = &w->checker;
 
 	w->tokens_are_safe = tokens_are_safe(w->plan);
+	w->exclusion_is_safe = exclusion_is_safe(w->plan);
 	TAILQ_INIT(&k->syncs);
 	for (unsigned d = 0; d < DAEMONS_MAX; d++) {
 		k->due[d] = INT64_MAX;
@@ -88,7 +111,7 @@ void checker_fail(struct world *w, enum invariant what, int64_t name, const char
 
 	if (w->strange && (what == INVARIANT_L4 || (what >= INVARIANT_L1 && what <= INVARIANT_L3) || what == INVARIANT_L6 || what == INVARIANT_L9))
 		return;
-	if (v->what != INVARIANT_NONE || (invariant_table[what].class == CLASS_T && w->class == CLASS_X))
+	if (v->what != INVARIANT_NONE || (invariant_table[what].class == CLASS_T && w->class == CLASS_X && !(what == INVARIANT_S1 && w->exclusion_is_safe)))
 		return;
 	v->what = what;
 	v->at = w->now;

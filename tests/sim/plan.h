@@ -143,6 +143,8 @@ void deletion_scene_draw(struct plan *p, uint64_t seed);
 void memory_scene_draw(struct plan *p, uint64_t seed);
 /* flap.c: lets a minority of the nodes be slow, hang or flap in some worlds once they are healed, while many want one name. */
 void flap_draw(struct plan *p, uint64_t seed);
+/* step.c: sets the clocks of a minority of the nodes forward in some worlds that break no other assumption, while many a node is out of reach. */
+void step_draw(struct plan *p, uint64_t seed);
 /* Whether the fault belongs to that: the healing leaves it. */
 static inline bool fault_is_late(const struct plan *p, const struct fault *f)
 {

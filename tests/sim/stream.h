@@ -40,6 +40,7 @@ enum purpose {
 	DRAW_STORE_SCENE,
 	DRAW_RARE, /* kinds of worlds that are few */
 	DRAW_MEMORY_SCENE,
+	DRAW_STEP, /* whose clock is set forward, and who is out of reach then */
 };
 
 struct stream {

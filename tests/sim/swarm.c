@@ -346,5 +346,6 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	memory_scene_draw(p, seed);
 	draw_halts(p, seed);
 	flap_draw(p, seed);
+	step_draw(p, seed);
 	rare_draw(p);
 }

@@ -108,7 +108,7 @@ struct world {
 	FILE *trace; /* NULL: nobody looks */
 	struct storm_book storm[DAEMONS_MAX];
 	int64_t waiting; /* requests, at all daemons */
-	bool tokens_are_safe;
+	bool tokens_are_safe, exclusion_is_safe;
 	int64_t deaf_until; /* true time until which wake-ups may be lost for another reason: somebody in line is dead */
 	bool flaps;   /* a minority of the nodes goes on being slow, hanging or flapping when all else is healed */
 	bool strange; /* a daemon is configured otherwise: nobody can promise progress */
