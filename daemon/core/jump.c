@@ -14,6 +14,12 @@ static struct clock_bounds clock_now(const struct member_clock *c)
 	return (struct clock_bounds){.known = c->known, .low = c->low, .high = c->high, .at = c->at};
 }
 
+/* By more than the drift and what is not noticed. What a stop of ours has cost does not come back: somebody has set that clock. */
+static bool clock_went_back(const struct clock_bounds *then, const struct member_clock *c)
+{
+	return then->known && c->high < then->low - drift_us(instant_diff(c->at, then->at)) - JUMP_SLACK_US;
+}
+
 bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct instant sent)
 {
 	struct member_clock *c = &m->clock;
@@ -26,11 +32,16 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 	}
 	jump = member_clock_jump(c, server_us, sent, ms->core->now);
 	c->sent = sent;
+	if (m->jump.open && clock_went_back(&before, c))
+		m->jump.undone = true;
 	if (!jump)
 		return false;
 	ms->jump_us[m->index] += jump;
-	if (!m->jump.open)
+	/* Of several jumps the sum is judged: the first has ended keys as well. */
+	if (!m->jump.open) {
 		m->jump.before = before;
+		m->jump.undone = false;
+	}
 	m->jump.open = true;
 	m->jump.seen = ms->core->now;
 	return true;
@@ -81,7 +92,7 @@ static enum likeness jump_likeness(const struct member *m, const struct member *
 	const struct clock_bounds *then = clock_then(&other->clock, m->jump.before.at);
 	struct move its = clock_move(&m->jump.before, &m->clock), others = clock_move(then, &other->clock);
 
-	if (!then->known)
+	if (!then->known || (other->jump.open && other->jump.undone))
 		return UNLIKE;
 	if (moves_are_alike(its, others) || jumps_are_alike(m, other))
 		return LIKE;
@@ -90,17 +101,11 @@ static enum likeness jump_likeness(const struct member *m, const struct member *
 	return instant_before(other->clock.sent, m->jump.seen) ? NOT_KNOWN_YET : UNLIKE;
 }
 
-/* What a stop of ours has cost does not come back: a clock that was ahead and is not any more was set, and keys may have ended meanwhile. */
-static bool jump_was_undone(const struct member *m)
-{
-	return clock_move(&m->jump.before, &m->clock).least <= 0;
-}
-
 enum jump_whose jump_judge(const struct members *ms, const struct member *m)
 {
 	unsigned nodes = ms->core->conf.nodes, like = 1, open = 0;
 
-	if (jump_was_undone(m) && !MUTATED(JUMP_UNDONE))
+	if (m->jump.undone && !MUTATED(JUMP_UNDONE))
 		return JUMP_THEIRS;
 	for (unsigned i = 0; i < nodes; i++) {
 		enum likeness how = i == m->index ? UNLIKE : jump_likeness(m, &ms->node[i]);

@@ -6,7 +6,8 @@
  * which it is. Until it is known the store's votes do not count, and the other stores are asked what time it is there:
  *
  *   ours    a majority of all stores shows a jump of that size between the same two moments
- *   theirs  so many others answered later without it, or did not answer within the timeout of a command, that there is no such majority
+ *   theirs  so many others answered later without it, or did not answer within the timeout of a command, that there is no such majority; or the
+ *           store's clock was set back meanwhile
  *
  * A store that is alone has nobody to agree with: theirs. CLOCK_REALTIME of this host does not tell: whoever sets a stopped machine going again often
  * sets that clock right at the same moment.

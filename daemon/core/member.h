@@ -81,6 +81,7 @@ struct member {
 	struct member_clock clock;
 	struct {
 		bool open;                  /* its clock jumped, or ours stood still: see jump.h */
+		bool undone;                /* it was set back since: so it was its clock */
 		struct clock_bounds before; /* what its clock was before that */
 		struct instant seen;
 	} jump;
