@@ -10,8 +10,6 @@
 
 #include <lauxlib.h>
 #include <lua.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 struct binding {
@@ -21,6 +19,7 @@ struct binding {
 	int cap;
 	struct buf reply;  /* of the command under way */
 	struct span *word; /* likewise */
+	char (*number)[DECIMAL_MAX]; /* the words that were numbers */
 	size_t words;
 };
 
@@ -31,41 +30,29 @@ static struct binding *running;
 
 static bool top_is_error(lua_State *lua)
 {
-	bool is = lua_istable(lua, -1) && value_has_field(lua, "err");
+	bool is = lua_istable(lua, -1) && value_has_field(lua, SPAN("err"));
 
 	if (is)
 		lua_pop(lua, 1);
 	return is;
 }
 
-/* %.17g; an integer below 10^17 is its digits. */
-static struct span number_text(lua_State *lua, int index)
-{
-	lua_Number n = lua_tonumber(lua, index);
-	char text[64];
-	size_t length;
-
-	if (fabs(n) < 1e17 && fabs(n) >= 1 && n == floor(n))
-		length = wire_digits((int64_t)n, text);
-	else
-		length = (size_t)snprintf(text, sizeof(text), "%.17g", n);
-	lua_pushlstring(lua, text, length);
-	lua_replace(lua, index);
-	return value_text(lua, index);
-}
-
 static bool words_take(struct binding *b, int n)
 {
 	lua_State *lua = b->lua;
-	int i;
+	int i, type;
 
-	if ((size_t)n > b->words)
-		b->word = mem_grow(b->word, b->words = (size_t)n, sizeof(*b->word));
-	for (i = 1; i <= n; i++) {
-		if (lua_type(lua, i) == LUA_TNUMBER)
-			b->word[i - 1] = number_text(lua, i);
-		else if (lua_type(lua, i) == LUA_TSTRING)
-			b->word[i - 1] = value_text(lua, i);
+	if ((size_t)n > b->words) {
+		b->words = (size_t)n;
+		b->word = mem_grow(b->word, b->words, sizeof(*b->word));
+		b->number = mem_grow(b->number, b->words, sizeof(*b->number));
+	}
+	for (i = 0; i < n; i++) {
+		type = lua_type(lua, i + 1);
+		if (type == LUA_TSTRING)
+			b->word[i] = value_text(lua, i + 1);
+		else if (type == LUA_TNUMBER)
+			b->word[i] = (struct span){b->number[i], wire_decimal(lua_tonumber(lua, i + 1), b->number[i])};
 		else
 			return false;
 	}
@@ -290,6 +277,7 @@ void binding_free(struct binding *b)
 		return;
 	free(b->cached);
 	free(b->word);
+	free(b->number);
 	buf_release(&b->reply);
 	free(b);
 }

@@ -125,6 +125,7 @@ static void conn_on_open(struct conn *c)
 	if (slot == 256 || c->stillborn)
 		return;
 	d->slot[slot] = c;
+	d->slots = slot < d->slots ? d->slots : slot + 1;
 	c->session = ++d->generation << 32 | slot;
 	c->daemon_open = true;
 	c->reading = true;

@@ -205,7 +205,8 @@ void daemon_step(struct sim_daemon *d, struct event *event)
 	for (size_t i = 0; i < d->effects.count; i++)
 		effect_carry_out(d, &d->effects.item[i], depart);
 	for (unsigned i = 0; i < w->plan->nodes; i++)
-		link_flush(&d->link[i]);
+		if (d->link[i].batch)
+			link_flush(&d->link[i]);
 	effects_reset(&d->effects);
 	if (refused && !may_be_refused(d, event))
 		checker_fail(w, INVARIANT_S21, -1, "daemon %u refused event %d", d->index, (int)event->kind);

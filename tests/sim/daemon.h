@@ -59,6 +59,7 @@ struct sim_daemon {
 	bool newcomer; /* it is started for the first time */
 	bool shutting; /* EVENT_STOP is being carried out */
 	struct conn *slot[256];
+	unsigned slots; /* none behind so many was ever in use */
 	uint64_t generation;
 };
 

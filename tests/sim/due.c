@@ -40,7 +40,7 @@ void due_begin(struct request_sim *q)
 
 static void conns_each_running(struct sim_daemon *d, void (*visit)(struct world *w, struct request_sim *q))
 {
-	for (unsigned i = 0; i < sizeof(d->slot) / sizeof(*d->slot); i++) {
+	for (unsigned i = 0; i < d->slots; i++) {
 		struct request_sim *q;
 
 		if (!d->slot[i])

@@ -16,15 +16,15 @@ int64_t host_wall(const struct host *h, int64_t now)
 
 int64_t host_true(const struct host *h, struct instant boot)
 {
-	int64_t shown, now;
+	int64_t shown, now, at;
 
 	if (boot.us == INT64_MAX)
 		return INT64_MAX;
 	shown = boot.us - h->base_us;
 	now = shown - shown / (1000000 + h->ppm) * h->ppm + h->halted_us;
-	while (host_boot(h, now).us >= boot.us)
-		now -= 1 + (host_boot(h, now).us - boot.us) / 2;
-	while (host_boot(h, now).us < boot.us)
-		now += 1 + (boot.us - host_boot(h, now).us) / 2;
+	for (at = host_boot(h, now).us; at >= boot.us; at = host_boot(h, now).us)
+		now -= 1 + (at - boot.us) / 2;
+	for (; at < boot.us; at = host_boot(h, now).us)
+		now += 1 + (boot.us - at) / 2;
 	return now;
 }

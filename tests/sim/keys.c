@@ -111,11 +111,11 @@ void witness_watch(struct server *s)
 void witness_runs(struct server *s, const struct flight *f)
 {
 	struct span value;
-	int64_t expires;
+	int64_t expires, wall_us = server_wall(s);
 
 	s->running = f;
 	for (int64_t name = 0; f->call[0].kind != CALL_PROBE && name < s->world->plan->names; name++)
-		s->live[name] = sim_node_get(s->node, span_of(name_of(name)), server_wall(s), &value, &expires);
+		s->live[name] = sim_node_get(s->node, name_span(name), wall_us, &value, &expires);
 }
 
 /* An acquire is refused when it comes late. How late is reckoned by an estimate of the node's clock, which one slow reply may spoil: hence the slack. */

@@ -74,7 +74,7 @@ static uint64_t left_value(const struct sim_daemon *d, const struct server *s, i
 {
 	struct span value;
 	int64_t expires;
-	bool left = !s->stray[name] && sim_node_get(s->node, span_of(name_of(name)), server_wall(s), &value, &expires) && is_given_up(d, name, value);
+	bool left = !s->stray[name] && sim_node_get(s->node, name_span(name), server_wall(s), &value, &expires) && is_given_up(d, name, value);
 
 	return left ? hash_bytes(value.p, value.n) : 0;
 }
@@ -102,12 +102,13 @@ static void left_look(struct sim_daemon *d, unsigned node, int64_t name)
 	const struct server *s = &w->server[node];
 	struct left *l = &w->checker.left[d->index][node][name];
 	uint64_t value = may_be_told(d, s) ? left_value(d, s, name) : 0;
-	int64_t from, prompt = link_prompt_since(&d->link[node]);
+	int64_t from, prompt;
 
 	if (value != l->value || (value != 0 && is_full(&d->link[node])))
 		*l = (struct left){.value = value, .since = w->now};
 	if (value == 0)
 		return;
+	prompt = link_prompt_since(&d->link[node]);
 	from = l->since > prompt ? l->since : prompt;
 	from = from > w->checker.awake_since[d->index] ? from : w->checker.awake_since[d->index];
 	if (prompt != INT64_MAX && w->now - from > LEFT_US + 2 * w->plan->timeout_us)

@@ -33,28 +33,64 @@ bool model_word_is(struct span word, const char *option)
 
 #define COMMANDS (sizeof(commands) / sizeof(*commands))
 
-/* The first command with this first letter. */
-static size_t letter_begins(char letter)
-{
-	static unsigned char begins[27]; /* a place in the table and 1; at the end, whether it is filled */
-	unsigned char *at;
-	size_t i;
+#define BLANKS UINT64_C(0x2020202020202020)
+#define PLACES 256
 
-	for (i = 0; !begins[26] && i < COMMANDS; i++) {
-		at = &begins[commands[i].name[0] - 'a'];
-		*at = *at ? *at : (unsigned char)(i + 1);
+/* A name of at most 16 bytes, in lower case and filled up with blanks: two words to compare. Names of letters are equal when these and their lengths are. */
+struct folded {
+	uint64_t word[2];
+};
+
+static struct folded name_fold(struct span name)
+{
+	struct folded f = {{0, 0}};
+
+	memcpy(f.word, name.p, name.n);
+	f.word[0] |= BLANKS;
+	f.word[1] |= BLANKS;
+	return f;
+}
+
+static size_t place_of(const struct folded *f)
+{
+	return (f->word[0] ^ f->word[1] * 3) * UINT64_C(0x9e3779b97f4a7c15) >> 56;
+}
+
+/* A name stands at its place or, when that is taken, at the next that is free. */
+static struct place {
+	struct folded name;
+	size_t n; /* its length */
+	const struct model_command *command; /* NULL: free */
+} places[PLACES];
+
+static void places_fill(void)
+{
+	size_t i, at;
+
+	for (i = 0; i < COMMANDS; i++) {
+		struct folded name = name_fold(span_of(commands[i].name));
+
+		for (at = place_of(&name); places[at].command;)
+			at = (at + 1) % PLACES;
+		places[at] = (struct place){name, strlen(commands[i].name), &commands[i]};
 	}
-	begins[26] = true;
-	return letter >= 'a' && letter <= 'z' && begins[letter - 'a'] ? begins[letter - 'a'] - 1u : COMMANDS;
 }
 
 const struct model_command *model_command(struct span name)
 {
-	size_t i;
+	static bool filled;
+	struct folded f;
+	size_t at;
 
-	for (i = name.n ? letter_begins((char)(name.p[0] | 0x20)) : COMMANDS; i < COMMANDS; i++)
-		if (commands[i].name[0] == (name.p[0] | 0x20) && model_word_is(name, commands[i].name))
-			return &commands[i];
+	if (!filled)
+		places_fill();
+	filled = true;
+	if (name.n == 0 || name.n > sizeof(f))
+		return NULL;
+	f = name_fold(name);
+	for (at = place_of(&f); places[at].command; at = (at + 1) % PLACES)
+		if (f.word[0] == places[at].name.word[0] && f.word[1] == places[at].name.word[1] && name.n == places[at].n)
+			return places[at].command;
 	return NULL;
 }
 

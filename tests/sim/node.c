@@ -52,6 +52,8 @@ struct sim_node *sim_node_new(const struct sim_node_conf *conf)
 	redis_init(&n->redis);
 	script_keys_init(&n->keys, conf->key_prefix, conf->skew_us, conf->tolerance_us);
 	data_init(&n->snapshot);
+	n->name = mem_copy(conf->key_prefix, strlen(conf->key_prefix));
+	n->name_at = n->name_cap = strlen(conf->key_prefix);
 	n->marker_key = own_key(conf->key_prefix, "!meta");
 	n->fence_key = own_key(conf->key_prefix, "!fence");
 	batch_init(&n->batch);
@@ -73,6 +75,7 @@ void sim_node_free(struct sim_node *n)
 	redis_release(&n->redis);
 	script_keys_release(&n->keys);
 	data_release(&n->snapshot);
+	free(n->name);
 	free(n->marker_key);
 	free(n->fence_key);
 	batch_release(&n->batch);
@@ -181,10 +184,11 @@ void sim_node_publish_to(struct sim_node *n, int64_t (*published)(void *context,
 
 static struct span key_of(struct sim_node *n, struct span name)
 {
-	buf_clear(&n->key);
-	buf_append(&n->key, n->keys.prefix, strlen(n->keys.prefix));
-	buf_append(&n->key, name.p, name.n);
-	return (struct span){buf_begin(&n->key), buf_length(&n->key)};
+	if (n->name_at + name.n > n->name_cap)
+		n->name = mem_grow(n->name, n->name_cap = n->name_at + name.n, 1);
+	if (name.n)
+		memcpy(n->name + n->name_at, name.p, name.n);
+	return (struct span){n->name, n->name_at + name.n};
 }
 
 static struct datum *datum_of(struct sim_node *n, struct span name)

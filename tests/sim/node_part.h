@@ -20,6 +20,8 @@ struct sim_node {
 	struct batch batch;
 	struct resp resp;
 	struct buf command, reply, key;
+	char *name; /* the key prefix, and behind it the name that was looked for last */
+	size_t name_at, name_cap;
 	struct words words;
 	struct arena arena;
 	struct memo memo;

@@ -59,15 +59,22 @@ static void check_woken(struct world *w, int64_t name)
 			     (long long)w->checker.free_since[name]);
 }
 
-void check_progress(struct world *w)
+/* How long a free name may be waited for. */
+static int64_t free_for_us(const struct world *w)
 {
 	bool told = w->plan->heard_percent == 100; /* else a release is noticed when the next poll is due, within a second */
-	int64_t bound = w->flaps ? FLAPPING_US + (told ? 0 : SEC) + 20 * round_trip_us(w->plan) : 3 * SEC + 50 * round_trip_us(w->plan);
 
-	if (w->strange)
+	return w->flaps ? FLAPPING_US + (told ? 0 : SEC) + 20 * round_trip_us(w->plan) : 3 * SEC + 50 * round_trip_us(w->plan);
+}
+
+void check_progress(struct world *w)
+{
+	int64_t bound;
+
+	if (w->strange || !is_calm(w))
 		return;
-
-	for (int64_t name = 0; is_calm(w) && name < w->plan->names; name++) {
+	bound = free_for_us(w);
+	for (int64_t name = 0; name < w->plan->names; name++) {
 		int64_t *since = &w->checker.free_since[name];
 		bool waits, held = somebody(w, name, &waits);
 

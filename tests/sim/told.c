@@ -100,7 +100,7 @@ void told_step(struct sim_daemon *d)
 	if (w->now < *at)
 		return;
 	*at = w->now + LOOK_US;
-	for (unsigned i = 0; w->plan->heartbeat_ms > 0 && i < sizeof(d->slot) / sizeof(*d->slot); i++)
+	for (unsigned i = 0; w->plan->heartbeat_ms > 0 && i < d->slots; i++)
 		if (d->slot[i])
 			silence_look(d, d->slot[i]);
 	for (int64_t name = 0; name < w->plan->names; name++) {

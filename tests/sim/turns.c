@@ -232,7 +232,7 @@ static void key_note(struct server *s, int64_t name)
 	struct span value;
 	int64_t expires;
 
-	if (!sim_node_get(s->node, span_of(name_of(name)), server_wall(s), &value, &expires)) {
+	if (!sim_node_get(s->node, name_span(name), server_wall(s), &value, &expires)) {
 		if (s->free_from_ms[name] > wall_ms(s))
 			s->free_from_ms[name] = wall_ms(s);
 	} else if (value.n > 0 && memchr(value.p, ':', value.n)) {

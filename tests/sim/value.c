@@ -81,9 +81,9 @@ struct span value_text(lua_State *lua, int index)
 	return (struct span){p, n};
 }
 
-bool value_has_field(lua_State *lua, const char *field)
+bool value_has_field(lua_State *lua, struct span field)
 {
-	lua_pushstring(lua, field);
+	lua_pushlstring(lua, field.p, field.n);
 	lua_rawget(lua, -2);
 	if (lua_type(lua, -1) == LUA_TSTRING)
 		return true;
@@ -111,7 +111,7 @@ static void rows_say(lua_State *lua, struct buf *out)
 
 static void table_say(lua_State *lua, struct buf *out)
 {
-	if (value_has_field(lua, "err") || value_has_field(lua, "ok")) {
+	if (value_has_field(lua, SPAN("err")) || value_has_field(lua, SPAN("ok"))) {
 		lua_pushstring(lua, "err");
 		lua_rawget(lua, -3);
 		wire_line(out, lua_isnil(lua, -1) ? '+' : '-', value_text(lua, -2));
@@ -123,11 +123,6 @@ static void table_say(lua_State *lua, struct buf *out)
 
 void value_say(lua_State *lua, struct buf *out)
 {
-	if (!lua_checkstack(lua, 4)) {
-		wire_error(out, "ERR reached lua stack limit");
-		lua_pop(lua, 1);
-		return;
-	}
 	switch (lua_type(lua, -1)) {
 	case LUA_TSTRING:
 		wire_bulk(out, value_text(lua, -1));
@@ -142,7 +137,10 @@ void value_say(lua_State *lua, struct buf *out)
 		wire_number(out, number_cut(lua_tonumber(lua, -1)));
 		break;
 	case LUA_TTABLE:
-		table_say(lua, out);
+		if (lua_checkstack(lua, 4))
+			table_say(lua, out);
+		else
+			wire_error(out, "ERR reached lua stack limit");
 		break;
 	default:
 		wire_nil(out);

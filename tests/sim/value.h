@@ -20,7 +20,7 @@ void value_push_field(lua_State *lua, const char *field, struct span text);
 void value_push_error(lua_State *lua, struct span text);
 
 /* Has the table on top a text there? Then it is pushed. */
-bool value_has_field(lua_State *lua, const char *field);
+bool value_has_field(lua_State *lua, struct span field);
 struct span value_text(lua_State *lua, int index); /* of a string, or a number, which becomes one */
 
 #endif

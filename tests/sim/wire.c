@@ -11,17 +11,29 @@
 
 size_t wire_digits(int64_t n, char *at)
 {
+	static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354"
+				    "555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
 	uint64_t rest = n < 0 ? -(uint64_t)n : (uint64_t)n;
 	char digits[20];
 	size_t i = sizeof(digits), sign = n < 0;
 
-	do
-		digits[--i] = (char)('0' + rest % 10);
-	while (rest /= 10);
+	for (; rest >= 100; rest /= 100)
+		memcpy(digits + (i -= 2), pairs + 2 * (rest % 100), 2);
+	if (rest >= 10)
+		memcpy(digits + (i -= 2), pairs + 2 * rest, 2);
+	else
+		digits[--i] = (char)('0' + rest);
 	if (sign)
 		*at = '-';
 	memcpy(at + sign, digits + i, sizeof(digits) - i);
 	return sign + sizeof(digits) - i;
+}
+
+size_t wire_decimal(double n, char *at)
+{
+	if (fabs(n) < 1e17 && n == floor(n) && (n != 0 || !signbit(n)))
+		return wire_digits((int64_t)n, at);
+	return (size_t)snprintf(at, DECIMAL_MAX, "%.17g", n);
 }
 
 /* At `at`, which has room for it; its length. */
@@ -93,7 +105,7 @@ void wire_double(struct buf *out, double n)
 	if (isinf(n))
 		snprintf(text, sizeof(text), n > 0 ? "inf" : "-inf");
 	else
-		snprintf(text, sizeof(text), "%.17g", n);
+		text[wire_decimal(n, text)] = '\0';
 	wire_bulk(out, span_of(text));
 }
 
@@ -115,8 +127,11 @@ bool wire_integer(struct span text, int64_t *ret_n)
 	if (text.n == i || text.n > 20 || (text.p[i] == '0' && text.n > 1))
 		return false;
 	for (; i < text.n; i++) {
-		if (text.p[i] < '0' || text.p[i] > '9' || __builtin_mul_overflow(n, 10, &n) ||
-		    __builtin_sub_overflow(n, text.p[i] - '0', &n))
+		if (text.p[i] < '0' || text.p[i] > '9')
+			return false;
+		if (i < 18)
+			n = 10 * n - (text.p[i] - '0');
+		else if (__builtin_mul_overflow(n, 10, &n) || __builtin_sub_overflow(n, text.p[i] - '0', &n))
 			return false;
 	}
 	if (!first && n == INT64_MIN)
@@ -126,7 +141,7 @@ bool wire_integer(struct span text, int64_t *ret_n)
 }
 
 /* "*12\r\n": takes it off the front. Nobody says more than nine digits. */
-static bool head_take(struct span *bytes, char type, size_t *ret_n)
+static inline bool head_take(struct span *bytes, char type, size_t *ret_n)
 {
 	const char *at = bytes->p + 1, *end = bytes->p + (bytes->n < 12 ? bytes->n : 12);
 	size_t n = 0;

@@ -28,4 +28,8 @@ bool wire_words(struct span bytes, struct words *ret_words) __attribute__((warn_
 size_t wire_digits(int64_t n, char *at);
 bool wire_integer(struct span text, int64_t *ret_n);
 
+/* A number as %.17g says it, and no NUL when it is a whole one; how long it is. */
+#define DECIMAL_MAX 32
+size_t wire_decimal(double n, char *at);
+
 #endif

@@ -153,6 +153,11 @@ static inline const char *name_of(int64_t name)
 	return word[name];
 }
 
+static inline struct span name_span(int64_t name)
+{
+	return (struct span){name_of(name), 2};
+}
+
 static inline bool is_calm(const struct world *w)
 {
 	return w->stage >= STAGE_SETTLED;
