@@ -363,8 +363,13 @@ void daemon_shut(struct sim_daemon *d)
 
 void daemon_stop(struct sim_daemon *d, int64_t for_us, bool sending)
 {
+	int64_t left = d->world->plan->length_us - d->world->now;
+
 	if (d->state != DAEMON_RUNNING)
 		return;
+	/* The healing sets it going again, and what it was about to send leaves then. */
+	if (sending && left > 0 && for_us > left)
+		for_us = left;
 	world_note(d->world, 7, (uint64_t)for_us, "d%u is stopped for %lld us", d->index, (long long)for_us);
 	d->state = sending ? DAEMON_STOPPING : DAEMON_STOPPED;
 	d->thaw_at = d->world->now + for_us;
