@@ -27,26 +27,37 @@ static int64_t acquire_range(const struct engine *e, const struct lock *l)
 	return others < 0 ? 0 : others > RANGE_MOST ? RANGE_MOST : others;
 }
 
+/* Without the nodes that were too busy to be told of a release there is no quorum. */
+static bool acquire_lacks_told(const struct engine *e, const struct lock *l)
+{
+	unsigned told = 0;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		told += member_usable(&e->members.node[i]) && !(l->put_off >> i & 1);
+	return told < engine_quorum(e);
+}
+
 /*
- * Those of these nodes that are usable and can take more; the others are asked when they can, should the round need them. A few where what was taken in
- * vain is not given back yet would only refuse.
+ * Those of these nodes that are usable and can take more; the others are asked when they can, should the round need them. A node where a dead value of
+ * ours may stand would only refuse: it is told of the release before.
  */
 static void acquire_ask(struct engine *e, struct op *op, uint16_t nodes, int64_t proposal)
 {
 	struct lock *l = op->lock;
-	uint16_t in_vain = bits(l->put_off) <= e->core->conf.nodes - engine_quorum(e) ? l->put_off : 0;
 	int64_t grace = e->core->conf.shared ? turn_grace_us(e) : 0; /* alone at its store, there is nobody to keep it for */
 	struct span ticket;
 
 	turn_take(e, l); /* its first waiter may have come since the leading node was asked */
 	ticket = MUTATED(TICKET_SHOWN_ONCE) && l->queued ? SPAN("") : turn_text(e, l);
 	op->owed = 0;
+	if (l->put_off && acquire_lacks_told(e, l))
+		debts_tell(e, l);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
 		if (!(nodes >> i & 1) || !member_usable(m))
 			continue;
-		if ((in_vain >> i & 1) || flow_is_full(&m->flow)) {
+		if ((l->put_off >> i & 1) || flow_is_full(&m->flow)) {
 			op->owed |= (uint16_t)(1u << i);
 			continue;
 		}

@@ -239,6 +239,16 @@ void debts_resume(struct engine *e)
 	}
 }
 
+void debts_tell(struct engine *e, const struct lock *l)
+{
+	struct op *op;
+
+	TAILQ_FOREACH(op, &e->debts, in_debts) {
+		if (op->lock == l && op->put_off)
+			debt_send(e, op);
+	}
+}
+
 void debts_hurry(struct engine *e)
 {
 	struct op *op;

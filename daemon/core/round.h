@@ -135,6 +135,7 @@ void debt_go_on(struct engine *e, struct op *op); /* its turn has come */
 void debt_answered(struct engine *e, struct op *op, const struct answer *a);
 void debt_fired(struct engine *e, struct op *op);
 void debts_resume(struct engine *e); /* a store is back, or works again: what it missed or was put off has its turn before those who ask */
+void debts_tell(struct engine *e, const struct lock *l); /* of this lock: what was put off is sent now, where there is room */
 void debts_hurry(struct engine *e); /* the daemon stops: there will be no turn */
 
 /* line.c: claims in line that do not stay there get their answer. */

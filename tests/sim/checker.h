@@ -57,8 +57,6 @@ struct lease {
 	struct instant wanted;                     /* another daemon's wish was heard; 0: none */
 	uint64_t vain;                             /* the last attempt that led to no grant and left something behind */
 	struct instant left[NODES_MAX];            /* where it did, and until when it stands there; PAST: it did not, or was told to give it back */
-	struct instant owed[NODES_MAX];            /* where a lease before stands until then, whose end the node was too busy to be told; PAST: none does */
-	uint16_t asked;                            /* bits: the nodes that were asked for the present attempt */
 	uint16_t told;                             /* bits: the nodes that were told to give the present attempt back */
 	uint16_t renewing;                         /* bits: nodes with a renewal that is not answered */
 	uint16_t renewed;                          /* bits: nodes that were sent one, or the second round: what was sent before vouches no more */

@@ -98,14 +98,6 @@ static void vain_keep(struct world *w, struct sim_daemon *d, struct lease *l)
 {
 	bool some = false;
 
-	for (unsigned i = 0; i < w->plan->nodes; i++) {
-		/* One that had not answered when the attempt was given up may have it, or not. */
-		bool unheard = l->grants == 0 && l->base[i] == 0 && (l->asked >> i & 1);
-		struct instant end = unheard ? instant_add(daemon_boot(d), l->least_us) : l->until[i];
-
-		if ((l->grants > 0 || unheard) && !(l->told >> i & 1))
-			l->owed[i] = instant_max(l->owed[i], end);
-	}
 	for (unsigned i = 0; i < w->plan->nodes; i++)
 		some |= l->grants == 0 && l->base[i] > 0 && d->link[i].up;
 	if (!some)
@@ -115,21 +107,9 @@ static void vain_keep(struct world *w, struct sim_daemon *d, struct lease *l)
 		l->left[i] = l->base[i] > 0 && d->link[i].up && !(l->told >> i & 1) ? l->until[i] : INSTANT_PAST;
 }
 
-/* Where a quorum cannot be told, nobody else is left to be asked. */
-static bool vain_may_be_asked(const struct sim_daemon *d, const struct lease *l)
-{
-	unsigned nodes = d->conf.nodes, left = 0;
-
-	for (unsigned i = 0; i < nodes; i++)
-		left += instant_before(daemon_boot(d), l->left[i]) || instant_before(daemon_boot(d), l->owed[i]);
-	return 2 * left >= nodes;
-}
-
 static void vain_look(struct world *w, struct sim_daemon *d, int64_t name, const struct lease *l, unsigned node)
 {
-	bool first = !*book_of(&w->checker.book[d->index], l->vain);
-
-	if (instant_before(daemon_boot(d), l->left[node]) && (first || !vain_may_be_asked(d, l)))
+	if (instant_before(daemon_boot(d), l->left[node]))
 		checker_fail(w, INVARIANT_L8, name, "%s: daemon %u asks node %u anew and leaves what it gave", name_of(name), d->index, node);
 }
 
@@ -150,7 +130,7 @@ static void lease_begin(struct world *w, struct sim_daemon *d, int64_t name, uin
 	memset(l->reach, 0, sizeof(l->reach));
 	l->grants = 0;
 	l->least_us = 0;
-	l->asked = l->told = l->renewing = l->renewed = 0;
+	l->told = l->renewing = l->renewed = 0;
 	l->adopted = l->kept = l->evicted = false;
 	l->wanted.us = 0;
 	l->ticket = ticket;
@@ -229,10 +209,8 @@ void witness_call(struct sim_daemon *d, const struct call *call)
 		turns_call(d, call, name);
 	if ((call->kind == CALL_ACQUIRE || !is_own(d, call->value)) && l->ticket != ticket)
 		lease_begin(w, d, name, ticket);
-	if (call->kind == CALL_ACQUIRE) {
+	if (call->kind == CALL_ACQUIRE)
 		vain_look(w, d, name, l, call->node);
-		l->asked |= (uint16_t)((l->ticket == ticket) << call->node);
-	}
 	l->adopted |= !is_own(d, call->value);
 	kin_asked(d, call, name);
 	if (!is_own(d, call->value))

@@ -321,7 +321,6 @@ START_TEST(a_store_that_was_too_busy_to_be_told_is_asked_again_once_the_key_has_
 }
 END_TEST
 
-/* Of an adopted lock: what a former life sent and is carried out late must find nothing to take the place of. */
 /* It is asked for a renewal in between, and told of a later release: the earlier value stands there all the same. */
 START_TEST(a_store_that_was_too_busy_to_be_told_is_not_asked_although_it_is_told_of_a_later_release)
 {
@@ -351,6 +350,40 @@ START_TEST(a_store_that_was_too_busy_to_be_told_is_not_asked_although_it_is_told
 }
 END_TEST
 
+/* More than the others can decide without: nobody is left to be asked but those. */
+START_TEST(stores_that_were_too_busy_to_be_told_of_two_releases_are_told_of_them_right_before_they_are_asked)
+{
+	unsigned told[3];
+
+	begins_with_window(3, 1);
+	for (unsigned node = 2; node > 0; node--) {
+		says(1, "LOCK a");
+		hears(1, "OK name=a *");
+		feels(node, MOOD_SILENT);
+		says(3, "LOCK first-%u", node);
+		says(4, "LOCK second-%u", node);
+		told[node] = stage.node[node].count[CALL_RELEASE];
+		says(1, "UNLOCK a");
+		hears(1, "OK *");
+		ck_assert_uint_eq(stage.node[node].count[CALL_RELEASE], told[node]);
+		feels(node, MOOD_WELL);
+		ck_assert(key_is_there(node, "a"));
+	}
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	ck_assert(key_is_there(0, "a"));
+	for (unsigned node = 1; node < 3; node++)
+		ck_assert_uint_eq(stage.node[node].count[CALL_RELEASE], told[node] + 1);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	for (unsigned node = 0; node < 3; node++)
+		ck_assert(!key_is_there(node, "a"));
+	ignores(3);
+	ignores(4);
+}
+END_TEST
+
+/* Of an adopted lock: what a former life sent and is carried out late must find nothing to take the place of. */
 START_TEST(the_values_of_former_lives_are_released_together_with_the_present_one_also_when_that_is_waited_for)
 {
 	struct stage_daemon *d = &stage.daemon[0];
@@ -415,6 +448,7 @@ Suite *pace_debt_suite(void)
 	tcase_add_test(tc, a_store_that_is_busy_is_told_a_little_later_who_left_its_line);
 	tcase_add_test(tc, a_store_that_was_too_busy_to_be_told_is_asked_again_once_the_key_has_expired);
 	tcase_add_test(tc, a_store_that_was_too_busy_to_be_told_is_not_asked_although_it_is_told_of_a_later_release);
+	tcase_add_test(tc, stores_that_were_too_busy_to_be_told_of_two_releases_are_told_of_them_right_before_they_are_asked);
 	tcase_add_test(tc, the_values_of_former_lives_are_released_together_with_the_present_one_also_when_that_is_waited_for);
 	suite_add_tcase(suite, tc);
 	return suite;

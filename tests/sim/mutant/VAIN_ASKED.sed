@@ -1,2 +1,2 @@
 # daemon/core/acquire.c
-s|engine_quorum(e) ? l->put_off : 0;|engine_quorum(e) \&\& l->refs > 1000 ? l->put_off : 0;|
+s|if ((l->put_off >> i \& 1) .. flow_is_full|if ((l->refs > 1000 \&\& (l->put_off >> i \& 1)) \|\| flow_is_full|
