@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,13 +42,22 @@ void report_of(const struct plan *p, FILE *trace, struct report *ret_report)
 	free(w);
 }
 
+void hang_after(unsigned seconds)
+{
+	const struct itimerval computed = {.it_value = {.tv_sec = seconds}};
+
+	if (setitimer(ITIMER_PROF, &computed, NULL))
+		abort();
+	alarm(HANG_WAITS * seconds);
+}
+
 void report_crash(struct report *r, uint64_t seed, int status)
 {
 	memset(r, 0, sizeof(*r));
 	r->seed = seed;
 	r->what = INVARIANT_S21;
 	r->name = -1;
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+	if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGPROF || WTERMSIG(status) == SIGALRM))
 		snprintf(r->text, sizeof(r->text), "it hangs");
 	else
 		snprintf(r->text, sizeof(r->text), "it crashes: status %d", status);
@@ -89,7 +99,7 @@ void report_of_child(const struct plan *p, struct report *ret_report)
 	if (child < 0)
 		abort();
 	if (child == 0) {
-		alarm(HANG_SECONDS);
+		hang_after(HANG_SECONDS);
 		if (!freopen("/dev/null", "w", stderr))
 			_exit(3);
 		report_of(p, NULL, ret_report);

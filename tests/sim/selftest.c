@@ -3,6 +3,7 @@
 #include "tests/sim/sweep.h"
 
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #define FEW  24
@@ -139,15 +140,20 @@ static bool clocks_run_both_ways(struct plan *p)
 
 /* --- sweeps ---------------------------------------------------------------------------------------------------------- */
 
-/* Worlds that know nothing but their seed: each 7th violates S1, each 31st crashes, each 83rd hangs. */
+/* Worlds that know nothing but their seed: each 7th violates S1, each 31st crashes, each 83rd hangs; each 59th has no processor for longer than a world may compute. */
 static void strange_world(const struct plan *p, FILE *trace, struct report *ret_report)
 {
+	const struct timespec starved = {.tv_sec = 1, .tv_nsec = 500000000};
+
 	(void)trace;
 	memset(ret_report, 0, sizeof(*ret_report));
 	ret_report->seed = (uint64_t)p->seed;
 	ret_report->sim_us = p->seed;
 	if (p->seed % 83 == 0)
-		pause();
+		for (;;)
+			;
+	if (p->seed % 59 == 0)
+		nanosleep(&starved, NULL);
 	if (p->seed % 31 == 0)
 		abort();
 	if (p->seed % 7 == 0)

@@ -61,10 +61,10 @@ static void __attribute__((noreturn)) worker_run(const struct sweep *s, unsigned
 		abort();
 	while (seed_take(s, until, &i)) {
 		atomic_store(&board->at[job], i);
-		alarm(s->hang_after ? s->hang_after : HANG_SECONDS);
+		hang_after(s->hang_after ? s->hang_after : HANG_SECONDS);
 		plan_draw(p, s->from + i);
 		(s->run ? s->run : report_of)(p, NULL, &r);
-		alarm(0);
+		hang_after(0);
 		report_write(fd, &r);
 		if (r.what != INVARIANT_NONE)
 			board_lower(s, i);

@@ -8,7 +8,8 @@
 #include <stdio.h>
 
 #define SWEEP_JOBS_MAX 64
-#define HANG_SECONDS   60 /* a world that takes longer hangs */
+#define HANG_SECONDS   60 /* a world that computes for longer hangs */
+#define HANG_WAITS     10 /* and so does one that takes so many times as long by the clock: it computes nothing */
 
 /* What is kept of a run. */
 struct report {
@@ -22,6 +23,8 @@ struct report {
 
 /* In this process. */
 void report_of(const struct plan *p, FILE *trace, struct report *ret_report);
+/* This process ends by a signal once it has computed for so long, or has not ended by long after that; 0: no more. A loaded machine makes no world hang. */
+void hang_after(unsigned seconds);
 /* In a child: a crash, or more than HANG_SECONDS, is S21. */
 void report_of_child(const struct plan *p, struct report *ret_report);
 /* What is known of a world whose process ended with this status (waitpid). */
@@ -40,7 +43,7 @@ struct sweep {
 	bool keep_going;     /* after a violation */
 	bool talk;           /* tell each minute how far it is */
 	double seconds;      /* begin no world after so long; 0: until `count` have run */
-	unsigned hang_after; /* seconds; 0: HANG_SECONDS */
+	unsigned hang_after; /* seconds of computing; 0: HANG_SECONDS */
 	void (*run)(const struct plan *p, FILE *trace, struct report *ret_report); /* NULL: report_of */
 };
 
