@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/debt.c and UNLOCK: what is given back, when that is answered, and what stays behind. */
-#include "tests/unit/stage.h"
+#include "tests/unit/holder.h"
 
 #include <check.h>
 
-static int64_t held_by_1(unsigned nodes, const char *request)
-{
-	stage_begin(nodes);
-	passes(2 * SEC);
-	says(1, "%s", request);
-	return number_in(hears(1, "OK name=a fence=* valid_ms=* ttl_ms=* count=1"), "fence");
-}
-
 START_TEST(an_unlock_is_answered_before_the_stores_confirm)
 {
-	held_by_1(3, "LOCK a");
+	held_after_lock(3, "LOCK a");
 	all_feel(MOOD_SILENT);
 	says(1, "UNLOCK a");
 	hears(1, "OK name=a count=0");
@@ -28,7 +20,7 @@ END_TEST
 
 START_TEST(a_new_lock_behind_an_early_unlock_finds_the_key_free)
 {
-	held_by_1(3, "LOCK a");
+	held_after_lock(3, "LOCK a");
 	all_feel(MOOD_SILENT);
 	says(1, "UNLOCK a");
 	says(1, "LOCK a");
@@ -41,7 +33,7 @@ END_TEST
 
 START_TEST(sync_waits_for_a_quorum_of_confirmations)
 {
-	held_by_1(3, "LOCK a");
+	held_after_lock(3, "LOCK a");
 	all_feel(MOOD_SILENT);
 	says(1, "UNLOCK a sync=yes");
 	serves(0, 1);
@@ -54,7 +46,7 @@ END_TEST
 
 START_TEST(sync_without_a_quorum_says_so_and_the_lock_is_gone_all_the_same)
 {
-	held_by_1(3, "LOCK a");
+	held_after_lock(3, "LOCK a");
 	falls(1);
 	falls(2);
 	says(1, "UNLOCK a sync=yes");
@@ -72,7 +64,7 @@ END_TEST
 
 START_TEST(sync_tells_how_many_stores_answered)
 {
-	held_by_1(1, "LOCK a");
+	held_after_lock(1, "LOCK a");
 	feels(0, MOOD_SILENT);
 	says(1, "UNLOCK a sync=yes");
 	passes(60 * MSEC);
@@ -93,7 +85,7 @@ END_TEST
 
 START_TEST(sync_tells_that_the_lock_had_been_gone_from_a_majority)
 {
-	held_by_1(3, "LOCK a");
+	held_after_lock(3, "LOCK a");
 	memory_remove(stage.node[0].memory, SPAN("a"));
 	memory_remove(stage.node[1].memory, SPAN("a"));
 	says(1, "UNLOCK a sync=yes");
@@ -105,7 +97,7 @@ END_TEST
 
 START_TEST(sync_survives_one_lost_answer)
 {
-	held_by_1(3, "LOCK a");
+	held_after_lock(3, "LOCK a");
 	feels(0, MOOD_LOSSY);
 	says(1, "UNLOCK a sync=yes");
 	hears(1, "OK name=a count=0");
@@ -117,7 +109,7 @@ END_TEST
 
 START_TEST(a_session_that_goes_does_not_wait_for_its_sync)
 {
-	held_by_1(3, "LOCK a");
+	held_after_lock(3, "LOCK a");
 	all_feel(MOOD_SILENT);
 	says(1, "UNLOCK a sync=yes");
 	goes(1, GONE_HANGUP);
@@ -129,7 +121,7 @@ END_TEST
 
 START_TEST(the_same_owner_counts_up_and_down_and_the_lock_is_free_at_0)
 {
-	int64_t fence = held_by_1(3, "LOCK a");
+	int64_t fence = held_after_lock(3, "LOCK a");
 
 	passes(SEC);
 	says(1, "LOCK a");
@@ -150,7 +142,7 @@ END_TEST
 
 START_TEST(two_owners_of_one_session_exclude_each_other)
 {
-	held_by_1(1, "LOCK a owner=t1");
+	held_after_lock(1, "LOCK a owner=t1");
 	says(1, "LOCK a owner=t2");
 	hears(1, "BUSY *");
 	says(1, "LOCK a");
@@ -166,7 +158,7 @@ END_TEST
 
 START_TEST(a_second_waiting_lock_of_an_owner_is_granted_with_the_first)
 {
-	held_by_1(3, "LOCK a");
+	held_after_lock(3, "LOCK a");
 	says(2, "@1 LOCK a wait=1m");
 	says(3, "LOCK a wait=1m");
 	says(2, "@2 LOCK a wait=1m");
@@ -189,7 +181,7 @@ END_TEST
 
 START_TEST(a_late_unlock_of_an_old_grant_changes_nothing)
 {
-	int64_t old = held_by_1(1, "LOCK a"), fence;
+	int64_t old = held_after_lock(1, "LOCK a"), fence;
 
 	says(1, "UNLOCK a fence=%lld", (long long)old);
 	hears(1, "OK name=a count=0");
@@ -207,7 +199,7 @@ END_TEST
 
 START_TEST(keep_leaves_the_key_that_long_without_a_holder)
 {
-	held_by_1(3, "LOCK a");
+	held_after_lock(3, "LOCK a");
 	says(1, "UNLOCK a keep=5s");
 	hears(1, "OK name=a count=0");
 	says(1, "CHECK a");
@@ -226,7 +218,7 @@ END_TEST
 
 START_TEST(keep_may_be_longer_than_the_lease_but_not_than_the_longest)
 {
-	held_by_1(3, "LOCK a");
+	held_after_lock(3, "LOCK a");
 	says(1, "UNLOCK a keep=31s");
 	hears(1, "ERR LIMIT *");
 	says(1, "UNLOCK a keep=30s");

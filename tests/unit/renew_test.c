@@ -1,22 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/renew.c: the watchdog, EXTEND, RISK, SAFE and LOST. */
-#include "tests/unit/stage.h"
+#include "tests/unit/holder.h"
 
 #include <check.h>
-
-static int64_t held_after_lock(unsigned nodes, const char *request)
-{
-	stage_begin(nodes);
-	passes(2 * SEC);
-	says(1, "%s", request);
-	return number_in(hears(1, "OK name=a fence=* valid_ms=* ttl_ms=* count=1"), "fence");
-}
-
-static int64_t valid_ms(void)
-{
-	says(1, "CHECK a");
-	return number_in(hears(1, "OK name=a fence=* valid_ms=* count=1"), "valid_ms");
-}
 
 START_TEST(a_lease_is_renewed_when_a_third_of_it_is_over)
 {
