@@ -241,6 +241,7 @@ UNIT := \
 	tests/unit/damage_test.c \
 	tests/unit/deadlock_test.c \
 	tests/unit/debt_test.c \
+	tests/unit/left_behind_test.c \
 	tests/unit/differential_test.c \
 	tests/unit/duel.c \
 	tests/unit/duration_test.c \
