@@ -274,6 +274,7 @@ UNIT := \
 	tests/unit/listener_test.c \
 	tests/unit/lock_test.c \
 	tests/unit/log_test.c \
+	tests/unit/loss_test.c \
 	tests/unit/map_test.c \
 	tests/unit/member_test.c \
 	tests/unit/memo_test.c \
