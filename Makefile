@@ -311,6 +311,7 @@ UNIT := \
 	tests/unit/resume_again_test.c \
 	tests/unit/resume_line_test.c \
 	tests/unit/adopt_test.c \
+	tests/unit/adopt_lease_test.c \
 	tests/unit/adopt_resume_test.c \
 	tests/unit/heritage_test.c \
 	tests/unit/given_up_test.c \

@@ -282,106 +282,6 @@ START_TEST(a_third_life_adopts_from_the_second)
 }
 END_TEST
 
-/* --- leases that nobody renews --- */
-
-START_TEST(what_is_left_of_a_lease_without_renewal_is_adopted)
-{
-	held_by_1(3, "renew=no ttl=8s");
-	passes(3 * SEC);
-	daemon_returns(0);
-	resumes(2, &s1);
-	ck_assert_int_le(number_in(hears(2, ROW_A), "valid_ms"), 5000);
-	hears(2, "OK *");
-	passes(5 * SEC);
-	hears(2, "! LOST name=a fence=* reason=expired");
-	says(3, "LOCK a");
-	hears(3, GRANT);
-}
-END_TEST
-
-START_TEST(an_extend_is_known_to_the_next_life)
-{
-	held_by_1(3, "renew=no ttl=8s");
-	passes(3 * SEC);
-	says(1, "EXTEND a ttl=20s");
-	hears(1, "OK name=a *");
-	passes(8 * SEC);
-	daemon_returns(0);
-	resumes(2, &s1);
-	ck_assert_int_ge(number_in(hears(2, ROW_A), "valid_ms"), 10000);
-}
-END_TEST
-
-/* EXTEND is answered ERR, then the stores turn out to have done it: what CHECK tells of it holds for the next life as well. */
-START_TEST(an_extend_that_seemed_to_fail_is_known_to_the_next_life)
-{
-	stage_begin(3);
-	passes(2 * SEC);
-	s1 = says_hello(1, "grace=1s");
-	says(1, "LOCK a ttl=8s%s", _i == 0 ? " renew=no" : "");
-	hears(1, "OK name=a *");
-	passes(SEC);
-	all_feel(MOOD_TARDY);
-	says(1, "EXTEND a ttl=25s");
-	passes(stage.conf.timeout_us);
-	ck_assert_uint_ge(ignores(1), 1); /* ERR QUORUM, and RISK */
-	all_feel(MOOD_WELL);
-	ignores(1); /* SAFE */
-	says(1, "CHECK a");
-	ck_assert_int_ge(number_in(hears(1, "OK name=a *"), "valid_ms"), 24000);
-	daemon_returns(0);
-	says(3, "LOCK a wait=1m");
-	passes(24 * SEC);
-	hears_nothing(3); /* the stage sees to it as well: see stage_promises.c */
-	passes(2 * SEC);
-	hears(3, "OK name=a *");
-}
-END_TEST
-
-START_TEST(a_lease_without_renewal_that_is_over_is_lost)
-{
-	held_by_1(3, "renew=no ttl=8s");
-	daemon_ends(0);
-	passes(9 * SEC);
-	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
-	resumes(2, &s1);
-	hears(2, "OK session=* n=0");
-	hears(2, "! LOST name=a fence=* reason=expired");
-}
-END_TEST
-
-/* Too little is left to be worth an adoption; but the client may believe until D, so nobody else gets it before. */
-START_TEST(a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet)
-{
-	held_by_1(sizes[_i], "renew=no ttl=8s");
-	daemon_ends(0);
-	passes(7700 * MSEC);
-	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
-	resumes(2, &s1);
-	hears(2, "OK session=* n=0");
-	hears(2, "! LOST name=a fence=* reason=expired");
-	says(3, "LOCK a wait=1m");
-	passes(150 * MSEC);
-	hears_nothing(3);
-	ck_assert(key_is_there(0, "a"));
-	passes(300 * MSEC);
-	hears(3, GRANT);
-}
-END_TEST
-
-/* The client may not come back to be told less: what it was told by the former life stands. */
-START_TEST(an_adoption_does_not_shorten_what_was_told)
-{
-	held_by_1(sizes[_i], "renew=no ttl=8s");
-	daemon_returns(0);
-	says(3, "LOCK a wait=1m");
-	passes(7900 * MSEC);
-	hears_nothing(3);
-	passes(200 * MSEC);
-	hears(3, GRANT);
-}
-END_TEST
-
 static struct call late_call(unsigned node, enum call_kind kind)
 {
 	static char name[16], value[VALUE_MAX], marker[MARKER_MAX];
@@ -462,12 +362,6 @@ Suite *adopt_suite(void)
 	tcase_add_test(rounds, late_answers_count_when_they_come);
 	tcase_add_test(rounds, one_less_than_a_quorum_is_not_enough_and_is_undone);
 	tcase_add_loop_test(rounds, a_store_that_comes_later_is_taken_over_or_released, 0, 2);
-	tcase_add_test(rounds, what_is_left_of_a_lease_without_renewal_is_adopted);
-	tcase_add_test(rounds, an_extend_is_known_to_the_next_life);
-	tcase_add_loop_test(rounds, an_extend_that_seemed_to_fail_is_known_to_the_next_life, 0, 2);
-	tcase_add_test(rounds, a_lease_without_renewal_that_is_over_is_lost);
-	tcase_add_loop_test(rounds, an_adoption_does_not_shorten_what_was_told, 0, 3);
-	tcase_add_loop_test(rounds, a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet, 0, 3);
 	suite_add_tcase(suite, rounds);
 	tcase_add_checked_fixture(rivals, NULL, stage_close);
 	tcase_add_loop_test(rivals, the_former_life_that_wakes_up_harms_nothing, 0, 9);
