@@ -341,6 +341,7 @@ UNIT := \
 	tests/unit/stream_test.c \
 	tests/unit/systemd_test.c \
 	tests/unit/token_test.c \
+	tests/unit/told_late_test.c \
 	tests/unit/trial.c \
 	tests/unit/trust_test.c \
 	tests/unit/turn_test.c \
