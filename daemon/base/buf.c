@@ -44,7 +44,7 @@ static void buf_grow(struct buf *b, size_t n)
 	b->cap = cap;
 }
 
-char *buf_reserve(struct buf *b, size_t n)
+char *buf_make_room(struct buf *b, size_t n)
 {
 	/* Moving at most as much as was consumed since the last move keeps the cost of a byte constant. */
 	if (b->cap - b->end < n && b->start >= b->end - b->start)
@@ -52,20 +52,6 @@ char *buf_reserve(struct buf *b, size_t n)
 	if (!b->data || b->cap - b->end < n)
 		buf_grow(b, n);
 	return b->data + b->end;
-}
-
-void buf_commit(struct buf *b, size_t n)
-{
-	assert(n <= b->cap - b->end);
-	b->end += n;
-}
-
-void buf_append(struct buf *b, const void *p, size_t n)
-{
-	if (!n)
-		return;
-	memcpy(buf_reserve(b, n), p, n);
-	b->end += n;
 }
 
 void buf_printf(struct buf *b, const char *format, ...)
@@ -93,11 +79,6 @@ void buf_consume(struct buf *b, size_t n)
 	b->start += n;
 	if (b->start == b->end)
 		b->start = b->end = 0;
-}
-
-void buf_clear(struct buf *b)
-{
-	b->start = b->end = 0;
 }
 
 void buf_trim(struct buf *b, size_t keep)

@@ -3,7 +3,9 @@
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
 
+#include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
 struct buf {
 	char *data;        /* start of the allocation */
@@ -13,14 +15,35 @@ struct buf {
 
 void buf_init(struct buf *b);
 void buf_release(struct buf *b);
-/* At least n free bytes behind the live ones; returns where they start. Then buf_commit. */
-char *buf_reserve(struct buf *b, size_t n);
-void buf_commit(struct buf *b, size_t n);
-void buf_append(struct buf *b, const void *p, size_t n);
+char *buf_make_room(struct buf *b, size_t n); /* for buf_reserve */
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_consume(struct buf *b, size_t n);
-void buf_clear(struct buf *b);
 void buf_trim(struct buf *b, size_t keep); /* when empty and larger than keep: gives the memory back */
+
+/* At least n free bytes behind the live ones; returns where they start. Then buf_commit. */
+static inline char *buf_reserve(struct buf *b, size_t n)
+{
+	return b->data && b->cap - b->end >= n ? b->data + b->end : buf_make_room(b, n);
+}
+
+static inline void buf_commit(struct buf *b, size_t n)
+{
+	assert(n <= b->cap - b->end);
+	b->end += n;
+}
+
+static inline void buf_append(struct buf *b, const void *p, size_t n)
+{
+	if (!n)
+		return;
+	memcpy(buf_reserve(b, n), p, n);
+	b->end += n;
+}
+
+static inline void buf_clear(struct buf *b)
+{
+	b->start = b->end = 0;
+}
 
 static inline char *buf_begin(const struct buf *b)
 {
