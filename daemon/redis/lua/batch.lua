@@ -5,9 +5,9 @@ for i = 3, #KEYS, 2 do
   local op, value, px = ARGV[a + 1], ARGV[a + 2], ARGV[a + 4]
   if op == 'a' then
     rows[#rows + 1] = acquire(key, queue, value, tonumber(px), tonumber(ARGV[a + 5]), tonumber(ARGV[a + 6]), tonumber(ARGV[a + 7]),
-      ticket, tonumber(ARGV[a + 10]), tonumber(ARGV[a + 11]))
+      ticket, ARGV[a + 10], ARGV[a + 11])
   elseif op == 'e' then
-    rows[#rows + 1] = extend(key, queue, value, ARGV[a + 3], tonumber(px), tonumber(ARGV[a + 5]), tonumber(ARGV[a + 7]), ARGV[a + 8], ticket)
+    rows[#rows + 1] = extend(key, queue, value, ARGV[a + 3], tonumber(px), tonumber(ARGV[a + 5]), ARGV[a + 7], ARGV[a + 8], ticket)
   elseif op == 'x' then
     rows[#rows + 1] = withdraw(key, queue, ticket)
   elseif op == 'l' then

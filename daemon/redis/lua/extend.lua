@@ -17,6 +17,7 @@ local extend = asked.e and function(key, queue, value, new_value, px, floor, not
   local current = redis.pcall('GET', key)
   local code = 'E'
   if not current then
+    not_after = tonumber(not_after)
     if how ~= '1' or (not_after > 0 and now_ms > not_after) then return {'M', fence, -2, ''} end
     code = 'A'
   elseif current ~= value and current ~= new_value and not stands_in(prior, current) then
@@ -39,11 +40,6 @@ local extend = asked.e and function(key, queue, value, new_value, px, floor, not
   end
   local err = refused(redis.pcall('SET', key, new_value, 'PX', px))
   if err then return {'!', err} end
-  if code == 'A' then
-    local line = queue_line(queue)
-    if line then queue_served(queue, line, '') end
-  elseif how == '2' or how == '3' then
-    wake_head(key, queue) -- it was told of a longer time
-  end
+  if how ~= '0' then queue_renewed(key, queue, code, how) end
   return {code, fence, px, ''}
 end

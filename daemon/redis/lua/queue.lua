@@ -26,6 +26,7 @@ end
 -- Whether a free lock is kept for somebody older. One that leaves it unused for grace_ms is passed over, and only that one.
 local queue_keeps = asked.a and function(queue, line, ticket, grace_ms)
   local kept = false
+  grace_ms = tonumber(grace_ms)
   for _, older in ipairs(line.tickets) do
     if ticket == '' or older < ticket then
       local since = line.since[older]
@@ -44,6 +45,7 @@ local queue_served = queued and function(queue, line, ticket)
 end
 
 local queue_join = asked.a and function(queue, ticket, ticket_ms)
+  ticket_ms = tonumber(ticket_ms)
   redis.pcall('ZADD', queue, now_ms + ticket_ms, ticket)
   redis.pcall('ZREM', queue, '~' .. ticket)
   redis.pcall('PEXPIRE', queue, 3 * ticket_ms)
@@ -59,6 +61,16 @@ end
 local wake_head = queued and function(key, queue)
   local line = queue_line(queue)
   if line and line.head then tell(string.match(line.head, '^%d+:([^:]+)'), 'w', key) end
+end
+
+-- A key that was put back is taken; of one that is left behind the first in line was told a longer time.
+local queue_renewed = queued and asked.e and function(key, queue, code, how)
+  if code == 'A' then
+    local line = queue_line(queue)
+    if line then queue_served(queue, line, '') end
+  elseif how == '2' or how == '3' then
+    wake_head(key, queue)
+  end
 end
 
 -- Gives the place in line back; if the lock is free, the next in line is told.
