@@ -141,23 +141,35 @@ void asking_probe(struct sim_daemon *d, unsigned node)
 	q->probes++;
 }
 
+/* One whose data is its own is known by its run_id alone. */
+static struct span second_name(const struct probe *p)
+{
+	return p->own_data ? SPAN("") : p->replid;
+}
+
+static bool identity_is(const struct acquaintance *q, const struct probe *p)
+{
+	struct span named = span_of(q->named), second = second_name(p);
+
+	return named.n == 2 + p->run_id.n + second.n && named.p[0] == '|' && named.p[1 + p->run_id.n] == '|' &&
+	       memcmp(named.p + 1, p->run_id.p, p->run_id.n) == 0 && memcmp(named.p + 2 + p->run_id.n, second.p, second.n) == 0;
+}
+
 /* Who the node says that it is, and whether it has forgotten tokens. */
 static void identity_heard(struct sim_daemon *d, struct acquaintance *q, const struct answer *a)
 {
-	char named[sizeof(q->named)];
-	bool forgot;
+	bool same = identity_is(q, a->probe), forgot = same && (a->probe->evicted > q->evicted || a->fence < q->fence_when_asked);
 
-	snprintf(named, sizeof(named), "|%.*s|%.*s", (int)a->probe->run_id.n, a->probe->run_id.p, a->probe->own_data ? 0 : (int)a->probe->replid.n,
-		 a->probe->replid.p);
-	forgot = strcmp(named, q->named) == 0 && (a->probe->evicted > q->evicted || a->fence < q->fence_when_asked);
 	if (forgot && !q->fell)
 		acquaintance_sours(d, &q->fell, q);
-	if (strcmp(named, q->named) != 0) { /* another run of the server: its marker tells of its memory */
+	if (!same) { /* another run of the server: its marker tells of its memory */
 		q->known_at = d->world->checker.step;
 		q->fence = a->fence;
 	}
 	q->evicted = a->probe->evicted;
-	memcpy(q->named, named, sizeof(named));
+	if (!same)
+		snprintf(q->named, sizeof(q->named), "|%.*s|%.*s", (int)a->probe->run_id.n, a->probe->run_id.p, (int)second_name(a->probe).n,
+			 second_name(a->probe).p);
 }
 
 void asking_answered(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted)

@@ -2,18 +2,6 @@
 /* Clocks that run a little fast or slow, and the way back from what they show. */
 #include "tests/sim/host.h"
 
-struct instant host_boot(const struct host *h, int64_t now)
-{
-	int64_t run = now - h->halted_us;
-
-	return (struct instant){h->base_us + run + run / 1000000 * h->ppm + run % 1000000 * h->ppm / 1000000};
-}
-
-int64_t host_wall(const struct host *h, int64_t now)
-{
-	return host_boot(h, now).us + h->offset_us;
-}
-
 int64_t host_true(const struct host *h, struct instant boot)
 {
 	int64_t shown, now, at;

@@ -14,8 +14,18 @@ struct host {
 	int64_t halted_us; /* how long the whole host has stood still, clocks included */
 };
 
-struct instant host_boot(const struct host *h, int64_t now);
-int64_t host_wall(const struct host *h, int64_t now);
+static inline struct instant host_boot(const struct host *h, int64_t now)
+{
+	int64_t run = now - h->halted_us;
+
+	return (struct instant){h->base_us + run + run / 1000000 * h->ppm + run % 1000000 * h->ppm / 1000000};
+}
+
+static inline int64_t host_wall(const struct host *h, int64_t now)
+{
+	return host_boot(h, now).us + h->offset_us;
+}
+
 /* The first true moment at which BOOTTIME shows at least this, as far as is known now. */
 int64_t host_true(const struct host *h, struct instant boot);
 

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #define IMAGE_RESERVE ((size_t)256 * 1024 * 1024) /* more than any script needs */
-#define IMAGE_GARBAGE ((size_t)128 * 1024) /* stays in the processor's cache */
+#define IMAGE_GARBAGE ((size_t)384 * 1024) /* stays in the processor's cache */
 #define IMAGE_ALIGN   ((size_t)16)
 
 void image_init(struct image *m)

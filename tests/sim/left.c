@@ -96,12 +96,11 @@ static bool may_be_told(const struct sim_daemon *d, const struct server *s)
 	return d->link[s->index].up && !s->down && sim_node_is_well(s->node) && s->stepped_us == 0;
 }
 
-static void left_look(struct sim_daemon *d, unsigned node, int64_t name)
+static void left_look(struct sim_daemon *d, unsigned node, bool told, int64_t name)
 {
 	struct world *w = d->world;
-	const struct server *s = &w->server[node];
 	struct left *l = &w->checker.left[d->index][node][name];
-	uint64_t value = may_be_told(d, s) ? left_value(d, s, name) : 0;
+	uint64_t value = told ? left_value(d, &w->server[node], name) : 0;
 	int64_t from, prompt;
 
 	if (value != l->value || (value != 0 && is_full(&d->link[node])))
@@ -124,9 +123,12 @@ void left_step(struct sim_daemon *d)
 	if (w->now < *at)
 		return;
 	*at = w->now + LOOK_US;
-	for (unsigned node = 0; node < d->conf.nodes; node++)
+	for (unsigned node = 0; node < d->conf.nodes; node++) {
+		bool told = may_be_told(d, &w->server[node]);
+
 		for (int64_t name = 0; name < w->plan->names; name++)
-			left_look(d, node, name);
+			left_look(d, node, told, name);
+	}
 }
 
 void left_life(struct sim_daemon *d)

@@ -9,7 +9,7 @@ struct span line_field(struct span line, const char *field)
 	size_t n = strlen(field);
 
 	for (size_t i = 0; i + n + 1 < line.n; i++) {
-		if (line.p[i] != ' ' || memcmp(line.p + i + 1, field, n) || i + 1 + n >= line.n || line.p[i + 1 + n] != '=')
+		if (line.p[i] != ' ' || line.p[i + 1] != *field || memcmp(line.p + i + 1, field, n) || i + 1 + n >= line.n || line.p[i + 1 + n] != '=')
 			continue;
 		line.p += i + n + 2;
 		line.n -= i + n + 2;

@@ -113,7 +113,7 @@ const char *model_refusal(const struct model *m, const struct model_command *com
 	static const char *const of_writes[] = {"READONLY ", "MISCONF ", "NOREPLICAS "};
 	size_t i;
 
-	if (!m->error && strcmp(m->role, "slave") == 0 && (command->flags & COMMAND_WRITE))
+	if (model_is_replica(m) && !m->error && (command->flags & COMMAND_WRITE))
 		return "READONLY You can't write against a read only replica.";
 	if (!m->error)
 		return NULL;

@@ -55,6 +55,12 @@ void model_run(struct model *m, const struct span *word, size_t n, struct buf *o
 /* Command and option words are known in either case. */
 bool model_word_is(struct span word, const char *option);
 
+/* Its role is "slave", and not "master". */
+static inline bool model_is_replica(const struct model *m)
+{
+	return m->role[0] == 's';
+}
+
 static inline int64_t model_now_ms(const struct model *m)
 {
 	return m->now_us / 1000;

@@ -86,7 +86,7 @@ void sim_node_fail(struct sim_node *n, const char *error)
 
 bool sim_node_is_well(const struct sim_node *n)
 {
-	return !n->redis.model.error && strcmp(n->redis.model.role, "master") == 0;
+	return !n->redis.model.error && !model_is_replica(&n->redis.model);
 }
 
 bool sim_node_is_named(const struct sim_node *n, struct span marker)

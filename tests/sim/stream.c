@@ -2,24 +2,10 @@
 /* Splitmix64 as a hash (Steele, Lea, Flood 2014). */
 #include "tests/sim/stream.h"
 
-uint64_t mix(uint64_t a, uint64_t b)
-{
-	uint64_t z = a + b * UINT64_C(0x9e3779b97f4a7c15) + UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
-}
-
 void stream_init(struct stream *s, uint64_t seed, enum purpose purpose, uint64_t who)
 {
 	s->seed = mix(mix(mix(0, seed), purpose), who);
 	s->counter = 0;
-}
-
-uint64_t stream_next(struct stream *s)
-{
-	return mix(s->seed, s->counter++);
 }
 
 int64_t stream_range(struct stream *s, int64_t low, int64_t high)

@@ -48,14 +48,25 @@ struct stream {
 };
 
 void stream_init(struct stream *s, uint64_t seed, enum purpose purpose, uint64_t who);
-uint64_t stream_next(struct stream *s);
 int64_t stream_range(struct stream *s, int64_t low, int64_t high); /* both may be drawn */
 bool stream_chance(struct stream *s, unsigned percent);
 /* Mostly near low, seldom near high: for latencies and durations over several orders of magnitude. */
 int64_t stream_skewed(struct stream *s, int64_t low, int64_t high);
 /* Between -most and most; as often as not one of the two. */
 int64_t stream_either(struct stream *s, int64_t most);
-/* Also used to hash what happened. */
-uint64_t mix(uint64_t a, uint64_t b);
+/* Splitmix64 as a hash (Steele, Lea, Flood 2014). Also used to hash what happened. */
+static inline uint64_t mix(uint64_t a, uint64_t b)
+{
+	uint64_t z = a + b * UINT64_C(0x9e3779b97f4a7c15) + UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+static inline uint64_t stream_next(struct stream *s)
+{
+	return mix(s->seed, s->counter++);
+}
 
 #endif

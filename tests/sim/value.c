@@ -91,22 +91,31 @@ bool value_has_field(lua_State *lua, struct span field)
 	return false;
 }
 
-/* On top: the table. */
-static void rows_say(lua_State *lua, struct buf *out)
+/* As an array of n; how many there are before the first nil. */
+static int rows_try(lua_State *lua, int n, struct buf *out)
 {
-	int n = 0, i;
+	int i;
 
-	for (;; n++, lua_pop(lua, 1)) {
-		lua_rawgeti(lua, -1, n + 1);
-		if (lua_isnil(lua, -1))
-			break;
-	}
-	lua_pop(lua, 1);
 	wire_array(out, (size_t)n);
-	for (i = 1; i <= n; i++) {
-		lua_rawgeti(lua, -1, i);
+	for (i = 0; i < n; i++) {
+		lua_rawgeti(lua, -1, i + 1);
+		if (lua_isnil(lua, -1)) {
+			lua_pop(lua, 1);
+			break;
+		}
 		value_say(lua, out);
 	}
+	return i;
+}
+
+/* On top: the table. Its length is that to its first nil, but where it has holes: then it is said once more. */
+static void rows_say(lua_State *lua, struct buf *out)
+{
+	size_t begun = buf_length(out);
+	int n = (int)lua_objlen(lua, -1), there;
+
+	for (; (there = rows_try(lua, n, out)) < n; n = there)
+		wire_cut(out, begun);
 }
 
 static void table_say(lua_State *lua, struct buf *out)

@@ -140,6 +140,11 @@ bool wire_integer(struct span text, int64_t *ret_n)
 	return true;
 }
 
+void wire_cut(struct buf *out, size_t length)
+{
+	out->end = out->start + length;
+}
+
 /* "*12\r\n": takes it off the front. Nobody says more than nine digits. */
 static inline bool head_take(struct span *bytes, char type, size_t *ret_n)
 {
@@ -148,6 +153,12 @@ static inline bool head_take(struct span *bytes, char type, size_t *ret_n)
 
 	if (bytes->n < 4 || bytes->p[0] != type || (at[0] == '0' && at[1] != '\r'))
 		return false;
+	if (at[1] == '\r' && at[2] == '\n' && at[0] >= '0' && at[0] <= '9') { /* most have one digit */
+		*ret_n = (size_t)(at[0] - '0');
+		bytes->p += 4;
+		bytes->n -= 4;
+		return true;
+	}
 	for (; at < end && *at >= '0' && *at <= '9'; at++)
 		n = n * 10 + (size_t)(*at - '0');
 	if (at == bytes->p + 1 || at + 2 > bytes->p + bytes->n || at[0] != '\r' || at[1] != '\n')

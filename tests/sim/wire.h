@@ -15,6 +15,7 @@ void wire_bulk(struct buf *out, struct span text);
 void wire_double(struct buf *out, double n); /* as a bulk, the way of Redis 7.0 */
 void wire_nil(struct buf *out);
 void wire_array(struct buf *out, size_t n); /* the head; n replies follow */
+void wire_cut(struct buf *out, size_t length); /* takes back what is behind so many bytes */
 
 struct words {
 	struct span *item;
