@@ -293,7 +293,7 @@ void turns_handed_on(struct sim_daemon *d, const struct lease *l, const struct r
 	if (left < (least > HANDOFF_LEFT ? least : HANDOFF_LEFT))
 		checker_fail(d->world, INVARIANT_S9, q->name, "%s: daemon %u hands on a lease that lasts %lld us", name_of(q->name),
 			     d->index, (long long)left);
-	if (l->wanted.us != 0 && (l->grants > HANDOFFS || instant_diff(daemon_boot(d), l->wanted) >= HANDOFF_US))
+	if (l->wanted.us != 0 && (l->grants > HANDOFFS + 1 || instant_diff(daemon_boot(d), l->wanted) >= HANDOFF_US))
 		checker_fail(d->world, INVARIANT_S20, q->name,
 			     "%s: daemon %u hands on for the %u. time what another wants since %lld us", name_of(q->name), d->index,
 			     l->grants, (long long)instant_diff(daemon_boot(d), l->wanted));
