@@ -277,17 +277,29 @@ static void row_look(struct request_sim *q, int64_t name, int64_t fence, int64_t
 			     q->conn->client->index, (long long)fence, (long long)old->fence);
 }
 
+/* Granted to what came tagged behind a RESUME, and answered before that: this one, or one whose answer never came. */
+static bool was_told(const struct conn *c, int64_t owner, int64_t name, int64_t fence)
+{
+	const struct conn *other;
+
+	TAILQ_FOREACH(other, &c->world->conns, in_world)
+	{
+		if (other->client == c->client && other->account[owner][name].fence == fence)
+			return true;
+	}
+	return false;
+}
+
 void resume_row_said(struct request_sim *q, struct span line)
 {
 	struct conn *c = q->conn, *from = conn_before(c, q->secret);
 	int64_t name = line_name(line), owner = row_owner(line), fence = line_int(line, "fence"), count = line_int(line, "count");
 	struct account none = {0}, *old = from && name >= 0 ? &from->account[owner][name] : &none;
-	bool told = name >= 0 && c->account[owner][name].fence == fence; /* granted to what came tagged behind this RESUME, and answered before it */
 
 	if (name < 0)
 		return;
 	row_look(q, name, fence, count, from, old);
-	if (old->fence != fence && !told)
+	if (old->fence != fence && !was_told(c, owner, name, fence))
 		check_turn(c->world, c->daemon, name, fence);
 	c->account[owner][name] = old->fence == fence ? *old : (struct account){.fence = fence};
 	c->account[owner][name].count = count;
