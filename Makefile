@@ -266,6 +266,7 @@ UNIT := \
 	tests/unit/judge_test.c \
 	tests/unit/jump_test.c \
 	tests/unit/keeper_test.c \
+	tests/unit/late_jump_test.c \
 	tests/unit/left_out_test.c \
 	tests/unit/life.c \
 	tests/unit/lines_test.c \

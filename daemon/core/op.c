@@ -206,7 +206,11 @@ void op_send_look(struct op_table *t, struct op *op, unsigned node)
 	op_send(t, op, node, &call);
 }
 
-static void op_count(struct op *op, const struct answer *a)
+/*
+ * joined: no answer has shown so far, nor does this one, that the store may have lost what others had there, as a clock does that was set forward. Else what it
+ * has granted or put back stands there, and is no vote.
+ */
+static void op_count(struct op *op, const struct answer *a, bool joined)
 {
 	static const uint64_t holder_key[2] = {0, 0};
 	uint16_t bit = (uint16_t)(1u << a->node);
@@ -219,8 +223,11 @@ static void op_count(struct op *op, const struct answer *a)
 	}
 	switch (a->code) {
 	case 'G':
-	case 'E':
 	case 'A':
+		if (!joined && !MUTATED(JUMP_VOTES))
+			break;
+		__attribute__((fallthrough));
+	case 'E':
 	case 'R':
 		op->yes |= bit;
 		op->base[a->node] = a->fence;
@@ -259,7 +266,7 @@ struct op *op_answered(struct op_table *t, const struct answer *a)
 	member_observe(t->members, a, op->sent[a->node]);
 	if (MUTATED(VOTE_FROM_RECEIVE))
 		op->sent[a->node] = t->core->now;
-	op_count(op, a);
+	op_count(op, a, t->members->node[a->node].state == MEMBER_JOINED);
 	return op;
 }
 

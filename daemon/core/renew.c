@@ -271,7 +271,7 @@ static void renew_note_vote(struct engine *e, struct lock *l, const struct op *o
 	case 'A':
 		renew_deny(e, l, a);
 		adopt_note(l, a->node);
-		l->votes.until[a->node] = renew_vote(l, op, a->node);
+		l->votes.until[a->node] = (op->yes >> a->node & 1) ? renew_vote(l, op, a->node) : INSTANT_PAST;
 		break;
 	case 'B':
 	case 'K':

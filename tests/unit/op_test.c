@@ -23,6 +23,8 @@ static void books_open(void)
 	core.out = &effects;
 	core.now = (struct instant){100 * SEC};
 	members_init(&members, &core);
+	for (unsigned i = 0; i < conf.nodes; i++)
+		members.node[i].state = MEMBER_JOINED;
 	lock_table_init(&locks, &core);
 	op_table_init(&ops, &core, &members);
 	lock = lock_find_or_add(&locks, SPAN("name"));
@@ -80,6 +82,21 @@ START_TEST(each_answer_is_booked_once)
 	ck_assert_uint_eq(op->open, 0);
 	ck_assert_ptr_null(answered(op, 0, 'G', ANSWER_EXECUTED));
 	ck_assert_ptr_null(answered(op, 1, 'G', ANSWER_EXECUTED));
+}
+END_TEST
+
+START_TEST(what_is_granted_or_put_back_counts_only_where_the_store_is_joined)
+{
+	static const char codes[] = "GAE";
+	struct op *op = op_new(&ops, OP_ACQUIRE, lock);
+
+	members.node[0].state = MEMBER_PROBING;
+	op_send_acquire(&ops, op, 0, 12345, SPAN(""), 0);
+	answered(op, 0, codes[_i], ANSWER_EXECUTED);
+	ck_assert_uint_eq(op->yes, codes[_i] == 'E');
+	ck_assert_uint_eq(op->no, 0);
+	ck_assert_uint_eq(lock->placed, 1);
+	op_free(&ops, op);
 }
 END_TEST
 
@@ -174,6 +191,7 @@ Suite *op_suite(void)
 	tcase_add_test(books, an_acquire_asks_for_lease_and_delay_and_votes_for_the_lease_alone);
 	tcase_add_test(books, each_answer_is_booked_once);
 	tcase_add_test(books, answers_are_yes_no_busy_alien_or_unknown);
+	tcase_add_loop_test(books, what_is_granted_or_put_back_counts_only_where_the_store_is_joined, 0, 3);
 	tcase_add_test(books, an_op_keeps_the_value_it_was_made_for);
 	tcase_add_test(books, a_key_left_behind_is_not_placed_anew_and_a_renewal_is);
 	tcase_add_test(books, slots_are_used_again_and_a_lock_is_referenced_while_an_op_lives);

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/op.c: the answer that shows that a store's clock was set forward is no vote, for keys of others may have ended there. */
+#include "tests/unit/stage_part.h"
+
+#include <check.h>
+
+/* A command that comes late is refused, and so is one after a jump that is no shorter than a command may take. Tokens are moments of now: no second round. */
+static void patient_daemons_start(void)
+{
+	stage_open(3);
+	stage.conf.timeout_us = 500 * MSEC;
+	daemon_starts(0);
+	daemon_starts(1);
+	passes(60500 * MSEC);
+}
+
+/* Session 1 of daemon 0 has the votes of stores 0 and 1 for some time yet. */
+static void a_bare_quorum_holds(void)
+{
+	patient_daemons_start();
+	session_opens(2, 1);
+	falls(2);
+	says(1, "LOCK a renew=no ttl=2s");
+	hears(1, "OK name=a *");
+	comes(2);
+}
+
+START_TEST(a_grant_that_shows_a_jump_is_no_vote)
+{
+	a_bare_quorum_holds();
+	passes(1600 * MSEC);
+	stage.node[0].clock_us = 450 * MSEC;
+	says(2, "LOCK a ttl=10s");
+	passes(10 * MSEC);
+	hears(2, "BUSY *");
+	ignores(1);
+}
+END_TEST
+
+START_TEST(what_is_granted_behind_the_answer_that_shows_a_jump_is_no_vote)
+{
+	a_bare_quorum_holds();
+	passes(1600 * MSEC);
+	feels(0, MOOD_SILENT);
+	stage.node[0].clock_us = 450 * MSEC;
+	session_opens(3, 1);
+	says(3, "LOCK b ttl=10s");
+	says(2, "LOCK a ttl=10s");
+	feels(0, MOOD_WELL);
+	passes(10 * MSEC);
+	hears(2, "BUSY *");
+	ignores(1);
+	ignores(3);
+}
+END_TEST
+
+START_TEST(what_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote)
+{
+	patient_daemons_start();
+	says(1, "LOCK a ttl=600ms");
+	hears(1, "OK *");
+	refuses(0, "BUSY"); /* its key ends sooner than that of the others */
+	passes(200 * MSEC);
+	feels(0, MOOD_WELL);
+	passes(199 * MSEC);
+	feels(1, MOOD_SILENT);
+	stage.node[0].clock_us = 250 * MSEC;
+	passes(MSEC);
+	ck_assert(key_is_there(0, "a"));
+	says(1, "CHECK a");
+	ck_assert_int_le(number_in(hears(1, "OK name=a *"), "valid_ms"), 400); /* of what store 1 has vouched for */
+	ignores(1);
+}
+END_TEST
+
+/* It was this host that stood still: who asked first afterwards is served all the same. */
+START_TEST(who_asks_first_after_a_stop_is_granted)
+{
+	patient_daemons_start();
+	for (unsigned i = 0; i < 3; i++)
+		stage.node[i].clock_us = _i ? 20 * SEC : 300 * MSEC;
+	says(1, "LOCK a");
+	passes(10 * MSEC);
+	hears(1, "OK name=a *");
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_str_eq(store_state(0, i), "joined");
+}
+END_TEST
+
+Suite *late_jump_suite(void)
+{
+	Suite *suite = suite_create("late_jump");
+	TCase *votes = tcase_create("votes");
+
+	tcase_add_checked_fixture(votes, NULL, stage_close);
+	tcase_add_test(votes, a_grant_that_shows_a_jump_is_no_vote);
+	tcase_add_test(votes, what_is_granted_behind_the_answer_that_shows_a_jump_is_no_vote);
+	tcase_add_test(votes, what_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote);
+	tcase_add_loop_test(votes, who_asks_first_after_a_stop_is_granted, 0, 2);
+	suite_add_tcase(suite, votes);
+	return suite;
+}
