@@ -109,6 +109,23 @@ START_TEST(stores_that_were_too_busy_to_be_told_of_two_releases_are_told_of_them
 }
 END_TEST
 
+START_TEST(a_store_that_was_too_busy_to_be_told_is_told_when_another_has_gone_and_it_is_needed)
+{
+	begins_with_window(3, 1);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	is_full(1, 3);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	feels(1, MOOD_WELL);
+	ck_assert(key_is_there(1, "a"));
+	falls(2);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	comes(2);
+}
+END_TEST
+
 /* Of an adopted lock: what a former life sent and is carried out late must find nothing to take the place of. */
 START_TEST(the_values_of_former_lives_are_released_together_with_the_present_one_also_when_that_is_waited_for)
 {
@@ -163,6 +180,7 @@ Suite *told_late_suite(void)
 	tcase_add_test(tc, a_store_that_was_too_busy_to_be_told_is_asked_again_once_the_key_has_expired);
 	tcase_add_test(tc, a_store_that_was_too_busy_to_be_told_is_not_asked_although_it_is_told_of_a_later_release);
 	tcase_add_test(tc, stores_that_were_too_busy_to_be_told_of_two_releases_are_told_of_them_right_before_they_are_asked);
+	tcase_add_test(tc, a_store_that_was_too_busy_to_be_told_is_told_when_another_has_gone_and_it_is_needed);
 	tcase_add_test(tc, the_values_of_former_lives_are_released_together_with_the_present_one_also_when_that_is_waited_for);
 	suite_add_tcase(suite, tc);
 	return suite;
