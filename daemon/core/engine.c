@@ -91,7 +91,7 @@ void engine_won(struct engine *e, struct op *op, int64_t fence)
 	l->votes = op->votes;
 	l->fence = fence;
 	l->fence_end = fence + op->range;
-	lock_promise(l, op->ttl_us, vote_until(e->core->now, op->ttl_us)); /* no vote that comes late can be better */
+	lock_promise(l, op->ttl_us, vote_until(op_sent_last(&e->ops, op, op->asked), op->ttl_us)); /* no vote that comes late can be better */
 	if (l->ticket.us)
 		turn_spend(e, l, op->yes);
 	l->elsewhere.known = l->elsewhere.split = false;

@@ -270,14 +270,19 @@ struct op *op_answered(struct op_table *t, const struct answer *a)
 	return op;
 }
 
-struct instant op_slow_at(const struct op_table *t, const struct op *op)
+struct instant op_sent_last(const struct op_table *t, const struct op *op, uint16_t nodes)
 {
 	struct instant last = op->begun;
 
 	for (unsigned i = 0; i < t->core->conf.nodes; i++)
-		if (op->open >> i & 1)
+		if (nodes >> i & 1)
 			last = instant_max(last, op->sent[i]);
-	return instant_add(last, t->core->conf.timeout_us);
+	return last;
+}
+
+struct instant op_slow_at(const struct op_table *t, const struct op *op)
+{
+	return instant_add(op_sent_last(t, op, op->open), t->core->conf.timeout_us);
 }
 
 void op_stall(struct op_table *t, const struct op *op)

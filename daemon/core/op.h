@@ -79,6 +79,8 @@ struct op *op_new(struct op_table *t, enum op_kind kind, struct lock *l);
 void op_free(struct op_table *t, struct op *op); /* no call is open */
 /* The op of an answer, with the books kept: open, yes, no, busy, alien, votes. NULL: no such call. */
 struct op *op_answered(struct op_table *t, const struct answer *a);
+/* When the last of these nodes was asked. */
+struct instant op_sent_last(const struct op_table *t, const struct op *op, uint16_t nodes);
 /* When all that have not answered have had the time of a command. */
 struct instant op_slow_at(const struct op_table *t, const struct op *op);
 /* Those of them that have had it by now count as silent. */

@@ -34,6 +34,27 @@ START_TEST(what_is_left_of_a_lease_without_renewal_is_adopted)
 }
 END_TEST
 
+/* It ends when it was said to end: the time that the stores took to grant it is not added. */
+START_TEST(what_is_left_of_a_lease_without_renewal_is_not_more_because_the_stores_granted_it_late)
+{
+	int64_t valid;
+
+	stage_open(sizes[_i]);
+	stage.conf.timeout_us = 500 * MSEC;
+	daemon_starts(0);
+	passes(2 * SEC);
+	s1 = says_hello(1, "grace=30s");
+	all_feel(MOOD_TARDY);
+	says(1, "LOCK a renew=no ttl=8s");
+	passes(400 * MSEC);
+	all_feel(MOOD_WELL);
+	valid = number_in(hears(1, "OK name=a *"), "valid_ms");
+	daemon_returns(0);
+	resumes(2, &s1);
+	ck_assert_int_le(number_in(hears(2, ROW_A), "valid_ms"), valid);
+}
+END_TEST
+
 START_TEST(an_extend_is_known_to_the_next_life)
 {
 	held_by_1(3, "renew=no ttl=8s");
@@ -124,6 +145,7 @@ Suite *adopt_lease_suite(void)
 
 	tcase_add_checked_fixture(tc, NULL, stage_close);
 	tcase_add_test(tc, what_is_left_of_a_lease_without_renewal_is_adopted);
+	tcase_add_loop_test(tc, what_is_left_of_a_lease_without_renewal_is_not_more_because_the_stores_granted_it_late, 0, 3);
 	tcase_add_test(tc, an_extend_is_known_to_the_next_life);
 	tcase_add_loop_test(tc, an_extend_that_seemed_to_fail_is_known_to_the_next_life, 0, 2);
 	tcase_add_test(tc, a_lease_without_renewal_that_is_over_is_lost);
