@@ -2,7 +2,9 @@
 """The harness itself: a test that cannot fail is worth nothing."""
 import os
 import random
+import shutil
 import socket
+import sys
 import time
 import unittest
 
@@ -10,7 +12,7 @@ import redis
 
 import fakes
 from harness import REPORTS, FuncTest
-from process import temp_folder, yaml
+from process import ROOT, call, temp_folder, yaml
 from wire import Client, Line, quoted, split
 
 
@@ -81,6 +83,61 @@ class Patience(unittest.TestCase):
         self.assertEqual([line.raw for line in self.client.eof()], [b"OK"])
         with self.assertRaises(AssertionError):
             self.client.reply(timeout=5)
+
+
+SUITES = """
+good: ; @echo '2 passed, 0 failed'
+bad: ; @echo told; echo '2 passed, 1 failed'; exit 1
+torn: ; @echo '2 passed, 0 failed'; exit 3
+mute: ; @printf told
+killed: ; @kill -9 $$PPID
+stuck: ; @echo $$$$; echo '2 passed, 0 failed'; trap '' TERM; sleep 60 & wait; sleep 60
+polite: ; @nice; sleep 1; echo '1 passed, 0 failed'
+"""
+
+
+class Suites(unittest.TestCase):
+    """tests/run.py, which runs all suites of `make check`."""
+
+    def play(self, *names, limit=60):
+        """(status, lines, all that it said)"""
+        folder = temp_folder()
+        self.addCleanup(shutil.rmtree, folder)
+        with open(os.path.join(folder, "Makefile"), "w", encoding="utf-8") as makefile:
+            makefile.write(SUITES)
+        env = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+        status, out, err = call(sys.executable, "-B", os.path.join(ROOT, "tests/run.py"), os.path.join(folder, "check"), *names,
+                                env=dict(env, MAKE="make -f %s/Makefile" % folder, SUITE_SECONDS=str(limit)), timeout=60)
+        self.assertEqual(err, "")
+        return status, out.splitlines(), out
+
+    @staticmethod
+    def lives(pid):
+        """False for a zombie as well: it has no command line."""
+        try:
+            with open("/proc/%s/cmdline" % pid, encoding="utf-8") as cmdline:
+                return cmdline.read() != ""
+        except FileNotFoundError:
+            return False
+
+    def test_the_last_line_is_the_sum_of_both_lanes(self):
+        status, lines, out = self.play("good", "good", "--", "polite")
+        self.assertEqual((status, lines[-1]), (0, "5 passed, 0 failed"))
+        self.assertIn("== polite\n19\n1 passed, 0 failed\n== polite took ", out)  # at the lowest priority, and shown in one piece
+        self.assertEqual(lines[0], "== good")  # which did not wait for it
+
+    def test_whatever_does_not_end_as_a_suite_does_has_failed(self):
+        for names, passed, failed in ((["bad"], 2, 1), (["torn"], 2, 1), (["mute"], 0, 1), (["killed"], 0, 1), (["nothing-makes-it"], 0, 1),
+                                      (["good", "bad", "--", "torn", "killed"], 6, 3)):
+            status, lines, _ = self.play(*names)
+            self.assertEqual((status, lines[-1]), (1, "%d passed, %d failed" % (passed, failed)), names)
+            self.assertEqual(lines[-2].split(), ["failed:"] + [name for name in names if name not in ("good", "--")])
+
+    def test_a_suite_that_is_stuck_is_killed_with_all_it_started(self):
+        status, lines, out = self.play("stuck", "good", "--", "good", limit=1)
+        self.assertEqual((status, lines[-1]), (1, "6 passed, 1 failed"))
+        self.assertIn("stuck was killed after 1 s", out)
+        self.assertFalse(self.lives(lines[lines.index("== stuck") + 1]))
 
 
 class Stores(FuncTest):

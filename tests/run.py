@@ -1,0 +1,123 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Makes suites one after the other: python3 tests/run.py folder suite … [-- suite …]
+
+Those behind "--" run beside the others, one after the other as well, and at the lowest priority: they compute, while the others mostly wait and measure time. What a
+suite says stands in folder/suite.log and is shown in one piece when it ends. A suite ends with the line "N passed, N failed"; one that ends without it, or with a bad
+status and nothing failed, counts as one failure. So does one that takes longer than SUITE_SECONDS (900): it is killed. MAKE is the command that makes a suite.
+The last line is the plain sum of all suites. Status 1 when anything failed.
+"""
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+SUM = re.compile(r"^(\d+) passed, (\d+) failed$", re.MULTILINE)
+LIMIT = float(os.environ.get("SUITE_SECONDS", 900))
+LOW = 19  # nice(2)
+
+
+class Suite:
+    def __init__(self, name, folder, low):
+        self.name, self.path, self.low = name, os.path.join(folder, name + ".log"), low
+        self.process, self.begin, self.passed, self.failed, self.why = None, 0, 0, 1, "did not run"
+
+    def start(self):
+        """In a process group of its own, by which all of it is killed; in this session, within which priorities count."""
+        self.begin = time.monotonic()
+
+        def prepare():
+            os.setpgid(0, 0)
+            os.nice(LOW if self.low else 0)
+        with open(self.path, "w", encoding="utf-8") as log:
+            argv = shlex.split(os.environ.get("MAKE", "make")) + ["--no-print-directory", "-s", self.name]
+            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=prepare, close_fds=False)  # make's job server is in them
+
+    def kill(self):
+        """SIGTERM first: tests remove what they left."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(self.process.pid, number)
+                self.process.wait(5)
+            except (ProcessLookupError, subprocess.TimeoutExpired):
+                pass
+
+    def ended(self):
+        """Whether it has; a verdict stands then."""
+        status = self.process.poll()
+        if status is not None:
+            self.judge(status, "ended with status %d" % status)
+        elif time.monotonic() - self.begin > LIMIT:
+            self.kill()
+            self.judge(1, "was killed after %.0f s" % LIMIT)
+        else:
+            return False
+        return True
+
+    def said(self):
+        with open(self.path, encoding="utf-8", errors="replace") as log:
+            return log.read()
+
+    def judge(self, status, how):
+        sums = SUM.findall(self.said())
+        self.passed, self.failed, self.why = (*map(int, sums[-1]), None) if sums else (0, 0, None)
+        if not sums or (status != 0 and self.failed == 0):
+            self.failed, self.why = self.failed + 1, "%s and told no failure: counted as one" % how
+
+
+def show(suite):
+    said = suite.said()
+    if said and not said.endswith("\n"):
+        said += "\n"
+    if suite.why:
+        said += "%s %s\n" % (suite.name, suite.why)
+    print("== %s\n%s== %s took %.0f s" % (suite.name, said, suite.name, time.monotonic() - suite.begin), flush=True)
+
+
+def run(lanes):
+    """Of each lane one suite at a time."""
+    waiting, running = [list(lane) for lane in lanes], []
+    try:
+        while running or any(waiting):
+            for lane in waiting:
+                if lane and not any(suite.low == lane[0].low for suite in running):
+                    running.append(lane.pop(0))
+                    running[-1].start()
+            time.sleep(0.05)
+            for suite in [suite for suite in running if suite.ended()]:
+                running.remove(suite)
+                show(suite)
+    finally:
+        for suite in running:
+            suite.kill()
+
+
+def sum_up(suites):
+    bad = [suite.name for suite in suites if suite.failed]
+    failed = sum(suite.failed for suite in suites)
+    if bad:
+        print("failed: " + " ".join(bad))
+    print("%d passed, %d failed" % (sum(suite.passed for suite in suites), failed), flush=True)
+    return 1 if failed else 0
+
+
+def stop(*_):
+    raise SystemExit(130)
+
+
+def main():
+    folder, *names = sys.argv[1:]
+    os.makedirs(folder, exist_ok=True)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+    beside = names.index("--") if "--" in names else len(names)
+    suites = [Suite(name, folder, at > beside) for at, name in enumerate(names) if at != beside]
+    run([[suite for suite in suites if suite.low == low] for low in (False, True)])
+    return sum_up(suites)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
