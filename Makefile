@@ -640,7 +640,7 @@ faults: all $(FAULT_PROGRAMS) ## the fault matrix on real Redis servers: all row
 faults-planted: all $(O)/clock_shim.so ## further planted mistakes, each of which a row must find
 	@$(FAULTS_RUN) --short --planted $(ROW)
 faults-short: all $(FAULT_PROGRAMS) ## a selection of it, with short schedules
-	@$(FAULTS_RUN) --short $(ROW)
+	@$(FAULTS_RUN) --short --jobs 3 $(ROW)
 endif
 
 layers: $(call obj,$(PROTO) $(CORE) $(STORE)) ## who includes whom, held against the table
