@@ -252,6 +252,7 @@ UNIT := \
 	tests/unit/extend_test.c \
 	tests/unit/fake.c \
 	tests/unit/fake_daemon.c \
+	tests/unit/fence_test.c \
 	tests/unit/flow_test.c \
 	tests/unit/full_test.c \
 	tests/unit/garbage_test.c \

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/acquire.c: the token of a grant, and the second round that makes its stores agree on it. */
+#include "tests/unit/stage.h"
+
+#include <check.h>
+
+#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
+
+/* Of store 0 the fence is ahead, so that its base is not the others'. */
+static void stage_with_fence_ahead(unsigned nodes, int64_t ahead)
+{
+	stage_begin(nodes);
+	passes(2 * SEC); /* a join lifts the fence to the very bound, beyond which none is raised */
+	memory_set_fence(stage.node[0].memory, memory_fence(stage.node[0].memory) + ahead);
+}
+
+START_TEST(a_quorum_of_equal_bases_is_enough_though_another_is_larger)
+{
+	int64_t before;
+
+	stage_with_fence_ahead(3, 1000);
+	before = memory_fence(stage.node[1].memory);
+	says(1, "LOCK a");
+	ck_assert_int_eq(number_in(hears(1, GRANT), "fence"), before + 1);
+	ck_assert_uint_eq(asked(CALL_EXTEND), 0);
+}
+END_TEST
+
+START_TEST(when_bases_differ_the_largest_is_raised_at_those_that_granted_and_nowhere_else)
+{
+	int64_t largest;
+
+	stage_with_fence_ahead(3, 1000);
+	largest = memory_fence(stage.node[0].memory) + 1;
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	passes(20 * MSEC);
+	ck_assert_int_eq(number_in(hears(1, "OK name=a fence=* valid_ms=98* ttl_ms=10000 count=1"), "fence"), largest);
+	ck_assert_uint_eq(stage.node[0].count[CALL_EXTEND], 1);
+	ck_assert_uint_eq(stage.node[1].count[CALL_EXTEND], 1);
+	ck_assert_uint_eq(stage.node[2].count[CALL_EXTEND], 0);
+	ck_assert_int_eq(stage.node[1].last[CALL_EXTEND].call.fence, largest);
+	ck_assert(!stage.node[1].last[CALL_EXTEND].call.create);
+	ck_assert_int_eq(memory_fence(stage.node[1].memory), largest);
+}
+END_TEST
+
+/* Meanwhile nobody else could have it, though two others of the three are well. */
+START_TEST(a_second_round_does_not_wait_for_a_store_that_hangs_since_it_granted)
+{
+	stage_open(3);
+	stage.conf.timeout_us = 5 * SEC;
+	daemon_starts(0);
+	passes(2 * SEC);
+	memory_set_fence(stage.node[0].memory, memory_fence(stage.node[0].memory) + 1000);
+	all_feel(MOOD_SILENT);
+	says(1, "LOCK a wait=30s");
+	serves(0, 1);
+	serves(1, 1);
+	passes(5 * MSEC);
+	ck_assert_uint_eq(asked(CALL_EXTEND), 2);
+	serves(0, 1);
+	feels(2, MOOD_WELL); /* b is the one that hangs */
+	feels(0, MOOD_WELL);
+	passes(100 * MSEC);
+	hears(1, "OK name=a *");
+	feels(1, MOOD_WELL);
+}
+END_TEST
+
+START_TEST(a_straggler_that_agrees_saves_the_second_round)
+{
+	stage_with_fence_ahead(3, 1000);
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	hears_nothing(1);
+	serves(2, 1);
+	hears(1, GRANT);
+	ck_assert_uint_eq(asked(CALL_EXTEND), 0);
+	feels(2, MOOD_WELL);
+}
+END_TEST
+
+START_TEST(a_straggler_beyond_the_decision_does_not_change_the_token)
+{
+	int64_t fence;
+
+	stage_with_fence_ahead(3, 1000);
+	memory_set_fence(stage.node[2].memory, memory_fence(stage.node[0].memory) + 5000);
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	passes(20 * MSEC);
+	fence = number_in(hears(1, GRANT), "fence");
+	feels(2, MOOD_WELL);
+	says(1, "CHECK a");
+	ck_assert_int_eq(number_in(hears(1, "OK name=a *"), "fence"), fence);
+	/* The next is greater than all that the stores have. */
+	says(1, "UNLOCK a");
+	says(2, "LOCK a");
+	ck_assert_int_gt(number_in(hears(2, GRANT), "fence"), fence + 5000 - 1001);
+}
+END_TEST
+
+START_TEST(the_second_round_counts_only_where_the_key_is_still_held)
+{
+	stage_with_fence_ahead(3, 1000);
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	memory_remove(stage.node[1].memory, SPAN("a"));
+	passes(20 * MSEC);
+	hears(1, "ERR QUORUM *");
+	ck_assert(!key_is_there(0, "a"));
+	ck_assert(!key_is_there(1, "a"));
+	feels(2, MOOD_WELL);
+	ck_assert(!key_is_there(2, "a"));
+}
+END_TEST
+
+Suite *fence_suite(void)
+{
+	Suite *suite = suite_create("fence");
+	TCase *tc = tcase_create("fence");
+
+	tcase_add_checked_fixture(tc, NULL, stage_close);
+	tcase_add_test(tc, a_quorum_of_equal_bases_is_enough_though_another_is_larger);
+	tcase_add_test(tc, when_bases_differ_the_largest_is_raised_at_those_that_granted_and_nowhere_else);
+	tcase_add_test(tc, a_straggler_that_agrees_saves_the_second_round);
+	tcase_add_test(tc, a_second_round_does_not_wait_for_a_store_that_hangs_since_it_granted);
+	tcase_add_test(tc, a_straggler_beyond_the_decision_does_not_change_the_token);
+	tcase_add_test(tc, the_second_round_counts_only_where_the_key_is_still_held);
+	suite_add_tcase(suite, tc);
+	return suite;
+}
