@@ -299,6 +299,7 @@ UNIT := \
 	tests/unit/pool_test.c \
 	tests/unit/query_test.c \
 	tests/unit/quorum_test.c \
+	tests/unit/race_test.c \
 	tests/unit/reach_test.c \
 	tests/unit/reader_test.c \
 	tests/unit/refusal_test.c \
