@@ -295,6 +295,7 @@ UNIT := \
 	tests/unit/pace_test.c \
 	tests/unit/past.c \
 	tests/unit/patience_test.c \
+	tests/unit/pause_test.c \
 	tests/unit/person_test.c \
 	tests/unit/pool_test.c \
 	tests/unit/query_test.c \

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/split.c: votes that nobody has enough of, and the node that is asked first from then on. */
 #include "daemon/core/round.h"
-#include "tests/unit/stage.h"
+#include "tests/unit/orphans.h"
 
 #include <check.h>
 #include <stdio.h>
-#include <string.h>
 
 #define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
 
@@ -33,15 +32,6 @@ static void votes_split(unsigned nodes, const char *request)
 				serves_daemon(d, i, 1);
 	for (unsigned k = 1; k < 4; k++)
 		hears_nothing(k);
-}
-
-/* At each node the value of another daemon, so nobody has a quorum. */
-static void orphans_everywhere(void)
-{
-	static const char *const value[] = {"d1:1:00", "d2:2:00", "d3:3:00", "d4:4:00", "d5:5:00"};
-
-	for (unsigned i = 0; i < stage.conf.nodes; i++)
-		key_is_overwritten(i, "a", value[i], 500 * SEC);
 }
 
 /* The node of largest weight, as every daemon must see it. */
@@ -342,68 +332,6 @@ START_TEST(a_lock_that_was_won_and_left_alone_begins_with_all_nodes_at_once)
 }
 END_TEST
 
-START_TEST(requests_that_come_during_the_pause_after_a_split_do_not_end_it_one_by_one)
-{
-	int64_t rounds;
-
-	stage_begin(3);
-	passes(2 * SEC);
-	orphans_everywhere();
-	says(1, "LOCK a wait=1m");
-	passes(100 * MSEC); /* the pauses are 6 ms and longer by now */
-	rounds = figure(0, METRIC_ROUNDS);
-	for (unsigned k = 2; k < 12; k++)
-		says(k, "LOCK a wait=1m");
-	ck_assert_int_eq(figure(0, METRIC_ROUNDS), rounds);
-	for (unsigned k = 12; k < 22; k++)
-		says(k, "LOCK a");
-	ck_assert_int_eq(figure(0, METRIC_ROUNDS), rounds);
-	passes(301); /* a round trip, and half of it: 200 us at least */
-	ck_assert_int_eq(figure(0, METRIC_ROUNDS), rounds + 1);
-	for (unsigned k = 12; k < 22; k++)
-		hears(k, "BUSY name=a *");
-}
-END_TEST
-
-START_TEST(who_waits_in_vain_while_votes_are_split_is_told_that_the_time_ran_out)
-{
-	stage_begin(3);
-	passes(2 * SEC);
-	orphans_everywhere();
-	says(1, "LOCK a wait=150ms");
-	passes(160 * MSEC);
-	hears(1, "TIMEOUT name=a waited_ms=*");
-	/* Nobody was seen to hold it: when the stores are gone, that is all that can be said. */
-	says(1, "LOCK a wait=150ms");
-	falls(0);
-	falls(1);
-	passes(160 * MSEC);
-	hears(1, "ERR QUORUM 1 of 3 *");
-}
-END_TEST
-
-START_TEST(a_long_way_makes_no_pause_longer_than_a_second_and_a_half)
-{
-	stage_open(3);
-	stage.conf.timeout_us = 500 * MSEC;
-	daemon_starts(0);
-	passes(2 * SEC);
-	orphans_everywhere();
-	all_feel(MOOD_TARDY);
-	says(1, "LOCK b");
-	passes(400 * MSEC);
-	all_feel(MOOD_WELL);
-	hears(1, "OK name=b *");
-	says(1, "LOCK a wait=10m");
-	for (unsigned s = 0; s < 20; s += 2) {
-		int64_t rounds = figure(0, METRIC_ROUNDS);
-
-		passes(2 * SEC);
-		ck_assert_int_gt(figure(0, METRIC_ROUNDS), rounds);
-	}
-}
-END_TEST
-
 Suite *split_suite(void)
 {
 	Suite *suite = suite_create("split");
@@ -416,7 +344,6 @@ Suite *split_suite(void)
 	tcase_add_loop_test(lead, after_a_split_all_daemons_ask_the_leading_node_and_it_alone, 0, 2);
 	tcase_add_test(lead, who_wins_at_the_leading_node_has_the_token_of_that_node_after_two_round_trips);
 	tcase_add_test(lead, a_leading_node_that_does_not_answer_delays_nobody);
-	tcase_add_test(lead, a_long_way_makes_no_pause_longer_than_a_second_and_a_half);
 	tcase_add_test(lead, a_leading_node_that_has_gone_is_replaced_by_the_next_in_the_same_order);
 	tcase_add_test(lead, a_leading_node_that_was_waited_for_in_vain_is_passed_over_from_then_on);
 	tcase_add_test(lead, a_refusal_of_the_leading_node_is_no_verdict);
@@ -425,8 +352,6 @@ Suite *split_suite(void)
 	tcase_add_test(lead, a_release_that_comes_while_the_stores_are_asked_is_no_split);
 	tcase_add_test(lead, a_lock_that_was_won_begins_with_all_nodes_at_once);
 	tcase_add_test(lead, a_lock_that_was_won_and_left_alone_begins_with_all_nodes_at_once);
-	tcase_add_test(lead, requests_that_come_during_the_pause_after_a_split_do_not_end_it_one_by_one);
-	tcase_add_test(lead, who_waits_in_vain_while_votes_are_split_is_told_that_the_time_ran_out);
 	suite_add_tcase(suite, lead);
 	return suite;
 }
