@@ -20,18 +20,30 @@ static bool clock_went_back(const struct clock_bounds *then, const struct member
 	return then->known && c->high < then->low - drift_us(instant_diff(c->at, then->at)) - JUMP_SLACK_US;
 }
 
+/*
+ * Another connection was faster, or a store was slower than those that showed that we stood still: the store carried it out before what is known of its clock.
+ * It says nothing of what that has done since.
+ */
+static bool look_is_outdated(const struct member_clock *c, int64_t server_us, struct instant sent)
+{
+	return instant_before(sent, c->sure) && server_us - sent.us < c->low - JUMP_SLACK_US && !MUTATED(OUTDATED_LOOKS);
+}
+
 bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct instant sent)
 {
 	struct member_clock *c = &m->clock;
 	struct clock_bounds before = clock_now(c);
 	int64_t jump;
 
+	if (before.known && look_is_outdated(c, server_us, sent))
+		return false;
 	if (before.known && (!c->past[0].known || instant_diff(ms->core->now, c->past[0].at) >= PAST_US)) {
 		c->past[1] = c->past[0];
 		c->past[0] = before;
 	}
 	jump = member_clock_jump(c, server_us, sent, ms->core->now);
 	c->sent = sent;
+	c->sure = ms->core->now;
 	if (m->jump.open && clock_went_back(&before, c))
 		m->jump.undone = true;
 	if (!jump)
@@ -170,6 +182,7 @@ void jump_is_ours(struct members *ms, struct member *m)
 			other->clock.low += stop.least; /* else it may have been looked at since, and show what is too little to be noticed */
 		if (how[i] == LIKE)
 			other->jump.open = false;
+		other->clock.sure = ms->core->now;
 		clock_allow(m, &other->clock, stop);
 	}
 }

@@ -254,6 +254,14 @@ static void op_count(struct op *op, const struct answer *a, bool joined)
 	}
 }
 
+/* What was carried out before its clock jumped, and is heard after it was known, ends that much sooner. */
+static struct instant op_sent(const struct member *m, const struct answer *a, struct instant sent)
+{
+	struct instant earliest = {a->server_us - m->clock.high};
+
+	return a->server_us && m->clock.known ? instant_min(sent, earliest) : sent;
+}
+
 struct op *op_answered(struct op_table *t, const struct answer *a)
 {
 	struct op *op = a->call < t->slots ? t->slot[a->call] : NULL;
@@ -264,6 +272,7 @@ struct op *op_answered(struct op_table *t, const struct answer *a)
 	op->open &= (uint16_t)~bit;
 	flow_answered(&t->members->node[a->node].flow, op->sent[a->node], t->core->now, a->class == ANSWER_EXECUTED, t->core->conf.timeout_us);
 	member_observe(t->members, a, op->sent[a->node]);
+	op->sent[a->node] = op_sent(&t->members->node[a->node], a, op->sent[a->node]);
 	if (MUTATED(VOTE_FROM_RECEIVE))
 		op->sent[a->node] = t->core->now;
 	op_count(op, a, t->members->node[a->node].state == MEMBER_JOINED);

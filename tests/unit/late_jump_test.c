@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/op.c: the answer that shows that a store's clock was set forward is no vote, for keys of others may have ended there. */
+#include "daemon/core/jump.h"
 #include "tests/unit/stage_part.h"
 
 #include <check.h>
@@ -87,10 +88,72 @@ START_TEST(who_asks_first_after_a_stop_is_granted)
 }
 END_TEST
 
+/* --- answers of before a jump that come after it was known --- */
+
+static void hosts_stand_still(int64_t us)
+{
+	for (unsigned i = 0; i < stage.conf.nodes; i++)
+		stage.node[i].clock_us += us;
+}
+
+START_TEST(a_store_that_is_slow_when_others_show_a_stop_is_not_marked)
+{
+	stage_begin(3);
+	passes(1500 * MSEC);
+	feels(_i, MOOD_TARDY);
+	says(1, "LOCK a");
+	passes(MSEC);
+	hosts_stand_still(2 * SEC);
+	says(2, "LOCK b"); /* all are asked: the others show the stop */
+	passes(20 * MSEC);
+	feels(_i, MOOD_WELL);
+	passes(3 * SEC);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_str_eq(store_state(0, i), "joined");
+		ck_assert_int_eq(marker_of(i)[0], 'j');
+	}
+	ck_assert_uint_eq(asked(CALL_JOIN), 3);
+	ignores(1);
+	ignores(2);
+}
+END_TEST
+
+/* Each of two connections keeps its order, and the answers of one come behind those of the other. */
+START_TEST(an_answer_of_before_a_stop_on_another_connection_undoes_nothing)
+{
+	struct core core = {.conf = {.nodes = 3, .timeout_us = 50 * MSEC}};
+	static struct members ms;
+	struct member *m = &ms.node[0];
+
+	memset(&ms, 0, sizeof(ms));
+	ms.core = &core;
+	for (unsigned i = 0; i < 3; i++) {
+		ms.node[i].index = i;
+		ms.node[i].connected = true;
+		for (core.now.us = 0; core.now.us < SEC; core.now.us += SEC / 2)
+			jump_note(&ms, &ms.node[i], SEC + core.now.us, core.now);
+	}
+	core.now.us = SEC;
+	ck_assert(jump_note(&ms, m, 4 * SEC, (struct instant){SEC - 2 * MSEC})); /* 2 s too many */
+	core.now.us = SEC + MSEC;
+	jump_note(&ms, m, 2 * SEC - 2 * MSEC, (struct instant){SEC - 3 * MSEC}); /* when all was well */
+	ck_assert_int_eq(m->clock.low, 3 * SEC);
+	ck_assert(!m->jump.undone);
+	ck_assert_int_eq(jump_judge(&ms, m), JUMP_OPEN);
+	for (unsigned i = 1; i < 3; i++)
+		jump_note(&ms, &ms.node[i], 4 * SEC + MSEC, core.now);
+	ck_assert_int_eq(jump_judge(&ms, m), JUMP_OURS);
+	/* What is asked for later tells the truth, also that a clock was set back. */
+	core.now.us = SEC + 3 * MSEC;
+	jump_note(&ms, m, 2 * SEC, (struct instant){SEC + 2 * MSEC});
+	ck_assert_int_lt(m->clock.high, SEC);
+}
+END_TEST
+
 Suite *late_jump_suite(void)
 {
 	Suite *suite = suite_create("late_jump");
-	TCase *votes = tcase_create("votes");
+	TCase *votes = tcase_create("votes"), *outdated = tcase_create("outdated");
 
 	tcase_add_checked_fixture(votes, NULL, stage_close);
 	tcase_add_test(votes, a_grant_that_shows_a_jump_is_no_vote);
@@ -98,5 +161,9 @@ Suite *late_jump_suite(void)
 	tcase_add_test(votes, what_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote);
 	tcase_add_loop_test(votes, who_asks_first_after_a_stop_is_granted, 0, 2);
 	suite_add_tcase(suite, votes);
+	tcase_add_checked_fixture(outdated, NULL, stage_close);
+	tcase_add_loop_test(outdated, a_store_that_is_slow_when_others_show_a_stop_is_not_marked, 0, 3);
+	tcase_add_test(outdated, an_answer_of_before_a_stop_on_another_connection_undoes_nothing);
+	suite_add_tcase(suite, outdated);
 	return suite;
 }

@@ -100,6 +100,23 @@ START_TEST(what_is_granted_or_put_back_counts_only_where_the_store_is_joined)
 }
 END_TEST
 
+START_TEST(a_vote_of_before_a_jump_that_is_heard_after_it_ends_so_much_sooner)
+{
+	struct op *op = op_new(&ops, OP_ACQUIRE, lock);
+	struct answer a = {.call = op->slot, .node = 1, .code = 'G', .fence = 77, .server_us = 500 * SEC};
+	int64_t ahead = _i ? 3 * SEC : 0;
+
+	members.node[1].connected = true;
+	members.node[1].clock = (struct member_clock){.known = true, .low = 400 * SEC + ahead, .high = 400 * SEC + ahead};
+	op_send_acquire(&ops, op, 1, 12345, SPAN(""), 0);
+	core.now.us += 2 * MSEC;
+	members.node[1].clock.at = members.node[1].clock.sure = core.now;
+	op_answered(&ops, &a);
+	ck_assert_int_eq(op->votes.until[1].us, vote_until((struct instant){100 * SEC - ahead}, 10 * SEC).us);
+	op_free(&ops, op);
+}
+END_TEST
+
 START_TEST(answers_are_yes_no_busy_alien_or_unknown)
 {
 	static const struct {
@@ -192,6 +209,7 @@ Suite *op_suite(void)
 	tcase_add_test(books, each_answer_is_booked_once);
 	tcase_add_test(books, answers_are_yes_no_busy_alien_or_unknown);
 	tcase_add_loop_test(books, what_is_granted_or_put_back_counts_only_where_the_store_is_joined, 0, 3);
+	tcase_add_loop_test(books, a_vote_of_before_a_jump_that_is_heard_after_it_ends_so_much_sooner, 0, 2);
 	tcase_add_test(books, an_op_keeps_the_value_it_was_made_for);
 	tcase_add_test(books, a_key_left_behind_is_not_placed_anew_and_a_renewal_is);
 	tcase_add_test(books, slots_are_used_again_and_a_lock_is_referenced_while_an_op_lives);
