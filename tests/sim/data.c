@@ -2,6 +2,7 @@
 /* Nothing that can be seen depends on the order of the map: whoever walks over all keys walks over a sorted list. */
 #include "tests/sim/data.h"
 #include "daemon/base/mem.h"
+#include "tests/sim/eight.h"
 
 #include <stdlib.h>
 
@@ -10,13 +11,11 @@ static const uint64_t seed[2] = {1, 2}; /* of no use: keys are hashed here */
 /* Quick, and good enough for keys that no stranger chooses: multiply and fold, eight bytes at a time. */
 static uint64_t key_hash(struct span key)
 {
-	uint64_t hash = key.n, word;
+	uint64_t hash = key.n;
 	size_t i;
 
 	for (i = 0; i < key.n; i += 8) {
-		word = 0;
-		memcpy(&word, key.p + i, key.n - i < 8 ? key.n - i : 8);
-		hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+		hash = (hash ^ eight_of(key.p + i, key.n - i)) * UINT64_C(0x9e3779b97f4a7c15);
 		hash ^= hash >> 29;
 	}
 	return hash * UINT64_C(0xbf58476d1ce4e5b9);

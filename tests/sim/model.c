@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of commands, and who is refused when. It must never read a clock: the time is what it was told. */
 #include "tests/sim/model.h"
+#include "tests/sim/eight.h"
 #include "tests/sim/model_command.h"
 
 #include <stdlib.h>
@@ -43,12 +44,9 @@ struct folded {
 
 static struct folded name_fold(struct span name)
 {
-	struct folded f = {{0, 0}};
+	uint64_t rest = name.n > 8 ? eight_of(name.p + 8, name.n - 8) : 0;
 
-	memcpy(f.word, name.p, name.n);
-	f.word[0] |= BLANKS;
-	f.word[1] |= BLANKS;
-	return f;
+	return (struct folded){{eight_of(name.p, name.n) | BLANKS, rest | BLANKS}};
 }
 
 static size_t place_of(const struct folded *f)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tests/sim/interpreter.c and number.c: what makes the simulator quick must not be seen by a script. */
+/* tests/sim/interpreter.c, number.c, eight.h and the names of commands: what makes the simulator quick must not be seen by a script. */
 #include "daemon/base/rng.h"
+#include "tests/sim/eight.h"
 #include "tests/sim/redis.h"
 
 #include <check.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static struct redis one, other;
 
@@ -127,6 +129,35 @@ START_TEST(a_number_is_read_as_strtod_reads_it)
 }
 END_TEST
 
+START_TEST(eight_bytes_are_a_number_whatever_stands_behind_them)
+{
+	static const char text[] = "\x81\x02\xf3zA\xffq\x80 and more";
+	uint64_t expected = 0;
+	size_t n;
+
+	for (n = 0; n <= 12; n++) {
+		ck_assert_uint_eq(eight_of(text, n), expected);
+		if (n < 8)
+			expected |= (uint64_t)(unsigned char)text[n] << 8 * n;
+	}
+}
+END_TEST
+
+START_TEST(a_command_is_known_by_its_whole_name_in_either_case)
+{
+	static const char *const known[] = {"GET", "get", "gEt", "TIME", "EXISTS", "PEXPIREAT", "zremrangebyscore", "ZRemRangeByScore"};
+	static const char *const unknown[] = {"", "GE", "GETT", "GET ", "G\x05T", "EXIST", "PEXPIREAU", "ZREMRANGEBYSCOR", "ZREMRANGEBYSCORES", "XREMRANGEBYSCORE"};
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		ck_assert_msg(model_command(span_of(known[i])) != NULL, "%s", known[i]);
+		ck_assert(strcasecmp(model_command(span_of(known[i]))->name, known[i]) == 0);
+	}
+	for (i = 0; i < sizeof(unknown) / sizeof(*unknown); i++)
+		ck_assert_msg(!model_command(span_of(unknown[i])), "%s", unknown[i]);
+}
+END_TEST
+
 Suite *interpreter_suite(void)
 {
 	Suite *s = suite_create("interpreter");
@@ -140,6 +171,8 @@ Suite *interpreter_suite(void)
 	suite_add_tcase(s, c);
 	c = tcase_create("numbers");
 	tcase_add_test(c, a_number_is_read_as_strtod_reads_it);
+	tcase_add_test(c, eight_bytes_are_a_number_whatever_stands_behind_them);
+	tcase_add_test(c, a_command_is_known_by_its_whole_name_in_either_case);
 	suite_add_tcase(s, c);
 	return s;
 }
