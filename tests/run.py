@@ -4,7 +4,7 @@
 
 Those behind "--" run beside the others, one after the other as well, and at the lowest priority: they compute, while the others mostly wait and measure time. What a
 suite says stands in folder/suite.log and is shown in one piece when it ends. A suite ends with the line "N passed, N failed"; one that ends without it, or with a bad
-status and nothing failed, counts as one failure. So does one that takes longer than SUITE_SECONDS (900): it is killed. MAKE is the command that makes a suite.
+status and nothing failed, counts as one failure. So does one that takes longer than SUITE_SECONDS (600): it is killed. MAKE is the command that makes a suite.
 The last line is the plain sum of all suites. Status 1 when anything failed.
 """
 import os
@@ -16,7 +16,7 @@ import sys
 import time
 
 SUM = re.compile(r"^(\d+) passed, (\d+) failed$", re.MULTILINE)
-LIMIT = float(os.environ.get("SUITE_SECONDS", 900))
+LIMIT = float(os.environ.get("SUITE_SECONDS", 600))
 LOW = 19  # nice(2)
 
 
