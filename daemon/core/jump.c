@@ -52,7 +52,7 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 	/* Of several jumps the sum is judged: the first has ended keys as well. */
 	if (!m->jump.open) {
 		m->jump.before = before;
-		m->jump.undone = false;
+		m->jump.undone = m->jump.allowed = false;
 	}
 	m->jump.open = true;
 	m->jump.seen = ms->core->now;
@@ -113,12 +113,33 @@ static enum likeness jump_likeness(const struct member *m, const struct member *
 	return instant_before(other->clock.sent, m->jump.seen) ? NOT_KNOWN_YET : UNLIKE;
 }
 
+static bool jump_is_overdue(const struct members *ms, const struct member *m)
+{
+	return instant_diff(ms->core->now, m->jump.seen) >= ms->core->conf.timeout_us;
+}
+
+/* It was looked at in the midst of our stop, and shows less of it than the others do. */
+static bool jump_is_partial(const struct member *m)
+{
+	return m->jump.allowed && clock_move(&m->jump.before, &m->clock).most < -JUMP_SLACK_US;
+}
+
+/* It has shown our stop in the end, and no more. */
+static bool jump_is_none(const struct member *m)
+{
+	return m->jump.allowed && !jump_is_partial(m) && clock_move(&m->jump.before, &m->clock).least <= JUMP_SLACK_US;
+}
+
 enum jump_whose jump_judge(const struct members *ms, const struct member *m)
 {
 	unsigned nodes = ms->core->conf.nodes, like = 1, open = 0;
 
 	if (m->jump.undone && !MUTATED(JUMP_UNDONE))
 		return JUMP_THEIRS;
+	if (jump_is_none(m))
+		return JUMP_NONE;
+	if (jump_is_partial(m))
+		return jump_is_overdue(ms, m) ? JUMP_THEIRS : JUMP_OPEN;
 	for (unsigned i = 0; i < nodes; i++) {
 		enum likeness how = i == m->index ? UNLIKE : jump_likeness(m, &ms->node[i]);
 
@@ -127,7 +148,7 @@ enum jump_whose jump_judge(const struct members *ms, const struct member *m)
 	}
 	if (nodes > 1 && like >= quorum_of(nodes) && !MUTATED(STOP_MARKS))
 		return JUMP_OURS;
-	if (like + open < quorum_of(nodes) || nodes == 1 || instant_diff(ms->core->now, m->jump.seen) >= ms->core->conf.timeout_us)
+	if (like + open < quorum_of(nodes) || nodes == 1 || jump_is_overdue(ms, m))
 		return JUMP_THEIRS;
 	return JUMP_OPEN;
 }
@@ -136,6 +157,8 @@ uint16_t jump_asks(const struct members *ms, const struct member *m)
 {
 	uint16_t asks = 0;
 
+	if (jump_is_partial(m))
+		return (uint16_t)(1u << m->index);
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		enum likeness how = i == m->index ? UNLIKE : jump_likeness(m, &ms->node[i]);
 
@@ -157,6 +180,16 @@ static void clock_allow(const struct member *m, struct member_clock *c, struct m
 		past->low += stop.least;
 		past->high += stop.most;
 	}
+}
+
+/* Where it was seen at another moment of the stop than the others', its jump is what it shows beyond. */
+static void jump_allow(const struct member *m, struct member *other, struct move stop)
+{
+	if (!other->jump.open || !instant_before(other->jump.before.at, m->jump.seen) || MUTATED(STOP_IN_PARTS))
+		return;
+	other->jump.before.low += stop.least;
+	other->jump.before.high += stop.most;
+	other->jump.allowed = true;
 }
 
 void jump_is_ours(struct members *ms, struct member *m)
@@ -182,6 +215,7 @@ void jump_is_ours(struct members *ms, struct member *m)
 			other->clock.low += stop.least; /* else it may have been looked at since, and show what is too little to be noticed */
 		if (how[i] == LIKE)
 			other->jump.open = false;
+		jump_allow(m, other, stop);
 		other->clock.sure = ms->core->now;
 		clock_allow(m, &other->clock, stop);
 	}

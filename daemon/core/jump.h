@@ -9,6 +9,9 @@
  *   theirs  so many others answered later without it, or did not answer within the timeout of a command, that there is no such majority; or the
  *           store's clock was set back meanwhile
  *
+ * A store that carried out what we had asked before while we stood still shows a part of the stop. Once that is known from the others it is looked at anew:
+ * what is left then is its own jump, or none.
+ *
  * A store that is alone has nobody to agree with: theirs. CLOCK_REALTIME of this host does not tell: whoever sets a stopped machine going again often
  * sets that clock right at the same moment.
  */
@@ -17,7 +20,7 @@
 
 #include "daemon/core/member.h"
 
-enum jump_whose { JUMP_OPEN, JUMP_OURS, JUMP_THEIRS };
+enum jump_whose { JUMP_OPEN, JUMP_OURS, JUMP_THEIRS, JUMP_NONE /* is left */ };
 
 /* An answer that was asked for at `sent` tells what time it is at that store. True: its clock has jumped for certain, see judge.h. */
 bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct instant sent);

@@ -83,6 +83,7 @@ struct member {
 	struct {
 		bool open;                  /* its clock jumped, or ours stood still: see jump.h */
 		bool undone;                /* it was set back since: so it was its clock */
+		bool allowed;               /* a stop of ours was found since, and is allowed for in `before` */
 		struct clock_bounds before; /* what its clock was before that */
 		struct instant seen;
 	} jump;

@@ -27,6 +27,9 @@ static void member_settle_jump(struct members *ms, struct member *m)
 		m->suspect = "its clock jumped ahead: keys may have expired early";
 		m->suspected[0] = '\0';
 		break;
+	case JUMP_NONE:
+		m->jump.open = false;
+		break;
 	case JUMP_OPEN:
 		asks = jump_asks(ms, m);
 		for (unsigned i = 0; i < ms->core->conf.nodes; i++)

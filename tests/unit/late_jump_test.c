@@ -118,6 +118,34 @@ START_TEST(a_store_that_is_slow_when_others_show_a_stop_is_not_marked)
 }
 END_TEST
 
+/* What it was asked for before, it carried out while we stood still. */
+START_TEST(a_store_that_shows_a_part_of_a_stop_and_then_the_rest_is_not_marked)
+{
+	int64_t own = _i ? 300 * MSEC : 0;
+
+	stage_begin(3);
+	passes(1500 * MSEC);
+	all_feel(MOOD_SILENT);
+	says(1, "LOCK a");
+	passes(MSEC);
+	hosts_stand_still(SEC);
+	stage.node[0].clock_us += own;
+	feels(0, MOOD_TARDY); /* carried out now */
+	hosts_stand_still(SEC);
+	feels(0, MOOD_SILENT);
+	serves(0, 1);
+	ck_assert_str_eq(store_state(0, 0), "probing: its clock jumped ahead, or ours stood still: the others are asked");
+	feels(1, MOOD_WELL);
+	feels(2, MOOD_WELL);
+	feels(0, MOOD_WELL);
+	passes(3 * SEC);
+	ck_assert_int_eq(marker_of(0)[0], own ? 'q' : 'j');
+	for (unsigned i = own ? 1 : 0; i < 3; i++)
+		ck_assert_str_eq(store_state(0, i), "joined");
+	ignores(1);
+}
+END_TEST
+
 /* Each of two connections keeps its order, and the answers of one come behind those of the other. */
 START_TEST(an_answer_of_before_a_stop_on_another_connection_undoes_nothing)
 {
@@ -163,6 +191,7 @@ Suite *late_jump_suite(void)
 	suite_add_tcase(suite, votes);
 	tcase_add_checked_fixture(outdated, NULL, stage_close);
 	tcase_add_loop_test(outdated, a_store_that_is_slow_when_others_show_a_stop_is_not_marked, 0, 3);
+	tcase_add_loop_test(outdated, a_store_that_shows_a_part_of_a_stop_and_then_the_rest_is_not_marked, 0, 2);
 	tcase_add_test(outdated, an_answer_of_before_a_stop_on_another_connection_undoes_nothing);
 	suite_add_tcase(suite, outdated);
 	return suite;
