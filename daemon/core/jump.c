@@ -26,7 +26,7 @@ static bool clock_went_back(const struct clock_bounds *then, const struct member
  */
 static bool look_is_outdated(const struct member_clock *c, int64_t server_us, struct instant sent)
 {
-	return instant_before(sent, c->sure) && server_us - sent.us < c->low - JUMP_SLACK_US && !MUTATED(OUTDATED_LOOKS);
+	return instant_before(sent, c->sure) && server_us - sent.us < c->low && !MUTATED(OUTDATED_LOOKS);
 }
 
 bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct instant sent)

@@ -166,6 +166,8 @@ START_TEST(an_answer_of_before_a_stop_on_another_connection_undoes_nothing)
 	core.now.us = SEC + MSEC;
 	jump_note(&ms, m, 2 * SEC - 2 * MSEC, (struct instant){SEC - 3 * MSEC}); /* when all was well */
 	ck_assert_int_eq(m->clock.low, 3 * SEC);
+	jump_note(&ms, m, 4 * SEC - 43 * MSEC, (struct instant){SEC - 3 * MSEC}); /* nor what the slack would take for true of both */
+	ck_assert_int_gt(m->clock.high, 3 * SEC);
 	ck_assert(!m->jump.undone);
 	ck_assert_int_eq(jump_judge(&ms, m), JUMP_OPEN);
 	for (unsigned i = 1; i < 3; i++)
