@@ -184,20 +184,54 @@ static int64_t acquire_raise_us(const struct engine *e)
 	return patience < most ? patience : most;
 }
 
-/* Second round: floor = the largest base, at the nodes of the decision only. */
+/* The Q-th smallest base of those that granted: at least Q of them do with it. */
+static int64_t acquire_least(const struct engine *e, const struct op *op)
+{
+	struct votes base;
+
+	votes_clear(&base, e->core->conf.nodes);
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		if (op->yes >> i & 1)
+			base.until[i].us = -op->base[i]; /* the Q-th largest of the negated */
+	return -votes_deadline(&base, e->core->conf.nodes).us;
+}
+
+/* A node that granted this base has set its clock back since its fence got there: see quorum.h. */
+static bool acquire_is_beyond(const struct engine *e, const struct op *op, int64_t base)
+{
+	int64_t ahead = e->core->conf.skew_us + 2 * e->core->conf.clock_tol_us;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		const struct member *m = &e->members.node[i];
+
+		if ((op->yes >> i & 1) && op->base[i] == base && m->clock.known && base < FENCE_MOST &&
+		    base > member_server_ms(m, e->core->now) * MSEC + ahead)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Second round: floor = the largest base, at the nodes of the decision only. Where that is beyond the limit of every clock the decision is the Q nodes
+ * with the smallest bases; only if one of these is beyond as well, it is spread.
+ */
 static void acquire_raise(struct engine *e, struct op *first)
 {
 	struct lock *l = first->lock;
 	struct op *op = op_new(&e->ops, OP_RAISE, l);
+	bool beyond;
 
 	op->fence = acquire_largest(e, first);
+	if (acquire_is_beyond(e, first, op->fence))
+		op->fence = acquire_least(e, first);
+	beyond = acquire_is_beyond(e, first, op->fence);
 	acquire_close(e, first);
 	l->round = op;
 	op->ttl_us = first->ttl_us;
 	op->range = first->range;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if ((first->yes >> i & 1) || (MUTATED(RAISE_ANYWHERE) && member_usable(&e->members.node[i]))) {
-			op_send_extend(&e->ops, op, i, op->fence + op->range, INSTANT_PAST);
+		if (((first->yes >> i & 1) && first->base[i] <= op->fence) || (MUTATED(RAISE_ANYWHERE) && member_usable(&e->members.node[i]))) {
+			op_send_raise(&e->ops, op, i, beyond);
 			l->unanswered |= (uint16_t)(1u << i);
 		}
 	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, acquire_raise_us(e)));

@@ -47,7 +47,7 @@ struct call {
 	struct span new_marker; /* JOIN */
 	int64_t px_ms;          /* ACQUIRE, EXTEND: TTL of the key */
 	int64_t fence;          /* ACQUIRE: proposal p; EXTEND, JOIN: floor, 0 = none */
-	int64_t range;          /* ACQUIRE: K, tokens reserved beyond the first */
+	int64_t range;          /* ACQUIRE: K, tokens reserved beyond the first; EXTEND: not 0: the floor may be beyond the limit, see quorum.h */
 	int64_t not_after_ms;   /* ACQUIRE, and EXTEND of a missing key: server time beyond which it does nothing; 0 = none */
 	bool create;            /* EXTEND: the key may be missing (re-assert) */
 	bool exact;             /* EXTEND: the TTL is px_ms even if the key would last longer (left behind); else a key never ends sooner than before */

@@ -98,9 +98,6 @@ void member_probe(struct members *ms, struct member *m)
 	member_ask(ms, m, &call);
 }
 
-/* No fence was ever beyond the year 2112: what is larger was not written by us, and is spread to nobody. */
-#define FENCE_MOST INT64_C(4500000000000000)
-
 /* Before what a node showed is forgotten, or is told to another. Not of a server that was never ours, or whose clock is off: its fence may be anything. */
 static void members_note_fence(struct members *ms, const struct member *m)
 {

@@ -163,6 +163,14 @@ void op_send_extend(struct op_table *t, struct op *op, unsigned node, int64_t fl
 	op_placed(t, op, node);
 }
 
+void op_send_raise(struct op_table *t, struct op *op, unsigned node, bool beyond)
+{
+	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(op->px_us), .fence = op->fence + op->range, .range = beyond};
+
+	op_send(t, op, node, &call);
+	op_placed(t, op, node);
+}
+
 void op_send_adopt(struct op_table *t, struct op *op, unsigned node, int64_t floor, struct span from)
 {
 	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(op->px_us), .fence = floor};

@@ -92,6 +92,8 @@ void op_send_acquire(struct op_table *t, struct op *op, unsigned node, int64_t p
 void op_send_adopt(struct op_table *t, struct op *op, unsigned node, int64_t floor, struct span from);
 /* A key that is gone is put back, if that happens before put_back; PAST: it is not. */
 void op_send_extend(struct op_table *t, struct op *op, unsigned node, int64_t floor, struct instant put_back);
+/* The second round of an acquire. beyond: the fence is lifted even beyond the limit. */
+void op_send_raise(struct op_table *t, struct op *op, unsigned node, bool beyond);
 void op_send_withdraw(struct op_table *t, struct op *op, unsigned node);
 void op_send_release(struct op_table *t, struct op *op, unsigned node);
 void op_send_leave(struct op_table *t, struct op *op, unsigned node);

@@ -18,7 +18,7 @@
  * fence gets one at its join; that must not be less than what it forgot. So, with S = SKEW_US, T = CLOCK_TOL and L = MAXLEASE + MAXDELAY:
  *
  *   used     a store's clock differs by at most T from the median of the others', or it is refused: two of them differ by at most 2 T
- *   limit    no script lets a fence run beyond the store's clock + S + 2 T
+ *   limit    no script lets a fence run beyond the store's clock + S + 2 T, single tokens and what is said below apart
  *   join     after G > L since the loss, a join lifts the fence to the store's clock + S
  *
  * What it forgot was at most (clock at the loss) + S + 2 T. At the join its clock shows at least (clock at the loss) + 0.99 L - 2 T, even if the store
@@ -28,9 +28,23 @@
  * minority of them forgets, the others show what was forgotten. Otherwise a loss may repeat tokens then; so may trust_first_start, which states that nothing
  * was lost.
  * One store has no others to agree with: T = 0.
+ *
+ * Where clocks were set back by more than 2 T, fences may stand beyond the limit, each where it was. No proposal is within it then, so bases differ, and a
+ * floor that is the largest of them would be refused until the clocks have caught up. Hence two rules for the second round of an acquire whose largest base is
+ * beyond the limit of the store that gave it:
+ *
+ *   least    the token is the Q-th smallest base, and only stores whose base is no larger are asked and counted
+ *   beyond   if that base is beyond the limit of its store as well, the others take it even beyond theirs
+ *
+ * Tokens grow as before: what that rests on is that a store counts whose base is at most the token and whose fence is at least the token while the key is
+ * ours, whichever Q stores these are. The limit keeps its purpose. A clock that is ahead spreads nothing: its fence is within its own limit. One that was
+ * ahead and is right again spreads nothing either while Q others grant. And the floor is the fence of a store: the largest of all fences, and so what a
+ * join has to lift a store to where clocks were set back, is no larger than before.
  */
 #define SKEW_US (60 * SEC)
 #define CLOCK_TOL_MOST_US (5 * SEC)
+/* No fence was ever beyond the year 2112: what is larger was not written by us, and is spread to nobody. */
+#define FENCE_MOST INT64_C(4500000000000000)
 
 struct votes {
 	struct instant until[NODES_MAX]; /* INSTANT_PAST: no vote */

@@ -116,6 +116,94 @@ START_TEST(the_second_round_counts_only_where_the_key_is_still_held)
 }
 END_TEST
 
+/* What the fences of three stores are ahead of one another when all clocks are set back; which of the stores is down then. */
+static const struct set_back {
+	int64_t by, ahead[3];
+	int down;
+} set_back[] = {
+	{73 * SEC, {0, 1000, 2000}, -1},
+	{3600 * SEC, {2000, 1000, 0}, -1},
+	{73 * SEC, {0, 1000, 2000}, 1},
+	{3600 * SEC, {2000, 1000, 0}, 0},
+	{73 * SEC, {3600 * SEC, 3600 * SEC, 0}, 1}, /* store 2 was away for an hour */
+	{73 * SEC, {3600 * SEC, 3600 * SEC + 1000, 0}, 0},
+};
+
+static void clocks_are_set_back(const struct set_back *how)
+{
+	stage_open(3);
+	daemon_starts(0);
+	passes(2 * SEC);
+	for (unsigned i = 0; i < 3; i++)
+		memory_set_fence(stage.node[i].memory, memory_fence(stage.node[i].memory) + how->ahead[i]);
+	for (unsigned i = 0; i < 3; i++)
+		stage.node[i].clock_us = -how->by;
+	passes(3 * SEC);
+	if (how->down >= 0)
+		falls((unsigned)how->down);
+}
+
+START_TEST(clocks_that_are_set_back_stop_no_grant)
+{
+	int64_t fence = 0;
+
+	clocks_are_set_back(&set_back[_i]);
+	for (unsigned k = 1; k <= 5; k++) {
+		int64_t before = fence;
+
+		says(k, "LOCK a wait=10s");
+		passes(500 * MSEC);
+		fence = number_in(hears(k, GRANT), "fence");
+		ck_assert_int_gt(fence, before);
+		says(k, "UNLOCK a");
+		if (set_back[_i].down >= 0 && k % 2)
+			comes((unsigned)set_back[_i].down);
+		else if (set_back[_i].down >= 0)
+			falls((unsigned)set_back[_i].down);
+		passes(2 * SEC);
+	}
+}
+END_TEST
+
+/* The fence of one store alone stands beyond its clock: it is not spread while two others can do without. */
+START_TEST(a_fence_far_ahead_is_not_spread_where_a_quorum_grants_less)
+{
+	int64_t far;
+
+	stage_begin(3);
+	passes(2 * SEC);
+	far = memory_fence(stage.node[0].memory) + 3600 * SEC;
+	memory_set_fence(stage.node[0].memory, far);
+	memory_set_fence(stage.node[1].memory, memory_fence(stage.node[1].memory) + 1000);
+	says(1, "LOCK a wait=10s");
+	passes(500 * MSEC);
+	ck_assert_int_lt(number_in(hears(1, GRANT), "fence"), far);
+	ck_assert_int_lt(memory_fence(stage.node[1].memory), far);
+	ck_assert_int_lt(memory_fence(stage.node[2].memory), far);
+	/* With one of them away it takes the other store, or nothing is granted. */
+	says(1, "UNLOCK a");
+	falls(1);
+	passes(SEC);
+	says(2, "LOCK a wait=10s");
+	passes(500 * MSEC);
+	ck_assert_int_gt(number_in(hears(2, GRANT), "fence"), far);
+}
+END_TEST
+
+/* No clock tells such a moment: nobody but redlockd may write fences, and what somebody else wrote stays where it is. */
+START_TEST(a_fence_beyond_all_clocks_is_not_spread)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	memory_set_fence(stage.node[0].memory, INT64_C(4500000000000000));
+	falls(1);
+	says(1, "LOCK a");
+	passes(500 * MSEC);
+	hears(1, "ERR QUORUM *");
+	ck_assert_int_lt(memory_fence(stage.node[2].memory), INT64_C(4500000000000000));
+}
+END_TEST
+
 Suite *fence_suite(void)
 {
 	Suite *suite = suite_create("fence");
@@ -128,6 +216,9 @@ Suite *fence_suite(void)
 	tcase_add_test(tc, a_second_round_does_not_wait_for_a_store_that_hangs_since_it_granted);
 	tcase_add_test(tc, a_straggler_beyond_the_decision_does_not_change_the_token);
 	tcase_add_test(tc, the_second_round_counts_only_where_the_key_is_still_held);
+	tcase_add_loop_test(tc, clocks_that_are_set_back_stop_no_grant, 0, (int)(sizeof(set_back) / sizeof(set_back[0])));
+	tcase_add_test(tc, a_fence_far_ahead_is_not_spread_where_a_quorum_grants_less);
+	tcase_add_test(tc, a_fence_beyond_all_clocks_is_not_spread);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

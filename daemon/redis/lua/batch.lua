@@ -7,7 +7,8 @@ for i = 3, #KEYS, 2 do
     rows[#rows + 1] = acquire(key, queue, value, tonumber(px), tonumber(ARGV[a + 5]), tonumber(ARGV[a + 6]), tonumber(ARGV[a + 7]),
       ticket, ARGV[a + 10], ARGV[a + 11])
   elseif op == 'e' then
-    rows[#rows + 1] = extend(key, queue, value, ARGV[a + 3], tonumber(px), tonumber(ARGV[a + 5]), ARGV[a + 7], ARGV[a + 8], ticket)
+    rows[#rows + 1] = extend(key, queue, value, ARGV[a + 3], tonumber(px), tonumber(ARGV[a + 5]), ARGV[a + 6], ARGV[a + 7],
+      ARGV[a + 8], ticket)
   elseif op == 'x' then
     rows[#rows + 1] = withdraw(key, queue, ticket)
   elseif op == 'l' then

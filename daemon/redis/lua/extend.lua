@@ -10,9 +10,10 @@ end
 -- Renews the key, lifts the fence to a floor, and changes the value when a lease is adopted.
 -- how: '0' the key must be there; '1' a key that is gone is put back, unless this comes late; '2' the key is left behind for px, even if that is shorter;
 -- '3' it is left behind for px at most. Otherwise a key never ends sooner than before: a renewal that runs late, after a longer one, must not take back what the longer one promised.
+-- beyond: '0' the floor must be within the limit; else it is the fence of another store whose clock was set back: see daemon/core/quorum.h
 -- prior: values of former lives of the daemon, any of which may stand in the place of value.
 -- row: E fence px '' | A fence px '' | B fence pttl holder | K fence pttl '' | M fence -2 '' | Q fence -2 marker | F fence -2 '' | ! message
-local extend = asked.e and function(key, queue, value, new_value, px, floor, not_after, how, prior)
+local extend = asked.e and function(key, queue, value, new_value, px, floor, beyond, not_after, how, prior)
   if not joined then return {'Q', fence, -2, marker} end
   local current = redis.pcall('GET', key)
   local code = 'E'
@@ -33,7 +34,7 @@ local extend = asked.e and function(key, queue, value, new_value, px, floor, not
     end
   end
   if floor > fence then
-    if floor > limit_us then return {'F', fence, -2, ''} end
+    if floor > limit_us and beyond == '0' then return {'F', fence, -2, ''} end
     local err = refused(redis.pcall('SET', KEYS[2], digits(floor)))
     if err then return {'!', err} end
     fence = floor

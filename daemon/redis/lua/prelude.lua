@@ -1,7 +1,7 @@
 -- One call of this script carries all entries of a pass: marker, clock and fence are read once.
 -- KEYS: 1 marker, 2 fence, then two per entry: the lock key, the key of its queue
 -- ARGV: 1 marker that must stand there, 2 ahead_us, then FIELDS per entry:
---       op (a acquire, e extend, r release, x withdraw, l look), value, new value, px_ms, fence, range, not_after_ms, how (e: see extend.lua),
+--       op (a acquire, e extend, r release, x withdraw, l look), value, new value, px_ms, fence, range (e: beyond), not_after_ms, how (e: see extend.lua),
 --       ticket ('' = does not wait; e, r: prior values, separated by blanks), ticket_ms, grace_ms
 -- reply: {server_us, row, row, …}, a row per entry in order; see each operation
 -- Only these first lines may raise an error of Redis, before anything was written: all that follows goes through pcall.

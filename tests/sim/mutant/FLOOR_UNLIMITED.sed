@@ -1,2 +1,2 @@
 # extend.lua
-s|if floor > limit_us then return|if false then return|
+s|if floor > limit_us and beyond == '0' then return|if false then return|

@@ -1,2 +1,2 @@
-# daemon/core/acquire.c
-s|op_send_extend(&e->ops, op, i, op->fence + op->range, INSTANT_PAST);|op_send_extend(\&e->ops, op, i, op->fence, INSTANT_PAST);|
+# daemon/core/op.c
+s|.fence = op->fence + op->range, .range = beyond|.fence = op->fence, .range = beyond|
