@@ -11,9 +11,11 @@
 #define RANGE_MOST 1024
 #define NODES_ALL ((1u << NODES_MAX) - 1)
 
-/* Hybrid logical clock: never below a token that was seen anywhere. */
+/* Hybrid logical clock: never below a token that was seen anywhere. 0: none, each store takes its own next token. */
 static int64_t acquire_proposal(const struct engine *e)
 {
+	if (instant_before(e->core->now, e->modest_until))
+		return 0;
 	return e->core->wall_us > e->fence_seen ? e->core->wall_us : e->fence_seen + 1;
 }
 

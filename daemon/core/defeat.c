@@ -135,6 +135,8 @@ void defeat(struct engine *e, struct op *op)
 	if (!(MUTATED(UNDO_FORGOTTEN) && defeat_same_holder(e, op) >= quorum) &&
 	    !(MUTATED(SPLIT_KEPT) && defeat_same_holder(e, op) < quorum))
 		debt_begin(e, l, OP_RELEASE, 0, NULL);
+	if (op->kind == OP_RAISE && op->over) /* the limit of the store that refused passes the base in that time, unless a proposal lifts the base as well */
+		e->modest_until = instant_add(e->core->now, 2 * e->core->conf.clock_tol_us + NARROW_US);
 	if (TAILQ_EMPTY(&l->line)) {
 		turn_spend(e, l, op->yes);
 		engine_become(e, l, LOCK_IDLE);

@@ -165,6 +165,26 @@ START_TEST(clocks_that_are_set_back_stop_no_grant)
 }
 END_TEST
 
+/* The daemon's clock is ahead of the stores' by so much that its proposals are within the limit of one and beyond that of the other, again and again. */
+START_TEST(a_proposal_between_the_limits_of_two_clocks_stops_no_grant)
+{
+	stage_open(3);
+	daemon_starts(0);
+	passes(2 * SEC);
+	falls(1);
+	stage.node[0].clock_us = 100 * MSEC - stage.conf.skew_us;
+	stage.node[2].clock_us = -100 * MSEC - stage.conf.skew_us;
+	passes(300 * SEC);
+	for (unsigned k = 1; k <= 5; k++) {
+		says(k, "LOCK a wait=10s");
+		passes(SEC);
+		hears(k, GRANT);
+		says(k, "UNLOCK a");
+		passes(20 * SEC);
+	}
+}
+END_TEST
+
 /* The fence of one store alone stands beyond its clock: it is not spread while two others can do without. */
 START_TEST(a_fence_far_ahead_is_not_spread_where_a_quorum_grants_less)
 {
@@ -217,6 +237,7 @@ Suite *fence_suite(void)
 	tcase_add_test(tc, a_straggler_beyond_the_decision_does_not_change_the_token);
 	tcase_add_test(tc, the_second_round_counts_only_where_the_key_is_still_held);
 	tcase_add_loop_test(tc, clocks_that_are_set_back_stop_no_grant, 0, (int)(sizeof(set_back) / sizeof(set_back[0])));
+	tcase_add_test(tc, a_proposal_between_the_limits_of_two_clocks_stops_no_grant);
 	tcase_add_test(tc, a_fence_far_ahead_is_not_spread_where_a_quorum_grants_less);
 	tcase_add_test(tc, a_fence_beyond_all_clocks_is_not_spread);
 	suite_add_tcase(suite, tc);
