@@ -82,7 +82,7 @@ void member_become(struct members *ms, struct member *m, enum member_state state
 
 static void member_ask(struct members *ms, struct member *m, struct call *call)
 {
-	call->id = CALL_OF_MEMBER | m->index;
+	call->id = CALL_OF_MEMBER | ++m->asks;
 	call->node = m->index;
 	m->asked = call->kind == CALL_PROBE ? MEMBER_ASKED_PROBE : MEMBER_ASKED_JOIN;
 	m->asked_at = ms->core->now;
@@ -368,8 +368,9 @@ bool member_answered(struct members *ms, const struct answer *a)
 	struct member *m = &ms->node[a->node];
 	bool probed = m->asked == MEMBER_ASKED_PROBE;
 
-	if (m->asked == MEMBER_IDLE)
-		return false;
+	/* What was asked over a connection that is gone is answered late, by "unknown": that says nothing of what was asked since. */
+	if (m->asked == MEMBER_IDLE || a->call != (CALL_OF_MEMBER | m->asks))
+		return a->call > CALL_OF_MEMBER && a->call <= (CALL_OF_MEMBER | m->asks);
 	m->asked = MEMBER_IDLE;
 	if (!m->connected)
 		return true;

@@ -62,6 +62,7 @@ struct member {
 	unsigned index;
 	enum { MEMBER_IDLE, MEMBER_ASKED_PROBE, MEMBER_ASKED_JOIN } asked;
 	struct instant asked_at;
+	uint64_t asks; /* so many questions; the number of the last one is in its call */
 	const char *marker; /* joined: what scripts pass; quarantined: the value that is being timed. In one of the texts, in turns: calls of this step point to it */
 	char marker_text[2][MARKER_MAX];
 	char offered[MARKER_MAX]; /* JOIN in flight: the new value */
