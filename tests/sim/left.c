@@ -38,15 +38,6 @@ void left_taken_up(struct sim_daemon *d, const struct call *call, int64_t name)
 			checker_fail(d->world, INVARIANT_S11, name, "%s: daemon %u adopts a value that a former life of it had released", name_of(name), d->index);
 }
 
-/* What a connection that is gone has brought late may come after the release. */
-void left_ran(struct server *s, const struct flight *f, unsigned i)
-{
-	int64_t name = name_number(f->call[i].name);
-
-	if (name >= 0 && (f->answer[i].code == 'G' || f->answer[i].code == 'A' || f->answer[i].code == 'E'))
-		s->stray[name] = !f->link;
-}
-
 /* A daemon of which another runs on a copy of its directory may go on with what is its own. */
 static bool is_of_another(const struct sim_daemon *d, struct span value)
 {
@@ -59,14 +50,40 @@ static bool is_of_another(const struct sim_daemon *d, struct span value)
 	return false;
 }
 
-/* A value of this life, or what that was to take the place of. */
-static bool is_given_up(const struct sim_daemon *d, int64_t name, struct span value)
+/* What a value of this life was to take the place of, which was released. */
+static bool was_replaced(const struct sim_daemon *d, int64_t name, struct span value)
 {
 	const struct kin *k = &d->world->checker.kin[d->index][name];
 
+	return k->count > 1 && k->count <= KIN_MAX && kin_has(k, value) && was_released(d, k->value[0]);
+}
+
+/* A value of this life, or what that was to take the place of. */
+static bool is_given_up(const struct sim_daemon *d, int64_t name, struct span value)
+{
 	if (witness_is_dead(d, value) && was_released(d, hash_bytes(value.p, value.n)))
 		return true;
-	return k->count > 1 && k->count <= KIN_MAX && kin_has(k, value) && was_released(d, k->value[0]) && !is_of_another(d, value);
+	return was_replaced(d, name, value) && !is_of_another(d, value);
+}
+
+/* A daemon has put its own value back that another, on a copy of its directory, has given up: that one did what it could. */
+static bool is_put_back(const struct flight *f, unsigned i, int64_t name)
+{
+	const struct world *w = f->daemon->world;
+
+	for (unsigned d = 0; d < w->plan->daemons; d++)
+		if (&w->daemon[d] != f->daemon && was_replaced(&w->daemon[d], name, f->call[i].value))
+			return true;
+	return false;
+}
+
+/* What a connection that is gone has brought late may come after the release. */
+void left_ran(struct server *s, const struct flight *f, unsigned i)
+{
+	int64_t name = name_number(f->call[i].name);
+
+	if (name >= 0 && (f->answer[i].code == 'G' || f->answer[i].code == 'A' || f->answer[i].code == 'E'))
+		s->stray[name] = !f->link || is_put_back(f, i, name);
 }
 
 /* The node has the key of a value that this life of the daemon has released, there or elsewhere: which, as a hash; 0: it has not. */
