@@ -104,6 +104,12 @@ void checker_release(struct world *w)
 	free(w->checker.tokens.slot);
 }
 
+/* What is checked in worlds without faults that break an assumption, and in this one as well. */
+static bool holds_all_the_same(const struct world *w, enum invariant what)
+{
+	return (what == INVARIANT_S1 && w->exclusion_is_safe) || (what == INVARIANT_L1 && w->set_back_us > 0);
+}
+
 void checker_fail(struct world *w, enum invariant what, int64_t name, const char *format, ...)
 {
 	struct violation *v = &w->checker.violation;
@@ -111,7 +117,7 @@ void checker_fail(struct world *w, enum invariant what, int64_t name, const char
 
 	if (w->strange && (what == INVARIANT_L4 || (what >= INVARIANT_L1 && what <= INVARIANT_L3) || what == INVARIANT_L6 || what == INVARIANT_L9))
 		return;
-	if (v->what != INVARIANT_NONE || (invariant_table[what].class == CLASS_T && w->class == CLASS_X && !(what == INVARIANT_S1 && w->exclusion_is_safe)))
+	if (v->what != INVARIANT_NONE || (invariant_table[what].class == CLASS_T && w->class == CLASS_X && !holds_all_the_same(w, what)))
 		return;
 	v->what = what;
 	v->at = w->now;

@@ -160,6 +160,7 @@ struct checker {
 		int64_t fence, until;
 	} delayed[NAMES_MAX];               /* true time until which a hold that ended otherwise than by its holder's will keeps the name refused */
 	int64_t excused[NAMES_MAX];         /* true time until which a key that was left behind may stand in the way */
+	int64_t long_lived_ms[NODES_MAX][NAMES_MAX]; /* until when the key stands at that node that was there when its clock was set back; 0: none was */
 	int64_t due[DAEMONS_MAX];           /* true time of the earliest request that must be answered */
 	struct turn turn[DAEMONS_MAX][NAMES_MAX];
 	struct place place[NODES_MAX][DAEMONS_MAX][NAMES_MAX];
@@ -189,6 +190,8 @@ void checker_keep(struct world *w, const struct request_sim *q, int64_t fence);
 void checker_undelay(struct world *w, int64_t name, int64_t fence);
 /* The name may be taken by what nobody holds until then: a key that was left behind. */
 void checker_excuse(struct world *w, int64_t name, int64_t until);
+/* The clock of that node was set back: what stands there lasts that much longer. */
+void checker_sets_back(struct world *w, unsigned node);
 
 /* ledger.c: the lines of a daemon. */
 void ledger_begin(struct request_sim *q);

@@ -32,7 +32,7 @@ static void heal(struct world *w)
 		if (timer_is_set(&w->fault[i].end))
 			fault_ends(w, &w->fault[i]);
 	}
-	for (unsigned i = 0; i < w->plan->nodes; i++) /* a store whose clock is off is refused until that is mended */
+	for (unsigned i = 0; i < w->plan->nodes && !w->set_back_us; i++) /* a store whose clock is off is refused until that is mended */
 		server_step(&w->server[i], w->server[i].right_us - w->server[i].host.offset_us);
 	for (unsigned i = 0; i < w->plan->daemons; i++)
 		if (w->daemon[i].state == DAEMON_STOPPED || w->daemon[i].state == DAEMON_STOPPING)

@@ -44,6 +44,25 @@ enum fault_class plan_class(const struct plan *p)
 	return CLASS_T;
 }
 
+int64_t plan_set_back_us(const struct plan *p)
+{
+	int64_t back[NODES_MAX] = {0};
+
+	for (unsigned i = 0; i < p->faults; i++) {
+		const struct fault *f = &p->fault[i];
+
+		if (fault_table[f->kind].class == CLASS_T && f->kind != FAULT_NODE_OLD && f->kind != FAULT_NODE_SAME_REPLID)
+			continue;
+		if (f->kind != FAULT_NODE_CLOCK || f->x > 0)
+			return 0;
+		back[f->a % p->nodes] -= f->x;
+	}
+	for (int64_t i = 1; i < p->nodes; i++)
+		if (back[i] != back[0])
+			return 0;
+	return back[0];
+}
+
 int64_t plan_quarantine_us(const struct plan *p)
 {
 	int64_t longest = p->max_lease_us + p->delay_us;

@@ -111,6 +111,8 @@ enum stranger {
 
 /* Under X exclusion is not promised. */
 enum fault_class plan_class(const struct plan *p);
+/* How far the clocks of all nodes are set back, where nothing else breaks an assumption: there they are left so when the world heals. 0: not so. */
+int64_t plan_set_back_us(const struct plan *p);
 /* rare.c: kinds of worlds that are few. */
 enum rare { RARE_NONE, RARE_HOUR, RARE_CROWD, RARE_BUSY, RARE_BRIEF, RARE_STORM, RARE_N };
 enum rare rare_of(uint64_t seed);

@@ -11,6 +11,30 @@ void checker_excuse(struct world *w, int64_t name, int64_t until)
 		w->checker.excused[name] = until;
 }
 
+void checker_sets_back(struct world *w, unsigned node)
+{
+	struct span value;
+	int64_t expires_ms;
+
+	for (int64_t name = 0; name < w->plan->names; name++)
+		if (sim_node_get(w->server[node].node, span_of(name_of(name)), server_wall(&w->server[node]), &value, &expires_ms))
+			w->checker.long_lived_ms[node][name] = expires_ms ? expires_ms : INT64_MAX;
+}
+
+/* A key that was there before the clock was set back, and that nobody renews any more, ends that much later. A renewal never shortens it. */
+static bool outlives_its_lease(struct world *w, int64_t name)
+{
+	struct span value;
+	int64_t expires_ms;
+
+	for (unsigned i = 0; i < w->plan->nodes && w->set_back_us; i++)
+		if (w->checker.long_lived_ms[i][name] &&
+		    sim_node_get(w->server[i].node, span_of(name_of(name)), server_wall(&w->server[i]), &value, &expires_ms) &&
+		    (!expires_ms || expires_ms >= w->checker.long_lived_ms[i][name]))
+			return true;
+	return false;
+}
+
 /* A quorum answers within this. */
 static int64_t round_trip_us(const struct plan *p)
 {
@@ -78,7 +102,7 @@ void check_progress(struct world *w)
 		int64_t *since = &w->checker.free_since[name];
 		bool waits, held = somebody(w, name, &waits);
 
-		if (held || !waits)
+		if (held || !waits || outlives_its_lease(w, name))
 			*since = INT64_MAX;
 		else if (*since == INT64_MAX)
 			*since = w->now;

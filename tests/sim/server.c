@@ -57,6 +57,8 @@ void server_step(struct server *s, int64_t us)
 	s->host.offset_us += us;
 	s->stepped_us += us < 0 ? -us : 0;
 	s->ahead_us += us > 0 ? us : 0;
+	if (us < 0)
+		checker_sets_back(s->world, s->index);
 }
 
 void server_release(struct server *s)

@@ -147,6 +147,7 @@ static void world_init(struct world *w, const struct plan *plan, FILE *trace)
 	memset(w, 0, sizeof(*w));
 	w->plan = plan;
 	w->class = plan_class(plan);
+	w->set_back_us = plan_set_back_us(plan);
 	w->strange = plan->stranger != STRANGER_NONE;
 	for (unsigned i = 0; i < plan->faults; i++)
 		w->flaps |= fault_is_late(plan, &plan->fault[i]);

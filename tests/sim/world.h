@@ -109,6 +109,7 @@ struct world {
 	struct storm_book storm[DAEMONS_MAX];
 	int64_t waiting; /* requests, at all daemons */
 	bool tokens_are_safe, exclusion_is_safe;
+	int64_t set_back_us; /* all clocks of nodes, for good: plan_set_back_us */
 	int64_t deaf_until; /* true time until which wake-ups may be lost for another reason: somebody in line is dead */
 	bool flaps;   /* a minority of the nodes goes on being slow, hanging or flapping when all else is healed */
 	bool strange; /* a daemon is configured otherwise: nobody can promise progress */
