@@ -53,6 +53,21 @@ static bool only_these_wait(const struct world *w)
 	return true;
 }
 
+/* Its daemon has read it: one that is busy with what its session asked before reads so far ahead and no further. */
+static bool stands_in_line(const struct world *w, const struct request_sim *lock)
+{
+	for (unsigned d = 0; d < w->plan->daemons; d++) {
+		const struct request_sim *q;
+
+		TAILQ_FOREACH(q, &w->checker.line[d][0], in_line)
+		{
+			if (q == lock)
+				return true;
+		}
+	}
+	return false;
+}
+
 /* The next may learn of it by its own timer, finds it kept for the head, and asks again after the grace. */
 static int64_t trial_bound(const struct plan *p)
 {
@@ -101,7 +116,7 @@ static void head_returns(struct world *w)
 
 static void trial_unlock(struct world *w)
 {
-	if (!w->next || !holder_has_it(w) || w->next->state != RUN_ASKING || !only_these_wait(w)) {
+	if (!w->next || !holder_has_it(w) || w->next->state != RUN_ASKING || !stands_in_line(w, w->next->lock) || !only_these_wait(w)) {
 		w->next_since = 0;
 	} else {
 		run_end(w->holder, END_UNLOCK);
