@@ -7,7 +7,7 @@
 
 #define LOOK_US (50 * MSEC)
 #define LEFT_US (300 * MSEC)
-#define FULL    32 /* the least that a daemon asks of a node at a time and keeps the rest waiting, where nothing else is drawn: see daemon/core/flow.h */
+#define FULL    32 /* the least that a daemon asks of a node at a time and keeps the rest waiting, where no window is drawn: see daemon/core/flow.h */
 
 void left_note(struct sim_daemon *d, struct span value)
 {
@@ -96,7 +96,7 @@ static uint64_t left_value(const struct sim_daemon *d, const struct server *s, i
 	return left ? hash_bytes(value.p, value.n) : 0;
 }
 
-static bool is_full(const struct sim_link *l)
+static bool is_full(const struct sim_link *l, int64_t window)
 {
 	const struct flight *f;
 	unsigned open = 0;
@@ -105,7 +105,7 @@ static bool is_full(const struct sim_link *l)
 	{
 		open += f->count;
 	}
-	return open >= FULL;
+	return open >= (window > 0 ? (unsigned)window : FULL);
 }
 
 static bool may_be_told(const struct sim_daemon *d, const struct server *s)
@@ -120,7 +120,7 @@ static void left_look(struct sim_daemon *d, unsigned node, bool told, int64_t na
 	uint64_t value = told ? left_value(d, &w->server[node], name) : 0;
 	int64_t from, prompt;
 
-	if (value != l->value || (value != 0 && is_full(&d->link[node])))
+	if (value != l->value || (value != 0 && is_full(&d->link[node], w->plan->window)))
 		*l = (struct left){.value = value, .since = w->now};
 	if (value == 0)
 		return;
