@@ -371,7 +371,6 @@ void daemon_shut(struct sim_daemon *d)
 	daemon_step(d, &event);
 	d->shutting = false;
 	daemon_die(d);
-	d->journal.torn = d->life; /* what was asked behind a request that the shutdown answered was carried out unheard */
 }
 
 void daemon_stop(struct sim_daemon *d, int64_t for_us, bool sending)

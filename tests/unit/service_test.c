@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/service.c: the order of a step, stopping, a long stop, strangers' events, determinism. */
-#include "tests/unit/stage.h"
+#include "tests/unit/stage_part.h"
 
 #include <check.h>
 #include <errno.h>
@@ -174,6 +174,30 @@ START_TEST(stopping_tells_those_who_wait_hangs_up_and_deletes_nothing)
 }
 END_TEST
 
+/* What is carried out is answered. */
+START_TEST(what_was_asked_behind_a_request_that_a_stop_refuses_is_answered)
+{
+	struct event stop = {.kind = EVENT_STOP};
+
+	stage_begin(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(2, "LOCK b");
+	hears(2, "OK *");
+	says(1, "LOCK b wait=1m");
+	says(1, "UNLOCK a");
+	says(1, "LOCK c");
+	hears_nothing(1);
+	ck_assert_int_eq(daemon_step(0, &stop), 0);
+	hears(1, "ERR DRAINING *");
+	hears(1, "OK name=a count=0");
+	hears(1, "ERR DRAINING *");
+	ck_assert(hung_up(1));
+	ignores(2);
+	daemon_ends(0);
+}
+END_TEST
+
 START_TEST(a_daemon_that_is_killed_in_the_middle_of_everything_frees_all_memory)
 {
 	stage_begin(3);
@@ -320,6 +344,7 @@ Suite *service_suite(void)
 	suite_add_tcase(suite, stop);
 	tcase_add_checked_fixture(state, NULL, stage_close);
 	tcase_add_test(state, stopping_tells_those_who_wait_hangs_up_and_deletes_nothing);
+	tcase_add_test(state, what_was_asked_behind_a_request_that_a_stop_refuses_is_answered);
 	tcase_add_test(state, a_daemon_that_is_killed_in_the_middle_of_everything_frees_all_memory);
 	tcase_add_test(state, a_lease_survives_the_death_of_its_daemon_until_it_expires);
 	tcase_add_test(state, a_new_setting_of_the_lease_counts_for_later_locks);
