@@ -140,7 +140,7 @@ void defeat(struct engine *e, struct op *op)
 	if (TAILQ_EMPTY(&l->line)) {
 		turn_spend(e, l, op->yes);
 		engine_become(e, l, LOCK_IDLE);
-	} else if (op->range > 0 && op->over && bits(op->yes | op->over) >= quorum) {
+	} else if (op->range > 0 && op->over && bits(op->yes | op->over | op->open) >= quorum) {
 		e->narrow_until = instant_add(e->core->now, NARROW_US); /* a single token is never refused for the clock */
 		acquire_begin(e, l);
 	} else if (op->later) {

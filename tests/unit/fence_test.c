@@ -165,6 +165,34 @@ START_TEST(clocks_that_are_set_back_stop_no_grant)
 }
 END_TEST
 
+/* With one of three down the first refusal of a range ends the round: what the other would say of it is not known. */
+START_TEST(ranges_that_are_refused_at_a_bare_majority_stop_no_grant)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	for (unsigned i = 0; i < 3; i++)
+		stage.node[i].clock_us = -73 * SEC;
+	passes(3 * SEC);
+	falls(0);
+	for (unsigned i = 1; i < 3; i++)
+		feels(i, MOOD_SILENT);
+	for (unsigned k = 1; k <= 3; k++)
+		says(k, "LOCK a wait=10s");
+	for (unsigned k = 1; k <= 3; k++) {
+		for (unsigned ms = 0; ms < 500; ms++) {
+			passes(MSEC);
+			serves(1, waiting_at(1) > 0);
+			serves(2, waiting_at(2) > 0);
+		}
+		hears(k, GRANT);
+		says(k, "UNLOCK a");
+		hears(k, "OK name=a count=0");
+	}
+	for (unsigned i = 1; i < 3; i++)
+		feels(i, MOOD_WELL);
+}
+END_TEST
+
 /* The daemon's clock is ahead of the stores' by so much that its proposals are within the limit of one and beyond that of the other, again and again. */
 START_TEST(a_proposal_between_the_limits_of_two_clocks_stops_no_grant)
 {
@@ -237,6 +265,7 @@ Suite *fence_suite(void)
 	tcase_add_test(tc, a_straggler_beyond_the_decision_does_not_change_the_token);
 	tcase_add_test(tc, the_second_round_counts_only_where_the_key_is_still_held);
 	tcase_add_loop_test(tc, clocks_that_are_set_back_stop_no_grant, 0, (int)(sizeof(set_back) / sizeof(set_back[0])));
+	tcase_add_test(tc, ranges_that_are_refused_at_a_bare_majority_stop_no_grant);
 	tcase_add_test(tc, a_proposal_between_the_limits_of_two_clocks_stops_no_grant);
 	tcase_add_test(tc, a_fence_far_ahead_is_not_spread_where_a_quorum_grants_less);
 	tcase_add_test(tc, a_fence_beyond_all_clocks_is_not_spread);
