@@ -59,10 +59,21 @@ static void acquaintance_look(struct sim_daemon *d, const struct call *call, int
 	q->marker = marker;
 }
 
-/* What falls due in the step that brings a denial is done before that is heard. */
+/* A vote ends sooner than it was said to: the node has denied it, or has shown that its clock jumped ahead. */
+void asking_vote_falls(const struct sim_daemon *d, struct lease *l, unsigned node, struct instant until)
+{
+	uint64_t step = d->world->checker.step + 1;
+
+	if (l->fell_step[node] != step)
+		l->fell[node] = l->until[node];
+	l->fell_step[node] = step;
+	l->until[node] = until;
+}
+
+/* What falls due in the step that brings such an answer is done before that is heard. */
 static struct instant vote_known(const struct sim_daemon *d, const struct lease *l, unsigned node)
 {
-	return l->fell_node == node && l->fell_step == d->world->checker.step ? l->fell : l->until[node];
+	return l->fell_step[node] == d->world->checker.step ? l->fell[node] : l->until[node];
 }
 
 /* Answers come in order only where there is one at a time. */
@@ -121,9 +132,9 @@ static bool is_alone(const struct sim_daemon *d, unsigned node, const struct acq
 static void votes_lower(struct sim_daemon *d, unsigned node, int64_t jump)
 {
 	for (int64_t name = 0; name < d->world->plan->names; name++) {
-		struct instant *until = &d->world->checker.lease[d->index][name].until[node];
+		struct lease *l = &d->world->checker.lease[d->index][name];
 
-		*until = instant_add(*until, -jump);
+		asking_vote_falls(d, l, node, instant_add(l->until[node], -jump));
 	}
 }
 

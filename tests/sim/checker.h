@@ -36,9 +36,8 @@ struct violation {
 struct lease {
 	uint64_t ticket;
 	struct instant until[NODES_MAX];
-	struct instant fell; /* the one that a denial has ended last, as it was before; at which node, and the step that brought the denial */
-	unsigned fell_node;
-	uint64_t fell_step;
+	struct instant fell[NODES_MAX]; /* those that an answer has ended or shortened, as they were before the step that brought it; and that step */
+	uint64_t fell_step[NODES_MAX];
 	struct instant former; /* the same of the last that was granted, before this one was asked for */
 	int64_t floor; /* the largest token that had been returned when its first command was sent */
 	bool held;
@@ -248,6 +247,7 @@ void witness_watch(struct server *s);
 /* asking.c: what a daemon asks of whom. */
 void asking_life(struct sim_daemon *d);
 void asking_call(struct sim_daemon *d, const struct call *call, int64_t name, struct lease *l);
+void asking_vote_falls(const struct sim_daemon *d, struct lease *l, unsigned node, struct instant until);
 void asking_probe(struct sim_daemon *d, unsigned node);
 void asking_answered(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted);
 

@@ -236,14 +236,6 @@ static void tokens_reserved(struct lease *l, const struct call *call, const stru
 	}
 }
 
-static void vote_falls(const struct sim_daemon *d, struct lease *l, unsigned node)
-{
-	l->fell = l->until[node];
-	l->fell_node = node;
-	l->fell_step = d->world->checker.step + 1;
-	l->until[node] = INSTANT_PAST;
-}
-
 void witness_answer(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted)
 {
 	struct world *w = d->world;
@@ -273,7 +265,7 @@ void witness_answer(struct sim_daemon *d, const struct call *call, const struct 
 	if (a->code == 'E' || a->code == 'A')
 		*until = vote;
 	else if (call->kind == CALL_EXTEND && (a->code == 'B' || a->code == 'K' || a->code == 'M'))
-		vote_falls(d, l, call->node);
+		asking_vote_falls(d, l, call->node, INSTANT_PAST);
 }
 
 void witness_vouch(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what)
