@@ -408,6 +408,7 @@ WORLD := \
 	tests/sim/line.c \
 	tests/sim/link.c \
 	tests/sim/memory_scene.c \
+	tests/sim/orphans.c \
 	tests/sim/plan.c \
 	tests/sim/progress.c \
 	tests/sim/rare.c \

@@ -227,7 +227,10 @@ void resume_turn_said(struct request_sim *q, struct account *a, int64_t fence); 
 void resume_row_said(struct request_sim *q, struct span line);
 void resume_said(struct request_sim *q);
 void resume_refused(struct request_sim *q, struct span code);
-void resume_detached(struct conn *c);
+
+/* orphans.c: requests that a session has left in line. */
+void orphans_detached(struct conn *c);
+void orphans_move(struct conn *to, const struct conn *from);
 
 /* witness.c: the votes of a daemon. */
 void witness_call(struct sim_daemon *d, const struct call *call);

@@ -82,6 +82,7 @@ struct conn {
 	char secret[SECRET_TEXT]; /* of a session with grace; "" */
 	uint64_t took;            /* when it took its session, among all that did: the last has it */
 	int64_t detached_at;      /* true time when the daemon lost this connection of it; 0: it did not */
+	bool orphans[NAMES_MAX];  /* a LOCK of that name stood in line when the connection was lost, of it or of one before */
 	bool taken;               /* its session was taken to another daemon: nobody hears what this one says */
 	bool resumed;             /* it took over another's session */
 	bool eof, parted, eof_told;                    /* it has come; the service knows that it will; it knows */

@@ -334,7 +334,7 @@ void ledger_over(struct conn *c)
 	if (!c->taken)
 		resume_unsaid(c);
 	if (c->secret[0])
-		resume_detached(c);
+		orphans_detached(c);
 	while ((q = TAILQ_FIRST(&c->running)))
 		request_out(q);
 	while ((q = TAILQ_FIRST(&c->queued)))

@@ -335,6 +335,8 @@ static void session_moves(struct request_sim *q)
 
 	conn_takes(c, q->secret);
 	c->resumed = true;
+	if (from)
+		orphans_move(c, from);
 	for (int64_t owner = 0; from && owner < OWNERS_MAX; owner++)
 		for (int64_t name = 0; name < NAMES_MAX; name++)
 			account_moves(&c->account[owner][name], &from->account[owner][name], is_torn(from, c));
@@ -383,27 +385,4 @@ void resume_refused(struct request_sim *q, struct span code)
 	if (w->now < session_known_until(from, c))
 		checker_fail(w, INVARIANT_S15, -1, "client %u: session %lld is not known any more, lost at %lld us", c->client->index,
 			     (long long)c->client->session, (long long)from->detached_at);
-}
-
-/* A connection ends, its session stays: what it holds, and its places in line, are there until the grace is over and nobody may believe any more. */
-void resume_detached(struct conn *c)
-{
-	struct world *w = c->world;
-	const struct plan *p = w->plan;
-	int64_t grace = p->grace_ms * MSEC, until = w->now + (grace > p->lease_us ? grace : p->lease_us) * 51 / 50 + SEC;
-	struct request_sim *q;
-
-	c->detached_at = w->now;
-	TAILQ_FOREACH(q, &c->running, at_daemon)
-	{
-		if (q->ask != ASK_LOCK)
-			continue;
-		w->checker.orphans_until[c->daemon->index][q->name] = until;
-		w->checker.lease[c->daemon->index][q->name].unseen = true;
-		checker_excuse(w, q->name, until + (p->max_lease_us + p->delay_us) * 51 / 50);
-	}
-	for (int64_t name = 0; name < NAMES_MAX; name++)
-		for (int64_t owner = 0; owner < OWNERS_MAX; owner++)
-			if (c->account[owner][name].count > 0)
-				checker_excuse(w, name, until + (p->max_lease_us + p->delay_us) * 51 / 50);
 }
