@@ -250,8 +250,7 @@ static int service_handle(struct service *s, const struct event *event)
 	case EVENT_RESTORED:
 		return on_restored(s);
 	case EVENT_JOURNAL:
-		s->core.journal_off = !event->journal.ok;
-		return 0;
+		return 0; /* heard before the timers */
 	}
 	return -EINVAL;
 }
@@ -265,6 +264,9 @@ int service_step(struct service *s, const struct event *event, struct effects *r
 	s->core.now = event->now;
 	s->core.wall_us = event->wall_us;
 	s->core.out = ret_effects;
+	/* Before the timers: what they end now was still held in the snapshot that this event follows, so it is to be recorded. */
+	if (event->kind == EVENT_JOURNAL)
+		s->core.journal_off = !event->journal.ok;
 	if (!MUTATED(INPUT_BEFORE_EXPIRY))
 		service_run_timers(s);
 	r = service_handle(s, event);

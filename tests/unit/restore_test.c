@@ -155,6 +155,18 @@ START_TEST(a_mended_journal_knows_what_came_meanwhile)
 }
 END_TEST
 
+/* The snapshot still has it; the clock goes on before the service hears that records are written again. */
+START_TEST(a_mended_journal_hears_what_is_lost_at_once)
+{
+	held_by_1();
+	journal_fails(0);
+	stage.now = instant_add(stage.now, 40 * SEC);
+	journal_mends(0);
+	hears(1, "! LOST name=a *");
+	ck_assert(journal_ends_with(0, JOURNAL_LOST, "a"));
+}
+END_TEST
+
 START_TEST(a_snapshot_restores_what_the_records_restore)
 {
 	char row[2][8][REPLY_MAX];
@@ -343,6 +355,7 @@ Suite *restore_suite(void)
 	tcase_add_loop_test(records, a_lease_that_was_handed_on_is_not_adopted_by_its_former_holder, 0, 2);
 	tcase_add_test(records, while_the_journal_cannot_be_written_no_recorded_lease_is_handed_on);
 	tcase_add_test(records, a_mended_journal_knows_what_came_meanwhile);
+	tcase_add_test(records, a_mended_journal_hears_what_is_lost_at_once);
 	tcase_add_test(records, a_snapshot_restores_what_the_records_restore);
 	tcase_add_test(records, a_loss_is_remembered_until_it_is_said);
 	tcase_add_loop_test(records, a_turn_that_nobody_heard_of_is_a_row_in_the_next_life_and_no_loss, 0, 2);
