@@ -38,7 +38,8 @@ static int64_t falls_back_us(const struct plan *p, int64_t node)
 
 /*
  * redlockd(8) promises that tokens grow whatever clocks do, as long as no more than a minority of the servers forgets; else as long as no clock falls behind
- * by more than half of max_lease. What a host that was set back to a snapshot forgot is not promised until its older fence is noticed.
+ * by more than half of max_lease. What a host that was set back to a snapshot forgot is not promised until its older fence is noticed. A server that belongs
+ * to another configuration shows nobody its fence: to those it is as one that forgot.
  */
 static bool tokens_are_safe(const struct plan *p)
 {
@@ -56,7 +57,7 @@ static bool tokens_are_safe(const struct plan *p)
 	}
 	for (int64_t i = 0; i < p->nodes; i++)
 		back = falls_back_us(p, i) > back ? falls_back_us(p, i) : back;
-	return 2 * count < p->nodes || back <= p->max_lease_us / 2;
+	return back <= p->max_lease_us / 2 || (2 * count < p->nodes && !p->stranger);
 }
 
 /*
