@@ -241,7 +241,6 @@ UNIT := \
 	tests/unit/damage_test.c \
 	tests/unit/deadlock_test.c \
 	tests/unit/debt_test.c \
-	tests/unit/left_behind_test.c \
 	tests/unit/differential_test.c \
 	tests/unit/duel.c \
 	tests/unit/duration_test.c \
@@ -268,6 +267,7 @@ UNIT := \
 	tests/unit/jump_test.c \
 	tests/unit/keeper_test.c \
 	tests/unit/late_jump_test.c \
+	tests/unit/left_behind_test.c \
 	tests/unit/left_out_test.c \
 	tests/unit/life.c \
 	tests/unit/lines_test.c \

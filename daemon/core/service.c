@@ -174,7 +174,7 @@ static void on_stop(struct service *s)
 	engine_stop(&s->engine);
 	command_deliver(&s->commander);
 	command_lists_stop(&s->commander);
-	service_go_on(s); /* what was asked behind those: who is answered hears it, and nothing is carried out unheard */
+	service_go_on(s); /* what was asked behind those is answered before the hang-up */
 	for (uint32_t i = 0; i < s->sessions.slots; i++)
 		if (s->sessions.slot[i] && !s->sessions.slot[i]->over)
 			session_hang_up(&s->sessions, s->sessions.slot[i], "shutdown");

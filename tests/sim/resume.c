@@ -227,6 +227,13 @@ static struct request_sim *resume_running(struct conn *c)
 	return NULL;
 }
 
+struct account *resume_account(struct conn *c, int64_t owner, int64_t name)
+{
+	const struct request_sim *resume = resume_running(c);
+	struct conn *from = resume ? conn_before(c, resume->secret) : NULL;
+
+	return from ? &from->account[owner][name] : NULL;
+}
 
 bool resume_is_behind(const struct request_sim *q)
 {
@@ -248,17 +255,6 @@ void resume_hello_said(struct request_sim *q, struct span line)
 static bool is_torn(const struct conn *from, const struct conn *c)
 {
 	return from->life <= c->daemon->journal.torn;
-}
-
-struct account *resume_account(struct conn *c, int64_t owner, int64_t name)
-{
-	const struct request_sim *resume = resume_running(c);
-	struct conn *from = resume ? conn_before(c, resume->secret) : NULL;
-	struct account *account = from ? &from->account[owner][name] : NULL;
-
-	if (account && is_torn(from, c))
-		account->vague = true;
-	return account;
 }
 
 static void row_look(struct request_sim *q, int64_t name, int64_t fence, int64_t count, const struct conn *from, const struct account *old)

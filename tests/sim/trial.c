@@ -37,8 +37,10 @@ static bool nobody_has_it(const struct world *w)
 }
 
 /* A session that was left may wait all the same, and have its turn. */
-static bool only_these_wait(const struct world *w)
+static bool these_wait(const struct world *w)
 {
+	bool next = false;
+
 	for (unsigned d = 0; d < w->plan->daemons; d++) {
 		const struct request_sim *q;
 
@@ -48,24 +50,10 @@ static bool only_these_wait(const struct world *w)
 		{
 			if (q != w->head->lock && q != w->next->lock)
 				return false;
+			next |= q == w->next->lock;
 		}
 	}
-	return true;
-}
-
-/* Its daemon has read it: one that is busy with what its session asked before reads so far ahead and no further. */
-static bool stands_in_line(const struct world *w, const struct request_sim *lock)
-{
-	for (unsigned d = 0; d < w->plan->daemons; d++) {
-		const struct request_sim *q;
-
-		TAILQ_FOREACH(q, &w->checker.line[d][0], in_line)
-		{
-			if (q == lock)
-				return true;
-		}
-	}
-	return false;
+	return next;
 }
 
 /* The next may learn of it by its own timer, finds it kept for the head, and asks again after the grace. */
@@ -116,7 +104,7 @@ static void head_returns(struct world *w)
 
 static void trial_unlock(struct world *w)
 {
-	if (!w->next || !holder_has_it(w) || w->next->state != RUN_ASKING || !stands_in_line(w, w->next->lock) || !only_these_wait(w)) {
+	if (!w->next || !holder_has_it(w) || w->next->state != RUN_ASKING || !these_wait(w)) {
 		w->next_since = 0;
 	} else {
 		run_end(w->holder, END_UNLOCK);
@@ -127,7 +115,7 @@ static void trial_unlock(struct world *w)
 
 static void trial_check(struct world *w)
 {
-	if (w->next_since && w->next->state == RUN_ASKING && w->next->client->conn && only_these_wait(w) && nobody_has_it(w))
+	if (w->next_since && w->next->state == RUN_ASKING && w->next->client->conn && these_wait(w) && nobody_has_it(w))
 		checker_fail(w, INVARIANT_L3, 0, "k0: free since %lld us, kept for daemon 1, which does not come, and not for client %u",
 			     (long long)w->next_since, w->next->client->index);
 	w->tally.heads += w->next_since != 0;

@@ -288,13 +288,14 @@ void turns_wanted(struct sim_daemon *d, struct span text)
 void turns_handed_on(struct sim_daemon *d, const struct lease *l, const struct request_sim *q, struct instant deadline)
 {
 	int64_t left = instant_diff(deadline, daemon_boot(d)), least = q->ttl_ms * MSEC / 10;
+	unsigned handoffs = l->grants - 1; /* the first was granted by the stores */
 
 	d->world->tally.handed_on++;
 	if (left < (least > HANDOFF_LEFT ? least : HANDOFF_LEFT))
 		checker_fail(d->world, INVARIANT_S9, q->name, "%s: daemon %u hands on a lease that lasts %lld us", name_of(q->name),
 			     d->index, (long long)left);
-	if (l->wanted.us != 0 && (l->grants > HANDOFFS + 1 || instant_diff(daemon_boot(d), l->wanted) >= HANDOFF_US))
+	if (l->wanted.us != 0 && (handoffs > HANDOFFS || instant_diff(daemon_boot(d), l->wanted) >= HANDOFF_US))
 		checker_fail(d->world, INVARIANT_S20, q->name,
 			     "%s: daemon %u hands on for the %u. time what another wants since %lld us", name_of(q->name), d->index,
-			     l->grants, (long long)instant_diff(daemon_boot(d), l->wanted));
+			     handoffs, (long long)instant_diff(daemon_boot(d), l->wanted));
 }
