@@ -143,7 +143,7 @@ static bool clocks_run_both_ways(struct plan *p)
 /* Worlds that know nothing but their seed: each 7th violates S1, each 31st crashes, each 83rd hangs; each 59th has no processor for longer than a world may compute. */
 static void strange_world(const struct plan *p, FILE *trace, struct report *ret_report)
 {
-	const struct timespec starved = {.tv_sec = 1, .tv_nsec = 500000000};
+	const struct timespec pause = {.tv_sec = 1, .tv_nsec = 500000000};
 
 	(void)trace;
 	memset(ret_report, 0, sizeof(*ret_report));
@@ -153,7 +153,7 @@ static void strange_world(const struct plan *p, FILE *trace, struct report *ret_
 		for (;;)
 			;
 	if (p->seed % 59 == 0)
-		nanosleep(&starved, NULL);
+		nanosleep(&pause, NULL);
 	if (p->seed % 31 == 0)
 		abort();
 	if (p->seed % 7 == 0)
