@@ -276,6 +276,7 @@ UNIT := \
 	tests/unit/listener_test.c \
 	tests/unit/lock_test.c \
 	tests/unit/log_test.c \
+	tests/unit/look_clock_test.c \
 	tests/unit/loss_test.c \
 	tests/unit/map_test.c \
 	tests/unit/member_test.c \
