@@ -78,11 +78,8 @@ void daemon_init(struct sim_daemon *d, struct world *w, unsigned index)
 	stream_init(&d->stream, (uint64_t)p->seed, DRAW_DAEMON, index);
 	stream_init(&hosts, (uint64_t)p->seed, DRAW_HOSTS, index);
 	d->host.ppm = stream_either(&hosts, p->drift_ppm);
-	d->deadline.boot = INSTANT_NEVER;
-	d->deadline.at = INT64_MAX;
 	d->host.base_us = stream_range(&hosts, SEC, 1000000 * SEC);
-	d->host.offset_us =
-		INT64_C(1700000000000000) - d->host.base_us + stream_range(&hosts, -p->daemon_offset_us, p->daemon_offset_us);
+	d->host.offset_us = INT64_C(1700000000000000) - d->host.base_us + stream_range(&hosts, -p->daemon_offset_us, p->daemon_offset_us);
 	TAILQ_INIT(&d->inbox);
 	effects_init(&d->effects);
 	journal_init(&d->journal);
@@ -172,24 +169,13 @@ static void effect_carry_out(struct sim_daemon *d, const struct effect *e, int64
 	}
 }
 
-/* The true moment of a deadline, which is mostly that of the step before. */
-static int64_t deadline_true(struct sim_daemon *d, struct instant when)
-{
-	if (d->deadline.boot.us != when.us || d->deadline.halted_us != d->host.halted_us) {
-		d->deadline.boot = when;
-		d->deadline.halted_us = d->host.halted_us;
-		d->deadline.at = host_true(&d->host, when);
-	}
-	return d->deadline.at;
-}
-
 /* When the service next wants to be stepped; a timer of the host rings a little late. */
 static void daemon_arm(struct sim_daemon *d)
 {
 	struct instant when;
 
 	if (service_deadline(d->service, &when))
-		world_at(d->world, &d->timer, AT_DAEMON, deadline_true(d, when) + stream_skewed(&d->stream, 1, 300));
+		world_at(d->world, &d->timer, AT_DAEMON, host_deadline(&d->host, when) + stream_skewed(&d->stream, 1, 300));
 	else
 		heap_cancel(&d->world->heap, &d->timer);
 }

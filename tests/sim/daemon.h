@@ -42,10 +42,6 @@ struct sim_daemon {
 	enum daemon_state state;
 	int64_t thaw_at; /* STOPPING, STOPPED */
 	struct timer timer, thaw;
-	struct {
-		struct instant boot;
-		int64_t halted_us, at;
-	} deadline; /* that was reckoned last: see host_true */
 	struct service *service;
 	struct core_conf conf;
 	struct effects effects;

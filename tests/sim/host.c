@@ -16,3 +16,14 @@ int64_t host_true(const struct host *h, struct instant boot)
 		now += 1 + (boot.us - at) / 2;
 	return now;
 }
+
+int64_t host_deadline(struct host *h, struct instant boot)
+{
+	if (!h->deadline.known || h->deadline.boot.us != boot.us || h->deadline.halted_us != h->halted_us) {
+		h->deadline.known = true;
+		h->deadline.boot = boot;
+		h->deadline.halted_us = h->halted_us;
+		h->deadline.at = host_true(h, boot);
+	}
+	return h->deadline.at;
+}

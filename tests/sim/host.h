@@ -12,6 +12,11 @@ struct host {
 	int64_t base_us;   /* what BOOTTIME showed when the world began */
 	int64_t offset_us; /* REALTIME - BOOTTIME; steps change it */
 	int64_t halted_us; /* how long the whole host has stood still, clocks included */
+	struct {
+		bool known;
+		struct instant boot;
+		int64_t halted_us, at;
+	} deadline; /* that was reckoned last */
 };
 
 static inline struct instant host_boot(const struct host *h, int64_t now)
@@ -28,5 +33,7 @@ static inline int64_t host_wall(const struct host *h, int64_t now)
 
 /* The first true moment at which BOOTTIME shows at least this, as far as is known now. */
 int64_t host_true(const struct host *h, struct instant boot);
+/* The same, for one that is asked for again and again. */
+int64_t host_deadline(struct host *h, struct instant boot);
 
 #endif

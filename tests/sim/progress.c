@@ -17,7 +17,7 @@ void checker_sets_back(struct world *w, unsigned node)
 	int64_t expires_ms;
 
 	for (int64_t name = 0; name < w->plan->names; name++)
-		if (sim_node_get(w->server[node].node, span_of(name_of(name)), server_wall(&w->server[node]), &value, &expires_ms))
+		if (sim_node_get(w->server[node].node, name_span(name), server_wall(&w->server[node]), &value, &expires_ms))
 			w->checker.long_lived_ms[node][name] = expires_ms ? expires_ms : INT64_MAX;
 }
 
@@ -29,7 +29,7 @@ static bool outlives_its_lease(struct world *w, int64_t name)
 
 	for (unsigned i = 0; i < w->plan->nodes && w->set_back_us; i++)
 		if (w->checker.long_lived_ms[i][name] &&
-		    sim_node_get(w->server[i].node, span_of(name_of(name)), server_wall(&w->server[i]), &value, &expires_ms) &&
+		    sim_node_get(w->server[i].node, name_span(name), server_wall(&w->server[i]), &value, &expires_ms) &&
 		    (!expires_ms || expires_ms >= w->checker.long_lived_ms[i][name]))
 			return true;
 	return false;

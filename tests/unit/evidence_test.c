@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/member.c: what every answer tells about its store: clock, fence, evictions, silence. */
-#include "tests/unit/stage.h"
+#include "tests/unit/stage_part.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -340,6 +340,26 @@ START_TEST(a_store_that_comes_back_is_used_within_two_seconds)
 }
 END_TEST
 
+START_TEST(an_answer_belongs_to_the_question_that_it_answers)
+{
+	stage_open(3);
+	stage.conf.clock_tol_us = 100 * MSEC;
+	daemon_starts(0);
+	passes(1500 * MSEC);
+	feels(0, MOOD_SILENT);
+	passes(600 * MSEC); /* its health is asked */
+	daemon_node_event(0, 0, EVENT_NODE_DOWN);
+	daemon_node_event(0, 0, EVENT_NODE_UP); /* and anew, on another connection */
+	feels(0, MOOD_TARDY);
+	loses(0, 1); /* the first is answered late: the connection was gone */
+	passes(SEC);
+	feels(0, MOOD_WELL);
+	passes(MSEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+	ck_assert(!was_logged("node node=n0 state=refused*"));
+}
+END_TEST
+
 Suite *evidence_suite(void)
 {
 	Suite *suite = suite_create("evidence");
@@ -361,6 +381,7 @@ Suite *evidence_suite(void)
 	tcase_add_test(evidence, the_first_answer_that_shows_a_jump_ends_the_membership);
 	tcase_add_test(evidence, a_clock_that_is_set_back_frees_nothing_early);
 	tcase_add_test(evidence, an_answer_that_sat_in_a_socket_is_no_jump);
+	tcase_add_test(evidence, an_answer_belongs_to_the_question_that_it_answers);
 	tcase_add_test(evidence, a_silent_store_is_not_asked_until_it_answers_again);
 	tcase_add_test(evidence, a_store_that_comes_back_is_used_within_two_seconds);
 	suite_add_tcase(suite, evidence);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/member.c: cases A, B and C of member.h, trust-first-start, and what every answer tells about its store. */
-#include "tests/unit/stage_part.h"
+#include "tests/unit/stage.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -52,26 +52,6 @@ START_TEST(a_join_lifts_the_fence_above_every_token_issued)
 	ck_assert_int_eq(memory_fence(stage.node[0].memory), STAGE_WALL_US + stage.now.us + stage.conf.skew_us);
 	says(1, "LOCK a");
 	ck_assert_int_gt(number_in(hears(1, GRANT), "fence"), STAGE_WALL_US + stage.now.us + stage.conf.skew_us);
-}
-END_TEST
-
-START_TEST(an_answer_belongs_to_the_question_that_it_answers)
-{
-	stage_open(3);
-	stage.conf.clock_tol_us = 100 * MSEC;
-	daemon_starts(0);
-	passes(1500 * MSEC);
-	feels(0, MOOD_SILENT);
-	passes(600 * MSEC); /* its health is asked */
-	daemon_node_event(0, 0, EVENT_NODE_DOWN);
-	daemon_node_event(0, 0, EVENT_NODE_UP); /* and anew, on another connection */
-	feels(0, MOOD_TARDY);
-	loses(0, 1); /* the first is answered late: the connection was gone */
-	passes(SEC);
-	feels(0, MOOD_WELL);
-	passes(MSEC);
-	ck_assert_str_eq(store_state(0, 0), "joined");
-	ck_assert(!was_logged("node node=n0 state=refused*"));
 }
 END_TEST
 
@@ -387,7 +367,6 @@ Suite *member_suite(void)
 	tcase_add_test(join, a_blank_store_waits_for_its_quarantine);
 	tcase_add_test(join, a_longer_lease_of_before_counts_in_the_quarantine);
 	tcase_add_test(join, a_join_lifts_the_fence_above_every_token_issued);
-	tcase_add_test(join, an_answer_belongs_to_the_question_that_it_answers);
 	tcase_add_test(join, a_store_with_our_marker_and_its_identity_joins_at_once);
 	tcase_add_test(join, a_restarted_store_is_quarantined_though_its_data_survived);
 	tcase_add_test(join, a_change_of_its_run_id_alone_is_a_restart);
