@@ -81,17 +81,26 @@ static void renew_close(struct engine *e, struct op *op, enum refusal why)
 	}
 }
 
+/* No renewal is worth more than what is asked for now: one that is late may have been asked for on longer terms. */
+static int64_t renew_worth_us(const struct lock *l, const struct op *op)
+{
+	int64_t most_us = l->ttl_us > l->renew_ttl_us ? l->ttl_us : l->renew_ttl_us;
+
+	return op->ttl_us < most_us ? op->ttl_us : most_us;
+}
+
 static void renew_succeeded(struct engine *e, struct op *op)
 {
 	struct lock *l = op->lock;
+	int64_t worth_us = renew_worth_us(l, op); /* a shorter lease may have been asked for since */
 
 	metric_add(&e->core->metrics, METRIC_RENEWALS, 1);
 	l->promised.ttl_us = op->ttl_us; /* no vote is worth more from now on: see renew_vote */
 	l->promised.until = lock_deadline(&e->table, l);
-	l->ttl_us = op->ttl_us;
+	l->ttl_us = worth_us;
 	if (MUTATED(RANGE_EXTENDED))
 		l->fence_end += l->waiting;
-	l->renew_at = l->holder->renew ? instant_add(op->begun, op->ttl_us / 3) : INSTANT_NEVER;
+	l->renew_at = l->holder->renew ? instant_add(op->begun, worth_us / 3) : INSTANT_NEVER;
 	if (l->at_risk)
 		engine_notice(e, NOTICE_SAFE, l->holder, NULL, REFUSED_NOT);
 	renew_safe(e, l);
@@ -243,14 +252,6 @@ static bool renew_is_evicted(const struct engine *e, const struct lock *l, const
 		if (l->denied >> i & 1)
 			truthful.until[i] = INSTANT_PAST;
 	return !instant_before(e->core->now, votes_deadline(&truthful, e->core->conf.nodes));
-}
-
-/* No renewal is worth more than what is asked for now: one that is late may have been asked for on longer terms. */
-static int64_t renew_worth_us(const struct lock *l, const struct op *op)
-{
-	int64_t most_us = l->ttl_us > l->renew_ttl_us ? l->ttl_us : l->renew_ttl_us;
-
-	return op->ttl_us < most_us ? op->ttl_us : most_us;
 }
 
 /* No vote becomes less than it was: the key stands, and a renewal never shortens it. */
