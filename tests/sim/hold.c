@@ -46,6 +46,12 @@ void hold_shorten(struct hold *h, struct instant deadline)
 	h->until = deadline.us == INT64_MIN ? 0 : host_true(host_of(h->client), deadline);
 }
 
+void hold_outdate(struct hold *h, struct instant anchor, struct instant end)
+{
+	h->shorter_end = instant_before(anchor, h->shorter_end) ? instant_min(h->shorter_end, end) : end;
+	h->shorter_asked = instant_add(anchor, -1);
+}
+
 void hold_disclaim(struct hold *h)
 {
 	hold_shorten(h, INSTANT_PAST);
@@ -96,7 +102,7 @@ static struct hold *hold_new(struct request_sim *q, int64_t fence)
 	h->name = q->name;
 	h->owner = q->owner;
 	h->fence = fence;
-	h->deadline = h->shorter_asked = INSTANT_PAST;
+	h->deadline = h->shorter_asked = h->shorter_end = INSTANT_PAST;
 	TAILQ_INSERT_TAIL(&w->holds, h, in_world);
 	return h;
 }

@@ -103,9 +103,12 @@ void client_extend(struct run *r)
 	owner_word(r, owner);
 	q = client_ask(r->client, ASK_EXTEND, r, "EXTEND %s ttl=%lldms%s", name_of(r->job.name), (long long)ttl_ms,
 		       owner);
-	/* Where it does not believe any more, an answer that is under way may say more. */
-	if (!q || (instant_before(now, r->hold->deadline) && !instant_before(end, r->hold->deadline)))
+	if (!q)
 		return;
+	if (instant_before(now, r->hold->deadline) && !instant_before(end, r->hold->deadline)) {
+		hold_outdate(r->hold, q->anchor, end);
+		return;
+	}
 	r->hold->shorter_asked = q->anchor;
 	r->hold->shorter_end = end;
 	hold_shorten(r->hold, end);
