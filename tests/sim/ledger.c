@@ -277,7 +277,10 @@ static void on_reply(struct conn *c, struct span line)
 /* A call that is under way is not taken back when half of a lease is over, and the renewal takes as long again. */
 static bool outlasts_calls(const struct plan *p, int64_t lease_us)
 {
-	return p->window == 0 || lease_us / 2 > 2 * (2 * (p->latency_us + p->jitter_us) + (p->window + 1) * p->daemons * p->service_us);
+	/* What may be asked of a store at a time: what the windows hold, or, where these are as usual, something for each name that there is. */
+	int64_t calls = p->window ? (p->window + 1) * p->daemons : p->storm + p->names + 1;
+
+	return lease_us / 2 > 2 * (2 * (p->latency_us + p->jitter_us) + calls * p->service_us);
 }
 
 /* Nothing is wrong but that the stores have more to do than they can: that costs nobody a lease, says redlockd(8), unless it is as short as a few calls. */
