@@ -2,7 +2,6 @@
 #include "daemon/core/flow.h"
 
 #define WINDOW_FIRST 256
-#define WINDOW_LEAST 16
 #define WINDOW_MOST  1024
 #define GROWTH       8 /* calls more for each window of answers */
 
@@ -34,11 +33,9 @@ static void flow_grow(struct flow *f)
 /* Once for all calls that were under way together. */
 static void flow_halve(struct flow *f, struct instant sent, struct instant now)
 {
-	unsigned least = f->most < WINDOW_LEAST ? f->most : WINDOW_LEAST;
-
 	if (instant_before(sent, f->halved))
 		return;
-	f->window = f->window / 2 > least ? f->window / 2 : least;
+	f->window = f->window > 1 ? f->window / 2 : 1; /* however slow a store is, one call at a time it gets */
 	f->halved = now;
 }
 

@@ -11,11 +11,11 @@
 
 #include <string.h>
 
-#define WINDOW_LEAST 16 /* of daemon/core/flow.c: calls that a daemon has under way however slow a store is */
+#define BUSY_CALLS   16 /* of each daemon, where the window is as usual */
 #define BRIEF_LEAST  (100 * MSEC)
 #define STORM_MOST   1000
 #define HOUR         (3600 * SEC)
-#define BUSY_WINDOW(p) ((p)->window ? (p)->window : WINDOW_LEAST)
+#define BUSY_WINDOW(p) ((p)->window ? (p)->window : BUSY_CALLS)
 
 static const struct {
 	const char *word;

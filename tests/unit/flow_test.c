@@ -78,13 +78,14 @@ END_TEST
 
 START_TEST(the_window_never_closes)
 {
+	/* A store that is owed no more than a few answers may be too slow for these: one at a time is what it always gets. */
 	begins(0);
 	are_answered(1, ALONE_US, true);
 	for (int i = 0; i < 100; i++) {
 		flow_sent(&flow, now); /* something is always under way */
 		are_answered(flow.window, 45 * MSEC, true);
 	}
-	ck_assert_uint_ge(flow.window, 16);
+	ck_assert_uint_eq(flow.window, 1);
 	begins(1);
 	ck_assert(flow_has_room(&flow));
 	are_answered(1, ALONE_US, true);
