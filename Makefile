@@ -258,6 +258,7 @@ UNIT := \
 	tests/unit/generation_test.c \
 	tests/unit/half_close_test.c \
 	tests/unit/heap_test.c \
+	tests/unit/hurry_test.c \
 	tests/unit/interpreter_test.c \
 	tests/unit/journal_disk_test.c \
 	tests/unit/journal_file_test.c \

@@ -82,7 +82,7 @@ static void defeat_split(struct engine *e, struct lock *l, const struct op *op, 
 	engine_become(e, l, LOCK_WAITING);
 	line_refuse_part(e, l, REFUSED_BUSY, l->attempts < SPLIT_TRIES ? LINE_OVERDUE : LINE_IMPATIENT);
 	if (l->state == LOCK_WAITING)
-		heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, pause));
+		line_look_at(e, l, instant_add(e->core->now, pause));
 }
 
 static void defeat_no_quorum(struct engine *e, struct lock *l)

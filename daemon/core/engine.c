@@ -148,9 +148,8 @@ static void lock_fired(struct engine *e, struct lock *l)
 		lock_closed(e, l);
 		break;
 	case LOCK_WAITING:
-		if (l->paced)
-			line_refuse_part(e, l, l->elsewhere.known && !l->elsewhere.outdated ? REFUSED_BUSY : REFUSED_NO_TURN, LINE_IMPATIENT);
-		else
+		line_hurry(e, l);
+		if (l->state == LOCK_WAITING)
 			acquire_begin(e, l);
 		break;
 	default:

@@ -3,6 +3,8 @@
  * begins or ends: the states are engine.c's. */
 #include "daemon/core/round.h"
 
+#define HURRY_US SEC /* a request that does not wait for a holder is asked for no longer than that */
+#define HURRY_APART_US (5 * MSEC) /* of many such requests of one lock, those that are due about now are answered in one pass over the line */
 #define ADOPTION_ROUNDS 3 /* so long a LOCK that does not wait is kept for the adoption of what its owner may have */
 
 void line_leave(struct engine *e, struct claim *c)
@@ -41,9 +43,29 @@ static void line_refuse(struct engine *e, struct claim *c, enum refusal why)
 	line_emptied(e, l);
 }
 
-static bool line_includes(const struct claim *c, enum line_part part)
+/* By when it is to be answered, unless a round under way does so. One that waits has a timer of its own until then. */
+static struct instant claim_due(const struct claim *c)
 {
-	return part == LINE_ALL || c->overdue || (part == LINE_IMPATIENT && !c->patient);
+	if (c->overdue)
+		return INSTANT_PAST;
+	return c->patient ? INSTANT_NEVER : instant_add(c->asked_at, HURRY_US);
+}
+
+static bool line_includes(const struct engine *e, const struct claim *c, enum line_part part)
+{
+	return part == LINE_ALL || (part == LINE_IMPATIENT && !c->patient) || !instant_before(e->core->now, claim_due(c));
+}
+
+void line_look_at(struct engine *e, struct lock *l, struct instant at)
+{
+	struct instant due = INSTANT_NEVER;
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &l->line, in_lock)
+	due = instant_min(due, claim_due(c));
+	at = instant_min(at, instant_max(due, instant_add(e->core->now, HURRY_APART_US)));
+	if (instant_before(at, INSTANT_NEVER))
+		heap_set(&e->core->timers, &l->timer, at);
 }
 
 void line_refuse_part(struct engine *e, struct lock *l, enum refusal why, enum line_part part)
@@ -52,7 +74,7 @@ void line_refuse_part(struct engine *e, struct lock *l, enum refusal why, enum l
 
 	for (c = TAILQ_FIRST(&l->line); c; c = next) {
 		next = TAILQ_NEXT(c, in_lock);
-		if (line_includes(c, part))
+		if (line_includes(e, c, part))
 			line_refuse(e, c, why);
 	}
 }
@@ -98,6 +120,13 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 static enum refusal line_trouble(const struct lock *l)
 {
 	return l->paced ? REFUSED_NO_TURN : REFUSED_QUORUM;
+}
+
+void line_hurry(struct engine *e, struct lock *l)
+{
+	bool taken = l->elsewhere.known && !l->elsewhere.outdated;
+
+	line_refuse_part(e, l, taken || (l->elsewhere.split && !l->paced) ? REFUSED_BUSY : line_trouble(l), LINE_OVERDUE);
 }
 
 /* The wait is over, or the time to ask for a turn that came. A round under way may still say who holds it, or grant: it decides within the timeout of a command. */

@@ -9,8 +9,6 @@
  */
 #include "daemon/core/round.h"
 
-#define HURRY_US SEC /* a request that does not wait for a holder waits no longer than that for stores that are busy */
-
 static bool pace_keeps_none(const struct pace *p)
 {
 	return p->keeping.count == 0;
@@ -70,8 +68,8 @@ static struct instant pace_urgent_at(const struct engine *e, const struct lock *
 /* Waits until admission; a request that does not wait is answered before that becomes long. */
 static bool pace_held_back(struct engine *e, struct lock *l)
 {
-	if (l->state == LOCK_WAITING && l->impatient > 0 && !timer_is_set(&l->timer))
-		heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, HURRY_US));
+	if (l->state == LOCK_WAITING && !timer_is_set(&l->timer))
+		line_look_at(e, l, INSTANT_NEVER);
 	return true;
 }
 
@@ -81,7 +79,7 @@ bool pace_holds(struct engine *e, struct lock *l)
 	bool first = pace_keeps_none(p) && (l->state == LOCK_HELD || l->state == LOCK_ADOPTING || pace_is_idle(p));
 
 	if (l->paced)
-		return pace_held_back(e, l);
+		return l->impatient == 0 || pace_held_back(e, l); /* who waits has just joined the line, and is not overdue */
 	if (first && pace_may_begin(e, true))
 		return false;
 	if (l->state != LOCK_HELD && l->state != LOCK_ADOPTING)

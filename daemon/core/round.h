@@ -140,11 +140,14 @@ void debts_hurry(struct engine *e); /* the daemon stops: there will be no turn *
 
 /* line.c: claims in line that do not stay there get their answer. */
 enum line_part {
-	LINE_OVERDUE,   /* whose wait is over already */
-	LINE_IMPATIENT, /* and those that do not wait */
+	LINE_OVERDUE,   /* whose wait is over already; of those that do not wait, who asked a second ago */
+	LINE_IMPATIENT, /* and all that do not wait */
 	LINE_ALL,
 };
 void line_refuse_part(struct engine *e, struct lock *l, enum refusal why, enum line_part part);
+/* The lock, which is WAITING, is looked after then, or when the first in line is overdue. NEVER: by somebody else. */
+void line_look_at(struct engine *e, struct lock *l, struct instant at);
+void line_hurry(struct engine *e, struct lock *l); /* who is overdue is told why, before it is asked for again */
 /* The claim has the lock from now on, and with it what its owner asked for besides. */
 void line_grant(struct engine *e, struct claim *c);
 /* Other requests of the holder are granted as reentrant. */

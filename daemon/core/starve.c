@@ -27,7 +27,7 @@ void starve(struct engine *e, struct lock *l)
 	if (l->state != LOCK_WAITING)
 		return;
 	if (promised)
-		heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, core_patience_us(e->core)));
+		line_look_at(e, l, instant_add(e->core->now, core_patience_us(e->core)));
 	turn_withdraw(e, l); /* without a quorum we are in nobody's way */
 	l->starved = true;
 	TAILQ_INSERT_TAIL(&e->starved, l, in_starved);
