@@ -28,6 +28,7 @@ struct request_sim {
 	bool tagged, ours; /* ours: run->… waits for this one */
 	int64_t name, owner, wait_ms, keep_ms, ttl_ms;
 	bool sync;
+	bool locks;               /* LOCK, of a job or in a storm */
 	bool renews, once;        /* LOCK without renew=no; with it */
 	int64_t beat_us;          /* HELLO heartbeat=; 0: none */
 	bool grace;               /* HELLO grace= */
@@ -42,6 +43,7 @@ struct request_sim {
 	int64_t begun_at; /* true time when it was begun */
 	uint64_t begun_step;
 	int64_t due_at; /* true time by which it must be answered; INT64_MAX */
+	int64_t busy_us; /* so much later where rounds are held back for stores that are busy */
 	bool ended;     /* UNLOCK sync=yes: the account was closed when it began */
 };
 

@@ -56,6 +56,7 @@ struct sim_daemon {
 	bool strange;  /* configured otherwise than the others */
 	bool halted;   /* its whole host stands still */
 	int64_t waiting, paced; /* of its figures, as they were last */
+	int64_t paced_at; /* true time when a round was held back last; 0: never */
 	bool newcomer; /* it is started for the first time */
 	bool shutting; /* EVENT_STOP is being carried out */
 	struct conn *slot[256];

@@ -8,6 +8,8 @@ void figures_step(struct sim_daemon *d)
 	struct world *w = d->world;
 
 	w->waiting += value[METRIC_WAITERS] - d->waiting;
+	if (value[METRIC_PACED] > d->paced)
+		d->paced_at = w->now;
 	w->tally.paced += value[METRIC_PACED] - d->paced;
 	d->waiting = value[METRIC_WAITERS];
 	d->paced = value[METRIC_PACED];
@@ -21,4 +23,5 @@ void figures_died(struct sim_daemon *d)
 {
 	d->world->waiting -= d->waiting;
 	d->waiting = d->paced = 0;
+	d->paced_at = 0;
 }

@@ -76,6 +76,7 @@ void client_lock(struct run *r, int64_t wait_ms)
 		       owner, r->job.renew ? "" : " renew=no", delay);
 	if (!q)
 		return;
+	q->locks = true;
 	q->wait_ms = wait_ms;
 	q->ttl_ms = r->job.ttl_ms;
 	q->renews = r->job.renew;

@@ -96,33 +96,40 @@ static void say_list(struct sim_client *c)
 }
 
 /* Of as many names as a storm has at most, each from anywhere. */
-static void say_many(struct sim_client *c, const char *verb, const char *fields)
+static void say_many(struct sim_client *c, const char *verb, const char *fields, int64_t wait_ms)
 {
 	int64_t most = c->world->plan->storm, count = stream_range(&c->chat, most / 4, most), first = stream_range(&c->chat, 0, most);
 
-	for (int64_t i = 0; i < count; i++)
-		client_ask(c, ASK_STORM, NULL, "%s x%03lld%s", verb, (long long)((first + i) % most), fields);
+	for (int64_t i = 0; i < count; i++) {
+		struct request_sim *q = client_ask(c, ASK_STORM, NULL, "%s x%03lld%s", verb, (long long)((first + i) % most), fields);
+
+		if (!q)
+			return;
+		q->locks = !strcmp(verb, "LOCK");
+		q->wait_ms = wait_ms;
+	}
 }
 
 static void say_anything(struct sim_client *c)
 {
+	bool waits = stream_chance(&c->chat, 30);
 	char fields[64];
 
-	snprintf(fields, sizeof(fields), " ttl=%lldms%s", (long long)(c->world->plan->lease_us / MSEC), stream_chance(&c->chat, 30) ? " wait=300ms" : "");
+	snprintf(fields, sizeof(fields), " ttl=%lldms%s", (long long)(c->world->plan->lease_us / MSEC), waits ? " wait=300ms" : "");
 	switch (stream_range(&c->chat, 0, 9)) {
 	case 0:
 		client_leave(c, LEAVE_CLOSE);
 		break;
 	case 1:
-		say_many(c, "EXTEND", "");
+		say_many(c, "EXTEND", "", 0);
 		break;
 	case 2:
 	case 3:
 	case 4:
-		say_many(c, "UNLOCK", "");
+		say_many(c, "UNLOCK", "", 0);
 		break;
 	default:
-		say_many(c, "LOCK", fields);
+		say_many(c, "LOCK", fields, waits ? 300 : 0);
 		break;
 	}
 }
