@@ -292,6 +292,7 @@ UNIT := \
 	tests/unit/oracle.c \
 	tests/unit/outage_test.c \
 	tests/unit/outlive_test.c \
+	tests/unit/overtaken_test.c \
 	tests/unit/pace_debt_test.c \
 	tests/unit/pace_lease_test.c \
 	tests/unit/pace_test.c \

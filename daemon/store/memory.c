@@ -230,7 +230,7 @@ static int64_t memory_limit(const struct memory *m, const struct answer *a)
 /* acquire.lua */
 static void call_acquire(struct memory *m, const struct call *c, struct instant now, struct answer *a)
 {
-	int64_t limit = memory_limit(m, a), base = m->fence + 1;
+	int64_t limit = memory_limit(m, a), base = m->fence + 1, px_ms = c->px_ms, left_ms;
 	struct key *key;
 
 	if (!span_equal(memory_marker(m), c->marker))
@@ -240,13 +240,16 @@ static void call_acquire(struct memory *m, const struct call *c, struct instant 
 	key = keyspace_get(&m->keys, c->name, now);
 	if (key && !key_is(key, c->value))
 		return answer_occupied(m, key, a);
+	left_ms = key ? memory_pttl(m, key, a->server_us / 1000) : -1;
+	if (left_ms > px_ms)
+		px_ms = left_ms;
 	if (c->fence > base && c->fence <= limit)
 		base = c->fence;
 	if (c->range > 0 && base + c->range > limit)
 		return answer_code(a, 'F', m->fence, -2);
 	m->fence = base + c->range;
-	if (answer_set(m, key, c, c->value, c->px_ms, a))
-		answer_code(a, 'G', base, c->px_ms);
+	if (answer_set(m, key, c, c->value, px_ms, a))
+		answer_code(a, 'G', base, px_ms);
 }
 
 /* extend.lua */

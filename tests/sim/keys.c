@@ -31,6 +31,31 @@ static void value_look(struct server *s, const struct flight *f, unsigned i)
 			     "node %u votes for daemon %u, whose value it has not", s->index, f->daemon->index);
 }
 
+static bool is_alone(const struct flight *f, unsigned i)
+{
+	for (unsigned j = 0; j < f->count; j++)
+		if (j != i && span_equal(f->call[j].name, f->call[i].name))
+			return false;
+	return true;
+}
+
+/*
+ * Commands of a newer connection overtake those of an older one. What runs late takes nothing from what was promised meanwhile: a key that was there ends no
+ * sooner than before, unless it is left behind.
+ */
+static void end_look(struct server *s, const struct flight *f, unsigned i)
+{
+	const struct call *call = &f->call[i];
+	int64_t name = name_number(call->name), expires;
+	struct span value;
+
+	if (name < 0 || !s->live[name] || s->taken[name] || call->exact || !is_alone(f, i))
+		return;
+	if (sim_node_get(s->node, call->name, server_wall(s), &value, &expires) && expires > 0 && expires < s->ends_ms[name])
+		checker_fail(s->world, INVARIANT_S23, name, "%s: node %u votes for daemon %u, and the key ends %lld ms sooner for it", name_of(name),
+			     s->index, f->daemon->index, (long long)(s->ends_ms[name] - expires));
+}
+
 /* A node never votes for daemons of two configurations at a time (S17): by its marker, and, while timing holds, by what was promised before. */
 static void membership_look(struct server *s, const struct flight *f, const struct call *call)
 {
@@ -60,6 +85,8 @@ static void vote_look(struct server *s, const struct flight *f, unsigned i)
 
 	if (votes)
 		value_look(s, f, i);
+	if (votes)
+		end_look(s, f, i);
 	if (votes)
 		membership_look(s, f, call);
 	if (votes && s->lost_at >= 0 && w->now - s->lost_at < lease - lease / 100)
@@ -114,8 +141,11 @@ void witness_runs(struct server *s, const struct flight *f)
 	int64_t expires, wall_us = server_wall(s);
 
 	s->running = f;
-	for (int64_t name = 0; f->call[0].kind != CALL_PROBE && name < s->world->plan->names; name++)
+	for (int64_t name = 0; f->call[0].kind != CALL_PROBE && name < s->world->plan->names; name++) {
 		s->live[name] = sim_node_get(s->node, name_span(name), wall_us, &value, &expires);
+		s->ends_ms[name] = s->live[name] ? expires : 0;
+		s->taken[name] = false;
+	}
 }
 
 /* An acquire is refused when it comes late. How late is reckoned by an estimate of the node's clock, which one slow reply may spoil: hence the slack. */

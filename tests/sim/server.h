@@ -37,6 +37,8 @@ struct server {
 	bool blameless;               /* it is joined as what it is, and nothing happened to it since */
 	bool tainted;                 /* its clock was stepped, it evicted or was flushed: a daemon may find that out however late */
 	bool live[NAMES_MAX];         /* before it ran: was there a key? */
+	int64_t ends_ms[NAMES_MAX];   /* and when was it to end, by its clock? */
+	bool taken[NAMES_MAX];        /* it set a key where none stood */
 	bool stray[NAMES_MAX];        /* the last command that set it came from a connection that is gone; or it may have been there before the memory was lost */
 	uint64_t left[NAMES_MAX];     /* with which value, as a hash, an UNLOCK or a lock-delay left a key here last */
 	int64_t free_from_ms[NAMES_MAX], unused_ms[NAMES_MAX]; /* by its clock: a key is free from then on; was free before it was taken */

@@ -243,6 +243,7 @@ static void key_note(struct server *s, int64_t name)
 /* A key of ours has come or gone. */
 void turns_key(struct server *s, int64_t name, bool was, bool is)
 {
+	s->taken[name] |= !was && is;
 	if (was && !is && s->free_from_ms[name] > wall_ms(s))
 		s->free_from_ms[name] = wall_ms(s);
 	if (!was && is)

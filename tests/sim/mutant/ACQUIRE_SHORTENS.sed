@@ -1,0 +1,2 @@
+# acquire.lua
+s|px = math\.max(px, pttl)||
