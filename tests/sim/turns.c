@@ -210,12 +210,15 @@ static bool comes_before(const struct place *p, struct span ticket)
 	return ticket.n == 0 || order < 0 || (order == 0 && p->turn.n < ticket.n);
 }
 
-/* Who has an older place is passed over only when the key was free for all of the grace, and it did not ask for it. */
+/*
+ * Who has an older place is passed over only when the key was free for all of the grace, and it did not ask for it. Whose key stands there already takes it
+ * from nobody: a renewal of a newer connection has put it back before this call of an older one arrived.
+ */
 static void passing_look(struct server *s, const struct flight *f, const struct call *call, int64_t name)
 {
 	struct world *w = s->world;
 
-	for (unsigned d = 0; d < w->plan->daemons; d++) {
+	for (unsigned d = 0; d < w->plan->daemons && s->taken[name]; d++) {
 		const struct place *p = &w->checker.place[s->index][d][name];
 
 		if (d == f->daemon->index || p->until_ms <= wall_ms(s) + 1 || !comes_before(p, call->ticket) ||
