@@ -203,6 +203,8 @@ void witness_ran(struct server *s, const struct flight *f)
 		checker_fail(s->world, INVARIANT_S18, -1, "node %u: its fence fell from %lld to %lld", s->index,
 			     (long long)s->fence, (long long)fence);
 	s->fence = fence;
+	if (fence > s->fence_most)
+		s->fence_most = fence;
 	range_look(s, f);
 	for (unsigned i = 0; i < f->count; i++) {
 		if (f->call[i].kind == CALL_JOIN && f->answer[i].code == 'J')

@@ -32,13 +32,16 @@ static bool was_issued(const struct flight *f, int64_t token)
 	return false;
 }
 
-/* Where clocks were set back a second round lifts the fence further, but no further than the fence of another node stands. */
-static bool stands_elsewhere(const struct server *s, const struct call *call)
+/*
+ * Where clocks were set back a second round lifts the fence further, but no further than the fence of another node got: see daemon/core/quorum.h. That node may
+ * have lost its memory since it granted.
+ */
+static bool stood_elsewhere(const struct server *s, const struct call *call)
 {
 	const struct world *w = s->world;
 
 	for (unsigned i = 0; i < w->plan->nodes && call->range != 0; i++)
-		if (&w->server[i] != s && sim_node_fence(w->server[i].node) >= call->fence)
+		if (&w->server[i] != s && w->server[i].fence_most >= call->fence)
 			return true;
 	return false;
 }
@@ -51,7 +54,7 @@ static void floor_look(struct server *s, const struct flight *f, const struct ca
 	if (sim_node_fence(s->node) < call->fence)
 		checker_fail(s->world, INVARIANT_S18, name_number(call->name), "node %u renews a lease with tokens up to %lld, and its fence is %lld",
 			     s->index, (long long)call->fence, (long long)sim_node_fence(s->node));
-	if (call->fence > s->fence && call->fence > most && !was_issued(f, call->fence) && !stands_elsewhere(s, call))
+	if (call->fence > s->fence && call->fence > most && !was_issued(f, call->fence) && !stood_elsewhere(s, call))
 		checker_fail(s->world, INVARIANT_S18, name_number(call->name), "node %u lifts its fence to %lld, beyond its clock, the skew and the tolerance",
 			     s->index, (long long)call->fence);
 }

@@ -31,6 +31,7 @@ struct server {
 	int64_t ahead_us;   /* how far ahead in all */
 	/* the checker's */
 	int64_t fence;                /* the largest fence seen since its memory was last lost */
+	int64_t fence_most;           /* the largest that it ever had */
 	const struct flight *running; /* whose keys may change now */
 	int64_t counted_until[2];     /* true time until which votes count: for daemons of the common configuration, for a strange one */
 	int marked_by;                /* which of the two its marker is; -1: not known */
