@@ -314,6 +314,32 @@ static void visit(void *context, struct span key, struct span value, int64_t exp
 	buf_printf(&seen, "%.*s=%.*s@%lld ", (int)key.n, key.p, (int)value.n, value.n ? value.p : "", (long long)expires_ms);
 }
 
+/* Not from the first request that it is refused for: servers that have seen another number of those would keep and grant it in turn. */
+START_TEST(a_lock_is_left_to_the_first_in_line_from_its_release)
+{
+	struct call older = acquiring(SPAN("a"), THEIRS), younger = acquiring(SPAN("a"), SPAN("d3:9:22dd"));
+
+	older.ticket = SPAN("1700000000000001:d2:1");
+	younger.ticket = SPAN("1700000000000002:d3:1");
+	older.ticket_ms = younger.ticket_ms = 5000;
+	older.grace_ms = younger.grace_ms = 20;
+	ck_assert_int_eq(acquire(SPAN("a"), MINE), 'G');
+	ck_assert_int_eq(call(older), 'B');
+	ck_assert_int_eq(call(releasing(SPAN("a"), MINE)), 'R');
+	now_us += 19 * MSEC;
+	ck_assert_int_eq(call(younger), 'W');
+	now_us += MSEC;
+	ck_assert_int_eq(call(younger), 'G');
+	/* Another free moment, another grace. */
+	younger.ticket = SPAN("1700000000000003:d3:2");
+	ck_assert_int_eq(call(releasing(SPAN("a"), SPAN("d3:9:22dd"))), 'R');
+	now_us += 19 * MSEC;
+	ck_assert_int_eq(call(younger), 'W');
+	now_us += MSEC;
+	ck_assert_int_eq(call(younger), 'G');
+}
+END_TEST
+
 START_TEST(a_walk_meets_live_keys_in_their_order)
 {
 	sim_node_flush(node);
@@ -387,6 +413,7 @@ Suite *sim_node_suite(void)
 	tcase_add_test(servers, a_replica_refuses_writes_and_tells_its_role);
 	suite_add_tcase(s, servers);
 	tcase_add_test(keys, what_others_put_there_is_met_by_the_scripts);
+	tcase_add_test(keys, a_lock_is_left_to_the_first_in_line_from_its_release);
 	tcase_add_test(keys, a_walk_meets_live_keys_in_their_order);
 	tcase_add_test(keys, a_watcher_sees_every_change_whatever_made_it);
 	suite_add_tcase(s, keys);

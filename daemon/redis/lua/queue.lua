@@ -1,7 +1,7 @@
 -- The daemons that wait for a name: a sorted set, member = ticket, score = the moment when it ends unless refreshed (ms). A ticket starts with 16
 -- digits of a clock and is chosen by who waits, so its order is the same on every server. The queue only ever refuses: safety does not rest on it.
--- A member '~<ticket>' notes since when a free lock has been left to that ticket; its score is NOTE_MS later. It goes when its owner asks again, and when
--- the lock is taken: each free moment has a grace of its own.
+-- A member '~<ticket>' notes since when a free lock has been left to that ticket, from its release or the first request that is refused for it; its score is
+-- NOTE_MS later. It goes when its owner asks again, and when the lock is taken: each free moment has a grace of its own.
 local NOTE_MS = 60000
 
 -- The tickets in line and what is noted of them; nil: nobody stands there.
@@ -37,6 +37,16 @@ local queue_keeps = asked.a and function(queue, line, ticket, grace_ms)
   return kept
 end
 
+-- The lock is free from now on. Were that noted only when somebody asks, servers that differ in whether anybody did would in turn keep and grant it.
+local queue_freed = queued and asked.r and function(queue, line)
+  local notes = {}
+  for i, ticket in ipairs(line.tickets) do
+    notes[2 * i - 1] = now_ms + NOTE_MS
+    notes[2 * i] = '~' .. ticket
+  end
+  if #notes > 0 then redis.pcall('ZADD', queue, unpack(notes)) end
+end
+
 -- The lock is taken: what was noted while it was free is over, and so is the turn of who took it.
 local queue_served = queued and function(queue, line, ticket)
   local gone = {ticket}
@@ -58,8 +68,7 @@ local tell = queued and function(daemon, what, key)
   redis.pcall('PUBLISH', channel, what .. key)
 end
 
-local wake_head = queued and function(key, queue)
-  local line = queue_line(queue)
+local wake_head = queued and function(key, line)
   if line and line.head then tell(string.match(line.head, '^%d+:([^:]+)'), 'w', key) end
 end
 
@@ -69,7 +78,7 @@ local queue_renewed = queued and asked.e and function(key, queue, code, how)
     local line = queue_line(queue)
     if line then queue_served(queue, line, '') end
   elseif how == '2' or how == '3' then
-    wake_head(key, queue)
+    wake_head(key, queue_line(queue))
   end
 end
 
@@ -77,6 +86,6 @@ end
 -- row: X fence -2 ''
 local withdraw = asked.x and function(key, queue, ticket)
   redis.pcall('ZREM', queue, ticket, '~' .. ticket)
-  if redis.pcall('EXISTS', key) == 0 then wake_head(key, queue) end
+  if redis.pcall('EXISTS', key) == 0 then wake_head(key, queue_line(queue)) end
   return {'X', fence, -2, ''}
 end

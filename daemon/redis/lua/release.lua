@@ -10,6 +10,8 @@ local release = asked.r and function(key, queue, value, prior)
   end
   local err = refused(redis.pcall('DEL', key))
   if err then return {'!', err} end
-  wake_head(key, queue)
+  local line = queue_line(queue)
+  if line then queue_freed(queue, line) end
+  wake_head(key, line)
   return {'R', fence, -2, ''}
 end
