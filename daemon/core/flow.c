@@ -3,6 +3,7 @@
 
 #define WINDOW_FIRST 256
 #define WINDOW_MOST  1024
+#define WINDOW_FEW   16 /* calls that a long way, or an uneven one, may delay: fewer are too many for a store only when a command takes longer than it may */
 #define GROWTH       8 /* calls more for each window of answers */
 
 void flow_begin(struct flow *f, unsigned most)
@@ -31,11 +32,11 @@ static void flow_grow(struct flow *f)
 }
 
 /* Once for all calls that were under way together. */
-static void flow_halve(struct flow *f, struct instant sent, struct instant now)
+static void flow_halve(struct flow *f, struct instant sent, struct instant now, unsigned least)
 {
 	if (instant_before(sent, f->halved))
 		return;
-	f->window = f->window > 1 ? f->window / 2 : 1; /* however slow a store is, one call at a time it gets */
+	f->window = f->window / 2 > least ? f->window / 2 : least;
 	f->halved = now;
 }
 
@@ -51,8 +52,10 @@ void flow_answered(struct flow *f, struct instant sent, struct instant now, bool
 	/* What nothing waited behind is the way alone, also when that has become longer. */
 	if (took < f->least_us || f->open == 0)
 		f->least_us = took < timeout_us ? took : timeout_us;
-	if (3 * (took - f->least_us) > timeout_us - f->least_us)
-		flow_halve(f, sent, now);
+	if (took >= timeout_us)
+		flow_halve(f, sent, now, 1);
+	else if (f->window > WINDOW_FEW && 3 * (took - f->least_us) > timeout_us - f->least_us)
+		flow_halve(f, sent, now, WINDOW_FEW);
 	else if (used)
 		flow_grow(f);
 }

@@ -2,7 +2,8 @@
 /*
  * How many calls one store may be owing answers to. A store works off what it is sent one call after the other: what is sent faster only waits there,
  * and once it waits longer than a command may take, rounds fail, are undone and asked for anew, and the load that fails is larger than the one that
- * caused it. So the window is halved when calls begin to wait, and grows by and by while they do not and it is used. A value machine.
+ * caused it. So the window is halved when calls begin to wait (below a few calls: when one takes longer than it may), and grows by and by while they do not and
+ * it is used. A value machine.
  * Source: additive increase, multiplicative decrease (Chiu, Jain 1989), on delay rather than loss (Brakmo, Peterson 1995); RFC 7661.
  */
 #ifndef CORE_FLOW_H

@@ -7,7 +7,7 @@
 
 #define LOOK_US (50 * MSEC)
 #define LEFT_US (300 * MSEC)
-#define FULL    32 /* the least that a daemon asks of a node at a time and keeps the rest waiting, where no window is drawn: see daemon/core/flow.h */
+#define FULL    32 /* a daemon may keep waiting what is more, of a node that answers in time, where no window is drawn: see daemon/core/flow.h */
 
 void left_note(struct sim_daemon *d, struct span value)
 {
