@@ -7,6 +7,8 @@
  */
 #include "tests/sim/world.h"
 
+#include <string.h>
+
 /* The clients that have a session with grace find the new one; what they asked the old one they do not hear. */
 static void clients_move(struct sim_daemon *from, struct sim_daemon *to)
 {
@@ -45,6 +47,7 @@ bool daemon_replace(struct sim_daemon *d, struct sim_daemon *heir, int64_t for_u
 	daemon_die(heir);
 	heir->host = d->host; /* so that moments compare */
 	journal_copy(d, heir);
+	memcpy(d->world->checker.kin[heir->index], d->world->checker.kin[d->index], sizeof(d->world->checker.kin[d->index])); /* what it knows of */
 	daemon_start(heir);
 	clients_move(d, heir);
 	return true;
