@@ -311,6 +311,8 @@ void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, i
 		turns_handed_on(d, l, q, witness_deadline(d, l));
 	else if (!l->unseen && !l->adopted && !resume_is_behind(q))
 		check_worth(w, d, q->name, l);
+	if (l->grants == 1)
+		turns_won(d, q->name);
 	check_order(w, d, q);
 	check_promises(w, q->name, fence);
 	if (l->held && !l->conn->going)

@@ -285,6 +285,7 @@ void kin_ran(struct server *s, const struct flight *f, unsigned i);
 void turns_life(struct sim_daemon *d);
 void turns_call(struct sim_daemon *d, const struct call *call, int64_t name);
 void turns_granted(struct sim_daemon *d, int64_t name, unsigned node);
+void turns_won(struct sim_daemon *d, int64_t name);
 void turns_withdrawn(struct sim_daemon *d, const struct call *call, int64_t name);
 void turns_unlinked(struct sim_daemon *d, unsigned node);
 void turns_step(struct sim_daemon *d);

@@ -125,6 +125,12 @@ void turns_granted(struct sim_daemon *d, int64_t name, unsigned node)
 	turn_of(d, name)->nodes &= (uint16_t)~(1u << node);
 }
 
+/* Its turn has come. A node that was too busy before may have been asked in the very step in which the answer that decided came. */
+void turns_won(struct sim_daemon *d, int64_t name)
+{
+	turn_of(d, name)->spent = true;
+}
+
 void turns_withdrawn(struct sim_daemon *d, const struct call *call, int64_t name)
 {
 	turn_of(d, name)->nodes &= (uint16_t)~(1u << call->node);
