@@ -412,6 +412,7 @@ WORLD := \
 	tests/sim/link.c \
 	tests/sim/memory_scene.c \
 	tests/sim/orphans.c \
+	tests/sim/overtake_scene.c \
 	tests/sim/plan.c \
 	tests/sim/progress.c \
 	tests/sim/rare.c \

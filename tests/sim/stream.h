@@ -41,6 +41,7 @@ enum purpose {
 	DRAW_RARE, /* kinds of worlds that are few */
 	DRAW_MEMORY_SCENE,
 	DRAW_STEP, /* whose clock is set forward, and who is out of reach then */
+	DRAW_OVERTAKE_SCENE,
 };
 
 struct stream {
