@@ -155,13 +155,26 @@ static bool renew_may_ask(const struct member *m)
 	return (member_usable(m) && !flow_is_full(&m->flow)) || (MUTATED(GUARD_SKIPS_RENEWALS) && m->state == MEMBER_QUARANTINED);
 }
 
+/* Its turn at the stores may come too late. Until when its holder need not know that. */
+static struct instant renew_warn(struct engine *e, struct lock *l)
+{
+	struct instant low = instant_add(lock_deadline(&e->table, l), -l->ttl_us / 3);
+
+	if (!l->holder->renew || l->at_risk)
+		return INSTANT_NEVER;
+	if (instant_before(e->core->now, low))
+		return low;
+	renew_risk(e, l);
+	return INSTANT_NEVER;
+}
+
 void renew_due(struct engine *e, struct lock *l)
 {
 	if (!pace_holds(e, l)) {
 		renew_begin(e, l);
 		return;
 	}
-	l->renew_at = INSTANT_NEVER;
+	l->renew_at = renew_warn(e, l);
 	engine_schedule(e, l);
 }
 

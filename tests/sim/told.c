@@ -41,7 +41,7 @@ static void silence_look(struct sim_daemon *d, const struct conn *c)
 			     c->client->index, d->index, (long long)c->beat_us, (long long)c->heard_at);
 }
 
-/* A renewal is due when a third of the lease is over, and is missed when a command has had its time. */
+/* A renewal is due when a third of the lease is over, and is missed when a command has had its time; what waits for its turn is told of when a third is left. */
 static void risk_look(struct sim_daemon *d, int64_t name, struct lease *l)
 {
 	struct world *w = d->world;
@@ -52,7 +52,7 @@ static void risk_look(struct sim_daemon *d, int64_t name, struct lease *l)
 		l->low_since = 0;
 	else if (l->low_since == 0)
 		l->low_since = w->now;
-	else if (w->plan->window == 0 && w->now - later(l->low_since, w->checker.awake_since[d->index]) > wait)
+	else if (w->now - later(l->low_since, w->checker.awake_since[d->index]) > wait)
 		checker_fail(w, INVARIANT_L14, name, "%s: %lld us of the lease of client %u are left since %lld us, and daemon %u has not said RISK",
 			     name_of(name), (long long)left, l->conn->client->index, (long long)l->low_since, d->index);
 }

@@ -59,6 +59,24 @@ START_TEST(a_short_lease_is_kept_before_long_ones_that_came_first)
 }
 END_TEST
 
+/* More leases than the store can renew in time. */
+START_TEST(whose_turn_may_come_too_late_is_at_risk_before_the_lock_is_lost)
+{
+	int64_t risks;
+
+	begins_with_window(1, 1);
+	says_of_many(1, "LOCK", "ttl=1s");
+	hears_of_many(1);
+	feels(0, MOOD_SILENT);
+	for (unsigned i = 0; i < 40; i++) {
+		risks = figure(0, METRIC_RISKS);
+		turns_pass(1);
+		ck_assert_int_le(figure(0, METRIC_LOSSES), risks);
+	}
+	ck_assert_int_gt(figure(0, METRIC_LOSSES), 0);
+}
+END_TEST
+
 Suite *pace_lease_suite(void)
 {
 	Suite *suite = suite_create("pace_lease");
@@ -67,6 +85,7 @@ Suite *pace_lease_suite(void)
 	tcase_add_checked_fixture(tc, NULL, stage_close);
 	tcase_add_test(tc, an_extend_that_waits_for_its_turn_is_answered_although_a_late_renewal_succeeds);
 	tcase_add_test(tc, a_short_lease_is_kept_before_long_ones_that_came_first);
+	tcase_add_test(tc, whose_turn_may_come_too_late_is_at_risk_before_the_lock_is_lost);
 	suite_add_tcase(suite, tc);
 	return suite;
 }
