@@ -51,6 +51,7 @@ struct lease {
 	bool renews, risked;                       /* its holder wants it renewed; RISK was said */
 	uint64_t held_step;                        /* since when its holder has it */
 	int64_t low_since;                         /* true time since when so little is left of it that a renewal was missed; 0: it is not */
+	uint64_t over_step;                        /* the votes that stood were over before an answer in this step brought others: it may be lost all the same */
 	int64_t overdue_since;                     /* true time since when its loss should have been told; 0: it should not */
 	unsigned grants;                           /* so far: the second is a hand-over */
 	struct instant wanted;                     /* another daemon's wish was heard; 0: none */

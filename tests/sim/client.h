@@ -45,6 +45,7 @@ struct request_sim {
 	int64_t due_at; /* true time by which it must be answered; INT64_MAX */
 	int64_t busy_us; /* so much later where rounds are held back for stores that are busy */
 	bool ended;     /* UNLOCK sync=yes: the account was closed when it began */
+	bool late;      /* UNLOCK sync=yes: answered when the stores have carried it out, and the name may be another's by then */
 };
 
 /* One grant, as the client and the checker see it. */

@@ -38,6 +38,7 @@ void ledger_begin(struct request_sim *q)
 		account_of(q)->ends_by = NULL;
 	if (q->ask == ASK_LOCK)
 		TAILQ_INSERT_TAIL(&w->checker.line[q->conn->daemon->index][q->name], q, in_line);
+	q->late = q->sync;
 	if (q->ask == ASK_UNLOCK && q->sync)
 		TAILQ_INSERT_TAIL(&w->checker.syncs, q, in_syncs);
 }
@@ -156,7 +157,7 @@ static void on_unlocked(struct request_sim *q, struct span line)
 	account_end(a);
 	checker_undelay(w, q->name, a->fence);
 	hold_released(w, q->name, a->fence);
-	if (!open)
+	if (!open && !q->late)
 		witness_vouch(q->conn->daemon, q->name, -1, INVARIANT_S14);
 	lease_free(q->conn, q->name, q->owner);
 	w->checker.unlocked[q->name] = q->keep_ms == 0;

@@ -118,7 +118,8 @@ static void lease_begin(struct world *w, struct sim_daemon *d, int64_t name, uin
 	struct lease *l = &w->checker.lease[d->index][name];
 
 	/* Under X the service may know of a clock that jumped, and lose it earlier. */
-	if (w->class == CLASS_T && l->held && !l->conn->going && instant_before(daemon_boot(d), witness_deadline(d, l)))
+	if (w->class == CLASS_T && l->held && !l->conn->going && l->over_step != w->checker.step &&
+	    instant_before(daemon_boot(d), witness_deadline(d, l)))
 		checker_fail(w, INVARIANT_S15, name, "%s: daemon %u acquires what its client %u has", name_of(name), d->index,
 			     l->conn->client->index);
 	if (l->grants > 0)
@@ -248,6 +249,8 @@ void witness_answer(struct sim_daemon *d, const struct call *call, const struct 
 	if (name < 0 || (call->kind != CALL_ACQUIRE && call->kind != CALL_EXTEND))
 		return;
 	l = &w->checker.lease[d->index][name];
+	if (!instant_before(daemon_boot(d), witness_deadline(d, l)))
+		l->over_step = w->checker.step + 1;
 	until = &l->until[call->node];
 	if (l->ticket != ticket_of(call->kind == CALL_EXTEND ? call->new_value : call->value))
 		return;
