@@ -60,7 +60,8 @@ struct hold {
 	bool acting;             /* a job visits the resource with it */
 	unsigned uses;           /* jobs and visits that look at it */
 	struct instant deadline; /* of belief, on the client's clock; PAST: none */
-	struct instant shorter_asked, shorter_end; /* the last EXTEND: what was asked for by then is believed no longer than that */
+	unsigned shorter_asked;  /* requests up to this one, by their numbers, are believed … */
+	struct instant shorter_end; /* … no longer than that: an EXTEND has asked for no more */
 	int64_t until;           /* the same in true time */
 	int64_t promised;        /* true time until which no conflicting grant may return (S13) */
 };
@@ -144,10 +145,10 @@ void resume_heard(struct sim_client *c, const struct request_sim *q, bool ok);
 /* hold.c */
 struct hold *hold_find(struct conn *conn, int64_t name, int64_t owner);
 struct hold *hold_granted(struct request_sim *q, int64_t fence, int64_t count, int64_t valid_ms);
-void hold_believe(struct hold *h, struct instant anchor, int64_t valid_ms);
+void hold_believe(struct hold *h, const struct request_sim *q, int64_t valid_ms);
 void hold_shorten(struct hold *h, struct instant deadline);
 /* Asked for as long as it believes, or longer: an answer that is under way may speak of a lease that was longer still, and is believed no more than that. */
-void hold_outdate(struct hold *h, struct instant anchor, struct instant end);
+void hold_outdate(struct hold *h, const struct request_sim *q, struct instant end);
 void hold_disclaim(struct hold *h);             /* gives it up: believes no more, and nothing is promised any more */
 void hold_give_up(struct hold *h);              /* the same for good: no answer that is under way revives it */
 void hold_released(struct world *w, int64_t name, int64_t fence); /* its UNLOCK is OK: what its client held for lost is promised no more */

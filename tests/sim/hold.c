@@ -46,10 +46,10 @@ void hold_shorten(struct hold *h, struct instant deadline)
 	h->until = deadline.us == INT64_MIN ? 0 : host_true(host_of(h->client), deadline);
 }
 
-void hold_outdate(struct hold *h, struct instant anchor, struct instant end)
+void hold_outdate(struct hold *h, const struct request_sim *q, struct instant end)
 {
-	h->shorter_end = instant_before(anchor, h->shorter_end) ? instant_min(h->shorter_end, end) : end;
-	h->shorter_asked = instant_add(anchor, -1);
+	h->shorter_end = instant_before(q->anchor, h->shorter_end) ? instant_min(h->shorter_end, end) : end;
+	h->shorter_asked = q->number - 1;
 }
 
 void hold_disclaim(struct hold *h)
@@ -76,12 +76,12 @@ void hold_released(struct world *w, int64_t name, int64_t fence)
 	}
 }
 
-void hold_believe(struct hold *h, struct instant anchor, int64_t valid_ms)
+void hold_believe(struct hold *h, const struct request_sim *q, int64_t valid_ms)
 {
 	if (h->lost || h->conn->left || valid_ms < 0 || (int64_t)h->unlocking >= h->count)
 		return;
-	h->deadline = instant_add(anchor, valid_ms * MSEC);
-	if (!instant_before(h->shorter_asked, anchor))
+	h->deadline = instant_add(q->anchor, valid_ms * MSEC);
+	if (q->number <= h->shorter_asked)
 		h->deadline = instant_min(h->deadline, h->shorter_end);
 	h->until = host_true(host_of(h->client), h->deadline);
 	h->promised = h->until;
@@ -102,7 +102,7 @@ static struct hold *hold_new(struct request_sim *q, int64_t fence)
 	h->name = q->name;
 	h->owner = q->owner;
 	h->fence = fence;
-	h->deadline = h->shorter_asked = h->shorter_end = INSTANT_PAST;
+	h->deadline = h->shorter_end = INSTANT_PAST;
 	TAILQ_INSERT_TAIL(&w->holds, h, in_world);
 	return h;
 }
@@ -145,7 +145,7 @@ struct hold *hold_granted(struct request_sim *q, int64_t fence, int64_t count, i
 	}
 	h->count = count;
 	h->unlocking = unlocks_open(q, fence);
-	hold_believe(h, q->anchor, valid_ms);
+	hold_believe(h, q, valid_ms);
 	return h;
 }
 

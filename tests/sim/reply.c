@@ -82,7 +82,7 @@ static void hear_checked(struct request_sim *q, struct span line, bool ok)
 	bool ours = h && ok && h->fence == line_int(line, "fence");
 
 	if (ours)
-		hold_believe(h, q->anchor, line_int(line, "valid_ms"));
+		hold_believe(h, q, line_int(line, "valid_ms"));
 	else if (ok)
 		resume_turn_heard(q, line_int(line, "fence"));
 	if (q->run)

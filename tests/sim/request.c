@@ -107,10 +107,10 @@ void client_extend(struct run *r)
 	if (!q)
 		return;
 	if (instant_before(now, r->hold->deadline) && !instant_before(end, r->hold->deadline)) {
-		hold_outdate(r->hold, q->anchor, end);
+		hold_outdate(r->hold, q, end);
 		return;
 	}
-	r->hold->shorter_asked = q->anchor;
+	r->hold->shorter_asked = q->number;
 	r->hold->shorter_end = end;
 	hold_shorten(r->hold, end);
 	r->hold->promised = r->hold->until;

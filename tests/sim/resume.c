@@ -155,7 +155,7 @@ void resume_row_heard(struct sim_client *c, const struct request_sim *q, struct 
 		return;
 	}
 	h->conn = q->conn;
-	hold_believe(h, q->anchor, line_int(line, "valid_ms"));
+	hold_believe(h, q, line_int(line, "valid_ms"));
 }
 
 /* What no row names is lost, or not decided yet. Some wait for the word; others give it back, in case it is not lost, and believe no more. */
