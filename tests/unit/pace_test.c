@@ -256,7 +256,8 @@ START_TEST(who_asks_has_every_other_turn_until_half_of_a_lease_is_over)
 	turns_pass(50);
 	hears(5, "OK name=b *");
 	feels(0, MOOD_WELL);
-	ck_assert_int_eq(figure(0, METRIC_RISKS), 0);
+	ck_assert_int_eq(figure(0, METRIC_RENEWALS_MISSED), 0);
+	ck_assert_int_eq(figure(0, METRIC_LOSSES), 0);
 }
 END_TEST
 
