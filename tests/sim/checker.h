@@ -39,7 +39,8 @@ struct lease {
 	struct instant fell[NODES_MAX]; /* those that an answer has ended or shortened, as they were before the step that brought it; and that step */
 	uint64_t fell_step[NODES_MAX];
 	struct instant former; /* the same of the last that was granted, before this one was asked for */
-	int64_t floor; /* the largest token that had been returned when its first command was sent */
+	uint64_t value; /* as a hash */
+	int64_t floor; /* the largest token that had been returned when its first command was sent; of an adopted one, that of the run that asked for it */
 	bool held;
 	struct conn *conn; /* by whom */
 	int64_t owner, fence;

@@ -113,9 +113,38 @@ static void vain_look(struct world *w, struct sim_daemon *d, int64_t name, const
 		checker_fail(w, INVARIANT_L8, name, "%s: daemon %u asks node %u anew and leaves what it gave", name_of(name), d->index, node);
 }
 
-static void lease_begin(struct world *w, struct sim_daemon *d, int64_t name, uint64_t ticket)
+static const struct lease *lease_of(const struct world *w, int64_t name, struct span value)
+{
+	uint64_t hash = hash_bytes(value.p, value.n);
+
+	for (unsigned i = 0; i < w->plan->daemons; i++)
+		if (w->checker.lease[i][name].value == hash)
+			return &w->checker.lease[i][name];
+	return NULL;
+}
+
+/*
+ * An adoption is not the first command of its lease. A daemon that stood still while another was started on a copy of its directory may have handed the lease
+ * on when the other adopts it: the token that it adopts is smaller than what was returned since.
+ */
+static int64_t lease_floor(const struct world *w, const struct call *call, int64_t name)
+{
+	struct span rest = call->prior, value = call->value;
+	const struct lease *l = NULL;
+
+	if (call->kind != CALL_EXTEND || span_equal(call->value, call->new_value))
+		return w->checker.returned[name];
+	do
+		l = lease_of(w, name, value);
+	while (!l && span_word(&rest, &value));
+	return l ? l->floor : w->checker.returned[name];
+}
+
+static void lease_begin(struct world *w, struct sim_daemon *d, const struct call *call, int64_t name)
 {
 	struct lease *l = &w->checker.lease[d->index][name];
+	struct span value = call->kind == CALL_EXTEND ? call->new_value : call->value;
+	int64_t floor = lease_floor(w, call, name);
 
 	/* Under X the service may know of a clock that jumped, and lose it earlier. */
 	if (w->class == CLASS_T && l->held && !l->conn->going && l->over_step != w->checker.step &&
@@ -134,8 +163,9 @@ static void lease_begin(struct world *w, struct sim_daemon *d, int64_t name, uin
 	l->told = l->renewing = l->renewed = 0;
 	l->adopted = l->kept = l->evicted = false;
 	l->wanted.us = 0;
-	l->ticket = ticket;
-	l->floor = w->checker.returned[name];
+	l->ticket = ticket_of(value);
+	l->value = hash_bytes(value.p, value.n);
+	l->floor = floor;
 	for (unsigned i = 0; i < NODES_MAX; i++)
 		l->until[i] = INSTANT_PAST;
 }
@@ -209,7 +239,7 @@ void witness_call(struct sim_daemon *d, const struct call *call)
 	if (call->kind == CALL_ACQUIRE)
 		turns_call(d, call, name);
 	if ((call->kind == CALL_ACQUIRE || !is_own(d, call->value)) && l->ticket != ticket)
-		lease_begin(w, d, name, ticket);
+		lease_begin(w, d, call, name);
 	if (call->kind == CALL_ACQUIRE)
 		vain_look(w, d, name, l, call->node);
 	l->adopted |= !is_own(d, call->value);
