@@ -273,12 +273,21 @@ static struct instant renew_vote(const struct lock *l, const struct op *op, unsi
 	return instant_max(l->votes.until[node], vote_until(op->sent[node], renew_worth_us(l, op)));
 }
 
+/* A store lets no key end sooner than before: it may stand for longer than this life has asked for. */
+static void renew_note_end(const struct engine *e, struct lock *l, const struct answer *a)
+{
+	int64_t left = a->pttl_ms * MSEC;
+
+	l->px_until = instant_max(l->px_until, instant_add(e->core->now, left + left / 50));
+}
+
 /* What an executed renewal says of the key: its vote, or that the key is not ours. */
 static void renew_note_vote(struct engine *e, struct lock *l, const struct op *op, const struct answer *a)
 {
 	switch (a->code) {
 	case 'E':
 		renew_confirm(e, l, op, a->node);
+		renew_note_end(e, l, a);
 		adopt_note(l, a->node);
 		l->votes.until[a->node] = renew_vote(l, op, a->node);
 		break;

@@ -50,6 +50,26 @@ START_TEST(what_was_held_goes_on_with_its_fence_under_a_new_value)
 }
 END_TEST
 
+/* A shorter lease was asked for before the crash: no store lets the key end sooner for that, and only the stores know. */
+START_TEST(a_key_that_lasts_longer_than_its_lease_is_released_however_late_that_comes)
+{
+	held_by_1(1, "ttl=9s");
+	says(1, "EXTEND a ttl=200ms");
+	hears(1, "OK name=a *");
+	daemon_returns(0);
+	is_resumed(2);
+	stage.node[0].refusal = "READONLY";
+	feels(0, MOOD_REFUSING);
+	says(2, "UNLOCK a");
+	hears(2, "OK name=a count=0");
+	passes(5 * SEC);
+	ck_assert(key_is_there(0, "a"));
+	feels(0, MOOD_WELL);
+	passes(2 * SEC);
+	ck_assert(!key_is_there(0, "a"));
+}
+END_TEST
+
 START_TEST(counts_owners_and_terms_are_as_they_were)
 {
 	held_by_1(3, "");
@@ -353,6 +373,7 @@ Suite *adopt_suite(void)
 	tcase_add_checked_fixture(rounds, NULL, stage_close);
 	tcase_add_loop_test(rounds, what_was_held_goes_on_with_its_fence_under_a_new_value, 0, 3);
 	tcase_add_loop_test(rivals, a_key_that_is_set_when_the_lock_may_be_over_is_no_proof_that_it_was_held, 0, 2);
+	tcase_add_test(rounds, a_key_that_lasts_longer_than_its_lease_is_released_however_late_that_comes);
 	tcase_add_test(rounds, counts_owners_and_terms_are_as_they_were);
 	tcase_add_test(rounds, an_adopted_lease_is_handed_to_nobody);
 	tcase_add_test(rounds, what_is_never_resumed_is_released_when_the_grace_is_over);
