@@ -193,7 +193,7 @@ static void engine_lower(struct engine *e)
 {
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		if (e->members.jump_us[i])
-			renew_lower(e, i);
+			hold_lower(e, i);
 }
 
 void engine_fired(struct engine *e, struct timer *t)

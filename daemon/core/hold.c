@@ -179,3 +179,29 @@ void engine_forget(struct engine *e, struct claim *c)
 	claim_free(&e->table, c);
 	lock_drop_if_unused(&e->table, l);
 }
+
+/* A store's clock jumped ahead: its keys end that much earlier than their votes say. */
+void hold_lower(struct engine *e, unsigned node)
+{
+	int64_t jump = e->members.jump_us[node];
+	struct map_node *at = NULL;
+
+	e->members.jump_us[node] = 0;
+	while ((at = map_next(&e->table.map, at))) {
+		struct lock *l = container_of(at, struct lock, node);
+
+		if (l->state == LOCK_ACQUIRING && l->round)
+			l->round->votes.until[node] = instant_add(l->round->votes.until[node], -jump);
+		if (l->state != LOCK_HELD && l->state != LOCK_ADOPTING)
+			continue;
+		if (l->state == LOCK_HELD)
+			l->told = engine_belief(e, l);
+		l->votes.until[node] = instant_add(l->votes.until[node], -jump);
+		if (l->state == LOCK_ADOPTING)
+			continue; /* its votes are counted when the next comes */
+		if (instant_before(e->core->now, lock_tell_at(&e->table, l)))
+			engine_schedule(e, l);
+		else
+			heap_set(&e->core->timers, &l->timer, e->core->now); /* lost: as soon as the table is not being walked */
+	}
+}

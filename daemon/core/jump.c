@@ -29,6 +29,23 @@ static bool look_is_outdated(const struct member_clock *c, int64_t server_us, st
 	return instant_before(sent, c->sure) && server_us - sent.us < c->low && !MUTATED(OUTDATED_LOOKS);
 }
 
+static int64_t clock_width(const struct clock_bounds *b)
+{
+	return b->high - b->low;
+}
+
+/* What a stop that was allowed for has made vague is remembered no longer than until more is known. */
+static void clock_remember(struct member_clock *c, struct clock_bounds bounds, struct instant now)
+{
+	if (!c->past[0].known || instant_diff(now, c->past[0].at) >= PAST_US) {
+		c->past[1] = c->past[0];
+		c->past[0] = bounds;
+	} else if (c->past[0].wide && clock_width(&bounds) < clock_width(&c->past[0])) {
+		bounds.wide = true;
+		c->past[0] = bounds;
+	}
+}
+
 bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct instant sent)
 {
 	struct member_clock *c = &m->clock;
@@ -37,10 +54,8 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 
 	if (before.known && look_is_outdated(c, server_us, sent))
 		return false;
-	if (before.known && (!c->past[0].known || instant_diff(ms->core->now, c->past[0].at) >= PAST_US)) {
-		c->past[1] = c->past[0];
-		c->past[0] = before;
-	}
+	if (before.known)
+		clock_remember(c, before, ms->core->now);
 	jump = member_clock_jump(c, server_us, sent, ms->core->now);
 	c->sent = sent;
 	c->sure = ms->core->now;
@@ -179,6 +194,7 @@ static void clock_allow(const struct member *m, struct member_clock *c, struct m
 		past->known &= !instant_before(m->jump.before.at, past->at);
 		past->low += stop.least;
 		past->high += stop.most;
+		past->wide = true;
 	}
 }
 

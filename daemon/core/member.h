@@ -40,6 +40,7 @@ enum member_state {
 /* What a store's clock was, as bounds of (server clock - CLOCK_BOOTTIME). */
 struct clock_bounds {
 	bool known;
+	bool wide; /* a stop of ours was allowed for, of which no more is known than about how long it was */
 	int64_t low, high; /* microseconds */
 	struct instant at;
 };

@@ -95,8 +95,6 @@ void renew_over(struct lock *l);
 void renew_safe(struct engine *e, struct lock *l);
 /* A quorum is back: leases that are at risk are renewed now, not at their next try, and those of the former life are adopted. */
 void renew_overdue(struct engine *e);
-/* The clock of a node jumped ahead: its votes are lowered by that. */
-void renew_lower(struct engine *e, unsigned node);
 /* The EXTENDs that wait for a round of this lock are answered so. */
 void renew_refuse_all(struct engine *e, struct lock *l, enum refusal why);
 
@@ -159,6 +157,8 @@ void line_emptied(struct engine *e, struct lock *l); /* after somebody left: was
 void line_fired(struct engine *e, struct claim *c);
 
 /* hold.c */
+/* The clock of a node jumped ahead: its votes are lowered by that. */
+void hold_lower(struct engine *e, unsigned node);
 /* If the lease of a held lock is as good as over, its loss is told. */
 bool engine_expire(struct engine *e, struct lock *l);
 /* Nobody has asked for what was granted: it goes to the next. */

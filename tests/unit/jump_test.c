@@ -207,6 +207,37 @@ START_TEST(after_a_shorter_stop_a_longer_one_is_known_from_looks_that_came_later
 }
 END_TEST
 
+/* How long the first was is known but roughly, and so was by that what is known of the clocks before the second. */
+START_TEST(after_a_stop_that_was_seen_late_a_shorter_one_marks_no_store)
+{
+	stage_begin(3);
+	passes(2050 * MSEC);
+	stands_still(170 * MSEC);
+	all_feel(MOOD_SILENT);
+	says(1, "LOCK a");
+	passes(40 * MSEC);
+	serves(0, 1);
+	serves(1, 1);
+	ck_assert(was_logged("stood-still for_ms=210 *"));
+	all_feel(MOOD_WELL);
+	passes(300 * MSEC);
+	says(1, "LOCK b");
+	passes(100 * MSEC);
+	stands_still(60 * MSEC);
+	feels(0, MOOD_TARDY);
+	feels(1, MOOD_TARDY);
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK c");
+	passes(20 * MSEC);
+	feels(0, MOOD_WELL);
+	feels(1, MOOD_WELL);
+	feels(2, MOOD_WELL);
+	passes(SEC);
+	nobody_is_marked();
+	ignores(1);
+}
+END_TEST
+
 START_TEST(a_store_that_is_alone_and_jumps_is_quarantined)
 {
 	stage_begin(1);
@@ -274,6 +305,7 @@ Suite *jump_suite(void)
 	tcase_add_checked_fixture(theirs, NULL, stage_close);
 	tcase_add_loop_test(theirs, a_minority_that_jumps_is_quarantined_as_soon_as_the_others_have_answered, 2, 6);
 	tcase_add_loop_test(theirs, after_a_shorter_stop_a_longer_one_is_known_from_looks_that_came_later, 0, 2);
+	tcase_add_test(theirs, after_a_stop_that_was_seen_late_a_shorter_one_marks_no_store);
 	tcase_add_test(theirs, jumps_of_different_size_are_no_stop);
 	tcase_add_loop_test(theirs, a_clock_that_is_set_forward_and_back_again_was_set, 0, 2);
 	tcase_add_loop_test(theirs, until_it_is_known_whose_clock_jumped_a_store_does_not_count, 0, 2);
