@@ -249,6 +249,20 @@ void debts_tell(struct engine *e, const struct lock *l)
 	}
 }
 
+bool engine_stopped(struct engine *e)
+{
+	struct op *op;
+	bool some = false;
+
+	TAILQ_FOREACH(op, &e->debts, in_debts) {
+		if (!op->pending)
+			continue;
+		debt_answer(e, op, REFUSED_QUORUM);
+		some = true;
+	}
+	return some;
+}
+
 void debts_hurry(struct engine *e)
 {
 	struct op *op;

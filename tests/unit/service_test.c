@@ -198,6 +198,30 @@ START_TEST(what_was_asked_behind_a_request_that_a_stop_refuses_is_answered)
 }
 END_TEST
 
+START_TEST(an_UNLOCK_that_waits_for_the_stores_is_answered_when_the_daemon_stops)
+{
+	struct event stop = {.kind = EVENT_STOP};
+
+	stage_begin(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(2, "LOCK b");
+	hears(2, "OK *");
+	all_feel(MOOD_SILENT);
+	says(1, "LOCK b wait=1m");
+	says(1, "UNLOCK a sync=yes");
+	says(1, "CHECK a");
+	says(2, "UNLOCK b sync=yes");
+	ck_assert_int_eq(daemon_step(0, &stop), 0);
+	hears(1, "ERR DRAINING *");
+	hears(1, "ERR QUORUM *");
+	hears(1, "ERR NOTHELD *");
+	hears(2, "ERR QUORUM *");
+	ck_assert(hung_up(1));
+	daemon_ends(0);
+}
+END_TEST
+
 START_TEST(a_daemon_that_is_killed_in_the_middle_of_everything_frees_all_memory)
 {
 	stage_begin(3);
@@ -345,6 +369,7 @@ Suite *service_suite(void)
 	tcase_add_checked_fixture(state, NULL, stage_close);
 	tcase_add_test(state, stopping_tells_those_who_wait_hangs_up_and_deletes_nothing);
 	tcase_add_test(state, what_was_asked_behind_a_request_that_a_stop_refuses_is_answered);
+	tcase_add_test(state, an_UNLOCK_that_waits_for_the_stores_is_answered_when_the_daemon_stops);
 	tcase_add_test(state, a_daemon_that_is_killed_in_the_middle_of_everything_frees_all_memory);
 	tcase_add_test(state, a_lease_survives_the_death_of_its_daemon_until_it_expires);
 	tcase_add_test(state, a_new_setting_of_the_lease_counts_for_later_locks);
