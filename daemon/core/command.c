@@ -163,7 +163,7 @@ static void command_http(struct commander *x, struct session *s)
 	command_reply_error(x, s, SPAN(""), ERROR_UNKNOWN, "this port speaks the redlock line protocol, not HTTP: closing");
 	session_ended(x->sessions, s, "http");
 	session_hang_up(x->sessions, s, "http");
-	command_end_session(x, s, ENDING_CLEAN);
+	s->over = true;
 }
 
 static void command_too_long(struct commander *x, struct session *s)

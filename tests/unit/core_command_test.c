@@ -128,6 +128,23 @@ START_TEST(http_is_answered_once_and_closed)
 }
 END_TEST
 
+/* Its client may be alive, and believe until then. */
+START_TEST(what_is_held_is_free_at_its_deadline_when_its_session_speaks_http)
+{
+	stage_begin(1);
+	says(1, "LOCK a ttl=1s");
+	hears(1, "OK name=a *");
+	says(2, "LOCK a wait=1m");
+	says(1, "GET / HTTP/1.1");
+	hears(1, "ERR *");
+	ck_assert(hung_up(1));
+	passes(950 * MSEC);
+	hears_nothing(2);
+	passes(100 * MSEC);
+	hears(2, "OK name=a *");
+}
+END_TEST
+
 START_TEST(a_tag_in_flight_cannot_be_used_again_until_it_is_answered)
 {
 	stage_begin(1);
@@ -367,6 +384,7 @@ Suite *core_command_suite(void)
 	tcase_add_test(talk, a_hundred_mistakes_in_a_row_end_the_session_and_its_locks_at_their_deadline);
 	tcase_add_test(talk, lines_read_ahead_of_a_flood_of_mistakes_are_not_served);
 	tcase_add_test(talk, http_is_answered_once_and_closed);
+	tcase_add_test(talk, what_is_held_is_free_at_its_deadline_when_its_session_speaks_http);
 	tcase_add_test(talk, names_are_any_bytes_and_come_back_as_they_can_be_sent);
 	suite_add_tcase(suite, talk);
 	tcase_add_checked_fixture(tags, NULL, stage_close);
