@@ -198,12 +198,20 @@ static void adopt_fail(struct engine *e, struct lock *l, enum loss why)
 	engine_lose(e, l, why);
 }
 
+/* Other votes may be of earlier rounds, and end sooner. */
+static struct instant adopt_renew_at(const struct engine *e, const struct lock *l, const struct op *op)
+{
+	struct instant half = instant_add(lock_deadline(&e->table, l), -l->ttl_us / 2);
+
+	return instant_min(instant_add(op->begun, l->ttl_us / 3), half);
+}
+
 static void adopt_win(struct engine *e, struct lock *l, const struct op *op)
 {
 	metric_add(&e->core->metrics, METRIC_ADOPTIONS, 1);
 	adopt_close(e, l);
 	engine_become(e, l, LOCK_HELD);
-	l->renew_at = l->holder->renew ? instant_add(op->begun, l->ttl_us / 3) : INSTANT_NEVER;
+	l->renew_at = l->holder->renew ? adopt_renew_at(e, l, op) : INSTANT_NEVER;
 	engine_notice(e, NOTICE_ADOPTED, l->holder, NULL, REFUSED_NOT);
 	line_fold(e, l);
 	line_refuse_part(e, l, REFUSED_BUSY, LINE_IMPATIENT);

@@ -106,6 +106,36 @@ START_TEST(a_lease_without_renewal_that_is_over_is_lost)
 }
 END_TEST
 
+/* The first of the votes is old when the adoption is decided: the deadline is that of the old one. */
+START_TEST(what_is_adopted_by_old_votes_is_renewed_before_they_end)
+{
+	held_by_1(3, "");
+	falls(0);
+	falls(1);
+	falls(2);
+	daemon_returns(0);
+	resumes(2, &s1);
+	refuses(1, "OOM");
+	refuses(2, "OOM");
+	comes(1);
+	comes(2);
+	comes(0);
+	passes(100 * MSEC);
+	feels(0, MOOD_SILENT);
+	passes(8500 * MSEC);
+	ignores(2);
+	feels(1, MOOD_WELL);
+	passes(550 * MSEC);
+	hears(2, "! SAFE name=a *");
+	hears(2, "! RISK name=a *");
+	feels(2, MOOD_WELL);
+	passes(5 * SEC);
+	hears(2, "! SAFE name=a *");
+	hears_nothing(2);
+	feels(0, MOOD_WELL);
+}
+END_TEST
+
 /* Too little is left to be worth an adoption; but the client may believe until D, so nobody else gets it before. */
 START_TEST(a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet)
 {
@@ -147,6 +177,7 @@ Suite *adopt_lease_suite(void)
 	tcase_add_test(tc, what_is_left_of_a_lease_without_renewal_is_adopted);
 	tcase_add_loop_test(tc, what_is_left_of_a_lease_without_renewal_is_not_more_because_the_stores_granted_it_late, 0, 3);
 	tcase_add_test(tc, an_extend_is_known_to_the_next_life);
+	tcase_add_test(tc, what_is_adopted_by_old_votes_is_renewed_before_they_end);
 	tcase_add_loop_test(tc, an_extend_that_seemed_to_fail_is_known_to_the_next_life, 0, 2);
 	tcase_add_test(tc, a_lease_without_renewal_that_is_over_is_lost);
 	tcase_add_loop_test(tc, an_adoption_does_not_shorten_what_was_told, 0, 3);
