@@ -238,6 +238,7 @@ UNIT := \
 	tests/unit/conf_text_test.c \
 	tests/unit/conn_test.c \
 	tests/unit/core_command_test.c \
+	tests/unit/crossing_test.c \
 	tests/unit/damage_test.c \
 	tests/unit/deadlock_test.c \
 	tests/unit/debt_test.c \

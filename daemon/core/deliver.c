@@ -230,7 +230,7 @@ static void push_validity(struct commander *x, const struct claim *c, const char
 	if (c->unheard || !session_listens(c))
 		return;
 	push_begin(x, &r, c, word);
-	reply_ms(&r, field, instant_diff(lock_deadline(&x->engine->table, c->lock), x->core->now));
+	reply_ms(&r, field, lock_valid_us(&x->engine->table, c->lock));
 	push_end(x, &r, c);
 }
 

@@ -29,12 +29,13 @@ void lock_closed(struct engine *e, struct lock *l)
 }
 
 /*
- * The holder may believe until D, as it was when renewing stopped, and count on a slower clock than ours. When a store's clock jumps, D is sooner than what the
- * holder was told; nobody knows when it reads LOST.
+ * The holder may believe until D, as it was when renewing stopped, and count on a slower clock than ours: along the longest lease that may vouch for D. When a store's
+ * clock jumps, D is sooner than what the holder was told; nobody knows when it reads LOST.
  */
 struct instant engine_belief(const struct engine *e, const struct lock *l)
 {
-	struct instant end = instant_add(lock_deadline(&e->table, l), MUTATED(FREE_AT_DEADLINE) ? 0 : drift_us(l->ttl_us));
+	int64_t longest = MUTATED(FREE_BY_SHORTER_TTL) ? l->ttl_us : l->promised.ttl_us;
+	struct instant end = instant_add(lock_deadline(&e->table, l), MUTATED(FREE_AT_DEADLINE) ? 0 : drift_us(longest));
 
 	return MUTATED(JUMP_CUTS_BELIEF) ? end : instant_max(end, l->told);
 }

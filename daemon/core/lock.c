@@ -198,6 +198,15 @@ struct instant lock_tell_at(const struct lock_table *t, const struct lock *l)
 	return instant_add(lock_deadline(t, l), MUTATED(LOSS_TOLD_LATE) ? 50 * MSEC : -lead_us(l->ttl_us));
 }
 
+int64_t lock_valid_us(const struct lock_table *t, const struct lock *l)
+{
+	struct instant now = t->core->now, end = lock_deadline(t, l);
+
+	if (l->renew_ttl_us < l->promised.ttl_us && !MUTATED(SHORTER_TOLD_LATE))
+		end = instant_min(end, vote_until(now, l->renew_ttl_us));
+	return instant_diff(end, now);
+}
+
 struct claim *claim_new(struct lock_table *t)
 {
 	struct claim *c = pool_get(&t->claims);

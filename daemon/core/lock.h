@@ -213,6 +213,8 @@ void lock_promise(struct lock *l, int64_t ttl_us, struct instant until);
 /* D, and the moment when a loss is told: before D, so that the word arrives in time. */
 struct instant lock_deadline(const struct lock_table *t, const struct lock *l);
 struct instant lock_tell_at(const struct lock_table *t, const struct lock *l);
+/* How much of the lease a client may be told of: no more than the next renewal leaves of it, which may ask for less than what stands. In microseconds. */
+int64_t lock_valid_us(const struct lock_table *t, const struct lock *l);
 int64_t lead_us(int64_t ttl_us);
 
 struct claim *claim_new(struct lock_table *t);

@@ -10,7 +10,7 @@ void reply_grant(struct commander *x, struct reply *r, const struct lock *l)
 {
 	reply_text(r, "name", lock_name(l));
 	reply_int(r, "fence", l->holder->fence);
-	reply_ms(r, "valid_ms", instant_diff(lock_deadline(&x->engine->table, l), x->core->now));
+	reply_ms(r, "valid_ms", lock_valid_us(&x->engine->table, l));
 	l->holder->here = true;
 }
 

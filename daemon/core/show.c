@@ -20,7 +20,7 @@ static void row_holder(struct commander *x, struct session *s, struct span tag, 
 	reply_session(x, &r, l->holder->session);
 	reply_int(&r, "fence", l->holder->fence);
 	reply_ms(&r, "held_ms", instant_diff(x->core->now, l->holder->granted_at));
-	reply_ms(&r, "valid_ms", instant_diff(lock_deadline(&x->engine->table, l), x->core->now));
+	reply_ms(&r, "valid_ms", lock_valid_us(&x->engine->table, l));
 	reply_int(&r, "count", l->holder->count);
 	reply_texts(&r, l->holder);
 	row_end(x, s, &r);
