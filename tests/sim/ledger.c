@@ -225,19 +225,28 @@ static void on_ok(struct request_sim *q, struct span line)
 	}
 }
 
+/* A LOCK of a session that was left may have taken the name anew, which ends the memory of a loss, and have ended before RESUME: see redlock-protocol(7), CHECK. */
+static bool may_be_taken_anew(const struct request_sim *q)
+{
+	return q->conn->resumed && world_of(q->conn)->checker.lease[q->conn->daemon->index][q->name].unseen;
+}
+
 static void on_error(struct request_sim *q, struct span code)
 {
 	struct world *w = world_of(q->conn);
 	struct account *a = account_of(q);
+	bool lost = span_equal(code, SPAN("LOST")), notheld = span_equal(code, SPAN("NOTHELD")) && (!q->fence || q->fence == a->fence);
 
-	if (a->vague && (!q->fence || q->fence == a->fence) && (span_equal(code, SPAN("NOTHELD")) || span_equal(code, SPAN("LOST"))))
+	if (notheld && (a->vague || may_be_taken_anew(q)))
+		account_end(a);
+	if (lost && a->vague && (!q->fence || q->fence == a->fence))
 		account_end(a);
 	if (q->ended || q->ask == ASK_LOCK || a->count == 0)
 		return;
-	if (span_equal(code, SPAN("NOTHELD")) && (!q->fence || q->fence == a->fence))
+	if (notheld)
 		checker_fail(w, INVARIANT_S15, q->name, "%s: NOTHELD, but count=%lld was told", name_of(q->name),
 			     (long long)a->count);
-	if (span_equal(code, SPAN("LOST")))
+	if (lost)
 		checker_fail(w, INVARIANT_L5, q->name, "%s: ERR LOST, but no LOST was pushed", name_of(q->name));
 }
 
@@ -263,7 +272,7 @@ static void on_reply(struct conn *c, struct span line)
 	storm_said(c, line);
 	storm_listed(q, line);
 	if (q->ask == ASK_UNLOCK && q->sync)
-		sync_carried_out(q);
+		ledger_syncs(world_of(c), q->name); /* and those that began before it, in their order */
 	if (span_equal(word, SPAN("OK")))
 		on_ok(q, line);
 	else if (is_about_name(q) && span_equal(word, SPAN("ERR")))

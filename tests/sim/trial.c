@@ -36,10 +36,13 @@ static bool nobody_has_it(const struct world *w)
 	return true;
 }
 
-/* A session that was left may wait all the same, and have its turn. */
+/* A session that was left may hold it, or wait all the same and have its turn. */
 static bool these_wait(const struct world *w)
 {
 	bool next = false;
+
+	if (w->checker.excused[0] > w->now)
+		return false;
 
 	for (unsigned d = 0; d < w->plan->daemons; d++) {
 		const struct request_sim *q;
