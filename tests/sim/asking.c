@@ -12,6 +12,14 @@ static struct acquaintance *acquaintance_of(struct sim_daemon *d, unsigned node)
 	return &d->world->checker.acquaintance[d->index][node];
 }
 
+bool asking_knows_all(const struct sim_daemon *d)
+{
+	for (unsigned i = 0; i < d->world->plan->nodes; i++)
+		if (!d->world->checker.acquaintance[d->index][i].named[0])
+			return false;
+	return true;
+}
+
 void asking_life(struct sim_daemon *d)
 {
 	memset(d->world->checker.acquaintance[d->index], 0, sizeof(d->world->checker.acquaintance[d->index]));

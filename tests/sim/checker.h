@@ -251,6 +251,7 @@ void witness_watch(struct server *s);
 
 /* asking.c: what a daemon asks of whom. */
 void asking_life(struct sim_daemon *d);
+bool asking_knows_all(const struct sim_daemon *d); /* every node has told this life of it who it is */
 void asking_call(struct sim_daemon *d, const struct call *call, int64_t name, struct lease *l);
 void asking_vote_falls(const struct sim_daemon *d, struct lease *l, unsigned node, struct instant until);
 void asking_probe(struct sim_daemon *d, unsigned node);

@@ -193,6 +193,14 @@ static void marker_look(struct server *s, const struct sim_daemon *d, struct spa
 	s->blameless = marker.p[0] == 'j' && sim_node_is_named(s->node, marker);
 }
 
+/* trust-first-start says that a quorum without markers is new, also where the rest is out of reach: no matter what it has lost before. */
+static void joined(struct server *s, const struct flight *f, unsigned i)
+{
+	marker_look(s, f->daemon, f->call[i].new_marker);
+	if (f->daemon->conf.trust_first_start && !asking_knows_all(f->daemon))
+		s->lost_at = -1;
+}
+
 void witness_ran(struct server *s, const struct flight *f)
 {
 	int64_t fence = sim_node_fence(s->node);
@@ -208,7 +216,7 @@ void witness_ran(struct server *s, const struct flight *f)
 	range_look(s, f);
 	for (unsigned i = 0; i < f->count; i++) {
 		if (f->call[i].kind == CALL_JOIN && f->answer[i].code == 'J')
-			marker_look(s, f->daemon, f->call[i].new_marker);
+			joined(s, f, i);
 		if (f->call[i].kind == CALL_PROBE || f->call[i].kind == CALL_JOIN)
 			continue;
 		vote_look(s, f, i);
