@@ -193,12 +193,14 @@ static void marker_look(struct server *s, const struct sim_daemon *d, struct spa
 	s->blameless = marker.p[0] == 'j' && sim_node_is_named(s->node, marker);
 }
 
-/* trust-first-start says that a quorum without markers is new, also where the rest is out of reach: no matter what it has lost before. */
+/* trust-first-start says that a quorum without markers is new, also where the rest is out of reach. What it has lost is promised no more. */
 static void joined(struct server *s, const struct flight *f, unsigned i)
 {
 	marker_look(s, f->daemon, f->call[i].new_marker);
-	if (f->daemon->conf.trust_first_start && !asking_knows_all(f->daemon))
-		s->lost_at = -1;
+	if (s->lost_at < 0 || !f->daemon->conf.trust_first_start || asking_knows_all(f->daemon))
+		return;
+	s->lost_at = -1;
+	s->world->class = CLASS_X;
 }
 
 void witness_ran(struct server *s, const struct flight *f)
