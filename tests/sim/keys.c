@@ -201,6 +201,7 @@ static void joined(struct server *s, const struct flight *f, unsigned i)
 		return;
 	s->lost_at = -1;
 	s->world->class = CLASS_X;
+	s->world->exclusion_is_safe = false;
 }
 
 void witness_ran(struct server *s, const struct flight *f)
