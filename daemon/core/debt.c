@@ -194,20 +194,35 @@ static void debt_settled(struct engine *e, struct op *op)
 	metric_add(&e->core->metrics, METRIC_DEBTS, -1);
 }
 
-void debt_answered(struct engine *e, struct op *op, const struct answer *a)
+/* What an answer says of the key. A marker that is another's says nothing of it; nor does it that nothing of ours is there, if it may have gone with an earlier
+ * release that was not heard of. */
+static void debt_note(struct op *op, const struct answer *a)
 {
 	uint16_t bit = (uint16_t)(1u << a->node);
+	bool unsure = op->unsure & bit;
 
+	op->unsure |= a->class == ANSWER_UNKNOWN ? bit : 0;
+	if (a->class != ANSWER_EXECUTED || a->code == 'Q') {
+		op->no &= (uint16_t)~bit; /* not carried out: asked again */
+		return;
+	}
+	op->owed &= (uint16_t)~bit;
+	if (!unsure || !(op->no & bit))
+		return;
+	op->no &= (uint16_t)~bit;
+	if (op->kind == OP_RELEASE)
+		op->yes |= bit; /* it is free, and that was all that was to be done */
+}
+
+void debt_answered(struct engine *e, struct op *op, const struct answer *a)
+{
 	if (!op->in_debt)
 		return;
-	if (a->class == ANSWER_EXECUTED)
-		op->owed &= (uint16_t)~bit;
-	else
-		op->no &= (uint16_t)~bit; /* not carried out: asked again */
+	debt_note(op, a);
 	debt_decide(e, op);
 	if (!op->owed)
 		debt_settled(e, op);
-	else if (a->class != ANSWER_EXECUTED && !op->pending && !op->paced)
+	else if ((op->owed >> a->node & 1) && !op->pending && !op->paced)
 		debt_try_again(e, op);
 }
 

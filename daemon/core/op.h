@@ -46,6 +46,7 @@ struct op {
 	uint16_t later;       /* ACQUIRE: to be asked once the leading node has said yes */
 	uint16_t owed;        /* RELEASE, LEAVE: still to be confirmed; WITHDRAW: to be asked in its turn; ACQUIRE: left out, to be asked when there is room */
 	uint16_t put_off;     /* RELEASE, LEAVE: of these, those that were too busy */
+	uint16_t unsure;      /* RELEASE, LEAVE: it was sent there before, and nobody knows whether it was carried out */
 	int64_t px_us, ttl_us, delay_us;
 	int64_t range;        /* ACQUIRE: tokens beyond the first that were asked for */
 	int64_t fence;        /* RAISE: the token to be granted; LEAVE: 0 */

@@ -95,6 +95,39 @@ START_TEST(sync_tells_that_the_lock_had_been_gone_from_a_majority)
 }
 END_TEST
 
+/* The connections break when the keys are gone already: what is told again finds nothing. */
+START_TEST(sync_is_no_loss_when_the_keys_went_with_a_release_that_was_not_heard_of)
+{
+	held_after_lock(3, "LOCK a");
+	all_feel(MOOD_TARDY);
+	says(1, "UNLOCK a sync=yes");
+	hears_nothing(1);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert(!key_is_there(i, "a"));
+		falls(i);
+		feels(i, MOOD_WELL);
+		comes(i);
+	}
+	hears(1, "OK name=a count=0");
+	feels(2, MOOD_WELL);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+END_TEST
+
+/* Another daemon has begun a quarantine there: that says nothing of the key. */
+START_TEST(sync_is_no_loss_when_stores_in_quarantine_keep_nothing)
+{
+	held_after_lock(3, "LOCK a");
+	marker_is_set(0, "q|another");
+	marker_is_set(1, "q|another");
+	says(1, "UNLOCK a keep=5s sync=yes");
+	passes(60 * MSEC);
+	hears(1, "ERR QUORUM *");
+	passes(15 * SEC);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+END_TEST
+
 START_TEST(sync_survives_one_lost_answer)
 {
 	held_after_lock(3, "LOCK a");
@@ -267,6 +300,8 @@ Suite *debt_suite(void)
 	tcase_add_test(unlock, sync_without_a_quorum_says_so_and_the_lock_is_gone_all_the_same);
 	tcase_add_test(unlock, sync_tells_how_many_stores_answered);
 	tcase_add_test(unlock, sync_tells_that_the_lock_had_been_gone_from_a_majority);
+	tcase_add_test(unlock, sync_is_no_loss_when_the_keys_went_with_a_release_that_was_not_heard_of);
+	tcase_add_test(unlock, sync_is_no_loss_when_stores_in_quarantine_keep_nothing);
 	tcase_add_test(unlock, sync_survives_one_lost_answer);
 	tcase_add_test(unlock, a_session_that_goes_does_not_wait_for_its_sync);
 	suite_add_tcase(suite, unlock);
