@@ -125,21 +125,25 @@ static void op_placed(struct op_table *t, struct op *op, unsigned node)
  * What sets a key comes in time or not at all: nobody would release what it sets later. And not when the lease may be over without it: the next life of
  * the daemon would take it for a key that stood there all the time.
  */
-static int64_t op_not_after_ms(const struct op_table *t, unsigned node)
+static int64_t op_in_time_ms(const struct op_table *t, unsigned node)
 {
 	return member_server_ms(&t->members->node[node], instant_add(t->core->now, t->core->conf.timeout_us));
 }
 
-static int64_t op_lease_ms(const struct op_table *t, const struct op *op, unsigned node)
+static int64_t op_not_after_ms(const struct op_table *t, unsigned node, struct instant lease_end)
 {
-	return member_server_ms_least(&t->members->node[node], vote_until(t->core->now, op->ttl_us));
-}
-
-static int64_t op_put_back_ms(const struct op_table *t, unsigned node, struct instant until)
-{
-	int64_t in_time = op_not_after_ms(t, node), least = member_server_ms_least(&t->members->node[node], until);
+	int64_t in_time = op_in_time_ms(t, node), least = member_server_ms_least(&t->members->node[node], lease_end);
 
 	return least < in_time ? least : in_time;
+}
+
+static int64_t op_acquire_by_ms(const struct op_table *t, const struct op *op, unsigned node)
+{
+	const struct member_clock *clock = &t->members->node[node].clock;
+
+	if (2 * (t->core->conf.timeout_us + clock->high - clock->low) < op->ttl_us)
+		return op_in_time_ms(t, node); /* whatever its clock is, the lease is not over by then */
+	return op_not_after_ms(t, node, vote_until(t->core->now, op->ttl_us));
 }
 
 void op_send_acquire(struct op_table *t, struct op *op, unsigned node, int64_t proposal, struct span ticket, int64_t grace_us)
@@ -148,7 +152,7 @@ void op_send_acquire(struct op_table *t, struct op *op, unsigned node, int64_t p
 	                    .range = op->range, .ticket = ticket, .ticket_ms = TICKET_US / MSEC, .grace_ms = whole_ms(grace_us)};
 
 	if (!MUTATED(LATE_ACQUIRE))
-		call.not_after_ms = t->core->conf.timeout_us < op->ttl_us ? op_not_after_ms(t, node) : op_lease_ms(t, op, node);
+		call.not_after_ms = op_acquire_by_ms(t, op, node);
 	op_send(t, op, node, &call);
 	op_placed(t, op, node);
 }
@@ -158,7 +162,7 @@ void op_send_extend(struct op_table *t, struct op *op, unsigned node, int64_t fl
 	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(op->px_us), .fence = floor, .create = instant_before(t->core->now, put_back)};
 
 	if (call.create)
-		call.not_after_ms = op_put_back_ms(t, node, put_back);
+		call.not_after_ms = op_not_after_ms(t, node, put_back);
 	op_send(t, op, node, &call);
 	op_placed(t, op, node);
 }

@@ -72,6 +72,20 @@ START_TEST(an_acquire_asks_for_lease_and_delay_and_votes_for_the_lease_alone)
 }
 END_TEST
 
+/* What a slow answer told of the clock is vague: it may be in time by the one bound of it, and too late for the lease by the other. */
+START_TEST(an_acquire_never_runs_when_the_lease_may_be_over_without_it)
+{
+	struct op *op = op_new(&ops, OP_ACQUIRE, lock);
+	const struct call *c;
+
+	members.node[1].clock = (struct member_clock){.known = true, .low = 400 * SEC, .high = 400 * SEC + _i * SEC, .at = core.now};
+	op_send_acquire(&ops, op, 1, 12345, SPAN(""), 0);
+	c = &effects.item[0].call;
+	ck_assert_int_gt(c->not_after_ms, 500050);
+	ck_assert_int_le(c->not_after_ms, _i < 9 ? 500051 + _i * 1000 : 509897);
+}
+END_TEST
+
 START_TEST(each_answer_is_booked_once)
 {
 	struct op *op = op_new(&ops, OP_ACQUIRE, lock);
@@ -206,6 +220,7 @@ Suite *op_suite(void)
 
 	tcase_add_checked_fixture(books, books_open, books_close);
 	tcase_add_test(books, an_acquire_asks_for_lease_and_delay_and_votes_for_the_lease_alone);
+	tcase_add_loop_test(books, an_acquire_never_runs_when_the_lease_may_be_over_without_it, 0, 20);
 	tcase_add_test(books, each_answer_is_booked_once);
 	tcase_add_test(books, answers_are_yes_no_busy_alien_or_unknown);
 	tcase_add_loop_test(books, what_is_granted_or_put_back_counts_only_where_the_store_is_joined, 0, 3);
