@@ -72,11 +72,11 @@ struct instant debt_retry_at(struct engine *e)
 	return at;
 }
 
-static void debt_try_again(struct engine *e, struct op *op)
+static void debt_try_again(struct engine *e, struct op *op, struct instant earliest)
 {
 	if (timer_is_set(&op->timer) && instant_before(op->timer.at, op->until))
 		return; /* it is looked after already */
-	heap_set(&e->core->timers, &op->timer, instant_min(op->until, debt_retry_at(e)));
+	heap_set(&e->core->timers, &op->timer, instant_min(op->until, instant_max(earliest, debt_retry_at(e))));
 }
 
 /* A store that is there was not asked, since it had too much to do. */
@@ -96,7 +96,7 @@ void debt_go_on(struct engine *e, struct op *op)
 	if (op->pending)
 		heap_set(&e->core->timers, &op->timer, instant_min(op->until, instant_add(e->core->now, e->core->conf.timeout_us)));
 	else if (debt_is_left(e, op))
-		debt_try_again(e, op);
+		debt_try_again(e, op, INSTANT_PAST);
 	else
 		heap_set(&e->core->timers, &op->timer, op->until);
 }
@@ -140,7 +140,7 @@ static void debt_take_values(struct engine *e, struct op *op, struct span prior)
 void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_us, struct pending *p)
 {
 	struct instant until = l->px_until;
-	uint16_t nodes = l->placed;
+	uint16_t strays = instant_before(e->core->now, l->strays_until) ? l->strays : 0, nodes = l->placed | strays;
 	struct span prior = MUTATED(LEAVE_PRESENT_ONLY) ? SPAN("") : adopt_left(l, e->core->now, &nodes, &until);
 	struct op *op;
 
@@ -150,12 +150,14 @@ void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_
 		op = op_new(&e->ops, kind, l);
 		op->px_us = px_us;
 		op->pending = p;
+		op->strays = strays;
+		op->strays_until = l->strays_until;
 		debt_take_values(e, op, prior);
 		debt_open(e, op, nodes, until);
 	} else if (p) {
 		engine_notice(e, NOTICE_RELEASED, NULL, p, REFUSED_LOST);
 	}
-	l->placed = 0;
+	l->placed = l->strays = 0;
 	adopt_over(l);
 }
 
@@ -194,20 +196,38 @@ static void debt_settled(struct engine *e, struct op *op)
 	metric_add(&e->core->metrics, METRIC_DEBTS, -1);
 }
 
+/* Nothing stands there now, but what set the key, or was to set it, may be carried out yet. What was left behind keeps that out. */
+static bool debt_may_come_yet(const struct engine *e, const struct op *op, uint16_t bit)
+{
+	bool kept_out = (op->kind == OP_LEAVE && (op->yes & bit)) || MUTATED(STRAYS_FORGOTTEN);
+
+	return (op->strays & bit) && instant_before(e->core->now, op->strays_until) && !kept_out;
+}
+
+/* A release of unknown outcome: what was sent before it, over the same connection, is as unknown. */
+static void debt_is_unheard(struct engine *e, struct op *op, unsigned node)
+{
+	op->unsure |= (uint16_t)(1u << node);
+	op->strays |= (uint16_t)(1u << node);
+	op->strays_until = instant_max(op->strays_until, op_in_time_until(&e->ops, node, op->begun));
+}
+
 /* What an answer says of the key. A marker that is another's says nothing of it; nor does it that nothing of ours is there, if it may have gone with an earlier
  * release that was not heard of. */
-static void debt_note(struct op *op, const struct answer *a)
+static void debt_note(struct engine *e, struct op *op, const struct answer *a)
 {
 	uint16_t bit = (uint16_t)(1u << a->node);
-	bool unsure = op->unsure & bit;
+	bool freed = ((op->unsure | op->yes) & bit) && !MUTATED(REPEAT_DENIES);
 
-	op->unsure |= a->class == ANSWER_UNKNOWN ? bit : 0;
+	if (a->class == ANSWER_UNKNOWN)
+		debt_is_unheard(e, op, a->node);
 	if (a->class != ANSWER_EXECUTED || a->code == 'Q') {
 		op->no &= (uint16_t)~bit; /* not carried out: asked again */
 		return;
 	}
-	op->owed &= (uint16_t)~bit;
-	if (!unsure || !(op->no & bit))
+	if (!debt_may_come_yet(e, op, bit))
+		op->owed &= (uint16_t)~bit;
+	if (!freed)
 		return;
 	op->no &= (uint16_t)~bit;
 	if (op->kind == OP_RELEASE)
@@ -218,12 +238,12 @@ void debt_answered(struct engine *e, struct op *op, const struct answer *a)
 {
 	if (!op->in_debt)
 		return;
-	debt_note(op, a);
+	debt_note(e, op, a);
 	debt_decide(e, op);
 	if (!op->owed)
 		debt_settled(e, op);
 	else if ((op->owed >> a->node & 1) && !op->pending && !op->paced)
-		debt_try_again(e, op);
+		debt_try_again(e, op, a->class == ANSWER_EXECUTED ? op->strays_until : INSTANT_PAST);
 }
 
 void debt_fired(struct engine *e, struct op *op)
@@ -250,7 +270,7 @@ void debts_resume(struct engine *e)
 			continue;
 		debt_send(e, op);
 		if (debt_is_left(e, op))
-			debt_try_again(e, op);
+			debt_try_again(e, op, INSTANT_PAST);
 	}
 }
 

@@ -141,7 +141,7 @@ static int64_t op_acquire_by_ms(const struct op_table *t, const struct op *op, u
 {
 	const struct member_clock *clock = &t->members->node[node].clock;
 
-	if (2 * (t->core->conf.timeout_us + clock->high - clock->low) < op->ttl_us)
+	if (2 * (t->core->conf.timeout_us + clock->high - clock->low) < op->ttl_us || MUTATED(ACQUIRE_OUTLIVES_LEASE))
 		return op_in_time_ms(t, node); /* whatever its clock is, the lease is not over by then */
 	return op_not_after_ms(t, node, vote_until(t->core->now, op->ttl_us));
 }
@@ -274,6 +274,24 @@ static struct instant op_sent(const struct member *m, const struct answer *a, st
 	return a->server_us && m->clock.known ? instant_min(sent, earliest) : sent;
 }
 
+struct instant op_in_time_until(const struct op_table *t, unsigned node, struct instant sent)
+{
+	const struct member_clock *clock = &t->members->node[node].clock;
+
+	return instant_add(sent, t->core->conf.timeout_us + clock->high - clock->low + 2 * MSEC);
+}
+
+/* Its connection broke: a release that is sent over the next one may overtake it. */
+static void op_goes_astray(const struct op_table *t, const struct op *op, const struct answer *a)
+{
+	struct lock *l = op->lock;
+
+	if (a->class != ANSWER_UNKNOWN || (op->kind != OP_ACQUIRE && op->kind != OP_RENEW) || l->value.ticket != op->value.ticket)
+		return;
+	l->strays |= (uint16_t)(1u << a->node);
+	l->strays_until = instant_max(l->strays_until, op_in_time_until(t, a->node, op->sent[a->node]));
+}
+
 struct op *op_answered(struct op_table *t, const struct answer *a)
 {
 	struct op *op = a->call < t->slots ? t->slot[a->call] : NULL;
@@ -287,6 +305,7 @@ struct op *op_answered(struct op_table *t, const struct answer *a)
 	op->sent[a->node] = op_sent(&t->members->node[a->node], a, op->sent[a->node]);
 	if (MUTATED(VOTE_FROM_RECEIVE))
 		op->sent[a->node] = t->core->now;
+	op_goes_astray(t, op, a);
 	op_count(op, a, t->members->node[a->node].state == MEMBER_JOINED);
 	return op;
 }

@@ -65,6 +65,7 @@ struct stage_node {
 	unsigned lives;
 	unsigned count[CALL_KINDS]; /* calls that were asked of it */
 	struct parcel last[CALL_KINDS];
+	struct parcels astray; /* under way on connections that broke */
 };
 
 struct stage {
@@ -146,6 +147,9 @@ void comes(unsigned node);
 void falls(
 	unsigned
 		node); /* the connections of all daemons are lost: what is in flight there is answered by "unknown", carried out or not */
+void breaks(unsigned node);  /* well from now on, and new connections stand at once: what waits there is answered by "unknown" and stays under way */
+void arrives(unsigned node);                     /* that is carried out now */
+void serves_astray(unsigned node, unsigned many); /* the first that many of it are, and the others never */
 void restarts_blank(unsigned node);                           /* falls, forgets all, has a new run_id, comes */
 void is_flushed(unsigned node);                               /* forgets all, keeps its run_id and the connections */
 void serves(unsigned node, unsigned many);                    /* carries out and answers that many although it is silent */

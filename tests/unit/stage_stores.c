@@ -2,6 +2,7 @@
 /* The stores of the stage: what they do with the calls that wait for them, and what others do to them. */
 #include "tests/unit/stage_part.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,6 +21,7 @@ void node_is_born(unsigned i)
 	snprintf(n->run_id, sizeof(n->run_id), "run-%u-%u", i, ++n->lives);
 	memory_free(n->memory);
 	n->memory = node_memory(n);
+	TAILQ_INIT(&n->astray); /* nothing reaches it over a connection of before */
 }
 
 /* --- stores at work --- */
@@ -66,7 +68,7 @@ static void parcel_carry_out(struct parcel *p)
 }
 
 /* It leaves the queue, and the daemon hears. */
-static void parcel_answer(unsigned d, struct parcel *p, enum answer_class class, const char *text)
+static void parcel_tell(unsigned d, struct parcel *p, enum answer_class class, const char *text)
 {
 	struct event event = {.kind = EVENT_ANSWER, .answer = p->answer};
 
@@ -77,6 +79,11 @@ static void parcel_answer(unsigned d, struct parcel *p, enum answer_class class,
 	event.answer.node = p->call.node;
 	if (stage.daemon[d].service)
 		ck_assert_int_eq(daemon_step(d, &event), 0);
+}
+
+static void parcel_answer(unsigned d, struct parcel *p, enum answer_class class, const char *text)
+{
+	parcel_tell(d, p, class, text);
 	free(p);
 }
 
@@ -189,6 +196,41 @@ void falls(unsigned node)
 		daemon_node_event(d, node, EVENT_NODE_DOWN);
 	}
 	runs();
+}
+
+void breaks(unsigned node)
+{
+	struct stage_node *n = &stage.node[node];
+
+	for (unsigned d = 0; d < STAGE_DAEMONS; d++) {
+		struct parcel *p;
+
+		while (stage.daemon[d].conf.nodes && (p = TAILQ_FIRST(&stage.daemon[d].queue[node]))) {
+			parcel_tell(d, p, ANSWER_UNKNOWN, "connection lost");
+			TAILQ_INSERT_TAIL(&n->astray, p, link);
+		}
+	}
+	falls(node);
+	n->mood = MOOD_WELL;
+	comes(node);
+}
+
+void serves_astray(unsigned node, unsigned many)
+{
+	struct stage_node *n = &stage.node[node];
+	struct parcel *p;
+
+	for (; (p = TAILQ_FIRST(&n->astray)); many -= many > 0) {
+		TAILQ_REMOVE(&n->astray, p, link);
+		if (many > 0)
+			parcel_carry_out(p);
+		free(p);
+	}
+}
+
+void arrives(unsigned node)
+{
+	serves_astray(node, UINT_MAX);
 }
 
 void restarts_blank(unsigned node)

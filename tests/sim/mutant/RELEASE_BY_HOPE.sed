@@ -1,2 +1,2 @@
 # daemon/core/debt.c
-s|if (a->class == ANSWER_EXECUTED)|if (a->class == ANSWER_EXECUTED \|\| a->class == ANSWER_UNKNOWN)|
+s|debt_is_unheard(e, op, a->node);|debt_is_unheard(e, op, a->node), op->owed \&= (uint16_t)~bit;|
