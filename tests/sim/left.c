@@ -77,13 +77,18 @@ static bool is_put_back(const struct flight *f, unsigned i, int64_t name)
 	return false;
 }
 
-/* What a connection that is gone has brought late may come after the release. */
+/* What a connection that is gone brings after the time of a command may come after the last release. */
+static bool is_stray(const struct flight *f)
+{
+	return !f->link && f->server->world->now - f->wanted_at > f->server->world->plan->timeout_us;
+}
+
 void left_ran(struct server *s, const struct flight *f, unsigned i)
 {
 	int64_t name = name_number(f->call[i].name);
 
 	if (name >= 0 && (f->answer[i].code == 'G' || f->answer[i].code == 'A' || f->answer[i].code == 'E'))
-		s->stray[name] = !f->link || is_put_back(f, i, name);
+		s->stray[name] = is_stray(f) || is_put_back(f, i, name);
 }
 
 /* The node has the key of a value that this life of the daemon has released, there or elsewhere: which, as a hash; 0: it has not. */
