@@ -340,6 +340,31 @@ START_TEST(a_lock_is_left_to_the_first_in_line_from_its_release)
 }
 END_TEST
 
+/* Whoever becomes the first because another has left the line is told so then. */
+START_TEST(a_free_lock_is_left_to_the_next_from_when_the_first_has_left_the_line)
+{
+	struct call first = acquiring(SPAN("a"), THEIRS), second = acquiring(SPAN("a"), SPAN("d3:9:22dd"));
+	struct call last = acquiring(SPAN("a"), SPAN("d4:3:33cc")), leaves = {.kind = CALL_WITHDRAW, .name = SPAN("a")};
+
+	first.ticket = leaves.ticket = SPAN("1700000000000001:d2:1");
+	second.ticket = SPAN("1700000000000002:d3:1");
+	first.ticket_ms = second.ticket_ms = 5000;
+	last.grace_ms = 20;
+	ck_assert_int_eq(acquire(SPAN("a"), MINE), 'G');
+	ck_assert_int_eq(call(first), 'B');
+	ck_assert_int_eq(call(second), 'B');
+	ck_assert_int_eq(call(releasing(SPAN("a"), MINE)), 'R');
+	now_us += 15 * MSEC;
+	ck_assert_int_eq(call(leaves), 'X');
+	now_us += 15 * MSEC;
+	ck_assert_int_eq(call(last), 'W');
+	/* That the first leaves again changes nothing. */
+	ck_assert_int_eq(call(leaves), 'X');
+	now_us += 5 * MSEC;
+	ck_assert_int_eq(call(last), 'G');
+}
+END_TEST
+
 START_TEST(a_walk_meets_live_keys_in_their_order)
 {
 	sim_node_flush(node);
@@ -414,6 +439,7 @@ Suite *sim_node_suite(void)
 	suite_add_tcase(s, servers);
 	tcase_add_test(keys, what_others_put_there_is_met_by_the_scripts);
 	tcase_add_test(keys, a_lock_is_left_to_the_first_in_line_from_its_release);
+	tcase_add_test(keys, a_free_lock_is_left_to_the_next_from_when_the_first_has_left_the_line);
 	tcase_add_test(keys, a_walk_meets_live_keys_in_their_order);
 	tcase_add_test(keys, a_watcher_sees_every_change_whatever_made_it);
 	suite_add_tcase(s, keys);

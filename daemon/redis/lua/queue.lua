@@ -23,6 +23,11 @@ local queue_line = queued and function(queue)
   return {tickets = tickets, since = since, head = head}
 end
 
+-- The free lock is left to this ticket from now on.
+local queue_note = queued and function(queue, ticket)
+  redis.pcall('ZADD', queue, now_ms + NOTE_MS, '~' .. ticket)
+end
+
 -- Whether a free lock is kept for somebody older. One that leaves it unused for grace_ms is passed over, and only that one.
 local queue_keeps = asked.a and function(queue, line, ticket, grace_ms)
   local kept = false
@@ -30,7 +35,7 @@ local queue_keeps = asked.a and function(queue, line, ticket, grace_ms)
   for _, older in ipairs(line.tickets) do
     if ticket == '' or older < ticket then
       local since = line.since[older]
-      if not since then redis.pcall('ZADD', queue, now_ms + NOTE_MS, '~' .. older) end
+      if not since then queue_note(queue, older) end
       kept = kept or not since or now_ms - since < grace_ms
     end
   end
@@ -39,12 +44,7 @@ end
 
 -- The lock is free from now on. Were that noted only when somebody asks, servers that differ in whether anybody did would in turn keep and grant it.
 local queue_freed = queued and asked.r and function(queue, line)
-  local notes = {}
-  for i, ticket in ipairs(line.tickets) do
-    notes[2 * i - 1] = now_ms + NOTE_MS
-    notes[2 * i] = '~' .. ticket
-  end
-  if #notes > 0 then redis.pcall('ZADD', queue, unpack(notes)) end
+  for _, ticket in ipairs(line.tickets) do queue_note(queue, ticket) end
 end
 
 -- The lock is taken: what was noted while it was free is over, and so is the turn of who took it.
@@ -82,10 +82,14 @@ local queue_renewed = queued and asked.e and function(key, queue, code, how)
   end
 end
 
--- Gives the place in line back; if the lock is free, the next in line is told.
+-- Gives the place in line back; if the lock is free, the next in line is told, and has a grace of its own if it was not the first before.
 -- row: X fence -2 ''
 local withdraw = asked.x and function(key, queue, ticket)
-  redis.pcall('ZREM', queue, ticket, '~' .. ticket)
-  if redis.pcall('EXISTS', key) == 0 then wake_head(key, queue_line(queue)) end
+  local left = redis.pcall('ZREM', queue, ticket, '~' .. ticket)
+  if redis.pcall('EXISTS', key) == 0 then
+    local line = queue_line(queue)
+    if line and line.head and left ~= 0 and ticket < line.head then queue_note(queue, line.head) end
+    wake_head(key, line)
+  end
   return {'X', fence, -2, ''}
 end
