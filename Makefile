@@ -415,6 +415,7 @@ WORLD := \
 	tests/sim/memory_scene.c \
 	tests/sim/orphans.c \
 	tests/sim/overtake_scene.c \
+	tests/sim/crossing_scene.c \
 	tests/sim/plan.c \
 	tests/sim/progress.c \
 	tests/sim/rare.c \

@@ -97,7 +97,7 @@ static void renew_succeeded(struct engine *e, struct op *op)
 	metric_add(&e->core->metrics, METRIC_RENEWALS, 1);
 	l->promised.ttl_us = op->ttl_us; /* no vote is worth more from now on: see renew_vote */
 	l->promised.until = lock_deadline(&e->table, l);
-	l->ttl_us = worth_us;
+	l->ttl_us = MUTATED(SHORTER_LOST) ? op->ttl_us : worth_us;
 	if (MUTATED(RANGE_EXTENDED))
 		l->fence_end += l->waiting;
 	l->renew_at = l->holder->renew ? instant_add(op->begun, worth_us / 3) : INSTANT_NEVER;
@@ -160,7 +160,7 @@ static struct instant renew_warn(struct engine *e, struct lock *l)
 {
 	struct instant low = instant_add(lock_deadline(&e->table, l), -l->ttl_us / 3);
 
-	if (!l->holder->renew || l->at_risk)
+	if (!l->holder->renew || l->at_risk || MUTATED(RISK_WITHOUT_TURN))
 		return INSTANT_NEVER;
 	if (instant_before(e->core->now, low))
 		return low;

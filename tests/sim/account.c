@@ -39,10 +39,60 @@ void account_begin(const struct request_sim *q, struct account *a)
 	a->ends = witness_deadline(d, &q->conn->world->checker.lease[d->index][q->name]);
 }
 
-void account_vouched(struct conn *c, const struct account *a, int64_t name, struct span line)
+static struct lease *lease_of_account(const struct request_sim *q, int64_t name)
 {
+	return &q->conn->world->checker.lease[q->conn->daemon->index][name];
+}
+
+/* One without a tag is carried out at any time until it is answered: its session may not read what it is told. */
+static bool extends_are_ordered(const struct request_sim *q)
+{
+	const struct request_sim *other;
+
+	TAILQ_FOREACH(other, &q->conn->running, at_daemon)
+	{
+		if (other->ask == ASK_EXTEND && !other->tagged && other->name == q->name && other->owner == q->owner)
+			return false;
+	}
+	return true;
+}
+
+void account_asked(const struct request_sim *q)
+{
+	struct account *a = account_of(q);
+	struct lease *l = lease_of_account(q, q->name);
+
+	a->ends_by = NULL;
+	if (!l->held || l->owner != q->owner || a->count == 0 || a->fence != l->fence)
+		return;
+	l->asked_us = a->open || a->vague || !extends_are_ordered(q) ? 0 : q->ttl_ms * MSEC;
+	l->asked_fence = l->fence;
+	l->asked_step = q->conn->world->checker.step;
+}
+
+/* Too many of them were under way: it has changed nothing. */
+void account_not_asked(const struct request_sim *q)
+{
+	lease_of_account(q, q->name)->asked_us = 0;
+}
+
+/* More than the stores will be asked for next would be taken back by the asking. */
+static void account_bounded(const struct request_sim *q, int64_t name, struct span line)
+{
+	const struct lease *l = lease_of_account(q, name);
+	int64_t valid = line_int(line, "valid_ms") * MSEC;
+
+	if (l->asked_fence == line_int(line, "fence") && l->asked_us > 0 && q->begun_step >= l->asked_step && valid > l->asked_us * 99 / 100 - 2 * MSEC)
+		checker_fail(q->conn->world, INVARIANT_S9, name, "%s: fence %lld was asked for for %lld us, and is vouched for for %lld us", name_of(name),
+			     (long long)l->fence, (long long)l->asked_us, (long long)valid);
+}
+
+void account_vouched(const struct request_sim *q, const struct account *a, int64_t name, struct span line)
+{
+	struct conn *c = q->conn;
 	int64_t left = instant_diff(a->ends, daemon_boot(c->daemon)), valid = line_int(line, "valid_ms") * MSEC;
 
+	account_bounded(q, name, line);
 	if (a->ends_by == c->daemon && valid > left + c->world->plan->max_lease_us / 33 + 10 * MSEC)
 		checker_fail(c->world, INVARIANT_S9, name, "%s: fence %lld, which nobody renews, was to end in %lld us, and is vouched for for %lld us",
 			     name_of(name), (long long)a->fence, (long long)left, (long long)valid);

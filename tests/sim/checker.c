@@ -321,7 +321,7 @@ void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, i
 	if (l->ticket < w->checker.book[d->index].cap && w->checker.book[d->index].dead[l->ticket])
 		checker_fail(w, INVARIANT_S11, q->name, "%s: daemon %u granted a value that it had released", name_of(q->name),
 			     d->index);
-	told_granted(d, q, l);
+	told_granted(d, q, l, fence);
 	l->held = true;
 	l->conn = q->conn;
 	l->owner = q->owner;

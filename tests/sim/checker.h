@@ -51,6 +51,8 @@ struct lease {
 	int64_t least_us;                          /* the shortest that it was asked for so far, or renewed for */
 	bool renews, risked;                       /* its holder wants it renewed; RISK was said */
 	uint64_t held_step;                        /* since when its holder has it */
+	int64_t asked_us, asked_fence;             /* for so long the holder with that token has asked for it last; 0: not known */
+	uint64_t asked_step;
 	int64_t low_since;                         /* true time since when so little is left of it that a renewal was missed; 0: it is not */
 	uint64_t over_step;                        /* the votes that stood were over before an answer in this step brought others: it may be lost all the same */
 	int64_t overdue_since;                     /* true time since when its loss should have been told; 0: it should not */
@@ -206,7 +208,9 @@ struct account *account_of(const struct request_sim *q); /* of whom the request 
 void account_confirmed(const struct request_sim *q, struct account *a, int64_t count, int64_t fence);
 bool account_may_have_turn(const struct request_sim *q, const struct account *a);
 void account_begin(const struct request_sim *q, struct account *a);
-void account_vouched(struct conn *c, const struct account *a, int64_t name, struct span line);
+void account_asked(const struct request_sim *q); /* EXTEND: whoever asks from now on is told of no more than that */
+void account_not_asked(const struct request_sim *q);
+void account_vouched(const struct request_sim *q, const struct account *a, int64_t name, struct span line);
 void account_end(struct account *a);
 void account_lost(struct conn *c, int64_t name, int64_t fence); /* without its holder's will: what was promised of it was in force */
 void account_excuse(struct conn *c, int64_t name);
@@ -275,7 +279,7 @@ void left_step(struct sim_daemon *d);
 void told_awake(struct sim_daemon *d); /* it goes on, or begins */
 bool told_quit(const struct conn *c);   /* it has said QUIT, which waits for its turn */
 void told_step(struct sim_daemon *d);
-void told_granted(struct sim_daemon *d, const struct request_sim *q, struct lease *l);
+void told_granted(struct sim_daemon *d, const struct request_sim *q, struct lease *l, int64_t fence);
 void told_resumed(struct sim_daemon *d, struct lease *l);
 void told_pushed(struct conn *c, int64_t name, struct span word);
 

@@ -35,7 +35,7 @@ void ledger_begin(struct request_sim *q)
 	q->begun_step = w->checker.step;
 	due_begin(q);
 	if (q->ask == ASK_EXTEND)
-		account_of(q)->ends_by = NULL;
+		account_asked(q);
 	if (q->ask == ASK_LOCK)
 		TAILQ_INSERT_TAIL(&w->checker.line[q->conn->daemon->index][q->name], q, in_line);
 	q->late = q->sync;
@@ -132,7 +132,7 @@ static void on_locked(struct request_sim *q, struct span line)
 	a->count = count;
 	a->fence = fence;
 	witness_vouch(q->conn->daemon, q->name, line_int(line, "valid_ms"), INVARIANT_S9);
-	account_vouched(q->conn, a, q->name, line);
+	account_vouched(q, a, q->name, line);
 }
 
 static void on_unlocked(struct request_sim *q, struct span line)
@@ -181,7 +181,7 @@ static void on_confirmed(struct request_sim *q, struct span line)
 		checker_fail(world_of(q->conn), INVARIANT_S15, q->name, "%s: CHECK answered count=%lld, it is %lld",
 			     name_of(q->name), (long long)line_int(line, "count"), (long long)a->count);
 	witness_vouch(q->conn->daemon, q->name, line_int(line, "valid_ms"), INVARIANT_S9);
-	account_vouched(q->conn, a, q->name, line);
+	account_vouched(q, a, q->name, line);
 }
 
 /* Whatever it holds is free now. */
@@ -237,6 +237,8 @@ static void on_error(struct request_sim *q, struct span code)
 	struct account *a = account_of(q);
 	bool lost = span_equal(code, SPAN("LOST")), notheld = span_equal(code, SPAN("NOTHELD")) && (!q->fence || q->fence == a->fence);
 
+	if (q->ask == ASK_EXTEND && span_equal(code, SPAN("LIMIT")))
+		account_not_asked(q);
 	if (notheld && (a->vague || may_be_taken_anew(q)))
 		account_end(a);
 	if (lost && a->vague && (!q->fence || q->fence == a->fence))

@@ -136,7 +136,7 @@ int plan_read(struct plan *ret_plan, FILE *in);
 void plan_draw(struct plan *ret_plan, uint64_t seed);
 /* client.c: does it ask for grace? */
 bool client_is_graced(const struct plan *p, unsigned index);
-/* scene.c, session_scene.c, adopt_scene.c, deletion_scene.c, store_scene.c, memory_scene.c, overtake_scene.c: add to some. */
+/* scene.c, session_scene.c, adopt_scene.c, deletion_scene.c, store_scene.c, memory_scene.c, overtake_scene.c, crossing_scene.c: add to some. */
 void scene_draw(struct plan *p, uint64_t seed);
 void session_scene_draw(struct plan *p, uint64_t seed);
 void store_scene_draw(struct plan *p, uint64_t seed);
@@ -144,6 +144,7 @@ void adopt_scene_draw(struct plan *p, uint64_t seed);
 void deletion_scene_draw(struct plan *p, uint64_t seed);
 void memory_scene_draw(struct plan *p, uint64_t seed);
 void overtake_scene_draw(struct plan *p, uint64_t seed);
+void crossing_scene_draw(struct plan *p, uint64_t seed);
 /* flap.c: lets a minority of the nodes be slow, hang or flap in some worlds once they are healed, while many want one name. */
 void flap_draw(struct plan *p, uint64_t seed);
 /* step.c: sets the clocks of a minority of the nodes forward in some worlds that break no other assumption, while many a node is out of reach. */

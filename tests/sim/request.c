@@ -106,6 +106,7 @@ void client_extend(struct run *r)
 		       owner);
 	if (!q)
 		return;
+	q->ttl_ms = ttl_ms;
 	if (instant_before(now, r->hold->deadline) && !instant_before(end, r->hold->deadline)) {
 		hold_outdate(r->hold, q, end);
 		return;

@@ -303,7 +303,7 @@ void resume_row_said(struct request_sim *q, struct span line)
 	check_resumed(c, name, owner, fence);
 	checker_undelay(c->world, name, fence); /* its session goes on */
 	witness_vouch(c->daemon, name, line_int(line, "valid_ms"), INVARIANT_S9);
-	account_vouched(c, &c->account[owner][name], name, line);
+	account_vouched(q, &c->account[owner][name], name, line);
 }
 
 void resume_turn_said(struct request_sim *q, struct account *a, int64_t fence)

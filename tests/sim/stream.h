@@ -42,6 +42,7 @@ enum purpose {
 	DRAW_MEMORY_SCENE,
 	DRAW_STEP, /* whose clock is set forward, and who is out of reach then */
 	DRAW_OVERTAKE_SCENE,
+	DRAW_CROSSING_SCENE,
 };
 
 struct stream {

@@ -345,6 +345,7 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	store_scene_draw(p, seed);
 	memory_scene_draw(p, seed);
 	overtake_scene_draw(p, seed);
+	crossing_scene_draw(p, seed);
 	draw_halts(p, seed);
 	flap_draw(p, seed);
 	step_draw(p, seed);

@@ -111,12 +111,15 @@ void told_step(struct sim_daemon *d)
 	}
 }
 
-void told_granted(struct sim_daemon *d, const struct request_sim *q, struct lease *l)
+void told_granted(struct sim_daemon *d, const struct request_sim *q, struct lease *l, int64_t fence)
 {
 	l->renews = q->renews && !resume_is_behind(q); /* it may be the turn of what was asked before, on other terms */
 	l->risked = false;
 	l->low_since = 0;
 	l->held_step = d->world->checker.step;
+	l->asked_us = q->conn->resumed || l->unseen ? 0 : q->ttl_ms * MSEC;
+	l->asked_fence = fence;
+	l->asked_step = q->begun_step;
 }
 
 /* What was said to the connection before is not said again. */
