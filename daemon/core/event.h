@@ -50,7 +50,7 @@ struct call {
 	int64_t range;          /* ACQUIRE: K, tokens reserved beyond the first; EXTEND: not 0: the floor may be beyond the limit, see quorum.h */
 	int64_t not_after_ms;   /* ACQUIRE, and EXTEND of a missing key: server time beyond which it does nothing; 0 = none */
 	bool create;            /* EXTEND: the key may be missing (re-assert) */
-	bool exact;             /* EXTEND: the TTL is px_ms even if the key would last longer (left behind); else a key never ends sooner than before */
+	bool exact;             /* EXTEND: the TTL is px_ms, once, even if the key would last longer (left behind); else a key never ends sooner than before */
 	bool at_most;           /* with exact: a key that would end sooner does */
 	struct span ticket;     /* ACQUIRE: join the line if it cannot be had, "" = do not; WITHDRAW: which */
 	int64_t ticket_ms;      /* ACQUIRE: how long the place is kept unless refreshed */

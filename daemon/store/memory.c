@@ -258,6 +258,7 @@ static void call_extend(struct memory *m, const struct call *c, struct instant n
 	bool late = c->not_after_ms > 0 && a->server_us / 1000 > c->not_after_ms;
 	int64_t px_ms = c->px_ms, left_ms;
 	struct key *key;
+	bool again;
 
 	if (!span_equal(memory_marker(m), c->marker))
 		return answer_unjoined(m, a);
@@ -267,9 +268,10 @@ static void call_extend(struct memory *m, const struct call *c, struct instant n
 	if (key && !key_is(key, c->value) && !key_is(key, c->new_value) && !key_is_among(key, c->prior))
 		return answer_occupied(m, key, a);
 	left_ms = key ? memory_pttl(m, key, a->server_us / 1000) : -1;
+	again = key && key_is(key, c->new_value);
 	if (!c->exact && left_ms > px_ms)
 		px_ms = left_ms;
-	else if (c->exact && c->at_most && left_ms >= 0 && left_ms < px_ms)
+	else if (c->exact && (c->at_most || again) && left_ms >= 0 && left_ms < px_ms)
 		px_ms = left_ms > 0 ? left_ms : 1;
 	if (c->fence > m->fence) {
 		if (c->fence > memory_limit(m, a) && !c->range)

@@ -11,6 +11,7 @@
 #define EPOCH  INT64_C(1700000000000000)
 #define MARKER SPAN("j|cfg")
 #define MINE   SPAN("d1:7:00ff")
+#define KEPT   SPAN("d1:9:22dd")
 #define THEIRS SPAN("d2:8:11ee")
 
 static struct memory *memory;
@@ -91,6 +92,27 @@ START_TEST(an_acquire_that_a_shorter_renewal_has_overtaken_lengthens_the_key)
 }
 END_TEST
 
+static char leave_behind(int store, int64_t px_ms)
+{
+	return call(store, (struct call){.kind = CALL_EXTEND, .value = MINE, .new_value = KEPT, .marker = MARKER, .px_ms = px_ms, .exact = true});
+}
+
+/* It was sent again over the new connection, since nobody had heard of it: the name is kept no longer for that. */
+START_TEST(what_is_left_behind_twice_is_kept_from_the_first_time_on)
+{
+	ck_assert_int_eq(acquire(_i, MINE, 1000), 'G');
+	ck_assert_int_eq(leave_behind(_i, 5000), 'E');
+	ck_assert_int_eq(answer.pttl_ms, 5000);
+	now_us += 4000 * MSEC;
+	ck_assert_int_eq(leave_behind(_i, 5000), 'E');
+	ck_assert_int_eq(answer.pttl_ms, 1000);
+	ck_assert_int_eq(acquire(_i, MINE, 9000), 'B');
+	now_us += 1001 * MSEC;
+	ck_assert_int_eq(leave_behind(_i, 5000), 'M');
+	ck_assert_int_eq(acquire(_i, THEIRS, 1000), 'G');
+}
+END_TEST
+
 Suite *overtaken_suite(void)
 {
 	Suite *s = suite_create("overtaken");
@@ -99,6 +121,7 @@ Suite *overtaken_suite(void)
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_loop_test(c, an_acquire_that_a_longer_renewal_has_overtaken_does_not_shorten_the_key, 0, STORES);
 	tcase_add_loop_test(c, an_acquire_that_a_shorter_renewal_has_overtaken_lengthens_the_key, 0, STORES);
+	tcase_add_loop_test(c, what_is_left_behind_twice_is_kept_from_the_first_time_on, 0, STORES);
 	suite_add_tcase(s, c);
 	return s;
 }

@@ -8,7 +8,7 @@ local function stands_in(prior, current)
 end
 
 -- Renews the key, lifts the fence to a floor, and changes the value when a lease is adopted.
--- how: '0' the key must be there; '1' a key that is gone is put back, unless this comes late; '2' the key is left behind for px, even if that is shorter;
+-- how: '0' the key must be there; '1' a key that is gone is put back, unless this comes late; '2' the key is left behind for px from the first time on, even if that is shorter;
 -- '3' it is left behind for px at most. Otherwise a key never ends sooner than before: a renewal that runs late, after a longer one, must not take back what the longer one promised.
 -- beyond: '0' the floor must be within the limit; else it is the fence of another store whose clock was set back: see daemon/core/quorum.h
 -- prior: values of former lives of the daemon, any of which may stand in the place of value.
@@ -23,11 +23,11 @@ local extend = asked.e and function(key, queue, value, new_value, px, floor, bey
     code = 'A'
   elseif current ~= value and current ~= new_value and not stands_in(prior, current) then
     return occupied(key, current)
-  elseif how ~= '2' then
+  elseif how ~= '2' or current == new_value then
     local pttl = redis.pcall('PTTL', key)
     local err = refused(pttl)
     if err then return {'!', err} end
-    if how == '3' then
+    if how == '2' or how == '3' then
       if pttl >= 0 and pttl < px then px = math.max(pttl, 1) end
     elseif pttl > px then
       px = pttl
