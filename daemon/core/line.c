@@ -5,7 +5,7 @@
 
 #define HURRY_US SEC /* a request that does not wait for a holder is asked for no longer than that */
 #define HURRY_APART_US (5 * MSEC) /* of many such requests of one lock, those that are due about now are answered in one pass over the line */
-#define ADOPTION_ROUNDS 3 /* so long a LOCK that does not wait is kept for the adoption of what its owner may have */
+#define ADOPTION_ROUNDS 3
 
 void line_leave(struct engine *e, struct claim *c)
 {
@@ -86,6 +86,14 @@ static bool lock_is_taken(const struct lock *l)
 	return l->state == LOCK_HELD || l->state == LOCK_ADOPTING || l->state == LOCK_CLOSING;
 }
 
+/* So long a LOCK that does not wait is kept for the adoption of what its owner may have. */
+static int64_t adoption_us(const struct engine *e)
+{
+	int64_t rounds = ADOPTION_ROUNDS * e->core->conf.timeout_us;
+
+	return rounds < HURRY_US ? rounds : HURRY_US;
+}
+
 void engine_lock(struct engine *e, struct claim *c, struct span name, struct instant wait_until)
 {
 	struct lock *l = lock_find_or_add(&e->table, name);
@@ -109,7 +117,7 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 	if (c->patient && !MUTATED(WAIT_ENDLESS))
 		heap_set(&e->core->timers, &c->timer, wait_until);
 	else if (l->state == LOCK_ADOPTING)
-		heap_set(&e->core->timers, &c->timer, instant_add(e->core->now, ADOPTION_ROUNDS * e->core->conf.timeout_us));
+		heap_set(&e->core->timers, &c->timer, instant_add(e->core->now, adoption_us(e)));
 	if (l->state == LOCK_IDLE || (l->state == LOCK_WAITING && (l->starved || l->paced)))
 		acquire_begin(e, l);
 	else if (l->state == LOCK_WAITING && !lock_is_taken(l) && !c->patient)

@@ -115,6 +115,30 @@ START_TEST(a_longer_lease_that_came_late_is_believed_in_by_a_slow_clock)
 }
 END_TEST
 
+/* Of what its owner may have from the previous run the adoption decides, but not for longer than stores that are busy are waited for. */
+START_TEST(a_lock_that_does_not_wait_has_a_second_in_all_while_what_its_owner_may_have_is_adopted)
+{
+	stage_open(3);
+	stage.conf.timeout_us = 800 * MSEC;
+	daemon_starts(0);
+	passes(2 * SEC);
+	s1 = says_hello(1, "grace=30s");
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	all_feel(MOOD_SILENT);
+	daemon_returns(0);
+	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
+	says(2, "@1 LOCK a");
+	passes(950 * MSEC);
+	hears_nothing(2);
+	passes(100 * MSEC);
+	hears(2, "@1 ERR QUORUM *");
+	all_feel(MOOD_WELL);
+	passes(3 * SEC);
+	ignores(2);
+}
+END_TEST
+
 Suite *crossing_suite(void)
 {
 	Suite *suite = suite_create("crossing");
@@ -126,6 +150,7 @@ Suite *crossing_suite(void)
 	tcase_add_test(tc, resume_tells_no_more_than_the_shorter_lease_that_was_asked_for);
 	tcase_add_test(tc, who_is_handed_a_lease_is_told_no_more_than_what_its_renewals_ask_for);
 	tcase_add_test(tc, a_longer_lease_that_came_late_is_believed_in_by_a_slow_clock);
+	tcase_add_test(tc, a_lock_that_does_not_wait_has_a_second_in_all_while_what_its_owner_may_have_is_adopted);
 	suite_add_tcase(suite, tc);
 	return suite;
 }
