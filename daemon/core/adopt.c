@@ -21,7 +21,8 @@
 struct heritage {
 	bool asked;              /* some store was: the new value may stand there, too */
 	uint16_t stands;         /* bits: nodes where one of the values may stand */
-	struct instant until;    /* they stand nowhere beyond */
+	struct instant until;    /* they stand nowhere beyond: an EXTEND to the ttl that the record has may have left a longer key */
+	struct instant hopeless; /* nobody believes in the lease beyond: it is not adopted any more */
 	struct instant prior_until; /* all but the first */
 	struct instant deadline; /* of a lease that nobody renews; NEVER */
 	size_t n, first;         /* bytes: of all, of the first */
@@ -70,7 +71,7 @@ static struct lock_value value_of(struct span text)
 void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *from)
 {
 	struct lock *l = lock_find_or_add(&e->table, from->name);
-	int64_t px_us = c->ttl_us + c->delay_us;
+	int64_t px_us = c->ttl_us + c->delay_us, longest_us = (c->ttl_us > e->core->conf.max_lease_us ? c->ttl_us : e->core->conf.max_lease_us) + c->delay_us;
 
 	l->ttl_us = l->renew_ttl_us = c->ttl_us;
 	l->delay_us = c->delay_us;
@@ -79,7 +80,8 @@ void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *f
 	if (MUTATED(ADOPT_UNROTATED))
 		l->value = value_of(from->value);
 	l->heritage->stands = (uint16_t)((1u << e->core->conf.nodes) - 1);
-	l->heritage->until = instant_add(e->core->now, px_us + px_us / 50 + SEC);
+	l->heritage->until = instant_add(e->core->now, longest_us + longest_us / 50 + SEC);
+	l->heritage->hopeless = instant_add(e->core->now, px_us + px_us / 50 + SEC);
 	l->heritage->deadline = c->renew ? INSTANT_NEVER : from->deadline;
 	l->recorded = true;
 	l->fence = c->fence;
@@ -176,7 +178,7 @@ static uint16_t adopt_possible(const struct lock *l)
 
 static struct instant adopt_end(const struct lock *l)
 {
-	return instant_min(l->heritage->until, l->heritage->deadline);
+	return instant_min(l->heritage->hopeless, l->heritage->deadline);
 }
 
 static void adopt_close(struct engine *e, struct lock *l)

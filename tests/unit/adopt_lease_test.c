@@ -106,6 +106,26 @@ START_TEST(a_lease_without_renewal_that_is_over_is_lost)
 }
 END_TEST
 
+/* No store shortens a key: where it was not asked since, it stands for longer than the record says. */
+START_TEST(what_was_extended_to_a_shorter_lease_is_released_where_the_longer_one_stands)
+{
+	held_by_1(3, "ttl=10s");
+	falls(2);
+	says(1, "EXTEND a ttl=200ms");
+	hears(1, "OK name=a *");
+	daemon_returns(0);
+	resumes(2, &s1);
+	hears(2, ROW_A);
+	hears(2, "OK *");
+	passes(2 * SEC);
+	says(2, "UNLOCK a");
+	hears(2, "OK name=a count=0");
+	comes(2);
+	passes(SEC);
+	ck_assert(!key_is_there(2, "a"));
+}
+END_TEST
+
 /* The first of the votes is old when the adoption is decided: the deadline is that of the old one. */
 START_TEST(what_is_adopted_by_old_votes_is_renewed_before_they_end)
 {
@@ -177,6 +197,7 @@ Suite *adopt_lease_suite(void)
 	tcase_add_test(tc, what_is_left_of_a_lease_without_renewal_is_adopted);
 	tcase_add_loop_test(tc, what_is_left_of_a_lease_without_renewal_is_not_more_because_the_stores_granted_it_late, 0, 3);
 	tcase_add_test(tc, an_extend_is_known_to_the_next_life);
+	tcase_add_test(tc, what_was_extended_to_a_shorter_lease_is_released_where_the_longer_one_stands);
 	tcase_add_test(tc, what_is_adopted_by_old_votes_is_renewed_before_they_end);
 	tcase_add_loop_test(tc, an_extend_that_seemed_to_fail_is_known_to_the_next_life, 0, 2);
 	tcase_add_test(tc, a_lease_without_renewal_that_is_over_is_lost);
