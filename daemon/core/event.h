@@ -48,7 +48,7 @@ struct call {
 	int64_t px_ms;          /* ACQUIRE, EXTEND: TTL of the key */
 	int64_t fence;          /* ACQUIRE: proposal p; EXTEND, JOIN: floor, 0 = none */
 	int64_t range;          /* ACQUIRE: K, tokens reserved beyond the first; EXTEND: not 0: the floor may be beyond the limit, see quorum.h */
-	int64_t not_after_ms;   /* ACQUIRE, and EXTEND of a missing key: server time beyond which it does nothing; 0 = none */
+	int64_t not_after_ms;   /* ACQUIRE, JOIN, and EXTEND of a missing key: server time beyond which it does nothing; 0 = none */
 	bool create;            /* EXTEND: the key may be missing (re-assert) */
 	bool exact;             /* EXTEND: the TTL is px_ms, once, even if the key would last longer (left behind); else a key never ends sooner than before */
 	bool at_most;           /* with exact: a key that would end sooner does */
@@ -69,7 +69,7 @@ enum answer_class { ANSWER_EXECUTED, ANSWER_REFUSED, ANSWER_UNKNOWN };
  *   WITHDRAW X
  *   LOOK     M nothing stands there  B a value (holder, pttl)  K other type (pttl)  Q marker differs
  *   PROBE    P           (probe)
- *   JOIN     J done      X the marker was another (holder = the marker)
+ *   JOIN     J done      X the marker was another (holder = the marker)  L too late (holder = the marker)
  */
 struct probe {
 	struct span marker;  /* "" = absent */

@@ -123,6 +123,8 @@ void member_offer(struct members *ms, struct member *m, struct span from, char k
 	snprintf(m->offered, sizeof(m->offered), "%c|%s|%s|%s|%s|%" PRId64 "|%s|%s", kind, ms->cfg, m->run_id, m->replid, nonce,
 	         (members_bound_us(ms) + MSEC - 1) / MSEC, ms->set_id, m->taken);
 	call.fence = kind == 'j' && !MUTATED(JOIN_BY_CLOCK_ALONE) ? members_fence(ms) : 0;
+	if (kind == 'j' && !MUTATED(LATE_JOIN))
+		call.not_after_ms = member_server_ms(m, instant_add(ms->core->now, ms->core->conf.timeout_us));
 	call.marker.p = arena_copy(&ms->core->out->arena, from.p, from.n);
 	call.new_marker = span_of(m->offered);
 	member_ask(ms, m, &call);

@@ -9,7 +9,8 @@
  *   C  after G, compare-and-set from exactly that value to "j|…|fresh nonce|…", which also lifts its fence above every token issued: by its clock,
  *      and above what this daemon has seen of it and of the others, where clocks were set back
  *
- * A second loss meanwhile changes the marker, so the compare-and-set of C fails: no ABA. cfg is "<generation>.<hash>": a higher generation takes
+ * A second loss meanwhile changes the marker, so the compare-and-set of C fails: no ABA. Nor is it carried out later than a command may be: a snapshot
+ * may bring that very value back, and a flush the blank store that trust_first_start saw. cfg is "<generation>.<hash>": a higher generation takes
  * over by B, another hash at the same generation is refused. trust_first_start: as long as this daemon has never reached a quorum, and no
  * node that it then reaches carries a marker, these are joined at once.
  *

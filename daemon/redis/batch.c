@@ -202,6 +202,7 @@ static void entry_fill(struct batch *b, const struct script_keys *k, const struc
 		bulk_append(&b->args, call->new_marker);
 		buf_append(&b->args, buf_begin(&k->skew), buf_length(&k->skew));
 		number_append(&b->args, call->fence);
+		number_append(&b->args, call->not_after_ms);
 	} else {
 		b->script = SCRIPT_BATCH;
 		if (call_is_marked(call))
@@ -236,7 +237,7 @@ void batch_take(struct batch *b, const struct batch *from, unsigned i)
 void batch_write(const struct batch *b, const struct script_keys *k, const char *sha, struct span text, struct buf *out)
 {
 	unsigned keys = b->script == SCRIPT_BATCH ? 2 * b->count : 0;
-	unsigned args = b->script == SCRIPT_BATCH ? 2 + FIELDS * b->count : b->script == SCRIPT_JOIN ? 4 : 0;
+	unsigned args = b->script == SCRIPT_BATCH ? 2 + FIELDS * b->count : b->script == SCRIPT_JOIN ? 5 : 0;
 
 	array_append(out, 3 + 2 + keys + args);
 	bulk_append(out, sha ? SPAN("EVALSHA") : SPAN("EVAL"));

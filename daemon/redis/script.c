@@ -126,7 +126,7 @@ static int join_answer(const struct batch *b, const struct resp *r, unsigned nod
 	if (!root_matches(r, 3) || r->count != 4 || !is_text(&r->value[2]) || !is_text(&r->value[3]))
 		return -EPROTO;
 	code = resp_text(r, &r->value[2]);
-	if (!span_equal(code, SPAN("J")) && !span_equal(code, SPAN("X")))
+	if (!span_equal(code, SPAN("J")) && !span_equal(code, SPAN("X")) && !span_equal(code, SPAN("L")))
 		return -EPROTO;
 	a.class = ANSWER_EXECUTED;
 	a.code = code.p[0];

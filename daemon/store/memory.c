@@ -310,15 +310,16 @@ static void call_look(struct memory *m, const struct call *c, struct instant now
 static void call_join(struct memory *m, const struct call *c, struct answer *a)
 {
 	bool same = span_equal(memory_marker(m), c->marker);
+	bool late = c->not_after_ms > 0 && a->server_us / 1000 > c->not_after_ms;
 	int64_t floor = a->server_us + m->skew_us;
 
-	if (same) {
+	if (same && !late) {
 		if (span_starts(c->new_marker, SPAN("j")))
 			memory_set_fence(m, c->fence > floor ? c->fence : floor);
 		buf_clear(&m->marker);
 		buf_append(&m->marker, c->new_marker.p, c->new_marker.n);
 	}
-	answer_code(a, same ? 'J' : 'X', -1, -2);
+	answer_code(a, !same ? 'X' : late ? 'L' : 'J', -1, -2);
 	a->holder = memory_marker(m);
 }
 

@@ -23,6 +23,16 @@ static void time_look(struct server *s, const struct flight *f, const struct cal
 			     s->index, f->daemon->index, (long long)(server_wall(s) / MSEC - call->not_after_ms));
 }
 
+/* It may have been flushed since. */
+static void join_look(struct server *s, const struct flight *f, const struct call *call)
+{
+	if (call->not_after_ms > 0 && server_wall(s) / MSEC > call->not_after_ms)
+		checker_fail(s->world, INVARIANT_S23, -1, "node %u joins for daemon %u, %lld ms after the end of its time", s->index, f->daemon->index,
+			     (long long)(server_wall(s) / MSEC - call->not_after_ms));
+	if (call->not_after_ms == 0 && span_starts(call->new_marker, SPAN("j")))
+		checker_fail(s->world, INVARIANT_S23, -1, "daemon %u asks node %u to join, however late", f->daemon->index, s->index);
+}
+
 /* A single token may be ahead of the clock: a floor that is no higher lifts nothing. */
 static bool was_issued(const struct flight *f, int64_t token)
 {
@@ -94,6 +104,8 @@ void scripts_ran(struct server *s, const struct flight *f)
 			marker_look(s, f, call);
 			time_look(s, f, call, a);
 		}
+		if (call->kind == CALL_JOIN && a->code == 'J')
+			join_look(s, f, call);
 		if (is_vote(a) && call->kind == CALL_EXTEND)
 			floor_look(s, f, call);
 		if (a->class == ANSWER_EXECUTED && call->kind == CALL_WITHDRAW && !comes_again(f, i))

@@ -3,7 +3,9 @@
 #include "tests/unit/holder.h"
 
 #include <check.h>
+#include <string.h>
 
+#define LONGEST_US (32 * SEC) /* a quarantine */
 #define IN_TIME_US (10 * MSEC) /* of the 50 ms that a command may take */
 #define SOON_US    (200 * MSEC)
 
@@ -106,6 +108,69 @@ START_TEST(what_arrives_after_it_was_left_behind_leaves_no_more_than_that)
 }
 END_TEST
 
+/* --- joins: one that comes late may find a store that has forgotten its locks since, and says that it has not --- */
+
+START_TEST(a_join_of_a_first_start_that_arrives_after_a_flush_joins_nothing)
+{
+	stage_open(3);
+	feels(2, MOOD_SILENT);
+	daemon_starts(0);
+	serves(2, 1);
+	ck_assert_uint_eq(asked(CALL_JOIN), 3);
+	breaks(2);
+	passes(LONGEST_US);
+	ck_assert_str_eq(store_state(0, 2), "joined");
+	is_flushed(2);
+	arrives(2);
+	ck_assert_str_eq(marker_of(2), "");
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(0, 2), "quarantine: its fence fell back");
+}
+END_TEST
+
+START_TEST(a_join_of_a_first_start_that_was_repeated_since_joins_nothing)
+{
+	stage_open(1);
+	feels(0, MOOD_SILENT);
+	daemon_starts(0);
+	serves(0, 1);
+	ck_assert_uint_eq(asked(CALL_JOIN), 1);
+	breaks(0);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+	passes(SOON_US);
+	is_flushed(0);
+	arrives(0);
+	ck_assert_str_eq(marker_of(0), "");
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: it carries no marker: new, restarted blank, or flushed");
+}
+END_TEST
+
+START_TEST(a_join_that_arrives_where_a_quarantine_was_put_back_joins_nothing)
+{
+	char quarantine[MARKER_MAX + 1];
+
+	stage_begin(3);
+	restarts_blank(2);
+	strcpy(quarantine, marker_of(2));
+	ck_assert_int_eq(quarantine[0], 'q');
+	passes(LONGEST_US - 2 * SEC);
+	feels(2, MOOD_SILENT);
+	for (unsigned joins = stage.node[2].count[CALL_JOIN]; stage.node[2].count[CALL_JOIN] == joins;) {
+		serves(2, waiting_at(2)); /* probes */
+		passes(10 * MSEC);
+	}
+	breaks(2);
+	ck_assert_str_eq(store_state(0, 2), "joined");
+	passes(SOON_US);
+	marker_is_set(2, quarantine);
+	arrives(2);
+	ck_assert_str_eq(marker_of(2), quarantine);
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(0, 2), "quarantine: its marker was set back");
+}
+END_TEST
+
 Suite *astray_suite(void)
 {
 	Suite *s = suite_create("astray");
@@ -117,6 +182,12 @@ Suite *astray_suite(void)
 	tcase_add_test(t, a_renewal_that_arrives_after_the_release_leaves_no_key);
 	tcase_add_test(t, an_acquire_that_arrives_where_a_renewal_was_refused_leaves_no_key);
 	tcase_add_test(t, what_arrives_after_it_was_left_behind_leaves_no_more_than_that);
+	suite_add_tcase(s, t);
+	t = tcase_create("join");
+	tcase_add_checked_fixture(t, NULL, stage_close);
+	tcase_add_test(t, a_join_of_a_first_start_that_arrives_after_a_flush_joins_nothing);
+	tcase_add_test(t, a_join_of_a_first_start_that_was_repeated_since_joins_nothing);
+	tcase_add_test(t, a_join_that_arrives_where_a_quarantine_was_put_back_joins_nothing);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -91,7 +91,8 @@ START_TEST(probe_and_join_are_written_to_the_letter)
 	batch_reset(&batch);
 	add(CALL_JOIN, 2);
 	check_out(NULL, SPAN("text"),
-		  SPAN("*9\r\n$4\r\nEVAL\r\n$4\r\ntext\r\n$1\r\n2\r\n" HEAD "$3\r\nj|m\r\n$3\r\nj|n\r\n" SKEW "$16\r\n1761234567890123\r\n"));
+		  SPAN("*10\r\n$4\r\nEVAL\r\n$4\r\ntext\r\n$1\r\n2\r\n" HEAD "$3\r\nj|m\r\n$3\r\nj|n\r\n" SKEW "$16\r\n1761234567890123\r\n"
+		       "$13\r\n1761234567890\r\n"));
 }
 END_TEST
 

@@ -273,7 +273,7 @@ START_TEST(a_probe_of_another_shape_is_garbage)
 }
 END_TEST
 
-START_TEST(a_join_is_done_or_finds_another_marker)
+START_TEST(a_join_is_done_or_late_or_finds_another_marker)
 {
 	add(CALL_JOIN, 3);
 	ck_assert_int_eq(answer_text("*3\r\n:5\r\n$1\r\nJ\r\n$3\r\nj|n\r\n"), 0);
@@ -281,6 +281,8 @@ START_TEST(a_join_is_done_or_finds_another_marker)
 	ck_assert_int_eq(answer_text("*3\r\n:5\r\n$1\r\nX\r\n$3\r\nq|o\r\n"), 0);
 	check_answer(1, 3, ANSWER_EXECUTED, 'X');
 	ck_assert(span_equal(told[1].holder, SPAN("q|o")));
+	ck_assert_int_eq(answer_text("*3\r\n:5\r\n$1\r\nL\r\n$3\r\nq|o\r\n"), 0);
+	check_answer(2, 3, ANSWER_EXECUTED, 'L');
 	ck_assert_int_eq(answer_text("*3\r\n:5\r\n$1\r\nG\r\n$3\r\nq|o\r\n"), -EPROTO);
 	ck_assert_int_eq(answer_text("*2\r\n:5\r\n$1\r\nJ\r\n"), -EPROTO);
 	ck_assert_int_eq(answer_text("*3\r\n:5\r\n*1\r\n:1\r\n$3\r\nq|o\r\n"), -EPROTO);
@@ -304,7 +306,7 @@ Suite *script_suite(void)
 	tcase_add_loop_test(t, a_probe_sees_whose_data_it_is, 0, 5);
 	tcase_add_test(t, a_fence_key_that_holds_no_number_is_no_garbage_but_no_answer_either);
 	tcase_add_test(t, a_probe_of_another_shape_is_garbage);
-	tcase_add_test(t, a_join_is_done_or_finds_another_marker);
+	tcase_add_test(t, a_join_is_done_or_late_or_finds_another_marker);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -1,0 +1,2 @@
+# join.lua
+s/^if not_after > 0 and .*$//
