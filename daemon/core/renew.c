@@ -92,8 +92,11 @@ static int64_t renew_worth_us(const struct lock *l, const struct op *op)
 static void renew_succeeded(struct engine *e, struct op *op)
 {
 	struct lock *l = op->lock;
-	int64_t worth_us = renew_worth_us(l, op); /* a shorter lease may have been asked for since */
+	int64_t worth_us = renew_worth_us(l, op), stands_us = instant_diff(lock_deadline(&e->table, l), op->begun);
 
+	/* A shorter lease was asked for, and a longer one again, while answers came: those of in between count for less. */
+	if (2 * stands_us < worth_us)
+		worth_us = stands_us;
 	metric_add(&e->core->metrics, METRIC_RENEWALS, 1);
 	l->promised.ttl_us = op->ttl_us; /* no vote is worth more from now on: see renew_vote */
 	l->promised.until = lock_deadline(&e->table, l);

@@ -144,6 +144,24 @@ START_TEST(a_shorter_lease_that_is_asked_for_behind_a_longer_one_is_not_lost)
 }
 END_TEST
 
+START_TEST(a_lease_that_was_asked_for_longer_shorter_and_longer_at_once_is_not_lost)
+{
+	held_after_lock(3, "LOCK a ttl=100ms");
+	all_feel(MOOD_SILENT);
+	says(1, "@1 EXTEND a ttl=30s");
+	says(1, "@2 EXTEND a ttl=100ms");
+	passes(2 * MSEC);
+	serves(0, 1);
+	says(1, "@3 EXTEND a ttl=30s");
+	serves(1, 1);
+	hears(1, "@1 OK name=a fence=* valid_ms=*");
+	all_feel(MOOD_WELL);
+	hears(1, "@2 OK name=a fence=* valid_ms=*");
+	hears(1, "@3 OK name=a fence=* valid_ms=29*");
+	hears_nothing(1);
+}
+END_TEST
+
 START_TEST(a_deadline_that_a_store_brings_nearer_is_kept_though_the_round_goes_on)
 {
 	stage_open(3);
@@ -298,6 +316,7 @@ Suite *renew_suite(void)
 	tcase_add_test(watchdog, a_shorter_renewal_of_unknown_outcome_lowers_the_deadline_from_its_send);
 	tcase_add_test(watchdog, a_late_vote_does_not_outlive_the_shorter_lease_that_was_asked_for_after_it);
 	tcase_add_test(watchdog, a_shorter_lease_that_is_asked_for_behind_a_longer_one_is_not_lost);
+	tcase_add_test(watchdog, a_lease_that_was_asked_for_longer_shorter_and_longer_at_once_is_not_lost);
 	tcase_add_test(watchdog, a_late_vote_takes_nothing_from_what_its_store_had_granted_before);
 	tcase_add_test(watchdog, a_renewal_that_is_confirmed_late_is_worth_no_more_than_what_was_asked_for_since);
 	tcase_add_test(watchdog, a_deadline_that_a_store_brings_nearer_is_kept_though_the_round_goes_on);
