@@ -303,8 +303,22 @@ static void judge_move(struct members *ms, struct member *m, struct span run_id)
 	}
 	if (left)
 		ms->jump_us[m->index] += members_bound_us(ms); /* no vote is worth more */
-	if (left || came)
+	if (left || came) {
 		m->fence_joined = 0;
+		m->vouched[0] = '\0';
+	}
+}
+
+/*
+ * Whether it was joined under another value since it was last known to be, and no quarantine has passed for any clock: ours stands still while this host does,
+ * the store's goes on.
+ */
+static bool judge_is_too_soon(const struct members *ms, const struct member *m, struct span marker)
+{
+	int64_t longest = ms->core->conf.max_lease_us + ms->core->conf.max_delay_us, enough = longest - drift_us(longest);
+
+	return *m->vouched && !span_equal(marker, span_of(m->vouched)) && instant_diff(ms->core->now, m->vouched_at) < enough &&
+	       ms->core->now.us + m->clock.high - m->vouched_us < enough && !MUTATED(REJOIN_BELIEVED);
 }
 
 struct verdict member_judge(struct members *ms, struct member *m, const struct answer *a)
@@ -331,6 +345,8 @@ struct verdict member_judge(struct members *ms, struct member *m, const struct a
 		return (struct verdict){VERDICT_TIMING, ""};
 	if (ours && parts.kind == 'j' && !m->suspect && a->fence < m->fence_joined)
 		suspect(m, "its fence fell back", probe->marker); /* whichever run it is: who joined it lifted its fence above all that it had issued */
+	if (ours && parts.kind == 'j' && !m->suspect && judge_is_too_soon(ms, m, probe->marker))
+		suspect(m, "it was joined anew without a quarantine", probe->marker);
 	if (ours && parts.kind == 'j' && !m->suspect)
 		return (struct verdict){VERDICT_JOINED, ""};
 	if (probe->marker.n == 0 && ms->trusting && !m->suspect)

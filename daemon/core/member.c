@@ -246,6 +246,9 @@ static void member_join(struct members *ms, struct member *m, struct span marker
 	if (m->timed[0] == 'q')
 		core_keep(m->over, sizeof(m->over), span_of(m->timed));
 	core_keep(m->timed, sizeof(m->timed), marker);
+	core_keep(m->vouched, sizeof(m->vouched), marker);
+	m->vouched_at = m->asked_at;
+	m->vouched_us = m->asked_at.us + m->clock.low;
 	member_keep_marker(m, marker);
 	m->ours = m->was_ours = true;
 	m->blank = false;

@@ -22,6 +22,9 @@
  *   taken  the set of the generation from which this node was taken over; '' if there was none. Another set may have nodes that we do not know. It
  *          has no quorum any more once half of its nodes are taken over, rounded up. Nobody is joined before that was so for G.
  *
+ * A value of kind 'j' that takes the place of another sooner than a quarantine takes is evidence of lost memory: what was set back may stand at 'q' for a
+ * daemon that has timed it before, and what was flushed may be new for one that has just been started.
+ *
  * A clock that seems to jump is evidence of lost memory only once it is known that it was not this host that stood still: see jump.h.
  */
 #ifndef CORE_MEMBER_H
@@ -77,6 +80,10 @@ struct member {
 	char suspected[MARKER_MAX]; /* the marker that a probe showed with it; "" = none, or it was no probe */
 	char past[MARKER_MAX]; /* the last value of kind 'j' that a quarantine has replaced: whoever shows it again was set back, and has lost memory again */
 	char over[MARKER_MAX]; /* the last value of kind 'q' that its joining has replaced: likewise, and who was cut off meanwhile may have timed it */
+	/* The last value of kind 'j' under which it was used, when a question was asked that showed it, and the least that the store's clock was then. */
+	char vouched[MARKER_MAX];
+	struct instant vouched_at;
+	int64_t vouched_us;
 	char timed[MARKER_MAX];   /* the value of kind 'q' that is timed, and until when it is to stand: a connection that breaks does not begin it anew; its joining does */
 	struct instant timed_since, quarantine_end;
 	char timed_why[160];

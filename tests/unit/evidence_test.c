@@ -62,6 +62,7 @@ START_TEST(what_spoke_against_a_marker_is_settled_by_the_one_that_replaces_it)
 	stage.node[0].fence_lost = 10;
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "refused: it is a slave: only a master may hold locks");
+	passes(G_US);
 	stage.node[0].probe.role = (struct span){NULL, 0};
 	stage.node[0].fence_lost = 0;
 	marker[strlen(marker) - 1] ^= 1;
@@ -133,7 +134,7 @@ START_TEST(a_fence_of_another_run_is_no_evidence)
 	/* It comes back blank, and as a replica for a while, so that it is only looked at; meanwhile another daemon sees to its quarantine. */
 	stage.node[0].probe.role = SPAN("slave");
 	restarts_blank(0);
-	passes(2500 * MSEC);
+	passes(G_US + SEC);
 	ck_assert_str_eq(store_state(0, 0), "refused: it is a slave: only a master may hold locks");
 	ck_assert(strstr(marker, former) && strlen(former) == strlen(stage.node[0].run_id));
 	for (run = marker; (run = strstr(run, former));)

@@ -38,6 +38,77 @@ START_TEST(a_quarantine_that_comes_back_is_begun_anew_for_those_who_have_timed_i
 }
 END_TEST
 
+static const char too_soon[] = "quarantine: it was joined anew without a quarantine";
+
+/* As before, but the other is cut off as well, and the first is back before it and joins the store. The other knows that no quarantine has passed since. */
+START_TEST(a_store_that_was_joined_anew_too_soon_has_lost_its_memory)
+{
+	char marker[MARKER_MAX];
+
+	stage_begin(3);
+	daemon_starts(1);
+	stage.node[0].fence_lost = 10;
+	passes(2 * SEC);
+	stage.node[0].fence_lost = 0;
+	snprintf(marker, sizeof(marker), "%s", marker_of(0));
+	daemon_node_event(1, 0, EVENT_NODE_DOWN);
+	passes(G_US);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+	passes(G_US);
+	says(1, "LOCK a ttl=30s");
+	hears(1, "OK *");
+	daemon_node_event(0, 0, EVENT_NODE_DOWN);
+	marker_is_set(0, marker);
+	daemon_node_event(1, 0, EVENT_NODE_UP);
+	runs();
+	passes(MSEC);
+	ck_assert_str_eq(store_state(1, 0), "joined");
+	daemon_node_event(0, 0, EVENT_NODE_UP);
+	runs();
+	ck_assert_str_eq(store_state(0, 0), too_soon);
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(1, 0), "quarantine: another daemon found that it may have lost memory");
+	passes(G_US);
+	for (unsigned d = 0; d < 2; d++)
+		ck_assert_str_eq(store_state(d, 0), "joined");
+}
+END_TEST
+
+/* A daemon that trusts a first start takes stores for new that were flushed just now. One that runs knows better. */
+START_TEST(what_a_first_start_has_joined_wrongly_is_quarantined_by_who_knows)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	for (unsigned i = 0; i < 3; i++)
+		is_flushed(i);
+	daemon_starts(1);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 3);
+	passes(1100 * MSEC);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_str_eq(store_state(0, i), too_soon);
+	passes(G_US + 2 * SEC);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 3);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 3);
+}
+END_TEST
+
+/* A host that stood still has not counted the time in which others saw to a quarantine: the clock of the store tells. */
+START_TEST(a_quarantine_that_passed_while_this_host_stood_still_is_believed)
+{
+	char marker[MARKER_MAX];
+
+	stage_begin(3);
+	passes(2 * SEC);
+	snprintf(marker, sizeof(marker), "%sx", marker_of(0)); /* another value under the same configuration */
+	for (unsigned i = 0; i < 3; i++)
+		stage.node[i].clock_us += G_US;
+	marker_is_set(0, marker);
+	passes(3 * SEC);
+	ck_assert(was_logged("stood-still *"));
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+END_TEST
+
 /* The host is set back to before the restart of its server: run id and marker are those of then, and so is the fence. */
 START_TEST(a_server_that_is_set_back_to_before_its_restart_has_lost_its_memory)
 {
@@ -126,6 +197,9 @@ Suite *set_back_suite(void)
 
 	tcase_add_checked_fixture(tcase, NULL, stage_close);
 	tcase_add_test(tcase, a_quarantine_that_comes_back_is_begun_anew_for_those_who_have_timed_it);
+	tcase_add_test(tcase, a_store_that_was_joined_anew_too_soon_has_lost_its_memory);
+	tcase_add_test(tcase, what_a_first_start_has_joined_wrongly_is_quarantined_by_who_knows);
+	tcase_add_test(tcase, a_quarantine_that_passed_while_this_host_stood_still_is_believed);
 	tcase_add_loop_test(tcase, a_server_that_is_set_back_to_before_its_restart_has_lost_its_memory, 0, 2);
 	tcase_add_test(tcase, a_server_that_has_moved_to_another_address_counts_once);
 	suite_add_tcase(suite, tcase);
