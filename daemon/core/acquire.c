@@ -213,9 +213,23 @@ static bool acquire_is_beyond(const struct engine *e, const struct op *op, int64
 	return false;
 }
 
+/* One of those that granted may refuse it as a floor: its clock is behind, or was set back, or is hardly known. */
+static bool acquire_is_far(const struct engine *e, const struct op *op, int64_t base)
+{
+	int64_t ahead = e->core->conf.skew_us + 2 * e->core->conf.clock_tol_us;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		const struct member *m = &e->members.node[i];
+
+		if ((op->yes >> i & 1) && m->clock.known && base > member_server_ms_least(m, e->core->now) * MSEC + ahead)
+			return true;
+	}
+	return false;
+}
+
 /*
- * Second round: floor = the largest base, at the nodes of the decision only. Where that is beyond the limit of every clock the decision is the Q nodes
- * with the smallest bases; only if one of these is beyond as well, it is spread.
+ * Second round: floor = the largest base, at the nodes of the decision only. Where that is beyond the limit of one of their clocks the decision is the Q
+ * nodes with the smallest bases; only if one of these is beyond that of its own as well, it is spread.
  */
 static void acquire_raise(struct engine *e, struct op *first)
 {
@@ -224,7 +238,7 @@ static void acquire_raise(struct engine *e, struct op *first)
 	bool beyond;
 
 	op->fence = acquire_largest(e, first);
-	if (acquire_is_beyond(e, first, op->fence))
+	if (acquire_is_far(e, first, op->fence))
 		op->fence = acquire_least(e, first);
 	beyond = acquire_is_beyond(e, first, op->fence);
 	acquire_close(e, first);

@@ -29,9 +29,9 @@
  * was lost.
  * One store has no others to agree with: T = 0.
  *
- * Where clocks were set back by more than 2 T, fences may stand beyond the limit, each where it was. No proposal is within it then, so bases differ, and a
- * floor that is the largest of them would be refused until the clocks have caught up. Hence two rules for the second round of an acquire whose largest base is
- * beyond the limit of the store that gave it:
+ * Where clocks were set back by more than 2 T, fences may stand beyond the limit, each where it was; and that of a store whose clock is ahead beyond the limit
+ * of others. Where no proposal is within it then, bases differ, and a floor that is the largest of them would be refused until the clocks have caught up.
+ * Hence two rules for the second round of an acquire whose largest base is beyond the limit of a store that granted:
  *
  *   least    the token is the Q-th smallest base, and only stores whose base is no larger are asked and counted
  *   beyond   if that base is beyond the limit of its store as well, the others take it even beyond theirs

@@ -238,6 +238,32 @@ START_TEST(a_fence_far_ahead_is_not_spread_where_a_quorum_grants_less)
 }
 END_TEST
 
+/*
+ * It is within the limit of its own clock, which is ahead by less than what is tolerated, and beyond that of the others. This host's clock is ahead of them all:
+ * its proposals make no bases equal.
+ */
+START_TEST(a_fence_between_the_limits_of_two_clocks_stops_no_grant)
+{
+	int64_t ahead;
+
+	stage_open(3);
+	for (unsigned i = 0; i < 3; i++)
+		stage.node[i].clock_us = (i ? 0 : 1500 * MSEC) - 100 * SEC;
+	daemon_starts(0);
+	passes(2 * SEC);
+	ahead = 2 * SEC + 2 * stage.daemon[0].conf.clock_tol_us + 1200 * MSEC;
+	memory_set_fence(stage.node[0].memory, memory_fence(stage.node[1].memory) + ahead);
+	memory_set_fence(stage.node[2].memory, memory_fence(stage.node[1].memory) + 1000);
+	for (unsigned k = 1; k <= 5; k++) {
+		says(k, "LOCK a wait=10s");
+		passes(200 * MSEC);
+		hears(k, GRANT);
+		says(k, "UNLOCK a");
+		hears(k, "OK name=a count=0");
+	}
+}
+END_TEST
+
 /* No clock tells such a moment: nobody but redlockd may write fences, and what somebody else wrote stays where it is. */
 START_TEST(a_fence_beyond_all_clocks_is_not_spread)
 {
@@ -268,6 +294,7 @@ Suite *fence_suite(void)
 	tcase_add_test(tc, ranges_that_are_refused_at_a_bare_majority_stop_no_grant);
 	tcase_add_test(tc, a_proposal_between_the_limits_of_two_clocks_stops_no_grant);
 	tcase_add_test(tc, a_fence_far_ahead_is_not_spread_where_a_quorum_grants_less);
+	tcase_add_test(tc, a_fence_between_the_limits_of_two_clocks_stops_no_grant);
 	tcase_add_test(tc, a_fence_beyond_all_clocks_is_not_spread);
 	suite_add_tcase(suite, tc);
 	return suite;
