@@ -254,8 +254,11 @@ static void judge_lineage(struct members *ms, struct member *m, const struct mar
 	if (span_equal(taken, span_of(ms->set_id)))
 		taken = SPAN("");
 	core_keep(m->taken, sizeof(m->taken), taken);
+	if (taken.n > 0 && !m->ours && !span_equal(taken, span_of(ms->elder)))
+		ms->elder_is_over = false;
 	if (taken.n > 0)
 		core_keep(ms->elder, sizeof(ms->elder), taken);
+	ms->elder_is_over |= taken.n > 0 && m->ours && parts->kind == 'j'; /* whoever joined it has seen to that */
 }
 
 /* Another configuration at our generation, or a higher one, is never overwritten: two sets of daemons would not exclude each other. */

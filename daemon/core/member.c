@@ -121,7 +121,7 @@ void member_offer(struct members *ms, struct member *m, struct span from, char k
 	if (!MUTATED(JOIN_WITHOUT_NONCE))
 		rng_hex(&ms->core->rng, nonce, 16);
 	snprintf(m->offered, sizeof(m->offered), "%c|%s|%s|%s|%s|%" PRId64 "|%s|%s", kind, ms->cfg, m->run_id, m->replid, nonce,
-	         (members_bound_us(ms) + MSEC - 1) / MSEC, ms->set_id, m->taken);
+	         (members_bound_us(ms) + MSEC - 1) / MSEC, ms->set_id, kind == 'j' && !*m->taken ? ms->elder : m->taken);
 	call.fence = kind == 'j' && !MUTATED(JOIN_BY_CLOCK_ALONE) ? members_fence(ms) : 0;
 	if (kind == 'j' && !MUTATED(LATE_JOIN))
 		call.not_after_ms = member_server_ms(m, instant_add(ms->core->now, ms->core->conf.timeout_us));

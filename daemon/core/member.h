@@ -20,7 +20,8 @@
  *          until that bound has passed since the other configuration was last seen, and every node was seen under ours.
  *   set    how many nodes the set has, and a hash of its name
  *   taken  the set of the generation from which this node was taken over; '' if there was none. Another set may have nodes that we do not know. It
- *          has no quorum any more once half of its nodes are taken over, rounded up. Nobody is joined before that was so for G.
+ *          has no quorum any more once half of its nodes are taken over, rounded up. Nobody who knows of it joins a node before that was so for G,
+ *          and then names it in each marker. A node that was joined when nobody knew of it says nothing of that.
  *
  * A value of kind 'j' that takes the place of another sooner than a quarantine takes is evidence of lost memory: what was set back may stand at 'q' for a
  * daemon that has timed it before, and what was flushed may be new for one that has just been started.
@@ -114,6 +115,7 @@ struct members {
 	struct member node[NODES_MAX];
 	char cfg[40], set_id[SET_ID_MAX];
 	char elder[SET_ID_MAX]; /* the set of the generation before ours, if it is another; "" = not known */
+	bool elder_is_over;     /* … and it has no quorum any more, for long enough: a marker of kind 'j' says so that knows of it */
 	int64_t other_us;       /* the longest lease and delay of another configuration whose promises may run; see members_bound_us */
 	struct instant other_until;
 	int64_t fence_most; /* the largest fence that a node of ours showed before it was joined anew; see members_fence */
@@ -154,7 +156,7 @@ int64_t members_bound_us(const struct members *ms);
 /* A marker names that bound: quarantines under way last for it, too. */
 void members_note_bound(struct members *ms, int64_t bound_us, bool ours);
 /* Whether the set of the generation before ours, if that is another, has no quorum any more, and for long enough. */
-bool members_have_taken_over(const struct members *ms);
+bool members_have_taken_over(struct members *ms);
 /* Why the others are not usable, for people: "2 in quarantine, 1 down". */
 void members_tell_missing(const struct members *ms, char *text, size_t size);
 /* The server's clock at `when`, in ms, as late as it may be; 0 if it is not known. */

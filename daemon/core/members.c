@@ -75,19 +75,19 @@ void members_note_bound(struct members *ms, int64_t bound_us, bool ours)
 	}
 }
 
-bool members_have_taken_over(const struct members *ms)
+bool members_have_taken_over(struct members *ms)
 {
 	unsigned taken = 0, needed = ((unsigned)strtoul(ms->elder, NULL, 10) + 1) / 2;
 
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		const struct member *m = &ms->node[i];
-		bool joined = m->ours && m->marker[0] == 'j';
 
-		if (joined)
-			return true; /* whoever joined it has seen to that */
+		if (MUTATED(STRANGERS_VOUCH) && m->ours && m->marker[0] == 'j')
+			return true;
 		taken += m->ours && strcmp(m->taken, ms->elder) == 0 && !instant_before(ms->core->now, m->quarantine_end);
 	}
-	return !*ms->elder || taken >= needed;
+	ms->elder_is_over |= taken >= needed;
+	return !*ms->elder || ms->elder_is_over;
 }
 
 void members_tell_missing(const struct members *ms, char *text, size_t size)

@@ -200,6 +200,45 @@ START_TEST(the_second_that_is_taken_over_late_is_waited_for)
 }
 END_TEST
 
+/* Two that are new have joined before any of the old set was in reach. They know nothing of it. */
+START_TEST(new_servers_that_joined_alone_do_not_vouch_for_the_end_of_the_old_set)
+{
+	old_set_of_three();
+	for (unsigned i = 0; i < 3; i++)
+		stage.node[i].up = false;
+	daemon_starts(1);
+	session_opens(2, 1);
+	for (unsigned i = 0; i < 3; i++)
+		stage.node[i].up = true;
+	passes(OLD_G_US + 2 * SEC);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 2);
+	daemon_node_event(1, 0, EVENT_NODE_UP);
+	passes(OLD_G_US + 2 * SEC);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	says(2, "LOCK a ttl=2s"); /* the stage sees to it that nobody else has it */
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 2);
+	ck_assert_str_eq(store_state(1, 0), TOO_FEW);
+	hears(2, "ERR QUORUM *");
+	daemon_node_event(1, 1, EVENT_NODE_UP);
+	ignores(1);
+	passes(OLD_G_US + 2 * SEC);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 4);
+	/* What has lost its marker since is no reason to wait for the old set again. */
+	for (unsigned i = 0; i < 2; i++) {
+		falls(i);
+		node_is_born(i);
+		stage.node[i].up = true;
+		daemon_node_event(1, i, EVENT_NODE_UP);
+	}
+	passes(OLD_G_US + 2 * SEC);
+	daemon_node_event(1, 2, EVENT_NODE_UP);
+	passes(OLD_G_US + 2 * SEC);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 5);
+	ignores(1);
+}
+END_TEST
+
 START_TEST(what_was_taken_over_before_a_start_counts)
 {
 	old_set_of_three();
@@ -236,6 +275,7 @@ Suite *generation_suite(void)
 	tcase_add_loop_test(set, another_set_serves_once_the_old_one_has_no_quorum_any_more, 0, 2);
 	tcase_add_test(set, another_set_does_not_serve_while_the_old_one_may_have_a_quorum_that_it_does_not_see);
 	tcase_add_test(set, the_second_that_is_taken_over_late_is_waited_for);
+	tcase_add_test(set, new_servers_that_joined_alone_do_not_vouch_for_the_end_of_the_old_set);
 	tcase_add_test(set, what_was_taken_over_before_a_start_counts);
 	suite_add_tcase(suite, set);
 	return suite;
