@@ -258,7 +258,6 @@ static bool line_take(struct account *a, unsigned k, char *line, size_t n)
 	q = asked_new(c, r.tag, before != NULL);
 	q->sent = a->now;
 	q->mistake = outcome == PARSE_OK ? ERROR_TAGINUSE : m.code;
-	q->parts = outcome == PARSE_HTTP;
 	if (outcome == PARSE_OK && !before && !request_take(a, q, &r)) {
 		account_drop(c, q);
 		return false;
