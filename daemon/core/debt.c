@@ -284,7 +284,7 @@ void debts_tell(struct engine *e, const struct lock *l)
 	}
 }
 
-bool engine_stopped(struct engine *e)
+bool engine_answer_syncs(struct engine *e)
 {
 	struct op *op;
 	bool some = false;

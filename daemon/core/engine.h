@@ -123,8 +123,8 @@ void engine_fired(struct engine *e, struct timer *t); /* TIMER_LOCK, TIMER_CLAIM
 /* What became possible by the events of this step: call at its end. */
 void engine_settle(struct engine *e);
 void engine_stop(struct engine *e);
-/* Then nobody waits for the stores any more: UNLOCK sync=yes is answered. Whether there was one. */
-bool engine_stopped(struct engine *e);
+/* When it stops: nobody waits for the stores any more, so every UNLOCK sync=yes is answered. Whether there was one. */
+bool engine_answer_syncs(struct engine *e);
 /* All notices so far were told; frees what they were the last to name. */
 void engine_delivered(struct engine *e, const struct notice *n);
 

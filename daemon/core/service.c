@@ -175,7 +175,7 @@ static void on_stop(struct service *s)
 	command_deliver(&s->commander);
 	command_lists_stop(&s->commander);
 	/* What was asked behind those is answered before the hang-up, and so is what was asked behind that. */
-	for (service_go_on(s); engine_stopped(&s->engine); service_go_on(s))
+	for (service_go_on(s); engine_answer_syncs(&s->engine); service_go_on(s))
 		command_deliver(&s->commander);
 	for (uint32_t i = 0; i < s->sessions.slots; i++)
 		if (s->sessions.slot[i] && !s->sessions.slot[i]->over)
