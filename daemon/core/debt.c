@@ -140,7 +140,7 @@ static void debt_take_values(struct engine *e, struct op *op, struct span prior)
 void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_us, struct pending *p)
 {
 	struct instant until = l->px_until;
-	uint16_t strays = instant_before(e->core->now, l->strays_until) ? l->strays : 0, nodes = l->placed | strays;
+	uint16_t nodes = l->placed;
 	struct span prior = MUTATED(LEAVE_PRESENT_ONLY) ? SPAN("") : adopt_left(l, e->core->now, &nodes, &until);
 	struct op *op;
 
@@ -150,14 +150,13 @@ void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_
 		op = op_new(&e->ops, kind, l);
 		op->px_us = px_us;
 		op->pending = p;
-		op->strays = strays;
-		op->strays_until = l->strays_until;
+		op->value_since = l->value_since;
 		debt_take_values(e, op, prior);
 		debt_open(e, op, nodes, until);
 	} else if (p) {
 		engine_notice(e, NOTICE_RELEASED, NULL, p, REFUSED_LOST);
 	}
-	l->placed = l->strays = 0;
+	l->placed = 0;
 	adopt_over(l);
 }
 
@@ -176,7 +175,7 @@ static void debt_decide(struct engine *e, struct op *op)
 		return;
 	if (bits(op->yes) >= quorum)
 		debt_answer(e, op, REFUSED_NOT);
-	else if (bits(op->no & (uint16_t)~op->owed) > e->core->conf.nodes - quorum)
+	else if (bits(op->no) > e->core->conf.nodes - quorum)
 		debt_answer(e, op, REFUSED_LOST);
 }
 
@@ -196,20 +195,12 @@ static void debt_settled(struct engine *e, struct op *op)
 	metric_add(&e->core->metrics, METRIC_DEBTS, -1);
 }
 
-/* Nothing stands there now, but what set the key, or was to set it, may be carried out yet. What was left behind keeps that out. */
-static bool debt_may_come_yet(const struct engine *e, const struct op *op, uint16_t bit)
+/* Nothing stands there now, but what was sent before over another connection may set the key yet, until then. What was left behind keeps that out. */
+static struct instant debt_astray_until(const struct engine *e, const struct op *op, unsigned node)
 {
-	bool kept_out = (op->kind == OP_LEAVE && (op->yes & bit)) || MUTATED(STRAYS_FORGOTTEN);
+	bool kept_out = (op->kind == OP_LEAVE && (op->yes >> node & 1)) || MUTATED(STRAYS_FORGOTTEN);
 
-	return (op->strays & bit) && instant_before(e->core->now, op->strays_until) && !kept_out;
-}
-
-/* A release of unknown outcome: what was sent before it, over the same connection, is as unknown. */
-static void debt_is_unheard(struct engine *e, struct op *op, unsigned node)
-{
-	op->unsure |= (uint16_t)(1u << node);
-	op->strays |= (uint16_t)(1u << node);
-	op->strays_until = instant_max(op->strays_until, op_in_time_until(&e->ops, node, op->begun));
+	return kept_out ? INSTANT_PAST : op_astray_until(&e->ops, node, op->value_since, op->begun);
 }
 
 /* What an answer says of the key. A marker that is another's says nothing of it; nor does it that nothing of ours is there, if it may have gone with an earlier
@@ -220,12 +211,12 @@ static void debt_note(struct engine *e, struct op *op, const struct answer *a)
 	bool freed = ((op->unsure | op->yes) & bit) && !MUTATED(REPEAT_DENIES);
 
 	if (a->class == ANSWER_UNKNOWN)
-		debt_is_unheard(e, op, a->node);
+		op->unsure |= bit;
 	if (a->class != ANSWER_EXECUTED || a->code == 'Q') {
 		op->no &= (uint16_t)~bit; /* not carried out: asked again */
 		return;
 	}
-	if (!debt_may_come_yet(e, op, bit))
+	if (!instant_before(e->core->now, debt_astray_until(e, op, a->node)))
 		op->owed &= (uint16_t)~bit;
 	if (!freed)
 		return;
@@ -243,7 +234,7 @@ void debt_answered(struct engine *e, struct op *op, const struct answer *a)
 	if (!op->owed)
 		debt_settled(e, op);
 	else if ((op->owed >> a->node & 1) && !op->pending && !op->paced)
-		debt_try_again(e, op, a->class == ANSWER_EXECUTED ? op->strays_until : INSTANT_PAST);
+		debt_try_again(e, op, a->class == ANSWER_EXECUTED ? debt_astray_until(e, op, a->node) : INSTANT_PAST);
 }
 
 void debt_fired(struct engine *e, struct op *op)

@@ -143,8 +143,8 @@ void lock_new_value(struct lock_table *t, struct lock *l)
 		l->heritage = NULL;
 	}
 	l->recorded = false;
-	l->placed = l->strays = 0;
-	l->strays_until = INSTANT_PAST;
+	l->placed = 0;
+	l->value_since = t->core->now;
 	l->unanswered = l->renewed = 0;
 	l->promised.ttl_us = 0;
 	l->promised.until = INSTANT_PAST;

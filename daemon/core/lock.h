@@ -131,7 +131,6 @@ struct lock {
 	bool recorded;          /* this value was ever in the journal */
 	uint16_t name_n;
 	uint16_t placed;        /* bits: nodes where our value may stand */
-	uint16_t strays;        /* bits: nodes where a connection broke with calls under way that set the key: they may be carried out yet */
 	uint16_t queued;        /* bits: nodes where our ticket may stand in line */
 	uint16_t put_off;       /* bits: nodes that were too busy to be told of a release: a dead value of ours may stand there yet */
 	uint16_t woken;         /* bits: nodes that said that the lock was freed, since the last round began */
@@ -171,7 +170,7 @@ struct lock {
 	struct instant told;      /* HELD: over by then is what the holder was told before a store's clock jumped; no other jump, or long ago: in the past */
 	struct instant close_at;  /* CLOSING: no client believes any longer: D when renewing stopped, by the slowest clock that one may have */
 	struct instant px_until;  /* no store keeps the value beyond */
-	struct instant strays_until; /* none of the strays is carried out beyond */
+	struct instant value_since; /* no store was asked for this value before */
 	struct {
 		int64_t us; /* 0: none */
 		uint64_t sequence;

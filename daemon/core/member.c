@@ -51,6 +51,7 @@ void members_init(struct members *ms, struct core *core)
 		ms->node[i].index = i;
 		ms->node[i].marker = ms->node[i].marker_text[0];
 		ms->node[i].timer.kind = TIMER_MEMBER;
+		ms->node[i].astray_us = core->conf.timeout_us; /* the former life sent that */
 		flow_begin(&ms->node[i].flow, core->conf.window);
 	}
 }
@@ -144,6 +145,7 @@ void member_up(struct members *ms, unsigned node)
 	struct member *m = &ms->node[node];
 
 	m->connected = true;
+	m->up_since = ms->core->now;
 	m->stalled = false;
 	flow_begin(&m->flow, ms->core->conf.window);
 	member_become(ms, m, MEMBER_PROBING, "");
@@ -157,6 +159,7 @@ void member_down(struct members *ms, unsigned node, struct span reason)
 
 	core_keep(text, sizeof(text), reason);
 	m->connected = false;
+	m->astray_us = ms->core->conf.timeout_us + m->clock.high - m->clock.low + 2 * MSEC;
 	m->stalled = false;
 	m->asked = MEMBER_IDLE;
 	m->blank = false;

@@ -63,6 +63,8 @@ struct member_clock {
 struct member {
 	enum member_state state;
 	bool connected;
+	struct instant up_since; /* what went over an earlier connection was sent before … */
+	int64_t astray_us;       /* … and is carried out, where it sets a key, so long after at most */
 	bool stalled; /* a call is unanswered for longer than the timeout; ends with the next answer */
 	struct instant stalled_at;
 	unsigned index;

@@ -274,22 +274,11 @@ static struct instant op_sent(const struct member *m, const struct answer *a, st
 	return a->server_us && m->clock.known ? instant_min(sent, earliest) : sent;
 }
 
-struct instant op_in_time_until(const struct op_table *t, unsigned node, struct instant sent)
+struct instant op_astray_until(const struct op_table *t, unsigned node, struct instant since, struct instant last)
 {
-	const struct member_clock *clock = &t->members->node[node].clock;
+	const struct member *m = &t->members->node[node];
 
-	return instant_add(sent, t->core->conf.timeout_us + clock->high - clock->low + 2 * MSEC);
-}
-
-/* Its connection broke: a release that is sent over the next one may overtake it. */
-static void op_goes_astray(const struct op_table *t, const struct op *op, const struct answer *a)
-{
-	struct lock *l = op->lock;
-
-	if (a->class != ANSWER_UNKNOWN || (op->kind != OP_ACQUIRE && op->kind != OP_RENEW) || l->value.ticket != op->value.ticket)
-		return;
-	l->strays |= (uint16_t)(1u << a->node);
-	l->strays_until = instant_max(l->strays_until, op_in_time_until(t, a->node, op->sent[a->node]));
+	return instant_before(m->up_since, since) ? INSTANT_PAST : instant_add(instant_min(last, m->up_since), m->astray_us);
 }
 
 struct op *op_answered(struct op_table *t, const struct answer *a)
@@ -305,7 +294,6 @@ struct op *op_answered(struct op_table *t, const struct answer *a)
 	op->sent[a->node] = op_sent(&t->members->node[a->node], a, op->sent[a->node]);
 	if (MUTATED(VOTE_FROM_RECEIVE))
 		op->sent[a->node] = t->core->now;
-	op_goes_astray(t, op, a);
 	op_count(op, a, t->members->node[a->node].state == MEMBER_JOINED);
 	return op;
 }

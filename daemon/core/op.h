@@ -47,12 +47,12 @@ struct op {
 	uint16_t owed;        /* RELEASE, LEAVE: still to be confirmed; WITHDRAW: to be asked in its turn; ACQUIRE: left out, to be asked when there is room */
 	uint16_t put_off;     /* RELEASE, LEAVE: of these, those that were too busy */
 	uint16_t unsure;      /* RELEASE, LEAVE: it was sent there before, and nobody knows whether it was carried out */
-	uint16_t strays;      /* RELEASE, LEAVE: what was under way there when its connection broke may set the key yet: not confirmed before strays_until */
 	int64_t px_us, ttl_us, delay_us;
 	int64_t range;        /* ACQUIRE: tokens beyond the first that were asked for */
 	int64_t fence;        /* RAISE: the token to be granted; LEAVE: 0 */
 	struct instant until; /* RELEASE, LEAVE, WITHDRAW: nothing is left by then; ACQUIRE: decided by then */
-	struct instant begun, strays_until;
+	struct instant begun;
+	struct instant value_since; /* RELEASE, LEAVE: no store was asked before for the values that it frees */
 	struct instant sent[NODES_MAX];
 	int64_t base[NODES_MAX]; /* of a yes: the fence; of a busy: PTTL of the key that stands there, ms */
 	uint64_t holder[NODES_MAX]; /* of a busy: whose value stands there, as a hash; all foreign ones are one */
@@ -81,8 +81,9 @@ struct op *op_new(struct op_table *t, enum op_kind kind, struct lock *l);
 void op_free(struct op_table *t, struct op *op); /* no call is open */
 /* The op of an answer, with the books kept: open, yes, no, busy, alien, votes. NULL: no such call. */
 struct op *op_answered(struct op_table *t, const struct answer *a);
-/* What was sent to this node then, and sets a key, is carried out by this moment or not at all. */
-struct instant op_in_time_until(const struct op_table *t, unsigned node, struct instant sent);
+/* Until when this node may carry out what was sent to it over an earlier connection, no sooner than `since` and no later than `last`, and sets a key: what is
+ * sent now may overtake it. PAST: nothing was. */
+struct instant op_astray_until(const struct op_table *t, unsigned node, struct instant since, struct instant last);
 /* When the last of these nodes was asked. */
 struct instant op_sent_last(const struct op_table *t, const struct op *op, uint16_t nodes);
 /* When all that have not answered have had the time of a command. */

@@ -284,6 +284,12 @@ static void renew_note_end(const struct engine *e, struct lock *l, const struct 
 	l->px_until = instant_max(l->px_until, instant_add(e->core->now, left + left / 50));
 }
 
+/* It is not there, but what was sent over an earlier connection may set it yet. An adoption sets nothing where nothing is. */
+static bool renew_may_yet_be_placed(const struct engine *e, const struct lock *l, unsigned node)
+{
+	return l->state != LOCK_ADOPTING && instant_before(e->core->now, op_astray_until(&e->ops, node, l->value_since, e->core->now));
+}
+
 /* What an executed renewal says of the key: its vote, or that the key is not ours. */
 static void renew_note_vote(struct engine *e, struct lock *l, const struct op *op, const struct answer *a)
 {
@@ -307,7 +313,8 @@ static void renew_note_vote(struct engine *e, struct lock *l, const struct op *o
 		renew_deny(e, l, a);
 		adopt_note(l, a->node);
 		l->votes.until[a->node] = INSTANT_PAST;
-		l->placed &= (uint16_t)~(1u << a->node);
+		if (!renew_may_yet_be_placed(e, l, a->node))
+			l->placed &= (uint16_t)~(1u << a->node);
 		break;
 	default: /* Q, F: nothing was changed */
 		break;

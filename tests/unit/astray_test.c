@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What was under way when a connection broke may be carried out after the release that was sent over the next one: the key does not stay for all that. */
+#include "tests/unit/crowd.h"
 #include "tests/unit/holder.h"
 
 #include <check.h>
@@ -108,6 +109,25 @@ START_TEST(what_arrives_after_it_was_left_behind_leaves_no_more_than_that)
 }
 END_TEST
 
+/* The store had too much to do to be told, and was told over the next connection. */
+START_TEST(an_acquire_that_arrives_after_a_release_that_was_put_off_leaves_no_key)
+{
+	begins_with_window(3, 4);
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	is_full(2, 2);
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	breaks(2);
+	passes(IN_TIME_US);
+	arrives(2);
+	ck_assert(key_is_there(2, "a"));
+	is_left_nowhere();
+	ignores(2);
+}
+END_TEST
+
 /* --- joins: one that comes late may find a store that has forgotten its locks since, and says that it has not --- */
 
 START_TEST(a_join_of_a_first_start_that_arrives_after_a_flush_joins_nothing)
@@ -182,6 +202,7 @@ Suite *astray_suite(void)
 	tcase_add_test(t, a_renewal_that_arrives_after_the_release_leaves_no_key);
 	tcase_add_test(t, an_acquire_that_arrives_where_a_renewal_was_refused_leaves_no_key);
 	tcase_add_test(t, what_arrives_after_it_was_left_behind_leaves_no_more_than_that);
+	tcase_add_test(t, an_acquire_that_arrives_after_a_release_that_was_put_off_leaves_no_key);
 	suite_add_tcase(s, t);
 	t = tcase_create("join");
 	tcase_add_checked_fixture(t, NULL, stage_close);
