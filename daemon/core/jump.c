@@ -96,10 +96,16 @@ static const struct clock_bounds *clock_then(const struct member_clock *c, struc
 
 enum likeness { LIKE, UNLIKE, NOT_KNOWN_YET, OUTRUN };
 
-/* What is too little to be noticed may come between the looks at the two, but is not half of it. */
+/* What is too little to be noticed may come between the looks at the two. And their clocks drift apart while ours stands still. */
+static int64_t move_slack(struct move its)
+{
+	return JUMP_SLACK_US + (MUTATED(STOP_WITHOUT_DRIFT) ? 0 : drift_us(its.most));
+}
+
+/* What is not told apart is not half of it. */
 static bool moves_are_alike(struct move its, struct move others)
 {
-	return 2 * others.least > its.least && others.least <= its.most + JUMP_SLACK_US && its.least <= others.most + JUMP_SLACK_US;
+	return 2 * others.least > its.least && others.least <= its.most + move_slack(its) && its.least <= others.most + move_slack(its);
 }
 
 /*
@@ -123,7 +129,7 @@ static enum likeness jump_likeness(const struct member *m, const struct member *
 		return UNLIKE;
 	if (moves_are_alike(its, others) || jumps_are_alike(m, other))
 		return LIKE;
-	if (others.least > its.most + JUMP_SLACK_US && m->connected && instant_before(m->clock.sent, other->clock.at))
+	if (others.least > its.most + move_slack(its) && m->connected && instant_before(m->clock.sent, other->clock.at))
 		return OUTRUN;
 	return instant_before(other->clock.sent, m->jump.seen) ? NOT_KNOWN_YET : UNLIKE;
 }
@@ -210,7 +216,7 @@ static void jump_allow(const struct member *m, struct member *other, struct move
 
 void jump_is_ours(struct members *ms, struct member *m)
 {
-	struct move stop = clock_move(&m->jump.before, &m->clock);
+	struct move stop = clock_move(&m->jump.before, &m->clock), elsewhere = {stop.least - drift_us(stop.most), stop.most + drift_us(stop.most)};
 	enum likeness how[NODES_MAX] = {UNLIKE};
 	unsigned like = 1;
 
@@ -226,14 +232,14 @@ void jump_is_ours(struct members *ms, struct member *m)
 		if (!other->jump.open)
 			ms->jump_us[i] += stop.most;
 		if (unseen)
-			other->clock.high += stop.most;
+			other->clock.high += elsewhere.most;
 		if (unseen && how[i] != LIKE)
-			other->clock.low += stop.least; /* else it may have been looked at since, and show what is too little to be noticed */
+			other->clock.low += elsewhere.least; /* else it may have been looked at since, and show what is too little to be noticed */
 		if (how[i] == LIKE)
 			other->jump.open = false;
-		jump_allow(m, other, stop);
+		jump_allow(m, other, elsewhere);
 		other->clock.sure = ms->core->now;
-		clock_allow(m, &other->clock, stop);
+		clock_allow(m, &other->clock, elsewhere);
 	}
 }
 

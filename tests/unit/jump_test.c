@@ -34,6 +34,20 @@ START_TEST(a_host_that_stood_still_marks_no_store)
 }
 END_TEST
 
+/* 50 ms are not noticed, but these are more. */
+START_TEST(clocks_that_drift_apart_while_a_host_stands_still_mark_no_store)
+{
+	stage_begin(3);
+	passes(3 * SEC);
+	stands_still(_i ? 100 * SEC : 20 * SEC);
+	stage.node[_i].clock_us += 150 * MSEC;
+	stage.node[2].clock_us -= _i ? 800 * MSEC : 0;
+	passes(3 * SEC);
+	nobody_is_marked();
+	ck_assert(was_logged("stood-still for_ms=*"));
+}
+END_TEST
+
 START_TEST(what_a_host_holds_ends_earlier_by_as_long_as_it_stood_still)
 {
 	int64_t before;
@@ -297,6 +311,7 @@ Suite *jump_suite(void)
 
 	tcase_add_checked_fixture(ours, NULL, stage_close);
 	tcase_add_loop_test(ours, a_host_that_stood_still_marks_no_store, 0, 4);
+	tcase_add_loop_test(ours, clocks_that_drift_apart_while_a_host_stands_still_mark_no_store, 0, 2);
 	tcase_add_test(ours, what_a_host_holds_ends_earlier_by_as_long_as_it_stood_still);
 	tcase_add_test(ours, the_votes_of_a_store_out_of_reach_end_earlier_too);
 	tcase_add_loop_test(ours, a_stop_that_is_a_jump_at_one_store_and_within_the_drift_of_another_is_a_stop, 0, 2);
