@@ -287,6 +287,8 @@ void told_pushed(struct conn *c, int64_t name, struct span word);
 void kin_asked(struct sim_daemon *d, const struct call *call, int64_t name);
 bool kin_has(const struct kin *k, struct span value);
 void kin_ran(struct server *s, const struct flight *f, unsigned i);
+/* Its host was set back: until that is noticed it has the former values again, for whoever asks. */
+void kin_set_back(struct server *s);
 
 /* turns.c: whose turn it is, among daemons; hand-over inside of one. */
 void turns_life(struct sim_daemon *d);

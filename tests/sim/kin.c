@@ -70,6 +70,16 @@ static void adoption_look(struct server *s, const struct flight *f, unsigned i)
 			checker_fail(w, INVARIANT_S12, name_number(call->name), "%.*s: adopted twice", (int)call->name.n, call->name.p);
 }
 
+void kin_set_back(struct server *s)
+{
+	struct adoptions *all = &s->world->checker.adoptions;
+
+	for (struct adoption *a = all->item; a < all->item + all->count; a++) {
+		a->nodes &= (uint16_t)~(1u << s->index);
+		a->done = 2 * __builtin_popcount(a->nodes) > s->world->plan->nodes;
+	}
+}
+
 /* L10: what a node refuses to the present life of a daemon is not what former lives of it left there, and at a quorum. */
 static void kin_look(struct server *s, const struct flight *f, unsigned i)
 {
