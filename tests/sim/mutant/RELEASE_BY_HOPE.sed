@@ -1,2 +1,2 @@
 # daemon/core/debt.c
-s|debt_is_unheard(e, op, a->node);|debt_is_unheard(e, op, a->node), op->owed \&= (uint16_t)~bit;|
+s/op->unsure |= bit;/op->unsure |= bit, op->owed \&= (uint16_t)~bit;/
