@@ -21,11 +21,15 @@ static int64_t second_bound(const struct world *w)
 	return SEC + 3 * w->plan->timeout_us + 50 * MSEC;
 }
 
-static bool rounds_are_held_back(const struct request_sim *q)
+/* They are held back, or their round trips and the pauses between them are longer than those of the plan. */
+static bool rounds_take_longer(const struct request_sim *q)
 {
 	const struct sim_daemon *d = q->conn->daemon;
+	bool slow = false;
 
-	return d->paced_at > 0 && d->paced_at > q->begun_at - SEC;
+	for (unsigned i = 0; i < d->world->plan->nodes; i++)
+		slow |= d->link[i].slow_until > q->begun_at;
+	return slow || (d->paced_at > 0 && d->paced_at > q->begun_at - SEC);
 }
 
 /* What comes behind a RESUME waits for it, and that for adoptions. */
@@ -83,7 +87,7 @@ static void request_look(struct world *w, struct request_sim *q)
 {
 	int64_t *due = &w->checker.due[q->conn->daemon->index];
 
-	if (q->due_at <= w->now && q->busy_us && rounds_are_held_back(q)) {
+	if (q->due_at <= w->now && q->busy_us && rounds_take_longer(q)) {
 		q->due_at += q->busy_us;
 		q->busy_us = 0;
 	}

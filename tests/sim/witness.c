@@ -205,6 +205,18 @@ static void value_dies(struct sim_daemon *d, const struct call *call, int64_t na
 		l->left[call->node] = INSTANT_PAST;
 }
 
+/* The lock-delay of a hold, whether anybody heard of its grant or not. */
+static void value_is_left(struct sim_daemon *d, const struct call *call, int64_t name)
+{
+	struct checker *k = &d->world->checker;
+	struct lease *l = &k->lease[d->index][name];
+	uint64_t ticket = ticket_of(call->value);
+
+	*book_of(&k->book[d->index], ticket) = 1;
+	if (l->ticket == ticket)
+		l->told |= (uint16_t)(1u << call->node);
+}
+
 void witness_call(struct sim_daemon *d, const struct call *call)
 {
 	struct world *w = d->world;
@@ -231,7 +243,7 @@ void witness_call(struct sim_daemon *d, const struct call *call)
 		return;
 	}
 	if (call->kind == CALL_EXTEND && call->exact && is_own(d, call->value))
-		*book_of(&w->checker.book[d->index], ticket_of(call->value)) = 1;
+		value_is_left(d, call, name);
 	if (*book_of(&w->checker.book[d->index], ticket))
 		checker_fail(w, INVARIANT_S11, name, "%s: daemon %u uses ticket %llu, which it had released", name_of(name),
 			     d->index, (unsigned long long)ticket);
