@@ -274,13 +274,6 @@ static struct instant op_sent(const struct member *m, const struct answer *a, st
 	return a->server_us && m->clock.known ? instant_min(sent, earliest) : sent;
 }
 
-struct instant op_astray_until(const struct op_table *t, unsigned node, struct instant since, struct instant last)
-{
-	const struct member *m = &t->members->node[node];
-
-	return instant_before(m->up_since, since) ? INSTANT_PAST : instant_add(instant_min(last, m->up_since), m->astray_us);
-}
-
 struct op *op_answered(struct op_table *t, const struct answer *a)
 {
 	struct op *op = a->call < t->slots ? t->slot[a->call] : NULL;

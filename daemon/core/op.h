@@ -83,7 +83,13 @@ void op_free(struct op_table *t, struct op *op); /* no call is open */
 struct op *op_answered(struct op_table *t, const struct answer *a);
 /* Until when this node may carry out what was sent to it over an earlier connection, no sooner than `since` and no later than `last`, and sets a key: what is
  * sent now may overtake it. PAST: nothing was. */
-struct instant op_astray_until(const struct op_table *t, unsigned node, struct instant since, struct instant last);
+static inline struct instant op_astray_until(const struct op_table *t, unsigned node, struct instant since, struct instant last)
+{
+	const struct member *m = &t->members->node[node];
+
+	return instant_before(m->up_since, since) ? INSTANT_PAST : instant_add(instant_min(last, m->up_since), m->astray_us);
+}
+
 /* When the last of these nodes was asked. */
 struct instant op_sent_last(const struct op_table *t, const struct op *op, uint16_t nodes);
 /* When all that have not answered have had the time of a command. */
