@@ -198,6 +198,9 @@ void checker_sets_back(struct world *w, unsigned node);
 
 /* ledger.c: the lines of a daemon. */
 void ledger_begin(struct request_sim *q);
+/* The client has not read its last answers: what it asked next, without a tag, begins when it has. */
+bool ledger_awaits(const struct request_sim *q);
+void ledger_go_on(struct conn *c); /* it has */
 void ledger_syncs(struct world *w, int64_t name); /* those that began are carried out, of this name; -1: of all */
 void ledger_line(struct conn *c, struct span line);
 void ledger_over(struct conn *c);

@@ -231,6 +231,7 @@ void conn_on_packet(struct packet *p)
 		struct event event = {.kind = EVENT_SENT};
 
 		c->heard_at = c->world->now; /* while it did not take its answers, it was not read */
+		ledger_go_on(c);
 		conn_step(c, &event);
 	} else if (c->daemon_open) {
 		c->eof |= p->kind == PACKET_EOF && !c->eof_told;
@@ -256,6 +257,7 @@ void conn_hang_up(struct conn *c, int64_t depart)
 /* Clients read as fast as the link allows. */
 void conn_await(struct conn *c)
 {
+	c->awaited_step = c->world->checker.step;
 	packet_post(c, PACKET_SENT, GONE_HANGUP, c->world->now + conn_latency(c, &c->to_client));
 }
 

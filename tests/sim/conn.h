@@ -76,6 +76,7 @@ struct conn {
 	int64_t last[2];  /* arrival of the last packet, each way */
 	int64_t stalled_until[2];
 	size_t unread; /* bytes under way to the client */
+	uint64_t awaited_step; /* the step since which the daemon waits until the client has read those; 0: it does not */
 	/* the daemon's end */
 	struct buf in;
 	bool skipping, reading;

@@ -98,6 +98,21 @@ static void request_done(struct request_sim *q)
 	ledger_begin(next);
 }
 
+bool ledger_awaits(const struct request_sim *q)
+{
+	return !q->tagged && q->conn->awaited_step > 0 && q->begun_step >= q->conn->awaited_step;
+}
+
+void ledger_go_on(struct conn *c)
+{
+	struct request_sim *q;
+
+	TAILQ_FOREACH(q, &c->running, at_daemon)
+		if (ledger_awaits(q))
+			q->begun_step = c->world->checker.step;
+	c->awaited_step = 0;
+}
+
 static struct request_sim *request_of_line(struct conn *c, struct span line)
 {
 	struct request_sim *q;
