@@ -71,9 +71,11 @@ static struct lock_value value_of(struct span text)
 void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *from)
 {
 	struct lock *l = lock_find_or_add(&e->table, from->name);
-	int64_t px_us = c->ttl_us + c->delay_us, longest_us = (c->ttl_us > e->core->conf.max_lease_us ? c->ttl_us : e->core->conf.max_lease_us) + c->delay_us;
+	int64_t told_us = from->ttl_us, px_us = told_us + c->delay_us;
+	int64_t longest_us = (told_us > e->core->conf.max_lease_us ? told_us : e->core->conf.max_lease_us) + c->delay_us;
 
-	l->ttl_us = l->renew_ttl_us = c->ttl_us;
+	l->renew_ttl_us = c->ttl_us;
+	l->ttl_us = c->renew ? c->ttl_us : told_us; /* what nobody renews ends as it was told */
 	l->delay_us = c->delay_us;
 	lock_new_value(&e->table, l);
 	l->heritage = heritage_new(from, e->core->now);
@@ -87,12 +89,12 @@ void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *f
 	l->fence = c->fence;
 	l->fence_end = c->fence + (MUTATED(ADOPTED_HANDED_ON) ? 100 : 0);
 	l->px_until = INSTANT_PAST;
-	lock_promise(l, c->ttl_us, from->deadline);
+	lock_promise(l, told_us, from->deadline);
 	if (c->fence > e->fence_seen)
 		e->fence_seen = c->fence;
 	c->lock = l;
 	c->state = CLAIM_HELD;
-	c->believed = instant_add(instant_min(instant_add(e->core->now, c->ttl_us), l->heritage->deadline), drift_us(c->ttl_us));
+	c->believed = instant_add(instant_min(instant_add(e->core->now, told_us), l->heritage->deadline), drift_us(told_us));
 	l->holder = c;
 	engine_become(e, l, LOCK_ADOPTING);
 }

@@ -42,6 +42,12 @@ static void restore_clear(struct commander *x, const struct session *s, const st
 		lock_drop_if_unused(&x->engine->table, l);
 }
 
+static int64_t at_most(int64_t us, int64_t most_us)
+{
+	return us < most_us ? us : most_us;
+}
+
+/* No lease is renewed for longer than may be asked for now: after a crash of this life nobody waits for longer. */
 static struct claim *restore_claim(struct commander *x, struct session *s, const struct journal_record *r)
 {
 	struct claim *c = claim_new(&x->engine->table);
@@ -51,7 +57,7 @@ static struct claim *restore_claim(struct commander *x, struct session *s, const
 	c->fence = r->fence;
 	c->count = (unsigned)r->count;
 	c->renew = r->renew;
-	c->ttl_us = r->ttl_us;
+	c->ttl_us = at_most(r->ttl_us, x->core->conf.max_lease_us);
 	c->delay_us = r->delay_us;
 	c->asked_at = c->granted_at = (struct instant){r->granted_at_us};
 	TAILQ_INSERT_TAIL(&s->claims, c, in_session);
@@ -67,9 +73,10 @@ static bool secret_is_sound(struct span secret)
 	return true;
 }
 
+/* Where no grace may be asked for any more it can be resumed until the grace of the restart is over, and outlives no connection of its own. */
 static int restore_session(struct commander *x, struct session *s, const struct journal_record *r)
 {
-	int64_t most = x->core->conf.max_grace_us;
+	int64_t most_us = x->core->conf.max_grace_us > 0 ? x->core->conf.max_grace_us : 1;
 
 	if (!secret_is_sound(r->secret))
 		return -EBADMSG;
@@ -78,7 +85,7 @@ static int restore_session(struct commander *x, struct session *s, const struct 
 	memcpy(s->secret, r->secret.p, r->secret.n);
 	session_set_label(s, r->label);
 	s->heartbeat_us = r->heartbeat_us;
-	s->grace_us = r->grace_us < most ? r->grace_us : most;
+	s->grace_us = at_most(r->grace_us, most_us);
 	return 0;
 }
 
@@ -96,7 +103,8 @@ static bool values_are_sound(struct span values, unsigned least, unsigned most)
 
 static int restore_held(struct commander *x, struct session *s, const struct journal_record *r)
 {
-	struct inheritance from = {.name = r->name, .value = r->value, .prior = r->prior, .prior_until = {r->prior_until_us}, .deadline = {r->deadline_us}};
+	struct inheritance from = {.name = r->name, .value = r->value, .prior = r->prior, .prior_until = {r->prior_until_us},
+	                           .ttl_us = r->ttl_us, .deadline = {r->deadline_us}};
 	struct claim *c;
 
 	if (!values_are_sound(r->value, 1, 1) || !values_are_sound(r->prior, r->kind == JOURNAL_ADOPTING, JOURNAL_PRIORS))

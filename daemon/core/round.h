@@ -104,7 +104,7 @@ struct inheritance {
 	struct span name, value;
 	struct span prior; /* values that may stand in its place, newest first, separated by blanks; at most JOURNAL_PRIORS count */
 	struct instant prior_until; /* … until then */
-	int64_t ttl_us;
+	int64_t ttl_us; /* the longest that may have been told; the claim has the one of its renewals */
 	struct instant deadline; /* of one that is not renewed */
 };
 void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *from);

@@ -188,6 +188,52 @@ START_TEST(an_adoption_does_not_shorten_what_was_told)
 }
 END_TEST
 
+/* As the memory store does, which has no marker that would tell of the lease before: nothing is promised for longer than a next crash is waited for. */
+static void comes_back_with_a_shorter_max_lease(void)
+{
+	daemon_ends(0);
+	marker_is_set(0, "");
+	stage.conf.trust_first_start = true;
+	stage.conf.past_lease_us = stage.conf.max_lease_us;
+	stage.conf.max_lease_us = 5 * SEC;
+	stage.conf.lease_us = 2 * SEC;
+	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
+	resumes(2, &s1);
+}
+
+START_TEST(what_was_granted_for_longer_than_may_be_asked_for_is_renewed_for_no_longer)
+{
+	held_by_1(1, "ttl=25s");
+	comes_back_with_a_shorter_max_lease();
+	hears(2, ROW_A);
+	hears(2, "OK *");
+	if (_i == 1) {
+		says(2, "EXTEND a");
+		hears(2, "OK *");
+	}
+	passes(30 * SEC);
+	says(2, "CHECK a");
+	ck_assert_int_le(number_in(hears(2, "OK name=a *"), "valid_ms"), 5000);
+	ck_assert_int_le(key_ttl_us(0, "a"), 5 * SEC);
+	hears_nothing(2);
+}
+END_TEST
+
+/* It ends by itself, when its holder was told, and not sooner. */
+START_TEST(what_is_left_of_a_lease_without_renewal_is_not_cut_by_a_shorter_max_lease)
+{
+	held_by_1(1, "ttl=25s renew=no");
+	comes_back_with_a_shorter_max_lease();
+	hears(2, ROW_A);
+	hears(2, "OK *");
+	passes(24 * SEC);
+	says(2, "CHECK a");
+	hears(2, "OK name=a *");
+	passes(SEC);
+	hears(2, "! LOST name=a fence=* reason=expired");
+}
+END_TEST
+
 Suite *adopt_lease_suite(void)
 {
 	Suite *suite = suite_create("adopt_lease");
@@ -203,6 +249,8 @@ Suite *adopt_lease_suite(void)
 	tcase_add_test(tc, a_lease_without_renewal_that_is_over_is_lost);
 	tcase_add_loop_test(tc, an_adoption_does_not_shorten_what_was_told, 0, 3);
 	tcase_add_loop_test(tc, a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet, 0, 3);
+	tcase_add_loop_test(tc, what_was_granted_for_longer_than_may_be_asked_for_is_renewed_for_no_longer, 0, 2);
+	tcase_add_test(tc, what_is_left_of_a_lease_without_renewal_is_not_cut_by_a_shorter_max_lease);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

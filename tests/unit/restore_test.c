@@ -279,6 +279,25 @@ START_TEST(the_grace_counts_from_the_restart_and_is_at_least_a_lease)
 }
 END_TEST
 
+/* The next life may grant less grace than the one that promised it, or none: what it writes down is sound, and is resumed once more. */
+START_TEST(a_grace_that_nobody_may_ask_for_any_more_is_cut_and_can_be_written_down)
+{
+	held_by_1();
+	stage.conf.max_grace_us = _i == 0 ? 0 : 500 * MSEC;
+	daemon_returns(0);
+	journal_is_compacted(0);
+	daemon_returns(0);
+	resumes(2, &s1);
+	hears(2, ROW_A);
+	hears(2, "OK session=* n=1");
+	journal_is_compacted(0);
+	goes(2, GONE_HANGUP);
+	passes(SEC);
+	says(3, "LOCK a");
+	hears(3, GRANT);
+}
+END_TEST
+
 /* --- damage --- */
 
 START_TEST(a_damaged_record_ends_the_belief_in_all)
@@ -361,6 +380,7 @@ Suite *restore_suite(void)
 	tcase_add_loop_test(records, a_turn_that_nobody_heard_of_is_a_row_in_the_next_life_and_no_loss, 0, 2);
 	tcase_add_test(records, numbers_of_sessions_are_not_given_twice);
 	tcase_add_test(records, the_grace_counts_from_the_restart_and_is_at_least_a_lease);
+	tcase_add_loop_test(records, a_grace_that_nobody_may_ask_for_any_more_is_cut_and_can_be_written_down, 0, 2);
 	suite_add_tcase(suite, records);
 	tcase_add_checked_fixture(damage, NULL, stage_close);
 	tcase_add_loop_test(damage, a_damaged_record_ends_the_belief_in_all, 0, 3);
