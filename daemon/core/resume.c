@@ -135,7 +135,9 @@ static void resume_answer(struct commander *x, struct session *s)
 
 	TAILQ_FOREACH(c, &s->claims, in_session) {
 		open += claim_is_open(c);
-		if (c->state != CLAIM_HELD || c->lock->state != LOCK_HELD || engine_expire(x->engine, c->lock))
+		if (c->state != CLAIM_HELD || c->lock->state != LOCK_HELD)
+			continue;
+		if (!MUTATED(RESUMED_BY_FALLEN_VOTES) && engine_expire(x->engine, c->lock))
 			continue; /* what ends this wait may have taken away votes of others */
 		if (most > 0 && s->unsent - begin >= most) {
 			more++;
