@@ -163,7 +163,7 @@ int journal_open(struct journal *j, const char *dir, const char *boot_id, struct
 {
 	int fd, r;
 
-	*j = (struct journal){.fd = -1, .rest = SPAN(""), .pause_us = JOURNAL_PAUSE_US};
+	*j = (struct journal){.fd = -1, .most = JOURNAL_FILE_MAX, .rest = SPAN(""), .pause_us = JOURNAL_PAUSE_US};
 	memcpy(j->boot_id, boot_id, strnlen(boot_id, JOURNAL_BOOT_MAX - 1));
 	j->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (j->dir < 0)
@@ -224,9 +224,22 @@ static int file_write_new(const struct journal *j, int fd, struct span records, 
 
 	header_append(&b, j->boot_id, now);
 	buf_append(&b, records.p, records.n);
-	r = buf_length(&b) > JOURNAL_FILE_MAX ? -EFBIG : fd_write(fd, (struct span){buf_begin(&b), buf_length(&b)}, 0);
+	r = buf_length(&b) > j->most ? -EFBIG : fd_write(fd, (struct span){buf_begin(&b), buf_length(&b)}, 0);
 	buf_release(&b);
 	return r;
+}
+
+static size_t least_of(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* After a snapshot of that size. What is live may come close to the most: then each snapshot leaves room for the time until the next. */
+static size_t next_snapshot(const struct journal *j)
+{
+	size_t grown = JOURNAL_GROWTH * j->size, room = j->most - j->size;
+
+	return least_of(grown > JOURNAL_SNAPSHOT ? grown : JOURNAL_SNAPSHOT, j->size + room / 2);
 }
 
 /* A new file, whole, takes the place of the old one. */
@@ -248,7 +261,7 @@ static int file_replace(struct journal *j, struct span records, struct instant n
 		close(j->fd);
 	j->fd = fd;
 	j->size = HEADER + records.n;
-	j->snapshot_at = JOURNAL_GROWTH * j->size > JOURNAL_SNAPSHOT ? JOURNAL_GROWTH * j->size : JOURNAL_SNAPSHOT;
+	j->snapshot_at = next_snapshot(j);
 	return 0;
 }
 
@@ -307,6 +320,11 @@ void journal_add(struct journal *j, struct span record)
 		frame_append(&j->pass, record);
 }
 
+static int file_append(const struct journal *j, struct span pass)
+{
+	return j->size + pass.n > j->most ? -EFBIG : fd_write(j->fd, pass, j->size);
+}
+
 void journal_write(struct journal *j, struct instant now)
 {
 	struct span pass = {buf_begin(&j->pass), buf_length(&j->pass)};
@@ -316,7 +334,7 @@ void journal_write(struct journal *j, struct instant now)
 	if (pass.n == 0)
 		return;
 	assert(append || j->size == 0); /* else a snapshot was wanted first */
-	r = append ? fd_write(j->fd, pass, j->size) : file_replace(j, pass, now);
+	r = append ? file_append(j, pass) : file_replace(j, pass, now);
 	if (r)
 		journal_fail(j, r, now);
 	else if (append)

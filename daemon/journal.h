@@ -31,9 +31,9 @@
 #include "proto/span.h"
 
 #define JOURNAL_BOOT_MAX  64
-#define JOURNAL_FILE_MAX  ((size_t)1 << 29) /* bytes; a larger file is not ours */
+#define JOURNAL_FILE_MAX  ((size_t)1 << 29) /* bytes; a larger file is not ours, and is never written */
 #define JOURNAL_SNAPSHOT  ((size_t)1 << 20) /* bytes; a smaller file is not worth one */
-#define JOURNAL_GROWTH    4                 /* times the last snapshot */
+#define JOURNAL_GROWTH    4                 /* times the last snapshot; or half of what is left of the most, where that comes first */
 #define JOURNAL_PAUSE_US  (1 * SEC)         /* the first pause before it is tried again; doubles */
 #define JOURNAL_PAUSE_MAX_US (30 * SEC)
 
@@ -46,6 +46,7 @@ struct journal {
 	bool in_image;      /* between begin and end */
 	struct buf past;    /* the former life's file, until journal_forget */
 	struct span rest;   /* of it: what journal_next has not given yet */
+	size_t most;        /* bytes that it may have: JOURNAL_FILE_MAX, but for tests */
 	size_t size;        /* bytes in the file */
 	size_t snapshot_at; /* the size at which a snapshot is wanted */
 	bool unusable;

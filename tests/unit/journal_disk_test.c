@@ -55,6 +55,43 @@ START_TEST(a_large_snapshot_is_not_taken_again_before_as_much_was_added_several_
 }
 END_TEST
 
+/* A larger file than the next life reads is worth nothing: it is made shorter in time, or given up. */
+START_TEST(a_file_never_grows_beyond_what_the_next_life_reads)
+{
+	size_t most = 4 * JOURNAL_SNAPSHOT;
+
+	past_life(PAST_BOOT);
+	past.j.most = most;
+	journal_begin(&past.j);
+	grow(3 * JOURNAL_SNAPSHOT); /* what is live is more than a quarter of it */
+	journal_end(&past.j, past.now);
+	while (!journal_wants_snapshot(&past.j, past.now)) {
+		grow(4096);
+		ck_assert_uint_lt(past.j.size, most);
+	}
+	ck_assert(!past.j.unusable);
+	past_snapshot("all");
+	ck_assert(!journal_wants_snapshot(&past.j, past.now));
+	journal_close(&past.j);
+	ck_assert_str_eq(next_life_reads(PAST_BOOT), "all|");
+}
+END_TEST
+
+START_TEST(a_file_that_would_be_too_large_for_the_next_life_is_given_up)
+{
+	bool usable;
+
+	past_life(PAST_BOOT);
+	past.j.most = PAST_HEADER + PAST_FRAME + 8;
+	past_write("one");
+	past_write("two");
+	ck_assert(journal_has_turned(&past.j, &usable));
+	ck_assert(!usable);
+	ck_assert_int_eq(past_size(), -1);
+	journal_close(&past.j);
+}
+END_TEST
+
 START_TEST(a_snapshot_of_nothing_takes_the_file_away)
 {
 	past_life(PAST_BOOT);
@@ -236,6 +273,8 @@ Suite *journal_disk_suite(void)
 	tcase_add_checked_fixture(c, past_start, past_stop);
 	tcase_add_test(c, a_file_that_has_grown_to_several_times_its_snapshot_is_replaced);
 	tcase_add_test(c, a_large_snapshot_is_not_taken_again_before_as_much_was_added_several_times);
+	tcase_add_test(c, a_file_never_grows_beyond_what_the_next_life_reads);
+	tcase_add_test(c, a_file_that_would_be_too_large_for_the_next_life_is_given_up);
 	tcase_add_test(c, a_snapshot_of_nothing_takes_the_file_away);
 	tcase_add_test(c, a_snapshot_that_cannot_be_written_leaves_the_file_as_good_as_it_was);
 	tcase_add_test(c, a_device_that_ends_in_a_record_leaves_nothing_to_believe);
