@@ -280,8 +280,10 @@ static void pump_journal(struct daemon *d)
 	journal_write(&d->journal, now);
 	if (journal_wants_snapshot(&d->journal, now))
 		pump_snapshot(d, now);
-	if (journal_has_turned(&d->journal, &event.journal.ok))
-		pump_step(d, &event);
+	if (!journal_has_turned(&d->journal, &event.journal.ok))
+		return;
+	pump_step(d, &event);
+	journal_write(&d->journal, now); /* what was due in that step: the stores are asked next */
 }
 
 /* A record that the service cannot read ends it: it forgets what it was told before, and so the file goes, too. */
