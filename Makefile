@@ -199,7 +199,8 @@ CLIENT := \
 	client/lock.c \
 	client/person.c \
 	client/reconnect.c \
-	client/settle.c
+	client/settle.c \
+	client/tidy.c
 
 CLI := \
 	client/cli.c \
@@ -311,6 +312,7 @@ UNIT := \
 	tests/unit/refusal_test.c \
 	tests/unit/reboot_test.c \
 	tests/unit/reconnect_test.c \
+	tests/unit/recount_test.c \
 	tests/unit/record_test.c \
 	tests/unit/renew_test.c \
 	tests/unit/reply_test.c \

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define AGAIN_US 200000 /* a LOCK that a leaving daemon refused is sent again after this */
+#define AGAIN_US 200000 /* what is put off is sent again after this */
 
 static int ask_answer(struct redlock *c, int64_t fence, int64_t valid_ms, int64_t count)
 {
@@ -29,6 +29,7 @@ static int ask_answer(struct redlock *c, int64_t fence, int64_t valid_ms, int64_
 static int ask_send(struct redlock *c)
 {
 	c->sent_us = redlock_now_us();
+	c->ask.sent = true;
 	return conn_say(c, c->ask.line, c->ask.n);
 }
 
@@ -53,31 +54,45 @@ static void lock_wait_set(struct ask *ask)
 	ask->wait_n = n;
 }
 
-/* The turn came and its OK did not: asked again it would count twice. */
+static int lock_send(struct redlock *c)
+{
+	lock_wait_set(&c->ask);
+	return ask_send(c);
+}
+
+/* The turn came and its OK did not, of this LOCK or of one that was given up before: asked again it would count twice. */
 static bool lock_granted(const struct redlock *c)
 {
 	const struct hold *h = book_find(&c->book, c->ask.name);
 
-	if (!c->ask.row)
+	if (!h || !h->row.told)
 		return false;
-	return !h || h->state != HOLD_KEPT || h->fence != c->ask.fence || c->ask.count > h->count;
+	return h->state != HOLD_KEPT || h->fence != h->row.fence || (h->row.count > h->count && (c->ask.sent || h->given_up));
 }
 
 static int lock_repeat(struct redlock *c)
 {
-	c->sent_us = c->ask.row_us;
-	if (lock_granted(c))
-		return ask_answer(c, c->ask.fence, c->ask.valid_ms, c->ask.count ? c->ask.count : 1);
-	lock_wait_set(&c->ask);
-	return ask_send(c);
+	const struct hold *h = book_find(&c->book, c->ask.name);
+
+	if (lock_granted(c)) {
+		c->sent_us = h->row.asked_us;
+		return ask_answer(c, h->row.fence, h->row.valid_ms, h->row.count ? h->row.count : 1);
+	}
+	return lock_send(c);
+}
+
+/* A LOCK is granted, and whether the stores still have it is not decided: its caller waits for that. */
+static bool anchor_is_open(const struct redlock *c)
+{
+	return c->ask.anchors && span_equal(c->passing.parsed.code, SPAN("QUORUM"));
 }
 
 bool ask_puts_off(struct redlock *c)
 {
 	int64_t now = redlock_now_us();
+	bool leaves = c->ask.kind == ASK_LOCK && now < c->ask.wait_until_us && span_equal(c->passing.parsed.code, SPAN("DRAINING"));
 
-	if (!c->resumes || c->ask.kind != ASK_LOCK || now >= c->ask.wait_until_us || c->passing.parsed.kind != LINE_ERR ||
-	    !span_equal(c->passing.parsed.code, SPAN("DRAINING")))
+	if (!c->resumes || c->passing.parsed.kind != LINE_ERR || (!leaves && !anchor_is_open(c)))
 		return false;
 	c->again_us = now + AGAIN_US;
 	return true;
@@ -88,14 +103,18 @@ bool ask_puts_off(struct redlock *c)
 static int unlock_repeat(struct redlock *c)
 {
 	const struct hold *h = book_find(&c->book, c->ask.name);
+	const struct row *row = h ? &h->row : &c->ask.row;
 	char fence[40];
 	size_t n;
 
-	if (!c->ask.row || (h && h->fence != c->ask.fence))
+	/* What was sent over no connection is to be done yet. */
+	if (c->ask.settled || (c->ask.sent && (!row->told || (h && h->fence != row->fence))))
 		return ask_answer(c, 0, 0, 0);
-	if (h && c->ask.count && c->ask.count < h->count)
-		return ask_answer(c, 0, 0, c->ask.count);
-	n = (size_t)snprintf(fence, sizeof(fence), " fence=%" PRId64, c->ask.fence);
+	if (h && row->told && row->count && row->count < h->count && (c->ask.sent || h->unlocked))
+		return ask_answer(c, 0, 0, h->count - 1);
+	if (!h && !row->told)
+		return ask_send(c);
+	n = (size_t)snprintf(fence, sizeof(fence), " fence=%" PRId64, h ? h->fence : row->fence);
 	if (!c->ask.fenced && c->ask.n + n < sizeof(c->ask.line)) {
 		memcpy(c->ask.line + c->ask.n, fence, n);
 		c->ask.n += n;
@@ -106,11 +125,15 @@ static int unlock_repeat(struct redlock *c)
 
 /* --- all --- */
 
-bool ask_settle_lost(struct redlock *c, int *ret_error)
+bool ask_settle_known(struct redlock *c, int *ret_error)
 {
 	static const char lost[] = "ERR LOST it was not there any more when the session was resumed";
 	struct hold *h = c->resumes && c->ask.name[0] ? book_find(&c->book, c->ask.name) : NULL;
 
+	if (h && c->ask.kind == ASK_UNLOCK && (h->state == HOLD_FREED || h->ahead)) {
+		*ret_error = ask_answer(c, 0, 0, h->state == HOLD_FREED ? 0 : h->count - 1);
+		return true;
+	}
 	if (!h || h->state != HOLD_LOST || c->ask.kind == ASK_LOCK)
 		return false;
 	*ret_error = conn_answer(c, lost, sizeof(lost) - 1);
@@ -121,14 +144,15 @@ bool ask_settle_lost(struct redlock *c, int *ret_error)
 
 int ask_repeat(struct redlock *c)
 {
+	bool off = c->again_us != 0;
 	int r = 0;
 
 	c->again_us = 0;
-	if (!c->in_flight || ask_settle_lost(c, &r))
+	if (!c->in_flight || ask_settle_known(c, &r))
 		return r;
 	switch (c->ask.kind) {
 	case ASK_LOCK:
-		return lock_repeat(c);
+		return off ? lock_send(c) : lock_repeat(c);
 	case ASK_UNLOCK:
 		return unlock_repeat(c);
 	default:
@@ -138,14 +162,11 @@ int ask_repeat(struct redlock *c)
 
 int ask_give_up(struct redlock *c)
 {
-	struct hold *h = c->ask.kind == ASK_LOCK ? book_find(&c->book, c->ask.name) : NULL;
-
-	/* Its turn may come, or have come: then it is given back. */
-	if (h && h->state == HOLD_ASKED)
-		h->state = HOLD_UNWANTED;
+	tidy_given_up(c);
 	c->in_flight = false;
 	c->answered = false;
 	if (c->link == LINK_UP)
 		c->again_us = 0;
-	return conn_says(c, -ECONNABORTED, "redlockd is away, and did not come back in time");
+	return conn_says(c, -ECONNABORTED,
+			 c->link == LINK_UP ? "redlockd could not tell in time" : "redlockd is away, and did not come back in time");
 }

@@ -39,6 +39,8 @@ int book_reserve(struct book *b, const char *name)
 	struct hold *h = book_find(b, name);
 
 	if (h && h->state == HOLD_UNWANTED)
+		h->given_up = true;
+	if (h && (h->state == HOLD_UNWANTED || h->state == HOLD_FREED))
 		h->state = HOLD_ASKED;
 	if (h)
 		return 0;
@@ -80,10 +82,30 @@ bool book_code_is_lost(const struct reply_line *line)
 
 static void hold_set(struct redlock *c, struct hold *h, const struct reply_line *line)
 {
+	int64_t held = h->state == HOLD_KEPT ? h->count : 0, told = reply_number(line, "count", 0);
+
+	held += c->ask.kind == ASK_LOCK;
+	h->ahead |= h->unlocked && told && told < held;
+	if (told)
+		h->count = tidy_count(c, h, told + h->ahead, held);
+	else if (h->state != HOLD_KEPT)
+		h->count = 1;
 	h->state = HOLD_KEPT;
 	h->fence = reply_number(line, "fence", h->fence);
-	h->count = reply_number(line, "count", h->count ? h->count : 1);
 	h->until_us = c->sent_us + reply_number(line, "valid_ms", 0) * US_PER_MS;
+}
+
+static void hold_unlock(struct redlock *c, struct hold *h, const struct reply_line *line)
+{
+	int64_t told = reply_number(line, "count", 0), left = tidy_count(c, h, told, h->count - 1);
+
+	h->ahead = h->unlocked = false;
+	if (left > 0)
+		h->count = left;
+	else if (told > 0)
+		h->state = HOLD_UNWANTED;
+	else
+		book_forget(&c->book, h);
 }
 
 void book_hear_answer(struct redlock *c)
@@ -97,11 +119,10 @@ void book_hear_answer(struct redlock *c)
 	if (!h)
 		return;
 	/* The daemon remembers a loss that it has told. */
-	if (book_code_is_lost(line) || (h->state == HOLD_ASKED && line->kind != LINE_OK) ||
-	    (c->ask.kind == ASK_UNLOCK && line->kind == LINE_OK && reply_number(line, "count", 0) <= 0))
+	if (book_code_is_lost(line) || (h->state == HOLD_ASKED && line->kind != LINE_OK))
 		book_forget(&c->book, h);
 	else if (c->ask.kind == ASK_UNLOCK && line->kind == LINE_OK)
-		h->count = reply_number(line, "count", 1);
+		hold_unlock(c, h, line);
 	else if (line->kind == LINE_OK)
 		hold_set(c, h, line);
 }
@@ -132,38 +153,44 @@ void book_open(struct redlock *c)
 {
 	struct hold *h;
 
-	c->ask.row = c->ask.settled = false;
-	c->open = 0;
+	c->ask.row.told = c->ask.settled = c->untidy = false;
+	c->open = c->more = 0;
 	LIST_FOREACH(h, &c->book.holds, next)
-	h->seen = false;
+	h->seen = h->row.told = false;
 }
 
-/* A turn that came for the LOCK in flight, or the lock that the UNLOCK in flight is about. */
-static void row_asked(struct redlock *c, struct span name, const struct reply_line *row)
+/* What its caller gave up may have been done. */
+static void hold_recount(struct hold *h)
 {
-	if (!c->in_flight || !c->ask.name[0] || !span_equal(name, span_of(c->ask.name)))
-		return;
-	c->ask.row = true;
-	c->ask.fence = reply_number(row, "fence", 0);
-	c->ask.valid_ms = reply_number(row, "valid_ms", 0);
-	c->ask.count = reply_number(row, "count", 0);
-	c->ask.row_us = c->resumed_us;
+	h->ahead = h->unlocked && h->row.count && h->row.count < h->count;
+	h->unlocked = h->ahead;
 }
 
-void book_row(struct redlock *c, const struct reply_line *row)
+void book_row(struct redlock *c, const struct reply_line *line)
 {
-	struct span name = reply_find(row, "name");
-	int64_t fence = reply_number(row, "fence", 0);
+	struct span name = reply_find(line, "name");
 	struct hold *h = book_find_span(&c->book, name);
+	const struct row row = {
+		.told = true,
+		.fence = reply_number(line, "fence", 0),
+		.valid_ms = reply_number(line, "valid_ms", 0),
+		.count = reply_number(line, "count", 0),
+		.asked_us = c->resumed_us,
+	};
 
-	if (reply_find(row, "owner").p)
+	if (reply_find(line, "owner").p)
 		return;
-	row_asked(c, name, row);
-	if (!h || h->state == HOLD_LOST || h->state == HOLD_ASKED || (h->state == HOLD_KEPT && h->fence != fence))
+	if (!h && c->in_flight && span_equal(name, span_of(c->ask.name)))
+		c->ask.row = row;
+	if (!h)
+		return;
+	h->row = row;
+	if ((h->state != HOLD_KEPT && h->state != HOLD_UNWANTED) || (h->state == HOLD_KEPT && h->fence != row.fence))
 		return;
 	h->seen = true;
-	h->fence = fence;
-	h->until_us = c->resumed_us + reply_number(row, "valid_ms", 0) * US_PER_MS;
+	h->fence = row.fence;
+	h->until_us = row.asked_us + row.valid_ms * US_PER_MS;
+	hold_recount(h);
 }
 
 static int hold_lose(struct redlock *c, struct hold *h, const char *reason)
@@ -175,7 +202,7 @@ static int hold_lose(struct redlock *c, struct hold *h, const char *reason)
 
 	name[n] = '\0';
 	h->state = HOLD_LOST;
-	h->told = false;
+	h->told = h->ahead = h->unlocked = false;
 	n = (size_t)snprintf(line, sizeof(line), "! LOST name=%s fence=%" PRId64 " reason=%s", name, h->fence, reason);
 	r = conn_push(c, line, n);
 	h->told = true;
@@ -190,8 +217,13 @@ static bool hold_unlocked(const struct redlock *c, const struct hold *h)
 
 static int hold_end(struct redlock *c, struct hold *h, const char *reason)
 {
+	if (h->state == HOLD_KEPT && h->unlocked && h->count <= 1) {
+		h->state = HOLD_FREED;
+		return 0;
+	}
 	if (h->state != HOLD_UNWANTED && !hold_unlocked(c, h))
 		return hold_lose(c, h, reason);
+	c->ask.settled |= h->state != HOLD_UNWANTED;
 	book_forget(&c->book, h);
 	return 0;
 }
@@ -203,7 +235,7 @@ int book_close(struct redlock *c, const char *reason)
 
 	for (h = LIST_FIRST(&c->book.holds); h && !r; h = next) {
 		next = LIST_NEXT(h, next);
-		if (h->seen || h->state == HOLD_LOST || h->state == HOLD_ASKED)
+		if (h->seen || (h->state != HOLD_KEPT && h->state != HOLD_UNWANTED))
 			continue;
 		r = hold_end(c, h, reason);
 	}
@@ -215,7 +247,7 @@ struct hold *book_undecided(const struct redlock *c)
 	struct hold *h;
 
 	LIST_FOREACH(h, &c->book.holds, next)
-	if (h->state == HOLD_KEPT && !h->seen)
+	if (h->state == HOLD_KEPT && !h->seen && (c->open > 0 || (c->more > 0 && (h->given_up || h->unlocked))))
 		return h;
 	return NULL;
 }

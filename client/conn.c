@@ -152,9 +152,11 @@ int conn_ask(struct redlock *c)
 	c->aborted = false;
 	c->in_flight = true;
 	c->sent_us = c->ask.asked_us = redlock_now_us();
-	if (ask_settle_lost(c, &r))
+	c->ask.row.told = c->ask.settled = false;
+	if (ask_settle_known(c, &r))
 		return r;
-	return c->link == LINK_UP ? conn_say(c, c->ask.line, c->ask.n) : 0;
+	c->ask.sent = c->link == LINK_UP;
+	return c->ask.sent ? conn_say(c, c->ask.line, c->ask.n) : 0;
 }
 
 int redlock_send(struct redlock *c, const char *line)
@@ -170,6 +172,7 @@ int redlock_send(struct redlock *c, const char *line)
 	if (n + 1 > sizeof(c->out))
 		return conn_says(c, -EMSGSIZE, "a request has at most %zu bytes", sizeof(c->out) - 1);
 	c->ask.kind = ASK_ONCE;
+	c->ask.anchors = false;
 	c->ask.name[0] = '\0';
 	memcpy(c->ask.line, line, n);
 	c->ask.n = n;
@@ -238,6 +241,7 @@ static int answer_hear(struct redlock *c)
 		answer_take(c);
 		reconnect_hello(c);
 		book_hear_answer(c);
+		return tidy_now(c);
 	}
 	return 0;
 }

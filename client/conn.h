@@ -40,8 +40,15 @@ enum link {
 	LINK_CONNECTING, /* connect(2) is under way */
 	LINK_RESUMING,   /* RESUME was sent */
 	LINK_SETTLING,   /* CHECK was sent, or will be at again_us, for a lock of which RESUME did not tell whether it is held */
-	LINK_TIDYING,    /* UNLOCK was sent for what came after its asker had given up */
+	LINK_TIDYING,    /* UNLOCK was sent for what its asker had given up */
 	LINK_GREETING,   /* the session is gone; HELLO was sent for another */
+};
+
+/* How RESUME, or a CHECK behind it, told that the session holds a lock. */
+struct row {
+	bool told;
+	int64_t fence, valid_ms, count;
+	int64_t asked_us; /* read before it was asked to tell */
 };
 
 /* Whether, and how, a request is repeated over the next connection. */
@@ -61,14 +68,14 @@ struct ask {
 	size_t wait_at, wait_n;         /* LOCK: where " wait=…" stands in line */
 	int64_t wait_until_us;          /* LOCK: 0 does not wait; INT64_MAX for ever */
 	int64_t asked_us;               /* by the caller, however often it was sent */
+	bool sent;                      /* over some connection: it may have been done */
+	bool anchors;                   /* the CHECK behind a LOCK */
 	bool fenced;                    /* UNLOCK: line ends in fence=… already */
-	bool row;                       /* RESUME, or a CHECK behind it, told of this name: */
-	int64_t fence, valid_ms, count; /* count 0: not told */
-	int64_t row_us;                 /* read before it was asked to tell */
-	bool settled;                   /* CHECK told that the session does not hold it */
+	struct row row;                 /* of this name, where it is not in the book */
+	bool settled;                   /* the session does not hold it, as RESUME or CHECK told */
 };
 
-/* A lock that the session holds, as far as its answers told. */
+/* A lock that the session holds, as far as its answers told. What a call was told is its caller's; what it gave up, tidy.c settles. */
 struct hold {
 	LIST_ENTRY(hold) next;
 	enum {
@@ -76,10 +83,15 @@ struct hold {
 		HOLD_KEPT,     /* it is held */
 		HOLD_LOST,     /* RESUME did not bring it back; until an UNLOCK has heard that, or a LOCK takes it anew */
 		HOLD_UNWANTED, /* its LOCK was given up while the connection was away; its turn may have come */
+		HOLD_FREED,    /* its last UNLOCK was given up, and was done all the same; until an UNLOCK has heard that */
 	} state;
 	bool seen; /* in the rows of this RESUME, or asked for since */
 	bool told; /* LOST: by a push */
-	int64_t fence, count, until_us;
+	bool given_up;          /* a LOCK was given up that may have counted */
+	bool unlocked;          /* an UNLOCK was given up that may have counted, asked for while the lock was believed */
+	bool ahead;             /* that UNLOCK has counted; count does not show it, since its caller does not know */
+	struct row row;
+	int64_t fence, count, until_us; /* count: as often as its caller believes */
 	char name[NAME_MAX_BYTES + 1];
 };
 
@@ -125,9 +137,11 @@ struct redlock {
 	int64_t resumed_us; /* read before RESUME was sent */
 	struct address address;
 	int64_t due_us;
-	int64_t again_us; /* LINK_UP: when a LOCK that a leaving daemon refused is sent again; LINK_SETTLING: the next CHECK; 0: none is due */
+	int64_t again_us; /* LINK_UP: when what was put off is sent again; LINK_SETTLING: the next CHECK; 0: none is due */
 	int64_t open;     /* how many locks RESUME left undecided */
-	char settled[NAME_MAX_BYTES + 1]; /* what CHECK was sent for */
+	int64_t more;     /* how many it left out */
+	char settled[NAME_MAX_BYTES + 1]; /* what CHECK, or the UNLOCK of LINK_TIDYING, was sent for */
+	bool untidy;      /* an answer told of a LOCK that was given up, and counted */
 	bool deaf;        /* what is sent gets nowhere; what had come is still read */
 	unsigned attempts;
 	uint64_t chance;
@@ -191,8 +205,8 @@ int reconnect_hear(struct redlock *c) REDLOCK_MUST;
 /* Says QUIT, and waits briefly for the end. */
 void reconnect_quit(struct redlock *c);
 
-/* Gives back what came after its asker had given up; then the link is up. */
-int reconnect_tidy(struct redlock *c) REDLOCK_MUST;
+/* The link is up: what is in flight is sent. */
+int reconnect_up(struct redlock *c) REDLOCK_MUST;
 
 /* --- settle.c --- */
 
@@ -200,13 +214,30 @@ int reconnect_tidy(struct redlock *c) REDLOCK_MUST;
 int settle(struct redlock *c) REDLOCK_MUST;
 int settle_hear(struct redlock *c, const struct reply_line *line) REDLOCK_MUST;
 
+/* --- tidy.c --- */
+
+/* Gives back what its asker had given up; then the link is up. */
+int tidy(struct redlock *c) REDLOCK_MUST;
+int tidy_hear(struct redlock *c, const struct reply_line *line) REDLOCK_MUST;
+/* The same over a connection that is up. */
+int tidy_now(struct redlock *c) REDLOCK_MUST;
+/* The LOCK or UNLOCK in flight is given up, and may have been done. */
+void tidy_given_up(struct redlock *c);
+/* A LOCK was granted, and its caller hears that it was not. */
+int tidy_refuse(struct redlock *c, const char *name) REDLOCK_MUST;
+/* An answer tells how often h is held, where its caller expects another number. Returns the number that is its caller's. */
+int64_t tidy_count(struct redlock *c, struct hold *h, int64_t told, int64_t expected);
+
 /* --- ask.c --- */
 
 /* Sends what is in flight again over a new connection, or answers it from what RESUME told. */
 int ask_repeat(struct redlock *c) REDLOCK_MUST;
-/* A lock that RESUME did not bring back is answered here. True: it was, with *ret_error. */
-bool ask_settle_lost(struct redlock *c, int *ret_error);
-/* Whether c->passing, which answers the LOCK in flight, is put off: the daemon is leaving, and another may come. */
+/* Of a lock that RESUME did not bring back, or an UNLOCK that was done already: it is answered here. True: it was, with *ret_error. */
+bool ask_settle_known(struct redlock *c, int *ret_error);
+/*
+ * Whether c->passing, which answers the request in flight, is put off: the daemon is leaving, and another may come; or it does not know yet
+ * whether the lock that it granted is still held.
+ */
 bool ask_puts_off(struct redlock *c);
 /* The call has waited long enough while the connection was away. Returns -ECONNABORTED. */
 int ask_give_up(struct redlock *c);
@@ -229,7 +260,10 @@ void book_hear_push(struct redlock *c, const struct reply_line *push);
 void book_open(struct redlock *c);
 void book_row(struct redlock *c, const struct reply_line *row);
 int book_close(struct redlock *c, const char *reason) REDLOCK_MUST;
-/* Instead of the end, where RESUME left some undecided: the next that is to be asked for; NULL: none. Then what the daemon said of it. */
+/*
+ * Instead of the end, where RESUME left some undecided, or out: the next that is to be asked for; NULL: none. Then what the daemon said
+ * of it.
+ */
 struct hold *book_undecided(const struct redlock *c);
 int book_settle(struct redlock *c, const char *name, const struct reply_line *line) REDLOCK_MUST;
 

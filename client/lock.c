@@ -67,7 +67,7 @@ static int draft_take(struct redlock *c, const struct draft *d, enum ask_kind ki
 	if (d->full)
 		return conn_says(c, -EMSGSIZE, "the request is too long");
 	c->ask.kind = kind;
-	c->ask.fenced = false;
+	c->ask.fenced = c->ask.anchors = false;
 	memcpy(c->ask.name, name, strlen(name) + 1);
 	memcpy(c->ask.line, d->line, d->n);
 	c->ask.n = d->n;
@@ -166,14 +166,21 @@ int redlock_check(struct redlock *c, const char *name, struct redlock_grant *ret
 	return check_finish(c, redlock_check_send(c, name), ret_grant);
 }
 
-/* The LOCK was granted, and its caller hears that it was not. */
-static int lock_give_back(struct redlock *c, const char *name, int error)
+/* The CHECK that a grant is believed by. */
+static int lock_anchor(struct redlock *c, const char *name, struct redlock_grant *ret_grant)
 {
-	struct hold *h = error == -ECONNABORTED ? book_find(&c->book, name) : NULL;
+	struct draft d;
+	int r = draft_begin(c, &d, "CHECK ", name);
 
-	if (h && h->state == HOLD_KEPT && h->count <= 1)
-		h->state = HOLD_UNWANTED;
-	return error;
+	if (!r)
+		r = draft_take(c, &d, ASK_AGAIN, name);
+	if (r)
+		return r;
+	c->ask.anchors = true;
+	r = check_finish(c, conn_ask(c), ret_grant);
+	if (r == -ECONNABORTED && tidy_refuse(c, name))
+		return c->broken;
+	return r;
 }
 
 /* A LOCK may have waited for an hour: what is left is counted from a CHECK, one local round trip. */
@@ -188,9 +195,9 @@ int redlock_lock(struct redlock *c, const char *name, const struct redlock_optio
 		r = grant_take(c, &granted);
 	if (r)
 		return r;
-	r = redlock_check(c, name, &checked);
+	r = lock_anchor(c, name, &checked);
 	if (r)
-		return lock_give_back(c, name, r);
+		return r;
 	if (!checked.ttl_ms)
 		checked.ttl_ms = granted.ttl_ms;
 	*ret_grant = checked;

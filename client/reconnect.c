@@ -30,7 +30,7 @@ static int hello_write(struct redlock *c, const struct redlock_session *session,
 		n += quoted;
 		out[n] = '\0';
 	}
-	if (session->grace_ms > 0)
+	if (session->grace_ms > 0 || c->resumes)
 		snprintf(out + n, size - n, " grace=%" PRId64 "ms", session->grace_ms);
 	return 0;
 }
@@ -225,34 +225,10 @@ int64_t redlock_due_us(const struct redlock *c)
 
 /* --- what is answered --- */
 
-static int link_up(struct redlock *c)
+int reconnect_up(struct redlock *c)
 {
 	c->link = LINK_UP;
 	return ask_repeat(c);
-}
-
-/*
- * What came after its asker had given up is given back, one lock at a time. A grant that was never heard of has no fence: the session holds nothing else
- * of that name.
- */
-int reconnect_tidy(struct redlock *c)
-{
-	char line[4 * NAME_MAX_BYTES + 64];
-	struct hold *h;
-	size_t n;
-
-	LIST_FOREACH(h, &c->book.holds, next)
-	if (h->state == HOLD_UNWANTED)
-		break;
-	if (!h)
-		return link_up(c);
-	n = (size_t)snprintf(line, sizeof(line), "UNLOCK ");
-	n += quote(span_of(h->name), line + n, sizeof(line) - n - 40);
-	if (h->fence)
-		n += (size_t)snprintf(line + n, sizeof(line) - n, " fence=%" PRId64, h->fence);
-	book_forget(&c->book, h);
-	c->link = LINK_TIDYING;
-	return conn_say(c, line, n);
 }
 
 /* Another daemon's refusal of what it does not know, and of a session that it does not know any more. */
@@ -281,11 +257,12 @@ static int reconnect_answered(struct redlock *c, const struct reply_line *line)
 	if (line->kind != LINE_OK)
 		return attempt_refused(c);
 	c->open = reply_number(line, "open", 0);
-	if (c->open > 0)
-		return settle(c);
 	/* Too many to be told at once: those left out are held. */
-	r = reply_number(line, "more", 0) > 0 ? 0 : book_close(c, "evicted");
-	return r ? r : reconnect_tidy(c);
+	c->more = reply_number(line, "more", 0);
+	if (c->open > 0 || c->more > 0)
+		return settle(c);
+	r = book_close(c, "evicted");
+	return r ? r : tidy(c);
 }
 
 int reconnect_hear(struct redlock *c)
@@ -298,7 +275,7 @@ int reconnect_hear(struct redlock *c)
 		return 0;
 	}
 	if (c->link == LINK_TIDYING)
-		return reconnect_tidy(c);
+		return tidy_hear(c, line);
 	if (c->link == LINK_RESUMING)
 		return reconnect_answered(c, line);
 	if (c->link == LINK_SETTLING)
@@ -306,7 +283,7 @@ int reconnect_hear(struct redlock *c)
 	if (line->kind != LINE_OK)
 		return attempt_refused(c);
 	session_take(c, line);
-	return link_up(c);
+	return reconnect_up(c);
 }
 
 /* --- the end --- */

@@ -9,8 +9,9 @@
  *
  * Sessions with grace (redlock_hello) outlive their connection: when it breaks, calls come back by RESUME and go on, each within the
  * time that it may take anyway. They end with -ECONNABORTED when that does not suffice, or when nobody can tell whether a request
- * of redlock_request or redlock_send was done; the session goes on, and the next call tries again. A daemon that is stopped, not
- * gone, breaks no connection: that is -ETIMEDOUT, as without grace.
+ * of redlock_request or redlock_send was done; the session goes on, and the next call tries again. What a LOCK that ended so was granted is
+ * given back; an UNLOCK that ended so is to be called again, and counts once. A daemon that is stopped, not gone, breaks no connection:
+ * that is -ETIMEDOUT, as without grace.
  *
  * Time. Durations are milliseconds in int64_t. Moments are microseconds of CLOCK_BOOTTIME, as redlock_now_us() reads it.
  *
@@ -95,7 +96,7 @@ void redlock_set_timeout(struct redlock *c, int64_t timeout_ms);
 void redlock_close(struct redlock *c);
 
 /*
- * Says who this is, and asks for grace; before the first lock, and again to change either. All outcomes. A daemon that gives no
+ * Says who this is, and asks for grace; before the first lock, and again to change either, or to give grace up. All outcomes. A daemon that gives no
  * grace leaves the session without. Locks that are taken by redlock_lock or redlock_lock_send are then kept book of: what a RESUME
  * does not bring back is told once by a push "! LOST name=… fence=… reason=…", made here (evicted: somebody else may have it
  * already; expired: it is free when until_us has passed), and by redlock_check, redlock_extend and redlock_unlock as
