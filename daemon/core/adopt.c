@@ -153,13 +153,24 @@ void adopt_note(struct lock *l, unsigned node)
 		l->heritage->stands &= (uint16_t)~(1u << node);
 }
 
-struct span adopt_left(const struct lock *l, struct instant now, uint16_t *nodes, struct instant *until)
+/* Where what the former life sent may be carried out yet, and put back what has been replaced. */
+static uint16_t adopt_astray(const struct engine *e, const struct lock *l)
+{
+	uint16_t nodes = 0;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		nodes |= (uint16_t)(instant_before(e->core->now, op_astray_until(&e->ops, i, INSTANT_PAST, l->value_since)) << i);
+	return nodes;
+}
+
+struct span adopt_left(const struct engine *e, const struct lock *l, uint16_t *nodes, struct instant *until)
 {
 	const struct heritage *h = l->heritage;
+	uint16_t stands = !h ? 0 : MUTATED(FORMER_STRAYS) ? h->stands : h->stands | adopt_astray(e, l);
 
-	if (!h || !h->stands || !instant_before(now, h->until))
+	if (!stands || !instant_before(e->core->now, h->until))
 		return SPAN("");
-	*nodes |= h->stands;
+	*nodes |= stands;
 	*until = instant_max(*until, h->until);
 	return heritage_values(h);
 }

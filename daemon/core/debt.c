@@ -141,7 +141,7 @@ void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_
 {
 	struct instant until = l->px_until;
 	uint16_t nodes = l->placed;
-	struct span prior = MUTATED(LEAVE_PRESENT_ONLY) ? SPAN("") : adopt_left(l, e->core->now, &nodes, &until);
+	struct span prior = MUTATED(LEAVE_PRESENT_ONLY) ? SPAN("") : adopt_left(e, l, &nodes, &until);
 	struct op *op;
 
 	if (MUTATED(KEEP_FREES_FORMER) && prior.n > 0)

@@ -117,7 +117,7 @@ struct inheritance adopt_bequest(const struct lock_table *t, const struct lock *
 bool adopt_is_left(const struct lock *l, unsigned node, struct span *ret_values);
 void adopt_note(struct lock *l, unsigned node); /* none does */
 /* The lock is released: the values of former lives that may still stand, newest first; adds the nodes where, and until when. */
-struct span adopt_left(const struct lock *l, struct instant now, uint16_t *nodes, struct instant *until);
+struct span adopt_left(const struct engine *e, const struct lock *l, uint16_t *nodes, struct instant *until);
 void adopt_over(struct lock *l); /* they are dead */
 void adopt_fired(struct engine *e, struct lock *l);
 void adopt_go_on(struct engine *e, struct lock *l); /* its turn has come */
