@@ -27,6 +27,7 @@ struct front {
 	const struct invocation *in;
 	int keeper, signals; /* descriptors; signals -1: they still end this process as they end any */
 	bool grouped, granted;
+	bool alone; /* it began without children, which a shell may leave to what it executes: all that it has descends from CMD */
 	pid_t process, command; /* of the keeper; 0: CMD does not run yet */
 	sigset_t mask;          /* as it was at the beginning */
 	char session[64], secret[128];
@@ -85,18 +86,33 @@ static void session_end(const struct front *f)
 	redlock_close(c);
 }
 
-/*
- * The kernel has killed the command with the keeper, but not its descendants. The command is a child of this process now, so that
- * its end can be seen.
- */
+static bool has_no_children(void)
+{
+	siginfo_t who;
+
+	return waitid(P_ALL, 0, &who, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+}
+
+/* True: it has ended, and, where strangers cannot be meant, what descends from it, too. */
+static bool command_killed(const struct front *f, struct family *family)
+{
+	if (f->alone) {
+		family_kill(family);
+		return family_reap(family);
+	}
+	if (f->grouped)
+		kill(-f->command, SIGKILL);
+	return waitpid(f->command, NULL, WNOHANG) != 0;
+}
+
+/* The kernel has killed the command with the keeper, but not its descendants. All of them are children of this process, one after the other. */
 static void command_end(const struct front *f)
 {
 	struct timespec pause = {0, 2000000};
 	int64_t until = redlock_now_us() + UNSTOPPABLE_US;
+	struct family family = {.command = f->command, .grouped = f->grouped};
 
-	if (f->grouped)
-		kill(-f->command, SIGKILL);
-	while (waitpid(f->command, NULL, WNOHANG) == 0 && redlock_now_us() < until)
+	while (!command_killed(f, &family) && redlock_now_us() < until)
 		nanosleep(&pause, NULL);
 }
 
@@ -217,7 +233,7 @@ static int front_run(struct front *f, struct keeper_task *task)
 
 int run_main(const struct invocation *in)
 {
-	struct front f = {.in = in, .signals = -1, .grouped = !isatty(STDIN_FILENO)};
+	struct front f = {.in = in, .signals = -1, .grouped = !isatty(STDIN_FILENO), .alone = has_no_children()};
 	struct keeper_task task = {.in = in, .start.argv = in->argv};
 	int r;
 

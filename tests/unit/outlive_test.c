@@ -134,14 +134,14 @@ END_TEST
 
 /* --- no session is left behind --- */
 
-static void killed(const char *script, const char *whom, int signal)
+static void killed(const char *script, const char *command, const char *whom, int signal)
 {
 	struct fake_daemon f;
 	struct outcome o;
 	pid_t pid;
 
 	fake_daemon_begin(&f, script);
-	pid = redlock_begin(&f, (const char *const[]){"run", "n", "sh", "-c", UNTIL_USR1, NULL});
+	pid = redlock_begin(&f, (const char *const[]){"run", "n", "sh", "-c", command, NULL});
 	ck_assert_int_gt(fake_daemon_number(fake_daemon_path(&f, "pid")), 0);
 	kill(whom ? (pid_t)fake_daemon_number(fake_daemon_path(&f, whom)) : pid, signal);
 	redlock_end(&f, pid, &o);
@@ -152,10 +152,20 @@ static void killed(const char *script, const char *whom, int signal)
 START_TEST(who_is_killed_leaves_no_session)
 {
 	/* redlock: its keeper says QUIT when the command is gone */
-	killed(GRACE GRANTED "< QUIT$\n@ pid\n> OK\n", NULL, SIGKILL);
+	killed(GRACE GRANTED "< QUIT$\n@ pid\n> OK\n", UNTIL_USR1, NULL, SIGKILL);
 	/* the keeper: redlock comes back for it */
 	killed(GRACE GRANTED "=\n+\n" RESUME "> * name=n fence=17 valid_ms=9000\n> OK session=7 n=1\n< QUIT$\n~ pid\n> OK\n",
-	       "keeper", SIGKILL);
+	       UNTIL_USR1, "keeper", SIGKILL);
+}
+END_TEST
+
+#define WITH_A_SESSION                                                                                                             \
+	"setsid sh -c 'echo $$ >$FOLDER/child; while :; do sleep 1; done' & while [ ! -s $FOLDER/child ]; do sleep 0.01; done; "   \
+	"echo $PPID >$FOLDER/keeper; echo $$ >$FOLDER/pid; wait"
+
+START_TEST(who_lives_in_a_session_of_his_own_dies_with_the_keeper_before_the_lock_goes)
+{
+	killed(GRACE GRANTED "=\n+\n" RESUME "@ pid\n@ child\n> OK session=7 n=1\n< QUIT$\n> OK\n", WITH_A_SESSION, "keeper", SIGKILL);
 }
 END_TEST
 
@@ -211,6 +221,7 @@ Suite *outlive_suite(void)
 	tcase_add_test(tests, a_wait_ends_when_its_time_is_over);
 	tcase_add_test(tests, a_daemon_without_grace_is_used_without);
 	tcase_add_test(tests, who_is_killed_leaves_no_session);
+	tcase_add_test(tests, who_lives_in_a_session_of_his_own_dies_with_the_keeper_before_the_lock_goes);
 	tcase_add_loop_test(tests, who_is_killed_in_line_leaves_it, 0, (int)(sizeof(deadly) / sizeof(deadly[0])));
 	tcase_add_test(tests, a_command_that_ends_while_the_daemon_is_away_is_told_of_afterwards);
 	tcase_set_timeout(tests, 30);
