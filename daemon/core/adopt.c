@@ -226,6 +226,8 @@ static void adopt_win(struct engine *e, struct lock *l, const struct op *op)
 	metric_add(&e->core->metrics, METRIC_ADOPTIONS, 1);
 	adopt_close(e, l);
 	engine_become(e, l, LOCK_HELD);
+	if (l->renew_ttl_us < l->promised.ttl_us)
+		l->told = l->holder->believed; /* the former life could promise more than this one asks for */
 	l->renew_at = l->holder->renew ? adopt_renew_at(e, l, op) : INSTANT_NEVER;
 	engine_notice(e, NOTICE_ADOPTED, l->holder, NULL, REFUSED_NOT);
 	line_fold(e, l);

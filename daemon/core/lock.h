@@ -167,7 +167,7 @@ struct lock {
 	struct instant handoff_since; /* the first of them */
 	struct instant want_since;    /* somebody elsewhere asked for it; NEVER: nobody */
 	struct instant renew_at;  /* HELD: when to renew next; NEVER: not */
-	struct instant told;      /* HELD: over by then is what the holder was told before a store's clock jumped; no other jump, or long ago: in the past */
+	struct instant told;      /* HELD: over by then is what the holder was told before a store's clock jumped, or by a life that could tell more; none, or long ago: in the past */
 	struct instant close_at;  /* CLOSING: no client believes any longer: D when renewing stopped, by the slowest clock that one may have */
 	struct instant px_until;  /* no store keeps the value beyond */
 	struct instant value_since; /* no store was asked for this value before */

@@ -198,13 +198,13 @@ static void comes_back_with_a_shorter_max_lease(void)
 	stage.conf.max_lease_us = 5 * SEC;
 	stage.conf.lease_us = 2 * SEC;
 	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
-	resumes(2, &s1);
 }
 
 START_TEST(what_was_granted_for_longer_than_may_be_asked_for_is_renewed_for_no_longer)
 {
 	held_by_1(1, "ttl=25s");
 	comes_back_with_a_shorter_max_lease();
+	resumes(2, &s1);
 	hears(2, ROW_A);
 	hears(2, "OK *");
 	if (_i == 1) {
@@ -219,11 +219,27 @@ START_TEST(what_was_granted_for_longer_than_may_be_asked_for_is_renewed_for_no_l
 }
 END_TEST
 
+/* Nobody comes back: its client may believe in what the former life told it. */
+START_TEST(what_was_told_for_longer_than_may_be_asked_for_is_believed_to_its_end)
+{
+	held_by_1(1, _i == 0 ? "ttl=25s" : "ttl=25s renew=no");
+	says(1, "HELLO 1 grace=1s");
+	ignores(1);
+	comes_back_with_a_shorter_max_lease();
+	says(3, "LOCK a wait=1m");
+	passes(24 * SEC);
+	hears_nothing(3);
+	passes(3 * SEC);
+	hears(3, "OK name=a *");
+}
+END_TEST
+
 /* It ends by itself, when its holder was told, and not sooner. */
 START_TEST(what_is_left_of_a_lease_without_renewal_is_not_cut_by_a_shorter_max_lease)
 {
 	held_by_1(1, "ttl=25s renew=no");
 	comes_back_with_a_shorter_max_lease();
+	resumes(2, &s1);
 	hears(2, ROW_A);
 	hears(2, "OK *");
 	passes(24 * SEC);
@@ -250,6 +266,7 @@ Suite *adopt_lease_suite(void)
 	tcase_add_loop_test(tc, an_adoption_does_not_shorten_what_was_told, 0, 3);
 	tcase_add_loop_test(tc, a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet, 0, 3);
 	tcase_add_loop_test(tc, what_was_granted_for_longer_than_may_be_asked_for_is_renewed_for_no_longer, 0, 2);
+	tcase_add_loop_test(tc, what_was_told_for_longer_than_may_be_asked_for_is_believed_to_its_end, 0, 2);
 	tcase_add_test(tc, what_is_left_of_a_lease_without_renewal_is_not_cut_by_a_shorter_max_lease);
 	suite_add_tcase(suite, tc);
 	return suite;
