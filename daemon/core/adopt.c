@@ -7,7 +7,8 @@
  *
  * A life may end within that round trip, and the next before it knows more. So the journal has the new value and all those that it may take the place
  * of before any store is asked, and the next life accepts whichever it finds: each store holds one of them as long as the lock was held there without a
- * gap. Of more than JOURNAL_PRIORS + 1 the oldest is forgotten: then the lock may be lost, and is said to be.
+ * gap. Of more than JOURNAL_PRIORS + 1 the oldest is forgotten: then the lock may be lost, and is said to be; but a store that has another value may have
+ * that one, and so does not prove that the lock was not held.
  */
 #include "daemon/core/round.h"
 
@@ -20,6 +21,7 @@
 
 struct heritage {
 	bool asked;              /* some store was: the new value may stand there, too */
+	bool forgot;             /* perhaps: there were as many values as a record has room for */
 	uint16_t stands;         /* bits: nodes where one of the values may stand */
 	struct instant until;    /* they stand nowhere beyond: an EXTEND to the ttl that the record has may have left a longer key */
 	struct instant hopeless; /* nobody believes in the lease beyond: it is not adopted any more */
@@ -28,6 +30,16 @@ struct heritage {
 	size_t n, first;         /* bytes: of all, of the first */
 	char values[];           /* newest first, separated by blanks */
 };
+
+static unsigned values_count(struct span values)
+{
+	struct span value;
+	unsigned n = 0;
+
+	while (span_word(&values, &value))
+		n++;
+	return n;
+}
 
 static struct heritage *heritage_new(const struct inheritance *from, struct instant now)
 {
@@ -40,6 +52,7 @@ static struct heritage *heritage_new(const struct inheritance *from, struct inst
 		h->values[h->n++] = ' ';
 		memcpy(h->values + h->n, from->prior.p, prior);
 		h->n += prior;
+		h->forgot = values_count(from->prior) >= JOURNAL_PRIORS;
 	}
 	h->prior_until = from->prior_until;
 	return h;
@@ -173,6 +186,11 @@ struct span adopt_left(const struct engine *e, const struct lock *l, uint16_t *n
 	*nodes |= stands;
 	*until = instant_max(*until, h->until);
 	return heritage_values(h);
+}
+
+bool adopt_is_proven(const struct lock *l)
+{
+	return !l->heritage || !l->heritage->forgot;
 }
 
 void adopt_over(struct lock *l)

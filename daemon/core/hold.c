@@ -123,7 +123,7 @@ void engine_lose(struct engine *e, struct lock *l, enum loss why)
 {
 	struct claim *c = l->holder;
 	/* What a quorum denies is nobody's; but an adoption that gives up in time knows of no votes, and its client may believe yet. */
-	bool denied = l->state == LOCK_ADOPTING && why == LOSS_EVICTED;
+	bool denied = l->state == LOCK_ADOPTING && why == LOSS_EVICTED && adopt_is_proven(l);
 	struct instant until = denied ? engine_belief(e, l) : holder_belief(e, l);
 
 	lock_vacate(e, l);

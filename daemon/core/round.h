@@ -119,6 +119,7 @@ void adopt_note(struct lock *l, unsigned node); /* none does */
 /* The lock is released: the values of former lives that may still stand, newest first; adds the nodes where, and until when. */
 struct span adopt_left(const struct engine *e, const struct lock *l, uint16_t *nodes, struct instant *until);
 void adopt_over(struct lock *l); /* they are dead */
+bool adopt_is_proven(const struct lock *l); /* a store that has none of them, or another's, has not one that was forgotten either */
 void adopt_fired(struct engine *e, struct lock *l);
 void adopt_go_on(struct engine *e, struct lock *l); /* its turn has come */
 void adopt_decide(struct engine *e, struct op *op); /* an answer was noted */

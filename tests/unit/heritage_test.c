@@ -141,6 +141,38 @@ START_TEST(one_more_is_too_much_where_the_stores_did_nothing)
 }
 END_TEST
 
+/*
+ * A store that was away while more lives ended than a record has room for may have the value that was forgotten: that it denies the others proves nothing, and a
+ * quorum that never had the key may be with it. The client may believe yet.
+ */
+START_TEST(what_is_denied_where_a_value_was_forgotten_may_be_believed)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	s1 = says_hello(1, "grace=30s");
+	falls(1);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	daemon_ends(0);
+	comes(1);
+	falls(2);
+	for (unsigned k = 0; k <= JOURNAL_PRIORS; k++) {
+		comes_back();
+		daemon_ends(0);
+	}
+	comes(2);
+	comes_back();
+	resumes(2, &s1);
+	hears(2, "OK session=* n=0");
+	hears(2, "! LOST name=a fence=* reason=evicted");
+	says(3, "LOCK a wait=1m"); /* the stage sees to it: see stage_promises.c */
+	passes(9 * SEC);
+	hears_nothing(3);
+	passes(2 * SEC);
+	hears(3, "OK name=a *");
+}
+END_TEST
+
 START_TEST(lives_that_asked_nobody_leave_no_values)
 {
 	held_and_left(3, "");
@@ -268,6 +300,7 @@ Suite *heritage_suite(void)
 	tcase_add_loop_test(lives, nor_do_two_of_them_whichever_stores_did_what, 0, 64);
 	tcase_add_loop_test(lives, nor_do_as_many_as_a_record_remembers, 0, 5);
 	tcase_add_loop_test(lives, one_more_is_too_much_where_the_stores_did_nothing, 0, 2);
+	tcase_add_test(lives, what_is_denied_where_a_value_was_forgotten_may_be_believed);
 	tcase_add_test(lives, lives_that_asked_nobody_leave_no_values);
 	tcase_add_loop_test(lives, what_is_asked_is_recorded_before_and_in_a_snapshot, 0, 2);
 	tcase_add_test(lives, terms_of_a_lease_without_renewal_survive_as_well);
