@@ -7,16 +7,34 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 const struct cli_command cli_commands[CLI_COMMANDS] = {
 #define CLI_COMMAND(id, ...) [CLI_##id] = {__VA_ARGS__},
 #include "client/cli.def"
 };
+
+/* Nobody who has closed the other end of stderr takes the exit code away by that. */
+static void complaint_write(const char *line)
+{
+	const struct timespec at_once = {0, 0};
+	sigset_t pipe, before;
+
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	sigprocmask(SIG_BLOCK, &pipe, &before);
+	fprintf(stderr, "redlock: %s\n", line);
+	if (sigismember(&before, SIGPIPE))
+		return;
+	sigtimedwait(&pipe, NULL, &at_once);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
 
 void complain(const char *format, ...)
 {
@@ -26,7 +44,7 @@ void complain(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	fprintf(stderr, "redlock: %s\n", line);
+	complaint_write(line);
 }
 
 static const char *connect_hint(int error)

@@ -313,6 +313,17 @@ static void text_read(const char *path, char *out, size_t size)
 	out[n > 0 ? n : 0] = '\0';
 }
 
+/* A pipe whose reader has gone. */
+static void stderr_break(void)
+{
+	int ends[2];
+
+	if (pipe(ends) || dup2(ends[1], STDERR_FILENO) < 0)
+		_exit(99);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 /* In a process group of its own, as a shell starts it; $FOLDER is for the commands that it runs. */
 static _Noreturn void redlock_main(const struct fake_daemon *f, const char *const *argv)
 {
@@ -332,6 +343,9 @@ static _Noreturn void redlock_main(const struct fake_daemon *f, const char *cons
 	signal(SIGINT, SIG_DFL);
 	if (getenv("FAKE_IGNORES_CHLD"))
 		signal(SIGCHLD, SIG_IGN);
+	signal(SIGPIPE, SIG_DFL);
+	if (getenv("FAKE_BREAKS_STDERR"))
+		stderr_break();
 	if (getenv("FAKE_CLOSES_STDERR"))
 		close(STDERR_FILENO);
 	exit(cli_main(argc, words));

@@ -47,6 +47,18 @@ START_TEST(what_a_careless_parent_leaves_does_no_harm)
 }
 END_TEST
 
+START_TEST(a_complaint_that_nobody_reads_changes_no_exit_code)
+{
+	struct outcome o;
+
+	setenv("FAKE_BREAKS_STDERR", "1", 1);
+	PLAYED(&o, LOCK CHECK UNLOCK, "run", "n", "/nonexistent/command");
+	ck_assert_int_eq(o.code, EXIT_NOT_FOUND);
+	PLAYED(&o, HELLO "< LOCK n\n> BUSY name=n\n=\n", "try", "n", "true");
+	ck_assert_int_eq(o.code, EXIT_NOT_ACQUIRED);
+}
+END_TEST
+
 START_TEST(the_command_has_neither_the_socket_nor_blocked_signals)
 {
 	struct outcome o;
@@ -236,6 +248,7 @@ Suite *run_suite(void)
 	tcase_add_test(ends, the_command_finds_its_name_and_fence_and_gives_its_code);
 	tcase_add_test(ends, a_command_that_died_of_a_signal_gives_128_and_the_signal);
 	tcase_add_test(ends, what_a_careless_parent_leaves_does_no_harm);
+	tcase_add_test(ends, a_complaint_that_nobody_reads_changes_no_exit_code);
 	tcase_add_test(ends, the_command_has_neither_the_socket_nor_blocked_signals);
 	tcase_add_test(ends, options_reach_the_daemon);
 	tcase_add_test(ends, behind_two_dashes_nothing_is_an_option);
