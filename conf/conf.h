@@ -132,4 +132,11 @@ void conf_take_live(struct conf *c, struct conf *fresh);
  */
 int conf_password(const struct conf *c, char **ret_password) __attribute__((warn_unused_result));
 
+/*
+ * A daemon that serves must not wait for a pipe, which has been read already or whose writer comes when he likes: false for what is there and no
+ * regular file; and the same as conf_password, but -ENOTSUP for such a one.
+ */
+bool conf_may_be_read_again(const char *path);
+int conf_password_again(const struct conf *c, char **ret_password) __attribute__((warn_unused_result));
+
 #endif

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int conf_load_text(struct conf *c, const char *label, const char *text, size_t n, struct conf_report *report)
@@ -36,6 +37,13 @@ static ssize_t file_read(const char *path, char *text, size_t size)
 	r = r < 0 ? -errno : (ssize_t)n;
 	close(fd);
 	return r;
+}
+
+bool conf_may_be_read_again(const char *path)
+{
+	struct stat st;
+
+	return !path || stat(path, &st) || S_ISREG(st.st_mode);
 }
 
 int conf_load(struct conf *c, const char *path, struct conf_report *report)

@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PASSWORD_MAX 4096
@@ -24,7 +25,7 @@ static bool path_join(const char *folder, size_t n, const char *name, char ret_p
 }
 
 /* Where a relative name is looked up: among the credentials first, then beside the file that says it, then here. */
-static int password_open(const struct conf *c)
+static int password_open(const struct conf *c, int how)
 {
 	const char *name = c->redis.password_file, *credentials = getenv("CREDENTIALS_DIRECTORY");
 	const struct conf_source *source = c->origin[KEY_REDIS_PASSWORD_FILE].source;
@@ -33,14 +34,14 @@ static int password_open(const struct conf *c)
 	int fd = -1;
 
 	if (*name == '/')
-		return open(name, O_RDONLY | O_CLOEXEC);
+		return open(name, how);
 	if (credentials && path_join(credentials, strlen(credentials), name, path))
-		fd = open(path, O_RDONLY | O_CLOEXEC);
+		fd = open(path, how);
 	if (fd >= 0 || (credentials && errno != ENOENT))
 		return fd;
 	if (slash && path_join(source->label, (size_t)(slash - source->label), name, path))
-		return open(path, O_RDONLY | O_CLOEXEC);
-	return open(name, O_RDONLY | O_CLOEXEC);
+		return open(path, how);
+	return open(name, how);
 }
 
 static ssize_t password_read(int fd, char *text, size_t size)
@@ -70,22 +71,40 @@ static int password_take(const char *text, size_t n, char **ret_password)
 	return 0;
 }
 
-int conf_password(const struct conf *c, char **ret_password)
+static int password_of(int fd, char **ret_password)
 {
 	char text[PASSWORD_MAX + 2] = "";
-	ssize_t n;
+	ssize_t n = password_read(fd, text, sizeof(text) - 1);
+	int r;
+
+	r = n < 0 ? (int)n : password_take(text, (size_t)n, ret_password);
+	explicit_bzero(text, sizeof(text));
+	return r;
+}
+
+static int password_get(const struct conf *c, bool again, char **ret_password)
+{
+	struct stat st;
 	int fd, r;
 
 	if (!c->redis.password_file) {
 		*ret_password = NULL;
 		return 0;
 	}
-	fd = password_open(c);
+	fd = password_open(c, O_RDONLY | O_CLOEXEC | (again ? O_NONBLOCK : 0));
 	if (fd < 0)
 		return -errno;
-	n = password_read(fd, text, sizeof(text) - 1);
+	r = again && (fstat(fd, &st) || !S_ISREG(st.st_mode)) ? -ENOTSUP : password_of(fd, ret_password);
 	close(fd);
-	r = n < 0 ? (int)n : password_take(text, (size_t)n, ret_password);
-	explicit_bzero(text, sizeof(text));
 	return r;
+}
+
+int conf_password(const struct conf *c, char **ret_password)
+{
+	return password_get(c, false, ret_password);
+}
+
+int conf_password_again(const struct conf *c, char **ret_password)
+{
+	return password_get(c, true, ret_password);
 }

@@ -57,7 +57,7 @@ static void reload_password(struct daemon *d)
 
 	if (!d->upstream)
 		return;
-	r = conf_password(d->conf, &password);
+	r = conf_password_again(d->conf, &password);
 	if (r < 0) {
 		log_event(LOG_ERROR, "password", "file=%s error=\"%s\"", d->conf->redis.password_file, strerror(-r));
 		return;
@@ -82,18 +82,27 @@ static void reload_apply(struct daemon *d, struct conf *fresh)
 	reload_password(d);
 }
 
-static void supervise_reload(struct daemon *d)
+static void reload_read(struct daemon *d)
 {
 	struct conf_report report = {.out = stderr};
 	struct conf fresh;
 
-	d->owes_reloading = true;
-	supervise_tell(d);
+	if (!conf_may_be_read_again(d->args->config)) {
+		log_event(LOG_ERROR, "reload", "file=%s error=\"no regular file, so it is not read again\" note=\"nothing was changed\"", d->args->config);
+		return;
+	}
 	if (conf_read(&fresh, d->args->config, d->args->sets, d->args->set_count, &report) < 0)
 		log_event(LOG_ERROR, "reload", "errors=%u note=\"nothing was changed\"", report.errors);
 	else
 		reload_apply(d, &fresh);
 	conf_release(&fresh);
+}
+
+static void supervise_reload(struct daemon *d)
+{
+	d->owes_reloading = true;
+	supervise_tell(d);
+	reload_read(d);
 	d->owes_ready = true;
 	supervise_tell(d);
 }

@@ -405,6 +405,24 @@ class Reload(FuncTest):
         daemon.logged(r"max_lease", mark)
         self.client(daemon).err("LOCK a ttl=3500ms", "LIMIT")
 
+    def test_a_pipe_is_not_read_again(self):
+        """It was read at the start, as of --config <(…), and nobody writes to it any more: whoever opened it would wait."""
+        daemon = self.daemon(CONF, start=False)
+        pipe = os.path.join(daemon.folder, "pipe")
+        os.mkfifo(pipe)
+        daemon.argv = [REDLOCKD, "--config", pipe]
+        daemon.launch()
+        with open(pipe, "w") as out:
+            out.write(daemon.config)
+        self.assertTrue(daemon.notify.wait("READY=1", daemon.process))
+        c = self.client(daemon)
+        c.ok("LOCK held")
+        mark = daemon.log_size()
+        daemon.send_signal(signal.SIGHUP)
+        daemon.logged(r"reload .*pipe", mark)
+        c.ok("CHECK held", timeout=2)
+        self.assertEqual(c.ok("LOCK x").num("ttl_ms"), 2000)
+
     def test_reloads_in_a_row_harm_nobody(self):
         daemon = self.daemon(CONF)
         c = self.client(daemon)

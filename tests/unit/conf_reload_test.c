@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MS     INT64_C(1000)
@@ -210,6 +211,36 @@ START_TEST(a_relative_password_file_is_a_credential_first_and_then_beside_the_fi
 }
 END_TEST
 
+/* Nobody writes to it any more, and the reader would wait for that. */
+START_TEST(what_is_no_file_is_not_read_again)
+{
+	char folder[] = "/tmp/conf_test.XXXXXX", path[64], assignment[100], *password;
+	FILE *f;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/secret", folder);
+	snprintf(assignment, sizeof(assignment), "redis.password_file=%s", path);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	ck_assert_int_eq(conf_set(&conf, assignment, &report), 0);
+	ck_assert(!conf_may_be_read_again(path));
+	ck_assert_int_eq(conf_password_again(&conf, &password), -ENOTSUP);
+	unlink(path);
+	ck_assert(conf_may_be_read_again(NULL));
+	ck_assert(conf_may_be_read_again(path));
+	ck_assert_int_eq(conf_password_again(&conf, &password), -ENOENT);
+	f = fopen(path, "w");
+	ck_assert_ptr_nonnull(f);
+	fputs("secret\n", f);
+	fclose(f);
+	ck_assert(conf_may_be_read_again(path));
+	ck_assert_int_eq(conf_password_again(&conf, &password), 0);
+	ck_assert_str_eq(password, "secret");
+	free(password);
+	unlink(path);
+	rmdir(folder);
+}
+END_TEST
+
 Suite *conf_reload_suite(void)
 {
 	Suite *suite = suite_create("conf_reload");
@@ -222,6 +253,7 @@ Suite *conf_reload_suite(void)
 	tcase_add_test(t, a_reload_never_lifts_the_lease_above_the_max_lease_in_effect);
 	tcase_add_test(t, a_password_is_one_line_without_its_end);
 	tcase_add_test(t, a_relative_password_file_is_a_credential_first_and_then_beside_the_file);
+	tcase_add_test(t, what_is_no_file_is_not_read_again);
 	suite_add_tcase(suite, t);
 	return suite;
 }
