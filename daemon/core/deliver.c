@@ -136,6 +136,9 @@ static void deliver_refusal(struct commander *x, struct session *s, struct span 
 	case REFUSED_DRAINING:
 		command_reply_error(x, s, tag, ERROR_DRAINING, "the daemon is stopping");
 		break;
+	case REFUSED_COUNT:
+		command_reply_error(x, s, tag, ERROR_LIMIT, "an owner holds a lock at most %u times at once", HOLDS_MOST);
+		break;
 	case REFUSED_LOST:
 		command_reply_error(x, s, tag, ERROR_LOST, "the stores say that the lock was not held any more");
 		break;

@@ -37,6 +37,7 @@ enum refusal {
 	REFUSED_KIND,
 	REFUSED_CANCELLED,
 	REFUSED_DRAINING,
+	REFUSED_COUNT, /* LOCK: held by this owner as often as one may */
 	REFUSED_LOST, /* EXTEND, UNLOCK sync=yes: the stores say that it was not ours any more */
 };
 

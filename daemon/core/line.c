@@ -101,8 +101,10 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 	c->lock = l;
 	c->wait_until = wait_until;
 	if (l->state == LOCK_HELD && claim_same_owner(l->holder, c)) {
-		l->holder->count++;
-		engine_notice(e, NOTICE_REENTERED, c, NULL, REFUSED_NOT);
+		bool more = l->holder->count < HOLDS_MOST;
+
+		l->holder->count += more;
+		engine_notice(e, more ? NOTICE_REENTERED : NOTICE_REFUSED, c, NULL, more ? REFUSED_NOT : REFUSED_COUNT);
 		return;
 	}
 	/* Of what the same owner may have from the former life, the adoption decides. */

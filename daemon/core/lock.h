@@ -14,6 +14,8 @@
 
 #include <sys/queue.h>
 
+#define HOLDS_MOST (1U << 30) /* of one owner at once; those who wait twice for a name may exceed it */
+
 struct session;
 struct op;
 struct lock;

@@ -298,6 +298,30 @@ START_TEST(a_grace_that_nobody_may_ask_for_any_more_is_cut_and_can_be_written_do
 }
 END_TEST
 
+/* Only a record can bring it so far within a test: a client needs hours. */
+START_TEST(an_owner_holds_a_lock_so_often_and_no_more)
+{
+	struct span value;
+	struct instant until;
+
+	held_by_1();
+	ck_assert(memory_get(stage.node[0].memory, SPAN("a"), stage.now, &value, &until));
+	journal_says(0, 1, 1 + 1 + 8 + 2 + 1 + 2 + 2 + 2 + (unsigned)value.n + 3, 0x40); /* version, kind, session, name, no owner, no note, value */
+	daemon_returns(0);
+	resumes(2, &s1);
+	hears(2, "\\* name=a fence=* valid_ms=* count=1073741825");
+	hears(2, "OK session=* n=1");
+	says(2, "LOCK a");
+	hears(2, "ERR LIMIT an owner holds a lock at most 1073741824 times at once");
+	says(2, "UNLOCK a");
+	hears(2, "OK name=a count=1073741824");
+	says(2, "UNLOCK a");
+	hears(2, "OK name=a count=1073741823");
+	says(2, "LOCK a");
+	hears(2, "OK name=a * count=1073741824");
+}
+END_TEST
+
 /* --- damage --- */
 
 START_TEST(a_damaged_record_ends_the_belief_in_all)
@@ -380,6 +404,7 @@ Suite *restore_suite(void)
 	tcase_add_loop_test(records, a_turn_that_nobody_heard_of_is_a_row_in_the_next_life_and_no_loss, 0, 2);
 	tcase_add_test(records, numbers_of_sessions_are_not_given_twice);
 	tcase_add_test(records, the_grace_counts_from_the_restart_and_is_at_least_a_lease);
+	tcase_add_test(records, an_owner_holds_a_lock_so_often_and_no_more);
 	tcase_add_loop_test(records, a_grace_that_nobody_may_ask_for_any_more_is_cut_and_can_be_written_down, 0, 2);
 	suite_add_tcase(suite, records);
 	tcase_add_checked_fixture(damage, NULL, stage_close);
