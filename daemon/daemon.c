@@ -7,6 +7,7 @@
 #include "daemon/internal.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <event2/thread.h>
 #include <stdlib.h>
@@ -35,12 +36,14 @@ static void stage_runtime_stop(struct daemon *d)
 	runtime_close(&d->runtime);
 }
 
-/* Descriptors are what limits sessions: take all that the system grants. */
+/* Descriptors are what limits sessions: take all that the system grants. A file that may not grow is an error of its write, no reason to die. */
 static int stage_limits(struct daemon *d)
 {
 	struct rlimit limit;
 
 	(void)d;
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);

@@ -168,8 +168,6 @@ int supervise_start(struct daemon *d)
 {
 	struct timeval tick = {.tv_usec = TICK_US};
 
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of its write, no reason to die */
 	for (size_t i = 0; i < 3; i++) {
 		d->signal_event[i] = evsignal_new(d->base, signal_number[i], on_signal, d);
 		if (!d->signal_event[i] || event_add(d->signal_event[i], NULL))

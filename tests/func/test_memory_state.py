@@ -269,6 +269,14 @@ class Folders(FuncTest):
         self.assertNotEqual(daemon.process.wait(5), 0)
         self.assertIn("/proc/self/nowhere", daemon.log())
 
+    def test_a_daemon_whose_files_may_not_grow_serves(self):
+        """RLIMIT_FSIZE from the start: each write is an error, and a signal that would end it."""
+        daemon = self.daemon(CONF, start=False)
+        daemon.argv = ["prlimit", "--fsize=0", "--", *daemon.command()]
+        c = self.client(daemon.start())
+        c.ok("LOCK a")
+        c.ok("UNLOCK a")
+
     def test_the_default_folder_is_private(self):
         folder = temp_folder()
         self.addCleanup(os.rmdir, folder)
