@@ -7,6 +7,7 @@
 #include "daemon/base/clock.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@ static const char *const level_name[] = {"error", "warn", "notice", "info", "deb
 
 static enum log_level current = LOG_NOTICE;
 static bool to_journal;
+static unsigned long missed; /* lines that nobody took */
 
 /* systemd.exec(5): JOURNAL_STREAM is "device:inode" of the stream; it may be inherited by a process whose stderr goes elsewhere. */
 static bool stderr_is_journal(void)
@@ -72,6 +74,14 @@ static size_t line_length(int printed, size_t size)
 	return (size_t)printed < size ? (size_t)printed : size - 1;
 }
 
+/* A pipe, a socket or a terminal that takes anything takes a line. */
+static bool stderr_is_ready(void)
+{
+	struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+	return poll(&fd, 1, 0) > 0;
+}
+
 static void line_write(char *line, size_t n)
 {
 	size_t i;
@@ -80,8 +90,27 @@ static void line_write(char *line, size_t n)
 		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
 			line[i] = '?';
 	line[n++] = '\n';
+	if (!stderr_is_ready()) {
+		__atomic_add_fetch(&missed, 1, __ATOMIC_RELAXED);
+		return;
+	}
 	while (write(STDERR_FILENO, line, n) < 0 && errno == EINTR)
 		;
+}
+
+/* The reader is there again, and is told that he was not. */
+static void missed_tell(void)
+{
+	char line[128];
+	unsigned long n;
+	size_t at;
+
+	if (!__atomic_load_n(&missed, __ATOMIC_RELAXED) || !stderr_is_ready())
+		return;
+	n = __atomic_exchange_n(&missed, 0, __ATOMIC_RELAXED);
+	at = line_length(line_begin(line, sizeof(line), LOG_WARN, "log"), sizeof(line));
+	at += line_length(snprintf(line + at, sizeof(line) - at, " missed=%lu note=\"nobody read them\"", n), sizeof(line) - at);
+	line_write(line, at);
 }
 
 void log_event(enum log_level level, const char *event, const char *format, ...)
@@ -101,6 +130,7 @@ void log_event(enum log_level level, const char *event, const char *format, ...)
 		n += line_length(vsnprintf(line + n, sizeof(line) - n, format, args), sizeof(line) - n);
 		va_end(args);
 	}
+	missed_tell();
 	line_write(line, n);
 	errno = saved;
 }

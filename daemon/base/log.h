@@ -2,7 +2,8 @@
 /*
  * One line per event to stderr: time, level, event, then key=value pairs with the peer first. Under systemd (JOURNAL_STREAM matches stderr,
  * or log_init says so) the line starts with <n> and carries no time. Values with blanks or quotes are quoted.
- * Called by the outer layers; what core wants said comes out of it as an effect. Thread-safe (one write(2) per line).
+ * Called by the outer layers; what core wants said comes out of it as an effect. Thread-safe (one write(2) per line). A line that stderr does not
+ * take at once is dropped, and counted in a later one.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H

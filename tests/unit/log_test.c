@@ -4,6 +4,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include <unistd.h>
 
 static int reader, saved_stderr;
-static char line[8192];
+static char line[8192], told[100];
 
 static void pipe_open(void)
 {
@@ -128,6 +129,45 @@ START_TEST(a_line_that_is_too_long_is_cut_and_still_one_line)
 }
 END_TEST
 
+static size_t pipe_drain(void)
+{
+	char bytes[65536];
+	size_t n = 0;
+	ssize_t got;
+
+	fcntl(reader, F_SETFL, O_NONBLOCK);
+	while ((got = read(reader, bytes, sizeof(bytes))) > 0)
+		n += (size_t)got;
+	fcntl(reader, F_SETFL, 0);
+	return n;
+}
+
+/* A log that is read no more must not stop the daemon, and with it all leases. */
+START_TEST(a_reader_who_stops_is_not_waited_for_and_hears_what_he_missed)
+{
+	size_t written = 0;
+	const char *text;
+	int i;
+
+	unsetenv("JOURNAL_STREAM");
+	pipe_open();
+	log_init(LOG_INFO);
+	for (i = 0; i < 20000; i++)
+		log_event(LOG_INFO, "n", "i=%05d", i);
+	written = pipe_drain() / strlen("2026-11-20T16:01:02.123Z info n i=00000\n");
+	log_event(LOG_INFO, "after", "i=1");
+	log_event(LOG_INFO, "after", "i=2");
+	text = pipe_close();
+	ck_assert_uint_gt(written, 0);
+	ck_assert_uint_lt(written, 20000);
+	snprintf(told, sizeof(told), "warn log missed=%zu note=\"nobody read them\"\n", 20000 - written);
+	ck_assert_msg(strstr(text, told) == text + 25, "%s, not %s", text, told);
+	ck_assert_ptr_nonnull(strstr(text, "info after i=1\n"));
+	ck_assert_ptr_nonnull(strstr(text, "info after i=2\n"));
+	ck_assert_ptr_null(strstr(strstr(text, "info after i=1\n"), "missed"));
+}
+END_TEST
+
 START_TEST(errno_is_kept)
 {
 	pipe_open();
@@ -190,6 +230,7 @@ Suite *log_suite(void)
 	tcase_add_test(t, what_is_above_the_level_is_not_written);
 	tcase_add_test(t, a_value_cannot_forge_a_line);
 	tcase_add_test(t, a_line_that_is_too_long_is_cut_and_still_one_line);
+	tcase_add_test(t, a_reader_who_stops_is_not_waited_for_and_hears_what_he_missed);
 	tcase_add_test(t, errno_is_kept);
 	tcase_add_test(t, only_values_that_need_it_are_quoted);
 	tcase_add_test(t, a_quoted_value_never_outgrows_its_scratch);
