@@ -4,11 +4,13 @@
 
 #include "daemon/base/mem.h"
 
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 enum action { ACTION_RUN, ACTION_CHECK, ACTION_DUMP, ACTION_VERSION, ACTION_HELP, ACTION_USAGE };
 
@@ -105,11 +107,24 @@ static int with_configuration(const struct options *o)
 	return status;
 }
 
+/* A standard descriptor that is closed would become whatever is opened next, and the log would be written there. */
+static bool descriptors_fill(void)
+{
+	int fd;
+
+	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+			return false;
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = {0};
 	int status = EX_OK;
 
+	if (!descriptors_fill())
+		return EX_UNAVAILABLE;
 	options_read(&o, argc, argv);
 	switch (o.action) {
 	case ACTION_USAGE:

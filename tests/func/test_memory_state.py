@@ -456,6 +456,17 @@ class Strangers(FuncTest):
         with open(os.path.join(folder, "log")) as log:
             self.assertRegex(log.read(), r"(?i)ready")
 
+    def test_closed_standard_descriptors_become_nothing_else(self):
+        """What is opened first would take their numbers, and the log would go there."""
+        folder = temp_folder()
+        process = spawn(["sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-', REDLOCKD, "--set", "listen.tcp=no", "--set", "runtime_dir=" + folder,
+                         "--set", "listen.unix=%s/s" % folder])
+        self.addCleanup(lambda: (process.kill(), process.wait(), shutil.rmtree(folder)))
+        until(lambda: os.path.exists(folder + "/s"), "the socket")
+        with Client(folder + "/s") as c:
+            c.ok("LOCK a")
+        self.assertEqual([os.readlink("/proc/%d/fd/%d" % (process.pid, fd)) for fd in range(3)], ["/dev/null"] * 3)
+
 
 if __name__ == "__main__":
     from harness import main
