@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #define FAREWELL_MS 1000
+#define SETTLE_MS   100
 
 static void report_send(const struct keeper_task *task, struct keeper_report *report, int kind)
 {
@@ -38,6 +39,19 @@ static bool front_agrees(const struct keeper_task *task)
 		n = recv(task->front, &go, sizeof(go), 0);
 	while (n < 0 && errno == EINTR);
 	return n == sizeof(go);
+}
+
+/* A daemon that was started anew between the grant and this CHECK does not know yet whether the stores have it: it will. */
+static int grant_check(struct keeper_task *task)
+{
+	struct pollfd front = {.fd = task->front};
+	int64_t until = redlock_now_us() + ANSWER_TIMEOUT_MS * INT64_C(1000);
+	int r;
+
+	do
+		r = redlock_check(task->c, task->in->operand, &task->grant);
+	while (r == REDLOCK_REFUSED && !strcmp(redlock_code(task->c), "QUORUM") && redlock_now_us() < until && poll(&front, 1, SETTLE_MS) == 0);
+	return r;
 }
 
 /*
@@ -60,7 +74,7 @@ static bool turn_take(struct keeper_task *task, struct turn *t, struct keeper_re
 	/* Now it is known how long the lock can be believed without an answer. */
 	if (ttl_ms > MAX(t->in->ttl_ms, TURN_GRACE_MS) && redlock_session_secret(task->c)[0] && !turn_regreet(t, ttl_ms))
 		return false;
-	if (redlock_check(task->c, t->in->operand, &task->grant)) {
+	if (grant_check(task)) {
 		complain("%s", redlock_errmsg(task->c));
 		return false;
 	}

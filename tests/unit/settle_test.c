@@ -151,6 +151,19 @@ START_TEST(a_command_goes_on_while_its_lock_is_open)
 }
 END_TEST
 
+/* The daemon went between its grant and the CHECK by which that is believed. */
+START_TEST(a_command_begins_when_its_grant_is_confirmed)
+{
+	struct outcome o;
+
+	PLAYED(&o,
+	       "< HELLO 1 name=\"redlock run \n> OK proto=1 session=7 secret=s7\n< LOCK n wait=forever\n" "> " GRANT "\n< CHECK n\n" OPEN NOT_YET NOT_YET
+	       NOT_YET CHECK "< UNLOCK n$\n> OK name=n count=0\n" QUIT,
+	       "run", "n", "sh", "-c", "exit 7");
+	ck_assert_msg(o.code == 7, "%d %s", o.code, o.err);
+}
+END_TEST
+
 START_TEST(a_command_is_stopped_in_time_when_its_lock_stays_open)
 {
 	int64_t before = redlock_now_us();
@@ -177,6 +190,7 @@ Suite *settle_suite(void)
 	tcase_add_loop_test(tests, a_lock_in_flight_waits_until_it_is_known_whether_it_was_granted, 0, 2);
 	tcase_add_test(tests, a_lock_that_its_caller_gave_up_meanwhile_is_given_back);
 	tcase_add_test(tests, a_command_goes_on_while_its_lock_is_open);
+	tcase_add_test(tests, a_command_begins_when_its_grant_is_confirmed);
 	tcase_add_test(tests, a_command_is_stopped_in_time_when_its_lock_stays_open);
 	tcase_set_timeout(tests, 30);
 	suite_add_tcase(suite, tests);
