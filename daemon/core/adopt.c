@@ -7,8 +7,7 @@
  *
  * A life may end within that round trip, and the next before it knows more. So the journal has the new value and all those that it may take the place
  * of before any store is asked, and the next life accepts whichever it finds: each store holds one of them as long as the lock was held there without a
- * gap. Of more than JOURNAL_PRIORS + 1 the oldest is forgotten: then the lock may be lost, and is said to be; but a store that has another value may have
- * that one, and so does not prove that the lock was not held.
+ * gap. Of more than JOURNAL_PRIORS + 1 the oldest is forgotten: then the lock may be lost, and is said to be.
  */
 #include "daemon/core/round.h"
 
@@ -21,8 +20,8 @@
 
 struct heritage {
 	bool asked;              /* some store was: the new value may stand there, too */
-	bool forgot;             /* perhaps: there were as many values as a record has room for */
 	uint16_t stands;         /* bits: nodes where one of the values may stand */
+	uint16_t occupied;       /* bits: nodes where another does: somebody else's, or one of ours that nobody here knows */
 	struct instant until;    /* they stand nowhere beyond: an EXTEND to the ttl that the record has may have left a longer key */
 	struct instant hopeless; /* nobody believes in the lease beyond: it is not adopted any more */
 	struct instant prior_until; /* all but the first */
@@ -30,16 +29,6 @@ struct heritage {
 	size_t n, first;         /* bytes: of all, of the first */
 	char values[];           /* newest first, separated by blanks */
 };
-
-static unsigned values_count(struct span values)
-{
-	struct span value;
-	unsigned n = 0;
-
-	while (span_word(&values, &value))
-		n++;
-	return n;
-}
 
 static struct heritage *heritage_new(const struct inheritance *from, struct instant now)
 {
@@ -52,7 +41,6 @@ static struct heritage *heritage_new(const struct inheritance *from, struct inst
 		h->values[h->n++] = ' ';
 		memcpy(h->values + h->n, from->prior.p, prior);
 		h->n += prior;
-		h->forgot = values_count(from->prior) >= JOURNAL_PRIORS;
 	}
 	h->prior_until = from->prior_until;
 	return h;
@@ -188,9 +176,10 @@ struct span adopt_left(const struct engine *e, const struct lock *l, uint16_t *n
 	return heritage_values(h);
 }
 
-bool adopt_is_proven(const struct lock *l)
+void adopt_note_other(struct lock *l, unsigned node)
 {
-	return !l->heritage || !l->heritage->forgot;
+	if (l->heritage)
+		l->heritage->occupied |= (uint16_t)(1u << node);
 }
 
 void adopt_over(struct lock *l)
@@ -205,6 +194,12 @@ void adopt_over(struct lock *l)
 static uint16_t adopt_possible(const struct lock *l)
 {
 	return l->heritage->stands | l->placed;
+}
+
+/* Even if what stands elsewhere is ours. */
+bool adopt_is_denied(const struct engine *e, const struct lock *l)
+{
+	return bits(adopt_possible(l) | l->heritage->occupied) < engine_quorum(e);
 }
 
 static struct instant adopt_end(const struct lock *l)

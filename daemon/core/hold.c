@@ -122,8 +122,11 @@ void engine_abandon(struct engine *e, struct claim *c, struct instant until)
 void engine_lose(struct engine *e, struct lock *l, enum loss why)
 {
 	struct claim *c = l->holder;
-	/* What a quorum denies is nobody's; but an adoption that gives up in time knows of no votes, and its client may believe yet. */
-	bool denied = l->state == LOCK_ADOPTING && why == LOSS_EVICTED && adopt_is_proven(l);
+	/*
+	 * What a quorum does not have is nobody's. But an adoption that gives up in time knows of no votes, and what stands in its way may be a value of the same lease that
+	 * was forgotten, or that a life on a copy of the journal has put there: its client may believe yet.
+	 */
+	bool denied = l->state == LOCK_ADOPTING && why == LOSS_EVICTED && adopt_is_denied(e, l);
 	struct instant until = denied ? engine_belief(e, l) : holder_belief(e, l);
 
 	lock_vacate(e, l);

@@ -312,6 +312,8 @@ static void renew_note_vote(struct engine *e, struct lock *l, const struct op *o
 			break;
 		renew_deny(e, l, a);
 		adopt_note(l, a->node);
+		if (a->code != 'M')
+			adopt_note_other(l, a->node);
 		l->votes.until[a->node] = INSTANT_PAST;
 		if (!renew_may_yet_be_placed(e, l, a->node))
 			l->placed &= (uint16_t)~(1u << a->node);

@@ -116,10 +116,11 @@ struct inheritance adopt_bequest(const struct lock_table *t, const struct lock *
 /* Whether a value of former lives may still stand there, and which: newest first, separated by blanks. */
 bool adopt_is_left(const struct lock *l, unsigned node, struct span *ret_values);
 void adopt_note(struct lock *l, unsigned node); /* none does */
+void adopt_note_other(struct lock *l, unsigned node); /* but another value */
 /* The lock is released: the values of former lives that may still stand, newest first; adds the nodes where, and until when. */
 struct span adopt_left(const struct engine *e, const struct lock *l, uint16_t *nodes, struct instant *until);
 void adopt_over(struct lock *l); /* they are dead */
-bool adopt_is_proven(const struct lock *l); /* a store that has none of them, or another's, has not one that was forgotten either */
+bool adopt_is_denied(const struct engine *e, const struct lock *l); /* ADOPTING: so many stores have no key that nobody has the lock */
 void adopt_fired(struct engine *e, struct lock *l);
 void adopt_go_on(struct engine *e, struct lock *l); /* its turn has come */
 void adopt_decide(struct engine *e, struct op *op); /* an answer was noted */

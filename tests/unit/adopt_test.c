@@ -201,6 +201,7 @@ START_TEST(late_answers_count_when_they_come)
 }
 END_TEST
 
+/* Who has it instead may be another life of the same daemon: nothing is freed as long as the client may believe. */
 START_TEST(one_less_than_a_quorum_is_not_enough_and_is_undone)
 {
 	held_by_1(3, "");
@@ -208,11 +209,14 @@ START_TEST(one_less_than_a_quorum_is_not_enough_and_is_undone)
 	key_is_overwritten(2, "a", "somebody", 5 * SEC);
 	daemon_returns(0);
 	ck_assert_int_eq(figure(0, METRIC_ADOPTIONS_FAILED), 1);
-	ck_assert(!key_is_there(0, "a"));
 	ck_assert(key_is_there(1, "a") && key_is_there(2, "a"));
 	resumes(2, &s1);
 	hears(2, "OK session=* n=0");
 	hears(2, "! LOST name=a fence=* reason=evicted");
+	ck_assert_int_gt(key_ttl_us(0, "a"), 9800 * MSEC);
+	passes(10200 * MSEC);
+	ck_assert_uint_ge(asked(CALL_RELEASE), 1);
+	ck_assert(!key_is_there(0, "a"));
 }
 END_TEST
 
@@ -267,6 +271,36 @@ START_TEST(the_former_life_that_wakes_up_harms_nothing)
 	session_opens(3, 0);
 	says(3, "LOCK a");
 	hears(3, "BUSY name=a *");
+}
+END_TEST
+
+/*
+ * Two lives on copies of one directory: a store that never had the key, and one that each of them has, deny it to both. Neither is to free what the former life
+ * told its client.
+ */
+START_TEST(two_that_take_it_from_each_other_free_nothing)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	falls(0);
+	s1 = says_hello(1, "grace=30s");
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	daemon_ends(0);
+	journal_is_copied(1, 0);
+	comes(0);
+	feels(2, MOOD_SILENT);
+	ck_assert_uint_eq(daemon_inherits(1, 1), 0);
+	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
+	feels(2, MOOD_WELL);
+	passes(100 * MSEC);
+	session_opens(3, 1);
+	says(3, "LOCK a wait=1m");
+	session_opens(4, 0);
+	says(4, "LOCK a wait=1m"); /* the stage sees to it: see stage_promises.c */
+	passes(9 * SEC);
+	hears_nothing(3);
+	hears_nothing(4);
 }
 END_TEST
 
@@ -412,6 +446,7 @@ Suite *adopt_suite(void)
 	suite_add_tcase(suite, rounds);
 	tcase_add_checked_fixture(rivals, NULL, stage_close);
 	tcase_add_loop_test(rivals, the_former_life_that_wakes_up_harms_nothing, 0, 9);
+	tcase_add_test(rivals, two_that_take_it_from_each_other_free_nothing);
 	tcase_add_test(rivals, one_adoption_of_a_value_succeeds);
 	tcase_add_test(rivals, a_third_life_adopts_from_the_second);
 	suite_add_tcase(suite, rivals);

@@ -90,6 +90,7 @@ void stage_close(void);
 /* A daemon is started on the journal of another, which goes on appending to none. Returns how many records it refused. */
 unsigned daemon_inherits(unsigned d, unsigned from);
 void daemon_returns(unsigned d); /* kill -9, and a new life at once on its own journal */
+void journal_is_copied(unsigned to, unsigned from);
 void journal_is_compacted(unsigned d);
 void journal_fails(unsigned d);
 void journal_mends(unsigned d); /* with a snapshot */

@@ -45,6 +45,13 @@ void journal_keeps(unsigned d, struct span bytes)
 	journal[d].record[journal[d].count++] = k;
 }
 
+void journal_is_copied(unsigned to, unsigned from)
+{
+	journal_clear(to);
+	for (unsigned i = 0; i < journal[from].count; i++)
+		journal_keeps(to, (struct span){journal[from].record[i]->bytes, journal[from].record[i]->n});
+}
+
 void journal_is_compacted(unsigned d)
 {
 	struct effects effects;
