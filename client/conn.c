@@ -156,6 +156,8 @@ int conn_ask(struct redlock *c)
 	if (ask_settle_known(c, &r))
 		return r;
 	c->ask.sent = c->link == LINK_UP;
+	if (c->ask.sent && tidy_doubts(c))
+		return settle(c);
 	return c->ask.sent ? conn_say(c, c->ask.line, c->ask.n) : 0;
 }
 

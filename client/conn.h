@@ -223,6 +223,8 @@ int tidy_hear(struct redlock *c, const struct reply_line *line) REDLOCK_MUST;
 int tidy_now(struct redlock *c) REDLOCK_MUST;
 /* The LOCK or UNLOCK in flight is given up, and may have been done. */
 void tidy_given_up(struct redlock *c);
+/* The UNLOCK in flight was given up before, and nobody has said yet whether it counted: CHECK is to tell. */
+bool tidy_doubts(struct redlock *c);
 /* A LOCK was granted, and its caller hears that it was not. */
 int tidy_refuse(struct redlock *c, const char *name) REDLOCK_MUST;
 /* An answer tells how often h is held, where its caller expects another number. Returns the number that is its caller's. */

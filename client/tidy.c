@@ -22,6 +22,18 @@ void tidy_given_up(struct redlock *c)
 		h->unlocked |= c->ask.sent && c->ask.asked_us < h->until_us;
 }
 
+bool tidy_doubts(struct redlock *c)
+{
+	struct hold *h = c->ask.kind == ASK_UNLOCK ? book_find(&c->book, c->ask.name) : NULL;
+
+	if (!h || h->state != HOLD_KEPT || !h->unlocked)
+		return false;
+	h->row.told = false;
+	c->open = 0;
+	c->more = 1;
+	return true;
+}
+
 int tidy_refuse(struct redlock *c, const char *name)
 {
 	struct hold *h = book_find(&c->book, name);

@@ -128,10 +128,16 @@ END_TEST
 
 /* --- UNLOCK --- */
 
+#define OPEN_YET "> OK session=7 n=0 open=1\n< CHECK n$\n> ERR QUORUM not yet\n"
+#define HELD(n)  "> OK name=n fence=17 valid_ms=7000 count=" #n "\n"
+
 static const char *const first_unlocks[] = {
 	/* It was counted, or it was not. */
 	ROW_ONE PING,
 	ROW_TWO PING "< UNLOCK n$\n> OK name=n count=1\n",
+	/* A daemon that was started anew cannot say at once. */
+	OPEN_YET PING "< CHECK n$\n> ERR QUORUM not yet\n< CHECK n$\n" HELD(1),
+	OPEN_YET PING "< CHECK n$\n" HELD(2) BACK_TO_1,
 };
 
 START_TEST(an_UNLOCK_that_was_given_up_counts_once)
