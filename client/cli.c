@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,6 +20,13 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
 #define CLI_COMMAND(id, ...) [CLI_##id] = {__VA_ARGS__},
 #include "client/cli.def"
 };
+
+bool stderr_is_ready(void)
+{
+	struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+	return poll(&fd, 1, 0) > 0;
+}
 
 /* Nobody who has closed the other end of stderr takes the exit code away by that. */
 static void complaint_write(const char *line)

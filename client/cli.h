@@ -58,6 +58,8 @@ struct invocation {
 int invocation_parse(int argc, char **argv, struct invocation *ret_in);
 void usage_print(const struct cli_command *only);
 
+/* Whether stderr takes a line at once: a terminal that was stopped does not, nor a pipe whose reader stands still. */
+bool stderr_is_ready(void);
 /* "redlock: …" on stderr. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A connection, or NULL after a complaint. */

@@ -96,13 +96,16 @@ static void status_draw(struct waiting *w)
 		side_close(w);
 	status_text(w, &place, shortage, text, sizeof(text));
 	text_cut(text);
+	/* A turn that comes while this waited for its terminal would be nobody's. */
+	if (!stderr_is_ready())
+		return;
 	fprintf(stderr, "\r%s\033[K", text);
 	w->drawn = true;
 }
 
 static void status_clear(struct waiting *w)
 {
-	if (w->drawn && !w->turn->abandoned)
+	if (w->drawn && !w->turn->abandoned && stderr_is_ready())
 		fprintf(stderr, "\r\033[K");
 	redlock_close(w->side);
 }
@@ -136,7 +139,7 @@ static void shortage_say(struct waiting *w)
 	char shortage[SHORTAGE_BYTES] = "";
 
 	w->next_us = redlock_now_us() + AGAIN_US;
-	if (side_open(w) && !shortage_ask(w->side, shortage) && shortage[0]) {
+	if (side_open(w) && !shortage_ask(w->side, shortage) && shortage[0] && stderr_is_ready()) {
 		complain("waiting: %s", shortage);
 		w->next_us = INT64_MAX;
 	}

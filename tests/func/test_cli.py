@@ -6,6 +6,7 @@ import pty
 import select
 import signal
 import subprocess
+import termios
 import time
 
 from harness import on_each_store
@@ -216,6 +217,22 @@ class Run(Tool):
         self.assertIn(b"the-long-job", said)
         self.assertIn(name.encode(), said)
         self.assertEqual(process.wait(10), 0)
+
+    def test_a_terminal_whose_output_is_stopped_delays_no_turn(self):
+        """As by ^S: whoever waited for it to go on would hold the lock and run nothing."""
+        name, holder = self.name(), self.connect()
+        holder.ok("LOCK " + name)
+        try:
+            master, slave = pty.openpty()
+        except OSError as error:
+            self.skipTest("no terminal to be had: %s" % error)
+        self.addCleanup(os.close, master)
+        termios.tcflow(slave, termios.TCOOFF)
+        process = self.spawn("run", name, "--", "true", stderr=slave)
+        os.close(slave)
+        time.sleep(1.5)  # the line about the wait comes after one second
+        holder.ok("UNLOCK " + name)
+        self.assertEqual(process.wait(5), 0)
 
     def test_a_terminal_that_is_gone_hangs_up_the_command(self):
         """redlock leads the session, as behind ssh -t: nobody else is told."""
