@@ -336,6 +336,7 @@ UNIT := \
 	tests/unit/script_test.c \
 	tests/unit/server.c \
 	tests/unit/show_test.c \
+	tests/unit/sim_line_test.c \
 	tests/unit/sim_node_test.c \
 	tests/unit/service_test.c \
 	tests/unit/session_test.c \

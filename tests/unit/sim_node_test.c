@@ -1,68 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tests/sim/node.c: the daemon's calls carried out by a simulated server, and what may happen to one. */
-#include "daemon/base/buf.h"
-#include "tests/sim/node.h"
+#include "tests/unit/sim_node.h"
 
-#include <check.h>
 #include <stdio.h>
-
-#define NOW    INT64_C(1700000000123456)
-#define MARKER SPAN("j|cfg")
-#define MINE   SPAN("d1:7:00ff")
-#define THEIRS SPAN("d2:8:11ee")
-#define RUN_A  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-#define RUN_B  "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
-
-static struct sim_node *node;
-static int64_t now_us;
-static struct answer answer;
-static struct buf seen; /* what a watcher or a visitor was told */
-
-static char call(struct call c)
-{
-	sim_node_call(node, &c, 1, now_us, &answer);
-	return answer.class == ANSWER_EXECUTED ? answer.code : answer.class == ANSWER_REFUSED ? '-' : '?';
-}
-
-static struct call acquiring(struct span name, struct span value)
-{
-	return (struct call){.kind = CALL_ACQUIRE, .name = name, .value = value, .marker = MARKER, .px_ms = 1000};
-}
-
-static struct call releasing(struct span name, struct span value)
-{
-	return (struct call){.kind = CALL_RELEASE, .name = name, .value = value};
-}
-
-static char join(struct span from, struct span to)
-{
-	return call((struct call){.kind = CALL_JOIN, .marker = from, .new_marker = to});
-}
-
-static char acquire(struct span name, struct span value)
-{
-	return call(acquiring(name, value));
-}
-
-static const struct probe *probe(void)
-{
-	ck_assert_int_eq(call((struct call){.kind = CALL_PROBE}), 'P');
-	return answer.probe;
-}
-
-static void setup(void)
-{
-	now_us = NOW;
-	buf_init(&seen);
-	node = sim_node_new(&(struct sim_node_conf){.key_prefix = "lock:", .skew_us = 60 * SEC, .run_id = RUN_A});
-	ck_assert_int_eq(join(SPAN(""), MARKER), 'J');
-}
-
-static void teardown(void)
-{
-	sim_node_free(node);
-	buf_release(&seen);
-}
 
 static void check_seen(const char *expected)
 {
@@ -314,57 +254,6 @@ static void visit(void *context, struct span key, struct span value, int64_t exp
 	buf_printf(&seen, "%.*s=%.*s@%lld ", (int)key.n, key.p, (int)value.n, value.n ? value.p : "", (long long)expires_ms);
 }
 
-/* Not from the first request that it is refused for: servers that have seen another number of those would keep and grant it in turn. */
-START_TEST(a_lock_is_left_to_the_first_in_line_from_its_release)
-{
-	struct call older = acquiring(SPAN("a"), THEIRS), younger = acquiring(SPAN("a"), SPAN("d3:9:22dd"));
-
-	older.ticket = SPAN("1700000000000001:d2:1");
-	younger.ticket = SPAN("1700000000000002:d3:1");
-	older.ticket_ms = younger.ticket_ms = 5000;
-	older.grace_ms = younger.grace_ms = 20;
-	ck_assert_int_eq(acquire(SPAN("a"), MINE), 'G');
-	ck_assert_int_eq(call(older), 'B');
-	ck_assert_int_eq(call(releasing(SPAN("a"), MINE)), 'R');
-	now_us += 19 * MSEC;
-	ck_assert_int_eq(call(younger), 'W');
-	now_us += MSEC;
-	ck_assert_int_eq(call(younger), 'G');
-	/* Another free moment, another grace. */
-	younger.ticket = SPAN("1700000000000003:d3:2");
-	ck_assert_int_eq(call(releasing(SPAN("a"), SPAN("d3:9:22dd"))), 'R');
-	now_us += 19 * MSEC;
-	ck_assert_int_eq(call(younger), 'W');
-	now_us += MSEC;
-	ck_assert_int_eq(call(younger), 'G');
-}
-END_TEST
-
-/* Whoever becomes the first because another has left the line is told so then. */
-START_TEST(a_free_lock_is_left_to_the_next_from_when_the_first_has_left_the_line)
-{
-	struct call first = acquiring(SPAN("a"), THEIRS), second = acquiring(SPAN("a"), SPAN("d3:9:22dd"));
-	struct call last = acquiring(SPAN("a"), SPAN("d4:3:33cc")), leaves = {.kind = CALL_WITHDRAW, .name = SPAN("a")};
-
-	first.ticket = leaves.ticket = SPAN("1700000000000001:d2:1");
-	second.ticket = SPAN("1700000000000002:d3:1");
-	first.ticket_ms = second.ticket_ms = 5000;
-	last.grace_ms = 20;
-	ck_assert_int_eq(acquire(SPAN("a"), MINE), 'G');
-	ck_assert_int_eq(call(first), 'B');
-	ck_assert_int_eq(call(second), 'B');
-	ck_assert_int_eq(call(releasing(SPAN("a"), MINE)), 'R');
-	now_us += 15 * MSEC;
-	ck_assert_int_eq(call(leaves), 'X');
-	now_us += 15 * MSEC;
-	ck_assert_int_eq(call(last), 'W');
-	/* That the first leaves again changes nothing. */
-	ck_assert_int_eq(call(leaves), 'X');
-	now_us += 5 * MSEC;
-	ck_assert_int_eq(call(last), 'G');
-}
-END_TEST
-
 START_TEST(a_walk_meets_live_keys_in_their_order)
 {
 	sim_node_flush(node);
@@ -409,14 +298,6 @@ START_TEST(a_watcher_sees_every_change_whatever_made_it)
 }
 END_TEST
 
-static TCase *cases(const char *name)
-{
-	TCase *c = tcase_create(name);
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	return c;
-}
-
 Suite *sim_node_suite(void)
 {
 	Suite *s = suite_create("sim_node");
@@ -438,8 +319,6 @@ Suite *sim_node_suite(void)
 	tcase_add_test(servers, a_replica_refuses_writes_and_tells_its_role);
 	suite_add_tcase(s, servers);
 	tcase_add_test(keys, what_others_put_there_is_met_by_the_scripts);
-	tcase_add_test(keys, a_lock_is_left_to_the_first_in_line_from_its_release);
-	tcase_add_test(keys, a_free_lock_is_left_to_the_next_from_when_the_first_has_left_the_line);
 	tcase_add_test(keys, a_walk_meets_live_keys_in_their_order);
 	tcase_add_test(keys, a_watcher_sees_every_change_whatever_made_it);
 	suite_add_tcase(s, keys);
