@@ -223,6 +223,7 @@ void rare_draw(struct plan *p)
 
 	switch (rare_begin(p, &s, 3)) {
 	case RARE_HOUR:
+		shape_clocks(p); /* a scene may have made the longest lease a short one */
 		play_hour(p, &s);
 		break;
 	case RARE_CROWD:
