@@ -370,6 +370,7 @@ void daemon_stop(struct sim_daemon *d, int64_t for_us, bool sending)
 		for_us = left;
 	world_note(d->world, 7, (uint64_t)for_us, "d%u is stopped for %lld us", d->index, (long long)for_us);
 	d->state = sending ? DAEMON_STOPPING : DAEMON_STOPPED;
+	d->stopped_us = for_us > d->stopped_us ? for_us : d->stopped_us;
 	d->thaw_at = d->world->now + for_us;
 	world_at(d->world, &d->thaw, AT_THAW, d->thaw_at);
 	due_stopped(d);

@@ -41,6 +41,7 @@ struct sim_daemon {
 	struct stream stream;
 	enum daemon_state state;
 	int64_t thaw_at; /* STOPPING, STOPPED */
+	int64_t stopped_us; /* so long at a time at most: what it knew of the stores' clocks was that old */
 	struct timer timer, thaw;
 	struct service *service;
 	struct core_conf conf;

@@ -73,6 +73,7 @@ static void ticket_look(struct sim_daemon *d, const struct call *call, int64_t n
 {
 	const struct world *w = d->world;
 	int64_t us = 0, first = INT64_MAX, last = 0, since = turn_of(d, name)->waits_since, waited = w->now - since;
+	int64_t slack = CLOCK_US + d->stopped_us / 100;
 
 	if (since == 0 || w->checker.orphans_until[d->index][name] > since)
 		return;
@@ -84,7 +85,7 @@ static void ticket_look(struct sim_daemon *d, const struct call *call, int64_t n
 		first = wall < first ? wall : first;
 		last = wall > last ? wall : last;
 	}
-	if (us > last + CLOCK_US || us < first - waited - waited / 100 - CLOCK_US)
+	if (us > last + slack || us < first - waited - waited / 100 - slack)
 		checker_fail(d->world, INVARIANT_S20, name, "%s: daemon %u waits since %lld us, and its ticket is of %lld, when it is %lld at the stores", name_of(name),
 			     d->index, (long long)since, (long long)us, (long long)last);
 }
