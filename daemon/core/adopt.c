@@ -20,6 +20,7 @@
 
 struct heritage {
 	bool asked;              /* some store was: the new value may stand there, too */
+	bool beyond;             /* former lives could promise more than this one asks for */
 	uint16_t stands;         /* bits: nodes where one of the values may stand */
 	uint16_t occupied;       /* bits: nodes where another does: somebody else's, or one of ours that nobody here knows */
 	struct instant until;    /* they stand nowhere beyond: an EXTEND to the ttl that the record has may have left a longer key */
@@ -69,9 +70,18 @@ static struct lock_value value_of(struct span text)
 	return v;
 }
 
+/* The former life could say so, which perhaps had it from one before, and then renewed it for less. Of what nobody renews the end is known. */
+static struct instant told_until(const struct engine *e, const struct claim *c, const struct inheritance *from)
+{
+	struct instant by_ttl = instant_add(e->core->now, from->ttl_us);
+
+	return c->renew ? instant_max(by_ttl, from->deadline) : instant_min(by_ttl, from->deadline);
+}
+
 void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *from)
 {
 	struct lock *l = lock_find_or_add(&e->table, from->name);
+	struct instant told = told_until(e, c, from);
 	int64_t told_us = from->ttl_us, px_us = told_us + c->delay_us;
 	int64_t longest_us = (told_us > e->core->conf.max_lease_us ? told_us : e->core->conf.max_lease_us) + c->delay_us;
 
@@ -83,7 +93,7 @@ void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *f
 	if (MUTATED(ADOPT_UNROTATED))
 		l->value = value_of(from->value);
 	l->heritage->stands = (uint16_t)((1u << e->core->conf.nodes) - 1);
-	l->heritage->until = instant_add(e->core->now, longest_us + longest_us / 50 + SEC);
+	l->heritage->until = instant_add(instant_max(instant_add(e->core->now, longest_us), instant_add(told, c->delay_us)), longest_us / 50 + SEC);
 	l->heritage->hopeless = instant_add(e->core->now, px_us + px_us / 50 + SEC);
 	l->heritage->deadline = c->renew ? INSTANT_NEVER : from->deadline;
 	l->recorded = true;
@@ -95,7 +105,8 @@ void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *f
 		e->fence_seen = c->fence;
 	c->lock = l;
 	c->state = CLAIM_HELD;
-	c->believed = instant_add(instant_min(instant_add(e->core->now, told_us), l->heritage->deadline), drift_us(told_us));
+	c->believed = instant_add(told, drift_us(told_us));
+	l->heritage->beyond = instant_before(instant_add(e->core->now, c->ttl_us), told);
 	l->holder = c;
 	engine_become(e, l, LOCK_ADOPTING);
 }
@@ -127,6 +138,8 @@ struct inheritance adopt_bequest(const struct lock_table *t, const struct lock *
 	struct inheritance left = {.name = lock_name(l), .value = {l->value.text, l->value.n}, .ttl_us = l->promised.ttl_us,
 	                           .deadline = instant_max(lock_deadline(t, l), l->promised.until)};
 
+	if (l->holder && l->holder->renew)
+		left.deadline = instant_max(left.deadline, l->told);
 	if (h && h->asked && h->stands && instant_before(t->core->now, h->until)) {
 		left.prior = values_newest(heritage_values(h));
 		left.prior_until = h->until;
@@ -239,8 +252,8 @@ static void adopt_win(struct engine *e, struct lock *l, const struct op *op)
 	metric_add(&e->core->metrics, METRIC_ADOPTIONS, 1);
 	adopt_close(e, l);
 	engine_become(e, l, LOCK_HELD);
-	if (l->renew_ttl_us < l->promised.ttl_us)
-		l->told = l->holder->believed; /* the former life could promise more than this one asks for */
+	if (l->heritage->beyond)
+		l->told = l->holder->believed;
 	l->renew_at = l->holder->renew ? adopt_renew_at(e, l, op) : INSTANT_NEVER;
 	engine_notice(e, NOTICE_ADOPTED, l->holder, NULL, REFUSED_NOT);
 	line_fold(e, l);

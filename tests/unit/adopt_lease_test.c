@@ -234,6 +234,25 @@ START_TEST(what_was_told_for_longer_than_may_be_asked_for_is_believed_to_its_end
 }
 END_TEST
 
+/* The life in between has renewed it at the shorter ttl, and its snapshot says so: what was told before stands all the same. */
+START_TEST(what_was_told_for_longer_is_believed_after_yet_another_life)
+{
+	held_by_1(1, "ttl=25s");
+	says(1, "HELLO 1 grace=1s");
+	ignores(1);
+	comes_back_with_a_shorter_max_lease();
+	passes(1900 * MSEC);
+	ck_assert_int_ge(figure(0, METRIC_RENEWALS), 1);
+	journal_is_compacted(0);
+	comes_back_with_a_shorter_max_lease();
+	says(3, "LOCK a wait=1m");
+	passes(22 * SEC);
+	hears_nothing(3);
+	passes(3 * SEC);
+	hears(3, "OK name=a *");
+}
+END_TEST
+
 /* It ends by itself, when its holder was told, and not sooner. */
 START_TEST(what_is_left_of_a_lease_without_renewal_is_not_cut_by_a_shorter_max_lease)
 {
@@ -267,6 +286,7 @@ Suite *adopt_lease_suite(void)
 	tcase_add_loop_test(tc, a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet, 0, 3);
 	tcase_add_loop_test(tc, what_was_granted_for_longer_than_may_be_asked_for_is_renewed_for_no_longer, 0, 2);
 	tcase_add_loop_test(tc, what_was_told_for_longer_than_may_be_asked_for_is_believed_to_its_end, 0, 2);
+	tcase_add_test(tc, what_was_told_for_longer_is_believed_after_yet_another_life);
 	tcase_add_test(tc, what_is_left_of_a_lease_without_renewal_is_not_cut_by_a_shorter_max_lease);
 	suite_add_tcase(suite, tc);
 	return suite;
