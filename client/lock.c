@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#define ONCE_MS 1000 /* redlock-protocol(7): for so long a LOCK that does not wait is repeated while the stores are busy */
+
 /* A request while it is put together; one byte stays for the NUL. */
 struct draft {
 	char line[LINE_MAX_DEFAULT];
@@ -190,7 +192,7 @@ int redlock_lock(struct redlock *c, const char *name, const struct redlock_optio
 	int r = redlock_lock_send(c, name, options);
 
 	if (!r)
-		r = conn_await(c, options ? options->wait_ms : 0);
+		r = conn_await(c, options && options->wait_ms ? options->wait_ms : ONCE_MS);
 	if (!r)
 		r = grant_take(c, &granted);
 	if (r)

@@ -84,7 +84,7 @@ int redlock_address(char *out, size_t size) REDLOCK_MUST;
 /*
  * Connects to a Unix socket (addr holds a '/' or no ':'; a prefix "unix:" is allowed) or to host:port, [v6]:port; NULL: see
  * redlock_address. timeout_ms bounds connecting and, from then on, how long a call waits for an answer beyond what it asked the
- * daemon to wait. -EINVAL: an address without sense. -EHOSTUNREACH: a name that does not resolve. Else what connect(2) says.
+ * daemon to wait; a LOCK that does not wait asks it for up to a second. -EINVAL: an address without sense. -EHOSTUNREACH: a name that does not resolve. Else what connect(2) says.
  */
 int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_connection) REDLOCK_MUST;
 /* Changes it from the next call on; more than 0. */

@@ -90,6 +90,42 @@ END_TEST
 
 /* --- bounds --- */
 
+static void pid_leave(const struct scene *s)
+{
+	FILE *file = fopen(fake_daemon_path(&s->f, "pid"), "w");
+
+	fprintf(file, "%d\n", (int)getpid());
+	fclose(file);
+}
+
+/* Leaves the id of nobody that is to be sent a signal, after a while. */
+static pid_t pid_leave_in(const struct scene *s, int ms)
+{
+	struct timespec pause = {ms / 1000, ms % 1000 * 1000000L};
+	pid_t pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	if (pid > 0)
+		return pid;
+	nanosleep(&pause, NULL);
+	pid_leave(s);
+	_exit(0);
+}
+
+/* As long as a daemon whose stores are busy repeats it. */
+START_TEST(a_LOCK_that_does_not_wait_may_take_the_daemon_a_second)
+{
+	struct scene s;
+	pid_t pid;
+
+	scene_open(&s, HELLO "< LOCK n$\n! 0\n> BUSY name=n\n" QUIT, 300);
+	pid = pid_leave_in(&s, 700);
+	ck_assert_int_eq(redlock_lock(s.c, "n", NULL, &s.grant), REDLOCK_BUSY);
+	waitpid(pid, NULL, 0);
+	scene_end(&s);
+}
+END_TEST
+
 START_TEST(no_call_lasts_longer_than_it_may_and_the_next_goes_on)
 {
 	struct scene s;
@@ -133,14 +169,6 @@ START_TEST(what_is_refused_for_the_moment_is_asked_again)
 	scene_end(&s);
 }
 END_TEST
-
-static void pid_leave(const struct scene *s)
-{
-	FILE *file = fopen(fake_daemon_path(&s->f, "pid"), "w");
-
-	fprintf(file, "%d\n", (int)getpid());
-	fclose(file);
-}
 
 /* A turn that came is told by a row; its OK comes when this process has left its id. */
 START_TEST(rows_are_believed_from_before_they_were_asked_for)
@@ -282,6 +310,7 @@ Suite *patience_suite(void)
 	tcase_add_test(tests, a_wait_goes_on_for_what_is_left_of_it);
 	tcase_add_test(tests, a_daemon_that_leaves_refuses_and_the_wait_goes_on_at_the_next);
 	tcase_add_test(tests, a_turn_that_came_after_its_asker_gave_up_is_given_back);
+	tcase_add_test(tests, a_LOCK_that_does_not_wait_may_take_the_daemon_a_second);
 	tcase_add_test(tests, no_call_lasts_longer_than_it_may_and_the_next_goes_on);
 	tcase_add_test(tests, a_RESUME_that_is_not_answered_is_given_up_for_another);
 	tcase_add_test(tests, what_is_refused_for_the_moment_is_asked_again);

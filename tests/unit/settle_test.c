@@ -127,8 +127,8 @@ START_TEST(a_lock_that_its_caller_gave_up_meanwhile_is_given_back)
 	struct redlock_grant grant;
 	struct scene s;
 
-	scene_open(&s, HELLO "< LOCK n$\n" OPEN NOT_YET NOT_YET "< UNLOCK n$\n> OK name=n count=0\n< CHECK m$\n> ERR NOTHELD no\n" QUIT, 150);
-	ck_assert_int_eq(redlock_lock(s.c, "n", NULL, &grant), -ECONNABORTED);
+	scene_open(&s, HELLO "< LOCK n wait=20ms$\n" OPEN NOT_YET NOT_YET "< UNLOCK n$\n> OK name=n count=0\n< CHECK m$\n> ERR NOTHELD no\n" QUIT, 150);
+	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.wait_ms = 20}, &grant), -ECONNABORTED);
 	redlock_set_timeout(s.c, PATIENCE);
 	scene_refused(&s, redlock_check(s.c, "m", &grant), "NOTHELD");
 	scene_end(&s);
