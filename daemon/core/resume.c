@@ -70,15 +70,15 @@ static bool claim_is_open(const struct claim *c)
 	return c->state == CLAIM_HELD && c->lock->state == LOCK_ADOPTING;
 }
 
-static bool session_adopts(const struct session *s)
+/* Not looked at again for each of them that is decided: there may be hundreds of thousands. */
+static bool session_adopts(struct session *s)
 {
 	const struct claim *c;
 
-	TAILQ_FOREACH(c, &s->claims, in_session) {
-		if (claim_is_open(c))
-			return true;
-	}
-	return false;
+	s->open = 0;
+	TAILQ_FOREACH(c, &s->claims, in_session)
+	s->open += claim_is_open(c);
+	return s->open > 0;
 }
 
 void claim_hear(struct commander *x, struct claim *c)
@@ -167,7 +167,7 @@ static void resume_finish(struct commander *x, struct session *s)
 
 void command_resume_goes_on(struct commander *x, struct session *s)
 {
-	if (s->resuming && !session_adopts(s))
+	if (s->resuming && s->open == 0 && !session_adopts(s))
 		resume_finish(x, s);
 }
 

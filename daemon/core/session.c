@@ -284,7 +284,11 @@ void session_answered(struct session_table *t, struct session *s, bool tagged)
 
 void session_wake(struct session_table *t, struct session *s)
 {
-	if (s->detached || !s->resuming || s->ready)
+	if (s->detached || !s->resuming)
+		return;
+	if (s->open > 0)
+		s->open--;
+	if (s->open > 0 || s->ready)
 		return;
 	s->ready = true;
 	TAILQ_INSERT_TAIL(&t->ready, s, in_ready);

@@ -51,6 +51,7 @@ struct session {
 	bool detached;           /* without a connection: nothing is sent, and nothing of its input goes on */
 	bool sure;               /* detached: its client closed the connection itself */
 	bool resuming;           /* RESUME is not answered yet */
+	unsigned open;           /* resuming: adoptions that were not decided when they were counted last, less those that were since */
 	bool resumed;            /* it has taken over another: there may be places and turns to come back to */
 	uint64_t mistakes;       /* in a row */
 };
@@ -92,7 +93,7 @@ bool session_next_line(struct session_table *t, struct session *s, char **ret_li
 bool session_must_await(struct session_table *t, struct session *s);
 /* A request that took its time is answered: after an untagged one the next line may go. */
 void session_answered(struct session_table *t, struct session *s, bool tagged);
-/* RESUME may be answered now: looked at with those that are ready. */
+/* One thing less that RESUME waits for. After the last of those that were counted it is looked at with those that are ready. */
 void session_wake(struct session_table *t, struct session *s);
 struct session *session_next_ready(struct session_table *t);
 
