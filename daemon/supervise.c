@@ -3,6 +3,7 @@
 #include "daemon/internal.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -82,16 +83,34 @@ static void reload_apply(struct daemon *d, struct conf *fresh)
 	reload_password(d);
 }
 
+/* What is wrong with it is told without waiting for whoever reads the log. */
+static int reload_parse(struct daemon *d, struct conf *ret_fresh, struct conf_report *report)
+{
+	char *text = NULL;
+	size_t n;
+	int r;
+
+	report->out = open_memstream(&text, &n);
+	if (!report->out)
+		mem_exhausted();
+	r = conf_read(ret_fresh, d->args->config, d->args->sets, d->args->set_count, report);
+	if (fclose(report->out))
+		mem_exhausted();
+	log_text(text);
+	free(text);
+	return r;
+}
+
 static void reload_read(struct daemon *d)
 {
-	struct conf_report report = {.out = stderr};
+	struct conf_report report = {0};
 	struct conf fresh;
 
 	if (!conf_may_be_read_again(d->args->config)) {
 		log_event(LOG_ERROR, "reload", "file=%s error=\"no regular file, so it is not read again\" note=\"nothing was changed\"", d->args->config);
 		return;
 	}
-	if (conf_read(&fresh, d->args->config, d->args->sets, d->args->set_count, &report) < 0)
+	if (reload_parse(d, &fresh, &report) < 0)
 		log_event(LOG_ERROR, "reload", "errors=%u note=\"nothing was changed\"", report.errors);
 	else
 		reload_apply(d, &fresh);

@@ -135,6 +135,19 @@ void log_event(enum log_level level, const char *event, const char *format, ...)
 	errno = saved;
 }
 
+void log_text(const char *text)
+{
+	char line[LINE_MAX_BYTES];
+	size_t n;
+
+	for (; *text; text += n + (text[n] == '\n')) {
+		n = strcspn(text, "\n");
+		memcpy(line, text, n < sizeof(line) ? n : sizeof(line) - 1);
+		missed_tell();
+		line_write(line, n < sizeof(line) ? n : sizeof(line) - 1);
+	}
+}
+
 static bool byte_is_plain(unsigned char c)
 {
 	return c > ' ' && c < 0x7f && c != '"' && c != '\\' && c != '=' && c != '\'';

@@ -17,6 +17,9 @@ enum log_level log_get_level(void);
 /* log_event(LOG_WARN, "node-down", "node=%s reason=%s", ...): the caller quotes values that need it with log_quote. */
 void log_event(enum log_level level, const char *event, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* Lines that are written already, as they stand; nothing is waited for either. */
+void log_text(const char *text);
+
 /* value, or "value" with blanks, quotes, backslashes and unprintable bytes escaped; written into scratch, never longer than size. */
 const char *log_quote(const char *value, char *scratch, unsigned long size);
 

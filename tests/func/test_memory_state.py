@@ -399,6 +399,24 @@ class Reload(FuncTest):
             c.ok("LOCK more-%d" % i)
         self.assertEqual(c.inbox, [])
 
+    def test_a_bad_file_is_refused_also_while_nobody_reads_the_log(self):
+        daemon = self.daemon(CONF, start=False)
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        daemon.argv = ["sh", "-c", 'exec "$0" "$@" 2>/proc/%d/fd/%d' % (os.getpid(), writer), *daemon.command()]
+        daemon.launch()
+        self.assertTrue(daemon.notify.wait("READY=1", daemon.process))
+        c = self.client(daemon)
+        os.set_blocking(writer, False)
+        with self.assertRaises(BlockingIOError):
+            while True:
+                os.write(writer, b"x" * 4096)
+        os.close(writer)
+        daemon.notify.forget()
+        self.reload(daemon, daemon.config + "limits:\n  lokcs: 1\n")
+        self.assertTrue(daemon.notify.wait("READY=1", daemon.process))
+        c.ok("LOCK a", timeout=2)
+
     def test_a_file_that_is_gone_changes_nothing(self):
         daemon = self.daemon(CONF)
         mark = daemon.log_size()
