@@ -48,7 +48,7 @@ struct lease {
 	bool unseen;                               /* it may have been granted to a session without a connection */
 	bool kept;                                 /* an UNLOCK with keep= has left it behind */
 	bool adopted;                              /* from a former life: its range is not known, it is handed to nobody */
-	int64_t least_us;                          /* the shortest that it was asked for so far, or renewed for */
+	int64_t least_us, most_us;                 /* the shortest and the longest that it was asked for so far, or renewed for */
 	bool renews, risked;                       /* its holder wants it renewed; RISK was said */
 	uint64_t held_step;                        /* since when its holder has it */
 	int64_t asked_us, asked_fence;             /* for so long the holder with that token has asked for it last; 0: not known */
