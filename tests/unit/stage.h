@@ -4,8 +4,8 @@
  * speak lines. There is one stage, time stands still unless a test moves it, and every call waits in a queue of its daemon and store.
  *
  * While a test runs, the stage itself holds every daemon to what holds always: a new grant's fence is greater than all before it of that name;
- * nobody is granted a name while another session may still believe that it holds it; a value for which a release was sent is never sent for
- * anything else; every call is answered once. stage_close ends all sessions and sees that nothing of them is left.
+ * nobody is granted a name, or confirmed in it, while another session may still believe that it holds it; a value for which a release was sent
+ * is never sent for anything else; every call is answered once. stage_close ends all sessions and sees that nothing of them is left.
  */
 #ifndef UNIT_STAGE_H
 #define UNIT_STAGE_H
@@ -99,6 +99,9 @@ bool journal_ends_with(unsigned d, enum journal_kind kind, const char *name);
 void journal_loses_tail(unsigned d, unsigned records); /* they were not written when it crashed */
 void journal_is_damaged(unsigned d, unsigned record);
 void journal_says(unsigned d, unsigned record, unsigned at, char byte); /* there instead */
+
+/* Two lives run on copies of one journal from now on: each may use a value that the other has released. */
+void lives_share_values(void);
 
 /* --- sessions: 1 .. STAGE_SESSIONS - 1; one that speaks before it is opened is a local one of daemon 0 --- */
 

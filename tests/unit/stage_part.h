@@ -35,5 +35,7 @@ void promise_call(const struct call *c);
 void promise_line(unsigned session, const char *line);    /* that it is told */
 void promise_request(unsigned session, const char *line); /* that it makes */
 void promise_end(unsigned session, bool sure);            /* sure: it acts no more */
+/* Its client speaks on another session from now on, and reads no more what this one is told. A test that tells of one move tells of all. */
+void promise_moves(unsigned from, unsigned to);
 
 #endif
