@@ -275,6 +275,8 @@ UNIT := \
 	tests/unit/left_out_test.c \
 	tests/unit/life.c \
 	tests/unit/lines_test.c \
+	tests/unit/lives_client.c \
+	tests/unit/lives_test.c \
 	tests/unit/link_test.c \
 	tests/unit/list_test.c \
 	tests/unit/listener_test.c \
