@@ -69,7 +69,7 @@ static bool has(const struct sim_daemon *d, int64_t name, const struct request_s
 /* The later of the two has asked for what the other had, and had what the other waited for: it closed the cycle. */
 static void cycle_look(struct sim_daemon *d, const struct request_sim *first, const struct request_sim *last)
 {
-	if (first->begun_step < last->begun_step && !first->conn->going && !last->conn->going && !resume_is_behind(last) &&
+	if (first->begun_step < last->begun_step && !first->conn->going && !last->conn->going && !resume_is_behind(last) && !ledger_awaits(last) &&
 	    has(d, first->name, last, last->begun_step) && has(d, last->name, first, last->begun_step))
 		checker_fail(d->world, INVARIANT_L15, last->name, "%s: client %u waits for client %u since %lld us, which waits for it: daemon %u has not said DEADLOCK",
 			     name_of(last->name), last->conn->client->index, first->conn->client->index, (long long)last->begun_at, d->index);
