@@ -7,7 +7,7 @@ struct account *account_of(const struct request_sim *q)
 {
 	struct account *own = &q->conn->account[q->owner][q->name], *former = own->count == 0 ? resume_account(q->conn, q->owner, q->name) : NULL;
 
-	return former && former->count > 0 ? former : own;
+	return former && (former->count > 0 || former->vague) ? former : own;
 }
 
 /* Where the journal was torn, whether and how often it is held is only known from here. Else SAFE comes before any OK about what RESUME left undecided. */

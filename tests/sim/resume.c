@@ -227,12 +227,21 @@ static struct request_sim *resume_running(struct conn *c)
 	return NULL;
 }
 
+/* The books may know more than the journal did, however many lives ago. */
+static bool is_torn(const struct conn *from, const struct conn *c)
+{
+	return from->life <= c->daemon->journal.torn;
+}
+
 struct account *resume_account(struct conn *c, int64_t owner, int64_t name)
 {
 	const struct request_sim *resume = resume_running(c);
 	struct conn *from = resume ? conn_before(c, resume->secret) : NULL;
+	struct account *a = from ? &from->account[owner][name] : NULL;
 
-	return from ? &from->account[owner][name] : NULL;
+	if (a && is_torn(from, c) && a->fence > 0)
+		a->vague = a->open = true; /* as when it moves */
+	return a;
 }
 
 bool resume_is_behind(const struct request_sim *q)
@@ -249,12 +258,6 @@ void resume_hello_said(struct request_sim *q, struct span line)
 	memcpy(q->secret, secret.p, secret.n);
 	q->secret[secret.n] = '\0';
 	conn_takes(q->conn, q->secret);
-}
-
-/* The books may know more than the journal did, however many lives ago. */
-static bool is_torn(const struct conn *from, const struct conn *c)
-{
-	return from->life <= c->daemon->journal.torn;
 }
 
 static void row_look(struct request_sim *q, int64_t name, int64_t fence, int64_t count, const struct conn *from, const struct account *old)
