@@ -86,7 +86,7 @@ static void check_woken(struct world *w, int64_t name)
 /* How long a free name may be waited for. */
 static int64_t free_for_us(const struct world *w)
 {
-	bool told = w->plan->heard_percent == 100; /* else a release is noticed when the next poll is due, within a second */
+	bool told = w->plan->heard_percent == 100 && w->plan->echo_percent == 0; /* else a release is noticed when the next poll is due, within a second */
 
 	return w->flaps ? FLAPPING_US + (told ? 0 : SEC) + 20 * round_trip_us(w->plan) : 3 * SEC + 50 * round_trip_us(w->plan);
 }
