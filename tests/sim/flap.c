@@ -59,6 +59,7 @@ void flap_draw(struct plan *p, uint64_t seed)
 		return;
 	if (stream_chance(&s, 50)) /* who is patient with a command shall not be patient with a round */
 		p->timeout_us = stream_skewed(&s, p->timeout_us, 3 * SEC);
+	plan_near_clocks(p); /* of two that are left none stands in the middle */
 	p->finale = 0; /* its trials take a node away, and a quorum has none to spare */
 	first = stream_range(&s, 0, p->nodes - 1);
 	faults = stream_skewed(&s, 1, 60);

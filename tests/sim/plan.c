@@ -3,6 +3,7 @@
 #include "tests/sim/plan.h"
 
 #include "daemon/core/event.h"
+#include "daemon/core/quorum.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -68,6 +69,14 @@ int64_t plan_quarantine_us(const struct plan *p)
 	int64_t longest = p->max_lease_us + p->delay_us;
 
 	return longest + longest * 3 / 100 + 5 * MSEC;
+}
+
+void plan_near_clocks(struct plan *p)
+{
+	int64_t most = clock_tol_us((unsigned)p->nodes, p->max_lease_us, p->delay_us) / 4;
+
+	if (p->nodes > 1 && p->node_offset_us > most)
+		p->node_offset_us = most;
 }
 
 static int64_t field_get(const void *object, const struct field *f)

@@ -125,6 +125,11 @@ int64_t plan_queue_us(const struct plan *p);
 
 /* How long a store that may have lost memory is not counted, as the slowest clock of this world sees it. */
 int64_t plan_quarantine_us(const struct plan *p);
+/*
+ * Clocks of stores that differ by more are refused. Here two stay within it for as long as the world lasts, whichever two are left: also with leases for
+ * which that is less, or more, than common offsets.
+ */
+void plan_near_clocks(struct plan *p);
 /* How long what faults left behind may last; finale.c */
 int64_t settle_us(const struct plan *p);
 #define SETTLED_US (4 * SEC) /* then the healed world is at work for so long */

@@ -6,7 +6,6 @@
 #include "tests/sim/plan.h"
 
 #include "daemon/base/instant.h"
-#include "daemon/core/quorum.h"
 #include "tests/sim/stream.h"
 
 #include <string.h>
@@ -98,15 +97,6 @@ static void shape_busy(struct plan *p, struct stream *s)
 	p->service_us = stream_range(s, most / 4, most) + 1;
 }
 
-/* Clocks of stores that differ by more are refused: also with leases for which that is less, or more, than common offsets. */
-static void shape_clocks(struct plan *p)
-{
-	int64_t most = clock_tol_us((unsigned)p->nodes, p->max_lease_us, p->delay_us) / 4;
-
-	if (p->nodes > 1 && p->node_offset_us > most)
-		p->node_offset_us = most;
-}
-
 void rare_shape(struct plan *p)
 {
 	struct stream s;
@@ -122,10 +112,10 @@ void rare_shape(struct plan *p)
 			p->clients = 4;
 		break;
 	case RARE_BRIEF:
-		shape_clocks(p);
+		plan_near_clocks(p);
 		break;
 	case RARE_HOUR:
-		shape_clocks(p);
+		plan_near_clocks(p);
 		p->length_us = p->warm_us + HOUR;
 		p->heartbeat_ms = p->heartbeat_ms ? 20 * p->heartbeat_ms : 0;
 		p->chatter_ms = 0;
@@ -223,7 +213,7 @@ void rare_draw(struct plan *p)
 
 	switch (rare_begin(p, &s, 3)) {
 	case RARE_HOUR:
-		shape_clocks(p); /* a scene may have made the longest lease a short one */
+		plan_near_clocks(p); /* a scene may have made the longest lease a short one */
 		play_hour(p, &s);
 		break;
 	case RARE_CROWD:

@@ -201,6 +201,7 @@ void clients_hear(void)
 
 /* --- what a client does --- */
 
+static void client_says(struct client *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void client_says(struct client *c, const char *format, ...)
 {
 	char line[LINE_MAX_DEFAULT];

@@ -31,6 +31,7 @@ void stage_open(unsigned nodes)
 	stage = (struct stage){.conf = stage_conf, .now = {100 * SEC}};
 	stage.conf.nodes = nodes;
 	for (unsigned i = 0; i < nodes; i++) {
+		TAILQ_INIT(&stage.node[i].astray);
 		node_is_born(i);
 		stage.node[i].up = true;
 	}
@@ -266,6 +267,7 @@ static void daemon_is_left_clean(unsigned d)
 void stage_close(void)
 {
 	for (unsigned i = 0; i < stage.conf.nodes; i++) {
+		serves_astray(i, 0);
 		if (!stage.node[i].up)
 			comes(i);
 		feels(i, MOOD_WELL);

@@ -21,7 +21,7 @@ void node_is_born(unsigned i)
 	snprintf(n->run_id, sizeof(n->run_id), "run-%u-%u", i, ++n->lives);
 	memory_free(n->memory);
 	n->memory = node_memory(n);
-	TAILQ_INIT(&n->astray); /* nothing reaches it over a connection of before */
+	serves_astray(i, 0); /* nothing reaches it over a connection of before */
 }
 
 /* --- stores at work --- */
