@@ -53,6 +53,26 @@ START_TEST(a_free_lock_is_left_to_the_next_from_when_the_first_has_left_the_line
 }
 END_TEST
 
+/* The host of the store set its clock back while the lock was free, and the first in line is dead. Until the clock has caught up is no grace. */
+START_TEST(what_was_noted_before_the_clock_was_set_back_is_over)
+{
+	static const int64_t back[] = {3600 * SEC, 30 * SEC};
+	struct call dead = acquiring(SPAN("a"), THEIRS), alive = acquiring(SPAN("a"), SPAN("d3:9:22dd"));
+
+	dead.ticket = SPAN("1700000000000001:d2:1");
+	alive.ticket = SPAN("1700000000000002:d3:1");
+	dead.ticket_ms = alive.ticket_ms = 3000;
+	alive.grace_ms = 20;
+	ck_assert_int_eq(acquire(SPAN("a"), MINE), 'G');
+	ck_assert_int_eq(call(dead), 'B');
+	ck_assert_int_eq(call(releasing(SPAN("a"), MINE)), 'R');
+	now_us -= back[_i];
+	call(alive);
+	now_us += 20 * MSEC;
+	ck_assert_int_eq(call(alive), 'G');
+}
+END_TEST
+
 Suite *sim_line_suite(void)
 {
 	Suite *s = suite_create("sim_line");
@@ -60,6 +80,7 @@ Suite *sim_line_suite(void)
 
 	tcase_add_test(grace, a_lock_is_left_to_the_first_in_line_from_its_release);
 	tcase_add_test(grace, a_free_lock_is_left_to_the_next_from_when_the_first_has_left_the_line);
+	tcase_add_loop_test(grace, what_was_noted_before_the_clock_was_set_back_is_over, 0, 2);
 	suite_add_tcase(s, grace);
 	return s;
 }

@@ -1,7 +1,7 @@
 -- The daemons that wait for a name: a sorted set, member = ticket, score = the moment when it ends unless refreshed (ms). A ticket starts with 16
 -- digits of a clock and is chosen by who waits, so its order is the same on every server. The queue only ever refuses: safety does not rest on it.
 -- A member '~<ticket>' notes since when a free lock has been left to that ticket, from its release or the first request that is refused for it; its score is
--- NOTE_MS later. It goes when its owner asks again, and when the lock is taken: each free moment has a grace of its own.
+-- NOTE_MS later, and no ticket lasts longer than that. It goes when its owner asks again, and when the lock is taken: each free moment has a grace of its own.
 local NOTE_MS = 60000
 
 -- The tickets in line and what is noted of them; nil: nobody stands there.
@@ -12,9 +12,11 @@ local queue_line = queued and function(queue)
   local tickets, since, head = {}, {}, nil
   if members.err then return nil end
   for i = 1, #members, 2 do
-    local member = members[i]
-    if string.sub(member, 1, 1) == '~' then
-      since[string.sub(member, 2)] = tonumber(members[i + 1]) - NOTE_MS
+    local member, ends = members[i], tonumber(members[i + 1])
+    if ends > now_ms + NOTE_MS then -- later than any is made to: the clock has been set back since, and whoever still waits asks again
+      redis.pcall('ZREM', queue, member)
+    elseif string.sub(member, 1, 1) == '~' then
+      since[string.sub(member, 2)] = ends - NOTE_MS
     else
       tickets[#tickets + 1] = member
       if not head or member < head then head = member end

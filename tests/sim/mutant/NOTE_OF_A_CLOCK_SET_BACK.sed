@@ -1,0 +1,2 @@
+# queue.lua
+s|ends > now_ms + NOTE_MS|ends > now_ms + 1e13|
