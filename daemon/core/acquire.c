@@ -198,12 +198,6 @@ static int64_t acquire_least(const struct engine *e, const struct op *op)
 	return -votes_deadline(&base, e->core->conf.nodes).us;
 }
 
-/* How far ahead of its store's clock a script lets a fence run: see quorum.h. */
-static int64_t acquire_ahead_us(const struct engine *e)
-{
-	return e->core->conf.skew_us + 2 * e->core->conf.clock_tol_us;
-}
-
 /* A node that granted this base has set its clock back since its fence got there: see quorum.h. */
 static bool acquire_is_beyond(const struct engine *e, const struct op *op, int64_t base)
 {
@@ -211,7 +205,7 @@ static bool acquire_is_beyond(const struct engine *e, const struct op *op, int64
 		const struct member *m = &e->members.node[i];
 
 		if ((op->yes >> i & 1) && op->base[i] == base && m->clock.known && base < FENCE_MOST &&
-		    base > member_server_ms(m, e->core->now) * MSEC + acquire_ahead_us(e))
+		    base > member_server_ms(m, e->core->now) * MSEC + members_ahead_us(&e->members))
 			return true;
 	}
 	return false;
@@ -223,7 +217,7 @@ static bool acquire_is_far(const struct engine *e, const struct op *op, int64_t 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
-		if ((op->yes >> i & 1) && m->clock.known && base > member_server_ms_least(m, e->core->now) * MSEC + acquire_ahead_us(e))
+		if ((op->yes >> i & 1) && m->clock.known && base > member_server_ms_least(m, e->core->now) * MSEC + members_ahead_us(&e->members))
 			return true;
 	}
 	return false;

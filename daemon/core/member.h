@@ -165,6 +165,13 @@ void members_tell_missing(const struct members *ms, char *text, size_t size);
 int64_t member_server_ms(const struct member *m, struct instant when);
 /* The same from now to `when`, as early as it may be: what it has not passed is not over by our clock either. */
 int64_t member_server_ms_least(const struct member *m, struct instant when);
+/* How far ahead of its clock a store's scripts let a fence run: see quorum.h. */
+static inline int64_t members_ahead_us(const struct members *ms)
+{
+	return ms->core->conf.skew_us + 2 * ms->core->conf.clock_tol_us;
+}
+/* A quorum of stores says that it is earlier than this fence, which was granted, can have been: their clocks were set back since. See quorum.h. */
+bool members_were_set_back(const struct members *ms, int64_t fence);
 const char *member_state_word(enum member_state state);
 
 #endif

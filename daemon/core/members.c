@@ -124,6 +124,20 @@ int64_t member_server_ms_least(const struct member *m, struct instant when)
 	return (when.us + m->clock.low - drift_us(instant_diff(when, m->clock.at))) / MSEC - 1;
 }
 
+bool members_were_set_back(const struct members *ms, int64_t fence)
+{
+	unsigned behind = 0;
+
+	if (MUTATED(KEPT_WITHIN_CLOCKS) || fence >= FENCE_MOST)
+		return false;
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		const struct member *m = &ms->node[i];
+
+		behind += m->connected && m->clock.known && fence > member_server_ms(m, ms->core->now) * MSEC + members_ahead_us(ms);
+	}
+	return behind >= quorum_of(ms->core->conf.nodes);
+}
+
 void members_trust(struct members *ms)
 {
 	unsigned nodes = ms->core->conf.nodes, blank = 0;

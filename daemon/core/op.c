@@ -161,6 +161,7 @@ void op_send_extend(struct op_table *t, struct op *op, unsigned node, int64_t fl
 {
 	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(op->px_us), .fence = floor, .create = instant_before(t->core->now, put_back)};
 
+	call.range = members_were_set_back(t->members, floor);
 	if (call.create)
 		call.not_after_ms = op_not_after_ms(t, node, put_back);
 	op_send(t, op, node, &call);
@@ -180,6 +181,7 @@ void op_send_adopt(struct op_table *t, struct op *op, unsigned node, int64_t flo
 	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(op->px_us), .fence = floor};
 	char *text = arena_alloc(&t->core->out->arena, from.n);
 
+	call.range = members_were_set_back(t->members, floor);
 	memcpy(text, from.p, from.n);
 	call.prior = (struct span){text, from.n};
 	(void)span_word(&call.prior, &call.value);

@@ -36,6 +36,11 @@
  *   least    the token is the Q-th smallest base, and only stores whose base is no larger are asked and counted
  *   beyond   if that base is beyond the limit of its store as well, the others take it even beyond theirs
  *
+ * And one for renewals and adoptions. Their floor is a token that a quorum granted, and a store that granted it on a smaller base, or was away then, would
+ * refuse it until its clock has caught up: when another goes, the lease would be lost though a quorum is there.
+ *
+ *   kept     where a quorum of clocks is so far behind the token, a store takes it beyond its limit
+ *
  * Tokens grow as before: what that rests on is that a store counts whose base is at most the token and whose fence is at least the token while the key is
  * ours, whichever Q stores these are. The limit keeps its purpose. A clock that is ahead spreads nothing: its fence is within its own limit. One that was
  * ahead and is right again spreads nothing either while Q others grant. And the floor is the fence of a store: the largest of all fences, and so what a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/acquire.c: the token of a grant, and the second round that makes its stores agree on it. */
-#include "tests/unit/stage.h"
+#include "tests/unit/secret.h"
 
 #include <check.h>
 
@@ -264,6 +264,55 @@ START_TEST(a_fence_between_the_limits_of_two_clocks_stops_no_grant)
 }
 END_TEST
 
+/* All clocks were set back. The store that was away when the lock was granted shares in keeping it: another may go then. */
+START_TEST(a_store_that_was_away_keeps_what_was_granted_beyond_its_clock)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	for (unsigned i = 0; i < 3; i++)
+		stage.node[i].clock_us = -3600 * SEC;
+	passes(3 * SEC);
+	falls(2);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	comes(2);
+	passes(10 * SEC);
+	ck_assert(key_is_there(2, "a"));
+	falls(0);
+	passes(20 * SEC);
+	hears_nothing(1);
+	says(1, "CHECK a");
+	hears(1, "OK name=a *");
+}
+END_TEST
+
+/* It was away when others were granted, so its base was not that of the token. */
+START_TEST(what_was_granted_beyond_all_clocks_is_adopted_by_a_store_with_a_smaller_fence)
+{
+	struct secret s;
+
+	stage_begin(3);
+	passes(2 * SEC);
+	s = says_hello(1, "grace=30s");
+	for (unsigned i = 0; i < 3; i++)
+		stage.node[i].clock_us = -3600 * SEC;
+	passes(3 * SEC);
+	falls(2);
+	says(2, "LOCK b");
+	hears(2, "OK name=b *");
+	comes(2);
+	passes(SEC);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	falls(0);
+	daemon_returns(0);
+	passes(SEC);
+	resumes(3, &s);
+	hears(3, "\\* name=a fence=* valid_ms=* count=1");
+	hears(3, "OK session=* n=1");
+}
+END_TEST
+
 /* No clock tells such a moment: nobody but redlockd may write fences, and what somebody else wrote stays where it is. */
 START_TEST(a_fence_beyond_all_clocks_is_not_spread)
 {
@@ -295,6 +344,8 @@ Suite *fence_suite(void)
 	tcase_add_test(tc, a_proposal_between_the_limits_of_two_clocks_stops_no_grant);
 	tcase_add_test(tc, a_fence_far_ahead_is_not_spread_where_a_quorum_grants_less);
 	tcase_add_test(tc, a_fence_between_the_limits_of_two_clocks_stops_no_grant);
+	tcase_add_test(tc, a_store_that_was_away_keeps_what_was_granted_beyond_its_clock);
+	tcase_add_test(tc, what_was_granted_beyond_all_clocks_is_adopted_by_a_store_with_a_smaller_fence);
 	tcase_add_test(tc, a_fence_beyond_all_clocks_is_not_spread);
 	suite_add_tcase(suite, tc);
 	return suite;
