@@ -108,8 +108,10 @@ void ledger_go_on(struct conn *c)
 	struct request_sim *q;
 
 	TAILQ_FOREACH(q, &c->running, at_daemon)
-		if (ledger_awaits(q))
+		if (ledger_awaits(q)) {
 			q->begun_step = c->world->checker.step;
+			due_begin(q);
+		}
 	c->awaited_step = 0;
 }
 
