@@ -22,6 +22,7 @@ struct heritage {
 	bool asked;              /* some store was: the new value may stand there, too */
 	bool beyond;             /* former lives could promise more than this one asks for */
 	uint16_t stands;         /* bits: nodes where one of the values may stand */
+	uint16_t late;           /* bits: nodes that had none, but what the former life sent could still put one there */
 	uint16_t occupied;       /* bits: nodes where another does: somebody else's, or one of ours that nobody here knows */
 	struct instant until;    /* they stand nowhere beyond: an EXTEND to the ttl that the record has may have left a longer key */
 	struct instant hopeless; /* nobody believes in the lease beyond: it is not adopted any more */
@@ -140,7 +141,7 @@ struct inheritance adopt_bequest(const struct lock_table *t, const struct lock *
 
 	if (l->holder && l->holder->renew)
 		left.deadline = instant_max(left.deadline, l->told);
-	if (h && h->asked && h->stands && instant_before(t->core->now, h->until)) {
+	if (h && h->asked && (h->stands | h->late) && instant_before(t->core->now, h->until)) {
 		left.prior = values_newest(heritage_values(h));
 		left.prior_until = h->until;
 	} else if (h && !h->asked) {
@@ -155,7 +156,7 @@ bool adopt_is_left(const struct lock *l, unsigned node, struct span *ret_values)
 {
 	const struct heritage *h = l->heritage;
 
-	if (!h || !(h->stands >> node & 1))
+	if (!h || !((h->stands | h->late) >> node & 1))
 		return false;
 	*ret_values = heritage_values(h);
 	return true;
@@ -163,17 +164,35 @@ bool adopt_is_left(const struct lock *l, unsigned node, struct span *ret_values)
 
 void adopt_note(struct lock *l, unsigned node)
 {
-	if (l->heritage)
-		l->heritage->stands &= (uint16_t)~(1u << node);
+	uint16_t others = (uint16_t)~(1u << node);
+
+	if (!l->heritage)
+		return;
+	l->heritage->stands &= others;
+	l->heritage->late &= others;
 }
 
-/* Where what the former life sent may be carried out yet, and put back what has been replaced. */
+/* Until when what the former life sent to it may be carried out, and put back what has been replaced. */
+static struct instant adopt_astray_until(const struct engine *e, const struct lock *l, unsigned node)
+{
+	return op_astray_until(&e->ops, node, INSTANT_PAST, l->value_since);
+}
+
+void adopt_note_none(const struct engine *e, const struct op *op, unsigned node)
+{
+	struct lock *l = op->lock;
+
+	adopt_note(l, node);
+	if (l->heritage && !MUTATED(FORMER_STRAYS) && instant_before(op->sent[node], adopt_astray_until(e, l, node)))
+		l->heritage->late |= (uint16_t)(1u << node);
+}
+
 static uint16_t adopt_astray(const struct engine *e, const struct lock *l)
 {
-	uint16_t nodes = 0;
+	uint16_t nodes = l->heritage->late;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		nodes |= (uint16_t)(instant_before(e->core->now, op_astray_until(&e->ops, i, INSTANT_PAST, l->value_since)) << i);
+		nodes |= (uint16_t)(instant_before(e->core->now, adopt_astray_until(e, l, i)) << i);
 	return nodes;
 }
 

@@ -311,7 +311,7 @@ static void renew_note_vote(struct engine *e, struct lock *l, const struct op *o
 		if (MUTATED(VOTE_KEPT))
 			break;
 		renew_deny(e, l, a);
-		adopt_note(l, a->node);
+		adopt_note_none(e, op, a->node);
 		if (a->code != 'M')
 			adopt_note_other(l, a->node);
 		l->votes.until[a->node] = INSTANT_PAST;

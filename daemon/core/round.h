@@ -116,6 +116,7 @@ struct inheritance adopt_bequest(const struct lock_table *t, const struct lock *
 /* Whether a value of former lives may still stand there, and which: newest first, separated by blanks. */
 bool adopt_is_left(const struct lock *l, unsigned node, struct span *ret_values);
 void adopt_note(struct lock *l, unsigned node); /* none does */
+void adopt_note_none(const struct engine *e, const struct op *op, unsigned node); /* none did when the op asked: what is late may yet put it there */
 void adopt_note_other(struct lock *l, unsigned node); /* but another value */
 /* The lock is released: the values of former lives that may still stand, newest first; adds the nodes where, and until when. */
 struct span adopt_left(const struct engine *e, const struct lock *l, uint16_t *nodes, struct instant *until);

@@ -336,23 +336,6 @@ START_TEST(a_third_life_adopts_from_the_second)
 }
 END_TEST
 
-static struct call late_call(unsigned node, enum call_kind kind)
-{
-	static char name[16], value[VALUE_MAX], marker[MARKER_MAX];
-	struct call late = stage.node[node].last[kind].call;
-
-	memcpy(name, late.name.p, late.name.n);
-	memcpy(value, late.value.p, late.value.n);
-	memcpy(marker, late.marker.p, late.marker.n);
-	late.name.p = name;
-	late.value.p = value;
-	if (kind == CALL_EXTEND)
-		late.new_value.p = value;
-	late.marker.p = marker;
-	late.ticket = late.prior = SPAN("");
-	return late;
-}
-
 /*
  * What sets a key runs late, when the votes of the others are over, and somebody else has had the lock: to the next life it must not look like a key that
  * stood there all the time. Of a, b, c only a renews it; c is asked for it late, by an ACQUIRE or a renewal that puts it back.
@@ -399,31 +382,6 @@ START_TEST(a_key_that_is_set_when_the_lock_may_be_over_is_no_proof_that_it_was_h
 }
 END_TEST
 
-/* It puts back the key under the value that the adoption has replaced. */
-START_TEST(what_a_former_life_sent_leaves_no_key_when_it_arrives_after_the_release)
-{
-	struct answer answer;
-	struct call late;
-
-	held_by_1(3, "");
-	says(1, "EXTEND a");
-	hears(1, "OK name=a *");
-	late = late_call(2, CALL_EXTEND);
-	daemon_returns(0);
-	resumes(2, &s1);
-	hears(2, "\\* name=a *");
-	hears(2, "OK session=* n=1");
-	says(2, "UNLOCK a");
-	hears(2, "OK name=a count=0");
-	passes(10 * MSEC);
-	memory_call(stage.node[2].memory, &late, stage.now, &answer);
-	ck_assert_int_eq(answer.code, 'A');
-	passes(200 * MSEC);
-	ck_assert(!key_is_there(2, "a"));
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
-}
-END_TEST
-
 Suite *adopt_suite(void)
 {
 	Suite *suite = suite_create("adopt");
@@ -442,7 +400,6 @@ Suite *adopt_suite(void)
 	tcase_add_test(rounds, late_answers_count_when_they_come);
 	tcase_add_test(rounds, one_less_than_a_quorum_is_not_enough_and_is_undone);
 	tcase_add_loop_test(rounds, a_store_that_comes_later_is_taken_over_or_released, 0, 2);
-	tcase_add_test(rounds, what_a_former_life_sent_leaves_no_key_when_it_arrives_after_the_release);
 	suite_add_tcase(suite, rounds);
 	tcase_add_checked_fixture(rivals, NULL, stage_close);
 	tcase_add_loop_test(rivals, the_former_life_that_wakes_up_harms_nothing, 0, 9);

@@ -2,6 +2,7 @@
 /* What was under way when a connection broke may be carried out after the release that was sent over the next one: the key does not stay for all that. */
 #include "tests/unit/crowd.h"
 #include "tests/unit/holder.h"
+#include "tests/unit/secret.h"
 
 #include <check.h>
 #include <string.h>
@@ -191,6 +192,66 @@ START_TEST(a_join_that_arrives_where_a_quarantine_was_put_back_joins_nothing)
 }
 END_TEST
 
+/* It puts back the key under the value that the adoption has replaced. */
+START_TEST(what_a_former_life_sent_leaves_no_key_when_it_arrives_after_the_release)
+{
+	struct answer answer;
+	struct secret s1;
+	struct call late;
+
+	stage_begin(3);
+	s1 = says_hello(1, "grace=30s");
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	says(1, "EXTEND a");
+	hears(1, "OK name=a *");
+	late = late_call(2, CALL_EXTEND);
+	daemon_returns(0);
+	resumes(2, &s1);
+	hears(2, "\\* name=a *");
+	hears(2, "OK session=* n=1");
+	says(2, "UNLOCK a");
+	hears(2, "OK name=a count=0");
+	passes(10 * MSEC);
+	memory_call(stage.node[2].memory, &late, stage.now, &answer);
+	ck_assert_int_eq(answer.code, 'A');
+	passes(200 * MSEC);
+	ck_assert(!key_is_there(2, "a"));
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+END_TEST
+
+/* The store had neither value when it was asked for both. What the former life sent comes behind that, and the release when no more of it can come. */
+START_TEST(what_a_former_life_sent_leaves_no_key_when_it_arrives_after_the_adoption)
+{
+	struct answer answer;
+	struct secret s1;
+	struct call late;
+
+	stage_begin(3);
+	s1 = says_hello(1, "grace=30s");
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	late = late_call(2, CALL_ACQUIRE);
+	daemon_ends(0);
+	feels(2, MOOD_WELL);
+	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
+	passes(10 * MSEC);
+	memory_call(stage.node[2].memory, &late, stage.now, &answer);
+	ck_assert_int_eq(answer.code, 'G');
+	passes(500 * MSEC);
+	resumes(2, &s1);
+	hears(2, "\\* name=a *");
+	hears(2, "OK session=* n=1");
+	says(2, "UNLOCK a");
+	hears(2, "OK name=a count=0");
+	passes(200 * MSEC);
+	ck_assert(!key_is_there(2, "a"));
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+END_TEST
+
 Suite *astray_suite(void)
 {
 	Suite *s = suite_create("astray");
@@ -203,6 +264,8 @@ Suite *astray_suite(void)
 	tcase_add_test(t, an_acquire_that_arrives_where_a_renewal_was_refused_leaves_no_key);
 	tcase_add_test(t, what_arrives_after_it_was_left_behind_leaves_no_more_than_that);
 	tcase_add_test(t, an_acquire_that_arrives_after_a_release_that_was_put_off_leaves_no_key);
+	tcase_add_test(t, what_a_former_life_sent_leaves_no_key_when_it_arrives_after_the_release);
+	tcase_add_test(t, what_a_former_life_sent_leaves_no_key_when_it_arrives_after_the_adoption);
 	suite_add_tcase(s, t);
 	t = tcase_create("join");
 	tcase_add_checked_fixture(t, NULL, stage_close);

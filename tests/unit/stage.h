@@ -160,6 +160,7 @@ void serves(unsigned node, unsigned many);                    /* carries out and
 void serves_daemon(unsigned d, unsigned node, unsigned many); /* of its calls; serves means daemon 0's */
 unsigned waiting_at(unsigned node);                           /* calls of daemon 0 that wait there */
 void loses(unsigned node, unsigned many);                     /* answers the first that many by "unknown" */
+struct call late_call(unsigned node, enum call_kind kind);   /* the last of the kind that it was asked, to be carried out late; one at a time */
 bool key_is_there(unsigned node, const char *name);
 int64_t key_ttl_us(unsigned node, const char *name); /* -1: not there */
 void key_is_overwritten(unsigned node, const char *name, const char *value, int64_t ttl_us);

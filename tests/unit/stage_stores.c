@@ -248,6 +248,23 @@ void is_flushed(unsigned node)
 	n->memory = node_memory(n);
 }
 
+struct call late_call(unsigned node, enum call_kind kind)
+{
+	static char name[16], value[VALUE_MAX], marker[MARKER_MAX];
+	struct call late = stage.node[node].last[kind].call;
+
+	memcpy(name, late.name.p, late.name.n);
+	memcpy(value, late.value.p, late.value.n);
+	memcpy(marker, late.marker.p, late.marker.n);
+	late.name.p = name;
+	late.value.p = value;
+	if (kind == CALL_EXTEND)
+		late.new_value.p = value;
+	late.marker.p = marker;
+	late.ticket = late.prior = SPAN("");
+	return late;
+}
+
 /* --- what a store holds --- */
 
 static bool key_look(unsigned node, const char *name, struct instant *ret_until)
