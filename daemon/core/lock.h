@@ -175,6 +175,7 @@ struct lock {
 	struct instant value_since; /* no store was asked for this value before */
 	struct {
 		int64_t us; /* 0: none */
+		struct instant at; /* the same by our clock */
 		uint64_t sequence;
 	} ticket;
 	struct elsewhere elsewhere;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Waiting across hosts. Of each daemon one ticket per name stands in line at the stores; inside the daemon the line is its own. A ticket is chosen by
- * who waits, from the stores' clock, and never changes, so its order is the same at every store. The stores wake the first in line when the
+ * who waits, from the stores' clock, and does not change unless that is set back, so its order is the same at every store. The stores wake the first in line when the
  * lock is freed and tell the holder's daemon that it is wanted; both words may be lost, so timers stand behind them.
  */
 #include "daemon/core/round.h"
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define GRACE_LEAST_US (20 * MSEC)
+#define AHEAD_LEAST_US SEC
 
 int64_t turn_rtt_us(const struct engine *e)
 {
@@ -53,6 +54,25 @@ static int64_t turn_clock_us(const struct engine *e, struct instant when)
 }
 
 /*
+ * The clocks of the stores were set back since the ticket was taken: until they have caught up, all who ask would have older ones. Not by what they may differ,
+ * since the Q-th may be another now, nor by what they may have drifted.
+ */
+static bool turn_is_ahead(const struct engine *e, const struct lock *l)
+{
+	int64_t slack = 2 * e->core->conf.clock_tol_us + AHEAD_LEAST_US + drift_us(instant_diff(e->core->now, l->ticket.at));
+
+	return turn_clock_us(e, l->ticket.at) + slack < l->ticket.us && !MUTATED(TICKET_OF_A_CLOCK_SET_BACK);
+}
+
+/* A ticket for who has waited since then. */
+static void turn_begin(struct engine *e, struct lock *l, struct instant since)
+{
+	l->ticket.us = turn_clock_us(e, since);
+	l->ticket.at = since;
+	l->ticket.sequence = ++e->tickets;
+}
+
+/*
  * The moment when the first waiter asked: who waited longer is first, on whatever host. A request that does not wait may stand before it: their round shows
  * the waiter's ticket, or nobody would wake this daemon.
  */
@@ -60,14 +80,20 @@ void turn_take(struct engine *e, struct lock *l)
 {
 	const struct claim *c = TAILQ_FIRST(&l->line);
 
-	if (!e->core->conf.shared || !l->waiting || (l->ticket.us && !MUTATED(TICKET_ANEW)))
+	if (!e->core->conf.shared || !l->waiting)
 		return;
+	if (l->ticket.us && !MUTATED(TICKET_ANEW)) {
+		if (turn_is_ahead(e, l)) {
+			turn_withdraw(e, l);
+			turn_begin(e, l, l->ticket.at);
+		}
+		return;
+	}
 	if (MUTATED(TICKET_HIDDEN) && !c->patient)
 		return;
 	while (!c->patient)
 		c = TAILQ_NEXT(c, in_lock);
-	l->ticket.us = turn_clock_us(e, c->asked_at);
-	l->ticket.sequence = ++e->tickets;
+	turn_begin(e, l, c->asked_at);
 }
 
 static size_t ticket_write(const struct engine *e, const struct lock *l, char out[TICKET_MAX])

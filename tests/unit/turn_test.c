@@ -120,6 +120,40 @@ START_TEST(who_reaches_no_quorum_leaves_the_line_and_comes_back_with_the_same_ti
 }
 END_TEST
 
+/* Else whoever asks before the clocks have caught up would be before it. */
+START_TEST(who_waits_when_the_clocks_are_set_back_has_a_ticket_by_the_new_time)
+{
+	struct ticket before, after;
+	unsigned left;
+
+	stage_begin(3);
+	daemon_starts(1);
+	passes(2 * SEC);
+	session_opens(2, 1);
+	says(2, "LOCK a");
+	hears(2, "OK *");
+	says(1, "LOCK a wait=2m");
+	before = last_ticket();
+	left = stage.node[0].count[CALL_WITHDRAW];
+	for (unsigned i = 0; i < 3; i++)
+		stage.node[i].clock_us = -3600 * SEC;
+	passes(3 * SEC);
+	after = last_ticket();
+	ck_assert_int_eq((strtoll(before.text, NULL, 10) - strtoll(after.text, NULL, 10) + SEC / 2) / SEC, 3600);
+	ck_assert_uint_eq(stage.node[0].count[CALL_WITHDRAW], left + 1);
+	ck_assert_int_eq(strncmp(stage.node[0].last[CALL_WITHDRAW].ticket, before.text, strlen(before.text)), 0);
+	/* It stays so: a moment later, and when they are right again. */
+	passes(5 * SEC);
+	ck_assert_str_eq(last_ticket().text, after.text);
+	for (unsigned i = 0; i < 3; i++)
+		stage.node[i].clock_us = 0;
+	passes(90 * SEC);
+	ck_assert_str_eq(last_ticket().text, after.text);
+	ignores(1);
+	ignores(2);
+}
+END_TEST
+
 /* A round for a request that does not wait is under way, and shows no ticket, when the first waiter comes. */
 START_TEST(a_waiter_that_comes_during_a_round_without_a_ticket_stands_in_line_at_once)
 {
@@ -219,6 +253,7 @@ Suite *turn_suite(void)
 	tcase_add_test(ticket, a_ticket_is_a_moment_of_the_stores_clock);
 	tcase_add_test(ticket, a_ticket_is_drawn_from_the_clocks_of_the_stores_and_not_from_ours);
 	tcase_add_test(ticket, who_reaches_no_quorum_leaves_the_line_and_comes_back_with_the_same_ticket);
+	tcase_add_test(ticket, who_waits_when_the_clocks_are_set_back_has_a_ticket_by_the_new_time);
 	tcase_add_test(ticket, a_waiter_that_comes_during_a_round_without_a_ticket_stands_in_line_at_once);
 	tcase_add_test(ticket, a_round_for_who_does_not_wait_shows_the_ticket_of_who_waits_behind_it);
 	tcase_add_test(ticket, what_ends_within_the_millisecond_is_asked_for_again_at_once);
