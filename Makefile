@@ -239,6 +239,7 @@ UNIT := \
 	tests/unit/conf_test.c \
 	tests/unit/conf_text_test.c \
 	tests/unit/conn_test.c \
+	tests/unit/copies_test.c \
 	tests/unit/core_command_test.c \
 	tests/unit/crossing_test.c \
 	tests/unit/damage_test.c \

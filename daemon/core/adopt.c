@@ -2,8 +2,9 @@
 /*
  * Adoption: after a restart, a lock that a session of the former life held is taken over under a new value. Every store is asked to put the new one in
  * the place of the old; a quorum that does proves that the lock was held without a gap, and the old value is worth nothing from then on, to whoever
- * else knows it. What a minority says is undone everywhere. How much of the lease's range of tokens was used is not known, so it is handed to
- * nobody. Until a store has said that the old value is not there, renewals and releases reckon with it. Source: ALGORITHMS.md 11.
+ * else knows it. Where a quorum denies it, all is undone; where too few answer in time, what stands ends by itself. How much of the lease's range of
+ * tokens was used is not known, so it is handed to nobody. Until a store has said that the old value is not there, renewals and releases reckon with
+ * it. Source: ALGORITHMS.md 11.
  *
  * A life may end within that round trip, and the next before it knows more. So the journal has the new value and all those that it may take the place
  * of before any store is asked, and the next life accepts whichever it finds: each store holds one of them as long as the lock was held there without a
@@ -20,7 +21,6 @@
 
 struct heritage {
 	bool asked;              /* some store was: the new value may stand there, too */
-	bool beyond;             /* former lives could promise more than this one asks for */
 	uint16_t stands;         /* bits: nodes where one of the values may stand */
 	uint16_t late;           /* bits: nodes that had none, but what the former life sent could still put one there */
 	uint16_t occupied;       /* bits: nodes where another does: somebody else's, or one of ours that nobody here knows */
@@ -107,7 +107,6 @@ void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *f
 	c->lock = l;
 	c->state = CLAIM_HELD;
 	c->believed = instant_add(told, drift_us(told_us));
-	l->heritage->beyond = instant_before(instant_add(e->core->now, c->ttl_us), told);
 	l->holder = c;
 	engine_become(e, l, LOCK_ADOPTING);
 }
@@ -214,6 +213,12 @@ void adopt_note_other(struct lock *l, unsigned node)
 		l->heritage->occupied |= (uint16_t)(1u << node);
 }
 
+void adopt_leave(struct lock *l)
+{
+	adopt_over(l);
+	l->placed = 0;
+}
+
 void adopt_over(struct lock *l)
 {
 	free(l->heritage);
@@ -266,13 +271,23 @@ static struct instant adopt_renew_at(const struct engine *e, const struct lock *
 	return instant_min(instant_add(op->begun, l->ttl_us / 3), half);
 }
 
+/* Former lives could promise more than this one asks for, and one that runs beside it on a copy of the journal could until now. */
+static void adopt_believe(const struct engine *e, struct lock *l)
+{
+	struct claim *c = l->holder;
+	struct instant until = instant_add(e->core->now, l->promised.ttl_us + drift_us(l->promised.ttl_us));
+
+	if (c->renew)
+		c->believed = instant_max(c->believed, until);
+	l->told = c->believed;
+}
+
 static void adopt_win(struct engine *e, struct lock *l, const struct op *op)
 {
 	metric_add(&e->core->metrics, METRIC_ADOPTIONS, 1);
 	adopt_close(e, l);
 	engine_become(e, l, LOCK_HELD);
-	if (l->heritage->beyond)
-		l->told = l->holder->believed;
+	adopt_believe(e, l);
 	l->renew_at = l->holder->renew ? adopt_renew_at(e, l, op) : INSTANT_NEVER;
 	engine_notice(e, NOTICE_ADOPTED, l->holder, NULL, REFUSED_NOT);
 	line_fold(e, l);

@@ -82,6 +82,8 @@ static void claim_abandon_held(struct engine *e, struct lock *l, struct instant 
 	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
 	if (at_once && l->delay_us == 0 && hand_over(e, l))
 		return;
+	if (l->state == LOCK_ADOPTING && instant_before(INSTANT_PAST, until))
+		adopt_leave(l);
 	lock_vacate(e, l);
 	renew_refuse_all(e, l, REFUSED_CANCELLED);
 	if (!at_once) {
@@ -129,6 +131,8 @@ void engine_lose(struct engine *e, struct lock *l, enum loss why)
 	bool denied = l->state == LOCK_ADOPTING && why == LOSS_EVICTED && adopt_is_denied(e, l);
 	struct instant until = denied ? engine_belief(e, l) : holder_belief(e, l);
 
+	if (l->state == LOCK_ADOPTING && !denied)
+		adopt_leave(l);
 	lock_vacate(e, l);
 	heap_cancel(&e->core->timers, &c->timer);
 	metric_add(&e->core->metrics, METRIC_LOSSES, 1);
@@ -182,6 +186,16 @@ void engine_forget(struct engine *e, struct claim *c)
 	TAILQ_REMOVE(&l->losses, c, in_lock);
 	claim_free(&e->table, c);
 	lock_drop_if_unused(&e->table, l);
+}
+
+/*
+ * It may be the value of a life on a copy of the journal, which holds the lock for the same session. A client that is here hears LOST. One that is away may believe
+ * yet, and what the other stores have of the lease is all that keeps others out.
+ */
+void hold_contested(struct engine *e, struct lock *l)
+{
+	if (l->state == LOCK_HELD && !l->holder->here)
+		l->told = engine_belief(e, l);
 }
 
 /* A store's clock jumped ahead: its keys end that much earlier than their votes say. */

@@ -310,6 +310,8 @@ static void renew_note_vote(struct engine *e, struct lock *l, const struct op *o
 	case 'M':
 		if (MUTATED(VOTE_KEPT))
 			break;
+		if (a->code == 'B')
+			hold_contested(e, l);
 		renew_deny(e, l, a);
 		adopt_note_none(e, op, a->node);
 		if (a->code != 'M')

@@ -121,6 +121,8 @@ void adopt_note_other(struct lock *l, unsigned node); /* but another value */
 /* The lock is released: the values of former lives that may still stand, newest first; adds the nodes where, and until when. */
 struct span adopt_left(const struct engine *e, const struct lock *l, uint16_t *nodes, struct instant *until);
 void adopt_over(struct lock *l); /* they are dead */
+/* ADOPTING, and its time is over: whatever stands of it ends by itself. A life on a copy of the journal may have renewed it meanwhile. */
+void adopt_leave(struct lock *l);
 bool adopt_is_denied(const struct engine *e, const struct lock *l); /* ADOPTING: so many stores have no key that nobody has the lock */
 void adopt_fired(struct engine *e, struct lock *l);
 void adopt_go_on(struct engine *e, struct lock *l); /* its turn has come */
@@ -162,6 +164,8 @@ void line_fired(struct engine *e, struct claim *c);
 /* hold.c */
 /* The clock of a node jumped ahead: its votes are lowered by that. */
 void hold_lower(struct engine *e, unsigned node);
+/* A renewal found another value in the place of ours, whose vote still counts. */
+void hold_contested(struct engine *e, struct lock *l);
 /* If the lease of a held lock is as good as over, its loss is told. */
 bool engine_expire(struct engine *e, struct lock *l);
 /* Nobody has asked for what was granted: it goes to the next. */

@@ -202,7 +202,7 @@ START_TEST(late_answers_count_when_they_come)
 END_TEST
 
 /* Who has it instead may be another life of the same daemon: nothing is freed as long as the client may believe. */
-START_TEST(one_less_than_a_quorum_is_not_enough_and_is_undone)
+START_TEST(one_less_than_a_quorum_is_not_enough_and_ends_with_its_lease)
 {
 	held_by_1(3, "");
 	key_is_overwritten(1, "a", "somebody", 5 * SEC);
@@ -215,7 +215,6 @@ START_TEST(one_less_than_a_quorum_is_not_enough_and_is_undone)
 	hears(2, "! LOST name=a fence=* reason=evicted");
 	ck_assert_int_gt(key_ttl_us(0, "a"), 9800 * MSEC);
 	passes(10200 * MSEC);
-	ck_assert_uint_ge(asked(CALL_RELEASE), 1);
 	ck_assert(!key_is_there(0, "a"));
 }
 END_TEST
@@ -398,7 +397,7 @@ Suite *adopt_suite(void)
 	tcase_add_test(rounds, fewer_than_a_quorum_is_a_loss_and_both_values_are_released);
 	tcase_add_test(rounds, an_adoption_whose_outcome_is_unknown_is_asked_again);
 	tcase_add_test(rounds, late_answers_count_when_they_come);
-	tcase_add_test(rounds, one_less_than_a_quorum_is_not_enough_and_is_undone);
+	tcase_add_test(rounds, one_less_than_a_quorum_is_not_enough_and_ends_with_its_lease);
 	tcase_add_loop_test(rounds, a_store_that_comes_later_is_taken_over_or_released, 0, 2);
 	suite_add_tcase(suite, rounds);
 	tcase_add_checked_fixture(rivals, NULL, stage_close);
