@@ -335,6 +335,7 @@ UNIT := \
 	tests/unit/rng_test.c \
 	tests/unit/run_test.c \
 	tests/unit/scene.c \
+	tests/unit/seed.c \
 	tests/unit/send_test.c \
 	tests/unit/script_test.c \
 	tests/unit/server.c \

@@ -70,15 +70,15 @@ static bool claim_is_open(const struct claim *c)
 	return c->state == CLAIM_HELD && c->lock->state == LOCK_ADOPTING;
 }
 
-/* Not looked at again for each of them that is decided: there may be hundreds of thousands. */
-static bool session_adopts(struct session *s)
+/* Returns how many. They are not counted again for each of them that is decided: there may be hundreds of thousands. */
+static unsigned session_count_open(struct session *s)
 {
 	const struct claim *c;
 
 	s->open = 0;
 	TAILQ_FOREACH(c, &s->claims, in_session)
 	s->open += claim_is_open(c);
-	return s->open > 0;
+	return s->open;
 }
 
 void claim_hear(struct commander *x, struct claim *c)
@@ -167,7 +167,7 @@ static void resume_finish(struct commander *x, struct session *s)
 
 void command_resume_goes_on(struct commander *x, struct session *s)
 {
-	if (s->resuming && s->open == 0 && !session_adopts(s))
+	if (s->resuming && s->open == 0 && session_count_open(s) == 0)
 		resume_finish(x, s);
 }
 
@@ -242,7 +242,7 @@ void serve_RESUME(struct commander *x, struct session *s)
 	metric_add(&x->core->metrics, METRIC_RESUMES, 1);
 	memcpy(s->resume_tag, q->tag.p ? q->tag.p : "", q->tag.n);
 	s->resume_tag[q->tag.n] = '\0';
-	if (!session_adopts(s)) {
+	if (session_count_open(s) == 0) {
 		resume_answer(x, s);
 		return;
 	}

@@ -4,11 +4,11 @@
  * moment, every answer compared field by field, and what stands in the keys afterwards. Redis' clock stands where the test puts it, so even the last microsecond of a key
  * is compared exactly. REDLOCKD_SEED=n repeats a run.
  */
+#include "tests/unit/seed.h"
 #include "tests/unit/trial.h"
 
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define TRIALS  8
@@ -212,25 +212,12 @@ static void all_rows_met(void)
 			ck_assert_msg(seen[kind][(unsigned char)*c] > 0, "no call of kind %u was answered %c", kind, *c);
 }
 
-static uint64_t seed_pick(void)
-{
-	const char *given = getenv("REDLOCKD_SEED");
-	uint64_t key[2];
-
-	if (given)
-		return strtoull(given, NULL, 10);
-	rng_seed_from_system(key);
-	return key[0] >> 16;
-}
-
 START_TEST(memory_and_model_answer_and_keep_what_the_scripts_on_a_real_redis_do)
 {
-	uint64_t seed = seed_pick();
+	uint64_t seed = seed_pick("differential");
 	unsigned i, k, calls = 0;
 	struct trial t;
 
-	printf("differential: REDLOCKD_SEED=%llu\n", (unsigned long long)seed);
-	fflush(stdout);
 	for (i = 0; i < TRIALS; i++) {
 		trial_begin(&t, &oracle, seed + i);
 		for (k = 0; k < BATCHES; k++) {

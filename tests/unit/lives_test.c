@@ -5,12 +5,12 @@
  */
 #include "tests/unit/lives.h"
 
+#include "tests/unit/seed.h"
 #include "tests/unit/stage_part.h"
 
 #include <check.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #define STORIES 1000
@@ -314,23 +314,10 @@ static void story_ends(void)
 	stage_close();
 }
 
-static uint64_t seed_pick(void)
-{
-	const char *given = getenv("REDLOCKD_SEED");
-	uint64_t key[2];
-
-	if (given)
-		return strtoull(given, NULL, 10);
-	rng_seed_from_system(key);
-	return key[0] >> 16;
-}
-
 START_TEST(no_promise_is_broken_in_many_lives)
 {
-	uint64_t seed = seed_pick();
+	uint64_t seed = seed_pick("lives");
 
-	printf("lives: REDLOCKD_SEED=%llu\n", (unsigned long long)seed);
-	fflush(stdout);
 	for (unsigned i = 0; i < STORIES; i++) {
 		story_begins(seed + i);
 		for (unsigned step = 0; step < STEPS && lives.sessions < SESSIONS_MOST; step++)

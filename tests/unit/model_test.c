@@ -5,10 +5,10 @@
  */
 #include "daemon/base/rng.h"
 #include "tests/unit/duel.h"
+#include "tests/unit/seed.h"
 
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define NOW       INT64_C(1700000000123456)
 #define ROUNDS    20000
@@ -258,24 +258,11 @@ static void all_commands_met(void)
 	}
 }
 
-static uint64_t seed_pick(void)
-{
-	const char *given = getenv("REDLOCKD_SEED");
-	uint64_t key[2];
-
-	if (given)
-		return strtoull(given, NULL, 10);
-	rng_seed_from_system(key);
-	return key[0] >> 16;
-}
-
 START_TEST(the_model_answers_and_keeps_what_a_real_redis_does)
 {
-	uint64_t seed = seed_pick();
+	uint64_t seed = seed_pick("model");
 	unsigned i;
 
-	printf("model: REDLOCKD_SEED=%llu\n", (unsigned long long)seed);
-	fflush(stdout);
 	rng_init(&rng, (uint64_t[]){seed, 3});
 	duel_reset(&duel);
 	for (i = 0; i < ROUNDS; i++) {
