@@ -95,6 +95,8 @@ static void hear_unlocked(struct request_sim *q, struct span line, bool ok)
 
 	if (!q->ours)
 		return;
+	if (h && q->fence && q->fence != h->fence)
+		h = NULL; /* it named an earlier grant, and meets none */
 	if (h && h->unlocking > 0)
 		h->unlocking--;
 	if (h)
