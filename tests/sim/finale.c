@@ -174,17 +174,19 @@ static bool heir_is_alone(const struct world *w)
 static void finale_await_heir(struct world *w)
 {
 	const struct plan *p = w->plan;
+	int64_t late;
 
 	if (w->holder->state != RUN_HOLDING) {
 		finale_wait(w, 0, 8);
 		return;
 	}
 	daemon_die(&w->daemon[0]);
+	late = w->ghosts_until > w->now ? w->ghosts_until - w->now : 0; /* the last renewal may be carried out after that */
 	/* Its request may stand behind another of its session, which waits for ever. */
 	w->finale_alone = w->heir->lock && w->heir->lock->running && heir_is_alone(w);
 	w->tally.takeovers++;
 	/* Others may stand before it in line; they only hold it for a while. */
-	finale_wait(w, p->lease_us + p->lease_us / 50 + p->delay_us + SEC + 100 * (p->latency_us + p->jitter_us) + 50 * plan_queue_us(p) + 500 * MSEC, 7);
+	finale_wait(w, late + p->lease_us + p->lease_us / 50 + p->delay_us + SEC + 100 * (p->latency_us + p->jitter_us) + 50 * plan_queue_us(p) + 500 * MSEC, 7);
 }
 
 static void finale_check_heir(struct world *w)

@@ -252,8 +252,11 @@ void flight_orphan(struct sim_link *l, struct flight *f)
 		return; /* in the socket of a server that stands still: it will be read */
 	}
 	heap_cancel(&w->heap, &f->timer);
-	if (runs && !f->server->down)
-		world_at(w, &f->timer, AT_FLIGHT, at + stream_skewed(&l->stream, 0, 3 * SEC));
-	else
+	if (!runs || f->server->down) {
 		flight_drop(f);
+		return;
+	}
+	at += stream_skewed(&l->stream, 0, 3 * SEC);
+	w->ghosts_until = at > w->ghosts_until ? at : w->ghosts_until;
+	world_at(w, &f->timer, AT_FLIGHT, at);
 }

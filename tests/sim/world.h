@@ -83,6 +83,7 @@ struct world {
 	enum stage stage;
 	struct timer stage_timer;
 	int finale_step;
+	int64_t ghosts_until; /* what is under way of connections that are gone is carried out by then */
 	bool finale_alone; /* nobody but the heir wanted the lock when its daemon died */
 	int64_t finale_since;
 	struct run *holder, *heir; /* of the finale */
