@@ -195,6 +195,8 @@ void checker_undelay(struct world *w, int64_t name, int64_t fence);
 void checker_excuse(struct world *w, int64_t name, int64_t until);
 /* The clock of that node was set back: what stands there lasts that much longer. */
 void checker_sets_back(struct world *w, unsigned node);
+/* A key of that name was there before the clock of its node was set back, and nobody renews it: it ends that much later, and is in the way until then. */
+bool outlives_its_lease(const struct world *w, int64_t name);
 
 /* ledger.c: the lines of a daemon. */
 void ledger_begin(struct request_sim *q);

@@ -21,8 +21,8 @@ void checker_sets_back(struct world *w, unsigned node)
 			w->checker.long_lived_ms[node][name] = expires_ms ? expires_ms : INT64_MAX;
 }
 
-/* A key that was there before the clock was set back, and that nobody renews any more, ends that much later. A renewal never shortens it. */
-static bool outlives_its_lease(struct world *w, int64_t name)
+/* A renewal never shortens it. */
+bool outlives_its_lease(const struct world *w, int64_t name)
 {
 	struct span value;
 	int64_t expires_ms;
