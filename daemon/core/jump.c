@@ -21,8 +21,8 @@ static bool clock_went_back(const struct clock_bounds *then, const struct member
 }
 
 /*
- * Another connection was faster, or a store was slower than those that showed that we stood still: the store carried it out before what is known of its clock.
- * It says nothing of what that has done since.
+ * Another connection was faster, or a store was slower than those that showed that we stood still: the store carried it out before its clock jumped, or ours
+ * stood still. It says nothing of what that has done since. (Where neither was so, the clock was set back.)
  */
 static bool look_is_outdated(const struct member_clock *c, int64_t server_us, struct instant sent)
 {
@@ -58,11 +58,13 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 		clock_remember(c, before, ms->core->now);
 	jump = member_clock_jump(c, server_us, sent, ms->core->now);
 	c->sent = sent;
-	c->sure = ms->core->now;
+	if (MUTATED(LOOKS_OUTDATE_LOOKS))
+		c->sure = ms->core->now;
 	if (m->jump.open && clock_went_back(&before, c))
 		m->jump.undone = true;
 	if (!jump)
 		return false;
+	c->sure = ms->core->now;
 	ms->jump_us[m->index] += jump;
 	/* Of several jumps the sum is judged: the first has ended keys as well. */
 	if (!m->jump.open) {

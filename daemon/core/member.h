@@ -54,7 +54,7 @@ struct member_clock {
 	bool known;
 	int64_t low, high;
 	struct instant at, sent;     /* of the last answer: when it was read, and asked for */
-	struct instant sure;         /* since when that is known: what was asked for before may tell of earlier */
+	struct instant sure;         /* since when it is known to have jumped, or that ours stood still: what was asked for before may tell of earlier */
 	struct clock_bounds past[2]; /* what was known some seconds ago, the later first; see jump.h */
 };
 

@@ -180,6 +180,26 @@ START_TEST(an_answer_of_before_a_stop_on_another_connection_undoes_nothing)
 }
 END_TEST
 
+/* The answer to what was asked before a stop of this daemon alone may be of any moment of that: it does not outdate what tells more. */
+START_TEST(a_clock_that_was_set_back_during_a_stop_is_seen_to_be_set_right)
+{
+	struct core core = {.conf = {.nodes = 3, .timeout_us = 50 * MSEC}};
+	static struct members ms;
+	struct member *m = &ms.node[0];
+
+	memset(&ms, 0, sizeof(ms));
+	ms.core = &core;
+	m->connected = true;
+	jump_note(&ms, m, 0, core.now);
+	core.now.us = 7 * SEC;
+	ck_assert(!jump_note(&ms, m, core.now.us - 320 * MSEC, (struct instant){2 * SEC}));
+	core.now.us += MSEC;
+	ck_assert(!jump_note(&ms, m, core.now.us - 320 * MSEC, (struct instant){7 * SEC - MSEC}));
+	core.now.us += SEC;
+	ck_assert(jump_note(&ms, m, core.now.us, core.now));
+}
+END_TEST
+
 Suite *late_jump_suite(void)
 {
 	Suite *suite = suite_create("late_jump");
@@ -195,6 +215,7 @@ Suite *late_jump_suite(void)
 	tcase_add_loop_test(outdated, a_store_that_is_slow_when_others_show_a_stop_is_not_marked, 0, 3);
 	tcase_add_loop_test(outdated, a_store_that_shows_a_part_of_a_stop_and_then_the_rest_is_not_marked, 0, 2);
 	tcase_add_test(outdated, an_answer_of_before_a_stop_on_another_connection_undoes_nothing);
+	tcase_add_test(outdated, a_clock_that_was_set_back_during_a_stop_is_seen_to_be_set_right);
 	suite_add_tcase(suite, outdated);
 	return suite;
 }
