@@ -252,6 +252,7 @@ UNIT := \
 	tests/unit/evicted_test.c \
 	tests/unit/evidence_test.c \
 	tests/unit/set_back_test.c \
+	tests/unit/clock_back_test.c \
 	tests/unit/extend_test.c \
 	tests/unit/fake.c \
 	tests/unit/fake_daemon.c \
