@@ -107,11 +107,13 @@ void checker_release(struct world *w)
 
 /*
  * What is checked in worlds without faults that break an assumption, and in this one as well. Clocks that were all set back end no key early. They move the places
- * in line, which are moments of theirs, and keys that nobody renews last longer.
+ * in line, which are moments of theirs, and a key that nobody frees is in the way for longer.
  */
-static bool holds_all_the_same(const struct world *w, enum invariant what)
+static bool holds_all_the_same(const struct world *w, enum invariant what, int64_t name)
 {
-	return (what == INVARIANT_S1 && w->exclusion_is_safe) || (w->set_back_us > 0 && what != INVARIANT_S20);
+	bool in_the_way = what >= INVARIANT_L1 && name >= 0 && outlives_its_lease(w, name);
+
+	return (what == INVARIANT_S1 && w->exclusion_is_safe) || (w->set_back_us > 0 && what != INVARIANT_S20 && !in_the_way);
 }
 
 void checker_fail(struct world *w, enum invariant what, int64_t name, const char *format, ...)
@@ -121,7 +123,7 @@ void checker_fail(struct world *w, enum invariant what, int64_t name, const char
 
 	if (w->strange && (what == INVARIANT_L4 || (what >= INVARIANT_L1 && what <= INVARIANT_L3) || what == INVARIANT_L6 || what == INVARIANT_L9))
 		return;
-	if (v->what != INVARIANT_NONE || (invariant_table[what].class == CLASS_T && w->class == CLASS_X && !holds_all_the_same(w, what)))
+	if (v->what != INVARIANT_NONE || (invariant_table[what].class == CLASS_T && w->class == CLASS_X && !holds_all_the_same(w, what, name)))
 		return;
 	v->what = what;
 	v->at = w->now;

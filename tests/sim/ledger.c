@@ -352,8 +352,6 @@ static void on_push(struct conn *c, struct span line)
 	account_excuse(c, name);
 	well = nothing_is_wrong(world_of(c), &world_of(c)->checker.lease[c->daemon->index][name]);
 	lease_free(c, name, owner);
-	if (outlives_its_lease(world_of(c), name))
-		return;
 	if ((well && span_equal(line_field(line, "reason"), SPAN("quorum"))) ||
 	    (world_of(c)->stage == STAGE_FINALE && owner == OWNERS_MAX - 1 && !c->resumed && !told_quit(c)))
 		checker_fail(world_of(c), INVARIANT_L9, name, "client %u: %.*s", c->client->index, (int)line.n, line.p);
