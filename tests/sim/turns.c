@@ -41,7 +41,7 @@ static bool all_wait(struct sim_daemon *d, int64_t name)
 		return false;
 	TAILQ_FOREACH(q, line, in_line)
 	{
-		if (q->wait_ms == 0 || q->conn->going)
+		if (q->wait_ms == 0 || q->conn->going || ledger_awaits(q))
 			return false;
 	}
 	return !TAILQ_EMPTY(line);
@@ -54,7 +54,7 @@ static bool one_waits_since(struct sim_daemon *d, int64_t name, uint64_t step)
 
 	TAILQ_FOREACH(q, &d->world->checker.line[d->index][name], in_line)
 	{
-		if (q->wait_ms != 0 && !q->conn->going && q->begun_step + 1 < step)
+		if (q->wait_ms != 0 && !q->conn->going && !ledger_awaits(q) && q->begun_step + 1 < step)
 			return true;
 	}
 	return false;
