@@ -53,7 +53,7 @@ void promises_close(void)
 
 static bool value_is_dead(const char *value)
 {
-	for (unsigned i = 0; i < deads; i++)
+	for (unsigned i = 0; i < deads && i < DEAD; i++) /* of more the last are known */
 		if (strcmp(dead[i], value) == 0)
 			return true;
 	return false;
