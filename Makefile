@@ -446,6 +446,7 @@ WORLD := \
 	tests/sim/stream.c \
 	tests/sim/swarm.c \
 	tests/sim/sweep.c \
+	tests/sim/tight.c \
 	tests/sim/told.c \
 	tests/sim/trial.c \
 	tests/sim/turns.c \

@@ -150,6 +150,8 @@ void deletion_scene_draw(struct plan *p, uint64_t seed);
 void memory_scene_draw(struct plan *p, uint64_t seed);
 void overtake_scene_draw(struct plan *p, uint64_t seed);
 void crossing_scene_draw(struct plan *p, uint64_t seed);
+/* tight.c: the first `drawn` faults are those that chance has spread over the world. */
+void tight_draw(struct plan *p, uint64_t seed, unsigned drawn);
 /* flap.c: lets a minority of the nodes be slow, hang or flap in some worlds once they are healed, while many want one name. */
 void flap_draw(struct plan *p, uint64_t seed);
 /* step.c: sets the clocks of a minority of the nodes forward in some worlds that break no other assumption, while many a node is out of reach. */

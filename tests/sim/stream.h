@@ -43,6 +43,7 @@ enum purpose {
 	DRAW_STEP, /* whose clock is set forward, and who is out of reach then */
 	DRAW_OVERTAKE_SCENE,
 	DRAW_CROSSING_SCENE,
+	DRAW_TIGHT, /* what comes together */
 };
 
 struct stream {

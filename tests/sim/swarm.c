@@ -316,6 +316,7 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	struct plan *p = ret_plan;
 	struct stream s;
 	int64_t jobs;
+	unsigned drawn;
 	bool crowded;
 
 	memset(p, 0, sizeof(*p));
@@ -329,6 +330,7 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 		p->window = 0; /* the names of the chatter alone would fill it, and whoever asks for another would wait: as redlockd(8) says */
 	stream_init(&s, seed, DRAW_FAULTS, 0);
 	draw_faults(p, &s);
+	drawn = p->faults;
 	stream_init(&s, seed, DRAW_JOBS, 0);
 	crowded = stream_chance(&s, 35);
 	for (int64_t i = crowded && p->faults > 0 ? stream_range(&s, 0, 6) : 0; i > 0 && p->faults < FAULTS_MAX; i--)
@@ -346,6 +348,7 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	memory_scene_draw(p, seed);
 	overtake_scene_draw(p, seed);
 	crossing_scene_draw(p, seed);
+	tight_draw(p, seed, drawn);
 	draw_halts(p, seed);
 	flap_draw(p, seed);
 	step_draw(p, seed);
