@@ -382,15 +382,19 @@ bool member_answered(struct members *ms, const struct answer *a)
 	m->asked = MEMBER_IDLE;
 	if (!m->connected)
 		return true;
+	if (probed && a->class == ANSWER_EXECUTED && a->probe) {
+		member_hear(ms, a, m->asked_at);
+		if (m->asked == MEMBER_IDLE)
+			member_follow(ms, m, a);
+		members_settle_jumps(ms); /* it may be asked again for the sake of others: what it has said counts first */
+		return true;
+	}
 	member_observe(ms, a, m->asked_at);
 	if (m->asked != MEMBER_IDLE)
 		return true; /* the observation led to a question of its own */
-	if (a->class != ANSWER_EXECUTED || (probed && !a->probe)) {
+	if (a->class != ANSWER_EXECUTED || probed)
 		member_failed(ms, m, a);
-	} else if (probed) {
-		member_follow(ms, m, a);
-	} else {
+	else
 		member_joined(ms, m, a);
-	}
 	return true;
 }

@@ -71,7 +71,7 @@ static void member_time_way(struct members *ms, struct member *m, struct instant
 	m->timed_at = ms->core->now;
 }
 
-void member_observe(struct members *ms, const struct answer *a, struct instant sent)
+void member_hear(struct members *ms, const struct answer *a, struct instant sent)
 {
 	struct member *m = &ms->node[a->node];
 
@@ -101,5 +101,10 @@ void member_observe(struct members *ms, const struct answer *a, struct instant s
 		if (m->asked == MEMBER_IDLE)
 			member_probe(ms, m);
 	}
+}
+
+void member_observe(struct members *ms, const struct answer *a, struct instant sent)
+{
+	member_hear(ms, a, sent);
 	members_settle_jumps(ms);
 }

@@ -164,6 +164,29 @@ START_TEST(until_it_is_known_whose_clock_jumped_a_store_does_not_count)
 }
 END_TEST
 
+/* Its answer shows nothing of the jump, for which it is asked again, but that it was made a replica. */
+START_TEST(what_a_store_says_of_itself_counts_while_it_is_asked_for_another)
+{
+	stage_begin(3);
+	passes(1500 * MSEC);
+	feels(0, MOOD_SILENT);
+	while (waiting_at(0) == 0)
+		passes(MSEC);
+	passes(MSEC);
+	feels(2, MOOD_SILENT);
+	stage.node[0].probe.role = SPAN("slave");
+	stage.node[1].clock_us = 200 * MSEC;
+	says(1, "LOCK a");
+	passes(20 * MSEC);
+	ck_assert_str_eq(store_state(0, 1), ASKING);
+	serves(0, 1);
+	ck_assert_str_eq(store_state(0, 0), "refused: it is a slave: only a master may hold locks");
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	ignores(1);
+}
+END_TEST
+
 START_TEST(a_clock_that_is_set_forward_and_back_again_was_set)
 {
 	stage_begin(3);
@@ -322,6 +345,7 @@ Suite *jump_suite(void)
 	tcase_add_loop_test(theirs, after_a_shorter_stop_a_longer_one_is_known_from_looks_that_came_later, 0, 2);
 	tcase_add_test(theirs, after_a_stop_that_was_seen_late_a_shorter_one_marks_no_store);
 	tcase_add_test(theirs, jumps_of_different_size_are_no_stop);
+	tcase_add_test(theirs, what_a_store_says_of_itself_counts_while_it_is_asked_for_another);
 	tcase_add_loop_test(theirs, a_clock_that_is_set_forward_and_back_again_was_set, 0, 2);
 	tcase_add_loop_test(theirs, until_it_is_known_whose_clock_jumped_a_store_does_not_count, 0, 2);
 	tcase_add_test(theirs, a_store_that_is_alone_and_jumps_is_quarantined);
