@@ -63,7 +63,7 @@ script $lua/probe.lua
 # "file: text of the line | reason", or "file: * | reason" for all of it.
 awk -F' \\| ' '
 	FNR == NR { if ($0 !~ /^#/ && NF == 2) listed[$1] = 1; next }
-	/^branches/ { branches = $2 " of " $4; next }
+	/^branches/ { branches = substr($0, 10); next }
 	{
 		state = $0; sub(/ .*/, "", state)
 		where = $0; sub(/^[a-z]* /, "", where)
