@@ -44,11 +44,7 @@ static void copy_goes_on(void)
 	wakes(1);
 }
 
-/*
- * Store 2 has the key and is late for the copy. Daemon 0 finds the copy's value at store 0, and store 1 never had a vote: its lease is gone. What store 2 has of it
- * is all that keeps others out until the copy is heard there, while the client is away. [0]: it returns to the copy. [1]: the copy ends, and nobody returns.
- */
-START_TEST(a_renewal_that_meets_the_value_of_a_copy_frees_nothing_that_a_client_may_believe_in)
+static void held_while_store_1_is_away(void)
 {
 	stage_begin(3);
 	daemon_starts(2);
@@ -56,6 +52,15 @@ START_TEST(a_renewal_that_meets_the_value_of_a_copy_frees_nothing_that_a_client_
 	passes(2 * SEC);
 	falls(1);
 	held_at_0("grace=30s");
+}
+
+/*
+ * Store 2 has the key and is late for the copy. Daemon 0 finds the copy's value at store 0, and store 1 never had a vote: its lease is gone. What store 2 has of it
+ * is all that keeps others out until the copy is heard there, while the client is away. [0]: it returns to the copy. [1]: the copy ends, and nobody returns.
+ */
+START_TEST(a_renewal_that_meets_the_value_of_a_copy_frees_nothing_that_a_client_may_believe_in)
+{
+	held_while_store_1_is_away();
 	goes(1, GONE_RESET);
 	comes(1);
 	feels(2, MOOD_SILENT);
@@ -129,12 +134,7 @@ END_TEST
 /* It replaced the value at one store, and no more were heard in time. Daemon 0 told its client of that vote shortly before. */
 START_TEST(a_copy_that_cannot_adopt_leaves_what_it_has_put_in_place)
 {
-	stage_begin(3);
-	daemon_starts(2);
-	session_opens(4, 2);
-	passes(2 * SEC);
-	falls(1);
-	held_at_0("grace=30s");
+	held_while_store_1_is_away();
 	copy_stops_at_once();
 	passes(10200 * MSEC);
 	says(1, "CHECK a");

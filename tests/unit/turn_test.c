@@ -90,19 +90,25 @@ START_TEST(a_ticket_is_drawn_from_the_clocks_of_the_stores_and_not_from_ours)
 }
 END_TEST
 
-START_TEST(who_reaches_no_quorum_leaves_the_line_and_comes_back_with_the_same_ticket)
+/* 1 says this request for a, which 2 holds at another daemon. Its ticket. */
+static struct ticket waits_behind_another_daemon(const char *request)
 {
-	struct ticket ticket;
-	unsigned before;
-
 	stage_begin(3);
 	daemon_starts(1);
 	passes(2 * SEC);
 	session_opens(2, 1);
 	says(2, "LOCK a");
 	hears(2, "OK *");
-	says(1, "LOCK a wait=1m");
-	ticket = last_ticket();
+	says(1, "%s", request);
+	return last_ticket();
+}
+
+START_TEST(who_reaches_no_quorum_leaves_the_line_and_comes_back_with_the_same_ticket)
+{
+	struct ticket ticket;
+	unsigned before;
+
+	ticket = waits_behind_another_daemon("LOCK a wait=1m");
 	before = stage.node[0].count[CALL_WITHDRAW];
 	falls(1);
 	falls(2);
@@ -126,14 +132,7 @@ START_TEST(who_waits_when_the_clocks_are_set_back_has_a_ticket_by_the_new_time)
 	struct ticket before, after;
 	unsigned left;
 
-	stage_begin(3);
-	daemon_starts(1);
-	passes(2 * SEC);
-	session_opens(2, 1);
-	says(2, "LOCK a");
-	hears(2, "OK *");
-	says(1, "LOCK a wait=2m");
-	before = last_ticket();
+	before = waits_behind_another_daemon("LOCK a wait=2m");
 	left = stage.node[0].count[CALL_WITHDRAW];
 	for (unsigned i = 0; i < 3; i++)
 		stage.node[i].clock_us = -3600 * SEC;

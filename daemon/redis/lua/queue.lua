@@ -1,7 +1,8 @@
 -- The daemons that wait for a name: a sorted set, member = ticket, score = the moment when it ends unless refreshed (ms). A ticket starts with 16
 -- digits of a clock and is chosen by who waits, so its order is the same on every server. The queue only ever refuses: safety does not rest on it.
 -- A member '~<ticket>' notes since when a free lock has been left to that ticket, from its release or the first request that is refused for it; its score is
--- NOTE_MS later, and no ticket lasts longer than that. It goes when its owner asks again, and when the lock is taken: each free moment has a grace of its own.
+-- NOTE_MS later, and no ticket lasts longer than that. A note goes when its owner asks again, and when the lock is taken: each free moment has a grace
+-- of its own.
 local NOTE_MS = 60000
 
 -- The tickets in line and what is noted of them; nil: nobody stands there.
