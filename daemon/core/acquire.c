@@ -96,7 +96,6 @@ void acquire_start(struct engine *e, struct lock *l)
 
 	l->ttl_us = l->renew_ttl_us = head->ttl_us;
 	l->delay_us = head->delay_us;
-	l->px_until = INSTANT_PAST;
 	if (members_usable(&e->members) < engine_quorum(e)) {
 		starve(e, l);
 		return;
@@ -359,7 +358,7 @@ void acquire_answered(struct engine *e, struct op *op, const struct answer *a)
 	bool present = l->value.ticket == op->value.ticket;
 
 	if (present && op->kind == OP_RAISE)
-		l->unanswered &= (uint16_t)~bit;
+		lock_note_answer(l, a);
 	if (present && op->kind == OP_ACQUIRE && (op->no & bit) && !(l->renewed & bit)) /* a renewal sent since may have put it there */
 		l->placed &= (uint16_t)~bit;
 	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->state == LOCK_ACQUIRING)

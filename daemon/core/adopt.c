@@ -24,7 +24,7 @@ struct heritage {
 	uint16_t stands;         /* bits: nodes where one of the values may stand */
 	uint16_t late;           /* bits: nodes that had none, but what the former life sent could still put one there */
 	uint16_t occupied;       /* bits: nodes where another does: somebody else's, or one of ours that nobody here knows */
-	struct instant until;    /* they stand nowhere beyond: an EXTEND to the ttl that the record has may have left a longer key */
+	struct instant until;    /* they stand nowhere beyond: an EXTEND to the ttl that the record has may have left a longer key, and one that hung renewed it */
 	struct instant hopeless; /* nobody believes in the lease beyond: it is not adopted any more */
 	struct instant prior_until; /* all but the first */
 	struct instant deadline; /* of a lease that nobody renews; NEVER */
@@ -94,13 +94,12 @@ void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *f
 	if (MUTATED(ADOPT_UNROTATED))
 		l->value = value_of(from->value);
 	l->heritage->stands = (uint16_t)((1u << e->core->conf.nodes) - 1);
-	l->heritage->until = instant_add(instant_max(instant_add(e->core->now, longest_us), instant_add(told, c->delay_us)), longest_us / 50 + SEC);
+	l->heritage->until = instant_add(instant_max(instant_add(e->core->now, longest_us), instant_add(told, c->delay_us)), longest_us + longest_us / 25 + SEC);
 	l->heritage->hopeless = instant_add(e->core->now, px_us + px_us / 50 + SEC);
 	l->heritage->deadline = c->renew ? INSTANT_NEVER : from->deadline;
 	l->recorded = true;
 	l->fence = c->fence;
 	l->fence_end = c->fence + (MUTATED(ADOPTED_HANDED_ON) ? 100 : 0);
-	l->px_until = INSTANT_PAST;
 	lock_promise(l, told_us, from->deadline);
 	if (c->fence > e->fence_seen)
 		e->fence_seen = c->fence;

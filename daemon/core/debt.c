@@ -137,9 +137,17 @@ static void debt_take_values(struct engine *e, struct op *op, struct span prior)
 		lock_value_make(&e->table, &op->value);
 }
 
+/* A renewal that hung may be carried out just before the key ends that it finds, and keeps it for as long again. */
+static struct instant debt_until(const struct lock *l)
+{
+	bool may_hang = ((l->unanswered | l->unheard) & l->placed) && !MUTATED(RENEWED_IN_TIME);
+
+	return may_hang ? instant_add(l->px_until, l->px_us + l->px_us / 50) : l->px_until;
+}
+
 void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_us, struct pending *p)
 {
-	struct instant until = l->px_until;
+	struct instant until = debt_until(l);
 	uint16_t nodes = l->placed;
 	struct span prior = MUTATED(LEAVE_PRESENT_ONLY) ? SPAN("") : adopt_left(e, l, &nodes, &until);
 	struct op *op;

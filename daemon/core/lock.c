@@ -144,8 +144,10 @@ void lock_new_value(struct lock_table *t, struct lock *l)
 	}
 	l->recorded = false;
 	l->placed = 0;
+	l->px_until = INSTANT_PAST;
+	l->px_us = 0;
 	l->value_since = t->core->now;
-	l->unanswered = l->renewed = 0;
+	l->unanswered = l->unheard = l->renewed = 0;
 	l->promised.ttl_us = 0;
 	l->promised.until = INSTANT_PAST;
 	l->denied = l->confirmed = 0;
@@ -174,6 +176,15 @@ void lock_value_make(struct lock_table *t, struct lock_value *ret_value)
 	ret_value->text[n++] = ':';
 	rng_hex(&t->core->rng, ret_value->text + n, 32);
 	ret_value->n = (uint8_t)(n + 32);
+}
+
+void lock_note_answer(struct lock *l, const struct answer *a)
+{
+	uint16_t bit = (uint16_t)(1u << a->node);
+
+	l->unanswered &= (uint16_t)~bit;
+	if (a->class == ANSWER_UNKNOWN)
+		l->unheard |= bit;
 }
 
 void lock_promise(struct lock *l, int64_t ttl_us, struct instant until)

@@ -137,6 +137,7 @@ struct lock {
 	uint16_t put_off;       /* bits: nodes that were too busy to be told of a release: a dead value of ours may stand there yet */
 	uint16_t woken;         /* bits: nodes that said that the lock was freed, since the last round began */
 	uint16_t unanswered;    /* bits: nodes with an EXTEND of this value in flight */
+	uint16_t unheard;       /* bits: nodes where nobody knows of one whether it was carried out: it may be yet */
 	uint16_t renewed;       /* bits: nodes that a renewal of this value was sent to: what was sent before it vouches no more */
 	uint16_t denied;        /* bits: nodes that deny the vote that they had given: the key was gone; until all votes have been confirmed since */
 	uint16_t confirmed;     /* bits: of these, those that have, asked since denied_at */
@@ -171,7 +172,8 @@ struct lock {
 	struct instant renew_at;  /* HELD: when to renew next; NEVER: not */
 	struct instant told;      /* HELD: over by then is what the holder was told before a store's clock jumped, or by a life that could tell more; none, or long ago: in the past */
 	struct instant close_at;  /* CLOSING: no client believes any longer: D when renewing stopped, by the slowest clock that one may have */
-	struct instant px_until;  /* no store keeps the value beyond */
+	struct instant px_until;  /* no store keeps the value beyond, once all has been answered */
+	int64_t px_us;            /* the longest that one was asked for */
 	struct instant value_since; /* no store was asked for this value before */
 	struct {
 		int64_t us; /* 0: none */
@@ -210,6 +212,9 @@ void lock_drop_if_unused(struct lock_table *t, struct lock *l);
 /* A fresh value for the lock, for one attempt. */
 void lock_new_value(struct lock_table *t, struct lock *l);
 void lock_value_make(struct lock_table *t, struct lock_value *ret_value);
+
+/* A store's answer to an EXTEND of the present value. */
+void lock_note_answer(struct lock *l, const struct answer *a);
 
 /* The stores are about to be asked for such a lease: the holder may be told of it. */
 void lock_promise(struct lock *l, int64_t ttl_us, struct instant until);

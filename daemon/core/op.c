@@ -115,10 +115,12 @@ static void op_send(struct op_table *t, struct op *op, unsigned node, struct cal
 /* The key may stand there from now on, at most until its TTL is over. */
 static void op_placed(struct op_table *t, struct op *op, unsigned node)
 {
-	struct instant until = instant_add(t->core->now, op->px_us + op->px_us / 50 + SEC);
+	struct instant until = instant_add(t->core->now, t->core->conf.timeout_us + op->px_us + op->px_us / 50 + SEC);
 
 	op->lock->placed |= (uint16_t)(1u << node);
 	op->lock->px_until = instant_max(op->lock->px_until, until);
+	if (op->px_us > op->lock->px_us)
+		op->lock->px_us = op->px_us;
 }
 
 /*

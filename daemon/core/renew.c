@@ -348,7 +348,7 @@ void renew_answered(struct engine *e, struct op *op, const struct answer *a)
 
 	if (l->value.ticket != op->value.ticket)
 		return;
-	l->unanswered &= (uint16_t)~(1u << a->node);
+	lock_note_answer(l, a);
 	if (l->state != LOCK_HELD && l->state != LOCK_ADOPTING)
 		return;
 	if (a->class == ANSWER_EXECUTED)

@@ -215,8 +215,10 @@ static void on_quit(struct conn *c)
 
 static void on_ok(struct request_sim *q, struct span line)
 {
-	if (q->beat_us)
+	if (q->beat_us) {
 		q->conn->beat_us = q->beat_us;
+		q->conn->heard_at = world_of(q->conn)->now; /* it counts from here, however long the HELLO waited behind others */
+	}
 	switch (q->ask) {
 	case ASK_LOCK:
 		on_locked(q, line);

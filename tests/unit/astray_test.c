@@ -10,6 +10,8 @@
 #define LONGEST_US (32 * SEC) /* a quarantine */
 #define IN_TIME_US (10 * MSEC) /* of the 50 ms that a command may take */
 #define SOON_US    (200 * MSEC)
+#define LATE_US    (2900 * MSEC) /* of a lease of 3 s */
+#define BY_THEN_US (4300 * MSEC) /* it is over, and the key would have ended had the renewal come in time */
 
 static void is_left_nowhere(void)
 {
@@ -126,6 +128,63 @@ START_TEST(an_acquire_that_arrives_after_a_release_that_was_put_off_leaves_no_ke
 	ck_assert(key_is_there(2, "a"));
 	is_left_nowhere();
 	ignores(2);
+}
+END_TEST
+
+/* --- a store that hangs: a renewal comes to it just before the key would have ended, and the release behind it never --- */
+
+static void is_renewed_late(void)
+{
+	struct answer answer;
+	struct call late;
+
+	held_after_lock(3, "LOCK a ttl=3s");
+	feels(2, MOOD_SILENT);
+	says(1, "EXTEND a");
+	hears(1, "OK name=a *");
+	late = late_call(2, CALL_EXTEND);
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	passes(LATE_US);
+	memory_call(stage.node[2].memory, &late, stage.now, &answer);
+	ck_assert_int_eq(answer.code, 'E');
+}
+
+static void returns(unsigned node)
+{
+	feels(node, MOOD_WELL);
+	ck_assert(key_is_there(node, "a"));
+	comes(node);
+}
+
+START_TEST(a_renewal_that_hung_leaves_no_key_at_a_store_that_is_away_at_its_end)
+{
+	is_renewed_late();
+	falls(2);
+	passes(BY_THEN_US - LATE_US);
+	returns(2);
+	is_left_nowhere();
+}
+END_TEST
+
+START_TEST(a_renewal_that_hung_leaves_no_key_at_a_store_that_hangs_at_its_end)
+{
+	is_renewed_late();
+	passes(BY_THEN_US - LATE_US);
+	falls(2);
+	returns(2);
+	is_left_nowhere();
+}
+END_TEST
+
+START_TEST(a_store_that_never_comes_back_is_given_up)
+{
+	is_renewed_late();
+	falls(2);
+	passes(BY_THEN_US - LATE_US);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 1);
+	passes(4 * SEC);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
 }
 END_TEST
 
@@ -266,6 +325,12 @@ Suite *astray_suite(void)
 	tcase_add_test(t, an_acquire_that_arrives_after_a_release_that_was_put_off_leaves_no_key);
 	tcase_add_test(t, what_a_former_life_sent_leaves_no_key_when_it_arrives_after_the_release);
 	tcase_add_test(t, what_a_former_life_sent_leaves_no_key_when_it_arrives_after_the_adoption);
+	suite_add_tcase(s, t);
+	t = tcase_create("hang");
+	tcase_add_checked_fixture(t, NULL, stage_close);
+	tcase_add_test(t, a_renewal_that_hung_leaves_no_key_at_a_store_that_is_away_at_its_end);
+	tcase_add_test(t, a_renewal_that_hung_leaves_no_key_at_a_store_that_hangs_at_its_end);
+	tcase_add_test(t, a_store_that_never_comes_back_is_given_up);
 	suite_add_tcase(s, t);
 	t = tcase_create("join");
 	tcase_add_checked_fixture(t, NULL, stage_close);
