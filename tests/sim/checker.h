@@ -132,6 +132,7 @@ struct kin {
 struct adoptions {
 	struct adoption {
 		uint64_t from, to; /* values, as hashes */
+		unsigned daemon;   /* by which */
 		uint16_t nodes;    /* bits: where the one took the place of the other */
 		bool done;         /* at a quorum */
 	} item[ADOPTIONS_MAX];

@@ -115,7 +115,8 @@ static void leave(struct world *w)
 {
 	const struct plan *p = w->plan;
 
-	stage_enter(w, STAGE_LEAVING, settle_us(p) + p->max_lease_us + stepped_us(w));
+	/* Who leaves behind what waits is waited for as long as a command may take; and so may what it held. */
+	stage_enter(w, STAGE_LEAVING, settle_us(p) + p->max_lease_us + stepped_us(w) + 2 * p->timeout_us);
 	for (unsigned i = 0; i < p->clients; i++)
 		client_retire(&w->client[i], stream_chance(&w->finale, 50));
 }

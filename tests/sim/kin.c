@@ -58,7 +58,7 @@ static void adoption_look(struct server *s, const struct flight *f, unsigned i)
 			mine = a;
 	if (!mine && all->count < ADOPTIONS_MAX) {
 		mine = &all->item[all->count++];
-		*mine = (struct adoption){.from = from, .to = to};
+		*mine = (struct adoption){.from = from, .to = to, .daemon = f->daemon->index};
 	}
 	if (!mine)
 		return;
@@ -70,14 +70,30 @@ static void adoption_look(struct server *s, const struct flight *f, unsigned i)
 			checker_fail(w, INVARIANT_S12, name_number(call->name), "%.*s: adopted twice", (int)call->name.n, call->name.p);
 }
 
+static void adoption_undo(struct adoption *a, const struct server *s)
+{
+	a->nodes &= (uint16_t)~(1u << s->index);
+	a->done = 2 * __builtin_popcount(a->nodes) > s->world->plan->nodes;
+}
+
 void kin_set_back(struct server *s)
 {
 	struct adoptions *all = &s->world->checker.adoptions;
 
-	for (struct adoption *a = all->item; a < all->item + all->count; a++) {
-		a->nodes &= (uint16_t)~(1u << s->index);
-		a->done = 2 * __builtin_popcount(a->nodes) > s->world->plan->nodes;
-	}
+	for (struct adoption *a = all->item; a < all->item + all->count; a++)
+		adoption_undo(a, s);
+}
+
+/* A daemon that goes on beside another which runs on a copy of its journal has put the value back that the other had adopted, and released. */
+static void put_back_look(struct server *s, const struct flight *f, unsigned i)
+{
+	struct adoptions *all = &s->world->checker.adoptions;
+	const struct call *call = &f->call[i];
+	uint64_t value = hash_bytes(call->new_value.p, call->new_value.n);
+
+	for (struct adoption *a = all->item; a < all->item + all->count; a++)
+		if (a->from == value && a->daemon != f->daemon->index)
+			adoption_undo(a, s);
 }
 
 /* L10: what a node refuses to the present life of a daemon is not what former lives of it left there, and at a quorum. */
@@ -121,5 +137,7 @@ void kin_ran(struct server *s, const struct flight *f, unsigned i)
 	if (is_adoption(&f->call[i])) {
 		adoption_look(s, f, i);
 		kin_look(s, f, i);
+	} else if (f->call[i].kind == CALL_EXTEND && f->answer[i].code == 'A') {
+		put_back_look(s, f, i);
 	}
 }
