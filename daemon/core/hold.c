@@ -147,6 +147,8 @@ void engine_lose(struct engine *e, struct lock *l, enum loss why)
 	}
 	renew_refuse_all(e, l, REFUSED_LOST);
 	lock_close(e, l, until);
+	if (l->state == LOCK_CLOSING)
+		line_refuse_part(e, l, REFUSED_BUSY, LINE_IMPATIENT); /* what its owner asked for while it was being adopted */
 }
 
 void engine_lapse(struct engine *e, struct claim *c)

@@ -139,6 +139,35 @@ START_TEST(a_lock_that_does_not_wait_has_a_second_in_all_while_what_its_owner_ma
 }
 END_TEST
 
+/* Another daemon has the lock by then: what the session still believes keeps the name for long, which is no matter of who does not wait. */
+START_TEST(a_lock_that_does_not_wait_is_answered_when_what_its_owner_may_have_is_lost)
+{
+	stage_begin(3);
+	passes(2 * SEC);
+	s1 = says_hello(1, "grace=30s");
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	daemon_ends(0);
+	passes(11 * SEC);
+	daemon_starts(1);
+	passes(2 * SEC);
+	session_opens(5, 1);
+	says(5, "LOCK a");
+	hears(5, "OK name=a *");
+	all_feel(MOOD_SILENT);
+	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
+	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
+	says(2, "@1 LOCK a");
+	hears_nothing(2);
+	all_feel(MOOD_WELL);
+	passes(0);
+	hears(2, "@1 BUSY name=a *");
+	hears(2, "@r OK session=* n=0");
+	hears(2, "! LOST name=a *");
+	hears_nothing(2);
+}
+END_TEST
+
 Suite *crossing_suite(void)
 {
 	Suite *suite = suite_create("crossing");
@@ -151,6 +180,7 @@ Suite *crossing_suite(void)
 	tcase_add_test(tc, who_is_handed_a_lease_is_told_no_more_than_what_its_renewals_ask_for);
 	tcase_add_test(tc, a_longer_lease_that_came_late_is_believed_in_by_a_slow_clock);
 	tcase_add_test(tc, a_lock_that_does_not_wait_has_a_second_in_all_while_what_its_owner_may_have_is_adopted);
+	tcase_add_test(tc, a_lock_that_does_not_wait_is_answered_when_what_its_owner_may_have_is_lost);
 	suite_add_tcase(suite, tc);
 	return suite;
 }
