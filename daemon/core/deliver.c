@@ -37,6 +37,14 @@ void command_tell_grant(struct commander *x, struct claim *c, unsigned count)
 	deliver_line(x, c->session, &r);
 }
 
+/* One that is away is told when it is resumed, behind the OK; but at once of what it was told of since. */
+static bool session_listens(const struct claim *c)
+{
+	const struct session *s = c->session;
+
+	return !s->detached && (!s->resuming || (c->here && !MUTATED(LOSS_HELD_BACK)));
+}
+
 static void deliver_granted(struct commander *x, struct claim *c, unsigned count)
 {
 	struct session *s = c->session;
@@ -44,8 +52,8 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	remember_held(x, c);
 	if (!c->unheard)
 		command_tell_grant(x, c, count);
-	else if (!s->detached)
-		claim_bound(x, c);
+	else if (session_listens(c))
+		claim_bound(x, c); /* else once RESUME is answered */
 	s->held++;
 	claim_answered(x, c);
 	c->tag[0] = '\0';
@@ -202,14 +210,6 @@ void command_tell_lost(struct commander *x, struct claim *c)
 	push_begin(x, &r, c, "! LOST");
 	reply_text(&r, "reason", span_of(loss_word(c->loss)));
 	push_end(x, &r, c);
-}
-
-/* One that is away is told when it is resumed, behind the OK; but at once of what it was told of since. */
-static bool session_listens(const struct claim *c)
-{
-	const struct session *s = c->session;
-
-	return !s->detached && (!s->resuming || (c->here && !MUTATED(LOSS_HELD_BACK)));
 }
 
 static void deliver_lost(struct commander *x, struct claim *c)

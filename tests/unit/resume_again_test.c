@@ -50,6 +50,42 @@ START_TEST(a_wait_is_over_when_it_was_to_be_however_often_the_session_was_resume
 }
 END_TEST
 
+/* A RESUME that waits for an adoption tells of a turn that came meanwhile, however short the time is that the turn is kept for. */
+START_TEST(a_turn_that_comes_while_resume_waits_is_a_row_of_its_answer)
+{
+	stage_open(3);
+	stage.conf.lease_us = SEC;
+	daemon_starts(0);
+	passes(2 * SEC);
+	falls(2);
+	s2 = says_hello(2, "grace=1s");
+	says(2, "LOCK a ttl=10s");
+	hears(2, GRANT);
+	falls(1);
+	comes(2);
+	passes(2 * SEC);
+	ignores(2);
+	daemon_returns(0);
+	passes(100 * MSEC);
+	says(1, "LOCK b");
+	hears(1, "OK name=b *");
+	resumes(3, &s2);
+	passes(2010 * MSEC);
+	hears(3, "OK session=* n=0 open=1");
+	says(3, "LOCK b wait=1m");
+	goes(3, GONE_HANGUP);
+	resumes(4, &s2);
+	says(1, "UNLOCK b");
+	hears(1, "OK *");
+	passes(2010 * MSEC);
+	hears(4, "\\* name=b *");
+	hears(4, "OK session=* n=1 open=1");
+	comes(1);
+	passes(SEC);
+	ignores(4);
+}
+END_TEST
+
 Suite *resume_again_suite(void)
 {
 	Suite *suite = suite_create("resume_again");
@@ -58,6 +94,7 @@ Suite *resume_again_suite(void)
 	tcase_add_checked_fixture(tcase, NULL, stage_close);
 	tcase_add_test(tcase, a_place_is_kept_for_the_grace_of_the_second_drop_as_well);
 	tcase_add_test(tcase, a_wait_is_over_when_it_was_to_be_however_often_the_session_was_resumed);
+	tcase_add_test(tcase, a_turn_that_comes_while_resume_waits_is_a_row_of_its_answer);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
