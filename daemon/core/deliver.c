@@ -52,7 +52,7 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	remember_held(x, c);
 	if (!c->unheard)
 		command_tell_grant(x, c, count);
-	else if (session_listens(c))
+	else if (session_listens(c) || (MUTATED(TURN_BOUND_EARLY) && !s->detached))
 		claim_bound(x, c); /* else once RESUME is answered */
 	s->held++;
 	claim_answered(x, c);

@@ -147,7 +147,7 @@ void engine_lose(struct engine *e, struct lock *l, enum loss why)
 	}
 	renew_refuse_all(e, l, REFUSED_LOST);
 	lock_close(e, l, until);
-	if (l->state == LOCK_CLOSING)
+	if (l->state == LOCK_CLOSING && !MUTATED(ADOPTION_UNANSWERED))
 		line_refuse_part(e, l, REFUSED_BUSY, LINE_IMPATIENT); /* what its owner asked for while it was being adopted */
 }
 
