@@ -13,11 +13,6 @@ void told_awake(struct sim_daemon *d)
 	d->world->checker.awake_since[d->index] = d->world->now;
 }
 
-static int64_t later(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* Its last line is read, and stands behind what it asked before: no other will come. */
 bool told_quit(const struct conn *c)
 {

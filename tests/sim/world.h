@@ -148,6 +148,11 @@ void finale_wait(struct world *w, int64_t us, int step);
 enum { TRIAL_OVER = 5, TRIAL_BEGIN = 10 };
 bool trial_step(struct world *w);
 
+static inline int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 static inline const char *name_of(int64_t name)
 {
 	static const char *const word[NAMES_MAX] = {"k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"};
