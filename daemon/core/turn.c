@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Waiting across hosts. Of each daemon one ticket per name stands in line at the stores; inside the daemon the line is its own. A ticket is chosen by
- * who waits, from the stores' clock, and does not change unless that is set back, so its order is the same at every store. The stores wake the first in
- * line when the lock is freed and tell the holder's daemon that it is wanted; both words may be lost, so timers stand behind them.
+ * who waits, from the stores' clock, so its order is the same at every store. It does not change unless that clock is set back, or was not well known. The
+ * stores wake the first in line when the lock is freed and tell the holder's daemon that it is wanted; both words may be lost, so timers stand behind them.
  */
 #include "daemon/core/round.h"
 

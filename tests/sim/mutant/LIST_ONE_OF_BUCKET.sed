@@ -1,0 +1,2 @@
+# daemon/core/listing.c
+s|for (; node; node = node->next) {|for (; node; node = NULL) {|
