@@ -302,7 +302,7 @@ void debts_hurry(struct engine *e)
 	struct op *op;
 
 	TAILQ_FOREACH(op, &e->debts, in_debts) {
-		if (!op->paced)
+		if (!op->paced && !op->put_off)
 			continue;
 		pace_leave_debt(e, op);
 		debt_go_on(e, op);

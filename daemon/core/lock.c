@@ -248,6 +248,13 @@ void claim_set_texts(struct claim *c, struct span owner, struct span note)
 	c->note_n = (uint16_t)note.n;
 }
 
+void claim_set_note(struct claim *c, struct span note)
+{
+	free(c->note);
+	c->note = text_copy(note);
+	c->note_n = (uint16_t)note.n;
+}
+
 void lock_enqueue(struct lock *l, struct claim *c)
 {
 	c->state = CLAIM_WAITING;

@@ -229,6 +229,7 @@ int64_t lead_us(int64_t ttl_us);
 struct claim *claim_new(struct lock_table *t);
 void claim_free(struct lock_table *t, struct claim *c); /* in no list of a lock */
 void claim_set_texts(struct claim *c, struct span owner, struct span note);
+void claim_set_note(struct claim *c, struct span note); /* in the place of the former */
 /* Into and out of the line; the only writers of WAITING. */
 void lock_enqueue(struct lock *l, struct claim *c);
 void lock_dequeue(struct lock *l, struct claim *c);

@@ -19,6 +19,11 @@ static struct span request_owner(const struct request *q)
 	return request_has(q, FIELD_OWNER) ? q->field[FIELD_OWNER].text : SPAN("");
 }
 
+static struct span request_note(const struct request *q)
+{
+	return request_has(q, FIELD_NOTE) ? q->field[FIELD_NOTE].text : SPAN("");
+}
+
 static void claim_set_tag(char *tag, struct span from)
 {
 	memcpy(tag, from.p, from.n);
@@ -121,6 +126,7 @@ static bool lock_is_repeated(struct commander *x, struct session *s, int64_t wai
 	case PLACE_WAITS:
 		claim_set_tag(c->tag, q->tag);
 		claim_set_terms(x, c);
+		claim_set_note(c, request_note(q));
 		s->busy |= q->tag.n == 0;
 		engine_wait_until(x->engine, c, lock_wait_until(x, wait));
 		return true;
@@ -154,7 +160,7 @@ static struct claim *claim_of_lock_request(struct commander *x, struct session *
 	struct claim *c = claim_new(&x->engine->table);
 
 	c->session = s;
-	claim_set_texts(c, request_owner(q), request_has(q, FIELD_NOTE) ? q->field[FIELD_NOTE].text : SPAN(""));
+	claim_set_texts(c, request_owner(q), request_note(q));
 	claim_set_tag(c->tag, q->tag);
 	claim_set_terms(x, c);
 	c->patient = request_has(q, FIELD_WAIT) && q->field[FIELD_WAIT].number > 0;

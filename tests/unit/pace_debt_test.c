@@ -249,6 +249,24 @@ START_TEST(a_daemon_that_stops_sends_what_waits_for_its_turn)
 }
 END_TEST
 
+/* One that was too busy to be told is asked again a little later: at the end there is no later. */
+START_TEST(a_daemon_that_stops_sends_what_a_busy_store_was_not_told)
+{
+	struct event stop = {.kind = EVENT_STOP};
+
+	begins_with_window(3, 4);
+	says(1, "LOCK a");
+	hears(1, "OK *");
+	is_full(2, 2);
+	says(1, "UNLOCK a keep=20s");
+	hears(1, "OK name=a count=0");
+	daemon_step(0, &stop);
+	feels(2, MOOD_WELL);
+	ck_assert_int_gt(key_ttl_us(2, "a"), 15 * SEC);
+	daemon_ends(0);
+}
+END_TEST
+
 /* Else others would wait behind it until its tickets end by themselves. */
 START_TEST(a_daemon_that_stops_leaves_all_lines)
 {
@@ -296,6 +314,7 @@ Suite *pace_debt_suite(void)
 	tcase_add_test(tc, a_key_that_could_not_be_left_behind_is_no_secret);
 	tcase_add_test(tc, a_lock_delay_that_the_stores_did_not_hear_of_is_not_said_to_be_lost);
 	tcase_add_test(tc, a_daemon_that_stops_sends_what_waits_for_its_turn);
+	tcase_add_test(tc, a_daemon_that_stops_sends_what_a_busy_store_was_not_told);
 	tcase_add_test(tc, a_daemon_that_stops_leaves_all_lines);
 	suite_add_tcase(suite, tc);
 	return suite;

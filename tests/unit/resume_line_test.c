@@ -206,9 +206,13 @@ START_TEST(a_place_is_taken_on_the_terms_of_the_lock_repeated)
 	goes(2, GONE_HANGUP);
 	resumes(4, &s2);
 	ignores(4);
-	says(4, "LOCK a wait=3s ttl=5s");
+	says(4, "LOCK a wait=3s ttl=5s note=anew");
 	passes(2900 * MSEC);
 	hears_nothing(4);
+	says(5, "SHOW a");
+	hears(5, "\\* role=holder *");
+	hears(5, "\\* role=waiter pos=1 * note=anew");
+	ignores(5);
 	says(1, "UNLOCK a");
 	hears(1, "OK *");
 	hears(4, "OK name=a fence=* valid_ms=* ttl_ms=5000 count=1");
