@@ -52,7 +52,8 @@ void command_settle(struct commander *x, struct session *s)
 	}
 	command_half_close(x, s);
 	command_deliver(x);
-	if (!s->eof || s->busy || s->ready || s->ahead_count > 0 || s->waiting > 0 || !TAILQ_EMPTY(&s->pendings) || !TAILQ_EMPTY(&s->listings))
+	if (!s->eof || s->busy || s->ready || s->resuming || s->ahead_count > 0 || s->waiting > 0 || !TAILQ_EMPTY(&s->pendings) ||
+	    !TAILQ_EMPTY(&s->listings))
 		return;
 	session_hang_up(x->sessions, s, "eof");
 	command_end_session(x, s, ENDING_CLEAN);

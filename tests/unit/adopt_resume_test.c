@@ -113,6 +113,24 @@ START_TEST(resume_waits_for_the_adoption)
 }
 END_TEST
 
+/* Also when the session gave its grace up meanwhile, and is to end with its input. */
+START_TEST(resume_is_answered_before_a_half_closed_session_ends)
+{
+	adoption_is_under_way();
+	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
+	says(2, "@h HELLO 1 grace=0");
+	hears(2, "@h OK *");
+	half_closes(2);
+	passes(SEC);
+	all_come();
+	ck_assert_int_eq(number_in(hears(2, "@r " ROW_A), "fence"), fence);
+	hears(2, "@r OK session=* n=1");
+	ck_assert(hung_up(2));
+	says(3, "LOCK a");
+	hears(3, GRANT);
+}
+END_TEST
+
 START_TEST(resume_answers_by_a_bound_and_the_rest_follows)
 {
 	adoption_is_under_way();
@@ -318,6 +336,7 @@ Suite *adopt_resume_suite(void)
 	tcase_add_test(tcase, what_was_lost_meanwhile_is_told_right_after_the_ok);
 	tcase_add_test(tcase, show_and_list_say_that_the_holder_has_no_connection);
 	tcase_add_test(tcase, resume_waits_for_the_adoption);
+	tcase_add_test(tcase, resume_is_answered_before_a_half_closed_session_ends);
 	tcase_add_test(tcase, resume_answers_by_a_bound_and_the_rest_follows);
 	tcase_add_test(tcase, a_loss_of_what_was_granted_meanwhile_is_told_before_the_answer);
 	tcase_add_test(tcase, a_loss_is_told_before_its_name_is_taken_anew);
