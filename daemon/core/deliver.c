@@ -12,17 +12,14 @@ static void deliver_line(struct commander *x, struct session *s, struct reply *r
 	session_send(x->sessions, s, r->start, reply_end(r));
 }
 
-/* The LOCK that this claim made is answered. */
+/* The LOCK that this claim made is answered, or nobody is there to be. */
 static void claim_answered(struct commander *x, struct claim *c)
 {
 	struct session *s = c->session;
 
 	s->waiting--;
-	if (c->unheard) {
-		s->orphans--;
-		return;
-	}
-	session_answered(x->sessions, s, c->tag[0] != '\0');
+	s->orphans -= c->unheard;
+	session_answered(x->sessions, s, c->unheard || c->tag[0] != '\0');
 }
 
 void command_tell_grant(struct commander *x, struct claim *c, unsigned count)

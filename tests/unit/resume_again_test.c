@@ -86,6 +86,26 @@ START_TEST(a_turn_that_comes_while_resume_waits_is_a_row_of_its_answer)
 }
 END_TEST
 
+/* Nobody is to be told of what becomes of the place, but it is the last that the session waits for. */
+START_TEST(a_half_closed_session_ends_when_its_place_is_decided)
+{
+	s2 = waiting_with_grace("grace=40s");
+	goes(2, GONE_HANGUP);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	says(4, "HELLO 1 grace=0");
+	hears(4, "OK *");
+	all_feel(MOOD_SILENT);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	half_closes(4);
+	all_feel(MOOD_WELL);
+	ck_assert(hung_up(4));
+	hears_nothing(4);
+	hears(3, GRANT);
+}
+END_TEST
+
 Suite *resume_again_suite(void)
 {
 	Suite *suite = suite_create("resume_again");
@@ -95,6 +115,7 @@ Suite *resume_again_suite(void)
 	tcase_add_test(tcase, a_place_is_kept_for_the_grace_of_the_second_drop_as_well);
 	tcase_add_test(tcase, a_wait_is_over_when_it_was_to_be_however_often_the_session_was_resumed);
 	tcase_add_test(tcase, a_turn_that_comes_while_resume_waits_is_a_row_of_its_answer);
+	tcase_add_test(tcase, a_half_closed_session_ends_when_its_place_is_decided);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
