@@ -203,12 +203,16 @@ static void debt_settled(struct engine *e, struct op *op)
 	metric_add(&e->core->metrics, METRIC_DEBTS, -1);
 }
 
-/* Nothing stands there now, but what was sent before over another connection may set the key yet, until then. What was left behind keeps that out. */
-static struct instant debt_astray_until(const struct engine *e, const struct op *op, unsigned node)
+/* What was sent before over another connection may set the key yet, until then. What was left behind keeps that out while it stands. */
+static struct instant debt_astray_until(const struct engine *e, const struct op *op, const struct answer *a)
 {
-	bool kept_out = (op->kind == OP_LEAVE && (op->yes >> node & 1)) || MUTATED(STRAYS_FORGOTTEN);
+	struct instant until = op_astray_until(&e->ops, a->node, op->value_since, op->begun);
 
-	return kept_out ? INSTANT_PAST : op_astray_until(&e->ops, node, op->value_since, op->begun);
+	if (MUTATED(STRAYS_FORGOTTEN))
+		return INSTANT_PAST;
+	if (op->kind != OP_LEAVE || a->code != 'E')
+		return until;
+	return MUTATED(LEFT_BRIEFLY) || instant_before(until, vote_until(op->sent[a->node], a->pttl_ms * MSEC)) ? INSTANT_PAST : until;
 }
 
 /* What an answer says of the key. A marker that is another's says nothing of it; nor does it that nothing of ours is there, if it may have gone with an earlier
@@ -224,7 +228,7 @@ static void debt_note(struct engine *e, struct op *op, const struct answer *a)
 		op->no &= (uint16_t)~bit; /* not carried out: asked again */
 		return;
 	}
-	if (!instant_before(e->core->now, debt_astray_until(e, op, a->node)))
+	if (!instant_before(e->core->now, debt_astray_until(e, op, a)))
 		op->owed &= (uint16_t)~bit;
 	if (!freed)
 		return;
@@ -242,7 +246,7 @@ void debt_answered(struct engine *e, struct op *op, const struct answer *a)
 	if (!op->owed)
 		debt_settled(e, op);
 	else if ((op->owed >> a->node & 1) && !op->pending && !op->paced)
-		debt_try_again(e, op, a->class == ANSWER_EXECUTED ? debt_astray_until(e, op, a->node) : INSTANT_PAST);
+		debt_try_again(e, op, a->class == ANSWER_EXECUTED ? debt_astray_until(e, op, a) : INSTANT_PAST);
 }
 
 void debt_fired(struct engine *e, struct op *op)

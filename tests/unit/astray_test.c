@@ -112,6 +112,31 @@ START_TEST(what_arrives_after_it_was_left_behind_leaves_no_more_than_that)
 }
 END_TEST
 
+START_TEST(what_arrives_when_what_was_left_behind_is_over_leaves_no_key)
+{
+	stage_open(3);
+	stage.conf.max_delay_us = SEC;
+	daemon_starts(0);
+	passes(2 * SEC);
+	says(1, "LOCK a%s", _i ? " delay=5ms" : "");
+	hears(1, "OK name=a *");
+	feels(2, MOOD_SILENT);
+	says(1, "EXTEND a");
+	hears(1, "OK name=a *");
+	breaks(2);
+	if (_i) {
+		goes(1, GONE_HANGUP);
+	} else {
+		says(1, "UNLOCK a keep=5ms");
+		hears(1, "OK name=a count=0");
+	}
+	passes(IN_TIME_US);
+	arrives(2);
+	ck_assert(key_is_there(2, "a"));
+	is_left_nowhere();
+}
+END_TEST
+
 /* The store had too much to do to be told, and was told over the next connection. */
 START_TEST(an_acquire_that_arrives_after_a_release_that_was_put_off_leaves_no_key)
 {
@@ -322,6 +347,7 @@ Suite *astray_suite(void)
 	tcase_add_test(t, a_renewal_that_arrives_after_the_release_leaves_no_key);
 	tcase_add_test(t, an_acquire_that_arrives_where_a_renewal_was_refused_leaves_no_key);
 	tcase_add_test(t, what_arrives_after_it_was_left_behind_leaves_no_more_than_that);
+	tcase_add_loop_test(t, what_arrives_when_what_was_left_behind_is_over_leaves_no_key, 0, 2);
 	tcase_add_test(t, an_acquire_that_arrives_after_a_release_that_was_put_off_leaves_no_key);
 	tcase_add_test(t, what_a_former_life_sent_leaves_no_key_when_it_arrives_after_the_release);
 	tcase_add_test(t, what_a_former_life_sent_leaves_no_key_when_it_arrives_after_the_adoption);
