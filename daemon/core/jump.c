@@ -73,6 +73,7 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 	}
 	m->jump.open = true;
 	m->jump.seen = ms->core->now;
+	m->jump.looked = INSTANT_NEVER;
 	return true;
 }
 
@@ -136,9 +137,26 @@ static enum likeness jump_likeness(const struct member *m, const struct member *
 	return instant_before(other->clock.sent, m->jump.seen) ? NOT_KNOWN_YET : UNLIKE;
 }
 
+struct instant jump_look_at(const struct members *ms, const struct member *m)
+{
+	int64_t time_us = ms->core->conf.timeout_us, half_us = time_us / 2;
+
+	if (m->jump.looked.us == INSTANT_NEVER.us)
+		return instant_add(m->jump.seen, half_us);
+	return instant_max(instant_add(m->jump.seen, time_us), instant_add(m->jump.looked, half_us));
+}
+
+void jump_look(const struct members *ms, struct member *m)
+{
+	if (m->jump.looked.us == INSTANT_NEVER.us && !instant_before(ms->core->now, jump_look_at(ms, m)))
+		m->jump.looked = ms->core->now;
+}
+
 static bool jump_is_overdue(const struct members *ms, const struct member *m)
 {
-	return instant_diff(ms->core->now, m->jump.seen) >= ms->core->conf.timeout_us;
+	if (MUTATED(UNREAD_OVERDUE))
+		return instant_diff(ms->core->now, m->jump.seen) >= ms->core->conf.timeout_us;
+	return m->jump.looked.us != INSTANT_NEVER.us && !instant_before(ms->core->now, jump_look_at(ms, m));
 }
 
 /* It was looked at in the midst of our stop, and shows less of it than the others do. */

@@ -9,6 +9,9 @@
  *   theirs  so many others answered later without it, or did not answer within the timeout of a command, that there is no such majority; or the
  *           store's clock was set back meanwhile
  *
+ * A host that has stood still often goes on by fits and starts. Just after a stop of this process alone what the others have said lies unread, so their time is
+ * over when it is looked at twice, half of it apart.
+ *
  * A store that carried out what we had asked before while we stood still shows a part of the stop. Once that is known from the others it is looked at anew:
  * what is left then is its own jump, or none.
  *
@@ -24,6 +27,9 @@ enum jump_whose { JUMP_OPEN, JUMP_OURS, JUMP_THEIRS, JUMP_NONE /* is left */ };
 
 /* An answer that was asked for at `sent` tells what time it is at that store. True: its clock has jumped for certain, see judge.h. */
 bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct instant sent);
+/* When a jump that is open is to be looked at, if nobody says a word. */
+struct instant jump_look_at(const struct members *ms, const struct member *m);
+void jump_look(const struct members *ms, struct member *m); /* it is being looked at */
 /* Of a jump that is open. */
 enum jump_whose jump_judge(const struct members *ms, const struct member *m);
 /* Bits: the nodes whose clocks must be looked at for that. */

@@ -2,6 +2,7 @@
 /* The state of each node and the calls that move it: probe, join, quarantine. What a marker means is judge.c's, what any answer tells observe.c's. */
 #include "daemon/base/map.h"
 #include "daemon/core/judge.h"
+#include "daemon/core/jump.h"
 #include "daemon/core/member_part.h"
 #include "daemon/core/quorum.h"
 #include "proto/proto.h"
@@ -293,11 +294,10 @@ static bool member_clock_forbids(struct members *ms, struct member *m, const str
 /* Fit to be used, if only it were known whose clock jumped: better a moment's patience than a quarantine for all daemons. */
 static bool member_waits_for_others(struct members *ms, struct member *m, const struct verdict *verdict)
 {
-	struct instant end = instant_add(m->jump.seen, ms->core->conf.timeout_us);
-
 	if (!m->jump.open || verdict->kind == VERDICT_LOST || verdict->kind == VERDICT_REFUSED)
 		return false;
-	heap_set(&ms->core->timers, &m->timer, end);
+	jump_look(ms, m);
+	heap_set(&ms->core->timers, &m->timer, jump_look_at(ms, m));
 	return true;
 }
 

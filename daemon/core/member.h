@@ -99,6 +99,7 @@ struct member {
 		bool allowed;               /* a stop of ours was found since, and is allowed for in `before` */
 		struct clock_bounds before; /* what its clock was before that */
 		struct instant seen;
+		struct instant looked; /* at what the others have said, in the second half of their time; NEVER: not yet */
 	} jump;
 	struct flow flow;
 	int64_t fence_seen, fence_when_asked;

@@ -18,6 +18,7 @@ static void member_settle_jump(struct members *ms, struct member *m)
 {
 	uint16_t asks;
 
+	jump_look(ms, m);
 	switch (jump_judge(ms, m)) {
 	case JUMP_OURS:
 		jump_is_ours(ms, m);

@@ -223,6 +223,29 @@ START_TEST(a_second_stop_while_the_first_is_looked_into_is_a_stop)
 }
 END_TEST
 
+/* What the others have said lies unread: that it was not heard in time says nothing of them. */
+START_TEST(a_daemon_that_is_stopped_while_the_others_are_asked_marks_no_store)
+{
+	stage_begin(3);
+	passes(1500 * MSEC);
+	feels(1, MOOD_SILENT);
+	feels(2, MOOD_SILENT);
+	stands_still(2 * SEC);
+	says(1, "LOCK a");
+	ck_assert_str_eq(store_state(0, 0), ASKING);
+	if (_i)
+		all_feel(MOOD_TARDY);
+	jumps(5 * stage.conf.timeout_us);
+	all_feel(MOOD_TARDY);
+	wakes(0);
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	nobody_is_marked();
+	ck_assert(was_logged("stood-still for_ms=*"));
+	ignores(1);
+}
+END_TEST
+
 /* What was too little to be noticed, and all stores show, is no sign that they show what comes next. */
 START_TEST(after_a_shorter_stop_a_longer_one_is_known_from_looks_that_came_later)
 {
@@ -338,6 +361,7 @@ Suite *jump_suite(void)
 	tcase_add_test(ours, what_a_host_holds_ends_earlier_by_as_long_as_it_stood_still);
 	tcase_add_test(ours, the_votes_of_a_store_out_of_reach_end_earlier_too);
 	tcase_add_loop_test(ours, a_stop_that_is_a_jump_at_one_store_and_within_the_drift_of_another_is_a_stop, 0, 2);
+	tcase_add_loop_test(ours, a_daemon_that_is_stopped_while_the_others_are_asked_marks_no_store, 0, 2);
 	tcase_add_test(ours, a_second_stop_while_the_first_is_looked_into_is_a_stop);
 	suite_add_tcase(suite, ours);
 	tcase_add_checked_fixture(theirs, NULL, stage_close);
