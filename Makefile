@@ -224,6 +224,7 @@ UNIT := \
 	tests/unit/acquire_test.c \
 	tests/unit/answers.c \
 	tests/unit/arena_test.c \
+	tests/unit/astray_clock_test.c \
 	tests/unit/astray_test.c \
 	tests/unit/await_test.c \
 	tests/unit/backlog_test.c \

@@ -160,7 +160,7 @@ void member_down(struct members *ms, unsigned node, struct span reason)
 
 	core_keep(text, sizeof(text), reason);
 	m->connected = false;
-	m->astray_us = ms->core->conf.timeout_us + m->clock.high - m->clock.low + 2 * MSEC;
+	member_goes_astray(ms, m);
 	m->stalled = false;
 	m->asked = MEMBER_IDLE;
 	m->blank = false;

@@ -63,9 +63,10 @@ struct member_clock {
 struct member {
 	enum member_state state;
 	bool connected;
+	bool stalled; /* a call is unanswered for longer than the timeout; ends with the next answer */
 	struct instant up_since; /* what went over an earlier connection was sent before … */
 	int64_t astray_us;       /* … and is carried out, where it sets a key, so long after at most */
-	bool stalled; /* a call is unanswered for longer than the timeout; ends with the next answer */
+	int64_t width_us;        /* as long as this connection stands: how roughly the clock was known at worst */
 	struct instant stalled_at;
 	unsigned index;
 	enum { MEMBER_IDLE, MEMBER_ASKED_PROBE, MEMBER_ASKED_JOIN } asked;
@@ -79,6 +80,9 @@ struct member {
 	char taken[SET_ID_MAX]; /* of which set it was before ours; "" = none, or not known */
 	bool ours;              /* its marker is of our configuration, as it was last seen */
 	bool was_ours;          /* … or once was */
+	bool clock_is_off; /* too far from the others' when it was looked at last */
+	bool misconf;   /* a write was refused by -MISCONF since the last healthy probe */
+	bool blank;     /* probed without a marker while trust is open */
 	const char *suspect; /* evidence of lost memory that the marker does not show */
 	char suspected[MARKER_MAX]; /* the marker that a probe showed with it; "" = none, or it was no probe */
 	char past[MARKER_MAX]; /* the last value of kind 'j' that a quarantine has replaced: whoever shows it again was set back, and has lost memory again */
@@ -107,9 +111,6 @@ struct member {
 	int64_t evicted;
 	int64_t rtt_us; /* smoothed; 0 = not known */
 	struct instant timed_at; /* when rtt_us was last told anew */
-	bool clock_is_off; /* too far from the others' when it was looked at last */
-	bool misconf;   /* a write was refused by -MISCONF since the last healthy probe */
-	bool blank;     /* probed without a marker while trust is open */
 	struct timer timer;
 };
 

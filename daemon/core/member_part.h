@@ -15,6 +15,8 @@ void member_offer(struct members *ms, struct member *m, struct span from, char k
 void members_trust(struct members *ms);
 /* A marker was found: this is no first start. Nodes that waited for trust go the long way. */
 void members_distrust(struct members *ms);
+/* Its connection broke: what went over it and sets a key is under way for a while yet. */
+void member_goes_astray(const struct members *ms, struct member *m);
 /* What any answer tells, but for whose clock jumped. */
 void member_hear(struct members *ms, const struct answer *a, struct instant sent);
 /* What is known by now of clocks that jumped; asks for what is missing. */

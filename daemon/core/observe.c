@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What every answer tells about its store: that it lives, how long the way is, what time it is there, that its marker is not ours. */
+/* What every answer tells about its store: that it lives, how long the way is, what time it is there, how roughly that is known, that its marker is not ours. */
 #include "daemon/core/jump.h"
 #include "daemon/core/member_part.h"
+#include "daemon/core/mutant.h"
 
+#define ASTRAY_SLACK_US (25 * MSEC) /* the grain of a store's clock, and its drift while it is not looked at */
 #define RTT_GRAIN_US MSEC /* on a host of its own a way is shorter than what a scheduler may add */
 
 static const char jumped[] = "its clock jumped ahead, or ours stood still: the others are asked";
@@ -54,6 +56,33 @@ void members_settle_jumps(struct members *ms)
 			member_look_anew(ms, &ms->node[i]);
 }
 
+static void member_note_width(struct member *m, int64_t us)
+{
+	if (us > m->width_us)
+		m->width_us = us;
+}
+
+/* What was sent when the clock was known but roughly may be under way still, also over the connection before this one. */
+void member_goes_astray(const struct members *ms, struct member *m)
+{
+	bool others = instant_before(ms->core->now, instant_add(m->up_since, m->astray_us)) && !MUTATED(LAST_STRAYS_ALONE);
+	int64_t us;
+
+	member_note_width(m, m->clock.high - m->clock.low);
+	us = ms->core->conf.timeout_us + m->width_us + ASTRAY_SLACK_US;
+	if (!others || us > m->astray_us)
+		m->astray_us = us;
+	m->width_us = 0;
+}
+
+/* An answer tells the clock no more exactly than to the time that it took. */
+static void member_recovers(struct members *ms, struct member *m)
+{
+	m->stalled = false;
+	member_note_width(m, instant_diff(ms->core->now, m->stalled_at) + ms->core->conf.timeout_us);
+	ms->gained = true;
+}
+
 /*
  * What took longer than a command may was a stop, of the store or of ours: it says nothing of the way. A shorter one says little: pauses and the patience
  * with others are multiples of this, so one word at most doubles what it stood for. And all that a stop held up is one word, not many: as in TCP
@@ -84,10 +113,8 @@ void member_hear(struct members *ms, const struct answer *a, struct instant sent
 		return;
 	if (a->class == ANSWER_REFUSED && span_starts(a->text, SPAN("MISCONF")))
 		m->misconf = true;
-	if (a->class != ANSWER_UNKNOWN && m->stalled) {
-		m->stalled = false;
-		ms->gained = true;
-	}
+	if (a->class != ANSWER_UNKNOWN && m->stalled)
+		member_recovers(ms, m);
 	if (a->class != ANSWER_EXECUTED)
 		return;
 	if (a->fence > m->fence_seen)

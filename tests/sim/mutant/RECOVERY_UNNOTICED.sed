@@ -1,5 +1,2 @@
 # daemon/core/observe.c
-/^\t\tm->stalled = false;/{
-	n
-	s|ms->gained = true;||
-}
+/^static void member_recovers/,/^}/s|ms->gained = true;||

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Stores whose clocks were known but roughly: what comes there later than a command may is taken for prompt. The release is repeated until that is over as
+ * well.
+ */
+#include "tests/unit/stage.h"
+
+#include <check.h>
+
+#define ROUGHLY_US (1900 * MSEC)
+#define LATE_US    (400 * MSEC)
+
+/* It has answered just now, and late. */
+static void clock_is_known_roughly(void)
+{
+	stage_begin(3);
+	daemon_ends(0);
+	feels(2, MOOD_SILENT);
+	daemon_starts(0);
+	passes(ROUGHLY_US);
+	serves(2, 1);
+	ck_assert_str_eq(store_state(0, 2), "joined");
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+}
+
+static void arrives_late(const struct call *late)
+{
+	struct answer answer;
+
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	passes(LATE_US);
+	memory_call(stage.node[2].memory, late, stage.now, &answer);
+	ck_assert_int_eq(answer.code, 'G');
+	passes(ROUGHLY_US);
+	ck_assert(!key_is_there(2, "a"));
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+
+START_TEST(an_acquire_that_is_late_by_two_connections_leaves_no_key)
+{
+	struct call late;
+
+	clock_is_known_roughly();
+	late = late_call(2, CALL_ACQUIRE);
+	breaks(2);
+	breaks(2);
+	arrives_late(&late);
+}
+END_TEST
+
+/* Over another connection to it, which stood as long. */
+START_TEST(an_acquire_that_is_late_where_others_were_answered_in_time_since_leaves_no_key)
+{
+	struct call late;
+
+	clock_is_known_roughly();
+	late = late_call(2, CALL_ACQUIRE);
+	loses(2, 1);
+	feels(2, MOOD_WELL);
+	says(2, "LOCK b");
+	hears(2, "OK name=b *");
+	breaks(2);
+	arrives_late(&late);
+}
+END_TEST
+
+Suite *astray_clock_suite(void)
+{
+	Suite *s = suite_create("astray_clock");
+	TCase *t = tcase_create("release");
+
+	tcase_add_checked_fixture(t, NULL, stage_close);
+	tcase_add_test(t, an_acquire_that_is_late_by_two_connections_leaves_no_key);
+	tcase_add_test(t, an_acquire_that_is_late_where_others_were_answered_in_time_since_leaves_no_key);
+	suite_add_tcase(s, t);
+	return s;
+}
