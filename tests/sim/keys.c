@@ -170,14 +170,16 @@ static void range_look(struct server *s, const struct flight *f)
 				     (long long)(f->answer[i].fence + f->call[i].range));
 }
 
-/* Whether a majority of the nodes can show a daemon that it was its own host that stood still: nothing else may go wrong meanwhile. */
+/* Whether a majority of the nodes can show a daemon that it was its own host that stood still: nothing else may go wrong meanwhile, but that it stops. */
 static bool stops_are_seen(const struct world *w)
 {
 	bool halts = false, others = false;
 
 	for (unsigned i = 0; i < w->plan->faults; i++) {
-		halts |= w->plan->fault[i].kind == FAULT_DAEMON_HALT;
-		others |= w->plan->fault[i].kind != FAULT_DAEMON_HALT;
+		int64_t kind = w->plan->fault[i].kind;
+
+		halts |= kind == FAULT_DAEMON_HALT;
+		others |= kind != FAULT_DAEMON_HALT && kind != FAULT_DAEMON_FREEZE && kind != FAULT_DAEMON_FREEZE_SENDING;
 	}
 	return !halts || (!others && w->plan->nodes >= 3);
 }

@@ -77,10 +77,10 @@ static bool is_put_back(const struct flight *f, unsigned i, int64_t name)
 	return false;
 }
 
-/* What a connection that is gone brings after the time of a command may come after the last release. */
+/* What a former life sent may come after the time of a command, and after the last release: how roughly it knew the node's clock, nobody knows. */
 static bool is_stray(const struct flight *f)
 {
-	return !f->link && f->server->world->now - f->wanted_at > f->server->world->plan->timeout_us;
+	return f->life != f->daemon->life && f->server->world->now - f->wanted_at > f->server->world->plan->timeout_us;
 }
 
 void left_ran(struct server *s, const struct flight *f, unsigned i)
