@@ -279,6 +279,9 @@ UNIT := \
 	tests/unit/life.c \
 	tests/unit/lines_test.c \
 	tests/unit/lives_client.c \
+	tests/unit/lives_daemon.c \
+	tests/unit/lives_due.c \
+	tests/unit/lives_stores.c \
 	tests/unit/lives_test.c \
 	tests/unit/link_test.c \
 	tests/unit/list_test.c \

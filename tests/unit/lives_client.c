@@ -50,6 +50,7 @@ void clients_lose_daemon(void)
 
 		if (c->daemon != 0)
 			continue;
+		dues_leave(c->k);
 		c->k = 0;
 		if (!c->resumable)
 			client_forgets(c);
@@ -176,6 +177,10 @@ static void client_hears(struct client *c, const char *text)
 	story("    client %u, session %u, is told: %s", client_number(c), c->k, text);
 	snprintf(line, sizeof(line), "%s", text);
 	ck_assert_int_eq(reply_parse(line, strlen(line), &reply), 0);
+	if (text[0] == '@')
+		due_ends(c->k, text);
+	if (text[0] == '@' && text[1] == 'S')
+		return; /* rows of SHOW */
 	if (reply.kind == LINE_PUSH)
 		client_loses(c, &reply, text);
 	else if (reply.kind == LINE_ROW)
@@ -184,6 +189,14 @@ static void client_hears(struct client *c, const char *text)
 		client_is_answered(c, &reply, text);
 	else if (c->resuming)
 		client_is_resumed(c, &reply, text);
+}
+
+static void client_is_hung_up(struct client *c)
+{
+	dues_leave(c->k);
+	c->k = 0;
+	if (!c->resumable)
+		client_forgets(c);
 }
 
 void clients_hear(void)
@@ -195,8 +208,9 @@ void clients_hear(void)
 		while (c->k && (text = next_line(c->k)))
 			client_hears(c, text);
 		if (c->k && hung_up(c->k))
-			c->k = 0;
+			client_is_hung_up(c);
 	}
+	dues_look();
 }
 
 /* --- what a client does --- */
@@ -207,11 +221,13 @@ static void client_says(struct client *c, const char *format, ...)
 	char line[LINE_MAX_DEFAULT];
 	va_list list;
 
-	if (!c->k || hung_up(c->k))
+	if (!c->k || hung_up(c->k) || c->half)
 		return;
 	va_start(list, format);
 	vsnprintf(line, sizeof(line), format, list);
 	va_end(list);
+	if (line[0] == '@')
+		due_begins(c, line);
 	story("  %lld ms: client %u, session %u: %s", (long long)(stage.now.us / MSEC), client_number(c), c->k, line);
 	says(c->k, "%s", line);
 }
@@ -223,10 +239,11 @@ void client_locks(struct client *c, unsigned name, unsigned owner)
 	char ttl[32] = "";
 	bool note = one_in(4), delay = stage.conf.max_delay_us && one_in(5);
 
-	if (!c->k || m->waits)
+	if (!c->k || c->half || m->waits)
 		return;
 	m->lapses = one_in(5);
 	m->asked = m->waits = true;
+	m->tag = lives.tags + 1;
 	if (one_in(2))
 		snprintf(ttl, sizeof(ttl), " ttl=%ums", 1000 + below(9000));
 	client_says(c, "@L%u%s%u LOCK %s%s%s%s%s%s%s", owner, names[name], ++lives.tags, names[name], owners[owner],
@@ -256,7 +273,10 @@ void client_checks(struct client *c, unsigned name, unsigned owner)
 /* One that can be resumed returns to its own daemon. Where the journal was copied it chooses once: neither life hears of what it gives up at the other. */
 static void client_opens(struct client *c)
 {
+	if (c->k)
+		dues_leave(c->k);
 	c->k = ++lives.sessions;
+	c->half = false;
 	if (!c->resumable || (lives.copied && !c->stays))
 		c->daemon = lives.two && one_in(3);
 	c->stays = lives.copied;
@@ -304,6 +324,7 @@ void client_goes(struct client *c, unsigned name, unsigned owner)
 	if (!c->k || one_in(2))
 		return;
 	story("  client %u goes", client_number(c));
+	dues_leave(c->k);
 	goes(c->k, ways[below(4)]);
 	c->k = 0;
 	if (!c->resumable)
@@ -319,9 +340,42 @@ void client_gives_up(struct client *c, unsigned name, unsigned owner)
 	if (one_in(2)) {
 		client_says(c, "QUIT");
 		clients_hear();
+		dues_leave(c->k);
 		client_forgets(c);
 	} else {
 		client_says(c, "HELLO 1 grace=0");
 		c->resumable = false;
 	}
+}
+
+void client_cancels(struct client *c, unsigned name, unsigned owner)
+{
+	if (c->claim[name][owner].waits)
+		client_says(c, "@X%u%s%u CANCEL @L%u%s%u", owner, names[name], ++lives.tags, owner, names[name], c->claim[name][owner].tag);
+}
+
+/* Without grace its session ends once all is answered that is under way. */
+void client_half_closes(struct client *c, unsigned name, unsigned owner)
+{
+	(void)name, (void)owner;
+	if (!c->k || c->half || !one_in(4))
+		return;
+	story("  client %u half-closes", client_number(c));
+	c->half = true;
+	c->half_at = stage.now;
+	c->unsure |= !c->resumable;
+	half_closes(c->k);
+}
+
+/* Another grace, which is no shorter than a story promises. */
+void client_says_hello(struct client *c, unsigned name, unsigned owner)
+{
+	(void)name, (void)owner;
+	if (c->resumable && !c->resuming && stage.daemon[0].conf.max_grace_us >= 90 * SEC)
+		client_says(c, "HELLO 1 grace=%us", 60 + below(30));
+}
+
+void client_looks(struct client *c, unsigned name, unsigned owner)
+{
+	client_says(c, "@S%u%s%u SHOW %s", owner, names[name], ++lives.tags, names[name]);
 }

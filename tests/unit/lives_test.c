@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Many lives of a daemon at random: it crashes and restarts while its clients are there or away, each time with another configuration; its journal fails, is written
- * again, is compacted or copied; its stores fail. REDLOCKD_SEED=n repeats a run. A failure shows the story of its lives and the seed that begins with them.
+ * Many lives of a daemon at random: it crashes and restarts while its clients are there or away, each time with another configuration; it is told to stop, or to read its
+ * configuration; its journal fails, is written again, is compacted or copied; its stores fail, or answer some of what they are asked. REDLOCKD_SEED=n repeats a run. A failure shows the story of its lives and the seed that begins with them.
  */
 #include "tests/unit/lives.h"
 
@@ -66,162 +66,6 @@ static void suite_stop(void)
 	munmap(told, sizeof(*told));
 }
 
-/* --- the daemon --- */
-
-/* What an operator may change between two lives. A new max_lease takes stores that have forgotten the old one: the inner one is told of it. */
-static void conf_changes(void)
-{
-	struct core_conf *conf = &stage.conf;
-
-	conf->lease_us = (1 + below(10)) * SEC;
-	conf->min_lease_us = one_in(2) ? SEC : 100 * MSEC;
-	conf->max_grace_us = one_in(5) ? 0 : one_in(3) ? 500 * MSEC : 100 * SEC;
-	conf->limits.output = one_in(4) ? 65536 : 0;
-	conf->timeout_us = (20 + below(100)) * MSEC;
-	if (!lives.inner)
-		return;
-	conf->past_lease_us = conf->max_lease_us;
-	conf->max_lease_us = (2 + below(one_in(2) ? 3 : 28)) * SEC;
-	met.cuts += conf->max_lease_us < conf->past_lease_us;
-	if (conf->lease_us > conf->max_lease_us)
-		conf->lease_us = conf->max_lease_us;
-	marker_is_set(0, "");
-}
-
-/* A journal that cannot be written is taken away: no life believes it. */
-static void journal_is_taken_away(void)
-{
-	journal_mends(0);
-	journal_loses_tail(0, journal_length(0));
-	lives.journaled = true;
-	clients_are_unsure();
-	met.journals_lost++;
-}
-
-static void daemon_crashes(void)
-{
-	clients_hear();
-	if (!lives.journaled)
-		journal_is_taken_away();
-	daemon_ends(0);
-	clients_lose_daemon();
-	conf_changes();
-	passes((one_in(2) ? 1 : 1 + below(200)) * MSEC);
-	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
-	if (one_in(2))
-		journal_is_compacted(0);
-	if (stage.conf.max_grace_us < 60 * SEC)
-		clients_are_unsure();
-	met.lives++;
-}
-
-static void daemon_lives_on(void)
-{
-	if (!one_in(2) || lives.sessions > SESSIONS_MOST)
-		return;
-	for (unsigned more = below(3) + 1; more > 0; more--) {
-		daemon_crashes();
-		story("  %lld ms: a new life: lease=%lldms max_lease=%lldms max_grace=%lldms timeout=%lldms",
-		      (long long)(stage.now.us / MSEC), (long long)(stage.conf.lease_us / MSEC),
-		      (long long)(stage.conf.max_lease_us / MSEC), (long long)(stage.conf.max_grace_us / MSEC),
-		      (long long)(stage.conf.timeout_us / MSEC));
-		if (more > 1 && one_in(2))
-			passes(below(30) * MSEC);
-	}
-	passes(below(500) * MSEC);
-}
-
-/* Daemon 1 lives on a copy, beside daemon 0. Either may resume the same sessions. Nobody promises that their locks are kept, but they stay exclusive. */
-static void journal_is_run_twice(void)
-{
-	if (lives.two || !lives.journaled)
-		return;
-	story("  %lld ms: daemon 1 lives on a copy of the journal", (long long)(stage.now.us / MSEC));
-	journal_is_compacted(0);
-	stage.daemon[0].stopped = one_in(2);
-	lives_share_values();
-	ck_assert_uint_eq(daemon_inherits(1, 0), 0);
-	journal_is_compacted(0);
-	lives.two = lives.copied = true;
-	met.copies++;
-	clients_are_unsure();
-	clients_choose_daemon();
-	passes(below(300) * MSEC);
-	if (!stage.daemon[0].stopped)
-		return;
-	stage.daemon[0].stopped = false;
-	wakes(0);
-}
-
-static void daemon_stands_still(void)
-{
-	story("  daemon 0 stands still");
-	stage.daemon[0].stopped = true;
-	passes(below(4000) * MSEC);
-	stage.daemon[0].stopped = false;
-	wakes(0);
-}
-
-static void journal_changes(void)
-{
-	if (!one_in(8)) {
-		if (lives.journaled)
-			journal_is_compacted(0);
-		return;
-	}
-	story("  the journal %s", lives.journaled ? "fails" : "is written again");
-	if (lives.journaled) {
-		clients_are_unsure();
-		journal_fails(0);
-	} else {
-		journal_mends(0);
-	}
-	lives.journaled = !lives.journaled;
-}
-
-/* --- the stores --- */
-
-static void stores_are_well(void)
-{
-	story("  all stores are well");
-	all_feel(MOOD_WELL);
-	for (unsigned i = 0; i < stage.conf.nodes; i++)
-		if (!stage.node[i].up)
-			comes(i);
-}
-
-static void store_changes(void)
-{
-	static const enum mood moods[] = {MOOD_SILENT, MOOD_TARDY, MOOD_WELL, MOOD_WELL, MOOD_LOSSY};
-	unsigned node = below(stage.conf.nodes), which = below(6);
-
-	if (which == 5) {
-		story("  store %u %s", node, stage.node[node].up ? "falls" : "comes");
-		(stage.node[node].up ? falls : comes)(node);
-		return;
-	}
-	story("  store %u is in mood %d", node, (int)moods[which]);
-	feels(node, moods[which]);
-	if (moods[which] == MOOD_WELL && !stage.node[node].up)
-		comes(node);
-}
-
-static void store_breaks(void)
-{
-	unsigned node = below(stage.conf.nodes);
-
-	if (!stage.node[node].up)
-		return;
-	story("  store %u breaks", node);
-	breaks(node);
-	if (one_in(2)) {
-		passes(below(300) * MSEC);
-		arrives(node);
-	}
-}
-
-/* --- the story --- */
-
 static void time_passes(void)
 {
 	passes(below(one_in(3) ? 3000 : 100) * MSEC);
@@ -233,6 +77,8 @@ static void something_rare_happens(void)
 		journal_is_run_twice();
 	else if (lives.calm)
 		return;
+	else if (one_in(8))
+		nobody_waits_in_vain();
 	else if (one_in(6))
 		daemon_stands_still();
 	else if (one_in(4))
@@ -247,6 +93,7 @@ static void client_does_something(void)
 		client_locks,   client_locks,   client_locks,   client_locks,   client_locks,    client_locks,
 		client_unlocks, client_unlocks, client_unlocks, client_extends, client_extends,  client_checks,
 		client_comes,   client_comes,   client_goes,    client_goes,    client_gives_up,
+		client_cancels, client_cancels, client_half_closes, client_says_hello, client_looks,
 	};
 	struct client *c = &lives.client[below(CLIENTS)];
 	unsigned name = below(NAMES), owner = below(OWNERS);
@@ -254,15 +101,33 @@ static void client_does_something(void)
 	deed[below(sizeof(deed) / sizeof(deed[0]))](c, name, owner);
 }
 
+static void rush_goes_on(void)
+{
+	static void (*const deed[])(struct client *, unsigned, unsigned) = {
+		client_comes,  client_comes,   client_comes,   client_locks, client_locks,  client_locks,
+		client_checks, client_extends, client_unlocks, client_goes,  client_cancels, client_half_closes,
+	};
+
+	if (--lives.rush == 0 && one_in(2))
+		stores_are_well();
+	else if (one_in(4))
+		some_are_served();
+	else
+		deed[below(sizeof(deed) / sizeof(deed[0]))](&lives.client[below(CLIENTS)], below(NAMES), below(OWNERS));
+}
+
 static void story_goes_on(void)
 {
-	switch (below(24)) {
+	switch (lives.rush ? 26 : below(26)) {
+	case 26:
+		rush_goes_on();
+		break;
 	case 0:
 	case 1:
 		time_passes();
 		break;
 	case 2:
-		daemon_lives_on();
+		daemon_changes();
 		break;
 	case 3:
 		journal_changes();
@@ -274,6 +139,10 @@ static void story_goes_on(void)
 		break;
 	case 6:
 		something_rare_happens();
+		break;
+	case 7:
+	case 8:
+		some_are_served();
 		break;
 	default:
 		client_does_something();
@@ -289,16 +158,19 @@ static void story_begins(uint64_t seed)
 	told->n = 0;
 	told->seed = seed;
 	lives = (struct lives){.journaled = true};
+	dues_open();
 	rng_init(&lives.rng, (uint64_t[]){seed, 11});
 	kind = below(4);
 	lives.inner = kind == 0;
 	lives.two = kind == 1;
 	lives.copying = kind == 2;
 	lives.calm = one_in(2);
+	lives.windowed = one_in(3);
 	stores = lives.inner ? 1 : !one_in(4) ? 3 : one_in(2) ? 5 : 1;
 	story("%u stores%s%s", stores, lives.calm ? ", which stay well" : "", lives.two ? ", two daemons" : "");
 	stage_open(stores);
 	stage.conf.max_delay_us = one_in(2) ? 2 * SEC : 0;
+	stage.conf.window = lives.windowed ? 1 + below(3) : 0;
 	for (unsigned d = 0; d <= lives.two; d++)
 		daemon_starts(d);
 	passes(2 * SEC);
