@@ -109,6 +109,11 @@ static bool text_has(struct span text, const char *word)
 	return text.n && memmem(text.p, text.n, word, strlen(word));
 }
 
+bool judge_is_misconf(const struct answer *a)
+{
+	return text_has(a->text, "MISCONF");
+}
+
 const char *judge_refusal(struct members *ms, const struct answer *a)
 {
 	static const struct {

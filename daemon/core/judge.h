@@ -31,6 +31,8 @@ int64_t member_clock_jump(struct member_clock *clock, int64_t server_us, struct 
 
 /* Why its clock is too far from the other servers' to be used; NULL if it is not. Text as in struct verdict. */
 const char *judge_clock(struct members *ms, struct member *m);
+/* Of a call that was refused: the node cannot save, and so it refuses writes. Before Redis 7 the place in the script stands before the word. */
+bool judge_is_misconf(const struct answer *a);
 /* Why a node that refused a probe or a join must not be used until somebody mends it; NULL if that may pass by itself. */
 const char *judge_refusal(struct members *ms, const struct answer *a);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What every answer tells about its store: that it lives, how long the way is, what time it is there, how roughly that is known, that its marker is not ours. */
+#include "daemon/core/judge.h"
 #include "daemon/core/jump.h"
 #include "daemon/core/member_part.h"
 #include "daemon/core/mutant.h"
@@ -101,22 +102,28 @@ static void member_time_way(struct members *ms, struct member *m, struct instant
 	m->timed_at = ms->core->now;
 }
 
+static void member_hear_failure(struct members *ms, struct member *m, const struct answer *a)
+{
+	bool refused = a->class == ANSWER_REFUSED;
+
+	metric_add(&ms->core->metrics, refused ? METRIC_CALLS_REFUSED : METRIC_CALLS_UNKNOWN, 1);
+	m->misconf |= refused && judge_is_misconf(a);
+	if (refused && m->connected && m->stalled)
+		member_recovers(ms, m);
+}
+
 void member_hear(struct members *ms, const struct answer *a, struct instant sent)
 {
 	struct member *m = &ms->node[a->node];
 
-	if (a->class == ANSWER_REFUSED)
-		metric_add(&ms->core->metrics, METRIC_CALLS_REFUSED, 1);
-	if (a->class == ANSWER_UNKNOWN)
-		metric_add(&ms->core->metrics, METRIC_CALLS_UNKNOWN, 1);
+	if (a->class != ANSWER_EXECUTED) {
+		member_hear_failure(ms, m, a);
+		return;
+	}
 	if (!m->connected)
 		return;
-	if (a->class == ANSWER_REFUSED && span_starts(a->text, SPAN("MISCONF")))
-		m->misconf = true;
-	if (a->class != ANSWER_UNKNOWN && m->stalled)
+	if (m->stalled)
 		member_recovers(ms, m);
-	if (a->class != ANSWER_EXECUTED)
-		return;
 	if (a->fence > m->fence_seen)
 		m->fence_seen = a->fence;
 	if (a->server_us) {

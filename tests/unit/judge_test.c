@@ -68,7 +68,7 @@ START_TEST(a_store_that_cannot_save_is_refused_once_it_has_refused_a_write)
 	stage.node[0].probe.bgsave_failed = true;
 	passes(2 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
-	refuses(0, "MISCONF Redis is configured to save RDB snapshots");
+	refuses(0, _i ? "@user_script: 31: -MISCONF Redis is configured to save RDB snapshots" /* until 6.2 */ : "MISCONF Redis is configured to save RDB snapshots");
 	says(1, "LOCK b");
 	hears(1, "OK name=b *");
 	feels(0, MOOD_WELL);
@@ -227,7 +227,7 @@ Suite *judge_suite(void)
 	tcase_add_test(fitness, a_store_that_may_evict_locks_is_refused_and_told_what_to_set);
 	tcase_add_test(fitness, a_policy_does_not_matter_without_a_limit_of_memory);
 	tcase_add_test(fitness, the_same_server_twice_counts_once);
-	tcase_add_test(fitness, a_store_that_cannot_save_is_refused_once_it_has_refused_a_write);
+	tcase_add_loop_test(fitness, a_store_that_cannot_save_is_refused_once_it_has_refused_a_write, 0, 2);
 	tcase_add_test(fitness, another_configuration_of_the_same_generation_is_refused_and_never_overwritten);
 	tcase_add_loop_test(fitness, every_setting_that_must_be_the_same_is_in_the_configuration, 0, 3);
 	tcase_add_test(fitness, a_higher_generation_takes_over_and_the_lower_one_is_refused);
