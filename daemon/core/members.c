@@ -84,7 +84,9 @@ bool members_have_taken_over(struct members *ms)
 
 		if (MUTATED(STRANGERS_VOUCH) && m->ours && m->marker[0] == 'j')
 			return true;
-		taken += m->ours && strcmp(m->taken, ms->elder) == 0 && !instant_before(ms->core->now, m->quarantine_end);
+		/* What another daemon has taken over, and is refused here, is not timed yet. */
+		taken += m->ours && strcmp(m->taken, ms->elder) == 0 && (*m->timed || MUTATED(TAKEN_UNTIMED)) &&
+		         !instant_before(ms->core->now, m->quarantine_end);
 	}
 	ms->elder_is_over |= taken >= needed;
 	return !*ms->elder || ms->elder_is_over;

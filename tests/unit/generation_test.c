@@ -239,6 +239,37 @@ START_TEST(new_servers_that_joined_alone_do_not_vouch_for_the_end_of_the_old_set
 }
 END_TEST
 
+/* Another daemon has just taken a second one over, and it has become a replica since: its time has not begun here, and is not over. */
+START_TEST(the_second_that_is_taken_over_and_must_not_be_used_is_waited_for)
+{
+	old_set_of_three();
+	stage.node[0].up = stage.node[1].up = false;
+	daemon_starts(2);
+	stage.node[0].up = stage.node[1].up = true;
+	session_opens(2, 2);
+	passes(OLD_G_US + 2 * SEC);
+	ck_assert_str_eq(store_state(2, 4), TOO_FEW);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	for (unsigned i = 1; i < 5; i++)
+		stage.node[i].up = false;
+	daemon_starts(1);
+	daemon_ends(1);
+	for (unsigned i = 1; i < 5; i++)
+		stage.node[i].up = true;
+	stage.node[0].probe.role = SPAN("slave");
+	daemon_node_event(2, 0, EVENT_NODE_UP);
+	says(2, "LOCK a wait=1m"); /* the stage sees to it that nobody else has it */
+	passes(2 * SEC);
+	ck_assert_uint_eq(figure(2, METRIC_NODES_JOINED), 0);
+	stage.node[0].probe.role = SPAN("master");
+	passes(OLD_G_US + 2 * SEC);
+	ck_assert_uint_eq(figure(2, METRIC_NODES_JOINED), 4);
+	hears(2, "OK name=a *");
+	ignores(1);
+}
+END_TEST
+
 START_TEST(what_was_taken_over_before_a_start_counts)
 {
 	old_set_of_three();
@@ -277,6 +308,7 @@ Suite *generation_suite(void)
 	tcase_add_test(set, the_second_that_is_taken_over_late_is_waited_for);
 	tcase_add_test(set, new_servers_that_joined_alone_do_not_vouch_for_the_end_of_the_old_set);
 	tcase_add_test(set, what_was_taken_over_before_a_start_counts);
+	tcase_add_test(set, the_second_that_is_taken_over_and_must_not_be_used_is_waited_for);
 	suite_add_tcase(suite, set);
 	return suite;
 }
