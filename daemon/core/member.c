@@ -267,15 +267,18 @@ static void member_refuse(struct members *ms, struct member *m, const char *reas
 	member_schedule(ms, m);
 }
 
+/* Where its time is over, and only its joining was refused, it stays what it was until that is mended. */
 static void member_time_quarantine(struct members *ms, struct member *m, struct span marker, const char *why)
 {
 	member_note_quarantine(ms, m, marker, why);
-	if (!instant_before(ms->core->now, m->quarantine_end) && !members_have_taken_over(ms)) {
+	if (instant_before(ms->core->now, m->quarantine_end)) {
+		member_become(ms, m, MEMBER_QUARANTINED, m->timed_why);
+		member_schedule(ms, m);
+	} else if (members_have_taken_over(ms)) {
+		member_offer(ms, m, span_of(m->marker), 'j');
+	} else {
 		member_refuse(ms, m, not_taken_over);
-		return;
 	}
-	member_become(ms, m, MEMBER_QUARANTINED, m->timed_why);
-	member_schedule(ms, m);
 }
 
 /* A clock that is off keeps a node from being used, not from being marked: what was lost is lost, and the time of its quarantine runs. */

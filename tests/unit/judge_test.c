@@ -192,6 +192,29 @@ START_TEST(a_server_that_refuses_a_probe_is_refused_with_what_to_do)
 }
 END_TEST
 
+START_TEST(a_store_that_refuses_to_be_joined_is_told_once_as_well)
+{
+	static const char refused[] = "refused: it refuses writes: OOM command not allowed";
+
+	stage_begin(3);
+	restarts_blank(0);
+	passes(20 * SEC);
+	refuses(0, "OOM command not allowed");
+	passes(12 * SEC);
+	ck_assert_str_eq(store_state(0, 0), refused);
+	while (was_logged("node *"))
+		continue;
+	for (unsigned i = 0; i < 40; i++) {
+		passes(100 * MSEC);
+		ck_assert_str_eq(store_state(0, 0), refused);
+	}
+	ck_assert_msg(!was_logged("node *"), "told once");
+	feels(0, MOOD_WELL);
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+END_TEST
+
 START_TEST(nine_stores_are_a_quorum_of_five)
 {
 	stage_begin(9);
@@ -234,6 +257,7 @@ Suite *judge_suite(void)
 	tcase_add_loop_test(fitness, nonsense_in_the_marker_is_no_configuration_and_no_join, 0, 5);
 	suite_add_tcase(suite, fitness);
 	tcase_add_loop_test(fitness, a_server_that_refuses_a_probe_is_refused_with_what_to_do, 0, 9);
+	tcase_add_test(fitness, a_store_that_refuses_to_be_joined_is_told_once_as_well);
 	tcase_add_test(fitness, nine_stores_are_a_quorum_of_five);
 	return suite;
 }
