@@ -329,6 +329,12 @@ static bool judge_is_too_soon(const struct members *ms, const struct member *m, 
 	       ms->core->now.us + m->clock.high - m->vouched_us < enough && !MUTATED(REJOIN_BELIEVED);
 }
 
+/* It was one of those that were found blank, and was being asked again when the others were trusted. One that hung since may have been used and flushed. */
+static bool judge_is_trusted(const struct members *ms, const struct member *m)
+{
+	return ms->trusting || (m->blank && instant_diff(ms->core->now, m->asked_at) < ms->core->conf.timeout_us);
+}
+
 struct verdict member_judge(struct members *ms, struct member *m, const struct answer *a)
 {
 	const struct probe *probe = a->probe;
@@ -357,7 +363,7 @@ struct verdict member_judge(struct members *ms, struct member *m, const struct a
 		suspect(m, "it was joined anew without a quarantine", probe->marker);
 	if (ours && parts.kind == 'j' && !m->suspect)
 		return (struct verdict){VERDICT_JOINED, ""};
-	if (probe->marker.n == 0 && ms->trusting && !m->suspect)
+	if (probe->marker.n == 0 && judge_is_trusted(ms, m) && !m->suspect)
 		return (struct verdict){VERDICT_BLANK, ""};
 	if (m->suspect)
 		return (struct verdict){VERDICT_LOST, m->suspect};

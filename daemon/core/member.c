@@ -180,11 +180,6 @@ void member_stall(struct members *ms, unsigned node)
 	         ms->core->conf.timeout_us / MSEC);
 }
 
-bool member_may_recover(const struct members *ms, const struct member *m)
-{
-	return m->state == MEMBER_JOINED && m->stalled && instant_diff(ms->core->now, m->stalled_at) < ms->core->conf.timeout_us;
-}
-
 void member_fired(struct members *ms, struct member *m)
 {
 	if (m->asked != MEMBER_IDLE) {
@@ -255,7 +250,6 @@ static void member_join(struct members *ms, struct member *m, struct span marker
 	m->vouched_us = m->asked_at.us + m->clock.low;
 	member_keep_marker(m, marker);
 	m->ours = m->was_ours = true;
-	m->blank = false;
 	ms->trusting = false;
 	member_become(ms, m, MEMBER_JOINED, "");
 	member_schedule(ms, m);
@@ -311,6 +305,7 @@ static void member_follow(struct members *ms, struct member *m, const struct ans
 
 	members_note_fence(ms, m); /* another run of the server shows another */
 	verdict = member_judge(ms, m, a);
+	m->blank = m->blank && MUTATED(BLANK_STAYS);
 	if (ms->trusting && marker.n > 0)
 		members_distrust(ms);
 	if (member_waits_for_others(ms, m, &verdict) || member_clock_forbids(ms, m, &verdict, marker))
@@ -342,6 +337,7 @@ static void member_joined(struct members *ms, struct member *m, const struct ans
 {
 	char why[sizeof(m->reason)];
 
+	m->blank = false; /* one that was too late may have been used and flushed meanwhile */
 	if (a->code != 'J') {
 		member_probe(ms, m); /* somebody was faster: see what stands there now */
 		return;
@@ -365,6 +361,7 @@ static void member_failed(struct members *ms, struct member *m, const struct ans
 {
 	const char *reason = judge_refusal(ms, a);
 
+	m->blank = false;
 	if (reason) {
 		member_refuse(ms, m, reason);
 		return;

@@ -82,7 +82,7 @@ struct member {
 	bool was_ours;          /* … or once was */
 	bool clock_is_off; /* too far from the others' when it was looked at last */
 	bool misconf;   /* a write was refused by -MISCONF since the last healthy probe */
-	bool blank;     /* probed without a marker while trust is open */
+	bool blank;     /* its last probe found no marker while trust was open, and nothing else the matter */
 	const char *suspect; /* evidence of lost memory that the marker does not show */
 	char suspected[MARKER_MAX]; /* the marker that a probe showed with it; "" = none, or it was no probe */
 	char past[MARKER_MAX]; /* the last value of kind 'j' that a quarantine has replaced: whoever shows it again was set back, and has lost memory again */

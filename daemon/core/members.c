@@ -17,6 +17,11 @@ unsigned members_usable(const struct members *ms)
 	return n;
 }
 
+bool member_may_recover(const struct members *ms, const struct member *m)
+{
+	return m->state == MEMBER_JOINED && m->stalled && instant_diff(ms->core->now, m->stalled_at) < ms->core->conf.timeout_us;
+}
+
 int64_t members_pending_us(const struct members *ms)
 {
 	unsigned nodes = ms->core->conf.nodes, usable = members_usable(ms);
@@ -140,19 +145,25 @@ bool members_were_set_back(const struct members *ms, int64_t fence)
 	return behind >= quorum_of(ms->core->conf.nodes);
 }
 
-void members_trust(struct members *ms)
+static bool members_are_blank(struct members *ms)
 {
 	unsigned nodes = ms->core->conf.nodes, blank = 0;
 
 	for (unsigned i = 0; i < nodes; i++)
 		blank += ms->node[i].blank;
 	if (blank < quorum_of(nodes))
-		return;
+		return false;
 	if (ms->trust_until.us == INT64_MAX)
 		ms->trust_until = instant_add(ms->core->now, TRUST_WAIT_US);
-	if (blank < nodes && instant_before(ms->core->now, ms->trust_until))
+	return blank == nodes || !instant_before(ms->core->now, ms->trust_until);
+}
+
+/* Who is being asked at this moment follows when it answers: see judge_is_trusted. */
+void members_trust(struct members *ms)
+{
+	if (ms->trusting && !members_are_blank(ms))
 		return;
-	for (unsigned i = 0; i < nodes; i++)
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
 		if (ms->node[i].blank && ms->node[i].asked == MEMBER_IDLE)
 			member_offer(ms, &ms->node[i], SPAN(""), 'j');
 }

@@ -110,6 +110,75 @@ START_TEST(trust_ends_with_the_first_join)
 }
 END_TEST
 
+/* Blank at first, and found to be unfit a second later, when the others have had their time. */
+START_TEST(a_blank_store_that_must_not_be_used_is_not_trusted)
+{
+	stage_open(3);
+	stage.node[2].up = false;
+	stage.conf.clock_tol_us = 5 * SEC;
+	if (_i)
+		stage.node[0].clock_us = 3600 * SEC; /* there was no other clock to hold it against when it was looked at first */
+	daemon_starts(0);
+	passes(500 * MSEC);
+	if (!_i)
+		stage.node[0].probe.role = SPAN("slave");
+	passes(1600 * MSEC);
+	ck_assert_int_eq(strncmp(store_state(0, 0), "refused", 7), 0);
+	ck_assert_str_eq(marker_of(0), "");
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0); /* nor is it one of a quorum */
+	comes(2);
+	passes(2100 * MSEC);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 2);
+	stage.node[0].probe.role = SPAN("");
+	stage.node[0].probe.role.p = NULL;
+}
+END_TEST
+
+/* Store 0 is looked at again at the moment when the last one shows that it is blank. */
+static void the_other_is_trusted_while_it_is_asked(int64_t hangs_us)
+{
+	stage_open(2);
+	stage.node[1].up = false;
+	daemon_starts(0);
+	passes(990 * MSEC);
+	feels(0, MOOD_SILENT);
+	passes(20 * MSEC);
+	ck_assert_uint_eq(waiting_at(0), 1);
+	comes(1);
+	ck_assert_str_eq(store_state(0, 1), "joined");
+	passes(hangs_us);
+	feels(0, MOOD_WELL);
+}
+
+START_TEST(a_store_that_is_asked_again_while_the_others_are_trusted_is_trusted_as_well)
+{
+	the_other_is_trusted_while_it_is_asked(10 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+END_TEST
+
+START_TEST(a_store_that_hung_while_the_others_were_trusted_may_have_been_used_and_flushed)
+{
+	the_other_is_trusted_while_it_is_asked(70 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: it carries no marker: new, restarted blank, or flushed");
+}
+END_TEST
+
+START_TEST(a_store_that_hung_while_it_was_to_be_joined_is_trusted_no_more)
+{
+	stage_open(2);
+	stage.node[1].up = false;
+	daemon_starts(0);
+	passes(100 * MSEC);
+	feels(0, MOOD_SILENT);
+	comes(1);
+	ck_assert_str_eq(store_state(0, 1), "joined");
+	passes(stage.conf.timeout_us + 20 * MSEC);
+	feels(0, MOOD_WELL);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: it carries no marker: new, restarted blank, or flushed");
+}
+END_TEST
+
 Suite *trust_suite(void)
 {
 	Suite *suite = suite_create("trust");
@@ -124,6 +193,10 @@ Suite *trust_suite(void)
 	tcase_add_test(trust, a_marker_that_shows_late_stops_the_trust_in_the_others);
 	tcase_add_test(trust, less_than_a_quorum_is_never_trusted);
 	tcase_add_test(trust, trust_ends_with_the_first_join);
+	tcase_add_loop_test(trust, a_blank_store_that_must_not_be_used_is_not_trusted, 0, 2);
+	tcase_add_test(trust, a_store_that_is_asked_again_while_the_others_are_trusted_is_trusted_as_well);
+	tcase_add_test(trust, a_store_that_hung_while_the_others_were_trusted_may_have_been_used_and_flushed);
+	tcase_add_test(trust, a_store_that_hung_while_it_was_to_be_joined_is_trusted_no_more);
 	suite_add_tcase(suite, trust);
 	return suite;
 }
