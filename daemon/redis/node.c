@@ -44,6 +44,7 @@ struct node {
 	struct instant up_since;
 	struct lookup *lookup;      /* under way; it may outlast an attempt */
 	struct addresses addresses; /* the last good answer */
+	struct endpoint dialled;    /* of this attempt; the resolver may answer meanwhile */
 	unsigned next;              /* of them: which to dial */
 	bool fresh;                 /* the addresses belong to this attempt */
 	char reason[256];
@@ -170,7 +171,7 @@ static void node_on_ready(void *context)
 	n->reason[0] = 0;
 	n->tolds = 0;
 	if (n->ear)
-		ear_open(n->ear, (const struct sockaddr *)&n->addresses.item[n->next].name, n->addresses.item[n->next].n);
+		ear_open(n->ear, (const struct sockaddr *)&n->dialled.name, n->dialled.n);
 	n->conf->sink->up(n->conf->sink->context, n->index);
 }
 
@@ -180,9 +181,9 @@ static void node_dial(struct node *n)
 
 	node_set_state(n, NODE_DIALLING, "an address");
 	n->ready = 0;
+	n->dialled = n->addresses.item[n->next];
 	for (i = 0; i < n->conf->links; i++) {
-		int rc = link_dial(n->link[i], (const struct sockaddr *)&n->addresses.item[n->next].name,
-				   n->addresses.item[n->next].n);
+		int rc = link_dial(n->link[i], (const struct sockaddr *)&n->dialled.name, n->dialled.n);
 
 		if (rc < 0) {
 			node_fail(n, strerror(-rc));

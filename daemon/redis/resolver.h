@@ -17,12 +17,14 @@ struct event_base;
 struct resolver;
 struct lookup; /* a question that is under way */
 
+struct endpoint {
+	struct sockaddr_storage name;
+	socklen_t n;
+};
+
 struct addresses {
 	unsigned count;
-	struct {
-		struct sockaddr_storage name;
-		socklen_t n;
-	} item[ADDRESSES_MAX];
+	struct endpoint item[ADDRESSES_MAX];
 };
 
 /* found->count is 0 when there is none; reason says why then. Borrowed for the length of the call, the lookup is gone after it. */

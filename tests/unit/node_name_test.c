@@ -127,6 +127,31 @@ START_TEST(the_last_good_answer_serves_while_the_resolver_hangs)
 }
 END_TEST
 
+static void on_message(void *context, unsigned index, char what, struct span name)
+{
+	(void)context, (void)index, (void)what, (void)name;
+}
+
+/* The name means another server by the time the connections are ready: what is listened to is still the one that is asked. */
+START_TEST(a_server_is_listened_to_where_it_was_dialled)
+{
+	sink.message = on_message;
+	node_conf.channel = "redlockd:lock:d:x";
+	node_dial_name("redis.example");
+	names_await(&fake.connections, 3);
+	names_hang();
+	names_host(0, "127.0.0.2");
+	fake.deaf = true;
+	fake_hang_up(&fake);
+	names_await(&fake.connections, 5); /* at the old address, since the resolver hangs */
+	names_go_on(1);
+	names_run(100 * MSEC);
+	fake_listen(&fake);
+	names_await(&ups, 2);
+	names_await(&fake.connections, 6);
+}
+END_TEST
+
 START_TEST(a_name_that_hangs_is_told_and_asked_only_once)
 {
 	names_hang();
@@ -176,6 +201,7 @@ Suite *node_name_suite(void)
 	tcase_add_test(n, a_name_that_is_not_known_is_told_once_and_asked_again);
 	tcase_add_test(n, the_last_good_answer_serves_while_the_resolver_fails);
 	tcase_add_test(n, the_last_good_answer_serves_while_the_resolver_hangs);
+	tcase_add_test(n, a_server_is_listened_to_where_it_was_dialled);
 	tcase_add_test(n, a_name_that_hangs_is_told_and_asked_only_once);
 	tcase_add_test(n, a_number_is_never_asked_for);
 	tcase_add_test(n, a_node_can_be_freed_while_its_name_hangs);
