@@ -90,7 +90,8 @@ static bool anchor_is_open(const struct redlock *c)
 bool ask_puts_off(struct redlock *c)
 {
 	int64_t now = redlock_now_us();
-	bool leaves = c->ask.kind == ASK_LOCK && now < c->ask.wait_until_us && span_equal(c->passing.parsed.code, SPAN("DRAINING"));
+	bool again = c->ask.kind == ASK_AGAIN || (c->ask.kind == ASK_LOCK && now < c->ask.wait_until_us);
+	bool leaves = again && span_equal(c->passing.parsed.code, SPAN("DRAINING"));
 
 	if (!c->resumes || c->passing.parsed.kind != LINE_ERR || (!leaves && !anchor_is_open(c)))
 		return false;

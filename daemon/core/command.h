@@ -42,6 +42,9 @@ void command_end_session(struct commander *x, struct session *s, enum ending how
 /* The session has sent its last line: what can be finished is, then it ends. */
 void command_half_close(struct commander *x, struct session *s);
 
+/* The daemon stops: what this session has in flight is refused. True: there was some. */
+bool command_refuse_flying(struct commander *x, struct session *s);
+
 /* After anything was done for a session: is it over, has it said and heard all? Its pointer may be dead afterwards. */
 void command_settle(struct commander *x, struct session *s);
 /* TIMER_SESSION. */
@@ -62,7 +65,7 @@ void remember_all(struct commander *x);
 void command_lists_init(struct commander *x);
 void command_lists_go_on(struct commander *x);
 void command_drop_lists(struct commander *x, struct session *s);
-void command_lists_stop(struct commander *x);
+bool command_lists_stop(struct commander *x); /* true: there were some */
 
 /* All notices, in order, to the sessions that they concern. */
 void command_deliver(struct commander *x);

@@ -90,14 +90,16 @@ void command_drop_lists(struct commander *x, struct session *s)
 	}
 }
 
-void command_lists_stop(struct commander *x)
+bool command_lists_stop(struct commander *x)
 {
+	bool some = !TAILQ_EMPTY(&x->lists.turns);
 	struct listing *l;
 
 	while ((l = TAILQ_FIRST(&x->lists.turns))) {
 		command_reply_error(x, l->session, span_of(l->tag), ERROR_DRAINING, "the daemon is stopping");
 		listing_over(x, l);
 	}
+	return some;
 }
 
 /* --- the request --- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When a session leaves its connection: it has said its last word, is cut off, or has fallen silent. */
+/* When a session leaves its connection: it has said its last word, is cut off, has fallen silent, or the daemon stops. */
 #include "daemon/core/command.h"
 
 #define PAUSE_US (100 * MSEC) /* a heartbeat found missing this much later than it could be is our own pause */
@@ -57,6 +57,30 @@ void command_settle(struct commander *x, struct session *s)
 		return;
 	session_hang_up(x->sessions, s, "eof");
 	command_end_session(x, s, ENDING_CLEAN);
+}
+
+static void refuse_stopping(struct commander *x, struct session *s, const char *tag)
+{
+	command_reply_error(x, s, span_of(tag), ERROR_DRAINING, "the daemon is stopping");
+	session_answered(x->sessions, s, tag[0] != '\0');
+}
+
+bool command_refuse_flying(struct commander *x, struct session *s)
+{
+	bool some = s->resuming || !TAILQ_EMPTY(&s->pendings);
+	struct pending *p;
+
+	if (s->resuming) {
+		s->resuming = false;
+		heap_cancel(&x->core->timers, &s->grace);
+		refuse_stopping(x, s, s->resume_tag);
+	}
+	while ((p = TAILQ_FIRST(&s->pendings))) {
+		TAILQ_REMOVE(&s->pendings, p, in_session);
+		p->session = NULL;
+		refuse_stopping(x, s, p->tag);
+	}
+	return some;
 }
 
 /* A heartbeat was missed: what the session holds is not renewed any more and is free at its deadline; it is told, in case it lives. With grace it

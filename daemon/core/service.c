@@ -169,14 +169,25 @@ static int on_gone(struct service *s, const struct event *event)
 	return 0;
 }
 
+/* LISTs, what asks the stores, RESUME that waits for them. False: nothing is left. */
+static bool on_stop_refuse(struct service *s)
+{
+	bool some = engine_answer_syncs(&s->engine);
+
+	command_deliver(&s->commander);
+	some |= command_lists_stop(&s->commander);
+	for (uint32_t i = 0; i < s->sessions.slots; i++)
+		if (s->sessions.slot[i] && !s->sessions.slot[i]->over)
+			some |= command_refuse_flying(&s->commander, s->sessions.slot[i]);
+	return some;
+}
+
 static void on_stop(struct service *s)
 {
 	engine_stop(&s->engine);
-	command_deliver(&s->commander);
-	command_lists_stop(&s->commander);
 	/* What was asked behind those is answered before the hang-up, and so is what was asked behind that. */
-	for (service_go_on(s); engine_answer_syncs(&s->engine); service_go_on(s))
-		command_deliver(&s->commander);
+	for (service_go_on(s); on_stop_refuse(s);)
+		service_go_on(s);
 	for (uint32_t i = 0; i < s->sessions.slots; i++)
 		if (s->sessions.slot[i] && !s->sessions.slot[i]->over)
 			session_hang_up(&s->sessions, s->sessions.slot[i], "shutdown");

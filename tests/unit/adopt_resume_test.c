@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* RESUME and its answer: what was lost meanwhile, and what a daemon that was started anew is still asking its stores about. */
 #include "tests/unit/secret.h"
+#include "tests/unit/stage_part.h"
 
 #include <check.h>
 
@@ -147,6 +148,22 @@ START_TEST(resume_answers_by_a_bound_and_the_rest_follows)
 	hears(2, "! SAFE name=a fence=* valid_ms=*");
 	says(2, "CHECK a");
 	ck_assert_int_eq(number_in(hears(2, "OK name=a * count=1"), "fence"), fence);
+}
+END_TEST
+
+START_TEST(a_resume_that_waits_is_answered_when_the_daemon_stops)
+{
+	struct event stop = {.kind = EVENT_STOP};
+
+	adoption_is_under_way();
+	says(2, "RESUME %lld %s", (long long)s1.serial, s1.text);
+	says(2, "CHECK a");
+	hears_nothing(2);
+	ck_assert_int_eq(daemon_step(0, &stop), 0);
+	hears(2, "ERR DRAINING *");
+	hears(2, "ERR QUORUM *");
+	ck_assert(hung_up(2));
+	daemon_ends(0);
 }
 END_TEST
 
@@ -338,6 +355,7 @@ Suite *adopt_resume_suite(void)
 	tcase_add_test(tcase, resume_waits_for_the_adoption);
 	tcase_add_test(tcase, resume_is_answered_before_a_half_closed_session_ends);
 	tcase_add_test(tcase, resume_answers_by_a_bound_and_the_rest_follows);
+	tcase_add_test(tcase, a_resume_that_waits_is_answered_when_the_daemon_stops);
 	tcase_add_test(tcase, a_loss_of_what_was_granted_meanwhile_is_told_before_the_answer);
 	tcase_add_test(tcase, a_loss_is_told_before_its_name_is_taken_anew);
 	tcase_add_test(tcase, a_turn_that_nobody_heard_of_is_kept_no_longer_for_being_adopted_late);

@@ -60,6 +60,16 @@ START_TEST(a_daemon_that_leaves_refuses_and_the_wait_goes_on_at_the_next)
 }
 END_TEST
 
+START_TEST(a_renewal_that_a_daemon_refuses_since_it_leaves_is_asked_for_at_the_next)
+{
+	struct scene s;
+
+	scene_begin(&s, HELLO LOCK "< EXTEND n ttl=9000ms$\n> ERR DRAINING leaving\n" KEPT "< EXTEND n ttl=9000ms$\n> " CHECKED "\n" QUIT);
+	ck_assert_int_eq(redlock_extend(s.c, "n", 9000, &s.grant), 0);
+	scene_end(&s);
+}
+END_TEST
+
 START_TEST(a_turn_that_came_after_its_asker_gave_up_is_given_back)
 {
 	struct redlock_options brief = {.wait_ms = 20};
@@ -309,6 +319,7 @@ Suite *patience_suite(void)
 
 	tcase_add_test(tests, a_wait_goes_on_for_what_is_left_of_it);
 	tcase_add_test(tests, a_daemon_that_leaves_refuses_and_the_wait_goes_on_at_the_next);
+	tcase_add_test(tests, a_renewal_that_a_daemon_refuses_since_it_leaves_is_asked_for_at_the_next);
 	tcase_add_test(tests, a_turn_that_came_after_its_asker_gave_up_is_given_back);
 	tcase_add_test(tests, a_LOCK_that_does_not_wait_may_take_the_daemon_a_second);
 	tcase_add_test(tests, no_call_lasts_longer_than_it_may_and_the_next_goes_on);

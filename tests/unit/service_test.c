@@ -222,6 +222,32 @@ START_TEST(an_UNLOCK_that_waits_for_the_stores_is_answered_when_the_daemon_stops
 }
 END_TEST
 
+START_TEST(what_is_asked_of_the_stores_is_answered_when_the_daemon_stops)
+{
+	struct event stop = {.kind = EVENT_STOP};
+
+	stage_begin(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	all_feel(MOOD_SILENT);
+	says(1, "EXTEND a");
+	says(1, "SHOW b");
+	says(1, "UNLOCK a");
+	says(2, "@s SHOW c");
+	ck_assert_int_eq(daemon_step(0, &stop), 0);
+	hears(1, "ERR DRAINING *");
+	hears(1, "ERR DRAINING *");
+	hears(1, "OK name=a count=0");
+	hears(2, "@s ERR DRAINING *");
+	ck_assert(hung_up(1) && hung_up(2));
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	hears_nothing(1);
+	hears_nothing(2);
+	daemon_ends(0);
+}
+END_TEST
+
 START_TEST(a_daemon_that_is_killed_in_the_middle_of_everything_frees_all_memory)
 {
 	stage_begin(3);
@@ -370,6 +396,7 @@ Suite *service_suite(void)
 	tcase_add_test(state, stopping_tells_those_who_wait_hangs_up_and_deletes_nothing);
 	tcase_add_test(state, what_was_asked_behind_a_request_that_a_stop_refuses_is_answered);
 	tcase_add_test(state, an_UNLOCK_that_waits_for_the_stores_is_answered_when_the_daemon_stops);
+	tcase_add_test(state, what_is_asked_of_the_stores_is_answered_when_the_daemon_stops);
 	tcase_add_test(state, a_daemon_that_is_killed_in_the_middle_of_everything_frees_all_memory);
 	tcase_add_test(state, a_lease_survives_the_death_of_its_daemon_until_it_expires);
 	tcase_add_test(state, a_new_setting_of_the_lease_counts_for_later_locks);
