@@ -72,9 +72,12 @@ struct instant debt_retry_at(struct engine *e)
 	return at;
 }
 
+/* One store may be asked again long before another. */
 static void debt_try_again(struct engine *e, struct op *op, struct instant earliest)
 {
-	if (timer_is_set(&op->timer) && instant_before(op->timer.at, op->until))
+	struct instant soonest = instant_max(earliest, instant_add(e->core->now, RETRY_US));
+
+	if (timer_is_set(&op->timer) && !instant_before(soonest, op->timer.at))
 		return; /* it is looked after already */
 	heap_set(&e->core->timers, &op->timer, instant_min(op->until, instant_max(earliest, debt_retry_at(e))));
 }

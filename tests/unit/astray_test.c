@@ -156,6 +156,28 @@ START_TEST(an_acquire_that_arrives_after_a_release_that_was_put_off_leaves_no_ke
 }
 END_TEST
 
+/* What one store may yet bring, for seconds where its clock is known but roughly, does not keep another from being asked again. */
+START_TEST(a_store_that_refused_is_asked_again_while_strays_are_awaited_at_another)
+{
+	held_after_lock(3, "LOCK a ttl=10s");
+	feels(1, MOOD_SILENT);
+	passes(4 * SEC);
+	feels(1, MOOD_WELL);
+	breaks(1);
+	refuses(2, "READONLY You can't write against a read only replica.");
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	passes(SOON_US);
+	feels(2, MOOD_WELL);
+	ck_assert(key_is_there(2, "a"));
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 1);
+	passes(SOON_US);
+	ck_assert(!key_is_there(2, "a"));
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 1);
+	ignores(1);
+}
+END_TEST
+
 /* --- a store that hangs: a renewal comes to it just before the key would have ended, and the release behind it never --- */
 
 static void is_renewed_late(void)
@@ -351,6 +373,7 @@ Suite *astray_suite(void)
 	tcase_add_test(t, an_acquire_that_arrives_after_a_release_that_was_put_off_leaves_no_key);
 	tcase_add_test(t, what_a_former_life_sent_leaves_no_key_when_it_arrives_after_the_release);
 	tcase_add_test(t, what_a_former_life_sent_leaves_no_key_when_it_arrives_after_the_adoption);
+	tcase_add_test(t, a_store_that_refused_is_asked_again_while_strays_are_awaited_at_another);
 	suite_add_tcase(s, t);
 	t = tcase_create("hang");
 	tcase_add_checked_fixture(t, NULL, stage_close);
