@@ -25,9 +25,19 @@ static void say_fixed(struct sim_client *c)
 }
 
 /* Holds it for a while, or for as long as the session lasts. */
+static void say_lock(struct sim_client *c, long long name, const char *fields, int64_t wait_ms)
+{
+	struct request_sim *q = client_ask(c, ASK_OTHER, NULL, "LOCK x%lld ttl=%lldms%s", name, (long long)(c->world->plan->lease_us / MSEC), fields);
+
+	if (!q)
+		return;
+	q->locks = true;
+	q->wait_ms = wait_ms;
+}
+
 static void say_other_name(struct sim_client *c)
 {
-	long long name = stream_range(&c->chat, 0, NAMES_SEEN - 1), ttl_ms = c->world->plan->lease_us / MSEC;
+	long long name = stream_range(&c->chat, 0, NAMES_SEEN - 1);
 
 	switch (stream_range(&c->chat, 0, 8)) {
 	case 0:
@@ -37,7 +47,7 @@ static void say_other_name(struct sim_client *c)
 		client_ask(c, ASK_OTHER, NULL, "UNLOCK x%lld", name);
 		break;
 	case 1:
-		client_ask(c, ASK_OTHER, NULL, "LOCK x%lld ttl=%lldms note=\"chat\" wait=20.5ms", name, ttl_ms);
+		say_lock(c, name, " note=\"chat\" wait=20.5ms", 21);
 		break;
 	case 2:
 		client_ask(c, ASK_OTHER, NULL, "EXTEND x%lld", name);
@@ -46,7 +56,7 @@ static void say_other_name(struct sim_client *c)
 		client_ask(c, ASK_OTHER, NULL, "SHOW x%lld", name);
 		break;
 	default:
-		client_ask(c, ASK_OTHER, NULL, "LOCK x%lld ttl=%lldms", name, ttl_ms);
+		say_lock(c, name, "", 0);
 		break;
 	}
 }

@@ -28,7 +28,7 @@ struct request_sim {
 	bool tagged, ours; /* ours: run->… waits for this one */
 	int64_t name, owner, wait_ms, keep_ms, ttl_ms;
 	bool sync;
-	bool locks;               /* LOCK, of a job or in a storm */
+	bool locks;               /* LOCK */
 	bool renews, once;        /* LOCK without renew=no; with it */
 	int64_t beat_us;          /* HELLO heartbeat=; 0: none */
 	bool grace;               /* HELLO grace= */
