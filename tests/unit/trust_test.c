@@ -129,8 +129,6 @@ START_TEST(a_blank_store_that_must_not_be_used_is_not_trusted)
 	comes(2);
 	passes(2100 * MSEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 2);
-	stage.node[0].probe.role = SPAN("");
-	stage.node[0].probe.role.p = NULL;
 }
 END_TEST
 
