@@ -238,9 +238,12 @@ bool adopt_is_denied(const struct engine *e, const struct lock *l)
 	return bits(adopt_possible(l) | l->heritage->occupied) < engine_quorum(e);
 }
 
+/* It is given up then. What nobody renews is told lost as long before its end as any other lease. */
 static struct instant adopt_end(const struct lock *l)
 {
-	return instant_min(l->heritage->hopeless, l->heritage->deadline);
+	struct instant end = instant_min(l->heritage->hopeless, l->heritage->deadline);
+
+	return l->holder->renew ? end : instant_add(end, -lead_us(l->ttl_us));
 }
 
 static void adopt_close(struct engine *e, struct lock *l)
@@ -374,7 +377,7 @@ void adopt_go_on(struct engine *e, struct lock *l)
 
 void adopt_fired(struct engine *e, struct lock *l)
 {
-	if (!instant_before(e->core->now, instant_add(adopt_end(l), l->holder->renew ? 0 : -lead_us(l->ttl_us))))
+	if (!instant_before(e->core->now, adopt_end(l)))
 		adopt_fail(e, l, l->holder->renew ? LOSS_QUORUM : LOSS_EXPIRED);
 	else if (pace_holds(e, l))
 		heap_set(&e->core->timers, &l->timer, adopt_end(l));

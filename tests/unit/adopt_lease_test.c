@@ -253,6 +253,26 @@ START_TEST(what_was_told_for_longer_is_believed_after_yet_another_life)
 }
 END_TEST
 
+/* Without a quorum nothing is known but its end: that is told before it comes, as of any other. */
+START_TEST(a_lease_without_renewal_that_no_quorum_confirms_is_told_lost_before_it_ends)
+{
+	int64_t left;
+
+	held_by_1(3, "renew=no ttl=8s");
+	passes(2 * SEC);
+	says(1, "CHECK a");
+	left = number_in(hears(1, "OK name=a *"), "valid_ms");
+	falls(0);
+	falls(1);
+	daemon_returns(0);
+	resumes(2, &s1);
+	passes(2 * SEC);
+	hears(2, "OK session=* n=0 open=1");
+	passes((left - 2000 - 100) * MSEC);
+	hears(2, "! LOST name=a fence=* reason=expired");
+}
+END_TEST
+
 /* It ends by itself, when its holder was told, and not sooner. */
 START_TEST(what_is_left_of_a_lease_without_renewal_is_not_cut_by_a_shorter_max_lease)
 {
@@ -287,6 +307,7 @@ Suite *adopt_lease_suite(void)
 	tcase_add_loop_test(tc, what_was_granted_for_longer_than_may_be_asked_for_is_renewed_for_no_longer, 0, 2);
 	tcase_add_loop_test(tc, what_was_told_for_longer_than_may_be_asked_for_is_believed_to_its_end, 0, 2);
 	tcase_add_test(tc, what_was_told_for_longer_is_believed_after_yet_another_life);
+	tcase_add_test(tc, a_lease_without_renewal_that_no_quorum_confirms_is_told_lost_before_it_ends);
 	tcase_add_test(tc, what_is_left_of_a_lease_without_renewal_is_not_cut_by_a_shorter_max_lease);
 	suite_add_tcase(suite, tc);
 	return suite;
