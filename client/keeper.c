@@ -396,5 +396,7 @@ void keeper_hold(const struct keeper_task *task, struct keeper_report *ret_repor
 	keeper_start(&k);
 	if (k.state == KEEPER_DONE)
 		(void)!keeper_unlock(&k, 0);
+	else
+		keeper_hear_push(&k); /* read together with the answer to CHECK, so that the descriptor does not tell of it */
 	keeper_loop(&k);
 }

@@ -3,13 +3,15 @@
  * That a command is gone in time however its lock is lost, and no sooner; and what signals do. The fake daemon tells from its side:
  * "@ pid" behind "=" is a command that was gone before its lock went.
  */
-#include "client/cli.h"
+#include "client/keeper.h"
 #include "tests/unit/run_script.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -97,6 +99,51 @@ START_TEST(a_loss_that_is_final_leaves_a_short_grace_only)
 	PLAYED(&o, LOCK CHECK "! 0\n> ! LOST name=n fence=17 reason=evicted\n=\n@ pid\n", "run", "n", "sh", "-c", STUBBORN);
 	ck_assert_int_eq(o.code, EXIT_LOST);
 	ck_assert_int_le(redlock_now_us() - before, 3000000);
+}
+END_TEST
+
+/* In a process of its own, as a keeper is: it takes all its children for those of the command. Its exit code is what redlock would end with. */
+static _Noreturn void keeps_what_was_lost_behind_its_CHECK(const char *addr)
+{
+	struct invocation in = {.operand = "n"};
+	char sleeps[] = "sleep", three[] = "3", *argv[] = {sleeps, three, NULL};
+	struct keeper_task task = {.in = &in, .start = {.argv = argv, .grouped = true}};
+	struct keeper_report report = {.code = EXIT_FAILED};
+	struct pollfd fd = {.events = POLLIN};
+	int ends[2];
+	sigset_t all, before;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &before);
+	task.start.mask = &before;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) || redlock_open(addr, 1000, &task.c) || redlock_lock(task.c, "n", NULL, &task.grant))
+		_exit(EXIT_FAILED);
+	task.front = ends[1];
+	fd.fd = redlock_fd(task.c);
+	/* Unless it was read behind the answer. */
+	(void)!poll(&fd, 1, 300);
+	if (redlock_process(task.c))
+		_exit(EXIT_FAILED);
+	keeper_hold(&task, &report);
+	_exit(report.code);
+}
+
+/* It has been read already, so the descriptor does not tell of it. */
+START_TEST(a_LOST_that_came_together_with_the_CHECK_stops_the_command)
+{
+	struct fake_daemon f;
+	int status;
+	pid_t pid;
+
+	fake_daemon_begin(&f, "< LOCK n$\n> OK name=n fence=17 valid_ms=90000 ttl_ms=90000 count=1\n"
+			      "< CHECK n$\n> OK name=n fence=17 valid_ms=90000 count=1\n> ! LOST name=n fence=17 reason=evicted\n=\n");
+	pid = fork();
+	if (pid == 0)
+		keeps_what_was_lost_behind_its_CHECK(f.addr);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), EXIT_LOST);
+	fake_daemon_end(&f);
 }
 END_TEST
 
@@ -282,6 +329,7 @@ Suite *keeper_suite(void)
 	tcase_add_test(losing, a_daemon_that_hangs_up_costs_the_command_its_life);
 	tcase_add_loop_test(losing, a_LOST_of_this_grant_stops_the_command, 0, (int)(sizeof(losses) / sizeof(losses[0])));
 	tcase_add_test(losing, a_loss_that_is_final_leaves_a_short_grace_only);
+	tcase_add_test(losing, a_LOST_that_came_together_with_the_CHECK_stops_the_command);
 	tcase_add_test(losing, a_CHECK_that_says_lost_stops_the_command);
 	tcase_add_test(losing, a_lease_that_is_not_renewed_ends_the_command_before_it);
 	tcase_add_test(losing, a_descendant_in_a_session_of_its_own_is_stopped_as_well);
