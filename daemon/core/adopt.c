@@ -243,7 +243,7 @@ static struct instant adopt_end(const struct lock *l)
 {
 	struct instant end = instant_min(l->heritage->hopeless, l->heritage->deadline);
 
-	return l->holder->renew ? end : instant_add(end, -lead_us(l->ttl_us));
+	return l->holder->renew || MUTATED(ADOPTION_ENDS_LATE) ? end : instant_add(end, -lead_us(l->ttl_us));
 }
 
 static void adopt_close(struct engine *e, struct lock *l)
