@@ -311,6 +311,7 @@ UNIT := \
 	tests/unit/patience_test.c \
 	tests/unit/pause_test.c \
 	tests/unit/person_test.c \
+	tests/unit/polled_test.c \
 	tests/unit/pool_test.c \
 	tests/unit/query_test.c \
 	tests/unit/quorum_test.c \

@@ -44,6 +44,7 @@ static void defeat_held_elsewhere(struct engine *e, struct lock *l, const struct
 	l->elsewhere.outdated = false;
 	l->elsewhere.split = false;
 	l->splits = 0;
+	l->handed_since.us = 0;
 	l->elsewhere.reserved = bits(op->busy) == 0;
 	l->elsewhere.pttl_ms = defeat_pttl(e, op);
 	l->elsewhere.at = e->core->now;

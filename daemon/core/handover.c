@@ -10,11 +10,16 @@
 #define HANDOFFS_MOST    64
 #define YIELD_US         (150 * MSEC)
 
+/* Nobody elsewhere could have had it for so long: it went from one to the next here, under one lease or several. */
+static bool lock_is_due_elsewhere(const struct engine *e, const struct lock *l)
+{
+	return l->handed_since.us && instant_diff(e->core->now, l->handed_since) >= HANDOFF_TIME_US;
+}
+
 static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 {
 	const struct claim *next = TAILQ_FIRST(&l->line);
 	int64_t left = instant_diff(lock_deadline(&e->table, l), e->core->now), least = l->ttl_us / 10;
-	int64_t since = instant_diff(e->core->now, l->handoffs > 0 ? l->handoff_since : e->core->now);
 
 	if (!next || !next->renew || !l->holder->renew || next->ttl_us != l->ttl_us || next->delay_us != l->delay_us)
 		return false;
@@ -28,7 +33,7 @@ static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 		return false;
 	if (left < (least > HANDOFF_LEAST_US ? least : HANDOFF_LEAST_US) && !MUTATED(HANDOFF_UNVOUCHED))
 		return false;
-	if (e->core->conf.foreign && since >= HANDOFF_TIME_US)
+	if (e->core->conf.foreign && lock_is_due_elsewhere(e, l))
 		return false;
 	return l->want_since.us == INT64_MAX || MUTATED(WANT_IGNORED) ||
 	       (l->handoffs < HANDOFFS_MOST && instant_diff(e->core->now, l->want_since) < HANDOFF_TIME_US);
@@ -42,8 +47,9 @@ bool hand_over(struct engine *e, struct lock *l)
 		return false;
 	lock_hold_ended(e, l->holder);
 	renew_refuse_all(e, l, REFUSED_CANCELLED);
-	if (l->handoffs++ == 0)
-		l->handoff_since = e->core->now;
+	l->handoffs++;
+	if (!l->handed_since.us)
+		l->handed_since = e->core->now;
 	l->holder = NULL;
 	l->fence++;
 	renew_safe(e, l);
@@ -56,10 +62,23 @@ bool hand_over(struct engine *e, struct lock *l)
 	return true;
 }
 
-/* Clients that poll never win against a line that is served without a pause: after a while of hand-overs the name is left alone. */
-void hand_back(struct engine *e, struct lock *l, bool used_up)
+/*
+ * Clients that poll never win against a line that is served without a pause, be it by hand-overs, be it by rounds, each of which asks right behind the
+ * release: after a while of that the name is left alone.
+ */
+void hand_back(struct engine *e, struct lock *l)
 {
-	if (!e->core->conf.foreign || !used_up || TAILQ_EMPTY(&l->line)) {
+	bool due = l->handoffs > 0 || lock_is_due_elsewhere(e, l);
+
+	if (!e->core->conf.foreign || MUTATED(LINE_UNBROKEN)) {
+		engine_next(e, l);
+		return;
+	}
+	if (due || TAILQ_EMPTY(&l->line))
+		l->handed_since.us = 0;
+	else if (!l->handed_since.us)
+		l->handed_since = e->core->now;
+	if (!due || TAILQ_EMPTY(&l->line)) {
 		engine_next(e, l);
 		return;
 	}

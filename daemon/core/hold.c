@@ -25,7 +25,7 @@ void lock_closed(struct engine *e, struct lock *l)
 {
 	/* With a lock-delay the key stays that much longer, whatever a lease that was longer once, or a renewal that nobody heard of, has left it. */
 	debt_begin(e, l, l->delay_us == 0 || MUTATED(DELAY_OVER_WITH_LEASE) ? OP_RELEASE : OP_LEAVE, l->delay_us, NULL);
-	engine_next(e, l);
+	hand_back(e, l);
 }
 
 /*
@@ -60,7 +60,6 @@ static void lock_close(struct engine *e, struct lock *l, struct instant until)
 void engine_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p)
 {
 	struct lock *l = c->lock;
-	bool used_up = l->handoffs > 0;
 
 	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
 	if (keep_us == 0 && !p && hand_over(e, l)) {
@@ -71,7 +70,7 @@ void engine_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pe
 	renew_refuse_all(e, l, REFUSED_CANCELLED);
 	claim_free(&e->table, c);
 	debt_begin(e, l, keep_us > 0 ? OP_LEAVE : OP_RELEASE, keep_us, p);
-	hand_back(e, l, used_up);
+	hand_back(e, l);
 }
 
 static void claim_abandon_held(struct engine *e, struct lock *l, struct instant until)
@@ -91,7 +90,7 @@ static void claim_abandon_held(struct engine *e, struct lock *l, struct instant 
 		return;
 	}
 	debt_begin(e, l, l->delay_us > 0 && !MUTATED(DELAY_OVER_WITH_SESSION) ? OP_LEAVE : OP_RELEASE, l->delay_us, NULL);
-	engine_next(e, l);
+	hand_back(e, l);
 }
 
 void engine_abandon(struct engine *e, struct claim *c, struct instant until)
@@ -162,7 +161,7 @@ void engine_lapse(struct engine *e, struct claim *c)
 	lock_vacate(e, l);
 	renew_refuse_all(e, l, REFUSED_CANCELLED);
 	debt_begin(e, l, OP_RELEASE, 0, NULL);
-	engine_next(e, l);
+	hand_back(e, l);
 }
 
 bool engine_expire(struct engine *e, struct lock *l)

@@ -167,7 +167,7 @@ struct lock {
 	int64_t renew_ttl_us;     /* what the next renewal asks for: an EXTEND may have changed it */
 	int64_t fence_end;        /* tokens fence .. fence_end are this lease's alone: one for each local hand-over */
 	unsigned handoffs;        /* of this lease */
-	struct instant handoff_since; /* the first of them */
+	struct instant handed_since;  /* it has gone from one to the next here since then; 0: it has not */
 	struct instant want_since;    /* somebody elsewhere asked for it; NEVER: nobody */
 	struct instant renew_at;  /* HELD: when to renew next; NEVER: not */
 	struct instant told;      /* HELD: over by then is what the holder was told before a store's clock jumped, or by a life that could tell more; none, or long ago: in the past */

@@ -68,8 +68,8 @@ uint64_t split_weight(struct span name, struct span run_id);
 
 /* handover.c: the lease goes to the next local waiter without a round; false: it may not. */
 bool hand_over(struct engine *e, struct lock *l);
-/* The lease was released: the next in line asks anew; used_up: after hand-overs, so clients that poll may get their turn first. */
-void hand_back(struct engine *e, struct lock *l, bool used_up);
+/* The lease was released: the next in line asks anew; where clients poll, they may get their turn first. */
+void hand_back(struct engine *e, struct lock *l);
 
 /* turn.c: the place in line among daemons. */
 #define TICKET_MAX (VALUE_MAX - 1)
