@@ -11,6 +11,7 @@
 #define RTT_LEAST_US 200
 #define DOUBLINGS_MOST 6
 #define LASTING_US (100 * MSEC)
+#define PAUSE_LONG_US (300 * MSEC) /* and a few round trips: what splits the votes may end any moment, and nobody says so */
 #define PAUSE_MOST_US SEC
 
 /* Highest random weight (Thaler, Ravishankar 1998): when a node is gone, only the names that it led move. Neither seed nor position enters. */
@@ -122,7 +123,7 @@ static bool split_is_over(const struct lock *l, const struct op *op)
 
 int64_t split_note(struct engine *e, struct lock *l, const struct op *op, bool led)
 {
-	int64_t rtt = turn_rtt_us(e);
+	int64_t rtt = turn_rtt_us(e), most = PAUSE_LONG_US + 4 * rtt;
 	unsigned n = l->attempts < DOUBLINGS_MOST ? l->attempts : DOUBLINGS_MOST;
 
 	metric_add(&e->core->metrics, METRIC_SPLITS, 1);
@@ -136,9 +137,8 @@ int64_t split_note(struct engine *e, struct lock *l, const struct op *op, bool l
 	if (++l->attempts > RACE_MOST)
 		rtt = LASTING_US >> DOUBLINGS_MOST;
 	rtt = (rtt < RTT_LEAST_US ? RTT_LEAST_US : rtt) << n;
-	if (rtt > PAUSE_MOST_US)
-		rtt = PAUSE_MOST_US;
-	return split_pause_us(e, rtt);
+	most = most < PAUSE_MOST_US ? most : PAUSE_MOST_US;
+	return split_pause_us(e, rtt < most ? rtt : most);
 }
 
 /* Not at once: a stream of requests would split the votes without end. */

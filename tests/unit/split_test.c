@@ -332,6 +332,33 @@ START_TEST(a_lock_that_was_won_and_left_alone_begins_with_all_nodes_at_once)
 }
 END_TEST
 
+/* The key of nobody stands at one of the two stores in reach, each 20 ms away. Its end is told by nobody. */
+START_TEST(who_was_kept_by_the_key_of_nobody_has_the_lock_soon_after_its_end)
+{
+	int64_t stands = 1 * SEC + _i * 80 * MSEC, took = -stands;
+
+	stage_begin(3);
+	passes(2 * SEC);
+	falls(2);
+	feels(0, MOOD_SILENT);
+	feels(1, MOOD_SILENT);
+	for (unsigned i = 0; i < 200; i++) { /* its round trip is known */
+		passes(20 * MSEC);
+		serves(0, waiting_at(0));
+		serves(1, waiting_at(1));
+	}
+	key_is_overwritten(0, "a", "d1:1:00", stands);
+	says(1, "LOCK a wait=1m");
+	for (; !figure(0, METRIC_GRANTS); took += 20 * MSEC) {
+		passes(20 * MSEC);
+		serves(0, waiting_at(0));
+		serves(1, waiting_at(1));
+	}
+	ck_assert_int_le(took, 500 * MSEC + 20 * 20 * MSEC);
+	hears(1, "OK name=a *");
+}
+END_TEST
+
 Suite *split_suite(void)
 {
 	Suite *suite = suite_create("split");
@@ -352,6 +379,7 @@ Suite *split_suite(void)
 	tcase_add_test(lead, a_release_that_comes_while_the_stores_are_asked_is_no_split);
 	tcase_add_test(lead, a_lock_that_was_won_begins_with_all_nodes_at_once);
 	tcase_add_test(lead, a_lock_that_was_won_and_left_alone_begins_with_all_nodes_at_once);
+	tcase_add_loop_test(lead, who_was_kept_by_the_key_of_nobody_has_the_lock_soon_after_its_end, 0, 60);
 	suite_add_tcase(suite, lead);
 	return suite;
 }
