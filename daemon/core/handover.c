@@ -68,12 +68,13 @@ bool hand_over(struct engine *e, struct lock *l)
  */
 void hand_back(struct engine *e, struct lock *l)
 {
-	bool due = l->handoffs > 0 || lock_is_due_elsewhere(e, l);
+	bool due;
 
 	if (!e->core->conf.foreign || MUTATED(LINE_UNBROKEN)) {
 		engine_next(e, l);
 		return;
 	}
+	due = l->handoffs > 0 || lock_is_due_elsewhere(e, l);
 	if (due || TAILQ_EMPTY(&l->line))
 		l->handed_since.us = 0;
 	else if (!l->handed_since.us)
