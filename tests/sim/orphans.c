@@ -26,12 +26,23 @@ static void orphans_wait(struct conn *c, int64_t name)
 	orphans_excuse(c->world, name);
 }
 
+/* The time to ask for a place again begins anew when the connection ends in it, and when the session is resumed. */
+static void orphans_wait_on(struct conn *to, const struct conn *from)
+{
+	const struct world *w = to->world;
+
+	for (int64_t name = 0; name < NAMES_MAX; name++)
+		if (from->orphans[name] && w->checker.orphans_until[to->daemon->index][name] > w->now)
+			orphans_wait(to, name);
+}
+
 /* A connection ends, its session stays: what it holds, and its places in line, are there until the grace is over and nobody may believe any more. */
 void orphans_detached(struct conn *c)
 {
 	struct request_sim *q;
 
 	c->detached_at = c->world->now;
+	orphans_wait_on(c, c);
 	TAILQ_FOREACH(q, &c->running, at_daemon)
 	{
 		if (q->ask != ASK_LOCK)
@@ -45,14 +56,9 @@ void orphans_detached(struct conn *c)
 				orphans_excuse(c->world, name);
 }
 
-/* RESUME keeps the places that are still there, and the time to ask for them again begins with it. They end with the life of the daemon. */
+/* RESUME keeps the places that are still there. They end with the life of the daemon. */
 void orphans_move(struct conn *to, const struct conn *from)
 {
-	const struct world *w = to->world;
-
-	if (from->daemon != to->daemon || from->life != to->life)
-		return;
-	for (int64_t name = 0; name < NAMES_MAX; name++)
-		if (from->orphans[name] && w->checker.orphans_until[to->daemon->index][name] > w->now)
-			orphans_wait(to, name);
+	if (from->daemon == to->daemon && from->life == to->life)
+		orphans_wait_on(to, from);
 }
