@@ -476,6 +476,12 @@ ACCOUNT := \
 	tests/fuzz/account_rows.c \
 	tests/fuzz/account_told.c
 
+# What `make same` compares two builds by.
+SAME := \
+	tests/same/effects.c \
+	tests/same/inputs.c \
+	tests/same/worlds.c
+
 # The load generators of tests/load.
 LOAD := \
 	tests/load/flood.c \
@@ -567,6 +573,16 @@ $(O)/planted/%: $(O)/redlockd $(O)/parts.a tests/sim/plant.sh $$(wildcard tests/
 	$(call say,CC)
 	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,daemon/main.c) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
 
+# The simulator and the fuzzers, each event and effect told.
+SAME_WRAP := service_step service_snapshot
+$(O)/same-worlds: $(call obj,tests/same/effects.c tests/same/worlds.c $(filter-out %/main.c,$(WORLD)) $(SIM)) $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP) $(SAME_WRAP)) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
+$(O)/same-fuzz_session: $(call obj,$(ACCOUNT))
+$(O)/same-fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(call obj,tests/same/effects.c tests/same/inputs.c) $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SAME_WRAP)) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
+
 # Preloaded into a redis-server or a daemon, so that a test sets its clock, or refuses it memory.
 $(O)/%_shim.so: tests/%_shim.c Makefile | $(FIRST)
 	@mkdir -p $(@D)
@@ -596,7 +612,7 @@ $(O)/gen/scripts.o: $(O)/gen/scripts.c
 	$(call say,CC)
 	$(Q)$(COMPILE) -c -o $@ $<
 
--include $(patsubst %.o,%.d,$(call obj,$(PARTS) $(CLI) $(UNIT) $(SIM) $(WORLD) $(FUZZ) $(ACCOUNT) $(LOAD) daemon/main.c $(PROGRAMS)) $(O)/gen/scripts.o $(O)/gen/docgen.o)
+-include $(patsubst %.o,%.d,$(call obj,$(PARTS) $(CLI) $(UNIT) $(SIM) $(WORLD) $(FUZZ) $(ACCOUNT) $(SAME) $(LOAD) daemon/main.c $(PROGRAMS)) $(O)/gen/scripts.o $(O)/gen/docgen.o)
 
 # --- to start with ---------------------------------------------------------------------------------------------------
 
@@ -716,6 +732,11 @@ sim-coverage: | $(FIRST) ## which lines of the core, the protocol and the script
 MUTANTS ?=
 mutants: $(O)/sim ## plant the known mistakes, one at a time (or MUTANTS=), and see the simulator find each
 	+@MAKE="$(SUBMAKE)" sh tests/sim/mutants.sh $(O) $(MUTANTS)
+
+BASE ?= HEAD^
+RENAMED ?=
+same: $(addprefix $(O)/same-,worlds fuzz_service fuzz_session) ## does the core do what it did at BASE=, byte for byte? In SEEDS= worlds from FROM=, and the fuzzers' inputs; RENAMED= is a sed script
+	+@MAKE="$(SUBMAKE) $(JOBS)" sh tests/same/same.sh $(O) "$(BASE)" $(FROM) $(SEEDS) "$(RENAMED)"
 
 FUZZ_SECONDS ?= 8
 FUZZ_SEED ?= 1
@@ -863,5 +884,5 @@ uninstall: ## remove what install put there; the configuration stays
 	rm -f $(DESTDIR)$(SBINDIR)/redlockd $(DESTDIR)$(BINDIR)/redlock $(DESTDIR)$(INCDIR)/redlock.h $(DESTDIR)$(LIBDIR)/libredlock.a
 	rm -f $(foreach m,$(MAN),$(DESTDIR)$(call manual,$(m))) $(DESTDIR)$(UNITDIR)/redlockd.service $(DESTDIR)$(SYSUSERSDIR)/redlockd.conf
 
-.PHONY: all deps run help rendered check sim sim-coverage bench-contend mutants sweep fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) asan ubsan sanitize build-sanitized build-fuzzers stats lint lint-files clean install uninstall
+.PHONY: all deps run help rendered check sim sim-coverage bench-contend mutants sweep fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) same asan ubsan sanitize build-sanitized build-fuzzers stats lint lint-files clean install uninstall
 .DELETE_ON_ERROR:

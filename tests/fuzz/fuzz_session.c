@@ -8,6 +8,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/world.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #define ACTS_MAX 200

@@ -1,0 +1,17 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# same.sh build commit from count [sed] : builds the commit in a folder of its own and compares what the two do; see run.py. MAKE is how to build.
+set -eu
+
+build=$1 base=$(git rev-parse --verify --quiet "$2^{commit}") || {
+	echo "same: $2 is no commit of this repository" >&2
+	exit 2
+}
+tree=$build/same/$base
+if [ ! -d "$tree" ]; then
+	mkdir -p "$build/same/new"
+	git archive "$base" | tar -x -C "$build/same/new"
+	mv "$build/same/new" "$tree"
+fi
+(cd "$tree" && unset MAKEFLAGS MAKELEVEL && $MAKE O=build build/same-worlds build/same-fuzz_service build/same-fuzz_session)
+exec /usr/bin/python3 -B tests/same/run.py "$build" "$tree/build" "$tree" "$3" "$4" "${5:-}"
