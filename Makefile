@@ -85,7 +85,7 @@ CONF := \
 	conf/words.c \
 	conf/yaml.c
 
-BASE := \
+DAEMON_BASE := \
 	daemon/base/arena.c \
 	daemon/base/backoff.c \
 	daemon/base/buf.c \
@@ -510,7 +510,7 @@ FIRST := $(filter deps,$(MAKECMDGOALS))
 
 all: $(O)/redlockd $(O)/redlock ## build the daemon and the command line (the default)
 
-$(O)/redlockd: $(call obj,$(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(BASE) $(CONF) $(PROTO)) $(O)/gen/scripts.o
+$(O)/redlockd: $(call obj,$(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CONF) $(PROTO)) $(O)/gen/scripts.o
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
 
@@ -519,7 +519,7 @@ $(O)/redlock: $(call obj,$(CLI) $(CLIENT) $(PROTO))
 	$(Q)$(LINK) -o $@ $^
 
 # Everything but main.c, for tests and fuzzers to pick from, and the world in which they run the service.
-PARTS := tests/world.c $(PROTO) $(CONF) $(BASE) $(CORE) $(STORE) $(REDIS) $(NET) $(filter-out %/main.c,$(DAEMON)) $(CLIENT) $(filter-out %/main.c,$(CLI))
+PARTS := tests/world.c $(PROTO) $(CONF) $(DAEMON_BASE) $(CORE) $(STORE) $(REDIS) $(NET) $(filter-out %/main.c,$(DAEMON)) $(CLIENT) $(filter-out %/main.c,$(CLI))
 $(O)/parts.a: $(call obj,$(PARTS)) $(O)/gen/scripts.o
 	@rm -f $@
 	$(call say,AR)
@@ -838,7 +838,7 @@ stats: | $(FIRST) ## how long functions and files are
 
 # What analyses one file at a time leaves build/lint/file.gcc (an object) and file.tidy (its report) behind: a file that has not changed is not
 # looked at again. -j is as many as there are processors.
-PRODUCT := $(sort $(PROTO) $(CONF) $(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(BASE) $(CLIENT) $(CLI) proto/docgen.c conf/docgen.c daemon/figures.c)
+PRODUCT := $(sort $(PROTO) $(CONF) $(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CLIENT) $(CLI) proto/docgen.c conf/docgen.c daemon/figures.c)
 LINT_FLAGS = $(filter-out -MMD -MP -W%,$(BASEFLAGS))
 LINTED := $(foreach f,$(PRODUCT:%.c=$(O)/lint/%),$(f).gcc $(f).tidy)
 
