@@ -684,7 +684,7 @@ faults-short: all $(FAULT_PROGRAMS) ## a selection of it, with short schedules
 	@$(FAULTS_RUN) --short --jobs 3 $(ROW)
 endif
 
-layers: $(call obj,$(PROTO) $(CORE) $(STORE)) ## who includes whom, held against the table
+layers: $(call obj,$(PROTO) $(CORE) $(STORE) $(CLIENT) $(CLI)) ## who includes and calls whom, held against the tables
 	@CC="$(CC)" sh tests/layers.sh $(O)
 
 CPPCHECK ?= warning,performance,portability

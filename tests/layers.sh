@@ -3,6 +3,7 @@
 # layers.sh folder-of-objects : who may include whom, and what those who decide may never call. What the table does not allow is
 # forbidden. Then each row proves itself: it must refuse a planted violation. And whether each mistake of `make mutants` still finds its place.
 set -u
+. tests/order.sh
 
 objects=$1
 scratch=$(mktemp -d) || exit 2
@@ -137,6 +138,10 @@ for folder in $(printf '%s\n' "$calls" | awk 'NF { print $1 }'); do
 	verdict "calls of $folder" clean "$(called "$objects" "$folder")"
 done
 
+for folder in daemon/core client; do
+	verdict "order of the files of $folder" clean "$(arrows "$objects" "$folder" "$folder"/*.c | misplaced "$folder")"
+done
+
 plant proto '<time.h>'
 plant proto '"daemon/base/buf.h"'
 plant conf '"daemon/base/mem.h"'
@@ -161,6 +166,9 @@ plant client '"conf/conf.h"'
 rm -rf "$scratch/tree" && mkdir -p "$scratch/tree/daemon/core"
 echo '#include "daemon/core/service.h"' >"$scratch/tree/daemon/core/lock.c"
 verdict "a planted service.h in lock.c" refused "$(disordered "$scratch/tree" lock)"
+verdict "a planted call upward" refused "$(printf 'flow service\n' | misplaced daemon/core | grep 'flow calls service')"
+verdict "a call upward that is no more" refused "$(printf 'flow quorum\n' | misplaced daemon/core | grep 'goes from the list')"
+verdict "a file without a place" refused "$(printf 'planted flow\n' | misplaced daemon/core | grep 'planted has no place')"
 plant_call proto malloc
 plant_call daemon/core clock_gettime
 plant_call daemon/core getrandom

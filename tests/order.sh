@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Sourced by layers.sh: the files of a folder from the bottom to the top. A file calls what stands before it and nothing else, but for the arrows in `upward`,
+# the circle that is left: that list may only shrink.
+# shellcheck shell=sh
+
+standing='
+daemon/core  event metric core journal flow quorum members judge jump member observe lock op adopt debt acquire engine hold turn split line pace renew handover starve defeat look
+daemon/core  session page rows listing remember deadlock list locks query resume show command deliver parting restore service
+client       address person book ask conn line await tidy settle reconnect json rows family lock keeper place shortage cli cli_parse cli_ping cli_query cli_wait keeper_main cli_run main
+'
+
+# folder caller: whom it calls although they stand above it.
+upward='
+daemon/core  members  member
+daemon/core  member   observe
+daemon/core  adopt    engine hold line pace
+daemon/core  debt     engine pace
+daemon/core  acquire  split engine starve defeat turn pace
+daemon/core  engine   look renew pace starve turn hold line
+daemon/core  hold     renew line handover
+daemon/core  turn     pace
+daemon/core  pace     renew
+daemon/core  list     command
+daemon/core  locks    command resume deliver
+daemon/core  query    command
+daemon/core  resume   command deliver
+client       ask      tidy conn
+client       await    reconnect
+client       book     conn tidy
+client       cli      cli_ping cli_query cli_parse cli_run
+client       conn     reconnect tidy await settle
+client       tidy     reconnect
+'
+
+# arrows folder-of-objects folder sources … : "caller callee" for each call from one file of the folder to another.
+arrows() {
+	objects=$1 folder=$2
+	shift 2
+	for source; do
+		nm -A "$objects/$folder/$(basename "$source" .c).o"
+	done | sed -E 's|^[^:]*/([^/:]*)\.o:|\1 |' | awk '
+		$(NF - 1) ~ /^[TDBR]$/ { owner[$NF] = $1 }
+		$(NF - 1) == "U" { wants[$1 " " $NF] = 1 }
+		END { for (pair in wants) { split(pair, of, " "); if (of[2] in owner && owner[of[2]] != of[1]) print of[1], owner[of[2]] } }' | sort -u
+}
+
+# misplaced folder : reads arrows and names those upward that are not in the list, those in the list that are no more, and files without a place.
+misplaced() {
+	awk -v folder="$1" -v standing="$standing" -v upward="$upward" '
+		function file(name) { if (!(name in at)) print "  " name " has no place in the order of " folder }
+		BEGIN {
+			n = split(standing, row, "\n")
+			for (i = 1; i <= n; i++) { words = split(row[i], w, " "); if (w[1] == folder) for (j = 2; j <= words; j++) at[w[j]] = ++place }
+			n = split(upward, row, "\n")
+			for (i = 1; i <= n; i++) { words = split(row[i], w, " "); if (w[1] == folder) for (j = 3; j <= words; j++) known[w[2] " " w[j]] = 1 }
+		}
+		{ file($1); file($2) }
+		at[$2] > at[$1] && !(($1 " " $2) in known) { print "  " $1 " calls " $2 ", which stands above it" }
+		at[$2] > at[$1] { met[$1 " " $2] = 1 }
+		END { for (pair in known) if (!(pair in met)) print "  " pair ": no such call upward is left, so it goes from the list" }'
+}
