@@ -195,15 +195,44 @@ static void marker_look(struct server *s, const struct sim_daemon *d, struct spa
 	s->blameless = marker.p[0] == 'j' && sim_node_is_named(s->node, marker);
 }
 
+/*
+ * The longest lease that was promised stands in the markers. redlockd(8) does not say that a new generation with a shorter one waits for it where a majority
+ * has lost its markers and none of the others is in reach.
+ */
+static bool lease_is_forgotten(const struct sim_daemon *d)
+{
+	const struct world *w = d->world;
+	unsigned lost = 0;
+
+	if (!d->strange || d->conf.max_lease_us >= w->plan->max_lease_us)
+		return false;
+	for (unsigned i = 0; i < d->conf.nodes; i++) {
+		if (w->server[i].lease_lost)
+			lost++;
+		else if (d->link[i].up)
+			return false;
+	}
+	return 2 * lost > d->conf.nodes;
+}
+
+static void exclusion_is_over(struct world *w)
+{
+	w->class = CLASS_X;
+	w->exclusion_is_safe = false;
+}
+
 /* trust-first-start says that a quorum without markers is new, also where the rest is out of reach. What it has lost is promised no more. */
 static void joined(struct server *s, const struct flight *f, unsigned i)
 {
 	marker_look(s, f->daemon, f->call[i].new_marker);
+	if (lease_is_forgotten(f->daemon))
+		exclusion_is_over(s->world);
+	if (!f->daemon->strange)
+		s->lease_lost = false;
 	if (s->lost_at < 0 || !f->daemon->conf.trust_first_start || asking_knows_all(f->daemon))
 		return;
 	s->lost_at = -1;
-	s->world->class = CLASS_X;
-	s->world->exclusion_is_safe = false;
+	exclusion_is_over(s->world);
 }
 
 void witness_ran(struct server *s, const struct flight *f)

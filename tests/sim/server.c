@@ -165,6 +165,7 @@ void server_lost_memory(struct server *s)
 	s->lost_at = s->world->now;
 	s->blameless = false;
 	s->fence = sim_node_fence(s->node);
+	s->lease_lost |= s->marked_by == 0;
 	s->marked_by = -1;
 	memset(s->stray, true, sizeof(s->stray));
 	turns_lost(s);

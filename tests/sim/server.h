@@ -35,6 +35,7 @@ struct server {
 	const struct flight *running; /* whose keys may change now */
 	int64_t counted_until[2];     /* true time until which votes count: for daemons of the common configuration, for a strange one */
 	int marked_by;                /* which of the two its marker is; -1: not known */
+	bool lease_lost;              /* a marker of the common configuration, and the lease that it named, were lost, and it has none since */
 	bool blameless;               /* it is joined as what it is, and nothing happened to it since */
 	bool tainted;                 /* its clock was stepped, it evicted or was flushed: a daemon may find that out however late */
 	bool live[NAMES_MAX];         /* before it ran: was there a key? */
