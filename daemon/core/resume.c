@@ -167,8 +167,10 @@ static void resume_finish(struct commander *x, struct session *s)
 
 void command_resume_goes_on(struct commander *x, struct session *s)
 {
-	if (s->resuming && s->open == 0 && session_count_open(s) == 0)
-		resume_finish(x, s);
+	if (!s->resuming || s->open > 0 || session_count_open(s) > 0)
+		return;
+	resume_finish(x, s);
+	command_deliver(x); /* what it lost is told before its next line is served, which may end the claim */
 }
 
 void command_grace_over(struct commander *x, struct session *s)

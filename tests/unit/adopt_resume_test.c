@@ -210,6 +210,31 @@ START_TEST(what_the_last_answer_takes_away_is_no_row)
 }
 END_TEST
 
+/* The same of RESUME without a tag: what was sent behind it is served once all that ended its wait has been told. */
+START_TEST(what_the_last_answer_takes_away_is_told_before_the_next_request_is_served)
+{
+	adoption_is_under_way();
+	resumes(2, &s1);
+	all_come_and_lose_it();
+	feels(2, MOOD_SILENT);
+	says(2, "@b LOCK b ttl=1s renew=no");
+	hears(2, "@b OK name=b *");
+	says(2, "UNLOCK b");
+	all_feel(MOOD_SILENT);
+	passes(510 * MSEC);
+	serves(1, waiting_at(1));
+	hears_nothing(2);
+	stage.node[0].clock_us += 2 * SEC;
+	serves(0, waiting_at(0));
+	hears(2, "\\* name=a *");
+	hears(2, "OK session=* n=1");
+	hears(2, "! LOST name=b fence=* reason=expired");
+	hears(2, "ERR LOST *");
+	all_feel(MOOD_WELL);
+	ignores(2);
+}
+END_TEST
+
 /* A name that was lost meanwhile is taken anew behind RESUME: the loss comes before the grant. */
 START_TEST(a_loss_is_told_before_its_name_is_taken_anew)
 {
@@ -350,6 +375,7 @@ Suite *adopt_resume_suite(void)
 
 	tcase_add_checked_fixture(tcase, NULL, stage_close);
 	tcase_add_test(tcase, what_the_last_answer_takes_away_is_no_row);
+	tcase_add_test(tcase, what_the_last_answer_takes_away_is_told_before_the_next_request_is_served);
 	tcase_add_test(tcase, what_was_lost_meanwhile_is_told_right_after_the_ok);
 	tcase_add_test(tcase, show_and_list_say_that_the_holder_has_no_connection);
 	tcase_add_test(tcase, resume_waits_for_the_adoption);
