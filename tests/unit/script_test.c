@@ -89,6 +89,24 @@ START_TEST(every_row_answers_its_call)
 }
 END_TEST
 
+/* SET foreign x EX 9999999999999: who waits for such a key asks again after a second, not at once. */
+START_TEST(a_key_that_outlasts_what_can_be_reckoned_is_told_to_last_for_ages)
+{
+	const int64_t age_ms = INT64_C(50000) * 365 * 24 * 3600 * 1000;
+
+	add(CALL_ACQUIRE, 1);
+	add(CALL_LOOK, 2);
+	ck_assert_int_eq(answer_text("*3\r\n:5\r\n*4\r\n$1\r\nB\r\n:0\r\n:9999999999999000\r\n$0\r\n\r\n"
+				     "*4\r\n$1\r\nB\r\n:0\r\n:9223370336854775807\r\n$0\r\n\r\n"),
+			 0);
+	for (unsigned i = 0; i < tolds; i++) {
+		ck_assert_int_gt(told[i].pttl_ms, age_ms);
+		ck_assert_int_lt(told[i].pttl_ms, INT64_MAX / 2 / MSEC);
+	}
+	ck_assert_uint_eq(tolds, 2);
+}
+END_TEST
+
 START_TEST(a_row_may_be_refused_alone)
 {
 	add(CALL_RELEASE, 1);
@@ -296,6 +314,7 @@ Suite *script_suite(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, every_row_answers_its_call);
+	tcase_add_test(t, a_key_that_outlasts_what_can_be_reckoned_is_told_to_last_for_ages);
 	tcase_add_test(t, a_row_may_be_refused_alone);
 	tcase_add_test(t, an_error_answers_the_whole_batch);
 	tcase_add_loop_test(t, a_reply_of_another_shape_answers_nothing, 0, sizeof(bad_rows) / sizeof(*bad_rows));
