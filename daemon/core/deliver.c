@@ -111,7 +111,6 @@ static void deliver_no_quorum(struct commander *x, struct session *s, struct spa
 	int64_t pending = members_pending_us(&x->engine->members);
 	char retry[96] = "", missing[96];
 
-	metric_add(&x->core->metrics, METRIC_FAILURES, 1);
 	members_tell_missing(&x->engine->members, missing, sizeof(missing));
 	if (pending >= 0)
 		snprintf(retry, sizeof(retry), "; enough are back in %" PRId64 " ms retry_ms=%" PRId64, pending / MSEC + 1, pending / MSEC + 1);
@@ -164,6 +163,7 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 			deliver_timeout(x, c);
 		else
 			deliver_refusal(x, s, span_of(c->tag), why);
+		metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NO_TURN);
 	}
 	TAILQ_REMOVE(&s->claims, c, in_session);
 	claim_answered(x, c);

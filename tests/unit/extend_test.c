@@ -70,6 +70,25 @@ START_TEST(an_extend_without_a_quorum_says_so_and_the_lease_goes_on)
 }
 END_TEST
 
+/* What is not a LOCK is no failure of one: the figure is what an objective is measured by. */
+START_TEST(only_a_lock_without_a_quorum_counts_as_a_failure)
+{
+	held_after_lock(3, "LOCK a");
+	falls(1);
+	falls(2);
+	says(1, "EXTEND a");
+	hears(1, "! RISK *");
+	hears(1, "ERR QUORUM *");
+	says(1, "UNLOCK a sync=yes");
+	passes(SEC);
+	hears(1, "ERR QUORUM *");
+	ck_assert_int_eq(figure(0, METRIC_FAILURES), 0);
+	says(1, "LOCK b");
+	hears(1, "ERR QUORUM *");
+	ck_assert_int_eq(figure(0, METRIC_FAILURES), 1);
+}
+END_TEST
+
 START_TEST(extends_that_come_while_one_is_under_way_are_answered_by_the_next_round)
 {
 	held_after_lock(1, "LOCK a");
@@ -262,6 +281,7 @@ Suite *extend_suite(void)
 	tcase_add_test(extend, extend_answers_the_same_fence_and_a_whole_lease);
 	tcase_add_test(extend, the_ttl_of_an_extend_is_that_of_later_renewals_too);
 	tcase_add_test(extend, an_extend_without_a_quorum_says_so_and_the_lease_goes_on);
+	tcase_add_test(extend, only_a_lock_without_a_quorum_counts_as_a_failure);
 	tcase_add_test(extend, extends_that_come_while_one_is_under_way_are_answered_by_the_next_round);
 	tcase_add_test(extend, a_store_that_has_not_answered_one_renewal_is_not_sent_another);
 	tcase_add_test(extend, unlocking_while_an_extend_is_under_way_cancels_it);
