@@ -159,8 +159,8 @@ void member_down(struct members *ms, unsigned node, struct span reason)
 	char text[sizeof(m->reason)];
 
 	core_keep(text, sizeof(text), reason);
-	m->connected = false;
 	member_goes_astray(ms, m);
+	m->connected = false;
 	m->stalled = false;
 	m->asked = MEMBER_IDLE;
 	m->blank = false;

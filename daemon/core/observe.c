@@ -63,10 +63,13 @@ static void member_note_width(struct member *m, int64_t us)
 		m->width_us = us;
 }
 
-/* What was sent when the clock was known but roughly may be under way still, also over the connection before this one. */
+/*
+ * What was sent when the clock was known but roughly may be under way still, also over the connection before this one. A server that is dialled in vain is
+ * told to be down again: nothing was sent there since.
+ */
 void member_goes_astray(const struct members *ms, struct member *m)
 {
-	bool others = instant_before(ms->core->now, instant_add(m->up_since, m->astray_us)) && !MUTATED(LAST_STRAYS_ALONE);
+	bool others = !m->connected || (instant_before(ms->core->now, instant_add(m->up_since, m->astray_us)) && !MUTATED(LAST_STRAYS_ALONE));
 	int64_t us;
 
 	member_note_width(m, m->clock.high - m->clock.low);

@@ -3,7 +3,7 @@
  * Stores whose clocks were known but roughly: what comes there later than a command may is taken for prompt. The release is repeated until that is over as
  * well.
  */
-#include "tests/unit/stage.h"
+#include "tests/unit/stage_part.h"
 
 #include <check.h>
 
@@ -66,6 +66,25 @@ START_TEST(an_acquire_that_is_late_where_others_were_answered_in_time_since_leav
 }
 END_TEST
 
+/* As long as a server cannot be dialled that is told again whenever there is another reason for it: nothing has been sent there since. */
+START_TEST(an_acquire_that_is_late_where_the_store_was_dialled_in_vain_since_leaves_no_key)
+{
+	struct call late;
+
+	clock_is_known_roughly();
+	late = late_call(2, CALL_ACQUIRE);
+	loses(2, 1);
+	feels(2, MOOD_WELL);
+	says(2, "LOCK b");
+	hears(2, "OK name=b *");
+	falls(2);
+	passes(ROUGHLY_US / 4);
+	daemon_node_event(0, 2, EVENT_NODE_DOWN);
+	comes(2);
+	arrives_late(&late);
+}
+END_TEST
+
 Suite *astray_clock_suite(void)
 {
 	Suite *s = suite_create("astray_clock");
@@ -74,6 +93,7 @@ Suite *astray_clock_suite(void)
 	tcase_add_checked_fixture(t, NULL, stage_close);
 	tcase_add_test(t, an_acquire_that_is_late_by_two_connections_leaves_no_key);
 	tcase_add_test(t, an_acquire_that_is_late_where_others_were_answered_in_time_since_leaves_no_key);
+	tcase_add_test(t, an_acquire_that_is_late_where_the_store_was_dialled_in_vain_since_leaves_no_key);
 	suite_add_tcase(s, t);
 	return s;
 }
