@@ -64,21 +64,26 @@ static void debt_send(struct engine *e, struct op *op)
 	}
 }
 
+static struct instant debt_retry_soonest(const struct engine *e)
+{
+	return instant_max(instant_add(e->core->now, RETRY_US), e->retry_next);
+}
+
 struct instant debt_retry_at(struct engine *e)
 {
-	struct instant at = instant_max(instant_add(e->core->now, RETRY_US), e->retry_next);
+	struct instant at = debt_retry_soonest(e);
 
 	e->retry_next = instant_add(at, RETRY_APART_US);
 	return at;
 }
 
-/* One store may be asked again long before another. */
+/* One store may be asked again long before another. The moment that is kept for it already is given up for a sooner one only: each costs all others one. */
 static void debt_try_again(struct engine *e, struct op *op, struct instant earliest)
 {
-	struct instant soonest = instant_max(earliest, instant_add(e->core->now, RETRY_US));
+	struct instant soonest = instant_max(earliest, debt_retry_soonest(e));
 
 	if (timer_is_set(&op->timer) && !instant_before(soonest, op->timer.at))
-		return; /* it is looked after already */
+		return;
 	heap_set(&e->core->timers, &op->timer, instant_min(op->until, instant_max(earliest, debt_retry_at(e))));
 }
 

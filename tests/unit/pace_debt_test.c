@@ -297,6 +297,31 @@ START_TEST(a_daemon_that_stops_leaves_all_lines)
 }
 END_TEST
 
+/* 150 ms for one question each: a release that three stores refuse is repeated once, not once for each of them. */
+START_TEST(releases_that_several_stores_refuse_are_repeated_no_later_for_that)
+{
+	const unsigned crowd = 3000;
+
+	stage_open(3);
+	stage.conf.limits.locks = crowd;
+	daemon_starts(0);
+	passes(11 * SEC);
+	for (unsigned i = 0; i < crowd; i++)
+		says(1, "LOCK refused-%u", i);
+	ignores(1);
+	for (unsigned i = 0; i < 3; i++)
+		refuses(i, "MISCONF");
+	for (unsigned i = 0; i < crowd; i++)
+		says(1, "UNLOCK refused-%u", i);
+	ignores(1);
+	passes(SEC);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), crowd);
+	all_feel(MOOD_WELL);
+	passes(260 * MSEC);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+END_TEST
+
 Suite *pace_debt_suite(void)
 {
 	Suite *suite = suite_create("pace_debt");
@@ -316,6 +341,7 @@ Suite *pace_debt_suite(void)
 	tcase_add_test(tc, a_daemon_that_stops_sends_what_waits_for_its_turn);
 	tcase_add_test(tc, a_daemon_that_stops_sends_what_a_busy_store_was_not_told);
 	tcase_add_test(tc, a_daemon_that_stops_leaves_all_lines);
+	tcase_add_test(tc, releases_that_several_stores_refuse_are_repeated_no_later_for_that);
 	suite_add_tcase(suite, tc);
 	return suite;
 }
