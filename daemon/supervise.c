@@ -72,7 +72,7 @@ static void reload_password(struct daemon *d)
 /* What needs a restart keeps its present value; the rest takes effect now. */
 static void reload_apply(struct daemon *d, struct conf *fresh)
 {
-	struct core_conf core;
+	struct core_conf core = d->core_conf;
 
 	conf_diff(d->conf, fresh, say_difference, d);
 	conf_take_live(d->conf, fresh);

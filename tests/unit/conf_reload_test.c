@@ -4,6 +4,7 @@
 
 #include "conf/schema.h"
 #include "conf/source.h"
+#include "daemon/internal.h"
 
 #include <check.h>
 #include <errno.h>
@@ -82,6 +83,27 @@ START_TEST(what_a_reload_must_reach_is_live)
 	ck_assert(!setting_find_path("max_lease")->live);
 	ck_assert(!setting_find_path("limits.line")->live); /* buffers are as long as a line */
 	ck_assert(!setting_find_path("redis.nodes")->live);
+}
+END_TEST
+
+/* Whatever was in that memory before. */
+START_TEST(all_that_the_service_takes_from_a_reload_is_told)
+{
+	struct core_conf core;
+
+	ck_assert_int_eq(load("lease: 9s\nlimits: {locks: 16}\n"), 0);
+	memset(&core, 0xa5, sizeof(core));
+	core_conf_fill(&core, &conf);
+	ck_assert_int_eq(core.lease_us, 9 * SECOND);
+	ck_assert_int_eq(core.min_lease_us, 100 * MS);
+	ck_assert_uint_eq(core.limits.locks, 16);
+	ck_assert_uint_eq(core.limits.waiting, 256);
+	ck_assert_uint_eq(core.limits.detached, 10000);
+	ck_assert_uint_eq(core.limits.name, 512);
+	ck_assert_uint_eq(core.limits.mistakes, 100);
+	ck_assert_uint_eq(core.limits.line, 8192);
+	ck_assert_uint_eq(core.limits.output, 4 << 20);
+	ck_assert_uint_eq(core.listed, 0);
 }
 END_TEST
 
@@ -249,6 +271,7 @@ Suite *conf_reload_suite(void)
 	tcase_add_checked_fixture(t, begin, end);
 	tcase_add_test(t, a_difference_is_one_of_values_not_of_spelling);
 	tcase_add_test(t, what_a_reload_must_reach_is_live);
+	tcase_add_test(t, all_that_the_service_takes_from_a_reload_is_told);
 	tcase_add_test(t, a_reload_takes_what_is_live_with_its_origin_and_leaves_the_rest);
 	tcase_add_test(t, a_reload_never_lifts_the_lease_above_the_max_lease_in_effect);
 	tcase_add_test(t, a_password_is_one_line_without_its_end);
