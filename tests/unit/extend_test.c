@@ -3,6 +3,7 @@
 #include "tests/unit/holder.h"
 
 #include <check.h>
+#include <string.h>
 
 START_TEST(without_renew_the_lease_ends_after_its_ttl_as_expired)
 {
@@ -73,7 +74,13 @@ END_TEST
 /* What is not a LOCK is no failure of one: the figure is what an objective is measured by. */
 START_TEST(only_a_lock_without_a_quorum_counts_as_a_failure)
 {
+	const char *line;
+
 	held_after_lock(3, "LOCK a");
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=1");
 	falls(1);
 	falls(2);
 	says(1, "EXTEND a");
@@ -86,6 +93,13 @@ START_TEST(only_a_lock_without_a_quorum_counts_as_a_failure)
 	says(1, "LOCK b");
 	hears(1, "ERR QUORUM *");
 	ck_assert_int_eq(figure(0, METRIC_FAILURES), 1);
+	says(1, "STATS");
+	do
+		line = next_line(1);
+	while (line && !strstr(line, "failure_rate_ppm"));
+	ck_assert_ptr_nonnull(line);
+	ck_assert_int_eq(number_in(line, "value"), 1000000 / 3);
+	ignores(1);
 }
 END_TEST
 
