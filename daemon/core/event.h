@@ -20,6 +20,7 @@
 #define NODES_MAX 9
 #define VALUE_MAX 128 /* bytes of a lock value: <daemon-id>:<ticket>:<32 hex> */
 #define MARKER_MAX 256
+#define PTTL_MOST_MS (INT64_MAX / 4 / MSEC) /* a key may last for longer than is told: times are reckoned in microseconds */
 
 /*
  * What a store is asked. All but PROBE and JOIN are entries of one batch script; their keys are key_prefix + name.
@@ -90,7 +91,7 @@ struct answer {
 	char code;            /* of an executed call; 0 otherwise */
 	int64_t server_us;    /* the server's clock when it ran; 0 if not told */
 	int64_t fence;        /* base of a grant, else the store's fence; -1 if not told */
-	int64_t pttl_ms;      /* of the key that stands there; -1 never expires, -2 missing */
+	int64_t pttl_ms;      /* of the key that stands there, at most PTTL_MOST_MS; -1 never expires, -2 missing */
 	struct span holder;   /* value or marker that stands there; of a value only its public part "<daemon-id>:<ticket>", "" if foreign */
 	struct span text;     /* refused, unknown: why, for a person */
 	const struct probe *probe;

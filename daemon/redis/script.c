@@ -9,7 +9,6 @@
 #include <errno.h>
 
 #define FENCE_MAX (INT64_C(1) << 53) /* the largest integer that Lua keeps exactly */
-#define PTTL_MAX  (INT64_MAX / 4 / MSEC) /* a key may last for longer; the layers above reckon in microseconds */
 
 /* The codes that each operation can answer; '!' is a message of its own. */
 static const char *const codes[] = {
@@ -79,7 +78,7 @@ static bool row_parse(const struct resp *r, const struct resp_value *row, enum c
 		a.class = ANSWER_EXECUTED;
 		a.code = code.p[0];
 		a.fence = row[2].integer;
-		a.pttl_ms = row[3].integer < PTTL_MAX ? row[3].integer : PTTL_MAX;
+		a.pttl_ms = row[3].integer < PTTL_MOST_MS ? row[3].integer : PTTL_MOST_MS;
 		a.holder = resp_text(r, &row[4]);
 		if (a.holder.n > holder_max(a.code))
 			return false;

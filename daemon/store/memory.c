@@ -193,7 +193,7 @@ static void answer_code(struct answer *a, char code, int64_t fence, int64_t pttl
 	a->class = ANSWER_EXECUTED;
 	a->code = code;
 	a->fence = fence;
-	a->pttl_ms = pttl_ms;
+	a->pttl_ms = pttl_ms < PTTL_MOST_MS ? pttl_ms : PTTL_MOST_MS;
 }
 
 static void answer_unjoined(const struct memory *m, struct answer *a)
