@@ -183,6 +183,8 @@ static int stage_journal(struct daemon *d)
 	int r;
 
 	runtime_boot_id(boot_id, sizeof(boot_id));
+	if (!boot_id[0])
+		log_event(LOG_WARN, "journal", "boot=unknown note=\"without %s nothing can be resumed after a restart\"", RUNTIME_BOOT_ID);
 	r = journal_open(&d->journal, d->runtime.dir, boot_id, clock_boottime());
 	if (r < 0)
 		return r;

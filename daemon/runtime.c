@@ -85,7 +85,7 @@ void runtime_close(struct runtime *r)
 
 void runtime_boot_id(char *out, size_t size)
 {
-	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+	FILE *f = fopen(RUNTIME_BOOT_ID, "re");
 
 	out[0] = '\0';
 	if (!f)

@@ -17,7 +17,9 @@ struct runtime {
 int runtime_open(struct runtime *r, const char *configured, const char **ret_what) __attribute__((warn_unused_result));
 void runtime_close(struct runtime *r);
 
-/* /proc/sys/kernel/random/boot_id; "" if it cannot be read. */
+#define RUNTIME_BOOT_ID "/proc/sys/kernel/random/boot_id"
+
+/* What stands there; "" if it cannot be read. */
 void runtime_boot_id(char *out, size_t size);
 
 #endif

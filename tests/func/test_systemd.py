@@ -8,8 +8,11 @@ import subprocess
 import time
 
 from harness import Daemon, FuncTest, Notify
-from process import REDLOCKD, spawn, temp_folder, until, yaml
+from process import REDLOCKD, call, spawn, temp_folder, until, yaml
+from resumable import resume, with_grace
 from wire import Client
+
+UNIT = os.path.join(os.path.dirname(__file__), "..", "..", "redlockd.service")
 
 
 class Notified(FuncTest):
@@ -144,6 +147,42 @@ class Activated(FuncTest):
         daemon.expect_dead = True
         self.assertNotEqual(daemon.process.wait(5), 0)
         self.assertTrue(daemon.log().strip())
+
+
+class Sandboxed(FuncTest):
+    """A daemon that sees of /proc what the unit lets it see."""
+    COST = 3
+
+    def options(self):
+        """Those of the mount that systemd.exec(5) makes of ProtectProc= and ProcSubset=."""
+        with open(UNIT, encoding="utf-8") as unit:
+            said = dict(line.rstrip().split("=", 1) for line in unit if "=" in line and not line.startswith("#"))
+        return "hidepid=%s,subset=%s" % (said.get("ProtectProc", "default"), said.get("ProcSubset", "all"))
+
+    def inside(self, daemon, options):
+        daemon.argv = ["unshare", "--mount", "sh", "-c", 'mount -t proc -o "$0" proc /proc && exec "$@"', options, *daemon.command()]
+        return daemon.start()
+
+    def setUp(self):
+        super().setUp()
+        if call("unshare", "--mount", "mount", "-t", "proc", "proc", "/proc")[0]:
+            self.skipTest("no mount namespaces here")
+
+    def test_a_session_is_resumed_after_a_restart(self):
+        options = self.options().replace("hidepid=default", "hidepid=off").replace(",subset=all", "")
+        daemon = self.inside(self.daemon(start=False), options)
+        client = self.client(daemon)
+        ticket = with_grace(client)
+        fence = client.ok("LOCK a").num("fence")
+        daemon.finish()
+        held = resume(self.client(self.inside(daemon, options)), ticket)
+        self.assertEqual([row.num("fence") for row in held.values()], [fence], daemon.log())
+        self.assertNotIn("boot=unknown", daemon.log())
+
+    def test_a_boot_that_cannot_be_named_is_warned_of(self):
+        daemon = self.inside(self.daemon(start=False), "subset=pid")
+        self.assertIn("warn journal boot=unknown", daemon.log())
+        self.client(daemon).ok("LOCK a")
 
 
 if __name__ == "__main__":
