@@ -132,6 +132,8 @@ struct redlock {
 	pid_t owner; /* said HELLO: the process whose redlock_close says QUIT */
 	char session[64], secret[128];
 	char hello[1200];
+	size_t hello_bare_n; /* of hello, without its grace */
+	bool graceless;      /* the session was opened without grace: the daemon gives less by now */
 	bool grace; /* of the HELLO in flight */
 	enum link link;
 	int64_t resumed_us; /* read before RESUME was sent */

@@ -70,8 +70,10 @@ void reconnect_hello(struct redlock *c)
 	if (c->ask.kind != ASK_HELLO || c->answer.parsed.kind != LINE_OK)
 		return;
 	snprintf(c->hello, sizeof(c->hello), "%.*s", (int)c->ask.n, c->ask.line);
+	c->hello_bare_n = (size_t)((char *)memrchr(c->hello, ' ', strlen(c->hello)) - c->hello); /* the grace stands last */
 	session_take(c, &c->answer.parsed);
 	c->resumes = c->grace && c->secret[0];
+	c->graceless = false;
 	c->owner = getpid();
 	c->chance = (uint64_t)redlock_now_us() ^ (uint64_t)c->owner << 32;
 }
@@ -126,13 +128,14 @@ static void attempt_failed(struct redlock *c, int error)
 	reconnect_begin(c);
 }
 
-/* What no session knows any more runs out, which its holder may believe until then. */
+/* What no session knows any more runs out, which its holder may believe until then; without grace it is free since the connection broke. */
 static int greet(struct redlock *c)
 {
 	int r;
 
 	book_open(c);
-	r = book_close(c, "expired");
+	r = book_close(c, c->graceless ? "evicted" : "expired");
+	c->graceless = false;
 	c->session[0] = c->secret[0] = '\0';
 	c->link = LINK_GREETING;
 	return r ? r : conn_say(c, c->hello, strlen(c->hello));
@@ -247,6 +250,15 @@ static int attempt_refused(struct redlock *c)
 	return 0;
 }
 
+/* A daemon that was started anew may give less grace than was asked for: a session without is better than none. */
+static int greet_refused(struct redlock *c, const struct reply_line *line)
+{
+	if (c->graceless || !span_equal(line->code, SPAN("LIMIT")))
+		return attempt_refused(c);
+	c->graceless = true;
+	return conn_say(c, c->hello, c->hello_bare_n);
+}
+
 /* A lock that the stores do not confirm may be somebody else's already. */
 static int reconnect_answered(struct redlock *c, const struct reply_line *line)
 {
@@ -281,7 +293,7 @@ int reconnect_hear(struct redlock *c)
 	if (c->link == LINK_SETTLING)
 		return settle_hear(c, line);
 	if (line->kind != LINE_OK)
-		return attempt_refused(c);
+		return greet_refused(c, line);
 	session_take(c, line);
 	return reconnect_up(c);
 }
