@@ -31,7 +31,7 @@ static int runtime_choose(struct runtime *r, const char *configured)
 	return n < 0 || (size_t)n >= sizeof(r->dir) ? -ENAMETOOLONG : 0;
 }
 
-/* A folder in /tmp that somebody else made is a trap. */
+/* A folder in /tmp that somebody else made is a trap, and so is a link to one. */
 static int runtime_make(const struct runtime *r)
 {
 	bool shared = strncmp(r->dir, "/tmp/redlockd-", 14) == 0;
@@ -39,7 +39,7 @@ static int runtime_make(const struct runtime *r)
 
 	if (mkdir(r->dir, shared ? 0700 : 0755) && errno != EEXIST)
 		return -errno;
-	if (stat(r->dir, &st))
+	if (shared ? lstat(r->dir, &st) : stat(r->dir, &st))
 		return -errno;
 	if (!S_ISDIR(st.st_mode))
 		return -ENOTDIR;

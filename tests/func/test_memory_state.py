@@ -236,6 +236,16 @@ class Folders(FuncTest):
         c.ok("CHECK a")
         self.client(first).ok("PING")
 
+    def test_a_link_in_tmp_is_no_folder_of_our_own(self):
+        """Who made the link may lead it elsewhere, where he answers clients in the daemon's place."""
+        link = "/tmp/redlockd-link-%d" % os.getpid()
+        os.symlink(temp_folder(), link)
+        self.addCleanup(lambda: (shutil.rmtree(os.readlink(link)), os.unlink(link)))
+        daemon = self.daemon(CONF, runtime_dir=link, start=False).launch()
+        daemon.expect_dead = True
+        self.assertEqual(daemon.process.wait(5), 69)
+        self.assertEqual(os.listdir(link), [])
+
     def test_two_daemons_with_two_folders_are_fine(self):
         first, second = self.daemon(CONF), self.daemon(CONF)
         self.client(first).ok("LOCK a")
