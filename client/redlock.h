@@ -69,7 +69,7 @@ struct redlock_grant {
 	int64_t fence;    /* grows strictly from grant to grant of one name */
 	int64_t ttl_ms;   /* the lease; 0 if the answer did not tell */
 	int64_t valid_ms; /* what the answer said was left */
-	int64_t count;    /* how often the session holds it */
+	int64_t count;    /* how often the session holds it; 0 if the answer did not tell, as that to EXTEND */
 	int64_t until_us; /* a moment before the request went out + valid_ms */
 };
 
