@@ -14,6 +14,15 @@
 
 #define PAGE_ROWS 1000
 
+/* It takes no connection more: that is no mistake of who asks. */
+static bool daemon_is_full(const struct redlock *c)
+{
+	struct redlock_bytes text = redlock_line_reason(redlock_answer(c));
+	struct span reason = {text.p, text.n};
+
+	return !strcmp(redlock_code(c), "LIMIT") && (span_starts(reason, SPAN("clients=")) || span_starts(reason, SPAN("descriptors=")));
+}
+
 static int exit_of(const struct redlock *c, int outcome)
 {
 	static const char *const usage[] = {"ARG", "SYNTAX", "UNKNOWN", "TOOLONG", "LIMIT"};
@@ -22,6 +31,8 @@ static int exit_of(const struct redlock *c, int outcome)
 	if (!outcome)
 		return EXIT_SUCCESS;
 	complain("%s", redlock_errmsg(c));
+	if (outcome == REDLOCK_REFUSED && daemon_is_full(c))
+		return EX_UNAVAILABLE;
 	for (i = 0; outcome == REDLOCK_REFUSED && i < sizeof(usage) / sizeof(usage[0]); i++)
 		if (!strcmp(redlock_code(c), usage[i]))
 			return EX_USAGE;
