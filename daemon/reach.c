@@ -4,11 +4,20 @@
 
 #include "daemon/net/address.h"
 
+#include <arpa/inet.h>
 #include <string.h>
+
+/* 127.0.0.0/8 in numbers: a name that begins so may lead anywhere. */
+static bool host_is_ipv4_loopback(const char *host)
+{
+	struct in_addr a;
+
+	return inet_pton(AF_INET, host, &a) == 1 && ntohl(a.s_addr) >> 24 == 127;
+}
 
 bool reach_of_host(const char *tcp)
 {
-	return tcp && strncmp(tcp, "127.", 4) != 0 && strcmp(tcp, "::1") != 0 && strcmp(tcp, "localhost") != 0;
+	return tcp && !host_is_ipv4_loopback(tcp) && strcmp(tcp, "::1") != 0 && strcmp(tcp, "localhost") != 0;
 }
 
 bool reach_of_socket(int fd)
