@@ -313,6 +313,7 @@ UNIT := \
 	tests/unit/person_test.c \
 	tests/unit/polled_test.c \
 	tests/unit/pool_test.c \
+	tests/unit/pushes_test.c \
 	tests/unit/query_test.c \
 	tests/unit/quorum_test.c \
 	tests/unit/race_test.c \

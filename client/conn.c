@@ -214,6 +214,22 @@ int conn_push(struct redlock *c, const char *from, size_t n)
 	return 0;
 }
 
+/* A risk is worth the less the longer nobody asks for it. False: there are losses only. */
+static bool push_drop_oldest(struct redlock *c)
+{
+	struct push *push;
+
+	STAILQ_FOREACH(push, &c->pushes, next)
+	if (!span_equal(push->line.parsed.code, SPAN("LOST")))
+		break;
+	if (!push)
+		return false;
+	STAILQ_REMOVE(&c->pushes, push, push, next);
+	c->pushes_n--;
+	free(push);
+	return true;
+}
+
 static void answer_take(struct redlock *c)
 {
 	struct redlock_line line = c->passing;
@@ -250,7 +266,7 @@ static int answer_hear(struct redlock *c)
 
 static int line_take(struct redlock *c, const char *from, size_t n)
 {
-	if (n && from[0] == '!' && c->pushes_n >= PUSHES_MAX)
+	if (n && from[0] == '!' && c->pushes_n >= PUSHES_MAX && !push_drop_oldest(c))
 		return conn_break(c, -ENOBUFS, "redlockd sent more pushes than can be kept");
 	if (n && from[0] == '!')
 		return conn_push(c, from, n);

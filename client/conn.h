@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#define PUSHES_MAX 4096 /* a daemon that sends more between two looks at them is not believed any further */
+#define PUSHES_MAX 4096 /* that nobody asked for: beyond, the oldest risks go; a daemon that tells more losses is not believed any further */
 #define US_PER_MS  1000
 #define RECONNECT_MS 3000 /* one attempt, one answer: a daemon that restarted takes up to 2 s to confirm what it adopts */
 
