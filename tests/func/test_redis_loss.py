@@ -11,6 +11,7 @@ from harness import FuncTest
 from process import knows_localhost, merged, temp_folder, until
 from test_stopped import SHORT, Lease
 
+MANUAL = os.path.join(os.path.dirname(__file__), "..", "..", "daemon", "redlockd.8")
 QUARANTINE = 2.0  # max_lease: nothing is granted on a store that forgot before this has passed
 
 
@@ -234,6 +235,23 @@ class Ways(FuncTest):
                                    "+client|setname", "+client|id", "+wait", "+zadd", "+zrem", "+zrange", "+zcard", "+zscore", "+zremrangebyscore")
         server.cli.execute_command("ACL", "SETUSER", "default", "off")
         self.works(self.daemon(self.conf(server.node, user="locker", password_file=self.secret("pass word\n"))).joined())
+
+    def test_what_the_manual_permits_a_user_is_enough(self):
+        """Also for a server whose scripts are flushed."""
+        with open(MANUAL, encoding="utf-8") as page:
+            rules = re.search(r"^~lock:.*?(?=^\.Ed)", page.read(), re.MULTILINE | re.DOTALL).group()
+        server = self.redis()
+        server.cli.execute_command("ACL", "SETUSER", "locker", "on", ">pass", *rules.split())
+        daemon = self.daemon(self.conf(server.node, user="locker", password_file=self.secret("pass\n"))).joined()
+        self.works(daemon)
+        c, waiter = self.client(daemon), self.client(daemon)
+        c.ok("LOCK flushed")
+        waiter.send("LOCK flushed wait=5s")
+        server.cli.script_flush()
+        c.ok("EXTEND flushed")
+        c.ok("UNLOCK flushed keep=100ms")
+        self.assertEqual(waiter.reply().kind, "OK")
+        self.assertNotIn("refused", daemon.log())
 
     def test_a_wrong_password_is_logged_and_survived(self):
         server = self.redis()
