@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,14 +136,17 @@ static void on_signal(evutil_socket_t number, short what, void *context)
 		supervise_end(context, number == SIGTERM ? "TERM" : "INT");
 }
 
+/* Passed sockets take the place of the configured ones. */
 static void supervise_ready(struct daemon *d)
 {
-	char tcp[300] = "no";
+	char tcp[300] = "no", passed[32] = "";
 
-	if (d->conf->listen.tcp_host)
+	if (d->systemd.sockets_n > 0)
+		snprintf(passed, sizeof(passed), " passed=%zu", d->systemd.sockets_n);
+	else if (d->conf->listen.tcp_host)
 		tcp_text(d->conf, tcp, sizeof(tcp));
-	log_event(LOG_NOTICE, "ready", "version=%s store=%s nodes=%u unix=%s tcp=%s runtime=%s", REDLOCKD_VERSION, d->core_conf.store,
-	          d->core_conf.nodes, d->unix_path[0] ? d->unix_path : "no", tcp, d->runtime.dir);
+	log_event(LOG_NOTICE, "ready", "version=%s store=%s nodes=%u unix=%s tcp=%s%s runtime=%s", REDLOCKD_VERSION, d->core_conf.store,
+	          d->core_conf.nodes, d->unix_path[0] ? d->unix_path : "no", tcp, passed, d->runtime.dir);
 	d->owes_ready = true;
 	d->ready = true;
 }

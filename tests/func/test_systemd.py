@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from harness import Daemon, FuncTest, Notify
-from process import REDLOCKD, call, spawn, temp_folder, until, yaml
+from process import REDLOCKD, call, free_port, spawn, temp_folder, until, yaml
 from resumable import resume, with_grace
 from wire import Client
 
@@ -98,6 +98,7 @@ class Activated(FuncTest):
         """The daemon with these sockets as descriptors 3, 4, …; bash knows the pid that its exec keeps."""
         daemon = Daemon()
         self.addCleanup(daemon.stop)
+        daemon.tree["listen"] = {"tcp": "127.0.0.1:%d" % free_port()}
         daemon.config = yaml(daemon.tree)
         path = os.path.join(daemon.folder, "notify")
         daemon.notify = Notify(path)
@@ -132,6 +133,7 @@ class Activated(FuncTest):
         waiting.sendall(b"PING\n")  # before the daemon even starts
         daemon = self.activated([unix, tcp])
         self.assertTrue(daemon.notify.wait("READY=1", daemon.process), daemon.log())
+        self.assertRegex(daemon.log(), r"ready .* unix=no tcp=no passed=2 ", "nothing else is listened on")
         waiting.settimeout(5)
         self.assertEqual(waiting.recv(10), b"OK\n")
         with Client(unix.getsockname()) as a, Client(tcp.getsockname()) as b:
