@@ -137,6 +137,8 @@ int conf_password(const struct conf *c, char **ret_password) __attribute__((warn
  * regular file; and the same as conf_password, but -ENOTSUP for such a one.
  */
 bool conf_may_be_read_again(const char *path);
+/* Whether a reload may use the password of *fresh, before its values are taken: that of another redis.user waits for the restart with it. */
+bool conf_password_is_live(const struct conf *now, const struct conf *fresh);
 int conf_password_again(const struct conf *c, char **ret_password) __attribute__((warn_unused_result));
 
 #endif

@@ -33,14 +33,23 @@ static size_t setting_size(const struct setting *s)
 	return 0;
 }
 
+bool conf_password_is_live(const struct conf *now, const struct conf *fresh)
+{
+	const char *a = now->redis.user, *b = fresh->redis.user;
+
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
 /*
  * A store that may have forgotten locks is left out for the max_lease of the start: no lease may outlast that one, whatever the file
- * says by now. min_lease goes with the lease, which it may not exceed.
+ * says by now. min_lease goes with the lease, which it may not exceed. A password without its user opens nothing.
  */
 bool value_is_live(const struct conf *now, const struct conf *fresh, const struct setting *s)
 {
 	bool bound = s->key == KEY_LEASE || s->key == KEY_MIN_LEASE;
 
+	if (s->key == KEY_REDIS_PASSWORD_FILE && !conf_password_is_live(now, fresh))
+		return false;
 	return s->live && !(bound && fresh->lease > now->max_lease);
 }
 

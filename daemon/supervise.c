@@ -73,6 +73,7 @@ static void reload_password(struct daemon *d)
 /* What needs a restart keeps its present value; the rest takes effect now. */
 static void reload_apply(struct daemon *d, struct conf *fresh)
 {
+	bool password_is_live = conf_password_is_live(d->conf, fresh);
 	struct core_conf core = d->core_conf;
 
 	conf_diff(d->conf, fresh, say_difference, d);
@@ -81,7 +82,8 @@ static void reload_apply(struct daemon *d, struct conf *fresh)
 	core_conf_fill(&core, d->conf);
 	service_reload(d->service, &core);
 	net_set_limits(d->net, d->conf->limits.output, (unsigned)d->conf->limits.clients);
-	reload_password(d);
+	if (password_is_live)
+		reload_password(d);
 }
 
 /* What is wrong with it is told without waiting for whoever reads the log. */

@@ -253,6 +253,27 @@ class Ways(FuncTest):
         self.assertEqual(waiter.reply().kind, "OK")
         self.assertNotIn("refused", daemon.log())
 
+    def test_a_password_of_another_user_waits_for_the_restart_with_it(self):
+        server = self.redis()
+        for user, password in (("before", "one"), ("later", "two")):
+            server.cli.execute_command("ACL", "SETUSER", user, "on", ">" + password, "~*", "&*", "+@all")
+        server.cli.execute_command("ACL", "SETUSER", "default", "off")
+        path = self.secret("one\n")
+        daemon = self.daemon(self.conf(server.node, user="before", password_file=path)).joined()
+        c = self.client(daemon)
+        c.ok("LOCK held")
+        with open(path, "w") as out:
+            out.write("two\n")
+        daemon.config = daemon.config.replace("before", "later")
+        daemon.write_config()
+        daemon.send_signal(1)
+        daemon.logged("key=redis.user from=before to=later effect=restart")
+        server.cli.execute_command("CLIENT", "KILL", "USER", "before")
+        c.ok("LOCK a wait=3s")
+        c.ok("CHECK held")
+        daemon.finish()
+        self.works(daemon.start().joined(), 1)
+
     def test_a_wrong_password_is_logged_and_survived(self):
         server = self.redis()
         server.cli.config_set("requirepass", "right")

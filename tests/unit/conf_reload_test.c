@@ -145,6 +145,25 @@ START_TEST(a_reload_takes_what_is_live_with_its_origin_and_leaves_the_rest)
 }
 END_TEST
 
+START_TEST(the_password_of_another_user_waits_for_the_restart_with_it)
+{
+	static const char later[] = "redis: {user: later, password_file: b}\n";
+	struct change change = {0};
+	struct conf fresh;
+
+	ck_assert_int_eq(load("redis: {user: before, password_file: a}\n"), 0);
+	conf_init(&fresh);
+	ck_assert_int_eq(conf_load_text(&fresh, "later.yaml", later, strlen(later), &report), 0);
+	ck_assert(!conf_password_is_live(&conf, &fresh));
+	ck_assert_uint_eq(conf_diff(&conf, &fresh, change_note, &change), 2);
+	ck_assert_str_eq(change.last, "redis.password_file a -> b 0");
+	conf_take_live(&conf, &fresh);
+	ck_assert_str_eq(conf.redis.password_file, "a");
+	ck_assert(conf_password_is_live(&conf, &conf));
+	conf_release(&fresh);
+}
+END_TEST
+
 /* The guard goes on with the max_lease of the start. */
 START_TEST(a_reload_never_lifts_the_lease_above_the_max_lease_in_effect)
 {
@@ -273,6 +292,7 @@ Suite *conf_reload_suite(void)
 	tcase_add_test(t, what_a_reload_must_reach_is_live);
 	tcase_add_test(t, all_that_the_service_takes_from_a_reload_is_told);
 	tcase_add_test(t, a_reload_takes_what_is_live_with_its_origin_and_leaves_the_rest);
+	tcase_add_test(t, the_password_of_another_user_waits_for_the_restart_with_it);
 	tcase_add_test(t, a_reload_never_lifts_the_lease_above_the_max_lease_in_effect);
 	tcase_add_test(t, a_password_is_one_line_without_its_end);
 	tcase_add_test(t, a_relative_password_file_is_a_credential_first_and_then_beside_the_file);
