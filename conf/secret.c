@@ -21,6 +21,7 @@ static bool path_join(const char *folder, size_t n, const char *name, char ret_p
 {
 	int length = snprintf(ret_path, PATH_MAX, "%.*s/%s", (int)n, folder, name);
 
+	errno = ENAMETOOLONG; /* where it is */
 	return length > 0 && length < PATH_MAX;
 }
 

@@ -223,6 +223,22 @@ START_TEST(a_password_is_one_line_without_its_end)
 }
 END_TEST
 
+START_TEST(a_password_file_whose_path_is_too_long_is_an_error)
+{
+	char text[3600], *password = NULL;
+
+	memset(text, 'a', sizeof(text));
+	memcpy(text, "redis.password_file=", 20);
+	text[sizeof(text) - 1] = '\0';
+	ck_assert_int_eq(conf_set(&conf, text, &report), 0);
+	memset(text, '/', sizeof(text) - 1);
+	ck_assert_int_eq(setenv("CREDENTIALS_DIRECTORY", text, 1), 0);
+	errno = 0;
+	ck_assert_int_eq(conf_password(&conf, &password), -ENAMETOOLONG);
+	unsetenv("CREDENTIALS_DIRECTORY");
+}
+END_TEST
+
 START_TEST(a_relative_password_file_is_a_credential_first_and_then_beside_the_file)
 {
 	static const char text[] = "redis: {password_file: secret}\n";
@@ -295,6 +311,7 @@ Suite *conf_reload_suite(void)
 	tcase_add_test(t, the_password_of_another_user_waits_for_the_restart_with_it);
 	tcase_add_test(t, a_reload_never_lifts_the_lease_above_the_max_lease_in_effect);
 	tcase_add_test(t, a_password_is_one_line_without_its_end);
+	tcase_add_test(t, a_password_file_whose_path_is_too_long_is_an_error);
 	tcase_add_test(t, a_relative_password_file_is_a_credential_first_and_then_beside_the_file);
 	tcase_add_test(t, what_is_no_file_is_not_read_again);
 	suite_add_tcase(suite, t);
