@@ -250,10 +250,10 @@ static int attempt_refused(struct redlock *c)
 	return 0;
 }
 
-/* A daemon that was started anew may give less grace than was asked for: a session without is better than none. */
+/* A daemon that was started anew may give less grace than was asked for, or know none: a session without is better than none. */
 static int greet_refused(struct redlock *c, const struct reply_line *line)
 {
-	if (c->graceless || !span_equal(line->code, SPAN("LIMIT")))
+	if (c->graceless || !(span_equal(line->code, SPAN("LIMIT")) || span_equal(line->code, SPAN("ARG"))))
 		return attempt_refused(c);
 	c->graceless = true;
 	return conn_say(c, c->hello, c->hello_bare_n);
