@@ -2,6 +2,8 @@
 /* Chooses, makes and locks the runtime directory. */
 #include "daemon/runtime.h"
 
+#include "daemon/base/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -94,4 +96,29 @@ void runtime_boot_id(char *out, size_t size)
 		out[0] = '\0';
 	out[strcspn(out, "\n")] = '\0';
 	fclose(f);
+}
+
+struct instant runtime_began(void)
+{
+	FILE *f = fopen("/proc/1/stat", "re");
+	char text[1024] = "", *rest;
+	unsigned long long ticks = 0;
+	struct instant at = {0}, now;
+
+	if (!f)
+		return at;
+	if (!fgets(text, sizeof(text), f))
+		text[0] = '\0';
+	fclose(f);
+	/* proc_pid_stat(5): the 22nd field; the name in brackets may hold anything. */
+	rest = strrchr(text, ')');
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel writes no number that is none */
+	if (!rest || sscanf(rest + 1, "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &ticks) != 1)
+		return at;
+	now = clock_boottime();
+	at.us = (int64_t)(ticks * SEC / (unsigned long long)sysconf(_SC_CLK_TCK));
+	/* In a namespace of time it may have begun before its clock did. */
+	if (instant_before(now, at))
+		at.us = 0;
+	return at;
 }

@@ -3,6 +3,7 @@
 #ifndef RUNTIME_H
 #define RUNTIME_H
 
+#include "daemon/base/instant.h"
 #include <stddef.h>
 
 struct runtime {
@@ -21,5 +22,7 @@ void runtime_close(struct runtime *r);
 
 /* What stands there; "" if it cannot be read. */
 void runtime_boot_id(char *out, size_t size);
+/* When process 1 began, by CLOCK_BOOTTIME: that of the boot or of the container; 0 if that is not told. */
+struct instant runtime_began(void);
 
 #endif

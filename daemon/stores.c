@@ -110,6 +110,7 @@ static int memory_open(struct daemon *d)
 
 	runtime_boot_id(boot_id, sizeof(boot_id));
 	state_conf.now = clock_boottime();
+	state_conf.began = runtime_began();
 	state_conf.wall_us = clock_wall_us();
 	r = state_open(&d->state, &state_conf, &found, &why);
 	if (r < 0)

@@ -118,11 +118,18 @@ static enum state_found state_judge(struct state *s, const struct state_conf *co
 	return s->past.clean ? STATE_CLEAN : STATE_CRASH;
 }
 
-/* A first start, unless a reboot may have taken the file with it that long ago. CLOCK_BOOTTIME begins with the boot. */
-static enum state_found state_without_file(struct state *s, const struct state_conf *conf)
+/*
+ * A first start, unless a reboot may have taken the file with it that long ago, or the end of another container. CLOCK_BOOTTIME begins with the
+ * boot; how long before this container another one ended nobody knows.
+ */
+static enum state_found state_without_file(struct state *s, const struct state_conf *conf, const char **ret_why)
 {
+	bool young = conf->remote && instant_before(conf->now, instant_add(conf->began, conf->guard_us));
+
 	s->rebooted = conf->remote && instant_before(conf->now, (struct instant){conf->guard_us});
-	return s->rebooted ? STATE_CRASH : STATE_FIRST;
+	if (young && !s->rebooted)
+		*ret_why = "new-container";
+	return young ? STATE_CRASH : STATE_FIRST;
 }
 
 int state_open(struct state *s, const struct state_conf *conf, enum state_found *ret_found, const char **ret_why)
@@ -144,7 +151,7 @@ int state_open(struct state *s, const struct state_conf *conf, enum state_found 
 		why = strerror(-r);
 	else if (r == 0)
 		r = record_read((struct span){buf_begin(&s->file), buf_length(&s->file)}, &s->past, &why);
-	s->found = r < 0 ? STATE_CRASH : r > 0 ? state_without_file(s, conf) : state_judge(s, conf);
+	s->found = r < 0 ? STATE_CRASH : r > 0 ? state_without_file(s, conf, &why) : state_judge(s, conf);
 	s->past_until = instant_add(conf->now, 2 * s->past.lease_us); /* twice: clients may have slower clocks */
 	*ret_found = s->found;
 	*ret_why = why;

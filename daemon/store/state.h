@@ -8,7 +8,8 @@
  *   STATE_CRASH   a life that did not end, or no sound file     unknown                            strict: refuse everything for G
  *
  * A folder that does not survive a reboot has no file then. Where other hosts can reach the daemon, no file is a crash as well until the boot is
- * longer ago than G: what was promised before it is believed no longer then. A crash of another boot waits likewise: `rebooted`.
+ * longer ago than G: what was promised before it is believed no longer then. So it is where the container began less than G ago, since the folder
+ * of the one before may have gone with it. A crash of another boot waits likewise: `rebooted`.
  *
  * Names are kept with their values: refused to everybody but to whoever knows the value and so may extend or adopt the lease.
  *
@@ -64,6 +65,7 @@ struct state_conf {
 	int64_t lease_us; /* the longest promise of this life: max_lease and max_delay */
 	int64_t guard_us; /* G: after that long nobody believes in such a promise */
 	struct instant now;
+	struct instant began; /* of the container that this life runs in; 0: that of the boot */
 	int64_t wall_us;
 };
 

@@ -222,6 +222,36 @@ class Reboot(FuncTest):
         daemon.kill()
 
 
+class Container(FuncTest):
+    """A pid namespace of its own, in which the daemon is process 1; the runtime directory is empty, as that of a container that was made anew."""
+
+    def begun(self, listen):
+        daemon = self.daemon(merged(CONF, {"listen": {"tcp": "%s:%d" % (listen, free_port())}}), start=False)
+        daemon.argv = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *daemon.command()]
+        return daemon.start()
+
+    def setUp(self):
+        super().setUp()
+        if call("unshare", "--pid", "--fork", "--mount-proc", "true")[0]:
+            self.skipTest("no pid namespaces here")
+
+    def test_other_hosts_may_believe_in_what_the_one_before_promised(self):
+        daemon = self.begun("0.0.0.0")
+        self.assertIn("found=crash why=new-container", daemon.log())
+        begin, c = time.monotonic(), self.client(daemon)
+        c.err("LOCK a", "QUORUM")
+        granted = c.ok("LOCK a wait=10s")
+        self.assertGreaterEqual(granted.at - begin, MAX_LEASE - 1)
+        self.assertLess(granted.at - begin, MAX_LEASE + 1)
+        daemon.kill()
+
+    def test_clients_on_loopback_ended_with_it(self):
+        daemon = self.begun("127.0.0.2")
+        self.assertIn("found=first", daemon.log())
+        self.client(daemon).ok("LOCK a")
+        daemon.kill()
+
+
 class Folders(FuncTest):
     """One runtime_dir, one daemon."""
 

@@ -73,7 +73,7 @@ void life_join(struct life *l)
 void life_open(struct life *l, const char *boot)
 {
 	const struct state_conf conf = {
-		.dir = here.dir, .boot_id = boot, .remote = here.remote, .lease_us = here.lease_us, .guard_us = here.guard_us, .now = here.now,
+		.dir = here.dir, .boot_id = boot, .remote = here.remote, .lease_us = here.lease_us, .guard_us = here.guard_us, .now = here.now, .began = here.began,
 		.wall_us = here.now.us + here.wall_us};
 	struct memory_conf memory = {.skew_us = SKEW, .run_id = "run"};
 	static unsigned lives;

@@ -21,7 +21,7 @@ struct life {
 /* Where and when: each test begins in an empty folder. */
 struct here {
 	char dir[64], path[96]; /* the folder, and the state file in it */
-	struct instant now;
+	struct instant now, began;
 	int64_t wall_us; /* the wall clock - now */
 	bool remote;
 	int64_t lease_us, guard_us;

@@ -60,6 +60,25 @@ START_TEST(a_reboot_that_took_the_file_with_it_ends_nothing_that_another_host_ma
 }
 END_TEST
 
+/* The folder may have ended with the one before, and the clients of other hosts did not. */
+START_TEST(no_file_in_a_container_that_began_a_moment_ago_is_a_crash)
+{
+	struct life l;
+
+	here.guard_us = 30603 * MSEC;
+	here.now.us = 1000 * SEC;
+	here.began.us = here.now.us - here.guard_us + 1;
+	ck_assert_int_eq(next_finds(BOOT), STATE_FIRST);
+	here.remote = true;
+	life_open(&l, BOOT);
+	ck_assert_int_eq(l.found, STATE_CRASH);
+	ck_assert(!l.state.rebooted);
+	life_crash(&l);
+	here.began.us--;
+	ck_assert_int_eq(next_finds(BOOT), STATE_FIRST);
+}
+END_TEST
+
 START_TEST(what_is_unknown_of_another_boot_was_promised_before_this_one)
 {
 	struct life l;
@@ -121,6 +140,7 @@ Suite *reboot_suite(void)
 	tcase_add_test(reboot, a_reboot_ends_what_only_local_clients_believed);
 	tcase_add_test(reboot, a_reboot_ends_nothing_that_another_host_may_believe);
 	tcase_add_test(reboot, a_reboot_that_took_the_file_with_it_ends_nothing_that_another_host_may_believe);
+	tcase_add_test(reboot, no_file_in_a_container_that_began_a_moment_ago_is_a_crash);
 	tcase_add_test(reboot, what_is_unknown_of_another_boot_was_promised_before_this_one);
 	tcase_add_test(reboot, other_hosts_may_believe_in_what_the_life_before_the_last_promised);
 	suite_add_tcase(suite, reboot);
