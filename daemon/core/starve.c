@@ -2,6 +2,14 @@
 /* Locks that starve: those who wait for them keep their place while there is no quorum to ask, and are served as soon as there is one. */
 #include "daemon/core/round.h"
 
+/* It is being looked at, and has had no more than the time of a command so far. */
+static bool node_is_promised(const struct engine *e, const struct member *m)
+{
+	bool asked = m->asked != MEMBER_IDLE && instant_diff(e->core->now, m->asked_at) <= e->core->conf.timeout_us;
+
+	return m->state == MEMBER_PROBING && (asked || m->jump.open) && !m->stalled;
+}
+
 /* A node's verdict is on its way: better a moment's patience than a refusal that is wrong a moment later. */
 static bool quorum_is_promised(const struct engine *e)
 {
@@ -10,7 +18,7 @@ static bool quorum_is_promised(const struct engine *e)
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
-		n += member_usable(m) || (m->state == MEMBER_PROBING && (m->asked != MEMBER_IDLE || m->jump.open) && !m->stalled);
+		n += member_usable(m) || node_is_promised(e, m);
 	}
 	return n >= engine_quorum(e);
 }

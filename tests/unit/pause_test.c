@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/split.c: the pauses between rounds while votes stay split. */
+/* daemon/core/split.c, starve.c: the pauses between rounds while votes stay split, and how long somebody who does not wait is kept. */
 #include "tests/unit/orphans.h"
 
 #include <check.h>
@@ -66,6 +66,23 @@ START_TEST(a_long_way_makes_no_pause_longer_than_a_second_and_a_half)
 }
 END_TEST
 
+/* Its marker changed while a probe of it was under way, of which nothing is heard: it hangs, and promises nothing. */
+START_TEST(who_does_not_wait_is_not_kept_by_a_store_that_hangs_while_it_is_looked_at)
+{
+	stage_begin(1);
+	passes(2 * SEC);
+	feels(0, MOOD_SILENT);
+	says(1, "LOCK a wait=1m");
+	passes(1500 * MSEC);
+	marker_is_set(0, "another");
+	serves(0, 1);
+	ck_assert_str_eq(store_state(0, 0), "probing: its marker changed");
+	says(2, "LOCK b");
+	passes(200 * MSEC);
+	hears(2, "ERR QUORUM *");
+}
+END_TEST
+
 Suite *pause_suite(void)
 {
 	Suite *suite = suite_create("pause");
@@ -73,6 +90,7 @@ Suite *pause_suite(void)
 
 	tcase_add_checked_fixture(tc, NULL, stage_close);
 	tcase_add_test(tc, a_long_way_makes_no_pause_longer_than_a_second_and_a_half);
+	tcase_add_test(tc, who_does_not_wait_is_not_kept_by_a_store_that_hangs_while_it_is_looked_at);
 	tcase_add_test(tc, requests_that_come_during_the_pause_after_a_split_do_not_end_it_one_by_one);
 	tcase_add_test(tc, who_waits_in_vain_while_votes_are_split_is_told_that_the_time_ran_out);
 	suite_add_tcase(suite, tc);
