@@ -47,7 +47,7 @@ static int64_t at_most(int64_t us, int64_t most_us)
 	return us < most_us ? us : most_us;
 }
 
-/* No lease is renewed for longer than may be asked for now: after a crash of this life nobody waits for longer. */
+/* No lease is renewed, and no lock-delay kept, for longer than may be asked for now: after a crash of this life nobody waits for longer. */
 static struct claim *restore_claim(struct commander *x, struct session *s, const struct journal_record *r)
 {
 	struct claim *c = claim_new(&x->engine->table);
@@ -58,7 +58,7 @@ static struct claim *restore_claim(struct commander *x, struct session *s, const
 	c->count = (unsigned)r->count;
 	c->renew = r->renew;
 	c->ttl_us = at_most(r->ttl_us, x->core->conf.max_lease_us);
-	c->delay_us = r->delay_us;
+	c->delay_us = at_most(r->delay_us, x->core->conf.max_delay_us);
 	c->asked_at = c->granted_at = (struct instant){r->granted_at_us};
 	TAILQ_INSERT_TAIL(&s->claims, c, in_session);
 	s->held++;

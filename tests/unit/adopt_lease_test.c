@@ -219,6 +219,33 @@ START_TEST(what_was_granted_for_longer_than_may_be_asked_for_is_renewed_for_no_l
 }
 END_TEST
 
+/* Likewise: what stands after the end of a hold is not there for longer than a next crash is waited for. */
+START_TEST(a_lock_delay_that_may_not_be_asked_for_any_more_is_cut)
+{
+	stage_open(1);
+	stage.conf.max_delay_us = 60 * SEC;
+	daemon_starts(0);
+	passes(2 * SEC);
+	s1 = says_hello(1, "grace=2s");
+	says(1, "LOCK a delay=60s");
+	hears(1, GRANT);
+	stage.conf.max_delay_us = 3 * SEC;
+	comes_back_with_a_shorter_max_lease();
+	if (_i == 1) {
+		resumes(2, &s1);
+		hears(2, ROW_A);
+		hears(2, "OK *");
+	}
+	passes(80 * SEC); /* what the former life set is over */
+	if (_i == 1) {
+		ck_assert_int_le(key_ttl_us(0, "a"), 8 * SEC);
+		goes(2, GONE_HANGUP);
+		passes(20 * SEC);
+	}
+	ck_assert(!key_is_there(0, "a"));
+}
+END_TEST
+
 /* Nobody comes back: its client may believe in what the former life told it. */
 START_TEST(what_was_told_for_longer_than_may_be_asked_for_is_believed_to_its_end)
 {
@@ -305,6 +332,7 @@ Suite *adopt_lease_suite(void)
 	tcase_add_loop_test(tc, an_adoption_does_not_shorten_what_was_told, 0, 3);
 	tcase_add_loop_test(tc, a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet, 0, 3);
 	tcase_add_loop_test(tc, what_was_granted_for_longer_than_may_be_asked_for_is_renewed_for_no_longer, 0, 2);
+	tcase_add_loop_test(tc, a_lock_delay_that_may_not_be_asked_for_any_more_is_cut, 0, 2);
 	tcase_add_loop_test(tc, what_was_told_for_longer_than_may_be_asked_for_is_believed_to_its_end, 0, 2);
 	tcase_add_test(tc, what_was_told_for_longer_is_believed_after_yet_another_life);
 	tcase_add_test(tc, a_lease_without_renewal_that_no_quorum_confirms_is_told_lost_before_it_ends);
