@@ -232,6 +232,14 @@ void engine_retire(struct engine *e, struct op *op)
 	lock_drop_if_unused(&e->table, l);
 }
 
+/* What a node of another configuration shows, one whose clock is off, or what none of us wrote, may be beyond the limit of all others for years. */
+static bool engine_trusts_fence(const struct engine *e, const struct answer *a)
+{
+	const struct member *m = &e->members.node[a->node];
+
+	return m->ours && !m->clock_is_off && a->fence <= FENCE_MOST;
+}
+
 bool engine_answer(struct engine *e, const struct answer *a)
 {
 	bool known = true;
@@ -241,7 +249,7 @@ bool engine_answer(struct engine *e, const struct answer *a)
 		known = member_answered(&e->members, a);
 	else
 		known = (op = op_answered(&e->ops, a)) != NULL;
-	if (known && a->fence > e->fence_seen)
+	if (known && a->fence > e->fence_seen && engine_trusts_fence(e, a))
 		e->fence_seen = a->fence;
 	engine_lower(e);
 	if (!op)

@@ -70,7 +70,7 @@ struct engine {
 	struct instant retry_next; /* no release or withdrawal is repeated before: see debt_retry_at */
 	struct op_list debts;   /* releases that some node has not confirmed */
 	uint64_t tickets;
-	int64_t fence_seen;     /* the largest in any reply of any node */
+	int64_t fence_seen;     /* the largest in any reply that may be believed */
 	struct instant modest_until; /* a proposal was within the limit of one store and beyond that of another: until then there are none */
 	struct instant narrow_until; /* a store's fence is as far ahead of its clock as may be: single tokens only */
 	bool draining;

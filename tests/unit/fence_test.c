@@ -327,6 +327,27 @@ START_TEST(a_fence_beyond_all_clocks_is_not_spread)
 }
 END_TEST
 
+/* Whatever a store shows that is not ours, or that none of us wrote: tokens that are proposed beyond all clocks make no bases equal, and cost a second round each. */
+START_TEST(a_fence_that_is_not_ours_is_not_proposed)
+{
+	stage_open(3);
+	if (_i == 0)
+		marker_is_set(2, "j|1.0123456789abcdef|r|r|n|30000|3.00000000|");
+	if (_i == 1)
+		stage.node[2].clock_us = 3600 * SEC;
+	stage.conf.clock_tol_us = 5 * SEC;
+	memory_set_fence(stage.node[2].memory, _i == 2 ? INT64_C(4500000000000001) : STAGE_WALL_US + 3600 * SEC);
+	daemon_starts(0);
+	passes(2 * SEC);
+	memory_set_fence(stage.node[0].memory, memory_fence(stage.node[1].memory) + 1000);
+	passes(65 * SEC); /* what a join has lifted it to is past */
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	ck_assert_int_le(stage.node[0].last[CALL_ACQUIRE].call.fence, STAGE_WALL_US + stage.now.us);
+	ck_assert_uint_eq(asked(CALL_EXTEND), 0);
+}
+END_TEST
+
 Suite *fence_suite(void)
 {
 	Suite *suite = suite_create("fence");
@@ -347,6 +368,7 @@ Suite *fence_suite(void)
 	tcase_add_test(tc, a_store_that_was_away_keeps_what_was_granted_beyond_its_clock);
 	tcase_add_test(tc, what_was_granted_beyond_all_clocks_is_adopted_by_a_store_with_a_smaller_fence);
 	tcase_add_test(tc, a_fence_beyond_all_clocks_is_not_spread);
+	tcase_add_loop_test(tc, a_fence_that_is_not_ours_is_not_proposed, 0, 3);
 	suite_add_tcase(suite, tc);
 	return suite;
 }
