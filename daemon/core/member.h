@@ -66,7 +66,7 @@ struct member {
 	bool stalled; /* a call is unanswered for longer than the timeout; ends with the next answer */
 	struct instant up_since; /* what went over an earlier connection was sent before … */
 	int64_t astray_us;       /* … and is carried out, where it sets a key, so long after at most */
-	int64_t width_us;        /* as long as this connection stands: how roughly the clock was known at worst */
+	int64_t width_us;        /* as long as this connection stands: how roughly the clock was known at worst when a key was to be set there */
 	struct instant stalled_at;
 	unsigned index;
 	enum { MEMBER_IDLE, MEMBER_ASKED_PROBE, MEMBER_ASKED_JOIN } asked;
@@ -146,6 +146,13 @@ void member_stall(struct members *ms, unsigned node);
 
 /* It may be no more than a moment's stop: what can wait for it does, for as long as a command may take. */
 bool member_may_recover(const struct members *ms, const struct member *m);
+
+/* A key is to be set there now: how roughly the clock is known bounds how late that may happen. */
+static inline void member_note_width(struct member *m, int64_t us)
+{
+	if (us > m->width_us)
+		m->width_us = us;
+}
 
 static inline bool member_usable(const struct member *m)
 {

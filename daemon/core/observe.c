@@ -57,12 +57,6 @@ void members_settle_jumps(struct members *ms)
 			member_look_anew(ms, &ms->node[i]);
 }
 
-static void member_note_width(struct member *m, int64_t us)
-{
-	if (us > m->width_us)
-		m->width_us = us;
-}
-
 /*
  * What was sent when the clock was known but roughly may be under way still, also over the connection before this one. A server that is dialled in vain is
  * told to be down again: nothing was sent there since.

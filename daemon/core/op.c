@@ -112,11 +112,17 @@ static void op_send(struct op_table *t, struct op *op, unsigned node, struct cal
 	core_call(t->core, call);
 }
 
-/* The key may stand there from now on, at most until its TTL is over. */
+/*
+ * The key may stand there from now on, at most until its TTL is over. How late the store may set it depends on how roughly its clock is known now: an answer that
+ * comes before the connection breaks may tell the clock better.
+ */
 static void op_placed(struct op_table *t, struct op *op, unsigned node)
 {
 	struct instant until = instant_add(t->core->now, t->core->conf.timeout_us + op->px_us + op->px_us / 50 + SEC);
+	struct member *m = &t->members->node[node];
 
+	if (!MUTATED(WIDTH_FORGOTTEN))
+		member_note_width(m, m->clock.high - m->clock.low);
 	op->lock->placed |= (uint16_t)(1u << node);
 	op->lock->px_until = instant_max(op->lock->px_until, until);
 	if (op->px_us > op->lock->px_us)

@@ -9,6 +9,8 @@
 
 #define ROUGHLY_US (1900 * MSEC)
 #define LATE_US    (400 * MSEC)
+#define TIMEOUT_US (500 * MSEC)
+#define SLOW_US    (450 * MSEC) /* an answer in time */
 
 /* It has answered just now, and late. */
 static void clock_is_known_roughly(void)
@@ -85,6 +87,41 @@ START_TEST(an_acquire_that_is_late_where_the_store_was_dialled_in_vain_since_lea
 }
 END_TEST
 
+/* Slow answers that still come in time leave the clock known but roughly. A prompt one over another connection to it says nothing of what was sent before. */
+START_TEST(an_acquire_that_is_late_where_answers_were_slow_but_in_time_leaves_no_key)
+{
+	struct call late;
+	struct answer answer;
+
+	stage_open(3);
+	stage.conf.timeout_us = TIMEOUT_US;
+	daemon_starts(0);
+	passes(2 * SEC);
+	daemon_ends(0);
+	feels(2, MOOD_SILENT);
+	daemon_starts(0);
+	passes(SLOW_US);
+	serves(2, 1);
+	ck_assert_str_eq(store_state(0, 2), "joined");
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	late = late_call(2, CALL_ACQUIRE);
+	loses(2, 1);
+	feels(2, MOOD_WELL);
+	says(1, "LOCK b");
+	hears(1, "OK name=b *");
+	breaks(2);
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	passes(2 * SLOW_US);
+	memory_call(stage.node[2].memory, &late, stage.now, &answer);
+	ck_assert_int_eq(answer.code, 'G');
+	passes(LATE_US);
+	ck_assert(!key_is_there(2, "a"));
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+END_TEST
+
 Suite *astray_clock_suite(void)
 {
 	Suite *s = suite_create("astray_clock");
@@ -94,6 +131,7 @@ Suite *astray_clock_suite(void)
 	tcase_add_test(t, an_acquire_that_is_late_by_two_connections_leaves_no_key);
 	tcase_add_test(t, an_acquire_that_is_late_where_others_were_answered_in_time_since_leaves_no_key);
 	tcase_add_test(t, an_acquire_that_is_late_where_the_store_was_dialled_in_vain_since_leaves_no_key);
+	tcase_add_test(t, an_acquire_that_is_late_where_answers_were_slow_but_in_time_leaves_no_key);
 	suite_add_tcase(s, t);
 	return s;
 }
