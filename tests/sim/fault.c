@@ -86,6 +86,10 @@ static bool link_fault(struct world *w, const struct fault *f)
 		l->slow = f->x > 1 ? f->x : 2;
 		return true;
 	}
+	if (f->at_us % 16 == 4 || f->at_us % 16 == 7) { /* one of its connections alone */
+		l->lane_stalled[f->at_us % 2] = until;
+		return true;
+	}
 	if ((f->x & 1) && l->stalled_to < until)
 		l->stalled_to = until;
 	if ((f->x & 2) && l->stalled_from < until)

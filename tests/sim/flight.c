@@ -29,10 +29,12 @@ int64_t link_latency(struct sim_link *l, struct stream *s)
 }
 
 /* One after the other, and not before the stall is over. */
-static int64_t arrival(int64_t at, int64_t stalled_until, int64_t *last)
+static int64_t arrival(int64_t at, int64_t stalled_until, int64_t lane_until, int64_t *last)
 {
 	if (at < stalled_until)
 		at = stalled_until;
+	if (at < lane_until)
+		at = lane_until;
 	if (at <= *last)
 		at = *last + 1;
 	*last = at;
@@ -154,7 +156,7 @@ void link_flush(struct sim_link *l)
 		world_at(w, &f->timer, AT_FLIGHT, f->depart);
 		return;
 	}
-	at = arrival(f->depart + link_latency(l, &l->to), l->stalled_to, &l->last_to[f->lane]);
+	at = arrival(f->depart + link_latency(l, &l->to), l->stalled_to, l->lane_stalled[f->lane], &l->last_to[f->lane]);
 	world_at(w, &f->timer, AT_FLIGHT, at);
 	if (!timer_is_set(&l->watch))
 		world_at(w, &l->watch, AT_WATCH, w->now + LINK_STALL_US);
@@ -170,7 +172,8 @@ void flight_answered(struct flight *f, int64_t took_us)
 		return;
 	}
 	f->state = FLIGHT_BACK;
-	world_at(w, &f->timer, AT_FLIGHT, arrival(w->now + took_us + link_latency(l, &l->from), l->stalled_from, &l->last_from[f->lane]));
+	world_at(w, &f->timer, AT_FLIGHT,
+		 arrival(w->now + took_us + link_latency(l, &l->from), l->stalled_from, l->lane_stalled[f->lane], &l->last_from[f->lane]));
 }
 
 void flight_fired(struct flight *f)
@@ -192,7 +195,7 @@ void flight_tell(struct flight *f, unsigned i, enum answer_class class, const ch
 	struct event event = {.kind = EVENT_ANSWER, .answer = f->answer[i]};
 
 	if (class != ANSWER_EXECUTED)
-		event.answer = (struct answer){.class = class, .fence = -1, .text = span_of(text)};
+		event.answer = (struct answer){.class = class, .fence = -1, .pttl_ms = -2, .text = span_of(text)};
 	event.answer.call = f->call[i].id;
 	event.answer.node = f->server->index;
 	witness_answer(f->daemon, &f->call[i], &event.answer, f->emitted);
@@ -228,6 +231,13 @@ void link_on_reply(struct flight *f)
 		else
 			flight_tell(f, i, ANSWER_EXECUTED, "");
 	}
+	flight_drop(f);
+}
+
+void flight_unsend(struct sim_link *l, struct flight *f)
+{
+	(void)stream_chance(&l->stream, (unsigned)world_of(l)->plan->ghost_percent); /* as where it may have left */
+	heap_cancel(&world_of(l)->heap, &f->timer);
 	flight_drop(f);
 }
 

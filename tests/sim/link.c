@@ -25,11 +25,41 @@ void link_init(struct sim_link *l, struct sim_daemon *d, struct server *s)
 	TAILQ_INIT(&l->flights);
 }
 
+enum down { DOWN_LOST, DOWN_REFUSED, DOWN_SILENT };
+
+/* Once for each reason, as daemon/redis/node does. What is drawn next is what would be drawn without this word. */
+static void link_tell_down(struct sim_link *l, enum down why)
+{
+	static const char *const reason[] = {[DOWN_LOST] = "connection lost", [DOWN_REFUSED] = "Connection refused", [DOWN_SILENT] = "connect timed out"};
+	struct event event = {.kind = EVENT_NODE_DOWN, .node = {.index = l->server->index, .reason = span_of(reason[why])}};
+	struct stream drawn = l->daemon->stream;
+
+	if (l->told >> why & 1 || (why != DOWN_LOST && l->daemon->state != DAEMON_RUNNING))
+		return;
+	l->told |= 1u << why;
+	daemon_step(l->daemon, &event);
+	if (why != DOWN_LOST)
+		l->daemon->stream = drawn;
+}
+
+/*
+ * Where the way to the store is blocked the kernel takes, of every other connection, one command per lane: the others have not left. Nor has what this pass was
+ * to send.
+ */
+static bool flight_is_unsent(const struct sim_link *l, const struct flight *f, bool *blocked)
+{
+	bool may_wait = f->state == FLIGHT_OUT && timer_is_set(&f->timer);
+	bool unsent = may_wait && (f->depart > world_of(l)->now || *blocked);
+
+	*blocked |= unsent || (may_wait && l->epoch % 2 && (world_of(l)->now < l->stalled_to || world_of(l)->now < l->lane_stalled[f->lane]));
+	return unsent;
+}
+
 /* The books of a broken connection: each call is answered once, then the node is down. */
 void link_on_broken(struct sim_link *l, uint64_t epoch)
 {
-	struct event event = {.kind = EVENT_NODE_DOWN, .node = {.index = l->server->index, .reason = SPAN("connection lost")}};
 	struct flight *f, *next;
+	bool blocked[LANES] = {false}, unsent;
 	bool steady = world_of(l)->now - l->up_since > STEADY_US;
 
 	if (epoch != l->epoch || !l->up)
@@ -45,12 +75,16 @@ void link_on_broken(struct sim_link *l, uint64_t epoch)
 		next = TAILQ_NEXT(f, in_link);
 		if (f->refused)
 			continue;
+		unsent = flight_is_unsent(l, f, &blocked[f->lane]);
 		for (unsigned i = 0; i < f->count; i++)
-			flight_tell(f, i, ANSWER_UNKNOWN, "connection lost");
+			flight_tell(f, i, unsent ? ANSWER_REFUSED : ANSWER_UNKNOWN, "connection lost");
 		next = TAILQ_NEXT(f, in_link);
-		flight_orphan(l, f);
+		if (unsent)
+			flight_unsend(l, f);
+		else
+			flight_orphan(l, f);
 	}
-	daemon_step(l->daemon, &event);
+	link_tell_down(l, DOWN_LOST);
 	turns_unlinked(l->daemon, l->server->index);
 }
 
@@ -81,13 +115,17 @@ void link_fired(struct sim_link *l)
 	}
 	if (l->server->down) {
 		link_fail_to_dial(l, MSEC);
+		link_tell_down(l, DOWN_REFUSED);
 	} else if (w->now < l->stalled_to || w->now < l->stalled_from || l->server->paused_until > w->now) {
 		link_fail_to_dial(l, CONNECT_TIMEOUT_US);
+		if (w->now - CONNECT_TIMEOUT_US > l->late_at)
+			link_tell_down(l, DOWN_SILENT); /* the attempt before this one */
 	} else {
 		l->epoch++;
 		l->dialled = l->server->lives;
 		memset(l->last_to, 0, sizeof(l->last_to));
 		memset(l->last_from, 0, sizeof(l->last_from));
+		memset(l->lane_stalled, 0, sizeof(l->lane_stalled));
 		daemon_arrive(l->daemon, ARRIVAL_UP, l, l->epoch);
 	}
 }
@@ -101,6 +139,7 @@ void link_on_up(struct sim_link *l, uint64_t epoch)
 	l->up = true;
 	l->broken = false;
 	l->up_since = world_of(l)->now;
+	l->told = 0;
 	ear_open(&l->daemon->ear[l->server->index]);
 	world_note(world_of(l), 2, l->epoch, "d%u-n%u up", l->daemon->index, l->server->index);
 	daemon_step(l->daemon, &event);
@@ -134,6 +173,7 @@ void link_begin(struct sim_link *l)
 
 	backoff_init(&l->backoff, PAUSE_FIRST_US, PAUSE_CAP_US);
 	l->up = l->broken = false;
+	l->told = 0;
 	l->epoch++;
 	world_at(w, &l->timer, AT_LINK, w->now + link_latency(l, &l->stream));
 }

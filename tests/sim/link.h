@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The connections of one daemon to one node, as daemon/redis keeps them: several lanes, a name pinned to one, each in order; when one breaks all
- * do, what is in flight is answered ANSWER_UNKNOWN and then NODE_DOWN is told; dialled again with a back-off, NODE_UP when it stands.
+ * do. What is in flight is answered ANSWER_UNKNOWN, or ANSWER_REFUSED where not one byte has left, and then NODE_DOWN is told. It is dialled again with a
+ * back-off; NODE_DOWN is told again for each new reason why that is in vain, NODE_UP when it stands.
  */
 #ifndef SIM_LINK_H
 #define SIM_LINK_H
@@ -52,8 +53,10 @@ struct sim_link {
 	bool broken; /* it broke, and the daemon has not heard yet */
 	int64_t up_since;
 	uint64_t epoch; /* of the connection */
+	unsigned told;  /* bits: reasons that NODE_DOWN has named since it was up last */
 	unsigned dialled; /* which life of the server it leads to */
 	int64_t stalled_to, stalled_from, slow_until, slow;
+	int64_t lane_stalled[LANES]; /* both ways, and no longer than this connection stands */
 	int64_t late_at; /* true time of the last answer that took longer than a command may take */
 	int64_t last_to[LANES], last_from[LANES]; /* arrivals, in order */
 	struct flights flights;                   /* sent and not answered, oldest first */
@@ -85,6 +88,8 @@ void flight_lose(struct flight *f); /* with the server: who sent it hears of tha
 /* One of its calls is answered. The connection that it went out on breaks: it may reach the server all the same, and late; nobody hears of its reply. */
 void flight_tell(struct flight *f, unsigned i, enum answer_class class, const char *text);
 void flight_orphan(struct sim_link *l, struct flight *f);
+/* Not one byte of it has left. */
+void flight_unsend(struct sim_link *l, struct flight *f);
 int64_t link_latency(struct sim_link *l, struct stream *s); /* one way */
 void flight_drop(struct flight *f); /* it is used again for another command */
 void flights_release(struct flights *spare);
