@@ -104,6 +104,8 @@ static void daemon_stops(void)
 	clients_hear();
 	ck_assert_int_eq(daemon_step(0, &stop), 0);
 	clients_hear();
+	clients_lose_daemon();
+	passes(below(700) * MSEC); /* as long as the last lines may take to go out */
 	daemon_crashes();
 }
 

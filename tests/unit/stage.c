@@ -119,6 +119,7 @@ int daemon_step(unsigned d, struct event *event)
 	for (size_t i = 0; i < daemon->effects.count; i++)
 		effect_carry_out(d, &daemon->effects.item[i]);
 	effects_reset(&daemon->effects);
+	daemon->ending |= event->kind == EVENT_STOP;
 	return r;
 }
 
@@ -221,6 +222,7 @@ void daemon_ends(unsigned d)
 
 	service_free(daemon->service);
 	daemon->service = NULL;
+	daemon->ending = false;
 	runs();
 	for (unsigned i = 0; i < daemon->conf.nodes; i++) {
 		struct parcel *p;

@@ -47,6 +47,7 @@ struct stage_daemon {
 	struct service *service;
 	struct effects effects;
 	bool stopped; /* as by SIGSTOP: no step, no answer */
+	bool ending;  /* EVENT_STOP was told: it has hung up on all, and what it says to them is dropped */
 	char host[16];
 	struct parcels queue[NODES_MAX];
 };
