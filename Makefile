@@ -191,16 +191,28 @@ DAEMON := \
 
 CLIENT := \
 	client/address.c \
-	client/ask.c \
 	client/await.c \
-	client/book.c \
+	client/channel.c \
 	client/conn.c \
+	client/draft.c \
+	client/exchange.c \
+	client/farewell.c \
+	client/greeting.c \
+	client/holds.c \
 	client/line.c \
 	client/lock.c \
+	client/moment.c \
+	client/outcome.c \
+	client/pauses.c \
+	client/pending.c \
 	client/person.c \
-	client/reconnect.c \
-	client/settle.c \
-	client/tidy.c
+	client/pushes.c \
+	client/recovery.c \
+	client/redlock.c \
+	client/repeat.c \
+	client/surplus.c \
+	client/tracking.c \
+	client/undecided.c
 
 CLI := \
 	client/cli.c \

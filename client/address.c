@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Where the daemon is, and a connection to it.
- */
-#include "client/conn.h"
+/* See address.h. */
+#include "client/address.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,4 +218,17 @@ int address_again(const struct address *address, bool *ret_pending)
 	}
 	*ret_pending = r != 0;
 	return fd;
+}
+
+int address_connected(int fd)
+{
+	struct pollfd writable = {.fd = fd, .events = POLLOUT};
+	int error = 0;
+	socklen_t n = sizeof(error);
+
+	if (poll(&writable, 1, 0) <= 0)
+		return 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n))
+		error = errno;
+	return error ? -error : 1;
 }

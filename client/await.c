@@ -1,67 +1,62 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Waiting for an answer: the one place of the library where time passes, but for connecting and the farewell.
- */
-#include "client/conn.h"
+/* See await.h. */
+#include "client/await.h"
+#include "client/exchange.h"
+#include "client/moment.h"
+#include "client/recovery.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <sys/param.h>
 
-/* The milliseconds that poll may wait; it counts another clock, so the moment is looked at again afterwards. */
-static int poll_left(int64_t until_us)
+/* Until something comes or is due. */
+static int await_something(struct redlock *c, int64_t until)
 {
-	int64_t left = until_us - redlock_now_us();
+	struct pollfd fd = {.fd = c->channel.fd, .events = redlock_events(c)};
 
-	if (until_us == INT64_MAX)
-		return -1;
-	if (left <= 0)
-		return 0;
-	return left > 60000000 ? 60000 : (int)(left / US_PER_MS) + 1;
+	if (poll(&fd, 1, moment_poll_ms(MIN(until, recovery_due_us(c)))) < 0 && errno != EINTR)
+		return conn_break(c, -errno, "waiting failed");
+	return 0;
 }
 
-int64_t conn_until(int64_t wait_ms)
+/* Returns 0 when the request is no longer in flight. */
+static int await_end(struct redlock *c, int64_t until)
 {
-	int64_t now = redlock_now_us();
+	int r = 0;
 
-	return wait_ms < 0 || wait_ms > (INT64_MAX - now) / US_PER_MS ? INT64_MAX : now + wait_ms * US_PER_MS;
+	while (!r && c->pending.in_flight) {
+		r = redlock_process(c);
+		if (r || !c->pending.in_flight)
+			break;
+		if (moment_poll_ms(until) == 0)
+			return conn_says(c, -EAGAIN, "no answer yet");
+		r = await_something(c, until);
+	}
+	return r;
 }
 
 int redlock_finish(struct redlock *c, int64_t timeout_ms)
 {
-	int64_t until = conn_until(timeout_ms), due;
-	struct pollfd fd;
-	int r = 0, left;
+	int r;
 
-	if (!c->in_flight && !c->answered && !c->aborted)
+	if (!c->pending.in_flight && !c->answered && !c->aborted)
 		return conn_says(c, -EINVAL, "nothing was asked");
-	while (c->in_flight) {
-		r = redlock_process(c);
-		if (r || !c->in_flight)
-			break;
-		left = poll_left(until);
-		if (!left)
-			return conn_says(c, -EAGAIN, "no answer yet");
-		due = reconnect_due(c);
-		if (due < until)
-			left = poll_left(due);
-		fd = (struct pollfd){.fd = c->fd, .events = redlock_events(c)};
-		if (poll(&fd, 1, left) < 0 && errno != EINTR)
-			return conn_break(c, -errno, "waiting failed");
-	}
+	r = await_end(c, moment_after(timeout_ms));
 	if (c->aborted) {
 		c->aborted = false;
 		return conn_says(c, -ECONNABORTED, "the connection broke before the answer came; it may have been done");
 	}
 	/* An answer that came complete counts, whatever ended the connection behind it. */
-	return c->in_flight ? r : conn_outcome(c);
+	return c->pending.in_flight ? r : outcome_of(&c->answer.parsed, c->code, c->message);
 }
 
-int conn_await(struct redlock *c, int64_t wait_ms)
+int await_answer(struct redlock *c, int64_t wait_ms)
 {
 	int64_t limit = wait_ms < 0 || wait_ms > INT64_MAX - c->timeout_ms ? REDLOCK_FOREVER : wait_ms + c->timeout_ms;
 	int r = redlock_finish(c, limit);
 
 	if (r != -EAGAIN)
 		return r;
-	return c->link == LINK_UP && !c->again_us ? conn_break(c, -ETIMEDOUT, "redlockd does not answer") : ask_give_up(c);
+	r = exchange_give_up(c);
+	return r ? r : conn_break(c, -ETIMEDOUT, "redlockd does not answer");
 }

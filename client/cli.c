@@ -3,7 +3,7 @@
  * From the command line to the command: dispatch, usage texts, complaints.
  */
 #include "client/cli.h"
-#include "client/conn.h"
+#include "client/address.h"
 
 #include <errno.h>
 #include <fcntl.h>

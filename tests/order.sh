@@ -6,7 +6,8 @@
 standing='
 daemon/core  event metric core journal flow quorum members judge jump member observe lock op adopt debt acquire engine hold turn split line pace renew handover starve defeat look
 daemon/core  session page rows listing remember deadlock list locks query resume show command deliver parting restore service
-client       address person book ask conn line await tidy settle reconnect json rows family lock keeper place shortage cli cli_parse cli_ping cli_query cli_wait keeper_main cli_run main
+client       moment person address line channel pushes pauses outcome draft greeting holds pending tracking repeat undecided surplus
+client       conn recovery exchange await farewell lock redlock json rows family keeper place shortage cli cli_parse cli_ping cli_query cli_wait keeper_main cli_run main
 '
 
 # folder caller: whom it calls although they stand above it.
@@ -24,12 +25,7 @@ daemon/core  list     command
 daemon/core  locks    command resume deliver
 daemon/core  query    command
 daemon/core  resume   command deliver
-client       ask      tidy conn
-client       await    reconnect
-client       book     conn tidy
 client       cli      cli_ping cli_query cli_parse cli_run
-client       conn     reconnect tidy await settle
-client       tidy     reconnect
 '
 
 # arrows folder-of-objects folder sources … : "caller callee" for each call from one file of the folder to another.

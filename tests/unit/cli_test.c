@@ -3,7 +3,7 @@
  * redlock's queries, its options and its mistakes, against a daemon that plays transcripts. run and try: run_test.c.
  */
 #include "client/cli.h"
-#include "client/conn.h"
+#include "client/address.h"
 #include "client/rows.h"
 #include "tests/unit/fake_daemon.h"
 

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See channel.h. */
+#include "client/channel.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+void channel_close(struct channel *ch)
+{
+	if (ch->fd >= 0)
+		close(ch->fd);
+	ch->fd = -1;
+	ch->mute = ch->closed = false;
+	ch->in_at = ch->in_n = 0;
+	ch->out_at = ch->out_n = 0;
+}
+
+/* --- out --- */
+
+void channel_put(struct channel *ch, const char *line, size_t n)
+{
+	memcpy(ch->out, line, n);
+	ch->out[n] = '\n';
+	ch->out_at = 0, ch->out_n = n + 1;
+}
+
+bool channel_append(struct channel *ch, const char *line, size_t n)
+{
+	size_t left = ch->out_n - ch->out_at;
+
+	if (left + n + 1 > sizeof(ch->out))
+		return false;
+	memmove(ch->out, ch->out + ch->out_at, left);
+	memcpy(ch->out + left, line, n);
+	ch->out[left + n] = '\n';
+	ch->out_at = 0, ch->out_n = left + n + 1;
+	return true;
+}
+
+bool channel_unsent(const struct channel *ch)
+{
+	return ch->out_at < ch->out_n;
+}
+
+int channel_flush(struct channel *ch)
+{
+	ssize_t n;
+
+	while (channel_unsent(ch)) {
+		n = send(ch->fd, ch->out + ch->out_at, ch->out_n - ch->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN ? 0 : -errno;
+		ch->mute = false;
+		ch->out_at += (size_t)n;
+	}
+	return 0;
+}
+
+void channel_mute(struct channel *ch)
+{
+	ch->mute = true;
+	ch->out_at = ch->out_n;
+}
+
+/* --- in --- */
+
+int channel_read(struct channel *ch)
+{
+	ssize_t n = recv(ch->fd, ch->in + ch->in_n, sizeof(ch->in) - ch->in_n, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EINTR || (errno == EAGAIN && !ch->mute)))
+		return errno == EINTR;
+	if (n < 0)
+		return ch->mute ? -EPIPE : -errno;
+	ch->closed = n == 0;
+	if (ch->closed)
+		return -ECONNRESET;
+	ch->in_n += (size_t)n;
+	return 1;
+}
+
+bool channel_line(struct channel *ch, struct span *ret_line)
+{
+	char *from = ch->in + ch->in_at, *end = memchr(from, '\n', ch->in_n - ch->in_at);
+	size_t n;
+
+	if (!end) {
+		memmove(ch->in, from, ch->in_n - ch->in_at);
+		ch->in_n -= ch->in_at;
+		ch->in_at = 0;
+		return false;
+	}
+	n = (size_t)(end - from);
+	ch->in_at += n + 1;
+	*ret_line = (struct span){from, n && from[n - 1] == '\r' ? n - 1 : n};
+	return true;
+}
+
+bool channel_full(const struct channel *ch)
+{
+	return ch->in_n == sizeof(ch->in);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See draft.h. */
+#include "client/draft.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void draft_span(struct draft *d, struct span text)
+{
+	if (d->full || d->n + text.n >= sizeof(d->line)) {
+		d->full = true;
+		return;
+	}
+	memcpy(d->line + d->n, text.p, text.n);
+	d->n += text.n;
+}
+
+void draft_text(struct draft *d, const char *text)
+{
+	draft_span(d, span_of(text));
+}
+
+void draft_quoted(struct draft *d, const char *before, const char *text)
+{
+	char quoted[LINE_MAX_DEFAULT];
+	size_t n = quote(span_of(text), quoted, sizeof(quoted));
+
+	draft_text(d, before);
+	draft_span(d, (struct span){quoted, n});
+	d->full |= !n;
+}
+
+void draft_ms(struct draft *d, const char *field, int64_t ms)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), " %s=%" PRId64 "ms", field, ms);
+	draft_text(d, text);
+}
+
+void draft_begin(struct draft *d, const char *verb, const char *name)
+{
+	d->n = 0;
+	d->full = false;
+	draft_text(d, verb);
+	draft_quoted(d, " ", name);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A request line while it is put together.
+ */
+#ifndef CLIENT_DRAFT_H
+#define CLIENT_DRAFT_H
+
+#include "proto/proto.h"
+
+struct draft {
+	char line[LINE_MAX_DEFAULT]; /* without LF, for which there is room */
+	size_t n;
+	bool full; /* something did not fit: the line is not to be sent */
+};
+
+/* "VERB name", quoted. */
+void draft_begin(struct draft *d, const char *verb, const char *name);
+void draft_text(struct draft *d, const char *text);
+/* The text before, then the other, quoted where it must be. */
+void draft_quoted(struct draft *d, const char *before, const char *text);
+/* " field=…ms" */
+void draft_ms(struct draft *d, const char *field, int64_t ms);
+
+#endif

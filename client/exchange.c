@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See exchange.h. */
+#include "client/exchange.h"
+#include "client/moment.h"
+#include "client/recovery.h"
+#include "client/surplus.h"
+#include "client/tracking.h"
+#include "client/undecided.h"
+
+#include <errno.h>
+
+#define PUT_OFF_US 200000 /* from an answer that was no end until its request is sent again */
+
+int exchange_begin(struct redlock *c)
+{
+	struct repeat_answer answer;
+	enum repeat what = REPEAT_SEND;
+
+	c->row = NULL;
+	c->aborted = false;
+	pending_begin(&c->pending, redlock_now_us());
+	if (c->greeting.resumes)
+		what = repeat_known(&c->holds, &c->pending, &answer);
+	if (what != REPEAT_SEND)
+		return conn_answer(c, what, &answer);
+	if (c->link != LINK_UP)
+		return 0;
+	c->pending.sent = true;
+	return undecided_unlock(&c->holds, &c->pending) ? recovery_check(c) : conn_put(c, c->pending.line, c->pending.n);
+}
+
+int exchange_give_up(struct redlock *c)
+{
+	bool up = c->link == LINK_UP;
+
+	if (up && !c->again_us)
+		return 0;
+	surplus_given_up(&c->holds, &c->pending);
+	c->pending.in_flight = c->answered = false;
+	if (up)
+		c->again_us = 0;
+	return conn_says(c, -ECONNABORTED, up ? "redlockd could not tell in time" : "redlockd is away, and did not come back in time");
+}
+
+int exchange_refuse(struct redlock *c, const char *name)
+{
+	return surplus_refused(&c->holds, name, c->link == LINK_UP) && c->link == LINK_UP ? recovery_release(c) : 0;
+}
+
+/* --- what comes --- */
+
+/* The connection may break right behind the answer to HELLO: by then it is known how to come back. */
+static void hello_agreed(struct redlock *c)
+{
+	greeting_agreed(&c->greeting, (struct span){c->pending.line, c->pending.n}, &c->answer.parsed);
+	c->pauses.chance = (uint64_t)redlock_now_us() ^ (uint64_t)c->greeting.owner << 32;
+}
+
+static int pending_answered(struct redlock *c)
+{
+	conn_answered(c);
+	if (c->pending.kind == PENDING_HELLO && c->answer.parsed.kind == LINE_OK)
+		hello_agreed(c);
+	if (c->greeting.resumes)
+		tracking_answer(&c->holds, &c->pending, &c->answer.parsed);
+	return c->holds.surplus ? recovery_release(c) : 0;
+}
+
+/* c->passing is the answer to the request in flight, or a row of it. */
+static int pending_hear(struct redlock *c)
+{
+	const struct reply_line *line = &c->passing.parsed;
+
+	if (line->kind == LINE_ROW) {
+		if (c->row)
+			c->row(c->row_arg, &c->passing);
+		return 0;
+	}
+	if (!c->greeting.resumes || !pending_goes_on(&c->pending, line, redlock_now_us()))
+		return pending_answered(c);
+	c->again_us = redlock_now_us() + PUT_OFF_US;
+	return 0;
+}
+
+static int line_hear(struct redlock *c, struct span line)
+{
+	if (line.n && line.p[0] == '!')
+		return conn_push(c, line);
+	if (line.n >= REPLY_MAX || line_fill(&c->passing, line.p, line.n))
+		return conn_break(c, -EPROTO, "what answers does not speak the protocol of redlockd");
+	if (c->link != LINK_UP)
+		return recovery_hear(c);
+	if (!c->pending.in_flight)
+		return conn_break(c, -EPROTO, "redlockd answered what was not asked");
+	return pending_hear(c);
+}
+
+static int lines_hear(struct redlock *c)
+{
+	struct span line;
+	int r = 0;
+
+	while (!r && channel_line(&c->channel, &line))
+		r = line_hear(c, line);
+	return !r && channel_full(&c->channel) ? conn_break(c, -EPROTO, "redlockd sent a line without end") : r;
+}
+
+/* The other side ended the connection, or the way there did. */
+static int channel_ended(struct redlock *c, int err)
+{
+	const char *why = c->channel.closed ? "redlockd closed the connection" : "the connection to redlockd broke";
+
+	if (!c->greeting.resumes)
+		return conn_break(c, err, why);
+	conn_lost(c, err, why);
+	return 0;
+}
+
+static int lines_read(struct redlock *c)
+{
+	int r, more;
+
+	do {
+		more = channel_read(&c->channel);
+		r = more < 0 ? channel_ended(c, more) : lines_hear(c);
+	} while (more > 0 && !r && c->channel.fd >= 0);
+	return r;
+}
+
+int redlock_process(struct redlock *c)
+{
+	int r = c->broken ? c->broken : recovery_act(c);
+
+	if (r || c->channel.fd < 0 || c->link == LINK_CONNECTING)
+		return r;
+	r = conn_drain(c);
+	if (!r)
+		r = lines_read(c);
+	recovery_limit(c);
+	return r;
+}

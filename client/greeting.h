@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How a session is opened, and found again: what HELLO asked for, and the id and secret by which RESUME names the session.
+ */
+#ifndef CLIENT_GREETING_H
+#define CLIENT_GREETING_H
+
+#include "client/redlock.h"
+#include "proto/proto.h"
+#include <sys/types.h>
+
+#define HELLO_BYTES  1200
+#define RESUME_BYTES 256
+
+struct greeting {
+	bool resumes; /* the daemon gives grace: the session outlives its connection */
+	pid_t owner;  /* said HELLO: the process whose redlock_close says QUIT */
+	char session[64], secret[128];
+	char hello[HELLO_BYTES]; /* said again when the session is gone */
+	size_t bare_n;           /* of hello, without its grace */
+	bool graceless;          /* the session was opened without grace: the daemon gives less by now */
+	bool grace;              /* the HELLO in flight asks for it */
+};
+
+/* The line into out, NUL-terminated. -EMSGSIZE: the label is too long. */
+int greeting_hello(struct greeting *g, const struct redlock_session *session, char out[HELLO_BYTES]) REDLOCK_MUST;
+/* The daemon said OK to that line. */
+void greeting_agreed(struct greeting *g, struct span hello, const struct reply_line *answer);
+/* Takes id and secret from an OK to HELLO. */
+void greeting_named(struct greeting *g, const struct reply_line *answer);
+/* The line into out; returns its length, 0 when there is no session to be found again. */
+size_t greeting_resume(const struct greeting *g, char out[RESUME_BYTES]);
+/* Whether an ERR to RESUME says that the session is gone; so does that of a daemon which does not know the command. */
+bool greeting_is_gone(const struct reply_line *refusal);
+/* The session is gone. Returns what a lock of it was lost by: with grace it ends with its lease, without it is free since the connection broke. */
+const char *greeting_lose(struct greeting *g);
+/* HELLO was refused. True: the daemon gives less grace by now, or knows none, and hello is to be said without; not twice. */
+bool greeting_waives(struct greeting *g, const struct reply_line *refusal);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The locks that the session holds, each with its name, fence and count as the answers told them. Kept for sessions with grace alone; locks
+ * with an owner, and those taken by redlock_request, are their caller's business. What is told of them changes them in tracking.c.
+ */
+#ifndef CLIENT_HOLDS_H
+#define CLIENT_HOLDS_H
+
+#include "client/redlock.h"
+#include "proto/proto.h"
+#include <sys/queue.h>
+
+/* A row of RESUME about a lock, or the OK to a CHECK behind it. */
+struct hold_row {
+	bool told;
+	int64_t fence, valid_ms, count;
+	int64_t asked_us; /* read before the daemon was asked */
+};
+
+enum hold_state {
+	HOLD_ASKED,    /* its LOCK is in flight */
+	HOLD_HELD,     /* an answer granted it, and nothing since has told of its loss */
+	HOLD_LOST,     /* RESUME did not bring it back; until an UNLOCK has heard that, or a LOCK takes it anew */
+	HOLD_UNWANTED, /* its LOCK was given up while the connection was away, and may be granted all the same */
+	HOLD_FREED,    /* its last UNLOCK was given up, and was done all the same; until an UNLOCK has heard that */
+};
+
+struct hold {
+	LIST_ENTRY(hold) next;
+	enum hold_state state;
+	bool seen;               /* a row of this RESUME told of it, or a CHECK asked for it since */
+	const char *reason;      /* LOST: evicted or expired; NULL once a push has told the loss */
+	bool lock_given_up;      /* a LOCK was given up that may have counted */
+	bool unlock_given_up;    /* an UNLOCK was given up that may have counted, asked for while the lock was believed */
+	bool unlock_counted;     /* that UNLOCK has counted; count does not show it, since the caller does not know */
+	struct hold_row row;
+	int64_t fence, until_us;
+	int64_t count; /* as often as the caller believes */
+	char name[NAME_MAX_BYTES + 1];
+};
+
+struct holds {
+	LIST_HEAD(, hold) all;
+	void *by_name; /* the same as a tree of tsearch(3) */
+	int64_t open;  /* how many locks RESUME left undecided: the stores have not confirmed them yet */
+	int64_t more;  /* how many RESUME left out: there were too many to be told at once */
+	bool surplus;  /* an answer told of a LOCK that was given up, and counted */
+};
+
+void holds_init(struct holds *holds);
+void holds_release(struct holds *holds);
+struct hold *holds_find(const struct holds *holds, struct span name);
+/* Before a LOCK, so that a grant is never lost to a lack of memory. -ENOMEM. */
+int holds_reserve(struct holds *holds, const char *name) REDLOCK_MUST;
+void holds_forget(struct holds *holds, struct hold *h);
+
+#endif

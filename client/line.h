@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One line that the daemon sent: its bytes as they came, and what they say. The accessors are public (redlock.h).
+ */
+#ifndef CLIENT_LINE_H
+#define CLIENT_LINE_H
+
+#include "client/redlock.h"
+#include "proto/proto.h"
+
+struct redlock_line {
+	struct reply_line parsed; /* its spans point into scratch */
+	size_t n;
+	char *text;    /* as it came, without LF */
+	char *scratch; /* unquoted in place */
+};
+
+/* Takes n bytes; text and scratch have room for as many. Not 0: they are no line of the protocol. */
+int line_fill(struct redlock_line *line, const char *from, size_t n) REDLOCK_MUST;
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See outcome.h. */
+#include "client/outcome.h"
+#include "client/person.h"
+
+#include <stdio.h>
+
+#define SHOWN_BYTES 200
+
+static void busy_text(const struct reply_line *answer, char *out)
+{
+	struct span name = reply_find(answer, "name"), holder = reply_find(answer, "holder");
+	int64_t held = reply_number(answer, "held_ms", -1);
+	char shown[SHOWN_BYTES], by[SHOWN_BYTES], age[AGE_BYTES];
+
+	shown_text(name, shown, sizeof(shown));
+	shown_text(holder.p ? holder : SPAN("somebody else"), by, sizeof(by));
+	if (held < 0)
+		snprintf(out, MESSAGE_BYTES, "%s is held by %s", shown, by);
+	else
+		snprintf(out, MESSAGE_BYTES, "%s is held by %s for %s", shown, by, age_text(held, age));
+}
+
+static void timeout_text(const struct reply_line *answer, char *out)
+{
+	char shown[SHOWN_BYTES], age[AGE_BYTES];
+
+	shown_text(reply_find(answer, "name"), shown, sizeof(shown));
+	snprintf(out, MESSAGE_BYTES, "%s was not free within %s", shown, age_text(reply_number(answer, "waited_ms", 0), age));
+}
+
+static void refused_text(const struct reply_line *answer, char *code, char *out)
+{
+	char shown[MESSAGE_BYTES - CODE_BYTES];
+
+	shown_text(answer->code, code, CODE_BYTES);
+	shown_text(answer->text, shown, sizeof(shown));
+	snprintf(out, MESSAGE_BYTES, "%s %s", code, shown);
+}
+
+int outcome_of(const struct reply_line *answer, char ret_code[CODE_BYTES], char ret_message[MESSAGE_BYTES])
+{
+	switch (answer->kind) {
+	case LINE_BUSY:
+		busy_text(answer, ret_message);
+		return REDLOCK_BUSY;
+	case LINE_TIMEOUT:
+		timeout_text(answer, ret_message);
+		return REDLOCK_TIMEOUT;
+	case LINE_ERR:
+		refused_text(answer, ret_code, ret_message);
+		return REDLOCK_REFUSED;
+	default:
+		return REDLOCK_OK;
+	}
+}

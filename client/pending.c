@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See pending.h. */
+#include "client/pending.h"
+#include "client/moment.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+void pending_set(struct pending *p, enum pending_kind kind, const char *name, const char *line, size_t n)
+{
+	p->kind = kind;
+	p->fenced = p->anchors = false;
+	memcpy(p->name, name, strlen(name) + 1);
+	memcpy(p->line, line, n);
+	p->n = n;
+	p->wait_n = 0;
+	p->wait_until_us = 0;
+}
+
+void pending_wait(struct pending *p, size_t at, size_t n, int64_t until_us)
+{
+	p->wait_at = at;
+	p->wait_n = n;
+	p->wait_until_us = until_us;
+}
+
+void pending_begin(struct pending *p, int64_t now)
+{
+	p->in_flight = true;
+	p->sent_us = p->asked_us = now;
+	p->sent = p->row.told = p->gone = false;
+}
+
+bool pending_is(const struct pending *p, enum pending_kind kind, const char *name)
+{
+	return p->in_flight && p->kind == kind && !strcmp(p->name, name);
+}
+
+void pending_wait_rest(struct pending *p, int64_t now)
+{
+	int64_t left = (p->wait_until_us - now) / US_PER_MS;
+	char wait[32];
+	size_t n;
+
+	if (!p->wait_until_us || p->wait_until_us == INT64_MAX)
+		return;
+	n = (size_t)snprintf(wait, sizeof(wait), " wait=%" PRId64 "ms", left > 0 ? left : 1);
+	/* It shrinks only, so the line never outgrows its place. */
+	if (n > p->wait_n)
+		return;
+	memmove(p->line + p->wait_at + n, p->line + p->wait_at + p->wait_n, p->n - p->wait_at - p->wait_n);
+	memcpy(p->line + p->wait_at, wait, n);
+	p->n -= p->wait_n - n;
+	p->wait_n = n;
+}
+
+void pending_fence(struct pending *p, int64_t fence)
+{
+	char text[40];
+	size_t n = (size_t)snprintf(text, sizeof(text), " fence=%" PRId64, fence);
+
+	if (p->fenced || p->n + n >= sizeof(p->line))
+		return;
+	memcpy(p->line + p->n, text, n);
+	p->n += n;
+	p->fenced = true;
+}
+
+bool pending_goes_on(const struct pending *p, const struct reply_line *answer, int64_t now)
+{
+	bool waits = p->kind == PENDING_READ || (p->kind == PENDING_LOCK && now < p->wait_until_us);
+
+	if (answer->kind != LINE_ERR)
+		return false;
+	/* A LOCK is granted, and whether the stores still have it is not decided: its caller waits for that. */
+	if (p->anchors && span_equal(answer->code, SPAN("QUORUM")))
+		return true;
+	return waits && span_equal(answer->code, SPAN("DRAINING"));
+}

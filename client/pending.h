@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The request in flight, or the one answered last: its line, and what has to be known to send it again over another connection.
+ */
+#ifndef CLIENT_PENDING_H
+#define CLIENT_PENDING_H
+
+#include "client/holds.h"
+
+/* Whether, and how, a request is repeated over the next connection. */
+enum pending_kind {
+	PENDING_ONCE,  /* nobody can tell whether it was done: its caller is told so */
+	PENDING_HELLO, /* the same, and its answer opens a session */
+	PENDING_READ,  /* CHECK, EXTEND: twice does no harm */
+	PENDING_LOCK,
+	PENDING_UNLOCK,
+};
+
+struct pending {
+	bool in_flight;
+	enum pending_kind kind;
+	char name[NAME_MAX_BYTES + 1]; /* "" for the first two */
+	char line[LINE_MAX_DEFAULT];
+	size_t n;
+	size_t wait_at, wait_n; /* LOCK: where " wait=…" stands in line */
+	int64_t wait_until_us;  /* LOCK: 0 does not wait; INT64_MAX for ever */
+	int64_t asked_us;       /* when the caller asked, however often it was sent */
+	int64_t sent_us;        /* read before it was sent last, or before what answers it was asked for */
+	bool sent;              /* over some connection: it may have been done */
+	bool anchors;           /* the CHECK behind a LOCK */
+	bool fenced;            /* UNLOCK: line ends in fence=… already */
+	struct hold_row row;    /* of this name, where its lock is not tracked */
+	bool gone;              /* the session does not hold the lock, as RESUME or CHECK told */
+};
+
+/* A request of n bytes that is asked for next; name is "" where none matters. */
+void pending_set(struct pending *p, enum pending_kind kind, const char *name, const char *line, size_t n);
+/* LOCK: until when it waits, and where " wait=…" stands in its line. */
+void pending_wait(struct pending *p, size_t at, size_t n, int64_t until_us);
+/* It is in flight from now on; not sent yet. */
+void pending_begin(struct pending *p, int64_t now);
+bool pending_is(const struct pending *p, enum pending_kind kind, const char *name);
+/* LOCK asks for what is left of its wait. One that is over ends in TIMEOUT, not in BUSY, so a millisecond is left. */
+void pending_wait_rest(struct pending *p, int64_t now);
+/* UNLOCK frees that grant only. */
+void pending_fence(struct pending *p, int64_t fence);
+/*
+ * Whether an answer is no end, and the request is to be sent again soon: the daemon is leaving, and another may come; or it does not know yet
+ * whether the lock that it granted is still held.
+ */
+bool pending_goes_on(const struct pending *p, const struct reply_line *answer, int64_t now);
+
+#endif

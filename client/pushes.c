@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See pushes.h. */
+#include "client/pushes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void pushes_init(struct pushes *p)
+{
+	STAILQ_INIT(&p->arrived);
+	p->n = 0;
+	p->shown = NULL;
+}
+
+void pushes_release(struct pushes *p)
+{
+	while (pushes_next(p))
+		;
+}
+
+int push_new(const char *from, size_t n, struct push **ret_push)
+{
+	struct push *push = malloc(sizeof(*push) + 2 * n);
+
+	if (!push)
+		return -ENOMEM;
+	push->line.text = push->bytes;
+	push->line.scratch = push->bytes + n;
+	if (line_fill(&push->line, from, n)) {
+		free(push);
+		return -EPROTO;
+	}
+	*ret_push = push;
+	return 0;
+}
+
+void push_free(struct push *push)
+{
+	free(push);
+}
+
+void pushes_add(struct pushes *p, struct push *push)
+{
+	STAILQ_INSERT_TAIL(&p->arrived, push, next);
+	p->n++;
+}
+
+/* A risk is worth the less the longer nobody asks for it. */
+bool pushes_make_room(struct pushes *p)
+{
+	struct push *push;
+
+	if (p->n < PUSHES_MAX)
+		return true;
+	STAILQ_FOREACH(push, &p->arrived, next)
+	if (!span_equal(push->line.parsed.code, SPAN("LOST")))
+		break;
+	if (!push)
+		return false;
+	STAILQ_REMOVE(&p->arrived, push, push, next);
+	p->n--;
+	push_free(push);
+	return true;
+}
+
+const struct redlock_line *pushes_next(struct pushes *p)
+{
+	free(p->shown);
+	p->shown = STAILQ_FIRST(&p->arrived);
+	if (!p->shown)
+		return NULL;
+	STAILQ_REMOVE_HEAD(&p->arrived, next);
+	p->n--;
+	return &p->shown->line;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Pushes that have arrived and were not yet asked for, in their order.
+ */
+#ifndef CLIENT_PUSHES_H
+#define CLIENT_PUSHES_H
+
+#include "client/line.h"
+#include <sys/queue.h>
+
+#define PUSHES_MAX 4096 /* a daemon that tells more losses between two looks at them is not believed any further */
+
+struct push {
+	STAILQ_ENTRY(push) next;
+	struct redlock_line line;
+	char bytes[]; /* text, then scratch */
+};
+
+struct pushes {
+	STAILQ_HEAD(, push) arrived;
+	size_t n;
+	struct push *shown; /* what pushes_next returned last */
+};
+
+void pushes_init(struct pushes *p);
+void pushes_release(struct pushes *p);
+/* A push of n bytes, which nobody keeps yet. -ENOMEM; -EPROTO: it cannot be read. */
+int push_new(const char *from, size_t n, struct push **ret_push) REDLOCK_MUST;
+void push_free(struct push *push);
+/* Keeps it, as many as there are. */
+void pushes_add(struct pushes *p, struct push *push);
+/* Makes room for one; where all is taken the oldest that is no LOST goes. False: all are losses. */
+bool pushes_make_room(struct pushes *p);
+/* The oldest, taken out, or NULL; valid until the next call. */
+const struct redlock_line *pushes_next(struct pushes *p);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See recovery.h. */
+#include "client/recovery.h"
+#include "client/moment.h"
+#include "client/person.h"
+#include "client/repeat.h"
+#include "client/surplus.h"
+#include "client/tracking.h"
+#include "client/undecided.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define UNDECIDED_US 100000 /* from one CHECK of an undecided lock to the next */
+#define SHOWN_BYTES  200
+
+/* --- behind RESUME --- */
+
+static int pending_send(struct redlock *c)
+{
+	c->pending.sent_us = redlock_now_us();
+	c->pending.sent = true;
+	return conn_put(c, c->pending.line, c->pending.n);
+}
+
+/* The link is up: the request in flight goes on. */
+static int pending_repeat(struct redlock *c)
+{
+	struct repeat_answer answer;
+	bool later = c->again_us != 0;
+	int64_t now = redlock_now_us();
+	enum repeat what;
+
+	c->again_us = 0;
+	if (!c->pending.in_flight)
+		return 0;
+	what = later ? repeat_later(&c->holds, &c->pending, now, &answer) : repeat_resumed(&c->holds, &c->pending, now, &answer);
+	return what == REPEAT_SEND ? pending_send(c) : conn_answer(c, what, &answer);
+}
+
+int recovery_release(struct redlock *c)
+{
+	const struct hold *h = surplus_next(&c->holds, &c->pending);
+	char line[SURPLUS_BYTES];
+
+	if (!h) {
+		conn_move(c, LINK_UP);
+		return pending_repeat(c);
+	}
+	memcpy(c->asked, h->name, sizeof(c->asked));
+	conn_move(c, LINK_RELEASING);
+	return conn_put(c, line, surplus_line(h, line));
+}
+
+/* The answer is believed from a moment before CHECK is sent. */
+int recovery_check(struct redlock *c)
+{
+	const char *name = undecided_next(&c->holds, &c->pending);
+	char line[4 * NAME_MAX_BYTES + 32];
+	size_t n;
+
+	conn_move(c, LINK_CHECKING);
+	if (!name)
+		return recovery_release(c);
+	n = (size_t)snprintf(line, sizeof(line), "CHECK ");
+	n += quote(span_of(name), line + n, sizeof(line) - n);
+	memcpy(c->asked, name, strlen(name) + 1);
+	c->resume_us = redlock_now_us();
+	return conn_put(c, line, n);
+}
+
+/* --- RESUME, or HELLO where the session is gone --- */
+
+/* All that the session held is gone with it. */
+static int session_greet(struct redlock *c)
+{
+	int r;
+
+	tracking_resume(&c->holds, &c->pending);
+	tracking_end(&c->holds, &c->pending, greeting_lose(&c->greeting));
+	conn_move(c, LINK_GREETING);
+	r = conn_tell_losses(c);
+	return r ? r : conn_put(c, c->greeting.hello, strlen(c->greeting.hello));
+}
+
+/* Rows are believed from a moment before they were asked for. */
+static int session_resume(struct redlock *c)
+{
+	char line[RESUME_BYTES];
+	size_t n = greeting_resume(&c->greeting, line);
+
+	if (!n)
+		return session_greet(c);
+	conn_move(c, LINK_RESUMING);
+	c->resume_us = redlock_now_us();
+	tracking_resume(&c->holds, &c->pending);
+	return conn_put(c, line, n);
+}
+
+/* --- one attempt after the other --- */
+
+static void attempt_failed(struct redlock *c, int error)
+{
+	char why[SHOWN_BYTES];
+
+	snprintf(why, sizeof(why), "redlockd is away: %s", strerror(-error));
+	conn_lost(c, error, why);
+}
+
+static int attempt_refused(struct redlock *c)
+{
+	char shown[SHOWN_BYTES], why[SHOWN_BYTES + 40];
+
+	shown_text((struct span){c->passing.text, c->passing.n}, shown, sizeof(shown));
+	snprintf(why, sizeof(why), "redlockd does not resume: %s", shown);
+	conn_lost(c, -EAGAIN, why);
+	return 0;
+}
+
+static int attempt_begin(struct redlock *c)
+{
+	bool pending;
+	int fd = address_again(&c->address, &pending);
+
+	if (fd < 0) {
+		attempt_failed(c, fd);
+		return 0;
+	}
+	c->channel.fd = fd;
+	conn_move(c, LINK_CONNECTING);
+	return pending ? 0 : session_resume(c);
+}
+
+static int attempt_look(struct redlock *c)
+{
+	int r = address_connected(c->channel.fd);
+
+	if (r > 0)
+		return session_resume(c);
+	if (r < 0)
+		attempt_failed(c, r);
+	else
+		recovery_limit(c);
+	return 0;
+}
+
+void recovery_limit(struct redlock *c)
+{
+	if (!c->broken && !c->again_us && c->link != LINK_UP && c->link != LINK_DOWN && redlock_now_us() >= c->due_us)
+		attempt_failed(c, -ETIMEDOUT);
+}
+
+int recovery_act(struct redlock *c)
+{
+	switch (c->link) {
+	case LINK_UP:
+		return c->again_us && redlock_now_us() >= c->again_us ? pending_repeat(c) : 0;
+	case LINK_DOWN:
+		return redlock_now_us() >= c->due_us ? attempt_begin(c) : 0;
+	case LINK_CONNECTING:
+		return attempt_look(c);
+	case LINK_CHECKING:
+		return c->again_us && (redlock_now_us() >= c->again_us || !c->pending.in_flight) ? recovery_check(c) : 0;
+	default:
+		return 0;
+	}
+}
+
+int64_t recovery_due_us(const struct redlock *c)
+{
+	if (c->again_us)
+		return c->again_us;
+	return c->link == LINK_UP ? INT64_MAX : c->due_us;
+}
+
+/* --- what is answered --- */
+
+/* A lock that the stores do not confirm may be somebody else's already. */
+static int resume_answered(struct redlock *c, const struct reply_line *line)
+{
+	int r;
+
+	if (line->kind == LINE_ERR && greeting_is_gone(line))
+		return session_greet(c);
+	if (line->kind != LINE_OK)
+		return attempt_refused(c);
+	if (undecided_resumed(&c->holds, line))
+		return recovery_check(c);
+	tracking_end(&c->holds, &c->pending, "evicted");
+	r = conn_tell_losses(c);
+	return r ? r : recovery_release(c);
+}
+
+static int hello_answered(struct redlock *c, const struct reply_line *line)
+{
+	if (line->kind != LINE_OK)
+		return greeting_waives(&c->greeting, line) ? conn_put(c, c->greeting.hello, c->greeting.bare_n) : attempt_refused(c);
+	greeting_named(&c->greeting, line);
+	conn_move(c, LINK_UP);
+	return pending_repeat(c);
+}
+
+static int check_answered(struct redlock *c, const struct reply_line *line)
+{
+	bool decided = undecided_checked(&c->holds, &c->pending, c->asked, line, c->resume_us);
+	int r = conn_tell_losses(c);
+
+	if (r)
+		return r;
+	if (decided)
+		return recovery_check(c);
+	c->again_us = redlock_now_us() + UNDECIDED_US;
+	return 0;
+}
+
+int recovery_hear(struct redlock *c)
+{
+	const struct reply_line *line = &c->passing.parsed;
+
+	if (line->kind == LINE_ROW) {
+		if (c->link == LINK_RESUMING)
+			tracking_row(&c->holds, &c->pending, line, c->resume_us);
+		return 0;
+	}
+	switch (c->link) {
+	case LINK_RESUMING:
+		return resume_answered(c, line);
+	case LINK_CHECKING:
+		return check_answered(c, line);
+	case LINK_RELEASING:
+		surplus_answered(&c->holds, c->asked, line);
+		return recovery_release(c);
+	default:
+		return hello_answered(c, line);
+	}
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The way back of a session with grace after its connection broke: one attempt after the other to connect, then RESUME, or HELLO where the
+ * session is gone; CHECK of what is undecided; UNLOCK of what is surplus; and last the request in flight, again. The parts below say
+ * what is to be said; here it is said, and the link moves. Results are those of conn.h. Nothing here waits.
+ */
+#ifndef CLIENT_RECOVERY_H
+#define CLIENT_RECOVERY_H
+
+#include "client/conn.h"
+
+/* Does what is due at this moment. */
+int recovery_act(struct redlock *c) REDLOCK_MUST;
+/* An attempt that takes too long is given up, and followed by the next. Called when all that had come was read. */
+void recovery_limit(struct redlock *c);
+/* The moment at which recovery_act must be called at the latest; INT64_MAX: none. */
+int64_t recovery_due_us(const struct redlock *c);
+/* c->passing answers what was sent here. */
+int recovery_hear(struct redlock *c) REDLOCK_MUST;
+
+/* Over a connection that is up: CHECK of what is undecided, then all that follows. */
+int recovery_check(struct redlock *c) REDLOCK_MUST;
+/* Likewise: UNLOCK of what is surplus. */
+int recovery_release(struct redlock *c) REDLOCK_MUST;
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The public face of a connection (redlock.h): opening and closing it, any request, and what a caller may ask it. Locks: lock.c.
+ */
+#include "client/await.h"
+#include "client/exchange.h"
+#include "client/farewell.h"
+#include "client/moment.h"
+#include "client/recovery.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static void redlock_init(struct redlock *c, int64_t timeout_ms)
+{
+	c->timeout_ms = timeout_ms;
+	c->answer.text = c->answer_text, c->answer.scratch = c->answer_scratch;
+	c->passing.text = c->passing_text, c->passing.scratch = c->passing_scratch;
+	pushes_init(&c->pushes);
+	holds_init(&c->holds);
+}
+
+int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_connection)
+{
+	char standard[512];
+	struct redlock *c;
+	int r;
+
+	if (timeout_ms <= 0 || timeout_ms > INT64_MAX / US_PER_MS)
+		return -EINVAL;
+	if (!addr) {
+		r = redlock_address(standard, sizeof(standard));
+		if (r)
+			return r;
+		addr = standard;
+	}
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	redlock_init(c, timeout_ms);
+	c->channel.fd = address_connect(addr, timeout_ms, &c->address);
+	if (c->channel.fd < 0) {
+		r = c->channel.fd;
+		free(c);
+		return r;
+	}
+	*ret_connection = c;
+	return 0;
+}
+
+void redlock_set_timeout(struct redlock *c, int64_t timeout_ms)
+{
+	c->timeout_ms = timeout_ms;
+}
+
+void redlock_close(struct redlock *c)
+{
+	if (!c)
+		return;
+	farewell(c);
+	holds_release(&c->holds);
+	pushes_release(&c->pushes);
+	channel_close(&c->channel);
+	free(c);
+}
+
+/* --- any request --- */
+
+/* A blank line and a comment are never answered, and waiting for that would not end. */
+static bool line_is_answered(const char *line)
+{
+	line += strspn(line, " \t\r");
+	return *line && *line != '#' && !strchr(line, '\n');
+}
+
+static int request_send(struct redlock *c, enum pending_kind kind, const char *line)
+{
+	size_t n = strlen(line);
+
+	if (c->broken)
+		return c->broken;
+	if (c->pending.in_flight)
+		return conn_says(c, -EBUSY, "another request is in flight");
+	if (!line_is_answered(line))
+		return conn_says(c, -EINVAL, "not a request: empty, a comment, or more than one line");
+	if (n + 1 > LINE_MAX_DEFAULT)
+		return conn_says(c, -EMSGSIZE, "a request has at most %d bytes", LINE_MAX_DEFAULT - 1);
+	pending_set(&c->pending, kind, "", line, n);
+	return exchange_begin(c);
+}
+
+int redlock_send(struct redlock *c, const char *line)
+{
+	return request_send(c, PENDING_ONCE, line);
+}
+
+int redlock_request(struct redlock *c, const char *line, int64_t wait_ms, void (*row)(void *arg, const struct redlock_line *line),
+		    void *arg)
+{
+	int r = redlock_send(c, line);
+
+	if (r)
+		return r;
+	c->row = row;
+	c->row_arg = arg;
+	return await_answer(c, wait_ms);
+}
+
+int redlock_hello(struct redlock *c, const struct redlock_session *session)
+{
+	char line[HELLO_BYTES];
+	int r = greeting_hello(&c->greeting, session, line);
+
+	if (r)
+		return conn_says(c, r, "the label is too long");
+	r = request_send(c, PENDING_HELLO, line);
+	return r ? r : await_answer(c, 0);
+}
+
+/* --- what a caller may ask --- */
+
+const char *redlock_session_id(const struct redlock *c)
+{
+	return c->greeting.session;
+}
+
+const char *redlock_session_secret(const struct redlock *c)
+{
+	return c->greeting.secret;
+}
+
+bool redlock_away(const struct redlock *c)
+{
+	return c->link != LINK_UP;
+}
+
+const char *redlock_errmsg(const struct redlock *c)
+{
+	return c->message;
+}
+
+const char *redlock_code(const struct redlock *c)
+{
+	return c->answered && c->answer.parsed.kind == LINE_ERR ? c->code : "";
+}
+
+const struct redlock_line *redlock_answer(const struct redlock *c)
+{
+	return c->answered ? &c->answer : NULL;
+}
+
+const struct redlock_line *redlock_next_push(struct redlock *c)
+{
+	return pushes_next(&c->pushes);
+}
+
+int64_t redlock_due_us(const struct redlock *c)
+{
+	return recovery_due_us(c);
+}
+
+bool redlock_in_flight(const struct redlock *c)
+{
+	return c->pending.in_flight;
+}
