@@ -207,28 +207,32 @@ CLIENT := \
 	client/pending.c \
 	client/person.c \
 	client/pushes.c \
+	client/public.c \
 	client/recovery.c \
-	client/redlock.c \
 	client/repeat.c \
 	client/surplus.c \
 	client/tracking.c \
 	client/undecided.c
 
 CLI := \
+	client/belief.c \
 	client/cli.c \
-	client/cli_parse.c \
-	client/cli_ping.c \
-	client/cli_query.c \
-	client/cli_run.c \
-	client/cli_wait.c \
+	client/complaint.c \
+	client/dial.c \
 	client/family.c \
+	client/holding.c \
+	client/invocation.c \
 	client/json.c \
 	client/keeper.c \
-	client/keeper_main.c \
 	client/main.c \
+	client/ping.c \
 	client/place.c \
+	client/query.c \
 	client/rows.c \
-	client/shortage.c
+	client/run.c \
+	client/shortage.c \
+	client/status.c \
+	client/waiting.c
 
 UNIT := \
 	tests/unit/main.c \

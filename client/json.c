@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Lines of the protocol as JSON.
- */
+/* See json.h. */
+#include "client/json.h"
 #include "client/person.h"
-#include "client/rows.h"
 
 #include <string.h>
 

@@ -12,30 +12,9 @@
 #ifndef CLIENT_KEEPER_H
 #define CLIENT_KEEPER_H
 
-#include "client/cli.h"
-#include "client/family.h"
-
-struct keeper_report {
-	enum { KEEPER_WAITING, KEEPER_GRANTED, KEEPER_STARTED, KEEPER_ENDED } kind;
-	int code;                      /* ENDED: what redlock ends with */
-	bool lingers;                  /* ENDED: it goes on for a while, to say what a daemon that is away or stopped has still to hear */
-	pid_t command;                 /* STARTED */
-	char session[64], secret[128]; /* WAITING, GRANTED: for RESUME, should the keeper die; "" without grace */
-	char text[512];                /* ENDED: one line for a person, or "" */
-};
-
-struct keeper_task {
-	const struct invocation *in;
-	struct redlock *c;          /* just opened */
-	struct redlock_grant grant; /* for keeper_hold: of a CHECK just answered */
-	struct family_start start;
-	int front; /* the keeper's end of the socket pair */
-};
+#include "client/task.h"
 
 /* Runs in a process that was just forked for it, with all signals blocked. */
 _Noreturn void keeper_main(struct keeper_task *task);
-
-/* Runs CMD under the lock, and unlocks. *ret_report: what it ended with. */
-void keeper_hold(const struct keeper_task *task, struct keeper_report *ret_report);
 
 #endif

@@ -3,6 +3,7 @@
  * Tables as kubectl prints them: an upper-case header, two spaces, no borders. Durations are shown as ages.
  */
 #include "client/rows.h"
+#include "client/json.h"
 #include "client/person.h"
 
 #include <ctype.h>

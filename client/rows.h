@@ -7,8 +7,6 @@
 #define CLIENT_ROWS_H
 
 #include "client/redlock.h"
-#include "proto/span.h"
-#include <stdio.h>
 
 struct rows; /* of a table: widths are known only at the end */
 
@@ -19,13 +17,5 @@ void rows_free(struct rows *rows);
 void rows_add(struct rows *rows, const struct redlock_line *line);
 /* Prints the table; 0 or a negative errno, also of what stdout said before. */
 int rows_end(struct rows *rows) REDLOCK_MUST;
-
-/* One object with all fields of the line; with_words: its words before them as "reply", "code" and "text". */
-void json_line(FILE *out, const struct redlock_line *line, bool with_words);
-/*
- * A JSON string of any bytes. A byte that is not part of well-formed UTF-8 becomes a lone low surrogate, \udc80 to \udcff, from
- * which it can be restored (Python: surrogateescape).
- */
-void json_string(FILE *out, struct span text);
 
 #endif

@@ -142,6 +142,9 @@ for folder in daemon/core client; do
 	verdict "order of the files of $folder" clean "$(arrows "$objects" "$folder" "$folder"/*.c | misplaced "$folder")"
 done
 
+verdict "order of the headers of client" clean "$(headers client | misplaced client)"
+[ "$(headers client)" ] || verdict "client has headers to look at" refused ""
+
 plant proto '<time.h>'
 plant proto '"daemon/base/buf.h"'
 plant conf '"daemon/base/mem.h"'
@@ -166,9 +169,12 @@ plant client '"conf/conf.h"'
 rm -rf "$scratch/tree" && mkdir -p "$scratch/tree/daemon/core"
 echo '#include "daemon/core/service.h"' >"$scratch/tree/daemon/core/lock.c"
 verdict "a planted service.h in lock.c" refused "$(disordered "$scratch/tree" lock)"
-verdict "a planted call upward" refused "$(printf 'flow service\n' | misplaced daemon/core | grep 'flow calls service')"
+verdict "a planted call upward" refused "$(printf 'flow service\n' | misplaced daemon/core | grep 'flow needs service')"
 verdict "a call upward that is no more" refused "$(printf 'flow quorum\n' | misplaced daemon/core | grep 'goes from the list')"
 verdict "a file without a place" refused "$(printf 'planted flow\n' | misplaced daemon/core | grep 'planted has no place')"
+rm -rf "$scratch/tree" && mkdir -p "$scratch/tree/client"
+echo '#include "client/cli.h"' >"$scratch/tree/client/holds.c" && : >"$scratch/tree/client/cli.c"
+verdict "a planted header from above" refused "$(cd "$scratch/tree" && headers client | misplaced client)"
 plant_call proto malloc
 plant_call daemon/core clock_gettime
 plant_call daemon/core getrandom

@@ -7,7 +7,8 @@ standing='
 daemon/core  event metric core journal flow quorum members judge jump member observe lock op adopt debt acquire engine hold turn split line pace renew handover starve defeat look
 daemon/core  session page rows listing remember deadlock list locks query resume show command deliver parting restore service
 client       moment person address line channel pushes pauses outcome draft greeting holds pending tracking repeat undecided surplus
-client       conn recovery exchange await farewell lock redlock json rows family keeper place shortage cli cli_parse cli_ping cli_query cli_wait keeper_main cli_run main
+client       conn recovery exchange await farewell lock public
+client       complaint invocation dial json rows place shortage status waiting family belief holding keeper ping query run cli main
 '
 
 # folder caller: whom it calls although they stand above it.
@@ -25,7 +26,6 @@ daemon/core  list     command
 daemon/core  locks    command resume deliver
 daemon/core  query    command
 daemon/core  resume   command deliver
-client       cli      cli_ping cli_query cli_parse cli_run
 '
 
 # arrows folder-of-objects folder sources … : "caller callee" for each call from one file of the folder to another.
@@ -40,7 +40,15 @@ arrows() {
 		END { for (pair in wants) { split(pair, of, " "); if (of[2] in owner && owner[of[2]] != of[1]) print of[1], owner[of[2]] } }' | sort -u
 }
 
-# misplaced folder : reads arrows and names those upward that are not in the list, those in the list that are no more, and files without a place.
+# headers folder : "file header" for each header of another file of the folder that a file includes. Headers that belong to no source have no place.
+headers() {
+	grep -H "^#include \"$1/[a-z_]*\.h\"" "$1"/*.[ch] | sed -E "s|^$1/([a-z_]*)\.[ch]:#include \"$1/([a-z_]*)\.h\".*|\1 \2|" |
+		while read -r file header; do
+			[ "$file" = "$header" ] || [ ! -e "$1/$file.c" ] || [ ! -e "$1/$header.c" ] || printf '%s %s\n' "$file" "$header"
+		done | sort -u
+}
+
+# misplaced folder : reads arrows or headers and names those upward that are not in the list, those in the list that are no more, and files without a place.
 misplaced() {
 	awk -v folder="$1" -v standing="$standing" -v upward="$upward" '
 		function file(name) { if (!(name in at)) print "  " name " has no place in the order of " folder }
@@ -51,7 +59,7 @@ misplaced() {
 			for (i = 1; i <= n; i++) { words = split(row[i], w, " "); if (w[1] == folder) for (j = 3; j <= words; j++) known[w[2] " " w[j]] = 1 }
 		}
 		{ file($1); file($2) }
-		at[$2] > at[$1] && !(($1 " " $2) in known) { print "  " $1 " calls " $2 ", which stands above it" }
+		at[$2] > at[$1] && !(($1 " " $2) in known) { print "  " $1 " needs " $2 ", which stands above it" }
 		at[$2] > at[$1] { met[$1 " " $2] = 1 }
 		END { for (pair in known) if (!(pair in met)) print "  " pair ": no such call upward is left, so it goes from the list" }'
 }

@@ -2,9 +2,9 @@
 /*
  * redlock's queries, its options and its mistakes, against a daemon that plays transcripts. run and try: run_test.c.
  */
-#include "client/cli.h"
 #include "client/address.h"
-#include "client/rows.h"
+#include "client/invocation.h"
+#include "client/json.h"
 #include "tests/unit/fake_daemon.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * That a command is gone in time however its lock is lost, and no sooner; and what signals do. The fake daemon tells from its side:
  * "@ pid" behind "=" is a command that was gone before its lock went.
  */
-#include "client/keeper.h"
+#include "client/holding.h"
 #include "tests/unit/run_script.h"
 
 #include <poll.h>
@@ -124,7 +124,7 @@ static _Noreturn void keeps_what_was_lost_behind_its_CHECK(const char *addr)
 	(void)!poll(&fd, 1, 300);
 	if (redlock_process(task.c))
 		_exit(EXIT_FAILED);
-	keeper_hold(&task, &report);
+	holding_run(&task, &report);
 	_exit(report.code);
 }
 

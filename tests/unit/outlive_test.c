@@ -3,7 +3,7 @@
  * redlock run across daemons that go and come back, against a daemon that plays transcripts: what the command notices, what the
  * lock's next holder may rely on, and that no session with grace is left behind.
  */
-#include "client/cli.h"
+#include "client/invocation.h"
 #include "tests/unit/run_script.h"
 
 #include <check.h>

@@ -3,7 +3,7 @@
  * redlock run and try against a daemon that plays transcripts: what the command finds, and what redlock ends with. Losing the lock:
  * keeper_test.c.
  */
-#include "client/cli.h"
+#include "client/invocation.h"
 #include "client/shortage.h"
 #include "tests/unit/run_script.h"
 

@@ -3,7 +3,7 @@
  * client/undecided.c: a daemon was started anew, and RESUME leaves open whether the stores have what the session held. Nothing is given up that the daemon
  * may adopt yet, nothing is believed for longer than before, and no request is counted twice.
  */
-#include "client/cli.h"
+#include "client/invocation.h"
 #include "tests/unit/scene.h"
 
 #include <check.h>

@@ -4,7 +4,9 @@
  * exit code are handled here; nothing that a stop of this process could delay matters to the lock. Until the lock is granted signals
  * end this process as they end any: the keeper sees that, and leaves the line.
  */
-#include "client/cli.h"
+#include "client/commands.h"
+#include "client/complaint.h"
+#include "client/dial.h"
 #include "client/keeper.h"
 
 #include <errno.h>
@@ -237,7 +239,7 @@ int run_main(const struct invocation *in)
 	struct keeper_task task = {.in = in, .start.argv = in->argv};
 	int r;
 
-	task.c = cli_connect(in);
+	task.c = dial(in->addr);
 	if (!task.c)
 		return EXIT_FAILED;
 	r = front_run(&f, &task);

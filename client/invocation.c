@@ -3,13 +3,19 @@
  * Words of the command line to an invocation, and the usage texts, both from the rows of cli.def. Options may stand before and
  * after the command and NAME; from CMD on nothing is an option of redlock.
  */
-#include "client/cli.h"
+#include "client/invocation.h"
+#include "client/complaint.h"
 #include "proto/proto.h"
 
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+const struct cli_command cli_commands[CLI_COMMANDS] = {
+#define CLI_COMMAND(id, word, operands, least, most, wraps, function, help) [CLI_##id] = {word, operands, least, most, wraps, help},
+#include "client/cli.def"
+};
 
 #define ON(id)  (1u << CLI_##id)
 #define ANY     (~0u)

@@ -2,9 +2,11 @@
 /*
  * ping: does the daemon answer, and would a quorum of its stores?
  */
-#include "client/cli.h"
+#include "client/commands.h"
+#include "client/complaint.h"
+#include "client/dial.h"
+#include "client/json.h"
 #include "client/person.h"
-#include "client/rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -68,7 +70,7 @@ static void health_print(const struct health *h, bool json)
 
 int ping_main(const struct invocation *in)
 {
-	struct redlock *c = cli_connect(in);
+	struct redlock *c = dial(in->addr);
 	struct health h = {.joined = 0};
 	int r;
 

@@ -2,7 +2,10 @@
 /*
  * The commands that ask: each is one request, or one per page, and its rows.
  */
-#include "client/cli.h"
+#include "client/commands.h"
+#include "client/complaint.h"
+#include "client/dial.h"
+#include "client/json.h"
 #include "client/person.h"
 #include "client/rows.h"
 #include "proto/proto.h"
@@ -80,7 +83,7 @@ static int listing_begin(struct listing *l, const struct invocation *in, const c
 {
 	memset(l, 0, sizeof(*l));
 	l->key = key;
-	l->c = cli_connect(in);
+	l->c = dial(in->addr);
 	if (!l->c)
 		return EX_UNAVAILABLE;
 	l->rows = rows_new(in->json, order);
@@ -208,7 +211,7 @@ static int raw_exit(int outcome)
 
 int raw_main(const struct invocation *in)
 {
-	struct redlock *c = cli_connect(in);
+	struct redlock *c = dial(in->addr);
 	const struct redlock_line *push;
 	bool json = in->json;
 	int r;

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See belief.h. */
+#include "client/belief.h"
+
+#include <sys/param.h>
+
+#define TERM_SHARE 5  /* of the validity is left when the command is stopped */
+#define KILL_SHARE 10 /* … and when it is killed */
+#define ASK_SHARE  20 /* of the validity is given to an answer, and to a daemon that could not tell */
+
+/*
+ * Asked every third of the ttl, so that a daemon that is stopped, not gone, is noticed; and shortly after the moment when the daemon
+ * renews, which is when two thirds are left: that answer is worth most.
+ */
+static int64_t check_after(int64_t ttl_us, int64_t valid_us)
+{
+	int64_t renewal = valid_us - 2 * ttl_us / 3;
+
+	return MIN(ttl_us / 3, (renewal > 0 ? renewal : 0) + ttl_us / 20);
+}
+
+void belief_set(struct belief *b, const struct redlock_grant *grant)
+{
+	int64_t valid_us = grant->valid_ms * 1000, ttl_us = (grant->ttl_ms ? grant->ttl_ms : b->grant.ttl_ms) * 1000;
+
+	if (ttl_us <= 0)
+		ttl_us = valid_us;
+	b->longest_us = MAX(b->longest_us, MIN(ttl_us, valid_us));
+	b->grant = *grant;
+	b->grant.ttl_ms = ttl_us / 1000;
+	b->check_at = grant->until_us - valid_us + check_after(ttl_us, valid_us);
+	b->term_at = grant->until_us - b->longest_us / TERM_SHARE;
+}
+
+int64_t belief_kill_at(const struct belief *b)
+{
+	return b->grant.until_us - b->longest_us / KILL_SHARE;
+}
+
+void belief_asked(struct belief *b, int64_t now)
+{
+	b->term_at = MAX(b->term_at, MIN(now + b->longest_us / ASK_SHARE, belief_kill_at(b)));
+}
+
+void belief_untold(struct belief *b, int64_t now)
+{
+	b->check_at = now + b->longest_us / ASK_SHARE;
+}

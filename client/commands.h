@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The commands of cli.def. Each does what was asked for, and returns what redlock ends with.
+ */
+#ifndef CLIENT_COMMANDS_H
+#define CLIENT_COMMANDS_H
+
+#include "client/invocation.h"
+
+int run_main(const struct invocation *in);
+int ls_main(const struct invocation *in);
+int show_main(const struct invocation *in);
+int clients_main(const struct invocation *in);
+int nodes_main(const struct invocation *in);
+int stats_main(const struct invocation *in);
+int ping_main(const struct invocation *in);
+int raw_main(const struct invocation *in);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What redlock says on standard error.
+ */
+#ifndef CLIENT_COMPLAINT_H
+#define CLIENT_COMPLAINT_H
+
+#include <stdbool.h>
+
+/* Whether stderr takes a line at once: a terminal that was stopped does not, nor a pipe whose reader stands still. */
+bool stderr_is_ready(void);
+/* "redlock: …", one line. A reader who has closed the other end does not end this process. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

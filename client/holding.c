@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See holding.h. */
+#include "client/holding.h"
+#include "client/belief.h"
+#include "client/family.h"
+#include "client/person.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GRACE_US       200000 /* from SIGTERM to SIGKILL when the lock is already somebody else's */
+#define UNLOCK_MS      1000
+#define SWEEP_US       5000
+#define UNSTOPPABLE_US 1000000
+
+enum holding_state {
+	HOLDING_HELD,     /* CMD runs, the lock is believed */
+	HOLDING_STOPPING, /* SIGTERM was sent; SIGKILL follows at kill_at */
+	HOLDING_KILLING,  /* SIGKILL was sent; until nobody is left, or give_up_at */
+	HOLDING_DONE,     /* there is nothing more to stop */
+};
+
+struct holding {
+	const struct keeper_task *task;
+	struct family family;
+	enum holding_state state;
+	int children, timer; /* signalfd of SIGCHLD, timerfd */
+	struct belief belief;
+	int64_t kill_at, give_up_at;
+	bool front_gone;
+	char name[200]; /* for a person */
+	struct keeper_report *report;
+};
+
+static void __attribute__((format(printf, 3, 4))) holding_says(struct holding *h, int code, const char *format, ...)
+{
+	va_list args;
+
+	h->report->code = code;
+	va_start(args, format);
+	vsnprintf(h->report->text, sizeof(h->report->text), format, args);
+	va_end(args);
+}
+
+/* --- stopping --- */
+
+static void holding_kill(struct holding *h, int64_t now)
+{
+	h->state = HOLDING_KILLING;
+	h->give_up_at = now + UNSTOPPABLE_US;
+	family_kill(&h->family);
+}
+
+/* A stopped process acts on SIGTERM only once it goes on. */
+static void family_end(const struct family *f)
+{
+	family_signal(f, SIGTERM);
+	family_signal(f, SIGCONT);
+}
+
+static void holding_stop(struct holding *h, int64_t kill_by, const char *why)
+{
+	holding_says(h, EXIT_LOST, "%s was lost (%s); the command was stopped", h->name, why);
+	h->state = HOLDING_STOPPING;
+	h->kill_at = kill_by;
+	family_end(&h->family);
+}
+
+/* Somebody else may have it already. */
+static void holding_stop_now(struct holding *h, const char *why)
+{
+	holding_stop(h, MIN(belief_kill_at(&h->belief), redlock_now_us() + GRACE_US), why);
+}
+
+/* --- the connection --- */
+
+/* The store or an admin took it: nothing protects it until the old deadline. */
+static bool reason_is_final(struct redlock_bytes reason)
+{
+	return (reason.n == 7 && !memcmp(reason.p, "evicted", 7)) || (reason.n == 6 && !memcmp(reason.p, "broken", 6));
+}
+
+/* The LOST of this grant, or NULL. */
+static const struct redlock_line *push_lost(struct holding *h)
+{
+	const struct redlock_line *push;
+	struct redlock_bytes code;
+
+	while ((push = redlock_next_push(h->task->c))) {
+		code = redlock_line_code(push);
+		if (code.n == 4 && !memcmp(code.p, "LOST", 4) && redlock_line_number(push, "fence", 0) == h->belief.grant.fence)
+			return push;
+	}
+	return NULL;
+}
+
+static void holding_hear_push(struct holding *h)
+{
+	const struct redlock_line *push = push_lost(h);
+	struct redlock_bytes reason;
+	char why[32];
+
+	if (!push)
+		return;
+	reason = redlock_line_find(push, "reason");
+	shown_text((struct span){reason.p, reason.n}, why, sizeof(why));
+	if (reason_is_final(reason))
+		holding_stop_now(h, why);
+	else
+		holding_stop(h, belief_kill_at(&h->belief), why);
+}
+
+static bool refused_as_lost(const struct redlock *c)
+{
+	return !strcmp(redlock_code(c), "LOST") || !strcmp(redlock_code(c), "NOTHELD");
+}
+
+static void holding_hear_answer(struct holding *h)
+{
+	int r = redlock_finish(h->task->c, 0);
+	struct redlock_grant grant;
+
+	if (r == REDLOCK_OK && !redlock_grant(h->task->c, &grant))
+		belief_set(&h->belief, &grant);
+	else if (r == REDLOCK_REFUSED && !refused_as_lost(h->task->c))
+		belief_untold(&h->belief, redlock_now_us());
+	else
+		holding_stop_now(h, redlock_code(h->task->c));
+}
+
+static void holding_listen(struct holding *h)
+{
+	struct redlock *c = h->task->c;
+	bool asked = redlock_in_flight(c);
+	int r = redlock_process(c);
+
+	holding_hear_push(h);
+	if (h->state == HOLDING_HELD && asked && !redlock_in_flight(c))
+		holding_hear_answer(h);
+	/* What it knows when it is back is asked for now. */
+	if (redlock_away(c) && !redlock_in_flight(c))
+		h->belief.check_at = redlock_now_us();
+	/* Whatever ended the connection, no daemon gives the lock away before the moment that it told. */
+	if (r && h->state == HOLDING_HELD)
+		holding_stop(h, belief_kill_at(&h->belief), redlock_errmsg(c));
+}
+
+static void holding_ask(struct holding *h, int64_t now)
+{
+	int r = redlock_check_send(h->task->c, h->task->in->operand);
+
+	belief_asked(&h->belief, now);
+	if (r)
+		holding_stop(h, belief_kill_at(&h->belief), redlock_errmsg(h->task->c));
+}
+
+/* --- the end --- */
+
+static int status_code(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* The CHECK in flight is answered first. Nothing is waited for longer than briefly: the end of the session frees the lock too. */
+static int holding_unlock(struct holding *h, int64_t keep_ms)
+{
+	struct redlock *c = h->task->c;
+	int r = redlock_in_flight(c) ? redlock_finish(c, UNLOCK_MS) : 0;
+
+	redlock_set_timeout(c, UNLOCK_MS);
+	return r < 0 ? r : redlock_unlock(c, h->task->in->operand, keep_ms);
+}
+
+/* CMD ended while the lock was believed, so that its code is the truth, unless the daemon says that somebody else could already have had the lock. */
+static void holding_finish(struct holding *h)
+{
+	const struct redlock_line *push;
+	int r = holding_unlock(h, h->task->in->keep_ms);
+
+	h->state = HOLDING_DONE;
+	h->report->code = status_code(h->family.status);
+	if (r == REDLOCK_REFUSED && refused_as_lost(h->task->c)) {
+		push = push_lost(h);
+		if (!push || reason_is_final(redlock_line_find(push, "reason")))
+			holding_says(h, EXIT_LOST, "%s was lost while the command ran", h->name);
+	} else if (r && (r == REDLOCK_REFUSED || h->task->in->keep_ms)) {
+		/* A name that should have stayed taken is free: that is no success. */
+		if (r == REDLOCK_REFUSED && h->task->in->keep_ms && h->report->code == 0)
+			h->report->code = EXIT_FAILED;
+		holding_says(h, h->report->code, "unlocking %s: %s", h->name, redlock_errmsg(h->task->c));
+	}
+}
+
+static void holding_reap(struct holding *h)
+{
+	bool ended = h->family.ended, gone = family_reap(&h->family);
+
+	if (h->state == HOLDING_HELD && h->family.ended && redlock_now_us() < h->belief.grant.until_us)
+		holding_finish(h);
+	else if (h->state == HOLDING_HELD && h->family.ended)
+		holding_stop(h, 0, "not noticed in time");
+	else if (gone)
+		h->state = HOLDING_DONE;
+	else if (h->state == HOLDING_STOPPING && !ended && h->family.ended)
+		family_end(&h->family); /* those it left behind are children now */
+}
+
+/* --- the loop --- */
+
+static const char *holding_why(const struct holding *h)
+{
+	if (redlock_away(h->task->c))
+		return "redlockd went away and did not come back in time";
+	return redlock_in_flight(h->task->c) ? "redlockd does not answer" : "redlockd could not renew it";
+}
+
+static void holding_decide(struct holding *h, int64_t now)
+{
+	/* Beyond the deadline nothing is asked any more: it was believed for too long. */
+	if (h->state == HOLDING_HELD && now >= h->belief.check_at && !redlock_in_flight(h->task->c) && now < belief_kill_at(&h->belief))
+		holding_ask(h, now);
+	else if (h->state == HOLDING_HELD && now >= h->belief.term_at)
+		holding_stop(h, belief_kill_at(&h->belief), holding_why(h));
+	if (h->state == HOLDING_STOPPING && now >= h->kill_at)
+		holding_kill(h, now);
+	else if (h->state == HOLDING_KILLING && now < h->give_up_at)
+		family_kill(&h->family);
+	else if (h->state == HOLDING_KILLING) {
+		holding_says(h, EXIT_LOST, "%s was lost, and the command could not be stopped", h->name);
+		h->state = HOLDING_DONE;
+	}
+}
+
+static int64_t holding_deadline(const struct holding *h)
+{
+	switch (h->state) {
+	case HOLDING_HELD:
+		return MIN(redlock_due_us(h->task->c), redlock_in_flight(h->task->c) ? h->belief.term_at : MIN(h->belief.check_at, h->belief.term_at));
+	case HOLDING_STOPPING:
+		return h->kill_at;
+	default:
+		return redlock_now_us() + SWEEP_US;
+	}
+}
+
+static void holding_front(struct holding *h)
+{
+	int signal;
+	ssize_t n = recv(h->task->front, &signal, sizeof(signal), MSG_DONTWAIT);
+
+	if (n == sizeof(signal)) {
+		family_signal(&h->family, signal);
+		return;
+	}
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	h->front_gone = true;
+	if (h->state < HOLDING_KILLING)
+		holding_kill(h, redlock_now_us());
+}
+
+static void holding_sleep(struct holding *h)
+{
+	int64_t at = holding_deadline(h);
+	struct itimerspec when = {.it_value = {at > 0 ? at / 1000000 : 0, at > 0 ? at % 1000000 * 1000 + 1 : 1}};
+	struct pollfd fds[] = {
+		{.fd = h->children, .events = POLLIN},
+		{.fd = h->timer, .events = POLLIN},
+		{.fd = h->front_gone ? -1 : h->task->front, .events = POLLIN},
+		{.fd = h->state == HOLDING_HELD ? redlock_fd(h->task->c) : -1, .events = redlock_events(h->task->c)},
+	};
+	struct signalfd_siginfo drained;
+
+	timerfd_settime(h->timer, TFD_TIMER_ABSTIME, &when, NULL);
+	if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0)
+		return;
+	while (read(h->children, &drained, sizeof(drained)) > 0)
+		;
+	if (fds[2].revents)
+		holding_front(h);
+	if (h->state == HOLDING_HELD && (fds[3].revents || redlock_now_us() >= redlock_due_us(h->task->c)))
+		holding_listen(h);
+}
+
+static void holding_loop(struct holding *h)
+{
+	while (h->state != HOLDING_DONE) {
+		holding_reap(h);
+		if (h->state == HOLDING_DONE)
+			break;
+		holding_decide(h, redlock_now_us());
+		if (h->state != HOLDING_DONE)
+			holding_sleep(h);
+	}
+}
+
+/* --- the beginning --- */
+
+static int holding_open(struct holding *h)
+{
+	sigset_t child;
+
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	signal(SIGCHLD, SIG_DFL); /* ignored, as some parents leave it, it would swallow the exit code */
+	h->children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+	h->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	return h->children < 0 || h->timer < 0 ? -errno : 0;
+}
+
+static int holding_environment(const struct keeper_task *task)
+{
+	char fence[24];
+
+	snprintf(fence, sizeof(fence), "%lld", (long long)task->grant.fence);
+	return setenv("REDLOCK_NAME", task->in->operand, 1) || setenv("REDLOCK_FENCE", fence, 1) ? -errno : 0;
+}
+
+static void holding_start(struct holding *h)
+{
+	const struct keeper_task *task = h->task;
+	int r = holding_open(h);
+
+	if (!r)
+		r = holding_environment(task);
+	if (!r)
+		r = family_start(&h->family, &task->start);
+	if (r < 0)
+		holding_says(h, EXIT_FAILED, "cannot start: %s", strerror(-r));
+	else if (r > 0)
+		holding_says(h, r == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXEC, "cannot execute %s: %s", task->start.argv[0],
+			    strerror(r));
+	if (r)
+		return;
+	h->report->kind = KEEPER_STARTED;
+	h->report->command = h->family.command;
+	h->state = HOLDING_HELD;
+	(void)!send(task->front, h->report, sizeof(*h->report), MSG_NOSIGNAL);
+}
+
+void holding_run(const struct keeper_task *task, struct keeper_report *ret_report)
+{
+	struct holding h = {.task = task, .state = HOLDING_DONE, .report = ret_report};
+
+	shown_text(span_of(task->in->operand), h.name, sizeof(h.name));
+	belief_set(&h.belief, &task->grant);
+	holding_start(&h);
+	if (h.state == HOLDING_DONE)
+		(void)!holding_unlock(&h, 0);
+	else
+		holding_hear_push(&h); /* read together with the answer to CHECK, so that the descriptor does not tell of it */
+	holding_loop(&h);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See waiting.h. */
+#include "client/waiting.h"
+#include "client/complaint.h"
+#include "client/dial.h"
+#include "client/person.h"
+#include "client/place.h"
+#include "client/status.h"
+#include "proto/text.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+
+#define NOTE_BYTES   256 /* the longest note that a daemon takes */
+#define POLL_MOST_MS 60000
+
+/* --- the session --- */
+
+/* The label is what others see. */
+static void label_make(const struct invocation *in, char out[LABEL_BYTES])
+{
+	const char *user = getenv("USER") ? getenv("USER") : getenv("LOGNAME"), *word = strrchr(in->argv[0], '/');
+
+	snprintf(out, LABEL_BYTES, "redlock run %.80s%s%.40s", word ? word + 1 : in->argv[0], user ? "/" : "", user ? user : "");
+}
+
+static int greet(struct waiting *w, int64_t grace_ms)
+{
+	char label[LABEL_BYTES];
+	struct redlock_session session = {.label = label, .grace_ms = grace_ms};
+
+	label_make(w->in, label);
+	return redlock_hello(w->c, &session);
+}
+
+static bool greeted(struct waiting *w, int r)
+{
+	if (!r)
+		return true;
+	w->exit = EXIT_FAILED;
+	complain("%s", redlock_errmsg(w->c));
+	return false;
+}
+
+/* A daemon that refuses gives no grace, or less than was asked for. */
+static bool greet_any(struct waiting *w)
+{
+	int r = greet(w, w->in->ttl_ms > 0 ? w->in->ttl_ms : GRACE_MS);
+
+	return greeted(w, r == REDLOCK_REFUSED ? greet(w, 0) : r);
+}
+
+/* What the daemon will refuse is said before CMD runs, not after. */
+static bool keep_is_allowed(struct waiting *w)
+{
+	int64_t most = redlock_line_number(redlock_answer(w->c), "max_lease_ms", INT64_MAX);
+	char asked[AGE_BYTES], allowed[AGE_BYTES];
+
+	if (w->in->keep_ms <= most)
+		return true;
+	w->exit = EXIT_FAILED;
+	complain("--keep %s is longer than the daemon's max_lease of %s", duration_text(w->in->keep_ms, asked), duration_text(most, allowed));
+	return false;
+}
+
+bool waiting_greet(struct waiting *w)
+{
+	return greet_any(w) && keep_is_allowed(w);
+}
+
+bool waiting_regreet(struct waiting *w, int64_t grace_ms)
+{
+	int r = greet(w, grace_ms);
+
+	return greeted(w, r == REDLOCK_REFUSED || r == -ECONNABORTED ? 0 : r);
+}
+
+/* --- the request --- */
+
+/* What was cut in the middle of its last character loses that character. */
+static size_t text_whole(const char *text, size_t n)
+{
+	size_t begin = n;
+
+	while (begin > 0 && n - begin < 4 && (text[begin - 1] & 0xc0) == 0x80)
+		begin--;
+	if (begin == 0 || !(text[--begin] & 0x80))
+		return n;
+	return utf8_length((struct span){text + begin, n - begin}) ? n : begin;
+}
+
+/* The command line; cut where a character begins. */
+static void note_make(const struct invocation *in, char out[NOTE_BYTES + 1])
+{
+	size_t at = 0, i;
+
+	out[0] = '\0';
+	if (in->note)
+		at = text_add(out, at, NOTE_BYTES + 1, "%s", in->note);
+	for (i = 0; !in->note && in->argv[i]; i++)
+		at = text_add(out, at, NOTE_BYTES + 1, "%s%s", i ? " " : "", in->argv[i]);
+	out[at == NOTE_BYTES ? text_whole(out, at) : at] = '\0';
+}
+
+static int lock_send(const struct waiting *w)
+{
+	const struct invocation *in = w->in;
+	char note[NOTE_BYTES + 1];
+	struct redlock_options options = {.wait_ms = in->wait_ms, .ttl_ms = in->ttl_ms};
+
+	note_make(in, note);
+	if (note[0])
+		options.note = note;
+	return redlock_lock_send(w->c, in->operand, &options);
+}
+
+/* Until something comes, something is due, or whoever asked is gone. */
+static void wait_sleep(struct waiting *w, int64_t until)
+{
+	struct pollfd fds[] = {{.fd = redlock_fd(w->c), .events = redlock_events(w->c)}, {.fd = w->front, .events = 0}};
+	int64_t at = MIN(until, redlock_due_us(w->c)), left = at == INT64_MAX ? -1 : (at - redlock_now_us()) / 1000 + 1;
+
+	if (at != INT64_MAX && left < 0)
+		left = 0;
+	if (poll(fds, 2, (int)MIN(left, POLL_MOST_MS)) > 0)
+		w->abandoned = fds[1].revents != 0;
+}
+
+/* The outcome of the LOCK that was sent; -ETIMEDOUT when the daemon has not even said TIMEOUT. */
+static int answer_await(struct waiting *w, struct status *status)
+{
+	int64_t wait_ms = w->in->wait_ms, until = wait_ms < 0 ? INT64_MAX : status->began_us + (wait_ms + ANSWER_TIMEOUT_MS) * 1000;
+	int r;
+
+	for (;;) {
+		r = redlock_finish(w->c, 0);
+		if (r != -EAGAIN)
+			return r;
+		if (redlock_now_us() >= until)
+			return -ETIMEDOUT;
+		wait_sleep(w, MIN(until, status->due_us));
+		if (w->abandoned)
+			return -ECANCELED;
+		status_tick(status);
+	}
+}
+
+/* TIMEOUT names no holder: SHOW does. */
+static void holder_complain(const struct waiting *w, int outcome)
+{
+	struct place place = {.session = redlock_session_id(w->c)};
+	char name[LABEL_BYTES], age[AGE_BYTES];
+
+	if (outcome == REDLOCK_BUSY || place_ask(w->c, w->in->operand, &place) || (!place.holder[0] && place.kept_ms < 0)) {
+		complain("%s", redlock_errmsg(w->c));
+		return;
+	}
+	shown_text(span_of(w->in->operand), name, sizeof(name));
+	if (place.kept_ms >= 0)
+		complain("%s is held by nobody, but kept for %s more", name, age_text(place.kept_ms, age));
+	else if (place.held_ms < 0)
+		complain("%s is held by %s", name, place.holder);
+	else
+		complain("%s is held by %s for %s", name, place.holder, age_text(place.held_ms, age));
+}
+
+static const char *trouble(const struct waiting *w, int error)
+{
+	if (error != -ETIMEDOUT)
+		return redlock_errmsg(w->c);
+	return redlock_away(w->c) ? "redlockd went away and did not come back in time" : "redlockd does not answer";
+}
+
+static bool not_granted(struct waiting *w, int outcome)
+{
+	bool taken = outcome == REDLOCK_BUSY || outcome == REDLOCK_TIMEOUT;
+
+	w->exit = taken ? w->in->busy_exit : EXIT_FAILED;
+	if (taken)
+		holder_complain(w, outcome);
+	else if (!w->abandoned)
+		complain("%s", trouble(w, outcome));
+	return false;
+}
+
+bool waiting_take(struct waiting *w, int64_t *ret_ttl_ms)
+{
+	struct redlock_grant granted;
+	struct status status;
+	int r;
+
+	status_begin(&status, w->in->addr, w->in->operand, w->c);
+	r = lock_send(w);
+	if (!r)
+		r = answer_await(w, &status);
+	status_end(&status, w->abandoned);
+	if (r)
+		return not_granted(w, r);
+	*ret_ttl_ms = redlock_grant(w->c, &granted) ? 0 : granted.ttl_ms;
+	return true;
+}
