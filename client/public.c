@@ -6,10 +6,22 @@
 #include "client/exchange.h"
 #include "client/farewell.h"
 #include "client/moment.h"
+#include "client/person.h"
 #include "client/recovery.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+#define ADDRESS_BYTES 512
+
+static _Thread_local char open_message[MESSAGE_BYTES]; /* why the last redlock_open of this thread failed */
+
+static bool timeout_is_valid(int64_t timeout_ms)
+{
+	return timeout_ms > 0 && timeout_ms <= INT64_MAX / US_PER_MS;
+}
 
 static void redlock_init(struct redlock *c, int64_t timeout_ms)
 {
@@ -20,30 +32,58 @@ static void redlock_init(struct redlock *c, int64_t timeout_ms)
 	holds_init(&c->holds);
 }
 
+static int __attribute__((format(printf, 2, 3))) open_failed(int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(open_message, sizeof(open_message), format, args);
+	va_end(args);
+	return err;
+}
+
+static const char *open_hint(int error)
+{
+	switch (error) {
+	case ENOENT:
+	case ECONNREFUSED:
+		return "; is it running?";
+	case EHOSTUNREACH:
+		return "; does the name resolve?";
+	default:
+		return "";
+	}
+}
+
+static int open_unreached(int err, const char *addr)
+{
+	const char *flaw = err == -EINVAL ? address_flaw(addr) : NULL;
+	char shown[ADDRESS_BYTES];
+
+	shown_text(span_of(*addr ? addr : "''"), shown, sizeof(shown));
+	return open_failed(err, "cannot reach redlockd at %s: %s%s", shown, flaw ? flaw : strerror(-err), flaw ? "" : open_hint(-err));
+}
+
 int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_connection)
 {
-	char standard[512];
+	char standard[ADDRESS_BYTES];
 	struct redlock *c;
-	int r;
+	int r = addr ? 0 : redlock_address(standard, sizeof(standard));
 
-	if (timeout_ms <= 0 || timeout_ms > INT64_MAX / US_PER_MS)
-		return -EINVAL;
-	if (!addr) {
-		r = redlock_address(standard, sizeof(standard));
-		if (r)
-			return r;
-		addr = standard;
-	}
+	if (r)
+		return open_failed(r, "cannot reach redlockd: $REDLOCK_ADDR is too long");
+	if (!timeout_is_valid(timeout_ms))
+		return open_failed(-EINVAL, "a timeout is more than 0 ms");
 	c = calloc(1, sizeof(*c));
 	if (!c)
-		return -ENOMEM;
+		return open_failed(-ENOMEM, "out of memory");
 	redlock_init(c, timeout_ms);
-	c->channel.fd = address_connect(addr, timeout_ms, &c->address);
-	if (c->channel.fd < 0) {
-		r = c->channel.fd;
+	r = address_connect(addr ? addr : standard, timeout_ms, &c->address);
+	if (r < 0) {
 		free(c);
-		return r;
+		return open_unreached(r, addr ? addr : standard);
 	}
+	c->channel.fd = r;
 	*ret_connection = c;
 	return 0;
 }
@@ -136,7 +176,7 @@ bool redlock_away(const struct redlock *c)
 
 const char *redlock_errmsg(const struct redlock *c)
 {
-	return c->message;
+	return c ? c->message : open_message;
 }
 
 const char *redlock_code(const struct redlock *c)

@@ -84,7 +84,8 @@ int redlock_address(char *out, size_t size) REDLOCK_MUST;
 /*
  * Connects to a Unix socket (addr holds a '/' or no ':'; a prefix "unix:" is allowed) or to host:port, [v6]:port; NULL: see
  * redlock_address. timeout_ms bounds connecting and, from then on, how long a call waits for an answer beyond what it asked the
- * daemon to wait; a LOCK that does not wait asks it for up to a second. -EINVAL: an address without sense. -EHOSTUNREACH: a name that does not resolve. Else what connect(2) says.
+ * daemon to wait; a LOCK that does not wait asks it for up to a second.
+ * -EINVAL: an address without sense. -EHOSTUNREACH: a name that does not resolve. Else what connect(2) says. redlock_errmsg(NULL) says why.
  */
 int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_connection) REDLOCK_MUST;
 /* Changes it from the next call on; more than 0. */
@@ -111,7 +112,10 @@ bool redlock_away(const struct redlock *c);
 
 int64_t redlock_now_us(void);
 
-/* One line for a person about the last result that was not 0; never NULL; valid until the next call. Printable. */
+/*
+ * One line for a person about the last result that was not 0; never NULL; valid until the next call. Printable. NULL instead of a
+ * connection: why the last redlock_open of this thread failed.
+ */
 const char *redlock_errmsg(const struct redlock *c);
 /* The code word of the last ERR answer, "" if it was none. */
 const char *redlock_code(const struct redlock *c);

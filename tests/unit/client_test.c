@@ -326,6 +326,28 @@ START_TEST(nobody_at_the_address_is_told_by_errno)
 }
 END_TEST
 
+START_TEST(a_connection_that_does_not_open_says_why)
+{
+	static const struct {
+		const char *addr;
+		int64_t timeout_ms;
+		const char *says;
+	} row[] = {
+		{"/nonexistent/s", PATIENCE, "cannot reach redlockd at /nonexistent/s: No such file or directory; is it running?"},
+		{"127.0.0.1:1", PATIENCE, "cannot reach redlockd at 127.0.0.1:1: Connection refused; is it running?"},
+		{"::1:7420", PATIENCE, "cannot reach redlockd at ::1:7420: an IPv6 address stands in brackets: [::1]:7420"},
+		{"a/\033b", PATIENCE, "cannot reach redlockd at a/\\x1bb: No such file or directory; is it running?"},
+		{"", PATIENCE, "cannot reach redlockd at '': an address is a Unix path or host:port"},
+		{"127.0.0.1:1", 0, "a timeout is more than 0 ms"},
+	};
+	struct redlock *c = NULL;
+
+	ck_assert_int_lt(redlock_open(row[_i].addr, row[_i].timeout_ms, &c), 0);
+	ck_assert_ptr_null(c);
+	ck_assert_str_eq(redlock_errmsg(NULL), row[_i].says);
+}
+END_TEST
+
 START_TEST(the_default_address_is_the_environments_else_what_exists)
 {
 	char out[256], small[4], runtime[64] = "/tmp/redlock-unit-XXXXXX", path[128];
@@ -373,6 +395,7 @@ Suite *client_suite(void)
 	tcase_add_test(tests, what_cannot_be_sent_leaves_the_connection_usable);
 	tcase_add_loop_test(tests, an_address_without_sense_is_refused, 0, ARRAY_N(addresses));
 	tcase_add_test(tests, nobody_at_the_address_is_told_by_errno);
+	tcase_add_loop_test(tests, a_connection_that_does_not_open_says_why, 0, 6);
 	tcase_add_test(tests, the_default_address_is_the_environments_else_what_exists);
 	suite_add_tcase(suite, tests);
 	return suite;
