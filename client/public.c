@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #define ADDRESS_BYTES 512
+#define NOT_A_TIMEOUT "a timeout is more than 0 ms"
 
 static _Thread_local char open_message[MESSAGE_BYTES]; /* why the last redlock_open of this thread failed */
 
@@ -73,7 +74,7 @@ int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_conn
 	if (r)
 		return open_failed(r, "cannot reach redlockd: $REDLOCK_ADDR is too long");
 	if (!timeout_is_valid(timeout_ms))
-		return open_failed(-EINVAL, "a timeout is more than 0 ms");
+		return open_failed(-EINVAL, NOT_A_TIMEOUT);
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return open_failed(-ENOMEM, "out of memory");
@@ -88,9 +89,12 @@ int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_conn
 	return 0;
 }
 
-void redlock_set_timeout(struct redlock *c, int64_t timeout_ms)
+int redlock_set_timeout(struct redlock *c, int64_t timeout_ms)
 {
+	if (!timeout_is_valid(timeout_ms))
+		return conn_says(c, -EINVAL, NOT_A_TIMEOUT);
 	c->timeout_ms = timeout_ms;
+	return 0;
 }
 
 void redlock_close(struct redlock *c)

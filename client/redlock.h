@@ -88,8 +88,8 @@ int redlock_address(char *out, size_t size) REDLOCK_MUST;
  * -EINVAL: an address without sense. -EHOSTUNREACH: a name that does not resolve. Else what connect(2) says. redlock_errmsg(NULL) says why.
  */
 int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_connection) REDLOCK_MUST;
-/* Changes it from the next call on; more than 0. */
-void redlock_set_timeout(struct redlock *c, int64_t timeout_ms);
+/* Changes it from the next call on. -EINVAL, and it stays as it was: not more than 0, or too large to be added to a moment. */
+int redlock_set_timeout(struct redlock *c, int64_t timeout_ms);
 /*
  * Ends the session: its locks are free. Accepts NULL. With grace it says QUIT, and waits for the end at most a second; while the
  * connection is away, locks end with the grace or with their leases. A process that ends without this call leaves them so, too.

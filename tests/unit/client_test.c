@@ -176,6 +176,24 @@ START_TEST(no_answer_ends_the_call_and_the_lock_stays_until_close)
 }
 END_TEST
 
+START_TEST(a_timeout_that_is_none_changes_nothing)
+{
+	struct redlock_grant grant;
+	struct redlock *c;
+	struct fake_daemon f;
+
+	fake_daemon_begin(&f, "< CHECK n\n=\n");
+	c = opened(&f, PATIENCE);
+	ck_assert_int_eq(redlock_set_timeout(c, 40), 0);
+	ck_assert_int_eq(redlock_set_timeout(c, 0), -EINVAL);
+	ck_assert_int_eq(redlock_set_timeout(c, -1), -EINVAL);
+	ck_assert_int_eq(redlock_set_timeout(c, INT64_MAX), -EINVAL);
+	ck_assert_str_eq(redlock_errmsg(c), "a timeout is more than 0 ms");
+	ck_assert_int_eq(redlock_check(c, "n", &grant), -ETIMEDOUT);
+	ends(c, &f);
+}
+END_TEST
+
 START_TEST(a_poll_loop_of_ones_own_never_waits)
 {
 	struct redlock_grant grant;
@@ -388,6 +406,7 @@ Suite *client_suite(void)
 	tcase_add_test(tests, pushes_between_replies_are_kept_in_their_order);
 	tcase_add_test(tests, rows_come_in_order_however_the_bytes_are_cut);
 	tcase_add_test(tests, no_answer_ends_the_call_and_the_lock_stays_until_close);
+	tcase_add_test(tests, a_timeout_that_is_none_changes_nothing);
 	tcase_add_test(tests, a_poll_loop_of_ones_own_never_waits);
 	tcase_add_test(tests, an_answer_that_came_whole_counts_although_the_daemon_went);
 	tcase_add_loop_test(tests, what_is_no_answer_breaks_the_connection, 0, ARRAY_N(nonsense));
