@@ -63,6 +63,21 @@ printf 'redlock-protocol.7\tno page says this\n' >"$scratch/planted"
 [ "$(missing "$scratch/planted")" ]
 verdict $? "a text that no page has is not missed"
 
+# undocumented header page : functions of the header that the synopsis of the page or what follows it does not name, and those that the
+# synopsis names and the header does not.
+undocumented() {
+	grep -oE '\bredlock_[a-z_]+\(' "$1" | tr -d '(' | sort -u >"$scratch/functions"
+	sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/s/^\.Fn \(redlock_[a-z_]*\).*/\1/p' "$2" | sort -u >"$scratch/synopsis"
+	sed '1,/^\.Sh DESCRIPTION/d' "$2" | sed -n 's/^\.Fn \(redlock_[a-z_]*\).*/\1/p' | sort -u >"$scratch/described"
+	comm -3 "$scratch/functions" "$scratch/synopsis"
+	comm -23 "$scratch/functions" "$scratch/described"
+}
+[ -z "$(undocumented client/redlock.h client/libredlock.3)" ]
+verdict $? "libredlock.3 and redlock.h differ: $(undocumented client/redlock.h client/libredlock.3 | tr -s '\n\t' ' ')"
+echo 'int redlock_planted(void);' | cat client/redlock.h - >"$scratch/planted.h"
+[ "$(undocumented "$scratch/planted.h" client/libredlock.3)" ]
+verdict $? "a function that libredlock.3 does not describe is not missed"
+
 # What --help of a program lists stands on its page.
 for program in redlockd.8 redlock.1; do
 	for option in $("$build/${program%.*}" --help 2>&1 | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
