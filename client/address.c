@@ -41,7 +41,7 @@ int redlock_address(char *out, size_t size)
 	return address_put(out, size, TCP_DEFAULT, "");
 }
 
-/* connect(2) and send(2) honour SO_SNDTIMEO, for both families. */
+/* SO_SNDTIMEO bounds connect(2), for both families. */
 static int socket_connect(int fd, const struct sockaddr *to, socklen_t n, int64_t timeout_ms)
 {
 	struct timeval limit = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
@@ -95,7 +95,7 @@ static int unix_connect(const char *path, int64_t timeout_ms, struct address *re
 	return address_open((const struct sockaddr *)&to, sizeof(to), timeout_ms, ret_address);
 }
 
-/* A daemon whose host vanished must be noticed by who waits for ever. */
+/* A caller that waits for ever notices by keepalive that the host of the daemon is gone. */
 static void tcp_tune(int fd)
 {
 	static const struct {
@@ -140,7 +140,7 @@ static bool port_valid(const char *port)
 	return n > 0 && n <= 5 && !port[n] && number > 0 && number < 65536;
 }
 
-/* host:port, [v6]:port, [v6], :port, cut apart in place. Returns what is wrong with it, NULL: nothing. */
+/* Cuts host:port, [v6]:port, [v6] or :port apart in place. Returns what is wrong with it; NULL: nothing. */
 static const char *tcp_split(char *text, const char **ret_host, const char **ret_port)
 {
 	bool bracket = *text == '[';
@@ -210,7 +210,7 @@ int address_again(const struct address *address, bool *ret_pending)
 		return -errno;
 	if (address->to.ss_family != AF_UNIX)
 		tcp_tune(fd);
-	/* A signal interrupts no connect that does not wait. */
+	/* A connect that does not wait is not interrupted by signals. */
 	r = connect(fd, (const struct sockaddr *)&address->to, address->n) ? -errno : 0;
 	if (r && r != -EINPROGRESS) {
 		close(fd);

@@ -44,7 +44,7 @@ int redlock_finish(struct redlock *c, int64_t timeout_ms)
 	r = await_end(c, moment_after(timeout_ms));
 	if (c->aborted) {
 		c->aborted = false;
-		return conn_says(c, -ECONNABORTED, "the connection broke before the answer came; it may have been done");
+		return conn_says(c, -ECONNABORTED, "the connection broke before the answer came; the request may have been done");
 	}
 	/* An answer that came complete counts, whatever ended the connection behind it. */
 	return c->pending.in_flight ? r : outcome_of(&c->answer.parsed, c->code, c->message);

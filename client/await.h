@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waiting for an answer: the one place of the library where time passes, but for connecting and the farewell.
+ * Waits for answers: the one place of the library where time passes, apart from connecting and the farewell.
  */
 #ifndef CLIENT_AWAIT_H
 #define CLIENT_AWAIT_H
 
 #include "client/redlock.h"
 
-/* The outcome of the request in flight. Waits wait_ms longer than the timeout; an answer that is not there by then breaks the connection. */
+/*
+ * The outcome of the request in flight. Waits wait_ms longer than the timeout of the connection. Then the session goes on where
+ * it is away (-ECONNABORTED), else the connection breaks (-ETIMEDOUT).
+ */
 int await_answer(struct redlock *c, int64_t wait_ms) REDLOCK_MUST;
 
 #endif

@@ -9,8 +9,8 @@
 #define ASK_SHARE  20 /* of the validity is given to an answer, and to a daemon that could not tell */
 
 /*
- * Asked every third of the ttl, so that a daemon that is stopped, not gone, is noticed; and shortly after the moment when the daemon
- * renews, which is when two thirds are left: that answer is worth most.
+ * CHECK is asked every third of the ttl, which notices a daemon that is stopped, not gone. The best moment is shortly after the
+ * daemon renewed, when two thirds of the ttl were left.
  */
 static int64_t check_after(int64_t ttl_us, int64_t valid_us)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long a lock may be believed to be held, and when to ask again and to stop the command for that. Moments are those of redlock.h.
+ * How long the session may believe that it holds a lock, when it asks again, and when it stops the command. Moments are those of
+ * redlock.h.
  */
 #ifndef CLIENT_BELIEF_H
 #define CLIENT_BELIEF_H
@@ -8,19 +9,20 @@
 #include "client/redlock.h"
 
 struct belief {
-	struct redlock_grant grant; /* as last answered; ttl_ms is known from an earlier answer where that does not tell */
-	int64_t longest_us;         /* the longest validity that was told, at most the ttl: what the margins are a share of */
-	int64_t check_at;           /* when CHECK is to be asked */
-	int64_t term_at;            /* when the command is to be stopped, without news: a fifth of the validity is left */
+	struct redlock_grant
+		grant;      /* of the last answer; ttl_ms is that of an earlier answer where the last one does not tell it */
+	int64_t longest_us; /* the longest validity that was told, at most the ttl; the margins are shares of it */
+	int64_t check_at;   /* when CHECK is to be asked */
+	int64_t term_at;    /* when the command is stopped if no answer came: a fifth of the validity is left */
 };
 
 /* An answer told this grant. */
 void belief_set(struct belief *b, const struct redlock_grant *grant);
-/* CHECK is sent now. Who comes late himself gives the answer a moment before he acts on its absence. */
+/* CHECK is sent now. The answer gets a moment, even if this process is late itself: term_at moves that far. */
 void belief_asked(struct belief *b, int64_t now);
-/* The daemon could not tell: CHECK is to be asked again soon. */
+/* The daemon could not tell: CHECK is asked again soon. */
 void belief_untold(struct belief *b, int64_t now);
-/* When nothing of the command may run any more: a tenth of the validity is left. */
+/* When the command is killed: a tenth of the validity is left. */
 int64_t belief_kill_at(const struct belief *b);
 
 #endif

@@ -10,8 +10,8 @@
 
 struct channel {
 	int fd;      /* -1: none */
-	bool closed; /* by the other side, in order */
-	bool mute;   /* what is sent gets nowhere, what had come is still read: the end shows there */
+	bool closed; /* the other side has closed the connection */
+	bool mute;   /* sending failed, and nothing is sent any more; what had come is still read, up to the end */
 	char in[2 * REPLY_MAX];
 	size_t in_at, in_n; /* in[in_at .. in_n) was read and not yet taken */
 	char out[LINE_MAX_DEFAULT];
@@ -20,20 +20,26 @@ struct channel {
 
 /* Closes the descriptor. What was unsent and what was not taken is dropped. */
 void channel_close(struct channel *ch);
-/* Takes a line instead of whatever is unsent; n is less than LINE_MAX_DEFAULT. */
+/* Replaces whatever is unsent by a line; n is less than LINE_MAX_DEFAULT. */
 void channel_put(struct channel *ch, const char *line, size_t n);
-/* Takes a line behind what is unsent. False: there is no room. */
+/* Appends a line to what is unsent. False: there is no room. */
 bool channel_append(struct channel *ch, const char *line, size_t n);
 bool channel_unsent(const struct channel *ch);
 /* Sends what can be sent without waiting; a negative errno. */
 int channel_flush(struct channel *ch) REDLOCK_MUST;
 /* From now on nothing is sent. */
 void channel_mute(struct channel *ch);
-/* Reads once. 1: there may be more; 0: nothing came; negative: the end, -ECONNRESET if the other side closed it, else what recv(2) says. */
+/*
+ * Reads once. 1: there may be more; 0: nothing came; negative: the end, -ECONNRESET if the other side closed it, else what
+ * recv(2) says.
+ */
 int channel_read(struct channel *ch) REDLOCK_MUST;
-/* The next line that is complete, without its end; borrowed until the next call of channel_line or channel_read. False: there is none. */
+/*
+ * The next line that is complete, without its end; borrowed until the next call of channel_line or channel_read. False: there is
+ * none.
+ */
 bool channel_line(struct channel *ch, struct span *ret_line);
-/* All room is taken, and no line is complete. Asked after channel_line said that there is none. */
+/* All room is taken by a line that has no end yet. Ask when channel_line found no line. */
 bool channel_full(const struct channel *ch);
 
 #endif

@@ -14,7 +14,7 @@ static int (*const run[CLI_COMMANDS])(const struct invocation *in) = {
 #include "client/cli.def"
 };
 
-/* A standard descriptor that is closed would become the connection, and complaints would go to the daemon. */
+/* The connection must not get the number of a standard descriptor that is closed: complaints would go to the daemon. */
 static int descriptors_fill(void)
 {
 	int fd;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The commands of cli.def. Each does what was asked for, and returns what redlock ends with.
+ * The commands of cli.def. Each returns the exit code of redlock.
  */
 #ifndef CLIENT_COMMANDS_H
 #define CLIENT_COMMANDS_H

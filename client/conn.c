@@ -100,7 +100,7 @@ int conn_answer(struct redlock *c, enum repeat what, const struct repeat_answer 
 	struct hold *h = holds_find(&c->holds, span_of(c->pending.name));
 
 	if (line_fill(&c->passing, answer->line, answer->n))
-		return conn_break(c, -EPROTO, "what RESUME told cannot be put into an answer");
+		return conn_break(c, -EPROTO, "redlockd told in RESUME what no answer can hold");
 	conn_answered(c);
 	if (what == REPEAT_DONE && c->greeting.resumes)
 		tracking_answer(&c->holds, &c->pending, &c->answer.parsed);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A connection and its session: its parts, and what all who act on it share. For a session with grace a connection that broke is one more
- * state of the link. Nothing here waits.
+ * A connection and its session: its parts, and what all who act on it share. For a session with grace a connection that broke is
+ * one more state of the link. Nothing here waits.
  *
  * Results are those of redlock.h: 0, or a negative errno that has ended the connection and is told again by every later call.
  */
@@ -22,7 +22,7 @@
 enum link {
 	LINK_UP,
 	LINK_DOWN,       /* the next attempt begins at due_us; all states below are given up at due_us */
-	LINK_CONNECTING, /* connect(2) is under way */
+	LINK_CONNECTING, /* connect(2) has not ended */
 	LINK_RESUMING,   /* RESUME was sent */
 	LINK_GREETING,   /* the session is gone; HELLO was sent for another */
 	LINK_CHECKING,   /* CHECK was sent, or will be at again_us, for an undecided lock (undecided.h) */
@@ -30,7 +30,7 @@ enum link {
 };
 
 struct redlock {
-	int broken; /* 0, or the negative errno that ended it; the descriptor stays open, since closing it frees what the session holds */
+	int broken; /* 0, or the errno that ended it; the descriptor stays open, since a close frees what the session holds */
 	int64_t timeout_ms;
 	struct channel channel;
 
@@ -39,8 +39,8 @@ struct redlock {
 	void (*row)(void *arg, const struct redlock_line *line);
 	void *row_arg;
 
-	bool answered;          /* answer is set: */
-	int64_t answer_sent_us; /* read before what it answers was sent */
+	bool answered;                       /* answer is set: */
+	int64_t answer_sent_us;              /* read before what it answers was sent */
 	struct redlock_line answer, passing; /* passing: the line that is looked at */
 	char answer_text[REPLY_MAX], answer_scratch[REPLY_MAX];
 	char passing_text[REPLY_MAX], passing_scratch[REPLY_MAX];
@@ -64,25 +64,25 @@ struct redlock {
 
 /* Writes the message and returns err. */
 int conn_says(struct redlock *c, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* Ends the connection. Returns err. */
+/* Ends the connection for good. Returns err. */
 int conn_break(struct redlock *c, int err, const char *why);
-/* The one writer of link; sets due_us, too: each way up has its own limit. */
+/* The one writer of link. It sets due_us, too. */
 void conn_move(struct redlock *c, enum link to);
 /* The connection of a session with grace is gone: the link is down. A request without a name that was sent is aborted. */
 void conn_lost(struct redlock *c, int err, const char *why);
 
-/* Sends what can be sent without waiting. With grace, what cannot be sent is dropped: the end shows where it is read. */
+/* Sends what can be sent without waiting. With grace a failure drops what is unsent; reading finds the end. */
 int conn_drain(struct redlock *c) REDLOCK_MUST;
 /* Sends a line instead of whatever is unsent. */
 int conn_put(struct redlock *c, const char *line, size_t n) REDLOCK_MUST;
 
 /* c->passing is the answer to the request in flight. */
 void conn_answered(struct redlock *c);
-/* The request in flight is answered by what is known, not by the daemon; what is REPEAT_DONE or REPEAT_LOST. */
+/* Answers the request in flight without the daemon; what is REPEAT_DONE or REPEAT_LOST. */
 int conn_answer(struct redlock *c, enum repeat what, const struct repeat_answer *answer) REDLOCK_MUST;
 /* Keeps a push, unless it tells a loss again. */
 int conn_push(struct redlock *c, struct span line) REDLOCK_MUST;
-/* Tells each lock that was found to be lost, once, by a push that is made here. */
+/* Makes a push for each lock that was found to be lost and not told yet. */
 int conn_tell_losses(struct redlock *c) REDLOCK_MUST;
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A connection for a command.
+ * Opens the connection of a command.
  */
 #ifndef CLIENT_DIAL_H
 #define CLIENT_DIAL_H
@@ -9,7 +9,7 @@
 
 #define ANSWER_TIMEOUT_MS 5000
 
-/* A connection, or NULL after a complaint. addr may be NULL: see redlock_address. */
+/* Returns NULL after a complaint. addr may be NULL: see redlock_address. */
 struct redlock *dial(const char *addr) REDLOCK_MUST;
 
 #endif

@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-#define PUT_OFF_US 200000 /* from an answer that was no end until its request is sent again */
+#define PUT_OFF_US 200000 /* from an answer that did not end the request until it is sent again */
 
 int exchange_begin(struct redlock *c)
 {
@@ -39,7 +39,8 @@ int exchange_give_up(struct redlock *c)
 	c->pending.in_flight = c->answered = false;
 	if (up)
 		c->again_us = 0;
-	return conn_says(c, -ECONNABORTED, up ? "redlockd could not tell in time" : "redlockd is away, and did not come back in time");
+	return conn_says(c, -ECONNABORTED,
+			 up ? "redlockd could not tell in time" : "redlockd is away, and did not come back in time");
 }
 
 int exchange_refuse(struct redlock *c, const char *name)
@@ -49,7 +50,7 @@ int exchange_refuse(struct redlock *c, const char *name)
 
 /* --- what comes --- */
 
-/* The connection may break right behind the answer to HELLO: by then it is known how to come back. */
+/* Taken at once: the connection may break right behind the answer to HELLO. */
 static void hello_agreed(struct redlock *c)
 {
 	greeting_agreed(&c->greeting, (struct span){c->pending.line, c->pending.n}, &c->answer.parsed);
@@ -87,11 +88,11 @@ static int line_hear(struct redlock *c, struct span line)
 	if (line.n && line.p[0] == '!')
 		return conn_push(c, line);
 	if (line.n >= REPLY_MAX || line_fill(&c->passing, line.p, line.n))
-		return conn_break(c, -EPROTO, "what answers does not speak the protocol of redlockd");
+		return conn_break(c, -EPROTO, "the peer does not speak the protocol of redlockd");
 	if (c->link != LINK_UP)
 		return recovery_hear(c);
 	if (!c->pending.in_flight)
-		return conn_break(c, -EPROTO, "redlockd answered what was not asked");
+		return conn_break(c, -EPROTO, "redlockd sent an answer without a request");
 	return pending_hear(c);
 }
 

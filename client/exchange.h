@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The request in flight, from its caller to its answer: sorts the lines that come into rows, the answer, pushes, and what belongs to the
- * way back (recovery.h). Nothing here waits. Results are those of conn.h.
+ * One request in flight, from its caller to its answer. Sorts the lines that arrive into rows, the answer, pushes, and answers to
+ * recovery.h. Nothing here waits. Results are those of conn.h.
  */
 #ifndef CLIENT_EXCHANGE_H
 #define CLIENT_EXCHANGE_H
@@ -10,7 +10,7 @@
 
 /* c->pending is in flight from now on, and sent as soon as it can be. */
 int exchange_begin(struct redlock *c) REDLOCK_MUST;
-/* Its caller has waited long enough. 0: the connection is there, and the daemon silent; else -ECONNABORTED, and the session goes on. */
+/* The caller has waited long enough. 0: the connection is there, and the daemon is silent. -ECONNABORTED: the session goes on. */
 int exchange_give_up(struct redlock *c) REDLOCK_MUST;
 /* A LOCK was granted, and its caller hears that it was not: the grant is given back. */
 int exchange_refuse(struct redlock *c, const char *name) REDLOCK_MUST;

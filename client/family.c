@@ -17,7 +17,7 @@ static _Noreturn void command_exec(const struct family_start *how, pid_t parent,
 	int error;
 
 	setpgid(0, how->grouped ? 0 : how->group);
-	/* Whoever ends the parent ends the command; the parent may have ended before this call. */
+	/* The kernel kills the command when the parent ends; the parent may have ended before this call. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		_exit(EXIT_FAILURE);
 	sigprocmask(SIG_SETMASK, how->mask, NULL);
@@ -28,7 +28,7 @@ static _Noreturn void command_exec(const struct family_start *how, pid_t parent,
 	_exit(EXIT_FAILURE);
 }
 
-/* A successful exec closes the pipe without a word. */
+/* A successful exec closes the pipe, and nothing was written. */
 static int exec_outcome(int fd)
 {
 	int error;
@@ -76,7 +76,7 @@ static int children_signal(int signal)
 	return 0;
 }
 
-/* A pid stays ours until it is reaped, so none of these can hit a stranger. A group outlives its leader while it has members. */
+/* A pid is not used again until it is reaped, so no signal hits a stranger. A group outlives its leader while it has members. */
 void family_signal(const struct family *f, int signal)
 {
 	if (f->grouped)

@@ -20,7 +20,7 @@ static bool farewell_sent(struct redlock *c, int64_t until)
 	return !channel_unsent(&c->channel) && !c->channel.mute;
 }
 
-/* Until the daemon hangs up: data that is left unread would turn this end into a reset. */
+/* Reads until the daemon hangs up: unread data would turn the close into a reset. */
 static void farewell_await(const struct redlock *c, int64_t until)
 {
 	struct pollfd fd = {.fd = c->channel.fd, .events = POLLIN};
@@ -38,7 +38,7 @@ static void farewell_await(const struct redlock *c, int64_t until)
 
 void farewell(struct redlock *c)
 {
-	/* A tagged request overtakes a LOCK that waits; after RESUME it must not. */
+	/* A tagged QUIT overtakes a LOCK that waits. Behind RESUME it must not overtake. */
 	const char *quit = c->link == LINK_UP && c->pending.in_flight ? "@quit QUIT" : "QUIT";
 	int64_t until = moment_after(MIN(c->timeout_ms, FAREWELL_MS));
 

@@ -7,7 +7,10 @@
 
 #include "client/redlock.h"
 
-/* Says QUIT, where this process may, and waits for the end at most a second. The connection is closed afterwards, whatever came of it. */
+/*
+ * Sends QUIT, if this process owns the session, and waits at most a second for the end. The caller closes the connection after
+ * it.
+ */
 void farewell(struct redlock *c);
 
 #endif

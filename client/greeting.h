@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a session is opened, and found again: what HELLO asked for, and the id and secret by which RESUME names the session.
+ * How a session is opened and resumed: what HELLO asked for, and the id and secret by which RESUME names the session.
  */
 #ifndef CLIENT_GREETING_H
 #define CLIENT_GREETING_H
@@ -22,17 +22,20 @@ struct greeting {
 	bool grace;              /* the HELLO in flight asks for it */
 };
 
-/* The line into out, NUL-terminated. -EMSGSIZE: the label is too long. */
+/* Writes the line into out, NUL-terminated. -EMSGSIZE: the label is too long. */
 int greeting_hello(struct greeting *g, const struct redlock_session *session, char out[HELLO_BYTES]) REDLOCK_MUST;
 /* The daemon said OK to that line. */
 void greeting_agreed(struct greeting *g, struct span hello, const struct reply_line *answer);
 /* Takes id and secret from an OK to HELLO. */
 void greeting_named(struct greeting *g, const struct reply_line *answer);
-/* The line into out; returns its length, 0 when there is no session to be found again. */
+/* Writes the line into out, and returns its length; 0: there is no session to resume. */
 size_t greeting_resume(const struct greeting *g, char out[RESUME_BYTES]);
-/* Whether an ERR to RESUME says that the session is gone; so does that of a daemon which does not know the command. */
+/* Whether an ERR to RESUME says that the session is gone. A daemon that does not know RESUME has no session of ours either. */
 bool greeting_is_gone(const struct reply_line *refusal);
-/* The session is gone. Returns what a lock of it was lost by: with grace it ends with its lease, without it is free since the connection broke. */
+/*
+ * The session is gone. Returns the reason of the losses: with grace a lock ends with its lease ("expired"), without grace it is
+ * free since the connection broke ("evicted").
+ */
 const char *greeting_lose(struct greeting *g);
 /* HELLO was refused. True: the daemon gives less grace by now, or knows none, and hello is to be said without; not twice. */
 bool greeting_waives(struct greeting *g, const struct reply_line *refusal);

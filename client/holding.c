@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define GRACE_US       200000 /* from SIGTERM to SIGKILL when the lock is already somebody else's */
+#define GRACE_US       200000 /* from SIGTERM to SIGKILL when somebody else may hold the lock already */
 #define UNLOCK_MS      1000
 #define SWEEP_US       5000
 #define UNSTOPPABLE_US 1000000
@@ -27,7 +27,7 @@
 enum holding_state {
 	HOLDING_HELD,     /* CMD runs, the lock is believed */
 	HOLDING_STOPPING, /* SIGTERM was sent; SIGKILL follows at kill_at */
-	HOLDING_KILLING,  /* SIGKILL was sent; until nobody is left, or give_up_at */
+	HOLDING_KILLING,  /* SIGKILL is sent until nothing is left, or until give_up_at */
 	HOLDING_DONE,     /* there is nothing more to stop */
 };
 
@@ -62,7 +62,7 @@ static void holding_kill(struct holding *h, int64_t now)
 	family_kill(&h->family);
 }
 
-/* A stopped process acts on SIGTERM only once it goes on. */
+/* A stopped process acts on SIGTERM when it goes on. */
 static void family_end(const struct family *f)
 {
 	family_signal(f, SIGTERM);
@@ -77,7 +77,7 @@ static void holding_stop(struct holding *h, int64_t kill_by, const char *why)
 	family_end(&h->family);
 }
 
-/* Somebody else may have it already. */
+/* Somebody else may hold the lock already. */
 static void holding_stop_now(struct holding *h, const char *why)
 {
 	holding_stop(h, MIN(belief_kill_at(&h->belief), redlock_now_us() + GRACE_US), why);
@@ -85,7 +85,7 @@ static void holding_stop_now(struct holding *h, const char *why)
 
 /* --- the connection --- */
 
-/* The store or an admin took it: nothing protects it until the old deadline. */
+/* The stores or an administrator took the lock away: nothing protects it until the old deadline. */
 static bool reason_is_final(struct redlock_bytes reason)
 {
 	return (reason.n == 7 && !memcmp(reason.p, "evicted", 7)) || (reason.n == 6 && !memcmp(reason.p, "broken", 6));
@@ -148,10 +148,10 @@ static void holding_listen(struct holding *h)
 	holding_hear_push(h);
 	if (h->state == HOLDING_HELD && asked && !redlock_in_flight(c))
 		holding_hear_answer(h);
-	/* What it knows when it is back is asked for now. */
+	/* Ask as soon as the daemon is back. */
 	if (redlock_away(c) && !redlock_in_flight(c))
 		h->belief.check_at = redlock_now_us();
-	/* Whatever ended the connection, no daemon gives the lock away before the moment that it told. */
+	/* Whatever ended the connection, the lock is held until the moment that the daemon told. */
 	if (r && h->state == HOLDING_HELD)
 		holding_stop(h, belief_kill_at(&h->belief), redlock_errmsg(c));
 }
@@ -172,7 +172,7 @@ static int status_code(int status)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* The CHECK in flight is answered first. Nothing is waited for longer than briefly: the end of the session frees the lock too. */
+/* The CHECK in flight is answered first. All waits are short: the end of the session frees the lock, too. */
 static int holding_unlock(struct holding *h, int64_t keep_ms)
 {
 	struct redlock *c = h->task->c;
@@ -182,7 +182,9 @@ static int holding_unlock(struct holding *h, int64_t keep_ms)
 	return r < 0 ? r : redlock_unlock(c, h->task->in->operand, keep_ms);
 }
 
-/* CMD ended while the lock was believed, so that its code is the truth, unless the daemon says that somebody else could already have had the lock. */
+/*
+ * CMD ended while the lock was believed: its exit code counts, unless the daemon says that somebody else may have held the lock.
+ */
 static void holding_finish(struct holding *h)
 {
 	const struct redlock_line *push;
@@ -195,7 +197,7 @@ static void holding_finish(struct holding *h)
 		if (!push || reason_is_final(redlock_line_find(push, "reason")))
 			holding_says(h, EXIT_LOST, "%s was lost while the command ran", h->name);
 	} else if (r && (r == REDLOCK_REFUSED || h->task->in->keep_ms)) {
-		/* A name that should have stayed taken is free: that is no success. */
+		/* The name was to be kept and is free: that is no success. */
 		if (r == REDLOCK_REFUSED && h->task->in->keep_ms && h->report->code == 0)
 			h->report->code = EXIT_FAILED;
 		holding_says(h, h->report->code, "unlocking %s: %s", h->name, redlock_errmsg(h->task->c));
@@ -213,7 +215,7 @@ static void holding_reap(struct holding *h)
 	else if (gone)
 		h->state = HOLDING_DONE;
 	else if (h->state == HOLDING_STOPPING && !ended && h->family.ended)
-		family_end(&h->family); /* those it left behind are children now */
+		family_end(&h->family); /* what CMD left behind are children of the keeper now */
 }
 
 /* --- the loop --- */
@@ -227,8 +229,9 @@ static const char *holding_why(const struct holding *h)
 
 static void holding_decide(struct holding *h, int64_t now)
 {
-	/* Beyond the deadline nothing is asked any more: it was believed for too long. */
-	if (h->state == HOLDING_HELD && now >= h->belief.check_at && !redlock_in_flight(h->task->c) && now < belief_kill_at(&h->belief))
+	/* Beyond the deadline ask nothing: the lock was believed for too long. */
+	if (h->state == HOLDING_HELD && now >= h->belief.check_at && !redlock_in_flight(h->task->c) &&
+	    now < belief_kill_at(&h->belief))
 		holding_ask(h, now);
 	else if (h->state == HOLDING_HELD && now >= h->belief.term_at)
 		holding_stop(h, belief_kill_at(&h->belief), holding_why(h));
@@ -246,7 +249,8 @@ static int64_t holding_deadline(const struct holding *h)
 {
 	switch (h->state) {
 	case HOLDING_HELD:
-		return MIN(redlock_due_us(h->task->c), redlock_in_flight(h->task->c) ? h->belief.term_at : MIN(h->belief.check_at, h->belief.term_at));
+		return MIN(redlock_due_us(h->task->c),
+			   redlock_in_flight(h->task->c) ? h->belief.term_at : MIN(h->belief.check_at, h->belief.term_at));
 	case HOLDING_STOPPING:
 		return h->kill_at;
 	default:
@@ -313,7 +317,7 @@ static int holding_open(struct holding *h)
 
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
-	signal(SIGCHLD, SIG_DFL); /* ignored, as some parents leave it, it would swallow the exit code */
+	signal(SIGCHLD, SIG_DFL); /* some parents leave it ignored, which would lose the exit code */
 	h->children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 	h->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 	return h->children < 0 || h->timer < 0 ? -errno : 0;
@@ -340,7 +344,7 @@ static void holding_start(struct holding *h)
 		holding_says(h, EXIT_FAILED, "cannot start: %s", strerror(-r));
 	else if (r > 0)
 		holding_says(h, r == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXEC, "cannot execute %s: %s", task->start.argv[0],
-			    strerror(r));
+			     strerror(r));
 	if (r)
 		return;
 	h->report->kind = KEEPER_STARTED;
@@ -359,6 +363,7 @@ void holding_run(const struct keeper_task *task, struct keeper_report *ret_repor
 	if (h.state == HOLDING_DONE)
 		(void)!holding_unlock(&h, 0);
 	else
-		holding_hear_push(&h); /* read together with the answer to CHECK, so that the descriptor does not tell of it */
+		holding_hear_push(
+			&h); /* a push that came together with the answer to CHECK: the descriptor does not announce it */
 	holding_loop(&h);
 }

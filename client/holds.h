@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The locks that the session holds, each with its name, fence and count as the answers told them. Kept for sessions with grace alone; locks
- * with an owner, and those taken by redlock_request, are their caller's business. What is told of them changes them in tracking.c.
+ * The locks that the session holds, each with its name, fence and count as the answers told them; for sessions with grace only.
+ * Locks with an owner, and locks taken by redlock_request, are not tracked. tracking.h changes them by what the daemon tells.
  */
 #ifndef CLIENT_HOLDS_H
 #define CLIENT_HOLDS_H
@@ -20,19 +20,19 @@ struct hold_row {
 enum hold_state {
 	HOLD_ASKED,    /* its LOCK is in flight */
 	HOLD_HELD,     /* an answer granted it, and nothing since has told of its loss */
-	HOLD_LOST,     /* RESUME did not bring it back; until an UNLOCK has heard that, or a LOCK takes it anew */
-	HOLD_UNWANTED, /* its LOCK was given up while the connection was away, and may be granted all the same */
-	HOLD_FREED,    /* its last UNLOCK was given up, and was done all the same; until an UNLOCK has heard that */
+	HOLD_LOST,     /* RESUME did not bring it back; until an UNLOCK is told so, or a LOCK takes it anew */
+	HOLD_UNWANTED, /* its LOCK was given up while the connection was away, and may have been granted all the same */
+	HOLD_FREED,    /* its last UNLOCK was given up, and was done all the same; until the next UNLOCK is told so */
 };
 
 struct hold {
 	LIST_ENTRY(hold) next;
 	enum hold_state state;
-	bool seen;               /* a row of this RESUME told of it, or a CHECK asked for it since */
-	const char *reason;      /* LOST: evicted or expired; NULL once a push has told the loss */
-	bool lock_given_up;      /* a LOCK was given up that may have counted */
-	bool unlock_given_up;    /* an UNLOCK was given up that may have counted, asked for while the lock was believed */
-	bool unlock_counted;     /* that UNLOCK has counted; count does not show it, since the caller does not know */
+	bool seen;            /* a row of this RESUME told of it, or a CHECK asked for it since */
+	const char *reason;   /* LOST: evicted or expired; NULL once a push has told the loss */
+	bool lock_given_up;   /* a LOCK was given up that may have counted */
+	bool unlock_given_up; /* an UNLOCK was given up that may have counted, asked for while the lock was believed */
+	bool unlock_counted;  /* that UNLOCK has counted; count does not show it, since the caller does not know */
 	struct hold_row row;
 	int64_t fence, until_us;
 	int64_t count; /* as often as the caller believes */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Words of the command line to an invocation, and the usage texts, both from the rows of cli.def. Options may stand before and
- * after the command and NAME; from CMD on nothing is an option of redlock.
+ * Turns the words of the command line into an invocation, and prints the usage texts, both by the rows of cli.def. Options may
+ * stand before and after the command and NAME; from CMD on, no word is an option of redlock.
  */
 #include "client/invocation.h"
 #include "client/complaint.h"
@@ -13,7 +13,8 @@
 #include <string.h>
 
 const struct cli_command cli_commands[CLI_COMMANDS] = {
-#define CLI_COMMAND(id, word, operands, least, most, wraps, function, help) [CLI_##id] = {word, operands, least, most, wraps, help},
+#define CLI_COMMAND(id, word, operands, least, most, wraps, function, help)                                                      \
+	[CLI_##id] = {word, operands, least, most, wraps, help},
 #include "client/cli.def"
 };
 
@@ -32,7 +33,7 @@ static const char *const later[] = {
 #include "client/cli.def"
 };
 
-/* --- values: NULL, or what is wrong with them --- */
+/* --- values: each setter returns NULL, or what is wrong with the value --- */
 
 static const char *addr_set(struct invocation *in, const char *value)
 {
@@ -162,7 +163,7 @@ void usage_print(const struct cli_command *only)
 
 /* --- parsing --- */
 
-/* Whose exit code a mistake gets. */
+/* The exit code of a mistake: that of the command, if it is known. */
 static int usage_exit(const struct invocation *in)
 {
 	return in->command && in->command->wraps ? EXIT_FAILED : EX_USAGE;
@@ -224,7 +225,7 @@ static int option_take(struct invocation *in, uint32_t *given, int letter)
 	const char *wrong;
 	size_t i;
 
-	/* getopt knows no other letters. */
+	/* getopt returns no other letters. */
 	for (i = 0; i < OPTIONS - 1 && rows[i].letter != letter; i++)
 		;
 	*given |= 1u << i;
@@ -239,7 +240,7 @@ static void getopt_tables(struct option longs[OPTIONS + 1], char letters[2 * OPT
 {
 	size_t i;
 
-	/* '+': stop at the first operand; ':': tell a missing argument from an unknown option. */
+	/* '+' stops at the first operand; ':' tells a missing argument from an unknown option. */
 	letters += sprintf(letters, "+:");
 	memset(longs, 0, (OPTIONS + 1) * sizeof(*longs));
 	for (i = 0; i < OPTIONS; i++) {
@@ -250,7 +251,7 @@ static void getopt_tables(struct option longs[OPTIONS + 1], char letters[2 * OPT
 	}
 }
 
-/* Options up to the next operand. *literal: "--" was read, nothing behind it is an option. */
+/* Takes the options up to the next operand. *literal becomes true at "--": nothing behind that is an option. */
 static int options_take(int argc, char **argv, struct invocation *in, uint32_t *given, bool *literal)
 {
 	struct option longs[OPTIONS + 1];

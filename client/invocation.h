@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The command line: what was asked for, and how redlock ends. Rows of commands and options: cli.def.
+ * The command line: what the user asked for, and the exit codes. The rows of commands and options stand in cli.def.
  */
 #ifndef CLIENT_INVOCATION_H
 #define CLIENT_INVOCATION_H
@@ -8,16 +8,16 @@
 #include "client/redlock.h"
 #include <sysexits.h>
 
-/* Beyond these, a wrapper ends as its command did: its code, or 128 + the signal. */
+/* run and try exit with these, else with the code of CMD, or with 128 + the signal that ended it. */
 enum wrapper_exit {
 	EXIT_LOST = 123,         /* the lease was lost while CMD ran */
-	EXIT_NOT_ACQUIRED = 124, /* not free in time; -E changes it */
+	EXIT_NOT_ACQUIRED = 124, /* the lock was not free in time; -E changes this code */
 	EXIT_FAILED = 125,       /* redlock itself failed */
 	EXIT_CANNOT_EXEC = 126,
 	EXIT_NOT_FOUND = 127,
 };
 
-/* Queries: EXIT_SUCCESS, EXIT_NO, EX_USAGE, EX_UNAVAILABLE. */
+/* All other commands exit with EXIT_SUCCESS, EXIT_NO, EX_USAGE or EX_UNAVAILABLE. */
 #define EXIT_NO 1
 
 struct cli_command {
@@ -46,8 +46,8 @@ struct invocation {
 };
 
 /*
- * 0, or the exit code after one line on stderr that says what was wrong. Mistakes are told with the exit code of the command, if
- * that is known by then.
+ * 0; or the exit code, after one line on stderr that says what is wrong. The exit code of a mistake is that of the command, if
+ * the command is known by then.
  */
 int invocation_parse(int argc, char **argv, struct invocation *ret_in);
 /* The summary of all commands, or of one, on stdout. */

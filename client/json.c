@@ -51,7 +51,7 @@ static size_t digits(struct span text, size_t at)
 	return at - from;
 }
 
-/* -?(0|[1-9][0-9]*)(\.[0-9]+)?, and not more digits than every reader keeps. */
+/* -?(0|[1-9][0-9]*)(\.[0-9]+)?, with no more digits than every reader of JSON keeps. */
 static bool looks_numeric(struct span text)
 {
 	size_t at = text.n && text.p[0] == '-', whole = digits(text, at), part;
@@ -90,7 +90,7 @@ static void json_field(FILE *out, struct span name, struct span value)
 		json_string(out, value);
 }
 
-/* The words that stand before the fields; the text of ERR stands instead of them. */
+/* The words before the fields; ERR has a text instead of fields. */
 static void json_words(FILE *out, const struct redlock_line *line)
 {
 	struct redlock_bytes code = redlock_line_code(line), reason = redlock_line_reason(line);

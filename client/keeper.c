@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The life of a keeper: the turn, the command, the end of the session. Whatever it ends for, it says QUIT, so that nobody waits for
- * a grace that nobody needs; when the daemon is away just then, it stays for a while to say so. So it does when a name is to be kept, and
- * the daemon has not yet answered what was asked before.
+ * The life of a keeper: it waits for the lock, holds it for the command, and ends the session. However it ends, it sends QUIT, so
+ * that nobody waits for a grace that nobody needs. If the daemon is away at that moment, the keeper lingers until it has sent
+ * that. It lingers, too, when a name is to be kept and the daemon has not answered the request before.
  */
 #include "client/keeper.h"
 #include "client/complaint.h"
@@ -32,7 +32,7 @@ static void report_send(const struct keeper_task *task, struct keeper_report *re
 	(void)!send(task->front, report, sizeof(*report), MSG_NOSIGNAL);
 }
 
-/* From here on redlock passes on signals. False: it is gone. */
+/* Waits until redlock passes on signals. False: redlock is gone. */
 static bool front_agrees(const struct keeper_task *task)
 {
 	int go;
@@ -44,7 +44,7 @@ static bool front_agrees(const struct keeper_task *task)
 	return n == sizeof(go);
 }
 
-/* A daemon that was started anew between the grant and this CHECK does not know yet whether the stores have it: it will. */
+/* A daemon that restarted between the grant and this CHECK learns soon whether the stores have the lock. */
 static int grant_check(struct keeper_task *task)
 {
 	struct pollfd front = {.fd = task->front};
@@ -53,13 +53,14 @@ static int grant_check(struct keeper_task *task)
 
 	do
 		r = redlock_check(task->c, task->in->operand, &task->grant);
-	while (r == REDLOCK_REFUSED && !strcmp(redlock_code(task->c), "QUORUM") && redlock_now_us() < until && poll(&front, 1, SETTLE_MS) == 0);
+	while (r == REDLOCK_REFUSED && !strcmp(redlock_code(task->c), "QUORUM") && redlock_now_us() < until &&
+	       poll(&front, 1, SETTLE_MS) == 0);
 	return r;
 }
 
 /*
- * True: CMD may start. What is left is counted from a CHECK: the LOCK may have waited for an hour, and redlock may have been stopped
- * for another. The ttl stands in the first answer only.
+ * True: CMD may start. The validity counts from a CHECK, since the LOCK may have waited for an hour, and redlock may have been
+ * stopped for another. Only the answer to LOCK tells the ttl.
  */
 static bool lock_take(struct keeper_task *task, struct waiting *w, struct keeper_report *report)
 {
@@ -74,7 +75,7 @@ static bool lock_take(struct keeper_task *task, struct waiting *w, struct keeper
 	w->exit = EXIT_FAILED;
 	if (!front_agrees(task))
 		return false;
-	/* Now it is known how long the lock can be believed without an answer. */
+	/* The lease is known now: a lock can be believed for that long without an answer. */
 	if (ttl_ms > MAX(w->in->ttl_ms, GRACE_MS) && redlock_session_secret(task->c)[0] && !waiting_regreet(w, ttl_ms))
 		return false;
 	if (grant_check(task)) {
@@ -87,7 +88,7 @@ static bool lock_take(struct keeper_task *task, struct waiting *w, struct keeper
 
 /* --- the end --- */
 
-/* Nobody who waits for the end of our output shall wait for this. */
+/* A reader who waits for the end of the output of redlock does not wait for the keeper. */
 static void streams_drop(void)
 {
 	int fd = open("/dev/null", O_RDWR | O_CLOEXEC), i;
@@ -97,7 +98,7 @@ static void streams_drop(void)
 			dup2(fd, i);
 }
 
-/* No session is kept for longer: grace and lease are over. */
+/* By then both the grace and the lease have ended, and the daemon keeps nothing of the session. */
 static int64_t linger_until(const struct keeper_task *task)
 {
 	int64_t grace_ms = MAX(task->grant.ttl_ms, MAX(task->in->ttl_ms, GRACE_MS));
@@ -105,15 +106,15 @@ static int64_t linger_until(const struct keeper_task *task)
 	return MAX(redlock_now_us(), task->grant.until_us) + grace_ms * 1000;
 }
 
-/* Only an UNLOCK can leave the name kept; all else QUIT does. */
-static bool keep_is_owed(const struct keeper_task *task)
+/* UNLOCK alone keeps a name; QUIT does all else. */
+static bool keeps_name(const struct keeper_task *task)
 {
 	return task->in->keep_ms && task->grant.until_us;
 }
 
 static bool must_linger(const struct keeper_task *task)
 {
-	return redlock_away(task->c) || (keep_is_owed(task) && redlock_in_flight(task->c));
+	return redlock_away(task->c) || (keeps_name(task) && redlock_in_flight(task->c));
 }
 
 static void linger(const struct keeper_task *task)
@@ -131,7 +132,7 @@ static void linger(const struct keeper_task *task)
 			(void)!poll(&fd, 1, at > now ? (int)MIN((at - now) / 1000 + 1, 60000) : 0);
 	}
 	redlock_set_timeout(c, FAREWELL_MS);
-	if (keep_is_owed(task) && !redlock_in_flight(c))
+	if (keeps_name(task) && !redlock_in_flight(c))
 		(void)!redlock_unlock(c, task->in->operand, task->in->keep_ms);
 	redlock_close(c);
 }

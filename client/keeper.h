@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The keeper: a process between redlock and CMD that owns the session: it waits for the lock, counts what may be believed, and stops
- * CMD in time. It has a process group of its own, so job control and signals meant for redlock or CMD never stop it; if redlock
- * dies, it stops CMD and only then ends the session, so that no grace outlasts the one it was for.
+ * The keeper: a process between redlock and CMD that owns the session. It waits for the lock, counts how long the lock may be
+ * believed, and stops CMD in time. It has a process group of its own, so that job control and signals for redlock or CMD do not
+ * stop it. If redlock dies, the keeper stops CMD first and ends the session after that.
  *
  *   redlock (signals, exit code) -- SEQPACKET --> keeper (session, deadlines) --> CMD
  *
- * To the keeper: one int, a signal to pass on; the first is 0: signals are passed on from now on, CMD may start. From it, in this
- * order: struct keeper_report WAITING, GRANTED, STARTED, each at most once, then ENDED, then EOF.
+ * redlock sends ints: first 0, which says that it passes on signals from now on and that CMD may start; then each signal for CMD.
+ * The keeper sends struct keeper_report: WAITING, GRANTED and STARTED in this order, each at most once, then ENDED, then EOF.
  */
 #ifndef CLIENT_KEEPER_H
 #define CLIENT_KEEPER_H

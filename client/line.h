@@ -15,7 +15,7 @@ struct redlock_line {
 	char *scratch; /* unquoted in place */
 };
 
-/* Takes n bytes; text and scratch have room for as many. Not 0: they are no line of the protocol. */
+/* Takes n bytes, for which text and scratch have room. Not 0: they are no line of the protocol. */
 int line_fill(struct redlock_line *line, const char *from, size_t n) REDLOCK_MUST;
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Locks, for callers of the library (redlock.h). A grant is believed from a moment before the request went out, never from when its answer
- * was read.
+ * The public functions about locks (redlock.h). The validity of a grant counts from before its request was sent, never from when
+ * its answer was read.
  */
 #include "client/await.h"
 #include "client/draft.h"
@@ -10,9 +10,9 @@
 
 #include <errno.h>
 
-#define ONCE_MS 1000 /* redlock-protocol(7): for so long a LOCK that does not wait is repeated while the stores are busy */
+#define ONCE_MS 1000 /* how long the daemon repeats a LOCK that does not wait while the stores are busy: redlock-protocol(7) */
 
-/* The parser of the other side stops at NAME_MAX_BYTES too; said here, nothing is sent. */
+/* The daemon refuses longer names as well; refused here, nothing is sent. */
 static int request_begin(struct redlock *c, struct draft *d, const char *verb, const char *name)
 {
 	size_t n = strlen(name);
@@ -23,7 +23,7 @@ static int request_begin(struct redlock *c, struct draft *d, const char *verb, c
 	return 0;
 }
 
-/* What is in flight stays as it is. */
+/* A request in flight stays as it is. */
 static int request_set(struct redlock *c, const struct draft *d, enum pending_kind kind, const char *name)
 {
 	if (c->broken)
@@ -67,7 +67,7 @@ static int grant_take(struct redlock *c, struct redlock_grant *ret_grant)
 	return redlock_grant(c, ret_grant) ? conn_break(c, -EPROTO, "redlockd's answer lacks fence or valid_ms") : 0;
 }
 
-/* r: whether the request was sent. */
+/* r: the result of sending the request. */
 static int grant_await(struct redlock *c, int r, struct redlock_grant *ret_grant)
 {
 	if (!r)
@@ -121,7 +121,7 @@ int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_
 	return exchange_begin(c);
 }
 
-/* The CHECK that a grant is believed by. */
+/* Asks CHECK for the grant that LOCK told. */
 static int lock_anchor(struct redlock *c, const char *name, struct redlock_grant *ret_grant)
 {
 	struct draft d;
@@ -138,7 +138,7 @@ static int lock_anchor(struct redlock *c, const char *name, struct redlock_grant
 	return r;
 }
 
-/* A LOCK may have waited for an hour: what is left is counted from a CHECK, one local round trip. */
+/* A LOCK may have waited for an hour: the validity counts from a CHECK, which takes one local round trip. */
 int redlock_lock(struct redlock *c, const char *name, const struct redlock_options *options, struct redlock_grant *ret_grant)
 {
 	struct redlock_grant granted = {0}, checked = {0};

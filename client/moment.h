@@ -9,9 +9,15 @@
 
 #define US_PER_MS 1000
 
-/* The moment so many milliseconds from now; INT64_MAX for a negative number (REDLOCK_FOREVER) and for what no clock reaches. */
+/*
+ * The moment that is so many milliseconds from now; INT64_MAX for a negative number (REDLOCK_FOREVER) and for a sum that
+ * overflows.
+ */
 int64_t moment_after(int64_t ms);
-/* How many milliseconds poll(2) may wait for a moment: -1 for ever, 0 when it has passed. poll counts by another clock: look again afterwards. */
+/*
+ * How many milliseconds poll(2) may wait for a moment: -1 for ever, 0 when it has passed. poll counts by another clock, so
+ * compare again afterwards.
+ */
 int moment_poll_ms(int64_t until_us);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an answer means: to the program an outcome and a code word, to a person one line.
+ * What an answer means: an outcome and a code word for the program, one line for a person.
  */
 #ifndef CLIENT_OUTCOME_H
 #define CLIENT_OUTCOME_H

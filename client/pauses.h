@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Pauses between attempts to connect again: they grow, and are drawn by chance, so that the clients of a daemon that was restarted do
- * not come all at once.
+ * Pauses between attempts to connect again. They grow and are random, so that the clients of a daemon that restarted do not come
+ * all at once.
  */
 #ifndef CLIENT_PAUSES_H
 #define CLIENT_PAUSES_H
@@ -13,7 +13,7 @@ struct pauses {
 	uint64_t chance;
 };
 
-/* From 10 ms, doubled each time, to 500 ms; half of it is drawn. */
+/* The next pause: its upper bound doubles from 10 ms to 500 ms, and half of it is random. */
 int64_t pauses_next_us(struct pauses *p);
 
 #endif

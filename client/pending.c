@@ -45,7 +45,7 @@ void pending_wait_rest(struct pending *p, int64_t now)
 	if (!p->wait_until_us || p->wait_until_us == INT64_MAX)
 		return;
 	n = (size_t)snprintf(wait, sizeof(wait), " wait=%" PRId64 "ms", left > 0 ? left : 1);
-	/* It shrinks only, so the line never outgrows its place. */
+	/* The wait only shrinks, so the line never outgrows its room. */
 	if (n > p->wait_n)
 		return;
 	memmove(p->line + p->wait_at + n, p->line + p->wait_at + p->wait_n, p->n - p->wait_at - p->wait_n);
@@ -72,7 +72,7 @@ bool pending_goes_on(const struct pending *p, const struct reply_line *answer, i
 
 	if (answer->kind != LINE_ERR)
 		return false;
-	/* A LOCK is granted, and whether the stores still have it is not decided: its caller waits for that. */
+	/* The lock is granted, and the stores have not confirmed yet that they still hold it. The caller waits for that. */
 	if (p->anchors && span_equal(answer->code, SPAN("QUORUM")))
 		return true;
 	return waits && span_equal(answer->code, SPAN("DRAINING"));

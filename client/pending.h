@@ -9,8 +9,8 @@
 
 /* Whether, and how, a request is repeated over the next connection. */
 enum pending_kind {
-	PENDING_ONCE,  /* nobody can tell whether it was done: its caller is told so */
-	PENDING_HELLO, /* the same, and its answer opens a session */
+	PENDING_ONCE,  /* not: nobody can tell whether it was done, and the caller is told so */
+	PENDING_HELLO, /* not, either; its answer opens a session */
 	PENDING_READ,  /* CHECK, EXTEND: twice does no harm */
 	PENDING_LOCK,
 	PENDING_UNLOCK,
@@ -26,27 +26,27 @@ struct pending {
 	int64_t wait_until_us;  /* LOCK: 0 does not wait; INT64_MAX for ever */
 	int64_t asked_us;       /* when the caller asked, however often it was sent */
 	int64_t sent_us;        /* read before it was sent last, or before what answers it was asked for */
-	bool sent;              /* over some connection: it may have been done */
+	bool sent;              /* over some connection: the daemon may have done it */
 	bool anchors;           /* the CHECK behind a LOCK */
 	bool fenced;            /* UNLOCK: line ends in fence=… already */
 	struct hold_row row;    /* of this name, where its lock is not tracked */
 	bool gone;              /* the session does not hold the lock, as RESUME or CHECK told */
 };
 
-/* A request of n bytes that is asked for next; name is "" where none matters. */
+/* Sets the next request, of n bytes; name is "" unless the request is about a lock. */
 void pending_set(struct pending *p, enum pending_kind kind, const char *name, const char *line, size_t n);
 /* LOCK: until when it waits, and where " wait=…" stands in its line. */
 void pending_wait(struct pending *p, size_t at, size_t n, int64_t until_us);
-/* It is in flight from now on; not sent yet. */
+/* The request is in flight from now on; it is not sent yet. */
 void pending_begin(struct pending *p, int64_t now);
 bool pending_is(const struct pending *p, enum pending_kind kind, const char *name);
-/* LOCK asks for what is left of its wait. One that is over ends in TIMEOUT, not in BUSY, so a millisecond is left. */
+/* LOCK asks for the rest of its wait. At least a millisecond is left, so that the end is TIMEOUT and not BUSY. */
 void pending_wait_rest(struct pending *p, int64_t now);
-/* UNLOCK frees that grant only. */
+/* UNLOCK is to free the grant with this fence only. */
 void pending_fence(struct pending *p, int64_t fence);
 /*
- * Whether an answer is no end, and the request is to be sent again soon: the daemon is leaving, and another may come; or it does not know yet
- * whether the lock that it granted is still held.
+ * Whether an answer does not end the request, which is sent again soon: the daemon is about to stop and another may come, or the
+ * daemon does not know yet whether the lock that it granted is still held.
  */
 bool pending_goes_on(const struct pending *p, const struct reply_line *answer, int64_t now);
 

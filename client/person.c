@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What peers sent is shown escaped: a lock's name must not be able to move a cursor.
+ * Text of others is shown escaped: the name of a lock must not be able to move a cursor.
  */
 #include "client/person.h"
 #include "proto/text.h"

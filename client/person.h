@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bytes and times as a person may see them on a terminal.
+ * Bytes and times as a person reads them on a terminal.
  */
 #ifndef CLIENT_PERSON_H
 #define CLIENT_PERSON_H
@@ -16,7 +16,7 @@ const char *age_text(int64_t ms, char out[AGE_BYTES]);
 /* The same without rounding, in the largest unit that is whole: "350ms", "90s", "10m", "2h". */
 const char *duration_text(int64_t ms, char out[AGE_BYTES]);
 
-/* Appends at `at`; cut at size. Returns the new end, where the NUL stands. */
+/* Appends to out at `at`, and cuts at size. Returns the new end, where the NUL stands. */
 size_t text_add(char *out, size_t at, size_t size, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /*
@@ -25,10 +25,10 @@ size_t text_add(char *out, size_t at, size_t size, const char *format, ...) __at
  */
 size_t shown_text(struct span text, char *out, size_t size);
 
-/* The columns that shown text takes: its characters. */
+/* How many columns shown text takes: one for each character. */
 size_t shown_width(struct span text);
 
-/* The bytes of the next character, or 1 for a byte that is none, which *ret_good tells. text is not empty. */
+/* How many bytes the next character has; 1, and *ret_good is false, for a byte that is no character. text is not empty. */
 size_t character_next(struct span text, bool *ret_good);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ping: does the daemon answer, and would a quorum of its stores?
+ * ping: whether the daemon answers, and whether a quorum of its stores has joined.
  */
 #include "client/commands.h"
 #include "client/complaint.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The rows of SHOW, for a person who waits.
+ * Reads the rows of SHOW.
  */
 #include "client/place.h"
 #include "client/person.h"
@@ -19,7 +19,7 @@ static struct span field_of(const struct redlock_line *line, const char *field)
 	return (struct span){value.p, value.n};
 }
 
-/* As BUSY tells it: a holder of another daemon by "holder", one of this daemon by its session. */
+/* The words that BUSY has for a holder: "holder" if another daemon serves it, else its session. */
 static void holder_show(const struct redlock_line *row, char *out, size_t size)
 {
 	struct span holder = field_of(row, "holder"), label = field_of(row, "name"), peer = field_of(row, "peer");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who has a lock and who waits for it, as SHOW tells.
+ * Who holds a lock, and the place of a session in the queue for it, as SHOW tells.
  */
 #ifndef CLIENT_PLACE_H
 #define CLIENT_PLACE_H
@@ -10,15 +10,15 @@
 #define LABEL_BYTES 200
 
 struct place {
-	const char *session; /* whose position is looked for */
-	int64_t position;    /* 0: not in line */
+	const char *session; /* the session whose place is looked for */
+	int64_t position;    /* in the queue; 0: not there */
 	char holder[LABEL_BYTES];
 	int64_t held_ms; /* -1: not told */
-	int64_t kept_ms; /* nobody holds it, and nobody gets it for that long; -1: it is not so */
-	bool unknown;    /* the daemon cannot tell */
+	int64_t kept_ms; /* how long nobody gets the lock, which nobody holds; -1: it is not kept */
+	bool unknown;    /* the daemon cannot tell who holds the lock */
 };
 
-/* session is set. What redlock_request returns. */
+/* place->session is set by the caller. Returns what redlock_request returns. */
 int place_ask(struct redlock *c, const char *name, struct place *place) REDLOCK_MUST;
 
 #endif

@@ -62,7 +62,8 @@ static int open_unreached(int err, const char *addr)
 	char shown[ADDRESS_BYTES];
 
 	shown_text(span_of(*addr ? addr : "''"), shown, sizeof(shown));
-	return open_failed(err, "cannot reach redlockd at %s: %s%s", shown, flaw ? flaw : strerror(-err), flaw ? "" : open_hint(-err));
+	return open_failed(err, "cannot reach redlockd at %s: %s%s", shown, flaw ? flaw : strerror(-err),
+			   flaw ? "" : open_hint(-err));
 }
 
 int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_connection)
@@ -110,7 +111,7 @@ void redlock_close(struct redlock *c)
 
 /* --- any request --- */
 
-/* A blank line and a comment are never answered, and waiting for that would not end. */
+/* The daemon never answers a blank line or a comment. Waiting for that would not end. */
 static bool line_is_answered(const char *line)
 {
 	line += strspn(line, " \t\r");

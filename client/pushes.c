@@ -53,8 +53,8 @@ bool pushes_make_room(struct pushes *p)
 	if (p->n < PUSHES_MAX)
 		return true;
 	STAILQ_FOREACH(push, &p->arrived, next)
-	if (!span_equal(push->line.parsed.code, SPAN("LOST")))
-		break;
+		if (!span_equal(push->line.parsed.code, SPAN("LOST")))
+			break;
 	if (!push)
 		return false;
 	STAILQ_REMOVE(&p->arrived, push, push, next);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The commands that ask: each is one request, or one per page, and its rows.
+ * ls, clients, nodes, stats, show and raw: each sends one request, or one per page, and prints the rows of the answer.
  */
 #include "client/commands.h"
 #include "client/complaint.h"
@@ -17,13 +17,14 @@
 
 #define PAGE_ROWS 1000
 
-/* It takes no connection more: that is no mistake of who asks. */
+/* The daemon takes no further connection. That is no mistake of the caller. */
 static bool daemon_is_full(const struct redlock *c)
 {
 	struct redlock_bytes text = redlock_line_reason(redlock_answer(c));
 	struct span reason = {text.p, text.n};
 
-	return !strcmp(redlock_code(c), "LIMIT") && (span_starts(reason, SPAN("clients=")) || span_starts(reason, SPAN("descriptors=")));
+	return !strcmp(redlock_code(c), "LIMIT") &&
+	       (span_starts(reason, SPAN("clients=")) || span_starts(reason, SPAN("descriptors=")));
 }
 
 static int exit_of(const struct redlock *c, int outcome)
@@ -48,10 +49,10 @@ struct listing {
 	struct redlock *c;
 	struct rows *rows;
 	char line[LINE_MAX_DEFAULT];
-	const char *key;                    /* the field that pages go by */
+	const char *key;                    /* the field by which a page continues the one before */
 	char after[4 * NAME_MAX_BYTES + 3]; /* the last key, quoted; "" before the first page */
-	size_t got;                         /* rows of this page */
-	bool held;                          /* SHOW: somebody has it, or it is kept for a while */
+	size_t got;                         /* how many rows this page had */
+	bool held;                          /* SHOW: somebody holds the lock, or it is kept for a while */
 };
 
 static void listing_row(void *arg, const struct redlock_line *row)
@@ -66,7 +67,7 @@ static void listing_row(void *arg, const struct redlock_line *row)
 	rows_add(l->rows, row);
 }
 
-/* Takes over the connection and the rows; ends them whatever happens. */
+/* Prints what is left, and frees the connection and the rows whatever happens. */
 static int listing_end(struct listing *l, int outcome)
 {
 	int r = exit_of(l->c, outcome), w;
@@ -105,7 +106,7 @@ static int page_ask(struct listing *l, const char *what, const char *prefix)
 	return n >= (int)sizeof(l->line) ? -1 : redlock_request(l->c, l->line, 0, listing_row, l);
 }
 
-/* A daemon that promises more and sends nothing ends it too. */
+/* A page without rows is the last, even if the daemon announces more. */
 static bool page_more(const struct listing *l)
 {
 	return l->got && l->after[0] && redlock_line_number(redlock_answer(l->c), "more", 0) > 0;
@@ -186,7 +187,7 @@ int show_main(const struct invocation *in)
 	return EXIT_NO;
 }
 
-/* As it came: the protocol quotes what a terminal would obey. */
+/* Prints the line as it came: the protocol quotes control characters. */
 static void raw_row(void *arg, const struct redlock_line *row)
 {
 	const bool *json = arg;
@@ -218,7 +219,7 @@ int raw_main(const struct invocation *in)
 
 	if (!c)
 		return EX_UNAVAILABLE;
-	/* How long the daemon may wait is for the line to say; any other answer is due at once. */
+	/* The line itself says how long the daemon may wait; without a wait the answer is due at once. */
 	r = redlock_request(c, in->operand, strcasestr(in->operand, "wait=") ? REDLOCK_FOREVER : 0, raw_row, &json);
 	if (r >= 0)
 		raw_row(&json, redlock_answer(c));

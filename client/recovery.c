@@ -52,7 +52,7 @@ int recovery_release(struct redlock *c)
 	return conn_put(c, line, surplus_line(h, line));
 }
 
-/* The answer is believed from a moment before CHECK is sent. */
+/* The validity in the answer counts from before CHECK is sent. */
 int recovery_check(struct redlock *c)
 {
 	const char *name = undecided_next(&c->holds, &c->pending);
@@ -71,7 +71,7 @@ int recovery_check(struct redlock *c)
 
 /* --- RESUME, or HELLO where the session is gone --- */
 
-/* All that the session held is gone with it. */
+/* The session is gone, and all that it held is lost. */
 static int session_greet(struct redlock *c)
 {
 	int r;
@@ -83,7 +83,7 @@ static int session_greet(struct redlock *c)
 	return r ? r : conn_put(c, c->greeting.hello, strlen(c->greeting.hello));
 }
 
-/* Rows are believed from a moment before they were asked for. */
+/* The validity in the rows counts from before RESUME is sent. */
 static int session_resume(struct redlock *c)
 {
 	char line[RESUME_BYTES];
@@ -175,7 +175,7 @@ int64_t recovery_due_us(const struct redlock *c)
 
 /* --- what is answered --- */
 
-/* A lock that the stores do not confirm may be somebody else's already. */
+/* Somebody else may hold a lock already that the stores do not confirm. */
 static int resume_answered(struct redlock *c, const struct reply_line *line)
 {
 	int r;
@@ -194,7 +194,8 @@ static int resume_answered(struct redlock *c, const struct reply_line *line)
 static int hello_answered(struct redlock *c, const struct reply_line *line)
 {
 	if (line->kind != LINE_OK)
-		return greeting_waives(&c->greeting, line) ? conn_put(c, c->greeting.hello, c->greeting.bare_n) : attempt_refused(c);
+		return greeting_waives(&c->greeting, line) ? conn_put(c, c->greeting.hello, c->greeting.bare_n)
+							   : attempt_refused(c);
 	greeting_named(&c->greeting, line);
 	conn_move(c, LINK_UP);
 	return pending_repeat(c);

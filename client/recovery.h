@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The way back of a session with grace after its connection broke: one attempt after the other to connect, then RESUME, or HELLO where the
- * session is gone; CHECK of what is undecided; UNLOCK of what is surplus; and last the request in flight, again. The parts below say
- * what is to be said; here it is said, and the link moves. Results are those of conn.h. Nothing here waits.
+ * Recovery of a session with grace after its connection broke: attempts to connect, then RESUME, or HELLO if the session is gone;
+ * CHECK of what is undecided; UNLOCK of what is surplus; at last the request in flight, again. The parts below decide what is to
+ * be sent. This file sends it and moves the link. Results are those of conn.h. Nothing here waits.
  */
 #ifndef CLIENT_RECOVERY_H
 #define CLIENT_RECOVERY_H

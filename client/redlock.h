@@ -2,22 +2,23 @@
 /*
  * libredlock: a small blocking client of redlockd; libc only (libredlock(3), redlock-protocol(7)).
  *
- * Results. 0 is success. A positive enum redlock_outcome is the daemon's answer, and the caller handles it. A negative errno has ended the
- * connection: only redlock_close is left. Exceptions are -EINVAL, -EMSGSIZE, -EBUSY, -EAGAIN and -ECONNABORTED, after which the connection
- * goes on. The daemon keeps what the session holds until the connection is closed, so stop what acts under a lock first, and close then.
- * The library prints nothing, ends no process, installs no signal handler and raises no SIGPIPE. Its descriptors are close-on-exec.
+ * Results. 0 is success. A positive enum redlock_outcome is the daemon's answer, and the caller handles it. A negative errno has
+ * ended the connection: only redlock_close is left. Exceptions are -EINVAL, -EMSGSIZE, -EBUSY, -EAGAIN and -ECONNABORTED, after
+ * which the connection goes on. The daemon keeps what the session holds until the connection is closed, so stop what acts under a
+ * lock first, and close then. The library prints nothing, ends no process, installs no signal handler and raises no SIGPIPE. Its
+ * descriptors are close-on-exec.
  *
- * Sessions with grace (redlock_hello) outlive their connection. When it breaks, each call connects again, resumes the session by RESUME and
- * goes on, within the time that the call may take anyway. It returns -ECONNABORTED when that time does not suffice, or when nobody can
- * tell whether a request of redlock_request or redlock_send was done. The session goes on, and the next call tries again. When a LOCK ended
- * so and was granted all the same, the library gives the grant back. When an UNLOCK ended so, call it again: it counts once. A daemon that
- * is stopped, not gone, breaks no connection: that is -ETIMEDOUT, with grace and without.
+ * Sessions with grace (redlock_hello) outlive their connection. When it breaks, each call connects again, resumes the session by
+ * RESUME and goes on, within the time that the call may take anyway. It returns -ECONNABORTED when that time does not suffice, or
+ * when nobody can tell whether a request of redlock_request or redlock_send was done. The session goes on, and the next call
+ * tries again. When a LOCK ended so and was granted all the same, the library gives the grant back. When an UNLOCK ended so, call
+ * it again: it counts once. A daemon that is stopped, not gone, breaks no connection: that is -ETIMEDOUT, with grace and without.
  *
  * Time. Durations are milliseconds in int64_t. Moments are microseconds of CLOCK_BOOTTIME, as redlock_now_us() reads it.
  *
- * Threads. One thread at a time uses a connection; connections are independent of each other. After fork(2) one of the two processes may go
- * on using a connection, and the other may only close it; the session ends when both have closed it. With grace the process that called
- * redlock_hello goes on, and its close ends the session.
+ * Threads. One thread at a time uses a connection; connections are independent of each other. After fork(2) one of the two
+ * processes may go on using a connection, and the other may only close it; the session ends when both have closed it. With grace
+ * the process that called redlock_hello goes on, and its close ends the session.
  *
  * A connection has one request in flight at a time. getaddrinfo(3) resolves host names, and has no deadline.
  */
@@ -61,7 +62,7 @@ struct redlock_options {
 /* Zeroes are the defaults: no label, no grace. */
 struct redlock_session {
 	const char *label; /* shown to others: who holds, who waits */
-	int64_t grace_ms;  /* how long the daemon keeps the locks, and the turns of LOCKs that wait, after the connection broke; about the lease */
+	int64_t grace_ms;  /* how long the daemon keeps locks and places in queues after the connection broke; about the lease */
 };
 
 /* The caller may believe that it holds the lock until until_us, and not a moment longer. A push LOST ends that earlier. */
@@ -83,27 +84,28 @@ int redlock_address(char *out, size_t size) REDLOCK_MUST;
 
 /*
  * Connects to a Unix socket (addr holds a '/' or no ':'; a prefix "unix:" is allowed) or to host:port, [v6]:port; NULL: see
- * redlock_address. timeout_ms, more than 0, bounds connecting. From then on it bounds how long a call waits for an answer, in addition to the
- * wait that the call asked of the daemon; a LOCK without a wait counts a second for that.
- * -EINVAL: timeout_ms, or an address without sense. -EHOSTUNREACH: a name that does not resolve. Else an errno of connect(2).
- * redlock_errmsg(NULL) says why.
+ * redlock_address. timeout_ms, more than 0, bounds connecting. From then on it bounds how long a call waits for an answer, in
+ * addition to the wait that the call asked of the daemon; a LOCK without a wait counts a second for that. -EINVAL: timeout_ms, or
+ * an address without sense. -EHOSTUNREACH: a name that does not resolve. Else an errno of connect(2). redlock_errmsg(NULL) says
+ * why.
  */
 int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_connection) REDLOCK_MUST;
 /* Changes it from the next call on. -EINVAL, and it stays as it was: not more than 0, or too large to be added to a moment. */
 int redlock_set_timeout(struct redlock *c, int64_t timeout_ms);
 /*
- * Ends the session, which frees its locks. Accepts NULL. With grace it sends QUIT, and waits at most a second for the end. When the
- * connection is away at that moment, or when a process ends without this call, the locks end with the grace or with their leases.
+ * Ends the session, which frees its locks. Accepts NULL. With grace it sends QUIT, and waits at most a second for the end. When
+ * the connection is away at that moment, or when a process ends without this call, the locks end with the grace or with their
+ * leases.
  */
 void redlock_close(struct redlock *c);
 
 /*
- * Tells the daemon who this is, and asks for grace. Call it before the first lock, and again to change either, or to give grace up. All
- * outcomes. A daemon that gives no grace leaves the session without.
- * With grace the library tracks the locks that redlock_lock and redlock_lock_send take. A lock that RESUME does not bring back is lost.
- * The library tells the loss once by a push "! LOST name=… fence=… reason=…": evicted means that somebody else may hold the lock already,
- * expired that it is free when until_us has passed. redlock_check, redlock_extend and redlock_unlock tell it as REDLOCK_REFUSED with
- * "LOST", until an unlock has told it or a lock takes the name anew. A LOCK that waits keeps its place in the queue and its deadline.
+ * Tells the daemon who this is, and asks for grace. Call it before the first lock, and again to change either, or to give grace
+ * up. All outcomes. A daemon that gives no grace leaves the session without. With grace the library tracks the locks that
+ * redlock_lock and redlock_lock_send take. A lock that RESUME does not bring back is lost. The library tells the loss once by a
+ * push "! LOST name=… fence=… reason=…": evicted means that somebody else may hold the lock already, expired that it is free when
+ * until_us has passed. redlock_check, redlock_extend and redlock_unlock tell it as REDLOCK_REFUSED with "LOST", until an unlock
+ * has told it or a lock takes the name anew. A LOCK that waits keeps its place in the queue and its deadline.
  */
 int redlock_hello(struct redlock *c, const struct redlock_session *session) REDLOCK_MUST;
 /* What RESUME takes; "" if the daemon has not told them. They change when the session was lost and another one opened. */
@@ -115,8 +117,8 @@ bool redlock_away(const struct redlock *c);
 int64_t redlock_now_us(void);
 
 /*
- * One printable line for a person about the last result that was not 0; never NULL; valid until the next call. With NULL for the connection:
- * why the last redlock_open of this thread failed.
+ * One printable line for a person about the last result that was not 0; never NULL; valid until the next call. With NULL for the
+ * connection: why the last redlock_open of this thread failed.
  */
 const char *redlock_errmsg(const struct redlock *c);
 /* The code word of the last answer if that was ERR, else "". */
@@ -127,9 +129,15 @@ const char *redlock_code(const struct redlock *c);
 /* Takes a lock, and asks CHECK for the grant: a LOCK may have waited for long. All outcomes. *ret_grant is set by 0 alone. */
 int redlock_lock(struct redlock *c, const char *name, const struct redlock_options *options,
 		 struct redlock_grant *ret_grant) REDLOCK_MUST;
-/* keep_ms > 0: nobody gets the lock for that long. REDLOCK_REFUSED with "LOST" or "NOTHELD": the session did not hold it any more. */
+/*
+ * keep_ms > 0: nobody gets the lock for that long. REDLOCK_REFUSED with "LOST" or "NOTHELD": the session did not hold it any
+ * more.
+ */
 int redlock_unlock(struct redlock *c, const char *name, int64_t keep_ms) REDLOCK_MUST;
-/* Renews the lease now; ttl_ms > 0 sets its length from now on. Where that is shorter, believe no more than that even when the call fails. */
+/*
+ * Renews the lease now; ttl_ms > 0 sets its length from now on. Where that is shorter, believe no more than that even when the
+ * call fails.
+ */
 int redlock_extend(struct redlock *c, const char *name, int64_t ttl_ms, struct redlock_grant *ret_grant) REDLOCK_MUST;
 /* Asks the daemon, which answers from its memory: for right before a side effect. */
 int redlock_check(struct redlock *c, const char *name, struct redlock_grant *ret_grant) REDLOCK_MUST;
@@ -139,9 +147,10 @@ int64_t redlock_left_us(const struct redlock_grant *grant);
 /* --- any request --- */
 
 /*
- * Sends one line of redlock-protocol(7), without LF, and waits for its answer. Calls row for each row of the answer (NULL drops them); a row
- * is valid during that call, which must not use the connection. wait_ms: how long the daemon may take in addition to the timeout of the
- * connection, or REDLOCK_FOREVER. -EINVAL: the daemon never answers such a line (empty, a comment), or it holds an LF.
+ * Sends one line of redlock-protocol(7), without LF, and waits for its answer. Calls row for each row of the answer (NULL drops
+ * them); a row is valid during that call, which must not use the connection. wait_ms: how long the daemon may take in addition to
+ * the timeout of the connection, or REDLOCK_FOREVER. -EINVAL: the daemon never answers such a line (empty, a comment), or it
+ * holds an LF.
  */
 int redlock_request(struct redlock *c, const char *line, int64_t wait_ms, void (*row)(void *arg, const struct redlock_line *line),
 		    void *arg) REDLOCK_MUST;
@@ -172,7 +181,8 @@ int64_t redlock_line_number(const struct redlock_line *line, const char *field, 
 /* The oldest push that has arrived and was not returned yet, or NULL; valid until the next call of this function. */
 const struct redlock_line *redlock_next_push(struct redlock *c);
 
-int redlock_fd(const struct redlock *c);       /* poll it for redlock_events(); with grace it changes, and is -1 while there is no connection */
+int redlock_fd(const struct redlock
+		       *c); /* poll it for redlock_events(); with grace it changes, and is -1 while there is no connection */
 short redlock_events(const struct redlock *c); /* POLLIN, and POLLOUT while something is unsent */
 /* With grace: the moment at which redlock_process must be called although nothing came; INT64_MAX: none. */
 int64_t redlock_due_us(const struct redlock *c);
@@ -184,7 +194,9 @@ int redlock_send(struct redlock *c, const char *line) REDLOCK_MUST;
 int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_options *options) REDLOCK_MUST;
 int redlock_check_send(struct redlock *c, const char *name) REDLOCK_MUST;
 bool redlock_in_flight(const struct redlock *c);
-/* The outcome of what was sent. Waits at most timeout_ms (REDLOCK_FOREVER: without end), and returns -EAGAIN if it did not come. */
+/*
+ * The outcome of what was sent. Waits at most timeout_ms (REDLOCK_FOREVER: without end), and returns -EAGAIN if it did not come.
+ */
 int redlock_finish(struct redlock *c, int64_t timeout_ms) REDLOCK_MUST;
 /* The grant of the last answer, if that was OK to LOCK, EXTEND or CHECK; -EINVAL otherwise. */
 int redlock_grant(const struct redlock *c, struct redlock_grant *ret_grant) REDLOCK_MUST;

@@ -13,14 +13,16 @@ static enum repeat repeat_done(const struct pending *p, const struct hold_row *g
 	name[n] = '\0';
 	n = (size_t)snprintf(ret->line, sizeof(ret->line), "OK name=%s count=%" PRId64, name, count);
 	if (grant && grant->fence)
-		n += (size_t)snprintf(ret->line + n, sizeof(ret->line) - n, " fence=%" PRId64 " valid_ms=%" PRId64, grant->fence, grant->valid_ms);
+		n += (size_t)snprintf(ret->line + n, sizeof(ret->line) - n, " fence=%" PRId64 " valid_ms=%" PRId64, grant->fence,
+				      grant->valid_ms);
 	ret->n = n;
 	return REPEAT_DONE;
 }
 
 static enum repeat repeat_lost(struct repeat_answer *ret)
 {
-	ret->n = (size_t)snprintf(ret->line, sizeof(ret->line), "ERR LOST it was not there any more when the session was resumed");
+	ret->n = (size_t)snprintf(ret->line, sizeof(ret->line),
+				  "ERR LOST the session did not hold it any more when it was resumed");
 	return REPEAT_LOST;
 }
 
@@ -37,7 +39,10 @@ enum repeat repeat_known(const struct holds *holds, const struct pending *p, str
 	return h->state == HOLD_LOST && p->kind != PENDING_LOCK ? repeat_lost(ret_answer) : REPEAT_SEND;
 }
 
-/* The turn came and its OK did not, of this LOCK or of one that was given up before: asked again it would count twice. */
+/*
+ * The session holds a grant that no answer told, of this LOCK or of one that was given up before. Sent again, LOCK would count
+ * twice.
+ */
 static bool lock_was_granted(const struct hold *h, const struct pending *p)
 {
 	if (!h || !h->row.told)
@@ -59,7 +64,7 @@ static enum repeat unlock_repeat(const struct hold *h, struct pending *p, struct
 {
 	const struct hold_row *row = h ? &h->row : &p->row;
 
-	/* What was sent over no connection is to be done yet. */
+	/* An UNLOCK that was never sent is still to be done. */
 	if (p->gone || (p->sent && (!row->told || (h && h->fence != row->fence))))
 		return repeat_done(p, NULL, 0, ret_answer);
 	if (h && row->told && row->count && row->count < h->count && (p->sent || h->unlock_given_up))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What becomes of a request whose connection broke: it is sent again where that does no harm, and answered from what RESUME told where it
- * would. What it waits for stays what its caller asked for.
+ * What becomes of a request whose connection broke. It is sent again where that does no harm; else it is answered from what
+ * RESUME told. Its wait stays what the caller asked for.
  */
 #ifndef CLIENT_REPEAT_H
 #define CLIENT_REPEAT_H
@@ -10,8 +10,8 @@
 
 enum repeat {
 	REPEAT_SEND, /* its line is to be sent */
-	REPEAT_DONE, /* it was done: the answer is as the daemon would have given it */
-	REPEAT_LOST, /* its lock was lost: so is the answer; an UNLOCK that hears it ends the loss */
+	REPEAT_DONE, /* it was done: the answer is the one that the daemon gave or would have given */
+	REPEAT_LOST, /* its lock is lost, and the answer says so; an UNLOCK that is told so forgets the loss */
 };
 
 struct repeat_answer {
@@ -19,11 +19,13 @@ struct repeat_answer {
 	char line[REPLY_MAX];
 };
 
-/* Before p is sent at all: a loss, or an UNLOCK that was given up and has counted, needs no daemon. */
+/* Before p is sent for the first time: a loss, or an UNLOCK that was given up and has counted, needs no daemon. */
 enum repeat repeat_known(const struct holds *holds, const struct pending *p, struct repeat_answer *ret_answer) REDLOCK_MUST;
-/* Over the same connection, after an answer that was no end (pending_goes_on). May change the line. */
-enum repeat repeat_later(const struct holds *holds, struct pending *p, int64_t now, struct repeat_answer *ret_answer) REDLOCK_MUST;
+/* Over the same connection, after an answer that did not end the request (pending_goes_on). May change the line. */
+enum repeat repeat_later(const struct holds *holds, struct pending *p, int64_t now,
+			 struct repeat_answer *ret_answer) REDLOCK_MUST;
 /* Over a new connection, behind RESUME. May change the line that is to be sent, and p->sent_us. */
-enum repeat repeat_resumed(const struct holds *holds, struct pending *p, int64_t now, struct repeat_answer *ret_answer) REDLOCK_MUST;
+enum repeat repeat_resumed(const struct holds *holds, struct pending *p, int64_t now,
+			   struct repeat_answer *ret_answer) REDLOCK_MUST;
 
 #endif

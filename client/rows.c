@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tables as kubectl prints them: an upper-case header, two spaces, no borders. Durations are shown as ages.
+ * Prints tables as kubectl does: a header in capitals, two spaces between columns, no borders. A duration is shown as an age.
  */
 #include "client/rows.h"
 #include "client/json.h"
@@ -13,12 +13,12 @@
 #include <string.h>
 
 #define COLUMNS_MAX 32
-#define CELL_BYTES  600 /* a name is shown whole unless it is mostly escapes */
-#define NOTE_SHOWN  60  /* a command line is not */
+#define CELL_BYTES  600 /* enough for a whole name, unless most of it is escapes */
+#define NOTE_SHOWN  60  /* a command line is cut */
 
 struct column {
 	char field[40];
-	size_t width; /* 0: no row has had it */
+	size_t width; /* 0: no row has this field */
 };
 
 struct rows {
@@ -46,7 +46,7 @@ static bool is_duration(struct span field)
 	return field.n > 3 && !memcmp(field.p + field.n - 3, "_ms", 3);
 }
 
-/* The header of a duration loses its unit. */
+/* The title of a duration goes without its unit. */
 static size_t title_n(const char *field)
 {
 	struct span span = span_of(field);
@@ -54,7 +54,7 @@ static size_t title_n(const char *field)
 	return is_duration(span) ? span.n - 3 : span.n;
 }
 
-/* COLUMNS_MAX: none, and no room for another. */
+/* Adds the column if it is new. COLUMNS_MAX: there is no room for it. */
 static size_t column_find(struct rows *rows, struct span field)
 {
 	struct column *column;
@@ -165,30 +165,30 @@ static void pad(size_t n)
 		putchar(' ');
 }
 
-/* Blanks are owed until something follows them, so that no line ends in any. */
-static void cell_print(const struct column *column, const char *text, size_t *owed)
+/* Blanks are printed when a cell follows, so that no line ends in blanks. */
+static void cell_print(const struct column *column, const char *text, size_t *blanks)
 {
 	if (*text) {
-		pad(*owed);
+		pad(*blanks);
 		fputs(text, stdout);
-		*owed = 0;
+		*blanks = 0;
 	}
-	*owed += column->width + 2 - shown_width(span_of(text));
+	*blanks += column->width + 2 - shown_width(span_of(text));
 }
 
 static void row_print(const struct rows *rows, char *const *cells)
 {
-	size_t owed = 0, i;
+	size_t blanks = 0, i;
 
 	for (i = 0; i < rows->columns; i++)
 		if (rows->column[i].width)
-			cell_print(&rows->column[i], cells[i] ? cells[i] : "", &owed);
+			cell_print(&rows->column[i], cells[i] ? cells[i] : "", &blanks);
 	putchar('\n');
 }
 
 static void header_print(const struct rows *rows)
 {
-	size_t owed = 0, i, j;
+	size_t blanks = 0, i, j;
 	char title[sizeof(rows->column[0].field)];
 
 	for (i = 0; i < rows->columns; i++) {
@@ -198,7 +198,7 @@ static void header_print(const struct rows *rows)
 		title[title_n(title)] = '\0';
 		for (j = 0; title[j]; j++)
 			title[j] = title[j] == '_' ? '-' : (char)toupper((unsigned char)title[j]);
-		cell_print(&rows->column[i], title, &owed);
+		cell_print(&rows->column[i], title, &blanks);
 	}
 	putchar('\n');
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * run and try: let a keeper get the lock and hold it for the command, pass on signals, end as the command did. Only signals and the
- * exit code are handled here; nothing that a stop of this process could delay matters to the lock. Until the lock is granted signals
- * end this process as they end any: the keeper sees that, and leaves the line.
+ * run and try: a keeper gets the lock and holds it for the command. This process passes on signals, and exits as the command did.
+ * It does nothing that matters to the lock, so that it may be stopped. Until the lock is granted, signals end this process; the
+ * keeper sees that and gives up its request.
  */
 #include "client/commands.h"
 #include "client/complaint.h"
@@ -27,11 +27,11 @@ static const int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUS
 
 struct front {
 	const struct invocation *in;
-	int keeper, signals; /* descriptors; signals -1: they still end this process as they end any */
+	int keeper, signals; /* descriptors; signals is -1 while signals still end this process */
 	bool grouped, granted;
-	bool alone; /* it began without children, which a shell may leave to what it executes: all that it has descends from CMD */
-	pid_t process, command; /* of the keeper; 0: CMD does not run yet */
-	sigset_t mask;          /* as it was at the beginning */
+	bool alone;             /* this process began without children: all that it has descend from CMD */
+	pid_t process, command; /* the pids of the keeper and of CMD; 0: CMD does not run yet */
+	sigset_t mask;          /* of signals, as this process found it */
 	char session[64], secret[128];
 };
 
@@ -49,7 +49,7 @@ static int signals_take(struct front *f)
 	return f->signals < 0 ? -errno : 0;
 }
 
-/* In a common process group the terminal has told the command already; but that it is gone it tells the leader of its session alone. */
+/* In a common process group the terminal has signalled the command, too; but SIGHUP goes to the leader of the session alone. */
 static bool terminal_told_both(const struct front *f, const struct signalfd_siginfo *info)
 {
 	return !f->grouped && info->ssi_code == SI_KERNEL && !(info->ssi_signo == SIGHUP && getsid(0) == getpid());
@@ -61,7 +61,7 @@ static void signal_pass(const struct front *f, const struct signalfd_siginfo *in
 
 	if (!terminal_told_both(f, info))
 		(void)!send(f->keeper, &signal, sizeof(signal), MSG_NOSIGNAL | MSG_DONTWAIT);
-	/* The shell sees the job stop; the keeper goes on, so the lock stays believed. */
+	/* The shell sees the job stop. The keeper goes on, and so does the lock. */
 	if (signal == SIGTSTP)
 		raise(SIGSTOP);
 }
@@ -74,7 +74,7 @@ static void signals_pass(const struct front *f)
 		signal_pass(f, &info);
 }
 
-/* The grace of a session was for the keeper alone. */
+/* The keeper is gone, and nobody else needs the grace of its session. */
 static void session_end(const struct front *f)
 {
 	char line[sizeof(f->session) + sizeof(f->secret) + 16];
@@ -95,7 +95,7 @@ static bool has_no_children(void)
 	return waitid(P_ALL, 0, &who, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
 }
 
-/* True: it has ended, and, where strangers cannot be meant, what descends from it, too. */
+/* True: CMD has ended, and so has all that descends from it, where this process can tell those from other children. */
 static bool command_killed(const struct front *f, struct family *family)
 {
 	if (f->alone) {
@@ -107,7 +107,9 @@ static bool command_killed(const struct front *f, struct family *family)
 	return waitpid(f->command, NULL, WNOHANG) != 0;
 }
 
-/* The kernel has killed the command with the keeper, but not its descendants. All of them are children of this process, one after the other. */
+/*
+ * The kernel killed CMD together with the keeper, but not what descends from CMD. Each of those becomes a child of this process.
+ */
 static void command_end(const struct front *f)
 {
 	struct timespec pause = {0, 2000000};
@@ -143,13 +145,13 @@ static int ended(const struct front *f, const struct keeper_report *report)
 {
 	if (report->text[0])
 		complain("%s", report->text);
-	/* It has nothing left to do, and no zombie is left to others. */
+	/* The keeper has nothing left to do; reap it. */
 	if (!report->lingers)
 		waitpid(f->process, NULL, 0);
 	return report->code;
 }
 
-/* -1, or what redlock ends with. */
+/* Returns -1, or the exit code. */
 static int report_take(struct front *f, const struct keeper_report *report)
 {
 	int r = 0;
@@ -182,7 +184,7 @@ static int front_wait(struct front *f)
 		if (f->signals >= 0)
 			signals_pass(f);
 		n = recv(f->keeper, &report, sizeof(report), MSG_DONTWAIT);
-		/* A reset comes once, before the last words, of a keeper that left a signal unread. */
+		/* A keeper that left a signal unread causes one reset, before its last report. */
 		if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
 			continue;
 		r = n == sizeof(report) ? report_take(f, &report) : keeper_lost(f);
@@ -194,7 +196,7 @@ static _Noreturn void keeper_begin(const struct front *f, struct keeper_task *ta
 {
 	sigset_t all;
 
-	/* A manager that signals every process of a service means CMD, which is told by redlock as well. */
+	/* A service manager signals every process of a service. CMD is meant, and redlock passes the signal on. */
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, NULL);
 	close(f->keeper);
@@ -207,7 +209,7 @@ static _Noreturn void keeper_begin(const struct front *f, struct keeper_task *ta
 	keeper_main(task);
 }
 
-/* The connection belongs to the keeper from the fork on. */
+/* From the fork on the connection belongs to the keeper. */
 static int front_run(struct front *f, struct keeper_task *task)
 {
 	pid_t group = getpgrp();

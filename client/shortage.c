@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Why nobody gets a lock: stores that are away, and stores in quarantine, which answer but may have forgotten locks.
+ * Counts the stores that are away, and those in quarantine, which answer but may have forgotten locks.
  */
 #include "client/shortage.h"
 #include "client/person.h"
@@ -46,9 +46,11 @@ static void votes_text(const struct votes *v, char out[SHORTAGE_BYTES])
 	if (v->joined >= quorum)
 		return;
 	if (v->joined + v->quarantined < quorum)
-		snprintf(out, SHORTAGE_BYTES, "too few %s answer: %u of %u, %u are needed", stores, v->joined + v->quarantined, v->nodes, quorum);
+		snprintf(out, SHORTAGE_BYTES, "too few %s answer: %u of %u, %u are needed", stores, v->joined + v->quarantined,
+			 v->nodes, quorum);
 	else
-		snprintf(out, SHORTAGE_BYTES, "too few %s vote: %u of %u, %u are needed; %u may have forgotten locks and wait for up to %s", stores,
+		snprintf(out, SHORTAGE_BYTES,
+			 "too few %s vote: %u of %u, %u are needed; %u may have forgotten locks and wait for up to %s", stores,
 			 v->joined, v->nodes, quorum, v->quarantined, age_text(v->left_ms, age));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whether enough stores vote for anybody to get a lock, as LIST nodes tells.
+ * Whether so few stores vote that nobody gets a lock, as LIST nodes tells.
  */
 #ifndef CLIENT_SHORTAGE_H
 #define CLIENT_SHORTAGE_H
@@ -9,7 +9,7 @@
 
 #define SHORTAGE_BYTES 160
 
-/* "too few Redis servers answer: 1 of 3, 2 are needed" into out, "" if enough do. What redlock_request returns. */
+/* Writes "too few Redis servers answer: 1 of 3, 2 are needed" into out, "" if enough do. Returns what redlock_request returns. */
 int shortage_ask(struct redlock *c, char out[SHORTAGE_BYTES]) REDLOCK_MUST;
 
 #endif

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #define TICK_US  1000000
-#define AGAIN_US 30000000 /* where there is no terminal */
-#define SIDE_MS  300      /* what the status line may take to find out */
+#define AGAIN_US 30000000 /* without a terminal */
+#define SIDE_MS  300      /* how long the status line waits for answers */
 
 /* --- the text --- */
 
@@ -25,7 +25,7 @@ static const char *ordinal(int64_t n)
 	return n % 10 == 1 ? "st" : n % 10 == 2 ? "nd" : n % 10 == 3 ? "rd" : "th";
 }
 
-/* The place in line, the holder, how long the name is kept, the shortage: as far as they are known. */
+/* Whatever is known of the place in the queue, the holder, how long the name is kept, and the shortage. */
 static void place_text(const struct place *place, const char *shortage, char *out, size_t at, size_t size)
 {
 	char age[AGE_BYTES];
@@ -93,14 +93,14 @@ static void status_draw(struct status *s)
 		side_close(s);
 	status_text(s, &place, shortage, text, sizeof(text));
 	text_cut(text);
-	/* A turn that comes while this waited for its terminal would be nobody's. */
+	/* Never wait for a terminal: the lock may be granted meanwhile. */
 	if (!stderr_is_ready())
 		return;
 	fprintf(stderr, "\r%s\033[K", text);
 	s->drawn = true;
 }
 
-/* Once: who reads a log need not be told again. */
+/* Said once: that is enough for a log. */
 static void shortage_say(struct status *s)
 {
 	char shortage[SHORTAGE_BYTES] = "";
@@ -128,7 +128,7 @@ void status_tick(struct status *s)
 void status_begin(struct status *s, const char *addr, const char *name, const struct redlock *c)
 {
 	*s = (struct status){.addr = addr, .name = name, .c = c, .began_us = redlock_now_us(), .terminal = isatty(STDERR_FILENO)};
-	/* A crowd that began at one moment does not look at one moment. */
+	/* Many that began at one moment do not ask at one moment. */
 	s->due_us = s->began_us + TICK_US + (s->terminal ? 0 : getpid() % 1000 * (TICK_US / 1000));
 }
 

@@ -59,14 +59,14 @@ const struct hold *surplus_next(struct holds *holds, const struct pending *p)
 			continue;
 		if (hold_has_surplus(h))
 			return h;
-		/* The row has told: the LOCK that was given up did not count. */
+		/* The row shows that the LOCK that was given up did not count. */
 		if (h->row.told && h->state != HOLD_LOST)
 			h->lock_given_up = false;
 	}
 	return NULL;
 }
 
-/* A grant that was never heard of has no fence: the session holds nothing else of that name. */
+/* A grant that no answer told has no fence. The session holds nothing else of that name. */
 size_t surplus_line(const struct hold *h, char out[SURPLUS_BYTES])
 {
 	int64_t fence = h->row.told ? h->row.fence : h->fence;

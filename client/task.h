@@ -11,17 +11,18 @@
 
 struct keeper_report {
 	enum { KEEPER_WAITING, KEEPER_GRANTED, KEEPER_STARTED, KEEPER_ENDED } kind;
-	int code;                      /* ENDED: what redlock ends with */
-	bool lingers;                  /* ENDED: it goes on for a while, to say what a daemon that is away or stopped has still to hear */
-	pid_t command;                 /* STARTED */
-	char session[64], secret[128]; /* WAITING, GRANTED: for RESUME, should the keeper die; "" without grace */
-	char text[512];                /* ENDED: one line for a person, or "" */
+	int code;      /* ENDED: the exit code of redlock */
+	bool lingers;  /* ENDED: the keeper goes on for a while, until a daemon that is away has heard the end */
+	pid_t command; /* STARTED */
+	char session[64],
+		secret[128]; /* WAITING, GRANTED: by which redlock ends the session if the keeper dies; "" without grace */
+	char text[512];      /* ENDED: one line for a person, or "" */
 };
 
 struct keeper_task {
 	const struct invocation *in;
-	struct redlock *c;          /* just opened */
-	struct redlock_grant grant; /* of a CHECK just answered */
+	struct redlock *c;          /* opened, and not used yet */
+	struct redlock_grant grant; /* as the last CHECK told it */
 	struct family_start start;
 	int front; /* the keeper's end of the socket pair */
 };

@@ -13,7 +13,10 @@ bool tracking_says_lost(const struct reply_line *line)
 	return line->kind == LINE_ERR && (span_equal(line->code, SPAN("LOST")) || span_equal(line->code, SPAN("NOTHELD")));
 }
 
-/* An answer tells how often h is held, where the caller expects another number. Returns the number that is the caller's. */
+/*
+ * An answer tells how often h is held. What exceeds the expected number is surplus, if a LOCK was given up. Returns the caller's
+ * number.
+ */
 static int64_t count_split(struct holds *holds, struct hold *h, int64_t told, int64_t expected)
 {
 	bool surplus = h->lock_given_up && told > expected;
@@ -28,7 +31,8 @@ static int64_t count_split(struct holds *holds, struct hold *h, int64_t told, in
 
 static void hold_granted(struct holds *holds, struct hold *h, const struct pending *p, const struct reply_line *line)
 {
-	int64_t expected = (h->state == HOLD_HELD ? h->count : 0) + (p->kind == PENDING_LOCK), told = reply_number(line, "count", 0);
+	int64_t expected = (h->state == HOLD_HELD ? h->count : 0) + (p->kind == PENDING_LOCK),
+		told = reply_number(line, "count", 0);
 
 	h->unlock_counted |= h->unlock_given_up && told && told < expected;
 	if (told)
@@ -59,7 +63,7 @@ void tracking_answer(struct holds *holds, const struct pending *p, const struct 
 
 	if (!h)
 		return;
-	/* The daemon remembers a loss that it has told. */
+	/* A loss that the daemon told needs no tracking: the daemon tells it again. */
 	if (tracking_says_lost(answer) || (h->state == HOLD_ASKED && answer->kind != LINE_OK))
 		holds_forget(holds, h);
 	else if (p->kind == PENDING_UNLOCK && answer->kind == LINE_OK)
@@ -107,7 +111,7 @@ void tracking_resume(struct holds *holds, struct pending *p)
 	holds->surplus = false;
 	holds->open = holds->more = 0;
 	LIST_FOREACH(h, &holds->all, next)
-	h->seen = h->row.told = false;
+		h->seen = h->row.told = false;
 }
 
 void tracking_row(struct holds *holds, struct pending *p, const struct reply_line *line, int64_t asked_us)
@@ -137,7 +141,7 @@ void tracking_row(struct holds *holds, struct pending *p, const struct reply_lin
 	h->unlock_counted = h->unlock_given_up = h->unlock_given_up && row.count && row.count < h->count;
 }
 
-/* An UNLOCK that was asked for while the lock was believed was done, or has nothing left to do. */
+/* The UNLOCK in flight was asked for while the lock was believed: it was done, or nothing is left to do. */
 static bool is_being_unlocked(const struct hold *h, const struct pending *p)
 {
 	return pending_is(p, PENDING_UNLOCK, h->name) && p->asked_us < h->until_us;

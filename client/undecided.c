@@ -22,7 +22,7 @@ bool undecided_unlock(struct holds *holds, const struct pending *p)
 	return true;
 }
 
-/* Those that RESUME left out are held; only how often is asked, where a call was given up. */
+/* The session holds the locks that RESUME left out. How often is open where a call was given up. */
 static bool hold_is_undecided(const struct holds *holds, const struct hold *h)
 {
 	if (h->state != HOLD_HELD || h->seen)
@@ -44,12 +44,12 @@ const char *undecided_next(const struct holds *holds, const struct pending *p)
 	const struct hold *h;
 
 	LIST_FOREACH(h, &holds->all, next)
-	if (hold_is_undecided(holds, h))
-		return h->name;
+		if (hold_is_undecided(holds, h))
+			return h->name;
 	return pending_is_undecided(holds, p) ? p->name : NULL;
 }
 
-/* What CHECK of its name told about the request in flight. False: it is not decided yet. */
+/* Decides the request in flight by the answer to CHECK of its lock. False: it stays undecided. */
 static bool pending_decide(const struct holds *holds, struct pending *p, const struct reply_line *answer)
 {
 	struct hold *h = holds_find(holds, span_of(p->name));
@@ -57,13 +57,14 @@ static bool pending_decide(const struct holds *holds, struct pending *p, const s
 	if (answer->kind == LINE_OK || tracking_says_lost(answer)) {
 		p->gone = true;
 	} else if (p->kind == PENDING_UNLOCK && h && h->state == HOLD_HELD && h->count <= 1) {
-		/* It is held, so this UNLOCK was not done. Of a lock that is held more often nobody knows whether it was counted. */
+		/* The lock is held once, so this UNLOCK was not done. If it is held more often, nobody knows. */
 		h->row = (struct hold_row){.told = true, .fence = h->fence};
 	}
 	return p->gone || (h && h->row.told);
 }
 
-bool undecided_checked(struct holds *holds, struct pending *p, const char *name, const struct reply_line *answer, int64_t asked_us)
+bool undecided_checked(struct holds *holds, struct pending *p, const char *name, const struct reply_line *answer,
+		       int64_t asked_us)
 {
 	tracking_checked(holds, p, name, answer, asked_us);
 	return !pending_is_undecided(holds, p) || strcmp(name, p->name) != 0 || pending_decide(holds, p, answer);

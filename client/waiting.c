@@ -20,7 +20,7 @@
 
 /* --- the session --- */
 
-/* The label is what others see. */
+/* The label is what others see of the session. */
 static void label_make(const struct invocation *in, char out[LABEL_BYTES])
 {
 	const char *user = getenv("USER") ? getenv("USER") : getenv("LOGNAME"), *word = strrchr(in->argv[0], '/');
@@ -46,7 +46,7 @@ static bool greeted(struct waiting *w, int r)
 	return false;
 }
 
-/* A daemon that refuses gives no grace, or less than was asked for. */
+/* A daemon that refuses gives no grace, or less than was asked for: a session without grace is better than none. */
 static bool greet_any(struct waiting *w)
 {
 	int r = greet(w, w->in->ttl_ms > 0 ? w->in->ttl_ms : GRACE_MS);
@@ -54,7 +54,7 @@ static bool greet_any(struct waiting *w)
 	return greeted(w, r == REDLOCK_REFUSED ? greet(w, 0) : r);
 }
 
-/* What the daemon will refuse is said before CMD runs, not after. */
+/* The daemon refuses a longer keep. Say so before CMD runs, not after. */
 static bool keep_is_allowed(struct waiting *w)
 {
 	int64_t most = redlock_line_number(redlock_answer(w->c), "max_lease_ms", INT64_MAX);
@@ -63,7 +63,8 @@ static bool keep_is_allowed(struct waiting *w)
 	if (w->in->keep_ms <= most)
 		return true;
 	w->exit = EXIT_FAILED;
-	complain("--keep %s is longer than the daemon's max_lease of %s", duration_text(w->in->keep_ms, asked), duration_text(most, allowed));
+	complain("--keep %s is longer than the daemon's max_lease of %s", duration_text(w->in->keep_ms, asked),
+		 duration_text(most, allowed));
 	return false;
 }
 
@@ -81,7 +82,7 @@ bool waiting_regreet(struct waiting *w, int64_t grace_ms)
 
 /* --- the request --- */
 
-/* What was cut in the middle of its last character loses that character. */
+/* The length without a last character that was cut in two. */
 static size_t text_whole(const char *text, size_t n)
 {
 	size_t begin = n;
@@ -93,7 +94,7 @@ static size_t text_whole(const char *text, size_t n)
 	return utf8_length((struct span){text + begin, n - begin}) ? n : begin;
 }
 
-/* The command line; cut where a character begins. */
+/* The note that was given, else the command line; cut between characters. */
 static void note_make(const struct invocation *in, char out[NOTE_BYTES + 1])
 {
 	size_t at = 0, i;
@@ -118,7 +119,7 @@ static int lock_send(const struct waiting *w)
 	return redlock_lock_send(w->c, in->operand, &options);
 }
 
-/* Until something comes, something is due, or whoever asked is gone. */
+/* Waits until something comes or is due, or until redlock is gone. */
 static void wait_sleep(struct waiting *w, int64_t until)
 {
 	struct pollfd fds[] = {{.fd = redlock_fd(w->c), .events = redlock_events(w->c)}, {.fd = w->front, .events = 0}};
@@ -130,10 +131,11 @@ static void wait_sleep(struct waiting *w, int64_t until)
 		w->abandoned = fds[1].revents != 0;
 }
 
-/* The outcome of the LOCK that was sent; -ETIMEDOUT when the daemon has not even said TIMEOUT. */
+/* The outcome of the LOCK that was sent; -ETIMEDOUT when no answer came, not even TIMEOUT. */
 static int answer_await(struct waiting *w, struct status *status)
 {
-	int64_t wait_ms = w->in->wait_ms, until = wait_ms < 0 ? INT64_MAX : status->began_us + (wait_ms + ANSWER_TIMEOUT_MS) * 1000;
+	int64_t wait_ms = w->in->wait_ms,
+		until = wait_ms < 0 ? INT64_MAX : status->began_us + (wait_ms + ANSWER_TIMEOUT_MS) * 1000;
 	int r;
 
 	for (;;) {
@@ -149,7 +151,7 @@ static int answer_await(struct waiting *w, struct status *status)
 	}
 }
 
-/* TIMEOUT names no holder: SHOW does. */
+/* Says who holds the lock. TIMEOUT names no holder, so SHOW is asked. */
 static void holder_complain(const struct waiting *w, int outcome)
 {
 	struct place place = {.session = redlock_session_id(w->c)};
