@@ -246,6 +246,7 @@ UNIT := \
 	tests/unit/backlog_test.c \
 	tests/unit/backoff_test.c \
 	tests/unit/batch_test.c \
+	tests/unit/belief_test.c \
 	tests/unit/binding_test.c \
 	tests/unit/buf_test.c \
 	tests/unit/cli_test.c \
@@ -317,6 +318,7 @@ UNIT := \
 	tests/unit/node_name_test.c \
 	tests/unit/op_test.c \
 	tests/unit/oracle.c \
+	tests/unit/open_test.c \
 	tests/unit/outage_test.c \
 	tests/unit/outlive_test.c \
 	tests/unit/overtaken_test.c \
@@ -381,6 +383,7 @@ UNIT := \
 	tests/unit/systemd_test.c \
 	tests/unit/token_test.c \
 	tests/unit/told_late_test.c \
+	tests/unit/tracking_test.c \
 	tests/unit/trial.c \
 	tests/unit/trust_test.c \
 	tests/unit/turn_test.c \

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* redlock_open: addresses, and what is said of a connection that does not open. */
+#include "client/redlock.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PATIENCE   5000
+#define ARRAY_N(a) (int)(sizeof(a) / sizeof((a)[0]))
+
+static const char *const addresses[] = {"", "unix:", "[::1:7420", "::1:7420", "localhost:99999", "localhost:0", "localhost:12x"};
+
+START_TEST(an_address_without_sense_is_refused)
+{
+	struct redlock *c = NULL;
+
+	ck_assert_int_eq(redlock_open(addresses[_i], PATIENCE, &c), -EINVAL);
+	ck_assert_ptr_null(c);
+}
+END_TEST
+
+START_TEST(nobody_at_the_address_is_told_by_errno)
+{
+	static char path[300];
+	struct redlock *c = NULL;
+
+	memset(path, '/', sizeof(path) - 1);
+	ck_assert_int_eq(redlock_open("/nonexistent/redlockd.sock", PATIENCE, &c), -ENOENT);
+	ck_assert_int_eq(redlock_open("/nonexistent/redlockd.sock:1", PATIENCE, &c), -ENOENT);
+	ck_assert_int_eq(redlock_open("127.0.0.1:1", PATIENCE, &c), -ECONNREFUSED);
+	ck_assert_int_eq(redlock_open("[::ffff:127.0.0.1]:1", PATIENCE, &c), -ECONNREFUSED);
+	ck_assert_int_eq(redlock_open("/dev/null", PATIENCE, &c), -ECONNREFUSED);
+	ck_assert_int_eq(redlock_open(path, PATIENCE, &c), -ENAMETOOLONG);
+	ck_assert_int_eq(redlock_open("/tmp/x", 0, &c), -EINVAL);
+	ck_assert_ptr_null(c);
+}
+END_TEST
+
+static const struct {
+	const char *addr;
+	int64_t timeout_ms;
+	const char *says;
+} unopened[] = {
+	{"/nonexistent/s", PATIENCE, "cannot reach redlockd at /nonexistent/s: No such file or directory; is it running?"},
+	{"127.0.0.1:1", PATIENCE, "cannot reach redlockd at 127.0.0.1:1: Connection refused; is it running?"},
+	{"::1:7420", PATIENCE, "cannot reach redlockd at ::1:7420: an IPv6 address stands in brackets: [::1]:7420"},
+	{"a/\033b", PATIENCE, "cannot reach redlockd at a/\\x1bb: No such file or directory; is it running?"},
+	{"", PATIENCE, "cannot reach redlockd at '': an address is a Unix path or host:port"},
+	{"127.0.0.1:1", 0, "a timeout is more than 0 ms"},
+};
+
+START_TEST(a_connection_that_does_not_open_says_why)
+{
+	struct redlock *c = NULL;
+
+	ck_assert_int_lt(redlock_open(unopened[_i].addr, unopened[_i].timeout_ms, &c), 0);
+	ck_assert_ptr_null(c);
+	ck_assert_str_eq(redlock_errmsg(NULL), unopened[_i].says);
+}
+END_TEST
+
+START_TEST(the_default_address_is_the_environments_else_what_exists)
+{
+	char out[256], small[4], runtime[64] = "/tmp/redlock-unit-XXXXXX", path[128];
+
+	setenv("REDLOCK_ADDR", "host:1", 1);
+	ck_assert_int_eq(redlock_address(out, sizeof(out)), 0);
+	ck_assert_str_eq(out, "host:1");
+	ck_assert_int_eq(redlock_address(small, sizeof(small)), -ENAMETOOLONG);
+	unsetenv("REDLOCK_ADDR");
+	ck_assert_ptr_nonnull(mkdtemp(runtime));
+	setenv("XDG_RUNTIME_DIR", runtime, 1);
+	ck_assert_int_eq(redlock_address(out, sizeof(out)), 0);
+	if (access("/run/redlockd/redlockd.sock", F_OK))
+		ck_assert_str_eq(out, "127.0.0.1:7420");
+	snprintf(path, sizeof(path), "%s/redlockd", runtime);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	strcat(path, "/redlockd.sock");
+	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	ck_assert_int_eq(redlock_address(out, sizeof(out)), 0);
+	if (access("/run/redlockd/redlockd.sock", F_OK))
+		ck_assert_str_eq(out, path);
+	unlink(path);
+	rmdir(dirname(path));
+	rmdir(runtime);
+}
+END_TEST
+
+Suite *open_suite(void)
+{
+	Suite *suite = suite_create("open");
+	TCase *tests = tcase_create("open");
+
+	tcase_add_loop_test(tests, an_address_without_sense_is_refused, 0, ARRAY_N(addresses));
+	tcase_add_test(tests, nobody_at_the_address_is_told_by_errno);
+	tcase_add_loop_test(tests, a_connection_that_does_not_open_says_why, 0, ARRAY_N(unopened));
+	tcase_add_test(tests, the_default_address_is_the_environments_else_what_exists);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
