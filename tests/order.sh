@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Sourced by layers.sh: the files of a folder from the bottom to the top. A file calls what stands before it and nothing else, but for the arrows in `upward`,
-# the circle that is left: that list may only shrink.
+# the circle that is left: that list may only shrink. In client/ no file includes the header of one that stands above it, either.
 # shellcheck shell=sh
 
 standing='
