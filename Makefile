@@ -372,6 +372,7 @@ UNIT := \
 	tests/unit/settle_test.c \
 	tests/unit/stall_test.c \
 	tests/unit/split_test.c \
+	tests/unit/spoilt_test.c \
 	tests/unit/stage.c \
 	tests/unit/stage_audience.c \
 	tests/unit/stage_journal.c \

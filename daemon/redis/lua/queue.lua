@@ -50,11 +50,10 @@ local queue_freed = queued and asked.r and function(queue, line)
   for _, ticket in ipairs(line.tickets) do queue_note(queue, ticket) end
 end
 
--- The lock is taken: what was noted while it was free is over, and so is the turn of who took it.
+-- The lock is taken: what was noted while it was free is over, and so is the turn of who took it. One by one: unpack fails on thousands.
 local queue_served = queued and function(queue, line, ticket)
-  local gone = {ticket}
-  for other in pairs(line.since) do gone[#gone + 1] = '~' .. other end
-  redis.pcall('ZREM', queue, unpack(gone))
+  redis.pcall('ZREM', queue, ticket)
+  for other in pairs(line.since) do redis.pcall('ZREM', queue, '~' .. other) end
 end
 
 local queue_join = asked.a and function(queue, ticket, ticket_ms)

@@ -1,2 +1,2 @@
 # queue.lua
-s|for other in pairs(line\.since) do gone\[#gone + 1\] = '~' \.\. other end||
+s|for other in pairs(line\.since) do redis\.pcall('ZREM', queue, '~' \.\. other) end||
