@@ -167,6 +167,7 @@ struct call trial_call(struct trial *t, struct span marker)
 			: what < 95 ? CALL_RELEASE
 			: what < 97 ? CALL_JOIN
 			: what < 98 ? CALL_PROBE
+			: what < 99 ? CALL_WITHDRAW
 				    : CALL_LOOK,
 		.name = PICK(t, names),
 		.value = PICK(t, values),
@@ -184,6 +185,8 @@ struct call trial_call(struct trial *t, struct span marker)
 	c.new_value = trial_chance(t, 80) ? c.value : PICK(t, values);
 	if ((c.kind == CALL_EXTEND || c.kind == CALL_RELEASE) && trial_chance(t, 20))
 		c.prior = prior_pick(t);
+	if (c.kind == CALL_WITHDRAW)
+		c.ticket = TEXT("1700000000000001:d2:1");
 	if (c.kind == CALL_JOIN && trial_chance(t, 70))
 		c.new_marker = span_fill(markers[0]);
 	return c;
