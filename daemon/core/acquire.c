@@ -9,7 +9,7 @@
 #define STRAGGLER_LEAST_US MSEC
 #define RAISE_LEAST_US (20 * MSEC)
 #define RANGE_MOST 1024
-#define NODES_ALL ((1u << NODES_MAX) - 1)
+#define NODES_ALL nodeset_all(NODES_MAX)
 
 /* Hybrid logical clock: never below a token that was seen anywhere. 0: none, each store takes its own next token. */
 static int64_t acquire_proposal(const struct engine *e)
@@ -35,7 +35,7 @@ static bool acquire_lacks_told(const struct engine *e, const struct lock *l)
 	unsigned told = 0;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		told += member_usable(&e->members.node[i]) && !(l->put_off >> i & 1);
+		told += member_usable(&e->members.node[i]) && !nodeset_has(l->put_off, i);
 	return told < engine_quorum(e);
 }
 
@@ -43,28 +43,29 @@ static bool acquire_lacks_told(const struct engine *e, const struct lock *l)
  * Those of these nodes that are usable and can take more; the others are asked when they can, should the round need them. A node where a dead value of
  * ours may stand would only refuse: it is told of the release before.
  */
-static void acquire_ask(struct engine *e, struct op *op, uint16_t nodes, int64_t proposal)
+static void acquire_ask(struct engine *e, struct op *op, struct nodeset nodes, int64_t proposal)
 {
 	struct lock *l = op->lock;
 	int64_t grace = e->core->conf.shared ? turn_grace_us(e) : 0; /* alone at its store, there is nobody to keep it for */
 	struct span ticket;
 
 	turn_take(e, l); /* its first waiter may have come since the leading node was asked */
-	ticket = MUTATED(TICKET_SHOWN_ONCE) && l->queued ? SPAN("") : turn_text(e, l);
-	op->owed = 0;
-	if (l->put_off && acquire_lacks_told(e, l))
+	ticket = MUTATED(TICKET_SHOWN_ONCE) && nodeset_any(l->queued) ? SPAN("") : turn_text(e, l);
+	op->owed = NODESET_NONE;
+	if (nodeset_any(l->put_off) && acquire_lacks_told(e, l))
 		debts_tell(e, l);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
-		if (!(nodes >> i & 1) || !member_usable(m))
+		if (!nodeset_has(nodes, i) || !member_usable(m))
 			continue;
-		if ((l->put_off >> i & 1) || flow_is_full(&m->flow)) {
-			op->owed |= (uint16_t)(1u << i);
+		if (nodeset_has(l->put_off, i) || flow_is_full(&m->flow)) {
+			nodeset_add(&op->owed, i);
 			continue;
 		}
 		op_send_acquire(&e->ops, op, i, proposal, ticket, grace);
-		l->queued |= (uint16_t)((ticket.n > 0) << i);
+		if (ticket.n > 0)
+			nodeset_add(&l->queued, i);
 	}
 }
 
@@ -74,9 +75,9 @@ static void acquire_await(struct engine *e, struct op *op)
 	struct instant at = op->until;
 	int64_t patience, waited;
 
-	if (op->later | op->owed) {
+	if (nodeset_any(nodeset_or(op->later, op->owed))) {
 		patience = split_patience_us(e);
-		waited = op->later ? 0 : instant_diff(e->core->now, op->begun);
+		waited = nodeset_any(op->later) ? 0 : instant_diff(e->core->now, op->begun);
 		at = instant_min(at, instant_add(e->core->now, waited > patience ? waited : patience));
 	}
 	heap_set(&e->core->timers, &op->timer, at);
@@ -104,13 +105,13 @@ void acquire_start(struct engine *e, struct lock *l)
 	lock_new_value(&e->table, l);
 	op = op_new(&e->ops, OP_ACQUIRE, l);
 	l->round = op;
-	l->woken = 0;
+	l->woken = NODESET_NONE;
 	op->range = acquire_range(e, l);
 	lead = split_lead(e, l);
 	if (lead >= 0)
-		op->later = (uint16_t)(NODES_ALL & ~(1u << lead));
+		op->later = nodeset_without(NODES_ALL, nodeset_of((unsigned)lead));
 	op->until = instant_add(e->core->now, e->core->conf.timeout_us);
-	acquire_ask(e, op, (uint16_t)(NODES_ALL & ~op->later), acquire_proposal(e));
+	acquire_ask(e, op, nodeset_without(NODES_ALL, op->later), acquire_proposal(e));
 	acquire_await(e, op);
 	metric_add(&e->core->metrics, METRIC_ROUNDS, 1);
 }
@@ -119,7 +120,7 @@ static void acquire_close(struct engine *e, struct op *op)
 {
 	op->decided = true;
 	op->lock->round = NULL;
-	if (!op->open)
+	if (!nodeset_any(op->open))
 		heap_cancel(&e->core->timers, &op->timer);
 }
 
@@ -134,7 +135,7 @@ static int64_t acquire_largest(const struct engine *e, const struct op *op)
 	int64_t largest = -1;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if ((op->yes >> i & 1) && op->base[i] > largest)
+		if (nodeset_has(op->yes, i) && op->base[i] > largest)
 			largest = op->base[i];
 	return largest;
 }
@@ -147,8 +148,8 @@ static int64_t acquire_agreed(const struct engine *e, const struct op *op)
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		unsigned same = 0;
 
-		for (unsigned j = 0; j < e->core->conf.nodes && (op->yes >> i & 1); j++)
-			same += (op->yes >> j & 1) && op->base[j] == op->base[i];
+		for (unsigned j = 0; j < e->core->conf.nodes && nodeset_has(op->yes, i); j++)
+			same += nodeset_has(op->yes, j) && op->base[j] == op->base[i];
 		if (same >= engine_quorum(e))
 			return op->base[i];
 	}
@@ -192,7 +193,7 @@ static int64_t acquire_least(const struct engine *e, const struct op *op)
 
 	votes_clear(&base, e->core->conf.nodes);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (op->yes >> i & 1)
+		if (nodeset_has(op->yes, i))
 			base.until[i].us = -op->base[i]; /* the Q-th largest of the negated */
 	return -votes_deadline(&base, e->core->conf.nodes).us;
 }
@@ -203,7 +204,7 @@ static bool acquire_is_beyond(const struct engine *e, const struct op *op, int64
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
-		if ((op->yes >> i & 1) && op->base[i] == base && m->clock.known && base < FENCE_MOST &&
+		if (nodeset_has(op->yes, i) && op->base[i] == base && m->clock.known && base < FENCE_MOST &&
 		    base > member_server_ms(m, e->core->now) * MSEC + members_ahead_us(&e->members))
 			return true;
 	}
@@ -216,7 +217,7 @@ static bool acquire_is_far(const struct engine *e, const struct op *op, int64_t 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
-		if ((op->yes >> i & 1) && m->clock.known && base > member_server_ms_least(m, e->core->now) * MSEC + members_ahead_us(&e->members))
+		if (nodeset_has(op->yes, i) && m->clock.known && base > member_server_ms_least(m, e->core->now) * MSEC + members_ahead_us(&e->members))
 			return true;
 	}
 	return false;
@@ -241,9 +242,9 @@ static void acquire_raise(struct engine *e, struct op *first)
 	op->ttl_us = first->ttl_us;
 	op->range = first->range;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (((first->yes >> i & 1) && first->base[i] <= op->fence) || (MUTATED(RAISE_ANYWHERE) && member_usable(&e->members.node[i]))) {
+		if ((nodeset_has(first->yes, i) && first->base[i] <= op->fence) || (MUTATED(RAISE_ANYWHERE) && member_usable(&e->members.node[i]))) {
 			op_send_raise(&e->ops, op, i, beyond);
-			l->unanswered |= (uint16_t)(1u << i);
+			nodeset_add(&l->unanswered, i);
 		}
 	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, acquire_raise_us(e)));
 }
@@ -256,7 +257,7 @@ void acquire_limit(struct engine *e, struct op *op, int64_t us)
 
 void acquire_hurry(struct engine *e, struct op *op, int64_t us)
 {
-	op->owed = 0;
+	op->owed = NODESET_NONE;
 	acquire_limit(e, op, us);
 }
 
@@ -266,47 +267,47 @@ static void acquire_await_stragglers(struct engine *e, struct op *op)
 	int64_t rtt = STRAGGLER_LEAST_US;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if ((op->yes >> i & 1) && 2 * e->members.node[i].rtt_us > rtt)
+		if (nodeset_has(op->yes, i) && 2 * e->members.node[i].rtt_us > rtt)
 			rtt = 2 * e->members.node[i].rtt_us;
 	acquire_hurry(e, op, rtt);
 }
 
 /* Not won: is it clear already whether somebody holds it, the votes are split, or too few stores answer? */
-static bool acquire_is_clear(const struct engine *e, const struct op *op, uint16_t open)
+static bool acquire_is_clear(const struct engine *e, const struct op *op, struct nodeset open)
 {
-	return !open || defeat_by_holder(e, op) || bits(op->busy | op->behind | op->yes | open) < engine_quorum(e);
+	return !nodeset_any(open) || defeat_by_holder(e, op) || nodeset_count(nodeset_or(op_told(op), open)) < engine_quorum(e);
 }
 
 static void acquire_decide(struct engine *e, struct op *op)
 {
-	uint16_t open = op->expired ? 0 : op->open | op->owed;
+	struct nodeset open = op->expired ? NODESET_NONE : nodeset_or(op->open, op->owed);
 	unsigned quorum = engine_quorum(e);
 	int64_t fence = op->kind == OP_RAISE ? op->fence : acquire_agreed(e, op);
 
-	if (bits(op->yes) >= quorum && fence >= 0)
+	if (nodeset_count(op->yes) >= quorum && fence >= 0)
 		acquire_won(e, op, fence);
-	else if (bits(op->yes | open) < quorum && acquire_is_clear(e, op, open))
+	else if (nodeset_count(nodeset_or(op->yes, open)) < quorum && acquire_is_clear(e, op, open))
 		acquire_failed(e, op);
-	else if (bits(op->yes) >= quorum && (op->expired || !op->open))
+	else if (nodeset_count(op->yes) >= quorum && (op->expired || !nodeset_any(op->open)))
 		acquire_raise(e, op);
-	else if (bits(op->yes) >= quorum)
+	else if (nodeset_count(op->yes) >= quorum)
 		acquire_await_stragglers(e, op);
-	else if (op->kind == OP_ACQUIRE && (op->busy | op->behind) && bits(op->yes | op->no) >= quorum)
+	else if (op->kind == OP_ACQUIRE && op_is_refused(op) && nodeset_count(nodeset_or(op->yes, op->no)) >= quorum)
 		split_await(e, op);
 }
 
 /* The bases shall agree. */
-static void acquire_ask_behind(struct engine *e, struct op *op, uint16_t nodes)
+static void acquire_ask_behind(struct engine *e, struct op *op, struct nodeset nodes)
 {
-	acquire_ask(e, op, nodes, op->yes ? acquire_largest(e, op) : acquire_proposal(e));
+	acquire_ask(e, op, nodes, nodeset_any(op->yes) ? acquire_largest(e, op) : acquire_proposal(e));
 	acquire_await(e, op);
 }
 
 static void acquire_widen(struct engine *e, struct op *op)
 {
-	uint16_t later = op->later | op->owed;
+	struct nodeset later = nodeset_or(op->later, op->owed);
 
-	op->later = 0;
+	op->later = NODESET_NONE;
 	op->until = instant_add(e->core->now, e->core->conf.timeout_us);
 	acquire_ask_behind(e, op, later);
 }
@@ -315,9 +316,9 @@ bool acquire_goes_on(struct engine *e, struct op *op)
 {
 	if (TAILQ_EMPTY(&op->lock->line))
 		return false;
-	if (op->later)
+	if (nodeset_any(op->later))
 		acquire_widen(e, op);
-	else if (op->owed && instant_before(e->core->now, op->until))
+	else if (nodeset_any(op->owed) && instant_before(e->core->now, op->until))
 		acquire_ask_behind(e, op, op->owed);
 	else
 		return false;
@@ -327,7 +328,7 @@ bool acquire_goes_on(struct engine *e, struct op *op)
 /* The leading node has answered. Its token is proposed to the others, so that the bases agree. */
 static void acquire_led(struct engine *e, struct op *op)
 {
-	if (TAILQ_EMPTY(&op->lock->line) || ((op->busy | op->behind) && !op->alien))
+	if (TAILQ_EMPTY(&op->lock->line) || (op_is_refused(op) && !nodeset_any(op->alien)))
 		acquire_failed(e, op);
 	else
 		acquire_widen(e, op);
@@ -354,21 +355,20 @@ void elsewhere_note(const struct engine *e, struct elsewhere *elsewhere, const s
 void acquire_answered(struct engine *e, struct op *op, const struct answer *a)
 {
 	struct lock *l = op->lock;
-	uint16_t bit = (uint16_t)(1u << a->node);
 	bool present = l->value.ticket == op->value.ticket;
 
 	if (present && op->kind == OP_RAISE)
 		lock_note_answer(l, a);
-	if (present && op->kind == OP_ACQUIRE && (op->no & bit) && !(l->renewed & bit)) /* a renewal sent since may have put it there */
-		l->placed &= (uint16_t)~bit;
+	if (present && op->kind == OP_ACQUIRE && nodeset_has(op->no, a->node) && !nodeset_has(l->renewed, a->node)) /* a renewal sent since may have put it there */
+		nodeset_remove(&l->placed, a->node);
 	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->state == LOCK_ACQUIRING)
 		elsewhere_note(e, &l->elsewhere, a);
 	if (!op->decided) {
-		if (op->later)
+		if (nodeset_any(op->later))
 			acquire_led(e, op);
 		if (!op->decided)
 			acquire_decide(e, op);
-	} else if (present && l->state == LOCK_HELD && (op->yes & bit) && !(l->renewed & bit)) {
+	} else if (present && l->state == LOCK_HELD && nodeset_has(op->yes, a->node) && !nodeset_has(l->renewed, a->node)) {
 		/* A late vote for the lease that won without it. A renewal sent since may have shortened it: that one's answer counts. */
 		l->votes.until[a->node] = instant_max(l->votes.until[a->node], op->votes.until[a->node]);
 		engine_schedule(e, l);

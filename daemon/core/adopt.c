@@ -21,9 +21,9 @@
 
 struct heritage {
 	bool asked;              /* some store was: the new value may stand there, too */
-	uint16_t stands;         /* bits: nodes where one of the values may stand */
-	uint16_t late;           /* bits: nodes that had none, but what the former life sent could still put one there */
-	uint16_t occupied;       /* bits: nodes where another does: somebody else's, or one of ours that nobody here knows */
+	struct nodeset stands; /* nodes where one of the values may stand */
+	struct nodeset late; /* nodes that had none, but what the former life sent could still put one there */
+	struct nodeset occupied; /* nodes where another does: somebody else's, or one of ours that nobody here knows */
 	struct instant until;    /* they stand nowhere beyond: an EXTEND to the ttl that the record has may have left a longer key, and one that hung renewed it */
 	struct instant hopeless; /* nobody believes in the lease beyond: it is not adopted any more */
 	struct instant prior_until; /* all but the first */
@@ -93,7 +93,7 @@ void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *f
 	l->heritage = heritage_new(from, e->core->now);
 	if (MUTATED(ADOPT_UNROTATED))
 		l->value = value_of(from->value);
-	l->heritage->stands = (uint16_t)((1u << e->core->conf.nodes) - 1);
+	l->heritage->stands = nodeset_all(e->core->conf.nodes);
 	l->heritage->until = instant_add(instant_max(instant_add(e->core->now, longest_us), instant_add(told, c->delay_us)), longest_us + longest_us / 25 + SEC);
 	l->heritage->hopeless = instant_add(e->core->now, px_us + px_us / 50 + SEC);
 	l->heritage->deadline = c->renew ? INSTANT_NEVER : from->deadline;
@@ -139,7 +139,7 @@ struct inheritance adopt_bequest(const struct lock_table *t, const struct lock *
 
 	if (l->holder && l->holder->renew)
 		left.deadline = instant_max(left.deadline, l->told);
-	if (h && h->asked && (h->stands | h->late) && instant_before(t->core->now, h->until)) {
+	if (h && h->asked && nodeset_any(nodeset_or(h->stands, h->late)) && instant_before(t->core->now, h->until)) {
 		left.prior = values_newest(heritage_values(h));
 		left.prior_until = h->until;
 	} else if (h && !h->asked) {
@@ -154,7 +154,7 @@ bool adopt_is_left(const struct lock *l, unsigned node, struct span *ret_values)
 {
 	const struct heritage *h = l->heritage;
 
-	if (!h || !((h->stands | h->late) >> node & 1))
+	if (!h || !nodeset_has(nodeset_or(h->stands, h->late), node))
 		return false;
 	*ret_values = heritage_values(h);
 	return true;
@@ -162,12 +162,10 @@ bool adopt_is_left(const struct lock *l, unsigned node, struct span *ret_values)
 
 void adopt_note(struct lock *l, unsigned node)
 {
-	uint16_t others = (uint16_t)~(1u << node);
-
 	if (!l->heritage)
 		return;
-	l->heritage->stands &= others;
-	l->heritage->late &= others;
+	nodeset_remove(&l->heritage->stands, node);
+	nodeset_remove(&l->heritage->late, node);
 }
 
 /* Until when what the former life sent to it may be carried out, and put back what has been replaced. */
@@ -182,26 +180,27 @@ void adopt_note_none(const struct engine *e, const struct op *op, unsigned node)
 
 	adopt_note(l, node);
 	if (l->heritage && !MUTATED(FORMER_STRAYS) && instant_before(op->sent[node], adopt_astray_until(e, l, node)))
-		l->heritage->late |= (uint16_t)(1u << node);
+		nodeset_add(&l->heritage->late, node);
 }
 
-static uint16_t adopt_astray(const struct engine *e, const struct lock *l)
+static struct nodeset adopt_astray(const struct engine *e, const struct lock *l)
 {
-	uint16_t nodes = l->heritage->late;
+	struct nodeset nodes = l->heritage->late;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		nodes |= (uint16_t)(instant_before(e->core->now, adopt_astray_until(e, l, i)) << i);
+		if (instant_before(e->core->now, adopt_astray_until(e, l, i)))
+			nodeset_add(&nodes, i);
 	return nodes;
 }
 
-struct span adopt_left(const struct engine *e, const struct lock *l, uint16_t *nodes, struct instant *until)
+struct span adopt_left(const struct engine *e, const struct lock *l, struct nodeset *nodes, struct instant *until)
 {
 	const struct heritage *h = l->heritage;
-	uint16_t stands = !h ? 0 : MUTATED(FORMER_STRAYS) ? h->stands : h->stands | adopt_astray(e, l);
+	struct nodeset stands = !h ? NODESET_NONE : MUTATED(FORMER_STRAYS) ? h->stands : nodeset_or(h->stands, adopt_astray(e, l));
 
-	if (!stands || !instant_before(e->core->now, h->until))
+	if (!nodeset_any(stands) || !instant_before(e->core->now, h->until))
 		return SPAN("");
-	*nodes |= stands;
+	*nodes = nodeset_or(*nodes, stands);
 	*until = instant_max(*until, h->until);
 	return heritage_values(h);
 }
@@ -209,13 +208,13 @@ struct span adopt_left(const struct engine *e, const struct lock *l, uint16_t *n
 void adopt_note_other(struct lock *l, unsigned node)
 {
 	if (l->heritage)
-		l->heritage->occupied |= (uint16_t)(1u << node);
+		nodeset_add(&l->heritage->occupied, node);
 }
 
 void adopt_leave(struct lock *l)
 {
 	adopt_over(l);
-	l->placed = 0;
+	l->placed = NODESET_NONE;
 }
 
 void adopt_over(struct lock *l)
@@ -227,15 +226,15 @@ void adopt_over(struct lock *l)
 /* --- the round --- */
 
 /* Nodes that have not said for certain that neither value stands there. */
-static uint16_t adopt_possible(const struct lock *l)
+static struct nodeset adopt_possible(const struct lock *l)
 {
-	return l->heritage->stands | l->placed;
+	return nodeset_or(l->heritage->stands, l->placed);
 }
 
 /* Even if what stands elsewhere is ours. */
 bool adopt_is_denied(const struct engine *e, const struct lock *l)
 {
-	return bits(adopt_possible(l) | l->heritage->occupied) < engine_quorum(e);
+	return nodeset_count(nodeset_or(adopt_possible(l), l->heritage->occupied)) < engine_quorum(e);
 }
 
 /* It is given up then. What nobody renews is told lost as long before its end as any other lease. */
@@ -254,7 +253,7 @@ static void adopt_close(struct engine *e, struct lock *l)
 	if (!op)
 		return;
 	op->decided = true;
-	if (!op->open)
+	if (!nodeset_any(op->open))
 		heap_cancel(&e->core->timers, &op->timer);
 }
 
@@ -317,18 +316,19 @@ static void adopt_ask(struct engine *e, struct op *op, unsigned node)
 		op_send_adopt(&e->ops, op, node, l->fence_end, from);
 	else
 		op_send_extend(&e->ops, op, node, l->fence_end, INSTANT_PAST);
-	l->unanswered |= (uint16_t)(1u << node);
-	l->renewed |= (uint16_t)(1u << node);
+	nodeset_add(&l->unanswered, node);
+	nodeset_add(&l->renewed, node);
 }
 
-static uint16_t adopt_whom_to_ask(const struct engine *e, const struct lock *l)
+static struct nodeset adopt_whom_to_ask(const struct engine *e, const struct lock *l)
 {
-	uint16_t nodes = 0;
+	struct nodeset nodes = NODESET_NONE;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		nodes |= (uint16_t)((member_usable(&e->members.node[i]) && !flow_is_full(&e->members.node[i].flow)) << i);
-	nodes &= adopt_possible(l) & (uint16_t)~l->unanswered;
-	return l->round ? nodes & (uint16_t)~l->round->asked : nodes;
+		if (member_usable(&e->members.node[i]) && !flow_is_full(&e->members.node[i].flow))
+			nodeset_add(&nodes, i);
+	nodes = nodeset_without(nodeset_and(nodes, adopt_possible(l)), l->unanswered);
+	return l->round ? nodeset_without(nodes, l->round->asked) : nodes;
 }
 
 /* Of a lease that nobody renews: what is asked for now vouches until D again, not for less. */
@@ -358,12 +358,12 @@ static void adopt_begin(struct engine *e, struct lock *l)
 /* All that can be asked and were not, in this round or a new one; who joins while it is under way is asked as well. */
 void adopt_go_on(struct engine *e, struct lock *l)
 {
-	uint16_t nodes = adopt_whom_to_ask(e, l);
+	struct nodeset nodes = adopt_whom_to_ask(e, l);
 
 	heap_set(&e->core->timers, &l->timer, adopt_end(l)); /* or when a node is back */
 	if (members_usable(&e->members) < engine_quorum(e))
 		return;
-	if (!nodes) {
+	if (!nodeset_any(nodes)) {
 		if (!l->round)
 			adopt_pause(e, l);
 		return;
@@ -371,7 +371,7 @@ void adopt_go_on(struct engine *e, struct lock *l)
 	if (!l->round)
 		adopt_begin(e, l);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (nodes >> i & 1)
+		if (nodeset_has(nodes, i))
 			adopt_ask(e, l->round, i);
 }
 
@@ -391,11 +391,11 @@ void adopt_decide(struct engine *e, struct op *op)
 	int64_t left = instant_diff(lock_deadline(&e->table, l), e->core->now);
 
 	/* Worth having: its loss would be told at once otherwise. */
-	if (left > lead_us(l->ttl_us) || (MUTATED(ADOPT_BY_MINORITY) && op->yes))
+	if (left > lead_us(l->ttl_us) || (MUTATED(ADOPT_BY_MINORITY) && nodeset_any(op->yes)))
 		adopt_win(e, l, op);
-	else if (bits(adopt_possible(l)) < engine_quorum(e))
+	else if (nodeset_count(adopt_possible(l)) < engine_quorum(e))
 		adopt_fail(e, l, LOSS_EVICTED);
-	else if (l->round == op && !op->open)
+	else if (l->round == op && !nodeset_any(op->open))
 		adopt_pause(e, l);
 }
 

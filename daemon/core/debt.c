@@ -13,7 +13,7 @@ static bool debt_may_ask(const struct engine *e, const struct op *op, unsigned n
 {
 	const struct member *m = &e->members.node[node];
 
-	return ((op->owed & (uint16_t)~op->open) >> node & 1) && m->connected && (op->kind == OP_RELEASE || m->state == MEMBER_JOINED);
+	return nodeset_has(op->owed, node) && !nodeset_has(op->open, node) && m->connected && (op->kind == OP_RELEASE || m->state == MEMBER_JOINED);
 }
 
 /* It has more than enough to do: what is sent there only waits there. At the end there is no other time. */
@@ -25,7 +25,7 @@ static bool debt_is_put_off(const struct engine *e, unsigned node)
 /* There is somebody to send it to. A store that hangs is let be; but as long as a quorum does not know, the name may be asked for in vain. */
 static bool debt_is_due(const struct engine *e, const struct op *op)
 {
-	bool blocks = bits(op->owed) > e->core->conf.nodes - engine_quorum(e), due = false;
+	bool blocks = nodeset_count(op->owed) > e->core->conf.nodes - engine_quorum(e), due = false;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		due |= debt_may_ask(e, op, i) && (blocks || !debt_is_put_off(e, i));
@@ -34,17 +34,15 @@ static bool debt_is_due(const struct engine *e, const struct op *op)
 
 static void debt_put_off(struct op *op, unsigned node)
 {
-	op->put_off |= (uint16_t)(1u << node);
-	op->lock->put_off |= (uint16_t)(1u << node);
+	nodeset_add(&op->put_off, node);
+	nodeset_add(&op->lock->put_off, node);
 }
 
 /* That another release of this name is sent there says nothing of this one. */
-static void debt_is_not_put_off(struct op *op, uint16_t nodes)
+static void debt_is_not_put_off(struct op *op, struct nodeset nodes)
 {
-	if (!(op->put_off & nodes))
-		return;
-	op->lock->put_off &= (uint16_t)~(op->put_off & nodes);
-	op->put_off &= (uint16_t)~nodes;
+	op->lock->put_off = nodeset_without(op->lock->put_off, nodeset_and(op->put_off, nodes));
+	op->put_off = nodeset_without(op->put_off, nodes);
 }
 
 static void debt_send(struct engine *e, struct op *op)
@@ -56,7 +54,7 @@ static void debt_send(struct engine *e, struct op *op)
 			debt_put_off(op, i);
 			continue;
 		}
-		debt_is_not_put_off(op, (uint16_t)(1u << i));
+		debt_is_not_put_off(op, nodeset_of(i));
 		if (op->kind == OP_RELEASE)
 			op_send_release(&e->ops, op, i);
 		else
@@ -118,10 +116,10 @@ static bool debt_waits(struct engine *e, struct op *op)
 	return true;
 }
 
-static void debt_open(struct engine *e, struct op *op, uint16_t nodes, struct instant until)
+static void debt_open(struct engine *e, struct op *op, struct nodeset nodes, struct instant until)
 {
 	op->owed = nodes;
-	op->no = (uint16_t)(((1u << e->core->conf.nodes) - 1) & ~nodes);
+	op->no = nodeset_without(nodeset_all(e->core->conf.nodes), nodes);
 	op->until = until;
 	op->decided = true;
 	op->in_debt = true;
@@ -148,7 +146,7 @@ static void debt_take_values(struct engine *e, struct op *op, struct span prior)
 /* A renewal that hung may be carried out just before the key ends that it finds, and keeps it for as long again. */
 static struct instant debt_until(const struct lock *l)
 {
-	bool may_hang = ((l->unanswered | l->unheard) & l->placed) && !MUTATED(RENEWED_IN_TIME);
+	bool may_hang = nodeset_any(nodeset_and(nodeset_or(l->unanswered, l->unheard), l->placed)) && !MUTATED(RENEWED_IN_TIME);
 
 	return may_hang ? instant_add(l->px_until, l->px_us + l->px_us / 50) : l->px_until;
 }
@@ -156,13 +154,13 @@ static struct instant debt_until(const struct lock *l)
 void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_us, struct pending *p)
 {
 	struct instant until = debt_until(l);
-	uint16_t nodes = l->placed;
+	struct nodeset nodes = l->placed;
 	struct span prior = MUTATED(LEAVE_PRESENT_ONLY) ? SPAN("") : adopt_left(e, l, &nodes, &until);
 	struct op *op;
 
 	if (MUTATED(KEEP_FREES_FORMER) && prior.n > 0)
 		kind = OP_RELEASE;
-	if (nodes) {
+	if (nodeset_any(nodes)) {
 		op = op_new(&e->ops, kind, l);
 		op->px_us = px_us;
 		op->pending = p;
@@ -172,7 +170,7 @@ void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_
 	} else if (p) {
 		engine_notice(e, NOTICE_RELEASED, NULL, p, REFUSED_LOST);
 	}
-	l->placed = 0;
+	l->placed = NODESET_NONE;
 	adopt_over(l);
 }
 
@@ -189,9 +187,9 @@ static void debt_decide(struct engine *e, struct op *op)
 
 	if (!op->pending)
 		return;
-	if (bits(op->yes) >= quorum)
+	if (nodeset_count(op->yes) >= quorum)
 		debt_answer(e, op, REFUSED_NOT);
-	else if (bits(op->no) > e->core->conf.nodes - quorum)
+	else if (nodeset_count(op->no) > e->core->conf.nodes - quorum)
 		debt_answer(e, op, REFUSED_LOST);
 }
 
@@ -200,9 +198,9 @@ static void debt_settled(struct engine *e, struct op *op)
 	if (op->pending)
 		debt_answer(e, op, op->paced ? REFUSED_NO_TURN : REFUSED_QUORUM);
 	/* The TTL of a lease includes its lock-delay. */
-	if (op->kind == OP_LEAVE && op->px_us > op->delay_us && bits(op->yes) < engine_quorum(e) && core_may_log(e->core, BURST_LOST))
+	if (op->kind == OP_LEAVE && op->px_us > op->delay_us && nodeset_count(op->yes) < engine_quorum(e) && core_may_log(e->core, BURST_LOST))
 		core_log(e->core, LOG_WARN, "keep-lost", "name=%s stores=%u note=\"it may be granted before its time\"", core_quoted(e->core, lock_name(op->lock)),
-		         bits(op->yes));
+		         nodeset_count(op->yes));
 	TAILQ_REMOVE(&e->debts, op, in_debts);
 	pace_leave_debt(e, op);
 	debt_is_not_put_off(op, op->owed); /* it has expired there */
@@ -227,22 +225,21 @@ static struct instant debt_astray_until(const struct engine *e, const struct op 
  * release that was not heard of. */
 static void debt_note(struct engine *e, struct op *op, const struct answer *a)
 {
-	uint16_t bit = (uint16_t)(1u << a->node);
-	bool freed = ((op->unsure | op->yes) & bit) && !MUTATED(REPEAT_DENIES);
+	bool freed = nodeset_has(nodeset_or(op->unsure, op->yes), a->node) && !MUTATED(REPEAT_DENIES);
 
 	if (a->class == ANSWER_UNKNOWN)
-		op->unsure |= bit;
+		nodeset_add(&op->unsure, a->node);
 	if (a->class != ANSWER_EXECUTED || a->code == 'Q') {
-		op->no &= (uint16_t)~bit; /* not carried out: asked again */
+		nodeset_remove(&op->no, a->node); /* not carried out: asked again */
 		return;
 	}
 	if (!instant_before(e->core->now, debt_astray_until(e, op, a)))
-		op->owed &= (uint16_t)~bit;
+		nodeset_remove(&op->owed, a->node);
 	if (!freed)
 		return;
-	op->no &= (uint16_t)~bit;
+	nodeset_remove(&op->no, a->node);
 	if (op->kind == OP_RELEASE)
-		op->yes |= bit; /* it is free, and that was all that was to be done */
+		nodeset_add(&op->yes, a->node); /* it is free, and that was all that was to be done */
 }
 
 void debt_answered(struct engine *e, struct op *op, const struct answer *a)
@@ -251,9 +248,9 @@ void debt_answered(struct engine *e, struct op *op, const struct answer *a)
 		return;
 	debt_note(e, op, a);
 	debt_decide(e, op);
-	if (!op->owed)
+	if (!nodeset_any(op->owed))
 		debt_settled(e, op);
-	else if ((op->owed >> a->node & 1) && !op->pending && !op->paced)
+	else if (nodeset_has(op->owed, a->node) && !op->pending && !op->paced)
 		debt_try_again(e, op, a->class == ANSWER_EXECUTED ? debt_astray_until(e, op, a) : INSTANT_PAST);
 }
 
@@ -290,7 +287,7 @@ void debts_tell(struct engine *e, const struct lock *l)
 	struct op *op;
 
 	TAILQ_FOREACH(op, &e->debts, in_debts) {
-		if (op->lock == l && op->put_off)
+		if (op->lock == l && nodeset_any(op->put_off))
 			debt_send(e, op);
 	}
 }
@@ -314,7 +311,7 @@ void debts_hurry(struct engine *e)
 	struct op *op;
 
 	TAILQ_FOREACH(op, &e->debts, in_debts) {
-		if (!op->paced && !op->put_off)
+		if (!op->paced && !nodeset_any(op->put_off))
 			continue;
 		pace_leave_debt(e, op);
 		debt_go_on(e, op);

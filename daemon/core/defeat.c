@@ -17,7 +17,7 @@ int64_t defeat_pttl(const struct engine *e, const struct op *op)
 
 	votes_clear(&ttl, e->core->conf.nodes);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
-		if (!(op->busy >> i & 1))
+		if (!nodeset_has(op->busy, i))
 			ttl.until[i].us = 0;
 		else if (op->base[i] >= 0)
 			ttl.until[i].us = -op->base[i]; /* the Q-th largest of the negated */
@@ -45,7 +45,7 @@ static void defeat_held_elsewhere(struct engine *e, struct lock *l, const struct
 	l->elsewhere.split = false;
 	l->splits = 0;
 	l->handed_since.us = 0;
-	l->elsewhere.reserved = bits(op->busy) == 0;
+	l->elsewhere.reserved = !nodeset_any(op->busy);
 	l->elsewhere.pttl_ms = defeat_pttl(e, op);
 	l->elsewhere.at = e->core->now;
 	l->attempts++;
@@ -57,16 +57,16 @@ static void defeat_held_elsewhere(struct engine *e, struct lock *l, const struct
 		acquire_begin(e, l); /* its first waiter came while that round was under way, without a ticket */
 		return;
 	}
-	if (l->woken)
+	if (nodeset_any(l->woken))
 		poll = MSEC; /* freed while we were asking */
-	else if (op->behind)
+	else if (nodeset_any(op->behind))
 		poll = turn_grace_us(e);
 	if (poll > (told ? POLL_MOST_US : POLL_FOREIGN_US))
 		poll = told ? POLL_MOST_US : POLL_FOREIGN_US;
 	if (MUTATED(WAKE_ALONE))
 		return;
 	/* A quorum that keeps it for an older ticket has 0 left as well. */
-	left = l->elsewhere.pttl_ms > 0 || (l->elsewhere.pttl_ms == 0 && !op->behind) ? l->elsewhere.pttl_ms * MSEC + MSEC : INT64_MAX;
+	left = l->elsewhere.pttl_ms > 0 || (l->elsewhere.pttl_ms == 0 && !nodeset_any(op->behind)) ? l->elsewhere.pttl_ms * MSEC + MSEC : INT64_MAX;
 	if (left < poll)
 		heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, left + (int64_t)rng_below(e->rng, 2 * MSEC)));
 	else
@@ -105,8 +105,8 @@ unsigned defeat_same_holder_at(const struct engine *e, const struct op *op, unsi
 {
 	unsigned same = 0;
 
-	for (unsigned i = 0; i < e->core->conf.nodes && (op->busy >> node & 1); i++)
-		same += (op->busy >> i & 1) && op->holder[i] == op->holder[node];
+	for (unsigned i = 0; i < e->core->conf.nodes && nodeset_has(op->busy, node); i++)
+		same += nodeset_has(op->busy, i) && op->holder[i] == op->holder[node];
 	return same;
 }
 
@@ -125,7 +125,7 @@ static unsigned defeat_same_holder(const struct engine *e, const struct op *op)
 
 bool defeat_by_holder(const struct engine *e, const struct op *op)
 {
-	return defeat_same_holder(e, op) >= engine_quorum(e) || (op->behind && bits(op->busy | op->behind) >= engine_quorum(e));
+	return defeat_same_holder(e, op) >= engine_quorum(e) || (nodeset_any(op->behind) && nodeset_count(nodeset_or(op->busy, op->behind)) >= engine_quorum(e));
 }
 
 void defeat(struct engine *e, struct op *op)
@@ -136,24 +136,24 @@ void defeat(struct engine *e, struct op *op)
 	if (!(MUTATED(UNDO_FORGOTTEN) && defeat_same_holder(e, op) >= quorum) &&
 	    !(MUTATED(SPLIT_KEPT) && defeat_same_holder(e, op) < quorum))
 		debt_begin(e, l, OP_RELEASE, 0, NULL);
-	if (op->kind == OP_RAISE && op->over) /* the limit of the store that refused passes the base in that time, unless a proposal lifts the base as well */
+	if (op->kind == OP_RAISE && nodeset_any(op->over)) /* the limit of the store that refused passes the base in that time, unless a proposal lifts the base as well */
 		e->modest_until = instant_add(e->core->now, 2 * e->core->conf.clock_tol_us + NARROW_US);
 	if (TAILQ_EMPTY(&l->line)) {
 		turn_spend(e, l, op->yes);
 		engine_become(e, l, LOCK_IDLE);
-	} else if (op->range > 0 && op->over && bits(op->yes | op->over | op->open) >= quorum) {
+	} else if (op->range > 0 && nodeset_any(op->over) && nodeset_count(nodeset_or(nodeset_or(op->yes, op->over), op->open)) >= quorum) {
 		e->narrow_until = instant_add(e->core->now, NARROW_US); /* a single token is never refused for the clock */
 		acquire_begin(e, l);
-	} else if (op->later) {
+	} else if (nodeset_any(op->later)) {
 		defeat_split(e, l, op, true); /* somebody else won there */
-	} else if (bits(op->alien) >= quorum) {
+	} else if (nodeset_count(op->alien) >= quorum) {
 		engine_become(e, l, LOCK_WAITING);
 		line_refuse_part(e, l, REFUSED_KIND, LINE_ALL);
 	} else if (defeat_by_holder(e, op)) {
 		defeat_held_elsewhere(e, l, op);
-	} else if (op->kind == OP_RAISE && op->open) {
+	} else if (op->kind == OP_RAISE && nodeset_any(op->open)) {
 		defeat_split(e, l, op, false); /* a quorum granted, and one of it hangs since */
-	} else if (bits(op->busy | op->behind) > 0 && bits(op->busy | op->behind | op->yes) >= quorum) {
+	} else if (op_is_refused(op) && nodeset_count(op_told(op)) >= quorum) {
 		defeat_split(e, l, op, false);
 	} else {
 		defeat_no_quorum(e, l);

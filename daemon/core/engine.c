@@ -226,7 +226,7 @@ void engine_retire(struct engine *e, struct op *op)
 {
 	struct lock *l = op->lock;
 
-	if (!op->decided || op->open || op->in_debt || op->paced || (op->kind == OP_WITHDRAW && op->owed))
+	if (!op->decided || nodeset_any(op->open) || op->in_debt || op->paced || (op->kind == OP_WITHDRAW && nodeset_any(op->owed)))
 		return;
 	op_free(&e->ops, op);
 	lock_drop_if_unused(&e->table, l);

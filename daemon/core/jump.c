@@ -194,19 +194,19 @@ enum jump_whose jump_judge(const struct members *ms, const struct member *m)
 	return JUMP_OPEN;
 }
 
-uint16_t jump_asks(const struct members *ms, const struct member *m)
+struct nodeset jump_asks(const struct members *ms, const struct member *m)
 {
-	uint16_t asks = 0;
+	struct nodeset asks = NODESET_NONE;
 
 	if (jump_is_partial(m))
-		return (uint16_t)(1u << m->index);
+		return nodeset_of(m->index);
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		enum likeness how = i == m->index ? UNLIKE : jump_likeness(m, &ms->node[i]);
 
 		if (how == NOT_KNOWN_YET)
-			asks |= (uint16_t)(1u << i);
+			nodeset_add(&asks, i);
 		else if (how == OUTRUN)
-			asks |= (uint16_t)(1u << m->index);
+			nodeset_add(&asks, m->index);
 	}
 	return asks;
 }

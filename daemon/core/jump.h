@@ -33,7 +33,7 @@ void jump_look(const struct members *ms, struct member *m); /* it is being looke
 /* Of a jump that is open. */
 enum jump_whose jump_judge(const struct members *ms, const struct member *m);
 /* Bits: the nodes whose clocks must be looked at for that. */
-uint16_t jump_asks(const struct members *ms, const struct member *m);
+struct nodeset jump_asks(const struct members *ms, const struct member *m);
 /* It was ours: closes this jump and those like it, lowers the votes of all nodes, and allows for it in what is known of their clocks. */
 void jump_is_ours(struct members *ms, struct member *m);
 void jump_is_theirs(struct member *m);

@@ -19,7 +19,7 @@ void line_emptied(struct engine *e, struct lock *l)
 {
 	if (!TAILQ_EMPTY(&l->line) || l->state == LOCK_ACQUIRING)
 		return;
-	turn_spend(e, l, 0);
+	turn_spend(e, l, NODESET_NONE);
 	if (l->state == LOCK_WAITING)
 		engine_become(e, l, LOCK_IDLE);
 }

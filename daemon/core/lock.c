@@ -143,14 +143,14 @@ void lock_new_value(struct lock_table *t, struct lock *l)
 		l->heritage = NULL;
 	}
 	l->recorded = false;
-	l->placed = 0;
+	l->placed = NODESET_NONE;
 	l->px_until = INSTANT_PAST;
 	l->px_us = 0;
 	l->value_since = t->core->now;
-	l->unanswered = l->unheard = l->renewed = 0;
+	l->unanswered = l->unheard = l->renewed = NODESET_NONE;
 	l->promised.ttl_us = 0;
 	l->promised.until = INSTANT_PAST;
-	l->denied = l->confirmed = 0;
+	l->denied = l->confirmed = NODESET_NONE;
 	l->handoffs = 0;
 	l->want_since = INSTANT_NEVER;
 	if (!MUTATED(VALUE_REUSED) || !l->value.n)
@@ -180,11 +180,9 @@ void lock_value_make(struct lock_table *t, struct lock_value *ret_value)
 
 void lock_note_answer(struct lock *l, const struct answer *a)
 {
-	uint16_t bit = (uint16_t)(1u << a->node);
-
-	l->unanswered &= (uint16_t)~bit;
+	nodeset_remove(&l->unanswered, a->node);
 	if (a->class == ANSWER_UNKNOWN)
-		l->unheard |= bit;
+		nodeset_add(&l->unheard, a->node);
 }
 
 void lock_promise(struct lock *l, int64_t ttl_us, struct instant until)

@@ -9,6 +9,7 @@
 #include "daemon/base/map.h"
 #include "daemon/base/pool.h"
 #include "daemon/core/core.h"
+#include "daemon/core/nodeset.h"
 #include "daemon/core/quorum.h"
 #include "proto/proto.h"
 
@@ -132,15 +133,15 @@ struct lock {
 	bool long_name;         /* name is on the heap */
 	bool recorded;          /* this value was ever in the journal */
 	uint16_t name_n;
-	uint16_t placed;        /* bits: nodes where our value may stand */
-	uint16_t queued;        /* bits: nodes where our ticket may stand in line */
-	uint16_t put_off;       /* bits: nodes that were too busy to be told of a release: a dead value of ours may stand there yet */
-	uint16_t woken;         /* bits: nodes that said that the lock was freed, since the last round began */
-	uint16_t unanswered;    /* bits: nodes with an EXTEND of this value in flight */
-	uint16_t unheard;       /* bits: nodes where nobody knows of one whether it was carried out: it may be yet */
-	uint16_t renewed;       /* bits: nodes that a renewal of this value was sent to: what was sent before it vouches no more */
-	uint16_t denied;        /* bits: nodes that deny the vote that they had given: the key was gone; until all votes have been confirmed since */
-	uint16_t confirmed;     /* bits: of these, those that have, asked since denied_at */
+	struct nodeset placed;     /* nodes where our value may stand */
+	struct nodeset queued;     /* nodes where our ticket may stand in line */
+	struct nodeset put_off;    /* nodes that were too busy to be told of a release: a dead value of ours may stand there yet */
+	struct nodeset woken;      /* nodes that said that the lock was freed, since the last round began */
+	struct nodeset unanswered; /* nodes with an EXTEND of this value in flight */
+	struct nodeset unheard;    /* nodes where nobody knows of one whether it was carried out: it may be yet */
+	struct nodeset renewed;    /* nodes that a renewal of this value was sent to: what was sent before it vouches no more */
+	struct nodeset denied;     /* nodes that deny the vote that they had given: the key was gone; until all votes have been confirmed since */
+	struct nodeset confirmed;  /* of these, those that have, asked since denied_at */
 	struct instant denied_at;
 	unsigned refs;          /* ops that name it */
 	unsigned waiting;       /* patient claims in line */

@@ -5,14 +5,15 @@
  */
 #include "daemon/core/round.h"
 
-static uint16_t look_whom_to_ask(const struct engine *e)
+static struct nodeset look_whom_to_ask(const struct engine *e)
 {
-	uint16_t nodes = 0;
+	struct nodeset nodes = NODESET_NONE;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
-		nodes |= (uint16_t)((member_usable(m) && flow_has_room(&m->flow)) << i);
+		if (member_usable(m) && flow_has_room(&m->flow))
+			nodeset_add(&nodes, i);
 	}
 	return nodes;
 }
@@ -22,23 +23,23 @@ static void look_close(struct engine *e, struct op *op)
 	op->decided = true;
 	engine_notice(e, NOTICE_SEEN, NULL, op->pending, REFUSED_NOT);
 	op->pending = NULL;
-	if (!op->open)
+	if (!nodeset_any(op->open))
 		heap_cancel(&e->core->timers, &op->timer);
 }
 
 void engine_look(struct engine *e, struct pending *p)
 {
 	struct op *op = op_new(&e->ops, OP_LOOK, p->lock);
-	uint16_t nodes = look_whom_to_ask(e);
+	struct nodeset nodes = look_whom_to_ask(e);
 
 	op->pending = p;
-	if (bits(nodes) < engine_quorum(e)) {
+	if (nodeset_count(nodes) < engine_quorum(e)) {
 		look_close(e, op);
 		engine_retire(e, op);
 		return;
 	}
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (nodes >> i & 1)
+		if (nodeset_has(nodes, i))
 			op_send_look(&e->ops, op, i);
 	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, e->core->conf.timeout_us));
 }
@@ -61,11 +62,11 @@ void look_answered(struct engine *e, struct op *op, const struct answer *a)
 	if (op->decided)
 		return;
 	if (a->class == ANSWER_EXECUTED && a->code == 'M')
-		op->yes |= (uint16_t)(1u << a->node);
+		nodeset_add(&op->yes, a->node);
 	if (defeat_same_holder_at(e, op, a->node) >= quorum)
 		look_found(e, op, a);
-	op->pending->free = bits(op->yes) >= quorum;
-	if (op->pending->elsewhere.known || op->pending->free || !op->open)
+	op->pending->free = nodeset_count(op->yes) >= quorum;
+	if (op->pending->elsewhere.known || op->pending->free || !nodeset_any(op->open))
 		look_close(e, op);
 }
 

@@ -32,6 +32,7 @@
 #define CORE_MEMBER_H
 
 #include "daemon/core/core.h"
+#include "daemon/core/nodeset.h"
 #include "daemon/core/flow.h"
 
 enum member_state {

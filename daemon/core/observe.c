@@ -19,7 +19,7 @@ static void member_look_anew(struct members *ms, struct member *m)
 /* Who waited for it is verified anew, and is used again, or goes into quarantine. */
 static void member_settle_jump(struct members *ms, struct member *m)
 {
-	uint16_t asks;
+	struct nodeset asks;
 
 	jump_look(ms, m);
 	switch (jump_judge(ms, m)) {
@@ -37,7 +37,7 @@ static void member_settle_jump(struct members *ms, struct member *m)
 	case JUMP_OPEN:
 		asks = jump_asks(ms, m);
 		for (unsigned i = 0; i < ms->core->conf.nodes; i++)
-			if (asks >> i & 1)
+			if (nodeset_has(asks, i))
 				member_look_anew(ms, &ms->node[i]);
 		break;
 	}
@@ -45,15 +45,18 @@ static void member_settle_jump(struct members *ms, struct member *m)
 
 void members_settle_jumps(struct members *ms)
 {
-	uint16_t open = 0;
+	struct nodeset open = NODESET_NONE;
 
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
-		open |= (uint16_t)(ms->node[i].jump.open << i);
-	for (unsigned i = 0; open >> i; i++)
+		if (ms->node[i].jump.open)
+			nodeset_add(&open, i);
+	if (!nodeset_any(open))
+		return;
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
 		if (ms->node[i].jump.open)
 			member_settle_jump(ms, &ms->node[i]);
-	for (unsigned i = 0; open >> i; i++)
-		if ((open >> i & 1) && !ms->node[i].jump.open)
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		if (nodeset_has(open, i) && !ms->node[i].jump.open)
 			member_look_anew(ms, &ms->node[i]);
 }
 

@@ -95,8 +95,6 @@ static struct span op_marker(const struct member *m)
 
 static void op_send(struct op_table *t, struct op *op, unsigned node, struct call *call)
 {
-	uint16_t bit = (uint16_t)(1u << node);
-
 	call->id = op->slot;
 	call->node = node;
 	call->name = lock_name(op->lock);
@@ -106,8 +104,8 @@ static void op_send(struct op_table *t, struct op *op, unsigned node, struct cal
 		call->new_value = (struct span){op->value.text, op->value.n};
 	call->marker = op_marker(&t->members->node[node]);
 	op->sent[node] = t->core->now;
-	op->asked |= bit;
-	op->open |= bit;
+	nodeset_add(&op->asked, node);
+	nodeset_add(&op->open, node);
 	flow_sent(&t->members->node[node].flow, t->core->now);
 	core_call(t->core, call);
 }
@@ -123,7 +121,7 @@ static void op_placed(struct op_table *t, struct op *op, unsigned node)
 
 	if (!MUTATED(WIDTH_FORGOTTEN))
 		member_note_width(m, m->clock.high - m->clock.low);
-	op->lock->placed |= (uint16_t)(1u << node);
+	nodeset_add(&op->lock->placed, node);
 	op->lock->px_until = instant_max(op->lock->px_until, until);
 	if (op->px_us > op->lock->px_us)
 		op->lock->px_us = op->px_us;
@@ -235,12 +233,11 @@ void op_send_look(struct op_table *t, struct op *op, unsigned node)
 static void op_count(struct op *op, const struct answer *a, bool joined)
 {
 	static const uint64_t holder_key[2] = {0, 0};
-	uint16_t bit = (uint16_t)(1u << a->node);
 
 	if (a->class == ANSWER_UNKNOWN)
 		return;
 	if (a->class == ANSWER_REFUSED) {
-		op->no |= bit;
+		nodeset_add(&op->no, a->node);
 		return;
 	}
 	switch (a->code) {
@@ -251,28 +248,28 @@ static void op_count(struct op *op, const struct answer *a, bool joined)
 		__attribute__((fallthrough));
 	case 'E':
 	case 'R':
-		op->yes |= bit;
+		nodeset_add(&op->yes, a->node);
 		op->base[a->node] = a->fence;
 		op->votes.until[a->node] = vote_until(op->sent[a->node], op->ttl_us);
 		break;
 	case 'F':
-		op->over |= bit;
-		op->no |= bit;
+		nodeset_add(&op->over, a->node);
+		nodeset_add(&op->no, a->node);
 		break;
 	case 'W':
-		op->behind |= bit;
-		op->no |= bit;
+		nodeset_add(&op->behind, a->node);
+		nodeset_add(&op->no, a->node);
 		break;
 	case 'K':
-		op->alien |= bit;
+		nodeset_add(&op->alien, a->node);
 		__attribute__((fallthrough));
 	case 'B':
-		op->busy |= bit;
+		nodeset_add(&op->busy, a->node);
 		op->base[a->node] = a->pttl_ms;
 		op->holder[a->node] = siphash(holder_key, a->holder.p ? a->holder.p : "", a->holder.n);
 		__attribute__((fallthrough));
 	default:
-		op->no |= bit;
+		nodeset_add(&op->no, a->node);
 	}
 }
 
@@ -287,11 +284,10 @@ static struct instant op_sent(const struct member *m, const struct answer *a, st
 struct op *op_answered(struct op_table *t, const struct answer *a)
 {
 	struct op *op = a->call < t->slots ? t->slot[a->call] : NULL;
-	uint16_t bit = (uint16_t)(1u << a->node);
 
-	if (!op || !(op->open & bit))
+	if (!op || !nodeset_has(op->open, a->node))
 		return NULL;
-	op->open &= (uint16_t)~bit;
+	nodeset_remove(&op->open, a->node);
 	flow_answered(&t->members->node[a->node].flow, op->sent[a->node], t->core->now, a->class == ANSWER_EXECUTED, t->core->conf.timeout_us);
 	member_observe(t->members, a, op->sent[a->node]);
 	op->sent[a->node] = op_sent(&t->members->node[a->node], a, op->sent[a->node]);
@@ -301,12 +297,12 @@ struct op *op_answered(struct op_table *t, const struct answer *a)
 	return op;
 }
 
-struct instant op_sent_last(const struct op_table *t, const struct op *op, uint16_t nodes)
+struct instant op_sent_last(const struct op_table *t, const struct op *op, struct nodeset nodes)
 {
 	struct instant last = op->begun;
 
 	for (unsigned i = 0; i < t->core->conf.nodes; i++)
-		if (nodes >> i & 1)
+		if (nodeset_has(nodes, i))
 			last = instant_max(last, op->sent[i]);
 	return last;
 }
@@ -319,6 +315,6 @@ struct instant op_slow_at(const struct op_table *t, const struct op *op)
 void op_stall(struct op_table *t, const struct op *op)
 {
 	for (unsigned i = 0; i < t->core->conf.nodes; i++)
-		if ((op->open >> i & 1) && instant_diff(t->core->now, op->sent[i]) >= t->core->conf.timeout_us)
+		if (nodeset_has(op->open, i) && instant_diff(t->core->now, op->sent[i]) >= t->core->conf.timeout_us)
 			member_stall(t->members, i);
 }

@@ -34,19 +34,18 @@ struct op {
 	char *others;         /* RELEASE, LEAVE: further values that may stand there, separated by blanks; heap, NULL: none */
 	struct pending *pending; /* UNLOCK sync=yes, SHOW */
 	unsigned serves;      /* RENEW: how many EXTENDs, from the head of the lock's list, it answers */
-	/* Bits by node. */
-	uint16_t asked;       /* a call was sent */
-	uint16_t open;        /* … and is not answered */
-	uint16_t yes;         /* granted, extended, freed; LOOK: nothing stands there */
-	uint16_t no;          /* certainly not there: refused, held by another, missing */
-	uint16_t busy;        /* no, because another value stands there */
-	uint16_t behind;      /* no, because an older ticket is first in line */
-	uint16_t alien;       /* no, because a key of another type stands there */
-	uint16_t over;        /* no, because the range of tokens would run ahead of the store's clock */
-	uint16_t later;       /* ACQUIRE: to be asked once the leading node has said yes */
-	uint16_t owed;        /* RELEASE, LEAVE: still to be confirmed; WITHDRAW: to be asked in its turn; ACQUIRE: left out, to be asked when there is room */
-	uint16_t put_off;     /* RELEASE, LEAVE: of these, those that were too busy */
-	uint16_t unsure;      /* RELEASE, LEAVE: it was sent there before, and nobody knows whether it was carried out */
+	struct nodeset asked;   /* a call was sent */
+	struct nodeset open;    /* … and is not answered */
+	struct nodeset yes;     /* granted, extended, freed; LOOK: nothing stands there */
+	struct nodeset no;      /* certainly not there: refused, held by another, missing */
+	struct nodeset busy;    /* no, because another value stands there */
+	struct nodeset behind;  /* no, because an older ticket is first in line */
+	struct nodeset alien;   /* no, because a key of another type stands there */
+	struct nodeset over;    /* no, because the range of tokens would run ahead of the store's clock */
+	struct nodeset later;   /* ACQUIRE: to be asked once the leading node has said yes */
+	struct nodeset owed;    /* RELEASE, LEAVE: still to be confirmed; WITHDRAW: to be asked in its turn; ACQUIRE: left out, to be asked when there is room */
+	struct nodeset put_off; /* RELEASE, LEAVE: of these, those that were too busy */
+	struct nodeset unsure;  /* RELEASE, LEAVE: it was sent there before, and nobody knows whether it was carried out */
 	int64_t px_us, ttl_us, delay_us;
 	int64_t range;        /* ACQUIRE: tokens beyond the first that were asked for */
 	int64_t fence;        /* RAISE: the token to be granted; LEAVE: 0 */
@@ -91,7 +90,7 @@ static inline struct instant op_astray_until(const struct op_table *t, unsigned 
 }
 
 /* When the last of these nodes was asked. */
-struct instant op_sent_last(const struct op_table *t, const struct op *op, uint16_t nodes);
+struct instant op_sent_last(const struct op_table *t, const struct op *op, struct nodeset nodes);
 /* When all that have not answered have had the time of a command. */
 struct instant op_slow_at(const struct op_table *t, const struct op *op);
 /* Those of them that have had it by now count as silent. */
@@ -110,9 +109,16 @@ void op_send_release(struct op_table *t, struct op *op, unsigned node);
 void op_send_leave(struct op_table *t, struct op *op, unsigned node);
 void op_send_look(struct op_table *t, struct op *op, unsigned node);
 
-static inline unsigned bits(uint16_t mask)
+/* The nodes that did what was asked, or said who is in the way. */
+static inline struct nodeset op_told(const struct op *op)
 {
-	return (unsigned)__builtin_popcount(mask);
+	return nodeset_or(nodeset_or(op->busy, op->behind), op->yes);
+}
+
+/* Some node said that somebody else has it, or is first. */
+static inline bool op_is_refused(const struct op *op)
+{
+	return nodeset_any(nodeset_or(op->busy, op->behind));
 }
 
 #endif

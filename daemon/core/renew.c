@@ -38,8 +38,8 @@ static void renew_ask(struct engine *e, struct op *op, unsigned node)
 		op_send_adopt(&e->ops, op, node, l->fence_end, from);
 	else
 		op_send_extend(&e->ops, op, node, l->fence_end + (MUTATED(RANGE_EXTENDED) ? l->waiting : 0), put_back);
-	l->unanswered |= (uint16_t)(1u << node);
-	l->renewed |= (uint16_t)(1u << node);
+	nodeset_add(&l->unanswered, node);
+	nodeset_add(&l->renewed, node);
 }
 
 static void renew_answer_extends(struct engine *e, struct lock *l, unsigned count, enum refusal why)
@@ -71,7 +71,7 @@ static void renew_close(struct engine *e, struct op *op, enum refusal why)
 	struct lock *l = op->lock;
 
 	renew_over(l);
-	if (!op->open)
+	if (!nodeset_any(op->open))
 		heap_cancel(&e->core->timers, &op->timer);
 	renew_answer_extends(e, l, op->serves, why);
 	engine_schedule(e, l);
@@ -143,11 +143,11 @@ static void renew_missed(struct engine *e, struct op *op)
 
 static void renew_decide(struct engine *e, struct op *op)
 {
-	uint16_t open = op->expired ? 0 : op->open;
+	struct nodeset open = op->expired ? NODESET_NONE : op->open;
 
-	if (bits(op->yes) >= engine_quorum(e))
+	if (nodeset_count(op->yes) >= engine_quorum(e))
 		renew_succeeded(e, op);
-	else if (bits(op->yes | open) < engine_quorum(e))
+	else if (nodeset_count(nodeset_or(op->yes, open)) < engine_quorum(e))
 		renew_missed(e, op);
 	else
 		engine_schedule(e, op->lock); /* a store that denies the key has brought the deadline nearer */
@@ -212,12 +212,12 @@ void renew_begin(struct engine *e, struct lock *l)
 		op->serves++;
 	renew_promise(e, op);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (renew_may_ask(&e->members.node[i]) && !(l->unanswered >> i & 1))
+		if (renew_may_ask(&e->members.node[i]) && !nodeset_has(l->unanswered, i))
 			renew_ask(e, op, i);
 	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, e->core->conf.timeout_us));
 	l->renew_at = INSTANT_NEVER;
 	engine_schedule(e, l);
-	if (bits(op->asked) < engine_quorum(e)) {
+	if (nodeset_count(op->asked) < engine_quorum(e)) {
 		/* Not enough nodes to ask: missed before it began. Those asked may still answer. */
 		renew_missed(e, op);
 		engine_retire(e, op);
@@ -227,15 +227,16 @@ void renew_begin(struct engine *e, struct lock *l)
 /* The key was there when this node was asked, after the last that was found missing had been put back: neither can have been missing with it. */
 static void renew_confirm(const struct engine *e, struct lock *l, const struct op *op, unsigned node)
 {
-	uint16_t standing = 0;
+	struct nodeset standing = NODESET_NONE;
 
-	if (!l->denied || instant_before(op->sent[node], l->denied_at))
+	if (!nodeset_any(l->denied) || instant_before(op->sent[node], l->denied_at))
 		return;
-	l->confirmed |= (uint16_t)(1u << node);
+	nodeset_add(&l->confirmed, node);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		standing |= (uint16_t)(instant_before(e->core->now, l->votes.until[i]) << i);
-	if (!(standing & (uint16_t)~l->confirmed))
-		l->denied = 0;
+		if (instant_before(e->core->now, l->votes.until[i]))
+			nodeset_add(&standing, i);
+	if (!nodeset_any(nodeset_without(standing, l->confirmed)))
+		l->denied = NODESET_NONE;
 }
 
 /* The key was missing, or another's, although the vote of this node stands even now: somebody deleted it. One that is over by now may have expired first. */
@@ -243,9 +244,9 @@ static void renew_deny(struct engine *e, struct lock *l, const struct answer *a)
 {
 	if (!instant_before(e->core->now, l->votes.until[a->node]))
 		return;
-	l->denied |= (uint16_t)(1u << a->node);
+	nodeset_add(&l->denied, a->node);
 	l->denied_at = e->core->now;
-	l->confirmed = 0;
+	l->confirmed = NODESET_NONE;
 	if (a->code != 'A')
 		return;
 	metric_add(&e->core->metrics, METRIC_REASSERTIONS, 1);
@@ -260,12 +261,12 @@ static void renew_deny(struct engine *e, struct lock *l, const struct answer *a)
 static bool renew_is_evicted(const struct engine *e, const struct lock *l, const struct answer *a)
 {
 	struct votes truthful = l->votes;
-	bool tells = l->denied && a->class == ANSWER_EXECUTED && a->code && strchr("ABKM", a->code);
+	bool tells = nodeset_any(l->denied) && a->class == ANSWER_EXECUTED && a->code && strchr("ABKM", a->code);
 
 	if (!tells)
 		return false;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (l->denied >> i & 1)
+		if (nodeset_has(l->denied, i))
 			truthful.until[i] = INSTANT_PAST;
 	return !instant_before(e->core->now, votes_deadline(&truthful, e->core->conf.nodes));
 }
@@ -303,7 +304,7 @@ static void renew_note_vote(struct engine *e, struct lock *l, const struct op *o
 	case 'A':
 		renew_deny(e, l, a);
 		adopt_note(l, a->node);
-		l->votes.until[a->node] = (op->yes >> a->node & 1) ? renew_vote(l, op, a->node) : INSTANT_PAST;
+		l->votes.until[a->node] = nodeset_has(op->yes, a->node) ? renew_vote(l, op, a->node) : INSTANT_PAST;
 		break;
 	case 'B':
 	case 'K':
@@ -318,7 +319,7 @@ static void renew_note_vote(struct engine *e, struct lock *l, const struct op *o
 			adopt_note_other(l, a->node);
 		l->votes.until[a->node] = INSTANT_PAST;
 		if (!renew_may_yet_be_placed(e, l, a->node))
-			l->placed &= (uint16_t)~(1u << a->node);
+			nodeset_remove(&l->placed, a->node);
 		break;
 	default: /* Q, F: nothing was changed */
 		break;
@@ -367,7 +368,7 @@ void renew_answered(struct engine *e, struct op *op, const struct answer *a)
 		return;
 	if (!op->decided)
 		renew_decide(e, op);
-	else if (l->at_risk && !l->round && bits(op->yes) == engine_quorum(e) && (op->yes >> a->node & 1))
+	else if (l->at_risk && !l->round && nodeset_count(op->yes) == engine_quorum(e) && nodeset_has(op->yes, a->node))
 		renew_came_late(e, op);
 	else
 		engine_schedule(e, l);

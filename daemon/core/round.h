@@ -81,7 +81,7 @@ struct span turn_text(const struct engine *e, const struct lock *l); /* in memor
 void turn_send(struct engine *e, struct op *op); /* WITHDRAW: its turn has come */
 void turns_hurry(struct engine *e); /* the daemon stops: there will be no turn */
 void turn_withdraw(struct engine *e, struct lock *l); /* the ticket is kept, for later */
-void turn_spend(struct engine *e, struct lock *l, uint16_t granted);
+void turn_spend(struct engine *e, struct lock *l, struct nodeset granted);
 
 /* renew.c: one renewal round of a held lock. */
 void renew_begin(struct engine *e, struct lock *l);
@@ -119,7 +119,7 @@ void adopt_note(struct lock *l, unsigned node); /* none does */
 void adopt_note_none(const struct engine *e, const struct op *op, unsigned node); /* none did when the op asked: what is late may yet put it there */
 void adopt_note_other(struct lock *l, unsigned node); /* but another value */
 /* The lock is released: the values of former lives that may still stand, newest first; adds the nodes where, and until when. */
-struct span adopt_left(const struct engine *e, const struct lock *l, uint16_t *nodes, struct instant *until);
+struct span adopt_left(const struct engine *e, const struct lock *l, struct nodeset *nodes, struct instant *until);
 void adopt_over(struct lock *l); /* they are dead */
 /* ADOPTING, and its time is over: whatever stands of it ends by itself. A life on a copy of the journal may have renewed it meanwhile. */
 void adopt_leave(struct lock *l);

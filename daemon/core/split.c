@@ -56,13 +56,13 @@ int64_t split_patience_us(const struct engine *e)
 }
 
 /* The nodes where the value stands that splits the votes round after round. */
-static uint16_t split_stands(const struct engine *e, const struct op *op)
+static struct nodeset split_stands(const struct engine *e, const struct op *op)
 {
-	uint16_t nodes = 0;
+	struct nodeset nodes = NODESET_NONE;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if ((op->busy >> i & 1) && op->holder[i] == op->lock->splitter)
-			nodes |= (uint16_t)(1u << i);
+		if (nodeset_has(op->busy, i) && op->holder[i] == op->lock->splitter)
+			nodeset_add(&nodes, i);
 	return nodes;
 }
 
@@ -70,9 +70,9 @@ static uint16_t split_stands(const struct engine *e, const struct op *op)
 static bool split_is_race(const struct engine *e, const struct op *op)
 {
 	const struct lock *l = op->lock;
-	uint16_t free = (uint16_t)((op->yes | op->busy | op->behind) & ~split_stands(e, op));
+	struct nodeset free = nodeset_without(op_told(op), split_stands(e, op));
 
-	return l->splits < (l->waiting ? RACE_MOST : SPLIT_TRIES - 1) || bits(free) >= engine_quorum(e);
+	return l->splits < (l->waiting ? RACE_MOST : SPLIT_TRIES - 1) || nodeset_count(free) >= engine_quorum(e);
 }
 
 void split_await(struct engine *e, struct op *op)
@@ -94,7 +94,7 @@ static void split_count(const struct engine *e, struct lock *l, const struct op 
 {
 	unsigned nodes = e->core->conf.nodes;
 
-	if (split_stands(e, op)) {
+	if (nodeset_any(split_stands(e, op))) {
 		l->splits++;
 		return;
 	}
@@ -103,7 +103,7 @@ static void split_count(const struct engine *e, struct lock *l, const struct op 
 	l->splits = 1;
 	/* Of several values each has its turn: the one that stays is found before long. */
 	for (unsigned i = l->attempts; i < l->attempts + nodes; i++)
-		if (op->busy >> i % nodes & 1) {
+		if (nodeset_has(op->busy, i % nodes)) {
 			l->splitter = op->holder[i % nodes];
 			return;
 		}
@@ -118,7 +118,7 @@ static int64_t split_pause_us(const struct engine *e, int64_t us)
 /* Whoever refused has said since that the lock was freed: no split, but a release that was on its way. */
 static bool split_is_over(const struct lock *l, const struct op *op)
 {
-	return op->busy && !(op->busy & (uint16_t)~l->woken);
+	return nodeset_any(op->busy) && !nodeset_any(nodeset_without(op->busy, l->woken));
 }
 
 int64_t split_note(struct engine *e, struct lock *l, const struct op *op, bool led)

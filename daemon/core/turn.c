@@ -116,16 +116,16 @@ struct span turn_text(const struct engine *e, const struct lock *l)
 
 bool turn_is_unseen(const struct engine *e, const struct lock *l)
 {
-	return e->core->conf.shared && l->waiting && bits(l->queued) < engine_quorum(e);
+	return e->core->conf.shared && l->waiting && nodeset_count(l->queued) < engine_quorum(e);
 }
 
 /* It stands there again, by a later round with the same ticket. */
-static uint16_t turn_is_wanted(const struct engine *e, const struct op *op)
+static struct nodeset turn_is_wanted(const struct engine *e, const struct op *op)
 {
 	char ticket[TICKET_MAX];
 	size_t n = op->lock->ticket.us ? ticket_write(e, op->lock, ticket) : 0;
 
-	return n == op->value.n && memcmp(ticket, op->value.text, n) == 0 ? op->lock->queued : 0;
+	return n == op->value.n && memcmp(ticket, op->value.text, n) == 0 ? op->lock->queued : NODESET_NONE;
 }
 
 /*
@@ -134,31 +134,33 @@ static uint16_t turn_is_wanted(const struct engine *e, const struct op *op)
  */
 void turn_send(struct engine *e, struct op *op)
 {
-	uint16_t owed = instant_before(e->core->now, op->until) && !MUTATED(WITHDRAW_FORGOTTEN) ? op->owed & (uint16_t)~turn_is_wanted(e, op) : 0;
+	struct nodeset owed = NODESET_NONE;
 
-	op->owed = 0;
+	if (instant_before(e->core->now, op->until) && !MUTATED(WITHDRAW_FORGOTTEN))
+		owed = nodeset_without(op->owed, turn_is_wanted(e, op));
+	op->owed = NODESET_NONE;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
-		if (!(owed >> i & 1) || !m->connected)
+		if (!nodeset_has(owed, i) || !m->connected)
 			continue;
 		if (flow_is_full(&m->flow) && !e->draining)
-			op->owed |= (uint16_t)(1u << i);
+			nodeset_add(&op->owed, i);
 		else
 			op_send_withdraw(&e->ops, op, i);
 	}
-	if (op->owed)
+	if (nodeset_any(op->owed))
 		heap_set(&e->core->timers, &op->timer, debt_retry_at(e));
 	else
 		engine_retire(e, op);
 }
 
 /* Out of the line at these nodes, now or when it is its turn. */
-static void turn_send_withdraw(struct engine *e, struct lock *l, uint16_t nodes)
+static void turn_send_withdraw(struct engine *e, struct lock *l, struct nodeset nodes)
 {
 	struct op *op;
 
-	if (!l->ticket.us || !nodes)
+	if (!l->ticket.us || !nodeset_any(nodes))
 		return;
 	op = op_new(&e->ops, OP_WITHDRAW, l);
 	op->decided = true;
@@ -174,7 +176,7 @@ void turns_hurry(struct engine *e)
 	for (uint32_t i = 0; i < e->ops.slots; i++) {
 		struct op *op = e->ops.slot[i];
 
-		if (!op || op->kind != OP_WITHDRAW || !op->owed)
+		if (!op || op->kind != OP_WITHDRAW || !nodeset_any(op->owed))
 			continue;
 		pace_leave_debt(e, op);
 		turn_send(e, op);
@@ -183,16 +185,16 @@ void turns_hurry(struct engine *e)
 
 void turn_withdraw(struct engine *e, struct lock *l)
 {
-	uint16_t nodes = l->queued;
+	struct nodeset nodes = l->queued;
 
-	l->queued = 0;
+	l->queued = NODESET_NONE;
 	turn_send_withdraw(e, l, nodes);
 }
 
 /* The turn has come: the nodes that granted took the ticket out of the line themselves. */
-void turn_spend(struct engine *e, struct lock *l, uint16_t granted)
+void turn_spend(struct engine *e, struct lock *l, struct nodeset granted)
 {
-	l->queued &= (uint16_t)~granted;
+	l->queued = nodeset_without(l->queued, granted);
 	turn_withdraw(e, l);
 	l->ticket.us = 0;
 }
@@ -204,10 +206,10 @@ void turn_woken(struct engine *e, struct span name, unsigned node)
 
 	if (!l || l->starved || l->paced || l->yielding || (l->state != LOCK_WAITING && l->state != LOCK_ACQUIRING))
 		return;
-	l->woken |= (uint16_t)(1u << node);
+	nodeset_add(&l->woken, node);
 	if (l->state != LOCK_WAITING)
 		return; /* the round under way may have asked too early: it looks at woken when it fails */
-	if (bits(l->woken) >= engine_quorum(e)) {
+	if (nodeset_count(l->woken) >= engine_quorum(e)) {
 		acquire_begin(e, l);
 		return;
 	}

@@ -104,7 +104,7 @@ START_TEST(a_value_is_daemon_ticket_and_32_hex_digits_and_never_comes_twice)
 	for (unsigned i = 1; i < 300; i++) {
 		char *ticket, *rest;
 
-		l->placed = l->unanswered = l->renewed = 7;
+		l->placed = l->unanswered = l->renewed = nodeset_all(3);
 		l->at_risk = true;
 		lock_new_value(&table, l);
 		ck_assert_uint_le(l->value.n, VALUE_MAX);
@@ -116,7 +116,7 @@ START_TEST(a_value_is_daemon_ticket_and_32_hex_digits_and_never_comes_twice)
 		ck_assert_int_eq(*rest, ':');
 		ck_assert_uint_eq(strspn(rest + 1, "0123456789abcdef"), 32);
 		ck_assert_uint_eq(strlen(rest + 1), 32);
-		ck_assert(!l->placed && !l->unanswered && !l->renewed);
+		ck_assert(!nodeset_any(l->placed) && !nodeset_any(l->unanswered) && !nodeset_any(l->renewed));
 		ck_assert_int_eq(lock_deadline(&table, l).us, INSTANT_PAST.us);
 		strcpy(last, l->value.text);
 	}

@@ -81,7 +81,7 @@ START_TEST(stores_of_which_some_showed_two_stops_apart_and_others_their_sum_show
 	answers(ms, 2, 1411 * MSEC, 2 * MSEC, 500 * MSEC);
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_int_eq(whose(ms, i), JUMP_OPEN);
-	ck_assert_uint_eq(jump_asks(ms, &ms->node[1]) & 2, 2); /* the others have gone on since it was looked at */
+	ck_assert(nodeset_has(jump_asks(ms, &ms->node[1]), 1)); /* the others have gone on since it was looked at */
 	if (_i)
 		answers(ms, 1, 1415 * MSEC, 2 * MSEC, 500 * MSEC);
 	else

@@ -63,10 +63,10 @@ START_TEST(an_acquire_asks_for_lease_and_delay_and_votes_for_the_lease_alone)
 	ck_assert_int_eq(c->range, 0);
 	ck_assert_int_eq(c->not_after_ms, 0);
 	ck_assert(span_equal(c->name, SPAN("name")));
-	ck_assert_uint_eq(lock->placed, 2);
+	ck_assert_uint_eq(lock->placed.bits, 2);
 	core.now = (struct instant){103 * SEC};
 	ck_assert_ptr_eq(answered(op, 1, 'G', ANSWER_EXECUTED), op);
-	ck_assert_uint_eq(op->yes, 2);
+	ck_assert_uint_eq(op->yes.bits, 2);
 	ck_assert_int_eq(op->base[1], 77);
 	ck_assert_int_eq(op->votes.until[1].us, 109897 * MSEC);
 }
@@ -91,9 +91,9 @@ START_TEST(each_answer_is_booked_once)
 	struct op *op = op_new(&ops, OP_ACQUIRE, lock);
 
 	op_send_acquire(&ops, op, 0, 1, SPAN(""), 0);
-	ck_assert_uint_eq(op->open, 1);
+	ck_assert_uint_eq(op->open.bits, 1);
 	ck_assert_ptr_eq(answered(op, 0, 'G', ANSWER_EXECUTED), op);
-	ck_assert_uint_eq(op->open, 0);
+	ck_assert_uint_eq(op->open.bits, 0);
 	ck_assert_ptr_null(answered(op, 0, 'G', ANSWER_EXECUTED));
 	ck_assert_ptr_null(answered(op, 1, 'G', ANSWER_EXECUTED));
 }
@@ -107,9 +107,9 @@ START_TEST(what_is_granted_or_put_back_counts_only_where_the_store_is_joined)
 	members.node[0].state = MEMBER_PROBING;
 	op_send_acquire(&ops, op, 0, 12345, SPAN(""), 0);
 	answered(op, 0, codes[_i], ANSWER_EXECUTED);
-	ck_assert_uint_eq(op->yes, codes[_i] == 'E');
-	ck_assert_uint_eq(op->no, 0);
-	ck_assert_uint_eq(lock->placed, 1);
+	ck_assert_uint_eq(op->yes.bits, codes[_i] == 'E');
+	ck_assert_uint_eq(op->no.bits, 0);
+	ck_assert_uint_eq(lock->placed.bits, 1);
 	op_free(&ops, op);
 }
 END_TEST
@@ -152,10 +152,10 @@ START_TEST(answers_are_yes_no_busy_alien_or_unknown)
 
 		op_send_acquire(&ops, op, 2, 1, SPAN(""), 0);
 		answered(op, 2, row[i].code, row[i].class);
-		ck_assert_uint_eq(op->yes, row[i].yes ? 4 : 0);
-		ck_assert_uint_eq(op->no, row[i].no ? 4 : 0);
-		ck_assert_uint_eq(op->busy, row[i].busy ? 4 : 0);
-		ck_assert_uint_eq(op->alien, row[i].alien ? 4 : 0);
+		ck_assert_uint_eq(op->yes.bits, row[i].yes ? 4 : 0);
+		ck_assert_uint_eq(op->no.bits, row[i].no ? 4 : 0);
+		ck_assert_uint_eq(op->busy.bits, row[i].busy ? 4 : 0);
+		ck_assert_uint_eq(op->alien.bits, row[i].alien ? 4 : 0);
 		ck_assert_int_eq(op->votes.until[2].us == INSTANT_PAST.us, !row[i].yes);
 	}
 }
@@ -182,10 +182,10 @@ START_TEST(a_key_left_behind_is_not_placed_anew_and_a_renewal_is)
 	op_send_leave(&ops, leave, 0);
 	ck_assert(span_equal(effects.item[0].call.value, SPAN("d:1:0a")));
 	ck_assert(span_equal(effects.item[0].call.prior, SPAN(" d:1:0b")));
-	ck_assert_uint_eq(lock->placed, 0);
+	ck_assert_uint_eq(lock->placed.bits, 0);
 	ck_assert_int_eq(effects.item[0].call.px_ms, 2);
 	op_send_extend(&ops, renew, 1, 99, instant_add(core.now, SEC));
-	ck_assert_uint_eq(lock->placed, 2);
+	ck_assert_uint_eq(lock->placed.bits, 2);
 	ck_assert_int_gt(lock->px_until.us, 112 * SEC);
 	ck_assert(effects.item[1].call.create);
 	ck_assert(span_equal(effects.item[1].call.new_value, effects.item[1].call.value));

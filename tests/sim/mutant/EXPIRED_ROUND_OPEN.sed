@@ -1,2 +1,2 @@
 # daemon/core/renew.c
-s|uint16_t open = op->expired ? 0 : op->open;|uint16_t open = op->open;|
+s|struct nodeset open = op->expired ? NODESET_NONE : op->open;|struct nodeset open = op->open;|

@@ -1,2 +1,2 @@
 # daemon/core/acquire.c
-s|if ((op->yes >> i & 1) && op->base\[i\] > largest)|if ((op->yes >> i \& 1) \&\& largest < 0)|
+s|if (nodeset_has(op->yes, i) && op->base\[i\] > largest)|if (nodeset_has(op->yes, i) \&\& largest < 0)|

@@ -1,2 +1,2 @@
 # daemon/core/acquire.c
-s|} else if (present && l->state == LOCK_HELD && (op->yes & bit) && !(l->renewed & bit)) {|} else if (present \&\& l->state == LOCK_HELD \&\& (op->yes \& bit)) {|
+s|nodeset_has(op->yes, a->node) && !nodeset_has(l->renewed, a->node)) {|nodeset_has(op->yes, a->node)) {|

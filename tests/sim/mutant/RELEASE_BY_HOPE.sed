@@ -1,2 +1,2 @@
 # daemon/core/debt.c
-s/op->unsure |= bit;/op->unsure |= bit, op->owed \&= (uint16_t)~bit;/
+s|nodeset_add(&op->unsure, a->node);|nodeset_add(\&op->unsure, a->node), nodeset_remove(\&op->owed, a->node);|
