@@ -125,6 +125,7 @@ CORE := \
 	daemon/core/member.c \
 	daemon/core/members.c \
 	daemon/core/metric.c \
+	daemon/core/move.c \
 	daemon/core/observe.c \
 	daemon/core/op.c \
 	daemon/core/pace.c \
@@ -142,6 +143,7 @@ CORE := \
 	daemon/core/show.c \
 	daemon/core/split.c \
 	daemon/core/starve.c \
+	daemon/core/state.c \
 	daemon/core/turn.c
 
 STORE := \
@@ -312,6 +314,7 @@ UNIT := \
 	tests/unit/memo_test.c \
 	tests/unit/memory_test.c \
 	tests/unit/model_test.c \
+	tests/unit/move_test.c \
 	tests/unit/names.c \
 	tests/unit/net_test.c \
 	tests/unit/net_world.c \
@@ -515,6 +518,7 @@ LOAD := \
 PROGRAMS := \
 	conf/docgen.c \
 	daemon/figures.c \
+	daemon/states.c \
 	tests/conf/tool.c \
 	tests/words.c \
 	tests/bench/contend.c \
@@ -712,7 +716,7 @@ CPPCHECK ?= warning,performance,portability
 cppcheck: | $(FIRST) ## the quickest part of lint: what cppcheck takes for a mistake
 	@sh tests/cppcheck.sh $(CPPCHECK) $(LINT_FLAGS) -- $(PRODUCT)
 
-docs: $(O)/redlockd $(O)/redlock $(O)/words $(O)/docgen $(O)/figures ## the manuals say all that the tables and programs know
+docs: $(O)/redlockd $(O)/redlock $(O)/words $(O)/docgen $(O)/figures $(O)/states ## the manuals say all that the tables and programs know
 	@MAKE="$(SUBMAKE)" sh tests/docs.sh $(O) $(MAN)
 
 conf: $(O)/redlockd $(O)/conf-tool $(O)/conf-docgen ## configurations, good and bad, against what must be said about them
@@ -816,7 +820,13 @@ $(O)/figures: $(call obj,daemon/figures.c daemon/core/metric.c)
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^
 
-rendered: $(O)/conf-docgen $(O)/docgen $(O)/figures
+# Renders the states of a name from daemon/core/move.def.
+$(O)/states: $(call obj,daemon/states.c daemon/core/state.c)
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^
+
+rendered: $(O)/conf-docgen $(O)/docgen $(O)/figures $(O)/states
+	$(O)/states >daemon/core/STATES.md
 	$(O)/figures <daemon/redlockd.8 >$(O)/redlockd.8 && cp $(O)/redlockd.8 daemon/redlockd.8
 	$(O)/docgen --write proto/redlock-protocol.7
 	$(O)/conf-docgen example >$(O)/redlockd.yaml && cp $(O)/redlockd.yaml conf/redlockd.yaml
@@ -859,7 +869,7 @@ stats: | $(FIRST) ## how long functions and files are
 
 # What analyses one file at a time leaves build/lint/file.gcc (an object) and file.tidy (its report) behind: a file that has not changed is not
 # looked at again. -j is as many as there are processors.
-PRODUCT := $(sort $(PROTO) $(CONF) $(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CLIENT) $(CLI) proto/docgen.c conf/docgen.c daemon/figures.c)
+PRODUCT := $(sort $(PROTO) $(CONF) $(DAEMON) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CLIENT) $(CLI) proto/docgen.c conf/docgen.c daemon/figures.c daemon/states.c)
 LINT_FLAGS = $(filter-out -MMD -MP -W%,$(BASEFLAGS))
 LINTED := $(foreach f,$(PRODUCT:%.c=$(O)/lint/%),$(f).gcc $(f).tidy)
 

@@ -31,6 +31,7 @@ void core_conf_fill(struct core_conf *to, const struct conf *from)
 	to->skew_us = SKEW_US;
 	to->listed = 0;
 	to->clock_tol_us = clock_tol_us(from->store == STORE_REDIS ? (unsigned)from->redis.nodes : 1, from->max_lease, from->max_delay);
+	to->tell_moves = from->log.level == LOG_DEBUG;
 	to->limits.locks = from->limits.locks;
 	to->limits.waiting = from->limits.waiting;
 	to->limits.detached = from->limits.detached;

@@ -51,6 +51,8 @@ verdict $? "proto/redlock-protocol.7 is not what the tables say (make rendered)"
 "$build/figures" <daemon/redlockd.8 >"$scratch/rendered"
 diff -u daemon/redlockd.8 "$scratch/rendered"
 verdict $? "daemon/redlockd.8 is not what the table says (make rendered)"
+"$build/states" | diff -u daemon/core/STATES.md -
+verdict $? "daemon/core/STATES.md is not what move.def says (make rendered)"
 
 "$build/words" >"$scratch/words"
 [ -s "$scratch/words" ]

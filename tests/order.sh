@@ -4,7 +4,7 @@
 # shellcheck shell=sh
 
 standing='
-daemon/core  event metric core journal flow quorum members judge jump member observe lock op adopt debt acquire engine hold turn split line pace renew handover starve defeat look
+daemon/core  event metric state core journal flow quorum members judge jump member observe lock op move adopt debt acquire engine hold turn split line pace renew handover starve defeat look
 daemon/core  session page rows listing remember deadlock list locks query resume show command deliver parting restore service
 client       moment person address line channel pushes pauses outcome draft greeting holds pending tracking repeat undecided surplus
 client       conn recovery exchange await farewell lock public
@@ -15,6 +15,7 @@ client       complaint invocation dial json rows place shortage status waiting f
 upward='
 daemon/core  members  member
 daemon/core  member   observe
+daemon/core  move     pace
 daemon/core  adopt    engine hold line pace
 daemon/core  debt     engine pace
 daemon/core  acquire  split engine starve defeat turn pace

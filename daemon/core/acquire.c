@@ -4,6 +4,7 @@
  * bases differ, a second round raises the fence to the largest of them, at the nodes that granted and nowhere else: only those count.
  * What did not lead to a grant is released everywhere it may stand.
  */
+#include "daemon/core/move.h"
 #include "daemon/core/round.h"
 
 #define STRAGGLER_LEAST_US MSEC
@@ -83,13 +84,13 @@ static void acquire_await(struct engine *e, struct op *op)
 	heap_set(&e->core->timers, &op->timer, at);
 }
 
-void acquire_begin(struct engine *e, struct lock *l)
+void acquire_begin(struct engine *e, struct lock *l, enum cause why)
 {
 	if (!pace_holds(e, l))
-		acquire_start(e, l);
+		acquire_start(e, l, why);
 }
 
-void acquire_start(struct engine *e, struct lock *l)
+void acquire_start(struct engine *e, struct lock *l, enum cause why)
 {
 	const struct claim *head = TAILQ_FIRST(&l->line);
 	struct op *op;
@@ -101,7 +102,7 @@ void acquire_start(struct engine *e, struct lock *l)
 		starve(e, l);
 		return;
 	}
-	engine_become(e, l, LOCK_ACQUIRING);
+	contender_move(e, l, CONTENDER_ASKING, why);
 	lock_new_value(&e->table, l);
 	op = op_new(&e->ops, OP_ACQUIRE, l);
 	l->round = op;
@@ -361,14 +362,14 @@ void acquire_answered(struct engine *e, struct op *op, const struct answer *a)
 		lock_note_answer(l, a);
 	if (present && op->kind == OP_ACQUIRE && nodeset_has(op->no, a->node) && !nodeset_has(l->renewed, a->node)) /* a renewal sent since may have put it there */
 		nodeset_remove(&l->placed, a->node);
-	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->state == LOCK_ACQUIRING)
+	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->contender == CONTENDER_ASKING)
 		elsewhere_note(e, &l->elsewhere, a);
 	if (!op->decided) {
 		if (nodeset_any(op->later))
 			acquire_led(e, op);
 		if (!op->decided)
 			acquire_decide(e, op);
-	} else if (present && l->state == LOCK_HELD && nodeset_has(op->yes, a->node) && !nodeset_has(l->renewed, a->node)) {
+	} else if (present && l->lease == LEASE_HELD && nodeset_has(op->yes, a->node) && !nodeset_has(l->renewed, a->node)) {
 		/* A late vote for the lease that won without it. A renewal sent since may have shortened it: that one's answer counts. */
 		l->votes.until[a->node] = instant_max(l->votes.until[a->node], op->votes.until[a->node]);
 		engine_schedule(e, l);

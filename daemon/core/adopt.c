@@ -10,6 +10,7 @@
  * of before any store is asked, and the next life accepts whichever it finds: each store holds one of them as long as the lock was held there without a
  * gap. Of more than JOURNAL_PRIORS + 1 the oldest is forgotten: then the lock may be lost, and is said to be.
  */
+#include "daemon/core/move.h"
 #include "daemon/core/round.h"
 
 #include "daemon/base/mem.h"
@@ -107,7 +108,7 @@ void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *f
 	c->state = CLAIM_HELD;
 	c->believed = instant_add(told, drift_us(told_us));
 	l->holder = c;
-	engine_become(e, l, LOCK_ADOPTING);
+	lease_move(e, l, LEASE_ADOPTING, CAUSE_RESTORED);
 }
 
 void adopt_start(struct engine *e, struct lock *l)
@@ -126,7 +127,7 @@ void adopt_disown(struct engine *e, struct claim *c)
 	l->holder = NULL;
 	free(l->heritage);
 	l->heritage = NULL;
-	engine_become(e, l, LOCK_IDLE);
+	lease_move(e, l, LEASE_NONE, CAUSE_SUPERSEDED);
 	claim_free(&e->table, c);
 	lock_drop_if_unused(&e->table, l);
 }
@@ -287,7 +288,7 @@ static void adopt_win(struct engine *e, struct lock *l, const struct op *op)
 {
 	metric_add(&e->core->metrics, METRIC_ADOPTIONS, 1);
 	adopt_close(e, l);
-	engine_become(e, l, LOCK_HELD);
+	lease_move(e, l, LEASE_HELD, CAUSE_CONFIRMED);
 	adopt_believe(e, l);
 	l->renew_at = l->holder->renew ? adopt_renew_at(e, l, op) : INSTANT_NEVER;
 	engine_notice(e, NOTICE_ADOPTED, l->holder, NULL, REFUSED_NOT);

@@ -23,6 +23,7 @@ struct core_conf {
 	uint64_t seed[2];
 	unsigned listed;              /* LIST of a table of more entries than that is answered in slices, see listing.h; 0: the usual */
 	bool trust_first_start;       /* see member.h */
+	bool tell_moves;              /* each change of state of a name is a line of the log, at level debug */
 	int64_t timeout_us;           /* of one command on one node */
 	unsigned window;              /* calls without an answer per node, see flow.h; 0: the usual */
 	int64_t patience_us;          /* with those who leave, and with a join that is at hand; 0: timeout_us */

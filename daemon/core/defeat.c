@@ -3,6 +3,7 @@
  * What a round that was not won says of the lock: somebody else has it, the votes are split, or too few stores answered. What it placed is given back;
  * those who cannot wait are told why, and for those who can it is asked again: at once, at a guess of when it is free, or after a pause.
  */
+#include "daemon/core/move.h"
 #include "daemon/core/round.h"
 
 #define POLL_LEAST_US (25 * MSEC)
@@ -49,12 +50,12 @@ static void defeat_held_elsewhere(struct engine *e, struct lock *l, const struct
 	l->elsewhere.pttl_ms = defeat_pttl(e, op);
 	l->elsewhere.at = e->core->now;
 	l->attempts++;
-	engine_become(e, l, LOCK_WAITING);
+	contender_move(e, l, CONTENDER_REFUSED, CAUSE_HELD_BY_OTHER);
 	line_refuse_part(e, l, REFUSED_BUSY, LINE_IMPATIENT);
-	if (l->state != LOCK_WAITING)
+	if (!lock_waits(l))
 		return;
 	if (turn_is_unseen(e, l)) {
-		acquire_begin(e, l); /* its first waiter came while that round was under way, without a ticket */
+		acquire_begin(e, l, CAUSE_UNSEEN); /* its first waiter came while that round was under way, without a ticket */
 		return;
 	}
 	if (nodeset_any(l->woken))
@@ -80,9 +81,9 @@ static void defeat_split(struct engine *e, struct lock *l, const struct op *op, 
 
 	l->elsewhere.known = false;
 	l->elsewhere.split |= !led;
-	engine_become(e, l, LOCK_WAITING);
+	contender_move(e, l, CONTENDER_BACKING_OFF, led ? CAUSE_LEADER_TAKEN : CAUSE_SPLIT);
 	line_refuse_part(e, l, REFUSED_BUSY, l->attempts < SPLIT_TRIES ? LINE_OVERDUE : LINE_IMPATIENT);
-	if (l->state == LOCK_WAITING)
+	if (lock_waits(l))
 		line_look_at(e, l, instant_add(e->core->now, pause));
 }
 
@@ -95,9 +96,9 @@ static void defeat_no_quorum(struct engine *e, struct lock *l)
 	}
 	l->elsewhere.split = false;
 	l->elsewhere.outdated = true;
-	engine_become(e, l, LOCK_WAITING);
+	contender_move(e, l, CONTENDER_BACKING_OFF, CAUSE_NO_ANSWER);
 	line_refuse_part(e, l, REFUSED_QUORUM, LINE_IMPATIENT);
-	if (l->state == LOCK_WAITING)
+	if (lock_waits(l))
 		defeat_pause(e, l, RETRY_US);
 }
 
@@ -140,15 +141,16 @@ void defeat(struct engine *e, struct op *op)
 		e->modest_until = instant_add(e->core->now, 2 * e->core->conf.clock_tol_us + NARROW_US);
 	if (TAILQ_EMPTY(&l->line)) {
 		turn_spend(e, l, op->yes);
-		engine_become(e, l, LOCK_IDLE);
+		contender_move(e, l, CONTENDER_IDLE, CAUSE_NOBODY_WAITS);
 	} else if (op->range > 0 && nodeset_any(op->over) && nodeset_count(nodeset_or(nodeset_or(op->yes, op->over), op->open)) >= quorum) {
 		e->narrow_until = instant_add(e->core->now, NARROW_US); /* a single token is never refused for the clock */
-		acquire_begin(e, l);
+		acquire_begin(e, l, CAUSE_RANGE_REFUSED);
 	} else if (nodeset_any(op->later)) {
 		defeat_split(e, l, op, true); /* somebody else won there */
 	} else if (nodeset_count(op->alien) >= quorum) {
-		engine_become(e, l, LOCK_WAITING);
 		line_refuse_part(e, l, REFUSED_KIND, LINE_ALL);
+		turn_spend(e, l, NODESET_NONE);
+		contender_move(e, l, CONTENDER_IDLE, CAUSE_WRONG_TYPE);
 	} else if (defeat_by_holder(e, op)) {
 		defeat_held_elsewhere(e, l, op);
 	} else if (op->kind == OP_RAISE && nodeset_any(op->open)) {

@@ -4,6 +4,7 @@
 #include "daemon/core/engine.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/core/move.h"
 #include "daemon/core/round.h"
 
 #include <stdlib.h>
@@ -52,32 +53,6 @@ void engine_notice(struct engine *e, enum notice_kind kind, struct claim *c, str
 	(c ? c->lock : p->lock)->refs++; /* until it is delivered */
 }
 
-/* The only writer of a lock's state. */
-void engine_become(struct engine *e, struct lock *l, enum lock_state state)
-{
-	metric_add(&e->core->metrics, METRIC_LOCKS_HELD, (state == LOCK_HELD) - (l->state == LOCK_HELD));
-	if (l->starved) {
-		TAILQ_REMOVE(&e->starved, l, in_starved);
-		l->starved = false;
-	}
-	if (l->at_risk)
-		renew_safe(e, l);
-	if (l->paced)
-		pace_leave(e, l);
-	if (l->state == LOCK_ADOPTING)
-		TAILQ_REMOVE(&e->adopting, l, in_risk);
-	if (state == LOCK_ADOPTING)
-		TAILQ_INSERT_TAIL(&e->adopting, l, in_risk);
-	if (timer_is_set(&l->timer))
-		heap_cancel(&e->core->timers, &l->timer);
-	l->yielding = false;
-	if (state != LOCK_ACQUIRING && state != LOCK_WAITING)
-		l->splits = 0;
-	if (state == LOCK_IDLE || state == LOCK_HELD)
-		l->attempts = l->leads = 0; /* whoever asks next begins anew */
-	l->state = state;
-}
-
 void engine_schedule(struct engine *e, struct lock *l)
 {
 	heap_set(&e->core->timers, &l->timer, instant_min(l->renew_at, lock_tell_at(&e->table, l)));
@@ -98,13 +73,13 @@ void engine_won(struct engine *e, struct op *op, int64_t fence)
 	if (!c || c->ttl_us != op->ttl_us || c->delay_us != op->delay_us) {
 		/* It was asked for on other terms, by somebody who has left the line. */
 		debt_begin(e, l, OP_RELEASE, 0, NULL);
-		if (MUTATED(WAKE_LOST))
-			engine_become(e, l, LOCK_IDLE);
-		else
+		contender_move(e, l, CONTENDER_IDLE, CAUSE_WON_FOR_NOBODY);
+		if (!MUTATED(WAKE_LOST))
 			engine_next(e, l);
 		return;
 	}
-	engine_become(e, l, LOCK_HELD);
+	contender_move(e, l, CONTENDER_IDLE, CAUSE_WON);
+	lease_move(e, l, LEASE_HELD, CAUSE_WON);
 	line_grant(e, c);
 	l->renew_at = c->renew ? instant_add(op->begun, l->ttl_us / 3) : INSTANT_NEVER;
 	line_refuse_part(e, l, REFUSED_BUSY, LINE_IMPATIENT);
@@ -113,9 +88,8 @@ void engine_won(struct engine *e, struct op *op, int64_t fence)
 
 void engine_next(struct engine *e, struct lock *l)
 {
-	engine_become(e, l, LOCK_IDLE);
 	if (!TAILQ_EMPTY(&l->line))
-		acquire_begin(e, l);
+		acquire_begin(e, l, CAUSE_FREED);
 	else
 		lock_drop_if_unused(&e->table, l);
 }
@@ -132,8 +106,8 @@ void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 
 static void lock_fired(struct engine *e, struct lock *l)
 {
-	switch (l->state) {
-	case LOCK_HELD:
+	switch (l->lease) {
+	case LEASE_HELD:
 		if (engine_expire(e, l))
 			break;
 		if (!l->round)
@@ -141,18 +115,19 @@ static void lock_fired(struct engine *e, struct lock *l)
 		else
 			l->renew_at = INSTANT_NEVER, engine_schedule(e, l); /* the round under way sets it */
 		break;
-	case LOCK_ADOPTING:
+	case LEASE_ADOPTING:
 		adopt_fired(e, l);
 		break;
-	case LOCK_CLOSING:
+	case LEASE_CLOSING:
 		lock_closed(e, l);
 		break;
-	case LOCK_WAITING:
-		line_hurry(e, l);
-		if (l->state == LOCK_WAITING)
-			acquire_begin(e, l);
+	case LEASE_NONE:
+		if (lock_waits(l))
+			line_hurry(e, l);
+		if (lock_waits(l))
+			acquire_begin(e, l, CAUSE_TIMER);
 		break;
-	default:
+	case LEASE_N:
 		break;
 	}
 }

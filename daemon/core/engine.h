@@ -53,7 +53,7 @@ struct notice {
 struct pace {
 	struct heap keeping;   /* of locks and ops: LEAVE; then HELD, ADOPTING, by when half of the lease is over */
 	struct op_list owing;  /* RELEASE, WITHDRAW */
-	struct locks asking;   /* WAITING */
+	struct locks asking;   /* QUEUED */
 	bool odd;              /* every other turn */
 	struct timer timer;
 };
@@ -63,7 +63,7 @@ struct engine {
 	struct members members;
 	struct lock_table table;
 	struct op_table ops;
-	struct locks starved;   /* WAITING for a quorum */
+	struct locks starved;   /* NO_QUORUM */
 	struct locks risks;     /* HELD, and RISK was told */
 	struct locks adopting;  /* ADOPTING */
 	struct pace pace;

@@ -3,6 +3,7 @@
  * Local hand-over: the lease stays as it is, the next in line gets it with the next token of its range, without a round. Only on the same terms,
  * with validity left that is worth having, and within bounds as soon as somebody elsewhere wants it. Source: lock cohorting, Dice, Marathe, Shavit 2012.
  */
+#include "daemon/core/move.h"
 #include "daemon/core/round.h"
 
 #define HANDOFF_LEAST_US (50 * MSEC)
@@ -52,7 +53,7 @@ bool hand_over(struct engine *e, struct lock *l)
 		l->handed_since = e->core->now;
 	l->holder = NULL;
 	l->fence++;
-	renew_safe(e, l);
+	lease_safe(e, l);
 	metric_add(&e->core->metrics, METRIC_HANDOFFS, 1);
 	line_grant(e, TAILQ_FIRST(&l->line));
 	/* The next holder is told as well, and the lease is on the list of those that are renewed when a quorum is back. */
@@ -66,10 +67,11 @@ bool hand_over(struct engine *e, struct lock *l)
  * Clients that poll never win against a line that is served without a pause, be it by hand-overs, be it by rounds, each of which asks right behind the
  * release: after a while of that the name is left alone.
  */
-void hand_back(struct engine *e, struct lock *l)
+void hand_back(struct engine *e, struct lock *l, enum cause why)
 {
 	bool due;
 
+	lease_move(e, l, LEASE_NONE, why);
 	if (!e->core->conf.foreign || MUTATED(LINE_UNBROKEN)) {
 		engine_next(e, l);
 		return;
@@ -83,7 +85,6 @@ void hand_back(struct engine *e, struct lock *l)
 		engine_next(e, l);
 		return;
 	}
-	engine_become(e, l, LOCK_WAITING);
-	l->yielding = true;
+	contender_move(e, l, CONTENDER_YIELDING, CAUSE_USED_UP);
 	heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, YIELD_US));
 }

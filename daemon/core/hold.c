@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How a hold ends: by UNLOCK, with its session, by a loss; and what is then done with the lease: handed on, released, or left alone as long as the holder may
  * believe in it. */
+#include "daemon/core/move.h"
 #include "daemon/core/round.h"
 
 void lock_hold_ended(struct engine *e, const struct claim *c)
@@ -25,7 +26,7 @@ void lock_closed(struct engine *e, struct lock *l)
 {
 	/* With a lock-delay the key stays that much longer, whatever a lease that was longer once, or a renewal that nobody heard of, has left it. */
 	debt_begin(e, l, l->delay_us == 0 || MUTATED(DELAY_OVER_WITH_LEASE) ? OP_RELEASE : OP_LEAVE, l->delay_us, NULL);
-	hand_back(e, l);
+	hand_back(e, l, CAUSE_BELIEF_OVER);
 }
 
 /*
@@ -43,14 +44,14 @@ struct instant engine_belief(const struct engine *e, const struct lock *l)
 /* The same of what may be adopted yet: of the votes of the former life only their end is known. */
 static struct instant holder_belief(const struct engine *e, const struct lock *l)
 {
-	return l->state == LOCK_ADOPTING ? l->holder->believed : engine_belief(e, l);
+	return l->lease == LEASE_ADOPTING ? l->holder->believed : engine_belief(e, l);
 }
 
 /* Nobody else gets the lock before. */
-static void lock_close(struct engine *e, struct lock *l, struct instant until)
+static void lock_close(struct engine *e, struct lock *l, struct instant until, enum cause why)
 {
 	l->close_at = until;
-	engine_become(e, l, LOCK_CLOSING);
+	lease_move(e, l, LEASE_CLOSING, why);
 	if (instant_before(e->core->now, l->close_at) && !MUTATED(FREE_BEFORE_DEADLINE))
 		heap_set(&e->core->timers, &l->timer, l->close_at);
 	else
@@ -70,7 +71,7 @@ void engine_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pe
 	renew_refuse_all(e, l, REFUSED_CANCELLED);
 	claim_free(&e->table, c);
 	debt_begin(e, l, keep_us > 0 ? OP_LEAVE : OP_RELEASE, keep_us, p);
-	hand_back(e, l);
+	hand_back(e, l, CAUSE_UNLOCKED);
 }
 
 static void claim_abandon_held(struct engine *e, struct lock *l, struct instant until)
@@ -81,16 +82,16 @@ static void claim_abandon_held(struct engine *e, struct lock *l, struct instant 
 	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
 	if (at_once && l->delay_us == 0 && hand_over(e, l))
 		return;
-	if (l->state == LOCK_ADOPTING && instant_before(INSTANT_PAST, until))
+	if (l->lease == LEASE_ADOPTING && instant_before(INSTANT_PAST, until))
 		adopt_leave(l);
 	lock_vacate(e, l);
 	renew_refuse_all(e, l, REFUSED_CANCELLED);
 	if (!at_once) {
-		lock_close(e, l, instant_min(believed, until));
+		lock_close(e, l, instant_min(believed, until), CAUSE_SESSION_ENDED);
 		return;
 	}
 	debt_begin(e, l, l->delay_us > 0 && !MUTATED(DELAY_OVER_WITH_SESSION) ? OP_LEAVE : OP_RELEASE, l->delay_us, NULL);
-	hand_back(e, l);
+	hand_back(e, l, CAUSE_SESSION_ENDED);
 }
 
 void engine_abandon(struct engine *e, struct claim *c, struct instant until)
@@ -127,10 +128,10 @@ void engine_lose(struct engine *e, struct lock *l, enum loss why)
 	 * What a quorum does not have is nobody's. But an adoption that gives up in time knows of no votes, and what stands in its way may be a value of the same lease that
 	 * was forgotten, or that a life on a copy of the journal has put there: its client may believe yet.
 	 */
-	bool denied = l->state == LOCK_ADOPTING && why == LOSS_EVICTED && adopt_is_denied(e, l);
+	bool denied = l->lease == LEASE_ADOPTING && why == LOSS_EVICTED && adopt_is_denied(e, l);
 	struct instant until = denied ? engine_belief(e, l) : holder_belief(e, l);
 
-	if (l->state == LOCK_ADOPTING && !denied)
+	if (l->lease == LEASE_ADOPTING && !denied)
 		adopt_leave(l);
 	lock_vacate(e, l);
 	heap_cancel(&e->core->timers, &c->timer);
@@ -145,8 +146,8 @@ void engine_lose(struct engine *e, struct lock *l, enum loss why)
 		engine_notice(e, NOTICE_LOST, c, NULL, REFUSED_NOT);
 	}
 	renew_refuse_all(e, l, REFUSED_LOST);
-	lock_close(e, l, until);
-	if (l->state == LOCK_CLOSING && !MUTATED(ADOPTION_UNANSWERED))
+	lock_close(e, l, until, CAUSE_LOST);
+	if (l->lease == LEASE_CLOSING && !MUTATED(ADOPTION_UNANSWERED))
 		line_refuse_part(e, l, REFUSED_BUSY, LINE_IMPATIENT); /* what its owner asked for while it was being adopted */
 }
 
@@ -161,7 +162,7 @@ void engine_lapse(struct engine *e, struct claim *c)
 	lock_vacate(e, l);
 	renew_refuse_all(e, l, REFUSED_CANCELLED);
 	debt_begin(e, l, OP_RELEASE, 0, NULL);
-	hand_back(e, l);
+	hand_back(e, l, CAUSE_LAPSED);
 }
 
 bool engine_expire(struct engine *e, struct lock *l)
@@ -195,7 +196,7 @@ void engine_forget(struct engine *e, struct claim *c)
  */
 void hold_contested(struct engine *e, struct lock *l)
 {
-	if (l->state == LOCK_HELD && !l->holder->here)
+	if (l->lease == LEASE_HELD && !l->holder->here)
 		l->told = engine_belief(e, l);
 }
 
@@ -209,14 +210,14 @@ void hold_lower(struct engine *e, unsigned node)
 	while ((at = map_next(&e->table.map, at))) {
 		struct lock *l = container_of(at, struct lock, node);
 
-		if (l->state == LOCK_ACQUIRING && l->round)
+		if (l->contender == CONTENDER_ASKING && l->round)
 			l->round->votes.until[node] = instant_add(l->round->votes.until[node], -jump);
-		if (l->state != LOCK_HELD && l->state != LOCK_ADOPTING)
+		if (l->lease != LEASE_HELD && l->lease != LEASE_ADOPTING)
 			continue;
-		if (l->state == LOCK_HELD)
+		if (l->lease == LEASE_HELD)
 			l->told = engine_belief(e, l);
 		l->votes.until[node] = instant_add(l->votes.until[node], -jump);
-		if (l->state == LOCK_ADOPTING)
+		if (l->lease == LEASE_ADOPTING)
 			continue; /* its votes are counted when the next comes */
 		if (instant_before(e->core->now, lock_tell_at(&e->table, l)))
 			engine_schedule(e, l);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The line of a lock: who enters it, who leaves it with which answer, and whose turn it is. It moves the lock itself only where the line
  * begins or ends: the states are engine.c's. */
+#include "daemon/core/move.h"
 #include "daemon/core/round.h"
 
 #define HURRY_US SEC /* a request that does not wait for a holder is asked for no longer than that */
@@ -17,11 +18,11 @@ void line_leave(struct engine *e, struct claim *c)
 /* Nobody here waits any more: our place in line among daemons is given back. */
 void line_emptied(struct engine *e, struct lock *l)
 {
-	if (!TAILQ_EMPTY(&l->line) || l->state == LOCK_ACQUIRING)
+	if (!TAILQ_EMPTY(&l->line) || l->contender == CONTENDER_ASKING)
 		return;
 	turn_spend(e, l, NODESET_NONE);
-	if (l->state == LOCK_WAITING)
-		engine_become(e, l, LOCK_IDLE);
+	if (lock_waits(l))
+		contender_move(e, l, CONTENDER_IDLE, CAUSE_NOBODY_WAITS);
 }
 
 void engine_wait_until(struct engine *e, struct claim *c, struct instant until)
@@ -81,9 +82,9 @@ void line_refuse_part(struct engine *e, struct lock *l, enum refusal why, enum l
 
 static bool lock_is_taken(const struct lock *l)
 {
-	if (l->state == LOCK_WAITING)
-		return l->yielding || (l->elsewhere.known && !l->elsewhere.outdated);
-	return l->state == LOCK_HELD || l->state == LOCK_ADOPTING || l->state == LOCK_CLOSING;
+	if (lock_waits(l))
+		return l->contender == CONTENDER_YIELDING || (l->elsewhere.known && !l->elsewhere.outdated);
+	return l->lease != LEASE_NONE;
 }
 
 /* So long a LOCK that does not wait is kept for the adoption of what its owner may have. */
@@ -100,7 +101,7 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 
 	c->lock = l;
 	c->wait_until = wait_until;
-	if (l->state == LOCK_HELD && claim_same_owner(l->holder, c)) {
+	if (l->lease == LEASE_HELD && claim_same_owner(l->holder, c)) {
 		bool more = l->holder->count < HOLDS_MOST;
 
 		l->holder->count += more;
@@ -108,21 +109,21 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		return;
 	}
 	/* Of what the same owner may have from the former life, the adoption decides. */
-	if (!c->patient && lock_is_taken(l) && !(l->state == LOCK_ADOPTING && claim_same_owner(l->holder, c))) {
+	if (!c->patient && lock_is_taken(l) && !(l->lease == LEASE_ADOPTING && claim_same_owner(l->holder, c))) {
 		engine_notice(e, NOTICE_REFUSED, c, NULL, REFUSED_BUSY);
 		return;
 	}
-	if (l->state == LOCK_IDLE)
+	if (lock_is_idle(l))
 		l->elsewhere.known = l->elsewhere.split = false; /* what was seen while somebody waited is old */
 	lock_enqueue(l, c);
 	metric_add(&e->core->metrics, METRIC_WAITERS, c->patient);
 	if (c->patient && !MUTATED(WAIT_ENDLESS))
 		heap_set(&e->core->timers, &c->timer, wait_until);
-	else if (l->state == LOCK_ADOPTING)
+	else if (l->lease == LEASE_ADOPTING)
 		heap_set(&e->core->timers, &c->timer, instant_add(e->core->now, adoption_us(e)));
-	if (l->state == LOCK_IDLE || (l->state == LOCK_WAITING && (l->starved || l->paced)))
-		acquire_begin(e, l);
-	else if (l->state == LOCK_WAITING && !lock_is_taken(l) && !c->patient)
+	if (lock_is_idle(l) || l->contender == CONTENDER_NO_QUORUM || l->contender == CONTENDER_QUEUED)
+		acquire_begin(e, l, CAUSE_REQUEST);
+	else if (lock_waits(l) && !lock_is_taken(l) && !c->patient)
 		split_hurry(e, l);
 }
 
@@ -148,12 +149,12 @@ void line_fired(struct engine *e, struct claim *c)
 		engine_lapse(e, c);
 		return;
 	}
-	if (l->state == LOCK_ACQUIRING && !l->elsewhere.known) {
+	if (l->contender == CONTENDER_ASKING && !l->elsewhere.known) {
 		c->overdue = true;
 		return;
 	}
 	if (!c->patient) { /* it waited for an adoption; if that is over, a round answers it */
-		if (l->state == LOCK_ADOPTING)
+		if (l->lease == LEASE_ADOPTING)
 			line_refuse(e, c, line_trouble(l));
 		return;
 	}
@@ -163,7 +164,7 @@ void line_fired(struct engine *e, struct claim *c)
 void engine_finish_up(struct engine *e, struct claim *c)
 {
 	c->leaving = true;
-	if (c->lock->state == LOCK_ACQUIRING || !c->patient)
+	if (c->lock->contender == CONTENDER_ASKING || !c->patient)
 		c->overdue = true;
 	else
 		line_refuse(e, c, REFUSED_CANCELLED);
@@ -240,11 +241,11 @@ int64_t engine_retry_us(const struct engine *e, const struct lock *l)
 {
 	int64_t left;
 
-	switch (l->state) {
-	case LOCK_HELD:
+	switch (l->lease) {
+	case LEASE_HELD:
 		left = instant_diff(lock_deadline(&e->table, l), e->core->now);
 		break;
-	case LOCK_CLOSING:
+	case LEASE_CLOSING:
 		left = instant_diff(l->close_at, e->core->now);
 		break;
 	default:

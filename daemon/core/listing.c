@@ -99,7 +99,7 @@ void listing_free(struct listing *l)
 
 static bool is_listed(const struct lock *l, struct span prefix)
 {
-	return l->state != LOCK_IDLE && span_starts(lock_name(l), prefix);
+	return !lock_is_idle(l) && span_starts(lock_name(l), prefix);
 }
 
 static void seek_looks_ahead(const struct map_node *ahead)
@@ -225,7 +225,7 @@ static bool tell_row(struct commander *x, struct listing *l, size_t i)
 		return s != NULL;
 	} else {
 		const struct lock *lock = lock_find(&x->engine->table, page_name(&l->page, i));
-		bool there = lock && lock->state != LOCK_IDLE;
+		bool there = lock && !lock_is_idle(lock);
 
 		if (there)
 			tell_lock(x, l, lock);

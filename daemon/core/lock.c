@@ -127,7 +127,7 @@ struct lock *lock_find_or_add(struct lock_table *t, struct span name)
 
 void lock_drop_if_unused(struct lock_table *t, struct lock *l)
 {
-	if (l->state != LOCK_IDLE || l->refs > 0 || !TAILQ_EMPTY(&l->line) || !TAILQ_EMPTY(&l->losses) ||
+	if (!lock_is_idle(l) || l->refs > 0 || !TAILQ_EMPTY(&l->line) || !TAILQ_EMPTY(&l->losses) ||
 	    !TAILQ_EMPTY(&l->extends))
 		return;
 	heap_cancel(&t->core->timers, &l->timer);

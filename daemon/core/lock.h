@@ -11,6 +11,7 @@
 #include "daemon/core/core.h"
 #include "daemon/core/nodeset.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/state.h"
 #include "proto/proto.h"
 
 #include <sys/queue.h>
@@ -103,33 +104,23 @@ struct claim {
 };
 TAILQ_HEAD(claims, claim);
 
-enum lock_state {
-	LOCK_IDLE,      /* nothing at the stores; kept while losses or releases under way name it */
-	LOCK_ACQUIRING, /* a round asks the stores for it, for the first in line */
-	LOCK_WAITING,   /* held elsewhere, or no quorum: the timer, or a node that comes back, asks again */
-	LOCK_HELD,      /* the lease is ours and has a holder */
-	LOCK_ADOPTING,  /* the holder had it in the former life of the daemon; the stores are asked whether it still stands, see adopt.c */
-	LOCK_CLOSING,   /* the lease is ours, its holder is not; it is left alone until the moment that the holder may believe in */
-};
-
 TAILQ_HEAD(locks, lock);
 
 struct lock {
 	struct map_node node;
-	TAILQ_ENTRY(lock) in_starved;
+	TAILQ_ENTRY(lock) in_starved; /* NO_QUORUM */
 	TAILQ_ENTRY(lock) in_risk; /* or, ADOPTING, in the list of those */
-	TAILQ_ENTRY(lock) in_pace; /* WAITING */
+	TAILQ_ENTRY(lock) in_pace; /* QUEUED */
 	struct timer keep;         /* HELD, ADOPTING: in the heap of those; see pace.c */
 	TAILQ_ENTRY(lock) in_search; /* see deadlock.h */
 	struct claim *seen_next; /* the line is followed up to here */
 	uint64_t seen;           /* by which search last */
 	unsigned seen_goals;     /* claims up to which the line is to be followed; UINT_MAX: all of it */
 	bool seen_holder, in_queue;
-	enum lock_state state;
-	bool starved;           /* in the list of locks that wait for a quorum */
-	bool paced;             /* HELD, ADOPTING, WAITING: its round waits until the stores have answered others: in the list of those, see pace.c */
+	enum contender_state contender; /* both are written by move.c alone */
+	enum lease_state lease;
+	bool paced;             /* QUEUED; HELD, ADOPTING: its renewal waits until the stores have answered others: in the list of those, see pace.c */
 	bool at_risk;           /* RISK was told: in the list of those */
-	bool yielding;          /* WAITING: left alone for a moment, so that clients that poll get their turn */
 	bool long_name;         /* name is on the heap */
 	bool recorded;          /* this value was ever in the journal */
 	uint16_t name_n;
@@ -186,6 +177,18 @@ struct lock {
 	char *name;
 	char short_name[48];
 };
+
+/* It stands at no store, and nobody waits for it: it is kept while losses, or releases under way, name it. */
+static inline bool lock_is_idle(const struct lock *l)
+{
+	return l->contender == CONTENDER_IDLE && l->lease == LEASE_NONE;
+}
+
+/* Somebody waits for it, and no round is under way. */
+static inline bool lock_waits(const struct lock *l)
+{
+	return l->contender != CONTENDER_IDLE && l->contender != CONTENDER_ASKING;
+}
 
 static inline struct span lock_name(const struct lock *l)
 {

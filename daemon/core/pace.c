@@ -7,6 +7,7 @@
  * comes before those who ask, so a name is released before it is asked for again. Where there is no quorum there is nothing to wait for, and the round
  * is told so at once.
  */
+#include "daemon/core/move.h"
 #include "daemon/core/round.h"
 
 static bool pace_keeps_none(const struct pace *p)
@@ -60,7 +61,7 @@ static void pace_watch(struct engine *e)
 /* Half of the lease is over. */
 static struct instant pace_urgent_at(const struct engine *e, const struct lock *l)
 {
-	if (l->state == LOCK_ADOPTING)
+	if (l->lease == LEASE_ADOPTING)
 		return e->core->now;
 	return instant_add(lock_deadline(&e->table, l), -l->ttl_us / 2);
 }
@@ -68,7 +69,7 @@ static struct instant pace_urgent_at(const struct engine *e, const struct lock *
 /* Waits until admission; a request that does not wait is answered before that becomes long. */
 static bool pace_held_back(struct engine *e, struct lock *l)
 {
-	if (l->state == LOCK_WAITING && !timer_is_set(&l->timer))
+	if (l->contender == CONTENDER_QUEUED && !timer_is_set(&l->timer))
 		line_look_at(e, l, INSTANT_NEVER);
 	return true;
 }
@@ -76,18 +77,18 @@ static bool pace_held_back(struct engine *e, struct lock *l)
 bool pace_holds(struct engine *e, struct lock *l)
 {
 	struct pace *p = &e->pace;
-	bool first = pace_keeps_none(p) && (l->state == LOCK_HELD || l->state == LOCK_ADOPTING || pace_is_idle(p));
+	bool first = pace_keeps_none(p) && (l->lease != LEASE_NONE || pace_is_idle(p));
 
 	if (l->paced)
 		return l->impatient == 0 || pace_held_back(e, l); /* who waits has just joined the line, and is not overdue */
 	if (first && pace_may_begin(e, true))
 		return false;
-	if (l->state != LOCK_HELD && l->state != LOCK_ADOPTING)
-		engine_become(e, l, LOCK_WAITING);
-	if (l->state == LOCK_WAITING)
+	if (l->lease == LEASE_NONE) {
+		contender_move(e, l, CONTENDER_QUEUED, CAUSE_NO_ROOM);
 		TAILQ_INSERT_TAIL(&p->asking, l, in_pace);
-	else
+	} else {
 		heap_set(&p->keeping, &l->keep, pace_urgent_at(e, l));
+	}
 	l->paced = true;
 	metric_add(&e->core->metrics, METRIC_PACED, 1);
 	pace_watch(e);
@@ -134,9 +135,9 @@ void pace_leave_debt(struct engine *e, struct op *op)
 static void pace_serve_lock(struct engine *e, struct lock *l)
 {
 	pace_leave(e, l);
-	if (l->state == LOCK_WAITING)
-		acquire_start(e, l);
-	else if (l->state == LOCK_ADOPTING)
+	if (l->lease == LEASE_NONE)
+		acquire_start(e, l, CAUSE_ADMITTED);
+	else if (l->lease == LEASE_ADOPTING)
 		adopt_go_on(e, l);
 	else if (!l->round)
 		renew_begin(e, l);

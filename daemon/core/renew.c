@@ -5,6 +5,7 @@
  * held all the time. When so many nodes had lost it that somebody else may have held the lock, the lock is lost. One EXTEND of a value is in flight per
  * node, so answers come in order.
  */
+#include "daemon/core/move.h"
 #include "daemon/core/round.h"
 
 #include <limits.h>
@@ -106,7 +107,7 @@ static void renew_succeeded(struct engine *e, struct op *op)
 	l->renew_at = l->holder->renew ? instant_add(op->begun, worth_us / 3) : INSTANT_NEVER;
 	if (l->at_risk)
 		engine_notice(e, NOTICE_SAFE, l->holder, NULL, REFUSED_NOT);
-	renew_safe(e, l);
+	lease_safe(e, l);
 	renew_close(e, op, REFUSED_NOT);
 }
 
@@ -116,15 +117,7 @@ static void renew_risk(struct engine *e, struct lock *l)
 		return;
 	metric_add(&e->core->metrics, METRIC_RISKS, 1);
 	engine_notice(e, NOTICE_RISK, l->holder, NULL, REFUSED_NOT);
-	l->at_risk = true;
-	TAILQ_INSERT_TAIL(&e->risks, l, in_risk);
-}
-
-void renew_safe(struct engine *e, struct lock *l)
-{
-	if (l->at_risk)
-		TAILQ_REMOVE(&e->risks, l, in_risk);
-	l->at_risk = false;
+	lease_at_risk(e, l);
 }
 
 static void renew_missed(struct engine *e, struct op *op)
@@ -288,7 +281,7 @@ static void renew_note_end(const struct engine *e, struct lock *l, const struct 
 /* It is not there, but what was sent over an earlier connection may set it yet. An adoption sets nothing where nothing is. */
 static bool renew_may_yet_be_placed(const struct engine *e, const struct lock *l, unsigned node)
 {
-	return l->state != LOCK_ADOPTING && instant_before(e->core->now, op_astray_until(&e->ops, node, l->value_since, e->core->now));
+	return l->lease != LEASE_ADOPTING && instant_before(e->core->now, op_astray_until(&e->ops, node, l->value_since, e->core->now));
 }
 
 /* What an executed renewal says of the key: its vote, or that the key is not ours. */
@@ -339,7 +332,7 @@ static void renew_came_late(struct engine *e, struct op *op)
 		l->renew_at = instant_max(e->core->now, instant_add(op->begun, l->ttl_us / 3));
 	}
 	engine_notice(e, NOTICE_SAFE, l->holder, NULL, REFUSED_NOT);
-	renew_safe(e, l);
+	lease_safe(e, l);
 	engine_schedule(e, l);
 }
 
@@ -350,13 +343,13 @@ void renew_answered(struct engine *e, struct op *op, const struct answer *a)
 	if (l->value.ticket != op->value.ticket)
 		return;
 	lock_note_answer(l, a);
-	if (l->state != LOCK_HELD && l->state != LOCK_ADOPTING)
+	if (l->lease != LEASE_HELD && l->lease != LEASE_ADOPTING)
 		return;
 	if (a->class == ANSWER_EXECUTED)
 		renew_note_vote(e, l, op, a);
 	else if (MUTATED(UNKNOWN_COUNTED) && a->class == ANSWER_UNKNOWN)
 		l->votes.until[a->node] = vote_until(op->sent[a->node], op->ttl_us);
-	if (l->state == LOCK_ADOPTING) {
+	if (l->lease == LEASE_ADOPTING) {
 		adopt_decide(e, op);
 		return;
 	}

@@ -17,8 +17,8 @@ void pace_go_on(struct engine *e); /* serves those for whom there is room now */
 void pace_fired(struct engine *e); /* TIMER_PACE */
 
 /* acquire.c: asks for the lock, for the first in line, now or when it is its turn. The lock has no round under way and is not ours. */
-void acquire_begin(struct engine *e, struct lock *l);
-void acquire_start(struct engine *e, struct lock *l); /* now */
+void acquire_begin(struct engine *e, struct lock *l, enum cause why);
+void acquire_start(struct engine *e, struct lock *l, enum cause why); /* now */
 void acquire_answered(struct engine *e, struct op *op, const struct answer *a);
 void acquire_expired(struct engine *e, struct op *op);
 
@@ -69,7 +69,7 @@ uint64_t split_weight(struct span name, struct span run_id);
 /* handover.c: the lease goes to the next local waiter without a round; false: it may not. */
 bool hand_over(struct engine *e, struct lock *l);
 /* The lease was released: the next in line asks anew; where clients poll, they may get their turn first. */
-void hand_back(struct engine *e, struct lock *l);
+void hand_back(struct engine *e, struct lock *l, enum cause why);
 
 /* turn.c: the place in line among daemons. */
 #define TICKET_MAX (VALUE_MAX - 1)
@@ -91,8 +91,6 @@ void renew_expired(struct engine *e, struct op *op);
 void renew_due(struct engine *e, struct lock *l);
 /* The lock is not held any more: its round decides nothing. */
 void renew_over(struct lock *l);
-/* The lock is not at risk any more, or not held. */
-void renew_safe(struct engine *e, struct lock *l);
 /* A quorum is back: leases that are at risk are renewed now, not at their next try, and those of the former life are adopted. */
 void renew_overdue(struct engine *e);
 /* The EXTENDs that wait for a round of this lock are answered so. */
@@ -176,7 +174,6 @@ void lock_hold_ended(struct engine *e, const struct claim *c); /* the books of a
 
 /* engine.c */
 void engine_notice(struct engine *e, enum notice_kind kind, struct claim *c, struct pending *p, enum refusal why);
-void engine_become(struct engine *e, struct lock *l, enum lock_state state);
 /* A round won the lease with this token. */
 void engine_won(struct engine *e, struct op *op, int64_t fence);
 void engine_next(struct engine *e, struct lock *l); /* the lock is not ours any more: the next in line, or nobody */

@@ -317,6 +317,7 @@ void service_reload(struct service *s, const struct core_conf *conf)
 	s->core.conf.min_lease_us = conf->min_lease_us;
 	s->core.conf.limits = conf->limits;
 	s->core.conf.listed = conf->listed;
+	s->core.conf.tell_moves = conf->tell_moves;
 }
 
 size_t service_status(const struct service *s, char *out, size_t size)

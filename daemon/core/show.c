@@ -98,7 +98,7 @@ static unsigned row_first(struct commander *x, struct session *s, struct span ta
 {
 	if (l->holder)
 		row_holder(x, s, tag, l);
-	else if (l->state == LOCK_CLOSING)
+	else if (l->lease == LEASE_CLOSING)
 		row_kept(x, s, tag, instant_diff(l->close_at, x->core->now) / MSEC);
 	else if (!elsewhere->known || elsewhere->outdated)
 		return 0;
@@ -135,14 +135,14 @@ static void show(struct commander *x, struct session *s, struct span tag, const 
 /* A holder that this daemon keeps an eye on, since somebody waits for it: what was seen before the stores fell silent may be over. */
 static bool is_watched(const struct lock *l)
 {
-	return l->state == LOCK_WAITING && l->elsewhere.known && !l->elsewhere.outdated;
+	return lock_waits(l) && l->elsewhere.known && !l->elsewhere.outdated;
 }
 
 void command_show(struct commander *x, struct session *s, const struct pending *p)
 {
 	const struct lock *l = p->lock;
 	/* A round of ours has begun since, or is being undone: what stands there of it means nothing. */
-	bool undecided = l->state != LOCK_IDLE && is_own(x, &p->elsewhere);
+	bool undecided = !lock_is_idle(l) && is_own(x, &p->elsewhere);
 	static const struct elsewhere nothing;
 
 	if (is_watched(l))
@@ -157,7 +157,7 @@ void serve_SHOW(struct commander *x, struct session *s)
 	struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
 
 	/* Held or kept by this daemon, or being asked for. */
-	if (l && (is_watched(l) || (l->state != LOCK_IDLE && l->state != LOCK_WAITING)))
+	if (l && (is_watched(l) || l->lease != LEASE_NONE || l->contender == CONTENDER_ASKING))
 		show(x, s, x->request.tag, l, &l->elsewhere, false);
 	else if (pendings_within_limit(x, s))
 		engine_look(x->engine, pending_of_request(x, s, lock_find_or_add(&x->engine->table, x->request.word[0])));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Locks that starve: those who wait for them keep their place while there is no quorum to ask, and are served as soon as there is one. */
+#include "daemon/core/move.h"
 #include "daemon/core/round.h"
 
 /* It is being looked at, and has had no more than the time of a command so far. */
@@ -30,26 +31,23 @@ void starve(struct engine *e, struct lock *l)
 
 	l->elsewhere.split = false;
 	l->elsewhere.outdated = true;
-	engine_become(e, l, LOCK_WAITING);
+	contender_move(e, l, CONTENDER_NO_QUORUM, CAUSE_TOO_FEW);
 	line_refuse_part(e, l, REFUSED_QUORUM, promised ? LINE_OVERDUE : LINE_IMPATIENT);
-	if (l->state != LOCK_WAITING)
+	if (l->contender != CONTENDER_NO_QUORUM)
 		return;
 	if (promised)
 		line_look_at(e, l, instant_add(e->core->now, core_patience_us(e->core)));
 	turn_withdraw(e, l); /* without a quorum we are in nobody's way */
-	l->starved = true;
-	TAILQ_INSERT_TAIL(&e->starved, l, in_starved);
 }
 
 void starve_end(struct engine *e)
 {
-	struct lock *l;
-	struct locks waiting = TAILQ_HEAD_INITIALIZER(waiting);
+	const struct lock *last = TAILQ_LAST(&e->starved, locks), *l = NULL;
 
-	TAILQ_CONCAT(&waiting, &e->starved, in_starved);
-	while ((l = TAILQ_FIRST(&waiting))) {
-		TAILQ_REMOVE(&waiting, l, in_starved);
-		l->starved = false;
-		acquire_begin(e, l);
+	while (l != last) {
+		struct lock *first = TAILQ_FIRST(&e->starved);
+
+		l = first;
+		acquire_begin(e, first, CAUSE_QUORUM_BACK); /* one that finds no quorum after all goes to the end */
 	}
 }

@@ -204,13 +204,13 @@ void turn_woken(struct engine *e, struct span name, unsigned node)
 	struct lock *l = lock_find(&e->table, name);
 	struct instant soon;
 
-	if (!l || l->starved || l->paced || l->yielding || (l->state != LOCK_WAITING && l->state != LOCK_ACQUIRING))
+	if (!l || (l->contender != CONTENDER_ASKING && l->contender != CONTENDER_REFUSED && l->contender != CONTENDER_BACKING_OFF))
 		return;
 	nodeset_add(&l->woken, node);
-	if (l->state != LOCK_WAITING)
+	if (l->contender == CONTENDER_ASKING)
 		return; /* the round under way may have asked too early: it looks at woken when it fails */
 	if (nodeset_count(l->woken) >= engine_quorum(e)) {
-		acquire_begin(e, l);
+		acquire_begin(e, l, CAUSE_WOKEN);
 		return;
 	}
 	/* The others are about to say so too; a lost word costs one round trip. */
@@ -223,6 +223,6 @@ void turn_wanted(struct engine *e, struct span name)
 {
 	struct lock *l = lock_find(&e->table, name);
 
-	if (l && l->state == LOCK_HELD && l->want_since.us == INT64_MAX)
+	if (l && l->lease == LEASE_HELD && l->want_since.us == INT64_MAX)
 		l->want_since = e->core->now;
 }

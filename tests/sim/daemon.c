@@ -58,6 +58,7 @@ static void daemon_configure(struct sim_daemon *d)
 		.skew_us = SKEW_US,
 		.max_grace_us = 10 * SEC,
 		.clock_tol_us = clock_tol_us((unsigned)p->nodes, p->max_lease_us, p->delay_us),
+		.tell_moves = d->world->trace != NULL,
 		.listed = p->storm ? 24 : 0, /* so that even a page of some rows takes several slices */
 		.limits = {.locks = 1024, .waiting = 256, .name = 512, .mistakes = 100, .line = 8192},
 	};
@@ -133,6 +134,12 @@ static void effect_call(struct sim_daemon *d, const struct call *call, int64_t d
 	link_call(&d->link[call->node], call, depart);
 }
 
+/* Told only with a trace: no part of what two runs of a world have in common. */
+static bool is_move(const struct effect *e)
+{
+	return strcmp(e->log.event, "contender") == 0 || strcmp(e->log.event, "lease") == 0;
+}
+
 static void effect_carry_out(struct sim_daemon *d, const struct effect *e, int64_t depart)
 {
 	struct conn *c;
@@ -163,8 +170,10 @@ static void effect_carry_out(struct sim_daemon *d, const struct effect *e, int64
 		journal_append(d, e->journal.record);
 		break;
 	case EFFECT_LOG:
-		world_note(d->world, 4, (uint64_t)e->log.level, "d%u log %s %.*s", d->index, e->log.event, (int)e->log.text.n,
-			   e->log.text.p);
+		if (is_move(e))
+			world_tell(d->world, "d%u %s %.*s", d->index, e->log.event, (int)e->log.text.n, e->log.text.p);
+		else
+			world_note(d->world, 4, (uint64_t)e->log.level, "d%u log %s %.*s", d->index, e->log.event, (int)e->log.text.n, e->log.text.p);
 		break;
 	}
 }

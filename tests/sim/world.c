@@ -23,6 +23,13 @@ uint64_t hash_bytes(const void *p, size_t n)
 	return h;
 }
 
+static void trace_line(struct world *w, const char *format, va_list list)
+{
+	fprintf(w->trace, "%10lld ", (long long)w->now);
+	vfprintf(w->trace, format, list);
+	fputc('\n', w->trace);
+}
+
 void world_note(struct world *w, uint64_t a, uint64_t b, const char *format, ...)
 {
 	va_list list;
@@ -31,11 +38,20 @@ void world_note(struct world *w, uint64_t a, uint64_t b, const char *format, ...
 	w->hash = mix(mix(w->hash, a), b);
 	if (!w->trace)
 		return;
-	fprintf(w->trace, "%10lld ", (long long)w->now);
 	va_start(list, format);
-	vfprintf(w->trace, format, list);
+	trace_line(w, format, list);
 	va_end(list);
-	fputc('\n', w->trace);
+}
+
+void world_tell(struct world *w, const char *format, ...)
+{
+	va_list list;
+
+	if (!w->trace)
+		return;
+	va_start(list, format);
+	trace_line(w, format, list);
+	va_end(list);
 }
 
 void world_at(struct world *w, struct timer *t, enum sim_timer kind, int64_t at)

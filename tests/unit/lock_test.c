@@ -43,7 +43,7 @@ START_TEST(a_name_is_one_lock)
 	ck_assert_ptr_eq(lock_find(&table, SPAN("orders/42")), l);
 	ck_assert_ptr_null(lock_find(&table, SPAN("orders/4")));
 	ck_assert_ptr_ne(lock_find_or_add(&table, (struct span){"orders/42\0", 10}), l);
-	ck_assert_int_eq(l->state, LOCK_IDLE);
+	ck_assert(lock_is_idle(l));
 }
 END_TEST
 
@@ -76,10 +76,10 @@ START_TEST(a_lock_is_dropped_when_nobody_names_it_any_more)
 	ck_assert_ptr_nonnull(lock_find(&table, SPAN("a")));
 	lock_dequeue(l, c);
 	claim_free(&table, c);
-	l->state = LOCK_WAITING;
+	l->contender = CONTENDER_REFUSED;
 	lock_drop_if_unused(&table, l);
 	ck_assert_ptr_nonnull(lock_find(&table, SPAN("a")));
-	l->state = LOCK_IDLE;
+	l->contender = CONTENDER_IDLE;
 	lock_drop_if_unused(&table, l);
 	ck_assert_ptr_null(lock_find(&table, SPAN("a")));
 	ck_assert_uint_eq(table.locks.live, 0);
@@ -169,7 +169,7 @@ START_TEST(an_owner_is_a_session_and_a_text)
 	ck_assert(claim_same_owner(x, x));
 	ck_assert(!claim_same_owner(x, none));
 	ck_assert(!claim_same_owner(x, other));
-	l->state = LOCK_HELD;
+	l->lease = LEASE_HELD;
 	l->holder = x;
 	TAILQ_INSERT_TAIL(&l->losses, other, in_lock);
 	ck_assert_ptr_eq(lock_claim_of(l, &one, SPAN("x")), x);

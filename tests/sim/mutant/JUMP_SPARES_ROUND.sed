@@ -1,2 +1,2 @@
 # daemon/core/hold.c
-s|if (l->state == LOCK_ACQUIRING && l->round)|if (l->state == LOCK_ACQUIRING \&\& !l->round)|
+s|if (l->contender == CONTENDER_ASKING && l->round)|if (l->contender == CONTENDER_ASKING \&\& !l->round)|

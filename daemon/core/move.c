@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/core/move.h"
+
+#include "daemon/core/round.h"
+
+#include <assert.h>
+
+static void move_tell(struct engine *e, const struct lock *l, const char *machine, const struct state_row *was, const struct state_row *now, enum cause why)
+{
+	core_log(e->core, LOG_DEBUG, machine, "name=%s was=%s now=%s why=%s", core_quoted(e->core, lock_name(l)), was->word, now->word, cause_table[why].word);
+}
+
+/* What only the state had that is left: a list, a timer. */
+static void contender_leave(struct engine *e, struct lock *l)
+{
+	if (!lock_waits(l))
+		return;
+	if (l->contender == CONTENDER_NO_QUORUM)
+		TAILQ_REMOVE(&e->starved, l, in_starved);
+	else if (l->paced)
+		pace_leave(e, l);
+	if (timer_is_set(&l->timer))
+		heap_cancel(&e->core->timers, &l->timer);
+}
+
+void contender_move(struct engine *e, struct lock *l, enum contender_state to, enum cause why)
+{
+	assert(contender_moves[l->contender][to][why] && l->lease == LEASE_NONE);
+	if (e->core->conf.tell_moves)
+		move_tell(e, l, "contender", &contender_table[l->contender], &contender_table[to], why);
+	contender_leave(e, l);
+	l->contender = to;
+	if (to == CONTENDER_NO_QUORUM)
+		TAILQ_INSERT_TAIL(&e->starved, l, in_starved);
+	if (to == CONTENDER_IDLE)
+		l->splits = l->attempts = l->leads = 0; /* whoever asks next begins anew */
+}
+
+void lease_at_risk(struct engine *e, struct lock *l)
+{
+	l->at_risk = true;
+	TAILQ_INSERT_TAIL(&e->risks, l, in_risk);
+}
+
+void lease_safe(struct engine *e, struct lock *l)
+{
+	if (l->at_risk)
+		TAILQ_REMOVE(&e->risks, l, in_risk);
+	l->at_risk = false;
+}
+
+static void lease_leave(struct engine *e, struct lock *l)
+{
+	if (l->lease == LEASE_NONE)
+		return;
+	if (l->lease == LEASE_HELD)
+		metric_add(&e->core->metrics, METRIC_LOCKS_HELD, -1);
+	if (l->lease == LEASE_ADOPTING)
+		TAILQ_REMOVE(&e->adopting, l, in_risk);
+	lease_safe(e, l);
+	if (l->paced)
+		pace_leave(e, l);
+	if (timer_is_set(&l->timer))
+		heap_cancel(&e->core->timers, &l->timer);
+}
+
+void lease_move(struct engine *e, struct lock *l, enum lease_state to, enum cause why)
+{
+	assert(lease_moves[l->lease][to][why] && l->contender == CONTENDER_IDLE);
+	if (e->core->conf.tell_moves)
+		move_tell(e, l, "lease", &lease_table[l->lease], &lease_table[to], why);
+	lease_leave(e, l);
+	l->lease = to;
+	if (to == LEASE_HELD)
+		metric_add(&e->core->metrics, METRIC_LOCKS_HELD, 1);
+	if (to == LEASE_ADOPTING)
+		TAILQ_INSERT_TAIL(&e->adopting, l, in_risk);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/move.def: the moves of a name, and that each is told to who listens. */
+#include "daemon/core/state.h"
+#include "tests/unit/stage.h"
+
+#include <check.h>
+
+static void moves_are_told(void)
+{
+	stage_open(1);
+	stage.conf.tell_moves = true;
+	daemon_starts(0);
+	passes(2 * SEC);
+	session_opens(1, 0);
+}
+
+START_TEST(each_move_is_a_line_of_the_log_at_debug)
+{
+	moves_are_told();
+	says(1, "LOCK 'a b'");
+	hears(1, "OK *");
+	ck_assert(was_logged("contender name=\"a b\" was=idle now=acquiring why=request"));
+	says(1, "LOCK 'a b'");
+	hears(1, "OK *");
+	says(1, "UNLOCK 'a b'");
+	hears(1, "OK *");
+	ck_assert(!was_logged("lease *"));
+	says(1, "UNLOCK 'a b'");
+	hears(1, "OK *");
+	ck_assert(was_logged("lease name=\"a b\" was=held now=none why=unlocked"));
+}
+END_TEST
+
+START_TEST(who_does_not_listen_is_told_nothing)
+{
+	stage_begin(1);
+	passes(2 * SEC);
+	says(1, "LOCK a");
+	hears(1, "OK *");
+	ck_assert(!was_logged("contender *"));
+}
+END_TEST
+
+/* Whether a way leads from one state to another, over at most so many moves. */
+static bool leads(const bool (*moves)[CAUSE_N], int n, int from, int to, int most)
+{
+	for (int next = 0; most > 0 && next < n; next++)
+		for (int why = 0; why < CAUSE_N; why++)
+			if (moves[from * n + next][why] && (next == to || leads(moves, n, next, to, most - 1)))
+				return true;
+	return false;
+}
+
+START_TEST(from_idle_there_is_a_way_to_each_state_and_back)
+{
+	for (int i = 1; i < CONTENDER_N; i++) {
+		ck_assert(leads(&contender_moves[0][0], CONTENDER_N, 0, i, 3));
+		ck_assert(leads(&contender_moves[0][0], CONTENDER_N, i, 0, 3));
+	}
+	for (int i = 1; i < LEASE_N; i++) {
+		ck_assert(leads(&lease_moves[0][0], LEASE_N, 0, i, 3));
+		ck_assert(leads(&lease_moves[0][0], LEASE_N, i, 0, 3));
+	}
+}
+END_TEST
+
+Suite *move_suite(void)
+{
+	Suite *suite = suite_create("move");
+	TCase *told = tcase_create("told"), *table = tcase_create("table");
+
+	tcase_add_checked_fixture(told, NULL, stage_close);
+	tcase_add_test(told, each_move_is_a_line_of_the_log_at_debug);
+	tcase_add_test(told, who_does_not_listen_is_told_nothing);
+	tcase_add_test(table, from_idle_there_is_a_way_to_each_state_and_back);
+	suite_add_tcase(suite, told);
+	suite_add_tcase(suite, table);
+	return suite;
+}
