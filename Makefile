@@ -137,6 +137,7 @@ CORE := \
 	daemon/core/renew.c \
 	daemon/core/restore.c \
 	daemon/core/resume.c \
+	daemon/core/round.c \
 	daemon/core/rows.c \
 	daemon/core/service.c \
 	daemon/core/session.c \
@@ -361,6 +362,7 @@ UNIT := \
 	tests/unit/resp_test.c \
 	tests/unit/rig.c \
 	tests/unit/rng_test.c \
+	tests/unit/round_test.c \
 	tests/unit/run_test.c \
 	tests/unit/scene.c \
 	tests/unit/seed.c \

@@ -15,7 +15,7 @@ static void states_print(const char *title, const struct state_row *state, int n
 }
 
 /* One arrow for all causes of a move. */
-static void move_print(int from, int to, const bool allowed[CAUSE_N])
+static void move_print(int from, int to, const bool allowed[CAUSES_MAX])
 {
 	int told = 0;
 

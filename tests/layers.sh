@@ -28,13 +28,13 @@ pure='assert.h ctype.h endian.h errno.h inttypes.h limits.h stdarg.h stdbool.h s
 # Inside daemon/core: noun, and the nouns whose headers its two files may not include. member and judge stand beside quorum; what is
 # left of the files belongs to engine (round.h) or to command.
 order='
-journal  event core quorum member lock op engine round session command service
-quorum   lock op engine round session command service
-member   lock op engine round session command service
-judge    lock op engine round session command service
-lock     op engine round session command service
-op       engine round session command service
-session  op engine round command service
+journal  event core quorum member lock op engine engine_part session command service
+quorum   lock op engine engine_part session command service
+member   lock op engine engine_part session command service
+judge    lock op engine engine_part session command service
+lock     op engine engine_part session command service
+op       engine engine_part session command service
+session  op engine engine_part command service
 engine   session command service
 command  service
 '

@@ -5,7 +5,7 @@
  * What did not lead to a grant is released everywhere it may stand.
  */
 #include "daemon/core/move.h"
-#include "daemon/core/round.h"
+#include "daemon/core/engine_part.h"
 
 #define STRAGGLER_LEAST_US MSEC
 #define RAISE_LEAST_US (20 * MSEC)
@@ -125,54 +125,10 @@ static void acquire_close(struct engine *e, struct op *op)
 		heap_cancel(&e->core->timers, &op->timer);
 }
 
-static void acquire_failed(struct engine *e, struct op *op)
+static void acquire_failed(struct engine *e, struct op *op, enum round_outcome why)
 {
 	acquire_close(e, op);
-	defeat(e, op);
-}
-
-static int64_t acquire_largest(const struct engine *e, const struct op *op)
-{
-	int64_t largest = -1;
-
-	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (nodeset_has(op->yes, i) && op->base[i] > largest)
-			largest = op->base[i];
-	return largest;
-}
-
-/* At least Q nodes granted the same base: that is the token; -1 otherwise. */
-static int64_t acquire_agreed(const struct engine *e, const struct op *op)
-{
-	if (MUTATED(MAX_WITHOUT_ROUND))
-		return acquire_largest(e, op);
-	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
-		unsigned same = 0;
-
-		for (unsigned j = 0; j < e->core->conf.nodes && nodeset_has(op->yes, i); j++)
-			same += nodeset_has(op->yes, j) && op->base[j] == op->base[i];
-		if (same >= engine_quorum(e))
-			return op->base[i];
-	}
-	return -1;
-}
-
-/* Grant only what is worth having: the loss would be told at once otherwise. */
-static bool acquire_is_useful(const struct engine *e, const struct op *op)
-{
-	struct instant deadline = votes_deadline(&op->votes, e->core->conf.nodes);
-
-	return instant_diff(deadline, e->core->now) > lead_us(op->ttl_us) + op->ttl_us / 10;
-}
-
-static void acquire_won(struct engine *e, struct op *op, int64_t fence)
-{
-	if (!acquire_is_useful(e, op)) {
-		acquire_failed(e, op);
-		return;
-	}
-	acquire_close(e, op);
-	engine_won(e, op, fence);
+	defeat(e, op, why);
 }
 
 /*
@@ -185,18 +141,6 @@ static int64_t acquire_raise_us(const struct engine *e)
 
 	patience = patience < RAISE_LEAST_US ? RAISE_LEAST_US : patience;
 	return patience < most ? patience : most;
-}
-
-/* The Q-th smallest base of those that granted: at least Q of them do with it. */
-static int64_t acquire_least(const struct engine *e, const struct op *op)
-{
-	struct votes base;
-
-	votes_clear(&base, e->core->conf.nodes);
-	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (nodeset_has(op->yes, i))
-			base.until[i].us = -op->base[i]; /* the Q-th largest of the negated */
-	return -votes_deadline(&base, e->core->conf.nodes).us;
 }
 
 /* A node that granted this base has set its clock back since its fence got there: see quorum.h. */
@@ -234,9 +178,9 @@ static void acquire_raise(struct engine *e, struct op *first)
 	struct op *op = op_new(&e->ops, OP_RAISE, l);
 	bool beyond;
 
-	op->fence = acquire_largest(e, first);
+	op->fence = round_largest(first, e->core->conf.nodes);
 	if (acquire_is_far(e, first, op->fence))
-		op->fence = acquire_least(e, first);
+		op->fence = round_least(first, e->core->conf.nodes);
 	beyond = acquire_is_beyond(e, first, op->fence);
 	acquire_close(e, first);
 	l->round = op;
@@ -273,34 +217,37 @@ static void acquire_await_stragglers(struct engine *e, struct op *op)
 	acquire_hurry(e, op, rtt);
 }
 
-/* Not won: is it clear already whether somebody holds it, the votes are split, or too few stores answer? */
-static bool acquire_is_clear(const struct engine *e, const struct op *op, struct nodeset open)
-{
-	return !nodeset_any(open) || defeat_by_holder(e, op) || nodeset_count(nodeset_or(op_told(op), open)) < engine_quorum(e);
-}
-
 static void acquire_decide(struct engine *e, struct op *op)
 {
-	struct nodeset open = op->expired ? NODESET_NONE : nodeset_or(op->open, op->owed);
-	unsigned quorum = engine_quorum(e);
-	int64_t fence = op->kind == OP_RAISE ? op->fence : acquire_agreed(e, op);
+	int64_t token;
+	enum round_outcome outcome = round_outcome(op, e->core->conf.nodes, e->core->now, &token);
 
-	if (nodeset_count(op->yes) >= quorum && fence >= 0)
-		acquire_won(e, op, fence);
-	else if (nodeset_count(nodeset_or(op->yes, open)) < quorum && acquire_is_clear(e, op, open))
-		acquire_failed(e, op);
-	else if (nodeset_count(op->yes) >= quorum && (op->expired || !nodeset_any(op->open)))
-		acquire_raise(e, op);
-	else if (nodeset_count(op->yes) >= quorum)
-		acquire_await_stragglers(e, op);
-	else if (op->kind == OP_ACQUIRE && op_is_refused(op) && nodeset_count(nodeset_or(op->yes, op->no)) >= quorum)
+	switch (outcome) {
+	case ROUND_PENDING:
+		break;
+	case ROUND_RACE:
 		split_await(e, op);
+		break;
+	case ROUND_UNEVEN:
+		acquire_await_stragglers(e, op);
+		break;
+	case ROUND_RAISE:
+		acquire_raise(e, op);
+		break;
+	case ROUND_WON:
+		acquire_close(e, op);
+		engine_won(e, op, token);
+		break;
+	default:
+		acquire_failed(e, op, outcome);
+		break;
+	}
 }
 
 /* The bases shall agree. */
 static void acquire_ask_behind(struct engine *e, struct op *op, struct nodeset nodes)
 {
-	acquire_ask(e, op, nodes, nodeset_any(op->yes) ? acquire_largest(e, op) : acquire_proposal(e));
+	acquire_ask(e, op, nodes, nodeset_any(op->yes) ? round_largest(op, e->core->conf.nodes) : acquire_proposal(e));
 	acquire_await(e, op);
 }
 
@@ -329,8 +276,10 @@ bool acquire_goes_on(struct engine *e, struct op *op)
 /* The leading node has answered. Its token is proposed to the others, so that the bases agree. */
 static void acquire_led(struct engine *e, struct op *op)
 {
-	if (TAILQ_EMPTY(&op->lock->line) || (op_is_refused(op) && !nodeset_any(op->alien)))
-		acquire_failed(e, op);
+	enum round_outcome outcome = round_led(op);
+
+	if (TAILQ_EMPTY(&op->lock->line) || outcome != ROUND_PENDING)
+		acquire_failed(e, op, outcome);
 	else
 		acquire_widen(e, op);
 }

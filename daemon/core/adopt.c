@@ -11,7 +11,7 @@
  * gap. Of more than JOURNAL_PRIORS + 1 the oldest is forgotten: then the lock may be lost, and is said to be.
  */
 #include "daemon/core/move.h"
-#include "daemon/core/round.h"
+#include "daemon/core/engine_part.h"
 
 #include "daemon/base/mem.h"
 #include "daemon/core/journal.h"

@@ -4,28 +4,12 @@
  * those who cannot wait are told why, and for those who can it is asked again: at once, at a guess of when it is free, or after a pause.
  */
 #include "daemon/core/move.h"
-#include "daemon/core/round.h"
+#include "daemon/core/engine_part.h"
 
 #define POLL_LEAST_US (25 * MSEC)
 #define POLL_MOST_US SEC
 #define POLL_FOREIGN_US (200 * MSEC) /* clients that poll win against one that seldom asks */
 #define NARROW_US SEC
-
-/* The Q-th smallest remaining TTL, a free node counting 0. */
-int64_t defeat_pttl(const struct engine *e, const struct op *op)
-{
-	struct votes ttl;
-
-	votes_clear(&ttl, e->core->conf.nodes);
-	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
-		if (!nodeset_has(op->busy, i))
-			ttl.until[i].us = 0;
-		else if (op->base[i] >= 0)
-			ttl.until[i].us = -op->base[i]; /* the Q-th largest of the negated */
-	}
-	ttl.until[0] = votes_deadline(&ttl, e->core->conf.nodes);
-	return ttl.until[0].us == INT64_MIN ? -1 : -ttl.until[0].us;
-}
 
 static void defeat_pause(struct engine *e, struct lock *l, int64_t us)
 {
@@ -47,7 +31,7 @@ static void defeat_held_elsewhere(struct engine *e, struct lock *l, const struct
 	l->splits = 0;
 	l->handed_since.us = 0;
 	l->elsewhere.reserved = !nodeset_any(op->busy);
-	l->elsewhere.pttl_ms = defeat_pttl(e, op);
+	l->elsewhere.pttl_ms = round_pttl_ms(op, e->core->conf.nodes);
 	l->elsewhere.at = e->core->now;
 	l->attempts++;
 	contender_move(e, l, CONTENDER_REFUSED, CAUSE_HELD_BY_OTHER);
@@ -102,62 +86,39 @@ static void defeat_no_quorum(struct engine *e, struct lock *l)
 		defeat_pause(e, l, RETRY_US);
 }
 
-unsigned defeat_same_holder_at(const struct engine *e, const struct op *op, unsigned node)
-{
-	unsigned same = 0;
-
-	for (unsigned i = 0; i < e->core->conf.nodes && nodeset_has(op->busy, node); i++)
-		same += nodeset_has(op->busy, i) && op->holder[i] == op->holder[node];
-	return same;
-}
-
-/* At how many nodes one and the same holder stands. Less than a quorum: votes are split, and nobody holds it. */
-static unsigned defeat_same_holder(const struct engine *e, const struct op *op)
-{
-	unsigned most = 0;
-
-	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
-		unsigned same = defeat_same_holder_at(e, op, i);
-
-		most = same > most ? same : most;
-	}
-	return most;
-}
-
-bool defeat_by_holder(const struct engine *e, const struct op *op)
-{
-	return defeat_same_holder(e, op) >= engine_quorum(e) || (nodeset_any(op->behind) && nodeset_count(nodeset_or(op->busy, op->behind)) >= engine_quorum(e));
-}
-
-void defeat(struct engine *e, struct op *op)
+void defeat(struct engine *e, struct op *op, enum round_outcome why)
 {
 	struct lock *l = op->lock;
-	unsigned quorum = engine_quorum(e);
+	unsigned nodes = e->core->conf.nodes, quorum = engine_quorum(e);
 
-	if (!(MUTATED(UNDO_FORGOTTEN) && defeat_same_holder(e, op) >= quorum) &&
-	    !(MUTATED(SPLIT_KEPT) && defeat_same_holder(e, op) < quorum))
+	if (!(MUTATED(UNDO_FORGOTTEN) && round_same_holder(op, nodes) >= quorum) && !(MUTATED(SPLIT_KEPT) && round_same_holder(op, nodes) < quorum))
 		debt_begin(e, l, OP_RELEASE, 0, NULL);
 	if (op->kind == OP_RAISE && nodeset_any(op->over)) /* the limit of the store that refused passes the base in that time, unless a proposal lifts the base as well */
 		e->modest_until = instant_add(e->core->now, 2 * e->core->conf.clock_tol_us + NARROW_US);
 	if (TAILQ_EMPTY(&l->line)) {
 		turn_spend(e, l, op->yes);
 		contender_move(e, l, CONTENDER_IDLE, CAUSE_NOBODY_WAITS);
-	} else if (op->range > 0 && nodeset_any(op->over) && nodeset_count(nodeset_or(nodeset_or(op->yes, op->over), op->open)) >= quorum) {
+		return;
+	}
+	switch (why) {
+	case ROUND_RANGE_REFUSED:
 		e->narrow_until = instant_add(e->core->now, NARROW_US); /* a single token is never refused for the clock */
 		acquire_begin(e, l, CAUSE_RANGE_REFUSED);
-	} else if (nodeset_any(op->later)) {
-		defeat_split(e, l, op, true); /* somebody else won there */
-	} else if (nodeset_count(op->alien) >= quorum) {
+		break;
+	case ROUND_LEADER_TAKEN:
+	case ROUND_SPLIT:
+		defeat_split(e, l, op, why == ROUND_LEADER_TAKEN);
+		break;
+	case ROUND_WRONG_TYPE:
 		line_refuse_part(e, l, REFUSED_KIND, LINE_ALL);
 		turn_spend(e, l, NODESET_NONE);
 		contender_move(e, l, CONTENDER_IDLE, CAUSE_WRONG_TYPE);
-	} else if (defeat_by_holder(e, op)) {
+		break;
+	case ROUND_HELD:
 		defeat_held_elsewhere(e, l, op);
-	} else if (op->kind == OP_RAISE && nodeset_any(op->open)) {
-		defeat_split(e, l, op, false); /* a quorum granted, and one of it hangs since */
-	} else if (op_is_refused(op) && nodeset_count(op_told(op)) >= quorum) {
-		defeat_split(e, l, op, false);
-	} else {
+		break;
+	default:
 		defeat_no_quorum(e, l);
+		break;
 	}
 }

@@ -5,7 +5,7 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/core/move.h"
-#include "daemon/core/round.h"
+#include "daemon/core/engine_part.h"
 
 #include <stdlib.h>
 

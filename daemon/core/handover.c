@@ -4,7 +4,7 @@
  * with validity left that is worth having, and within bounds as soon as somebody elsewhere wants it. Source: lock cohorting, Dice, Marathe, Shavit 2012.
  */
 #include "daemon/core/move.h"
-#include "daemon/core/round.h"
+#include "daemon/core/engine_part.h"
 
 #define HANDOFF_LEAST_US (50 * MSEC)
 #define HANDOFF_TIME_US  (100 * MSEC)

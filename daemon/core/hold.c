@@ -2,7 +2,7 @@
 /* How a hold ends: by UNLOCK, with its session, by a loss; and what is then done with the lease: handed on, released, or left alone as long as the holder may
  * believe in it. */
 #include "daemon/core/move.h"
-#include "daemon/core/round.h"
+#include "daemon/core/engine_part.h"
 
 void lock_hold_ended(struct engine *e, const struct claim *c)
 {

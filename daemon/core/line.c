@@ -2,7 +2,7 @@
 /* The line of a lock: who enters it, who leaves it with which answer, and whose turn it is. It moves the lock itself only where the line
  * begins or ends: the states are engine.c's. */
 #include "daemon/core/move.h"
-#include "daemon/core/round.h"
+#include "daemon/core/engine_part.h"
 
 #define HURRY_US SEC /* a request that does not wait for a holder is asked for no longer than that */
 #define HURRY_APART_US (5 * MSEC) /* of many such requests of one lock, those that are due about now are answered in one pass over the line */

@@ -3,7 +3,7 @@
  * Who has a name, for somebody who only asks: one question to the stores that have room, which changes nothing there. What waits for its turn at the stores
  * comes first: a crowd that looks costs nobody a lease.
  */
-#include "daemon/core/round.h"
+#include "daemon/core/engine_part.h"
 
 static struct nodeset look_whom_to_ask(const struct engine *e)
 {
@@ -51,7 +51,7 @@ static void look_found(struct engine *e, struct op *op, const struct answer *a)
 
 	seen->known = true;
 	elsewhere_note(e, seen, a);
-	seen->pttl_ms = defeat_pttl(e, op);
+	seen->pttl_ms = round_pttl_ms(op, e->core->conf.nodes);
 	seen->at = e->core->now;
 }
 
@@ -63,7 +63,7 @@ void look_answered(struct engine *e, struct op *op, const struct answer *a)
 		return;
 	if (a->class == ANSWER_EXECUTED && a->code == 'M')
 		nodeset_add(&op->yes, a->node);
-	if (defeat_same_holder_at(e, op, a->node) >= quorum)
+	if (round_same_holder_at(op, e->core->conf.nodes, a->node) >= quorum)
 		look_found(e, op, a);
 	op->pending->free = nodeset_count(op->yes) >= quorum;
 	if (op->pending->elsewhere.known || op->pending->free || !nodeset_any(op->open))

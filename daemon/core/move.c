@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/core/move.h"
 
-#include "daemon/core/round.h"
+#include "daemon/core/engine_part.h"
 
 #include <assert.h>
 

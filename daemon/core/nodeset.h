@@ -34,9 +34,14 @@ static inline bool nodeset_any(struct nodeset s)
 	return s.bits != 0;
 }
 
+/* Few are in a set. A builtin would be a call where the processor is not known to count bits. */
 static inline unsigned nodeset_count(struct nodeset s)
 {
-	return (unsigned)__builtin_popcount(s.bits);
+	unsigned count = 0;
+
+	for (unsigned rest = s.bits; rest; rest &= rest - 1)
+		count++;
+	return count;
 }
 
 static inline struct nodeset nodeset_or(struct nodeset a, struct nodeset b)

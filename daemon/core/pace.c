@@ -8,7 +8,7 @@
  * is told so at once.
  */
 #include "daemon/core/move.h"
-#include "daemon/core/round.h"
+#include "daemon/core/engine_part.h"
 
 static bool pace_keeps_none(const struct pace *p)
 {

@@ -6,7 +6,7 @@
  * node, so answers come in order.
  */
 #include "daemon/core/move.h"
-#include "daemon/core/round.h"
+#include "daemon/core/engine_part.h"
 
 #include <limits.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  */
 #include "daemon/core/command.h"
 
-#include "daemon/core/round.h"
+#include "daemon/core/engine_part.h"
 
 #include <errno.h>
 

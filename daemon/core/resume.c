@@ -6,7 +6,7 @@
  */
 #include "daemon/core/command.h"
 
-#include "daemon/core/round.h"
+#include "daemon/core/engine_part.h"
 
 #include <inttypes.h>
 

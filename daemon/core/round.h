@@ -1,189 +1,48 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside the engine: the line of a lock, the rounds (acquire.c, renew.c, debt.c) and what they need of engine.c. */
+/*
+ * What the answers to one question to all stores come to. A round counts and decides nothing: round_outcome() is a value, and its caller acts on it. `nodes`
+ * is the number of stores, so Q = nodes / 2 + 1.
+ *
+ * A token is agreed when Q stores granted it as the base of their answer; where bases differ a second round raises the fence, see quorum.h. Votes are split
+ * when a quorum answered and nobody can have Q of them.
+ */
 #ifndef CORE_ROUND_H
 #define CORE_ROUND_H
 
-#include "daemon/core/engine.h"
+#include "daemon/core/op.h"
 
-#define RETRY_US (100 * MSEC) /* after what refused, or had too much to do */
-#define RETRY_APART_US 50     /* releases and withdrawals are repeated no faster: a store that refuses a hundred thousand of them costs a few per cent of a core */
-
-/* pace.c: turns at the stores. True: the lock, or what is given back, waits for its turn, and will be served. */
-bool pace_holds(struct engine *e, struct lock *l);
-bool pace_holds_debt(struct engine *e, struct op *op); /* RELEASE, LEAVE, WITHDRAW */
-void pace_leave(struct engine *e, struct lock *l); /* it needs no turn any more */
-void pace_leave_debt(struct engine *e, struct op *op);
-void pace_go_on(struct engine *e); /* serves those for whom there is room now */
-void pace_fired(struct engine *e); /* TIMER_PACE */
-
-/* acquire.c: asks for the lock, for the first in line, now or when it is its turn. The lock has no round under way and is not ours. */
-void acquire_begin(struct engine *e, struct lock *l, enum cause why);
-void acquire_start(struct engine *e, struct lock *l, enum cause why); /* now */
-void acquire_answered(struct engine *e, struct op *op, const struct answer *a);
-void acquire_expired(struct engine *e, struct op *op);
-
-/* defeat.c: the round is over, and was not won. */
-void defeat(struct engine *e, struct op *op);
-bool defeat_by_holder(const struct engine *e, const struct op *op); /* a quorum refuses it: somebody holds it, or has an older ticket */
-
-/* When the lock may be free, as the round found it; -1: it never expires. In milliseconds. */
-int64_t defeat_pttl(const struct engine *e, const struct op *op);
-/* At how many nodes the same holder stands as at this one; 0: nobody does. */
-unsigned defeat_same_holder_at(const struct engine *e, const struct op *op, unsigned node);
-/* Whose value an answer tells of. */
-void elsewhere_note(const struct engine *e, struct elsewhere *elsewhere, const struct answer *a);
-
-/* look.c: who has it, for those who ask. */
-void look_answered(struct engine *e, struct op *op, const struct answer *a);
-void look_expired(struct engine *e, struct op *op);
-
-/* starve.c: too few usable nodes to ask. */
-void starve(struct engine *e, struct lock *l);
-/* A quorum is back: locks that starved for one are asked for again. */
-void starve_end(struct engine *e);
-
-/* The round is decided within this time at the latest, by what is known then. */
-void acquire_limit(struct engine *e, struct op *op, int64_t us);
-void acquire_hurry(struct engine *e, struct op *op, int64_t us); /* the same, and nodes that were left out are not asked any more */
-/*
- * The leading node has not answered for as long as it is waited for: the others are asked as well. Or some were left out, having too much to do: those that
- * have room by now are asked. False: the round is at its end.
- */
-bool acquire_goes_on(struct engine *e, struct op *op);
-
-/* split.c: rounds that nobody won. */
-#define SPLIT_TRIES 3 /* rounds for who does not wait */
-#define RACE_MOST 16 /* a value that splits the votes for longer is no rival's, but the key of nobody: it ends by its TTL */
-/* Which node to ask first, -1 for all at once. Counts as one of the rounds that do so. */
-int split_lead(const struct engine *e, struct lock *l);
-int64_t split_patience_us(const struct engine *e); /* how long the leading node is waited for */
-/* A quorum has answered, and the votes are split: a race does not wait for a node that hangs, since its votes are kept from others meanwhile. */
-void split_await(struct engine *e, struct op *op);
-/* The votes were split: the name asks its leading node first for a while, unless this round did so. Returns the pause before the next round, in microseconds. */
-int64_t split_note(struct engine *e, struct lock *l, const struct op *op, bool led);
-/* The pause after a round that decided nothing ends after a round trip: for a request that does not wait. */
-void split_hurry(struct engine *e, struct lock *l);
-/* Of all usable nodes the one of the largest weight leads: the same on all daemons, in whatever order they were told of the nodes. */
-uint64_t split_weight(struct span name, struct span run_id);
-
-/* handover.c: the lease goes to the next local waiter without a round; false: it may not. */
-bool hand_over(struct engine *e, struct lock *l);
-/* The lease was released: the next in line asks anew; where clients poll, they may get their turn first. */
-void hand_back(struct engine *e, struct lock *l, enum cause why);
-
-/* turn.c: the place in line among daemons. */
-#define TICKET_MAX (VALUE_MAX - 1)
-int64_t turn_rtt_us(const struct engine *e);   /* the slowest usable node's round trip; 0 = not known */
-int64_t turn_grace_us(const struct engine *e); /* how long a free lock is kept for the first in line */
-void turn_take(struct engine *e, struct lock *l); /* a ticket for the first in line, if it waits and there is none */
-bool turn_is_unseen(const struct engine *e, const struct lock *l); /* somebody waits, and fewer than a quorum of stores know the ticket: no wake-up comes */
-struct span turn_text(const struct engine *e, const struct lock *l); /* in memory of the effects; "" = no ticket */
-void turn_send(struct engine *e, struct op *op); /* WITHDRAW: its turn has come */
-void turns_hurry(struct engine *e); /* the daemon stops: there will be no turn */
-void turn_withdraw(struct engine *e, struct lock *l); /* the ticket is kept, for later */
-void turn_spend(struct engine *e, struct lock *l, struct nodeset granted);
-
-/* renew.c: one renewal round of a held lock. */
-void renew_begin(struct engine *e, struct lock *l);
-void renew_answered(struct engine *e, struct op *op, const struct answer *a);
-void renew_expired(struct engine *e, struct op *op);
-/* Its time has come: it begins now, or when it is its turn. */
-void renew_due(struct engine *e, struct lock *l);
-/* The lock is not held any more: its round decides nothing. */
-void renew_over(struct lock *l);
-/* A quorum is back: leases that are at risk are renewed now, not at their next try, and those of the former life are adopted. */
-void renew_overdue(struct engine *e);
-/* The EXTENDs that wait for a round of this lock are answered so. */
-void renew_refuse_all(struct engine *e, struct lock *l, enum refusal why);
-
-/* adopt.c. A claim that the former life granted, of (c->session, owner, ttl, delay, renew, fence), holds the lock until its adoption is decided:
- * NOTICE_ADOPTED or NOTICE_LOST. The name has no holder. */
-struct inheritance {
-	struct span name, value;
-	struct span prior; /* values that may stand in its place, newest first, separated by blanks; at most JOURNAL_PRIORS count */
-	struct instant prior_until; /* … until then */
-	int64_t ttl_us; /* the longest that may have been told; the claim has the one of its renewals */
-	struct instant deadline; /* of one that is not renewed */
+enum round_outcome {
+	ROUND_PENDING,       /* not enough answers yet */
+	ROUND_RACE,          /* a quorum has answered, and it is not won: what is still open may win it */
+	ROUND_UNEVEN,        /* Q stores granted, on different bases; what is still open may agree with some */
+	ROUND_RAISE,         /* Q stores granted, on different bases: a second round makes them agree */
+	ROUND_WON,           /* Q stores granted one and the same token */
+	/* Not won, and no answer can change that. */
+	ROUND_RANGE_REFUSED, /* without the stores that refused the range of tokens there is no quorum; they grant a single token */
+	ROUND_LEADER_TAKEN,  /* the store that was asked first has granted it to somebody else */
+	ROUND_WRONG_TYPE,    /* a quorum has a key of another type */
+	ROUND_HELD,          /* a quorum has one and the same holder, or keeps it for an older ticket */
+	ROUND_SPLIT,         /* a quorum has answered, and nobody has one */
+	ROUND_NO_ANSWER,     /* fewer useful answers than a quorum */
 };
-void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *from);
-void adopt_start(struct engine *e, struct lock *l); /* as soon as there is a quorum */
-/* Neither expected nor lost any more, and nothing is sent. The claim is freed. */
-void adopt_disown(struct engine *e, struct claim *c);
-/* The other way round: how a next life can adopt a lock that is held. Borrowed. */
-struct inheritance adopt_bequest(const struct lock_table *t, const struct lock *l);
-/* Whether a value of former lives may still stand there, and which: newest first, separated by blanks. */
-bool adopt_is_left(const struct lock *l, unsigned node, struct span *ret_values);
-void adopt_note(struct lock *l, unsigned node); /* none does */
-void adopt_note_none(const struct engine *e, const struct op *op, unsigned node); /* none did when the op asked: what is late may yet put it there */
-void adopt_note_other(struct lock *l, unsigned node); /* but another value */
-/* The lock is released: the values of former lives that may still stand, newest first; adds the nodes where, and until when. */
-struct span adopt_left(const struct engine *e, const struct lock *l, struct nodeset *nodes, struct instant *until);
-void adopt_over(struct lock *l); /* they are dead */
-/* ADOPTING, and its time is over: whatever stands of it ends by itself. A life on a copy of the journal may have renewed it meanwhile. */
-void adopt_leave(struct lock *l);
-bool adopt_is_denied(const struct engine *e, const struct lock *l); /* ADOPTING: so many stores have no key that nobody has the lock */
-void adopt_fired(struct engine *e, struct lock *l);
-void adopt_go_on(struct engine *e, struct lock *l); /* its turn has come */
-void adopt_decide(struct engine *e, struct op *op); /* an answer was noted */
-void adopt_expired(struct engine *e, struct op *op);
 
-/* debt.c: our value is dead from here on; every node where it may stand is told until it says so, or the key has expired by itself.
- * So are those of former lives that may stand in its place. OP_RELEASE deletes, OP_LEAVE leaves the key for px_us. The pending, if any, is answered once
- * a quorum has confirmed. */
-void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_us, struct pending *p);
-struct instant debt_retry_at(struct engine *e); /* when to ask again what refused, or had too much to do: each call takes a moment of its own */
-void debt_go_on(struct engine *e, struct op *op); /* its turn has come */
-void debt_answered(struct engine *e, struct op *op, const struct answer *a);
-void debt_fired(struct engine *e, struct op *op);
-void debts_resume(struct engine *e); /* a store is back, or works again: what it missed or was put off has its turn before those who ask */
-void debts_tell(struct engine *e, const struct lock *l); /* of this lock: what was put off is sent now, where there is room */
-void debts_hurry(struct engine *e); /* the daemon stops: there will be no turn */
+/* Of a question that takes or raises. now: the present, since a grant must be worth having. ROUND_WON tells the token. */
+enum round_outcome round_outcome(const struct op *op, unsigned nodes, struct instant now, int64_t *ret_token);
+/* Of a round that is not won: why. */
+enum round_outcome round_failure(const struct op *op, unsigned nodes);
+/* The store that was asked first has answered: ROUND_LEADER_TAKEN, or ROUND_PENDING: the others are to be asked. */
+enum round_outcome round_led(const struct op *op);
 
-/* line.c: claims in line that do not stay there get their answer. */
-enum line_part {
-	LINE_OVERDUE,   /* whose wait is over already; of those that do not wait, who asked a second ago */
-	LINE_IMPATIENT, /* and all that do not wait */
-	LINE_ALL,
-};
-void line_refuse_part(struct engine *e, struct lock *l, enum refusal why, enum line_part part);
-/* The lock, which is WAITING, is looked after then, or when the first in line is overdue. NEVER: by somebody else. */
-void line_look_at(struct engine *e, struct lock *l, struct instant at);
-void line_hurry(struct engine *e, struct lock *l); /* who is overdue is told why, before it is asked for again */
-/* The claim has the lock from now on, and with it what its owner asked for besides. */
-void line_grant(struct engine *e, struct claim *c);
-/* Other requests of the holder are granted as reentrant. */
-void line_fold(struct engine *e, struct lock *l);
-/* Out of the line, without a word. */
-void line_leave(struct engine *e, struct claim *c);
-void line_emptied(struct engine *e, struct lock *l); /* after somebody left: was it the last? */
-/* TIMER_CLAIM: the claim has waited long enough, or held unheard. */
-void line_fired(struct engine *e, struct claim *c);
+/* The largest base of those that granted; -1: none did. */
+int64_t round_largest(const struct op *op, unsigned nodes);
+/* The Q-th smallest base of those that granted, if Q did: Q of them do with it. */
+int64_t round_least(const struct op *op, unsigned nodes);
 
-/* hold.c */
-/* The clock of a node jumped ahead: its votes are lowered by that. */
-void hold_lower(struct engine *e, unsigned node);
-/* A renewal found another value in the place of ours, whose vote still counts. */
-void hold_contested(struct engine *e, struct lock *l);
-/* If the lease of a held lock is as good as over, its loss is told. */
-bool engine_expire(struct engine *e, struct lock *l);
-/* Nobody has asked for what was granted: it goes to the next. */
-void engine_lapse(struct engine *e, struct claim *c);
-/* CLOSING: nobody believes any longer. */
-void lock_closed(struct engine *e, struct lock *l);
-void lock_hold_ended(struct engine *e, const struct claim *c); /* the books of a hold that is over */
-
-/* engine.c */
-void engine_notice(struct engine *e, enum notice_kind kind, struct claim *c, struct pending *p, enum refusal why);
-/* A round won the lease with this token. */
-void engine_won(struct engine *e, struct op *op, int64_t fence);
-void engine_next(struct engine *e, struct lock *l); /* the lock is not ours any more: the next in line, or nobody */
-void engine_schedule(struct engine *e, struct lock *l);
-/* No call of a decided op is open: it may go. */
-void engine_retire(struct engine *e, struct op *op);
-
-static inline unsigned engine_quorum(const struct engine *e)
-{
-	return quorum_of(e->core->conf.nodes);
-}
+/* At how many stores the same holder stands as at this one; 0: nobody does. */
+unsigned round_same_holder_at(const struct op *op, unsigned nodes, unsigned node);
+/* At how many stores one and the same holder stands, at most. */
+unsigned round_same_holder(const struct op *op, unsigned nodes);
+/* When the lock may be free, as the round found it, ms; -1: never by itself. */
+int64_t round_pttl_ms(const struct op *op, unsigned nodes);
 
 #endif

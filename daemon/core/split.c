@@ -4,7 +4,7 @@
  * first, the same on all daemons, and the others only behind its yes: one of them wins there, and with it everywhere. Costs a round trip more, and
  * only a little order: where daemons see different nodes alive it is a parallel round again, after one more pause of random length.
  */
-#include "daemon/core/round.h"
+#include "daemon/core/engine_part.h"
 
 #define LEADS_MOST 8
 #define LEADS_US SEC

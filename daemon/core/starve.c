@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Locks that starve: those who wait for them keep their place while there is no quorum to ask, and are served as soon as there is one. */
 #include "daemon/core/move.h"
-#include "daemon/core/round.h"
+#include "daemon/core/engine_part.h"
 
 /* It is being looked at, and has had no more than the time of a command so far. */
 static bool node_is_promised(const struct engine *e, const struct member *m)

@@ -17,12 +17,12 @@ const struct state_row cause_table[CAUSE_N] = {
 #include "daemon/core/move.def"
 };
 
-const bool contender_moves[CONTENDER_N][CONTENDER_N][CAUSE_N] = {
+const bool contender_moves[CONTENDER_N][CONTENDER_N][CAUSES_MAX] = {
 #define CONTENDER_MOVE(from, to, why) [CONTENDER_##from][CONTENDER_##to][CAUSE_##why] = true,
 #include "daemon/core/move.def"
 };
 
-const bool lease_moves[LEASE_N][LEASE_N][CAUSE_N] = {
+const bool lease_moves[LEASE_N][LEASE_N][CAUSES_MAX] = {
 #define LEASE_MOVE(from, to, why) [LEASE_##from][LEASE_##to][CAUSE_##why] = true,
 #include "daemon/core/move.def"
 };

@@ -28,8 +28,10 @@ struct state_row {
 };
 extern const struct state_row contender_table[CONTENDER_N], lease_table[LEASE_N], cause_table[CAUSE_N];
 
+#define CAUSES_MAX 32
+
 /* From, to, why: whether move.def has such a row. */
-extern const bool contender_moves[CONTENDER_N][CONTENDER_N][CAUSE_N];
-extern const bool lease_moves[LEASE_N][LEASE_N][CAUSE_N];
+extern const bool contender_moves[CONTENDER_N][CONTENDER_N][CAUSES_MAX];
+extern const bool lease_moves[LEASE_N][LEASE_N][CAUSES_MAX];
 
 #endif

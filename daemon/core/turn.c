@@ -4,7 +4,7 @@
  * who waits, from the stores' clock, so its order is the same at every store. It does not change unless that clock is set back, or was not well known. The
  * stores wake the first in line when the lock is freed and tell the holder's daemon that it is wanted; both words may be lost, so timers stand behind them.
  */
-#include "daemon/core/round.h"
+#include "daemon/core/engine_part.h"
 
 #include <inttypes.h>
 #include <stdio.h>

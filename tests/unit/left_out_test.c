@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/acquire.c: stores that a round leaves out because they have too much to do, and asks when they have room. */
 #include "daemon/base/rng.h"
-#include "daemon/core/round.h"
+#include "daemon/core/engine_part.h"
 #include "tests/unit/crowd.h"
 
 #include <check.h>

@@ -42,7 +42,7 @@ START_TEST(who_does_not_listen_is_told_nothing)
 END_TEST
 
 /* Whether a way leads from one state to another, over at most so many moves. */
-static bool leads(const bool (*moves)[CAUSE_N], int n, int from, int to, int most)
+static bool leads(const bool (*moves)[CAUSES_MAX], int n, int from, int to, int most)
 {
 	for (int next = 0; most > 0 && next < n; next++)
 		for (int why = 0; why < CAUSE_N; why++)

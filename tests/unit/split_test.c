@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/split.c: votes that nobody has enough of, and the node that is asked first from then on. */
-#include "daemon/core/round.h"
+#include "daemon/core/engine_part.h"
 #include "tests/unit/orphans.h"
 
 #include <check.h>

@@ -1,2 +1,2 @@
-# daemon/core/acquire.c
-s|return instant_diff(deadline, e->core->now) > lead_us(op->ttl_us) + op->ttl_us / 10;|return instant_diff(deadline, e->core->now) > 0;|
+# daemon/core/round.c
+s|return instant_diff(votes_deadline(&op->votes, nodes), now) > lead_us(op->ttl_us) + op->ttl_us / 10;|return instant_diff(votes_deadline(\&op->votes, nodes), now) > 0;|
