@@ -101,6 +101,8 @@ DAEMON_BASE := \
 
 CORE := \
 	daemon/core/acquire.c \
+	daemon/core/admission.c \
+	daemon/core/admit.c \
 	daemon/core/adopt.c \
 	daemon/core/command.c \
 	daemon/core/core.c \
@@ -128,7 +130,6 @@ CORE := \
 	daemon/core/move.c \
 	daemon/core/observe.c \
 	daemon/core/op.c \
-	daemon/core/pace.c \
 	daemon/core/page.c \
 	daemon/core/parting.c \
 	daemon/core/query.c \

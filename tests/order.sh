@@ -4,7 +4,7 @@
 # shellcheck shell=sh
 
 standing='
-daemon/core  event metric state core journal flow quorum members judge jump member observe lock op round move adopt debt acquire engine hold turn split line pace renew handover starve defeat look
+daemon/core  event metric state core journal admission flow quorum members judge jump member observe lock op round admit move adopt debt acquire engine hold turn split line renew handover starve defeat look
 daemon/core  session page rows listing remember deadlock list locks query resume show command deliver parting restore service
 client       moment person address line channel pushes pauses outcome draft greeting holds pending tracking repeat undecided surplus
 client       conn recovery exchange await farewell lock public
@@ -15,14 +15,11 @@ client       complaint invocation dial json rows place shortage status waiting f
 upward='
 daemon/core  members  member
 daemon/core  member   observe
-daemon/core  move     pace
-daemon/core  adopt    engine hold line pace
-daemon/core  debt     engine pace
-daemon/core  acquire  split engine starve defeat turn pace
-daemon/core  engine   look renew pace starve turn hold line
+daemon/core  adopt    engine hold line
+daemon/core  debt     engine
+daemon/core  acquire  split engine starve defeat turn line
+daemon/core  engine   look renew starve turn hold line
 daemon/core  hold     renew line handover
-daemon/core  turn     pace
-daemon/core  pace     renew
 daemon/core  list     command
 daemon/core  locks    command resume deliver
 daemon/core  query    command

@@ -4,6 +4,7 @@
  * bases differ, a second round raises the fence to the largest of them, at the nodes that granted and nowhere else: only those count.
  * What did not lead to a grant is released everywhere it may stand.
  */
+#include "daemon/core/admit.h"
 #include "daemon/core/move.h"
 #include "daemon/core/engine_part.h"
 
@@ -84,10 +85,24 @@ static void acquire_await(struct engine *e, struct op *op)
 	heap_set(&e->core->timers, &op->timer, at);
 }
 
+/* Until it is admitted; a request that does not wait is answered before that becomes long. */
+static void acquire_queue(struct engine *e, struct lock *l)
+{
+	if (!timer_is_set(&l->timer))
+		line_look_at(e, l, INSTANT_NEVER);
+}
+
 void acquire_begin(struct engine *e, struct lock *l, enum cause why)
 {
-	if (!pace_holds(e, l))
+	if (l->contender == CONTENDER_QUEUED) {
+		if (l->impatient > 0) /* who waits has just joined the line, and is not overdue */
+			acquire_queue(e, l);
+	} else if (admit(e, &l->asks, INSTANT_NEVER)) {
 		acquire_start(e, l, why);
+	} else {
+		contender_move(e, l, CONTENDER_QUEUED, CAUSE_NO_ROOM);
+		acquire_queue(e, l);
+	}
 }
 
 void acquire_start(struct engine *e, struct lock *l, enum cause why)

@@ -10,6 +10,7 @@
  * of before any store is asked, and the next life accepts whichever it finds: each store holds one of them as long as the lock was held there without a
  * gap. Of more than JOURNAL_PRIORS + 1 the oldest is forgotten: then the lock may be lost, and is said to be.
  */
+#include "daemon/core/admit.h"
 #include "daemon/core/move.h"
 #include "daemon/core/engine_part.h"
 
@@ -380,7 +381,7 @@ void adopt_fired(struct engine *e, struct lock *l)
 {
 	if (!instant_before(e->core->now, adopt_end(l)))
 		adopt_fail(e, l, l->holder->renew ? LOSS_QUORUM : LOSS_EXPIRED);
-	else if (pace_holds(e, l))
+	else if (!admit(e, &l->keeps, e->core->now))
 		heap_set(&e->core->timers, &l->timer, adopt_end(l));
 	else
 		adopt_go_on(e, l);

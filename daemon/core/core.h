@@ -41,7 +41,7 @@ struct core_conf {
 	} limits;
 };
 
-enum timer_kind { TIMER_LOCK, TIMER_CLAIM, TIMER_OP, TIMER_MEMBER, TIMER_PACE, TIMER_SESSION, TIMER_GRACE, TIMER_LISTS };
+enum timer_kind { TIMER_LOCK, TIMER_CLAIM, TIMER_OP, TIMER_MEMBER, TIMER_ADMISSION, TIMER_SESSION, TIMER_GRACE, TIMER_LISTS };
 
 /* Lines that come one per session or per lock: each kind has its own measure. */
 enum burst_kind { BURST_LOST, BURST_HANGUP, BURST_REASSERTED, BURST_N };

@@ -3,6 +3,7 @@
  * Debts: releases that the stores have not all confirmed. From debt_begin on the value is dead; it is deleted, or left with a short TTL, wherever it may
  * stand, again and again where the outcome is unknown, until the key has expired by itself.
  */
+#include "daemon/core/admit.h"
 #include "daemon/core/engine_part.h"
 
 #include "daemon/base/mem.h"
@@ -110,7 +111,7 @@ void debt_go_on(struct engine *e, struct op *op)
 /* Whether it has to wait for its turn: each time, since many are owed to a store that comes back, or refuses all. */
 static bool debt_waits(struct engine *e, struct op *op)
 {
-	if (e->draining || !debt_is_due(e, op) || !pace_holds_debt(e, op))
+	if (e->draining || !debt_is_due(e, op) || admit(e, &op->entry, INSTANT_PAST))
 		return false;
 	heap_set(&e->core->timers, &op->timer, op->until);
 	return true;
@@ -196,13 +197,13 @@ static void debt_decide(struct engine *e, struct op *op)
 static void debt_settled(struct engine *e, struct op *op)
 {
 	if (op->pending)
-		debt_answer(e, op, op->paced ? REFUSED_NO_TURN : REFUSED_QUORUM);
+		debt_answer(e, op, op->entry.waits ? REFUSED_NO_TURN : REFUSED_QUORUM);
 	/* The TTL of a lease includes its lock-delay. */
 	if (op->kind == OP_LEAVE && op->px_us > op->delay_us && nodeset_count(op->yes) < engine_quorum(e) && core_may_log(e->core, BURST_LOST))
 		core_log(e->core, LOG_WARN, "keep-lost", "name=%s stores=%u note=\"it may be granted before its time\"", core_quoted(e->core, lock_name(op->lock)),
 		         nodeset_count(op->yes));
 	TAILQ_REMOVE(&e->debts, op, in_debts);
-	pace_leave_debt(e, op);
+	admission_leave(&e->admission, &op->entry);
 	debt_is_not_put_off(op, op->owed); /* it has expired there */
 	op->in_debt = false;
 	heap_cancel(&e->core->timers, &op->timer);
@@ -250,13 +251,13 @@ void debt_answered(struct engine *e, struct op *op, const struct answer *a)
 	debt_decide(e, op);
 	if (!nodeset_any(op->owed))
 		debt_settled(e, op);
-	else if (nodeset_has(op->owed, a->node) && !op->pending && !op->paced)
+	else if (nodeset_has(op->owed, a->node) && !op->pending && !op->entry.waits)
 		debt_try_again(e, op, a->class == ANSWER_EXECUTED ? debt_astray_until(e, op, a) : INSTANT_PAST);
 }
 
 void debt_fired(struct engine *e, struct op *op)
 {
-	if (op->pending && !op->paced) {
+	if (op->pending && !op->entry.waits) {
 		op_stall(&e->ops, op);
 		debt_answer(e, op, REFUSED_QUORUM);
 	}
@@ -311,9 +312,9 @@ void debts_hurry(struct engine *e)
 	struct op *op;
 
 	TAILQ_FOREACH(op, &e->debts, in_debts) {
-		if (!op->paced && !nodeset_any(op->put_off))
+		if (!op->entry.waits && !nodeset_any(op->put_off))
 			continue;
-		pace_leave_debt(e, op);
+		admission_leave(&e->admission, &op->entry);
 		debt_go_on(e, op);
 	}
 }

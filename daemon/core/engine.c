@@ -4,6 +4,7 @@
 #include "daemon/core/engine.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/core/admit.h"
 #include "daemon/core/move.h"
 #include "daemon/core/engine_part.h"
 
@@ -20,10 +21,8 @@ void engine_init(struct engine *e, struct core *core)
 	TAILQ_INIT(&e->starved);
 	TAILQ_INIT(&e->risks);
 	TAILQ_INIT(&e->adopting);
-	heap_init(&e->pace.keeping);
-	TAILQ_INIT(&e->pace.owing);
-	TAILQ_INIT(&e->pace.asking);
-	e->pace.timer.kind = TIMER_PACE;
+	admission_init(&e->admission);
+	e->admission_timer.kind = TIMER_ADMISSION;
 	TAILQ_INIT(&e->debts);
 }
 
@@ -36,7 +35,7 @@ void engine_release(struct engine *e)
 	for (uint32_t i = 0; i < e->ops.slots; i++)
 		if (e->ops.slot[i] && e->ops.slot[i]->pending)
 			pool_put(&e->table.pendings, e->ops.slot[i]->pending);
-	heap_release(&e->pace.keeping);
+	admission_release(&e->admission);
 	op_table_release(&e->ops);
 	lock_table_release(&e->table);
 	free(e->notice);
@@ -171,6 +170,58 @@ static void engine_lower(struct engine *e)
 			hold_lower(e, i);
 }
 
+static void op_admitted(struct engine *e, struct op *op)
+{
+	if (op->kind == OP_WITHDRAW)
+		turn_send(e, op);
+	else
+		debt_go_on(e, op);
+}
+
+static void lease_admitted(struct engine *e, struct lock *l)
+{
+	if (l->lease == LEASE_ADOPTING)
+		adopt_go_on(e, l);
+	else if (!l->round)
+		renew_begin(e, l);
+}
+
+static void engine_admitted(struct engine *e, struct admission_entry *x)
+{
+	switch ((enum admission_owner)x->owner) {
+	case OWNER_CONTENDER:
+		acquire_start(e, container_of(x, struct lock, asks), CAUSE_ADMITTED);
+		break;
+	case OWNER_LEASE:
+		lease_admitted(e, container_of(x, struct lock, keeps));
+		break;
+	case OWNER_OP:
+		op_admitted(e, container_of(x, struct op, entry));
+		break;
+	}
+}
+
+/* Begins all for whom there is room now. */
+static void engine_admit(struct engine *e)
+{
+	struct admission_entry *x;
+
+	if (admission_is_idle(&e->admission))
+		return;
+	while ((x = admit_next(e)))
+		engine_admitted(e, x);
+	admit_watch(e);
+}
+
+/* A store that has gone silent with a full window stands in nobody's way. */
+static void engine_admission_fired(struct engine *e)
+{
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		if (flow_is_stuck(&e->members.node[i].flow, e->core->now, e->core->conf.timeout_us))
+			member_stall(&e->members, i);
+	engine_admit(e);
+}
+
 void engine_fired(struct engine *e, struct timer *t)
 {
 	switch ((enum timer_kind)t->kind) {
@@ -187,8 +238,8 @@ void engine_fired(struct engine *e, struct timer *t)
 		member_fired(&e->members, container_of(t, struct member, timer));
 		engine_lower(e);
 		break;
-	case TIMER_PACE:
-		pace_fired(e);
+	case TIMER_ADMISSION:
+		engine_admission_fired(e);
 		break;
 	case TIMER_SESSION:
 	case TIMER_GRACE:
@@ -201,7 +252,7 @@ void engine_retire(struct engine *e, struct op *op)
 {
 	struct lock *l = op->lock;
 
-	if (!op->decided || nodeset_any(op->open) || op->in_debt || op->paced || (op->kind == OP_WITHDRAW && nodeset_any(op->owed)))
+	if (!op->decided || nodeset_any(op->open) || op->in_debt || op->entry.waits || (op->kind == OP_WITHDRAW && nodeset_any(op->owed)))
 		return;
 	op_free(&e->ops, op);
 	lock_drop_if_unused(&e->table, l);
@@ -267,7 +318,7 @@ void engine_settle(struct engine *e)
 {
 	if (e->members.gained)
 		debts_resume(e);
-	pace_go_on(e);
+	engine_admit(e);
 	if (!e->members.gained)
 		return;
 	e->members.gained = false;

@@ -49,15 +49,6 @@ struct notice {
 	unsigned count; /* GRANTED, REENTERED: how often it was held then */
 };
 
-/* pace.c: what waits for its turn at the stores. */
-struct pace {
-	struct heap keeping;   /* of locks and ops: LEAVE; then HELD, ADOPTING, by when half of the lease is over */
-	struct op_list owing;  /* RELEASE, WITHDRAW */
-	struct locks asking;   /* QUEUED */
-	bool odd;              /* every other turn */
-	struct timer timer;
-};
-
 struct engine {
 	struct core *core;
 	struct members members;
@@ -66,7 +57,8 @@ struct engine {
 	struct locks starved;   /* NO_QUORUM */
 	struct locks risks;     /* HELD, and RISK was told */
 	struct locks adopting;  /* ADOPTING */
-	struct pace pace;
+	struct admission admission;
+	struct timer admission_timer;
 	struct instant retry_next; /* no release or withdrawal is repeated before: see debt_retry_at */
 	struct op_list debts;   /* releases that some node has not confirmed */
 	uint64_t tickets;
@@ -120,7 +112,7 @@ void turn_wanted(struct engine *e, struct span name);
 bool engine_answer(struct engine *e, const struct answer *a); /* false: no such call is open */
 void engine_node_up(struct engine *e, unsigned node);
 void engine_node_down(struct engine *e, unsigned node, struct span reason);
-void engine_fired(struct engine *e, struct timer *t); /* TIMER_LOCK, TIMER_CLAIM, TIMER_OP, TIMER_MEMBER, TIMER_PACE */
+void engine_fired(struct engine *e, struct timer *t); /* TIMER_LOCK, TIMER_CLAIM, TIMER_OP, TIMER_MEMBER, TIMER_ADMISSION */
 /* What became possible by the events of this step: call at its end. */
 void engine_settle(struct engine *e);
 void engine_stop(struct engine *e);

@@ -9,14 +9,6 @@
 #define RETRY_US (100 * MSEC) /* after what refused, or had too much to do */
 #define RETRY_APART_US 50     /* releases and withdrawals are repeated no faster: a store that refuses a hundred thousand of them costs a few per cent of a core */
 
-/* pace.c: turns at the stores. True: the lock, or what is given back, waits for its turn, and will be served. */
-bool pace_holds(struct engine *e, struct lock *l);
-bool pace_holds_debt(struct engine *e, struct op *op); /* RELEASE, LEAVE, WITHDRAW */
-void pace_leave(struct engine *e, struct lock *l); /* it needs no turn any more */
-void pace_leave_debt(struct engine *e, struct op *op);
-void pace_go_on(struct engine *e); /* serves those for whom there is room now */
-void pace_fired(struct engine *e); /* TIMER_PACE */
-
 /* acquire.c: asks for the lock, for the first in line, now or when it is its turn. The lock has no round under way and is not ours. */
 void acquire_begin(struct engine *e, struct lock *l, enum cause why);
 void acquire_start(struct engine *e, struct lock *l, enum cause why); /* now */

@@ -127,17 +127,23 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		split_hurry(e, l);
 }
 
+/* It waits until the stores have room. */
+static bool lock_is_queued(const struct lock *l)
+{
+	return l->asks.waits || l->keeps.waits;
+}
+
 /* Why what waits is not had, when nobody is known to hold it: the stores were not asked, or did not grant. */
 static enum refusal line_trouble(const struct lock *l)
 {
-	return l->paced ? REFUSED_NO_TURN : REFUSED_QUORUM;
+	return lock_is_queued(l) ? REFUSED_NO_TURN : REFUSED_QUORUM;
 }
 
 void line_hurry(struct engine *e, struct lock *l)
 {
 	bool taken = l->elsewhere.known && !l->elsewhere.outdated;
 
-	line_refuse_part(e, l, taken || (l->elsewhere.split && !l->paced) ? REFUSED_BUSY : line_trouble(l), LINE_OVERDUE);
+	line_refuse_part(e, l, taken || (l->elsewhere.split && !lock_is_queued(l)) ? REFUSED_BUSY : line_trouble(l), LINE_OVERDUE);
 }
 
 /* The wait is over, or the time to ask for a turn that came. A round under way may still say who holds it, or grant: it decides within the timeout of a command. */

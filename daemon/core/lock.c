@@ -108,7 +108,11 @@ static struct lock *lock_add(struct lock_table *t, struct span name, uint64_t ha
 	if (!l->long_name)
 		memcpy(l->name, name.p, name.n);
 	l->name_n = (uint16_t)name.n;
-	l->timer.kind = l->keep.kind = TIMER_LOCK;
+	l->timer.kind = TIMER_LOCK;
+	l->asks.class = ADMISSION_ASK;
+	l->asks.owner = OWNER_CONTENDER;
+	l->keeps.class = ADMISSION_KEEP;
+	l->keeps.owner = OWNER_LEASE;
 	l->renew_at = INSTANT_NEVER;
 	TAILQ_INIT(&l->line);
 	TAILQ_INIT(&l->losses);

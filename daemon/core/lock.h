@@ -8,6 +8,7 @@
 
 #include "daemon/base/map.h"
 #include "daemon/base/pool.h"
+#include "daemon/core/admission.h"
 #include "daemon/core/core.h"
 #include "daemon/core/nodeset.h"
 #include "daemon/core/quorum.h"
@@ -17,6 +18,13 @@
 #include <sys/queue.h>
 
 #define HOLDS_MOST (1U << 30) /* of one owner at once; those who wait twice for a name may exceed it */
+
+/* What an entry of admission is embedded in. */
+enum admission_owner {
+	OWNER_CONTENDER, /* struct lock, asks */
+	OWNER_LEASE,     /* struct lock, keeps */
+	OWNER_OP,        /* struct op, entry */
+};
 
 struct session;
 struct op;
@@ -110,8 +118,8 @@ struct lock {
 	struct map_node node;
 	TAILQ_ENTRY(lock) in_starved; /* NO_QUORUM */
 	TAILQ_ENTRY(lock) in_risk; /* or, ADOPTING, in the list of those */
-	TAILQ_ENTRY(lock) in_pace; /* QUEUED */
-	struct timer keep;         /* HELD, ADOPTING: in the heap of those; see pace.c */
+	struct admission_entry asks;  /* QUEUED */
+	struct admission_entry keeps; /* HELD, ADOPTING: a renewal, an adoption */
 	TAILQ_ENTRY(lock) in_search; /* see deadlock.h */
 	struct claim *seen_next; /* the line is followed up to here */
 	uint64_t seen;           /* by which search last */
@@ -119,7 +127,6 @@ struct lock {
 	bool seen_holder, in_queue;
 	enum contender_state contender; /* both are written by move.c alone */
 	enum lease_state lease;
-	bool paced;             /* QUEUED; HELD, ADOPTING: its renewal waits until the stores have answered others: in the list of those, see pace.c */
 	bool at_risk;           /* RISK was told: in the list of those */
 	bool long_name;         /* name is on the heap */
 	bool recorded;          /* this value was ever in the journal */

@@ -31,6 +31,7 @@
 #ifndef CORE_MEMBER_H
 #define CORE_MEMBER_H
 
+#include "daemon/core/admission.h"
 #include "daemon/core/core.h"
 #include "daemon/core/nodeset.h"
 #include "daemon/core/flow.h"
@@ -161,6 +162,8 @@ static inline bool member_usable(const struct member *m)
 }
 
 unsigned members_usable(const struct members *ms);
+/* What a quorum has room for. Without a quorum there is nothing to wait for: a round may begin, and is told so at once. */
+enum room members_room(const struct members *ms);
 /* Microseconds until enough quarantines end for a quorum, -1 when that is not what is missing. */
 int64_t members_pending_us(const struct members *ms);
 /* The longest lease and delay that may have been promised by anybody. */

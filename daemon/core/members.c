@@ -22,6 +22,32 @@ bool member_may_recover(const struct members *ms, const struct member *m)
 	return m->state == MEMBER_JOINED && m->stalled && instant_diff(ms->core->now, m->stalled_at) < ms->core->conf.timeout_us;
 }
 
+static bool members_have_room(const struct members *ms)
+{
+	unsigned missing = quorum_of(ms->core->conf.nodes);
+
+	for (unsigned i = 0; i < ms->core->conf.nodes && missing; i++)
+		missing -= member_usable(&ms->node[i]) && flow_has_room(&ms->node[i].flow);
+	return missing == 0;
+}
+
+/* Who hopes waits for stores that may recover in a moment as well. */
+static bool members_are_too_few(const struct members *ms, bool hopes)
+{
+	unsigned alive = 0;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		alive += member_usable(&ms->node[i]) || (hopes && member_may_recover(ms, &ms->node[i]));
+	return alive < quorum_of(ms->core->conf.nodes);
+}
+
+enum room members_room(const struct members *ms)
+{
+	if (members_have_room(ms) || members_are_too_few(ms, true))
+		return ROOM_FOR_ALL;
+	return members_are_too_few(ms, false) ? ROOM_FOR_RELEASES : ROOM_NONE;
+}
+
 int64_t members_pending_us(const struct members *ms)
 {
 	unsigned nodes = ms->core->conf.nodes, usable = members_usable(ms);

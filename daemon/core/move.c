@@ -17,8 +17,8 @@ static void contender_leave(struct engine *e, struct lock *l)
 		return;
 	if (l->contender == CONTENDER_NO_QUORUM)
 		TAILQ_REMOVE(&e->starved, l, in_starved);
-	else if (l->paced)
-		pace_leave(e, l);
+	if (l->contender == CONTENDER_QUEUED)
+		admission_leave(&e->admission, &l->asks);
 	if (timer_is_set(&l->timer))
 		heap_cancel(&e->core->timers, &l->timer);
 }
@@ -58,8 +58,7 @@ static void lease_leave(struct engine *e, struct lock *l)
 	if (l->lease == LEASE_ADOPTING)
 		TAILQ_REMOVE(&e->adopting, l, in_risk);
 	lease_safe(e, l);
-	if (l->paced)
-		pace_leave(e, l);
+	admission_leave(&e->admission, &l->keeps);
 	if (timer_is_set(&l->timer))
 		heap_cancel(&e->core->timers, &l->timer);
 }

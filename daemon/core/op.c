@@ -65,7 +65,9 @@ struct op *op_new(struct op_table *t, enum op_kind kind, struct lock *l)
 	op->ttl_us = l->ttl_us;
 	op->delay_us = l->delay_us;
 	op->px_us = l->ttl_us + l->delay_us;
-	op->timer.kind = op->keep.kind = TIMER_OP;
+	op->timer.kind = TIMER_OP;
+	op->entry.class = kind == OP_LEAVE ? ADMISSION_LEAVE : ADMISSION_GIVE_BACK;
+	op->entry.owner = OWNER_OP;
 	votes_clear(&op->votes, t->core->conf.nodes);
 	l->refs++;
 	return op;

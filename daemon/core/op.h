@@ -22,12 +22,11 @@ enum op_kind {
 
 struct op {
 	TAILQ_ENTRY(op) in_debts; /* RELEASE, LEAVE: some node has not confirmed yet */
-	TAILQ_ENTRY(op) in_pace;  /* RELEASE, WITHDRAW: its turn has not come yet */
-	struct timer keep;        /* LEAVE: likewise, among the leases to be kept; see pace.c */
+	struct admission_entry entry; /* RELEASE, WITHDRAW, LEAVE */
 	enum op_kind kind;
 	bool decided;         /* the round is over; later answers are evidence only */
 	bool expired;         /* its time is over: what has not answered by now does not count for the decision */
-	bool in_debt, paced;
+	bool in_debt;
 	uint32_t slot;
 	struct lock *lock;    /* referenced while the op lives */
 	struct lock_value value; /* WITHDRAW: the ticket; LEAVE: what the key is left with */

@@ -25,6 +25,8 @@ struct instant votes_deadline(const struct votes *v, unsigned nodes)
 	struct instant sorted[NODES_MAX];
 	unsigned n = 0;
 
+	if (nodes == 1)
+		return v->until[0];
 	/* Insertion, largest first: N is at most nine. */
 	for (unsigned i = 0; i < nodes; i++) {
 		unsigned at = n++;

@@ -5,6 +5,7 @@
  * held all the time. When so many nodes had lost it that somebody else may have held the lock, the lock is lost. One EXTEND of a value is in flight per
  * node, so answers come in order.
  */
+#include "daemon/core/admit.h"
 #include "daemon/core/move.h"
 #include "daemon/core/engine_part.h"
 
@@ -166,7 +167,9 @@ static struct instant renew_warn(struct engine *e, struct lock *l)
 
 void renew_due(struct engine *e, struct lock *l)
 {
-	if (!pace_holds(e, l)) {
+	struct instant half = instant_add(lock_deadline(&e->table, l), -l->ttl_us / 2);
+
+	if (admit(e, &l->keeps, half)) {
 		renew_begin(e, l);
 		return;
 	}
@@ -196,7 +199,7 @@ void renew_begin(struct engine *e, struct lock *l)
 	struct op *op = op_new(&e->ops, OP_RENEW, l);
 	struct pending *p;
 
-	pace_leave(e, l);
+	admission_leave(&e->admission, &l->keeps);
 	l->round = op;
 	op->ttl_us = l->renew_ttl_us;
 	op->px_us = op->ttl_us + op->delay_us;
@@ -328,7 +331,7 @@ static void renew_came_late(struct engine *e, struct op *op)
 		return;
 	l->ttl_us = renew_worth_us(l, op);
 	if (TAILQ_EMPTY(&l->extends)) {
-		pace_leave(e, l);
+		admission_leave(&e->admission, &l->keeps);
 		l->renew_at = instant_max(e->core->now, instant_add(op->begun, l->ttl_us / 3));
 	}
 	engine_notice(e, NOTICE_SAFE, l->holder, NULL, REFUSED_NOT);

@@ -4,6 +4,7 @@
  * who waits, from the stores' clock, so its order is the same at every store. It does not change unless that clock is set back, or was not well known. The
  * stores wake the first in line when the lock is freed and tell the holder's daemon that it is wanted; both words may be lost, so timers stand behind them.
  */
+#include "daemon/core/admit.h"
 #include "daemon/core/engine_part.h"
 
 #include <inttypes.h>
@@ -167,7 +168,7 @@ static void turn_send_withdraw(struct engine *e, struct lock *l, struct nodeset 
 	op->owed = nodes;
 	op->until = instant_add(e->core->now, e->core->conf.timeout_us + TICKET_US); /* an ACQUIRE may be carried out so late, and put it there again */
 	op->value.n = (uint8_t)ticket_write(e, l, op->value.text);
-	if (e->draining || !pace_holds_debt(e, op))
+	if (e->draining || admit(e, &op->entry, INSTANT_PAST))
 		turn_send(e, op);
 }
 
@@ -178,7 +179,7 @@ void turns_hurry(struct engine *e)
 
 		if (!op || op->kind != OP_WITHDRAW || !nodeset_any(op->owed))
 			continue;
-		pace_leave_debt(e, op);
+		admission_leave(&e->admission, &op->entry);
 		turn_send(e, op);
 	}
 }
