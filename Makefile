@@ -128,6 +128,7 @@ CORE := \
 	daemon/core/members.c \
 	daemon/core/metric.c \
 	daemon/core/move.c \
+	daemon/core/notices.c \
 	daemon/core/observe.c \
 	daemon/core/op.c \
 	daemon/core/page.c \

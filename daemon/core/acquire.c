@@ -336,12 +336,12 @@ void acquire_answered(struct engine *e, struct op *op, const struct answer *a)
 	} else if (present && l->lease == LEASE_HELD && nodeset_has(op->yes, a->node) && !nodeset_has(l->renewed, a->node)) {
 		/* A late vote for the lease that won without it. A renewal sent since may have shortened it: that one's answer counts. */
 		l->votes.until[a->node] = instant_max(l->votes.until[a->node], op->votes.until[a->node]);
-		engine_schedule(e, l);
+		lease_schedule(e, l);
 	}
 }
 
 void acquire_expired(struct engine *e, struct op *op)
 {
 	acquire_decide(e, op);
-	engine_retire(e, op);
+	retire(e, op);
 }

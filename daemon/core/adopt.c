@@ -292,10 +292,10 @@ static void adopt_win(struct engine *e, struct lock *l, const struct op *op)
 	lease_move(e, l, LEASE_HELD, CAUSE_CONFIRMED);
 	adopt_believe(e, l);
 	l->renew_at = l->holder->renew ? adopt_renew_at(e, l, op) : INSTANT_NEVER;
-	engine_notice(e, NOTICE_ADOPTED, l->holder, NULL, REFUSED_NOT);
+	notices_add(&e->notices, NOTICE_ADOPTED, l->holder, NULL, REFUSED_NOT);
 	line_fold(e, l);
 	line_refuse_part(e, l, REFUSED_BUSY, LINE_IMPATIENT);
-	engine_schedule(e, l);
+	lease_schedule(e, l);
 }
 
 static void adopt_pause(struct engine *e, struct lock *l)
@@ -348,7 +348,7 @@ static void adopt_begin(struct engine *e, struct lock *l)
 	l->round = op;
 	if (!l->heritage->asked) {
 		l->heritage->asked = true;
-		engine_notice(e, NOTICE_ADOPTING, l->holder, NULL, REFUSED_NOT);
+		notices_add(&e->notices, NOTICE_ADOPTING, l->holder, NULL, REFUSED_NOT);
 	}
 	if (!l->holder->renew) {
 		op->ttl_us = adopt_rest_us(e, l);
@@ -404,5 +404,5 @@ void adopt_decide(struct engine *e, struct op *op)
 void adopt_expired(struct engine *e, struct op *op)
 {
 	adopt_pause(e, op->lock);
-	engine_retire(e, op);
+	retire(e, op);
 }

@@ -4,6 +4,7 @@
  * stand, again and again where the outcome is unknown, until the key has expired by itself.
  */
 #include "daemon/core/admit.h"
+#include "daemon/core/move.h"
 #include "daemon/core/engine_part.h"
 
 #include "daemon/base/mem.h"
@@ -169,7 +170,7 @@ void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_
 		debt_take_values(e, op, prior);
 		debt_open(e, op, nodes, until);
 	} else if (p) {
-		engine_notice(e, NOTICE_RELEASED, NULL, p, REFUSED_LOST);
+		notices_add(&e->notices, NOTICE_RELEASED, NULL, p, REFUSED_LOST);
 	}
 	l->placed = NODESET_NONE;
 	adopt_over(l);
@@ -177,7 +178,7 @@ void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_
 
 static void debt_answer(struct engine *e, struct op *op, enum refusal why)
 {
-	engine_notice(e, NOTICE_RELEASED, NULL, op->pending, why);
+	notices_add(&e->notices, NOTICE_RELEASED, NULL, op->pending, why);
 	op->pending = NULL;
 }
 
@@ -263,7 +264,7 @@ void debt_fired(struct engine *e, struct op *op)
 	}
 	if (!instant_before(e->core->now, op->until)) {
 		debt_settled(e, op);
-		engine_retire(e, op);
+		retire(e, op);
 		return;
 	}
 	if (!debt_waits(e, op))

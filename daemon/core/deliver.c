@@ -327,11 +327,11 @@ static void deliver_one(struct commander *x, const struct notice *n)
 void command_deliver(struct commander *x)
 {
 	/* Delivering makes no notices. */
-	for (size_t i = 0; i < x->engine->notices; i++) {
-		const struct notice n = x->engine->notice[i];
+	for (size_t i = 0; i < x->engine->notices.count; i++) {
+		const struct notice n = x->engine->notices.item[i];
 
 		deliver_one(x, &n);
-		engine_delivered(x->engine, &n);
+		notices_delivered(&x->engine->notices, &n);
 	}
-	x->engine->notices = 0;
+	x->engine->notices.count = 0;
 }

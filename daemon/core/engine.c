@@ -3,12 +3,9 @@
  * debt.c. */
 #include "daemon/core/engine.h"
 
-#include "daemon/base/mem.h"
 #include "daemon/core/admit.h"
 #include "daemon/core/move.h"
 #include "daemon/core/engine_part.h"
-
-#include <stdlib.h>
 
 void engine_init(struct engine *e, struct core *core)
 {
@@ -18,6 +15,7 @@ void engine_init(struct engine *e, struct core *core)
 	members_init(&e->members, core);
 	lock_table_init(&e->table, core);
 	op_table_init(&e->ops, core, &e->members);
+	notices_init(&e->notices, &e->table);
 	TAILQ_INIT(&e->starved);
 	TAILQ_INIT(&e->risks);
 	TAILQ_INIT(&e->adopting);
@@ -38,23 +36,7 @@ void engine_release(struct engine *e)
 	admission_release(&e->admission);
 	op_table_release(&e->ops);
 	lock_table_release(&e->table);
-	free(e->notice);
-}
-
-void engine_notice(struct engine *e, enum notice_kind kind, struct claim *c, struct pending *p, enum refusal why)
-{
-	if (e->notices == e->notice_cap) {
-		e->notice_cap = e->notice_cap ? 2 * e->notice_cap : 64;
-		e->notice = mem_grow(e->notice, e->notice_cap, sizeof(*e->notice));
-	}
-	e->notice[e->notices++] = (struct notice){
-		.kind = kind, .refusal = why, .claim = c, .pending = p, .count = c && c->lock->holder ? c->lock->holder->count : 0};
-	(c ? c->lock : p->lock)->refs++; /* until it is delivered */
-}
-
-void engine_schedule(struct engine *e, struct lock *l)
-{
-	heap_set(&e->core->timers, &l->timer, instant_min(l->renew_at, lock_tell_at(&e->table, l)));
+	notices_release(&e->notices);
 }
 
 void engine_won(struct engine *e, struct op *op, int64_t fence)
@@ -82,7 +64,7 @@ void engine_won(struct engine *e, struct op *op, int64_t fence)
 	line_grant(e, c);
 	l->renew_at = c->renew ? instant_add(op->begun, l->ttl_us / 3) : INSTANT_NEVER;
 	line_refuse_part(e, l, REFUSED_BUSY, LINE_IMPATIENT);
-	engine_schedule(e, l);
+	lease_schedule(e, l);
 }
 
 void engine_next(struct engine *e, struct lock *l)
@@ -112,7 +94,7 @@ static void lock_fired(struct engine *e, struct lock *l)
 		if (!l->round)
 			renew_due(e, l);
 		else
-			l->renew_at = INSTANT_NEVER, engine_schedule(e, l); /* the round under way sets it */
+			l->renew_at = INSTANT_NEVER, lease_schedule(e, l); /* the round under way sets it */
 		break;
 	case LEASE_ADOPTING:
 		adopt_fired(e, l);
@@ -248,16 +230,6 @@ void engine_fired(struct engine *e, struct timer *t)
 	}
 }
 
-void engine_retire(struct engine *e, struct op *op)
-{
-	struct lock *l = op->lock;
-
-	if (!op->decided || nodeset_any(op->open) || op->in_debt || op->entry.waits || (op->kind == OP_WITHDRAW && nodeset_any(op->owed)))
-		return;
-	op_free(&e->ops, op);
-	lock_drop_if_unused(&e->table, l);
-}
-
 /* What a node of another configuration shows, one whose clock is off, or what none of us wrote, may be beyond the limit of all others for years. */
 static bool engine_trusts_fence(const struct engine *e, const struct answer *a)
 {
@@ -299,7 +271,7 @@ bool engine_answer(struct engine *e, const struct answer *a)
 	case OP_WITHDRAW:
 		break;
 	}
-	engine_retire(e, op);
+	retire(e, op);
 	return true;
 }
 
@@ -326,26 +298,4 @@ void engine_settle(struct engine *e)
 		return;
 	renew_overdue(e);
 	starve_end(e);
-}
-
-void engine_delivered(struct engine *e, const struct notice *n)
-{
-	struct lock *l = n->claim ? n->claim->lock : n->pending->lock;
-
-	l->refs--;
-	switch (n->kind) {
-	case NOTICE_REENTERED:
-	case NOTICE_REFUSED:
-	case NOTICE_FORGOTTEN:
-		claim_free(&e->table, n->claim);
-		break;
-	case NOTICE_EXTENDED:
-	case NOTICE_RELEASED:
-	case NOTICE_SEEN:
-		pool_put(&e->table.pendings, n->pending);
-		break;
-	default:
-		break;
-	}
-	lock_drop_if_unused(&e->table, l);
 }

@@ -10,44 +10,8 @@
 #ifndef CORE_ENGINE_H
 #define CORE_ENGINE_H
 
+#include "daemon/core/notices.h"
 #include "daemon/core/op.h"
-
-enum notice_kind {
-	NOTICE_GRANTED,   /* claim: the LOCK that asked; its lock's holder is what was granted */
-	NOTICE_REENTERED, /* claim was folded into the lock's holder: to be freed by who delivers */
-	NOTICE_REFUSED,   /* claim is out of the lock: to be freed by who delivers */
-	NOTICE_FORGOTTEN, /* claim was a loss, and the name is taken anew; or a hold that nobody was told of, and is over: to be freed by who delivers */
-	NOTICE_LOST,      /* claim is among the losses */
-	NOTICE_ADOPTING,  /* claim: the stores are asked for the first time to put its new value in the place of the old */
-	NOTICE_ADOPTED,   /* claim: it holds what it held in the former life */
-	NOTICE_LENGTHENS, /* claim: the stores are asked for a longer lease than was promised to it so far */
-	NOTICE_RISK,
-	NOTICE_SAFE,
-	NOTICE_EXTENDED,  /* pending: to be freed by who delivers */
-	NOTICE_RELEASED,  /* pending: likewise */
-	NOTICE_SEEN,      /* pending: likewise */
-};
-
-enum refusal {
-	REFUSED_NOT,
-	REFUSED_BUSY,
-	REFUSED_TIMEOUT,
-	REFUSED_QUORUM,
-	REFUSED_NO_TURN, /* the stores were busy: it was not asked for, or not given back, in time */
-	REFUSED_KIND,
-	REFUSED_CANCELLED,
-	REFUSED_DRAINING,
-	REFUSED_COUNT, /* LOCK: held by this owner as often as one may */
-	REFUSED_LOST, /* EXTEND, UNLOCK sync=yes: the stores say that it was not ours any more */
-};
-
-struct notice {
-	enum notice_kind kind;
-	enum refusal refusal;
-	struct claim *claim;
-	struct pending *pending;
-	unsigned count; /* GRANTED, REENTERED: how often it was held then */
-};
 
 struct engine {
 	struct core *core;
@@ -66,8 +30,7 @@ struct engine {
 	struct instant modest_until; /* a proposal was within the limit of one store and beyond that of another: until then there are none */
 	struct instant narrow_until; /* a store's fence is as far ahead of its clock as may be: single tokens only */
 	bool draining;
-	struct notice *notice;
-	size_t notices, notice_cap;
+	struct notices notices;
 	uint64_t search;        /* number of the search for a deadlock under way */
 	struct rng *rng;
 };
@@ -78,7 +41,6 @@ void engine_release(struct engine *e);
 /*
  * A claim asks for a name. Notices follow, now or later: GRANTED, REENTERED or REFUSED, exactly one.
  * claim: session, texts, ttl, delay, renew, patient, asked_at are set; wait_until bounds a patient one.
- * A notice keeps its lock alive until engine_delivered.
  */
 void engine_lock(struct engine *e, struct claim *c, struct span name, struct instant wait_until);
 /* The holder counts down to 0 (the caller has done the counting above that): frees the lock. keep_us > 0: the key stays that long. pending: answer
@@ -118,8 +80,6 @@ void engine_settle(struct engine *e);
 void engine_stop(struct engine *e);
 /* When it stops: nobody waits for the stores any more, so every UNLOCK sync=yes is answered. Whether there was one. */
 bool engine_answer_syncs(struct engine *e);
-/* All notices so far were told; frees what they were the last to name. */
-void engine_delivered(struct engine *e, const struct notice *n);
 
 /* How much longer the lock that stands in the way may last, in microseconds; -1: not known. */
 int64_t engine_retry_us(const struct engine *e, const struct lock *l);

@@ -76,12 +76,8 @@ void renew_answered(struct engine *e, struct op *op, const struct answer *a);
 void renew_expired(struct engine *e, struct op *op);
 /* Its time has come: it begins now, or when it is its turn. */
 void renew_due(struct engine *e, struct lock *l);
-/* The lock is not held any more: its round decides nothing. */
-void renew_over(struct lock *l);
 /* A quorum is back: leases that are at risk are renewed now, not at their next try, and those of the former life are adopted. */
 void renew_overdue(struct engine *e);
-/* The EXTENDs that wait for a round of this lock are answered so. */
-void renew_refuse_all(struct engine *e, struct lock *l, enum refusal why);
 
 /* adopt.c. A claim that the former life granted, of (c->session, owner, ttl, delay, renew, fence), holds the lock until its adoption is decided:
  * NOTICE_ADOPTED or NOTICE_LOST. The name has no holder. */
@@ -160,13 +156,9 @@ void lock_closed(struct engine *e, struct lock *l);
 void lock_hold_ended(struct engine *e, const struct claim *c); /* the books of a hold that is over */
 
 /* engine.c */
-void engine_notice(struct engine *e, enum notice_kind kind, struct claim *c, struct pending *p, enum refusal why);
 /* A round won the lease with this token. */
 void engine_won(struct engine *e, struct op *op, int64_t fence);
 void engine_next(struct engine *e, struct lock *l); /* the lock is not ours any more: the next in line, or nobody */
-void engine_schedule(struct engine *e, struct lock *l);
-/* No call of a decided op is open: it may go. */
-void engine_retire(struct engine *e, struct op *op);
 
 static inline unsigned engine_quorum(const struct engine *e)
 {

@@ -47,7 +47,7 @@ bool hand_over(struct engine *e, struct lock *l)
 	if (!lock_may_be_handed_on(e, l))
 		return false;
 	lock_hold_ended(e, l->holder);
-	renew_refuse_all(e, l, REFUSED_CANCELLED);
+	lease_refuse_extends(e, l, REFUSED_CANCELLED);
 	l->handoffs++;
 	if (!l->handed_since.us)
 		l->handed_since = e->core->now;
@@ -59,7 +59,7 @@ bool hand_over(struct engine *e, struct lock *l)
 	/* The next holder is told as well, and the lease is on the list of those that are renewed when a quorum is back. */
 	if (at_risk)
 		l->renew_at = e->core->now;
-	engine_schedule(e, l);
+	lease_schedule(e, l);
 	return true;
 }
 

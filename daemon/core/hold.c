@@ -19,7 +19,7 @@ static void lock_vacate(struct engine *e, struct lock *l)
 	l->holder = NULL;
 	l->told = INSTANT_PAST;
 	l->renew_at = INSTANT_NEVER;
-	renew_over(l);
+	lease_end_round(l);
 }
 
 void lock_closed(struct engine *e, struct lock *l)
@@ -68,7 +68,7 @@ void engine_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pe
 		return;
 	}
 	lock_vacate(e, l);
-	renew_refuse_all(e, l, REFUSED_CANCELLED);
+	lease_refuse_extends(e, l, REFUSED_CANCELLED);
 	claim_free(&e->table, c);
 	debt_begin(e, l, keep_us > 0 ? OP_LEAVE : OP_RELEASE, keep_us, p);
 	hand_back(e, l, CAUSE_UNLOCKED);
@@ -85,7 +85,7 @@ static void claim_abandon_held(struct engine *e, struct lock *l, struct instant 
 	if (l->lease == LEASE_ADOPTING && instant_before(INSTANT_PAST, until))
 		adopt_leave(l);
 	lock_vacate(e, l);
-	renew_refuse_all(e, l, REFUSED_CANCELLED);
+	lease_refuse_extends(e, l, REFUSED_CANCELLED);
 	if (!at_once) {
 		lock_close(e, l, instant_min(believed, until), CAUSE_SESSION_ENDED);
 		return;
@@ -138,14 +138,14 @@ void engine_lose(struct engine *e, struct lock *l, enum loss why)
 	metric_add(&e->core->metrics, METRIC_LOSSES, 1);
 	if (c->unheard) {
 		/* Its client never knew that it had it. */
-		engine_notice(e, NOTICE_FORGOTTEN, c, NULL, REFUSED_NOT);
+		notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, REFUSED_NOT);
 	} else {
 		c->state = CLAIM_LOST;
 		c->loss = why;
 		TAILQ_INSERT_TAIL(&l->losses, c, in_lock);
-		engine_notice(e, NOTICE_LOST, c, NULL, REFUSED_NOT);
+		notices_add(&e->notices, NOTICE_LOST, c, NULL, REFUSED_NOT);
 	}
-	renew_refuse_all(e, l, REFUSED_LOST);
+	lease_refuse_extends(e, l, REFUSED_LOST);
 	lock_close(e, l, until, CAUSE_LOST);
 	if (l->lease == LEASE_CLOSING && !MUTATED(ADOPTION_UNANSWERED))
 		line_refuse_part(e, l, REFUSED_BUSY, LINE_IMPATIENT); /* what its owner asked for while it was being adopted */
@@ -156,11 +156,11 @@ void engine_lapse(struct engine *e, struct claim *c)
 	struct lock *l = c->lock;
 
 	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
-	engine_notice(e, NOTICE_FORGOTTEN, c, NULL, REFUSED_NOT);
+	notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, REFUSED_NOT);
 	if (hand_over(e, l))
 		return;
 	lock_vacate(e, l);
-	renew_refuse_all(e, l, REFUSED_CANCELLED);
+	lease_refuse_extends(e, l, REFUSED_CANCELLED);
 	debt_begin(e, l, OP_RELEASE, 0, NULL);
 	hand_back(e, l, CAUSE_LAPSED);
 }
@@ -220,7 +220,7 @@ void hold_lower(struct engine *e, unsigned node)
 		if (l->lease == LEASE_ADOPTING)
 			continue; /* its votes are counted when the next comes */
 		if (instant_before(e->core->now, lock_tell_at(&e->table, l)))
-			engine_schedule(e, l);
+			lease_schedule(e, l);
 		else
 			heap_set(&e->core->timers, &l->timer, e->core->now); /* lost: as soon as the table is not being walked */
 	}

@@ -40,7 +40,7 @@ static void line_refuse(struct engine *e, struct claim *c, enum refusal why)
 	if (c->patient && why == REFUSED_BUSY)
 		why = c->leaving ? REFUSED_CANCELLED : REFUSED_TIMEOUT;
 	line_leave(e, c);
-	engine_notice(e, NOTICE_REFUSED, c, NULL, why);
+	notices_add(&e->notices, NOTICE_REFUSED, c, NULL, why);
 	line_emptied(e, l);
 }
 
@@ -105,12 +105,12 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		bool more = l->holder->count < HOLDS_MOST;
 
 		l->holder->count += more;
-		engine_notice(e, more ? NOTICE_REENTERED : NOTICE_REFUSED, c, NULL, more ? REFUSED_NOT : REFUSED_COUNT);
+		notices_add(&e->notices, more ? NOTICE_REENTERED : NOTICE_REFUSED, c, NULL, more ? REFUSED_NOT : REFUSED_COUNT);
 		return;
 	}
 	/* Of what the same owner may have from the former life, the adoption decides. */
 	if (!c->patient && lock_is_taken(l) && !(l->lease == LEASE_ADOPTING && claim_same_owner(l->holder, c))) {
-		engine_notice(e, NOTICE_REFUSED, c, NULL, REFUSED_BUSY);
+		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_BUSY);
 		return;
 	}
 	if (lock_is_idle(l))
@@ -189,7 +189,7 @@ static void claim_hold(struct engine *e, struct claim *c)
 
 	if (old) {
 		TAILQ_REMOVE(&l->losses, old, in_lock); /* taken anew: the loss need not be remembered */
-		engine_notice(e, NOTICE_FORGOTTEN, old, NULL, REFUSED_NOT);
+		notices_add(&e->notices, NOTICE_FORGOTTEN, old, NULL, REFUSED_NOT);
 	}
 	line_leave(e, c);
 	c->state = CLAIM_HELD;
@@ -200,7 +200,7 @@ static void claim_hold(struct engine *e, struct claim *c)
 	metric_add(&e->core->metrics, METRIC_GRANTS, 1);
 	metric_add(&e->core->metrics, METRIC_WAIT_TOTAL, waited);
 	metric_peak(&e->core->metrics, METRIC_WAIT_LONGEST, waited);
-	engine_notice(e, NOTICE_GRANTED, c, NULL, REFUSED_NOT);
+	notices_add(&e->notices, NOTICE_GRANTED, c, NULL, REFUSED_NOT);
 }
 
 /*
@@ -219,7 +219,7 @@ void line_fold(struct engine *e, struct lock *l)
 		line_leave(e, c);
 		l->holder->count += heard && !c->unheard;
 		heard |= !c->unheard;
-		engine_notice(e, NOTICE_REENTERED, c, NULL, REFUSED_NOT);
+		notices_add(&e->notices, NOTICE_REENTERED, c, NULL, REFUSED_NOT);
 	}
 }
 

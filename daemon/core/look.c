@@ -3,6 +3,7 @@
  * Who has a name, for somebody who only asks: one question to the stores that have room, which changes nothing there. What waits for its turn at the stores
  * comes first: a crowd that looks costs nobody a lease.
  */
+#include "daemon/core/move.h"
 #include "daemon/core/engine_part.h"
 
 static struct nodeset look_whom_to_ask(const struct engine *e)
@@ -21,7 +22,7 @@ static struct nodeset look_whom_to_ask(const struct engine *e)
 static void look_close(struct engine *e, struct op *op)
 {
 	op->decided = true;
-	engine_notice(e, NOTICE_SEEN, NULL, op->pending, REFUSED_NOT);
+	notices_add(&e->notices, NOTICE_SEEN, NULL, op->pending, REFUSED_NOT);
 	op->pending = NULL;
 	if (!nodeset_any(op->open))
 		heap_cancel(&e->core->timers, &op->timer);
@@ -35,7 +36,7 @@ void engine_look(struct engine *e, struct pending *p)
 	op->pending = p;
 	if (nodeset_count(nodes) < engine_quorum(e)) {
 		look_close(e, op);
-		engine_retire(e, op);
+		retire(e, op);
 		return;
 	}
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
@@ -73,5 +74,5 @@ void look_answered(struct engine *e, struct op *op, const struct answer *a)
 void look_expired(struct engine *e, struct op *op)
 {
 	look_close(e, op);
-	engine_retire(e, op);
+	retire(e, op);
 }

@@ -4,6 +4,7 @@
 #include "daemon/core/engine_part.h"
 
 #include <assert.h>
+#include <limits.h>
 
 static void move_tell(struct engine *e, const struct lock *l, const char *machine, const struct state_row *was, const struct state_row *now, enum cause why)
 {
@@ -74,4 +75,33 @@ void lease_move(struct engine *e, struct lock *l, enum lease_state to, enum caus
 		metric_add(&e->core->metrics, METRIC_LOCKS_HELD, 1);
 	if (to == LEASE_ADOPTING)
 		TAILQ_INSERT_TAIL(&e->adopting, l, in_risk);
+}
+
+void lease_schedule(struct engine *e, struct lock *l)
+{
+	heap_set(&e->core->timers, &l->timer, instant_min(l->renew_at, lock_tell_at(&e->table, l)));
+}
+
+void lease_end_round(struct lock *l)
+{
+	if (l->round)
+		l->round->decided = true;
+	l->round = NULL;
+}
+
+void lease_refuse_extends(struct engine *e, struct lock *l, enum refusal why)
+{
+	if (l->round)
+		l->round->serves = 0;
+	notices_extended(&e->notices, l, UINT_MAX, why);
+}
+
+void retire(struct engine *e, struct op *op)
+{
+	struct lock *l = op->lock;
+
+	if (!op->decided || nodeset_any(op->open) || op->in_debt || op->entry.waits || (op->kind == OP_WITHDRAW && nodeset_any(op->owed)))
+		return;
+	op_free(&e->ops, op);
+	lock_drop_if_unused(&e->table, l);
 }

@@ -13,5 +13,13 @@ void lease_move(struct engine *e, struct lock *l, enum lease_state to, enum caus
 /* Into and out of the list of those that are renewed as soon as a quorum is back; which a move leaves by itself. */
 void lease_at_risk(struct engine *e, struct lock *l);
 void lease_safe(struct engine *e, struct lock *l);
+/* When it is looked after next: to be renewed, or to be told lost. */
+void lease_schedule(struct engine *e, struct lock *l);
+/* Its round, if there is one, decides nothing any more. */
+void lease_end_round(struct lock *l);
+/* All EXTENDs that wait are answered so. */
+void lease_refuse_extends(struct engine *e, struct lock *l, enum refusal why);
+/* Frees an op that is decided and has no call open. */
+void retire(struct engine *e, struct op *op);
 
 #endif

@@ -9,7 +9,6 @@
 #include "daemon/core/move.h"
 #include "daemon/core/engine_part.h"
 
-#include <limits.h>
 #include <string.h>
 
 #define RETRY_LEAST_US (20 * MSEC)
@@ -44,42 +43,18 @@ static void renew_ask(struct engine *e, struct op *op, unsigned node)
 	nodeset_add(&l->renewed, node);
 }
 
-static void renew_answer_extends(struct engine *e, struct lock *l, unsigned count, enum refusal why)
-{
-	struct pending *p;
-
-	while (count-- > 0 && (p = TAILQ_FIRST(&l->extends))) {
-		TAILQ_REMOVE(&l->extends, p, in_lock);
-		engine_notice(e, NOTICE_EXTENDED, NULL, p, why);
-	}
-}
-
-void renew_refuse_all(struct engine *e, struct lock *l, enum refusal why)
-{
-	if (l->round)
-		l->round->serves = 0;
-	renew_answer_extends(e, l, UINT_MAX, why);
-}
-
-void renew_over(struct lock *l)
-{
-	if (l->round)
-		l->round->decided = true;
-	l->round = NULL;
-}
-
 static void renew_close(struct engine *e, struct op *op, enum refusal why)
 {
 	struct lock *l = op->lock;
 
-	renew_over(l);
+	lease_end_round(l);
 	if (!nodeset_any(op->open))
 		heap_cancel(&e->core->timers, &op->timer);
-	renew_answer_extends(e, l, op->serves, why);
-	engine_schedule(e, l);
+	notices_extended(&e->notices, l, op->serves, why);
+	lease_schedule(e, l);
 	if (!TAILQ_EMPTY(&l->extends)) {
 		l->renew_at = e->core->now; /* an EXTEND came while the round was under way */
-		engine_schedule(e, l);
+		lease_schedule(e, l);
 	}
 }
 
@@ -107,7 +82,7 @@ static void renew_succeeded(struct engine *e, struct op *op)
 		l->fence_end += l->waiting;
 	l->renew_at = l->holder->renew ? instant_add(op->begun, worth_us / 3) : INSTANT_NEVER;
 	if (l->at_risk)
-		engine_notice(e, NOTICE_SAFE, l->holder, NULL, REFUSED_NOT);
+		notices_add(&e->notices, NOTICE_SAFE, l->holder, NULL, REFUSED_NOT);
 	lease_safe(e, l);
 	renew_close(e, op, REFUSED_NOT);
 }
@@ -117,7 +92,7 @@ static void renew_risk(struct engine *e, struct lock *l)
 	if (l->at_risk)
 		return;
 	metric_add(&e->core->metrics, METRIC_RISKS, 1);
-	engine_notice(e, NOTICE_RISK, l->holder, NULL, REFUSED_NOT);
+	notices_add(&e->notices, NOTICE_RISK, l->holder, NULL, REFUSED_NOT);
 	lease_at_risk(e, l);
 }
 
@@ -144,7 +119,7 @@ static void renew_decide(struct engine *e, struct op *op)
 	else if (nodeset_count(nodeset_or(op->yes, open)) < engine_quorum(e))
 		renew_missed(e, op);
 	else
-		engine_schedule(e, op->lock); /* a store that denies the key has brought the deadline nearer */
+		lease_schedule(e, op->lock); /* a store that denies the key has brought the deadline nearer */
 }
 
 static bool renew_may_ask(const struct member *m)
@@ -174,7 +149,7 @@ void renew_due(struct engine *e, struct lock *l)
 		return;
 	}
 	l->renew_at = renew_warn(e, l);
-	engine_schedule(e, l);
+	lease_schedule(e, l);
 }
 
 /*
@@ -191,7 +166,7 @@ static void renew_promise(struct engine *e, const struct op *op)
 		return;
 	lock_promise(l, op->ttl_us, until);
 	if (!MUTATED(PROMISE_UNRECORDED))
-		engine_notice(e, NOTICE_LENGTHENS, l->holder, NULL, REFUSED_NOT);
+		notices_add(&e->notices, NOTICE_LENGTHENS, l->holder, NULL, REFUSED_NOT);
 }
 
 void renew_begin(struct engine *e, struct lock *l)
@@ -212,11 +187,11 @@ void renew_begin(struct engine *e, struct lock *l)
 			renew_ask(e, op, i);
 	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, e->core->conf.timeout_us));
 	l->renew_at = INSTANT_NEVER;
-	engine_schedule(e, l);
+	lease_schedule(e, l);
 	if (nodeset_count(op->asked) < engine_quorum(e)) {
 		/* Not enough nodes to ask: missed before it began. Those asked may still answer. */
 		renew_missed(e, op);
-		engine_retire(e, op);
+		retire(e, op);
 	}
 }
 
@@ -334,9 +309,9 @@ static void renew_came_late(struct engine *e, struct op *op)
 		admission_leave(&e->admission, &l->keeps);
 		l->renew_at = instant_max(e->core->now, instant_add(op->begun, l->ttl_us / 3));
 	}
-	engine_notice(e, NOTICE_SAFE, l->holder, NULL, REFUSED_NOT);
+	notices_add(&e->notices, NOTICE_SAFE, l->holder, NULL, REFUSED_NOT);
 	lease_safe(e, l);
-	engine_schedule(e, l);
+	lease_schedule(e, l);
 }
 
 void renew_answered(struct engine *e, struct op *op, const struct answer *a)
@@ -367,7 +342,7 @@ void renew_answered(struct engine *e, struct op *op, const struct answer *a)
 	else if (l->at_risk && !l->round && nodeset_count(op->yes) == engine_quorum(e) && nodeset_has(op->yes, a->node))
 		renew_came_late(e, op);
 	else
-		engine_schedule(e, l);
+		lease_schedule(e, l);
 }
 
 void renew_expired(struct engine *e, struct op *op)
@@ -375,7 +350,7 @@ void renew_expired(struct engine *e, struct op *op)
 	/* Late, after a stop of ours, the lease may be over: that is said first. */
 	if (!engine_expire(e, op->lock))
 		renew_decide(e, op);
-	engine_retire(e, op);
+	retire(e, op);
 }
 
 void renew_overdue(struct engine *e)
@@ -389,6 +364,6 @@ void renew_overdue(struct engine *e)
 		if (l->round)
 			continue;
 		l->renew_at = e->core->now;
-		engine_schedule(e, l);
+		lease_schedule(e, l);
 	}
 }

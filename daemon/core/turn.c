@@ -5,6 +5,7 @@
  * stores wake the first in line when the lock is freed and tell the holder's daemon that it is wanted; both words may be lost, so timers stand behind them.
  */
 #include "daemon/core/admit.h"
+#include "daemon/core/move.h"
 #include "daemon/core/engine_part.h"
 
 #include <inttypes.h>
@@ -153,7 +154,7 @@ void turn_send(struct engine *e, struct op *op)
 	if (nodeset_any(op->owed))
 		heap_set(&e->core->timers, &op->timer, debt_retry_at(e));
 	else
-		engine_retire(e, op);
+		retire(e, op);
 }
 
 /* Out of the line at these nodes, now or when it is its turn. */

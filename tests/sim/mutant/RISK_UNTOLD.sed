@@ -1,2 +1,2 @@
 # daemon/core/renew.c
-s|engine_notice(e, NOTICE_RISK, l->holder, NULL, REFUSED_NOT);|(void)e;|
+s|notices_add(&e->notices, NOTICE_RISK, l->holder, NULL, REFUSED_NOT);|(void)e;|
