@@ -7,8 +7,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define LEAD_LEAST_US (5 * MSEC)
-#define LEAD_MOST_US (250 * MSEC)
 
 const char *loss_word(enum loss loss)
 {
@@ -198,13 +196,6 @@ void lock_promise(struct lock *l, int64_t ttl_us, struct instant until)
 struct instant lock_deadline(const struct lock_table *t, const struct lock *l)
 {
 	return votes_deadline(&l->votes, t->core->conf.nodes);
-}
-
-int64_t lead_us(int64_t ttl_us)
-{
-	int64_t lead = ttl_us / 20;
-
-	return lead < LEAD_LEAST_US ? LEAD_LEAST_US : lead > LEAD_MOST_US ? LEAD_MOST_US : lead;
 }
 
 struct instant lock_tell_at(const struct lock_table *t, const struct lock *l)

@@ -235,7 +235,17 @@ struct instant lock_deadline(const struct lock_table *t, const struct lock *l);
 struct instant lock_tell_at(const struct lock_table *t, const struct lock *l);
 /* How much of the lease a client may be told of: no more than the next renewal leaves of it, which may ask for less than what stands. In microseconds. */
 int64_t lock_valid_us(const struct lock_table *t, const struct lock *l);
-int64_t lead_us(int64_t ttl_us);
+
+#define LEAD_LEAST_US (5 * MSEC)
+#define LEAD_MOST_US (250 * MSEC)
+
+/* How long before D a loss is told. */
+static inline int64_t lead_us(int64_t ttl_us)
+{
+	int64_t lead = ttl_us / 20;
+
+	return lead < LEAD_LEAST_US ? LEAD_LEAST_US : lead > LEAD_MOST_US ? LEAD_MOST_US : lead;
+}
 
 struct claim *claim_new(struct lock_table *t);
 void claim_free(struct lock_table *t, struct claim *c); /* in no list of a lock */

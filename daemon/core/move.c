@@ -11,30 +11,19 @@ static void move_tell(struct engine *e, const struct lock *l, const char *machin
 	core_log(e->core, LOG_DEBUG, machine, "name=%s was=%s now=%s why=%s", core_quoted(e->core, lock_name(l)), was->word, now->word, cause_table[why].word);
 }
 
-/* What only the state had that is left: a list, a timer. */
-static void contender_leave(struct engine *e, struct lock *l)
+void contender_tell(struct engine *e, const struct lock *l, enum contender_state to, enum cause why)
 {
-	if (!lock_waits(l))
-		return;
+	move_tell(e, l, "contender", &contender_table[l->contender], &contender_table[to], why);
+}
+
+void contender_leave(struct engine *e, struct lock *l)
+{
 	if (l->contender == CONTENDER_NO_QUORUM)
 		TAILQ_REMOVE(&e->starved, l, in_starved);
 	if (l->contender == CONTENDER_QUEUED)
 		admission_leave(&e->admission, &l->asks);
 	if (timer_is_set(&l->timer))
 		heap_cancel(&e->core->timers, &l->timer);
-}
-
-void contender_move(struct engine *e, struct lock *l, enum contender_state to, enum cause why)
-{
-	assert(contender_moves[l->contender][to][why] && l->lease == LEASE_NONE);
-	if (e->core->conf.tell_moves)
-		move_tell(e, l, "contender", &contender_table[l->contender], &contender_table[to], why);
-	contender_leave(e, l);
-	l->contender = to;
-	if (to == CONTENDER_NO_QUORUM)
-		TAILQ_INSERT_TAIL(&e->starved, l, in_starved);
-	if (to == CONTENDER_IDLE)
-		l->splits = l->attempts = l->leads = 0; /* whoever asks next begins anew */
 }
 
 void lease_at_risk(struct engine *e, struct lock *l)

@@ -8,7 +8,27 @@
 
 #include "daemon/core/engine.h"
 
-void contender_move(struct engine *e, struct lock *l, enum contender_state to, enum cause why);
+#include <assert.h>
+
+void contender_tell(struct engine *e, const struct lock *l, enum contender_state to, enum cause why);
+/* What only the state had that is left, while somebody waited: a list, a timer. */
+void contender_leave(struct engine *e, struct lock *l);
+
+/* Here, since each LOCK makes two of these moves. */
+static inline void contender_move(struct engine *e, struct lock *l, enum contender_state to, enum cause why)
+{
+	assert(contender_moves[l->contender][to][why] && l->lease == LEASE_NONE);
+	if (e->core->conf.tell_moves)
+		contender_tell(e, l, to, why);
+	if (lock_waits(l))
+		contender_leave(e, l);
+	l->contender = to;
+	if (to == CONTENDER_NO_QUORUM)
+		TAILQ_INSERT_TAIL(&e->starved, l, in_starved);
+	if (to == CONTENDER_IDLE)
+		l->splits = l->attempts = l->leads = 0; /* whoever asks next begins anew */
+}
+
 void lease_move(struct engine *e, struct lock *l, enum lease_state to, enum cause why);
 /* Into and out of the list of those that are renewed as soon as a quorum is back; which a move leaves by itself. */
 void lease_at_risk(struct engine *e, struct lock *l);
