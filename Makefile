@@ -442,6 +442,7 @@ WORLD := \
 	tests/sim/figures.c \
 	tests/sim/finale.c \
 	tests/sim/flap.c \
+	tests/sim/flushed_scene.c \
 	tests/sim/flight.c \
 	tests/sim/hold.c \
 	tests/sim/host.c \

@@ -141,12 +141,13 @@ int plan_read(struct plan *ret_plan, FILE *in);
 void plan_draw(struct plan *ret_plan, uint64_t seed);
 /* client.c: does it ask for grace? */
 bool client_is_graced(const struct plan *p, unsigned index);
-/* scene.c, session_scene.c, adopt_scene.c, deletion_scene.c, store_scene.c, memory_scene.c, overtake_scene.c, crossing_scene.c: add to some. */
+/* scene.c, session_scene.c, adopt_scene.c, deletion_scene.c, store_scene.c, memory_scene.c, overtake_scene.c, crossing_scene.c, flushed_scene.c: add to some. */
 void scene_draw(struct plan *p, uint64_t seed);
 void session_scene_draw(struct plan *p, uint64_t seed);
 void store_scene_draw(struct plan *p, uint64_t seed);
 void adopt_scene_draw(struct plan *p, uint64_t seed);
 void deletion_scene_draw(struct plan *p, uint64_t seed);
+void flushed_scene_draw(struct plan *p, uint64_t seed);
 void memory_scene_draw(struct plan *p, uint64_t seed);
 void overtake_scene_draw(struct plan *p, uint64_t seed);
 void crossing_scene_draw(struct plan *p, uint64_t seed);

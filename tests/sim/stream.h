@@ -44,6 +44,7 @@ enum purpose {
 	DRAW_OVERTAKE_SCENE,
 	DRAW_CROSSING_SCENE,
 	DRAW_TIGHT, /* what comes together */
+	DRAW_FLUSHED_SCENE,
 };
 
 struct stream {

@@ -352,6 +352,7 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	draw_halts(p, seed);
 	flap_draw(p, seed);
 	step_draw(p, seed);
+	flushed_scene_draw(p, seed);
 	if (p->finale & FINALE_REJOIN)
 		plan_near_clocks(p); /* it takes a store away, as flapping does */
 	rare_draw(p);
