@@ -26,7 +26,7 @@ client        @libc client/ proto/
 pure='assert.h ctype.h endian.h errno.h inttypes.h limits.h stdarg.h stdbool.h stddef.h stdint.h stdlib.h string.h strings.h sys/queue.h'
 
 # Inside daemon/core: noun, and the nouns whose headers its two files may not include. member and judge stand beside quorum; what is
-# left of the files belongs to engine (round.h) or to command.
+# left of the files belongs to engine (engine_part.h) or to command.
 order='
 journal  event core quorum member lock op engine engine_part session command service
 quorum   lock op engine engine_part session command service

@@ -117,8 +117,7 @@ static void effect_send(struct sim_daemon *d, const struct effect *e, int64_t de
 		checker_fail(d->world, INVARIANT_S21, -1, "daemon %u sends to a session that is over", d->index);
 		return;
 	}
-	world_note(d->world, 3, hash_bytes(e->send.bytes.p, e->send.bytes.n), "d%u to c%u.%u: %.*s", d->index, c->client->index,
-		   c->number, (int)e->send.bytes.n - 1, e->send.bytes.p);
+	world_note(d->world, 3, hash_bytes(e->send.bytes.p, e->send.bytes.n), "d%u to c%u.%u: %.*s", d->index, c->client->index, c->number, (int)e->send.bytes.n - 1, e->send.bytes.p);
 	ledger_line(c, e->send.bytes);
 	conn_send(c, e->send.bytes.p, e->send.bytes.n, depart);
 }
@@ -132,12 +131,6 @@ static void effect_call(struct sim_daemon *d, const struct call *call, int64_t d
 	ledger_syncs(d->world, name_number(call->name));
 	witness_call(d, call);
 	link_call(&d->link[call->node], call, depart);
-}
-
-/* Told only with a trace: no part of what two runs of a world have in common. */
-static bool is_move(const struct effect *e)
-{
-	return strcmp(e->log.event, "contender") == 0 || strcmp(e->log.event, "lease") == 0;
 }
 
 static void effect_carry_out(struct sim_daemon *d, const struct effect *e, int64_t depart)
@@ -170,10 +163,7 @@ static void effect_carry_out(struct sim_daemon *d, const struct effect *e, int64
 		journal_append(d, e->journal.record);
 		break;
 	case EFFECT_LOG:
-		if (is_move(e))
-			world_tell(d->world, "d%u %s %.*s", d->index, e->log.event, (int)e->log.text.n, e->log.text.p);
-		else
-			world_note(d->world, 4, (uint64_t)e->log.level, "d%u log %s %.*s", d->index, e->log.event, (int)e->log.text.n, e->log.text.p);
+		world_log(d->world, d->index, e);
 		break;
 	}
 }

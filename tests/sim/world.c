@@ -23,13 +23,6 @@ uint64_t hash_bytes(const void *p, size_t n)
 	return h;
 }
 
-static void trace_line(struct world *w, const char *format, va_list list)
-{
-	fprintf(w->trace, "%10lld ", (long long)w->now);
-	vfprintf(w->trace, format, list);
-	fputc('\n', w->trace);
-}
-
 void world_note(struct world *w, uint64_t a, uint64_t b, const char *format, ...)
 {
 	va_list list;
@@ -38,20 +31,22 @@ void world_note(struct world *w, uint64_t a, uint64_t b, const char *format, ...
 	w->hash = mix(mix(w->hash, a), b);
 	if (!w->trace)
 		return;
+	fprintf(w->trace, "%10lld ", (long long)w->now);
 	va_start(list, format);
-	trace_line(w, format, list);
+	vfprintf(w->trace, format, list);
 	va_end(list);
+	fputc('\n', w->trace);
 }
 
-void world_tell(struct world *w, const char *format, ...)
+/* The moves of a name are told only where somebody looks: no part of what two runs of a world have in common. */
+void world_log(struct world *w, unsigned daemon, const struct effect *e)
 {
-	va_list list;
+	int n = (int)e->log.text.n;
 
-	if (!w->trace)
-		return;
-	va_start(list, format);
-	trace_line(w, format, list);
-	va_end(list);
+	if (strcmp(e->log.event, "contender") != 0 && strcmp(e->log.event, "lease") != 0)
+		world_note(w, 4, (uint64_t)e->log.level, "d%u log %s %.*s", daemon, e->log.event, n, e->log.text.p);
+	else if (w->trace)
+		fprintf(w->trace, "%10lld d%u %s %.*s\n", (long long)w->now, daemon, e->log.event, n, e->log.text.p);
 }
 
 void world_at(struct world *w, struct timer *t, enum sim_timer kind, int64_t at)

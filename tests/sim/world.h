@@ -124,8 +124,8 @@ void world_release(struct world *w);
 void world_at(struct world *w, struct timer *t, enum sim_timer kind, int64_t at);
 /* Part of the trace: what happened, as numbers for the hash, as words if somebody looks. */
 void world_note(struct world *w, uint64_t a, uint64_t b, const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* Words alone: what the service tells only when somebody looks. */
-void world_tell(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* An EFFECT_LOG of that daemon. */
+void world_log(struct world *w, unsigned daemon, const struct effect *e);
 uint64_t hash_bytes(const void *p, size_t n);
 
 /* figures.c */
