@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The tests: their programs, and the targets that run them. The Makefile includes it.
+
+include tests/sources.mk
+
+# --- what they are built with ------------------------------------------------------------------------------------------
+
+# Every unit test is compiled with the list of suites in sight, so that each test file can define its own.
+$(O)/tests/unit/%.o: BASEFLAGS += -include tests/unit/suites.h
+
+LIBS_CHECK := -lcheck -lsubunit -lm -lrt -pthread
+# The simulator runs the scripts in the Lua that Redis embeds; only the tests need it. As an archive, where there is one: it calls itself without
+# detours, and the linker can put tests/sim/number.c in its way.
+LIBS_LUA   := $(filter /%,$(shell $(CC) -print-file-name=liblua5.1.a))
+LIBS_SIM   := -Wl,--wrap=strtod $(or $(LIBS_LUA),$(shell pkg-config --libs lua5.1 2>/dev/null),-llua5.1) -lm
+$(O)/tests/sim/%.o: BASEFLAGS += $(or $(shell pkg-config --cflags lua5.1 2>/dev/null),-I/usr/include/lua5.1)
+
+# --- their programs --------------------------------------------------------------------------------------------------
+
+$(O)/unit: $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/parts.a | $(O)/clock_shim.so
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^ $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_SIM)
+
+# Nothing in a simulated world may read a clock, draw by chance or open a socket: each of these aborts.
+SIM_WRAP := clock_gettime gettimeofday time getrandom socket poll
+comma := ,
+$(O)/sim: $(call obj,$(WORLD) $(SIM)) $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP)) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
+
+# The same for sweeps, which take hours: optimised as a whole, without hardening, and with LuaJIT's interpreter where that is installed (its compiler
+# stays off, see tests/sim/sandbox.c). It decides nothing by itself: a world is a function of its plan, so $(O)/sim replays what it finds, and before each
+# sweep both run some worlds and must come to the same hash (tests/sim/alike.sh). FAST_LUA= leaves LuaJIT out.
+FAST      := $(O)/fast
+archive    = $(filter /%,$(shell $(CC) -print-file-name=$(1)))
+FAST_LUA  := $(call archive,libluajit-5.1.a)
+FAST_LTO   = $(if $(shell $(CC) -v 2>&1 | grep '^gcc version'),-flto=auto)
+fast: | $(FIRST)
+	@echo "== building the simulator for sweeps"
+	+@$(SUBMAKE) $(JOBS) O=$(FAST) SAN= CFLAGS='-O2 -g -fno-plt -Wno-error $(FAST_LTO)' LDFLAGS= HARDEN=-fno-pie HARDEN_LD=-no-pie \
+		$(if $(FAST_LTO),AR=gcc-ar) LIBS_REDIS='$(or $(call archive,libhiredis.a),-lhiredis) -pthread' LIBS_LUA='$(or $(FAST_LUA),$(LIBS_LUA))' $(FAST)/sim
+
+# The same, and each of its processes leaves behind which lines it ran.
+$(O)/sim-covered: $(call obj,tests/sim/coverage.c $(WORLD) $(SIM)) $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP) _exit lua_newstate luaL_loadbuffer) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
+
+# The simulator with one of the mistakes of daemon/core/mutant.def: what has it is compiled anew, the rest is as it is.
+MUTANT_FLAGS = $(filter-out -MMD -MP,$(BASEFLAGS)) -O1 -DMUTANT=MUTANT_$(basename $(@F))
+.SECONDEXPANSION:
+$(O)/mutant/%: $(O)/sim tests/sim/plant.sh $$(wildcard tests/sim/mutant/$$*.sed)
+	$(Q)mkdir -p $(@D) && sh tests/sim/plant.sh $* $@.d >$@.sources
+	$(call say,CC)
+	$(Q)$(CC) $(MUTANT_FLAGS) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP)) -o $@ $$(cat $@.sources) $(call obj,$(WORLD) $(SIM)) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
+
+# The unit tests with one of these: they find what no simulated world can show.
+$(O)/mutant/%.unit: $(O)/unit tests/sim/plant.sh $$(wildcard tests/sim/mutant/$$*.sed)
+	$(Q)mkdir -p $(@D) && sh tests/sim/plant.sh $* $@.d >$@.sources
+	$(call say,CC)
+	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/parts.a $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_SIM)
+
+# The daemon with one of these mistakes, for tests/faults: there, too, it must be seen.
+$(O)/planted/%: $(O)/redlockd $(O)/parts.a tests/sim/plant.sh $$(wildcard tests/sim/mutant/$$*.sed)
+	$(Q)mkdir -p $(@D) && sh tests/sim/plant.sh $* $@.d >$@.sources
+	$(call say,CC)
+	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,daemon/main.c) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
+
+# The simulator and the fuzzers, each event and effect told.
+SAME_WRAP := service_step service_snapshot
+$(O)/same-worlds: $(call obj,tests/same/effects.c tests/same/worlds.c $(filter-out %/main.c,$(WORLD)) $(SIM)) $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP) $(SAME_WRAP)) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
+$(O)/same-fuzz_session: $(call obj,$(ACCOUNT))
+$(O)/same-fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(call obj,tests/same/effects.c tests/same/inputs.c) $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SAME_WRAP)) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
+
+# Preloaded into a redis-server or a daemon, so that a test sets its clock, or refuses it memory.
+$(O)/%_shim.so: tests/%_shim.c Makefile | $(FIRST)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(BASEFLAGS) $(CFLAGS) -shared -fPIC -o $@ $<
+
+# The configuration without the daemon, for tests/conf.
+$(O)/conf-tool: $(call obj,tests/conf/tool.c $(CONF))
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^ $(LIBS_CONF)
+
+# Prints what the tables say, for tests/docs.sh to look for in the manuals.
+$(O)/words: $(O)/tests/words.o $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^
+
+$(O)/hotpath: $(O)/tests/bench/hotpath.o $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o $@ $^
+
+$(O)/contend: $(O)/tests/bench/contend.o $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^ -lm
+
+$(O)/load: $(call obj,$(LOAD)) $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^
+
+$(O)/memory_bench: $(O)/tests/bench/memory_bench.o $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^
+
+$(O)/upstream_bench: $(O)/tests/bench/upstream_bench.o $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
+
+-include $(call depends,$(UNIT) $(SIM) $(WORLD) $(FUZZ) $(ACCOUNT) $(SAME) $(LOAD) $(PROGRAMS))
+
+# --- tests: each of these targets ends with the line "N passed, N failed" --------------------------------------------
+
+# These mostly wait, and measure time. What sanitize-… need is built by compilers meanwhile, or else by themselves.
+SUITES_WAIT    := unit func load-short faults-short sanitize-unit sanitize-func
+# These compute, beside them and at low priority.
+SUITES_COMPUTE := compilers layers cppcheck docs conf installed hotpath simulated fuzz
+CHECK_SANITIZERS := address,undefined
+PYTHON ?= /usr/bin/python3
+
+# What the first suites need is built first, on all cores; what cannot be built fails in its suite.
+check: | $(FIRST) ## every test; the last line is the sum
+	@echo "== building"
+	-+@$(SUBMAKE) -k $(JOBS) all $(O)/unit $(O)/load $(FAULT_PROGRAMS)
+	@echo "== testing, some ten minutes: what a suite says stands in $(O)/check, and here once it has ended"
+	+@MAKE="$(MAKE)" $(PYTHON) -B tests/run.py $(O)/check $(SUITES_WAIT) -- $(SUITES_COMPUTE)
+
+# A test that hangs ends after so many times 4 s: that is no measure, and a loaded machine is slow.
+UNIT_PATIENCE ?= 8
+unit: $(O)/unit ## unit tests; UNIT_ARGS= names the suites to run
+	@CK_TIMEOUT_MULTIPLIER=$(UNIT_PATIENCE) $(O)/unit $(UNIT_ARGS)
+
+func: all $(O)/clock_shim.so ## function tests: real daemons, real Redis servers; FUNC_ARGS= names the tests to run
+	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/func/run.py $(FUNC_ARGS)
+
+# GUARD_OFF and RAISE_ANYWHERE are played by rows that must show a violation.
+FAULT_PROGRAMS := $(O)/clock_shim.so $(O)/alloc_shim.so $(O)/planted/GUARD_OFF $(O)/planted/RAISE_ANYWHERE
+FAULTS_RUN = REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/faults/run.py $(if $(SEED),--seed $(SEED)) $(FAULTS_ARGS)
+ROW  ?=
+SEED ?=
+FAULTS_ARGS ?=
+SANITIZE ?=
+ifneq ($(SANITIZE),)
+# The same, in a build folder of its own, with the instrumented daemon that `check` builds.
+faults faults-planted faults-short: | $(FIRST)
+	+@$(SUBMAKE) O=$(O)/sanitize SAN=$(CHECK_SANITIZERS) SANITIZE= $@
+else
+faults: all $(FAULT_PROGRAMS) ## the fault matrix on real Redis servers: all rows, or ROW=; a fresh SEED= each time; SANITIZE=1: instrumented; some twenty minutes
+	@$(FAULTS_RUN) $(ROW)
+faults-planted: all $(O)/clock_shim.so ## further planted mistakes, each of which a row must find
+	@$(FAULTS_RUN) --short --planted $(ROW)
+faults-short: all $(FAULT_PROGRAMS) ## a selection of it, with short schedules
+	@$(FAULTS_RUN) --short --jobs 3 $(ROW)
+endif
+
+layers: $(call obj,$(PROTO) $(CORE) $(STORE) $(CLIENT) $(CLI)) ## who includes and calls whom, held against the tables
+	@CC="$(CC)" sh tests/layers.sh $(O)
+
+CPPCHECK ?= warning,performance,portability
+cppcheck: | $(FIRST) ## the quickest part of lint: what cppcheck takes for a mistake
+	@sh tests/cppcheck.sh $(CPPCHECK) $(LINT_FLAGS) -- $(PRODUCT)
+
+docs: $(O)/redlockd $(O)/redlock $(O)/words $(O)/docgen $(O)/figures $(O)/states ## the manuals say all that the tables and programs know
+	@MAKE="$(SUBMAKE)" sh tests/docs.sh $(O) $(MAN)
+
+conf: $(O)/redlockd $(O)/conf-tool $(O)/conf-docgen ## configurations, good and bad, against what must be said about them
+	@sh tests/conf/run.sh $(O)
+
+hotpath: $(O)/hotpath ## instructions and allocations for one LOCK and UNLOCK, held under a ceiling
+	@sh tests/bench/hotpath.sh $(O)
+
+CASE ?=
+load: all $(O)/load ## load and limits: many sessions, many names, floods beside well-behaved clients; all cases, or CASE=; some minutes
+	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/load/run.py $(if $(SEED),--seed $(SEED)) $(CASE)
+load-short: all $(O)/load ## a selection of it, at small size
+	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/load/run.py --short $(if $(SEED),--seed $(SEED)) $(CASE)
+
+bench-contend: $(O)/contend ## K daemons ask N stores for one name at once: time and commands until the first grant
+	@$(O)/contend
+
+SEEDS ?= 1000
+FROM  ?= 1
+sim: $(O)/sim ## simulated worlds, SEEDS= of them from FROM= on, each a function of its seed
+	@$(O)/sim --seeds $(SEEDS) --from $(FROM) --jobs 2
+
+SIM_CHECK_SEEDS ?= 2000
+simulated: $(O)/sim ## the simulator's own tests, what it has found, a short sweep through worlds that belong to the commit
+	@sh tests/sim/check.sh $(O) $(SIM_CHECK_SEEDS)
+
+MINUTES ?=
+sweep: $(O)/sim fast ## simulated worlds from where the last sweep stopped, on all processors, for MINUTES= (10) or SEEDS=; FROM= begins elsewhere
+	@sh tests/sim/alike.sh $(O)/sim $(FAST)/sim
+	@$(FAST)/sim --sweep $(O) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(filter-out file,$(origin SEEDS)),--seeds $(SEEDS)) $(if $(filter-out file,$(origin FROM)),--from $(FROM))
+
+COVERAGE_SEEDS ?= 10000
+COVERED := $(O)/coverage
+sim-coverage: | $(FIRST) ## which lines of the core, the protocol and the scripts COVERAGE_SEEDS= worlds never run, but for those that have a reason
+	+@$(SUBMAKE) $(JOBS) O=$(COVERED) CFLAGS='-O1 -g --coverage' LDFLAGS=--coverage HARDEN= HARDEN_LD= $(COVERED)/sim-covered
+	@sh tests/sim/coverage.sh $(COVERED) $(COVERAGE_SEEDS) $(FROM)
+
+MUTANTS ?=
+mutants: $(O)/sim ## plant the known mistakes, one at a time (or MUTANTS=), and see the simulator find each
+	+@MAKE="$(SUBMAKE)" sh tests/sim/mutants.sh $(O) $(MUTANTS)
+
+BASE ?= HEAD^
+RENAMED ?=
+same: $(addprefix $(O)/same-,worlds fuzz_service fuzz_session) ## does the core do what it did at BASE=, byte for byte? In SEEDS= worlds from FROM=, and the fuzzers' inputs; RENAMED= is a sed script
+	+@MAKE="$(SUBMAKE) $(JOBS)" sh tests/same/same.sh $(O) "$(BASE)" $(FROM) $(SEEDS) "$(RENAMED)"
+
+FUZZ_SECONDS ?= 8
+FUZZ_SEED ?= 1
+fuzz: | $(FIRST) ## libFuzzer, FUZZ_SECONDS= for each target; FUZZ_SEED=0 draws another seed each time
+	+@$(SUBMAKE) $(JOBS) build-fuzzers
+	@sh tests/fuzz/run.sh $(O)/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED) $(FUZZ)
+
+compilers: ## clean builds with gcc, with clang and with sanitizers
+	+@CC="$(CC)" MAKE="$(SUBMAKE)" JOBS="$(JOBS)" sh tests/compilers.sh $(O) "$(CLANG)"
+
+installed: $(O)/redlockd $(O)/redlock $(O)/libredlock.a ## what install puts where, and that it works from there
+	+@CC="$(CC)" MAKE="$(SUBMAKE)" sh tests/install.sh
+
+asan: ## unit and function tests under AddressSanitizer
+	+@MAKE="$(MAKE) O=$(O)/asan SAN=address" $(PYTHON) -B tests/run.py $(O)/asan/check unit func
+ubsan: ## unit and function tests under UndefinedBehaviorSanitizer
+	+@MAKE="$(MAKE) O=$(O)/ubsan SAN=undefined" $(PYTHON) -B tests/run.py $(O)/ubsan/check unit func
+# Under both at once: what `check` runs.
+sanitize: ## the same under both
+	+@MAKE="$(MAKE)" $(PYTHON) -B tests/run.py $(O)/sanitize/check sanitize-unit sanitize-func
+sanitize-unit sanitize-func: build-sanitized
+	+@$(SUBMAKE) O=$(O)/sanitize SAN=$(CHECK_SANITIZERS) $(@:sanitize-%=%)
+
+# Suites that run beside each other may want it: one builds, the other waits.
+build-sanitized: | $(FIRST)
+	@mkdir -p $(O)/sanitize
+	+@flock $(O)/sanitize/lock $(SUBMAKE) $(JOBS) O=$(O)/sanitize SAN=$(CHECK_SANITIZERS) all $(O)/sanitize/unit
+build-fuzzers: | $(FIRST)
+	+@$(SUBMAKE) O=$(O)/fuzz CC=$(CLANG) SAN=fuzzer-no-link,address,undefined $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(FUZZ))
+
+# The account is no part of what is explored: its comparisons, of which it makes many for each line, say nothing to the fuzzer.
+$(call obj,$(ACCOUNT)): CFLAGS += $(if $(findstring fuzzer,$(SAN)),-fno-sanitize=fuzzer-no-link)
+$(O)/fuzz_session: $(call obj,$(ACCOUNT))
+$(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
+
+.PHONY: check sim sim-coverage bench-contend mutants sweep fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) same asan ubsan sanitize build-sanitized build-fuzzers
