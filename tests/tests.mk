@@ -216,6 +216,9 @@ FUZZ_SEED ?= 1
 fuzz: | $(FIRST) ## libFuzzer, FUZZ_SECONDS= for each target; FUZZ_SEED=0 draws another seed each time
 	+@$(SUBMAKE) $(JOBS) build-fuzzers
 	@sh tests/fuzz/run.sh $(O)/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED) $(FUZZ)
+fuzz-minimise: | $(FIRST) ## the fewest inputs that reach all that the corpora and what `make fuzz` has found reach
+	+@$(SUBMAKE) $(JOBS) build-fuzzers
+	@sh tests/fuzz/minimise.sh $(O)/fuzz $(FUZZ)
 
 compilers: ## clean builds with gcc, with clang and with sanitizers
 	+@CC="$(CC)" MAKE="$(SUBMAKE)" JOBS="$(JOBS)" sh tests/compilers.sh $(O) "$(CLANG)"
@@ -247,4 +250,4 @@ $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
 
-.PHONY: check sim sim-coverage bench-contend mutants sweep fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) same asan ubsan sanitize build-sanitized build-fuzzers
+.PHONY: check fuzz-minimise sim sim-coverage bench-contend mutants sweep fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) same asan ubsan sanitize build-sanitized build-fuzzers
