@@ -107,6 +107,7 @@ CORE := \
 	daemon/core/deliver.c \
 	daemon/core/engine.c \
 	daemon/core/event.c \
+	daemon/core/fences.c \
 	daemon/core/flow.c \
 	daemon/core/handover.c \
 	daemon/core/hold.c \

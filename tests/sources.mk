@@ -50,6 +50,7 @@ UNIT := \
 	tests/unit/heap_test.c \
 	tests/unit/hurry_test.c \
 	tests/unit/interpreter_test.c \
+	tests/unit/join_test.c \
 	tests/unit/journal_disk_test.c \
 	tests/unit/journal_file_test.c \
 	tests/unit/journal_test.c \

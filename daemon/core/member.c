@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The state of each node and the calls that move it: probe, join, quarantine. What a marker means is judge.c's, what any answer tells observe.c's. */
-#include "daemon/base/map.h"
+#include "daemon/core/fences.h"
 #include "daemon/core/judge.h"
 #include "daemon/core/jump.h"
 #include "daemon/core/member_part.h"
 #include "daemon/core/quorum.h"
-#include "proto/proto.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,37 +23,6 @@ static const char not_taken_over[] = "too few servers of the set before are take
 const char *member_state_word(enum member_state state)
 {
 	return state_word[state];
-}
-
-/* cfg = "<generation>.<16 hex>" over everything that must be the same for daemons to exclude each other. */
-static void members_configure(struct members *ms)
-{
-	static const uint64_t key[2] = {0, 0};
-	const struct core_conf *conf = &ms->core->conf;
-	char text[2048];
-	int n = snprintf(text, sizeof(text), "%s|%" PRIu64 "|%u|%u|%" PRId64 "|%" PRId64 "|%d", MUTATED(CONFIGURATION_NAMELESS) ? "" : conf->set, conf->generation,
-	                 conf->nodes, quorum_of(conf->nodes), conf->max_lease_us, conf->max_delay_us, PROTO_VERSION);
-
-	if (n < 0 || (size_t)n >= sizeof(text))
-		n = sizeof(text) - 1;
-	snprintf(ms->cfg, sizeof(ms->cfg), "%" PRIu64 ".%016" PRIx64, conf->generation, siphash(key, text, (size_t)n));
-	snprintf(ms->set_id, sizeof(ms->set_id), "%u.%08" PRIx32, conf->nodes, (uint32_t)siphash(key, conf->set, strlen(conf->set)));
-}
-
-void members_init(struct members *ms, struct core *core)
-{
-	memset(ms, 0, sizeof(*ms));
-	ms->core = core;
-	ms->trusting = core->conf.trust_first_start;
-	ms->trust_until = INSTANT_NEVER;
-	members_configure(ms);
-	for (unsigned i = 0; i < core->conf.nodes; i++) {
-		ms->node[i].index = i;
-		ms->node[i].marker = ms->node[i].marker_text[0];
-		ms->node[i].timer.kind = TIMER_MEMBER;
-		ms->node[i].astray_us = core->conf.timeout_us; /* the former life sent that */
-		flow_begin(&ms->node[i].flow, core->conf.window);
-	}
 }
 
 void member_become(struct members *ms, struct member *m, enum member_state state, const char *reason)
@@ -100,21 +68,6 @@ void member_probe(struct members *ms, struct member *m)
 	member_ask(ms, m, &call);
 }
 
-/* Before what a node showed is forgotten, or is told to another. Not of a server that was never ours, or whose clock is off: its fence may be anything. */
-static void members_note_fence(struct members *ms, const struct member *m)
-{
-	if (m->was_ours && !m->clock_is_off && m->fence_seen > ms->fence_most && m->fence_seen <= FENCE_MOST)
-		ms->fence_most = m->fence_seen;
-}
-
-/* The largest fence that was seen: what a store forgot may be more than its clock tells, if that was set back. */
-static int64_t members_fence(struct members *ms)
-{
-	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
-		members_note_fence(ms, &ms->node[i]);
-	return ms->fence_most;
-}
-
 void member_offer(struct members *ms, struct member *m, struct span from, char kind)
 {
 	struct call call = {.kind = CALL_JOIN, .marker = from};
@@ -124,7 +77,7 @@ void member_offer(struct members *ms, struct member *m, struct span from, char k
 		rng_hex(&ms->core->rng, nonce, 16);
 	snprintf(m->offered, sizeof(m->offered), "%c|%s|%s|%s|%s|%" PRId64 "|%s|%s", kind, ms->cfg, m->run_id, m->replid, nonce,
 	         (members_bound_us(ms) + MSEC - 1) / MSEC, ms->set_id, kind == 'j' && !*m->taken ? ms->elder : m->taken);
-	call.fence = kind == 'j' && !MUTATED(JOIN_BY_CLOCK_ALONE) ? members_fence(ms) : 0;
+	call.fence = kind == 'j' && !MUTATED(JOIN_BY_CLOCK_ALONE) ? fences_floor(ms, m) : 0;
 	if (kind == 'j' && !MUTATED(LATE_JOIN))
 		call.not_after_ms = member_server_ms(m, instant_add(ms->core->now, ms->core->conf.timeout_us));
 	call.marker.p = arena_copy(&ms->core->out->arena, from.p, from.n);
@@ -139,6 +92,24 @@ static void member_schedule(struct members *ms, struct member *m)
 	if (m->state == MEMBER_QUARANTINED)
 		at = instant_min(at, m->quarantine_end);
 	heap_set(&ms->core->timers, &m->timer, at);
+}
+
+/* Its quarantine is over. It is joined once the others have said how far their fences are, or had as long as a call may take. */
+static void member_leave_quarantine(struct members *ms, struct member *m)
+{
+	struct nodeset unheard = fences_unheard(ms, m);
+
+	if (instant_before(m->hear_until, m->quarantine_end))
+		m->hear_until = instant_add(ms->core->now, ms->core->conf.timeout_us);
+	if (!nodeset_any(unheard) || !instant_before(ms->core->now, m->hear_until)) {
+		member_offer(ms, m, span_of(m->marker), 'j');
+		return;
+	}
+	member_become(ms, m, MEMBER_QUARANTINED, m->timed_why);
+	heap_set(&ms->core->timers, &m->timer, m->hear_until);
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		if (nodeset_has(unheard, i) && ms->node[i].asked == MEMBER_IDLE)
+			member_probe(ms, &ms->node[i]);
 }
 
 void member_up(struct members *ms, unsigned node)
@@ -191,7 +162,7 @@ void member_fired(struct members *ms, struct member *m)
 		return;
 	if (m->state == MEMBER_QUARANTINED && !instant_before(ms->core->now, m->quarantine_end) && !m->jump.open &&
 	    members_have_taken_over(ms) && !judge_clock(ms, m))
-		member_offer(ms, m, span_of(m->marker), 'j');
+		member_leave_quarantine(ms, m);
 	else
 		member_probe(ms, m);
 }
@@ -269,7 +240,7 @@ static void member_time_quarantine(struct members *ms, struct member *m, struct 
 		member_become(ms, m, MEMBER_QUARANTINED, m->timed_why);
 		member_schedule(ms, m);
 	} else if (members_have_taken_over(ms)) {
-		member_offer(ms, m, span_of(m->marker), 'j');
+		member_leave_quarantine(ms, m);
 	} else {
 		member_refuse(ms, m, not_taken_over);
 	}
@@ -303,7 +274,7 @@ static void member_follow(struct members *ms, struct member *m, const struct ans
 	struct span marker = a->probe->marker;
 	struct verdict verdict;
 
-	members_note_fence(ms, m); /* another run of the server shows another */
+	fences_note(ms, m); /* another run of the server shows another */
 	verdict = member_judge(ms, m, a);
 	m->blank = m->blank && MUTATED(BLANK_STAYS);
 	if (ms->trusting && marker.n > 0)
@@ -343,7 +314,7 @@ static void member_joined(struct members *ms, struct member *m, const struct ans
 		return;
 	}
 	core_keep(why, sizeof(why), span_of(m->reason));
-	members_note_fence(ms, m);
+	fences_note(ms, m);
 	m->fence_seen = 0; /* what it held before is not what it must hold now */
 	if (m->offered[0] == 'j')
 		member_join(ms, m, span_of(m->offered));
@@ -371,6 +342,20 @@ static void member_failed(struct members *ms, struct member *m, const struct ans
 	heap_set(&ms->core->timers, &m->timer, instant_add(ms->core->now, HEALTH_US / 4));
 }
 
+/* Those whose quarantine is over, and for which the last of the others has just told its fence. */
+static void members_leave_quarantine(struct members *ms)
+{
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		struct member *m = &ms->node[i];
+
+		if (m->state != MEMBER_QUARANTINED || m->asked != MEMBER_IDLE || !instant_before(ms->core->now, m->hear_until) ||
+		    nodeset_any(fences_unheard(ms, m)))
+			continue;
+		m->hear_until = ms->core->now;
+		member_fired(ms, m);
+	}
+}
+
 bool member_answered(struct members *ms, const struct answer *a)
 {
 	struct member *m = &ms->node[a->node];
@@ -387,6 +372,7 @@ bool member_answered(struct members *ms, const struct answer *a)
 		if (m->asked == MEMBER_IDLE)
 			member_follow(ms, m, a);
 		members_settle_jumps(ms); /* it may be asked again for the sake of others: what it has said counts first */
+		members_leave_quarantine(ms);
 		return true;
 	}
 	member_observe(ms, a, m->asked_at);

@@ -95,6 +95,7 @@ struct member {
 	int64_t vouched_us;
 	char timed[MARKER_MAX];   /* the value of kind 'q' that is timed, and until when it is to stand: a connection that breaks does not begin it anew; its joining does */
 	struct instant timed_since, quarantine_end;
+	struct instant hear_until; /* after its quarantine the others are asked for their fences, until then at most; earlier than its end: not yet */
 	char timed_why[160];
 	char told[160]; /* what the log was told last, and of which state: once, not each second */
 	enum member_state told_of;
@@ -109,6 +110,7 @@ struct member {
 	} jump;
 	struct flow flow;
 	int64_t fence_seen, fence_when_asked;
+	int64_t latest_us;    /* the latest that its clock ever was, as far as it was seen while joined */
 	int64_t fence_joined; /* what a probe found last while it was joined; 0 in quarantine */
 	int64_t evicted;
 	int64_t rtt_us; /* smoothed; 0 = not known */
@@ -124,7 +126,7 @@ struct members {
 	bool elder_is_over;     /* … and it has no quorum any more, for long enough: a marker of kind 'j' says so that knows of it */
 	int64_t other_us;       /* the longest lease and delay of another configuration whose promises may run; see members_bound_us */
 	struct instant other_until;
-	int64_t fence_most; /* the largest fence that a node of ours showed before it was joined anew; see members_fence */
+	int64_t fence_most; /* the largest fence that a node of ours showed before it was joined anew; see fences.h */
 	bool trusting;      /* trust_first_start is still open */
 	struct instant trust_until; /* waiting for the slower nodes to be probed */
 	bool gained;        /* a node became usable: set here, cleared by who retries what waits for a quorum */

@@ -1,12 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the nodes are worth together: how many count, when a quorum is to be had, whether this is the first start, what time it is there. */
+/* What the nodes are together: how they begin, how many count, when a quorum is to be had, whether this is the first start, what time it is there. */
+#include "daemon/base/map.h"
 #include "daemon/core/member_part.h"
 #include "daemon/core/quorum.h"
+#include "proto/proto.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define TRUST_WAIT_US SEC
+
+/* cfg = "<generation>.<16 hex>" over everything that must be the same for daemons to exclude each other. */
+static void members_configure(struct members *ms)
+{
+	static const uint64_t key[2] = {0, 0};
+	const struct core_conf *conf = &ms->core->conf;
+	char text[2048];
+	int n = snprintf(text, sizeof(text), "%s|%" PRIu64 "|%u|%u|%" PRId64 "|%" PRId64 "|%d", MUTATED(CONFIGURATION_NAMELESS) ? "" : conf->set, conf->generation,
+	                 conf->nodes, quorum_of(conf->nodes), conf->max_lease_us, conf->max_delay_us, PROTO_VERSION);
+
+	if (n < 0 || (size_t)n >= sizeof(text))
+		n = sizeof(text) - 1;
+	snprintf(ms->cfg, sizeof(ms->cfg), "%" PRIu64 ".%016" PRIx64, conf->generation, siphash(key, text, (size_t)n));
+	snprintf(ms->set_id, sizeof(ms->set_id), "%u.%08" PRIx32, conf->nodes, (uint32_t)siphash(key, conf->set, strlen(conf->set)));
+}
+
+void members_init(struct members *ms, struct core *core)
+{
+	memset(ms, 0, sizeof(*ms));
+	ms->core = core;
+	ms->trusting = core->conf.trust_first_start;
+	ms->trust_until = INSTANT_NEVER;
+	members_configure(ms);
+	for (unsigned i = 0; i < core->conf.nodes; i++) {
+		ms->node[i].index = i;
+		ms->node[i].marker = ms->node[i].marker_text[0];
+		ms->node[i].timer.kind = TIMER_MEMBER;
+		ms->node[i].astray_us = core->conf.timeout_us; /* the former life sent that */
+		flow_begin(&ms->node[i].flow, core->conf.window);
+	}
+}
 
 unsigned members_usable(const struct members *ms)
 {

@@ -25,8 +25,10 @@
  * was replaced by one whose clock is behind by all that is tolerated. With T <= L / 5 that is enough: 0.99 L >= 4 T. And a store whose clock is
  * ahead, fresh from a join, is in nobody's way: its fence, at most (clock of another) + 2 T + S, is within the limit of every other.
  * A clock may be set back further than that. So a join lifts the fence above the largest that this daemon saw at any store as well: while no more than a
- * minority of them forgets, the others show what was forgotten. Otherwise a loss may repeat tokens then; so may trust_first_start, which states that nothing
- * was lost.
+ * minority of them forgets, the others show what was forgotten. They are asked after G (fences.h): before that a vote of the store that forgot may still
+ * count somewhere, and another token be granted on it. One that is out of reach may be the only one that knows it: so a join also lifts the fence to the limit
+ * of the latest clock that this daemon saw at the store. Otherwise a loss may repeat tokens then: where too many forget, where this daemon was started after
+ * the clock was set back, and under trust_first_start, which states that nothing was lost.
  * One store has no others to agree with: T = 0.
  *
  * Where clocks were set back by more than 2 T, fences may stand beyond the limit, each where it was; and that of a store whose clock is ahead beyond the limit
