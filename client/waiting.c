@@ -46,11 +46,18 @@ static bool greeted(struct waiting *w, int r)
 	return false;
 }
 
-/* A daemon that refuses gives no grace, or less than was asked for: a session without grace is better than none. */
+/* A daemon that refuses gives no grace, or less than was asked for: as much as it gives is better than none, and that is better than no session. */
 static bool greet_any(struct waiting *w)
 {
 	int r = greet(w, w->in->ttl_ms > 0 ? w->in->ttl_ms : GRACE_MS);
+	int64_t most;
 
+	if (r != REDLOCK_REFUSED)
+		return greeted(w, r);
+	r = greet(w, 0);
+	most = r ? 0 : redlock_line_number(redlock_answer(w->c), "max_grace_ms", 0);
+	if (most > 0)
+		r = greet(w, most);
 	return greeted(w, r == REDLOCK_REFUSED ? greet(w, 0) : r);
 }
 

@@ -118,6 +118,7 @@ void serve_HELLO(struct commander *x, struct session *s)
 	reply_int(&r, "nodes", x->core->conf.nodes);
 	reply_int(&r, "quorum", quorum_of(x->core->conf.nodes));
 	reply_ms(&r, "max_lease_ms", x->core->conf.max_lease_us);
+	reply_ms(&r, "max_grace_ms", x->core->conf.max_grace_us);
 	session_send(x->sessions, s, line, reply_end(&r));
 }
 

@@ -154,6 +154,25 @@ END_TEST
 
 #define REFUSES_KEEP LOCK CHECK "< UNLOCK n keep=40000ms\n> ERR LIMIT keep may be at most 30000ms (max_lease)\n=\n"
 
+/* The daemon gives a session less than the lease that redlock run asks for, or nothing. */
+START_TEST(as_much_grace_is_asked_for_as_the_daemon_gives)
+{
+	static const char refused[] = "< HELLO 1 name=\"redlock run true/me\" grace=10000ms$\n> ERR LIMIT grace may be at most 4000ms (max_grace)\n"
+				      "< HELLO 1 name=\"redlock run true/me\"$\n> OK proto=1 session=7 max_lease_ms=30000 ";
+	static const char busy[] = "< LOCK n\n> BUSY name=n\n=\n";
+	char script[1024];
+	struct outcome o;
+
+	setenv("USER", "me", 1);
+	snprintf(script, sizeof(script), "%smax_grace_ms=4000\n< HELLO 1 name=\"redlock run true/me\" grace=4000ms$\n> OK proto=1 session=7\n%s", refused, busy);
+	PLAYED(&o, script, "try", "n", "true");
+	ck_assert_int_eq(o.code, EXIT_NOT_ACQUIRED);
+	snprintf(script, sizeof(script), "%smax_grace_ms=0\n%s", refused, busy);
+	PLAYED(&o, script, "try", "n", "true");
+	ck_assert_int_eq(o.code, EXIT_NOT_ACQUIRED);
+}
+END_TEST
+
 START_TEST(what_the_daemon_does_not_keep_is_no_success)
 {
 	struct outcome o;
@@ -259,6 +278,7 @@ Suite *run_suite(void)
 	tcase_add_test(ends, a_shortage_of_stores_is_told_with_its_reason);
 	tcase_add_test(ends, trouble_of_redlock_itself_is_125);
 	tcase_add_test(ends, what_cannot_be_executed_frees_the_lock);
+	tcase_add_test(ends, as_much_grace_is_asked_for_as_the_daemon_gives);
 	tcase_add_test(ends, a_loss_after_the_commands_end_changes_nothing_unless_it_is_final);
 	tcase_set_timeout(ends, 20);
 	suite_add_tcase(suite, ends);
