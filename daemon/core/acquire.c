@@ -48,7 +48,7 @@ static bool acquire_lacks_told(const struct engine *e, const struct lock *l)
 static void acquire_ask(struct engine *e, struct op *op, struct nodeset nodes, int64_t proposal)
 {
 	struct lock *l = op->lock;
-	int64_t grace = e->core->conf.shared ? turn_grace_us(e) : 0; /* alone at its store, there is nobody to keep it for */
+	int64_t grace = e->core->conf.shared ? members_grace_us(&e->members) : 0; /* alone at its store, there is nobody to keep it for */
 	struct span ticket;
 
 	turn_take(e, l); /* its first waiter may have come since the leading node was asked */
@@ -78,7 +78,7 @@ static void acquire_await(struct engine *e, struct op *op)
 	int64_t patience, waited;
 
 	if (nodeset_any(nodeset_or(op->later, op->owed))) {
-		patience = split_patience_us(e);
+		patience = members_patience_us(&e->members);
 		waited = nodeset_any(op->later) ? 0 : instant_diff(e->core->now, op->begun);
 		at = instant_min(at, instant_add(e->core->now, waited > patience ? waited : patience));
 	}
@@ -152,7 +152,7 @@ static void acquire_failed(struct engine *e, struct op *op, enum round_outcome w
  */
 static int64_t acquire_raise_us(const struct engine *e)
 {
-	int64_t patience = 2 * split_patience_us(e), most = e->core->conf.timeout_us;
+	int64_t patience = 2 * members_patience_us(&e->members), most = e->core->conf.timeout_us;
 
 	patience = patience < RAISE_LEAST_US ? RAISE_LEAST_US : patience;
 	return patience < most ? patience : most;

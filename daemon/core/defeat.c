@@ -45,7 +45,7 @@ static void defeat_held_elsewhere(struct engine *e, struct lock *l, const struct
 	if (nodeset_any(l->woken))
 		poll = MSEC; /* freed while we were asking */
 	else if (nodeset_any(op->behind))
-		poll = turn_grace_us(e);
+		poll = members_grace_us(&e->members);
 	if (poll > (told ? POLL_MOST_US : POLL_FOREIGN_US))
 		poll = told ? POLL_MOST_US : POLL_FOREIGN_US;
 	if (MUTATED(WAKE_ALONE))

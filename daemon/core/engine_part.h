@@ -43,15 +43,12 @@ bool acquire_goes_on(struct engine *e, struct op *op);
 #define RACE_MOST 16 /* a value that splits the votes for longer is no rival's, but the key of nobody: it ends by its TTL */
 /* Which node to ask first, -1 for all at once. Counts as one of the rounds that do so. */
 int split_lead(const struct engine *e, struct lock *l);
-int64_t split_patience_us(const struct engine *e); /* how long the leading node is waited for */
 /* A quorum has answered, and the votes are split: a race does not wait for a node that hangs, since its votes are kept from others meanwhile. */
 void split_await(struct engine *e, struct op *op);
 /* The votes were split: the name asks its leading node first for a while, unless this round did so. Returns the pause before the next round, in microseconds. */
 int64_t split_note(struct engine *e, struct lock *l, const struct op *op, bool led);
 /* The pause after a round that decided nothing ends after a round trip: for a request that does not wait. */
 void split_hurry(struct engine *e, struct lock *l);
-/* Of all usable nodes the one of the largest weight leads: the same on all daemons, in whatever order they were told of the nodes. */
-uint64_t split_weight(struct span name, struct span run_id);
 
 /* handover.c: the lease goes to the next local waiter without a round; false: it may not. */
 bool hand_over(struct engine *e, struct lock *l);
@@ -60,8 +57,6 @@ void hand_back(struct engine *e, struct lock *l, enum cause why);
 
 /* turn.c: the place in line among daemons. */
 #define TICKET_MAX (VALUE_MAX - 1)
-int64_t turn_rtt_us(const struct engine *e);   /* the slowest usable node's round trip; 0 = not known */
-int64_t turn_grace_us(const struct engine *e); /* how long a free lock is kept for the first in line */
 void turn_take(struct engine *e, struct lock *l); /* a ticket for the first in line, if it waits and there is none */
 bool turn_is_unseen(const struct engine *e, const struct lock *l); /* somebody waits, and fewer than a quorum of stores know the ticket: no wake-up comes */
 struct span turn_text(const struct engine *e, const struct lock *l); /* in memory of the effects; "" = no ticket */

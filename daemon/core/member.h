@@ -166,6 +166,8 @@ static inline bool member_usable(const struct member *m)
 unsigned members_usable(const struct members *ms);
 /* What a quorum has room for. Without a quorum there is nothing to wait for: a round may begin, and is told so at once. */
 enum room members_room(const struct members *ms);
+/* A quorum is usable, or will be as soon as the probes under way are answered: a moment's patience is better than a refusal that is wrong a moment later. */
+bool members_promise_quorum(const struct members *ms);
 /* Microseconds until enough quarantines end for a quorum, -1 when that is not what is missing. */
 int64_t members_pending_us(const struct members *ms);
 /* The longest lease and delay that may have been promised by anybody. */
@@ -180,6 +182,20 @@ void members_tell_missing(const struct members *ms, char *text, size_t size);
 int64_t member_server_ms(const struct member *m, struct instant when);
 /* The same from now to `when`, as early as it may be: what it has not passed is not over by our clock either. */
 int64_t member_server_ms_least(const struct member *m, struct instant when);
+/* The round trip of the slowest usable store; 0 = not known. */
+int64_t members_rtt_us(const struct members *ms);
+/* How long a free lock is kept for the first waiter: it needs some round trips to hear of it and to ask. */
+int64_t members_grace_us(const struct members *ms);
+/* How long a round waits for the leading store before it asks the others as well. */
+int64_t members_patience_us(const struct members *ms);
+/*
+ * What the clock of the stores, the Q-th most advanced one, showed at `when`, in microseconds. All daemons look at the same clocks, so their own may differ as
+ * they like. As long as too few clocks are known it is this host's own.
+ */
+int64_t members_clock_us(const struct members *ms, struct instant when);
+/* Which store is to be asked first for this name, -1 if none can be. The largest weight leads: all daemons agree, in whatever order they list the stores. */
+int members_leader(const struct members *ms, struct span name);
+uint64_t member_weight(struct span name, struct span run_id);
 /* How far ahead of its clock a store's scripts let a fence run: see quorum.h. */
 static inline int64_t members_ahead_us(const struct members *ms)
 {

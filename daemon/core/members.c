@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the nodes are together: how they begin, how many count, when a quorum is to be had, whether this is the first start, what time it is there. */
+/*
+ * The stores as a set: how many count, whether a quorum is at hand, how far away they are, what time it is there, which one leads, whether this is the
+ * first start.
+ */
 #include "daemon/base/map.h"
 #include "daemon/core/member_part.h"
 #include "daemon/core/quorum.h"
@@ -10,6 +13,7 @@
 #include <stdlib.h>
 
 #define TRUST_WAIT_US SEC
+#define GRACE_LEAST_US (20 * MSEC)
 
 /* cfg = "<generation>.<16 hex>" over everything that must be the same for daemons to exclude each other. */
 static void members_configure(struct members *ms)
@@ -80,6 +84,23 @@ enum room members_room(const struct members *ms)
 	if (members_have_room(ms) || members_are_too_few(ms, true))
 		return ROOM_FOR_ALL;
 	return members_are_too_few(ms, false) ? ROOM_FOR_RELEASES : ROOM_NONE;
+}
+
+/* A probe is under way, and has had no more than the time of a command so far; or the store waits for others to tell whose clock jumped. */
+static bool member_is_promised(const struct members *ms, const struct member *m)
+{
+	bool asked = m->asked != MEMBER_IDLE && instant_diff(ms->core->now, m->asked_at) <= ms->core->conf.timeout_us;
+
+	return m->state == MEMBER_PROBING && (asked || m->jump.open) && !m->stalled;
+}
+
+bool members_promise_quorum(const struct members *ms)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		n += member_usable(&ms->node[i]) || member_is_promised(ms, &ms->node[i]);
+	return n >= quorum_of(ms->core->conf.nodes);
 }
 
 int64_t members_pending_us(const struct members *ms)
@@ -189,6 +210,82 @@ int64_t member_server_ms_least(const struct member *m, struct instant when)
 	if (!m->clock.known)
 		return 0;
 	return (when.us + m->clock.low - drift_us(instant_diff(when, m->clock.at))) / MSEC - 1;
+}
+
+/* --- how far they are, what time it is there, who leads --- */
+
+int64_t members_rtt_us(const struct members *ms)
+{
+	int64_t rtt = 0;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		if (member_usable(&ms->node[i]) && ms->node[i].rtt_us > rtt)
+			rtt = ms->node[i].rtt_us;
+	return rtt;
+}
+
+int64_t members_grace_us(const struct members *ms)
+{
+	int64_t grace = MUTATED(GRACE_ENDLESS) ? 3600 * SEC : 4 * members_rtt_us(ms);
+
+	return grace < GRACE_LEAST_US ? GRACE_LEAST_US : grace;
+}
+
+int64_t members_patience_us(const struct members *ms)
+{
+	return 2 * members_rtt_us(ms) + MSEC;
+}
+
+/* The fence would not do in place of the clocks: after a join it is ahead of every clock, and stands still. */
+int64_t members_clock_us(const struct members *ms, struct instant when)
+{
+	unsigned nodes = ms->core->conf.nodes;
+	struct votes ahead;
+	struct instant offset;
+
+	votes_clear(&ahead, nodes);
+	for (unsigned i = 0; i < nodes; i++) {
+		const struct member_clock *clock = &ms->node[i].clock;
+
+		if (clock->known)
+			ahead.until[i].us = clock->low + (clock->high - clock->low) / 2;
+	}
+	offset = votes_deadline(&ahead, nodes);
+	if (offset.us == INT64_MIN)
+		return ms->core->wall_us - instant_diff(ms->core->now, when);
+	return when.us + offset.us;
+}
+
+/* Highest random weight (Thaler, Ravishankar 1998): when a store is gone, only the names that it led move. Neither seed nor position enters. */
+uint64_t member_weight(struct span name, struct span run_id)
+{
+	static const uint64_t fixed[2] = {0, 0};
+	const uint64_t key[2] = {siphash(fixed, run_id.p ? run_id.p : "", run_id.n), 0};
+
+	return siphash(key, name.p, name.n);
+}
+
+/* Skip a store that has too much to do, and one that keeps others waiting for the whole patience. All daemons see that alike, soon enough. */
+static bool member_may_lead(const struct members *ms, const struct member *m)
+{
+	return member_usable(m) && !flow_is_full(&m->flow) && !flow_is_stuck(&m->flow, ms->core->now, members_patience_us(ms));
+}
+
+int members_leader(const struct members *ms, struct span name)
+{
+	uint64_t most = 0, weight;
+	int leader = -1;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		if (!member_may_lead(ms, &ms->node[i]))
+			continue;
+		weight = member_weight(name, span_of(ms->node[i].run_id));
+		if (leader >= 0 && weight <= most)
+			continue;
+		most = weight;
+		leader = (int)i;
+	}
+	return leader;
 }
 
 bool members_were_set_back(const struct members *ms, int64_t fence)

@@ -14,45 +14,12 @@
 #define PAUSE_LONG_US (300 * MSEC) /* and a few round trips: what splits the votes may end any moment, and nobody says so */
 #define PAUSE_MOST_US SEC
 
-/* Highest random weight (Thaler, Ravishankar 1998): when a node is gone, only the names that it led move. Neither seed nor position enters. */
-uint64_t split_weight(struct span name, struct span run_id)
-{
-	static const uint64_t fixed[2] = {0, 0};
-	const uint64_t key[2] = {siphash(fixed, run_id.p ? run_id.p : "", run_id.n), 0};
-
-	return siphash(key, name.p, name.n);
-}
-
-static uint64_t lead_weight(const struct engine *e, const struct lock *l, unsigned node)
-{
-	return split_weight(lock_name(l), span_of(e->members.node[node].run_id));
-}
-
-/*
- * One that has too much to do is not asked, and one that others were kept waiting by for as long as a leading node is waited for is no help. All daemons
- * see that alike, soon enough.
- */
-static bool split_may_lead(const struct engine *e, const struct member *m)
-{
-	return member_usable(m) && !flow_is_full(&m->flow) && !flow_is_stuck(&m->flow, e->core->now, split_patience_us(e));
-}
-
 int split_lead(const struct engine *e, struct lock *l)
 {
-	int lead = -1;
-
 	if (l->leads == 0 || !instant_before(e->core->now, l->lead_until))
 		return -1;
 	l->leads--;
-	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (split_may_lead(e, &e->members.node[i]) && (lead < 0 || lead_weight(e, l, i) > lead_weight(e, l, (unsigned)lead)))
-			lead = (int)i;
-	return lead;
-}
-
-int64_t split_patience_us(const struct engine *e)
-{
-	return 2 * turn_rtt_us(e) + MSEC;
+	return members_leader(&e->members, lock_name(l));
 }
 
 /* The nodes where the value stands that splits the votes round after round. */
@@ -77,7 +44,7 @@ static bool split_is_race(const struct engine *e, const struct op *op)
 
 void split_await(struct engine *e, struct op *op)
 {
-	int64_t patience = split_patience_us(e);
+	int64_t patience = members_patience_us(&e->members);
 
 	/*
 	 * The key of nobody: only a slow node can help. A daemon that asks for the last time waits for it as long as a command may take. The others come
@@ -123,7 +90,7 @@ static bool split_is_over(const struct lock *l, const struct op *op)
 
 int64_t split_note(struct engine *e, struct lock *l, const struct op *op, bool led)
 {
-	int64_t rtt = turn_rtt_us(e), most = PAUSE_LONG_US + 4 * rtt;
+	int64_t rtt = members_rtt_us(&e->members), most = PAUSE_LONG_US + 4 * rtt;
 	unsigned n = l->attempts < DOUBLINGS_MOST ? l->attempts : DOUBLINGS_MOST;
 
 	metric_add(&e->core->metrics, METRIC_SPLITS, 1);
@@ -144,7 +111,7 @@ int64_t split_note(struct engine *e, struct lock *l, const struct op *op, bool l
 /* Not at once: a stream of requests would split the votes without end. */
 void split_hurry(struct engine *e, struct lock *l)
 {
-	int64_t rtt = turn_rtt_us(e);
+	int64_t rtt = members_rtt_us(&e->members);
 	struct instant soon = instant_add(e->core->now, split_pause_us(e, rtt < RTT_LEAST_US ? RTT_LEAST_US : rtt));
 
 	if (instant_before(soon, l->timer.at))

@@ -3,31 +3,10 @@
 #include "daemon/core/move.h"
 #include "daemon/core/engine_part.h"
 
-/* It is being looked at, and has had no more than the time of a command so far. */
-static bool node_is_promised(const struct engine *e, const struct member *m)
-{
-	bool asked = m->asked != MEMBER_IDLE && instant_diff(e->core->now, m->asked_at) <= e->core->conf.timeout_us;
-
-	return m->state == MEMBER_PROBING && (asked || m->jump.open) && !m->stalled;
-}
-
-/* A node's verdict is on its way: better a moment's patience than a refusal that is wrong a moment later. */
-static bool quorum_is_promised(const struct engine *e)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
-		const struct member *m = &e->members.node[i];
-
-		n += member_usable(m) || node_is_promised(e, m);
-	}
-	return n >= engine_quorum(e);
-}
-
 /* Too few usable nodes: those who wait keep their place until a node comes back. */
 void starve(struct engine *e, struct lock *l)
 {
-	bool promised = quorum_is_promised(e);
+	bool promised = members_promise_quorum(&e->members);
 
 	l->elsewhere.split = false;
 	l->elsewhere.outdated = true;

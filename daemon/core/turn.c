@@ -12,48 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GRACE_LEAST_US (20 * MSEC)
 #define AHEAD_LEAST_US SEC
-
-int64_t turn_rtt_us(const struct engine *e)
-{
-	int64_t rtt = 0;
-
-	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (member_usable(&e->members.node[i]) && e->members.node[i].rtt_us > rtt)
-			rtt = e->members.node[i].rtt_us;
-	return rtt;
-}
-
-int64_t turn_grace_us(const struct engine *e)
-{
-	int64_t grace = MUTATED(GRACE_ENDLESS) ? 3600 * SEC : 4 * turn_rtt_us(e);
-
-	return grace < GRACE_LEAST_US ? GRACE_LEAST_US : grace;
-}
-
-/*
- * When that was by the clock of the stores, the Q-th most advanced one. All daemons look at the same clocks, so their own may differ as they
- * like. (The fence would not do in their place: after a join it is ahead of every clock, and stands still.)
- */
-static int64_t turn_clock_us(const struct engine *e, struct instant when)
-{
-	unsigned nodes = e->core->conf.nodes;
-	struct votes ahead;
-	struct instant offset;
-
-	votes_clear(&ahead, nodes);
-	for (unsigned i = 0; i < nodes; i++) {
-		const struct member_clock *clock = &e->members.node[i].clock;
-
-		if (clock->known)
-			ahead.until[i].us = clock->low + (clock->high - clock->low) / 2;
-	}
-	offset = votes_deadline(&ahead, nodes);
-	if (offset.us == INT64_MIN)
-		return e->core->wall_us - instant_diff(e->core->now, when);
-	return when.us + offset.us;
-}
 
 /*
  * The clocks of the stores were set back since the ticket was taken: until they have caught up, all who ask would have older ones. Not by what they may differ,
@@ -63,13 +22,13 @@ static bool turn_is_ahead(const struct engine *e, const struct lock *l)
 {
 	int64_t slack = 2 * e->core->conf.clock_tol_us + AHEAD_LEAST_US + drift_us(instant_diff(e->core->now, l->ticket.at));
 
-	return turn_clock_us(e, l->ticket.at) + slack < l->ticket.us && !MUTATED(TICKET_OF_A_CLOCK_SET_BACK);
+	return members_clock_us(&e->members, l->ticket.at) + slack < l->ticket.us && !MUTATED(TICKET_OF_A_CLOCK_SET_BACK);
 }
 
 /* A ticket for who has waited since then. */
 static void turn_begin(struct engine *e, struct lock *l, struct instant since)
 {
-	l->ticket.us = turn_clock_us(e, since);
+	l->ticket.us = members_clock_us(&e->members, since);
 	l->ticket.at = since;
 	l->ticket.sequence = ++e->tickets;
 }
@@ -216,7 +175,7 @@ void turn_woken(struct engine *e, struct span name, unsigned node)
 		return;
 	}
 	/* The others are about to say so too; a lost word costs one round trip. */
-	soon = instant_add(e->core->now, turn_rtt_us(e) + MSEC);
+	soon = instant_add(e->core->now, members_rtt_us(&e->members) + MSEC);
 	if (!timer_is_set(&l->timer) || instant_before(soon, l->timer.at))
 		heap_set(&e->core->timers, &l->timer, soon);
 }

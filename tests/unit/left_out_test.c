@@ -11,7 +11,7 @@ static void in_order(unsigned order[3])
 {
 	order[0] = 0;
 	for (unsigned i = 1; i < 3; i++)
-		if (split_weight(SPAN("a"), span_of(stage.node[i].run_id)) > split_weight(SPAN("a"), span_of(stage.node[order[0]].run_id)))
+		if (member_weight(SPAN("a"), span_of(stage.node[i].run_id)) > member_weight(SPAN("a"), span_of(stage.node[order[0]].run_id)))
 			order[0] = i;
 	order[1] = (order[0] + 1) % 3;
 	order[2] = (order[0] + 2) % 3;

@@ -40,8 +40,8 @@ static unsigned leading(const char *name, uint16_t gone)
 	unsigned lead = NODES_MAX;
 
 	for (unsigned i = 0; i < stage.conf.nodes; i++)
-		if (!(gone >> i & 1) && (lead == NODES_MAX || split_weight(span_of(name), span_of(stage.node[i].run_id)) >
-		                                                      split_weight(span_of(name), span_of(stage.node[lead].run_id))))
+		if (!(gone >> i & 1) && (lead == NODES_MAX || member_weight(span_of(name), span_of(stage.node[i].run_id)) >
+		                                                      member_weight(span_of(name), span_of(stage.node[lead].run_id))))
 			lead = i;
 	return lead;
 }
@@ -59,9 +59,9 @@ static unsigned asked_by(unsigned d, unsigned node, enum call_kind kind)
 
 START_TEST(the_order_of_the_nodes_is_the_same_in_every_daemon_of_every_version)
 {
-	ck_assert_uint_eq(split_weight(SPAN("orders/42"), SPAN("9f8e7d")), UINT64_C(12718952961861747886));
-	ck_assert_uint_eq(split_weight(SPAN("orders/42"), SPAN("000000")), UINT64_C(11123627652216803500));
-	ck_assert_uint_eq(split_weight(SPAN(""), SPAN("")), UINT64_C(8575965350431422183));
+	ck_assert_uint_eq(member_weight(SPAN("orders/42"), SPAN("9f8e7d")), UINT64_C(12718952961861747886));
+	ck_assert_uint_eq(member_weight(SPAN("orders/42"), SPAN("000000")), UINT64_C(11123627652216803500));
+	ck_assert_uint_eq(member_weight(SPAN(""), SPAN("")), UINT64_C(8575965350431422183));
 }
 END_TEST
 
@@ -76,7 +76,7 @@ START_TEST(every_node_leads_its_share_of_the_names)
 
 		snprintf(name, sizeof(name), "name-%u", n);
 		for (unsigned i = 1; i < 3; i++)
-			if (split_weight(span_of(name), run_id[i]) > split_weight(span_of(name), run_id[lead]))
+			if (member_weight(span_of(name), run_id[i]) > member_weight(span_of(name), run_id[lead]))
 				lead = i;
 		leads[lead]++;
 	}

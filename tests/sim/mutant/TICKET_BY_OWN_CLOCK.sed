@@ -1,2 +1,2 @@
-# daemon/core/turn.c
+# daemon/core/members.c
 s|if (offset\.us == INT64_MIN)|if (offset.us <= INT64_MAX)|
