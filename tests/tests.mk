@@ -10,7 +10,7 @@ $(O)/tests/unit/%.o: BASEFLAGS += -include tests/unit/suites.h
 
 LIBS_CHECK := -lcheck -lsubunit -lm -lrt -pthread
 # The simulator runs the scripts in the Lua that Redis embeds; only the tests need it. As an archive, where there is one: it calls itself without
-# detours, and the linker can put tests/sim/number.c in its way.
+# detours, and the linker can put tests/sim/redis/strtod.c in its way.
 LIBS_LUA   := $(filter /%,$(shell $(CC) -print-file-name=liblua5.1.a))
 LIBS_SIM   := -Wl,--wrap=strtod $(or $(LIBS_LUA),$(shell pkg-config --libs lua5.1 2>/dev/null),-llua5.1) -lm
 $(O)/tests/sim/%.o: BASEFLAGS += $(or $(shell pkg-config --cflags lua5.1 2>/dev/null),-I/usr/include/lua5.1)
@@ -29,7 +29,7 @@ $(O)/sim: $(call obj,$(WORLD) $(SIM)) $(O)/parts.a
 	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP)) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
 
 # The same for sweeps, which take hours: optimised as a whole, without hardening, and with LuaJIT's interpreter where that is installed (its compiler
-# stays off, see tests/sim/sandbox.c). It decides nothing by itself: a world is a function of its plan, so $(O)/sim replays what it finds, and before each
+# stays off, see tests/sim/redis/sandbox.c). It decides nothing by itself: a world is a function of its plan, so $(O)/sim replays what it finds, and before each
 # sweep both run some worlds and must come to the same hash (tests/sim/alike.sh). FAST_LUA= leaves LuaJIT out.
 FAST      := $(O)/fast
 archive    = $(filter /%,$(shell $(CC) -print-file-name=$(1)))
@@ -41,7 +41,7 @@ fast: | $(FIRST)
 		$(if $(FAST_LTO),AR=gcc-ar) LIBS_REDIS='$(or $(call archive,libhiredis.a),-lhiredis) -pthread' LIBS_LUA='$(or $(FAST_LUA),$(LIBS_LUA))' $(FAST)/sim
 
 # The same, and each of its processes leaves behind which lines it ran.
-$(O)/sim-covered: $(call obj,tests/sim/coverage.c $(WORLD) $(SIM)) $(O)/parts.a
+$(O)/sim-covered: $(call obj,tests/sim/sweep/coverage.c $(WORLD) $(SIM)) $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP) _exit lua_newstate luaL_loadbuffer) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
 

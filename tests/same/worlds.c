@@ -2,7 +2,7 @@
 /* worlds from count : simulated worlds, by seed. */
 #include "tests/same/same.h"
 
-#include "tests/sim/sweep.h"
+#include "tests/sim/sweep/sweep.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sim: the command line of the simulator. */
-#include "tests/sim/sweep.h"
+#include "tests/sim/sweep/sweep.h"
 
 #include "daemon/core/mutant.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tests/sim/binding.c: what Lua makes of replies and Redis of Lua's values, held against a real Redis, reply by reply. */
+/* tests/sim/redis/binding.c: what Lua makes of replies and Redis of Lua's values, held against a real Redis, reply by reply. */
 #include "daemon/base/mem.h"
 #include "tests/unit/duel.h"
 

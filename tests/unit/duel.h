@@ -3,7 +3,7 @@
 #ifndef UNIT_DUEL_H
 #define UNIT_DUEL_H
 
-#include "tests/sim/redis.h"
+#include "tests/sim/redis/redis.h"
 #include "tests/unit/oracle.h"
 
 struct duel {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tests/sim/interpreter.c, number.c, eight.h and the names of commands: what makes the simulator quick must not be seen by a script. */
+/* tests/sim/redis/interpreter.c, number.c, eight.h and the names of commands: what makes the simulator quick must not be seen by a script. */
 #include "daemon/base/rng.h"
-#include "tests/sim/eight.h"
-#include "tests/sim/redis.h"
+#include "tests/sim/redis/load8.h"
+#include "tests/sim/redis/redis.h"
 
 #include <check.h>
 #include <inttypes.h>
@@ -136,7 +136,7 @@ START_TEST(eight_bytes_are_a_number_whatever_stands_behind_them)
 	size_t n;
 
 	for (n = 0; n <= 12; n++) {
-		ck_assert_uint_eq(eight_of(text, n), expected);
+		ck_assert_uint_eq(load8(text, n), expected);
 		if (n < 8)
 			expected |= (uint64_t)(unsigned char)text[n] << 8 * n;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tests/sim/memo.c: a probe that is remembered says what one that is run would say. */
-#include "tests/sim/memo.h"
-#include "tests/sim/node.h"
+/* tests/sim/redis/probe_memo.c: a probe that is remembered says what one that is run would say. */
+#include "tests/sim/redis/probe_memo.h"
+#include "tests/sim/redis/node.h"
 
 #include <check.h>
 #include <stdio.h>

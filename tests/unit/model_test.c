@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tests/sim/model_*.c against a real Redis: random commands, well formed and not, directly and out of scripts, on the same few keys; every reply compared,
+ * tests/sim/redis/model_*.c against a real Redis: random commands, well formed and not, directly and out of scripts, on the same few keys; every reply compared,
  * and what stands in the keys afterwards. Both clocks stand where the test puts them, often at the edge of a key's life. REDLOCKD_SEED=n repeats a run.
  */
 #include "daemon/base/rng.h"

@@ -4,7 +4,7 @@
  * store and the shipped scripts on a simulated node.
  */
 #include "daemon/store/memory.h"
-#include "tests/sim/node.h"
+#include "tests/sim/redis/node.h"
 
 #include <check.h>
 

@@ -4,7 +4,7 @@
 #define UNIT_SIM_NODE_H
 
 #include "daemon/base/buf.h"
-#include "tests/sim/node.h"
+#include "tests/sim/redis/node.h"
 
 #include <check.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tests/sim/node.c: the daemon's calls carried out by a simulated server, and what may happen to one. */
+/* tests/sim/redis/node.c: the daemon's calls carried out by a simulated server, and what may happen to one. */
 #include "tests/unit/sim_node.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What holds whatever a test does (S1, S2, S3, S11, S13 of tests/sim/invariant.def). A belief is what a client may think that it holds: from its last OK for valid_ms
+ * What holds whatever a test does (S1, S2, S3, S11, S13 of tests/sim/check/invariant.def). A belief is what a client may think that it holds: from its last OK for valid_ms
  * more, until it says UNLOCK, is told LOST, or ends for certain. It ends sooner when the client asks for a shorter lease.
  */
 #include "daemon/base/mem.h"

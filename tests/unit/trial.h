@@ -6,7 +6,7 @@
 #include "daemon/base/rng.h"
 #include "daemon/redis/script.h"
 #include "daemon/store/memory.h"
-#include "tests/sim/node.h"
+#include "tests/sim/redis/node.h"
 #include "tests/unit/oracle.h"
 
 #define CALLS_MAX 6

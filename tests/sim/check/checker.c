@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Beliefs, tokens and progress. Checks only what the class of the world promises. */
+#include "tests/sim/world/world.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#define CHECKED true
+#define PENDING false
+
+const struct invariant_row invariant_table[INVARIANT_N] = {
+	[INVARIANT_NONE] = {"none", CLASS_X, false, ""},
+#define INVARIANT(id, class, state, what) [INVARIANT_##id] = {#id, CLASS_##class, state, what},
+#include "tests/sim/check/invariant.def"
+#undef INVARIANT
+};
+
+static bool fault_forgets(const struct fault *f)
+{
+	return f->kind == FAULT_NODE_BLANK || f->kind == FAULT_NODE_OLD || f->kind == FAULT_NODE_FLUSH || (f->kind == FAULT_NODE_SAME_REPLID && f->x != 0);
+}
+
+/* How far the clock of that node falls back, from the latest that it showed; one that was set ahead is set right, and so back, when the world heals. */
+static int64_t falls_back_us(const struct plan *p, int64_t node)
+{
+	int64_t ahead = 0, back = 0;
+
+	for (unsigned i = 0; i < p->faults; i++) {
+		if (p->fault[i].kind != FAULT_NODE_CLOCK || p->fault[i].a % p->nodes != node)
+			continue;
+		if (p->fault[i].x > 0)
+			ahead += p->fault[i].x;
+		else
+			back -= p->fault[i].x;
+	}
+	return ahead > back ? ahead : back;
+}
+
+/*
+ * redlockd(8) promises that tokens grow whatever clocks do, as long as no more than a minority of the servers forgets; else as long as no clock falls behind
+ * by more than half of max_lease. What a host that was set back to a snapshot forgot is not promised until its older fence is noticed. A server that belongs
+ * to another configuration shows nobody its fence: to those it is as one that forgot.
+ */
+static bool tokens_are_safe(const struct plan *p)
+{
+	bool forgets[NODES_MAX] = {false};
+	unsigned count = 0;
+	int64_t back = 0;
+
+	for (unsigned i = 0; i < p->faults; i++) {
+		const struct fault *f = &p->fault[i];
+
+		if (f->kind == FAULT_NODE_ROLLBACK)
+			return false;
+		if (fault_forgets(f) && !forgets[f->a % p->nodes])
+			forgets[f->a % p->nodes] = true, count++;
+	}
+	for (int64_t i = 0; i < p->nodes; i++)
+		back = falls_back_us(p, i) > back ? falls_back_us(p, i) : back;
+	return back <= p->max_lease_us / 2 || (2 * count < p->nodes && !p->stranger);
+}
+
+/*
+ * redlockd(8) promises exclusion while no more than a minority of the servers has its clock set forward, however far; one that was set back is set right,
+ * and so forward, when the world heals.
+ */
+static bool exclusion_is_safe(const struct plan *p)
+{
+	bool ahead[NODES_MAX] = {false};
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < p->faults; i++) {
+		const struct fault *f = &p->fault[i];
+
+		if (fault_table[f->kind].class == CLASS_T)
+			continue;
+		if (f->kind != FAULT_NODE_CLOCK)
+			return false;
+		if (!ahead[f->a % p->nodes])
+			ahead[f->a % p->nodes] = true, count++;
+	}
+	return 2 * count < p->nodes;
+}
+
+void checker_init(struct world *w)
+{
+	struct checker *k = &w->checker;
+
+	w->tokens_are_safe = tokens_are_safe(w->plan);
+	w->exclusion_is_safe = exclusion_is_safe(w->plan);
+	TAILQ_INIT(&k->syncs);
+	for (unsigned d = 0; d < DAEMONS_MAX; d++) {
+		k->due[d] = INT64_MAX;
+		for (unsigned n = 0; n < NAMES_MAX; n++)
+			TAILQ_INIT(&k->line[d][n]);
+	}
+	for (unsigned n = 0; n < NAMES_MAX; n++)
+		k->free_since[n] = INT64_MAX;
+}
+
+void checker_release(struct world *w)
+{
+	for (unsigned d = 0; d < DAEMONS_MAX; d++)
+		free(w->checker.book[d].dead);
+	free(w->checker.tokens.slot);
+}
+
+/*
+ * What is checked in worlds without faults that break an assumption, and in this one as well. Clocks that were all set back end no key early. They move the places
+ * in line, which are moments of theirs, and a key that nobody frees is in the way for longer.
+ */
+static bool holds_all_the_same(const struct world *w, enum invariant what, int64_t name)
+{
+	bool in_the_way = what >= INVARIANT_L1 && name >= 0 && outlives_its_lease(w, name);
+
+	return (what == INVARIANT_S1 && w->exclusion_is_safe) || (w->set_back_us > 0 && what != INVARIANT_S20 && !in_the_way);
+}
+
+void checker_fail(struct world *w, enum invariant what, int64_t name, const char *format, ...)
+{
+	struct violation *v = &w->checker.violation;
+	va_list list;
+
+	if (w->strange && (what == INVARIANT_L4 || (what >= INVARIANT_L1 && what <= INVARIANT_L3) || what == INVARIANT_L6 || what == INVARIANT_L9))
+		return;
+	if (v->what != INVARIANT_NONE || (invariant_table[what].class == CLASS_T && w->class == CLASS_X && !holds_all_the_same(w, what, name)))
+		return;
+	v->what = what;
+	v->at = w->now;
+	v->name = name;
+	va_start(list, format);
+	vsnprintf(v->text, sizeof(v->text), format, list);
+	va_end(list);
+	w->failed = true;
+	world_note(w, 0xdead, what, "VIOLATION %s: %s", invariant_table[what].word, v->text);
+}
+
+/* --- beliefs --------------------------------------------------------------------------------------------------------- */
+
+static void check_pair(struct world *w, const struct hold *h, const struct hold *other)
+{
+	if (other->until > w->now && h->until > w->now)
+		checker_fail(w, INVARIANT_S1, h->name,
+			     "%s: client %u believes in fence %lld until %lld us, client %u in fence %lld until %lld us",
+			     name_of(h->name), h->client->index, (long long)h->fence, (long long)h->until, other->client->index,
+			     (long long)other->fence, (long long)other->until);
+}
+
+/* h is believed in, or for longer, just now. */
+void check_belief(struct world *w, const struct hold *h)
+{
+	const struct hold *other;
+
+	TAILQ_FOREACH(other, &w->holds, in_world)
+	{
+		if (other != h && other->name == h->name && other->fence != h->fence)
+			check_pair(w, h, other);
+	}
+}
+
+/* --- tokens ---------------------------------------------------------------------------------------------------------- */
+
+static bool token_add(struct token_set *set, uint64_t token);
+
+static void tokens_grow(struct token_set *set)
+{
+	struct token_set old = *set;
+
+	set->cap = old.cap ? 2 * old.cap : 256;
+	set->count = 0;
+	set->slot = calloc(set->cap, sizeof(*set->slot));
+	if (!set->slot)
+		abort();
+	for (size_t i = 0; i < old.cap; i++)
+		if (old.slot[i])
+			token_add(set, old.slot[i]);
+	free(old.slot);
+}
+
+/* False: it was there. */
+static bool token_add(struct token_set *set, uint64_t token)
+{
+	size_t at;
+
+	if (2 * set->count >= set->cap)
+		tokens_grow(set);
+	for (at = mix(token, 0) & (set->cap - 1); set->slot[at]; at = (at + 1) & (set->cap - 1))
+		if (set->slot[at] == token)
+			return false;
+	set->slot[at] = token;
+	set->count++;
+	return true;
+}
+
+static void check_token(struct world *w, const struct lease *l, int64_t name, int64_t fence)
+{
+	int64_t *returned = &w->checker.returned[name];
+
+	if (!w->tokens_are_safe)
+		return;
+	if (fence <= 0 || fence >= INT64_C(1) << 53)
+		checker_fail(w, INVARIANT_S2, name, "%s: fence %lld is out of bounds", name_of(name), (long long)fence);
+	if (!token_add(&w->checker.tokens, (uint64_t)fence << 3 | (uint64_t)name))
+		checker_fail(w, INVARIANT_S2, name, "%s: fence %lld was granted twice", name_of(name), (long long)fence);
+	if (fence <= l->floor)
+		checker_fail(w, INVARIANT_S3, name,
+			     "%s: fence %lld was granted, but %lld had returned before its first command was sent", name_of(name),
+			     (long long)fence, (long long)l->floor);
+	if (fence <= *returned && w->class == CLASS_T)
+		checker_fail(w, INVARIANT_S3, name, "%s: fence %lld was granted after %lld", name_of(name), (long long)fence,
+			     (long long)*returned);
+	if (fence > *returned)
+		*returned = fence;
+}
+
+/* A token stands in the range that a quorum of nodes reserved for the lease before its first grant; a range is never extended. */
+static void check_reserved(struct world *w, struct sim_daemon *d, int64_t name, int64_t fence)
+{
+	const struct lease *l = &w->checker.lease[d->index][name];
+	unsigned nodes = 0;
+
+	for (unsigned i = 0; i < d->conf.nodes; i++)
+		nodes += l->base[i] > 0 && l->base[i] <= fence && fence <= l->reach[i];
+	if (2 * nodes <= d->conf.nodes)
+		checker_fail(w, INVARIANT_S2, name, "%s: daemon %u grants fence %lld, which only %u nodes reserved for it",
+			     name_of(name), d->index, (long long)fence, nodes);
+}
+
+/* Those who began to ask earlier, at the same daemon, and still wait. */
+static void check_order(struct world *w, struct sim_daemon *d, const struct request_sim *q)
+{
+	const struct request_sim *other;
+
+	if (resume_is_behind(q))
+		return; /* a LOCK that is repeated has its old place */
+	TAILQ_FOREACH(other, &w->checker.line[d->index][q->name], in_line)
+	{
+		bool same = other->conn == q->conn && other->owner == q->owner;
+
+		if (other == q)
+			return;
+		if (other->wait_ms != 0 && !other->conn->going && !other->conn->taken && !same && other->begun_step < q->begun_step && !ledger_awaits(other))
+			checker_fail(w, INVARIANT_S19, q->name,
+				     "%s: daemon %u granted client %u before client %u, who had asked earlier", name_of(q->name),
+				     d->index, q->conn->client->index, other->conn->client->index);
+	}
+}
+
+void checker_delay(struct world *w, int64_t name, int64_t fence, int64_t from)
+{
+	int64_t until = from + w->plan->delay_us * 98 / 100 - 2 * MSEC;
+
+	if (w->plan->delay_us == 0 || fence < w->checker.delayed[name].fence)
+		return;
+	if (fence > w->checker.delayed[name].fence || until > w->checker.delayed[name].until)
+		w->checker.delayed[name].until = until;
+	w->checker.delayed[name].fence = fence;
+}
+
+/* In a healed world the stores are told in time, unless the lease is all but over. */
+void checker_keep(struct world *w, const struct request_sim *q, int64_t fence)
+{
+	const struct sim_daemon *d = q->conn->daemon;
+	int64_t left = instant_diff(witness_deadline(d, &w->checker.lease[d->index][q->name]), daemon_boot(d));
+
+	if (w->stage != STAGE_SETTLED || w->flaps || left < 200 * MSEC || fence < w->checker.delayed[q->name].fence)
+		return;
+	w->checker.delayed[q->name].fence = fence;
+	w->checker.delayed[q->name].until = w->now + q->keep_ms * MSEC * 98 / 100 - 2 * MSEC;
+}
+
+void checker_undelay(struct world *w, int64_t name, int64_t fence)
+{
+	if (w->checker.delayed[name].fence == fence)
+		w->checker.delayed[name].until = 0;
+}
+
+/* A grant goes out: nobody was told that it would not. */
+static void check_promises(struct world *w, int64_t name, int64_t fence)
+{
+	const struct hold *other;
+
+	if (w->checker.delayed[name].fence != fence && w->checker.delayed[name].until > w->now)
+		checker_fail(w, INVARIANT_S13, name, "%s: fence %lld is granted, but the lock-delay or keep after fence %lld lasts until %lld us",
+			     name_of(name), (long long)fence, (long long)w->checker.delayed[name].fence,
+			     (long long)w->checker.delayed[name].until);
+	TAILQ_FOREACH(other, &w->holds, in_world)
+	{
+		if (other->name == name && other->fence != fence && other->promised > w->now)
+			checker_fail(w, INVARIANT_S13, name,
+				     "%s: fence %lld is granted, but fence %lld was promised to client %u until %lld us",
+				     name_of(name), (long long)fence, (long long)other->fence, other->client->index,
+				     (long long)other->promised);
+	}
+}
+
+/* What lasts so briefly that its loss would be told at once is not granted. */
+static void check_worth(struct world *w, struct sim_daemon *d, int64_t name, const struct lease *l)
+{
+	int64_t left = instant_diff(witness_deadline(d, l), daemon_boot(d)), lead = l->least_us / 20;
+
+	lead = lead < 5 * MSEC ? 5 * MSEC : lead > 250 * MSEC ? 250 * MSEC : lead;
+	if (left < lead + l->least_us / 10 - MSEC)
+		checker_fail(w, INVARIANT_S9, name, "%s: daemon %u grants a lease of %lld us when %lld us are left", name_of(name), d->index,
+			     (long long)l->least_us, (long long)left);
+}
+
+void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, int64_t fence)
+{
+	struct lease *l = &w->checker.lease[d->index][q->name];
+
+	check_token(w, l, q->name, fence);
+	if (!l->adopted || !resume_is_behind(q)) /* else its turn came in a former life */
+		check_reserved(w, d, q->name, fence);
+	if (l->grants++ > 0 && !l->unseen)
+		turns_handed_on(d, l, q, witness_deadline(d, l));
+	else if (!l->unseen && !l->adopted && !resume_is_behind(q))
+		check_worth(w, d, q->name, l);
+	if (l->grants == 1)
+		turns_won(d, q->name);
+	check_order(w, d, q);
+	check_promises(w, q->name, fence);
+	if (l->held && !l->conn->going)
+		checker_fail(w, INVARIANT_S1, q->name, "%s: daemon %u granted what its client %u has", name_of(q->name), d->index,
+			     l->conn->client->index);
+	if (l->ticket < w->checker.book[d->index].cap && w->checker.book[d->index].dead[l->ticket])
+		checker_fail(w, INVARIANT_S11, q->name, "%s: daemon %u granted a value that it had released", name_of(q->name),
+			     d->index);
+	told_granted(d, q, l, fence);
+	l->held = true;
+	l->conn = q->conn;
+	l->owner = q->owner;
+	l->fence = fence;
+	w->checker.unlocked[q->name] = false; /* it may be free again without an UNLOCK */
+	w->tally.grants++;
+}
+
+void check_turn(struct world *w, struct sim_daemon *d, int64_t name, int64_t fence)
+{
+	struct lease *l = &w->checker.lease[d->index][name];
+
+	check_token(w, l, name, fence);
+	if (!l->adopted)
+		check_reserved(w, d, name, fence);
+	check_promises(w, name, fence);
+	w->checker.unlocked[name] = false;
+	l->grants++;
+	w->tally.grants++;
+}
+
+void check_resumed(struct conn *c, int64_t name, int64_t owner, int64_t fence)
+{
+	struct lease *l = &c->world->checker.lease[c->daemon->index][name];
+	bool told = l->held && l->conn == c && l->owner == owner && l->fence == fence; /* granted to what came tagged behind the RESUME */
+
+	if (l->held && !l->conn->going && !told)
+		checker_fail(c->world, INVARIANT_S1, name, "%s: client %u resumes what client %u has", name_of(name), c->client->index,
+			     l->conn->client->index);
+	if (!told)
+		told_resumed(c->daemon, l);
+	l->held = true;
+	l->conn = c;
+	l->owner = owner;
+	l->fence = fence;
+}

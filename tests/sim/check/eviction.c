@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Keys that are gone although nodes vouch for them (S25): what somebody deleted at a quorum is lost, and not put back in silence. */
+#include "tests/sim/world/world.h"
+
+/* There the service knows of clocks that jumped, and of votes that are worth less, what is not reckoned here. */
+static bool votes_are_known(const struct plan *p)
+{
+	for (unsigned i = 0; i < p->faults; i++)
+		if (p->fault[i].kind == FAULT_NODE_CLOCK || p->fault[i].kind == FAULT_DAEMON_HALT || p->fault[i].kind == FAULT_DAEMON_REPLACE)
+			return false;
+	return true;
+}
+
+/* Before the vote of the answer is reckoned. Questions of one round are sent at one moment. */
+void eviction_answer(struct sim_daemon *d, struct lease *l, const struct call *call, const struct answer *a, struct instant emitted)
+{
+	unsigned nodes = (unsigned)d->world->plan->nodes;
+	bool denies = a->code == 'A' || a->code == 'B' || a->code == 'K' || a->code == 'M';
+
+	if (call->kind != CALL_EXTEND || !denies || !instant_before(daemon_boot(d), l->until[call->node]))
+		return;
+	if (l->round.us != emitted.us)
+		l->denied = 0;
+	l->round = emitted;
+	l->denied |= (uint16_t)(1u << call->node);
+	l->evicted |= (unsigned)__builtin_popcount(l->denied) > nodes - (nodes / 2 + 1) && votes_are_known(d->world->plan);
+}
+
+void eviction_step(struct sim_daemon *d, const struct lease *l, int64_t name)
+{
+	if (l->held && l->evicted && !l->conn->going)
+		checker_fail(d->world, INVARIANT_S25, name, "%s: daemon %u found it gone at too many nodes, and has not said LOST to client %u", name_of(name),
+			     d->index, l->conn->client->index);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Looks at every key that a command touched. */
+#include "tests/sim/world/world.h"
+
+static void key_look(struct server *s, const struct call *call)
+{
+	struct world *w = s->world;
+	int64_t name = name_number(call->name), expires, most = w->plan->max_lease_us + w->plan->delay_us + s->stepped_us;
+	struct span value;
+
+	if (!sim_node_get(s->node, call->name, server_wall(s), &value, &expires) || value.n == 0 ||
+	    !memchr(value.p, ':', value.n))
+		return;
+	if (expires <= 0 || expires * MSEC > server_wall(s) + most + 2 * MSEC)
+		checker_fail(w, INVARIANT_S16, name, "%s: node %u keeps it until %lld ms, it is %lld us", name_of(name), s->index,
+			     (long long)expires, (long long)server_wall(s));
+}
+
+/* Whoever votes has the value: unless a later call of the same command has taken it away again. */
+static void value_look(struct server *s, const struct flight *f, unsigned i)
+{
+	const struct call *call = &f->call[i];
+	struct span want = call->kind == CALL_EXTEND ? call->new_value : call->value, value;
+	int64_t expires;
+
+	for (unsigned j = i + 1; j < f->count; j++)
+		if (span_equal(f->call[j].name, call->name))
+			return;
+	if (!sim_node_get(s->node, call->name, server_wall(s), &value, &expires) || !span_equal(value, want))
+		checker_fail(s->world, INVARIANT_S9, name_number(call->name),
+			     "node %u votes for daemon %u, whose value it has not", s->index, f->daemon->index);
+}
+
+static bool is_alone(const struct flight *f, unsigned i)
+{
+	for (unsigned j = 0; j < f->count; j++)
+		if (j != i && span_equal(f->call[j].name, f->call[i].name))
+			return false;
+	return true;
+}
+
+/*
+ * Commands of a newer connection overtake those of an older one. What runs late takes nothing from what was promised meanwhile: a key that was there ends no
+ * sooner than before, unless it is left behind.
+ */
+static void end_look(struct server *s, const struct flight *f, unsigned i)
+{
+	const struct call *call = &f->call[i];
+	int64_t name = name_number(call->name), expires;
+	struct span value;
+
+	if (name < 0 || !s->live[name] || s->taken[name] || call->exact || !is_alone(f, i))
+		return;
+	if (sim_node_get(s->node, call->name, server_wall(s), &value, &expires) && expires > 0 && expires < s->ends_ms[name])
+		checker_fail(s->world, INVARIANT_S23, name, "%s: node %u votes for daemon %u, and the key ends %lld ms sooner for it", name_of(name),
+			     s->index, f->daemon->index, (long long)(s->ends_ms[name] - expires));
+}
+
+/* A node never votes for daemons of two configurations at a time (S17): by its marker, and, while timing holds, by what was promised before. */
+static void membership_look(struct server *s, const struct flight *f, const struct call *call)
+{
+	struct world *w = s->world;
+	int kind = f->daemon->strange;
+	int64_t until;
+
+	if (s->marked_by >= 0 && s->marked_by != kind)
+		checker_fail(w, INVARIANT_S17, name_number(call->name), "node %u, marked by the others, votes for daemon %u", s->index,
+			     f->daemon->index);
+	if (w->class == CLASS_T && s->counted_until[!kind] > w->now)
+		checker_fail(w, INVARIANT_S17, name_number(call->name),
+			     "node %u votes for daemon %u, and is counted until %lld us by one of another configuration", s->index,
+			     f->daemon->index, (long long)s->counted_until[!kind]);
+	until = host_true(&f->daemon->host, witness_vote(w, call, f->emitted));
+	if (until > s->counted_until[kind])
+		s->counted_until[kind] = until;
+}
+
+static void vote_look(struct server *s, const struct flight *f, unsigned i)
+{
+	const struct answer *a = &f->answer[i];
+	const struct call *call = &f->call[i];
+	struct world *w = s->world;
+	int64_t lease = f->daemon->conf.max_lease_us; /* what daemons of another configuration may still count is S17's */
+	bool votes = a->class == ANSWER_EXECUTED && (a->code == 'G' || a->code == 'E' || a->code == 'A');
+
+	if (votes)
+		value_look(s, f, i);
+	if (votes)
+		end_look(s, f, i);
+	if (votes)
+		membership_look(s, f, call);
+	if (votes && s->lost_at >= 0 && w->now - s->lost_at < lease - lease / 100)
+		checker_fail(w, INVARIANT_S10, name_number(f->call[i].name), "node %u lost its memory at %lld us and votes again",
+			     s->index, (long long)s->lost_at);
+}
+
+/* Whether one of these commands, about that name, is about that value. When it was sent the daemon had it from its own journal: see values_look. */
+static bool flight_names(const struct flight *f, int64_t name, struct span value)
+{
+	for (unsigned i = 0; i < f->count; i++) {
+		struct span rest = f->call[i].prior, one;
+
+		if (!span_equal(f->call[i].name, span_of(name_of(name))))
+			continue;
+		if (span_equal(f->call[i].value, value))
+			return true;
+		while (span_word(&rest, &one))
+			if (span_equal(one, value))
+				return true;
+	}
+	return false;
+}
+
+/* S8: a key that was there and changes held a value of the daemon whose command runs, or of a former life of it. */
+static void key_changed(void *context, struct span key, struct span before, struct span after)
+{
+	struct server *s = context;
+	const struct flight *f = s->running;
+	struct span prefix = SPAN("lock:");
+	int64_t name;
+
+	if (!f || !span_starts(key, prefix))
+		return;
+	name = name_number((struct span){key.p + prefix.n, key.n - prefix.n});
+	if (name >= 0)
+		turns_key(s, name, before.n > 0, after.n > 0);
+	if (name >= 0 && s->live[name] && before.n > 0 && !span_equal(before, after) && (before.n < 16 || memcmp(before.p, f->sender, 16)) &&
+	    !flight_names(f, name, before))
+		checker_fail(s->world, INVARIANT_S8, name, "%s: daemon %u replaced the value %.*s of another on node %u",
+			     name_of(name), f->daemon->index, (int)before.n, before.p, s->index);
+}
+
+void witness_watch(struct server *s)
+{
+	sim_node_watch(s->node, key_changed, s);
+}
+
+void witness_runs(struct server *s, const struct flight *f)
+{
+	struct span value;
+	int64_t expires, wall_us = server_wall(s);
+
+	s->running = f;
+	for (int64_t name = 0; f->call[0].kind != CALL_PROBE && name < s->world->plan->names; name++) {
+		s->live[name] = sim_node_get(s->node, name_span(name), wall_us, &value, &expires);
+		s->ends_ms[name] = s->live[name] ? expires : 0;
+		s->taken[name] = false;
+	}
+}
+
+/* An acquire is refused when it comes late. How late is reckoned by an estimate of the node's clock, which one slow reply may spoil: hence the slack. */
+static void lateness_look(struct server *s, const struct flight *f, const struct answer *a)
+{
+	struct world *w = s->world;
+	int64_t late = w->now - f->wanted_at - w->plan->timeout_us;
+
+	if (a->class == ANSWER_EXECUTED && a->code == 'G' && late > 2500 * MSEC && s->stepped_us == 0 && w->class == CLASS_T)
+		checker_fail(w, INVARIANT_L8, name_number(f->call[0].name), "node %u ran an acquire %lld us after its time",
+			     s->index, (long long)late);
+}
+
+/* No range reaches beyond now + SKEW: the floor of a join bounds every token ever issued. A single token may, or a clock set back would stop all. */
+static void range_look(struct server *s, const struct flight *f)
+{
+	for (unsigned i = 0; i < f->count; i++)
+		if (f->call[i].kind == CALL_ACQUIRE && f->answer[i].code == 'G' && f->call[i].range > 0 &&
+		    f->answer[i].fence + f->call[i].range > server_wall(s) + f->daemon->conf.skew_us + 2 * f->daemon->conf.clock_tol_us)
+			checker_fail(s->world, INVARIANT_S18, name_number(f->call[i].name),
+				     "node %u reserves tokens up to %lld, beyond its clock, the skew and the tolerance", s->index,
+				     (long long)(f->answer[i].fence + f->call[i].range));
+}
+
+/* Whether a majority of the nodes can show a daemon that it was its own host that stood still: nothing else may go wrong meanwhile, but that it stops. */
+static bool stops_are_seen(const struct world *w)
+{
+	bool halts = false, others = false;
+
+	for (unsigned i = 0; i < w->plan->faults; i++) {
+		int64_t kind = w->plan->fault[i].kind;
+
+		halts |= kind == FAULT_DAEMON_HALT;
+		others |= kind != FAULT_DAEMON_HALT && kind != FAULT_DAEMON_FREEZE && kind != FAULT_DAEMON_FREEZE_SENDING;
+	}
+	return !halts || (!others && w->plan->nodes >= 3);
+}
+
+/* A marker was set: a node to which nothing happened is not quarantined (L12). */
+static void marker_look(struct server *s, const struct sim_daemon *d, struct span marker)
+{
+	bool same = s->marked_by == d->strange;
+
+	s->marked_by = d->strange;
+	if (marker.p[0] == 'q' && same && s->blameless && !s->tainted && stops_are_seen(s->world))
+		checker_fail(s->world, INVARIANT_L12, -1, "daemon %u quarantines node %u, which lost nothing", d->index, s->index);
+	s->blameless = marker.p[0] == 'j' && sim_node_is_named(s->node, marker);
+}
+
+/*
+ * The longest lease that was promised stands in the markers. redlockd(8) does not say that a new generation with a shorter one waits for it where a majority
+ * has lost its markers and none of the others is in reach.
+ */
+static bool lease_is_forgotten(const struct sim_daemon *d)
+{
+	const struct world *w = d->world;
+	unsigned lost = 0;
+
+	if (!d->strange || d->conf.max_lease_us >= w->plan->max_lease_us)
+		return false;
+	for (unsigned i = 0; i < d->conf.nodes; i++) {
+		if (w->server[i].lease_lost)
+			lost++;
+		else if (d->link[i].up)
+			return false;
+	}
+	return 2 * lost > d->conf.nodes;
+}
+
+static void exclusion_is_over(struct world *w)
+{
+	w->class = CLASS_X;
+	w->exclusion_is_safe = false;
+}
+
+/* trust-first-start says that a quorum without markers is new, also where the rest is out of reach. What it has lost is promised no more. */
+static void joined(struct server *s, const struct flight *f, unsigned i)
+{
+	marker_look(s, f->daemon, f->call[i].new_marker);
+	if (lease_is_forgotten(f->daemon))
+		exclusion_is_over(s->world);
+	if (!f->daemon->strange)
+		s->lease_lost = false;
+	if (s->lost_at < 0 || !f->daemon->conf.trust_first_start || asking_knows_all(f->daemon))
+		return;
+	s->lost_at = -1;
+	exclusion_is_over(s->world);
+}
+
+void witness_ran(struct server *s, const struct flight *f)
+{
+	int64_t fence = sim_node_fence(s->node);
+
+	s->running = NULL;
+	scripts_ran(s, f);
+	if (fence < s->fence)
+		checker_fail(s->world, INVARIANT_S18, -1, "node %u: its fence fell from %lld to %lld", s->index,
+			     (long long)s->fence, (long long)fence);
+	s->fence = fence;
+	if (fence > s->fence_most)
+		s->fence_most = fence;
+	range_look(s, f);
+	for (unsigned i = 0; i < f->count; i++) {
+		if (f->call[i].kind == CALL_JOIN && f->answer[i].code == 'J')
+			joined(s, f, i);
+		if (f->call[i].kind == CALL_PROBE || f->call[i].kind == CALL_JOIN)
+			continue;
+		vote_look(s, f, i);
+		kin_ran(s, f, i);
+		turns_ran(s, f, i);
+		lateness_look(s, f, &f->answer[i]);
+		left_ran(s, f, i);
+		key_look(s, &f->call[i]);
+	}
+}

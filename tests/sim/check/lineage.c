@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The values that the lives of a daemon put in each other's place: one adoption of each succeeds (S12), and no later life is refused them (L10). */
+#include "tests/sim/world/world.h"
+
+static bool is_adoption(const struct call *call)
+{
+	return call->kind == CALL_EXTEND && !call->exact && !span_equal(call->value, call->new_value);
+}
+
+bool kin_has(const struct kin *k, struct span value)
+{
+	uint64_t hash = hash_bytes(value.p, value.n);
+
+	for (unsigned i = 0; i < k->count && i < KIN_MAX; i++)
+		if (k->value[i] == hash)
+			return true;
+	return false;
+}
+
+static void kin_push(struct kin *k, struct span value)
+{
+	memmove(k->value + 1, k->value, (KIN_MAX - 1) * sizeof(k->value[0]));
+	k->value[0] = hash_bytes(value.p, value.n);
+	k->count++;
+}
+
+/* A store is asked to put another value in the place of one of the lease's. */
+static void kin_add(struct kin *k, const struct call *call)
+{
+	if (!kin_has(k, call->value)) {
+		k->count = 0;
+		kin_push(k, call->value);
+	}
+	if (!kin_has(k, call->new_value))
+		kin_push(k, call->new_value);
+}
+
+void kin_asked(struct sim_daemon *d, const struct call *call, int64_t name)
+{
+	if (is_adoption(call))
+		kin_add(&d->world->checker.kin[d->index][name], call);
+}
+
+/* S12: that a quorum of nodes has put another value in the place of an old one happens to each value once. */
+static void adoption_look(struct server *s, const struct flight *f, unsigned i)
+{
+	struct world *w = s->world;
+	struct adoptions *all = &w->checker.adoptions;
+	const struct call *call = &f->call[i];
+	uint64_t from = hash_bytes(call->value.p, call->value.n), to;
+	struct adoption *mine = NULL, *a;
+
+	if (f->answer[i].code != 'E')
+		return;
+	to = hash_bytes(call->new_value.p, call->new_value.n);
+	for (a = all->item; a < all->item + all->count; a++)
+		if (a->from == from && a->to == to)
+			mine = a;
+	if (!mine && all->count < ADOPTIONS_MAX) {
+		mine = &all->item[all->count++];
+		*mine = (struct adoption){.from = from, .to = to, .daemon = f->daemon->index};
+	}
+	if (!mine)
+		return;
+	mine->nodes |= (uint16_t)(1u << s->index);
+	mine->done |= 2 * __builtin_popcount(mine->nodes) > w->plan->nodes;
+	w->tally.adopted += mine->done && 2 * (__builtin_popcount(mine->nodes) - 1) <= w->plan->nodes;
+	for (a = all->item; a < all->item + all->count; a++)
+		if (a != mine && a->from == from && a->done && mine->done)
+			checker_fail(w, INVARIANT_S12, name_number(call->name), "%.*s: adopted twice", (int)call->name.n, call->name.p);
+}
+
+static void adoption_undo(struct adoption *a, const struct server *s)
+{
+	a->nodes &= (uint16_t)~(1u << s->index);
+	a->done = 2 * __builtin_popcount(a->nodes) > s->world->plan->nodes;
+}
+
+void kin_set_back(struct server *s)
+{
+	struct adoptions *all = &s->world->checker.adoptions;
+
+	for (struct adoption *a = all->item; a < all->item + all->count; a++)
+		adoption_undo(a, s);
+}
+
+/* A daemon that goes on beside another which runs on a copy of its journal has put the value back that the other had adopted, and released. */
+static void put_back_look(struct server *s, const struct flight *f, unsigned i)
+{
+	struct adoptions *all = &s->world->checker.adoptions;
+	const struct call *call = &f->call[i];
+	uint64_t value = hash_bytes(call->new_value.p, call->new_value.n);
+
+	for (struct adoption *a = all->item; a < all->item + all->count; a++)
+		if (a->from == value && a->daemon != f->daemon->index)
+			adoption_undo(a, s);
+}
+
+/* L10: what a node refuses to the present life of a daemon is not what former lives of it left there, and at a quorum. */
+static void kin_look(struct server *s, const struct flight *f, unsigned i)
+{
+	struct world *w = s->world;
+	const struct call *call = &f->call[i];
+	int64_t name = name_number(call->name), expires;
+	const struct kin *k = &w->checker.kin[f->daemon->index][name < 0 ? 0 : name];
+	struct span value;
+	unsigned stands = 0;
+
+	if (name < 0 || f->answer[i].code != 'B' || f->life != f->daemon->life || !daemon_is_up(f->daemon) || k->count > KIN_MAX)
+		return;
+	if (!sim_node_get(s->node, call->name, server_wall(s), &value, &expires) || !kin_has(k, value))
+		return;
+	for (unsigned n = 0; n < w->plan->nodes; n++)
+		stands += sim_node_get(w->server[n].node, call->name, server_wall(&w->server[n]), &value, &expires) && kin_has(k, value);
+	if (2 * stands > w->plan->nodes)
+		checker_fail(w, INVARIANT_L10, name, "%s: node %u refuses daemon %u what a former life of it left there", name_of(name), s->index,
+			     f->daemon->index);
+}
+
+/* S11: what an UNLOCK left behind is nobody's to extend, however late that was asked for. */
+static void left_look(struct server *s, const struct call *call, char code)
+{
+	int64_t name = name_number(call->name);
+	uint64_t value = hash_bytes(call->new_value.p, call->new_value.n);
+
+	if (name < 0 || call->kind != CALL_EXTEND || code != 'E')
+		return;
+	if (call->exact)
+		s->left[name] = value;
+	else if (s->left[name] == value)
+		checker_fail(s->world, INVARIANT_S11, name, "%s: node %u extends what was left behind", name_of(name), s->index);
+}
+
+void kin_ran(struct server *s, const struct flight *f, unsigned i)
+{
+	left_look(s, &f->call[i], f->answer[i].code);
+	if (is_adoption(&f->call[i])) {
+		adoption_look(s, f, i);
+		kin_look(s, f, i);
+	} else if (f->call[i].kind == CALL_EXTEND && f->answer[i].code == 'A') {
+		put_back_look(s, f, i);
+	}
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What sessions are told unasked, or at once: that a renewal was missed (L14), that they close a cycle of those who wait for each other (L15); and what becomes
+ * of those that fall silent (L13).
+ */
+#include "tests/sim/world/world.h"
+
+#define LOOK_US  (20 * MSEC)
+#define PAUSE_US (200 * MSEC) /* a heartbeat that is missed while the daemon stands still, or just after that, is forgiven */
+
+void told_awake(struct sim_daemon *d)
+{
+	d->world->checker.awake_since[d->index] = d->world->now;
+}
+
+/* Its last line is read, and stands behind what it asked before: no other will come. */
+bool told_quit(const struct conn *c)
+{
+	const struct request_sim *q;
+
+	TAILQ_FOREACH(q, &c->queued, at_daemon)
+	{
+		if (q->ask == ASK_QUIT)
+			return true;
+	}
+	return false;
+}
+
+static void silence_look(struct sim_daemon *d, const struct conn *c)
+{
+	const struct world *w = d->world;
+	bool listens = c->beat_us > 0 && !c->going && !c->taken && c->reading && !c->eof && !c->parted && !c->eof_told;
+
+	if (listens && !told_quit(c) && w->now - later(c->heard_at, w->checker.awake_since[d->index]) > c->beat_us * 51 / 50 + PAUSE_US)
+		checker_fail(d->world, INVARIANT_L13, -1, "client %u, which daemon %u has to hear every %lld us, has been silent since %lld us",
+			     c->client->index, d->index, (long long)c->beat_us, (long long)c->heard_at);
+}
+
+/* A renewal is due when a third of the lease is over, and is missed when a command has had its time; what waits for its turn is told of when a third is left. */
+static void risk_look(struct sim_daemon *d, int64_t name, struct lease *l)
+{
+	struct world *w = d->world;
+	int64_t left = instant_diff(witness_deadline(d, l), daemon_boot(d)), wait = 2 * w->plan->timeout_us + l->least_us / 20 + 50 * MSEC;
+	bool low = l->held && l->renews && !l->risked && !l->conn->going && left < l->least_us / 3 - w->plan->timeout_us;
+
+	if (!low)
+		l->low_since = 0;
+	else if (l->low_since == 0)
+		l->low_since = w->now;
+	else if (w->now - later(l->low_since, w->checker.awake_since[d->index]) > wait)
+		checker_fail(w, INVARIANT_L14, name, "%s: %lld us of the lease of client %u are left since %lld us, and daemon %u has not said RISK",
+			     name_of(name), (long long)left, l->conn->client->index, (long long)l->low_since, d->index);
+}
+
+/* --- cycles ---------------------------------------------------------------------------------------------------------- */
+
+static bool has(const struct sim_daemon *d, int64_t name, const struct request_sim *who, uint64_t before)
+{
+	const struct lease *l = &d->world->checker.lease[d->index][name];
+
+	return l->held && l->conn == who->conn && l->owner == who->owner && l->held_step < before;
+}
+
+/* The later of the two has asked for what the other had, and had what the other waited for: it closed the cycle. */
+static void cycle_look(struct sim_daemon *d, const struct request_sim *first, const struct request_sim *last)
+{
+	if (first->begun_step < last->begun_step && !first->conn->going && !last->conn->going && !resume_is_behind(last) && !ledger_awaits(last) &&
+	    has(d, first->name, last, last->begun_step) && has(d, last->name, first, last->begun_step))
+		checker_fail(d->world, INVARIANT_L15, last->name, "%s: client %u waits for client %u since %lld us, which waits for it: daemon %u has not said DEADLOCK",
+			     name_of(last->name), last->conn->client->index, first->conn->client->index, (long long)last->begun_at, d->index);
+}
+
+static void cycles_look(struct sim_daemon *d, int64_t a, int64_t b)
+{
+	const struct requests *line = d->world->checker.line[d->index];
+	const struct request_sim *p, *q;
+
+	TAILQ_FOREACH(p, &line[a], in_line)
+	TAILQ_FOREACH(q, &line[b], in_line)
+	{
+		if (p->wait_ms != 0 && q->wait_ms != 0) {
+			cycle_look(d, p, q);
+			cycle_look(d, q, p);
+		}
+	}
+}
+
+/* --------------------------------------------------------------------------------------------------------------------- */
+
+void told_step(struct sim_daemon *d)
+{
+	struct world *w = d->world;
+	int64_t *at = &w->checker.told_at[d->index];
+
+	if (w->now < *at)
+		return;
+	*at = w->now + LOOK_US;
+	for (unsigned i = 0; w->plan->heartbeat_ms > 0 && i < d->slots; i++)
+		if (d->slot[i])
+			silence_look(d, d->slot[i]);
+	for (int64_t name = 0; name < w->plan->names; name++) {
+		risk_look(d, name, &w->checker.lease[d->index][name]);
+		for (int64_t other = 0; other < name; other++)
+			if (w->checker.lease[d->index][name].held && w->checker.lease[d->index][other].held)
+				cycles_look(d, name, other);
+	}
+}
+
+void told_granted(struct sim_daemon *d, const struct request_sim *q, struct lease *l, int64_t fence)
+{
+	l->renews = q->renews && !resume_is_behind(q); /* it may be the turn of what was asked before, on other terms */
+	l->risked = false;
+	l->low_since = 0;
+	l->held_step = d->world->checker.step;
+	l->asked_us = q->conn->resumed || l->unseen ? 0 : q->ttl_ms * MSEC;
+	l->asked_fence = fence;
+	l->asked_step = q->begun_step;
+}
+
+/* What was said to the connection before is not said again. */
+void told_resumed(struct sim_daemon *d, struct lease *l)
+{
+	l->risked = true;
+	l->held_step = d->world->checker.step;
+}
+
+void told_pushed(struct conn *c, int64_t name, struct span word)
+{
+	struct lease *l = &c->world->checker.lease[c->daemon->index][name];
+
+	if (l->conn == c && span_equal(word, SPAN("RISK")))
+		l->risked = true;
+	else if (l->conn == c && span_equal(word, SPAN("SAFE")))
+		l->risked = false;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Whether free names are granted to those who wait for them (L1, L6, L11). */
+#include "tests/sim/world/world.h"
+
+#define WOKEN_US (200 * MSEC)
+#define FLAPPING_US (500 * MSEC)
+
+void checker_excuse(struct world *w, int64_t name, int64_t until)
+{
+	if (until > w->checker.excused[name])
+		w->checker.excused[name] = until;
+}
+
+void checker_sets_back(struct world *w, unsigned node)
+{
+	struct span value;
+	int64_t expires_ms;
+
+	for (int64_t name = 0; name < w->plan->names; name++)
+		if (sim_node_get(w->server[node].node, name_span(name), server_wall(&w->server[node]), &value, &expires_ms))
+			w->checker.long_lived_ms[node][name] = expires_ms ? expires_ms : INT64_MAX;
+}
+
+/* A renewal never shortens it. */
+bool outlives_its_lease(const struct world *w, int64_t name)
+{
+	struct span value;
+	int64_t expires_ms;
+
+	for (unsigned i = 0; i < w->plan->nodes && w->set_back_us; i++)
+		if (w->checker.long_lived_ms[i][name] &&
+		    sim_node_get(w->server[i].node, name_span(name), server_wall(&w->server[i]), &value, &expires_ms) &&
+		    (!expires_ms || expires_ms >= w->checker.long_lived_ms[i][name]))
+			return true;
+	return false;
+}
+
+/* A quorum answers within this. */
+static int64_t round_trip_us(const struct plan *p)
+{
+	return 2 * (p->latency_us + p->jitter_us) + plan_queue_us(p);
+}
+
+static bool somebody(const struct world *w, int64_t name, bool *ret_waits)
+{
+	bool held = false;
+
+	*ret_waits = false;
+	for (unsigned d = 0; d < w->plan->daemons; d++) {
+		const struct request_sim *q;
+
+		held |= w->checker.lease[d][name].held;
+		TAILQ_FOREACH(q, &w->checker.line[d][name], in_line)
+		*ret_waits |= q->wait_ms != 0;
+	}
+	return held;
+}
+
+/* Everything that is published is heard at once, and nobody who stands in line is dead. */
+static bool all_is_heard(const struct world *w)
+{
+	if (w->plan->heard_percent < 100 || w->plan->echo_percent > 0 || w->now < w->deaf_until || w->flaps)
+		return false;
+	for (unsigned d = 0; d < w->plan->daemons; d++)
+		for (unsigned i = 0; i < w->plan->nodes; i++)
+			if (w->daemon[d].ear[i].from > w->now)
+				return false;
+	return true;
+}
+
+static void check_woken(struct world *w, int64_t name)
+{
+	int64_t free = w->now - w->checker.free_since[name];
+
+	if (w->checker.free_since[name] == INT64_MAX || !all_is_heard(w))
+		w->checker.unlocked[name] = false;
+	if (!w->checker.unlocked[name] || w->now < w->checker.excused[name])
+		return;
+	if (free > w->checker.longest_woken)
+		w->checker.longest_woken = free;
+	if (free > WOKEN_US + 20 * round_trip_us(w->plan))
+		checker_fail(w, INVARIANT_L6, name, "%s: unlocked at %lld us, and nobody who waits was granted it", name_of(name),
+			     (long long)w->checker.free_since[name]);
+}
+
+/* How long a free name may be waited for. */
+static int64_t free_for_us(const struct world *w)
+{
+	bool told = w->plan->heard_percent == 100 && w->plan->echo_percent == 0; /* else a release is noticed when the next poll is due, within a second */
+
+	return w->flaps ? FLAPPING_US + (told ? 0 : SEC) + 20 * round_trip_us(w->plan) : 3 * SEC + 50 * round_trip_us(w->plan);
+}
+
+void check_progress(struct world *w)
+{
+	int64_t bound;
+
+	if (w->strange || !is_calm(w))
+		return;
+	bound = free_for_us(w);
+	for (int64_t name = 0; name < w->plan->names; name++) {
+		int64_t *since = &w->checker.free_since[name];
+		bool waits, held = somebody(w, name, &waits);
+
+		if (held || !waits || outlives_its_lease(w, name))
+			*since = INT64_MAX;
+		else if (*since == INT64_MAX)
+			*since = w->now;
+		check_woken(w, name);
+		if (*since != INT64_MAX && *since < w->checker.excused[name])
+			*since = w->checker.excused[name];
+		if (*since != INT64_MAX && !w->flaps && w->now - *since > w->checker.longest_free)
+			w->checker.longest_free = w->now - *since;
+		if (*since != INT64_MAX && w->flaps && w->now - *since > w->checker.longest_flapping)
+			w->checker.longest_flapping = w->now - *since;
+		if (*since != INT64_MAX && w->now - *since > bound)
+			checker_fail(w, w->flaps ? INVARIANT_L11 : INVARIANT_L1, name, "%s: free, and waited for, since %lld us", name_of(name),
+				     (long long)*since);
+	}
+}

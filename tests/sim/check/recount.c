@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reckons votes a second time, from calls and answers as they cross the seam, with arithmetic of its own. */
+#include "tests/sim/world/world.h"
+
+#include <stdlib.h>
+
+#define LEAD_US (4 * MSEC)
+#define SOON_US MSEC
+
+/* --- values ---------------------------------------------------------------------------------------------------------- */
+
+/* "<16 hex>.<host>:<ticket>:<32 hex>" */
+static uint64_t ticket_of(struct span value)
+{
+	const char *colon = memchr(value.p, ':', value.n);
+	uint64_t ticket = 0;
+
+	if (!colon)
+		return 0;
+	for (const char *p = colon + 1; p < value.p + value.n && *p >= '0' && *p <= '9'; p++)
+		ticket = ticket * 10 + (uint64_t)(*p - '0');
+	return ticket;
+}
+
+/* Does the value begin as those of this life do? */
+static bool is_own(const struct sim_daemon *d, struct span value)
+{
+	return span_starts(value, span_of(service_daemon_id(d->service)));
+}
+
+static uint8_t *book_of(struct ticket_book *b, uint64_t ticket)
+{
+	size_t old = b->cap;
+
+	if (ticket >= b->cap) {
+		b->cap = 2 * ticket + 64;
+		b->dead = realloc(b->dead, b->cap);
+		if (!b->dead)
+			abort();
+		memset(b->dead + old, 0, b->cap - old);
+	}
+	return &b->dead[ticket];
+}
+
+bool witness_is_dead(const struct sim_daemon *d, struct span value)
+{
+	const struct ticket_book *b = &d->world->checker.book[d->index];
+	uint64_t ticket = ticket_of(value);
+
+	return is_own(d, value) && ticket < b->cap && b->dead[ticket];
+}
+
+/* A new service: it knows no tickets, holds no leases. */
+void witness_life(struct sim_daemon *d)
+{
+	struct checker *k = &d->world->checker;
+
+	memcpy(d->id, service_daemon_id(d->service), 16);
+	d->id[16] = '\0';
+	if (k->book[d->index].cap)
+		memset(k->book[d->index].dead, 0, k->book[d->index].cap);
+	memset(k->lease[d->index], 0, sizeof(k->lease[d->index]));
+	asking_life(d);
+	left_life(d);
+	told_awake(d);
+	turns_life(d);
+}
+
+/* --- votes ----------------------------------------------------------------------------------------------------------- */
+
+/* t_send + LEASE * (1 - rho) - delta, with rho = 1 % and delta = 3 ms */
+struct instant witness_vote(const struct world *w, const struct call *call, struct instant sent)
+{
+	int64_t lease = call->px_ms * MSEC - w->plan->delay_us;
+
+	return instant_add(sent, lease * 99 / 100 - 3 * MSEC);
+}
+
+/* D, by counting: the latest until[i] that at least Q votes reach. */
+struct instant witness_deadline(const struct sim_daemon *d, const struct lease *l)
+{
+	unsigned nodes = d->conf.nodes;
+	struct instant best = INSTANT_PAST;
+
+	for (unsigned i = 0; i < nodes; i++) {
+		unsigned reach = 0;
+
+		for (unsigned j = 0; j < nodes; j++)
+			reach += l->until[j].us >= l->until[i].us;
+		if (2 * reach > nodes)
+			best = instant_max(best, l->until[i]);
+	}
+	return best;
+}
+
+/* What an attempt took that led to no grant is given back before the node is asked anew; one that is too busy to be told is not asked. */
+static void vain_keep(struct world *w, struct sim_daemon *d, struct lease *l)
+{
+	bool some = false;
+
+	for (unsigned i = 0; i < w->plan->nodes; i++)
+		some |= l->grants == 0 && l->base[i] > 0 && d->link[i].up;
+	if (!some)
+		return;
+	l->vain = l->ticket;
+	for (unsigned i = 0; i < w->plan->nodes; i++)
+		l->left[i] = l->base[i] > 0 && d->link[i].up && !(l->told >> i & 1) ? l->until[i] : INSTANT_PAST;
+}
+
+static void vain_look(struct world *w, struct sim_daemon *d, int64_t name, const struct lease *l, unsigned node)
+{
+	if (instant_before(daemon_boot(d), l->left[node]))
+		checker_fail(w, INVARIANT_L8, name, "%s: daemon %u asks node %u anew and leaves what it gave", name_of(name), d->index, node);
+}
+
+static const struct lease *lease_of(const struct world *w, int64_t name, struct span value)
+{
+	uint64_t hash = hash_bytes(value.p, value.n);
+
+	for (unsigned i = 0; i < w->plan->daemons; i++)
+		if (w->checker.lease[i][name].value == hash)
+			return &w->checker.lease[i][name];
+	return NULL;
+}
+
+/*
+ * An adoption is not the first command of its lease. A daemon that stood still while another was started on a copy of its directory may have handed the lease
+ * on when the other adopts it: the token that it adopts is smaller than what was returned since.
+ */
+static int64_t lease_floor(const struct world *w, const struct call *call, int64_t name)
+{
+	struct span rest = call->prior, value = call->value;
+	const struct lease *l = NULL;
+
+	if (call->kind != CALL_EXTEND || span_equal(call->value, call->new_value))
+		return w->checker.returned[name];
+	do
+		l = lease_of(w, name, value);
+	while (!l && span_word(&rest, &value));
+	return l ? l->floor : w->checker.returned[name];
+}
+
+static void lease_begin(struct world *w, struct sim_daemon *d, const struct call *call, int64_t name)
+{
+	struct lease *l = &w->checker.lease[d->index][name];
+	struct span value = call->kind == CALL_EXTEND ? call->new_value : call->value;
+	int64_t floor = lease_floor(w, call, name);
+
+	/* Under X the service may know of a clock that jumped, and lose it earlier. Where an EXTEND asks for less, what was set for longer is told for less. */
+	if (w->class == CLASS_T && l->held && !l->conn->going && l->over_step != w->checker.step &&
+	    instant_before(daemon_boot(d), instant_add(witness_deadline(d, l), l->least_us - l->most_us)))
+		checker_fail(w, INVARIANT_S15, name, "%s: daemon %u acquires what its client %u has", name_of(name), d->index,
+			     l->conn->client->index);
+	if (l->grants > 0)
+		l->former = witness_deadline(d, l);
+	if (!l->unseen)
+		vain_keep(w, d, l);
+	l->unseen = w->checker.orphans_until[d->index][name] > w->now;
+	memset(l->base, 0, sizeof(l->base));
+	memset(l->reach, 0, sizeof(l->reach));
+	l->grants = 0;
+	l->least_us = l->most_us = 0;
+	l->told = l->renewing = l->renewed = 0;
+	l->adopted = l->kept = l->evicted = false;
+	l->wanted.us = 0;
+	l->ticket = ticket_of(value);
+	l->value = hash_bytes(value.p, value.n);
+	l->floor = floor;
+	for (unsigned i = 0; i < NODES_MAX; i++)
+		l->until[i] = INSTANT_PAST;
+}
+
+/* S15: keep= leaves the key behind, whichever value stands there: also those of a former life that no store was asked to replace yet. */
+static void kept_look(struct sim_daemon *d, const struct call *call, int64_t name)
+{
+	const struct lease *l = &d->world->checker.lease[d->index][name];
+	uint64_t ticket = ticket_of(call->value);
+
+	if (l->kept && (ticket == l->ticket || (ticket > l->ticket && call->prior.n > 0)))
+		checker_fail(d->world, INVARIANT_S15, name, "%s: daemon %u deletes what UNLOCK keep= has left", name_of(name), d->index);
+}
+
+/* S8: a daemon knows no values but its own and those that its journal left it. */
+static void values_look(struct sim_daemon *d, const struct call *call, int64_t name)
+{
+	struct span rest = call->prior, value = call->value;
+
+	do {
+		if (!is_own(d, value) && !journal_may_adopt(&d->journal, name, value))
+			checker_fail(d->world, INVARIANT_S8, name, "%s: daemon %u asks for the value %.*s of another", name_of(name), d->index,
+				     (int)value.n, value.p);
+	} while (span_word(&rest, &value));
+}
+
+static void value_dies(struct sim_daemon *d, const struct call *call, int64_t name, uint64_t ticket)
+{
+	struct checker *k = &d->world->checker;
+	struct lease *l = &k->lease[d->index][name];
+
+	*book_of(&k->book[d->index], ticket) = 1;
+	left_note(d, call->value);
+	if (l->ticket == ticket)
+		l->told |= (uint16_t)(1u << call->node);
+	else if (l->vain == ticket)
+		l->left[call->node] = INSTANT_PAST;
+}
+
+/* The lock-delay of a hold, whether anybody heard of its grant or not. */
+static void value_is_left(struct sim_daemon *d, const struct call *call, int64_t name)
+{
+	struct checker *k = &d->world->checker;
+	struct lease *l = &k->lease[d->index][name];
+	uint64_t ticket = ticket_of(call->value);
+
+	*book_of(&k->book[d->index], ticket) = 1;
+	if (l->ticket == ticket)
+		l->told |= (uint16_t)(1u << call->node);
+}
+
+void witness_call(struct sim_daemon *d, const struct call *call)
+{
+	struct world *w = d->world;
+	int64_t name = name_number(call->name), lease_us;
+	uint64_t ticket;
+	struct lease *l;
+
+	if (call->kind == CALL_PROBE)
+		asking_probe(d, call->node);
+	if (call->kind == CALL_PROBE || call->kind == CALL_JOIN || call->kind == CALL_LOOK || name < 0)
+		return;
+	if (call->kind == CALL_WITHDRAW) {
+		turns_withdrawn(d, call, name);
+		return;
+	}
+	values_look(d, call, name);
+	ticket = ticket_of(call->kind == CALL_EXTEND ? call->new_value : call->value);
+	if (call->kind == CALL_EXTEND && span_equal(call->value, call->new_value) && !is_own(d, call->value))
+		checker_fail(w, INVARIANT_S12, name, "%s: daemon %u goes on with the value of a former life", name_of(name), d->index);
+	if (call->kind == CALL_RELEASE) {
+		kept_look(d, call, name);
+		if (is_own(d, call->value))
+			value_dies(d, call, name, ticket);
+		return;
+	}
+	if (call->kind == CALL_EXTEND && call->exact && is_own(d, call->value))
+		value_is_left(d, call, name);
+	if (*book_of(&w->checker.book[d->index], ticket))
+		checker_fail(w, INVARIANT_S11, name, "%s: daemon %u uses ticket %llu, which it had released", name_of(name),
+			     d->index, (unsigned long long)ticket);
+	l = &w->checker.lease[d->index][name];
+	if (call->kind == CALL_ACQUIRE)
+		turns_call(d, call, name);
+	if ((call->kind == CALL_ACQUIRE || !is_own(d, call->value)) && l->ticket != ticket)
+		lease_begin(w, d, call, name);
+	if (call->kind == CALL_ACQUIRE)
+		vain_look(w, d, name, l, call->node);
+	l->adopted |= !is_own(d, call->value);
+	kin_asked(d, call, name);
+	if (!is_own(d, call->value))
+		left_taken_up(d, call, name);
+	if (l->ticket != ticket)
+		return;
+	asking_call(d, call, name, l);
+	lease_us = call->px_ms * MSEC - w->plan->delay_us;
+	l->most_us = lease_us > l->most_us ? lease_us : l->most_us;
+	l->least_us = l->least_us == 0 || lease_us < l->least_us ? lease_us : l->least_us;
+	if (call->kind != CALL_EXTEND)
+		return;
+	l->renewed |= (uint16_t)(1u << call->node);
+	l->until[call->node] = instant_min(l->until[call->node], witness_vote(w, call, daemon_boot(d)));
+}
+
+static void tokens_reserved(struct lease *l, const struct call *call, const struct answer *a)
+{
+	if (a->code == 'G') {
+		l->base[call->node] = a->fence;
+		l->reach[call->node] = a->fence + call->range;
+	} else if ((a->code == 'E' || a->code == 'A') && l->reach[call->node] < call->fence) {
+		l->reach[call->node] = call->fence;
+	}
+}
+
+void witness_answer(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted)
+{
+	struct world *w = d->world;
+	int64_t name = name_number(call->name);
+	struct instant *until, vote = witness_vote(w, call, emitted);
+	uint16_t bit = (uint16_t)(1u << call->node);
+	struct lease *l;
+
+	asking_answered(d, call, a, emitted);
+	if (name < 0 || (call->kind != CALL_ACQUIRE && call->kind != CALL_EXTEND))
+		return;
+	l = &w->checker.lease[d->index][name];
+	if (!instant_before(daemon_boot(d), witness_deadline(d, l)))
+		l->over_step = w->checker.step + 1;
+	until = &l->until[call->node];
+	if (l->ticket != ticket_of(call->kind == CALL_EXTEND ? call->new_value : call->value))
+		return;
+	if (call->kind == CALL_EXTEND && !call->exact)
+		l->renewing &= (uint16_t)~bit;
+	if (a->class != ANSWER_EXECUTED)
+		return;
+	eviction_answer(d, l, call, a, emitted);
+	if (a->code == 'G' || l->grants == 0)
+		tokens_reserved(l, call, a);
+	if (a->code == 'G' && !(l->renewed & bit))
+		*until = instant_max(*until, vote);
+	if (a->code == 'G')
+		turns_granted(d, name, call->node);
+	if (a->code == 'E' || a->code == 'A')
+		*until = vote;
+	else if (call->kind == CALL_EXTEND && (a->code == 'B' || a->code == 'K' || a->code == 'M'))
+		asking_vote_falls(d, l, call->node, INSTANT_PAST);
+}
+
+void witness_vouch(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what)
+{
+	struct world *w = d->world;
+	struct instant deadline = witness_deadline(d, &w->checker.lease[d->index][name]);
+	int64_t left = instant_diff(deadline, daemon_boot(d));
+
+	if (left <= 0)
+		checker_fail(w, what, name, "%s: daemon %u says OK, but too few votes stand", name_of(name), d->index);
+	else if (valid_ms > 0 && valid_ms * MSEC > left)
+		checker_fail(w, what, name, "%s: daemon %u says valid_ms=%lld, its votes vouch for %lld us", name_of(name),
+			     d->index, (long long)valid_ms, (long long)left);
+}
+
+/* The word is given 5 ms ahead, or as soon as a vote that falls has brought the deadline nearer than that. */
+static void deadline_look(struct sim_daemon *d, int64_t name, struct lease *l)
+{
+	struct world *w = d->world;
+	bool due = l->held && !l->conn->going && instant_before(instant_add(witness_deadline(d, l), -LEAD_US), daemon_boot(d));
+
+	if (!due)
+		l->overdue_since = 0;
+	else if (l->overdue_since == 0)
+		l->overdue_since = w->now;
+	else if (w->now - l->overdue_since > SOON_US)
+		checker_fail(w, INVARIANT_L5, name, "%s: daemon %u has not said LOST to client %u", name_of(name), d->index, l->conn->client->index);
+}
+
+/* After each step: what is held is vouched for, or was said to be lost (L5). */
+void witness_step(struct sim_daemon *d)
+{
+	struct world *w = d->world;
+
+	turns_step(d);
+	told_step(d);
+	left_step(d);
+
+	for (int64_t name = 0; name < w->plan->names; name++) {
+		struct lease *l = &w->checker.lease[d->index][name];
+
+		deadline_look(d, name, l);
+		eviction_step(d, l, name);
+	}
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Values that a daemon has given up: they do not stay at a node that it can tell (L8), whatever became of the command that put them there, or of the
+ * first word that it gave them up; nor does what they were to take the place of. And no later life of it takes them up again (S11).
+ */
+#include "tests/sim/world/world.h"
+
+#define LOOK_US (50 * MSEC)
+#define LEFT_US (300 * MSEC)
+#define FULL    32 /* a daemon may keep waiting what is more, of a node that answers in time, where no window is drawn: see daemon/core/flow.h */
+
+void left_note(struct sim_daemon *d, struct span value)
+{
+	struct dead_values *dead = &d->world->checker.dead[d->index];
+
+	dead->value[dead->count % DEAD_MAX] = hash_bytes(value.p, value.n);
+	dead->life[dead->count++ % DEAD_MAX] = d->life;
+}
+
+static bool was_released(const struct sim_daemon *d, uint64_t hash)
+{
+	const struct dead_values *dead = &d->world->checker.dead[d->index];
+
+	for (unsigned i = 0; i < dead->count && i < DEAD_MAX; i++)
+		if (dead->value[i] == hash && dead->life[i] == d->life)
+			return true;
+	return false;
+}
+
+/* What the journal may not have heard of is taken up in good faith. */
+void left_taken_up(struct sim_daemon *d, const struct call *call, int64_t name)
+{
+	const struct dead_values *dead = &d->world->checker.dead[d->index];
+	uint64_t value = hash_bytes(call->value.p, call->value.n);
+
+	for (unsigned i = 0; i < dead->count && i < DEAD_MAX; i++)
+		if (dead->value[i] == value && dead->life[i] < d->life && dead->life[i] > d->journal.torn)
+			checker_fail(d->world, INVARIANT_S11, name, "%s: daemon %u adopts a value that a former life of it had released", name_of(name), d->index);
+}
+
+/* A daemon of which another runs on a copy of its directory may go on with what is its own. */
+static bool is_of_another(const struct sim_daemon *d, struct span value)
+{
+	for (unsigned i = 0; i < d->world->plan->daemons; i++) {
+		const struct sim_daemon *other = &d->world->daemon[i];
+
+		if (other != d && daemon_is_up(other) && value.n > 16 && memcmp(other->id, value.p, 16) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* What a value of this life was to take the place of, which was released. */
+static bool was_replaced(const struct sim_daemon *d, int64_t name, struct span value)
+{
+	const struct kin *k = &d->world->checker.kin[d->index][name];
+
+	return k->count > 1 && k->count <= KIN_MAX && kin_has(k, value) && was_released(d, k->value[0]);
+}
+
+/* A value of this life, or what that was to take the place of. */
+static bool is_given_up(const struct sim_daemon *d, int64_t name, struct span value)
+{
+	if (witness_is_dead(d, value) && was_released(d, hash_bytes(value.p, value.n)))
+		return true;
+	return was_replaced(d, name, value) && !is_of_another(d, value);
+}
+
+/* A daemon has put its own value back that another, on a copy of its directory, has given up: that one did what it could. */
+static bool is_put_back(const struct flight *f, unsigned i, int64_t name)
+{
+	const struct world *w = f->daemon->world;
+
+	for (unsigned d = 0; d < w->plan->daemons; d++)
+		if (&w->daemon[d] != f->daemon && was_replaced(&w->daemon[d], name, f->call[i].value))
+			return true;
+	return false;
+}
+
+/* What a former life sent may come after the time of a command, and after the last release: how roughly it knew the node's clock, nobody knows. */
+static bool is_stray(const struct flight *f)
+{
+	return f->life != f->daemon->life && f->server->world->now - f->wanted_at > f->server->world->plan->timeout_us;
+}
+
+void left_ran(struct server *s, const struct flight *f, unsigned i)
+{
+	int64_t name = name_number(f->call[i].name);
+
+	if (name >= 0 && (f->answer[i].code == 'G' || f->answer[i].code == 'A' || f->answer[i].code == 'E'))
+		s->stray[name] = is_stray(f) || is_put_back(f, i, name);
+}
+
+/* The node has the key of a value that this life of the daemon has released, there or elsewhere: which, as a hash; 0: it has not. */
+static uint64_t left_value(const struct sim_daemon *d, const struct server *s, int64_t name)
+{
+	struct span value;
+	int64_t expires;
+	bool left = !s->stray[name] && sim_node_get(s->node, name_span(name), server_wall(s), &value, &expires) && is_given_up(d, name, value);
+
+	return left ? hash_bytes(value.p, value.n) : 0;
+}
+
+static bool is_full(const struct sim_link *l, int64_t window)
+{
+	const struct flight *f;
+	unsigned open = 0;
+
+	TAILQ_FOREACH(f, &l->flights, in_link)
+	{
+		open += f->count;
+	}
+	return open >= (window > 0 ? (unsigned)window : FULL);
+}
+
+static bool may_be_told(const struct sim_daemon *d, const struct server *s)
+{
+	return d->link[s->index].up && !s->down && sim_node_is_well(s->node) && s->stepped_us == 0;
+}
+
+static void left_look(struct sim_daemon *d, unsigned node, bool told, int64_t name)
+{
+	struct world *w = d->world;
+	struct left *l = &w->checker.left[d->index][node][name];
+	uint64_t value = told ? left_value(d, &w->server[node], name) : 0;
+	int64_t from, prompt;
+
+	if (value != l->value || (value != 0 && is_full(&d->link[node], w->plan->window)))
+		*l = (struct left){.value = value, .since = w->now};
+	if (value == 0)
+		return;
+	prompt = link_prompt_since(&d->link[node]);
+	from = l->since > prompt ? l->since : prompt;
+	from = from > w->checker.awake_since[d->index] ? from : w->checker.awake_since[d->index];
+	if (prompt != INT64_MAX && w->now - from > LEFT_US + 2 * w->plan->timeout_us)
+		checker_fail(w, INVARIANT_L8, name, "%s: daemon %u gave it up, could tell node %u since %lld us, and its key stands there", name_of(name), d->index,
+			     node, (long long)from);
+}
+
+void left_step(struct sim_daemon *d)
+{
+	struct world *w = d->world;
+	int64_t *at = &w->checker.left_at[d->index];
+
+	if (w->now < *at)
+		return;
+	*at = w->now + LOOK_US;
+	for (unsigned node = 0; node < d->conf.nodes; node++) {
+		bool told = may_be_told(d, &w->server[node]);
+
+		for (int64_t name = 0; name < w->plan->names; name++)
+			left_look(d, node, told, name);
+	}
+}
+
+void left_life(struct sim_daemon *d)
+{
+	memset(d->world->checker.left[d->index], 0, sizeof(d->world->checker.left[d->index]));
+}

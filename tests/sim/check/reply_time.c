@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* By when each request must be answered (L7). */
+#include "tests/sim/world/world.h"
+
+/* L7: its wait, and what a few rounds take; a request that does not wait may meet three split votes. */
+static int64_t request_bound(const struct world *w, const struct request_sim *q)
+{
+	const struct plan *p = w->plan;
+	int64_t rounds = 8 * p->timeout_us + 400 * MSEC + 30 * (2 * (p->latency_us + p->jitter_us) + plan_queue_us(p));
+
+	if (q->wait_ms < 0)
+		return INT64_MAX;
+	if (q->ask == ASK_LIST)
+		rounds += 2 * STORM_NAMES * MSEC; /* slices of some names, one a millisecond, and all who LIST take turns */
+	return rounds + (q->wait_ms * MSEC) + (q->wait_ms * MSEC) / 50;
+}
+
+/* L7, of a LOCK that does not wait: a second for busy stores and for rounds, and what is under way then: the leading node, the others, the second round. */
+static int64_t second_bound(const struct world *w)
+{
+	return SEC + 3 * w->plan->timeout_us + 50 * MSEC;
+}
+
+/* They are held back, or their round trips and the pauses between them are longer than those of the plan. */
+static bool rounds_take_longer(const struct request_sim *q)
+{
+	const struct sim_daemon *d = q->conn->daemon;
+	bool slow = false;
+
+	for (unsigned i = 0; i < d->world->plan->nodes; i++)
+		slow |= d->link[i].slow_until > q->begun_at;
+	return slow || (d->paced_at > 0 && d->paced_at > q->begun_at - SEC);
+}
+
+/* What comes behind a RESUME waits for it, and that for adoptions. */
+static int64_t request_wait_for_resume(const struct request_sim *q)
+{
+	const struct request_sim *other;
+
+	TAILQ_FOREACH(other, &q->conn->running, at_daemon)
+		if (other != q && other->ask == ASK_RESUME)
+			return other->wait_ms * MSEC;
+	return 0;
+}
+
+void due_begin(struct request_sim *q)
+{
+	struct world *w = q->conn->world;
+	const struct sim_daemon *d = q->conn->daemon;
+	int64_t *due = &w->checker.due[d->index], bound = request_bound(w, q);
+	int64_t from = d->state == DAEMON_STOPPING ? d->thaw_at : w->now; /* the last that it read before it was stopped */
+
+	if (q->locks && q->wait_ms == 0) {
+		q->busy_us = second_bound(w) > bound ? second_bound(w) - bound : 0;
+		bound = second_bound(w) < bound ? second_bound(w) : bound;
+	}
+	q->due_at = bound == INT64_MAX ? INT64_MAX : from + bound + request_wait_for_resume(q);
+	if (q->due_at < *due)
+		*due = q->due_at;
+}
+
+static void conns_each_running(struct sim_daemon *d, void (*visit)(struct world *w, struct request_sim *q))
+{
+	for (unsigned i = 0; i < d->slots; i++) {
+		struct request_sim *q;
+
+		if (!d->slot[i])
+			continue;
+		TAILQ_FOREACH(q, &d->slot[i]->running, at_daemon)
+		visit(d->world, q);
+	}
+}
+
+static void request_set_due_anew(struct world *w, struct request_sim *q)
+{
+	if (q->due_at != INT64_MAX)
+		q->due_at += q->conn->daemon->thaw_at - w->now;
+}
+
+/* A daemon that is stopped answers nobody: bounds move. */
+void due_stopped(struct sim_daemon *d)
+{
+	conns_each_running(d, request_set_due_anew);
+}
+
+static void request_look(struct world *w, struct request_sim *q)
+{
+	int64_t *due = &w->checker.due[q->conn->daemon->index];
+
+	if (q->due_at <= w->now && q->busy_us && rounds_take_longer(q)) {
+		q->due_at += q->busy_us;
+		q->busy_us = 0;
+	}
+	if (q->due_at <= w->now && ledger_awaits(q))
+		q->due_at = INT64_MAX; /* the client has to read first, and may have fallen silent */
+	if (q->due_at <= w->now && !q->conn->taken)
+		checker_fail(w, INVARIANT_L7, q->name,
+			     "client %u: request %u, begun at %lld us with wait %lld ms, is not answered", q->conn->client->index,
+			     q->number, (long long)q->begun_at, (long long)q->wait_ms);
+	if (q->due_at < *due)
+		*due = q->due_at;
+}
+
+void due_look(struct sim_daemon *d)
+{
+	struct world *w = d->world;
+
+	if (w->now < w->checker.due[d->index])
+		return;
+	w->checker.due[d->index] = INT64_MAX;
+	conns_each_running(d, request_look);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the scripts have done, looked at on the server itself when a command has run. */
+#include "tests/sim/world/world.h"
+
+static bool is_vote(const struct answer *a)
+{
+	return a->class == ANSWER_EXECUTED && (a->code == 'G' || a->code == 'E' || a->code == 'A');
+}
+
+/* Another marker, however like it, may stand for a memory that was lost meanwhile. */
+static void marker_look(struct server *s, const struct flight *f, const struct call *call)
+{
+	if (!span_equal(sim_node_marker(s->node), call->marker))
+		checker_fail(s->world, INVARIANT_S23, name_number(call->name), "node %u votes for daemon %u, which knows it under another marker",
+			     s->index, f->daemon->index);
+}
+
+/* What sets a key where none stood comes in its time, or nobody would take away what it sets. */
+static void time_look(struct server *s, const struct flight *f, const struct call *call, const struct answer *a)
+{
+	if (a->code != 'E' && call->not_after_ms > 0 && server_wall(s) / MSEC > call->not_after_ms)
+		checker_fail(s->world, INVARIANT_S23, name_number(call->name), "node %u sets a key for daemon %u, %lld ms after the end of its time",
+			     s->index, f->daemon->index, (long long)(server_wall(s) / MSEC - call->not_after_ms));
+}
+
+/* It may have been flushed since. */
+static void join_look(struct server *s, const struct flight *f, const struct call *call)
+{
+	if (call->not_after_ms > 0 && server_wall(s) / MSEC > call->not_after_ms)
+		checker_fail(s->world, INVARIANT_S23, -1, "node %u joins for daemon %u, %lld ms after the end of its time", s->index, f->daemon->index,
+			     (long long)(server_wall(s) / MSEC - call->not_after_ms));
+	if (call->not_after_ms == 0 && span_starts(call->new_marker, SPAN("j")))
+		checker_fail(s->world, INVARIANT_S23, -1, "daemon %u asks node %u to join, however late", f->daemon->index, s->index);
+}
+
+/* A single token may be ahead of the clock: a floor that is no higher lifts nothing. */
+static bool was_issued(const struct flight *f, int64_t token)
+{
+	for (unsigned i = 0; i < f->count; i++)
+		if (f->call[i].kind == CALL_ACQUIRE && f->answer[i].code == 'G' && f->answer[i].fence + f->call[i].range >= token)
+			return true;
+	return false;
+}
+
+/*
+ * Where clocks were set back a second round lifts the fence further, but no further than the fence of another node got: see daemon/core/quorum.h. That node may
+ * have lost its memory since it granted.
+ */
+static bool stood_elsewhere(const struct server *s, const struct call *call)
+{
+	const struct world *w = s->world;
+
+	for (unsigned i = 0; i < w->plan->nodes && call->range != 0; i++)
+		if (&w->server[i] != s && w->server[i].fence_most >= call->fence)
+			return true;
+	return false;
+}
+
+/* Who renews a lease issues no token of it again; and a floor lifts the fence no further than a range may. */
+static void floor_look(struct server *s, const struct flight *f, const struct call *call)
+{
+	int64_t most = server_wall(s) + f->daemon->conf.skew_us + 2 * f->daemon->conf.clock_tol_us;
+
+	if (sim_node_fence(s->node) < call->fence)
+		checker_fail(s->world, INVARIANT_S18, name_number(call->name), "node %u renews a lease with tokens up to %lld, and its fence is %lld",
+			     s->index, (long long)call->fence, (long long)sim_node_fence(s->node));
+	if (call->fence > s->fence && call->fence > most && !was_issued(f, call->fence) && !stood_elsewhere(s, call))
+		checker_fail(s->world, INVARIANT_S18, name_number(call->name), "node %u lifts its fence to %lld, beyond its clock, the skew and the tolerance",
+			     s->index, (long long)call->fence);
+}
+
+/* A later call of the same command puts it there again. */
+static bool comes_again(const struct flight *f, unsigned withdrawn)
+{
+	for (unsigned i = withdrawn + 1; i < f->count; i++)
+		if (span_equal(f->call[i].name, f->call[withdrawn].name))
+			return true;
+	return false;
+}
+
+/* Neither the ticket stands in line any more, nor what was noted of it. */
+static void withdrawal_look(struct server *s, const struct call *call)
+{
+	char note[1 + sizeof(((struct turn *)0)->text)];
+	struct span noted = {note, 1 + call->ticket.n};
+	int64_t until;
+
+	if (call->ticket.n == 0 || noted.n > sizeof(note) || !sim_node_is_well(s->node))
+		return;
+	note[0] = '~';
+	memcpy(note + 1, call->ticket.p, call->ticket.n);
+	if (sim_node_place(s->node, call->name, call->ticket, &until) || sim_node_place(s->node, call->name, noted, &until))
+		checker_fail(s->world, INVARIANT_L8, name_number(call->name), "node %u: the place in line of %.*s was given back, and something is left of it",
+			     s->index, (int)call->ticket.n, call->ticket.p);
+}
+
+void scripts_ran(struct server *s, const struct flight *f)
+{
+	for (unsigned i = 0; i < f->count; i++) {
+		const struct call *call = &f->call[i];
+		const struct answer *a = &f->answer[i];
+
+		if (is_vote(a)) {
+			marker_look(s, f, call);
+			time_look(s, f, call, a);
+		}
+		if (call->kind == CALL_JOIN && a->code == 'J')
+			join_look(s, f, call);
+		if (is_vote(a) && call->kind == CALL_EXTEND)
+			floor_look(s, f, call);
+		if (a->class == ANSWER_EXECUTED && call->kind == CALL_WITHDRAW && !comes_again(f, i))
+			withdrawal_look(s, call);
+	}
+}

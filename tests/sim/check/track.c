@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Keeps the books of each session by the lines that its daemon reads and writes: which request each reply belongs to, what each owner has, how
+ * often. A reply that does not fit the books is a violation.
+ */
+#include "tests/sim/world/world.h"
+
+static struct world *world_of(const struct conn *c)
+{
+	return c->world;
+}
+
+static void lease_free(struct conn *c, int64_t name, int64_t owner)
+{
+	struct lease *l = &world_of(c)->checker.lease[c->daemon->index][name];
+
+	if (l->held && l->conn == c && l->owner == owner)
+		l->held = false;
+}
+
+static bool is_about_name(const struct request_sim *q)
+{
+	return q->ask == ASK_LOCK || q->ask == ASK_UNLOCK || q->ask == ASK_CHECK || q->ask == ASK_EXTEND;
+}
+
+/* --- requests -------------------------------------------------------------------------------------------------------- */
+
+void ledger_begin(struct request_sim *q)
+{
+	struct world *w = world_of(q->conn);
+
+	TAILQ_INSERT_TAIL(&q->conn->running, q, at_daemon);
+	q->running = true;
+	q->begun_at = w->now;
+	q->begun_step = w->checker.step;
+	due_begin(q);
+	if (q->ask == ASK_EXTEND)
+		account_asked(q);
+	if (q->ask == ASK_LOCK)
+		TAILQ_INSERT_TAIL(&w->checker.line[q->conn->daemon->index][q->name], q, in_line);
+	q->late = q->sync;
+	if (q->ask == ASK_UNLOCK && q->sync)
+		TAILQ_INSERT_TAIL(&w->checker.syncs, q, in_syncs);
+}
+
+/* UNLOCK sync=yes: not held any more, although that is said later. */
+static void sync_carried_out(struct request_sim *q)
+{
+	struct world *w = world_of(q->conn);
+	struct account *a = account_of(q);
+	int64_t fence = a->fence;
+
+	TAILQ_REMOVE(&w->checker.syncs, q, in_syncs);
+	q->sync = false;
+	if (a->count != 1 || (q->fence && q->fence != fence))
+		return;
+	account_end(a);
+	lease_free(q->conn, q->name, q->owner);
+	q->ended = true;
+	checker_undelay(w, q->name, fence);
+	hold_released(w, q->name, fence);
+}
+
+void ledger_syncs(struct world *w, int64_t name)
+{
+	struct request_sim *q, *next;
+
+	for (q = TAILQ_FIRST(&w->checker.syncs); q; q = next) {
+		next = TAILQ_NEXT(q, in_syncs);
+		if (name < 0 || q->name == name)
+			sync_carried_out(q);
+	}
+}
+
+static void request_out(struct request_sim *q)
+{
+	struct world *w = world_of(q->conn);
+
+	TAILQ_REMOVE(&q->conn->running, q, at_daemon);
+	q->running = false;
+	if (q->ask == ASK_UNLOCK && q->sync) {
+		TAILQ_REMOVE(&w->checker.syncs, q, in_syncs);
+		q->sync = false;
+	}
+	if (q->ask == ASK_LOCK)
+		TAILQ_REMOVE(&w->checker.line[q->conn->daemon->index][q->name], q, in_line);
+}
+
+/* An untagged request is done: the next of its session begins. */
+static void request_done(struct request_sim *q)
+{
+	struct request_sim *next = TAILQ_FIRST(&q->conn->queued);
+
+	request_out(q);
+	if (q->tagged || !next)
+		return;
+	TAILQ_REMOVE(&q->conn->queued, next, at_daemon);
+	ledger_begin(next);
+}
+
+bool ledger_awaits(const struct request_sim *q)
+{
+	return !q->tagged && q->conn->awaited_step > 0 && q->begun_step >= q->conn->awaited_step;
+}
+
+void ledger_go_on(struct conn *c)
+{
+	struct request_sim *q;
+
+	TAILQ_FOREACH(q, &c->running, at_daemon)
+		if (ledger_awaits(q)) {
+			q->begun_step = c->world->checker.step;
+			due_begin(q);
+		}
+	c->awaited_step = 0;
+}
+
+static struct request_sim *request_of_line(struct conn *c, struct span line)
+{
+	struct request_sim *q;
+	unsigned number = 0;
+	bool tagged = line.n > 2 && line.p[0] == '@';
+
+	for (size_t i = 2; tagged && i < line.n && line.p[i] >= '0' && line.p[i] <= '9'; i++)
+		number = number * 10 + (unsigned)(line.p[i] - '0');
+	TAILQ_FOREACH(q, &c->running, at_daemon)
+	{
+		if (q->tagged == tagged && (!tagged || q->number == number))
+			return q;
+	}
+	return NULL;
+}
+
+/* --- replies --------------------------------------------------------------------------------------------------------- */
+
+static void on_locked(struct request_sim *q, struct span line)
+{
+	struct world *w = world_of(q->conn);
+	struct account *a = account_of(q);
+	int64_t count = line_int(line, "count"), fence = line_int(line, "fence");
+
+	account_confirmed(q, a, count - 1, fence);
+	if (count == 1 && a->count == 0) {
+		check_grant(w, q->conn->daemon, q, fence);
+		account_begin(q, a);
+	} else if (count != a->count + 1 || fence != a->fence)
+		checker_fail(w, INVARIANT_S15, q->name, "%s: LOCK answered count=%lld fence=%lld after count=%lld fence=%lld",
+			     name_of(q->name), (long long)count, (long long)fence, (long long)a->count, (long long)a->fence);
+	a->count = count;
+	a->fence = fence;
+	witness_vouch(q->conn->daemon, q->name, line_int(line, "valid_ms"), INVARIANT_S9);
+	account_vouched(q, a, q->name, line);
+}
+
+static void on_unlocked(struct request_sim *q, struct span line)
+{
+	struct world *w = world_of(q->conn);
+	struct account *a = account_of(q);
+	int64_t count = line_int(line, "count");
+	bool open = a->open;
+
+	if (q->ended)
+		return;
+	if (a->vague || (count == 0 && account_may_have_turn(q, a)))
+		a->count = count + 1;
+	if (a->count == 0)
+		checker_fail(w, INVARIANT_S14, q->name, "%s: UNLOCK was OK for what was not held any more", name_of(q->name));
+	else if (count != a->count - 1 || (q->fence && q->fence != a->fence))
+		checker_fail(w, INVARIANT_S15, q->name, "%s: UNLOCK answered count=%lld after %lld", name_of(q->name),
+			     (long long)count, (long long)a->count);
+	a->count = count;
+	if (count > 0)
+		return;
+	account_end(a);
+	checker_undelay(w, q->name, a->fence);
+	hold_released(w, q->name, a->fence);
+	if (!open && !q->late)
+		witness_vouch(q->conn->daemon, q->name, -1, INVARIANT_S14);
+	lease_free(q->conn, q->name, q->owner);
+	w->checker.unlocked[q->name] = q->keep_ms == 0;
+	w->checker.lease[q->conn->daemon->index][q->name].kept = q->keep_ms > 0;
+	checker_excuse(w, q->name, w->now + q->keep_ms * MSEC);
+	if (q->keep_ms > 0)
+		checker_keep(w, q, a->fence);
+}
+
+static void on_confirmed(struct request_sim *q, struct span line)
+{
+	struct account *a = account_of(q);
+
+	account_confirmed(q, a, line_int(line, "count"), line_int(line, "fence"));
+	if (account_may_have_turn(q, a) && line_int(line, "fence") > a->fence)
+		resume_turn_said(q, a, line_int(line, "fence"));
+	if (a->count == 0 || line_int(line, "fence") != a->fence)
+		checker_fail(world_of(q->conn), INVARIANT_S14, q->name, "%s: OK about fence %lld, which is not held any more",
+			     name_of(q->name), (long long)line_int(line, "fence"));
+	else if (q->ask == ASK_CHECK && line_int(line, "count") != a->count)
+		checker_fail(world_of(q->conn), INVARIANT_S15, q->name, "%s: CHECK answered count=%lld, it is %lld",
+			     name_of(q->name), (long long)line_int(line, "count"), (long long)a->count);
+	witness_vouch(q->conn->daemon, q->name, line_int(line, "valid_ms"), INVARIANT_S9);
+	account_vouched(q, a, q->name, line);
+}
+
+/* Whatever it holds is free now. */
+static void on_quit(struct conn *c)
+{
+	for (int64_t owner = 0; owner < OWNERS_MAX; owner++)
+		for (int64_t name = 0; name < NAMES_MAX; name++) {
+			if (c->account[owner][name].count > 0)
+				checker_undelay(world_of(c), name, c->account[owner][name].fence);
+			c->account[owner][name].count = 0;
+			lease_free(c, name, owner);
+		}
+}
+
+static void on_ok(struct request_sim *q, struct span line)
+{
+	if (q->beat_us) {
+		q->conn->beat_us = q->beat_us;
+		q->conn->heard_at = world_of(q->conn)->now; /* it counts from here, however long the HELLO waited behind others */
+	}
+	switch (q->ask) {
+	case ASK_LOCK:
+		on_locked(q, line);
+		break;
+	case ASK_UNLOCK:
+		on_unlocked(q, line);
+		break;
+	case ASK_CHECK:
+	case ASK_EXTEND:
+		on_confirmed(q, line);
+		break;
+	case ASK_HELLO:
+		resume_hello_said(q, line);
+		break;
+	case ASK_RESUME:
+		resume_said(q);
+		break;
+	case ASK_QUIT:
+		on_quit(q->conn);
+		break;
+	default:
+		break;
+	}
+}
+
+/* A LOCK of a session that was left may have taken the name anew, which ends the memory of a loss, and have ended before RESUME: see redlock-protocol(7), CHECK. */
+static bool may_be_taken_anew(const struct request_sim *q)
+{
+	return q->conn->resumed && world_of(q->conn)->checker.lease[q->conn->daemon->index][q->name].unseen;
+}
+
+static void on_error(struct request_sim *q, struct span code)
+{
+	struct world *w = world_of(q->conn);
+	struct account *a = account_of(q);
+	bool lost = span_equal(code, SPAN("LOST")), notheld = span_equal(code, SPAN("NOTHELD")) && (!q->fence || q->fence == a->fence);
+
+	if (q->ask == ASK_EXTEND && span_equal(code, SPAN("LIMIT")))
+		account_not_asked(q);
+	if (notheld && (a->vague || may_be_taken_anew(q)))
+		account_end(a);
+	if (lost && a->vague && (!q->fence || q->fence == a->fence))
+		account_end(a);
+	if (q->ended || q->ask == ASK_LOCK || a->count == 0)
+		return;
+	if (notheld)
+		checker_fail(w, INVARIANT_S15, q->name, "%s: NOTHELD, but count=%lld was told", name_of(q->name),
+			     (long long)a->count);
+	if (lost)
+		checker_fail(w, INVARIANT_L5, q->name, "%s: ERR LOST, but no LOST was pushed", name_of(q->name));
+}
+
+static void on_reply(struct conn *c, struct span line)
+{
+	struct request_sim *q = request_of_line(c, line);
+	unsigned at = q && q->tagged ? 1 : 0;
+	struct span word = line_word(line, at);
+
+	if (!q && span_starts(line, SPAN("ERR LIMIT mistakes=")))
+		return; /* why it is hung up on, behind the reply to the last mistake */
+	if (!q) {
+		checker_fail(world_of(c), INVARIANT_S21, -1, "client %u: a reply to no request: %.*s", c->client->index,
+			     (int)line.n, line.p);
+		return;
+	}
+	if (span_equal(word, SPAN("*"))) {
+		if (q->ask == ASK_RESUME)
+			resume_row_said(q, line);
+		storm_listed(q, line);
+		return;
+	}
+	storm_said(c, line);
+	storm_listed(q, line);
+	if (q->ask == ASK_UNLOCK && q->sync)
+		ledger_syncs(world_of(c), q->name); /* and those that began before it, in their order */
+	if (span_equal(word, SPAN("OK")))
+		on_ok(q, line);
+	else if (is_about_name(q) && span_equal(word, SPAN("ERR")))
+		on_error(q, line_word(line, at + 1));
+	if (q->ask == ASK_RESUME && span_equal(word, SPAN("ERR")))
+		resume_refused(q, line_word(line, at + 1));
+	if (span_equal(line_word(line, at + 1), SPAN("INTERNAL")))
+		checker_fail(world_of(c), INVARIANT_S21, -1, "client %u: %.*s", c->client->index, (int)line.n, line.p);
+	request_done(q);
+}
+
+/* A call that is under way is not taken back when half of a lease is over, and the renewal takes as long again. */
+static bool outlasts_calls(const struct plan *p, int64_t lease_us)
+{
+	/* What may be asked of a store at a time: what the windows hold, or, where these are as usual, something for each name that there is. */
+	int64_t calls = p->window ? (p->window + 1) * p->daemons : p->storm + p->names + 1;
+
+	return lease_us / 2 > 2 * (2 * (p->latency_us + p->jitter_us) + calls * p->service_us);
+}
+
+/*
+ * Nothing is wrong, or nothing but that the stores have more to do than they can: that costs nobody a lease, says redlockd(8), unless it is as short as a few
+ * calls. Where a drawn window is all that is in the way, more may be held than goes through it.
+ */
+static bool nothing_is_wrong(const struct world *w, const struct lease *l)
+{
+	bool narrow = w->plan->window > 0 && w->plan->service_us == 0;
+
+	return !narrow && w->plan->faults == 0 && !w->strange && w->stage < STAGE_FINALE && outlasts_calls(w->plan, l->least_us);
+}
+
+static void on_push(struct conn *c, struct span line)
+{
+	int64_t name = line_name(line), owner = line_int(line, "owner"), fence = line_int(line, "fence");
+	struct account *a, *former;
+	bool well;
+
+	storm_said(c, line);
+	if (name < 0)
+		return;
+	owner = owner < 0 ? 0 : owner;
+	a = &c->account[owner][name];
+	former = a->fence == fence ? NULL : resume_account(c, owner, name);
+	a = former && former->fence == fence ? former : a;
+	told_pushed(c, name, line_word(line, 1));
+	if (span_equal(line_word(line, 1), SPAN("SAFE")) && a->open && a->fence == fence) {
+		a->open = false;
+		check_resumed(c, name, owner, fence);
+	}
+	if (!span_equal(line_word(line, 1), SPAN("LOST")))
+		return;
+	if (a->fence != fence && (c->resumed || resume_account(c, owner, name)))
+		return; /* its turn came, and went, while nobody was there; or a life before has said so, but not where it is known that it was heard */
+	if (a->fence != fence)
+		checker_fail(world_of(c), INVARIANT_S15, name, "%s: LOST of another grant than it has", name_of(name));
+	account_end(a);
+	account_lost(c, name, fence);
+	account_excuse(c, name);
+	well = nothing_is_wrong(world_of(c), &world_of(c)->checker.lease[c->daemon->index][name]);
+	lease_free(c, name, owner);
+	if ((well && span_equal(line_field(line, "reason"), SPAN("quorum"))) ||
+	    (world_of(c)->stage == STAGE_FINALE && owner == OWNERS_MAX - 1 && !c->resumed && !told_quit(c)))
+		checker_fail(world_of(c), INVARIANT_L9, name, "client %u: %.*s", c->client->index, (int)line.n, line.p);
+}
+
+void ledger_line(struct conn *c, struct span line)
+{
+	if (c->taken)
+		return;
+	while (line.n > 0 && (line.p[line.n - 1] == '\n' || line.p[line.n - 1] == '\r'))
+		line.n--;
+	if (span_starts(line, SPAN("! ")))
+		on_push(c, line);
+	else
+		on_reply(c, line);
+}
+
+/* --- ends ------------------------------------------------------------------------------------------------------------ */
+
+void ledger_over(struct conn *c)
+{
+	struct request_sim *q;
+
+	storm_over(c);
+	if (!c->taken)
+		resume_unsaid(c);
+	if (c->secret[0])
+		orphans_detached(c);
+	while ((q = TAILQ_FIRST(&c->running)))
+		request_out(q);
+	while ((q = TAILQ_FIRST(&c->queued)))
+		TAILQ_REMOVE(&c->queued, q, at_daemon);
+	for (int64_t owner = 0; owner < OWNERS_MAX; owner++)
+		for (int64_t name = 0; name < NAMES_MAX; name++) {
+			if (c->account[owner][name].count > 0)
+				account_dropped(c, name, &c->account[owner][name]);
+			if (!c->secret[0])
+				c->account[owner][name].count = 0;
+			c->account[owner][name].open = false; /* the next RESUME has a row, or leaves it open anew */
+			lease_free(c, name, owner);
+		}
+}

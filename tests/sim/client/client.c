@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The life of a client: connecting, beating, being stopped, dying, leaving. */
+#include "tests/sim/world/world.h"
+
+#include <stdlib.h>
+
+static void client_draw_host(struct sim_client *c, const struct plan *p, unsigned index)
+{
+	struct stream hosts;
+
+	c->index = index;
+	stream_init(&hosts, (uint64_t)p->seed, DRAW_HOSTS, 200 + index);
+	c->remote = stream_chance(&hosts, (unsigned)p->remote_percent);
+	c->is_unix = !c->remote && stream_chance(&hosts, 60);
+	c->own.ppm = stream_either(&hosts, p->drift_ppm);
+	c->own.base_us = stream_range(&hosts, SEC, 1000000 * SEC);
+	c->graced = p->grace_ms && stream_chance(&hosts, 70);
+}
+
+bool client_is_graced(const struct plan *p, unsigned index)
+{
+	struct sim_client c;
+
+	client_draw_host(&c, p, index);
+	return c.graced;
+}
+
+void client_init(struct sim_client *c, struct world *w, unsigned index)
+{
+	const struct plan *p = w->plan;
+
+	c->world = w;
+	c->daemon = &w->daemon[index % p->daemons];
+	stream_init(&c->stream, (uint64_t)p->seed, DRAW_CLIENT, index);
+	client_draw_host(c, p, index);
+	TAILQ_INIT(&c->inbox);
+	world_at(w, &c->timer, AT_CLIENT, stream_range(&c->stream, 0, 20 * MSEC));
+	chat_begin(c);
+}
+
+static void inbox_drop(struct sim_client *c)
+{
+	struct packet *p;
+
+	while ((p = TAILQ_FIRST(&c->inbox))) {
+		TAILQ_REMOVE(&c->inbox, p, in_inbox);
+		free(p);
+	}
+}
+
+void client_release(struct sim_client *c)
+{
+	inbox_drop(c);
+}
+
+struct instant client_boot(const struct sim_client *c)
+{
+	return host_boot(c->remote ? &c->own : &c->daemon->host, c->world->now);
+}
+
+static void client_connect(struct sim_client *c)
+{
+	int64_t beat = c->world->plan->heartbeat_ms;
+	struct request_sim *q;
+
+	c->conn = conn_open(c);
+	if (c->graced)
+		resume_greet(c);
+	else if (beat && (q = client_ask(c, ASK_OTHER, NULL, "HELLO 1 name=c%u heartbeat=%lldms", c->index, (long long)beat)))
+		q->beat_us = beat * MSEC;
+	else if (stream_chance(&c->stream, 30))
+		client_ask(c, ASK_OTHER, NULL, "HELLO 1");
+}
+
+void client_fired(struct sim_client *c)
+{
+	struct world *w = c->world;
+	int64_t beat = w->plan->heartbeat_ms;
+
+	if (c->state != CLIENT_RUNNING)
+		return; /* seen to when it goes on */
+	if (c->conn) {
+		client_ask(c, ASK_OTHER, NULL, stream_chance(&c->stream, 90) ? "PING" : "PING\r");
+	} else if (daemon_is_up(c->daemon)) {
+		client_connect(c);
+	} else {
+		world_at(w, &c->timer, AT_CLIENT, w->now + stream_range(&c->stream, 20 * MSEC, 200 * MSEC));
+		return;
+	}
+	if (beat)
+		world_at(w, &c->timer, AT_CLIENT, w->now + beat * MSEC / 3);
+}
+
+/* --- packets --------------------------------------------------------------------------------------------------------- */
+
+static void runs_each(struct sim_client *c, void (*visit)(struct run *r))
+{
+	for (unsigned i = 0; i < c->world->runs; i++)
+		if (c->world->run[i].client == c)
+			visit(&c->world->run[i]);
+}
+
+/* With a session to come back to, it asks again for what it waited for: its place may still be there. */
+static void run_lost_conn(struct run *r)
+{
+	struct sim_client *c = r->client;
+
+	if (r->state == RUN_ASKING && c->secret[0] && c->state == CLIENT_RUNNING && stream_chance(&c->stream, 80)) {
+		r->state = RUN_IDLE;
+		r->lock = NULL;
+		world_at(c->world, &r->timer, AT_RUN, c->world->now + stream_skewed(&c->stream, 5 * MSEC, 700 * MSEC));
+		return;
+	}
+	if (r->state == RUN_ASKING || r->state == RUN_ENDING)
+		run_over(r);
+}
+
+/* What it asked is not answered any more. What it may believe, it goes on believing. */
+void client_lost_conn(struct sim_client *c)
+{
+	struct conn *conn = c->conn;
+
+	if (!conn)
+		return;
+	conn->client_open = false;
+	c->conn = NULL;
+	runs_each(c, run_lost_conn);
+	if (c->state != CLIENT_GONE)
+		world_at(c->world, &c->timer, AT_CLIENT, c->world->now + stream_skewed(&c->stream, MSEC, 500 * MSEC));
+}
+
+static void client_read(struct sim_client *c, struct conn *conn, const struct packet *p)
+{
+	char *lf;
+
+	buf_append(&conn->out, p->bytes, p->n);
+	while (buf_length(&conn->out) > 0 && (lf = memchr(buf_begin(&conn->out), '\n', buf_length(&conn->out)))) {
+		char line[512];
+		size_t n = (size_t)(lf - buf_begin(&conn->out));
+		size_t kept = n < sizeof(line) ? n : sizeof(line) - 1;
+
+		memcpy(line, buf_begin(&conn->out), kept);
+		line[kept] = '\0';
+		buf_consume(&conn->out, n + 1);
+		client_hear(c, conn, line);
+	}
+}
+
+void client_on_packet(struct packet *p)
+{
+	struct conn *conn = p->conn;
+	struct sim_client *c = conn->client;
+
+	if (c->state == CLIENT_STALLED) {
+		TAILQ_INSERT_TAIL(&c->inbox, p, in_inbox);
+		return;
+	}
+	if (c->state == CLIENT_RUNNING && conn == c->conn) {
+		if (p->kind == PACKET_BYTES)
+			client_read(c, conn, p);
+		else if (p->kind == PACKET_END)
+			client_lost_conn(c);
+	}
+	free(p);
+}
+
+/* --- what happens to it ---------------------------------------------------------------------------------------------- */
+
+void client_stall(struct sim_client *c, int64_t for_us)
+{
+	if (c->state != CLIENT_RUNNING)
+		return;
+	world_note(c->world, 20, c->index, "c%u is stopped for %lld us", c->index, (long long)for_us);
+	c->state = CLIENT_STALLED;
+	c->thaw_at = c->world->now + for_us;
+	world_at(c->world, &c->thaw, AT_CLIENT_THAW, c->thaw_at);
+}
+
+void client_thaw(struct sim_client *c)
+{
+	struct packet *p;
+
+	if (c->state == CLIENT_GONE)
+		return;
+	world_note(c->world, 21, c->index, "c%u goes on", c->index);
+	c->state = CLIENT_RUNNING;
+	while ((p = TAILQ_FIRST(&c->inbox))) {
+		TAILQ_REMOVE(&c->inbox, p, in_inbox);
+		client_on_packet(p);
+	}
+	world_at(c->world, &c->timer, AT_CLIENT, c->world->now + 1);
+}
+
+static void run_abandon(struct run *r)
+{
+	if (r->state != RUN_IDLE)
+		run_over(r);
+}
+
+void client_die(struct sim_client *c, int64_t for_us)
+{
+	if (c->state == CLIENT_GONE || c->state == CLIENT_DEAD)
+		return;
+	world_note(c->world, 22, c->index, "c%u dies", c->index);
+	client_disclaim_all(c);
+	if (c->conn)
+		conn_leave(c->conn, LEAVE_DIE);
+	c->conn = NULL;
+	c->secret[0] = '\0';
+	inbox_drop(c);
+	runs_each(c, run_abandon);
+	c->state = CLIENT_DEAD;
+	c->thaw_at = c->world->now + for_us;
+	world_at(c->world, &c->thaw, AT_CLIENT_THAW, c->thaw_at);
+}
+
+void client_leave(struct sim_client *c, enum leave how)
+{
+	if (c->state != CLIENT_RUNNING || !c->conn)
+		return;
+	world_note(c->world, 23, how, "c%u leaves: %d", c->index, (int)how);
+	session_disclaim_all(c);
+	conn_leave(c->conn, how);
+	if (how != LEAVE_HALF)
+		client_lost_conn(c);
+}
+
+/* It claims nothing any more once it has said so. */
+void client_quit(struct sim_client *c)
+{
+	if (!client_ask(c, ASK_QUIT, NULL, "QUIT"))
+		return;
+	session_disclaim_all(c);
+}
+
+void client_retire(struct sim_client *c, bool quit)
+{
+	/* A QUIT without a tag stands behind what waits for ever. */
+	quit &= c->state == CLIENT_RUNNING && c->conn && !c->conn->left && TAILQ_EMPTY(&c->conn->open);
+	if (quit)
+		client_quit(c);
+	client_disclaim_all(c);
+	runs_each(c, run_over);
+	if (c->conn && !quit)
+		conn_leave(c->conn, LEAVE_CLOSE);
+	inbox_drop(c);
+	heap_cancel(&c->world->heap, &c->timer);
+	heap_cancel(&c->world->heap, &c->thaw);
+	heap_cancel(&c->world->heap, &c->chat_timer);
+	c->state = CLIENT_GONE;
+}

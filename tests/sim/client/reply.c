@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a client makes of a line from its daemon. */
+#include "tests/sim/world/world.h"
+
+/* At any time, or late: in the last tenth of its ttl, but before the loss is told, which is a twentieth ahead. */
+static int64_t run_hurries(const struct run *r, int64_t left_us, bool late)
+{
+	int64_t ttl = r->job.ttl_ms * MSEC, most = left_us - ttl / 20;
+
+	if (!late || most <= 0)
+		return stream_range(&r->client->stream, 0, left_us > 0 ? left_us : 0);
+	return stream_range(&r->client->stream, most > ttl / 20 ? most - ttl / 20 : 0, most);
+}
+
+/* Told of a risk, some clients give it back before it is over. */
+static void hold_hurry(const struct hold *h, int64_t left_us)
+{
+	struct world *w = h->client->world;
+	bool late = stream_chance(&h->client->stream, 50);
+
+	if (!stream_chance(&h->client->stream, 60))
+		return;
+	for (unsigned i = 0; i < w->runs; i++) {
+		struct run *r = &w->run[i];
+
+		if (r->state != RUN_HOLDING || r->hold != h)
+			continue;
+		r->ticks = r->tick;
+		world_at(w, &r->timer, AT_RUN, w->now + run_hurries(r, left_us, late));
+	}
+}
+
+static void hear_push(struct conn *conn, struct span line)
+{
+	int64_t name = line_name(line), owner = line_int(line, "owner");
+	struct hold *h = name < 0 ? NULL : hold_find(conn, name, owner < 0 ? 0 : owner);
+	struct span word = line_word(line, 1);
+
+	if (!h || h->fence != line_int(line, "fence"))
+		return;
+	if (span_equal(word, SPAN("LOST"))) {
+		h->lost = true;
+		h->count = 0;
+		hold_shorten(h, INSTANT_PAST); /* promised stays: until then nobody else may have it */
+	} else if (span_equal(word, SPAN("RISK"))) {
+		hold_shorten(h, instant_add(client_boot(conn->client), line_int(line, "left_ms") * MSEC));
+		hold_hurry(h, line_int(line, "left_ms") * MSEC);
+	}
+}
+
+static struct request_sim *request_of(struct conn *conn, struct span line)
+{
+	struct request_sim *q;
+	unsigned number = 0;
+	bool tagged = line.n > 2 && line.p[0] == '@';
+
+	for (size_t i = 2; tagged && i < line.n && line.p[i] >= '0' && line.p[i] <= '9'; i++)
+		number = number * 10 + (unsigned)(line.p[i] - '0');
+	TAILQ_FOREACH(q, &conn->open, at_client)
+	{
+		if (q->tagged == tagged && (!tagged || q->number == number))
+			return q;
+	}
+	return NULL;
+}
+
+static void hear_locked(struct request_sim *q, struct span line, bool ok)
+{
+	struct hold *h = NULL;
+
+	if (ok) {
+		resume_lock_heard(q, line_int(line, "fence"), line_int(line, "count"));
+		h = hold_granted(q, line_int(line, "fence"), line_int(line, "count"), line_int(line, "valid_ms"));
+	}
+	if (q->run)
+		run_answered(q->run, q, h);
+}
+
+static void hear_checked(struct request_sim *q, struct span line, bool ok)
+{
+	struct hold *h = hold_find(q->conn, q->name, q->owner);
+	bool ours = h && ok && h->fence == line_int(line, "fence");
+
+	if (ours)
+		hold_believe(h, q, line_int(line, "valid_ms"));
+	else if (ok)
+		resume_turn_heard(q, line_int(line, "fence"));
+	if (q->run)
+		run_checked(q->run, q, ours);
+}
+
+static void hear_unlocked(struct request_sim *q, struct span line, bool ok)
+{
+	struct hold *h = hold_find(q->conn, q->name, q->owner);
+
+	if (!q->ours)
+		return;
+	if (h && q->fence && q->fence != h->fence)
+		h = NULL; /* it named an earlier grant, and meets none */
+	if (h && h->unlocking > 0)
+		h->unlocking--;
+	if (h)
+		h->count = ok ? line_int(line, "count") : 0;
+	if (q->run && q->run->state == RUN_ENDING)
+		run_over(q->run);
+}
+
+void client_hear(struct sim_client *c, struct conn *conn, char *text)
+{
+	struct span line = span_of(text), word;
+	struct request_sim *q;
+	bool ok;
+
+	if (span_starts(line, SPAN("! "))) {
+		hear_push(conn, line);
+		return;
+	}
+	q = request_of(conn, line);
+	word = line_word(line, q && q->tagged ? 1 : 0);
+	if (q && q->ask == ASK_RESUME && span_equal(word, SPAN("*")))
+		resume_row_heard(c, q, line);
+	if (!q || span_equal(word, SPAN("*")))
+		return;
+	TAILQ_REMOVE(&conn->open, q, at_client);
+	ok = span_equal(word, SPAN("OK"));
+	if (q->ask == ASK_LOCK)
+		hear_locked(q, line, ok);
+	else if (q->ask == ASK_CHECK || q->ask == ASK_EXTEND)
+		hear_checked(q, line, ok);
+	else if (q->ask == ASK_UNLOCK)
+		hear_unlocked(q, line, ok);
+	else if (q->ask == ASK_HELLO && ok)
+		resume_hello_heard(c, q, line);
+	else if (q->ask == ASK_RESUME)
+		resume_heard(c, q, ok);
+}

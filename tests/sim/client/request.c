@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The requests of clients, as lines. */
+#include "tests/sim/world/world.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#define LINE_ROOM 10000 /* more than a daemon takes */
+
+static struct request_sim *request_new(struct sim_client *c, enum ask ask, struct run *r)
+{
+	struct request_sim *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		abort();
+	q->ask = ask;
+	q->conn = c->conn;
+	q->run = r;
+	q->number = ++c->requests;
+	q->anchor = client_boot(c);
+	q->sent_at = c->world->now;
+	q->due_at = INT64_MAX;
+	if (r) {
+		q->name = r->job.name;
+		q->owner = r->job.owner;
+		q->tagged = r->job.tagged != 0;
+	}
+	q->tagged |= ask == ASK_STORM || ask == ASK_LIST;
+	TAILQ_INSERT_TAIL(&c->world->requests, q, in_world);
+	return q;
+}
+
+/* A client that is stopped, or without a connection, asks nothing: NULL. */
+struct request_sim *client_ask(struct sim_client *c, enum ask ask, struct run *r, const char *format, ...)
+{
+	char line[LINE_ROOM];
+	struct request_sim *q;
+	va_list list;
+	int n = 0;
+
+	if (!c->conn || c->conn->left || c->state != CLIENT_RUNNING)
+		return NULL;
+	q = request_new(c, ask, r);
+	if (q->tagged)
+		n = snprintf(line, sizeof(line), "@t%u ", q->number);
+	va_start(list, format);
+	n += vsnprintf(line + n, sizeof(line) - (size_t)n, format, list);
+	va_end(list);
+	line[n++] = '\n';
+	TAILQ_INSERT_TAIL(&c->conn->open, q, at_client);
+	conn_write(c->conn, line, (size_t)n, q);
+	return q;
+}
+
+static void owner_word(const struct run *r, char *out)
+{
+	out[0] = '\0';
+	if (r->job.owner)
+		snprintf(out, 24, " owner=%lld", (long long)r->job.owner);
+}
+
+void client_lock(struct run *r, int64_t wait_ms)
+{
+	const struct plan *p = r->client->world->plan;
+	char wait[32] = "", delay[32] = "", owner[24];
+	struct request_sim *q;
+
+	owner_word(r, owner);
+	if (wait_ms < 0)
+		snprintf(wait, sizeof(wait), " wait=forever");
+	else if (wait_ms > 0)
+		snprintf(wait, sizeof(wait), " wait=%lldms", (long long)wait_ms);
+	if (p->delay_us)
+		snprintf(delay, sizeof(delay), " delay=%lldms", (long long)(p->delay_us / MSEC));
+	q = client_ask(r->client, ASK_LOCK, r, "LOCK %s ttl=%lldms%s%s%s%s", name_of(r->job.name), (long long)r->job.ttl_ms, wait,
+		       owner, r->job.renew ? "" : " renew=no", delay);
+	if (!q)
+		return;
+	q->locks = true;
+	q->wait_ms = wait_ms;
+	q->ttl_ms = r->job.ttl_ms;
+	q->renews = r->job.renew;
+	q->once = !r->job.renew;
+	if (r->state == RUN_IDLE)
+		r->lock = q;
+}
+
+void client_check(struct run *r)
+{
+	char owner[24];
+
+	owner_word(r, owner);
+	client_ask(r->client, ASK_CHECK, r, "CHECK %s%s", name_of(r->job.name), owner);
+}
+
+/* With a shorter ttl the lease may end that much earlier from now on, less one percent and 3 ms, whether an answer comes or not: see redlock-protocol(7). */
+void client_extend(struct run *r)
+{
+	char owner[24];
+	struct request_sim *q;
+	int64_t ttl_ms = r->job.extend < 0 && r->tick % 2 == 0 ? r->job.ttl_ms : r->job.extend_ms;
+	struct instant now = client_boot(r->client), end = instant_add(now, ttl_ms * MSEC * 99 / 100 - 3 * MSEC);
+
+	owner_word(r, owner);
+	q = client_ask(r->client, ASK_EXTEND, r, "EXTEND %s ttl=%lldms%s", name_of(r->job.name), (long long)ttl_ms,
+		       owner);
+	if (!q)
+		return;
+	q->ttl_ms = ttl_ms;
+	if (instant_before(now, r->hold->deadline) && !instant_before(end, r->hold->deadline)) {
+		hold_outdate(r->hold, q, end);
+		return;
+	}
+	r->hold->shorter_asked = q->number;
+	r->hold->shorter_end = end;
+	hold_shorten(r->hold, end);
+	r->hold->promised = r->hold->until;
+}
+
+static void unlock_words(const struct run *r, enum ending how, char *out, size_t size)
+{
+	int64_t keep_ms = r->client->world->plan->lease_us / 2 / MSEC;
+
+	out[0] = '\0';
+	if (how == END_FENCE)
+		snprintf(out, size, " fence=%lld", (long long)r->hold->fence);
+	else if (how == END_SYNC)
+		snprintf(out, size, " sync=yes");
+	else if (how == END_KEEP)
+		snprintf(out, size, " keep=%lldms", (long long)keep_ms);
+}
+
+void client_unlock(struct run *r, enum ending how)
+{
+	char owner[24], words[48];
+	struct request_sim *q;
+	struct hold *h = r->hold;
+
+	owner_word(r, owner);
+	if (how == END_FENCE) {
+		q = client_ask(r->client, ASK_UNLOCK, r, "UNLOCK %s%s fence=%lld", name_of(r->job.name), owner,
+			       (long long)h->fence - 1);
+		if (q)
+			q->fence = h->fence - 1; /* an older grant: changes nothing */
+	}
+	unlock_words(r, how, words, sizeof(words));
+	q = client_ask(r->client, ASK_UNLOCK, r, "UNLOCK %s%s%s", name_of(r->job.name), owner, words);
+	if (!q)
+		return;
+	q->sync = how == END_SYNC;
+	q->keep_ms = how == END_KEEP ? r->client->world->plan->lease_us / 2 / MSEC : 0;
+	q->fence = how == END_FENCE ? h->fence : 0;
+	q->ours = true;
+	h = hold_find(r->client->conn, q->name, q->owner); /* what it meets may be a later grant than the job's */
+	if (q->fence && q->fence != h->fence)
+		return;
+	h->unlocking++;
+	if ((int64_t)h->unlocking >= h->count)
+		hold_disclaim(h);
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Draws plans: which faults exist at all in this world, how fast it is, how many are in it, what they do. */
+#include "tests/sim/plan/plan.h"
+
+#include "daemon/base/instant.h"
+#include "daemon/core/event.h"
+#include "tests/sim/plan/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t pick(struct stream *s, const int64_t *from, size_t count)
+{
+	return from[stream_range(s, 0, (int64_t)count - 1)];
+}
+
+#define PICK(s, ...) pick(s, (const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+
+static void draw_speed(struct plan *p, struct stream *s)
+{
+	int64_t most;
+
+	p->max_lease_us = stream_skewed(s, 500, 5000) * MSEC;
+	p->lease_us = stream_range(s, 300, p->max_lease_us / MSEC < 300 ? 300 : p->max_lease_us / MSEC) * MSEC;
+	p->delay_us = stream_chance(s, 20) ? stream_range(s, 20, 1000) * MSEC : 0;
+	p->timeout_us = stream_range(s, 20, 100) * MSEC;
+	rare_speed(p);
+	/* R < LEASE/20, and an answer comes well within its time when nothing is wrong. */
+	most = p->lease_us / 40 < p->timeout_us / 4 ? p->lease_us / 40 : p->timeout_us / 4;
+	p->latency_us = stream_skewed(s, 60, most / 2);
+	p->jitter_us = stream_skewed(s, 0, most / 2);
+	p->client_latency_us = stream_skewed(s, 20, 5 * MSEC);
+}
+
+/* What few worlds have, of a stream of its own. */
+static void draw_seldom(struct plan *p)
+{
+	struct stream s;
+
+	stream_init(&s, (uint64_t)p->seed, DRAW_SELDOM, 0);
+	if (stream_chance(&s, 3))
+		p->nodes = PICK(&s, 7, NODES_MAX);
+	if (stream_chance(&s, 8))
+		p->chatter_ms = stream_range(&s, 50, 1000);
+	p->foreign = stream_chance(&s, 6);
+}
+
+static void draw_shape(struct plan *p, struct stream *s)
+{
+	p->nodes = PICK(s, 1, 1, 3, 3, 3, 3, 3, 5, 5);
+	p->daemons = PICK(s, 1, 1, 2, 2, 2, 3, 3, 4, DAEMONS_MAX);
+	p->clients = stream_skewed(s, 1, CLIENTS_COMMON);
+	p->names = stream_skewed(s, 1, NAMES_MAX);
+	p->trust = stream_chance(s, 70);
+	draw_seldom(p);
+	draw_speed(p, s);
+	/* Two clocks of nodes may differ by what the slack of fences allows. */
+	p->node_offset_us = PICK(s, 0, MSEC, 20 * MSEC, 20 * MSEC, p->max_lease_us / 20, p->max_lease_us / 10);
+	p->daemon_offset_us = PICK(s, 0, MSEC, 20 * MSEC, SEC, 100 * SEC);
+	p->drift_ppm = PICK(s, 0, 100, 4900, 4900);
+	p->remote_percent = PICK(s, 0, 30, 50, 100);
+	p->fragment_percent = PICK(s, 0, 10, 50);
+	p->heartbeat_ms = stream_chance(s, 20) ? stream_range(s, 200, 2000) : 0;
+	p->ghost_percent = PICK(s, 0, 50, 90);
+	p->warm_us = (p->trust ? 0 : plan_quarantine_us(p)) + 1500 * MSEC;
+	p->length_us = p->warm_us + stream_skewed(s, 4, 20) * SEC;
+	p->heard_percent = PICK(s, 0, 0, 50, 90, 100, 100, 100, 100);
+	p->echo_percent = PICK(s, 0, 0, 0, 20, 50);
+	p->finale = stream_chance(s, 60) ? FINALE_REJOIN | FINALE_TAKEOVER | FINALE_HEAD : 0;
+	p->grace_ms = stream_chance(s, 70) ? stream_skewed(s, 50, stream_chance(s, 50) ? p->lease_us / 2 / MSEC : 4000) : 0;
+	p->stranger = p->daemons > 1 && stream_chance(s, 12) ? stream_range(s, STRANGER_SET, STRANGER_N - 1) : STRANGER_NONE;
+	rare_shape(p);
+}
+
+/* --- faults ---------------------------------------------------------------------------------------------------------- */
+
+static int64_t fault_argument(struct stream *s, const struct plan *p, enum fault_kind kind)
+{
+	switch (kind) {
+	case FAULT_LINK_STALL:
+	case FAULT_CLIENT_SLOW:
+		return stream_range(s, 1, 3);
+	case FAULT_LINK_SLOW:
+		return stream_range(s, 2, 50);
+	case FAULT_NODE_OLD:
+		return stream_skewed(s, MSEC, 2 * p->max_lease_us);
+	case FAULT_NODE_CLOCK:
+		return stream_range(s, -2, 2) * stream_skewed(s, 10 * MSEC, 5 * SEC);
+	case FAULT_DAEMON_WALL:
+		return stream_range(s, -1, 1) * stream_skewed(s, 10 * MSEC, 3600 * SEC);
+	default:
+		return stream_range(s, 0, 7);
+	}
+}
+
+static void draw_fault(struct plan *p, struct stream *s, const bool *enabled)
+{
+	struct fault *f = &p->fault[p->faults];
+	int64_t of[] = {[OF_DAEMON] = p->daemons, [OF_NODE] = p->nodes, [OF_CLIENT] = p->clients}, longest;
+
+	do
+		f->kind = (enum fault_kind)stream_range(s, 0, FAULT_DRAWN - 1);
+	while (!enabled[f->kind]);
+	f->a = stream_range(s, 0, of[fault_table[f->kind].of] - 1);
+	f->b = stream_range(s, 0, f->kind <= FAULT_LINK_SLOW ? p->nodes - 1 : p->names - 1);
+	f->at_us = stream_range(s, p->warm_us, p->length_us - 100 * MSEC);
+	longest = p->length_us - f->at_us < 2 * p->max_lease_us ? p->length_us - f->at_us : 2 * p->max_lease_us;
+	f->for_us = stream_chance(s, 50) ? stream_skewed(s, MSEC, longest) : stream_range(s, MSEC, longest);
+	if (stream_chance(s, 25))
+		f->for_us = stream_range(s, p->lease_us / 2, 3 * p->lease_us / 2);
+	/* A supervisor is quick, and finds leases that run. */
+	if ((f->kind == FAULT_DAEMON_CRASH || f->kind == FAULT_DAEMON_STOP) && stream_chance(s, 70))
+		f->for_us = stream_skewed(s, MSEC, p->lease_us / 2);
+	f->x = fault_argument(s, p, f->kind);
+	p->faults++;
+}
+
+/* The last fault meets a quorum of the nodes at once. */
+static void widen_fault(struct plan *p)
+{
+	struct fault f = p->fault[p->faults - 1];
+
+	for (int64_t i = 1; i <= p->nodes / 2 && p->faults < FAULTS_MAX - 1; i++) {
+		if (fault_table[f.kind].of == OF_NODE)
+			f.a = (f.a + 1) % p->nodes;
+		else if (f.kind <= FAULT_LINK_SLOW)
+			f.b = (f.b + 1) % p->nodes;
+		else
+			return;
+		p->fault[p->faults++] = f;
+	}
+}
+
+static void draw_faults(struct plan *p, struct stream *s)
+{
+	bool enabled[FAULT_DRAWN], any = false, rough = stream_chance(s, 25), wide = stream_chance(s, 40);
+	int64_t count = stream_chance(s, 8) ? 0 : stream_skewed(s, 1, 100);
+
+	for (int kind = 0; kind < FAULT_DRAWN; kind++) {
+		enabled[kind] = stream_chance(s, 40) && (rough || fault_table[kind].class == CLASS_T);
+		any |= enabled[kind];
+	}
+	while (any && (int64_t)p->faults < count) {
+		draw_fault(p, s, enabled);
+		if (wide && stream_chance(s, 40))
+			widen_fault(p);
+	}
+	/* A stranger that comes later finds what the others have marked. */
+	if (p->stranger && stream_chance(s, 70))
+		p->fault[p->faults++] = (struct fault){
+			.kind = FAULT_DAEMON_CRASH, .a = p->daemons - 1, .at_us = 1, .for_us = stream_range(s, SEC, p->warm_us)};
+}
+
+/* --- work ------------------------------------------------------------------------------------------------------------ */
+
+static int64_t draw_wait(struct stream *s)
+{
+	if (stream_chance(s, 30))
+		return 0;
+	return stream_chance(s, 10) ? -1 : stream_skewed(s, 1, 6000);
+}
+
+static int64_t draw_ttl(struct stream *s, const struct plan *p)
+{
+	int64_t least = p->lease_us / 4 / MSEC < 100 ? 100 : p->lease_us / 4 / MSEC;
+
+	return stream_chance(s, 60) ? p->lease_us / MSEC : stream_range(s, least, p->max_lease_us / MSEC);
+}
+
+static enum ending draw_ending(struct stream *s, bool renew)
+{
+	if (!renew && stream_chance(s, 50))
+		return END_LEAVE;
+	if (stream_chance(s, 50))
+		return END_UNLOCK;
+	return (enum ending)stream_range(s, END_FENCE, END_HALF_CLOSE);
+}
+
+/* Somebody of the crowd loses touch with a quorum for about a lease, and has to give up what it holds, or just not; or its daemon dies; or it loses touch
+ * with that. */
+static void draw_outage(struct plan *p, struct stream *s)
+{
+	struct fault f = {.kind = FAULT_LINK_STALL, .x = 3};
+
+	f.at_us = (p->warm_us + (p->length_us - p->warm_us) / 5 * stream_range(s, 0, 4) + stream_skewed(s, 0, 800 * MSEC)) | 1; /* aimed at who holds */
+	f.for_us = stream_range(s, p->lease_us / 2, 3 * p->lease_us / 2);
+	if (stream_chance(s, 50)) {
+		f.kind = stream_chance(s, 60) ? FAULT_DAEMON_CRASH : FAULT_CLIENT_CUT;
+		f.x = f.kind == FAULT_CLIENT_CUT ? stream_range(s, 4, 6) : 0;
+		f.for_us = f.kind == FAULT_CLIENT_CUT ? f.for_us : stream_skewed(s, MSEC, p->lease_us / 4);
+		p->fault[p->faults++] = f;
+		return;
+	}
+	for (int64_t i = 0; i <= p->nodes / 2 && p->faults < FAULTS_MAX; i++) {
+		f.b = i;
+		p->fault[p->faults++] = f;
+	}
+}
+
+/* Many want one name at the same time, on the same terms, and need it briefly. */
+static void draw_crowd(const struct plan *p, struct stream *s, struct job *j)
+{
+	int64_t crowd = (p->length_us - p->warm_us) / 5 * stream_range(s, 0, 5);
+
+	if (j->at_us > p->length_us)
+		j->at_us = p->length_us + settle_us(p) + SETTLED_US / 4 + stream_skewed(s, 0, 500 * MSEC);
+	else
+		j->at_us = p->warm_us + crowd + stream_skewed(s, 0, 500 * MSEC);
+	j->name = p->names > 1 && stream_chance(s, 30);
+	j->ttl_ms = p->lease_us / MSEC;
+	j->renew = 1;
+	j->wait_ms = stream_range(s, 500, 6000);
+	j->hold_us = stream_skewed(s, 0, stream_chance(s, 70) ? 60 * MSEC : 2 * p->lease_us);
+	j->cancel_us = 0;
+	j->ending = END_UNLOCK;
+}
+
+static void draw_job(struct plan *p, struct stream *s, bool crowded)
+{
+	struct job *j = &p->job[p->jobs++];
+
+	j->at_us = stream_range(s, p->warm_us - 500 * MSEC, p->length_us);
+	if (stream_chance(s, 25))
+		j->at_us = p->length_us + settle_us(p) + stream_range(s, 0, SETTLED_US);
+	j->client = stream_range(s, 0, p->clients - 1);
+	j->name = stream_skewed(s, 0, p->names - 1);
+	j->owner = stream_chance(s, 70) ? 0 : 1;
+	j->wait_ms = draw_wait(s);
+	j->ttl_ms = draw_ttl(s, p);
+	j->renew = stream_chance(s, 85);
+	j->tagged = stream_chance(s, 60);
+	j->hold_us = stream_chance(s, 15) ? stream_range(s, 0, 2 * p->max_lease_us) : stream_skewed(s, 0, SEC);
+	j->acts = stream_skewed(s, 0, 6);
+	j->careless = stream_chance(s, 15);
+	j->cancel_us = stream_chance(s, 15) ? stream_skewed(s, 1, 3 * SEC) : 0;
+	j->extend = stream_chance(s, 20) ? stream_range(s, 1, j->acts + 1) : 0;
+	j->extend_ms = draw_ttl(s, p);
+	j->reenter = stream_chance(s, 15) ? stream_range(s, 1, j->acts + 1) : 0;
+	j->ending = draw_ending(s, j->renew);
+	if (crowded && stream_chance(s, 80))
+		draw_crowd(p, s, j);
+}
+
+/* Half of those that take over change the longest lease, mostly to a shorter one, and a few do so where there would be none; most come while the others work. */
+static void draw_stranger(struct plan *p, uint64_t seed)
+{
+	struct fault late = {.kind = FAULT_DAEMON_CRASH, .a = p->daemons - 1, .at_us = 2};
+	struct stream s;
+	int64_t most;
+
+	stream_init(&s, seed, DRAW_STRANGER, 0);
+	if (p->daemons < 2 || (p->stranger != STRANGER_NONE && p->stranger != STRANGER_GENERATION))
+		return;
+	if (!stream_chance(&s, p->stranger == STRANGER_NONE ? 3 : 50))
+		return;
+	p->stranger = STRANGER_GENERATION;
+	most = stream_chance(&s, 75) ? p->max_lease_us : 2 * p->max_lease_us;
+	p->stranger_lease_us = stream_range(&s, p->max_lease_us / 8, most) / MSEC * MSEC;
+	if (p->stranger_lease_us < 50 * MSEC)
+		p->stranger_lease_us = 50 * MSEC; /* as short as min_lease lets them be */
+	late.for_us = stream_range(&s, p->warm_us, p->length_us);
+	if (p->faults == FAULTS_MAX || !stream_chance(&s, 75))
+		return;
+	for (unsigned i = 0; i < p->faults; i++)
+		if (p->fault[i].at_us == 1)
+			p->fault[i] = p->fault[--p->faults]; /* it would come earlier */
+	p->fault[p->faults++] = late;
+}
+
+/* In a few worlds run id, replication id and memory of a server do not change together. */
+static void draw_identities(struct plan *p, uint64_t seed)
+{
+	struct stream s;
+	bool rolled_back;
+
+	stream_init(&s, seed, DRAW_IDENTITY, 0);
+	if (!stream_chance(&s, 8))
+		return;
+	rolled_back = stream_chance(&s, 25);
+	for (int64_t n = stream_range(&s, 1, 4); n > 0 && p->faults < FAULTS_MAX; n--) {
+		struct fault f = {.kind = rolled_back ? FAULT_NODE_ROLLBACK : FAULT_NODE_REPLID, .a = stream_range(&s, 0, p->nodes - 1), .b = stream_range(&s, 0, 1)};
+
+		if (!rolled_back && stream_chance(&s, 50))
+			f.kind = FAULT_NODE_SAME_REPLID;
+		f.at_us = stream_range(&s, p->warm_us, p->length_us - 100 * MSEC);
+		f.for_us = stream_skewed(&s, MSEC, p->max_lease_us);
+		f.x = f.kind != FAULT_NODE_REPLID && (rolled_back || stream_chance(&s, 60)) ? stream_skewed(&s, MSEC, 2 * p->max_lease_us) : 0;
+		p->fault[p->faults++] = f;
+	}
+}
+
+/* In a few worlds hosts stand still, clocks and all, and nothing else goes wrong: briefly, one after the other. */
+static void draw_halts(struct plan *p, uint64_t seed)
+{
+	struct stream s;
+	int64_t at = p->warm_us;
+
+	stream_init(&s, seed, DRAW_HALTS, 0);
+	if (!stream_chance(&s, 2) || p->nodes < 3)
+		return;
+	p->faults = 0;
+	while (p->faults < 6) {
+		int64_t for_us = stream_range(&s, 20 * MSEC, p->lease_us);
+
+		at += stream_range(&s, 200 * MSEC, 2 * SEC);
+		if (at + for_us > p->length_us)
+			break;
+		p->fault[p->faults++] = (struct fault){
+			.kind = FAULT_DAEMON_HALT, .a = stream_range(&s, 0, p->daemons - 1), .at_us = at, .for_us = for_us};
+		at += for_us;
+	}
+}
+
+void plan_draw(struct plan *ret_plan, uint64_t seed)
+{
+	struct plan *p = ret_plan;
+	struct stream s;
+	int64_t jobs;
+	unsigned drawn;
+	bool crowded;
+
+	memset(p, 0, sizeof(*p));
+	p->seed = (int64_t)seed;
+	stream_init(&s, seed, DRAW_SWARM, 0);
+	draw_shape(p, &s);
+	stream_init(&s, seed, DRAW_FLOW, 0);
+	if (!p->service_us)
+		p->window = stream_chance(&s, 35) ? PICK(&s, 1, 2, 2, 4, 8) : 0;
+	if (p->chatter_ms || p->storm)
+		p->window = 0; /* the names of the chatter alone would fill it, and whoever asks for another would wait: as redlockd(8) says */
+	stream_init(&s, seed, DRAW_FAULTS, 0);
+	draw_faults(p, &s);
+	drawn = p->faults;
+	stream_init(&s, seed, DRAW_JOBS, 0);
+	crowded = stream_chance(&s, 35);
+	for (int64_t i = crowded && p->faults > 0 ? stream_range(&s, 0, 6) : 0; i > 0 && p->faults < FAULTS_MAX; i--)
+		draw_outage(p, &s);
+	jobs = p->clients * stream_skewed(&s, 1, 60);
+	while ((int64_t)p->jobs < jobs && p->jobs < JOBS_MAX)
+		draw_job(p, &s, crowded);
+	scene_draw(p, seed);
+	session_scene_draw(p, seed);
+	adopt_scene_draw(p, seed);
+	deletion_scene_draw(p, seed);
+	draw_stranger(p, seed);
+	draw_identities(p, seed);
+	store_scene_draw(p, seed);
+	memory_scene_draw(p, seed);
+	overtake_scene_draw(p, seed);
+	crossing_scene_draw(p, seed);
+	tight_draw(p, seed, drawn);
+	draw_halts(p, seed);
+	flap_draw(p, seed);
+	step_draw(p, seed);
+	flushed_scene_draw(p, seed);
+	if (p->finale & FINALE_REJOIN)
+		plan_near_clocks(p); /* it takes a store away, as flapping does */
+	rare_draw(p);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The state, the scripts that it knows, and their environment: KEYS, ARGV, and behind them what the libraries define; a script cannot define a global. What
+ * scripts leave behind is never collected: the state is set back to what it was before them.
+ */
+#include "tests/sim/redis/interpreter.h"
+#include "daemon/base/mem.h"
+#include "tests/sim/redis/image.h"
+#include "tests/sim/redis/sandbox.h"
+#include "tests/sim/redis/sha1.h"
+
+#include <lauxlib.h>
+#include <stdlib.h>
+
+struct compiled {
+	char sha[SHA1_HEX + 1];
+	struct span text; /* owned */
+	int function;     /* in the registry */
+};
+
+static struct {
+	lua_State *lua; /* NULL: not opened */
+	struct image image;
+	struct compiled *script;
+	int scripts, cap;
+	int environment, handler; /* in the registry */
+} the;
+
+/* Whatever was thrown becomes a table, and is told where it was thrown. */
+static int error_handle(lua_State *lua)
+{
+	lua_Debug where;
+	bool known = lua_getstack(lua, 1, &where) && lua_getinfo(lua, "Sl", &where);
+
+	if (known && strcmp(where.what, "C") == 0)
+		known = lua_getstack(lua, 2, &where) && lua_getinfo(lua, "Sl", &where);
+	if (!lua_istable(lua, 1)) {
+		lua_getglobal(lua, "tostring");
+		lua_pushvalue(lua, 1);
+		lua_call(lua, 1, 1);
+		lua_pushliteral(lua, "ERR ");
+		lua_insert(lua, -2);
+		lua_concat(lua, 2);
+		lua_createtable(lua, 0, 3);
+		lua_insert(lua, -2);
+		lua_setfield(lua, -2, "err");
+	} else {
+		lua_pushvalue(lua, 1);
+	}
+	if (known) {
+		lua_pushstring(lua, where.source);
+		lua_setfield(lua, -2, "source");
+		lua_pushinteger(lua, where.currentline);
+		lua_setfield(lua, -2, "line");
+	}
+	return 1;
+}
+
+lua_State *interpreter_open(void (*define)(lua_State *lua))
+{
+	if (the.lua)
+		return the.lua;
+	image_init(&the.image);
+	the.lua = lua_newstate(image_alloc, &the.image);
+	if (!the.lua)
+		abort(); /* out of memory */
+	lua_gc(the.lua, LUA_GCSTOP, 0);
+	sandbox_open(the.lua);
+	define(the.lua);
+	the.environment = sandbox_environment(the.lua);
+	lua_pushcfunction(the.lua, error_handle);
+	the.handler = luaL_ref(the.lua, LUA_REGISTRYINDEX);
+	image_keep(&the.image);
+	return the.lua;
+}
+
+/* --- scripts --------------------------------------------------------------------------------------------------------- */
+
+static int compiled_add(struct span text)
+{
+	struct compiled *c;
+
+	if (the.scripts == the.cap) {
+		the.cap = the.cap ? 2 * the.cap : 4;
+		the.script = mem_grow(the.script, (size_t)the.cap, sizeof(*the.script));
+	}
+	c = &the.script[the.scripts];
+	*c = (struct compiled){.text = {mem_copy(text.p, text.n), text.n}};
+	sha1_hex(text, c->sha);
+	lua_rawgeti(the.lua, LUA_REGISTRYINDEX, the.environment);
+	lua_setfenv(the.lua, -2);
+	c->function = luaL_ref(the.lua, LUA_REGISTRYINDEX);
+	image_keep(&the.image);
+	return the.scripts++;
+}
+
+int interpreter_compile(struct span text)
+{
+	int i;
+
+	for (i = 0; i < the.scripts; i++)
+		if (span_equal(the.script[i].text, text))
+			return i;
+	image_reset(&the.image);
+	return luaL_loadbuffer(the.lua, text.p, text.n, "@user_script") ? -1 : compiled_add(text);
+}
+
+int interpreter_find(struct span sha)
+{
+	int i;
+
+	for (i = 0; i < the.scripts; i++)
+		if (span_equal(sha, (struct span){the.script[i].sha, SHA1_HEX}))
+			return i;
+	return -1;
+}
+
+const char *interpreter_sha(int script)
+{
+	return the.script[script].sha;
+}
+
+/* --- running --------------------------------------------------------------------------------------------------------- */
+
+void interpreter_environment(void)
+{
+	lua_rawgeti(the.lua, LUA_REGISTRYINDEX, the.environment);
+}
+
+int interpreter_call(int script)
+{
+	lua_rawgeti(the.lua, LUA_REGISTRYINDEX, the.handler);
+	lua_rawgeti(the.lua, LUA_REGISTRYINDEX, the.script[script].function);
+	return lua_pcall(the.lua, 0, 1, -2);
+}
+
+void interpreter_clear(void)
+{
+	lua_settop(the.lua, 0);
+	if (image_is_full(&the.image))
+		image_reset(&the.image);
+}

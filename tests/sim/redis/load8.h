@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Up to eight bytes as a number, the first one lowest. In whole loads: bytes that are copied one by one are not there yet when the number is wanted. */
+#ifndef SIM_LOAD8_H
+#define SIM_LOAD8_H
+
+#include <endian.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline uint64_t load8(const char *p, size_t n)
+{
+	const unsigned char *at = (const unsigned char *)p;
+	uint32_t low, high;
+	uint64_t word;
+
+	if (n >= 8) {
+		memcpy(&word, p, 8);
+		return le64toh(word);
+	}
+	if (n >= 4) { /* they may overlap */
+		memcpy(&low, p, 4);
+		memcpy(&high, p + n - 4, 4);
+		return le32toh(low) | (uint64_t)le32toh(high) << 8 * (n - 4);
+	}
+	return n ? at[0] | (uint64_t)at[n / 2] << 8 * (n / 2) | (uint64_t)at[n - 1] << 8 * (n - 1) : 0;
+}
+
+#endif

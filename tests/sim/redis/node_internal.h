@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A simulated node as its two files know it: node.c, how it works, and node_life.c, what happens to it. Nobody else includes this. */
+#ifndef SIM_NODE_INTERNAL_H
+#define SIM_NODE_INTERNAL_H
+
+#include "daemon/redis/script.h"
+#include "tests/sim/redis/probe_memo.h"
+#include "tests/sim/redis/node.h"
+#include "tests/sim/redis/redis.h"
+
+struct sim_node {
+	struct redis redis;
+	struct script_keys keys;
+	char sha[SCRIPT_N][SHA1_HEX + 1];
+	struct data snapshot;
+	char snapped_run_id[RUN_ID_LENGTH + 1], snapped_replid[RUN_ID_LENGTH + 1]; /* what it was called then */
+	bool snapped;
+	char *marker_key, *fence_key;
+	/* Of the call under way; what the answers point to stands in arena. */
+	struct batch batch;
+	struct resp resp;
+	struct buf command, reply, key;
+	char *name; /* the key prefix, and behind it the name that was looked for last */
+	size_t name_at, name_cap;
+	struct words words;
+	struct arena arena;
+	struct memo memo;
+	const struct call *call;
+	struct answer *answer;
+	size_t answered;
+};
+
+/* A new process: run id and replication id are this. */
+void sim_node_name(struct sim_node *n, const char *run_id);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A server as a client meets it: the model's commands, and with them EVAL, EVALSHA, SCRIPT LOAD, EXISTS and FLUSH, and FLUSHALL. */
+#ifndef SIM_REDIS_H
+#define SIM_REDIS_H
+
+#include "tests/sim/redis/binding.h"
+
+struct redis {
+	struct model model;
+	struct binding *binding;
+};
+
+void redis_init(struct redis *r);
+void redis_release(struct redis *r);
+
+/* Carries out one command at this moment of the server's wall clock, and appends the reply. n is not 0. */
+void redis_command(struct redis *r, int64_t wall_us, const struct span *word, size_t n, struct buf *out);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Scenes of deletion: the key of a lock that is held goes at several nodes within a moment, as when somebody deletes it everywhere. Drawn apart from the other
+ * scenes. Such a world breaks the assumptions, so only what holds in all worlds is checked there, and few are given one.
+ */
+#include "tests/sim/scene/scene.h"
+
+#include "daemon/base/instant.h"
+#include "daemon/core/quorum.h"
+
+#define SCENES_PERCENT 4
+#define JOBS_ROOM      4
+
+/* At all nodes, or at some, which one need not even be noticed by anybody but the log. */
+static void play_deletion(struct scene *s)
+{
+	struct plan *p = s->plan;
+	int64_t moment = stream_chance(s->stream, 50) ? 0 : p->lease_us / 4;
+	int64_t gone = stream_chance(s->stream, 60) ? p->nodes : stream_range(s->stream, 1, p->nodes);
+	int64_t first = stream_range(s->stream, 0, p->nodes - 1), at = 50 * MSEC + stream_range(s->stream, 0, p->lease_us / 2);
+
+	scene_job(s, 0, stream_range(s->stream, p->lease_us, 3 * p->lease_us));
+	scene_job(s, 20 * MSEC, 20 * MSEC);
+	for (int64_t i = 0; i < gone; i++)
+		scene_fault(s, FAULT_NODE_DELETE, (first + i) % p->nodes, at + stream_range(s->stream, 0, moment), 0)->b = s->name;
+}
+
+void deletion_scene_draw(struct plan *p, uint64_t seed)
+{
+	struct stream stream;
+	struct scene s = {.plan = p, .stream = &stream};
+	int64_t latest = p->length_us - 2 * p->lease_us;
+
+	stream_init(&stream, seed, DRAW_DELETION_SCENE, 0);
+	if (!stream_chance(&stream, SCENES_PERCENT))
+		return;
+	scene_make_room(p, JOBS_ROOM, NODES_MAX);
+	if (stream_chance(&stream, 60))
+		p->faults = 0; /* nothing else comes in between */
+	s.daemon = stream_range(&stream, 0, p->daemons > 1 ? p->daemons - 2 : 0);
+	s.at_us = stream_range(&stream, p->warm_us, latest > p->warm_us ? latest : p->warm_us);
+	scene_take_name(&s);
+	play_deletion(&s);
+}

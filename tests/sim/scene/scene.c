@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Scenes: what takes several things in the right order within milliseconds, and what chance alone seldom brings about. Some worlds are given one, on a
+ * name and with clients of its own; whatever else goes on there goes on around it.
+ */
+#include "tests/sim/scene/scene.h"
+
+#include "daemon/base/instant.h"
+#include "daemon/core/quorum.h"
+#include "tests/sim/plan/stream.h"
+
+#define SCENES_PERCENT 36
+#define JOBS_ROOM      16 /* more than any scene needs */
+
+void scene_take_name(struct scene *s)
+{
+	if (s->plan->names < NAMES_MAX)
+		s->plan->names++;
+	s->name = s->plan->names - 1;
+}
+
+int64_t scene_client(struct scene *s)
+{
+	struct plan *p = s->plan;
+	int64_t client = p->clients;
+
+	while (client % p->daemons != s->daemon)
+		client++;
+	if (client >= CLIENTS_COMMON)
+		client = s->daemon + p->daemons * (s->taken++ % (CLIENTS_COMMON / p->daemons));
+	if (p->clients <= client)
+		p->clients = client + 1;
+	return client;
+}
+
+int64_t scene_client_graced(struct scene *s)
+{
+	int64_t client = scene_client(s);
+
+	for (int i = 0; i < 8 && !client_is_graced(s->plan, (unsigned)client); i++)
+		client = scene_client(s);
+	return client;
+}
+
+struct job *scene_job(struct scene *s, int64_t after_us, int64_t hold_us)
+{
+	struct job *j = &s->plan->job[s->plan->jobs++];
+
+	*j = (struct job){.at_us = s->at_us + after_us,
+			  .client = scene_client(s),
+			  .name = s->name,
+			  .wait_ms = PATIENT_MS,
+			  .ttl_ms = s->plan->lease_us / MSEC,
+			  .renew = 1,
+			  .tagged = 1,
+			  .hold_us = hold_us,
+			  .ending = END_UNLOCK};
+	return j;
+}
+
+struct fault *scene_fault(struct scene *s, enum fault_kind kind, int64_t a, int64_t after_us, int64_t for_us)
+{
+	struct fault *f = &s->plan->fault[s->plan->faults++];
+
+	*f = (struct fault){.kind = kind, .a = a, .at_us = (s->at_us + after_us) & ~INT64_C(1), .for_us = for_us};
+	return f;
+}
+
+void scene_make_room(struct plan *p, unsigned jobs, unsigned faults)
+{
+	if (p->jobs > JOBS_MAX - jobs)
+		p->jobs = JOBS_MAX - jobs;
+	if (p->faults > FAULTS_MAX - faults)
+		p->faults = FAULTS_MAX - faults;
+}
+
+/* Held briefly, so that whoever is next reserves tokens for those behind. */
+static void scene_queue(struct scene *s, int64_t brief_us, int64_t hold_us)
+{
+	scene_job(s, 0, brief_us);
+	scene_job(s, 20 * MSEC, hold_us);
+	scene_job(s, 40 * MSEC, 20 * MSEC);
+	scene_job(s, 60 * MSEC, 20 * MSEC);
+}
+
+/* No renewal comes through, and the holder is done shortly before it is told that its lease is over; others wait for it. */
+static void play_fading(struct scene *s)
+{
+	const struct plan *p = s->plan;
+	int64_t lease = p->lease_us, least = lease / 10 < 50 * MSEC ? 50 * MSEC : lease / 10;
+	int64_t valid = lease / 100 * 99 - 2 * (p->latency_us + p->client_latency_us) - p->jitter_us;
+
+	scene_queue(s, 100 * MSEC, valid - stream_range(s->stream, lease / 18, least));
+	for (int64_t i = 0; i < p->nodes; i++) {
+		struct fault *f = scene_fault(s, FAULT_LINK_STALL, s->daemon, 100 * MSEC + lease / 6, lease);
+
+		f->b = i;
+		f->x = 3;
+	}
+}
+
+/* In the healed world: the first in line gives up during its round, the next wants other terms. */
+static void play_withdrawal(struct scene *s)
+{
+	const struct plan *p = s->plan;
+	int64_t round = 2 * p->latency_us + p->jitter_us, ttl = p->lease_us / 2 / MSEC;
+
+	s->at_us = p->length_us + settle_us(p) - 300 * MSEC;
+	for (int i = 0; i < 3; i++) {
+		struct job *j;
+
+		if (i > 0)
+			scene_take_name(s);
+		scene_job(s, 0, 0)->cancel_us = stream_range(s->stream, 1, round);
+		j = scene_job(s, stream_range(s->stream, 1, round), 20 * MSEC);
+		j->ttl_ms = ttl < 100 ? 100 : ttl;
+		j->wait_ms = -1;
+	}
+}
+
+/* All clocks of stores are set back further than a fence may be ahead of them, and many want what is reserved in ranges. */
+static void play_clocks(struct scene *s)
+{
+	const struct plan *p = s->plan;
+	int64_t back = SKEW_US + 2 * clock_tol_us((unsigned)p->nodes, p->max_lease_us, p->delay_us) + s->at_us;
+
+	back += stream_range(s->stream, 0, 20 * SEC);
+	for (int64_t i = 0; i < p->nodes; i++)
+		scene_fault(s, FAULT_NODE_CLOCK, i, 0, MSEC)->x = -back;
+	s->at_us += 100 * MSEC;
+	scene_queue(s, 100 * MSEC, 50 * MSEC);
+}
+
+/* The path to a holder breaks with a reset. It goes on believing, beyond its grace if it has one, and others wait. */
+static void play_reset(struct scene *s)
+{
+	int64_t lease = s->plan->lease_us, quarter_ms = lease < 200 * MSEC ? 50 : lease / 4 / MSEC;
+	struct job *j = scene_job(s, 0, 2 * lease);
+
+	s->plan->remote_percent = 100;
+	s->plan->grace_ms = stream_chance(s->stream, 50) ? 0 : stream_range(s->stream, 50, quarter_ms);
+	scene_fault(s, FAULT_CLIENT_CUT, j->client, lease / 4, lease);
+	scene_job(s, 50 * MSEC, 20 * MSEC);
+	s->daemon = stream_range(s->stream, 0, s->plan->daemons - 1);
+	scene_job(s, 60 * MSEC, 20 * MSEC);
+}
+
+/* A daemon dies and is back at once; the holder comes back to its session, is done, and others wait for it there. */
+static void play_adoption(struct scene *s)
+{
+	struct plan *p = s->plan;
+
+	if (p->grace_ms < 3 * SEC / MSEC)
+		p->grace_ms = 3 * SEC / MSEC;
+	scene_queue(s, 20 * MSEC, 1800 * MSEC);
+	scene_fault(s, FAULT_DAEMON_CRASH, s->daemon, 200 * MSEC, stream_range(s->stream, MSEC, p->lease_us / 8));
+	scene_job(s, 1000 * MSEC, 20 * MSEC);
+	scene_job(s, 1100 * MSEC, 20 * MSEC);
+}
+
+/* The same, but the next lives end as quickly as they came, about when they have asked the stores. */
+static void play_adoptions(struct scene *s)
+{
+	struct plan *p = s->plan;
+	int64_t round = 2 * p->latency_us + p->jitter_us + 200, at = 200 * MSEC;
+
+	if (p->grace_ms < 3 * SEC / MSEC)
+		p->grace_ms = 3 * SEC / MSEC;
+	scene_job(s, 0, 2500 * MSEC);
+	for (int64_t kills = stream_range(s->stream, 2, 4); kills > 0; kills--) {
+		int64_t down = stream_range(s->stream, 1, 5 * MSEC);
+
+		scene_fault(s, FAULT_DAEMON_CRASH, s->daemon, at, down);
+		at += down + stream_range(s->stream, 2 * round, 8 * round);
+	}
+	scene_job(s, 1100 * MSEC, 20 * MSEC);
+}
+
+void scene_draw(struct plan *p, uint64_t seed)
+{
+	static void (*const play[])(struct scene *s) = {play_fading, play_withdrawal, play_clocks, play_reset, play_adoption, play_adoptions};
+	struct stream stream;
+	struct scene s = {.plan = p, .stream = &stream};
+	int64_t latest = p->length_us - 2 * p->lease_us;
+
+	stream_init(&stream, seed, DRAW_SCENE, 0);
+	if (!stream_chance(&stream, SCENES_PERCENT))
+		return;
+	scene_make_room(p, JOBS_ROOM, NODES_MAX);
+	if (stream_chance(&stream, 50))
+		p->faults = 0; /* nothing else comes in between */
+	/* The last daemon may be a stranger. */
+	s.daemon = stream_range(&stream, 0, p->daemons > 1 ? p->daemons - 2 : 0);
+	s.at_us = stream_range(&stream, p->warm_us, latest > p->warm_us ? latest : p->warm_us);
+	scene_take_name(&s);
+	play[stream_range(&stream, 0, (int64_t)(sizeof(play) / sizeof(play[0])) - 1)](&s);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The trial of a dead head, in a healed world (L3): somebody of daemon 0 holds k0, one of daemon 1 stands first in line for it, one of daemon 2 behind.
+ * Daemon 1 dies, or reaches too few nodes, and the holder unlocks: the next gets it after the grace of one who does not come.
+ */
+#include "tests/sim/world/world.h"
+
+#define UNLOCK_US (500 * MSEC) /* the holder unlocks within this after the head is lost */
+
+enum { TRIAL_BEHIND = 11, TRIAL_LOSE_HEAD, TRIAL_UNLOCK, TRIAL_CHECK, TRIAL_AGAIN, TRIAL_RESTORED };
+
+static int64_t round_trip_us(const struct plan *p)
+{
+	return 2 * (p->latency_us + p->jitter_us) + plan_queue_us(p);
+}
+
+/* Still, by its daemon: a client that has left for another reason goes on believing. */
+static bool holder_has_it(const struct world *w)
+{
+	const struct run *r = w->holder;
+	const struct lease *l = &w->checker.lease[0][0];
+
+	return r && r->state == RUN_HOLDING && l->held && l->conn == r->client->conn && l->owner == r->job.owner;
+}
+
+static bool trial_is_possible(const struct world *w)
+{
+	return (w->plan->finale & FINALE_HEAD) && w->plan->daemons >= 3 && holder_has_it(w);
+}
+
+static bool nobody_has_it(const struct world *w)
+{
+	for (unsigned d = 0; d < w->plan->daemons; d++)
+		if (w->checker.lease[d][0].held)
+			return false;
+	return true;
+}
+
+/* A session that was left may hold it, or wait all the same and have its turn. */
+static bool these_wait(const struct world *w)
+{
+	bool next = false;
+
+	if (w->checker.excused[0] > w->now)
+		return false;
+
+	for (unsigned d = 0; d < w->plan->daemons; d++) {
+		const struct request_sim *q;
+
+		if (w->checker.orphans_until[d][0] > w->now)
+			return false;
+		TAILQ_FOREACH(q, &w->checker.line[d][0], in_line)
+		{
+			if (q != w->head->lock && q != w->next->lock)
+				return false;
+			next |= q == w->next->lock;
+		}
+	}
+	return next;
+}
+
+/* The next may learn of it by its own timer, finds it kept for the head, and asks again after the grace. */
+static int64_t trial_bound(const struct plan *p)
+{
+	int64_t grace = 4 * round_trip_us(p);
+
+	return SEC + SEC / 10 + 4 * (grace < 20 * MSEC ? 20 * MSEC : grace) + 20 * round_trip_us(p);
+}
+
+static void head_dies(struct world *w)
+{
+	struct sim_daemon *d = &w->daemon[1];
+	unsigned quorum = (unsigned)w->plan->nodes / 2 + 1;
+
+	w->deaf_until = INT64_MAX;
+	w->head_died = w->plan->nodes == 1 || stream_chance(&w->finale, 50);
+	if (w->head_died)
+		daemon_die(d);
+	/* It still reaches fewer than a quorum. */
+	for (unsigned i = 0; !w->head_died && i < quorum; i++)
+		d->link[i].stalled_to = d->link[i].stalled_from = w->now + UNLOCK_US + trial_bound(w->plan);
+}
+
+static void trial_lose_head(struct world *w)
+{
+	/* A head that has been granted it is none. */
+	if (!holder_has_it(w) || w->head->state != RUN_ASKING) {
+		finale_wait(w, 0, TRIAL_AGAIN);
+		return;
+	}
+	head_dies(w);
+	finale_wait(w, stream_range(&w->finale, 0, UNLOCK_US), TRIAL_UNLOCK);
+}
+
+static void head_returns(struct world *w)
+{
+	struct sim_daemon *d = &w->daemon[1];
+
+	w->deaf_until = w->now + 4 * SEC;
+	if (w->head_died)
+		daemon_start(d);
+	for (unsigned i = 0; !w->head_died && i < w->plan->nodes; i++) {
+		d->link[i].stalled_to = d->link[i].stalled_from = w->now;
+		link_break(&d->link[i]);
+	}
+}
+
+static void trial_unlock(struct world *w)
+{
+	if (!w->next || !holder_has_it(w) || w->next->state != RUN_ASKING || !these_wait(w)) {
+		w->next_since = 0;
+	} else {
+		run_end(w->holder, END_UNLOCK);
+		w->next_since = w->now;
+	}
+	finale_wait(w, trial_bound(w->plan), TRIAL_CHECK);
+}
+
+static void trial_check(struct world *w)
+{
+	if (w->next_since && w->next->state == RUN_ASKING && w->next->client->conn && these_wait(w) && nobody_has_it(w))
+		checker_fail(w, INVARIANT_L3, 0, "k0: free since %lld us, kept for daemon 1, which does not come, and not for client %u",
+			     (long long)w->next_since, w->next->client->index);
+	w->tally.heads += w->next_since != 0;
+	head_returns(w);
+	finale_wait(w, 3 * SEC, TRIAL_AGAIN);
+}
+
+/* Whoever has it gives it back, and daemon 0 takes it for the next trial. */
+static void trial_again(struct world *w)
+{
+	struct run *all[] = {w->head, w->next, w->holder};
+
+	for (unsigned i = 0; i < 3; i++) {
+		if (all[i] && all[i]->state == RUN_HOLDING)
+			run_end(all[i], END_UNLOCK);
+		else if (all[i] && all[i]->state == RUN_ASKING)
+			client_ask(all[i]->client, ASK_CANCEL, NULL, "CANCEL @t%u", all[i]->lock->number);
+	}
+	finale_wait(w, 2 * SEC, TRIAL_RESTORED);
+}
+
+/* False: this step is not the trial's. */
+bool trial_step(struct world *w)
+{
+	switch (w->finale_step) {
+	case TRIAL_BEGIN:
+		w->head = trial_is_possible(w) ? finale_lock(w, 1) : NULL;
+		finale_wait(w, w->head ? 300 * MSEC : 0, w->head ? TRIAL_BEHIND : TRIAL_OVER);
+		return true;
+	case TRIAL_BEHIND:
+		w->next = finale_lock(w, 2);
+		finale_wait(w, 300 * MSEC, w->next ? TRIAL_LOSE_HEAD : TRIAL_AGAIN);
+		return true;
+	case TRIAL_LOSE_HEAD:
+		trial_lose_head(w);
+		return true;
+	case TRIAL_UNLOCK:
+		trial_unlock(w);
+		return true;
+	case TRIAL_CHECK:
+		trial_check(w);
+		return true;
+	case TRIAL_AGAIN:
+		trial_again(w);
+		return true;
+	case TRIAL_RESTORED:
+		w->holder = finale_lock(w, 0);
+		finale_wait(w, 2 * SEC, TRIAL_OVER);
+		return true;
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What each kind of fault does when it begins and when it ends. One that meets nothing to break is not counted. */
+#include "tests/sim/world/world.h"
+
+#include <inttypes.h>
+
+/* What a server that is not well may say; only the first words matter. */
+static const char *const error_text[] = {
+	"LOADING Redis is loading the dataset in memory",
+	"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk",
+	"READONLY You can't write against a read only replica.",
+	"OOM command not allowed when used memory > 'maxmemory'.",
+	"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+	"NOAUTH Authentication required.",
+	"CLUSTERDOWN The cluster is down",
+	"ERR something that nobody has heard of",
+};
+#define ERROR_TEXTS (int64_t)(sizeof(error_text) / sizeof(error_text[0]))
+
+static bool daemon_holds(const struct sim_daemon *d, bool graced)
+{
+	for (int64_t i = 0; i < d->world->plan->names; i++)
+		if (d->world->checker.lease[d->index][i].held &&
+		    (!graced || d->world->checker.lease[d->index][i].conn->secret[0]))
+			return true;
+	return false;
+}
+
+/* What breaks its links, or ends it, meets as often as not the next daemon that holds something: if there is one, for a session with grace. */
+static struct sim_daemon *daemon_of(struct world *w, const struct fault *f)
+{
+	int64_t daemons = w->plan->daemons;
+	bool ends = f->kind == FAULT_DAEMON_CRASH || f->kind == FAULT_DAEMON_STOP || f->kind == FAULT_DAEMON_REPLACE;
+	bool aimed = f->at_us % 2 && (ends || f->kind <= FAULT_LINK_SLOW);
+
+	for (int64_t i = 0; aimed && i < daemons; i++)
+		if (daemon_holds(&w->daemon[(f->a + i) % daemons], ends))
+			return &w->daemon[(f->a + i) % daemons];
+	return &w->daemon[f->a % daemons];
+}
+
+static struct server *server_of(struct world *w, const struct fault *f)
+{
+	return &w->server[f->a % w->plan->nodes];
+}
+
+static bool client_holds(const struct sim_client *c)
+{
+	for (int64_t i = 0; c->conn && i < OWNERS_MAX * NAMES_MAX; i++)
+		if (c->conn->account[i / NAMES_MAX][i % NAMES_MAX].count > 0)
+			return true;
+	return false;
+}
+
+/* With x > 3 the next client that holds something, if there is one: most hold nothing most of the time. */
+static struct sim_client *client_of(struct world *w, const struct fault *f)
+{
+	int64_t clients = w->plan->clients;
+
+	for (int64_t i = 0; f->x > 3 && i < clients; i++)
+		if (client_holds(&w->client[(f->a + i) % clients]))
+			return &w->client[(f->a + i) % clients];
+	return &w->client[f->a % clients];
+}
+
+static struct span fault_name(const struct world *w, const struct fault *f)
+{
+	return span_of(name_of(f->b % w->plan->names));
+}
+
+/* --- links ----------------------------------------------------------------------------------------------------------- */
+
+static bool link_fault(struct world *w, const struct fault *f)
+{
+	struct sim_link *l = &daemon_of(w, f)->link[f->b % w->plan->nodes];
+	int64_t until = w->now + f->for_us;
+
+	if (f->kind == FAULT_LINK_RESET) {
+		if (!l->up || l->broken)
+			return false;
+		link_break(l);
+		return true;
+	}
+	if (f->kind == FAULT_LINK_SLOW) {
+		l->slow_until = until;
+		l->slow = f->x > 1 ? f->x : 2;
+		return true;
+	}
+	if (f->at_us % 16 == 4 || f->at_us % 16 == 7) { /* one of its connections alone */
+		l->lane_stalled[f->at_us % 2] = until;
+		return true;
+	}
+	if ((f->x & 1) && l->stalled_to < until)
+		l->stalled_to = until;
+	if ((f->x & 2) && l->stalled_from < until)
+		l->stalled_from = until;
+	return true;
+}
+
+/* --- nodes ----------------------------------------------------------------------------------------------------------- */
+
+static bool node_fault_of_store(struct world *w, struct server *s, const struct fault *f)
+{
+	int64_t expires = server_wall(s) / MSEC + f->for_us / MSEC + 1, old;
+	struct span value;
+
+	switch (f->kind) {
+	case FAULT_NODE_FLUSH:
+		s->tainted = true;
+		sim_node_flush(s->node);
+		server_lost_memory(s);
+		return true;
+	case FAULT_NODE_EVICT:
+		s->tainted = true;
+		sim_node_evict(s->node, fault_name(w, f));
+		return true;
+	case FAULT_NODE_DELETE:
+		sim_node_delete(s->node, fault_name(w, f));
+		return true;
+	case FAULT_FOREIGN_KEY:
+	case FAULT_FOREIGN_HASH:
+		if (s->down || sim_node_get(s->node, fault_name(w, f), server_wall(s), &value, &old))
+			return false;
+		if (f->kind == FAULT_FOREIGN_KEY)
+			sim_node_put(s->node, fault_name(w, f), SPAN("0123456789abcdef"), expires);
+		else
+			sim_node_put_hash(s->node, fault_name(w, f), expires);
+		return true;
+	default:
+		server_step(s, f->x);
+		return true;
+	}
+}
+
+static bool node_fault(struct world *w, const struct fault *f)
+{
+	struct server *s = server_of(w, f);
+
+	switch (f->kind) {
+	case FAULT_NODE_PAUSE:
+		if (s->down || s->paused_until > w->now)
+			return false;
+		s->paused_until = w->now + f->for_us;
+		return true;
+	case FAULT_NODE_BLANK:
+	case FAULT_NODE_WHOLE:
+	case FAULT_NODE_OLD:
+	case FAULT_NODE_SAME_REPLID:
+		if (s->down)
+			return false;
+		server_die(s);
+		return true;
+	case FAULT_NODE_ERROR:
+		sim_node_fail(s->node, error_text[f->x % ERROR_TEXTS]);
+		return true;
+	case FAULT_NODE_ROLE:
+		s->blameless = false;
+		sim_node_set_role(s->node, "slave", "0000000000000000000000000000000000000000");
+		sim_node_fail(s->node, error_text[2]);
+		return true;
+	case FAULT_NODE_REPLID:
+	case FAULT_NODE_ROLLBACK:
+		return !s->down && (f->kind == FAULT_NODE_REPLID ? server_rename(s) : server_roll_back(s, f->b % 2 == 0));
+	default:
+		return node_fault_of_store(w, s, f);
+	}
+}
+
+static void node_fault_ends(struct world *w, const struct fault *f)
+{
+	struct server *s = server_of(w, f);
+	char replid[41];
+
+	switch (f->kind) {
+	case FAULT_NODE_PAUSE:
+		s->paused_until = 0;
+		server_resume(s);
+		break;
+	case FAULT_NODE_BLANK:
+		server_revive(s, REVIVE_BLANK);
+		break;
+	case FAULT_NODE_WHOLE:
+		server_revive(s, REVIVE_WHOLE);
+		break;
+	case FAULT_NODE_OLD:
+		server_revive(s, REVIVE_OLD);
+		break;
+	case FAULT_NODE_SAME_REPLID:
+		snprintf(replid, sizeof(replid), "%s", sim_node_replid(s->node));
+		server_revive(s, f->x ? REVIVE_OLD : REVIVE_WHOLE);
+		sim_node_set_replid(s->node, replid);
+		break;
+	case FAULT_NODE_ERROR:
+		sim_node_fail(s->node, NULL);
+		break;
+	case FAULT_NODE_ROLE:
+		s->blameless = false;
+		snprintf(replid, sizeof(replid), "%040" PRIx64, stream_next(&s->stream));
+		sim_node_set_role(s->node, "master", replid);
+		sim_node_fail(s->node, NULL);
+		break;
+	default:
+		break;
+	}
+}
+
+/* --- daemons --------------------------------------------------------------------------------------------------------- */
+
+static void daemon_halt(struct world *w, struct sim_daemon *d, int64_t for_us)
+{
+	d->halted = true;
+	daemon_stop(d, for_us, false);
+	for (unsigned i = 0; i < w->plan->clients; i++)
+		if (w->client[i].daemon == d && !w->client[i].remote)
+			client_stall(&w->client[i], for_us);
+}
+
+static bool daemon_fault(struct world *w, struct fault_run *run, const struct fault *f)
+{
+	struct sim_daemon *d = run->daemon;
+	unsigned heir;
+
+	if (d->state != DAEMON_RUNNING && f->kind != FAULT_DAEMON_WALL && f->kind != FAULT_DAEMON_CRASH)
+		return false;
+	switch (f->kind) {
+	case FAULT_DAEMON_FREEZE:
+	case FAULT_DAEMON_FREEZE_SENDING:
+		daemon_stop(d, f->for_us, f->kind == FAULT_DAEMON_FREEZE_SENDING);
+		return true;
+	case FAULT_DAEMON_CRASH:
+		if (!daemon_is_up(d) || d->halted)
+			return false;
+		daemon_die(d);
+		return true;
+	case FAULT_DAEMON_STOP:
+		daemon_shut(d);
+		return true;
+	case FAULT_DAEMON_REPLACE:
+		heir = (unsigned)(f->b % w->plan->daemons);
+		return daemon_replace(d, &w->daemon[heir == d->index ? (heir + 1) % (unsigned)w->plan->daemons : heir], f->for_us);
+	case FAULT_DAEMON_WALL:
+		d->host.offset_us += f->x;
+		return true;
+	case FAULT_JOURNAL_FAIL:
+		journal_fail(d, true);
+		return true;
+	case FAULT_PUBLISH_LOST:
+		d->deaf_until = w->now + f->for_us;
+		return true;
+	default:
+		daemon_halt(w, d, f->for_us);
+		return true;
+	}
+}
+
+/* It may end before its time: the world heals. */
+static void daemon_fault_ends(struct world *w, struct fault_run *run, const struct fault *f)
+{
+	struct sim_daemon *d = run->daemon;
+
+	if ((f->kind == FAULT_DAEMON_CRASH || f->kind == FAULT_DAEMON_STOP) && !daemon_is_up(d)) {
+		if (f->x == 7 || f->x == 8)
+			journal_lose(&d->journal);
+		d->newcomer = f->x == 8;
+		daemon_start(d);
+		d->newcomer = false;
+	}
+	if (f->kind == FAULT_JOURNAL_FAIL)
+		journal_fail(d, false);
+	if (f->kind == FAULT_DAEMON_HALT) {
+		d->host.halted_us += w->now - run->begun_at;
+		d->halted = false;
+	}
+}
+
+/* --- clients --------------------------------------------------------------------------------------------------------- */
+
+static bool conn_fault(struct world *w, struct fault_run *run, const struct fault *f)
+{
+	static const enum gone how[] = {GONE_RESET, GONE_KEEPALIVE, GONE_OVERFLOW};
+	struct sim_client *c = client_of(w, f);
+	struct conn *conn = c->conn;
+
+	if (!conn || conn->silent)
+		return false;
+	switch (f->kind) {
+	case FAULT_CLIENT_CUT:
+		run->conn = conn;
+		conn->silent = true;
+		conn_cut(conn, c->remote ? how[f->x % 3] : GONE_OVERFLOW, w->now);
+		return true;
+	case FAULT_CLIENT_ANEW:
+		run->conn = conn;
+		client_lost_conn(c);
+		return true;
+	case FAULT_CLIENT_SILENT:
+		if (!c->remote)
+			return false; /* nothing comes between two sockets of one host */
+		run->conn = conn;
+		conn->silent = true;
+		return true;
+	default:
+		if ((f->x & 1) && conn->stalled_until[TO_DAEMON] < w->now + f->for_us)
+			conn->stalled_until[TO_DAEMON] = w->now + f->for_us;
+		if ((f->x & 2) && conn->stalled_until[TO_CLIENT] < w->now + f->for_us)
+			conn->stalled_until[TO_CLIENT] = w->now + f->for_us;
+		return true;
+	}
+}
+
+static bool client_fault(struct world *w, struct fault_run *run, const struct fault *f)
+{
+	struct sim_client *c = client_of(w, f);
+
+	switch (f->kind) {
+	case FAULT_CLIENT_STALL:
+		client_stall(c, f->for_us);
+		return true;
+	case FAULT_CLIENT_CRASH:
+		client_die(c, f->for_us);
+		return true;
+	case FAULT_CLIENT_HALF_CLOSE:
+		client_leave(c, LEAVE_HALF);
+		return true;
+	default:
+		return conn_fault(w, run, f);
+	}
+}
+
+/* Both ends find out that nothing passes: the daemon by its keepalive, unless it knows already. */
+static void conn_fault_ends(struct world *w, struct fault_run *run, const struct fault *f)
+{
+	struct conn *c = run->conn;
+
+	if (!c)
+		return;
+	run->conn = NULL;
+	if (f->kind == FAULT_CLIENT_SILENT || f->kind == FAULT_CLIENT_ANEW)
+		conn_cut(c, GONE_KEEPALIVE, w->now);
+	if (c->client->conn == c)
+		client_lost_conn(c->client);
+}
+
+/* --------------------------------------------------------------------------------------------------------------------- */
+
+void fault_begin(struct world *w, struct fault_run *run)
+{
+	const struct fault *f = &w->plan->fault[run->index];
+	enum fault_of of = fault_table[f->kind].of;
+	bool done = false;
+
+	if ((of == OF_CLIENT && w->plan->clients == 0) || (of == OF_DAEMON && w->plan->daemons == 0))
+		return;
+	world_note(w, 100 + (uint64_t)f->kind, (uint64_t)f->a, "FAULT %s a=%lld b=%lld x=%lld for %lld us",
+		   fault_table[f->kind].word, (long long)f->a, (long long)f->b, (long long)f->x, (long long)f->for_us);
+	run->begun_at = w->now;
+	run->daemon = of == OF_DAEMON ? daemon_of(w, f) : NULL;
+	world_at(w, &run->end, AT_FAULT_END, w->now + f->for_us);
+	if (of == OF_NODE)
+		done = node_fault(w, f);
+	else if (of == OF_CLIENT)
+		done = client_fault(w, run, f);
+	else if (f->kind <= FAULT_LINK_SLOW)
+		done = link_fault(w, f);
+	else
+		done = daemon_fault(w, run, f);
+	if (done)
+		w->tally.faults[f->kind]++;
+	else
+		heap_cancel(&w->heap, &run->end);
+}
+
+void fault_ends(struct world *w, struct fault_run *run)
+{
+	const struct fault *f = &w->plan->fault[run->index];
+
+	heap_cancel(&w->heap, &run->end);
+	switch (fault_table[f->kind].of) {
+	case OF_NODE:
+		node_fault_ends(w, f);
+		break;
+	case OF_CLIENT:
+		conn_fault_ends(w, run, f);
+		break;
+	case OF_DAEMON:
+		daemon_fault_ends(w, run, f);
+		break;
+	}
+}

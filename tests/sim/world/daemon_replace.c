@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two daemons of one past: a daemon stands still, another is started on a copy of its directory and gets its clients, then the old one goes on. Where
+ * the directory is the same the lock on it forbids that: the second is refused until the first is gone, which is a crash like any other. What is left
+ * is a directory that was copied whole, or whose lock was removed. Then a lock that the old one hands on in the moment in which it wakes up may overlap
+ * with what the new one has freed, so this is of class X: values and tokens protect, beliefs do not.
+ */
+#include "tests/sim/world/world.h"
+
+#include <string.h>
+
+/* The clients that have a session with grace find the new one; what they asked the old one they do not hear. */
+static void clients_move(struct sim_daemon *from, struct sim_daemon *to)
+{
+	struct world *w = from->world;
+
+	for (unsigned i = 0; i < w->plan->clients; i++) {
+		struct sim_client *c = &w->client[i];
+
+		if (c->daemon != from || !c->conn || !c->secret[0])
+			continue;
+		for (int64_t name = 0; name < w->plan->names; name++)
+			if (w->checker.lease[from->index][name].conn == c->conn)
+				w->checker.lease[from->index][name].held = false;
+		c->conn->taken = true;
+		conn_cut(c->conn, GONE_HANGUP, w->now);
+		client_lost_conn(c);
+		c->daemon = to;
+	}
+}
+
+static void journal_copy(const struct sim_daemon *from, struct sim_daemon *to)
+{
+	struct sim_journal *j = &to->journal;
+
+	journal_lose(j);
+	buf_append(&j->bytes, buf_begin(&from->journal.bytes), buf_length(&from->journal.bytes));
+	j->there = from->journal.there;
+	j->torn = from->life > to->life ? from->life : to->life; /* the old one may read more than its books say */
+}
+
+bool daemon_replace(struct sim_daemon *d, struct sim_daemon *heir, int64_t for_us)
+{
+	if (heir == d || d->state != DAEMON_RUNNING || heir->state != DAEMON_RUNNING || d->halted || heir->halted || d->strange || heir->strange)
+		return false;
+	daemon_stop(d, for_us, false);
+	daemon_die(heir);
+	heir->host = d->host; /* so that moments compare */
+	journal_copy(d, heir);
+	memcpy(d->world->checker.kin[heir->index], d->world->checker.kin[d->index], sizeof(d->world->checker.kin[d->index])); /* what it knows of */
+	daemon_start(heir);
+	clients_move(d, heir);
+	return true;
+}

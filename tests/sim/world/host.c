@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Clocks that run a little fast or slow, and the way back from what they show. */
+#include "tests/sim/world/host.h"
+
+int64_t host_true(const struct host *h, struct instant boot)
+{
+	int64_t shown, now, at;
+
+	if (boot.us == INT64_MAX)
+		return INT64_MAX;
+	shown = boot.us - h->base_us;
+	now = shown - shown / (1000000 + h->ppm) * h->ppm + h->halted_us;
+	for (at = host_boot(h, now).us; at >= boot.us; at = host_boot(h, now).us)
+		now -= 1 + (at - boot.us) / 2;
+	for (; at < boot.us; at = host_boot(h, now).us)
+		now += 1 + (boot.us - at) / 2;
+	return now;
+}
+
+int64_t host_deadline(struct host *h, struct instant boot)
+{
+	if (!h->deadline.known || h->deadline.boot.us != boot.us || h->deadline.halted_us != h->halted_us) {
+		h->deadline.known = true;
+		h->deadline.boot = boot;
+		h->deadline.halted_us = h->halted_us;
+		h->deadline.at = host_true(h, boot);
+	}
+	return h->deadline.at;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Records out of effects into bytes, and out of bytes into events. */
+#include "tests/sim/world/journal.h"
+
+#include "tests/sim/world/world.h"
+
+#include <stdlib.h>
+
+#define FRAME sizeof(uint32_t)
+
+void journal_init(struct sim_journal *j)
+{
+	memset(j, 0, sizeof(*j));
+	buf_init(&j->bytes);
+}
+
+void journal_release(struct sim_journal *j)
+{
+	buf_release(&j->bytes);
+}
+
+void journal_pass(struct sim_daemon *d, int64_t depart)
+{
+	d->journal.pass = buf_length(&d->journal.bytes);
+	d->journal.depart = depart;
+}
+
+void journal_lose(struct sim_journal *j)
+{
+	buf_clear(&j->bytes);
+	j->pass = 0;
+	j->there = false;
+}
+
+static void record_keep(struct sim_journal *j, struct span record)
+{
+	uint32_t n = (uint32_t)record.n;
+
+	buf_append(&j->bytes, &n, FRAME);
+	buf_append(&j->bytes, record.p, record.n);
+}
+
+void journal_append(struct sim_daemon *d, struct span record)
+{
+	struct sim_journal *j = &d->journal;
+
+	world_note(d->world, 12, hash_bytes(record.p, record.n), "d%u journal: %zu bytes of kind %d", d->index, record.n,
+		   record.n > 1 ? record.p[1] : 0);
+	d->world->tally.records++;
+	if (j->failing) {
+		journal_lose(j);
+		j->failed = true;
+	} else if (j->there) {
+		record_keep(j, record);
+	}
+}
+
+/* All that the service knows, in the place of what was written so far. */
+static void journal_rewrite(struct sim_daemon *d)
+{
+	struct effects snapshot;
+
+	effects_init(&snapshot);
+	service_snapshot(d->service, &snapshot);
+	buf_clear(&d->journal.bytes);
+	for (size_t i = 0; i < snapshot.count; i++) {
+		if (snapshot.item[i].kind != EFFECT_JOURNAL)
+			checker_fail(d->world, INVARIANT_S21, -1, "daemon %u: a snapshot does more than write", d->index);
+		record_keep(&d->journal, snapshot.item[i].journal.record);
+	}
+	effects_release(&snapshot);
+	d->journal.pass = buf_length(&d->journal.bytes);
+	d->journal.there = true;
+}
+
+static void journal_tell(struct sim_daemon *d, bool ok)
+{
+	struct event event = {.kind = EVENT_JOURNAL, .journal = {.ok = ok}};
+
+	daemon_step(d, &event);
+}
+
+static void journal_mend(struct sim_daemon *d)
+{
+	d->journal.mended = false;
+	if (d->journal.failing || d->journal.there)
+		return;
+	journal_rewrite(d);
+	journal_tell(d, true);
+}
+
+void journal_settle(struct sim_daemon *d)
+{
+	struct sim_journal *j = &d->journal;
+
+	if (j->mended && d->state == DAEMON_RUNNING)
+		journal_mend(d);
+	if (j->failed) {
+		j->failed = false;
+		journal_tell(d, false);
+	} else if (j->there && !j->failing && buf_length(&j->bytes) > 2000 && stream_chance(&d->stream, 5)) {
+		journal_rewrite(d);
+	}
+}
+
+void journal_fail(struct sim_daemon *d, bool on)
+{
+	d->journal.failing = on;
+	if (on || d->journal.there || !daemon_is_up(d))
+		return;
+	if (d->state == DAEMON_RUNNING)
+		journal_mend(d);
+	else
+		d->journal.mended = true;
+}
+
+/* --- from life to life ----------------------------------------------------------------------------------------------- */
+
+static struct span record_at(struct buf *bytes, size_t at)
+{
+	uint32_t n;
+
+	memcpy(&n, buf_begin(bytes) + at, FRAME);
+	return (struct span){buf_begin(bytes) + at + FRAME, n};
+}
+
+/* Of what was written in one go, any number of records may be there. */
+static void journal_tear(struct sim_daemon *d)
+{
+	struct sim_journal *j = &d->journal;
+	size_t at = j->pass, end = buf_length(&j->bytes);
+	struct buf kept;
+
+	while (at < end && stream_chance(&d->stream, 50))
+		at += FRAME + record_at(&j->bytes, at).n;
+	if (at < end)
+		j->torn = d->life;
+	buf_init(&kept);
+	buf_append(&kept, buf_begin(&j->bytes), at);
+	buf_release(&j->bytes);
+	j->bytes = kept;
+}
+
+void journal_died(struct sim_daemon *d)
+{
+	struct sim_journal *j = &d->journal;
+
+	j->failed = false;
+	if (j->there && d->world->now < j->depart && j->pass < buf_length(&j->bytes))
+		journal_tear(d);
+}
+
+static void heritage_note(struct sim_journal *j, struct span bytes)
+{
+	struct journal_record r;
+	int64_t name;
+
+	if (journal_decode(bytes, &r) || (r.kind != JOURNAL_HELD && r.kind != JOURNAL_ADOPTING) || (name = name_number(r.name)) < 0)
+		return;
+	snprintf(j->inherited[name], sizeof(j->inherited[name]), "%.*s %.*s", (int)r.value.n, r.value.p, (int)r.prior.n, r.prior.p ? r.prior.p : "");
+}
+
+void journal_restore(struct sim_daemon *d)
+{
+	struct sim_journal *j = &d->journal;
+	struct event event = {.kind = EVENT_RESTORE};
+
+	struct buf former = j->bytes;
+
+	j->mended = false;
+	if (!j->there)
+		j->torn = d->life - 1;
+	memset(j->inherited, 0, sizeof(j->inherited));
+	buf_init(&j->bytes);
+	j->there = false;
+	for (size_t at = 0; at < buf_length(&former); at += FRAME + event.journal.record.n) {
+		event.kind = EVENT_RESTORE;
+		event.journal.record = record_at(&former, at);
+		heritage_note(j, event.journal.record);
+		d->world->tally.restored++;
+		daemon_step(d, &event);
+	}
+	event.kind = EVENT_RESTORED;
+	if (buf_length(&former) > 0)
+		daemon_step(d, &event);
+	buf_release(&former);
+	if (j->failing)
+		journal_tell(d, false);
+	else
+		journal_rewrite(d);
+}
+
+bool journal_may_adopt(const struct sim_journal *j, int64_t name, struct span value)
+{
+	struct span rest = span_of(j->inherited[name]), one;
+
+	while (span_word(&rest, &one))
+		if (span_equal(value, one))
+			return true;
+	return false;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The heap of events and what each of them belongs to. */
+#include "tests/sim/world/world.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#define EVENTS_MAX 3000000 /* more than any world needs: S21, it hangs */
+
+uint64_t hash_bytes(const void *p, size_t n)
+{
+	const unsigned char *at = p;
+	uint64_t h = n;
+
+	for (; n >= 8; at += 8, n -= 8) {
+		uint64_t word;
+
+		memcpy(&word, at, 8);
+		h = mix(h, word);
+	}
+	for (; n > 0; at++, n--)
+		h = mix(h, *at);
+	return h;
+}
+
+void world_note(struct world *w, uint64_t a, uint64_t b, const char *format, ...)
+{
+	va_list list;
+
+	w->hash = mix(w->hash, (uint64_t)w->now);
+	w->hash = mix(mix(w->hash, a), b);
+	if (!w->trace)
+		return;
+	fprintf(w->trace, "%10lld ", (long long)w->now);
+	va_start(list, format);
+	vfprintf(w->trace, format, list);
+	va_end(list);
+	fputc('\n', w->trace);
+}
+
+/* The moves of a name are told only where somebody looks: no part of what two runs of a world have in common. */
+void world_log(struct world *w, unsigned daemon, const struct effect *e)
+{
+	int n = (int)e->log.text.n;
+
+	if (strcmp(e->log.event, "contender") != 0 && strcmp(e->log.event, "lease") != 0)
+		world_note(w, 4, (uint64_t)e->log.level, "d%u log %s %.*s", daemon, e->log.event, n, e->log.text.p);
+	else if (w->trace)
+		fprintf(w->trace, "%10lld d%u %s %.*s\n", (long long)w->now, daemon, e->log.event, n, e->log.text.p);
+}
+
+void world_at(struct world *w, struct timer *t, enum sim_timer kind, int64_t at)
+{
+	t->kind = kind;
+	heap_set(&w->heap, t, (struct instant){at < w->now ? w->now : at});
+}
+
+static void client_timer_fired(enum sim_timer kind, struct timer *t)
+{
+	if (kind == AT_CLIENT)
+		client_fired(container_of(t, struct sim_client, timer));
+	else if (kind == AT_CHAT)
+		chat_fired(container_of(t, struct sim_client, chat_timer));
+	else
+		client_thaw(container_of(t, struct sim_client, thaw));
+}
+
+static void fault_timer_fired(struct world *w, enum sim_timer kind, struct timer *t)
+{
+	if (kind == AT_FAULT) {
+		fault_begin(w, container_of(t, struct fault_run, timer));
+	} else if (kind == AT_FAULT_END) {
+		fault_ends(w, container_of(t, struct fault_run, end));
+	} else {
+		struct fault_run *f = container_of(t, struct fault_run, snapshot);
+
+		sim_node_snapshot(w->server[w->plan->fault[f->index].a % w->plan->nodes].node);
+	}
+}
+
+static void daemon_timer_fired(enum sim_timer kind, struct timer *t)
+{
+	if (kind == AT_DAEMON)
+		daemon_fired(container_of(t, struct sim_daemon, timer));
+	else if (kind == AT_THAW)
+		daemon_thaw(container_of(t, struct sim_daemon, thaw));
+	else if (kind == AT_LINK)
+		link_fired(container_of(t, struct sim_link, timer));
+	else
+		link_watch_fired(container_of(t, struct sim_link, watch));
+}
+
+static void world_fire(struct world *w, struct timer *t)
+{
+	enum sim_timer kind = (enum sim_timer)t->kind;
+
+	switch (kind) {
+	case AT_FAULT:
+	case AT_FAULT_END:
+	case AT_SNAPSHOT:
+		fault_timer_fired(w, kind, t);
+		break;
+	case AT_RUN:
+		run_fired(container_of(t, struct run, timer));
+		break;
+	case AT_PACKET:
+		packet_fired(container_of(t, struct packet, timer));
+		break;
+	case AT_FLIGHT:
+		flight_fired(container_of(t, struct flight, timer));
+		break;
+	case AT_WORD:
+		word_fired(container_of(t, struct word, timer));
+		break;
+	case AT_DAEMON:
+	case AT_THAW:
+	case AT_LINK:
+	case AT_WATCH:
+		daemon_timer_fired(kind, t);
+		break;
+	case AT_CLIENT:
+	case AT_CLIENT_THAW:
+	case AT_CHAT:
+		client_timer_fired(kind, t);
+		break;
+	case AT_ACCESS:
+		access_fired(w, t);
+		break;
+	case AT_IDLE:
+		server_resume(container_of(t, struct server, idle));
+		break;
+	case AT_STAGE:
+		stage_fired(w);
+		break;
+	}
+}
+
+static void world_schedule(struct world *w)
+{
+	const struct plan *p = w->plan;
+
+	for (unsigned i = 0; i < p->faults; i++) {
+		w->fault[i].index = i;
+		world_at(w, &w->fault[i].timer, AT_FAULT, p->fault[i].at_us);
+		if (p->fault[i].kind == FAULT_NODE_OLD || p->fault[i].kind == FAULT_NODE_SAME_REPLID || p->fault[i].kind == FAULT_NODE_ROLLBACK)
+			world_at(w, &w->fault[i].snapshot, AT_SNAPSHOT, p->fault[i].at_us - p->fault[i].x);
+	}
+	for (unsigned i = 0; i < p->jobs; i++) {
+		struct run *r = run_add(w, &p->job[i]);
+
+		world_at(w, &r->timer, AT_RUN, p->job[i].at_us);
+	}
+	world_at(w, &w->stage_timer, AT_STAGE, p->warm_us);
+}
+
+static void world_init(struct world *w, const struct plan *plan, FILE *trace)
+{
+	memset(w, 0, sizeof(*w));
+	w->plan = plan;
+	w->class = plan_class(plan);
+	w->set_back_us = plan_set_back_us(plan);
+	w->strange = plan->stranger != STRANGER_NONE;
+	for (unsigned i = 0; i < plan->faults; i++)
+		w->flaps |= fault_is_late(plan, &plan->fault[i]);
+	w->trace = trace;
+	w->hash = (uint64_t)plan->seed;
+	heap_init(&w->heap);
+	TAILQ_INIT(&w->conns);
+	TAILQ_INIT(&w->requests);
+	TAILQ_INIT(&w->holds);
+	TAILQ_INIT(&w->spare);
+	stream_init(&w->finale, (uint64_t)plan->seed, DRAW_FINALE, 0);
+	checker_init(w);
+	for (unsigned i = 0; i < plan->nodes; i++)
+		server_init(&w->server[i], w, i);
+	for (unsigned i = 0; i < plan->daemons; i++)
+		daemon_init(&w->daemon[i], w, i);
+	for (unsigned i = 0; i < plan->clients; i++)
+		client_init(&w->client[i], w, i);
+	world_schedule(w);
+}
+
+void world_run(struct world *w, const struct plan *plan, FILE *trace)
+{
+	struct timer *t;
+
+	world_init(w, plan, trace);
+	while (!w->failed && w->stage != STAGE_OVER && (t = heap_first(&w->heap))) {
+		w->now = t->at.us;
+		heap_cancel(&w->heap, t);
+		world_fire(w, t);
+		check_progress(w);
+		if (++w->tally.events > EVENTS_MAX)
+			checker_fail(w, INVARIANT_S21, -1, "it goes round in circles: %d events", EVENTS_MAX);
+	}
+}
+
+/* What is in the heap and owned by nothing else. */
+static void world_forget_flying(struct world *w)
+{
+	struct timer *t;
+
+	while ((t = heap_first(&w->heap))) {
+		heap_cancel(&w->heap, t);
+		if (t->kind == AT_PACKET)
+			free(container_of(t, struct packet, timer));
+		else if (t->kind == AT_FLIGHT)
+			flight_drop(container_of(t, struct flight, timer));
+		else if (t->kind == AT_WORD)
+			free(container_of(t, struct word, timer));
+		else if (t->kind == AT_ACCESS)
+			access_drop(t);
+	}
+}
+
+void world_release(struct world *w)
+{
+	struct request_sim *q;
+	struct hold *h;
+
+	world_forget_flying(w);
+	for (unsigned i = 0; i < w->plan->clients; i++)
+		client_release(&w->client[i]);
+	for (unsigned i = 0; i < w->plan->daemons; i++)
+		daemon_release(&w->daemon[i]);
+	world_forget_flying(w); /* what their end has set off */
+	for (unsigned i = 0; i < w->plan->nodes; i++)
+		server_release(&w->server[i]);
+	while ((q = TAILQ_FIRST(&w->requests))) {
+		TAILQ_REMOVE(&w->requests, q, in_world);
+		free(q);
+	}
+	while ((h = TAILQ_FIRST(&w->holds))) {
+		TAILQ_REMOVE(&w->holds, h, in_world);
+		free(h);
+	}
+	flights_release(&w->spare);
+	conns_release(w);
+	checker_release(w);
+	heap_release(&w->heap);
+}
