@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What one owner of a session has of one name, by the lines of its daemon: which connection accounts for it, and how it ends. */
+/* What one owner of a session holds of one name, as the lines of the daemon say; and how that ends. */
 #include "tests/sim/world/world.h"
 
-/* Behind a RESUME that is under way the books are those of the connection before. */
+/* Behind a RESUME that is not answered yet, the account of the previous connection counts. */
 struct account *account_of(const struct request_sim *q)
 {
 	struct account *own = &q->conn->account[q->owner][q->name], *former = own->count == 0 ? resume_account(q->conn, q->owner, q->name) : NULL;
@@ -10,19 +10,19 @@ struct account *account_of(const struct request_sim *q)
 	return former && (former->count > 0 || former->vague) ? former : own;
 }
 
-/* Where the journal was torn, whether and how often it is held is only known from here. Else SAFE comes before any OK about what RESUME left undecided. */
+/* After a torn journal only this reply shows whether and how often the name is held. Otherwise, what RESUME left undecided gets SAFE before any OK. */
 void account_confirmed(const struct request_sim *q, struct account *a, int64_t count, int64_t fence)
 {
 	if (a->vague && (fence != a->fence || count >= 0)) {
 		a->count = fence == a->fence ? count : 0;
 		a->open = a->vague = false;
 	} else if (a->open && !a->vague) {
-		checker_fail(q->conn->world, INVARIANT_S14, q->name, "%s: OK about fence %lld, of which RESUME said nothing, before SAFE",
+		checker_fail(q->conn->world, INVARIANT_S14, q->name, "%s: OK for fence %lld, which RESUME left undecided, before SAFE",
 			     name_of(q->name), (long long)fence);
 	}
 }
 
-/* A turn came while its session had no connection, and nobody asked for it yet: what is said of that name is about it. */
+/* The session may have been granted the name while it had no connection, and has not asked about it yet. */
 bool account_may_have_turn(const struct request_sim *q, const struct account *a)
 {
 	const struct lease *l = &q->conn->world->checker.lease[q->conn->daemon->index][q->name];
@@ -30,7 +30,7 @@ bool account_may_have_turn(const struct request_sim *q, const struct account *a)
 	return a->count == 0 && q->conn->resumed && l->unseen && !l->held;
 }
 
-/* What nobody renews ends when it was said to. */
+/* A lease without renewal ends when its grant said. */
 void account_begin(const struct request_sim *q, struct account *a)
 {
 	const struct sim_daemon *d = q->conn->daemon;
@@ -44,7 +44,7 @@ static struct lease *lease_of_account(const struct request_sim *q, int64_t name)
 	return &q->conn->world->checker.lease[q->conn->daemon->index][name];
 }
 
-/* One without a tag is carried out at any time until it is answered: its session may not read what it is told. */
+/* An untagged EXTEND is carried out at any time until its reply: its session may not be reading. */
 static bool extends_are_ordered(const struct request_sim *q)
 {
 	const struct request_sim *other;
@@ -70,24 +70,24 @@ void account_asked(const struct request_sim *q)
 	l->asked_step = q->conn->world->checker.step;
 }
 
-/* Too many of them were under way: it has changed nothing. */
+/* LIMIT: too many were under way, and this EXTEND changed nothing. */
 void account_not_asked(const struct request_sim *q)
 {
 	lease_of_account(q, q->name)->asked_us = 0;
 }
 
-/* More than the stores will be asked for next would be taken back by the asking. */
+/* S9: no reply promises more than the last EXTEND asks the stores for: its renewal would take that back. */
 static void account_bounded(const struct request_sim *q, int64_t name, struct span line)
 {
 	const struct lease *l = lease_of_account(q, name);
 	int64_t valid = line_int(line, "valid_ms") * MSEC;
 
 	if (l->asked_fence == line_int(line, "fence") && l->asked_us > 0 && q->begun_step >= l->asked_step && valid > l->asked_us * 99 / 100 - 2 * MSEC)
-		checker_fail(q->conn->world, INVARIANT_S9, name, "%s: fence %lld was asked for for %lld us, and is vouched for for %lld us", name_of(name),
+		checker_fail(q->conn->world, INVARIANT_S9, name, "%s: fence %lld was last asked for for %lld us, but a reply promises %lld us", name_of(name),
 			     (long long)l->fence, (long long)l->asked_us, (long long)valid);
 }
 
-/* What clocks may drift. And a vote that came behind the grant, of a node that was asked later than the leading one, may last longer than those it had. */
+/* Drift of the clocks. Also, a vote that arrived after the grant, from a node that was asked later, may last longer than the others. */
 static int64_t account_slack_us(const struct plan *p)
 {
 	return p->max_lease_us / 33 + 10 * MSEC + p->timeout_us;
@@ -100,7 +100,7 @@ void account_vouched(const struct request_sim *q, const struct account *a, int64
 
 	account_bounded(q, name, line);
 	if (a->ends_by == c->daemon && valid > left + account_slack_us(c->world->plan))
-		checker_fail(c->world, INVARIANT_S9, name, "%s: fence %lld, which nobody renews, was to end in %lld us, and is vouched for for %lld us",
+		checker_fail(c->world, INVARIANT_S9, name, "%s: fence %lld is not renewed and ends in %lld us, but a reply promises %lld us",
 			     name_of(name), (long long)a->fence, (long long)left, (long long)valid);
 }
 
@@ -110,7 +110,7 @@ void account_end(struct account *a)
 	a->open = a->vague = false;
 }
 
-/* Without its holder's will: what was promised of it was in force. */
+/* The hold ended against its holder's will: it was in force for as long as it was promised. */
 void account_lost(struct conn *c, int64_t name, int64_t fence)
 {
 	const struct hold *h;
@@ -122,7 +122,7 @@ void account_lost(struct conn *c, int64_t name, int64_t fence)
 	}
 }
 
-/* The name is left alone until the deadline that its holder may believe in: it has been silent, and may not have heard the LOST. */
+/* The daemon leaves the name alone until the holder's deadline: a silent holder may not have read the LOST. */
 void account_excuse(struct conn *c, int64_t name)
 {
 	const struct lease *l = &c->world->checker.lease[c->daemon->index][name];
@@ -132,7 +132,7 @@ void account_excuse(struct conn *c, int64_t name)
 		checker_excuse(c->world, name, c->world->now + (left + c->world->plan->delay_us) * 103 / 100);
 }
 
-/* True time until which it was in force: until now, unless its daemon, which stood still, let it run out before. */
+/* True time until which the hold was in force: until now, unless its daemon stood still and let it expire before. */
 static int64_t in_force_until(const struct conn *c, int64_t name, int64_t fence)
 {
 	const struct lease *l = &c->world->checker.lease[c->daemon->index][name];
@@ -143,7 +143,7 @@ static int64_t in_force_until(const struct conn *c, int64_t name, int64_t fence)
 	return end.us == INSTANT_PAST.us ? 0 : host_true(&c->daemon->host, end);
 }
 
-/* Its daemon sees to what it holds, or is no more, or does not know yet whether it is held. */
+/* A daemon that is up releases the hold; one that is gone, or does not know yet whether it is held, leaves it to expire. */
 void account_dropped(struct conn *c, int64_t name, const struct account *a)
 {
 	struct world *w = c->world;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Beliefs, tokens and progress. Checks only what the class of the world promises. */
+/* What a plan promises, which violations count, and what is checked of beliefs and grants. */
 #include "tests/sim/world/world.h"
 
 #include <stdarg.h>
@@ -20,7 +20,7 @@ static bool fault_forgets(const struct fault *f)
 	return f->kind == FAULT_NODE_BLANK || f->kind == FAULT_NODE_OLD || f->kind == FAULT_NODE_FLUSH || (f->kind == FAULT_NODE_SAME_REPLID && f->x != 0);
 }
 
-/* How far the clock of that node falls back, from the latest that it showed; one that was set ahead is set right, and so back, when the world heals. */
+/* How far the clock of the node can fall behind its latest reading. The healing sets back a clock that is ahead. */
 static int64_t falls_back_us(const struct plan *p, int64_t node)
 {
 	int64_t ahead = 0, back = 0;
@@ -37,9 +37,9 @@ static int64_t falls_back_us(const struct plan *p, int64_t node)
 }
 
 /*
- * redlockd(8) promises that tokens grow whatever clocks do, as long as no more than a minority of the servers forgets; else as long as no clock falls behind
- * by more than half of max_lease. What a host that was set back to a snapshot forgot is not promised until its older fence is noticed. A server that belongs
- * to another configuration shows nobody its fence: to those it is as one that forgot.
+ * redlockd(8) promises growing tokens whatever the clocks do, as long as no more than a minority of the servers loses its memory; else as long as no clock
+ * falls back by more than half of max_lease. It promises nothing about a host that was set back to a snapshot, until its older fence is noticed. A server of
+ * another configuration hides its fence: to the others it counts as one that lost its memory.
  */
 static bool tokens_are_safe(const struct plan *p)
 {
@@ -61,8 +61,8 @@ static bool tokens_are_safe(const struct plan *p)
 }
 
 /*
- * redlockd(8) promises exclusion while no more than a minority of the servers has its clock set forward, however far; one that was set back is set right,
- * and so forward, when the world heals.
+ * redlockd(8) promises exclusion while no more than a minority of the servers has its clock set forward, however far. The healing sets a clock forward that was
+ * set back.
  */
 static bool exclusion_is_safe(const struct plan *p)
 {
@@ -106,8 +106,8 @@ void checker_release(struct world *w)
 }
 
 /*
- * What is checked in worlds without faults that break an assumption, and in this one as well. Clocks that were all set back end no key early. They move the places
- * in line, which are moments of theirs, and a key that nobody frees is in the way for longer.
+ * Invariants of class T that hold in this world of class X as well. Where all clocks were set back alike no key ends early; but tickets, which are times of
+ * those clocks, are no longer ordered, and a key that nobody releases blocks its name for longer.
  */
 static bool holds_all_the_same(const struct world *w, enum invariant what, int64_t name)
 {
@@ -146,7 +146,7 @@ static void check_pair(struct world *w, const struct hold *h, const struct hold 
 			     (long long)other->fence, (long long)other->until);
 }
 
-/* h is believed in, or for longer, just now. */
+/* The client begins to believe in h, or believes for longer. */
 void check_belief(struct world *w, const struct hold *h)
 {
 	const struct hold *other;
@@ -177,7 +177,7 @@ static void tokens_grow(struct token_set *set)
 	free(old.slot);
 }
 
-/* False: it was there. */
+/* False: it was in the set already. */
 static bool token_add(struct token_set *set, uint64_t token)
 {
 	size_t at;
@@ -199,12 +199,12 @@ static void check_token(struct world *w, const struct lease *l, int64_t name, in
 	if (!w->tokens_are_safe)
 		return;
 	if (fence <= 0 || fence >= INT64_C(1) << 53)
-		checker_fail(w, INVARIANT_S2, name, "%s: fence %lld is out of bounds", name_of(name), (long long)fence);
+		checker_fail(w, INVARIANT_S2, name, "%s: fence %lld is out of range", name_of(name), (long long)fence);
 	if (!token_add(&w->checker.tokens, (uint64_t)fence << 3 | (uint64_t)name))
 		checker_fail(w, INVARIANT_S2, name, "%s: fence %lld was granted twice", name_of(name), (long long)fence);
 	if (fence <= l->floor)
 		checker_fail(w, INVARIANT_S3, name,
-			     "%s: fence %lld was granted, but %lld had returned before its first command was sent", name_of(name),
+			     "%s: fence %lld was granted, but %lld was returned before its first command was sent", name_of(name),
 			     (long long)fence, (long long)l->floor);
 	if (fence <= *returned && w->class == CLASS_T)
 		checker_fail(w, INVARIANT_S3, name, "%s: fence %lld was granted after %lld", name_of(name), (long long)fence,
@@ -213,7 +213,7 @@ static void check_token(struct world *w, const struct lease *l, int64_t name, in
 		*returned = fence;
 }
 
-/* A token stands in the range that a quorum of nodes reserved for the lease before its first grant; a range is never extended. */
+/* A token lies in the range that a quorum of nodes reserved for the lease before its first grant; a range is never extended. */
 static void check_reserved(struct world *w, struct sim_daemon *d, int64_t name, int64_t fence)
 {
 	const struct lease *l = &w->checker.lease[d->index][name];
@@ -226,13 +226,13 @@ static void check_reserved(struct world *w, struct sim_daemon *d, int64_t name, 
 			     name_of(name), d->index, (long long)fence, nodes);
 }
 
-/* Those who began to ask earlier, at the same daemon, and still wait. */
+/* S19: nobody is granted before an earlier waiter of the same daemon. */
 static void check_order(struct world *w, struct sim_daemon *d, const struct request_sim *q)
 {
 	const struct request_sim *other;
 
 	if (resume_is_behind(q))
-		return; /* a LOCK that is repeated has its old place */
+		return; /* a repeated LOCK keeps its old place */
 	TAILQ_FOREACH(other, &w->checker.line[d->index][q->name], in_line)
 	{
 		bool same = other->conn == q->conn && other->owner == q->owner;
@@ -241,7 +241,7 @@ static void check_order(struct world *w, struct sim_daemon *d, const struct requ
 			return;
 		if (other->wait_ms != 0 && !other->conn->going && !other->conn->taken && !same && other->begun_step < q->begun_step && !ledger_awaits(other))
 			checker_fail(w, INVARIANT_S19, q->name,
-				     "%s: daemon %u granted client %u before client %u, who had asked earlier", name_of(q->name),
+				     "%s: daemon %u granted client %u before client %u, which asked earlier", name_of(q->name),
 				     d->index, q->conn->client->index, other->conn->client->index);
 	}
 }
@@ -257,7 +257,7 @@ void checker_delay(struct world *w, int64_t name, int64_t fence, int64_t from)
 	w->checker.delayed[name].fence = fence;
 }
 
-/* In a healed world the stores are told in time, unless the lease is all but over. */
+/* Only in a healed world, where the command reaches the stores in time, and unless the lease is almost over. */
 void checker_keep(struct world *w, const struct request_sim *q, int64_t fence)
 {
 	const struct sim_daemon *d = q->conn->daemon;
@@ -275,13 +275,13 @@ void checker_undelay(struct world *w, int64_t name, int64_t fence)
 		w->checker.delayed[name].until = 0;
 }
 
-/* A grant goes out: nobody was told that it would not. */
+/* S13: a grant breaks no promise that still runs. */
 static void check_promises(struct world *w, int64_t name, int64_t fence)
 {
 	const struct hold *other;
 
 	if (w->checker.delayed[name].fence != fence && w->checker.delayed[name].until > w->now)
-		checker_fail(w, INVARIANT_S13, name, "%s: fence %lld is granted, but the lock-delay or keep after fence %lld lasts until %lld us",
+		checker_fail(w, INVARIANT_S13, name, "%s: fence %lld is granted, but the lock-delay or keep= of fence %lld lasts until %lld us",
 			     name_of(name), (long long)fence, (long long)w->checker.delayed[name].fence,
 			     (long long)w->checker.delayed[name].until);
 	TAILQ_FOREACH(other, &w->holds, in_world)
@@ -294,14 +294,14 @@ static void check_promises(struct world *w, int64_t name, int64_t fence)
 	}
 }
 
-/* What lasts so briefly that its loss would be told at once is not granted. */
+/* S9: a lease that is so short that its loss would be pushed at once is not granted. */
 static void check_worth(struct world *w, struct sim_daemon *d, int64_t name, const struct lease *l)
 {
 	int64_t left = instant_diff(witness_deadline(d, l), daemon_boot(d)), lead = l->least_us / 20;
 
 	lead = lead < 5 * MSEC ? 5 * MSEC : lead > 250 * MSEC ? 250 * MSEC : lead;
 	if (left < lead + l->least_us / 10 - MSEC)
-		checker_fail(w, INVARIANT_S9, name, "%s: daemon %u grants a lease of %lld us when %lld us are left", name_of(name), d->index,
+		checker_fail(w, INVARIANT_S9, name, "%s: daemon %u grants a lease of %lld us of which only %lld us are left", name_of(name), d->index,
 			     (long long)l->least_us, (long long)left);
 }
 
@@ -310,7 +310,7 @@ void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, i
 	struct lease *l = &w->checker.lease[d->index][q->name];
 
 	check_token(w, l, q->name, fence);
-	if (!l->adopted || !resume_is_behind(q)) /* else its turn came in a former life */
+	if (!l->adopted || !resume_is_behind(q)) /* else it was granted in a previous run */
 		check_reserved(w, d, q->name, fence);
 	if (l->grants++ > 0 && !l->unseen)
 		turns_handed_on(d, l, q, witness_deadline(d, l));
@@ -321,17 +321,17 @@ void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, i
 	check_order(w, d, q);
 	check_promises(w, q->name, fence);
 	if (l->held && !l->conn->going)
-		checker_fail(w, INVARIANT_S1, q->name, "%s: daemon %u granted what its client %u has", name_of(q->name), d->index,
+		checker_fail(w, INVARIANT_S1, q->name, "%s: daemon %u granted what its client %u holds", name_of(q->name), d->index,
 			     l->conn->client->index);
 	if (l->ticket < w->checker.book[d->index].cap && w->checker.book[d->index].dead[l->ticket])
-		checker_fail(w, INVARIANT_S11, q->name, "%s: daemon %u granted a value that it had released", name_of(q->name),
+		checker_fail(w, INVARIANT_S11, q->name, "%s: daemon %u granted with a value that it had released", name_of(q->name),
 			     d->index);
 	told_granted(d, q, l, fence);
 	l->held = true;
 	l->conn = q->conn;
 	l->owner = q->owner;
 	l->fence = fence;
-	w->checker.unlocked[q->name] = false; /* it may be free again without an UNLOCK */
+	w->checker.unlocked[q->name] = false; /* it may become free without an UNLOCK */
 	w->tally.grants++;
 }
 
@@ -351,10 +351,10 @@ void check_turn(struct world *w, struct sim_daemon *d, int64_t name, int64_t fen
 void check_resumed(struct conn *c, int64_t name, int64_t owner, int64_t fence)
 {
 	struct lease *l = &c->world->checker.lease[c->daemon->index][name];
-	bool told = l->held && l->conn == c && l->owner == owner && l->fence == fence; /* granted to what came tagged behind the RESUME */
+	bool told = l->held && l->conn == c && l->owner == owner && l->fence == fence; /* granted to a tagged request that came behind the RESUME */
 
 	if (l->held && !l->conn->going && !told)
-		checker_fail(c->world, INVARIANT_S1, name, "%s: client %u resumes what client %u has", name_of(name), c->client->index,
+		checker_fail(c->world, INVARIANT_S1, name, "%s: client %u resumes what client %u holds", name_of(name), c->client->index,
 			     l->conn->client->index);
 	if (!told)
 		told_resumed(c->daemon, l);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Requests of a session that was left without a connection: how long they may stand in line at its daemon, and be granted what nobody hears of.
- */
+/* Requests of sessions that lost their connection: how long they may stay queued at the daemon, and be granted what nobody hears of. */
 #include "tests/sim/world/world.h"
 
-/* Who does not ask for his place again within the grace, or the length of a lease if that is longer, loses it. */
+/* A request loses its place unless the client repeats it within the grace, or the length of a lease if that is longer. */
 static int64_t orphans_end(const struct world *w)
 {
 	const struct plan *p = w->plan;
@@ -13,7 +11,7 @@ static int64_t orphans_end(const struct world *w)
 	return w->now + (grace > p->lease_us ? grace : p->lease_us) * 51 / 50 + SEC;
 }
 
-/* What is held longer than that, nobody may believe in. */
+/* A grant to such a request blocks the name until it expires, though nobody may believe in it. */
 static void orphans_excuse(struct world *w, int64_t name)
 {
 	checker_excuse(w, name, orphans_end(w) + (w->plan->max_lease_us + w->plan->delay_us) * 51 / 50);
@@ -26,7 +24,7 @@ static void orphans_wait(struct conn *c, int64_t name)
 	orphans_excuse(c->world, name);
 }
 
-/* The time to ask for a place again begins anew when the connection ends in it, and when the session is resumed. */
+/* The time to repeat a request starts again when the connection ends within it, and when the session is resumed. */
 static void orphans_wait_on(struct conn *to, const struct conn *from)
 {
 	const struct world *w = to->world;
@@ -36,7 +34,7 @@ static void orphans_wait_on(struct conn *to, const struct conn *from)
 			orphans_wait(to, name);
 }
 
-/* A connection ends, its session stays: what it holds, and its places in line, are there until the grace is over and nobody may believe any more. */
+/* A connection ends and its session stays: its holds and its queued requests stay until the grace is over and nobody may believe any more. */
 void orphans_detached(struct conn *c)
 {
 	struct request_sim *q;
@@ -56,7 +54,7 @@ void orphans_detached(struct conn *c)
 				orphans_excuse(c->world, name);
 }
 
-/* RESUME keeps the places that are still there. They end with the life of the daemon. */
+/* RESUME keeps the places that still exist. They end with the run of the daemon. */
 void orphans_move(struct conn *to, const struct conn *from)
 {
 	if (from->daemon == to->daemon && from->life == to->life)

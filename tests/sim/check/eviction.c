@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keys that are gone although nodes vouch for them (S25): what somebody deleted at a quorum is lost, and not put back in silence. */
+/* Keys that vanished while their votes count (S25): a lock whose key was deleted at too many nodes is LOST, and is not put back in silence. */
 #include "tests/sim/world/world.h"
 
-/* There the service knows of clocks that jumped, and of votes that are worth less, what is not reckoned here. */
+/* Not with such faults: the service then lowers votes for reasons that are not counted here. */
 static bool votes_are_known(const struct plan *p)
 {
 	for (unsigned i = 0; i < p->faults; i++)
@@ -11,7 +11,7 @@ static bool votes_are_known(const struct plan *p)
 	return true;
 }
 
-/* Before the vote of the answer is reckoned. Questions of one round are sent at one moment. */
+/* To be called before the answer changes the vote. All requests of one round are sent at the same moment. */
 void eviction_answer(struct sim_daemon *d, struct lease *l, const struct call *call, const struct answer *a, struct instant emitted)
 {
 	unsigned nodes = (unsigned)d->world->plan->nodes;
@@ -29,6 +29,7 @@ void eviction_answer(struct sim_daemon *d, struct lease *l, const struct call *c
 void eviction_step(struct sim_daemon *d, const struct lease *l, int64_t name)
 {
 	if (l->held && l->evicted && !l->conn->going)
-		checker_fail(d->world, INVARIANT_S25, name, "%s: daemon %u found it gone at too many nodes, and has not said LOST to client %u", name_of(name),
+		checker_fail(d->world, INVARIANT_S25, name,
+			     "%s: daemon %u found the key gone at too many nodes, and has not pushed LOST to client %u", name_of(name),
 			     d->index, l->conn->client->index);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Looks at every key that a command touched. */
+/* What a command did to the keys of a node: whom the node voted for, what was overwritten, when keys end. */
 #include "tests/sim/world/world.h"
 
 static void key_look(struct server *s, const struct call *call)
@@ -12,11 +12,11 @@ static void key_look(struct server *s, const struct call *call)
 	    !memchr(value.p, ':', value.n))
 		return;
 	if (expires <= 0 || expires * MSEC > server_wall(s) + most + 2 * MSEC)
-		checker_fail(w, INVARIANT_S16, name, "%s: node %u keeps it until %lld ms, it is %lld us", name_of(name), s->index,
+		checker_fail(w, INVARIANT_S16, name, "%s: node %u keeps the key until %lld ms by its clock, which shows %lld us", name_of(name), s->index,
 			     (long long)expires, (long long)server_wall(s));
 }
 
-/* Whoever votes has the value: unless a later call of the same command has taken it away again. */
+/* S9: a node that votes has the value, unless a later call of the same command removed it. */
 static void value_look(struct server *s, const struct flight *f, unsigned i)
 {
 	const struct call *call = &f->call[i];
@@ -28,7 +28,7 @@ static void value_look(struct server *s, const struct flight *f, unsigned i)
 			return;
 	if (!sim_node_get(s->node, call->name, server_wall(s), &value, &expires) || !span_equal(value, want))
 		checker_fail(s->world, INVARIANT_S9, name_number(call->name),
-			     "node %u votes for daemon %u, whose value it has not", s->index, f->daemon->index);
+			     "node %u votes for daemon %u and does not have its value", s->index, f->daemon->index);
 }
 
 static bool is_alone(const struct flight *f, unsigned i)
@@ -40,8 +40,8 @@ static bool is_alone(const struct flight *f, unsigned i)
 }
 
 /*
- * Commands of a newer connection overtake those of an older one. What runs late takes nothing from what was promised meanwhile: a key that was there ends no
- * sooner than before, unless it is left behind.
+ * S23: commands of a newer connection overtake those of an older one. A command that runs late takes nothing from what was promised meanwhile: a key that stood
+ * there ends no earlier than before, unless the command leaves it behind on purpose.
  */
 static void end_look(struct server *s, const struct flight *f, unsigned i)
 {
@@ -52,11 +52,11 @@ static void end_look(struct server *s, const struct flight *f, unsigned i)
 	if (name < 0 || !s->live[name] || s->taken[name] || call->exact || !is_alone(f, i))
 		return;
 	if (sim_node_get(s->node, call->name, server_wall(s), &value, &expires) && expires > 0 && expires < s->ends_ms[name])
-		checker_fail(s->world, INVARIANT_S23, name, "%s: node %u votes for daemon %u, and the key ends %lld ms sooner for it", name_of(name),
+		checker_fail(s->world, INVARIANT_S23, name, "%s: node %u votes for daemon %u, and that makes the key end %lld ms earlier", name_of(name),
 			     s->index, f->daemon->index, (long long)(s->ends_ms[name] - expires));
 }
 
-/* A node never votes for daemons of two configurations at a time (S17): by its marker, and, while timing holds, by what was promised before. */
+/* S17: a node never votes for daemons of two configurations at a time. Its marker shows that, and, while timing holds, what it voted before. */
 static void membership_look(struct server *s, const struct flight *f, const struct call *call)
 {
 	struct world *w = s->world;
@@ -64,11 +64,11 @@ static void membership_look(struct server *s, const struct flight *f, const stru
 	int64_t until;
 
 	if (s->marked_by >= 0 && s->marked_by != kind)
-		checker_fail(w, INVARIANT_S17, name_number(call->name), "node %u, marked by the others, votes for daemon %u", s->index,
+		checker_fail(w, INVARIANT_S17, name_number(call->name), "node %u has a marker of the other configuration and votes for daemon %u", s->index,
 			     f->daemon->index);
 	if (w->class == CLASS_T && s->counted_until[!kind] > w->now)
 		checker_fail(w, INVARIANT_S17, name_number(call->name),
-			     "node %u votes for daemon %u, and is counted until %lld us by one of another configuration", s->index,
+			     "node %u votes for daemon %u, and daemons of another configuration count its vote until %lld us", s->index,
 			     f->daemon->index, (long long)s->counted_until[!kind]);
 	until = host_true(&f->daemon->host, witness_vote(w, call, f->emitted));
 	if (until > s->counted_until[kind])
@@ -80,7 +80,7 @@ static void vote_look(struct server *s, const struct flight *f, unsigned i)
 	const struct answer *a = &f->answer[i];
 	const struct call *call = &f->call[i];
 	struct world *w = s->world;
-	int64_t lease = f->daemon->conf.max_lease_us; /* what daemons of another configuration may still count is S17's */
+	int64_t lease = f->daemon->conf.max_lease_us; /* S17 covers what daemons of another configuration count */
 	bool votes = a->class == ANSWER_EXECUTED && (a->code == 'G' || a->code == 'E' || a->code == 'A');
 
 	if (votes)
@@ -90,11 +90,11 @@ static void vote_look(struct server *s, const struct flight *f, unsigned i)
 	if (votes)
 		membership_look(s, f, call);
 	if (votes && s->lost_at >= 0 && w->now - s->lost_at < lease - lease / 100)
-		checker_fail(w, INVARIANT_S10, name_number(f->call[i].name), "node %u lost its memory at %lld us and votes again",
+		checker_fail(w, INVARIANT_S10, name_number(f->call[i].name), "node %u lost its memory at %lld us and votes before MAXLEASE is over",
 			     s->index, (long long)s->lost_at);
 }
 
-/* Whether one of these commands, about that name, is about that value. When it was sent the daemon had it from its own journal: see values_look. */
+/* Does a call of this command for that name carry that value? When it was sent the daemon had it from its own journal: see values_look. */
 static bool flight_names(const struct flight *f, int64_t name, struct span value)
 {
 	for (unsigned i = 0; i < f->count; i++) {
@@ -111,7 +111,7 @@ static bool flight_names(const struct flight *f, int64_t name, struct span value
 	return false;
 }
 
-/* S8: a key that was there and changes held a value of the daemon whose command runs, or of a former life of it. */
+/* S8: a key that changes held a value of the daemon whose command runs, or of a previous run of it. */
 static void key_changed(void *context, struct span key, struct span before, struct span after)
 {
 	struct server *s = context;
@@ -148,29 +148,32 @@ void witness_runs(struct server *s, const struct flight *f)
 	}
 }
 
-/* An acquire is refused when it comes late. How late is reckoned by an estimate of the node's clock, which one slow reply may spoil: hence the slack. */
+/* A node refuses an acquire that comes too late. The slack: the daemon estimates the node's clock, and one slow reply spoils that. */
 static void lateness_look(struct server *s, const struct flight *f, const struct answer *a)
 {
 	struct world *w = s->world;
 	int64_t late = w->now - f->wanted_at - w->plan->timeout_us;
 
 	if (a->class == ANSWER_EXECUTED && a->code == 'G' && late > 2500 * MSEC && s->stepped_us == 0 && w->class == CLASS_T)
-		checker_fail(w, INVARIANT_L8, name_number(f->call[0].name), "node %u ran an acquire %lld us after its time",
+		checker_fail(w, INVARIANT_L8, name_number(f->call[0].name), "node %u ran an acquire %lld us too late",
 			     s->index, (long long)late);
 }
 
-/* No range reaches beyond now + SKEW: the floor of a join bounds every token ever issued. A single token may, or a clock set back would stop all. */
+/*
+ * S18: no range reaches beyond now + SKEW, so that the floor of a join is above every token ever issued. A single token may, or setting a clock back would stop
+ * all grants.
+ */
 static void range_look(struct server *s, const struct flight *f)
 {
 	for (unsigned i = 0; i < f->count; i++)
 		if (f->call[i].kind == CALL_ACQUIRE && f->answer[i].code == 'G' && f->call[i].range > 0 &&
 		    f->answer[i].fence + f->call[i].range > server_wall(s) + f->daemon->conf.skew_us + 2 * f->daemon->conf.clock_tol_us)
 			checker_fail(s->world, INVARIANT_S18, name_number(f->call[i].name),
-				     "node %u reserves tokens up to %lld, beyond its clock, the skew and the tolerance", s->index,
+				     "node %u reserves tokens up to %lld, beyond its clock + skew + tolerance", s->index,
 				     (long long)(f->answer[i].fence + f->call[i].range));
 }
 
-/* Whether a majority of the nodes can show a daemon that it was its own host that stood still: nothing else may go wrong meanwhile, but that it stops. */
+/* Can a majority of the nodes prove to a daemon that its own host stood still? Only where nothing else goes wrong meanwhile, except stops of daemons. */
 static bool stops_are_seen(const struct world *w)
 {
 	bool halts = false, others = false;
@@ -184,7 +187,7 @@ static bool stops_are_seen(const struct world *w)
 	return !halts || (!others && w->plan->nodes >= 3);
 }
 
-/* A marker was set: a node to which nothing happened is not quarantined (L12). */
+/* A daemon set a marker. L12: it does not quarantine a node that lost nothing. */
 static void marker_look(struct server *s, const struct sim_daemon *d, struct span marker)
 {
 	bool same = s->marked_by == d->strange;
@@ -196,8 +199,8 @@ static void marker_look(struct server *s, const struct sim_daemon *d, struct spa
 }
 
 /*
- * The longest lease that was promised stands in the markers. redlockd(8) does not say that a new generation with a shorter one waits for it where a majority
- * has lost its markers and none of the others is in reach.
+ * The markers hold the longest lease that was promised. redlockd(8) does not promise that a new generation with a shorter lease waits for it where a majority
+ * has lost its markers and no other node is in reach.
  */
 static bool lease_is_forgotten(const struct sim_daemon *d)
 {
@@ -221,7 +224,7 @@ static void exclusion_is_over(struct world *w)
 	w->exclusion_is_safe = false;
 }
 
-/* trust-first-start says that a quorum without markers is new, also where the rest is out of reach. What it has lost is promised no more. */
+/* trust-first-start takes a quorum without markers for new, even when the other nodes are out of reach. If it was not new, exclusion is no longer promised. */
 static void joined(struct server *s, const struct flight *f, unsigned i)
 {
 	marker_look(s, f->daemon, f->call[i].new_marker);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a daemon asks of a node, held against what that node has told it (S24): a store is not asked for votes while the daemon knows better, one renewal of a
- * value is under way at a time, a key that is gone is put back only by who still has a quorum.
+ * Which nodes a daemon may ask for votes (S24). It must not ask a node for a vote when an answer of that node has shown that it must be probed or joined first.
+ * It has one renewal of a value under way per node, and puts a missing key back only while a quorum of other votes stands.
  */
 #include "tests/sim/world/world.h"
 
-#define JUMP_US (100 * MSEC) /* more than what no proof needs: 50 ms and twice the drift */
+#define JUMP_US (100 * MSEC) /* above what a daemon tolerates without proof: 50 ms and twice the drift */
 
 static struct acquaintance *acquaintance_of(struct sim_daemon *d, unsigned node)
 {
@@ -27,19 +27,19 @@ void asking_life(struct sim_daemon *d)
 
 /* --- calls ----------------------------------------------------------------------------------------------------------- */
 
-/* The second round of an acquire goes where the first was granted, whatever became known since. */
+/* The second round of an acquire goes to the nodes that granted the first, whatever the daemon has learned since. */
 static bool is_raise(const struct call *call, const struct lease *l)
 {
 	return call->kind == CALL_EXTEND && l->grants == 0 && !l->adopted;
 }
 
-/* Since an earlier step: what falls due in the step that brings the answer is done before that is heard. */
+/* The daemon knows what it learned in an earlier step. A timer that rings in the very step of the answer runs before the answer is read. */
 static bool is_known(const struct sim_daemon *d, const struct acquaintance *q)
 {
 	return d->world->checker.step > q->known_at + 1;
 }
 
-/* A marker speaks of one server, and of one history of it; where that is its own in any case, its replication id may change. */
+/* A marker names one server and one history of its data. For a server whose data is its own, the replication id may change. */
 static bool is_named(struct span marker, const struct acquaintance *q)
 {
 	return memmem(marker.p, marker.n, q->named, strlen(q->named)) != NULL;
@@ -51,23 +51,26 @@ static void acquaintance_look(struct sim_daemon *d, const struct call *call, int
 	uint64_t marker = hash_bytes(call->marker.p, call->marker.n);
 
 	if (q->unjoined && is_known(d, q))
-		checker_fail(d->world, INVARIANT_S24, name, "daemon %u asks node %u for a vote: that had said that its marker is another's, and was not probed since",
+		checker_fail(d->world, INVARIANT_S24, name,
+			     "daemon %u asks node %u for a vote, though the node said that its marker differs, and was not probed since",
 			     d->index, call->node);
 	if (q->jumped && q->marker == marker && is_known(d, q))
-		checker_fail(d->world, INVARIANT_S24, name, "daemon %u asks node %u for a vote: that had shown that its clock jumped ahead, and was not joined anew",
+		checker_fail(d->world, INVARIANT_S24, name, "daemon %u asks node %u for a vote, though its clock jumped ahead, and it was not joined anew",
 			     d->index, call->node);
 	if (q->fell && q->marker == marker && q->probes == 0 && is_known(d, q))
-		checker_fail(d->world, INVARIANT_S24, name, "daemon %u asks node %u for a vote: its fence had fallen, or it had evicted keys, and it was not joined anew", d->index,
+		checker_fail(d->world, INVARIANT_S24, name,
+			     "daemon %u asks node %u for a vote, though its fence fell or it evicted keys, and it was not joined anew", d->index,
 			     call->node);
 	if (!is_named(call->marker, q) && q->probes == 0 && is_known(d, q))
-		checker_fail(d->world, INVARIANT_S24, name, "daemon %u asks node %u for a vote under a marker of another: its identity had changed", d->index,
+		checker_fail(d->world, INVARIANT_S24, name,
+			     "daemon %u asks node %u for a vote under a marker that names another server: its identity has changed", d->index,
 			     call->node);
 	q->jumped &= q->marker == marker;
 	q->fell &= q->marker == marker;
 	q->marker = marker;
 }
 
-/* A vote ends sooner than it was said to: the node has denied it, or has shown that its clock jumped ahead. */
+/* A vote ends earlier than was counted: the node denied it, or its clock jumped ahead. */
 void asking_vote_falls(const struct sim_daemon *d, struct lease *l, unsigned node, struct instant until)
 {
 	uint64_t step = d->world->checker.step + 1;
@@ -78,26 +81,26 @@ void asking_vote_falls(const struct sim_daemon *d, struct lease *l, unsigned nod
 	l->until[node] = until;
 }
 
-/* What falls due in the step that brings such an answer is done before that is heard. */
+/* In the step of such an answer the old end counts: a timer of that step runs before the answer is read. */
 static struct instant vote_known(const struct sim_daemon *d, const struct lease *l, unsigned node)
 {
 	return l->fell_step[node] == d->world->checker.step ? l->fell[node] : l->until[node];
 }
 
-/* Answers come in order only where there is one at a time. */
+/* Answers come in order only where one renewal at a time is under way. */
 static void renewal_look(struct sim_daemon *d, const struct call *call, int64_t name, struct lease *l)
 {
 	uint16_t bit = (uint16_t)(1u << call->node);
 	unsigned others = 0;
 
 	if (l->renewing & bit)
-		checker_fail(d->world, INVARIANT_S24, name, "%s: daemon %u sends node %u a renewal, and has no answer to the one before", name_of(name),
+		checker_fail(d->world, INVARIANT_S24, name, "%s: daemon %u sends node %u a renewal before the previous one is answered", name_of(name),
 			     d->index, call->node);
 	l->renewing |= bit;
 	for (unsigned i = 0; i < d->conf.nodes; i++)
 		others += i != call->node && instant_before(daemon_boot(d), instant_add(vote_known(d, l, i), MSEC));
 	if (call->create && 2 * others <= d->conf.nodes)
-		checker_fail(d->world, INVARIANT_S24, name, "%s: daemon %u would put the key back at node %u, and %u other votes stand", name_of(name),
+		checker_fail(d->world, INVARIANT_S24, name, "%s: daemon %u may put the key back at node %u, but only %u other votes stand", name_of(name),
 			     d->index, call->node, others);
 }
 
@@ -113,7 +116,7 @@ void asking_call(struct sim_daemon *d, const struct call *call, int64_t name, st
 
 /* --- answers --------------------------------------------------------------------------------------------------------- */
 
-/* How far the clock of the node has certainly jumped ahead since its last answer, by the daemon's own clock; 0: it has not. */
+/* How far the clock of the node has provably jumped ahead since its last answer, by the daemon's own clock; 0: not at all. */
 static int64_t jump_seen(struct acquaintance *q, const struct answer *a, struct instant emitted, struct instant now)
 {
 	int64_t low = a->server_us - now.us, slack = JUMP_US + (now.us - q->at.us) / 50;
@@ -125,7 +128,7 @@ static int64_t jump_seen(struct acquaintance *q, const struct answer *a, struct 
 	return jump;
 }
 
-/* It is the clock of the node that was set, and of no other node among three or more; where a majority jumps it is the daemon's own host that stood still. */
+/* Only the clock of this node was set, among three or more. Where a majority jumps, the daemon's own host stood still. */
 static bool is_alone(const struct sim_daemon *d, unsigned node, const struct acquaintance *q, int64_t jump)
 {
 	const struct world *w = d->world;
@@ -136,7 +139,7 @@ static bool is_alone(const struct sim_daemon *d, unsigned node, const struct acq
 	return w->plan->nodes >= 3 && ahead == 1 && d->host.halted_us == q->halted_us && jump <= w->server[node].ahead_us - q->ahead_us + JUMP_US;
 }
 
-/* Its keys end that much sooner than they were said to. */
+/* The keys of the node end that much earlier than was counted. */
 static void votes_lower(struct sim_daemon *d, unsigned node, int64_t jump)
 {
 	for (int64_t name = 0; name < d->world->plan->names; name++) {
@@ -160,7 +163,7 @@ void asking_probe(struct sim_daemon *d, unsigned node)
 	q->probes++;
 }
 
-/* One whose data is its own is known by its run_id alone. */
+/* A server whose data is its own is named by its run_id alone. */
 static struct span second_name(const struct probe *p)
 {
 	return p->own_data ? SPAN("") : p->replid;
@@ -174,14 +177,14 @@ static bool identity_is(const struct acquaintance *q, const struct probe *p)
 	       memcmp(named.p + 1, p->run_id.p, p->run_id.n) == 0 && memcmp(named.p + 2 + p->run_id.n, second.p, second.n) == 0;
 }
 
-/* Who the node says that it is, and whether it has forgotten tokens. */
+/* The identity that a probe shows, and whether the node has lost tokens. */
 static void identity_heard(struct sim_daemon *d, struct acquaintance *q, const struct answer *a)
 {
 	bool same = identity_is(q, a->probe), forgot = same && (a->probe->evicted > q->evicted || a->fence < q->fence_when_asked);
 
 	if (forgot && !q->fell)
 		acquaintance_sours(d, &q->fell, q);
-	if (!same) { /* another run of the server: its marker tells of its memory */
+	if (!same) { /* another run of the server: its marker tells whether it kept its memory */
 		q->known_at = d->world->checker.step;
 		q->fence = a->fence;
 	}
@@ -205,7 +208,7 @@ void asking_answered(struct sim_daemon *d, const struct call *call, const struct
 	if (a->fence > q->fence)
 		q->fence = a->fence;
 	if (call->kind == CALL_JOIN && a->code == 'J') {
-		q->fence = 0; /* what it held before is not what it must hold now */
+		q->fence = 0; /* its fence may be lower than before */
 		q->fell = false;
 	}
 	if (call->kind == CALL_PROBE || (call->kind == CALL_JOIN && a->code == 'J'))

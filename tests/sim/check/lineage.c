@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The values that the lives of a daemon put in each other's place: one adoption of each succeeds (S12), and no later life is refused them (L10). */
+/* Values that one run of a daemon adopts from another: each value is adopted once (S12), and a later run is not refused what previous runs left (L10). */
 #include "tests/sim/world/world.h"
 
 static bool is_adoption(const struct call *call)
@@ -24,7 +24,7 @@ static void kin_push(struct kin *k, struct span value)
 	k->count++;
 }
 
-/* A store is asked to put another value in the place of one of the lease's. */
+/* A store is asked to replace a value of the lease by another. */
 static void kin_add(struct kin *k, const struct call *call)
 {
 	if (!kin_has(k, call->value)) {
@@ -41,7 +41,7 @@ void kin_asked(struct sim_daemon *d, const struct call *call, int64_t name)
 		kin_add(&d->world->checker.kin[d->index][name], call);
 }
 
-/* S12: that a quorum of nodes has put another value in the place of an old one happens to each value once. */
+/* S12: a quorum of nodes replaces each value once at most. */
 static void adoption_look(struct server *s, const struct flight *f, unsigned i)
 {
 	struct world *w = s->world;
@@ -84,7 +84,7 @@ void kin_set_back(struct server *s)
 		adoption_undo(a, s);
 }
 
-/* A daemon that goes on beside another which runs on a copy of its journal has put the value back that the other had adopted, and released. */
+/* A daemon put its own value back that another daemon, on a copy of its journal, had adopted and released. */
 static void put_back_look(struct server *s, const struct flight *f, unsigned i)
 {
 	struct adoptions *all = &s->world->checker.adoptions;
@@ -96,7 +96,7 @@ static void put_back_look(struct server *s, const struct flight *f, unsigned i)
 			adoption_undo(a, s);
 }
 
-/* L10: what a node refuses to the present life of a daemon is not what former lives of it left there, and at a quorum. */
+/* L10: a node refuses a value to the present run of a daemon, though a quorum of nodes has what previous runs of that daemon left. */
 static void kin_look(struct server *s, const struct flight *f, unsigned i)
 {
 	struct world *w = s->world;
@@ -113,11 +113,11 @@ static void kin_look(struct server *s, const struct flight *f, unsigned i)
 	for (unsigned n = 0; n < w->plan->nodes; n++)
 		stands += sim_node_get(w->server[n].node, call->name, server_wall(&w->server[n]), &value, &expires) && kin_has(k, value);
 	if (2 * stands > w->plan->nodes)
-		checker_fail(w, INVARIANT_L10, name, "%s: node %u refuses daemon %u what a former life of it left there", name_of(name), s->index,
+		checker_fail(w, INVARIANT_L10, name, "%s: node %u refuses daemon %u what a previous run of it left there", name_of(name), s->index,
 			     f->daemon->index);
 }
 
-/* S11: what an UNLOCK left behind is nobody's to extend, however late that was asked for. */
+/* S11: a key that UNLOCK or a lock-delay left behind is never extended, however late the extension arrives. */
 static void left_look(struct server *s, const struct call *call, char code)
 {
 	int64_t name = name_number(call->name);
@@ -128,7 +128,7 @@ static void left_look(struct server *s, const struct call *call, char code)
 	if (call->exact)
 		s->left[name] = value;
 	else if (s->left[name] == value)
-		checker_fail(s->world, INVARIANT_S11, name, "%s: node %u extends what was left behind", name_of(name), s->index);
+		checker_fail(s->world, INVARIANT_S11, name, "%s: node %u extends a key that was left behind", name_of(name), s->index);
 }
 
 void kin_ran(struct server *s, const struct flight *f, unsigned i)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What sessions are told unasked, or at once: that a renewal was missed (L14), that they close a cycle of those who wait for each other (L15); and what becomes
- * of those that fall silent (L13).
+ * Notices that sessions must get in time: RISK when a renewal was missed (L14), DEADLOCK for a request that closes a cycle of waiters (L15). And a session that
+ * falls silent is cut off (L13).
  */
 #include "tests/sim/world/world.h"
 
 #define LOOK_US  (20 * MSEC)
-#define PAUSE_US (200 * MSEC) /* a heartbeat that is missed while the daemon stands still, or just after that, is forgiven */
+#define PAUSE_US (200 * MSEC) /* a daemon forgives a heartbeat that was missed while it stood still, or just after */
 
 void told_awake(struct sim_daemon *d)
 {
 	d->world->checker.awake_since[d->index] = d->world->now;
 }
 
-/* Its last line is read, and stands behind what it asked before: no other will come. */
+/* Its last line is read and waits behind other requests: no further heartbeat will come. */
 bool told_quit(const struct conn *c)
 {
 	const struct request_sim *q;
@@ -32,11 +32,15 @@ static void silence_look(struct sim_daemon *d, const struct conn *c)
 	bool listens = c->beat_us > 0 && !c->going && !c->taken && c->reading && !c->eof && !c->parted && !c->eof_told;
 
 	if (listens && !told_quit(c) && w->now - later(c->heard_at, w->checker.awake_since[d->index]) > c->beat_us * 51 / 50 + PAUSE_US)
-		checker_fail(d->world, INVARIANT_L13, -1, "client %u, which daemon %u has to hear every %lld us, has been silent since %lld us",
+		checker_fail(d->world, INVARIANT_L13, -1,
+			     "client %u, which promised daemon %u a line every %lld us, has been silent since %lld us and is not cut off",
 			     c->client->index, d->index, (long long)c->beat_us, (long long)c->heard_at);
 }
 
-/* A renewal is due when a third of the lease is over, and is missed when a command has had its time; what waits for its turn is told of when a third is left. */
+/*
+ * A renewal is due after a third of the lease, and is missed when its command times out. For a renewal that waits for admission, RISK is due when a third of
+ * the lease is left.
+ */
 static void risk_look(struct sim_daemon *d, int64_t name, struct lease *l)
 {
 	struct world *w = d->world;
@@ -48,7 +52,7 @@ static void risk_look(struct sim_daemon *d, int64_t name, struct lease *l)
 	else if (l->low_since == 0)
 		l->low_since = w->now;
 	else if (w->now - later(l->low_since, w->checker.awake_since[d->index]) > wait)
-		checker_fail(w, INVARIANT_L14, name, "%s: %lld us of the lease of client %u are left since %lld us, and daemon %u has not said RISK",
+		checker_fail(w, INVARIANT_L14, name, "%s: only %lld us of the lease of client %u are left since %lld us, and daemon %u has not pushed RISK",
 			     name_of(name), (long long)left, l->conn->client->index, (long long)l->low_since, d->index);
 }
 
@@ -61,12 +65,13 @@ static bool has(const struct sim_daemon *d, int64_t name, const struct request_s
 	return l->held && l->conn == who->conn && l->owner == who->owner && l->held_step < before;
 }
 
-/* The later of the two has asked for what the other had, and had what the other waited for: it closed the cycle. */
+/* The later request asked for what the other's owner held, and its owner held what the other waited for: it closed the cycle. */
 static void cycle_look(struct sim_daemon *d, const struct request_sim *first, const struct request_sim *last)
 {
 	if (first->begun_step < last->begun_step && !first->conn->going && !last->conn->going && !resume_is_behind(last) && !ledger_awaits(last) &&
 	    has(d, first->name, last, last->begun_step) && has(d, last->name, first, last->begun_step))
-		checker_fail(d->world, INVARIANT_L15, last->name, "%s: client %u waits for client %u since %lld us, which waits for it: daemon %u has not said DEADLOCK",
+		checker_fail(d->world, INVARIANT_L15, last->name,
+			     "%s: client %u waits for client %u since %lld us, which waits for it in turn: daemon %u has not answered DEADLOCK",
 			     name_of(last->name), last->conn->client->index, first->conn->client->index, (long long)last->begun_at, d->index);
 }
 
@@ -85,7 +90,7 @@ static void cycles_look(struct sim_daemon *d, int64_t a, int64_t b)
 	}
 }
 
-/* --------------------------------------------------------------------------------------------------------------------- */
+/* --- when they are checked -------------------------------------------------------------------------------------------- */
 
 void told_step(struct sim_daemon *d)
 {
@@ -108,7 +113,7 @@ void told_step(struct sim_daemon *d)
 
 void told_granted(struct sim_daemon *d, const struct request_sim *q, struct lease *l, int64_t fence)
 {
-	l->renews = q->renews && !resume_is_behind(q); /* it may be the turn of what was asked before, on other terms */
+	l->renews = q->renews && !resume_is_behind(q); /* the grant may belong to an earlier request with other terms */
 	l->risked = false;
 	l->low_since = 0;
 	l->held_step = d->world->checker.step;
@@ -117,7 +122,7 @@ void told_granted(struct sim_daemon *d, const struct request_sim *q, struct leas
 	l->asked_step = q->begun_step;
 }
 
-/* What was said to the connection before is not said again. */
+/* The notices that the previous connection got are not repeated. */
 void told_resumed(struct sim_daemon *d, struct lease *l)
 {
 	l->risked = true;

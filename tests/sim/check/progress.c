@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whether free names are granted to those who wait for them (L1, L6, L11). */
+/* A free name is granted to its waiters in time (L1, L6, L11). */
 #include "tests/sim/world/world.h"
 
 #define WOKEN_US (200 * MSEC)
@@ -21,7 +21,7 @@ void checker_sets_back(struct world *w, unsigned node)
 			w->checker.long_lived_ms[node][name] = expires_ms ? expires_ms : INT64_MAX;
 }
 
-/* A renewal never shortens it. */
+/* A renewal never shortens a key: one that ends later than before was renewed, and counts too. */
 bool outlives_its_lease(const struct world *w, int64_t name)
 {
 	struct span value;
@@ -56,7 +56,7 @@ static bool somebody(const struct world *w, int64_t name, bool *ret_waits)
 	return held;
 }
 
-/* Everything that is published is heard at once, and nobody who stands in line is dead. */
+/* Every wake-up reaches its daemon at once, and no daemon with a queue place is dead. */
 static bool all_is_heard(const struct world *w)
 {
 	if (w->plan->heard_percent < 100 || w->plan->echo_percent > 0 || w->now < w->deaf_until || w->flaps)
@@ -79,14 +79,14 @@ static void check_woken(struct world *w, int64_t name)
 	if (free > w->checker.longest_woken)
 		w->checker.longest_woken = free;
 	if (free > WOKEN_US + 20 * round_trip_us(w->plan))
-		checker_fail(w, INVARIANT_L6, name, "%s: unlocked at %lld us, and nobody who waits was granted it", name_of(name),
+		checker_fail(w, INVARIANT_L6, name, "%s: unlocked at %lld us, and no waiter was granted it", name_of(name),
 			     (long long)w->checker.free_since[name]);
 }
 
-/* How long a free name may be waited for. */
+/* How long a free name with a waiter may stay free. */
 static int64_t free_for_us(const struct world *w)
 {
-	bool told = w->plan->heard_percent == 100 && w->plan->echo_percent == 0; /* else a release is noticed when the next poll is due, within a second */
+	bool told = w->plan->heard_percent == 100 && w->plan->echo_percent == 0; /* else the next poll notices a release, within a second */
 
 	return w->flaps ? FLAPPING_US + (told ? 0 : SEC) + 20 * round_trip_us(w->plan) : 3 * SEC + 50 * round_trip_us(w->plan);
 }
@@ -114,7 +114,7 @@ void check_progress(struct world *w)
 		if (*since != INT64_MAX && w->flaps && w->now - *since > w->checker.longest_flapping)
 			w->checker.longest_flapping = w->now - *since;
 		if (*since != INT64_MAX && w->now - *since > bound)
-			checker_fail(w, w->flaps ? INVARIANT_L11 : INVARIANT_L1, name, "%s: free, and waited for, since %lld us", name_of(name),
+			checker_fail(w, w->flaps ? INVARIANT_L11 : INVARIANT_L1, name, "%s: free since %lld us, though somebody waits", name_of(name),
 				     (long long)*since);
 	}
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reckons votes a second time, from calls and answers as they cross the seam, with arithmetic of its own. */
+/*
+ * Counts the votes of each lease a second time, from calls and answers at the interface of the service, with arithmetic of its own. What a daemon grants,
+ * promises or pushes is compared with that count.
+ */
 #include "tests/sim/world/world.h"
 
 #include <stdlib.h>
@@ -9,7 +12,7 @@
 
 /* --- values ---------------------------------------------------------------------------------------------------------- */
 
-/* "<16 hex>.<host>:<ticket>:<32 hex>" */
+/* The serial of a value "<16 hex>.<host>:<serial>:<32 hex>". */
 static uint64_t ticket_of(struct span value)
 {
 	const char *colon = memchr(value.p, ':', value.n);
@@ -22,7 +25,7 @@ static uint64_t ticket_of(struct span value)
 	return ticket;
 }
 
-/* Does the value begin as those of this life do? */
+/* Does the value belong to this run of the daemon? */
 static bool is_own(const struct sim_daemon *d, struct span value)
 {
 	return span_starts(value, span_of(service_daemon_id(d->service)));
@@ -50,7 +53,7 @@ bool witness_is_dead(const struct sim_daemon *d, struct span value)
 	return is_own(d, value) && ticket < b->cap && b->dead[ticket];
 }
 
-/* A new service: it knows no tickets, holds no leases. */
+/* A run of the daemon begins: its service has no values and no leases. */
 void witness_life(struct sim_daemon *d)
 {
 	struct checker *k = &d->world->checker;
@@ -76,7 +79,7 @@ struct instant witness_vote(const struct world *w, const struct call *call, stru
 	return instant_add(sent, lease * 99 / 100 - 3 * MSEC);
 }
 
-/* D, by counting: the latest until[i] that at least Q votes reach. */
+/* The deadline, by counting: the latest end that a quorum of votes reaches. */
 struct instant witness_deadline(const struct sim_daemon *d, const struct lease *l)
 {
 	unsigned nodes = d->conf.nodes;
@@ -93,7 +96,7 @@ struct instant witness_deadline(const struct sim_daemon *d, const struct lease *
 	return best;
 }
 
-/* What an attempt took that led to no grant is given back before the node is asked anew; one that is too busy to be told is not asked. */
+/* L8: a daemon releases the votes of a failed round at a node before it asks that node again; it does not ask a node that is too busy for the release. */
 static void vain_keep(struct world *w, struct sim_daemon *d, struct lease *l)
 {
 	bool some = false;
@@ -110,7 +113,8 @@ static void vain_keep(struct world *w, struct sim_daemon *d, struct lease *l)
 static void vain_look(struct world *w, struct sim_daemon *d, int64_t name, const struct lease *l, unsigned node)
 {
 	if (instant_before(daemon_boot(d), l->left[node]))
-		checker_fail(w, INVARIANT_L8, name, "%s: daemon %u asks node %u anew and leaves what it gave", name_of(name), d->index, node);
+		checker_fail(w, INVARIANT_L8, name,
+			     "%s: daemon %u asks node %u again, and has not released its vote of a failed round", name_of(name), d->index, node);
 }
 
 static const struct lease *lease_of(const struct world *w, int64_t name, struct span value)
@@ -124,8 +128,8 @@ static const struct lease *lease_of(const struct world *w, int64_t name, struct 
 }
 
 /*
- * An adoption is not the first command of its lease. A daemon that stood still while another was started on a copy of its directory may have handed the lease
- * on when the other adopts it: the token that it adopts is smaller than what was returned since.
+ * An adoption continues a lease. A daemon that stood still while another was started on a copy of its directory may have handed the lease over before the other
+ * adopts it: the adopted token is smaller than one that was returned since.
  */
 static int64_t lease_floor(const struct world *w, const struct call *call, int64_t name)
 {
@@ -146,10 +150,13 @@ static void lease_begin(struct world *w, struct sim_daemon *d, const struct call
 	struct span value = call->kind == CALL_EXTEND ? call->new_value : call->value;
 	int64_t floor = lease_floor(w, call, name);
 
-	/* Under X the service may know of a clock that jumped, and lose it earlier. Where an EXTEND asks for less, what was set for longer is told for less. */
+	/*
+	 * Not under X: the service may know of a clock that jumped, and lose the lease earlier. most_us - least_us: after an EXTEND to less, a vote for more
+	 * counts for less.
+	 */
 	if (w->class == CLASS_T && l->held && !l->conn->going && l->over_step != w->checker.step &&
 	    instant_before(daemon_boot(d), instant_add(witness_deadline(d, l), l->least_us - l->most_us)))
-		checker_fail(w, INVARIANT_S15, name, "%s: daemon %u acquires what its client %u has", name_of(name), d->index,
+		checker_fail(w, INVARIANT_S15, name, "%s: daemon %u acquires what its client %u holds", name_of(name), d->index,
 			     l->conn->client->index);
 	if (l->grants > 0)
 		l->former = witness_deadline(d, l);
@@ -170,24 +177,24 @@ static void lease_begin(struct world *w, struct sim_daemon *d, const struct call
 		l->until[i] = INSTANT_PAST;
 }
 
-/* S15: keep= leaves the key behind, whichever value stands there: also those of a former life that no store was asked to replace yet. */
+/* S15: keep= leaves the key behind, whichever value it has: also a value of a previous run that no store was asked to replace yet. */
 static void kept_look(struct sim_daemon *d, const struct call *call, int64_t name)
 {
 	const struct lease *l = &d->world->checker.lease[d->index][name];
 	uint64_t ticket = ticket_of(call->value);
 
 	if (l->kept && (ticket == l->ticket || (ticket > l->ticket && call->prior.n > 0)))
-		checker_fail(d->world, INVARIANT_S15, name, "%s: daemon %u deletes what UNLOCK keep= has left", name_of(name), d->index);
+		checker_fail(d->world, INVARIANT_S15, name, "%s: daemon %u deletes a key that UNLOCK keep= left", name_of(name), d->index);
 }
 
-/* S8: a daemon knows no values but its own and those that its journal left it. */
+/* S8: a daemon uses only its own values and those in its journal. */
 static void values_look(struct sim_daemon *d, const struct call *call, int64_t name)
 {
 	struct span rest = call->prior, value = call->value;
 
 	do {
 		if (!is_own(d, value) && !journal_may_adopt(&d->journal, name, value))
-			checker_fail(d->world, INVARIANT_S8, name, "%s: daemon %u asks for the value %.*s of another", name_of(name), d->index,
+			checker_fail(d->world, INVARIANT_S8, name, "%s: daemon %u uses the value %.*s of another daemon", name_of(name), d->index,
 				     (int)value.n, value.p);
 	} while (span_word(&rest, &value));
 }
@@ -205,7 +212,7 @@ static void value_dies(struct sim_daemon *d, const struct call *call, int64_t na
 		l->left[call->node] = INSTANT_PAST;
 }
 
-/* The lock-delay of a hold, whether anybody heard of its grant or not. */
+/* A lock-delay or keep= leaves the value behind: it is released, and its key stays. */
 static void value_is_left(struct sim_daemon *d, const struct call *call, int64_t name)
 {
 	struct checker *k = &d->world->checker;
@@ -235,7 +242,7 @@ void witness_call(struct sim_daemon *d, const struct call *call)
 	values_look(d, call, name);
 	ticket = ticket_of(call->kind == CALL_EXTEND ? call->new_value : call->value);
 	if (call->kind == CALL_EXTEND && span_equal(call->value, call->new_value) && !is_own(d, call->value))
-		checker_fail(w, INVARIANT_S12, name, "%s: daemon %u goes on with the value of a former life", name_of(name), d->index);
+		checker_fail(w, INVARIANT_S12, name, "%s: daemon %u renews a value of a previous run instead of adopting it", name_of(name), d->index);
 	if (call->kind == CALL_RELEASE) {
 		kept_look(d, call, name);
 		if (is_own(d, call->value))
@@ -245,7 +252,7 @@ void witness_call(struct sim_daemon *d, const struct call *call)
 	if (call->kind == CALL_EXTEND && call->exact && is_own(d, call->value))
 		value_is_left(d, call, name);
 	if (*book_of(&w->checker.book[d->index], ticket))
-		checker_fail(w, INVARIANT_S11, name, "%s: daemon %u uses ticket %llu, which it had released", name_of(name),
+		checker_fail(w, INVARIANT_S11, name, "%s: daemon %u uses the value with serial %llu, which it had released", name_of(name),
 			     d->index, (unsigned long long)ticket);
 	l = &w->checker.lease[d->index][name];
 	if (call->kind == CALL_ACQUIRE)
@@ -321,13 +328,13 @@ void witness_vouch(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum in
 	int64_t left = instant_diff(deadline, daemon_boot(d));
 
 	if (left <= 0)
-		checker_fail(w, what, name, "%s: daemon %u says OK, but too few votes stand", name_of(name), d->index);
+		checker_fail(w, what, name, "%s: daemon %u answers OK, but too few votes stand", name_of(name), d->index);
 	else if (valid_ms > 0 && valid_ms * MSEC > left)
-		checker_fail(w, what, name, "%s: daemon %u says valid_ms=%lld, its votes vouch for %lld us", name_of(name),
+		checker_fail(w, what, name, "%s: daemon %u answers valid_ms=%lld, but its votes cover %lld us", name_of(name),
 			     d->index, (long long)valid_ms, (long long)left);
 }
 
-/* The word is given 5 ms ahead, or as soon as a vote that falls has brought the deadline nearer than that. */
+/* L5: LOST is pushed 5 ms before the deadline, or as soon as a vote falls that brings the deadline nearer than that. */
 static void deadline_look(struct sim_daemon *d, int64_t name, struct lease *l)
 {
 	struct world *w = d->world;
@@ -338,10 +345,10 @@ static void deadline_look(struct sim_daemon *d, int64_t name, struct lease *l)
 	else if (l->overdue_since == 0)
 		l->overdue_since = w->now;
 	else if (w->now - l->overdue_since > SOON_US)
-		checker_fail(w, INVARIANT_L5, name, "%s: daemon %u has not said LOST to client %u", name_of(name), d->index, l->conn->client->index);
+		checker_fail(w, INVARIANT_L5, name, "%s: daemon %u has not pushed LOST to client %u", name_of(name), d->index, l->conn->client->index);
 }
 
-/* After each step: what is held is vouched for, or was said to be lost (L5). */
+/* After each step of the daemon. */
 void witness_step(struct sim_daemon *d)
 {
 	struct world *w = d->world;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Values that a daemon has given up: they do not stay at a node that it can tell (L8), whatever became of the command that put them there, or of the
- * first word that it gave them up; nor does what they were to take the place of. And no later life of it takes them up again (S11).
+ * Values that a daemon gave up: they do not stay at a node that it can reach (L8), whatever became of the command that set them or of the first release; nor do
+ * the values that they were to replace. No later run of the daemon adopts them (S11).
  */
 #include "tests/sim/world/world.h"
 
 #define LOOK_US (50 * MSEC)
 #define LEFT_US (300 * MSEC)
-#define FULL    32 /* a daemon may keep waiting what is more, of a node that answers in time, where no window is drawn: see daemon/core/flow.h */
+#define FULL    32 /* calls per node that a daemon keeps under way where no window is drawn: see daemon/core/flow.h */
 
 void left_note(struct sim_daemon *d, struct span value)
 {
@@ -27,7 +27,7 @@ static bool was_released(const struct sim_daemon *d, uint64_t hash)
 	return false;
 }
 
-/* What the journal may not have heard of is taken up in good faith. */
+/* A value whose release a torn journal may have lost is adopted in good faith. */
 void left_taken_up(struct sim_daemon *d, const struct call *call, int64_t name)
 {
 	const struct dead_values *dead = &d->world->checker.dead[d->index];
@@ -35,10 +35,11 @@ void left_taken_up(struct sim_daemon *d, const struct call *call, int64_t name)
 
 	for (unsigned i = 0; i < dead->count && i < DEAD_MAX; i++)
 		if (dead->value[i] == value && dead->life[i] < d->life && dead->life[i] > d->journal.torn)
-			checker_fail(d->world, INVARIANT_S11, name, "%s: daemon %u adopts a value that a former life of it had released", name_of(name), d->index);
+			checker_fail(d->world, INVARIANT_S11, name,
+				     "%s: daemon %u adopts a value that a previous run of it had released", name_of(name), d->index);
 }
 
-/* A daemon of which another runs on a copy of its directory may go on with what is its own. */
+/* The value belongs to another daemon that is up: one runs on a copy of the other's directory. */
 static bool is_of_another(const struct sim_daemon *d, struct span value)
 {
 	for (unsigned i = 0; i < d->world->plan->daemons; i++) {
@@ -50,7 +51,7 @@ static bool is_of_another(const struct sim_daemon *d, struct span value)
 	return false;
 }
 
-/* What a value of this life was to take the place of, which was released. */
+/* A value of this run was to replace that value, and was released. */
 static bool was_replaced(const struct sim_daemon *d, int64_t name, struct span value)
 {
 	const struct kin *k = &d->world->checker.kin[d->index][name];
@@ -58,7 +59,7 @@ static bool was_replaced(const struct sim_daemon *d, int64_t name, struct span v
 	return k->count > 1 && k->count <= KIN_MAX && kin_has(k, value) && was_released(d, k->value[0]);
 }
 
-/* A value of this life, or what that was to take the place of. */
+/* A released value of this run, or a value that it was to replace. */
 static bool is_given_up(const struct sim_daemon *d, int64_t name, struct span value)
 {
 	if (witness_is_dead(d, value) && was_released(d, hash_bytes(value.p, value.n)))
@@ -66,7 +67,7 @@ static bool is_given_up(const struct sim_daemon *d, int64_t name, struct span va
 	return was_replaced(d, name, value) && !is_of_another(d, value);
 }
 
-/* A daemon has put its own value back that another, on a copy of its directory, has given up: that one did what it could. */
+/* A daemon put its own value back that another one, on a copy of its directory, gave up: that one did all it could. */
 static bool is_put_back(const struct flight *f, unsigned i, int64_t name)
 {
 	const struct world *w = f->daemon->world;
@@ -77,7 +78,7 @@ static bool is_put_back(const struct flight *f, unsigned i, int64_t name)
 	return false;
 }
 
-/* What a former life sent may come after the time of a command, and after the last release: how roughly it knew the node's clock, nobody knows. */
+/* A command of a previous run came late, perhaps after the last release: that run may have known the node's clock badly. */
 static bool is_stray(const struct flight *f)
 {
 	return f->life != f->daemon->life && f->server->world->now - f->wanted_at > f->server->world->plan->timeout_us;
@@ -91,7 +92,7 @@ void left_ran(struct server *s, const struct flight *f, unsigned i)
 		s->stray[name] = is_stray(f) || is_put_back(f, i, name);
 }
 
-/* The node has the key of a value that this life of the daemon has released, there or elsewhere: which, as a hash; 0: it has not. */
+/* The value at the node, as a hash, if this run of the daemon has given it up; 0: none such. */
 static uint64_t left_value(const struct sim_daemon *d, const struct server *s, int64_t name)
 {
 	struct span value;
@@ -133,7 +134,8 @@ static void left_look(struct sim_daemon *d, unsigned node, bool told, int64_t na
 	from = l->since > prompt ? l->since : prompt;
 	from = from > w->checker.awake_since[d->index] ? from : w->checker.awake_since[d->index];
 	if (prompt != INT64_MAX && w->now - from > LEFT_US + 2 * w->plan->timeout_us)
-		checker_fail(w, INVARIANT_L8, name, "%s: daemon %u gave it up, could tell node %u since %lld us, and its key stands there", name_of(name), d->index,
+		checker_fail(w, INVARIANT_L8, name,
+			     "%s: daemon %u gave up a value, can reach node %u since %lld us, and its key still stands there", name_of(name), d->index,
 			     node, (long long)from);
 }
 

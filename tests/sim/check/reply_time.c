@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* By when each request must be answered (L7). */
+/* Every request is answered within its wait and a bound (L7). */
 #include "tests/sim/world/world.h"
 
-/* L7: its wait, and what a few rounds take; a request that does not wait may meet three split votes. */
+/* The wait of the request, and what a few rounds take: a request that does not wait may meet three split votes. */
 static int64_t request_bound(const struct world *w, const struct request_sim *q)
 {
 	const struct plan *p = w->plan;
@@ -11,17 +11,17 @@ static int64_t request_bound(const struct world *w, const struct request_sim *q)
 	if (q->wait_ms < 0)
 		return INT64_MAX;
 	if (q->ask == ASK_LIST)
-		rounds += 2 * STORM_NAMES * MSEC; /* slices of some names, one a millisecond, and all who LIST take turns */
+		rounds += 2 * STORM_NAMES * MSEC; /* lists are answered in slices, one a millisecond, by turns */
 	return rounds + (q->wait_ms * MSEC) + (q->wait_ms * MSEC) / 50;
 }
 
-/* L7, of a LOCK that does not wait: a second for busy stores and for rounds, and what is under way then: the leading node, the others, the second round. */
+/* For a LOCK that does not wait: a second for busy stores and rounds, then the calls under way: leading node, other nodes, second round. */
 static int64_t second_bound(const struct world *w)
 {
 	return SEC + 3 * w->plan->timeout_us + 50 * MSEC;
 }
 
-/* They are held back, or their round trips and the pauses between them are longer than those of the plan. */
+/* Rounds wait for busy stores, or links are slower than the plan says. */
 static bool rounds_take_longer(const struct request_sim *q)
 {
 	const struct sim_daemon *d = q->conn->daemon;
@@ -32,7 +32,7 @@ static bool rounds_take_longer(const struct request_sim *q)
 	return slow || (d->paced_at > 0 && d->paced_at > q->begun_at - SEC);
 }
 
-/* What comes behind a RESUME waits for it, and that for adoptions. */
+/* A request behind a RESUME waits for it, and RESUME waits for adoptions. */
 static int64_t request_wait_for_resume(const struct request_sim *q)
 {
 	const struct request_sim *other;
@@ -48,7 +48,7 @@ void due_begin(struct request_sim *q)
 	struct world *w = q->conn->world;
 	const struct sim_daemon *d = q->conn->daemon;
 	int64_t *due = &w->checker.due[d->index], bound = request_bound(w, q);
-	int64_t from = d->state == DAEMON_STOPPING ? d->thaw_at : w->now; /* the last that it read before it was stopped */
+	int64_t from = d->state == DAEMON_STOPPING ? d->thaw_at : w->now; /* it is the last request that the daemon reads before it is stopped */
 
 	if (q->locks && q->wait_ms == 0) {
 		q->busy_us = second_bound(w) > bound ? second_bound(w) - bound : 0;
@@ -77,7 +77,6 @@ static void request_set_due_anew(struct world *w, struct request_sim *q)
 		q->due_at += q->conn->daemon->thaw_at - w->now;
 }
 
-/* A daemon that is stopped answers nobody: bounds move. */
 void due_stopped(struct sim_daemon *d)
 {
 	conns_each_running(d, request_set_due_anew);
@@ -92,10 +91,10 @@ static void request_look(struct world *w, struct request_sim *q)
 		q->busy_us = 0;
 	}
 	if (q->due_at <= w->now && ledger_awaits(q))
-		q->due_at = INT64_MAX; /* the client has to read first, and may have fallen silent */
+		q->due_at = INT64_MAX; /* the client has to read first, and may be gone */
 	if (q->due_at <= w->now && !q->conn->taken)
 		checker_fail(w, INVARIANT_L7, q->name,
-			     "client %u: request %u, begun at %lld us with wait %lld ms, is not answered", q->conn->client->index,
+			     "client %u: request %u, begun at %lld us with a wait of %lld ms, is not answered in time", q->conn->client->index,
 			     q->number, (long long)q->begun_at, (long long)q->wait_ms);
 	if (q->due_at < *due)
 		*due = q->due_at;

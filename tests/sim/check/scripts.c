@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the scripts have done, looked at on the server itself when a command has run. */
+/* What the scripts of a command did, as the server shows it when they have run (S18, S23, L8). */
 #include "tests/sim/world/world.h"
 
 static bool is_vote(const struct answer *a)
@@ -7,33 +7,33 @@ static bool is_vote(const struct answer *a)
 	return a->class == ANSWER_EXECUTED && (a->code == 'G' || a->code == 'E' || a->code == 'A');
 }
 
-/* Another marker, however like it, may stand for a memory that was lost meanwhile. */
+/* S23: the marker of the call is that of the node. Any other one may mean that the node lost its memory meanwhile. */
 static void marker_look(struct server *s, const struct flight *f, const struct call *call)
 {
 	if (!span_equal(sim_node_marker(s->node), call->marker))
-		checker_fail(s->world, INVARIANT_S23, name_number(call->name), "node %u votes for daemon %u, which knows it under another marker",
+		checker_fail(s->world, INVARIANT_S23, name_number(call->name), "node %u votes for daemon %u, which asked under another marker",
 			     s->index, f->daemon->index);
 }
 
-/* What sets a key where none stood comes in its time, or nobody would take away what it sets. */
+/* S23: a command that sets a missing key is in time, or nobody would remove the key. */
 static void time_look(struct server *s, const struct flight *f, const struct call *call, const struct answer *a)
 {
 	if (a->code != 'E' && call->not_after_ms > 0 && server_wall(s) / MSEC > call->not_after_ms)
-		checker_fail(s->world, INVARIANT_S23, name_number(call->name), "node %u sets a key for daemon %u, %lld ms after the end of its time",
+		checker_fail(s->world, INVARIANT_S23, name_number(call->name), "node %u sets a key for daemon %u, %lld ms after the command ran out",
 			     s->index, f->daemon->index, (long long)(server_wall(s) / MSEC - call->not_after_ms));
 }
 
-/* It may have been flushed since. */
+/* S23: a join is in time, since the node may have been flushed after it was asked. */
 static void join_look(struct server *s, const struct flight *f, const struct call *call)
 {
 	if (call->not_after_ms > 0 && server_wall(s) / MSEC > call->not_after_ms)
-		checker_fail(s->world, INVARIANT_S23, -1, "node %u joins for daemon %u, %lld ms after the end of its time", s->index, f->daemon->index,
+		checker_fail(s->world, INVARIANT_S23, -1, "node %u joins for daemon %u, %lld ms after the command ran out", s->index, f->daemon->index,
 			     (long long)(server_wall(s) / MSEC - call->not_after_ms));
 	if (call->not_after_ms == 0 && span_starts(call->new_marker, SPAN("j")))
-		checker_fail(s->world, INVARIANT_S23, -1, "daemon %u asks node %u to join, however late", f->daemon->index, s->index);
+		checker_fail(s->world, INVARIANT_S23, -1, "daemon %u asks node %u to join, and sets no time limit", f->daemon->index, s->index);
 }
 
-/* A single token may be ahead of the clock: a floor that is no higher lifts nothing. */
+/* This command itself issued a token as high, which a single token may be: the floor lifts nothing. */
 static bool was_issued(const struct flight *f, int64_t token)
 {
 	for (unsigned i = 0; i < f->count; i++)
@@ -43,8 +43,8 @@ static bool was_issued(const struct flight *f, int64_t token)
 }
 
 /*
- * Where clocks were set back a second round lifts the fence further, but no further than the fence of another node got: see daemon/core/quorum.h. That node may
- * have lost its memory since it granted.
+ * After clocks were set back, a second round may lift the fence beyond its limit, but no further than the highest fence that another node ever had: see
+ * daemon/core/quorum.h. That node may have lost its memory since.
  */
 static bool stood_elsewhere(const struct server *s, const struct call *call)
 {
@@ -56,20 +56,20 @@ static bool stood_elsewhere(const struct server *s, const struct call *call)
 	return false;
 }
 
-/* Who renews a lease issues no token of it again; and a floor lifts the fence no further than a range may. */
+/* S18: a node that renews a lease has a fence that is not below its tokens; and a floor lifts the fence no further than a range may. */
 static void floor_look(struct server *s, const struct flight *f, const struct call *call)
 {
 	int64_t most = server_wall(s) + f->daemon->conf.skew_us + 2 * f->daemon->conf.clock_tol_us;
 
 	if (sim_node_fence(s->node) < call->fence)
-		checker_fail(s->world, INVARIANT_S18, name_number(call->name), "node %u renews a lease with tokens up to %lld, and its fence is %lld",
+		checker_fail(s->world, INVARIANT_S18, name_number(call->name), "node %u renews a lease with tokens up to %lld, but its fence is %lld",
 			     s->index, (long long)call->fence, (long long)sim_node_fence(s->node));
 	if (call->fence > s->fence && call->fence > most && !was_issued(f, call->fence) && !stood_elsewhere(s, call))
-		checker_fail(s->world, INVARIANT_S18, name_number(call->name), "node %u lifts its fence to %lld, beyond its clock, the skew and the tolerance",
+		checker_fail(s->world, INVARIANT_S18, name_number(call->name), "node %u lifts its fence to %lld, beyond its clock + skew + tolerance",
 			     s->index, (long long)call->fence);
 }
 
-/* A later call of the same command puts it there again. */
+/* A later call of the same command queues the ticket again. */
 static bool comes_again(const struct flight *f, unsigned withdrawn)
 {
 	for (unsigned i = withdrawn + 1; i < f->count; i++)
@@ -78,7 +78,7 @@ static bool comes_again(const struct flight *f, unsigned withdrawn)
 	return false;
 }
 
-/* Neither the ticket stands in line any more, nor what was noted of it. */
+/* L8: a withdrawn ticket leaves nothing behind, neither its queue place nor a note. */
 static void withdrawal_look(struct server *s, const struct call *call)
 {
 	char note[1 + sizeof(((struct turn *)0)->text)];
@@ -90,7 +90,8 @@ static void withdrawal_look(struct server *s, const struct call *call)
 	note[0] = '~';
 	memcpy(note + 1, call->ticket.p, call->ticket.n);
 	if (sim_node_place(s->node, call->name, call->ticket, &until) || sim_node_place(s->node, call->name, noted, &until))
-		checker_fail(s->world, INVARIANT_L8, name_number(call->name), "node %u: the place in line of %.*s was given back, and something is left of it",
+		checker_fail(s->world, INVARIANT_L8, name_number(call->name),
+			     "node %u: the ticket %.*s was withdrawn, but its place or its note is still there",
 			     s->index, (int)call->ticket.n, call->ticket.p);
 }
 

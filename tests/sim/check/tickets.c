@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waiting across daemons, reckoned a second time (S20): the tickets that daemons show, the places that they have in line at each node, how long a
- * free key was left unused, and what a lease may be handed on to.
+ * How daemons wait for each other (S20): the tickets that they show, the places that they have in the queue of each node, how long a node keeps a free key for
+ * an older ticket, and which leases they may hand over.
  */
 #include "tests/sim/world/world.h"
 
-#define TICKET_MS    3000 /* a place in line lasts so long */
-#define GRACE_MS     20   /* the least that a free lock is kept for the first in line */
+#define TICKET_MS    3000 /* a queue place lasts so long */
+#define GRACE_MS     20   /* a node keeps a free lock at least so long for the first in its queue */
 #define HANDOFF_US   (100 * MSEC)
 #define HANDOFFS     64
 #define WITHDRAWN_US SEC
@@ -32,7 +32,7 @@ static bool text_is(const struct turn *t, struct span ticket)
 
 /* --- tickets --------------------------------------------------------------------------------------------------------- */
 
-/* Everybody in line there waits; some since before that step. */
+/* The daemon has waiters for the name, and nobody else. */
 static bool all_wait(struct sim_daemon *d, int64_t name)
 {
 	const struct requests *line = &d->world->checker.line[d->index][name];
@@ -48,7 +48,7 @@ static bool all_wait(struct sim_daemon *d, int64_t name)
 	return !TAILQ_EMPTY(line);
 }
 
-/* A request comes with the step after that in which it began, and what falls due in that step is done before it is read. */
+/* Some waiter began before that step. A request is read in the step after the one in which it began, and a timer of that step runs before it is read. */
 static bool one_waits_since(struct sim_daemon *d, int64_t name, uint64_t step)
 {
 	const struct request_sim *q;
@@ -85,8 +85,8 @@ static int64_t latest_wall(const struct sim_daemon *d)
 }
 
 /*
- * Its first 16 digits say when somebody began to wait, by the clocks of the stores. What a daemon knows of those may be as old as it has heard nothing of
- * them, and an answer that was long in coming says little. How long ago it was the daemon tells by its own clock, which drifts against theirs.
+ * The first 16 digits of a ticket say when somebody began to wait, by the clocks of the stores. The daemon knows those clocks from its last answers, and a slow
+ * answer tells little; it measures how long ago that was by its own clock, which drifts against theirs.
  */
 static void ticket_look(struct sim_daemon *d, const struct call *call, int64_t name)
 {
@@ -102,29 +102,30 @@ static void ticket_look(struct sim_daemon *d, const struct call *call, int64_t n
 		first = wall < first ? wall : first;
 	}
 	if (us > last + slack || us < first - waited - waited / 100 - slack)
-		checker_fail(d->world, INVARIANT_S20, name, "%s: daemon %u waits since %lld us, and its ticket is of %lld, when it is %lld at the stores", name_of(name),
+		checker_fail(d->world, INVARIANT_S20, name,
+			     "%s: daemon %u waits since %lld us, but its ticket is of %lld, while the stores show %lld", name_of(name),
 			     d->index, (long long)since, (long long)us, (long long)last);
 }
 
-/* Just after a long stop a daemon does not know the clocks of the stores well: it corrects a ticket that is later than its waiter. */
+/* Just after a long stop a daemon knows the clocks of the stores badly: it corrects a ticket that is later than its waiter. */
 static bool ticket_is_ahead(const struct sim_daemon *d, const struct turn *t)
 {
 	return d->stopped_us > 0 && ticket_us((struct span){t->text, t->n}) > latest_wall(d) - (d->world->now - t->waits_since) + AHEAD_US;
 }
 
-/* A daemon whose clients wait shows its ticket whenever it asks, and the same one as long as somebody waits. */
+/* A daemon with waiters shows its ticket in every request, and the same one as long as they wait. */
 void turns_call(struct sim_daemon *d, const struct call *call, int64_t name)
 {
 	struct turn *t = turn_of(d, name);
 
 	if (call->ticket.n == 0) {
 		if (all_wait(d, name) || one_waits_since(d, name, d->world->checker.step))
-			checker_fail(d->world, INVARIANT_S20, name, "%s: daemon %u asks without a ticket, and somebody waits there",
+			checker_fail(d->world, INVARIANT_S20, name, "%s: daemon %u shows no ticket, though it has waiters",
 				     name_of(name), d->index);
 		return;
 	}
 	if (call->grace_ms < GRACE_MS)
-		checker_fail(d->world, INVARIANT_S20, name, "%s: daemon %u leaves the first in line %lld ms", name_of(name),
+		checker_fail(d->world, INVARIANT_S20, name, "%s: daemon %u asks nodes to keep a free lock for only %lld ms", name_of(name),
 			     d->index, (long long)call->grace_ms);
 	t->nodes |= (uint16_t)(1u << call->node);
 	t->shown_at[call->node] = d->world->now;
@@ -134,7 +135,7 @@ void turns_call(struct sim_daemon *d, const struct call *call, int64_t name)
 		return;
 	}
 	if (t->n > 0 && !t->spent && !ticket_is_ahead(d, t) && one_waits_since(d, name, t->step))
-		checker_fail(d->world, INVARIANT_S20, name, "%s: daemon %u shows the ticket %.*s, but waits with %.*s",
+		checker_fail(d->world, INVARIANT_S20, name, "%s: daemon %u shows the ticket %.*s, but its waiters have %.*s",
 			     name_of(name), d->index, (int)call->ticket.n, call->ticket.p, (int)t->n, t->text);
 	ticket_look(d, call, name);
 	text_keep(t, call->ticket);
@@ -148,7 +149,7 @@ void turns_granted(struct sim_daemon *d, int64_t name, unsigned node)
 	turn_of(d, name)->nodes &= (uint16_t)~(1u << node);
 }
 
-/* Its turn has come. A node that was too busy before may have been asked in the very step in which the answer that decided came. */
+/* The daemon won the name. A busy node may have been asked only in the step of the answer that decided. */
 void turns_won(struct sim_daemon *d, int64_t name)
 {
 	turn_of(d, name)->spent = true;
@@ -159,20 +160,20 @@ void turns_withdrawn(struct sim_daemon *d, const struct call *call, int64_t name
 	turn_of(d, name)->nodes &= (uint16_t)~(1u << call->node);
 }
 
-/* A node that cannot be told is not told later either: the place ends by itself. */
+/* The daemon lost its connection to the node and does not withdraw later: the place expires. */
 void turns_unlinked(struct sim_daemon *d, unsigned node)
 {
 	for (int64_t name = 0; name < d->world->plan->names; name++)
 		turn_of(d, name)->nodes &= (uint16_t)~(1u << node);
 }
 
-/* A place that was last asked for so long ago has ended. */
+/* The place has expired. */
 static bool place_is_over(const struct sim_daemon *d, const struct turn *t, unsigned node)
 {
 	return d->world->now - t->shown_at[node] > TICKET_MS * MSEC + d->conf.timeout_us;
 }
 
-/* The moment from which the daemon can tell this node that it does not wait: one that owes it answers is not asked for more. */
+/* True time since when the daemon can withdraw from this node: it sends no more calls to a node whose answers are overdue. */
 static int64_t told_from(const struct sim_daemon *d, const struct turn *t, unsigned node)
 {
 	int64_t prompt = link_prompt_since(&d->link[node]);
@@ -180,7 +181,7 @@ static int64_t told_from(const struct sim_daemon *d, const struct turn *t, unsig
 	return prompt > t->alone_since ? prompt : t->alone_since;
 }
 
-/* Where nobody waits any more the place in line is given back, at once or when the round under way is over: before long, where the node can be told. */
+/* L3: a daemon without waiters withdraws from the queue, at once or when its round ends: soon, if it can reach the node. */
 static void alone_look(struct sim_daemon *d, int64_t name, struct turn *t)
 {
 	const struct world *w = d->world;
@@ -189,11 +190,11 @@ static void alone_look(struct sim_daemon *d, int64_t name, struct turn *t)
 		t->alone_since = w->now;
 	for (unsigned i = 0; i < d->conf.nodes; i++)
 		if ((t->nodes >> i & 1) && !place_is_over(d, t, i) && w->now - WITHDRAWN_US - 2 * d->conf.timeout_us > told_from(d, t, i))
-			checker_fail(d->world, INVARIANT_L3, name, "%s: nobody waits at daemon %u since %lld us, but it stands in line at node %u",
+			checker_fail(d->world, INVARIANT_L3, name, "%s: daemon %u has no waiters since %lld us, but is still queued at node %u",
 				     name_of(name), d->index, (long long)t->alone_since, i);
 }
 
-/* After each step. */
+/* After each step of the daemon. */
 void turns_step(struct sim_daemon *d)
 {
 	for (int64_t name = 0; name < d->world->plan->names; name++) {
@@ -211,14 +212,14 @@ void turns_step(struct sim_daemon *d)
 	}
 }
 
-/* While it stood still it could tell nobody. */
+/* While the daemon stood still it could not withdraw. */
 void turns_thawed(struct sim_daemon *d)
 {
 	for (int64_t name = 0; name < d->world->plan->names; name++)
 		turn_of(d, name)->alone_since = 0;
 }
 
-/* --- places in line -------------------------------------------------------------------------------------------------- */
+/* --- queue places at the nodes ---------------------------------------------------------------------------------------- */
 
 static int64_t wall_ms(const struct server *s)
 {
@@ -230,7 +231,7 @@ void turns_lost(struct server *s)
 	memset(s->world->checker.place[s->index], 0, sizeof(s->world->checker.place[s->index]));
 }
 
-/* As strings: "" is after all. */
+/* Tickets compare as strings; "" comes after all others. */
 static bool comes_before(const struct place *p, struct span ticket)
 {
 	size_t n = p->turn.n < ticket.n ? p->turn.n : ticket.n;
@@ -240,8 +241,8 @@ static bool comes_before(const struct place *p, struct span ticket)
 }
 
 /*
- * Who has an older place is passed over only when the key was free for all of the grace, and it did not ask for it. Whose key stands there already takes it
- * from nobody: a renewal of a newer connection has put it back before this call of an older one arrived.
+ * S20: a node passes over an older place only when the key was free for the whole grace and that daemon did not ask for it. A daemon whose key already stands
+ * there takes it from nobody: a renewal of a newer connection put it back before this call of an older one arrived.
  */
 static void passing_look(struct server *s, const struct flight *f, const struct call *call, int64_t name)
 {
@@ -253,7 +254,7 @@ static void passing_look(struct server *s, const struct flight *f, const struct 
 		if (d == f->daemon->index || p->until_ms <= wall_ms(s) + 1 || !comes_before(p, call->ticket) ||
 		    (s->unused_ms[name] + 1 >= call->grace_ms && wall_ms(s) - p->asked_ms + 1 >= call->grace_ms))
 			continue;
-		checker_fail(w, INVARIANT_S20, name, "%s: node %u, free for %lld ms, grants daemon %u before %.*s, which is older and asked %lld ms ago",
+		checker_fail(w, INVARIANT_S20, name, "%s: node %u, free for %lld ms, grants daemon %u before the older ticket %.*s, which asked %lld ms ago",
 			     name_of(name), s->index, (long long)s->unused_ms[name], f->daemon->index, (int)p->turn.n,
 			     p->turn.text, (long long)(wall_ms(s) - p->asked_ms));
 	}
@@ -272,7 +273,7 @@ static void key_note(struct server *s, int64_t name)
 	}
 }
 
-/* A key of ours has come or gone. */
+/* A lock key was set or removed. */
 void turns_key(struct server *s, int64_t name, bool was, bool is)
 {
 	s->taken[name] |= !was && is;
@@ -295,7 +296,7 @@ void turns_ran(struct server *s, const struct flight *f, unsigned i)
 	if (call->kind == CALL_ACQUIRE && a->class == ANSWER_EXECUTED && a->code == 'G')
 		passing_look(s, f, call, name);
 	if (call->kind == CALL_ACQUIRE && (a->code == 'B' || a->code == 'K' || a->code == 'W') && call->ticket.n > 0 &&
-	    sim_node_is_well(s->node) && /* else it answers as before, but notes nothing */
+	    sim_node_is_well(s->node) && /* else it answers the same, but stores nothing */
 	    sim_node_place(s->node, call->name, call->ticket, &until) && until > wall_ms(s)) {
 		text_keep(&p->turn, call->ticket);
 		p->asked_ms = wall_ms(s);
@@ -317,18 +318,18 @@ void turns_wanted(struct sim_daemon *d, struct span text)
 		l->wanted = daemon_boot(d);
 }
 
-/* A lease is handed on only while it is worth having, and not for long once somebody elsewhere is known to want it. */
+/* A lease is handed over only while enough of it is left (S9), and not for long once another daemon is known to want it (S20). */
 void turns_handed_on(struct sim_daemon *d, const struct lease *l, const struct request_sim *q, struct instant deadline)
 {
 	int64_t left = instant_diff(deadline, daemon_boot(d)), least = q->ttl_ms * MSEC / 10;
-	unsigned handoffs = l->grants - 1; /* the first was granted by the stores */
+	unsigned handoffs = l->grants - 1; /* the first grant came from the stores */
 
 	d->world->tally.handed_on++;
 	if (left < (least > HANDOFF_LEFT ? least : HANDOFF_LEFT))
-		checker_fail(d->world, INVARIANT_S9, q->name, "%s: daemon %u hands on a lease that lasts %lld us", name_of(q->name),
+		checker_fail(d->world, INVARIANT_S9, q->name, "%s: daemon %u hands over a lease that lasts only %lld us", name_of(q->name),
 			     d->index, (long long)left);
 	if (l->wanted.us != 0 && (handoffs > HANDOFFS || instant_diff(daemon_boot(d), l->wanted) >= HANDOFF_US))
 		checker_fail(d->world, INVARIANT_S20, q->name,
-			     "%s: daemon %u hands on for the %u. time what another wants since %lld us", name_of(q->name), d->index,
+			     "%s: daemon %u hands over for the %u. time what another daemon wants since %lld us", name_of(q->name), d->index,
 			     handoffs, (long long)instant_diff(daemon_boot(d), l->wanted));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Keeps the books of each session by the lines that its daemon reads and writes: which request each reply belongs to, what each owner has, how
- * often. A reply that does not fit the books is a violation.
+ * Tracks each session by the lines that its daemon reads and writes: which request each reply belongs to, what each owner holds, and how often. A reply that
+ * does not fit is a violation.
  */
 #include "tests/sim/world/world.h"
 
@@ -43,7 +43,7 @@ void ledger_begin(struct request_sim *q)
 		TAILQ_INSERT_TAIL(&w->checker.syncs, q, in_syncs);
 }
 
-/* UNLOCK sync=yes: not held any more, although that is said later. */
+/* UNLOCK sync=yes: the name is not held any more, although the reply comes later. */
 static void sync_carried_out(struct request_sim *q)
 {
 	struct world *w = world_of(q->conn);
@@ -86,7 +86,7 @@ static void request_out(struct request_sim *q)
 		TAILQ_REMOVE(&w->checker.line[q->conn->daemon->index][q->name], q, in_line);
 }
 
-/* An untagged request is done: the next of its session begins. */
+/* Behind an untagged request that is answered, the next one of its session begins. */
 static void request_done(struct request_sim *q)
 {
 	struct request_sim *next = TAILQ_FIRST(&q->conn->queued);
@@ -164,7 +164,7 @@ static void on_unlocked(struct request_sim *q, struct span line)
 	if (a->vague || (count == 0 && account_may_have_turn(q, a)))
 		a->count = count + 1;
 	if (a->count == 0)
-		checker_fail(w, INVARIANT_S14, q->name, "%s: UNLOCK was OK for what was not held any more", name_of(q->name));
+		checker_fail(w, INVARIANT_S14, q->name, "%s: UNLOCK was OK for a lock that was not held any more", name_of(q->name));
 	else if (count != a->count - 1 || (q->fence && q->fence != a->fence))
 		checker_fail(w, INVARIANT_S15, q->name, "%s: UNLOCK answered count=%lld after %lld", name_of(q->name),
 			     (long long)count, (long long)a->count);
@@ -192,16 +192,16 @@ static void on_confirmed(struct request_sim *q, struct span line)
 	if (account_may_have_turn(q, a) && line_int(line, "fence") > a->fence)
 		resume_turn_said(q, a, line_int(line, "fence"));
 	if (a->count == 0 || line_int(line, "fence") != a->fence)
-		checker_fail(world_of(q->conn), INVARIANT_S14, q->name, "%s: OK about fence %lld, which is not held any more",
+		checker_fail(world_of(q->conn), INVARIANT_S14, q->name, "%s: OK for fence %lld, which is not held any more",
 			     name_of(q->name), (long long)line_int(line, "fence"));
 	else if (q->ask == ASK_CHECK && line_int(line, "count") != a->count)
-		checker_fail(world_of(q->conn), INVARIANT_S15, q->name, "%s: CHECK answered count=%lld, it is %lld",
+		checker_fail(world_of(q->conn), INVARIANT_S15, q->name, "%s: CHECK answered count=%lld after %lld",
 			     name_of(q->name), (long long)line_int(line, "count"), (long long)a->count);
 	witness_vouch(q->conn->daemon, q->name, line_int(line, "valid_ms"), INVARIANT_S9);
 	account_vouched(q, a, q->name, line);
 }
 
-/* Whatever it holds is free now. */
+/* QUIT: all that the session holds is free. */
 static void on_quit(struct conn *c)
 {
 	for (int64_t owner = 0; owner < OWNERS_MAX; owner++)
@@ -217,7 +217,7 @@ static void on_ok(struct request_sim *q, struct span line)
 {
 	if (q->beat_us) {
 		q->conn->beat_us = q->beat_us;
-		q->conn->heard_at = world_of(q->conn)->now; /* it counts from here, however long the HELLO waited behind others */
+		q->conn->heard_at = world_of(q->conn)->now; /* the heartbeat counts from here, however long the HELLO was queued */
 	}
 	switch (q->ask) {
 	case ASK_LOCK:
@@ -244,7 +244,10 @@ static void on_ok(struct request_sim *q, struct span line)
 	}
 }
 
-/* A LOCK of a session that was left may have taken the name anew, which ends the memory of a loss, and have ended before RESUME: see redlock-protocol(7), CHECK. */
+/*
+ * While its session had no connection, a LOCK may have been granted the name again, which ends the memory of a loss, and have ended before the RESUME: see
+ * redlock-protocol(7), CHECK.
+ */
 static bool may_be_taken_anew(const struct request_sim *q)
 {
 	return q->conn->resumed && world_of(q->conn)->checker.lease[q->conn->daemon->index][q->name].unseen;
@@ -265,7 +268,7 @@ static void on_error(struct request_sim *q, struct span code)
 	if (q->ended || q->ask == ASK_LOCK || a->count == 0)
 		return;
 	if (notheld)
-		checker_fail(w, INVARIANT_S15, q->name, "%s: NOTHELD, but count=%lld was told", name_of(q->name),
+		checker_fail(w, INVARIANT_S15, q->name, "%s: NOTHELD, but count=%lld was answered", name_of(q->name),
 			     (long long)a->count);
 	if (lost)
 		checker_fail(w, INVARIANT_L5, q->name, "%s: ERR LOST, but no LOST was pushed", name_of(q->name));
@@ -278,9 +281,9 @@ static void on_reply(struct conn *c, struct span line)
 	struct span word = line_word(line, at);
 
 	if (!q && span_starts(line, SPAN("ERR LIMIT mistakes=")))
-		return; /* why it is hung up on, behind the reply to the last mistake */
+		return; /* it says why the daemon hangs up, behind the reply to the last mistake */
 	if (!q) {
-		checker_fail(world_of(c), INVARIANT_S21, -1, "client %u: a reply to no request: %.*s", c->client->index,
+		checker_fail(world_of(c), INVARIANT_S21, -1, "client %u: a reply that belongs to no request: %.*s", c->client->index,
 			     (int)line.n, line.p);
 		return;
 	}
@@ -293,7 +296,7 @@ static void on_reply(struct conn *c, struct span line)
 	storm_said(c, line);
 	storm_listed(q, line);
 	if (q->ask == ASK_UNLOCK && q->sync)
-		ledger_syncs(world_of(c), q->name); /* and those that began before it, in their order */
+		ledger_syncs(world_of(c), q->name); /* with those that began before it, in order */
 	if (span_equal(word, SPAN("OK")))
 		on_ok(q, line);
 	else if (is_about_name(q) && span_equal(word, SPAN("ERR")))
@@ -305,18 +308,18 @@ static void on_reply(struct conn *c, struct span line)
 	request_done(q);
 }
 
-/* A call that is under way is not taken back when half of a lease is over, and the renewal takes as long again. */
+/* A renewal that falls due at half of the lease waits for a call that is under way, and then takes as long again. */
 static bool outlasts_calls(const struct plan *p, int64_t lease_us)
 {
-	/* What may be asked of a store at a time: what the windows hold, or, where these are as usual, something for each name that there is. */
+	/* Calls that a store may have to answer at a time: what the windows hold, or, where no window is drawn, one for each name. */
 	int64_t calls = p->window ? (p->window + 1) * p->daemons : p->storm + p->names + 1;
 
 	return lease_us / 2 > 2 * (2 * (p->latency_us + p->jitter_us) + calls * p->service_us);
 }
 
 /*
- * Nothing is wrong, or nothing but that the stores have more to do than they can: that costs nobody a lease, says redlockd(8), unless it is as short as a few
- * calls. Where a drawn window is all that is in the way, more may be held than goes through it.
+ * L9: nothing is wrong except that the stores are overloaded. redlockd(8) says that this costs nobody a lease, unless a lease is as short as a few calls. A
+ * drawn window is excepted: more may be held than it lets through.
  */
 static bool nothing_is_wrong(const struct world *w, const struct lease *l)
 {
@@ -346,9 +349,9 @@ static void on_push(struct conn *c, struct span line)
 	if (!span_equal(line_word(line, 1), SPAN("LOST")))
 		return;
 	if (a->fence != fence && (c->resumed || resume_account(c, owner, name)))
-		return; /* its turn came, and went, while nobody was there; or a life before has said so, but not where it is known that it was heard */
+		return; /* the hold came and went while the session had no connection; or a previous run pushed this LOST, but may not have been heard */
 	if (a->fence != fence)
-		checker_fail(world_of(c), INVARIANT_S15, name, "%s: LOST of another grant than it has", name_of(name));
+		checker_fail(world_of(c), INVARIANT_S15, name, "%s: LOST for a grant that the session does not hold", name_of(name));
 	account_end(a);
 	account_lost(c, name, fence);
 	account_excuse(c, name);
@@ -392,7 +395,7 @@ void ledger_over(struct conn *c)
 				account_dropped(c, name, &c->account[owner][name]);
 			if (!c->secret[0])
 				c->account[owner][name].count = 0;
-			c->account[owner][name].open = false; /* the next RESUME has a row, or leaves it open anew */
+			c->account[owner][name].open = false; /* the next RESUME answers with a row, or leaves it undecided again */
 			lease_free(c, name, owner);
 		}
 }
