@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The life of a client: connecting, beating, being stopped, dying, leaving. */
+/* How a client connects, sends heartbeats, is stopped, dies and leaves. */
 #include "tests/sim/world/world.h"
 
 #include <stdlib.h>
@@ -78,7 +78,7 @@ void client_fired(struct sim_client *c)
 	int64_t beat = w->plan->heartbeat_ms;
 
 	if (c->state != CLIENT_RUNNING)
-		return; /* seen to when it goes on */
+		return; /* client_thaw sets the timer again */
 	if (c->conn) {
 		client_ask(c, ASK_OTHER, NULL, stream_chance(&c->stream, 90) ? "PING" : "PING\r");
 	} else if (daemon_is_up(c->daemon)) {
@@ -100,7 +100,7 @@ static void runs_each(struct sim_client *c, void (*visit)(struct run *r))
 			visit(&c->world->run[i]);
 }
 
-/* With a session to come back to, it asks again for what it waited for: its place may still be there. */
+/* A client that can resume its session asks again for what it waited for: it may still have its place in the queue. */
 static void run_lost_conn(struct run *r)
 {
 	struct sim_client *c = r->client;
@@ -115,7 +115,7 @@ static void run_lost_conn(struct run *r)
 		run_over(r);
 }
 
-/* What it asked is not answered any more. What it may believe, it goes on believing. */
+/* Its requests are not answered any more, but it goes on believing what it may believe. */
 void client_lost_conn(struct sim_client *c)
 {
 	struct conn *conn = c->conn;
@@ -225,7 +225,7 @@ void client_leave(struct sim_client *c, enum leave how)
 		client_lost_conn(c);
 }
 
-/* It claims nothing any more once it has said so. */
+/* Once it has sent QUIT it claims nothing any more. */
 void client_quit(struct sim_client *c)
 {
 	if (!client_ask(c, ASK_QUIT, NULL, "QUIT"))
@@ -235,7 +235,7 @@ void client_quit(struct sim_client *c)
 
 void client_retire(struct sim_client *c, bool quit)
 {
-	/* A QUIT without a tag stands behind what waits for ever. */
+	/* A QUIT has no tag, and would wait behind an untagged request that waits for ever. */
 	quit &= c->state == CLIENT_RUNNING && c->conn && !c->conn->left && TAILQ_EMPTY(&c->conn->open);
 	if (quit)
 		client_quit(c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a client believes of a grant, and how long. */
+/* What a client believes of a grant, and for how long. */
 #include "tests/sim/world/world.h"
 
 #include <stdlib.h>
@@ -107,7 +107,7 @@ static struct hold *hold_new(struct request_sim *q, int64_t fence)
 	return h;
 }
 
-/* Holds that nobody can believe in any more, and that no job looks at. */
+/* Frees holds that nobody can believe in any more and that no task refers to. */
 static void holds_trim(struct world *w)
 {
 	struct hold *h, *next;
@@ -121,7 +121,7 @@ static void holds_trim(struct world *w)
 	}
 }
 
-/* UNLOCKs under way that may meet this grant: one without a tag stands behind what waits, one with a tag overtakes it. */
+/* UNLOCKs under way that may end this grant: an untagged one waits behind an untagged LOCK, a tagged one overtakes it. */
 static unsigned unlocks_open(const struct request_sim *q, int64_t fence)
 {
 	const struct request_sim *other;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a client makes of a line from its daemon. */
+/* How a client reads a line from its daemon. */
 #include "tests/sim/world/world.h"
 
-/* At any time, or late: in the last tenth of its ttl, but before the loss is told, which is a twentieth ahead. */
+/* At any time, or late: in the last tenth of the ttl, but before LOST, which comes a twentieth before the end. */
 static int64_t run_hurries(const struct run *r, int64_t left_us, bool late)
 {
 	int64_t ttl = r->job.ttl_ms * MSEC, most = left_us - ttl / 20;
@@ -12,7 +12,7 @@ static int64_t run_hurries(const struct run *r, int64_t left_us, bool late)
 	return stream_range(&r->client->stream, most > ttl / 20 ? most - ttl / 20 : 0, most);
 }
 
-/* Told of a risk, some clients give it back before it is over. */
+/* After RISK some clients release the lock before it ends. */
 static void hold_hurry(const struct hold *h, int64_t left_us)
 {
 	struct world *w = h->client->world;
@@ -41,7 +41,7 @@ static void hear_push(struct conn *conn, struct span line)
 	if (span_equal(word, SPAN("LOST"))) {
 		h->lost = true;
 		h->count = 0;
-		hold_shorten(h, INSTANT_PAST); /* promised stays: until then nobody else may have it */
+		hold_shorten(h, INSTANT_PAST); /* `promised` stays: until then nobody else may be granted the name */
 	} else if (span_equal(word, SPAN("RISK"))) {
 		hold_shorten(h, instant_add(client_boot(conn->client), line_int(line, "left_ms") * MSEC));
 		hold_hurry(h, line_int(line, "left_ms") * MSEC);
@@ -96,7 +96,7 @@ static void hear_unlocked(struct request_sim *q, struct span line, bool ok)
 	if (!q->ours)
 		return;
 	if (h && q->fence && q->fence != h->fence)
-		h = NULL; /* it named an earlier grant, and meets none */
+		h = NULL; /* it named an earlier grant, and ends none */
 	if (h && h->unlocking > 0)
 		h->unlocking--;
 	if (h)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The requests of clients, as lines. */
+/* The requests of clients, written as lines. */
 #include "tests/sim/world/world.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 
-#define LINE_ROOM 10000 /* more than a daemon takes */
+#define LINE_ROOM 10000 /* longer than a line that a daemon accepts */
 
 static struct request_sim *request_new(struct sim_client *c, enum ask ask, struct run *r)
 {
@@ -30,7 +30,7 @@ static struct request_sim *request_new(struct sim_client *c, enum ask ask, struc
 	return q;
 }
 
-/* A client that is stopped, or without a connection, asks nothing: NULL. */
+/* NULL: the client is stopped or has no connection, and asks nothing. */
 struct request_sim *client_ask(struct sim_client *c, enum ask ask, struct run *r, const char *format, ...)
 {
 	char line[LINE_ROOM];
@@ -93,7 +93,7 @@ void client_check(struct run *r)
 	client_ask(r->client, ASK_CHECK, r, "CHECK %s%s", name_of(r->job.name), owner);
 }
 
-/* With a shorter ttl the lease may end that much earlier from now on, less one percent and 3 ms, whether an answer comes or not: see redlock-protocol(7). */
+/* With a shorter ttl the lease may end that early from now on, less one percent and 3 ms, whether a reply comes or not: see redlock-protocol(7). */
 void client_extend(struct run *r)
 {
 	char owner[24];
@@ -141,7 +141,7 @@ void client_unlock(struct run *r, enum ending how)
 		q = client_ask(r->client, ASK_UNLOCK, r, "UNLOCK %s%s fence=%lld", name_of(r->job.name), owner,
 			       (long long)h->fence - 1);
 		if (q)
-			q->fence = h->fence - 1; /* an older grant: changes nothing */
+			q->fence = h->fence - 1; /* the fence of an older grant: changes nothing */
 	}
 	unlock_words(r, how, words, sizeof(words));
 	q = client_ask(r->client, ASK_UNLOCK, r, "UNLOCK %s%s%s", name_of(r->job.name), owner, words);
@@ -151,7 +151,7 @@ void client_unlock(struct run *r, enum ending how)
 	q->keep_ms = how == END_KEEP ? r->client->world->plan->lease_us / 2 / MSEC : 0;
 	q->fence = how == END_FENCE ? h->fence : 0;
 	q->ours = true;
-	h = hold_find(r->client->conn, q->name, q->owner); /* what it meets may be a later grant than the job's */
+	h = hold_find(r->client->conn, q->name, q->owner); /* the UNLOCK may end a later grant than the task's */
 	if (q->fence && q->fence != h->fence)
 		return;
 	h->unlocking++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Read, think, write: each step takes time, and the client may be stopped in between. */
+/* Read, think, write: each step takes time, and the client may be stopped between them. */
 #include "tests/sim/world/world.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ void resource_visit(struct world *w, struct run *r, int64_t token)
 	access_next(w, a, ACCESS_READ);
 }
 
-/* On every access, reading included: a smaller token is refused. */
+/* Every access, reads included, is refused with a smaller token. */
 static bool resource_admits(struct resource *res, int64_t token)
 {
 	if (token < res->seen) {

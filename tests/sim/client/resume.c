@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sessions that outlive their connections: how clients come back to them, and the books of what they had. */
+/* Sessions that outlive their connections: how clients resume them, and what is tracked of their holds. */
 #include "tests/sim/world/world.h"
 
 /* --- the client ------------------------------------------------------------------------------------------------------ */
@@ -23,7 +23,7 @@ static void client_ask_resume(struct sim_client *c, bool wrong)
 {
 	char secret[SECRET_TEXT];
 	struct request_sim *q;
-	size_t at = c->requests * 7 % (SECRET_TEXT - 1); /* it differs in one character, whichever */
+	size_t at = c->requests * 7 % (SECRET_TEXT - 1); /* the wrong secret differs in one character, any one */
 
 	memcpy(secret, c->secret, sizeof(secret));
 	if (wrong)
@@ -31,7 +31,7 @@ static void client_ask_resume(struct sim_client *c, bool wrong)
 	q = client_ask(c, ASK_RESUME, NULL, "RESUME %lld %s", (long long)c->session, secret);
 	if (!q)
 		return;
-	q->wait_ms = 2000; /* it may wait so long for adoptions */
+	q->wait_ms = 2000; /* the daemon may wait so long for adoptions */
 	q->wrong = wrong;
 	memcpy(q->secret, c->secret, sizeof(q->secret));
 }
@@ -57,7 +57,7 @@ void resume_hello_heard(struct sim_client *c, const struct request_sim *q, struc
 	c->secret[secret.n] = '\0';
 }
 
-/* One that is not lost, if there is such. */
+/* The hold that the row describes; one that is not lost comes first. */
 static struct hold *hold_of_row(struct sim_client *c, int64_t name, int64_t owner, int64_t fence)
 {
 	struct hold *h, *found = NULL;
@@ -70,7 +70,7 @@ static struct hold *hold_of_row(struct sim_client *c, int64_t name, int64_t owne
 	return found;
 }
 
-/* How often its jobs have locked it. */
+/* How often the client's tasks have locked the name. */
 static int64_t hold_share(const struct hold *h)
 {
 	const struct world *w = h->client->world;
@@ -95,7 +95,7 @@ void resume_lock_heard(const struct request_sim *q, int64_t fence, int64_t count
 		h->conn = q->conn;
 }
 
-/* What no job of it needs any more, or never heard of, is given back: as often as it is held. */
+/* Releases what no task needs any more, or never heard of, as often as it is held. */
 static void row_unlock(struct sim_client *c, int64_t name, int64_t owner, int64_t fence, int64_t count)
 {
 	char word[32] = "";
@@ -129,7 +129,7 @@ void resume_turn_heard(const struct request_sim *q, int64_t fence)
 		row_unlock(c, q->name, q->owner, fence, 1);
 }
 
-/* All that it knows of that grant, but for one. */
+/* Gives up all that the client knows of that grant, except one hold. */
 static void holds_give_up(struct sim_client *c, int64_t name, int64_t owner, int64_t fence, const struct hold *but)
 {
 	struct hold *h;
@@ -158,7 +158,7 @@ void resume_row_heard(struct sim_client *c, const struct request_sim *q, struct 
 	hold_believe(h, q, line_int(line, "valid_ms"));
 }
 
-/* What no row names is lost, or not decided yet. Some wait for the word; others give it back, in case it is not lost, and believe no more. */
+/* What no row names is lost, or not decided yet. Some clients wait for SAFE or LOST; others stop believing and release it, in case it is not lost. */
 static void holds_wait_or_give_back(struct sim_client *c, const struct request_sim *q)
 {
 	struct hold *h;
@@ -193,9 +193,9 @@ void resume_heard(struct sim_client *c, const struct request_sim *q, bool ok)
 	}
 }
 
-/* --- the books ------------------------------------------------------------------------------------------------------- */
+/* --- what is tracked ------------------------------------------------------------------------------------------------- */
 
-/* The connection that had this session last. */
+/* The connection that had the session last. */
 static struct conn *conn_before(struct conn *c, const char *secret)
 {
 	struct conn *other, *found = NULL;
@@ -214,7 +214,7 @@ static void conn_takes(struct conn *c, const char *secret)
 	c->took = ++c->world->checker.takes;
 }
 
-/* The RESUME that its daemon has read and not answered yet; NULL. */
+/* The RESUME that the daemon has begun and not answered; NULL: none. */
 static struct request_sim *resume_running(struct conn *c)
 {
 	struct request_sim *q;
@@ -227,7 +227,7 @@ static struct request_sim *resume_running(struct conn *c)
 	return NULL;
 }
 
-/* The books may know more than the journal did, however many lives ago. */
+/* Lines may have said more than a torn journal kept, however many runs ago. */
 static bool is_torn(const struct conn *from, const struct conn *c)
 {
 	return from->life <= c->daemon->journal.torn;
@@ -240,7 +240,7 @@ struct account *resume_account(struct conn *c, int64_t owner, int64_t name)
 	struct account *a = from ? &from->account[owner][name] : NULL;
 
 	if (a && is_torn(from, c) && a->fence > 0)
-		a->vague = a->open = true; /* as when it moves */
+		a->vague = a->open = true; /* as in account_moves */
 	return a;
 }
 
@@ -266,17 +266,17 @@ static void row_look(struct request_sim *q, int64_t name, int64_t fence, int64_t
 	bool torn = from && (old->vague || is_torn(from, q->conn));
 
 	if (old->fence == fence && old->count == 0 && !torn)
-		checker_fail(w, INVARIANT_S14, name, "%s: client %u resumes fence %lld, which was given back or lost", name_of(name),
+		checker_fail(w, INVARIANT_S14, name, "%s: client %u resumes fence %lld, which was released or lost", name_of(name),
 			     q->conn->client->index, (long long)fence);
 	else if (old->fence == fence && old->count != count && !torn)
-		checker_fail(w, INVARIANT_S15, name, "%s: client %u resumes count=%lld, it was %lld", name_of(name),
+		checker_fail(w, INVARIANT_S15, name, "%s: client %u resumes count=%lld, but it was %lld", name_of(name),
 			     q->conn->client->index, (long long)count, (long long)old->count);
 	else if (fence < old->fence && w->tokens_are_safe)
-		checker_fail(w, INVARIANT_S15, name, "%s: client %u resumes fence %lld, but it had %lld after that", name_of(name),
+		checker_fail(w, INVARIANT_S15, name, "%s: client %u resumes fence %lld, but it already had %lld", name_of(name),
 			     q->conn->client->index, (long long)fence, (long long)old->fence);
 }
 
-/* Granted to what came tagged behind a RESUME, and answered before that: this one, or one whose answer never came. */
+/* The grant was answered already, to a tagged request that overtook a RESUME: of this RESUME, or of one that was never answered. */
 static bool was_told(const struct conn *c, int64_t owner, int64_t name, int64_t fence)
 {
 	const struct conn *other;
@@ -304,7 +304,7 @@ void resume_row_said(struct request_sim *q, struct span line)
 	c->account[owner][name].count = count;
 	c->account[owner][name].open = c->account[owner][name].vague = false;
 	check_resumed(c, name, owner, fence);
-	checker_undelay(c->world, name, fence); /* its session goes on */
+	checker_undelay(c->world, name, fence); /* the hold continues */
 	witness_vouch(c->daemon, name, line_int(line, "valid_ms"), INVARIANT_S9);
 	account_vouched(q, &c->account[owner][name], name, line);
 }
@@ -316,7 +316,10 @@ void resume_turn_said(struct request_sim *q, struct account *a, int64_t fence)
 	check_resumed(q->conn, q->name, q->owner, fence);
 }
 
-/* What is held and was no row is not decided yet. Nor is what was given back, if the journal was torn: that may not have been written, and was not answered. */
+/*
+ * A hold without a row is not decided yet. Nor is one that was released before a torn journal: the release may not have been written, or its reply not have
+ * left.
+ */
 static void account_moves(struct account *to, struct account *from, bool torn)
 {
 	if (to->count == 0) {
@@ -327,7 +330,7 @@ static void account_moves(struct account *to, struct account *from, bool torn)
 	from->count = 0;
 }
 
-/* From now on it is this connection's, whatever comes of the one before. */
+/* From now on the session belongs to this connection, whatever becomes of the previous one. */
 static void session_moves(struct request_sim *q)
 {
 	struct conn *c = q->conn, *from = conn_before(c, q->secret);
@@ -357,7 +360,10 @@ void resume_unsaid(struct conn *c)
 		session_moves(q);
 }
 
-/* The moment in which the session was left without a connection, and how long it must be known since: a daemon that was started anew counts from its start. */
+/*
+ * True time until which the daemon must know the session: its grace counts from the loss of its connection, or, after a restart, from the start of the daemon.
+ * 0: unknown.
+ */
 static int64_t session_known_until(const struct conn *from, const struct conn *c)
 {
 	const struct plan *p = c->world->plan;
@@ -373,7 +379,7 @@ static int64_t session_known_until(const struct conn *from, const struct conn *c
 	return d->started_at + (grace > d->conf.lease_us ? grace : d->conf.lease_us) * 98 / 100;
 }
 
-/* A session is not over before its grace is. Of one that the client itself has ended, or another daemon's, nobody knows. */
+/* S15: a session does not end before its grace. Nothing is known of a session that its client ended itself, or of another daemon's. */
 void resume_refused(struct request_sim *q, struct span code)
 {
 	struct conn *c = q->conn, *from = conn_before(c, q->secret);
@@ -382,6 +388,7 @@ void resume_refused(struct request_sim *q, struct span code)
 	if (!from || q->wrong || from->left || !span_equal(code, SPAN("NOTFOUND")))
 		return;
 	if (w->now < session_known_until(from, c))
-		checker_fail(w, INVARIANT_S15, -1, "client %u: session %lld is not known any more, lost at %lld us", c->client->index,
+		checker_fail(w, INVARIANT_S15, -1,
+			     "client %u: its session %lld, without a connection since %lld us, is unknown before its grace is over", c->client->index,
 			     (long long)c->client->session, (long long)from->detached_at);
 }

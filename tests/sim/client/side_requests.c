@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What clients say beside their work in some worlds: they look around, make mistakes, and take names that no invariant watches, so that tables grow
- * while others are at work. Each line has one reply, and none may harm anybody. Now and then the configuration of their daemon is loaded anew.
+ * What clients ask beside their jobs in some worlds: queries, mistakes, and names that no invariant watches, so that tables grow while others are at work. Each
+ * line gets one reply, and none may harm anybody. Now and then the daemon's configuration is loaded anew. The plan sets how often (chatter_ms).
  */
 #include "tests/sim/world/world.h"
 
 #define TOO_LONG  9000
-#define RELOADS   3   /* per cent of what is done */
-#define NAMES_SEEN 60  /* names x0 … */
+#define RELOADS   3   /* per cent of all that this file does */
+#define NAMES_SEEN 60  /* the names x0 … */
 
 static const char *const fixed[] = {
 	"LIST", "LIST locks limit=2", "LIST locks prefix=k after=k1", "LIST locks prefix=x limit=3", "LIST sessions", "LIST sessions after=3 limit=1",
-	"LIST sessions prefix=c", "LIST nodes", "LIST bogus", "LIST limit=99999", "HELP", "HELP LOCK", "HELP FROB", "STATS", "PING",
-	"SHOW k0", "SHOW k1", "SHOW \"a b\\x00\"", "SHOW 'it is'", "SHOW",
-	"FROB", "LOK k0", "name=k0", "LOCK", "LOCK k0 k1", "LOCK k0 tt=3", "LOCK k0 frobnicate=3", "LOCK k0 ttl=1", "LOCK k0 ttl=zzz", "LOCK k0 ttl=1h", "LOCK k0 delay=1h",
-	"LOCK k0 wait=1 wait=2", "LOCK k0 mode=shared", "LOCK k0 mode=any", "LOCK \"\"", "LOCK \"k0", "LOCK \"k0\"x", "LOCK \"k\\q\"", "LOCK 'k0", "LOCK k0 wait=99999999999999999999",
-	"UNLOCK nothing", "UNLOCK k0 keep=1h owner=nobody", "EXTEND nothing", "CHECK nothing owner=me", "CANCEL x", "CANCEL @none",
-	"HELLO 2", "HELLO 1 heartbeat=1ms", "HELLO 1 grace=1h", "RESUME 1 2", "RESUME x 2", "RESUME 1234567890123456789 2", "@", "@a!b PING", "PING surplus",
+	"LIST sessions prefix=c", "LIST nodes", "LIST bogus", "LIST limit=99999", "HELP", "HELP LOCK", "HELP FROB", "STATS", "PING", "SHOW k0", "SHOW k1",
+	"SHOW \"a b\\x00\"", "SHOW 'it is'", "SHOW", "FROB", "LOK k0", "name=k0", "LOCK", "LOCK k0 k1", "LOCK k0 tt=3", "LOCK k0 frobnicate=3",
+	"LOCK k0 ttl=1", "LOCK k0 ttl=zzz", "LOCK k0 ttl=1h", "LOCK k0 delay=1h", "LOCK k0 wait=1 wait=2", "LOCK k0 mode=shared", "LOCK k0 mode=any",
+	"LOCK \"\"", "LOCK \"k0", "LOCK \"k0\"x", "LOCK \"k\\q\"", "LOCK 'k0", "LOCK k0 wait=99999999999999999999", "UNLOCK nothing",
+	"UNLOCK k0 keep=1h owner=nobody", "EXTEND nothing", "CHECK nothing owner=me", "CANCEL x", "CANCEL @none", "HELLO 2", "HELLO 1 heartbeat=1ms",
+	"HELLO 1 grace=1h", "RESUME 1 2", "RESUME x 2", "RESUME 1234567890123456789 2", "@", "@a!b PING", "PING surplus",
 };
 
 static void say_fixed(struct sim_client *c)
@@ -24,7 +24,7 @@ static void say_fixed(struct sim_client *c)
 	client_ask(c, ASK_OTHER, NULL, "%s", fixed[stream_range(&c->chat, 0, (int64_t)(sizeof(fixed) / sizeof(fixed[0])) - 1)]);
 }
 
-/* Holds it for a while, or for as long as the session lasts. */
+/* The client holds the name until it happens to send UNLOCK, or its session ends. */
 static void say_lock(struct sim_client *c, long long name, const char *fields, int64_t wait_ms)
 {
 	struct request_sim *q = client_ask(c, ASK_OTHER, NULL, "LOCK x%lld ttl=%lldms%s", name, (long long)(c->world->plan->lease_us / MSEC), fields);
@@ -70,7 +70,7 @@ static void reload(struct sim_client *c)
 	d->conf.limits.locks = (uint64_t)stream_range(&c->chat, 8, 1024);
 	d->conf.limits.waiting = (uint64_t)stream_range(&c->chat, 4, 256);
 	d->conf.limits.mistakes = (uint64_t)stream_range(&c->chat, 3, 100);
-	d->conf.listed = (unsigned)stream_range(&c->chat, 8, 64); /* of more entries LIST is answered in slices */
+	d->conf.listed = (unsigned)stream_range(&c->chat, 8, 64); /* LIST is answered in slices of so many entries */
 	world_note(c->world, 13, d->conf.limits.locks, "d%u loads its configuration anew", d->index);
 	service_reload(d->service, &d->conf);
 }
@@ -84,7 +84,7 @@ void chat_fired(struct sim_client *c)
 		return;
 	}
 	if (w->now > w->plan->length_us)
-		return; /* in the healed world bounds are tight */
+		return; /* in the healed world the bounds are tight */
 	if (stream_chance(&c->chat, RELOADS))
 		reload(c);
 	else if (stream_chance(&c->chat, 2))
@@ -101,7 +101,7 @@ void chat_begin(struct sim_client *c)
 	const struct plan *p = c->world->plan;
 
 	if (storm_begin(c) || !p->chatter_ms || c->index >= CLIENTS_COMMON)
-		return; /* of a crowd only some: LISTs of hundreds take their turns for long */
+		return; /* only some of a crowd: the LISTs of hundreds would take long */
 	stream_init(&c->chat, (uint64_t)p->seed, DRAW_CHATTER, c->index);
 	world_at(c->world, &c->chat_timer, AT_CHAT, p->warm_us + stream_range(&c->chat, 0, p->chatter_ms * MSEC));
 }

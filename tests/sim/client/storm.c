@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Storms: a few clients ask for names by the hundred at one moment, extend them, give them back, or go with all of them, so that tables grow and shrink while
- * they are walked and stores have more to do than they can. The names are x000 …; none of the other invariants watches them. Meanwhile they LIST them, page by
- * page: what is held from before a LIST until it is told stands in it (S26).
+ * Storms: a few clients lock hundreds of names at once, extend them, release them, or leave with all of them, so that tables grow and shrink while they are
+ * listed and stores are overloaded. The names are x000 …; no other invariant watches them. Meanwhile the clients LIST them, page by page: a LIST shows each
+ * name that is held from before the request until the reply (S26).
  */
 #include "tests/sim/world/world.h"
 
-#define PAUSE_US      (3 * SEC) /* at most, between two storms of a client */
+#define PAUSE_US      (3 * SEC) /* the longest pause between two storms of a client */
 #define QUIT_AGAIN_US (200 * MSEC)
 
-/* --- what is held, as the lines of its daemon say -------------------------------------------------------------------- */
+/* --- what is held, as the lines of the daemon say -------------------------------------------------------------------- */
 
 static int64_t storm_name(struct span line)
 {
@@ -26,7 +26,7 @@ static int64_t storm_name(struct span line)
 	return n;
 }
 
-/* A line that speaks of a name starts its time anew, or ends it. */
+/* A line about a name starts its hold anew, or ends it. */
 void storm_said(struct conn *c, struct span line)
 {
 	struct storm_book *b = &c->world->storm[c->daemon->index];
@@ -53,7 +53,7 @@ void storm_life(struct sim_daemon *d)
 	memset(&d->world->storm[d->index], 0, sizeof(d->world->storm[0]));
 }
 
-/* The rows go on from one name to another, and leave out what stands between them. */
+/* The rows continue with the name `to`: S26 if a name before it was held all the time. */
 static void storm_passes(struct request_sim *q, int64_t to)
 {
 	struct sim_daemon *d = q->conn->daemon;
@@ -61,7 +61,7 @@ static void storm_passes(struct request_sim *q, int64_t to)
 
 	for (int64_t name = q->listed + 1; name < to; name++)
 		if (b->since[name] > 0 && b->since[name] < q->begun_step)
-			checker_fail(d->world, INVARIANT_S26, -1, "client %u: LIST of daemon %u, begun at %lld us, leaves out x%03lld, which client %u holds",
+			checker_fail(d->world, INVARIANT_S26, -1, "client %u: a LIST of daemon %u, begun at %lld us, leaves out x%03lld, which client %u holds",
 				     q->conn->client->index, d->index, (long long)q->begun_at, (long long)name, b->holder[name]->client->index);
 	q->listed = to;
 }
@@ -78,7 +78,7 @@ void storm_listed(struct request_sim *q, struct span line)
 		storm_passes(q, STORM_NAMES);
 }
 
-/* --- what they ask --------------------------------------------------------------------------------------------------- */
+/* --- what the clients ask -------------------------------------------------------------------------------------------- */
 
 static void say_list(struct sim_client *c)
 {
@@ -95,7 +95,7 @@ static void say_list(struct sim_client *c)
 	q->list_limit = limit;
 }
 
-/* Of as many names as a storm has at most, each from anywhere. */
+/* Sends the request for up to as many names as the storm has, starting anywhere among them. */
 static void say_many(struct sim_client *c, const char *verb, const char *fields, int64_t wait_ms)
 {
 	int64_t most = c->world->plan->storm, count = stream_range(&c->chat, most / 4, most), first = stream_range(&c->chat, 0, most);
@@ -134,7 +134,7 @@ static void say_anything(struct sim_client *c)
 	}
 }
 
-/* Before bounds are tight it gives back all that it has. */
+/* Before the bounds are tight the client releases all that it holds. */
 static void storm_quit(struct sim_client *c)
 {
 	bool ready = c->conn && !c->conn->left && c->state == CLIENT_RUNNING;

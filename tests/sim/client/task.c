@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One job of a client, step by step: ask for a lock, use what it protects, give it back in one of many ways. */
+/* A job of a client, step by step: ask for a lock, use what it protects, release it in one of many ways. */
 #include "tests/sim/world/world.h"
 
 struct run *run_add(struct world *w, const struct job *job)
@@ -61,7 +61,7 @@ void run_answered(struct run *r, const struct request_sim *q, struct hold *h)
 		r->mine = 1;
 		r->state = RUN_HOLDING;
 		r->ticks = r->job.acts + 1;
-		/* A grant that was long in coming is worth nothing until it was looked at. */
+		/* A grant that arrived late proves nothing until a CHECK. */
 		if (!hold_is_believed(h))
 			client_check(r);
 		run_next_tick(r);
@@ -82,7 +82,7 @@ void run_checked(struct run *r, const struct request_sim *q, bool held)
 		run_act(r);
 }
 
-/* Gives back what it asked for: once for each LOCK of its own. */
+/* Releases the name as often as the task has locked it. */
 static void run_unlock(struct run *r, enum ending how)
 {
 	for (; r->mine > 1; r->mine--)
@@ -136,7 +136,7 @@ static void run_tick(struct run *r)
 {
 	r->tick++;
 	if (r->hold->lost && !r->job.careless)
-		r->ticks = r->tick; /* it says so to the daemon, and that is that */
+		r->ticks = r->tick; /* the task ends: it only sends its UNLOCK */
 	if (r->tick >= r->ticks) {
 		run_end(r, (enum ending)r->job.ending);
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes between a client and its daemon. The daemon's end cuts lines with daemon/net's own cutter, as its connections do. */
+/* Bytes between a client and its daemon. The daemon's end cuts lines by daemon/net/lines.c, as the product does. */
 #include "tests/sim/world/world.h"
 
 #include "daemon/net/lines.h"
@@ -33,7 +33,7 @@ static struct packet *packet_new(struct conn *c, enum packet_kind kind, enum dir
 	return packet;
 }
 
-/* In order, and not before a stall is over. */
+/* Packets arrive in order, and not before a stall is over. */
 static void packet_send(struct packet *packet, int64_t depart)
 {
 	struct conn *c = packet->conn;
@@ -49,7 +49,7 @@ static void packet_send(struct packet *packet, int64_t depart)
 	world_at(c->world, &packet->timer, AT_PACKET, at);
 }
 
-/* A direct word to the daemon's end: its kernel found something out. */
+/* A notice to the daemon's end from its own kernel. */
 static void packet_post(struct conn *c, enum packet_kind kind, enum gone how, int64_t at)
 {
 	struct packet *packet = packet_new(c, kind, TO_DAEMON, NULL, 0);
@@ -59,7 +59,7 @@ static void packet_post(struct conn *c, enum packet_kind kind, enum gone how, in
 	world_at(c->world, &packet->timer, AT_PACKET, at);
 }
 
-/* There is no such daemon any more: its host says so, if there is anybody to hear it. */
+/* The run of the daemon is over: its host resets the connection. */
 static void packet_refused(struct packet *p)
 {
 	struct conn *c = p->conn;
@@ -95,7 +95,7 @@ void packet_fired(struct packet *p)
 
 /* --- the daemon's end ------------------------------------------------------------------------------------------------ */
 
-/* Its end is closed: the service knows the session no more. */
+/* The daemon's end is closed: the service no longer knows the session. */
 static void conn_forget(struct conn *c)
 {
 	struct request_sim *q;
@@ -132,7 +132,7 @@ static void conn_on_open(struct conn *c)
 	conn_step(c, &event);
 }
 
-/* A line comes up: what it asks begins now, or behind what was asked before without a tag. */
+/* A line is read: its request begins now, or behind earlier untagged ones. */
 static void conn_begin_request(struct conn *c)
 {
 	struct request_sim *q = TAILQ_FIRST(&c->sent), *other;
@@ -179,7 +179,7 @@ static void conn_tell_lines(struct conn *c)
 	buf_consume(&c->in, (size_t)(l.at - buf_begin(&c->in)));
 }
 
-/* What it holds may be left alone until its deadline. */
+/* The daemon may leave the holds of the connection to expire. */
 static void conn_excuse(struct conn *c)
 {
 	const struct plan *p = c->world->plan;
@@ -196,7 +196,7 @@ static void conn_on_gone(struct conn *c, enum gone how)
 
 	world_note(c->world, 10, how, "d%u finds c%u.%u gone: %d", c->daemon->index, c->client->index, c->number, (int)how);
 	conn_excuse(c);
-	c->going = true; /* what falls due before it is heard is still said to it */
+	c->going = true; /* timers of this step still send to it */
 	conn_step(c, &event);
 	conn_forget(c);
 }
@@ -206,7 +206,7 @@ static void conn_on_bytes(struct conn *c, const struct packet *p)
 	if (p->n)
 		buf_append(&c->in, p->bytes, p->n);
 	conn_tell_lines(c);
-	/* Where lines that are not read yet stand before the end, it is said that it will come. */
+	/* With unread lines before the EOF, the service learns that the EOF will come. */
 	if (c->daemon_open && c->eof && (c->reading || !c->parted)) {
 		struct event event = {.kind = c->reading ? EVENT_EOF : EVENT_PARTING};
 
@@ -230,7 +230,7 @@ void conn_on_packet(struct packet *p)
 	} else if (c->daemon_open && p->kind == PACKET_SENT) {
 		struct event event = {.kind = EVENT_SENT};
 
-		c->heard_at = c->world->now; /* while it did not take its answers, it was not read */
+		c->heard_at = c->world->now; /* the daemon did not read it while it did not take its replies */
 		ledger_go_on(c);
 		conn_step(c, &event);
 	} else if (c->daemon_open) {
@@ -254,14 +254,14 @@ void conn_hang_up(struct conn *c, int64_t depart)
 	packet_send(packet_new(c, PACKET_END, TO_CLIENT, NULL, 0), depart);
 }
 
-/* Clients read as fast as the link allows. */
+/* The client reads as fast as the link allows. */
 void conn_await(struct conn *c)
 {
 	c->awaited_step = c->world->checker.step;
 	packet_post(c, PACKET_SENT, GONE_HANGUP, c->world->now + conn_latency(c, &c->to_client));
 }
 
-/* What was read meanwhile goes on in the next pass. */
+/* Lines that arrived meanwhile are read in the next pass. */
 void conn_set_reading(struct conn *c, bool on)
 {
 	c->reading = on;
@@ -321,7 +321,7 @@ void conns_release(struct world *w)
 	}
 }
 
-/* One write may arrive in pieces. */
+/* A write may arrive in pieces. */
 void conn_write(struct conn *c, const char *line, size_t n, struct request_sim *request)
 {
 	TAILQ_INSERT_TAIL(&c->sent, request, at_daemon);
@@ -344,7 +344,7 @@ void conn_leave(struct conn *c, enum leave how)
 		return;
 	}
 	c->client_open = false;
-	/* A Unix socket hangs up; TCP says FIN, and resets when there was something unread. */
+	/* A Unix socket hangs up; TCP sends FIN, or a reset when something is unread. */
 	if (c->client->is_unix || stream_chance(&c->to_daemon, how == LEAVE_DIE ? 70 : 30)) {
 		p = packet_new(c, PACKET_GONE, TO_DAEMON, NULL, 0);
 		p->how = c->client->is_unix ? GONE_HANGUP : GONE_RESET;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A connection of a client to its daemon: bytes, in order, in fragments, each way. The two ends learn of its end on their own, if ever. Connections
- * live as long as the world.
+ * A connection of a client to its daemon: bytes each way, in order, in fragments. Each end learns of the end of the connection on its own, if ever. Connections
+ * are kept as long as the world.
  */
 #ifndef SIM_CONN_H
 #define SIM_CONN_H
@@ -26,9 +26,9 @@ TAILQ_HEAD(requests, request_sim);
 enum packet_kind {
 	PACKET_OPEN,
 	PACKET_BYTES,
-	PACKET_EOF,  /* the sender says no more */
-	PACKET_SENT, /* to the daemon: most of what it sent is read */
-	PACKET_GONE, /* to the daemon: see how */
+	PACKET_EOF,  /* the sender sends no more */
+	PACKET_SENT, /* to the daemon: the client has read most of the output */
+	PACKET_GONE, /* to the daemon: the connection is gone, see how */
 	PACKET_END,  /* to the client: the connection is closed */
 };
 
@@ -41,20 +41,20 @@ struct packet {
 	enum packet_kind kind;
 	enum direction direction;
 	enum gone how;
-	uint64_t life; /* TO_CLIENT: of the daemon */
+	uint64_t life; /* TO_CLIENT: the run of the daemon */
 	int64_t depart;
 	size_t n;
 	char bytes[];
 };
 TAILQ_HEAD(packets, packet);
 
-/* What one owner of the session has of one name, as the lines of its daemon say. */
+/* What one owner of the session holds of one name, as the lines of its daemon say. */
 struct account {
 	int64_t count, fence;
-	struct instant ends; /* when a lease that nobody renews is over, as it was granted, by the clock of that daemon */
-	const struct sim_daemon *ends_by; /* NULL: it is renewed, or was extended */
-	bool open;  /* RESUME left it undecided: SAFE, LOST or a later RESUME says what became of it */
-	bool vague; /* the journal was torn since: it may be gone, or be held as often as before */
+	struct instant ends; /* when a lease without renewal ends, by the clock of `ends_by` */
+	const struct sim_daemon *ends_by; /* NULL: the lease is renewed, or was extended */
+	bool open;  /* RESUME left it undecided: SAFE, LOST or a later RESUME decides it */
+	bool vague; /* the journal was torn since: it may be gone, or held with any count so far */
 };
 
 struct conn {
@@ -62,47 +62,47 @@ struct conn {
 	struct world *world;
 	struct sim_client *client;
 	struct sim_daemon *daemon;
-	uint64_t life; /* of the daemon that it was made with */
+	uint64_t life; /* the run of the daemon that it was made with */
 	uint64_t session;
 	unsigned number;
 	struct peer peer;
 	struct stream to_daemon, to_client;
-	bool client_open; /* the client's end */
-	bool left;        /* the client has said its last line: it claims nothing any more */
-	bool daemon_open; /* the daemon's end: the service knows the session */
-	bool stillborn;   /* it broke before the daemon accepted it */
-	bool going;       /* the daemon hears of its end in the step that runs */
-	bool silent;      /* nothing passes any more */
-	int64_t last[2];  /* arrival of the last packet, each way */
+	bool client_open; /* the client's end is open */
+	bool left;        /* the client has sent its last line: it claims nothing any more */
+	bool daemon_open; /* the daemon's end is open: the service knows the session */
+	bool stillborn;   /* the connection broke before the daemon accepted it */
+	bool going;       /* the daemon learns of its end in the running step */
+	bool silent;      /* no packet arrives any more */
+	int64_t last[2];  /* true time of the last packet's arrival, each way */
 	int64_t stalled_until[2];
-	size_t unread; /* bytes under way to the client */
-	uint64_t awaited_step; /* the step since which the daemon waits until the client has read those; 0: it does not */
+	size_t unread; /* bytes on their way to the client */
+	uint64_t awaited_step; /* the step since which the daemon waits for the client to read; 0: it does not wait */
 	/* the daemon's end */
 	struct buf in;
 	bool skipping, reading;
-	char secret[SECRET_TEXT]; /* of a session with grace; "" */
-	uint64_t took;            /* when it took its session, among all that did: the last has it */
-	int64_t detached_at;      /* true time when the daemon lost this connection of it; 0: it did not */
-	bool orphans[NAMES_MAX];  /* a LOCK of that name stood in line when the connection was lost, of it or of one before */
-	bool taken;               /* its session was taken to another daemon: nobody hears what this one says */
-	bool resumed;             /* it took over another's session */
-	bool eof, parted, eof_told;                    /* it has come; the service knows that it will; it knows */
-	struct requests sent;                          /* lines on their way or in the buffer, in order */
-	struct requests queued;                        /* read; untagged, and behind another */
-	struct requests running;                       /* begun and not answered */
-	int64_t beat_us, heard_at;                     /* how often its daemon must hear a line, 0 if it need not; true time when it heard the last */
+	char secret[SECRET_TEXT]; /* the secret of a session with grace; "" */
+	uint64_t took;            /* order in which connections took sessions: the last one has the session */
+	int64_t detached_at;      /* true time when its session lost this connection; 0: it did not */
+	bool orphans[NAMES_MAX];  /* a LOCK of that name waited when this connection, or one before, was lost */
+	bool taken;               /* its client has moved to another daemon: nobody hears what this one says */
+	bool resumed;             /* it resumed the session of another connection */
+	bool eof, parted, eof_told;                    /* EOF has arrived; the service knows that it will come; the service knows that it came */
+	struct requests sent;                          /* lines on their way or in the input buffer, in order */
+	struct requests queued;                        /* untagged lines that are read and wait behind another */
+	struct requests running;                       /* requests that began and are not answered */
+	int64_t beat_us, heard_at;                     /* how often the daemon expects a line (0: it does not); true time of the last one */
 	struct account account[OWNERS_MAX][NAMES_MAX]; /* the checker's */
 	/* the client's end */
 	struct buf out;
-	struct requests open; /* sent and not answered, as the client sees it */
+	struct requests open; /* requests without a reply, as the client sees it */
 };
 TAILQ_HEAD(conns, conn);
 
 struct conn *conn_open(struct sim_client *c);
 void conns_release(struct world *w);
-/* The client sends a line, with its LF. */
+/* The client sends a line, which includes its LF. */
 void conn_write(struct conn *c, const char *line, size_t n, struct request_sim *request);
-/* The client ends its side: closes (EOF and hang-up), dies, or shuts the sending side only. */
+/* The client ends its side: it closes (EOF and hang-up), dies, or shuts its sending side only. */
 enum leave { LEAVE_CLOSE, LEAVE_DIE, LEAVE_HALF };
 void conn_leave(struct conn *c, enum leave how);
 /* The daemon's end breaks, without the client's knowledge. */
@@ -114,7 +114,7 @@ void conn_hang_up(struct conn *c, int64_t depart);
 void conn_await(struct conn *c);
 void conn_set_reading(struct conn *c, bool on);
 void conn_daemon_died(struct conn *c);
-void conn_on_packet(struct packet *p); /* to the daemon, which runs */
+void conn_on_packet(struct packet *p); /* to a daemon that runs */
 void packet_fired(struct packet *p);
 
 #endif

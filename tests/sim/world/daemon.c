@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Events into a service, its effects out into the world; what stops, kills and starts it. */
+/* Events go into a service and its effects out into the world; what stops, kills and starts a daemon. */
 #include "daemon/core/quorum.h"
 #include "tests/sim/world/world.h"
 
@@ -18,7 +18,7 @@ bool daemon_sent(const struct sim_daemon *d, uint64_t life, int64_t depart)
 	return (life == d->life && daemon_is_up(d)) || depart <= d->died_at[life % LIVES_MAX];
 }
 
-/* Configured otherwise than the others, so that any quorum of theirs still meets any of its own. */
+/* Gives the daemon another configuration, such that each of its quorums still shares a node with each quorum of the others. */
 static void daemon_estrange(struct sim_daemon *d)
 {
 	enum stranger how = (enum stranger)d->world->plan->stranger;
@@ -59,7 +59,7 @@ static void daemon_configure(struct sim_daemon *d)
 		.max_grace_us = 10 * SEC,
 		.clock_tol_us = clock_tol_us((unsigned)p->nodes, p->max_lease_us, p->delay_us),
 		.tell_moves = d->world->trace != NULL,
-		.listed = p->storm ? 24 : 0, /* so that even a page of some rows takes several slices */
+		.listed = p->storm ? 24 : 0, /* so that even a short page takes several slices */
 		.limits = {.locks = 1024, .waiting = 256, .name = 512, .mistakes = 100, .line = 8192},
 	};
 	for (unsigned i = 0; i < p->nodes; i++)
@@ -112,12 +112,13 @@ static void effect_send(struct sim_daemon *d, const struct effect *e, int64_t de
 	struct conn *c = daemon_conn(d, e->send.session);
 
 	if (!c && d->shutting)
-		return; /* what was asked behind a request that the shutdown answered */
+		return; /* a request behind one that the shutdown answered */
 	if (!c) {
 		checker_fail(d->world, INVARIANT_S21, -1, "daemon %u sends to a session that is over", d->index);
 		return;
 	}
-	world_note(d->world, 3, hash_bytes(e->send.bytes.p, e->send.bytes.n), "d%u to c%u.%u: %.*s", d->index, c->client->index, c->number, (int)e->send.bytes.n - 1, e->send.bytes.p);
+	world_note(d->world, 3, hash_bytes(e->send.bytes.p, e->send.bytes.n),
+		   "d%u to c%u.%u: %.*s", d->index, c->client->index, c->number, (int)e->send.bytes.n - 1, e->send.bytes.p);
 	ledger_line(c, e->send.bytes);
 	conn_send(c, e->send.bytes.p, e->send.bytes.n, depart);
 }
@@ -168,7 +169,7 @@ static void effect_carry_out(struct sim_daemon *d, const struct effect *e, int64
 	}
 }
 
-/* When the service next wants to be stepped; a timer of the host rings a little late. */
+/* Sets the timer of the service, which rings a little late, as timers do. */
 static void daemon_arm(struct sim_daemon *d)
 {
 	struct instant when;
@@ -179,8 +180,10 @@ static void daemon_arm(struct sim_daemon *d)
 		heap_cancel(&d->world->heap, &d->timer);
 }
 
-/* What was asked of a node between the end of its connection and NODE_DOWN is answered after it, when nobody waits any more; and a session
- * that is silent for too long ends in the very step that brings its next line. */
+/*
+ * The service may refuse an event that comes too late: an answer after NODE_DOWN, for a call that was sent after the connection broke; or a line of a session
+ * that was cut off for its silence in the same step.
+ */
 static bool may_be_refused(struct sim_daemon *d, const struct event *event)
 {
 	return event->kind == EVENT_ANSWER || event->kind == EVENT_GONE ||
@@ -244,7 +247,7 @@ static bool arrival_is_owned(enum arrival_kind kind)
 	return kind == ARRIVAL_PACKET || kind == ARRIVAL_WORD;
 }
 
-/* The pass during which it was stopped is over. */
+/* The pass in which the daemon was to be stopped is over. */
 static void daemon_end_pass(struct sim_daemon *d)
 {
 	if (d->state == DAEMON_STOPPING)
@@ -277,12 +280,12 @@ void daemon_fired(struct sim_daemon *d)
 	struct event event = {.kind = EVENT_TIME};
 
 	if (d->state == DAEMON_STOPPED)
-		return; /* seen to when it goes on */
+		return; /* daemon_thaw steps the service */
 	daemon_step(d, &event);
 	daemon_end_pass(d);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- starting and ending ----------------------------------------------------------------------------------------------- */
 
 void daemon_start(struct sim_daemon *d)
 {
@@ -364,7 +367,7 @@ void daemon_stop(struct sim_daemon *d, int64_t for_us, bool sending)
 
 	if (d->state != DAEMON_RUNNING)
 		return;
-	/* The healing sets it going again, and what it was about to send leaves then. */
+	/* The healing continues the daemon, and what it was about to send leaves then. */
 	if (sending && left > 0 && for_us > left)
 		for_us = left;
 	world_note(d->world, 7, (uint64_t)for_us, "d%u is stopped for %lld us", d->index, (long long)for_us);
@@ -386,7 +389,7 @@ void daemon_thaw(struct sim_daemon *d)
 	d->state = DAEMON_RUNNING;
 	turns_thawed(d);
 	told_awake(d);
-	/* Which of what waits is read first, timers or sockets, is the event loop's affair: the service must not mind. */
+	/* The event loop may serve timers or sockets first: the service must not depend on that. */
 	if (stream_chance(&d->stream, 50))
 		daemon_step(d, &event);
 	while ((a = TAILQ_FIRST(&d->inbox))) {

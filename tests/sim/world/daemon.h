@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One redlockd: a real, unmodified service, its host, its clients' connections and its links to the nodes. It can be stopped (SIGSTOP), die, be shut
- * down, start again with a new seed. While it is stopped, what arrives stays in its sockets.
+ * One redlockd: a real, unmodified service, its host, the connections of its clients and its links to the nodes. It can be stopped (SIGSTOP), die, be shut
+ * down, and start again with a new seed. While it is stopped, what arrives waits in its sockets.
  */
 #ifndef SIM_DAEMON_H
 #define SIM_DAEMON_H
@@ -19,7 +19,7 @@
 enum daemon_state {
 	DAEMON_DOWN,
 	DAEMON_RUNNING,
-	DAEMON_STOPPING, /* its next step is the last before it is stopped, and what it sends stays behind */
+	DAEMON_STOPPING, /* its next step is the last before it stops, and what that sends leaves only when it goes on */
 	DAEMON_STOPPED,
 };
 
@@ -41,27 +41,27 @@ struct sim_daemon {
 	struct stream stream;
 	enum daemon_state state;
 	int64_t thaw_at; /* STOPPING, STOPPED */
-	int64_t stopped_us; /* so long at a time at most: what it knew of the stores' clocks was that old */
+	int64_t stopped_us; /* the longest stop so far: its knowledge of the stores' clocks was that old */
 	struct timer timer, thaw;
 	struct service *service;
 	struct core_conf conf;
 	struct effects effects;
 	struct arrivals inbox;
 	struct sim_journal journal;
-	uint64_t life; /* 1, 2, …: which service this is */
+	uint64_t life; /* 1, 2, …: counts its services */
 	int64_t started_at, died_at[LIVES_MAX];
-	char id[24]; /* of this life, as its values begin: learned from the first */
+	char id[24]; /* how the values of this run begin */
 	struct sim_link link[NODES_MAX];
 	struct ear ear[NODES_MAX];
-	int64_t deaf_until; /* true time until which nothing published arrives */
-	bool strange;  /* configured otherwise than the others */
-	bool halted;   /* its whole host stands still */
-	int64_t waiting, paced; /* of its figures, as they were last */
-	int64_t paced_at; /* true time when a round was held back last; 0: never */
-	bool newcomer; /* it is started for the first time */
+	int64_t deaf_until; /* true time until which no published message arrives */
+	bool strange;  /* it has another configuration than the others */
+	bool halted;   /* its host stands still */
+	int64_t waiting, paced; /* of its metrics, after its last step */
+	int64_t paced_at; /* true time when a round last waited for admission; 0: never */
+	bool newcomer; /* it starts as one that never ran before */
 	bool shutting; /* EVENT_STOP is being carried out */
 	struct conn *slot[256];
-	unsigned slots; /* none behind so many was ever in use */
+	unsigned slots; /* slots from here on were never in use */
 	uint64_t generation;
 };
 
@@ -71,17 +71,17 @@ void daemon_start(struct sim_daemon *d);
 void daemon_die(struct sim_daemon *d);  /* kill -9 */
 void daemon_shut(struct sim_daemon *d); /* SIGTERM, then gone */
 void daemon_stop(struct sim_daemon *d, int64_t for_us, bool sending);
-/* replace.c: it stands still, the other one is started as its next life, and it goes on. False: it cannot be now. */
+/* daemon_replace.c: d stops, heir is started on a copy of its directory, and d goes on. False: impossible now. */
 bool daemon_replace(struct sim_daemon *d, struct sim_daemon *heir, int64_t for_us);
 void daemon_thaw(struct sim_daemon *d);
 void daemon_fired(struct sim_daemon *d);
 
-/* Something has arrived: now, or when the daemon runs again. */
+/* Something has arrived: it is read now, or when the daemon runs again. */
 void daemon_arrive(struct sim_daemon *d, enum arrival_kind kind, void *what, uint64_t epoch);
-/* An event for the service, now. */
+/* Gives the service an event now. */
 void daemon_step(struct sim_daemon *d, struct event *event);
 struct instant daemon_boot(const struct sim_daemon *d);
-/* What this life of the daemon wanted to send at `depart`: did it live to do so? */
+/* Did this run of the daemon live until `depart`, and so send what it wanted to send then? */
 bool daemon_sent(const struct sim_daemon *d, uint64_t life, int64_t depart);
 static inline bool daemon_is_up(const struct sim_daemon *d)
 {

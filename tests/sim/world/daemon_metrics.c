@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the figures of daemons say of a world: whether it reaches what it is for. */
+/* What the metrics of the daemons say of a world: does it reach what it was drawn for? */
 #include "tests/sim/world/world.h"
 
 void figures_step(struct sim_daemon *d)

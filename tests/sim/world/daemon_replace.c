@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two daemons of one past: a daemon stands still, another is started on a copy of its directory and gets its clients, then the old one goes on. Where
- * the directory is the same the lock on it forbids that: the second is refused until the first is gone, which is a crash like any other. What is left
- * is a directory that was copied whole, or whose lock was removed. Then a lock that the old one hands on in the moment in which it wakes up may overlap
- * with what the new one has freed, so this is of class X: values and tokens protect, beliefs do not.
+ * Two daemons with one history: a daemon stands still, another is started on a copy of its directory and gets its clients, then the first goes on. In one
+ * directory the lock forbids that: the second daemon is refused until the first is gone. What is left is a directory that was copied whole, or whose lock was
+ * removed. Then a lock that the first daemon hands over as it wakes up may overlap with one that the second has released. So this fault is of class X: values
+ * and tokens protect, beliefs do not.
  */
 #include "tests/sim/world/world.h"
 
 #include <string.h>
 
-/* The clients that have a session with grace find the new one; what they asked the old one they do not hear. */
+/* The clients that have a session with grace go to the new daemon; they do not hear the replies of the old one. */
 static void clients_move(struct sim_daemon *from, struct sim_daemon *to)
 {
 	struct world *w = from->world;
@@ -36,7 +36,7 @@ static void journal_copy(const struct sim_daemon *from, struct sim_daemon *to)
 	journal_lose(j);
 	buf_append(&j->bytes, buf_begin(&from->journal.bytes), buf_length(&from->journal.bytes));
 	j->there = from->journal.there;
-	j->torn = from->life > to->life ? from->life : to->life; /* the old one may read more than its books say */
+	j->torn = from->life > to->life ? from->life : to->life; /* what the lines of the old run said may differ from its journal */
 }
 
 bool daemon_replace(struct sim_daemon *d, struct sim_daemon *heir, int64_t for_us)
@@ -45,9 +45,9 @@ bool daemon_replace(struct sim_daemon *d, struct sim_daemon *heir, int64_t for_u
 		return false;
 	daemon_stop(d, for_us, false);
 	daemon_die(heir);
-	heir->host = d->host; /* so that moments compare */
+	heir->host = d->host; /* so that their clocks can be compared */
 	journal_copy(d, heir);
-	memcpy(d->world->checker.kin[heir->index], d->world->checker.kin[d->index], sizeof(d->world->checker.kin[d->index])); /* what it knows of */
+	memcpy(d->world->checker.kin[heir->index], d->world->checker.kin[d->index], sizeof(d->world->checker.kin[d->index])); /* what its journal remembers */
 	daemon_start(heir);
 	clients_move(d, heir);
 	return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Commands to a node and back: how long they take, in which order they come, and what a broken connection leaves behind of them. */
+/* Commands to a node and their replies: how long they take, in which order they arrive, and what becomes of them when the connection breaks. */
 #include "daemon/base/mem.h"
 #include "tests/sim/world/world.h"
 
@@ -28,7 +28,7 @@ int64_t link_latency(struct sim_link *l, struct stream *s)
 	return world_of(l)->now < l->slow_until ? us * l->slow : us;
 }
 
-/* One after the other, and not before the stall is over. */
+/* In order, and not before the stall is over. */
 static int64_t arrival(int64_t at, int64_t stalled_until, int64_t lane_until, int64_t *last)
 {
 	if (at < stalled_until)
@@ -43,7 +43,7 @@ static int64_t arrival(int64_t at, int64_t stalled_until, int64_t lane_until, in
 
 /* --- commands -------------------------------------------------------------------------------------------------------- */
 
-/* Calls and answers are cleared one by one, as they are added: most flights have few. */
+/* Clears all but calls and answers, which are cleared as they are added: most flights have few. */
 static struct flight *flight_blank(struct world *w)
 {
 	struct flight *f = TAILQ_FIRST(&w->spare);
@@ -140,7 +140,7 @@ void link_call(struct sim_link *l, const struct call *call, int64_t depart)
 	span_keep(&l->batch->arena, &mine->prior);
 }
 
-/* The end of a pass: what was collected leaves. Without a connection it is refused a moment later. */
+/* At the end of a pass the collected calls leave. Without a connection they are refused a moment later. */
 void link_flush(struct sim_link *l)
 {
 	struct world *w = world_of(l);
@@ -236,7 +236,7 @@ void link_on_reply(struct flight *f)
 
 void flight_unsend(struct sim_link *l, struct flight *f)
 {
-	(void)stream_chance(&l->stream, (unsigned)world_of(l)->plan->ghost_percent); /* as where it may have left */
+	(void)stream_chance(&l->stream, (unsigned)world_of(l)->plan->ghost_percent); /* drawn in any case, so that later draws stay the same */
 	heap_cancel(&world_of(l)->heap, &f->timer);
 	flight_drop(f);
 }
@@ -259,7 +259,7 @@ void flight_orphan(struct sim_link *l, struct flight *f)
 			TAILQ_REMOVE(&f->server->backlog, f, in_backlog);
 			flight_drop(f);
 		}
-		return; /* in the socket of a server that stands still: it will be read */
+		return; /* in the socket of a server that stands still: it will be read later */
 	}
 	heap_cancel(&w->heap, &f->timer);
 	if (!runs || f->server->down) {

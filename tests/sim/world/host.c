@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clocks that run a little fast or slow, and the way back from what they show. */
+/* From what a clock shows back to true time. */
 #include "tests/sim/world/host.h"
 
 int64_t host_true(const struct host *h, struct instant boot)

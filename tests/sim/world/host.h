@@ -8,15 +8,15 @@
 #define HOST_RATE_MOST_PPM 4900 /* fast or slow, so that two hosts differ by less than rho = 1 % */
 
 struct host {
-	int64_t ppm;       /* how much its clocks run fast */
-	int64_t base_us;   /* what BOOTTIME showed when the world began */
+	int64_t ppm;       /* how much its clocks run fast, in parts per million */
+	int64_t base_us;   /* what BOOTTIME shows when the world begins */
 	int64_t offset_us; /* REALTIME - BOOTTIME; steps change it */
 	int64_t halted_us; /* how long the whole host has stood still, clocks included */
 	struct {
 		bool known;
 		struct instant boot;
 		int64_t halted_us, at;
-	} deadline; /* that was reckoned last */
+	} deadline; /* the last result of host_deadline */
 };
 
 static inline struct instant host_boot(const struct host *h, int64_t now)
@@ -31,9 +31,9 @@ static inline int64_t host_wall(const struct host *h, int64_t now)
 	return host_boot(h, now).us + h->offset_us;
 }
 
-/* The first true moment at which BOOTTIME shows at least this, as far as is known now. */
+/* The first true time at which BOOTTIME shows at least this, as far as is known now. */
 int64_t host_true(const struct host *h, struct instant boot);
-/* The same, for one that is asked for again and again. */
+/* The same, for a deadline that is asked for again and again. */
 int64_t host_deadline(struct host *h, struct instant boot);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Records out of effects into bytes, and out of bytes into events. */
+/* Records go from effects into bytes, and from bytes into events. */
 #include "tests/sim/world/journal.h"
 
 #include "tests/sim/world/world.h"
@@ -55,7 +55,7 @@ void journal_append(struct sim_daemon *d, struct span record)
 	}
 }
 
-/* All that the service knows, in the place of what was written so far. */
+/* Replaces the journal by all that the service knows. */
 static void journal_rewrite(struct sim_daemon *d)
 {
 	struct effects snapshot;
@@ -65,7 +65,7 @@ static void journal_rewrite(struct sim_daemon *d)
 	buf_clear(&d->journal.bytes);
 	for (size_t i = 0; i < snapshot.count; i++) {
 		if (snapshot.item[i].kind != EFFECT_JOURNAL)
-			checker_fail(d->world, INVARIANT_S21, -1, "daemon %u: a snapshot does more than write", d->index);
+			checker_fail(d->world, INVARIANT_S21, -1, "daemon %u: a snapshot has an effect other than a record", d->index);
 		record_keep(&d->journal, snapshot.item[i].journal.record);
 	}
 	effects_release(&snapshot);
@@ -114,7 +114,7 @@ void journal_fail(struct sim_daemon *d, bool on)
 		d->journal.mended = true;
 }
 
-/* --- from life to life ----------------------------------------------------------------------------------------------- */
+/* --- from one run to the next ------------------------------------------------------------------------------------------ */
 
 static struct span record_at(struct buf *bytes, size_t at)
 {
@@ -124,7 +124,7 @@ static struct span record_at(struct buf *bytes, size_t at)
 	return (struct span){buf_begin(bytes) + at + FRAME, n};
 }
 
-/* Of what was written in one go, any number of records may be there. */
+/* Of the records of one pass, any number may be there. */
 static void journal_tear(struct sim_daemon *d)
 {
 	struct sim_journal *j = &d->journal;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What daemons and clients say to each other, read without the product's own reader. */
+/* Reads the lines of daemons and clients without the product's own reader. */
 #include "tests/sim/world/world.h"
 
 #include <string.h>

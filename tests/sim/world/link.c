@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The connection itself: it is dialled, stalls, breaks, and is dialled again. */
+/* The connections of a link: dialling, stalling, breaking, dialling again. */
 #include "tests/sim/world/world.h"
 
 #define PAUSE_FIRST_US     (50 * MSEC)
@@ -27,7 +27,7 @@ void link_init(struct sim_link *l, struct sim_daemon *d, struct server *s)
 
 enum down { DOWN_LOST, DOWN_REFUSED, DOWN_SILENT };
 
-/* Once for each reason, as daemon/redis/node does. What is drawn next is what would be drawn without this word. */
+/* NODE_DOWN once for each reason, as daemon/redis/node.c does. A failed dial must not move the stream of the daemon, so that later draws stay the same. */
 static void link_tell_down(struct sim_link *l, enum down why)
 {
 	static const char *const reason[] = {[DOWN_LOST] = "connection lost", [DOWN_REFUSED] = "Connection refused", [DOWN_SILENT] = "connect timed out"};
@@ -43,8 +43,8 @@ static void link_tell_down(struct sim_link *l, enum down why)
 }
 
 /*
- * Where the way to the store is blocked the kernel takes, of every other connection, one command per lane: the others have not left. Nor has what this pass was
- * to send.
+ * Has not one byte of the command left? Where the way to the store is blocked, the kernel takes one command per lane, on every other connection: the others
+ * have not left. Nor has anything that this pass was to send.
  */
 static bool flight_is_unsent(const struct sim_link *l, const struct flight *f, bool *blocked)
 {
@@ -55,7 +55,7 @@ static bool flight_is_unsent(const struct sim_link *l, const struct flight *f, b
 	return unsent;
 }
 
-/* The books of a broken connection: each call is answered once, then the node is down. */
+/* Each call of the broken connection is answered once; then the node is down. */
 void link_on_broken(struct sim_link *l, uint64_t epoch)
 {
 	struct flight *f, *next;
@@ -119,7 +119,7 @@ void link_fired(struct sim_link *l)
 	} else if (w->now < l->stalled_to || w->now < l->stalled_from || l->server->paused_until > w->now) {
 		link_fail_to_dial(l, CONNECT_TIMEOUT_US);
 		if (w->now - CONNECT_TIMEOUT_US > l->late_at)
-			link_tell_down(l, DOWN_SILENT); /* the attempt before this one */
+			link_tell_down(l, DOWN_SILENT); /* the previous attempt timed out */
 	} else {
 		l->epoch++;
 		l->dialled = l->server->lives;
@@ -144,10 +144,10 @@ void link_on_up(struct sim_link *l, uint64_t epoch)
 	world_note(world_of(l), 2, l->epoch, "d%u-n%u up", l->daemon->index, l->server->index);
 	daemon_step(l->daemon, &event);
 	if (l->server->down || l->dialled != l->server->lives)
-		link_break(l); /* it died meanwhile */
+		link_break(l); /* the server died meanwhile */
 }
 
-/* Whose oldest command waits for longer than the stall limit is given up. */
+/* Breaks the connection when its oldest command is unanswered for longer than the stall limit. */
 void link_watch_fired(struct sim_link *l)
 {
 	struct world *w = world_of(l);

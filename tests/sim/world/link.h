@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The connections of one daemon to one node, as daemon/redis keeps them: several lanes, a name pinned to one, each in order; when one breaks all
- * do. What is in flight is answered ANSWER_UNKNOWN, or ANSWER_REFUSED where not one byte has left, and then NODE_DOWN is told. It is dialled again with a
- * back-off; NODE_DOWN is told again for each new reason why that is in vain, NODE_UP when it stands.
+ * The connections of one daemon to one node, as daemon/redis keeps them. There are several lanes; each name uses one lane, and each lane keeps its order. When
+ * one connection breaks, all do: calls in flight are answered ANSWER_UNKNOWN, or ANSWER_REFUSED where not one byte has left, and then NODE_DOWN follows. The
+ * link dials again with a back-off; each new reason for a failure gives another NODE_DOWN, success gives NODE_UP.
  */
 #ifndef SIM_LINK_H
 #define SIM_LINK_H
@@ -14,7 +14,7 @@
 
 #define LANES            2
 #define FLIGHT_CALLS_MAX 64
-#define LINK_STALL_US    (2 * SEC) /* unanswered for so long, and the connection is given up */
+#define LINK_STALL_US    (2 * SEC) /* a command that is unanswered for so long breaks the connection */
 
 struct sim_daemon;
 
@@ -23,21 +23,21 @@ enum flight_state { FLIGHT_OUT, FLIGHT_BACK, FLIGHT_LOST };
 /* One command, there and back. */
 struct flight {
 	struct timer timer;
-	TAILQ_ENTRY(flight) in_link;    /* until it is answered; then in world.spare */
-	TAILQ_ENTRY(flight) in_backlog; /* of a server that stands still */
-	struct sim_link *link;          /* NULL: its connection is gone; if it still runs, nobody hears of it */
+	TAILQ_ENTRY(flight) in_link;    /* until it is answered; afterwards in world.spare */
+	TAILQ_ENTRY(flight) in_backlog; /* of a server that stands still or is busy */
+	struct sim_link *link;          /* NULL: its connection is gone; if the command still runs, nobody gets the reply */
 	struct server *server;
 	struct sim_daemon *daemon;
-	uint64_t life;          /* of the daemon that sent it */
-	unsigned dialled;       /* of the server that its connection leads to: nothing reaches a later one */
-	char sender[17];        /* how the values of that life begin */
+	uint64_t life;          /* the run of the daemon that sent it */
+	unsigned dialled;       /* the run of the server that its connection leads to: a later run gets nothing */
+	char sender[17];        /* how the values of that run begin */
 	int64_t depart;         /* true time */
 	int64_t wanted_at;      /* true time when the service wanted it */
 	struct instant emitted; /* the daemon's BOOTTIME when the service wanted it */
 	enum flight_state state;
 	unsigned lane, count;
-	bool refused; /* there was no connection: not one byte was sent */
-	struct arena arena; /* what calls and answers point to */
+	bool refused; /* there was no connection: nothing was sent */
+	struct arena arena; /* the memory that calls and answers point to */
 	struct call call[FLIGHT_CALLS_MAX];
 	struct answer answer[FLIGHT_CALLS_MAX];
 };
@@ -49,33 +49,33 @@ struct sim_link {
 	struct timer timer, watch;
 	struct backoff backoff;
 	struct rng rng;
-	bool up;     /* as the daemon knows it */
-	bool broken; /* it broke, and the daemon has not heard yet */
+	bool up;     /* as the daemon knows */
+	bool broken; /* it broke, and the daemon does not know yet */
 	int64_t up_since;
-	uint64_t epoch; /* of the connection */
-	unsigned told;  /* bits: reasons that NODE_DOWN has named since it was up last */
-	unsigned dialled; /* which life of the server it leads to */
+	uint64_t epoch; /* counts the connections */
+	unsigned told;  /* bits: reasons that NODE_DOWN has given since the link was last up */
+	unsigned dialled; /* the run of the server that it leads to */
 	int64_t stalled_to, stalled_from, slow_until, slow;
-	int64_t lane_stalled[LANES]; /* both ways, and no longer than this connection stands */
-	int64_t late_at; /* true time of the last answer that took longer than a command may take */
+	int64_t lane_stalled[LANES]; /* true time until which a lane is stalled, both ways, as long as this connection lasts */
+	int64_t late_at; /* true time of the last answer that came after the timeout */
 	int64_t last_to[LANES], last_from[LANES]; /* arrivals, in order */
 	struct flights flights;                   /* sent and not answered, oldest first */
 	struct flight *batch;                     /* being collected */
 };
 
 void link_init(struct sim_link *l, struct sim_daemon *d, struct server *s);
-/* The daemon is up: dial. The daemon is gone: what it sent may still run. */
+/* The daemon starts: the link dials. The daemon is gone: what it sent may still run. */
 void link_begin(struct sim_link *l);
 void link_end(struct sim_link *l);
 void link_call(struct sim_link *l, const struct call *call, int64_t depart);
 void link_flush(struct sim_link *l);
-/* The connection breaks now; the daemon hears of it a moment later. */
+/* The connection breaks now; the daemon learns of it a moment later. */
 void link_break(struct sim_link *l);
-/* What the daemon hears. */
+/* What the daemon learns. */
 void link_on_broken(struct sim_link *l, uint64_t epoch);
 void link_on_up(struct sim_link *l, uint64_t epoch);
 void link_on_reply(struct flight *f);
-/* True time since when every answer has come in time; INT64_MAX: one is overdue. */
+/* True time since when every answer came in time; INT64_MAX: one is overdue. */
 int64_t link_prompt_since(const struct sim_link *l);
 
 void link_fired(struct sim_link *l);
@@ -84,14 +84,17 @@ void flight_fired(struct flight *f);
 /* The server has run it. */
 void flight_answered(struct flight *f, int64_t took_us);
 const char *call_word(enum call_kind kind);
-void flight_lose(struct flight *f); /* with the server: who sent it hears of that when the connection breaks */
-/* One of its calls is answered. The connection that it went out on breaks: it may reach the server all the same, and late; nobody hears of its reply. */
+void flight_lose(struct flight *f); /* it is lost with the server: its sender learns of that when the connection breaks */
+/*
+ * One of its calls is answered.
+ * Orphan: the connection that it was sent on breaks; it may still reach the server, and late, but nobody gets the reply.
+ */
 void flight_tell(struct flight *f, unsigned i, enum answer_class class, const char *text);
 void flight_orphan(struct sim_link *l, struct flight *f);
-/* Not one byte of it has left. */
+/* The connection broke before a byte of it left. */
 void flight_unsend(struct sim_link *l, struct flight *f);
 int64_t link_latency(struct sim_link *l, struct stream *s); /* one way */
-void flight_drop(struct flight *f); /* it is used again for another command */
+void flight_drop(struct flight *f); /* it is free for another command */
 void flights_release(struct flights *spare);
 
 #endif

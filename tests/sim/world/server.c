@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a server does with a command that has arrived, and what happens to it. */
+/* What a server does with a command, and how it dies and comes back. */
 #include "daemon/core/quorum.h"
 #include "tests/sim/world/world.h"
 
@@ -38,7 +38,7 @@ void server_init(struct server *s, struct world *w, unsigned index)
 	stream_init(&s->stream, (uint64_t)p->seed, DRAW_NODE, index);
 	stream_init(&hosts, (uint64_t)p->seed, DRAW_HOSTS, 100 + index);
 	s->host.ppm = stream_either(&hosts, p->drift_ppm);
-	/* As disciplined as a used server's clock is: it does not wander off while the world lasts. */
+	/* A server's clock is disciplined: it drifts no further than the tolerance while the world lasts. */
 	if (p->nodes > 1 && most < p->drift_ppm)
 		s->host.ppm = s->host.ppm * most / p->drift_ppm;
 	s->host.base_us = stream_range(&hosts, SEC, 1000000 * SEC);
@@ -115,7 +115,7 @@ static void server_run(struct server *s, struct flight *f)
 	flight_answered(f, s->world->plan->service_us * f->count);
 }
 
-/* It stands still, or is at another command. */
+/* It stands still, or runs another command. */
 static bool server_is_busy(const struct server *s)
 {
 	return s->paused_until > s->world->now || timer_is_set(&s->idle);
@@ -141,7 +141,7 @@ void server_resume(struct server *s)
 	}
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- dying and coming back --------------------------------------------------------------------------------------------- */
 
 void server_die(struct server *s)
 {

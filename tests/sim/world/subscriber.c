@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From PUBLISH on a node to EVENT_WOKEN or EVENT_WANTED at the daemon that is meant. */
+/* From PUBLISH on a node to EVENT_WOKEN or EVENT_WANTED at the daemon of the channel. */
 #include "tests/sim/world/world.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ void ear_init(struct ear *e, struct sim_daemon *d, unsigned node)
 	stream_init(&e->stream, (uint64_t)d->world->plan->seed, DRAW_EAR, d->index * NODES_MAX + node);
 }
 
-/* SUBSCRIBE takes a round trip, like everything. */
+/* SUBSCRIBE takes a round trip. */
 void ear_open(struct ear *e)
 {
 	const struct world *w = e->daemon->world;
@@ -86,7 +86,7 @@ void word_fired(struct word *m)
 	daemon_arrive(m->ear->daemon, ARRIVAL_WORD, m, m->epoch);
 }
 
-/* 'w' or 'c', then the key: as daemon/redis/ear.c and daemon/pump.c read it. */
+/* 'w' (woken) or 'c' (wanted), then the key, as daemon/redis/ear.c and daemon/pump.c read it. */
 void word_heard(struct word *m)
 {
 	struct sim_daemon *d = m->ear->daemon;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The subscription of a daemon at a node, as daemon/redis keeps it: a connection of its own, there as long as the node is up. What is published on
- * the daemon's channel arrives after a while, late, twice or not at all; nobody is told what was lost.
+ * The subscription of a daemon at a node, as daemon/redis keeps it: a connection of its own that exists as long as the node is up. What is published on the
+ * daemon's channel arrives after a while, late, twice or not at all; nobody is notified of a loss.
  */
 #ifndef SIM_SUBSCRIBER_H
 #define SIM_SUBSCRIBER_H
@@ -18,11 +18,11 @@ struct ear {
 	struct sim_daemon *daemon;
 	struct stream stream;
 	unsigned node;
-	uint64_t epoch; /* of the connection */
-	int64_t from;   /* true time since when it listens; INT64_MAX: it does not */
+	uint64_t epoch; /* counts the connections */
+	int64_t from;   /* true time since when it is subscribed; INT64_MAX: it is not */
 };
 
-/* One message on its way. */
+/* A message on its way. */
 struct word {
 	struct timer timer;
 	struct ear *ear;
@@ -34,9 +34,9 @@ struct word {
 void ear_init(struct ear *e, struct sim_daemon *d, unsigned node);
 void ear_open(struct ear *e);
 void ear_close(struct ear *e);
-/* A node published: to how many it went. */
+/* A node publishes. Returns how many subscribers there are. */
 int64_t ear_published(void *server, struct span channel, struct span message);
 void word_fired(struct word *m);
-void word_heard(struct word *m); /* by the daemon, which runs */
+void word_heard(struct word *m); /* the daemon, which runs, reads it */
 
 #endif

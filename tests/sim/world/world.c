@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The heap of events and what each of them belongs to. */
+/* The heap of events, and who handles each of them. */
 #include "tests/sim/world/world.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 
-#define EVENTS_MAX 3000000 /* more than any world needs: S21, it hangs */
+#define EVENTS_MAX 3000000 /* more than any world needs: such a world hangs (S21) */
 
 uint64_t hash_bytes(const void *p, size_t n)
 {
@@ -38,7 +38,7 @@ void world_note(struct world *w, uint64_t a, uint64_t b, const char *format, ...
 	fputc('\n', w->trace);
 }
 
-/* The moves of a name are told only where somebody looks: no part of what two runs of a world have in common. */
+/* The state changes of a name are logged only where a trace is wanted: they are no part of the hash, which must not depend on that. */
 void world_log(struct world *w, unsigned daemon, const struct effect *e)
 {
 	int n = (int)e->log.text.n;
@@ -191,11 +191,11 @@ void world_run(struct world *w, const struct plan *plan, FILE *trace)
 		world_fire(w, t);
 		check_progress(w);
 		if (++w->tally.events > EVENTS_MAX)
-			checker_fail(w, INVARIANT_S21, -1, "it goes round in circles: %d events", EVENTS_MAX);
+			checker_fail(w, INVARIANT_S21, -1, "it does not end: %d events", EVENTS_MAX);
 	}
 }
 
-/* What is in the heap and owned by nothing else. */
+/* Frees what only the heap holds. */
 static void world_forget_flying(struct world *w)
 {
 	struct timer *t;
@@ -223,7 +223,7 @@ void world_release(struct world *w)
 		client_release(&w->client[i]);
 	for (unsigned i = 0; i < w->plan->daemons; i++)
 		daemon_release(&w->daemon[i]);
-	world_forget_flying(w); /* what their end has set off */
+	world_forget_flying(w); /* what the end of the daemons has set off */
 	for (unsigned i = 0; i < w->plan->nodes; i++)
 		server_release(&w->server[i]);
 	while ((q = TAILQ_FIRST(&w->requests))) {

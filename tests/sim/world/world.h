@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The simulated world: one heap of events, one true time. Everything in it, the real services included, moves only when an event of the
- * heap fires; nothing reads a clock or a source of chance outside. A world is a function of its plan.
+ * The simulated world: one heap of events and one true time. Everything in it moves only when an event of the heap fires, the real services included; nothing
+ * reads a clock or a source of chance from outside. A world is a function of its plan.
  */
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
@@ -18,39 +18,39 @@
 #include "tests/sim/world/server.h"
 #include "tests/sim/plan/stream.h"
 
-/* What a timer of the world's heap is embedded in. */
+/* What a timer of the heap belongs to. */
 enum sim_timer {
 	AT_FAULT,
 	AT_FAULT_END,
 	AT_SNAPSHOT,
-	AT_RUN, /* the next step of a job */
+	AT_RUN, /* the next step of a task */
 	AT_PACKET,
 	AT_FLIGHT,
-	AT_WORD,   /* something published arrives */
-	AT_DAEMON, /* the service wants to be stepped */
+	AT_WORD,   /* a published message arrives */
+	AT_DAEMON, /* a timer of the service rings */
 	AT_THAW,
 	AT_LINK,
-	AT_WATCH, /* has a link stalled? */
+	AT_WATCH, /* looks whether a link has stalled */
 	AT_CLIENT,
 	AT_CLIENT_THAW,
 	AT_CHAT,
-	AT_ACCESS, /* the resource, or its answer */
+	AT_ACCESS, /* the next step of an access to a resource */
 	AT_STAGE,
-	AT_IDLE, /* a server is done with a command */
+	AT_IDLE, /* a server has finished a command */
 };
 
 enum stage {
-	STAGE_WARM, /* the stores are being joined */
+	STAGE_WARM, /* the daemons join the stores */
 	STAGE_FAULTS,
-	STAGE_HEALED,  /* no more faults; what they left behind passes */
-	STAGE_SETTLED, /* bounds of liveness hold from here on */
+	STAGE_HEALED,  /* no more faults; their aftermath passes */
+	STAGE_SETTLED, /* from here on liveness is checked */
 	STAGE_FINALE,
-	STAGE_LEAVING, /* all clients have gone */
+	STAGE_LEAVING, /* all clients have left */
 	STAGE_OVER,
 };
 
 struct fault_run {
-	struct conn *conn; /* CLIENT_CUT, CLIENT_SILENT: which */
+	struct conn *conn; /* the connection that a fault of a client broke */
 	struct sim_daemon *daemon;
 	struct timer timer, end, snapshot;
 	int64_t begun_at; /* true time */
@@ -59,19 +59,19 @@ struct fault_run {
 
 struct tally {
 	int64_t grants, events, faults[FAULT_N];
-	int64_t takeovers, rejoins; /* finales that were played */
-	int64_t most_names; /* that a daemon knew at a time */
-	int64_t most_waited, paced; /* requests that waited at a time; rounds that did, for stores that were busy */
+	int64_t takeovers, rejoins; /* trials of the finale that took place */
+	int64_t most_names; /* the most names that a daemon knew at a time */
+	int64_t most_waited, paced; /* the most requests that waited at a time; rounds that waited for busy stores */
 	int64_t published, heard, handed_on, heads, records, restored, resumed, adopted;
-	int64_t partial; /* commands that a store carried out for some of their calls and refused for others */
+	int64_t partial; /* commands of which a store refused some calls and carried out others */
 };
 
 #define STORMERS       4
 #define STORM_NAMES    1000
 
-/* What a daemon has said of those names. */
+/* What the lines of a daemon say of the names of storms. */
 struct storm_book {
-	uint64_t since[STORM_NAMES]; /* the step when it last said that it is held; 0: it is not */
+	uint64_t since[STORM_NAMES]; /* the step in which a line last said that the name is held; 0: it is not */
 	const struct conn *holder[STORM_NAMES];
 };
 
@@ -83,13 +83,13 @@ struct world {
 	enum stage stage;
 	struct timer stage_timer;
 	int finale_step;
-	int64_t ghosts_until; /* what is under way of connections that are gone is carried out by then */
-	bool finale_alone; /* nobody but the heir wanted the lock when its daemon died */
+	int64_t ghosts_until; /* true time by which all commands of broken connections have run */
+	bool finale_alone; /* only the heir wanted the lock when the daemon of the holder died */
 	int64_t finale_since;
-	struct run *holder, *heir; /* of the finale */
-	struct run *head, *next;   /* of the trial of a dead head */
+	struct run *holder, *heir; /* of the finale: who holds k0, and who waits for it when the holder's daemon dies */
+	struct run *head, *next;   /* of the dead-head trial: the first and the second in the queue */
 	bool head_died;
-	int64_t next_since; /* when it became free for the next; 0: it did not */
+	int64_t next_since; /* true time when the lock became free for `next`; 0: it did not */
 	struct sim_daemon daemon[DAEMONS_MAX];
 	struct server server[NODES_MAX];
 	struct sim_client client[CLIENTS_MAX];
@@ -102,51 +102,51 @@ struct world {
 	unsigned conn_count;
 	struct requests requests;
 	struct holds holds;
-	struct flights spare; /* that ended, to be used again */
+	struct flights spare; /* flights that ended, for reuse */
 	struct checker checker;
 	struct tally tally;
 	uint64_t hash;
-	FILE *trace; /* NULL: nobody looks */
+	FILE *trace; /* NULL: no trace is wanted */
 	struct storm_book storm[DAEMONS_MAX];
-	int64_t waiting; /* requests, at all daemons */
+	int64_t waiting; /* waiting requests of all daemons */
 	bool tokens_are_safe, exclusion_is_safe;
-	int64_t set_back_us; /* all clocks of nodes, for good: plan_set_back_us */
-	int64_t deaf_until; /* true time until which wake-ups may be lost for another reason: somebody in line is dead */
-	bool flaps;   /* a minority of the nodes goes on being slow, hanging or flapping when all else is healed */
-	bool strange; /* a daemon is configured otherwise: nobody can promise progress */
+	int64_t set_back_us; /* how far the clocks of all nodes are set back for good: plan_set_back_us */
+	int64_t deaf_until; /* true time until which wake-ups may be missed, because a queued daemon is dead */
+	bool flaps;   /* a minority of the nodes stays slow, hangs or flaps in the healed world */
+	bool strange; /* a daemon has another configuration: progress is not promised */
 	bool failed;
 };
 
-/* A world of the plan, run to its end or to its first violation: see world->checker.violation. */
+/* Runs the world of the plan to its end or to its first violation: see world->checker.violation. */
 void world_run(struct world *w, const struct plan *plan, FILE *trace);
 void world_release(struct world *w);
 
 void world_at(struct world *w, struct timer *t, enum sim_timer kind, int64_t at);
-/* Part of the trace: what happened, as numbers for the hash, as words if somebody looks. */
+/* Notes what happened: as numbers in the hash of the world, as words in its trace, if one is wanted. */
 void world_note(struct world *w, uint64_t a, uint64_t b, const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* An EFFECT_LOG of that daemon. */
+/* Notes an EFFECT_LOG of that daemon. */
 void world_log(struct world *w, unsigned daemon, const struct effect *e);
 uint64_t hash_bytes(const void *p, size_t n);
 
-/* figures.c */
+/* daemon_metrics.c */
 void figures_step(struct sim_daemon *d);
 void figures_died(struct sim_daemon *d);
 /* storm.c */
-bool storm_begin(struct sim_client *c); /* false: this world has none */
+bool storm_begin(struct sim_client *c); /* false: this world has no storms */
 void storm_fired(struct sim_client *c);
-void storm_said(struct conn *c, struct span line); /* a line of the daemon's; a row or the reply of a LIST */
+void storm_said(struct conn *c, struct span line); /* a line of the daemon; a row or the reply of a LIST */
 void storm_listed(struct request_sim *q, struct span line);
-void storm_over(const struct conn *c); /* it ends */
+void storm_over(const struct conn *c); /* the connection ends */
 void storm_life(struct sim_daemon *d);
 
 /* fault.c */
 void fault_begin(struct world *w, struct fault_run *f);
 void fault_ends(struct world *w, struct fault_run *f);
-/* finale.c: what follows the faults. */
+/* stages.c: the course of the world; finale.c: the trials at its end */
 void stage_fired(struct world *w);
-struct run *finale_lock(struct world *w, unsigned daemon); /* a client of that daemon asks for k0, for as long as it takes; NULL: there is none */
+struct run *finale_lock(struct world *w, unsigned daemon); /* a client of that daemon asks for k0 and waits for ever; NULL: there is none */
 void finale_wait(struct world *w, int64_t us, int step);
-/* trial.c: the steps of the finale from TRIAL_BEGIN to TRIAL_OVER */
+/* dead_head.c: the steps of the finale from TRIAL_BEGIN to TRIAL_OVER */
 enum { TRIAL_OVER = 5, TRIAL_BEGIN = 10 };
 bool trial_step(struct world *w);
 
