@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Worlds where all goes wrong at once: what chance has spread over the world comes together around a few moments, most of them those of a scene or of
- * another fault. So they show what takes two or three things within milliseconds of each other.
+ * Worlds where all goes wrong at once: random faults and jobs are moved to a few moments, mostly to those of a scene or of another fault. They show what takes
+ * two or three causes within milliseconds.
  */
 #include "tests/sim/plan/plan.h"
 
@@ -59,7 +59,7 @@ void tight_draw(struct plan *p, uint64_t seed, unsigned drawn)
 	for (unsigned i = 0; i < drawn && i < p->faults; i++) {
 		int64_t off = stream_skewed(&s, 0, stream_chance(&s, 50) ? 5 * MSEC : 300 * MSEC);
 
-		if (p->fault[i].at_us >= p->warm_us && !stream_chance(&s, 20)) /* who comes late has its time */
+		if (p->fault[i].at_us >= p->warm_us && !stream_chance(&s, 20)) /* the late start of a stranger stays */
 			fault_move(p, &p->fault[i], foci_pick(&foci, &s) + (stream_chance(&s, 50) ? off : -off));
 	}
 	for (unsigned i = 0; i < p->jobs; i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Worlds in which the clocks of a minority of the nodes are set forward, and nothing else breaks an assumption, while daemons reach the other nodes now and
- * then only: many a lock has the votes of a bare quorum. Not where a first start is trusted: that a quorum forgot is not seen by who reaches nobody else.
+ * Worlds in which the clocks of a minority of the nodes are set forward and nothing else breaks an assumption, while daemons reach the other nodes only now and
+ * then: many locks have the votes of a bare quorum. Not where a first start is trusted: a daemon that reaches only nodes that lost their memory would not
+ * notice that.
  */
 #include "tests/sim/plan/plan.h"
 
@@ -18,7 +19,8 @@ static int64_t moment(const struct plan *p, struct stream *s)
 
 static void step_add(struct plan *p, struct stream *s, int64_t node)
 {
-	p->fault[p->faults++] = (struct fault){.kind = FAULT_NODE_CLOCK, .a = node, .at_us = moment(p, s), .for_us = MSEC, .x = stream_skewed(s, MSEC, STEP_MOST_US)};
+	p->fault[p->faults++] = (struct fault){
+		.kind = FAULT_NODE_CLOCK, .a = node, .at_us = moment(p, s), .for_us = MSEC, .x = stream_skewed(s, MSEC, STEP_MOST_US)};
 }
 
 static void stall_add(struct plan *p, struct stream *s)

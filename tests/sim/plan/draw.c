@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Draws plans: which faults exist at all in this world, how fast it is, how many are in it, what they do. */
+/*
+ * Draws a plan by its seed: which faults exist in this world, how fast it is, how many are in it, what they do. Each world enables only some kinds of faults
+ * (swarm testing: Groce and others 2012).
+ * The order of draws must stay: another order makes another world of each seed.
+ */
 #include "tests/sim/plan/plan.h"
 
 #include "daemon/base/instant.h"
@@ -25,14 +29,14 @@ static void draw_speed(struct plan *p, struct stream *s)
 	p->delay_us = stream_chance(s, 20) ? stream_range(s, 20, 1000) * MSEC : 0;
 	p->timeout_us = stream_range(s, 20, 100) * MSEC;
 	rare_speed(p);
-	/* R < LEASE/20, and an answer comes well within its time when nothing is wrong. */
+	/* A round trip takes less than lease / 20, and a reply arrives well before the timeout when nothing is wrong. */
 	most = p->lease_us / 40 < p->timeout_us / 4 ? p->lease_us / 40 : p->timeout_us / 4;
 	p->latency_us = stream_skewed(s, 60, most / 2);
 	p->jitter_us = stream_skewed(s, 0, most / 2);
 	p->client_latency_us = stream_skewed(s, 20, 5 * MSEC);
 }
 
-/* What few worlds have, of a stream of its own. */
+/* Properties that few worlds have, from a stream of its own. */
 static void draw_seldom(struct plan *p)
 {
 	struct stream s;
@@ -54,7 +58,7 @@ static void draw_shape(struct plan *p, struct stream *s)
 	p->trust = stream_chance(s, 70);
 	draw_seldom(p);
 	draw_speed(p, s);
-	/* Two clocks of nodes may differ by what the slack of fences allows. */
+	/* The clocks of two nodes differ by no more than the slack of fences allows. */
 	p->node_offset_us = PICK(s, 0, MSEC, 20 * MSEC, 20 * MSEC, p->max_lease_us / 20, p->max_lease_us / 10);
 	p->daemon_offset_us = PICK(s, 0, MSEC, 20 * MSEC, SEC, 100 * SEC);
 	p->drift_ppm = PICK(s, 0, 100, 4900, 4900);
@@ -108,14 +112,14 @@ static void draw_fault(struct plan *p, struct stream *s, const bool *enabled)
 	f->for_us = stream_chance(s, 50) ? stream_skewed(s, MSEC, longest) : stream_range(s, MSEC, longest);
 	if (stream_chance(s, 25))
 		f->for_us = stream_range(s, p->lease_us / 2, 3 * p->lease_us / 2);
-	/* A supervisor is quick, and finds leases that run. */
+	/* A supervisor restarts quickly, while leases still run. */
 	if ((f->kind == FAULT_DAEMON_CRASH || f->kind == FAULT_DAEMON_STOP) && stream_chance(s, 70))
 		f->for_us = stream_skewed(s, MSEC, p->lease_us / 2);
 	f->x = fault_argument(s, p, f->kind);
 	p->faults++;
 }
 
-/* The last fault meets a quorum of the nodes at once. */
+/* Repeats the last fault on other nodes, so that it meets a quorum at once. */
 static void widen_fault(struct plan *p)
 {
 	struct fault f = p->fault[p->faults - 1];
@@ -145,7 +149,7 @@ static void draw_faults(struct plan *p, struct stream *s)
 		if (wide && stream_chance(s, 40))
 			widen_fault(p);
 	}
-	/* A stranger that comes later finds what the others have marked. */
+	/* A stranger that starts later finds the markers of the others. */
 	if (p->stranger && stream_chance(s, 70))
 		p->fault[p->faults++] = (struct fault){
 			.kind = FAULT_DAEMON_CRASH, .a = p->daemons - 1, .at_us = 1, .for_us = stream_range(s, SEC, p->warm_us)};
@@ -176,13 +180,15 @@ static enum ending draw_ending(struct stream *s, bool renew)
 	return (enum ending)stream_range(s, END_FENCE, END_HALF_CLOSE);
 }
 
-/* Somebody of the crowd loses touch with a quorum for about a lease, and has to give up what it holds, or just not; or its daemon dies; or it loses touch
- * with that. */
+/*
+ * A daemon of the crowd loses its links to a quorum for about a lease, so that its locks are lost, or just not; or the daemon dies; or one of its clients loses
+ * its connection.
+ */
 static void draw_outage(struct plan *p, struct stream *s)
 {
 	struct fault f = {.kind = FAULT_LINK_STALL, .x = 3};
 
-	f.at_us = (p->warm_us + (p->length_us - p->warm_us) / 5 * stream_range(s, 0, 4) + stream_skewed(s, 0, 800 * MSEC)) | 1; /* aimed at who holds */
+	f.at_us = (p->warm_us + (p->length_us - p->warm_us) / 5 * stream_range(s, 0, 4) + stream_skewed(s, 0, 800 * MSEC)) | 1; /* odd: aimed at a holder */
 	f.for_us = stream_range(s, p->lease_us / 2, 3 * p->lease_us / 2);
 	if (stream_chance(s, 50)) {
 		f.kind = stream_chance(s, 60) ? FAULT_DAEMON_CRASH : FAULT_CLIENT_CUT;
@@ -197,7 +203,7 @@ static void draw_outage(struct plan *p, struct stream *s)
 	}
 }
 
-/* Many want one name at the same time, on the same terms, and need it briefly. */
+/* Many clients want one name at the same time, on the same terms, and hold it briefly. */
 static void draw_crowd(const struct plan *p, struct stream *s, struct job *j)
 {
 	int64_t crowd = (p->length_us - p->warm_us) / 5 * stream_range(s, 0, 5);
@@ -241,7 +247,10 @@ static void draw_job(struct plan *p, struct stream *s, bool crowded)
 		draw_crowd(p, s, j);
 }
 
-/* Half of those that take over change the longest lease, mostly to a shorter one, and a few do so where there would be none; most come while the others work. */
+/*
+ * Half of the strangers of a higher generation change the longest lease, mostly to a shorter one; a few worlds without a stranger get such a one. Most start
+ * while the others work.
+ */
 static void draw_stranger(struct plan *p, uint64_t seed)
 {
 	struct fault late = {.kind = FAULT_DAEMON_CRASH, .a = p->daemons - 1, .at_us = 2};
@@ -257,17 +266,17 @@ static void draw_stranger(struct plan *p, uint64_t seed)
 	most = stream_chance(&s, 75) ? p->max_lease_us : 2 * p->max_lease_us;
 	p->stranger_lease_us = stream_range(&s, p->max_lease_us / 8, most) / MSEC * MSEC;
 	if (p->stranger_lease_us < 50 * MSEC)
-		p->stranger_lease_us = 50 * MSEC; /* as short as min_lease lets them be */
+		p->stranger_lease_us = 50 * MSEC; /* min_lease */
 	late.for_us = stream_range(&s, p->warm_us, p->length_us);
 	if (p->faults == FAULTS_MAX || !stream_chance(&s, 75))
 		return;
 	for (unsigned i = 0; i < p->faults; i++)
 		if (p->fault[i].at_us == 1)
-			p->fault[i] = p->fault[--p->faults]; /* it would come earlier */
+			p->fault[i] = p->fault[--p->faults]; /* the drawn start would come earlier */
 	p->fault[p->faults++] = late;
 }
 
-/* In a few worlds run id, replication id and memory of a server do not change together. */
+/* In a few worlds the run id, the replication id and the memory of a server do not change together. */
 static void draw_identities(struct plan *p, uint64_t seed)
 {
 	struct stream s;
@@ -278,7 +287,9 @@ static void draw_identities(struct plan *p, uint64_t seed)
 		return;
 	rolled_back = stream_chance(&s, 25);
 	for (int64_t n = stream_range(&s, 1, 4); n > 0 && p->faults < FAULTS_MAX; n--) {
-		struct fault f = {.kind = rolled_back ? FAULT_NODE_ROLLBACK : FAULT_NODE_REPLID, .a = stream_range(&s, 0, p->nodes - 1), .b = stream_range(&s, 0, 1)};
+		struct fault f = {.kind = rolled_back ? FAULT_NODE_ROLLBACK : FAULT_NODE_REPLID,
+				  .a = stream_range(&s, 0, p->nodes - 1),
+				  .b = stream_range(&s, 0, 1)};
 
 		if (!rolled_back && stream_chance(&s, 50))
 			f.kind = FAULT_NODE_SAME_REPLID;
@@ -289,7 +300,7 @@ static void draw_identities(struct plan *p, uint64_t seed)
 	}
 }
 
-/* In a few worlds hosts stand still, clocks and all, and nothing else goes wrong: briefly, one after the other. */
+/* In a few worlds hosts stand still, clocks included, briefly, one after the other, and nothing else goes wrong. */
 static void draw_halts(struct plan *p, uint64_t seed)
 {
 	struct stream s;
@@ -327,7 +338,7 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	if (!p->service_us)
 		p->window = stream_chance(&s, 35) ? PICK(&s, 1, 2, 2, 4, 8) : 0;
 	if (p->chatter_ms || p->storm)
-		p->window = 0; /* the names of the chatter alone would fill it, and whoever asks for another would wait: as redlockd(8) says */
+		p->window = 0; /* the side requests alone would fill the window, and keep others waiting: as redlockd(8) says */
 	stream_init(&s, seed, DRAW_FAULTS, 0);
 	draw_faults(p, &s);
 	drawn = p->faults;
@@ -354,6 +365,6 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	step_draw(p, seed);
 	flushed_scene_draw(p, seed);
 	if (p->finale & FINALE_REJOIN)
-		plan_near_clocks(p); /* it takes a store away, as flapping does */
+		plan_near_clocks(p); /* this trial takes a store away, as flapping does */
 	rare_draw(p);
 }

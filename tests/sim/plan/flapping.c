@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Worlds for L11: once they are healed, a minority of the nodes goes on being slow, hanging or flapping, each for itself and all at once, while clients of
- * all daemons want one name, each for a moment. The majority and its clocks are right.
+ * Worlds for L11: once healed, a minority of the nodes stays slow, hangs or flaps, one by one or all at once, while clients of all daemons want one name, each
+ * for a moment. The majority and its clocks are right.
  */
 #include "tests/sim/plan/plan.h"
 
@@ -19,7 +19,9 @@ static int64_t settled_at(const struct plan *p)
 	return p->length_us + settle_us(p);
 }
 
-/* On one of the nodes from first on, as many as a quorum can do without; long enough to be missed, or only to be late. */
+/*
+ * Adds a fault to one of the nodes from `first` on, as many as a quorum can do without. It lasts long enough for commands to time out, or only makes them late.
+ */
 static void flap_add(struct plan *p, struct stream *s, int64_t first)
 {
 	int64_t node = (first + stream_range(s, 0, (p->nodes - 1) / 2 - 1)) % p->nodes;
@@ -57,10 +59,10 @@ void flap_draw(struct plan *p, uint64_t seed)
 	stream_init(&s, seed, DRAW_FLAP, 0);
 	if (p->nodes < 3 || p->daemons < 2 || p->stranger || plan_class(p) == CLASS_X || !stream_chance(&s, FLAP_PERCENT))
 		return;
-	if (stream_chance(&s, 50)) /* who is patient with a command shall not be patient with a round */
+	if (stream_chance(&s, 50)) /* a long timeout of commands must not make rounds as slow */
 		p->timeout_us = stream_skewed(&s, p->timeout_us, 3 * SEC);
-	plan_near_clocks(p); /* of two that are left none stands in the middle */
-	p->finale = 0; /* its trials take a node away, and a quorum has none to spare */
+	plan_near_clocks(p); /* with two clocks left nobody knows which one is off */
+	p->finale = 0; /* the trials take a node away, and no node can be spared */
 	first = stream_range(&s, 0, p->nodes - 1);
 	faults = stream_skewed(&s, 1, 60);
 	jobs = stream_range(&s, JOBS_LEAST, JOBS_MOST);

@@ -173,7 +173,7 @@ static bool line_read(struct plan *p, char *line)
 	return value && field_set(p, plan_fields, word, value);
 }
 
-/* What the arrays of a world have room for. */
+/* Is there room for it in the arrays of a world? */
 static bool plan_fits(const struct plan *p)
 {
 	if (p->nodes < 1 || p->nodes > NODES_MAX || p->daemons < 0 || p->daemons > DAEMONS_MAX || p->clients < 0 ||

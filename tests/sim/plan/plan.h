@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A plan is everything that is decided before a run: the shape of the world, the schedule of faults, the workload. The same plan gives the same
- * run. It is plain text on disk, one fault or job a line, so that what a shrunk failure needs can be read.
+ * A plan is all that is decided before a world runs: its shape, the schedule of faults, the workload. The same plan gives the same run. On disk it is plain
+ * text, one fault or job a line, so that a shrunk failure can be read.
  */
 #ifndef SIM_PLAN_H
 #define SIM_PLAN_H
@@ -14,7 +14,7 @@
 #define JOBS_MAX    640
 #define DAEMONS_MAX 5
 #define CLIENTS_MAX 240
-#define CLIENTS_COMMON 30 /* more only in crowds */
+#define CLIENTS_COMMON 30 /* only crowds have more */
 #define NAMES_MAX   8
 #define OWNERS_MAX  3
 
@@ -23,7 +23,7 @@ enum fault_kind {
 #include "tests/sim/plan/fault.def"
 #undef FAULT
 	FAULT_N,
-	FAULT_DRAWN = FAULT_CLIENT_HALF_CLOSE + 1 /* those that chance brings about; those behind only come in scenes */
+	FAULT_DRAWN = FAULT_CLIENT_HALF_CLOSE + 1 /* the kinds that are drawn at random; those from here on occur only in scenes */
 };
 
 enum fault_class { CLASS_T, CLASS_X };
@@ -45,21 +45,21 @@ struct fault {
 /* How a job ends the hold that it got. */
 enum ending {
 	END_UNLOCK,
-	END_FENCE, /* UNLOCK fence=, after one with the fence of an older grant */
+	END_FENCE, /* UNLOCK fence=, after an UNLOCK with the fence of an older grant */
 	END_SYNC,  /* UNLOCK sync=yes */
 	END_KEEP,  /* UNLOCK keep= */
 	END_QUIT,
 	END_CLOSE,
 	END_HALF_CLOSE,
-	END_LEAVE, /* nothing: it ends by itself (renew=no) */
+	END_LEAVE, /* the lease expires (renew=no) */
 	END_N
 };
 
 #define JOB_FIELDS(row)                                                                                                          \
 	row(at_us) row(client) row(name) row(owner) row(wait_ms) /* -1: for ever */ row(ttl_ms) row(renew) row(tagged)           \
 		row(hold_us) row(acts) /* accesses to the resource while holding */                                              \
-		row(careless)          /* acts without a look at its deadline: tokens alone protect */                           \
-		row(cancel_us) row(extend) /* at which act; 0: never; -1: at each, in turns to extend_ms and to ttl_ms */ row(extend_ms) row(reenter) row(ending)
+		row(careless)          /* acts without checking its deadline: only tokens protect */                           \
+		row(cancel_us) row(extend) /* at which act; 0: never; -1: at each, to extend_ms and ttl_ms in turns */ row(extend_ms) row(reenter) row(ending)
 struct job {
 #define JOB_ROW(field) int64_t field;
 	JOB_FIELDS(JOB_ROW)
@@ -68,22 +68,22 @@ struct job {
 
 #define PLAN_FIELDS(row)                                                                                                         \
 	row(seed) row(nodes) row(daemons) row(clients) row(names) row(trust) row(lease_us) row(max_lease_us)                     \
-		row(delay_us) /* of every LOCK */ row(timeout_us) row(latency_us) row(jitter_us) row(client_latency_us)          \
+		row(delay_us) /* delay= of every LOCK */ row(timeout_us) row(latency_us) row(jitter_us) row(client_latency_us)          \
 			row(node_offset_us) row(daemon_offset_us) row(drift_ppm) row(remote_percent) row(fragment_percent)       \
 				row(heartbeat_ms) row(ghost_percent)                                                     \
-					row(heard_percent) /* of what nodes publish; 0: nothing, for ever */             \
-					row(echo_percent)  /* of it is late, or comes twice */                           \
-					row(grace_ms)      /* what clients ask for, if they do; 0: none */               \
+					row(heard_percent) /* of published messages; 0: none ever */             \
+					row(echo_percent)  /* of them are late, or arrive twice */                           \
+					row(grace_ms)      /* HELLO grace=; 0: none */               \
 					row(stranger)      /* enum stranger */                                           \
-					row(stranger_lease_us) /* of a higher generation and the same set; 0: another set */ \
-				row(window)        /* calls that a daemon leaves unanswered per node; 0: the usual */ \
-		row(warm_us) /* when faults and work begin */                                                                    \
-		row(length_us)                                                    /* when all faults are over */                 \
-		row(finale)                                                       /* bits: what is tried in the healed world */ \
-		row(chatter_ms)                                                   /* clients talk beside their work about so often; 0: they do not */ \
+					row(stranger_lease_us) /* max_lease of a higher generation in the same set; 0: another set */ \
+				row(window)        /* unanswered calls of a daemon per node; 0: the default */ \
+		row(warm_us) /* when faults and jobs begin */                                                                    \
+		row(length_us)                                                    /* when the world heals */                 \
+		row(finale)                                                       /* bits: the trials in the healed world */ \
+		row(chatter_ms)                                                   /* about how often clients ask beside their jobs; 0: never */ \
 		row(foreign)                                                      /* redis.foreign: yes */                      \
-		row(storm) /* names that are asked for at a time; 0: there are no storms */                                       \
-		row(service_us) /* that each call takes a node, one after the other; 0: none */
+		row(storm) /* names that a storm locks at a time; 0: there are no storms */                                       \
+		row(service_us) /* that a node takes for each call, one after the other; 0: none */
 struct plan {
 #define PLAN_ROW(field) int64_t field;
 	PLAN_FIELDS(PLAN_ROW)
@@ -94,54 +94,54 @@ struct plan {
 };
 
 enum finale {
-	FINALE_TAKEOVER = 1, /* a daemon that holds dies: L2 */
+	FINALE_TAKEOVER = 1, /* the daemon of a holder dies: L2 */
 	FINALE_REJOIN = 2,   /* a node comes back blank: L4, L9 */
-	FINALE_HEAD = 4,     /* who is first in line dies, or is cut off: L3 */
+	FINALE_HEAD = 4,     /* the first daemon in a queue dies, or is cut off: L3 */
 };
 
-/* How the last daemon is configured. */
+/* The configuration of the last daemon, if it differs. */
 enum stranger {
 	STRANGER_NONE,
 	STRANGER_SET,        /* another set name */
-	STRANGER_NODES,      /* one node less */
+	STRANGER_NODES,      /* one node fewer */
 	STRANGER_LEASE,      /* another max_lease */
-	STRANGER_GENERATION, /* another set name, or another max_lease, and a higher generation: it takes over */
+	STRANGER_GENERATION, /* a higher generation, with another set name or another max_lease: it takes over */
 	STRANGER_N
 };
 
-/* Under X exclusion is not promised. */
+/* CLASS_X if a fault breaks an assumption: exclusion is not promised. */
 enum fault_class plan_class(const struct plan *p);
-/* How far the clocks of all nodes are set back, where nothing else breaks an assumption: there they are left so when the world heals. 0: not so. */
+/* How far the clocks of all nodes are set back, if all are set back equally and nothing else breaks an assumption: the healing then leaves them so. Else 0. */
 int64_t plan_set_back_us(const struct plan *p);
-/* rare.c: kinds of worlds that are few. */
+/* rare.c: rare kinds of worlds. */
 enum rare { RARE_NONE, RARE_HOUR, RARE_CROWD, RARE_BUSY, RARE_BRIEF, RARE_STORM, RARE_N };
 enum rare rare_of(uint64_t seed);
-enum rare rare_find(const char *word); /* RARE_NONE: there is no such kind */
-void rare_speed(struct plan *p); /* leases and timeouts; the latencies that fit to them are drawn after that */
+enum rare rare_find(const char *word); /* RARE_NONE: no such kind */
+void rare_speed(struct plan *p); /* leases and timeouts; latencies that fit to them are drawn later */
 void rare_shape(struct plan *p);
 void rare_draw(struct plan *p);
-/* How long a call may wait at a node behind those that are under way there. */
+/* How long a call may wait at a node behind other calls. */
 int64_t plan_queue_us(const struct plan *p);
 
-/* How long a store that may have lost memory is not counted, as the slowest clock of this world sees it. */
+/* The quarantine of a store that may have lost its memory, by the slowest clock of the world. */
 int64_t plan_quarantine_us(const struct plan *p);
 /*
- * Clocks of stores that differ by more are refused. Here two stay within it for as long as the world lasts, whichever two are left: also with leases for
- * which that is less, or more, than common offsets.
+ * Lowers the offsets of the stores' clocks, so that any two of them stay within the tolerance as long as the world lasts, whichever two are left and however
+ * short the longest lease is. Daemons refuse a store whose clock differs by more.
  */
 void plan_near_clocks(struct plan *p);
-/* How long what faults left behind may last; finale.c */
+/* stages.c: how long the aftermath of faults may last */
 int64_t settle_us(const struct plan *p);
-#define SETTLED_US (4 * SEC) /* then the healed world is at work for so long */
+#define SETTLED_US (4 * SEC) /* then the healed world works for so long */
 
 void plan_write(const struct plan *p, FILE *out);
-/* 0; or the number of the line that is wrong. */
+/* Returns 0, or the number of the wrong line. */
 int plan_read(struct plan *ret_plan, FILE *in);
-/* swarm.c: draws a plan. */
+/* draw.c: draws a plan. */
 void plan_draw(struct plan *ret_plan, uint64_t seed);
-/* client.c: does it ask for grace? */
+/* client.c: does the client ask for grace? */
 bool client_is_graced(const struct plan *p, unsigned index);
-/* scene.c, session_scene.c, adopt_scene.c, deletion_scene.c, store_scene.c, memory_scene.c, overtake_scene.c, crossing_scene.c, flushed_scene.c: add to some. */
+/* tests/sim/scene: each adds its scene to some worlds. */
 void scene_draw(struct plan *p, uint64_t seed);
 void session_scene_draw(struct plan *p, uint64_t seed);
 void store_scene_draw(struct plan *p, uint64_t seed);
@@ -151,16 +151,16 @@ void flushed_scene_draw(struct plan *p, uint64_t seed);
 void memory_scene_draw(struct plan *p, uint64_t seed);
 void overtake_scene_draw(struct plan *p, uint64_t seed);
 void crossing_scene_draw(struct plan *p, uint64_t seed);
-/* tight.c: the first `drawn` faults are those that chance has spread over the world. */
+/* bunched.c: moves faults and jobs of some worlds close together; the first `drawn` faults are those that were drawn at random. */
 void tight_draw(struct plan *p, uint64_t seed, unsigned drawn);
-/* flap.c: lets a minority of the nodes be slow, hang or flap in some worlds once they are healed, while many want one name. */
+/* flapping.c: lets a minority of the nodes be slow, hang or flap in some healed worlds, while many clients want one name. */
 void flap_draw(struct plan *p, uint64_t seed);
-/* step.c: sets the clocks of a minority of the nodes forward in some worlds that break no other assumption, while many a node is out of reach. */
+/* clock_step.c: sets the clocks of a minority of the nodes forward in some worlds that break no other assumption, while many nodes are out of reach. */
 void step_draw(struct plan *p, uint64_t seed);
-/* Whether the fault belongs to that: the healing leaves it. */
+/* Is it a fault of flapping.c, which the healing leaves? */
 static inline bool fault_is_late(const struct plan *p, const struct fault *f)
 {
-	return f->at_us > p->length_us && fault_table[f->kind].of != OF_CLIENT; /* a scene may end later than the faults do */
+	return f->at_us > p->length_us && fault_table[f->kind].of != OF_CLIENT; /* faults of clients belong to scenes, which may end later */
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Worlds of kinds that are too dear, or too special, to be many: crowds of hundreds before one name, stores that work off one call after the other and
- * fall behind, leases of a tenth of a second, an hour of work. Which kind a seed is says a stream of its own, so all other worlds are as they were.
+ * Rare kinds of worlds, which cost too much, or are too special, to be frequent: crowds of hundreds before one name, stores that run one call after the other
+ * and fall behind, leases of a tenth of a second, an hour of work. A stream of its own decides the kind of a seed, so that all other worlds stay as they are.
  */
 #include "tests/sim/plan/plan.h"
 
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define BUSY_CALLS   16 /* of each daemon, where the window is as usual */
+#define BUSY_CALLS   16 /* calls of each daemon, where the window is the default */
 #define BRIEF_LEAST  (100 * MSEC)
 #define STORM_MOST   1000
 #define HOUR         (3600 * SEC)
@@ -64,7 +64,7 @@ void rare_speed(struct plan *p)
 	case RARE_BRIEF:
 		p->max_lease_us = stream_chance(&s, 50) ? p->max_lease_us : stream_skewed(&s, 100, 1000) * MSEC;
 		p->lease_us = stream_skewed(&s, 100, p->max_lease_us < 300 * MSEC ? p->max_lease_us / MSEC : 300) * MSEC;
-		p->timeout_us = stream_range(&s, 20, p->lease_us / 3 / MSEC) * MSEC; /* else none could be renewed a second time */
+		p->timeout_us = stream_range(&s, 20, p->lease_us / 3 / MSEC) * MSEC; /* else no lease could be renewed twice */
 		break;
 	case RARE_HOUR:
 		p->max_lease_us = longest[stream_range(&s, 0, 2)];
@@ -78,8 +78,8 @@ void rare_speed(struct plan *p)
 /* --- shapes ---------------------------------------------------------------------------------------------------------- */
 
 /*
- * As many calls as its daemons may have under way at a time take a store a third of what a command may take, or less; and half of its time is enough to renew
- * all that can be held.
+ * All calls that the daemons may have under way take a store no more than a third of the timeout; and half of the store's time is enough to renew all that can
+ * be held.
  */
 static void shape_busy(struct plan *p, struct stream *s)
 {
@@ -134,7 +134,7 @@ int64_t plan_queue_us(const struct plan *p)
 
 /* --- work ------------------------------------------------------------------------------------------------------------ */
 
-/* Held from early until late, and renewed all the time. */
+/* Each name is held for long and renewed all the time. */
 static void play_hour(struct plan *p, struct stream *s)
 {
 	for (int64_t name = 0; name < p->names && p->jobs < JOBS_MAX; name++) {
@@ -171,7 +171,7 @@ static void crowd_job(struct plan *p, struct stream *s, int64_t at_us, int64_t i
 	j->ending = stream_chance(s, 90) ? END_UNLOCK : stream_range(s, END_FENCE, END_HALF_CLOSE);
 }
 
-/* Some of them hang up, stand still or die; often a daemon does. */
+/* Some clients hang up, stand still or die; often a daemon dies. */
 static void crowd_faults(struct plan *p, struct stream *s, int64_t at_us)
 {
 	static const enum fault_kind kind[] = {FAULT_CLIENT_CUT, FAULT_CLIENT_CRASH, FAULT_CLIENT_SILENT, FAULT_CLIENT_STALL, FAULT_CLIENT_ANEW,
@@ -190,7 +190,7 @@ static void crowd_faults(struct plan *p, struct stream *s, int64_t at_us)
 						       .for_us = stream_skewed(s, MSEC, p->lease_us / 2)};
 }
 
-/* Hundreds want k0 at the same time, and once more when the world is healed. */
+/* Hundreds of clients want k0 at the same time, and again when the world is healed. */
 static void play_crowd(struct plan *p, struct stream *s)
 {
 	int64_t healed = p->length_us + settle_us(p) + SETTLED_US / 8, at = stream_range(s, p->warm_us, (p->warm_us + p->length_us) / 2);
@@ -199,7 +199,7 @@ static void play_crowd(struct plan *p, struct stream *s)
 	if (p->jobs > 40)
 		p->jobs = 40;
 	if (stream_chance(s, 60))
-		p->faults = 0; /* nothing else comes in between */
+		p->faults = 0; /* nothing else happens */
 	for (int64_t i = 0, crowd = stream_range(s, 200, 400); i < crowd; i++)
 		crowd_job(p, s, at, i);
 	for (int64_t i = 0, crowd = stream_range(s, 20, 200); i < crowd; i++)
@@ -213,7 +213,7 @@ void rare_draw(struct plan *p)
 
 	switch (rare_begin(p, &s, 3)) {
 	case RARE_HOUR:
-		plan_near_clocks(p); /* a scene may have made the longest lease a short one */
+		plan_near_clocks(p); /* a scene may have shortened the longest lease */
 		play_hour(p, &s);
 		break;
 	case RARE_CROWD:
@@ -221,7 +221,7 @@ void rare_draw(struct plan *p)
 		break;
 	case RARE_BUSY:
 		if (stream_chance(&s, 50))
-			p->faults = 0; /* nothing is wrong but that they are busy */
+			p->faults = 0; /* nothing is wrong except that the stores are busy */
 		break;
 	default:
 		break;

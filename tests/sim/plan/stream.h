@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Chance. Each purpose, and each object that draws, has a stream of its own: the n-th number is a hash of (seed, purpose, who, n), so what one
- * stream draws does not move another. Pure.
+ * Chance. Each purpose and each object that draws has a stream of its own: the n-th number is a hash of (seed, purpose, who, n), so that draws from one stream
+ * do not move another. Pure.
  */
 #ifndef SIM_STREAM_H
 #define SIM_STREAM_H
@@ -11,12 +11,12 @@
 
 enum purpose {
 	DRAW_SWARM,   /* the shape of the world */
-	DRAW_FAULTS,  /* its schedule of faults */
-	DRAW_JOBS,    /* its workload */
-	DRAW_HOSTS,   /* clocks */
-	DRAW_SERVICE, /* the seed of each life of a daemon */
-	DRAW_DAEMON,  /* how fast it is */
-	DRAW_LINK,    /* daemon to node: dialling, and what happens to commands in flight when it breaks */
+	DRAW_FAULTS,  /* the schedule of faults */
+	DRAW_JOBS,    /* the workload */
+	DRAW_HOSTS,   /* the clocks of hosts */
+	DRAW_SERVICE, /* the seed of each run of a daemon */
+	DRAW_DAEMON,  /* how fast a daemon is */
+	DRAW_LINK,    /* daemon to node: dialling, and what becomes of commands when the link breaks */
 	DRAW_TO_NODE,
 	DRAW_FROM_NODE,
 	DRAW_NODE,
@@ -25,25 +25,25 @@ enum purpose {
 	DRAW_CLIENT,
 	DRAW_RESOURCE,
 	DRAW_FINALE,
-	DRAW_EAR, /* what is published */
+	DRAW_EAR, /* published messages */
 	DRAW_SCENE,
-	DRAW_FLOW,    /* how much daemons ask a node at a time */
-	DRAW_HALTS,   /* hosts that stand still, and nothing else */
+	DRAW_FLOW,    /* how many calls daemons send a node at a time */
+	DRAW_HALTS,   /* worlds in which hosts stand still and nothing else happens */
 	DRAW_SESSION_SCENE,
-	DRAW_CHATTER, /* what clients say beside their work */
-	DRAW_SELDOM,  /* what few worlds have */
-	DRAW_FLAP,    /* what a minority of nodes does to a healed world */
-	DRAW_STRANGER, /* how a daemon is configured otherwise */
+	DRAW_CHATTER, /* what clients ask beside their jobs */
+	DRAW_SELDOM,  /* properties that few worlds have */
+	DRAW_FLAP,    /* flapping nodes in a healed world */
+	DRAW_STRANGER, /* the configuration of the stranger */
 	DRAW_ADOPT_SCENE,
 	DRAW_IDENTITY, /* servers whose run id, replication id and memory do not change together */
 	DRAW_DELETION_SCENE,
 	DRAW_STORE_SCENE,
-	DRAW_RARE, /* kinds of worlds that are few */
+	DRAW_RARE, /* rare kinds of worlds */
 	DRAW_MEMORY_SCENE,
-	DRAW_STEP, /* whose clock is set forward, and who is out of reach then */
+	DRAW_STEP, /* clocks that are set forward, and nodes out of reach */
 	DRAW_OVERTAKE_SCENE,
 	DRAW_CROSSING_SCENE,
-	DRAW_TIGHT, /* what comes together */
+	DRAW_TIGHT, /* faults that come close together */
 	DRAW_FLUSHED_SCENE,
 };
 
@@ -52,11 +52,11 @@ struct stream {
 };
 
 void stream_init(struct stream *s, uint64_t seed, enum purpose purpose, uint64_t who);
-int64_t stream_range(struct stream *s, int64_t low, int64_t high); /* both may be drawn */
+int64_t stream_range(struct stream *s, int64_t low, int64_t high); /* low and high included */
 bool stream_chance(struct stream *s, unsigned percent);
 /* Mostly near low, seldom near high: for latencies and durations over several orders of magnitude. */
 int64_t stream_skewed(struct stream *s, int64_t low, int64_t high);
-/* Between -most and most; as often as not one of the two. */
+/* Between -most and most; one of the two in half of the draws. */
 int64_t stream_either(struct stream *s, int64_t most);
 /* Splitmix64 as a hash (Steele, Lea, Flood 2014). Also used to hash what happened. */
 static inline uint64_t mix(uint64_t a, uint64_t b)

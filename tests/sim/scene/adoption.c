@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A scene of adoption: a daemon is started anew, and its client gives up what it held, in one of many ways, while the stores are being asked, while they have
- * carried it out and the daemon does not know, or while they are out of reach. Drawn apart from the other scenes.
+ * A scene of adoption: a daemon is restarted, and its client releases what it held, in one of many ways: while the stores are asked, while they have adopted
+ * and the daemon does not know yet, or while they are out of reach.
  */
 #include "tests/sim/scene/scene.h"
 
@@ -12,9 +12,9 @@
 #define JOBS_ROOM      16
 #define FAULTS_ROOM    (NODES_MAX + 8)
 #define CRASH_US       (300 * MSEC)
-#define LONG_MS        2700 /* a lease that outlives the time that RESUME waits for adoptions */
+#define LONG_MS        2700 /* a lease longer than the time that RESUME waits for adoptions */
 
-/* Those out of reach are all, or just too many, or too few to matter; commands do not arrive, or answers do not, or both. */
+/* Stalls the links to all nodes, or just too many, or too few to matter: commands, replies, or both. */
 static void scene_cut_off(struct scene *s, int64_t for_us)
 {
 	const struct plan *p = s->plan;
@@ -63,8 +63,8 @@ static struct job *client_job(struct scene *s, int64_t client, int64_t after_us,
 }
 
 /*
- * Some stores are out of reach and one has lost the key: a quorum answers, and the adoption stays open. Behind the RESUME that waits for it the client locks
- * another name, on short terms, which it may have had before, and lost while it was away.
+ * Some stores are out of reach and one has lost the key: a quorum answers, but the adoption stays undecided. Behind the RESUME that waits for it, the client
+ * locks another name with a short ttl. It may have held that name before, and lost it while it was away.
  */
 static void play_behind(struct scene *s)
 {
@@ -90,7 +90,7 @@ static void play_behind(struct scene *s)
 	}
 }
 
-/* EXTEND to a much longer lease is answered ERR, since no answers come, and was carried out. Then the client is stopped, and its daemon dies. */
+/* An EXTEND to a much longer lease is carried out, but its replies are lost: it is answered ERR. Then the client is stopped, and its daemon dies. */
 static void play_extended(struct scene *s)
 {
 	const struct plan *p = s->plan;
@@ -114,7 +114,7 @@ static void play_extended(struct scene *s)
 
 static void scene_lengthen(struct plan *p, struct stream *s)
 {
-	/* A longer lease takes a longer quarantine where stores are not trusted: the world would be over. */
+	/* Not where stores are quarantined at first: a longer lease means a longer quarantine, and the world would be over. */
 	if (p->trust && p->max_lease_us < LONG_MS * MSEC)
 		p->max_lease_us = stream_range(s, LONG_MS, 5000) * MSEC;
 }
@@ -130,7 +130,7 @@ void adopt_scene_draw(struct plan *p, uint64_t seed)
 		return;
 	scene_make_room(p, JOBS_ROOM, FAULTS_ROOM);
 	if (stream_chance(&stream, 60))
-		p->faults = 0; /* nothing else comes in between */
+		p->faults = 0; /* nothing else happens */
 	s.daemon = stream_range(&stream, 0, p->daemons > 1 ? p->daemons - 2 : 0);
 	s.at_us = stream_range(&stream, p->warm_us, latest > p->warm_us ? latest : p->warm_us);
 	scene_take_name(&s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Scenes of requests that cross: several jobs of one client have one lock, as one owner, and each extends it to terms of its own, short and long in turns,
- * before the one before is answered. Others of their daemon wait for it, and extend what they have; stores are slow, or break off. Drawn apart from the other scenes.
+ * Scenes of crossing requests: several jobs of one client share one lock, as one owner, and each extends it to ttls of its own, short and long in turns, before
+ * the previous EXTEND is answered. Others of the daemon wait for the lock and extend theirs; stores are slow, or links break.
  */
 #include "tests/sim/scene/scene.h"
 
@@ -29,7 +29,7 @@ static int64_t any_ttl_ms(struct scene *s)
 	}
 }
 
-/* About as often as its answers come, or more often. */
+/* A job that extends about as often as replies arrive, or more often. */
 static struct job *crossing_job(struct scene *s, int64_t client, int64_t after_us, int64_t hold_us)
 {
 	int64_t round = 2 * (s->plan->latency_us + s->plan->jitter_us) + s->plan->service_us + 500, apart = stream_range(s->stream, round / 4, 2 * round);
@@ -91,7 +91,7 @@ void crossing_scene_draw(struct plan *p, uint64_t seed)
 		return;
 	scene_make_room(p, JOBS_ROOM, FAULTS_ROOM);
 	if (stream_chance(&stream, 50))
-		p->faults = 0; /* nothing else comes in between */
+		p->faults = 0; /* nothing else happens */
 	s.daemon = stream_range(&stream, 0, p->daemons > 1 ? p->daemons - 2 : 0);
 	s.at_us = stream_range(&stream, p->warm_us, latest > p->warm_us ? latest : p->warm_us);
 	hold_us = stream_range(&stream, 30, 600) * MSEC;

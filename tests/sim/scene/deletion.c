@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Scenes of deletion: the key of a lock that is held goes at several nodes within a moment, as when somebody deletes it everywhere. Drawn apart from the other
- * scenes. Such a world breaks the assumptions, so only what holds in all worlds is checked there, and few are given one.
+ * Scenes of deletion: the key of a held lock is deleted at several nodes within a moment, as when somebody deletes it everywhere. Such a world breaks the
+ * assumptions: only invariants of class X are checked there, so that few worlds have such a scene.
  */
 #include "tests/sim/scene/scene.h"
 
@@ -11,7 +11,7 @@
 #define SCENES_PERCENT 4
 #define JOBS_ROOM      4
 
-/* At all nodes, or at some, which one need not even be noticed by anybody but the log. */
+/* At all nodes, or at some. A deletion at a minority may show in the log only. */
 static void play_deletion(struct scene *s)
 {
 	struct plan *p = s->plan;
@@ -36,7 +36,7 @@ void deletion_scene_draw(struct plan *p, uint64_t seed)
 		return;
 	scene_make_room(p, JOBS_ROOM, NODES_MAX);
 	if (stream_chance(&stream, 60))
-		p->faults = 0; /* nothing else comes in between */
+		p->faults = 0; /* nothing else happens */
 	s.daemon = stream_range(&stream, 0, p->daemons > 1 ? p->daemons - 2 : 0);
 	s.at_us = stream_range(&stream, p->warm_us, latest > p->warm_us ? latest : p->warm_us);
 	scene_take_name(&s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stores that are flushed again and again where leases are so short that a quarantine is over before every daemon has looked at its stores: one asks under a
- * marker that another has replaced since. Drawn apart from the other scenes.
+ * Stores that are flushed again and again, with leases so short that a quarantine ends before every daemon has probed its stores: a daemon asks under a marker
+ * that another one has replaced since.
  */
 #include "tests/sim/plan/plan.h"
 
@@ -10,7 +10,7 @@
 #include "tests/sim/plan/stream.h"
 
 #define SCENES_PERCENT 25
-#define LONGEST_US     (900 * MSEC) /* each daemon looks at its stores once a second */
+#define LONGEST_US     (900 * MSEC) /* each daemon probes its stores once a second */
 #define FLUSHES_MOST   12
 #define JOBS_ROOM      40
 
@@ -35,5 +35,6 @@ void flushed_scene_draw(struct plan *p, uint64_t seed)
 						 .hold_us = stream_skewed(&s, 0, 50 * MSEC),
 						 .ending = END_UNLOCK};
 	for (; flushes > 0; flushes--)
-		p->fault[p->faults++] = (struct fault){.kind = FAULT_NODE_FLUSH, .a = stream_range(&s, 0, p->nodes - 1), .at_us = stream_range(&s, p->warm_us, p->length_us)};
+		p->fault[p->faults++] = (struct fault){
+			.kind = FAULT_NODE_FLUSH, .a = stream_range(&s, 0, p->nodes - 1), .at_us = stream_range(&s, p->warm_us, p->length_us)};
 }

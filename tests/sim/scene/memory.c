@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Scenes of memory: stores that have no more of it, and refuse some of what one command asks for, and stores that lose theirs while all clocks are set back.
- * Drawn apart from the other scenes; each has the world's faults to itself.
+ * Scenes of memory: stores that run out of it and refuse some calls of a command, and stores that lose theirs while all clocks are set back. Each such world
+ * has no other faults.
  */
 #include "tests/sim/scene/scene.h"
 
@@ -10,7 +10,7 @@
 
 #define SCENES_PERCENT 6
 #define JOBS_ROOM      48
-#define ERROR_OOM      3 /* of fault.c */
+#define ERROR_OOM      3 /* its place in error_text of fault.c */
 
 /* --- memory that is short -------------------------------------------------------------------------------------------- */
 
@@ -19,9 +19,9 @@
 #define STOP_US (80 * MSEC)
 
 /*
- * Up to some moment a store takes nothing that needs memory. A release needs none, and from there on Redis refuses nothing in the script that runs: of what
- * one command carries the first calls are refused, and those behind are not. A daemon that stood still for a moment has much to ask for at once: of each
- * second name that it is to be taken, of the others that they are free, and something more.
+ * Until some moment a store refuses what needs memory. A release needs none, and after the first write of a script Redis refuses nothing in it: so of one
+ * command the calls before a release are refused, and those behind it are not. A daemon that stood still for a moment has much to ask for at once: acquires for
+ * every second name, releases for the others, and some more.
  */
 static void play_short(struct scene *s)
 {
@@ -56,8 +56,8 @@ static void play_short(struct scene *s)
 /* --- memory that is lost --------------------------------------------------------------------------------------------- */
 
 /*
- * Some nodes miss the last tokens. Then all clocks are set back, and as many nodes as may forget do: what they are joined with is less than they had. The
- * others remember. When those that forgot count again, they and those that missed the tokens answer first.
+ * Some nodes miss the last tokens. Then all clocks are set back, and as many nodes lose their memory as may: they join with lower fences than they had. The
+ * others keep their memory. When those nodes count again, they and the nodes that missed the tokens answer first.
  */
 static void play_fallen_back(struct scene *s)
 {

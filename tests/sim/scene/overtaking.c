@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Scenes in which commands of a new connection overtake one of the connection before: an ACQUIRE is slow on its way to one node when its connection breaks. Its
- * client extends the lease to a much longer one at once, and the other votes are no more than a quorum needs; or gives a long lease up at once. Drawn apart from
- * the other scenes.
+ * Scenes in which commands of a new connection overtake one of an old connection: an ACQUIRE is slow on its way to one node when its connection breaks. Its
+ * client extends the lease to a much longer one at once, while the other votes are a bare quorum; or it releases a long lease at once.
  */
 #include "tests/sim/scene/scene.h"
 
@@ -12,8 +11,8 @@
 #define SCENES_PERCENT 3
 #define JOBS_ROOM      4
 #define BREAKS_US      (15 * MSEC) /* after the LOCK: its command is under way */
-#define LONG_US        (2500 * MSEC) /* a lease: what is left behind is seen */
-#define ACT_US         (50 * MSEC) /* the first comes with the EXTEND */
+#define LONG_US        (2500 * MSEC) /* a lease so long that a key which is left behind is noticed */
+#define ACT_US         (50 * MSEC) /* the first act sends the EXTEND */
 
 static struct fault *link_fault(struct scene *s, enum fault_kind kind, int64_t node, int64_t after_us, int64_t for_us)
 {
@@ -42,7 +41,7 @@ static void play_overtaken(struct scene *s)
 	scene_job(s, stream_range(s->stream, 100 * MSEC, SEC), 20 * MSEC);
 }
 
-/* The release is at the node before the ACQUIRE; or so late that it is not known any more that one may have come. */
+/* The release reaches the node before the ACQUIRE; or so late that the daemon no longer remembers that an ACQUIRE may arrive. */
 static void play_astray(struct scene *s)
 {
 	const struct plan *p = s->plan;
@@ -72,9 +71,9 @@ void overtake_scene_draw(struct plan *p, uint64_t seed)
 	}
 	scene_make_room(p, JOBS_ROOM, NODES_MAX + 2);
 	if (stream_chance(&stream, 60))
-		p->faults = 0; /* nothing else comes in between */
+		p->faults = 0; /* nothing else happens */
 	if (p->timeout_us < 300 * MSEC && stream_chance(&stream, 70))
-		p->timeout_us = stream_range(&stream, 300, astray ? 600 : 1500) * MSEC; /* what comes later than that is refused */
+		p->timeout_us = stream_range(&stream, 300, astray ? 600 : 1500) * MSEC; /* a node refuses what arrives later */
 	p->ghost_percent = 90;
 	s.daemon = stream_range(&stream, 0, p->daemons - 1);
 	s.at_us = stream_range(&stream, p->warm_us, latest > p->warm_us ? latest : p->warm_us);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Scenes: what takes several things in the right order within milliseconds, and what chance alone seldom brings about. Some worlds are given one, on a
- * name and with clients of its own; whatever else goes on there goes on around it.
- */
+/* Scenes around one holder: its lease fades, its waiters leave, clocks are set back, its connection or its daemon goes. */
 #include "tests/sim/scene/scene.h"
 
 #include "daemon/base/instant.h"
@@ -10,7 +7,7 @@
 #include "tests/sim/plan/stream.h"
 
 #define SCENES_PERCENT 36
-#define JOBS_ROOM      16 /* more than any scene needs */
+#define JOBS_ROOM      16 /* more than any of these scenes needs */
 
 void scene_take_name(struct scene *s)
 {
@@ -74,7 +71,7 @@ void scene_make_room(struct plan *p, unsigned jobs, unsigned faults)
 		p->faults = FAULTS_MAX - faults;
 }
 
-/* Held briefly, so that whoever is next reserves tokens for those behind. */
+/* The first holds the name briefly, so that the next one reserves tokens for those behind it. */
 static void scene_queue(struct scene *s, int64_t brief_us, int64_t hold_us)
 {
 	scene_job(s, 0, brief_us);
@@ -83,7 +80,7 @@ static void scene_queue(struct scene *s, int64_t brief_us, int64_t hold_us)
 	scene_job(s, 60 * MSEC, 20 * MSEC);
 }
 
-/* No renewal comes through, and the holder is done shortly before it is told that its lease is over; others wait for it. */
+/* No renewal gets through, and the holder unlocks shortly before LOST; others wait. */
 static void play_fading(struct scene *s)
 {
 	const struct plan *p = s->plan;
@@ -99,7 +96,7 @@ static void play_fading(struct scene *s)
 	}
 }
 
-/* In the healed world: the first in line gives up during its round, the next wants other terms. */
+/* In the healed world: the first waiter cancels during its round, and the next one wants other terms. */
 static void play_withdrawal(struct scene *s)
 {
 	const struct plan *p = s->plan;
@@ -118,7 +115,7 @@ static void play_withdrawal(struct scene *s)
 	}
 }
 
-/* All clocks of stores are set back further than a fence may be ahead of them, and many want what is reserved in ranges. */
+/* All clocks of stores are set back further than a fence may be ahead of them, while waiters need ranges of tokens. */
 static void play_clocks(struct scene *s)
 {
 	const struct plan *p = s->plan;
@@ -131,7 +128,7 @@ static void play_clocks(struct scene *s)
 	scene_queue(s, 100 * MSEC, 50 * MSEC);
 }
 
-/* The path to a holder breaks with a reset. It goes on believing, beyond its grace if it has one, and others wait. */
+/* The connection of a holder is reset. It goes on believing, beyond its grace if it has one, and others wait. */
 static void play_reset(struct scene *s)
 {
 	int64_t lease = s->plan->lease_us, quarter_ms = lease < 200 * MSEC ? 50 : lease / 4 / MSEC;
@@ -145,7 +142,7 @@ static void play_reset(struct scene *s)
 	scene_job(s, 60 * MSEC, 20 * MSEC);
 }
 
-/* A daemon dies and is back at once; the holder comes back to its session, is done, and others wait for it there. */
+/* A daemon dies and is back at once. The holder resumes its session and unlocks, and others wait for that. */
 static void play_adoption(struct scene *s)
 {
 	struct plan *p = s->plan;
@@ -158,7 +155,7 @@ static void play_adoption(struct scene *s)
 	scene_job(s, 1100 * MSEC, 20 * MSEC);
 }
 
-/* The same, but the next lives end as quickly as they came, about when they have asked the stores. */
+/* The same, but the next runs end as quickly as they began, about when they have asked the stores. */
 static void play_adoptions(struct scene *s)
 {
 	struct plan *p = s->plan;
@@ -188,8 +185,8 @@ void scene_draw(struct plan *p, uint64_t seed)
 		return;
 	scene_make_room(p, JOBS_ROOM, NODES_MAX);
 	if (stream_chance(&stream, 50))
-		p->faults = 0; /* nothing else comes in between */
-	/* The last daemon may be a stranger. */
+		p->faults = 0; /* nothing else happens */
+	/* Not the last daemon: it may be a stranger. */
 	s.daemon = stream_range(&stream, 0, p->daemons > 1 ? p->daemons - 2 : 0);
 	s.at_us = stream_range(&stream, p->warm_us, latest > p->warm_us ? latest : p->warm_us);
 	scene_take_name(&s);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Scenes of sessions: one client with many requests in flight, on several names and for several owners, whose connection or whose daemon goes in the
- * middle, and which comes back to all of it. Drawn apart from the other scenes, so that a world may have one of each.
+ * Scenes of sessions: one client has many requests in flight, for several names and owners, when its connection or its daemon goes; then it resumes all of it.
  */
 #include "tests/sim/scene/scene.h"
 
@@ -12,9 +11,9 @@
 #define TAGS_MOST      50
 #define JOBS_ROOM      (TAGS_MOST + 30)
 #define FAULTS_ROOM    (NODES_MAX + 8)
-#define ADOPTION_MS    2700 /* a lease that outlives the time that RESUME waits for adoptions */
+#define ADOPTION_MS    2700 /* a lease longer than the time that RESUME waits for adoptions */
 
-/* The hold is short, or as long as the scene; the wait likewise. */
+/* Both the hold and the wait are short, or as long as the scene. */
 static void pipeline_job(struct scene *s, int64_t client, int64_t spread_us, int64_t names)
 {
 	struct stream *draw = s->stream;
@@ -38,7 +37,7 @@ static void pipeline_job(struct scene *s, int64_t client, int64_t spread_us, int
 	j->ending = stream_range(draw, END_UNLOCK, END_KEEP);
 }
 
-/* Somebody else wants the same, now and then; of that daemon, or of another. */
+/* Clients of any daemon want the same names now and then. */
 static void pipeline_rivals(struct scene *s, int64_t spread_us, int64_t names)
 {
 	int64_t name = s->name, daemon = s->daemon;
@@ -52,7 +51,7 @@ static void pipeline_rivals(struct scene *s, int64_t spread_us, int64_t names)
 	s->daemon = daemon;
 }
 
-/* The path to the client ends in one of several ways, or its daemon does. */
+/* The client's connection breaks in one of several ways, or its daemon dies. */
 static void pipeline_fault(struct scene *s, int64_t client, int64_t after_us)
 {
 	static const enum fault_kind kind[] = {FAULT_CLIENT_CUT, FAULT_CLIENT_SILENT, FAULT_CLIENT_ANEW, FAULT_CLIENT_ANEW, FAULT_CLIENT_STALL,
@@ -66,7 +65,7 @@ static void pipeline_fault(struct scene *s, int64_t client, int64_t after_us)
 			stream_range(s->stream, 1, 3);
 }
 
-/* Many tags in flight, and a connection that does not last. */
+/* Many tagged requests in flight, and a connection that breaks. */
 static void play_pipeline(struct scene *s)
 {
 	int64_t client, spread = stream_skewed(s->stream, 1, stream_chance(s->stream, 50) ? 5 * MSEC : SEC), names = stream_range(s->stream, 1, 4);
@@ -85,7 +84,7 @@ static void play_pipeline(struct scene *s)
 		pipeline_fault(s, client, stream_skewed(s->stream, 0, spread + SEC));
 }
 
-/* A daemon is started anew and reaches its stores when RESUME is answered already: what was held is decided then. */
+/* A daemon is restarted and reaches its stores only after RESUME was answered: only then it decides what is still held. */
 static void play_undecided(struct scene *s)
 {
 	struct plan *p = s->plan;
@@ -137,7 +136,7 @@ void session_scene_draw(struct plan *p, uint64_t seed)
 		return;
 	scene_make_room(p, JOBS_ROOM, FAULTS_ROOM);
 	if (stream_chance(&stream, 40))
-		p->faults = 0; /* nothing else comes in between */
+		p->faults = 0; /* nothing else happens */
 	s.daemon = stream_range(&stream, 0, p->daemons > 1 ? p->daemons - 2 : 0);
 	s.at_us = stream_range(&stream, p->warm_us, latest > p->warm_us ? latest : p->warm_us);
 	scene_take_name(&s);

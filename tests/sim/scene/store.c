@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Scenes of stores: clocks that jump, memory that is another's, keys that one command sets while another of the same value is on its way. What chance
- * alone brings about once in ten thousand worlds. Drawn apart from the other scenes; each has the world's faults to itself.
+ * Scenes of stores: clocks that jump, memory that is lost, commands that arrive late. Chance alone would bring each about once in ten thousand worlds. Each
+ * such world has no other faults.
  */
 #include "tests/sim/scene/scene.h"
 
@@ -18,7 +18,7 @@ static int64_t there_and_back(const struct plan *p)
 	return 2 * p->latency_us + p->jitter_us + 200;
 }
 
-/* That node takes so much of a command's time to answer, for so long. */
+/* The node takes that percentage of the timeout to answer, for so long. */
 static void scene_slow(struct scene *s, int64_t node, int64_t percent, int64_t after_us, int64_t for_us)
 {
 	const struct plan *p = s->plan;
@@ -29,7 +29,7 @@ static void scene_slow(struct scene *s, int64_t node, int64_t percent, int64_t a
 	f->x = times < 2 ? 2 : times;
 }
 
-/* From there to the last node nothing passes. */
+/* Nothing passes to or from the nodes from `first` on. */
 static void scene_stall(struct scene *s, int64_t first, int64_t after_us, int64_t for_us)
 {
 	for (int64_t i = first; i < s->plan->nodes; i++) {
@@ -42,7 +42,7 @@ static void scene_stall(struct scene *s, int64_t first, int64_t after_us, int64_
 
 /* --- leases that change their length --------------------------------------------------------------------------------- */
 
-/* All want one name, hold it for seconds on short leases, and extend it to a long one. */
+/* All clients want one name, hold it for seconds with short leases, and extend it to a long one. */
 static void all_extend(struct scene *s, int64_t acts, int64_t most_ms)
 {
 	struct plan *p = s->plan;
@@ -72,7 +72,7 @@ static int64_t any_time(const struct scene *s)
 	return stream_range(s->stream, s->plan->warm_us, s->plan->length_us - 100 * MSEC) - s->at_us;
 }
 
-/* Connections break, or stall, all the time, and what was on its way arrives late. */
+/* Connections break or stall all the time, and commands that were on their way arrive late. */
 static void play_ghosts(struct scene *s)
 {
 	struct plan *p = s->plan;
@@ -88,11 +88,11 @@ static void play_ghosts(struct scene *s)
 
 		f->b = stream_range(s->stream, 0, p->nodes - 1);
 		f->x = stream_range(s->stream, 1, 3);
-		f->at_us |= stream_range(s->stream, 0, 1); /* aimed at who holds, or not */
+		f->at_us |= stream_range(s->stream, 0, 1); /* odd: aimed at a holder */
 	}
 }
 
-/* Answers come too late, or not at all, and the daemon dies while its client stands still and believes. */
+/* Replies come too late or not at all, and the daemon dies while its client stands still and believes. */
 static void play_crashes(struct scene *s)
 {
 	struct plan *p = s->plan;
@@ -120,7 +120,7 @@ static void play_crashes(struct scene *s)
 	}
 }
 
-/* A holder extends, now to a long lease and now to a short one, before a slow node has answered the last. */
+/* A holder extends to a long and to a short lease in turns, before a slow node has answered the previous EXTEND. */
 static void play_fickle(struct scene *s)
 {
 	const struct plan *p = s->plan;
@@ -133,7 +133,7 @@ static void play_fickle(struct scene *s)
 	scene_job(s, 2 * BRIEF_US, BRIEF_US);
 }
 
-/* A node grants late; meanwhile the lease was cut short, and another that had granted could not be told so. */
+/* A node grants late. Meanwhile the lease was shortened, and the link to another node that had granted was broken. */
 static void play_late_vote(struct scene *s)
 {
 	const struct plan *p = s->plan;
@@ -150,7 +150,7 @@ static void play_late_vote(struct scene *s)
 	scene_fault(s, FAULT_LINK_RESET, s->daemon, asked + half / 2, MSEC)->b = quorum - 1;
 }
 
-/* A quorum is slow, and what is granted then is all but over. */
+/* A quorum is slow, so that leases are almost over when they are granted. */
 static void play_worthless(struct scene *s)
 {
 	struct plan *p = s->plan;
@@ -168,7 +168,7 @@ static void play_worthless(struct scene *s)
 
 /* --- clocks ---------------------------------------------------------------------------------------------------------- */
 
-/* Within what may be tolerated, and so that it is proven. */
+/* A jump within the tolerance, but large enough to be proven. */
 static int64_t jump_us(const struct scene *s)
 {
 	const struct plan *p = s->plan;
@@ -176,7 +176,7 @@ static int64_t jump_us(const struct scene *s)
 	return stream_range(s->stream, 200 * MSEC, 250 * MSEC + clock_tol_us((unsigned)p->nodes, p->max_lease_us, p->delay_us) / 2);
 }
 
-/* The clock of one node jumps ahead, and it is asked on. */
+/* The clock of one node jumps ahead, and the node is asked again. */
 static void play_jump(struct scene *s)
 {
 	scene_fault(s, FAULT_NODE_CLOCK, stream_range(s->stream, 0, s->plan->nodes - 1), SEC / 4, 20 * SEC)->x = jump_us(s);
@@ -184,7 +184,7 @@ static void play_jump(struct scene *s)
 		scene_job(s, i * 80 * MSEC, stream_range(s->stream, 0, 60 * MSEC));
 }
 
-/* Rounds wait for one slow node when the clock of another that has granted jumps, and that is noticed. */
+/* Rounds wait for one slow node while the clock of another one, which has granted, jumps visibly. */
 static void play_jump_in_round(struct scene *s)
 {
 	const struct plan *p = s->plan;
@@ -202,7 +202,7 @@ static void play_jump_in_round(struct scene *s)
 	}
 }
 
-/* All clocks are set back while a lease is held that one node has not seen yet. */
+/* All clocks are set back while a lease is held that one node does not know yet. */
 static void play_setback(struct scene *s)
 {
 	const struct plan *p = s->plan;
@@ -220,7 +220,7 @@ static void play_setback(struct scene *s)
 
 /* --- memory ---------------------------------------------------------------------------------------------------------- */
 
-/* All daemons are gone when a quorum is flushed and the rest restarted; the first to come never ran before, and would trust a first start. */
+/* All daemons are down when a quorum is flushed and the rest is restarted. The first daemon to come back never ran before, and would trust a first start. */
 static void play_trust(struct scene *s)
 {
 	struct plan *p = s->plan;
@@ -241,7 +241,7 @@ static void play_trust(struct scene *s)
 		scene_job(s, SEC + i * 300 * MSEC, BRIEF_US);
 }
 
-/* A node is away when a lease is given back, and comes back while the key has some time to stand there. */
+/* A node is down when a lease is released, and comes back while its key still has some time left. */
 static void play_away(struct scene *s)
 {
 	struct plan *p = s->plan;
@@ -256,7 +256,7 @@ static void play_away(struct scene *s)
 	scene_fault(s, FAULT_NODE_WHOLE, stream_range(s->stream, 0, p->nodes - 1), 70 * MSEC, p->max_lease_us / 100 * stream_range(s->stream, 52, 70));
 }
 
-/* Shortly before the world is healed nothing comes through for a moment, and somebody has just asked: who waits is served when the stores are heard again. */
+/* Shortly before the healing no store can be reached for a moment, and a client has just asked: it is served when the stores are back. */
 static void play_silence(struct scene *s)
 {
 	const struct plan *p = s->plan;
@@ -266,9 +266,9 @@ static void play_silence(struct scene *s)
 	scene_job(s, BRIEF_US, BRIEF_US)->wait_ms = -1;
 }
 
-/* --- lines ----------------------------------------------------------------------------------------------------------- */
+/* --- queues ------------------------------------------------------------------------------------------------------- */
 
-/* A daemon dies twice within a moment, and is away for a lease; another has the name by then. */
+/* A daemon dies twice within a moment and is down for a lease; another daemon holds the name by then. */
 static void play_usurped(struct scene *s)
 {
 	struct plan *p = s->plan;
@@ -286,7 +286,7 @@ static void play_usurped(struct scene *s)
 		scene_job(s, 100 * MSEC, 2500 * MSEC)->name = s->name - (s->name >= 2 ? i : 0);
 }
 
-/* In the healed world: the lock is freed, and the first in line among daemons gives up in that moment; the next is of a third. */
+/* In the healed world: the lock is released, and at that moment the first daemon in the queue cancels; the next one is a third daemon. */
 static void play_way_given(struct scene *s)
 {
 	struct plan *p = s->plan;
@@ -310,7 +310,7 @@ static void play_way_given(struct scene *s)
 	}
 }
 
-/* --------------------------------------------------------------------------------------------------------------------- */
+/* --- which scene ------------------------------------------------------------------------------------------------------ */
 
 void store_scene_draw(struct plan *p, uint64_t seed)
 {
@@ -318,8 +318,9 @@ void store_scene_draw(struct plan *p, uint64_t seed)
 		void (*play)(struct scene *s);
 		int64_t nodes, daemons; /* at least */
 	} row[] = {
-		{play_ghosts, 1, 1}, {play_crashes, 1, 1}, {play_fickle, 3, 1}, {play_late_vote, 3, 1}, {play_jump, 3, 1},    {play_jump_in_round, 3, 1},
-		{play_worthless, 1, 1}, {play_setback, 3, 1}, {play_trust, 3, 2}, {play_away, 1, 1}, {play_silence, 1, 1}, {play_usurped, 1, 2}, {play_way_given, 1, 3},
+		{play_ghosts, 1, 1}, {play_crashes, 1, 1}, {play_fickle, 3, 1}, {play_late_vote, 3, 1}, {play_jump, 3, 1},
+		{play_jump_in_round, 3, 1}, {play_worthless, 1, 1}, {play_setback, 3, 1}, {play_trust, 3, 2}, {play_away, 1, 1},
+		{play_silence, 1, 1}, {play_usurped, 1, 2}, {play_way_given, 1, 3},
 	};
 	struct stream stream;
 	struct scene s = {.plan = p, .stream = &stream};

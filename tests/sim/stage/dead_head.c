@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The trial of a dead head, in a healed world (L3): somebody of daemon 0 holds k0, one of daemon 1 stands first in line for it, one of daemon 2 behind.
- * Daemon 1 dies, or reaches too few nodes, and the holder unlocks: the next gets it after the grace of one who does not come.
+ * The dead-head trial, in a healed world (L3): a client of daemon 0 holds k0, one of daemon 1 is first in the queue, one of daemon 2 next. Daemon 1 dies, or is
+ * cut off from a quorum, and the holder unlocks: the next client is granted k0 after the grace that the nodes give to daemon 1.
  */
 #include "tests/sim/world/world.h"
 
-#define UNLOCK_US (500 * MSEC) /* the holder unlocks within this after the head is lost */
+#define UNLOCK_US (500 * MSEC) /* the holder unlocks within this time after the head is lost */
 
 enum { TRIAL_BEHIND = 11, TRIAL_LOSE_HEAD, TRIAL_UNLOCK, TRIAL_CHECK, TRIAL_AGAIN, TRIAL_RESTORED };
 
@@ -14,7 +14,7 @@ static int64_t round_trip_us(const struct plan *p)
 	return 2 * (p->latency_us + p->jitter_us) + plan_queue_us(p);
 }
 
-/* Still, by its daemon: a client that has left for another reason goes on believing. */
+/* The holder still holds k0, as its daemon knows: a client whose connection is gone goes on believing. */
 static bool holder_has_it(const struct world *w)
 {
 	const struct run *r = w->holder;
@@ -36,7 +36,7 @@ static bool nobody_has_it(const struct world *w)
 	return true;
 }
 
-/* A session that was left may hold it, or wait all the same and have its turn. */
+/* Only the head and the next wait for k0: no session without a connection can hold it or be granted it. */
 static bool these_wait(const struct world *w)
 {
 	bool next = false;
@@ -59,7 +59,7 @@ static bool these_wait(const struct world *w)
 	return next;
 }
 
-/* The next may learn of it by its own timer, finds it kept for the head, and asks again after the grace. */
+/* The next daemon may notice the release by its own timer, find k0 kept for the head, and ask again after the grace. */
 static int64_t trial_bound(const struct plan *p)
 {
 	int64_t grace = 4 * round_trip_us(p);
@@ -76,14 +76,14 @@ static void head_dies(struct world *w)
 	w->head_died = w->plan->nodes == 1 || stream_chance(&w->finale, 50);
 	if (w->head_died)
 		daemon_die(d);
-	/* It still reaches fewer than a quorum. */
+	/* Or it reaches fewer than a quorum from now on. */
 	for (unsigned i = 0; !w->head_died && i < quorum; i++)
 		d->link[i].stalled_to = d->link[i].stalled_from = w->now + UNLOCK_US + trial_bound(w->plan);
 }
 
 static void trial_lose_head(struct world *w)
 {
-	/* A head that has been granted it is none. */
+	/* A head that was granted k0 is no head any more. */
 	if (!holder_has_it(w) || w->head->state != RUN_ASKING) {
 		finale_wait(w, 0, TRIAL_AGAIN);
 		return;
@@ -119,14 +119,14 @@ static void trial_unlock(struct world *w)
 static void trial_check(struct world *w)
 {
 	if (w->next_since && w->next->state == RUN_ASKING && w->next->client->conn && these_wait(w) && nobody_has_it(w))
-		checker_fail(w, INVARIANT_L3, 0, "k0: free since %lld us, kept for daemon 1, which does not come, and not for client %u",
+		checker_fail(w, INVARIANT_L3, 0, "k0: free since %lld us and kept for daemon 1, which does not come, instead of client %u",
 			     (long long)w->next_since, w->next->client->index);
 	w->tally.heads += w->next_since != 0;
 	head_returns(w);
 	finale_wait(w, 3 * SEC, TRIAL_AGAIN);
 }
 
-/* Whoever has it gives it back, and daemon 0 takes it for the next trial. */
+/* Whoever holds k0 releases it, and daemon 0 takes it for the next trial. */
 static void trial_again(struct world *w)
 {
 	struct run *all[] = {w->head, w->next, w->holder};
@@ -140,7 +140,7 @@ static void trial_again(struct world *w)
 	finale_wait(w, 2 * SEC, TRIAL_RESTORED);
 }
 
-/* False: this step is not the trial's. */
+/* False: the step does not belong to this trial. */
 bool trial_step(struct world *w)
 {
 	switch (w->finale_step) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What each kind of fault does when it begins and when it ends. One that meets nothing to break is not counted. */
+/* What each kind of fault does when it begins and when it ends. A fault that finds nothing to break is not counted. */
 #include "tests/sim/world/world.h"
 
 #include <inttypes.h>
 
-/* What a server that is not well may say; only the first words matter. */
+/* Error replies of a server in trouble; only the first word matters. */
 static const char *const error_text[] = {
 	"LOADING Redis is loading the dataset in memory",
 	"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk",
@@ -26,7 +26,10 @@ static bool daemon_holds(const struct sim_daemon *d, bool graced)
 	return false;
 }
 
-/* What breaks its links, or ends it, meets as often as not the next daemon that holds something: if there is one, for a session with grace. */
+/*
+ * The daemon that the fault meets. Half of the faults that break links or end a daemon meet, from daemon a on, the next one that holds something (for faults
+ * that end it: for a session with grace), if there is one.
+ */
 static struct sim_daemon *daemon_of(struct world *w, const struct fault *f)
 {
 	int64_t daemons = w->plan->daemons;
@@ -52,7 +55,10 @@ static bool client_holds(const struct sim_client *c)
 	return false;
 }
 
-/* With x > 3 the next client that holds something, if there is one: most hold nothing most of the time. */
+/*
+ * The client that the fault meets: with x > 3, from client a on, the next one that holds something, if there is one. Most clients hold nothing most of the
+ * time.
+ */
 static struct sim_client *client_of(struct world *w, const struct fault *f)
 {
 	int64_t clients = w->plan->clients;
@@ -86,7 +92,7 @@ static bool link_fault(struct world *w, const struct fault *f)
 		l->slow = f->x > 1 ? f->x : 2;
 		return true;
 	}
-	if (f->at_us % 16 == 4 || f->at_us % 16 == 7) { /* one of its connections alone */
+	if (f->at_us % 16 == 4 || f->at_us % 16 == 7) { /* only one of its connections stalls */
 		l->lane_stalled[f->at_us % 2] = until;
 		return true;
 	}
@@ -253,7 +259,7 @@ static bool daemon_fault(struct world *w, struct fault_run *run, const struct fa
 	}
 }
 
-/* It may end before its time: the world heals. */
+/* The healing of the world may end the fault before its time. */
 static void daemon_fault_ends(struct world *w, struct fault_run *run, const struct fault *f)
 {
 	struct sim_daemon *d = run->daemon;
@@ -295,7 +301,7 @@ static bool conn_fault(struct world *w, struct fault_run *run, const struct faul
 		return true;
 	case FAULT_CLIENT_SILENT:
 		if (!c->remote)
-			return false; /* nothing comes between two sockets of one host */
+			return false; /* nothing can be lost between two sockets of one host */
 		run->conn = conn;
 		conn->silent = true;
 		return true;
@@ -327,7 +333,7 @@ static bool client_fault(struct world *w, struct fault_run *run, const struct fa
 	}
 }
 
-/* Both ends find out that nothing passes: the daemon by its keepalive, unless it knows already. */
+/* Both ends notice that the connection is dead: the daemon by its keepalive, unless it knows already. */
 static void conn_fault_ends(struct world *w, struct fault_run *run, const struct fault *f)
 {
 	struct conn *c = run->conn;
@@ -341,7 +347,7 @@ static void conn_fault_ends(struct world *w, struct fault_run *run, const struct
 		client_lost_conn(c->client);
 }
 
-/* --------------------------------------------------------------------------------------------------------------------- */
+/* --- all faults ----------------------------------------------------------------------------------------------------- */
 
 void fault_begin(struct world *w, struct fault_run *run)
 {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What follows the faults: the world heals, then bounds of liveness hold; a node is lost, a daemon dies; at last all clients leave, and nothing may
- * stay behind.
- */
+/* What follows the faults: the world heals, then liveness is checked; a node is lost, and a daemon dies; at last all clients leave, and nothing may be left. */
 #include "daemon/core/quorum.h"
 #include "tests/sim/world/world.h"
 
@@ -32,14 +29,14 @@ static void heal(struct world *w)
 		if (timer_is_set(&w->fault[i].end))
 			fault_ends(w, &w->fault[i]);
 	}
-	for (unsigned i = 0; i < w->plan->nodes && !w->set_back_us; i++) /* a store whose clock is off is refused until that is mended */
+	for (unsigned i = 0; i < w->plan->nodes && !w->set_back_us; i++) /* else every clock is set right: a store whose clock is off would stay refused */
 		server_step(&w->server[i], w->server[i].right_us - w->server[i].host.offset_us);
 	for (unsigned i = 0; i < w->plan->daemons; i++)
 		if (w->daemon[i].state == DAEMON_STOPPED || w->daemon[i].state == DAEMON_STOPPING)
 			world_at(w, &w->daemon[i].thaw, AT_THAW, w->now);
 }
 
-/* A node that was refused for its clock is used again once that is clearly right, see RESTARTS OF REDIS in redlockd(8): not while it is off by more than this. */
+/* A node that was refused for its clock may stay so while its clock is off by more than this: see RESTARTS OF REDIS in redlockd(8). */
 static bool clock_hovers(const struct world *w, unsigned node)
 {
 	const struct plan *p = w->plan;
@@ -53,7 +50,7 @@ static bool clock_hovers(const struct world *w, unsigned node)
 	return p->nodes > 1 && 2 * (ahead > behind ? ahead : behind) >= p->nodes - 1;
 }
 
-/* L4: every node counts for every daemon. */
+/* L4: every daemon has joined every node. */
 static void check_joined(struct world *w)
 {
 	unsigned hover = 0;
@@ -64,12 +61,12 @@ static void check_joined(struct world *w)
 		int64_t joined = service_metrics(w->daemon[i].service)->value[METRIC_NODES_JOINED];
 
 		if (joined > w->daemon[i].conf.nodes || joined + hover < w->daemon[i].conf.nodes)
-			checker_fail(w, INVARIANT_L4, -1, "daemon %u has joined %lld of %lld nodes", i, (long long)joined,
+			checker_fail(w, INVARIANT_L4, -1, "daemon %u has joined only %lld of %lld nodes", i, (long long)joined,
 				     (long long)w->plan->nodes);
 	}
 }
 
-/* --- the last trials ------------------------------------------------------------------------------------------------- */
+/* --- the trials of the finale ----------------------------------------------------------------------------------------- */
 
 struct run *finale_lock(struct world *w, unsigned daemon)
 {
@@ -100,7 +97,7 @@ void finale_wait(struct world *w, int64_t us, int step)
 	world_at(w, &w->stage_timer, AT_STAGE, w->now + us);
 }
 
-/* A clock that was set back gives every key that much more time; and a daemon that was told so much allows for drift. */
+/* A clock that was set back makes every key last that much longer, and daemons allow for drift on top. */
 static int64_t stepped_us(const struct world *w)
 {
 	int64_t most = 0;
@@ -115,13 +112,13 @@ static void leave(struct world *w)
 {
 	const struct plan *p = w->plan;
 
-	/* Who leaves behind what waits is waited for as long as a command may take; and so may what it held. */
+	/* A client's end takes effect after a command's timeout, and the release of what it held after another one. */
 	stage_enter(w, STAGE_LEAVING, settle_us(p) + p->max_lease_us + stepped_us(w) + 2 * p->timeout_us);
 	for (unsigned i = 0; i < p->clients; i++)
 		client_retire(&w->client[i], stream_chance(&w->finale, 50));
 }
 
-/* Somebody of daemon 0 holds a lock through the loss of a node. */
+/* A client of daemon 0 holds k0 through the loss of a node. */
 static void finale_begin(struct world *w)
 {
 	stage_enter(w, STAGE_FINALE, 0);
@@ -146,7 +143,7 @@ static void finale_wait_for_rejoin(struct world *w)
 	finale_wait(w, plan_quarantine_us(w->plan) + 3 * SEC, 4);
 }
 
-/* Somebody of daemon 1 waits for it when daemon 0 dies. */
+/* A client of daemon 1 waits for k0 when daemon 0 dies. */
 static void finale_kill_daemon(struct world *w)
 {
 	const struct plan *p = w->plan;
@@ -155,7 +152,7 @@ static void finale_kill_daemon(struct world *w)
 	finale_wait(w, w->heir ? 2 * SEC : 0, w->heir ? 6 : 8);
 }
 
-/* Whoever else wants it may have it first. */
+/* L2 is checked only when nobody else wants k0: another waiter may be granted it first. */
 static bool heir_is_alone(const struct world *w)
 {
 	for (unsigned d = 0; d < w->plan->daemons; d++) {
@@ -182,18 +179,21 @@ static void finale_await_heir(struct world *w)
 		return;
 	}
 	daemon_die(&w->daemon[0]);
-	late = w->ghosts_until > w->now ? w->ghosts_until - w->now : 0; /* the last renewal may be carried out after that */
-	/* Its request may stand behind another of its session, which waits for ever. */
+	late = w->ghosts_until > w->now ? w->ghosts_until - w->now : 0; /* the last renewal may still run after the death */
+	/* The heir's request must have begun: it may be queued behind one of its session that waits for ever. */
 	w->finale_alone = w->heir->lock && w->heir->lock->running && heir_is_alone(w);
 	w->tally.takeovers++;
-	/* Others may stand before it in line; they only hold it for a while. */
-	finale_wait(w, late + p->lease_us + p->lease_us / 50 + p->delay_us + SEC + 100 * (p->latency_us + p->jitter_us) + 50 * plan_queue_us(p) + 500 * MSEC, 7);
+	/* Others may be queued before the heir; they hold the lock only briefly. */
+	finale_wait(w,
+		    late + p->lease_us + p->lease_us / 50 + p->delay_us + SEC + 100 * (p->latency_us + p->jitter_us) + 50 * plan_queue_us(p) +
+			    500 * MSEC,
+		    7);
 }
 
 static void finale_check_heir(struct world *w)
 {
 	if (w->heir->state == RUN_ASKING && w->heir->client->conn && w->finale_alone && heir_is_alone(w))
-		checker_fail(w, INVARIANT_L2, 0, "k0: daemon 0 died, and daemon 1 has not been granted its lock");
+		checker_fail(w, INVARIANT_L2, 0, "k0: daemon 0 died and its lease is over, but daemon 1 was not granted the lock");
 	daemon_start(&w->daemon[0]);
 	finale_wait(w, 3 * SEC, 8);
 }
@@ -210,7 +210,7 @@ static void finale_step(struct world *w)
 		w->finale_since = w->now;
 		finale_wait(w, 100 * MSEC, 2);
 		break;
-	case 2: /* others may hold it, and stand in line */
+	case 2: /* others may hold k0, or wait for it */
 		if (w->holder && w->holder->state == RUN_ASKING && w->now - w->finale_since < PATIENCE_US)
 			finale_wait(w, 100 * MSEC, 2);
 		else
@@ -238,14 +238,14 @@ static void finale_step(struct world *w)
 	}
 }
 
-/* --- what may stay behind -------------------------------------------------------------------------------------------- */
+/* --- what may be left ------------------------------------------------------------------------------------------------- */
 
 static void check_gauge(struct world *w, unsigned daemon, enum metric metric, int64_t want)
 {
 	int64_t value = service_metrics(w->daemon[daemon].service)->value[metric];
 
 	if (value != want)
-		checker_fail(w, INVARIANT_S21, -1, "daemon %u: %s is %lld when all have left, not %lld", daemon,
+		checker_fail(w, INVARIANT_S21, -1, "daemon %u: %s is %lld when all clients have left, not %lld", daemon,
 			     metric_table[metric].name, (long long)value, (long long)want);
 }
 
@@ -253,11 +253,11 @@ static void check_key(void *context, struct span key, struct span value, int64_t
 {
 	struct world *w = context;
 
-	/* A queue that lost its last word ends by itself: three times the lease of a ticket. */
+	/* A queue whose last withdrawal was lost expires by itself, after three times the time of a ticket. */
 	if (span_starts(key, SPAN("redlockd:lock:q:")) && expires_ms > 0)
 		return;
 	if (!span_equal(key, SPAN("redlockd:lock:!meta")) && !span_equal(key, SPAN("redlockd:lock:!fence")))
-		checker_fail(w, INVARIANT_L8, -1, "a key is left: %.*s = %.*s until %lld", (int)key.n, key.p, (int)value.n,
+		checker_fail(w, INVARIANT_L8, -1, "a key is left at the end: %.*s = %.*s until %lld", (int)key.n, key.p, (int)value.n,
 			     value.p, (long long)expires_ms);
 }
 
@@ -269,7 +269,7 @@ static void check_leftovers(struct world *w)
 		check_gauge(w, i, METRIC_LOCKS_HELD, 0);
 		check_gauge(w, i, METRIC_DEBTS, 0);
 		check_gauge(w, i, METRIC_NAMES, 0);
-		check_gauge(w, i, METRIC_TIMERS, w->daemon[i].conf.nodes); /* health */
+		check_gauge(w, i, METRIC_TIMERS, w->daemon[i].conf.nodes); /* one for the health of each node */
 	}
 	for (unsigned i = 0; i < w->plan->nodes; i++)
 		sim_node_each(w->server[i].node, server_wall(&w->server[i]), check_key, w);
