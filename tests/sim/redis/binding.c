@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * redis.call and what else a script finds there, on the model of the server whose script runs; what a script leaves as its reply. It must never give a
- * script a function whose result depends on anything but its arguments and the model.
+ * redis.call and the other functions of `redis`, on the model of the server whose script runs, and the reply of a script. No function here may have a result
+ * that depends on anything but its arguments and the model.
  */
 #include "tests/sim/redis/binding.h"
 #include "daemon/base/mem.h"
@@ -15,15 +15,15 @@
 struct binding {
 	struct model *model;
 	lua_State *lua;
-	bool *cached; /* by the number of the script */
+	bool *cached; /* by number of the script */
 	int cap;
-	struct buf reply;  /* of the command under way */
-	struct span *word; /* likewise */
-	char (*number)[DECIMAL_MAX]; /* the words that were numbers */
+	struct buf reply;  /* reply of the command under way */
+	struct span *word; /* words of the command under way */
+	char (*number)[DECIMAL_MAX]; /* texts of the words that were numbers */
 	size_t words;
 };
 
-/* Whose script runs. */
+/* The binding whose script runs. */
 static struct binding *running;
 
 /* --- redis.* --------------------------------------------------------------------------------------------------------- */
@@ -59,7 +59,7 @@ static bool words_take(struct binding *b, int n)
 	return true;
 }
 
-/* Carries out the command and leaves its reply on top, an error as a table. */
+/* Runs the command and pushes its reply; an error is a table. */
 static void command_push(struct binding *b, int n)
 {
 	const struct model_command *command = model_command(b->word[0]);
@@ -149,7 +149,7 @@ static int redis_sha1hex(lua_State *lua)
 
 /* --- running --------------------------------------------------------------------------------------------------------- */
 
-/* On top: what the handler made of the error. */
+/* Appends the error on top of the stack, which the handler made. */
 static void failure_say(struct binding *b, int script, struct buf *out)
 {
 	lua_State *lua = b->lua;
@@ -240,7 +240,7 @@ void binding_flush(struct binding *b)
 	b->cap = 0;
 }
 
-/* --- a server's ------------------------------------------------------------------------------------------------------ */
+/* --- for each server -------------------------------------------------------------------------------------------------- */
 
 static void redis_define(lua_State *lua)
 {

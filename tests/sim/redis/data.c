@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Nothing that can be seen depends on the order of the map: whoever walks over all keys walks over a sorted list. */
+/* No result depends on the order of the map: all walks go over a sorted list. */
 #include "tests/sim/redis/data.h"
 #include "daemon/base/mem.h"
 #include "tests/sim/redis/load8.h"
 
 #include <stdlib.h>
 
-static const uint64_t seed[2] = {1, 2}; /* of no use: keys are hashed here */
+static const uint64_t seed[2] = {1, 2}; /* unused: key_hash has no seed */
 
-/* Quick, and good enough for keys that no stranger chooses: multiply and fold, eight bytes at a time. */
+/* Quick, and good enough for our own keys: multiply and fold, eight bytes at a time. */
 static uint64_t key_hash(struct span key)
 {
 	uint64_t hash = key.n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The keys of a simulated server: strings, hashes and sorted sets, each with or without the moment at which it expires, in milliseconds of the server's
- * wall clock. A key is over when that clock, cut to milliseconds, is beyond its moment; it goes when it is met. Whoever watches is told of every change.
+ * The keys of a simulated server: strings, hashes and sorted sets. A key may expire at a moment in milliseconds of the server's wall clock: it is over when
+ * that clock, cut to milliseconds, is beyond the moment, and it is removed when it is next accessed. A watcher is called for every change.
  */
 #ifndef SIM_DATA_H
 #define SIM_DATA_H
@@ -15,37 +15,37 @@ enum datum_type { DATUM_STRING, DATUM_HASH, DATUM_ZSET };
 
 struct datum {
 	struct map_node node;
-	struct span key; /* owned, as is the text */
+	struct span key; /* owned, like text */
 	enum datum_type type;
 	int64_t expires_ms; /* DATUM_FOREVER: never */
 	struct span text;   /* STRING; "" otherwise */
 	struct items items; /* HASH, ZSET */
 };
 
-/* before and after are "" where there is no key, or one of another type. The key may not be touched meanwhile. */
+/* `before` and `after` are "" for no key, or one of another type. The callback may not touch the key. */
 typedef void data_changed(void *context, struct span key, struct span before, struct span after);
 
 struct data {
 	struct map keys;
-	data_changed *changed; /* NULL: nobody watches */
+	data_changed *changed; /* NULL: no watcher */
 	void *context;
 };
 
 void data_init(struct data *d);
-void data_release(struct data *d); /* tells nobody */
+void data_release(struct data *d); /* without a callback */
 void data_clear(struct data *d);
-void data_copy(struct data *to, const struct data *from); /* replaces what is there */
+void data_copy(struct data *to, const struct data *from); /* replaces all of `to` */
 
-struct datum *data_find(struct data *d, struct span key, int64_t now_ms); /* NULL: not there, or no longer */
+struct datum *data_find(struct data *d, struct span key, int64_t now_ms); /* NULL: there is none, or it is over */
 bool datum_live(const struct datum *datum, int64_t now_ms);
-const struct datum *data_peek(const struct data *d, struct span key); /* also one that is over */
+const struct datum *data_peek(const struct data *d, struct span key); /* finds a key that is over as well */
 
-/* datum is what data_find gave for the key, or NULL. The TTL stays as it was; a new key has none. */
+/* datum: the result of data_find for the key, or NULL. The TTL stays; a new key has none. */
 struct datum *data_set_text(struct data *d, struct datum *datum, struct span key, struct span text);
-struct datum *data_add_items(struct data *d, struct span key, enum datum_type type); /* there is none */
+struct datum *data_add_items(struct data *d, struct span key, enum datum_type type); /* the key must not exist */
 void data_remove(struct data *d, struct datum *datum);
 
-/* In the order of the keys. The caller frees the array. */
+/* Sorted by key. The caller frees the array. */
 struct datum **data_sorted(const struct data *d, size_t *ret_count);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Blocks in a reserved range of addresses, of which only what is used becomes memory. It must never move a block that has not grown. */
+/* Blocks in a reserved range of addresses, of which only used pages take memory. A block that has not grown must never move. */
 #include "tests/sim/redis/image.h"
 #include "daemon/base/mem.h"
 
@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #define IMAGE_RESERVE ((size_t)256 * 1024 * 1024) /* more than any script needs */
-#define IMAGE_GARBAGE ((size_t)384 * 1024) /* stays in the processor's cache */
+#define IMAGE_GARBAGE ((size_t)384 * 1024) /* so much stays in the processor's cache */
 #define IMAGE_ALIGN   ((size_t)16)
 
 void image_init(struct image *m)

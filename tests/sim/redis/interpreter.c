@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The state, the scripts that it knows, and their environment: KEYS, ARGV, and behind them what the libraries define; a script cannot define a global. What
- * scripts leave behind is never collected: the state is set back to what it was before them.
+ * The Lua state, its scripts, and their environment: KEYS, ARGV, and what the libraries define; a script cannot define a global. Garbage is never collected:
+ * the memory of the state is reset instead.
  */
 #include "tests/sim/redis/interpreter.h"
 #include "daemon/base/mem.h"
@@ -26,7 +26,7 @@ static struct {
 	int environment, handler; /* in the registry */
 } the;
 
-/* Whatever was thrown becomes a table, and is told where it was thrown. */
+/* Turns any error into a table that says where it was raised. */
 static int error_handle(lua_State *lua)
 {
 	lua_Debug where;

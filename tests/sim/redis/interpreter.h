@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The one Lua state of the process, on which the scripts of all servers run, one after the other. It knows no server and keeps nothing from one script to the
- * next; a script that changed a table of the libraries would break that, and Redis refuses to do so. A script is compiled once.
+ * The one Lua state of the process: the scripts of all servers run on it, one after the other. It knows no server and keeps nothing from one script to the
+ * next. A script that changed a library table would break that, and Redis refuses to do so. A script is compiled once.
  */
 #ifndef SIM_INTERPRETER_H
 #define SIM_INTERPRETER_H
@@ -9,19 +9,19 @@
 #include "proto/span.h"
 #include <lua.h>
 
-/* Opens it when it is not open yet, with the globals that the caller defines. */
+/* Opens the state, if it is not open, with the globals that `define` sets. */
 lua_State *interpreter_open(void (*define)(lua_State *lua));
 
-/* Its number. Negative: it does not compile, and on top stands why. */
+/* Returns the number of the script; negative: it does not compile, and the reason is on the stack. */
 int interpreter_compile(struct span text) __attribute__((warn_unused_result));
-int interpreter_find(struct span sha); /* negative: there is none */
+int interpreter_find(struct span sha); /* negative: unknown */
 const char *interpreter_sha(int script);
 
-/* Pushes the environment, where KEYS and ARGV are set raw. */
+/* Pushes the environment, in which the caller sets KEYS and ARGV raw. */
 void interpreter_environment(void);
-/* Runs it and pushes its value, or, if it fails (not 0), the table of its error: err, source, line. */
+/* Runs the script and pushes its value. Not 0: it failed, and the table of its error (err, source, line) is pushed. */
 int interpreter_call(int script) __attribute__((warn_unused_result));
-/* The reply is said: what the script has left is over. */
+/* To be called when the reply is written: drops what the script left. */
 void interpreter_clear(void);
 
 #endif

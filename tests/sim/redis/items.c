@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An array that is kept in order. It must never reorder the fields of a hash: replies are compared byte by byte. */
+/* An array that is kept in order. The fields of a hash must never change their order: replies are compared byte by byte. */
 #include "tests/sim/redis/items.h"
 #include "daemon/base/mem.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Up to eight bytes as a number, the first one lowest. In whole loads: bytes that are copied one by one are not there yet when the number is wanted. */
+/* Up to eight bytes as a number, the first byte lowest. Whole loads are used, because a number that was copied byte by byte is slow to read back. */
 #ifndef SIM_LOAD8_H
 #define SIM_LOAD8_H
 

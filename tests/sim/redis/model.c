@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of commands, and who is refused when. It must never read a clock: the time is what it was told. */
+/* The table of commands, and which of them the server refuses. The model must never read a clock: time comes with each command. */
 #include "tests/sim/redis/model.h"
 #include "tests/sim/redis/load8.h"
 #include "tests/sim/redis/model_command.h"
@@ -37,7 +37,7 @@ bool model_word_is(struct span word, const char *option)
 #define BLANKS UINT64_C(0x2020202020202020)
 #define PLACES 256
 
-/* A name of at most 16 bytes, in lower case and filled up with blanks: two words to compare. Names of letters are equal when these and their lengths are. */
+/* A name of at most 16 bytes as two words, in lower case and padded with blanks. Names of letters are equal when their words and lengths are. */
 struct folded {
 	uint64_t word[2];
 };
@@ -54,7 +54,7 @@ static size_t place_of(const struct folded *f)
 	return (f->word[0] ^ f->word[1] * 3) * UINT64_C(0x9e3779b97f4a7c15) >> 56;
 }
 
-/* A name stands at its place or, when that is taken, at the next that is free. */
+/* A hash table: a name is at its place or, when that is taken, at the next free one. */
 static struct place {
 	struct folded name;
 	size_t n; /* its length */
@@ -103,8 +103,8 @@ static bool error_is(const char *error, const char *code)
 }
 
 /*
- * Most errors meet every command. Those of disk and role meet what writes; that of memory what takes some, and only until a
- * script has written for the first time: half a script is worse than one that goes on.
+ * Most errors refuse every command. Those of disk and role refuse writes. OOM refuses what needs memory, until the running script has written for the first
+ * time: Redis prefers to let a script finish.
  */
 const char *model_refusal(const struct model *m, const struct model_command *command)
 {

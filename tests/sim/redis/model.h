@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The model of a Redis 7.0 server: the commands that scripts use, on the keys of data.h. A command is words in and RESP2 out, byte for byte as Redis says it;
- * an option that the model does not know is an error, never ignored. The clock comes with the command and stands still until it is done.
+ * The model of a Redis 7.0 server: the commands that scripts use, on the keys of data.h. Words go in, and RESP2 comes out, byte for byte as from Redis. An
+ * unknown option is an error, never ignored. The clock comes with the command and stands still while it runs.
  */
 #ifndef SIM_MODEL_H
 #define SIM_MODEL_H
@@ -12,25 +12,25 @@
 #define MODEL_VERSION "7.0.15"
 #define RUN_ID_LENGTH 40
 
-/* Returns how many subscribers have it. */
+/* Returns the number of subscribers that got it. */
 typedef int64_t model_published(void *context, struct span channel, struct span message);
 
 struct model {
 	struct data data;
 	int64_t now_us; /* set for every command, or for a script as a whole */
-	bool dirty;     /* the script under way has written: from then on nothing is refused */
-	char *error;    /* NULL, or why commands are refused */
+	bool dirty;     /* the running script has written: from then on OOM refuses nothing */
+	char *error;    /* the error that commands are refused with; NULL: none */
 	char run_id[RUN_ID_LENGTH + 1], replid[RUN_ID_LENGTH + 1], role[16];
-	bool fed; /* it was a replica since it was started: its data is another server's */
+	bool fed; /* it was a replica since it started: its data is another server's */
 	int64_t evicted;
-	model_published *published; /* NULL: nobody listens */
+	model_published *published; /* NULL: no subscriber */
 	void *listener;
 };
 
 enum command_flag {
 	COMMAND_WRITE = 1,
-	COMMAND_GROWS = 2,  /* refused when memory is short */
-	COMMAND_DIRECT = 4, /* not from a script; it has no run */
+	COMMAND_GROWS = 2,  /* needs memory: refused with OOM */
+	COMMAND_DIRECT = 4, /* not allowed in a script; has no `run` */
 };
 
 struct model_command {
@@ -43,19 +43,19 @@ struct model_command {
 void model_init(struct model *m);
 void model_release(struct model *m);
 
-const struct model_command *model_command(struct span name); /* NULL: unknown, or a number of words that it does not take */
+const struct model_command *model_command(struct span name); /* NULL: unknown */
 bool model_arity_fits(const struct model_command *command, size_t n);
 
-/* NULL, or the error text with which the server refuses this command at this point. */
+/* The error with which the server refuses the command now; NULL: it does not. */
 const char *model_refusal(const struct model *m, const struct model_command *command);
 
-/* Carries out one command, outside of a script, at now_us. */
+/* Runs one command, outside of a script, at now_us. */
 void model_run(struct model *m, const struct span *word, size_t n, struct buf *out);
 
-/* Command and option words are known in either case. */
+/* Words of commands and options may be in either case. */
 bool model_word_is(struct span word, const char *option);
 
-/* Its role is "slave", and not "master". */
+/* Is its role "slave"? */
 static inline bool model_is_replica(const struct model *m)
 {
 	return m->role[0] == 's';

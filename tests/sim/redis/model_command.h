@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the commands of the model share. Only model.c and model_*.c include it. */
+/* What the files of the model's commands share: model.c and model_*.c. */
 #ifndef SIM_MODEL_COMMAND_H
 #define SIM_MODEL_COMMAND_H
 
@@ -11,15 +11,15 @@
 #undef COMMAND
 #undef DIRECT
 
-/* What stands at the key. False: it is of another type, and the error is said; ret_datum is NULL when there is nothing. */
+/* Finds the key; ret_datum NULL: there is none. False: it is of another type, and the error is written. */
 bool model_look(struct model *m, struct span key, enum datum_type type, struct buf *out, struct datum **ret_datum);
 
-/* False: it is none, and the error is said. */
+/* False: the word is no integer, and the error is written. */
 bool model_integer(struct span word, struct buf *out, int64_t *ret_n);
 
 void model_syntax_error(struct buf *out);
 
-/* A hash or sorted set that has become empty is no longer there. Watchers are told of removals alone. */
+/* Removes a hash or sorted set that has become empty. Of these types watchers see only removals. */
 void model_tidy(struct model *m, struct datum *datum);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Commands on keys of any type, and on the moments at which they expire. */
+/* Commands on keys of any type, and on their expiry. */
 #include "tests/sim/redis/model_command.h"
 
 static struct datum *look(struct model *m, struct span key)
@@ -97,7 +97,7 @@ static bool expire_options_parse(const struct span *word, size_t n, struct buf *
 	return false;
 }
 
-/* No TTL counts as one without end. */
+/* No TTL counts as an infinite one. */
 static bool expire_applies(const struct expire_options *o, int64_t current, int64_t when)
 {
 	bool forever = current == DATUM_FOREVER;
@@ -119,7 +119,7 @@ static void expire(struct model *m, const struct span *word, size_t n, int64_t b
 	datum = look(m, word[1]);
 	if (!datum || !expire_applies(&o, datum->expires_ms, when))
 		return wire_number(out, 0);
-	if (when <= model_now_ms(m)) /* a moment that has come is over here, other than a TTL that has run down to it */
+	if (when <= model_now_ms(m)) /* a key ends at once here; a TTL that runs down lets it live through this millisecond */
 		data_remove(&m->data, datum);
 	else
 		datum->expires_ms = when;

@@ -84,10 +84,10 @@ static const struct {
 	{"stats", stats_tell},   {"replication", replication_tell},
 };
 
-/* Those that are named, or all; in Redis' order, a blank line between them. */
+/* The named sections, or all, in Redis' order, with a blank line between them. */
 void model_run_info(struct model *m, const struct span *word, size_t n, struct buf *out)
 {
-	static struct buf text; /* kept for the next one */
+	static struct buf text; /* reused */
 	size_t i, k;
 
 	buf_clear(&text);

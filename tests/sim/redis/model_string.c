@@ -33,7 +33,7 @@ void model_run_mget(struct model *m, const struct span *word, size_t n, struct b
 	}
 }
 
-/* The options of SET; what excludes what is Redis' own. */
+/* The options of SET; they exclude each other as in Redis. */
 struct set_options {
 	bool nx, xx, get, keep;
 	enum { TTL_NONE, TTL_EX, TTL_PX, TTL_EXAT, TTL_PXAT } ttl;
@@ -80,7 +80,7 @@ static bool set_options_parse(const struct span *word, size_t n, struct set_opti
 	return true;
 }
 
-/* When the key expires, DATUM_FOREVER without such an option. */
+/* When the key expires; DATUM_FOREVER without such an option. */
 static bool set_time(const struct model *m, const struct set_options *o, struct buf *out, int64_t *ret_ms)
 {
 	int64_t n, ms = DATUM_FOREVER;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Commands on sorted sets. Ranges by place and by score share one shape: a first place, a number of places, a direction. */
+/* Commands on sorted sets. Ranges by place and by score have one form: a first place, a number of places, a direction. */
 #include "tests/sim/redis/model_command.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ static bool double_read(struct span word, double *ret_n)
 
 struct zadd_options {
 	bool nx, xx, gt, lt, ch;
-	size_t first; /* the word behind them */
+	size_t first; /* the first word behind the options */
 };
 
 static struct zadd_options zadd_options_parse(const struct span *word, size_t n)
@@ -50,7 +50,7 @@ static struct zadd_options zadd_options_parse(const struct span *word, size_t n)
 	return o;
 }
 
-/* Everything is read before anything is written. */
+/* Checks all words before anything is written. */
 static bool zadd_sound(const struct zadd_options *o, const struct span *word, size_t n, struct buf *out)
 {
 	double score;
@@ -88,8 +88,8 @@ static void member_add(struct items *s, const struct zadd_options *o, struct spa
 	size_t i = items_find(s, name);
 	double score;
 
-	(void)double_read(text, &score); /* zadd_sound has read it */
-	score += 0.0;                    /* a small set keeps -0 as 0 */
+	(void)double_read(text, &score); /* zadd_sound has checked it */
+	score += 0.0;                    /* a small set stores -0 as 0 */
 	if (i == s->count && !o->xx) {
 		items_put_member(s, name, score);
 		++*added;
@@ -183,7 +183,7 @@ struct range {
 	int64_t offset, count; /* LIMIT */
 };
 
-/* Less strict than a score: blanks in front are skipped, and nothing at all is 0. */
+/* Less strict than a score: leading blanks are skipped, and an empty text is 0. */
 static bool bound_read(struct span word, double *ret_n, bool *ret_open)
 {
 	char text[64], *end;
@@ -251,7 +251,7 @@ static bool score_within(const struct range *r, double score)
 	return (r->min_open ? score > r->min : score >= r->min) && (r->max_open ? score < r->max : score <= r->max);
 }
 
-/* The places of the scores: they are one run. */
+/* The places whose scores are in the range: they are contiguous. */
 static void scores_locate(const struct items *s, const struct range *r, int64_t *ret_first, int64_t *ret_n)
 {
 	size_t i = 0, end;
@@ -274,7 +274,7 @@ static void scores_locate(const struct items *s, const struct range *r, int64_t 
 		*ret_n = r->count;
 }
 
-/* Places count from the end when they are negative. */
+/* Negative places count from the end. */
 static void places_locate(const struct items *s, const struct range *r, int64_t *ret_first, int64_t *ret_n)
 {
 	int64_t count = (int64_t)s->count, start = r->start, stop = r->stop;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls become commands by the daemon's own batches, and replies become answers by its own reader; in between stands a model of a server. What a
- * server says that no script can have said is a fault of this program, and ends it.
+ * The daemon's own code turns calls into commands and replies into answers; between them is the model of a server. A reply that no script can give is a bug of
+ * the simulator, and aborts.
  */
 #include "daemon/base/mem.h"
 #include "tests/sim/redis/node_internal.h"
@@ -21,7 +21,7 @@ static void __attribute__((noreturn, format(printf, 1, 2))) node_abort(const cha
 	abort();
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- making one ---------------------------------------------------------------------------------------------------------- */
 
 static char *own_key(const char *prefix, const char *noun)
 {
@@ -112,17 +112,17 @@ static void answer_keep(void *context, const struct answer *answer)
 	n->answered++;
 }
 
-/* One command there, one reply back. sha NULL: by the script's text. */
+/* Sends the batch as one command and reads one reply. sha NULL: with the script's text. */
 static void batch_send(struct sim_node *n, const char *sha, int64_t wall_us)
 {
 	buf_clear(&n->command);
 	buf_clear(&n->reply);
 	batch_write(&n->batch, &n->keys, sha, script_text[n->batch.script], &n->command);
 	if (!wire_words((struct span){buf_begin(&n->command), buf_length(&n->command)}, &n->words))
-		node_abort("a batch is no command: %.*s", (int)buf_length(&n->command), buf_begin(&n->command));
+		node_abort("a batch is not a command: %.*s", (int)buf_length(&n->command), buf_begin(&n->command));
 	redis_command(&n->redis, wall_us, n->words.item, n->words.count, &n->reply);
 	if (resp_feed(&n->resp, buf_begin(&n->reply), buf_length(&n->reply)) || resp_next(&n->resp) != 1)
-		node_abort("no reply: %.*s", (int)buf_length(&n->reply), buf_begin(&n->reply));
+		node_abort("not a reply: %.*s", (int)buf_length(&n->reply), buf_begin(&n->reply));
 }
 
 static void batch_carry_out(struct sim_node *n, int64_t wall_us)
@@ -133,11 +133,11 @@ static void batch_carry_out(struct sim_node *n, int64_t wall_us)
 	if (script_is_missing(&n->resp))
 		batch_send(n, NULL, wall_us);
 	if (script_answer(&n->batch, &n->resp, 0, &sink))
-		node_abort("not what script %d can say: %.*s", (int)n->batch.script, (int)buf_length(&n->reply),
+		node_abort("script %d cannot have given this reply: %.*s", (int)n->batch.script, (int)buf_length(&n->reply),
 			   buf_begin(&n->reply));
 }
 
-/* One that would be told nothing new is not run. */
+/* Runs the probe, unless the memo knows the answer. */
 static void probe_carry_out(struct sim_node *n, const struct call *call, int64_t wall_us)
 {
 	const struct memo_read read = {&n->redis.model, text_of(n, n->marker_key), text_of(n, n->fence_key)};
@@ -151,7 +151,7 @@ static void probe_carry_out(struct sim_node *n, const struct call *call, int64_t
 	batch_add(&n->batch, &n->keys, call, 0);
 	batch_carry_out(n, wall_us);
 	if (!memo_keep(&n->memo, &read, a))
-		node_abort("a probe says otherwise than one that read the same");
+		node_abort("a probe answers otherwise than a previous one that read the same");
 }
 
 void sim_node_call(struct sim_node *n, const struct call *call, size_t count, int64_t wall_us, struct answer *ret_answer)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What happens to a simulated server: it ends, comes back, forgets, fails, changes its role. */
+/* What happens to a simulated server: it dies, restarts, loses its memory, fails, changes its role. */
 #include "daemon/base/mem.h"
 #include "tests/sim/redis/node_internal.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A simulated node as its two files know it: node.c, how it works, and node_life.c, what happens to it. Nobody else includes this. */
+/* A simulated node as its two files know it: node.c (how it works) and node_faults.c (what happens to it). */
 #ifndef SIM_NODE_INTERNAL_H
 #define SIM_NODE_INTERNAL_H
 
@@ -13,14 +13,14 @@ struct sim_node {
 	struct script_keys keys;
 	char sha[SCRIPT_N][SHA1_HEX + 1];
 	struct data snapshot;
-	char snapped_run_id[RUN_ID_LENGTH + 1], snapped_replid[RUN_ID_LENGTH + 1]; /* what it was called then */
+	char snapped_run_id[RUN_ID_LENGTH + 1], snapped_replid[RUN_ID_LENGTH + 1]; /* its identity at the snapshot */
 	bool snapped;
 	char *marker_key, *fence_key;
-	/* Of the call under way; what the answers point to stands in arena. */
+	/* Of the call under way; arena is the memory of its answers. */
 	struct batch batch;
 	struct resp resp;
 	struct buf command, reply, key;
-	char *name; /* the key prefix, and behind it the name that was looked for last */
+	char *name; /* the key prefix, and behind it the name that was last looked up */
 	size_t name_at, name_cap;
 	struct words words;
 	struct arena arena;
@@ -30,7 +30,7 @@ struct sim_node {
 	size_t answered;
 };
 
-/* A new process: run id and replication id are this. */
+/* A new process: sets run id and replication id. */
 void sim_node_name(struct sim_node *n, const char *run_id);
 
 #endif

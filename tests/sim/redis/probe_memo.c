@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A copy of what was read and of what was said. It must never hold for a server that refuses anything. */
+/* A copy of what the last probe read and answered. It must not be used while the server refuses anything. */
 #include "tests/sim/redis/probe_memo.h"
 
 #include <string.h>
@@ -61,7 +61,8 @@ static bool probes_agree(const struct probe *p, const struct probe *q)
 {
 	return span_equal(p->marker, q->marker) && span_equal(p->run_id, q->run_id) && span_equal(p->replid, q->replid) &&
 	       span_equal(p->version, q->version) && span_equal(p->role, q->role) && span_equal(p->policy, q->policy) &&
-	       p->maxmemory == q->maxmemory && p->evicted == q->evicted && p->loading == q->loading && p->bgsave_failed == q->bgsave_failed && p->own_data == q->own_data;
+	       p->maxmemory == q->maxmemory && p->evicted == q->evicted && p->loading == q->loading &&
+	       p->bgsave_failed == q->bgsave_failed && p->own_data == q->own_data;
 }
 
 static bool answers_agree(const struct answer *a, const struct answer *b)

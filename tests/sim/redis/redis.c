@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who gets a command: the scripts, or the model. */
+/* Which part runs a command: the scripts, or the model. */
 #include "tests/sim/redis/redis.h"
 
 #include <ctype.h>
@@ -16,7 +16,7 @@ void redis_release(struct redis *r)
 	model_release(&r->model);
 }
 
-/* EVAL script keys key … arg …; false: the error is said. */
+/* EVAL script keys key … arg …. False: the error is written. */
 static bool keys_count(const struct span *word, size_t n, struct buf *out, size_t *ret_keys)
 {
 	int64_t keys;
@@ -32,7 +32,7 @@ static bool keys_count(const struct span *word, size_t n, struct buf *out, size_
 	return false;
 }
 
-/* As Redis names them: lower case; anything else is no name. Negative: not in the cache. */
+/* Redis names scripts in lower case. Negative: not in the cache. */
 static int cached_find(const struct redis *r, struct span sha)
 {
 	char lower[SHA1_HEX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is left out or put in, against plain Lua 5.1. It must never offer what depends on anything but its arguments. The library `jit` stays closed as well: without it
- * LuaJIT interprets and compiles nothing.
+ * What differs from plain Lua 5.1. Nothing here may depend on anything but its arguments. The library `jit` stays closed as well: without it LuaJIT only
+ * interprets.
  */
 #include "tests/sim/redis/sandbox.h"
 
@@ -9,7 +9,7 @@
 #include <lualib.h>
 #include <stddef.h>
 
-/* Lua's pcall, but that of an error of Redis it hands out the text alone. */
+/* Lua's pcall, except that of a Redis error it returns only the text. */
 static int text_pcall(lua_State *lua)
 {
 	int failed;
@@ -69,7 +69,7 @@ void sandbox_open(lua_State *lua)
 	lua_pop(lua, 1);
 }
 
-/* A copy of each global: found there, it is not looked for in two tables. */
+/* Copies each global, so that a lookup needs one table only. */
 static void globals_copy(lua_State *lua, int environment)
 {
 	for (lua_pushnil(lua); lua_next(lua, LUA_GLOBALSINDEX); lua_pop(lua, 1)) {
@@ -79,7 +79,7 @@ static void globals_copy(lua_State *lua, int environment)
 	}
 }
 
-/* What is not in the environment is an error. */
+/* Access to what is not in the environment is an error. */
 int sandbox_environment(lua_State *lua)
 {
 	lua_createtable(lua, 0, 32);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The Lua that a script of Redis finds: base, table, string and math, without files, modules, chance and the environment of functions. */
+/* The Lua that a script finds in Redis: base, table, string and math, without files, modules, random numbers and function environments. */
 #ifndef SIM_SANDBOX_H
 #define SIM_SANDBOX_H
 
@@ -8,8 +8,8 @@
 void sandbox_open(lua_State *lua);
 
 /*
- * The environment of scripts, as a reference in the registry: the globals, and what is set there raw. A script that sets a global that is not there, or
- * reads one, raises an error. Once all globals are defined.
+ * The environment of scripts, as a reference in the registry: a copy of the globals, in which the caller may set more, raw. A script that reads or sets an
+ * unknown global raises an error. To be called once, when all globals are defined.
  */
 int sandbox_environment(lua_State *lua);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The standard's own words, block by block; speed does not matter, a script is hashed once. */
+/* As the standard describes it, block by block; speed does not matter, since a script is hashed once. */
 #include "tests/sim/redis/sha1.h"
 
 #include <endian.h>
@@ -45,7 +45,7 @@ static void block_add(uint32_t h[5], const unsigned char *block)
 	h[0] += a, h[1] += b, h[2] += c, h[3] += d, h[4] += e;
 }
 
-/* What is left of the text, a one bit, zeros, and the length in bits. */
+/* The rest of the text, a one bit, zeros, and the length in bits. */
 static void end_add(uint32_t h[5], const char *rest, size_t n, uint64_t bits)
 {
 	unsigned char end[2 * BLOCK] = {0};

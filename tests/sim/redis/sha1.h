@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SHA-1 (FIPS 180-4) in hex: how Redis names a script. For nothing else. */
+/* SHA-1 (FIPS 180-4) in hex, by which Redis names scripts. For nothing else. */
 #ifndef SIM_SHA1_H
 #define SIM_SHA1_H
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the linker puts in the place of strtod(): scripts read the numbers in ARGV by it, and nearly all of them are short whole ones, which need none of its
- * care. Its results are those of strtod(), to the last bit.
+ * Replaces strtod() (by the linker). Scripts read the numbers in ARGV by it, and nearly all of them are short whole numbers, which need no general conversion.
+ * Its results equal those of strtod(), to the last bit.
  */
 #include <stdint.h>
 
 double __real_strtod(const char *text, char **ret_end);
 double __wrap_strtod(const char *text, char **ret_end);
 
-#define EXACT (INT64_C(1) << 53) /* every whole number up to here is a double */
+#define EXACT (INT64_C(1) << 53) /* up to here a double holds every whole number */
 
 static int is_digit(char c)
 {
@@ -22,7 +22,7 @@ double __wrap_strtod(const char *text, char **ret_end)
 
 	while (is_digit(*at) && n < EXACT / 10 - 1)
 		n = n * 10 + (*at++ - '0');
-	/* A sign, a fraction, an exponent, hexadecimal, another word, or more digits. */
+	/* Anything else: a sign, a fraction, an exponent, hexadecimal, another word, or more digits. */
 	if (at == text || (*at != '\0' && *at != ' '))
 		return __real_strtod(text, ret_end);
 	if (ret_end)

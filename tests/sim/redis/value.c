@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Redis' rules for what Lua sees of a reply and what a client sees of a Lua value; RESP2 on both sides. */
+/* Redis' rules for how Lua sees a reply and how a client sees a Lua value; RESP2 on both sides. */
 #include "tests/sim/redis/value.h"
 
 #include <lauxlib.h>
@@ -26,7 +26,7 @@ void value_push_field(lua_State *lua, const char *field, struct span text)
 	lua_setfield(lua, -2, field);
 }
 
-/* The number of a sound head, and where its line ends. */
+/* Reads the number of a well-formed head. Returns the end of its line. */
 static const char *number_read(const char *p, int64_t *ret_n)
 {
 	bool negative = *p == '-';
@@ -67,7 +67,7 @@ const char *value_push(lua_State *lua, const char *p)
 
 /* --- Lua values become replies --------------------------------------------------------------------------------------- */
 
-/* What the conversion of C does on the machines that Redis runs on, also where the standard leaves it open. */
+/* C's conversion, with the result of common machines where the standard leaves it undefined. */
 static int64_t number_cut(lua_Number n)
 {
 	return n >= -0x1p63 && n < 0x1p63 ? (int64_t)n : INT64_MIN;
@@ -91,7 +91,7 @@ bool value_has_field(lua_State *lua, struct span field)
 	return false;
 }
 
-/* As an array of n; how many there are before the first nil. */
+/* Writes an array of n. Returns how many values come before the first nil. */
 static int rows_try(lua_State *lua, int n, struct buf *out)
 {
 	int i;
@@ -108,7 +108,7 @@ static int rows_try(lua_State *lua, int n, struct buf *out)
 	return i;
 }
 
-/* On top: the table. Its length is that to its first nil, but where it has holes: then it is said once more. */
+/* Writes the table on top up to its first nil. Its length may be beyond that, when it has holes: then it is written again. */
 static void rows_say(lua_State *lua, struct buf *out)
 {
 	size_t begun = buf_length(out);

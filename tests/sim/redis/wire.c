@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Formatting by hand where it is on the path of every call; the order and shapes are Redis' own. */
+/* Formats by hand, since every call passes here; orders and forms are those of Redis. */
 #include "tests/sim/redis/wire.h"
 #include "daemon/base/mem.h"
 
@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define HEAD_MAX 24 /* a type, an integer, a line end */
+#define HEAD_MAX 24 /* room for a type, an integer, a line end */
 
 size_t wire_digits(int64_t n, char *at)
 {
@@ -36,7 +36,7 @@ size_t wire_decimal(double n, char *at)
 	return (size_t)snprintf(at, DECIMAL_MAX, "%.17g", n);
 }
 
-/* At `at`, which has room for it; its length. */
+/* Writes the head, for which there is room, and returns its length. */
 static size_t head_put(char *at, char type, int64_t n)
 {
 	size_t k = 1;
@@ -145,7 +145,7 @@ void wire_cut(struct buf *out, size_t length)
 	out->end = out->start + length;
 }
 
-/* "*12\r\n": takes it off the front. Nobody says more than nine digits. */
+/* Takes a head like "*12\r\n" off the front. There are no more than nine digits. */
 static inline bool head_take(struct span *bytes, char type, size_t *ret_n)
 {
 	const char *at = bytes->p + 1, *end = bytes->p + (bytes->n < 12 ? bytes->n : 12);
@@ -153,7 +153,7 @@ static inline bool head_take(struct span *bytes, char type, size_t *ret_n)
 
 	if (bytes->n < 4 || bytes->p[0] != type || (at[0] == '0' && at[1] != '\r'))
 		return false;
-	if (at[1] == '\r' && at[2] == '\n' && at[0] >= '0' && at[0] <= '9') { /* most have one digit */
+	if (at[1] == '\r' && at[2] == '\n' && at[0] >= '0' && at[0] <= '9') { /* most numbers have one digit */
 		*ret_n = (size_t)(at[0] - '0');
 		bytes->p += 4;
 		bytes->n -= 4;
