@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# alike.sh sim other : both builds of the simulator run the same worlds, others each time. 0: every event of them was the same.
+# alike.sh sim other : runs the same worlds with both builds of the simulator, new worlds each time. 0: all their events were the same.
 set -eu
 
 from=$(date +%s)000
@@ -10,6 +10,6 @@ hash() {
 
 one=$(hash "$1")
 if [ -z "$one" ] || [ "$one" != "$(hash "$2")" ]; then
-	echo "$1 and $2 come to different results in the worlds from seed $from on" >&2
+	echo "$1 and $2 differ in the worlds from seed $from on" >&2
 	exit 1
 fi

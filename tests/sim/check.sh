@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # check.sh folder seeds : the simulator's own tests, every plan of the corpus, and a short sweep. Its first seed comes from the commit, or from the clock
-# where there is no repository: each change is met by worlds that nobody has seen. The last line is "N passed, M failed".
+# where there is no repository, so that each change is tested in new worlds. The last line is "N passed, M failed".
 set -u
 
 folder=$1 seeds=$2

@@ -1,22 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# coverage.sh folder seeds from : runs that many worlds on the instrumented simulator, and tells which lines of daemon/core, proto and the scripts
-# none of them ran. What stands in tests/sim/unreached, with its reason, is left out. Branches that were never taken are counted, and listed in
-# folder/branches. The last line is "N passed, M failed": lines that are reached or listed, and those that are neither.
+# coverage.sh folder seeds from : runs that many worlds in the instrumented simulator, and prints the lines of daemon/core, proto and the scripts that
+# none of them ran, except those that tests/sim/unreached lists with a reason. It counts the branches that were never taken, and lists them in
+# folder/branches. The last line is "N passed, M failed": lines that were run or are listed, and the others.
 set -eu
 
 folder=$1 seeds=$2 from=$3
 lines=$folder/script.lines
 find "$folder" -name '*.gcda' -delete
 rm -f "$lines" "$folder/unreached" "$folder/branches"
-SIM_SCRIPT_LINES=$PWD/$lines "$folder/sim-covered" --seeds "$seeds" --from "$from" --jobs "$(nproc)" --keep-going || echo "(violations are the business of make sim; what ran is told all the same)"
+SIM_SCRIPT_LINES=$PWD/$lines "$folder/sim-covered" --seeds "$seeds" --from "$from" --jobs "$(nproc)" --keep-going || echo "(violations do not matter here: make sim reports them)"
 
 # gcov's text of every object: "count: line: source", a branch behind its line.
 for data in "$folder"/daemon/core/*.gcda "$folder"/proto/*.gcda; do
 	gcov -b -t -o "${data%/*}" "$data" 2>/dev/null
 done >"$folder/gcov.txt"
 
-# Of an inline function each object has a copy: it is enough that one ran.
+# Each object has a copy of an inline function: one that ran is enough.
 awk -v branches="$folder/branches" '
 	/:    0:Source:/ { file = $0; sub(/.*:Source:/, "", file); next }
 	file !~ /^(daemon\/core|proto)\// { next }
@@ -37,7 +37,7 @@ awk -v branches="$folder/branches" '
 		printf "branches %d of %d\n", taken, all
 	}' "$folder/gcov.txt" >"$folder/lines"
 
-# A script is told by its length; what it is made of, and in which order, is embed.sh's.
+# A script is identified by its length. embed.sh says which files it consists of, in which order.
 script() {
 	cat "$@" >"$folder/script.lua"
 	length=$(wc -c <"$folder/script.lua")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sim: the command line of the simulator. */
+/* sim, the simulator: its command line. README.md in this folder says how the parts fit together. */
 #include "tests/sim/sweep/sweep.h"
 
 #include "daemon/core/mutant.h"
@@ -15,7 +15,7 @@ enum what { RUN_SEEDS, RUN_SWEEP, RUN_ONE, RUN_FILE, RUN_SELFTEST, RUN_INVARIANT
 struct options {
 	enum what what;
 	uint64_t seed, count, from;
-	unsigned jobs; /* 0: not said */
+	unsigned jobs; /* 0: not given */
 	double minutes;
 	enum rare only;
 	bool has_from, has_count, trace, shrink, keep_going, plan;
@@ -37,17 +37,17 @@ static const struct option long_options[] = {
 
 static void usage(void)
 {
-	puts("sim --seeds N [--from M] [--jobs J] [--keep-going]  worlds of the seeds M, M+1 …\n"
-	     "    --only hour|crowd|busy|brief|storm  of these, the worlds of a rare kind\n"
-	     "sim --sweep FOLDER [--minutes M] [--seeds N] [--from M] [--jobs J]  as many as fit, from where FOLDER/sweep.next says;\n"
-	     "                                violations by invariant, a small plan of each in FOLDER/sweep\n"
-	     "sim --seed N [--trace]           one world; --shrink: make it smaller while it fails\n"
-	     "sim --seed N --plan              its plan, as a file for --replay\n"
-	     "sim --replay FILE [--trace]      the world of a file\n"
-	     "sim --scenario NAME [--trace]    the same, of " CORPUS "/NAME.plan\n"
-	     "sim --self-test                  is the simulator as it should be?\n"
-	     "sim --invariants                 what is checked, what is not yet, and why\n"
-	     "sim --mutant-list                the mistakes that `make mutants` plants");
+	puts("sim --seeds N [--from M] [--jobs J] [--keep-going]  run the worlds of the seeds M, M+1 …\n"
+	     "    --only hour|crowd|busy|brief|storm  only those of this rare kind\n"
+	     "sim --sweep FOLDER [--minutes M] [--seeds N] [--from M] [--jobs J]  run as many as fit, from the seed in FOLDER/sweep.next on;\n"
+	     "                                print violations by invariant, leave a small plan of each in FOLDER/sweep\n"
+	     "sim --seed N [--trace]           run one world; --shrink: make it smaller while it fails\n"
+	     "sim --seed N --plan              print its plan, as a file for --replay\n"
+	     "sim --replay FILE [--trace]      run the world of a file\n"
+	     "sim --scenario NAME [--trace]    run the world of " CORPUS "/NAME.plan\n"
+	     "sim --self-test                  test the simulator itself\n"
+	     "sim --invariants                 list the invariants, and why some are not checked yet\n"
+	     "sim --mutant-list                list the mistakes that `make mutants` plants");
 }
 
 static bool option_take(struct options *o, int c)
@@ -120,7 +120,7 @@ static struct plan *plan_new(void)
 	return p;
 }
 
-/* One world: 0, or 1 with its violation told. */
+/* Runs one world. Returns 0, 1 after a violation, 2 when a file cannot be written. */
 static int run_plan(const struct options *o, struct plan *p, const char *replay)
 {
 	struct report r;
@@ -203,7 +203,7 @@ static int run_seeds(const struct options *o)
 	return 1;
 }
 
-/* Without a number of worlds or of minutes: ten minutes. */
+/* Runs for ten minutes unless a number of worlds or minutes is given. */
 static int run_sweep(const struct options *o)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);

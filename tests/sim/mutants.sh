@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# mutants.sh folder [mutant ...] : builds each mistake of daemon/core/mutant.def (or those named) into a simulator of its own and hunts it, until a seed
-# shows it; two at a time. One that no simulated world can show is built into the unit tests instead, and the suite that its row names has to fail.
-# One that survives SEEDS worlds (3,000) from the seed FROM (1) on fails. The last line is "N passed, M failed".
+# mutants.sh folder [mutant ...] : builds each mistake of daemon/core/mutant.def (or those named) into a simulator of its own, and runs worlds until one
+# violates an invariant; two mutants at a time. A mistake that no simulated world can show is built into the unit tests instead: the suite that its row
+# names must fail. A mutant that survives SEEDS worlds (3,000) from the seed FROM (1) on fails. The last line is "N passed, M failed".
 set -u
 
 folder=$1
@@ -17,7 +17,7 @@ built() {
 	return 1
 }
 
-# A world that fails without the mistake as well shows nothing of it: the hunt goes on behind it.
+# A world that fails without the mistake as well proves nothing: the hunt goes on behind it.
 hunt() {
 	built "$folder/mutant/$id" || return
 	at=$from end=$((from + seeds))
@@ -35,7 +35,7 @@ hunt() {
 	printf '%-28s SURVIVED the seeds %s to %s\n' "$id" "$from" $((end - 1))
 }
 
-# suite : the whole of it passes without the mistake, as `make unit` says; one test that fails is enough.
+# suite : it passes without the mistake, as `make unit` shows. One test that fails is enough.
 hunt_by_unit() {
 	built "$folder/mutant/$id.unit" || return
 	if CK_RUN_SUITE=$1 "$folder/mutant/$id.unit" >"$log" 2>&1; then

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# plant.sh mutant folder : prints the sources that a program with this mistake is linked from, in front of all others. They are the files of daemon/core
-# with MUTATED(mutant), and the file that tests/sim/mutant/<mutant>.sed changes, as a copy in the folder: a .c, or the scripts. The first line of the
-# sed script names its file (a script without its path).
-# plant.sh --all folder : nothing but the check that each sed script still finds its place.
+# plant.sh mutant folder : prints the sources that a program with this mistake is linked from, in front of all others. These are the files of daemon/core
+# with MUTATED(mutant), and a changed copy, in the folder, of the file that tests/sim/mutant/<mutant>.sed changes: a .c, or the scripts. The first line of
+# the sed script names that file (a script without its path).
+# plant.sh --all folder : only checks that each sed script still changes something.
 set -eu
 
 lua=daemon/redis/lua
 
-# change folder : the sed script, applied. One whose place is not found any more would be no mistake at all: that is an error.
+# change folder : applies the sed script. A sed script that changes nothing would plant no mistake: that is an error.
 planted() {
 	file=$(sed -n '1s/^# //p' "$1")
 	case $file in
@@ -26,7 +26,7 @@ planted() {
 	echo "$file"
 }
 
-# folder script : the scripts, that one as it was changed.
+# folder script : embeds the scripts, with the changed one.
 embedded() {
 	for script in "$lua"/*.lua; do
 		[ "$script" = "$2" ] || cp "$script" "$1/$lua"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A sweep over many days: where the next one begins, what was violated how often, and a small plan of each. */
+/* A sweep that continues over many days: where the next one begins, which invariants were violated how often, and a small plan of each violation. */
 #include "tests/sim/sweep/sweep.h"
 
 #include <errno.h>
@@ -9,14 +9,14 @@
 
 #define PATH_ROOM 512
 
-/* --- where it goes on ------------------------------------------------------------------------------------------------ */
+/* --- where it continues ------------------------------------------------------------------------------------------------ */
 
 static void next_path(const char *folder, char *out)
 {
 	snprintf(out, PATH_ROOM, "%s/sweep.next", folder);
 }
 
-/* 0: no sweep has ended here yet. */
+/* 0: no sweep ended here before. */
 static uint64_t next_read(const char *folder)
 {
 	char path[PATH_ROOM];
@@ -33,7 +33,7 @@ static uint64_t next_read(const char *folder)
 	return next;
 }
 
-/* Whole or not at all. */
+/* Writes the file whole or not at all. */
 static bool next_write(const char *folder, uint64_t next)
 {
 	char path[PATH_ROOM], new[PATH_ROOM + 4];
@@ -74,7 +74,10 @@ static bool plan_keep(const struct plan *p, const struct report *r, const char *
 	return fclose(out) == 0;
 }
 
-/* False: the plan cannot be written. A world that hangs is left as it is: each step would take HANG_SECONDS. */
+/*
+ * Prints the violations of one invariant and writes a plan of one. False: the plan cannot be written. A world that hangs is not shrunk: each step would take
+ * HANG_SECONDS.
+ */
 static bool kind_tell(const struct sweep_kind *k, const char *folder, bool shrinks)
 {
 	const struct report *r = &k->first;
@@ -99,7 +102,7 @@ static bool kind_tell(const struct sweep_kind *k, const char *folder, bool shrin
 	return kept;
 }
 
-/* The invariant that is not told yet and was violated most often; NULL: there is none. */
+/* The most violated invariant that is not printed yet; NULL: all are. */
 static struct sweep_kind *kind_next(struct sweep_result *r)
 {
 	struct sweep_kind *most = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One world, here or in a child, and how its violation is told. */
+/* Runs one world, here or in a child process, and prints its violation. */
 #include "tests/sim/sweep/sweep.h"
 
 #include <errno.h>
@@ -114,9 +114,9 @@ void report_of_child(const struct plan *p, struct report *ret_report)
 		report_crash(ret_report, (uint64_t)p->seed, status);
 }
 
-/* --- a violation ----------------------------------------------------------------------------------------------------- */
+/* --- printing a violation ---------------------------------------------------------------------------------------------- */
 
-/* Is the line of the trace about this name, or about none? */
+/* Is the line of the trace about this name, or about no name? */
 static bool line_concerns(const char *line, int64_t name)
 {
 	const char *k = line;

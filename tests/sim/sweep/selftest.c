@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of the simulator itself: it must be quiet where nothing happens, the same twice, and rough where it says so. */
+/*
+ * Tests of the simulator itself: a world without faults violates nothing, a seed gives the same world twice, every kind of fault occurs, a sweep loses no seed.
+ */
 #include "tests/sim/sweep/sweep.h"
 
 #include <stdlib.h>
@@ -140,7 +142,10 @@ static bool clocks_run_both_ways(struct plan *p)
 
 /* --- sweeps ---------------------------------------------------------------------------------------------------------- */
 
-/* Worlds that know nothing but their seed: each 7th violates S1, each 31st crashes, each 83rd hangs; each 59th has no processor for longer than a world may compute. */
+/*
+ * Stands in for a world; its seed decides all: each 7th violates S1, each 31st crashes, each 83rd computes for ever, each 59th sleeps for longer than a world
+ * may compute.
+ */
 static void strange_world(const struct plan *p, FILE *trace, struct report *ret_report)
 {
 	const struct timespec pause = {.tv_sec = 1, .tv_nsec = 500000000};

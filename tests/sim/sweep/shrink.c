@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Makes a failing plan smaller: drops faults, jobs, clients, daemons, the finale, nodes, time, while the same invariant still fails. Delta debugging
- * (Zeller, Hildebrandt 2002), lists in halves first. Chance stays where it was, since every stream stands for itself.
+ * Makes a failing plan smaller while the same invariant still fails: drops faults, jobs, clients, daemons, the finale, nodes and time. Delta debugging (Zeller,
+ * Hildebrandt 2002), lists in halves first. What is left draws the same numbers, since each stream is independent.
  */
 #include "tests/sim/sweep/sweep.h"
 
 #include <stdlib.h>
 
 struct shrink {
-	struct plan *plan, *next; /* the smallest so far; one that is tried */
+	struct plan *plan, *next; /* the smallest plan so far; the one that is tried next */
 	enum invariant what;
 	bool talk;
 	unsigned tried;
 };
 
-/* Is next still as bad? Then it is the smallest now. */
+/* If `next` still fails, it becomes the smallest plan. */
 static bool shrink_try(struct shrink *s)
 {
 	struct report r;
@@ -78,7 +78,7 @@ static bool shrink_field(struct shrink *s, size_t offset, int64_t least)
 	}
 }
 
-/* Nothing happens after the last fault and the last job. */
+/* Ends the world a second after its last fault and job. */
 static bool shrink_length(struct shrink *s)
 {
 	int64_t last = s->plan->warm_us;
@@ -96,7 +96,7 @@ static bool shrink_length(struct shrink *s)
 	return shrink_try(s);
 }
 
-/* Nodes that flap in a healed world are to remain a minority: L11 promises nothing of more. */
+/* The nodes that flap in a healed world must stay a minority: L11 promises nothing for more. */
 static unsigned nodes_least(const struct plan *p)
 {
 	unsigned flapping = 0;

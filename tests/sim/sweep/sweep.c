@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Many seeds on a few processes, and what came of them. Each worker takes the next seed from a page that all share and writes its report into one pipe; a
- * keeper beside each waits for its end, reports the world that it crashed in and starts another.
+ * Runs many seeds in a few processes and adds up their reports. Each worker takes the next seed from a shared page and writes its report into one pipe; a
+ * keeper beside each worker waits for its end, reports the world that it crashed in, and starts another.
  */
 #include "tests/sim/sweep/sweep.h"
 
@@ -14,12 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Shared by all processes of a sweep. Seeds are counted from its first one. */
+/* Shared by all processes of a sweep. Seeds count from the first one. */
 struct board {
-	_Atomic uint64_t next;               /* the next seed that nobody has taken */
-	_Atomic uint64_t last;               /* no seed beyond it is of interest */
+	_Atomic uint64_t next;               /* the next free seed */
+	_Atomic uint64_t last;               /* the last seed that is of interest */
 	_Atomic bool interrupted;
-	_Atomic uint64_t at[SWEEP_JOBS_MAX]; /* what each worker is at */
+	_Atomic uint64_t at[SWEEP_JOBS_MAX]; /* the seed that each worker runs */
 };
 
 static struct board *board;
@@ -32,7 +32,7 @@ static void interrupt(int signal)
 
 /* --- workers --------------------------------------------------------------------------------------------------------- */
 
-/* A seed below that of every violation so far is still worth its time. */
+/* Seeds above a violation are of no more interest. */
 static void board_lower(const struct sweep *s, uint64_t i)
 {
 	uint64_t last = atomic_load(&board->last);
@@ -96,7 +96,7 @@ static void __attribute__((noreturn)) keeper_run(const struct sweep *s, unsigned
 		while (waitpid(worker, &status, 0) < 0 && errno == EINTR)
 			;
 		if (status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE))
-			_exit(0); /* it is done, or nobody listens any more */
+			_exit(0); /* it is done, or the reader is gone */
 		report_crash(&r, s->from + atomic_load(&board->at[job]), status);
 		report_write(fd, &r);
 		board_lower(s, atomic_load(&board->at[job]));
@@ -182,7 +182,7 @@ static void board_open(void)
 	atomic_init(&board->last, UINT64_MAX);
 }
 
-/* The processes of a sweep, and the end of the pipe at which their reports come out. */
+/* Starts the processes of a sweep. Returns the reading end of the pipe. */
 static int sweep_start(const struct sweep *s, double until, pid_t *ret_keeper)
 {
 	int fd[2];
@@ -225,7 +225,7 @@ void sweep_run(const struct sweep *s, struct sweep_result *ret_result)
 		report_take(s, &r, ret_result);
 		if (s->talk && sweep_clock() >= told + 60) {
 			told = sweep_clock();
-			printf("%.0f s: %llu worlds, %llu of them fail\n", told - began, (unsigned long long)ret_result->seeds,
+			printf("%.0f s: %llu worlds, of which %llu fail\n", told - began, (unsigned long long)ret_result->seeds,
 			       (unsigned long long)ret_result->failed);
 		}
 	}
@@ -253,14 +253,14 @@ void sweep_print(const struct sweep_result *r)
 		printf(" %s %lld", fault_table[i].word, (long long)r->tally.faults[i]);
 	printf("; and in healed worlds: daemon-crash %lld node-blank %lld dead-head %lld\n", (long long)r->tally.takeovers,
 	       (long long)r->tally.rejoins, (long long)r->tally.heads);
-	printf("published %lld, heard %lld; handed on without a round %lld; at a time at most %lld requests waited, and a daemon knew %lld names; "
-	       "rounds that stores were too busy for %lld\n",
+	printf("published %lld, heard %lld; handed over without a round %lld; "
+	       "at most %lld requests waited and %lld names were known at a time; rounds that waited for busy stores %lld\n",
 	       (long long)r->tally.published, (long long)r->tally.heard, (long long)r->tally.handed_on, (long long)r->tally.most_waited,
 	       (long long)r->tally.most_names, (long long)r->tally.paced);
-	printf("commands that a store refused in part: %lld\n", (long long)r->tally.partial);
+	printf("commands of which a store refused some calls: %lld\n", (long long)r->tally.partial);
 	printf("journal: %lld records, %lld restored; %lld sessions resumed, %lld leases adopted\n", (long long)r->tally.records,
 	       (long long)r->tally.restored, (long long)r->tally.resumed, (long long)r->tally.adopted);
-	printf("longest that a free name was waited for in a healed world: %lld ms; one that was unlocked, where all wake-ups are heard: %lld ms; "
+	printf("longest wait for a free name in a healed world: %lld ms; after an UNLOCK, where all wake-ups arrive: %lld ms; "
 	       "while a minority of the nodes flaps: %lld ms\n",
 	       (long long)r->longest_free / 1000, (long long)r->longest_woken / 1000, (long long)r->longest_flapping / 1000);
 }

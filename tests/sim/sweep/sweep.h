@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs worlds in processes of their own, so that one that crashes or hangs is a finding and not the end. */
+/* Runs worlds in child processes, so that a world that crashes or hangs is a finding and does not end the sweep. */
 #ifndef SIM_SWEEP_H
 #define SIM_SWEEP_H
 
@@ -8,10 +8,10 @@
 #include <stdio.h>
 
 #define SWEEP_JOBS_MAX 64
-#define HANG_SECONDS   60 /* a world that computes for longer hangs */
-#define HANG_WAITS     10 /* and so does one that takes so many times as long by the clock: it computes nothing */
+#define HANG_SECONDS   60 /* a world that computes for longer counts as one that hangs */
+#define HANG_WAITS     10 /* so does one that takes so many times as long by the clock, without computing */
 
-/* What is kept of a run. */
+/* What is kept of a world that ran. */
 struct report {
 	uint64_t seed, hash;
 	enum invariant what;
@@ -21,29 +21,29 @@ struct report {
 	struct tally tally;
 };
 
-/* In this process. */
+/* Runs the world in this process. */
 void report_of(const struct plan *p, FILE *trace, struct report *ret_report);
-/* This process ends by a signal once it has computed for so long, or has not ended by long after that; 0: no more. A loaded machine makes no world hang. */
+/* Ends this process by a signal when it has computed for so long, or when a multiple of that has passed; 0: never. A loaded machine makes no world hang. */
 void hang_after(unsigned seconds);
-/* In a child: a crash, or more than HANG_SECONDS, is S21. */
+/* Runs the world in a child: a crash, or more than HANG_SECONDS, violates S21. */
 void report_of_child(const struct plan *p, struct report *ret_report);
-/* What is known of a world whose process ended with this status (waitpid). */
+/* The report of a world whose process ended with this status (of waitpid). */
 void report_crash(struct report *ret_report, uint64_t seed, int status);
-/* Whole reports through a pipe that many write to. False: all of them have ended. */
+/* Whole reports through a pipe with many writers. False: all writers have ended. */
 bool report_read(int fd, struct report *ret_report);
 void report_write(int fd, const struct report *r);
 
-/* Tells what was violated: the seed or file, the invariant, the last events of the name, and the line that replays it. */
+/* Prints the violated invariant, the seed, the last events of the name, and the command that replays the world. */
 void violation_print(const struct plan *p, const struct report *r, const char *replay);
 
 struct sweep {
 	uint64_t from, count;
-	enum rare only;      /* worlds of this kind; RARE_NONE: of all */
+	enum rare only;      /* only worlds of this kind; RARE_NONE: all worlds */
 	unsigned jobs;
-	bool keep_going;     /* after a violation */
-	bool talk;           /* tell each minute how far it is */
-	double seconds;      /* begin no world after so long; 0: until `count` have run */
-	unsigned hang_after; /* seconds of computing; 0: HANG_SECONDS */
+	bool keep_going;     /* goes on after a violation */
+	bool talk;           /* prints each minute how far it is */
+	double seconds;      /* begins no world after so long; 0: no limit */
+	unsigned hang_after; /* seconds that a world may compute; 0: HANG_SECONDS */
 	void (*run)(const struct plan *p, FILE *trace, struct report *ret_report); /* NULL: report_of */
 };
 
@@ -52,39 +52,40 @@ struct sweep {
 /* The violations of one invariant. */
 struct sweep_kind {
 	uint64_t count;
-	uint64_t seed[SWEEP_SEEDS_KEPT]; /* the lowest, in order */
-	struct report first;             /* of the lowest */
+	uint64_t seed[SWEEP_SEEDS_KEPT]; /* the lowest seeds, in order */
+	struct report first;             /* the report of the lowest seed */
 };
 
 struct sweep_result {
 	uint64_t seeds, failed;
-	uint64_t hash; /* of all worlds, in whatever order they ended */
-	uint64_t next; /* all seeds from the first to this one have run, but for it; only when it keeps going */
+	uint64_t hash; /* of all worlds, whatever their order */
+	uint64_t next; /* all seeds below it have run; only with keep_going */
 	int64_t sim_us, longest_free, longest_flapping, longest_woken;
 	struct tally tally;
-	double seconds, cpu_seconds; /* of the clock; of all processors together */
+	double seconds, cpu_seconds; /* by the clock; of all processors together */
 	bool interrupted;            /* by SIGINT or SIGTERM */
-	struct report first;         /* of the violations, by seed */
+	struct report first;         /* the violation with the lowest seed */
 	struct sweep_kind kind[INVARIANT_N];
 };
 
-/* Each seed is run once, by whichever process is free. Without keep_going the first violation found is that of the lowest seed. */
+/* Runs each seed once. Without keep_going it ends with the violation of the lowest seed. */
 void sweep_run(const struct sweep *s, struct sweep_result *ret_result);
 void sweep_print(const struct sweep_result *r);
 
 /*
- * campaign.c: a sweep that goes on where the last one stopped, as folder/sweep.next says; from: where to begin instead, 0: there, or at a seed drawn from the
- * clock. Tells violations by invariant and leaves a shrunken plan of each in folder/sweep. Returns 0, 1 after a violation, 2 when a file cannot be written.
+ * campaign.c: a sweep that goes on where the last one stopped, as folder/sweep.next says. s->from: where to begin instead; 0: there, or at a seed drawn from
+ * the clock. It prints violations by invariant and leaves a shrunk plan of each in folder/sweep. Returns 0, 1 after a violation, 2 when a file cannot be
+ * written.
  */
 int campaign_run(const char *folder, struct sweep *s);
 
-/* shrink.c: the smallest plan that was found in which the same invariant fails. */
+/* shrink.c: replaces the plan by the smallest one found in which the same invariant fails. */
 void plan_shrink(struct plan *p, enum invariant what, bool talk);
 
-/* selftest.c: tests of the simulator itself; prints "N passed, N failed". Returns the number that failed. */
+/* selftest.c: tests of the simulator itself. Prints "N passed, N failed" and returns the number that failed. */
 int selftest_run(void);
 
-/* The only looks at real clocks: seconds since some moment, and since 1970. */
+/* wrap.c: the only functions that read real clocks: seconds since some moment, and seconds since 1970. */
 double sweep_clock(void);
 uint64_t sweep_date(void);
 

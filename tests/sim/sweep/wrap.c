@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the linker puts in the place of the calls by which the outside gets in (see SIM_WRAP in the Makefile). A simulated world that makes one is
- * not a function of its plan: it ends at once. Only a sweep may look at the clock: how long it takes, and for
- * its first seed.
+ * The linker replaces the calls that would read clocks, chance or sockets by these (SIM_WRAP in tests/tests.mk). A simulated world that makes one is not a
+ * function of its plan: the process aborts. Only a sweep may read the clock: for its duration and for its first seed.
  */
 #include "tests/sim/sweep/sweep.h"
 
@@ -20,7 +19,7 @@ int __wrap_poll(void *fds, unsigned long n, int timeout);
 
 static void __attribute__((noreturn)) leak(const char *what)
 {
-	fprintf(stderr, "sim: %s() was called: the outside must not get in\n", what);
+	fprintf(stderr, "sim: %s() was called: a simulated world must not depend on the outside\n", what);
 	abort();
 }
 
