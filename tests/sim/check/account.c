@@ -5,9 +5,9 @@
 /* Behind a RESUME that is not answered yet, the account of the previous connection counts. */
 struct account *account_of(const struct request_sim *q)
 {
-	struct account *own = &q->conn->account[q->owner][q->name], *former = own->count == 0 ? resume_account(q->conn, q->owner, q->name) : NULL;
+	struct account *own = &q->conn->account[q->owner][q->name], *previous = own->count == 0 ? resume_account(q->conn, q->owner, q->name) : NULL;
 
-	return former && (former->count > 0 || former->vague) ? former : own;
+	return previous && (previous->count > 0 || previous->vague) ? previous : own;
 }
 
 /* After a torn journal only this reply shows whether and how often the name is held. Otherwise, what RESUME left undecided gets SAFE before any OK. */
@@ -36,7 +36,7 @@ void account_begin(const struct request_sim *q, struct account *a)
 	const struct sim_daemon *d = q->conn->daemon;
 
 	a->ends_by = q->once && !resume_is_behind(q) ? d : NULL;
-	a->ends = witness_deadline(d, &q->conn->world->checker.lease[d->index][q->name]);
+	a->ends = recount_deadline(d, &q->conn->world->checker.lease[d->index][q->name]);
 }
 
 static struct lease *lease_of_account(const struct request_sim *q, int64_t name)
@@ -126,7 +126,7 @@ void account_lost(struct conn *c, int64_t name, int64_t fence)
 void account_excuse(struct conn *c, int64_t name)
 {
 	const struct lease *l = &c->world->checker.lease[c->daemon->index][name];
-	int64_t left = instant_diff(witness_deadline(c->daemon, l), daemon_boot(c->daemon));
+	int64_t left = instant_diff(recount_deadline(c->daemon, l), daemon_boot(c->daemon));
 
 	if (l->held && l->conn == c && left > 0)
 		checker_excuse(c->world, name, c->world->now + (left + c->world->plan->delay_us) * 103 / 100);
@@ -136,7 +136,7 @@ void account_excuse(struct conn *c, int64_t name)
 static int64_t in_force_until(const struct conn *c, int64_t name, int64_t fence)
 {
 	const struct lease *l = &c->world->checker.lease[c->daemon->index][name];
-	struct instant end = l->grants > 0 ? witness_deadline(c->daemon, l) : l->former;
+	struct instant end = l->grants > 0 ? recount_deadline(c->daemon, l) : l->previous;
 
 	if (l->fence != fence || !instant_before(end, daemon_boot(c->daemon)))
 		return c->world->now;

@@ -92,7 +92,7 @@ void checker_init(struct world *w)
 	for (unsigned d = 0; d < DAEMONS_MAX; d++) {
 		k->due[d] = INT64_MAX;
 		for (unsigned n = 0; n < NAMES_MAX; n++)
-			TAILQ_INIT(&k->line[d][n]);
+			TAILQ_INIT(&k->waiters[d][n]);
 	}
 	for (unsigned n = 0; n < NAMES_MAX; n++)
 		k->free_since[n] = INT64_MAX;
@@ -101,7 +101,7 @@ void checker_init(struct world *w)
 void checker_release(struct world *w)
 {
 	for (unsigned d = 0; d < DAEMONS_MAX; d++)
-		free(w->checker.book[d].dead);
+		free(w->checker.serials[d].released);
 	free(w->checker.tokens.slot);
 }
 
@@ -233,13 +233,13 @@ static void check_order(struct world *w, struct sim_daemon *d, const struct requ
 
 	if (resume_is_behind(q))
 		return; /* a repeated LOCK keeps its old place */
-	TAILQ_FOREACH(other, &w->checker.line[d->index][q->name], in_line)
+	TAILQ_FOREACH(other, &w->checker.waiters[d->index][q->name], in_waiters)
 	{
 		bool same = other->conn == q->conn && other->owner == q->owner;
 
 		if (other == q)
 			return;
-		if (other->wait_ms != 0 && !other->conn->going && !other->conn->taken && !same && other->begun_step < q->begun_step && !ledger_awaits(other))
+		if (other->wait_ms != 0 && !other->conn->going && !other->conn->taken && !same && other->begun_step < q->begun_step && !track_awaits(other))
 			checker_fail(w, INVARIANT_S19, q->name,
 				     "%s: daemon %u granted client %u before client %u, which asked earlier", name_of(q->name),
 				     d->index, q->conn->client->index, other->conn->client->index);
@@ -261,7 +261,7 @@ void checker_delay(struct world *w, int64_t name, int64_t fence, int64_t from)
 void checker_keep(struct world *w, const struct request_sim *q, int64_t fence)
 {
 	const struct sim_daemon *d = q->conn->daemon;
-	int64_t left = instant_diff(witness_deadline(d, &w->checker.lease[d->index][q->name]), daemon_boot(d));
+	int64_t left = instant_diff(recount_deadline(d, &w->checker.lease[d->index][q->name]), daemon_boot(d));
 
 	if (w->stage != STAGE_SETTLED || w->flaps || left < 200 * MSEC || fence < w->checker.delayed[q->name].fence)
 		return;
@@ -297,7 +297,7 @@ static void check_promises(struct world *w, int64_t name, int64_t fence)
 /* S9: a lease that is so short that its loss would be pushed at once is not granted. */
 static void check_worth(struct world *w, struct sim_daemon *d, int64_t name, const struct lease *l)
 {
-	int64_t left = instant_diff(witness_deadline(d, l), daemon_boot(d)), lead = l->least_us / 20;
+	int64_t left = instant_diff(recount_deadline(d, l), daemon_boot(d)), lead = l->least_us / 20;
 
 	lead = lead < 5 * MSEC ? 5 * MSEC : lead > 250 * MSEC ? 250 * MSEC : lead;
 	if (left < lead + l->least_us / 10 - MSEC)
@@ -313,20 +313,20 @@ void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, i
 	if (!l->adopted || !resume_is_behind(q)) /* else it was granted in a previous run */
 		check_reserved(w, d, q->name, fence);
 	if (l->grants++ > 0 && !l->unseen)
-		turns_handed_on(d, l, q, witness_deadline(d, l));
+		handover_granted(d, l, q, recount_deadline(d, l));
 	else if (!l->unseen && !l->adopted && !resume_is_behind(q))
 		check_worth(w, d, q->name, l);
 	if (l->grants == 1)
-		turns_won(d, q->name);
+		tickets_won(d, q->name);
 	check_order(w, d, q);
 	check_promises(w, q->name, fence);
 	if (l->held && !l->conn->going)
 		checker_fail(w, INVARIANT_S1, q->name, "%s: daemon %u granted what its client %u holds", name_of(q->name), d->index,
 			     l->conn->client->index);
-	if (l->ticket < w->checker.book[d->index].cap && w->checker.book[d->index].dead[l->ticket])
+	if (l->serial < w->checker.serials[d->index].cap && w->checker.serials[d->index].released[l->serial])
 		checker_fail(w, INVARIANT_S11, q->name, "%s: daemon %u granted with a value that it had released", name_of(q->name),
 			     d->index);
-	told_granted(d, q, l, fence);
+	notice_granted(d, q, l, fence);
 	l->held = true;
 	l->conn = q->conn;
 	l->owner = q->owner;
@@ -351,13 +351,13 @@ void check_turn(struct world *w, struct sim_daemon *d, int64_t name, int64_t fen
 void check_resumed(struct conn *c, int64_t name, int64_t owner, int64_t fence)
 {
 	struct lease *l = &c->world->checker.lease[c->daemon->index][name];
-	bool told = l->held && l->conn == c && l->owner == owner && l->fence == fence; /* granted to a tagged request that came behind the RESUME */
+	bool granted_before = l->held && l->conn == c && l->owner == owner && l->fence == fence; /* granted to a tagged request that came behind the RESUME */
 
-	if (l->held && !l->conn->going && !told)
+	if (l->held && !l->conn->going && !granted_before)
 		checker_fail(c->world, INVARIANT_S1, name, "%s: client %u resumes what client %u holds", name_of(name), c->client->index,
 			     l->conn->client->index);
-	if (!told)
-		told_resumed(c->daemon, l);
+	if (!granted_before)
+		notice_resumed(c->daemon, l);
 	l->held = true;
 	l->conn = c;
 	l->owner = owner;

@@ -35,11 +35,11 @@ struct violation {
 
 /* The lease of one name at one daemon, as its calls and their answers show it. */
 struct lease {
-	uint64_t ticket;
+	uint64_t serial;  /* of its value */
 	struct instant until[NODES_MAX];
 	struct instant fell[NODES_MAX]; /* votes that an answer ended or shortened: their ends before the step that brought it, and that step */
 	uint64_t fell_step[NODES_MAX];
-	struct instant former; /* the deadline of the last lease that was granted before this one */
+	struct instant previous; /* the deadline of the last lease that was granted before this one */
 	uint64_t value; /* as a hash */
 	int64_t floor; /* the largest token that was returned before its first command was sent; an adopted lease has the floor of the lease it continues */
 	bool held;
@@ -59,9 +59,9 @@ struct lease {
 	int64_t overdue_since;                     /* true time since when LOST is due; 0: it is not */
 	unsigned grants;                           /* grants so far: each after the first is a hand-over */
 	struct instant wanted;                     /* when the daemon heard that another one wants it; 0: it did not */
-	uint64_t vain;                             /* the last failed round that left votes behind, by the serial of its value */
-	struct instant left[NODES_MAX];            /* until when its vote stands at the node; PAST: there is none, or its release was sent */
-	uint16_t told;                             /* bits: nodes that a release of the present value was sent to */
+	uint64_t failed;                            /* the last failed round that left votes behind, by the serial of its value */
+	struct instant leftover[NODES_MAX];           /* until when its vote stands at the node; PAST: there is none, or its release was sent */
+	uint16_t released;                            /* bits: nodes that a release of the present value was sent to */
 	uint16_t renewing;                         /* bits: nodes with an unanswered renewal */
 	uint16_t renewed;                          /* bits: nodes that were sent a renewal or a second round: an answer to an earlier command proves no vote */
 	struct instant round;                      /* when the last renewal was sent that some node denied */
@@ -70,24 +70,24 @@ struct lease {
 };
 
 /* A ticket: the one that a daemon shows for a name, or the one of a queue place at a node. */
-struct turn {
+struct ticket {
 	char text[96];
 	size_t n;
 	uint64_t step; /* the step in which it was first shown */
 	bool spent;    /* a node granted a request that showed it */
 	uint16_t nodes; /* bits: nodes where it was shown and may be queued */
 	int64_t shown_at[NODES_MAX]; /* true time when it was last shown there */
-	int64_t alone_since; /* true time since when the daemon has no waiters; 0: it has some */
+	int64_t empty_since; /* true time since when the daemon has no waiters; 0: it has some */
 	int64_t waits_since; /* true time since when the daemon has waiters; 0: it has none */
 };
 
 struct place {
-	struct turn turn;
+	struct ticket ticket;
 	int64_t asked_ms, until_ms; /* by the node's clock */
 };
 
 /* What a daemon knows of a node from its answers. */
-struct acquaintance {
+struct known_node {
 	bool unjoined; /* it said that its marker differs, and was not probed since */
 	bool jumped;   /* its clock jumped ahead, and it was not joined anew since */
 	bool fell;     /* its fence fell, or it evicted keys, and it was not joined anew since */
@@ -104,28 +104,28 @@ struct acquaintance {
 };
 
 /* A value that a daemon gave up and that still stands at a node which it can reach. */
-struct left {
+struct leftover {
 	uint64_t value; /* as a hash; 0: there is none */
 	int64_t since;  /* true time when it was first seen */
 };
 
 /* The last values that a daemon released. */
-#define DEAD_MAX 256
-struct dead_values {
-	uint64_t value[DEAD_MAX]; /* as hashes */
-	uint64_t life[DEAD_MAX];  /* the run of the daemon that released it */
+#define RELEASED_MAX 256
+struct released_values {
+	uint64_t value[RELEASED_MAX]; /* as hashes */
+	uint64_t run[RELEASED_MAX];  /* the run of the daemon that released it */
 	unsigned count;
 };
 
-struct ticket_book {
-	uint8_t *dead; /* by serial of the value: a release was sent */
+struct serial_flags {
+	uint8_t *released; /* by serial of the value: a release was sent */
 	size_t cap;
 };
 
 /* The values of one lease, newest first: each run of its daemon replaces the value of the run before by a value of its own. */
-#define KIN_MAX (JOURNAL_PRIORS + 2)
-struct kin {
-	uint64_t value[KIN_MAX]; /* as hashes */
+#define LINEAGE_MAX (JOURNAL_PRIORS + 2)
+struct lineage {
+	uint64_t value[LINEAGE_MAX]; /* as hashes */
 	unsigned count;          /* more than LINEAGE_MAX: the oldest is forgotten, as the daemon's journal does */
 };
 
@@ -148,17 +148,17 @@ struct token_set {
 struct checker {
 	struct violation violation;
 	struct lease lease[DAEMONS_MAX][NAMES_MAX];
-	struct ticket_book book[DAEMONS_MAX];
-	struct acquaintance acquaintance[DAEMONS_MAX][NODES_MAX];
-	struct dead_values dead[DAEMONS_MAX];
-	struct left left[DAEMONS_MAX][NODES_MAX][NAMES_MAX];
-	int64_t told_at[DAEMONS_MAX], left_at[DAEMONS_MAX];    /* true time of the next look */
+	struct serial_flags serials[DAEMONS_MAX];
+	struct known_node known_node[DAEMONS_MAX][NODES_MAX];
+	struct released_values released[DAEMONS_MAX];
+	struct leftover leftover[DAEMONS_MAX][NODES_MAX][NAMES_MAX];
+	int64_t notice_at[DAEMONS_MAX], leftover_at[DAEMONS_MAX];    /* true time of the next look */
 	int64_t awake_since[DAEMONS_MAX];                      /* true time since when the daemon runs without a stop */
-	struct requests line[DAEMONS_MAX][NAMES_MAX]; /* LOCKs that the daemon has begun and not answered, in order */
+	struct requests waiters[DAEMONS_MAX][NAMES_MAX]; /* LOCKs that the daemon has begun and not answered, in order */
 	struct requests syncs; /* UNLOCKs with sync=yes that began in this step and may not be carried out yet */
 	struct token_set tokens;
 	struct adoptions adoptions;
-	struct kin kin[DAEMONS_MAX][NAMES_MAX];
+	struct lineage lineage[DAEMONS_MAX][NAMES_MAX];
 	int64_t returned[NAMES_MAX];        /* the largest token that was returned to a client */
 	int64_t free_since[NAMES_MAX];      /* true time since when nobody holds it; INT64_MAX: somebody does */
 	struct {
@@ -167,9 +167,9 @@ struct checker {
 	int64_t excused[NAMES_MAX];         /* true time until which a key that was left behind may block the name */
 	int64_t long_lived_ms[NODES_MAX][NAMES_MAX]; /* end of the key that stood at that node when its clock was set back; 0: none did */
 	int64_t due[DAEMONS_MAX];           /* true time when the next reply is due */
-	struct turn turn[DAEMONS_MAX][NAMES_MAX];
+	struct ticket ticket[DAEMONS_MAX][NAMES_MAX];
 	struct place place[NODES_MAX][DAEMONS_MAX][NAMES_MAX];
-	int64_t orphans_until[DAEMONS_MAX][NAMES_MAX]; /* true time until which a session without a connection may still wait here */
+	int64_t detached_until[DAEMONS_MAX][NAMES_MAX]; /* true time until which a session without a connection may still wait here */
 	uint64_t step;                      /* steps of all daemons so far */
 	uint64_t takes;                     /* times that a connection took a session, so far */
 	bool unlocked[NAMES_MAX];           /* it is free, and an UNLOCK freed it */
@@ -203,13 +203,13 @@ void checker_sets_back(struct world *w, unsigned node);
 bool outlives_its_lease(const struct world *w, int64_t name);
 
 /* track.c: tracks each session by the lines of its daemon. */
-void ledger_begin(struct request_sim *q);
+void track_begin(struct request_sim *q);
 /* The client has not read its last replies: its next untagged request begins when it has. */
-bool ledger_awaits(const struct request_sim *q);
-void ledger_go_on(struct conn *c); /* it has read them */
-void ledger_syncs(struct world *w, int64_t name); /* the UNLOCK sync=yes that began are carried out: those of this name; -1: all */
-void ledger_line(struct conn *c, struct span line);
-void ledger_over(struct conn *c);
+bool track_awaits(const struct request_sim *q);
+void track_has_read(struct conn *c); /* it has read them */
+void track_syncs(struct world *w, int64_t name); /* the UNLOCK sync=yes that began are carried out: those of this name; -1: all */
+void track_line(struct conn *c, struct span line);
+void track_conn_over(struct conn *c);
 
 /* account.c: what each owner of a session holds. */
 struct account *account_of(const struct request_sim *q); /* of the owner and name of the request */
@@ -226,9 +226,9 @@ void account_excuse(struct conn *c, int64_t name);
 void account_dropped(struct conn *c, int64_t name, const struct account *a); /* its connection ended */
 
 /* reply_time.c: by when requests must be answered. */
-void due_begin(struct request_sim *q);
-void due_stopped(struct sim_daemon *d); /* a stopped daemon answers nobody: the bounds move */
-void due_look(struct sim_daemon *d);
+void reply_time_begin(struct request_sim *q);
+void reply_time_stopped(struct sim_daemon *d); /* a stopped daemon answers nobody: the bounds move */
+void reply_time_check(struct sim_daemon *d);
 
 /* resumed.c: tracks sessions that outlive their connections. */
 /* What the session that this connection is resuming held of that name; NULL: the connection resumes none. */
@@ -244,31 +244,31 @@ void resume_said(struct request_sim *q);
 void resume_refused(struct request_sim *q, struct span code);
 
 /* detached.c: requests of sessions that lost their connection. */
-void orphans_detached(struct conn *c);
-void orphans_move(struct conn *to, const struct conn *from);
+void detached_begin(struct conn *c);
+void detached_move(struct conn *to, const struct conn *from);
 
 /* recount.c: counts the votes of a daemon. */
-void witness_call(struct sim_daemon *d, const struct call *call);
-void witness_answer(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted);
-void witness_step(struct sim_daemon *d);
-struct instant witness_vote(const struct world *w, const struct call *call, struct instant sent);
-bool witness_is_dead(const struct sim_daemon *d, struct span value); /* a value of this run of the daemon, which has released it */
-struct instant witness_deadline(const struct sim_daemon *d, const struct lease *l);
-void witness_life(struct sim_daemon *d);
+void recount_call(struct sim_daemon *d, const struct call *call);
+void recount_answer(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted);
+void recount_step(struct sim_daemon *d);
+struct instant recount_vote(const struct world *w, const struct call *call, struct instant sent);
+bool recount_is_released(const struct sim_daemon *d, struct span value); /* a value of this run of the daemon, which has released it */
+struct instant recount_deadline(const struct sim_daemon *d, const struct lease *l);
+void recount_run_begins(struct sim_daemon *d);
 /* Checks that a quorum of votes stands and covers valid_ms. */
-void witness_vouch(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what);
+void recount_check(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what);
 /* keys.c: what a command did to the keys of a node. */
-void witness_runs(struct server *s, const struct flight *f); /* before and after a command runs */
-void witness_ran(struct server *s, const struct flight *f);
-void witness_watch(struct server *s);
+void keys_before(struct server *s, const struct flight *f); /* before and after a command runs */
+void keys_after(struct server *s, const struct flight *f);
+void keys_watch(struct server *s);
 
 /* known_node.c: which nodes a daemon may ask for votes. */
-void asking_life(struct sim_daemon *d);
-bool asking_knows_all(const struct sim_daemon *d); /* this run of the daemon has probed every node */
-void asking_call(struct sim_daemon *d, const struct call *call, int64_t name, struct lease *l);
-void asking_vote_falls(const struct sim_daemon *d, struct lease *l, unsigned node, struct instant until);
-void asking_probe(struct sim_daemon *d, unsigned node);
-void asking_answered(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted);
+void known_node_run_begins(struct sim_daemon *d);
+bool known_node_all(const struct sim_daemon *d); /* this run of the daemon has probed every node */
+void known_node_call(struct sim_daemon *d, const struct call *call, int64_t name, struct lease *l);
+void known_node_vote_falls(const struct sim_daemon *d, struct lease *l, unsigned node, struct instant until);
+void known_node_probe(struct sim_daemon *d, unsigned node);
+void known_node_answer(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted);
 
 /* scripts.c: what the scripts did. To be called before the fence that is known of the server is updated. */
 void scripts_ran(struct server *s, const struct flight *f);
@@ -278,41 +278,41 @@ void eviction_answer(struct sim_daemon *d, struct lease *l, const struct call *c
 void eviction_step(struct sim_daemon *d, const struct lease *l, int64_t name);
 
 /* released.c: values that a daemon gave up. */
-void left_life(struct sim_daemon *d);
-void left_note(struct sim_daemon *d, struct span value);
-void left_taken_up(struct sim_daemon *d, const struct call *call, int64_t name);
-void left_ran(struct server *s, const struct flight *f, unsigned i);
-void left_step(struct sim_daemon *d);
+void released_run_begins(struct sim_daemon *d);
+void released_note(struct sim_daemon *d, struct span value);
+void released_adopted(struct sim_daemon *d, const struct call *call, int64_t name);
+void released_ran(struct server *s, const struct flight *f, unsigned i);
+void released_step(struct sim_daemon *d);
 
 /* notices.c: notices that sessions must get in time. */
-void told_awake(struct sim_daemon *d); /* the daemon starts, or goes on after a stop */
-bool told_quit(const struct conn *c);   /* its QUIT is read and waits behind other requests */
-void told_step(struct sim_daemon *d);
-void told_granted(struct sim_daemon *d, const struct request_sim *q, struct lease *l, int64_t fence);
-void told_resumed(struct sim_daemon *d, struct lease *l);
-void told_pushed(struct conn *c, int64_t name, struct span word);
+void notice_awake(struct sim_daemon *d); /* the daemon starts, or goes on after a stop */
+bool conn_quit_is_queued(const struct conn *c);   /* its QUIT is read and waits behind other requests */
+void notice_step(struct sim_daemon *d);
+void notice_granted(struct sim_daemon *d, const struct request_sim *q, struct lease *l, int64_t fence);
+void notice_resumed(struct sim_daemon *d, struct lease *l);
+void notice_pushed(struct conn *c, int64_t name, struct span word);
 
 /* lineage.c: values that one run of a daemon adopts from another. */
-void kin_asked(struct sim_daemon *d, const struct call *call, int64_t name);
-bool kin_has(const struct kin *k, struct span value);
-void kin_ran(struct server *s, const struct flight *f, unsigned i);
+void lineage_call(struct sim_daemon *d, const struct call *call, int64_t name);
+bool lineage_has(const struct lineage *k, struct span value);
+void lineage_ran(struct server *s, const struct flight *f, unsigned i);
 /* The host of the server was set back to a snapshot: it has the old values again until a daemon notices. */
-void kin_set_back(struct server *s);
+void lineage_set_back(struct server *s);
 
 /* tickets.c: the tickets that daemons show; places.c: their queue places at the nodes; handover.c: leases that are handed over. */
-void turns_life(struct sim_daemon *d);
-void turns_call(struct sim_daemon *d, const struct call *call, int64_t name);
-void turns_granted(struct sim_daemon *d, int64_t name, unsigned node);
-void turns_won(struct sim_daemon *d, int64_t name);
-void turns_withdrawn(struct sim_daemon *d, const struct call *call, int64_t name);
-void turns_unlinked(struct sim_daemon *d, unsigned node);
-void turns_step(struct sim_daemon *d);
-void turns_thawed(struct sim_daemon *d);
-void turns_wanted(struct sim_daemon *d, struct span name);
-void turns_handed_on(struct sim_daemon *d, const struct lease *l, const struct request_sim *q, struct instant deadline);
-void turns_ran(struct server *s, const struct flight *f, unsigned i);
-void turns_key(struct server *s, int64_t name, bool was, bool is);
-void turns_lost(struct server *s);
+void tickets_run_begins(struct sim_daemon *d);
+void tickets_call(struct sim_daemon *d, const struct call *call, int64_t name);
+void tickets_granted(struct sim_daemon *d, int64_t name, unsigned node);
+void tickets_won(struct sim_daemon *d, int64_t name);
+void tickets_withdrawn(struct sim_daemon *d, const struct call *call, int64_t name);
+void tickets_unlinked(struct sim_daemon *d, unsigned node);
+void tickets_step(struct sim_daemon *d);
+void tickets_thawed(struct sim_daemon *d);
+void handover_wanted(struct sim_daemon *d, struct span name);
+void handover_granted(struct sim_daemon *d, const struct lease *l, const struct request_sim *q, struct instant deadline);
+void places_ran(struct server *s, const struct flight *f, unsigned i);
+void places_key(struct server *s, int64_t name, bool was, bool is);
+void places_lost(struct server *s);
 
 int64_t line_int(struct span line, const char *field); /* INT64_MIN: there is no such field */
 struct span line_word(struct span line, unsigned n);   /* the n-th word; empty: there is none */

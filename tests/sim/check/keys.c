@@ -2,7 +2,7 @@
 /* What a command did to the keys of a node: whom the node voted for, what was overwritten, when keys end. */
 #include "tests/sim/world/world.h"
 
-static void key_look(struct server *s, const struct call *call)
+static void key_check(struct server *s, const struct call *call)
 {
 	struct world *w = s->world;
 	int64_t name = name_number(call->name), expires, most = w->plan->max_lease_us + w->plan->delay_us + s->stepped_us;
@@ -17,7 +17,7 @@ static void key_look(struct server *s, const struct call *call)
 }
 
 /* S9: a node that votes has the value, unless a later call of the same command removed it. */
-static void value_look(struct server *s, const struct flight *f, unsigned i)
+static void value_check(struct server *s, const struct flight *f, unsigned i)
 {
 	const struct call *call = &f->call[i];
 	struct span want = call->kind == CALL_EXTEND ? call->new_value : call->value, value;
@@ -43,7 +43,7 @@ static bool is_alone(const struct flight *f, unsigned i)
  * S23: commands of a newer connection overtake those of an older one. A command that runs late takes nothing from what was promised meanwhile: a key that stood
  * there ends no earlier than before, unless the command leaves it behind on purpose.
  */
-static void end_look(struct server *s, const struct flight *f, unsigned i)
+static void end_check(struct server *s, const struct flight *f, unsigned i)
 {
 	const struct call *call = &f->call[i];
 	int64_t name = name_number(call->name), expires;
@@ -57,7 +57,7 @@ static void end_look(struct server *s, const struct flight *f, unsigned i)
 }
 
 /* S17: a node never votes for daemons of two configurations at a time. Its marker shows that, and, while timing holds, what it voted before. */
-static void membership_look(struct server *s, const struct flight *f, const struct call *call)
+static void membership_check(struct server *s, const struct flight *f, const struct call *call)
 {
 	struct world *w = s->world;
 	int kind = f->daemon->strange;
@@ -70,12 +70,12 @@ static void membership_look(struct server *s, const struct flight *f, const stru
 		checker_fail(w, INVARIANT_S17, name_number(call->name),
 			     "node %u votes for daemon %u, and daemons of another configuration count its vote until %lld us", s->index,
 			     f->daemon->index, (long long)s->counted_until[!kind]);
-	until = host_true(&f->daemon->host, witness_vote(w, call, f->emitted));
+	until = host_true(&f->daemon->host, recount_vote(w, call, f->emitted));
 	if (until > s->counted_until[kind])
 		s->counted_until[kind] = until;
 }
 
-static void vote_look(struct server *s, const struct flight *f, unsigned i)
+static void vote_check(struct server *s, const struct flight *f, unsigned i)
 {
 	const struct answer *a = &f->answer[i];
 	const struct call *call = &f->call[i];
@@ -84,17 +84,17 @@ static void vote_look(struct server *s, const struct flight *f, unsigned i)
 	bool votes = a->class == ANSWER_EXECUTED && (a->code == 'G' || a->code == 'E' || a->code == 'A');
 
 	if (votes)
-		value_look(s, f, i);
+		value_check(s, f, i);
 	if (votes)
-		end_look(s, f, i);
+		end_check(s, f, i);
 	if (votes)
-		membership_look(s, f, call);
+		membership_check(s, f, call);
 	if (votes && s->lost_at >= 0 && w->now - s->lost_at < lease - lease / 100)
 		checker_fail(w, INVARIANT_S10, name_number(f->call[i].name), "node %u lost its memory at %lld us and votes before MAXLEASE is over",
 			     s->index, (long long)s->lost_at);
 }
 
-/* Does a call of this command for that name carry that value? When it was sent the daemon had it from its own journal: see values_look. */
+/* Does a call of this command for that name carry that value? When it was sent the daemon had it from its own journal: see values_check. */
 static bool flight_names(const struct flight *f, int64_t name, struct span value)
 {
 	for (unsigned i = 0; i < f->count; i++) {
@@ -123,19 +123,19 @@ static void key_changed(void *context, struct span key, struct span before, stru
 		return;
 	name = name_number((struct span){key.p + prefix.n, key.n - prefix.n});
 	if (name >= 0)
-		turns_key(s, name, before.n > 0, after.n > 0);
+		places_key(s, name, before.n > 0, after.n > 0);
 	if (name >= 0 && s->live[name] && before.n > 0 && !span_equal(before, after) && (before.n < 16 || memcmp(before.p, f->sender, 16)) &&
 	    !flight_names(f, name, before))
 		checker_fail(s->world, INVARIANT_S8, name, "%s: daemon %u replaced the value %.*s of another on node %u",
 			     name_of(name), f->daemon->index, (int)before.n, before.p, s->index);
 }
 
-void witness_watch(struct server *s)
+void keys_watch(struct server *s)
 {
 	sim_node_watch(s->node, key_changed, s);
 }
 
-void witness_runs(struct server *s, const struct flight *f)
+void keys_before(struct server *s, const struct flight *f)
 {
 	struct span value;
 	int64_t expires, wall_us = server_wall(s);
@@ -149,7 +149,7 @@ void witness_runs(struct server *s, const struct flight *f)
 }
 
 /* A node refuses an acquire that comes too late. The slack: the daemon estimates the node's clock, and one slow reply spoils that. */
-static void lateness_look(struct server *s, const struct flight *f, const struct answer *a)
+static void lateness_check(struct server *s, const struct flight *f, const struct answer *a)
 {
 	struct world *w = s->world;
 	int64_t late = w->now - f->wanted_at - w->plan->timeout_us;
@@ -163,7 +163,7 @@ static void lateness_look(struct server *s, const struct flight *f, const struct
  * S18: no range reaches beyond now + SKEW, so that the floor of a join is above every token ever issued. A single token may, or setting a clock back would stop
  * all grants.
  */
-static void range_look(struct server *s, const struct flight *f)
+static void range_check(struct server *s, const struct flight *f)
 {
 	for (unsigned i = 0; i < f->count; i++)
 		if (f->call[i].kind == CALL_ACQUIRE && f->answer[i].code == 'G' && f->call[i].range > 0 &&
@@ -188,7 +188,7 @@ static bool stops_are_seen(const struct world *w)
 }
 
 /* A daemon set a marker. L12: it does not quarantine a node that lost nothing. */
-static void marker_look(struct server *s, const struct sim_daemon *d, struct span marker)
+static void marker_check(struct server *s, const struct sim_daemon *d, struct span marker)
 {
 	bool same = s->marked_by == d->strange;
 
@@ -227,18 +227,18 @@ static void exclusion_is_over(struct world *w)
 /* trust-first-start takes a quorum without markers for new, even when the other nodes are out of reach. If it was not new, exclusion is no longer promised. */
 static void joined(struct server *s, const struct flight *f, unsigned i)
 {
-	marker_look(s, f->daemon, f->call[i].new_marker);
+	marker_check(s, f->daemon, f->call[i].new_marker);
 	if (lease_is_forgotten(f->daemon))
 		exclusion_is_over(s->world);
 	if (!f->daemon->strange)
 		s->lease_lost = false;
-	if (s->lost_at < 0 || !f->daemon->conf.trust_first_start || asking_knows_all(f->daemon))
+	if (s->lost_at < 0 || !f->daemon->conf.trust_first_start || known_node_all(f->daemon))
 		return;
 	s->lost_at = -1;
 	exclusion_is_over(s->world);
 }
 
-void witness_ran(struct server *s, const struct flight *f)
+void keys_after(struct server *s, const struct flight *f)
 {
 	int64_t fence = sim_node_fence(s->node);
 
@@ -250,17 +250,17 @@ void witness_ran(struct server *s, const struct flight *f)
 	s->fence = fence;
 	if (fence > s->fence_most)
 		s->fence_most = fence;
-	range_look(s, f);
+	range_check(s, f);
 	for (unsigned i = 0; i < f->count; i++) {
 		if (f->call[i].kind == CALL_JOIN && f->answer[i].code == 'J')
 			joined(s, f, i);
 		if (f->call[i].kind == CALL_PROBE || f->call[i].kind == CALL_JOIN)
 			continue;
-		vote_look(s, f, i);
-		kin_ran(s, f, i);
-		turns_ran(s, f, i);
-		lateness_look(s, f, &f->answer[i]);
-		left_ran(s, f, i);
-		key_look(s, &f->call[i]);
+		vote_check(s, f, i);
+		lineage_ran(s, f, i);
+		places_ran(s, f, i);
+		lateness_check(s, f, &f->answer[i]);
+		released_ran(s, f, i);
+		key_check(s, &f->call[i]);
 	}
 }

@@ -7,22 +7,22 @@
 
 #define JUMP_US (100 * MSEC) /* above what a daemon tolerates without proof: 50 ms and twice the drift */
 
-static struct acquaintance *acquaintance_of(struct sim_daemon *d, unsigned node)
+static struct known_node *known_node_of(struct sim_daemon *d, unsigned node)
 {
-	return &d->world->checker.acquaintance[d->index][node];
+	return &d->world->checker.known_node[d->index][node];
 }
 
-bool asking_knows_all(const struct sim_daemon *d)
+bool known_node_all(const struct sim_daemon *d)
 {
 	for (unsigned i = 0; i < d->world->plan->nodes; i++)
-		if (!d->world->checker.acquaintance[d->index][i].named[0])
+		if (!d->world->checker.known_node[d->index][i].named[0])
 			return false;
 	return true;
 }
 
-void asking_life(struct sim_daemon *d)
+void known_node_run_begins(struct sim_daemon *d)
 {
-	memset(d->world->checker.acquaintance[d->index], 0, sizeof(d->world->checker.acquaintance[d->index]));
+	memset(d->world->checker.known_node[d->index], 0, sizeof(d->world->checker.known_node[d->index]));
 }
 
 /* --- calls ----------------------------------------------------------------------------------------------------------- */
@@ -34,44 +34,44 @@ static bool is_raise(const struct call *call, const struct lease *l)
 }
 
 /* The daemon knows what it learned in an earlier step. A timer that rings in the very step of the answer runs before the answer is read. */
-static bool is_known(const struct sim_daemon *d, const struct acquaintance *q)
+static bool is_known(const struct sim_daemon *d, const struct known_node *known)
 {
-	return d->world->checker.step > q->known_at + 1;
+	return d->world->checker.step > known->known_at + 1;
 }
 
 /* A marker names one server and one history of its data. For a server whose data is its own, the replication id may change. */
-static bool is_named(struct span marker, const struct acquaintance *q)
+static bool is_named(struct span marker, const struct known_node *known)
 {
-	return memmem(marker.p, marker.n, q->named, strlen(q->named)) != NULL;
+	return memmem(marker.p, marker.n, known->named, strlen(known->named)) != NULL;
 }
 
-static void acquaintance_look(struct sim_daemon *d, const struct call *call, int64_t name)
+static void known_node_check(struct sim_daemon *d, const struct call *call, int64_t name)
 {
-	struct acquaintance *q = acquaintance_of(d, call->node);
+	struct known_node *known = known_node_of(d, call->node);
 	uint64_t marker = hash_bytes(call->marker.p, call->marker.n);
 
-	if (q->unjoined && is_known(d, q))
+	if (known->unjoined && is_known(d, known))
 		checker_fail(d->world, INVARIANT_S24, name,
 			     "daemon %u asks node %u for a vote, though the node said that its marker differs, and was not probed since",
 			     d->index, call->node);
-	if (q->jumped && q->marker == marker && is_known(d, q))
+	if (known->jumped && known->marker == marker && is_known(d, known))
 		checker_fail(d->world, INVARIANT_S24, name, "daemon %u asks node %u for a vote, though its clock jumped ahead, and it was not joined anew",
 			     d->index, call->node);
-	if (q->fell && q->marker == marker && q->probes == 0 && is_known(d, q))
+	if (known->fell && known->marker == marker && known->probes == 0 && is_known(d, known))
 		checker_fail(d->world, INVARIANT_S24, name,
 			     "daemon %u asks node %u for a vote, though its fence fell or it evicted keys, and it was not joined anew", d->index,
 			     call->node);
-	if (!is_named(call->marker, q) && q->probes == 0 && is_known(d, q))
+	if (!is_named(call->marker, known) && known->probes == 0 && is_known(d, known))
 		checker_fail(d->world, INVARIANT_S24, name,
 			     "daemon %u asks node %u for a vote under a marker that names another server: its identity has changed", d->index,
 			     call->node);
-	q->jumped &= q->marker == marker;
-	q->fell &= q->marker == marker;
-	q->marker = marker;
+	known->jumped &= known->marker == marker;
+	known->fell &= known->marker == marker;
+	known->marker = marker;
 }
 
 /* A vote ends earlier than was counted: the node denied it, or its clock jumped ahead. */
-void asking_vote_falls(const struct sim_daemon *d, struct lease *l, unsigned node, struct instant until)
+void known_node_vote_falls(const struct sim_daemon *d, struct lease *l, unsigned node, struct instant until)
 {
 	uint64_t step = d->world->checker.step + 1;
 
@@ -88,7 +88,7 @@ static struct instant vote_known(const struct sim_daemon *d, const struct lease 
 }
 
 /* Answers come in order only where one renewal at a time is under way. */
-static void renewal_look(struct sim_daemon *d, const struct call *call, int64_t name, struct lease *l)
+static void renewal_check(struct sim_daemon *d, const struct call *call, int64_t name, struct lease *l)
 {
 	uint16_t bit = (uint16_t)(1u << call->node);
 	unsigned others = 0;
@@ -104,39 +104,39 @@ static void renewal_look(struct sim_daemon *d, const struct call *call, int64_t 
 			     d->index, call->node, others);
 }
 
-void asking_call(struct sim_daemon *d, const struct call *call, int64_t name, struct lease *l)
+void known_node_call(struct sim_daemon *d, const struct call *call, int64_t name, struct lease *l)
 {
 	if (call->marker.n > 0 && call->marker.p[0] == 'q')
 		checker_fail(d->world, INVARIANT_S24, name, "daemon %u asks node %u for a vote with the marker of a quarantine", d->index, call->node);
 	if (!is_raise(call, l))
-		acquaintance_look(d, call, name);
+		known_node_check(d, call, name);
 	if (call->kind == CALL_EXTEND && !call->exact)
-		renewal_look(d, call, name, l);
+		renewal_check(d, call, name, l);
 }
 
 /* --- answers --------------------------------------------------------------------------------------------------------- */
 
 /* How far the clock of the node has provably jumped ahead since its last answer, by the daemon's own clock; 0: not at all. */
-static int64_t jump_seen(struct acquaintance *q, const struct answer *a, struct instant emitted, struct instant now)
+static int64_t jump_seen(struct known_node *known, const struct answer *a, struct instant emitted, struct instant now)
 {
-	int64_t low = a->server_us - now.us, slack = JUMP_US + (now.us - q->at.us) / 50;
-	int64_t jump = q->timed && low > q->high + slack ? low - q->high : 0;
+	int64_t low = a->server_us - now.us, slack = JUMP_US + (now.us - known->at.us) / 50;
+	int64_t jump = known->timed && low > known->high + slack ? low - known->high : 0;
 
-	q->timed = true;
-	q->at = now;
-	q->high = a->server_us - emitted.us;
+	known->timed = true;
+	known->at = now;
+	known->high = a->server_us - emitted.us;
 	return jump;
 }
 
 /* Only the clock of this node was set, among three or more. Where a majority jumps, the daemon's own host stood still. */
-static bool is_alone(const struct sim_daemon *d, unsigned node, const struct acquaintance *q, int64_t jump)
+static bool is_alone(const struct sim_daemon *d, unsigned node, const struct known_node *known, int64_t jump)
 {
 	const struct world *w = d->world;
 	unsigned ahead = 0;
 
 	for (unsigned i = 0; i < w->plan->nodes; i++)
 		ahead += w->server[i].ahead_us > 0;
-	return w->plan->nodes >= 3 && ahead == 1 && d->host.halted_us == q->halted_us && jump <= w->server[node].ahead_us - q->ahead_us + JUMP_US;
+	return w->plan->nodes >= 3 && ahead == 1 && d->host.halted_us == known->halted_us && jump <= w->server[node].ahead_us - known->ahead_us + JUMP_US;
 }
 
 /* The keys of the node end that much earlier than was counted. */
@@ -145,22 +145,22 @@ static void votes_lower(struct sim_daemon *d, unsigned node, int64_t jump)
 	for (int64_t name = 0; name < d->world->plan->names; name++) {
 		struct lease *l = &d->world->checker.lease[d->index][name];
 
-		asking_vote_falls(d, l, node, instant_add(l->until[node], -jump));
+		known_node_vote_falls(d, l, node, instant_add(l->until[node], -jump));
 	}
 }
 
-static void acquaintance_sours(struct sim_daemon *d, bool *ret_why, struct acquaintance *q)
+static void known_node_distrust(struct sim_daemon *d, bool *ret_why, struct known_node *known)
 {
 	*ret_why = true;
-	q->known_at = d->world->checker.step;
+	known->known_at = d->world->checker.step;
 }
 
-void asking_probe(struct sim_daemon *d, unsigned node)
+void known_node_probe(struct sim_daemon *d, unsigned node)
 {
-	struct acquaintance *q = acquaintance_of(d, node);
+	struct known_node *known = known_node_of(d, node);
 
-	q->fence_when_asked = q->fence;
-	q->probes++;
+	known->fence_when_asked = known->fence;
+	known->probes++;
 }
 
 /* A server whose data is its own is named by its run_id alone. */
@@ -169,57 +169,57 @@ static struct span second_name(const struct probe *p)
 	return p->own_data ? SPAN("") : p->replid;
 }
 
-static bool identity_is(const struct acquaintance *q, const struct probe *p)
+static bool identity_is(const struct known_node *known, const struct probe *p)
 {
-	struct span named = span_of(q->named), second = second_name(p);
+	struct span named = span_of(known->named), second = second_name(p);
 
 	return named.n == 2 + p->run_id.n + second.n && named.p[0] == '|' && named.p[1 + p->run_id.n] == '|' &&
 	       memcmp(named.p + 1, p->run_id.p, p->run_id.n) == 0 && memcmp(named.p + 2 + p->run_id.n, second.p, second.n) == 0;
 }
 
 /* The identity that a probe shows, and whether the node has lost tokens. */
-static void identity_heard(struct sim_daemon *d, struct acquaintance *q, const struct answer *a)
+static void identity_heard(struct sim_daemon *d, struct known_node *known, const struct answer *a)
 {
-	bool same = identity_is(q, a->probe), forgot = same && (a->probe->evicted > q->evicted || a->fence < q->fence_when_asked);
+	bool same = identity_is(known, a->probe), forgot = same && (a->probe->evicted > known->evicted || a->fence < known->fence_when_asked);
 
-	if (forgot && !q->fell)
-		acquaintance_sours(d, &q->fell, q);
+	if (forgot && !known->fell)
+		known_node_distrust(d, &known->fell, known);
 	if (!same) { /* another run of the server: its marker tells whether it kept its memory */
-		q->known_at = d->world->checker.step;
-		q->fence = a->fence;
+		known->known_at = d->world->checker.step;
+		known->fence = a->fence;
 	}
-	q->evicted = a->probe->evicted;
+	known->evicted = a->probe->evicted;
 	if (!same)
-		snprintf(q->named, sizeof(q->named), "|%.*s|%.*s", (int)a->probe->run_id.n, a->probe->run_id.p, (int)second_name(a->probe).n,
+		snprintf(known->named, sizeof(known->named), "|%.*s|%.*s", (int)a->probe->run_id.n, a->probe->run_id.p, (int)second_name(a->probe).n,
 			 second_name(a->probe).p);
 }
 
-void asking_answered(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted)
+void known_node_answer(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted)
 {
-	struct acquaintance *q = acquaintance_of(d, call->node);
+	struct known_node *known = known_node_of(d, call->node);
 	int64_t jump;
 
-	if (call->kind == CALL_PROBE && q->probes > 0)
-		q->probes--;
+	if (call->kind == CALL_PROBE && known->probes > 0)
+		known->probes--;
 	if (a->class != ANSWER_EXECUTED)
 		return;
 	if (call->kind == CALL_PROBE && a->probe)
-		identity_heard(d, q, a);
-	if (a->fence > q->fence)
-		q->fence = a->fence;
+		identity_heard(d, known, a);
+	if (a->fence > known->fence)
+		known->fence = a->fence;
 	if (call->kind == CALL_JOIN && a->code == 'J') {
-		q->fence = 0; /* its fence may be lower than before */
-		q->fell = false;
+		known->fence = 0; /* its fence may be lower than before */
+		known->fell = false;
 	}
 	if (call->kind == CALL_PROBE || (call->kind == CALL_JOIN && a->code == 'J'))
-		q->unjoined = false;
-	else if (a->code == 'Q' && !q->unjoined)
-		acquaintance_sours(d, &q->unjoined, q);
-	jump = a->server_us ? jump_seen(q, a, emitted, daemon_boot(d)) : 0;
-	if (jump > 0 && is_alone(d, call->node, q, jump)) {
-		acquaintance_sours(d, &q->jumped, q);
+		known->unjoined = false;
+	else if (a->code == 'Q' && !known->unjoined)
+		known_node_distrust(d, &known->unjoined, known);
+	jump = a->server_us ? jump_seen(known, a, emitted, daemon_boot(d)) : 0;
+	if (jump > 0 && is_alone(d, call->node, known, jump)) {
+		known_node_distrust(d, &known->jumped, known);
 		votes_lower(d, call->node, jump);
 	}
-	q->ahead_us = d->world->server[call->node].ahead_us;
-	q->halted_us = d->host.halted_us;
+	known->ahead_us = d->world->server[call->node].ahead_us;
+	known->halted_us = d->host.halted_us;
 }

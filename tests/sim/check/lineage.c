@@ -7,42 +7,42 @@ static bool is_adoption(const struct call *call)
 	return call->kind == CALL_EXTEND && !call->exact && !span_equal(call->value, call->new_value);
 }
 
-bool kin_has(const struct kin *k, struct span value)
+bool lineage_has(const struct lineage *k, struct span value)
 {
 	uint64_t hash = hash_bytes(value.p, value.n);
 
-	for (unsigned i = 0; i < k->count && i < KIN_MAX; i++)
+	for (unsigned i = 0; i < k->count && i < LINEAGE_MAX; i++)
 		if (k->value[i] == hash)
 			return true;
 	return false;
 }
 
-static void kin_push(struct kin *k, struct span value)
+static void lineage_push(struct lineage *k, struct span value)
 {
-	memmove(k->value + 1, k->value, (KIN_MAX - 1) * sizeof(k->value[0]));
+	memmove(k->value + 1, k->value, (LINEAGE_MAX - 1) * sizeof(k->value[0]));
 	k->value[0] = hash_bytes(value.p, value.n);
 	k->count++;
 }
 
 /* A store is asked to replace a value of the lease by another. */
-static void kin_add(struct kin *k, const struct call *call)
+static void lineage_add(struct lineage *k, const struct call *call)
 {
-	if (!kin_has(k, call->value)) {
+	if (!lineage_has(k, call->value)) {
 		k->count = 0;
-		kin_push(k, call->value);
+		lineage_push(k, call->value);
 	}
-	if (!kin_has(k, call->new_value))
-		kin_push(k, call->new_value);
+	if (!lineage_has(k, call->new_value))
+		lineage_push(k, call->new_value);
 }
 
-void kin_asked(struct sim_daemon *d, const struct call *call, int64_t name)
+void lineage_call(struct sim_daemon *d, const struct call *call, int64_t name)
 {
 	if (is_adoption(call))
-		kin_add(&d->world->checker.kin[d->index][name], call);
+		lineage_add(&d->world->checker.lineage[d->index][name], call);
 }
 
 /* S12: a quorum of nodes replaces each value once at most. */
-static void adoption_look(struct server *s, const struct flight *f, unsigned i)
+static void adoption_check(struct server *s, const struct flight *f, unsigned i)
 {
 	struct world *w = s->world;
 	struct adoptions *all = &w->checker.adoptions;
@@ -76,7 +76,7 @@ static void adoption_undo(struct adoption *a, const struct server *s)
 	a->done = 2 * __builtin_popcount(a->nodes) > s->world->plan->nodes;
 }
 
-void kin_set_back(struct server *s)
+void lineage_set_back(struct server *s)
 {
 	struct adoptions *all = &s->world->checker.adoptions;
 
@@ -85,7 +85,7 @@ void kin_set_back(struct server *s)
 }
 
 /* A daemon put its own value back that another daemon, on a copy of its journal, had adopted and released. */
-static void put_back_look(struct server *s, const struct flight *f, unsigned i)
+static void put_back_check(struct server *s, const struct flight *f, unsigned i)
 {
 	struct adoptions *all = &s->world->checker.adoptions;
 	const struct call *call = &f->call[i];
@@ -97,28 +97,28 @@ static void put_back_look(struct server *s, const struct flight *f, unsigned i)
 }
 
 /* L10: a node refuses a value to the present run of a daemon, though a quorum of nodes has what previous runs of that daemon left. */
-static void kin_look(struct server *s, const struct flight *f, unsigned i)
+static void lineage_check(struct server *s, const struct flight *f, unsigned i)
 {
 	struct world *w = s->world;
 	const struct call *call = &f->call[i];
 	int64_t name = name_number(call->name), expires;
-	const struct kin *k = &w->checker.kin[f->daemon->index][name < 0 ? 0 : name];
+	const struct lineage *k = &w->checker.lineage[f->daemon->index][name < 0 ? 0 : name];
 	struct span value;
 	unsigned stands = 0;
 
-	if (name < 0 || f->answer[i].code != 'B' || f->life != f->daemon->life || !daemon_is_up(f->daemon) || k->count > KIN_MAX)
+	if (name < 0 || f->answer[i].code != 'B' || f->run != f->daemon->run || !daemon_is_up(f->daemon) || k->count > LINEAGE_MAX)
 		return;
-	if (!sim_node_get(s->node, call->name, server_wall(s), &value, &expires) || !kin_has(k, value))
+	if (!sim_node_get(s->node, call->name, server_wall(s), &value, &expires) || !lineage_has(k, value))
 		return;
 	for (unsigned n = 0; n < w->plan->nodes; n++)
-		stands += sim_node_get(w->server[n].node, call->name, server_wall(&w->server[n]), &value, &expires) && kin_has(k, value);
+		stands += sim_node_get(w->server[n].node, call->name, server_wall(&w->server[n]), &value, &expires) && lineage_has(k, value);
 	if (2 * stands > w->plan->nodes)
 		checker_fail(w, INVARIANT_L10, name, "%s: node %u refuses daemon %u what a previous run of it left there", name_of(name), s->index,
 			     f->daemon->index);
 }
 
 /* S11: a key that UNLOCK or a lock-delay left behind is never extended, however late the extension arrives. */
-static void left_look(struct server *s, const struct call *call, char code)
+static void left_behind_check(struct server *s, const struct call *call, char code)
 {
 	int64_t name = name_number(call->name);
 	uint64_t value = hash_bytes(call->new_value.p, call->new_value.n);
@@ -126,18 +126,18 @@ static void left_look(struct server *s, const struct call *call, char code)
 	if (name < 0 || call->kind != CALL_EXTEND || code != 'E')
 		return;
 	if (call->exact)
-		s->left[name] = value;
-	else if (s->left[name] == value)
+		s->left_behind[name] = value;
+	else if (s->left_behind[name] == value)
 		checker_fail(s->world, INVARIANT_S11, name, "%s: node %u extends a key that was left behind", name_of(name), s->index);
 }
 
-void kin_ran(struct server *s, const struct flight *f, unsigned i)
+void lineage_ran(struct server *s, const struct flight *f, unsigned i)
 {
-	left_look(s, &f->call[i], f->answer[i].code);
+	left_behind_check(s, &f->call[i], f->answer[i].code);
 	if (is_adoption(&f->call[i])) {
-		adoption_look(s, f, i);
-		kin_look(s, f, i);
+		adoption_check(s, f, i);
+		lineage_check(s, f, i);
 	} else if (f->call[i].kind == CALL_EXTEND && f->answer[i].code == 'A') {
-		put_back_look(s, f, i);
+		put_back_check(s, f, i);
 	}
 }

@@ -5,16 +5,16 @@
  */
 #include "tests/sim/world/world.h"
 
-#define LOOK_US  (20 * MSEC)
+#define CHECK_EVERY_US  (20 * MSEC)
 #define PAUSE_US (200 * MSEC) /* a daemon forgives a heartbeat that was missed while it stood still, or just after */
 
-void told_awake(struct sim_daemon *d)
+void notice_awake(struct sim_daemon *d)
 {
 	d->world->checker.awake_since[d->index] = d->world->now;
 }
 
 /* Its last line is read and waits behind other requests: no further heartbeat will come. */
-bool told_quit(const struct conn *c)
+bool conn_quit_is_queued(const struct conn *c)
 {
 	const struct request_sim *q;
 
@@ -26,12 +26,12 @@ bool told_quit(const struct conn *c)
 	return false;
 }
 
-static void silence_look(struct sim_daemon *d, const struct conn *c)
+static void silence_check(struct sim_daemon *d, const struct conn *c)
 {
 	const struct world *w = d->world;
-	bool listens = c->beat_us > 0 && !c->going && !c->taken && c->reading && !c->eof && !c->parted && !c->eof_told;
+	bool listens = c->beat_us > 0 && !c->going && !c->taken && c->reading && !c->eof && !c->half_closed && !c->eof_known;
 
-	if (listens && !told_quit(c) && w->now - later(c->heard_at, w->checker.awake_since[d->index]) > c->beat_us * 51 / 50 + PAUSE_US)
+	if (listens && !conn_quit_is_queued(c) && w->now - later(c->heard_at, w->checker.awake_since[d->index]) > c->beat_us * 51 / 50 + PAUSE_US)
 		checker_fail(d->world, INVARIANT_L13, -1,
 			     "client %u, which promised daemon %u a line every %lld us, has been silent since %lld us and is not cut off",
 			     c->client->index, d->index, (long long)c->beat_us, (long long)c->heard_at);
@@ -41,10 +41,10 @@ static void silence_look(struct sim_daemon *d, const struct conn *c)
  * A renewal is due after a third of the lease, and is missed when its command times out. For a renewal that waits for admission, RISK is due when a third of
  * the lease is left.
  */
-static void risk_look(struct sim_daemon *d, int64_t name, struct lease *l)
+static void risk_check(struct sim_daemon *d, int64_t name, struct lease *l)
 {
 	struct world *w = d->world;
-	int64_t left = instant_diff(witness_deadline(d, l), daemon_boot(d)), wait = 2 * w->plan->timeout_us + l->least_us / 20 + 50 * MSEC;
+	int64_t left = instant_diff(recount_deadline(d, l), daemon_boot(d)), wait = 2 * w->plan->timeout_us + l->least_us / 20 + 50 * MSEC;
 	bool low = l->held && l->renews && !l->risked && !l->conn->going && left < l->least_us / 3 - w->plan->timeout_us;
 
 	if (!low)
@@ -66,52 +66,52 @@ static bool has(const struct sim_daemon *d, int64_t name, const struct request_s
 }
 
 /* The later request asked for what the other's owner held, and its owner held what the other waited for: it closed the cycle. */
-static void cycle_look(struct sim_daemon *d, const struct request_sim *first, const struct request_sim *last)
+static void cycle_check(struct sim_daemon *d, const struct request_sim *first, const struct request_sim *last)
 {
-	if (first->begun_step < last->begun_step && !first->conn->going && !last->conn->going && !resume_is_behind(last) && !ledger_awaits(last) &&
+	if (first->begun_step < last->begun_step && !first->conn->going && !last->conn->going && !resume_is_behind(last) && !track_awaits(last) &&
 	    has(d, first->name, last, last->begun_step) && has(d, last->name, first, last->begun_step))
 		checker_fail(d->world, INVARIANT_L15, last->name,
 			     "%s: client %u waits for client %u since %lld us, which waits for it in turn: daemon %u has not answered DEADLOCK",
 			     name_of(last->name), last->conn->client->index, first->conn->client->index, (long long)last->begun_at, d->index);
 }
 
-static void cycles_look(struct sim_daemon *d, int64_t a, int64_t b)
+static void cycles_check(struct sim_daemon *d, int64_t a, int64_t b)
 {
-	const struct requests *line = d->world->checker.line[d->index];
+	const struct requests *waiters = d->world->checker.waiters[d->index];
 	const struct request_sim *p, *q;
 
-	TAILQ_FOREACH(p, &line[a], in_line)
-	TAILQ_FOREACH(q, &line[b], in_line)
+	TAILQ_FOREACH(p, &waiters[a], in_waiters)
+	TAILQ_FOREACH(q, &waiters[b], in_waiters)
 	{
 		if (p->wait_ms != 0 && q->wait_ms != 0) {
-			cycle_look(d, p, q);
-			cycle_look(d, q, p);
+			cycle_check(d, p, q);
+			cycle_check(d, q, p);
 		}
 	}
 }
 
 /* --- when they are checked -------------------------------------------------------------------------------------------- */
 
-void told_step(struct sim_daemon *d)
+void notice_step(struct sim_daemon *d)
 {
 	struct world *w = d->world;
-	int64_t *at = &w->checker.told_at[d->index];
+	int64_t *at = &w->checker.notice_at[d->index];
 
 	if (w->now < *at)
 		return;
-	*at = w->now + LOOK_US;
+	*at = w->now + CHECK_EVERY_US;
 	for (unsigned i = 0; w->plan->heartbeat_ms > 0 && i < d->slots; i++)
 		if (d->slot[i])
-			silence_look(d, d->slot[i]);
+			silence_check(d, d->slot[i]);
 	for (int64_t name = 0; name < w->plan->names; name++) {
-		risk_look(d, name, &w->checker.lease[d->index][name]);
+		risk_check(d, name, &w->checker.lease[d->index][name]);
 		for (int64_t other = 0; other < name; other++)
 			if (w->checker.lease[d->index][name].held && w->checker.lease[d->index][other].held)
-				cycles_look(d, name, other);
+				cycles_check(d, name, other);
 	}
 }
 
-void told_granted(struct sim_daemon *d, const struct request_sim *q, struct lease *l, int64_t fence)
+void notice_granted(struct sim_daemon *d, const struct request_sim *q, struct lease *l, int64_t fence)
 {
 	l->renews = q->renews && !resume_is_behind(q); /* the grant may belong to an earlier request with other terms */
 	l->risked = false;
@@ -123,13 +123,13 @@ void told_granted(struct sim_daemon *d, const struct request_sim *q, struct leas
 }
 
 /* The notices that the previous connection got are not repeated. */
-void told_resumed(struct sim_daemon *d, struct lease *l)
+void notice_resumed(struct sim_daemon *d, struct lease *l)
 {
 	l->risked = true;
 	l->held_step = d->world->checker.step;
 }
 
-void told_pushed(struct conn *c, int64_t name, struct span word)
+void notice_pushed(struct conn *c, int64_t name, struct span word)
 {
 	struct lease *l = &c->world->checker.lease[c->daemon->index][name];
 

@@ -50,7 +50,7 @@ static bool somebody(const struct world *w, int64_t name, bool *ret_waits)
 		const struct request_sim *q;
 
 		held |= w->checker.lease[d][name].held;
-		TAILQ_FOREACH(q, &w->checker.line[d][name], in_line)
+		TAILQ_FOREACH(q, &w->checker.waiters[d][name], in_waiters)
 		*ret_waits |= q->wait_ms != 0;
 	}
 	return held;
@@ -63,7 +63,7 @@ static bool all_is_heard(const struct world *w)
 		return false;
 	for (unsigned d = 0; d < w->plan->daemons; d++)
 		for (unsigned i = 0; i < w->plan->nodes; i++)
-			if (w->daemon[d].ear[i].from > w->now)
+			if (w->daemon[d].subscriber[i].from > w->now)
 				return false;
 	return true;
 }
@@ -86,9 +86,9 @@ static void check_woken(struct world *w, int64_t name)
 /* How long a free name with a waiter may stay free. */
 static int64_t free_for_us(const struct world *w)
 {
-	bool told = w->plan->heard_percent == 100 && w->plan->echo_percent == 0; /* else the next poll notices a release, within a second */
+	bool woken = w->plan->heard_percent == 100 && w->plan->echo_percent == 0; /* else the next poll notices a release, within a second */
 
-	return w->flaps ? FLAPPING_US + (told ? 0 : SEC) + 20 * round_trip_us(w->plan) : 3 * SEC + 50 * round_trip_us(w->plan);
+	return w->flaps ? FLAPPING_US + (woken ? 0 : SEC) + 20 * round_trip_us(w->plan) : 3 * SEC + 50 * round_trip_us(w->plan);
 }
 
 void check_progress(struct world *w)

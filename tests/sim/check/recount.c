@@ -13,16 +13,16 @@
 /* --- values ---------------------------------------------------------------------------------------------------------- */
 
 /* The serial of a value "<16 hex>.<host>:<serial>:<32 hex>". */
-static uint64_t ticket_of(struct span value)
+static uint64_t serial_of(struct span value)
 {
 	const char *colon = memchr(value.p, ':', value.n);
-	uint64_t ticket = 0;
+	uint64_t serial = 0;
 
 	if (!colon)
 		return 0;
 	for (const char *p = colon + 1; p < value.p + value.n && *p >= '0' && *p <= '9'; p++)
-		ticket = ticket * 10 + (uint64_t)(*p - '0');
-	return ticket;
+		serial = serial * 10 + (uint64_t)(*p - '0');
+	return serial;
 }
 
 /* Does the value belong to this run of the daemon? */
@@ -31,48 +31,48 @@ static bool is_own(const struct sim_daemon *d, struct span value)
 	return span_starts(value, span_of(service_daemon_id(d->service)));
 }
 
-static uint8_t *book_of(struct ticket_book *b, uint64_t ticket)
+static uint8_t *serial_flag(struct serial_flags *b, uint64_t serial)
 {
 	size_t old = b->cap;
 
-	if (ticket >= b->cap) {
-		b->cap = 2 * ticket + 64;
-		b->dead = realloc(b->dead, b->cap);
-		if (!b->dead)
+	if (serial >= b->cap) {
+		b->cap = 2 * serial + 64;
+		b->released = realloc(b->released, b->cap);
+		if (!b->released)
 			abort();
-		memset(b->dead + old, 0, b->cap - old);
+		memset(b->released + old, 0, b->cap - old);
 	}
-	return &b->dead[ticket];
+	return &b->released[serial];
 }
 
-bool witness_is_dead(const struct sim_daemon *d, struct span value)
+bool recount_is_released(const struct sim_daemon *d, struct span value)
 {
-	const struct ticket_book *b = &d->world->checker.book[d->index];
-	uint64_t ticket = ticket_of(value);
+	const struct serial_flags *b = &d->world->checker.serials[d->index];
+	uint64_t serial = serial_of(value);
 
-	return is_own(d, value) && ticket < b->cap && b->dead[ticket];
+	return is_own(d, value) && serial < b->cap && b->released[serial];
 }
 
 /* A run of the daemon begins: its service has no values and no leases. */
-void witness_life(struct sim_daemon *d)
+void recount_run_begins(struct sim_daemon *d)
 {
 	struct checker *k = &d->world->checker;
 
 	memcpy(d->id, service_daemon_id(d->service), 16);
 	d->id[16] = '\0';
-	if (k->book[d->index].cap)
-		memset(k->book[d->index].dead, 0, k->book[d->index].cap);
+	if (k->serials[d->index].cap)
+		memset(k->serials[d->index].released, 0, k->serials[d->index].cap);
 	memset(k->lease[d->index], 0, sizeof(k->lease[d->index]));
-	asking_life(d);
-	left_life(d);
-	told_awake(d);
-	turns_life(d);
+	known_node_run_begins(d);
+	released_run_begins(d);
+	notice_awake(d);
+	tickets_run_begins(d);
 }
 
 /* --- votes ----------------------------------------------------------------------------------------------------------- */
 
 /* t_send + LEASE * (1 - rho) - delta, with rho = 1 % and delta = 3 ms */
-struct instant witness_vote(const struct world *w, const struct call *call, struct instant sent)
+struct instant recount_vote(const struct world *w, const struct call *call, struct instant sent)
 {
 	int64_t lease = call->px_ms * MSEC - w->plan->delay_us;
 
@@ -80,7 +80,7 @@ struct instant witness_vote(const struct world *w, const struct call *call, stru
 }
 
 /* The deadline, by counting: the latest end that a quorum of votes reaches. */
-struct instant witness_deadline(const struct sim_daemon *d, const struct lease *l)
+struct instant recount_deadline(const struct sim_daemon *d, const struct lease *l)
 {
 	unsigned nodes = d->conf.nodes;
 	struct instant best = INSTANT_PAST;
@@ -97,7 +97,7 @@ struct instant witness_deadline(const struct sim_daemon *d, const struct lease *
 }
 
 /* L8: a daemon releases the votes of a failed round at a node before it asks that node again; it does not ask a node that is too busy for the release. */
-static void vain_keep(struct world *w, struct sim_daemon *d, struct lease *l)
+static void failed_round_keep(struct world *w, struct sim_daemon *d, struct lease *l)
 {
 	bool some = false;
 
@@ -105,14 +105,14 @@ static void vain_keep(struct world *w, struct sim_daemon *d, struct lease *l)
 		some |= l->grants == 0 && l->base[i] > 0 && d->link[i].up;
 	if (!some)
 		return;
-	l->vain = l->ticket;
+	l->failed = l->serial;
 	for (unsigned i = 0; i < w->plan->nodes; i++)
-		l->left[i] = l->base[i] > 0 && d->link[i].up && !(l->told >> i & 1) ? l->until[i] : INSTANT_PAST;
+		l->leftover[i] = l->base[i] > 0 && d->link[i].up && !(l->released >> i & 1) ? l->until[i] : INSTANT_PAST;
 }
 
-static void vain_look(struct world *w, struct sim_daemon *d, int64_t name, const struct lease *l, unsigned node)
+static void failed_round_check(struct world *w, struct sim_daemon *d, int64_t name, const struct lease *l, unsigned node)
 {
-	if (instant_before(daemon_boot(d), l->left[node]))
+	if (instant_before(daemon_boot(d), l->leftover[node]))
 		checker_fail(w, INVARIANT_L8, name,
 			     "%s: daemon %u asks node %u again, and has not released its vote of a failed round", name_of(name), d->index, node);
 }
@@ -155,22 +155,22 @@ static void lease_begin(struct world *w, struct sim_daemon *d, const struct call
 	 * counts for less.
 	 */
 	if (w->class == CLASS_T && l->held && !l->conn->going && l->over_step != w->checker.step &&
-	    instant_before(daemon_boot(d), instant_add(witness_deadline(d, l), l->least_us - l->most_us)))
+	    instant_before(daemon_boot(d), instant_add(recount_deadline(d, l), l->least_us - l->most_us)))
 		checker_fail(w, INVARIANT_S15, name, "%s: daemon %u acquires what its client %u holds", name_of(name), d->index,
 			     l->conn->client->index);
 	if (l->grants > 0)
-		l->former = witness_deadline(d, l);
+		l->previous = recount_deadline(d, l);
 	if (!l->unseen)
-		vain_keep(w, d, l);
-	l->unseen = w->checker.orphans_until[d->index][name] > w->now;
+		failed_round_keep(w, d, l);
+	l->unseen = w->checker.detached_until[d->index][name] > w->now;
 	memset(l->base, 0, sizeof(l->base));
 	memset(l->reach, 0, sizeof(l->reach));
 	l->grants = 0;
 	l->least_us = l->most_us = 0;
-	l->told = l->renewing = l->renewed = 0;
+	l->released = l->renewing = l->renewed = 0;
 	l->adopted = l->kept = l->evicted = false;
 	l->wanted.us = 0;
-	l->ticket = ticket_of(value);
+	l->serial = serial_of(value);
 	l->value = hash_bytes(value.p, value.n);
 	l->floor = floor;
 	for (unsigned i = 0; i < NODES_MAX; i++)
@@ -178,17 +178,17 @@ static void lease_begin(struct world *w, struct sim_daemon *d, const struct call
 }
 
 /* S15: keep= leaves the key behind, whichever value it has: also a value of a previous run that no store was asked to replace yet. */
-static void kept_look(struct sim_daemon *d, const struct call *call, int64_t name)
+static void kept_check(struct sim_daemon *d, const struct call *call, int64_t name)
 {
 	const struct lease *l = &d->world->checker.lease[d->index][name];
-	uint64_t ticket = ticket_of(call->value);
+	uint64_t serial = serial_of(call->value);
 
-	if (l->kept && (ticket == l->ticket || (ticket > l->ticket && call->prior.n > 0)))
+	if (l->kept && (serial == l->serial || (serial > l->serial && call->prior.n > 0)))
 		checker_fail(d->world, INVARIANT_S15, name, "%s: daemon %u deletes a key that UNLOCK keep= left", name_of(name), d->index);
 }
 
 /* S8: a daemon uses only its own values and those in its journal. */
-static void values_look(struct sim_daemon *d, const struct call *call, int64_t name)
+static void values_check(struct sim_daemon *d, const struct call *call, int64_t name)
 {
 	struct span rest = call->prior, value = call->value;
 
@@ -199,82 +199,82 @@ static void values_look(struct sim_daemon *d, const struct call *call, int64_t n
 	} while (span_word(&rest, &value));
 }
 
-static void value_dies(struct sim_daemon *d, const struct call *call, int64_t name, uint64_t ticket)
+static void value_is_released(struct sim_daemon *d, const struct call *call, int64_t name, uint64_t serial)
 {
 	struct checker *k = &d->world->checker;
 	struct lease *l = &k->lease[d->index][name];
 
-	*book_of(&k->book[d->index], ticket) = 1;
-	left_note(d, call->value);
-	if (l->ticket == ticket)
-		l->told |= (uint16_t)(1u << call->node);
-	else if (l->vain == ticket)
-		l->left[call->node] = INSTANT_PAST;
+	*serial_flag(&k->serials[d->index], serial) = 1;
+	released_note(d, call->value);
+	if (l->serial == serial)
+		l->released |= (uint16_t)(1u << call->node);
+	else if (l->failed == serial)
+		l->leftover[call->node] = INSTANT_PAST;
 }
 
 /* A lock-delay or keep= leaves the value behind: it is released, and its key stays. */
-static void value_is_left(struct sim_daemon *d, const struct call *call, int64_t name)
+static void value_is_left_behind(struct sim_daemon *d, const struct call *call, int64_t name)
 {
 	struct checker *k = &d->world->checker;
 	struct lease *l = &k->lease[d->index][name];
-	uint64_t ticket = ticket_of(call->value);
+	uint64_t serial = serial_of(call->value);
 
-	*book_of(&k->book[d->index], ticket) = 1;
-	if (l->ticket == ticket)
-		l->told |= (uint16_t)(1u << call->node);
+	*serial_flag(&k->serials[d->index], serial) = 1;
+	if (l->serial == serial)
+		l->released |= (uint16_t)(1u << call->node);
 }
 
-void witness_call(struct sim_daemon *d, const struct call *call)
+void recount_call(struct sim_daemon *d, const struct call *call)
 {
 	struct world *w = d->world;
 	int64_t name = name_number(call->name), lease_us;
-	uint64_t ticket;
+	uint64_t serial;
 	struct lease *l;
 
 	if (call->kind == CALL_PROBE)
-		asking_probe(d, call->node);
+		known_node_probe(d, call->node);
 	if (call->kind == CALL_PROBE || call->kind == CALL_JOIN || call->kind == CALL_LOOK || name < 0)
 		return;
 	if (call->kind == CALL_WITHDRAW) {
-		turns_withdrawn(d, call, name);
+		tickets_withdrawn(d, call, name);
 		return;
 	}
-	values_look(d, call, name);
-	ticket = ticket_of(call->kind == CALL_EXTEND ? call->new_value : call->value);
+	values_check(d, call, name);
+	serial = serial_of(call->kind == CALL_EXTEND ? call->new_value : call->value);
 	if (call->kind == CALL_EXTEND && span_equal(call->value, call->new_value) && !is_own(d, call->value))
 		checker_fail(w, INVARIANT_S12, name, "%s: daemon %u renews a value of a previous run instead of adopting it", name_of(name), d->index);
 	if (call->kind == CALL_RELEASE) {
-		kept_look(d, call, name);
+		kept_check(d, call, name);
 		if (is_own(d, call->value))
-			value_dies(d, call, name, ticket);
+			value_is_released(d, call, name, serial);
 		return;
 	}
 	if (call->kind == CALL_EXTEND && call->exact && is_own(d, call->value))
-		value_is_left(d, call, name);
-	if (*book_of(&w->checker.book[d->index], ticket))
+		value_is_left_behind(d, call, name);
+	if (*serial_flag(&w->checker.serials[d->index], serial))
 		checker_fail(w, INVARIANT_S11, name, "%s: daemon %u uses the value with serial %llu, which it had released", name_of(name),
-			     d->index, (unsigned long long)ticket);
+			     d->index, (unsigned long long)serial);
 	l = &w->checker.lease[d->index][name];
 	if (call->kind == CALL_ACQUIRE)
-		turns_call(d, call, name);
-	if ((call->kind == CALL_ACQUIRE || !is_own(d, call->value)) && l->ticket != ticket)
+		tickets_call(d, call, name);
+	if ((call->kind == CALL_ACQUIRE || !is_own(d, call->value)) && l->serial != serial)
 		lease_begin(w, d, call, name);
 	if (call->kind == CALL_ACQUIRE)
-		vain_look(w, d, name, l, call->node);
+		failed_round_check(w, d, name, l, call->node);
 	l->adopted |= !is_own(d, call->value);
-	kin_asked(d, call, name);
+	lineage_call(d, call, name);
 	if (!is_own(d, call->value))
-		left_taken_up(d, call, name);
-	if (l->ticket != ticket)
+		released_adopted(d, call, name);
+	if (l->serial != serial)
 		return;
-	asking_call(d, call, name, l);
+	known_node_call(d, call, name, l);
 	lease_us = call->px_ms * MSEC - w->plan->delay_us;
 	l->most_us = lease_us > l->most_us ? lease_us : l->most_us;
 	l->least_us = l->least_us == 0 || lease_us < l->least_us ? lease_us : l->least_us;
 	if (call->kind != CALL_EXTEND)
 		return;
 	l->renewed |= (uint16_t)(1u << call->node);
-	l->until[call->node] = instant_min(l->until[call->node], witness_vote(w, call, daemon_boot(d)));
+	l->until[call->node] = instant_min(l->until[call->node], recount_vote(w, call, daemon_boot(d)));
 }
 
 static void tokens_reserved(struct lease *l, const struct call *call, const struct answer *a)
@@ -287,22 +287,22 @@ static void tokens_reserved(struct lease *l, const struct call *call, const stru
 	}
 }
 
-void witness_answer(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted)
+void recount_answer(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted)
 {
 	struct world *w = d->world;
 	int64_t name = name_number(call->name);
-	struct instant *until, vote = witness_vote(w, call, emitted);
+	struct instant *until, vote = recount_vote(w, call, emitted);
 	uint16_t bit = (uint16_t)(1u << call->node);
 	struct lease *l;
 
-	asking_answered(d, call, a, emitted);
+	known_node_answer(d, call, a, emitted);
 	if (name < 0 || (call->kind != CALL_ACQUIRE && call->kind != CALL_EXTEND))
 		return;
 	l = &w->checker.lease[d->index][name];
-	if (!instant_before(daemon_boot(d), witness_deadline(d, l)))
+	if (!instant_before(daemon_boot(d), recount_deadline(d, l)))
 		l->over_step = w->checker.step + 1;
 	until = &l->until[call->node];
-	if (l->ticket != ticket_of(call->kind == CALL_EXTEND ? call->new_value : call->value))
+	if (l->serial != serial_of(call->kind == CALL_EXTEND ? call->new_value : call->value))
 		return;
 	if (call->kind == CALL_EXTEND && !call->exact)
 		l->renewing &= (uint16_t)~bit;
@@ -314,17 +314,17 @@ void witness_answer(struct sim_daemon *d, const struct call *call, const struct 
 	if (a->code == 'G' && !(l->renewed & bit))
 		*until = instant_max(*until, vote);
 	if (a->code == 'G')
-		turns_granted(d, name, call->node);
+		tickets_granted(d, name, call->node);
 	if (a->code == 'E' || a->code == 'A')
 		*until = vote;
 	else if (call->kind == CALL_EXTEND && (a->code == 'B' || a->code == 'K' || a->code == 'M'))
-		asking_vote_falls(d, l, call->node, INSTANT_PAST);
+		known_node_vote_falls(d, l, call->node, INSTANT_PAST);
 }
 
-void witness_vouch(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what)
+void recount_check(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what)
 {
 	struct world *w = d->world;
-	struct instant deadline = witness_deadline(d, &w->checker.lease[d->index][name]);
+	struct instant deadline = recount_deadline(d, &w->checker.lease[d->index][name]);
 	int64_t left = instant_diff(deadline, daemon_boot(d));
 
 	if (left <= 0)
@@ -335,10 +335,10 @@ void witness_vouch(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum in
 }
 
 /* L5: LOST is pushed 5 ms before the deadline, or as soon as a vote falls that brings the deadline nearer than that. */
-static void deadline_look(struct sim_daemon *d, int64_t name, struct lease *l)
+static void deadline_check(struct sim_daemon *d, int64_t name, struct lease *l)
 {
 	struct world *w = d->world;
-	bool due = l->held && !l->conn->going && instant_before(instant_add(witness_deadline(d, l), -LEAD_US), daemon_boot(d));
+	bool due = l->held && !l->conn->going && instant_before(instant_add(recount_deadline(d, l), -LEAD_US), daemon_boot(d));
 
 	if (!due)
 		l->overdue_since = 0;
@@ -349,18 +349,18 @@ static void deadline_look(struct sim_daemon *d, int64_t name, struct lease *l)
 }
 
 /* After each step of the daemon. */
-void witness_step(struct sim_daemon *d)
+void recount_step(struct sim_daemon *d)
 {
 	struct world *w = d->world;
 
-	turns_step(d);
-	told_step(d);
-	left_step(d);
+	tickets_step(d);
+	notice_step(d);
+	released_step(d);
 
 	for (int64_t name = 0; name < w->plan->names; name++) {
 		struct lease *l = &w->checker.lease[d->index][name];
 
-		deadline_look(d, name, l);
+		deadline_check(d, name, l);
 		eviction_step(d, l, name);
 	}
 }

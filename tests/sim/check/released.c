@@ -5,36 +5,36 @@
  */
 #include "tests/sim/world/world.h"
 
-#define LOOK_US (50 * MSEC)
-#define LEFT_US (300 * MSEC)
+#define CHECK_EVERY_US (50 * MSEC)
+#define LEFTOVER_US (300 * MSEC)
 #define FULL    32 /* calls per node that a daemon keeps under way where no window is drawn: see daemon/core/flow.h */
 
-void left_note(struct sim_daemon *d, struct span value)
+void released_note(struct sim_daemon *d, struct span value)
 {
-	struct dead_values *dead = &d->world->checker.dead[d->index];
+	struct released_values *dead = &d->world->checker.released[d->index];
 
-	dead->value[dead->count % DEAD_MAX] = hash_bytes(value.p, value.n);
-	dead->life[dead->count++ % DEAD_MAX] = d->life;
+	dead->value[dead->count % RELEASED_MAX] = hash_bytes(value.p, value.n);
+	dead->run[dead->count++ % RELEASED_MAX] = d->run;
 }
 
 static bool was_released(const struct sim_daemon *d, uint64_t hash)
 {
-	const struct dead_values *dead = &d->world->checker.dead[d->index];
+	const struct released_values *dead = &d->world->checker.released[d->index];
 
-	for (unsigned i = 0; i < dead->count && i < DEAD_MAX; i++)
-		if (dead->value[i] == hash && dead->life[i] == d->life)
+	for (unsigned i = 0; i < dead->count && i < RELEASED_MAX; i++)
+		if (dead->value[i] == hash && dead->run[i] == d->run)
 			return true;
 	return false;
 }
 
 /* A value whose release a torn journal may have lost is adopted in good faith. */
-void left_taken_up(struct sim_daemon *d, const struct call *call, int64_t name)
+void released_adopted(struct sim_daemon *d, const struct call *call, int64_t name)
 {
-	const struct dead_values *dead = &d->world->checker.dead[d->index];
+	const struct released_values *dead = &d->world->checker.released[d->index];
 	uint64_t value = hash_bytes(call->value.p, call->value.n);
 
-	for (unsigned i = 0; i < dead->count && i < DEAD_MAX; i++)
-		if (dead->value[i] == value && dead->life[i] < d->life && dead->life[i] > d->journal.torn)
+	for (unsigned i = 0; i < dead->count && i < RELEASED_MAX; i++)
+		if (dead->value[i] == value && dead->run[i] < d->run && dead->run[i] > d->journal.torn)
 			checker_fail(d->world, INVARIANT_S11, name,
 				     "%s: daemon %u adopts a value that a previous run of it had released", name_of(name), d->index);
 }
@@ -54,15 +54,15 @@ static bool is_of_another(const struct sim_daemon *d, struct span value)
 /* A value of this run was to replace that value, and was released. */
 static bool was_replaced(const struct sim_daemon *d, int64_t name, struct span value)
 {
-	const struct kin *k = &d->world->checker.kin[d->index][name];
+	const struct lineage *k = &d->world->checker.lineage[d->index][name];
 
-	return k->count > 1 && k->count <= KIN_MAX && kin_has(k, value) && was_released(d, k->value[0]);
+	return k->count > 1 && k->count <= LINEAGE_MAX && lineage_has(k, value) && was_released(d, k->value[0]);
 }
 
 /* A released value of this run, or a value that it was to replace. */
 static bool is_given_up(const struct sim_daemon *d, int64_t name, struct span value)
 {
-	if (witness_is_dead(d, value) && was_released(d, hash_bytes(value.p, value.n)))
+	if (recount_is_released(d, value) && was_released(d, hash_bytes(value.p, value.n)))
 		return true;
 	return was_replaced(d, name, value) && !is_of_another(d, value);
 }
@@ -81,10 +81,10 @@ static bool is_put_back(const struct flight *f, unsigned i, int64_t name)
 /* A command of a previous run came late, perhaps after the last release: that run may have known the node's clock badly. */
 static bool is_stray(const struct flight *f)
 {
-	return f->life != f->daemon->life && f->server->world->now - f->wanted_at > f->server->world->plan->timeout_us;
+	return f->run != f->daemon->run && f->server->world->now - f->wanted_at > f->server->world->plan->timeout_us;
 }
 
-void left_ran(struct server *s, const struct flight *f, unsigned i)
+void released_ran(struct server *s, const struct flight *f, unsigned i)
 {
 	int64_t name = name_number(f->call[i].name);
 
@@ -93,7 +93,7 @@ void left_ran(struct server *s, const struct flight *f, unsigned i)
 }
 
 /* The value at the node, as a hash, if this run of the daemon has given it up; 0: none such. */
-static uint64_t left_value(const struct sim_daemon *d, const struct server *s, int64_t name)
+static uint64_t leftover_value(const struct sim_daemon *d, const struct server *s, int64_t name)
 {
 	struct span value;
 	int64_t expires;
@@ -114,48 +114,48 @@ static bool is_full(const struct sim_link *l, int64_t window)
 	return open >= (window > 0 ? (unsigned)window : FULL);
 }
 
-static bool may_be_told(const struct sim_daemon *d, const struct server *s)
+static bool is_reachable(const struct sim_daemon *d, const struct server *s)
 {
 	return d->link[s->index].up && !s->down && sim_node_is_well(s->node) && s->stepped_us == 0;
 }
 
-static void left_look(struct sim_daemon *d, unsigned node, bool told, int64_t name)
+static void leftover_check(struct sim_daemon *d, unsigned node, bool reachable, int64_t name)
 {
 	struct world *w = d->world;
-	struct left *l = &w->checker.left[d->index][node][name];
-	uint64_t value = told ? left_value(d, &w->server[node], name) : 0;
+	struct leftover *l = &w->checker.leftover[d->index][node][name];
+	uint64_t value = reachable ? leftover_value(d, &w->server[node], name) : 0;
 	int64_t from, prompt;
 
 	if (value != l->value || (value != 0 && is_full(&d->link[node], w->plan->window)))
-		*l = (struct left){.value = value, .since = w->now};
+		*l = (struct leftover){.value = value, .since = w->now};
 	if (value == 0)
 		return;
 	prompt = link_prompt_since(&d->link[node]);
 	from = l->since > prompt ? l->since : prompt;
 	from = from > w->checker.awake_since[d->index] ? from : w->checker.awake_since[d->index];
-	if (prompt != INT64_MAX && w->now - from > LEFT_US + 2 * w->plan->timeout_us)
+	if (prompt != INT64_MAX && w->now - from > LEFTOVER_US + 2 * w->plan->timeout_us)
 		checker_fail(w, INVARIANT_L8, name,
 			     "%s: daemon %u gave up a value, can reach node %u since %lld us, and its key still stands there", name_of(name), d->index,
 			     node, (long long)from);
 }
 
-void left_step(struct sim_daemon *d)
+void released_step(struct sim_daemon *d)
 {
 	struct world *w = d->world;
-	int64_t *at = &w->checker.left_at[d->index];
+	int64_t *at = &w->checker.leftover_at[d->index];
 
 	if (w->now < *at)
 		return;
-	*at = w->now + LOOK_US;
+	*at = w->now + CHECK_EVERY_US;
 	for (unsigned node = 0; node < d->conf.nodes; node++) {
-		bool told = may_be_told(d, &w->server[node]);
+		bool reachable = is_reachable(d, &w->server[node]);
 
 		for (int64_t name = 0; name < w->plan->names; name++)
-			left_look(d, node, told, name);
+			leftover_check(d, node, reachable, name);
 	}
 }
 
-void left_life(struct sim_daemon *d)
+void released_run_begins(struct sim_daemon *d)
 {
-	memset(d->world->checker.left[d->index], 0, sizeof(d->world->checker.left[d->index]));
+	memset(d->world->checker.leftover[d->index], 0, sizeof(d->world->checker.leftover[d->index]));
 }

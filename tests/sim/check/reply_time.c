@@ -29,7 +29,7 @@ static bool rounds_take_longer(const struct request_sim *q)
 
 	for (unsigned i = 0; i < d->world->plan->nodes; i++)
 		slow |= d->link[i].slow_until > q->begun_at;
-	return slow || (d->paced_at > 0 && d->paced_at > q->begun_at - SEC);
+	return slow || (d->admission_waited_at > 0 && d->admission_waited_at > q->begun_at - SEC);
 }
 
 /* A request behind a RESUME waits for it, and RESUME waits for adoptions. */
@@ -43,7 +43,7 @@ static int64_t request_wait_for_resume(const struct request_sim *q)
 	return 0;
 }
 
-void due_begin(struct request_sim *q)
+void reply_time_begin(struct request_sim *q)
 {
 	struct world *w = q->conn->world;
 	const struct sim_daemon *d = q->conn->daemon;
@@ -77,12 +77,12 @@ static void request_set_due_anew(struct world *w, struct request_sim *q)
 		q->due_at += q->conn->daemon->thaw_at - w->now;
 }
 
-void due_stopped(struct sim_daemon *d)
+void reply_time_stopped(struct sim_daemon *d)
 {
 	conns_each_running(d, request_set_due_anew);
 }
 
-static void request_look(struct world *w, struct request_sim *q)
+static void request_check(struct world *w, struct request_sim *q)
 {
 	int64_t *due = &w->checker.due[q->conn->daemon->index];
 
@@ -90,7 +90,7 @@ static void request_look(struct world *w, struct request_sim *q)
 		q->due_at += q->busy_us;
 		q->busy_us = 0;
 	}
-	if (q->due_at <= w->now && ledger_awaits(q))
+	if (q->due_at <= w->now && track_awaits(q))
 		q->due_at = INT64_MAX; /* the client has to read first, and may be gone */
 	if (q->due_at <= w->now && !q->conn->taken)
 		checker_fail(w, INVARIANT_L7, q->name,
@@ -100,12 +100,12 @@ static void request_look(struct world *w, struct request_sim *q)
 		*due = q->due_at;
 }
 
-void due_look(struct sim_daemon *d)
+void reply_time_check(struct sim_daemon *d)
 {
 	struct world *w = d->world;
 
 	if (w->now < w->checker.due[d->index])
 		return;
 	w->checker.due[d->index] = INT64_MAX;
-	conns_each_running(d, request_look);
+	conns_each_running(d, request_check);
 }

@@ -8,7 +8,7 @@ static bool is_vote(const struct answer *a)
 }
 
 /* S23: the marker of the call is that of the node. Any other one may mean that the node lost its memory meanwhile. */
-static void marker_look(struct server *s, const struct flight *f, const struct call *call)
+static void marker_check(struct server *s, const struct flight *f, const struct call *call)
 {
 	if (!span_equal(sim_node_marker(s->node), call->marker))
 		checker_fail(s->world, INVARIANT_S23, name_number(call->name), "node %u votes for daemon %u, which asked under another marker",
@@ -16,7 +16,7 @@ static void marker_look(struct server *s, const struct flight *f, const struct c
 }
 
 /* S23: a command that sets a missing key is in time, or nobody would remove the key. */
-static void time_look(struct server *s, const struct flight *f, const struct call *call, const struct answer *a)
+static void time_check(struct server *s, const struct flight *f, const struct call *call, const struct answer *a)
 {
 	if (a->code != 'E' && call->not_after_ms > 0 && server_wall(s) / MSEC > call->not_after_ms)
 		checker_fail(s->world, INVARIANT_S23, name_number(call->name), "node %u sets a key for daemon %u, %lld ms after the command ran out",
@@ -24,7 +24,7 @@ static void time_look(struct server *s, const struct flight *f, const struct cal
 }
 
 /* S23: a join is in time, since the node may have been flushed after it was asked. */
-static void join_look(struct server *s, const struct flight *f, const struct call *call)
+static void join_check(struct server *s, const struct flight *f, const struct call *call)
 {
 	if (call->not_after_ms > 0 && server_wall(s) / MSEC > call->not_after_ms)
 		checker_fail(s->world, INVARIANT_S23, -1, "node %u joins for daemon %u, %lld ms after the command ran out", s->index, f->daemon->index,
@@ -57,7 +57,7 @@ static bool stood_elsewhere(const struct server *s, const struct call *call)
 }
 
 /* S18: a node that renews a lease has a fence that is not below its tokens; and a floor lifts the fence no further than a range may. */
-static void floor_look(struct server *s, const struct flight *f, const struct call *call)
+static void floor_check(struct server *s, const struct flight *f, const struct call *call)
 {
 	int64_t most = server_wall(s) + f->daemon->conf.skew_us + 2 * f->daemon->conf.clock_tol_us;
 
@@ -79,9 +79,9 @@ static bool comes_again(const struct flight *f, unsigned withdrawn)
 }
 
 /* L8: a withdrawn ticket leaves nothing behind, neither its queue place nor a note. */
-static void withdrawal_look(struct server *s, const struct call *call)
+static void withdrawal_check(struct server *s, const struct call *call)
 {
-	char note[1 + sizeof(((struct turn *)0)->text)];
+	char note[1 + sizeof(((struct ticket *)0)->text)];
 	struct span noted = {note, 1 + call->ticket.n};
 	int64_t until;
 
@@ -102,14 +102,14 @@ void scripts_ran(struct server *s, const struct flight *f)
 		const struct answer *a = &f->answer[i];
 
 		if (is_vote(a)) {
-			marker_look(s, f, call);
-			time_look(s, f, call, a);
+			marker_check(s, f, call);
+			time_check(s, f, call, a);
 		}
 		if (call->kind == CALL_JOIN && a->code == 'J')
-			join_look(s, f, call);
+			join_check(s, f, call);
 		if (is_vote(a) && call->kind == CALL_EXTEND)
-			floor_look(s, f, call);
+			floor_check(s, f, call);
 		if (a->class == ANSWER_EXECUTED && call->kind == CALL_WITHDRAW && !comes_again(f, i))
-			withdrawal_look(s, call);
+			withdrawal_check(s, call);
 	}
 }

@@ -25,7 +25,7 @@ static bool is_about_name(const struct request_sim *q)
 
 /* --- requests -------------------------------------------------------------------------------------------------------- */
 
-void ledger_begin(struct request_sim *q)
+void track_begin(struct request_sim *q)
 {
 	struct world *w = world_of(q->conn);
 
@@ -33,11 +33,11 @@ void ledger_begin(struct request_sim *q)
 	q->running = true;
 	q->begun_at = w->now;
 	q->begun_step = w->checker.step;
-	due_begin(q);
+	reply_time_begin(q);
 	if (q->ask == ASK_EXTEND)
 		account_asked(q);
 	if (q->ask == ASK_LOCK)
-		TAILQ_INSERT_TAIL(&w->checker.line[q->conn->daemon->index][q->name], q, in_line);
+		TAILQ_INSERT_TAIL(&w->checker.waiters[q->conn->daemon->index][q->name], q, in_waiters);
 	q->late = q->sync;
 	if (q->ask == ASK_UNLOCK && q->sync)
 		TAILQ_INSERT_TAIL(&w->checker.syncs, q, in_syncs);
@@ -61,7 +61,7 @@ static void sync_carried_out(struct request_sim *q)
 	hold_released(w, q->name, fence);
 }
 
-void ledger_syncs(struct world *w, int64_t name)
+void track_syncs(struct world *w, int64_t name)
 {
 	struct request_sim *q, *next;
 
@@ -83,7 +83,7 @@ static void request_out(struct request_sim *q)
 		q->sync = false;
 	}
 	if (q->ask == ASK_LOCK)
-		TAILQ_REMOVE(&w->checker.line[q->conn->daemon->index][q->name], q, in_line);
+		TAILQ_REMOVE(&w->checker.waiters[q->conn->daemon->index][q->name], q, in_waiters);
 }
 
 /* Behind an untagged request that is answered, the next one of its session begins. */
@@ -95,22 +95,22 @@ static void request_done(struct request_sim *q)
 	if (q->tagged || !next)
 		return;
 	TAILQ_REMOVE(&q->conn->queued, next, at_daemon);
-	ledger_begin(next);
+	track_begin(next);
 }
 
-bool ledger_awaits(const struct request_sim *q)
+bool track_awaits(const struct request_sim *q)
 {
 	return !q->tagged && q->conn->awaited_step > 0 && q->begun_step >= q->conn->awaited_step;
 }
 
-void ledger_go_on(struct conn *c)
+void track_has_read(struct conn *c)
 {
 	struct request_sim *q;
 
 	TAILQ_FOREACH(q, &c->running, at_daemon)
-		if (ledger_awaits(q)) {
+		if (track_awaits(q)) {
 			q->begun_step = c->world->checker.step;
-			due_begin(q);
+			reply_time_begin(q);
 		}
 	c->awaited_step = 0;
 }
@@ -148,7 +148,7 @@ static void on_locked(struct request_sim *q, struct span line)
 			     name_of(q->name), (long long)count, (long long)fence, (long long)a->count, (long long)a->fence);
 	a->count = count;
 	a->fence = fence;
-	witness_vouch(q->conn->daemon, q->name, line_int(line, "valid_ms"), INVARIANT_S9);
+	recount_check(q->conn->daemon, q->name, line_int(line, "valid_ms"), INVARIANT_S9);
 	account_vouched(q, a, q->name, line);
 }
 
@@ -175,7 +175,7 @@ static void on_unlocked(struct request_sim *q, struct span line)
 	checker_undelay(w, q->name, a->fence);
 	hold_released(w, q->name, a->fence);
 	if (!open && !q->late)
-		witness_vouch(q->conn->daemon, q->name, -1, INVARIANT_S14);
+		recount_check(q->conn->daemon, q->name, -1, INVARIANT_S14);
 	lease_free(q->conn, q->name, q->owner);
 	w->checker.unlocked[q->name] = q->keep_ms == 0;
 	w->checker.lease[q->conn->daemon->index][q->name].kept = q->keep_ms > 0;
@@ -197,7 +197,7 @@ static void on_confirmed(struct request_sim *q, struct span line)
 	else if (q->ask == ASK_CHECK && line_int(line, "count") != a->count)
 		checker_fail(world_of(q->conn), INVARIANT_S15, q->name, "%s: CHECK answered count=%lld after %lld",
 			     name_of(q->name), (long long)line_int(line, "count"), (long long)a->count);
-	witness_vouch(q->conn->daemon, q->name, line_int(line, "valid_ms"), INVARIANT_S9);
+	recount_check(q->conn->daemon, q->name, line_int(line, "valid_ms"), INVARIANT_S9);
 	account_vouched(q, a, q->name, line);
 }
 
@@ -296,7 +296,7 @@ static void on_reply(struct conn *c, struct span line)
 	storm_said(c, line);
 	storm_listed(q, line);
 	if (q->ask == ASK_UNLOCK && q->sync)
-		ledger_syncs(world_of(c), q->name); /* with those that began before it, in order */
+		track_syncs(world_of(c), q->name); /* with those that began before it, in order */
 	if (span_equal(word, SPAN("OK")))
 		on_ok(q, line);
 	else if (is_about_name(q) && span_equal(word, SPAN("ERR")))
@@ -331,7 +331,7 @@ static bool nothing_is_wrong(const struct world *w, const struct lease *l)
 static void on_push(struct conn *c, struct span line)
 {
 	int64_t name = line_name(line), owner = line_int(line, "owner"), fence = line_int(line, "fence");
-	struct account *a, *former;
+	struct account *a, *previous;
 	bool well;
 
 	storm_said(c, line);
@@ -339,9 +339,9 @@ static void on_push(struct conn *c, struct span line)
 		return;
 	owner = owner < 0 ? 0 : owner;
 	a = &c->account[owner][name];
-	former = a->fence == fence ? NULL : resume_account(c, owner, name);
-	a = former && former->fence == fence ? former : a;
-	told_pushed(c, name, line_word(line, 1));
+	previous = a->fence == fence ? NULL : resume_account(c, owner, name);
+	a = previous && previous->fence == fence ? previous : a;
+	notice_pushed(c, name, line_word(line, 1));
 	if (span_equal(line_word(line, 1), SPAN("SAFE")) && a->open && a->fence == fence) {
 		a->open = false;
 		check_resumed(c, name, owner, fence);
@@ -358,11 +358,11 @@ static void on_push(struct conn *c, struct span line)
 	well = nothing_is_wrong(world_of(c), &world_of(c)->checker.lease[c->daemon->index][name]);
 	lease_free(c, name, owner);
 	if ((well && span_equal(line_field(line, "reason"), SPAN("quorum"))) ||
-	    (world_of(c)->stage == STAGE_FINALE && owner == OWNERS_MAX - 1 && !c->resumed && !told_quit(c)))
+	    (world_of(c)->stage == STAGE_FINALE && owner == OWNERS_MAX - 1 && !c->resumed && !conn_quit_is_queued(c)))
 		checker_fail(world_of(c), INVARIANT_L9, name, "client %u: %.*s", c->client->index, (int)line.n, line.p);
 }
 
-void ledger_line(struct conn *c, struct span line)
+void track_line(struct conn *c, struct span line)
 {
 	if (c->taken)
 		return;
@@ -376,15 +376,15 @@ void ledger_line(struct conn *c, struct span line)
 
 /* --- ends ------------------------------------------------------------------------------------------------------------ */
 
-void ledger_over(struct conn *c)
+void track_conn_over(struct conn *c)
 {
 	struct request_sim *q;
 
-	storm_over(c);
+	storm_conn_over(c);
 	if (!c->taken)
 		resume_unsaid(c);
 	if (c->secret[0])
-		orphans_detached(c);
+		detached_begin(c);
 	while ((q = TAILQ_FIRST(&c->running)))
 		request_out(q);
 	while ((q = TAILQ_FIRST(&c->queued)))

@@ -35,7 +35,7 @@ void client_init(struct sim_client *c, struct world *w, unsigned index)
 	client_draw_host(c, p, index);
 	TAILQ_INIT(&c->inbox);
 	world_at(w, &c->timer, AT_CLIENT, stream_range(&c->stream, 0, 20 * MSEC));
-	chat_begin(c);
+	side_requests_begin(c);
 }
 
 static void inbox_drop(struct sim_client *c)
@@ -93,26 +93,26 @@ void client_fired(struct sim_client *c)
 
 /* --- packets --------------------------------------------------------------------------------------------------------- */
 
-static void runs_each(struct sim_client *c, void (*visit)(struct run *r))
+static void tasks_each(struct sim_client *c, void (*visit)(struct task *t))
 {
-	for (unsigned i = 0; i < c->world->runs; i++)
-		if (c->world->run[i].client == c)
-			visit(&c->world->run[i]);
+	for (unsigned i = 0; i < c->world->tasks; i++)
+		if (c->world->task[i].client == c)
+			visit(&c->world->task[i]);
 }
 
 /* A client that can resume its session asks again for what it waited for: it may still have its place in the queue. */
-static void run_lost_conn(struct run *r)
+static void task_lost_conn(struct task *t)
 {
-	struct sim_client *c = r->client;
+	struct sim_client *c = t->client;
 
-	if (r->state == RUN_ASKING && c->secret[0] && c->state == CLIENT_RUNNING && stream_chance(&c->stream, 80)) {
-		r->state = RUN_IDLE;
-		r->lock = NULL;
-		world_at(c->world, &r->timer, AT_RUN, c->world->now + stream_skewed(&c->stream, 5 * MSEC, 700 * MSEC));
+	if (t->state == TASK_ASKING && c->secret[0] && c->state == CLIENT_RUNNING && stream_chance(&c->stream, 80)) {
+		t->state = TASK_IDLE;
+		t->lock = NULL;
+		world_at(c->world, &t->timer, AT_TASK, c->world->now + stream_skewed(&c->stream, 5 * MSEC, 700 * MSEC));
 		return;
 	}
-	if (r->state == RUN_ASKING || r->state == RUN_ENDING)
-		run_over(r);
+	if (t->state == TASK_ASKING || t->state == TASK_ENDING)
+		task_over(t);
 }
 
 /* Its requests are not answered any more, but it goes on believing what it may believe. */
@@ -124,7 +124,7 @@ void client_lost_conn(struct sim_client *c)
 		return;
 	conn->client_open = false;
 	c->conn = NULL;
-	runs_each(c, run_lost_conn);
+	tasks_each(c, task_lost_conn);
 	if (c->state != CLIENT_GONE)
 		world_at(c->world, &c->timer, AT_CLIENT, c->world->now + stream_skewed(&c->stream, MSEC, 500 * MSEC));
 }
@@ -191,10 +191,10 @@ void client_thaw(struct sim_client *c)
 	world_at(c->world, &c->timer, AT_CLIENT, c->world->now + 1);
 }
 
-static void run_abandon(struct run *r)
+static void task_abandon(struct task *t)
 {
-	if (r->state != RUN_IDLE)
-		run_over(r);
+	if (t->state != TASK_IDLE)
+		task_over(t);
 }
 
 void client_die(struct sim_client *c, int64_t for_us)
@@ -208,7 +208,7 @@ void client_die(struct sim_client *c, int64_t for_us)
 	c->conn = NULL;
 	c->secret[0] = '\0';
 	inbox_drop(c);
-	runs_each(c, run_abandon);
+	tasks_each(c, task_abandon);
 	c->state = CLIENT_DEAD;
 	c->thaw_at = c->world->now + for_us;
 	world_at(c->world, &c->thaw, AT_CLIENT_THAW, c->thaw_at);
@@ -240,12 +240,12 @@ void client_retire(struct sim_client *c, bool quit)
 	if (quit)
 		client_quit(c);
 	client_disclaim_all(c);
-	runs_each(c, run_over);
+	tasks_each(c, task_over);
 	if (c->conn && !quit)
 		conn_leave(c->conn, LEAVE_CLOSE);
 	inbox_drop(c);
 	heap_cancel(&c->world->heap, &c->timer);
 	heap_cancel(&c->world->heap, &c->thaw);
-	heap_cancel(&c->world->heap, &c->chat_timer);
+	heap_cancel(&c->world->heap, &c->side_timer);
 	c->state = CLIENT_GONE;
 }

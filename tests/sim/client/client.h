@@ -20,10 +20,10 @@ struct request_sim {
 	TAILQ_ENTRY(request_sim) at_daemon; /* in one of the lists sent, queued, running of its conn */
 	TAILQ_ENTRY(request_sim) at_client; /* in the list open of its conn */
 	TAILQ_ENTRY(request_sim) in_syncs;
-	TAILQ_ENTRY(request_sim) in_line;   /* LOCKs that the daemon has begun, in order */
+	TAILQ_ENTRY(request_sim) in_waiters;   /* LOCKs that the daemon has begun, in order */
 	enum ask ask;
 	struct conn *conn;
-	struct run *run;   /* the task that asks; NULL: none */
+	struct task *task;   /* the task that asks; NULL: none */
 	unsigned number;   /* tag: t<number> */
 	bool tagged, ours; /* ours: the task waits for this reply */
 	int64_t name, owner, wait_ms, keep_ms, ttl_ms;
@@ -67,14 +67,14 @@ struct hold {
 };
 TAILQ_HEAD(holds, hold);
 
-enum run_state { RUN_IDLE, RUN_ASKING, RUN_HOLDING, RUN_ENDING, RUN_DONE };
+enum task_state { TASK_IDLE, TASK_ASKING, TASK_HOLDING, TASK_ENDING, TASK_DONE };
 
 /* A job of the plan that is being done. */
-struct run {
+struct task {
 	struct timer timer;
 	struct job job;
 	unsigned index;
-	enum run_state state;
+	enum task_state state;
 	struct sim_client *client;
 	struct request_sim *lock; /* ASKING */
 	struct hold *hold;
@@ -91,10 +91,10 @@ struct sim_client {
 	bool remote; /* it runs on a host of its own */
 	bool is_unix;
 	struct host own;
-	struct stream stream, chat;
+	struct stream stream, side;
 	enum client_state state;
 	int64_t thaw_at;
-	struct timer timer, thaw, chat_timer; /* timer: connects again, sends heartbeats */
+	struct timer timer, thaw, side_timer; /* timer: connects again, sends heartbeats */
 	struct conn *conn;        /* NULL: none */
 	struct packets inbox;     /* while stalled */
 	unsigned requests;
@@ -119,16 +119,16 @@ void client_on_packet(struct packet *p);
 void client_lost_conn(struct sim_client *c);
 
 /* side_requests.c: what clients ask beside their jobs, in some worlds. */
-void chat_begin(struct sim_client *c);
-void chat_fired(struct sim_client *c);
+void side_requests_begin(struct sim_client *c);
+void side_requests_fired(struct sim_client *c);
 
 /* request.c: the requests of jobs. */
-struct request_sim *client_ask(struct sim_client *c, enum ask ask, struct run *r, const char *format, ...)
+struct request_sim *client_ask(struct sim_client *c, enum ask ask, struct task *t, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-void client_lock(struct run *r, int64_t wait_ms);
-void client_check(struct run *r);
-void client_extend(struct run *r);
-void client_unlock(struct run *r, enum ending how);
+void client_lock(struct task *t, int64_t wait_ms);
+void client_check(struct task *t);
+void client_extend(struct task *t);
+void client_unlock(struct task *t, enum ending how);
 /* reply.c: a line from the daemon. */
 void client_hear(struct sim_client *c, struct conn *conn, char *line);
 
@@ -163,11 +163,11 @@ bool hold_is_believed(const struct hold *h); /* by the client's own clock */
 bool hold_is_acted_with(const struct hold *h); /* by any of the client's holds of that grant: an owner does one thing at a time */
 
 /* task.c */
-void run_fired(struct run *r);
-void run_answered(struct run *r, const struct request_sim *q, struct hold *h); /* its LOCK is answered; h NULL: refused */
-void run_checked(struct run *r, const struct request_sim *q, bool held);
-void run_over(struct run *r);
-void run_end(struct run *r, enum ending how);
-struct run *run_add(struct world *w, const struct job *job);
+void task_fired(struct task *t);
+void task_answered(struct task *t, const struct request_sim *q, struct hold *h); /* its LOCK is answered; h NULL: refused */
+void task_checked(struct task *t, const struct request_sim *q, bool held);
+void task_over(struct task *t);
+void task_end(struct task *t, enum ending how);
+struct task *task_add(struct world *w, const struct job *job);
 
 #endif

@@ -3,13 +3,13 @@
 #include "tests/sim/world/world.h"
 
 /* At any time, or late: in the last tenth of the ttl, but before LOST, which comes a twentieth before the end. */
-static int64_t run_hurries(const struct run *r, int64_t left_us, bool late)
+static int64_t task_hurries(const struct task *t, int64_t left_us, bool late)
 {
-	int64_t ttl = r->job.ttl_ms * MSEC, most = left_us - ttl / 20;
+	int64_t ttl = t->job.ttl_ms * MSEC, most = left_us - ttl / 20;
 
 	if (!late || most <= 0)
-		return stream_range(&r->client->stream, 0, left_us > 0 ? left_us : 0);
-	return stream_range(&r->client->stream, most > ttl / 20 ? most - ttl / 20 : 0, most);
+		return stream_range(&t->client->stream, 0, left_us > 0 ? left_us : 0);
+	return stream_range(&t->client->stream, most > ttl / 20 ? most - ttl / 20 : 0, most);
 }
 
 /* After RISK some clients release the lock before it ends. */
@@ -20,13 +20,13 @@ static void hold_hurry(const struct hold *h, int64_t left_us)
 
 	if (!stream_chance(&h->client->stream, 60))
 		return;
-	for (unsigned i = 0; i < w->runs; i++) {
-		struct run *r = &w->run[i];
+	for (unsigned i = 0; i < w->tasks; i++) {
+		struct task *t = &w->task[i];
 
-		if (r->state != RUN_HOLDING || r->hold != h)
+		if (t->state != TASK_HOLDING || t->hold != h)
 			continue;
-		r->ticks = r->tick;
-		world_at(w, &r->timer, AT_RUN, w->now + run_hurries(r, left_us, late));
+		t->ticks = t->tick;
+		world_at(w, &t->timer, AT_TASK, w->now + task_hurries(t, left_us, late));
 	}
 }
 
@@ -72,8 +72,8 @@ static void hear_locked(struct request_sim *q, struct span line, bool ok)
 		resume_lock_heard(q, line_int(line, "fence"), line_int(line, "count"));
 		h = hold_granted(q, line_int(line, "fence"), line_int(line, "count"), line_int(line, "valid_ms"));
 	}
-	if (q->run)
-		run_answered(q->run, q, h);
+	if (q->task)
+		task_answered(q->task, q, h);
 }
 
 static void hear_checked(struct request_sim *q, struct span line, bool ok)
@@ -85,8 +85,8 @@ static void hear_checked(struct request_sim *q, struct span line, bool ok)
 		hold_believe(h, q, line_int(line, "valid_ms"));
 	else if (ok)
 		resume_turn_heard(q, line_int(line, "fence"));
-	if (q->run)
-		run_checked(q->run, q, ours);
+	if (q->task)
+		task_checked(q->task, q, ours);
 }
 
 static void hear_unlocked(struct request_sim *q, struct span line, bool ok)
@@ -101,8 +101,8 @@ static void hear_unlocked(struct request_sim *q, struct span line, bool ok)
 		h->unlocking--;
 	if (h)
 		h->count = ok ? line_int(line, "count") : 0;
-	if (q->run && q->run->state == RUN_ENDING)
-		run_over(q->run);
+	if (q->task && q->task->state == TASK_ENDING)
+		task_over(q->task);
 }
 
 void client_hear(struct sim_client *c, struct conn *conn, char *text)

@@ -7,7 +7,7 @@
 
 #define LINE_ROOM 10000 /* longer than a line that a daemon accepts */
 
-static struct request_sim *request_new(struct sim_client *c, enum ask ask, struct run *r)
+static struct request_sim *request_new(struct sim_client *c, enum ask ask, struct task *t)
 {
 	struct request_sim *q = calloc(1, sizeof(*q));
 
@@ -15,15 +15,15 @@ static struct request_sim *request_new(struct sim_client *c, enum ask ask, struc
 		abort();
 	q->ask = ask;
 	q->conn = c->conn;
-	q->run = r;
+	q->task = t;
 	q->number = ++c->requests;
 	q->anchor = client_boot(c);
 	q->sent_at = c->world->now;
 	q->due_at = INT64_MAX;
-	if (r) {
-		q->name = r->job.name;
-		q->owner = r->job.owner;
-		q->tagged = r->job.tagged != 0;
+	if (t) {
+		q->name = t->job.name;
+		q->owner = t->job.owner;
+		q->tagged = t->job.tagged != 0;
 	}
 	q->tagged |= ask == ASK_STORM || ask == ASK_LIST;
 	TAILQ_INSERT_TAIL(&c->world->requests, q, in_world);
@@ -31,7 +31,7 @@ static struct request_sim *request_new(struct sim_client *c, enum ask ask, struc
 }
 
 /* NULL: the client is stopped or has no connection, and asks nothing. */
-struct request_sim *client_ask(struct sim_client *c, enum ask ask, struct run *r, const char *format, ...)
+struct request_sim *client_ask(struct sim_client *c, enum ask ask, struct task *t, const char *format, ...)
 {
 	char line[LINE_ROOM];
 	struct request_sim *q;
@@ -40,7 +40,7 @@ struct request_sim *client_ask(struct sim_client *c, enum ask ask, struct run *r
 
 	if (!c->conn || c->conn->left || c->state != CLIENT_RUNNING)
 		return NULL;
-	q = request_new(c, ask, r);
+	q = request_new(c, ask, t);
 	if (q->tagged)
 		n = snprintf(line, sizeof(line), "@t%u ", q->number);
 	va_start(list, format);
@@ -52,106 +52,106 @@ struct request_sim *client_ask(struct sim_client *c, enum ask ask, struct run *r
 	return q;
 }
 
-static void owner_word(const struct run *r, char *out)
+static void owner_word(const struct task *t, char *out)
 {
 	out[0] = '\0';
-	if (r->job.owner)
-		snprintf(out, 24, " owner=%lld", (long long)r->job.owner);
+	if (t->job.owner)
+		snprintf(out, 24, " owner=%lld", (long long)t->job.owner);
 }
 
-void client_lock(struct run *r, int64_t wait_ms)
+void client_lock(struct task *t, int64_t wait_ms)
 {
-	const struct plan *p = r->client->world->plan;
+	const struct plan *p = t->client->world->plan;
 	char wait[32] = "", delay[32] = "", owner[24];
 	struct request_sim *q;
 
-	owner_word(r, owner);
+	owner_word(t, owner);
 	if (wait_ms < 0)
 		snprintf(wait, sizeof(wait), " wait=forever");
 	else if (wait_ms > 0)
 		snprintf(wait, sizeof(wait), " wait=%lldms", (long long)wait_ms);
 	if (p->delay_us)
 		snprintf(delay, sizeof(delay), " delay=%lldms", (long long)(p->delay_us / MSEC));
-	q = client_ask(r->client, ASK_LOCK, r, "LOCK %s ttl=%lldms%s%s%s%s", name_of(r->job.name), (long long)r->job.ttl_ms, wait,
-		       owner, r->job.renew ? "" : " renew=no", delay);
+	q = client_ask(t->client, ASK_LOCK, t, "LOCK %s ttl=%lldms%s%s%s%s", name_of(t->job.name), (long long)t->job.ttl_ms, wait,
+		       owner, t->job.renew ? "" : " renew=no", delay);
 	if (!q)
 		return;
 	q->locks = true;
 	q->wait_ms = wait_ms;
-	q->ttl_ms = r->job.ttl_ms;
-	q->renews = r->job.renew;
-	q->once = !r->job.renew;
-	if (r->state == RUN_IDLE)
-		r->lock = q;
+	q->ttl_ms = t->job.ttl_ms;
+	q->renews = t->job.renew;
+	q->once = !t->job.renew;
+	if (t->state == TASK_IDLE)
+		t->lock = q;
 }
 
-void client_check(struct run *r)
+void client_check(struct task *t)
 {
 	char owner[24];
 
-	owner_word(r, owner);
-	client_ask(r->client, ASK_CHECK, r, "CHECK %s%s", name_of(r->job.name), owner);
+	owner_word(t, owner);
+	client_ask(t->client, ASK_CHECK, t, "CHECK %s%s", name_of(t->job.name), owner);
 }
 
 /* With a shorter ttl the lease may end that early from now on, less one percent and 3 ms, whether a reply comes or not: see redlock-protocol(7). */
-void client_extend(struct run *r)
+void client_extend(struct task *t)
 {
 	char owner[24];
 	struct request_sim *q;
-	int64_t ttl_ms = r->job.extend < 0 && r->tick % 2 == 0 ? r->job.ttl_ms : r->job.extend_ms;
-	struct instant now = client_boot(r->client), end = instant_add(now, ttl_ms * MSEC * 99 / 100 - 3 * MSEC);
+	int64_t ttl_ms = t->job.extend < 0 && t->tick % 2 == 0 ? t->job.ttl_ms : t->job.extend_ms;
+	struct instant now = client_boot(t->client), end = instant_add(now, ttl_ms * MSEC * 99 / 100 - 3 * MSEC);
 
-	owner_word(r, owner);
-	q = client_ask(r->client, ASK_EXTEND, r, "EXTEND %s ttl=%lldms%s", name_of(r->job.name), (long long)ttl_ms,
+	owner_word(t, owner);
+	q = client_ask(t->client, ASK_EXTEND, t, "EXTEND %s ttl=%lldms%s", name_of(t->job.name), (long long)ttl_ms,
 		       owner);
 	if (!q)
 		return;
 	q->ttl_ms = ttl_ms;
-	if (instant_before(now, r->hold->deadline) && !instant_before(end, r->hold->deadline)) {
-		hold_outdate(r->hold, q, end);
+	if (instant_before(now, t->hold->deadline) && !instant_before(end, t->hold->deadline)) {
+		hold_outdate(t->hold, q, end);
 		return;
 	}
-	r->hold->shorter_asked = q->number;
-	r->hold->shorter_end = end;
-	hold_shorten(r->hold, end);
-	r->hold->promised = r->hold->until;
+	t->hold->shorter_asked = q->number;
+	t->hold->shorter_end = end;
+	hold_shorten(t->hold, end);
+	t->hold->promised = t->hold->until;
 }
 
-static void unlock_words(const struct run *r, enum ending how, char *out, size_t size)
+static void unlock_words(const struct task *t, enum ending how, char *out, size_t size)
 {
-	int64_t keep_ms = r->client->world->plan->lease_us / 2 / MSEC;
+	int64_t keep_ms = t->client->world->plan->lease_us / 2 / MSEC;
 
 	out[0] = '\0';
 	if (how == END_FENCE)
-		snprintf(out, size, " fence=%lld", (long long)r->hold->fence);
+		snprintf(out, size, " fence=%lld", (long long)t->hold->fence);
 	else if (how == END_SYNC)
 		snprintf(out, size, " sync=yes");
 	else if (how == END_KEEP)
 		snprintf(out, size, " keep=%lldms", (long long)keep_ms);
 }
 
-void client_unlock(struct run *r, enum ending how)
+void client_unlock(struct task *t, enum ending how)
 {
 	char owner[24], words[48];
 	struct request_sim *q;
-	struct hold *h = r->hold;
+	struct hold *h = t->hold;
 
-	owner_word(r, owner);
+	owner_word(t, owner);
 	if (how == END_FENCE) {
-		q = client_ask(r->client, ASK_UNLOCK, r, "UNLOCK %s%s fence=%lld", name_of(r->job.name), owner,
+		q = client_ask(t->client, ASK_UNLOCK, t, "UNLOCK %s%s fence=%lld", name_of(t->job.name), owner,
 			       (long long)h->fence - 1);
 		if (q)
 			q->fence = h->fence - 1; /* the fence of an older grant: changes nothing */
 	}
-	unlock_words(r, how, words, sizeof(words));
-	q = client_ask(r->client, ASK_UNLOCK, r, "UNLOCK %s%s%s", name_of(r->job.name), owner, words);
+	unlock_words(t, how, words, sizeof(words));
+	q = client_ask(t->client, ASK_UNLOCK, t, "UNLOCK %s%s%s", name_of(t->job.name), owner, words);
 	if (!q)
 		return;
 	q->sync = how == END_SYNC;
-	q->keep_ms = how == END_KEEP ? r->client->world->plan->lease_us / 2 / MSEC : 0;
+	q->keep_ms = how == END_KEEP ? t->client->world->plan->lease_us / 2 / MSEC : 0;
 	q->fence = how == END_FENCE ? h->fence : 0;
 	q->ours = true;
-	h = hold_find(r->client->conn, q->name, q->owner); /* the UNLOCK may end a later grant than the task's */
+	h = hold_find(t->client->conn, q->name, q->owner); /* the UNLOCK may end a later grant than the task's */
 	if (q->fence && q->fence != h->fence)
 		return;
 	h->unlocking++;

@@ -34,7 +34,7 @@ static void access_over(struct access *a)
 	free(a);
 }
 
-void resource_visit(struct world *w, struct run *r, int64_t token)
+void resource_visit(struct world *w, struct task *r, int64_t token)
 {
 	struct access *a = calloc(1, sizeof(*a));
 

@@ -10,7 +10,7 @@
 #include "tests/sim/plan/stream.h"
 
 struct world;
-struct run;
+struct task;
 
 struct resource {
 	int64_t seen; /* the largest token seen */
@@ -19,7 +19,7 @@ struct resource {
 };
 
 /* The client reads and then writes the counter. */
-void resource_visit(struct world *w, struct run *r, int64_t token);
+void resource_visit(struct world *w, struct task *r, int64_t token);
 void access_fired(struct world *w, struct timer *t);
 /* Frees an access that is under way when the world ends. */
 void access_drop(struct timer *t);

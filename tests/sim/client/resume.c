@@ -76,8 +76,8 @@ static int64_t hold_share(const struct hold *h)
 	const struct world *w = h->client->world;
 	int64_t n = 0;
 
-	for (unsigned i = 0; i < w->runs; i++)
-		n += w->run[i].hold == h ? w->run[i].mine : 0;
+	for (unsigned i = 0; i < w->tasks; i++)
+		n += w->task[i].hold == h ? w->task[i].mine : 0;
 	return n;
 }
 
@@ -230,7 +230,7 @@ static struct request_sim *resume_running(struct conn *c)
 /* Lines may have said more than a torn journal kept, however many runs ago. */
 static bool is_torn(const struct conn *from, const struct conn *c)
 {
-	return from->life <= c->daemon->journal.torn;
+	return from->run <= c->daemon->journal.torn;
 }
 
 struct account *resume_account(struct conn *c, int64_t owner, int64_t name)
@@ -277,7 +277,7 @@ static void row_look(struct request_sim *q, int64_t name, int64_t fence, int64_t
 }
 
 /* The grant was answered already, to a tagged request that overtook a RESUME: of this RESUME, or of one that was never answered. */
-static bool was_told(const struct conn *c, int64_t owner, int64_t name, int64_t fence)
+static bool was_answered(const struct conn *c, int64_t owner, int64_t name, int64_t fence)
 {
 	const struct conn *other;
 
@@ -298,14 +298,14 @@ void resume_row_said(struct request_sim *q, struct span line)
 	if (name < 0)
 		return;
 	row_look(q, name, fence, count, from, old);
-	if (old->fence != fence && !was_told(c, owner, name, fence))
+	if (old->fence != fence && !was_answered(c, owner, name, fence))
 		check_turn(c->world, c->daemon, name, fence);
 	c->account[owner][name] = old->fence == fence ? *old : (struct account){.fence = fence};
 	c->account[owner][name].count = count;
 	c->account[owner][name].open = c->account[owner][name].vague = false;
 	check_resumed(c, name, owner, fence);
 	checker_undelay(c->world, name, fence); /* the hold continues */
-	witness_vouch(c->daemon, name, line_int(line, "valid_ms"), INVARIANT_S9);
+	recount_check(c->daemon, name, line_int(line, "valid_ms"), INVARIANT_S9);
 	account_vouched(q, &c->account[owner][name], name, line);
 }
 
@@ -338,7 +338,7 @@ static void session_moves(struct request_sim *q)
 	conn_takes(c, q->secret);
 	c->resumed = true;
 	if (from)
-		orphans_move(c, from);
+		detached_move(c, from);
 	for (int64_t owner = 0; from && owner < OWNERS_MAX; owner++)
 		for (int64_t name = 0; name < NAMES_MAX; name++)
 			account_moves(&c->account[owner][name], &from->account[owner][name], is_torn(from, c));
@@ -372,9 +372,9 @@ static int64_t session_known_until(const struct conn *from, const struct conn *c
 
 	if (from->daemon != d || !from->detached_at)
 		return 0;
-	if (from->life == c->life)
+	if (from->run == c->run)
 		return from->detached_at + grace * 98 / 100;
-	if (from->life + 1 != c->life || is_torn(from, c) || from->detached_at != d->died_at[from->life % LIVES_MAX])
+	if (from->run + 1 != c->run || is_torn(from, c) || from->detached_at != d->died_at[from->run % RUNS_MAX])
 		return 0;
 	return d->started_at + (grace > d->conf.lease_us ? grace : d->conf.lease_us) * 98 / 100;
 }

@@ -21,7 +21,7 @@ static const char *const fixed[] = {
 
 static void say_fixed(struct sim_client *c)
 {
-	client_ask(c, ASK_OTHER, NULL, "%s", fixed[stream_range(&c->chat, 0, (int64_t)(sizeof(fixed) / sizeof(fixed[0])) - 1)]);
+	client_ask(c, ASK_OTHER, NULL, "%s", fixed[stream_range(&c->side, 0, (int64_t)(sizeof(fixed) / sizeof(fixed[0])) - 1)]);
 }
 
 /* The client holds the name until it happens to send UNLOCK, or its session ends. */
@@ -37,9 +37,9 @@ static void say_lock(struct sim_client *c, long long name, const char *fields, i
 
 static void say_other_name(struct sim_client *c)
 {
-	long long name = stream_range(&c->chat, 0, NAMES_SEEN - 1);
+	long long name = stream_range(&c->side, 0, NAMES_SEEN - 1);
 
-	switch (stream_range(&c->chat, 0, 8)) {
+	switch (stream_range(&c->side, 0, 8)) {
 	case 0:
 	case 5:
 	case 6:
@@ -67,15 +67,15 @@ static void reload(struct sim_client *c)
 
 	if (!daemon_is_up(d))
 		return;
-	d->conf.limits.locks = (uint64_t)stream_range(&c->chat, 8, 1024);
-	d->conf.limits.waiting = (uint64_t)stream_range(&c->chat, 4, 256);
-	d->conf.limits.mistakes = (uint64_t)stream_range(&c->chat, 3, 100);
-	d->conf.listed = (unsigned)stream_range(&c->chat, 8, 64); /* LIST is answered in slices of so many entries */
+	d->conf.limits.locks = (uint64_t)stream_range(&c->side, 8, 1024);
+	d->conf.limits.waiting = (uint64_t)stream_range(&c->side, 4, 256);
+	d->conf.limits.mistakes = (uint64_t)stream_range(&c->side, 3, 100);
+	d->conf.listed = (unsigned)stream_range(&c->side, 8, 64); /* LIST is answered in slices of so many entries */
 	world_note(c->world, 13, d->conf.limits.locks, "d%u loads its configuration anew", d->index);
 	service_reload(d->service, &d->conf);
 }
 
-void chat_fired(struct sim_client *c)
+void side_requests_fired(struct sim_client *c)
 {
 	struct world *w = c->world;
 
@@ -85,23 +85,23 @@ void chat_fired(struct sim_client *c)
 	}
 	if (w->now > w->plan->length_us)
 		return; /* in the healed world the bounds are tight */
-	if (stream_chance(&c->chat, RELOADS))
+	if (stream_chance(&c->side, RELOADS))
 		reload(c);
-	else if (stream_chance(&c->chat, 2))
+	else if (stream_chance(&c->side, 2))
 		client_ask(c, ASK_OTHER, NULL, "PING %*s", TOO_LONG, "x");
-	else if (stream_chance(&c->chat, 50))
+	else if (stream_chance(&c->side, 50))
 		say_other_name(c);
 	else
 		say_fixed(c);
-	world_at(w, &c->chat_timer, AT_CHAT, w->now + stream_skewed(&c->chat, MSEC, 2 * w->plan->chatter_ms * MSEC));
+	world_at(w, &c->side_timer, AT_SIDE, w->now + stream_skewed(&c->side, MSEC, 2 * w->plan->chatter_ms * MSEC));
 }
 
-void chat_begin(struct sim_client *c)
+void side_requests_begin(struct sim_client *c)
 {
 	const struct plan *p = c->world->plan;
 
 	if (storm_begin(c) || !p->chatter_ms || c->index >= CLIENTS_COMMON)
 		return; /* only some of a crowd: the LISTs of hundreds would take long */
-	stream_init(&c->chat, (uint64_t)p->seed, DRAW_CHATTER, c->index);
-	world_at(c->world, &c->chat_timer, AT_CHAT, p->warm_us + stream_range(&c->chat, 0, p->chatter_ms * MSEC));
+	stream_init(&c->side, (uint64_t)p->seed, DRAW_SIDE_REQUESTS, c->index);
+	world_at(c->world, &c->side_timer, AT_SIDE, p->warm_us + stream_range(&c->side, 0, p->chatter_ms * MSEC));
 }

@@ -29,7 +29,7 @@ static int64_t storm_name(struct span line)
 /* A line about a name starts its hold anew, or ends it. */
 void storm_said(struct conn *c, struct span line)
 {
-	struct storm_book *b = &c->world->storm[c->daemon->index];
+	struct storm_holds *b = &c->world->storm[c->daemon->index];
 	int64_t name = c->world->plan->storm ? storm_name(line) : -1;
 	bool granted = line_field(line, "ttl_ms").n > 0 && line_int(line, "count") > 0;
 
@@ -39,16 +39,16 @@ void storm_said(struct conn *c, struct span line)
 	b->holder[name] = c;
 }
 
-void storm_over(const struct conn *c)
+void storm_conn_over(const struct conn *c)
 {
-	struct storm_book *b = &c->world->storm[c->daemon->index];
+	struct storm_holds *b = &c->world->storm[c->daemon->index];
 
 	for (int64_t name = 0; c->world->plan->storm && name < STORM_NAMES; name++)
 		if (b->holder[name] == c)
 			b->since[name] = 0;
 }
 
-void storm_life(struct sim_daemon *d)
+void storm_run_begins(struct sim_daemon *d)
 {
 	memset(&d->world->storm[d->index], 0, sizeof(d->world->storm[0]));
 }
@@ -57,7 +57,7 @@ void storm_life(struct sim_daemon *d)
 static void storm_passes(struct request_sim *q, int64_t to)
 {
 	struct sim_daemon *d = q->conn->daemon;
-	const struct storm_book *b = &d->world->storm[d->index];
+	const struct storm_holds *b = &d->world->storm[d->index];
 
 	for (int64_t name = q->listed + 1; name < to; name++)
 		if (b->since[name] > 0 && b->since[name] < q->begun_step)
@@ -82,7 +82,7 @@ void storm_listed(struct request_sim *q, struct span line)
 
 static void say_list(struct sim_client *c)
 {
-	int64_t after = stream_chance(&c->chat, 50) ? -1 : stream_range(&c->chat, 0, c->world->plan->storm), limit = stream_skewed(&c->chat, 1, STORM_NAMES);
+	int64_t after = stream_chance(&c->side, 50) ? -1 : stream_range(&c->side, 0, c->world->plan->storm), limit = stream_skewed(&c->side, 1, STORM_NAMES);
 	char from[32] = "";
 	struct request_sim *q;
 
@@ -98,7 +98,7 @@ static void say_list(struct sim_client *c)
 /* Sends the request for up to as many names as the storm has, starting anywhere among them. */
 static void say_many(struct sim_client *c, const char *verb, const char *fields, int64_t wait_ms)
 {
-	int64_t most = c->world->plan->storm, count = stream_range(&c->chat, most / 4, most), first = stream_range(&c->chat, 0, most);
+	int64_t most = c->world->plan->storm, count = stream_range(&c->side, most / 4, most), first = stream_range(&c->side, 0, most);
 
 	for (int64_t i = 0; i < count; i++) {
 		struct request_sim *q = client_ask(c, ASK_STORM, NULL, "%s x%03lld%s", verb, (long long)((first + i) % most), fields);
@@ -112,11 +112,11 @@ static void say_many(struct sim_client *c, const char *verb, const char *fields,
 
 static void say_anything(struct sim_client *c)
 {
-	bool waits = stream_chance(&c->chat, 30);
+	bool waits = stream_chance(&c->side, 30);
 	char fields[64];
 
 	snprintf(fields, sizeof(fields), " ttl=%lldms%s", (long long)(c->world->plan->lease_us / MSEC), waits ? " wait=300ms" : "");
-	switch (stream_range(&c->chat, 0, 9)) {
+	switch (stream_range(&c->side, 0, 9)) {
 	case 0:
 		client_leave(c, LEAVE_CLOSE);
 		break;
@@ -142,7 +142,7 @@ static void storm_quit(struct sim_client *c)
 	if (ready)
 		client_quit(c);
 	else
-		world_at(c->world, &c->chat_timer, AT_CHAT, c->world->now + QUIT_AGAIN_US);
+		world_at(c->world, &c->side_timer, AT_SIDE, c->world->now + QUIT_AGAIN_US);
 }
 
 void storm_fired(struct sim_client *c)
@@ -153,12 +153,12 @@ void storm_fired(struct sim_client *c)
 		storm_quit(c);
 		return;
 	}
-	if (stream_chance(&c->chat, 40))
+	if (stream_chance(&c->side, 40))
 		say_list(c);
 	say_anything(c);
-	if (stream_chance(&c->chat, 60))
+	if (stream_chance(&c->side, 60))
 		say_list(c);
-	world_at(w, &c->chat_timer, AT_CHAT, w->now + stream_skewed(&c->chat, MSEC, PAUSE_US));
+	world_at(w, &c->side_timer, AT_SIDE, w->now + stream_skewed(&c->side, MSEC, PAUSE_US));
 }
 
 bool storm_begin(struct sim_client *c)
@@ -167,7 +167,7 @@ bool storm_begin(struct sim_client *c)
 
 	if (!p->storm || c->index >= STORMERS)
 		return p->storm > 0;
-	stream_init(&c->chat, (uint64_t)p->seed, DRAW_CHATTER, c->index);
-	world_at(c->world, &c->chat_timer, AT_CHAT, p->warm_us + stream_range(&c->chat, 0, PAUSE_US));
+	stream_init(&c->side, (uint64_t)p->seed, DRAW_SIDE_REQUESTS, c->index);
+	world_at(c->world, &c->side_timer, AT_SIDE, p->warm_us + stream_range(&c->side, 0, PAUSE_US));
 	return true;
 }

@@ -2,169 +2,169 @@
 /* A job of a client, step by step: ask for a lock, use what it protects, release it in one of many ways. */
 #include "tests/sim/world/world.h"
 
-struct run *run_add(struct world *w, const struct job *job)
+struct task *task_add(struct world *w, const struct job *job)
 {
-	struct run *r = &w->run[w->runs];
+	struct task *t = &w->task[w->tasks];
 
-	r->job = *job;
-	r->index = w->runs++;
-	r->client = &w->client[job->client];
-	return r;
+	t->job = *job;
+	t->index = w->tasks++;
+	t->client = &w->client[job->client];
+	return t;
 }
 
-static void run_set_hold(struct run *r, struct hold *h)
+static void task_set_hold(struct task *t, struct hold *h)
 {
-	if (r->hold)
-		r->hold->uses--;
+	if (t->hold)
+		t->hold->uses--;
 	if (h)
 		h->uses++;
-	r->hold = h;
+	t->hold = h;
 }
 
-void run_over(struct run *r)
+void task_over(struct task *t)
 {
-	r->state = RUN_DONE;
-	r->lock = NULL;
-	run_set_hold(r, NULL);
-	heap_cancel(&r->client->world->heap, &r->timer);
+	t->state = TASK_DONE;
+	t->lock = NULL;
+	task_set_hold(t, NULL);
+	heap_cancel(&t->client->world->heap, &t->timer);
 }
 
-static void run_begin(struct run *r)
+static void task_begin(struct task *t)
 {
-	struct world *w = r->client->world;
+	struct world *w = t->client->world;
 
-	if (!r->client->conn || r->client->conn->left || r->client->state != CLIENT_RUNNING) {
-		run_over(r);
+	if (!t->client->conn || t->client->conn->left || t->client->state != CLIENT_RUNNING) {
+		task_over(t);
 		return;
 	}
-	client_lock(r, r->job.wait_ms);
-	r->state = RUN_ASKING;
-	if (r->job.cancel_us && r->job.tagged)
-		world_at(w, &r->timer, AT_RUN, w->now + r->job.cancel_us);
+	client_lock(t, t->job.wait_ms);
+	t->state = TASK_ASKING;
+	if (t->job.cancel_us && t->job.tagged)
+		world_at(w, &t->timer, AT_TASK, w->now + t->job.cancel_us);
 }
 
-static void run_next_tick(struct run *r)
+static void task_next_tick(struct task *t)
 {
-	struct world *w = r->client->world;
+	struct world *w = t->client->world;
 
-	world_at(w, &r->timer, AT_RUN, w->now + r->job.hold_us / r->ticks + 1);
+	world_at(w, &t->timer, AT_TASK, w->now + t->job.hold_us / t->ticks + 1);
 }
 
-void run_answered(struct run *r, const struct request_sim *q, struct hold *h)
+void task_answered(struct task *t, const struct request_sim *q, struct hold *h)
 {
-	if (r->state == RUN_ASKING && q == r->lock) {
+	if (t->state == TASK_ASKING && q == t->lock) {
 		if (!h) {
-			run_over(r);
+			task_over(t);
 			return;
 		}
-		run_set_hold(r, h);
-		r->mine = 1;
-		r->state = RUN_HOLDING;
-		r->ticks = r->job.acts + 1;
+		task_set_hold(t, h);
+		t->mine = 1;
+		t->state = TASK_HOLDING;
+		t->ticks = t->job.acts + 1;
 		/* A grant that arrived late proves nothing until a CHECK. */
 		if (!hold_is_believed(h))
-			client_check(r);
-		run_next_tick(r);
-	} else if (h && h == r->hold) {
-		r->mine++;
+			client_check(t);
+		task_next_tick(t);
+	} else if (h && h == t->hold) {
+		t->mine++;
 	}
 }
 
-static void run_act(struct run *r)
+static void task_act(struct task *t)
 {
-	if (r->hold && !hold_is_acted_with(r->hold))
-		resource_visit(r->client->world, r, r->hold->fence);
+	if (t->hold && !hold_is_acted_with(t->hold))
+		resource_visit(t->client->world, t, t->hold->fence);
 }
 
-void run_checked(struct run *r, const struct request_sim *q, bool held)
+void task_checked(struct task *t, const struct request_sim *q, bool held)
 {
-	if (r->state == RUN_HOLDING && q->ask == ASK_CHECK && held && hold_is_believed(r->hold))
-		run_act(r);
+	if (t->state == TASK_HOLDING && q->ask == ASK_CHECK && held && hold_is_believed(t->hold))
+		task_act(t);
 }
 
 /* Releases the name as often as the task has locked it. */
-static void run_unlock(struct run *r, enum ending how)
+static void task_unlock(struct task *t, enum ending how)
 {
-	for (; r->mine > 1; r->mine--)
-		client_unlock(r, END_UNLOCK);
-	r->state = RUN_ENDING;
-	client_unlock(r, how);
+	for (; t->mine > 1; t->mine--)
+		client_unlock(t, END_UNLOCK);
+	t->state = TASK_ENDING;
+	client_unlock(t, how);
 }
 
-void run_end(struct run *r, enum ending how)
+void task_end(struct task *t, enum ending how)
 {
-	struct sim_client *c = r->client;
+	struct sim_client *c = t->client;
 
-	if (r->state != RUN_HOLDING || r->hold->conn != c->conn) {
-		run_over(r);
+	if (t->state != TASK_HOLDING || t->hold->conn != c->conn) {
+		task_over(t);
 		return;
 	}
 	switch (how) {
 	case END_QUIT:
 		client_quit(c);
-		run_over(r);
+		task_over(t);
 		break;
 	case END_CLOSE:
 	case END_HALF_CLOSE:
-		run_over(r);
+		task_over(t);
 		client_leave(c, how == END_CLOSE ? LEAVE_CLOSE : LEAVE_HALF);
 		break;
 	case END_LEAVE:
-		run_over(r);
+		task_over(t);
 		break;
 	default:
-		run_unlock(r, how);
+		task_unlock(t, how);
 		break;
 	}
 }
 
-static void run_use(struct run *r)
+static void task_use(struct task *t)
 {
-	bool connected = r->hold->conn == r->client->conn;
+	bool connected = t->hold->conn == t->client->conn;
 
-	if (r->job.careless || (!connected && hold_is_believed(r->hold)))
-		run_act(r);
+	if (t->job.careless || (!connected && hold_is_believed(t->hold)))
+		task_act(t);
 	else if (connected)
-		client_check(r);
-	if (connected && (r->tick == r->job.extend || r->job.extend < 0))
-		client_extend(r);
-	if (connected && r->tick == r->job.reenter)
-		client_lock(r, 0);
+		client_check(t);
+	if (connected && (t->tick == t->job.extend || t->job.extend < 0))
+		client_extend(t);
+	if (connected && t->tick == t->job.reenter)
+		client_lock(t, 0);
 }
 
-static void run_tick(struct run *r)
+static void task_tick(struct task *t)
 {
-	r->tick++;
-	if (r->hold->lost && !r->job.careless)
-		r->ticks = r->tick; /* the task ends: it only sends its UNLOCK */
-	if (r->tick >= r->ticks) {
-		run_end(r, (enum ending)r->job.ending);
+	t->tick++;
+	if (t->hold->lost && !t->job.careless)
+		t->ticks = t->tick; /* the task ends: it only sends its UNLOCK */
+	if (t->tick >= t->ticks) {
+		task_end(t, (enum ending)t->job.ending);
 		return;
 	}
-	run_use(r);
-	run_next_tick(r);
+	task_use(t);
+	task_next_tick(t);
 }
 
-void run_fired(struct run *r)
+void task_fired(struct task *t)
 {
-	struct sim_client *c = r->client;
+	struct sim_client *c = t->client;
 
 	if (c->state == CLIENT_STALLED) {
-		world_at(c->world, &r->timer, AT_RUN, c->thaw_at + 1);
+		world_at(c->world, &t->timer, AT_TASK, c->thaw_at + 1);
 		return;
 	}
-	switch (r->state) {
-	case RUN_IDLE:
-		run_begin(r);
+	switch (t->state) {
+	case TASK_IDLE:
+		task_begin(t);
 		break;
-	case RUN_ASKING:
-		client_ask(c, ASK_CANCEL, NULL, "CANCEL @t%u", r->lock->number);
+	case TASK_ASKING:
+		client_ask(c, ASK_CANCEL, NULL, "CANCEL @t%u", t->lock->number);
 		break;
-	case RUN_HOLDING:
-		run_tick(r);
+	case TASK_HOLDING:
+		task_tick(t);
 		break;
-	case RUN_ENDING:
-	case RUN_DONE:
+	case TASK_ENDING:
+	case TASK_DONE:
 		break;
 	}
 }

@@ -8,7 +8,7 @@
 #include "daemon/base/instant.h"
 #include "tests/sim/plan/stream.h"
 
-#define TIGHT_PERCENT 12
+#define BUNCHED_PERCENT 12
 #define FOCI_MOST     3
 
 struct foci {
@@ -47,13 +47,13 @@ static void fault_move(const struct plan *p, struct fault *f, int64_t at_us)
 		f->for_us = p->length_us - at_us;
 }
 
-void tight_draw(struct plan *p, uint64_t seed, unsigned drawn)
+void bunched_draw(struct plan *p, uint64_t seed, unsigned drawn)
 {
 	struct stream s;
 	struct foci foci;
 
-	stream_init(&s, seed, DRAW_TIGHT, 0);
-	if (rare_of(seed) != RARE_NONE || !stream_chance(&s, TIGHT_PERCENT))
+	stream_init(&s, seed, DRAW_BUNCHED, 0);
+	if (rare_of(seed) != RARE_NONE || !stream_chance(&s, BUNCHED_PERCENT))
 		return;
 	foci_draw(&foci, p, &s, drawn);
 	for (unsigned i = 0; i < drawn && i < p->faults; i++) {

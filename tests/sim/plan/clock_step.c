@@ -36,12 +36,12 @@ static void stall_add(struct plan *p, struct stream *s)
 					       .x = stream_range(s, 1, 3)};
 }
 
-void step_draw(struct plan *p, uint64_t seed)
+void clock_step_draw(struct plan *p, uint64_t seed)
 {
 	struct stream s;
 	int64_t first, steps, stalls;
 
-	stream_init(&s, seed, DRAW_STEP, 0);
+	stream_init(&s, seed, DRAW_CLOCK_STEP, 0);
 	if (p->nodes < 3 || p->daemons < 2 || p->stranger || p->trust || plan_class(p) == CLASS_X || !stream_chance(&s, STEP_PERCENT))
 		return;
 	first = stream_range(&s, 0, p->nodes - 1);

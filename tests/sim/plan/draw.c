@@ -349,21 +349,21 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	jobs = p->clients * stream_skewed(&s, 1, 60);
 	while ((int64_t)p->jobs < jobs && p->jobs < JOBS_MAX)
 		draw_job(p, &s, crowded);
-	scene_draw(p, seed);
+	holder_scene_draw(p, seed);
 	session_scene_draw(p, seed);
-	adopt_scene_draw(p, seed);
+	adoption_scene_draw(p, seed);
 	deletion_scene_draw(p, seed);
 	draw_stranger(p, seed);
 	draw_identities(p, seed);
 	store_scene_draw(p, seed);
 	memory_scene_draw(p, seed);
-	overtake_scene_draw(p, seed);
+	overtaking_scene_draw(p, seed);
 	crossing_scene_draw(p, seed);
-	tight_draw(p, seed, drawn);
+	bunched_draw(p, seed, drawn);
 	draw_halts(p, seed);
-	flap_draw(p, seed);
-	step_draw(p, seed);
-	flushed_scene_draw(p, seed);
+	flapping_draw(p, seed);
+	clock_step_draw(p, seed);
+	flushes_scene_draw(p, seed);
 	if (p->finale & FINALE_REJOIN)
 		plan_near_clocks(p); /* this trial takes a store away, as flapping does */
 	rare_draw(p);

@@ -51,12 +51,12 @@ static void job_add(struct plan *p, struct stream *s)
 					 .ending = END_UNLOCK};
 }
 
-void flap_draw(struct plan *p, uint64_t seed)
+void flapping_draw(struct plan *p, uint64_t seed)
 {
 	struct stream s;
 	int64_t first, faults, jobs;
 
-	stream_init(&s, seed, DRAW_FLAP, 0);
+	stream_init(&s, seed, DRAW_FLAPPING, 0);
 	if (p->nodes < 3 || p->daemons < 2 || p->stranger || plan_class(p) == CLASS_X || !stream_chance(&s, FLAP_PERCENT))
 		return;
 	if (stream_chance(&s, 50)) /* a long timeout of commands must not make rounds as slow */

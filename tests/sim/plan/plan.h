@@ -142,21 +142,21 @@ void plan_draw(struct plan *ret_plan, uint64_t seed);
 /* client.c: does the client ask for grace? */
 bool client_is_graced(const struct plan *p, unsigned index);
 /* tests/sim/scene: each adds its scene to some worlds. */
-void scene_draw(struct plan *p, uint64_t seed);
+void holder_scene_draw(struct plan *p, uint64_t seed);
 void session_scene_draw(struct plan *p, uint64_t seed);
 void store_scene_draw(struct plan *p, uint64_t seed);
-void adopt_scene_draw(struct plan *p, uint64_t seed);
+void adoption_scene_draw(struct plan *p, uint64_t seed);
 void deletion_scene_draw(struct plan *p, uint64_t seed);
-void flushed_scene_draw(struct plan *p, uint64_t seed);
+void flushes_scene_draw(struct plan *p, uint64_t seed);
 void memory_scene_draw(struct plan *p, uint64_t seed);
-void overtake_scene_draw(struct plan *p, uint64_t seed);
+void overtaking_scene_draw(struct plan *p, uint64_t seed);
 void crossing_scene_draw(struct plan *p, uint64_t seed);
 /* bunched.c: moves faults and jobs of some worlds close together; the first `drawn` faults are those that were drawn at random. */
-void tight_draw(struct plan *p, uint64_t seed, unsigned drawn);
+void bunched_draw(struct plan *p, uint64_t seed, unsigned drawn);
 /* flapping.c: lets a minority of the nodes be slow, hang or flap in some healed worlds, while many clients want one name. */
-void flap_draw(struct plan *p, uint64_t seed);
+void flapping_draw(struct plan *p, uint64_t seed);
 /* clock_step.c: sets the clocks of a minority of the nodes forward in some worlds that break no other assumption, while many nodes are out of reach. */
-void step_draw(struct plan *p, uint64_t seed);
+void clock_step_draw(struct plan *p, uint64_t seed);
 /* Is it a fault of flapping.c, which the healing leaves? */
 static inline bool fault_is_late(const struct plan *p, const struct fault *f)
 {

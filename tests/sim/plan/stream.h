@@ -25,14 +25,14 @@ enum purpose {
 	DRAW_CLIENT,
 	DRAW_RESOURCE,
 	DRAW_FINALE,
-	DRAW_EAR, /* published messages */
+	DRAW_SUBSCRIBER, /* published messages */
 	DRAW_SCENE,
 	DRAW_FLOW,    /* how many calls daemons send a node at a time */
 	DRAW_HALTS,   /* worlds in which hosts stand still and nothing else happens */
 	DRAW_SESSION_SCENE,
-	DRAW_CHATTER, /* what clients ask beside their jobs */
+	DRAW_SIDE_REQUESTS, /* what clients ask beside their jobs */
 	DRAW_SELDOM,  /* properties that few worlds have */
-	DRAW_FLAP,    /* flapping nodes in a healed world */
+	DRAW_FLAPPING,    /* flapping nodes in a healed world */
 	DRAW_STRANGER, /* the configuration of the stranger */
 	DRAW_ADOPT_SCENE,
 	DRAW_IDENTITY, /* servers whose run id, replication id and memory do not change together */
@@ -40,10 +40,10 @@ enum purpose {
 	DRAW_STORE_SCENE,
 	DRAW_RARE, /* rare kinds of worlds */
 	DRAW_MEMORY_SCENE,
-	DRAW_STEP, /* clocks that are set forward, and nodes out of reach */
+	DRAW_CLOCK_STEP, /* clocks that are set forward, and nodes out of reach */
 	DRAW_OVERTAKE_SCENE,
 	DRAW_CROSSING_SCENE,
-	DRAW_TIGHT, /* faults that come close together */
+	DRAW_BUNCHED, /* faults that come close together */
 	DRAW_FLUSHED_SCENE,
 };
 

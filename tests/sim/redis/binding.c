@@ -150,7 +150,7 @@ static int redis_sha1hex(lua_State *lua)
 /* --- running --------------------------------------------------------------------------------------------------------- */
 
 /* Appends the error on top of the stack, which the handler made. */
-static void failure_say(struct binding *b, int script, struct buf *out)
+static void failure_write(struct binding *b, int script, struct buf *out)
 {
 	lua_State *lua = b->lua;
 	struct buf line;
@@ -191,9 +191,9 @@ void binding_run(struct binding *b, int script, const struct span *key, size_t k
 	list_set(b, "ARGV", arg, args);
 	lua_pop(lua, 1);
 	if (interpreter_call(script))
-		failure_say(b, script, out);
+		failure_write(b, script, out);
 	else
-		value_say(lua, out);
+		value_write(lua, out);
 	interpreter_clear();
 	running = NULL;
 }

@@ -26,7 +26,7 @@ static void text_free(struct span text)
 	free((void *)(uintptr_t)text.p);
 }
 
-static void data_tell(const struct data *d, struct span key, struct span before, struct span after)
+static void data_notify(const struct data *d, struct span key, struct span before, struct span after)
 {
 	if (d->changed)
 		d->changed(d->context, key, before, after);
@@ -103,7 +103,7 @@ static void datum_copy(struct data *to, const struct datum *from)
 	copy->expires_ms = from->expires_ms;
 	copy->text = (struct span){mem_copy(from->text.p, from->text.n), from->text.n};
 	items_copy(&copy->items, &from->items);
-	data_tell(to, copy->key, SPAN(""), copy->text);
+	data_notify(to, copy->key, SPAN(""), copy->text);
 }
 
 void data_copy(struct data *to, const struct data *from)
@@ -163,7 +163,7 @@ struct datum *data_set_text(struct data *d, struct datum *datum, struct span key
 	}
 	datum->type = DATUM_STRING;
 	datum->text = after;
-	data_tell(d, datum->key, before, after);
+	data_notify(d, datum->key, before, after);
 	text_free(before);
 	return datum;
 }
@@ -176,6 +176,6 @@ struct datum *data_add_items(struct data *d, struct span key, enum datum_type ty
 void data_remove(struct data *d, struct datum *datum)
 {
 	map_remove(&d->keys, &datum->node);
-	data_tell(d, datum->key, datum->text, SPAN(""));
+	data_notify(d, datum->key, datum->text, SPAN(""));
 	datum_free(datum);
 }

@@ -2,7 +2,7 @@
 /* Commands on hashes. */
 #include "tests/sim/redis/model_command.h"
 
-static void field_say(const struct datum *datum, struct span name, struct buf *out)
+static void field_write(const struct datum *datum, struct span name, struct buf *out)
 {
 	size_t i = datum ? items_find(&datum->items, name) : 0;
 
@@ -28,7 +28,7 @@ void model_run_hget(struct model *m, const struct span *word, size_t n, struct b
 
 	(void)n;
 	if (hash_look(m, word[1], out, &datum))
-		field_say(datum, word[2], out);
+		field_write(datum, word[2], out);
 }
 
 void model_run_hmget(struct model *m, const struct span *word, size_t n, struct buf *out)
@@ -40,7 +40,7 @@ void model_run_hmget(struct model *m, const struct span *word, size_t n, struct 
 		return;
 	wire_array(out, n - 2);
 	for (i = 2; i < n; i++)
-		field_say(datum, word[i], out);
+		field_write(datum, word[i], out);
 }
 
 void model_run_hgetall(struct model *m, const struct span *word, size_t n, struct buf *out)

@@ -34,54 +34,54 @@ static bool disk_failed(const struct model *m)
 	return m->error && strncmp(m->error, "MISCONF ", 8) == 0;
 }
 
-static void text_tell(struct buf *text, const char *line)
+static void text_append(struct buf *text, const char *line)
 {
 	buf_append(text, line, strlen(line));
 }
 
-static void server_tell(const struct model *m, struct buf *text)
+static void server_write(const struct model *m, struct buf *text)
 {
-	text_tell(text, "# Server\r\nredis_version:" MODEL_VERSION "\r\nredis_mode:standalone\r\nrun_id:");
-	text_tell(text, m->run_id);
-	text_tell(text, "\r\n");
+	text_append(text, "# Server\r\nredis_version:" MODEL_VERSION "\r\nredis_mode:standalone\r\nrun_id:");
+	text_append(text, m->run_id);
+	text_append(text, "\r\n");
 }
 
-static void replication_tell(const struct model *m, struct buf *text)
+static void replication_write(const struct model *m, struct buf *text)
 {
-	text_tell(text, "# Replication\r\nrole:");
-	text_tell(text, m->role);
-	text_tell(text, "\r\nconnected_slaves:0\r\nmaster_replid:");
-	text_tell(text, m->replid);
-	text_tell(text, "\r\nmaster_replid2:");
+	text_append(text, "# Replication\r\nrole:");
+	text_append(text, m->role);
+	text_append(text, "\r\nconnected_slaves:0\r\nmaster_replid:");
+	text_append(text, m->replid);
+	text_append(text, "\r\nmaster_replid2:");
 	for (int i = 0; i < 5; i++)
-		text_tell(text, m->fed ? "fedfedfe" : "00000000");
-	text_tell(text, "\r\n");
+		text_append(text, m->fed ? "fedfedfe" : "00000000");
+	text_append(text, "\r\n");
 }
 
-static void memory_tell(const struct model *m, struct buf *text)
+static void memory_write(const struct model *m, struct buf *text)
 {
 	(void)m;
-	text_tell(text, "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n");
+	text_append(text, "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n");
 }
 
-static void persistence_tell(const struct model *m, struct buf *text)
+static void persistence_write(const struct model *m, struct buf *text)
 {
-	text_tell(text, "# Persistence\r\nloading:0\r\nrdb_last_bgsave_status:");
-	text_tell(text, disk_failed(m) ? "err" : "ok");
-	text_tell(text, "\r\naof_last_write_status:ok\r\n");
+	text_append(text, "# Persistence\r\nloading:0\r\nrdb_last_bgsave_status:");
+	text_append(text, disk_failed(m) ? "err" : "ok");
+	text_append(text, "\r\naof_last_write_status:ok\r\n");
 }
 
-static void stats_tell(const struct model *m, struct buf *text)
+static void stats_write(const struct model *m, struct buf *text)
 {
 	buf_printf(text, "# Stats\r\nevicted_keys:%lld\r\ntotal_net_repl_input_bytes:%s\r\n", (long long)m->evicted, m->fed ? "4711" : "0");
 }
 
 static const struct {
 	const char *name;
-	void (*tell)(const struct model *m, struct buf *text);
+	void (*write)(const struct model *m, struct buf *text);
 } sections[] = {
-	{"server", server_tell}, {"memory", memory_tell},           {"persistence", persistence_tell},
-	{"stats", stats_tell},   {"replication", replication_tell},
+	{"server", server_write}, {"memory", memory_write},           {"persistence", persistence_write},
+	{"stats", stats_write},   {"replication", replication_write},
 };
 
 /* The named sections, or all, in Redis' order, with a blank line between them. */
@@ -98,7 +98,7 @@ void model_run_info(struct model *m, const struct span *word, size_t n, struct b
 			continue;
 		if (buf_length(&text))
 			buf_append(&text, "\r\n", 2);
-		sections[i].tell(m, &text);
+		sections[i].write(m, &text);
 	}
 	wire_bulk(out, (struct span){buf_begin(&text), buf_length(&text)});
 }

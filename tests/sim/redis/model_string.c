@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-static void text_say(const struct datum *datum, struct buf *out)
+static void text_write(const struct datum *datum, struct buf *out)
 {
 	if (datum)
 		wire_bulk(out, datum->text);
@@ -18,7 +18,7 @@ void model_run_get(struct model *m, const struct span *word, size_t n, struct bu
 
 	(void)n;
 	if (model_look(m, word[1], DATUM_STRING, out, &datum))
-		text_say(datum, out);
+		text_write(datum, out);
 }
 
 void model_run_mget(struct model *m, const struct span *word, size_t n, struct buf *out)
@@ -29,7 +29,7 @@ void model_run_mget(struct model *m, const struct span *word, size_t n, struct b
 	wire_array(out, n - 1);
 	for (i = 1; i < n; i++) {
 		datum = data_find(&m->data, word[i], model_now_ms(m));
-		text_say(datum && datum->type == DATUM_STRING ? datum : NULL, out);
+		text_write(datum && datum->type == DATUM_STRING ? datum : NULL, out);
 	}
 }
 
@@ -120,7 +120,7 @@ void model_run_set(struct model *m, const struct span *word, size_t n, struct bu
 	if (o.get) {
 		if (!model_look(m, word[1], DATUM_STRING, out, &datum))
 			return;
-		text_say(datum, out);
+		text_write(datum, out);
 	}
 	if (!(o.nx && datum) && !(o.xx && !datum)) {
 		set_put(m, datum, word, o.keep, expires_ms);

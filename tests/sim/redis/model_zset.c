@@ -287,7 +287,7 @@ static void places_locate(const struct items *s, const struct range *r, int64_t 
 	*ret_n = start <= stop ? stop - start + 1 : 0;
 }
 
-static void range_say(struct model *m, struct span key, const struct range *r, struct buf *out)
+static void range_write(struct model *m, struct span key, const struct range *r, struct buf *out)
 {
 	struct datum *datum;
 	const struct item *item;
@@ -311,7 +311,7 @@ void model_run_zrange(struct model *m, const struct span *word, size_t n, struct
 	struct range r = {0};
 
 	if (range_parse(word, n, true, out, &r))
-		range_say(m, word[1], &r, out);
+		range_write(m, word[1], &r, out);
 }
 
 void model_run_zrevrange(struct model *m, const struct span *word, size_t n, struct buf *out)
@@ -319,7 +319,7 @@ void model_run_zrevrange(struct model *m, const struct span *word, size_t n, str
 	struct range r = {.reverse = true};
 
 	if (range_parse(word, n, false, out, &r))
-		range_say(m, word[1], &r, out);
+		range_write(m, word[1], &r, out);
 }
 
 void model_run_zrangebyscore(struct model *m, const struct span *word, size_t n, struct buf *out)
@@ -327,7 +327,7 @@ void model_run_zrangebyscore(struct model *m, const struct span *word, size_t n,
 	struct range r = {.by_score = true};
 
 	if (range_parse(word, n, false, out, &r))
-		range_say(m, word[1], &r, out);
+		range_write(m, word[1], &r, out);
 }
 
 void model_run_zrevrangebyscore(struct model *m, const struct span *word, size_t n, struct buf *out)
@@ -335,7 +335,7 @@ void model_run_zrevrangebyscore(struct model *m, const struct span *word, size_t
 	struct range r = {.by_score = true, .reverse = true};
 
 	if (range_parse(word, n, false, out, &r))
-		range_say(m, word[1], &r, out);
+		range_write(m, word[1], &r, out);
 }
 
 void model_run_zcount(struct model *m, const struct span *word, size_t n, struct buf *out)

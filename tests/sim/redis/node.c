@@ -143,7 +143,7 @@ static void probe_carry_out(struct sim_node *n, const struct call *call, int64_t
 	const struct memo_read read = {&n->redis.model, text_of(n, n->marker_key), text_of(n, n->fence_key)};
 	struct answer *a = &n->answer[n->answered];
 
-	if (memo_tell(&n->memo, &read, call, wall_us, a)) {
+	if (memo_answer(&n->memo, &read, call, wall_us, a)) {
 		n->answered++;
 		return;
 	}

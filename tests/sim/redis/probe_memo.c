@@ -46,7 +46,7 @@ static bool memo_holds(const struct memo *m, const struct memo_read *r)
 	       strcmp(m->replid, r->model->replid) == 0;
 }
 
-bool memo_tell(struct memo *m, const struct memo_read *r, const struct call *call, int64_t wall_us, struct answer *ret_answer)
+bool memo_answer(struct memo *m, const struct memo_read *r, const struct call *call, int64_t wall_us, struct answer *ret_answer)
 {
 	if (!memo_holds(m, r) || ++m->asked % MEMO_TRUST == 0)
 		return false;

@@ -35,7 +35,7 @@ struct memo_read {
 };
 
 /* Answers a probe. False: the probe must be run, because something has changed or to verify the memo. */
-bool memo_tell(struct memo *m, const struct memo_read *r, const struct call *call, int64_t wall_us, struct answer *ret_answer);
+bool memo_answer(struct memo *m, const struct memo_read *r, const struct call *call, int64_t wall_us, struct answer *ret_answer);
 /* A probe was run. False: its answer differs from the previous one, although it read the same. */
 bool memo_keep(struct memo *m, const struct memo_read *r, const struct answer *answer) __attribute__((warn_unused_result));
 

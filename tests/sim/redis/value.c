@@ -103,13 +103,13 @@ static int rows_try(lua_State *lua, int n, struct buf *out)
 			lua_pop(lua, 1);
 			break;
 		}
-		value_say(lua, out);
+		value_write(lua, out);
 	}
 	return i;
 }
 
 /* Writes the table on top up to its first nil. Its length may be beyond that, when it has holes: then it is written again. */
-static void rows_say(lua_State *lua, struct buf *out)
+static void rows_write(lua_State *lua, struct buf *out)
 {
 	size_t begun = buf_length(out);
 	int n = (int)lua_objlen(lua, -1), there;
@@ -118,7 +118,7 @@ static void rows_say(lua_State *lua, struct buf *out)
 		wire_cut(out, begun);
 }
 
-static void table_say(lua_State *lua, struct buf *out)
+static void table_write(lua_State *lua, struct buf *out)
 {
 	if (value_has_field(lua, SPAN("err")) || value_has_field(lua, SPAN("ok"))) {
 		lua_pushstring(lua, "err");
@@ -127,10 +127,10 @@ static void table_say(lua_State *lua, struct buf *out)
 		lua_pop(lua, 2);
 		return;
 	}
-	rows_say(lua, out);
+	rows_write(lua, out);
 }
 
-void value_say(lua_State *lua, struct buf *out)
+void value_write(lua_State *lua, struct buf *out)
 {
 	switch (lua_type(lua, -1)) {
 	case LUA_TSTRING:
@@ -147,7 +147,7 @@ void value_say(lua_State *lua, struct buf *out)
 		break;
 	case LUA_TTABLE:
 		if (lua_checkstack(lua, 4))
-			table_say(lua, out);
+			table_write(lua, out);
 		else
 			wire_error(out, "ERR reached lua stack limit");
 		break;

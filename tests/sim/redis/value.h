@@ -13,7 +13,7 @@
 const char *value_push(lua_State *lua, const char *reply);
 
 /* Writes and pops the value on top. */
-void value_say(lua_State *lua, struct buf *out);
+void value_write(lua_State *lua, struct buf *out);
 
 /* Pushes {field = text}; or an error: "-CODE message" as it is, a text without a code word gets ERR. */
 void value_push_field(lua_State *lua, const char *field, struct span text);

@@ -119,7 +119,7 @@ static void scene_lengthen(struct plan *p, struct stream *s)
 		p->max_lease_us = stream_range(s, LONG_MS, 5000) * MSEC;
 }
 
-void adopt_scene_draw(struct plan *p, uint64_t seed)
+void adoption_scene_draw(struct plan *p, uint64_t seed)
 {
 	struct stream stream;
 	struct scene s = {.plan = p, .stream = &stream};

@@ -14,7 +14,7 @@
 #define FLUSHES_MOST   12
 #define JOBS_ROOM      40
 
-void flushed_scene_draw(struct plan *p, uint64_t seed)
+void flushes_scene_draw(struct plan *p, uint64_t seed)
 {
 	struct stream s;
 	int64_t flushes, jobs;

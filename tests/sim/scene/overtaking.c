@@ -54,7 +54,7 @@ static void play_astray(struct scene *s)
 	link_fault(s, FAULT_LINK_RESET, s->plan->fault[s->plan->faults - 1].b, BREAKS_US, MSEC);
 }
 
-void overtake_scene_draw(struct plan *p, uint64_t seed)
+void overtaking_scene_draw(struct plan *p, uint64_t seed)
 {
 	struct stream stream;
 	struct scene s = {.plan = p, .stream = &stream};

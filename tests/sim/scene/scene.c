@@ -173,7 +173,7 @@ static void play_adoptions(struct scene *s)
 	scene_job(s, 1100 * MSEC, 20 * MSEC);
 }
 
-void scene_draw(struct plan *p, uint64_t seed)
+void holder_scene_draw(struct plan *p, uint64_t seed)
 {
 	static void (*const play[])(struct scene *s) = {play_fading, play_withdrawal, play_clocks, play_reset, play_adoption, play_adoptions};
 	struct stream stream;

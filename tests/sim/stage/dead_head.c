@@ -7,7 +7,7 @@
 
 #define UNLOCK_US (500 * MSEC) /* the holder unlocks within this time after the head is lost */
 
-enum { TRIAL_BEHIND = 11, TRIAL_LOSE_HEAD, TRIAL_UNLOCK, TRIAL_CHECK, TRIAL_AGAIN, TRIAL_RESTORED };
+enum { DEAD_HEAD_BEHIND = 11, DEAD_HEAD_LOSE_HEAD, DEAD_HEAD_UNLOCK, DEAD_HEAD_CHECK, DEAD_HEAD_AGAIN, DEAD_HEAD_RESTORED };
 
 static int64_t round_trip_us(const struct plan *p)
 {
@@ -17,13 +17,13 @@ static int64_t round_trip_us(const struct plan *p)
 /* The holder still holds k0, as its daemon knows: a client whose connection is gone goes on believing. */
 static bool holder_has_it(const struct world *w)
 {
-	const struct run *r = w->holder;
+	const struct task *t = w->holder;
 	const struct lease *l = &w->checker.lease[0][0];
 
-	return r && r->state == RUN_HOLDING && l->held && l->conn == r->client->conn && l->owner == r->job.owner;
+	return t && t->state == TASK_HOLDING && l->held && l->conn == t->client->conn && l->owner == t->job.owner;
 }
 
-static bool trial_is_possible(const struct world *w)
+static bool dead_head_is_possible(const struct world *w)
 {
 	return (w->plan->finale & FINALE_HEAD) && w->plan->daemons >= 3 && holder_has_it(w);
 }
@@ -47,9 +47,9 @@ static bool these_wait(const struct world *w)
 	for (unsigned d = 0; d < w->plan->daemons; d++) {
 		const struct request_sim *q;
 
-		if (w->checker.orphans_until[d][0] > w->now)
+		if (w->checker.detached_until[d][0] > w->now)
 			return false;
-		TAILQ_FOREACH(q, &w->checker.line[d][0], in_line)
+		TAILQ_FOREACH(q, &w->checker.waiters[d][0], in_waiters)
 		{
 			if (q != w->head->lock && q != w->next->lock)
 				return false;
@@ -60,7 +60,7 @@ static bool these_wait(const struct world *w)
 }
 
 /* The next daemon may notice the release by its own timer, find k0 kept for the head, and ask again after the grace. */
-static int64_t trial_bound(const struct plan *p)
+static int64_t dead_head_bound(const struct plan *p)
 {
 	int64_t grace = 4 * round_trip_us(p);
 
@@ -78,18 +78,18 @@ static void head_dies(struct world *w)
 		daemon_die(d);
 	/* Or it reaches fewer than a quorum from now on. */
 	for (unsigned i = 0; !w->head_died && i < quorum; i++)
-		d->link[i].stalled_to = d->link[i].stalled_from = w->now + UNLOCK_US + trial_bound(w->plan);
+		d->link[i].stalled_to = d->link[i].stalled_from = w->now + UNLOCK_US + dead_head_bound(w->plan);
 }
 
-static void trial_lose_head(struct world *w)
+static void dead_head_lose_head(struct world *w)
 {
 	/* A head that was granted k0 is no head any more. */
-	if (!holder_has_it(w) || w->head->state != RUN_ASKING) {
-		finale_wait(w, 0, TRIAL_AGAIN);
+	if (!holder_has_it(w) || w->head->state != TASK_ASKING) {
+		finale_wait(w, 0, DEAD_HEAD_AGAIN);
 		return;
 	}
 	head_dies(w);
-	finale_wait(w, stream_range(&w->finale, 0, UNLOCK_US), TRIAL_UNLOCK);
+	finale_wait(w, stream_range(&w->finale, 0, UNLOCK_US), DEAD_HEAD_UNLOCK);
 }
 
 static void head_returns(struct world *w)
@@ -105,68 +105,68 @@ static void head_returns(struct world *w)
 	}
 }
 
-static void trial_unlock(struct world *w)
+static void dead_head_unlock(struct world *w)
 {
-	if (!w->next || !holder_has_it(w) || w->next->state != RUN_ASKING || !these_wait(w)) {
+	if (!w->next || !holder_has_it(w) || w->next->state != TASK_ASKING || !these_wait(w)) {
 		w->next_since = 0;
 	} else {
-		run_end(w->holder, END_UNLOCK);
+		task_end(w->holder, END_UNLOCK);
 		w->next_since = w->now;
 	}
-	finale_wait(w, trial_bound(w->plan), TRIAL_CHECK);
+	finale_wait(w, dead_head_bound(w->plan), DEAD_HEAD_CHECK);
 }
 
-static void trial_check(struct world *w)
+static void dead_head_check(struct world *w)
 {
-	if (w->next_since && w->next->state == RUN_ASKING && w->next->client->conn && these_wait(w) && nobody_has_it(w))
+	if (w->next_since && w->next->state == TASK_ASKING && w->next->client->conn && these_wait(w) && nobody_has_it(w))
 		checker_fail(w, INVARIANT_L3, 0, "k0: free since %lld us and kept for daemon 1, which does not come, instead of client %u",
 			     (long long)w->next_since, w->next->client->index);
 	w->tally.heads += w->next_since != 0;
 	head_returns(w);
-	finale_wait(w, 3 * SEC, TRIAL_AGAIN);
+	finale_wait(w, 3 * SEC, DEAD_HEAD_AGAIN);
 }
 
 /* Whoever holds k0 releases it, and daemon 0 takes it for the next trial. */
-static void trial_again(struct world *w)
+static void dead_head_again(struct world *w)
 {
-	struct run *all[] = {w->head, w->next, w->holder};
+	struct task *all[] = {w->head, w->next, w->holder};
 
 	for (unsigned i = 0; i < 3; i++) {
-		if (all[i] && all[i]->state == RUN_HOLDING)
-			run_end(all[i], END_UNLOCK);
-		else if (all[i] && all[i]->state == RUN_ASKING)
+		if (all[i] && all[i]->state == TASK_HOLDING)
+			task_end(all[i], END_UNLOCK);
+		else if (all[i] && all[i]->state == TASK_ASKING)
 			client_ask(all[i]->client, ASK_CANCEL, NULL, "CANCEL @t%u", all[i]->lock->number);
 	}
-	finale_wait(w, 2 * SEC, TRIAL_RESTORED);
+	finale_wait(w, 2 * SEC, DEAD_HEAD_RESTORED);
 }
 
 /* False: the step does not belong to this trial. */
-bool trial_step(struct world *w)
+bool dead_head_step(struct world *w)
 {
 	switch (w->finale_step) {
-	case TRIAL_BEGIN:
-		w->head = trial_is_possible(w) ? finale_lock(w, 1) : NULL;
-		finale_wait(w, w->head ? 300 * MSEC : 0, w->head ? TRIAL_BEHIND : TRIAL_OVER);
+	case DEAD_HEAD_BEGIN:
+		w->head = dead_head_is_possible(w) ? finale_lock(w, 1) : NULL;
+		finale_wait(w, w->head ? 300 * MSEC : 0, w->head ? DEAD_HEAD_BEHIND : DEAD_HEAD_OVER);
 		return true;
-	case TRIAL_BEHIND:
+	case DEAD_HEAD_BEHIND:
 		w->next = finale_lock(w, 2);
-		finale_wait(w, 300 * MSEC, w->next ? TRIAL_LOSE_HEAD : TRIAL_AGAIN);
+		finale_wait(w, 300 * MSEC, w->next ? DEAD_HEAD_LOSE_HEAD : DEAD_HEAD_AGAIN);
 		return true;
-	case TRIAL_LOSE_HEAD:
-		trial_lose_head(w);
+	case DEAD_HEAD_LOSE_HEAD:
+		dead_head_lose_head(w);
 		return true;
-	case TRIAL_UNLOCK:
-		trial_unlock(w);
+	case DEAD_HEAD_UNLOCK:
+		dead_head_unlock(w);
 		return true;
-	case TRIAL_CHECK:
-		trial_check(w);
+	case DEAD_HEAD_CHECK:
+		dead_head_check(w);
 		return true;
-	case TRIAL_AGAIN:
-		trial_again(w);
+	case DEAD_HEAD_AGAIN:
+		dead_head_again(w);
 		return true;
-	case TRIAL_RESTORED:
+	case DEAD_HEAD_RESTORED:
 		w->holder = finale_lock(w, 0);
-		finale_wait(w, 2 * SEC, TRIAL_OVER);
+		finale_wait(w, 2 * SEC, DEAD_HEAD_OVER);
 		return true;
 	default:
 		return false;

@@ -221,10 +221,10 @@ static void daemon_halt(struct world *w, struct sim_daemon *d, int64_t for_us)
 			client_stall(&w->client[i], for_us);
 }
 
-static bool daemon_fault(struct world *w, struct fault_run *run, const struct fault *f)
+static bool daemon_fault(struct world *w, struct active_fault *active, const struct fault *f)
 {
-	struct sim_daemon *d = run->daemon;
-	unsigned heir;
+	struct sim_daemon *d = active->daemon;
+	unsigned successor;
 
 	if (d->state != DAEMON_RUNNING && f->kind != FAULT_DAEMON_WALL && f->kind != FAULT_DAEMON_CRASH)
 		return false;
@@ -242,8 +242,8 @@ static bool daemon_fault(struct world *w, struct fault_run *run, const struct fa
 		daemon_shut(d);
 		return true;
 	case FAULT_DAEMON_REPLACE:
-		heir = (unsigned)(f->b % w->plan->daemons);
-		return daemon_replace(d, &w->daemon[heir == d->index ? (heir + 1) % (unsigned)w->plan->daemons : heir], f->for_us);
+		successor = (unsigned)(f->b % w->plan->daemons);
+		return daemon_replace(d, &w->daemon[successor == d->index ? (successor + 1) % (unsigned)w->plan->daemons : successor], f->for_us);
 	case FAULT_DAEMON_WALL:
 		d->host.offset_us += f->x;
 		return true;
@@ -260,9 +260,9 @@ static bool daemon_fault(struct world *w, struct fault_run *run, const struct fa
 }
 
 /* The healing of the world may end the fault before its time. */
-static void daemon_fault_ends(struct world *w, struct fault_run *run, const struct fault *f)
+static void daemon_fault_ends(struct world *w, struct active_fault *active, const struct fault *f)
 {
-	struct sim_daemon *d = run->daemon;
+	struct sim_daemon *d = active->daemon;
 
 	if ((f->kind == FAULT_DAEMON_CRASH || f->kind == FAULT_DAEMON_STOP) && !daemon_is_up(d)) {
 		if (f->x == 7 || f->x == 8)
@@ -274,14 +274,14 @@ static void daemon_fault_ends(struct world *w, struct fault_run *run, const stru
 	if (f->kind == FAULT_JOURNAL_FAIL)
 		journal_fail(d, false);
 	if (f->kind == FAULT_DAEMON_HALT) {
-		d->host.halted_us += w->now - run->begun_at;
+		d->host.halted_us += w->now - active->begun_at;
 		d->halted = false;
 	}
 }
 
 /* --- clients --------------------------------------------------------------------------------------------------------- */
 
-static bool conn_fault(struct world *w, struct fault_run *run, const struct fault *f)
+static bool conn_fault(struct world *w, struct active_fault *active, const struct fault *f)
 {
 	static const enum gone how[] = {GONE_RESET, GONE_KEEPALIVE, GONE_OVERFLOW};
 	struct sim_client *c = client_of(w, f);
@@ -291,18 +291,18 @@ static bool conn_fault(struct world *w, struct fault_run *run, const struct faul
 		return false;
 	switch (f->kind) {
 	case FAULT_CLIENT_CUT:
-		run->conn = conn;
+		active->conn = conn;
 		conn->silent = true;
 		conn_cut(conn, c->remote ? how[f->x % 3] : GONE_OVERFLOW, w->now);
 		return true;
 	case FAULT_CLIENT_ANEW:
-		run->conn = conn;
+		active->conn = conn;
 		client_lost_conn(c);
 		return true;
 	case FAULT_CLIENT_SILENT:
 		if (!c->remote)
 			return false; /* nothing can be lost between two sockets of one host */
-		run->conn = conn;
+		active->conn = conn;
 		conn->silent = true;
 		return true;
 	default:
@@ -314,7 +314,7 @@ static bool conn_fault(struct world *w, struct fault_run *run, const struct faul
 	}
 }
 
-static bool client_fault(struct world *w, struct fault_run *run, const struct fault *f)
+static bool client_fault(struct world *w, struct active_fault *active, const struct fault *f)
 {
 	struct sim_client *c = client_of(w, f);
 
@@ -329,18 +329,18 @@ static bool client_fault(struct world *w, struct fault_run *run, const struct fa
 		client_leave(c, LEAVE_HALF);
 		return true;
 	default:
-		return conn_fault(w, run, f);
+		return conn_fault(w, active, f);
 	}
 }
 
 /* Both ends notice that the connection is dead: the daemon by its keepalive, unless it knows already. */
-static void conn_fault_ends(struct world *w, struct fault_run *run, const struct fault *f)
+static void conn_fault_ends(struct world *w, struct active_fault *active, const struct fault *f)
 {
-	struct conn *c = run->conn;
+	struct conn *c = active->conn;
 
 	if (!c)
 		return;
-	run->conn = NULL;
+	active->conn = NULL;
 	if (f->kind == FAULT_CLIENT_SILENT || f->kind == FAULT_CLIENT_ANEW)
 		conn_cut(c, GONE_KEEPALIVE, w->now);
 	if (c->client->conn == c)
@@ -349,9 +349,9 @@ static void conn_fault_ends(struct world *w, struct fault_run *run, const struct
 
 /* --- all faults ----------------------------------------------------------------------------------------------------- */
 
-void fault_begin(struct world *w, struct fault_run *run)
+void fault_begin(struct world *w, struct active_fault *active)
 {
-	const struct fault *f = &w->plan->fault[run->index];
+	const struct fault *f = &w->plan->fault[active->index];
 	enum fault_of of = fault_table[f->kind].of;
 	bool done = false;
 
@@ -359,37 +359,37 @@ void fault_begin(struct world *w, struct fault_run *run)
 		return;
 	world_note(w, 100 + (uint64_t)f->kind, (uint64_t)f->a, "FAULT %s a=%lld b=%lld x=%lld for %lld us",
 		   fault_table[f->kind].word, (long long)f->a, (long long)f->b, (long long)f->x, (long long)f->for_us);
-	run->begun_at = w->now;
-	run->daemon = of == OF_DAEMON ? daemon_of(w, f) : NULL;
-	world_at(w, &run->end, AT_FAULT_END, w->now + f->for_us);
+	active->begun_at = w->now;
+	active->daemon = of == OF_DAEMON ? daemon_of(w, f) : NULL;
+	world_at(w, &active->end, AT_FAULT_END, w->now + f->for_us);
 	if (of == OF_NODE)
 		done = node_fault(w, f);
 	else if (of == OF_CLIENT)
-		done = client_fault(w, run, f);
+		done = client_fault(w, active, f);
 	else if (f->kind <= FAULT_LINK_SLOW)
 		done = link_fault(w, f);
 	else
-		done = daemon_fault(w, run, f);
+		done = daemon_fault(w, active, f);
 	if (done)
 		w->tally.faults[f->kind]++;
 	else
-		heap_cancel(&w->heap, &run->end);
+		heap_cancel(&w->heap, &active->end);
 }
 
-void fault_ends(struct world *w, struct fault_run *run)
+void fault_ends(struct world *w, struct active_fault *active)
 {
-	const struct fault *f = &w->plan->fault[run->index];
+	const struct fault *f = &w->plan->fault[active->index];
 
-	heap_cancel(&w->heap, &run->end);
+	heap_cancel(&w->heap, &active->end);
 	switch (fault_table[f->kind].of) {
 	case OF_NODE:
 		node_fault_ends(w, f);
 		break;
 	case OF_CLIENT:
-		conn_fault_ends(w, run, f);
+		conn_fault_ends(w, active, f);
 		break;
 	case OF_DAEMON:
-		daemon_fault_ends(w, run, f);
+		daemon_fault_ends(w, active, f);
 		break;
 	}
 }

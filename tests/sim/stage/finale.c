@@ -68,7 +68,7 @@ static void check_joined(struct world *w)
 
 /* --- the trials of the finale ----------------------------------------------------------------------------------------- */
 
-struct run *finale_lock(struct world *w, unsigned daemon)
+struct task *finale_lock(struct world *w, unsigned daemon)
 {
 	const struct plan *p = w->plan;
 	struct job job = {.owner = OWNER_FINALE,
@@ -79,14 +79,14 @@ struct run *finale_lock(struct world *w, unsigned daemon)
 			  .hold_us = 1000 * SEC};
 
 	for (unsigned i = 0; i < p->clients; i++) {
-		struct run *r;
+		struct task *t;
 
 		if (w->client[i].daemon->index != daemon || !w->client[i].conn || w->client[i].state != CLIENT_RUNNING)
 			continue;
 		job.client = i;
-		r = run_add(w, &job);
-		run_fired(r);
-		return r;
+		t = task_add(w, &job);
+		task_fired(t);
+		return t;
 	}
 	return NULL;
 }
@@ -133,7 +133,7 @@ static void finale_lose_node(struct world *w)
 		w->tally.rejoins++;
 		finale_wait(w, 500 * MSEC, 3);
 	} else {
-		finale_wait(w, 0, TRIAL_BEGIN);
+		finale_wait(w, 0, DEAD_HEAD_BEGIN);
 	}
 }
 
@@ -148,51 +148,51 @@ static void finale_kill_daemon(struct world *w)
 {
 	const struct plan *p = w->plan;
 
-	w->heir = (p->finale & FINALE_TAKEOVER) && p->daemons >= 2 && w->holder ? finale_lock(w, 1) : NULL;
-	finale_wait(w, w->heir ? 2 * SEC : 0, w->heir ? 6 : 8);
+	w->successor = (p->finale & FINALE_TAKEOVER) && p->daemons >= 2 && w->holder ? finale_lock(w, 1) : NULL;
+	finale_wait(w, w->successor ? 2 * SEC : 0, w->successor ? 6 : 8);
 }
 
 /* L2 is checked only when nobody else wants k0: another waiter may be granted it first. */
-static bool heir_is_alone(const struct world *w)
+static bool successor_is_alone(const struct world *w)
 {
 	for (unsigned d = 0; d < w->plan->daemons; d++) {
 		const struct request_sim *q;
 
-		if (w->checker.lease[d][0].held || w->checker.orphans_until[d][0] > w->now)
+		if (w->checker.lease[d][0].held || w->checker.detached_until[d][0] > w->now)
 			return false;
-		TAILQ_FOREACH(q, &w->checker.line[d][0], in_line)
+		TAILQ_FOREACH(q, &w->checker.waiters[d][0], in_waiters)
 		{
-			if (q != w->heir->lock)
+			if (q != w->successor->lock)
 				return false;
 		}
 	}
 	return true;
 }
 
-static void finale_await_heir(struct world *w)
+static void finale_await_successor(struct world *w)
 {
 	const struct plan *p = w->plan;
 	int64_t late;
 
-	if (w->holder->state != RUN_HOLDING) {
+	if (w->holder->state != TASK_HOLDING) {
 		finale_wait(w, 0, 8);
 		return;
 	}
 	daemon_die(&w->daemon[0]);
 	late = w->ghosts_until > w->now ? w->ghosts_until - w->now : 0; /* the last renewal may still run after the death */
-	/* The heir's request must have begun: it may be queued behind one of its session that waits for ever. */
-	w->finale_alone = w->heir->lock && w->heir->lock->running && heir_is_alone(w);
+	/* The successor's request must have begun: it may be queued behind one of its session that waits for ever. */
+	w->finale_alone = w->successor->lock && w->successor->lock->running && successor_is_alone(w);
 	w->tally.takeovers++;
-	/* Others may be queued before the heir; they hold the lock only briefly. */
+	/* Others may be queued before the successor; they hold the lock only briefly. */
 	finale_wait(w,
 		    late + p->lease_us + p->lease_us / 50 + p->delay_us + SEC + 100 * (p->latency_us + p->jitter_us) + 50 * plan_queue_us(p) +
 			    500 * MSEC,
 		    7);
 }
 
-static void finale_check_heir(struct world *w)
+static void finale_check_successor(struct world *w)
 {
-	if (w->heir->state == RUN_ASKING && w->heir->client->conn && w->finale_alone && heir_is_alone(w))
+	if (w->successor->state == TASK_ASKING && w->successor->client->conn && w->finale_alone && successor_is_alone(w))
 		checker_fail(w, INVARIANT_L2, 0, "k0: daemon 0 died and its lease is over, but daemon 1 was not granted the lock");
 	daemon_start(&w->daemon[0]);
 	finale_wait(w, 3 * SEC, 8);
@@ -200,7 +200,7 @@ static void finale_check_heir(struct world *w)
 
 static void finale_step(struct world *w)
 {
-	if (trial_step(w))
+	if (dead_head_step(w))
 		return;
 	switch (w->finale_step) {
 	case 0:
@@ -211,7 +211,7 @@ static void finale_step(struct world *w)
 		finale_wait(w, 100 * MSEC, 2);
 		break;
 	case 2: /* others may hold k0, or wait for it */
-		if (w->holder && w->holder->state == RUN_ASKING && w->now - w->finale_since < PATIENCE_US)
+		if (w->holder && w->holder->state == TASK_ASKING && w->now - w->finale_since < PATIENCE_US)
 			finale_wait(w, 100 * MSEC, 2);
 		else
 			finale_lose_node(w);
@@ -221,16 +221,16 @@ static void finale_step(struct world *w)
 		break;
 	case 4:
 		check_joined(w);
-		finale_wait(w, 0, TRIAL_BEGIN);
+		finale_wait(w, 0, DEAD_HEAD_BEGIN);
 		break;
-	case TRIAL_OVER:
+	case DEAD_HEAD_OVER:
 		finale_kill_daemon(w);
 		break;
 	case 6:
-		finale_await_heir(w);
+		finale_await_successor(w);
 		break;
 	case 7:
-		finale_check_heir(w);
+		finale_check_successor(w);
 		break;
 	default:
 		leave(w);

@@ -78,7 +78,7 @@ static bool plan_keep(const struct plan *p, const struct report *r, const char *
  * Prints the violations of one invariant and writes a plan of one. False: the plan cannot be written. A world that hangs is not shrunk: each step would take
  * HANG_SECONDS.
  */
-static bool kind_tell(const struct sweep_kind *k, const char *folder, bool shrinks)
+static bool kind_print(const struct sweep_kind *k, const char *folder, bool shrinks)
 {
 	const struct report *r = &k->first;
 	struct plan *p = malloc(sizeof(*p));
@@ -113,7 +113,7 @@ static struct sweep_kind *kind_next(struct sweep_result *r)
 	return most;
 }
 
-static bool violations_tell(struct sweep_result *r, const char *folder)
+static bool violations_print(struct sweep_result *r, const char *folder)
 {
 	struct sweep_kind *k;
 	char path[PATH_ROOM];
@@ -123,7 +123,7 @@ static bool violations_tell(struct sweep_result *r, const char *folder)
 	if (r->failed && mkdir(path, 0777) && errno != EEXIST)
 		return false;
 	while ((k = kind_next(r))) {
-		kept &= kind_tell(k, folder, !r->interrupted);
+		kept &= kind_print(k, folder, !r->interrupted);
 		k->count = 0;
 	}
 	return kept;
@@ -146,7 +146,7 @@ int campaign_run(const char *folder, struct sweep *s)
 	printf("seeds %" PRIu64 " to %" PRIu64 ": %" PRIu64 " worlds, %" PRIu64 " of them violate an invariant\n", s->from, r->next - 1, r->seeds,
 	       r->failed);
 	result = r->failed > 0;
-	kept &= violations_tell(r, folder);
+	kept &= violations_print(r, folder);
 	if (!kept)
 		fprintf(stderr, "sim: what was found cannot be written below %s\n", folder);
 	free(r);

@@ -112,7 +112,7 @@ static void tally_add(struct tally *to, const struct tally *t)
 	to->takeovers += t->takeovers;
 	to->rejoins += t->rejoins;
 	to->heads += t->heads;
-	to->paced += t->paced;
+	to->admission_waits += t->admission_waits;
 	if (t->most_names > to->most_names)
 		to->most_names = t->most_names;
 	if (t->most_waited > to->most_waited)
@@ -211,7 +211,7 @@ static double cpu_clock(void)
 void sweep_run(const struct sweep *s, struct sweep_result *ret_result)
 {
 	struct sigaction catch = {.sa_handler = interrupt, .sa_flags = SA_RESTART}, old_int, old_term;
-	double began = sweep_clock(), told = began, cpu = cpu_clock();
+	double began = sweep_clock(), printed = began, cpu = cpu_clock();
 	pid_t keeper[SWEEP_JOBS_MAX];
 	struct report r;
 	int fd;
@@ -223,9 +223,9 @@ void sweep_run(const struct sweep *s, struct sweep_result *ret_result)
 	fd = sweep_start(s, s->seconds > 0 ? began + s->seconds : 0, keeper);
 	while (report_read(fd, &r)) {
 		report_take(s, &r, ret_result);
-		if (s->talk && sweep_clock() >= told + 60) {
-			told = sweep_clock();
-			printf("%.0f s: %llu worlds, of which %llu fail\n", told - began, (unsigned long long)ret_result->seeds,
+		if (s->talk && sweep_clock() >= printed + 60) {
+			printed = sweep_clock();
+			printf("%.0f s: %llu worlds, of which %llu fail\n", printed - began, (unsigned long long)ret_result->seeds,
 			       (unsigned long long)ret_result->failed);
 		}
 	}
@@ -256,7 +256,7 @@ void sweep_print(const struct sweep_result *r)
 	printf("published %lld, heard %lld; handed over without a round %lld; "
 	       "at most %lld requests waited and %lld names were known at a time; rounds that waited for busy stores %lld\n",
 	       (long long)r->tally.published, (long long)r->tally.heard, (long long)r->tally.handed_on, (long long)r->tally.most_waited,
-	       (long long)r->tally.most_names, (long long)r->tally.paced);
+	       (long long)r->tally.most_names, (long long)r->tally.admission_waits);
 	printf("commands of which a store refused some calls: %lld\n", (long long)r->tally.partial);
 	printf("journal: %lld records, %lld restored; %lld sessions resumed, %lld leases adopted\n", (long long)r->tally.records,
 	       (long long)r->tally.restored, (long long)r->tally.resumed, (long long)r->tally.adopted);

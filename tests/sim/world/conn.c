@@ -26,7 +26,7 @@ static struct packet *packet_new(struct conn *c, enum packet_kind kind, enum dir
 	packet->conn = c;
 	packet->kind = kind;
 	packet->direction = direction;
-	packet->life = c->life;
+	packet->run = c->run;
 	packet->n = n;
 	if (n)
 		memcpy(packet->bytes, p, n);
@@ -79,7 +79,7 @@ void packet_fired(struct packet *p)
 		return;
 	}
 	if (p->direction == TO_DAEMON) {
-		if (d->life == c->life && daemon_is_up(d))
+		if (d->run == c->run && daemon_is_up(d))
 			daemon_arrive(d, ARRIVAL_PACKET, p, 0);
 		else
 			packet_refused(p);
@@ -87,7 +87,7 @@ void packet_fired(struct packet *p)
 	}
 	if (p->kind == PACKET_BYTES)
 		c->unread -= p->n;
-	if (c->client_open && (p->kind == PACKET_END || daemon_sent(d, p->life, p->depart)))
+	if (c->client_open && (p->kind == PACKET_END || daemon_sent(d, p->run, p->depart)))
 		client_on_packet(p);
 	else
 		free(p);
@@ -102,7 +102,7 @@ static void conn_forget(struct conn *c)
 
 	c->daemon_open = false;
 	c->daemon->slot[(uint32_t)c->session % 256] = NULL;
-	ledger_over(c);
+	track_conn_over(c);
 	c->going = false;
 	while ((q = TAILQ_FIRST(&c->sent)))
 		TAILQ_REMOVE(&c->sent, q, at_daemon);
@@ -146,10 +146,10 @@ static void conn_begin_request(struct conn *c)
 	if (busy && !q->tagged)
 		TAILQ_INSERT_TAIL(&c->queued, q, at_daemon);
 	else
-		ledger_begin(q);
+		track_begin(q);
 }
 
-static void conn_tell_line(struct conn *c, enum line kind, char *line, size_t n)
+static void conn_read_line(struct conn *c, enum line kind, char *line, size_t n)
 {
 	struct event event = {.kind = kind == LINE_WHOLE ? EVENT_LINE : EVENT_TOO_LONG, .session = {.line = line, .n = n}};
 
@@ -160,7 +160,7 @@ static void conn_tell_line(struct conn *c, enum line kind, char *line, size_t n)
 	conn_step(c, &event);
 }
 
-static void conn_tell_lines(struct conn *c)
+static void conn_read_lines(struct conn *c)
 {
 	struct lines l = {.max = LINE_BYTES, .skipping = c->skipping};
 	char *line = NULL;
@@ -173,7 +173,7 @@ static void conn_tell_lines(struct conn *c)
 
 		if (kind == LINE_NONE)
 			break;
-		conn_tell_line(c, kind, kind == LINE_WHOLE ? line : NULL, kind == LINE_WHOLE ? n : 0);
+		conn_read_line(c, kind, kind == LINE_WHOLE ? line : NULL, kind == LINE_WHOLE ? n : 0);
 	}
 	c->skipping = l.skipping;
 	buf_consume(&c->in, (size_t)(l.at - buf_begin(&c->in)));
@@ -205,14 +205,14 @@ static void conn_on_bytes(struct conn *c, const struct packet *p)
 {
 	if (p->n)
 		buf_append(&c->in, p->bytes, p->n);
-	conn_tell_lines(c);
+	conn_read_lines(c);
 	/* With unread lines before the EOF, the service learns that the EOF will come. */
-	if (c->daemon_open && c->eof && (c->reading || !c->parted)) {
+	if (c->daemon_open && c->eof && (c->reading || !c->half_closed)) {
 		struct event event = {.kind = c->reading ? EVENT_EOF : EVENT_PARTING};
 
-		c->parted = true;
+		c->half_closed = true;
 		c->eof = !c->reading;
-		c->eof_told = c->reading;
+		c->eof_known = c->reading;
 		conn_step(c, &event);
 	}
 }
@@ -231,10 +231,10 @@ void conn_on_packet(struct packet *p)
 		struct event event = {.kind = EVENT_SENT};
 
 		c->heard_at = c->world->now; /* the daemon did not read it while it did not take its replies */
-		ledger_go_on(c);
+		track_has_read(c);
 		conn_step(c, &event);
 	} else if (c->daemon_open) {
-		c->eof |= p->kind == PACKET_EOF && !c->eof_told;
+		c->eof |= p->kind == PACKET_EOF && !c->eof_known;
 		conn_on_bytes(c, p);
 	}
 	free(p);
@@ -291,7 +291,7 @@ struct conn *conn_open(struct sim_client *client)
 	c->world = w;
 	c->client = client;
 	c->daemon = client->daemon;
-	c->life = client->daemon->life;
+	c->run = client->daemon->run;
 	c->number = w->conn_count++;
 	c->peer = (struct peer){
 		.is_unix = client->is_unix, .is_local = !client->remote, .pid = 100 + client->index, .uid = 1, .address = "sim"};

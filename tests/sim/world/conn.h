@@ -41,7 +41,7 @@ struct packet {
 	enum packet_kind kind;
 	enum direction direction;
 	enum gone how;
-	uint64_t life; /* TO_CLIENT: the run of the daemon */
+	uint64_t run; /* TO_CLIENT: the run of the daemon */
 	int64_t depart;
 	size_t n;
 	char bytes[];
@@ -62,7 +62,7 @@ struct conn {
 	struct world *world;
 	struct sim_client *client;
 	struct sim_daemon *daemon;
-	uint64_t life; /* the run of the daemon that it was made with */
+	uint64_t run; /* the run of the daemon that it was made with */
 	uint64_t session;
 	unsigned number;
 	struct peer peer;
@@ -83,10 +83,10 @@ struct conn {
 	char secret[SECRET_TEXT]; /* the secret of a session with grace; "" */
 	uint64_t took;            /* order in which connections took sessions: the last one has the session */
 	int64_t detached_at;      /* true time when its session lost this connection; 0: it did not */
-	bool orphans[NAMES_MAX];  /* a LOCK of that name waited when this connection, or one before, was lost */
+	bool detached[NAMES_MAX];  /* a LOCK of that name waited when this connection, or one before, was lost */
 	bool taken;               /* its client has moved to another daemon: nobody hears what this one says */
 	bool resumed;             /* it resumed the session of another connection */
-	bool eof, parted, eof_told;                    /* EOF has arrived; the service knows that it will come; the service knows that it came */
+	bool eof, half_closed, eof_known;                    /* EOF has arrived; the service knows that it will come; the service knows that it came */
 	struct requests sent;                          /* lines on their way or in the input buffer, in order */
 	struct requests queued;                        /* untagged lines that are read and wait behind another */
 	struct requests running;                       /* requests that began and are not answered */

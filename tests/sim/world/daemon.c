@@ -13,13 +13,13 @@ struct instant daemon_boot(const struct sim_daemon *d)
 	return host_boot(&d->host, d->world->now);
 }
 
-bool daemon_sent(const struct sim_daemon *d, uint64_t life, int64_t depart)
+bool daemon_sent(const struct sim_daemon *d, uint64_t run, int64_t depart)
 {
-	return (life == d->life && daemon_is_up(d)) || depart <= d->died_at[life % LIVES_MAX];
+	return (run == d->run && daemon_is_up(d)) || depart <= d->died_at[run % RUNS_MAX];
 }
 
 /* Gives the daemon another configuration, such that each of its quorums still shares a node with each quorum of the others. */
-static void daemon_estrange(struct sim_daemon *d)
+static void daemon_configure_stranger(struct sim_daemon *d)
 {
 	enum stranger how = (enum stranger)d->world->plan->stranger;
 
@@ -66,7 +66,7 @@ static void daemon_configure(struct sim_daemon *d)
 		d->conf.label[i] = node_name[i];
 	d->strange = p->stranger && d->index == p->daemons - 1;
 	if (d->strange)
-		daemon_estrange(d);
+		daemon_configure_stranger(d);
 }
 
 void daemon_init(struct sim_daemon *d, struct world *w, unsigned index)
@@ -86,7 +86,7 @@ void daemon_init(struct sim_daemon *d, struct world *w, unsigned index)
 	journal_init(&d->journal);
 	daemon_configure(d);
 	for (unsigned i = 0; i < p->nodes; i++)
-		link_init(&d->link[i], d, &w->server[i]), ear_init(&d->ear[i], d, i);
+		link_init(&d->link[i], d, &w->server[i]), subscriber_init(&d->subscriber[i], d, i);
 	daemon_start(d);
 }
 
@@ -119,7 +119,7 @@ static void effect_send(struct sim_daemon *d, const struct effect *e, int64_t de
 	}
 	world_note(d->world, 3, hash_bytes(e->send.bytes.p, e->send.bytes.n),
 		   "d%u to c%u.%u: %.*s", d->index, c->client->index, c->number, (int)e->send.bytes.n - 1, e->send.bytes.p);
-	ledger_line(c, e->send.bytes);
+	track_line(c, e->send.bytes);
 	conn_send(c, e->send.bytes.p, e->send.bytes.n, depart);
 }
 
@@ -129,8 +129,8 @@ static void effect_call(struct sim_daemon *d, const struct call *call, int64_t d
 		   hash_bytes(call->value.p ? call->value.p : "", call->value.n), "d%u calls n%u %s %.*s %.*s px=%lld", d->index,
 		   call->node, call_word(call->kind), (int)call->name.n, call->name.p, (int)call->value.n, call->value.p,
 		   (long long)call->px_ms);
-	ledger_syncs(d->world, name_number(call->name));
-	witness_call(d, call);
+	track_syncs(d->world, name_number(call->name));
+	recount_call(d, call);
 	link_call(&d->link[call->node], call, depart);
 }
 
@@ -211,10 +211,10 @@ void daemon_step(struct sim_daemon *d, struct event *event)
 	effects_reset(&d->effects);
 	if (refused && !may_be_refused(d, event))
 		checker_fail(w, INVARIANT_S21, -1, "daemon %u refused event %d", d->index, (int)event->kind);
-	ledger_syncs(w, -1);
-	witness_step(d);
-	due_look(d);
-	figures_step(d);
+	track_syncs(w, -1);
+	recount_step(d);
+	reply_time_check(d);
+	daemon_metrics_step(d);
 	daemon_arm(d);
 	journal_settle(d);
 }
@@ -236,15 +236,15 @@ static void arrival_handle(enum arrival_kind kind, void *what, uint64_t epoch)
 	case ARRIVAL_BROKEN:
 		link_on_broken(what, epoch);
 		break;
-	case ARRIVAL_WORD:
-		word_heard(what);
+	case ARRIVAL_MESSAGE:
+		message_heard(what);
 		break;
 	}
 }
 
 static bool arrival_is_owned(enum arrival_kind kind)
 {
-	return kind == ARRIVAL_PACKET || kind == ARRIVAL_WORD;
+	return kind == ARRIVAL_PACKET || kind == ARRIVAL_MESSAGE;
 }
 
 /* The pass in which the daemon was to be stopped is over. */
@@ -292,18 +292,18 @@ void daemon_start(struct sim_daemon *d)
 	struct world *w = d->world;
 	struct stream seed;
 
-	d->life++;
+	d->run++;
 	d->started_at = w->now;
-	stream_init(&seed, (uint64_t)w->plan->seed, DRAW_SERVICE, d->index * 1000 + d->life);
+	stream_init(&seed, (uint64_t)w->plan->seed, DRAW_SERVICE, d->index * 1000 + d->run);
 	d->conf.seed[0] = stream_next(&seed);
 	d->conf.seed[1] = stream_next(&seed);
-	d->conf.trust_first_start = w->plan->trust && (d->life == 1 || d->newcomer);
+	d->conf.trust_first_start = w->plan->trust && (d->run == 1 || d->newcomer);
 	d->service = service_new(&d->conf);
 	d->state = DAEMON_RUNNING;
 	memset(d->slot, 0, sizeof(d->slot));
-	witness_life(d);
-	storm_life(d);
-	world_note(w, 5, d->life, "d%u starts", d->index);
+	recount_run_begins(d);
+	storm_run_begins(d);
+	world_note(w, 5, d->run, "d%u starts", d->index);
 	journal_restore(d);
 	for (unsigned i = 0; i < d->conf.nodes; i++)
 		link_begin(&d->link[i]);
@@ -326,8 +326,8 @@ void daemon_die(struct sim_daemon *d)
 	struct world *w = d->world;
 	struct conn *c;
 
-	world_note(w, 6, d->life, "d%u dies", d->index);
-	d->died_at[d->life % LIVES_MAX] = w->now;
+	world_note(w, 6, d->run, "d%u dies", d->index);
+	d->died_at[d->run % RUNS_MAX] = w->now;
 	journal_died(d);
 	d->state = DAEMON_DOWN;
 	heap_cancel(&w->heap, &d->timer);
@@ -337,7 +337,7 @@ void daemon_die(struct sim_daemon *d)
 		link_end(&d->link[i]);
 	TAILQ_FOREACH(c, &w->conns, in_world)
 	{
-		if (c->daemon == d && c->life == d->life)
+		if (c->daemon == d && c->run == d->run)
 			conn_daemon_died(c);
 	}
 	for (int64_t name = 0; name < w->plan->names; name++) {
@@ -346,7 +346,7 @@ void daemon_die(struct sim_daemon *d)
 	}
 	service_free(d->service);
 	d->service = NULL;
-	figures_died(d);
+	daemon_metrics_died(d);
 }
 
 void daemon_shut(struct sim_daemon *d)
@@ -375,7 +375,7 @@ void daemon_stop(struct sim_daemon *d, int64_t for_us, bool sending)
 	d->stopped_us = for_us > d->stopped_us ? for_us : d->stopped_us;
 	d->thaw_at = d->world->now + for_us;
 	world_at(d->world, &d->thaw, AT_THAW, d->thaw_at);
-	due_stopped(d);
+	reply_time_stopped(d);
 }
 
 void daemon_thaw(struct sim_daemon *d)
@@ -387,8 +387,8 @@ void daemon_thaw(struct sim_daemon *d)
 		return;
 	world_note(d->world, 8, 0, "d%u goes on", d->index);
 	d->state = DAEMON_RUNNING;
-	turns_thawed(d);
-	told_awake(d);
+	tickets_thawed(d);
+	notice_awake(d);
 	/* The event loop may serve timers or sockets first: the service must not depend on that. */
 	if (stream_chance(&d->stream, 50))
 		daemon_step(d, &event);

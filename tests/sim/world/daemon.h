@@ -14,7 +14,7 @@
 #include "tests/sim/world/link.h"
 #include "tests/sim/plan/plan.h"
 
-#define LIVES_MAX 64
+#define RUNS_MAX 64
 
 enum daemon_state {
 	DAEMON_DOWN,
@@ -23,7 +23,7 @@ enum daemon_state {
 	DAEMON_STOPPED,
 };
 
-enum arrival_kind { ARRIVAL_PACKET, ARRIVAL_REPLY, ARRIVAL_UP, ARRIVAL_BROKEN, ARRIVAL_WORD };
+enum arrival_kind { ARRIVAL_PACKET, ARRIVAL_REPLY, ARRIVAL_UP, ARRIVAL_BROKEN, ARRIVAL_MESSAGE };
 
 /* What waits in the sockets of a stopped daemon. */
 struct arrival {
@@ -48,16 +48,16 @@ struct sim_daemon {
 	struct effects effects;
 	struct arrivals inbox;
 	struct sim_journal journal;
-	uint64_t life; /* 1, 2, …: counts its services */
-	int64_t started_at, died_at[LIVES_MAX];
+	uint64_t run; /* 1, 2, …: counts its services */
+	int64_t started_at, died_at[RUNS_MAX];
 	char id[24]; /* how the values of this run begin */
 	struct sim_link link[NODES_MAX];
-	struct ear ear[NODES_MAX];
+	struct subscriber subscriber[NODES_MAX];
 	int64_t deaf_until; /* true time until which no published message arrives */
 	bool strange;  /* it has another configuration than the others */
 	bool halted;   /* its host stands still */
-	int64_t waiting, paced; /* of its metrics, after its last step */
-	int64_t paced_at; /* true time when a round last waited for admission; 0: never */
+	int64_t waiting, admission_waits; /* of its metrics, after its last step */
+	int64_t admission_waited_at; /* true time when a round last waited for admission; 0: never */
 	bool newcomer; /* it starts as one that never ran before */
 	bool shutting; /* EVENT_STOP is being carried out */
 	struct conn *slot[256];
@@ -71,8 +71,8 @@ void daemon_start(struct sim_daemon *d);
 void daemon_die(struct sim_daemon *d);  /* kill -9 */
 void daemon_shut(struct sim_daemon *d); /* SIGTERM, then gone */
 void daemon_stop(struct sim_daemon *d, int64_t for_us, bool sending);
-/* daemon_replace.c: d stops, heir is started on a copy of its directory, and d goes on. False: impossible now. */
-bool daemon_replace(struct sim_daemon *d, struct sim_daemon *heir, int64_t for_us);
+/* daemon_replace.c: d stops, successor is started on a copy of its directory, and d goes on. False: impossible now. */
+bool daemon_replace(struct sim_daemon *d, struct sim_daemon *successor, int64_t for_us);
 void daemon_thaw(struct sim_daemon *d);
 void daemon_fired(struct sim_daemon *d);
 
@@ -82,7 +82,7 @@ void daemon_arrive(struct sim_daemon *d, enum arrival_kind kind, void *what, uin
 void daemon_step(struct sim_daemon *d, struct event *event);
 struct instant daemon_boot(const struct sim_daemon *d);
 /* Did this run of the daemon live until `depart`, and so send what it wanted to send then? */
-bool daemon_sent(const struct sim_daemon *d, uint64_t life, int64_t depart);
+bool daemon_sent(const struct sim_daemon *d, uint64_t run, int64_t depart);
 static inline bool daemon_is_up(const struct sim_daemon *d)
 {
 	return d->state != DAEMON_DOWN;

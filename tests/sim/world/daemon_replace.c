@@ -36,19 +36,27 @@ static void journal_copy(const struct sim_daemon *from, struct sim_daemon *to)
 	journal_lose(j);
 	buf_append(&j->bytes, buf_begin(&from->journal.bytes), buf_length(&from->journal.bytes));
 	j->there = from->journal.there;
-	j->torn = from->life > to->life ? from->life : to->life; /* what the lines of the old run said may differ from its journal */
+	j->torn = from->run > to->run ? from->run : to->run; /* what the lines of the old run said may differ from its journal */
 }
 
-bool daemon_replace(struct sim_daemon *d, struct sim_daemon *heir, int64_t for_us)
+/* It runs, on a host that runs, with the configuration of all. */
+static bool is_plain(const struct sim_daemon *d)
 {
-	if (heir == d || d->state != DAEMON_RUNNING || heir->state != DAEMON_RUNNING || d->halted || heir->halted || d->strange || heir->strange)
+	return d->state == DAEMON_RUNNING && !d->halted && !d->strange;
+}
+
+bool daemon_replace(struct sim_daemon *d, struct sim_daemon *successor, int64_t for_us)
+{
+	struct checker *k = &d->world->checker;
+
+	if (successor == d || !is_plain(d) || !is_plain(successor))
 		return false;
 	daemon_stop(d, for_us, false);
-	daemon_die(heir);
-	heir->host = d->host; /* so that their clocks can be compared */
-	journal_copy(d, heir);
-	memcpy(d->world->checker.kin[heir->index], d->world->checker.kin[d->index], sizeof(d->world->checker.kin[d->index])); /* what its journal remembers */
-	daemon_start(heir);
-	clients_move(d, heir);
+	daemon_die(successor);
+	successor->host = d->host; /* so that their clocks can be compared */
+	journal_copy(d, successor);
+	memcpy(k->lineage[successor->index], k->lineage[d->index], sizeof(k->lineage[d->index])); /* what its journal remembers */
+	daemon_start(successor);
+	clients_move(d, successor);
 	return true;
 }

@@ -66,7 +66,7 @@ static struct flight *flight_new(struct sim_link *l, int64_t depart, unsigned la
 	f->link = l;
 	f->server = l->server;
 	f->daemon = l->daemon;
-	f->life = l->daemon->life;
+	f->run = l->daemon->run;
 	f->dialled = l->dialled;
 	f->depart = depart;
 	f->wanted_at = world_of(l)->now;
@@ -181,8 +181,8 @@ void flight_fired(struct flight *f)
 	if (f->state == FLIGHT_BACK && !f->refused && f->link->broken)
 		f->state = FLIGHT_LOST;
 	else if (f->state == FLIGHT_BACK)
-		daemon_arrive(f->daemon, ARRIVAL_REPLY, f, f->life);
-	else if (daemon_sent(f->daemon, f->life, f->depart))
+		daemon_arrive(f->daemon, ARRIVAL_REPLY, f, f->run);
+	else if (daemon_sent(f->daemon, f->run, f->depart))
 		server_receive(f->server, f);
 	else
 		flight_drop(f);
@@ -190,7 +190,7 @@ void flight_fired(struct flight *f)
 
 /* --- answers --------------------------------------------------------------------------------------------------------- */
 
-void flight_tell(struct flight *f, unsigned i, enum answer_class class, const char *text)
+void flight_deliver(struct flight *f, unsigned i, enum answer_class class, const char *text)
 {
 	struct event event = {.kind = EVENT_ANSWER, .answer = f->answer[i]};
 
@@ -198,7 +198,7 @@ void flight_tell(struct flight *f, unsigned i, enum answer_class class, const ch
 		event.answer = (struct answer){.class = class, .fence = -1, .pttl_ms = -2, .text = span_of(text)};
 	event.answer.call = f->call[i].id;
 	event.answer.node = f->server->index;
-	witness_answer(f->daemon, &f->call[i], &event.answer, f->emitted);
+	recount_answer(f->daemon, &f->call[i], &event.answer, f->emitted);
 	daemon_step(f->daemon, &event);
 }
 
@@ -227,9 +227,9 @@ void link_on_reply(struct flight *f)
 	f->link = NULL;
 	for (unsigned i = 0; i < f->count; i++) {
 		if (f->refused)
-			flight_tell(f, i, ANSWER_REFUSED, "no connection");
+			flight_deliver(f, i, ANSWER_REFUSED, "no connection");
 		else
-			flight_tell(f, i, ANSWER_EXECUTED, "");
+			flight_deliver(f, i, ANSWER_EXECUTED, "");
 	}
 	flight_drop(f);
 }
@@ -241,7 +241,7 @@ void flight_unsend(struct sim_link *l, struct flight *f)
 	flight_drop(f);
 }
 
-void flight_orphan(struct sim_link *l, struct flight *f)
+void flight_abandon(struct sim_link *l, struct flight *f)
 {
 	struct world *w = world_of(l);
 	int64_t at = f->timer.at.us > w->now ? f->timer.at.us : w->now;

@@ -73,7 +73,7 @@ static void journal_rewrite(struct sim_daemon *d)
 	d->journal.there = true;
 }
 
-static void journal_tell(struct sim_daemon *d, bool ok)
+static void journal_report(struct sim_daemon *d, bool ok)
 {
 	struct event event = {.kind = EVENT_JOURNAL, .journal = {.ok = ok}};
 
@@ -86,7 +86,7 @@ static void journal_mend(struct sim_daemon *d)
 	if (d->journal.failing || d->journal.there)
 		return;
 	journal_rewrite(d);
-	journal_tell(d, true);
+	journal_report(d, true);
 }
 
 void journal_settle(struct sim_daemon *d)
@@ -97,7 +97,7 @@ void journal_settle(struct sim_daemon *d)
 		journal_mend(d);
 	if (j->failed) {
 		j->failed = false;
-		journal_tell(d, false);
+		journal_report(d, false);
 	} else if (j->there && !j->failing && buf_length(&j->bytes) > 2000 && stream_chance(&d->stream, 5)) {
 		journal_rewrite(d);
 	}
@@ -134,7 +134,7 @@ static void journal_tear(struct sim_daemon *d)
 	while (at < end && stream_chance(&d->stream, 50))
 		at += FRAME + record_at(&j->bytes, at).n;
 	if (at < end)
-		j->torn = d->life;
+		j->torn = d->run;
 	buf_init(&kept);
 	buf_append(&kept, buf_begin(&j->bytes), at);
 	buf_release(&j->bytes);
@@ -150,14 +150,14 @@ void journal_died(struct sim_daemon *d)
 		journal_tear(d);
 }
 
-static void heritage_note(struct sim_journal *j, struct span bytes)
+static void priors_note(struct sim_journal *j, struct span bytes)
 {
 	struct journal_record r;
 	int64_t name;
 
 	if (journal_decode(bytes, &r) || (r.kind != JOURNAL_HELD && r.kind != JOURNAL_ADOPTING) || (name = name_number(r.name)) < 0)
 		return;
-	snprintf(j->inherited[name], sizeof(j->inherited[name]), "%.*s %.*s", (int)r.value.n, r.value.p, (int)r.prior.n, r.prior.p ? r.prior.p : "");
+	snprintf(j->priors[name], sizeof(j->priors[name]), "%.*s %.*s", (int)r.value.n, r.value.p, (int)r.prior.n, r.prior.p ? r.prior.p : "");
 }
 
 void journal_restore(struct sim_daemon *d)
@@ -165,34 +165,34 @@ void journal_restore(struct sim_daemon *d)
 	struct sim_journal *j = &d->journal;
 	struct event event = {.kind = EVENT_RESTORE};
 
-	struct buf former = j->bytes;
+	struct buf previous = j->bytes;
 
 	j->mended = false;
 	if (!j->there)
-		j->torn = d->life - 1;
-	memset(j->inherited, 0, sizeof(j->inherited));
+		j->torn = d->run - 1;
+	memset(j->priors, 0, sizeof(j->priors));
 	buf_init(&j->bytes);
 	j->there = false;
-	for (size_t at = 0; at < buf_length(&former); at += FRAME + event.journal.record.n) {
+	for (size_t at = 0; at < buf_length(&previous); at += FRAME + event.journal.record.n) {
 		event.kind = EVENT_RESTORE;
-		event.journal.record = record_at(&former, at);
-		heritage_note(j, event.journal.record);
+		event.journal.record = record_at(&previous, at);
+		priors_note(j, event.journal.record);
 		d->world->tally.restored++;
 		daemon_step(d, &event);
 	}
 	event.kind = EVENT_RESTORED;
-	if (buf_length(&former) > 0)
+	if (buf_length(&previous) > 0)
 		daemon_step(d, &event);
-	buf_release(&former);
+	buf_release(&previous);
 	if (j->failing)
-		journal_tell(d, false);
+		journal_report(d, false);
 	else
 		journal_rewrite(d);
 }
 
 bool journal_may_adopt(const struct sim_journal *j, int64_t name, struct span value)
 {
-	struct span rest = span_of(j->inherited[name]), one;
+	struct span rest = span_of(j->priors[name]), one;
 
 	while (span_word(&rest, &one))
 		if (span_equal(value, one))

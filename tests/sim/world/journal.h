@@ -21,7 +21,7 @@ struct sim_journal {
 	bool failing, failed; /* it cannot be written; the service does not know yet */
 	bool mended;          /* it can be written again, but the daemon stands still and does not know yet */
 	uint64_t torn;        /* the last run whose records the next run could not read completely; 0: none */
-	char inherited[NAMES_MAX][(JOURNAL_PRIORS + 1) * VALUE_MAX]; /* by name: the values in the last record that this run read, with blanks; "": none */
+	char priors[NAMES_MAX][(JOURNAL_PRIORS + 1) * VALUE_MAX]; /* by name: the values in the last record that this run read, with blanks; "": none */
 };
 
 void journal_init(struct sim_journal *j);

@@ -28,15 +28,15 @@ void link_init(struct sim_link *l, struct sim_daemon *d, struct server *s)
 enum down { DOWN_LOST, DOWN_REFUSED, DOWN_SILENT };
 
 /* NODE_DOWN once for each reason, as daemon/redis/node.c does. A failed dial must not move the stream of the daemon, so that later draws stay the same. */
-static void link_tell_down(struct sim_link *l, enum down why)
+static void link_report_down(struct sim_link *l, enum down why)
 {
 	static const char *const reason[] = {[DOWN_LOST] = "connection lost", [DOWN_REFUSED] = "Connection refused", [DOWN_SILENT] = "connect timed out"};
 	struct event event = {.kind = EVENT_NODE_DOWN, .node = {.index = l->server->index, .reason = span_of(reason[why])}};
 	struct stream drawn = l->daemon->stream;
 
-	if (l->told >> why & 1 || (why != DOWN_LOST && l->daemon->state != DAEMON_RUNNING))
+	if (l->reasons_given >> why & 1 || (why != DOWN_LOST && l->daemon->state != DAEMON_RUNNING))
 		return;
-	l->told |= 1u << why;
+	l->reasons_given |= 1u << why;
 	daemon_step(l->daemon, &event);
 	if (why != DOWN_LOST)
 		l->daemon->stream = drawn;
@@ -67,7 +67,7 @@ void link_on_broken(struct sim_link *l, uint64_t epoch)
 	l->up = false;
 	l->broken = false;
 	l->late_at = world_of(l)->now;
-	ear_close(&l->daemon->ear[l->server->index]);
+	subscriber_close(&l->daemon->subscriber[l->server->index]);
 	if (steady)
 		backoff_reset(&l->backoff);
 	world_at(world_of(l), &l->timer, AT_LINK, world_of(l)->now + (steady ? 0 : backoff_next(&l->backoff, &l->rng)));
@@ -77,15 +77,15 @@ void link_on_broken(struct sim_link *l, uint64_t epoch)
 			continue;
 		unsent = flight_is_unsent(l, f, &blocked[f->lane]);
 		for (unsigned i = 0; i < f->count; i++)
-			flight_tell(f, i, unsent ? ANSWER_REFUSED : ANSWER_UNKNOWN, "connection lost");
+			flight_deliver(f, i, unsent ? ANSWER_REFUSED : ANSWER_UNKNOWN, "connection lost");
 		next = TAILQ_NEXT(f, in_link);
 		if (unsent)
 			flight_unsend(l, f);
 		else
-			flight_orphan(l, f);
+			flight_abandon(l, f);
 	}
-	link_tell_down(l, DOWN_LOST);
-	turns_unlinked(l->daemon, l->server->index);
+	link_report_down(l, DOWN_LOST);
+	tickets_unlinked(l->daemon, l->server->index);
 }
 
 void link_break(struct sim_link *l)
@@ -115,14 +115,14 @@ void link_fired(struct sim_link *l)
 	}
 	if (l->server->down) {
 		link_fail_to_dial(l, MSEC);
-		link_tell_down(l, DOWN_REFUSED);
+		link_report_down(l, DOWN_REFUSED);
 	} else if (w->now < l->stalled_to || w->now < l->stalled_from || l->server->paused_until > w->now) {
 		link_fail_to_dial(l, CONNECT_TIMEOUT_US);
 		if (w->now - CONNECT_TIMEOUT_US > l->late_at)
-			link_tell_down(l, DOWN_SILENT); /* the previous attempt timed out */
+			link_report_down(l, DOWN_SILENT); /* the previous attempt timed out */
 	} else {
 		l->epoch++;
-		l->dialled = l->server->lives;
+		l->dialled = l->server->runs;
 		memset(l->last_to, 0, sizeof(l->last_to));
 		memset(l->last_from, 0, sizeof(l->last_from));
 		memset(l->lane_stalled, 0, sizeof(l->lane_stalled));
@@ -139,11 +139,11 @@ void link_on_up(struct sim_link *l, uint64_t epoch)
 	l->up = true;
 	l->broken = false;
 	l->up_since = world_of(l)->now;
-	l->told = 0;
-	ear_open(&l->daemon->ear[l->server->index]);
+	l->reasons_given = 0;
+	subscriber_open(&l->daemon->subscriber[l->server->index]);
 	world_note(world_of(l), 2, l->epoch, "d%u-n%u up", l->daemon->index, l->server->index);
 	daemon_step(l->daemon, &event);
-	if (l->server->down || l->dialled != l->server->lives)
+	if (l->server->down || l->dialled != l->server->runs)
 		link_break(l); /* the server died meanwhile */
 }
 
@@ -173,7 +173,7 @@ void link_begin(struct sim_link *l)
 
 	backoff_init(&l->backoff, PAUSE_FIRST_US, PAUSE_CAP_US);
 	l->up = l->broken = false;
-	l->told = 0;
+	l->reasons_given = 0;
 	l->epoch++;
 	world_at(w, &l->timer, AT_LINK, w->now + link_latency(l, &l->stream));
 }
@@ -184,9 +184,9 @@ void link_end(struct sim_link *l)
 
 	l->up = l->broken = false;
 	l->batch = NULL;
-	ear_close(&l->daemon->ear[l->server->index]);
+	subscriber_close(&l->daemon->subscriber[l->server->index]);
 	heap_cancel(&world_of(l)->heap, &l->timer);
 	heap_cancel(&world_of(l)->heap, &l->watch);
 	while ((f = TAILQ_FIRST(&l->flights)))
-		flight_orphan(l, f);
+		flight_abandon(l, f);
 }

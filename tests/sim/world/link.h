@@ -28,7 +28,7 @@ struct flight {
 	struct sim_link *link;          /* NULL: its connection is gone; if the command still runs, nobody gets the reply */
 	struct server *server;
 	struct sim_daemon *daemon;
-	uint64_t life;          /* the run of the daemon that sent it */
+	uint64_t run;          /* the run of the daemon that sent it */
 	unsigned dialled;       /* the run of the server that its connection leads to: a later run gets nothing */
 	char sender[17];        /* how the values of that run begin */
 	int64_t depart;         /* true time */
@@ -53,7 +53,7 @@ struct sim_link {
 	bool broken; /* it broke, and the daemon does not know yet */
 	int64_t up_since;
 	uint64_t epoch; /* counts the connections */
-	unsigned told;  /* bits: reasons that NODE_DOWN has given since the link was last up */
+	unsigned reasons_given; /* bits: reasons that NODE_DOWN has given since the link was last up */
 	unsigned dialled; /* the run of the server that it leads to */
 	int64_t stalled_to, stalled_from, slow_until, slow;
 	int64_t lane_stalled[LANES]; /* true time until which a lane is stalled, both ways, as long as this connection lasts */
@@ -89,8 +89,8 @@ void flight_lose(struct flight *f); /* it is lost with the server: its sender le
  * One of its calls is answered.
  * Orphan: the connection that it was sent on breaks; it may still reach the server, and late, but nobody gets the reply.
  */
-void flight_tell(struct flight *f, unsigned i, enum answer_class class, const char *text);
-void flight_orphan(struct sim_link *l, struct flight *f);
+void flight_deliver(struct flight *f, unsigned i, enum answer_class class, const char *text);
+void flight_abandon(struct sim_link *l, struct flight *f);
 /* The connection broke before a byte of it left. */
 void flight_unsend(struct sim_link *l, struct flight *f);
 int64_t link_latency(struct sim_link *l, struct stream *s); /* one way */

@@ -12,7 +12,7 @@ static void server_identity(struct server *s, char *ret_run_id)
 	uint64_t id[2] = {stream_next(&s->stream), stream_next(&s->stream)};
 
 	snprintf(ret_run_id, 41, "%08x%016llx%016llx", s->index, (unsigned long long)id[0], (unsigned long long)id[1]);
-	s->lives++;
+	s->runs++;
 }
 
 static void server_replid(struct server *s, char *ret_replid)
@@ -47,8 +47,8 @@ void server_init(struct server *s, struct world *w, unsigned index)
 	server_identity(s, run_id);
 	conf.run_id = run_id;
 	s->node = sim_node_new(&conf);
-	sim_node_publish_to(s->node, ear_published, s);
-	witness_watch(s);
+	sim_node_publish_to(s->node, subscriber_published, s);
+	keys_watch(s);
 }
 
 void server_step(struct server *s, int64_t us)
@@ -92,7 +92,7 @@ static void server_run(struct server *s, struct flight *f)
 {
 	struct span *text;
 
-	witness_runs(s, f);
+	keys_before(s, f);
 	sim_node_call(s->node, f->call, f->count, server_wall(s), f->answer);
 	for (unsigned i = 0; i < f->count; i++) {
 		struct answer *a = &f->answer[i];
@@ -105,11 +105,11 @@ static void server_run(struct server *s, struct flight *f)
 			a->probe = probe_copy(&f->arena, a->probe);
 		world_note(s->world, (uint64_t)a->code, (uint64_t)a->fence,
 			   "n%u ran %s %.*s for d%u.%llu: %c fence=%lld pttl=%lld %.*s", s->index, call_word(f->call[i].kind),
-			   (int)f->call[i].name.n, f->call[i].name.p, f->daemon->index, (unsigned long long)f->life,
+			   (int)f->call[i].name.n, f->call[i].name.p, f->daemon->index, (unsigned long long)f->run,
 			   a->code ? a->code : '-', (long long)a->fence, (long long)a->pttl_ms, (int)a->text.n, a->text.p);
 	}
 	s->world->tally.partial += is_partial(f);
-	witness_ran(s, f);
+	keys_after(s, f);
 	if (s->world->plan->service_us)
 		world_at(s->world, &s->idle, AT_IDLE, s->world->now + s->world->plan->service_us * f->count);
 	flight_answered(f, s->world->plan->service_us * f->count);
@@ -123,7 +123,7 @@ static bool server_is_busy(const struct server *s)
 
 void server_receive(struct server *s, struct flight *f)
 {
-	if (s->down || f->dialled != s->lives)
+	if (s->down || f->dialled != s->runs)
 		flight_lose(f);
 	else if (server_is_busy(s))
 		TAILQ_INSERT_TAIL(&s->backlog, f, in_backlog);
@@ -168,7 +168,7 @@ void server_lost_memory(struct server *s)
 	s->lease_lost |= s->marked_by == 0;
 	s->marked_by = -1;
 	memset(s->stray, true, sizeof(s->stray));
-	turns_lost(s);
+	places_lost(s);
 }
 
 void server_revive(struct server *s, enum revival how)
@@ -205,7 +205,7 @@ bool server_roll_back(struct server *s, bool breaks)
 		return false;
 	s->tainted = true;
 	server_lost_memory(s);
-	kin_set_back(s);
+	lineage_set_back(s);
 	for (unsigned i = 0; breaks && i < s->world->plan->daemons; i++)
 		link_break(&s->world->daemon[i].link[s->index]);
 	return true;

@@ -25,7 +25,7 @@ struct server {
 	struct flights backlog; /* commands that arrived while it stood still or was busy */
 	struct timer idle;      /* when it has finished the command that it is busy with */
 	int64_t lost_at;        /* true time of its last loss of memory; -1: never */
-	unsigned lives;
+	unsigned runs;
 	int64_t right_us;   /* offset of its host's clock when that is right */
 	int64_t stepped_us; /* how far its clock was set back, in all */
 	int64_t ahead_us;   /* how far its clock was set forward, in all */
@@ -42,7 +42,7 @@ struct server {
 	int64_t ends_ms[NAMES_MAX];   /* and when was the key to end, by the node's clock? */
 	bool taken[NAMES_MAX];        /* the command set a key where there was none */
 	bool stray[NAMES_MAX];        /* the key is not checked: it was set late by a previous run, or perhaps before the memory was lost */
-	uint64_t left[NAMES_MAX];     /* the value, as a hash, of the last key that UNLOCK keep= or a lock-delay left here */
+	uint64_t left_behind[NAMES_MAX];     /* the value, as a hash, of the last key that UNLOCK keep= or a lock-delay left here */
 	int64_t free_from_ms[NAMES_MAX], unused_ms[NAMES_MAX]; /* by its clock: since when the key is free; how long it was free before it was taken */
 };
 

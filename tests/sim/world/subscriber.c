@@ -4,16 +4,16 @@
 
 #include <stdlib.h>
 
-void ear_init(struct ear *e, struct sim_daemon *d, unsigned node)
+void subscriber_init(struct subscriber *e, struct sim_daemon *d, unsigned node)
 {
 	e->daemon = d;
 	e->node = node;
 	e->from = INT64_MAX;
-	stream_init(&e->stream, (uint64_t)d->world->plan->seed, DRAW_EAR, d->index * NODES_MAX + node);
+	stream_init(&e->stream, (uint64_t)d->world->plan->seed, DRAW_SUBSCRIBER, d->index * NODES_MAX + node);
 }
 
 /* SUBSCRIBE takes a round trip. */
-void ear_open(struct ear *e)
+void subscriber_open(struct subscriber *e)
 {
 	const struct world *w = e->daemon->world;
 
@@ -21,17 +21,17 @@ void ear_open(struct ear *e)
 	e->from = w->now + 2 * w->plan->latency_us + w->plan->jitter_us;
 }
 
-void ear_close(struct ear *e)
+void subscriber_close(struct subscriber *e)
 {
 	e->epoch++;
 	e->from = INT64_MAX;
 }
 
-static void word_send(struct ear *e, struct span message, int64_t late_us)
+static void message_send(struct subscriber *e, struct span message, int64_t late_us)
 {
 	struct world *w = e->daemon->world;
 	const struct sim_link *l = &e->daemon->link[e->node];
-	struct word *m = calloc(1, sizeof(*m));
+	struct message *m = calloc(1, sizeof(*m));
 	int64_t at = w->now + stream_skewed(&e->stream, w->plan->latency_us, 2 * w->plan->latency_us + w->plan->jitter_us);
 
 	if (!m)
@@ -39,14 +39,14 @@ static void word_send(struct ear *e, struct span message, int64_t late_us)
 	if (w->now < l->slow_until)
 		at += (at - w->now) * l->slow;
 	at = at < l->stalled_from ? l->stalled_from : at;
-	m->ear = e;
+	m->subscriber = e;
 	m->epoch = e->epoch;
 	m->n = message.n < sizeof(m->text) ? message.n : sizeof(m->text);
 	memcpy(m->text, message.p, m->n);
-	world_at(w, &m->timer, AT_WORD, at + late_us);
+	world_at(w, &m->timer, AT_MESSAGE, at + late_us);
 }
 
-static void ear_take(struct ear *e, struct span message)
+static void subscriber_take(struct subscriber *e, struct span message)
 {
 	const struct plan *p = e->daemon->world->plan;
 	int64_t late = stream_chance(&e->stream, (unsigned)p->echo_percent) ? stream_skewed(&e->stream, MSEC, 2 * SEC) : 0;
@@ -55,12 +55,12 @@ static void ear_take(struct ear *e, struct span message)
 	e->daemon->world->tally.published++;
 	if (!stream_chance(&e->stream, (unsigned)p->heard_percent) || e->daemon->deaf_until > e->daemon->world->now)
 		return;
-	word_send(e, message, late);
+	message_send(e, message, late);
 	if (twice)
-		word_send(e, message, stream_skewed(&e->stream, MSEC, 2 * SEC));
+		message_send(e, message, stream_skewed(&e->stream, MSEC, 2 * SEC));
 }
 
-int64_t ear_published(void *context, struct span channel, struct span message)
+int64_t subscriber_published(void *context, struct span channel, struct span message)
 {
 	struct server *s = context;
 	struct world *w = s->world;
@@ -73,33 +73,33 @@ int64_t ear_published(void *context, struct span channel, struct span message)
 	for (unsigned i = 0; i < w->plan->daemons; i++) {
 		struct sim_daemon *d = &w->daemon[i];
 
-		if (!daemon_is_up(d) || d->ear[s->index].from > w->now || !span_equal(channel, span_of(service_daemon_id(d->service))))
+		if (!daemon_is_up(d) || d->subscriber[s->index].from > w->now || !span_equal(channel, span_of(service_daemon_id(d->service))))
 			continue;
-		ear_take(&d->ear[s->index], message);
+		subscriber_take(&d->subscriber[s->index], message);
 		heard++;
 	}
 	return heard;
 }
 
-void word_fired(struct word *m)
+void message_fired(struct message *m)
 {
-	daemon_arrive(m->ear->daemon, ARRIVAL_WORD, m, m->epoch);
+	daemon_arrive(m->subscriber->daemon, ARRIVAL_MESSAGE, m, m->epoch);
 }
 
 /* 'w' (woken) or 'c' (wanted), then the key, as daemon/redis/ear.c and daemon/pump.c read it. */
-void word_heard(struct word *m)
+void message_heard(struct message *m)
 {
-	struct sim_daemon *d = m->ear->daemon;
+	struct sim_daemon *d = m->subscriber->daemon;
 	struct span prefix = SPAN("lock:"), key = {m->text + 1, m->n - 1};
-	struct event event = {.kind = m->text[0] == 'w' ? EVENT_WOKEN : EVENT_WANTED, .message = {.node = m->ear->node}};
+	struct event event = {.kind = m->text[0] == 'w' ? EVENT_WOKEN : EVENT_WANTED, .message = {.node = m->subscriber->node}};
 
-	if (m->epoch == m->ear->epoch && m->n > 1 && (m->text[0] == 'w' || m->text[0] == 'c') && span_starts(key, prefix)) {
+	if (m->epoch == m->subscriber->epoch && m->n > 1 && (m->text[0] == 'w' || m->text[0] == 'c') && span_starts(key, prefix)) {
 		event.message.name = (struct span){key.p + prefix.n, key.n - prefix.n};
 		d->world->tally.heard++;
-		world_note(d->world, 11, (uint64_t)event.kind, "d%u hears from n%u: %c %.*s", d->index, m->ear->node, m->text[0],
+		world_note(d->world, 11, (uint64_t)event.kind, "d%u hears from n%u: %c %.*s", d->index, m->subscriber->node, m->text[0],
 			   (int)event.message.name.n, event.message.name.p);
 		if (event.kind == EVENT_WANTED)
-			turns_wanted(d, event.message.name);
+			handover_wanted(d, event.message.name);
 		daemon_step(d, &event);
 	}
 	free(m);

@@ -14,7 +14,7 @@ struct server;
 struct sim_daemon;
 struct world;
 
-struct ear {
+struct subscriber {
 	struct sim_daemon *daemon;
 	struct stream stream;
 	unsigned node;
@@ -23,20 +23,20 @@ struct ear {
 };
 
 /* A message on its way. */
-struct word {
+struct message {
 	struct timer timer;
-	struct ear *ear;
+	struct subscriber *subscriber;
 	uint64_t epoch;
 	size_t n;
 	char text[96];
 };
 
-void ear_init(struct ear *e, struct sim_daemon *d, unsigned node);
-void ear_open(struct ear *e);
-void ear_close(struct ear *e);
+void subscriber_init(struct subscriber *e, struct sim_daemon *d, unsigned node);
+void subscriber_open(struct subscriber *e);
+void subscriber_close(struct subscriber *e);
 /* A node publishes. Returns how many subscribers there are. */
-int64_t ear_published(void *server, struct span channel, struct span message);
-void word_fired(struct word *m);
-void word_heard(struct word *m); /* the daemon, which runs, reads it */
+int64_t subscriber_published(void *server, struct span channel, struct span message);
+void message_fired(struct message *m);
+void message_heard(struct message *m); /* the daemon, which runs, reads it */
 
 #endif

@@ -59,8 +59,8 @@ static void client_timer_fired(enum sim_timer kind, struct timer *t)
 {
 	if (kind == AT_CLIENT)
 		client_fired(container_of(t, struct sim_client, timer));
-	else if (kind == AT_CHAT)
-		chat_fired(container_of(t, struct sim_client, chat_timer));
+	else if (kind == AT_SIDE)
+		side_requests_fired(container_of(t, struct sim_client, side_timer));
 	else
 		client_thaw(container_of(t, struct sim_client, thaw));
 }
@@ -68,11 +68,11 @@ static void client_timer_fired(enum sim_timer kind, struct timer *t)
 static void fault_timer_fired(struct world *w, enum sim_timer kind, struct timer *t)
 {
 	if (kind == AT_FAULT) {
-		fault_begin(w, container_of(t, struct fault_run, timer));
+		fault_begin(w, container_of(t, struct active_fault, timer));
 	} else if (kind == AT_FAULT_END) {
-		fault_ends(w, container_of(t, struct fault_run, end));
+		fault_ends(w, container_of(t, struct active_fault, end));
 	} else {
-		struct fault_run *f = container_of(t, struct fault_run, snapshot);
+		struct active_fault *f = container_of(t, struct active_fault, snapshot);
 
 		sim_node_snapshot(w->server[w->plan->fault[f->index].a % w->plan->nodes].node);
 	}
@@ -100,8 +100,8 @@ static void world_fire(struct world *w, struct timer *t)
 	case AT_SNAPSHOT:
 		fault_timer_fired(w, kind, t);
 		break;
-	case AT_RUN:
-		run_fired(container_of(t, struct run, timer));
+	case AT_TASK:
+		task_fired(container_of(t, struct task, timer));
 		break;
 	case AT_PACKET:
 		packet_fired(container_of(t, struct packet, timer));
@@ -109,8 +109,8 @@ static void world_fire(struct world *w, struct timer *t)
 	case AT_FLIGHT:
 		flight_fired(container_of(t, struct flight, timer));
 		break;
-	case AT_WORD:
-		word_fired(container_of(t, struct word, timer));
+	case AT_MESSAGE:
+		message_fired(container_of(t, struct message, timer));
 		break;
 	case AT_DAEMON:
 	case AT_THAW:
@@ -120,7 +120,7 @@ static void world_fire(struct world *w, struct timer *t)
 		break;
 	case AT_CLIENT:
 	case AT_CLIENT_THAW:
-	case AT_CHAT:
+	case AT_SIDE:
 		client_timer_fired(kind, t);
 		break;
 	case AT_ACCESS:
@@ -146,9 +146,9 @@ static void world_schedule(struct world *w)
 			world_at(w, &w->fault[i].snapshot, AT_SNAPSHOT, p->fault[i].at_us - p->fault[i].x);
 	}
 	for (unsigned i = 0; i < p->jobs; i++) {
-		struct run *r = run_add(w, &p->job[i]);
+		struct task *r = task_add(w, &p->job[i]);
 
-		world_at(w, &r->timer, AT_RUN, p->job[i].at_us);
+		world_at(w, &r->timer, AT_TASK, p->job[i].at_us);
 	}
 	world_at(w, &w->stage_timer, AT_STAGE, p->warm_us);
 }
@@ -206,8 +206,8 @@ static void world_forget_flying(struct world *w)
 			free(container_of(t, struct packet, timer));
 		else if (t->kind == AT_FLIGHT)
 			flight_drop(container_of(t, struct flight, timer));
-		else if (t->kind == AT_WORD)
-			free(container_of(t, struct word, timer));
+		else if (t->kind == AT_MESSAGE)
+			free(container_of(t, struct message, timer));
 		else if (t->kind == AT_ACCESS)
 			access_drop(t);
 	}

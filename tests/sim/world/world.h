@@ -23,17 +23,17 @@ enum sim_timer {
 	AT_FAULT,
 	AT_FAULT_END,
 	AT_SNAPSHOT,
-	AT_RUN, /* the next step of a task */
+	AT_TASK, /* the next step of a task */
 	AT_PACKET,
 	AT_FLIGHT,
-	AT_WORD,   /* a published message arrives */
+	AT_MESSAGE,   /* a published message arrives */
 	AT_DAEMON, /* a timer of the service rings */
 	AT_THAW,
 	AT_LINK,
 	AT_WATCH, /* looks whether a link has stalled */
 	AT_CLIENT,
 	AT_CLIENT_THAW,
-	AT_CHAT,
+	AT_SIDE,
 	AT_ACCESS, /* the next step of an access to a resource */
 	AT_STAGE,
 	AT_IDLE, /* a server has finished a command */
@@ -49,7 +49,7 @@ enum stage {
 	STAGE_OVER,
 };
 
-struct fault_run {
+struct active_fault {
 	struct conn *conn; /* the connection that a fault of a client broke */
 	struct sim_daemon *daemon;
 	struct timer timer, end, snapshot;
@@ -61,7 +61,7 @@ struct tally {
 	int64_t grants, events, faults[FAULT_N];
 	int64_t takeovers, rejoins; /* trials of the finale that took place */
 	int64_t most_names; /* the most names that a daemon knew at a time */
-	int64_t most_waited, paced; /* the most requests that waited at a time; rounds that waited for busy stores */
+	int64_t most_waited, admission_waits; /* the most requests that waited at a time; rounds that waited for busy stores */
 	int64_t published, heard, handed_on, heads, records, restored, resumed, adopted;
 	int64_t partial; /* commands of which a store refused some calls and carried out others */
 };
@@ -70,7 +70,7 @@ struct tally {
 #define STORM_NAMES    1000
 
 /* What the lines of a daemon say of the names of storms. */
-struct storm_book {
+struct storm_holds {
 	uint64_t since[STORM_NAMES]; /* the step in which a line last said that the name is held; 0: it is not */
 	const struct conn *holder[STORM_NAMES];
 };
@@ -84,19 +84,19 @@ struct world {
 	struct timer stage_timer;
 	int finale_step;
 	int64_t ghosts_until; /* true time by which all commands of broken connections have run */
-	bool finale_alone; /* only the heir wanted the lock when the daemon of the holder died */
+	bool finale_alone; /* only the successor wanted the lock when the daemon of the holder died */
 	int64_t finale_since;
-	struct run *holder, *heir; /* of the finale: who holds k0, and who waits for it when the holder's daemon dies */
-	struct run *head, *next;   /* of the dead-head trial: the first and the second in the queue */
+	struct task *holder, *successor; /* of the finale: who holds k0, and who waits for it when the holder's daemon dies */
+	struct task *head, *next;   /* of the dead-head trial: the first and the second in the queue */
 	bool head_died;
 	int64_t next_since; /* true time when the lock became free for `next`; 0: it did not */
 	struct sim_daemon daemon[DAEMONS_MAX];
 	struct server server[NODES_MAX];
 	struct sim_client client[CLIENTS_MAX];
 	struct resource resource[NAMES_MAX];
-	struct run run[JOBS_MAX + 64];
-	unsigned runs;
-	struct fault_run fault[FAULTS_MAX];
+	struct task task[JOBS_MAX + 64];
+	unsigned tasks;
+	struct active_fault fault[FAULTS_MAX];
 	struct stream finale;
 	struct conns conns;
 	unsigned conn_count;
@@ -107,7 +107,7 @@ struct world {
 	struct tally tally;
 	uint64_t hash;
 	FILE *trace; /* NULL: no trace is wanted */
-	struct storm_book storm[DAEMONS_MAX];
+	struct storm_holds storm[DAEMONS_MAX];
 	int64_t waiting; /* waiting requests of all daemons */
 	bool tokens_are_safe, exclusion_is_safe;
 	int64_t set_back_us; /* how far the clocks of all nodes are set back for good: plan_set_back_us */
@@ -129,26 +129,26 @@ void world_log(struct world *w, unsigned daemon, const struct effect *e);
 uint64_t hash_bytes(const void *p, size_t n);
 
 /* daemon_metrics.c */
-void figures_step(struct sim_daemon *d);
-void figures_died(struct sim_daemon *d);
+void daemon_metrics_step(struct sim_daemon *d);
+void daemon_metrics_died(struct sim_daemon *d);
 /* storm.c */
 bool storm_begin(struct sim_client *c); /* false: this world has no storms */
 void storm_fired(struct sim_client *c);
 void storm_said(struct conn *c, struct span line); /* a line of the daemon; a row or the reply of a LIST */
 void storm_listed(struct request_sim *q, struct span line);
-void storm_over(const struct conn *c); /* the connection ends */
-void storm_life(struct sim_daemon *d);
+void storm_conn_over(const struct conn *c); /* the connection ends */
+void storm_run_begins(struct sim_daemon *d);
 
 /* fault.c */
-void fault_begin(struct world *w, struct fault_run *f);
-void fault_ends(struct world *w, struct fault_run *f);
+void fault_begin(struct world *w, struct active_fault *f);
+void fault_ends(struct world *w, struct active_fault *f);
 /* stages.c: the course of the world; finale.c: the trials at its end */
 void stage_fired(struct world *w);
-struct run *finale_lock(struct world *w, unsigned daemon); /* a client of that daemon asks for k0 and waits for ever; NULL: there is none */
+struct task *finale_lock(struct world *w, unsigned daemon); /* a client of that daemon asks for k0 and waits for ever; NULL: there is none */
 void finale_wait(struct world *w, int64_t us, int step);
-/* dead_head.c: the steps of the finale from TRIAL_BEGIN to TRIAL_OVER */
-enum { TRIAL_OVER = 5, TRIAL_BEGIN = 10 };
-bool trial_step(struct world *w);
+/* dead_head.c: the steps of the finale from DEAD_HEAD_BEGIN to DEAD_HEAD_OVER */
+enum { DEAD_HEAD_OVER = 5, DEAD_HEAD_BEGIN = 10 };
+bool dead_head_step(struct world *w);
 
 static inline int64_t later(int64_t a, int64_t b)
 {
