@@ -193,14 +193,18 @@ WORLD := \
 	tests/sim/check/checker.c \
 	tests/sim/check/detached.c \
 	tests/sim/check/eviction.c \
+	tests/sim/check/grants.c \
+	tests/sim/check/handover.c \
 	tests/sim/check/keys.c \
 	tests/sim/check/known_node.c \
 	tests/sim/check/lineage.c \
 	tests/sim/check/notices.c \
+	tests/sim/check/places.c \
 	tests/sim/check/progress.c \
 	tests/sim/check/recount.c \
 	tests/sim/check/released.c \
 	tests/sim/check/reply_time.c \
+	tests/sim/check/resumed.c \
 	tests/sim/check/scripts.c \
 	tests/sim/check/tickets.c \
 	tests/sim/check/track.c \
@@ -224,6 +228,7 @@ WORLD := \
 	tests/sim/scene/crossing.c \
 	tests/sim/scene/deletion.c \
 	tests/sim/scene/flushes.c \
+	tests/sim/scene/holder.c \
 	tests/sim/scene/memory.c \
 	tests/sim/scene/overtaking.c \
 	tests/sim/scene/scene.c \
@@ -232,6 +237,8 @@ WORLD := \
 	tests/sim/stage/dead_head.c \
 	tests/sim/stage/fault.c \
 	tests/sim/stage/finale.c \
+	tests/sim/stage/leftovers.c \
+	tests/sim/stage/stages.c \
 	tests/sim/sweep/campaign.c \
 	tests/sim/sweep/report.c \
 	tests/sim/sweep/selftest.c \
@@ -240,6 +247,7 @@ WORLD := \
 	tests/sim/sweep/wrap.c \
 	tests/sim/world/conn.c \
 	tests/sim/world/daemon.c \
+	tests/sim/world/daemon_conf.c \
 	tests/sim/world/daemon_metrics.c \
 	tests/sim/world/daemon_replace.c \
 	tests/sim/world/flight.c \

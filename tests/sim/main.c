@@ -50,52 +50,26 @@ static void usage(void)
 	     "sim --mutant-list                list the mistakes that `make mutants` plants");
 }
 
-static bool option_take(struct options *o, int c)
+/* What to run. */
+static bool option_take_what(struct options *o, int c)
 {
 	switch (c) {
 	case 's':
 		o->what = RUN_ONE;
 		o->seed = strtoull(optarg, NULL, 10);
 		return true;
-	case 'n':
-		o->count = strtoull(optarg, NULL, 10);
-		return o->has_count = true;
-	case 'f':
-		o->from = strtoull(optarg, NULL, 10);
-		return o->has_from = true;
-	case 'j':
-		o->jobs = (unsigned)strtoul(optarg, NULL, 10);
-		return o->jobs >= 1 && o->jobs <= SWEEP_JOBS_MAX;
-	case 'm':
-		o->minutes = strtod(optarg, NULL);
-		return o->minutes > 0;
 	case 'w':
-		o->folder = optarg;
 		o->what = RUN_SWEEP;
+		o->folder = optarg;
 		return true;
 	case 'c':
+		o->what = RUN_FILE;
 		snprintf(o->scenario, sizeof(o->scenario), "%s/%s.plan", CORPUS, optarg);
 		o->file = o->scenario;
-		o->what = RUN_FILE;
 		return true;
 	case 'r':
-		o->file = optarg;
 		o->what = RUN_FILE;
-		return true;
-	case 'o':
-		o->only = rare_find(optarg);
-		return o->only != RARE_NONE;
-	case 't':
-		o->trace = true;
-		return true;
-	case 'k':
-		o->shrink = true;
-		return true;
-	case 'g':
-		o->keep_going = true;
-		return true;
-	case 'p':
-		o->plan = true;
+		o->file = optarg;
 		return true;
 	case 'T':
 		o->what = RUN_SELFTEST;
@@ -108,6 +82,37 @@ static bool option_take(struct options *o, int c)
 		return true;
 	default:
 		return false;
+	}
+}
+
+static bool option_take(struct options *o, int c)
+{
+	switch (c) {
+	case 'n':
+		o->count = strtoull(optarg, NULL, 10);
+		return o->has_count = true;
+	case 'f':
+		o->from = strtoull(optarg, NULL, 10);
+		return o->has_from = true;
+	case 'j':
+		o->jobs = (unsigned)strtoul(optarg, NULL, 10);
+		return o->jobs >= 1 && o->jobs <= SWEEP_JOBS_MAX;
+	case 'm':
+		o->minutes = strtod(optarg, NULL);
+		return o->minutes > 0;
+	case 'o':
+		o->only = rare_find(optarg);
+		return o->only != RARE_NONE;
+	case 't':
+		return o->trace = true;
+	case 'k':
+		return o->shrink = true;
+	case 'g':
+		return o->keep_going = true;
+	case 'p':
+		return o->plan = true;
+	default:
+		return option_take_what(o, c);
 	}
 }
 

@@ -5,7 +5,7 @@
 /* Behind a RESUME that is not answered yet, the account of the previous connection counts. */
 struct account *account_of(const struct request_sim *q)
 {
-	struct account *own = &q->conn->account[q->owner][q->name], *previous = own->count == 0 ? resume_account(q->conn, q->owner, q->name) : NULL;
+	struct account *own = &q->conn->account[q->owner][q->name], *previous = own->count == 0 ? resumed_account(q->conn, q->owner, q->name) : NULL;
 
 	return previous && (previous->count > 0 || previous->vague) ? previous : own;
 }
@@ -35,7 +35,7 @@ void account_begin(const struct request_sim *q, struct account *a)
 {
 	const struct sim_daemon *d = q->conn->daemon;
 
-	a->ends_by = q->once && !resume_is_behind(q) ? d : NULL;
+	a->ends_by = q->once && !resumed_is_behind(q) ? d : NULL;
 	a->ends = recount_deadline(d, &q->conn->world->checker.lease[d->index][q->name]);
 }
 

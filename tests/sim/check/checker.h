@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The checker watches a world from outside and says which invariant it broke. It sees true time, every line, every call and every change of a key, and it never
- * changes anything. It counts votes and holds a second time, from what crosses the interface of the service. checker.c says what a plan promises, the other
- * files of this folder hold one promise or a few related ones each.
+ * changes anything. It counts votes and holds a second time, from what crosses the interface of the service. Here is what it knows; hooks.h
+ * says who tells it. Each file of this folder checks one promise or a few related ones: the numbers S1 and so on are those of invariant.def.
  */
 #ifndef SIM_CHECKER_H
 #define SIM_CHECKER_H
@@ -54,32 +54,34 @@ struct lease {
 	uint64_t held_step;                        /* the step in which its holder got it */
 	int64_t asked_us, asked_fence;             /* the lease that the holder of that token asked for last; 0: not known */
 	uint64_t asked_step;
-	int64_t low_since;                         /* true time since when so little is left that a renewal must have been missed; 0: enough is left */
-	uint64_t over_step;                        /* in this step the old votes ended before an answer brought new ones: the lease may be lost all the same */
-	int64_t overdue_since;                     /* true time since when LOST is due; 0: it is not */
-	unsigned grants;                           /* grants so far: each after the first is a hand-over */
-	struct instant wanted;                     /* when the daemon heard that another one wants it; 0: it did not */
-	uint64_t failed;                            /* the last failed round that left votes behind, by the serial of its value */
-	struct instant leftover[NODES_MAX];           /* until when its vote stands at the node; PAST: there is none, or its release was sent */
-	uint16_t released;                            /* bits: nodes that a release of the present value was sent to */
-	uint16_t renewing;                         /* bits: nodes with an unanswered renewal */
-	uint16_t renewed;                          /* bits: nodes that were sent a renewal or a second round: an answer to an earlier command proves no vote */
-	struct instant round;                      /* when the last renewal was sent that some node denied */
-	uint16_t denied;                           /* bits: the nodes that denied it */
-	bool evicted;                              /* more nodes denied it than a quorum can do without */
+	int64_t low_since;                  /* true time since when so little is left that a renewal must have been missed; 0: enough is left */
+	uint64_t over_step;                 /* in this step the old votes ended before an answer brought new ones: the lease may be lost all the same */
+	int64_t overdue_since;              /* true time since when LOST is due; 0: it is not */
+	unsigned grants;                    /* grants so far: each after the first is a hand-over */
+	struct instant wanted;              /* when the daemon heard that another one wants it; 0: it did not */
+	uint64_t failed;                    /* the last failed round that left votes behind, by the serial of its value */
+	struct instant leftover[NODES_MAX]; /* until when its vote stands at the node; PAST: there is none, or its release was sent */
+	uint16_t released;                  /* bits: nodes that a release of the present value was sent to */
+	uint16_t renewing;                  /* bits: nodes with an unanswered renewal */
+	uint16_t renewed;                   /* bits: nodes that were sent a renewal or a second round: an answer to an earlier command proves no vote */
+	struct instant round;               /* when the last renewal was sent that some node denied */
+	uint16_t denied;                    /* bits: the nodes that denied it */
+	bool evicted;                       /* more nodes denied it than a quorum can do without */
 };
 
 /* A ticket: the one that a daemon shows for a name, or the one of a queue place at a node. */
 struct ticket {
 	char text[96];
 	size_t n;
-	uint64_t step; /* the step in which it was first shown */
-	bool spent;    /* a node granted a request that showed it */
-	uint16_t nodes; /* bits: nodes where it was shown and may be queued */
+	uint64_t step;               /* the step in which it was first shown */
+	bool spent;                  /* a node granted a request that showed it */
+	uint16_t nodes;              /* bits: nodes where it was shown and may be queued */
 	int64_t shown_at[NODES_MAX]; /* true time when it was last shown there */
-	int64_t empty_since; /* true time since when the daemon has no waiters; 0: it has some */
-	int64_t waits_since; /* true time since when the daemon has waiters; 0: it has none */
+	int64_t empty_since;         /* true time since when the daemon has no waiters; 0: it has some */
+	int64_t waits_since;         /* true time since when the daemon has waiters; 0: it has none */
 };
+
+#define TICKET_MS 3000 /* a queue place lasts so long */
 
 struct place {
 	struct ticket ticket;
@@ -88,15 +90,15 @@ struct place {
 
 /* What a daemon knows of a node from its answers. */
 struct known_node {
-	bool unjoined; /* it said that its marker differs, and was not probed since */
-	bool jumped;   /* its clock jumped ahead, and it was not joined anew since */
-	bool fell;     /* its fence fell, or it evicted keys, and it was not joined anew since */
-	int64_t evicted; /* keys that it evicted so far */
-	unsigned probes; /* probes under way; while another one is, an answer decides nothing: the other one will repeat it */
-	char named[96];    /* run_id and replication id in the last probe, in the form that a marker has; only run_id if its data is its own */
+	bool unjoined;                   /* it said that its marker differs, and was not probed since */
+	bool jumped;                     /* its clock jumped ahead, and it was not joined anew since */
+	bool fell;                       /* its fence fell, or it evicted keys, and it was not joined anew since */
+	int64_t evicted;                 /* keys that it evicted so far */
+	unsigned probes;                 /* probes under way; while another one is, an answer decides nothing: the other one will repeat it */
+	char named[96];                  /* run_id and replication id in the last probe, in the form that a marker has; only run_id if its data is its own */
 	int64_t fence, fence_when_asked; /* the largest fence that it has shown; the same when it was probed */
-	uint64_t known_at; /* the step before the one in which the daemon learned of the last change */
-	uint64_t marker; /* marker of the last vote request, as a hash */
+	uint64_t known_at;               /* the step before the one in which the daemon learned of the last change */
+	uint64_t marker;                 /* marker of the last vote request, as a hash */
 	bool timed;
 	struct instant at; /* time of its last answer; upper bound of (its clock - CLOCK_BOOTTIME) by that answer */
 	int64_t high;
@@ -113,7 +115,7 @@ struct leftover {
 #define RELEASED_MAX 256
 struct released_values {
 	uint64_t value[RELEASED_MAX]; /* as hashes */
-	uint64_t run[RELEASED_MAX];  /* the run of the daemon that released it */
+	uint64_t run[RELEASED_MAX];   /* the run of the daemon that released it */
 	unsigned count;
 };
 
@@ -126,7 +128,7 @@ struct serial_flags {
 #define LINEAGE_MAX (JOURNAL_PRIORS + 2)
 struct lineage {
 	uint64_t value[LINEAGE_MAX]; /* as hashes */
-	unsigned count;          /* more than LINEAGE_MAX: the oldest is forgotten, as the daemon's journal does */
+	unsigned count;              /* more than LINEAGE_MAX: the oldest is forgotten, as the daemon's journal does */
 };
 
 #define ADOPTIONS_MAX 256
@@ -152,27 +154,27 @@ struct checker {
 	struct known_node known_node[DAEMONS_MAX][NODES_MAX];
 	struct released_values released[DAEMONS_MAX];
 	struct leftover leftover[DAEMONS_MAX][NODES_MAX][NAMES_MAX];
-	int64_t notice_at[DAEMONS_MAX], leftover_at[DAEMONS_MAX];    /* true time of the next look */
-	int64_t awake_since[DAEMONS_MAX];                      /* true time since when the daemon runs without a stop */
-	struct requests waiters[DAEMONS_MAX][NAMES_MAX]; /* LOCKs that the daemon has begun and not answered, in order */
-	struct requests syncs; /* UNLOCKs with sync=yes that began in this step and may not be carried out yet */
+	int64_t notice_at[DAEMONS_MAX], leftover_at[DAEMONS_MAX]; /* true time of the next look */
+	int64_t awake_since[DAEMONS_MAX];                         /* true time since when the daemon runs without a stop */
+	struct requests waiters[DAEMONS_MAX][NAMES_MAX];          /* LOCKs that the daemon has begun and not answered, in order */
+	struct requests syncs;                                    /* UNLOCKs with sync=yes that began in this step and may not be carried out yet */
 	struct token_set tokens;
 	struct adoptions adoptions;
 	struct lineage lineage[DAEMONS_MAX][NAMES_MAX];
-	int64_t returned[NAMES_MAX];        /* the largest token that was returned to a client */
-	int64_t free_since[NAMES_MAX];      /* true time since when nobody holds it; INT64_MAX: somebody does */
+	int64_t returned[NAMES_MAX];   /* the largest token that was returned to a client */
+	int64_t free_since[NAMES_MAX]; /* true time since when nobody holds it; INT64_MAX: somebody does */
 	struct {
 		int64_t fence, until;
-	} delayed[NAMES_MAX];               /* true time until which the lock-delay or keep= of a hold refuses the name to others */
-	int64_t excused[NAMES_MAX];         /* true time until which a key that was left behind may block the name */
+	} delayed[NAMES_MAX];                        /* true time until which the lock-delay or keep= of a hold refuses the name to others */
+	int64_t excused[NAMES_MAX];                  /* true time until which a key that was left behind may block the name */
 	int64_t long_lived_ms[NODES_MAX][NAMES_MAX]; /* end of the key that stood at that node when its clock was set back; 0: none did */
-	int64_t due[DAEMONS_MAX];           /* true time when the next reply is due */
+	int64_t due[DAEMONS_MAX];                    /* true time when the next reply is due */
 	struct ticket ticket[DAEMONS_MAX][NAMES_MAX];
 	struct place place[NODES_MAX][DAEMONS_MAX][NAMES_MAX];
-	int64_t detached_until[DAEMONS_MAX][NAMES_MAX]; /* true time until which a session without a connection may still wait here */
-	uint64_t step;                      /* steps of all daemons so far */
-	uint64_t takes;                     /* times that a connection took a session, so far */
-	bool unlocked[NAMES_MAX];           /* it is free, and an UNLOCK freed it */
+	int64_t detached_until[DAEMONS_MAX][NAMES_MAX];                      /* true time until which a session without a connection may still wait here */
+	uint64_t step;                                                       /* steps of all daemons so far */
+	uint64_t takes;                                                      /* times that a connection took a session, so far */
+	bool unlocked[NAMES_MAX];                                            /* it is free, and an UNLOCK freed it */
 	int64_t longest_free, longest_flapping, longest_late, longest_woken; /* the longest times seen, to compare with the bounds */
 };
 
@@ -180,144 +182,5 @@ void checker_init(struct world *w);
 void checker_release(struct world *w);
 void checker_fail(struct world *w, enum invariant what, int64_t name, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-
-/* checker.c: what clients believe and what is granted; progress.c: how soon. */
-void check_belief(struct world *w, const struct hold *h);
-void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, int64_t fence);
-void check_progress(struct world *w);
-/* A waiter got its turn while its session had no connection; a hold continues on another connection. */
-void check_turn(struct world *w, struct sim_daemon *d, int64_t name, int64_t fence);
-void check_resumed(struct conn *c, int64_t name, int64_t owner, int64_t fence);
-/*
- * The hold ended against its holder's will and was in force until `from`: the lock-delay begins, if the plan has one. Undelay: the holder ended it after all.
- */
-void checker_delay(struct world *w, int64_t name, int64_t fence, int64_t from);
-/* UNLOCK keep= was answered OK: nobody may be granted the name meanwhile. */
-void checker_keep(struct world *w, const struct request_sim *q, int64_t fence);
-void checker_undelay(struct world *w, int64_t name, int64_t fence);
-/* Until then a key that was left behind may block the name: liveness is not checked. */
-void checker_excuse(struct world *w, int64_t name, int64_t until);
-/* The clock of that node was set back: the keys that stand there last that much longer. */
-void checker_sets_back(struct world *w, unsigned node);
-/* A key of that name stood at a node before its clock was set back, and nobody renews it: it blocks the name for that much longer. */
-bool outlives_its_lease(const struct world *w, int64_t name);
-
-/* track.c: tracks each session by the lines of its daemon. */
-void track_begin(struct request_sim *q);
-/* The client has not read its last replies: its next untagged request begins when it has. */
-bool track_awaits(const struct request_sim *q);
-void track_has_read(struct conn *c); /* it has read them */
-void track_syncs(struct world *w, int64_t name); /* the UNLOCK sync=yes that began are carried out: those of this name; -1: all */
-void track_line(struct conn *c, struct span line);
-void track_conn_over(struct conn *c);
-
-/* account.c: what each owner of a session holds. */
-struct account *account_of(const struct request_sim *q); /* of the owner and name of the request */
-/* An OK says that the name is held with this token and count; count < 0: it does not say the count. */
-void account_confirmed(const struct request_sim *q, struct account *a, int64_t count, int64_t fence);
-bool account_may_have_turn(const struct request_sim *q, const struct account *a);
-void account_begin(const struct request_sim *q, struct account *a);
-void account_asked(const struct request_sim *q); /* an EXTEND began: later replies promise no more than it asks for */
-void account_not_asked(const struct request_sim *q);
-void account_vouched(const struct request_sim *q, const struct account *a, int64_t name, struct span line);
-void account_end(struct account *a);
-void account_lost(struct conn *c, int64_t name, int64_t fence); /* against its holder's will: what was promised was in force */
-void account_excuse(struct conn *c, int64_t name);
-void account_dropped(struct conn *c, int64_t name, const struct account *a); /* its connection ended */
-
-/* reply_time.c: by when requests must be answered. */
-void reply_time_begin(struct request_sim *q);
-void reply_time_stopped(struct sim_daemon *d); /* a stopped daemon answers nobody: the bounds move */
-void reply_time_check(struct sim_daemon *d);
-
-/* resumed.c: tracks sessions that outlive their connections. */
-/* What the session that this connection is resuming held of that name; NULL: the connection resumes none. */
-struct account *resume_account(struct conn *c, int64_t owner, int64_t name);
-/* The request may repeat one from before the RESUME, and so keep its old place in the queue. */
-bool resume_is_behind(const struct request_sim *q);
-/* The connection ends. An unanswered RESUME has moved the session all the same. */
-void resume_unsaid(struct conn *c);
-void resume_hello_said(struct request_sim *q, struct span line);
-void resume_turn_said(struct request_sim *q, struct account *a, int64_t fence); /* the first reply that shows a hold which the session did not know of */
-void resume_row_said(struct request_sim *q, struct span line);
-void resume_said(struct request_sim *q);
-void resume_refused(struct request_sim *q, struct span code);
-
-/* detached.c: requests of sessions that lost their connection. */
-void detached_begin(struct conn *c);
-void detached_move(struct conn *to, const struct conn *from);
-
-/* recount.c: counts the votes of a daemon. */
-void recount_call(struct sim_daemon *d, const struct call *call);
-void recount_answer(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted);
-void recount_step(struct sim_daemon *d);
-struct instant recount_vote(const struct world *w, const struct call *call, struct instant sent);
-bool recount_is_released(const struct sim_daemon *d, struct span value); /* a value of this run of the daemon, which has released it */
-struct instant recount_deadline(const struct sim_daemon *d, const struct lease *l);
-void recount_run_begins(struct sim_daemon *d);
-/* Checks that a quorum of votes stands and covers valid_ms. */
-void recount_check(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what);
-/* keys.c: what a command did to the keys of a node. */
-void keys_before(struct server *s, const struct flight *f); /* before and after a command runs */
-void keys_after(struct server *s, const struct flight *f);
-void keys_watch(struct server *s);
-
-/* known_node.c: which nodes a daemon may ask for votes. */
-void known_node_run_begins(struct sim_daemon *d);
-bool known_node_all(const struct sim_daemon *d); /* this run of the daemon has probed every node */
-void known_node_call(struct sim_daemon *d, const struct call *call, int64_t name, struct lease *l);
-void known_node_vote_falls(const struct sim_daemon *d, struct lease *l, unsigned node, struct instant until);
-void known_node_probe(struct sim_daemon *d, unsigned node);
-void known_node_answer(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted);
-
-/* scripts.c: what the scripts did. To be called before the fence that is known of the server is updated. */
-void scripts_ran(struct server *s, const struct flight *f);
-
-/* eviction.c: keys that vanished while nodes vouch for them. */
-void eviction_answer(struct sim_daemon *d, struct lease *l, const struct call *call, const struct answer *a, struct instant emitted);
-void eviction_step(struct sim_daemon *d, const struct lease *l, int64_t name);
-
-/* released.c: values that a daemon gave up. */
-void released_run_begins(struct sim_daemon *d);
-void released_note(struct sim_daemon *d, struct span value);
-void released_adopted(struct sim_daemon *d, const struct call *call, int64_t name);
-void released_ran(struct server *s, const struct flight *f, unsigned i);
-void released_step(struct sim_daemon *d);
-
-/* notices.c: notices that sessions must get in time. */
-void notice_awake(struct sim_daemon *d); /* the daemon starts, or goes on after a stop */
-bool conn_quit_is_queued(const struct conn *c);   /* its QUIT is read and waits behind other requests */
-void notice_step(struct sim_daemon *d);
-void notice_granted(struct sim_daemon *d, const struct request_sim *q, struct lease *l, int64_t fence);
-void notice_resumed(struct sim_daemon *d, struct lease *l);
-void notice_pushed(struct conn *c, int64_t name, struct span word);
-
-/* lineage.c: values that one run of a daemon adopts from another. */
-void lineage_call(struct sim_daemon *d, const struct call *call, int64_t name);
-bool lineage_has(const struct lineage *k, struct span value);
-void lineage_ran(struct server *s, const struct flight *f, unsigned i);
-/* The host of the server was set back to a snapshot: it has the old values again until a daemon notices. */
-void lineage_set_back(struct server *s);
-
-/* tickets.c: the tickets that daemons show; places.c: their queue places at the nodes; handover.c: leases that are handed over. */
-void tickets_run_begins(struct sim_daemon *d);
-void tickets_call(struct sim_daemon *d, const struct call *call, int64_t name);
-void tickets_granted(struct sim_daemon *d, int64_t name, unsigned node);
-void tickets_won(struct sim_daemon *d, int64_t name);
-void tickets_withdrawn(struct sim_daemon *d, const struct call *call, int64_t name);
-void tickets_unlinked(struct sim_daemon *d, unsigned node);
-void tickets_step(struct sim_daemon *d);
-void tickets_thawed(struct sim_daemon *d);
-void handover_wanted(struct sim_daemon *d, struct span name);
-void handover_granted(struct sim_daemon *d, const struct lease *l, const struct request_sim *q, struct instant deadline);
-void places_ran(struct server *s, const struct flight *f, unsigned i);
-void places_key(struct server *s, int64_t name, bool was, bool is);
-void places_lost(struct server *s);
-
-int64_t line_int(struct span line, const char *field); /* INT64_MIN: there is no such field */
-struct span line_word(struct span line, unsigned n);   /* the n-th word; empty: there is none */
-struct span line_field(struct span line, const char *field); /* "" with p NULL: there is none */
-int64_t line_name(struct span line);                   /* the number of its name=; -1: none of ours */
-int64_t name_number(struct span name);                 /* "k3": 3; -1: none of ours */
 
 #endif

@@ -81,7 +81,7 @@ static void vote_check(struct server *s, const struct flight *f, unsigned i)
 	const struct call *call = &f->call[i];
 	struct world *w = s->world;
 	int64_t lease = f->daemon->conf.max_lease_us; /* S17 covers what daemons of another configuration count */
-	bool votes = a->class == ANSWER_EXECUTED && (a->code == 'G' || a->code == 'E' || a->code == 'A');
+	bool votes = is_vote(a);
 
 	if (votes)
 		value_check(s, f, i);

@@ -68,7 +68,7 @@ static bool has(const struct sim_daemon *d, int64_t name, const struct request_s
 /* The later request asked for what the other's owner held, and its owner held what the other waited for: it closed the cycle. */
 static void cycle_check(struct sim_daemon *d, const struct request_sim *first, const struct request_sim *last)
 {
-	if (first->begun_step < last->begun_step && !first->conn->going && !last->conn->going && !resume_is_behind(last) && !track_awaits(last) &&
+	if (first->begun_step < last->begun_step && !first->conn->going && !last->conn->going && !resumed_is_behind(last) && !track_awaits(last) &&
 	    has(d, first->name, last, last->begun_step) && has(d, last->name, first, last->begun_step))
 		checker_fail(d->world, INVARIANT_L15, last->name,
 			     "%s: client %u waits for client %u since %lld us, which waits for it in turn: daemon %u has not answered DEADLOCK",
@@ -113,7 +113,7 @@ void notice_step(struct sim_daemon *d)
 
 void notice_granted(struct sim_daemon *d, const struct request_sim *q, struct lease *l, int64_t fence)
 {
-	l->renews = q->renews && !resume_is_behind(q); /* the grant may belong to an earlier request with other terms */
+	l->renews = q->renews && !resumed_is_behind(q); /* the grant may belong to an earlier request with other terms */
 	l->risked = false;
 	l->low_since = 0;
 	l->held_step = d->world->checker.step;

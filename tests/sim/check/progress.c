@@ -35,8 +35,7 @@ bool outlives_its_lease(const struct world *w, int64_t name)
 	return false;
 }
 
-/* A quorum answers within this. */
-static int64_t round_trip_us(const struct plan *p)
+int64_t round_trip_us(const struct plan *p)
 {
 	return 2 * (p->latency_us + p->jitter_us) + plan_queue_us(p);
 }

@@ -224,12 +224,49 @@ static void value_is_left_behind(struct sim_daemon *d, const struct call *call, 
 		l->released |= (uint16_t)(1u << call->node);
 }
 
-void recount_call(struct sim_daemon *d, const struct call *call)
+/* A call acquires or extends: what the lease was asked for so far. */
+static void lease_asked(struct world *w, struct sim_daemon *d, const struct call *call, struct lease *l)
+{
+	int64_t lease_us = call->px_ms * MSEC - w->plan->delay_us;
+
+	l->most_us = lease_us > l->most_us ? lease_us : l->most_us;
+	l->least_us = l->least_us == 0 || lease_us < l->least_us ? lease_us : l->least_us;
+	if (call->kind != CALL_EXTEND)
+		return;
+	l->renewed |= (uint16_t)(1u << call->node);
+	l->until[call->node] = instant_min(l->until[call->node], recount_vote(w, call, daemon_boot(d)));
+}
+
+/* An ACQUIRE, or an EXTEND: of a value of this run, or one that adopts a value of a previous run. */
+static void value_used(struct sim_daemon *d, const struct call *call, int64_t name)
 {
 	struct world *w = d->world;
-	int64_t name = name_number(call->name), lease_us;
-	uint64_t serial;
-	struct lease *l;
+	struct lease *l = &w->checker.lease[d->index][name];
+	uint64_t serial = serial_of(call->kind == CALL_EXTEND ? call->new_value : call->value);
+	bool own = is_own(d, call->value);
+
+	if (*serial_flag(&w->checker.serials[d->index], serial))
+		checker_fail(w, INVARIANT_S11, name, "%s: daemon %u uses the value with serial %llu, which it had released", name_of(name), d->index,
+			     (unsigned long long)serial);
+	if (call->kind == CALL_ACQUIRE)
+		tickets_call(d, call, name);
+	if ((call->kind == CALL_ACQUIRE || !own) && l->serial != serial)
+		lease_begin(w, d, call, name);
+	if (call->kind == CALL_ACQUIRE)
+		failed_round_check(w, d, name, l, call->node);
+	l->adopted |= !own;
+	lineage_call(d, call, name);
+	if (!own)
+		released_adopted(d, call, name);
+	if (l->serial != serial)
+		return;
+	known_node_call(d, call, name, l);
+	lease_asked(w, d, call, l);
+}
+
+void recount_call(struct sim_daemon *d, const struct call *call)
+{
+	int64_t name = name_number(call->name);
 
 	if (call->kind == CALL_PROBE)
 		known_node_probe(d, call->node);
@@ -240,41 +277,18 @@ void recount_call(struct sim_daemon *d, const struct call *call)
 		return;
 	}
 	values_check(d, call, name);
-	serial = serial_of(call->kind == CALL_EXTEND ? call->new_value : call->value);
 	if (call->kind == CALL_EXTEND && span_equal(call->value, call->new_value) && !is_own(d, call->value))
-		checker_fail(w, INVARIANT_S12, name, "%s: daemon %u renews a value of a previous run instead of adopting it", name_of(name), d->index);
+		checker_fail(d->world, INVARIANT_S12, name, "%s: daemon %u renews a value of a previous run instead of adopting it", name_of(name),
+			     d->index);
 	if (call->kind == CALL_RELEASE) {
 		kept_check(d, call, name);
 		if (is_own(d, call->value))
-			value_is_released(d, call, name, serial);
+			value_is_released(d, call, name, serial_of(call->value));
 		return;
 	}
 	if (call->kind == CALL_EXTEND && call->exact && is_own(d, call->value))
 		value_is_left_behind(d, call, name);
-	if (*serial_flag(&w->checker.serials[d->index], serial))
-		checker_fail(w, INVARIANT_S11, name, "%s: daemon %u uses the value with serial %llu, which it had released", name_of(name),
-			     d->index, (unsigned long long)serial);
-	l = &w->checker.lease[d->index][name];
-	if (call->kind == CALL_ACQUIRE)
-		tickets_call(d, call, name);
-	if ((call->kind == CALL_ACQUIRE || !is_own(d, call->value)) && l->serial != serial)
-		lease_begin(w, d, call, name);
-	if (call->kind == CALL_ACQUIRE)
-		failed_round_check(w, d, name, l, call->node);
-	l->adopted |= !is_own(d, call->value);
-	lineage_call(d, call, name);
-	if (!is_own(d, call->value))
-		released_adopted(d, call, name);
-	if (l->serial != serial)
-		return;
-	known_node_call(d, call, name, l);
-	lease_us = call->px_ms * MSEC - w->plan->delay_us;
-	l->most_us = lease_us > l->most_us ? lease_us : l->most_us;
-	l->least_us = l->least_us == 0 || lease_us < l->least_us ? lease_us : l->least_us;
-	if (call->kind != CALL_EXTEND)
-		return;
-	l->renewed |= (uint16_t)(1u << call->node);
-	l->until[call->node] = instant_min(l->until[call->node], recount_vote(w, call, daemon_boot(d)));
+	value_used(d, call, name);
 }
 
 static void tokens_reserved(struct lease *l, const struct call *call, const struct answer *a)

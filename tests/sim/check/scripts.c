@@ -2,11 +2,6 @@
 /* What the scripts of a command did, as the server shows it when they have run (S18, S23, L8). */
 #include "tests/sim/world/world.h"
 
-static bool is_vote(const struct answer *a)
-{
-	return a->class == ANSWER_EXECUTED && (a->code == 'G' || a->code == 'E' || a->code == 'A');
-}
-
 /* S23: the marker of the call is that of the node. Any other one may mean that the node lost its memory meanwhile. */
 static void marker_check(struct server *s, const struct flight *f, const struct call *call)
 {

@@ -1,36 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * How daemons wait for each other (S20): the tickets that they show, the places that they have in the queue of each node, how long a node keeps a free key for
- * an older ticket, and which leases they may hand over.
- */
+/* The tickets by which daemons queue for a name: what each shows to the nodes, how long it keeps it, and that it withdraws (S20, L3). */
 #include "tests/sim/world/world.h"
 
-#define TICKET_MS    3000 /* a queue place lasts so long */
-#define GRACE_MS     20   /* a node keeps a free lock at least so long for the first in its queue */
-#define HANDOFF_US   (100 * MSEC)
-#define HANDOFFS     64
+#define GRACE_MS     20 /* nodes are asked to keep a free lock at least so long for the first in the queue */
 #define WITHDRAWN_US SEC
-#define HANDOFF_LEFT (50 * MSEC)
-#define CLOCK_US     (3 * SEC)
+#define CLOCK_US     (3 * SEC)     /* how far a ticket may be off: the daemon knows the stores' clocks from its last answers */
 #define AHEAD_US     (500 * MSEC)
 
-static struct ticket *ticket_of(struct sim_daemon *d, int64_t name)
-{
-	return &d->world->checker.ticket[d->index][name];
-}
-
-static void text_keep(struct ticket *t, struct span ticket)
+void ticket_set(struct ticket *t, struct span ticket)
 {
 	t->n = ticket.n < sizeof(t->text) ? ticket.n : sizeof(t->text);
 	memcpy(t->text, ticket.p, t->n);
 }
 
-static bool text_is(const struct ticket *t, struct span ticket)
+bool ticket_is(const struct ticket *t, struct span ticket)
 {
 	return span_equal(ticket, (struct span){t->text, t->n});
 }
 
-/* --- tickets --------------------------------------------------------------------------------------------------------- */
+static struct ticket *ticket_of(struct sim_daemon *d, int64_t name)
+{
+	return &d->world->checker.ticket[d->index][name];
+}
 
 /* The daemon has waiters for the name, and nobody else. */
 static bool all_wait(struct sim_daemon *d, int64_t name)
@@ -130,7 +121,7 @@ void tickets_call(struct sim_daemon *d, const struct call *call, int64_t name)
 	t->nodes |= (uint16_t)(1u << call->node);
 	t->shown_at[call->node] = d->world->now;
 	t->empty_since = 0;
-	if (text_is(t, call->ticket)) {
+	if (ticket_is(t, call->ticket)) {
 		t->spent = false;
 		return;
 	}
@@ -138,7 +129,7 @@ void tickets_call(struct sim_daemon *d, const struct call *call, int64_t name)
 		checker_fail(d->world, INVARIANT_S20, name, "%s: daemon %u shows the ticket %.*s, but its waiters have %.*s",
 			     name_of(name), d->index, (int)call->ticket.n, call->ticket.p, (int)t->n, t->text);
 	ticket_check(d, call, name);
-	text_keep(t, call->ticket);
+	ticket_set(t, call->ticket);
 	t->step = d->world->checker.step;
 	t->spent = false;
 }
@@ -217,119 +208,4 @@ void tickets_thawed(struct sim_daemon *d)
 {
 	for (int64_t name = 0; name < d->world->plan->names; name++)
 		ticket_of(d, name)->empty_since = 0;
-}
-
-/* --- queue places at the nodes ---------------------------------------------------------------------------------------- */
-
-static int64_t wall_ms(const struct server *s)
-{
-	return server_wall(s) / MSEC;
-}
-
-void places_lost(struct server *s)
-{
-	memset(s->world->checker.place[s->index], 0, sizeof(s->world->checker.place[s->index]));
-}
-
-/* Tickets compare as strings; "" comes after all others. */
-static bool comes_before(const struct place *p, struct span ticket)
-{
-	size_t n = p->ticket.n < ticket.n ? p->ticket.n : ticket.n;
-	int order = memcmp(p->ticket.text, ticket.n ? ticket.p : "", n);
-
-	return ticket.n == 0 || order < 0 || (order == 0 && p->ticket.n < ticket.n);
-}
-
-/*
- * S20: a node passes over an older place only when the key was free for the whole grace and that daemon did not ask for it. A daemon whose key already stands
- * there takes it from nobody: a renewal of a newer connection put it back before this call of an older one arrived.
- */
-static void passing_check(struct server *s, const struct flight *f, const struct call *call, int64_t name)
-{
-	struct world *w = s->world;
-
-	for (unsigned d = 0; d < w->plan->daemons && s->taken[name]; d++) {
-		const struct place *p = &w->checker.place[s->index][d][name];
-
-		if (d == f->daemon->index || p->until_ms <= wall_ms(s) + 1 || !comes_before(p, call->ticket) ||
-		    (s->unused_ms[name] + 1 >= call->grace_ms && wall_ms(s) - p->asked_ms + 1 >= call->grace_ms))
-			continue;
-		checker_fail(w, INVARIANT_S20, name, "%s: node %u, free for %lld ms, grants daemon %u before the older ticket %.*s, which asked %lld ms ago",
-			     name_of(name), s->index, (long long)s->unused_ms[name], f->daemon->index, (int)p->ticket.n,
-			     p->ticket.text, (long long)(wall_ms(s) - p->asked_ms));
-	}
-}
-
-static void key_note(struct server *s, int64_t name)
-{
-	struct span value;
-	int64_t expires;
-
-	if (!sim_node_get(s->node, name_span(name), server_wall(s), &value, &expires)) {
-		if (s->free_from_ms[name] > wall_ms(s))
-			s->free_from_ms[name] = wall_ms(s);
-	} else if (value.n > 0 && memchr(value.p, ':', value.n)) {
-		s->free_from_ms[name] = expires ? expires : INT64_MAX;
-	}
-}
-
-/* A lock key was set or removed. */
-void places_key(struct server *s, int64_t name, bool was, bool is)
-{
-	s->taken[name] |= !was && is;
-	if (was && !is && s->free_from_ms[name] > wall_ms(s))
-		s->free_from_ms[name] = wall_ms(s);
-	if (!was && is)
-		s->unused_ms[name] = wall_ms(s) - s->free_from_ms[name];
-}
-
-void places_ran(struct server *s, const struct flight *f, unsigned i)
-{
-	const struct call *call = &f->call[i];
-	const struct answer *a = &f->answer[i];
-	int64_t name = name_number(call->name), until;
-	struct place *p;
-
-	if (name < 0)
-		return;
-	p = &s->world->checker.place[s->index][f->daemon->index][name];
-	if (call->kind == CALL_ACQUIRE && a->class == ANSWER_EXECUTED && a->code == 'G')
-		passing_check(s, f, call, name);
-	if (call->kind == CALL_ACQUIRE && (a->code == 'B' || a->code == 'K' || a->code == 'W') && call->ticket.n > 0 &&
-	    sim_node_is_well(s->node) && /* else it answers the same, but stores nothing */
-	    sim_node_place(s->node, call->name, call->ticket, &until) && until > wall_ms(s)) {
-		text_keep(&p->ticket, call->ticket);
-		p->asked_ms = wall_ms(s);
-		p->until_ms = p->asked_ms + TICKET_MS;
-	} else if ((a->code == 'G' || call->kind == CALL_WITHDRAW) && text_is(&p->ticket, call->ticket)) {
-		p->until_ms = 0;
-	}
-	key_note(s, name);
-}
-
-/* --- hand-over ------------------------------------------------------------------------------------------------------- */
-
-void handover_wanted(struct sim_daemon *d, struct span text)
-{
-	int64_t name = name_number(text);
-	struct lease *l = name < 0 ? NULL : &d->world->checker.lease[d->index][name];
-
-	if (l && l->held && l->wanted.us == 0)
-		l->wanted = daemon_boot(d);
-}
-
-/* A lease is handed over only while enough of it is left (S9), and not for long once another daemon is known to want it (S20). */
-void handover_granted(struct sim_daemon *d, const struct lease *l, const struct request_sim *q, struct instant deadline)
-{
-	int64_t left = instant_diff(deadline, daemon_boot(d)), least = q->ttl_ms * MSEC / 10;
-	unsigned handoffs = l->grants - 1; /* the first grant came from the stores */
-
-	d->world->tally.handed_on++;
-	if (left < (least > HANDOFF_LEFT ? least : HANDOFF_LEFT))
-		checker_fail(d->world, INVARIANT_S9, q->name, "%s: daemon %u hands over a lease that lasts only %lld us", name_of(q->name),
-			     d->index, (long long)left);
-	if (l->wanted.us != 0 && (handoffs > HANDOFFS || instant_diff(daemon_boot(d), l->wanted) >= HANDOFF_US))
-		checker_fail(d->world, INVARIANT_S20, q->name,
-			     "%s: daemon %u hands over for the %u. time what another daemon wants since %lld us", name_of(q->name), d->index,
-			     handoffs, (long long)instant_diff(daemon_boot(d), l->wanted));
 }

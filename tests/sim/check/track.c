@@ -119,10 +119,8 @@ static struct request_sim *request_of_line(struct conn *c, struct span line)
 {
 	struct request_sim *q;
 	unsigned number = 0;
-	bool tagged = line.n > 2 && line.p[0] == '@';
+	bool tagged = line_tag(line, &number);
 
-	for (size_t i = 2; tagged && i < line.n && line.p[i] >= '0' && line.p[i] <= '9'; i++)
-		number = number * 10 + (unsigned)(line.p[i] - '0');
 	TAILQ_FOREACH(q, &c->running, at_daemon)
 	{
 		if (q->tagged == tagged && (!tagged || q->number == number))
@@ -190,7 +188,7 @@ static void on_confirmed(struct request_sim *q, struct span line)
 
 	account_confirmed(q, a, line_int(line, "count"), line_int(line, "fence"));
 	if (account_may_have_turn(q, a) && line_int(line, "fence") > a->fence)
-		resume_turn_said(q, a, line_int(line, "fence"));
+		resumed_turn(q, a, line_int(line, "fence"));
 	if (a->count == 0 || line_int(line, "fence") != a->fence)
 		checker_fail(world_of(q->conn), INVARIANT_S14, q->name, "%s: OK for fence %lld, which is not held any more",
 			     name_of(q->name), (long long)line_int(line, "fence"));
@@ -231,10 +229,10 @@ static void on_ok(struct request_sim *q, struct span line)
 		on_confirmed(q, line);
 		break;
 	case ASK_HELLO:
-		resume_hello_said(q, line);
+		resumed_hello(q, line);
 		break;
 	case ASK_RESUME:
-		resume_said(q);
+		resumed_ok(q);
 		break;
 	case ASK_QUIT:
 		on_quit(q->conn);
@@ -289,7 +287,7 @@ static void on_reply(struct conn *c, struct span line)
 	}
 	if (span_equal(word, SPAN("*"))) {
 		if (q->ask == ASK_RESUME)
-			resume_row_said(q, line);
+			resumed_row(q, line);
 		storm_listed(q, line);
 		return;
 	}
@@ -302,7 +300,7 @@ static void on_reply(struct conn *c, struct span line)
 	else if (is_about_name(q) && span_equal(word, SPAN("ERR")))
 		on_error(q, line_word(line, at + 1));
 	if (q->ask == ASK_RESUME && span_equal(word, SPAN("ERR")))
-		resume_refused(q, line_word(line, at + 1));
+		resumed_refused(q, line_word(line, at + 1));
 	if (span_equal(line_word(line, at + 1), SPAN("INTERNAL")))
 		checker_fail(world_of(c), INVARIANT_S21, -1, "client %u: %.*s", c->client->index, (int)line.n, line.p);
 	request_done(q);
@@ -330,16 +328,15 @@ static bool nothing_is_wrong(const struct world *w, const struct lease *l)
 
 static void on_push(struct conn *c, struct span line)
 {
-	int64_t name = line_name(line), owner = line_int(line, "owner"), fence = line_int(line, "fence");
+	int64_t name = line_name(line), owner = line_owner(line), fence = line_int(line, "fence");
 	struct account *a, *previous;
 	bool well;
 
 	storm_said(c, line);
 	if (name < 0)
 		return;
-	owner = owner < 0 ? 0 : owner;
 	a = &c->account[owner][name];
-	previous = a->fence == fence ? NULL : resume_account(c, owner, name);
+	previous = a->fence == fence ? NULL : resumed_account(c, owner, name);
 	a = previous && previous->fence == fence ? previous : a;
 	notice_pushed(c, name, line_word(line, 1));
 	if (span_equal(line_word(line, 1), SPAN("SAFE")) && a->open && a->fence == fence) {
@@ -348,7 +345,7 @@ static void on_push(struct conn *c, struct span line)
 	}
 	if (!span_equal(line_word(line, 1), SPAN("LOST")))
 		return;
-	if (a->fence != fence && (c->resumed || resume_account(c, owner, name)))
+	if (a->fence != fence && (c->resumed || resumed_account(c, owner, name)))
 		return; /* the hold came and went while the session had no connection; or a previous run pushed this LOST, but may not have been heard */
 	if (a->fence != fence)
 		checker_fail(world_of(c), INVARIANT_S15, name, "%s: LOST for a grant that the session does not hold", name_of(name));
@@ -382,7 +379,7 @@ void track_conn_over(struct conn *c)
 
 	storm_conn_over(c);
 	if (!c->taken)
-		resume_unsaid(c);
+		resumed_conn_over(c);
 	if (c->secret[0])
 		detached_begin(c);
 	while ((q = TAILQ_FIRST(&c->running)))

@@ -23,29 +23,29 @@ struct request_sim {
 	TAILQ_ENTRY(request_sim) in_waiters;   /* LOCKs that the daemon has begun, in order */
 	enum ask ask;
 	struct conn *conn;
-	struct task *task;   /* the task that asks; NULL: none */
+	struct task *task; /* the task that asks; NULL: none */
 	unsigned number;   /* tag: t<number> */
 	bool tagged, ours; /* ours: the task waits for this reply */
 	int64_t name, owner, wait_ms, keep_ms, ttl_ms;
 	bool sync;
-	bool locks;               /* LOCK */
-	bool renews, once;        /* LOCK without renew=no; with it */
-	int64_t beat_us;          /* HELLO: heartbeat=; 0: none */
-	bool grace;               /* HELLO: with grace= */
+	bool locks;                 /* LOCK */
+	bool renews, once;          /* LOCK without renew=no; with it */
+	int64_t beat_us;            /* HELLO: heartbeat=; 0: none */
+	bool grace;                 /* HELLO: with grace= */
 	int64_t listed, list_limit; /* LIST of a storm: the last name that came; how many rows it wants */
-	bool wrong;               /* RESUME: with a wrong secret */
-	char secret[SECRET_TEXT]; /* RESUME: the secret of the session */
-	int64_t fence;         /* UNLOCK: fence=; 0: none */
-	int64_t sent_at;       /* true time */
-	struct instant anchor; /* the client's BOOTTIME when it was sent */
+	bool wrong;                 /* RESUME: with a wrong secret */
+	char secret[SECRET_TEXT];   /* RESUME: the secret of the session */
+	int64_t fence;              /* UNLOCK: fence=; 0: none */
+	int64_t sent_at;            /* true time */
+	struct instant anchor;      /* the client's BOOTTIME when it was sent */
 	/* at the daemon */
 	bool running;
 	int64_t begun_at; /* true time when the daemon began it */
 	uint64_t begun_step;
-	int64_t due_at; /* true time by which it must be answered; INT64_MAX: no bound */
+	int64_t due_at;  /* true time by which it must be answered; INT64_MAX: no bound */
 	int64_t busy_us; /* so much later if rounds wait for busy stores */
-	bool ended;     /* UNLOCK sync=yes: the hold already ended when the stores were asked */
-	bool late;      /* UNLOCK sync=yes: the reply comes when the stores have carried it out, perhaps after another grant */
+	bool ended;      /* UNLOCK sync=yes: the hold already ended when the stores were asked */
+	bool late;       /* UNLOCK sync=yes: the reply comes when the stores have carried it out, perhaps after another grant */
 };
 
 /* One grant, as the client and the checker see it. */
@@ -57,13 +57,13 @@ struct hold {
 	int64_t count;      /* as last answered; 0: the hold is over */
 	unsigned unlocking; /* UNLOCKs that are not answered yet */
 	bool lost;
-	bool acting;             /* a task uses the resource with it */
-	unsigned uses;           /* tasks and accesses that refer to it */
-	struct instant deadline; /* end of the belief, by the client's clock; PAST: no belief */
-	unsigned shorter_asked;  /* replies to requests up to this number are believed … */
+	bool acting;                /* a task uses the resource with it */
+	unsigned uses;              /* tasks and accesses that refer to it */
+	struct instant deadline;    /* end of the belief, by the client's clock; PAST: no belief */
+	unsigned shorter_asked;     /* replies to requests up to this number are believed … */
 	struct instant shorter_end; /* … no longer than until then: an EXTEND asked for no more */
-	int64_t until;           /* end of the belief in true time */
-	int64_t promised;        /* true time until which no other grant may return (S13) */
+	int64_t until;              /* end of the belief in true time */
+	int64_t promised;           /* true time until which no other grant may return (S13) */
 };
 TAILQ_HEAD(holds, hold);
 
@@ -95,8 +95,8 @@ struct sim_client {
 	enum client_state state;
 	int64_t thaw_at;
 	struct timer timer, thaw, side_timer; /* timer: connects again, sends heartbeats */
-	struct conn *conn;        /* NULL: none */
-	struct packets inbox;     /* while stalled */
+	struct conn *conn;                    /* NULL: none */
+	struct packets inbox;                 /* while stalled */
 	unsigned requests;
 	bool graced;              /* it asks for grace, and resumes its session */
 	int64_t session;          /* the session that it may resume */
@@ -152,10 +152,10 @@ void hold_shorten(struct hold *h, struct instant deadline);
  * `end`.
  */
 void hold_outdate(struct hold *h, const struct request_sim *q, struct instant end);
-void hold_disclaim(struct hold *h);             /* the client stops believing, and nothing is promised to it any more */
-void hold_give_up(struct hold *h);              /* the same for good: no reply on its way revives the belief */
+void hold_disclaim(struct hold *h);                               /* the client stops believing, and nothing is promised to it any more */
+void hold_give_up(struct hold *h);                                /* the same for good: no reply on its way revives the belief */
 void hold_released(struct world *w, int64_t name, int64_t fence); /* its UNLOCK is OK: nothing is promised any more of a hold that its client took for lost */
-void client_disclaim_all(struct sim_client *c); /* all holds of the client */
+void client_disclaim_all(struct sim_client *c);                   /* all holds of the client */
 void conn_disclaim_all(struct conn *conn);
 /* The client ends its session itself and will not resume it: this includes holds from before a RESUME that is not answered yet. */
 void session_disclaim_all(struct sim_client *c);

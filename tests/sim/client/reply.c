@@ -32,8 +32,8 @@ static void hold_hurry(const struct hold *h, int64_t left_us)
 
 static void hear_push(struct conn *conn, struct span line)
 {
-	int64_t name = line_name(line), owner = line_int(line, "owner");
-	struct hold *h = name < 0 ? NULL : hold_find(conn, name, owner < 0 ? 0 : owner);
+	int64_t name = line_name(line);
+	struct hold *h = name < 0 ? NULL : hold_find(conn, name, line_owner(line));
 	struct span word = line_word(line, 1);
 
 	if (!h || h->fence != line_int(line, "fence"))
@@ -52,10 +52,8 @@ static struct request_sim *request_of(struct conn *conn, struct span line)
 {
 	struct request_sim *q;
 	unsigned number = 0;
-	bool tagged = line.n > 2 && line.p[0] == '@';
+	bool tagged = line_tag(line, &number);
 
-	for (size_t i = 2; tagged && i < line.n && line.p[i] >= '0' && line.p[i] <= '9'; i++)
-		number = number * 10 + (unsigned)(line.p[i] - '0');
 	TAILQ_FOREACH(q, &conn->open, at_client)
 	{
 		if (q->tagged == tagged && (!tagged || q->number == number))

@@ -322,6 +322,29 @@ static void draw_halts(struct plan *p, uint64_t seed)
 	}
 }
 
+/* What is added to the random plan: scenes, and properties of few worlds. The first `drawn` faults are random. */
+static void draw_additions(struct plan *p, uint64_t seed, unsigned drawn)
+{
+	holder_scene_draw(p, seed);
+	session_scene_draw(p, seed);
+	adoption_scene_draw(p, seed);
+	deletion_scene_draw(p, seed);
+	draw_stranger(p, seed);
+	draw_identities(p, seed);
+	store_scene_draw(p, seed);
+	memory_scene_draw(p, seed);
+	overtaking_scene_draw(p, seed);
+	crossing_scene_draw(p, seed);
+	bunched_draw(p, seed, drawn);
+	draw_halts(p, seed);
+	flapping_draw(p, seed);
+	clock_step_draw(p, seed);
+	flushes_scene_draw(p, seed);
+	if (p->finale & FINALE_REJOIN)
+		plan_near_clocks(p); /* this trial takes a store away, as flapping does */
+	rare_draw(p);
+}
+
 void plan_draw(struct plan *ret_plan, uint64_t seed)
 {
 	struct plan *p = ret_plan;
@@ -349,22 +372,5 @@ void plan_draw(struct plan *ret_plan, uint64_t seed)
 	jobs = p->clients * stream_skewed(&s, 1, 60);
 	while ((int64_t)p->jobs < jobs && p->jobs < JOBS_MAX)
 		draw_job(p, &s, crowded);
-	holder_scene_draw(p, seed);
-	session_scene_draw(p, seed);
-	adoption_scene_draw(p, seed);
-	deletion_scene_draw(p, seed);
-	draw_stranger(p, seed);
-	draw_identities(p, seed);
-	store_scene_draw(p, seed);
-	memory_scene_draw(p, seed);
-	overtaking_scene_draw(p, seed);
-	crossing_scene_draw(p, seed);
-	bunched_draw(p, seed, drawn);
-	draw_halts(p, seed);
-	flapping_draw(p, seed);
-	clock_step_draw(p, seed);
-	flushes_scene_draw(p, seed);
-	if (p->finale & FINALE_REJOIN)
-		plan_near_clocks(p); /* this trial takes a store away, as flapping does */
-	rare_draw(p);
+	draw_additions(p, seed, drawn);
 }

@@ -27,13 +27,13 @@ enum purpose {
 	DRAW_FINALE,
 	DRAW_SUBSCRIBER, /* published messages */
 	DRAW_SCENE,
-	DRAW_FLOW,    /* how many calls daemons send a node at a time */
-	DRAW_HALTS,   /* worlds in which hosts stand still and nothing else happens */
+	DRAW_FLOW,  /* how many calls daemons send a node at a time */
+	DRAW_HALTS, /* worlds in which hosts stand still and nothing else happens */
 	DRAW_SESSION_SCENE,
 	DRAW_SIDE_REQUESTS, /* what clients ask beside their jobs */
-	DRAW_SELDOM,  /* properties that few worlds have */
-	DRAW_FLAPPING,    /* flapping nodes in a healed world */
-	DRAW_STRANGER, /* the configuration of the stranger */
+	DRAW_SELDOM,        /* properties that few worlds have */
+	DRAW_FLAPPING,      /* flapping nodes in a healed world */
+	DRAW_STRANGER,      /* the configuration of the stranger */
 	DRAW_ADOPT_SCENE,
 	DRAW_IDENTITY, /* servers whose run id, replication id and memory do not change together */
 	DRAW_DELETION_SCENE,

@@ -17,8 +17,8 @@ struct binding {
 	lua_State *lua;
 	bool *cached; /* by number of the script */
 	int cap;
-	struct buf reply;  /* reply of the command under way */
-	struct span *word; /* words of the command under way */
+	struct buf reply;            /* reply of the command under way */
+	struct span *word;           /* words of the command under way */
 	char (*number)[DECIMAL_MAX]; /* texts of the words that were numbers */
 	size_t words;
 };

@@ -168,3 +168,22 @@ void model_tidy(struct model *m, struct datum *datum)
 	if (datum && datum->items.count == 0)
 		data_remove(&m->data, datum);
 }
+
+void model_remove_items(struct model *m, enum datum_type type, const struct span *word, size_t n, struct buf *out)
+{
+	struct datum *datum;
+	int64_t gone = 0;
+	size_t i, k;
+
+	if (!model_look(m, word[1], type, out, &datum))
+		return;
+	for (i = 2; datum && i < n; i++) {
+		k = items_find(&datum->items, word[i]);
+		if (k == datum->items.count)
+			continue;
+		items_remove(&datum->items, k, 1);
+		gone++;
+	}
+	model_tidy(m, datum);
+	wire_number(out, gone);
+}

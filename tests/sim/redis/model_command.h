@@ -22,4 +22,7 @@ void model_syntax_error(struct buf *out);
 /* Removes a hash or sorted set that has become empty. Of these types watchers see only removals. */
 void model_tidy(struct model *m, struct datum *datum);
 
+/* HDEL, ZREM: removes the fields or members that the words name. */
+void model_remove_items(struct model *m, enum datum_type type, const struct span *word, size_t n, struct buf *out);
+
 #endif

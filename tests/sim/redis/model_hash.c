@@ -107,21 +107,7 @@ void model_run_hsetnx(struct model *m, const struct span *word, size_t n, struct
 
 void model_run_hdel(struct model *m, const struct span *word, size_t n, struct buf *out)
 {
-	struct datum *datum;
-	int64_t gone = 0;
-	size_t i, k;
-
-	if (!hash_look(m, word[1], out, &datum))
-		return;
-	for (i = 2; datum && i < n; i++) {
-		k = items_find(&datum->items, word[i]);
-		if (k == datum->items.count)
-			continue;
-		items_remove(&datum->items, k, 1);
-		gone++;
-	}
-	model_tidy(m, datum);
-	wire_number(out, gone);
+	model_remove_items(m, DATUM_HASH, word, n, out);
 }
 
 static bool field_number(const struct datum *datum, struct span name, int64_t *ret_n)

@@ -117,21 +117,7 @@ void model_run_zadd(struct model *m, const struct span *word, size_t n, struct b
 
 void model_run_zrem(struct model *m, const struct span *word, size_t n, struct buf *out)
 {
-	struct datum *datum;
-	int64_t gone = 0;
-	size_t i, k;
-
-	if (!zset_look(m, word[1], out, &datum))
-		return;
-	for (i = 2; datum && i < n; i++) {
-		k = items_find(&datum->items, word[i]);
-		if (k == datum->items.count)
-			continue;
-		items_remove(&datum->items, k, 1);
-		gone++;
-	}
-	model_tidy(m, datum);
-	wire_number(out, gone);
+	model_remove_items(m, DATUM_ZSET, word, n, out);
 }
 
 void model_run_zcard(struct model *m, const struct span *word, size_t n, struct buf *out)
@@ -143,19 +129,26 @@ void model_run_zcard(struct model *m, const struct span *word, size_t n, struct 
 		wire_number(out, datum ? (int64_t)datum->items.count : 0);
 }
 
+/* False: there is no such member, or the key is of another type, and the reply is written. */
+static bool member_look(struct model *m, const struct span *word, struct buf *out, struct datum **ret_datum, size_t *ret_i)
+{
+	if (!zset_look(m, word[1], out, ret_datum))
+		return false;
+	*ret_i = *ret_datum ? items_find(&(*ret_datum)->items, word[2]) : 0;
+	if (*ret_datum && *ret_i < (*ret_datum)->items.count)
+		return true;
+	wire_nil(out);
+	return false;
+}
+
 void model_run_zscore(struct model *m, const struct span *word, size_t n, struct buf *out)
 {
 	struct datum *datum;
 	size_t i;
 
 	(void)n;
-	if (!zset_look(m, word[1], out, &datum))
-		return;
-	i = datum ? items_find(&datum->items, word[2]) : 0;
-	if (datum && i < datum->items.count)
+	if (member_look(m, word, out, &datum, &i))
 		wire_double(out, datum->items.item[i].score);
-	else
-		wire_nil(out);
 }
 
 void model_run_zrank(struct model *m, const struct span *word, size_t n, struct buf *out)
@@ -164,13 +157,8 @@ void model_run_zrank(struct model *m, const struct span *word, size_t n, struct 
 	size_t i;
 
 	(void)n;
-	if (!zset_look(m, word[1], out, &datum))
-		return;
-	i = datum ? items_find(&datum->items, word[2]) : 0;
-	if (datum && i < datum->items.count)
+	if (member_look(m, word, out, &datum, &i))
 		wire_number(out, (int64_t)i);
-	else
-		wire_nil(out);
 }
 
 /* --- ranges ---------------------------------------------------------------------------------------------------------- */

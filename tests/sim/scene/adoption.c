@@ -123,17 +123,13 @@ void adoption_scene_draw(struct plan *p, uint64_t seed)
 {
 	struct stream stream;
 	struct scene s = {.plan = p, .stream = &stream};
-	int64_t latest = p->length_us - 2 * p->lease_us;
 
 	stream_init(&stream, seed, DRAW_ADOPT_SCENE, 0);
 	if (!stream_chance(&stream, SCENES_PERCENT))
 		return;
 	scene_make_room(p, JOBS_ROOM, FAULTS_ROOM);
-	if (stream_chance(&stream, 60))
-		p->faults = 0; /* nothing else happens */
-	s.daemon = stream_range(&stream, 0, p->daemons > 1 ? p->daemons - 2 : 0);
-	s.at_us = stream_range(&stream, p->warm_us, latest > p->warm_us ? latest : p->warm_us);
-	scene_take_name(&s);
+	scene_alone(&s, 60);
+	scene_place(&s);
 	if (stream_chance(&stream, 70))
 		scene_lengthen(p, &stream);
 	if (stream_chance(&stream, 25)) {

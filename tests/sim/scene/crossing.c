@@ -84,18 +84,15 @@ void crossing_scene_draw(struct plan *p, uint64_t seed)
 {
 	struct stream stream;
 	struct scene s = {.plan = p, .stream = &stream};
-	int64_t latest = p->length_us - 2 * p->lease_us, hold_us, client;
+	int64_t hold_us, client;
 
 	stream_init(&stream, seed, DRAW_CROSSING_SCENE, 0);
 	if (!stream_chance(&stream, SCENES_PERCENT))
 		return;
 	scene_make_room(p, JOBS_ROOM, FAULTS_ROOM);
-	if (stream_chance(&stream, 50))
-		p->faults = 0; /* nothing else happens */
-	s.daemon = stream_range(&stream, 0, p->daemons > 1 ? p->daemons - 2 : 0);
-	s.at_us = stream_range(&stream, p->warm_us, latest > p->warm_us ? latest : p->warm_us);
+	scene_alone(&s, 50);
+	scene_place(&s);
 	hold_us = stream_range(&stream, 30, 600) * MSEC;
-	scene_take_name(&s);
 	client = scene_client_graced(&s);
 	for (int64_t i = stream_range(&stream, 2, JOBS_MOST); i > 0; i--)
 		crossing_job(&s, client, stream_skewed(&stream, 0, 20 * MSEC), hold_us);

@@ -93,7 +93,6 @@ void memory_scene_draw(struct plan *p, uint64_t seed)
 {
 	struct stream stream;
 	struct scene s = {.plan = p, .stream = &stream};
-	int64_t latest = p->length_us - 2 * p->lease_us;
 	bool lost;
 
 	stream_init(&stream, seed, DRAW_MEMORY_SCENE, 0);
@@ -102,9 +101,7 @@ void memory_scene_draw(struct plan *p, uint64_t seed)
 	lost = stream_chance(&stream, 50) && p->nodes > 2;
 	scene_make_room(p, JOBS_ROOM, 0);
 	p->faults = 0;
-	s.daemon = stream_range(&stream, 0, p->daemons > 1 ? p->daemons - 2 : 0);
-	s.at_us = stream_range(&stream, p->warm_us, latest > p->warm_us ? latest : p->warm_us);
-	scene_take_name(&s);
+	scene_place(&s);
 	if (lost)
 		play_fallen_back(&s);
 	else

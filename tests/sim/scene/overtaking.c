@@ -70,8 +70,7 @@ void overtaking_scene_draw(struct plan *p, uint64_t seed)
 			return;
 	}
 	scene_make_room(p, JOBS_ROOM, NODES_MAX + 2);
-	if (stream_chance(&stream, 60))
-		p->faults = 0; /* nothing else happens */
+	scene_alone(&s, 60);
 	if (p->timeout_us < 300 * MSEC && stream_chance(&stream, 70))
 		p->timeout_us = stream_range(&stream, 300, astray ? 600 : 1500) * MSEC; /* a node refuses what arrives later */
 	p->ghost_percent = 90;

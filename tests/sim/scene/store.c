@@ -324,7 +324,7 @@ void store_scene_draw(struct plan *p, uint64_t seed)
 	};
 	struct stream stream;
 	struct scene s = {.plan = p, .stream = &stream};
-	int64_t latest = p->length_us - 2 * p->lease_us, which;
+	int64_t which;
 
 	stream_init(&stream, seed, DRAW_STORE_SCENE, 0);
 	if (!stream_chance(&stream, SCENES_PERCENT))
@@ -334,8 +334,6 @@ void store_scene_draw(struct plan *p, uint64_t seed)
 		return;
 	scene_make_room(p, JOBS_ROOM, 0);
 	p->faults = 0;
-	s.daemon = stream_range(&stream, 0, p->daemons > 1 ? p->daemons - 2 : 0);
-	s.at_us = stream_range(&stream, p->warm_us, latest > p->warm_us ? latest : p->warm_us);
-	scene_take_name(&s);
+	scene_place(&s);
 	row[which].play(&s);
 }

@@ -9,11 +9,6 @@
 
 enum { DEAD_HEAD_BEHIND = 11, DEAD_HEAD_LOSE_HEAD, DEAD_HEAD_UNLOCK, DEAD_HEAD_CHECK, DEAD_HEAD_AGAIN, DEAD_HEAD_RESTORED };
 
-static int64_t round_trip_us(const struct plan *p)
-{
-	return 2 * (p->latency_us + p->jitter_us) + plan_queue_us(p);
-}
-
 /* The holder still holds k0, as its daemon knows: a client whose connection is gone goes on believing. */
 static bool holder_has_it(const struct world *w)
 {

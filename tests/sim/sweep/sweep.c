@@ -16,8 +16,8 @@
 
 /* Shared by all processes of a sweep. Seeds count from the first one. */
 struct board {
-	_Atomic uint64_t next;               /* the next free seed */
-	_Atomic uint64_t last;               /* the last seed that is of interest */
+	_Atomic uint64_t next; /* the next free seed */
+	_Atomic uint64_t last; /* the last seed that is of interest */
 	_Atomic bool interrupted;
 	_Atomic uint64_t at[SWEEP_JOBS_MAX]; /* the seed that each worker runs */
 };

@@ -40,10 +40,10 @@ struct sweep {
 	uint64_t from, count;
 	enum rare only;      /* only worlds of this kind; RARE_NONE: all worlds */
 	unsigned jobs;
-	bool keep_going;     /* goes on after a violation */
-	bool talk;           /* prints each minute how far it is */
-	double seconds;      /* begins no world after so long; 0: no limit */
-	unsigned hang_after; /* seconds that a world may compute; 0: HANG_SECONDS */
+	bool keep_going;                                                           /* goes on after a violation */
+	bool talk;                                                                 /* prints each minute how far it is */
+	double seconds;                                                            /* begins no world after so long; 0: no limit */
+	unsigned hang_after;                                                       /* seconds that a world may compute; 0: HANG_SECONDS */
 	void (*run)(const struct plan *p, FILE *trace, struct report *ret_report); /* NULL: report_of */
 };
 

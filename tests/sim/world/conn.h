@@ -51,10 +51,10 @@ TAILQ_HEAD(packets, packet);
 /* What one owner of the session holds of one name, as the lines of its daemon say. */
 struct account {
 	int64_t count, fence;
-	struct instant ends; /* when a lease without renewal ends, by the clock of `ends_by` */
+	struct instant ends;              /* when a lease without renewal ends, by the clock of `ends_by` */
 	const struct sim_daemon *ends_by; /* NULL: the lease is renewed, or was extended */
-	bool open;  /* RESUME left it undecided: SAFE, LOST or a later RESUME decides it */
-	bool vague; /* the journal was torn since: it may be gone, or held with any count so far */
+	bool open;                        /* RESUME left it undecided: SAFE, LOST or a later RESUME decides it */
+	bool vague;                       /* the journal was torn since: it may be gone, or held with any count so far */
 };
 
 struct conn {
@@ -80,13 +80,13 @@ struct conn {
 	/* the daemon's end */
 	struct buf in;
 	bool skipping, reading;
-	char secret[SECRET_TEXT]; /* the secret of a session with grace; "" */
-	uint64_t took;            /* order in which connections took sessions: the last one has the session */
-	int64_t detached_at;      /* true time when its session lost this connection; 0: it did not */
-	bool detached[NAMES_MAX];  /* a LOCK of that name waited when this connection, or one before, was lost */
-	bool taken;               /* its client has moved to another daemon: nobody hears what this one says */
-	bool resumed;             /* it resumed the session of another connection */
-	bool eof, half_closed, eof_known;                    /* EOF has arrived; the service knows that it will come; the service knows that it came */
+	char secret[SECRET_TEXT];                      /* the secret of a session with grace; "" */
+	uint64_t took;                                 /* order in which connections took sessions: the last one has the session */
+	int64_t detached_at;                           /* true time when its session lost this connection; 0: it did not */
+	bool detached[NAMES_MAX];                      /* a LOCK of that name waited when this connection, or one before, was lost */
+	bool taken;                                    /* its client has moved to another daemon: nobody hears what this one says */
+	bool resumed;                                  /* it resumed the session of another connection */
+	bool eof, half_closed, eof_known;              /* EOF has arrived; the service knows that it will come; the service knows that it came */
 	struct requests sent;                          /* lines on their way or in the input buffer, in order */
 	struct requests queued;                        /* untagged lines that are read and wait behind another */
 	struct requests running;                       /* requests that began and are not answered */

@@ -53,19 +53,20 @@ struct sim_daemon {
 	char id[24]; /* how the values of this run begin */
 	struct sim_link link[NODES_MAX];
 	struct subscriber subscriber[NODES_MAX];
-	int64_t deaf_until; /* true time until which no published message arrives */
-	bool strange;  /* it has another configuration than the others */
-	bool halted;   /* its host stands still */
+	int64_t deaf_until;               /* true time until which no published message arrives */
+	bool strange;                     /* it has another configuration than the others */
+	bool halted;                      /* its host stands still */
 	int64_t waiting, admission_waits; /* of its metrics, after its last step */
-	int64_t admission_waited_at; /* true time when a round last waited for admission; 0: never */
-	bool newcomer; /* it starts as one that never ran before */
-	bool shutting; /* EVENT_STOP is being carried out */
+	int64_t admission_waited_at;      /* true time when a round last waited for admission; 0: never */
+	bool newcomer;                    /* it starts as one that never ran before */
+	bool shutting;                    /* EVENT_STOP is being carried out */
 	struct conn *slot[256];
 	unsigned slots; /* slots from here on were never in use */
 	uint64_t generation;
 };
 
 void daemon_init(struct sim_daemon *d, struct world *w, unsigned index);
+void daemon_configure(struct sim_daemon *d); /* daemon_conf.c */
 void daemon_release(struct sim_daemon *d);
 void daemon_start(struct sim_daemon *d);
 void daemon_die(struct sim_daemon *d);  /* kill -9 */

@@ -14,13 +14,13 @@
 struct sim_daemon;
 
 struct sim_journal {
-	struct buf bytes;     /* each record: its length in 4 bytes, then the record */
-	size_t pass;          /* offset of the records of the last pass */
-	int64_t depart;       /* true time when the replies of that pass leave */
-	bool there;           /* the next run can read it */
-	bool failing, failed; /* it cannot be written; the service does not know yet */
-	bool mended;          /* it can be written again, but the daemon stands still and does not know yet */
-	uint64_t torn;        /* the last run whose records the next run could not read completely; 0: none */
+	struct buf bytes;                                         /* each record: its length in 4 bytes, then the record */
+	size_t pass;                                              /* offset of the records of the last pass */
+	int64_t depart;                                           /* true time when the replies of that pass leave */
+	bool there;                                               /* the next run can read it */
+	bool failing, failed;                                     /* it cannot be written; the service does not know yet */
+	bool mended;                                              /* it can be written again, but the daemon stands still and does not know yet */
+	uint64_t torn;                                            /* the last run whose records the next run could not read completely; 0: none */
 	char priors[NAMES_MAX][(JOURNAL_PRIORS + 1) * VALUE_MAX]; /* by name: the values in the last record that this run read, with blanks; "": none */
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the lines of daemons and clients without the product's own reader. */
-#include "tests/sim/world/world.h"
+/* Words and fields of a line, one by one. */
+#include "tests/sim/world/line.h"
+
+#include "tests/sim/plan/plan.h"
 
 #include <string.h>
 
@@ -58,4 +60,23 @@ int64_t line_name(struct span line)
 	struct span name = line_field(line, "name");
 
 	return name.n ? name_number(name) : -1;
+}
+
+int64_t line_owner(struct span line)
+{
+	int64_t owner = line_int(line, "owner");
+
+	return owner < 0 ? 0 : owner;
+}
+
+bool line_tag(struct span line, unsigned *ret_number)
+{
+	unsigned number = 0;
+
+	if (line.n <= 2 || line.p[0] != '@')
+		return false;
+	for (size_t i = 2; i < line.n && line.p[i] >= '0' && line.p[i] <= '9'; i++)
+		number = number * 10 + (unsigned)(line.p[i] - '0');
+	*ret_number = number;
+	return true;
 }

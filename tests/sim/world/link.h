@@ -28,7 +28,7 @@ struct flight {
 	struct sim_link *link;          /* NULL: its connection is gone; if the command still runs, nobody gets the reply */
 	struct server *server;
 	struct sim_daemon *daemon;
-	uint64_t run;          /* the run of the daemon that sent it */
+	uint64_t run;           /* the run of the daemon that sent it */
 	unsigned dialled;       /* the run of the server that its connection leads to: a later run gets nothing */
 	char sender[17];        /* how the values of that run begin */
 	int64_t depart;         /* true time */
@@ -56,8 +56,8 @@ struct sim_link {
 	unsigned reasons_given; /* bits: reasons that NODE_DOWN has given since the link was last up */
 	unsigned dialled; /* the run of the server that it leads to */
 	int64_t stalled_to, stalled_from, slow_until, slow;
-	int64_t lane_stalled[LANES]; /* true time until which a lane is stalled, both ways, as long as this connection lasts */
-	int64_t late_at; /* true time of the last answer that came after the timeout */
+	int64_t lane_stalled[LANES];              /* true time until which a lane is stalled, both ways, as long as this connection lasts */
+	int64_t late_at;                          /* true time of the last answer that came after the timeout */
 	int64_t last_to[LANES], last_from[LANES]; /* arrivals, in order */
 	struct flights flights;                   /* sent and not answered, oldest first */
 	struct flight *batch;                     /* being collected */

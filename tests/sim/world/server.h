@@ -30,19 +30,19 @@ struct server {
 	int64_t stepped_us; /* how far its clock was set back, in all */
 	int64_t ahead_us;   /* how far its clock was set forward, in all */
 	/* the checker's */
-	int64_t fence;                /* its fence after the last command; never falls, unless it loses its memory */
-	int64_t fence_most;           /* the largest fence that it ever had */
-	const struct flight *running; /* the command that runs now, and may change keys */
-	int64_t counted_until[2];     /* true time until which its votes count: for daemons of the common configuration, and for the stranger */
-	int marked_by;                /* which of the two its marker belongs to; -1: not known */
-	bool lease_lost;              /* it lost a marker of the common configuration, with the lease that it named, and has none since */
-	bool blameless;               /* it was joined under its present identity, and nothing happened to it since */
-	bool tainted;                 /* its clock was set, it evicted or was flushed: a daemon may find that out late */
-	bool live[NAMES_MAX];         /* before the command ran: was there a key? */
-	int64_t ends_ms[NAMES_MAX];   /* and when was the key to end, by the node's clock? */
-	bool taken[NAMES_MAX];        /* the command set a key where there was none */
-	bool stray[NAMES_MAX];        /* the key is not checked: it was set late by a previous run, or perhaps before the memory was lost */
-	uint64_t left_behind[NAMES_MAX];     /* the value, as a hash, of the last key that UNLOCK keep= or a lock-delay left here */
+	int64_t fence;                                         /* its fence after the last command; never falls, unless it loses its memory */
+	int64_t fence_most;                                    /* the largest fence that it ever had */
+	const struct flight *running;                          /* the command that runs now, and may change keys */
+	int64_t counted_until[2]; /* true time until which its votes count: for daemons of the common configuration, and for the stranger */
+	int marked_by;                                         /* which of the two its marker belongs to; -1: not known */
+	bool lease_lost; /* it lost a marker of the common configuration, with the lease that it named, and has none since */
+	bool blameless;                                        /* it was joined under its present identity, and nothing happened to it since */
+	bool tainted;                                          /* its clock was set, it evicted or was flushed: a daemon may find that out late */
+	bool live[NAMES_MAX];                                  /* before the command ran: was there a key? */
+	int64_t ends_ms[NAMES_MAX];                            /* and when was the key to end, by the node's clock? */
+	bool taken[NAMES_MAX];                                 /* the command set a key where there was none */
+	bool stray[NAMES_MAX]; /* the key is not checked: it was set late by a previous run, or perhaps before the memory was lost */
+	uint64_t left_behind[NAMES_MAX];                       /* the value, as a hash, of the last key that UNLOCK keep= or a lock-delay left here */
 	int64_t free_from_ms[NAMES_MAX], unused_ms[NAMES_MAX]; /* by its clock: since when the key is free; how long it was free before it was taken */
 };
 

@@ -9,14 +9,17 @@
 #include "daemon/base/heap.h"
 #include "daemon/base/map.h"
 #include "tests/sim/check/checker.h"
+#include "tests/sim/check/hooks.h"
 #include "tests/sim/client/client.h"
+#include "tests/sim/client/resource.h"
+#include "tests/sim/plan/plan.h"
+#include "tests/sim/plan/stream.h"
+#include "tests/sim/stage/stage.h"
 #include "tests/sim/world/daemon.h"
 #include "tests/sim/world/host.h"
+#include "tests/sim/world/line.h"
 #include "tests/sim/world/link.h"
-#include "tests/sim/plan/plan.h"
-#include "tests/sim/client/resource.h"
 #include "tests/sim/world/server.h"
-#include "tests/sim/plan/stream.h"
 
 /* What a timer of the heap belongs to. */
 enum sim_timer {
@@ -26,8 +29,8 @@ enum sim_timer {
 	AT_TASK, /* the next step of a task */
 	AT_PACKET,
 	AT_FLIGHT,
-	AT_MESSAGE,   /* a published message arrives */
-	AT_DAEMON, /* a timer of the service rings */
+	AT_MESSAGE, /* a published message arrives */
+	AT_DAEMON,  /* a timer of the service rings */
 	AT_THAW,
 	AT_LINK,
 	AT_WATCH, /* looks whether a link has stalled */
@@ -37,16 +40,6 @@ enum sim_timer {
 	AT_ACCESS, /* the next step of an access to a resource */
 	AT_STAGE,
 	AT_IDLE, /* a server has finished a command */
-};
-
-enum stage {
-	STAGE_WARM, /* the daemons join the stores */
-	STAGE_FAULTS,
-	STAGE_HEALED,  /* no more faults; their aftermath passes */
-	STAGE_SETTLED, /* from here on liveness is checked */
-	STAGE_FINALE,
-	STAGE_LEAVING, /* all clients have left */
-	STAGE_OVER,
 };
 
 struct active_fault {
@@ -87,7 +80,7 @@ struct world {
 	bool finale_alone; /* only the successor wanted the lock when the daemon of the holder died */
 	int64_t finale_since;
 	struct task *holder, *successor; /* of the finale: who holds k0, and who waits for it when the holder's daemon dies */
-	struct task *head, *next;   /* of the dead-head trial: the first and the second in the queue */
+	struct task *head, *next;        /* of the dead-head trial: the first and the second in the queue */
 	bool head_died;
 	int64_t next_since; /* true time when the lock became free for `next`; 0: it did not */
 	struct sim_daemon daemon[DAEMONS_MAX];
@@ -111,9 +104,9 @@ struct world {
 	int64_t waiting; /* waiting requests of all daemons */
 	bool tokens_are_safe, exclusion_is_safe;
 	int64_t set_back_us; /* how far the clocks of all nodes are set back for good: plan_set_back_us */
-	int64_t deaf_until; /* true time until which wake-ups may be missed, because a queued daemon is dead */
-	bool flaps;   /* a minority of the nodes stays slow, hangs or flaps in the healed world */
-	bool strange; /* a daemon has another configuration: progress is not promised */
+	int64_t deaf_until;  /* true time until which wake-ups may be missed, because a queued daemon is dead */
+	bool flaps;          /* a minority of the nodes stays slow, hangs or flaps in the healed world */
+	bool strange;        /* a daemon has another configuration: progress is not promised */
 	bool failed;
 };
 
@@ -138,17 +131,6 @@ void storm_said(struct conn *c, struct span line); /* a line of the daemon; a ro
 void storm_listed(struct request_sim *q, struct span line);
 void storm_conn_over(const struct conn *c); /* the connection ends */
 void storm_run_begins(struct sim_daemon *d);
-
-/* fault.c */
-void fault_begin(struct world *w, struct active_fault *f);
-void fault_ends(struct world *w, struct active_fault *f);
-/* stages.c: the course of the world; finale.c: the trials at its end */
-void stage_fired(struct world *w);
-struct task *finale_lock(struct world *w, unsigned daemon); /* a client of that daemon asks for k0 and waits for ever; NULL: there is none */
-void finale_wait(struct world *w, int64_t us, int step);
-/* dead_head.c: the steps of the finale from DEAD_HEAD_BEGIN to DEAD_HEAD_OVER */
-enum { DEAD_HEAD_OVER = 5, DEAD_HEAD_BEGIN = 10 };
-bool dead_head_step(struct world *w);
 
 static inline int64_t later(int64_t a, int64_t b)
 {

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the world calls when something happens, and what the checks ask each other: file by file. */
+#ifndef SIM_HOOKS_H
+#define SIM_HOOKS_H
+
+#include "tests/sim/check/checker.h"
+#include "tests/sim/world/daemon.h"
+
+/* The node has carried out an ACQUIRE or EXTEND: its vote counts. */
+static inline bool is_vote(const struct answer *a)
+{
+	return a->class == ANSWER_EXECUTED && (a->code == 'G' || a->code == 'E' || a->code == 'A');
+}
+
+/* grants.c: what clients believe and what is granted. */
+void check_belief(struct world *w, const struct hold *h);
+void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, int64_t fence);
+/* A waiter got its turn while its session had no connection; a hold continues on another connection. */
+void check_turn(struct world *w, struct sim_daemon *d, int64_t name, int64_t fence);
+void check_resumed(struct conn *c, int64_t name, int64_t owner, int64_t fence);
+/*
+ * The hold ended against its holder's will and was in force until `from`: the lock-delay begins, if the plan has one. Undelay: the holder ended it after all.
+ */
+void checker_delay(struct world *w, int64_t name, int64_t fence, int64_t from);
+/* UNLOCK keep= was answered OK: nobody may be granted the name meanwhile. */
+void checker_keep(struct world *w, const struct request_sim *q, int64_t fence);
+void checker_undelay(struct world *w, int64_t name, int64_t fence);
+
+/* progress.c: how soon free names are granted. */
+void check_progress(struct world *w);
+/* Until then a key that was left behind may block the name: liveness is not checked. */
+void checker_excuse(struct world *w, int64_t name, int64_t until);
+/* The clock of that node was set back: the keys that stand there last that much longer. */
+void checker_sets_back(struct world *w, unsigned node);
+/* A key of that name stood at a node before its clock was set back, and nobody renews it: it blocks the name for that much longer. */
+bool outlives_its_lease(const struct world *w, int64_t name);
+int64_t round_trip_us(const struct plan *p); /* a quorum answers within this */
+
+/* track.c: tracks each session by the lines of its daemon. */
+void track_begin(struct request_sim *q);
+/* The client has not read its last replies: its next untagged request begins when it has. */
+bool track_awaits(const struct request_sim *q);
+void track_has_read(struct conn *c); /* it has read them */
+void track_syncs(struct world *w, int64_t name); /* the UNLOCK sync=yes that began are carried out: those of this name; -1: all */
+void track_line(struct conn *c, struct span line);
+void track_conn_over(struct conn *c);
+
+/* account.c: what each owner of a session holds. */
+struct account *account_of(const struct request_sim *q); /* of the owner and name of the request */
+/* An OK says that the name is held with this token and count; count < 0: it does not say the count. */
+void account_confirmed(const struct request_sim *q, struct account *a, int64_t count, int64_t fence);
+bool account_may_have_turn(const struct request_sim *q, const struct account *a);
+void account_begin(const struct request_sim *q, struct account *a);
+void account_asked(const struct request_sim *q); /* an EXTEND began: later replies promise no more than it asks for */
+void account_not_asked(const struct request_sim *q);
+void account_vouched(const struct request_sim *q, const struct account *a, int64_t name, struct span line);
+void account_end(struct account *a);
+void account_lost(struct conn *c, int64_t name, int64_t fence); /* against its holder's will: what was promised was in force */
+void account_excuse(struct conn *c, int64_t name);
+void account_dropped(struct conn *c, int64_t name, const struct account *a); /* its connection ended */
+
+/* reply_time.c: by when requests must be answered. */
+void reply_time_begin(struct request_sim *q);
+void reply_time_stopped(struct sim_daemon *d); /* a stopped daemon answers nobody: the bounds move */
+void reply_time_check(struct sim_daemon *d);
+
+/* resumed.c: tracks sessions that outlive their connections. */
+/* What the session that this connection is resuming held of that name; NULL: the connection resumes none. */
+struct account *resumed_account(struct conn *c, int64_t owner, int64_t name);
+/* The request may repeat one from before the RESUME, and so keep its old place in the queue. */
+bool resumed_is_behind(const struct request_sim *q);
+/* The connection ends. An unanswered RESUME has moved the session all the same. */
+void resumed_conn_over(struct conn *c);
+void resumed_hello(struct request_sim *q, struct span line);
+void resumed_turn(struct request_sim *q, struct account *a, int64_t fence); /* the first reply that shows a hold which the session did not know of */
+void resumed_row(struct request_sim *q, struct span line);
+void resumed_ok(struct request_sim *q);
+void resumed_refused(struct request_sim *q, struct span code);
+
+/* detached.c: requests of sessions that lost their connection. */
+void detached_begin(struct conn *c);
+void detached_move(struct conn *to, const struct conn *from);
+
+/* recount.c: counts the votes of a daemon. */
+void recount_call(struct sim_daemon *d, const struct call *call);
+void recount_answer(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted);
+void recount_step(struct sim_daemon *d);
+struct instant recount_vote(const struct world *w, const struct call *call, struct instant sent);
+bool recount_is_released(const struct sim_daemon *d, struct span value); /* a value of this run of the daemon, which has released it */
+struct instant recount_deadline(const struct sim_daemon *d, const struct lease *l);
+void recount_run_begins(struct sim_daemon *d);
+/* Checks that a quorum of votes stands and covers valid_ms. */
+void recount_check(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what);
+
+/* keys.c: what a command did to the keys of a node. */
+void keys_before(struct server *s, const struct flight *f); /* before and after a command runs */
+void keys_after(struct server *s, const struct flight *f);
+void keys_watch(struct server *s);
+
+/* known_node.c: which nodes a daemon may ask for votes. */
+void known_node_run_begins(struct sim_daemon *d);
+bool known_node_all(const struct sim_daemon *d); /* this run of the daemon has probed every node */
+void known_node_call(struct sim_daemon *d, const struct call *call, int64_t name, struct lease *l);
+void known_node_vote_falls(const struct sim_daemon *d, struct lease *l, unsigned node, struct instant until);
+void known_node_probe(struct sim_daemon *d, unsigned node);
+void known_node_answer(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted);
+
+/* scripts.c: what the scripts did. To be called before the fence that is known of the server is updated. */
+void scripts_ran(struct server *s, const struct flight *f);
+
+/* eviction.c: keys that vanished while nodes vouch for them. */
+void eviction_answer(struct sim_daemon *d, struct lease *l, const struct call *call, const struct answer *a, struct instant emitted);
+void eviction_step(struct sim_daemon *d, const struct lease *l, int64_t name);
+
+/* released.c: values that a daemon gave up. */
+void released_run_begins(struct sim_daemon *d);
+void released_note(struct sim_daemon *d, struct span value);
+void released_adopted(struct sim_daemon *d, const struct call *call, int64_t name);
+void released_ran(struct server *s, const struct flight *f, unsigned i);
+void released_step(struct sim_daemon *d);
+
+/* notices.c: notices that sessions must get in time. */
+void notice_awake(struct sim_daemon *d);        /* the daemon starts, or goes on after a stop */
+bool conn_quit_is_queued(const struct conn *c); /* its QUIT is read and waits behind other requests */
+void notice_step(struct sim_daemon *d);
+void notice_granted(struct sim_daemon *d, const struct request_sim *q, struct lease *l, int64_t fence);
+void notice_resumed(struct sim_daemon *d, struct lease *l);
+void notice_pushed(struct conn *c, int64_t name, struct span word);
+
+/* lineage.c: values that one run of a daemon adopts from another. */
+void lineage_call(struct sim_daemon *d, const struct call *call, int64_t name);
+bool lineage_has(const struct lineage *k, struct span value);
+void lineage_ran(struct server *s, const struct flight *f, unsigned i);
+/* The host of the server was set back to a snapshot: it has the old values again until a daemon notices. */
+void lineage_set_back(struct server *s);
+
+/* tickets.c: the tickets that daemons show. */
+void ticket_set(struct ticket *t, struct span text);
+bool ticket_is(const struct ticket *t, struct span text);
+void tickets_run_begins(struct sim_daemon *d);
+void tickets_call(struct sim_daemon *d, const struct call *call, int64_t name);
+void tickets_granted(struct sim_daemon *d, int64_t name, unsigned node);
+void tickets_won(struct sim_daemon *d, int64_t name);
+void tickets_withdrawn(struct sim_daemon *d, const struct call *call, int64_t name);
+void tickets_unlinked(struct sim_daemon *d, unsigned node);
+void tickets_step(struct sim_daemon *d);
+void tickets_thawed(struct sim_daemon *d);
+/* handover.c: leases that are handed over. */
+void handover_wanted(struct sim_daemon *d, struct span name);
+void handover_granted(struct sim_daemon *d, const struct lease *l, const struct request_sim *q, struct instant deadline);
+/* places.c: the queue places of daemons at the nodes. */
+void places_ran(struct server *s, const struct flight *f, unsigned i);
+void places_key(struct server *s, int64_t name, bool was, bool is);
+void places_lost(struct server *s);
+
+#endif

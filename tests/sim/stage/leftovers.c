@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What must hold when all is healed and when all have left: every store is joined (L4), and nothing stays behind at daemons or stores (S21, L8). */
+#include "daemon/core/quorum.h"
+#include "tests/sim/world/world.h"
+
+/* A node that was refused for its clock may stay so while its clock is off by more than this: see RESTARTS OF REDIS in redlockd(8). */
+static bool clock_hovers(const struct world *w, unsigned node)
+{
+	const struct plan *p = w->plan;
+	int64_t least = clock_tol_us((unsigned)p->nodes, p->max_lease_us, p->delay_us) / 5 * 4 - 20 * MSEC, wall = server_wall(&w->server[node]);
+	unsigned ahead = 0, behind = 0;
+
+	for (unsigned i = 0; i < p->nodes; i++) {
+		ahead += wall - server_wall(&w->server[i]) > least;
+		behind += server_wall(&w->server[i]) - wall > least;
+	}
+	return p->nodes > 1 && 2 * (ahead > behind ? ahead : behind) >= p->nodes - 1;
+}
+
+/* L4: every daemon has joined every node. */
+void check_joined(struct world *w)
+{
+	unsigned hover = 0;
+
+	for (unsigned i = 0; i < w->plan->nodes; i++)
+		hover += clock_hovers(w, i);
+	for (unsigned i = 0; i < w->plan->daemons; i++) {
+		int64_t joined = service_metrics(w->daemon[i].service)->value[METRIC_NODES_JOINED];
+
+		if (joined > w->daemon[i].conf.nodes || joined + hover < w->daemon[i].conf.nodes)
+			checker_fail(w, INVARIANT_L4, -1, "daemon %u has joined only %lld of %lld nodes", i, (long long)joined,
+				     (long long)w->plan->nodes);
+	}
+}
+
+static void check_gauge(struct world *w, unsigned daemon, enum metric metric, int64_t want)
+{
+	int64_t value = service_metrics(w->daemon[daemon].service)->value[metric];
+
+	if (value != want)
+		checker_fail(w, INVARIANT_S21, -1, "daemon %u: %s is %lld when all clients have left, not %lld", daemon,
+			     metric_table[metric].name, (long long)value, (long long)want);
+}
+
+static void check_key(void *context, struct span key, struct span value, int64_t expires_ms)
+{
+	struct world *w = context;
+
+	/* A queue whose last withdrawal was lost expires by itself, after three times the time of a ticket. */
+	if (span_starts(key, SPAN("redlockd:lock:q:")) && expires_ms > 0)
+		return;
+	if (!span_equal(key, SPAN("redlockd:lock:!meta")) && !span_equal(key, SPAN("redlockd:lock:!fence")))
+		checker_fail(w, INVARIANT_L8, -1, "a key is left at the end: %.*s = %.*s until %lld", (int)key.n, key.p, (int)value.n,
+			     value.p, (long long)expires_ms);
+}
+
+void check_leftovers(struct world *w)
+{
+	for (unsigned i = 0; i < w->plan->daemons; i++) {
+		check_gauge(w, i, METRIC_SESSIONS, 0);
+		check_gauge(w, i, METRIC_WAITERS, 0);
+		check_gauge(w, i, METRIC_LOCKS_HELD, 0);
+		check_gauge(w, i, METRIC_DEBTS, 0);
+		check_gauge(w, i, METRIC_NAMES, 0);
+		check_gauge(w, i, METRIC_TIMERS, w->daemon[i].conf.nodes); /* one for the health of each node */
+	}
+	for (unsigned i = 0; i < w->plan->nodes; i++)
+		sim_node_each(w->server[i].node, server_wall(&w->server[i]), check_key, w);
+	check_joined(w);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The stages of a world, and what happens to it from outside in each: faults begin and end, the world heals, the finale loses a node and daemons, all clients
+ * leave. A stage ends when its timer rings.
+ */
+#ifndef SIM_STAGE_H
+#define SIM_STAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct world;
+struct task;
+struct active_fault;
+
+enum stage {
+	STAGE_WARM, /* the daemons join the stores */
+	STAGE_FAULTS,
+	STAGE_HEALED,  /* no more faults; their aftermath passes */
+	STAGE_SETTLED, /* from here on liveness is checked */
+	STAGE_FINALE,
+	STAGE_LEAVING, /* all clients have left */
+	STAGE_OVER,
+};
+
+/* stages.c */
+void stage_enter(struct world *w, enum stage stage, int64_t after_us);
+void stage_fired(struct world *w);
+void stage_leave(struct world *w); /* all clients leave */
+
+/* fault.c: what a fault does when it begins and when it ends. */
+void fault_begin(struct world *w, struct active_fault *f);
+void fault_ends(struct world *w, struct active_fault *f);
+
+/* finale.c: the trials in the healed world, step by step. */
+void finale_step(struct world *w);
+void finale_wait(struct world *w, int64_t us, int step);
+struct task *finale_lock(struct world *w, unsigned daemon); /* a client of that daemon asks for k0 and waits for ever; NULL: there is none */
+
+/* dead_head.c: the steps of the finale from DEAD_HEAD_BEGIN to DEAD_HEAD_OVER. */
+enum { DEAD_HEAD_OVER = 5, DEAD_HEAD_BEGIN = 10 };
+bool dead_head_step(struct world *w);
+
+/* leftovers.c: what must hold when all is healed, and when all have left. */
+void check_joined(struct world *w);
+void check_leftovers(struct world *w);
+
+#endif
