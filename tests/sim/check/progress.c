@@ -21,7 +21,7 @@ void checker_sets_back(struct world *w, unsigned node)
 			w->checker.long_lived_ms[node][name] = expires_ms ? expires_ms : INT64_MAX;
 }
 
-/* A renewal never shortens a key: one that ends later than before was renewed, and counts too. */
+/* A renewal never shortens a key: one that ends no earlier than recorded is the old one, or the old one renewed. */
 bool outlives_its_lease(const struct world *w, int64_t name)
 {
 	struct span value;

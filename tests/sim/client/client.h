@@ -28,7 +28,7 @@ struct request_sim {
 	bool tagged, ours; /* ours: the task waits for this reply */
 	int64_t name, owner, wait_ms, keep_ms, ttl_ms;
 	bool sync;
-	bool locks;                 /* LOCK */
+	bool locks;                 /* a LOCK of any name */
 	bool renews, once;          /* LOCK without renew=no; with it */
 	int64_t beat_us;            /* HELLO: heartbeat=; 0: none */
 	bool grace;                 /* HELLO: with grace= */
@@ -142,7 +142,7 @@ void resume_turn_heard(const struct request_sim *q, int64_t fence);
 void resume_row_heard(struct sim_client *c, const struct request_sim *q, struct span line);
 void resume_heard(struct sim_client *c, const struct request_sim *q, bool ok);
 
-/* hold.c */
+/* hold.c: what a client believes. */
 struct hold *hold_find(struct conn *conn, int64_t name, int64_t owner);
 struct hold *hold_granted(struct request_sim *q, int64_t fence, int64_t count, int64_t valid_ms);
 void hold_believe(struct hold *h, const struct request_sim *q, int64_t valid_ms);
@@ -162,7 +162,7 @@ void session_disclaim_all(struct sim_client *c);
 bool hold_is_believed(const struct hold *h); /* by the client's own clock */
 bool hold_is_acted_with(const struct hold *h); /* by any of the client's holds of that grant: an owner does one thing at a time */
 
-/* task.c */
+/* task.c: how a client does its jobs. */
 void task_fired(struct task *t);
 void task_answered(struct task *t, const struct request_sim *q, struct hold *h); /* its LOCK is answered; h NULL: refused */
 void task_checked(struct task *t, const struct request_sim *q, bool held);

@@ -119,7 +119,7 @@ static void expire(struct model *m, const struct span *word, size_t n, int64_t b
 	datum = look(m, word[1]);
 	if (!datum || !expire_applies(&o, datum->expires_ms, when))
 		return wire_number(out, 0);
-	if (when <= model_now_ms(m)) /* a key ends at once here; a TTL that runs down lets it live through this millisecond */
+	if (when <= model_now_ms(m)) /* a moment that has come removes the key at once; a TTL that runs down to it leaves it for that millisecond */
 		data_remove(&m->data, datum);
 	else
 		datum->expires_ms = when;

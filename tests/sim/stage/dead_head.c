@@ -7,7 +7,7 @@
 
 #define UNLOCK_US (500 * MSEC) /* the holder unlocks within this time after the head is lost */
 
-enum { DEAD_HEAD_BEHIND = 11, DEAD_HEAD_LOSE_HEAD, DEAD_HEAD_UNLOCK, DEAD_HEAD_CHECK, DEAD_HEAD_AGAIN, DEAD_HEAD_RESTORED };
+enum { DEAD_HEAD_BEHIND = STEP_OVER, DEAD_HEAD_LOSE_HEAD, DEAD_HEAD_UNLOCK, DEAD_HEAD_CHECK, DEAD_HEAD_AGAIN, DEAD_HEAD_RESTORED };
 
 /* The holder still holds k0, as its daemon knows: a client whose connection is gone goes on believing. */
 static bool holder_has_it(const struct world *w)
@@ -139,9 +139,9 @@ static void dead_head_again(struct world *w)
 bool dead_head_step(struct world *w)
 {
 	switch (w->finale_step) {
-	case DEAD_HEAD_BEGIN:
+	case STEP_DEAD_HEAD:
 		w->head = dead_head_is_possible(w) ? finale_lock(w, 1) : NULL;
-		finale_wait(w, w->head ? 300 * MSEC : 0, w->head ? DEAD_HEAD_BEHIND : DEAD_HEAD_OVER);
+		finale_wait(w, w->head ? 300 * MSEC : 0, w->head ? DEAD_HEAD_BEHIND : STEP_TAKE_OVER);
 		return true;
 	case DEAD_HEAD_BEHIND:
 		w->next = finale_lock(w, 2);
@@ -161,7 +161,7 @@ bool dead_head_step(struct world *w)
 		return true;
 	case DEAD_HEAD_RESTORED:
 		w->holder = finale_lock(w, 0);
-		finale_wait(w, 2 * SEC, DEAD_HEAD_OVER);
+		finale_wait(w, 2 * SEC, STEP_TAKE_OVER);
 		return true;
 	default:
 		return false;

@@ -39,7 +39,7 @@ static void finale_begin(struct world *w)
 {
 	stage_enter(w, STAGE_FINALE, 0);
 	w->holder = w->plan->clients ? finale_lock(w, 0) : NULL;
-	finale_wait(w, 0, 1);
+	finale_wait(w, 0, STEP_ASK);
 }
 
 static void finale_lose_node(struct world *w)
@@ -47,16 +47,16 @@ static void finale_lose_node(struct world *w)
 	if ((w->plan->finale & FINALE_REJOIN) && w->plan->nodes >= 3) {
 		server_die(&w->server[0]);
 		w->tally.rejoins++;
-		finale_wait(w, 500 * MSEC, 3);
+		finale_wait(w, 500 * MSEC, STEP_REVIVE_NODE);
 	} else {
-		finale_wait(w, 0, DEAD_HEAD_BEGIN);
+		finale_wait(w, 0, STEP_DEAD_HEAD);
 	}
 }
 
 static void finale_wait_for_rejoin(struct world *w)
 {
 	server_revive(&w->server[0], REVIVE_BLANK);
-	finale_wait(w, plan_quarantine_us(w->plan) + 3 * SEC, 4);
+	finale_wait(w, plan_quarantine_us(w->plan) + 3 * SEC, STEP_CHECK_NODE);
 }
 
 /* A client of daemon 1 waits for k0 when daemon 0 dies. */
@@ -65,7 +65,7 @@ static void finale_kill_daemon(struct world *w)
 	const struct plan *p = w->plan;
 
 	w->successor = (p->finale & FINALE_TAKEOVER) && p->daemons >= 2 && w->holder ? finale_lock(w, 1) : NULL;
-	finale_wait(w, w->successor ? 2 * SEC : 0, w->successor ? 6 : 8);
+	finale_wait(w, w->successor ? 2 * SEC : 0, w->successor ? STEP_KILL_DAEMON : STEP_LEAVE);
 }
 
 /* L2 is checked only when nobody else wants k0: another waiter may be granted it first. */
@@ -91,7 +91,7 @@ static void finale_await_successor(struct world *w)
 	int64_t late;
 
 	if (w->holder->state != TASK_HOLDING) {
-		finale_wait(w, 0, 8);
+		finale_wait(w, 0, STEP_LEAVE);
 		return;
 	}
 	daemon_die(&w->daemon[0]);
@@ -103,7 +103,7 @@ static void finale_await_successor(struct world *w)
 	finale_wait(w,
 		    late + p->lease_us + p->lease_us / 50 + p->delay_us + SEC + 100 * (p->latency_us + p->jitter_us) + 50 * plan_queue_us(p) +
 			    500 * MSEC,
-		    7);
+		    STEP_CHECK_SUCCESSOR);
 }
 
 static void finale_check_successor(struct world *w)
@@ -111,7 +111,7 @@ static void finale_check_successor(struct world *w)
 	if (w->successor->state == TASK_ASKING && w->successor->client->conn && w->finale_alone && successor_is_alone(w))
 		checker_fail(w, INVARIANT_L2, 0, "k0: daemon 0 died and its lease is over, but daemon 1 was not granted the lock");
 	daemon_start(&w->daemon[0]);
-	finale_wait(w, 3 * SEC, 8);
+	finale_wait(w, 3 * SEC, STEP_LEAVE);
 }
 
 void finale_step(struct world *w)
@@ -119,33 +119,33 @@ void finale_step(struct world *w)
 	if (dead_head_step(w))
 		return;
 	switch (w->finale_step) {
-	case 0:
+	case STEP_BEGIN:
 		finale_begin(w);
 		break;
-	case 1:
+	case STEP_ASK:
 		w->finale_since = w->now;
-		finale_wait(w, 100 * MSEC, 2);
+		finale_wait(w, 100 * MSEC, STEP_HOLD);
 		break;
-	case 2: /* others may hold k0, or wait for it */
+	case STEP_HOLD: /* others may hold k0, or wait for it */
 		if (w->holder && w->holder->state == TASK_ASKING && w->now - w->finale_since < PATIENCE_US)
-			finale_wait(w, 100 * MSEC, 2);
+			finale_wait(w, 100 * MSEC, STEP_HOLD);
 		else
 			finale_lose_node(w);
 		break;
-	case 3:
+	case STEP_REVIVE_NODE:
 		finale_wait_for_rejoin(w);
 		break;
-	case 4:
+	case STEP_CHECK_NODE:
 		check_joined(w);
-		finale_wait(w, 0, DEAD_HEAD_BEGIN);
+		finale_wait(w, 0, STEP_DEAD_HEAD);
 		break;
-	case DEAD_HEAD_OVER:
+	case STEP_TAKE_OVER:
 		finale_kill_daemon(w);
 		break;
-	case 6:
+	case STEP_KILL_DAEMON:
 		finale_await_successor(w);
 		break;
-	case 7:
+	case STEP_CHECK_SUCCESSOR:
 		finale_check_successor(w);
 		break;
 	default:

@@ -33,12 +33,24 @@ void fault_begin(struct world *w, struct active_fault *f);
 void fault_ends(struct world *w, struct active_fault *f);
 
 /* finale.c: the trials in the healed world, step by step. */
+enum finale_at {
+	STEP_BEGIN,
+	STEP_ASK,
+	STEP_HOLD,
+	STEP_REVIVE_NODE,
+	STEP_CHECK_NODE,
+	STEP_DEAD_HEAD, /* dead_head.c has steps of its own from STEP_OVER on */
+	STEP_TAKE_OVER,
+	STEP_KILL_DAEMON,
+	STEP_CHECK_SUCCESSOR,
+	STEP_LEAVE,
+	STEP_OVER
+};
 void finale_step(struct world *w);
-void finale_wait(struct world *w, int64_t us, int step);
+void finale_wait(struct world *w, int64_t us, int step); /* then that step, after so long */
 struct task *finale_lock(struct world *w, unsigned daemon); /* a client of that daemon asks for k0 and waits for ever; NULL: there is none */
 
-/* dead_head.c: the steps of the finale from DEAD_HEAD_BEGIN to DEAD_HEAD_OVER. */
-enum { DEAD_HEAD_OVER = 5, DEAD_HEAD_BEGIN = 10 };
+/* dead_head.c: the trial of a dead head, from STEP_DEAD_HEAD on; STEP_TAKE_OVER follows. */
 bool dead_head_step(struct world *w);
 
 /* leftovers.c: what must hold when all is healed, and when all have left. */

@@ -54,7 +54,7 @@ struct account {
 	struct instant ends;              /* when a lease without renewal ends, by the clock of `ends_by` */
 	const struct sim_daemon *ends_by; /* NULL: the lease is renewed, or was extended */
 	bool open;                        /* RESUME left it undecided: SAFE, LOST or a later RESUME decides it */
-	bool vague;                       /* the journal was torn since: it may be gone, or held with any count so far */
+	bool vague;                       /* the journal was torn since: it may be gone, or held as often as before */
 };
 
 struct conn {

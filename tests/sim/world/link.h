@@ -85,11 +85,9 @@ void flight_fired(struct flight *f);
 void flight_answered(struct flight *f, int64_t took_us);
 const char *call_word(enum call_kind kind);
 void flight_lose(struct flight *f); /* it is lost with the server: its sender learns of that when the connection breaks */
-/*
- * One of its calls is answered.
- * Orphan: the connection that it was sent on breaks; it may still reach the server, and late, but nobody gets the reply.
- */
+/* One of its calls is answered. */
 void flight_deliver(struct flight *f, unsigned i, enum answer_class class, const char *text);
+/* Its connection breaks: it may still reach the server, and late, but nobody gets the reply. */
 void flight_abandon(struct sim_link *l, struct flight *f);
 /* The connection broke before a byte of it left. */
 void flight_unsend(struct sim_link *l, struct flight *f);
