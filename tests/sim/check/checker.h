@@ -2,7 +2,7 @@
 /*
  * The checker watches a world from outside and says which invariant it broke. It sees true time, every line, every call and every change of a key, and it never
  * changes anything. It counts votes and holds a second time, from what crosses the interface of the service. Here is what it knows; hooks.h
- * says who tells it. Each file of this folder checks one promise or a few related ones: the numbers S1 and so on are those of invariant.def.
+ * says who calls it. Each file of this folder checks one promise or a few related ones: the numbers S1 and so on are those of invariant.def.
  */
 #ifndef SIM_CHECKER_H
 #define SIM_CHECKER_H
