@@ -109,7 +109,7 @@ void checker_release(struct world *w)
  * Invariants of class T that hold in this world of class X as well. Where all clocks were set back alike no key ends early; but tickets, which are times of
  * those clocks, are no longer ordered, and a key that nobody releases blocks its name for longer.
  */
-static bool holds_all_the_same(const struct world *w, enum invariant what, int64_t name)
+static bool holds_in_x_too(const struct world *w, enum invariant what, int64_t name)
 {
 	bool in_the_way = what >= INVARIANT_L1 && name >= 0 && outlives_its_lease(w, name);
 
@@ -123,7 +123,7 @@ void checker_fail(struct world *w, enum invariant what, int64_t name, const char
 
 	if (w->strange && (what == INVARIANT_L4 || (what >= INVARIANT_L1 && what <= INVARIANT_L3) || what == INVARIANT_L6 || what == INVARIANT_L9))
 		return;
-	if (v->what != INVARIANT_NONE || (invariant_table[what].class == CLASS_T && w->class == CLASS_X && !holds_all_the_same(w, what, name)))
+	if (v->what != INVARIANT_NONE || (invariant_table[what].class == CLASS_T && w->class == CLASS_X && !holds_in_x_too(w, what, name)))
 		return;
 	v->what = what;
 	v->at = w->now;

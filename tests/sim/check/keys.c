@@ -31,7 +31,7 @@ static void value_check(struct server *s, const struct flight *f, unsigned i)
 			     "node %u votes for daemon %u and does not have its value", s->index, f->daemon->index);
 }
 
-static bool is_alone(const struct flight *f, unsigned i)
+static bool is_only_call(const struct flight *f, unsigned i)
 {
 	for (unsigned j = 0; j < f->count; j++)
 		if (j != i && span_equal(f->call[j].name, f->call[i].name))
@@ -49,7 +49,7 @@ static void end_check(struct server *s, const struct flight *f, unsigned i)
 	int64_t name = name_number(call->name), expires;
 	struct span value;
 
-	if (name < 0 || !s->live[name] || s->taken[name] || call->exact || !is_alone(f, i))
+	if (name < 0 || !s->live[name] || s->taken[name] || call->exact || !is_only_call(f, i))
 		return;
 	if (sim_node_get(s->node, call->name, server_wall(s), &value, &expires) && expires > 0 && expires < s->ends_ms[name])
 		checker_fail(s->world, INVARIANT_S23, name, "%s: node %u votes for daemon %u, and that makes the key end %lld ms earlier", name_of(name),

@@ -129,7 +129,7 @@ static int64_t jump_seen(struct known_node *known, const struct answer *a, struc
 }
 
 /* Only the clock of this node was set, among three or more. Where a majority jumps, the daemon's own host stood still. */
-static bool is_alone(const struct sim_daemon *d, unsigned node, const struct known_node *known, int64_t jump)
+static bool jumped_alone(const struct sim_daemon *d, unsigned node, const struct known_node *known, int64_t jump)
 {
 	const struct world *w = d->world;
 	unsigned ahead = 0;
@@ -216,7 +216,7 @@ void known_node_answer(struct sim_daemon *d, const struct call *call, const stru
 	else if (a->code == 'Q' && !known->unjoined)
 		known_node_distrust(d, &known->unjoined, known);
 	jump = a->server_us ? jump_seen(known, a, emitted, daemon_boot(d)) : 0;
-	if (jump > 0 && is_alone(d, call->node, known, jump)) {
+	if (jump > 0 && jumped_alone(d, call->node, known, jump)) {
 		known_node_distrust(d, &known->jumped, known);
 		votes_lower(d, call->node, jump);
 	}

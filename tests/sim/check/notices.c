@@ -58,7 +58,7 @@ static void risk_check(struct sim_daemon *d, int64_t name, struct lease *l)
 
 /* --- cycles ---------------------------------------------------------------------------------------------------------- */
 
-static bool has(const struct sim_daemon *d, int64_t name, const struct request_sim *who, uint64_t before)
+static bool holds_before(const struct sim_daemon *d, int64_t name, const struct request_sim *who, uint64_t before)
 {
 	const struct lease *l = &d->world->checker.lease[d->index][name];
 
@@ -69,9 +69,9 @@ static bool has(const struct sim_daemon *d, int64_t name, const struct request_s
 static void cycle_check(struct sim_daemon *d, const struct request_sim *first, const struct request_sim *last)
 {
 	if (first->begun_step < last->begun_step && !first->conn->going && !last->conn->going && !resumed_is_behind(last) && !track_awaits(last) &&
-	    has(d, first->name, last, last->begun_step) && has(d, last->name, first, last->begun_step))
+	    holds_before(d, first->name, last, last->begun_step) && holds_before(d, last->name, first, last->begun_step))
 		checker_fail(d->world, INVARIANT_L15, last->name,
-			     "%s: client %u waits for client %u since %lld us, which waits for it in turn: daemon %u has not answered DEADLOCK",
+			     "%s: client %u waits for client %u since %lld us, and the other way round: daemon %u has not answered DEADLOCK",
 			     name_of(last->name), last->conn->client->index, first->conn->client->index, (long long)last->begun_at, d->index);
 }
 

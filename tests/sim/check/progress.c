@@ -40,7 +40,7 @@ int64_t round_trip_us(const struct plan *p)
 	return 2 * (p->latency_us + p->jitter_us) + plan_queue_us(p);
 }
 
-static bool somebody(const struct world *w, int64_t name, bool *ret_waits)
+static bool is_held(const struct world *w, int64_t name, bool *ret_waits)
 {
 	bool held = false;
 
@@ -99,7 +99,7 @@ void check_progress(struct world *w)
 	bound = free_for_us(w);
 	for (int64_t name = 0; name < w->plan->names; name++) {
 		int64_t *since = &w->checker.free_since[name];
-		bool waits, held = somebody(w, name, &waits);
+		bool waits, held = is_held(w, name, &waits);
 
 		if (held || !waits || outlives_its_lease(w, name))
 			*since = INT64_MAX;

@@ -41,7 +41,7 @@ static bool was_issued(const struct flight *f, int64_t token)
  * After clocks were set back, a second round may lift the fence beyond its limit, but no further than the highest fence that another node ever had: see
  * daemon/core/quorum.h. That node may have lost its memory since.
  */
-static bool stood_elsewhere(const struct server *s, const struct call *call)
+static bool another_node_had(const struct server *s, const struct call *call)
 {
 	const struct world *w = s->world;
 
@@ -59,13 +59,13 @@ static void floor_check(struct server *s, const struct flight *f, const struct c
 	if (sim_node_fence(s->node) < call->fence)
 		checker_fail(s->world, INVARIANT_S18, name_number(call->name), "node %u renews a lease with tokens up to %lld, but its fence is %lld",
 			     s->index, (long long)call->fence, (long long)sim_node_fence(s->node));
-	if (call->fence > s->fence && call->fence > most && !was_issued(f, call->fence) && !stood_elsewhere(s, call))
+	if (call->fence > s->fence && call->fence > most && !was_issued(f, call->fence) && !another_node_had(s, call))
 		checker_fail(s->world, INVARIANT_S18, name_number(call->name), "node %u lifts its fence to %lld, beyond its clock + skew + tolerance",
 			     s->index, (long long)call->fence);
 }
 
 /* A later call of the same command queues the ticket again. */
-static bool comes_again(const struct flight *f, unsigned withdrawn)
+static bool is_queued_again(const struct flight *f, unsigned withdrawn)
 {
 	for (unsigned i = withdrawn + 1; i < f->count; i++)
 		if (span_equal(f->call[i].name, f->call[withdrawn].name))
@@ -104,7 +104,7 @@ void scripts_ran(struct server *s, const struct flight *f)
 			join_check(s, f, call);
 		if (is_vote(a) && call->kind == CALL_EXTEND)
 			floor_check(s, f, call);
-		if (a->class == ANSWER_EXECUTED && call->kind == CALL_WITHDRAW && !comes_again(f, i))
+		if (a->class == ANSWER_EXECUTED && call->kind == CALL_WITHDRAW && !is_queued_again(f, i))
 			withdrawal_check(s, call);
 	}
 }

@@ -246,7 +246,7 @@ static void on_ok(struct request_sim *q, struct span line)
  * While its session had no connection, a LOCK may have been granted the name again, which ends the memory of a loss, and have ended before the RESUME: see
  * redlock-protocol(7), CHECK.
  */
-static bool may_be_taken_anew(const struct request_sim *q)
+static bool may_be_granted_again(const struct request_sim *q)
 {
 	return q->conn->resumed && world_of(q->conn)->checker.lease[q->conn->daemon->index][q->name].unseen;
 }
@@ -259,7 +259,7 @@ static void on_error(struct request_sim *q, struct span code)
 
 	if (q->ask == ASK_EXTEND && span_equal(code, SPAN("LIMIT")))
 		account_not_asked(q);
-	if (notheld && (a->vague || may_be_taken_anew(q)))
+	if (notheld && (a->vague || may_be_granted_again(q)))
 		account_end(a);
 	if (lost && a->vague && (!q->fence || q->fence == a->fence))
 		account_end(a);

@@ -3,7 +3,7 @@
 #include "tests/sim/world/world.h"
 
 /* At any time, or late: in the last tenth of the ttl, but before LOST, which comes a twentieth before the end. */
-static int64_t task_hurries(const struct task *t, int64_t left_us, bool late)
+static int64_t task_hurry_us(const struct task *t, int64_t left_us, bool late)
 {
 	int64_t ttl = t->job.ttl_ms * MSEC, most = left_us - ttl / 20;
 
@@ -13,7 +13,7 @@ static int64_t task_hurries(const struct task *t, int64_t left_us, bool late)
 }
 
 /* After RISK some clients release the lock before it ends. */
-static void hold_hurry(const struct hold *h, int64_t left_us)
+static void hold_release_early(const struct hold *h, int64_t left_us)
 {
 	struct world *w = h->client->world;
 	bool late = stream_chance(&h->client->stream, 50);
@@ -26,7 +26,7 @@ static void hold_hurry(const struct hold *h, int64_t left_us)
 		if (t->state != TASK_HOLDING || t->hold != h)
 			continue;
 		t->ticks = t->tick;
-		world_at(w, &t->timer, AT_TASK, w->now + task_hurries(t, left_us, late));
+		world_at(w, &t->timer, AT_TASK, w->now + task_hurry_us(t, left_us, late));
 	}
 }
 
@@ -44,7 +44,7 @@ static void hear_push(struct conn *conn, struct span line)
 		hold_shorten(h, INSTANT_PAST); /* `promised` stays: until then nobody else may be granted the name */
 	} else if (span_equal(word, SPAN("RISK"))) {
 		hold_shorten(h, instant_add(client_boot(conn->client), line_int(line, "left_ms") * MSEC));
-		hold_hurry(h, line_int(line, "left_ms") * MSEC);
+		hold_release_early(h, line_int(line, "left_ms") * MSEC);
 	}
 }
 

@@ -24,7 +24,7 @@ static struct {
 	struct compiled *script;
 	int scripts, cap;
 	int environment, handler; /* in the registry */
-} the;
+} interpreter;
 
 /* Turns any error into a table that says where it was raised. */
 static int error_handle(lua_State *lua)
@@ -58,20 +58,20 @@ static int error_handle(lua_State *lua)
 
 lua_State *interpreter_open(void (*define)(lua_State *lua))
 {
-	if (the.lua)
-		return the.lua;
-	image_init(&the.image);
-	the.lua = lua_newstate(image_alloc, &the.image);
-	if (!the.lua)
+	if (interpreter.lua)
+		return interpreter.lua;
+	image_init(&interpreter.image);
+	interpreter.lua = lua_newstate(image_alloc, &interpreter.image);
+	if (!interpreter.lua)
 		abort(); /* out of memory */
-	lua_gc(the.lua, LUA_GCSTOP, 0);
-	sandbox_open(the.lua);
-	define(the.lua);
-	the.environment = sandbox_environment(the.lua);
-	lua_pushcfunction(the.lua, error_handle);
-	the.handler = luaL_ref(the.lua, LUA_REGISTRYINDEX);
-	image_keep(&the.image);
-	return the.lua;
+	lua_gc(interpreter.lua, LUA_GCSTOP, 0);
+	sandbox_open(interpreter.lua);
+	define(interpreter.lua);
+	interpreter.environment = sandbox_environment(interpreter.lua);
+	lua_pushcfunction(interpreter.lua, error_handle);
+	interpreter.handler = luaL_ref(interpreter.lua, LUA_REGISTRYINDEX);
+	image_keep(&interpreter.image);
+	return interpreter.lua;
 }
 
 /* --- scripts --------------------------------------------------------------------------------------------------------- */
@@ -80,63 +80,63 @@ static int compiled_add(struct span text)
 {
 	struct compiled *c;
 
-	if (the.scripts == the.cap) {
-		the.cap = the.cap ? 2 * the.cap : 4;
-		the.script = mem_grow(the.script, (size_t)the.cap, sizeof(*the.script));
+	if (interpreter.scripts == interpreter.cap) {
+		interpreter.cap = interpreter.cap ? 2 * interpreter.cap : 4;
+		interpreter.script = mem_grow(interpreter.script, (size_t)interpreter.cap, sizeof(*interpreter.script));
 	}
-	c = &the.script[the.scripts];
+	c = &interpreter.script[interpreter.scripts];
 	*c = (struct compiled){.text = {mem_copy(text.p, text.n), text.n}};
 	sha1_hex(text, c->sha);
-	lua_rawgeti(the.lua, LUA_REGISTRYINDEX, the.environment);
-	lua_setfenv(the.lua, -2);
-	c->function = luaL_ref(the.lua, LUA_REGISTRYINDEX);
-	image_keep(&the.image);
-	return the.scripts++;
+	lua_rawgeti(interpreter.lua, LUA_REGISTRYINDEX, interpreter.environment);
+	lua_setfenv(interpreter.lua, -2);
+	c->function = luaL_ref(interpreter.lua, LUA_REGISTRYINDEX);
+	image_keep(&interpreter.image);
+	return interpreter.scripts++;
 }
 
 int interpreter_compile(struct span text)
 {
 	int i;
 
-	for (i = 0; i < the.scripts; i++)
-		if (span_equal(the.script[i].text, text))
+	for (i = 0; i < interpreter.scripts; i++)
+		if (span_equal(interpreter.script[i].text, text))
 			return i;
-	image_reset(&the.image);
-	return luaL_loadbuffer(the.lua, text.p, text.n, "@user_script") ? -1 : compiled_add(text);
+	image_reset(&interpreter.image);
+	return luaL_loadbuffer(interpreter.lua, text.p, text.n, "@user_script") ? -1 : compiled_add(text);
 }
 
 int interpreter_find(struct span sha)
 {
 	int i;
 
-	for (i = 0; i < the.scripts; i++)
-		if (span_equal(sha, (struct span){the.script[i].sha, SHA1_HEX}))
+	for (i = 0; i < interpreter.scripts; i++)
+		if (span_equal(sha, (struct span){interpreter.script[i].sha, SHA1_HEX}))
 			return i;
 	return -1;
 }
 
 const char *interpreter_sha(int script)
 {
-	return the.script[script].sha;
+	return interpreter.script[script].sha;
 }
 
 /* --- running --------------------------------------------------------------------------------------------------------- */
 
 void interpreter_environment(void)
 {
-	lua_rawgeti(the.lua, LUA_REGISTRYINDEX, the.environment);
+	lua_rawgeti(interpreter.lua, LUA_REGISTRYINDEX, interpreter.environment);
 }
 
 int interpreter_call(int script)
 {
-	lua_rawgeti(the.lua, LUA_REGISTRYINDEX, the.handler);
-	lua_rawgeti(the.lua, LUA_REGISTRYINDEX, the.script[script].function);
-	return lua_pcall(the.lua, 0, 1, -2);
+	lua_rawgeti(interpreter.lua, LUA_REGISTRYINDEX, interpreter.handler);
+	lua_rawgeti(interpreter.lua, LUA_REGISTRYINDEX, interpreter.script[script].function);
+	return lua_pcall(interpreter.lua, 0, 1, -2);
 }
 
 void interpreter_clear(void)
 {
-	lua_settop(the.lua, 0);
-	if (image_is_full(&the.image))
-		image_reset(&the.image);
+	lua_settop(interpreter.lua, 0);
+	if (image_is_full(&interpreter.image))
+		image_reset(&interpreter.image);
 }

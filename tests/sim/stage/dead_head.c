@@ -10,7 +10,7 @@
 enum { DEAD_HEAD_BEHIND = STEP_OVER, DEAD_HEAD_LOSE_HEAD, DEAD_HEAD_UNLOCK, DEAD_HEAD_CHECK, DEAD_HEAD_AGAIN, DEAD_HEAD_RESTORED };
 
 /* The holder still holds k0, as its daemon knows: a client whose connection is gone goes on believing. */
-static bool holder_has_it(const struct world *w)
+static bool holder_holds(const struct world *w)
 {
 	const struct task *t = w->holder;
 	const struct lease *l = &w->checker.lease[0][0];
@@ -20,10 +20,10 @@ static bool holder_has_it(const struct world *w)
 
 static bool dead_head_is_possible(const struct world *w)
 {
-	return (w->plan->finale & FINALE_HEAD) && w->plan->daemons >= 3 && holder_has_it(w);
+	return (w->plan->finale & FINALE_HEAD) && w->plan->daemons >= 3 && holder_holds(w);
 }
 
-static bool nobody_has_it(const struct world *w)
+static bool nobody_holds(const struct world *w)
 {
 	for (unsigned d = 0; d < w->plan->daemons; d++)
 		if (w->checker.lease[d][0].held)
@@ -32,7 +32,7 @@ static bool nobody_has_it(const struct world *w)
 }
 
 /* Only the head and the next wait for k0: no session without a connection can hold it or be granted it. */
-static bool these_wait(const struct world *w)
+static bool only_head_and_next_wait(const struct world *w)
 {
 	bool next = false;
 
@@ -79,7 +79,7 @@ static void head_dies(struct world *w)
 static void dead_head_lose_head(struct world *w)
 {
 	/* A head that was granted k0 is no head any more. */
-	if (!holder_has_it(w) || w->head->state != TASK_ASKING) {
+	if (!holder_holds(w) || w->head->state != TASK_ASKING) {
 		finale_wait(w, 0, DEAD_HEAD_AGAIN);
 		return;
 	}
@@ -102,7 +102,7 @@ static void head_returns(struct world *w)
 
 static void dead_head_unlock(struct world *w)
 {
-	if (!w->next || !holder_has_it(w) || w->next->state != TASK_ASKING || !these_wait(w)) {
+	if (!w->next || !holder_holds(w) || w->next->state != TASK_ASKING || !only_head_and_next_wait(w)) {
 		w->next_since = 0;
 	} else {
 		task_end(w->holder, END_UNLOCK);
@@ -113,7 +113,7 @@ static void dead_head_unlock(struct world *w)
 
 static void dead_head_check(struct world *w)
 {
-	if (w->next_since && w->next->state == TASK_ASKING && w->next->client->conn && these_wait(w) && nobody_has_it(w))
+	if (w->next_since && w->next->state == TASK_ASKING && w->next->client->conn && only_head_and_next_wait(w) && nobody_holds(w))
 		checker_fail(w, INVARIANT_L3, 0, "k0: free since %lld us and kept for daemon 1, which does not come, instead of client %u",
 			     (long long)w->next_since, w->next->client->index);
 	w->tally.heads += w->next_since != 0;
