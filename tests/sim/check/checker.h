@@ -175,7 +175,7 @@ struct checker {
 	uint64_t step;                                                       /* steps of all daemons so far */
 	uint64_t takes;                                                      /* times that a connection took a session, so far */
 	bool unlocked[NAMES_MAX];                                            /* it is free, and an UNLOCK freed it */
-	int64_t longest_free, longest_flapping, longest_late, longest_woken; /* the longest times seen, to compare with the bounds */
+	int64_t longest_free, longest_flapping, longest_woken; /* the longest times seen, to compare with the bounds */
 };
 
 void checker_init(struct world *w);

@@ -5,8 +5,8 @@
  */
 #include "tests/sim/world/world.h"
 
-#define CHECK_EVERY_US  (20 * MSEC)
-#define PAUSE_US (200 * MSEC) /* a daemon forgives a heartbeat that was missed while it stood still, or just after */
+#define CHECK_EVERY_US (20 * MSEC)
+#define PAUSE_US       (200 * MSEC) /* a daemon forgives a heartbeat that was missed while it stood still, or just after */
 
 void notice_awake(struct sim_daemon *d)
 {

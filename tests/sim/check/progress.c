@@ -2,8 +2,8 @@
 /* A free name is granted to its waiters in time (L1, L6, L11). */
 #include "tests/sim/world/world.h"
 
-#define WOKEN_US (200 * MSEC)
-#define FLAPPING_US (500 * MSEC)
+#define WOKEN_US    (200 * MSEC) /* L6: an UNLOCK leads to a grant within this time and some round trips */
+#define FLAPPING_US (500 * MSEC) /* L11: likewise, while nodes flap */
 
 void checker_excuse(struct world *w, int64_t name, int64_t until)
 {

@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-#define LEAD_US (4 * MSEC)
-#define SOON_US MSEC
+#define LEAD_US (4 * MSEC) /* LOST is pushed at least so long before the deadline */
+#define SOON_US MSEC       /* or so soon after the deadline came nearer */
 
 /* --- values ---------------------------------------------------------------------------------------------------------- */
 

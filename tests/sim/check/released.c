@@ -6,23 +6,23 @@
 #include "tests/sim/world/world.h"
 
 #define CHECK_EVERY_US (50 * MSEC)
-#define LEFTOVER_US (300 * MSEC)
-#define FULL    32 /* calls per node that a daemon keeps under way where no window is drawn: see daemon/core/flow.h */
+#define LEFTOVER_US    (300 * MSEC) /* a reachable node loses the value within this time and two timeouts */
+#define FULL           32           /* calls per node that a daemon keeps under way where no window is drawn: see daemon/core/flow.h */
 
 void released_note(struct sim_daemon *d, struct span value)
 {
-	struct released_values *dead = &d->world->checker.released[d->index];
+	struct released_values *all = &d->world->checker.released[d->index];
 
-	dead->value[dead->count % RELEASED_MAX] = hash_bytes(value.p, value.n);
-	dead->run[dead->count++ % RELEASED_MAX] = d->run;
+	all->value[all->count % RELEASED_MAX] = hash_bytes(value.p, value.n);
+	all->run[all->count++ % RELEASED_MAX] = d->run;
 }
 
 static bool was_released(const struct sim_daemon *d, uint64_t hash)
 {
-	const struct released_values *dead = &d->world->checker.released[d->index];
+	const struct released_values *all = &d->world->checker.released[d->index];
 
-	for (unsigned i = 0; i < dead->count && i < RELEASED_MAX; i++)
-		if (dead->value[i] == hash && dead->run[i] == d->run)
+	for (unsigned i = 0; i < all->count && i < RELEASED_MAX; i++)
+		if (all->value[i] == hash && all->run[i] == d->run)
 			return true;
 	return false;
 }
@@ -30,11 +30,11 @@ static bool was_released(const struct sim_daemon *d, uint64_t hash)
 /* A value whose release a torn journal may have lost is adopted in good faith. */
 void released_adopted(struct sim_daemon *d, const struct call *call, int64_t name)
 {
-	const struct released_values *dead = &d->world->checker.released[d->index];
+	const struct released_values *all = &d->world->checker.released[d->index];
 	uint64_t value = hash_bytes(call->value.p, call->value.n);
 
-	for (unsigned i = 0; i < dead->count && i < RELEASED_MAX; i++)
-		if (dead->value[i] == value && dead->run[i] < d->run && dead->run[i] > d->journal.torn)
+	for (unsigned i = 0; i < all->count && i < RELEASED_MAX; i++)
+		if (all->value[i] == value && all->run[i] < d->run && all->run[i] > d->journal.torn)
 			checker_fail(d->world, INVARIANT_S11, name,
 				     "%s: daemon %u adopts a value that a previous run of it had released", name_of(name), d->index);
 }

@@ -2,10 +2,10 @@
 /* The tickets by which daemons queue for a name: what each shows to the nodes, how long it keeps it, and that it withdraws (S20, L3). */
 #include "tests/sim/world/world.h"
 
-#define GRACE_MS     20 /* nodes are asked to keep a free lock at least so long for the first in the queue */
-#define WITHDRAWN_US SEC
+#define GRACE_MS     20            /* nodes are asked to keep a free lock at least so long for the first in the queue */
+#define WITHDRAWN_US SEC           /* a daemon without waiters withdraws within this time */
 #define CLOCK_US     (3 * SEC)     /* how far a ticket may be off: the daemon knows the stores' clocks from its last answers */
-#define AHEAD_US     (500 * MSEC)
+#define AHEAD_US     (500 * MSEC)  /* a ticket that is later than its waiter by more was made just after a stop */
 
 void ticket_set(struct ticket *t, struct span ticket)
 {
@@ -23,7 +23,7 @@ static struct ticket *ticket_of(struct sim_daemon *d, int64_t name)
 	return &d->world->checker.ticket[d->index][name];
 }
 
-/* The daemon has waiters for the name, and nobody else. */
+/* Every LOCK that has begun there waits, and no session without a connection does. */
 static bool all_wait(struct sim_daemon *d, int64_t name)
 {
 	const struct requests *waiters = &d->world->checker.waiters[d->index][name];

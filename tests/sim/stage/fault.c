@@ -92,7 +92,7 @@ static bool link_fault(struct world *w, const struct fault *f)
 		l->slow = f->x > 1 ? f->x : 2;
 		return true;
 	}
-	if (f->at_us % 16 == 4 || f->at_us % 16 == 7) { /* only one of its connections stalls */
+	if (f->at_us % 16 == 4 || f->at_us % 16 == 7) { /* only one of its connections stalls: see fault.def */
 		l->lane_stalled[f->at_us % 2] = until;
 		return true;
 	}
