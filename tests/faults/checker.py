@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reads a history and says which promise it breaks. It knows the protocol and the clock, nothing of the daemon and nothing of the simulator.
+"""Reads a history and finds the promises that it breaks. It knows the protocol and the clock, and nothing of the daemon or of the simulator.
 
-S1 exclusion by belief, S2 tokens unique, S3 tokens in order, S4 nothing lost behind the lock, S13 truthful validity, S14 truthful after a loss,
-S15 the count, L5 a loss is told before it is asked for, L7 answers in time. S1, S13 and the order of beliefs hold only where no fault broke the assumptions about time (class T).
+S1: beliefs exclude each other. S2: fences are unique. S3: fences are in order. S4: no update behind a lock is lost. S13: valid_ms is truthful.
+S14: answers are truthful after a loss. S15: the count is right. L5: a loss is pushed before an answer tells it. L7: answers come in time.
+S1, S13 and the order of beliefs hold only where no fault breaks the assumptions about time (kind T).
 """
 import bisect
 import collections
 
-MS = 1_000_000
+from history import MS
+
 ABOUT_A_GRANT = ("CHECK", "EXTEND", "UNLOCK")
 
 
@@ -17,20 +19,20 @@ class Violation(collections.namedtuple("Violation", "rule text")):
 
 
 class Grant:
-    """One grant to one client, and all that it was told about it. anchors: (asked, told, valid) in ns."""
+    """One grant to one client, and what the client was told about it. anchors: (asked, told, valid) of each answer, in ns."""
 
     def __init__(self, client, name, fence, call, told):
         self.client, self.name, self.fence, self.renew = client, name, fence, call.get("renew", True)
         self.asked, self.told, self.anchors = call["t"], told, []
         self.count, self.stretched, self.ttl = 1, False, (call.get("ttl") or 0) * MS
-        self.ended = self.lost = None  # the moments at which the client gave it up, and read of its loss
+        self.ended = self.lost = None  # when the client gave the lock up, and when it read of the loss
 
     def end(self, at):
         if self.ended is None or at < self.ended:
             self.ended = at
 
     def beliefs(self, despite_loss=False):
-        """The intervals in which the client may believe; despite_loss: as if no LOST had come."""
+        """The intervals in which the client may believe in the lock. despite_loss: as if no LOST had come."""
         cut = self.ended
         if self.lost is not None and not despite_loss:
             cut = self.lost if cut is None else min(cut, self.lost)
@@ -49,15 +51,15 @@ class Grant:
 
 
 class Reader:
-    """Follows one client's rows: its grants, its calls, and what contradicts itself within one session."""
+    """Follows the rows of one client: its grants, its calls, and contradictions within one session."""
 
     def __init__(self, client, rows, kills, stills):
         self.client, self.kills, self.stills, self.found = client, kills, stills, []
         self.grants, self.answered, self.open_calls = [], [], {}
         self.held, self.was_lost, self.eof_ends, self.daemon = {}, {}, False, None
-        self.taken_up = 0  # locks
-        self.dropped = {}  # what the session before this one held, for RESUME
-        self.asked = set()  # what it waited for: a LOCK repeated gets that turn, whose ttl and renew are those of the first LOCK
+        self.taken_up = 0  # how many locks were resumed
+        self.dropped = {}  # the locks of the session before this one, which RESUME may give back
+        self.asked = set()  # names that a dropped session waits for: the same LOCK again gets that grant, with ttl and renew of the first LOCK
         for row in rows:
             getattr(self, "on_" + row["e"], lambda _: None)(row)
         self.close_incarnation(None)
@@ -68,7 +70,7 @@ class Reader:
     # --- sessions ----------------------------------------------------------------------------------------------------
 
     def close_incarnation(self, until):
-        """A process that was killed believes no longer: its grants end where the nemesis struck."""
+        """A killed process believes in nothing: its grants end when the nemesis killed it."""
         for at in self.kills:
             if until is None or at <= until:
                 for grant in self.grants:
@@ -106,7 +108,7 @@ class Reader:
         if row["q"] == "UNLOCK" and held and held.count in (1, None):
             held.end(row["t"])
         elif row["q"] in ("UNLOCK", "LOCK") and self.was_lost.get(row["name"]):
-            self.was_lost[row["name"]].end(row["t"])  # whoever asks on after a loss believes no more
+            self.was_lost[row["name"]].end(row["t"])  # a client that asks again after a loss has given the lock up
         elif row["q"] == "QUIT":
             self.give_up(row["t"])
         elif row["q"] == "EXTEND" and held:
@@ -115,7 +117,7 @@ class Reader:
     def on_answer(self, row):
         call = self.open_calls.pop(row["n"], None)
         if call is None:
-            self.violate("S21", "c%d: an answer to nothing: %s", self.client, row)
+            self.violate("S21", "c%d: an answer without a request: %s", self.client, row)
             return
         self.answered.append((call, row, self.daemon))
         name = call.get("name")
@@ -139,14 +141,14 @@ class Reader:
             self.asked.clear()
 
     def resumed(self, call, row):
-        """What the dropped session held is held again, or was granted to it meanwhile."""
+        """The dropped session held these locks, or was granted them meanwhile."""
         for name, fence, valid in row.get("rows", []):
             held = self.dropped.get(name)
             if not held or held.fence != fence:
-                held = Grant(self.client, name, fence, dict(call, t=0), row["t"])  # asked for at some time before
+                held = Grant(self.client, name, fence, dict(call, t=0), row["t"])  # the request was sent at an unknown time before
                 self.grants.append(held)
             self.taken_up += 1
-            held.count = None  # what was on its way when the connection dropped may have counted or not
+            held.count = None  # a request on its way when the connection dropped may have counted or not
             held.anchors.append((call["t"], row["t"], valid * MS))
             self.held[name] = held
         self.dropped = {}
@@ -202,18 +204,18 @@ class Reader:
             self.lose(row["name"], row)
 
     def truthful(self, call, row):
-        """S14: no OK about a grant that was lost, nor about one whose time has certainly run out."""
+        """S14: no OK about a grant that is lost, nor about one that has surely ended."""
         name = call["name"]
         if name in self.was_lost and name not in self.held:
             self.violate("S14", "c%d %s: %s answered OK after LOST of %s", self.client, name, call["q"], self.was_lost[name])
         held = self.held.get(name)
-        if held and held.ttl:  # a daemon that stands still renews nothing, and answers what it is asked meanwhile when it wakes
+        if held and held.ttl:  # a stopped daemon renews nothing, and answers the requests of that time when it wakes
             for still, go in self.stills.get("d%s" % self.daemon, []):
                 if still < call["t"] < go and still + held.ttl + MS < go:
                     self.violate("S14", "%s: %s was answered OK by a daemon that woke %.1f ms after its end", held, call["q"], (go - still - held.ttl) / MS)
         if not held or held.renew or held.stretched:
             return
-        latest = max(told + valid for _, told, valid in held.anchors) + MS  # what was told is rounded down to a ms
+        latest = max(told + valid for _, told, valid in held.anchors) + MS  # valid_ms is rounded down
         if call["t"] > latest:
             self.violate("S14", "%s: %s answered OK %.1f ms after its end", held, call["q"], (call["t"] - latest) / MS)
 
@@ -228,7 +230,7 @@ def by_name(grants):
 
 
 def check_overlap(grants, rule, despite_loss):
-    """S1, S13: no two beliefs in one name at one moment; and tokens grow in their order (S3)."""
+    """S1, S13: no two beliefs in one name at one moment. S3: fences grow in the order of beliefs."""
     for name, of_name in by_name(grants).items():
         spans = sorted((start, end, i) for i, grant in enumerate(of_name) for start, end in grant.beliefs(despite_loss))
         last = None
@@ -254,7 +256,7 @@ def check_unique(grants):
 
 
 def check_order(grants):
-    """S3: what was told before another was asked for has the smaller token."""
+    """S3: a grant that was told before another one was asked for has the smaller fence."""
     for name, of_name in by_name(grants).items():
         of_name = [grant for grant in of_name if grant.fence is not None]
         told = sorted(of_name, key=lambda grant: grant.told)
@@ -269,14 +271,14 @@ def check_order(grants):
 
 
 def check_registers(fenced):
-    """S4: every accepted write added one to what it had read."""
+    """S4: every accepted write has added one to the value that it read."""
     for name, (value, writes, _) in fenced.items():
         if value != writes:
             yield Violation("S4", "%s: the fenced register stands at %d after %d accepted writes" % (name, value, writes))
 
 
 def check_counters(history, counts):
-    """S4 (T): the counter that only the lock protects. Where a client was stopped inside its update nothing can be said."""
+    """S4 (kind T): the counter that only the lock protects. A name is not judged if a client was stopped during an update."""
     tried, done, late = collections.Counter(), collections.Counter(), set()
     for rows in history.clients.values():
         for row in rows:
@@ -296,10 +298,10 @@ def overlap(begin, end, spans):
 
 
 def check_answers(readers, stops, bound_ms, last):
-    """L7: each call is answered within its wait and the bound; while its daemon or its client is stopped the clock stands."""
+    """L7: each call is answered within its wait and the bound. The time for which its daemon or its client is stopped does not count."""
     for reader in readers:
         def beyond(call, until, daemon, reader=reader):
-            """ns beyond what the call may take; of moments at which several stood still each counts, which only errs for the daemon."""
+            """By how many ns a call is late. Stops that overlap count twice, which errs in favour of the daemon."""
             stood = [*stops.get("c%d" % reader.client, []), *stops.get("d%s" % daemon, []), *stops.get("host", [])]
             return until - call["t"] - overlap(call["t"], until, stood) - (call.get("wait", 0) + bound_ms) * MS
         for call, row, daemon in reader.answered:
@@ -313,7 +315,7 @@ def check_answers(readers, stops, bound_ms, last):
 
 
 class Verdict:
-    """What a history shows. kind: T, where the assumptions about time hold, or X."""
+    """The violations and figures of a history. kind: T, where the assumptions about time hold, or X."""
 
     def __init__(self, history, kind="T", fenced=None, counts=None, answer_ms=5000):
         kills = collections.defaultdict(list)
@@ -342,13 +344,13 @@ class Verdict:
         return (rows[0]["t"], rows[-1]["to"]) if rows else (0, 0)
 
     def longest_gap(self):
-        """Seconds: the longest time without a grant while faults were on, and until clients were told to stop."""
+        """The longest time without a grant, in seconds, from the first fault until the clients are told to stop."""
         begin, end = self.window()
         times = [begin] + [grant.told for grant in self.grants if begin < grant.told < end] + [end]
         return max((b - a for a, b in zip(times, times[1:])), default=0) / 1e9
 
     def recovery(self):
-        """Seconds: the longest time from the end of a fault to the next grant, where no other fault came between."""
+        """The longest time from the end of a fault to the next grant, in seconds, if no other fault came between."""
         times = [grant.told for grant in self.grants]
         faults = sorted(row["t"] for row in self.history.nemesis if row["e"] == "fault")
         worst = 0

@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Histories: what each client and the nemesis saw, one JSON object a line, times in nanoseconds of CLOCK_BOOTTIME, one clock for all of a host.
+"""Histories: what each client and the nemesis (the part that injects faults) have seen. One JSON object a line; times are ns of CLOCK_BOOTTIME.
 
-Of a client (file c<number>.log, in the order in which it saw things):
-  start   c, d (its daemon), eof_ends (whether the end of its connection also ends what it may believe)
-  open    d                     a new connection; d: its daemon from now on, where that may change
-  call    n, q, name, wait, ttl, renew    before the request is sent; t is the moment before
-  answer  n, kind, code, fence, valid, count, text   after its last byte was read; valid in ms; of RESUME rows: [name, fence, valid]
+Events of a client (file c<number>.log, in the order in which the client saw them):
+  start   c, d (its daemon), eof_ends (whether the end of its connection ends what it may believe)
+  open    d                     a new connection; d: the daemon from now on, where that may change
+  call    n, q, name, wait, ttl, renew    a request; t is the moment before it was sent
+  answer  n, kind, code, fence, valid, count, text   its answer; t is the moment after the last byte; valid in ms; rows of RESUME: [name, fence, valid]
   push    code, name, fence     a push was read
-  gone    how                   the session is over: closed (by the client; t is the moment before) or eof
-  stalled t, to                 the client stood still by its own doing
-  try, done   name, late        an update of the counter that only the lock protects; late: its deadline passed meanwhile
-Of the nemesis (nemesis.log):
-  window  to                    from t on faults, until `to`
-  fault, heal  what             begin and end of a fault
-  kill    c                     before client c was killed
-  stop    what, to              client or daemon (c3, d0), or all of the machine (host) stood still; for certain between still and go, where they are told
+  gone    how                   the session has ended: closed (by the client; t is the moment before) or eof
+  stalled t, to                 the client stopped itself
+  try, done   name, late        an update of the counter that only the lock protects; late: the deadline passed during the update
+Events of the nemesis (nemesis.log):
+  window  to                    the time of the faults, from t to `to`
+  fault, heal  what             a fault begins, a fault ends
+  kill    c                     client c is about to be killed
+  stop    what, to              a client or a daemon (c3, d0) or the whole machine (host) stood still; surely so between still and go, where these are given
 """
 import json
 import os
 import time
+
+
+MS = 1_000_000
 
 
 def now():
@@ -26,7 +29,7 @@ def now():
 
 
 class Log:
-    """Appends; each line is one write(2), so that a kill loses none that was told."""
+    """Appends one line by one write(2), so that a kill loses no line."""
 
     def __init__(self, path):
         self.fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -39,7 +42,7 @@ class Log:
 
 
 def load(path):
-    """The rows of one file; a last line that a kill cut short is left out."""
+    """The rows of one file, without a last line that a kill cut short."""
     rows = []
     with open(path, encoding="utf-8") as lines:
         for line in lines:
@@ -49,7 +52,7 @@ def load(path):
 
 
 class History:
-    """The rows of all clients, by client, and those of the nemesis."""
+    """The rows of each client, and those of the nemesis."""
 
     def __init__(self, clients=None, nemesis=None):
         self.clients, self.nemesis = clients or {}, nemesis or []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Further hosts of a world: network namespaces that live as long as a process in them, each at the end of a cable that can be pulled out."""
+"""Further hosts of a world: network namespaces, each kept by a process in it, and connected to this one by a cable that a test can unplug."""
 import contextlib
 import os
 import time
@@ -7,14 +7,14 @@ import time
 import process
 from history import now
 from process import until
-from skip import Skip
+from process import Skip
 
 
 class Hosts:
-    """What a World has of them: hosts, a list of processes."""
+    """A part of World. hosts: the processes that keep the namespaces."""
 
     def make_host(self, i):
-        """Another host: a network of its own, joined to ours by a cable. We are 10.77.i.1 there, it is 10.77.i.2."""
+        """Another host, connected by a cable. It is 10.77.i.2, and this host is 10.77.i.1 there."""
         host = process.spawn(["unshare", "-n", "sleep", "1000"])
         self.stack.callback(host.kill)
         here = os.readlink("/proc/self/ns/net")
@@ -31,7 +31,7 @@ class Hosts:
 
     @contextlib.contextmanager
     def unplugged(self, i):
-        """The cable to that host is out: nothing arrives, and nobody is told."""
+        """The cable to that host is unplugged: nothing arrives, and no error is reported."""
         at, begin = now(), time.monotonic()
         process.call("ip", "link", "set", "cable%d" % i, "down")
         try:
@@ -40,7 +40,7 @@ class Hosts:
             process.call("ip", "link", "set", "cable%d" % i, "up")
             process.call("ip", "addr", "replace", "10.77.%d.1/24" % i, "dev", "cable%d" % i)
             out = time.monotonic() - begin
-            for c in self.guests(i):  # what was sent meanwhile is sent again at intervals that double
+            for c in self.guests(i):  # TCP sends again at intervals that double
                 self.log.tell("stop", at=at, what="c%d" % c, to=now() + int((2 * out + 1) * 1e9))
 
     def guests(self, i):
@@ -48,6 +48,6 @@ class Hosts:
         return [c for c in self.processes if self.host_of(c) == i]
 
     def host_of(self, c):
-        """None for clients of this host, on Unix sockets."""
+        """The number of the host of a client. None: this host, with Unix sockets."""
         at = c // 3 % (len(self.hosts) + 1)
         return None if at == len(self.hosts) else at

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What becomes of a node whose marker was deleted: judged at the node itself, beside the histories, which do not show who voted."""
+"""What a node does whose marker was deleted: judged at the node itself, since histories do not show which nodes voted."""
 import time
+
+from redis_server import MARKER
 
 FORGET = """redis.call('DEL', KEYS[1]) local there = {}
 for _, key in ipairs(redis.call('KEYS', 'lock:*')) do there[#there + 1] = key there[#there + 1] = redis.call('GET', key) end return there"""
-MARKER, FENCE = "redlockd:lock:!meta", "redlockd:lock:!fence"
 
 
 class Marker:
-    """The marker of a node, which this deletes. The node must be joined again, not before the longest lease is over (S10) and not long after it (L4), and
-    must take no lock meanwhile (S23)."""
+    """Deletes the marker of a node. The node must be joined again, not before the longest lease has ended (S10) and not long after that (L4), and must take
+    no lock meanwhile (S23)."""
 
     def __init__(self, w, node):
         self.w, self.node, self.back = w, node, False
@@ -20,7 +21,7 @@ class Marker:
         self.quarantine = 1.02 * w.max_lease_ms / 1000
 
     def is_back(self):
-        """Looks at the node: whether it is joined again, or will not be judged any more."""
+        """Looks at the node. Returns whether it is joined again, or too late and not judged any more."""
         if self.back:
             return True
         locks = self.read_locks()

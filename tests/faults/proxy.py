@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A process between two sides of a connection, that can be told to misbehave: delay with jitter, hold or swallow one direction, hold it from the second
-time that it says a word, deliver byte by byte, cut, cut instead of the n-th answer, reset, refuse.
+"""A process between the two sides of connections, which misbehaves on request: it delays with jitter, holds or swallows one direction, holds a direction from
+the second time that it carries a word, delivers byte by byte, cuts, cuts instead of the n-th answer, resets, refuses.
 
-One process serves all links of a world; a link is a listening address, its target, and how it behaves. "up" is towards the target.
+One process serves all links of a world. A link is a listening address, its target, and how it behaves. "up" is towards the target.
 """
 import collections
 import random
@@ -11,7 +11,7 @@ import socket
 import struct
 import time
 
-import locker
+import lock_client
 import process
 import wire
 
@@ -21,23 +21,23 @@ POLICY = {"delay": {"up": None, "down": None}, "hold": {"up": False, "down": Fal
 
 
 class Way:
-    """One direction of a connection: what was read and is not yet written."""
+    """One direction of a connection, with the bytes that are read and not written yet."""
 
     def __init__(self, name, source, sink):
         self.name, self.source, self.sink, self.queue, self.size, self.last, self.blocked = name, source, sink, collections.deque(), 0, 0.0, False
 
     def put(self, data, due):
-        self.last = max(self.last, due)  # what was sent first arrives first
+        self.last = max(self.last, due)  # bytes never overtake each other
         self.queue.append([self.last, data])
         self.size += len(data or b"")
 
 
 class Pipe:
-    """An accepted connection and the one to the target."""
+    """An accepted connection, and the connection to the target."""
 
     def __init__(self, link, near, far):
         self.link, self.near, self.far, self.answers, self.closing = link, near, far, 0, False
-        self.seen, self.held = 0, False  # how many chunks held the word of hold_second; from the second on all is held
+        self.seen, self.held = 0, False  # how many chunks contained the word of hold_second; everything from the second on is held
         self.ways = (Way("up", near, far), Way("down", far, near))
 
 
@@ -54,7 +54,7 @@ class Proxy:
         self.selector = selectors.DefaultSelector()
         self.selector.register(control, selectors.EVENT_READ, self.command)
 
-    # --- what it is told ---------------------------------------------------------------------------------------------
+    # --- commands ----------------------------------------------------------------------------------------------------
 
     def command(self, _):
         try:
@@ -85,7 +85,7 @@ class Proxy:
         return True
 
     def do_cut(self, keys, how):
-        """how: close, reset (TCP, towards the target), or politely: the near side is told first, and the target once it has heard."""
+        """how: close; reset (TCP, towards the target); politely: closes the near side, and the target once the near side has closed."""
         count = 0
         for key in keys:
             for pipe in list(self.links[key].pipes):
@@ -135,7 +135,7 @@ class Proxy:
             self.unregister(sock)
             if reset and sock is pipe.far:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            if not (reset and sock is pipe.near):  # whoever was cut off by a reset is told nothing: its socket stays open, and silent
+            if not (reset and sock is pipe.near):  # the near side of a reset notices nothing: its socket stays open, and silent
                 sock.close()
         if reset:
             pipe.link.silent.append(pipe.near)
@@ -154,7 +154,7 @@ class Proxy:
     def read(self, pipe, way):
         policy = pipe.link.policy
         if way.size > FULL:
-            self.unregister(way.source)  # it stays so: no test sends that much and lives
+            self.unregister(way.source)  # for good: no sound test sends so much
             return
         try:
             data = way.source.recv(CHUNK)
@@ -191,7 +191,7 @@ class Proxy:
         self.write(pipe, way)
 
     def write(self, pipe, way):
-        """Writes what is due, unless the direction is held. None in the queue is the end."""
+        """Writes the bytes that are due, unless the direction is held. None in the queue is the end of the connection."""
         policy = pipe.link.policy
         if policy["hold"][way.name] or policy["swallow"][way.name] or (pipe.held and way.name == "up"):
             return
@@ -219,7 +219,7 @@ class Proxy:
                 way.queue.popleft()
 
     def pump(self):
-        """Writes what has become due; returns the seconds until the next."""
+        """Writes the bytes that have become due. Returns the seconds until the next are."""
         next_due, at = 0.5, time.monotonic()
         for link in self.links.values():
             for pipe in list(link.pipes):
@@ -240,7 +240,7 @@ class Proxy:
 def run(control, seed, network=None):
     process.die_with_parent()
     if network:
-        locker.enter(network)
+        lock_client.enter(network)
     try:
         Proxy(control, seed).loop()
     except (KeyboardInterrupt, SystemExit):

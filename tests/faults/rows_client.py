@@ -1,26 +1,24 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rows 3, 4, 7, 37, 38: clients that stand still, die, do not read, talk nonsense, or are none of ours."""
+"""Rows 3, 4, 7, 37, 38: clients that are stopped or killed, do not read, or send garbage, and clients of other programs."""
 import contextlib
 import os
-import resource
 import signal
-import socket
 import subprocess
 import time
 
-import foreign
+import classic_client
 import process
 import wire
-from history import now
-from locker import MODES
+from history import MS, now
+from lock_client import MODES
 from process import state_of, until
 from rows import row
 
-MS = 1_000_000
 CROWD = 10000
 
 
-@row(3, "client-stopped", "clients stop between the daemon's answer and their reading of it, until after the deadline", gap=2.0, short=True, client={"stall": 0.01})
+@row(3, "client-stopped", "clients stop between the answer of the daemon and their reading of it, until after the deadline",
+     injects="clients stopped (SIGSTOP)", gap=2.0, short=True, client={"stall": 0.01})
 def stopped(w):
     while w.more():
         w.breathe(0.05, 0.8 * w.lease_ms / 1000)
@@ -29,14 +27,15 @@ def stopped(w):
 
 
 def wake(w, chance):
-    """Lets some of the clients go on that have stopped themselves."""
+    """Wakes some of the clients that have stopped themselves."""
     for worker in w.processes.values():
         if state_of(worker.pid) == "T" and w.rng.random() < chance:
-            with w.fault("a client stood still"):
+            with w.fault("a client is woken"):
                 os.kill(worker.pid, signal.SIGCONT)
 
 
-@row(4, "client-killed", "kill -9 of clients on Unix sockets and TCP; a socket that a child keeps", gap=2.0, variant="a", short=True, tcp=True)
+@row(4, "client-killed", "kill -9 of clients on Unix sockets and TCP; a socket that a child keeps",
+     injects="clients killed with -9", gap=2.0, variant="a", short=True, tcp=True)
 def killed(w):
     while w.more():
         for i in w.rng.sample(sorted(w.processes), w.rng.randrange(1, 4)):
@@ -47,8 +46,8 @@ def killed(w):
         w.breathe(0.2, 1.0)
 
 
-@row(4, "connection-cut-resume", "the connections of clients are cut, and they RESUME their sessions", variant="b", client_proxy=True,
-     client={"grace_ms": 1500, "eof_ends": False})
+@row(4, "connection-cut-resume", "the connections of clients are cut, and they RESUME their sessions",
+     injects="connections of clients cut", variant="b", client_proxy=True, client={"grace_ms": 1500, "eof_ends": False})
 def cut_and_resumed(w):
     while w.more():
         clients = w.rng.sample(sorted(w.processes), w.rng.randrange(1, 8))
@@ -58,10 +57,10 @@ def cut_and_resumed(w):
 
 
 def kept_by_a_child(w):
-    """The lock lives as long as any process has the socket, and is free at once when the last is gone."""
+    """A lock is held as long as any process has the socket open, and is free at once when the last one closes it."""
     daemon = w.rng.choice(w.daemons)
     holder, waiter = wire.Client(w.rng.choice((daemon.addr, daemon.tcp))), wire.Client(daemon.addr)
-    with contextlib.closing(waiter):
+    with waiter:
         if holder.ask("LOCK faults/kept wait=1s").kind != "OK":
             holder.close()
             return
@@ -70,7 +69,7 @@ def kept_by_a_child(w):
         w.stack.callback(child.kill)
         answer = waiter.ask("LOCK faults/kept wait=%dms" % w.rng.randrange(0, 300))
         if answer.kind == "OK":
-            w.fail("S15", "a lock was freed while a child keeps the socket: %s" % answer)
+            w.fail("S15", "a lock was freed while a child has the socket open: %s" % answer)
         waiter.send("LOCK faults/kept wait=10s")
         w.pause(0.1)
         child.kill()
@@ -79,26 +78,27 @@ def kept_by_a_child(w):
         answer = waiter.reply(None, 15)
         took = time.monotonic() - begin
         if answer.kind != "OK" or took > 0.5 + 5 * w.worst_gap:
-            w.fail("L1", "the lock of a process that was killed came after %.2f s: %s" % (took, answer))
+            w.fail("L1", "the lock of a killed process was free after %.2f s: %s" % (took, answer))
 
 
-@row(7, "client-does-not-read", "holders of many locks that do not read what they are told", gap=2.0, short=True, tree={"limits": {"output": "64k"}})
+@row(7, "client-does-not-read", "holders of many locks that do not read their pushes",
+     injects="clients that do not read", gap=2.0, short=True, tree={"limits": {"output": "64k"}})
 def slow(w):
     before, turn = {daemon: daemon.rss_kib() for daemon in w.daemons}, 0
     while w.more():
         turn += 1
-        deaf_holder(w, w.rng.choice(w.daemons), "slow%d" % turn)
+        silent_holder(w, w.rng.choice(w.daemons), "slow%d" % turn)
         w.breathe(0.1, 0.5)
     for daemon, rss in before.items():
-        if daemon.rss_kib() - rss > 32768 and not process.sanitized():  # which keeps what was freed
+        if daemon.rss_kib() - rss > 32768 and not process.sanitized():  # a sanitizer keeps freed memory
             w.fail("S21", "daemon %d grew by %d KiB" % (daemon.index, daemon.rss_kib() - rss))
 
 
-def deaf_holder(w, daemon, label, locks=300):
-    """Its locks come into danger and out of it, which it is told, until it is hung up; then they are free, but no earlier than their deadline."""
+def silent_holder(w, daemon, label, locks=300):
+    """A session with many locks is pushed RISK and SAFE, and reads nothing, until the daemon hangs up. Its locks are free then, not before their deadline."""
     names = ["faults/%s/%s/%d" % (label, "x" * 400, i) for i in range(locks)]
     rivals = wire.Client(w.rng.choice([other for other in w.daemons if other is not daemon]).addr)
-    with contextlib.closing(wire.Client(daemon.addr, label)) as holder, contextlib.closing(rivals):
+    with wire.Client(daemon.addr, label) as holder, rivals:
         for i, name in enumerate(names):
             holder.send("@t%d LOCK %s wait=2s ttl=%dms" % (i, name, w.max_lease_ms))
         held = [name for i, name in enumerate(names) if holder.reply("@t%d" % i, 20).kind == "OK"]
@@ -116,24 +116,17 @@ def deaf_holder(w, daemon, label, locks=300):
                 if not any(row.fields.get("name") == label for row in eye.ask("LIST sessions limit=1000").rows):
                     break
             else:
-                w.fail("S21", "a holder that does not read what it is told is never hung up")
+                w.fail("S21", "the daemon never hangs up on a holder that does not read")
                 return
         answer, told = rivals.reply(None, 40), now()
         if answer.kind != "OK":
-            w.fail("L2", "the lock of a client that was hung up is never free: %s" % answer)
+            w.fail("L2", "the daemon has hung up on a client, and its lock is never free: %s" % answer)
         elif told < deadline:
-            w.fail("S13", "the lock of a client that was hung up was granted %.1f ms before its deadline" % ((deadline - told) / MS))
-
-
-def room_for_descriptors():
-    """How many more files this process may open, its limit raised as far as it goes."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return hard - 500 if hard != resource.RLIM_INFINITY else CROWD
+            w.fail("S13", "the daemon has hung up on a client, and its lock was granted %.1f ms before its deadline" % ((deadline - told) / MS))
 
 
 def crowd_in(w, count):
-    """Connections that say nothing, to all daemons by turns; returns those that stand."""
+    """Connections that send nothing, to all daemons in turn. Returns those that were made."""
     idle = []
     for i in range(count):
         daemon = w.daemons[i % len(w.daemons)]
@@ -144,19 +137,20 @@ def crowd_in(w, count):
     return idle
 
 
-@row(37, "garbage", "garbage, huge lines, NULs, and up to 10,000 connections that say nothing", gap=2.0, tcp=True)
+@row(37, "garbage", "garbage, huge lines, NULs, and up to 10,000 connections that send nothing",
+     injects="floods of garbage, and of connections", gap=2.0, tcp=True)
 def garbage(w):
-    crowd = min(CROWD, room_for_descriptors())
+    crowd = process.allow_descriptors(CROWD + 500) - 500
     with w.fault("a crowd of %d and garbage" % crowd):
         idle = crowd_in(w, crowd)
         w.note("%d idle connections" % len(idle))
         if len(idle) < crowd:
             w.fail("S21", "of a crowd of %d only %d connected" % (crowd, len(idle)))
         try:
-            until(lambda: sum(len(os.listdir("/proc/%d/fd" % daemon.pid)) for daemon in w.daemons) > len(idle), "all are accepted", 20)
+            until(lambda: sum(process.descriptors_of(daemon.pid) for daemon in w.daemons) > len(idle), "all are accepted", 20)
         except AssertionError as error:
             w.fail("S21", "%d idle connections: %s" % (len(idle), error))
-        w.end = max(w.end, time.monotonic() + w.seconds / 2)  # the crowd took its time
+        w.end = max(w.end, time.monotonic() + w.seconds / 2)  # the crowd took a part of the time
         while w.more():
             daemon = w.rng.choice(w.daemons)
             with contextlib.suppress(OSError), wire.connect(w.rng.choice((daemon.addr, daemon.tcp))) as sock:
@@ -183,12 +177,13 @@ def nonsense(rng):
     return b" ".join(rng.choice((b"LOCK", b"CHECK", b"orders/1", b"wait=-1", b"ttl=99h", b"=", b"@", b"\"\\x4", b"mode=x")) for _ in range(9)) + b"\n"
 
 
-@row(38, "foreign-clients", "classic Redlock clients on the same keys, while Redis servers and links stand still", short=True, clients=14,
+@row(38, "classic-clients", "clients of the classic algorithm on the same keys, while Redis servers and links stand still",
+     injects=("Redis stopped (SIGSTOP)", "links that hold one direction, or both", "classic clients on the same keys"), short=True, clients=14,
      client={"modes": dict(MODES, hold=0)})
-def foreigners(w):
+def classic(w):
     for i in range(20, 25):
-        options = {"c": i, "folder": w.folder, "names": w.names, "nodes": [node.path for node in w.nodes], "seed": "%s/%d" % (w.seed, i), "ttl_ms": 600}
-        w.processes[i] = w.context.Process(target=foreign.run, args=(options,), daemon=True)
+        options = {"c": i, "folder": w.folder, "names": w.names, "paths": [node.path for node in w.nodes], "seed": "%s/%d" % (w.seed, i), "ttl_ms": 600}
+        w.processes[i] = w.context.Process(target=classic_client.run, args=(options,), daemon=True)
         w.processes[i].start()
     while w.more():
         if w.rng.random() < 0.5:

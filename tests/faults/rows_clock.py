@@ -1,64 +1,63 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rows 16 to 18: wall clocks that are stepped, or run at a rate of their own."""
+"""Rows 16 to 18: wall clocks that are stepped, or run too fast or too slow."""
 import contextlib
-import os
 import re
 
-from heirs import keeps
-from history import Log
-from locker import Options, Session
-from nodes import wall_us
+from lock_client import enlisted
+from promises import keeps
+from redis_server import FENCE, wall_us
 from rows import row
 from world import MANY
 
-SKEW_US = 60_000_000 + 10_000_000  # how far a fence may run ahead of its server's clock: skew, and what clocks may differ by
+SKEW_US = 60_000_000 + 10_000_000  # how far a fence may be ahead of the clock of its server: the limit, and how far clocks may differ
 
 
 def step_of(w):
     return w.rng.choice((w.lease_ms / 1000, 3600, -3600, w.uniform(-2, 2)))
 
 
-@row(16, "redis-clock-step", "the clock of one Redis steps by a lease, an hour ahead, an hour back", gap=2.0, variant="a", clock=True, orphans=False)
+@row(16, "redis-clock-step", "the clock of one Redis steps by a lease, an hour ahead, an hour back",
+     injects="clocks of Redis stepped", gap=2.0, variant="a", clock=True, orphans=False)
 def one_stepped(w):
     node = w.rng.choice(w.nodes)
     keeps(w, "one clock an hour ahead", ahead(node), "S1")
     if not any(re.search("clock jumped", daemon.log()) for daemon in w.daemons):
-        w.fail("S10", "no daemon says that the clock of a node jumped")
+        w.fail("S10", "no daemon logs that the clock of a node has jumped")
     while w.more():
         with w.fault("node %d stepped" % node.index):
-            node.clock.skew(step_of(w))
+            node.clock.set(step_of(w))
         w.breathe(0.3, 3.0)
-    node.clock.skew(0)
+    node.clock.set(0)
 
 
 @contextlib.contextmanager
 def ahead(node):
-    """What the others hold is held, though its own keys are gone at once."""
-    node.clock.skew(3600)
+    """The clock of a node jumps, and its keys expire at once. The locks on the other nodes must be kept."""
+    node.clock.set(3600)
     yield
-    node.clock.skew(0)
+    node.clock.set(0)
 
 
-@row(16, "redis-clocks-step", "the clocks of some Redis or of all step, each by itself, and are set right", variant="b", kind="X", clock=True, orphans=False, gap=3.6,
-     names=MANY)
+@row(16, "redis-clocks-step", "the clocks of some Redis or of all step, each by another time, and are set right",
+     injects="clocks of Redis stepped", variant="b", kind="X", clock=True, orphans=False, gap=3.6, names=MANY)
 def all_stepped(w):
-    """Each round costs its own time and a quarantine, which begins when a health probe finds the clocks right. Then grants go on until the next."""
+    """Each round takes its own time and a quarantine, which begins when a health check finds the clocks right. Then grants go on until the next round."""
     while w.more():
         with w.fault("clocks stepped"):
             for node in w.rng.choice((w.minority, w.majority, w.all_nodes))():
-                node.clock.skew(step_of(w))
+                node.clock.set(step_of(w))
             w.pause(w.uniform(0, 1.0))
             for node in w.nodes:
-                node.clock.skew(0)
+                node.clock.set(0)
         w.pause(1.02 * w.max_lease_ms / 1000 + w.uniform(1.2, 2.5))
 
 
-@row(16, "redis-clock-bare-quorum", "the clock of one Redis steps while it is one of the two of three that hold a lock, and somebody waits for that lock", variant="c",
-     clock=True, orphans=False, nodes=3, daemons=2, gap=2.0, names=MANY)
+@row(16, "redis-clock-bare-quorum", "the clock of one Redis steps while only it and one other of three hold a lock, for which a client waits",
+     injects="clocks of Redis stepped", variant="c", clock=True, orphans=False, nodes=3, daemons=2, gap=2.0, names=MANY)
 def bare_quorum(w):
-    """The third node would grant the lock to the second daemon, and the one that stepped has forgotten it. What is noticed is a step of more than 50 ms and
-    what a round trip and drift leave open."""
-    first, second = [enlisted(w, daemon) for daemon in w.daemons]
+    """The node that steps forgets the lock, and the third node never had it, so that both would grant it to the second daemon. A daemon notices a step of more
+    than 50 ms and the inaccuracy of a round trip and of drift."""
+    first, second = [enlisted(w, daemon, len(w.processes) + daemon.index) for daemon in w.daemons]
     count = 0
     while w.more():
         stepped, _, missing = w.rng.sample(w.nodes, 3)
@@ -71,55 +70,51 @@ def bare_quorum(w):
                 w.pause(w.uniform(0, 0.9) * w.lease_ms / 1000)
                 step = w.rng.choice((w.uniform(0.2, 0.9), w.uniform(0.2, 0.9), 3600))
                 with w.fault("node %d stepped by %.3f s" % (stepped.index, step)):
-                    stepped.clock.skew(step)
+                    stepped.clock.set(step)
                     if second.finish(waits).kind == "OK":
                         second.check(name)
                         second.unlock(name)
-                    stepped.clock.skew(0)
+                    stepped.clock.set(0)
         first.check(name)
         w.pause(1.02 * w.max_lease_ms / 1000 + 1.2)
     for session in (first, second):
         session.ask("QUIT")
     w.note("%d times" % count)
     if count < 3:
-        w.fail("blind", "hardly a lock was held by a bare quorum")
+        w.fail("blind", "fewer than three locks were held by a bare quorum")
 
 
-def enlisted(w, daemon):
-    """A session of the row's own, whose history is judged with those of the clients."""
-    c = len(w.processes) + daemon.index
-    log = Log(os.path.join(w.folder, "c%02d.log" % c))
-    log.tell("start", c=c, d=daemon.index, eof_ends=False)
-    return Session(Options(addr=daemon.addr, lease_ms=w.lease_ms), log)
-
-
-@row(17, "redis-clock-rate", "every Redis has its own rate, all within one percent", gap=2.0, variant="a", clock=True, client={"modes": {"short": 3, "late": 2, "try": 2, "wait": 3, "hold": 1}})
+@row(17, "redis-clock-rate", "the clock of every Redis has a rate of its own, within one percent",
+     injects="clocks of Redis at another rate", gap=2.0, variant="a", clock=True,
+     client={"modes": {"short": 3, "late": 2, "try": 2, "wait": 3, "hold": 1}})
 def within(w):
     with w.fault("rates"):
         while w.more():
-            for node in w.nodes:  # never set: the few ms of a correction would be more than a percent of a short lease
-                node.clock.slew(w.rng.randrange(-8000, 8001))
+            for node in w.nodes:  # without steps: a correction by a few ms would be more than one percent of a short lease
+                node.clock.set_rate(w.rng.randrange(-8000, 8001))
             w.breathe(1, 2)
 
 
-@row(17, "redis-clock-rate-10%", "one Redis runs 10 % fast or slow", gap=2.0, variant="b", kind="X", clock=True)
+@row(17, "redis-clock-rate-10%", "one Redis runs 10 % fast or slow",
+     injects="clocks of Redis at another rate", gap=2.0, variant="b", kind="X", clock=True)
 def beyond(w):
     node = w.rng.choice(w.nodes)
     while w.more():
         with w.fault("node %d" % node.index):
-            node.clock.skew(0, w.rng.choice((-100000, 100000)))
+            node.clock.set(0, w.rng.choice((-100000, 100000)))
             w.breathe(2, 5)
 
 
-@row(18, "daemon-clock-step", "the wall clock of a daemon's host steps by hours", gap=2.0, daemon_clock=True)
+@row(18, "daemon-clock-step", "the wall clock of a daemon's host steps by hours",
+     injects="clocks of daemons stepped", gap=2.0, daemon_clock=True)
 def daemon_stepped(w):
-    """Leases are counted in CLOCK_BOOTTIME: nothing changes; proposals of tokens are clamped to what the servers' clocks allow."""
+    """Leases run by CLOCK_BOOTTIME, so that nothing changes. The servers limit the fences that a daemon proposes by their own clocks."""
     while w.more():
         daemon = w.rng.choice(w.daemons)
         with w.fault("daemon %d stepped" % daemon.index):
-            daemon.clock.skew(w.rng.choice((3600, -3600, 86400 * 365, w.uniform(-70, 70))))
+            daemon.clock.set(w.rng.choice((3600, -3600, 86400 * 365, w.uniform(-70, 70))))
         w.breathe(0.2, 1.5)
         for node in w.nodes:
-            ahead = int(node.cli.get("redlockd:lock:!fence") or 0) - wall_us()
+            ahead = int(node.cli.get(FENCE) or 0) - wall_us()
             if ahead > SKEW_US + 1_000_000:
                 w.fail("S18", "the fence of node %d runs %.1f s ahead of its clock" % (node.index, ahead / 1e6))

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rows 1, 2, 18, 19, 39: what happens to a daemon."""
+"""Rows 1, 2, 19, 39: daemons that are killed, stopped, suspended with their host, or sent signals."""
 import contextlib
 import signal
 import time
 
-from heirs import heir
-from locker import LINGERING
+from lock_client import LINGERING
+from promises import passes_on
 from rows import row
 
 
-@row(1, "daemon-killed", "kill -9 of a daemon that holds locks, and a new start", variant="a", short=True)
+@row(1, "daemon-killed", "kill -9 of a daemon that holds locks, and a restart",
+     injects="daemons killed with -9", variant="a", short=True)
 def killed(w):
     while w.more():
         daemon = w.rng.choice(w.daemons)
         if w.rng.random() < 0.4:
-            heir(w, daemon, "daemon %d killed while it holds" % daemon.index, dead(daemon))
+            passes_on(w, daemon, "daemon %d killed while it holds" % daemon.index, dead(daemon))
         else:
             with w.fault("daemon %d killed" % daemon.index):
                 daemon.kill()
@@ -30,7 +31,8 @@ def dead(daemon):
     daemon.start()
 
 
-@row(1, "daemon-killed-resume", "the same, and its clients RESUME their sessions at the next", variant="b", client={"grace_ms": 1500})
+@row(1, "daemon-killed-resume", "the same, and its clients RESUME their sessions after the restart",
+     injects="daemons killed with -9", variant="b", client={"grace_ms": 1500})
 def killed_and_resumed(w):
     while w.more():
         daemon = w.rng.choice(w.daemons)
@@ -41,7 +43,8 @@ def killed_and_resumed(w):
         w.breathe(0.5, 2.0)
 
 
-@row(2, "daemon-stopped", "SIGSTOP of a daemon, shorter and longer than the lease", short=True, client={"modes": LINGERING})
+@row(2, "daemon-stopped", "SIGSTOP of a daemon, shorter and longer than the lease",
+     injects="daemons stopped (SIGSTOP)", short=True, client={"modes": LINGERING})
 def stopped(w):
     while w.more():
         daemon = w.rng.choice(w.daemons)
@@ -50,10 +53,10 @@ def stopped(w):
         w.breathe(0.3, 1.2)
 
 
-@row(19, "host-suspended", "the host of a daemon is suspended, with its clients or without: CLOCK_MONOTONIC stands, CLOCK_BOOTTIME does not", daemon_clock=True,
-     client={"modes": LINGERING})
+@row(19, "host-suspended", "the host of a daemon is suspended, with its clients or without: CLOCK_MONOTONIC stands, CLOCK_BOOTTIME does not",
+     injects="daemons suspended with their host", daemon_clock=True, client={"modes": LINGERING})
 def suspended(w):
-    """To the daemon a SIGSTOP is a suspend as soon as its CLOCK_MONOTONIC has not counted it."""
+    """A SIGSTOP that the CLOCK_MONOTONIC of the daemon does not count looks like a suspend to it."""
     slept = dict.fromkeys(w.daemons, 0.0)
     while w.more():
         daemon = w.rng.choice(w.daemons)
@@ -65,13 +68,14 @@ def suspended(w):
                     clients.enter_context(w.stopped("c%d" % i, w.processes[i].pid))
                 w.pause(w.uniform(0.05, 2.5 * w.lease_ms / 1000))
                 if w.rng.random() < 0.5:
-                    clients.close()  # they wake before it
+                    clients.close()  # the clients wake before the daemon
                 slept[daemon] += time.monotonic() - begin
                 daemon.clock.suspend(slept[daemon])
         w.breathe(0.3, 1.2)
 
 
-@row(39, "daemon-signals", "SIGHUP in storms, SIGTERM and a new start", short=True)
+@row(39, "daemon-signals", "storms of SIGHUP, and SIGTERM and a restart",
+     injects="storms of signals", short=True)
 def signals(w):
     while w.more():
         daemon = w.rng.choice(w.daemons)

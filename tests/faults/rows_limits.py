@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rows 33 to 36 and 40: what runs short on the daemon's host, and daemons that get into each other's way."""
+"""Rows 33 to 36 and 40: a host that runs out of disk space, descriptors or memory, and daemons that get into each other's way."""
 import contextlib
 import os
-import re
 import resource
 import shutil
 import struct
@@ -11,15 +10,14 @@ import time
 import process
 import wire
 from cgroup import MemoryGroup
-from harness import Daemon
-from locker import MODES
-from process import merged
+from daemon import Daemon
+from lock_client import MODES
+from process import Skip, memory_kib, merged
 from rows import row
-from skip import Skip
 
 
 def refused(w, tree, what, runtime_dir=None):
-    """Starts one more daemon, which must end by itself, with a word about why."""
+    """Starts one more daemon, which must end by itself and log why."""
     extra = Daemon(tree, runtime_dir=runtime_dir)
     try:
         extra.launch()
@@ -28,13 +26,13 @@ def refused(w, tree, what, runtime_dir=None):
             w.fail("S17", "%s: the daemon started" % what)
             return
         if extra.process.wait() == 0 or not extra.log().strip():
-            w.fail("S17", "%s: it ended with status %d and said: %s" % (what, extra.process.returncode, extra.log()))
+            w.fail("S17", "%s: the daemon ended with status %d and logged: %s" % (what, extra.process.returncode, extra.log()))
     finally:
         extra.dispose()
 
 
 def grants_nothing(w, tree, what, seconds=1.5):
-    """Starts one more daemon, which may run, but must not grant."""
+    """Starts one more daemon, which may run but must not grant."""
     extra = Daemon(tree)
     try:
         extra.start()
@@ -48,7 +46,7 @@ def grants_nothing(w, tree, what, seconds=1.5):
 
 
 def small_folders(w, size):
-    """Each daemon's state directory becomes a small device."""
+    """Mounts a small device as the state directory of each daemon."""
     for daemon in w.daemons:
         if process.call("mount", "-t", "tmpfs", "-o", "size=" + size, "redlockd-faults", daemon.runtime_dir)[0] != 0:
             raise Skip("this host mounts no tmpfs")
@@ -57,7 +55,7 @@ def small_folders(w, size):
 
 
 def cannot_write(w, daemon, between=lambda: None):
-    """Its device is full, then read-only as well; in the middle, now and then, it is killed and started."""
+    """The device of a daemon is full, and then read-only. In between the daemon is now and then killed and started."""
     ballast = os.path.join(daemon.runtime_dir, "ballast")
     with w.fault("daemon %d cannot write" % daemon.index):
         with contextlib.suppress(OSError), open(ballast, "wb", buffering=0) as out:
@@ -75,7 +73,8 @@ def cannot_write(w, daemon, between=lambda: None):
             os.unlink(ballast)
 
 
-@row(33, "state-dir-full", "the state directory full, then read-only", variant="a", net=True)
+@row(33, "state-dir-full", "the state directory full, then read-only",
+     injects=("daemons killed with -9", "a full state directory", "a read-only state directory"), variant="a", net=True)
 def full(w):
     small_folders(w, "16k")
     while w.more():
@@ -83,10 +82,11 @@ def full(w):
         w.breathe(0.3, 1.0)
 
 
-@row(33, "state-dir-full-resume", "the same below a journal, while connections are cut and daemons killed, and clients RESUME their sessions", variant="b",
+@row(33, "state-dir-full-resume", "the same with a journal, while connections are cut, daemons are killed, and clients RESUME their sessions",
+     injects=("daemons killed with -9", "connections of clients cut", "a full state directory", "a read-only state directory"), variant="b",
      net=True, client_proxy=True, client={"grace_ms": 1500, "eof_ends": False})
 def full_and_resumed(w):
-    """What was in the journal when it could no longer be written is of the past: nobody may resume what was unlocked since."""
+    """A journal that cannot be written any more is out of date: nobody may resume locks that were unlocked since."""
     def cut_some():
         w.cut([("c", i) for i in w.rng.sample(sorted(w.processes), w.rng.randrange(1, 8))])
     small_folders(w, "64k")
@@ -94,22 +94,22 @@ def full_and_resumed(w):
         daemon = w.rng.choice(w.daemons)
         cannot_write(w, daemon, cut_some)
         w.breathe(0.3, 1.0)
-        if w.rng.random() < 0.5:  # the journal has been written again
+        if w.rng.random() < 0.5:  # the journal has been written again by now
             with w.fault("daemon %d killed" % daemon.index):
                 w.restart_daemon(daemon)
             w.breathe(0.3, 1.0)
 
 
-@row(34, "no-descriptors", "a daemon without file descriptors: it accepts no more, and its links cannot be dialled", short=True, tcp=True,
-     client={"modes": dict(MODES, drop=0)})
+@row(34, "no-descriptors", "a daemon without file descriptors, which can neither accept connections nor dial Redis",
+     injects="no file descriptors", short=True, tcp=True, client={"modes": dict(MODES, drop=0)})
 def no_descriptors(w):
-    """Its clients keep their connections: who dials now is heard when there are descriptors again."""
+    """Clients keep their connections, because a new one is accepted only when there are descriptors again."""
     sound = resource.getrlimit(resource.RLIMIT_NOFILE)
     while w.more():
         daemon = w.rng.choice(w.daemons)
         crowd = []
         with w.fault("daemon %d without descriptors" % daemon.index):
-            used = len(os.listdir("/proc/%d/fd" % daemon.pid))
+            used = process.descriptors_of(daemon.pid)
             resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (used + w.rng.randrange(0, 4), sound[1]))
             for _ in range(60):
                 with contextlib.suppress(OSError):
@@ -128,7 +128,7 @@ def no_descriptors(w):
 
 
 def eat(w, daemon):
-    """Makes it want memory: many names that it must remember."""
+    """Makes a daemon allocate memory: it must remember many names."""
     with contextlib.suppress(OSError, AssertionError), wire.Client(daemon.addr) as eater:
         for i in range(900):
             eater.send("@t%d LOCK %s%d wait=1s" % (i, "faults/" + "m" * 400, i))
@@ -136,11 +136,11 @@ def eat(w, daemon):
     w.pause(0.2)
 
 
-EX_OSERR = 71  # the end of a daemon that has no memory left
+EX_OSERR = 71  # the status of a daemon that has run out of memory
 
 
 def starve(w, daemon, limit, lift, ends=(EX_OSERR,)):
-    """While it is limited it may end, by one of these statuses, and nothing else."""
+    """A daemon whose memory is limited may end with one of these statuses, and must do no other harm."""
     daemon.expect_dead = True
     with w.fault("daemon %d without memory" % daemon.index):
         limit(daemon)
@@ -148,7 +148,7 @@ def starve(w, daemon, limit, lift, ends=(EX_OSERR,)):
         if daemon.alive():
             lift(daemon)
             daemon.expect_dead = False
-            w.note("a daemon lived through it")
+            w.note("a daemon survived")
         else:
             w.note("a daemon ended: status %d" % daemon.process.returncode)
             if daemon.process.returncode not in ends:
@@ -158,14 +158,14 @@ def starve(w, daemon, limit, lift, ends=(EX_OSERR,)):
     w.breathe(0.5, 1.5)
 
 
-@row(35, "no-memory", "a daemon that gets no more address space (RLIMIT_AS): it may end, and nothing else", variant="a", short=True)
+@row(35, "no-memory", "a daemon that gets no more address space (RLIMIT_AS): it may end, but must do no harm",
+     injects="a limit of address space", variant="a", short=True)
 def no_memory(w):
     if process.sanitized():
-        raise Skip("a sanitizer's shadow does not fit below any limit of memory")
+        raise Skip("the shadow memory of a sanitizer does not fit below a limit")
 
     def limit(daemon):
-        with open("/proc/%d/status" % daemon.pid) as status:
-            size = int(re.search(r"VmSize:\s+(\d+)", status.read()).group(1)) << 10
+        size = memory_kib(daemon.pid, "VmSize") << 10
         resource.prlimit(daemon.pid, resource.RLIMIT_AS, (size + (w.rng.randrange(0, 600) << 10), resource.RLIM_INFINITY))
 
     def lift(daemon):
@@ -175,10 +175,11 @@ def no_memory(w):
         starve(w, w.rng.choice(w.daemons), limit, lift)
 
 
-@row(35, "memory-cgroup", "a daemon in a control group with no more memory: it is killed in the middle of anything, or stalls", variant="b")
+@row(35, "memory-cgroup", "a daemon in a control group without memory: the kernel kills it at any moment, or it stalls",
+     injects="a limit of memory by a control group", variant="b")
 def memory_cgroup(w):
     if process.sanitized():
-        raise Skip("a sanitizer's memory says nothing about ours")
+        raise Skip("a sanitizer changes how much memory the daemon needs")
     groups = {daemon: MemoryGroup(w, daemon) for daemon in w.daemons}
     while w.more():
         daemon = w.rng.choice(w.daemons)
@@ -190,7 +191,8 @@ def memory_cgroup(w):
         starve(w, daemon, limit, lambda _, group=group: group.limit(None), (EX_OSERR, -9))
 
 
-@row(35, "allocations-fail", "each n-th allocation of a daemon fails, its libraries' among them: it may end, and nothing else", variant="c", alloc=True)
+@row(35, "allocations-fail", "each n-th allocation of a daemon and its libraries fails: it may end, but must do no harm",
+     injects="allocations that fail", variant="c", alloc=True)
 def allocations_fail(w):
     if process.sanitized():
         raise Skip("a sanitizer has an allocator of its own")
@@ -206,7 +208,8 @@ def allocations_fail(w):
         starve(w, daemon, limit, lambda _, daemon=daemon: fail(daemon, 0))
 
 
-@row(36, "wrong-configuration", "one state directory for two daemons, one Redis named twice, other lists of nodes", gap=2.0, short=True)
+@row(36, "wrong-configuration", "one state directory for two daemons, one Redis named twice, other lists of nodes",
+     injects=("two daemons with one state directory", "one Redis named twice, other lists of Redis"), gap=2.0, short=True)
 def wrong(w):
     twice = os.path.join(w.folder, "twice")
     os.symlink(w.nodes[0].path, twice)
@@ -223,26 +226,29 @@ def wrong(w):
         w.breathe(0.2, 1.0)
 
 
-@row(40, "old-daemon-wakes", "a daemon stands still, another takes its place, the old one wakes", variant="a", short=True)
+@row(40, "old-daemon-wakes", "a daemon is stopped, another one takes its place, and the old one wakes",
+     injects=("daemons stopped (SIGSTOP)", "clients killed with -9", "two daemons with one state directory"), variant="a", short=True)
 def old_wakes(w):
     def move(clients, fresh):
         for i in clients:
             w.kill_client(i)
             w.start_client(i, fresh)
-    succeed(w, lambda old, fresh: None, move)
+    replace(w, lambda old, fresh: None, move)
 
 
-@row(40, "old-daemon-wakes-resume", "the same, with a copy of its journal, by which its clients RESUME their sessions there", variant="b", client_proxy=True,
-     lease_ms=1500, max_lease_ms=3000, client={"grace_ms": 1500, "eof_ends": False})
+@row(40, "old-daemon-wakes-resume", "the same, with a copy of its journal, so that its clients RESUME their sessions at the new one",
+     injects=("daemons stopped (SIGSTOP)", "connections of clients cut", "two daemons with copies of one state directory"), variant="b",
+     client_proxy=True, lease_ms=1500, max_lease_ms=3000, client={"grace_ms": 1500, "eof_ends": False})
 def old_wakes_and_resumed(w):
-    """The lock on the state directory does not guard a copy of it: the values in Redis must."""
+    """The lock on the state directory does not protect a copy of the directory: the values in Redis must protect the locks."""
     def copy(old, fresh):
         with contextlib.suppress(FileNotFoundError):
-            shutil.copy(os.path.join(old.runtime_dir, "journal"), fresh.runtime_dir)
-    succeed(w, copy, w.lead)
+            shutil.copy(old.journal, fresh.runtime_dir)
+    replace(w, copy, w.redirect)
 
 
-def succeed(w, inherit, move):
+def replace(w, prepare, move):
+    """A new daemon takes the place of a stopped one. prepare(old, fresh) comes before its start; move(clients, fresh) leads the clients to it."""
     started = len(w.daemons)
     while w.more():
         old = w.rng.choice(w.daemons)
@@ -250,12 +256,12 @@ def succeed(w, inherit, move):
             place, started = w.daemons.index(old), started + 1
             fresh = w.make_daemon(started)
             w.strict(fresh)
-            inherit(old, fresh)
+            prepare(old, fresh)
             fresh.start()
             w.daemons[place] = fresh
             move([i for i in w.processes if i % len(w.daemons) == place], fresh)
-            if w.rng.random() < 0.5:  # it takes its time: at other times the old one wakes soon, and its leases are good yet
-                refused(w, merged(old.tree, {"listen": {"unix": os.path.join(w.folder, "second")}}), "a second one beside a daemon that stands still", old.runtime_dir)
+            if w.rng.random() < 0.5:  # this takes time; without it the old daemon wakes while its leases are valid
+                refused(w, merged(old.tree, {"listen": {"unix": os.path.join(w.folder, "second")}}), "a second daemon beside a stopped one", old.runtime_dir)
                 w.pause(w.uniform(0.1, 2 * w.lease_ms / 1000))
         w.pause(w.uniform(0.3, 3.0))
         status, _ = old.finish()

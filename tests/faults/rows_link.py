@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rows 12 to 15 and 32: what happens on the way between a daemon and its Redis servers."""
+"""Rows 12 to 15 and 32: faults on the links between daemons and their Redis servers."""
 import contextlib
 import re
 import time
 
-import mirror
+import packets
 import process
 import wire
-from heirs import dead_head, heir
-from locker import MODES
+from lock_client import MODES
+from process import Skip
+from promises import passes_dead_head, passes_on
 from rows import row
-from skip import Skip
 
 
 def some_links(w):
-    """Of one daemon or of all, to a minority, a majority or all nodes."""
+    """Links of one daemon or of all, to a minority, a majority or all nodes."""
     daemons = w.daemons if w.rng.random() < 0.25 else [w.rng.choice(w.daemons)]
     return w.links(daemons, w.rng.choice((w.minority, w.majority))())
 
 
-@row(12, "partition", "a daemon cut off from a minority or a majority, both ways or one way", short=True, daemons=3,
+@row(12, "partition", "a daemon cut off from a minority or a majority, both ways or one way",
+     injects=("links that hold one direction, or both", "links that drop what one side says"), short=True, daemons=3,
      client={"modes": dict(MODES, hold=6)})
 def partition(w):
     while w.more():
@@ -31,23 +32,24 @@ def partition(w):
         w.breathe(0.2, 1.5)
         if w.rng.random() < 0.15:
             daemon = w.rng.choice(w.daemons)
-            heir(w, daemon, "daemon %d cut off while it holds" % daemon.index, cut_off(w, daemon))
+            passes_on(w, daemon, "daemon %d cut off while it holds" % daemon.index, cut_off(w, daemon))
         if w.rng.random() < 0.15:
-            dead_head(w, "the first in line cut off", lambda daemon: cut_off(w, daemon))
+            passes_dead_head(w, "the head of the queue cut off", lambda daemon: cut_off(w, daemon))
 
 
 def cut_off(w, daemon):
     return w.behaving(w.links([daemon]), hold={"up": True, "down": True})
 
 
-@row(13, "delay-jitter", "delay and jitter of their own for every link and direction", gap=2.0, variant="a", short=True, client={"modes": dict(MODES, late=4)})
+@row(13, "delay-jitter", "every link delays each direction by another time, with jitter",
+     injects="links that delay, each by its own", gap=2.0, variant="a", short=True, client={"modes": dict(MODES, late=4)})
 def jitter(w):
     while w.more():
         for key in w.links():
             w.policy([key], delay={"up": (0, w.uniform(0, 0.06)), "down": (0, w.uniform(0, 0.06))})
         slow, far = w.links([w.rng.choice(w.daemons)], w.minority()), w.links([w.rng.choice(w.daemons)])
         if w.rng.random() < 0.5:
-            w.policy(w.links(), delay=None)  # all are near, but for one daemon, whose answers take their time
+            w.policy(w.links(), delay=None)  # all daemons are near but one, whose answers take long
             with w.fault("one is far"), w.behaving(far, delay={"up": None, "down": (0.06, 0.095)}):
                 w.pause(w.uniform(1.0, 2.5))
         else:
@@ -56,7 +58,8 @@ def jitter(w):
     w.policy(w.links(), delay=None)
 
 
-@row(13, "delay-reordered", "connections overtake each other: each new one is faster or slower than the last, and the old are cut late", variant="b")
+@row(13, "delay-reordered", "connections overtake each other: each new one is faster or slower than the last, and old ones are cut late",
+     injects=("links that hold one direction, or both", "links that delay, each by its own"), variant="b")
 def reordered(w):
     while w.more():
         keys = some_links(w)
@@ -69,10 +72,10 @@ def reordered(w):
 
 @contextlib.contextmanager
 def queueing(*discipline):
-    """Packets between daemons and Redis pass by this queueing discipline, on the loopback of this row's own network. Yields a count of those dropped."""
+    """Packets to Redis pass through this queueing discipline, on the loopback of the row's own network. Yields a function that counts dropped packets."""
     status, _, said = process.call("tc", "qdisc", "add", "dev", "lo", "root", *discipline)
     if status:
-        raise Skip("%s: this kernel does not have it: %s" % (discipline[0], said.strip()))
+        raise Skip("%s: this kernel has no such discipline: %s" % (discipline[0], said.strip()))
 
     def dropped():
         return int(re.search(r"dropped (\d+)", process.call("tc", "-s", "qdisc", "show", "dev", "lo")[1]).group(1))
@@ -82,8 +85,8 @@ def queueing(*discipline):
         process.call("tc", "qdisc", "del", "dev", "lo", "root")
 
 
-@row(13, "packets-lost", "a way to Redis that is too narrow, with a short queue: what does not fit is lost, and sent again late", variant="d", net=True,
-     direct="127.0.0.1", node={"tcp": True})
+@row(13, "packets-lost", "a link to Redis that is too slow, with a short queue: packets that do not fit are lost, and sent again late",
+     injects="packets lost on the way to Redis", variant="d", net=True, direct="127.0.0.1", node={"tcp": True})
 def lost(w):
     process.call("ip", "link", "set", "lo", "mtu", "1500")
     total = 0
@@ -98,8 +101,9 @@ def lost(w):
         w.fail("blind", "no packet was lost")
 
 
-@row(13, "packets-shuffled", "packets on the way to Redis are lost at random, doubled, delayed, and overtake each other", variant="e", net=True, wire=True,
-     direct=mirror.FAR, node={"tcp": True, "args": ("--bind", "127.0.0.1", mirror.NEAR, "--protected-mode", "no")})
+@row(13, "packets-shuffled", "packets on the way to Redis are lost at random, doubled, delayed, and overtake each other",
+     injects="packets lost, doubled and reordered on the way to Redis", variant="e", net=True, wire=True, direct=packets.FAR,
+     node={"tcp": True, "args": ("--bind", "127.0.0.1", packets.NEAR, "--protected-mode", "no")})
 def shuffled(w):
     while w.more():
         with w.fault("packets are shuffled"):
@@ -113,7 +117,8 @@ def shuffled(w):
             w.fail("blind", "no packet was %s" % what)
 
 
-@row(14, "bytewise", "every byte alone, on both sides of the daemon", short=True, client_proxy=True)
+@row(14, "bytewise", "every byte arrives alone, on both sides of the daemon",
+     injects="links that deliver byte by byte", short=True, client_proxy=True)
 def bytewise(w):
     clients = [("c", i) for i in w.processes]
     with w.fault("byte by byte"):
@@ -125,7 +130,8 @@ def bytewise(w):
     w.policy(clients, bytewise=False)
 
 
-@row(15, "cut-before-reply", "a connection to Redis breaks after the request, before its n-th answer", short=True)
+@row(15, "cut-before-reply", "a connection to Redis breaks after the request, before its n-th answer",
+     injects="links that are cut, a reply dropped with them", short=True)
 def cut(w):
     while w.more():
         keys = some_links(w)
@@ -134,24 +140,25 @@ def cut(w):
         w.breathe(0.1, 0.6)
 
 
-@row(32, "pubsub-lost", "no Pub/Sub connection stands: wakings are lost, and timers must do", gap=1.0, client={"modes": {"wait": 1}})
-def deaf(w):
-    with w.fault("deaf"), w.behaving(w.links(), deaf=True):
+@row(32, "pubsub-lost", "no Pub/Sub connection works: messages about releases are lost, and timers must do",
+     injects="links that refuse Pub/Sub", gap=1.0, client={"modes": {"wait": 1}})
+def without_pubsub(w):
+    with w.fault("no Pub/Sub"), w.behaving(w.links(), deaf=True):
         w.cut(w.links())
         while w.more():
             w.breathe(0.3, 1)
-            unheard(w)
+            granted_without_a_message(w)
 
 
-def unheard(w):
-    """L6: who waits at another daemon hears nothing of the release, and comes to ask within a second."""
+def granted_without_a_message(w):
+    """L6: a daemon that hears nothing of a release asks again within a second."""
     here, there = w.rng.sample(w.daemons, 2)
-    with contextlib.closing(wire.Client(here.addr)) as holder, contextlib.closing(wire.Client(there.addr)) as waiter:
-        if holder.ask("LOCK faults/unheard wait=1s", 20).kind != "OK":
+    with wire.Client(here.addr) as holder, wire.Client(there.addr) as waiter:
+        if holder.ask("LOCK faults/released wait=1s", 20).kind != "OK":
             return
-        waiter.send("LOCK faults/unheard wait=20s")
+        waiter.send("LOCK faults/released wait=20s")
         w.pause(w.uniform(0.2, 1.5))
-        if holder.ask("UNLOCK faults/unheard sync=yes", 20).kind != "OK":
+        if holder.ask("UNLOCK faults/released sync=yes", 20).kind != "OK":
             return
         begin = time.monotonic()
         answer = waiter.reply(None, 30)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rows 8 to 11: Redis servers that die, forget, remember too much, or stand still."""
+"""Rows 8 to 11: Redis servers that are killed, forget, come back with old data, or are stopped."""
 import contextlib
 import glob
 import os
@@ -7,12 +7,13 @@ import shutil
 import time
 
 import wire
-from heirs import keeps, mourners
-from locker import LINGERING
+from lock_client import LINGERING
+from promises import keeps, tells_losses
 from rows import row
 
 
-@row(8, "redis-blank", "a Redis killed and started with nothing; now and then a majority within a lease", short=True, client={"modes": LINGERING})
+@row(8, "redis-blank", "a Redis is killed and started blank; now and then a majority within a lease",
+     injects="Redis killed with -9, blank at its return", short=True, client={"modes": LINGERING})
 def blank(w):
     while w.more():
         if w.rng.random() < 0.35:
@@ -38,7 +39,8 @@ def down(node):
     node.restart()
 
 
-@row(9, "redis-old-snapshot", "a Redis comes back with an old snapshot", variant="a", node={"save": True})
+@row(9, "redis-old-snapshot", "a Redis comes back with an old snapshot",
+     injects="Redis back with an old snapshot", variant="a", node={"save": True})
 def snapshot(w):
     while w.more():
         node = w.rng.choice(w.nodes)
@@ -46,7 +48,7 @@ def snapshot(w):
         dump = os.path.join(node.folder, "dump.rdb")
         shutil.copy(dump, dump + ".old")
         w.pause(w.uniform(0.1, 3.0))
-        with w.fault("node %d as it was" % node.index):
+        with w.fault("node %d with an old snapshot" % node.index):
             node.kill()
             shutil.copy(dump + ".old", dump)
             w.pause(w.uniform(0, 0.5))
@@ -54,7 +56,8 @@ def snapshot(w):
         w.breathe(0.2, 2.0)
 
 
-@row(9, "redis-lost-tail", "a Redis comes back without the tail of its AOF", variant="b", node={"args": ("--appendonly", "yes", "--appendfsync", "everysec")})
+@row(9, "redis-lost-tail", "a Redis comes back without the tail of its AOF",
+     injects="Redis back with a truncated AOF", variant="b", node={"args": ("--appendonly", "yes", "--appendfsync", "everysec")})
 def tail(w):
     while w.more():
         node = w.rng.choice(w.nodes)
@@ -67,12 +70,13 @@ def tail(w):
         w.breathe(0.5, 3.0)
 
 
-@row(10, "redis-majority-down", "a majority of the Redis servers down, or all; back blank", short=True, client={"modes": LINGERING})
+@row(10, "redis-majority-down", "a majority of the Redis servers is killed, or all; they come back blank",
+     injects=("daemons killed with -9", "Redis killed with -9, blank at its return"), short=True, client={"modes": LINGERING})
 def majority_down(w):
     while w.more():
         victims = w.majority()
         with w.fault("%d nodes down" % len(victims)):
-            with mourners(w):
+            with tells_losses(w):
                 for node in victims:
                     node.kill()
             w.pause(w.uniform(0, 0.3))
@@ -87,20 +91,21 @@ def majority_down(w):
 
 
 def nothing_is_granted(w):
-    """L7: no grant and no silence while no quorum is there."""
+    """L7: without a quorum there is no grant, and an answer in time."""
     for daemon in w.daemons:
         with wire.Client(daemon.addr) as client:
             for wait in (0, w.rng.randrange(50, 400)):
                 begin = time.monotonic()
-                answer = client.ask("LOCK faults/nobody wait=%dms" % wait, 30)
+                answer = client.ask("LOCK faults/no-quorum wait=%dms" % wait, 30)
                 took = time.monotonic() - begin
                 if answer.kind == "OK" or took * 1000 > wait + w.answer_ms():
                     w.fail("S9" if answer.kind == "OK" else "L7", "without a quorum LOCK wait=%d is answered after %.2f s: %s" % (wait, took, answer))
                 elif answer.kind != "ERR":
-                    w.fail("L7", "without a quorum, and nobody holds it: %s" % answer)
+                    w.fail("L7", "without a quorum a name that nobody holds is answered with: %s" % answer)
 
 
-@row(11, "redis-stopped", "Redis servers stopped, from 100 ms to beyond the lease", short=True)
+@row(11, "redis-stopped", "Redis servers are stopped, from 100 ms to beyond the lease",
+     injects="Redis stopped (SIGSTOP)", short=True)
 def stopped(w):
     while w.more():
         victims = w.minority() if w.rng.random() < 0.6 else w.majority()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rows 20 to 31: Redis servers that are alive, and refuse, forget on command, or change their role."""
+"""Rows 20 to 31: Redis servers that run, and refuse, forget on command, or change their role."""
 import contextlib
 import os
 import re
@@ -9,12 +9,12 @@ import time
 import redis
 
 import process
-from heirs import mourners
-from locker import LINGERING
-from marker import FENCE, Marker, wait_for
-from redis_server import Redis
+from lock_client import LINGERING
+from marker import Marker, wait_for
+from process import Skip
+from promises import tells_losses
+from redis_server import FENCE, Redis
 from rows import row
-from skip import Skip
 from world import MANY
 
 BUSY = """local from = redis.call('TIME') if KEYS[1] then redis.call('SET', KEYS[1], '1', 'PX', 1) end
@@ -22,13 +22,13 @@ repeat local at = redis.call('TIME') until (at[1] - from[1]) * 1000 + (at[2] - f
 
 
 def quietly(call, *args, **options):
-    """A command whose refusal is part of the fault."""
+    """Sends a command, and ignores its refusal, which is a part of the fault."""
     with contextlib.suppress(redis.exceptions.RedisError, OSError):
         return call(*args, **options)
 
 
 def aside(node, *command):
-    """Sends a command that takes its time, on a connection and a thread of its own."""
+    """Sends a command that takes long, on a connection and a thread of its own."""
     def call():
         with redis.Redis(unix_socket_path=node.path, socket_timeout=20) as own:
             quietly(own.execute_command, *command)
@@ -38,16 +38,17 @@ def aside(node, *command):
 
 
 def were_said(w, *codes):
-    """What a row has Redis say was said, or the row shows nothing: Redis counts its errors by their first word."""
+    """Redis counts its errors by their first word. These must have been answered, or the row has shown nothing."""
     for code in codes:
-        told = [str(node.cli.info("errorstats").get("errorstat_" + code, 0)) for node in w.nodes]  # count=5, which not every version of the client reads
+        told = [str(node.cli.info("errorstats").get("errorstat_" + code, 0)) for node in w.nodes]  # count=5, which some versions of the client do not parse
         count = sum(int(re.search(r"\d+", text).group()) for text in told)
         w.note("%d times %s" % (count, code))
         if not count:
-            w.fail("blind", "no Redis ever said " + code)
+            w.fail("blind", "no Redis has answered " + code)
 
 
-@row(20, "flush", "FLUSHALL, FLUSHDB, SWAPDB on some nodes", variant="a", short=True, client={"modes": LINGERING})
+@row(20, "flush", "FLUSHALL, FLUSHDB, SWAPDB on some nodes",
+     injects="FLUSHALL, FLUSHDB, SWAPDB", variant="a", short=True, client={"modes": LINGERING})
 def flush(w):
     while w.more():
         for node in w.rng.choice((w.minority, w.minority, w.majority))():
@@ -56,11 +57,11 @@ def flush(w):
         w.breathe(0.3, 3.5)
 
 
-@row(20, "keys-deleted", "DEL of locks everywhere, of marker or fence at one node at a time", variant="b", kind="X", gap=1.0, short=True,
-     seconds=10, names=MANY)
+@row(20, "keys-deleted", "DEL of locks on all nodes, of marker or fence on one node at a time",
+     injects="DEL of locks, marker and fence", variant="b", kind="X", gap=1.0, short=True, seconds=10, names=MANY)
 def deleted(w):
-    """A quorum of nodes remembers at every moment, so grants go on. The memory of fences is promised to survive on a majority only: the next one goes when
-    the last is back."""
+    """A quorum of nodes remembers at every moment, so that grants go on. Fences survive only on a majority of nodes: the next one is deleted when the last is
+    back."""
     forgotten = Marker(w, w.rng.choice(w.nodes))
     fence_back = 0
     while w.more():
@@ -82,12 +83,12 @@ def deleted(w):
     wait_for(w, [forgotten])
 
 
-@row(20, "markers-deleted", "DEL of the marker at a majority, or at all: no grant for a quarantine, then again", variant="c", gap=2.6, seconds=10,
-     names=MANY)
+@row(20, "markers-deleted", "DEL of the marker on a majority, or on all: no grant for a quarantine, and then again",
+     injects="DEL of locks, marker and fence", variant="c", gap=2.6, seconds=10, names=MANY)
 def markers_deleted(w):
     count = 0
     while w.more():
-        with mourners(w):
+        with tells_losses(w):
             forgotten = [Marker(w, node) for node in w.majority()]
         wait_for(w, forgotten)
         w.breathe(0.3, 2.0)
@@ -95,7 +96,8 @@ def markers_deleted(w):
     w.note("%d times" % count)
 
 
-@row(21, "replicaof", "a Redis becomes a replica, of an empty master or of none that answers, and a master again", node={"tcp": True})
+@row(21, "replicaof", "a Redis becomes a replica, of a blank master or of one that does not answer, and a master again",
+     injects="REPLICAOF", node={"tcp": True})
 def replicaof(w):
     other = Redis(tcp=True)
     w.stack.callback(other.stop)
@@ -109,7 +111,8 @@ def replicaof(w):
         w.breathe(0.3, 2.5)
 
 
-@row(22, "out-of-memory", "maxmemory reached, nothing evicted: writes are refused", variant="a")
+@row(22, "out-of-memory", "maxmemory reached, nothing evicted: writes are refused",
+     injects="maxmemory without eviction", variant="a")
 def out_of_memory(w):
     while w.more():
         victims = w.rng.choice((w.minority, w.majority))()
@@ -123,7 +126,8 @@ def out_of_memory(w):
     were_said(w, "OOM")
 
 
-@row(22, "eviction", "maxmemory reached, and locks are evicted", gap=2.0, variant="b", kind="X")
+@row(22, "eviction", "maxmemory reached, and locks are evicted",
+     injects="maxmemory with eviction", gap=2.0, variant="b", kind="X")
 def eviction(w):
     while w.more():
         node = w.rng.choice(w.nodes)
@@ -133,11 +137,11 @@ def eviction(w):
             w.pause(w.uniform(0.05, 1.5))
             node.cli.config_set("maxmemory", "0")
             node.cli.config_set("maxmemory-policy", "noeviction")
-        w.pause(w.uniform(2.5, 4.0))  # fence and marker may be gone: one node at a time
+        w.pause(w.uniform(2.5, 4.0))  # one node at a time, because fence and marker may be evicted, too
 
 
-@row(23, "misconf", "a snapshot that fails on a full disk: a Redis that refuses all writes, releases too", gap=2.0, net=True,
-     node={"args": ("--enable-protected-configs", "yes")})
+@row(23, "misconf", "a Redis whose snapshot fails on a full disk refuses all writes, and so all releases",
+     injects="MISCONF", gap=2.0, net=True, node={"args": ("--enable-protected-configs", "yes")})
 def misconf(w):
     for node in w.nodes:
         folder = os.path.join(node.folder, "small")
@@ -168,8 +172,8 @@ def misconf(w):
     were_said(w, "MISCONF")
 
 
-@row(24, "loading", "a Redis that is started and loads for long",
-     node={"save": True, "patience": 60, "args": ("--key-load-delay", "40", "--loading-process-events-interval-bytes", "1024")})
+@row(24, "loading", "a Redis is restarted, and loads for long",
+     injects="LOADING", node={"save": True, "patience": 60, "args": ("--key-load-delay", "40", "--loading-process-events-interval-bytes", "1024")})
 def loading(w):
     for node in w.nodes:
         node.cli.execute_command("DEBUG", "POPULATE", "20000")
@@ -182,7 +186,8 @@ def loading(w):
     were_said(w, "LOADING")
 
 
-@row(25, "busy-script", "scripts that run for long, some killed, some not to be killed", short=True)
+@row(25, "busy-script", "scripts that run for long; some of them are killed, and some cannot be",
+     injects="BUSY scripts, SCRIPT KILL", short=True)
 def busy_script(w):
     for node in w.nodes:
         node.cli.config_set("busy-reply-threshold", "50")
@@ -202,7 +207,8 @@ def busy_script(w):
     were_said(w, "BUSY")
 
 
-@row(26, "script-flush", "SCRIPT FLUSH, again and again", gap=2.0)
+@row(26, "script-flush", "SCRIPT FLUSH, again and again",
+     injects="SCRIPT FLUSH", gap=2.0)
 def script_flush(w):
     with w.fault("flushed"):
         while w.more():
@@ -211,7 +217,8 @@ def script_flush(w):
     were_said(w, "NOSCRIPT")
 
 
-@row(27, "password-changed", "a password set, a user without permissions, and back")
+@row(27, "password-changed", "a password is set or permissions are taken away, and given back",
+     injects="changed passwords and permissions")
 def password(w):
     while w.more():
         victims = w.rng.choice((w.minority, w.majority))()
@@ -228,7 +235,8 @@ def password(w):
     were_said(w, "NOPERM")
 
 
-@row(28, "cluster-mode", "a Redis comes back in cluster mode, without slots")
+@row(28, "cluster-mode", "a Redis comes back in cluster mode, without slots",
+     injects="cluster mode")
 def cluster(w):
     while w.more():
         node = w.rng.choice(w.nodes)
@@ -245,11 +253,12 @@ def cluster(w):
         w.breathe(0.5, 2.5)
 
 
-@row(29, "maxclients", "a Redis that takes no more connections")
+@row(29, "maxclients", "a Redis that accepts no more connections",
+     injects="maxclients")
 def maxclients(w):
     while w.more():
         victims = w.rng.choice((w.minority, w.majority))()
-        with w.fault("%d nodes take no more" % len(victims)):
+        with w.fault("%d nodes accept no more" % len(victims)):
             for node in victims:
                 node.cli.config_set("maxclients", str(w.rng.randrange(1, 4)))
                 node.cli.execute_command("CLIENT", "KILL", "TYPE", w.rng.choice(("normal", "pubsub")), "SKIPME", "yes")
@@ -261,7 +270,8 @@ def maxclients(w):
         w.fail("blind", "no Redis refused a connection")
 
 
-@row(30, "client-pause", "CLIENT PAUSE of writes or of all, CLIENT KILL", short=True)
+@row(30, "client-pause", "CLIENT PAUSE of writes or of all, CLIENT KILL",
+     injects="CLIENT PAUSE, CLIENT KILL", short=True)
 def client_pause(w):
     while w.more():
         victims = w.rng.choice((w.minority, w.majority))()
@@ -276,7 +286,8 @@ def client_pause(w):
         w.breathe(0.2, 1.0)
 
 
-@row(31, "debug", "DEBUG SLEEP, DEBUG RELOAD, no active expiry")
+@row(31, "debug", "DEBUG SLEEP, DEBUG RELOAD, no active expiry",
+     injects="DEBUG SLEEP, DEBUG RELOAD, no active expiry")
 def debug(w):
     while w.more():
         victims = w.rng.choice((w.minority, w.majority))()

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rows that must show a violation, or the checker is blind: daemons with a mistake of daemon/core/mutant.def planted, and clocks worse than is promised."""
+"""Rows that must show a violation: daemons in which a mistake of daemon/core/mutant.def is planted, and clocks beyond the assumptions."""
 import os
 
-from history import Log
-from locker import Options, Session
+from lock_client import enlisted
 from process import BUILD, until
+from redis_server import FENCE
 from rows import row
 
-# Further mistakes, the row that finds each when it is played with that daemon, and the rules that it breaks (`run.py --planted`); for some how many
-# seconds it takes to be seen.
+# Further mistakes, for `run.py --planted`: the row that finds the mistake when it is played with that daemon, the rules that the mistake breaks, and for some
+# how many seconds the row needs.
 PLANTED = {
     "FREE_ON_RESET": ("6", ("S1", "S13")),
     "UNLOCK_AFTER_LOSS": ("2", ("S14",)),
@@ -27,7 +27,8 @@ PLANTED = {
 SHORT_HOLDS = {"modes": {"short": 3, "late": 3, "try": 2, "wait": 3}, "pace_ms": 30}
 
 
-@row(8, "planted: guard off", "a node that may have forgotten is joined at once: two of three blank, within a lease", variant="x", expect=("S1", "S13"), short=True,
+@row(8, "planted: guard off", "a node that may have forgotten is joined at once: two of three blank, within a lease",
+     injects="Redis killed with -9, blank at its return", variant="x", expect=("S1", "S13"), short=True,
      program=os.path.join(BUILD, "planted", "GUARD_OFF"), nodes=3, daemons=2, client=SHORT_HOLDS, seconds=8)
 def guard_off(w):
     while w.more():
@@ -37,34 +38,29 @@ def guard_off(w):
         w.breathe(0.2, 0.5)
 
 
-@row(17, "all clocks fast", "every Redis runs 10 % fast: beyond the assumption, so exclusion fails", variant="x", expect=("S1", "S13"), short=True,
-     clock=True, nodes=3, daemons=2, client=SHORT_HOLDS, seconds=8, lease_ms=1500)
+@row(17, "all clocks fast", "the clock of every Redis runs 10 % fast, which is beyond the assumption, so that exclusion fails",
+     injects="clocks of Redis at another rate", variant="x", expect=("S1", "S13"), short=True, clock=True, nodes=3, daemons=2, client=SHORT_HOLDS,
+     seconds=8, lease_ms=1500)
 def fast(w):
     with w.fault("10 % fast"):
         for node in w.nodes:
-            node.clock.skew(0, 100000)
+            node.clock.set(0, 100000)
         while w.more():
             w.breathe(0.5, 1)
 
 
-FENCE = "redlockd:lock:!fence"
 TRIES = {"nodes": 3, "daemons": 2, "clients": 0, "timeout_ms": 2000, "lease_ms": 5000, "max_lease_ms": 5000, "seconds": 10}
 
 
 class Overtaken:
-    """The schedule in which raising the fence where another holds the key breaks the order of tokens. Nodes a, b, c. The second daemon has c and waits for
-    b; the first has a, whose fence is far ahead, and b, and raises. If it counts c, it grants and frees b, and the second is granted there a token
-    that is smaller than one that was given before."""
+    """A schedule in which fences get out of order if a daemon may raise the fence on a node where another daemon holds the key. Nodes a, b, c. The second
+    daemon holds the key on c and waits for b. The first daemon holds it on a, whose fence is far ahead, and on b, and raises the fence. If c counts for
+    that, the first daemon grants and frees b, where the second is then granted a fence that is smaller than the last one."""
 
     def __init__(self, w):
         self.w, self.turn = w, 0
         self.a, self.b, self.c = w.nodes
-        self.sessions = [self.session(daemon) for daemon in w.daemons]
-
-    def session(self, daemon):
-        log = Log(os.path.join(self.w.folder, "c%02d.log" % daemon.index))
-        log.tell("start", c=daemon.index, d=daemon.index, eof_ends=False)
-        return Session(Options(addr=daemon.addr, lease_ms=self.w.lease_ms), log)
+        self.sessions = [enlisted(w, daemon, daemon.index) for daemon in w.daemons]
 
     def links(self, daemon, *nodes):
         return self.w.links([self.w.daemons[daemon]], nodes)
@@ -84,7 +80,7 @@ class Overtaken:
         self.c.cli.incrby(FENCE, 1000)
         with w.behaving(self.links(1, self.a, self.b), refuse=True):
             w.cut(self.links(1, self.a, self.b))
-            second.lock("overtaken/knows/%d" % self.turn)  # from now on it proposes more than b knows
+            second.lock("overtaken/knows/%d" % self.turn)  # from now on the second daemon proposes more than b knows
         until(lambda: second.lock("overtaken/again/%d" % self.turn), "all three are back")
         second.unlock("overtaken/again/%d" % self.turn)
         self.c.cli.incrby(FENCE, 1000)
@@ -114,6 +110,8 @@ def overtaken(w):
         session.ask("QUIT")
 
 
-row(13, "overtaken", "the schedule that breaks the order of tokens if a fence is raised where another holds the key", variant="c", **TRIES)(overtaken)
-row(13, "planted: raise anywhere", "the same, with a daemon that does that", variant="x", expect=("S3",), short=True,
+row(13, "overtaken", "the schedule that breaks the order of fences if a fence is raised where another daemon holds the key",
+    injects="links that hold what one of two must say next", variant="c", **TRIES)(overtaken)
+row(13, "planted: raise anywhere", "the same, with a daemon that does that",
+    injects="links that hold what one of two must say next", variant="x", expect=("S3",), short=True,
     program=os.path.join(BUILD, "planted", "RAISE_ANYWHERE"), **TRIES)(overtaken)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rows 5 and 6: clients on other hosts, in network namespaces, whose connections die without a word or by a reset that they did not send."""
+"""Rows 5 and 6: clients on other hosts, in network namespaces, whose connections end without notice or by a reset that they did not send."""
 import multiprocessing
 
 import proxy
@@ -10,19 +10,20 @@ from rows import row
 KEEPALIVE_S = 10  # of the daemon
 
 
-@row(5, "half-open", "the cable to a host of clients is out: no FIN, no reset", net=True, remote=2, short=True, client={"answer_s": 8, "impatient": True})
+@row(5, "half-open", "the cable to a host of clients is unplugged: no FIN, no reset",
+     injects="half-open clients, in namespaces with veth", net=True, remote=2, short=True, client={"answer_s": 8, "impatient": True})
 def half_open(w):
-    """What a client waits for when the daemon has given it up never comes, so these are impatient."""
+    """The clients are impatient: a daemon that has given a client up never answers it."""
     while w.more():
         i = w.rng.randrange(len(w.hosts))
         with w.fault("host %d unplugged" % i), w.unplugged(i):
             w.pause(w.uniform(0.1, 2.5 * w.lease_ms / 1000))
         w.breathe(0.5, 2.0)
     if w.seconds > 15:
-        reaped(w)
+        gives_sessions_up(w)
 
 
-def reaped(w):
+def gives_sessions_up(w):
     daemon = w.daemons[0]
     with wire.Client(daemon.addr) as eye:
         def remote():
@@ -31,18 +32,18 @@ def reaped(w):
             w.fail("S21", "no session of host 0 is listed")
         with w.fault("host 0 unplugged for long"), w.unplugged(0):
             try:
-                until(lambda: not remote(), "reaped", 2 * KEEPALIVE_S + 5 + 5 * w.worst_gap)
+                until(lambda: not remote(), "the sessions end", 2 * KEEPALIVE_S + 5 + 5 * w.worst_gap)
             except AssertionError:
-                w.fail("S21", "sessions of a host that is gone are not given up: %s" % remote()[:2])
+                w.fail("S21", "the daemon keeps the sessions of a host that is gone: %s" % remote()[:2])
 
 
-@row(6, "reset-from-afar", "the daemon gets a reset from another host, and the client there lives and believes", net=True, remote=1, short=True,
-     client={"answer_s": 1.5, "impatient": True})
+@row(6, "reset-from-afar", "the daemon gets a reset from another host, where the client still runs and believes in its locks",
+     injects="clients reset from another host, in namespaces with veth", net=True, remote=1, short=True, client={"answer_s": 1.5, "impatient": True})
 def reset(w):
     control, theirs = multiprocessing.Pipe()
     middle = w.context.Process(target=proxy.run, args=(theirs, w.rng.random(), w.hosts[0].pid), daemon=True)
     middle.start()
-    w.stack.callback(control.close)  # it lives until then: its end would be the end of all its connections
+    w.stack.callback(control.close)  # the proxy ends last, because its end would close all its connections
     w.stack.callback(middle.kill)
 
     def tell(verb, *args):

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The fault matrix on real daemons and real Redis servers: python3 tests/faults/run.py [--seed N] [--jobs N] [--short] [--list] [row …]
 
-A row is named by its number (12) or with its variant (12b); its schedule is a function of the seed. Without --seed each run draws another one, and tells
-the command that repeats it: the same faults in the same order, at the moments that the machine makes of them. Each runs in a process of its own, and all that it
-starts dies with it. --keep leaves the histories of rows that failed. At its end stands the table of all rows, in their order; when all were run, which fault
-is injected by which rows; and by name what failed or was skipped. Status 1 when a row failed. Last line: "N passed, N failed".
+A row is named by its number (12) or with its variant (12b). Its schedule is a function of the seed: the same seed injects the same faults in the same order,
+but not at the same moments. Without --seed each run draws another seed. It prints the command that repeats it. Each row runs in a process of its own, and
+everything that it starts ends with it. --keep leaves the histories of rows that failed. At the end the run prints the table of all rows; which rows inject
+which fault, if all were run; and which rows failed or were skipped. Status 1 when a row failed. Last line: "N passed, N failed".
 """
 import argparse
 import glob
@@ -23,8 +23,7 @@ import time
 import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "func")]
-from faults import FAULTS, outcome  # noqa: E402  pylint: disable=wrong-import-position
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
 LIMIT = 240  # seconds for one row
 HEADER = "%-4s %-24s %7s %10s %12s %9s  %s" % ("row", "fault", "grants", "violations", "longest gap", "recovery", "status")
 
@@ -39,9 +38,9 @@ def load_rows():
 # --- one row, in its own process -------------------------------------------------------------------------------------
 
 def own_network():
-    """A network and mounts of this process's own, gone with it."""
+    """Gives this process a network and mounts of its own, which end with it."""
     import process
-    from skip import Skip
+    from process import Skip
     if process.LIBC.unshare(0x40000000 | 0x00020000) != 0:
         raise Skip("this host gives no network namespace")
     process.call("mount", "--make-rprivate", "/")
@@ -58,11 +57,11 @@ def find_row(key):
     return rows.ROWS[key]
 
 
-TRIES = 4  # schedules that a planted mistake is looked for in: what takes a rare moment is not in each
+TRIES = 4  # schedules in which a row looks for a planted mistake: not each of them has the rare moment that shows it
 
 
 def play(key, seed, short, folder, program=None):
-    """Runs one row and tells what came of it. A planted mistake that was not seen is given further schedules, which the seed decides as well."""
+    """Runs one row, and returns what came of it. While a planted mistake is not seen the row tries further schedules, which are functions of the seed, too."""
     for turn in range(TRIES if "/" in key else 1):
         own = os.path.join(folder, "try-%d" % turn)
         os.mkdir(own)
@@ -73,7 +72,7 @@ def play(key, seed, short, folder, program=None):
 
 
 def play_once(key, seed, short, folder, program):
-    from skip import Skip
+    from process import Skip
     from world import World
     row = find_row(key)
     told = {"row": key, "name": row.name, "grants": 0, "violations": [], "gap": None, "recovery": None, "status": "failed", "notes": []}
@@ -83,7 +82,7 @@ def play_once(key, seed, short, folder, program):
             own_network()
         rng = random.Random("%s/%s" % (key, seed))
         options = dict(row.options, **({"program": program} if program else {}))
-        least = options.pop("seconds", None)  # a row that takes its time to be seen, in the short selection as well
+        least = options.pop("seconds", None)  # for a row that needs so much time in the short selection as well
         seconds = least or rng.uniform(6.5, 8.5) if short else max(least or 0, rng.uniform(20, 40))
         options.setdefault("nodes", rng.choice((3, 3, 5)))
         options.setdefault("daemons", rng.choice((2, 3)))
@@ -105,22 +104,23 @@ def play_once(key, seed, short, folder, program):
 
 
 def judge_pauses(row, told, most):
-    """L1: a fault that is over, with none behind it, is followed by a grant. L11: grants go on between the faults, and beside those that leave a quorum.
-    most: seconds, for a recovery, and what a row's gap is lengthened by since this machine was late."""
+    """L1: after a fault ends a grant follows, unless another fault begins. L11: grants go on between faults, and beside those that leave a quorum.
+    most: (the most seconds for a recovery, the seconds by which this machine was late)."""
     recovery, late = most
     if told["recovery"] > recovery + late:
         told["violations"] = told["violations"] + ["L1: no grant for %.2f s after a fault, %.2f s at most" % (told["recovery"], recovery + late)]
     if row.gap and told["gap"] > row.gap + late:
-        told["violations"] = told["violations"] + ["L11: no grant for %.2f s, %.2f s at most by this schedule" % (told["gap"], row.gap + late)]
+        told["violations"] = told["violations"] + ["L11: no grant for %.2f s, %.2f s at most in this row" % (told["gap"], row.gap + late)]
 
 
 def judge(row, told):
-    """passed: no violation and enough grants to have seen one; where violations are expected, at least one of those."""
+    """A row has passed without a violation and with enough grants to judge, or with a violation if it expects one."""
     rules = {text.split(":")[0] for text in told["violations"]}
     if row.expect:
         seen = rules & set(row.expect)
         told["status"] = "passed" if seen else "failed"
-        told["notes"] = told["notes"] + ["violation of %s, as it must be" % ", ".join(sorted(seen)) if seen else "NO violation of %s: the checker is blind" % " or ".join(row.expect)]
+        note = "violation of %s, as expected" % ", ".join(sorted(seen)) if seen else "NO violation of %s: the checker does not see it" % " or ".join(row.expect)
+        told["notes"] = told["notes"] + [note]
         told["violations"] = told["violations"] if seen else told["violations"] + ["blind: expected one of %s" % ", ".join(row.expect)]
     elif not told["violations"] and told["grants"] < 30:
         told["violations"] = ["too few grants to judge"]
@@ -135,7 +135,8 @@ class Play:
         self.key, self.options = key, options
         self.folder = tempfile.mkdtemp(prefix="redlockd-faults-", dir="/tmp")
         self.stderr = tempfile.TemporaryFile()
-        argv = [sys.executable, "-B", os.path.abspath(__file__), "--work", self.folder, "--seed", str(options.seed), key] + (["--short"] if options.short else [])
+        argv = [sys.executable, "-B", os.path.abspath(__file__), "--work", self.folder, "--seed", str(options.seed), key]
+        argv += ["--short"] if options.short else []
         argv += ["--program", os.path.abspath(options.program)] if options.program else []
         self.begin = time.monotonic()
         self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=self.stderr, stdin=subprocess.DEVNULL, start_new_session=True,
@@ -162,7 +163,7 @@ class Play:
     def kill(self):
         self.process.kill()
         self.process.wait()
-        for _ in range(100):  # what it had started dies with it, and may still write
+        for _ in range(100):  # its processes end with it, and may still write for a moment
             shutil.rmtree(self.folder, ignore_errors=True)
             if not os.path.exists(self.folder):
                 break
@@ -183,7 +184,8 @@ def again(options, key=None):
     row = mistake or row
     build = os.path.relpath(process.BUILD, process.ROOT)
     if options.program:
-        words = ["REDLOCKD_BUILD=" + build, "python3 tests/faults/run.py --program", options.program, "--short" if options.short else "", "--seed %d" % options.seed, row]
+        words = ["REDLOCKD_BUILD=" + build, "python3 tests/faults/run.py --program", options.program, "--short" if options.short else "",
+                 "--seed %d" % options.seed, row]
     else:
         target = "faults-planted" if options.planted else "faults-short" if options.short else "faults"
         where = "SANITIZE=1" if build.endswith("/sanitize") else "O=" + build if build != "build" else ""
@@ -206,7 +208,7 @@ def show(told, options):
 
 
 def run_all(keys, options):
-    """Plays the rows, some at a time; what was told of each."""
+    """Plays the rows, some at a time. Returns what came of each."""
     waiting, running, all_told, selector = list(keys), {}, [], selectors.DefaultSelector()
     try:
         while waiting or running:
@@ -232,7 +234,7 @@ def run_all(keys, options):
 
 
 def check_checker(options):
-    """Its own tests are the first row: without them no verdict is worth anything."""
+    """The tests of the checker are the first row: they show that its verdicts can be trusted."""
     import unittest
     result = unittest.TestResult()
     begin = time.monotonic()
@@ -245,26 +247,28 @@ def check_checker(options):
 
 
 def planted_keys(names):
-    """Builds the daemons with these mistakes, or with all that the table names."""
+    """Builds the daemons with these planted mistakes, or with all mistakes of the table. Returns the keys of their rows."""
     import process
     import rows_planted
     keys = load_rows().planted(names, rows_planted.PLANTED, process.BUILD)
     folder = os.path.relpath(process.BUILD, process.ROOT)
-    subprocess.run(["make", "--no-print-directory", "-s", "-C", process.ROOT, "O=" + folder, *["%s/planted/%s" % (folder, key.partition("/")[2]) for key in keys]],
-                   check=True)
+    programs = ["%s/planted/%s" % (folder, key.partition("/")[2]) for key in keys]
+    subprocess.run(["make", "--no-print-directory", "-s", "-C", process.ROOT, "O=" + folder, *programs], check=True)
     return keys
 
 
 def sum_up(told, keys, options, seconds):
-    """The table, what became of each fault when every row was run, and what did not pass."""
-    rows = {one["row"]: one for one in told if one["row"] in keys}
+    """Prints the table, what became of each fault if all rows were run, and which rows did not pass."""
+    import rows
+    told_of = {one["row"]: one for one in told if one["row"] in keys}
     print("\n" + HEADER)
     for key in keys:
-        print(line(rows[key]))
-    if set(keys) >= {key for _, of_fault in FAULTS for key in of_fault.split()}:
+        print(line(told_of[key]))
+    faults = rows.by_fault()
+    if set(keys) >= {key for of_fault in faults.values() for key in of_fault}:
         print("\n%-60s %-18s %s" % ("injected", "rows", "status"))
-        for fault, of_fault in FAULTS:
-            print("%-60s %-18s %s" % (fault, of_fault, outcome(of_fault, {key: one["status"] for key, one in rows.items()})))
+        for fault, of_fault in faults.items():
+            print("%-60s %-18s %s" % (fault, " ".join(of_fault), rows.outcome(of_fault, {key: one["status"] for key, one in told_of.items()})))
     print()
     for one in told:
         if one["status"] != "passed":
@@ -272,7 +276,7 @@ def sum_up(told, keys, options, seconds):
             if one["status"] == "failed" and one["row"] != "-":
                 print("again: " + again(options, one["row"]))
     print("%d rows, %d skipped, %d grants checked, longest unavailability %.1f s, longest recovery %.1f s, %.0f s" % (
-        len(rows), sum(one["status"] == "skipped" for one in told), sum(one["grants"] for one in told),
+        len(told_of), sum(one["status"] == "skipped" for one in told), sum(one["grants"] for one in told),
         max((one["gap"] or 0 for one in told), default=0), max((one["recovery"] or 0 for one in told), default=0), seconds))
 
 
@@ -282,13 +286,13 @@ def stop(*_):
 
 def arguments():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1, 10 ** 9), help="another one each time unless it is given")
+    options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1, 10 ** 9), help="default: another one each time")
     options.add_argument("--jobs", "-j", type=int, default=2)
     options.add_argument("--short", action="store_true", help="the selection that is part of every check, with short schedules")
     options.add_argument("--list", action="store_true")
     options.add_argument("--keep", action="store_true")
-    options.add_argument("--planted", action="store_true", help="instead: rows with planted mistakes (or those named), each of which must be found")
-    options.add_argument("--program", help="another daemon, as build/planted/FREE_ON_RESET: see what finds its mistake")
+    options.add_argument("--planted", action="store_true", help="instead: rows with planted mistakes (all, or those named), each of which must be found")
+    options.add_argument("--program", help="another daemon, such as build/planted/FREE_ON_RESET: shows what finds its mistake")
     options.add_argument("--work", help=argparse.SUPPRESS)
     options.add_argument("rows", nargs="*")
     return options.parse_args()
@@ -307,7 +311,8 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
     rows = load_rows()
-    keys = planted_keys(options.rows) if options.planted else [key for key in rows.chosen(options.rows) if not options.short or options.rows or rows.ROWS[key].short]
+    everything = not options.short or options.rows
+    keys = planted_keys(options.rows) if options.planted else [key for key in rows.chosen(options.rows) if everything or rows.ROWS[key].short]
     if options.list:
         for key in keys:
             print("%-4s %-24s %s" % (key, rows.ROWS[key].name, rows.ROWS[key].text))

@@ -1,17 +1,15 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The checker's own tests: hand-made histories, in each of which one promise is broken, and sound ones that come close. Times are milliseconds."""
+"""Tests of the checker: histories in each of which one promise is broken, and sound ones that come close. Times are milliseconds."""
 import os
-import sys
+import tempfile
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from checker import MS, Verdict  # noqa: E402  pylint: disable=wrong-import-position
-from history import History, Log, load  # noqa: E402  pylint: disable=wrong-import-position
+from checker import MS, Verdict
+from history import History, Log, load
 
 
 class Story:
-    """Writes one client's rows."""
+    """Writes the rows of one client."""
 
     def __init__(self, eof_ends=False, daemon=0):
         self.rows, self.n = [{"e": "start", "t": 0, "d": daemon, "eof_ends": eof_ends}, {"e": "open", "t": 0}], 0
@@ -52,7 +50,7 @@ class Checker(unittest.TestCase):
     def test_two_beliefs_at_one_moment(self):
         self.shows(["S1", "S13"], Story().lock(0, 10, 1), Story().lock(500, 510, 2))
 
-    def test_the_same_where_time_is_not_to_be_trusted(self):
+    def test_two_beliefs_are_allowed_where_a_fault_breaks_assumptions_about_time(self):
         self.shows([], Story().lock(0, 10, 1), Story().lock(500, 510, 2), kind="X")
 
     def test_two_names_do_not_exclude_each_other(self):
@@ -62,58 +60,58 @@ class Checker(unittest.TestCase):
         self.shows([], Story().lock(0, 10, 1), Story().lock(990, 1000, 2))
         self.shows(["S1", "S13"], Story().lock(0, 10, 1), Story().lock(990, 999, 2))
 
-    def test_it_counts_from_before_the_question(self):
+    def test_a_belief_counts_from_before_the_request(self):
         self.shows([], Story().lock(0, 600, 1), Story().lock(900, 1001, 2))
 
-    def test_CHECK_lengthens_it(self):
+    def test_CHECK_lengthens_a_belief(self):
         self.shows(["S1", "S13"], Story().lock(0, 10, 1).check(900, 901, 1), Story().lock(1490, 1500, 2))
 
-    def test_it_ends_when_UNLOCK_is_sent(self):
+    def test_a_belief_ends_when_UNLOCK_is_sent(self):
         self.shows([], Story().lock(0, 10, 1).unlock(500, 520), Story().lock(499, 501, 2))
 
     def test_UNLOCK_of_an_inner_count_ends_nothing(self):
         self.shows(["S1", "S13"], Story().lock(0, 10, 1).lock(20, 30, 1, count=2).unlock(40, 41, count=1), Story().lock(499, 501, 2))
 
-    def test_LOST_ends_a_belief_but_nobody_else_comes_before_its_time(self):
+    def test_LOST_ends_a_belief_but_another_grant_before_its_deadline_breaks_S13(self):
         self.shows(["S13"], Story().lock(0, 10, 1).lost(400, 1), Story().lock(490, 500, 2))
         self.shows([], Story().lock(0, 10, 1).lost(400, 1), Story().lock(1010, 1020, 2))
 
     def test_UNLOCK_after_LOST_gives_up_the_rest(self):
         self.shows([], Story().lock(0, 10, 1).lost(400, 1).unlock(410, 411, kind="ERR", code="LOST"), Story().lock(490, 500, 2))
 
-    def test_the_end_of_the_session_by_the_client_ends_it(self):
+    def test_a_client_that_ends_its_session_ends_its_belief(self):
         self.shows([], Story().lock(0, 10, 1).add("gone", 300, how="closed"), Story().lock(301, 302, 2))
 
-    def test_a_daemon_that_hangs_up_does_not(self):
+    def test_a_daemon_that_hangs_up_ends_no_belief(self):
         self.shows(["S1", "S13"], Story().lock(0, 10, 1).add("gone", 300, how="eof"), Story().lock(301, 302, 2))
 
-    def test_unless_the_end_of_the_connection_is_the_clients_end(self):
+    def test_a_hang_up_ends_a_belief_if_the_client_ends_with_its_connection(self):
         self.shows([], Story(eof_ends=True).lock(0, 10, 1).add("gone", 300, how="eof"), Story().lock(301, 302, 2))
 
-    def test_a_killed_client_believes_no_more(self):
+    def test_a_killed_client_believes_in_nothing(self):
         self.shows([], Story().lock(0, 10, 1), Story().lock(301, 302, 2), nemesis=[{"e": "kill", "t": 300 * MS, "c": 0}])
         self.shows(["S1", "S13"], Story().lock(0, 10, 1), Story().lock(301, 302, 2), nemesis=[{"e": "kill", "t": 400 * MS, "c": 0}])
 
-    # --- S2, S3: tokens ----------------------------------------------------------------------------------------------
+    # --- S2, S3: fences ----------------------------------------------------------------------------------------------
 
-    def test_a_token_given_twice(self):
+    def test_a_fence_that_is_given_twice(self):
         self.shows(["S2", "S3"], Story().lock(0, 10, 5).unlock(20, 21), Story().lock(30, 40, 5), kind="X")
 
-    def test_one_token_for_two_names_is_none_of_its_business(self):
+    def test_one_fence_for_two_names_is_allowed(self):
         self.shows([], Story().lock(0, 10, 5).unlock(20, 21), Story().lock(30, 40, 5, name="m"), kind="X")
 
-    def test_a_token_smaller_than_one_that_was_told_before_it_was_asked_for(self):
+    def test_a_fence_smaller_than_one_that_was_told_before_the_request(self):
         self.shows(["S3"], Story().lock(0, 10, 5).unlock(20, 21), Story().lock(30, 40, 4), kind="X")
 
-    def test_without_trust_in_time_grants_that_overlap_have_no_order(self):
+    def test_grants_that_overlap_have_no_order_in_kind_X(self):
         self.shows([], Story().lock(0, 40, 5).unlock(50, 51), Story().lock(30, 60, 4), kind="X")
 
-    def test_with_it_tokens_grow_in_the_order_of_beliefs(self):
+    def test_fences_grow_in_the_order_of_beliefs_in_kind_T(self):
         self.shows(["S3"], Story().lock(0, 40, 5).unlock(50, 51), Story().lock(30, 60, 4))
 
     # --- S4: what the lock protects ----------------------------------------------------------------------------------
 
-    def test_a_lost_update_behind_the_register(self):
+    def test_a_lost_update_of_the_register(self):
         self.shows(["S4"], fenced={"n": (9, 10, 0)}, kind="X")
         self.shows([], fenced={"n": (10, 10, 3)}, kind="X")
 
@@ -128,7 +126,7 @@ class Checker(unittest.TestCase):
         self.shows([], story, counts={"n": 2})
         self.shows(["S4"], story, counts={"n": 3})
 
-    def test_after_a_late_update_nothing_is_said(self):
+    def test_a_counter_with_a_late_update_is_not_judged(self):
         self.shows([], Story().add("try", 1, name="n").add("done", 2, name="n", late=True), counts={"n": 0})
 
     # --- S14, S15: truth about a grant -------------------------------------------------------------------------------
@@ -137,12 +135,12 @@ class Checker(unittest.TestCase):
         for verb in ("CHECK", "EXTEND", "UNLOCK"):
             self.shows(["S14"], Story().lock(0, 10, 1).lost(20, 1).ask(verb, 30, 31, fence=1, valid=900, count=0))
 
-    def test_a_loss_that_is_told_only_when_asked_for(self):
+    def test_a_loss_that_is_not_pushed(self):
         for verb in ("CHECK", "EXTEND", "UNLOCK"):
             self.shows(["L5"], Story().lock(0, 10, 1).ask(verb, 30, 31, kind="ERR", code="LOST"), kind="X")
             self.shows([], Story().lock(0, 10, 1).lost(20, 1).ask(verb, 30, 31, kind="ERR", code="LOST"), kind="X")
 
-    def test_OK_behind_a_LOST_that_came_first(self):
+    def test_OK_that_is_read_after_LOST(self):
         story = Story().lock(0, 10, 1)
         story.ask("CHECK", 20, None).lost(21, 1).add("answer", 22, n=story.n, kind="OK", code=None, fence=1, valid=900)
         self.shows(["S14"], story)
@@ -150,23 +148,23 @@ class Checker(unittest.TestCase):
     def test_LOST_of_an_older_grant_is_no_loss_of_this_one(self):
         self.shows([], Story().lock(0, 10, 1).unlock(12, 13).lock(20, 30, 2).lost(31, 1).check(32, 33, 2))
 
-    def test_a_new_grant_after_a_loss_is_a_new_truth(self):
+    def test_a_new_grant_after_a_loss_is_judged_by_itself(self):
         self.shows([], Story().lock(0, 10, 1).lost(20, 1).lock(30, 40, 2).check(50, 51, 2).unlock(60, 61))
 
-    def test_OK_of_what_ran_out(self):
+    def test_OK_about_a_lock_that_has_ended(self):
         self.shows(["S14"], Story().lock(0, 10, 1, valid=200, renew=False).unlock(300, 301))
         self.shows([], Story().lock(0, 10, 1, valid=200, renew=False).unlock(205, 206))
         self.shows([], Story().lock(0, 10, 1, valid=200).unlock(300, 301))
 
-    def test_OK_of_what_ended_while_the_daemon_stood_still(self):
+    def test_OK_about_a_lock_that_ended_while_the_daemon_was_stopped(self):
         stop = [{"e": "stop", "what": "d0", "t": 500 * MS, "to": 2500 * MS}]
         story = Story().ask("LOCK", 0, 10, fence=1, valid=900, count=1)
         story.rows[-2]["ttl"] = 1000
         self.shows(["S14"], story.check(600, 2510, 1), nemesis=stop, kind="X")
-        for still, go in ((700, 2500), (500, 1500), (500, 550)):  # asked before it stood still for certain, awake in time, asked when it was awake
+        for still, go in ((700, 2500), (500, 1500), (500, 550)):  # asked before it surely stood still, awake in time, asked when it was awake
             self.shows([], story, nemesis=[dict(stop[0], still=still * MS, go=go * MS)], kind="X")
 
-    def test_an_OK_from_another_daemon_than_the_one_that_stood_still(self):
+    def test_OK_from_another_daemon_than_the_stopped_one(self):
         stop = [{"e": "stop", "what": "d0", "t": 500 * MS, "to": 2500 * MS}]
 
         def resumed(**to):
@@ -177,7 +175,7 @@ class Checker(unittest.TestCase):
         self.shows([], resumed(d=1), nemesis=stop)
         self.shows(["S14"], resumed(), nemesis=stop)
 
-    def test_an_EXTEND_without_an_answer_may_have_worked(self):
+    def test_an_EXTEND_without_an_answer_may_have_been_executed(self):
         self.shows([], Story().lock(0, 10, 1, valid=200, renew=False).ask("EXTEND", 100, 150, kind="ERR", code="QUORUM").unlock(300, 301))
 
     def test_a_count_that_does_not_add_up(self):
@@ -189,7 +187,7 @@ class Checker(unittest.TestCase):
             self.shows(["S15"], Story().lock(0, 10, 1).ask(verb, 30, 31, kind="ERR", code="NOTHELD"))
             self.shows([], Story().lock(0, 10, 1).unlock(20, 21).ask(verb, 30, 31, kind="ERR", code="NOTHELD"))
 
-    def test_an_answer_to_nothing(self):
+    def test_an_answer_without_a_request(self):
         self.shows(["S21"], Story().add("answer", 5, n=9, kind="OK", code=None))
 
     # --- RESUME ------------------------------------------------------------------------------------------------------
@@ -199,28 +197,28 @@ class Checker(unittest.TestCase):
         story.add("gone", 100, how="eof").add("open", 200)
         return story.ask("RESUME", 300, 310, name=None, rows=[["n", fence, valid]])
 
-    def test_what_is_resumed_is_the_same_grant_and_lasts_longer(self):
+    def test_a_resumed_lock_is_the_same_grant_and_lasts_longer(self):
         self.shows([], self.resumed(1).check(400, 401, 1).unlock(500, 501))
         self.shows(["S1", "S13"], self.resumed(1), Story().lock(1190, 1200, 2))
         self.shows([], self.resumed(1), Story().lock(1290, 1310, 2))
 
-    def test_a_turn_that_came_meanwhile_is_a_new_grant(self):
+    def test_a_lock_granted_without_a_connection_is_a_new_grant(self):
         self.shows(["S1", "S13"], self.resumed(7), Story().lock(390, 400, 8))
         self.shows(["S3"], self.resumed(7, before=Story().lock(0, 10, 9).unlock(20, 21)))
         self.shows([], self.resumed(7, before=Story().lock(0, 10, 9).unlock(20, 21)), kind="X")
 
-    def test_a_turn_keeps_the_ttl_and_renew_of_the_LOCK_that_waited_for_it(self):
+    def test_a_grant_to_a_dropped_session_has_the_ttl_and_renew_of_its_first_LOCK(self):
         def story(verb):
             told = Story().ask("LOCK", 0, None, wait=500).add("gone", 100, how="eof").add("open", 200).ask(verb, 210, 211, name=None)
             return told.lock(300, 310, 4, valid=200, renew=False).check(600, 601, 4)
         self.shows([], story("RESUME"))
         self.shows(["S14"], story("HELLO"))
 
-    def test_a_count_is_unknown_until_it_is_told(self):
+    def test_a_count_is_unknown_until_an_answer_tells_it(self):
         self.shows([], self.resumed(1).unlock(400, 401, count=1).unlock(410, 411))
         self.shows(["S15"], self.resumed(1).check(400, 401, 1).unlock(410, 411, count=1))
 
-    def test_what_was_lost_is_not_resumed(self):
+    def test_a_lost_lock_is_not_resumed(self):
         story = Story().lock(0, 10, 1).lost(20, 1)
         story.add("gone", 100, how="eof").add("open", 200)
         self.shows([], story.ask("RESUME", 300, 310, name=None, rows=[]))
@@ -228,12 +226,12 @@ class Checker(unittest.TestCase):
 
     # --- L7: answers in time -----------------------------------------------------------------------------------------
 
-    def test_an_answer_too_late(self):
+    def test_an_answer_that_comes_too_late(self):
         late = Story().ask("LOCK", 0, 2600, kind="TIMEOUT", wait=500)
         self.shows(["L7"], late, answer_ms=2000)
         self.shows([], late, answer_ms=2200)
 
-    def test_the_clock_stands_while_its_daemon_or_itself_is_stopped(self):
+    def test_the_time_for_which_the_daemon_or_the_client_is_stopped_does_not_count(self):
         late = Story(daemon=1).ask("LOCK", 0, 2600, kind="TIMEOUT", wait=500)
         self.shows([], late, answer_ms=2000, nemesis=[{"e": "stop", "what": "d1", "t": 100 * MS, "to": 600 * MS}])
         self.shows(["L7"], late, answer_ms=2000, nemesis=[{"e": "stop", "what": "d0", "t": 100 * MS, "to": 600 * MS}])
@@ -255,7 +253,7 @@ class Checker(unittest.TestCase):
         self.assertAlmostEqual(verdict.longest_gap(), 0.8)
         self.assertAlmostEqual(verdict.recovery(), 0.51)
         rows.append({"e": "fault", "t": 500 * MS, "what": ""})
-        self.assertAlmostEqual(Verdict(History({0: story.rows}, rows)).recovery(), 0, msg="what comes after another fault is none")
+        self.assertAlmostEqual(Verdict(History({0: story.rows}, rows)).recovery(), 0, msg="a grant after another fault is no recovery")
 
     def test_a_sound_history(self):
         first = Story().lock(0, 10, 1).check(300, 301, 1).unlock(400, 401).lock(900, 1600, 3, wait=1000).check(1601, 1602, 3).unlock(1700, 1701)
@@ -263,8 +261,7 @@ class Checker(unittest.TestCase):
 
 
 class Files(unittest.TestCase):
-    def test_what_is_told_is_read_again_and_a_torn_line_left_out(self):
-        import tempfile
+    def test_a_log_is_read_again_without_a_torn_line(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "c03.log")
             log = Log(path)
@@ -273,7 +270,3 @@ class Files(unittest.TestCase):
             os.close(log.fd)
             self.assertEqual([row["e"] for row in load(path)], ["open"])
             self.assertEqual(list(History.of(folder).clients), [3])
-
-
-if __name__ == "__main__":
-    unittest.main()

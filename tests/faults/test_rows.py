@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The tables agree: each fault has rows, each row a fault, each planted mistake a row. A limit of memory is written where the kernel looks for it; and
-what passes a wire of ours changes its ends, in the order that it is told to."""
+"""Tests of the matrix itself: its tables, its bounds on pauses, the command that repeats a row, control groups, clocks, and the wire that loses packets."""
 import contextlib
 import os
 import struct
@@ -10,45 +9,45 @@ import unittest
 from unittest import mock
 
 import process
+import rows
 import run
 from cgroup import FILES, MemoryGroup
-from faults import FAULTS, outcome
-from mirror import Mirror
-from nodes import SkewedClock
-from skip import Skip
+from packets import Shuffler
+from process import Skip
+from redis_server import Clock
 
 
 class Tables(unittest.TestCase):
     def setUp(self):
         self.rows = {key for key in run.load_rows().ROWS if "/" not in key}
 
-    def test_each_row_injects_a_fault_and_each_fault_has_rows(self):
-        self.assertEqual({key for _, keys in FAULTS for key in keys.split()}, self.rows)
-        self.assertTrue(all(keys for _, keys in FAULTS))
-        self.assertEqual(len({name for name, _ in FAULTS}), len(FAULTS))
+    def test_each_row_injects_a_fault_and_each_fault_has_its_rows_in_order(self):
+        faults = rows.by_fault()
+        self.assertEqual({key for keys in faults.values() for key in keys}, self.rows)
+        self.assertEqual(faults["Redis killed with -9, blank at its return"], ["8", "8x", "10"])
 
     def test_each_planted_mistake_has_a_row(self):
         import rows_planted
         self.assertEqual({base for base, *_ in rows_planted.PLANTED.values()} - self.rows, set())
 
-    def test_what_comes_of_a_fault(self):
+    def test_the_outcome_of_a_fault_follows_from_its_rows(self):
         status = {"1": "passed", "2": "skipped", "3": "failed"}
-        for rows, expected in (("1", "passed"), ("1 2", "passed"), ("2", "skipped"), ("1 2 3", "failed")):
-            self.assertEqual(outcome(rows, status), expected)
+        for keys, expected in (("1", "passed"), ("12", "passed"), ("2", "skipped"), ("123", "failed")):
+            self.assertEqual(rows.outcome(keys, status), expected)
 
 
 class Pauses(unittest.TestCase):
-    """What is promised between faults has its time."""
+    """The bounds on recoveries and on times without a grant."""
 
     def judged(self, gap, recovery, most=None, late=0):
         told = {"gap": gap, "recovery": recovery, "violations": []}
         run.judge_pauses(types.SimpleNamespace(gap=most), told, (5, late))
         return [text[:3].rstrip(":") for text in told["violations"]]
 
-    def test_a_row_says_how_long_nothing_may_be_granted(self):
+    def test_a_row_bounds_the_time_without_a_grant(self):
         self.assertEqual((self.judged(1.1, 0, 1), self.judged(1.1, 0, 1, 0.2), self.judged(30, 0)), (["L11"], [], []))
 
-    def test_after_a_fault_grants_come_back_in_every_row(self):
+    def test_every_row_bounds_the_recovery_from_a_fault(self):
         self.assertEqual((self.judged(9, 5.1), self.judged(9, 5.1, late=0.2), self.judged(9, 5.1, 8)), (["L1"], [], ["L1", "L11"]))
 
 
@@ -65,7 +64,7 @@ class Again(unittest.TestCase):
 
 
 class Groups(unittest.TestCase):
-    """On a folder that looks like a delegated control group."""
+    """A control group in a folder that looks like a delegated one."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -89,7 +88,7 @@ class Groups(unittest.TestCase):
         with open(os.path.join(group.folder, file)) as text:
             return text.read()
 
-    def test_the_daemon_is_put_in_and_its_limit_set_and_lifted(self):
+    def test_the_daemon_joins_the_group_and_its_limit_is_set_and_lifted(self):
         for file, unlimited in FILES.items():
             with self.subTest(file):
                 group = self.group("cgroup.procs", file)
@@ -103,21 +102,21 @@ class Groups(unittest.TestCase):
                 self.world.stack.close()
                 self.assertEqual(os.listdir(self.above), [])
 
-    def test_without_a_controller_or_a_group_it_is_skipped(self):
+    def test_a_row_without_a_controller_or_a_group_is_skipped(self):
         with self.assertRaisesRegex(Skip, "no memory controller"):
             self.group("cgroup.procs")
-        with mock.patch.dict(os.environ, clear=True), self.assertRaisesRegex(Skip, "none is delegated"):
+        with mock.patch.dict(os.environ, clear=True), self.assertRaisesRegex(Skip, "names no group"):
             MemoryGroup(self.world, self.daemon)
 
 
 class Clocks(unittest.TestCase):
-    """As tests/clock_shim.c reads them."""
+    """Clocks as tests/clock_shim.c reads them."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.clock, self.true_us = SkewedClock(folder.name), 10 ** 15
-        wall = mock.patch("nodes.wall_us", lambda: self.true_us)
+        self.clock, self.true_us = Clock(folder.name), 10 ** 15
+        wall = mock.patch("redis_server.wall_us", lambda: self.true_us)
         wall.start()
         self.addCleanup(wall.stop)
 
@@ -126,18 +125,18 @@ class Clocks(unittest.TestCase):
             offset, _, ppm, since = struct.unpack("qqqq", told.read(32))
         return offset + (self.true_us - since) // 1000 * ppm // 1000
 
-    def test_another_rate_is_no_step(self):
-        self.clock.skew(0, 8000)
+    def test_a_new_rate_causes_no_step(self):
+        self.clock.set(0, 8000)
         for ppm, ahead_us in ((-8000, 8000), (4000, 0), (-1000, 4000), (0, 3000)):
             self.true_us += 10 ** 6
             before = self.reads()
-            self.clock.slew(ppm)
+            self.clock.set_rate(ppm)
             self.assertEqual((before, self.reads()), (ahead_us, ahead_us))
 
-    def test_a_step_is_from_the_true_clock(self):
-        self.clock.skew(0, 8000)
+    def test_a_clock_is_set_from_the_true_one(self):
+        self.clock.set(0, 8000)
         self.true_us += 10 ** 6
-        self.clock.skew(2)
+        self.clock.set(2)
         self.assertEqual(self.reads(), 2 * 10 ** 6)
 
 
@@ -145,23 +144,23 @@ class Wires(unittest.TestCase):
     def packets(self, count=1):
         return [b"\x45" + bytes(11) + b"near" + b"far." + bytes([i]) for i in range(count)]
 
-    def passed(self, mirror, packets, seconds=10):
+    def passed(self, shuffler, packets, seconds=10):
         for packet in packets:
-            mirror.take(packet, 0)
-        return list(mirror.due(seconds))
+            shuffler.take(packet, 0)
+        return list(shuffler.due(seconds))
 
-    def test_a_sound_one_turns_each_packet_round_and_keeps_their_order(self):
-        mirror = Mirror(1)
-        self.assertEqual(self.passed(mirror, self.packets(9)), [packet[:12] + b"far.near" + packet[20:] for packet in self.packets(9)])
-        self.assertEqual(sum(mirror.count.values()), 0)
-        self.assertEqual(self.passed(mirror, [b"\x60" + bytes(39)]), [])
+    def test_a_sound_wire_reverses_each_packet_and_keeps_their_order(self):
+        shuffler = Shuffler(1)
+        self.assertEqual(self.passed(shuffler, self.packets(9)), [packet[:12] + b"far.near" + packet[20:] for packet in self.packets(9)])
+        self.assertEqual(sum(shuffler.count.values()), 0)
+        self.assertEqual(self.passed(shuffler, [b"\x60" + bytes(39)]), [])
 
-    def test_others_lose_double_and_shuffle(self):
-        mirror = Mirror(1)
+    def test_a_lossy_wire_loses_doubles_and_reorders(self):
+        shuffler = Shuffler(1)
         for manner, expected in (({"loss": 1}, 0), ({"loss": 0, "double": 1}, 40), ({"double": 0, "delay": (0, 1)}, 20)):
-            mirror.manner.update(manner)
-            self.assertEqual(len(self.passed(mirror, self.packets(20))), expected)
-        self.assertEqual((mirror.count["lost"], mirror.count["doubled"]), (20, 20))
-        self.assertGreater(mirror.count["overtaken"], 0)
-        self.assertEqual(self.passed(mirror, self.packets(), -1), [])
-        self.assertGreater(mirror.patience(-1), 0)
+            shuffler.manner.update(manner)
+            self.assertEqual(len(self.passed(shuffler, self.packets(20))), expected)
+        self.assertEqual((shuffler.count["lost"], shuffler.count["doubled"]), (20, 20))
+        self.assertGreater(shuffler.count["overtaken"], 0)
+        self.assertEqual(self.passed(shuffler, self.packets(), -1), [])
+        self.assertGreater(shuffler.patience(-1), 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What one row runs in: redis-servers, daemons, a proxy between each of them, 20 client processes, and the means to break each."""
+"""The world of one row: redis-servers, daemons, a proxy between them, 20 client processes, and the means to break each of these."""
 import contextlib
 import multiprocessing
 import os
@@ -8,29 +8,30 @@ import signal
 import threading
 import time
 
-import locker
+import lock_client
 import process
 import wire
 from checker import Verdict
-from harness import Daemon
+from daemon import Daemon
 from history import History, Log, now
 from hosts import Hosts
-from mirror import Wire
-from nodes import Node, SkewedClock
-from process import merged, state_of, until, yaml
-from register import Registers
-from routes import Routes
-from skip import Skip
+from links import Links
+from packets import LossyWire
+from process import Skip, merged, state_of, until, yaml
+from redis_server import Clock, Redis
+from registers import Registers
+
 
 NAMES = ["orders/%d" % i for i in range(8)]
-MANY = ["orders/%d" % i for i in range(40)]  # so that one is free at every moment: a time without a grant is the daemons' doing
+MANY = ["orders/%d" % i for i in range(40)]  # so many that one is free at every moment: a time without a grant is due to the daemons
 CLIENTS = 20
 
 
-class World(Hosts, Routes):
-    """options: nodes, daemons, clients, lease_ms, max_lease_ms, timeout_ms, node (of Redis), tree (of the daemons), client (of the clients), tcp,
-    clock (of the Redis), daemon_clock, alloc (of the daemons fail), client_proxy, direct (daemons dial Redis by TCP at that address, not through the proxy), wire (through a
-    mirror.Wire), program (the daemon), seconds."""
+class World(Hosts, Links):
+    """options: how many nodes, daemons and clients; remote, how many further hosts; lease_ms, max_lease_ms, timeout_ms; node, tree and client, the options of
+    a Redis, a daemon and a client; tcp: every other client dials by TCP; clock, daemon_clock: these run with a clock that a row sets; alloc: allocations
+    of daemons can fail; client_proxy: clients dial through the proxy; direct: daemons dial Redis by TCP at this address, not through the proxy; wire: they
+    dial through a LossyWire; program: another daemon; names; seconds."""
 
     def __init__(self, folder, seed, seconds, **options):
         self.folder, self.seed, self.rng, self.options = folder, seed, random.Random(seed), options
@@ -40,23 +41,24 @@ class World(Hosts, Routes):
         self.log = Log(os.path.join(folder, "nemesis.log"))
         self.registers = Registers(folder, self.names)
         self.context = multiprocessing.get_context("forkserver")
-        self.context.set_forkserver_preload(["locker", "foreign", "mirror", "proxy"])
+        self.context.set_forkserver_preload(["lock_client", "classic_client", "packets", "proxy"])
         self.nodes, self.daemons, self.processes, self.client_options = [], [], {}, {}
         self.control, self.proxy, self.wire, self.worst_gap = None, None, None, 0.0
-        self.late_at = 0.0  # when this machine was late last
+        self.late_at = 0.0  # when this machine was last late
         threading.Thread(target=self.watch, daemon=True).start()
         self.stack = contextlib.ExitStack()
-        self.hosts = []  # further hosts: processes that keep a network namespace
+        self.hosts = []  # of further hosts: the processes that keep their network namespaces
 
-    # --- building ----------------------------------------------------------------------------------------------------
+    # --- start -------------------------------------------------------------------------------------------------------
 
     def start(self):
         self.start_proxy()
-        self.wire = Wire(self) if self.options.get("wire") else None
+        self.wire = LossyWire(self) if self.options.get("wire") else None
         for i in range(self.options.get("remote", 0)):
             self.hosts.append(self.make_host(i))
         for i in range(self.options.get("nodes", 3)):
-            node = Node(i, clock=self.options.get("clock", False), **self.options.get("node", {}))
+            node = Redis(clock=self.options.get("clock", False), **self.options.get("node", {}))
+            node.index = i
             self.stack.callback(node.stop)
             self.nodes.append(node.start())
         for i in range(self.options.get("daemons", 2)):
@@ -92,7 +94,7 @@ class World(Hosts, Routes):
             port = process.free_port()
             tree["listen"] = {"tcp": "0.0.0.0:%d" % port}
         clock, alloc, env = self.shims(i)
-        daemon = Daemon(merged(merged(tree, self.options.get("tree", {})), over.pop("tree", {})), tcp=self.options.get("tcp", False), env=env, **over)
+        daemon = Daemon(merged(tree, self.options.get("tree"), over.pop("tree", None)), tcp=self.options.get("tcp", False), env=env, **over)
         daemon.index, daemon.clock, daemon.alloc = i, clock, alloc
         if port:
             daemon.tcp = ("127.0.0.1", port)
@@ -103,12 +105,12 @@ class World(Hosts, Routes):
         return daemon
 
     def shims(self, i):
-        """What is preloaded into daemon i: its clock, the file that tells which of its allocations fail, and the environment that says so."""
+        """What is preloaded into daemon i. Returns (its clock, the file that says which of its allocations fail, the environment)."""
         if self.options.get("daemon_clock"):
             os.makedirs(os.path.join(self.folder, "clock-%d" % i), exist_ok=True)
-            clock = SkewedClock(os.path.join(self.folder, "clock-%d" % i))
-            return clock, None, dict(clock.env(), ASAN_OPTIONS="detect_leaks=1:verify_asan_link_order=0")  # the shim stands before what instruments
-        if self.options.get("alloc") and not process.sanitized():  # the row says so
+            clock = Clock(os.path.join(self.folder, "clock-%d" % i))
+            return clock, None, dict(clock.env(), ASAN_OPTIONS="detect_leaks=1:verify_asan_link_order=0")  # the shim is loaded before the sanitizer
+        if self.options.get("alloc") and not process.sanitized():  # with a sanitizer the row is skipped
             alloc = os.path.join(self.folder, "alloc-%d" % i)
             with open(alloc, "wb") as counts:
                 counts.write(bytes(16))
@@ -117,7 +119,7 @@ class World(Hosts, Routes):
 
     @staticmethod
     def strict(daemon):
-        """From its second start on a daemon trusts no node without a marker."""
+        """Sets guard: strict. From its second start on a daemon trusts no node without a marker."""
         daemon.tree = merged(daemon.tree, {"guard": "strict"})
         daemon.config = yaml(daemon.tree)
         daemon.write_config()
@@ -140,7 +142,7 @@ class World(Hosts, Routes):
         options.update(self.client_options.setdefault(i, {}))
         options.update(over)
         self.client_options[i].update(over)
-        worker = self.context.Process(target=locker.run, args=(options,), daemon=True)
+        worker = self.context.Process(target=lock_client.run, args=(options,), daemon=True)
         worker.start()
         self.processes[i] = worker
         return worker
@@ -148,7 +150,7 @@ class World(Hosts, Routes):
     # --- time --------------------------------------------------------------------------------------------------------
 
     def watch(self):
-        """A thread that measures how late this machine is. When all of it stands still, nobody's answer can come."""
+        """A thread that measures how late this machine is: while the machine stands still no answer can come."""
         while True:
             begin, at = time.monotonic(), now()
             time.sleep(0.02)
@@ -160,7 +162,7 @@ class World(Hosts, Routes):
                 self.late_at = time.monotonic()
 
     def pause(self, seconds):
-        """Sleeps, and watches over the daemons."""
+        """Sleeps, and fails the row when a daemon dies."""
         end = time.monotonic() + seconds
         while True:
             left = end - time.monotonic()
@@ -191,7 +193,7 @@ class World(Hosts, Routes):
 
     @contextlib.contextmanager
     def stopped(self, who, pid):
-        """SIGSTOP; what is asked of it meanwhile may take that much longer."""
+        """SIGSTOP of a process for a while. Requests to it may take so much longer."""
         at = now()
         os.kill(pid, signal.SIGSTOP)
         until(lambda: state_of(pid) in ("T", ""), "%s is stopped" % who)
@@ -257,11 +259,11 @@ class World(Hosts, Routes):
     # --- the end -----------------------------------------------------------------------------------------------------
 
     def recovery_bound(self):
-        """Seconds: quarantine, what is left of leases, reconnects, and what this machine is late."""
+        """Seconds for a quarantine, the rest of leases and reconnecting, and for how late this machine is."""
         return self.max_lease_ms / 1000 * 1.02 + self.lease_ms / 1000 + 2 + 5 + 10 * self.worst_gap
 
     def settle(self):
-        """After the last fault each daemon must grant again within the bound (L1, L2, L4). Returns the seconds that it took."""
+        """After the last fault each daemon must grant again within the bound (L1, L2, L4). Returns the seconds that the slowest needs."""
         begin, worst, bound = time.monotonic(), 0.0, self.recovery_bound()
         for daemon in [daemon for daemon in self.daemons if daemon.alive()]:
             try:
@@ -284,22 +286,22 @@ class World(Hosts, Routes):
         for i, worker in self.processes.items():
             while worker.is_alive() and time.monotonic() < deadline:
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(worker.pid, signal.SIGCONT)  # some stop themselves, up to the last
+                    os.kill(worker.pid, signal.SIGCONT)  # clients that stop themselves do so to the end
                 worker.join(0.2)
             if worker.is_alive():
-                self.fail("L7", "client %d does not come to its end" % i)
+                self.fail("L7", "client %d does not end" % i)
                 self.kill_client(i)
 
     def quiescent(self):
-        """S21: without clients nothing is held, nobody waits."""
+        """S21: without clients there are no locks and no sessions."""
         for daemon in self.daemons:
             if not daemon.alive():
                 continue
             with wire.Client(daemon.addr) as probe:
-                def left():
+                def empty():
                     return not [str(row) for what in ("locks", "sessions") for row in probe.ask("LIST " + what).rows][1:]
                 try:
-                    until(left, "empty", self.max_lease_ms / 1000 + 5)
+                    until(empty, "empty", self.max_lease_ms / 1000 + 5)
                 except AssertionError:
                     self.fail("S21", "daemon %d is not empty without clients: %s" % (daemon.index, [
                         str(row) for what in ("locks", "sessions") for row in probe.ask("LIST " + what).rows][:5]))
@@ -316,28 +318,28 @@ class World(Hosts, Routes):
                 self.fail("S21", str(error))
 
     def left_in_redis(self):
-        return ["%s on node %d" % (key, node.index) for node in self.nodes if node.up() for key in node.lock_keys()]
+        return ["%s on node %d" % (key, node.index) for node in self.nodes if node.serves() for key in node.lock_keys()]
 
     def check_times(self):
-        """S16: every key of ours ends by itself, but for marker and fence: a lock within the longest lease, a line within three times what a place lasts."""
+        """S16: every key of a daemon but marker and fence expires: a lock within the longest lease, a queue within three times the time of a ticket."""
         longest = {"lock:": self.max_lease_ms, "redlockd:lock:": 3 * 3000}
         for node in self.nodes:
-            for prefix, most in longest.items() if node.up() else ():
+            for prefix, most in longest.items() if node.serves() else ():
                 for key in node.lock_keys(prefix):
-                    left = node.cli.pttl(key)
-                    if not key.startswith("redlockd:lock:!") and (left == -1 or left > most):
-                        self.fail("S16", "%s on node %d ends in %d ms" % (key, node.index, left))
+                    ttl = node.cli.pttl(key)
+                    if not key.startswith("redlockd:lock:!") and (ttl == -1 or ttl > most):
+                        self.fail("S16", "%s on node %d expires in %d ms" % (key, node.index, ttl))
 
     def check_orphans(self):
-        """L8: no key outlives its time."""
+        """L8: all keys expire in time."""
         self.check_times()
         try:
             until(lambda: not self.left_in_redis(), "expiry", self.max_lease_ms / 1000 * 1.02 + 1 + 4 * self.worst_gap)
         except AssertionError:
-            self.fail("L8", "left after the longest lease: %s" % ", ".join(self.left_in_redis()[:5]))
+            self.fail("L8", "these keys are left after the longest lease: %s" % ", ".join(self.left_in_redis()[:5]))
 
     def finish(self, kind, orphans=True):
-        """Faults are over: recovery, quiescence, what is left, and the verdict."""
+        """The faults are over. Judges the recovery, what is left, and the history. Returns (verdict, seconds of the longest recovery)."""
         took = self.settle()
         self.pause(0.5)
         self.log.tell("window", at=self.began, to=now())
@@ -352,7 +354,7 @@ class World(Hosts, Routes):
         if self.options.get("client", {}).get("grace_ms"):
             self.note("%d locks resumed" % verdict.resumed)
             if not verdict.resumed:
-                self.fail("S12", "nothing was ever resumed")
+                self.fail("S12", "no lock was resumed")
         for rows in verdict.history.clients.values():
             for row in rows:
                 if row["e"] == "failed":
@@ -361,7 +363,7 @@ class World(Hosts, Routes):
         return verdict, max(took, verdict.recovery())
 
     def answer_ms(self):
-        """What a request may take beyond its wait: three rounds with two time limits each, and what this machine is late."""
+        """How long a request may take beyond its wait: three rounds of two timeouts each, and how late this machine is."""
         return 6 * self.options.get("timeout_ms", 100) + 50 + 1500 + 10 * self.worst_gap * 1000
 
     def close(self):

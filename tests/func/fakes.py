@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Servers that are no good Redis: one that talks nonsense, and a way through to a real one that can be made to misbehave."""
+"""Servers in the place of a Redis: one that answers nonsense, and a relay to a real one that can misbehave."""
 import selectors
 import socket
 import threading
 
 
 class Server:
-    """A Unix socket, one thread, all its connections; told what arrives by took(connection, data)."""
+    """A Unix socket and all its connections, served by one thread. took(connection, data) is called with what arrives."""
 
     def __init__(self, path):
         self.path, self.selector = path, selectors.DefaultSelector()
@@ -68,7 +68,7 @@ class Server:
 
 
 class Nonsense(Server):
-    """Answers whatever arrives with the same bytes; None: with nothing; b"": by closing."""
+    """Answers everything with the same bytes. None: never answers. b"": closes the connection."""
 
     def __init__(self, path, answer):
         super().__init__(path)
@@ -82,13 +82,13 @@ class Nonsense(Server):
         sock.sendall(self.answer)
 
 
-class Way(Server):
-    """Between the daemon and a real Redis; replies pass through bend(data), requests through stall."""
+class Relay(Server):
+    """Stands between a daemon and a real Redis. It can replace replies and hold requests."""
 
     def __init__(self, path, to):
         super().__init__(path)
         self.to, self.peer = to, {}
-        self.instead = None  # what stands for every reply: bytes, or a function of the reply
+        self.instead = None  # replaces every reply: bytes, or a function of the reply
         self.hold_requests = False
         self.held, self.lock = [], threading.Lock()
 
@@ -128,7 +128,7 @@ class Way(Server):
             super().drop(other)
 
     def release(self):
-        """Lets the held requests go."""
+        """Sends the requests that were held."""
         with self.lock:
             self.hold_requests = False
             for sock, data in self.held:

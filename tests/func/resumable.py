@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A client that asked for grace: what it remembers of its session, and how it comes back."""
+"""Clients that ask for grace: what they remember of their session, and how they come back to it."""
 import time
 
-import wire
-from wire import Client, quoted
+from process import WAIT
+from wire import Client
 
 
 class Ticket:
-    """What RESUME asks for, and where."""
+    """The session and the secret that RESUME asks for."""
 
     def __init__(self, hello):
         self.session, self.secret = hello["session"], hello["secret"]
@@ -21,15 +21,20 @@ def with_grace(client, grace="30s", more=""):
 
 
 def resume(client, ticket, timeout=None):
-    """{name: row} of what the session still holds."""
+    """Resumes a session. Returns {name: row} of what it still holds."""
     answer = client.ok(str(ticket), timeout)
     if answer["session"] != ticket.session or answer.num("n") != len(answer.rows):
-        raise AssertionError("not what was asked for: %s %r" % (answer, answer.rows))
+        raise AssertionError("not the session that was asked for: %s %r" % (answer, answer.rows))
     return {row["name"]: row for row in answer.rows}
 
 
+def resume_fences(client, ticket):
+    """Resumes a session. Returns {name: fence} of what it still holds."""
+    return {name: row.num("fence") for name, row in resume(client, ticket).items()}
+
+
 class Survivor:
-    """Goes on whatever happens to the daemon: it dials, resumes if it can, begins anew if it must."""
+    """A client that goes on when its daemon ends: it dials until it succeeds, resumes its session if it can, and begins a new one otherwise."""
 
     def __init__(self, addr, grace="20s"):
         self.addr, self.grace = addr, grace
@@ -37,7 +42,7 @@ class Survivor:
         self.resumed, self.refused = 0, 0
         self.dial()
 
-    def dial(self, timeout=wire.WAIT * 3):
+    def dial(self, timeout=WAIT * 3):
         deadline = time.monotonic() + timeout
         while True:
             try:
@@ -46,7 +51,7 @@ class Survivor:
                 return
             except (OSError, AssertionError) as fault:
                 if time.monotonic() > deadline:
-                    raise AssertionError("no daemon there: %s" % fault)
+                    raise AssertionError("no daemon answers: %s" % fault) from fault
                 self.hang_up()
                 time.sleep(0.005)
 
@@ -69,7 +74,7 @@ class Survivor:
             self.client.close()
 
     def ask(self, request, timeout=60):
-        """The answer; None: the connection broke, the session is resumed or new, and self.held says what it holds."""
+        """The answer. None: the connection broke, and self.held says what the session holds after it was resumed or begun anew."""
         try:
             return self.client.ask(request, timeout)
         except (OSError, AssertionError):
@@ -86,7 +91,3 @@ def broken(client):
     except OSError:
         return True
     return client.ended
-
-
-def name_of(number):
-    return quoted("many/%d" % number)

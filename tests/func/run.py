@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs the function tests: python3 tests/func/run.py [-v] [-j N] [module | module.Class | module.Class.test] …
 
-Classes run in processes of their own, -j of them at a time (5: they mostly wait); those marked ALONE one after the other, with nothing beside them.
-A failure is printed with the log of the daemons that took part. One that may be due to what ran beside it is no verdict yet: at the end that
-test runs alone, three times, and has failed unless it passes all of them; if it does, it is called unsteady, below what was wrong the first time. That
-excuses little: what NO_EXCUSE finds counts at once, and so does every failure when there are more than UNSTEADY_MOST.
+Each class runs in a process of its own, -j of them at a time (5: most tests wait). Classes marked ALONE run one after the other, with nothing beside them.
+A failure is printed with the logs of the daemons. A test that fails beside others runs three times more, alone, at the end. It has failed unless it passes
+each time; if it does, the run calls it unsteady. A failure that matches NO_EXCUSE counts at once, and so do all failures if there are more than UNSTEADY_MOST.
 Last line: "N passed, N failed". Status 1 when anything failed.
 """
 import argparse
@@ -22,8 +21,8 @@ import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
-from harness import NO_EXCUSE
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
+from harness import NO_EXCUSE  # the path stands above
 
 UNIT_LIMIT = 240  # seconds for one class
 UNSTEADY_MOST = 3  # in one run
@@ -38,9 +37,9 @@ def tests_of(suite):
             yield item
 
 
-# --- a worker: the tests of one class, one JSON line each ------------------------------------------------------------
+# --- a worker: runs the tests of one class, and writes one JSON line about each --------------------------------------
 
-class Tell(unittest.TestResult):
+class Reporter(unittest.TestResult):
     def __init__(self, out):
         super().__init__()
         self.out, self.begin, self.worst = out, time.monotonic(), None
@@ -90,17 +89,17 @@ def work(names):
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     suite = unittest.defaultTestLoader.loadTestsFromNames(names)
-    tell = Tell(out)
-    suite.run(tell)
+    reporter = Reporter(out)
+    suite.run(reporter)
     import harness
     for text in harness.FuncTest.figures:
-        tell.say(figure=text)
+        reporter.say(figure=text)
 
 
 # --- the parent ------------------------------------------------------------------------------------------------------
 
 class Unit:
-    """One class and those of its tests that were asked for."""
+    """One class, and the tests of it that are to run."""
 
     def __init__(self, name, names, alone, cost):
         self.name, self.names, self.alone, self.cost = name, names, alone, cost
@@ -114,7 +113,7 @@ class Unit:
 
 
 def collect(wanted):
-    """The units of the modules or dotted names given; of all modules when none are."""
+    """The units of these modules or dotted names, or of all modules. The longest come first."""
     names = wanted or sorted(os.path.basename(path)[:-3] for path in glob.glob(os.path.join(HERE, "test_*.py")))
     units = {}
     for name in names:
@@ -134,8 +133,8 @@ def collect(wanted):
 class Runner:
     def __init__(self, verbose, alone=False):
         self.verbose, self.passed, self.failed, self.skipped, self.figures, self.unsteady = verbose, 0, [], [], [], []
-        self.alone = alone  # what fails now has failed
-        self.doubtful = []  # what failed in company
+        self.alone = alone  # nothing runs beside these tests: what fails has failed
+        self.doubtful = []  # tests that failed beside others
 
     def row(self, unit, row):
         if "figure" in row:
@@ -164,19 +163,19 @@ class Runner:
         print("FAILED %s\n%s" % (name, text), flush=True)
 
     def settle(self):
-        """The verdict on what failed in company."""
+        """Runs the tests again that failed beside others, alone."""
         for name in self.doubtful:
             if len(self.doubtful) > UNSTEADY_MOST:
-                self.fail(name, "as told above; %d did, more than %d, so that none of them runs again" % (len(self.doubtful), UNSTEADY_MOST))
+                self.fail(name, "see above; %d tests failed beside others, more than %d, so that none of them runs again" % (len(self.doubtful), UNSTEADY_MOST))
             elif all(passes_alone(name) for _ in range(ALONE_RUNS)):
                 self.passed += 1
                 self.unsteady.append(name)
                 print("unsteady: %s failed in company, passed alone %d of %d" % (name, ALONE_RUNS, ALONE_RUNS), flush=True)
             else:
-                self.fail(name, "in company, and alone as well: both are told above")
+                self.fail(name, "in company, and alone as well: see above")
 
     def read(self, unit):
-        """Takes what the worker said; False at its end."""
+        """Takes in what the worker has written. Returns False at its end."""
         data = os.read(unit.process.stdout.fileno(), 1 << 16)
         *lines, unit.buffer = (unit.buffer + data).split(b"\n")
         for line in lines:
@@ -234,7 +233,7 @@ def passes_alone(name):
 
 
 def restore_signals():
-    """Who runs tests in the background may ignore these, and what is ignored stays so in all that the tests start."""
+    """A shell in the background may ignore these signals, and all processes that the tests start would inherit that."""
     for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)

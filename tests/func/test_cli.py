@@ -1,39 +1,28 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The command line of redlock as a person and a script meet it."""
+"""The command line of redlock, as a person and as a script uses it."""
 import json
 import os
-import pty
-import select
 import signal
 import subprocess
 import termios
 import time
 
+from daemon import on_redis
 from harness import on_each_store
-from process import QUIET, REDLOCK, call, merged, spawn, state_of, temp_folder, until
+from process import GONE, QUIET, REDLOCK, call, merged, reap, spawn, state_of, until
 
 
 class Tool:
-    """redlock against the daemon of the class."""
+    """redlock with the daemon of the class."""
 
     def redlock(self, *argv, **options):
-        return call(REDLOCK, "--addr", self.d.addr, *argv, **options)
+        return self.call_redlock(self.d, *argv, **options)
 
     def spawn(self, *argv, **options):
-        process = spawn([REDLOCK, "--addr", self.d.addr, *argv], **merged(QUIET, options))
-
-        def end():
-            if process.poll() is None:
-                process.kill()
-            process.wait()
-            for pipe in (process.stdout, process.stderr, process.stdin):
-                if pipe:
-                    pipe.close()
-        self.addCleanup(end)
-        return process
+        return self.start_redlock(self.d, *argv, **options)
 
     def free(self, name):
-        return not self.connect().ok("SHOW " + name).rows
+        return not self.connect().roles(name)
 
     def held(self, name):
         return [row for row in self.connect().ok("SHOW " + name).rows if row["role"] == "holder"]
@@ -57,7 +46,7 @@ class Run(Tool):
         fences = [int(self.redlock("run", name, "--", "sh", "-c", "echo $REDLOCK_FENCE")[1]) for _ in range(5)]
         self.assertEqual(fences, sorted(set(fences)))
 
-    def test_the_status_is_the_childs(self):
+    def test_the_status_is_that_of_the_child(self):
         name = self.name()
         for code in (0, 1, 7, 122, 200, 255):
             self.assertEqual(self.redlock("run", name, "--", "sh", "-c", "exit %d" % code)[0], code)
@@ -65,14 +54,14 @@ class Run(Tool):
         self.assertEqual(self.redlock("run", name, "--", "sh", "-c", "kill -TERM $$")[0], 128 + 15)
         self.assertEqual(self.redlock("run", name, "--", "sh", "-c", "kill -KILL $$")[0], 128 + 9)
 
-    def test_126_and_127(self):
+    def test_126_and_127_when_the_command_cannot_be_run(self):
         name = self.name()
         self.assertEqual(self.redlock("run", name, "--", "/nonexistent/program")[0], 127)
         self.assertEqual(self.redlock("run", name, "--", "no-such-program-anywhere")[0], 127)
         self.assertEqual(self.redlock("run", name, "--", "/etc/passwd")[0], 126)
         self.assertTrue(self.free(name))
 
-    def test_124_when_it_was_not_free_in_time(self):
+    def test_124_when_the_lock_is_not_free_in_time(self):
         name = self.name()
         self.connect("the other").ok("LOCK " + name)
         for argv in (["try", name, "--", "true"], ["run", name, "--wait", "0", "--", "true"], ["run", "--wait", "0s", name, "true"]):
@@ -101,16 +90,14 @@ class Run(Tool):
         name, holder = self.name(), self.connect()
         holder.ok("LOCK " + name)
         process = self.spawn("run", name, "--", "echo", "my turn")
-        until(lambda: len(holder.ok("SHOW " + name).rows) == 2, "it waits")
+        until(lambda: len(holder.roles(name)) == 2, "it waits")
         self.assertIsNone(process.poll())
         holder.ok("UNLOCK " + name)
         out, err = process.communicate(timeout=10)
         self.assertEqual((process.returncode, out, err), (0, b"my turn\n", b""))
 
     def test_two_runs_exclude_each_other(self):
-        name, folder = self.name(), temp_folder()
-        door = os.path.join(folder, "door")
-        self.addCleanup(os.rmdir, folder)
+        name, door = self.name(), os.path.join(self.folder(), "door")
         runs = [self.spawn("run", name, "--", "sh", "-c", "mkdir %s && sleep 0.05 && rmdir %s" % (door, door)) for _ in range(8)]
         self.assertEqual([run.wait(30) for run in runs], [0] * 8)
 
@@ -129,12 +116,12 @@ class Run(Tool):
             self.assertEqual(process.wait(10), 42, letter)
             until(lambda: self.free(name), "the lock is free")
 
-    def test_the_child_goes_with_a_killed_wrapper(self):
+    def test_a_killed_run_takes_its_child_along(self):
         name = self.name()
         process = self.spawn("run", name, "--", "sh", "-c", "echo $$; exec sleep 1000")
         child = int(process.stdout.readline())
         process.kill()
-        until(lambda: state_of(child) in ("", "Z", "X"), "the child is gone")
+        until(lambda: state_of(child) in GONE, "the child is gone")
         until(lambda: self.free(name), "the lock is free")
 
     def test_the_lock_is_held_as_long_as_the_child_runs(self):
@@ -146,12 +133,12 @@ class Run(Tool):
         c = self.connect()
         busy = c.busy("LOCK " + name)
         self.assertIn("pid=%d" % process.pid, busy["holder"])
-        self.assertEqual(c.ask("LOCK %s wait=2500ms" % name).kind, "TIMEOUT", "beyond the lease of 2 s")
+        self.assertEqual(c.ask("LOCK %s wait=2500ms" % name).kind, "TIMEOUT", "the lock outlives the lease of 2 s")
         process.stdin.close()
         self.assertEqual(process.wait(10), 0)
         c.ok("LOCK %s wait=5s" % name)
 
-    def test_keep_leaves_it_taken_after_a_short_job(self):
+    def test_keep_leaves_the_name_taken_after_a_short_job(self):
         name, c = self.name(), self.connect()
         begin = time.monotonic()
         self.assertEqual(self.redlock("run", "--keep", "1500ms", name, "--", "true")[0], 0)
@@ -166,7 +153,7 @@ class Run(Tool):
         self.assertRegex(err, r"^redlock: --keep 10m is longer than the daemon's max_lease of \d+m?s\n$")
         self.assertTrue(self.free(name))
 
-    def test_a_loss_stops_the_child_and_is_123(self):
+    def test_123_when_the_lock_is_lost_and_the_child_is_stopped(self):
         if not self.r:
             return self.killed_daemon()
         name = self.name()
@@ -174,17 +161,16 @@ class Run(Tool):
         child = int(process.stdout.readline())
         self.r.cli.delete("lock:" + name)
         self.assertEqual(process.wait(10), 123)
-        self.assertIn(state_of(child), ("", "Z", "X"))
+        self.assertIn(state_of(child), GONE)
 
     def killed_daemon(self):
-        """Without a Redis: the daemon is gone, and nobody keeps the lease."""
+        """The loss on the memory store: the daemon is killed, and nobody renews the lease."""
         daemon = self.daemon(self.CONFIG)
-        process = spawn([REDLOCK, "--addr", daemon.addr, "run", "a", "--", "sh", "-c", "echo $$; exec sleep 1000"], **QUIET)
-        self.addCleanup(lambda: (process.kill(), process.wait(), process.stdout.close(), process.stderr.close()))
+        process = self.start_redlock(daemon, "run", "a", "--", "sh", "-c", "echo $$; exec sleep 1000")
         child = int(process.stdout.readline())
         daemon.kill()
         self.assertEqual(process.wait(10), 123)
-        self.assertIn(state_of(child), ("", "Z", "X"))
+        self.assertIn(state_of(child), GONE)
 
     def test_odd_names(self):
         for name in ("a b", "grün", "a=b", "x\"y'z\\", "-dash", "@at", "#hash"):
@@ -200,51 +186,38 @@ class Run(Tool):
             status, _, err = call(REDLOCK, "--addr", addr, "ping")
             self.assertEqual(status, 0, err)
 
-    def test_a_terminal_sees_whom_it_waits_for(self):
-        name, holder = "tty-%d" % os.getpid(), self.connect("the-long-job")  # short: a line of the terminal is cut
+    def test_a_terminal_shows_the_holder_that_a_run_waits_for(self):
+        name, holder = "tty-%d" % os.getpid(), self.connect("the-long-job")  # the name is short, because the terminal cuts its line
         holder.ok("LOCK " + name)
-        try:
-            master, slave = pty.openpty()
-        except OSError as error:
-            self.skipTest("no terminal to be had: %s" % error)
+        master, slave = self.terminal()
         process = self.spawn("run", name, "--", "true", stderr=slave, stdin=slave)
         os.close(slave)
-        self.addCleanup(os.close, master)
-        said, deadline = b"", time.monotonic() + 5
-        while b"the-long-job" not in said and select.select([master], [], [], max(0, deadline - time.monotonic()))[0]:
-            said += os.read(master, 4096)
+        said = self.terminal_shows(master, b"the-long-job")
         holder.ok("UNLOCK " + name)
         self.assertIn(b"the-long-job", said)
         self.assertIn(name.encode(), said)
         self.assertEqual(process.wait(10), 0)
 
-    def test_a_terminal_whose_output_is_stopped_delays_no_turn(self):
-        """As by ^S: whoever waited for it to go on would hold the lock and run nothing."""
+    def test_a_terminal_whose_output_is_stopped_delays_no_command(self):
+        """As after ^S: a run that waited for the terminal would hold the lock and run nothing."""
         name, holder = self.name(), self.connect()
         holder.ok("LOCK " + name)
-        try:
-            master, slave = pty.openpty()
-        except OSError as error:
-            self.skipTest("no terminal to be had: %s" % error)
-        self.addCleanup(os.close, master)
+        _, slave = self.terminal()
         termios.tcflow(slave, termios.TCOOFF)
         process = self.spawn("run", name, "--", "true", stderr=slave)
         os.close(slave)
-        time.sleep(1.5)  # the line about the wait comes after one second
+        time.sleep(1.5)  # redlock prints its line about the wait after one second
         holder.ok("UNLOCK " + name)
         self.assertEqual(process.wait(5), 0)
 
-    def test_a_terminal_that_is_gone_hangs_up_the_command(self):
-        """redlock leads the session, as behind ssh -t: nobody else is told."""
+    def test_a_terminal_that_closes_hangs_up_the_command(self):
+        """redlock leads the session, as under ssh -t: the kernel tells no other process."""
         name = self.name()
-        try:
-            master, slave = pty.openpty()
-        except OSError as error:
-            self.skipTest("no terminal to be had: %s" % error)
+        master, slave = self.terminal()
         process = spawn(["setsid", "--ctty", REDLOCK, "--addr", self.d.addr, "run", name, "--", "sh", "-c", "echo up; exec sleep 1000"],
                         **merged(QUIET, {"stdin": slave}))
         os.close(slave)
-        self.addCleanup(lambda: (process.kill(), process.wait(), process.stdout.close(), process.stderr.close()))
+        self.addCleanup(reap, process)
         self.assertEqual(process.stdout.readline(), b"up\n")
         os.close(master)
         self.assertEqual(process.wait(10), 128 + signal.SIGHUP)
@@ -273,19 +246,18 @@ class Query(Tool):
         self.assertNotIn("zzz-elsewhere", out)
         self.assertEqual(sorted(row["name"] for row in self.json("ls", prefix)), sorted([prefix + "-1", prefix + " 2"]))
 
-    def test_ls_of_very_many(self):
+    def test_ls_lists_a_thousand_locks(self):
         prefix, c = self.name(), self.connect()
         c.send(*["LOCK %s-%d" % (prefix, i) for i in range(1000)])
         for _ in range(1000):
             self.assertEqual(c.reply().kind, "OK")
         self.assertEqual(len({row["name"] for row in self.json("ls", prefix)}), 1000)
 
-    def test_show_tells_holder_and_waiters(self):
+    def test_show_lists_the_holder_and_the_waiters(self):
         name, holder, waiter = self.name(), self.connect("holder-x"), self.connect("waiter-y")
         self.assertEqual(self.redlock("show", name)[0], 1, "a free lock")
         holder.ok('LOCK %s note="the note"' % name)
-        waiter.send("LOCK %s wait=30s" % name)
-        waiter.barrier()
+        waiter.begin("LOCK %s wait=30s" % name)
         status, out, _ = self.redlock("show", name)
         self.assertEqual(status, 0)
         for word in ("holder-x", "waiter-y", "the note"):
@@ -315,7 +287,7 @@ class Query(Tool):
             return
         server = self.redis()
         server.kill()
-        daemon = self.daemon({"store": "redis", "redis": {"nodes": [server.node]}})
+        daemon = self.daemon(on_redis([server]))
         self.assertEqual(call(REDLOCK, "--addr", daemon.addr, "ping")[0], 1)
 
     def test_nodes_stats_clients(self):
@@ -332,7 +304,7 @@ class Query(Tool):
             self.assertEqual(status, 0)
             self.assertTrue(out.strip())
 
-    def test_raw_says_what_the_daemon_says(self):
+    def test_raw_prints_what_the_daemon_answers(self):
         name = self.name()
         status, out, _ = self.redlock("raw", "LOCK " + name)
         self.assertEqual(status, 0)
@@ -360,13 +332,8 @@ class Query(Tool):
         for word in ("run", "try", "ls", "show", "ping", "nodes", "stats", "clients", "raw"):
             self.assertRegex(out, r"\b%s\b" % word)
 
-    def test_output_into_a_closed_pipe_is_no_disaster(self):
+    def test_output_into_a_closed_pipe_ends_the_command(self):
         process = self.spawn("stats")
         process.stdout.close()
         process.stdout = None
         self.assertIsNotNone(process.wait(10))
-
-
-if __name__ == "__main__":
-    from harness import main
-    main()

@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""redlock run across the end of its daemon: the command runs on under the same lock, or is stopped in time; who waits waits on."""
+"""redlock run when its daemon ends: the command runs on under the same lock or is stopped in time, and a run that waits goes on waiting."""
 import os
 import signal
 import subprocess
 import threading
 import time
-import unittest
 
 from harness import FuncTest
-from process import QUIET, REDLOCK, call, merged, spawn, state_of, until
+from process import GONE, state_of, until
 from wire import Client
 
-GONE = ("", "Z", "X")
-REPORT = 'echo "$REDLOCK_FENCE $$"; '  # what a command says first
+REPORT = 'echo "$REDLOCK_FENCE $$"; '  # what a command prints first
 
 
 class Rival(threading.Thread):
-    """Asks for the name over and over, at another daemon; granted: the moments and fences at which it got it."""
+    """Asks another daemon for the name over and over. granted: the moment and the fence of each grant."""
 
     def __init__(self, daemon, name):
         super().__init__(daemon=True)
@@ -37,22 +35,12 @@ class Rival(threading.Thread):
         return self.granted
 
 
-class Outlive(FuncTest):
+class RunTest(FuncTest):
     def run_under(self, daemon, name, script, *options, **more):
-        process = spawn([REDLOCK, "--addr", daemon.addr, "run", *options, name, "--", "sh", "-c", script], **merged(QUIET, more))
-
-        def end():
-            if process.poll() is None:
-                process.kill()
-            process.wait()
-            for pipe in (process.stdin, process.stdout, process.stderr):
-                if pipe:
-                    pipe.close()
-        self.addCleanup(end)
-        return process
+        return self.start_redlock(daemon, "run", *options, name, "--", "sh", "-c", script, **more)
 
     def begun(self, process):
-        """(fence, pid) of a command that says REPORT."""
+        """(fence, pid) of a command that prints REPORT."""
         fence, pid = process.stdout.readline().split()
         return int(fence), int(pid)
 
@@ -71,8 +59,8 @@ class Outlive(FuncTest):
         with daemon.client() as client:
             return [row for row in client.ok("LIST sessions").rows if "name" in row and row["name"].startswith("redlock run")]
 
-    def is_back(self, daemon):
-        """It is resumed. Whether the stores have confirmed its lock yet is no matter: a daemon that is killed while it adopts loses nothing."""
+    def resumed(self, daemon):
+        """Its sessions that are resumed, whether or not the stores have confirmed their locks: a daemon that is killed while it adopts loses nothing."""
         return [row for row in self.sessions(daemon) if "grace_ms" not in row]
 
     def free_soon(self, daemon, name):
@@ -80,8 +68,8 @@ class Outlive(FuncTest):
             client.ok("LOCK %s wait=9s" % name, 15)
 
 
-class OnRedis(Outlive):
-    """One Redis, two daemons: one of them ends, the other one's client wants the lock."""
+class OnRedis(RunTest):
+    """One Redis and two daemons. One daemon ends, and a client of the other wants the lock."""
     COST = 25
     CONFIG = {"lease": "6s", "max_lease": "12s"}
 
@@ -100,9 +88,9 @@ class OnRedis(Outlive):
             end()
             self.assertNotIn(state_of(pid), GONE)
             self.d.start()
-            until(lambda: self.is_back(self.d), "the run is back")
+            until(lambda: self.resumed(self.d), "the run has resumed its session")
         with self.other.client("patient") as patient:
-            self.assertEqual(patient.ask("LOCK %s wait=6500ms" % name, 20).kind, "TIMEOUT", "beyond the lease of 6 s")
+            self.assertEqual(patient.ask("LOCK %s wait=6500ms" % name, 20).kind, "TIMEOUT", "the lock outlives the lease of 6 s")
         self.assertNotIn(state_of(pid), GONE)
         self.assertEqual(rival.granted, [], "the lock was free for a moment")
         row = self.held(self.d, name)
@@ -111,7 +99,7 @@ class OnRedis(Outlive):
         process.stdin.flush()
         code, out, err = self.ended(process)
         self.assertEqual((code, out, err), (7, "%d\n" % fence, ""))
-        until(lambda: rival.granted, "the rival gets it at the end")
+        until(lambda: rival.granted, "the rival gets the lock at the end")
         self.assertGreater(rival.end()[0][1], fence)
         self.assertEqual(self.sessions(self.d), [])
 
@@ -132,19 +120,18 @@ class OnRedis(Outlive):
         process = self.run_under(self.d, name, "trap '' TERM; " + REPORT + "while :; do sleep 0.05; done")
         fence, pid = self.begun(process)
         with self.other.client("next") as client:
-            client.send("LOCK %s wait=30s" % name)
-            client.barrier()
+            client.begin("LOCK %s wait=30s" % name)
             self.d.kill()
             granted = client.reply(timeout=30)
             state = state_of(pid)
         self.assertEqual(granted.kind, "OK")
-        self.assertIn(state, GONE, "it ran when the next one had the lock")
+        self.assertIn(state, GONE, "the command still ran when the next client had the lock")
         self.assertGreater(int(granted["fence"]), fence)
         code, _, err = self.ended(process)
         self.assertEqual(code, 123)
         self.assertIn("was lost", err)
 
-    def test_who_waits_is_served_by_the_next_daemon(self):
+    def test_a_run_that_waits_is_served_after_a_restart_of_its_daemon(self):
         for end in (self.d.kill, self.d.finish):
             name = self.name()
             with self.other.client("holder") as holder:
@@ -162,9 +149,9 @@ class OnRedis(Outlive):
 
     def waits(self, daemon, name):
         with daemon.client() as client:
-            return [row for row in client.ok("SHOW " + name).rows if row["role"] == "waiter"]
+            return "waiter" in client.roles(name)
 
-    def test_a_wait_that_is_over_meanwhile_ends(self):
+    def test_a_wait_that_ends_while_the_daemon_restarts_is_124(self):
         name = self.name()
         with self.other.client("holder") as holder:
             holder.ok("LOCK " + name)
@@ -184,13 +171,13 @@ class OnRedis(Outlive):
         process.stdin.close()
         process.stdin = None
         self.assertEqual(process.wait(30), 7)
-        self.figure("a run ended %.1f s after its command, without a daemon" % (time.monotonic() - begin))
+        self.figure("without a daemon a run ends %.1f s after its command" % (time.monotonic() - begin))
         self.d.start()
         until(lambda: not self.sessions(self.d), "the session has ended")
         self.free_soon(self.other, name)
 
 
-class OnMemory(Outlive):
+class OnMemory(RunTest):
     COST = 8
     CONFIG = {"lease": "5s", "max_lease": "8s"}
 
@@ -198,19 +185,19 @@ class OnMemory(Outlive):
         super().setUp()
         self.d = self.daemon(self.CONFIG)
 
-    def test_a_daemon_that_was_stopped_at_the_end_keeps_the_name_all_the_same(self):
+    def test_a_daemon_that_is_stopped_when_the_command_ends_keeps_the_name_afterwards(self):
         name = self.name()
         process = self.run_under(self.d, name, REPORT + "read line; exit 7", "--keep", "8s", stdin=subprocess.PIPE)
         self.begun(process)
         self.d.freeze()
-        time.sleep(2.1)  # a CHECK is asked a third of the lease after the grant, and not answered
+        time.sleep(2.1)  # a third of the lease after the grant redlock sends a CHECK, which is not answered now
         process.stdin.close()
         process.stdin = None
         self.assertEqual(process.wait(10), 7)
         self.d.thaw()
         with self.d.client() as client:
             until(lambda: not self.sessions(self.d), "the session has ended")
-            self.assertEqual([row["role"] for row in client.ok("SHOW " + name).rows], ["kept"])
+            self.assertEqual(client.roles(name), ["kept"])
 
     def test_a_command_outlives_an_orderly_restart(self):
         name = self.name()
@@ -218,28 +205,27 @@ class OnMemory(Outlive):
         fence, pid = self.begun(process)
         self.d.finish()
         self.d.start()
-        until(lambda: self.is_back(self.d), "the run is back")
+        until(lambda: self.resumed(self.d), "the run has resumed its session")
         with self.d.client("rival") as rival:
-            self.assertEqual(rival.ask("LOCK %s wait=5500ms" % name, 20).kind, "TIMEOUT", "beyond the lease of 5 s")
+            self.assertEqual(rival.ask("LOCK %s wait=5500ms" % name, 20).kind, "TIMEOUT", "the lock outlives the lease of 5 s")
             self.assertNotIn(state_of(pid), GONE)
             process.stdin.close()
             process.stdin = None
             self.assertEqual(process.wait(30), 7)
             self.assertGreater(int(rival.ok("LOCK %s wait=10s" % name)["fence"]), fence)
 
-    # --- grace is for connections that broke, not for processes that ended -------------------------------------------
+    # --- grace is for connections that break, not for processes that end ----------------------------------------------
 
     def begin_waiter(self, name):
         waiter = self.client(self.d, "next")
-        waiter.send("LOCK %s wait=30s" % name)
-        waiter.barrier()
+        waiter.begin("LOCK %s wait=30s" % name)
         return waiter
 
     def free_at_once(self, waiter, begin):
         granted = waiter.reply(timeout=30)
         self.assertEqual(granted.kind, "OK")
         self.figure("free after %.0f ms" % ((granted.at - begin) * 1000))
-        self.assertLess(granted.at - begin, 4, "that is nearly the lease of 5 s")
+        self.assertLess(granted.at - begin, 4, "only the lease of 5 s freed it")
 
     def test_kill_of_run_frees_at_once(self):
         name = self.name()
@@ -250,7 +236,7 @@ class OnMemory(Outlive):
         self.free_at_once(waiter, begin)
         self.assertIn(state_of(pid), GONE)
 
-    def test_kill_of_the_keeper_frees_at_once(self):
+    def test_kill_of_the_process_that_keeps_the_lock_frees_it_at_once(self):
         name = self.name()
         process = self.run_under(self.d, name, REPORT + "echo $PPID; exec sleep 1000")
         _, pid = self.begun(process)
@@ -266,20 +252,16 @@ class OnMemory(Outlive):
             name, holder = self.name(), self.client(self.d)
             holder.ok("LOCK " + name)
             process = self.run_under(self.d, name, "true")
-            until(lambda: len(holder.ok("SHOW " + name).rows) == 2, "it waits")
+            until(lambda: len(holder.roles(name)) == 2, "it waits")
             process.send_signal(number)
             self.assertEqual(process.wait(10), -number)
-            until(lambda: len(holder.ok("SHOW " + name).rows) == 1, "it has left the line")
+            until(lambda: len(holder.roles(name)) == 1, "it has left the queue")
             self.assertEqual(self.sessions(self.d), [])
 
     def test_a_normal_end_leaves_no_session(self):
         name = self.name()
         for argv, code in ((["true"], 0), (["false"], 1), (["/nonexistent/program"], 127)):
-            self.assertEqual(call(REDLOCK, "--addr", self.d.addr, "run", name, "--", *argv)[0], code)
+            self.assertEqual(self.call_redlock(self.d, "run", name, "--", *argv)[0], code)
             self.assertEqual(self.sessions(self.d), [])
             with self.d.client() as client:
-                self.assertEqual(client.ok("SHOW " + name).rows, [])
-
-
-if __name__ == "__main__":
-    unittest.main()
+                self.assertEqual(client.roles(name), [])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Garbage beside clients that mind their own business: they notice nothing of it."""
+"""Connections that send garbage beside well-behaved clients, which notice nothing of it."""
 import errno
 import os
 import random
@@ -12,13 +12,14 @@ from process import until
 from wire import connect
 
 GARBAGE, GOOD, SECONDS = 64, 4, 5.0
-REQUESTS = [b"LOCK bad-%d wait=5s", b"LOCK bad-%d", b"@t%d LOCK bad-1 wait=forever", b"UNLOCK good-0-%d", b"EXTEND good-1-%d", b"CHECK shared-%d", b"SHOW shared-%d",
-            b"UNLOCK bad-%d sync=yes", b"CANCEL @t%d", b"HELLO 1 name=bad heartbeat=%d", b"LIST locks limit=%d", b"STATS", b"HELP", b"UNLOCK shared-%d fence=1"]
+REQUESTS = [b"LOCK bad-%d wait=5s", b"LOCK bad-%d", b"@t%d LOCK bad-1 wait=forever", b"UNLOCK good-0-%d", b"EXTEND good-1-%d", b"CHECK shared-%d",
+            b"SHOW shared-%d", b"UNLOCK bad-%d sync=yes", b"CANCEL @t%d", b"HELLO 1 name=bad heartbeat=%d", b"LIST locks limit=%d", b"STATS", b"HELP",
+            b"UNLOCK shared-%d fence=1"]
 SPOILT = [byte for byte in range(256) if byte != ord("\n")]
 
 
 class Nuisance:
-    """One connection that keeps no rule, and comes back when it is hung up on. It never takes a name of the others'."""
+    """A connection that breaks every rule, and dials again when the daemon closes it. It never takes a name of a well-behaved client."""
 
     def __init__(self, addrs, chance):
         self.addrs, self.chance, self.sock = addrs, chance, None
@@ -27,7 +28,7 @@ class Nuisance:
         line = bytearray(self.chance.choice(REQUESTS))
         if b"%d" in line:
             line = bytearray(bytes(line) % self.chance.randrange(3))
-        if self.chance.random() < 0.3:  # the verb is spoilt, so that no other name can come of it
+        if self.chance.random() < 0.3:  # spoils the verb, never the name
             line[self.chance.randrange(4)] = self.chance.choice(SPOILT)
         return bytes(line)
 
@@ -40,7 +41,7 @@ class Nuisance:
         if kind == 2:
             return b"\0" * self.chance.randrange(1, 2000) + b"\n"
         if kind == 3:
-            return self.line()[:-1]  # and no LF: half a request, until more comes
+            return self.line()[:-1]  # half a request, without LF
         if kind == 4:
             return b"\n" * 300 + b"\r\n# \xff\n"
         return b"\n".join(self.line() for _ in range(self.chance.randrange(1, 40))) + b"\n"
@@ -63,7 +64,7 @@ class Nuisance:
             if what < 0.1:
                 self.leave()
             elif what < 0.4:
-                self.sock.recv(1 << 16)  # most do not read what they are told
+                self.sock.recv(1 << 16)  # most never read what the daemon sends
             else:
                 self.sock.send(self.noise())
         except BlockingIOError:
@@ -80,7 +81,7 @@ class Nuisance:
 
 
 class Good:
-    """A client that holds locks, and knows which: name -> [fence, count]."""
+    """A well-behaved client. held: {name: [fence, count]}."""
 
     def __init__(self, client, k):
         self.client, self.k, self.held = client, k, {}
@@ -125,7 +126,7 @@ class Garbage:
     COST, TCP = 12, True
 
     def agree(self, observer, good):
-        """LIST says what the clients know, and SHOW of one name the same."""
+        """LIST and SHOW agree with what the clients know of their locks."""
         known = {(name, g.session, *map(str, stake)) for g in good for name, stake in g.held.items()}
         for prefix in ("good-", "shared-"):
             rows = observer.ok("LIST locks prefix=" + prefix).rows
@@ -135,7 +136,7 @@ class Garbage:
             holder = observer.ok("SHOW " + name).rows[0]
             self.assertEqual((holder["session"], holder["fence"], holder["count"]), (session, fence, count))
 
-    def test_who_minds_his_own_business_notices_nothing(self):
+    def test_well_behaved_clients_notice_nothing(self):
         seed = int(os.environ.get("REDLOCKD_SEED", random.randrange(1 << 32)))
         chance, observer = random.Random(seed), self.connect()
         good = [Good(self.connect(tcp=k % 2), k) for k in range(GOOD)]
@@ -155,7 +156,7 @@ class Garbage:
         finally:
             for n in nuisances:
                 n.close()
-        self.figure("REDLOCKD_SEED=%d, %d rounds of %d requests and LIST, the longest %.0f ms" % (seed, acts, GOOD, 1000 * longest))
-        until(lambda: not observer.ok("LIST locks prefix=bad-").rows, "nothing is left of them")
-        until(lambda: observer.ok("LIST sessions").num("n") == GOOD + 1, "their sessions have ended")
+        self.figure("REDLOCKD_SEED=%d, %d rounds of %d requests and LIST, the longest took %.0f ms" % (seed, acts, GOOD, 1000 * longest))
+        until(lambda: not observer.ok("LIST locks prefix=bad-").rows, "no lock of the garbage is left")
+        until(lambda: observer.ok("LIST sessions").num("n") == GOOD + 1, "the sessions of the garbage have ended")
         self.agree(observer, good)

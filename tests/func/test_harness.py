@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The harness itself: a test that cannot fail is worth nothing."""
+"""The harness itself, which must be able to fail, and tests/run.py."""
 import os
 import random
 import shutil
@@ -11,19 +11,20 @@ import unittest
 import redis
 
 import fakes
-from harness import REPORTS, FuncTest
+from daemon import REPORTS
+from harness import FuncTest
 from process import ROOT, call, temp_folder, yaml
 from wire import Client, Line, quoted, split
 
 
-class Words(unittest.TestCase):
-    def test_what_is_quoted_is_split_again(self):
+class Protocol(unittest.TestCase):
+    def test_quoted_words_are_split_again(self):
         rng = random.Random(1)
         for _ in range(500):
             value = bytes(rng.randrange(256) for _ in range(rng.randrange(20)))
             self.assertEqual([(f, v) for f, v, _ in split(("x=%s " % quoted(value)).encode() + quoted(value).encode())], [("x", value), (None, value)])
 
-    def test_lines_are_read_as_the_protocol_says(self):
+    def test_lines_are_parsed_as_the_protocol_says(self):
         line = Line(b'@a BUSY name="a b" holder="w pid=1" held_ms=12', 1.0)
         self.assertEqual((line.tag, line.kind, line["name"], line["holder"], line.num("held_ms"), line.written["name"]),
                          ("@a", "BUSY", "a b", "w pid=1", 12, '"a b"'))
@@ -43,8 +44,8 @@ class Words(unittest.TestCase):
         self.assertEqual(yaml({"a": "1s", "b": {"c": "/x y", "d": ["u:1"]}}), 'a: 1s\nb:\n  c: "/x y"\n  d: ["u:1"]\n')
 
 
-class Patience(unittest.TestCase):
-    """A Client against this very process."""
+class Deadlines(unittest.TestCase):
+    """A Client whose server is this process."""
 
     def setUp(self):
         self.folder = temp_folder()
@@ -56,7 +57,7 @@ class Patience(unittest.TestCase):
         self.peer, _ = self.server.accept()
         self.addCleanup(lambda: (self.client.close(), self.peer.close(), self.server.close(), os.unlink(path), os.rmdir(self.folder)))
 
-    def test_what_does_not_come_is_given_up(self):
+    def test_a_line_that_does_not_come_is_given_up(self):
         begin = time.monotonic()
         with self.assertRaises(AssertionError):
             self.client.line(0.2)
@@ -77,7 +78,7 @@ class Patience(unittest.TestCase):
         self.assertEqual([line.code for line in self.client.inbox], ["LOST"])
         self.client.push("LOST", "x")
 
-    def test_the_end_is_noticed(self):
+    def test_the_end_of_the_connection_is_noticed(self):
         self.peer.sendall(b"OK\n")
         self.peer.shutdown(socket.SHUT_RDWR)
         self.assertEqual([line.raw for line in self.client.eof()], [b"OK"])
@@ -100,7 +101,7 @@ class Suites(unittest.TestCase):
     """tests/run.py, which runs all suites of `make check`."""
 
     def play(self, *names, limit=60):
-        """(status, lines, all that it said)"""
+        """Runs these suites. Returns (status, lines, output)."""
         folder = temp_folder()
         self.addCleanup(shutil.rmtree, folder)
         with open(os.path.join(folder, "Makefile"), "w", encoding="utf-8") as makefile:
@@ -113,7 +114,7 @@ class Suites(unittest.TestCase):
 
     @staticmethod
     def lives(pid):
-        """False for a zombie as well: it has no command line."""
+        """Whether a process runs. A zombie has no command line."""
         try:
             with open("/proc/%s/cmdline" % pid, encoding="utf-8") as cmdline:
                 return cmdline.read() != ""
@@ -123,36 +124,36 @@ class Suites(unittest.TestCase):
     def test_the_last_line_is_the_sum_of_both_lanes(self):
         status, lines, out = self.play("good", "good", "--", "polite")
         self.assertEqual((status, lines[-1]), (0, "5 passed, 0 failed"))
-        self.assertIn("== polite\n19\n1 passed, 0 failed\n== polite took ", out)  # at the lowest priority, and shown in one piece
-        self.assertEqual(lines[0], "== good")  # which did not wait for it
+        self.assertIn("== polite\n19\n1 passed, 0 failed\n== polite took ", out)  # it ran at the lowest priority, and its output is shown in one piece
+        self.assertEqual(lines[0], "== good")  # the first lane did not wait for the second
 
-    def test_whatever_does_not_end_as_a_suite_does_has_failed(self):
+    def test_a_suite_that_ends_in_any_other_way_has_failed(self):
         for names, passed, failed in ((["bad"], 2, 1), (["torn"], 2, 1), (["mute"], 0, 1), (["killed"], 0, 1), (["nothing-makes-it"], 0, 1),
                                       (["good", "bad", "--", "torn", "killed"], 6, 3)):
             status, lines, _ = self.play(*names)
             self.assertEqual((status, lines[-1]), (1, "%d passed, %d failed" % (passed, failed)), names)
             self.assertEqual(lines[-2].split(), ["failed:"] + [name for name in names if name not in ("good", "--")])
 
-    def test_a_suite_that_is_stuck_is_killed_with_all_it_started(self):
+    def test_a_suite_that_is_stuck_is_killed_with_all_its_processes(self):
         status, lines, out = self.play("stuck", "good", "--", "good", limit=1)
         self.assertEqual((status, lines[-1]), (1, "6 passed, 1 failed"))
         self.assertIn("stuck was killed after 1 s", out)
         self.assertFalse(self.lives(lines[lines.index("== stuck") + 1]))
 
 
-class Stores(FuncTest):
-    def test_a_stepped_clock_is_believed_by_redis_only(self):
+class Servers(FuncTest):
+    def test_a_clock_of_a_redis_is_set_for_that_redis_only(self):
         server = self.redis(clock=True)
         server.cli.set("k", "v", px=30000)
         before = server.cli.time()[0]
-        server.clock.step(40)
+        server.clock.set(40)
         self.assertTrue(39 <= server.cli.time()[0] - before <= 45)
         self.assertIsNone(server.cli.get("k"))
-        server.clock.step(-40)
+        server.clock.set(-40)
         self.assertTrue(-41 <= server.cli.time()[0] - before <= -30)
         self.assertLess(abs(time.time() - before), 30)
 
-    def test_a_restart_is_blank_and_a_saved_one_is_not(self):
+    def test_a_redis_restarts_blank_unless_it_has_saved(self):
         for save, left in ((False, None), (True, b"v")):
             server = self.redis(save=save)
             server.cli.set("k", "v")
@@ -161,7 +162,7 @@ class Stores(FuncTest):
             server.restart()
             self.assertEqual(server.cli.get("k"), left)
 
-    def test_a_frozen_redis_says_nothing_until_it_is_thawed(self):
+    def test_a_frozen_redis_answers_nothing_until_it_is_thawed(self):
         server = self.redis()
         server.freeze()
         quick = redis.Redis(unix_socket_path=server.path, socket_timeout=0.1)
@@ -170,25 +171,20 @@ class Stores(FuncTest):
         server.thaw()
         self.assertTrue(server.cli.ping())
 
-    def test_the_way_bends_replies_and_holds_requests(self):
+    def test_the_relay_replaces_replies_and_holds_requests(self):
         server = self.redis()
-        folder = temp_folder()
-        way = fakes.Way(os.path.join(folder, "sock"), server.path).start()
-        self.addCleanup(lambda: (way.stop(), os.unlink(way.path), os.rmdir(folder)))
-        cli = redis.Redis(unix_socket_path=way.path, socket_timeout=0.3)
+        relay = fakes.Relay(os.path.join(self.folder(), "sock"), server.path).start()
+        self.addCleanup(relay.stop)
+        cli = redis.Redis(unix_socket_path=relay.path, socket_timeout=0.3)
         self.assertTrue(cli.ping())
-        way.instead = b"-WEIRD x\r\n"
+        relay.instead = b"-WEIRD x\r\n"
         with self.assertRaises(redis.exceptions.ResponseError):
             cli.get("k")
-        way.instead = None
-        way.hold_requests = True
+        relay.instead = None
+        relay.hold_requests = True
         with self.assertRaises(redis.exceptions.TimeoutError):
             cli.set("k", "v")
         self.assertIsNone(server.cli.get("k"))
-        way.release()
+        relay.release()
         cli.connection_pool.disconnect()
         self.assertTrue(cli.ping())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What LOCK, UNLOCK, EXTEND and CHECK mean: the same on the memory store and on one real Redis."""
+"""LOCK, UNLOCK, EXTEND and CHECK, on the memory store and on one real Redis."""
 import time
 
 import redis
@@ -9,29 +9,10 @@ from process import until
 from wire import Client, quoted
 
 
-class Common:
-    def two(self):
-        return self.connect(), self.connect()
-
-    def waiting(self, name, count, extra=""):
-        """count clients that wait for name, in this order."""
-        clients = []
-        for i in range(count):
-            c = self.connect("waiter-%d" % i)
-            c.send("LOCK %s wait=60s %s" % (name, extra))
-            c.barrier()
-            self.assertEqual(c.inbox, [], "it waits")
-            clients.append(c)
-        return clients
-
-    def names_of(self, rows):
-        return [row["name"] for row in rows]
-
-
 @on_each_store
-class Holding(Common):
-    """Reentrancy, owners, fences, the ways a hold ends."""
-    COST = 6
+class Holding:
+    """Reentrancy, owners, fences, and the ways in which a hold ends."""
+    COST, TCP = 6, True
 
     def test_a_free_lock_is_granted_and_freed(self):
         c, name = self.connect(), self.name()
@@ -74,12 +55,9 @@ class Holding(Common):
         (holder, c), name = self.two(), self.name()
         other = self.connect()
         holder.ok("LOCK " + name)
-        c.send("@1 LOCK %s wait=30s" % name)
-        c.barrier()
-        other.send("LOCK %s wait=30s" % name)
-        other.barrier()
-        c.send("@2 LOCK %s wait=30s" % name)
-        c.barrier()
+        c.begin("@1 LOCK %s wait=30s" % name)
+        other.begin("LOCK %s wait=30s" % name)
+        c.begin("@2 LOCK %s wait=30s" % name)
         holder.ok("UNLOCK " + name)
         first, second = c.reply("@1"), c.reply("@2")
         self.assertEqual((first.kind, second.kind, first.num("fence")), ("OK", "OK", second.num("fence")))
@@ -98,7 +76,7 @@ class Holding(Common):
         rival.err("CHECK " + name, "NOTHELD")
         c.ok("CHECK " + name)
 
-    def test_a_late_unlock_of_an_old_grant_changes_nothing(self):
+    def test_an_unlock_with_the_fence_of_an_old_grant_changes_nothing(self):
         c, name = self.connect(), self.name()
         old = c.ok("LOCK " + name).num("fence")
         c.ok("UNLOCK %s fence=%d" % (name, old))
@@ -158,19 +136,17 @@ class Holding(Common):
     def test_a_reset_over_loopback_frees_at_once(self):
         c, rival, name = self.connect(tcp=True), self.connect(), self.name()
         c.ok("LOCK " + name)
-        rival.send("LOCK %s wait=8s" % name)
-        rival.barrier()
+        rival.begin("LOCK %s wait=8s" % name)
         c.reset()
         self.assertEqual(rival.reply(timeout=2).kind, "OK")
 
-    def test_a_session_that_ends_takes_its_waiting_requests_along(self):
+    def test_the_end_of_a_session_withdraws_its_waiting_requests(self):
         (holder, c), name = self.two(), self.name()
         holder.ok("LOCK " + name)
-        c.send("LOCK %s wait=forever" % name)
-        c.barrier()
-        self.assertEqual(len(holder.ok("SHOW " + name).rows), 2)
+        c.begin("LOCK %s wait=forever" % name)
+        self.assertEqual(len(holder.roles(name)), 2)
         c.close()
-        until(lambda: len(holder.ok("SHOW " + name).rows) == 1, "the waiter is withdrawn")
+        until(lambda: len(holder.roles(name)) == 1, "the waiter is withdrawn")
 
     def test_keep_leaves_the_name_taken_without_a_holder(self):
         (c, rival), name = self.two(), self.name()
@@ -180,7 +156,7 @@ class Holding(Common):
         self.assertEqual(c.ok("UNLOCK %s keep=1s" % name).num("count"), 0)
         for client in (rival, c):
             busy = client.busy("LOCK " + name)
-            self.assertNotIn("pid=", busy.fields.get("holder", ""), "nobody holds it")
+            self.assertNotIn("pid=", busy.fields.get("holder", ""), "a kept name has a holder")
             self.assertTrue(0 < busy.num("retry_ms") <= 1100, busy)
         c.err("CHECK " + name, "NOTHELD")
         granted = rival.ok("LOCK %s wait=5s" % name)
@@ -188,20 +164,20 @@ class Holding(Common):
         self.assertLess(granted.at - begin, 2.5)
         self.assertGreater(granted.num("fence"), fence)
 
-    def test_what_was_said_before_a_hang_up_is_done(self):
+    def test_requests_sent_before_a_hang_up_are_executed(self):
         name, watcher = self.name(), self.connect()
-        last_words = {"UNLOCK %s keep=2s": ["kept"], "PING\n" * 50 + "UNLOCK %s keep=2s": ["kept"], "CHECK %s\n@quit QUIT": []}
-        for number, said in enumerate(last_words):
+        requests = {"UNLOCK %s keep=2s": ["kept"], "PING\n" * 50 + "UNLOCK %s keep=2s": ["kept"], "CHECK %s\n@quit QUIT": []}
+        for number, lines in enumerate(requests):
             holder = self.connect()
             holder.ok("HELLO 1 grace=9s")
             holder.ok("LOCK %s%d" % (name, number))
-            self.d.freeze()  # so that the last words and the end are found together
-            holder.send(said.replace("%s", name + str(number)))
+            self.d.freeze()  # so that the daemon reads the requests and the end together
+            holder.send(lines.replace("%s", name + str(number)))
             holder.close()
             self.d.thaw()
         watcher.barrier()
-        for number, left in enumerate(last_words.values()):
-            until(lambda: [row["role"] for row in watcher.ok("SHOW %s%d" % (name, number)).rows] == left, "left behind by %d: %r" % (number, left), 1)
+        for number, left in enumerate(requests.values()):
+            until(lambda: watcher.roles("%s%d" % (name, number)) == left, "after requests %d: %r" % (number, left), 1)
 
     def test_keep_outlives_the_session(self):
         (c, rival), name = self.two(), self.name()
@@ -212,12 +188,10 @@ class Holding(Common):
         granted = rival.ok("LOCK %s wait=5s" % name)
         self.assertGreaterEqual(granted.at - begin, 0.99)
 
-    TCP = True
-
 
 @on_each_store
-class Expiring(Common):
-    """renew=no, EXTEND, and how a loss is told and remembered."""
+class Expiring:
+    """renew=no, EXTEND, and how a loss is pushed and remembered."""
     COST = 8
 
     def test_a_lease_without_renewal_ends_with_lost_expired(self):
@@ -228,13 +202,13 @@ class Expiring(Common):
         rival.send("LOCK %s wait=10s" % name)
         lost = c.push("LOST", name, 3)
         self.assertEqual((lost["reason"], lost.num("fence")), ("expired", granted.num("fence")))
-        self.assertGreaterEqual(lost.at - before, 0.8 * valid, "not long before its end")
+        self.assertGreaterEqual(lost.at - before, 0.8 * valid, "LOST comes long before the end of the lease")
         self.assertLess(lost.at - granted.at, valid + 0.5)
         taken = rival.reply()
-        self.assertGreaterEqual(taken.at - before, valid, "nobody has it while the first may believe it")
+        self.assertGreaterEqual(taken.at - before, valid, "granted while the first holder may still believe in its lock")
         self.assertGreater(taken.num("fence"), granted.num("fence"))
 
-    def test_a_loss_is_remembered_until_an_unlock_has_said_it(self):
+    def test_a_loss_is_remembered_until_an_unlock_is_answered_with_it(self):
         c, name = self.connect(), self.name()
         for request in ("CHECK", "EXTEND"):
             c.ok("LOCK %s ttl=150ms renew=no wait=5s" % name)
@@ -245,7 +219,7 @@ class Expiring(Common):
             c.err("%s %s" % (request, name), "NOTHELD")
             c.err("UNLOCK " + name, "NOTHELD")
 
-    def test_a_new_lock_takes_the_name_anew_after_a_loss(self):
+    def test_after_a_loss_the_name_can_be_locked_again(self):
         c, name = self.connect(), self.name()
         old = c.ok("LOCK %s ttl=150ms renew=no" % name).num("fence")
         c.push("LOST", name)
@@ -254,14 +228,14 @@ class Expiring(Common):
         self.assertGreater(new.num("fence"), old)
         self.assertEqual(c.ok("UNLOCK " + name).num("count"), 0)
 
-    def test_a_loss_tells_its_owner(self):
+    def test_a_loss_names_its_owner(self):
         c, name = self.connect(), self.name()
         c.ok("LOCK %s ttl=150ms renew=no owner=thread-3" % name)
         self.assertEqual(c.push("LOST", name)["owner"], "thread-3")
         c.err("CHECK %s owner=thread-3" % name, "LOST")
         c.err("CHECK %s owner=thread-4" % name, "NOTHELD")
 
-    def test_extend_moves_the_end(self):
+    def test_extend_moves_the_end_of_the_lease(self):
         c, name = self.connect(), self.name()
         fence = c.ok("LOCK %s ttl=300ms renew=no" % name).num("fence")
         end = time.monotonic() + 1.2
@@ -302,11 +276,11 @@ class Expiring(Common):
         c.err("UNLOCK " + name, "LOST")
         c.err("UNLOCK " + name, "NOTHELD")
         c.barrier()
-        self.assertEqual(c.inbox, [], "told once")
+        self.assertEqual(c.inbox, [], "LOST is pushed twice")
 
 
 class OnlyRedis(StoreTest):
-    """What stands in Redis: the classic layout."""
+    """The keys in Redis: the classic layout."""
     STORE = "redis"
 
     def test_the_key_is_a_string_with_a_ttl_under_the_prefix(self):
@@ -318,7 +292,7 @@ class OnlyRedis(StoreTest):
         c.ok("UNLOCK %s sync=yes" % name)
         self.assertEqual(self.r.cli.exists("lock:" + name), 0)
 
-    def test_everything_else_stands_under_redlockd(self):
+    def test_all_other_keys_begin_with_redlockd(self):
         c, name = self.connect(), self.name()
         c.ok("LOCK " + name)
         keys = {key.decode() for key in self.r.cli.keys()}
@@ -334,7 +308,7 @@ class OnlyRedis(StoreTest):
             c.ok("UNLOCK " + name)
         self.assertEqual(len(values), 20)
 
-    def test_an_unlock_and_a_new_lock_do_not_overtake_each_other(self):
+    def test_a_new_lock_does_not_overtake_the_unlock_before_it(self):
         c, name = self.connect(), self.name()
         c.raw(("LOCK %s\nUNLOCK %s\n" % (name, name)).encode() * 500)
         self.assertEqual([c.reply().kind for _ in range(1000)], ["OK"] * 1000)
@@ -344,7 +318,7 @@ class OnlyRedis(StoreTest):
         c.ok("LOCK " + quoted(name))
         self.assertEqual(self.r.cli.exists(b"lock:" + name), 1)
 
-    def test_a_second_daemon_shows_the_holder_as_another_host(self):
+    def test_a_second_daemon_does_not_call_the_holder_foreign_and_is_served_after_it(self):
         c, name = self.connect(), self.name()
         c.ok("LOCK " + name)
         other = self.redis_daemon(self.r)
@@ -352,8 +326,7 @@ class OnlyRedis(StoreTest):
         self.assertNotIn("foreign", busy.fields.get("holder", ""))
         self.assertTrue(0 < busy.num("retry_ms") <= 10000)
         waiter = self.client(other)
-        waiter.send("LOCK %s wait=30s" % name)
-        waiter.barrier()
+        waiter.begin("LOCK %s wait=30s" % name)
         c.ok("UNLOCK " + name)
         granted = waiter.reply()
         self.assertEqual(granted.kind, "OK")
@@ -367,8 +340,3 @@ class OnlyRedis(StoreTest):
         self.assertEqual(third.exists("other:" + name), 1)
         self.assertIn(b"redlockd:other:!meta", third.keys())
         third.close()
-
-
-if __name__ == "__main__":
-    from harness import main
-    main()

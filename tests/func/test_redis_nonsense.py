@@ -1,34 +1,36 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What answers is no Redis at all, or a Redis whose replies are replaced on the way."""
+"""Addresses at which no Redis answers, and a Redis whose replies are replaced on the way."""
 import os
 import re
 
 import fakes
-from harness import FuncTest
-from process import merged, temp_folder, until
-from test_stopped import SHORT, Lease
+from daemon import on_redis
+from harness import DEFAULT_TIMEOUT, LEASE_1S, FuncTest
+from lease import Lease
+from process import until
+
+NO_STORE = ("QUORUM", "UNAVAILABLE")
 
 
 class NoRedis(FuncTest):
-    """What stands at the address talks nonsense: a named log line, and the daemon goes on."""
+    """A server at the address answers nonsense: the log names it, and the daemon goes on."""
     COST = 10
 
     def against(self, answer, pattern):
-        folder = temp_folder("redlockd-fake-")
-        server = fakes.Nonsense(os.path.join(folder, "sock"), answer).start()
-        self.addCleanup(lambda: (server.stop(), os.unlink(server.path), os.rmdir(folder)))
-        daemon = self.daemon(merged(SHORT, {"store": "redis", "redis": {"nodes": ["unix:" + server.path], "timeout": "50ms"}}))
+        server = fakes.Nonsense(os.path.join(self.folder("redlockd-fake-"), "sock"), answer).start()
+        self.addCleanup(server.stop)
+        daemon = self.daemon(on_redis(["unix:" + server.path], LEASE_1S, DEFAULT_TIMEOUT))
         c = self.client(daemon)
-        c.err("LOCK a", ("QUORUM", "UNAVAILABLE"))
-        c.err("LOCK a wait=300ms", ("QUORUM", "UNAVAILABLE"), 3)
+        c.err("LOCK a", NO_STORE)
+        c.err("LOCK a wait=300ms", NO_STORE, 3)
         daemon.logged(re.escape(server.path) + r"\b.*" + pattern)
         c.ok("PING")
         c.ok("LIST nodes")
         before, began = daemon.cpu_seconds(), server.accepted
         c.listen(1)
-        self.assertLess(daemon.cpu_seconds() - before, 0.5, "it does not spin")
-        self.assertLess(server.accepted - began, 60, "it backs off")
-        self.assertLess(len(daemon.log().splitlines()), 200, "it does not flood the log")
+        self.assertLess(daemon.cpu_seconds() - before, 0.5, "the daemon spins")
+        self.assertLess(server.accepted - began, 60, "the daemon does not back off")
+        self.assertLess(len(daemon.log().splitlines()), 200, "the daemon floods the log")
 
     def test_garbage(self):
         self.against(b"hello, this is not redis\r\n" * 10, r"reason=")
@@ -54,79 +56,73 @@ class NoRedis(FuncTest):
     def test_ok_to_everything(self):
         self.against(b"+OK\r\n+OK\r\n+OK\r\n", r"reason=")
 
-    def test_nobody_there(self):
-        daemon = self.daemon(merged(SHORT, {"store": "redis", "redis": {"nodes": ["unix:/nonexistent/redis.sock", ]}}))
-        self.client(daemon).err("LOCK a", ("QUORUM", "UNAVAILABLE"))
+    def test_an_address_without_a_server(self):
+        daemon = self.daemon(on_redis(["unix:/nonexistent/redis.sock"], LEASE_1S))
+        self.client(daemon).err("LOCK a", NO_STORE)
         daemon.logged(r"/nonexistent/redis\.sock")
 
 
-class Turning(FuncTest):
-    """A real Redis whose replies are replaced on the way, under a held lock; all recovers by itself."""
+class Replaced(FuncTest):
+    """The replies of a real Redis are replaced on the way while a lock is held. The daemon recovers by itself."""
     COST = 14
 
     def setUp(self):
         super().setUp()
         self.server = self.redis()
-        folder = temp_folder("redlockd-way-")
-        self.way = fakes.Way(os.path.join(folder, "sock"), self.server.path).start()
-        self.addCleanup(lambda: (self.way.stop(), os.unlink(self.way.path), os.rmdir(folder)))
-        self.d = self.daemon(merged(SHORT, {"store": "redis", "redis": {"nodes": ["unix:" + self.way.path], "timeout": "50ms"}})).joined()
+        self.relay = fakes.Relay(os.path.join(self.folder("redlockd-relay-"), "sock"), self.server.path).start()
+        self.addCleanup(self.relay.stop)
+        self.d = self.daemon(on_redis(["unix:" + self.relay.path], LEASE_1S, DEFAULT_TIMEOUT)).joined()
 
-    def turned(self, instead, recovered=6):
+    def replaced_by(self, instead):
+        """While every reply is replaced nothing is granted, the holder is told of its loss in time, and the waiter keeps its place."""
         lease, c, w = Lease(self.client(self.d), "held"), self.client(self.d), self.client(self.d)
-        w.send("LOCK held wait=60s")
-        w.barrier()
-        self.way.instead = instead
+        w.begin("LOCK held wait=60s")
+        self.relay.instead = instead
         answer = c.ask("LOCK other", 3)
         self.assertIn((answer.kind, answer.code), [("ERR", "QUORUM"), ("ERR", "UNAVAILABLE")], answer)
         lease.lost_in_time(self)
         w.barrier()
         self.assertEqual(w.inbox, [])
-        self.way.instead = None
-        granted = w.reply(timeout=recovered)
+        self.relay.instead = None
+        granted = w.reply(timeout=6)
         self.assertGreater(granted.num("fence"), lease.fence)
         c.ok("LOCK other wait=6s")
 
     def test_garbage(self):
-        self.turned(b"\0\1garbage\r\n\r\n")
+        self.replaced_by(b"\0\1garbage\r\n\r\n")
 
     def test_silence(self):
-        self.turned(lambda data: b"")
+        self.replaced_by(lambda data: b"")
 
     def test_unknown_errors(self):
-        self.turned(b"-WEIRD something new\r\n")
+        self.replaced_by(b"-WEIRD something new\r\n")
 
     def test_misconf(self):
-        self.turned(b"-MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.\r\n")
+        self.replaced_by(b"-MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.\r\n")
 
     def test_loading(self):
-        self.turned(b"-LOADING Redis is loading the dataset in memory\r\n")
+        self.replaced_by(b"-LOADING Redis is loading the dataset in memory\r\n")
 
     def test_readonly(self):
-        self.turned(b"-READONLY You can't write against a read only replica.\r\n")
+        self.replaced_by(b"-READONLY You can't write against a read only replica.\r\n")
 
-    def test_noscript_for_ever(self):
-        self.turned(b"-NOSCRIPT No matching script. Please use EVAL.\r\n")
+    def test_noscript_without_end(self):
+        self.replaced_by(b"-NOSCRIPT No matching script. Please use EVAL.\r\n")
 
     def test_closing(self):
-        self.turned(b"close")
+        self.replaced_by(b"close")
 
     def test_arrays_of_nulls(self):
-        self.turned(b"*2\r\n*-1\r\n$-1\r\n")
+        self.replaced_by(b"*2\r\n*-1\r\n$-1\r\n")
 
     def test_integers(self):
-        self.turned(b":1\r\n")
+        self.replaced_by(b":1\r\n")
 
     def test_a_late_acquire_of_an_abandoned_request_is_cleaned_up(self):
         c = self.client(self.d)
-        self.way.hold_requests = True
+        self.relay.hold_requests = True
         c.err("LOCK late", "QUORUM")
-        self.way.release()
+        self.relay.release()
         c.ok("LOCK late wait=6s")
         c.ok("UNLOCK late sync=yes")
         until(lambda: not self.server.cli.exists("lock:late"), "no key stays behind", 5)
-
-
-if __name__ == "__main__":
-    from harness import main
-    main()

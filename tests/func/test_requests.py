@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the daemon makes of mistakes, in which order it answers, and what it refuses by its limits."""
+"""How the daemon answers mistakes, in which order it answers requests, and what its limits refuse."""
 from harness import StoreTest
 from process import until
 
 
 class Mistakes(StoreTest):
-    """Each mistake has its code, names what would be right, and costs nobody the connection."""
+    """The answer to a mistake has a code and names what would be right. The connection stays."""
 
     def test_an_unknown_verb_names_the_nearest(self):
         c = self.connect()
@@ -16,7 +16,7 @@ class Mistakes(StoreTest):
         c.err("x" * 4000, "UNKNOWN")
         c.err("\"LOCK a\"", ("UNKNOWN", "SYNTAX"))
 
-    def test_verbs_and_fields_know_no_case(self):
+    def test_verbs_and_fields_may_be_of_any_case(self):
         c, name = self.connect(), self.name()
         c.ok("lock %s WAIT=0 Ttl=5s" % name)
         self.assertEqual(c.ok("ChEcK " + name)["name"], name)
@@ -27,13 +27,13 @@ class Mistakes(StoreTest):
         wrong = ["LOCK", "LOCK a b", "LOCK a foo=1", "LOCK a wait=1s wait=2s", "LOCK a wait=-1", "LOCK a wait=abc", "LOCK a wait=", "LOCK a wait=5x",
                  "LOCK a ttl=forever", "LOCK a ttl=", "LOCK a mode=purple", "LOCK a renew=perhaps", "LOCK a wait=1s2", "LOCK a wait=1.2.3s",
                  "PING x", "QUIT now", "STATS a", "UNLOCK", "UNLOCK a fence=abc", "UNLOCK a fence=-1", "UNLOCK a sync=perhaps", "UNLOCK a keep=forever",
-                 "CHECK", "CHECK a ttl=1s", "EXTEND", "EXTEND a wait=1s", "CANCEL", "SHOW", "SHOW a b", "LIST nonsense", "LIST locks limit=x", "HELLO", "HELLO 1 heartbeat=x",
-                 "LOCK =a", "LOCK a =5s"]
+                 "CHECK", "CHECK a ttl=1s", "EXTEND", "EXTEND a wait=1s", "CANCEL", "SHOW", "SHOW a b", "LIST nonsense", "LIST locks limit=x",
+                 "HELLO", "HELLO 1 heartbeat=x", "LOCK =a", "LOCK a =5s"]
         for line in wrong:
             c.err(line, "ARG")
             c.ok("PING")
         c.err("LOCK a wait=99999999999999999999s", ("ARG", "LIMIT"))
-        self.assertEqual(c.ok("SHOW a").rows, [])
+        self.assertEqual(c.roles("a"), [])
 
     def test_a_misspelt_field_is_named(self):
         self.assertRegex(self.connect().err("LOCK a wiat=5s", "ARG").text, r"\bwait\b")
@@ -67,11 +67,10 @@ class Mistakes(StoreTest):
         self.assertGreaterEqual(len([line for line in rest if line.kind == "ERR"]), 99)
         self.d.logged(r"mistake", self.log_marks[self.d])
 
-    def test_a_flood_of_mistakes_frees_what_was_held_no_earlier_than_believed(self):
+    def test_a_session_that_ends_for_its_mistakes_frees_its_locks_when_they_expire(self):
         name, c, rival = self.name(), self.connect(), self.connect()
         c.ok("LOCK %s ttl=1s" % name)
-        rival.send("LOCK %s wait=30s" % name)
-        rival.barrier()
+        rival.begin("LOCK %s wait=30s" % name)
         checked = c.ok("CHECK " + name)
         c.send(*["NONSENSE"] * 100)
         c.eof()
@@ -97,8 +96,7 @@ class Order(StoreTest):
     def test_untagged_requests_are_answered_in_order_while_one_waits(self):
         name, holder, c = self.name(), self.connect(), self.connect()
         holder.ok("LOCK " + name)
-        c.send("LOCK %s wait=30s" % name, "PING", "CHECK " + name, "UNLOCK " + name)
-        c.barrier()
+        c.begin("LOCK %s wait=30s" % name, "PING", "CHECK " + name, "UNLOCK " + name)
         self.assertEqual(c.inbox, [])
         holder.ok("UNLOCK " + name)
         self.assertEqual([c.reply().fields.get("count") for _ in range(4)], ["1", None, "1", "0"])
@@ -111,7 +109,7 @@ class Order(StoreTest):
         holder.ok("UNLOCK " + name)
         self.assertEqual(c.line().tag, "@w")
 
-    def test_a_tag_in_flight_cannot_be_used_again(self):
+    def test_a_tag_cannot_be_used_twice_at_a_time(self):
         name, holder, c = self.name(), self.connect(), self.connect()
         holder.ok("LOCK " + name)
         c.send("@w LOCK %s wait=30s" % name)
@@ -120,7 +118,7 @@ class Order(StoreTest):
         holder.ok("UNLOCK " + name)
         self.assertEqual(c.reply("@w").kind, "OK")
         c.ok("@w PING")
-        self.assertEqual(c.ok("SHOW other").rows, [])
+        self.assertEqual(c.roles("other"), [])
 
     def test_rows_carry_the_tag(self):
         c = self.connect()
@@ -135,7 +133,7 @@ class Order(StoreTest):
         counts = [c.reply().fields.get("count") for _ in range(4000)]
         self.assertEqual(counts, ["1", "1", "0", None] * 1000)
 
-    def test_far_more_than_is_read_ahead_waits_in_order(self):
+    def test_thousands_of_requests_behind_one_that_waits_are_answered_in_order(self):
         name, holder, c = self.name(), self.connect(), self.connect()
         holder.ok("LOCK " + name)
         c.send("LOCK %s wait=30s" % name)
@@ -146,7 +144,7 @@ class Order(StoreTest):
         self.assertEqual([c.reply().raw for _ in range(3000)], [b"OK"] * 3000)
 
     def full_pipeline(self, tcp):
-        """(who holds `name`, who holds `other` and waits for `name` with thousands of lines behind that, name, other)."""
+        """A client holds `name`. Another one holds `other` and waits for `name`, with thousands of lines behind that. Returns (holder, client, name, other)."""
         name, other, holder, c = self.name(), self.name(), self.connect(), self.connect(tcp=tcp)
         holder.ok("LOCK " + name)
         c.ok("LOCK " + other)
@@ -157,15 +155,15 @@ class Order(StoreTest):
     def test_a_hang_up_is_noticed_behind_a_full_pipeline(self):
         holder, c, name, other = self.full_pipeline(tcp=False)
         c.close()
-        # Not even a deadlock: the hang-up came first.
+        # The daemon sees the hang-up first, so that this is no deadlock.
         holder.ok("LOCK %s wait=5s" % other)
-        self.assertEqual([row["role"] for row in holder.ok("SHOW " + name).rows], ["holder"])
+        self.assertEqual(holder.roles(name), ["holder"])
 
     def test_the_end_of_a_tcp_client_is_noticed_behind_a_full_pipeline(self):
         holder, c, name, other = self.full_pipeline(tcp=True)
         c.close()
-        until(lambda: not holder.ok("SHOW " + other).rows, "what it held is free")
-        self.assertEqual([row["role"] for row in holder.ok("SHOW " + name).rows], ["holder"])
+        until(lambda: not holder.roles(other), "the lock of the client is free")
+        self.assertEqual(holder.roles(name), ["holder"])
 
     def test_a_half_close_behind_a_full_pipeline_is_answered_to_the_end(self):
         for tcp in (False, True):
@@ -174,9 +172,9 @@ class Order(StoreTest):
             self.assertEqual([c.reply().code] + [c.reply().raw for _ in range(5000)], ["CANCELLED"] + [b"OK"] * 5000)
             self.assertEqual(c.eof(), [])
             holder.ok("LOCK %s wait=5s" % other)
-            self.assertEqual([row["role"] for row in holder.ok("SHOW " + name).rows], ["holder"])
+            self.assertEqual(holder.roles(name), ["holder"])
 
-    def test_help_tells_every_request_and_one(self):
+    def test_help_lists_all_requests_or_describes_one(self):
         c = self.connect()
         rows = " ".join(str(row) for row in c.ok("HELP").rows)
         for verb in ("HELLO", "PING", "HELP", "QUIT", "LOCK", "UNLOCK", "EXTEND", "CHECK", "CANCEL", "SHOW", "LIST", "STATS"):
@@ -186,7 +184,7 @@ class Order(StoreTest):
         self.assertRegex(" ".join(str(row) for row in one), r"\bwait\b")
         self.assertEqual(c.ask("HELP NONSENSE").kind, "ERR")
 
-    def test_hello_says_who_is_there(self):
+    def test_hello_describes_the_daemon_and_its_session(self):
         c = self.connect()
         hello = c.ok("HELLO 1 name=worker-7")
         self.assertEqual([hello["proto"], hello["store"], hello["nodes"], hello["quorum"]], ["1", "memory", "1", "1"])
@@ -199,7 +197,7 @@ class Order(StoreTest):
         c.send("PING", "QUIT", "PING")
         self.assertEqual([line.raw for line in c.eof()], [b"OK", b"OK"])
 
-    def test_every_line_of_the_daemon_is_of_the_closed_set(self):
+    def test_every_line_of_the_daemon_is_of_a_known_kind(self):
         c = self.connect()
         c.send("HELP", "LIST locks", "LIST sessions", "LIST nodes", "STATS", "NONSENSE", "SHOW x", "@a STATS")
         c.reply("@a")
@@ -209,7 +207,7 @@ class Order(StoreTest):
 
 
 class Limits(StoreTest):
-    """Every quantity that a client controls is bounded, refused by name, and harms nobody else."""
+    """The daemon bounds every quantity that a client controls, and names the limit when it refuses."""
     CONFIG = {"limits": {"locks": 10, "waiting": 5, "name": 64}}
 
     def test_locks_per_session(self):
@@ -230,8 +228,7 @@ class Limits(StoreTest):
         self.assertEqual(c.inbox, [])
         c.ok("CANCEL @w2")
         self.assertEqual(c.reply("@w2").code, "CANCELLED")
-        c.send("@w6 LOCK %s wait=30s owner=o6" % name)
-        c.barrier()
+        c.begin("@w6 LOCK %s wait=30s owner=o6" % name)
         self.assertEqual(c.inbox, [])
 
     def test_the_length_of_names(self):
@@ -250,7 +247,7 @@ class Limits(StoreTest):
         self.assertEqual(c.ok("LOCK limit-ttl-max ttl=30s").num("ttl_ms"), 30000)
         c.err("LOCK limit-delay delay=1s", "LIMIT")
 
-    def test_a_label_cannot_grow_without_end(self):
+    def test_a_long_label_makes_no_long_answers(self):
         c = self.connect()
         answer = c.ask("HELLO 1 name=" + "l" * 8000)
         self.assertIn(answer.kind, ("OK", "ERR"))
@@ -260,12 +257,12 @@ class Limits(StoreTest):
 
 
 class LimitOfClients(StoreTest):
-    """One test: its connections stand in nobody else's way."""
+    """A class of its own, because its connections would disturb other tests."""
     CONFIG = {"limits": {"clients": 20}}
 
-    def test_clients(self):
+    def test_connections_beyond_the_limit_are_refused(self):
         first = self.connect()
-        until(lambda: first.ok("LIST sessions").num("n") == 1, "the sessions of earlier tests are gone")
+        until(lambda: first.ok("LIST sessions").num("n") == 1, "no other session is open")
         others = [first] + [self.connect() for _ in range(19)]
         for client in others:
             client.barrier()
@@ -278,8 +275,3 @@ class LimitOfClients(StoreTest):
         gone.eof()
         again = self.connect()
         again.ok("PING")
-
-
-if __name__ == "__main__":
-    from harness import main
-    main()

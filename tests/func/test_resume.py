@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""HELLO grace= and RESUME on one daemon: a dropped connection keeps its locks and its places."""
+"""HELLO grace= and RESUME on one daemon: a session whose connection drops keeps its locks and its places in queues."""
 import time
 
 from harness import on_each_store
@@ -11,7 +11,7 @@ WAYS = ("close", "reset", "half-close")
 
 @on_each_store
 class Drop:
-    """The connection drops, the client comes back."""
+    """The connection drops, and the client comes back."""
     TCP, COST = True, 12
     CONFIG = {"lease": "2s", "max_lease": "5s"}
 
@@ -26,14 +26,14 @@ class Drop:
             client.close()
 
     def dropped(self, request, tcp=False, way="close", grace="30s"):
-        """A session that did one request and dropped: its ticket, and the answer."""
+        """A session sends one request, and its connection drops. Returns its ticket and the answer."""
         client = self.connect(tcp=tcp)
         ticket = with_grace(client, grace)
         answer = client.ok(request)
         self.drop(client, way)
         return ticket, answer
 
-    def test_resume_gives_back_what_was_held(self):
+    def test_RESUME_lists_the_locks_that_are_held(self):
         for tcp in (False, True):
             for way in WAYS if tcp else ("close", "half-close"):
                 with self.subTest(tcp=tcp, way=way):
@@ -55,7 +55,7 @@ class Drop:
                     self.assertGreater(other.ok("LOCK %s wait=5s" % b).num("fence"), fences[b])
                     back.ok("UNLOCK " + a)
 
-    def test_what_is_resumed_is_renewed_while_nobody_is_there_and_afterwards(self):
+    def test_locks_are_renewed_without_a_connection_and_after_RESUME(self):
         name = self.name()
         ticket, _ = self.dropped("LOCK " + name)
         other = self.connect()
@@ -65,9 +65,9 @@ class Drop:
         self.assertIn(name, resume(back, ticket))
         back.listen(2.5)
         back.ok("CHECK " + name)
-        self.assertEqual(back.inbox, [], "no LOST, no RISK")
+        self.assertEqual(back.inbox, [], "the session is pushed a RISK or a LOST")
 
-    def test_what_ends_with_the_lease_ends_while_nobody_is_there(self):
+    def test_a_lock_with_renew_no_ends_without_a_connection(self):
         name = self.name()
         ticket, answer = self.dropped("LOCK %s renew=no ttl=300ms" % name)
         self.assertGreater(self.connect().ok("LOCK %s wait=5s" % name).num("fence"), answer.num("fence"))
@@ -75,7 +75,7 @@ class Drop:
         self.assertEqual(resume(back, ticket), {})
         back.err("CHECK " + name, "LOST")
 
-    def test_without_grace_or_after_quit_or_with_a_wrong_secret_there_is_nothing(self):
+    def test_without_grace_or_after_QUIT_or_with_a_wrong_secret_nothing_is_resumed(self):
         name = self.name()
         client = self.connect()
         ticket = Ticket(client.ok("HELLO 1"))
@@ -97,14 +97,13 @@ class Drop:
         other.err("RESUME 999999 " + ticket.secret, "NOTFOUND")
         self.assertIn(name, resume(other, ticket))
 
-    def test_after_the_grace_it_is_free_and_gone(self):
+    def test_after_the_grace_the_lock_is_free_and_the_session_gone(self):
         name = self.name()
         waiter = self.connect()
         client = self.connect()
         ticket = with_grace(client, "700ms")
         fence = client.ok("LOCK " + name).num("fence")
-        waiter.send("LOCK %s wait=20s" % name)
-        waiter.barrier()
+        waiter.begin("LOCK %s wait=20s" % name)
         begin = time.monotonic()
         client.close()
         granted = waiter.reply(None, 21)
@@ -112,7 +111,7 @@ class Drop:
         self.assertGreater(granted.num("fence"), fence)
         self.connect().err(str(ticket), "NOTFOUND")
 
-    def test_a_connection_that_still_stands_is_taken_over_and_closed_and_the_secret_stays_valid(self):
+    def test_RESUME_takes_a_session_over_from_an_open_connection_and_the_secret_stays_valid(self):
         name = self.name()
         ticket, granted = self.dropped("LOCK " + name)
         last = None
@@ -124,7 +123,7 @@ class Drop:
             last = client
         last.ok("UNLOCK " + name)
 
-    def test_whoever_holds_something_cannot_resume(self):
+    def test_a_session_that_holds_a_lock_cannot_resume_another(self):
         name, mine = self.name(), self.name()
         ticket, _ = self.dropped("LOCK " + name)
         client = self.connect()
@@ -134,21 +133,18 @@ class Drop:
         client.ok("UNLOCK " + mine)
         self.assertIn(name, resume(client, ticket))
 
-    def test_a_place_in_the_line_is_kept(self):
+    def test_a_place_in_the_queue_is_kept(self):
         name = self.name()
         holder, first, second = self.connect(), self.connect(), self.connect()
         holder.ok("LOCK " + name)
         ticket = with_grace(first)
         for client in (first, second):
-            client.send("LOCK %s wait=30s" % name)
-            client.barrier()
+            client.begin("LOCK %s wait=30s" % name)
         first.close()
         back = self.connect()
         self.assertEqual(resume(back, ticket), {})
-        back.send("LOCK %s wait=30s" % name)
-        back.barrier()
-        rows = self.connect().ok("SHOW " + name).rows
-        self.assertEqual([row["role"] for row in rows], ["holder", "waiter", "waiter"])
+        back.begin("LOCK %s wait=30s" % name)
+        self.assertEqual(self.connect().roles(name), ["holder", "waiter", "waiter"])
         holder.ok("UNLOCK " + name)
         granted = back.reply()
         self.assertEqual(granted.kind, "OK")
@@ -157,29 +153,28 @@ class Drop:
         back.ok("UNLOCK " + name)
         self.assertGreater(second.reply().num("fence"), granted.num("fence"))
 
-    def test_a_turn_that_came_meanwhile_is_a_row(self):
+    def test_a_lock_granted_without_a_connection_is_listed(self):
         name = self.name()
         holder, first, second = self.connect(), self.connect(), self.connect()
         held = holder.ok("LOCK " + name).num("fence")
         ticket = with_grace(first)
-        first.send("LOCK %s wait=30s" % name)
-        first.barrier()
-        second.send("LOCK %s wait=30s" % name)
-        second.barrier()
+        first.begin("LOCK %s wait=30s" % name)
+        second.begin("LOCK %s wait=30s" % name)
         first.close()
         holder.ok("UNLOCK " + name)
-        until(lambda: any(row["role"] == "holder" and row.num("fence") > held for row in holder.ok("SHOW " + name).rows), "its turn has come")
+        until(lambda: any(row["role"] == "holder" and row.num("fence") > held for row in holder.ok("SHOW " + name).rows),
+              "the dropped session is granted the lock")
         back = self.connect()
         fence = resume(back, ticket)[name].num("fence")
         self.assertGreater(fence, held)
-        self.assertEqual(back.ok("LOCK " + name).num("fence"), fence, "the LOCK repeated finds it held")
+        self.assertEqual(back.ok("LOCK " + name).num("fence"), fence, "the same LOCK again does not find the lock held")
         second.barrier()
         self.assertEqual(second.inbox, [])
         while back.ok("UNLOCK " + name).num("count"):
             pass
         self.assertGreater(second.reply().num("fence"), fence)
 
-    def test_a_missed_heartbeat_is_a_drop(self):
+    def test_a_missed_heartbeat_drops_the_connection(self):
         name = self.name()
         client = self.connect()
         ticket = with_grace(client, "30s", "heartbeat=300ms")
@@ -188,10 +183,10 @@ class Drop:
         self.connect().busy("LOCK " + name)
         back = self.connect()
         self.assertEqual(resume(back, ticket)[name].num("fence"), fence)
-        back.eof()  # what was asked for is asked for still
+        back.eof()  # the session still has a heartbeat
         self.assertEqual(resume(self.connect(), ticket)[name].num("fence"), fence)
 
-    def test_shared_label_and_note_come_back(self):
+    def test_owner_label_and_note_are_kept(self):
         name = self.name()
         client = self.connect()
         ticket = with_grace(client, more="name=exporter")
@@ -204,8 +199,3 @@ class Drop:
         self.assertIn("exporter", str(row))
         back.err("CHECK " + name, "NOTHELD")
         back.ok("UNLOCK %s owner=t1" % name)
-
-
-if __name__ == "__main__":
-    from harness import main
-    main()

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a person sees in nc, and how bytes become requests."""
+"""What a person sees in nc, how bytes become requests, and how names are quoted."""
 import os
 import random
 import socket
 
 from harness import StoreTest, on_each_store
-from wire import Client, Nc, connect, nc_pipe, quoted
+from nc import Nc, nc_pipe
+from wire import Client, connect, quoted
 
 FENCE = r"fence=([1-9][0-9]*)"
 
 
 @on_each_store
 class Session:
-    """nc(1) itself, over the Unix socket and over TCP. The lease is the default, 10 s."""
+    """nc(1) over the Unix socket and over TCP. The lease is the default, 10 s."""
     TCP, COST = True, 4
 
     def nc(self, addr, *options):
@@ -31,14 +32,14 @@ class Session:
         nc.type("LOCK orders/42 wait=5s")
         granted = nc.see(r"OK name=orders/42 %s valid_ms=([0-9]+) ttl_ms=10000 count=1" % FENCE)
         self.assertLess(int(granted[1]), 2 ** 53)
-        self.assertLessEqual(int(granted[2]), 9900, "valid_ms leaves no room for drift")
+        self.assertLessEqual(int(granted[2]), 9900, "valid_ms does not allow for drift")
         self.assertGreater(int(granted[2]), 8000)
         nc.type("@a LOCK orders/43 wait=30s")
         nc.type("UNLOCK orders/42")
         nc.see(r"OK name=orders/42 count=0")
         other.ok("UNLOCK orders/43")
         second = nc.see(r"@a OK name=orders/43 %s valid_ms=([0-9]+) ttl_ms=10000 count=1" % FENCE)
-        self.assertGreater(int(second[1]), int(granted[1]), "a later grant of this daemon has the larger fence")
+        self.assertGreater(int(second[1]), int(granted[1]), "the later grant does not have the larger fence")
         nc.type("LOCK orders/42")
         nc.see(r"OK name=orders/42 %s valid_ms=[0-9]+ ttl_ms=10000 count=1" % FENCE)
         nc.interrupt()
@@ -64,7 +65,7 @@ class Session:
         for name in (a, b):
             self.assertEqual(rival.ok("LOCK %s wait=5s" % name).num("count"), 1)
 
-    def test_printf_into_nc_N_is_answered_in_full_and_leaves_nothing_held(self):
+    def test_printf_into_nc_N_is_answered_in_full_and_leaves_no_lock(self):
         self.half_close(self.d.addr)
 
     def test_printf_into_nc_N_over_tcp(self):
@@ -77,25 +78,24 @@ class Session:
         self.assertEqual(sorted(line.split(" ")[0] for line in out), ["@w", "ERR"], out)
         for line in out:
             self.assertIn("ERR CANCELLED", line)
-        self.assertEqual([row["role"] for row in holder.ok("SHOW " + name).rows], ["holder"])
+        self.assertEqual(holder.roles(name), ["holder"])
 
-    def test_what_waits_is_cancelled_by_a_half_close(self):
+    def test_a_half_close_cancels_waiting_requests(self):
         self.waiting_half_close(self.d.addr)
 
-    def test_what_waits_is_cancelled_by_a_half_close_over_tcp(self):
+    def test_a_half_close_cancels_waiting_requests_over_tcp(self):
         self.waiting_half_close(self.d.tcp)
 
     def test_a_half_close_frees_what_the_session_held_at_once(self):
         name = self.name()
         holder, waiter = self.connect(), self.connect()
         holder.ok("LOCK " + name)
-        waiter.send("LOCK %s wait=30s" % name)
-        waiter.barrier()
+        waiter.begin("LOCK %s wait=30s" % name)
         holder.half_close()
         self.assertEqual(waiter.reply(timeout=2).kind, "OK")
         self.assertEqual(holder.eof(), [])
 
-    def test_an_unfinished_last_line_is_not_obeyed(self):
+    def test_an_unfinished_last_line_is_not_executed(self):
         name = self.name()
         out = nc_pipe(self.d.addr, ("PING\nLOCK %s" % name).encode())
         self.assertEqual(out.splitlines()[0], b"OK")
@@ -128,7 +128,7 @@ class Session:
 
 
 class Lines(StoreTest):
-    """Framing: how bytes become requests."""
+    """How bytes become requests."""
     COST = 3
 
     def test_crlf_ends_a_line_as_lf_does(self):
@@ -182,7 +182,7 @@ class Lines(StoreTest):
         self.assertEqual(c.reply().code, "SYNTAX")
         c.ok("PING")
 
-    def test_what_cannot_be_split_is_a_syntax_error(self):
+    def test_an_open_quote_or_a_bad_escape_is_a_syntax_error(self):
         c = self.connect()
         for line in ('LOCK "abc', "LOCK 'abc", 'LOCK "a\\xzz"', 'LOCK "a\\x4"', 'LOCK "a\\', 'LOCK a note="open'):
             c.err(line, "SYNTAX")
@@ -198,13 +198,14 @@ class Lines(StoreTest):
         for _ in range(100):
             with Client(self.d.addr) as c:
                 for _ in range(20):
-                    c.send(bytes(rng.choice(b"@LOCKUNa \"'\\=x\x00\xff\x80#12.s") for _ in range(rng.randrange(60))).replace(b"GET ", b"").replace(b"QUIT", b""))
+                    noise = bytes(rng.choice(b"@LOCKUNa \"'\\=x\x00\xff\x80#12.s") for _ in range(rng.randrange(60)))
+                    c.send(noise.replace(b"GET ", b"").replace(b"QUIT", b""))
                 c.barrier()
         self.connect().ok("PING")
 
 
 class Names(StoreTest):
-    """Quoting: any byte may stand in a name, and what a reply quotes can be sent back as it stands."""
+    """A name may hold any byte, and a client can send a quoted name back as it was answered."""
 
     def round_trip(self, c, name):
         granted = c.ok("LOCK " + quoted(name))
@@ -223,7 +224,7 @@ class Names(StoreTest):
         for byte in range(256):
             self.round_trip(c, bytes([byte]))
 
-    def test_a_name_is_quoted_when_it_must_be_and_only_then(self):
+    def test_a_name_is_quoted_only_when_it_must_be(self):
         c = self.connect()
         for name in (b"plain", b"orders/42", b"a.b-c_d:e,f;g[h]{i}!", "grün".encode()):
             written = self.round_trip(c, name)
@@ -253,8 +254,3 @@ class Names(StoreTest):
         c.err("LOCK " + "n" * 513, ("LIMIT", "ARG"))
         c.err('LOCK ""', ("LIMIT", "ARG"))
         c.ok("LOCK " + "n" * 512)
-
-
-if __name__ == "__main__":
-    from harness import main
-    main()

@@ -1,101 +1,64 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Stopped daemons and stopped stores: the truth is told before anything else, and in time."""
+"""Stopped daemons and stopped stores: a holder hears of its loss before anything else, and in time."""
 import os
 import select
-import subprocess
 import time
 
-from harness import FuncTest, Noise, StoreTest
-from process import REDLOCK, merged, spawn, state_of, until
-
-SHORT = {"lease": "1s", "max_lease": "2s"}
-QUICK = {"redis": {"timeout": "50ms"}}  # the default
-
-
-class Lease:
-    """A held lock as its holder may believe it: asked again and again, with the moment before each question."""
-
-    def __init__(self, client, name):
-        self.client, self.name, self.noise = client, name, Noise()
-        self.until = 0.0  # by the last answer: the moment of asking plus valid_ms
-        self.fence = client.ok("LOCK %s wait=5s" % name).num("fence")
-
-    def check(self):
-        before = time.monotonic()
-        answer = self.client.ask("CHECK " + self.name)
-        if answer.kind == "OK":
-            self.until = max(self.until, before + answer.num("valid_ms") / 1000)
-        return answer
-
-    def lost_in_time(self, test, limit=10.0):
-        """Asks every few milliseconds until LOST comes; fails when that is later than the last answer allowed. Returns the LOST."""
-        end = time.monotonic() + limit
-        while time.monotonic() < end:
-            self.noise.look()
-            answer = self.check()
-            lost = [line for line in self.client.inbox if line.kind == "!" and line.code == "LOST"]
-            if lost:
-                if lost[0].place > answer.place:
-                    answer = self.check()  # it came between that answer and the look at what else was there
-                test.assertEqual(answer.code, "LOST", "no OK after LOST")
-                test.assertEqual((lost[0]["name"], lost[0].num("fence")), (self.name, self.fence))
-                test.assertLessEqual(lost[0].at, self.until + self.noise.allowance(), "LOST came after the validity had ended")
-                return lost[0]
-            test.assertEqual(answer.kind, "OK", "LOST is pushed before CHECK says so: %s" % answer)
-            self.client.listen(0.002)
-        raise AssertionError("no LOST in %g s" % limit)
+from daemon import on_redis
+from harness import DEFAULT_TIMEOUT, LEASE_1S, FuncTest, StoreTest
+from lease import Lease, believed
+from process import GONE, merged, state_of, until
 
 
 class StoppedDaemon(FuncTest):
-    """SIGSTOP beyond the lease while a rival takes the lock."""
+    """A daemon is stopped beyond the lease, while a rival at another daemon takes the lock."""
     COST = 12
 
     def pair(self):
         server = self.redis()
-        return server, self.redis_daemon(server, SHORT), self.redis_daemon(server, SHORT)
+        return server, self.redis_daemon(server, LEASE_1S), self.redis_daemon(server, LEASE_1S)
 
     def stop_beyond_the_lease(self, requests):
-        """Holder on a, rival on b; a stopped; requests stand in a's socket when it goes on. What the holder then reads."""
+        """The holder's daemon is stopped until a rival has the lock, with requests in its socket. Returns (server, name, holder, rival, value of the key)."""
         server, a, b = self.pair()
         name, holder, rival = "stopped", self.client(a), self.client(b)
         granted = holder.ok("LOCK " + name)
-        rival.send("LOCK %s wait=30s" % name)
-        rival.barrier()
-        checked = holder.ok("CHECK " + name)
+        rival.begin("LOCK %s wait=30s" % name)
+        until_when = believed(holder, name)
         a.freeze()
         holder.send(*requests)
         taken = rival.reply()
         self.assertEqual(taken.kind, "OK")
         self.assertGreater(taken.num("fence"), granted.num("fence"))
-        self.assertGreaterEqual(taken.at - checked.at, (checked.num("valid_ms") - 5) / 1000, "the rival came before the holder's own deadline")
+        self.assertGreaterEqual(taken.at, until_when - 0.005, "granted while the holder could still believe in its lock")
         value = server.cli.get("lock:" + name)
         a.thaw()
         return server, name, holder, rival, value
 
-    def test_the_old_holder_hears_LOST_before_any_OK(self):
+    def test_the_holder_reads_LOST_before_any_OK(self):
         server, name, holder, rival, value = self.stop_beyond_the_lease(["CHECK stopped", "EXTEND stopped", "UNLOCK stopped", "CHECK stopped", "PING"])
         first = holder.line()
         self.assertEqual((first.kind, first.code, first.fields.get("name")), ("!", "LOST", name))
         self.assertEqual([holder.line().code for _ in range(4)], ["LOST", "LOST", "LOST", "NOTHELD"])
         self.assertEqual(holder.line().raw, b"OK")
         self.assertEqual(rival.ok("CHECK " + name).num("count"), 1)
-        self.assertEqual(server.cli.get("lock:" + name), value, "the rival's key is left alone")
+        self.assertEqual(server.cli.get("lock:" + name), value, "the daemon has touched the rival's key")
         rival.barrier()
         self.assertEqual(rival.inbox, [])
 
-    def test_a_relock_in_the_socket_is_no_reentrance(self):
+    def test_a_LOCK_in_the_socket_is_no_second_LOCK_of_the_holder(self):
         _, name, holder, rival, _ = self.stop_beyond_the_lease(["LOCK stopped", "@t UNLOCK stopped fence=1"])
         self.assertEqual(holder.line().code, "LOST")
         answer = holder.reply()
-        self.assertEqual(answer.kind, "BUSY", "not OK with count=2: %s" % answer)
+        self.assertEqual(answer.kind, "BUSY", "the lost lock is locked again: %s" % answer)
         rival.ok("UNLOCK " + name)
         holder.ok("LOCK %s wait=5s" % name)
 
-    def test_the_end_of_a_stopped_daemons_client_harms_no_rival(self):
+    def test_the_end_of_the_holder_harms_no_rival(self):
         server, name, holder, rival, value = self.stop_beyond_the_lease([])
         holder.close()
         rival.ok("CHECK " + name)
-        until(lambda: server.cli.get("lock:" + name) == value, "the rival still holds")
+        until(lambda: server.cli.get("lock:" + name) == value, "the rival's key is there")
         for _ in range(10):
             rival.ok("CHECK " + name)
             rival.listen(0.05)
@@ -115,43 +78,39 @@ class StoppedDaemon(FuncTest):
         self.assertNotIn("LOST", [line.code for line in holder.inbox])
 
     def run_child(self, script):
-        """redlock run on a; a stopped; (the wrapper, whether its child was gone when the rival's grant was read)."""
+        """redlock run at a daemon that is stopped. Returns (its process, whether its child had ended when the rival read its grant)."""
         _, a, b = self.pair()
         rival, pidfile = self.client(b), os.path.join(a.folder, "pid")
-        wrapper = spawn([REDLOCK, "--addr", a.addr, "run", "stopped", "--", "sh", "-c", script % pidfile], stdin=subprocess.DEVNULL,
-                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(lambda: (wrapper.kill(), wrapper.wait()))
+        wrapper = self.start_redlock(a, "run", "stopped", "--", "sh", "-c", script % pidfile)
         child = until(lambda: os.path.exists(pidfile) and int(open(pidfile).read() or 0), "the child runs")
         pidfd = os.pidfd_open(child)
         self.addCleanup(os.close, pidfd)
-        rival.send("LOCK stopped wait=30s")
-        rival.barrier()
+        rival.begin("LOCK stopped wait=30s")
         a.freeze()
         self.assertEqual(rival.reply().kind, "OK")
-        gone = bool(select.select([pidfd], [], [], 0)[0]) or state_of(child) in ("", "Z", "X")
+        gone = bool(select.select([pidfd], [], [], 0)[0]) or state_of(child) in GONE
         a.thaw()
         return wrapper, gone
 
-    def test_the_child_of_redlock_run_is_gone_before_the_rivals_grant(self):
+    def test_the_command_of_a_run_has_ended_before_the_rival_is_granted_the_lock(self):
         wrapper, gone = self.run_child("echo $$ >%s; exec sleep 1000")
-        self.assertTrue(gone, "the child of the old holder still ran when the rival was granted")
+        self.assertTrue(gone, "the command of the old holder still ran")
         self.assertEqual(wrapper.wait(10), 123)
 
-    def test_a_child_that_ignores_TERM_is_gone_as_well(self):
+    def test_a_command_that_ignores_TERM_has_ended_as_well(self):
         wrapper, gone = self.run_child("trap '' TERM INT HUP; echo $$ >%s; while :; do sleep 1; done")
-        self.assertTrue(gone, "the child that ignores TERM still ran when the rival was granted")
+        self.assertTrue(gone, "the command that ignores TERM still ran")
         self.assertEqual(wrapper.wait(10), 123)
 
 
 class StoppedOnMemory(StoreTest):
-    """The same rules without a Redis."""
-    CONFIG, COST = SHORT, 8
+    """The same on the memory store."""
+    CONFIG, COST = LEASE_1S, 8
 
-    def test_LOST_comes_first_and_the_next_in_line_is_served(self):
+    def test_LOST_comes_first_and_the_next_waiter_is_served(self):
         name, holder, waiter = self.name(), self.connect(), self.connect()
         granted = holder.ok("LOCK " + name)
-        waiter.send("LOCK %s wait=30s" % name)
-        waiter.barrier()
+        waiter.begin("LOCK %s wait=30s" % name)
         self.d.freeze()
         holder.send("CHECK " + name, "UNLOCK " + name, "PING")
         waiter.listen(1.5)
@@ -161,11 +120,10 @@ class StoppedOnMemory(StoreTest):
         self.assertEqual(taken.kind, "OK")
         self.assertGreater(taken.num("fence"), granted.num("fence"))
 
-    def test_the_clock_of_a_wait_went_on(self):
+    def test_a_wait_ends_in_time_although_its_daemon_was_stopped(self):
         name, holder, waiter = self.name(), self.connect(), self.connect()
         holder.ok("LOCK %s ttl=2s" % name)
-        waiter.send("LOCK %s wait=500ms" % name)
-        waiter.barrier()
+        waiter.begin("LOCK %s wait=500ms" % name)
         self.d.freeze()
         holder.listen(1)
         self.d.thaw()
@@ -176,12 +134,12 @@ class StoppedOnMemory(StoreTest):
 
 
 class StoppedRedis(FuncTest):
-    """One Redis that hangs, or dies, under held locks."""
+    """One Redis is stopped or killed while locks are held."""
     COST = 15
 
-    def hold(self, tree=None, **options):
-        server = self.redis(**options)
-        daemon = self.redis_daemon(server, merged(merged(SHORT, QUICK), tree or {}))
+    def hold(self, tree=None):
+        server = self.redis()
+        daemon = self.redis_daemon(server, merged(LEASE_1S, DEFAULT_TIMEOUT, tree))
         return server, daemon, Lease(self.client(daemon), "held")
 
     def test_RISK_then_LOST_before_the_validity_ends(self):
@@ -203,9 +161,9 @@ class StoppedRedis(FuncTest):
         self.assertEqual(lost["reason"], "quorum")
         self.assertEqual([line.code for line in lease.client.inbox if line.kind == "!"], ["RISK", "LOST"])
 
-    def test_time_after_time_LOST_is_never_late(self):
+    def test_LOST_is_never_late_however_far_the_renewal_is(self):
         server = self.redis()
-        daemon = self.redis_daemon(server, merged(merged(SHORT, QUICK), {"lease": "400ms"}))
+        daemon = self.redis_daemon(server, merged(LEASE_1S, DEFAULT_TIMEOUT, {"lease": "400ms"}))
         for i in range(6):
             lease = Lease(self.client(daemon), "held-%d" % i)
             lease.client.listen(i * 37 / 1000)
@@ -216,7 +174,7 @@ class StoppedRedis(FuncTest):
                 server.thaw()
             daemon.joined()
 
-    def test_a_hang_shorter_than_the_lease_is_RISK_then_SAFE(self):
+    def test_a_stop_shorter_than_the_lease_is_RISK_then_SAFE(self):
         server, _, lease = self.hold({"lease": "2s"})
         server.freeze()
         self.addCleanup(server.thaw)
@@ -235,8 +193,7 @@ class StoppedRedis(FuncTest):
         waiters = []
         for _ in range(5):
             w = self.client(daemon)
-            w.send("LOCK held wait=60s")
-            w.barrier()
+            w.begin("LOCK held wait=60s")
             waiters.append(w)
         server.freeze()
         lease.lost_in_time(self)
@@ -255,17 +212,20 @@ class StoppedRedis(FuncTest):
                 later.barrier()
                 self.assertEqual(later.inbox, [])
             w.ok("UNLOCK held")
-        self.assertLess(time.monotonic() - back, 2 + 1.5, "a store that is back is used again within 2 s")
+        self.assertLess(time.monotonic() - back, 2 + 1.5, "the waiters are served late")
 
-    def test_wait_0_says_ERR_QUORUM_in_time(self):
-        server, daemon, _ = self.hold()
-        c = self.client(daemon)
-        server.freeze()
-        self.addCleanup(server.thaw)
+    def refused_at_once(self, c):
         for i in range(5):
             begin = time.monotonic()
             c.err("LOCK other-%d" % i, "QUORUM")
             self.assertLess(time.monotonic() - begin, 1.0)
+
+    def test_a_LOCK_is_answered_ERR_QUORUM_in_time(self):
+        server, daemon, _ = self.hold()
+        c = self.client(daemon)
+        server.freeze()
+        self.addCleanup(server.thaw)
+        self.refused_at_once(c)
         begin = time.monotonic()
         c.err("LOCK other wait=400ms", "QUORUM", timeout=5)
         self.assertGreaterEqual(time.monotonic() - begin, 0.4)
@@ -274,37 +234,33 @@ class StoppedRedis(FuncTest):
         c.ok("LOCK other wait=10s")
         self.assertLess(time.monotonic() - begin, 3.5)
 
-    def test_wait_0_while_redis_is_dead(self):
+    def test_a_LOCK_is_answered_ERR_QUORUM_at_once_when_redis_is_killed(self):
         server, daemon, _ = self.hold()
-        c = self.client(daemon)
         server.kill()
-        for i in range(5):
-            begin = time.monotonic()
-            c.err("LOCK other-%d" % i, "QUORUM")
-            self.assertLess(time.monotonic() - begin, 1.0)
+        self.refused_at_once(self.client(daemon))
         daemon.logged(r"node")
 
-    def test_unlock_is_answered_while_redis_hangs_and_takes_effect_when_it_is_back(self):
+    def test_UNLOCK_is_answered_while_redis_is_stopped_and_takes_effect_later(self):
         server, daemon, lease = self.hold({"lease": "2s"})
         other = self.client(daemon)
         server.freeze()
         self.addCleanup(server.thaw)
         begin = time.monotonic()
         lease.client.ok("UNLOCK held")
-        self.assertLess(time.monotonic() - begin, 0.5, "answered before the store confirms")
+        self.assertLess(time.monotonic() - begin, 0.5, "UNLOCK waits for the store")
         server.thaw()
         granted = other.ok("LOCK held wait=10s")
         self.assertGreater(granted.num("fence"), lease.fence)
 
-    def test_sync_without_a_quorum_is_ERR_QUORUM_and_the_lock_is_no_longer_yours(self):
+    def test_UNLOCK_with_sync_is_ERR_QUORUM_and_ends_the_hold(self):
         server, _, lease = self.hold({"lease": "2s"})
         server.freeze()
         self.addCleanup(server.thaw)
         lease.client.err("UNLOCK held sync=yes", "QUORUM", timeout=5)
         lease.client.err("CHECK held", "NOTHELD")
 
-    def test_a_grant_whose_reply_was_lost_does_not_stay_behind(self):
-        """Redis hangs with the acquire in its socket: it runs late, for a client that was told no."""
+    def test_a_LOCK_that_redis_executes_late_leaves_no_key(self):
+        """Redis is stopped with the request in its socket, and executes it after the client was answered ERR QUORUM."""
         server, daemon, _ = self.hold()
         c = self.client(daemon)
         server.freeze()
@@ -313,20 +269,14 @@ class StoppedRedis(FuncTest):
         server.thaw()
         c.ok("LOCK late wait=10s")
         c.ok("UNLOCK late sync=yes")
-        until(lambda: not server.cli.exists("lock:late"), "no key stays behind")
+        until(lambda: not server.cli.exists("lock:late"), "no key is left")
 
     def test_a_daemon_that_starts_before_its_redis_serves_when_it_comes(self):
         server = self.redis()
         server.kill()
-        daemon = self.daemon(merged(SHORT, {"store": "redis", "redis": {"nodes": [server.node]}}))
+        daemon = self.daemon(on_redis([server], LEASE_1S))
         c, waiter = self.client(daemon), self.client(daemon)
         c.err("LOCK early", ("QUORUM", "UNAVAILABLE"))
-        waiter.send("LOCK early wait=30s")
-        waiter.barrier()
+        waiter.begin("LOCK early wait=30s")
         server.restart()
         self.assertEqual(waiter.reply().kind, "OK")
-
-
-if __name__ == "__main__":
-    from harness import main
-    main()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The service manager's side: NOTIFY_SOCKET, WATCHDOG_USEC, LISTEN_FDS, without systemd."""
+"""What the daemon does for a service manager: NOTIFY_SOCKET, WATCHDOG_USEC, LISTEN_FDS. The tests need no systemd."""
 import fcntl
 import os
 import signal
@@ -7,21 +7,22 @@ import socket
 import subprocess
 import time
 
-from harness import Daemon, FuncTest, Notify
-from process import REDLOCKD, call, free_port, spawn, temp_folder, until, yaml
+from daemon import Notify
+from harness import FuncTest
+from process import REDLOCKD, ROOT, call, free_port, spawn, until, yaml
 from resumable import resume, with_grace
 from wire import Client
 
-UNIT = os.path.join(os.path.dirname(__file__), "..", "..", "redlockd.service")
+UNIT = os.path.join(ROOT, "redlockd.service")
 
 
 class Notified(FuncTest):
     COST = 5
 
-    def test_READY_and_STOPPING_are_said_once(self):
+    def test_READY_and_STOPPING_are_sent_once(self):
         daemon = self.daemon()
         daemon.finish()
-        until(lambda: "STOPPING=1" in daemon.notify.said, "STOPPING=1 is said")
+        until(lambda: "STOPPING=1" in daemon.notify.said, "STOPPING=1 is sent")
         self.assertEqual([daemon.notify.said.count(word) for word in ("READY=1", "STOPPING=1")], [1, 1])
         self.assertLess(daemon.notify.said.index("READY=1"), daemon.notify.said.index("STOPPING=1"))
 
@@ -32,7 +33,7 @@ class Notified(FuncTest):
                 with Client(addr) as c:
                     c.ok("LOCK a wait=5s")
 
-    def test_ready_is_said_while_redis_is_down(self):
+    def test_READY_is_sent_while_redis_is_down(self):
         daemon = self.daemon({"store": "redis", "redis": {"nodes": ["unix:/nonexistent/redis.sock"]}})
         self.assertIn("READY=1", daemon.notify.said)
         self.client(daemon).ok("PING")
@@ -45,23 +46,23 @@ class Notified(FuncTest):
             daemon.notify.forget()
             daemon.notify.wait("WATCHDOG=1", daemon.process)
         seconds = time.monotonic() - begin
-        self.assertLess(seconds, 5 * 0.4, "often enough")
-        self.assertGreater(seconds, 5 * 0.02, "not without end")
+        self.assertLess(seconds, 5 * 0.4, "the watchdog is fed too late")
+        self.assertGreater(seconds, 5 * 0.02, "the watchdog is fed without a pause")
 
     def test_no_watchdog_is_fed_when_none_is_asked_for(self):
         daemon = self.daemon(env={"WATCHDOG_USEC": "200000", "WATCHDOG_PID": "1"})
         self.client(daemon).listen(0.6)
         self.assertNotIn("WATCHDOG=1", daemon.notify.said)
 
-    def test_a_reload_is_told(self):
+    def test_RELOADING_is_sent(self):
         daemon = self.daemon()
         daemon.notify.forget()
         daemon.send_signal(signal.SIGHUP)
         daemon.notify.wait("READY=1", daemon.process)
         self.assertIn("RELOADING=1", daemon.notify.said)
 
-    def test_a_manager_that_does_not_listen_stalls_nobody(self):
-        """Its socket holds few datagrams; what does not fit must not keep the loop from renewing leases."""
+    def test_a_manager_that_does_not_read_stalls_nobody(self):
+        """Its socket holds few datagrams. One that does not fit must not keep the daemon from renewing leases."""
         daemon = self.daemon({"lease": "500ms"}, env={"WATCHDOG_USEC": "20000"})
         c = self.client(daemon)
         c.ok("LOCK held")
@@ -78,13 +79,10 @@ class Notified(FuncTest):
         self.assertLess(slowest, 0.3)
         self.assertEqual(c.inbox, [])
 
-    def test_a_socket_that_does_not_exist_ends_nothing(self):
-        folder = temp_folder()
-        daemon = Daemon(argv=["env", "NOTIFY_SOCKET=%s/nowhere" % folder, REDLOCKD, "--set", "listen.tcp=no", "--set", "listen.unix=%s/sock" % folder,
-                              "--set", "runtime_dir=%s" % folder])
-        self.addCleanup(lambda: [os.unlink(os.path.join(folder, f)) for f in os.listdir(folder)] and os.rmdir(folder))
-        self.addCleanup(daemon.stop)
-        daemon.launch()
+    def test_a_notify_socket_that_does_not_exist_is_survived(self):
+        folder = self.folder()
+        daemon = self.daemon(start=False, argv=["env", "NOTIFY_SOCKET=%s/nowhere" % folder, REDLOCKD, "--set", "listen.tcp=no",
+                                                "--set", "listen.unix=%s/sock" % folder, "--set", "runtime_dir=%s" % folder]).launch()
         until(lambda: os.path.exists(folder + "/sock"), "the socket")
         with Client(folder + "/sock") as c:
             c.ok("PING")
@@ -92,12 +90,11 @@ class Notified(FuncTest):
 
 
 class Activated(FuncTest):
-    """Listening sockets that were passed."""
+    """Socket activation: the daemon is passed its listening sockets."""
 
     def activated(self, listeners):
-        """The daemon with these sockets as descriptors 3, 4, …; bash knows the pid that its exec keeps."""
-        daemon = Daemon()
-        self.addCleanup(daemon.stop)
+        """Starts the daemon with these sockets as descriptors 3, 4, and so on, by way of bash, whose pid it keeps."""
+        daemon = self.daemon(start=False)
         daemon.tree["listen"] = {"tcp": "127.0.0.1:%d" % free_port()}
         daemon.config = yaml(daemon.tree)
         path = os.path.join(daemon.folder, "notify")
@@ -116,10 +113,7 @@ class Activated(FuncTest):
         sock = socket.socket(family)
         self.addCleanup(sock.close)
         if family == socket.AF_UNIX:
-            folder = temp_folder()
-            path = os.path.join(folder, "sock")
-            self.addCleanup(lambda: (os.path.exists(path) and os.unlink(path), os.rmdir(folder)))
-            sock.bind(path)
+            sock.bind(os.path.join(self.folder(), "sock"))
         else:
             sock.bind(("127.0.0.1", 0))
         sock.listen(16)
@@ -130,19 +124,19 @@ class Activated(FuncTest):
         waiting = socket.socket(socket.AF_UNIX)
         self.addCleanup(waiting.close)
         waiting.connect(unix.getsockname())
-        waiting.sendall(b"PING\n")  # before the daemon even starts
+        waiting.sendall(b"PING\n")  # before the daemon starts
         daemon = self.activated([unix, tcp])
         self.assertTrue(daemon.notify.wait("READY=1", daemon.process), daemon.log())
-        self.assertRegex(daemon.log(), r"ready .* unix=no tcp=no passed=2 ", "nothing else is listened on")
+        self.assertRegex(daemon.log(), r"ready .* unix=no tcp=no passed=2 ", "the daemon listens elsewhere, too")
         waiting.settimeout(5)
         self.assertEqual(waiting.recv(10), b"OK\n")
         with Client(unix.getsockname()) as a, Client(tcp.getsockname()) as b:
             a.ok("LOCK x")
             self.assertEqual(b.busy("LOCK x").num("waiters"), 0)
         self.assertEqual(daemon.finish()[0], 0)
-        self.assertTrue(os.path.exists(unix.getsockname()), "a passed socket is not the daemon's to unlink")
+        self.assertTrue(os.path.exists(unix.getsockname()), "the daemon has removed a socket that it was passed")
 
-    def test_a_descriptor_that_is_no_listener_is_refused_by_name(self):
+    def test_a_descriptor_that_is_no_listener_is_refused(self):
         plain = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.addCleanup(plain.close)
         daemon = self.activated([plain])
@@ -152,11 +146,11 @@ class Activated(FuncTest):
 
 
 class Sandboxed(FuncTest):
-    """A daemon that sees of /proc what the unit lets it see."""
+    """The daemon in a mount namespace in which /proc shows only what the unit file allows."""
     COST = 3
 
     def options(self):
-        """Those of the mount that systemd.exec(5) makes of ProtectProc= and ProcSubset=."""
+        """The mount options that systemd derives from ProtectProc= and ProcSubset= of the unit file."""
         with open(UNIT, encoding="utf-8") as unit:
             said = dict(line.rstrip().split("=", 1) for line in unit if "=" in line and not line.startswith("#"))
         return "hidepid=%s,subset=%s" % (said.get("ProtectProc", "default"), said.get("ProcSubset", "all"))
@@ -181,12 +175,7 @@ class Sandboxed(FuncTest):
         self.assertEqual([row.num("fence") for row in held.values()], [fence], daemon.log())
         self.assertNotIn("boot=unknown", daemon.log())
 
-    def test_a_boot_that_cannot_be_named_is_warned_of(self):
+    def test_the_log_warns_of_a_boot_that_cannot_be_identified(self):
         daemon = self.inside(self.daemon(start=False), "subset=pid")
         self.assertIn("warn journal boot=unknown", daemon.log())
         self.client(daemon).ok("LOCK a")
-
-
-if __name__ == "__main__":
-    from harness import main
-    main()

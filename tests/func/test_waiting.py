@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Queues and what looks at them, CANCEL, SHOW, LIST and STATS: the same on the memory store and on one real Redis."""
+"""Queues on one daemon, CANCEL, SHOW, LIST and STATS, on the memory store and on one real Redis."""
 import os
 import re
 import time
 
 from harness import on_each_store
 from process import until
-from test_locks import Common
 from wire import quoted
 
 
+def names_of(rows):
+    return [row["name"] for row in rows]
+
+
 @on_each_store
-class Waiting(Common):
-    """Queues: BUSY, TIMEOUT, first come first served, CANCEL."""
+class Waiting:
+    """BUSY, TIMEOUT, first come first served, CANCEL."""
     COST, TCP = 8, True
 
-    def test_busy_says_who_and_how_long(self):
+    def test_BUSY_names_the_holder_and_says_for_how_long_it_holds(self):
         name = self.name()
         holder, rival = self.connect("worker-7"), self.connect()
         holder.ok('LOCK %s note="nightly export, ask ops"' % name)
@@ -29,7 +32,7 @@ class Waiting(Common):
         self.assertTrue(60 <= busy.num("held_ms") < 5000, busy)
         self.assertTrue(0 < busy.num("retry_ms") <= 10000, busy)
 
-    def test_over_tcp_nobody_claims_a_pid(self):
+    def test_over_tcp_BUSY_names_no_pid(self):
         holder, rival, name = self.connect("tcp-worker", tcp=True), self.connect(tcp=True), self.name()
         holder.ok("LOCK " + name)
         busy = rival.busy("LOCK " + name)
@@ -46,7 +49,7 @@ class Waiting(Common):
             c.busy("LOCK %s wait=0" % name)
         self.assertLess(time.monotonic() - begin, 2)
 
-    def test_a_wait_that_runs_out_is_a_timeout_and_leaves_the_queue(self):
+    def test_a_wait_that_ends_is_answered_TIMEOUT_and_leaves_the_queue(self):
         (holder, c), name = self.two(), self.name()
         holder.ok("LOCK " + name)
         begin = time.monotonic()
@@ -55,7 +58,7 @@ class Waiting(Common):
         self.assertTrue(250 <= answer.num("waited_ms") < 1500, answer)
         self.assertGreaterEqual(answer.at - begin, 0.25)
         self.assertLess(answer.at - begin, 1.5)
-        self.assertEqual(len(holder.ok("SHOW " + name).rows), 1)
+        self.assertEqual(len(holder.roles(name)), 1)
         holder.ok("UNLOCK " + name)
         c.err("CHECK " + name, "NOTHELD")
 
@@ -81,7 +84,7 @@ class Waiting(Common):
                 later.barrier()
                 self.assertEqual(later.inbox, [])
 
-    def test_nobody_overtakes_a_queue(self):
+    def test_a_new_LOCK_does_not_overtake_the_queue(self):
         (holder, late), name = self.two(), self.name()
         holder.ok("LOCK " + name)
         first, second = self.waiting(name, 2)
@@ -92,7 +95,7 @@ class Waiting(Common):
         first.ok("UNLOCK " + name)
         self.assertEqual(second.reply().kind, "OK")
 
-    def test_those_who_leave_the_queue_do_not_disturb_it(self):
+    def test_clients_that_leave_the_queue_do_not_disturb_it(self):
         name, holder = self.name(), self.connect()
         holder.ok("LOCK " + name)
         clients = self.waiting(name, 6)
@@ -100,7 +103,7 @@ class Waiting(Common):
         clients[2].close()
         short = self.connect()
         self.assertEqual(short.ask("LOCK %s wait=30ms" % name).kind, "TIMEOUT")
-        until(lambda: len(holder.ok("SHOW " + name).rows) == 5, "two are gone")
+        until(lambda: len(holder.roles(name)) == 5, "two waiters are gone")
         holder.ok("UNLOCK " + name)
         for client in (clients[1], clients[3], clients[4], clients[5]):
             self.assertEqual(client.reply().kind, "OK")
@@ -109,8 +112,7 @@ class Waiting(Common):
     def test_wait_forever_has_no_end(self):
         (holder, c), name = self.two(), self.name()
         holder.ok("LOCK " + name)
-        c.send("LOCK %s wait=forever" % name)
-        c.barrier()
+        c.begin("LOCK %s wait=forever" % name)
         c.listen(0.3)
         self.assertEqual(c.inbox, [])
         holder.ok("UNLOCK " + name)
@@ -126,11 +128,10 @@ class Waiting(Common):
             holder.ok("UNLOCK %s-%d" % (name, i))
             self.assertEqual(c.reply("@w%d" % i)["name"], "%s-%d" % (name, i))
 
-    def test_cancel_withdraws_what_waits(self):
+    def test_cancel_withdraws_a_waiting_request(self):
         (holder, c), name = self.two(), self.name()
         holder.ok("LOCK " + name)
-        c.send("@w LOCK %s wait=forever" % name)
-        c.barrier()
+        c.begin("@w LOCK %s wait=forever" % name)
         c.ok("CANCEL @w")
         self.assertEqual(c.reply("@w").code, "CANCELLED")
         c.err("CANCEL @w", "NOTFOUND")
@@ -143,13 +144,12 @@ class Waiting(Common):
     def test_cancel_reaches_no_other_session(self):
         (holder, c), name = self.two(), self.name()
         holder.ok("LOCK " + name)
-        c.send("@w LOCK %s wait=30s" % name)
-        c.barrier()
+        c.begin("@w LOCK %s wait=30s" % name)
         holder.err("CANCEL @w", "NOTFOUND")
         holder.ok("UNLOCK " + name)
         self.assertEqual(c.reply("@w").kind, "OK")
 
-    def test_cancel_against_the_grant_is_one_or_the_other(self):
+    def test_a_cancel_that_meets_the_grant_has_one_outcome(self):
         (holder, c), name = self.two(), self.name()
         seen = set()
         for i in range(300):
@@ -175,21 +175,21 @@ class Waiting(Common):
             seen.add(cancelled.kind)
         self.assertIn("OK", seen)
 
-    def test_an_untagged_wait_cannot_be_cancelled_by_word(self):
+    def test_cancel_wants_a_tag(self):
         c = self.connect()
         c.err("CANCEL w", ("ARG", "NOTFOUND"))
 
 
 @on_each_store
-class Looking(Common):
+class Queries:
     """SHOW, LIST and STATS."""
 
-    def test_show_tells_the_holder_and_the_waiters_in_order(self):
+    def test_show_lists_the_holder_and_the_waiters_in_order(self):
         name = self.name()
         holder = self.connect("holder label")
         fence = holder.ok('LOCK %s note="nightly export, ask ops"' % name).num("fence")
         holder.ok("LOCK " + name)
-        self.waiting(name, 3, 'note="in line"')
+        self.waiting(name, 3, 'note="queued"')
         shown = self.connect().ok("SHOW " + name)
         self.assertEqual(shown.num("n"), 4)
         self.assertEqual([row["role"] for row in shown.rows], ["holder"] + ["waiter"] * 3)
@@ -213,19 +213,19 @@ class Looking(Common):
         for name in names:
             c.ok("LOCK " + name)
         rows = c.ok("LIST locks prefix=" + prefix).rows
-        self.assertEqual(sorted(self.names_of(rows)), names)
-        self.assertEqual(sorted(self.names_of(c.ok("LIST prefix=%s1" % prefix).rows)), names[10:20])
+        self.assertEqual(sorted(names_of(rows)), names)
+        self.assertEqual(sorted(names_of(c.ok("LIST prefix=%s1" % prefix).rows)), names[10:20])
         seen, after = [], ""
         for _ in range(10):
             page = c.ok("LIST locks prefix=%s limit=10%s" % (prefix, after))
             self.assertEqual(page.num("n"), len(page.rows))
             self.assertLessEqual(len(page.rows), 10)
             self.assertIn("more", page)
-            seen += self.names_of(page.rows)
+            seen += names_of(page.rows)
             if len(seen) == 25:
                 break
             after = " after=" + page.rows[-1].written["name"]
-        self.assertEqual(seen, names, "each once, in order")
+        self.assertEqual(seen, names, "the pages do not list each name once, in order")
         last = c.ok("LIST locks prefix=%s limit=10 after=%s" % (prefix, names[20]))
         full = c.ok("LIST locks prefix=%s limit=10" % prefix)
         self.assertNotEqual(last["more"], full["more"])
@@ -233,7 +233,7 @@ class Looking(Common):
             c.ok("UNLOCK " + name)
         self.assertEqual(c.ok("LIST locks prefix=" + prefix).rows, [])
 
-    def test_list_sessions_shows_labels_and_forgets_the_gone(self):
+    def test_list_sessions_shows_labels_until_sessions_end(self):
         c, label = self.connect(), self.name()
         other = self.connect(label)
         self.assertEqual(len([row for row in c.ok("LIST sessions").rows if label in str(row)]), 1)
@@ -246,7 +246,7 @@ class Looking(Common):
         if self.r:
             self.assertIn(self.r.path, str(answer.rows[0]))
 
-    def test_stats_are_rows_of_metric_and_value_that_count(self):
+    def test_stats_are_rows_of_metric_and_value_and_count(self):
         c, name = self.connect(), self.name()
 
         def stats():
@@ -265,17 +265,12 @@ class Looking(Common):
         self.assertEqual(set(before), set(after))
         for word in ("grant", "refus|busy"):
             grown = {k: after[k] - before[k] for k in after if re.search(word, k) and 5 <= after[k] - before[k] < 100}
-            self.assertTrue(grown, "a metric like %s that has grown by 5: %r" % (word, {k: after[k] - before[k] for k in after if re.search(word, k)}))
+            self.assertTrue(grown, "no metric like %s has grown by 5: %r" % (word, {k: after[k] - before[k] for k in after if re.search(word, k)}))
 
-    def test_a_held_and_wanted_lock_is_counted_once(self):
+    def test_a_lock_with_waiters_is_listed_once(self):
         (holder, c), name = self.two(), self.name()
         holder.ok("LOCK " + name)
         self.waiting(name, 2)
-        rows = [row for row in c.ok("LIST locks prefix=" + name).rows]
+        rows = c.ok("LIST locks prefix=" + name).rows
         self.assertEqual(len(rows), 1)
         self.assertEqual(rows[0]["name"], name)
-
-
-if __name__ == "__main__":
-    from harness import main
-    main()

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The load cases: each plays one load, returns its figures, and holds them against its bounds. What a bound is worth stands beside it."""
+"""The load cases. Each plays one load, checks its figures against bounds, and returns them as a line of text. The bounds are explained below."""
 import resource
 import statistics
 import time
 
 import rig
-from rig import CPUS, ROOMY, Scene, Skip, descriptors, user_seconds
+from process import Skip, user_seconds
+from rig import CPUS, ROOMY, Scene, descriptors
 from wire import Client
 
-SESSION_MOST = 1100  # bytes of a session, 1.5 times what was measured
-LOCK_MOST = {0: 1700, 3: 2100}  # bytes of a lock with a name of up to 16 bytes, by the number of Redis servers: also what its rounds need
-RENEWAL_MOST = {0: 10, 3: 25}  # microseconds of a processor that the daemon needs for one renewal, three times what was measured; what it does besides included
-RENEWALS_TOLD = 10000  # from so many on: processor time comes in ticks of 10 ms
-ACCEPTED_LEAST = 2000  # sessions a second, a tenth of what was measured on two processors that had other things to do as well
-RATIO_MOST = 3.0  # p99 of the well-behaved beside a flood, against their p99 without it
+SESSION_MOST = 1100  # bytes of a session, 1.5 times the measured figure
+LOCK_MOST = {0: 1700, 3: 2100}  # bytes of a lock with a name of up to 16 bytes and its rounds, by the number of Redis servers
+RENEWAL_MOST = {0: 10, 3: 25}  # µs of processor time of the daemon for one renewal, three times the measured figure; it includes all else that the daemon does
+RENEWALS_LEAST = 10000  # fewer renewals are not judged, because processor time is counted in ticks of 10 ms
+ACCEPTED_LEAST = 2000  # sessions a second, a tenth of the figure measured on two busy processors
+RATIO_MOST = 3.0  # p99 of well-behaved clients beside a flood, relative to their p99 without it
 MANY = {"limits": {"clients": 20000, "locks": 1000000, "waiting": 1000000}}
 
 
@@ -31,7 +32,7 @@ def percents(percent):
 
 
 def keep(scene, holder, seconds, others=None):
-    """What it costs to keep what is held; nobody may lose anything, nor be warned. Where the servers share the processors, a warning is the machine's: told."""
+    """Lets the daemon renew its locks for a while. No lock may be lost. No RISK may be pushed, unless the servers share the processors with the daemon."""
     cpu, before = scene.cpu(), scene.stats()
     if others:
         others.say("begin")
@@ -40,7 +41,7 @@ def keep(scene, holder, seconds, others=None):
     percent, after = cpu.percent(), scene.stats()
     renewals = (after["renewals_total"] - before["renewals_total"]) / seconds
     cost, most = percent["redlockd"] * 1e4 / max(1, renewals), RENEWAL_MOST[len(scene.servers)]
-    demand(renewals * seconds < RENEWALS_TOLD or cost <= most, "a renewal costs %.1f us of a processor, more than %d" % (cost, most))
+    demand(renewals * seconds < RENEWALS_LEAST or cost <= most, "a renewal costs %.1f us of a processor, more than %d" % (cost, most))
     state = holder.ask("state", "state")
     excused = scene.servers and not ROOMY
     lost = {key: state[key] for key in ("lost", "ended") + (() if excused else ("risk",)) if state[key]}
@@ -52,7 +53,7 @@ def keep(scene, holder, seconds, others=None):
 
 
 def stops(count, holders=200):
-    """A daemon that the machine stops for a moment, again and again, while it renews: nobody is warned, and nobody loses anything."""
+    """A daemon that renews is stopped for a moment, again and again: no RISK and no LOST is pushed."""
     descriptors(1000)
     with Scene(0, dict(MANY, lease="2s")) as scene:
         holder = scene.generator("hold", holders, count // holders, 4, "60s", "hold/")
@@ -67,7 +68,7 @@ def stops(count, holders=200):
         gap = scene.stats()["gap_longest_ms"]
         holder.close()
         scene.finish()
-    return "%d names, lease 2s, the daemon stopped 12 times for 0.1 s: none at risk; %.0f renewals/s, longest gap %d ms" % (count, renewals, gap)
+    return "%d names, lease 2s, the daemon stopped 12 times for 0.1 s: no name at risk; %.0f renewals/s, longest gap %d ms" % (count, renewals, gap)
 
 
 def left_in_redis(scene):
@@ -75,7 +76,7 @@ def left_in_redis(scene):
 
 
 def sessions(count, seconds, redis=0):
-    """Each session takes one lock and keeps it; then all close at once."""
+    """Each session takes one lock and keeps it. Then all close at one moment."""
     descriptors(count + 200)
     with Scene(redis, MANY) as scene:
         holder = scene.generator("hold", count, 1, 0, "30s", "hold/")
@@ -98,7 +99,7 @@ def sessions(count, seconds, redis=0):
 
 
 def held(count, seconds, redis, lease, holders=100):
-    """Many names of few sessions, and what another client notices of them."""
+    """Few sessions hold many names, beside other clients."""
     descriptors(1000)
     with Scene(redis, dict(MANY, lease=lease)) as scene:
         holder = scene.generator("hold", holders, count // holders, 4 if redis == 0 else 8, "60s", "hold/")
@@ -119,13 +120,14 @@ def held(count, seconds, redis, lease, holders=100):
         demand(left_in_redis(scene) == 0, "%d keys are left in Redis" % left_in_redis(scene))
         scene.finish()
     demand(lock <= LOCK_MOST[redis], "a lock costs %.0f bytes, more than %d" % (lock, LOCK_MOST[redis]))
-    return ("%d names, lease %s: taken in %.1f s, %.0f bytes each; kept %g s: %.0f renewals/s, %s%s; another client p50 %.2f p99 %.2f ms; freed in %.1f s"
-            % (count, lease, taken["us"] / 1e6, lock, seconds, renewals, percents(percent), scene.note, told["p50_us"] / 1e3, told["p99_us"] / 1e3, freed["us"] / 1e6))
+    return "%d names, lease %s: taken in %.1f s, %.0f bytes each; kept %g s: %.0f renewals/s, %s%s; another client p50 %.2f p99 %.2f ms; freed in %.1f s" % (
+        count, lease, taken["us"] / 1e6, lock, seconds, renewals, percents(percent), scene.note, told["p50_us"] / 1e3, told["p99_us"] / 1e3,
+        freed["us"] / 1e6)
 
 
 def ended(count, holders, most):
-    """All that many sessions hold is to be freed at one moment, and in the next one the daemon is told to end. The bound is of its own work: to give back so
-    much memory may take a machine longer than that."""
+    """Sessions that hold many names close at one moment, and the daemon is told to end at the next. The bound is on its processor time, since a machine may
+    need longer to take so much memory back."""
     descriptors(2000)
     with Scene(0, dict(MANY, lease="30s")) as scene:
         holder = scene.generator("hold", holders, count // holders, 4, "60s", "hold/")
@@ -140,7 +142,7 @@ def ended(count, holders, most):
 
 
 def asked(client, line, seconds):
-    """Asked again as soon as it is answered, for so long: how often, and the median of how long an answer took."""
+    """Sends a request again as soon as it is answered, for so many seconds. Returns (how often, the median of the seconds until the answer)."""
     took, end = [], time.monotonic() + seconds
     while time.monotonic() < end:
         begun = time.monotonic()
@@ -150,7 +152,7 @@ def asked(client, line, seconds):
 
 
 def lists(count, seconds, lease, holders, most_ms=None):
-    """One client lists many names without a pause; what the others notice of it."""
+    """One client lists many names without a pause, beside other clients."""
     descriptors(2000)
     with Scene(0, dict(MANY, lease=lease)) as scene:
         holder = scene.generator("hold", holders, count // holders, 4, "60s", "hold/")
@@ -174,13 +176,14 @@ def lists(count, seconds, lease, holders, most_ms=None):
         holder.close()
         scene.finish()
     demand(most_ms is None or beside["p99_us"] <= 1e3 * most_ms, "another client's p99 is %.1f ms" % (beside["p99_us"] / 1e3))
-    return "%d names, lease %s, one client that lists them %d times in %g s, %.0f ms each: another client p50 %.2f p99 %.2f ms, alone %.2f and %.2f; %.0f renewals/s, %s" % (
+    return ("%d names, lease %s, one client that lists them %d times in %g s, %.0f ms each: "
+            "another client p50 %.2f p99 %.2f ms, alone %.2f and %.2f; %.0f renewals/s, %s") % (
         count, lease, answers, seconds, median * 1e3, beside["p50_us"] / 1e3, beside["p99_us"] / 1e3, alone["p50_us"] / 1e3, alone["p99_us"] / 1e3,
         (after["renewals_total"] - before["renewals_total"]) / seconds, percents(percent))
 
 
 def burst(count, wait, redis=3):
-    """Different names, all asked for at one moment."""
+    """Many different names are locked at one moment."""
     descriptors(1000)
     with Scene(redis, MANY) as scene:
         holder = scene.generator("hold", 10, count // 10, 0, wait, "burst/")
@@ -196,11 +199,11 @@ def burst(count, wait, redis=3):
 
 
 class Flood:
-    """64 well-behaved clients, by turns alone and beside the flood; the medians of the intervals are compared."""
+    """64 well-behaved clients, in turn alone and beside a flood. The medians of the intervals are compared."""
 
     def __init__(self, kind, width, tree, pace):
         if len(CPUS) < 2:
-            raise Skip("one processor: the flood and the daemon would share it")
+            raise Skip("there is one processor, which the flood and the daemon would share")
         descriptors(width + 500)
         self.kind, self.pace = kind, pace
         self.scene = Scene(0, tree, cpu=CPUS[0])
@@ -212,7 +215,7 @@ class Flood:
         self.alone, self.beside, self.told, self.rss_kib, self.wrong = [], [], [], 0, 0
 
     def paced(self, width):
-        """Half of what the daemon takes: beyond that it is its processor that is measured."""
+        """Slows the flood to half of what the daemon can take: beyond that the test would measure the processor."""
         begun = time.monotonic()
         self.flood.ask("go", "going")
         time.sleep(0.4)
@@ -221,7 +224,7 @@ class Flood:
         self.flood = self.scene.generator("flood", self.kind, width, max(1, int(poured / 2)), rude=True, cpu=CPUS[1])
 
     def calm(self):
-        """After the flood, and where it is one of a single wave: until the daemon has time again."""
+        """Waits until the daemon has processor time again: after a flood, and after the wave of one that comes in one wave."""
         for _ in range(50):
             cpu = self.scene.cpu()
             time.sleep(0.1)
@@ -235,7 +238,7 @@ class Flood:
             time.sleep(0.05)
             self.rss_kib = max(self.rss_kib, self.scene.rss())
         told = self.mix.ask("end", "mix")
-        demand(told["n"] > 0, "the well-behaved clients were not served at all")
+        demand(told["n"] > 0, "the well-behaved clients are not served at all")
         self.wrong += told["wrong"]
         into.append(told)
 
@@ -267,7 +270,7 @@ class Flood:
 
 
 def flood(kind, width, intervals, seconds, most=RATIO_MOST, mib=None, tree=None, pace=False, attempts=3):
-    """The best of some attempts: what else the machine does makes the ratio worse, never better."""
+    """Takes the best of some attempts: other work of the machine makes the ratio worse, never better."""
     best = None
     for _ in range(attempts):
         f = Flood(kind, width, tree or {}, pace)
@@ -275,14 +278,15 @@ def flood(kind, width, intervals, seconds, most=RATIO_MOST, mib=None, tree=None,
             f.play(intervals, seconds)
         finally:
             f.close()
-        demand(f.wrong == 0, "%d answers to the well-behaved were wrong" % f.wrong)
-        demand(mib is None or f.rss_kib <= 1024 * mib, "the daemon grew to %d KiB, more than %s MiB" % (f.rss_kib, mib))
+        demand(f.wrong == 0, "%d answers to well-behaved clients were wrong" % f.wrong)
+        demand(mib is None or f.rss_kib <= 1024 * mib, "the daemon has grown to %d KiB, more than %s MiB" % (f.rss_kib, mib))
         if not best or f.ratio() < best.ratio():
             best = f
         if best.ratio() <= most:
             break
     total = {key: sum(told[key] for told in best.told) for key in best.told[0]}
-    said = "%s, %d wide, beside 64 clients: p50 %.0f p99 %.0f us, alone %.0f and %.0f: p99 times %.2f; %.0f connections/s, %d refused, %d closed, %.0f MB poured, daemon %.0f MiB" % (
+    said = ("%s, %d wide, beside 64 clients: p50 %.0f p99 %.0f us, alone %.0f and %.0f: p99 times %.2f; "
+            "%.0f connections/s, %d refused, %d closed, %.0f MB poured, daemon %.0f MiB") % (
         kind, width, best.median("p50_us", best.beside), best.median("p99_us", best.beside), best.median("p50_us", best.alone),
         best.median("p99_us", best.alone), best.ratio(), total["dialled"] / (total["us"] / 1e6), total["refused"], total["closed"],
         total["bytes_out"] / 1e6, best.rss_kib / 1024)
@@ -290,7 +294,7 @@ def flood(kind, width, intervals, seconds, most=RATIO_MOST, mib=None, tree=None,
     return said
 
 
-# Silent sessions cost little, also those that are refused; who pours costs what may stay unsent to it (256 KiB, and what one answer adds).
+# mib: silent sessions need little memory, refused ones as well. A session that sends much needs what may stay unsent to it: 256 KiB and one answer.
 FLOODS = {
     "churn": dict(kind="churn", width=1, mib=16),
     "crowd": dict(kind="crowd", width=12000, mib=64),

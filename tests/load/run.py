@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Load and limits of a real daemon: python3 tests/load/run.py [--short] [--list] [--seed N] [case …]
 
-One line of figures for each case, one after the other. For how long clients think is drawn from the seed, another one each time unless it is given. What this machine cannot play is told as skipped. Status 1 when a case failed. Last line:
-"N passed, N failed".
+The cases run one after the other, and each prints one line of figures. The seed decides for how long clients think; without --seed each run draws another one.
+A case that this machine cannot play is skipped. Status 1 when a case failed. Last line: "N passed, N failed".
 """
 import argparse
 import os
@@ -13,19 +13,19 @@ import time
 import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "func")]
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
 
-import cases  # noqa: E402 (the path stands above)
-import rig  # noqa: E402
-from process import sanitized  # noqa: E402
+import cases  # the path stands above
+import rig
+from process import Skip, sanitized
 
 
 def play(name, case):
-    """True, False; None: skipped."""
+    """Plays one case. Returns whether it has passed; None: skipped."""
     begun = time.monotonic()
     try:
         said, passed = case(), True
-    except rig.Skip as skip:
+    except Skip as skip:
         said, passed = "skipped: %s" % skip, None
     except Exception:  # pylint: disable=broad-except
         said, passed = "FAILED\n" + traceback.format_exc(), False
@@ -46,7 +46,7 @@ def main():
         print("\n".join(known))
         return 2 if unknown else 0
     if sanitized():
-        print("an instrumented daemon says nothing about load\n0 passed, 0 failed")
+        print("the figures of an instrumented daemon would mean nothing\n0 passed, 0 failed")
         return 0
     rig.seed = options.seed
     print("seed %d; again: make load%s%s SEED=%d" % (

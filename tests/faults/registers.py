@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the locks protect, in two files that all clients share: per name a register that refuses smaller fencing tokens on every access, and a counter
-that nothing protects but the lock."""
+"""What the locks protect, in two files that all clients share: for each name a register that refuses accesses with a smaller fence, and a counter
+that only the lock protects."""
 import fcntl
 import os
 import struct
 
-SLOT = struct.Struct("qqqq")  # greatest token seen, value, accepted writes, refused accesses
+SLOT = struct.Struct("qqqq")  # the greatest fence seen, the value, how many writes were accepted, how many accesses refused
 COUNT = struct.Struct("q")
 
 
@@ -24,7 +24,7 @@ class Registers:
         return SLOT.unpack(os.pread(self.fenced, SLOT.size, at).ljust(SLOT.size, b"\0"))
 
     def access(self, name, token, write=None):
-        """Reads the value, or writes it; None when a greater token was there before."""
+        """Reads the value, or writes it. Returns None when the register has seen a greater fence."""
         at = self.names[name] * SLOT.size
         fcntl.lockf(self.fenced, fcntl.LOCK_EX, SLOT.size, at)
         try:

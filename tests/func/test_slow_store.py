@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One of three servers hangs, and a command on it may take five seconds: no round that the other two can decide waits for it."""
+"""One of three servers is stopped, and the timeout is five seconds: a round that the other two can decide does not wait for it."""
 import time
 
 from harness import Noise, median
+from ledger import Load
 from process import merged
-from quorum import Load, QuorumTest, SHORT
+from quorum import LEASE_2S, QuorumTest
 
 
-class OneHangs(QuorumTest):
-    COST, CONFIG = 5, merged(SHORT, {"redis": {"timeout": "5s"}})
-    GAP = 1.0  # seconds: far less than a command may take
+class OneIsStopped(QuorumTest):
+    COST, CONFIG = 5, merged(LEASE_2S, {"redis": {"timeout": "5s"}})
+    GAP = 1.0  # seconds, far below the timeout
 
     def taken(self, client, count):
-        """How long LOCKs take, each of a name that is asked for the first time."""
+        """How long LOCKs take, each of another name. Returns (seconds of each, Noise)."""
         seconds, noise = [], Noise()
         for _ in range(count):
             noise.last = begin = time.monotonic()
@@ -21,7 +22,7 @@ class OneHangs(QuorumTest):
             noise.look(seconds[-1])
         return seconds, noise
 
-    def test_from_the_first_round_on(self):
+    def test_no_round_waits_for_it_from_the_first_on(self):
         client = self.client(self.a)
         before, _ = self.taken(client, 30)
         for server in self.servers:
@@ -35,11 +36,11 @@ class OneHangs(QuorumTest):
             self.assertLessEqual(median(during), 3 * median(before) + noise.allowance())
             server.thaw()
             client.ok("UNLOCK first-%d sync=yes" % server.process.pid)
-        self.figure("LOCK: median %.2f ms, with one that hangs %.2f ms, the first one then %.2f ms" % (
+        self.figure("LOCK: median %.2f ms, with one server stopped %.2f ms, the first of these %.2f ms" % (
             median(before) * 1000, median(during) * 1000, (first.at - begin) * 1000))
 
-    def test_nor_when_two_daemons_contend_for_a_name(self):
-        """Each hangs in turn, so also the one that is asked first when votes were split."""
+    def test_no_round_waits_for_it_when_two_daemons_contend(self):
+        """Each server is stopped in turn, among them the one that a daemon asks first after a split vote."""
         load = Load(self, 3.9, workers=4)
         watcher = self.client(self.a)
         for server in self.servers:
@@ -49,12 +50,12 @@ class OneHangs(QuorumTest):
             server.thaw()
         load.finish(least=50, gap=self.GAP / 2)
 
-    def test_nor_when_two_keep_the_name_for_somebody_else(self):
-        """Whose daemon is stopped. Both say so, and the third would not change it."""
-        holder, head = self.on_both(2)
+    def test_no_round_waits_for_it_when_two_reserve_the_name_for_another_daemon(self):
+        """The other daemon is stopped. Two servers refuse because of its ticket, whatever the third one says."""
+        holder, head = self.clients(2)
         holder.ok("LOCK kept")
         head.send("LOCK kept wait=20s")
-        self.in_line("kept", 1)
+        self.queued("kept", 1)
         self.b.freeze()
         self.servers[0].freeze()
         holder.ok("UNLOCK kept")
@@ -62,8 +63,3 @@ class OneHangs(QuorumTest):
         self.assertLess(answer.at - begin, self.GAP)
         self.b.thaw()
         self.assertEqual(head.reply().kind, "OK")
-
-
-if __name__ == "__main__":
-    from harness import main
-    main()

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""From one server to nine: how many of each number must agree, and how many may be gone."""
+"""One to nine servers: how many of each number must agree, and how many may fail."""
+from daemon import on_redis
 from harness import FuncTest
 from process import until
-from quorum import joined
 
 MOST = 9
 
 
 class Sizes(FuncTest):
-    """Nine servers, and nine daemons: one on the first of them, one on the first two, and so on, each with keys of its own."""
+    """Nine servers and nine daemons: the first daemon uses one server, the second uses two, and so on. Each daemon has a key prefix of its own."""
     COST = 7
 
     def setUp(self):
@@ -16,8 +16,7 @@ class Sizes(FuncTest):
         self.servers = [self.redis() for _ in range(MOST)]
         self.daemons = {}
         for nodes in range(1, MOST + 1):
-            tree = {"store": "redis", "redis": {"nodes": [server.node for server in self.servers[:nodes]], "key_prefix": "n%d:" % nodes}}
-            self.daemons[nodes] = self.daemon(tree)
+            self.daemons[nodes] = self.daemon(on_redis(self.servers[:nodes], {"redis": {"key_prefix": "n%d:" % nodes}}))
         self.clients = {nodes: self.client(daemon) for nodes, daemon in self.daemons.items()}
         self.fences = dict.fromkeys(self.clients, 0)
 
@@ -26,8 +25,8 @@ class Sizes(FuncTest):
             client.send(request)
         return {nodes: client.reply() for nodes, client in self.clients.items()}
 
-    def locked(self, gone):
-        """With so many of the first servers gone: those that still have more than half are served, and all others told why not."""
+    def all_lock(self, gone):
+        """So many of the first servers are gone: daemons that still have more than half of theirs grant, and the others answer ERR QUORUM."""
         for nodes, answer in self.all_ask("LOCK a").items():
             quorum, left = nodes // 2 + 1, max(0, nodes - gone)
             if left >= quorum:
@@ -38,23 +37,18 @@ class Sizes(FuncTest):
             else:
                 self.assertIn(answer.code, ("QUORUM", "UNAVAILABLE"), "%d of %d: %s" % (left, nodes, answer))
 
-    def test_each_number_survives_less_than_half(self):
+    def test_each_number_survives_the_loss_of_less_than_half(self):
         for nodes, client in self.clients.items():
-            until(lambda: joined(client) == nodes, "%d are joined" % nodes)
+            until(lambda: client.joined() == nodes, "%d are joined" % nodes)
             hello = client.ok("HELLO 1")
             self.assertEqual((hello.num("nodes"), hello.num("quorum")), (nodes, nodes // 2 + 1))
             self.assertEqual("an odd number is best" in self.daemons[nodes].log(), nodes % 2 == 0)
-        self.locked(0)
+        self.all_lock(0)
         for gone in range(1, MOST // 2 + 2):
             self.servers[gone - 1].freeze()
-            self.locked(gone)
+            self.all_lock(gone)
         for server in self.servers[:MOST // 2 + 1]:
             server.thaw()
         for client in self.clients.values():
-            until(lambda: client.ask("LOCK back").kind == "OK", "it goes on by itself")
-        self.locked(0)
-
-
-if __name__ == "__main__":
-    from harness import main
-    main()
+            until(lambda: client.ask("LOCK back").kind == "OK", "grants come back by themselves")
+        self.all_lock(0)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""run.py itself: what it runs again, what it excuses, and what it never does."""
+"""tests/func/run.py: which failed tests it runs again, which it excuses, and which it never excuses."""
 import os
+import shutil
 import subprocess
 import sys
 import unittest
 
-from process import HERE, sanitized, temp_folder
+from process import ROOT, sanitized, temp_folder
 
-# A test of these: PLAN says for each of its runs what it does.
+# A test module for run.py. The plan of a test says how each of its runs ends.
 TRIAL = '''
 import os
 import unittest
@@ -37,14 +38,14 @@ LATE = "it came too late"
 @unittest.skipIf(sanitized(), "no daemon takes part")
 class Verdict(unittest.TestCase):
     def run_of(self, *plans, above=""):
-        """(status, output) of run.py over a class with a test for each plan."""
+        """Runs run.py over a class with one test for each plan. Returns (status, output)."""
         folder = temp_folder()
-        self.addCleanup(lambda: ([os.unlink(os.path.join(folder, name)) for name in os.listdir(folder)], os.rmdir(folder)))
+        self.addCleanup(shutil.rmtree, folder)
         with open(os.path.join(folder, "trial.py"), "w") as out:
             out.write(TRIAL + above)
             for i, plan in enumerate(plans):
                 out.write("    def test_%d(self):\n        self.play(*%r)\n" % (i, plan))
-        done = subprocess.run([sys.executable, "-B", os.path.join(HERE, "run.py"), "trial"], env=dict(os.environ, PYTHONPATH=folder), timeout=60,
+        done = subprocess.run([sys.executable, "-B", os.path.join(ROOT, "tests/func/run.py"), "trial"], env=dict(os.environ, PYTHONPATH=folder), timeout=60,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         return done.returncode, done.stdout
 
@@ -55,17 +56,17 @@ class Verdict(unittest.TestCase):
         self.assert_ends(found, 1, "0 passed, 1 failed")
         self.assertNotIn("IN COMPANY", found[1])
 
-    def test_what_always_fails_fails(self):
+    def test_a_test_that_always_fails_has_failed(self):
         found = self.run_of([LATE])
         self.assert_ends(found, 1, "0 passed, 1 failed")
         self.assertIn("FAILED trial.Trial.test_0\nin company, and alone as well", found[1])
         self.assertNotIn("unsteady:", found[1])
 
-    def test_what_fails_every_second_or_third_time_fails(self):
+    def test_a_test_that_fails_every_second_or_third_time_has_failed(self):
         for plan in [LATE, "passes", LATE, "passes"], [LATE, "passes", "passes", LATE]:
             self.assert_ends(self.run_of(plan), 1, "0 passed, 1 failed")
 
-    def test_what_fails_once_is_unsteady_and_told(self):
+    def test_a_test_that_fails_once_is_unsteady_and_reported(self):
         status, out = self.run_of([LATE, "passes", "passes", "passes", LATE])
         self.assert_ends((status, out), 0, "1 passed, 0 failed")
         self.assertRegex(out, "(?s)" + LATE + ".*\nunsteady: trial.Trial.test_0 failed in company, passed alone 3 of 3\n.*\n1 unsteady, of at most 3\n")
@@ -77,7 +78,7 @@ class Verdict(unittest.TestCase):
         self.assertIn("\n3 unsteady, ", out)
         self.assert_ends(self.run_of(once, once, once, once, ["passes"]), 1, "1 passed, 4 failed")
 
-    def test_what_is_no_matter_of_time_counts_at_once(self):
+    def test_a_failure_that_no_delay_explains_counts_at_once(self):
         for what in ("==7==ERROR: AddressSanitizer: heap-use-after-free on address", "==7==ERROR: LeakSanitizer: detected memory leaks",
                      "a.c:3:4: runtime error: signed integer overflow", "redlockd: lock.c:7: f: Assertion `x' failed.", "the daemon died: status -11",
                      "the daemon ended with status 1", "--- log of redlockd /tmp/x (ended with -6)", "unsafe"):
@@ -91,7 +92,3 @@ class Verdict(unittest.TestCase):
         found = self.run_of(["passes"], above="    @classmethod\n    def setUpClass(cls):\n        cls().fail(turn('class', [%r, 'passes']))\n" % LATE)
         self.assert_ends(found, 1, "0 passed, 2 failed")
         self.assertNotIn("IN COMPANY", found[1])
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=2)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A wire that loses, doubles and reorders packets, where the kernel has a TUN device: what is sent to FAR comes back as from FAR to NEAR, so that who
-listens at NEAR is found at FAR. Source and destination change places, which no checksum notices.
+"""A wire that loses, doubles and reorders packets, by a TUN device. A packet to FAR comes back as one from FAR to NEAR, so that a server that listens at NEAR
+is found at FAR. The device exchanges source and destination, which changes no checksum.
 """
 import contextlib
 import fcntl
@@ -13,22 +13,22 @@ import struct
 import time
 
 import process
-from skip import Skip
+from process import Skip
 
-NEAR, FAR, DEVICE = "10.78.0.1", "10.78.0.2", "mirror"
+NEAR, FAR, DEVICE = "10.78.0.1", "10.78.0.2", "lossy"
 TUNSETIFF, IFF_TUN_NO_PI = 0x400454CA, 0x1001
-SOUND = {"loss": 0.0, "double": 0.0, "delay": (0.0, 0.0), "late": 0.0}  # chances; seconds from, to; chance of that delay once more
+SOUND = {"loss": 0.0, "double": 0.0, "delay": (0.0, 0.0), "late": 0.0}  # chances; a delay in seconds from, to; the chance of a second delay
 
 
-class Mirror:
-    """Packets that wait for their time: (due, serial, bytes)."""
+class Shuffler:
+    """Packets that wait until they are due: (due, serial, bytes)."""
 
     def __init__(self, seed):
         self.rng, self.manner, self.waiting, self.serial, self.latest = random.Random(seed), dict(SOUND), [], 0, 0
         self.count = {"lost": 0, "doubled": 0, "overtaken": 0}
 
     def take(self, packet, at):
-        if packet[0] >> 4 != 4:  # what a fresh device says about IPv6
+        if packet[0] >> 4 != 4:  # a new device sends IPv6 packets by itself
             return
         manner, chance = self.manner, self.rng.random
         if chance() < manner["loss"]:
@@ -43,7 +43,7 @@ class Mirror:
             heapq.heappush(self.waiting, (due, self.serial, packet[:12] + packet[16:20] + packet[12:16] + packet[20:]))
 
     def due(self, at):
-        """The packets whose time has come."""
+        """The packets that are due."""
         while self.waiting and self.waiting[0][0] <= at:
             _, serial, packet = heapq.heappop(self.waiting)
             self.count["overtaken"] += serial < self.latest
@@ -51,7 +51,7 @@ class Mirror:
             yield packet
 
     def patience(self, at):
-        """Seconds until the next is due."""
+        """Seconds until the next packet is due."""
         return max(0.0, self.waiting[0][0] - at) if self.waiting else 1.0
 
 
@@ -73,37 +73,37 @@ def run(control, seed):
         control.send(str(error))
         return
     control.send(None)
-    mirror = Mirror(seed)
+    shuffler = Shuffler(seed)
     while True:
-        ready, _, _ = select.select([control, fd], [], [], mirror.patience(time.monotonic()))
+        ready, _, _ = select.select([control, fd], [], [], shuffler.patience(time.monotonic()))
         if control in ready:
-            mirror.manner = dict(SOUND, **control.recv())
-            control.send(dict(mirror.count))
+            shuffler.manner = dict(SOUND, **control.recv())
+            control.send(dict(shuffler.count))
         with contextlib.suppress(BlockingIOError):
             while fd in ready:
-                mirror.take(os.read(fd, 65536), time.monotonic())
-        for packet in mirror.due(time.monotonic()):
+                shuffler.take(os.read(fd, 65536), time.monotonic())
+        for packet in shuffler.due(time.monotonic()):
             os.write(fd, packet)
 
 
-class Wire:
-    """The process behind the device, in this row's own network. It stands before daemons dial FAR, and ends with the row."""
+class LossyWire:
+    """The process behind the device, in the network of the row. It runs before daemons dial FAR, and ends with the row."""
 
     def __init__(self, world):
         self.control, theirs = multiprocessing.Pipe()
-        self.worker = world.context.Process(target=run, args=(theirs, "%s/mirror" % world.seed), daemon=True)
+        self.worker = world.context.Process(target=run, args=(theirs, "%s/packets" % world.seed), daemon=True)
         self.worker.start()
         world.stack.callback(self.worker.kill)
-        refusal = self.heard("its device")
+        refusal = self.answer("its device")
         if refusal:
             raise Skip("a wire that loses packets: no TUN device: " + refusal)
 
-    def heard(self, of):
+    def answer(self, to):
         if not self.control.poll(20):
-            raise AssertionError("the wire does not answer: " + of)
+            raise AssertionError("the wire does not answer: " + to)
         return self.control.recv()
 
     def behave(self, **manner):
-        """From now on; returns how many packets were lost, doubled and overtaken until now."""
+        """Changes how the wire behaves. Returns how many packets were lost, doubled and overtaken until now."""
         self.control.send(manner)
-        return self.heard("how to behave")
+        return self.answer("how to behave")

@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The line protocol as a test sees it: lines in the order of their arrival, each with the moment it was read.
+"""The line protocol as a test sees it: the lines of the daemon in the order of their arrival, each with the moment at which it was read.
 
-A Client never waits without a deadline, never answers for the daemon, and hides nothing: replies, rows and pushes stay in one
-inbox, so that a test can ask which of two came first.
+A Client never waits without a deadline and hides nothing: replies, rows and pushes stay in one inbox, so that a test can ask which of two came first.
 """
 import itertools
-import os
 import re
 import select
-import signal
 import socket
 import struct
-import subprocess
 import time
 
-WAIT = 10.0  # seconds until a line that must come is given up
+from process import WAIT
 
 _ESCAPES = {ord("n"): 10, ord("r"): 13, ord("t"): 9, ord("b"): 8, ord("a"): 7, ord('"'): 34, ord("\\"): 92}
 
@@ -24,7 +20,7 @@ def text(raw):
 
 
 def quoted(value):
-    """A word or value as it can be sent: always in double quotes, everything unusual escaped."""
+    """A word or value as a client may send it: in double quotes, with all bytes escaped that are not plain ASCII."""
     out = ['"']
     for byte in value if isinstance(value, bytes) else value.encode("utf-8", "surrogateescape"):
         if byte in (34, 92):
@@ -35,7 +31,7 @@ def quoted(value):
 
 
 def _unquote(line, at):
-    """The quoted string that begins at line[at]: (its bytes, the position behind it)."""
+    """Reads the quoted string that begins at line[at]. Returns (its bytes, the position behind it)."""
     out, quote, at = bytearray(), line[at], at + 1
     while line[at] != quote:
         if line[at] == 92 and quote == 34:
@@ -52,7 +48,7 @@ def _unquote(line, at):
 
 
 def split(line):
-    """[(field or None, value bytes, as it was written)] of one line."""
+    """The words of one line: [(field or None, value as bytes, the word as it was written)]."""
     tokens, at = [], 0
     while at < len(line):
         if line[at] == 32:
@@ -73,7 +69,7 @@ def split(line):
 
 
 class Line:
-    """One line from the daemon. kind: OK BUSY TIMEOUT ERR * !; code: of ERR and of pushes; place: its number on the connection."""
+    """One line from the daemon. kind: OK, BUSY, TIMEOUT, ERR, * or !; code: that of ERR and of pushes; place: the line's number on the connection."""
 
     def __init__(self, raw, at, place=0):
         self.raw, self.at, self.place = raw, at, place
@@ -100,7 +96,7 @@ class Line:
         try:
             return split(rest)
         except (IndexError, KeyError, ValueError):
-            return []  # not of this protocol: a test that looks for a field will say so
+            return []  # no line of this protocol: a test that looks for a field fails
 
     def __getitem__(self, field):
         if field not in self.fields:
@@ -123,10 +119,10 @@ class Line:
 
 
 def connect(addr):
-    """addr: the path of a Unix socket or (host, port)."""
+    """Dials addr: the path of a Unix socket, or (host, port)."""
     if isinstance(addr, str):
         sock = socket.socket(socket.AF_UNIX)
-        sock.connect(addr)  # with a timeout, a full backlog would be EAGAIN at once
+        sock.connect(addr)  # before the timeout is set: with one, a full backlog is EAGAIN at once
         sock.settimeout(WAIT)
         return sock
     sock = socket.socket(socket.AF_INET)
@@ -158,6 +154,11 @@ class Client:
     def raw(self, data):
         self.sock.sendall(data)
 
+    def begin(self, *lines):
+        """Sends requests, and returns once the daemon has read them."""
+        self.send(*lines)
+        return self.barrier()
+
     def half_close(self):
         self.sock.shutdown(socket.SHUT_WR)
 
@@ -172,7 +173,7 @@ class Client:
     # --- receiving ---------------------------------------------------------------------------------------------------
 
     def fill(self, timeout):
-        """Reads once what is there within timeout seconds; False when nothing came."""
+        """Reads once, waiting timeout seconds at most. Returns False when nothing came."""
         if self.ended or not self.poll.poll(max(0, timeout) * 1000):
             return False
         try:
@@ -188,14 +189,14 @@ class Client:
         return True
 
     def listen(self, seconds):
-        """Takes in what comes during this time: where a duration itself is under test."""
+        """Takes in what comes during this time. For tests of a duration."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and not self.ended:
             self.fill(deadline - time.monotonic())
         return self.inbox
 
     def until(self, find, what, timeout=None):
-        """Takes out of the inbox what find(inbox) names by its indices; fails when it has not come within the time."""
+        """Takes the lines out of the inbox whose indices find(inbox) returns; fails when they do not come in time."""
         deadline = time.monotonic() + (WAIT if timeout is None else timeout)
         while True:
             found = find(self.inbox)
@@ -210,11 +211,11 @@ class Client:
                     " unfinished: %r" % bytes(self.buffer) if self.buffer else ""))
 
     def line(self, timeout=None):
-        """The next line of whatever kind."""
+        """The next line of any kind."""
         return self.until(lambda inbox: [0] if inbox else None, "line", timeout)[0]
 
     def reply(self, tag=None, timeout=None):
-        """The next reply with this tag; its rows are in .rows, everything else stays in the inbox."""
+        """The next reply with this tag, its rows in .rows; all other lines stay in the inbox."""
         def find(inbox):
             rows = []
             for i, line in enumerate(inbox):
@@ -231,7 +232,7 @@ class Client:
         return last
 
     def push(self, code, name=None, timeout=None):
-        """The next push with this code, and about this name."""
+        """The next push with this code about this name, or about any."""
         def find(inbox):
             for i, line in enumerate(inbox):
                 if line.kind == "!" and line.code == code and (name is None or line.fields.get("name") == name):
@@ -240,7 +241,7 @@ class Client:
         return self.until(find, "push %s %s" % (code, name or ""), timeout)[0]
 
     def eof(self, timeout=None):
-        """Reads up to the end of the connection; returns what was still in the inbox."""
+        """Reads to the end of the connection. Returns what the inbox still held."""
         deadline = time.monotonic() + (WAIT if timeout is None else timeout)
         while not self.ended:
             if not self.fill(deadline - time.monotonic()) and time.monotonic() >= deadline:
@@ -249,7 +250,7 @@ class Client:
         return rest
 
     def barrier(self, timeout=None):
-        """All lines sent before are read by the daemon, and what it said about them at once is in the inbox."""
+        """Waits until the daemon has read all lines sent before. The inbox then holds what it answered at once."""
         self.barriers += 1
         tag = "@barrier%d" % self.barriers
         self.send(tag + " PING")
@@ -281,54 +282,16 @@ class Client:
     def err(self, request, code, timeout=None):
         return self.expect(request, "ERR", code, timeout)
 
+    # --- looking -----------------------------------------------------------------------------------------------------
 
-class Nc:
-    """nc(1) as a person uses it: lines in, lines out."""
+    def roles(self, name):
+        """The roles of all that hold, await or keep a name, in the order of SHOW."""
+        return [row["role"] for row in self.ok("SHOW " + name).rows]
 
-    def __init__(self, addr, *options):
-        where = ["-U", addr] if isinstance(addr, str) else [addr[0], str(addr[1])]
-        self.process = subprocess.Popen(["nc", *options, *where], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-        self.buffer = b""
+    def stats(self):
+        """{metric: value} of STATS."""
+        return {row["metric"]: row.num("value") for row in self.ok("STATS", 60).rows}
 
-    def type(self, line):
-        self.process.stdin.write(line.encode() + b"\n")
-
-    def see(self, pattern, timeout=None):
-        """The next line; it must match the whole pattern."""
-        deadline = time.monotonic() + (WAIT if timeout is None else timeout)
-        while b"\n" not in self.buffer:
-            ready, _, _ = select.select([self.process.stdout], [], [], max(0, deadline - time.monotonic()))
-            data = os.read(self.process.stdout.fileno(), 65536) if ready else b""
-            if not data:
-                raise AssertionError("nc: no line like %s; seen: %r" % (pattern, self.buffer))
-            self.buffer += data
-        line, _, self.buffer = self.buffer.partition(b"\n")
-        match = re.fullmatch(pattern, text(line))
-        if not match:
-            raise AssertionError("nc: %r is not like %s" % (text(line), pattern))
-        return match
-
-    def interrupt(self):
-        self.process.send_signal(signal.SIGINT)
-        self.process.wait(WAIT)
-
-    def kill(self):
-        self.process.kill()
-
-    def finish(self, timeout=None):
-        """Closes its input and waits for its end; returns what it still printed."""
-        out, _ = self.process.communicate(timeout=WAIT if timeout is None else timeout)
-        return self.buffer + out
-
-    def close(self):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
-
-
-def nc_pipe(addr, data, *options, timeout=None):
-    """printf data | nc -N … : what it printed."""
-    where = ["-U", addr] if isinstance(addr, str) else [addr[0], str(addr[1])]
-    return subprocess.run(["nc", "-N", *options, *where], input=data, stdout=subprocess.PIPE, timeout=WAIT if timeout is None else timeout).stdout
+    def joined(self):
+        """How many stores the daemon counts as joined."""
+        return [row["state"] for row in self.ok("LIST nodes").rows].count("joined")

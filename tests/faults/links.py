@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The ways of a world: who is joined to whom through the proxy, and how those connections behave."""
+"""The links of a world: which daemons and clients the proxy connects to what, and how those connections behave."""
 import contextlib
 import multiprocessing
 import os
@@ -7,8 +7,8 @@ import os
 import proxy
 
 
-class Routes:
-    """What a World has of them: control, the end of a pipe to the proxy."""
+class Links:
+    """A part of World. control: a pipe to the proxy."""
 
     def start_proxy(self):
         self.control, theirs = multiprocessing.Pipe()
@@ -38,18 +38,18 @@ class Routes:
         return os.path.join(self.folder, "aim-%d" % i)
 
     def aim(self, i, daemon):
-        """To whom the proxy joins client i when it dials next: a symbolic link, which the client reads too, to note down whose answers it has."""
+        """The proxy leads client i to this daemon when it dials next, by a symbolic link. The client reads that link, too, to record its daemon."""
         place = os.path.join(self.folder, "daemon-%d" % daemon.index)
         if not os.path.lexists(place):
             os.symlink(daemon.addr, place)
         os.symlink(place, self.aim_of(i) + ".new")
         os.replace(self.aim_of(i) + ".new", self.aim_of(i))
 
-    def lead(self, clients, daemon):
-        """Cuts these clients off, and has them find another daemon where theirs was."""
+    def redirect(self, clients, daemon):
+        """Cuts the connections of these clients, which then find another daemon in the place of theirs."""
         for i in clients:
             self.aim(i, daemon)
-        for _ in range(2):  # what was dialled before and is accepted beside the first is cut by the second
+        for _ in range(2):  # the second cut finds connections that were accepted during the first
             self.cut([("c", i) for i in clients])
 
     def links(self, daemons=None, nodes=None):
@@ -63,7 +63,7 @@ class Routes:
 
     @contextlib.contextmanager
     def behaving(self, keys, **changes):
-        """The links behave so for a while; what they swallowed meanwhile is gone, so those connections are cut."""
+        """The links behave so for a while. Links that have swallowed bytes are cut afterwards."""
         back = {name: proxy.POLICY[name] for name in changes}
         self.policy(keys, **changes)
         try:

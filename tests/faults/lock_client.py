@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One client process: takes locks and gives them back in many ways, acts behind them, and writes down all it sees.
+"""A client process, which locks and unlocks in many ways, acts while it holds locks, and records what it sees.
 
-It obeys the deadlines of the protocol: it believes until (the clock before it sent its last LOCK, EXTEND or CHECK) + the valid_ms of the answer, acts
-without a token only within that, and writes with its token even when that is over, as a client that was frozen would.
+It obeys the deadlines of the protocol: it believes in a lock until the moment before it sent its last LOCK, EXTEND or CHECK plus valid_ms of the answer. It
+acts without a fence only within that time. With a fence it writes after that as well, as a client that was frozen would.
 """
 import os
 import random
@@ -11,19 +11,19 @@ import time
 
 import process
 import wire
-from history import Log, now
-from register import Registers
+from history import MS, Log, now
+from registers import Registers
 
-MS = 1_000_000
-MARGIN = 60 * MS  # an act that only the lock protects begins no later than this before the deadline
+MARGIN = 60 * MS  # an update that only the lock protects begins so long before the deadline at the latest
 MODES = {"try": 5, "wait": 6, "short": 3, "hold": 2, "again": 1, "extend": 1, "late": 1, "linger": 1, "drop": 1}
 LINGERING = dict(MODES, linger=5)
 
 
 class Options(dict):
-    """c: number, d: daemon, addr, seed, folder, names, lease_ms, max_lease_ms; eof_ends, modes, pace_ms, stall (chance), network (the pid of a
-    process in it), aim (a symbolic link to where the proxy leads: …-<daemon>), grace_ms (sessions outlive their connections), answer_s (for an
-    answer beyond its wait), impatient (without an answer it closes, and does not complain)."""
+    """c: its number. d: its daemon, at addr. seed, folder, names, lease_ms, max_lease_ms. eof_ends: the end of the connection ends all beliefs. modes: how
+    often it does what. pace_ms: how long it pauses. stall: the chance to stop itself. network: the pid of a process in its network. aim: the symbolic link
+    that leads it to a daemon, …-<daemon>. grace_ms: its sessions outlive their connections. answer_s: how long it awaits an answer beyond the wait.
+    impatient: it closes a connection without an answer, and does not complain."""
     DEFAULTS = {"eof_ends": False, "modes": MODES, "pace_ms": 60, "stall": 0.0, "grace_ms": 0, "answer_s": 30, "network": None, "aim": None,
                 "impatient": False}
 
@@ -32,11 +32,11 @@ class Options(dict):
 
 
 class Gone(Exception):
-    """The session is over."""
+    """The session has ended."""
 
 
 class Stalling(wire.Client):
-    """Stops itself, now and then, when an answer has come and before it is read."""
+    """A client that now and then stops itself when an answer has arrived, before it reads it."""
     chance, log = 0.0, None
 
     def fill(self, timeout):
@@ -54,10 +54,10 @@ class Session:
         self.conn.chance, self.conn.log = options.stall, log
         self.held = {}  # name: (fence, deadline)
         log.tell("open", **({"d": int(os.readlink(options.aim).rpartition("-")[2])} if options.aim else {}))
-        self.ticket = None  # for RESUME: the session's id and its secret
+        self.ticket = None  # for RESUME: the id of the session and its secret
 
     def take(self, line):
-        """A push."""
+        """Takes in a push."""
         if "name" not in line or "fence" not in line:
             return
         name, fence = line["name"], line.num("fence")
@@ -77,7 +77,7 @@ class Session:
         raise Gone
 
     def begin(self, verb, name=None, line=None, wait=0, **about):
-        """Sends a request; finish() takes what this returns."""
+        """Sends a request. Returns what finish() takes."""
         self.serial += 1
         asked = self.log.tell("call", n=self.serial, q=verb, name=name, wait=wait, **about)
         try:
@@ -122,13 +122,13 @@ class Session:
             self.gone()
 
     def hello(self):
-        """Asks for a session that outlives its connection."""
+        """Asks for grace: a session that outlives its connection."""
         answer = self.ask("HELLO", line="HELLO 1 grace=%dms" % self.options.grace_ms)
         if answer.kind == "OK":
             self.ticket = (answer["session"], answer["secret"])
 
     def resume(self, ticket):
-        """The names that are held again."""
+        """Resumes a session. Returns the names that it holds."""
         at = now()
         answer = self.ask("RESUME", line="RESUME %s %s" % ticket)
         if answer.kind != "OK":
@@ -164,6 +164,13 @@ class Session:
         self.conn.close()
 
 
+def enlisted(w, daemon, c):
+    """A session of a row's own, as client c of a world: its history is judged with those of the clients."""
+    log = Log(os.path.join(w.folder, "c%02d.log" % c))
+    log.tell("start", c=c, d=daemon.index, eof_ends=False)
+    return Session(Options(addr=daemon.addr, lease_ms=w.lease_ms), log)
+
+
 class Worker:
     def __init__(self, options):
         self.options, self.rng = options, random.Random("%s/%s" % (options.seed, options.c))
@@ -174,10 +181,10 @@ class Worker:
     def stop(self, *_):
         self.stopping = True
 
-    # --- what it does behind a lock ----------------------------------------------------------------------------------
+    # --- what it does while it holds a lock --------------------------------------------------------------------------
 
     def act(self, name, think):
-        """Adds one to both values. The deadline binds it only where there is no token."""
+        """Adds one to both values. Only the value without a fence is bound to the deadline."""
         fence = self.session.fence(name)
         value = self.registers.access(name, fence)
         self.add(name, think)
@@ -218,7 +225,7 @@ class Worker:
             self.session.unlock(name)
 
     def do_late(self, name):
-        """Comes back when it is over: CHECK and UNLOCK must say so."""
+        """Asks again when the lease has ended: CHECK and UNLOCK must say so."""
         ttl = self.rng.randrange(150, 400)
         if self.session.lock(name, wait=200, ttl=ttl, renew=False):
             self.act(name, self.think())
@@ -227,7 +234,7 @@ class Worker:
             self.session.unlock(name)
 
     def do_linger(self, name):
-        """Holds to the end what nobody renews."""
+        """Holds a lock that nobody renews to its end."""
         ttl = self.options.max_lease_ms
         if self.session.lock(name, wait=300, ttl=ttl, renew=False):
             self.act(name, self.think())
@@ -267,7 +274,7 @@ class Worker:
             self.session.close()
             raise Gone
 
-    # --- its life ----------------------------------------------------------------------------------------------------
+    # --- sessions ----------------------------------------------------------------------------------------------------
 
     def connect(self):
         ticket = self.session.ticket if self.session else None
@@ -275,13 +282,13 @@ class Worker:
             try:
                 self.session = Session(self.options, self.log)
                 if self.options.grace_ms:
-                    self.come_back(ticket)
+                    self.resume_or_begin(ticket)
                 return
             except (OSError, Gone):
                 time.sleep(self.rng.uniform(0.02, 0.2))
 
-    def come_back(self, ticket):
-        """Takes up a session that was dropped, if it still is there, stays with what it holds, briefly or for some leases, and ends it."""
+    def resume_or_begin(self, ticket):
+        """Resumes a session that was dropped, if the daemon still has it, keeps its locks for a short time or for some leases, and frees them."""
         held = self.session.resume(ticket) if ticket else []
         end = time.monotonic() + self.options.lease_ms / 1000 * self.rng.choice((0, self.rng.uniform(0.3, 3)))
         while True:
@@ -293,7 +300,7 @@ class Worker:
             self.session.listen(self.options.lease_ms / 3000)
         for name in held:
             while self.session.ask("UNLOCK", name).fields.get("count", "0") != "0":
-                pass  # how often it was locked, not even this client knows for sure
+                pass  # a request on its way when the connection dropped may have counted or not
             self.session.held.pop(name, None)
         if not self.session.ticket:
             self.session.hello()
@@ -315,7 +322,7 @@ class Worker:
 
 
 def enter(pid):
-    """Into the network of that process."""
+    """Moves this process into the network of another."""
     fd = os.open("/proc/%d/ns/net" % pid, os.O_RDONLY | os.O_CLOEXEC)
     if process.LIBC.setns(fd, 0) != 0:
         raise OSError("setns")

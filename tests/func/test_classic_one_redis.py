@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The classic key layout: redlockd, redis-py's Lock and a hand-written SET NX PX loop exclude one another on the same key."""
+"""Clients of other programs on one Redis: redlockd, redis-py's Lock and a client of the classic algorithm exclude one another on the same key."""
 import os
-import shutil
 import time
 
 import redis
 
+from classic import Classic
 from harness import FuncTest, StoreTest, safety
-from process import merged, temp_folder
-from test_counter import Workers
+from ledger import Workers
+from process import merged
 from wire import Client
-
-RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end"
 
 
 class Room:
-    """A section that only one may be in: a file that must not be there yet."""
+    """A section in which only one process may be: each creates the same file while it is inside."""
 
     def __init__(self, folder):
         self.folder, self.door = folder, os.path.join(folder, "inside")
@@ -40,30 +38,24 @@ class Room:
 
 
 class Contended(FuncTest):
-    COST, ALL = 14, ("redlockd", "redlockd-polling", "redis-py", "by-hand")
+    """Each by_… is the body of a process that locks, visits and unlocks while goes_on() says so. A sleep in it is the pace of its loop."""
+    COST, ALL = 14, ("redlockd", "redlockd-polling", "redis-py", "classic")
 
     def setUp(self):
         super().setUp()
         self.server = self.redis()
-        self.folder = temp_folder("redlockd-room-")
-        self.addCleanup(shutil.rmtree, self.folder)
-        self.room = Room(self.folder)
+        self.room = Room(self.folder("redlockd-room-"))
 
-    def by_redlockd(self, daemon, goes_on, pause=0.0):
+    def by_redlockd(self, daemon, goes_on, pause=0.0, who="redlockd", wait="5s"):
         with Client(daemon.addr) as c:
             while goes_on():
-                if c.ask("LOCK shared wait=5s", 10).kind == "OK":
-                    self.room.visit("redlockd")
+                if c.ask("LOCK shared wait=" + wait, 10).kind == "OK":
+                    self.room.visit(who)
                     c.ok("UNLOCK shared")
-                time.sleep(pause)  # the pace of this loop
+                time.sleep(pause)
 
     def by_redlockd_polling(self, daemon, goes_on):
-        with Client(daemon.addr) as c:
-            while goes_on():
-                if c.ask("LOCK shared").kind == "OK":
-                    self.room.visit("redlockd-polling")
-                    c.ok("UNLOCK shared")
-                time.sleep(0.003)  # the pace of this loop
+        self.by_redlockd(daemon, goes_on, 0.003, "redlockd-polling", "0")
 
     def by_redis_py(self, goes_on, sleep=0.003, pause=0.0):
         cli = redis.Redis(unix_socket_path=self.server.path)
@@ -72,19 +64,18 @@ class Contended(FuncTest):
             if lock.acquire():
                 self.room.visit("redis-py")
                 lock.release()
-            time.sleep(pause)  # the pace of this loop
+            time.sleep(pause)
 
-    def by_hand(self, goes_on):
-        cli = redis.Redis(unix_socket_path=self.server.path)
-        token, release = os.urandom(8).hex(), cli.register_script(RELEASE)
+    def by_classic(self, goes_on):
+        client = Classic([self.server.path], 5000)
         while goes_on():
-            if cli.set("lock:shared", token, nx=True, px=5000):
-                self.room.visit("by-hand")
-                release(["lock:shared"], [token])
-            time.sleep(0.003)  # the pace of this loop
+            if client.lock("shared"):
+                self.room.visit("classic")
+                client.unlock("shared")
+            time.sleep(0.003)
 
     def contend(self, least, *bodies, limit=60):
-        """For three seconds, and on until each was inside as often as least says: whose turn it is is not promised, since clients that poll barge."""
+        """Runs the bodies for three seconds, and on until each kind was inside as often as least says. No client that polls is promised a turn."""
         begin = time.monotonic()
 
         def goes_on():
@@ -93,46 +84,45 @@ class Contended(FuncTest):
         statuses = Workers(len(bodies), lambda i: bodies[i](goes_on)).wait()
         with safety():
             self.assertFalse(self.room.visits("two at once"), "two were inside at once")
-        self.assertEqual(statuses, [0] * len(bodies), "one gave up")
+        self.assertEqual(statuses, [0] * len(bodies), "a process gave up")
         seen = {who: self.room.visits(who) for who in self.ALL}
         self.figure("visits in %.1f s: %s" % (time.monotonic() - begin, ", ".join("%s %d" % item for item in seen.items())))
         for who, times in least.items():
-            self.assertGreaterEqual(seen[who], times, "%s took part" % who)
+            self.assertGreaterEqual(seen[who], times, "%s had no turn" % who)
 
     def test_all_kinds_of_clients_never_overlap(self):
         daemons = [self.redis_daemon(self.server) for _ in range(2)]
         self.contend(dict.fromkeys(self.ALL, 1), *[lambda g, d=d: self.by_redlockd(d, g, 0.02) for d in daemons],
-                     *[lambda g, d=d: self.by_redlockd_polling(d, g) for d in daemons], self.by_redis_py, self.by_redis_py, self.by_hand, self.by_hand)
+                     *[lambda g, d=d: self.by_redlockd_polling(d, g) for d in daemons], self.by_redis_py, self.by_redis_py, self.by_classic, self.by_classic)
 
     def test_a_busy_daemon_and_polling_clients_never_overlap(self):
         daemon = self.redis_daemon(self.server)
-        self.contend({"redlockd": 5}, *[lambda g: self.by_redlockd(daemon, g) for _ in range(4)], self.by_redis_py, self.by_hand)
+        self.contend({"redlockd": 5}, *[lambda g: self.by_redlockd(daemon, g) for _ in range(4)], self.by_redis_py, self.by_classic)
 
     def test_with_foreign_yes_polling_clients_get_their_turn(self):
         daemon = self.redis_daemon(self.server, {"redis": {"foreign": "yes"}})
-        self.contend({"redlockd": 5, "redis-py": 5, "by-hand": 5}, *[lambda g: self.by_redlockd(daemon, g) for _ in range(4)], self.by_redis_py,
-                     self.by_hand, limit=15)
+        self.contend({"redlockd": 5, "redis-py": 5, "classic": 5}, *[lambda g: self.by_redlockd(daemon, g) for _ in range(4)], self.by_redis_py,
+                     self.by_classic, limit=15)
 
-    def test_with_foreign_yes_one_that_polls_is_served_once_a_second_at_least(self):
-        """Ten times a second it asks, which is what redis-py does unless told otherwise, and sixteen clients of one daemon leave no pause. It rests after
-        each visit, so that they have the lock again."""
+    def test_with_foreign_yes_a_client_that_polls_is_served_once_a_second_at_least(self):
+        """It asks ten times a second, the default of redis-py, and rests after each visit. Sixteen clients of one daemon leave no pause between them."""
         daemon = self.redis_daemon(self.server, {"redis": {"foreign": "yes"}})
         self.contend({"redlockd": 5, "redis-py": 5}, *[lambda g: self.by_redlockd(daemon, g) for _ in range(16)], lambda g: self.by_redis_py(g, 0.1, 0.25),
                      limit=5)
 
 
-class Foreign(StoreTest):
-    """Keys that no redlockd wrote are reported as what they are, and left alone."""
+class ForeignKeys(StoreTest):
+    """A daemon reports keys that no redlockd wrote as foreign, and leaves them alone."""
     STORE, COST, CONFIG = "redis", 14, {"lease": "1s"}
 
     def test_a_foreign_key_without_ttl(self):
         c, name = self.connect(), self.name()
-        self.r.cli.set("lock:" + name, "somebody else's")
+        self.r.cli.set("lock:" + name, "foreign value")
         busy = c.busy("LOCK " + name)
         self.assertEqual((busy["name"], busy["holder"], busy["ttl_ms"]), (name, "foreign", "-1"))
         answer = c.ask("LOCK %s wait=700ms" % name)
         self.assertEqual(answer.kind, "TIMEOUT")
-        self.assertEqual((self.r.cli.get("lock:" + name), self.r.cli.pttl("lock:" + name)), (b"somebody else's", -1))
+        self.assertEqual((self.r.cli.get("lock:" + name), self.r.cli.pttl("lock:" + name)), (b"foreign value", -1))
 
     def test_a_foreign_key_with_a_ttl(self):
         c, name = self.connect(), self.name()
@@ -145,7 +135,7 @@ class Foreign(StoreTest):
         self.assertGreaterEqual(granted.at - begin, 1.3)
         self.assertLess(granted.at - begin, 1.5 + 1.0)
 
-    def test_a_foreign_value_that_looks_odd(self):
+    def test_a_foreign_value_of_any_bytes(self):
         c = self.connect()
         for value in (b"", b"a:b:c", b"\x00\xff", b"x" * 5000, b"a:b:" + b"0" * 31, b"a b:\nc:" + b"0" * 32):
             name = self.name()
@@ -171,15 +161,14 @@ class Foreign(StoreTest):
         for i in range(4):
             name = self.name()
             self.r.cli.set("lock:" + name, "x", px=60000)
-            c.send("LOCK %s wait=20s" % name)
-            c.barrier()
+            c.begin("LOCK %s wait=20s" % name)
             c.listen(0.1 + 0.37 * i)
             self.r.cli.delete("lock:" + name)
             begin = time.monotonic()
             granted = c.reply()
             self.assertEqual(granted.kind, "OK")
             taken.append(granted.at - begin)
-        self.figure("slowest %.0f ms" % (max(taken) * 1000))
+        self.figure("the slowest grant comes after %.0f ms" % (max(taken) * 1000))
         self.assertLessEqual(max(taken), 1.0 + 0.05)
 
     def test_waiters_behind_a_foreign_key_keep_their_order(self):
@@ -187,8 +176,7 @@ class Foreign(StoreTest):
         self.r.cli.set("lock:" + name, "x")
         for _ in range(5):
             c = self.connect()
-            c.send("LOCK %s wait=20s" % name)
-            c.barrier()
+            c.begin("LOCK %s wait=20s" % name)
             clients.append(c)
         self.r.cli.delete("lock:" + name)
         fences = []
@@ -197,7 +185,7 @@ class Foreign(StoreTest):
             c.ok("UNLOCK " + name)
         self.assertEqual(fences, sorted(set(fences)))
 
-    def test_redis_py_is_excluded_and_let_in(self):
+    def test_redis_py_is_excluded_and_then_let_in(self):
         c, name = self.connect(), self.name()
         lock = self.r.cli.lock("lock:" + name, timeout=5, blocking=False)
         c.ok("LOCK " + name)
@@ -213,8 +201,7 @@ class Foreign(StoreTest):
         lock = self.r.cli.lock("lock:" + name, timeout=0.7, blocking=False)
         begin = time.monotonic()
         self.assertTrue(lock.acquire())
-        c.send("LOCK %s wait=20s" % name)
-        c.barrier()
+        c.begin("LOCK %s wait=20s" % name)
         c.listen(0.4)
         self.assertTrue(lock.extend(1.0))
         granted = c.reply()
@@ -222,7 +209,7 @@ class Foreign(StoreTest):
         self.assertTrue(1.65 <= granted.at - begin <= 1.7 + 1.0, granted.at - begin)
         self.assertFalse(lock.owned())
 
-    def test_an_overwritten_key_is_a_loss_and_stays_the_others(self):
+    def test_a_key_that_is_overwritten_is_lost_and_left_alone(self):
         c, name = self.connect(), self.name()
         c.ok("LOCK " + name)
         self.r.cli.set("lock:" + name, "mine now")
@@ -233,7 +220,7 @@ class Foreign(StoreTest):
         self.assertEqual(self.r.cli.get("lock:" + name), b"mine now")
         self.assertEqual(c.busy("LOCK " + name)["holder"], "foreign")
 
-    def test_an_overwriting_hash_is_a_loss_and_left_alone(self):
+    def test_a_key_that_becomes_a_hash_is_lost_and_left_alone(self):
         c, name = self.connect(), self.name()
         c.ok("LOCK " + name)
         self.r.cli.delete("lock:" + name)
@@ -243,14 +230,14 @@ class Foreign(StoreTest):
         c.err("LOCK " + name, "KIND")
         self.assertEqual(self.r.cli.type("lock:" + name), b"hash")
 
-    def test_an_unlock_never_deletes_what_is_not_ours(self):
+    def test_an_unlock_never_deletes_a_foreign_key(self):
         c, name = self.connect(), self.name()
         c.ok("LOCK %s ttl=10s" % name)
         self.r.cli.set("lock:" + name, "mine now")
         c.ask("UNLOCK %s sync=yes" % name)
         self.assertEqual(self.r.cli.get("lock:" + name), b"mine now")
 
-    def test_a_foreign_marker_or_fence_of_another_type_ends_nothing(self):
+    def test_a_marker_or_a_fence_of_another_type_is_survived(self):
         daemon = self.redis_daemon(self.r, merged(self.CONFIG, {"redis": {"key_prefix": "odd:"}, "max_lease": "1s"}))
         c = self.client(daemon)
         for key in ("redlockd:odd:!fence", "redlockd:odd:!meta"):
@@ -260,8 +247,3 @@ class Foreign(StoreTest):
             self.r.cli.delete(key)
             c.ok("LOCK a wait=9s")
             c.ok("UNLOCK a sync=yes")
-
-
-if __name__ == "__main__":
-    from harness import main
-    main()

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The signals of the daemon: SIGTERM and SIGINT end it, SIGHUP reloads its configuration."""
+import os
+import signal
+
+from harness import FuncTest
+from process import REDLOCKD, sanitized
+
+CONF = {"lease": "2s", "max_lease": "3s"}
+
+
+class Ends(FuncTest):
+    """SIGTERM and SIGINT end the daemon within a second, with status 0, and it tells all clients."""
+    COST, SECOND = 10, 2.5 if sanitized() else 1.0  # a sanitizer makes the daemon many times slower
+
+    def ends_by(self, number, daemon):
+        holder, waiters, idle = self.client(daemon), [self.client(daemon) for _ in range(20)], [self.client(daemon) for _ in range(100)]
+        holder.ok("LOCK a")
+        for w in waiters:
+            w.begin("@w LOCK a wait=forever", "LOCK a wait=30s")
+        for c in idle:
+            c.barrier()
+        status, seconds = daemon.finish(number)
+        self.assertEqual(status, 0)
+        self.assertLess(seconds, self.SECOND)
+        for w in waiters:
+            lines = w.eof(1)
+            self.assertEqual(sorted((line.tag or "", line.code) for line in lines if line.kind == "ERR"), [("", "DRAINING"), ("@w", "DRAINING")])
+        for c in [holder, *idle]:
+            c.eof(1)
+
+    def test_SIGTERM_and_SIGINT(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self.ends_by(number, self.daemon(CONF))
+
+    def test_SIGTERM_with_redis(self):
+        server = self.redis()
+        self.ends_by(signal.SIGTERM, self.redis_daemon(server))
+        self.assertEqual(server.cli.exists("lock:a"), 1, "a lock stays in the stores until its lease ends")
+        self.assertGreater(server.cli.pttl("lock:a"), 0)
+
+    def test_SIGTERM_while_redis_is_stopped(self):
+        server = self.redis()
+        daemon = self.redis_daemon(server)
+        c = self.client(daemon)
+        c.ok("LOCK a")
+        server.freeze()
+        c.begin("LOCK b wait=30s", "@u UNLOCK a sync=yes")
+        status, seconds = daemon.finish()
+        self.assertEqual(status, 0)
+        self.assertLess(seconds, self.SECOND)
+
+    def test_SIGTERM_with_a_client_that_never_reads(self):
+        daemon = self.daemon(CONF)
+        c = self.client(daemon)
+        c.sock.setblocking(False)
+        try:
+            for _ in range(3000):
+                c.sock.send(b"HELP\n" * 200)
+        except BlockingIOError:
+            pass
+        status, seconds = daemon.finish()
+        self.assertEqual(status, 0)
+        self.assertLess(seconds, 1.5)
+
+    def test_two_signals_in_a_row(self):
+        daemon = self.daemon(CONF)
+        daemon.send_signal(signal.SIGTERM)
+        daemon.send_signal(signal.SIGINT)
+        status, _ = daemon.finish()
+        self.assertEqual(status, 0)
+
+    def test_a_signal_right_after_the_start(self):
+        for _ in range(5):
+            self.assertEqual(self.daemon(CONF).finish()[0], 0)
+
+
+class Reload(FuncTest):
+    """SIGHUP: the daemon takes the whole new configuration, or keeps the old one."""
+
+    def reload(self, daemon, config):
+        """Writes the file and sends SIGHUP. Returns the size of the log before that."""
+        mark = daemon.log_size()
+        with open(os.path.join(daemon.folder, "redlockd.yaml"), "w") as out:
+            out.write(config)
+        daemon.send_signal(signal.SIGHUP)
+        return mark
+
+    def test_a_reload_takes_effect_and_keeps_the_locks(self):
+        daemon = self.daemon(CONF)
+        c = self.client(daemon)
+        c.ok("LOCK held")
+        mark = self.reload(daemon, daemon.config.replace("\nlease: 2s", "\nlease: 1s") + "limits:\n  locks: 2\n")
+        daemon.logged(r"reload", mark)
+        c.ok("CHECK held")
+        c.ok("LOCK held")
+        c.ok("LOCK x")
+        self.assertRegex(str(c.ask("LOCK y")), r"ERR LIMIT .*\b2\b")
+        other = self.client(daemon)
+        self.assertEqual(other.ok("LOCK z").num("ttl_ms"), 1000)
+        self.assertEqual(c.inbox, [])
+
+    def test_a_bad_file_is_refused_with_its_line_and_changes_nothing(self):
+        daemon = self.daemon(CONF)
+        c = self.client(daemon)
+        c.ok("LOCK held")
+        mark = self.reload(daemon, daemon.config + "limits:\n  lokcs: 1\n")
+        daemon.logged(r"lokcs", mark)
+        daemon.logged(r"locks", mark)
+        for i in range(5):
+            c.ok("LOCK more-%d" % i)
+        self.assertEqual(c.inbox, [])
+
+    def test_a_bad_file_is_refused_while_nobody_reads_the_log(self):
+        daemon = self.daemon(CONF, start=False)
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        daemon.argv = ["sh", "-c", 'exec "$0" "$@" 2>/proc/%d/fd/%d' % (os.getpid(), writer), *daemon.command()]
+        c = self.client(daemon.start())
+        os.set_blocking(writer, False)
+        with self.assertRaises(BlockingIOError):
+            while True:
+                os.write(writer, b"x" * 4096)
+        os.close(writer)
+        daemon.notify.forget()
+        self.reload(daemon, daemon.config + "limits:\n  lokcs: 1\n")
+        self.assertTrue(daemon.notify.wait("READY=1", daemon.process))
+        c.ok("LOCK a", timeout=2)
+
+    def test_a_file_that_is_gone_changes_nothing(self):
+        daemon = self.daemon(CONF)
+        mark = daemon.log_size()
+        os.unlink(os.path.join(daemon.folder, "redlockd.yaml"))
+        daemon.send_signal(signal.SIGHUP)
+        daemon.logged(r"reload|redlockd\.yaml", mark)
+        self.client(daemon).ok("LOCK a")
+
+    def test_a_key_that_needs_a_restart_is_named(self):
+        daemon = self.daemon(CONF)
+        mark = self.reload(daemon, daemon.config.replace("max_lease: 3s", "max_lease: 4s"))
+        daemon.logged(r"max_lease", mark)
+        self.client(daemon).err("LOCK a ttl=3500ms", "LIMIT")
+
+    def test_a_pipe_is_not_read_again(self):
+        """As of --config <(…): the daemon has read the pipe at its start. Nobody writes to it any more, so that opening it again would block the daemon."""
+        daemon = self.daemon(CONF, start=False)
+        pipe = os.path.join(daemon.folder, "pipe")
+        os.mkfifo(pipe)
+        daemon.argv = [REDLOCKD, "--config", pipe]
+        daemon.launch()
+        with open(pipe, "w") as out:
+            out.write(daemon.config)
+        c = self.client(daemon.ready())
+        c.ok("LOCK held")
+        mark = daemon.log_size()
+        daemon.send_signal(signal.SIGHUP)
+        daemon.logged(r"reload .*pipe", mark)
+        c.ok("CHECK held", timeout=2)
+        self.assertEqual(c.ok("LOCK x").num("ttl_ms"), 2000)
+
+    def test_reloads_in_a_row_harm_nobody(self):
+        daemon = self.daemon(CONF)
+        c = self.client(daemon)
+        for i in range(50):
+            daemon.send_signal(signal.SIGHUP)
+            c.ok("LOCK a-%d" % i)
+            c.ok("UNLOCK a-%d" % i)

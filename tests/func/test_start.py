@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How a daemon starts: its runtime directory, its sockets, its standard descriptors, and what makes it refuse to start."""
+import os
+
+from harness import FuncTest
+from process import REDLOCKD, merged, reap, spawn, until
+from wire import Client
+
+CONF = {"lease": "2s", "max_lease": "3s"}
+
+
+class Folders(FuncTest):
+    """Runtime directories and sockets."""
+
+    def test_a_second_daemon_with_the_same_folder_is_refused(self):
+        first = self.daemon(CONF)
+        c = self.client(first)
+        c.ok("LOCK a")
+        self.refused(CONF, first.runtime_dir, runtime_dir=first.runtime_dir)
+        c.ok("CHECK a")
+        self.client(first).ok("PING")
+
+    def test_a_symbolic_link_in_tmp_is_refused_as_a_folder(self):
+        """Its owner may point it elsewhere, and answer clients in the daemon's place."""
+        link = "/tmp/redlockd-link-%d" % os.getpid()
+        os.symlink(self.folder(), link)
+        self.addCleanup(os.unlink, link)
+        self.refused(CONF, "", status=69, runtime_dir=link)
+        self.assertEqual(os.listdir(link), [])
+
+    def test_two_daemons_with_two_folders_share_nothing(self):
+        first, second = self.daemon(CONF), self.daemon(CONF)
+        self.client(first).ok("LOCK a")
+        self.client(second).ok("LOCK a")
+
+    def test_a_socket_in_use_is_refused_and_a_stale_one_replaced(self):
+        first = self.daemon(CONF)
+        self.refused(merged(CONF, {"listen": {"unix": first.addr}}), first.addr)
+        self.client(first).ok("PING")
+        first.kill()
+        self.assertTrue(os.path.exists(first.addr))
+        third = self.daemon(merged(CONF, {"listen": {"unix": first.addr}}))
+        with Client(first.addr) as c:
+            c.ok("PING")
+        third.finish()
+
+    def test_a_tcp_port_in_use_is_refused(self):
+        first = self.daemon(CONF, tcp=True)
+        self.refused(merged(CONF, {"listen": {"tcp": "%s:%d" % first.tcp}}), str(first.tcp[1]))
+
+    def test_a_folder_that_cannot_be_written_is_refused(self):
+        self.refused(merged(CONF, {"runtime_dir": "/proc/self/nowhere"}), "/proc/self/nowhere")
+
+    def test_a_daemon_whose_files_may_not_grow_serves(self):
+        """RLIMIT_FSIZE from the start: each write fails and sends a signal, which would end the daemon."""
+        daemon = self.daemon(CONF, start=False)
+        daemon.argv = ["prlimit", "--fsize=0", "--", *daemon.command()]
+        c = self.client(daemon.start())
+        c.ok("LOCK a")
+        c.ok("UNLOCK a")
+
+    def test_the_default_folder_is_that_of_the_service_manager(self):
+        folder = os.path.join(self.folder(), "run")
+        os.mkdir(folder, 0o700)
+        self.daemon(config="listen: {tcp: no}\n", env={"RUNTIME_DIRECTORY": folder})
+        with Client(os.path.join(folder, "redlockd.sock")) as c:
+            c.ok("PING")
+
+
+class Defaults(FuncTest):
+    """The daemon without a configuration file: only its addresses are set."""
+
+    def started(self, folder, *argv, **options):
+        """Starts the daemon, with these words before its command, and waits for its socket."""
+        process = spawn([*argv, REDLOCKD, "--set", "listen.tcp=no", "--set", "runtime_dir=" + folder, "--set", "listen.unix=%s/s" % folder], **options)
+        self.addCleanup(reap, process)
+        until(lambda: os.path.exists(folder + "/s"), "the socket")
+        return process
+
+    def test_a_daemon_without_a_file_works(self):
+        folder = self.folder()
+        with open(os.path.join(folder, "log"), "wb") as log:
+            process = self.started(folder, stderr=log)
+        with Client(folder + "/s") as c:
+            self.assertEqual(c.ok("HELLO 1")["store"], "memory")
+            self.assertEqual(c.ok("LOCK a").num("ttl_ms"), 10000)
+        process.terminate()
+        self.assertEqual(process.wait(5), 0)
+        with open(os.path.join(folder, "log")) as log:
+            self.assertRegex(log.read(), r"(?i)ready")
+
+    def test_closed_standard_descriptors_are_opened_as_dev_null(self):
+        """Otherwise the first files that the daemon opens would take their numbers, and the log would go there."""
+        folder = self.folder()
+        process = self.started(folder, "sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-')
+        with Client(folder + "/s") as c:
+            c.ok("LOCK a")
+        self.assertEqual([os.readlink("/proc/%d/fd/%d" % (process.pid, fd)) for fd in range(3)], ["/dev/null"] * 3)
