@@ -1,28 +1,24 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# compilers.sh folder clang : everything must build without a warning with gcc, with clang and with sanitizers. What CC stands for builds in the
-# folder itself, the others in folders below.
+# compilers.sh folder clang : everything must build without a warning with gcc, with clang and with sanitizers. The compiler of CC builds in the folder
+# itself, the others build in folders below.
 set -u
+. tests/verdict.sh
 
 folder=$1 clang=$2
-passed=0 failed=0
 
 case $($CC --version 2>/dev/null) in
 *clang*) own=clang ;;
 *) own=gcc ;;
 esac
 
-# builds how argument ... : make does.
+# builds how argument ... : make with these arguments must succeed.
 builds() {
 	how=$1
 	shift
 	# shellcheck disable=SC2086 # both carry options
-	if $MAKE $JOBS "$@" 2>&1; then
-		passed=$((passed + 1))
-	else
-		printf 'it does not build with %s\n' "$how"
-		failed=$((failed + 1))
-	fi
+	$MAKE $JOBS "$@" 2>&1
+	verdict $? "the build with $how"
 }
 
 builds sanitizers build-sanitized
@@ -34,5 +30,4 @@ for kind in gcc clang; do
 	esac
 	builds "$kind" O="$o" CC="$cc" all "$o/unit" "$o/libredlock.a"
 done
-printf '%s passed, %s failed\n' "$passed" "$failed"
-[ "$failed" -eq 0 ]
+verdict_sum

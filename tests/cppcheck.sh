@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# cppcheck.sh kinds flag ... -- file.c ... : cppcheck over these files, compiled with those flags, for these kinds of findings. Ends with "N passed, N failed", a file each.
-# A finding that is none is suppressed at its line, with the reason: // cppcheck-suppress id
+# cppcheck.sh kinds flag ... -- file.c ... : looks for these kinds of findings in the files, which are compiled with the flags. The last line is "N passed,
+# N failed", where each file counts once. A wrong finding is suppressed at its line, with the reason: // cppcheck-suppress id
 set -u
 
 kinds=$1 flags=
@@ -18,8 +18,8 @@ if ! command -v cppcheck >/dev/null; then
 	exit 1
 fi
 
-# The lists of <sys/queue.h> are macros that must be known. Of "style", what only says how one might write is left out: that a variable may move
-# inwards, or that a parameter may be const although a table of functions wants it as it is. The system's own headers are not looked into.
+# cppcheck must know the macros of <sys/queue.h>. It does not look into other headers of the system. Two findings of "style" are left out: that a variable may
+# move to an inner block, and that a parameter may be const, although a table of functions needs it as it is.
 queue=$(echo '#include <sys/queue.h>' | gcc -E -M -x c - | tr ' ' '\n' | grep 'sys/queue\.h$')
 # shellcheck disable=SC2086 # a list
 findings=$(cppcheck -q -j "$(nproc)" --std=c11 $flags --include="$queue" --enable="$kinds" --inline-suppr \

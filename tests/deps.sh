@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# deps.sh package ... : installs those Debian packages that are missing, as root or through sudo. A Redis server that comes with them
-# is for the tests to start: its package must not start one of its own, neither now nor at the next boot.
+# deps.sh package ... : installs the Debian packages that are missing, as root or through sudo. The tests start Redis servers themselves: the package must not
+# start one, neither now nor at the next boot.
 set -eu
 
 missing=
@@ -25,7 +25,7 @@ else
 	exit 1
 fi
 
-# invoke-rc.d and deb-systemd-invoke both ask policy-rc.d whether they may start a service. One that is there already stays.
+# invoke-rc.d and deb-systemd-invoke ask policy-rc.d whether they may start a service. A policy-rc.d that exists already stays.
 policy=/usr/sbin/policy-rc.d
 new_redis=
 case " $missing " in

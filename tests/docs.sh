@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# docs.sh folder page ... : the pages are clean, what the tables know stands on them, and the README speaks of what is there. Then the
-# check proves itself with a text that no page has.
-# shellcheck disable=SC2013 # words are meant: goals and paths hold no blanks
+# docs.sh folder page ... : the manual pages are clean, they mention everything that the tables and programs know, and the README names only make goals and
+# files that exist. Some checks must also refuse a planted mistake.
+# shellcheck disable=SC2013 # the loops are over words: goals and paths have no blanks
 set -u
 
 build=$1
@@ -11,12 +11,12 @@ scratch=$(mktemp -d) || exit 2
 trap 'rm -rf "$scratch"' EXIT
 . tests/verdict.sh
 
-# A page as one line of plain text, its blanks squeezed.
+# plain page : the page as one line of plain text, without repeated blanks.
 plain() {
 	mandoc -T ascii -O width=200 "$1" | sed 's/.\x08//g' | tr -s ' \n' ' '
 }
 
-# missing words : those lines of words whose text stands on none of their pages.
+# missing words : the lines of words whose text stands on none of their pages.
 missing() {
 	awk -F'\t' -v folder="$scratch" '
 		function squeeze(s) { gsub(/[ \t\n]+/, " ", s); return s }
@@ -35,7 +35,7 @@ missing() {
 ours=$(for page; do basename "$page" | sed 's/\(.*\)\.\(.\)$/\1 \2/'; done)
 
 for page; do
-	# Our own pages refer to each other before they are installed.
+	# These pages refer to each other although they are not installed.
 	said=$(mandoc -T lint "$page" 2>&1 | awk -v ours="$ours" '
 		BEGIN { n = split(ours, a, "\n"); for (i = 1; i <= n; i++) mine[a[i]] }
 		/referenced manual not found: Xr/ { split($0, w, "Xr "); split(w[2], x, " "); if ((x[1] " " x[2]) in mine) next }
@@ -45,28 +45,28 @@ for page; do
 	plain "$page" >"$scratch/$(basename "$page").txt"
 done
 
-# What was rendered from the tables is what they say now.
+# The rendered parts of the pages agree with the tables.
 "$build/docgen" --check proto/redlock-protocol.7
-verdict $? "proto/redlock-protocol.7 is not what the tables say (make rendered)"
+verdict $? "proto/redlock-protocol.7 differs from the tables (make rendered)"
 "$build/figures" <daemon/redlockd.8 >"$scratch/rendered"
 diff -u daemon/redlockd.8 "$scratch/rendered"
-verdict $? "daemon/redlockd.8 is not what the table says (make rendered)"
+verdict $? "daemon/redlockd.8 differs from the table (make rendered)"
 "$build/states" | diff -u daemon/core/STATES.md -
-verdict $? "daemon/core/STATES.md is not what move.def says (make rendered)"
+verdict $? "daemon/core/STATES.md differs from move.def (make rendered)"
 
 "$build/words" >"$scratch/words"
 [ -s "$scratch/words" ]
-verdict $? "the tables say nothing"
+verdict $? "the tables are empty"
 missing "$scratch/words" >"$scratch/missing"
 while IFS= read -r line; do verdict 1 "$line"; done <"$scratch/missing"
 passed=$((passed + $(wc -l <"$scratch/words") - $(wc -l <"$scratch/missing")))
 
 printf 'redlock-protocol.7\tno page says this\n' >"$scratch/planted"
 [ "$(missing "$scratch/planted")" ]
-verdict $? "a text that no page has is not missed"
+verdict $? "a text that stands on no page is not found missing"
 
-# undocumented header page : functions of the header that the synopsis of the page or what follows it does not name, and those that the
-# synopsis names and the header does not.
+# undocumented header page : the functions of the header that the synopsis or the description of the page lacks, and those of the synopsis that the header
+# lacks.
 undocumented() {
 	grep -oE '\bredlock_[a-z_]+\(' "$1" | tr -d '(' | sort -u >"$scratch/functions"
 	sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/s/^\.Fn \(redlock_[a-z_]*\).*/\1/p' "$2" | sort -u >"$scratch/synopsis"
@@ -78,9 +78,9 @@ undocumented() {
 verdict $? "libredlock.3 and redlock.h differ: $(undocumented client/redlock.h client/libredlock.3 | tr -s '\n\t' ' ')"
 echo 'int redlock_planted(void);' | cat client/redlock.h - >"$scratch/planted.h"
 [ "$(undocumented "$scratch/planted.h" client/libredlock.3)" ]
-verdict $? "a function that libredlock.3 does not describe is not missed"
+verdict $? "a function that libredlock.3 does not describe is not found missing"
 
-# What --help of a program lists stands on its page.
+# The page of a program describes all options that --help lists.
 for program in redlockd.8 redlock.1; do
 	for option in $("$build/${program%.*}" --help 2>&1 | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
 		grep -qF -- "$option" "$scratch/$program.txt"
@@ -88,7 +88,7 @@ for program in redlockd.8 redlock.1; do
 	done
 done
 
-# The README's make goals and paths exist.
+# The make goals and the paths of the README exist.
 ${MAKE:-make} help | awk '{ print $1 }' >"$scratch/goals"
 for goal in $(grep -oE '(^ *|`)make( [a-z]+)+' README.md | sed 's/.*make//'); do
 	grep -qx "$goal" "$scratch/goals"

@@ -1,31 +1,30 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# install.sh : installs below a scratch DESTDIR, once as a package does and once as it comes, and looks at what lies there: every
-# file in its place, programs that run, a configuration that is valid, a library that links, and nothing but the configuration left after
-# uninstall.
+# install.sh : installs below a scratch DESTDIR, once as a package does and once with the default prefix. Every file must be in its place, the programs must
+# run, the configuration must be valid, the library must link, and uninstall must leave nothing but the configuration.
 set -u
 
 scratch=$(mktemp -d) || exit 2
 trap 'rm -rf "$scratch"' EXIT
 . tests/verdict.sh
 
-# install_into name prefix : makes scratch/name.
+# install_into name prefix : installs into scratch/name.
 install_into() {
 	$MAKE install DESTDIR="$scratch/$1" PREFIX="$2" >"$scratch/log" 2>&1
 	verdict $? "install with PREFIX=$2: $(cat "$scratch/log")"
 }
 
-# lies root path ... : these files are there, and no others.
+# lies root path ... : these files are below root, and no others.
 lies() {
 	root=$1
 	shift
 	for path; do printf '%s\n' "$path"; done | sort >"$scratch/expected"
 	(cd "$root" && find . -type f | sed 's/^\.//' | sort) >"$scratch/found"
 	diff "$scratch/expected" "$scratch/found"
-	verdict $? "what lies below $root"
+	verdict $? "the files below $root"
 }
 
-# unit_names file text : the unit has it, and no placeholder is left.
+# unit_names file text : the unit file has the text, and no placeholder is left in it.
 unit_names() {
 	grep -qF -- "$2" "$1" && ! grep -q '@[A-Z]*@' "$1"
 	verdict $? "$1 lacks: $2"
@@ -42,9 +41,9 @@ install_into local /usr/local
 unit_names "$scratch/local/etc/systemd/system/redlockd.service" 'ExecStart=/usr/local/sbin/redlockd --config /usr/local/etc/redlockd/redlockd.yaml'
 
 "$scratch/usr/usr/sbin/redlockd" --version | grep -q '^redlockd [0-9]'
-verdict $? "redlockd does not say its version"
+verdict $? "redlockd does not print its version"
 "$scratch/usr/usr/bin/redlock" --version | grep -q '^redlock [0-9]'
-verdict $? "redlock does not say its version"
+verdict $? "redlock does not print its version"
 "$scratch/usr/usr/sbin/redlockd" --config "$scratch/usr/etc/redlockd/redlockd.yaml" --check-config >"$scratch/log" 2>&1
 verdict $? "the installed configuration: $(cat "$scratch/log")"
 
@@ -60,12 +59,12 @@ ${CC:-cc} -Wall -Wextra -Werror -std=c11 -I"$scratch/usr/usr/include" -o "$scrat
 verdict $? "a program does not link against the installed library, or does not run"
 strangers=$(nm -g --defined-only "$scratch/usr/usr/lib/libredlock.a" | awk 'NF == 3 && $3 !~ /^redlock_/ { print $3 }')
 [ -z "$strangers" ]
-verdict $? "libredlock.a shows names that are not its own: $strangers"
+verdict $? "libredlock.a exports names without the prefix redlock_: $strangers"
 
 echo '# mine' >>"$scratch/usr/etc/redlockd/redlockd.yaml"
 install_into usr /usr
 tail -n 1 "$scratch/usr/etc/redlockd/redlockd.yaml" | grep -q '^# mine$'
-verdict $? "a second install went over the configuration"
+verdict $? "a second install has overwritten the configuration"
 $MAKE uninstall DESTDIR="$scratch/usr" PREFIX=/usr >"$scratch/log" 2>&1
 verdict $? "uninstall: $(cat "$scratch/log")"
 lies "$scratch/usr" /etc/redlockd/redlockd.yaml

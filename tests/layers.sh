@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# layers.sh folder-of-objects : who may include whom, and what those who decide may never call. What the table does not allow is
-# forbidden. Then each row proves itself: it must refuse a planted violation. And whether each mistake of `make mutants` still finds its place.
+# layers.sh folder-of-objects : which folders and files may include and call which others. What the tables do not allow is forbidden. Then each table must
+# refuse a planted violation, and each mistake of `make mutants` must still find its place in the sources.
 set -u
 . tests/order.sh
+. tests/verdict.sh
 
 objects=$1
 scratch=$(mktemp -d) || exit 2
 trap 'rm -rf "$scratch"' EXIT
-passed=0 failed=0
 
-# folder: what its files may include. A word that ends in / stands for all below it, ! takes away again; @pure are the headers of libc
-# that do no I/O and know no time, @libc all of libc and of the kernel, which leaves no library but those that are named.
+# folder: what its files may include. A word that ends in / allows all headers below that folder, and ! forbids one again. @pure allows the headers of libc
+# without I/O and time, @libc all headers of libc and the kernel. Headers of other libraries must be named.
 includes='
 proto         @pure stdio.h proto/
 conf          @libc yaml.h conf/
@@ -25,8 +25,7 @@ client        @libc client/ proto/
 '
 pure='assert.h ctype.h endian.h errno.h inttypes.h limits.h stdarg.h stdbool.h stddef.h stdint.h stdlib.h string.h strings.h sys/queue.h'
 
-# Inside daemon/core: noun, and the nouns whose headers its two files may not include. member and judge stand beside quorum; what is
-# left of the files belongs to engine (engine_part.h) or to command.
+# Inside daemon/core: a noun, and the nouns whose headers its two files may not include. All other files belong to engine (engine_part.h) or to command.
 order='
 journal  event core quorum member lock op engine engine_part session command service
 quorum   lock op engine engine_part session command service
@@ -52,14 +51,14 @@ daemon/core   $time|$chance|$sockets|$files|$streams|log_event|getenv
 daemon/store  $time|$chance|$sockets|$streams|log_event|getenv
 "
 
-# included root folder : "file header" for each #include of the folder's own files; <> of the system's stay.
+# included root folder : "file header" for each #include in the files of the folder. Headers of the system keep their <>.
 included() {
 	(cd "$1" && find "$2" -maxdepth 1 -name '*.[ch]' -exec \
 		sed -nE 's|^[[:space:]]*#[[:space:]]*include[[:space:]]*(<[^>]*>).*|\1|; T quoted; F; p; b; :quoted s|^[[:space:]]*#[[:space:]]*include[[:space:]]*"([^"]*)".*|\1|; T; F; p' {} +) |
 		paste -d ' ' - -
 }
 
-# forbidden root folder : the includes that the folder's row does not allow.
+# forbidden root folder : the includes that the row of the folder does not allow.
 forbidden() {
 	included "$1" "$2" | awk -v folder="$2" -v table="$includes" -v pure="$pure" '
 		function matches(word, header) { return word ~ /\/$/ ? index(header, word) == 1 : header == word }
@@ -83,7 +82,7 @@ forbidden() {
 		{ header = $2; gsub(/[<>]/, "", header); if (!allowed(header, $2 ~ /^</)) print "  " $1 " includes " $2 }'
 }
 
-# disordered root noun : what the noun's files include of those that stand above it.
+# disordered root noun : the headers above the noun that its files include.
 disordered() {
 	above=$(printf '%s\n' "$order" | awk -v noun="$2" '$1 == noun { $1 = ""; print }')
 	for noun in $above; do
@@ -91,7 +90,7 @@ disordered() {
 	done
 }
 
-# called folder-of-objects folder : the calls that the folder's row forbids.
+# called folder-of-objects folder : the calls that the row of the folder forbids.
 called() {
 	bad=$(printf '%s\n' "$calls" | awk -v folder="$2" '$1 == folder { print $2 }')
 	for object in "$1/$2"/*.o; do
@@ -100,50 +99,47 @@ called() {
 	done
 }
 
-# verdict name expectation text : "clean" wants no text, "refused" wants some.
-verdict() {
-	if { [ "$2" = clean ] && [ -z "$3" ]; } || { [ "$2" = refused ] && [ -n "$3" ]; }; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		printf '%s: expected %s\n%s\n' "$1" "$2" "$3"
-	fi
+# expect clean|refused name text : "clean" expects no text, "refused" expects some.
+expect() {
+	{ [ "$1" = clean ] && [ -z "$3" ]; } || { [ "$1" = refused ] && [ -n "$3" ]; }
+	verdict $? "$2: expected $1
+$3"
 }
 
-# plant folder include : the folder's row must refuse it.
+# plant folder include : the row of the folder must refuse a file with this include.
 plant() {
 	rm -rf "$scratch/tree" && mkdir -p "$scratch/tree/$1"
 	printf '#include <string.h>\n  # include %s /* planted */\n' "$2" >"$scratch/tree/$1/planted.c"
-	verdict "a planted $2 in $1" refused "$(forbidden "$scratch/tree" "$1")"
+	expect refused "a planted $2 in $1" "$(forbidden "$scratch/tree" "$1")"
 }
 
-# plant_call folder function : likewise for a call.
+# plant_call folder function : the row of the folder must refuse a file with this call.
 plant_call() {
 	rm -rf "$scratch/tree" && mkdir -p "$scratch/tree/$1"
 	printf 'void %s(void);\nvoid planted(void);\nvoid planted(void)\n{\n\t%s();\n}\n' "$2" "$2" |
 		${CC:-cc} -fno-builtin -x c -c -o "$scratch/tree/$1/planted.o" -
-	verdict "a planted call of $2 in $1" refused "$(called "$scratch/tree" "$1")"
+	expect refused "a planted call of $2 in $1" "$(called "$scratch/tree" "$1")"
 }
 
 for folder in $(printf '%s\n' "$includes" | awk 'NF { print $1 }'); do
-	[ "$(included . "$folder")" ] || verdict "$folder has includes to look at" refused ""
-	verdict "$folder" clean "$(forbidden . "$folder")"
+	[ "$(included . "$folder")" ] || verdict 1 "$folder has no includes"
+	expect clean "$folder" "$(forbidden . "$folder")"
 done
 for noun in $(printf '%s\n' "$order" | awk 'NF { print $1 }'); do
-	[ -e "daemon/core/$noun.h" ] || verdict "$noun.h is there" refused ""
-	verdict "order of $noun in daemon/core" clean "$(disordered . "$noun")"
+	[ -e "daemon/core/$noun.h" ] || verdict 1 "$noun.h is missing"
+	expect clean "order of $noun in daemon/core" "$(disordered . "$noun")"
 done
 for folder in $(printf '%s\n' "$calls" | awk 'NF { print $1 }'); do
-	[ -e "$(find "$objects/$folder" -maxdepth 1 -name '*.o' 2>/dev/null | head -n 1)" ] || verdict "$folder has objects to look at" refused ""
-	verdict "calls of $folder" clean "$(called "$objects" "$folder")"
+	[ -e "$(find "$objects/$folder" -maxdepth 1 -name '*.o' 2>/dev/null | head -n 1)" ] || verdict 1 "$folder has no objects"
+	expect clean "calls of $folder" "$(called "$objects" "$folder")"
 done
 
 for folder in daemon/core client; do
-	verdict "order of the files of $folder" clean "$(arrows "$objects" "$folder" "$folder"/*.c | misplaced "$folder")"
+	expect clean "order of the files of $folder" "$(arrows "$objects" "$folder" "$folder"/*.c | misplaced "$folder")"
 done
 
-verdict "order of the headers of client" clean "$(headers client | misplaced client)"
-[ "$(headers client)" ] || verdict "client has headers to look at" refused ""
+expect clean "order of the headers of client" "$(headers client | misplaced client)"
+[ "$(headers client)" ] || verdict 1 "client has no headers"
 
 plant proto '<time.h>'
 plant proto '"daemon/base/buf.h"'
@@ -168,19 +164,18 @@ plant client '"daemon/base/buf.h"'
 plant client '"conf/conf.h"'
 rm -rf "$scratch/tree" && mkdir -p "$scratch/tree/daemon/core"
 echo '#include "daemon/core/service.h"' >"$scratch/tree/daemon/core/lock.c"
-verdict "a planted service.h in lock.c" refused "$(disordered "$scratch/tree" lock)"
-verdict "a planted call upward" refused "$(printf 'flow service\n' | misplaced daemon/core | grep 'flow needs service')"
-verdict "a call upward that is no more" refused "$(printf 'flow quorum\n' | misplaced daemon/core | grep 'goes from the list')"
-verdict "a file without a place" refused "$(printf 'planted flow\n' | misplaced daemon/core | grep 'planted has no place')"
+expect refused "a planted service.h in lock.c" "$(disordered "$scratch/tree" lock)"
+expect refused "a planted call upward" "$(printf 'flow service\n' | misplaced daemon/core | grep 'flow needs service')"
+expect refused "a call upward that is gone" "$(printf 'flow quorum\n' | misplaced daemon/core | grep 'goes from the list')"
+expect refused "a file without a place" "$(printf 'planted flow\n' | misplaced daemon/core | grep 'planted has no place')"
 rm -rf "$scratch/tree" && mkdir -p "$scratch/tree/client"
 echo '#include "client/cli.h"' >"$scratch/tree/client/holds.c" && : >"$scratch/tree/client/cli.c"
-verdict "a planted header from above" refused "$(cd "$scratch/tree" && headers client | misplaced client)"
+expect refused "a planted header from above" "$(cd "$scratch/tree" && headers client | misplaced client)"
 plant_call proto malloc
 plant_call daemon/core clock_gettime
 plant_call daemon/core getrandom
 plant_call daemon/store sendto
 
-verdict "each mistake of tests/sim/mutant finds its place" clean "$(sh tests/sim/plant.sh --all "$scratch/planted" 2>&1)"
+expect clean "the places of the mistakes of tests/sim/mutant" "$(sh tests/sim/plant.sh --all "$scratch/planted" 2>&1)"
 
-printf '%s passed, %s failed\n' "$passed" "$failed"
-[ "$failed" -eq 0 ]
+verdict_sum

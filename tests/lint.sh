@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# lint.sh command ... -- page ... : the commands must be there. The analysers must find nothing in the product, manuals and scripts must be clean;
-# how the C files are laid out is told, and does not fail.
+# lint.sh command ... -- page ... : the commands must be installed. The analysers must find nothing in the product, and manuals and scripts must be clean. C
+# files with another layout are listed, which is no failure.
 set -u
 status=0 missing=
 

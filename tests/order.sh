@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced by layers.sh: the files of a folder from the bottom to the top. A file calls what stands before it and nothing else, but for the arrows in `upward`,
-# the circle that is left: that list may only shrink. In client/ no file includes the header of one that stands above it, either.
+# Sourced by layers.sh: the files of a folder from the bottom to the top. A file calls only files before it, except for the calls in `upward`: those make up the
+# circle that is left, and that list may only shrink. In client/ no file includes the header of a file above it, either.
 # shellcheck shell=sh
 
 standing='
@@ -11,7 +11,7 @@ client       conn recovery exchange await farewell lock public
 client       complaint invocation dial json rows place shortage status waiting family belief holding keeper ping query run cli main
 '
 
-# folder caller: whom it calls although they stand above it.
+# folder caller: the files above the caller that it calls.
 upward='
 daemon/core  members  member
 daemon/core  member   observe
@@ -37,7 +37,7 @@ arrows() {
 		END { for (pair in wants) { split(pair, of, " "); if (of[2] in owner && owner[of[2]] != of[1]) print of[1], owner[of[2]] } }' | sort -u
 }
 
-# headers folder : "file header" for each header of another file of the folder that a file includes. Headers that belong to no source have no place.
+# headers folder : "file header" for each header that a file of the folder includes from another file of it. Headers without a source file do not count.
 headers() {
 	grep -H "^#include \"$1/[a-z_]*\.h\"" "$1"/*.[ch] | sed -E "s|^$1/([a-z_]*)\.[ch]:#include \"$1/([a-z_]*)\.h\".*|\1 \2|" |
 		while read -r file header; do
@@ -45,7 +45,7 @@ headers() {
 		done | sort -u
 }
 
-# misplaced folder : reads arrows or headers and names those upward that are not in the list, those in the list that are no more, and files without a place.
+# misplaced folder : reads arrows or headers. Prints the upward ones that are not in the list, those of the list that are gone, and files without a place.
 misplaced() {
 	awk -v folder="$1" -v standing="$standing" -v upward="$upward" '
 		function file(name) { if (!(name in at)) print "  " name " has no place in the order of " folder }

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Makes suites one after the other: python3 tests/run.py folder suite … [-- suite …]
+"""Runs suites one after the other: python3 tests/run.py folder suite … [-- suite …]
 
-Those behind "--" run beside the others, one after the other as well, and at the lowest priority: they compute, while the others mostly wait and measure time. What a
-suite says stands in folder/suite.log and is shown in one piece when it ends. A suite ends with the line "N passed, N failed"; one that ends without it, or with a bad
-status and nothing failed, counts as one failure. So does one that takes longer than SUITE_SECONDS (600): it is killed. MAKE is the command that makes a suite.
-The last line is the plain sum of all suites. Status 1 when anything failed.
+The suites after "--" are a second lane, which runs beside the first one at the lowest priority: they compute, while those of the first lane wait and measure
+time. The output of a suite goes to folder/suite.log, and is shown in one piece when the suite ends. The last line of a suite is "N passed, N failed". A suite
+without that line, or with a bad status and no failure, counts as one failure. So does a suite that takes longer than SUITE_SECONDS (600), which is killed.
+MAKE is the command that makes a suite. The last line is the sum of all suites. Status 1 when anything failed.
 """
 import os
 import re
@@ -26,7 +26,7 @@ class Suite:
         self.process, self.begin, self.passed, self.failed, self.why = None, 0, 0, 1, "did not run"
 
     def start(self):
-        """In a process group of its own, by which all of it is killed; in this session, within which priorities count."""
+        """Starts the suite in a process group of its own, so that all of it can be killed. Priorities count within this session."""
         self.begin = time.monotonic()
 
         def prepare():
@@ -34,10 +34,11 @@ class Suite:
             os.nice(LOW if self.low else 0)
         with open(self.path, "w", encoding="utf-8") as log:
             argv = shlex.split(os.environ.get("MAKE", "make")) + ["--no-print-directory", "-s", self.name]
-            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=prepare, close_fds=False)  # make's job server is in them
+            # close_fds=False leaves the job server of make open.
+            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=prepare, close_fds=False)
 
     def kill(self):
-        """SIGTERM first: tests remove what they left."""
+        """Sends SIGTERM first, so that tests clean up."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             try:
                 os.killpg(self.process.pid, number)
@@ -46,7 +47,7 @@ class Suite:
                 pass
 
     def ended(self):
-        """Whether it has; a verdict stands then."""
+        """Whether the suite has ended. If so it is judged."""
         status = self.process.poll()
         if status is not None:
             self.judge(status, "ended with status %d" % status)
@@ -65,7 +66,7 @@ class Suite:
         sums = SUM.findall(self.said())
         self.passed, self.failed, self.why = (*map(int, sums[-1]), None) if sums else (0, 0, None)
         if not sums or (status != 0 and self.failed == 0):
-            self.failed, self.why = self.failed + 1, "%s and told no failure: counted as one" % how
+            self.failed, self.why = self.failed + 1, "%s and reported no failure: counted as one" % how
 
 
 def show(suite):
@@ -78,7 +79,7 @@ def show(suite):
 
 
 def run(lanes):
-    """Of each lane one suite at a time."""
+    """Runs the lanes beside each other, one suite of each lane at a time."""
     waiting, running = [list(lane) for lane in lanes], []
     try:
         while running or any(waiting):

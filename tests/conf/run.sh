@@ -1,38 +1,31 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Configurations against what must be said about them. Each name.yaml has
-#   name.err   what is told about it, when anything is; an error in it means exit 78
-#   name.out   what --check-config says, when there is no error
-#   name.dump  what --dump-config says, for some
+# run.sh build-folder : compares what the program says about configurations with what is expected. Each name.yaml has
+#   name.err   the messages about it, if there are any; with an error among them the program must exit with 78
+#   name.out   what --check-config prints, if there is no error
+#   name.dump  what --dump-config prints, for some
 #   name.args  further arguments, one a line, for some
-# and every good one must come out of its own dump unchanged. ACCEPT=1 writes the expectations anew, to be read in the diff.
-# usage: run.sh BUILD-FOLDER
+# The dump of each valid one must yield the same values again. ACCEPT=1 writes the expected files anew, for a look at their diff.
 set -u
+# shellcheck source=tests/verdict.sh
+. "$(dirname "$0")/../verdict.sh"
 build=$(cd "${1:-build}" && pwd) || exit 2
 cd "$(dirname "$0")" || exit 2
 program=$build/redlockd
 [ -x "$program" ] || program=$build/conf-tool
 scratch=$(mktemp -d) || exit 2
 trap 'rm -rf "$scratch"' EXIT
-passed=0 failed=0
 
-verdict() { # ok? name: counts it
-	if [ "$1" -eq 0 ]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAILED: $2"
-	fi
-}
-
-same() { # name expected-file actual-file
+# same name expected-file actual-file : the two must be the same.
+same() {
 	[ -n "${ACCEPT:-}" ] && { if [ -s "$3" ]; then cp "$3" "$2"; else rm -f "$2"; fi; }
 	[ -e "$2" ] || set -- "$1" /dev/null "$3"
 	diff -u "$2" "$3"
 	verdict $? "$1"
 }
 
-run() { # mode file args-file: out, err and code into $scratch
+# run mode file args-file : runs the program. Its output is in $scratch/out and $scratch/err, its status in $code.
+run() {
 	mode=$1 file=$2 extra=$3
 	set -- --config "$file" "$mode"
 	if [ -e "$extra" ]; then
@@ -42,15 +35,18 @@ run() { # mode file args-file: out, err and code into $scratch
 	code=$?
 }
 
-expected_code() { # err-file
+# expected_code err-file : the status that belongs to these messages.
+expected_code() {
 	if grep -q ': error: ' "$1"; then echo 78; else echo 0; fi
 }
 
-values() { # a dump without what it says about origins
+# values dump : the dump without its comments, which name the origin of each value.
+values() {
 	sed 's/ *#.*//' "$1"
 }
 
-round_trip() { # name
+# round_trip name : the dump must be read again as the same values.
+round_trip() {
 	run --dump-config "$1.yaml" "$1.args"
 	[ -e "$1.dump" ] || [ -n "${ACCEPT_DUMP:-}" ] && same "$1: dump" "$1.dump" "$scratch/out"
 	cp "$scratch/out" "$scratch/first.yaml"
@@ -58,7 +54,7 @@ round_trip() { # name
 	values "$scratch/first.yaml" >"$scratch/a"
 	values "$scratch/out" >"$scratch/b"
 	[ -s "$scratch/a" ] && diff -u "$scratch/a" "$scratch/b"
-	verdict $? "$1: what the dump says is not what is read from it"
+	verdict $? "$1: the dump is read as other values than it shows"
 }
 
 for input in *.yaml; do
@@ -71,11 +67,11 @@ for input in *.yaml; do
 	[ "$code" -eq 0 ] && round_trip "$name"
 done
 
-# The files that come with the program say what the table says.
+# The example and the manual agree with the table of the configuration.
 "$build/conf-docgen" example | diff -u ../../conf/redlockd.yaml -
-verdict $? "conf/redlockd.yaml is not what the table says (make rendered)"
+verdict $? "conf/redlockd.yaml differs from the table (make rendered)"
 "$build/conf-docgen" manual <../../conf/redlockd.yaml.5 >"$scratch/manual" && diff -u ../../conf/redlockd.yaml.5 "$scratch/manual"
-verdict $? "conf/redlockd.yaml.5 is not what the table says (make rendered)"
+verdict $? "conf/redlockd.yaml.5 differs from the table (make rendered)"
 sed 's/ *#.*//' ../../conf/redlockd.yaml >"$scratch/bare.yaml"
 : >"$scratch/empty.yaml"
 for shown in ../../conf/redlockd.yaml "$scratch/bare.yaml" "$scratch/empty.yaml"; do
@@ -93,7 +89,7 @@ run --check-config "$scratch/full.yaml" /dev/null
 [ "$code" -eq 0 ] && [ ! -s "$scratch/err" ]
 verdict $? "the example with all its keys has mistakes: $(cat "$scratch/err")"
 
-# What cannot be kept as a file here.
+# Files that cannot stand in this folder.
 run --check-config "$scratch/missing.yaml" /dev/null
 [ "$code" -eq 78 ] && grep -q "missing.yaml: error: cannot be read: No such file" "$scratch/err"
 verdict $? "a missing file"
@@ -109,5 +105,4 @@ run --check-config "$scratch/flood.yaml" /dev/null
 [ "$code" -eq 78 ] && [ "$(grep -c ': error: ' "$scratch/err")" -eq 200 ] && grep -q '4800 more' "$scratch/err"
 verdict $? "a flood of mistakes"
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdict_sum

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Does this tree do what a commit did, byte for byte? python3 tests/same/run.py build base-build base-tree from count [sed]
+"""Does this tree do what a commit does, byte for byte? python3 tests/same/run.py build base-build base-tree from count [sed]
 
-Both builds run the same simulated worlds and the same inputs of the fuzzers, those of the base, and print each event and each effect. sed is a script that turns
-the words of the base into those of this tree, where a commit does nothing but rename. The first difference of each kind is shown with what precedes it.
+Both builds run the same simulated worlds and the same inputs of the fuzzers, those of the base, and print each event and each effect. sed is a script that
+turns words of the base into those of this tree, for commits that rename. The first difference of each kind is shown with the lines before it.
 """
 import collections
 import glob
@@ -32,7 +32,7 @@ def show(mark, lines):
 
 
 def differs(old, new, sed):
-    """How many items were the same before a difference; whether there is one."""
+    """Compares the output of two commands. Returns (how many items are the same before the first difference, whether there is a difference)."""
     item, items, last = b"", 0, collections.deque(maxlen=BEFORE)
     a, b = lines_of(old, sed), lines_of(new, "")
     while True:

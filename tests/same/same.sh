@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# same.sh build commit from count [sed] : builds the commit in a folder of its own and compares what the two do; see run.py. MAKE is how to build.
+# same.sh build commit from count [sed] : builds the commit in a folder of its own, and compares what it does with what this build does; see run.py. MAKE is
+# the command that builds.
 set -eu
 
 build=$1 base=$(git rev-parse --verify --quiet "$2^{commit}") || {
