@@ -31,6 +31,17 @@ def passes_on(w, daemon, what, harm):
                 w.fail("S13", "%s: its lock was granted %.1f ms before its deadline" % (what, (deadline - told) / MS))
 
 
+def hands_over(w, rule, what, holder, waiter, name, most):
+    """The holder unlocks, and the waiter must be granted the lock within so many seconds."""
+    if holder.ask("UNLOCK %s sync=yes" % name, 20).kind != "OK":
+        return
+    begin = time.monotonic()
+    answer = waiter.reply(None, 40)
+    took = time.monotonic() - begin
+    if answer.kind != "OK" or took > most:
+        w.fail(rule, "%s: the waiter was granted the free lock after %.2f s: %s" % (what, took, answer))
+
+
 def passes_dead_head(w, what, harm):
     """L3: a daemon at the head of the queue that is cut off by harm(daemon) delays the next one no longer than its ticket lasts. Needs three daemons."""
     here, head, next_one = w.rng.sample(w.daemons, 3)
@@ -43,13 +54,7 @@ def passes_dead_head(w, what, harm):
             w.pause(0.3)  # until its daemon is queued
         with w.fault(what), harm(head):
             w.pause(w.uniform(0, 0.5))
-            if holder.ask("UNLOCK faults/queue sync=yes", 20).kind != "OK":
-                return
-            begin = time.monotonic()
-            answer = waiter.reply(None, 40)
-            took = time.monotonic() - begin
-            if answer.kind != "OK" or took > TICKET_S + POLL_S + 1 + 5 * w.worst_gap:
-                w.fail("L3", "%s: the next waiter was granted the free lock after %.2f s: %s" % (what, took, answer))
+            hands_over(w, "L3", what, holder, waiter, "faults/queue", TICKET_S + POLL_S + 1 + 5 * w.worst_gap)
 
 
 def keeps(w, what, harm, rule="L9"):

@@ -36,7 +36,7 @@ class Ends(FuncTest):
     def test_SIGTERM_with_redis(self):
         server = self.redis()
         self.ends_by(signal.SIGTERM, self.redis_daemon(server))
-        self.assertEqual(server.cli.exists("lock:a"), 1, "a lock stays in the stores until its lease ends")
+        self.assertEqual(server.cli.exists("lock:a"), 1, "the daemon has deleted a lock at its end")
         self.assertGreater(server.cli.pttl("lock:a"), 0)
 
     def test_SIGTERM_while_redis_is_stopped(self):
