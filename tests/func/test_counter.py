@@ -72,20 +72,6 @@ class Counter:
                         done += 1
         self.work(24, body, 24 * 20)
 
-    def test_64_waiters_are_served_in_the_order_of_their_requests(self):
-        name, holder = self.name(), self.connect()
-        holder.ok("LOCK " + name)
-        clients = [self.connect() for _ in range(CLIENTS)]
-        random.Random(3).shuffle(clients)
-        for c in clients:
-            c.begin("LOCK %s wait=forever" % name)
-        order = []
-        holder.ok("UNLOCK " + name)
-        for c in clients:
-            order.append(c.reply().num("fence"))
-            c.ok("UNLOCK " + name)
-        self.assertEqual(order, sorted(set(order)))
-
 
 class CounterThroughTwoDaemons(StoreTest):
     """The same through two daemons that share one Redis."""

@@ -100,7 +100,7 @@ class Greedy(FuncTest):
             raise unittest.SkipTest("the limit of %d descriptors allows %d of 20,000 connections, with which the test has passed" % (
                 resource.getrlimit(resource.RLIMIT_NOFILE)[1], possible))
 
-    def test_connections_beyond_the_limit_get_ERR_LIMIT(self):
+    def test_connections_beyond_the_limit_get_ERR_LIMIT_until_another_one_ends(self):
         daemon = self.daemon({"limits": {"clients": 50}})
         good = self.client(daemon)
         good.ok("PING")
@@ -111,6 +111,12 @@ class Greedy(FuncTest):
             with Client(daemon.addr) as extra:
                 self.assertEqual([line.code for line in extra.eof()], ["LIMIT"])
         self.others_notice_nothing(good, "other")
+        for c in others:
+            c.barrier()
+        gone = others.pop()
+        gone.ok("QUIT")
+        gone.eof()
+        self.client(daemon).ok("PING")
 
     def test_a_daemon_without_descriptors(self):
         """EMFILE: the daemon stops accepting without spinning, serves its sessions, and accepts again once it has descriptors."""

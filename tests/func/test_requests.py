@@ -254,24 +254,3 @@ class Limits(StoreTest):
         name = self.name()
         c.ok("LOCK " + name)
         self.assertLess(len(self.connect().busy("LOCK " + name).raw), 8192)
-
-
-class LimitOfClients(StoreTest):
-    """A class of its own, because its connections would disturb other tests."""
-    CONFIG = {"limits": {"clients": 20}}
-
-    def test_connections_beyond_the_limit_are_refused(self):
-        first = self.connect()
-        until(lambda: first.ok("LIST sessions").num("n") == 1, "no other session is open")
-        others = [first] + [self.connect() for _ in range(19)]
-        for client in others:
-            client.barrier()
-        extra = self.connect()
-        self.assertEqual([line.code for line in extra.eof()], ["LIMIT"])
-        for client in others:
-            client.barrier()
-        gone = others.pop()
-        gone.ok("QUIT")
-        gone.eof()
-        again = self.connect()
-        again.ok("PING")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Queues on one daemon, CANCEL, SHOW, LIST and STATS, on the memory store and on one real Redis."""
 import os
+import random
 import re
 import time
 
@@ -70,10 +71,12 @@ class Waiting:
             self.assertEqual(answer.kind, "TIMEOUT", wait)
             self.assertTrue(least <= answer.num("waited_ms") < least + 1000, (wait, answer))
 
-    def test_waiters_are_served_first_come_first_served(self):
+    def test_64_waiters_are_served_in_the_order_of_their_requests(self):
         name, holder = self.name(), self.connect()
-        holder.ok("LOCK " + name)
-        clients, last = self.waiting(name, 20), holder.ok("CHECK " + name).num("fence")
+        last, clients = holder.ok("LOCK " + name).num("fence"), [self.connect() for _ in range(64)]
+        random.Random(3).shuffle(clients)  # not the order of their connections
+        for client in clients:
+            client.begin("LOCK %s wait=forever" % name)
         for i, client in enumerate(clients):
             (clients[i - 1] if i else holder).ok("UNLOCK " + name)
             granted = client.reply()
