@@ -13,7 +13,6 @@ import importlib
 import json
 import os
 import random
-import selectors
 import shutil
 import signal
 import subprocess
@@ -24,6 +23,8 @@ import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
+from crew import crew  # the path stands above
+
 LIMIT = 240  # seconds for one row
 HEADER = "%-4s %-24s %7s %10s %12s %9s  %s" % ("row", "fault", "grants", "violations", "longest gap", "recovery", "status")
 
@@ -132,16 +133,19 @@ def judge(row, told):
 
 class Play:
     def __init__(self, key, options):
-        self.key, self.options = key, options
+        self.key, self.options, self.said = key, options, b""
+        self.folder, self.stderr, self.process, self.begin = None, None, None, 0
+
+    def start(self):
+        options = self.options
         self.folder = tempfile.mkdtemp(prefix="redlockd-faults-", dir="/tmp")
         self.stderr = tempfile.TemporaryFile()
-        argv = [sys.executable, "-B", os.path.abspath(__file__), "--work", self.folder, "--seed", str(options.seed), key]
+        argv = [sys.executable, "-B", os.path.abspath(__file__), "--work", self.folder, "--seed", str(options.seed), self.key]
         argv += ["--short"] if options.short else []
         argv += ["--program", os.path.abspath(options.program)] if options.program else []
         self.begin = time.monotonic()
         self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=self.stderr, stdin=subprocess.DEVNULL, start_new_session=True,
                                         env=dict(os.environ, REDLOCKD_TEST_TMP=self.folder, PYTHONPATH=os.pathsep.join(sys.path[:2])))
-        self.said = b""
 
     def result(self):
         status = self.process.wait()
@@ -209,28 +213,13 @@ def show(told, options):
 
 def run_all(keys, options):
     """Plays the rows, some at a time. Returns what came of each."""
-    waiting, running, all_told, selector = list(keys), {}, [], selectors.DefaultSelector()
-    try:
-        while waiting or running:
-            while waiting and len(running) < options.jobs:
-                one = Play(waiting.pop(0), options)
-                running[one.key] = one
-                selector.register(one.process.stdout, selectors.EVENT_READ, one)
-            for item, _ in selector.select(1):
-                data = os.read(item.fd, 1 << 16)
-                item.data.said += data
-                if not data:
-                    selector.unregister(item.fileobj)
-                    del running[item.data.key]
-                    all_told.append(item.data.result())
-                    show(all_told[-1], options)
-            for one in running.values():
-                if time.monotonic() - one.begin > LIMIT and one.process.poll() is None:
-                    one.process.kill()
-        return all_told
-    finally:
-        for one in running.values():
-            one.kill()
+    all_told = []
+    for play_of, data in crew([Play(key, options) for key in keys], options.jobs, LIMIT):
+        play_of.said += data
+        if not data:
+            all_told.append(play_of.result())
+            show(all_told[-1], options)
+    return all_told
 
 
 def check_checker(options):

@@ -13,16 +13,17 @@ import glob
 import importlib
 import json
 import os
-import selectors
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
-from harness import NO_EXCUSE  # the path stands above
+from crew import crew  # the path stands above
+from harness import NO_EXCUSE
 
 UNIT_LIMIT = 240  # seconds for one class
 UNSTEADY_MOST = 3  # in one run
@@ -103,13 +104,16 @@ class Unit:
 
     def __init__(self, name, names, alone, cost):
         self.name, self.names, self.alone, self.cost = name, names, alone, cost
-        self.process, self.pending, self.current, self.buffer, self.deadline, self.stderr = None, set(names), None, b"", 0, None
+        self.process, self.pending, self.current, self.buffer, self.begin, self.stderr = None, set(names), None, b"", 0, None
 
     def start(self):
-        import tempfile
         self.stderr = tempfile.TemporaryFile()
         self.process = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--work", *self.names], stdout=subprocess.PIPE, stderr=self.stderr)
-        self.deadline = time.monotonic() + UNIT_LIMIT
+        self.begin = time.monotonic()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
 
 
 def collect(wanted):
@@ -174,13 +178,11 @@ class Runner:
             else:
                 self.fail(name, "in company, and alone as well: see above")
 
-    def read(self, unit):
-        """Takes in what the worker has written. Returns False at its end."""
-        data = os.read(unit.process.stdout.fileno(), 1 << 16)
+    def read(self, unit, data):
+        """Takes in what the worker has written."""
         *lines, unit.buffer = (unit.buffer + data).split(b"\n")
         for line in lines:
             self.row(unit, json.loads(line))
-        return bool(data)
 
     def ended(self, unit):
         status = unit.process.wait()
@@ -195,21 +197,11 @@ class Runner:
             print(said, file=sys.stderr)
 
     def run(self, units, jobs):
-        waiting, running, selector = list(units), set(), selectors.DefaultSelector()
-        while waiting or running:
-            while waiting and len(running) < jobs:
-                unit = waiting.pop(0)
-                unit.start()
-                running.add(unit)
-                selector.register(unit.process.stdout, selectors.EVENT_READ, unit)
-            for key, _ in selector.select(1):
-                if not self.read(key.data):
-                    selector.unregister(key.fileobj)
-                    running.discard(key.data)
-                    self.ended(key.data)
-            for unit in running:
-                if time.monotonic() > unit.deadline and unit.process.poll() is None:
-                    unit.process.kill()
+        for unit, data in crew(units, jobs, UNIT_LIMIT):
+            if data:
+                self.read(unit, data)
+            else:
+                self.ended(unit)
 
     def report(self, seconds):
         for text in self.figures:
