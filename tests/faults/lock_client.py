@@ -21,10 +21,10 @@ LINGERING = dict(MODES, linger=5)
 
 class Options(dict):
     """c: its number. d: its daemon, at addr. seed, folder, names, lease_ms, max_lease_ms. eof_ends: the end of the connection ends all beliefs. modes: how
-    often it does what. pace_ms: how long it pauses. stall: the chance to stop itself. network: the pid of a process in its network. aim: the symbolic link
+    often it does what. pause_ms: how long it pauses. stall: the chance to stop itself. network: the pid of a process in its network. aim: the symbolic link
     that leads it to a daemon, …-<daemon>. grace_ms: its sessions outlive their connections. answer_s: how long it awaits an answer beyond the wait.
     impatient: it closes a connection without an answer, and does not complain."""
-    DEFAULTS = {"eof_ends": False, "modes": MODES, "pace_ms": 60, "stall": 0.0, "grace_ms": 0, "answer_s": 30, "network": None, "aim": None,
+    DEFAULTS = {"eof_ends": False, "modes": MODES, "pause_ms": 60, "stall": 0.0, "grace_ms": 0, "answer_s": 30, "network": None, "aim": None,
                 "impatient": False}
 
     def __getattr__(self, key):
@@ -311,7 +311,7 @@ class Worker:
         while not self.stopping:
             try:
                 getattr(self, "do_" + self.rng.choices(*zip(*modes.items()))[0])(self.rng.choice(names))
-                self.session.listen(self.rng.random() * 2 * self.options.pace_ms / 1000)
+                self.session.listen(self.rng.random() * 2 * self.options.pause_ms / 1000)
             except Gone:
                 self.connect()
         try:

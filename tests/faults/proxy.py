@@ -17,7 +17,7 @@ import wire
 
 CHUNK, FULL = 1 << 16, 8 << 20
 POLICY = {"delay": {"up": None, "down": None}, "hold": {"up": False, "down": False}, "swallow": {"up": False, "down": False},
-          "bytewise": False, "refuse": False, "cut_answer": 0, "deaf": False, "polite": False, "hold_second": None}
+          "bytewise": False, "refuse": False, "cut_answer": 0, "no_pubsub": False, "polite": False, "hold_second": None}
 
 
 class Way:
@@ -168,7 +168,7 @@ class Proxy:
             return
         if data and policy["swallow"][way.name]:
             return
-        if data and way.name == "up" and policy["deaf"] and b"\r\nSUBSCRIBE\r\n" in data:
+        if data and way.name == "up" and policy["no_pubsub"] and b"\r\nSUBSCRIBE\r\n" in data:
             self.close(pipe)
             return
         if data and way.name == "down" and policy["cut_answer"]:

@@ -23,18 +23,18 @@ class Registers:
     def _slot(self, at):
         return SLOT.unpack(os.pread(self.fenced, SLOT.size, at).ljust(SLOT.size, b"\0"))
 
-    def access(self, name, token, write=None):
+    def access(self, name, fence, write=None):
         """Reads the value, or writes it. Returns None when the register has seen a greater fence."""
         at = self.names[name] * SLOT.size
         fcntl.lockf(self.fenced, fcntl.LOCK_EX, SLOT.size, at)
         try:
             seen, value, writes, refused = self._slot(at)
-            if token < seen:
+            if fence < seen:
                 os.pwrite(self.fenced, SLOT.pack(seen, value, writes, refused + 1), at)
                 return None
             if write is not None:
                 value, writes = write, writes + 1
-            os.pwrite(self.fenced, SLOT.pack(token, value, writes, refused), at)
+            os.pwrite(self.fenced, SLOT.pack(fence, value, writes, refused), at)
             return value
         finally:
             fcntl.lockf(self.fenced, fcntl.LOCK_UN, SLOT.size, at)

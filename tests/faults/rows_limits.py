@@ -139,7 +139,7 @@ def eat(w, daemon):
 EX_OSERR = 71  # the status of a daemon that has run out of memory
 
 
-def starve(w, daemon, limit, lift, ends=(EX_OSERR,)):
+def limit_memory(w, daemon, limit, lift, ends=(EX_OSERR,)):
     """A daemon whose memory is limited may end with one of these statuses, and must do no other harm."""
     daemon.expect_dead = True
     with w.fault("daemon %d without memory" % daemon.index):
@@ -172,7 +172,7 @@ def no_memory(w):
         if daemon:
             resource.prlimit(daemon.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     while w.more():
-        starve(w, w.rng.choice(w.daemons), limit, lift)
+        limit_memory(w, w.rng.choice(w.daemons), limit, lift)
 
 
 @row(35, "memory-cgroup", "a daemon in a control group without memory: the kernel kills it at any moment, or it stalls",
@@ -188,7 +188,7 @@ def memory_cgroup(w):
         def limit(daemon, group=group):
             group.take(daemon)
             group.limit((daemon.rss_kib() + w.rng.randrange(-200, 300)) << 10)
-        starve(w, daemon, limit, lambda _, group=group: group.limit(None), (EX_OSERR, -9))
+        limit_memory(w, daemon, limit, lambda _, group=group: group.limit(None), (EX_OSERR, -9))
 
 
 @row(35, "allocations-fail", "each n-th allocation of a daemon and its libraries fails: it may end, but must do no harm",
@@ -205,7 +205,7 @@ def allocations_fail(w):
         fail(daemon, w.rng.choice((1, w.rng.randrange(2, 20), w.rng.randrange(20, 4000))))
     while w.more():
         daemon = w.rng.choice(w.daemons)
-        starve(w, daemon, limit, lambda _, daemon=daemon: fail(daemon, 0))
+        limit_memory(w, daemon, limit, lambda _, daemon=daemon: fail(daemon, 0))
 
 
 @row(36, "wrong-configuration", "one state directory for two daemons, one Redis named twice, other lists of nodes",

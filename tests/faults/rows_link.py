@@ -142,7 +142,7 @@ def cut(w):
 @row(32, "pubsub-lost", "no Pub/Sub connection works: messages about releases are lost, and timers must do",
      injects="links that refuse Pub/Sub", gap=1.0, client={"modes": {"wait": 1}})
 def without_pubsub(w):
-    with w.fault("no Pub/Sub"), w.behaving(w.links(), deaf=True):
+    with w.fault("no Pub/Sub"), w.behaving(w.links(), no_pubsub=True):
         w.cut(w.links())
         while w.more():
             w.breathe(0.3, 1)

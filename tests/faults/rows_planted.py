@@ -24,7 +24,7 @@ PLANTED = {
     "ADOPT_UNROTATED": ("40b", ("S1", "S13"), 35),
 }
 
-SHORT_HOLDS = {"modes": {"short": 3, "late": 3, "try": 2, "wait": 3}, "pace_ms": 30}
+SHORT_HOLDS = {"modes": {"short": 3, "late": 3, "try": 2, "wait": 3}, "pause_ms": 30}
 
 
 @row(8, "planted: guard off", "a node that may have forgotten is joined at once: two of three blank, within a lease",

@@ -20,28 +20,28 @@ import sys
 import tempfile
 import time
 import traceback
+import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
-from crew import crew  # the path stands above
+import process  # the paths stand above
+import rows
+from crew import crew
+from process import Skip
+from world import World
+
+for module in sorted(glob.glob(os.path.join(HERE, "rows_*.py"))):
+    importlib.import_module(os.path.basename(module)[:-3])
+from rows_planted import PLANTED
 
 LIMIT = 240  # seconds for one row
 HEADER = "%-4s %-24s %7s %10s %12s %9s  %s" % ("row", "fault", "grants", "violations", "longest gap", "recovery", "status")
-
-
-def load_rows():
-    for path in sorted(glob.glob(os.path.join(HERE, "rows_*.py"))):
-        importlib.import_module(os.path.basename(path)[:-3])
-    import rows
-    return rows
 
 
 # --- one row, in its own process -------------------------------------------------------------------------------------
 
 def own_network():
     """Gives this process a network and mounts of its own, which end with it."""
-    import process
-    from process import Skip
     if process.LIBC.unshare(0x40000000 | 0x00020000) != 0:
         raise Skip("this host gives no network namespace")
     process.call("mount", "--make-rprivate", "/")
@@ -50,11 +50,8 @@ def own_network():
 
 
 def find_row(key):
-    rows = load_rows()
     if "/" in key:
-        import process
-        import rows_planted
-        rows.planted([key.partition("/")[2]], rows_planted.PLANTED, process.BUILD)
+        rows.planted([key.partition("/")[2]], PLANTED, process.BUILD)
     return rows.ROWS[key]
 
 
@@ -66,17 +63,15 @@ def play(key, seed, short, folder, program=None):
     for turn in range(TRIES if "/" in key else 1):
         own = os.path.join(folder, "try-%d" % turn)
         os.mkdir(own)
-        told = play_once(key, "%s/%d" % (seed, turn) if turn else seed, short, own, program)
-        if told["status"] != "failed" or not any(text.startswith("blind") for text in told["violations"]):
+        result = play_once(key, "%s/%d" % (seed, turn) if turn else seed, short, own, program)
+        if result["status"] != "failed" or not any(text.startswith("blind") for text in result["violations"]):
             break
-    return told
+    return result
 
 
 def play_once(key, seed, short, folder, program):
-    from process import Skip
-    from world import World
     row = find_row(key)
-    told = {"row": key, "name": row.name, "grants": 0, "violations": [], "gap": None, "recovery": None, "status": "failed", "notes": []}
+    result = {"row": key, "name": row.name, "grants": 0, "violations": [], "gap": None, "recovery": None, "status": "failed", "notes": []}
     world = None
     try:
         if row.net:
@@ -90,43 +85,43 @@ def play_once(key, seed, short, folder, program):
         world = World(folder, "%s/%s" % (key, seed), seconds, **options)
         row.function(world.start())
         verdict, recovery = world.finish(row.kind, row.orphans)
-        told.update(grants=len(verdict.grants), gap=verdict.longest_gap(), recovery=recovery, violations=world.violations, notes=world.notes)
-        judge_pauses(row, told, (1.02 * world.max_lease_ms / 1000 + world.lease_ms / 1000 + 1, 5 * world.worst_gap))
-        judge(row, told)
+        result.update(grants=len(verdict.grants), gap=verdict.longest_gap(), recovery=recovery, violations=world.violations, notes=world.notes)
+        judge_pauses(row, result, (1.02 * world.max_lease_ms / 1000 + world.lease_ms / 1000 + 1, 5 * world.worst_gap))
+        judge(row, result)
     except Skip as skip:
-        told.update(status="skipped", notes=[str(skip)])
+        result.update(status="skipped", notes=[str(skip)])
     except Exception:  # pylint: disable=broad-except
-        told["violations"] = (world.violations if world else []) + ["the row itself: " + traceback.format_exc()]
+        result["violations"] = (world.violations if world else []) + ["the row itself: " + traceback.format_exc()]
     finally:
         if world:
-            told["logs"] = [] if told["status"] != "failed" else [daemon.log()[-3000:] for daemon in world.daemons]
+            result["logs"] = [] if result["status"] != "failed" else [daemon.log()[-3000:] for daemon in world.daemons]
             world.close()
-    return told
+    return result
 
 
-def judge_pauses(row, told, most):
+def judge_pauses(row, result, most):
     """L1: after a fault ends a grant follows, unless another fault begins. L11: grants go on between faults, and beside those that leave a quorum.
     most: (the most seconds for a recovery, the seconds by which this machine was late)."""
     recovery, late = most
-    if told["recovery"] > recovery + late:
-        told["violations"] = told["violations"] + ["L1: no grant for %.2f s after a fault, %.2f s at most" % (told["recovery"], recovery + late)]
-    if row.gap and told["gap"] > row.gap + late:
-        told["violations"] = told["violations"] + ["L11: no grant for %.2f s, %.2f s at most in this row" % (told["gap"], row.gap + late)]
+    if result["recovery"] > recovery + late:
+        result["violations"] = result["violations"] + ["L1: no grant for %.2f s after a fault, %.2f s at most" % (result["recovery"], recovery + late)]
+    if row.gap and result["gap"] > row.gap + late:
+        result["violations"] = result["violations"] + ["L11: no grant for %.2f s, %.2f s at most in this row" % (result["gap"], row.gap + late)]
 
 
-def judge(row, told):
+def judge(row, result):
     """A row has passed without a violation and with enough grants to judge, or with a violation if it expects one."""
-    rules = {text.split(":")[0] for text in told["violations"]}
+    rules = {text.split(":")[0] for text in result["violations"]}
     if row.expect:
         seen = rules & set(row.expect)
-        told["status"] = "passed" if seen else "failed"
+        result["status"] = "passed" if seen else "failed"
         note = "violation of %s, as expected" % ", ".join(sorted(seen)) if seen else "NO violation of %s: the checker does not see it" % " or ".join(row.expect)
-        told["notes"] = told["notes"] + [note]
-        told["violations"] = told["violations"] if seen else told["violations"] + ["blind: expected one of %s" % ", ".join(row.expect)]
-    elif not told["violations"] and told["grants"] < 30:
-        told["violations"] = ["too few grants to judge"]
+        result["notes"] = result["notes"] + [note]
+        result["violations"] = result["violations"] if seen else result["violations"] + ["blind: expected one of %s" % ", ".join(row.expect)]
+    elif not result["violations"] and result["grants"] < 30:
+        result["violations"] = ["too few grants to judge"]
     else:
-        told["status"] = "failed" if told["violations"] else "passed"
+        result["status"] = "failed" if result["violations"] else "passed"
 
 
 # --- the parent ------------------------------------------------------------------------------------------------------
@@ -151,18 +146,18 @@ class Play:
         status = self.process.wait()
         self.process.stdout.close()
         try:
-            told = json.loads(self.said.splitlines()[-1])
+            result = json.loads(self.said.splitlines()[-1])
         except (ValueError, IndexError):
             self.stderr.seek(0)
             text = self.stderr.read().decode("utf-8", "replace")[-3000:]
-            told = {"row": self.key, "name": "", "grants": 0, "gap": None, "recovery": None, "status": "failed", "notes": [],
-                    "violations": ["the row's process ended with status %s\n%s" % (status, text)]}
-        told["seconds"] = time.monotonic() - self.begin
-        if told["status"] == "failed" and self.options.keep:
-            told["notes"] = told["notes"] + ["history in " + self.folder]
+            result = {"row": self.key, "name": "", "grants": 0, "gap": None, "recovery": None, "status": "failed", "notes": [],
+                      "violations": ["the row's process ended with status %s\n%s" % (status, text)]}
+        result["seconds"] = time.monotonic() - self.begin
+        if result["status"] == "failed" and self.options.keep:
+            result["notes"] = result["notes"] + ["history in " + self.folder]
         else:
             shutil.rmtree(self.folder, ignore_errors=True)
-        return told
+        return result
 
     def kill(self):
         self.process.kill()
@@ -174,16 +169,15 @@ class Play:
             time.sleep(0.05)
 
 
-def line(told):
+def line(result):
     def seconds(value):
         return "-" if value is None else "%.2f s" % value
     return "%-4s %-24s %7d %10d %12s %9s  %s" % (
-        told["row"], told["name"][:24], told["grants"], len(told["violations"]), seconds(told["gap"]), seconds(told["recovery"]), told["status"])
+        result["row"], result["name"][:24], result["grants"], len(result["violations"]), seconds(result["gap"]), seconds(result["recovery"]), result["status"])
 
 
 def again(options, key=None):
     """The command that repeats the run, or one of its rows."""
-    import process
     row, _, mistake = (key or " ".join(options.rows)).partition("/")
     row = mistake or row
     build = os.path.relpath(process.BUILD, process.ROOT)
@@ -197,76 +191,72 @@ def again(options, key=None):
     return " ".join(word for word in words if word)
 
 
-def show(told, options):
-    print(line(told))
-    for text in told["notes"]:
+def show(result, options):
+    print(line(result))
+    for text in result["notes"]:
         print("       %s" % text)
-    if told["status"] == "failed":
-        if told["row"] != "-":
-            print("       again: " + again(options, told["row"]))
-        for text in told["violations"][:8]:
+    if result["status"] == "failed":
+        if result["row"] != "-":
+            print("       again: " + again(options, result["row"]))
+        for text in result["violations"][:8]:
             print("       %s" % text[:1500])
-        for log in told.get("logs", []):
+        for log in result.get("logs", []):
             print("       --- a daemon's log\n%s" % log)
     sys.stdout.flush()
 
 
 def run_all(keys, options):
     """Plays the rows, some at a time. Returns what came of each."""
-    all_told = []
+    results = []
     for play_of, data in crew([Play(key, options) for key in keys], options.jobs, LIMIT):
         play_of.said += data
         if not data:
-            all_told.append(play_of.result())
-            show(all_told[-1], options)
-    return all_told
+            results.append(play_of.result())
+            show(results[-1], options)
+    return results
 
 
 def check_checker(options):
     """The tests of the checker are the first row: they show that its verdicts can be trusted."""
-    import unittest
-    result = unittest.TestResult()
+    tests = unittest.TestResult()
     begin = time.monotonic()
-    unittest.defaultTestLoader.loadTestsFromNames(["test_checker", "test_rows"]).run(result)
-    wrong = ["%s\n%s" % (test, text) for test, text in result.errors + result.failures]
-    told = {"row": "-", "name": "the checker itself", "grants": 0, "gap": None, "recovery": None, "violations": wrong, "notes": [],
-            "status": "failed" if wrong or not result.testsRun else "passed", "seconds": time.monotonic() - begin}
-    show(told, options)
-    return told
+    unittest.defaultTestLoader.loadTestsFromNames(["test_checker", "test_rows"]).run(tests)
+    wrong = ["%s\n%s" % (test, text) for test, text in tests.errors + tests.failures]
+    result = {"row": "-", "name": "the checker itself", "grants": 0, "gap": None, "recovery": None, "violations": wrong, "notes": [],
+              "status": "failed" if wrong or not tests.testsRun else "passed", "seconds": time.monotonic() - begin}
+    show(result, options)
+    return result
 
 
 def planted_keys(names):
     """Builds the daemons with these planted mistakes, or with all mistakes of the table. Returns the keys of their rows."""
-    import process
-    import rows_planted
-    keys = load_rows().planted(names, rows_planted.PLANTED, process.BUILD)
+    keys = rows.planted(names, PLANTED, process.BUILD)
     folder = os.path.relpath(process.BUILD, process.ROOT)
     programs = ["%s/planted/%s" % (folder, key.partition("/")[2]) for key in keys]
     subprocess.run(["make", "--no-print-directory", "-s", "-C", process.ROOT, "O=" + folder, *programs], check=True)
     return keys
 
 
-def sum_up(told, keys, options, seconds):
+def sum_up(results, keys, options, seconds):
     """Prints the table, what became of each fault if all rows were run, and which rows did not pass."""
-    import rows
-    told_of = {one["row"]: one for one in told if one["row"] in keys}
+    by_key = {one["row"]: one for one in results if one["row"] in keys}
     print("\n" + HEADER)
     for key in keys:
-        print(line(told_of[key]))
+        print(line(by_key[key]))
     faults = rows.by_fault()
     if set(keys) >= {key for of_fault in faults.values() for key in of_fault}:
         print("\n%-60s %-18s %s" % ("injected", "rows", "status"))
         for fault, of_fault in faults.items():
-            print("%-60s %-18s %s" % (fault, " ".join(of_fault), rows.outcome(of_fault, {key: one["status"] for key, one in told_of.items()})))
+            print("%-60s %-18s %s" % (fault, " ".join(of_fault), rows.outcome(of_fault, {key: one["status"] for key, one in by_key.items()})))
     print()
-    for one in told:
+    for one in results:
         if one["status"] != "passed":
             print("%s %s %s%s" % (one["status"], one["row"], one["name"], ": " + one["notes"][0] if one["status"] == "skipped" else ""))
             if one["status"] == "failed" and one["row"] != "-":
                 print("again: " + again(options, one["row"]))
     print("%d rows, %d skipped, %d grants checked, longest unavailability %.1f s, longest recovery %.1f s, %.0f s" % (
-        len(told_of), sum(one["status"] == "skipped" for one in told), sum(one["grants"] for one in told),
-        max((one["gap"] or 0 for one in told), default=0), max((one["recovery"] or 0 for one in told), default=0), seconds))
+        len(by_key), sum(one["status"] == "skipped" for one in results), sum(one["grants"] for one in results),
+        max((one["gap"] or 0 for one in results), default=0), max((one["recovery"] or 0 for one in results), default=0), seconds))
 
 
 def stop(*_):
@@ -290,7 +280,6 @@ def arguments():
 def main():
     options = arguments()
     if options.work:
-        import process
         process.die_with_parent()
         out = os.fdopen(os.dup(1), "w")
         os.dup2(2, 1)
@@ -299,7 +288,6 @@ def main():
         return 0
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
-    rows = load_rows()
     everything = not options.short or options.rows
     keys = planted_keys(options.rows) if options.planted else [key for key in rows.chosen(options.rows) if everything or rows.ROWS[key].short]
     if options.list:
@@ -308,9 +296,9 @@ def main():
         return 0
     begin = time.monotonic()
     print("seed %d; again: %s\n%s" % (options.seed, again(options), HEADER), flush=True)
-    told = [check_checker(options), *run_all(keys, options)]
-    count = {status: sum(one["status"] == status for one in told) for status in ("passed", "failed", "skipped")}
-    sum_up(told, keys, options, time.monotonic() - begin)
+    results = [check_checker(options), *run_all(keys, options)]
+    count = {status: sum(one["status"] == status for one in results) for status in ("passed", "failed", "skipped")}
+    sum_up(results, keys, options, time.monotonic() - begin)
     print("%d passed, %d failed" % (count["passed"], count["failed"]))
     return 1 if count["failed"] or not count["passed"] else 0
 

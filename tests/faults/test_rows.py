@@ -19,7 +19,7 @@ from redis_server import Clock
 
 class Tables(unittest.TestCase):
     def setUp(self):
-        self.rows = {key for key in run.load_rows().ROWS if "/" not in key}
+        self.rows = {key for key in rows.ROWS if "/" not in key}
 
     def test_each_row_injects_a_fault_and_each_fault_has_its_rows_in_order(self):
         faults = rows.by_fault()
@@ -27,8 +27,7 @@ class Tables(unittest.TestCase):
         self.assertEqual(faults["Redis killed with -9, blank at its return"], ["8", "8x", "10"])
 
     def test_each_planted_mistake_has_a_row(self):
-        import rows_planted
-        self.assertEqual({base for base, *_ in rows_planted.PLANTED.values()} - self.rows, set())
+        self.assertEqual({base for base, *_ in run.PLANTED.values()} - self.rows, set())
 
     def test_the_outcome_of_a_fault_follows_from_its_rows(self):
         status = {"1": "passed", "2": "skipped", "3": "failed"}

@@ -17,7 +17,7 @@ from history import History, Log, now
 from hosts import Hosts
 from links import Links
 from packets import LossyWire
-from process import Skip, merged, state_of, until, yaml
+from process import merged, state_of, until, yaml
 from redis_server import Clock, Redis
 from registers import Registers
 
@@ -65,10 +65,6 @@ class World(Hosts, Links):
             self.daemons.append(self.make_daemon(i))
             self.daemons[i].start().joined()
             self.strict(self.daemons[i])
-        if self.options.get("client", {}).get("grace_ms"):
-            with wire.Client(self.daemons[0].addr) as probe:
-                if probe.ask("HELP RESUME").kind != "OK":
-                    raise Skip("this daemon has no RESUME")
         for i in range(self.options.get("clients", CLIENTS)):
             self.start_client(i)
         until(lambda: self.grants_seen() or not self.processes, "a first grant", 20)

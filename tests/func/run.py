@@ -23,7 +23,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
 from crew import crew  # the path stands above
-from harness import NO_EXCUSE
+from harness import NO_EXCUSE, FuncTest
 
 UNIT_LIMIT = 240  # seconds for one class
 UNSTEADY_MOST = 3  # in one run
@@ -92,8 +92,7 @@ def work(names):
     suite = unittest.defaultTestLoader.loadTestsFromNames(names)
     reporter = Reporter(out)
     suite.run(reporter)
-    import harness
-    for text in harness.FuncTest.figures:
+    for text in FuncTest.figures:
         reporter.say(figure=text)
 
 

@@ -66,7 +66,7 @@ class Notified(FuncTest):
         daemon = self.daemon({"lease": "500ms"}, env={"WATCHDOG_USEC": "20000"})
         c = self.client(daemon)
         c.ok("LOCK held")
-        daemon.notify.deaf.set()
+        daemon.notify.stopped.set()
         slowest, end, next_reload = 0, time.monotonic() + 2, 0
         while time.monotonic() < end:
             if time.monotonic() > next_reload:

@@ -37,11 +37,11 @@ class Notify:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.sock.bind(path)
         os.chmod(path, 0o777)  # for a daemon of another user, too
-        self.deaf = threading.Event()  # when set, nobody reads any more
+        self.stopped = threading.Event()  # when set, nobody reads any more
         threading.Thread(target=self.listen, daemon=True).start()
 
     def listen(self):
-        while not self.deaf.is_set():
+        while not self.stopped.is_set():
             ready, _, _ = select.select([self.sock], [], [], 0.1)
             if self.sock.fileno() < 0:
                 return
@@ -67,7 +67,7 @@ class Notify:
             self.said.clear()
 
     def close(self):
-        self.deaf.set()
+        self.stopped.set()
         self.sock.close()
 
 

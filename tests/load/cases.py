@@ -201,20 +201,20 @@ def burst(count, wait, redis=3):
 class Flood:
     """64 well-behaved clients, in turn alone and beside a flood. The medians of the intervals are compared."""
 
-    def __init__(self, kind, width, tree, pace):
+    def __init__(self, kind, width, tree, slowed):
         if len(CPUS) < 2:
             raise Skip("there is one processor, which the flood and the daemon would share")
         descriptors(width + 500)
-        self.kind, self.pace = kind, pace
+        self.kind, self.slowed = kind, slowed
         self.scene = Scene(0, tree, cpu=CPUS[0])
         self.flood = self.scene.generator("flood", kind, width, rude=True, cpu=CPUS[1])
         self.mix = self.scene.generator("mix", 64, 20, "mix/", rig.seed, cpu=CPUS[1])
         self.mix.ask("connect", "connected")
-        if pace:
-            self.paced(width)
+        if slowed:
+            self.slow_down(width)
         self.alone, self.beside, self.told, self.rss_kib, self.wrong = [], [], [], 0, 0
 
-    def paced(self, width):
+    def slow_down(self, width):
         """Slows the flood to half of what the daemon can take: beyond that the test would measure the processor."""
         begun = time.monotonic()
         self.flood.ask("go", "going")
@@ -269,11 +269,11 @@ class Flood:
             self.scene.close()
 
 
-def flood(kind, width, intervals, seconds, most=RATIO_MOST, mib=None, tree=None, pace=False, attempts=3):
+def flood(kind, width, intervals, seconds, most=RATIO_MOST, mib=None, tree=None, slowed=False, attempts=3):
     """Takes the best of some attempts: other work of the machine makes the ratio worse, never better."""
     best = None
     for _ in range(attempts):
-        f = Flood(kind, width, tree or {}, pace)
+        f = Flood(kind, width, tree or {}, slowed)
         try:
             f.play(intervals, seconds)
         finally:
@@ -298,8 +298,8 @@ def flood(kind, width, intervals, seconds, most=RATIO_MOST, mib=None, tree=None,
 FLOODS = {
     "churn": dict(kind="churn", width=1, mib=16),
     "crowd": dict(kind="crowd", width=12000, mib=64),
-    "garbage": dict(kind="garbage", width=16, mib=32, pace=True),
-    "greedy": dict(kind="greedy", width=4, mib=32, pace=True),
+    "garbage": dict(kind="garbage", width=16, mib=32, slowed=True),
+    "greedy": dict(kind="greedy", width=4, mib=32, slowed=True),
     "deaf": dict(kind="deaf", width=300, mib=300),
 }
 
