@@ -19,7 +19,7 @@ def some_links(w):
 
 
 @row(12, "partition", "a daemon cut off from a minority or a majority, both ways or one way",
-     injects=("links that hold one direction, or both", "links that drop what one side says"), short=True, daemons=3,
+     injects=("links that hold one direction, or both", "links that swallow one direction"), short=True, daemons=3,
      client={"modes": dict(MODES, hold=6)})
 def partition(w):
     while w.more():
@@ -41,7 +41,7 @@ def cut_off(w, daemon):
 
 
 @row(13, "delay-jitter", "every link delays each direction by another time, with jitter",
-     injects="links that delay, each by its own", gap=2.0, variant="a", short=True, client={"modes": dict(MODES, late=4)})
+     injects="links that delay, each by another time", gap=2.0, variant="a", short=True, client={"modes": dict(MODES, late=4)})
 def jitter(w):
     while w.more():
         for key in w.links():
@@ -58,7 +58,7 @@ def jitter(w):
 
 
 @row(13, "delay-reordered", "connections overtake each other: each new one is faster or slower than the last, and old ones are cut late",
-     injects=("links that hold one direction, or both", "links that delay, each by its own"), variant="b")
+     injects=("links that hold one direction, or both", "links that delay, each by another time"), variant="b")
 def reordered(w):
     while w.more():
         keys = some_links(w)
@@ -130,7 +130,7 @@ def bytewise(w):
 
 
 @row(15, "cut-before-reply", "a connection to Redis breaks after the request, before its n-th answer",
-     injects="links that are cut, a reply dropped with them", short=True)
+     injects="links that are cut instead of a reply", short=True)
 def cut(w):
     while w.more():
         keys = some_links(w)

@@ -111,7 +111,7 @@ def overtaken(w):
 
 
 row(13, "overtaken", "the schedule that breaks the order of fences if a fence is raised where another daemon holds the key",
-    injects="links that hold what one of two must say next", variant="c", **TRIES)(overtaken)
+    injects="links that hold the next request of one daemon", variant="c", **TRIES)(overtaken)
 row(13, "planted: raise anywhere", "the same, with a daemon that does that",
-    injects="links that hold what one of two must say next", variant="x", expect=("S3",), short=True,
+    injects="links that hold the next request of one daemon", variant="x", expect=("S3",), short=True,
     program=os.path.join(BUILD, "planted", "RAISE_ANYWHERE"), **TRIES)(overtaken)
