@@ -22,6 +22,7 @@
  *
  * As long as nothing is added there is no file and no I/O. Unusable: a write failed. The file is taken away, or made worthless, because it says
  * less than the truth from now on; records are dropped until a snapshot can be written, tried again with growing pauses.
+ * See ALGORITHMS.md, Adoption.
  */
 #ifndef JOURNAL_H
 #define JOURNAL_H

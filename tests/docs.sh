@@ -80,6 +80,23 @@ echo 'int redlock_planted(void);' | cat client/redlock.h - >"$scratch/planted.h"
 [ "$(undocumented "$scratch/planted.h" client/libredlock.3)" ]
 verdict $? "a function that libredlock.3 does not describe is not found missing"
 
+# What ALGORITHMS.md cites of the tree is there, and what the tree cites of it.
+cited() {
+	find daemon proto client '(' -name '*.[ch]' -o -name '*.lua' ')' -exec \
+		awk -f tests/cited.awk "$1" tests/sim/check/invariant.def daemon/core/mutant.def "$scratch/cites.h" {} + 2>&1
+}
+: >"$scratch/cites.h"
+cited daemon/core/ALGORITHMS.md >"$scratch/cited"
+[ ! -s "$scratch/cited" ]
+verdict $? "daemon/core/ALGORITHMS.md and the tree differ: $(tr '\n' ';' <"$scratch/cited")"
+# shellcheck disable=SC2016 # the backquotes are the page's
+printf '%s\n' '`daemon/core/round.c: round_outcome(), planted()` `daemon/core/planted.c` S99 L1. Planted: PLANTED, GUARD_OFF.' |
+	cat daemon/core/ALGORITHMS.md - >"$scratch/planted.md"
+printf '/* See ALGORITHMS.md, Votes; Planted. */\n/* Source: ALGORITHMS.md 11. */\n' >"$scratch/cites.h"
+cited "$scratch/planted.md" >"$scratch/cited"
+[ "$(wc -l <"$scratch/cited")" -eq 6 ] && [ "$(grep -ciE 'planted|S99|no section' "$scratch/cited")" -eq 6 ]
+verdict $? "a citation of what is not there is not found missing: $(tr '\n' ';' <"$scratch/cited")"
+
 # The page of a program describes all options that --help lists.
 for program in redlockd.8 redlock.1; do
 	for option in $("$build/${program%.*}" --help 2>&1 | grep -oE -- '--[a-z][a-z-]+' | sort -u); do

@@ -3,6 +3,7 @@
  * The acquire round. All usable nodes are asked in parallel; a quorum that grants with one and the same base is a grant after one round trip. When the
  * bases differ, a second round raises the fence to the largest of them, at the nodes that granted and nowhere else: only those count.
  * What did not lead to a grant is released everywhere it may stand.
+ * See ALGORITHMS.md, Rounds; Fencing tokens.
  */
 #include "daemon/core/admit.h"
 #include "daemon/core/move.h"

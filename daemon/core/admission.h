@@ -6,6 +6,7 @@
  * could wait do not starve those who ask. Among them it goes by when half of each is over: who extends a crowd of long leases, over and over, costs nobody a
  * short one. A key that is to be left behind (UNLOCK keep=) is the first of them: it may end any moment, and it is one question in the place of many renewals.
  * What is given back comes before those who ask, so a name is released before it is asked for again.
+ * See ALGORITHMS.md, Admission.
  */
 #ifndef CORE_ADMISSION_H
 #define CORE_ADMISSION_H

@@ -4,7 +4,7 @@
  * the place of the old; a quorum that does proves that the lock was held without a gap, and the old value is worth nothing from then on, to whoever
  * else knows it. Where a quorum denies it, all is undone; where too few answer in time, what stands ends by itself. How much of the lease's range of
  * tokens was used is not known, so it is handed to nobody. Until a store has said that the old value is not there, and nothing that the former
- * life sent can put it there any more, renewals and releases reckon with it. Source: ALGORITHMS.md 11.
+ * life sent can put it there any more, renewals and releases reckon with it. See ALGORITHMS.md, Adoption.
  *
  * A life may end within that round trip, and the next before it knows more. So the journal has the new value and all those that it may take the place
  * of before any store is asked, and the next life accepts whichever it finds: each store holds one of them as long as the lock was held there without a

@@ -2,6 +2,7 @@
 /*
  * Debts: releases that the stores have not all confirmed. From debt_begin on the value is dead; it is deleted, or left with a short TTL, wherever it may
  * stand, again and again where the outcome is unknown, until the key has expired by itself.
+ * See ALGORITHMS.md, Outstanding releases.
  */
 #include "daemon/core/admit.h"
 #include "daemon/core/move.h"

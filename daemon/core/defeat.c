@@ -2,6 +2,7 @@
 /*
  * What a round that was not won says of the lock: somebody else has it, the votes are split, or too few stores answered. What it placed is given back;
  * those who cannot wait are told why, and for those who can it is asked again: at once, at a guess of when it is free, or after a pause.
+ * See ALGORITHMS.md, Rounds; Split votes.
  */
 #include "daemon/core/move.h"
 #include "daemon/core/engine_part.h"

@@ -6,6 +6,7 @@
  * Rules that it obeys: a lease is held only while Q votes say so; a vote counts from before its command was sent and only of a joined
  * node; a value is dead once a release for it was sent; a renewal of unknown outcome changes nothing, except that one with a shorter TTL
  * lowers the vote when it is sent; a loss is told before the holder's validity ends, and the key is left alone until it has.
+ * See ALGORITHMS.md, Four ways through the code.
  */
 #ifndef CORE_ENGINE_H
 #define CORE_ENGINE_H

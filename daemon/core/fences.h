@@ -4,6 +4,7 @@
  * What a store forgot stands at others as well, as long as no more than a minority forgets. The last token that was granted with a vote of a
  * store that forgot was granted before the quarantine of that store ended. So the others are asked after that.
  * One that does not answer then may be the only one that knows that token. So what the store may have issued before its clock was set back counts as well.
+ * See ALGORITHMS.md, Fencing tokens.
  */
 #ifndef CORE_FENCES_H
 #define CORE_FENCES_H

@@ -5,6 +5,7 @@
  * caused it. So the window is halved when calls begin to wait (below a few calls: when one takes longer than it may), and grows by and by while they do not and
  * it is used. A value machine.
  * Source: additive increase, multiplicative decrease (Chiu, Jain 1989), on delay rather than loss (Brakmo, Peterson 1995); RFC 7661.
+ * See ALGORITHMS.md, Admission.
  */
 #ifndef CORE_FLOW_H
 #define CORE_FLOW_H

@@ -2,6 +2,7 @@
 /*
  * Local hand-over: the lease stays as it is, the next in line gets it with the next token of its range, without a round. Only on the same terms,
  * with validity left that is worth having, and within bounds as soon as somebody elsewhere wants it. Source: lock cohorting, Dice, Marathe, Shavit 2012.
+ * See ALGORITHMS.md, Hand-over.
  */
 #include "daemon/core/move.h"
 #include "daemon/core/engine_part.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How a hold ends: by UNLOCK, with its session, by a loss; and what is then done with the lease: handed on, released, or left alone as long as the holder may
- * believe in it. */
+ * believe in it. See ALGORITHMS.md, End of a hold. */
 #include "daemon/core/move.h"
 #include "daemon/core/engine_part.h"
 

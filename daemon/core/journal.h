@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records of the journal, as bytes: what the next life of the daemon must know to let clients resume (ALGORITHMS.md 11). One record is one
+ * Records of the journal, as bytes: what the next life of the daemon must know to let clients resume. See ALGORITHMS.md, Adoption. One record is one
  * EFFECT_JOURNAL and comes back as one EVENT_RESTORE. Only sessions that asked for grace have any.
  *
  *   SESSION  begins a session, or changes what it asked for

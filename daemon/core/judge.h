@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a probe says about a node: pure judgement, no calls. */
+/* What a probe says about a node: pure judgement, no calls. See ALGORITHMS.md, Restart guard. */
 #ifndef CORE_JUDGE_H
 #define CORE_JUDGE_H
 

@@ -17,6 +17,7 @@
  *
  * A store that is alone has nobody to agree with: theirs. CLOCK_REALTIME of this host does not tell: whoever sets a stopped machine going again often
  * sets that clock right at the same moment.
+ * See ALGORITHMS.md, Jumping clocks.
  */
 #ifndef CORE_JUMP_H
 #define CORE_JUMP_H

@@ -27,6 +27,7 @@
  * daemon that has timed it before, and what was flushed may be new for one that has just been started.
  *
  * A clock that seems to jump is evidence of lost memory only once it is known that it was not this host that stood still: see jump.h.
+ * See ALGORITHMS.md, Restart guard.
  */
 #ifndef CORE_MEMBER_H
 #define CORE_MEMBER_H

@@ -2,6 +2,7 @@
 /*
  * An op is one question to all stores about one value: acquire, raise, renew, release, leave (UNLOCK keep=). It lives until every call that it
  * sent has been answered, so a late answer always finds it. It counts; what the count means is the engine's.
+ * See ALGORITHMS.md, Rounds.
  */
 #ifndef CORE_OP_H
 #define CORE_OP_H

@@ -3,6 +3,7 @@
  * Votes. A vote at node i is a lower bound until[i], on this daemon's CLOCK_BOOTTIME, of the moment until which i still holds our
  * value: the time just before the command was sent + LEASE * (1 - rho) - delta. The lease holds at x iff at least Q of them are
  * greater than x, so its deadline D is the Q-th largest. Nothing else means held. Source: Antirez' Redlock with deadlines per node.
+ * See ALGORITHMS.md, Votes; Fencing tokens.
  */
 #ifndef CORE_QUORUM_H
 #define CORE_QUORUM_H

@@ -4,6 +4,7 @@
  * while a quorum of the other votes still stands: what comes later is refused, or the next life of the daemon would take it for a proof that the lock was
  * held all the time. When so many nodes had lost it that somebody else may have held the lock, the lock is lost. One EXTEND of a value is in flight per
  * node, so answers come in order.
+ * See ALGORITHMS.md, Renewal.
  */
 #include "daemon/core/admit.h"
 #include "daemon/core/move.h"
@@ -154,7 +155,7 @@ void renew_due(struct engine *e, struct lock *l)
 
 /*
  * A longer lease is in the journal before the stores are asked for it: they may grant it, and CHECK, SAFE or RESUME tell of it, although EXTEND was
- * answered ERR. Source: ALGORITHMS.md, amendment 14.
+ * answered ERR.
  */
 static void renew_promise(struct engine *e, const struct op *op)
 {

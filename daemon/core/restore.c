@@ -2,6 +2,7 @@
 /*
  * The journal of the former life, replayed: its sessions are there again, without connections, and what they held is expected until the stores have
  * confirmed it. Records come in order; each is carried out on what those before it left. One that makes no sense ends the belief in all of them.
+ * See ALGORITHMS.md, Adoption.
  */
 #include "daemon/core/command.h"
 

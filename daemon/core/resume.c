@@ -3,6 +3,7 @@
  * Sessions that outlive their connections. One with grace is detached when its connection drops: what it holds stays held, what it waits for keeps its
  * place, and what it would have been told is remembered where it matters. RESUME takes it over on another connection. When nobody does, it ends as
  * the drop would have ended it, and never sooner than its client may believe.
+ * See ALGORITHMS.md, Sessions.
  */
 #include "daemon/core/command.h"
 

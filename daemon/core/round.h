@@ -5,6 +5,7 @@
  *
  * A token is agreed when Q stores granted it as the base of their answer; where bases differ a second round raises the fence, see quorum.h. Votes are split
  * when a quorum answered and nobody can have Q of them.
+ * See ALGORITHMS.md, Rounds.
  */
 #ifndef CORE_ROUND_H
 #define CORE_ROUND_H

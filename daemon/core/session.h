@@ -2,6 +2,7 @@
 /*
  * A session is one client as the service sees it: who it is, its claims, its requests in flight, and the lines that were read ahead while an untagged
  * request is under way. It holds no socket. One that asked for grace outlives its connection: it is detached until RESUME, or until its grace is over.
+ * See ALGORITHMS.md, Sessions.
  */
 #ifndef CORE_SESSION_H
 #define CORE_SESSION_H

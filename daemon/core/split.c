@@ -3,6 +3,7 @@
  * Split votes. When nobody can have a quorum, the losers of a parallel round would split the next one as well. So for a while they ask one node
  * first, the same on all daemons, and the others only behind its yes: one of them wins there, and with it everywhere. Costs a round trip more, and
  * only a little order: where daemons see different nodes alive it is a parallel round again, after one more pause of random length.
+ * See ALGORITHMS.md, Split votes.
  */
 #include "daemon/core/engine_part.h"
 

@@ -3,6 +3,7 @@
  * Waiting across hosts. Of each daemon one ticket per name stands in line at the stores; inside the daemon the line is its own. A ticket is chosen by
  * who waits, from the stores' clock, so its order is the same at every store. It does not change unless that clock is set back, or was not well known. The
  * stores wake the first in line when the lock is freed and tell the holder's daemon that it is wanted; both words may be lost, so timers stand behind them.
+ * See ALGORITHMS.md, Tickets.
  */
 #include "daemon/core/admit.h"
 #include "daemon/core/move.h"

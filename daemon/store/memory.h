@@ -2,6 +2,7 @@
 /*
  * The memory store: the calls and votes of one Redis node, in C, pure, with injected time. Its clock is CLOCK_BOOTTIME plus an
  * offset that is fixed at the start, so nothing can step it. The differential test holds it to the Lua scripts on a real server.
+ * See ALGORITHMS.md, Memory store.
  */
 #ifndef STORE_MEMORY_H
 #define STORE_MEMORY_H

@@ -35,6 +35,7 @@
  * Errors (negative errno: -ENOSPC, -EROFS, -EACCES, -EDQUOT …) are logged, and the daemon goes on. While no mark could be written, not
  * even over the old file in place, the next life after a crash would find what stood there before: say so at level error. A failed
  * mark is due again after STATE_RETRY_US; a failed finish leaves the mark, so the next life takes it for a crash.
+ * See ALGORITHMS.md, Memory store.
  */
 #ifndef STORE_STATE_H
 #define STORE_STATE_H
