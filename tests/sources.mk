@@ -1,166 +1,31 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The sources of the tests, one a line. tests/tests.mk includes it.
 
-UNIT := \
-	tests/unit/main.c \
-	tests/unit/acceptor_test.c \
-	tests/unit/acquire_test.c \
+# What unit tests stand on. The tests themselves are listed in tests/unit/suites.def.
+FIXTURE := \
 	tests/unit/answers.c \
-	tests/unit/arena_test.c \
-	tests/unit/astray_clock_test.c \
-	tests/unit/astray_test.c \
-	tests/unit/await_test.c \
-	tests/unit/backlog_test.c \
-	tests/unit/backoff_test.c \
-	tests/unit/batch_test.c \
-	tests/unit/belief_test.c \
-	tests/unit/binding_test.c \
-	tests/unit/buf_test.c \
-	tests/unit/cli_test.c \
-	tests/unit/client_test.c \
-	tests/unit/closing_test.c \
-	tests/unit/command_test.c \
-	tests/unit/conf_reload_test.c \
-	tests/unit/conf_test.c \
-	tests/unit/conf_text_test.c \
-	tests/unit/conn_test.c \
-	tests/unit/copies_test.c \
-	tests/unit/core_command_test.c \
-	tests/unit/crossing_test.c \
-	tests/unit/damage_test.c \
-	tests/unit/deadlock_test.c \
-	tests/unit/debt_test.c \
-	tests/unit/differential_test.c \
 	tests/unit/duel.c \
-	tests/unit/duration_test.c \
-	tests/unit/engine_test.c \
-	tests/unit/evicted_test.c \
-	tests/unit/evidence_test.c \
-	tests/unit/set_back_test.c \
-	tests/unit/clock_back_test.c \
-	tests/unit/extend_test.c \
 	tests/unit/fake.c \
 	tests/unit/fake_daemon.c \
-	tests/unit/fence_test.c \
-	tests/unit/flow_test.c \
-	tests/unit/full_test.c \
-	tests/unit/garbage_test.c \
-	tests/unit/generation_test.c \
-	tests/unit/half_close_test.c \
-	tests/unit/heap_test.c \
-	tests/unit/hurry_test.c \
-	tests/unit/interpreter_test.c \
-	tests/unit/join_test.c \
-	tests/unit/journal_disk_test.c \
-	tests/unit/journal_file_test.c \
-	tests/unit/journal_test.c \
-	tests/unit/judge_clock_test.c \
-	tests/unit/judge_test.c \
-	tests/unit/jump_test.c \
-	tests/unit/keeper_test.c \
-	tests/unit/late_jump_test.c \
-	tests/unit/left_behind_test.c \
-	tests/unit/left_out_test.c \
 	tests/unit/life.c \
-	tests/unit/lines_test.c \
 	tests/unit/lives_client.c \
 	tests/unit/lives_daemon.c \
 	tests/unit/lives_due.c \
 	tests/unit/lives_stores.c \
-	tests/unit/lives_test.c \
-	tests/unit/link_test.c \
-	tests/unit/list_test.c \
-	tests/unit/listener_test.c \
-	tests/unit/lock_test.c \
-	tests/unit/log_test.c \
-	tests/unit/look_clock_test.c \
-	tests/unit/loss_test.c \
-	tests/unit/map_test.c \
-	tests/unit/member_test.c \
-	tests/unit/memo_test.c \
-	tests/unit/memory_test.c \
-	tests/unit/model_test.c \
-	tests/unit/move_test.c \
 	tests/unit/names.c \
-	tests/unit/net_test.c \
 	tests/unit/net_world.c \
-	tests/unit/node_name_test.c \
-	tests/unit/op_test.c \
 	tests/unit/oracle.c \
-	tests/unit/open_test.c \
-	tests/unit/outage_test.c \
-	tests/unit/outlive_test.c \
-	tests/unit/overtaken_test.c \
-	tests/unit/pace_debt_test.c \
-	tests/unit/pace_lease_test.c \
-	tests/unit/pace_test.c \
 	tests/unit/past.c \
-	tests/unit/patience_test.c \
-	tests/unit/pause_test.c \
-	tests/unit/person_test.c \
-	tests/unit/polled_test.c \
-	tests/unit/pool_test.c \
-	tests/unit/pushes_test.c \
-	tests/unit/query_test.c \
-	tests/unit/quorum_test.c \
-	tests/unit/race_test.c \
-	tests/unit/reach_test.c \
-	tests/unit/reader_test.c \
-	tests/unit/refusal_test.c \
-	tests/unit/reboot_test.c \
-	tests/unit/reconnect_test.c \
-	tests/unit/recount_test.c \
-	tests/unit/record_test.c \
-	tests/unit/renew_test.c \
-	tests/unit/reply_test.c \
-	tests/unit/request_test.c \
-	tests/unit/resolver_test.c \
-	tests/unit/resume_test.c \
-	tests/unit/resume_again_test.c \
-	tests/unit/resume_line_test.c \
-	tests/unit/adopt_test.c \
-	tests/unit/adopt_lease_test.c \
-	tests/unit/adopt_resume_test.c \
-	tests/unit/heritage_test.c \
-	tests/unit/given_up_test.c \
-	tests/unit/restore_test.c \
-	tests/unit/resp_test.c \
 	tests/unit/rig.c \
-	tests/unit/rng_test.c \
-	tests/unit/round_test.c \
-	tests/unit/run_test.c \
 	tests/unit/scene.c \
 	tests/unit/seed.c \
-	tests/unit/send_test.c \
-	tests/unit/script_test.c \
 	tests/unit/server.c \
-	tests/unit/show_test.c \
-	tests/unit/sim_line_test.c \
-	tests/unit/sim_node_test.c \
-	tests/unit/service_test.c \
-	tests/unit/session_test.c \
-	tests/unit/settle_test.c \
-	tests/unit/stall_test.c \
-	tests/unit/split_test.c \
-	tests/unit/spoilt_test.c \
 	tests/unit/stage.c \
 	tests/unit/stage_audience.c \
 	tests/unit/stage_journal.c \
 	tests/unit/stage_promises.c \
 	tests/unit/stage_stores.c \
-	tests/unit/state_test.c \
-	tests/unit/stop_test.c \
-	tests/unit/stream_test.c \
-	tests/unit/systemd_test.c \
-	tests/unit/token_test.c \
-	tests/unit/told_late_test.c \
-	tests/unit/tracking_test.c \
 	tests/unit/trial.c \
-	tests/unit/trust_test.c \
-	tests/unit/turn_test.c \
-	tests/unit/turns_test.c \
-	tests/unit/upstream_test.c \
-	tests/unit/verdict_test.c \
 	tests/unit/wire.c
 
 # Servers that run the shipped scripts, for the simulator and for unit tests.

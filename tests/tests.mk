@@ -5,8 +5,9 @@ include tests/sources.mk
 
 # --- what they are built with ------------------------------------------------------------------------------------------
 
-# Every unit test is compiled with the list of suites in sight, so that each test file can define its own.
-$(O)/tests/unit/%.o: BASEFLAGS += -include tests/unit/suites.h
+# The unit tests are listed in suites.def. Each is compiled with that list in sight, which declares the function that it defines.
+UNIT := tests/unit/main.c $(shell sed -nE 's|^SUITE[A-Z_]*\((.+), (.+)\)$$|tests/\1/\2_test.c|p' tests/unit/suites.def)
+$(O)/tests/unit/%.o $(O)/tests/sim/unit/%.o: BASEFLAGS += -include tests/unit/suites.h
 
 LIBS_CHECK := -lcheck -lsubunit -lm -lrt -pthread
 # The simulator runs the scripts in the Lua that Redis embeds; only the tests need it. As an archive, where there is one: it calls itself without
@@ -17,7 +18,7 @@ $(O)/tests/sim/%.o: BASEFLAGS += $(or $(shell pkg-config --cflags lua5.1 2>/dev/
 
 # --- their programs --------------------------------------------------------------------------------------------------
 
-$(O)/unit: $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/parts.a | $(O)/clock_shim.so
+$(O)/unit: $(call obj,$(UNIT) $(FIXTURE) $(filter-out %/main.c,$(SIM))) $(O)/parts.a | $(O)/clock_shim.so
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_SIM)
 
@@ -57,7 +58,7 @@ $(O)/mutant/%: $(O)/sim tests/sim/plant.sh $$(wildcard tests/sim/mutant/$$*.sed)
 $(O)/mutant/%.unit: $(O)/unit tests/sim/plant.sh $$(wildcard tests/sim/mutant/$$*.sed)
 	$(Q)mkdir -p $(@D) && sh tests/sim/plant.sh $* $@.d >$@.sources
 	$(call say,CC)
-	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/parts.a $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_SIM)
+	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,$(UNIT) $(FIXTURE) $(filter-out %/main.c,$(SIM))) $(O)/parts.a $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_SIM)
 
 # The daemon with one of these mistakes, for tests/faults: there, too, it must be seen.
 $(O)/planted/%: $(O)/redlockd $(O)/parts.a tests/sim/plant.sh $$(wildcard tests/sim/mutant/$$*.sed)
@@ -111,7 +112,7 @@ $(O)/upstream_bench: $(O)/tests/bench/upstream_bench.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
 
--include $(call depends,$(UNIT) $(SIM) $(WORLD) $(FUZZ) $(ACCOUNT) $(SAME) $(LOAD) $(PROGRAMS))
+-include $(call depends,$(UNIT) $(FIXTURE) $(SIM) $(WORLD) $(FUZZ) $(ACCOUNT) $(SAME) $(LOAD) $(PROGRAMS))
 
 # --- tests: each of these targets ends with the line "N passed, N failed" --------------------------------------------
 

@@ -37,8 +37,8 @@ struct job {
 };
 
 static struct job jobs[] = {
-#define SUITE(noun)              {.name = #noun, .make = noun##_suite},
-#define SUITE_IN_REAL_TIME(noun) {.name = #noun, .make = noun##_suite, .real_time = true},
+#define SUITE(folder, noun)              {.name = #noun, .make = noun##_suite},
+#define SUITE_IN_REAL_TIME(folder, noun) {.name = #noun, .make = noun##_suite, .real_time = true},
 #include "tests/unit/suites.def"
 #undef SUITE
 #undef SUITE_IN_REAL_TIME

@@ -21,8 +21,8 @@
 		_ck_marked = true;                                                                            \
 	} while (0)
 
-#define SUITE(noun)              Suite *noun##_suite(void);
-#define SUITE_IN_REAL_TIME(noun) SUITE(noun)
+#define SUITE(folder, noun)              Suite *noun##_suite(void);
+#define SUITE_IN_REAL_TIME(folder, noun) SUITE(folder, noun)
 #include "tests/unit/suites.def"
 #undef SUITE
 #undef SUITE_IN_REAL_TIME
