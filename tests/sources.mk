@@ -1,32 +1,32 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The sources of the tests, one a line. tests/tests.mk includes it.
 
-# What unit tests stand on. The tests themselves are listed in tests/unit/suites.def.
+# What tests set up: servers, daemons, clients. The unit tests themselves are listed in tests/unit/suites.def.
 FIXTURE := \
-	tests/unit/answers.c \
-	tests/unit/duel.c \
-	tests/unit/fake.c \
-	tests/unit/fake_daemon.c \
-	tests/unit/life.c \
-	tests/unit/lives_client.c \
-	tests/unit/lives_daemon.c \
-	tests/unit/lives_due.c \
-	tests/unit/lives_stores.c \
-	tests/unit/names.c \
-	tests/unit/net_world.c \
-	tests/unit/oracle.c \
-	tests/unit/past.c \
-	tests/unit/rig.c \
-	tests/unit/scene.c \
-	tests/unit/seed.c \
-	tests/unit/server.c \
-	tests/unit/stage.c \
-	tests/unit/stage_audience.c \
-	tests/unit/stage_journal.c \
-	tests/unit/stage_promises.c \
-	tests/unit/stage_stores.c \
-	tests/unit/trial.c \
-	tests/unit/wire.c
+	tests/fixture/answer_sink.c \
+	tests/fixture/clocked_redis.c \
+	tests/fixture/cluster.c \
+	tests/fixture/cluster_journal.c \
+	tests/fixture/cluster_promises.c \
+	tests/fixture/cluster_sessions.c \
+	tests/fixture/cluster_stores.c \
+	tests/fixture/fake_daemon.c \
+	tests/fixture/fake_redis.c \
+	tests/fixture/journal_run.c \
+	tests/fixture/link_to_fake.c \
+	tests/fixture/net_loop.c \
+	tests/fixture/random_calls.c \
+	tests/fixture/random_clients.c \
+	tests/fixture/random_due.c \
+	tests/fixture/random_restarts.c \
+	tests/fixture/random_stores.c \
+	tests/fixture/real_redis.c \
+	tests/fixture/real_upstream.c \
+	tests/fixture/redis_pair.c \
+	tests/fixture/resolver_loop.c \
+	tests/fixture/scripted_session.c \
+	tests/fixture/seed.c \
+	tests/fixture/store_run.c
 
 # Servers that run the shipped scripts, for the simulator and for unit tests.
 SIM := \

@@ -7,7 +7,7 @@ include tests/sources.mk
 
 # The unit tests are listed in suites.def. Each is compiled with that list in sight, which declares the function that it defines.
 UNIT := tests/unit/main.c $(shell sed -nE 's|^SUITE[A-Z_]*\((.+), (.+)\)$$|tests/\1/\2_test.c|p' tests/unit/suites.def)
-$(O)/tests/unit/%.o $(O)/tests/sim/unit/%.o: BASEFLAGS += -include tests/unit/suites.h
+$(O)/tests/unit/%.o $(O)/tests/sim/unit/%.o $(O)/tests/fixture/%.o: BASEFLAGS += -include tests/unit/suites.h
 
 LIBS_CHECK := -lcheck -lsubunit -lm -lrt -pthread
 # The simulator runs the scripts in the Lua that Redis embeds; only the tests need it. As an archive, where there is one: it calls itself without
@@ -18,7 +18,12 @@ $(O)/tests/sim/%.o: BASEFLAGS += $(or $(shell pkg-config --cflags lua5.1 2>/dev/
 
 # --- their programs --------------------------------------------------------------------------------------------------
 
-$(O)/unit: $(call obj,$(UNIT) $(FIXTURE) $(filter-out %/main.c,$(SIM))) $(O)/parts.a | $(O)/clock_shim.so
+$(O)/fixture.a: $(call obj,$(FIXTURE))
+	@rm -f $@
+	$(call say,AR)
+	$(Q)$(AR) qcs $@ $^
+
+$(O)/unit: $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/fixture.a $(O)/parts.a | $(O)/clock_shim.so
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_SIM)
 
@@ -58,7 +63,7 @@ $(O)/mutant/%: $(O)/sim tests/sim/plant.sh $$(wildcard tests/sim/mutant/$$*.sed)
 $(O)/mutant/%.unit: $(O)/unit tests/sim/plant.sh $$(wildcard tests/sim/mutant/$$*.sed)
 	$(Q)mkdir -p $(@D) && sh tests/sim/plant.sh $* $@.d >$@.sources
 	$(call say,CC)
-	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,$(UNIT) $(FIXTURE) $(filter-out %/main.c,$(SIM))) $(O)/parts.a $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_SIM)
+	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/fixture.a $(O)/parts.a $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_SIM)
 
 # The daemon with one of these mistakes, for tests/faults: there, too, it must be seen.
 $(O)/planted/%: $(O)/redlockd $(O)/parts.a tests/sim/plant.sh $$(wildcard tests/sim/mutant/$$*.sed)

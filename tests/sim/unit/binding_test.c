@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tests/sim/redis/binding.c: what Lua makes of replies and Redis of Lua's values, held against a real Redis, reply by reply. */
 #include "daemon/base/mem.h"
-#include "tests/unit/duel.h"
+#include "tests/fixture/redis_pair.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -9,28 +9,28 @@
 
 #define NOW INT64_C(1700000000123456)
 
-static struct duel duel;
+static struct redis_pair pair;
 
 static void suite_start(void)
 {
-	duel_start(&duel, NOW);
+	redis_pair_start(&pair, NOW);
 }
 
 static void suite_stop(void)
 {
-	duel_stop(&duel);
+	redis_pair_stop(&pair);
 }
 
 static void scripts_agree(const char *const *script, size_t n)
 {
 	size_t i;
 
-	duel_reset(&duel);
-	duel_tell(&duel, "SET text some");
-	duel_tell(&duel, "HSET hash f 1");
-	duel_tell(&duel, "ZADD zset 1.5 m 2 n");
+	redis_pair_reset(&pair);
+	redis_pair_tell(&pair, "SET text some");
+	redis_pair_tell(&pair, "HSET hash f 1");
+	redis_pair_tell(&pair, "ZADD zset 1.5 m 2 n");
 	for (i = 0; i < n; i++)
-		duel_eval(&duel, script[i], "3 text hash zset a 1");
+		redis_pair_eval(&pair, script[i], "3 text hash zset a 1");
 }
 
 #define AGREE(scripts) scripts_agree(scripts, sizeof(scripts) / sizeof(*(scripts)))
@@ -247,26 +247,26 @@ START_TEST(the_script_cache_knows_what_was_loaded_or_run_until_it_is_flushed)
 	static const char sha[] = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db"; /* return 1 */
 	char words[128];
 
-	duel_reset(&duel);
-	duel_tell(&duel, "EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0");
-	ck_assert_int_eq(duel_eval(&duel, "return 1", "0"), REDIS_REPLY_INTEGER);
+	redis_pair_reset(&pair);
+	redis_pair_tell(&pair, "EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0");
+	ck_assert_int_eq(redis_pair_eval(&pair, "return 1", "0"), REDIS_REPLY_INTEGER);
 	snprintf(words, sizeof(words), "EVALSHA %s 0", sha);
-	ck_assert_int_eq(duel_tell(&duel, words), REDIS_REPLY_INTEGER);
-	ck_assert_int_eq(duel_tell(&duel, "EVALSHA E0E1F9FABFC9D4800C877A703B823AC0578FF8DB 0"), REDIS_REPLY_INTEGER);
-	duel_tell(&duel, "SCRIPT EXISTS e0e1f9fabfc9d4800c877a703b823ac0578ff8db 00 e0e1f9fabfc9d4800c877a703b823ac0578ff8dc");
-	duel_tell(&duel, "SCRIPT FLUSH");
-	ck_assert_int_eq(duel_tell(&duel, words), REDIS_REPLY_ERROR);
-	ck_assert_int_eq(duel_command(&duel, (struct span[]){SPAN("SCRIPT"), SPAN("LOAD"), SPAN("return 1")}, 3),
+	ck_assert_int_eq(redis_pair_tell(&pair, words), REDIS_REPLY_INTEGER);
+	ck_assert_int_eq(redis_pair_tell(&pair, "EVALSHA E0E1F9FABFC9D4800C877A703B823AC0578FF8DB 0"), REDIS_REPLY_INTEGER);
+	redis_pair_tell(&pair, "SCRIPT EXISTS e0e1f9fabfc9d4800c877a703b823ac0578ff8db 00 e0e1f9fabfc9d4800c877a703b823ac0578ff8dc");
+	redis_pair_tell(&pair, "SCRIPT FLUSH");
+	ck_assert_int_eq(redis_pair_tell(&pair, words), REDIS_REPLY_ERROR);
+	ck_assert_int_eq(redis_pair_command(&pair, (struct span[]){SPAN("SCRIPT"), SPAN("LOAD"), SPAN("return 1")}, 3),
 			 REDIS_REPLY_STRING);
-	ck_assert_int_eq(duel_tell(&duel, words), REDIS_REPLY_INTEGER);
-	ck_assert_int_eq(duel_command(&duel, (struct span[]){SPAN("SCRIPT"), SPAN("LOAD"), SPAN("retrun 1")}, 3),
+	ck_assert_int_eq(redis_pair_tell(&pair, words), REDIS_REPLY_INTEGER);
+	ck_assert_int_eq(redis_pair_command(&pair, (struct span[]){SPAN("SCRIPT"), SPAN("LOAD"), SPAN("retrun 1")}, 3),
 			 REDIS_REPLY_ERROR);
-	duel_tell(&duel, "EVALSHA short 0");
-	duel_tell(&duel, "EVALSHA short x");
-	duel_eval(&duel, "return 1", "-1");
-	duel_eval(&duel, "return 1", "1");
-	duel_eval(&duel, "return 1", "x");
-	duel_eval(&duel, "return 1", "");
+	redis_pair_tell(&pair, "EVALSHA short 0");
+	redis_pair_tell(&pair, "EVALSHA short x");
+	redis_pair_eval(&pair, "return 1", "-1");
+	redis_pair_eval(&pair, "return 1", "1");
+	redis_pair_eval(&pair, "return 1", "x");
+	redis_pair_eval(&pair, "return 1", "");
 }
 END_TEST
 
@@ -309,8 +309,8 @@ END_TEST
 
 static void model_fail(const char *error)
 {
-	free(duel.redis.model.error);
-	duel.redis.model.error = error ? mem_copy(error, strlen(error)) : NULL;
+	free(pair.redis.model.error);
+	pair.redis.model.error = error ? mem_copy(error, strlen(error)) : NULL;
 }
 
 /* What is refused, and from where on it is not. */
@@ -329,15 +329,15 @@ static void writes_agree(void)
 	size_t i;
 
 	for (i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)
-		duel_eval(&duel, scripts[i], "1 text");
-	duel_tell(&duel, "SET x y");
-	duel_tell(&duel, "DEL none");
-	duel_tell(&duel, "GET text");
+		redis_pair_eval(&pair, scripts[i], "1 text");
+	redis_pair_tell(&pair, "SET x y");
+	redis_pair_tell(&pair, "DEL none");
+	redis_pair_tell(&pair, "GET text");
 }
 
 static void redis_told(const char *words)
 {
-	redisReply *reply = oracle_tell(&duel.oracle, words);
+	redisReply *reply = clocked_redis_tell(&pair.real, words);
 
 	ck_assert_msg(reply->type == REDIS_REPLY_STATUS, "%s: %s", words, reply->str);
 	freeReplyObject(reply);
@@ -345,8 +345,8 @@ static void redis_told(const char *words)
 
 START_TEST(writes_are_refused_where_redis_refuses_them)
 {
-	duel_reset(&duel);
-	duel_tell(&duel, "SET text some");
+	redis_pair_reset(&pair);
+	redis_pair_tell(&pair, "SET text some");
 	redis_told("CONFIG SET maxmemory 1");
 	model_fail("OOM command not allowed when used memory > 'maxmemory'.");
 	writes_agree();
@@ -357,10 +357,10 @@ START_TEST(writes_are_refused_where_redis_refuses_them)
 	redis_told("CONFIG SET min-replicas-to-write 0");
 	model_fail(NULL);
 	redis_told("REPLICAOF 127.0.0.1 1");
-	strcpy(duel.redis.model.role, "slave");
+	strcpy(pair.redis.model.role, "slave");
 	writes_agree();
 	redis_told("REPLICAOF NO ONE");
-	strcpy(duel.redis.model.role, "master");
+	strcpy(pair.redis.model.role, "master");
 	writes_agree();
 }
 END_TEST

@@ -4,8 +4,8 @@
  * and what stands in the keys afterwards. Both clocks stand where the test puts them, often at the edge of a key's life. REDLOCKD_SEED=n repeats a run.
  */
 #include "daemon/base/rng.h"
-#include "tests/unit/duel.h"
-#include "tests/unit/seed.h"
+#include "tests/fixture/redis_pair.h"
+#include "tests/fixture/seed.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #define STEPS_MAX 4
 #define WORDS_MAX 16
 
-static struct duel duel;
+static struct redis_pair pair;
 static struct rng rng;
 
 static const char *const keys[] = {"a", "b", "c", "d", ""};
@@ -113,12 +113,12 @@ static const char several[] = "local rows, w = {}, {} "
 
 static void suite_start(void)
 {
-	duel_start(&duel, NOW);
+	redis_pair_start(&pair, NOW);
 }
 
 static void suite_stop(void)
 {
-	duel_stop(&duel);
+	redis_pair_stop(&pair);
 }
 
 static bool chance(unsigned percent)
@@ -136,7 +136,7 @@ static struct span moment_pick(void)
 
 	if (chance(15))
 		return PICK(times);
-	return (struct span){digits, wire_digits(duel.now_us / 1000 + away[rng_below(&rng, 7)], digits)};
+	return (struct span){digits, wire_digits(pair.now_us / 1000 + away[rng_below(&rng, 7)], digits)};
 }
 
 static struct span word_pick(char kind)
@@ -198,7 +198,7 @@ static void one_told(void)
 	n = command_make(commands[which], word + 3);
 	if (way)
 		word[1] = span_of(way);
-	type = way ? duel_command(&duel, word, n + 3) : duel_command(&duel, word + 3, n);
+	type = way ? redis_pair_command(&pair, word, n + 3) : redis_pair_command(&pair, word + 3, n);
 	agreed[which][type == REDIS_REPLY_ERROR]++;
 }
 
@@ -211,20 +211,20 @@ static void several_told(void)
 		n += command_make(commands[rng_below(&rng, COMMANDS)], word + n);
 		word[n++] = SPAN("|");
 	}
-	duel_command(&duel, word, n);
+	redis_pair_command(&pair, word, n);
 }
 
 /* Often to the millisecond in which a key ends, or the microsecond before or behind it. */
 static void time_pass(void)
 {
 	static const int64_t edge[] = {-1, 0, 1, 999, 1000, 1001};
-	const struct datum *datum = data_peek(&duel.redis.model.data, PICK(keys));
-	int64_t to = duel.now_us + (int64_t)rng_below(&rng, 1500);
+	const struct datum *datum = data_peek(&pair.redis.model.data, PICK(keys));
+	int64_t to = pair.now_us + (int64_t)rng_below(&rng, 1500);
 
-	if (datum && datum->expires_ms < duel.now_us / 1000 + 100000 && chance(70))
+	if (datum && datum->expires_ms < pair.now_us / 1000 + 100000 && chance(70))
 		to = datum->expires_ms * 1000 + edge[rng_below(&rng, sizeof(edge) / sizeof(edge[0]))];
-	if (to > duel.now_us)
-		duel_clock(&duel, to);
+	if (to > pair.now_us)
+		redis_pair_clock(&pair, to);
 }
 
 static void key_compare(const char *key)
@@ -233,8 +233,8 @@ static void key_compare(const char *key)
 	size_t i;
 
 	for (i = 0; i < sizeof(looks) / sizeof(looks[0]); i++)
-		duel_command(&duel, (struct span[]){span_of(looks[i]), span_of(key)}, 2);
-	duel_command(&duel, (struct span[]){SPAN("ZRANGE"), span_of(key), SPAN("0"), SPAN("-1"), SPAN("WITHSCORES")}, 5);
+		redis_pair_command(&pair, (struct span[]){span_of(looks[i]), span_of(key)}, 2);
+	redis_pair_command(&pair, (struct span[]){SPAN("ZRANGE"), span_of(key), SPAN("0"), SPAN("-1"), SPAN("WITHSCORES")}, 5);
 }
 
 static void state_compare(void)
@@ -264,9 +264,9 @@ START_TEST(the_model_answers_and_keeps_what_a_real_redis_does)
 	unsigned i;
 
 	rng_init(&rng, (uint64_t[]){seed, 3});
-	duel_reset(&duel);
+	redis_pair_reset(&pair);
 	for (i = 0; i < ROUNDS; i++) {
-		snprintf(duel.note, sizeof(duel.note), "seed %llu, round %u,", (unsigned long long)seed, i);
+		snprintf(pair.note, sizeof(pair.note), "seed %llu, round %u,", (unsigned long long)seed, i);
 		if (chance(30))
 			time_pass();
 		if (chance(80))
@@ -276,7 +276,7 @@ START_TEST(the_model_answers_and_keeps_what_a_real_redis_does)
 		if (i % 50 == 0)
 			state_compare();
 		if (chance(1))
-			duel_reset(&duel);
+			redis_pair_reset(&pair);
 	}
 	all_commands_met();
 	printf("model: %u rounds agree\n", i);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tests/sim/redis/node.c: the daemon's calls carried out by a simulated server, and what may happen to one. */
-#include "tests/unit/sim_node.h"
+#include "tests/fixture/joined_node.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,7 @@
 #include "client/address.h"
 #include "client/invocation.h"
 #include "client/json.h"
-#include "tests/unit/fake_daemon.h"
+#include "tests/fixture/fake_daemon.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * "@ pid" behind "=" is a command that was gone before its lock went.
  */
 #include "client/holding.h"
-#include "tests/unit/run_script.h"
+#include "tests/fixture/run_transcript.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -43,7 +43,7 @@ static void gone_in_time(struct outcome *o, const char *script, const char *comm
 	ck_assert_int_le(redlock_now_us() - before, 3 * SHORT_US);
 }
 
-START_TEST(a_daemon_that_stops_answering_costs_the_command_its_life_in_time)
+START_TEST(a_daemon_that_stops_answering_costs_the_command_its_run_in_time)
 {
 	struct outcome o;
 
@@ -66,7 +66,7 @@ START_TEST(TERM_comes_first_and_the_command_may_clean_up)
 }
 END_TEST
 
-START_TEST(a_daemon_that_hangs_up_costs_the_command_its_life)
+START_TEST(a_daemon_that_hangs_up_costs_the_command_its_run)
 {
 	struct outcome o;
 
@@ -324,9 +324,9 @@ Suite *keeper_suite(void)
 	TCase *losing = tcase_create("losing"), *signals = tcase_create("signals");
 
 	tcase_add_test(losing, the_lock_is_checked_while_the_command_runs);
-	tcase_add_test(losing, a_daemon_that_stops_answering_costs_the_command_its_life_in_time);
+	tcase_add_test(losing, a_daemon_that_stops_answering_costs_the_command_its_run_in_time);
 	tcase_add_test(losing, TERM_comes_first_and_the_command_may_clean_up);
-	tcase_add_test(losing, a_daemon_that_hangs_up_costs_the_command_its_life);
+	tcase_add_test(losing, a_daemon_that_hangs_up_costs_the_command_its_run);
 	tcase_add_loop_test(losing, a_LOST_of_this_grant_stops_the_command, 0, (int)(sizeof(losses) / sizeof(losses[0])));
 	tcase_add_test(losing, a_loss_that_is_final_leaves_a_short_grace_only);
 	tcase_add_test(losing, a_LOST_that_came_together_with_the_CHECK_stops_the_command);

@@ -4,7 +4,7 @@
  * lock's next holder may rely on, and that no session with grace is left behind.
  */
 #include "client/invocation.h"
-#include "tests/unit/run_script.h"
+#include "tests/fixture/run_transcript.h"
 
 #include <check.h>
 #include <signal.h>
@@ -56,7 +56,7 @@ START_TEST(a_command_outlives_one_daemon_after_the_other)
 END_TEST
 
 /* And the keeper stays to end the session, which nobody needs any more. */
-START_TEST(a_daemon_that_does_not_come_back_in_time_costs_the_command_its_life)
+START_TEST(a_daemon_that_does_not_come_back_in_time_costs_the_command_its_run)
 {
 	int64_t before = redlock_now_us();
 	struct outcome o;
@@ -163,7 +163,7 @@ END_TEST
 	"setsid sh -c 'echo $$ >$FOLDER/child; while :; do sleep 1; done' & while [ ! -s $FOLDER/child ]; do sleep 0.01; done; "   \
 	"echo $PPID >$FOLDER/keeper; echo $$ >$FOLDER/pid; wait"
 
-START_TEST(who_lives_in_a_session_of_his_own_dies_with_the_keeper_before_the_lock_goes)
+START_TEST(who_runs_in_a_session_of_his_own_dies_with_the_keeper_before_the_lock_goes)
 {
 	killed(GRACE GRANTED "=\n+\n" RESUME "@ pid\n@ child\n> OK session=7 n=1\n< QUIT$\n> OK\n", WITH_A_SESSION, "keeper", SIGKILL);
 }
@@ -215,13 +215,13 @@ Suite *outlive_suite(void)
 
 	tcase_add_test(tests, a_command_outlives_a_daemon);
 	tcase_add_test(tests, a_command_outlives_one_daemon_after_the_other);
-	tcase_add_test(tests, a_daemon_that_does_not_come_back_in_time_costs_the_command_its_life);
+	tcase_add_test(tests, a_daemon_that_does_not_come_back_in_time_costs_the_command_its_run);
 	tcase_add_loop_test(tests, what_was_not_resumed_stops_the_command, 0, (int)(sizeof(losses) / sizeof(losses[0])));
 	tcase_add_loop_test(tests, who_waits_goes_on_waiting, 0, (int)(sizeof(waits) / sizeof(waits[0])));
 	tcase_add_test(tests, a_wait_ends_when_its_time_is_over);
 	tcase_add_test(tests, a_daemon_without_grace_is_used_without);
 	tcase_add_test(tests, who_is_killed_leaves_no_session);
-	tcase_add_test(tests, who_lives_in_a_session_of_his_own_dies_with_the_keeper_before_the_lock_goes);
+	tcase_add_test(tests, who_runs_in_a_session_of_his_own_dies_with_the_keeper_before_the_lock_goes);
 	tcase_add_loop_test(tests, who_is_killed_in_line_leaves_it, 0, (int)(sizeof(deadly) / sizeof(deadly[0])));
 	tcase_add_test(tests, a_command_that_ends_while_the_daemon_is_away_is_told_of_afterwards);
 	tcase_set_timeout(tests, 30);

@@ -5,7 +5,7 @@
  */
 #include "client/invocation.h"
 #include "client/shortage.h"
-#include "tests/unit/run_script.h"
+#include "tests/fixture/run_transcript.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * The client library against a daemon that plays transcripts.
  */
 #include "client/redlock.h"
-#include "tests/unit/fake_daemon.h"
+#include "tests/fixture/fake_daemon.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The client library, and pushes that nobody asks for, against a daemon that plays transcripts. */
 #include "client/redlock.h"
-#include "tests/unit/fake_daemon.h"
+#include "tests/fixture/fake_daemon.h"
 
 #include <check.h>
 #include <errno.h>

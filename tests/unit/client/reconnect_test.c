@@ -3,7 +3,7 @@
  * The client library across connections that break, against a daemon that plays transcripts: what is asked again, what is not, and
  * what is lost. How long it tries: patience_test.c.
  */
-#include "tests/unit/scene.h"
+#include "tests/fixture/scripted_session.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,18 +13,18 @@
 
 START_TEST(a_check_goes_on_over_the_next_connection)
 {
-	struct scene s;
+	struct scripted_session s;
 	int64_t before;
 
-	scene_begin(&s, HELLO LOCK "< CHECK n$\n" KEPT CHECK QUIT);
+	scripted_session_begin(&s, HELLO LOCK "< CHECK n$\n" KEPT CHECK QUIT);
 	before = redlock_now_us();
-	scene_check(&s, 0);
+	scripted_session_check(&s, 0);
 	ck_assert_int_eq(s.grant.fence, 17);
 	ck_assert_int_eq(s.grant.valid_ms, 6000);
 	ck_assert_int_ge(s.grant.until_us, before + 6000000);
 	ck_assert_int_le(s.grant.until_us, redlock_now_us() + 6000000);
 	ck_assert_ptr_null(redlock_next_push(s.c));
-	scene_end(&s);
+	scripted_session_end(&s);
 }
 END_TEST
 
@@ -46,22 +46,22 @@ END_TEST
 
 START_TEST(a_daemon_that_gives_no_grace_leaves_the_session_without)
 {
-	struct scene s;
+	struct scripted_session s;
 
-	scene_open(&s, "< HELLO 1 name=me grace=5000ms$\n> OK session=7\n< CHECK n\n", PATIENCE);
-	scene_check(&s, -ECONNRESET);
-	scene_end(&s);
+	scripted_session_open(&s, "< HELLO 1 name=me grace=5000ms$\n> OK session=7\n< CHECK n\n", PATIENCE);
+	scripted_session_check(&s, -ECONNRESET);
+	scripted_session_end(&s);
 }
 END_TEST
 
 START_TEST(a_daemon_that_is_stopped_breaks_no_connection)
 {
-	struct scene s;
+	struct scripted_session s;
 
-	scene_open(&s, HELLO "< CHECK n\n" QUIT_BY, 50);
-	scene_check(&s, -ETIMEDOUT);
-	scene_check(&s, -ETIMEDOUT);
-	scene_end(&s);
+	scripted_session_open(&s, HELLO "< CHECK n\n" QUIT_BY, 50);
+	scripted_session_check(&s, -ETIMEDOUT);
+	scripted_session_check(&s, -ETIMEDOUT);
+	scripted_session_end(&s);
 }
 END_TEST
 
@@ -70,25 +70,25 @@ END_TEST
 /* What is asked, with what answer, and what the daemon tells and hears over the next connection. */
 struct exchange {
 	const char *request, *answer, *resumed, *again;
-	int (*call)(struct scene *s);
+	int (*call)(struct scripted_session *s);
 };
 
-static int lock_n(struct scene *s)
+static int lock_n(struct scripted_session *s)
 {
 	return redlock_lock(s->c, "n", NULL, &s->grant);
 }
 
-static int check_n(struct scene *s)
+static int check_n(struct scripted_session *s)
 {
 	return redlock_check(s->c, "n", &s->grant);
 }
 
-static int extend_n(struct scene *s)
+static int extend_n(struct scripted_session *s)
 {
 	return redlock_extend(s->c, "n", 9000, &s->grant);
 }
 
-static int unlock_n(struct scene *s)
+static int unlock_n(struct scripted_session *s)
 {
 	return redlock_unlock(s->c, "n", 70);
 }
@@ -114,19 +114,19 @@ static const struct exchange exchanges[] = {
 
 static void exchange_play(const struct exchange *x, const char *cut)
 {
-	struct scene s;
+	struct scripted_session s;
 	char script[2000];
 	bool locks = x->call == lock_n;
 	int r;
 
 	snprintf(script, sizeof(script), HELLO "%s%s+\n%s%s" QUIT, locks ? "" : LOCK, cut, x->resumed, x->again);
-	scene_open(&s, script, PATIENCE);
+	scripted_session_open(&s, script, PATIENCE);
 	if (!locks)
 		ck_assert_int_eq(redlock_lock(s.c, "n", NULL, &s.grant), 0);
 	r = x->call(&s);
 	ck_assert_msg(r == 0, "%d: %s; %s", r, redlock_errmsg(s.c), script);
 	ck_assert_ptr_null(redlock_next_push(s.c));
-	scene_end(&s);
+	scripted_session_end(&s);
 }
 
 START_TEST(a_drop_at_any_byte_of_a_request_changes_nothing)
@@ -162,22 +162,22 @@ START_TEST(a_drop_at_any_byte_of_RESUME_is_followed_by_another)
 {
 	const char *text = resumptions[_i];
 	char script[1000];
-	struct scene s;
+	struct scripted_session s;
 	size_t n;
 
 	for (n = 0; n <= strlen(text); n++) {
 		snprintf(script, sizeof(script), HELLO LOCK "< CHECK n$\n+\n" RESUME "%s>> %.*s\n" KEPT CHECK QUIT,
 			 _i == 1 ? ROW : "", (int)n, text);
-		scene_begin(&s, script);
-		scene_check(&s, 0);
+		scripted_session_begin(&s, script);
+		scripted_session_check(&s, 0);
 		ck_assert_ptr_null(redlock_next_push(s.c));
-		scene_end(&s);
+		scripted_session_end(&s);
 	}
 	for (n = 0; n <= strlen("RESUME 7 s7"); n++) {
 		snprintf(script, sizeof(script), HELLO LOCK "< CHECK n$\n+\n# %zu\n" KEPT CHECK QUIT, n);
-		scene_begin(&s, script);
-		scene_check(&s, 0);
-		scene_end(&s);
+		scripted_session_begin(&s, script);
+		scripted_session_check(&s, 0);
+		scripted_session_end(&s);
 	}
 }
 END_TEST
@@ -186,37 +186,37 @@ END_TEST
 
 START_TEST(a_row_that_is_missing_is_a_loss_that_is_told_once)
 {
-	struct scene s;
+	struct scripted_session s;
 
-	scene_begin(&s, HELLO LOCK "< CHECK n$\n" NOTHING "< CHECK m$\n> ERR NOTHELD no\n< CHECK n$\n> ERR NOTHELD no\n" QUIT);
-	scene_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
-	scene_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
-	scene_refused(&s, redlock_extend(s.c, "n", 0, &s.grant), "LOST");
-	scene_refused(&s, redlock_check(s.c, "m", &s.grant), "NOTHELD");
-	scene_refused(&s, redlock_unlock(s.c, "n", 0), "LOST");
-	scene_refused(&s, redlock_check(s.c, "n", &s.grant), "NOTHELD");
+	scripted_session_begin(&s, HELLO LOCK "< CHECK n$\n" NOTHING "< CHECK m$\n> ERR NOTHELD no\n< CHECK n$\n> ERR NOTHELD no\n" QUIT);
+	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
+	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
+	scripted_session_refused(&s, redlock_extend(s.c, "n", 0, &s.grant), "LOST");
+	scripted_session_refused(&s, redlock_check(s.c, "m", &s.grant), "NOTHELD");
+	scripted_session_refused(&s, redlock_unlock(s.c, "n", 0), "LOST");
+	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "NOTHELD");
 	ck_assert_ptr_null(redlock_next_push(s.c));
-	scene_end(&s);
+	scripted_session_end(&s);
 }
 END_TEST
 
 START_TEST(a_refused_RESUME_loses_all_and_begins_a_session)
 {
-	struct scene s;
+	struct scripted_session s;
 
-	scene_begin(&s, HELLO LOCK
+	scripted_session_begin(&s, HELLO LOCK
 		    "< CHECK n$\n" GONE
 		    "< LOCK n$\n> OK name=n fence=18 valid_ms=9 count=1\n< CHECK n$\n> OK name=n fence=18 valid_ms=9 count=1\n+\n"
 		    "< RESUME 8 s8$\n> * name=n fence=18 valid_ms=9\n> OK session=8 n=1\n< CHECK n$\n> OK name=n fence=18 "
 		    "valid_ms=9 count=1\n" QUIT);
-	scene_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
-	scene_lost_once(&s, "! LOST name=n fence=17 reason=expired");
+	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
+	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=expired");
 	ck_assert_str_eq(redlock_session_id(s.c), "8");
 	ck_assert_int_eq(redlock_lock(s.c, "n", NULL, &s.grant), 0);
-	scene_check(&s, 0);
+	scripted_session_check(&s, 0);
 	ck_assert_int_eq(s.grant.fence, 18);
 	ck_assert_ptr_null(redlock_next_push(s.c));
-	scene_end(&s);
+	scripted_session_end(&s);
 }
 END_TEST
 
@@ -226,7 +226,7 @@ static const char *const refusals[] = {"LIMIT grace may be at most 0ms (max_grac
 START_TEST(a_daemon_that_gives_less_grace_by_now_gets_a_session_without)
 {
 	char script[2000];
-	struct scene s;
+	struct scripted_session s;
 
 	snprintf(script, sizeof(script),
 		 HELLO LOCK "< CHECK n$\n+\n" RESUME "> ERR NOTFOUND no such session\n< HELLO 1 name=me grace=5000ms$\n"
@@ -234,55 +234,55 @@ START_TEST(a_daemon_that_gives_less_grace_by_now_gets_a_session_without)
 			    "< CHECK n$\n+\n< RESUME 8 s8$\n> ERR NOTFOUND no such session\n< HELLO 1 name=me grace=5000ms$\n"
 			    "> OK session=9 secret=s9\n" QUIT,
 		 refusals[_i]);
-	scene_begin(&s, script);
-	scene_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
-	scene_lost_once(&s, "! LOST name=n fence=17 reason=expired");
+	scripted_session_begin(&s, script);
+	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
+	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=expired");
 	ck_assert_int_eq(redlock_lock(s.c, "n", NULL, &s.grant), 0);
-	scene_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
-	scene_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
-	scene_end(&s);
+	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
+	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
+	scripted_session_end(&s);
 }
 END_TEST
 
 START_TEST(a_row_with_another_fence_is_no_answer_to_the_old_grant)
 {
-	struct scene s;
+	struct scripted_session s;
 
-	scene_begin(&s, HELLO LOCK "< CHECK n$\n+\n" RESUME "> * name=n fence=18 valid_ms=7000\n> OK session=7 n=1\n" QUIT);
-	scene_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
-	scene_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
-	scene_end(&s);
+	scripted_session_begin(&s, HELLO LOCK "< CHECK n$\n+\n" RESUME "> * name=n fence=18 valid_ms=7000\n> OK session=7 n=1\n" QUIT);
+	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
+	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
+	scripted_session_end(&s);
 }
 END_TEST
 
 START_TEST(a_loss_that_a_push_told_is_not_told_again)
 {
-	struct scene s;
+	struct scripted_session s;
 
 	/* As the daemon tells what was lost while nobody listened: behind the OK. */
-	scene_begin(&s, HELLO LOCK "< CHECK n$\n+\n" RESUME
+	scripted_session_begin(&s, HELLO LOCK "< CHECK n$\n+\n" RESUME
 				   "> OK session=7 n=0\n> ! LOST name=n fence=17 reason=quorum\n< PING$\n> OK\n" QUIT);
-	scene_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
+	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
 	ck_assert_int_eq(redlock_request(s.c, "PING", 0, NULL, NULL), 0);
-	scene_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
-	scene_end(&s);
+	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
+	scripted_session_end(&s);
 
-	scene_begin(&s, HELLO LOCK "> ! LOST name=n fence=17 reason=quorum\n< CHECK n$\n" NOTHING
+	scripted_session_begin(&s, HELLO LOCK "> ! LOST name=n fence=17 reason=quorum\n< CHECK n$\n" NOTHING
 				   "< CHECK n$\n> ERR LOST gone\n" QUIT);
-	scene_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
-	scene_lost_once(&s, "! LOST name=n fence=17 reason=quorum");
-	scene_end(&s);
+	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
+	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=quorum");
+	scripted_session_end(&s);
 }
 END_TEST
 
 START_TEST(rows_that_were_left_out_are_no_losses)
 {
-	struct scene s;
+	struct scripted_session s;
 
-	scene_begin(&s, HELLO LOCK "+\n" RESUME "> OK session=7 n=0 more=1\n" CHECK QUIT);
-	scene_check(&s, 0);
+	scripted_session_begin(&s, HELLO LOCK "+\n" RESUME "> OK session=7 n=0 more=1\n" CHECK QUIT);
+	scripted_session_check(&s, 0);
 	ck_assert_ptr_null(redlock_next_push(s.c));
-	scene_end(&s);
+	scripted_session_end(&s);
 }
 END_TEST
 
@@ -292,7 +292,7 @@ START_TEST(rows_tell_many_locks_apart)
 	const struct redlock_line *push;
 	struct redlock_bytes said;
 	struct redlock_grant grant;
-	struct scene s;
+	struct scripted_session s;
 	int i;
 
 	for (i = 0; i < 50; i++)
@@ -305,7 +305,7 @@ START_TEST(rows_tell_many_locks_apart)
 		sprintf(script + strlen(script), "> * name=m%d fence=%d valid_ms=9000\n", i, i + 1);
 	strcat(script, "> * name=foreign fence=5 valid_ms=9000\n> * name=m1 owner=x fence=2 valid_ms=9000\n> OK session=7 n=27\n"
 		       "< CHECK m0$\n> OK name=m0 fence=1 valid_ms=9000\n" QUIT);
-	scene_open(&s, script, PATIENCE);
+	scripted_session_open(&s, script, PATIENCE);
 	for (i = 0; i < 50; i++) {
 		snprintf(name, sizeof(name), "m%d", i);
 		ck_assert_int_eq(redlock_lock(s.c, name, NULL, &grant), 0);
@@ -320,16 +320,16 @@ START_TEST(rows_tell_many_locks_apart)
 		ck_assert_int_eq(strncmp(said.p, expected, said.n), 0);
 	}
 	ck_assert_ptr_null(redlock_next_push(s.c));
-	scene_end(&s);
+	scripted_session_end(&s);
 }
 END_TEST
 
 START_TEST(an_unlock_after_the_belief_ended_hears_of_the_loss)
 {
 	struct timespec pause = {0, 30000000};
-	struct scene s;
+	struct scripted_session s;
 
-	scene_open(
+	scripted_session_open(
 		&s,
 		HELLO
 		"< LOCK n$\n> OK name=n fence=17 valid_ms=20\n< CHECK n$\n> OK name=n fence=17 valid_ms=20\n< UNLOCK n$\n" NOTHING
@@ -337,9 +337,9 @@ START_TEST(an_unlock_after_the_belief_ended_hears_of_the_loss)
 		PATIENCE);
 	ck_assert_int_eq(redlock_lock(s.c, "n", NULL, &s.grant), 0);
 	nanosleep(&pause, NULL);
-	scene_refused(&s, redlock_unlock(s.c, "n", 0), "LOST");
-	scene_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
-	scene_end(&s);
+	scripted_session_refused(&s, redlock_unlock(s.c, "n", 0), "LOST");
+	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
+	scripted_session_end(&s);
 }
 END_TEST
 

@@ -4,7 +4,7 @@
  * may adopt yet, nothing is believed for longer than before, and no request is counted twice.
  */
 #include "client/invocation.h"
-#include "tests/unit/scene.h"
+#include "tests/fixture/scripted_session.h"
 
 #include <check.h>
 #include <errno.h>
@@ -16,52 +16,52 @@
 
 START_TEST(what_is_left_open_is_neither_lost_nor_given_up)
 {
-	struct scene s;
+	struct scripted_session s;
 
-	scene_begin(&s, HELLO LOCK ASKED OPEN NOT_YET NOT_YET NOT_YET "> ! SAFE name=n fence=17 valid_ms=7000\n" CHECK QUIT);
-	scene_refused(&s, redlock_check(s.c, "n", &s.grant), "QUORUM");
+	scripted_session_begin(&s, HELLO LOCK ASKED OPEN NOT_YET NOT_YET NOT_YET "> ! SAFE name=n fence=17 valid_ms=7000\n" CHECK QUIT);
+	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "QUORUM");
 	ck_assert(!redlock_away(s.c));
-	scene_refused(&s, redlock_check(s.c, "n", &s.grant), "QUORUM");
-	scene_check(&s, 0);
+	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "QUORUM");
+	scripted_session_check(&s, 0);
 	ck_assert_int_eq(s.grant.fence, 17);
-	scene_lost_once(&s, "! SAFE name=n fence=17 valid_ms=7000");
-	scene_end(&s);
+	scripted_session_lost_once(&s, "! SAFE name=n fence=17 valid_ms=7000");
+	scripted_session_end(&s);
 }
 END_TEST
 
 START_TEST(a_loss_behind_it_is_told_by_the_daemon)
 {
-	struct scene s;
+	struct scripted_session s;
 
-	scene_begin(&s, HELLO LOCK ASKED OPEN NOT_YET "> ! LOST name=n fence=17 reason=quorum\n" ASKED "> ERR LOST gone\n" QUIT);
-	scene_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
-	scene_lost_once(&s, "! LOST name=n fence=17 reason=quorum");
-	scene_end(&s);
+	scripted_session_begin(&s, HELLO LOCK ASKED OPEN NOT_YET "> ! LOST name=n fence=17 reason=quorum\n" ASKED "> ERR LOST gone\n" QUIT);
+	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
+	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=quorum");
+	scripted_session_end(&s);
 }
 END_TEST
 
 /* Another was left open; of this one the daemon knows nothing. */
 START_TEST(what_the_daemon_does_not_know_is_a_loss_that_is_told_once)
 {
-	struct scene s;
+	struct scripted_session s;
 
-	scene_begin(&s, HELLO LOCK ASKED OPEN ASKED "> ERR NOTHELD no\n" ASKED "> ERR NOTHELD no\n" QUIT);
-	scene_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
-	scene_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
-	scene_refused(&s, redlock_unlock(s.c, "n", 0), "LOST");
-	scene_refused(&s, redlock_check(s.c, "n", &s.grant), "NOTHELD");
-	scene_end(&s);
+	scripted_session_begin(&s, HELLO LOCK ASKED OPEN ASKED "> ERR NOTHELD no\n" ASKED "> ERR NOTHELD no\n" QUIT);
+	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
+	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
+	scripted_session_refused(&s, redlock_unlock(s.c, "n", 0), "LOST");
+	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "NOTHELD");
+	scripted_session_end(&s);
 }
 END_TEST
 
 START_TEST(another_grant_is_no_answer_to_the_old_one)
 {
-	struct scene s;
+	struct scripted_session s;
 
-	scene_begin(&s, HELLO LOCK ASKED OPEN ASKED "> OK name=n fence=18 valid_ms=9000 count=1\n" QUIT);
-	scene_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
-	scene_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
-	scene_end(&s);
+	scripted_session_begin(&s, HELLO LOCK ASKED OPEN ASKED "> OK name=n fence=18 valid_ms=9000 count=1\n" QUIT);
+	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
+	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
+	scripted_session_end(&s);
 }
 END_TEST
 
@@ -77,13 +77,13 @@ static const char *const unlocks[] = {
 START_TEST(an_unlock_in_flight_is_done_once)
 {
 	char script[1000];
-	struct scene s;
+	struct scripted_session s;
 
 	snprintf(script, sizeof(script), HELLO LOCK "< UNLOCK n keep=70ms$\n" OPEN "%s" QUIT, unlocks[_i]);
-	scene_begin(&s, script);
+	scripted_session_begin(&s, script);
 	ck_assert_int_eq(redlock_unlock(s.c, "n", 70), 0);
 	ck_assert_ptr_null(redlock_next_push(s.c));
-	scene_end(&s);
+	scripted_session_end(&s);
 }
 END_TEST
 
@@ -92,17 +92,17 @@ static const char *const again[] = {"2", "1"};
 START_TEST(one_of_two_unlocks_waits_until_it_is_known_how_often_it_is_held)
 {
 	char script[1000];
-	struct scene s;
+	struct scripted_session s;
 
 	snprintf(script, sizeof(script),
 	         HELLO LOCK "< LOCK n$\n> OK name=n fence=17 valid_ms=9000 count=2\n< CHECK n$\n> OK name=n fence=17 valid_ms=9000 count=2\n"
 	                    "< UNLOCK n$\n" OPEN NOT_YET NOT_YET ASKED "> OK name=n fence=17 valid_ms=6000 count=%s\n%s" QUIT,
 	         again[_i], _i == 0 ? "< UNLOCK n fence=17$\n> OK name=n count=1\n" : "");
-	scene_begin(&s, script);
+	scripted_session_begin(&s, script);
 	ck_assert_int_eq(redlock_lock(s.c, "n", NULL, &s.grant), 0);
 	ck_assert_int_eq(redlock_unlock(s.c, "n", 0), 0);
 	ck_assert_int_eq(redlock_line_number(redlock_answer(s.c), "count", -1), 1);
-	scene_end(&s);
+	scripted_session_end(&s);
 }
 END_TEST
 
@@ -110,28 +110,28 @@ END_TEST
 START_TEST(a_lock_in_flight_waits_until_it_is_known_whether_it_was_granted)
 {
 	char script[1000];
-	struct scene s;
+	struct scripted_session s;
 
 	snprintf(script, sizeof(script), HELLO "< LOCK n$\n" OPEN NOT_YET NOT_YET "%s" QUIT,
 	         _i == 0 ? CHECK CHECK : ASKED "> ERR LOST gone\n< LOCK n$\n> " GRANT "\n" CHECK);
-	scene_open(&s, script, PATIENCE);
+	scripted_session_open(&s, script, PATIENCE);
 	ck_assert_int_eq(redlock_lock(s.c, "n", NULL, &s.grant), 0);
 	ck_assert_int_eq(s.grant.fence, 17);
 	ck_assert_int_eq(s.grant.count, 1);
-	scene_end(&s);
+	scripted_session_end(&s);
 }
 END_TEST
 
 START_TEST(a_lock_that_its_caller_gave_up_meanwhile_is_given_back)
 {
 	struct redlock_grant grant;
-	struct scene s;
+	struct scripted_session s;
 
-	scene_open(&s, HELLO "< LOCK n wait=20ms$\n" OPEN NOT_YET NOT_YET "< UNLOCK n$\n> OK name=n count=0\n< CHECK m$\n> ERR NOTHELD no\n" QUIT, 150);
+	scripted_session_open(&s, HELLO "< LOCK n wait=20ms$\n" OPEN NOT_YET NOT_YET "< UNLOCK n$\n> OK name=n count=0\n< CHECK m$\n> ERR NOTHELD no\n" QUIT, 150);
 	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.wait_ms = 20}, &grant), -ECONNABORTED);
 	redlock_set_timeout(s.c, PATIENCE);
-	scene_refused(&s, redlock_check(s.c, "m", &grant), "NOTHELD");
-	scene_end(&s);
+	scripted_session_refused(&s, redlock_check(s.c, "m", &grant), "NOTHELD");
+	scripted_session_end(&s);
 }
 END_TEST
 

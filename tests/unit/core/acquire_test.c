@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/acquire.c: from a LOCK to a grant or to an answer that is none. */
-#include "tests/unit/stage.h"
+#include "tests/fixture/cluster.h"
 
 #include <check.h>
 
@@ -11,18 +11,18 @@ START_TEST(a_free_lock_is_granted_after_one_round_trip)
 	static const unsigned nodes[] = {1, 3, 5};
 	unsigned n = nodes[_i];
 
-	stage_begin(n);
+	cluster_begin(n);
 	says(1, "LOCK a");
 	hears(1, "OK name=a fence=* valid_ms=9897 ttl_ms=10000 count=1");
 	ck_assert_uint_eq(asked(CALL_ACQUIRE), n);
 	ck_assert_uint_eq(asked(CALL_EXTEND), 0);
-	ck_assert_int_eq(stage.node[n - 1].last[CALL_ACQUIRE].call.px_ms, 10000);
+	ck_assert_int_eq(cluster.node[n - 1].last[CALL_ACQUIRE].call.px_ms, 10000);
 }
 END_TEST
 
 START_TEST(a_vote_counts_from_the_send_not_from_the_answer)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	for (unsigned i = 0; i < 3; i++)
 		feels(i, MOOD_SILENT);
 	says(1, "LOCK a");
@@ -36,7 +36,7 @@ END_TEST
 
 START_TEST(two_of_three_are_enough_and_the_third_counts_when_it_comes)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	feels(2, MOOD_SILENT);
 	says(1, "LOCK a");
 	hears(1, GRANT);
@@ -50,7 +50,7 @@ END_TEST
 
 START_TEST(one_of_three_is_no_grant_and_nothing_is_left_of_it)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	feels(1, MOOD_SILENT);
 	feels(2, MOOD_SILENT);
 	says(1, "LOCK a");
@@ -70,7 +70,7 @@ END_TEST
 
 START_TEST(a_late_vote_for_an_abandoned_round_is_ignored)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	feels(1, MOOD_TARDY);
 	feels(2, MOOD_TARDY);
 	says(1, "LOCK a");
@@ -88,7 +88,7 @@ END_TEST
 
 START_TEST(an_acquire_that_arrives_too_late_does_nothing)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	feels(1, MOOD_SILENT);
 	feels(2, MOOD_SILENT);
 	says(1, "LOCK a");
@@ -104,7 +104,7 @@ END_TEST
 
 START_TEST(a_late_refusal_does_not_hide_what_a_renewal_has_put_there_since)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	feels(2, MOOD_SILENT);
 	says(1, "LOCK a");
@@ -124,8 +124,8 @@ END_TEST
 
 START_TEST(a_grant_with_too_little_validity_left_is_given_back_and_tried_again)
 {
-	stage_open(3);
-	stage.conf.timeout_us = 300 * MSEC;
+	cluster_open(3);
+	cluster.conf.timeout_us = 300 * MSEC;
 	daemon_starts(0);
 	passes(2 * SEC);
 	for (unsigned i = 0; i < 3; i++)
@@ -145,8 +145,8 @@ END_TEST
 /* Stores that take longer than half of the lease: to ask again at once would be to ask without end. */
 START_TEST(after_a_grant_that_came_too_late_there_is_a_pause)
 {
-	stage_open(3);
-	stage.conf.timeout_us = 300 * MSEC;
+	cluster_open(3);
+	cluster.conf.timeout_us = 300 * MSEC;
 	daemon_starts(0);
 	passes(2 * SEC);
 	all_feel(MOOD_TARDY);
@@ -157,7 +157,7 @@ START_TEST(after_a_grant_that_came_too_late_there_is_a_pause)
 		serves(i, 1);
 	while (figure(0, METRIC_ROUNDS) < 2)
 		passes(MSEC);
-	ck_assert_int_eq(stage.node[0].last[CALL_ACQUIRE].call.range, 1);
+	ck_assert_int_eq(cluster.node[0].last[CALL_ACQUIRE].call.range, 1);
 	passes(90 * MSEC);
 	for (unsigned i = 0; i < 3; i++)
 		serves(i, waiting_at(i));
@@ -173,12 +173,12 @@ END_TEST
 
 START_TEST(a_vote_of_a_store_whose_clock_jumped_before_the_decision_does_not_count)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	feels(1, MOOD_SILENT);
 	feels(2, MOOD_SILENT);
 	says(1, "LOCK a");
-	stage.node[0].clock_us = 20 * SEC;
+	cluster.node[0].clock_us = 20 * SEC;
 	says(2, "LOCK b");
 	ck_assert(!key_is_there(0, "a"));
 	serves(1, 1);
@@ -193,21 +193,21 @@ END_TEST
 
 START_TEST(what_a_store_refused_needs_no_release)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	refuses(2, "OOM command not allowed");
 	says(1, "LOCK a");
 	hears(1, GRANT);
 	says(1, "UNLOCK a");
 	hears(1, "OK name=a count=0");
-	ck_assert_uint_eq(stage.node[2].count[CALL_RELEASE], 0);
-	ck_assert_uint_eq(stage.node[0].count[CALL_RELEASE], 1);
+	ck_assert_uint_eq(cluster.node[2].count[CALL_RELEASE], 0);
+	ck_assert_uint_eq(cluster.node[0].count[CALL_RELEASE], 1);
 }
 END_TEST
 
 START_TEST(a_range_that_is_refused_for_the_clock_is_asked_for_as_a_single_token_at_once)
 {
 	/* Fresh from a join the fence is as far ahead as may be, and the clock stands still here. */
-	stage_begin(3);
+	cluster_begin(3);
 	says(1, "LOCK a");
 	says(2, "LOCK a wait=1m");
 	says(3, "LOCK a wait=1m");
@@ -223,7 +223,7 @@ START_TEST(what_is_unknown_is_released_until_its_key_has_expired)
 {
 	unsigned before;
 
-	stage_begin(3);
+	cluster_begin(3);
 	feels(2, MOOD_LOSSY);
 	says(1, "LOCK a ttl=1s");
 	hears(1, "OK *");
@@ -232,9 +232,9 @@ START_TEST(what_is_unknown_is_released_until_its_key_has_expired)
 	hears(1, "OK name=a count=0");
 	loses(2, waiting_at(2));
 	ck_assert(key_is_there(2, "a"));
-	before = stage.node[2].count[CALL_RELEASE];
+	before = cluster.node[2].count[CALL_RELEASE];
 	passes(250 * MSEC);
-	ck_assert_uint_gt(stage.node[2].count[CALL_RELEASE], before);
+	ck_assert_uint_gt(cluster.node[2].count[CALL_RELEASE], before);
 	loses(2, waiting_at(2));
 	passes(250 * MSEC);
 	feels(2, MOOD_WELL);
@@ -245,7 +245,7 @@ END_TEST
 
 START_TEST(a_release_that_is_never_confirmed_ends_when_no_key_can_be_left)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	says(1, "LOCK a ttl=1s");
 	falls(2);
 	says(1, "UNLOCK a");
@@ -260,7 +260,7 @@ END_TEST
 
 START_TEST(a_store_that_comes_back_hears_the_release_at_once)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	says(1, "LOCK a");
 	falls(2);
 	says(1, "UNLOCK a");
@@ -275,14 +275,14 @@ START_TEST(each_attempt_has_a_value_of_its_own)
 {
 	char first[VALUE_MAX];
 
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK a");
-	memcpy(first, stage.node[0].last[CALL_ACQUIRE].value, VALUE_MAX);
+	memcpy(first, cluster.node[0].last[CALL_ACQUIRE].value, VALUE_MAX);
 	says(1, "UNLOCK a");
 	says(1, "LOCK a");
-	ck_assert_int_ne(memcmp(first, stage.node[0].last[CALL_ACQUIRE].value, stage.node[0].last[CALL_ACQUIRE].call.value.n), 0);
+	ck_assert_int_ne(memcmp(first, cluster.node[0].last[CALL_ACQUIRE].value, cluster.node[0].last[CALL_ACQUIRE].call.value.n), 0);
 	says(1, "LOCK b");
-	ck_assert_int_ne(memcmp(first, stage.node[0].last[CALL_ACQUIRE].value, stage.node[0].last[CALL_ACQUIRE].call.value.n), 0);
+	ck_assert_int_ne(memcmp(first, cluster.node[0].last[CALL_ACQUIRE].value, cluster.node[0].last[CALL_ACQUIRE].call.value.n), 0);
 	ignores(1);
 }
 END_TEST
@@ -292,7 +292,7 @@ Suite *acquire_suite(void)
 	Suite *suite = suite_create("acquire");
 	TCase *round = tcase_create("round"), *undone = tcase_create("undone");
 
-	tcase_add_checked_fixture(round, NULL, stage_close);
+	tcase_add_checked_fixture(round, NULL, cluster_close);
 	tcase_add_loop_test(round, a_free_lock_is_granted_after_one_round_trip, 0, 3);
 	tcase_add_test(round, a_vote_counts_from_the_send_not_from_the_answer);
 	tcase_add_test(round, two_of_three_are_enough_and_the_third_counts_when_it_comes);
@@ -301,7 +301,7 @@ Suite *acquire_suite(void)
 	tcase_add_test(round, an_acquire_that_arrives_too_late_does_nothing);
 	tcase_add_test(round, a_late_refusal_does_not_hide_what_a_renewal_has_put_there_since);
 	suite_add_tcase(suite, round);
-	tcase_add_checked_fixture(undone, NULL, stage_close);
+	tcase_add_checked_fixture(undone, NULL, cluster_close);
 	tcase_add_test(undone, a_grant_with_too_little_validity_left_is_given_back_and_tried_again);
 	tcase_add_test(round, after_a_grant_that_came_too_late_there_is_a_pause);
 	tcase_add_test(round, a_vote_of_a_store_whose_clock_jumped_before_the_decision_does_not_count);

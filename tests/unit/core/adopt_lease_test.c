@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/adopt.c: what is left of a lease that nobody renews, or that was extended, when its daemon is started anew. */
-#include "tests/unit/secret.h"
+#include "tests/fixture/resumable.h"
 
 #include <check.h>
 
@@ -12,7 +12,7 @@ static const unsigned sizes[] = {1, 3, 5};
 
 static void held_by_1(unsigned nodes, const char *fields)
 {
-	stage_begin(nodes);
+	cluster_begin(nodes);
 	passes(2 * SEC);
 	s1 = says_hello(1, "grace=30s");
 	says(1, "LOCK a %s", fields);
@@ -39,8 +39,8 @@ START_TEST(what_is_left_of_a_lease_without_renewal_is_not_more_because_the_store
 {
 	int64_t valid;
 
-	stage_open(sizes[_i]);
-	stage.conf.timeout_us = 500 * MSEC;
+	cluster_open(sizes[_i]);
+	cluster.conf.timeout_us = 500 * MSEC;
 	daemon_starts(0);
 	passes(2 * SEC);
 	s1 = says_hello(1, "grace=30s");
@@ -55,7 +55,7 @@ START_TEST(what_is_left_of_a_lease_without_renewal_is_not_more_because_the_store
 }
 END_TEST
 
-START_TEST(an_extend_is_known_to_the_next_life)
+START_TEST(an_extend_is_known_to_the_next_run)
 {
 	held_by_1(3, "renew=no ttl=8s");
 	passes(3 * SEC);
@@ -68,10 +68,10 @@ START_TEST(an_extend_is_known_to_the_next_life)
 }
 END_TEST
 
-/* EXTEND is answered ERR, then the stores turn out to have done it: what CHECK tells of it holds for the next life as well. */
-START_TEST(an_extend_that_seemed_to_fail_is_known_to_the_next_life)
+/* EXTEND is answered ERR, then the stores turn out to have done it: what CHECK tells of it holds for the next run as well. */
+START_TEST(an_extend_that_seemed_to_fail_is_known_to_the_next_run)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	s1 = says_hello(1, "grace=1s");
 	says(1, "LOCK a ttl=8s%s", _i == 0 ? " renew=no" : "");
@@ -79,7 +79,7 @@ START_TEST(an_extend_that_seemed_to_fail_is_known_to_the_next_life)
 	passes(SEC);
 	all_feel(MOOD_TARDY);
 	says(1, "EXTEND a ttl=25s");
-	passes(stage.conf.timeout_us);
+	passes(cluster.conf.timeout_us);
 	ck_assert_uint_ge(ignores(1), 1); /* ERR QUORUM, and RISK */
 	all_feel(MOOD_WELL);
 	ignores(1); /* SAFE */
@@ -88,7 +88,7 @@ START_TEST(an_extend_that_seemed_to_fail_is_known_to_the_next_life)
 	daemon_returns(0);
 	says(3, "LOCK a wait=1m");
 	passes(24 * SEC);
-	hears_nothing(3); /* the stage sees to it as well: see stage_promises.c */
+	hears_nothing(3); /* the cluster sees to it as well: see cluster_promises.c */
 	passes(2 * SEC);
 	hears(3, "OK name=a *");
 }
@@ -175,7 +175,7 @@ START_TEST(a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet)
 }
 END_TEST
 
-/* The client may not come back to be told less: what it was told by the former life stands. */
+/* The client may not come back to be told less: what it was told by the previous run stands. */
 START_TEST(an_adoption_does_not_shorten_what_was_told)
 {
 	held_by_1(sizes[_i], "renew=no ttl=8s");
@@ -193,10 +193,10 @@ static void comes_back_with_a_shorter_max_lease(void)
 {
 	daemon_ends(0);
 	marker_is_set(0, "");
-	stage.conf.trust_first_start = true;
-	stage.conf.past_lease_us = stage.conf.max_lease_us;
-	stage.conf.max_lease_us = 5 * SEC;
-	stage.conf.lease_us = 2 * SEC;
+	cluster.conf.trust_first_start = true;
+	cluster.conf.past_lease_us = cluster.conf.max_lease_us;
+	cluster.conf.max_lease_us = 5 * SEC;
+	cluster.conf.lease_us = 2 * SEC;
 	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
 }
 
@@ -222,21 +222,21 @@ END_TEST
 /* Likewise: what stands after the end of a hold is not there for longer than a next crash is waited for. */
 START_TEST(a_lock_delay_that_may_not_be_asked_for_any_more_is_cut)
 {
-	stage_open(1);
-	stage.conf.max_delay_us = 60 * SEC;
+	cluster_open(1);
+	cluster.conf.max_delay_us = 60 * SEC;
 	daemon_starts(0);
 	passes(2 * SEC);
 	s1 = says_hello(1, "grace=2s");
 	says(1, "LOCK a delay=60s");
 	hears(1, GRANT);
-	stage.conf.max_delay_us = 3 * SEC;
+	cluster.conf.max_delay_us = 3 * SEC;
 	comes_back_with_a_shorter_max_lease();
 	if (_i == 1) {
 		resumes(2, &s1);
 		hears(2, ROW_A);
 		hears(2, "OK *");
 	}
-	passes(80 * SEC); /* what the former life set is over */
+	passes(80 * SEC); /* what the previous run set is over */
 	if (_i == 1) {
 		ck_assert_int_le(key_ttl_us(0, "a"), 8 * SEC);
 		goes(2, GONE_HANGUP);
@@ -246,7 +246,7 @@ START_TEST(a_lock_delay_that_may_not_be_asked_for_any_more_is_cut)
 }
 END_TEST
 
-/* Nobody comes back: its client may believe in what the former life told it. */
+/* Nobody comes back: its client may believe in what the previous run told it. */
 START_TEST(what_was_told_for_longer_than_may_be_asked_for_is_believed_to_its_end)
 {
 	held_by_1(1, _i == 0 ? "ttl=25s" : "ttl=25s renew=no");
@@ -261,8 +261,8 @@ START_TEST(what_was_told_for_longer_than_may_be_asked_for_is_believed_to_its_end
 }
 END_TEST
 
-/* The life in between has renewed it at the shorter ttl, and its snapshot says so: what was told before stands all the same. */
-START_TEST(what_was_told_for_longer_is_believed_after_yet_another_life)
+/* The run in between has renewed it at the shorter ttl, and its snapshot says so: what was told before stands all the same. */
+START_TEST(what_was_told_for_longer_is_believed_after_yet_another_run)
 {
 	held_by_1(1, "ttl=25s");
 	says(1, "HELLO 1 grace=1s");
@@ -321,20 +321,20 @@ Suite *adopt_lease_suite(void)
 	Suite *suite = suite_create("adopt_lease");
 	TCase *tc = tcase_create("leases");
 
-	tcase_add_checked_fixture(tc, NULL, stage_close);
+	tcase_add_checked_fixture(tc, NULL, cluster_close);
 	tcase_add_test(tc, what_is_left_of_a_lease_without_renewal_is_adopted);
 	tcase_add_loop_test(tc, what_is_left_of_a_lease_without_renewal_is_not_more_because_the_stores_granted_it_late, 0, 3);
-	tcase_add_test(tc, an_extend_is_known_to_the_next_life);
+	tcase_add_test(tc, an_extend_is_known_to_the_next_run);
 	tcase_add_test(tc, what_was_extended_to_a_shorter_lease_is_released_where_the_longer_one_stands);
 	tcase_add_test(tc, what_is_adopted_by_old_votes_is_renewed_before_they_end);
-	tcase_add_loop_test(tc, an_extend_that_seemed_to_fail_is_known_to_the_next_life, 0, 2);
+	tcase_add_loop_test(tc, an_extend_that_seemed_to_fail_is_known_to_the_next_run, 0, 2);
 	tcase_add_test(tc, a_lease_without_renewal_that_is_over_is_lost);
 	tcase_add_loop_test(tc, an_adoption_does_not_shorten_what_was_told, 0, 3);
 	tcase_add_loop_test(tc, a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet, 0, 3);
 	tcase_add_loop_test(tc, what_was_granted_for_longer_than_may_be_asked_for_is_renewed_for_no_longer, 0, 2);
 	tcase_add_loop_test(tc, a_lock_delay_that_may_not_be_asked_for_any_more_is_cut, 0, 2);
 	tcase_add_loop_test(tc, what_was_told_for_longer_than_may_be_asked_for_is_believed_to_its_end, 0, 2);
-	tcase_add_test(tc, what_was_told_for_longer_is_believed_after_yet_another_life);
+	tcase_add_test(tc, what_was_told_for_longer_is_believed_after_yet_another_run);
 	tcase_add_test(tc, a_lease_without_renewal_that_no_quorum_confirms_is_told_lost_before_it_ends);
 	tcase_add_test(tc, what_is_left_of_a_lease_without_renewal_is_not_cut_by_a_shorter_max_lease);
 	suite_add_tcase(suite, tc);

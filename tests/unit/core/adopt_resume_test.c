@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* RESUME and its answer: what was lost meanwhile, and what a daemon that was started anew is still asking its stores about. */
-#include "tests/unit/secret.h"
-#include "tests/unit/stage_part.h"
+#include "tests/fixture/resumable.h"
+#include "tests/fixture/cluster_part.h"
 
 #include <check.h>
 
@@ -13,7 +13,7 @@ static int64_t fence;
 
 static void held_with_grace(const char *fields)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	s1 = says_hello(1, fields);
 	says(1, "LOCK a");
@@ -200,7 +200,7 @@ START_TEST(what_the_last_answer_takes_away_is_no_row)
 	passes(510 * MSEC);
 	serves(1, waiting_at(1));
 	hears_nothing(2);
-	stage.node[0].clock_us += 2 * SEC;
+	cluster.node[0].clock_us += 2 * SEC;
 	serves(0, waiting_at(0));
 	hears(2, "@r \\* name=a *");
 	hears(2, "@r OK session=* n=1");
@@ -224,7 +224,7 @@ START_TEST(what_the_last_answer_takes_away_is_told_before_the_next_request_is_se
 	passes(510 * MSEC);
 	serves(1, waiting_at(1));
 	hears_nothing(2);
-	stage.node[0].clock_us += 2 * SEC;
+	cluster.node[0].clock_us += 2 * SEC;
 	serves(0, waiting_at(0));
 	hears(2, "\\* name=a *");
 	hears(2, "OK session=* n=1");
@@ -258,7 +258,7 @@ END_TEST
 
 START_TEST(a_turn_that_nobody_heard_of_is_kept_no_longer_for_being_adopted_late)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	says(3, "LOCK a");
 	ignores(3);
@@ -316,7 +316,7 @@ START_TEST(unlock_before_the_adoption_is_decided_releases_the_old_value)
 	passes(SEC);
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert(!key_is_there(i, "a"));
-	passes(8 * SEC); /* the stage does not know that 1 and 2 are one client */
+	passes(8 * SEC); /* the cluster does not know that 1 and 2 are one client */
 	says(3, "LOCK a");
 	hears(3, GRANT);
 }
@@ -346,7 +346,7 @@ START_TEST(a_lock_of_the_same_owner_that_does_not_wait_is_answered_meanwhile)
 	ignores(2);
 	says(2, "@l LOCK a");
 	says(2, "@w LOCK a wait=1m");
-	passes(3 * stage.conf.timeout_us);
+	passes(3 * cluster.conf.timeout_us);
 	hears(2, "@l ERR QUORUM *");
 	hears_nothing(2);
 	all_come();
@@ -373,7 +373,7 @@ Suite *adopt_resume_suite(void)
 	Suite *suite = suite_create("adopt_resume");
 	TCase *tcase = tcase_create("resume");
 
-	tcase_add_checked_fixture(tcase, NULL, stage_close);
+	tcase_add_checked_fixture(tcase, NULL, cluster_close);
 	tcase_add_test(tcase, what_the_last_answer_takes_away_is_no_row);
 	tcase_add_test(tcase, what_the_last_answer_takes_away_is_told_before_the_next_request_is_served);
 	tcase_add_test(tcase, what_was_lost_meanwhile_is_told_right_after_the_ok);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/adopt.c: a daemon that was started anew takes over, under new values, what its former life granted (S8, S11, S12). */
-#include "tests/unit/secret.h"
+/* daemon/core/adopt.c: a daemon that was started anew takes over, under new values, what its previous run granted (S8, S11, S12). */
+#include "tests/fixture/resumable.h"
 
 #include <check.h>
 
@@ -13,7 +13,7 @@ static const unsigned sizes[] = {1, 3, 5};
 
 static void held_by_1(unsigned nodes, const char *fields)
 {
-	stage_begin(nodes);
+	cluster_begin(nodes);
 	passes(2 * SEC);
 	s1 = says_hello(1, "grace=30s");
 	says(1, "LOCK a %s", fields);
@@ -32,11 +32,11 @@ START_TEST(what_was_held_goes_on_with_its_fence_under_a_new_value)
 	char value[VALUE_MAX];
 
 	held_by_1(sizes[_i], "");
-	strcpy(value, stage.node[0].last[CALL_ACQUIRE].value);
+	strcpy(value, cluster.node[0].last[CALL_ACQUIRE].value);
 	daemon_returns(0);
-	ck_assert_str_eq(stage.node[0].last[CALL_EXTEND].value, value);
-	ck_assert_str_ne(stage.node[0].last[CALL_EXTEND].new_value, value);
-	ck_assert_int_eq(stage.node[0].last[CALL_EXTEND].call.fence, fence);
+	ck_assert_str_eq(cluster.node[0].last[CALL_EXTEND].value, value);
+	ck_assert_str_ne(cluster.node[0].last[CALL_EXTEND].new_value, value);
+	ck_assert_int_eq(cluster.node[0].last[CALL_EXTEND].call.fence, fence);
 	is_resumed(2);
 	ck_assert_int_eq(figure(0, METRIC_ADOPTIONS), 1);
 	passes(60 * SEC);
@@ -58,7 +58,7 @@ START_TEST(a_key_that_lasts_longer_than_its_lease_is_released_however_late_that_
 	hears(1, "OK name=a *");
 	daemon_returns(0);
 	is_resumed(2);
-	stage.node[0].refusal = "READONLY";
+	cluster.node[0].refusal = "READONLY";
 	feels(0, MOOD_REFUSING);
 	says(2, "UNLOCK a");
 	hears(2, "OK name=a count=0");
@@ -136,8 +136,8 @@ START_TEST(fewer_than_a_quorum_is_a_loss_and_both_values_are_released)
 	char value[VALUE_MAX];
 
 	held_by_1(3, "");
-	strcpy(value, stage.node[0].last[CALL_ACQUIRE].value);
-	passes(12 * SEC); /* nobody renews: the stage's clients believe in nothing older */
+	strcpy(value, cluster.node[0].last[CALL_ACQUIRE].value);
+	passes(12 * SEC); /* nobody renews: the cluster's clients believe in nothing older */
 	daemon_ends(0);
 	passes(11 * SEC);
 	/* One store alone has it still, as if its clock went slower. */
@@ -201,7 +201,7 @@ START_TEST(late_answers_count_when_they_come)
 }
 END_TEST
 
-/* Who has it instead may be another life of the same daemon: nothing is freed as long as the client may believe. */
+/* Who has it instead may be another run of the same daemon: nothing is freed as long as the client may believe. */
 START_TEST(one_less_than_a_quorum_is_not_enough_and_ends_with_its_lease)
 {
 	held_by_1(3, "");
@@ -231,8 +231,8 @@ START_TEST(a_store_that_comes_later_is_taken_over_or_released)
 	comes(2);
 	if (_i == 0) {
 		passes(3 * SEC);
-		ck_assert_str_eq(stage.node[2].last[CALL_EXTEND].new_value, stage.node[0].last[CALL_EXTEND].value);
-		ck_assert_str_ne(stage.node[2].last[CALL_EXTEND].value, stage.node[0].last[CALL_EXTEND].value);
+		ck_assert_str_eq(cluster.node[2].last[CALL_EXTEND].new_value, cluster.node[0].last[CALL_EXTEND].value);
+		ck_assert_str_ne(cluster.node[2].last[CALL_EXTEND].value, cluster.node[0].last[CALL_EXTEND].value);
 		passes(10 * SEC);
 		ck_assert(key_is_there(2, "a"));
 	}
@@ -245,17 +245,17 @@ END_TEST
 
 /* --- two daemons that know one value --- */
 
-START_TEST(the_former_life_that_wakes_up_harms_nothing)
+START_TEST(the_previous_run_that_wakes_up_harms_nothing)
 {
 	unsigned how = (unsigned)_i % 3, nodes = sizes[_i / 3];
 
 	held_by_1(nodes, "");
-	stage.daemon[0].stopped = true;
+	cluster.daemon[0].stopped = true;
 	ck_assert_uint_eq(daemon_inherits(1, 0), 0);
 	session_opens(2, 1);
 	is_resumed(2);
 	passes((how ? 1 : 4) * SEC);
-	stage.daemon[0].stopped = false;
+	cluster.daemon[0].stopped = false;
 	wakes(0);
 	if (how == 0) {
 		hears(1, "! LOST name=a fence=* reason=evicted"); /* its renewal found another value */
@@ -274,12 +274,12 @@ START_TEST(the_former_life_that_wakes_up_harms_nothing)
 END_TEST
 
 /*
- * Two lives on copies of one directory: a store that never had the key, and one that each of them has, deny it to both. Neither is to free what the former life
+ * Two runs on copies of one directory: a store that never had the key, and one that each of them has, deny it to both. Neither is to free what the previous run
  * told its client.
  */
 START_TEST(two_that_take_it_from_each_other_free_nothing)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	falls(0);
 	s1 = says_hello(1, "grace=30s");
@@ -296,7 +296,7 @@ START_TEST(two_that_take_it_from_each_other_free_nothing)
 	session_opens(3, 1);
 	says(3, "LOCK a wait=1m");
 	session_opens(4, 0);
-	says(4, "LOCK a wait=1m"); /* the stage sees to it: see stage_promises.c */
+	says(4, "LOCK a wait=1m"); /* the cluster sees to it: see cluster_promises.c */
 	passes(9 * SEC);
 	hears_nothing(3);
 	hears_nothing(4);
@@ -307,7 +307,7 @@ START_TEST(one_adoption_of_a_value_succeeds)
 {
 	held_by_1(3, "");
 	journal_is_compacted(0);
-	stage.daemon[0].stopped = true;
+	cluster.daemon[0].stopped = true;
 	ck_assert_uint_eq(daemon_inherits(1, 0), 0);
 	daemon_ends(0);
 	session_opens(2, 1);
@@ -324,7 +324,7 @@ START_TEST(one_adoption_of_a_value_succeeds)
 }
 END_TEST
 
-START_TEST(a_third_life_adopts_from_the_second)
+START_TEST(a_third_run_adopts_from_the_second)
 {
 	held_by_1(3, "");
 	daemon_returns(0);
@@ -336,7 +336,7 @@ START_TEST(a_third_life_adopts_from_the_second)
 END_TEST
 
 /*
- * What sets a key runs late, when the votes of the others are over, and somebody else has had the lock: to the next life it must not look like a key that
+ * What sets a key runs late, when the votes of the others are over, and somebody else has had the lock: to the next run it must not look like a key that
  * stood there all the time. Of a, b, c only a renews it; c is asked for it late, by an ACQUIRE or a renewal that puts it back.
  */
 START_TEST(a_key_that_is_set_when_the_lock_may_be_over_is_no_proof_that_it_was_held)
@@ -345,8 +345,8 @@ START_TEST(a_key_that_is_set_when_the_lock_may_be_over_is_no_proof_that_it_was_h
 	struct answer answer;
 	struct call late;
 
-	stage_open(3);
-	stage.conf.timeout_us = _i ? 2 * SEC : 500 * MSEC;
+	cluster_open(3);
+	cluster.conf.timeout_us = _i ? 2 * SEC : 500 * MSEC;
 	daemon_starts(0);
 	daemon_starts(1);
 	passes(2 * SEC);
@@ -358,7 +358,7 @@ START_TEST(a_key_that_is_set_when_the_lock_may_be_over_is_no_proof_that_it_was_h
 	fence = number_in(hears(1, "OK name=a *"), "fence");
 	refuses(1, "BUSY");
 	passes(400 * MSEC);
-	memory_remove(stage.node[2].memory, SPAN("a"));
+	memory_remove(cluster.node[2].memory, SPAN("a"));
 	feels(2, MOOD_SILENT);
 	passes(280 * MSEC);
 	late = late_call(2, kind);
@@ -371,7 +371,7 @@ START_TEST(a_key_that_is_set_when_the_lock_may_be_over_is_no_proof_that_it_was_h
 	says(5, "UNLOCK a");
 	hears(5, "OK *");
 	passes(40 * MSEC);
-	memory_call(stage.node[2].memory, &late, stage.now, &answer);
+	memory_call(cluster.node[2].memory, &late, cluster.now, &answer);
 	ck_assert_int_eq(answer.code, _i ? 'L' : 'M');
 	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
 	passes(20 * MSEC);
@@ -386,7 +386,7 @@ Suite *adopt_suite(void)
 	Suite *suite = suite_create("adopt");
 	TCase *rounds = tcase_create("rounds"), *rivals = tcase_create("rivals");
 
-	tcase_add_checked_fixture(rounds, NULL, stage_close);
+	tcase_add_checked_fixture(rounds, NULL, cluster_close);
 	tcase_add_loop_test(rounds, what_was_held_goes_on_with_its_fence_under_a_new_value, 0, 3);
 	tcase_add_loop_test(rivals, a_key_that_is_set_when_the_lock_may_be_over_is_no_proof_that_it_was_held, 0, 2);
 	tcase_add_test(rounds, a_key_that_lasts_longer_than_its_lease_is_released_however_late_that_comes);
@@ -400,11 +400,11 @@ Suite *adopt_suite(void)
 	tcase_add_test(rounds, one_less_than_a_quorum_is_not_enough_and_ends_with_its_lease);
 	tcase_add_loop_test(rounds, a_store_that_comes_later_is_taken_over_or_released, 0, 2);
 	suite_add_tcase(suite, rounds);
-	tcase_add_checked_fixture(rivals, NULL, stage_close);
-	tcase_add_loop_test(rivals, the_former_life_that_wakes_up_harms_nothing, 0, 9);
+	tcase_add_checked_fixture(rivals, NULL, cluster_close);
+	tcase_add_loop_test(rivals, the_previous_run_that_wakes_up_harms_nothing, 0, 9);
 	tcase_add_test(rivals, two_that_take_it_from_each_other_free_nothing);
 	tcase_add_test(rivals, one_adoption_of_a_value_succeeds);
-	tcase_add_test(rivals, a_third_life_adopts_from_the_second);
+	tcase_add_test(rivals, a_third_run_adopts_from_the_second);
 	suite_add_tcase(suite, rivals);
 	return suite;
 }

@@ -3,7 +3,7 @@
  * Stores whose clocks were known but roughly: what comes there later than a command may is taken for prompt. The release is repeated until that is over as
  * well.
  */
-#include "tests/unit/stage_part.h"
+#include "tests/fixture/cluster_part.h"
 
 #include <check.h>
 
@@ -15,7 +15,7 @@
 /* It has answered just now, and late. */
 static void clock_is_known_roughly(void)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	daemon_ends(0);
 	feels(2, MOOD_SILENT);
 	daemon_starts(0);
@@ -33,7 +33,7 @@ static void arrives_late(const struct call *late)
 	says(1, "UNLOCK a");
 	hears(1, "OK name=a count=0");
 	passes(LATE_US);
-	memory_call(stage.node[2].memory, late, stage.now, &answer);
+	memory_call(cluster.node[2].memory, late, cluster.now, &answer);
 	ck_assert_int_eq(answer.code, 'G');
 	passes(ROUGHLY_US);
 	ck_assert(!key_is_there(2, "a"));
@@ -93,8 +93,8 @@ START_TEST(an_acquire_that_is_late_where_answers_were_slow_but_in_time_leaves_no
 	struct call late;
 	struct answer answer;
 
-	stage_open(3);
-	stage.conf.timeout_us = TIMEOUT_US;
+	cluster_open(3);
+	cluster.conf.timeout_us = TIMEOUT_US;
 	daemon_starts(0);
 	passes(2 * SEC);
 	daemon_ends(0);
@@ -114,7 +114,7 @@ START_TEST(an_acquire_that_is_late_where_answers_were_slow_but_in_time_leaves_no
 	says(1, "UNLOCK a");
 	hears(1, "OK name=a count=0");
 	passes(2 * SLOW_US);
-	memory_call(stage.node[2].memory, &late, stage.now, &answer);
+	memory_call(cluster.node[2].memory, &late, cluster.now, &answer);
 	ck_assert_int_eq(answer.code, 'G');
 	passes(LATE_US);
 	ck_assert(!key_is_there(2, "a"));
@@ -127,7 +127,7 @@ Suite *astray_clock_suite(void)
 	Suite *s = suite_create("astray_clock");
 	TCase *t = tcase_create("release");
 
-	tcase_add_checked_fixture(t, NULL, stage_close);
+	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_add_test(t, an_acquire_that_is_late_by_two_connections_leaves_no_key);
 	tcase_add_test(t, an_acquire_that_is_late_where_others_were_answered_in_time_since_leaves_no_key);
 	tcase_add_test(t, an_acquire_that_is_late_where_the_store_was_dialled_in_vain_since_leaves_no_key);

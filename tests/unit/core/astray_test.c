@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What was under way when a connection broke may be carried out after the release that was sent over the next one: the key does not stay for all that. */
-#include "tests/unit/crowd.h"
-#include "tests/unit/holder.h"
-#include "tests/unit/secret.h"
+#include "tests/fixture/full_window.h"
+#include "tests/fixture/held_lock.h"
+#include "tests/fixture/resumable.h"
 
 #include <check.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static void is_left_nowhere(void)
 
 START_TEST(an_acquire_that_arrives_after_its_release_leaves_no_key)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	feels(2, MOOD_SILENT);
 	says(1, "LOCK a");
 	hears(1, "OK name=a *");
@@ -39,7 +39,7 @@ END_TEST
 
 START_TEST(an_acquire_of_a_round_that_was_not_won_leaves_no_key_when_it_arrives)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	key_is_overwritten(0, "a", "other", 5 * SEC);
 	key_is_overwritten(1, "a", "other", 5 * SEC);
 	feels(2, MOOD_SILENT);
@@ -75,7 +75,7 @@ END_TEST
 /* A renewal has found the key of another there meanwhile. */
 START_TEST(an_acquire_that_arrives_where_a_renewal_was_refused_leaves_no_key)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	feels(2, MOOD_SILENT);
 	says(1, "LOCK a");
 	hears(1, "OK name=a *");
@@ -94,7 +94,7 @@ END_TEST
 
 START_TEST(what_arrives_after_it_was_left_behind_leaves_no_more_than_that)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	feels(2, MOOD_SILENT);
 	says(1, "LOCK a");
 	hears(1, "OK name=a *");
@@ -114,8 +114,8 @@ END_TEST
 
 START_TEST(what_arrives_when_what_was_left_behind_is_over_leaves_no_key)
 {
-	stage_open(3);
-	stage.conf.max_delay_us = SEC;
+	cluster_open(3);
+	cluster.conf.max_delay_us = SEC;
 	daemon_starts(0);
 	passes(2 * SEC);
 	says(1, "LOCK a%s", _i ? " delay=5ms" : "");
@@ -193,7 +193,7 @@ static void is_renewed_late(void)
 	says(1, "UNLOCK a");
 	hears(1, "OK name=a count=0");
 	passes(LATE_US);
-	memory_call(stage.node[2].memory, &late, stage.now, &answer);
+	memory_call(cluster.node[2].memory, &late, cluster.now, &answer);
 	ck_assert_int_eq(answer.code, 'E');
 }
 
@@ -239,7 +239,7 @@ END_TEST
 
 START_TEST(a_join_of_a_first_start_that_arrives_after_a_flush_joins_nothing)
 {
-	stage_open(3);
+	cluster_open(3);
 	feels(2, MOOD_SILENT);
 	daemon_starts(0);
 	serves(2, 1);
@@ -257,7 +257,7 @@ END_TEST
 
 START_TEST(a_join_of_a_first_start_that_was_repeated_since_joins_nothing)
 {
-	stage_open(1);
+	cluster_open(1);
 	feels(0, MOOD_SILENT);
 	daemon_starts(0);
 	serves(0, 1);
@@ -277,13 +277,13 @@ START_TEST(a_join_that_arrives_where_a_quarantine_was_put_back_joins_nothing)
 {
 	char quarantine[MARKER_MAX + 1];
 
-	stage_begin(3);
+	cluster_begin(3);
 	restarts_blank(2);
 	strcpy(quarantine, marker_of(2));
 	ck_assert_int_eq(quarantine[0], 'q');
 	passes(LONGEST_US - 2 * SEC);
 	feels(2, MOOD_SILENT);
-	for (unsigned joins = stage.node[2].count[CALL_JOIN]; stage.node[2].count[CALL_JOIN] == joins;) {
+	for (unsigned joins = cluster.node[2].count[CALL_JOIN]; cluster.node[2].count[CALL_JOIN] == joins;) {
 		serves(2, waiting_at(2)); /* probes */
 		passes(10 * MSEC);
 	}
@@ -299,13 +299,13 @@ START_TEST(a_join_that_arrives_where_a_quarantine_was_put_back_joins_nothing)
 END_TEST
 
 /* It puts back the key under the value that the adoption has replaced. */
-START_TEST(what_a_former_life_sent_leaves_no_key_when_it_arrives_after_the_release)
+START_TEST(what_a_previous_run_sent_leaves_no_key_when_it_arrives_after_the_release)
 {
 	struct answer answer;
 	struct secret s1;
 	struct call late;
 
-	stage_begin(3);
+	cluster_begin(3);
 	s1 = says_hello(1, "grace=30s");
 	says(1, "LOCK a");
 	hears(1, "OK name=a *");
@@ -319,7 +319,7 @@ START_TEST(what_a_former_life_sent_leaves_no_key_when_it_arrives_after_the_relea
 	says(2, "UNLOCK a");
 	hears(2, "OK name=a count=0");
 	passes(10 * MSEC);
-	memory_call(stage.node[2].memory, &late, stage.now, &answer);
+	memory_call(cluster.node[2].memory, &late, cluster.now, &answer);
 	ck_assert_int_eq(answer.code, 'A');
 	passes(200 * MSEC);
 	ck_assert(!key_is_there(2, "a"));
@@ -327,14 +327,14 @@ START_TEST(what_a_former_life_sent_leaves_no_key_when_it_arrives_after_the_relea
 }
 END_TEST
 
-/* The store had neither value when it was asked for both. What the former life sent comes behind that, and the release when no more of it can come. */
-START_TEST(what_a_former_life_sent_leaves_no_key_when_it_arrives_after_the_adoption)
+/* The store had neither value when it was asked for both. What the previous run sent comes behind that, and the release when no more of it can come. */
+START_TEST(what_a_previous_run_sent_leaves_no_key_when_it_arrives_after_the_adoption)
 {
 	struct answer answer;
 	struct secret s1;
 	struct call late;
 
-	stage_begin(3);
+	cluster_begin(3);
 	s1 = says_hello(1, "grace=30s");
 	feels(2, MOOD_SILENT);
 	says(1, "LOCK a");
@@ -344,7 +344,7 @@ START_TEST(what_a_former_life_sent_leaves_no_key_when_it_arrives_after_the_adopt
 	feels(2, MOOD_WELL);
 	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
 	passes(10 * MSEC);
-	memory_call(stage.node[2].memory, &late, stage.now, &answer);
+	memory_call(cluster.node[2].memory, &late, cluster.now, &answer);
 	ck_assert_int_eq(answer.code, 'G');
 	passes(500 * MSEC);
 	resumes(2, &s1);
@@ -363,7 +363,7 @@ Suite *astray_suite(void)
 	Suite *s = suite_create("astray");
 	TCase *t = tcase_create("release");
 
-	tcase_add_checked_fixture(t, NULL, stage_close);
+	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_add_test(t, an_acquire_that_arrives_after_its_release_leaves_no_key);
 	tcase_add_test(t, an_acquire_of_a_round_that_was_not_won_leaves_no_key_when_it_arrives);
 	tcase_add_test(t, a_renewal_that_arrives_after_the_release_leaves_no_key);
@@ -371,18 +371,18 @@ Suite *astray_suite(void)
 	tcase_add_test(t, what_arrives_after_it_was_left_behind_leaves_no_more_than_that);
 	tcase_add_loop_test(t, what_arrives_when_what_was_left_behind_is_over_leaves_no_key, 0, 2);
 	tcase_add_test(t, an_acquire_that_arrives_after_a_release_that_was_put_off_leaves_no_key);
-	tcase_add_test(t, what_a_former_life_sent_leaves_no_key_when_it_arrives_after_the_release);
-	tcase_add_test(t, what_a_former_life_sent_leaves_no_key_when_it_arrives_after_the_adoption);
+	tcase_add_test(t, what_a_previous_run_sent_leaves_no_key_when_it_arrives_after_the_release);
+	tcase_add_test(t, what_a_previous_run_sent_leaves_no_key_when_it_arrives_after_the_adoption);
 	tcase_add_test(t, a_store_that_refused_is_asked_again_while_strays_are_awaited_at_another);
 	suite_add_tcase(s, t);
 	t = tcase_create("hang");
-	tcase_add_checked_fixture(t, NULL, stage_close);
+	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_add_test(t, a_renewal_that_hung_leaves_no_key_at_a_store_that_is_away_at_its_end);
 	tcase_add_test(t, a_renewal_that_hung_leaves_no_key_at_a_store_that_hangs_at_its_end);
 	tcase_add_test(t, a_store_that_never_comes_back_is_given_up);
 	suite_add_tcase(s, t);
 	t = tcase_create("join");
-	tcase_add_checked_fixture(t, NULL, stage_close);
+	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_add_test(t, a_join_of_a_first_start_that_arrives_after_a_flush_joins_nothing);
 	tcase_add_test(t, a_join_of_a_first_start_that_was_repeated_since_joins_nothing);
 	tcase_add_test(t, a_join_that_arrives_where_a_quarantine_was_put_back_joins_nothing);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Lines that were read ahead, and a reader who is slower than it asks: EFFECT_AWAIT, EVENT_SENT. */
-#include "tests/unit/stage.h"
+#include "tests/fixture/cluster.h"
 
 #include <check.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 static void held_by_1(void)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	says(1, "LOCK a");
 	hears(1, GRANT);
@@ -67,7 +67,7 @@ END_TEST
 
 START_TEST(pushes_and_tagged_answers_do_not_wait_for_the_reader)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	says(3, "LOCK b ttl=1s renew=no");
 	hears(3, "OK name=b *");
 	says(1, "LOCK a");
@@ -107,7 +107,7 @@ START_TEST(a_session_may_end_while_its_lines_wait_for_the_reader)
 }
 END_TEST
 
-START_TEST(who_reads_what_it_was_told_has_given_a_sign_of_life)
+START_TEST(who_reads_what_it_was_told_has_given_a_sign_of_run)
 {
 	held_by_1();
 	says(3, "HELLO 1 heartbeat=2s");
@@ -130,17 +130,17 @@ START_TEST(who_is_not_awaited_is_not_heard_of)
 {
 	struct event event = {.kind = EVENT_SENT, .session = {.id = 1}};
 
-	stage_begin(1);
+	cluster_begin(1);
 	/* Much was answered, but nothing was read ahead: there is nothing to wait with. */
 	for (unsigned i = 0; i < 20; i++)
 		says(1, "HELP");
 	looks_away(1);
 	says(1, "LOCK a");
 	ignores(1);
-	event.now = stage.now;
-	ck_assert_int_eq(service_step(stage.daemon[0].service, &event, &stage.daemon[0].effects), -EINVAL);
+	event.now = cluster.now;
+	ck_assert_int_eq(service_step(cluster.daemon[0].service, &event, &cluster.daemon[0].effects), -EINVAL);
 	event.session.id = 7;
-	ck_assert_int_eq(service_step(stage.daemon[0].service, &event, &stage.daemon[0].effects), -EINVAL);
+	ck_assert_int_eq(service_step(cluster.daemon[0].service, &event, &cluster.daemon[0].effects), -EINVAL);
 }
 END_TEST
 
@@ -149,12 +149,12 @@ Suite *await_suite(void)
 	Suite *suite = suite_create("await");
 	TCase *t = tcase_create("await");
 
-	tcase_add_checked_fixture(t, NULL, stage_close);
+	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_add_test(t, lines_read_ahead_wait_until_what_they_were_answered_is_read);
 	tcase_add_test(t, reading_stops_while_lines_wait_for_their_reader_and_goes_on_behind_them);
 	tcase_add_test(t, pushes_and_tagged_answers_do_not_wait_for_the_reader);
 	tcase_add_loop_test(t, a_session_may_end_while_its_lines_wait_for_the_reader, 0, 2);
-	tcase_add_test(t, who_reads_what_it_was_told_has_given_a_sign_of_life);
+	tcase_add_test(t, who_reads_what_it_was_told_has_given_a_sign_of_run);
 	tcase_add_test(t, who_is_not_awaited_is_not_heard_of);
 	suite_add_tcase(suite, t);
 	return suite;

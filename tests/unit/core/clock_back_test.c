@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What redlockd(8) says of servers whose clocks are set back: which names last longer for it, and which do not. */
-#include "tests/unit/stage.h"
+#include "tests/fixture/cluster.h"
 
 #include <check.h>
 
@@ -11,8 +11,8 @@ static const unsigned sizes[] = {1, 3};
 /* 1 asks daemon 0, and 2 asks daemon 1. */
 static void two_daemons(unsigned nodes)
 {
-	stage_open(nodes);
-	stage.conf.max_delay_us = 10 * SEC;
+	cluster_open(nodes);
+	cluster.conf.max_delay_us = 10 * SEC;
 	daemon_starts(0);
 	passes(2 * SEC);
 	daemon_starts(1);
@@ -23,7 +23,7 @@ static void two_daemons(unsigned nodes)
 static void an_hour_back(unsigned nodes)
 {
 	for (unsigned i = 0; i < nodes; i++)
-		stage.node[i].clock_us -= HOUR;
+		cluster.node[i].clock_us -= HOUR;
 	passes(3 * SEC);
 }
 
@@ -96,7 +96,7 @@ Suite *clock_back_suite(void)
 	Suite *suite = suite_create("clock_back");
 	TCase *tc = tcase_create("clock_back");
 
-	tcase_add_checked_fixture(tc, NULL, stage_close);
+	tcase_add_checked_fixture(tc, NULL, cluster_close);
 	tcase_set_timeout(tc, 30);
 	tcase_add_loop_test(tc, what_is_freed_by_its_holder_is_free_at_once, 0, 2);
 	tcase_add_loop_test(tc, what_is_left_behind_from_then_on_lasts_no_longer, 0, 2);

@@ -3,7 +3,7 @@
  * Two daemons that run at the same time on copies of one state directory. The later one takes the locks of the former to itself. Each may end what it knows of a
  * lock; neither may free what the other has promised its client.
  */
-#include "tests/unit/secret.h"
+#include "tests/fixture/resumable.h"
 
 #include <check.h>
 
@@ -24,7 +24,7 @@ static void held_at_0(const char *grace)
 static void copy_runs(void)
 {
 	journal_is_compacted(0);
-	lives_share_values();
+	runs_share_values();
 	ck_assert_uint_eq(daemon_inherits(1, 0), 0);
 	journal_is_compacted(0);
 }
@@ -34,19 +34,19 @@ static void copy_stops_at_once(void)
 {
 	all_feel(MOOD_SILENT);
 	copy_runs();
-	stage.daemon[1].stopped = true;
+	cluster.daemon[1].stopped = true;
 	all_feel(MOOD_WELL);
 }
 
 static void copy_goes_on(void)
 {
-	stage.daemon[1].stopped = false;
+	cluster.daemon[1].stopped = false;
 	wakes(1);
 }
 
 static void held_while_store_1_is_away(void)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	daemon_starts(2);
 	session_opens(4, 2);
 	passes(2 * SEC);
@@ -96,7 +96,7 @@ END_TEST
 /* The copy gives up by its own clock: [0] the adoption, [1] the session. Daemon 0 has renewed the lease of the same value meanwhile. */
 START_TEST(a_copy_that_wakes_up_when_its_locks_are_long_over_frees_none_of_them)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	held_at_0(_i ? "grace=1s" : "grace=30s");
 	copy_stops_at_once();
 	passes(15 * SEC);
@@ -112,7 +112,7 @@ END_TEST
 /* The copy knows what its client was told before. Daemon 0 told it more, until the copy took the lock to itself. */
 START_TEST(a_copy_that_nobody_returns_to_keeps_what_daemon_0_told_later)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	daemon_starts(2);
 	session_opens(4, 2);
 	held_at_0("grace=1s");
@@ -155,7 +155,7 @@ END_TEST
 /* What it asked for was carried out late, and daemon 0 renewed the lease before. The copy's own ends sooner. */
 START_TEST(a_copy_that_loses_what_it_adopted_late_keeps_what_daemon_0_told_before)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	daemon_starts(2);
 	session_opens(4, 2);
 	held_at_0("grace=30s");
@@ -190,7 +190,7 @@ Suite *copies_suite(void)
 	Suite *suite = suite_create("copies");
 	TCase *two = tcase_create("two");
 
-	tcase_add_checked_fixture(two, NULL, stage_close);
+	tcase_add_checked_fixture(two, NULL, cluster_close);
 	tcase_add_loop_test(two, a_renewal_that_meets_the_value_of_a_copy_frees_nothing_that_a_client_may_believe_in, 0, 2);
 	tcase_add_loop_test(two, a_copy_that_wakes_up_when_its_locks_are_long_over_frees_none_of_them, 0, 2);
 	tcase_add_test(two, a_copy_that_nobody_returns_to_keeps_what_daemon_0_told_later);

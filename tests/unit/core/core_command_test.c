@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/command.c, locks.c and deliver.c: requests, their bounds, and what they are answered. */
-#include "tests/unit/stage.h"
+#include "tests/fixture/cluster.h"
 
 #include <check.h>
 #include <stdio.h>
 
 #define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
 
-static void stage_limited(unsigned locks, unsigned waiting)
+static void cluster_limited(unsigned locks, unsigned waiting)
 {
-	stage_open(1);
-	stage.conf.limits.locks = locks;
-	stage.conf.limits.waiting = waiting;
+	cluster_open(1);
+	cluster.conf.limits.locks = locks;
+	cluster.conf.limits.waiting = waiting;
 	daemon_starts(0);
 }
 
 START_TEST(hello_says_what_it_speaks_to)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	says(1, "HELLO 1 name=worker");
 	hears(1, "OK proto=1 server=redlockd/* session=1 secret=* store=redis nodes=3 quorum=2 max_lease_ms=30000 max_grace_ms=*");
 	says(1, "HELLO 1 name=other");
@@ -33,7 +33,7 @@ START_TEST(the_secret_of_a_session_stays_and_is_its_own)
 {
 	char first[256];
 
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "HELLO 1");
 	snprintf(first, sizeof(first), "%s", hears(1, "OK *"));
 	says(1, "HELLO 1");
@@ -45,7 +45,7 @@ END_TEST
 
 START_TEST(empty_lines_and_comments_are_not_answered)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "%s", "");
 	says(1, "   ");
 	says(1, "# a comment");
@@ -57,7 +57,7 @@ END_TEST
 
 START_TEST(mistakes_are_answered_and_end_nothing)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOKC a");
 	hears(1, "ERR UNKNOWN *LOCK*");
 	says(1, "LOCK");
@@ -80,7 +80,7 @@ END_TEST
 
 START_TEST(a_hundred_mistakes_in_a_row_end_the_session_and_its_locks_at_their_deadline)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK a");
 	hears(1, GRANT);
 	for (unsigned i = 0; i < 99; i++)
@@ -106,7 +106,7 @@ END_TEST
 
 START_TEST(lines_read_ahead_of_a_flood_of_mistakes_are_not_served)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK a");
 	says(2, "LOCK a wait=1s");
 	for (unsigned i = 0; i < 120; i++)
@@ -120,7 +120,7 @@ END_TEST
 
 START_TEST(http_is_answered_once_and_closed)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "GET / HTTP/1.1");
 	hears(1, "ERR *");
 	hears_nothing(1);
@@ -131,7 +131,7 @@ END_TEST
 /* Its client may be alive, and believe until then. */
 START_TEST(what_is_held_is_free_at_its_deadline_when_its_session_speaks_http)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK a ttl=1s");
 	hears(1, "OK name=a *");
 	says(2, "LOCK a wait=1m");
@@ -147,7 +147,7 @@ END_TEST
 
 START_TEST(a_tag_in_flight_cannot_be_used_again_until_it_is_answered)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK a");
 	says(2, "@x LOCK a wait=1s");
 	says(2, "@x PING");
@@ -163,7 +163,7 @@ END_TEST
 
 START_TEST(cancel_withdraws_a_waiting_request)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK a");
 	says(2, "@x LOCK a wait=1m");
 	says(2, "CANCEL @x");
@@ -179,7 +179,7 @@ END_TEST
 
 START_TEST(cancel_of_a_granted_request_finds_nothing_and_the_grant_stands)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "@x LOCK a wait=1m");
 	hears(1, "@x " GRANT);
 	says(1, "CANCEL @x");
@@ -191,7 +191,7 @@ END_TEST
 
 START_TEST(cancel_while_the_stores_are_asked_leaves_nothing_behind)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	for (unsigned i = 0; i < 3; i++)
 		feels(i, MOOD_SILENT);
 	says(1, "@x LOCK a");
@@ -208,7 +208,7 @@ END_TEST
 
 START_TEST(another_session_cannot_cancel)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK a");
 	says(2, "@x LOCK a wait=1m");
 	says(3, "CANCEL @x");
@@ -220,7 +220,7 @@ END_TEST
 
 START_TEST(the_next_in_line_with_another_ttl_gets_a_lease_of_its_own_after_a_cancel)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	feels(0, MOOD_SILENT);
 	says(1, "@x LOCK a wait=1m ttl=5s");
 	says(2, "LOCK a wait=1m ttl=20s");
@@ -233,7 +233,7 @@ END_TEST
 
 START_TEST(bounds_are_named)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK a ttl=99ms");
 	hears(1, "ERR LIMIT *100ms*30000ms*");
 	says(1, "LOCK a ttl=30001ms");
@@ -249,7 +249,7 @@ END_TEST
 
 START_TEST(a_session_holds_no_more_locks_than_its_limit)
 {
-	stage_limited(2, 10);
+	cluster_limited(2, 10);
 	says(1, "LOCK a");
 	says(1, "LOCK b");
 	says(1, "LOCK c");
@@ -269,7 +269,7 @@ START_TEST(a_session_holds_no_more_locks_than_its_limit_however_it_pipelines_the
 {
 	unsigned granted = 0;
 
-	stage_limited(2, 10);
+	cluster_limited(2, 10);
 	feels(0, MOOD_SILENT);
 	for (unsigned i = 0; i < 6; i++)
 		says(1, "@%u LOCK name-%u", i, i);
@@ -287,7 +287,7 @@ END_TEST
 
 START_TEST(a_session_waits_for_no_more_than_its_limit)
 {
-	stage_limited(100, 2);
+	cluster_limited(100, 2);
 	says(1, "LOCK a");
 	for (unsigned i = 0; i < 3; i++)
 		says(2, "@%u LOCK a wait=1m", i);
@@ -300,7 +300,7 @@ END_TEST
 
 START_TEST(a_loss_is_remembered_until_an_unlock_said_so_once)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK a renew=no ttl=1s");
 	passes(2 * SEC);
 	hears(1, "OK *");
@@ -322,7 +322,7 @@ END_TEST
 
 START_TEST(a_loss_is_forgotten_when_a_lock_takes_the_name_anew)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK a renew=no ttl=1s");
 	passes(2 * SEC);
 	ignores(1);
@@ -346,7 +346,7 @@ END_TEST
 
 START_TEST(a_loss_counts_as_lost_whatever_the_count_was)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK a renew=no ttl=1s");
 	says(1, "LOCK a");
 	passes(2 * SEC);
@@ -360,7 +360,7 @@ END_TEST
 
 START_TEST(names_are_any_bytes_and_come_back_as_they_can_be_sent)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK \"a b\\x00\\n\\\"=\\\\\"");
 	hears(1, "OK name=\"a b\\\\x00\\\\n\\\\\"=\\\\\\\\\" fence=* count=1");
 	says(1, "CHECK 'a b\x01'");
@@ -376,7 +376,7 @@ Suite *core_command_suite(void)
 	TCase *talk = tcase_create("talk"), *tags = tcase_create("tags"), *bounds = tcase_create("bounds"),
 	      *losses = tcase_create("losses");
 
-	tcase_add_checked_fixture(talk, NULL, stage_close);
+	tcase_add_checked_fixture(talk, NULL, cluster_close);
 	tcase_add_test(talk, hello_says_what_it_speaks_to);
 	tcase_add_test(talk, the_secret_of_a_session_stays_and_is_its_own);
 	tcase_add_test(talk, empty_lines_and_comments_are_not_answered);
@@ -387,7 +387,7 @@ Suite *core_command_suite(void)
 	tcase_add_test(talk, what_is_held_is_free_at_its_deadline_when_its_session_speaks_http);
 	tcase_add_test(talk, names_are_any_bytes_and_come_back_as_they_can_be_sent);
 	suite_add_tcase(suite, talk);
-	tcase_add_checked_fixture(tags, NULL, stage_close);
+	tcase_add_checked_fixture(tags, NULL, cluster_close);
 	tcase_add_test(tags, a_tag_in_flight_cannot_be_used_again_until_it_is_answered);
 	tcase_add_test(tags, cancel_withdraws_a_waiting_request);
 	tcase_add_test(tags, cancel_of_a_granted_request_finds_nothing_and_the_grant_stands);
@@ -395,13 +395,13 @@ Suite *core_command_suite(void)
 	tcase_add_test(tags, another_session_cannot_cancel);
 	tcase_add_test(tags, the_next_in_line_with_another_ttl_gets_a_lease_of_its_own_after_a_cancel);
 	suite_add_tcase(suite, tags);
-	tcase_add_checked_fixture(bounds, NULL, stage_close);
+	tcase_add_checked_fixture(bounds, NULL, cluster_close);
 	tcase_add_test(bounds, bounds_are_named);
 	tcase_add_test(bounds, a_session_holds_no_more_locks_than_its_limit);
 	tcase_add_test(bounds, a_session_holds_no_more_locks_than_its_limit_however_it_pipelines_them);
 	tcase_add_test(bounds, a_session_waits_for_no_more_than_its_limit);
 	suite_add_tcase(suite, bounds);
-	tcase_add_checked_fixture(losses, NULL, stage_close);
+	tcase_add_checked_fixture(losses, NULL, cluster_close);
 	tcase_add_test(losses, a_loss_is_remembered_until_an_unlock_said_so_once);
 	tcase_add_test(losses, a_loss_is_forgotten_when_a_lock_takes_the_name_anew);
 	tcase_add_test(losses, a_loss_counts_as_lost_whatever_the_count_was);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests of one holder that are under way together: what one of them is told must stand whatever the others do next. */
-#include "tests/unit/secret.h"
+#include "tests/fixture/resumable.h"
 
 #include <check.h>
 
@@ -11,7 +11,7 @@ static struct secret s1;
 /* 1 has extended a, which is under way, and has asked for a shorter lease behind that. */
 static void a_shorter_lease_waits_behind_a_renewal(void)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	s1 = says_hello(1, "grace=30s");
 	says(1, "LOCK a");
@@ -64,7 +64,7 @@ END_TEST
 /* Only a minority could be asked for the shorter lease: the deadline is that of the longer one. */
 START_TEST(who_is_handed_a_lease_is_told_no_more_than_what_its_renewals_ask_for)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	says(1, "LOCK a");
 	hears(1, "OK name=a *");
@@ -93,7 +93,7 @@ START_TEST(a_longer_lease_that_came_late_is_believed_in_by_a_slow_clock)
 {
 	int64_t valid_us;
 
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	session_opens_from_afar(1, 0);
 	says(1, "LOCK a ttl=1s renew=no");
@@ -118,8 +118,8 @@ END_TEST
 /* Of what its owner may have from the previous run the adoption decides, but not for longer than stores that are busy are waited for. */
 START_TEST(a_lock_that_does_not_wait_has_a_second_in_all_while_what_its_owner_may_have_is_adopted)
 {
-	stage_open(3);
-	stage.conf.timeout_us = 800 * MSEC;
+	cluster_open(3);
+	cluster.conf.timeout_us = 800 * MSEC;
 	daemon_starts(0);
 	passes(2 * SEC);
 	s1 = says_hello(1, "grace=30s");
@@ -142,7 +142,7 @@ END_TEST
 /* Another daemon has the lock by then: what the session still believes keeps the name for long, which is no matter of who does not wait. */
 START_TEST(a_lock_that_does_not_wait_is_answered_when_what_its_owner_may_have_is_lost)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	s1 = says_hello(1, "grace=30s");
 	says(1, "LOCK a");
@@ -173,7 +173,7 @@ Suite *crossing_suite(void)
 	Suite *suite = suite_create("crossing");
 	TCase *tc = tcase_create("crossing");
 
-	tcase_add_checked_fixture(tc, NULL, stage_close);
+	tcase_add_checked_fixture(tc, NULL, cluster_close);
 	tcase_add_test(tc, check_tells_no_more_than_the_shorter_lease_that_was_asked_for);
 	tcase_add_test(tc, a_lock_taken_again_is_told_no_more_than_the_shorter_lease_that_was_asked_for);
 	tcase_add_test(tc, resume_tells_no_more_than_the_shorter_lease_that_was_asked_for);

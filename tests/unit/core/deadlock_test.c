@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/deadlock.c: waits that would close a cycle, by (session, owner), and those that only look like it. */
-#include "tests/unit/stage.h"
+#include "tests/fixture/cluster.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 /* Session k holds name k. */
 static void each_holds_its_own(unsigned sessions)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	for (unsigned k = 1; k <= sessions; k++) {
 		says(k, "LOCK %c", 'a' + (char)k - 1);
 		hears(k, "OK *");
@@ -53,7 +53,7 @@ END_TEST
 
 START_TEST(owners_of_one_session_are_parties_of_their_own)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK a owner=x");
 	says(1, "LOCK b owner=y");
 	hears(1, "OK *");
@@ -67,7 +67,7 @@ END_TEST
 
 START_TEST(another_owner_of_the_same_session_may_wait)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK a owner=x");
 	says(2, "LOCK b");
 	says(2, "@w LOCK a wait=1m");
@@ -86,7 +86,7 @@ END_TEST
 
 START_TEST(what_another_owner_of_the_holders_session_waits_for_does_not_matter)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK a");
 	says(2, "LOCK b owner=p");
 	says(2, "@w LOCK a owner=q wait=1m");
@@ -102,7 +102,7 @@ END_TEST
 
 START_TEST(a_lock_of_ones_own_as_another_owner_is_waited_for)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK a owner=x");
 	says(1, "@w LOCK a owner=y wait=1m");
 	hears(1, "OK *");
@@ -115,7 +115,7 @@ END_TEST
 
 START_TEST(who_stands_before_in_line_is_waited_for_too)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK a");
 	says(2, "LOCK b");
 	says(2, "@w LOCK a wait=1m");
@@ -135,7 +135,7 @@ END_TEST
 START_TEST(who_stands_behind_the_one_in_the_way_is_not_waited_for)
 {
 	/* 2 holds b and waits for a, behind it 3 does; 3 may wait for b. */
-	stage_begin(3);
+	cluster_begin(3);
 	says(1, "LOCK a");
 	says(2, "LOCK b");
 	says(2, "@w LOCK a wait=1m");
@@ -156,7 +156,7 @@ END_TEST
 START_TEST(one_further_back_in_a_line_is_found_after_one_further_ahead)
 {
 	/* At a stand 2, 4, 3 in this order. Who waits for b and c waits for 2 and, over 3, for 4. */
-	stage_begin(5);
+	cluster_begin(5);
 	says(1, "LOCK a");
 	says(2, "LOCK b");
 	says(3, "LOCK c");
@@ -203,7 +203,7 @@ START_TEST(a_cycle_of_many_with_long_names_is_told_as_far_as_it_fits)
 {
 	char name[201];
 
-	stage_begin(1);
+	cluster_begin(1);
 	memset(name, 'n', 200);
 	name[200] = '\0';
 	for (unsigned k = 1; k <= 40; k++) {
@@ -234,7 +234,7 @@ static size_t cycle_told(unsigned k, char *out)
 
 static size_t cycle_of_two(const char *a, const char *b, char *out)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK %s", a);
 	says(2, "LOCK %s", b);
 	ignores(1);
@@ -273,7 +273,7 @@ Suite *deadlock_suite(void)
 	Suite *suite = suite_create("deadlock");
 	TCase *cycle = tcase_create("cycle");
 
-	tcase_add_checked_fixture(cycle, NULL, stage_close);
+	tcase_add_checked_fixture(cycle, NULL, cluster_close);
 	tcase_add_test(cycle, two_that_wait_for_each_other_are_a_deadlock);
 	tcase_add_test(cycle, three_in_a_ring_are_a_deadlock_told_along_the_ring);
 	tcase_add_test(cycle, who_does_not_wait_is_never_in_a_deadlock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/debt.c and UNLOCK: what is given back, and when that is answered. */
-#include "tests/unit/holder.h"
+#include "tests/fixture/held_lock.h"
 
 #include <check.h>
 
@@ -73,7 +73,7 @@ START_TEST(sync_tells_how_many_stores_answered)
 	passes(200 * MSEC);
 	says(1, "LOCK a");
 	hears(1, "OK name=a *");
-	stage.node[0].refusal = "MISCONF no disk";
+	cluster.node[0].refusal = "MISCONF no disk";
 	feels(0, MOOD_REFUSING);
 	says(1, "UNLOCK a sync=yes");
 	passes(60 * MSEC);
@@ -86,8 +86,8 @@ END_TEST
 START_TEST(sync_tells_that_the_lock_had_been_gone_from_a_majority)
 {
 	held_after_lock(3, "LOCK a");
-	memory_remove(stage.node[0].memory, SPAN("a"));
-	memory_remove(stage.node[1].memory, SPAN("a"));
+	memory_remove(cluster.node[0].memory, SPAN("a"));
+	memory_remove(cluster.node[1].memory, SPAN("a"));
 	says(1, "UNLOCK a sync=yes");
 	hears(1, "ERR LOST *");
 	says(1, "CHECK a");
@@ -238,7 +238,7 @@ START_TEST(a_store_that_refuses_a_crowd_of_releases_is_asked_again_one_after_the
 {
 	unsigned before, worst = 0;
 
-	stage_begin(3);
+	cluster_begin(3);
 	for (unsigned k = 1; k <= SESSIONS; k++)
 		for (unsigned i = 0; i < NAMES; i++)
 			says(k, "@%u LOCK held-%u-%u", i, k, i);
@@ -248,16 +248,16 @@ START_TEST(a_store_that_refuses_a_crowd_of_releases_is_asked_again_one_after_the
 		goes(k, GONE_HANGUP);
 	}
 	ck_assert_int_eq(figure(0, METRIC_DEBTS), SESSIONS * NAMES);
-	before = stage.node[2].count[CALL_RELEASE];
+	before = cluster.node[2].count[CALL_RELEASE];
 	for (unsigned i = 0; i < 100; i++) {
-		unsigned count = stage.node[2].count[CALL_RELEASE];
+		unsigned count = cluster.node[2].count[CALL_RELEASE];
 
 		passes(5 * MSEC);
-		count = stage.node[2].count[CALL_RELEASE] - count;
+		count = cluster.node[2].count[CALL_RELEASE] - count;
 		worst = count > worst ? count : worst;
 	}
 	ck_assert_uint_le(worst, 101); /* 20 a millisecond */
-	ck_assert_uint_ge(stage.node[2].count[CALL_RELEASE] - before, 3 * SESSIONS * NAMES); /* none is forgotten */
+	ck_assert_uint_ge(cluster.node[2].count[CALL_RELEASE] - before, 3 * SESSIONS * NAMES); /* none is forgotten */
 	feels(2, MOOD_WELL);
 	passes(200 * MSEC);
 	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
@@ -269,16 +269,16 @@ START_TEST(a_store_that_is_away_is_not_waited_for_by_a_timer)
 	struct instant until, next;
 	unsigned steps = 0;
 
-	stage_begin(3);
+	cluster_begin(3);
 	says(1, "LOCK a");
 	ignores(1);
 	passes(SEC);
 	falls(2);
 	says(1, "UNLOCK a");
 	ignores(1);
-	until = instant_add(stage.now, 2 * SEC);
-	while (service_deadline(stage.daemon[0].service, &next) && instant_before(next, until)) {
-		passes(instant_diff(next, stage.now));
+	until = instant_add(cluster.now, 2 * SEC);
+	while (service_deadline(cluster.daemon[0].service, &next) && instant_before(next, until)) {
+		passes(instant_diff(next, cluster.now));
 		steps++;
 	}
 	ck_assert_uint_le(steps, 8); /* probes */
@@ -294,7 +294,7 @@ Suite *debt_suite(void)
 	Suite *suite = suite_create("debt");
 	TCase *unlock = tcase_create("unlock"), *count = tcase_create("count"), *retry = tcase_create("retry");
 
-	tcase_add_checked_fixture(unlock, NULL, stage_close);
+	tcase_add_checked_fixture(unlock, NULL, cluster_close);
 	tcase_add_test(unlock, an_unlock_is_answered_before_the_stores_confirm);
 	tcase_add_test(unlock, a_new_lock_behind_an_early_unlock_finds_the_key_free);
 	tcase_add_test(unlock, sync_waits_for_a_quorum_of_confirmations);
@@ -306,13 +306,13 @@ Suite *debt_suite(void)
 	tcase_add_test(unlock, sync_survives_one_lost_answer);
 	tcase_add_test(unlock, a_session_that_goes_does_not_wait_for_its_sync);
 	suite_add_tcase(suite, unlock);
-	tcase_add_checked_fixture(count, NULL, stage_close);
+	tcase_add_checked_fixture(count, NULL, cluster_close);
 	tcase_add_test(count, the_same_owner_counts_up_and_down_and_the_lock_is_free_at_0);
 	tcase_add_test(count, two_owners_of_one_session_exclude_each_other);
 	tcase_add_test(count, a_second_waiting_lock_of_an_owner_is_granted_with_the_first);
 	tcase_add_test(count, a_late_unlock_of_an_old_grant_changes_nothing);
 	suite_add_tcase(suite, count);
-	tcase_add_checked_fixture(retry, NULL, stage_close);
+	tcase_add_checked_fixture(retry, NULL, cluster_close);
 	tcase_add_test(retry, a_store_that_refuses_a_crowd_of_releases_is_asked_again_one_after_the_other);
 	tcase_add_test(retry, a_store_that_is_away_is_not_waited_for_by_a_timer);
 	suite_add_tcase(suite, retry);

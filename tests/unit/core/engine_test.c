@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/engine.c: a lock's states and its line: who is served, refused, told to wait, and what for. */
-#include "tests/unit/stage.h"
+#include "tests/fixture/cluster.h"
 
 #include <check.h>
 
@@ -8,7 +8,7 @@
 
 static void held_by_1(unsigned nodes)
 {
-	stage_begin(nodes);
+	cluster_begin(nodes);
 	passes(2 * SEC);
 	says(1, "LOCK a");
 	hears(1, GRANT);
@@ -18,7 +18,7 @@ static void held_by_1(unsigned nodes)
 
 START_TEST(who_does_not_wait_is_told_who_holds_it_and_how_long)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "HELLO 1 name=worker-7");
 	says(1, "LOCK a note=\"nightly export\"");
 	passes(SEC);
@@ -46,7 +46,7 @@ END_TEST
 
 START_TEST(who_does_not_wait_never_overtakes_one_who_does)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	feels(0, MOOD_SILENT);
 	says(1, "LOCK a");
 	says(2, "LOCK a wait=1m");
@@ -78,7 +78,7 @@ END_TEST
 
 START_TEST(a_wait_that_ends_without_a_quorum_is_no_timeout)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	falls(0);
 	falls(1);
 	says(1, "LOCK a wait=1s");
@@ -91,7 +91,7 @@ END_TEST
 
 START_TEST(all_whose_wait_ends_in_a_round_that_nobody_answers_lack_a_quorum)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	for (unsigned i = 0; i < 3; i++)
 		feels(i, MOOD_SILENT);
 	says(1, "LOCK a wait=20ms");
@@ -106,7 +106,7 @@ END_TEST
 
 START_TEST(a_round_that_is_under_way_when_the_wait_ends_may_still_grant)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	for (unsigned i = 0; i < 3; i++)
 		feels(i, MOOD_SILENT);
 	says(1, "LOCK a wait=20ms");
@@ -120,7 +120,7 @@ END_TEST
 
 START_TEST(a_holder_that_was_seen_on_a_quorum_makes_the_end_of_a_wait_a_timeout)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	for (unsigned i = 0; i < 2; i++)
 		key_is_overwritten(i, "a", "somebody", 20 * SEC);
 	says(1, "LOCK a wait=1s");
@@ -135,7 +135,7 @@ END_TEST
 /* Stores that refuse are there, but say nothing of the holder. */
 START_TEST(a_holder_that_was_seen_before_an_outage_is_no_reason_to_say_busy)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	all_feel(MOOD_WELL);
 	for (unsigned i = 0; i < 2; i++)
 		key_is_overwritten(i, "a", "somebody", 20 * SEC);
@@ -157,7 +157,7 @@ END_TEST
 
 START_TEST(without_a_quorum_who_does_not_wait_is_told_at_once)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	falls(0);
 	falls(1);
 	says(1, "LOCK a");
@@ -172,7 +172,7 @@ END_TEST
 
 START_TEST(in_a_quarantine_the_refusal_says_when_to_try_again)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	restarts_blank(0);
 	passes(10 * SEC);
 	says(1, "LOCK a");
@@ -186,7 +186,7 @@ END_TEST
 
 START_TEST(stores_that_refuse_what_is_asked_are_no_quorum)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	refuses(0, "OOM command not allowed");
 	refuses(1, "OOM command not allowed");
 	says(1, "LOCK a");
@@ -203,7 +203,7 @@ END_TEST
 
 START_TEST(a_foreign_holder_is_shown_as_such)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	for (unsigned i = 0; i < 2; i++)
 		key_is_overwritten(i, "a", "8f31c0", 5 * SEC);
 	says(1, "LOCK a");
@@ -214,7 +214,7 @@ END_TEST
 
 START_TEST(a_foreign_key_that_never_expires_is_told_and_never_touched)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	key_is_overwritten(0, "a", "stuck", -1);
 	says(1, "LOCK a");
 	hears(1, "BUSY name=a holder=foreign ttl_ms=-1 waiters=0");
@@ -227,7 +227,7 @@ END_TEST
 
 START_TEST(a_foreign_key_on_a_minority_does_not_refuse)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	key_is_overwritten(0, "a", "orphan", 50 * SEC);
 	says(1, "LOCK a");
 	hears(1, GRANT);
@@ -239,15 +239,15 @@ END_TEST
 
 START_TEST(a_key_of_another_type_on_a_quorum_is_a_kind_of_its_own)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	for (unsigned i = 0; i < 2; i++)
-		memory_put_foreign(stage.node[i].memory, SPAN("a"), INSTANT_NEVER);
+		memory_put_foreign(cluster.node[i].memory, SPAN("a"), INSTANT_NEVER);
 	says(1, "LOCK a");
 	hears(1, "ERR KIND *");
 	says(1, "LOCK a wait=5s");
 	hears(1, "ERR KIND *");
-	memory_remove(stage.node[0].memory, SPAN("a"));
+	memory_remove(cluster.node[0].memory, SPAN("a"));
 	says(1, "LOCK a");
 	hears(1, GRANT);
 }
@@ -255,14 +255,14 @@ END_TEST
 
 START_TEST(a_foreign_release_is_noticed_within_a_second)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	for (unsigned i = 0; i < 3; i++)
 		key_is_overwritten(i, "a", "somebody", 1000 * SEC);
 	says(1, "LOCK a wait=1h");
 	passes(100 * SEC);
-	ck_assert_uint_ge(stage.node[0].count[CALL_ACQUIRE], 100);
+	ck_assert_uint_ge(cluster.node[0].count[CALL_ACQUIRE], 100);
 	for (unsigned i = 0; i < 3; i++)
-		memory_remove(stage.node[i].memory, SPAN("a"));
+		memory_remove(cluster.node[i].memory, SPAN("a"));
 	passes(SEC);
 	hears(1, GRANT);
 }
@@ -288,7 +288,7 @@ END_TEST
 
 static void three_daemons(void)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	daemon_starts(1);
 	daemon_starts(2);
 	passes(2 * SEC);
@@ -323,7 +323,7 @@ END_TEST
 
 START_TEST(a_split_vote_is_tried_three_times_and_is_then_busy_without_a_holder)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	falls(2);
 	key_is_overwritten(0, "a", "orphan", 50 * SEC);
@@ -342,7 +342,7 @@ END_TEST
 
 START_TEST(a_holder_that_has_gone_is_not_told_in_a_split)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	falls(2);
 	key_is_overwritten(0, "a", "somebody", 50 * SEC);
@@ -350,7 +350,7 @@ START_TEST(a_holder_that_has_gone_is_not_told_in_a_split)
 	says(1, "LOCK a wait=1m");
 	says(2, "LOCK a");
 	hears(2, "BUSY name=a holder=foreign *");
-	memory_remove(stage.node[1].memory, SPAN("a"));
+	memory_remove(cluster.node[1].memory, SPAN("a"));
 	passes(3 * SEC);
 	says(2, "LOCK a");
 	passes(SEC);
@@ -361,7 +361,7 @@ END_TEST
 
 START_TEST(a_waiter_goes_on_through_splits_until_it_wins)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	falls(2);
 	key_is_overwritten(0, "a", "orphan", 3 * SEC);
@@ -376,7 +376,7 @@ Suite *engine_suite(void)
 	Suite *suite = suite_create("engine");
 	TCase *line = tcase_create("line"), *others = tcase_create("others"), *split = tcase_create("split");
 
-	tcase_add_checked_fixture(line, NULL, stage_close);
+	tcase_add_checked_fixture(line, NULL, cluster_close);
 	tcase_add_test(line, who_does_not_wait_is_told_who_holds_it_and_how_long);
 	tcase_add_test(line, waiters_are_served_in_the_order_in_which_they_came);
 	tcase_add_test(line, who_does_not_wait_never_overtakes_one_who_does);
@@ -390,7 +390,7 @@ Suite *engine_suite(void)
 	tcase_add_test(line, in_a_quarantine_the_refusal_says_when_to_try_again);
 	tcase_add_test(line, stores_that_refuse_what_is_asked_are_no_quorum);
 	suite_add_tcase(suite, line);
-	tcase_add_checked_fixture(others, NULL, stage_close);
+	tcase_add_checked_fixture(others, NULL, cluster_close);
 	tcase_add_test(others, a_foreign_holder_is_shown_as_such);
 	tcase_add_test(others, a_foreign_key_that_never_expires_is_told_and_never_touched);
 	tcase_add_test(others, a_foreign_key_on_a_minority_does_not_refuse);
@@ -398,7 +398,7 @@ Suite *engine_suite(void)
 	tcase_add_test(others, a_foreign_release_is_noticed_within_a_second);
 	tcase_add_test(others, a_holder_on_another_host_is_shown_with_its_host);
 	suite_add_tcase(suite, others);
-	tcase_add_checked_fixture(split, NULL, stage_close);
+	tcase_add_checked_fixture(split, NULL, cluster_close);
 	tcase_add_test(split, three_daemons_that_split_the_votes_all_try_again);
 	tcase_add_test(split, a_split_vote_is_tried_three_times_and_is_then_busy_without_a_holder);
 	tcase_add_test(split, a_holder_that_has_gone_is_not_told_in_a_split);

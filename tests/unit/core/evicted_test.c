@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/renew.c: keys that stores have lost although they vouched for them, by DEL or by eviction. */
-#include "tests/unit/stage.h"
+#include "tests/fixture/cluster.h"
 
 #include <check.h>
 
 static void held_after_lock(unsigned nodes, const char *request)
 {
-	stage_begin(nodes);
+	cluster_begin(nodes);
 	passes(2 * SEC);
 	says(1, "%s", request);
 	hears(1, "OK name=a fence=* valid_ms=* ttl_ms=* count=1");
@@ -16,7 +16,7 @@ START_TEST(a_key_that_one_store_lost_is_put_back_with_a_word_in_the_log)
 {
 	held_after_lock(3, "LOCK a");
 	ck_assert(!was_logged("reasserted *"));
-	memory_remove(stage.node[0].memory, SPAN("a"));
+	memory_remove(cluster.node[0].memory, SPAN("a"));
 	passes(3340 * MSEC);
 	ck_assert(was_logged("reasserted name=a node=*"));
 	ck_assert_int_eq(figure(0, METRIC_REASSERTIONS), 1);
@@ -30,7 +30,7 @@ START_TEST(a_key_that_a_quorum_lost_is_evicted_although_each_store_takes_it_back
 {
 	held_after_lock(3, "LOCK a");
 	for (unsigned i = 0; i < 3; i++)
-		memory_remove(stage.node[i].memory, SPAN("a"));
+		memory_remove(cluster.node[i].memory, SPAN("a"));
 	passes(3340 * MSEC);
 	hears(1, "! LOST name=a fence=* reason=evicted");
 	hears_nothing(1);
@@ -48,8 +48,8 @@ END_TEST
 START_TEST(an_extend_that_finds_the_key_gone_at_a_quorum_is_answered_lost)
 {
 	held_after_lock(3, "LOCK a");
-	memory_remove(stage.node[0].memory, SPAN("a"));
-	memory_remove(stage.node[1].memory, SPAN("a"));
+	memory_remove(cluster.node[0].memory, SPAN("a"));
+	memory_remove(cluster.node[1].memory, SPAN("a"));
 	says(1, "EXTEND a");
 	hears(1, "! LOST name=a fence=* reason=evicted");
 	hears(1, "ERR LOST *");
@@ -59,8 +59,8 @@ END_TEST
 START_TEST(two_of_five_stores_that_lost_the_key_leave_a_quorum)
 {
 	held_after_lock(5, "LOCK a");
-	memory_remove(stage.node[0].memory, SPAN("a"));
-	memory_remove(stage.node[3].memory, SPAN("a"));
+	memory_remove(cluster.node[0].memory, SPAN("a"));
+	memory_remove(cluster.node[3].memory, SPAN("a"));
 	passes(3340 * MSEC);
 	hears_nothing(1);
 	ck_assert(key_is_there(0, "a"));
@@ -68,8 +68,8 @@ START_TEST(two_of_five_stores_that_lost_the_key_leave_a_quorum)
 	falls(4);
 	passes(10 * SEC);
 	hears_nothing(1);
-	memory_remove(stage.node[1].memory, SPAN("a"));
-	memory_remove(stage.node[2].memory, SPAN("a"));
+	memory_remove(cluster.node[1].memory, SPAN("a"));
+	memory_remove(cluster.node[2].memory, SPAN("a"));
 	passes(3340 * MSEC);
 	hears(1, "! LOST name=a fence=* reason=evicted");
 }
@@ -79,7 +79,7 @@ START_TEST(a_key_that_two_stores_lost_one_after_the_other_was_always_at_a_quorum
 {
 	held_after_lock(3, "LOCK a");
 	for (unsigned i = 0; i < 9; i++) {
-		memory_remove(stage.node[i % 3].memory, SPAN("a"));
+		memory_remove(cluster.node[i % 3].memory, SPAN("a"));
 		passes(3340 * MSEC);
 		passes(3340 * MSEC); /* in between all confirm that they have it */
 		hears_nothing(1);
@@ -91,8 +91,8 @@ END_TEST
 START_TEST(a_store_that_says_so_a_round_later_may_have_lost_the_key_at_the_same_time)
 {
 	held_after_lock(3, "LOCK a");
-	memory_remove(stage.node[0].memory, SPAN("a"));
-	memory_remove(stage.node[1].memory, SPAN("a"));
+	memory_remove(cluster.node[0].memory, SPAN("a"));
+	memory_remove(cluster.node[1].memory, SPAN("a"));
 	feels(1, MOOD_SILENT);
 	passes(3340 * MSEC);
 	hears_nothing(1);
@@ -106,7 +106,7 @@ END_TEST
 START_TEST(a_store_that_took_the_key_back_is_no_loss_when_another_goes_down_later)
 {
 	held_after_lock(3, "LOCK a");
-	memory_remove(stage.node[0].memory, SPAN("a"));
+	memory_remove(cluster.node[0].memory, SPAN("a"));
 	feels(2, MOOD_SILENT);
 	passes(3340 * MSEC);
 	ck_assert_int_eq(figure(0, METRIC_REASSERTIONS), 1);
@@ -132,7 +132,7 @@ START_TEST(a_key_that_expired_while_the_question_was_on_its_way_was_not_lost)
 	ck_assert(!key_is_there(0, "a"));
 	feels(0, MOOD_WELL);
 	/* So another may lose it: two of three have always had it. */
-	memory_remove(stage.node[1].memory, SPAN("a"));
+	memory_remove(cluster.node[1].memory, SPAN("a"));
 	passes(5 * SEC);
 	ck_assert(key_is_there(0, "a"));
 	hears_nothing(1);
@@ -158,7 +158,7 @@ Suite *evicted_suite(void)
 	Suite *suite = suite_create("evicted");
 	TCase *evicted = tcase_create("evicted");
 
-	tcase_add_checked_fixture(evicted, NULL, stage_close);
+	tcase_add_checked_fixture(evicted, NULL, cluster_close);
 	tcase_add_test(evicted, a_key_that_one_store_lost_is_put_back_with_a_word_in_the_log);
 	tcase_add_test(evicted, a_key_that_a_quorum_lost_is_evicted_although_each_store_takes_it_back);
 	tcase_add_test(evicted, an_extend_that_finds_the_key_gone_at_a_quorum_is_answered_lost);

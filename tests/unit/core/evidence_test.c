@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/member.c: what every answer tells about its store: clock, fence, evictions, silence. */
-#include "tests/unit/stage_part.h"
+#include "tests/fixture/cluster_part.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -11,13 +11,13 @@
 
 START_TEST(a_fence_that_fell_back_is_proof_of_lost_memory)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	says(1, "LOCK a");
 	hears(1, GRANT);
-	stage.node[0].fence_lost = 10;
+	cluster.node[0].fence_lost = 10;
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: its fence fell back");
-	stage.node[0].fence_lost = 0;
+	cluster.node[0].fence_lost = 0;
 	says(1, "CHECK a");
 	hears(1, "OK *");
 	passes(G_US + SEC);
@@ -30,14 +30,14 @@ START_TEST(a_marker_that_a_quarantine_has_replaced_is_never_trusted_again)
 {
 	char marker[MARKER_MAX];
 
-	stage_begin(3);
+	cluster_begin(3);
 	snprintf(marker, sizeof(marker), "%s", marker_of(0));
 	says(1, "LOCK a");
 	hears(1, GRANT);
-	stage.node[0].fence_lost = 10;
+	cluster.node[0].fence_lost = 10;
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: its fence fell back");
-	stage.node[0].fence_lost = 0;
+	cluster.node[0].fence_lost = 0;
 	passes(2 * SEC);
 	marker_is_set(0, marker);
 	passes(1100 * MSEC);
@@ -54,17 +54,17 @@ START_TEST(what_spoke_against_a_marker_is_settled_by_the_one_that_replaces_it)
 {
 	char marker[MARKER_MAX];
 
-	stage_begin(3);
+	cluster_begin(3);
 	says(1, "LOCK a");
 	hears(1, GRANT);
 	snprintf(marker, sizeof(marker), "%s", marker_of(0));
-	stage.node[0].probe.role = SPAN("slave");
-	stage.node[0].fence_lost = 10;
+	cluster.node[0].probe.role = SPAN("slave");
+	cluster.node[0].fence_lost = 10;
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "refused: it is a slave: only a master may hold locks");
 	passes(G_US);
-	stage.node[0].probe.role = (struct span){NULL, 0};
-	stage.node[0].fence_lost = 0;
+	cluster.node[0].probe.role = (struct span){NULL, 0};
+	cluster.node[0].fence_lost = 0;
 	marker[strlen(marker) - 1] ^= 1;
 	marker_is_set(0, marker);
 	passes(1100 * MSEC);
@@ -77,12 +77,12 @@ START_TEST(a_quarantine_that_was_over_begins_anew_when_its_marker_comes_back)
 {
 	char marker[MARKER_MAX];
 
-	stage_begin(3);
+	cluster_begin(3);
 	says(1, "LOCK a");
 	hears(1, GRANT);
-	stage.node[0].fence_lost = 10;
+	cluster.node[0].fence_lost = 10;
 	passes(1100 * MSEC);
-	stage.node[0].fence_lost = 0;
+	cluster.node[0].fence_lost = 0;
 	snprintf(marker, sizeof(marker), "%s", marker_of(0));
 	ck_assert_int_eq(marker[0], 'q');
 	passes(G_US + SEC);
@@ -98,7 +98,7 @@ END_TEST
 /* One store misses the last tokens, another forgets them, all clocks are set back; the third remembers them, and answers late when the others count again. */
 START_TEST(tokens_grow_when_clocks_are_set_back_and_a_store_forgets)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	falls(2);
 	says(1, "LOCK a");
@@ -108,14 +108,14 @@ START_TEST(tokens_grow_when_clocks_are_set_back_and_a_store_forgets)
 	comes(2);
 	passes(SEC);
 	for (unsigned i = 0; i < 3; i++)
-		stage.node[i].clock_us = -(G_US + 4 * SEC);
+		cluster.node[i].clock_us = -(G_US + 4 * SEC);
 	restarts_blank(0);
 	passes(G_US + 2 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 	feels(1, MOOD_SILENT);
 	says(1, "LOCK a");
 	passes(20 * MSEC);
-	hears(1, GRANT); /* the stage sees to it that its token is the largest */
+	hears(1, GRANT); /* the cluster sees to it that its token is the largest */
 	feels(1, MOOD_WELL);
 }
 END_TEST
@@ -123,24 +123,24 @@ END_TEST
 /* What the fence was in another run of the server is no evidence: its marker, which names the run, tells of its memory. */
 START_TEST(a_fence_of_another_run_is_no_evidence)
 {
-	char former[sizeof(stage.node[0].run_id)], marker[MARKER_MAX], *run;
+	char former[sizeof(cluster.node[0].run_id)], marker[MARKER_MAX], *run;
 
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
-	snprintf(former, sizeof(former), "%s", stage.node[0].run_id);
+	snprintf(former, sizeof(former), "%s", cluster.node[0].run_id);
 	snprintf(marker, sizeof(marker), "%s", marker_of(0));
-	memory_set_fence(stage.node[0].memory, memory_fence(stage.node[0].memory) + 1000);
+	memory_set_fence(cluster.node[0].memory, memory_fence(cluster.node[0].memory) + 1000);
 	passes(1100 * MSEC);
 	/* It comes back blank, and as a replica for a while, so that it is only looked at; meanwhile another daemon sees to its quarantine. */
-	stage.node[0].probe.role = SPAN("slave");
+	cluster.node[0].probe.role = SPAN("slave");
 	restarts_blank(0);
 	passes(G_US + SEC);
 	ck_assert_str_eq(store_state(0, 0), "refused: it is a slave: only a master may hold locks");
-	ck_assert(strstr(marker, former) && strlen(former) == strlen(stage.node[0].run_id));
+	ck_assert(strstr(marker, former) && strlen(former) == strlen(cluster.node[0].run_id));
 	for (run = marker; (run = strstr(run, former));)
-		memcpy(run, stage.node[0].run_id, strlen(former));
+		memcpy(run, cluster.node[0].run_id, strlen(former));
 	marker_is_set(0, marker);
-	stage.node[0].probe.role = (struct span){NULL, 0};
+	cluster.node[0].probe.role = (struct span){NULL, 0};
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
@@ -149,7 +149,7 @@ END_TEST
 /* A renewal is due in the very step in which the daemon reads that another one began the quarantine. */
 START_TEST(what_is_sent_before_a_new_marker_is_read_carries_the_one_that_was_verified)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	daemon_starts(1);
 	passes(1500 * MSEC);
 	falls(0);
@@ -168,7 +168,7 @@ START_TEST(what_is_sent_before_a_new_marker_is_read_carries_the_one_that_was_ver
 	ck_assert_str_eq(store_state(0, 0), "quarantine: another daemon found that it may have lost memory");
 	ck_assert_uint_eq(waiting_at(0), 1);
 	feels(0, MOOD_WELL);
-	ck_assert_int_eq(stage.node[0].last[CALL_EXTEND].call.marker.p[0], 'j');
+	ck_assert_int_eq(cluster.node[0].last[CALL_EXTEND].call.marker.p[0], 'j');
 	ck_assert(!key_is_there(0, "a"));
 	ignores(1);
 }
@@ -179,9 +179,9 @@ START_TEST(the_second_round_has_no_vote_of_a_store_whose_quarantine_has_begun)
 {
 	char marker[MARKER_MAX];
 
-	stage_begin(3);
+	cluster_begin(3);
 	passes(960 * MSEC);
-	memory_set_fence(stage.node[1].memory, memory_fence(stage.node[0].memory) + 1000000);
+	memory_set_fence(cluster.node[1].memory, memory_fence(cluster.node[0].memory) + 1000000);
 	falls(2);
 	feels(1, MOOD_SILENT);
 	says(1, "LOCK a");
@@ -193,9 +193,9 @@ START_TEST(the_second_round_has_no_vote_of_a_store_whose_quarantine_has_begun)
 	comes(0);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: another daemon found that it may have lost memory");
 	serves(1, 1);
-	ck_assert_uint_eq(stage.node[0].count[CALL_EXTEND], 1);
-	ck_assert_int_ne(stage.node[0].last[CALL_EXTEND].marker[0], 'q');
-	ck_assert_int_ne(stage.node[0].last[CALL_EXTEND].marker[0], '\0');
+	ck_assert_uint_eq(cluster.node[0].count[CALL_EXTEND], 1);
+	ck_assert_int_ne(cluster.node[0].last[CALL_EXTEND].marker[0], 'q');
+	ck_assert_int_ne(cluster.node[0].last[CALL_EXTEND].marker[0], '\0');
 	feels(1, MOOD_WELL);
 	passes(60 * MSEC);
 	hears(1, "ERR QUORUM *");
@@ -206,19 +206,19 @@ END_TEST
 
 START_TEST(a_replica_that_is_attached_costs_no_quarantine)
 {
-	stage_begin(3);
-	stage.node[0].probe.own_data = true;
+	cluster_begin(3);
+	cluster.node[0].probe.own_data = true;
 	passes(2 * SEC);
 	says(1, "LOCK a");
 	hears(1, GRANT);
-	stage.node[0].probe.replid = SPAN("since it has a replica");
+	cluster.node[0].probe.replid = SPAN("since it has a replica");
 	passes(2 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 	daemon_starts(1); /* whoever comes later knows it by the same signs */
 	ck_assert_str_eq(store_state(1, 0), "joined");
 	/* Promoted, after it was a replica itself: with the same run id, and a marker that is right. */
-	stage.node[0].probe.own_data = false;
-	stage.node[0].probe.replid = SPAN("promoted");
+	cluster.node[0].probe.own_data = false;
+	cluster.node[0].probe.replid = SPAN("promoted");
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: it was restarted, replaced or taken over");
 }
@@ -226,11 +226,11 @@ END_TEST
 
 START_TEST(own_data_of_another_process_is_a_restart)
 {
-	stage_begin(1);
-	stage.node[0].probe.own_data = true;
-	stage.node[0].probe.replid = SPAN("the same");
+	cluster_begin(1);
+	cluster.node[0].probe.own_data = true;
+	cluster.node[0].probe.replid = SPAN("the same");
 	passes(2 * SEC);
-	strcpy(stage.node[0].run_id, "another-run");
+	strcpy(cluster.node[0].run_id, "another-run");
 	passes(1100 * MSEC);
 	ck_assert_int_eq(marker_of(0)[0], 'q');
 }
@@ -238,11 +238,11 @@ END_TEST
 
 START_TEST(a_clock_that_jumps_ahead_quarantines_its_store_and_lowers_its_votes)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	says(1, "LOCK a");
 	hears(1, GRANT);
-	stage.node[0].clock_us = 40 * SEC;
+	cluster.node[0].clock_us = 40 * SEC;
 	passes(SEC);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: its clock jumped ahead: keys may have expired early");
 	falls(1);
@@ -255,11 +255,11 @@ END_TEST
 
 START_TEST(a_clock_that_jumps_ahead_with_a_single_store_is_a_loss_at_once)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	passes(2 * SEC);
 	says(1, "LOCK a");
 	hears(1, GRANT);
-	stage.node[0].clock_us = 40 * SEC;
+	cluster.node[0].clock_us = 40 * SEC;
 	passes(SEC);
 	hears(1, "! LOST name=a *");
 	says(2, "LOCK b");
@@ -271,9 +271,9 @@ END_TEST
 
 START_TEST(the_first_answer_that_shows_a_jump_ends_the_membership)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
-	stage.node[0].clock_us = 40 * SEC;
+	cluster.node[0].clock_us = 40 * SEC;
 	says(1, "LOCK a");
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 2);
 	hears(1, GRANT);
@@ -282,11 +282,11 @@ END_TEST
 
 START_TEST(a_clock_that_is_set_back_frees_nothing_early)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	passes(2 * SEC);
 	says(1, "LOCK a");
 	hears(1, GRANT);
-	stage.node[0].clock_us = -40 * SEC;
+	cluster.node[0].clock_us = -40 * SEC;
 	passes(20 * SEC);
 	says(1, "CHECK a");
 	ck_assert_int_gt(number_in(session_hears(1, "*", __FILE__, __LINE__), "fence"), 0);
@@ -296,7 +296,7 @@ END_TEST
 
 START_TEST(an_answer_that_sat_in_a_socket_is_no_jump)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	passes(2 * SEC);
 	feels(0, MOOD_TARDY);
 	passes(1100 * MSEC);
@@ -311,27 +311,27 @@ START_TEST(a_silent_store_is_not_asked_until_it_answers_again)
 {
 	unsigned before;
 
-	stage_begin(3);
+	cluster_begin(3);
 	feels(2, MOOD_SILENT);
 	says(1, "LOCK a");
 	hears(1, GRANT);
 	passes(60 * MSEC);
 	ck_assert_str_eq(store_state(0, 2), "slow");
-	before = stage.node[2].count[CALL_ACQUIRE];
+	before = cluster.node[2].count[CALL_ACQUIRE];
 	says(1, "LOCK b");
 	hears(1, "OK name=b *");
-	ck_assert_uint_eq(stage.node[2].count[CALL_ACQUIRE], before);
+	ck_assert_uint_eq(cluster.node[2].count[CALL_ACQUIRE], before);
 	feels(2, MOOD_WELL);
 	ck_assert_str_eq(store_state(0, 2), "joined");
 	says(1, "LOCK c");
 	hears(1, "OK name=c *");
-	ck_assert_uint_eq(stage.node[2].count[CALL_ACQUIRE], before + 1);
+	ck_assert_uint_eq(cluster.node[2].count[CALL_ACQUIRE], before + 1);
 }
 END_TEST
 
 START_TEST(a_store_that_comes_back_is_used_within_two_seconds)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	falls(0);
 	says(1, "LOCK a wait=1m");
 	passes(10 * SEC);
@@ -343,8 +343,8 @@ END_TEST
 
 START_TEST(an_answer_belongs_to_the_question_that_it_answers)
 {
-	stage_open(3);
-	stage.conf.clock_tol_us = 100 * MSEC;
+	cluster_open(3);
+	cluster.conf.clock_tol_us = 100 * MSEC;
 	daemon_starts(0);
 	passes(1500 * MSEC);
 	feels(0, MOOD_SILENT);
@@ -366,7 +366,7 @@ Suite *evidence_suite(void)
 	Suite *suite = suite_create("evidence");
 	TCase *evidence = tcase_create("evidence");
 
-	tcase_add_checked_fixture(evidence, NULL, stage_close);
+	tcase_add_checked_fixture(evidence, NULL, cluster_close);
 	tcase_add_test(evidence, a_fence_that_fell_back_is_proof_of_lost_memory);
 	tcase_add_test(evidence, a_marker_that_a_quarantine_has_replaced_is_never_trusted_again);
 	tcase_add_test(evidence, what_spoke_against_a_marker_is_settled_by_the_one_that_replaces_it);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/renew.c: EXTEND, and leases that are not renewed by themselves. */
-#include "tests/unit/holder.h"
+#include "tests/fixture/held_lock.h"
 
 #include <check.h>
 #include <string.h>
@@ -51,7 +51,7 @@ START_TEST(the_ttl_of_an_extend_is_that_of_later_renewals_too)
 	ck_assert_uint_eq(asked(CALL_EXTEND), 3);
 	passes(20 * MSEC);
 	ck_assert_uint_eq(asked(CALL_EXTEND), 6);
-	ck_assert_int_eq(stage.node[0].last[CALL_EXTEND].call.px_ms, 20000);
+	ck_assert_int_eq(cluster.node[0].last[CALL_EXTEND].call.px_ms, 20000);
 }
 END_TEST
 
@@ -129,12 +129,12 @@ START_TEST(a_store_that_has_not_answered_one_renewal_is_not_sent_another)
 		says(1, "EXTEND a");
 		hears(1, "OK name=a *");
 	}
-	ck_assert_uint_eq(stage.node[0].count[CALL_EXTEND], 3);
-	ck_assert_uint_eq(stage.node[2].count[CALL_EXTEND], 1);
+	ck_assert_uint_eq(cluster.node[0].count[CALL_EXTEND], 3);
+	ck_assert_uint_eq(cluster.node[2].count[CALL_EXTEND], 1);
 	feels(2, MOOD_WELL);
 	says(1, "EXTEND a");
 	hears(1, "OK name=a *");
-	ck_assert_uint_eq(stage.node[2].count[CALL_EXTEND], 2);
+	ck_assert_uint_eq(cluster.node[2].count[CALL_EXTEND], 2);
 }
 END_TEST
 
@@ -154,7 +154,7 @@ END_TEST
 /* The EXTEND that was sent to a store last, as it stands in the socket of a connection that has ended since. */
 static struct call ghost_of(unsigned node)
 {
-	const struct parcel *p = &stage.node[node].last[CALL_EXTEND];
+	const struct parcel *p = &cluster.node[node].last[CALL_EXTEND];
 	struct call ghost = p->call;
 
 	static char name[16], value[VALUE_MAX], marker[MARKER_MAX];
@@ -174,7 +174,7 @@ START_TEST(a_renewal_that_runs_late_takes_nothing_from_a_longer_one)
 	struct call ghost;
 	struct answer a;
 
-	stage_begin(3);
+	cluster_begin(3);
 	daemon_starts(1);
 	passes(2 * SEC);
 	session_opens(3, 1);
@@ -193,7 +193,7 @@ START_TEST(a_renewal_that_runs_late_takes_nothing_from_a_longer_one)
 	ignores(1);
 	says(1, "EXTEND a ttl=30s");
 	hears(1, "OK name=a fence=* valid_ms=29697");
-	memory_call(stage.node[0].memory, &ghost, stage.now, &a);
+	memory_call(cluster.node[0].memory, &ghost, cluster.now, &a);
 	ck_assert_int_eq(a.code, 'E');
 	ck_assert_int_gt(key_ttl_us(0, "a"), 29 * SEC);
 	/* With c and a the other daemon would have a quorum, while b vouches to the holder. */
@@ -289,7 +289,7 @@ Suite *extend_suite(void)
 	Suite *suite = suite_create("extend");
 	TCase *extend = tcase_create("extend");
 
-	tcase_add_checked_fixture(extend, NULL, stage_close);
+	tcase_add_checked_fixture(extend, NULL, cluster_close);
 	tcase_add_test(extend, without_renew_the_lease_ends_after_its_ttl_as_expired);
 	tcase_add_test(extend, without_renew_an_extend_prolongs_once);
 	tcase_add_test(extend, extend_answers_the_same_fence_and_a_whole_lease);

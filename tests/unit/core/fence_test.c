@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/acquire.c: the token of a grant, and the second round that makes its stores agree on it. */
-#include "tests/unit/secret.h"
+#include "tests/fixture/resumable.h"
 
 #include <check.h>
 
 #define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
 
 /* Of store 0 the fence is ahead, so that its base is not the others'. */
-static void stage_with_fence_ahead(unsigned nodes, int64_t ahead)
+static void cluster_with_fence_ahead(unsigned nodes, int64_t ahead)
 {
-	stage_begin(nodes);
+	cluster_begin(nodes);
 	passes(2 * SEC); /* a join lifts the fence to the very bound, beyond which none is raised */
-	memory_set_fence(stage.node[0].memory, memory_fence(stage.node[0].memory) + ahead);
+	memory_set_fence(cluster.node[0].memory, memory_fence(cluster.node[0].memory) + ahead);
 }
 
 START_TEST(a_quorum_of_equal_bases_is_enough_though_another_is_larger)
 {
 	int64_t before;
 
-	stage_with_fence_ahead(3, 1000);
-	before = memory_fence(stage.node[1].memory);
+	cluster_with_fence_ahead(3, 1000);
+	before = memory_fence(cluster.node[1].memory);
 	says(1, "LOCK a");
 	ck_assert_int_eq(number_in(hears(1, GRANT), "fence"), before + 1);
 	ck_assert_uint_eq(asked(CALL_EXTEND), 0);
@@ -30,29 +30,29 @@ START_TEST(when_bases_differ_the_largest_is_raised_at_those_that_granted_and_now
 {
 	int64_t largest;
 
-	stage_with_fence_ahead(3, 1000);
-	largest = memory_fence(stage.node[0].memory) + 1;
+	cluster_with_fence_ahead(3, 1000);
+	largest = memory_fence(cluster.node[0].memory) + 1;
 	feels(2, MOOD_SILENT);
 	says(1, "LOCK a");
 	passes(20 * MSEC);
 	ck_assert_int_eq(number_in(hears(1, "OK name=a fence=* valid_ms=98* ttl_ms=10000 count=1"), "fence"), largest);
-	ck_assert_uint_eq(stage.node[0].count[CALL_EXTEND], 1);
-	ck_assert_uint_eq(stage.node[1].count[CALL_EXTEND], 1);
-	ck_assert_uint_eq(stage.node[2].count[CALL_EXTEND], 0);
-	ck_assert_int_eq(stage.node[1].last[CALL_EXTEND].call.fence, largest);
-	ck_assert(!stage.node[1].last[CALL_EXTEND].call.create);
-	ck_assert_int_eq(memory_fence(stage.node[1].memory), largest);
+	ck_assert_uint_eq(cluster.node[0].count[CALL_EXTEND], 1);
+	ck_assert_uint_eq(cluster.node[1].count[CALL_EXTEND], 1);
+	ck_assert_uint_eq(cluster.node[2].count[CALL_EXTEND], 0);
+	ck_assert_int_eq(cluster.node[1].last[CALL_EXTEND].call.fence, largest);
+	ck_assert(!cluster.node[1].last[CALL_EXTEND].call.create);
+	ck_assert_int_eq(memory_fence(cluster.node[1].memory), largest);
 }
 END_TEST
 
 /* Meanwhile nobody else could have it, though two others of the three are well. */
 START_TEST(a_second_round_does_not_wait_for_a_store_that_hangs_since_it_granted)
 {
-	stage_open(3);
-	stage.conf.timeout_us = 5 * SEC;
+	cluster_open(3);
+	cluster.conf.timeout_us = 5 * SEC;
 	daemon_starts(0);
 	passes(2 * SEC);
-	memory_set_fence(stage.node[0].memory, memory_fence(stage.node[0].memory) + 1000);
+	memory_set_fence(cluster.node[0].memory, memory_fence(cluster.node[0].memory) + 1000);
 	all_feel(MOOD_SILENT);
 	says(1, "LOCK a wait=30s");
 	serves(0, 1);
@@ -70,7 +70,7 @@ END_TEST
 
 START_TEST(a_straggler_that_agrees_saves_the_second_round)
 {
-	stage_with_fence_ahead(3, 1000);
+	cluster_with_fence_ahead(3, 1000);
 	feels(2, MOOD_SILENT);
 	says(1, "LOCK a");
 	hears_nothing(1);
@@ -85,8 +85,8 @@ START_TEST(a_straggler_beyond_the_decision_does_not_change_the_token)
 {
 	int64_t fence;
 
-	stage_with_fence_ahead(3, 1000);
-	memory_set_fence(stage.node[2].memory, memory_fence(stage.node[0].memory) + 5000);
+	cluster_with_fence_ahead(3, 1000);
+	memory_set_fence(cluster.node[2].memory, memory_fence(cluster.node[0].memory) + 5000);
 	feels(2, MOOD_SILENT);
 	says(1, "LOCK a");
 	passes(20 * MSEC);
@@ -103,10 +103,10 @@ END_TEST
 
 START_TEST(the_second_round_counts_only_where_the_key_is_still_held)
 {
-	stage_with_fence_ahead(3, 1000);
+	cluster_with_fence_ahead(3, 1000);
 	feels(2, MOOD_SILENT);
 	says(1, "LOCK a");
-	memory_remove(stage.node[1].memory, SPAN("a"));
+	memory_remove(cluster.node[1].memory, SPAN("a"));
 	passes(20 * MSEC);
 	hears(1, "ERR QUORUM *");
 	ck_assert(!key_is_there(0, "a"));
@@ -131,13 +131,13 @@ static const struct set_back {
 
 static void clocks_are_set_back(const struct set_back *how)
 {
-	stage_open(3);
+	cluster_open(3);
 	daemon_starts(0);
 	passes(2 * SEC);
 	for (unsigned i = 0; i < 3; i++)
-		memory_set_fence(stage.node[i].memory, memory_fence(stage.node[i].memory) + how->ahead[i]);
+		memory_set_fence(cluster.node[i].memory, memory_fence(cluster.node[i].memory) + how->ahead[i]);
 	for (unsigned i = 0; i < 3; i++)
-		stage.node[i].clock_us = -how->by;
+		cluster.node[i].clock_us = -how->by;
 	passes(3 * SEC);
 	if (how->down >= 0)
 		falls((unsigned)how->down);
@@ -168,10 +168,10 @@ END_TEST
 /* With one of three down the first refusal of a range ends the round: what the other would say of it is not known. */
 START_TEST(ranges_that_are_refused_at_a_bare_majority_stop_no_grant)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	for (unsigned i = 0; i < 3; i++)
-		stage.node[i].clock_us = -73 * SEC;
+		cluster.node[i].clock_us = -73 * SEC;
 	passes(3 * SEC);
 	falls(0);
 	for (unsigned i = 1; i < 3; i++)
@@ -196,12 +196,12 @@ END_TEST
 /* The daemon's clock is ahead of the stores' by so much that its proposals are within the limit of one and beyond that of the other, again and again. */
 START_TEST(a_proposal_between_the_limits_of_two_clocks_stops_no_grant)
 {
-	stage_open(3);
+	cluster_open(3);
 	daemon_starts(0);
 	passes(2 * SEC);
 	falls(1);
-	stage.node[0].clock_us = 100 * MSEC - stage.conf.skew_us;
-	stage.node[2].clock_us = -100 * MSEC - stage.conf.skew_us;
+	cluster.node[0].clock_us = 100 * MSEC - cluster.conf.skew_us;
+	cluster.node[2].clock_us = -100 * MSEC - cluster.conf.skew_us;
 	passes(300 * SEC);
 	for (unsigned k = 1; k <= 5; k++) {
 		says(k, "LOCK a wait=10s");
@@ -218,16 +218,16 @@ START_TEST(a_fence_far_ahead_is_not_spread_where_a_quorum_grants_less)
 {
 	int64_t far;
 
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
-	far = memory_fence(stage.node[0].memory) + 3600 * SEC;
-	memory_set_fence(stage.node[0].memory, far);
-	memory_set_fence(stage.node[1].memory, memory_fence(stage.node[1].memory) + 1000);
+	far = memory_fence(cluster.node[0].memory) + 3600 * SEC;
+	memory_set_fence(cluster.node[0].memory, far);
+	memory_set_fence(cluster.node[1].memory, memory_fence(cluster.node[1].memory) + 1000);
 	says(1, "LOCK a wait=10s");
 	passes(500 * MSEC);
 	ck_assert_int_lt(number_in(hears(1, GRANT), "fence"), far);
-	ck_assert_int_lt(memory_fence(stage.node[1].memory), far);
-	ck_assert_int_lt(memory_fence(stage.node[2].memory), far);
+	ck_assert_int_lt(memory_fence(cluster.node[1].memory), far);
+	ck_assert_int_lt(memory_fence(cluster.node[2].memory), far);
 	/* With one of them away it takes the other store, or nothing is granted. */
 	says(1, "UNLOCK a");
 	falls(1);
@@ -246,14 +246,14 @@ START_TEST(a_fence_between_the_limits_of_two_clocks_stops_no_grant)
 {
 	int64_t ahead;
 
-	stage_open(3);
+	cluster_open(3);
 	for (unsigned i = 0; i < 3; i++)
-		stage.node[i].clock_us = (i ? 0 : 1500 * MSEC) - 100 * SEC;
+		cluster.node[i].clock_us = (i ? 0 : 1500 * MSEC) - 100 * SEC;
 	daemon_starts(0);
 	passes(2 * SEC);
-	ahead = 2 * SEC + 2 * stage.daemon[0].conf.clock_tol_us + 1200 * MSEC;
-	memory_set_fence(stage.node[0].memory, memory_fence(stage.node[1].memory) + ahead);
-	memory_set_fence(stage.node[2].memory, memory_fence(stage.node[1].memory) + 1000);
+	ahead = 2 * SEC + 2 * cluster.daemon[0].conf.clock_tol_us + 1200 * MSEC;
+	memory_set_fence(cluster.node[0].memory, memory_fence(cluster.node[1].memory) + ahead);
+	memory_set_fence(cluster.node[2].memory, memory_fence(cluster.node[1].memory) + 1000);
 	for (unsigned k = 1; k <= 5; k++) {
 		says(k, "LOCK a wait=10s");
 		passes(200 * MSEC);
@@ -267,10 +267,10 @@ END_TEST
 /* All clocks were set back. The store that was away when the lock was granted shares in keeping it: another may go then. */
 START_TEST(a_store_that_was_away_keeps_what_was_granted_beyond_its_clock)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	for (unsigned i = 0; i < 3; i++)
-		stage.node[i].clock_us = -3600 * SEC;
+		cluster.node[i].clock_us = -3600 * SEC;
 	passes(3 * SEC);
 	falls(2);
 	says(1, "LOCK a");
@@ -291,11 +291,11 @@ START_TEST(what_was_granted_beyond_all_clocks_is_adopted_by_a_store_with_a_small
 {
 	struct secret s;
 
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	s = says_hello(1, "grace=30s");
 	for (unsigned i = 0; i < 3; i++)
-		stage.node[i].clock_us = -3600 * SEC;
+		cluster.node[i].clock_us = -3600 * SEC;
 	passes(3 * SEC);
 	falls(2);
 	says(2, "LOCK b");
@@ -316,34 +316,34 @@ END_TEST
 /* No clock tells such a moment: nobody but redlockd may write fences, and what somebody else wrote stays where it is. */
 START_TEST(a_fence_beyond_all_clocks_is_not_spread)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
-	memory_set_fence(stage.node[0].memory, INT64_C(4500000000000000));
+	memory_set_fence(cluster.node[0].memory, INT64_C(4500000000000000));
 	falls(1);
 	says(1, "LOCK a");
 	passes(500 * MSEC);
 	hears(1, "ERR QUORUM *");
-	ck_assert_int_lt(memory_fence(stage.node[2].memory), INT64_C(4500000000000000));
+	ck_assert_int_lt(memory_fence(cluster.node[2].memory), INT64_C(4500000000000000));
 }
 END_TEST
 
 /* Whatever a store shows that is not ours, or that none of us wrote: tokens that are proposed beyond all clocks make no bases equal, and cost a second round each. */
 START_TEST(a_fence_that_is_not_ours_is_not_proposed)
 {
-	stage_open(3);
+	cluster_open(3);
 	if (_i == 0)
 		marker_is_set(2, "j|1.0123456789abcdef|r|r|n|30000|3.00000000|");
 	if (_i == 1)
-		stage.node[2].clock_us = 3600 * SEC;
-	stage.conf.clock_tol_us = 5 * SEC;
-	memory_set_fence(stage.node[2].memory, _i == 2 ? INT64_C(4500000000000001) : STAGE_WALL_US + 3600 * SEC);
+		cluster.node[2].clock_us = 3600 * SEC;
+	cluster.conf.clock_tol_us = 5 * SEC;
+	memory_set_fence(cluster.node[2].memory, _i == 2 ? INT64_C(4500000000000001) : CLUSTER_WALL_US + 3600 * SEC);
 	daemon_starts(0);
 	passes(2 * SEC);
-	memory_set_fence(stage.node[0].memory, memory_fence(stage.node[1].memory) + 1000);
+	memory_set_fence(cluster.node[0].memory, memory_fence(cluster.node[1].memory) + 1000);
 	passes(65 * SEC); /* what a join has lifted it to is past */
 	says(1, "LOCK a");
 	hears(1, GRANT);
-	ck_assert_int_le(stage.node[0].last[CALL_ACQUIRE].call.fence, STAGE_WALL_US + stage.now.us);
+	ck_assert_int_le(cluster.node[0].last[CALL_ACQUIRE].call.fence, CLUSTER_WALL_US + cluster.now.us);
 	ck_assert_uint_eq(asked(CALL_EXTEND), 0);
 }
 END_TEST
@@ -353,7 +353,7 @@ Suite *fence_suite(void)
 	Suite *suite = suite_create("fence");
 	TCase *tc = tcase_create("fence");
 
-	tcase_add_checked_fixture(tc, NULL, stage_close);
+	tcase_add_checked_fixture(tc, NULL, cluster_close);
 	tcase_add_test(tc, a_quorum_of_equal_bases_is_enough_though_another_is_larger);
 	tcase_add_test(tc, when_bases_differ_the_largest_is_raised_at_those_that_granted_and_nowhere_else);
 	tcase_add_test(tc, a_straggler_that_agrees_saves_the_second_round);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/members.c, judge.c: what a new generation must know of the promises of the one before it. */
 #include "daemon/core/quorum.h"
-#include "tests/unit/stage_part.h"
+#include "tests/fixture/cluster_part.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -13,10 +13,10 @@
 /* Daemon 1 will be of the next generation. */
 static void next_generation(int64_t max_lease_us)
 {
-	stage.conf.generation++;
-	stage.conf.trust_first_start = false;
-	stage.conf.max_lease_us = max_lease_us;
-	stage.conf.lease_us = 2 * SEC;
+	cluster.conf.generation++;
+	cluster.conf.trust_first_start = false;
+	cluster.conf.max_lease_us = max_lease_us;
+	cluster.conf.lease_us = 2 * SEC;
 }
 
 static void nobody_is_joined_before(int64_t us, unsigned nodes)
@@ -29,7 +29,7 @@ static void nobody_is_joined_before(int64_t us, unsigned nodes)
 
 START_TEST(a_smaller_max_lease_waits_for_the_promises_of_the_larger)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	next_generation(5 * SEC);
 	daemon_starts(1);
 	daemon_ends(0);
@@ -39,7 +39,7 @@ END_TEST
 
 START_TEST(a_larger_max_lease_waits_for_its_own)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	next_generation(60 * SEC);
 	daemon_starts(1);
 	daemon_ends(0);
@@ -49,7 +49,7 @@ END_TEST
 
 START_TEST(servers_that_forgot_the_larger_one_wait_for_it_as_long_as_one_remembers)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	daemon_ends(0);
 	restarts_blank(0);
 	restarts_blank(1);
@@ -63,7 +63,7 @@ END_TEST
 
 START_TEST(a_start_in_between_knows_it_from_the_new_markers)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	daemon_ends(0);
 	next_generation(5 * SEC);
 	daemon_starts(1);
@@ -83,7 +83,7 @@ END_TEST
 
 START_TEST(once_all_are_taken_over_and_its_promises_have_ended_the_larger_one_is_over)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	daemon_ends(0);
 	next_generation(5 * SEC);
 	daemon_starts(1);
@@ -100,7 +100,7 @@ END_TEST
 
 START_TEST(a_server_that_was_never_seen_under_the_new_one_waits_for_the_larger_whenever_it_comes)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	falls(0);
 	daemon_ends(0);
 	next_generation(5 * SEC);
@@ -119,7 +119,7 @@ START_TEST(a_marker_of_an_earlier_version_names_no_bound_and_no_set)
 {
 	static const char *const marker[] = {"j|1.0123456789abcdef|run-0-1|run-0-1|0123456789abcdef", "j|1.0123456789abcdef|r|r|n||", "j|1.0|r|r|n|x|y|z"};
 
-	stage_open(1);
+	cluster_open(1);
 	marker_is_set(0, marker[_i]);
 	daemon_starts(1);
 	daemon_ends(1);
@@ -131,7 +131,7 @@ END_TEST
 
 START_TEST(a_marker_that_names_an_age_is_bounded)
 {
-	stage_open(1);
+	cluster_open(1);
 	marker_is_set(0, "j|1.0123456789abcdef|r|r|n|9999999999999999999|3.00000000|");
 	daemon_starts(1);
 	daemon_ends(1);
@@ -146,14 +146,14 @@ END_TEST
 
 static void old_set_of_three(void)
 {
-	stage_open(5);
-	stage.conf.nodes = 3;
+	cluster_open(5);
+	cluster.conf.nodes = 3;
 	daemon_starts(0);
 	passes(2 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 3);
-	stage.conf.nodes = 5;
+	cluster.conf.nodes = 5;
 	next_generation(30 * SEC);
-	stage.conf.set = "five";
+	cluster.conf.set = "five";
 }
 
 START_TEST(another_set_serves_once_the_old_one_has_no_quorum_any_more)
@@ -205,18 +205,18 @@ START_TEST(new_servers_that_joined_alone_do_not_vouch_for_the_end_of_the_old_set
 {
 	old_set_of_three();
 	for (unsigned i = 0; i < 3; i++)
-		stage.node[i].up = false;
+		cluster.node[i].up = false;
 	daemon_starts(1);
 	session_opens(2, 1);
 	for (unsigned i = 0; i < 3; i++)
-		stage.node[i].up = true;
+		cluster.node[i].up = true;
 	passes(OLD_G_US + 2 * SEC);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 2);
 	daemon_node_event(1, 0, EVENT_NODE_UP);
 	passes(OLD_G_US + 2 * SEC);
 	says(1, "LOCK a");
 	hears(1, "OK name=a *");
-	says(2, "LOCK a ttl=2s"); /* the stage sees to it that nobody else has it */
+	says(2, "LOCK a ttl=2s"); /* the cluster sees to it that nobody else has it */
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 2);
 	ck_assert_str_eq(store_state(1, 0), TOO_FEW);
 	hears(2, "ERR QUORUM *");
@@ -228,7 +228,7 @@ START_TEST(new_servers_that_joined_alone_do_not_vouch_for_the_end_of_the_old_set
 	for (unsigned i = 0; i < 2; i++) {
 		falls(i);
 		node_is_born(i);
-		stage.node[i].up = true;
+		cluster.node[i].up = true;
 		daemon_node_event(1, i, EVENT_NODE_UP);
 	}
 	passes(OLD_G_US + 2 * SEC);
@@ -243,26 +243,26 @@ END_TEST
 START_TEST(the_second_that_is_taken_over_and_must_not_be_used_is_waited_for)
 {
 	old_set_of_three();
-	stage.node[0].up = stage.node[1].up = false;
+	cluster.node[0].up = cluster.node[1].up = false;
 	daemon_starts(2);
-	stage.node[0].up = stage.node[1].up = true;
+	cluster.node[0].up = cluster.node[1].up = true;
 	session_opens(2, 2);
 	passes(OLD_G_US + 2 * SEC);
 	ck_assert_str_eq(store_state(2, 4), TOO_FEW);
 	says(1, "LOCK a");
 	hears(1, "OK name=a *");
 	for (unsigned i = 1; i < 5; i++)
-		stage.node[i].up = false;
+		cluster.node[i].up = false;
 	daemon_starts(1);
 	daemon_ends(1);
 	for (unsigned i = 1; i < 5; i++)
-		stage.node[i].up = true;
-	stage.node[0].probe.role = SPAN("slave");
+		cluster.node[i].up = true;
+	cluster.node[0].probe.role = SPAN("slave");
 	daemon_node_event(2, 0, EVENT_NODE_UP);
-	says(2, "LOCK a wait=1m"); /* the stage sees to it that nobody else has it */
+	says(2, "LOCK a wait=1m"); /* the cluster sees to it that nobody else has it */
 	passes(2 * SEC);
 	ck_assert_uint_eq(figure(2, METRIC_NODES_JOINED), 0);
-	stage.node[0].probe.role = SPAN("master");
+	cluster.node[0].probe.role = SPAN("master");
 	passes(OLD_G_US + 2 * SEC);
 	ck_assert_uint_eq(figure(2, METRIC_NODES_JOINED), 4);
 	hears(2, "OK name=a *");
@@ -292,7 +292,7 @@ Suite *generation_suite(void)
 	Suite *suite = suite_create("generation");
 	TCase *bound = tcase_create("bound"), *set = tcase_create("set");
 
-	tcase_add_checked_fixture(bound, NULL, stage_close);
+	tcase_add_checked_fixture(bound, NULL, cluster_close);
 	tcase_add_test(bound, a_smaller_max_lease_waits_for_the_promises_of_the_larger);
 	tcase_add_test(bound, a_larger_max_lease_waits_for_its_own);
 	tcase_add_loop_test(bound, servers_that_forgot_the_larger_one_wait_for_it_as_long_as_one_remembers, 0, 2);
@@ -302,7 +302,7 @@ Suite *generation_suite(void)
 	tcase_add_loop_test(bound, a_marker_of_an_earlier_version_names_no_bound_and_no_set, 0, 3);
 	tcase_add_test(bound, a_marker_that_names_an_age_is_bounded);
 	suite_add_tcase(suite, bound);
-	tcase_add_checked_fixture(set, NULL, stage_close);
+	tcase_add_checked_fixture(set, NULL, cluster_close);
 	tcase_add_loop_test(set, another_set_serves_once_the_old_one_has_no_quorum_any_more, 0, 2);
 	tcase_add_test(set, another_set_does_not_serve_while_the_old_one_may_have_a_quorum_that_it_does_not_see);
 	tcase_add_test(set, the_second_that_is_taken_over_late_is_waited_for);

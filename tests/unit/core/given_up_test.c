@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/debt.c: UNLOCK, keep= and a lock-delay while the lock is being adopted act on whichever of its values stands at a store. */
-#include "tests/unit/secret.h"
+#include "tests/fixture/resumable.h"
 
 #include <check.h>
 
@@ -15,8 +15,8 @@ static struct secret s1;
 /* 1 held a with these fields, its daemon was started anew; it resumes, and the adoption is open in that way. */
 static void adoption_is_open(const char *fields, unsigned how)
 {
-	stage_open(3);
-	stage.conf.max_delay_us = 20 * SEC;
+	cluster_open(3);
+	cluster.conf.max_delay_us = 20 * SEC;
 	daemon_starts(0);
 	passes(2 * SEC);
 	s1 = says_hello(1, "grace=30s");
@@ -47,7 +47,7 @@ static void stores_come(void)
 {
 	all_feel(MOOD_WELL);
 	for (unsigned i = 0; i < 3; i++)
-		if (!stage.node[i].up)
+		if (!cluster.node[i].up)
 			comes(i);
 	passes(500 * MSEC);
 }
@@ -122,8 +122,8 @@ START_TEST(nothing_is_due_in_the_past)
 
 	adoption_is_open("", 0);
 	says(1, "@u UNLOCK a sync=yes");
-	ck_assert(service_deadline(stage.daemon[0].service, &due));
-	ck_assert(!instant_before(due, stage.now));
+	ck_assert(service_deadline(cluster.daemon[0].service, &due));
+	ck_assert(!instant_before(due, cluster.now));
 }
 END_TEST
 
@@ -145,13 +145,13 @@ START_TEST(what_runs_late_changes_nothing_of_what_was_left)
 	struct parcel late;
 	struct answer a;
 
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	says(1, "LOCK a");
 	hears(1, "OK name=a *");
 	all_feel(MOOD_SILENT);
 	says(1, "@e EXTEND a ttl=25s");
-	late = stage.node[0].last[CALL_EXTEND];
+	late = cluster.node[0].last[CALL_EXTEND];
 	late.call.name = SPAN("a");
 	late.call.value = late.call.new_value = span_of(late.value);
 	late.call.marker = span_of(marker_of(0));
@@ -161,7 +161,7 @@ START_TEST(what_runs_late_changes_nothing_of_what_was_left)
 	ignores(1);
 	all_feel(MOOD_WELL);
 	passes(SEC);
-	memory_call(stage.node[0].memory, &late.call, stage.now, &a);
+	memory_call(cluster.node[0].memory, &late.call, cluster.now, &a);
 	ck_assert_int_eq(a.code, 'B');
 	ck_assert_int_le(key_ttl_us(0, "a"), 4001 * MSEC);
 }
@@ -172,7 +172,7 @@ Suite *given_up_suite(void)
 	Suite *suite = suite_create("given_up");
 	TCase *t = tcase_create("given_up");
 
-	tcase_add_checked_fixture(t, NULL, stage_close);
+	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_add_loop_test(t, an_unlock_frees_whichever_value_stands_there, 0, 2 * STATES);
 	tcase_add_loop_test(t, keep_leaves_whichever_value_stands_there_for_that_long, 0, STATES);
 	tcase_add_loop_test(t, a_lock_delay_leaves_whichever_value_stands_there_for_that_long, 0, STATES);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Half-close: rounds under way are finished and answered, who would wait is cancelled, then the session ends. */
-#include "tests/unit/secret.h"
+#include "tests/fixture/resumable.h"
 
 #include <check.h>
 
@@ -8,7 +8,7 @@
 
 static void held_by_1(void)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	says(1, "LOCK a");
 	hears(1, GRANT);
@@ -17,7 +17,7 @@ static void held_by_1(void)
 
 START_TEST(what_was_read_before_the_end_of_input_is_answered_in_order)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	all_feel(MOOD_SILENT);
 	says(1, "LOCK a");
 	says(1, "CHECK a");
@@ -35,7 +35,7 @@ END_TEST
 
 START_TEST(a_tagged_round_under_way_at_the_end_of_input_is_finished_and_then_the_session_ends)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	all_feel(MOOD_SILENT);
 	says(1, "@x LOCK a wait=1m");
 	half_closes(1);
@@ -76,7 +76,7 @@ END_TEST
 
 START_TEST(who_does_not_wait_behind_the_round_of_another_hears_busy_at_the_end_of_input)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	all_feel(MOOD_SILENT);
 	says(1, "LOCK a");
 	says(2, "LOCK a");
@@ -106,7 +106,7 @@ END_TEST
 
 START_TEST(a_half_closed_session_without_a_quorum_hears_of_it_and_ends)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	falls(0);
 	falls(1);
 	says(1, "LOCK a wait=1m");
@@ -118,7 +118,7 @@ END_TEST
 
 START_TEST(after_the_end_of_its_input_no_heartbeat_is_expected_of_a_session)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	feels(0, MOOD_SILENT);
 	says(1, "LOCK a");
 	says(1, "HELLO 1 heartbeat=10ms");
@@ -136,7 +136,7 @@ END_TEST
 
 START_TEST(a_hang_up_after_a_half_close_ends_it_all_the_same)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	all_feel(MOOD_SILENT);
 	says(1, "LOCK a");
 	half_closes(1);
@@ -179,7 +179,7 @@ END_TEST
 
 START_TEST(a_round_under_way_is_finished_for_who_is_about_to_end_its_input)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	all_feel(MOOD_SILENT);
 	says(1, "LOCK a wait=forever");
 	says(1, "HELLO 1 heartbeat=1s");
@@ -223,7 +223,7 @@ END_TEST
 
 START_TEST(a_reset_from_afar_behind_the_end_of_input_frees_at_once_a_broken_path_does_not)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	session_opens_from_afar(1, 0);
 	says(1, "LOCK a");
 	hears(1, GRANT);
@@ -243,7 +243,7 @@ Suite *half_close_suite(void)
 	Suite *suite = suite_create("half_close");
 	TCase *half = tcase_create("half");
 
-	tcase_add_checked_fixture(half, NULL, stage_close);
+	tcase_add_checked_fixture(half, NULL, cluster_close);
 	tcase_add_test(half, what_was_read_before_the_end_of_input_is_answered_in_order);
 	tcase_add_test(half, a_tagged_round_under_way_at_the_end_of_input_is_finished_and_then_the_session_ends);
 	tcase_add_test(half, a_tagged_extend_under_way_at_the_end_of_input_is_finished_and_then_the_session_ends);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/adopt.c: lives of the daemon that end while the stores are asked, one after the other. Whatever the stores made of it, the next life knows. */
-#include "tests/unit/secret.h"
+/* daemon/core/adopt.c: runs of the daemon that end while the stores are asked, one after the other. Whatever the stores made of it, the next run knows. */
+#include "tests/fixture/resumable.h"
 
 #include <check.h>
 
@@ -11,7 +11,7 @@ static const unsigned sizes[] = {1, 3, 5};
 /* Held, and its daemon is no more. */
 static void held_and_left(unsigned nodes, const char *fields)
 {
-	stage_begin(nodes);
+	cluster_begin(nodes);
 	passes(2 * SEC);
 	s1 = says_hello(1, "grace=30s");
 	says(1, "LOCK a %s", fields);
@@ -19,16 +19,16 @@ static void held_and_left(unsigned nodes, const char *fields)
 	daemon_ends(0);
 }
 
-/* A life that has asked the stores, and hears nothing. */
+/* A run that has asked the stores, and hears nothing. */
 static void asks_in_vain(void)
 {
 	passes(MSEC);
 	all_feel(MOOD_SILENT);
 	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
-	for (unsigned i = 0; i < stage.conf.nodes; i++)
+	for (unsigned i = 0; i < cluster.conf.nodes; i++)
 		serves(i, 1); /* the probe */
 	passes(0);
-	for (unsigned i = 0; i < stage.conf.nodes; i++)
+	for (unsigned i = 0; i < cluster.conf.nodes; i++)
 		ck_assert_uint_eq(waiting_at(i), 1);
 }
 
@@ -36,7 +36,7 @@ static void asks_in_vain(void)
 static void ends_within_a_round_trip(unsigned done)
 {
 	asks_in_vain();
-	for (unsigned i = 0; i < stage.conf.nodes; i++) {
+	for (unsigned i = 0; i < cluster.conf.nodes; i++) {
 		if (done >> i & 1)
 			feels(i, MOOD_TARDY);
 		feels(i, MOOD_SILENT);
@@ -69,7 +69,7 @@ static void is_unlocked_everywhere(void)
 	says(2, "UNLOCK a");
 	hears(2, "OK name=a count=0");
 	passes(SEC);
-	for (unsigned i = 0; i < stage.conf.nodes; i++)
+	for (unsigned i = 0; i < cluster.conf.nodes; i++)
 		ck_assert(!key_is_there(i, "a"));
 }
 
@@ -79,11 +79,11 @@ static void is_lost(void)
 	resumes(2, &s1);
 	hears(2, "OK session=* n=0");
 	hears(2, "! LOST name=a fence=* reason=evicted");
-	for (unsigned i = 0; i < stage.conf.nodes; i++)
+	for (unsigned i = 0; i < cluster.conf.nodes; i++)
 		ck_assert(!key_is_there(i, "a"));
 }
 
-START_TEST(a_life_that_ends_within_the_round_trip_of_an_adoption_costs_nothing)
+START_TEST(a_run_that_ends_within_the_round_trip_of_an_adoption_costs_nothing)
 {
 	unsigned nodes = sizes[_i / 32];
 
@@ -142,12 +142,12 @@ START_TEST(one_more_is_too_much_where_the_stores_did_nothing)
 END_TEST
 
 /*
- * A store that was away while more lives ended than a record has room for may have the value that was forgotten: that it denies the others proves nothing, and a
+ * A store that was away while more runs ended than a record has room for may have the value that was forgotten: that it denies the others proves nothing, and a
  * quorum that never had the key may be with it. The client may believe yet.
  */
 START_TEST(what_is_denied_where_a_value_was_forgotten_may_be_believed)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	s1 = says_hello(1, "grace=30s");
 	falls(1);
@@ -165,7 +165,7 @@ START_TEST(what_is_denied_where_a_value_was_forgotten_may_be_believed)
 	resumes(2, &s1);
 	hears(2, "OK session=* n=0");
 	hears(2, "! LOST name=a fence=* reason=evicted");
-	says(3, "LOCK a wait=1m"); /* the stage sees to it: see stage_promises.c */
+	says(3, "LOCK a wait=1m"); /* the cluster sees to it: see cluster_promises.c */
 	passes(9 * SEC);
 	hears_nothing(3);
 	passes(2 * SEC);
@@ -173,7 +173,7 @@ START_TEST(what_is_denied_where_a_value_was_forgotten_may_be_believed)
 }
 END_TEST
 
-START_TEST(lives_that_asked_nobody_leave_no_values)
+START_TEST(runs_that_asked_nobody_leave_no_values)
 {
 	held_and_left(3, "");
 	for (unsigned i = 0; i < 3; i++)
@@ -263,12 +263,12 @@ START_TEST(an_adoption_that_fails_releases_all_the_values)
 }
 END_TEST
 
-/* The former life is not gone, it stands still, and asks again when it wakes up: it finds a value that is not its own. */
-START_TEST(a_life_that_stood_still_within_its_round_trip_has_lost_it)
+/* The previous run is not gone, it stands still, and asks again when it wakes up: it finds a value that is not its own. */
+START_TEST(a_run_that_stood_still_within_its_round_trip_has_lost_it)
 {
 	held_and_left(3, "");
 	asks_in_vain();
-	stage.daemon[0].stopped = true;
+	cluster.daemon[0].stopped = true;
 	for (unsigned i = 0; i < 3; i++)
 		feels(i, _i >> i & 1 ? MOOD_TARDY : MOOD_SILENT);
 	passes(MSEC);
@@ -278,7 +278,7 @@ START_TEST(a_life_that_stood_still_within_its_round_trip_has_lost_it)
 	passes(0);
 	for (unsigned i = 0; i < 3; i++)
 		serves_daemon(1, i, 1);
-	stage.daemon[0].stopped = false;
+	cluster.daemon[0].stopped = false;
 	all_feel(MOOD_WELL);
 	wakes(0);
 	ck_assert_int_eq(figure(1, METRIC_ADOPTIONS), 1);
@@ -294,20 +294,20 @@ END_TEST
 Suite *heritage_suite(void)
 {
 	Suite *suite = suite_create("heritage");
-	TCase *lives = tcase_create("lives");
+	TCase *cases = tcase_create("runs");
 
-	tcase_add_checked_fixture(lives, NULL, stage_close);
-	tcase_add_loop_test(lives, a_life_that_ends_within_the_round_trip_of_an_adoption_costs_nothing, 0, 96);
-	tcase_add_loop_test(lives, nor_do_two_of_them_whichever_stores_did_what, 0, 64);
-	tcase_add_loop_test(lives, nor_do_as_many_as_a_record_remembers, 0, 5);
-	tcase_add_loop_test(lives, one_more_is_too_much_where_the_stores_did_nothing, 0, 2);
-	tcase_add_test(lives, what_is_denied_where_a_value_was_forgotten_may_be_believed);
-	tcase_add_test(lives, lives_that_asked_nobody_leave_no_values);
-	tcase_add_loop_test(lives, what_is_asked_is_recorded_before_and_in_a_snapshot, 0, 2);
-	tcase_add_test(lives, terms_of_a_lease_without_renewal_survive_as_well);
-	tcase_add_loop_test(lives, a_store_that_comes_later_has_any_of_the_values, 0, 8);
-	tcase_add_loop_test(lives, an_adoption_that_fails_releases_all_the_values, 0, 4);
-	tcase_add_loop_test(lives, a_life_that_stood_still_within_its_round_trip_has_lost_it, 0, 8);
-	suite_add_tcase(suite, lives);
+	tcase_add_checked_fixture(cases, NULL, cluster_close);
+	tcase_add_loop_test(cases, a_run_that_ends_within_the_round_trip_of_an_adoption_costs_nothing, 0, 96);
+	tcase_add_loop_test(cases, nor_do_two_of_them_whichever_stores_did_what, 0, 64);
+	tcase_add_loop_test(cases, nor_do_as_many_as_a_record_remembers, 0, 5);
+	tcase_add_loop_test(cases, one_more_is_too_much_where_the_stores_did_nothing, 0, 2);
+	tcase_add_test(cases, what_is_denied_where_a_value_was_forgotten_may_be_believed);
+	tcase_add_test(cases, runs_that_asked_nobody_leave_no_values);
+	tcase_add_loop_test(cases, what_is_asked_is_recorded_before_and_in_a_snapshot, 0, 2);
+	tcase_add_test(cases, terms_of_a_lease_without_renewal_survive_as_well);
+	tcase_add_loop_test(cases, a_store_that_comes_later_has_any_of_the_values, 0, 8);
+	tcase_add_loop_test(cases, an_adoption_that_fails_releases_all_the_values, 0, 4);
+	tcase_add_loop_test(cases, a_run_that_stood_still_within_its_round_trip_has_lost_it, 0, 8);
+	suite_add_tcase(suite, cases);
 	return suite;
 }

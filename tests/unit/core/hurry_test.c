@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/line.c, pace.c: how long a request that does not wait for a holder waits for busy stores, and for rounds that decide nothing. */
-#include "tests/unit/crowd.h"
+#include "tests/fixture/full_window.h"
 
 #include <check.h>
 
@@ -11,7 +11,7 @@ static void stores_work_for(int64_t us)
 {
 	for (int64_t past = 0; past < us; past += 15 * MSEC) {
 		passes(15 * MSEC);
-		for (unsigned i = 0; i < stage.conf.nodes; i++)
+		for (unsigned i = 0; i < cluster.conf.nodes; i++)
 			serves(i, 1);
 	}
 }
@@ -93,8 +93,8 @@ END_TEST
 
 START_TEST(rounds_that_nobody_wins_are_not_repeated_beyond_a_second)
 {
-	stage_open(3);
-	stage.conf.timeout_us = 900 * MSEC;
+	cluster_open(3);
+	cluster.conf.timeout_us = 900 * MSEC;
 	daemon_starts(0);
 	passes(11 * SEC);
 	votes_are_split("a");
@@ -116,7 +116,7 @@ Suite *hurry_suite(void)
 	Suite *suite = suite_create("hurry");
 	TCase *tc = tcase_create("within a second");
 
-	tcase_add_checked_fixture(tc, NULL, stage_close);
+	tcase_add_checked_fixture(tc, NULL, cluster_close);
 	tcase_add_test(tc, a_second_wait_for_busy_stores_does_not_begin_the_second_anew);
 	tcase_add_test(tc, each_who_does_not_wait_has_a_second_of_its_own);
 	tcase_add_test(tc, a_wait_that_is_over_does_not_go_on_at_busy_stores);

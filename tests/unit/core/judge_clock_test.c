@@ -2,7 +2,7 @@
 /* daemon/core/judge.c: whose clock is off, and what proves that one jumped. */
 #include "daemon/core/judge.h"
 #include "daemon/core/quorum.h"
-#include "tests/unit/stage_part.h"
+#include "tests/fixture/cluster_part.h"
 
 #include <check.h>
 
@@ -58,8 +58,8 @@ END_TEST
 /* Tolerances as the daemon has them, before the stores are there. */
 static void clocks_matter(unsigned nodes)
 {
-	stage_open(nodes);
-	stage.conf.clock_tol_us = clock_tol_us(nodes, stage.conf.max_lease_us, 0);
+	cluster_open(nodes);
+	cluster.conf.clock_tol_us = clock_tol_us(nodes, cluster.conf.max_lease_us, 0);
 	for (unsigned i = 0; i < nodes; i++)
 		node_is_born(i);
 }
@@ -72,7 +72,7 @@ START_TEST(a_store_whose_clock_is_off_is_refused_and_used_again_once_it_is_right
 	static const int64_t step[] = {3600 * SEC, -3600 * SEC, 6 * SEC, -6 * SEC};
 
 	clocks_matter(3);
-	stage.node[0].clock_us = step[_i];
+	cluster.node[0].clock_us = step[_i];
 	daemon_starts(0);
 	passes(3 * SEC);
 	ck_assert_str_eq(store_state(0, 0), step[_i] > 0 ? AHEAD : BEHIND);
@@ -80,8 +80,8 @@ START_TEST(a_store_whose_clock_is_off_is_refused_and_used_again_once_it_is_right
 	was_logged("*"); /* all so far */
 	store_becomes(step[_i] > 0 ? AHEAD : BEHIND);
 	ck_assert_msg(!was_logged("node *"), "a refusal is told once");
-	stage.node[0].clock_us = 0;
-	passes(2 * quarantine_us(stage.conf.max_lease_us, 0));
+	cluster.node[0].clock_us = 0;
+	passes(2 * quarantine_us(cluster.conf.max_lease_us, 0));
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
 END_TEST
@@ -89,8 +89,8 @@ END_TEST
 START_TEST(clocks_within_the_tolerance_are_all_used)
 {
 	clocks_matter(3);
-	stage.node[0].clock_us = 4900 * MSEC;
-	stage.node[1].clock_us = -4900 * MSEC;
+	cluster.node[0].clock_us = 4900 * MSEC;
+	cluster.node[1].clock_us = -4900 * MSEC;
 	daemon_starts(0);
 	passes(3 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 3);
@@ -113,14 +113,14 @@ END_TEST
 START_TEST(who_hovers_at_the_edge_is_not_taken_in_and_out)
 {
 	clocks_matter(3);
-	stage.node[0].clock_us = -5100 * MSEC;
+	cluster.node[0].clock_us = -5100 * MSEC;
 	daemon_starts(0);
 	passes(3 * SEC);
 	ck_assert_str_eq(store_state(0, 0), BEHIND);
-	stage.node[0].clock_us = -4900 * MSEC;
+	cluster.node[0].clock_us = -4900 * MSEC;
 	passes(3 * SEC);
 	ck_assert_str_eq(store_state(0, 0), BEHIND);
-	stage.node[0].clock_us = -3900 * MSEC;
+	cluster.node[0].clock_us = -3900 * MSEC;
 	passes(3 * SEC);
 	ck_assert_str_ne(store_state(0, 0), BEHIND);
 }
@@ -129,7 +129,7 @@ END_TEST
 START_TEST(of_two_stores_the_one_that_disagrees_with_this_host_is_refused)
 {
 	clocks_matter(2);
-	stage.node[1].clock_us = -60 * SEC;
+	cluster.node[1].clock_us = -60 * SEC;
 	daemon_starts(0);
 	passes(3 * SEC);
 	ck_assert_str_eq(store_state(0, 1), BEHIND);
@@ -140,7 +140,7 @@ END_TEST
 START_TEST(one_store_alone_may_have_whatever_clock)
 {
 	clocks_matter(1);
-	stage.node[0].clock_us = -3600 * SEC;
+	cluster.node[0].clock_us = -3600 * SEC;
 	daemon_starts(0);
 	passes(3 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
@@ -151,7 +151,7 @@ START_TEST(the_clock_of_this_host_does_not_matter_where_the_stores_agree)
 {
 	clocks_matter(5);
 	for (unsigned i = 0; i < 5; i++)
-		stage.node[i].clock_us = 7200 * SEC;
+		cluster.node[i].clock_us = 7200 * SEC;
 	daemon_starts(0);
 	passes(3 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 5);
@@ -163,15 +163,15 @@ START_TEST(a_jump_is_marked_for_all_daemons_though_the_clock_is_off)
 	clocks_matter(3);
 	daemon_starts(0);
 	passes(3 * SEC);
-	stage.node[0].clock_us = 40 * SEC;
+	cluster.node[0].clock_us = 40 * SEC;
 	passes(2 * SEC);
 	ck_assert_str_eq(store_state(0, 0), AHEAD);
 	ck_assert_int_eq(marker_of(0)[0], 'q');
 	/* The time of the quarantine runs meanwhile, and no join comes of it before the clock is right. */
-	passes(quarantine_us(stage.conf.max_lease_us, 0) + 5 * SEC);
+	passes(quarantine_us(cluster.conf.max_lease_us, 0) + 5 * SEC);
 	ck_assert_str_eq(store_state(0, 0), AHEAD);
 	ck_assert_int_eq(marker_of(0)[0], 'q');
-	stage.node[0].clock_us = 0;
+	cluster.node[0].clock_us = 0;
 	passes(3 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
@@ -182,18 +182,18 @@ START_TEST(a_blank_store_with_a_clock_behind_has_a_greater_fence_than_the_one_it
 	int64_t tol, fence;
 
 	clocks_matter(3);
-	tol = stage.conf.clock_tol_us;
-	stage.node[0].clock_us = tol - SEC / 10;
+	tol = cluster.conf.clock_tol_us;
+	cluster.node[0].clock_us = tol - SEC / 10;
 	daemon_starts(0);
 	passes(3 * SEC);
 	/* All that a script lets a fence run ahead of that clock. */
-	fence = STAGE_WALL_US + stage.now.us + stage.node[0].clock_us + stage.conf.skew_us + 2 * tol;
-	memory_set_fence(stage.node[0].memory, fence);
-	stage.node[0].clock_us = -tol + SEC / 10;
+	fence = CLUSTER_WALL_US + cluster.now.us + cluster.node[0].clock_us + cluster.conf.skew_us + 2 * tol;
+	memory_set_fence(cluster.node[0].memory, fence);
+	cluster.node[0].clock_us = -tol + SEC / 10;
 	restarts_blank(0);
-	passes(2 * SEC + quarantine_us(stage.conf.max_lease_us, 0));
+	passes(2 * SEC + quarantine_us(cluster.conf.max_lease_us, 0));
 	ck_assert_str_eq(store_state(0, 0), "joined");
-	ck_assert_int_gt(memory_fence(stage.node[0].memory), fence);
+	ck_assert_int_gt(memory_fence(cluster.node[0].memory), fence);
 }
 END_TEST
 
@@ -215,7 +215,7 @@ Suite *judge_clock_suite(void)
 	Suite *suite = suite_create("judge_clock");
 	TCase *clocks = tcase_create("clocks"), *sane = tcase_create("sane");
 
-	tcase_add_checked_fixture(sane, NULL, stage_close);
+	tcase_add_checked_fixture(sane, NULL, cluster_close);
 	tcase_add_loop_test(sane, a_store_whose_clock_is_off_is_refused_and_used_again_once_it_is_right, 0, 4);
 	tcase_add_test(sane, clocks_within_the_tolerance_are_all_used);
 	tcase_add_test(sane, who_hovers_at_the_edge_is_not_taken_in_and_out);

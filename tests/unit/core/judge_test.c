@@ -2,7 +2,7 @@
 /* daemon/core/judge.c: which stores must not be used, and how that is told. */
 #include "daemon/core/judge.h"
 #include "daemon/core/quorum.h"
-#include "tests/unit/stage_part.h"
+#include "tests/fixture/cluster_part.h"
 
 #include <check.h>
 
@@ -10,10 +10,10 @@
 
 START_TEST(a_replica_is_refused_and_welcome_once_it_is_a_master)
 {
-	stage_begin(3);
-	stage.node[0].probe.role = SPAN("slave");
+	cluster_begin(3);
+	cluster.node[0].probe.role = SPAN("slave");
 	store_becomes("refused: it is a slave: only a master may hold locks");
-	stage.node[0].probe.role = SPAN("master");
+	cluster.node[0].probe.role = SPAN("master");
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
@@ -21,25 +21,25 @@ END_TEST
 
 START_TEST(a_store_that_loads_its_data_is_refused)
 {
-	stage_begin(3);
-	stage.node[0].probe.loading = true;
+	cluster_begin(3);
+	cluster.node[0].probe.loading = true;
 	store_becomes("refused: it is loading its data");
 }
 END_TEST
 
 START_TEST(a_store_that_may_evict_locks_is_refused_and_told_what_to_set)
 {
-	stage_begin(3);
-	stage.node[0].probe.maxmemory = 1000000;
-	stage.node[0].probe.policy = SPAN("volatile-lru");
+	cluster_begin(3);
+	cluster.node[0].probe.maxmemory = 1000000;
+	cluster.node[0].probe.policy = SPAN("volatile-lru");
 	store_becomes("refused: maxmemory-policy is volatile-lru, which evicts locks: set noeviction");
 }
 END_TEST
 
 START_TEST(a_policy_does_not_matter_without_a_limit_of_memory)
 {
-	stage_begin(1);
-	stage.node[0].probe.policy = SPAN("allkeys-lru");
+	cluster_begin(1);
+	cluster.node[0].probe.policy = SPAN("allkeys-lru");
 	passes(2 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
@@ -47,8 +47,8 @@ END_TEST
 
 START_TEST(the_same_server_twice_counts_once)
 {
-	stage_open(3);
-	stage.node[1].probe.run_id = span_of(stage.node[0].run_id);
+	cluster_open(3);
+	cluster.node[1].probe.run_id = span_of(cluster.node[0].run_id);
 	daemon_starts(0);
 	passes(3 * SEC);
 	ck_assert_str_eq(store_state(0, 1), "refused: it is the same server as a");
@@ -57,15 +57,15 @@ START_TEST(the_same_server_twice_counts_once)
 	falls(2);
 	says(1, "LOCK a");
 	hears(1, "ERR QUORUM *");
-	stage.node[1].probe.run_id = SPAN("");
-	stage.node[1].probe.run_id.p = NULL;
+	cluster.node[1].probe.run_id = SPAN("");
+	cluster.node[1].probe.run_id.p = NULL;
 }
 END_TEST
 
 START_TEST(a_store_that_cannot_save_is_refused_once_it_has_refused_a_write)
 {
-	stage_begin(3);
-	stage.node[0].probe.bgsave_failed = true;
+	cluster_begin(3);
+	cluster.node[0].probe.bgsave_failed = true;
 	passes(2 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 	refuses(0, _i ? "@user_script: 31: -MISCONF Redis is configured to save RDB snapshots" /* until 6.2 */ : "MISCONF Redis is configured to save RDB snapshots");
@@ -73,11 +73,11 @@ START_TEST(a_store_that_cannot_save_is_refused_once_it_has_refused_a_write)
 	hears(1, "OK name=b *");
 	feels(0, MOOD_WELL);
 	store_becomes("refused: it refuses writes (MISCONF) since it cannot save to disk");
-	stage.node[0].probe.bgsave_failed = false;
+	cluster.node[0].probe.bgsave_failed = false;
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 	/* What it refused before it could save is forgotten. */
-	stage.node[0].probe.bgsave_failed = true;
+	cluster.node[0].probe.bgsave_failed = true;
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
@@ -87,30 +87,30 @@ START_TEST(another_configuration_of_the_same_generation_is_refused_and_never_ove
 {
 	struct span marker;
 
-	stage_begin(3);
-	stage.conf.set = "others";
+	cluster_begin(3);
+	cluster.conf.set = "others";
 	daemon_starts(1);
 	passes(100 * SEC);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 0);
 	ck_assert_ptr_nonnull(strstr(store_state(1, 0), "refused: it belongs to another configuration"));
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 3);
-	marker = memory_marker(stage.node[0].memory);
+	marker = memory_marker(cluster.node[0].memory);
 	ck_assert_int_eq(marker.p[0], 'j');
 }
 END_TEST
 
 START_TEST(every_setting_that_must_be_the_same_is_in_the_configuration)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	switch (_i) {
 	case 0:
-		stage.conf.max_lease_us = 20 * SEC;
+		cluster.conf.max_lease_us = 20 * SEC;
 		break;
 	case 1:
-		stage.conf.max_delay_us = SEC;
+		cluster.conf.max_delay_us = SEC;
 		break;
 	case 2:
-		stage.conf.set = "sets";
+		cluster.conf.set = "sets";
 		break;
 	}
 	daemon_starts(1);
@@ -120,12 +120,12 @@ END_TEST
 
 START_TEST(a_higher_generation_takes_over_and_the_lower_one_is_refused)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	says(1, "LOCK a");
 	hears(1, GRANT);
-	stage.conf.generation = 2;
-	stage.conf.set = "new";
+	cluster.conf.generation = 2;
+	cluster.conf.set = "new";
 	daemon_starts(1);
 	ck_assert_str_eq(store_state(1, 0), "quarantine: it was restarted, replaced or taken over");
 	passes(11 * SEC);
@@ -145,9 +145,9 @@ START_TEST(nonsense_in_the_marker_is_no_configuration_and_no_join)
 {
 	static const char *const marker[] = {"j", "x", "||||", "j|1.0||run|", "jj|a|b|c|d"};
 
-	stage_open(1);
+	cluster_open(1);
 	marker_is_set(0, marker[_i]);
-	stage.conf.trust_first_start = false;
+	cluster.conf.trust_first_start = false;
 	daemon_starts(0);
 	passes(5 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
@@ -176,16 +176,16 @@ START_TEST(a_server_that_refuses_a_probe_is_refused_with_what_to_do)
 		{"OOM command not allowed", "refused: it refuses writes: OOM command not allowed"},
 	};
 
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
-	stage.node[0].mute = true;
+	cluster.node[0].mute = true;
 	refuses(0, row[_i].says);
 	was_logged("*");
 	store_becomes(row[_i].state);
 	ck_assert_msg(was_logged("node node=a state=refused *"), "it is told");
 	passes(5 * SEC);
 	ck_assert_msg(!was_logged("node *"), "and told once");
-	stage.node[0].mute = false;
+	cluster.node[0].mute = false;
 	feels(0, MOOD_WELL);
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
@@ -196,7 +196,7 @@ START_TEST(a_store_that_refuses_to_be_joined_is_told_once_as_well)
 {
 	static const char refused[] = "refused: it refuses writes: OOM command not allowed";
 
-	stage_begin(3);
+	cluster_begin(3);
 	restarts_blank(0);
 	passes(20 * SEC);
 	refuses(0, "OOM command not allowed");
@@ -217,7 +217,7 @@ END_TEST
 
 START_TEST(nine_stores_are_a_quorum_of_five)
 {
-	stage_begin(9);
+	cluster_begin(9);
 	passes(2 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 9);
 	for (unsigned i = 0; i < 4; i++)
@@ -244,7 +244,7 @@ Suite *judge_suite(void)
 	Suite *suite = suite_create("judge");
 	TCase *fitness = tcase_create("fitness");
 
-	tcase_add_checked_fixture(fitness, NULL, stage_close);
+	tcase_add_checked_fixture(fitness, NULL, cluster_close);
 	tcase_add_test(fitness, a_replica_is_refused_and_welcome_once_it_is_a_master);
 	tcase_add_test(fitness, a_store_that_loads_its_data_is_refused);
 	tcase_add_test(fitness, a_store_that_may_evict_locks_is_refused_and_told_what_to_set);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/jump.c: a store's clock was set forward, or this host stood still. */
-#include "tests/unit/stage_part.h"
+#include "tests/fixture/cluster_part.h"
 
 #include <check.h>
 
@@ -10,22 +10,22 @@
 /* What this host's clocks did not count, the stores' did. */
 static void stands_still(int64_t us)
 {
-	for (unsigned i = 0; i < stage.conf.nodes; i++)
-		stage.node[i].clock_us += us;
+	for (unsigned i = 0; i < cluster.conf.nodes; i++)
+		cluster.node[i].clock_us += us;
 }
 
 static void nobody_is_marked(void)
 {
-	for (unsigned i = 0; i < stage.conf.nodes; i++) {
+	for (unsigned i = 0; i < cluster.conf.nodes; i++) {
 		ck_assert_int_eq(marker_of(i)[0], 'j');
 		ck_assert_str_eq(store_state(0, i), "joined");
 	}
-	ck_assert_uint_eq(asked(CALL_JOIN), stage.conf.nodes);
+	ck_assert_uint_eq(asked(CALL_JOIN), cluster.conf.nodes);
 }
 
 START_TEST(a_host_that_stood_still_marks_no_store)
 {
-	stage_begin(3 + 2 * (_i % 2));
+	cluster_begin(3 + 2 * (_i % 2));
 	passes(3 * SEC);
 	stands_still(_i < 2 ? 80 * MSEC : 20 * SEC);
 	passes(3 * SEC);
@@ -37,11 +37,11 @@ END_TEST
 /* 50 ms are not noticed, but these are more. */
 START_TEST(clocks_that_drift_apart_while_a_host_stands_still_mark_no_store)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(3 * SEC);
 	stands_still(_i ? 100 * SEC : 20 * SEC);
-	stage.node[_i].clock_us += 150 * MSEC;
-	stage.node[2].clock_us -= _i ? 800 * MSEC : 0;
+	cluster.node[_i].clock_us += 150 * MSEC;
+	cluster.node[2].clock_us -= _i ? 800 * MSEC : 0;
 	passes(3 * SEC);
 	nobody_is_marked();
 	ck_assert(was_logged("stood-still for_ms=*"));
@@ -52,7 +52,7 @@ START_TEST(what_a_host_holds_ends_earlier_by_as_long_as_it_stood_still)
 {
 	int64_t before;
 
-	stage_begin(3);
+	cluster_begin(3);
 	passes(1500 * MSEC);
 	says(1, "LOCK a renew=no");
 	before = number_in(hears(1, "OK name=a *"), "valid_ms");
@@ -69,7 +69,7 @@ START_TEST(the_votes_of_a_store_out_of_reach_end_earlier_too)
 {
 	int64_t before;
 
-	stage_begin(3);
+	cluster_begin(3);
 	passes(1500 * MSEC);
 	says(1, "LOCK a renew=no");
 	before = number_in(hears(1, "OK name=a *"), "valid_ms");
@@ -89,7 +89,7 @@ END_TEST
 
 START_TEST(a_stop_that_is_a_jump_at_one_store_and_within_the_drift_of_another_is_a_stop)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(1900 * MSEC);
 	falls(0);
 	comes(0); /* it was heard of just now, the others most of a second ago */
@@ -109,10 +109,10 @@ END_TEST
 
 START_TEST(a_minority_that_jumps_is_quarantined_as_soon_as_the_others_have_answered)
 {
-	stage_begin(_i);
+	cluster_begin(_i);
 	passes(1500 * MSEC);
 	for (int i = 0; i < _i / 2; i++)
-		stage.node[i].clock_us = 200 * MSEC;
+		cluster.node[i].clock_us = 200 * MSEC;
 	says(1, "LOCK a"); /* all are asked */
 	passes(MSEC);
 	for (int i = 0; i < _i; i++)
@@ -123,10 +123,10 @@ END_TEST
 
 START_TEST(jumps_of_different_size_are_no_stop)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(1500 * MSEC);
 	for (unsigned i = 0; i < 3; i++)
-		stage.node[i].clock_us = 200 * MSEC * (1 + i);
+		cluster.node[i].clock_us = 200 * MSEC * (1 + i);
 	says(1, "LOCK a");
 	passes(100 * MSEC);
 	for (unsigned i = 0; i < 3; i++)
@@ -137,19 +137,19 @@ END_TEST
 
 START_TEST(until_it_is_known_whose_clock_jumped_a_store_does_not_count)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(1500 * MSEC);
 	feels(1, MOOD_SILENT);
 	feels(2, MOOD_SILENT);
-	stage.node[0].clock_us = 200 * MSEC;
+	cluster.node[0].clock_us = 200 * MSEC;
 	says(1, "LOCK a");
 	ck_assert_str_eq(store_state(0, 0), ASKING);
 	ck_assert_int_eq(marker_of(0)[0], 'j');
-	passes(stage.conf.timeout_us - MSEC);
+	passes(cluster.conf.timeout_us - MSEC);
 	ck_assert_str_eq(store_state(0, 0), ASKING);
 	if (_i) {
 		stands_still(200 * MSEC);
-		stage.node[0].clock_us -= 200 * MSEC;
+		cluster.node[0].clock_us -= 200 * MSEC;
 		all_feel(MOOD_WELL);
 		passes(MSEC);
 		nobody_is_marked();
@@ -167,15 +167,15 @@ END_TEST
 /* Its answer shows nothing of the jump, for which it is asked again, but that it was made a replica. */
 START_TEST(what_a_store_says_of_itself_counts_while_it_is_asked_for_another)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(1500 * MSEC);
 	feels(0, MOOD_SILENT);
 	while (waiting_at(0) == 0)
 		passes(MSEC);
 	passes(MSEC);
 	feels(2, MOOD_SILENT);
-	stage.node[0].probe.role = SPAN("slave");
-	stage.node[1].clock_us = 200 * MSEC;
+	cluster.node[0].probe.role = SPAN("slave");
+	cluster.node[1].clock_us = 200 * MSEC;
 	says(1, "LOCK a");
 	passes(20 * MSEC);
 	ck_assert_str_eq(store_state(0, 1), ASKING);
@@ -189,14 +189,14 @@ END_TEST
 
 START_TEST(a_clock_that_is_set_forward_and_back_again_was_set)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(1500 * MSEC);
 	all_feel(MOOD_SILENT);
-	stage.node[0].clock_us = 2 * SEC;
+	cluster.node[0].clock_us = 2 * SEC;
 	says(1, "LOCK a");
 	serves(0, 1);
 	ck_assert_str_eq(store_state(0, 0), ASKING);
-	stage.node[0].clock_us = _i ? -20 * MSEC : -5 * SEC;
+	cluster.node[0].clock_us = _i ? -20 * MSEC : -5 * SEC;
 	all_feel(MOOD_WELL);
 	passes(MSEC);
 	ck_assert_str_eq(store_state(0, 0), JUMPED);
@@ -207,7 +207,7 @@ END_TEST
 
 START_TEST(a_second_stop_while_the_first_is_looked_into_is_a_stop)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(1500 * MSEC);
 	feels(1, MOOD_SILENT);
 	feels(2, MOOD_SILENT);
@@ -226,7 +226,7 @@ END_TEST
 /* What the others have said lies unread: that it was not heard in time says nothing of them. */
 START_TEST(a_daemon_that_is_stopped_while_the_others_are_asked_marks_no_store)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(1500 * MSEC);
 	feels(1, MOOD_SILENT);
 	feels(2, MOOD_SILENT);
@@ -235,7 +235,7 @@ START_TEST(a_daemon_that_is_stopped_while_the_others_are_asked_marks_no_store)
 	ck_assert_str_eq(store_state(0, 0), ASKING);
 	if (_i)
 		all_feel(MOOD_TARDY);
-	jumps(5 * stage.conf.timeout_us);
+	jumps(5 * cluster.conf.timeout_us);
 	all_feel(MOOD_TARDY);
 	wakes(0);
 	all_feel(MOOD_WELL);
@@ -249,12 +249,12 @@ END_TEST
 /* What was too little to be noticed, and all stores show, is no sign that they show what comes next. */
 START_TEST(after_a_shorter_stop_a_longer_one_is_known_from_looks_that_came_later)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(1500 * MSEC);
 	stands_still(38 * MSEC);
 	passes(1400 * MSEC);
 	stands_still(_i ? 70 * MSEC : 0);
-	stage.node[1].clock_us += _i ? 0 : 70 * MSEC;
+	cluster.node[1].clock_us += _i ? 0 : 70 * MSEC;
 	falls(1); /* it is looked at first */
 	comes(1);
 	passes(1100 * MSEC);
@@ -270,7 +270,7 @@ END_TEST
 /* How long the first was is known but roughly, and so was by that what is known of the clocks before the second. */
 START_TEST(after_a_stop_that_was_seen_late_a_shorter_one_marks_no_store)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2050 * MSEC);
 	stands_still(170 * MSEC);
 	all_feel(MOOD_SILENT);
@@ -300,7 +300,7 @@ END_TEST
 
 START_TEST(a_store_that_is_alone_and_jumps_is_quarantined)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	passes(1500 * MSEC);
 	stands_still(80 * MSEC);
 	passes(SEC);
@@ -314,7 +314,7 @@ START_TEST(what_a_jump_has_cost_is_left_alone_until_all_is_over_that_was_told)
 {
 	int64_t told;
 
-	stage_begin(3);
+	cluster_begin(3);
 	daemon_starts(1);
 	passes(1500 * MSEC);
 	session_opens(2, 1);
@@ -324,7 +324,7 @@ START_TEST(what_a_jump_has_cost_is_left_alone_until_all_is_over_that_was_told)
 	says(2, "LOCK a wait=1m");
 	comes(2);
 	passes(SEC);
-	stage.node[0].clock_us = _i * 5 * SEC;
+	cluster.node[0].clock_us = _i * 5 * SEC;
 	passes(told - 1100 * MSEC);
 	if (_i)
 		hears(1, "! LOST name=a fence=* reason=expired");
@@ -338,7 +338,7 @@ END_TEST
 
 START_TEST(a_store_that_restarted_meanwhile_is_quarantined_whoever_stood_still)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(1500 * MSEC);
 	stands_still(200 * MSEC);
 	restarts_blank(0);
@@ -355,7 +355,7 @@ Suite *jump_suite(void)
 	Suite *suite = suite_create("jump");
 	TCase *ours = tcase_create("ours"), *theirs = tcase_create("theirs");
 
-	tcase_add_checked_fixture(ours, NULL, stage_close);
+	tcase_add_checked_fixture(ours, NULL, cluster_close);
 	tcase_add_loop_test(ours, a_host_that_stood_still_marks_no_store, 0, 4);
 	tcase_add_loop_test(ours, clocks_that_drift_apart_while_a_host_stands_still_mark_no_store, 0, 2);
 	tcase_add_test(ours, what_a_host_holds_ends_earlier_by_as_long_as_it_stood_still);
@@ -364,7 +364,7 @@ Suite *jump_suite(void)
 	tcase_add_loop_test(ours, a_daemon_that_is_stopped_while_the_others_are_asked_marks_no_store, 0, 2);
 	tcase_add_test(ours, a_second_stop_while_the_first_is_looked_into_is_a_stop);
 	suite_add_tcase(suite, ours);
-	tcase_add_checked_fixture(theirs, NULL, stage_close);
+	tcase_add_checked_fixture(theirs, NULL, cluster_close);
 	tcase_add_loop_test(theirs, a_minority_that_jumps_is_quarantined_as_soon_as_the_others_have_answered, 2, 6);
 	tcase_add_loop_test(theirs, after_a_shorter_stop_a_longer_one_is_known_from_looks_that_came_later, 0, 2);
 	tcase_add_test(theirs, after_a_stop_that_was_seen_late_a_shorter_one_marks_no_store);

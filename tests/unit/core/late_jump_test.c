@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/op.c: the answer that shows that a store's clock was set forward is no vote, for keys of others may have ended there. */
 #include "daemon/core/jump.h"
-#include "tests/unit/stage_part.h"
+#include "tests/fixture/cluster_part.h"
 
 #include <check.h>
 
 /* A command that comes late is refused, and so is one after a jump that is no shorter than a command may take. Tokens are moments of now: no second round. */
 static void patient_daemons_start(void)
 {
-	stage_open(3);
-	stage.conf.timeout_us = 500 * MSEC;
+	cluster_open(3);
+	cluster.conf.timeout_us = 500 * MSEC;
 	daemon_starts(0);
 	daemon_starts(1);
 	passes(60500 * MSEC);
@@ -30,7 +30,7 @@ START_TEST(a_grant_that_shows_a_jump_is_no_vote)
 {
 	a_bare_quorum_holds();
 	passes(1600 * MSEC);
-	stage.node[0].clock_us = 450 * MSEC;
+	cluster.node[0].clock_us = 450 * MSEC;
 	says(2, "LOCK a ttl=10s");
 	passes(10 * MSEC);
 	hears(2, "BUSY *");
@@ -43,7 +43,7 @@ START_TEST(what_is_granted_behind_the_answer_that_shows_a_jump_is_no_vote)
 	a_bare_quorum_holds();
 	passes(1600 * MSEC);
 	feels(0, MOOD_SILENT);
-	stage.node[0].clock_us = 450 * MSEC;
+	cluster.node[0].clock_us = 450 * MSEC;
 	session_opens(3, 1);
 	says(3, "LOCK b ttl=10s");
 	says(2, "LOCK a ttl=10s");
@@ -65,7 +65,7 @@ START_TEST(what_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote)
 	feels(0, MOOD_WELL);
 	passes(199 * MSEC);
 	feels(1, MOOD_SILENT);
-	stage.node[0].clock_us = 250 * MSEC;
+	cluster.node[0].clock_us = 250 * MSEC;
 	passes(MSEC);
 	ck_assert(key_is_there(0, "a"));
 	says(1, "CHECK a");
@@ -79,7 +79,7 @@ START_TEST(who_asks_first_after_a_stop_is_granted)
 {
 	patient_daemons_start();
 	for (unsigned i = 0; i < 3; i++)
-		stage.node[i].clock_us = _i ? 20 * SEC : 300 * MSEC;
+		cluster.node[i].clock_us = _i ? 20 * SEC : 300 * MSEC;
 	says(1, "LOCK a");
 	passes(10 * MSEC);
 	hears(1, "OK name=a *");
@@ -92,13 +92,13 @@ END_TEST
 
 static void hosts_stand_still(int64_t us)
 {
-	for (unsigned i = 0; i < stage.conf.nodes; i++)
-		stage.node[i].clock_us += us;
+	for (unsigned i = 0; i < cluster.conf.nodes; i++)
+		cluster.node[i].clock_us += us;
 }
 
 START_TEST(a_store_that_is_slow_when_others_show_a_stop_is_not_marked)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(1500 * MSEC);
 	feels(_i, MOOD_TARDY);
 	says(1, "LOCK a");
@@ -123,13 +123,13 @@ START_TEST(a_store_that_shows_a_part_of_a_stop_and_then_the_rest_is_not_marked)
 {
 	int64_t own = _i ? 300 * MSEC : 0;
 
-	stage_begin(3);
+	cluster_begin(3);
 	passes(1500 * MSEC);
 	all_feel(MOOD_SILENT);
 	says(1, "LOCK a");
 	passes(MSEC);
 	hosts_stand_still(SEC);
-	stage.node[0].clock_us += own;
+	cluster.node[0].clock_us += own;
 	feels(0, MOOD_TARDY); /* carried out now */
 	hosts_stand_still(SEC);
 	feels(0, MOOD_SILENT);
@@ -205,13 +205,13 @@ Suite *late_jump_suite(void)
 	Suite *suite = suite_create("late_jump");
 	TCase *votes = tcase_create("votes"), *outdated = tcase_create("outdated");
 
-	tcase_add_checked_fixture(votes, NULL, stage_close);
+	tcase_add_checked_fixture(votes, NULL, cluster_close);
 	tcase_add_test(votes, a_grant_that_shows_a_jump_is_no_vote);
 	tcase_add_test(votes, what_is_granted_behind_the_answer_that_shows_a_jump_is_no_vote);
 	tcase_add_test(votes, what_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote);
 	tcase_add_loop_test(votes, who_asks_first_after_a_stop_is_granted, 0, 2);
 	suite_add_tcase(suite, votes);
-	tcase_add_checked_fixture(outdated, NULL, stage_close);
+	tcase_add_checked_fixture(outdated, NULL, cluster_close);
 	tcase_add_loop_test(outdated, a_store_that_is_slow_when_others_show_a_stop_is_not_marked, 0, 3);
 	tcase_add_loop_test(outdated, a_store_that_shows_a_part_of_a_stop_and_then_the_rest_is_not_marked, 0, 2);
 	tcase_add_test(outdated, an_answer_of_before_a_stop_on_another_connection_undoes_nothing);

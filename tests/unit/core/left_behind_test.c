@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/debt.c: keys that stay behind without a holder, by UNLOCK keep= or for a lock delay. */
-#include "tests/unit/holder.h"
+#include "tests/fixture/held_lock.h"
 
 #include <check.h>
 
@@ -39,12 +39,12 @@ END_TEST
 
 START_TEST(a_clean_unlock_frees_at_once_whatever_the_delay)
 {
-	stage_open(3);
-	stage.conf.max_delay_us = 20 * SEC;
+	cluster_open(3);
+	cluster.conf.max_delay_us = 20 * SEC;
 	daemon_starts(0);
 	says(1, "LOCK a delay=5s");
 	hears(1, "OK *");
-	ck_assert_int_eq(stage.node[0].last[CALL_ACQUIRE].call.px_ms, 15000);
+	ck_assert_int_eq(cluster.node[0].last[CALL_ACQUIRE].call.px_ms, 15000);
 	says(1, "UNLOCK a");
 	hears(1, "OK *");
 	says(2, "LOCK a");
@@ -54,8 +54,8 @@ END_TEST
 
 START_TEST(after_an_abnormal_end_the_name_stays_refused_for_its_delay)
 {
-	stage_open(3);
-	stage.conf.max_delay_us = 20 * SEC;
+	cluster_open(3);
+	cluster.conf.max_delay_us = 20 * SEC;
 	daemon_starts(0);
 	says(1, "LOCK a delay=5s");
 	says(2, "LOCK a wait=1m");
@@ -70,8 +70,8 @@ END_TEST
 
 START_TEST(a_quit_is_no_abnormal_end)
 {
-	stage_open(3);
-	stage.conf.max_delay_us = 20 * SEC;
+	cluster_open(3);
+	cluster.conf.max_delay_us = 20 * SEC;
 	daemon_starts(0);
 	says(1, "LOCK a delay=5s");
 	says(2, "LOCK a wait=1m");
@@ -84,8 +84,8 @@ END_TEST
 
 START_TEST(a_loss_with_a_delay_keeps_the_name_refused_beyond_the_deadline)
 {
-	stage_open(1);
-	stage.conf.max_delay_us = 20 * SEC;
+	cluster_open(1);
+	cluster.conf.max_delay_us = 20 * SEC;
 	daemon_starts(0);
 	says(1, "LOCK a delay=5s renew=no");
 	hears(1, "OK name=a fence=* valid_ms=9897 *");
@@ -102,8 +102,8 @@ END_TEST
 /* The key has the longer TTL still: no renewal takes that back. */
 START_TEST(a_loss_with_a_delay_refuses_the_name_no_longer_than_that)
 {
-	stage_open(3);
-	stage.conf.max_delay_us = 20 * SEC;
+	cluster_open(3);
+	cluster.conf.max_delay_us = 20 * SEC;
 	daemon_starts(0);
 	says(1, "LOCK a ttl=30s delay=5s renew=no");
 	hears(1, "OK name=a *");
@@ -122,8 +122,8 @@ END_TEST
 /* It was cut off as the session dropped, and is told when the key has but half of the delay to live. */
 START_TEST(a_store_that_hears_of_a_delay_late_does_not_begin_it_anew)
 {
-	stage_open(3);
-	stage.conf.max_delay_us = 20 * SEC;
+	cluster_open(3);
+	cluster.conf.max_delay_us = 20 * SEC;
 	daemon_starts(0);
 	says(1, "LOCK a ttl=2s delay=5s");
 	hears(1, "OK name=a *");
@@ -142,7 +142,7 @@ Suite *left_behind_suite(void)
 	Suite *suite = suite_create("left_behind");
 	TCase *tc = tcase_create("keys");
 
-	tcase_add_checked_fixture(tc, NULL, stage_close);
+	tcase_add_checked_fixture(tc, NULL, cluster_close);
 	tcase_add_test(tc, keep_leaves_the_key_that_long_without_a_holder);
 	tcase_add_test(tc, keep_may_be_longer_than_the_lease_but_not_than_the_longest);
 	tcase_add_test(tc, a_clean_unlock_frees_at_once_whatever_the_delay);

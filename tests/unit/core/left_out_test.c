@@ -2,7 +2,7 @@
 /* daemon/core/acquire.c: stores that a round leaves out because they have too much to do, and asks when they have room. */
 #include "daemon/base/rng.h"
 #include "daemon/core/engine_part.h"
-#include "tests/unit/crowd.h"
+#include "tests/fixture/full_window.h"
 
 #include <check.h>
 
@@ -11,7 +11,7 @@ static void in_order(unsigned order[3])
 {
 	order[0] = 0;
 	for (unsigned i = 1; i < 3; i++)
-		if (member_weight(SPAN("a"), span_of(stage.node[i].run_id)) > member_weight(SPAN("a"), span_of(stage.node[order[0]].run_id)))
+		if (member_weight(SPAN("a"), span_of(cluster.node[i].run_id)) > member_weight(SPAN("a"), span_of(cluster.node[order[0]].run_id)))
 			order[0] = i;
 	order[1] = (order[0] + 1) % 3;
 	order[2] = (order[0] + 2) % 3;
@@ -51,7 +51,7 @@ START_TEST(a_leading_node_is_asked_when_it_has_room)
 	in_order(order);
 	finds_a_split(order);
 	for (unsigned i = 1; i < 3; i++)
-		memory_remove(stage.node[order[i]].memory, SPAN("a"));
+		memory_remove(cluster.node[order[i]].memory, SPAN("a"));
 	is_full(order[0], 1);
 	feels(order[2], MOOD_SILENT);
 	passes(4 * MSEC);
@@ -87,11 +87,11 @@ START_TEST(one_that_still_has_a_value_of_ours_is_not_asked_for_the_next)
 	is_full(2, 5);
 	says(1, "UNLOCK a");
 	hears(1, "OK *");
-	serves(2, 2 * stage.conf.window - 2);
-	asked = stage.node[2].count[CALL_ACQUIRE];
+	serves(2, 2 * cluster.conf.window - 2);
+	asked = cluster.node[2].count[CALL_ACQUIRE];
 	says(2, "LOCK a");
 	hears(2, "OK name=a *");
-	ck_assert_uint_eq(stage.node[2].count[CALL_ACQUIRE], asked);
+	ck_assert_uint_eq(cluster.node[2].count[CALL_ACQUIRE], asked);
 }
 END_TEST
 
@@ -105,9 +105,9 @@ START_TEST(it_is_not_asked_for_nobody)
 	says(2, "LOCK a");
 	goes(2, GONE_HANGUP);
 	feels(1, MOOD_WELL);
-	asked = stage.node[1].count[CALL_ACQUIRE];
+	asked = cluster.node[1].count[CALL_ACQUIRE];
 	passes(15 * MSEC);
-	ck_assert_uint_eq(stage.node[1].count[CALL_ACQUIRE], asked);
+	ck_assert_uint_eq(cluster.node[1].count[CALL_ACQUIRE], asked);
 }
 END_TEST
 
@@ -188,11 +188,11 @@ static void somebody_speaks(struct rng *rng, unsigned tag)
 static void a_store_changes(struct rng *rng)
 {
 	static const enum mood moods[] = {MOOD_SILENT, MOOD_SILENT, MOOD_TARDY, MOOD_LOSSY, MOOD_WELL, MOOD_WELL, MOOD_WELL};
-	unsigned node = drawn(rng, stage.conf.nodes);
+	unsigned node = drawn(rng, cluster.conf.nodes);
 
 	if (drawn(rng, 8) > 0)
 		feels(node, moods[drawn(rng, sizeof(moods) / sizeof(*moods))]);
-	else if (stage.node[node].up)
+	else if (cluster.node[node].up)
 		falls(node);
 	else
 		comes(node);
@@ -200,8 +200,8 @@ static void a_store_changes(struct rng *rng)
 
 static void all_is_well_again(void)
 {
-	for (unsigned i = 0; i < stage.conf.nodes; i++)
-		if (!stage.node[i].up)
+	for (unsigned i = 0; i < cluster.conf.nodes; i++)
+		if (!cluster.node[i].up)
 			comes(i);
 	all_feel(MOOD_WELL);
 	passes(60 * SEC);
@@ -213,10 +213,10 @@ START_TEST(nobody_is_forgotten_and_all_ends)
 	struct rng rng;
 
 	rng_init(&rng, key);
-	stage_open(1 + (unsigned)_i % NODES_MAX);
-	stage.conf.window = 1 + (unsigned)_i % 4;
+	cluster_open(1 + (unsigned)_i % NODES_MAX);
+	cluster.conf.window = 1 + (unsigned)_i % 4;
 	if (_i % 3 == 1)
-		stage.conf.timeout_us = 3 * MSEC;
+		cluster.conf.timeout_us = 3 * MSEC;
 	daemon_starts(0);
 	daemon_starts(1);
 	passes(12 * SEC);
@@ -247,7 +247,7 @@ Suite *left_out_suite(void)
 	Suite *suite = suite_create("left_out");
 	TCase *tc = tcase_create("left out"), *storm = tcase_create("storm");
 
-	tcase_add_checked_fixture(tc, NULL, stage_close);
+	tcase_add_checked_fixture(tc, NULL, cluster_close);
 	tcase_add_loop_test(tc, it_is_asked_when_it_has_room_and_another_hangs_or_has_gone, 0, 2);
 	tcase_add_test(tc, a_leading_node_is_asked_when_it_has_room);
 	tcase_add_test(tc, it_is_no_verdict_on_a_lock_that_it_was_left_out);
@@ -256,7 +256,7 @@ Suite *left_out_suite(void)
 	tcase_add_test(tc, who_was_asked_late_and_hangs_is_slow);
 	tcase_add_test(tc, who_was_asked_behind_the_leading_node_and_hangs_is_slow);
 	suite_add_tcase(suite, tc);
-	tcase_add_checked_fixture(storm, NULL, stage_close);
+	tcase_add_checked_fixture(storm, NULL, cluster_close);
 	tcase_add_loop_test(storm, nobody_is_forgotten_and_all_ends, 0, STORMS);
 	tcase_set_timeout(storm, 60);
 	suite_add_tcase(suite, storm);

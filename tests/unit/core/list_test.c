@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* LIST of a table that is looked through in slices: what it sees, who waits, how it ends. */
-#include "tests/unit/secret.h"
-#include "tests/unit/stage.h"
-#include "tests/unit/stage_part.h"
+#include "tests/fixture/resumable.h"
+#include "tests/fixture/cluster.h"
+#include "tests/fixture/cluster_part.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -13,9 +13,9 @@
 /* More than that many names are listed in slices. */
 static void slices_begin(void)
 {
-	stage_open(1);
-	stage.conf.listed = AT_ONCE;
-	stage.conf.limits.waiting = 8;
+	cluster_open(1);
+	cluster.conf.listed = AT_ONCE;
+	cluster.conf.limits.waiting = 8;
 	daemon_starts(0);
 	passes(60 * SEC);
 }
@@ -162,7 +162,7 @@ START_TEST(a_page_of_which_nothing_is_left_is_not_the_last)
 		rows_in_order(2, name, &n);
 		ck_assert_uint_gt(n, 0);
 		ck_assert_str_ge(name[0], "n003");
-		stage_close();
+		cluster_close();
 	}
 	ignores(2);
 }
@@ -181,15 +181,15 @@ static unsigned lost_after(void)
 	unsigned ms = 0;
 
 	one_is_about_to_be_lost();
-	stage.conf.listed = 1000;
-	service_reload(stage.daemon[0].service, &stage.conf);
+	cluster.conf.listed = 1000;
+	service_reload(cluster.daemon[0].service, &cluster.conf);
 	do {
 		passes(MSEC);
 		ms++;
 		says(2, "LIST prefix=n000");
 	} while (ignores(2) == 2);
 	ignores(3);
-	stage_close();
+	cluster_close();
 	return ms;
 }
 
@@ -209,7 +209,7 @@ START_TEST(what_is_lost_meanwhile_is_not_told)
 			passes(MSEC);
 		ck_assert_uint_eq(ignores(2), ms <= lost ? 2 : 1);
 		ignores(3);
-		stage_close();
+		cluster_close();
 	}
 	slices_begin();
 }
@@ -368,7 +368,7 @@ Suite *list_suite(void)
 	Suite *suite = suite_create("list");
 	TCase *sees = tcase_create("sees"), *waits = tcase_create("waits");
 
-	tcase_add_checked_fixture(sees, NULL, stage_close);
+	tcase_add_checked_fixture(sees, NULL, cluster_close);
 	tcase_add_test(sees, a_short_table_is_listed_at_once_and_a_long_one_while_others_are_served);
 	tcase_add_test(sees, pages_of_a_long_table_are_in_the_order_of_names);
 	tcase_add_test(sees, what_is_held_all_the_while_is_told_once_and_what_is_told_is_held);
@@ -376,7 +376,7 @@ Suite *list_suite(void)
 	tcase_add_test(sees, what_is_lost_meanwhile_is_not_told);
 	tcase_add_test(sees, a_long_table_of_sessions_is_listed_likewise);
 	suite_add_tcase(suite, sees);
-	tcase_add_checked_fixture(waits, NULL, stage_close);
+	tcase_add_checked_fixture(waits, NULL, cluster_close);
 	tcase_add_test(waits, requests_behind_an_untagged_list_wait_and_tagged_ones_do_not);
 	tcase_add_test(waits, sessions_take_turns_and_have_so_many_lists_at_most);
 	tcase_add_test(waits, one_who_has_said_all_hears_its_list_and_then_its_session_ends);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Many lives of a daemon at random: it crashes and restarts while its clients are there or away, each time with another configuration; it is told to stop, or to read its
- * configuration; its journal fails, is written again, is compacted or copied; its stores fail, or answer some of what they are asked. REDLOCKD_SEED=n repeats a run. A failure shows the story of its lives and the seed that begins with them.
+ * Many runs of a daemon at random: it crashes and restarts while its clients are there or away, each time with another configuration; it is told to stop, or to read its
+ * configuration; its journal fails, is written again, is compacted or copied; its stores fail, or answer some of what they are asked. REDLOCKD_SEED=n repeats a run. A failure shows the story of its runs and the seed that begins with them.
  */
-#include "tests/unit/lives.h"
+#include "tests/fixture/random_clients.h"
 
-#include "tests/unit/seed.h"
-#include "tests/unit/stage_part.h"
+#include "tests/fixture/seed.h"
+#include "tests/fixture/cluster_part.h"
 
 #include <check.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #define STORIES 1000
 #define STEPS   250
 
-struct lives lives;
+struct restarts restarts;
 struct met met;
 
 /* In memory that the process that runs the tests shares: it tells after a crash, too. */
@@ -29,7 +29,7 @@ static struct {
 
 unsigned below(unsigned bound)
 {
-	return (unsigned)rng_below(&lives.rng, bound);
+	return (unsigned)rng_below(&restarts.rng, bound);
 }
 
 bool one_in(unsigned many)
@@ -73,9 +73,9 @@ static void time_passes(void)
 
 static void something_rare_happens(void)
 {
-	if (lives.copying && one_in(3))
+	if (restarts.copying && one_in(3))
 		journal_is_run_twice();
-	else if (lives.calm)
+	else if (restarts.calm)
 		return;
 	else if (one_in(8))
 		nobody_waits_in_vain();
@@ -95,7 +95,7 @@ static void client_does_something(void)
 		client_comes,   client_comes,   client_goes,    client_goes,    client_gives_up,
 		client_cancels, client_cancels, client_half_closes, client_says_hello, client_looks,
 	};
-	struct client *c = &lives.client[below(CLIENTS)];
+	struct client *c = &restarts.client[below(CLIENTS)];
 	unsigned name = below(NAMES), owner = below(OWNERS);
 
 	deed[below(sizeof(deed) / sizeof(deed[0]))](c, name, owner);
@@ -108,17 +108,17 @@ static void rush_goes_on(void)
 		client_checks, client_extends, client_unlocks, client_goes,  client_cancels, client_half_closes,
 	};
 
-	if (--lives.rush == 0 && one_in(2))
+	if (--restarts.rush == 0 && one_in(2))
 		stores_are_well();
 	else if (one_in(4))
 		some_are_served();
 	else
-		deed[below(sizeof(deed) / sizeof(deed[0]))](&lives.client[below(CLIENTS)], below(NAMES), below(OWNERS));
+		deed[below(sizeof(deed) / sizeof(deed[0]))](&restarts.client[below(CLIENTS)], below(NAMES), below(OWNERS));
 }
 
 static void story_goes_on(void)
 {
-	switch (lives.rush ? 26 : below(26)) {
+	switch (restarts.rush ? 26 : below(26)) {
 	case 26:
 		rush_goes_on();
 		break;
@@ -134,7 +134,7 @@ static void story_goes_on(void)
 		break;
 	case 4:
 	case 5:
-		if (!lives.calm)
+		if (!restarts.calm)
 			store_changes();
 		break;
 	case 6:
@@ -157,60 +157,60 @@ static void story_begins(uint64_t seed)
 
 	told->n = 0;
 	told->seed = seed;
-	lives = (struct lives){.journaled = true};
+	restarts = (struct restarts){.journaled = true};
 	dues_open();
-	rng_init(&lives.rng, (uint64_t[]){seed, 11});
+	rng_init(&restarts.rng, (uint64_t[]){seed, 11});
 	kind = below(4);
-	lives.inner = kind == 0;
-	lives.two = kind == 1;
-	lives.copying = kind == 2;
-	lives.calm = one_in(2);
-	lives.windowed = one_in(3);
-	stores = lives.inner ? 1 : !one_in(4) ? 3 : one_in(2) ? 5 : 1;
-	story("%u stores%s%s", stores, lives.calm ? ", which stay well" : "", lives.two ? ", two daemons" : "");
-	stage_open(stores);
-	stage.conf.max_delay_us = one_in(2) ? 2 * SEC : 0;
-	stage.conf.window = lives.windowed ? 1 + below(3) : 0;
-	for (unsigned d = 0; d <= lives.two; d++)
+	restarts.inner = kind == 0;
+	restarts.two = kind == 1;
+	restarts.copying = kind == 2;
+	restarts.calm = one_in(2);
+	restarts.windowed = one_in(3);
+	stores = restarts.inner ? 1 : !one_in(4) ? 3 : one_in(2) ? 5 : 1;
+	story("%u stores%s%s", stores, restarts.calm ? ", which stay well" : "", restarts.two ? ", two daemons" : "");
+	cluster_open(stores);
+	cluster.conf.max_delay_us = one_in(2) ? 2 * SEC : 0;
+	cluster.conf.window = restarts.windowed ? 1 + below(3) : 0;
+	for (unsigned d = 0; d <= restarts.two; d++)
 		daemon_starts(d);
 	passes(2 * SEC);
 }
 
 static void story_ends(void)
 {
-	if (!lives.journaled)
+	if (!restarts.journaled)
 		journal_mends(0);
-	for (unsigned k = 0; k < STAGE_SESSIONS; k++)
+	for (unsigned k = 0; k < CLUSTER_SESSIONS; k++)
 		promise_end(k, true);
 	story("  all go");
-	stage_close();
+	cluster_close();
 }
 
-START_TEST(no_promise_is_broken_in_many_lives)
+START_TEST(no_promise_is_broken_in_many_runs)
 {
-	uint64_t seed = seed_pick("lives");
+	uint64_t seed = seed_pick("runs");
 
 	for (unsigned i = 0; i < STORIES; i++) {
 		story_begins(seed + i);
-		for (unsigned step = 0; step < STEPS && lives.sessions < SESSIONS_MOST; step++)
+		for (unsigned step = 0; step < STEPS && restarts.sessions < SESSIONS_MOST; step++)
 			story_goes_on();
 		story_ends();
 	}
 	told->ended = true;
-	printf("lives: %u lives, %u rows of RESUME, %u cuts of max_lease, %u copies and %u losses of a journal\n", met.lives,
+	printf("runs: %u runs, %u rows of RESUME, %u cuts of max_lease, %u copies and %u losses of a journal\n", met.runs,
 	       met.rows, met.cuts, met.copies, met.journals_lost);
-	ck_assert(met.lives && met.rows && met.cuts && met.copies && met.journals_lost);
+	ck_assert(met.runs && met.rows && met.cuts && met.copies && met.journals_lost);
 }
 END_TEST
 
 Suite *lives_suite(void)
 {
-	Suite *s = suite_create("lives");
-	TCase *c = tcase_create("many lives at random");
+	Suite *s = suite_create("runs");
+	TCase *c = tcase_create("many runs at random");
 
 	tcase_set_timeout(c, 120);
 	tcase_add_unchecked_fixture(c, suite_start, suite_stop);
-	tcase_add_test(c, no_promise_is_broken_in_many_lives);
+	tcase_add_test(c, no_promise_is_broken_in_many_runs);
 	suite_add_tcase(s, c);
 	return s;
 }

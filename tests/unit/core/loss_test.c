@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/renew.c: what cannot be renewed, LOST, and keys that a store has lost. */
-#include "tests/unit/holder.h"
+#include "tests/fixture/held_lock.h"
 
 #include <check.h>
 
@@ -47,7 +47,7 @@ END_TEST
 START_TEST(an_evicted_key_is_lost_at_the_next_renewal)
 {
 	held_after_lock(1, "LOCK a");
-	memory_remove(stage.node[0].memory, SPAN("a"));
+	memory_remove(cluster.node[0].memory, SPAN("a"));
 	passes(3340 * MSEC);
 	hears(1, "! LOST name=a fence=* reason=evicted");
 	hears_nothing(1);
@@ -71,7 +71,7 @@ END_TEST
 START_TEST(a_key_that_one_store_lost_is_put_back_while_the_others_are_a_quorum)
 {
 	held_after_lock(3, "LOCK a");
-	memory_remove(stage.node[0].memory, SPAN("a"));
+	memory_remove(cluster.node[0].memory, SPAN("a"));
 	passes(3340 * MSEC);
 	hears_nothing(1);
 	ck_assert(key_is_there(0, "a"));
@@ -85,7 +85,7 @@ START_TEST(a_key_is_not_put_back_once_the_others_are_known_to_be_no_quorum)
 {
 	held_after_lock(3, "LOCK a");
 	key_is_overwritten(0, "a", "somebody", 20 * SEC);
-	memory_remove(stage.node[1].memory, SPAN("a"));
+	memory_remove(cluster.node[1].memory, SPAN("a"));
 	feels(1, MOOD_SILENT);
 	feels(2, MOOD_SILENT);
 	says(1, "EXTEND a");
@@ -95,7 +95,7 @@ START_TEST(a_key_is_not_put_back_once_the_others_are_known_to_be_no_quorum)
 	hears(1, "ERR QUORUM *");
 	/* b's vote stands, since what is unknown changes nothing; but were it put back, a and c would have to hold without it. */
 	passes(510 * MSEC);
-	ck_assert(!stage.node[1].last[CALL_EXTEND].call.create);
+	ck_assert(!cluster.node[1].last[CALL_EXTEND].call.create);
 	feels(1, MOOD_WELL);
 	hears(1, "! LOST name=a fence=* reason=evicted");
 	feels(2, MOOD_WELL);
@@ -119,7 +119,7 @@ Suite *loss_suite(void)
 	Suite *suite = suite_create("loss");
 	TCase *tc = tcase_create("loss");
 
-	tcase_add_checked_fixture(tc, NULL, stage_close);
+	tcase_add_checked_fixture(tc, NULL, cluster_close);
 	tcase_add_test(tc, what_cannot_be_renewed_is_lost_before_its_deadline_and_the_key_left_alone_until_then);
 	tcase_add_test(tc, a_waiter_gets_what_was_lost_at_its_deadline_and_not_before);
 	tcase_add_test(tc, an_evicted_key_is_lost_at_the_next_renewal);

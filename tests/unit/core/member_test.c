@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/member.c: cases A, B and C of member.h, trust-first-start, and what every answer tells about its store. */
-#include "tests/unit/stage.h"
+#include "tests/fixture/cluster.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 
 static void strict(unsigned nodes)
 {
-	stage_open(nodes);
-	stage.conf.trust_first_start = false;
+	cluster_open(nodes);
+	cluster.conf.trust_first_start = false;
 }
 
 /* --- A, B, C --- */
@@ -34,7 +34,7 @@ END_TEST
 START_TEST(a_longer_lease_of_before_counts_in_the_quarantine)
 {
 	strict(1);
-	stage.conf.past_lease_us = 2 * stage.conf.max_lease_us;
+	cluster.conf.past_lease_us = 2 * cluster.conf.max_lease_us;
 	daemon_starts(0);
 	passes(2 * G_US - 4 * MSEC); /* the constant slack counts once */
 	ck_assert_int_eq(marker_of(0)[0], 'q');
@@ -46,20 +46,20 @@ END_TEST
 START_TEST(a_join_lifts_the_fence_above_every_token_issued)
 {
 	strict(1);
-	memory_set_fence(stage.node[0].memory, STAGE_WALL_US);
+	memory_set_fence(cluster.node[0].memory, CLUSTER_WALL_US);
 	daemon_starts(0);
 	passes(G_US);
-	ck_assert_int_eq(memory_fence(stage.node[0].memory), STAGE_WALL_US + stage.now.us + stage.conf.skew_us);
+	ck_assert_int_eq(memory_fence(cluster.node[0].memory), CLUSTER_WALL_US + cluster.now.us + cluster.conf.skew_us);
 	says(1, "LOCK a");
-	ck_assert_int_gt(number_in(hears(1, GRANT), "fence"), STAGE_WALL_US + stage.now.us + stage.conf.skew_us);
+	ck_assert_int_gt(number_in(hears(1, GRANT), "fence"), CLUSTER_WALL_US + cluster.now.us + cluster.conf.skew_us);
 }
 END_TEST
 
 START_TEST(a_store_with_our_marker_and_its_identity_joins_at_once)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	daemon_ends(0);
-	stage.conf.trust_first_start = false;
+	cluster.conf.trust_first_start = false;
 	daemon_starts(0);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 3);
 }
@@ -67,9 +67,9 @@ END_TEST
 
 START_TEST(a_restarted_store_is_quarantined_though_its_data_survived)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	falls(0);
-	strcpy(stage.node[0].run_id, "another-run");
+	strcpy(cluster.node[0].run_id, "another-run");
 	comes(0);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: it was restarted, replaced or taken over");
 	passes(G_US);
@@ -79,11 +79,11 @@ END_TEST
 
 START_TEST(a_change_of_its_run_id_alone_is_a_restart)
 {
-	stage_open(1);
-	stage.node[0].probe.replid = SPAN("the same");
+	cluster_open(1);
+	cluster.node[0].probe.replid = SPAN("the same");
 	daemon_starts(0);
 	ck_assert_str_eq(store_state(0, 0), "joined");
-	strcpy(stage.node[0].run_id, "another-run");
+	strcpy(cluster.node[0].run_id, "another-run");
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: it was restarted, replaced or taken over");
 }
@@ -91,8 +91,8 @@ END_TEST
 
 START_TEST(a_change_of_its_replication_id_is_a_restart)
 {
-	stage_begin(1);
-	stage.node[0].probe.replid = SPAN("promoted");
+	cluster_begin(1);
+	cluster.node[0].probe.replid = SPAN("promoted");
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: it was restarted, replaced or taken over");
 	passes(G_US);
@@ -101,7 +101,7 @@ END_TEST
 
 START_TEST(a_flushed_store_answers_no_vote_from_the_very_next_call_on)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	is_flushed(0);
 	is_flushed(1);
 	says(1, "LOCK a");
@@ -116,7 +116,7 @@ END_TEST
 
 START_TEST(no_vote_counts_in_a_quarantine_not_even_a_renewal)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	says(1, "LOCK a");
 	hears(1, GRANT);
@@ -213,13 +213,13 @@ END_TEST
 
 START_TEST(eviction_quarantines_a_store_for_all_daemons)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	daemon_starts(1);
-	stage.daemon[1].stopped = true;
-	stage.node[0].probe.evicted = 1;
+	cluster.daemon[1].stopped = true;
+	cluster.node[0].probe.evicted = 1;
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: it evicted keys");
-	stage.daemon[1].stopped = false;
+	cluster.daemon[1].stopped = false;
 	session_opens(2, 1);
 	says(2, "LOCK a");
 	hears(2, "ERR QUORUM *");
@@ -250,15 +250,15 @@ END_TEST
 
 START_TEST(a_refusal_says_what_is_the_matter_with_the_stores)
 {
-	stage_begin(5);
+	cluster_begin(5);
 	restarts_blank(0);
 	restarts_blank(1);
-	stage.node[2].probe.role = SPAN("slave");
+	cluster.node[2].probe.role = SPAN("slave");
 	falls(3);
 	passes(1100 * MSEC);
 	says(1, "LOCK a");
 	hears(1, "ERR QUORUM 1 of 5 stores can be used, 3 are needed: 2 in quarantine, 1 refused, 1 down; enough are back in 29504 ms retry_ms=29504");
-	stage.node[2].probe.role = SPAN("master");
+	cluster.node[2].probe.role = SPAN("master");
 }
 END_TEST
 
@@ -284,7 +284,7 @@ START_TEST(a_loss_while_out_of_reach_begins_the_quarantine_anew)
 	if (_i)
 		is_flushed(0);
 	else
-		strcpy(stage.node[0].run_id, "another-run"); /* its data, the marker among it, survived */
+		strcpy(cluster.node[0].run_id, "another-run"); /* its data, the marker among it, survived */
 	passes(5 * SEC);
 	comes(0);
 	passes(G_US - SEC);
@@ -309,7 +309,7 @@ static int64_t told_rtt_us(unsigned node)
 
 START_TEST(what_a_stop_held_up_is_one_word_about_the_way_and_what_took_too_long_is_none)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	feels(0, MOOD_TARDY);
 	says(1, "LOCK a");
 	passes(16 * MSEC);
@@ -337,7 +337,7 @@ END_TEST
 /* Ten calls of a crowd, one after the other, and then the store stops for nearly as long as a command may take. */
 START_TEST(a_stop_shorter_than_a_command_may_take_hardly_lengthens_the_way)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	feels(0, MOOD_TARDY);
 	says(1, "LOCK a");
 	passes(MSEC);
@@ -361,7 +361,7 @@ Suite *member_suite(void)
 	Suite *suite = suite_create("member");
 	TCase *join = tcase_create("join"), *two = tcase_create("two");
 
-	tcase_add_checked_fixture(join, NULL, stage_close);
+	tcase_add_checked_fixture(join, NULL, cluster_close);
 	tcase_add_test(join, what_a_stop_held_up_is_one_word_about_the_way_and_what_took_too_long_is_none);
 	tcase_add_test(join, a_stop_shorter_than_a_command_may_take_hardly_lengthens_the_way);
 	tcase_add_test(join, a_blank_store_waits_for_its_quarantine);
@@ -380,7 +380,7 @@ Suite *member_suite(void)
 	tcase_add_loop_test(join, a_loss_while_out_of_reach_begins_the_quarantine_anew, 0, 2);
 	tcase_add_test(join, a_loss_between_the_last_look_and_the_join_is_seen);
 	suite_add_tcase(suite, join);
-	tcase_add_checked_fixture(two, NULL, stage_close);
+	tcase_add_checked_fixture(two, NULL, cluster_close);
 	tcase_add_test(two, a_second_daemon_times_the_quarantine_that_the_first_began_by_its_own_clock);
 	tcase_add_test(two, of_two_daemons_that_join_at_once_both_are_in);
 	tcase_add_test(two, two_daemons_do_not_open_a_store_that_lost_its_memory_twice);

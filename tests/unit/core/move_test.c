@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/move.def: the moves of a name, and that each is told to who listens. */
 #include "daemon/core/state.h"
-#include "tests/unit/stage.h"
+#include "tests/fixture/cluster.h"
 
 #include <check.h>
 
 static void moves_are_told(void)
 {
-	stage_open(1);
-	stage.conf.tell_moves = true;
+	cluster_open(1);
+	cluster.conf.tell_moves = true;
 	daemon_starts(0);
 	passes(2 * SEC);
 	session_opens(1, 0);
@@ -33,7 +33,7 @@ END_TEST
 
 START_TEST(who_does_not_listen_is_told_nothing)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	passes(2 * SEC);
 	says(1, "LOCK a");
 	hears(1, "OK *");
@@ -69,7 +69,7 @@ Suite *move_suite(void)
 	Suite *suite = suite_create("move");
 	TCase *told = tcase_create("told"), *table = tcase_create("table");
 
-	tcase_add_checked_fixture(told, NULL, stage_close);
+	tcase_add_checked_fixture(told, NULL, cluster_close);
 	tcase_add_test(told, each_move_is_a_line_of_the_log_at_debug);
 	tcase_add_test(told, who_does_not_listen_is_told_nothing);
 	tcase_add_test(table, from_idle_there_is_a_way_to_each_state_and_back);

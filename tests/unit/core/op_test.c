@@ -193,7 +193,7 @@ START_TEST(a_key_left_behind_is_not_placed_anew_and_a_renewal_is)
 }
 END_TEST
 
-START_TEST(slots_are_used_again_and_a_lock_is_referenced_while_an_op_lives)
+START_TEST(slots_are_used_again_and_a_lock_is_referenced_while_an_op_runs)
 {
 	struct op *op[600];
 
@@ -227,7 +227,7 @@ Suite *op_suite(void)
 	tcase_add_loop_test(books, a_vote_of_before_a_jump_that_is_heard_after_it_ends_so_much_sooner, 0, 2);
 	tcase_add_test(books, an_op_keeps_the_value_it_was_made_for);
 	tcase_add_test(books, a_key_left_behind_is_not_placed_anew_and_a_renewal_is);
-	tcase_add_test(books, slots_are_used_again_and_a_lock_is_referenced_while_an_op_lives);
+	tcase_add_test(books, slots_are_used_again_and_a_lock_is_referenced_while_an_op_runs);
 	suite_add_tcase(suite, books);
 	return suite;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/pace.c: what is given back, and what is left behind, wait for their turn at the stores as all else does. */
-#include "tests/unit/crowd.h"
-#include "tests/unit/stage_part.h"
+#include "tests/fixture/full_window.h"
+#include "tests/fixture/cluster_part.h"
 
 #include <check.h>
 
@@ -95,7 +95,7 @@ START_TEST(a_store_that_comes_back_is_told_what_it_missed_a_window_at_a_time)
 	feels(2, MOOD_WELL);
 	passes(SEC);
 	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
-	ck_assert_uint_eq(stage.node[2].count[CALL_RELEASE], MANY);
+	ck_assert_uint_eq(cluster.node[2].count[CALL_RELEASE], MANY);
 	ck_assert(!key_is_there(2, "many-1-0"));
 	ck_assert(!key_is_there(2, "many-1-39"));
 }
@@ -166,7 +166,7 @@ START_TEST(a_crowd_that_waits_no_more_leaves_the_line_a_window_at_a_time)
 		ck_assert_uint_le(waiting_at(i), 4);
 	all_feel(MOOD_WELL);
 	for (unsigned i = 0; i < 2; i++)
-		ck_assert_uint_eq(stage.node[i].count[CALL_WITHDRAW], MANY); /* the last store was behind: it is spared */
+		ck_assert_uint_eq(cluster.node[i].count[CALL_WITHDRAW], MANY); /* the last store was behind: it is spared */
 }
 END_TEST
 
@@ -209,8 +209,8 @@ END_TEST
 /* The key stands that long whether the stores hear of it or not. */
 START_TEST(a_lock_delay_that_the_stores_did_not_hear_of_is_not_said_to_be_lost)
 {
-	stage_open(3);
-	stage.conf.max_delay_us = 20 * SEC;
+	cluster_open(3);
+	cluster.conf.max_delay_us = 20 * SEC;
 	daemon_starts(0);
 	passes(60 * SEC);
 	says(1, "LOCK a ttl=1s delay=5s");
@@ -291,7 +291,7 @@ START_TEST(a_daemon_that_stops_leaves_all_lines)
 	ck_assert_uint_eq(asked(CALL_WITHDRAW), 0);
 	daemon_step(0, &stop);
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert_uint_eq(stage.node[i].count[CALL_WITHDRAW], MANY + 1);
+		ck_assert_uint_eq(cluster.node[i].count[CALL_WITHDRAW], MANY + 1);
 	all_feel(MOOD_WELL);
 	daemon_ends(0);
 }
@@ -302,8 +302,8 @@ START_TEST(releases_that_several_stores_refuse_are_repeated_no_later_for_that)
 {
 	const unsigned crowd = 3000;
 
-	stage_open(3);
-	stage.conf.limits.locks = crowd;
+	cluster_open(3);
+	cluster.conf.limits.locks = crowd;
 	daemon_starts(0);
 	passes(11 * SEC);
 	for (unsigned i = 0; i < crowd; i++)
@@ -327,7 +327,7 @@ Suite *pace_debt_suite(void)
 	Suite *suite = suite_create("pace_debt");
 	TCase *tc = tcase_create("debts");
 
-	tcase_add_checked_fixture(tc, NULL, stage_close);
+	tcase_add_checked_fixture(tc, NULL, cluster_close);
 	tcase_add_test(tc, unlocks_that_are_waited_for_come_a_window_at_a_time);
 	tcase_add_test(tc, an_unlock_that_waits_for_its_turn_is_not_refused_meanwhile);
 	tcase_add_test(tc, an_unlock_whose_turn_does_not_come_is_told_that_the_stores_were_busy);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/pace.c: leases that wait for their turn at the stores. */
-#include "tests/unit/crowd.h"
+#include "tests/fixture/full_window.h"
 
 #include <check.h>
 
@@ -82,7 +82,7 @@ Suite *pace_lease_suite(void)
 	Suite *suite = suite_create("pace_lease");
 	TCase *tc = tcase_create("leases");
 
-	tcase_add_checked_fixture(tc, NULL, stage_close);
+	tcase_add_checked_fixture(tc, NULL, cluster_close);
 	tcase_add_test(tc, an_extend_that_waits_for_its_turn_is_answered_although_a_late_renewal_succeeds);
 	tcase_add_test(tc, a_short_lease_is_kept_before_long_ones_that_came_first);
 	tcase_add_test(tc, whose_turn_may_come_too_late_is_at_risk_before_the_lock_is_lost);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/pace.c: turns at the stores, when there is more to ask than they can answer. */
-#include "tests/unit/crowd.h"
-#include "tests/unit/secret.h"
+#include "tests/fixture/full_window.h"
+#include "tests/fixture/resumable.h"
 
 #include <check.h>
 
@@ -73,13 +73,13 @@ START_TEST(leases_are_kept_before_locks_are_released_and_those_before_others_are
 	ck_assert_uint_eq(waiting_at(0), 1);
 	serves(0, 1);
 	hears(3, "OK name=first *");
-	ck_assert_str_eq(stage.node[0].last[CALL_EXTEND].name, "kept");
+	ck_assert_str_eq(cluster.node[0].last[CALL_EXTEND].name, "kept");
 	ck_assert(key_is_there(0, "freed"));
 	serves(0, 1);
-	ck_assert_str_eq(stage.node[0].last[CALL_RELEASE].name, "freed");
+	ck_assert_str_eq(cluster.node[0].last[CALL_RELEASE].name, "freed");
 	hears_nothing(4);
 	serves(0, 1);
-	ck_assert_str_eq(stage.node[0].last[CALL_ACQUIRE].name, "asked");
+	ck_assert_str_eq(cluster.node[0].last[CALL_ACQUIRE].name, "asked");
 	feels(0, MOOD_WELL);
 	hears(4, "OK name=asked *");
 	hears_nothing(1);
@@ -398,7 +398,7 @@ Suite *pace_suite(void)
 	Suite *suite = suite_create("pace");
 	TCase *tc = tcase_create("turns");
 
-	tcase_add_checked_fixture(tc, NULL, stage_close);
+	tcase_add_checked_fixture(tc, NULL, cluster_close);
 	tcase_add_test(tc, a_crowd_that_asks_is_served_a_window_at_a_time);
 	tcase_add_test(tc, a_slow_store_is_left_out_when_it_is_full_and_delays_nobody);
 	tcase_add_test(tc, leases_are_kept_before_locks_are_released_and_those_before_others_are_asked_for);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/split.c, starve.c: the pauses between rounds while votes stay split, and how long somebody who does not wait is kept. */
-#include "tests/unit/orphans.h"
+#include "tests/fixture/split_votes.h"
 
 #include <check.h>
 
@@ -8,7 +8,7 @@ START_TEST(requests_that_come_during_the_pause_after_a_split_do_not_end_it_one_b
 {
 	int64_t rounds;
 
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	orphans_everywhere();
 	says(1, "LOCK a wait=1m");
@@ -29,7 +29,7 @@ END_TEST
 
 START_TEST(who_waits_in_vain_while_votes_are_split_is_told_that_the_time_ran_out)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	orphans_everywhere();
 	says(1, "LOCK a wait=150ms");
@@ -46,8 +46,8 @@ END_TEST
 
 START_TEST(a_long_way_makes_no_pause_longer_than_a_second_and_a_half)
 {
-	stage_open(3);
-	stage.conf.timeout_us = 500 * MSEC;
+	cluster_open(3);
+	cluster.conf.timeout_us = 500 * MSEC;
 	daemon_starts(0);
 	passes(2 * SEC);
 	orphans_everywhere();
@@ -69,7 +69,7 @@ END_TEST
 /* Its marker changed while a probe of it was under way, of which nothing is heard: it hangs, and promises nothing. */
 START_TEST(who_does_not_wait_is_not_kept_by_a_store_that_hangs_while_it_is_looked_at)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	passes(2 * SEC);
 	feels(0, MOOD_SILENT);
 	says(1, "LOCK a wait=1m");
@@ -88,7 +88,7 @@ Suite *pause_suite(void)
 	Suite *suite = suite_create("pause");
 	TCase *tc = tcase_create("pause");
 
-	tcase_add_checked_fixture(tc, NULL, stage_close);
+	tcase_add_checked_fixture(tc, NULL, cluster_close);
 	tcase_add_test(tc, a_long_way_makes_no_pause_longer_than_a_second_and_a_half);
 	tcase_add_test(tc, who_does_not_wait_is_not_kept_by_a_store_that_hangs_while_it_is_looked_at);
 	tcase_add_test(tc, requests_that_come_during_the_pause_after_a_split_do_not_end_it_one_by_one);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* redis.foreign, daemon/core/handover.c: names for which clients without redlockd poll. */
-#include "tests/unit/stage.h"
+#include "tests/fixture/cluster.h"
 
 #include <check.h>
 
@@ -8,8 +8,8 @@
 
 static void stores_are_polled(void)
 {
-	stage_open(3);
-	stage.conf.foreign = true;
+	cluster_open(3);
+	cluster.conf.foreign = true;
 	daemon_starts(0);
 	passes(2 * SEC);
 }
@@ -81,7 +81,7 @@ Suite *polled_suite(void)
 	Suite *suite = suite_create("polled");
 	TCase *tc = tcase_create("polled");
 
-	tcase_add_checked_fixture(tc, NULL, stage_close);
+	tcase_add_checked_fixture(tc, NULL, cluster_close);
 	tcase_add_loop_test(tc, it_is_left_alone_however_the_last_of_its_holders_ends, 0, 2);
 	tcase_add_test(tc, two_that_take_turns_leave_it_alone_as_well);
 	suite_add_tcase(suite, tc);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/query.c: HELP, SHOW, LIST, STATS: rows, order, pages. */
-#include "tests/unit/stage.h"
+#include "tests/fixture/cluster.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@ START_TEST(a_label_of_the_longest_length_is_told_whole)
 
 	memset(label, 'w', sizeof(label) - 1);
 	label[sizeof(label) - 1] = 0;
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "HELLO 1 name=%s", label);
 	ignores(1);
 	says(1, "LIST sessions");
@@ -32,7 +32,7 @@ END_TEST
 
 START_TEST(help_lists_every_request_and_one_on_demand)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "HELP");
 	for (unsigned i = 0; i < VERB_N; i++)
 		hears(1, "\\* verb=* usage=* help=*");
@@ -47,7 +47,7 @@ END_TEST
 
 START_TEST(show_tells_the_holder_and_who_waits_in_order)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "HELLO 1 name=worker");
 	says(1, "LOCK a note=\"ask ops\" owner=t1");
 	says(2, "LOCK a wait=1m note=mine");
@@ -68,7 +68,7 @@ END_TEST
 
 START_TEST(show_and_list_agree_that_one_who_would_not_wait_does_not_wait)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	feels(0, MOOD_SILENT);
 	says(1, "LOCK a");
 	says(2, "LOCK a wait=1s");
@@ -86,7 +86,7 @@ END_TEST
 
 START_TEST(show_tells_of_a_foreign_holder_that_somebody_waits_for)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	key_is_overwritten(0, "a", "somebody", -1);
 	says(1, "@w LOCK a wait=1m");
 	says(2, "SHOW a");
@@ -101,7 +101,7 @@ END_TEST
 
 START_TEST(list_shows_a_holder_on_another_host_as_busy_does)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	daemon_starts(1);
 	passes(2 * SEC);
 	session_opens(2, 1);
@@ -119,7 +119,7 @@ END_TEST
 
 START_TEST(a_holder_elsewhere_is_not_shown_once_nobody_asks)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	daemon_starts(1);
 	passes(2 * SEC);
 	session_opens(2, 1);
@@ -155,7 +155,7 @@ START_TEST(list_pages_in_the_order_of_names)
 	unsigned seen = 0;
 	int64_t more = 1;
 
-	stage_begin(1);
+	cluster_begin(1);
 	hold_names(0, 50);
 	while (more) {
 		const char *line;
@@ -183,8 +183,8 @@ static const char long_name[] =
 /* Rows of some 500 bytes, for which an answer has 16 KiB. */
 static void much_is_to_be_told(void)
 {
-	stage_open(1);
-	stage.conf.limits.output = 65536;
+	cluster_open(1);
+	cluster.conf.limits.output = 65536;
 	daemon_starts(0);
 	passes(60 * SEC);
 }
@@ -233,8 +233,8 @@ START_TEST(rows_of_waiters_and_of_sessions_end_likewise)
 		says(k, "HELLO 1 name=%.120s", long_name);
 		ignores(k);
 	}
-	stage.conf.limits.output = 4096;
-	service_reload(stage.daemon[0].service, &stage.conf);
+	cluster.conf.limits.output = 4096;
+	service_reload(cluster.daemon[0].service, &cluster.conf);
 	says(2, "LIST sessions limit=50");
 	for (unsigned i = 0; i < 6; i++)
 		hears(2, "\\* *");
@@ -244,7 +244,7 @@ END_TEST
 
 START_TEST(list_takes_a_prefix_and_a_limit_of_none)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK b/1");
 	says(1, "LOCK a/2");
 	says(1, "LOCK a/1");
@@ -266,7 +266,7 @@ END_TEST
 
 START_TEST(list_sessions_pages_by_number)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	for (unsigned k = 1; k < 5; k++)
 		says(k, "HELLO 1 name=%s", k % 2 ? "odd" : "even");
 	says(1, "LOCK a");
@@ -291,7 +291,7 @@ END_TEST
 
 START_TEST(list_nodes_tells_the_state_of_each)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	falls(1);
 	restarts_blank(2);
 	passes(2100 * MSEC);
@@ -305,7 +305,7 @@ END_TEST
 
 START_TEST(stats_tells_every_figure)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	says(1, "LOCK a");
 	says(2, "LOCK a");
 	says(2, "LOCK a wait=1s");
@@ -338,7 +338,7 @@ Suite *query_suite(void)
 	Suite *suite = suite_create("query");
 	TCase *rows = tcase_create("rows"), *pages = tcase_create("pages");
 
-	tcase_add_checked_fixture(rows, NULL, stage_close);
+	tcase_add_checked_fixture(rows, NULL, cluster_close);
 	tcase_add_test(rows, a_label_of_the_longest_length_is_told_whole);
 	tcase_add_test(rows, help_lists_every_request_and_one_on_demand);
 	tcase_add_test(rows, show_tells_the_holder_and_who_waits_in_order);
@@ -349,7 +349,7 @@ Suite *query_suite(void)
 	tcase_add_test(rows, list_nodes_tells_the_state_of_each);
 	tcase_add_test(rows, stats_tells_every_figure);
 	suite_add_tcase(suite, rows);
-	tcase_add_checked_fixture(pages, NULL, stage_close);
+	tcase_add_checked_fixture(pages, NULL, cluster_close);
 	tcase_add_test(pages, list_pages_in_the_order_of_names);
 	tcase_add_test(pages, rows_of_an_answer_end_when_they_fill_a_quarter_of_the_output);
 	tcase_add_test(pages, rows_of_waiters_and_of_sessions_end_likewise);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/split.c: daemons that race for a name beside a store that hangs or is slow. */
-#include "tests/unit/stage.h"
+#include "tests/fixture/cluster.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 START_TEST(one_that_hangs_does_not_keep_two_daemons_from_settling_a_split)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	daemon_starts(1);
 	passes(2 * SEC);
 	session_opens(2, 1);
@@ -32,7 +32,7 @@ END_TEST
 
 START_TEST(who_does_not_wait_hears_one_that_is_slow_in_its_last_round)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	key_is_overwritten(1, "a", "another client's", 60 * SEC);
 	feels(0, MOOD_SILENT);
@@ -73,8 +73,8 @@ static int64_t longest_vote(unsigned node, int64_t ms, int64_t rename_ms)
 
 static void with_a_timeout_of(unsigned nodes, int64_t us)
 {
-	stage_open(nodes);
-	stage.conf.timeout_us = us;
+	cluster_open(nodes);
+	cluster.conf.timeout_us = us;
 	daemon_starts(0);
 	passes(2 * SEC);
 }
@@ -117,7 +117,7 @@ START_TEST(rivals_at_a_quorum_of_five_race_although_the_key_of_nobody_stands_at_
 	key_is_overwritten(3, "a", "d2:1:00", 100 * SEC);
 	says(1, "LOCK a wait=1m");
 	ck_assert_int_ge(longest_vote(4, 1500, 0), 90 * MSEC);
-	memory_remove(stage.node[3].memory, SPAN("a"));
+	memory_remove(cluster.node[3].memory, SPAN("a"));
 	longest_vote(4, 200, 3); /* the round that is under way ends */
 	ck_assert_int_le(longest_vote(4, 1000, 3), 10 * MSEC);
 	feels(0, MOOD_WELL);
@@ -158,7 +158,7 @@ Suite *race_suite(void)
 	Suite *suite = suite_create("race");
 	TCase *tc = tcase_create("race");
 
-	tcase_add_checked_fixture(tc, NULL, stage_close);
+	tcase_add_checked_fixture(tc, NULL, cluster_close);
 	tcase_add_test(tc, one_that_hangs_does_not_keep_two_daemons_from_settling_a_split);
 	tcase_add_test(tc, who_does_not_wait_hears_one_that_is_slow_in_its_last_round);
 	tcase_add_test(tc, a_race_that_lasts_waits_no_longer_for_one_that_hangs_than_a_short_one);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/renew.c: the watchdog, RISK and SAFE. */
-#include "tests/unit/holder.h"
+#include "tests/fixture/held_lock.h"
 
 #include <check.h>
 
@@ -14,7 +14,7 @@ START_TEST(a_lease_is_renewed_when_a_third_of_it_is_over)
 	passes(2 * MSEC);
 	ck_assert_uint_eq(asked(CALL_EXTEND), 3);
 	ck_assert_int_eq(valid_ms(), 9896);
-	ck_assert_int_eq(stage.node[0].last[CALL_EXTEND].call.fence, fence);
+	ck_assert_int_eq(cluster.node[0].last[CALL_EXTEND].call.fence, fence);
 	passes(60 * SEC);
 	ck_assert_int_gt(valid_ms(), 6500);
 	hears_nothing(1);
@@ -63,7 +63,7 @@ END_TEST
 
 START_TEST(a_late_vote_does_not_outlive_the_shorter_lease_that_was_asked_for_after_it)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	feels(2, MOOD_TARDY);
 	says(1, "LOCK a");
@@ -164,8 +164,8 @@ END_TEST
 
 START_TEST(a_deadline_that_a_store_brings_nearer_is_kept_though_the_round_goes_on)
 {
-	stage_open(3);
-	stage.conf.timeout_us = 200 * MSEC;
+	cluster_open(3);
+	cluster.conf.timeout_us = 200 * MSEC;
 	daemon_starts(0);
 	passes(2 * SEC);
 	says(1, "LOCK a ttl=1s");
@@ -259,8 +259,8 @@ END_TEST
 
 START_TEST(extends_in_flight_are_bounded)
 {
-	stage_open(1);
-	stage.conf.limits.waiting = 2;
+	cluster_open(1);
+	cluster.conf.limits.waiting = 2;
 	daemon_starts(0);
 	says(1, "LOCK a");
 	hears(1, "OK *");
@@ -282,7 +282,7 @@ START_TEST(a_renewal_that_a_quorum_confirms_late_is_one_and_no_second_is_asked_f
 {
 	unsigned asked_so_far;
 
-	stage_begin(3);
+	cluster_begin(3);
 	says(1, "LOCK a");
 	ignores(1);
 	passes(3333 * MSEC);
@@ -308,7 +308,7 @@ Suite *renew_suite(void)
 	Suite *suite = suite_create("renew");
 	TCase *watchdog = tcase_create("watchdog");
 
-	tcase_add_checked_fixture(watchdog, NULL, stage_close);
+	tcase_add_checked_fixture(watchdog, NULL, cluster_close);
 	tcase_add_test(watchdog, a_renewal_that_a_quorum_confirms_late_is_one_and_no_second_is_asked_for);
 	tcase_add_test(watchdog, a_lease_is_renewed_when_a_third_of_it_is_over);
 	tcase_add_test(watchdog, a_quorum_of_renewals_renews_and_the_votes_count_one_by_one);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/restore.c and remember.c: what the journal is told is what the next life needs, no more and no less, and in time. */
-#include "tests/unit/secret.h"
+/* daemon/core/restore.c and remember.c: what the journal is told is what the next run needs, no more and no less, and in time. */
+#include "tests/fixture/resumable.h"
 
 #include <check.h>
 #include <errno.h>
@@ -12,7 +12,7 @@ static struct secret s1;
 
 static void held_by_1(void)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	s1 = says_hello(1, "grace=30s name=w1");
 	says(1, "LOCK a");
@@ -21,7 +21,7 @@ static void held_by_1(void)
 
 START_TEST(sessions_without_grace_leave_no_record)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says_hello(1, "name=x");
 	says(1, "LOCK a");
 	says(1, "LOCK a");
@@ -64,13 +64,13 @@ END_TEST
 
 START_TEST(a_stop_ends_no_session)
 {
-	struct event stop = {.kind = EVENT_STOP, .now = stage.now};
+	struct event stop = {.kind = EVENT_STOP, .now = cluster.now};
 
 	held_by_1();
-	stop.now = stage.now;
-	stop.wall_us = STAGE_WALL_US + stage.now.us;
-	ck_assert_int_eq(service_step(stage.daemon[0].service, &stop, &stage.daemon[0].effects), 0);
-	effects_reset(&stage.daemon[0].effects);
+	stop.now = cluster.now;
+	stop.wall_us = CLUSTER_WALL_US + cluster.now.us;
+	ck_assert_int_eq(service_step(cluster.daemon[0].service, &stop, &cluster.daemon[0].effects), 0);
+	effects_reset(&cluster.daemon[0].effects);
 	daemon_returns(0);
 	resumes(2, &s1);
 	hears(2, ROW_A);
@@ -81,7 +81,7 @@ START_TEST(a_lease_that_was_handed_on_is_not_adopted_by_its_former_holder)
 {
 	struct secret s2;
 
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	s1 = says_hello(1, "grace=30s");
 	s2 = says_hello(2, _i ? "grace=30s" : "");
@@ -112,7 +112,7 @@ END_TEST
 
 START_TEST(while_the_journal_cannot_be_written_no_recorded_lease_is_handed_on)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	s1 = says_hello(1, "grace=30s");
 	says(3, "LOCK a");
@@ -160,7 +160,7 @@ START_TEST(a_mended_journal_hears_what_is_lost_at_once)
 {
 	held_by_1();
 	journal_fails(0);
-	stage.now = instant_add(stage.now, 40 * SEC);
+	cluster.now = instant_add(cluster.now, 40 * SEC);
 	journal_mends(0);
 	hears(1, "! LOST name=a *");
 	ck_assert(journal_ends_with(0, JOURNAL_LOST, "a"));
@@ -180,27 +180,27 @@ START_TEST(a_snapshot_restores_what_the_records_restore)
 	ignores(1);
 	passes(3 * SEC);
 	goes(1, GONE_HANGUP);
-	for (unsigned life = 0; life < 2; life++) {
-		if (life)
+	for (unsigned run = 0; run < 2; run++) {
+		if (run)
 			journal_is_compacted(0);
 		daemon_returns(0);
-		resumes(2 + life, &s1);
+		resumes(2 + run, &s1);
 		for (unsigned i = 0; i < 4; i++)
-			strcpy(row[life][i], next_line(2 + life));
-		hears_nothing(2 + life);
-		says(2 + life, "LIST sessions");
-		hears(2 + life, "\\* * name=w1 *");
-		ignores(2 + life);
-		goes(2 + life, GONE_HANGUP);
+			strcpy(row[run][i], next_line(2 + run));
+		hears_nothing(2 + run);
+		says(2 + run, "LIST sessions");
+		hears(2 + run, "\\* * name=w1 *");
+		ignores(2 + run);
+		goes(2 + run, GONE_HANGUP);
 	}
-	for (unsigned life = 0; life < 2; life++) {
-		unsigned a = strncmp(row[life][0], "* name=a", 8) == 0 ? 0 : 1;
+	for (unsigned run = 0; run < 2; run++) {
+		unsigned a = strncmp(row[run][0], "* name=a", 8) == 0 ? 0 : 1;
 
-		ck_assert_int_eq(number_in(row[life][a], "count"), 2);
-		ck_assert_int_eq(number_in(row[life][a], "fence"), number_in(row[0][0], "fence"));
-		ck_assert(strstr(row[life][1 - a], "owner=t1") != NULL);
-		ck_assert(strstr(row[life][2], " n=2") != NULL);
-		ck_assert(strncmp(row[life][3], "! LOST name=c", 13) == 0);
+		ck_assert_int_eq(number_in(row[run][a], "count"), 2);
+		ck_assert_int_eq(number_in(row[run][a], "fence"), number_in(row[0][0], "fence"));
+		ck_assert(strstr(row[run][1 - a], "owner=t1") != NULL);
+		ck_assert(strstr(row[run][2], " n=2") != NULL);
+		ck_assert(strncmp(row[run][3], "! LOST name=c", 13) == 0);
 	}
 }
 END_TEST
@@ -227,9 +227,9 @@ START_TEST(a_loss_is_remembered_until_it_is_said)
 }
 END_TEST
 
-START_TEST(a_turn_that_nobody_heard_of_is_a_row_in_the_next_life_and_no_loss)
+START_TEST(a_turn_that_nobody_heard_of_is_a_row_in_the_next_run_and_no_loss)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	says(3, "LOCK a");
 	s1 = says_hello(1, "grace=60s");
@@ -265,7 +265,7 @@ END_TEST
 
 START_TEST(the_grace_counts_from_the_restart_and_is_at_least_a_lease)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	s1 = says_hello(1, "grace=1s");
 	says(1, "LOCK a");
 	ignores(1);
@@ -279,11 +279,11 @@ START_TEST(the_grace_counts_from_the_restart_and_is_at_least_a_lease)
 }
 END_TEST
 
-/* The next life may grant less grace than the one that promised it, or none: what it writes down is sound, and is resumed once more. */
+/* The next run may grant less grace than the one that promised it, or none: what it writes down is sound, and is resumed once more. */
 START_TEST(a_grace_that_nobody_may_ask_for_any_more_is_cut_and_can_be_written_down)
 {
 	held_by_1();
-	stage.conf.max_grace_us = _i == 0 ? 0 : 500 * MSEC;
+	cluster.conf.max_grace_us = _i == 0 ? 0 : 500 * MSEC;
 	daemon_returns(0);
 	journal_is_compacted(0);
 	daemon_returns(0);
@@ -305,7 +305,7 @@ START_TEST(an_owner_holds_a_lock_so_often_and_no_more)
 	struct instant until;
 
 	held_by_1();
-	ck_assert(memory_get(stage.node[0].memory, SPAN("a"), stage.now, &value, &until));
+	ck_assert(memory_get(cluster.node[0].memory, SPAN("a"), cluster.now, &value, &until));
 	journal_says(0, 1, 1 + 1 + 8 + 2 + 1 + 2 + 2 + 2 + (unsigned)value.n + 3, 0x40); /* version, kind, session, name, no owner, no note, value */
 	daemon_returns(0);
 	resumes(2, &s1);
@@ -375,11 +375,11 @@ START_TEST(records_come_first_or_not_at_all)
 	struct event late = {.kind = EVENT_RESTORE, .now = {1000 * SEC}, .journal = {.record = SPAN("")}};
 
 	held_by_1();
-	late.now = stage.now;
-	ck_assert_int_eq(service_step(stage.daemon[0].service, &late, &stage.daemon[0].effects), -EINVAL);
+	late.now = cluster.now;
+	ck_assert_int_eq(service_step(cluster.daemon[0].service, &late, &cluster.daemon[0].effects), -EINVAL);
 	late.kind = EVENT_RESTORED;
-	ck_assert_int_eq(service_step(stage.daemon[0].service, &late, &stage.daemon[0].effects), -EINVAL);
-	effects_reset(&stage.daemon[0].effects);
+	ck_assert_int_eq(service_step(cluster.daemon[0].service, &late, &cluster.daemon[0].effects), -EINVAL);
+	effects_reset(&cluster.daemon[0].effects);
 	says(1, "CHECK a");
 	hears(1, "OK name=a *");
 }
@@ -390,7 +390,7 @@ Suite *restore_suite(void)
 	Suite *suite = suite_create("restore");
 	TCase *records = tcase_create("records"), *damage = tcase_create("damage");
 
-	tcase_add_checked_fixture(records, NULL, stage_close);
+	tcase_add_checked_fixture(records, NULL, cluster_close);
 	tcase_add_test(records, sessions_without_grace_leave_no_record);
 	tcase_add_test(records, what_was_freed_is_not_expected);
 	tcase_add_loop_test(records, a_session_that_ended_is_not_there, 0, 2);
@@ -401,13 +401,13 @@ Suite *restore_suite(void)
 	tcase_add_test(records, a_mended_journal_hears_what_is_lost_at_once);
 	tcase_add_test(records, a_snapshot_restores_what_the_records_restore);
 	tcase_add_test(records, a_loss_is_remembered_until_it_is_said);
-	tcase_add_loop_test(records, a_turn_that_nobody_heard_of_is_a_row_in_the_next_life_and_no_loss, 0, 2);
+	tcase_add_loop_test(records, a_turn_that_nobody_heard_of_is_a_row_in_the_next_run_and_no_loss, 0, 2);
 	tcase_add_test(records, numbers_of_sessions_are_not_given_twice);
 	tcase_add_test(records, the_grace_counts_from_the_restart_and_is_at_least_a_lease);
 	tcase_add_test(records, an_owner_holds_a_lock_so_often_and_no_more);
 	tcase_add_loop_test(records, a_grace_that_nobody_may_ask_for_any_more_is_cut_and_can_be_written_down, 0, 2);
 	suite_add_tcase(suite, records);
-	tcase_add_checked_fixture(damage, NULL, stage_close);
+	tcase_add_checked_fixture(damage, NULL, cluster_close);
 	tcase_add_loop_test(damage, a_damaged_record_ends_the_belief_in_all, 0, 3);
 	tcase_add_loop_test(damage, a_secret_that_can_be_none_ends_the_belief_in_all, 0, 4);
 	tcase_add_test(damage, a_journal_without_its_end_restores_what_is_there);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sessions that lose one connection after the other: what each of their RESUMEs leaves of a place in line. */
-#include "tests/unit/secret.h"
+#include "tests/fixture/resumable.h"
 
 #include <check.h>
 
@@ -53,8 +53,8 @@ END_TEST
 /* A RESUME that waits for an adoption tells of a turn that came meanwhile, however short the time is that the turn is kept for. */
 START_TEST(a_turn_that_comes_while_resume_waits_is_a_row_of_its_answer)
 {
-	stage_open(3);
-	stage.conf.lease_us = SEC;
+	cluster_open(3);
+	cluster.conf.lease_us = SEC;
 	daemon_starts(0);
 	passes(2 * SEC);
 	falls(2);
@@ -111,7 +111,7 @@ Suite *resume_again_suite(void)
 	Suite *suite = suite_create("resume_again");
 	TCase *tcase = tcase_create("places");
 
-	tcase_add_checked_fixture(tcase, NULL, stage_close);
+	tcase_add_checked_fixture(tcase, NULL, cluster_close);
 	tcase_add_test(tcase, a_place_is_kept_for_the_grace_of_the_second_drop_as_well);
 	tcase_add_test(tcase, a_wait_is_over_when_it_was_to_be_however_often_the_session_was_resumed);
 	tcase_add_test(tcase, a_turn_that_comes_while_resume_waits_is_a_row_of_its_answer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sessions without a connection in the line of a lock: their places, their turns, and the LOCK that is repeated. */
-#include "tests/unit/secret.h"
+#include "tests/fixture/resumable.h"
 
 #include <check.h>
 
@@ -151,7 +151,7 @@ END_TEST
 
 START_TEST(the_wait_goes_on_counting_while_the_session_is_detached)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK a");
 	ignores(1);
 	s2 = says_hello(2, "grace=60s");
@@ -239,7 +239,7 @@ END_TEST
 
 START_TEST(the_tag_of_a_request_that_went_with_its_connection_is_free)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK a");
 	ignores(1);
 	s2 = says_hello(2, "grace=60s");
@@ -280,7 +280,7 @@ END_TEST
 
 START_TEST(half_close_answers_the_round_under_way_and_keeps_the_place)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	for (unsigned i = 0; i < 3; i++)
 		feels(i, MOOD_SILENT);
 	s2 = says_hello(2, "grace=20s");
@@ -305,7 +305,7 @@ END_TEST
 
 START_TEST(two_requests_of_one_owner_that_went_with_the_connection_are_held_once)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	passes(2 * SEC);
 	says(1, "LOCK a");
 	ignores(1);
@@ -351,7 +351,7 @@ END_TEST
 
 START_TEST(a_turn_that_an_older_request_gets_is_heard_of_by_the_younger)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	passes(2 * SEC);
 	s2 = says_hello(2, "grace=30s");
 	feels(0, MOOD_SILENT);
@@ -372,7 +372,7 @@ Suite *resume_line_suite(void)
 	Suite *suite = suite_create("resume_line");
 	TCase *tcase = tcase_create("line");
 
-	tcase_add_checked_fixture(tcase, NULL, stage_close);
+	tcase_add_checked_fixture(tcase, NULL, cluster_close);
 	tcase_add_test(tcase, a_detached_session_keeps_its_place_and_the_lock_repeated_takes_it);
 	tcase_add_test(tcase, a_turn_that_comes_meanwhile_is_held_and_is_a_row);
 	tcase_add_test(tcase, a_turn_that_comes_between_resume_and_the_lock_repeated_answers_that);

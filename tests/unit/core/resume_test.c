@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/resume.c: what a session keeps when its connection drops, how RESUME takes it over, and how it ends when nobody does. */
-#include "tests/unit/secret.h"
+#include "tests/fixture/resumable.h"
 
 #include <check.h>
 
@@ -11,7 +11,7 @@ static struct secret s1;
 
 static void held_with_grace(const char *grace)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	s1 = says_hello(1, grace);
 	says(1, "LOCK a");
@@ -157,7 +157,7 @@ END_TEST
 
 START_TEST(when_the_grace_is_over_who_may_be_alive_believes_until_what_it_was_told)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	session_opens_from_afar(1, 0);
 	s1 = says_hello(1, "grace=3s");
@@ -176,7 +176,7 @@ END_TEST
 
 START_TEST(what_it_was_told_may_be_over_before_the_grace_is)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	session_opens_from_afar(1, 0);
 	s1 = says_hello(1, "grace=15s");
@@ -193,8 +193,8 @@ END_TEST
 
 START_TEST(more_detached_sessions_than_the_limit_are_not_kept)
 {
-	stage_open(1);
-	stage.conf.limits.detached = 1;
+	cluster_open(1);
+	cluster.conf.limits.detached = 1;
 	daemon_starts(0);
 	passes(2 * SEC);
 	s1 = says_hello(1, "grace=20s");
@@ -297,7 +297,7 @@ END_TEST
 
 START_TEST(resuming_itself_changes_nothing)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	s1 = says_hello(1, "grace=20s");
 	resumes(1, &s1);
 	hears(1, "OK session=* n=0");
@@ -335,7 +335,7 @@ Suite *resume_suite(void)
 	Suite *suite = suite_create("resume");
 	TCase *kept = tcase_create("kept"), *ends = tcase_create("ends"), *resume = tcase_create("resume");
 
-	tcase_add_checked_fixture(kept, NULL, stage_close);
+	tcase_add_checked_fixture(kept, NULL, cluster_close);
 	tcase_add_loop_test(kept, a_dropped_session_keeps_its_locks_and_resume_says_which, 0, 4);
 	tcase_add_test(kept, quit_ends_a_session_with_grace_at_once);
 	tcase_add_test(kept, without_grace_there_is_nothing_to_resume);
@@ -345,13 +345,13 @@ Suite *resume_suite(void)
 	tcase_add_test(kept, a_missed_heartbeat_cuts_the_connection_and_loses_nothing);
 	tcase_add_test(kept, a_flood_of_mistakes_cuts_the_connection_and_loses_nothing);
 	suite_add_tcase(suite, kept);
-	tcase_add_checked_fixture(ends, NULL, stage_close);
+	tcase_add_checked_fixture(ends, NULL, cluster_close);
 	tcase_add_test(ends, when_the_grace_is_over_what_was_closed_is_free);
 	tcase_add_test(ends, when_the_grace_is_over_who_may_be_alive_believes_until_what_it_was_told);
 	tcase_add_test(ends, what_it_was_told_may_be_over_before_the_grace_is);
 	tcase_add_test(ends, more_detached_sessions_than_the_limit_are_not_kept);
 	suite_add_tcase(suite, ends);
-	tcase_add_checked_fixture(resume, NULL, stage_close);
+	tcase_add_checked_fixture(resume, NULL, cluster_close);
 	tcase_add_test(resume, a_wrong_number_or_secret_is_not_found);
 	tcase_add_test(resume, resume_is_for_a_session_that_has_nothing);
 	tcase_add_test(resume, it_takes_over_and_closes_a_connection_that_still_stands);

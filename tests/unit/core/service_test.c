@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/service.c: the order of a step, stopping, a long stop, strangers' events, determinism. */
-#include "tests/unit/stage_part.h"
+#include "tests/fixture/cluster_part.h"
 
 #include <check.h>
 #include <errno.h>
@@ -15,8 +15,8 @@ static int told(struct event event)
 	int r;
 
 	effects_init(&effects);
-	event.now = stage.now;
-	r = service_step(stage.daemon[0].service, &event, &effects);
+	event.now = cluster.now;
+	r = service_step(cluster.daemon[0].service, &event, &effects);
 	ck_assert_uint_eq(effects.count, 0);
 	effects_release(&effects);
 	return r;
@@ -27,7 +27,7 @@ START_TEST(an_event_about_nobody_is_refused)
 	static char ping[] = "PING";
 	static const struct peer peer = {.is_unix = true};
 
-	stage_begin(3);
+	cluster_begin(3);
 	ck_assert_int_eq(told((struct event){.kind = EVENT_LINE, .session = {.id = 5, .line = ping, .n = 4}}), -EINVAL);
 	ck_assert_int_eq(told((struct event){.kind = EVENT_TOO_LONG, .session = {.id = 5}}), -EINVAL);
 	ck_assert_int_eq(told((struct event){.kind = EVENT_EOF, .session = {.id = 5}}), -EINVAL);
@@ -41,7 +41,7 @@ END_TEST
 
 START_TEST(an_event_about_no_store_or_no_call_is_refused)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	ck_assert_int_eq(told((struct event){.kind = EVENT_NODE_UP, .node = {.index = 3}}), -EINVAL);
 	ck_assert_int_eq(told((struct event){.kind = EVENT_NODE_DOWN, .node = {.index = 3}}), -EINVAL);
 	ck_assert_int_eq(told((struct event){.kind = EVENT_ANSWER, .answer = {.call = 0, .node = 3}}), -EINVAL);
@@ -56,7 +56,7 @@ START_TEST(after_a_long_stop_a_loss_is_told_before_any_answer)
 {
 	static const char *const request[] = {"CHECK a", "UNLOCK a", "EXTEND a", "LOCK a"};
 
-	stage_begin(3);
+	cluster_begin(3);
 	says(1, "LOCK a");
 	hears(1, GRANT);
 	jumps(20 * SEC);
@@ -71,7 +71,7 @@ END_TEST
 
 START_TEST(after_a_long_stop_an_answer_that_lay_in_a_socket_is_no_vote)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	for (unsigned i = 0; i < 3; i++)
 		feels(i, MOOD_TARDY);
 	says(1, "LOCK a wait=1m");
@@ -88,7 +88,7 @@ END_TEST
 
 START_TEST(after_a_long_stop_a_renewal_that_lay_in_a_socket_does_not_save_the_lease)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	says(1, "LOCK a");
 	hears(1, GRANT);
@@ -107,19 +107,19 @@ END_TEST
 
 START_TEST(after_a_long_stop_another_daemon_may_hold_what_this_one_held)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	daemon_starts(1);
 	passes(2 * SEC);
 	session_opens(2, 1);
 	says(1, "LOCK a");
 	hears(1, GRANT);
-	stage.daemon[0].stopped = true;
+	cluster.daemon[0].stopped = true;
 	passes(4 * SEC);
 	says(2, "LOCK a wait=1m");
 	hears_nothing(2);
 	passes(10 * SEC);
 	hears(2, GRANT);
-	stage.daemon[0].stopped = false;
+	cluster.daemon[0].stopped = false;
 	says(1, "CHECK a");
 	hears(1, "! LOST *");
 	hears(1, "ERR LOST *");
@@ -131,7 +131,7 @@ END_TEST
 
 START_TEST(a_client_that_spoke_in_time_is_not_blamed_for_the_daemons_own_stop)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	says(1, "HELLO 1 heartbeat=2s");
 	hears(1, "OK *");
 	says(1, "LOCK a");
@@ -150,16 +150,16 @@ START_TEST(stopping_tells_those_who_wait_hangs_up_and_deletes_nothing)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
-	stage_begin(3);
+	cluster_begin(3);
 	says(1, "LOCK a");
 	hears(1, GRANT);
 	says(2, "LOCK a wait=1m");
 	says(3, "@x LOCK a wait=1m");
 	says(3, "@y LOCK b");
 	hears(3, "@y OK *");
-	stop.now = stage.now;
+	stop.now = cluster.now;
 	effects_init(&effects);
-	ck_assert_int_eq(service_step(stage.daemon[0].service, &stop, &effects), 0);
+	ck_assert_int_eq(service_step(cluster.daemon[0].service, &stop, &effects), 0);
 	ck_assert_uint_eq(effects.count, 5);
 	for (unsigned i = 0; i < 2; i++) {
 		ck_assert_int_eq(effects.item[i].kind, EFFECT_SEND);
@@ -179,7 +179,7 @@ START_TEST(what_was_asked_behind_a_request_that_a_stop_refuses_is_answered)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
-	stage_begin(3);
+	cluster_begin(3);
 	says(1, "LOCK a");
 	hears(1, GRANT);
 	says(2, "LOCK b");
@@ -202,7 +202,7 @@ START_TEST(an_UNLOCK_that_waits_for_the_stores_is_answered_when_the_daemon_stops
 {
 	struct event stop = {.kind = EVENT_STOP};
 
-	stage_begin(3);
+	cluster_begin(3);
 	says(1, "LOCK a");
 	hears(1, GRANT);
 	says(2, "LOCK b");
@@ -226,7 +226,7 @@ START_TEST(what_is_asked_of_the_stores_is_answered_when_the_daemon_stops)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
-	stage_begin(3);
+	cluster_begin(3);
 	says(1, "LOCK a");
 	hears(1, GRANT);
 	all_feel(MOOD_SILENT);
@@ -250,7 +250,7 @@ END_TEST
 
 START_TEST(a_daemon_that_is_killed_in_the_middle_of_everything_frees_all_memory)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	says(1, "LOCK a");
 	says(1, "LOCK b");
 	says(1, "LOCK c");
@@ -271,7 +271,7 @@ END_TEST
 
 START_TEST(a_lease_survives_the_death_of_its_daemon_until_it_expires)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	daemon_starts(1);
 	passes(2 * SEC);
 	session_opens(2, 1);
@@ -290,11 +290,11 @@ START_TEST(a_new_setting_of_the_lease_counts_for_later_locks)
 {
 	struct core_conf conf;
 
-	stage_begin(1);
-	conf = stage.daemon[0].conf;
+	cluster_begin(1);
+	conf = cluster.daemon[0].conf;
 	conf.lease_us = 5 * SEC;
 	conf.limits.locks = 1;
-	service_reload(stage.daemon[0].service, &conf);
+	service_reload(cluster.daemon[0].service, &conf);
 	says(1, "LOCK a");
 	hears(1, "OK name=a fence=* ttl_ms=5000 count=1");
 	says(1, "LOCK b");
@@ -306,10 +306,10 @@ START_TEST(a_new_setting_of_the_shortest_lease_counts_for_later_requests)
 {
 	struct core_conf conf;
 
-	stage_begin(1);
-	conf = stage.daemon[0].conf;
+	cluster_begin(1);
+	conf = cluster.daemon[0].conf;
 	conf.min_lease_us = 2 * SEC;
-	service_reload(stage.daemon[0].service, &conf);
+	service_reload(cluster.daemon[0].service, &conf);
 	says(1, "LOCK a ttl=1999ms");
 	hears(1, "ERR LIMIT * 2000ms (min_lease) *");
 	says(1, "LOCK a ttl=99999999999999999999h");
@@ -323,18 +323,18 @@ START_TEST(the_supervisor_is_told_how_it_stands)
 {
 	char text[64], tiny[4];
 
-	stage_open(3);
-	stage.node[2].up = false;
+	cluster_open(3);
+	cluster.node[2].up = false;
 	daemon_starts(0);
-	ck_assert(!service_is_settled(stage.daemon[0].service));
+	ck_assert(!service_is_settled(cluster.daemon[0].service));
 	passes(2 * SEC);
 	falls(2);
-	ck_assert(service_is_settled(stage.daemon[0].service));
+	ck_assert(service_is_settled(cluster.daemon[0].service));
 	says(1, "LOCK a");
 	hears(1, GRANT);
-	service_status(stage.daemon[0].service, text, sizeof(text));
+	service_status(cluster.daemon[0].service, text, sizeof(text));
 	ck_assert_str_eq(text, "2/3 stores, 1 sessions, 1 locks");
-	ck_assert_uint_eq(service_status(stage.daemon[0].service, tiny, sizeof(tiny)), 3);
+	ck_assert_uint_eq(service_status(cluster.daemon[0].service, tiny, sizeof(tiny)), 3);
 	ck_assert_str_eq(tiny, "2/3");
 }
 END_TEST
@@ -344,7 +344,7 @@ static uint64_t story(void)
 	uint64_t sum = 14695981039346656037u;
 	const char *line;
 
-	stage_begin(3);
+	cluster_begin(3);
 	says(1, "HELLO 1");
 	for (unsigned i = 0; i < 20; i++) {
 		says(1, "LOCK name-%u ttl=%us", i, 1 + i);
@@ -362,7 +362,7 @@ static uint64_t story(void)
 				sum = (sum ^ (unsigned char)*line) * 1099511628211u;
 	sum = (sum ^ asked(CALL_ACQUIRE)) * 1099511628211u;
 	sum = (sum ^ asked(CALL_EXTEND)) * 1099511628211u;
-	stage_close();
+	cluster_close();
 	return sum;
 }
 
@@ -371,7 +371,7 @@ START_TEST(the_same_events_have_the_same_effects)
 	uint64_t first = story();
 
 	ck_assert_uint_eq(story(), first);
-	stage_begin(1);
+	cluster_begin(1);
 }
 END_TEST
 
@@ -380,19 +380,19 @@ Suite *service_suite(void)
 	Suite *suite = suite_create("service");
 	TCase *step = tcase_create("step"), *stop = tcase_create("stop"), *state = tcase_create("state");
 
-	tcase_add_checked_fixture(step, NULL, stage_close);
+	tcase_add_checked_fixture(step, NULL, cluster_close);
 	tcase_add_test(step, an_event_about_nobody_is_refused);
 	tcase_add_test(step, an_event_about_no_store_or_no_call_is_refused);
 	tcase_add_test(step, the_same_events_have_the_same_effects);
 	suite_add_tcase(suite, step);
-	tcase_add_checked_fixture(stop, NULL, stage_close);
+	tcase_add_checked_fixture(stop, NULL, cluster_close);
 	tcase_add_loop_test(stop, after_a_long_stop_a_loss_is_told_before_any_answer, 0, 4);
 	tcase_add_test(stop, after_a_long_stop_an_answer_that_lay_in_a_socket_is_no_vote);
 	tcase_add_test(stop, after_a_long_stop_a_renewal_that_lay_in_a_socket_does_not_save_the_lease);
 	tcase_add_test(stop, after_a_long_stop_another_daemon_may_hold_what_this_one_held);
 	tcase_add_test(stop, a_client_that_spoke_in_time_is_not_blamed_for_the_daemons_own_stop);
 	suite_add_tcase(suite, stop);
-	tcase_add_checked_fixture(state, NULL, stage_close);
+	tcase_add_checked_fixture(state, NULL, cluster_close);
 	tcase_add_test(state, stopping_tells_those_who_wait_hangs_up_and_deletes_nothing);
 	tcase_add_test(state, what_was_asked_behind_a_request_that_a_stop_refuses_is_answered);
 	tcase_add_test(state, an_UNLOCK_that_waits_for_the_stores_is_answered_when_the_daemon_stops);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/session.c and how sessions end: what is freed when, half-close, read-ahead, order of answers. */
-#include "tests/unit/stage.h"
+#include "tests/fixture/cluster.h"
 
 #include <check.h>
 
@@ -8,7 +8,7 @@
 
 static void held_by_1(void)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	says(1, "LOCK a");
 	hears(1, GRANT);
@@ -57,7 +57,7 @@ START_TEST(who_may_be_alive_behind_a_broken_path_keeps_the_lock_until_its_deadli
 	static const enum gone how[] = {GONE_RESET, GONE_KEEPALIVE, GONE_OVERFLOW};
 	unsigned renewals;
 
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	session_opens_from_afar(1, 0);
 	says(1, "LOCK a");
@@ -100,7 +100,7 @@ END_TEST
 
 START_TEST(the_end_of_a_session_grants_it_nothing_more)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK a owner=t1");
 	says(1, "@w LOCK a owner=t2 wait=1m");
 	says(2, "LOCK a wait=1m");
@@ -133,7 +133,7 @@ END_TEST
 
 START_TEST(a_heartbeat_may_be_switched_off_again)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "HELLO 1 heartbeat=1s");
 	says(1, "HELLO 1 heartbeat=0");
 	ignores(1);
@@ -193,7 +193,7 @@ START_TEST(what_is_no_tag_is_answered_in_its_turn)
 	static const char *const line[] = {"@ PING", "@a/b PING", "@a=b PING", "\"@a\" PING", "@\xc3\xa4 PING", "@a\x01 PING", "  @/",
 	                                   "@abcdefghijklmnopqrstuvwxyz1234567 PING"};
 
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK a");
 	for (size_t i = 0; i < sizeof(line) / sizeof(line[0]); i++) {
 		says(2, "LOCK a wait=1s");
@@ -279,7 +279,7 @@ Suite *session_suite(void)
 	Suite *suite = suite_create("session");
 	TCase *ends = tcase_create("ends"), *order = tcase_create("order");
 
-	tcase_add_checked_fixture(ends, NULL, stage_close);
+	tcase_add_checked_fixture(ends, NULL, cluster_close);
 	tcase_add_test(ends, quit_frees_at_once);
 	tcase_add_test(ends, the_end_of_its_input_frees_at_once);
 	tcase_add_test(ends, a_hang_up_frees_at_once);
@@ -293,7 +293,7 @@ Suite *session_suite(void)
 	tcase_add_test(ends, a_session_without_a_heartbeat_is_never_ended_for_being_idle);
 	tcase_add_test(ends, a_client_that_is_not_read_is_not_blamed_for_its_silence);
 	suite_add_tcase(suite, ends);
-	tcase_add_checked_fixture(order, NULL, stage_close);
+	tcase_add_checked_fixture(order, NULL, cluster_close);
 	tcase_add_test(order, untagged_requests_are_answered_in_order_and_tagged_ones_overtake);
 	tcase_add_test(order, what_is_no_tag_is_answered_in_its_turn);
 	tcase_add_test(order, reading_stops_at_256_lines_and_goes_on_when_they_are_served);

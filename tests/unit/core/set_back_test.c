@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/judge.c, member.c: hosts that are set back to a snapshot, and servers that change their addresses. */
-#include "tests/unit/stage_part.h"
+#include "tests/fixture/cluster_part.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -13,11 +13,11 @@ START_TEST(a_quarantine_that_comes_back_is_begun_anew_for_those_who_have_timed_i
 {
 	char marker[MARKER_MAX];
 
-	stage_begin(3);
+	cluster_begin(3);
 	daemon_starts(1);
-	stage.node[0].fence_lost = 10;
+	cluster.node[0].fence_lost = 10;
 	passes(2 * SEC);
-	stage.node[0].fence_lost = 0;
+	cluster.node[0].fence_lost = 0;
 	snprintf(marker, sizeof(marker), "%s", marker_of(0));
 	ck_assert_int_eq(marker[0], 'q');
 	passes(SEC);
@@ -45,11 +45,11 @@ START_TEST(a_store_that_was_joined_anew_too_soon_has_lost_its_memory)
 {
 	char marker[MARKER_MAX];
 
-	stage_begin(3);
+	cluster_begin(3);
 	daemon_starts(1);
-	stage.node[0].fence_lost = 10;
+	cluster.node[0].fence_lost = 10;
 	passes(2 * SEC);
-	stage.node[0].fence_lost = 0;
+	cluster.node[0].fence_lost = 0;
 	snprintf(marker, sizeof(marker), "%s", marker_of(0));
 	daemon_node_event(1, 0, EVENT_NODE_DOWN);
 	passes(G_US);
@@ -77,7 +77,7 @@ END_TEST
 /* A daemon that trusts a first start takes stores for new that were flushed just now. One that runs knows better. */
 START_TEST(what_a_first_start_has_joined_wrongly_is_quarantined_by_who_knows)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	for (unsigned i = 0; i < 3; i++)
 		is_flushed(i);
@@ -97,11 +97,11 @@ START_TEST(a_quarantine_that_passed_while_this_host_stood_still_is_believed)
 {
 	char marker[MARKER_MAX];
 
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	snprintf(marker, sizeof(marker), "%sx", marker_of(0)); /* another value under the same configuration */
 	for (unsigned i = 0; i < 3; i++)
-		stage.node[i].clock_us += G_US;
+		cluster.node[i].clock_us += G_US;
 	marker_is_set(0, marker);
 	passes(3 * SEC);
 	ck_assert(was_logged("stood-still *"));
@@ -112,17 +112,17 @@ END_TEST
 /* The host is set back to before the restart of its server: run id and marker are those of then, and so is the fence. */
 START_TEST(a_server_that_is_set_back_to_before_its_restart_has_lost_its_memory)
 {
-	char former[sizeof(stage.node[0].run_id)], marker[MARKER_MAX];
+	char former[sizeof(cluster.node[0].run_id)], marker[MARKER_MAX];
 
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
-	snprintf(former, sizeof(former), "%s", stage.node[0].run_id);
+	snprintf(former, sizeof(former), "%s", cluster.node[0].run_id);
 	snprintf(marker, sizeof(marker), "%s", marker_of(0));
 	if (_i) {
 		/* Another daemon sees to its quarantine. */
 		falls(0);
 		node_is_born(0);
-		stage.node[0].up = true;
+		cluster.node[0].up = true;
 		daemon_starts(1);
 		passes(G_US + SEC);
 		ck_assert_str_eq(store_state(1, 0), "joined");
@@ -138,15 +138,15 @@ START_TEST(a_server_that_is_set_back_to_before_its_restart_has_lost_its_memory)
 	says(1, "LOCK a ttl=30s");
 	hears(1, "OK *");
 	falls(0);
-	strcpy(stage.node[0].run_id, former);
+	strcpy(cluster.node[0].run_id, former);
 	marker_is_set(0, marker);
-	stage.node[0].fence_lost = G_US;
+	cluster.node[0].fence_lost = G_US;
 	comes(0);
 	passes(100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), _i ? "quarantine: its fence fell back" : "quarantine: its marker was set back");
 	passes(G_US - SEC);
 	ck_assert_str_eq(store_state(0, 0), _i ? "quarantine: its fence fell back" : "quarantine: its marker was set back");
-	stage.node[0].fence_lost = 0;
+	cluster.node[0].fence_lost = 0;
 	passes(2 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
@@ -155,11 +155,11 @@ END_TEST
 /* The servers behind two addresses change places within a lease: the vote that b gave under its former address is no second one beside that of the new. */
 START_TEST(a_server_that_has_moved_to_another_address_counts_once)
 {
-	struct stage_node *a = &stage.node[0], *b = &stage.node[1];
+	struct cluster_node *a = &cluster.node[0], *b = &cluster.node[1];
 	struct memory *memory;
 	char run_id[64];
 
-	stage_begin(3);
+	cluster_begin(3);
 	daemon_starts(1);
 	session_opens(5, 1);
 	passes(2 * SEC);
@@ -175,7 +175,7 @@ START_TEST(a_server_that_has_moved_to_another_address_counts_once)
 	falls(1);
 	memory = a->memory, a->memory = b->memory, b->memory = memory;
 	strcpy(run_id, a->run_id), strcpy(a->run_id, b->run_id), strcpy(b->run_id, run_id);
-	b->up = stage.node[2].up = true;
+	b->up = cluster.node[2].up = true;
 	daemon_node_event(1, 1, EVENT_NODE_UP);
 	daemon_node_event(1, 2, EVENT_NODE_UP);
 	comes(0);
@@ -195,7 +195,7 @@ Suite *set_back_suite(void)
 	Suite *suite = suite_create("set_back");
 	TCase *tcase = tcase_create("set_back");
 
-	tcase_add_checked_fixture(tcase, NULL, stage_close);
+	tcase_add_checked_fixture(tcase, NULL, cluster_close);
 	tcase_add_test(tcase, a_quarantine_that_comes_back_is_begun_anew_for_those_who_have_timed_it);
 	tcase_add_test(tcase, a_store_that_was_joined_anew_too_soon_has_lost_its_memory);
 	tcase_add_test(tcase, what_a_first_start_has_joined_wrongly_is_quarantined_by_who_knows);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/show.c, daemon/core/look.c: SHOW of names that this daemon does not hold. */
-#include "tests/unit/stage.h"
+#include "tests/fixture/cluster.h"
 
 #include <check.h>
 
 /* Three stores, a holder at daemon 0, somebody who looks at daemon 1. */
 static void two_hosts(void)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	daemon_starts(1);
 	passes(2 * SEC);
 	session_opens(2, 1);
@@ -83,7 +83,7 @@ START_TEST(a_key_of_another_program_is_foreign)
 	hears(2, "\\* role=holder pos=0 holder=foreign ttl_ms=-1");
 	hears(2, "OK n=1");
 	for (unsigned i = 0; i < 2; i++)
-		memory_remove(stage.node[i].memory, SPAN("a"));
+		memory_remove(cluster.node[i].memory, SPAN("a"));
 	says(2, "SHOW a");
 	hears(2, "OK n=0");
 }
@@ -91,7 +91,7 @@ END_TEST
 
 START_TEST(what_was_lost_and_may_be_believed_is_kept_until_then)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	says(1, "LOCK a renew=no ttl=1s");
 	ignores(1);
 	passes(960 * MSEC);
@@ -115,7 +115,7 @@ START_TEST(two_stores_of_three_that_agree_are_enough)
 	says(2, "SHOW a");
 	hears(2, "\\* role=holder pos=0 holder=@h0 *");
 	hears(2, "OK n=1");
-	memory_remove(stage.node[1].memory, SPAN("a"));
+	memory_remove(cluster.node[1].memory, SPAN("a"));
 	says(2, "SHOW a");
 	hears(2, "OK n=0 known=no");
 	comes(0);
@@ -190,7 +190,7 @@ END_TEST
 
 START_TEST(a_look_is_answered_by_what_is_true_when_the_stores_have_answered)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	all_feel(MOOD_SILENT);
 	says(1, "SHOW a");
 	says(2, "LOCK a");
@@ -206,8 +206,8 @@ END_TEST
 
 START_TEST(looks_in_flight_are_bounded_and_end_with_their_session)
 {
-	stage_open(3);
-	stage.conf.limits.waiting = 2;
+	cluster_open(3);
+	cluster.conf.limits.waiting = 2;
 	daemon_starts(0);
 	passes(SEC);
 	all_feel(MOOD_SILENT);
@@ -233,8 +233,8 @@ END_TEST
 /* Those who look take what room the others leave: a lease that is due goes first. */
 START_TEST(a_crowd_that_looks_costs_nobody_a_lease)
 {
-	stage_open(3);
-	stage.conf.window = 4;
+	cluster_open(3);
+	cluster.conf.window = 4;
 	daemon_starts(0);
 	passes(2 * SEC);
 	says(1, "LOCK a ttl=1s");
@@ -258,9 +258,9 @@ END_TEST
 
 START_TEST(the_memory_store_tells_what_it_has)
 {
-	stage_open(1);
-	stage.conf.store = "memory";
-	stage.conf.shared = false;
+	cluster_open(1);
+	cluster.conf.store = "memory";
+	cluster.conf.shared = false;
 	daemon_starts(0);
 	passes(SEC);
 	says(1, "SHOW a");
@@ -271,8 +271,8 @@ START_TEST(the_memory_store_tells_what_it_has)
 	says(1, "SHOW a");
 	hears(1, "\\* role=kept pos=0 ttl_ms=5000");
 	hears(1, "OK n=1");
-	/* Promised by an earlier life. */
-	memory_put(stage.node[0].memory, SPAN("b"), SPAN(""), instant_add(stage.now, 3 * SEC));
+	/* Promised by an earlier run. */
+	memory_put(cluster.node[0].memory, SPAN("b"), SPAN(""), instant_add(cluster.now, 3 * SEC));
 	says(1, "SHOW b");
 	hears(1, "\\* role=kept pos=0 ttl_ms=*");
 	hears(1, "OK n=1");
@@ -287,7 +287,7 @@ Suite *show_suite(void)
 	Suite *suite = suite_create("show");
 	TCase *show = tcase_create("show");
 
-	tcase_add_checked_fixture(show, NULL, stage_close);
+	tcase_add_checked_fixture(show, NULL, cluster_close);
 	tcase_add_test(show, a_holder_on_another_host_is_found_at_the_stores);
 	tcase_add_test(show, what_the_daemon_knows_it_does_not_ask_for);
 	tcase_add_test(show, a_name_that_keep_left_is_kept_by_nobody);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/split.c: votes that nobody has enough of, and the node that is asked first from then on. */
 #include "daemon/core/engine_part.h"
-#include "tests/unit/orphans.h"
+#include "tests/fixture/split_votes.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 static void three_daemons(unsigned nodes)
 {
-	stage_begin(nodes);
+	cluster_begin(nodes);
 	daemon_starts(1);
 	daemon_starts(2);
 	passes(2 * SEC);
@@ -39,9 +39,9 @@ static unsigned leading(const char *name, uint16_t gone)
 {
 	unsigned lead = NODES_MAX;
 
-	for (unsigned i = 0; i < stage.conf.nodes; i++)
-		if (!(gone >> i & 1) && (lead == NODES_MAX || member_weight(span_of(name), span_of(stage.node[i].run_id)) >
-		                                                      member_weight(span_of(name), span_of(stage.node[lead].run_id))))
+	for (unsigned i = 0; i < cluster.conf.nodes; i++)
+		if (!(gone >> i & 1) && (lead == NODES_MAX || member_weight(span_of(name), span_of(cluster.node[i].run_id)) >
+		                                                      member_weight(span_of(name), span_of(cluster.node[lead].run_id))))
 			lead = i;
 	return lead;
 }
@@ -52,7 +52,7 @@ static unsigned asked_by(unsigned d, unsigned node, enum call_kind kind)
 	const struct parcel *p;
 	unsigned n = 0;
 
-	TAILQ_FOREACH(p, &stage.daemon[d].queue[node], link)
+	TAILQ_FOREACH(p, &cluster.daemon[d].queue[node], link)
 		n += p->call.kind == kind;
 	return n;
 }
@@ -109,21 +109,21 @@ START_TEST(who_wins_at_the_leading_node_has_the_token_of_that_node_after_two_rou
 	unsigned lead, extends;
 	int64_t base;
 
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	lead = leading("a", 0);
 	for (unsigned i = 0; i < 3; i++)
 		if (i != lead)
 			key_is_overwritten(i, "a", i == (lead + 1) % 3 ? "d1:1:00" : "d2:2:00", 50 * SEC);
 	extends = asked(CALL_EXTEND);
-	memory_set_fence(stage.node[lead].memory, memory_fence(stage.node[lead].memory) + 1000);
+	memory_set_fence(cluster.node[lead].memory, memory_fence(cluster.node[lead].memory) + 1000);
 	says(1, "LOCK a wait=1m");
 	hears_nothing(1);
 	ck_assert_int_eq(figure(0, METRIC_SPLITS), 1);
-	base = memory_fence(stage.node[lead].memory) + 1;
+	base = memory_fence(cluster.node[lead].memory) + 1;
 	for (unsigned i = 0; i < 3; i++)
 		if (i != lead)
-			memory_remove(stage.node[i].memory, SPAN("a"));
+			memory_remove(cluster.node[i].memory, SPAN("a"));
 	passes(SEC);
 	ck_assert_int_eq(number_in(hears(1, GRANT), "fence"), base);
 	ck_assert_uint_eq(asked(CALL_EXTEND), extends);
@@ -172,7 +172,7 @@ START_TEST(a_leading_node_that_was_waited_for_in_vain_is_passed_over_from_then_o
 {
 	unsigned lead, next, asked_in_vain;
 
-	stage_begin(5);
+	cluster_begin(5);
 	passes(2 * SEC);
 	lead = leading("a", 0);
 	next = leading("a", (uint16_t)(1u << lead));
@@ -183,11 +183,11 @@ START_TEST(a_leading_node_that_was_waited_for_in_vain_is_passed_over_from_then_o
 	asked_in_vain = asked_by(0, lead, CALL_ACQUIRE);
 	ck_assert_uint_ge(asked_in_vain, 1);
 	for (unsigned i = 0; i < 5; i++)
-		stage.node[i].count[CALL_ACQUIRE] = 0;
+		cluster.node[i].count[CALL_ACQUIRE] = 0;
 	passes(20 * MSEC);
 	ck_assert_uint_eq(asked_by(0, lead, CALL_ACQUIRE), asked_in_vain);
 	for (unsigned i = 0; i < 5; i++)
-		ck_assert(i == next ? stage.node[i].count[CALL_ACQUIRE] > 1 : stage.node[i].count[CALL_ACQUIRE] == 0);
+		ck_assert(i == next ? cluster.node[i].count[CALL_ACQUIRE] > 1 : cluster.node[i].count[CALL_ACQUIRE] == 0);
 	feels(lead, MOOD_WELL);
 	hears_nothing(1);
 }
@@ -231,18 +231,18 @@ START_TEST(a_waiter_who_is_refused_by_the_leading_node_asks_all_again_in_a_secon
 {
 	unsigned lead, other, together, alone;
 
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	lead = leading("a", 0);
 	other = lead == 0 ? 1 : 0;
 	falls(3 - lead - other);
 	key_is_overwritten(lead, "a", "orphan", 50 * SEC);
 	says(1, "LOCK a wait=1m");
-	stage.node[other].count[CALL_ACQUIRE] = stage.node[lead].count[CALL_ACQUIRE] = 0;
+	cluster.node[other].count[CALL_ACQUIRE] = cluster.node[lead].count[CALL_ACQUIRE] = 0;
 	passes(900 * MSEC);
 	/* Eight at the leading node alone, and then all at once again. */
-	together = stage.node[other].count[CALL_ACQUIRE];
-	alone = stage.node[lead].count[CALL_ACQUIRE] - together;
+	together = cluster.node[other].count[CALL_ACQUIRE];
+	alone = cluster.node[lead].count[CALL_ACQUIRE] - together;
 	ck_assert_uint_ge(together, 2);
 	ck_assert_uint_ge(alone, 8 * together);
 	ck_assert_uint_le(alone, 8 * (together + 1));
@@ -256,19 +256,19 @@ END_TEST
 /* It has waited for long, and pauses are long by now. */
 START_TEST(a_release_that_comes_while_the_stores_are_asked_is_no_split)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	falls(2);
 	key_is_overwritten(0, "a", "d1:1:00", 50 * SEC);
 	key_is_overwritten(1, "a", "d1:1:00", 50 * SEC);
 	says(1, "LOCK a wait=1m");
 	passes(40 * SEC);
 	hears_nothing(1);
-	memory_remove(stage.node[0].memory, SPAN("a"));
+	memory_remove(cluster.node[0].memory, SPAN("a"));
 	feels(1, MOOD_TARDY);
 	is_woken(0, 0, "a");
 	is_woken(0, 1, "a");
 	ck_assert_int_eq(figure(0, METRIC_SPLITS), 0);
-	memory_remove(stage.node[1].memory, SPAN("a"));
+	memory_remove(cluster.node[1].memory, SPAN("a"));
 	is_woken(0, 1, "a");
 	feels(1, MOOD_WELL);
 	ck_assert_int_eq(figure(0, METRIC_SPLITS), 1);
@@ -292,19 +292,19 @@ START_TEST(a_lock_that_was_won_begins_with_all_nodes_at_once)
 	for (unsigned k = 1; k < 4; k++)
 		ignores(k);
 	for (unsigned i = 0; i < 3; i++)
-		stage.node[i].count[CALL_ACQUIRE] = 0;
+		cluster.node[i].count[CALL_ACQUIRE] = 0;
 	says(1, "LOCK a");
 	hears(1, GRANT);
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert_uint_eq(stage.node[i].count[CALL_ACQUIRE], 1);
+		ck_assert_uint_eq(cluster.node[i].count[CALL_ACQUIRE], 1);
 }
 END_TEST
 
 /* redis.foreign: after hand-overs the name is left alone for a moment, and not given up. */
 START_TEST(a_lock_that_was_won_and_left_alone_begins_with_all_nodes_at_once)
 {
-	stage_open(3);
-	stage.conf.foreign = true;
+	cluster_open(3);
+	cluster.conf.foreign = true;
 	daemon_starts(0);
 	passes(2 * SEC);
 	key_is_overwritten(0, "a", "d1:1:00", MSEC);
@@ -320,11 +320,11 @@ START_TEST(a_lock_that_was_won_and_left_alone_begins_with_all_nodes_at_once)
 	says(2, "UNLOCK a"); /* no hand-over after 100 ms of them */
 	hears_nothing(3);
 	for (unsigned i = 0; i < 3; i++)
-		stage.node[i].count[CALL_ACQUIRE] = 0;
+		cluster.node[i].count[CALL_ACQUIRE] = 0;
 	all_feel(MOOD_SILENT);
 	passes(150 * MSEC);
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert_uint_eq(stage.node[i].count[CALL_ACQUIRE], 1);
+		ck_assert_uint_eq(cluster.node[i].count[CALL_ACQUIRE], 1);
 	all_feel(MOOD_WELL);
 	hears(3, "OK name=a *");
 	ignores(1);
@@ -337,7 +337,7 @@ START_TEST(who_was_kept_by_the_key_of_nobody_has_the_lock_soon_after_its_end)
 {
 	int64_t stands = 1 * SEC + _i * 80 * MSEC, took = -stands;
 
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	falls(2);
 	feels(0, MOOD_SILENT);
@@ -367,7 +367,7 @@ Suite *split_suite(void)
 	tcase_add_test(order, the_order_of_the_nodes_is_the_same_in_every_daemon_of_every_version);
 	tcase_add_test(order, every_node_leads_its_share_of_the_names);
 	suite_add_tcase(suite, order);
-	tcase_add_checked_fixture(lead, NULL, stage_close);
+	tcase_add_checked_fixture(lead, NULL, cluster_close);
 	tcase_add_loop_test(lead, after_a_split_all_daemons_ask_the_leading_node_and_it_alone, 0, 2);
 	tcase_add_test(lead, who_wins_at_the_leading_node_has_the_token_of_that_node_after_two_round_trips);
 	tcase_add_test(lead, a_leading_node_that_does_not_answer_delays_nobody);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/debt.c, pace.c: what stores that were too busy are told later. */
-#include "tests/unit/crowd.h"
-#include "tests/unit/secret.h"
-#include "tests/unit/stage_part.h"
+#include "tests/fixture/full_window.h"
+#include "tests/fixture/resumable.h"
+#include "tests/fixture/cluster_part.h"
 
 #include <check.h>
 
@@ -17,11 +17,11 @@ START_TEST(a_store_that_is_busy_is_told_a_little_later_who_left_its_line)
 	says(4, "LOCK b wait=1m");
 	is_full(2, 5);
 	goes(4, GONE_HANGUP);
-	ck_assert_uint_eq(stage.node[0].count[CALL_WITHDRAW], 1);
-	ck_assert_uint_eq(stage.node[2].count[CALL_WITHDRAW], 0);
+	ck_assert_uint_eq(cluster.node[0].count[CALL_WITHDRAW], 1);
+	ck_assert_uint_eq(cluster.node[2].count[CALL_WITHDRAW], 0);
 	feels(2, MOOD_WELL);
 	passes(100 * MSEC);
-	ck_assert_uint_eq(stage.node[2].count[CALL_WITHDRAW], 1);
+	ck_assert_uint_eq(cluster.node[2].count[CALL_WITHDRAW], 1);
 }
 END_TEST
 
@@ -40,10 +40,10 @@ START_TEST(a_store_that_was_too_busy_to_be_told_is_asked_again_once_the_key_has_
 	says(3, "LOCK a wait=1m");
 	passes(1900 * MSEC);
 	feels(2, MOOD_WELL);
-	asked = stage.node[2].count[CALL_ACQUIRE];
+	asked = cluster.node[2].count[CALL_ACQUIRE];
 	passes(100 * MSEC);
 	hears(3, "OK *");
-	ck_assert_uint_eq(stage.node[2].count[CALL_ACQUIRE], asked + 1);
+	ck_assert_uint_eq(cluster.node[2].count[CALL_ACQUIRE], asked + 1);
 }
 END_TEST
 
@@ -58,20 +58,20 @@ START_TEST(a_store_that_was_too_busy_to_be_told_is_not_asked_although_it_is_told
 	is_full(2, 2);
 	says(1, "UNLOCK a");
 	hears(1, "OK *");
-	asked_there = stage.node[2].count[CALL_ACQUIRE];
+	asked_there = cluster.node[2].count[CALL_ACQUIRE];
 	says(1, "LOCK a");
 	hears(1, "OK name=a *");
-	ck_assert_uint_eq(stage.node[2].count[CALL_RELEASE], 0);
+	ck_assert_uint_eq(cluster.node[2].count[CALL_RELEASE], 0);
 	serves(2, waiting_at(2));
 	says(1, "EXTEND a ttl=9s");
 	hears(1, "OK name=a *");
 	says(1, "UNLOCK a");
 	hears(1, "OK *");
 	serves(2, waiting_at(2));
-	ck_assert_uint_eq(stage.node[2].count[CALL_RELEASE], 1);
+	ck_assert_uint_eq(cluster.node[2].count[CALL_RELEASE], 1);
 	says(1, "LOCK a");
 	hears(1, "OK name=a *");
-	ck_assert_uint_eq(stage.node[2].count[CALL_ACQUIRE], asked_there);
+	ck_assert_uint_eq(cluster.node[2].count[CALL_ACQUIRE], asked_there);
 	feels(2, MOOD_WELL);
 }
 END_TEST
@@ -88,10 +88,10 @@ START_TEST(stores_that_were_too_busy_to_be_told_of_two_releases_are_told_of_them
 		feels(node, MOOD_SILENT);
 		says(3, "LOCK first-%u", node);
 		says(4, "LOCK second-%u", node);
-		told[node] = stage.node[node].count[CALL_RELEASE];
+		told[node] = cluster.node[node].count[CALL_RELEASE];
 		says(1, "UNLOCK a");
 		hears(1, "OK *");
-		ck_assert_uint_eq(stage.node[node].count[CALL_RELEASE], told[node]);
+		ck_assert_uint_eq(cluster.node[node].count[CALL_RELEASE], told[node]);
 		feels(node, MOOD_WELL);
 		ck_assert(key_is_there(node, "a"));
 	}
@@ -99,7 +99,7 @@ START_TEST(stores_that_were_too_busy_to_be_told_of_two_releases_are_told_of_them
 	hears(1, "OK name=a *");
 	ck_assert(key_is_there(0, "a"));
 	for (unsigned node = 1; node < 3; node++)
-		ck_assert_uint_eq(stage.node[node].count[CALL_RELEASE], told[node] + 1);
+		ck_assert_uint_eq(cluster.node[node].count[CALL_RELEASE], told[node] + 1);
 	says(1, "UNLOCK a");
 	hears(1, "OK *");
 	for (unsigned node = 0; node < 3; node++)
@@ -126,10 +126,10 @@ START_TEST(a_store_that_was_too_busy_to_be_told_is_told_when_another_has_gone_an
 }
 END_TEST
 
-/* Of an adopted lock: what a former life sent and is carried out late must find nothing to take the place of. */
-START_TEST(the_values_of_former_lives_are_released_together_with_the_present_one_also_when_that_is_waited_for)
+/* Of an adopted lock: what a previous run sent and is carried out late must find nothing to take the place of. */
+START_TEST(the_values_of_previous_runs_are_released_together_with_the_present_one_also_when_that_is_waited_for)
 {
-	struct stage_daemon *d = &stage.daemon[0];
+	struct cluster_daemon *d = &cluster.daemon[0];
 	struct secret s;
 	struct parcel *p;
 	char former[VALUE_MAX] = "";
@@ -139,7 +139,7 @@ START_TEST(the_values_of_former_lives_are_released_together_with_the_present_one
 	s = says_hello(1, "grace=30s");
 	says(1, "LOCK a");
 	hears(1, "OK name=a *");
-	snprintf(former, sizeof(former), "%.*s", (int)stage.node[2].last[CALL_ACQUIRE].call.value.n, stage.node[2].last[CALL_ACQUIRE].call.value.p);
+	snprintf(former, sizeof(former), "%.*s", (int)cluster.node[2].last[CALL_ACQUIRE].call.value.n, cluster.node[2].last[CALL_ACQUIRE].call.value.p);
 	feels(2, MOOD_SILENT);
 	daemon_returns(0);
 	passes(100 * MSEC);
@@ -175,13 +175,13 @@ Suite *told_late_suite(void)
 	Suite *suite = suite_create("told_late");
 	TCase *tc = tcase_create("releases");
 
-	tcase_add_checked_fixture(tc, NULL, stage_close);
+	tcase_add_checked_fixture(tc, NULL, cluster_close);
 	tcase_add_test(tc, a_store_that_is_busy_is_told_a_little_later_who_left_its_line);
 	tcase_add_test(tc, a_store_that_was_too_busy_to_be_told_is_asked_again_once_the_key_has_expired);
 	tcase_add_test(tc, a_store_that_was_too_busy_to_be_told_is_not_asked_although_it_is_told_of_a_later_release);
 	tcase_add_test(tc, stores_that_were_too_busy_to_be_told_of_two_releases_are_told_of_them_right_before_they_are_asked);
 	tcase_add_test(tc, a_store_that_was_too_busy_to_be_told_is_told_when_another_has_gone_and_it_is_needed);
-	tcase_add_test(tc, the_values_of_former_lives_are_released_together_with_the_present_one_also_when_that_is_waited_for);
+	tcase_add_test(tc, the_values_of_previous_runs_are_released_together_with_the_present_one_also_when_that_is_waited_for);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

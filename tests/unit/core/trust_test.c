@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/member.c: trust_first_start, and when it ends. */
-#include "tests/unit/stage.h"
+#include "tests/fixture/cluster.h"
 
 #include <check.h>
 
@@ -8,7 +8,7 @@
 
 START_TEST(on_a_first_start_all_blank_stores_are_trusted_at_once)
 {
-	stage_open(3);
+	cluster_open(3);
 	daemon_starts(0);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 3);
 }
@@ -16,8 +16,8 @@ END_TEST
 
 START_TEST(on_a_first_start_a_slow_store_is_waited_for_a_moment_and_then_takes_the_long_way)
 {
-	stage_open(3);
-	stage.node[2].up = false;
+	cluster_open(3);
+	cluster.node[2].up = false;
 	daemon_starts(0);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
 	passes(2100 * MSEC);
@@ -29,10 +29,10 @@ END_TEST
 
 START_TEST(what_a_reboot_took_with_it_is_waited_for_since_the_boot)
 {
-	stage_open(1);
-	stage.now.us = 5 * SEC;
-	stage.conf.trust_first_start = false;
-	stage.conf.rebooted = true;
+	cluster_open(1);
+	cluster.now.us = 5 * SEC;
+	cluster.conf.trust_first_start = false;
+	cluster.conf.rebooted = true;
 	daemon_starts(0);
 	says(1, "LOCK a");
 	hears(1, "ERR QUORUM *retry_ms=25604*");
@@ -52,10 +52,10 @@ END_TEST
 
 START_TEST(a_boot_that_is_long_ago_is_waited_for_no_more)
 {
-	stage_open(1);
-	stage.now.us = G_US + SEC;
-	stage.conf.trust_first_start = false;
-	stage.conf.rebooted = true;
+	cluster_open(1);
+	cluster.now.us = G_US + SEC;
+	cluster.conf.trust_first_start = false;
+	cluster.conf.rebooted = true;
 	daemon_starts(0);
 	passes(0);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 1);
@@ -64,7 +64,7 @@ END_TEST
 
 START_TEST(one_marker_is_enough_to_trust_nobody)
 {
-	stage_open(3);
+	cluster_open(3);
 	marker_is_set(2, "q|old|x|y|z");
 	daemon_starts(0);
 	passes(10 * SEC);
@@ -76,8 +76,8 @@ END_TEST
 
 START_TEST(a_marker_that_shows_late_stops_the_trust_in_the_others)
 {
-	stage_open(3);
-	stage.node[2].up = false;
+	cluster_open(3);
+	cluster.node[2].up = false;
 	marker_is_set(2, "q|old|x|y|z");
 	daemon_starts(0);
 	passes(500 * MSEC);
@@ -89,8 +89,8 @@ END_TEST
 
 START_TEST(less_than_a_quorum_is_never_trusted)
 {
-	stage_open(3);
-	stage.node[1].up = stage.node[2].up = false;
+	cluster_open(3);
+	cluster.node[1].up = cluster.node[2].up = false;
 	daemon_starts(0);
 	passes(60 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
@@ -102,7 +102,7 @@ END_TEST
 
 START_TEST(trust_ends_with_the_first_join)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	restarts_blank(0);
 	passes(20 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
@@ -113,15 +113,15 @@ END_TEST
 /* Blank at first, and found to be unfit a second later, when the others have had their time. */
 START_TEST(a_blank_store_that_must_not_be_used_is_not_trusted)
 {
-	stage_open(3);
-	stage.node[2].up = false;
-	stage.conf.clock_tol_us = 5 * SEC;
+	cluster_open(3);
+	cluster.node[2].up = false;
+	cluster.conf.clock_tol_us = 5 * SEC;
 	if (_i)
-		stage.node[0].clock_us = 3600 * SEC; /* there was no other clock to hold it against when it was looked at first */
+		cluster.node[0].clock_us = 3600 * SEC; /* there was no other clock to hold it against when it was looked at first */
 	daemon_starts(0);
 	passes(500 * MSEC);
 	if (!_i)
-		stage.node[0].probe.role = SPAN("slave");
+		cluster.node[0].probe.role = SPAN("slave");
 	passes(1600 * MSEC);
 	ck_assert_int_eq(strncmp(store_state(0, 0), "refused", 7), 0);
 	ck_assert_str_eq(marker_of(0), "");
@@ -135,8 +135,8 @@ END_TEST
 /* Store 0 is looked at again at the moment when the last one shows that it is blank. */
 static void the_other_is_trusted_while_it_is_asked(int64_t hangs_us)
 {
-	stage_open(2);
-	stage.node[1].up = false;
+	cluster_open(2);
+	cluster.node[1].up = false;
 	daemon_starts(0);
 	passes(990 * MSEC);
 	feels(0, MOOD_SILENT);
@@ -164,14 +164,14 @@ END_TEST
 
 START_TEST(a_store_that_hung_while_it_was_to_be_joined_is_trusted_no_more)
 {
-	stage_open(2);
-	stage.node[1].up = false;
+	cluster_open(2);
+	cluster.node[1].up = false;
 	daemon_starts(0);
 	passes(100 * MSEC);
 	feels(0, MOOD_SILENT);
 	comes(1);
 	ck_assert_str_eq(store_state(0, 1), "joined");
-	passes(stage.conf.timeout_us + 20 * MSEC);
+	passes(cluster.conf.timeout_us + 20 * MSEC);
 	feels(0, MOOD_WELL);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: it carries no marker: new, restarted blank, or flushed");
 }
@@ -182,7 +182,7 @@ Suite *trust_suite(void)
 	Suite *suite = suite_create("trust");
 	TCase *trust = tcase_create("trust");
 
-	tcase_add_checked_fixture(trust, NULL, stage_close);
+	tcase_add_checked_fixture(trust, NULL, cluster_close);
 	tcase_add_test(trust, on_a_first_start_all_blank_stores_are_trusted_at_once);
 	tcase_add_test(trust, on_a_first_start_a_slow_store_is_waited_for_a_moment_and_then_takes_the_long_way);
 	tcase_add_test(trust, what_a_reboot_took_with_it_is_waited_for_since_the_boot);

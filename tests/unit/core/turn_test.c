@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/turn.c: tickets, by which daemons stand in line for a name. */
-#include "tests/unit/stage.h"
+#include "tests/fixture/cluster.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ struct ticket {
 /* That of the last request for a lock that any daemon sent to store 0. */
 static struct ticket last_ticket(void)
 {
-	struct span span = stage.node[0].last[CALL_ACQUIRE].call.ticket;
+	struct span span = cluster.node[0].last[CALL_ACQUIRE].call.ticket;
 	struct ticket ticket;
 
 	ck_assert_uint_gt(span.n, 17);
@@ -45,7 +45,7 @@ static void two_ask_one_after_the_other(void)
 
 START_TEST(who_asked_first_has_the_smaller_ticket_though_a_fence_is_ahead_of_every_clock)
 {
-	stage_begin(3); /* the join has lifted the fences */
+	cluster_begin(3); /* the join has lifted the fences */
 	daemon_starts(1);
 	two_ask_one_after_the_other();
 }
@@ -54,9 +54,9 @@ END_TEST
 /* One store's clock is ahead, another's is behind. */
 START_TEST(stores_whose_clocks_differ_do_not_change_the_order)
 {
-	stage_open(3);
-	stage.node[0].clock_us = 200 * MSEC;
-	stage.node[1].clock_us = -200 * MSEC;
+	cluster_open(3);
+	cluster.node[0].clock_us = 200 * MSEC;
+	cluster.node[1].clock_us = -200 * MSEC;
 	daemon_starts(0);
 	daemon_starts(1);
 	passes(2 * SEC);
@@ -66,7 +66,7 @@ END_TEST
 
 START_TEST(a_ticket_is_a_moment_of_the_stores_clock)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	says(1, "LOCK a");
 	hears(1, "OK *");
 	says(2, "LOCK b wait=1m");
@@ -79,21 +79,21 @@ END_TEST
 /* Theirs is the same for all daemons, whatever each takes for the time. */
 START_TEST(a_ticket_is_drawn_from_the_clocks_of_the_stores_and_not_from_ours)
 {
-	stage_open(3);
+	cluster_open(3);
 	for (unsigned i = 0; i < 3; i++)
-		stage.node[i].clock_us = 40 * SEC;
+		cluster.node[i].clock_us = 40 * SEC;
 	daemon_starts(0);
 	passes(11 * SEC);
 	says(1, "LOCK a wait=1m");
 	hears(1, "OK *");
-	ck_assert_int_eq(strtoll(last_ticket().text, NULL, 10) / SEC, (STAGE_WALL_US + stage.now.us + 40 * SEC) / SEC);
+	ck_assert_int_eq(strtoll(last_ticket().text, NULL, 10) / SEC, (CLUSTER_WALL_US + cluster.now.us + 40 * SEC) / SEC);
 }
 END_TEST
 
 /* 1 says this request for a, which 2 holds at another daemon. Its ticket. */
 static struct ticket waits_behind_another_daemon(const char *request)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	daemon_starts(1);
 	passes(2 * SEC);
 	session_opens(2, 1);
@@ -109,12 +109,12 @@ START_TEST(who_reaches_no_quorum_leaves_the_line_and_comes_back_with_the_same_ti
 	unsigned before;
 
 	ticket = waits_behind_another_daemon("LOCK a wait=1m");
-	before = stage.node[0].count[CALL_WITHDRAW];
+	before = cluster.node[0].count[CALL_WITHDRAW];
 	falls(1);
 	falls(2);
 	passes(1500 * MSEC);
-	ck_assert_uint_eq(stage.node[0].count[CALL_WITHDRAW], before + 1);
-	ck_assert_int_eq(strncmp(stage.node[0].last[CALL_WITHDRAW].ticket, ticket.text, strlen(ticket.text)), 0);
+	ck_assert_uint_eq(cluster.node[0].count[CALL_WITHDRAW], before + 1);
+	ck_assert_int_eq(strncmp(cluster.node[0].last[CALL_WITHDRAW].ticket, ticket.text, strlen(ticket.text)), 0);
 	comes(1);
 	comes(2);
 	passes(1500 * MSEC);
@@ -133,19 +133,19 @@ START_TEST(who_waits_when_the_clocks_are_set_back_has_a_ticket_by_the_new_time)
 	unsigned left;
 
 	before = waits_behind_another_daemon("LOCK a wait=2m");
-	left = stage.node[0].count[CALL_WITHDRAW];
+	left = cluster.node[0].count[CALL_WITHDRAW];
 	for (unsigned i = 0; i < 3; i++)
-		stage.node[i].clock_us = -3600 * SEC;
+		cluster.node[i].clock_us = -3600 * SEC;
 	passes(3 * SEC);
 	after = last_ticket();
 	ck_assert_int_eq((strtoll(before.text, NULL, 10) - strtoll(after.text, NULL, 10) + SEC / 2) / SEC, 3600);
-	ck_assert_uint_eq(stage.node[0].count[CALL_WITHDRAW], left + 1);
-	ck_assert_int_eq(strncmp(stage.node[0].last[CALL_WITHDRAW].ticket, before.text, strlen(before.text)), 0);
+	ck_assert_uint_eq(cluster.node[0].count[CALL_WITHDRAW], left + 1);
+	ck_assert_int_eq(strncmp(cluster.node[0].last[CALL_WITHDRAW].ticket, before.text, strlen(before.text)), 0);
 	/* It stays so: a moment later, and when they are right again. */
 	passes(5 * SEC);
 	ck_assert_str_eq(last_ticket().text, after.text);
 	for (unsigned i = 0; i < 3; i++)
-		stage.node[i].clock_us = 0;
+		cluster.node[i].clock_us = 0;
 	passes(90 * SEC);
 	ck_assert_str_eq(last_ticket().text, after.text);
 	ignores(1);
@@ -156,7 +156,7 @@ END_TEST
 /* A round for a request that does not wait is under way, and shows no ticket, when the first waiter comes. */
 START_TEST(a_waiter_that_comes_during_a_round_without_a_ticket_stands_in_line_at_once)
 {
-	stage_begin(1);
+	cluster_begin(1);
 	daemon_starts(1);
 	passes(2 * SEC);
 	session_opens(2, 1);
@@ -165,10 +165,10 @@ START_TEST(a_waiter_that_comes_during_a_round_without_a_ticket_stands_in_line_at
 	feels(0, MOOD_SILENT);
 	says(1, "@now LOCK a");
 	says(1, "@later LOCK a wait=1m");
-	ck_assert_uint_eq(stage.node[0].last[CALL_ACQUIRE].call.ticket.n, 0);
+	ck_assert_uint_eq(cluster.node[0].last[CALL_ACQUIRE].call.ticket.n, 0);
 	feels(0, MOOD_WELL);
 	hears(1, "@now BUSY *");
-	ck_assert_uint_gt(stage.node[0].last[CALL_ACQUIRE].call.ticket.n, 0);
+	ck_assert_uint_gt(cluster.node[0].last[CALL_ACQUIRE].call.ticket.n, 0);
 	ignores(2);
 }
 END_TEST
@@ -178,7 +178,7 @@ START_TEST(a_round_for_who_does_not_wait_shows_the_ticket_of_who_waits_behind_it
 {
 	unsigned before[3], shown = 0;
 
-	stage_begin(3);
+	cluster_begin(3);
 	key_is_overwritten(0, "a", "0123456789abcdef.x:1:00", 200 * MSEC);
 	key_is_overwritten(1, "a", "0123456789abcdef.y:1:00", 200 * MSEC);
 	all_feel(MOOD_SILENT);
@@ -187,12 +187,12 @@ START_TEST(a_round_for_who_does_not_wait_shows_the_ticket_of_who_waits_behind_it
 	all_feel(MOOD_WELL);
 	hears_nothing(1);
 	for (unsigned i = 0; i < 3; i++)
-		before[i] = stage.node[i].count[CALL_ACQUIRE];
+		before[i] = cluster.node[i].count[CALL_ACQUIRE];
 	all_feel(MOOD_SILENT);
 	passes(20 * MSEC);
 	for (unsigned i = 0; i < 3; i++)
-		if (stage.node[i].count[CALL_ACQUIRE] > before[i])
-			shown += stage.node[i].last[CALL_ACQUIRE].call.ticket.n > 0;
+		if (cluster.node[i].count[CALL_ACQUIRE] > before[i])
+			shown += cluster.node[i].last[CALL_ACQUIRE].call.ticket.n > 0;
 	all_feel(MOOD_WELL);
 	ck_assert_uint_gt(shown, 0);
 	passes(SEC);
@@ -203,7 +203,7 @@ END_TEST
 /* What another daemon left with keep= ends in this very millisecond: "0 ms" is no reason to wait for the next poll. */
 START_TEST(what_ends_within_the_millisecond_is_asked_for_again_at_once)
 {
-	stage_begin(3);
+	cluster_begin(3);
 	passes(2 * SEC);
 	for (unsigned i = 0; i < 3; i++)
 		key_is_overwritten(i, "a", "0123456789abcdef.db3:7:00ff", 5 * MSEC);
@@ -220,7 +220,7 @@ START_TEST(a_waiter_that_comes_while_the_leading_node_is_asked_is_known_to_the_o
 {
 	unsigned shown = 0;
 
-	stage_begin(3);
+	cluster_begin(3);
 	key_is_overwritten(0, "a", "0123456789abcdef.x:1:00", MSEC);
 	key_is_overwritten(1, "a", "0123456789abcdef.y:1:00", MSEC);
 	says(1, "@now LOCK a");
@@ -231,7 +231,7 @@ START_TEST(a_waiter_that_comes_while_the_leading_node_is_asked_is_known_to_the_o
 	passes(1500); /* the leading node is not waited for any longer */
 	for (unsigned i = 0; i < 3; i++) {
 		ck_assert_uint_gt(waiting_at(i), 0);
-		shown += stage.node[i].last[CALL_ACQUIRE].call.ticket.n > 0;
+		shown += cluster.node[i].last[CALL_ACQUIRE].call.ticket.n > 0;
 	}
 	ck_assert_uint_eq(shown, 2);
 	all_feel(MOOD_WELL);
@@ -246,7 +246,7 @@ Suite *turn_suite(void)
 	Suite *suite = suite_create("turn");
 	TCase *ticket = tcase_create("ticket");
 
-	tcase_add_checked_fixture(ticket, NULL, stage_close);
+	tcase_add_checked_fixture(ticket, NULL, cluster_close);
 	tcase_add_test(ticket, who_asked_first_has_the_smaller_ticket_though_a_fence_is_ahead_of_every_clock);
 	tcase_add_test(ticket, stores_whose_clocks_differ_do_not_change_the_order);
 	tcase_add_test(ticket, a_ticket_is_a_moment_of_the_stores_clock);

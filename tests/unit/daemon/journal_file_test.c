@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/journal.c: what was written is read again by the next life, and nothing else is. */
-#include "tests/unit/past.h"
+/* daemon/journal.c: what was written is read again by the next run, and nothing else is. */
+#include "tests/fixture/journal_run.h"
 
 #include <check.h>
 #include <errno.h>
@@ -11,12 +11,12 @@
 
 START_TEST(as_long_as_nothing_is_added_there_is_no_file)
 {
-	past_life(PAST_BOOT);
-	ck_assert_str_eq(past_read(), "");
-	journal_write(&past.j, past.now);
-	ck_assert(!journal_wants_snapshot(&past.j, past.now));
-	ck_assert_int_eq(past_size(), -1);
-	journal_close(&past.j);
+	journal_run_begin(JOURNAL_RUN_BOOT);
+	ck_assert_str_eq(journal_run_read(), "");
+	journal_write(&journal_run.j, journal_run.now);
+	ck_assert(!journal_wants_snapshot(&journal_run.j, journal_run.now));
+	ck_assert_int_eq(journal_run_size(), -1);
+	journal_close(&journal_run.j);
 }
 END_TEST
 
@@ -24,12 +24,12 @@ START_TEST(what_was_written_is_read_again_in_order)
 {
 	struct stat st;
 
-	past_write_three();
-	ck_assert_int_eq(stat(past.path, &st), 0);
+	journal_run_write_three();
+	ck_assert_int_eq(stat(journal_run.path, &st), 0);
 	ck_assert_int_eq(st.st_mode & 07777, 0600);
-	ck_assert_int_eq(st.st_size, PAST_HEADER + 3 * PAST_FRAME + 8);
-	ck_assert_str_eq(next_life_reads(PAST_BOOT), "one||three|");
-	ck_assert_str_eq(next_life_reads(PAST_BOOT), "one||three|");
+	ck_assert_int_eq(st.st_size, JOURNAL_RUN_HEADER + 3 * JOURNAL_RUN_FRAME + 8);
+	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "one||three|");
+	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "one||three|");
 }
 END_TEST
 
@@ -41,26 +41,26 @@ START_TEST(records_are_bytes_of_any_number)
 
 	for (i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (char)(i * i >> 3);
-	past_life(PAST_BOOT);
-	journal_add(&past.j, (struct span){bytes, sizeof(bytes)});
-	journal_add(&past.j, (struct span){bytes + 5, 1000});
-	journal_write(&past.j, past.now);
-	journal_close(&past.j);
-	past_life(PAST_BOOT);
-	ck_assert(journal_next(&past.j, &record) && span_equal(record, (struct span){bytes, sizeof(bytes)}));
-	ck_assert(journal_next(&past.j, &record) && span_equal(record, (struct span){bytes + 5, 1000}));
-	ck_assert(!journal_next(&past.j, &record));
-	journal_close(&past.j);
+	journal_run_begin(JOURNAL_RUN_BOOT);
+	journal_add(&journal_run.j, (struct span){bytes, sizeof(bytes)});
+	journal_add(&journal_run.j, (struct span){bytes + 5, 1000});
+	journal_write(&journal_run.j, journal_run.now);
+	journal_close(&journal_run.j);
+	journal_run_begin(JOURNAL_RUN_BOOT);
+	ck_assert(journal_next(&journal_run.j, &record) && span_equal(record, (struct span){bytes, sizeof(bytes)}));
+	ck_assert(journal_next(&journal_run.j, &record) && span_equal(record, (struct span){bytes + 5, 1000}));
+	ck_assert(!journal_next(&journal_run.j, &record));
+	journal_close(&journal_run.j);
 }
 END_TEST
 
 START_TEST(what_was_not_written_is_not_there)
 {
-	past_life(PAST_BOOT);
-	past_write("one");
-	past_add("two");
-	journal_close(&past.j);
-	ck_assert_str_eq(next_life_reads(PAST_BOOT), "one|");
+	journal_run_begin(JOURNAL_RUN_BOOT);
+	journal_run_write("one");
+	journal_run_add("two");
+	journal_close(&journal_run.j);
+	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "one|");
 }
 END_TEST
 
@@ -69,46 +69,46 @@ START_TEST(a_file_torn_at_any_byte_ends_with_its_last_whole_record)
 	static const struct {
 		off_t n;
 		const char *text;
-	} part[] = {{PAST_FRAME + 3, ""}, {2 * PAST_FRAME + 3, "one|"}, {3 * PAST_FRAME + 8, "one||"}, {3 * PAST_FRAME + 9, "one||three|"}};
+	} part[] = {{JOURNAL_RUN_FRAME + 3, ""}, {2 * JOURNAL_RUN_FRAME + 3, "one|"}, {3 * JOURNAL_RUN_FRAME + 8, "one||"}, {3 * JOURNAL_RUN_FRAME + 9, "one||three|"}};
 	off_t n;
 	size_t i;
 
-	for (n = 0; n <= 3 * PAST_FRAME + 8; n++) {
-		past_write_three();
-		ck_assert_int_eq(truncate(past.path, PAST_HEADER + n), 0);
+	for (n = 0; n <= 3 * JOURNAL_RUN_FRAME + 8; n++) {
+		journal_run_write_three();
+		ck_assert_int_eq(truncate(journal_run.path, JOURNAL_RUN_HEADER + n), 0);
 		for (i = 0; n >= part[i].n; i++)
 			;
-		ck_assert_msg(strcmp(next_life_reads(PAST_BOOT), part[i].text) == 0, "%d bytes of records", (int)n);
-		unlink(past.path);
+		ck_assert_msg(strcmp(next_run_reads(JOURNAL_RUN_BOOT), part[i].text) == 0, "%d bytes of records", (int)n);
+		unlink(journal_run.path);
 	}
-	for (n = 0; n < PAST_HEADER; n++) {
-		past_write_three();
-		ck_assert_int_eq(truncate(past.path, n), 0);
-		ck_assert_str_eq(next_life_reads(PAST_BOOT), "");
-		ck_assert_int_eq(unlink(past.bad), 0); /* moved aside */
+	for (n = 0; n < JOURNAL_RUN_HEADER; n++) {
+		journal_run_write_three();
+		ck_assert_int_eq(truncate(journal_run.path, n), 0);
+		ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "");
+		ck_assert_int_eq(unlink(journal_run.bad), 0); /* moved aside */
 	}
 }
 END_TEST
 
-START_TEST(after_a_torn_record_the_next_life_goes_on_with_a_file_of_its_own)
+START_TEST(after_a_torn_record_the_next_run_goes_on_with_a_file_of_its_own)
 {
-	past_write_three();
-	ck_assert_int_eq(truncate(past.path, past_size() - 1), 0);
-	past_life(PAST_BOOT);
-	ck_assert_str_eq(past_read(), "one||");
-	past_add("restored");
-	ck_assert(journal_wants_snapshot(&past.j, past.now));
-	past_snapshot("one and restored");
-	ck_assert(!journal_wants_snapshot(&past.j, past.now));
-	past_write("four");
-	journal_close(&past.j);
-	ck_assert_str_eq(next_life_reads(PAST_BOOT), "one and restored|four|");
+	journal_run_write_three();
+	ck_assert_int_eq(truncate(journal_run.path, journal_run_size() - 1), 0);
+	journal_run_begin(JOURNAL_RUN_BOOT);
+	ck_assert_str_eq(journal_run_read(), "one||");
+	journal_run_add("restored");
+	ck_assert(journal_wants_snapshot(&journal_run.j, journal_run.now));
+	journal_run_snapshot("one and restored");
+	ck_assert(!journal_wants_snapshot(&journal_run.j, journal_run.now));
+	journal_run_write("four");
+	journal_close(&journal_run.j);
+	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "one and restored|four|");
 }
 END_TEST
 
 static void file_flip(off_t bit)
 {
-	int fd = open(past.path, O_RDWR);
+	int fd = open(journal_run.path, O_RDWR);
 	char byte;
 
 	ck_assert_int_eq(pread(fd, &byte, 1, bit / 8), 1);
@@ -122,17 +122,17 @@ START_TEST(nothing_is_believed_of_a_file_with_a_flipped_bit)
 {
 	off_t bit, end;
 
-	past_write_three();
-	end = 8 * past_size();
+	journal_run_write_three();
+	end = 8 * journal_run_size();
 	for (bit = 0; bit < end; bit++) {
 		file_flip(bit);
-		ck_assert_msg(strcmp(next_life_reads(PAST_BOOT), "") == 0, "bit %d of byte %d", (int)(bit % 8), (int)(bit / 8));
-		if (rename(past.bad, past.path) < 0) /* of another boot: removed */
-			past_write_three();
+		ck_assert_msg(strcmp(next_run_reads(JOURNAL_RUN_BOOT), "") == 0, "bit %d of byte %d", (int)(bit % 8), (int)(bit / 8));
+		if (rename(journal_run.bad, journal_run.path) < 0) /* of another boot: removed */
+			journal_run_write_three();
 		else
 			file_flip(bit);
 	}
-	ck_assert_str_eq(next_life_reads(PAST_BOOT), "one||three|");
+	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "one||three|");
 }
 END_TEST
 
@@ -141,44 +141,44 @@ START_TEST(a_file_of_another_boot_goes)
 	static const char *const other[] = {"bbbbbbbb-1111", "", "aaaaaaaa-00000"};
 
 	for (size_t i = 0; i < 3; i++) {
-		past_write_three();
-		ck_assert_str_eq(next_life_reads(other[i]), "");
-		ck_assert_int_eq(past_size(), -1);
+		journal_run_write_three();
+		ck_assert_str_eq(next_run_reads(other[i]), "");
+		ck_assert_int_eq(journal_run_size(), -1);
 	}
-	past_write_three();
-	past.now.us -= 1; /* this clock did not make it */
-	ck_assert_str_eq(next_life_reads(PAST_BOOT), "");
-	ck_assert_int_eq(past_size(), -1);
+	journal_run_write_three();
+	journal_run.now.us -= 1; /* this clock did not make it */
+	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "");
+	ck_assert_int_eq(journal_run_size(), -1);
 }
 END_TEST
 
 START_TEST(what_is_no_journal_is_moved_aside)
 {
-	past_write_three();
+	journal_run_write_three();
 	file_flip(8 * 8);
-	ck_assert_str_eq(next_life_reads(PAST_BOOT), ""); /* another version */
-	ck_assert_int_eq(past_size(), -1);
-	ck_assert_int_eq(unlink(past.bad), 0);
-	ck_assert_int_eq(mkfifo(past.path, 0600), 0);
-	ck_assert_str_eq(next_life_reads(PAST_BOOT), "");
-	ck_assert_int_eq(unlink(past.bad), 0);
-	ck_assert_int_eq(symlink("/dev/zero", past.path), 0);
-	ck_assert_str_eq(next_life_reads(PAST_BOOT), "");
-	ck_assert_int_eq(unlink(past.bad), 0);
-	close(open(past.path, O_WRONLY | O_CREAT, 0600));
-	ck_assert_int_eq(truncate(past.path, (off_t)JOURNAL_FILE_MAX + 1), 0);
-	past_life(PAST_BOOT);
-	ck_assert_str_eq(past_read(), "");
-	past_write("a"); /* the way is free */
-	journal_close(&past.j);
-	ck_assert_str_eq(next_life_reads(PAST_BOOT), "a|");
+	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), ""); /* another version */
+	ck_assert_int_eq(journal_run_size(), -1);
+	ck_assert_int_eq(unlink(journal_run.bad), 0);
+	ck_assert_int_eq(mkfifo(journal_run.path, 0600), 0);
+	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "");
+	ck_assert_int_eq(unlink(journal_run.bad), 0);
+	ck_assert_int_eq(symlink("/dev/zero", journal_run.path), 0);
+	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "");
+	ck_assert_int_eq(unlink(journal_run.bad), 0);
+	close(open(journal_run.path, O_WRONLY | O_CREAT, 0600));
+	ck_assert_int_eq(truncate(journal_run.path, (off_t)JOURNAL_FILE_MAX + 1), 0);
+	journal_run_begin(JOURNAL_RUN_BOOT);
+	ck_assert_str_eq(journal_run_read(), "");
+	journal_run_write("a"); /* the way is free */
+	journal_close(&journal_run.j);
+	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "a|");
 }
 END_TEST
 
 START_TEST(a_folder_that_is_not_there_is_an_error)
 {
-	ck_assert_int_eq(journal_open(&past.j, "/nonexistent", PAST_BOOT, past.now), -ENOENT);
-	journal_close(&past.j);
+	ck_assert_int_eq(journal_open(&journal_run.j, "/nonexistent", JOURNAL_RUN_BOOT, journal_run.now), -ENOENT);
+	journal_close(&journal_run.j);
 }
 END_TEST
 
@@ -188,13 +188,13 @@ Suite *journal_file_suite(void)
 	TCase *c = tcase_create("read");
 
 	tcase_set_timeout(c, 60);
-	tcase_add_checked_fixture(c, past_start, past_stop);
+	tcase_add_checked_fixture(c, journal_runs_start, journal_runs_stop);
 	tcase_add_test(c, as_long_as_nothing_is_added_there_is_no_file);
 	tcase_add_test(c, what_was_written_is_read_again_in_order);
 	tcase_add_test(c, records_are_bytes_of_any_number);
 	tcase_add_test(c, what_was_not_written_is_not_there);
 	tcase_add_test(c, a_file_torn_at_any_byte_ends_with_its_last_whole_record);
-	tcase_add_test(c, after_a_torn_record_the_next_life_goes_on_with_a_file_of_its_own);
+	tcase_add_test(c, after_a_torn_record_the_next_run_goes_on_with_a_file_of_its_own);
 	tcase_add_test(c, nothing_is_believed_of_a_file_with_a_flipped_bit);
 	tcase_add_test(c, a_file_of_another_boot_goes);
 	tcase_add_test(c, what_is_no_journal_is_moved_aside);

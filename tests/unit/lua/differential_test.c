@@ -4,8 +4,8 @@
  * moment, every answer compared field by field, and what stands in the keys afterwards. Redis' clock stands where the test puts it, so even the last microsecond of a key
  * is compared exactly. REDLOCKD_SEED=n repeats a run.
  */
-#include "tests/unit/seed.h"
-#include "tests/unit/trial.h"
+#include "tests/fixture/seed.h"
+#include "tests/fixture/random_calls.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -14,17 +14,17 @@
 #define TRIALS  8
 #define BATCHES 1000
 
-static struct oracle oracle;
+static struct clocked_redis real;
 static unsigned seen[CALL_LOOK + 1][128]; /* how often each code was answered; [kind]['!'] refused */
 
 static void suite_start(void)
 {
-	oracle_start(&oracle, EPOCH_US);
+	clocked_redis_start(&real, EPOCH_US);
 }
 
 static void suite_stop(void)
 {
-	oracle_stop(&oracle);
+	clocked_redis_stop(&real);
 }
 
 /* Version, run_id and replid are each server's own. */
@@ -52,7 +52,7 @@ static const char *answer_print(const struct answer *a, char *out, size_t size)
 	return out;
 }
 
-static void answer_check(const struct trial *t, const struct call *c, const char *who, const struct answer *mine,
+static void answer_check(const struct random_calls *t, const struct call *c, const char *who, const struct answer *mine,
 			 const struct answer *theirs)
 {
 	char a[512], b[512];
@@ -68,7 +68,7 @@ static void answer_check(const struct trial *t, const struct call *c, const char
 
 static void answer_compare(void *context, const struct answer *redis)
 {
-	struct trial *t = context;
+	struct random_calls *t = context;
 	const struct answer *simulated = &t->simulated[t->answered];
 	const struct call *c = &t->call[t->answered++];
 	struct answer mine, theirs = *redis;
@@ -80,23 +80,23 @@ static void answer_compare(void *context, const struct answer *redis)
 	seen[c->kind][(unsigned char)(mine.code ? mine.code : '!')]++;
 }
 
-static void reply_await(struct trial *t)
+static void reply_await(struct random_calls *t)
 {
 	char bytes[16384];
 	ssize_t n;
 
 	do {
-		n = read(oracle.redis->fd, bytes, sizeof(bytes));
+		n = read(real.redis->fd, bytes, sizeof(bytes));
 		ck_assert_int_gt(n, 0);
 		ck_assert_int_eq(resp_feed(&t->resp, bytes, (size_t)n), 0);
 	} while (resp_next(&t->resp) == 0);
 }
 
 /* One script call, as the daemon sends it and reads it. */
-static void batch_carry_out(struct trial *t)
+static void batch_carry_out(struct random_calls *t)
 {
 	const struct script_sink sink = {t, answer_compare};
-	struct span marker = trial_chance(t, 90) ? memory_marker(t->memory) : trial_marker(t);
+	struct span marker = random_chance(t, 90) ? memory_marker(t->memory) : random_marker(t);
 	unsigned n = 1 + (unsigned)rng_below(&t->rng, CALLS_MAX);
 	struct buf out = {0};
 	char copy[MARKER_MAX];
@@ -105,15 +105,15 @@ static void batch_carry_out(struct trial *t)
 	marker.p = copy;
 	batch_reset(&t->batch);
 	for (t->calls = t->answered = 0; t->calls < n; t->calls++) {
-		t->call[t->calls] = trial_call(t, marker);
+		t->call[t->calls] = random_call(t, marker);
 		if (!batch_accepts(&t->batch, &t->call[t->calls]))
 			break;
 		batch_add(&t->batch, &t->keys, &t->call[t->calls], 0);
 	}
 	batch_write(&t->batch, &t->keys, NULL, script_text[t->batch.script], &out);
-	ck_assert_int_eq(write(oracle.redis->fd, buf_begin(&out), buf_length(&out)), (ssize_t)buf_length(&out));
+	ck_assert_int_eq(write(real.redis->fd, buf_begin(&out), buf_length(&out)), (ssize_t)buf_length(&out));
 	buf_release(&out);
-	sim_node_call(t->node, t->call, t->calls, trial_clock(t), t->simulated);
+	sim_node_call(t->node, t->call, t->calls, random_clock(t), t->simulated);
 	reply_await(t);
 	ck_assert_int_eq(script_answer(&t->batch, &t->resp, 0, &sink), 0);
 	ck_assert_uint_eq(t->answered, t->calls);
@@ -125,27 +125,27 @@ struct standing {
 	int64_t pttl_ms;
 };
 
-static struct standing memory_standing(struct trial *t, struct span name)
+static struct standing memory_standing(struct random_calls *t, struct span name)
 {
 	struct standing s = {.pttl_ms = -2};
 	struct instant until;
 
 	if (memory_get(t->memory, name, t->now, &s.value, &until))
-		s.pttl_ms = until.us == INSTANT_NEVER.us ? -1 : (until.us + EPOCH_US) / 1000 - 1 - trial_clock(t) / 1000;
+		s.pttl_ms = until.us == INSTANT_NEVER.us ? -1 : (until.us + EPOCH_US) / 1000 - 1 - random_clock(t) / 1000;
 	return s;
 }
 
-static struct standing node_standing(struct trial *t, struct span name)
+static struct standing node_standing(struct random_calls *t, struct span name)
 {
 	struct standing s = {.pttl_ms = -2};
 	int64_t expires_ms;
 
-	if (sim_node_get(t->node, name, trial_clock(t), &s.value, &expires_ms))
-		s.pttl_ms = expires_ms ? expires_ms - trial_clock(t) / 1000 : -1;
+	if (sim_node_get(t->node, name, random_clock(t), &s.value, &expires_ms))
+		s.pttl_ms = expires_ms ? expires_ms - random_clock(t) / 1000 : -1;
 	return s;
 }
 
-static void standing_check(const struct trial *t, const char *who, struct standing mine, struct standing theirs)
+static void standing_check(const struct random_calls *t, const char *who, struct standing mine, struct standing theirs)
 {
 	ck_assert_msg(mine.pttl_ms == theirs.pttl_ms && span_equal(mine.value, theirs.value),
 		      "seed %llu: %s: '%.*s' for %lld ms, in redis '%.*s' for %lld ms", (unsigned long long)t->seed, who,
@@ -153,12 +153,12 @@ static void standing_check(const struct trial *t, const char *who, struct standi
 		      (long long)theirs.pttl_ms);
 }
 
-static void key_compare(struct trial *t, struct span name)
+static void key_compare(struct random_calls *t, struct span name)
 {
 	char key[KEY_MAX];
-	size_t n = trial_key(name, key);
-	redisReply *value = oracle_tell(&oracle, "GET %b", key, n);
-	redisReply *pttl = oracle_tell(&oracle, "PTTL %b", key, n);
+	size_t n = random_key(name, key);
+	redisReply *value = clocked_redis_tell(&real, "GET %b", key, n);
+	redisReply *pttl = clocked_redis_tell(&real, "PTTL %b", key, n);
 	struct standing theirs = {.pttl_ms = pttl->integer};
 
 	if (value->type == REDIS_REPLY_STRING)
@@ -171,7 +171,7 @@ static void key_compare(struct trial *t, struct span name)
 
 static void text_compare(const char *key, struct span in_memory, struct span in_node)
 {
-	redisReply *theirs = oracle_tell(&oracle, "GET %s", key);
+	redisReply *theirs = clocked_redis_tell(&real, "GET %s", key);
 	struct span text = {theirs->str ? theirs->str : "", theirs->len};
 
 	ck_assert_msg(span_equal(text, in_memory) && span_equal(text, in_node), "%s: '%.*s', memory '%.*s', model '%.*s'", key,
@@ -188,13 +188,13 @@ static struct span fence_text(int64_t fence, char out[32])
 	return span_of(out);
 }
 
-static void state_compare(struct trial *t)
+static void state_compare(struct random_calls *t)
 {
 	char in_memory[32], in_node[32];
 	size_t i;
 
-	for (i = 0; trial_name(i).n; i++)
-		key_compare(t, trial_name(i));
+	for (i = 0; random_name(i).n; i++)
+		key_compare(t, random_name(i));
 	text_compare("redlockd:" PREFIX "!fence", fence_text(memory_fence(t->memory), in_memory),
 		     fence_text(sim_node_fence(t->node), in_node));
 	text_compare("redlockd:" PREFIX "!meta", memory_marker(t->memory), sim_node_marker(t->node));
@@ -216,20 +216,20 @@ START_TEST(memory_and_model_answer_and_keep_what_the_scripts_on_a_real_redis_do)
 {
 	uint64_t seed = seed_pick("differential");
 	unsigned i, k, calls = 0;
-	struct trial t;
+	struct random_calls t;
 
 	for (i = 0; i < TRIALS; i++) {
-		trial_begin(&t, &oracle, seed + i);
+		random_begin(&t, &real, seed + i);
 		for (k = 0; k < BATCHES; k++) {
-			trial_pass(&t);
-			if (trial_chance(&t, 6))
-				trial_foreign(&t);
+			random_pass(&t);
+			if (random_chance(&t, 6))
+				random_foreign(&t);
 			batch_carry_out(&t);
 			calls += t.calls;
 			if (k % 20 == 0)
 				state_compare(&t);
 		}
-		trial_end(&t);
+		random_end(&t);
 	}
 	all_rows_met();
 	printf("differential: %u calls agree\n", calls);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/redis/lua/queue.lua: how long a free lock is left to whoever is the first in line. */
-#include "tests/unit/sim_node.h"
+#include "tests/fixture/joined_node.h"
 
 /* Not from the first request that it is refused for: servers that have seen another number of those would keep and grant it in turn. */
 START_TEST(a_lock_is_left_to_the_first_in_line_from_its_release)

@@ -6,8 +6,8 @@
  */
 #include "daemon/base/rng.h"
 #include "daemon/redis/script.h"
-#include "tests/unit/duel.h"
-#include "tests/unit/seed.h"
+#include "tests/fixture/redis_pair.h"
+#include "tests/fixture/seed.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #define GRACE_MS  20
 #define CROWD     8000 /* Lua's unpack gives no more */
 
-static struct duel duel;
+static struct redis_pair pair;
 static struct rng rng;
 static struct script_keys keys;
 static struct batch batch;
@@ -55,7 +55,7 @@ static bool chance(unsigned percent)
 
 static void suite_start(void)
 {
-	duel_start(&duel, NOW);
+	redis_pair_start(&pair, NOW);
 	script_keys_init(&keys, "lock:", 60 * SEC, 0);
 	batch_init(&batch);
 	resp_init(&resp);
@@ -63,7 +63,7 @@ static void suite_start(void)
 
 static void suite_stop(void)
 {
-	duel_stop(&duel);
+	redis_pair_stop(&pair);
 	script_keys_release(&keys);
 	batch_release(&batch);
 	resp_release(&resp);
@@ -73,7 +73,7 @@ static void tell(const char *a, const char *b, const char *c)
 {
 	struct span word[] = {span_of(a), span_of(b), span_of(c ? c : "")};
 
-	duel_command(&duel, word, c ? 3 : 2);
+	redis_pair_command(&pair, word, c ? 3 : 2);
 }
 
 /* Every key is met, so that what is over is gone from both. */
@@ -91,7 +91,7 @@ static void time_passes(void)
 	int64_t step = chance(80) ? (int64_t)rng_below(&rng, 30000) : PICK(steps);
 
 	all_are_met();
-	duel_clock(&duel, duel.now_us + step);
+	redis_pair_clock(&pair, pair.now_us + step);
 	all_are_met();
 }
 
@@ -104,7 +104,7 @@ static void is_spoilt(void)
 	size_t n = 0;
 
 	key = *spoil == 'l' ? lock_key[name] : *spoil == 'q' ? queue_key[name] : common_key[*spoil == 'f'];
-	snprintf(moment, sizeof(moment), "%lld", (long long)(duel.now_us / 1000 + (int64_t)rng_below(&rng, 65000) - 1000));
+	snprintf(moment, sizeof(moment), "%lld", (long long)(pair.now_us / 1000 + (int64_t)rng_below(&rng, 65000) - 1000));
 	for (spoil++; n < 8; spoil = end + 1) {
 		end = strchrnul(spoil, ' ');
 		word[n++] = *spoil == '@' ? span_of(key) : *spoil == '#' ? span_of(moment) : (struct span){spoil, (size_t)(end - spoil)};
@@ -113,14 +113,14 @@ static void is_spoilt(void)
 	}
 	if (span_equal(word[0], SPAN("SET")) && *key == 'r')
 		tell("DEL", key, NULL);
-	duel_command(&duel, word, n);
+	redis_pair_command(&pair, word, n);
 }
 
 static void is_mended(void)
 {
 	char fence[24];
 
-	snprintf(fence, sizeof(fence), "%lld", (long long)duel.now_us);
+	snprintf(fence, sizeof(fence), "%lld", (long long)pair.now_us);
 	tell("SET", common_key[0], "j|one");
 	tell("SET", common_key[1], fence);
 }
@@ -131,7 +131,7 @@ static struct span ticket_draw(void)
 
 	if (chance(30))
 		return SPAN("");
-	snprintf(text, sizeof(ticket[0]), "%016lld:d%u.h:1", (long long)(duel.now_us + (int64_t)rng_below(&rng, 3 * SEC)) - 3 * SEC,
+	snprintf(text, sizeof(ticket[0]), "%016lld:d%u.h:1", (long long)(pair.now_us + (int64_t)rng_below(&rng, 3 * SEC)) - 3 * SEC,
 	         (unsigned)rng_below(&rng, 3));
 	return span_of(text);
 }
@@ -139,7 +139,7 @@ static struct span ticket_draw(void)
 static struct call call_draw(void)
 {
 	static const enum call_kind kinds[] = {CALL_ACQUIRE, CALL_ACQUIRE, CALL_ACQUIRE, CALL_EXTEND, CALL_EXTEND, CALL_RELEASE, CALL_RELEASE, CALL_WITHDRAW, CALL_LOOK};
-	const int64_t fences[] = {0, duel.now_us, duel.now_us + 60 * SEC, duel.now_us + 61 * SEC};
+	const int64_t fences[] = {0, pair.now_us, pair.now_us + 60 * SEC, pair.now_us + 61 * SEC};
 	struct call c = {
 		.id = calls,
 		.kind = PICK(kinds),
@@ -191,14 +191,14 @@ static bool batch_is_carried_out(void)
 	ck_assert_uint_le(said->elements, WORDS_MAX);
 	for (size_t i = 0; i < said->elements; i++)
 		word[i] = (struct span){said->element[i]->str, said->element[i]->len};
-	type = duel_command(&duel, word, said->elements);
+	type = redis_pair_command(&pair, word, said->elements);
 	freeReplyObject(said);
 	redisReaderFree(reader);
 	buf_release(&out);
 	tolds = 0;
-	ck_assert_int_eq(resp_feed(&resp, buf_begin(&duel.out), buf_length(&duel.out)), 0);
+	ck_assert_int_eq(resp_feed(&resp, buf_begin(&pair.out), buf_length(&pair.out)), 0);
 	ck_assert_int_eq(resp_next(&resp), 1);
-	ck_assert_msg(script_answer(&batch, &resp, 0, &sink) == 0, "%s a reply of no known shape", duel.note);
+	ck_assert_msg(script_answer(&batch, &resp, 0, &sink) == 0, "%s a reply of no known shape", pair.note);
 	ck_assert_uint_eq(tolds, calls);
 	return type != REDIS_REPLY_ERROR;
 }
@@ -206,7 +206,7 @@ static bool batch_is_carried_out(void)
 /* -1: no number that was counted. */
 static int64_t fence_now(void)
 {
-	redisReply *r = oracle_tell(&duel.oracle, "GET %s", common_key[1]);
+	redisReply *r = clocked_redis_tell(&pair.real, "GET %s", common_key[1]);
 	char *end = NULL;
 	int64_t fence = r->type == REDIS_REPLY_STRING ? strtoll(r->str, &end, 10) : r->type == REDIS_REPLY_NIL ? 0 : -1;
 
@@ -218,7 +218,7 @@ static int64_t fence_now(void)
 
 static void dump_one(struct buf *out, const char *key)
 {
-	redisReply *r = oracle_tell(&duel.oracle, "DUMP %s", key), *pttl = oracle_tell(&duel.oracle, "PTTL %s", key);
+	redisReply *r = clocked_redis_tell(&pair.real, "DUMP %s", key), *pttl = clocked_redis_tell(&pair.real, "PTTL %s", key);
 
 	buf_append(out, r->str ? r->str : "", r->len);
 	buf_printf(out, "|%lld|", pttl->integer);
@@ -241,11 +241,11 @@ static void dump(struct buf *out)
 static void stands_as_told(const struct call *c, const struct answer *a)
 {
 	struct span value = c->kind == CALL_EXTEND ? c->new_value : c->value;
-	redisReply *r = oracle_tell(&duel.oracle, "GET lock:%b", c->name.p, c->name.n);
-	redisReply *pttl = oracle_tell(&duel.oracle, "PTTL lock:%b", c->name.p, c->name.n);
+	redisReply *r = clocked_redis_tell(&pair.real, "GET lock:%b", c->name.p, c->name.n);
+	redisReply *pttl = clocked_redis_tell(&pair.real, "PTTL lock:%b", c->name.p, c->name.n);
 
-	ck_assert_msg(r->type == REDIS_REPLY_STRING && span_equal(value, (struct span){r->str, r->len}), "%s what was granted is not there", duel.note);
-	ck_assert_msg(pttl->integer == a->pttl_ms && a->pttl_ms > 0, "%s told for %lld ms, and is there for %lld", duel.note, (long long)a->pttl_ms, pttl->integer);
+	ck_assert_msg(r->type == REDIS_REPLY_STRING && span_equal(value, (struct span){r->str, r->len}), "%s what was granted is not there", pair.note);
+	ck_assert_msg(pttl->integer == a->pttl_ms && a->pttl_ms > 0, "%s told for %lld ms, and is there for %lld", pair.note, (long long)a->pttl_ms, pttl->integer);
 	freeReplyObject(r);
 	freeReplyObject(pttl);
 }
@@ -254,9 +254,9 @@ static void stands_as_told(const struct call *c, const struct answer *a)
 static void is_kept_for_a_grace_only(void)
 {
 	kept++;
-	duel_clock(&duel, duel.now_us + GRACE_MS * MSEC);
+	redis_pair_clock(&pair, pair.now_us + GRACE_MS * MSEC);
 	ck_assert(batch_is_carried_out());
-	ck_assert_msg(told[0].code != 'W', "%s kept for longer than its grace", duel.note);
+	ck_assert_msg(told[0].code != 'W', "%s kept for longer than its grace", pair.note);
 }
 
 static void answers_check(int64_t fence)
@@ -266,7 +266,7 @@ static void answers_check(int64_t fence)
 	for (unsigned i = 0; i < calls; i++) {
 		met[call[i].kind][(unsigned char)(told[i].code ? told[i].code : '!')]++;
 		if (told[i].code == 'G')
-			ck_assert_msg(least < 0 || told[i].fence > least, "%s %lld after %lld", duel.note, (long long)told[i].fence, (long long)least);
+			ck_assert_msg(least < 0 || told[i].fence > least, "%s %lld after %lld", pair.note, (long long)told[i].fence, (long long)least);
 		if (told[i].class == ANSWER_EXECUTED && least >= 0 && told[i].fence > least)
 			least = told[i].fence + (told[i].code == 'G' ? call[i].range : 0);
 	}
@@ -293,13 +293,13 @@ static void round_play(struct buf *before, struct buf *after)
 	dump(before);
 	if (batch_is_carried_out()) {
 		answers_check(fence);
-		ck_assert_msg(fence < 0 || fence_now() >= fence, "%s the fence fell", duel.note);
+		ck_assert_msg(fence < 0 || fence_now() >= fence, "%s the fence fell", pair.note);
 		return;
 	}
 	errors++;
 	dump(after);
 	ck_assert_msg(span_equal((struct span){buf_begin(before), buf_length(before)}, (struct span){buf_begin(after), buf_length(after)}),
-	              "%s an error after something was written", duel.note);
+	              "%s an error after something was written", pair.note);
 }
 
 /* A run that never met a row proves nothing about it. */
@@ -320,11 +320,11 @@ START_TEST(what_others_write_to_our_keys_spoils_no_promise)
 	struct buf before = {0}, after = {0};
 
 	rng_init(&rng, (uint64_t[]){seed, 5});
-	duel_clock(&duel, NOW);
-	duel_reset(&duel);
+	redis_pair_clock(&pair, NOW);
+	redis_pair_reset(&pair);
 	is_mended();
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		snprintf(duel.note, sizeof(duel.note), "seed %llu, round %u,", (unsigned long long)seed, i);
+		snprintf(pair.note, sizeof(pair.note), "seed %llu, round %u,", (unsigned long long)seed, i);
 		round_play(&before, &after);
 	}
 	buf_release(&before);
@@ -340,14 +340,14 @@ START_TEST(a_line_of_thousands_is_passed_over)
 	char member[64], score[24];
 	struct call c = {.kind = CALL_ACQUIRE, .name = SPAN("a"), .value = span_of(values[0]), .marker = SPAN("j|one"), .px_ms = 1000, .grace_ms = GRACE_MS};
 
-	duel_clock(&duel, NOW);
-	duel_reset(&duel);
+	redis_pair_clock(&pair, NOW);
+	redis_pair_reset(&pair);
 	is_mended();
 	for (unsigned i = 0; i < CROWD; i++) {
 		snprintf(member, sizeof(member), "~%016u:d%u.h:1", i, i);
-		snprintf(score, sizeof(score), "%lld", (long long)(duel.now_us / 1000 + 60000 - GRACE_MS));
-		duel_command(&duel, (struct span[]){SPAN("ZADD"), span_of(queue_key[0]), span_of(score), span_of(member)}, 4);
-		duel_command(&duel, (struct span[]){SPAN("ZADD"), span_of(queue_key[0]), span_of(score), span_of(member + 1)}, 4);
+		snprintf(score, sizeof(score), "%lld", (long long)(pair.now_us / 1000 + 60000 - GRACE_MS));
+		redis_pair_command(&pair, (struct span[]){SPAN("ZADD"), span_of(queue_key[0]), span_of(score), span_of(member)}, 4);
+		redis_pair_command(&pair, (struct span[]){SPAN("ZADD"), span_of(queue_key[0]), span_of(score), span_of(member + 1)}, 4);
 	}
 	calls = 1;
 	call[0] = c;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/net/acceptor.c: too many connections, too few descriptors. */
-#include "tests/unit/net_world.h"
+#include "tests/fixture/net_loop.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -9,25 +9,25 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static struct world w;
+static struct net_loop w;
 
 static void setup(void)
 {
-	world_init(&w, WORLD_CONF);
+	net_loop_init(&w, NET_LOOP_CONF);
 }
 
 static void teardown(void)
 {
-	world_release(&w);
+	net_loop_release(&w);
 }
 
 static void setup_again(unsigned sessions_max)
 {
-	struct net_conf conf = WORLD_CONF;
+	struct net_conf conf = NET_LOOP_CONF;
 
 	teardown();
 	conf.sessions_max = sessions_max;
-	world_init(&w, conf);
+	net_loop_init(&w, conf);
 }
 
 /* --- too many ------------------------------------------------------------------------------------------------------ */
@@ -38,25 +38,25 @@ START_TEST(one_connection_too_many_gets_a_line_and_is_closed)
 	int a, b, c;
 
 	setup_again(2);
-	a = world_unix(&w);
-	world_told(&w, "open 0.1\n");
-	b = world_tcp(&w);
-	world_told(&w, "open 1.1\n");
-	c = _i ? world_tcp(&w) : world_unix(&w);
-	world_says(&w, c, "PING\n"); /* unread input must not turn the line into a reset */
-	world_hears(&w, c, "ERR LIMIT clients=2 too many connections\n");
-	world_eof(&w, c);
+	a = net_loop_unix(&w);
+	net_loop_told(&w, "open 0.1\n");
+	b = net_loop_tcp(&w);
+	net_loop_told(&w, "open 1.1\n");
+	c = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
+	net_loop_says(&w, c, "PING\n"); /* unread input must not turn the line into a reset */
+	net_loop_hears(&w, c, "ERR LIMIT clients=2 too many connections\n");
+	net_loop_eof(&w, c);
 	close(c);
-	world_until(&w, net_closing(w.net) == 0);
-	world_at_rest(&w);
+	net_loop_until(&w, net_closing(w.net) == 0);
+	net_loop_at_rest(&w);
 	net_counts(w.net, &counts);
 	ck_assert_uint_eq(counts.refused, 1);
 	ck_assert_uint_eq(counts.accepted, 2);
 	close(b);
-	world_told(&w, "eof 1.1\n");
+	net_loop_told(&w, "eof 1.1\n");
 	net_hangup(w.net, w.session);
-	b = world_unix(&w);
-	world_told(&w, "open 1.2\n");
+	b = net_loop_unix(&w);
+	net_loop_told(&w, "open 1.2\n");
 	close(a);
 	close(b);
 }
@@ -69,24 +69,24 @@ START_TEST(many_connections_too_many_hold_nothing)
 
 	setup_again(1);
 	for (i = 0; i < 200; i++) {
-		fd[i] = _i ? world_tcp(&w) : world_unix(&w);
-		world_says(&w, fd[i], "PING\n");
-		world_settle(&w);
+		fd[i] = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
+		net_loop_says(&w, fd[i], "PING\n");
+		net_loop_settle(&w);
 		ck_assert_uint_le(net_closing(w.net), 64);
 	}
-	world_until(&w, (net_counts(w.net, &counts), counts.refused == 199));
+	net_loop_until(&w, (net_counts(w.net, &counts), counts.refused == 199));
 	for (i = 1; i < 200; i++) {
-		world_hears(&w, fd[i], "ERR LIMIT clients=1 too many connections\n");
-		world_eof(&w, fd[i]);
+		net_loop_hears(&w, fd[i], "ERR LIMIT clients=1 too many connections\n");
+		net_loop_eof(&w, fd[i]);
 	}
 	/* None of them closes, and still they are gone after a second. */
-	world_until(&w, net_closing(w.net) == 0);
+	net_loop_until(&w, net_closing(w.net) == 0);
 	close(fd[1]);
-	fd[1] = _i ? world_tcp(&w) : world_unix(&w);
-	world_until(&w, net_closing(w.net) == 1);
+	fd[1] = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
+	net_loop_until(&w, net_closing(w.net) == 1);
 	for (i = 0; i < 200; i++)
 		close(fd[i]);
-	world_settle(&w);
+	net_loop_settle(&w);
 	buf_clear(&w.told);
 }
 END_TEST
@@ -124,21 +124,21 @@ START_TEST(without_descriptors_accepting_pauses_and_goes_on_when_there_are_some)
 	int fd[6], i;
 
 	for (i = 0; i < 6; i++)
-		fd[i] = i % 2 ? world_tcp(&w) : world_unix(&w);
+		fd[i] = i % 2 ? net_loop_tcp(&w) : net_loop_unix(&w);
 	descriptors_leave(2);
-	world_until(&w, counts_now().pauses == 1);
+	net_loop_until(&w, counts_now().pauses == 1);
 	ck_assert_uint_eq(w.opened, 2);
 	buf_clear(&w.told);
-	world_at_rest(&w); /* it waits for its timer, and does not spin */
+	net_loop_at_rest(&w); /* it waits for its timer, and does not spin */
 	net_send(w.net, UINT64_C(1) << 32, "OK\n", 3);
-	world_until(&w, counts_now().pauses == 3);
+	net_loop_until(&w, counts_now().pauses == 3);
 	ck_assert_uint_eq(w.opened, 2);
 	setrlimit(RLIMIT_NOFILE, &usual);
-	world_until(&w, w.opened == 6);
+	net_loop_until(&w, w.opened == 6);
 	ck_assert_uint_eq(counts_now().refused, 0);
 	for (i = 0; i < 6; i++)
 		close(fd[i]);
-	world_settle(&w);
+	net_loop_settle(&w);
 	buf_clear(&w.told);
 }
 END_TEST
@@ -147,43 +147,43 @@ START_TEST(who_waits_in_vain_for_a_descriptor_is_told_off_in_the_end)
 {
 	char expected[100];
 	struct rlimit few;
-	int fd = world_unix(&w), other = world_unix(&w);
+	int fd = net_loop_unix(&w), other = net_loop_unix(&w);
 
 	descriptors_leave(0);
 	getrlimit(RLIMIT_NOFILE, &few);
 	snprintf(expected, sizeof(expected), "ERR LIMIT descriptors=%llu no descriptor left for another connection\n",
 		 (unsigned long long)few.rlim_cur);
-	world_hears(&w, fd, expected);
-	world_eof(&w, fd);
+	net_loop_hears(&w, fd, expected);
+	net_loop_eof(&w, fd);
 	ck_assert_uint_eq(counts_now().refused, 1);
 	/* The descriptor that did it is there for the next one. */
-	world_hears(&w, other, expected);
-	world_eof(&w, other);
+	net_loop_hears(&w, other, expected);
+	net_loop_eof(&w, other);
 	ck_assert_uint_eq(counts_now().refused, 2);
 	ck_assert_uint_eq(w.opened, 0);
 	setrlimit(RLIMIT_NOFILE, &usual);
 	close(fd);
 	close(other);
-	fd = world_unix(&w);
-	world_told(&w, "open 0.1\n");
+	fd = net_loop_unix(&w);
+	net_loop_told(&w, "open 0.1\n");
 	close(fd);
 }
 END_TEST
 
 START_TEST(who_only_lingers_gives_its_descriptor_to_who_comes)
 {
-	int old = world_unix(&w), new;
+	int old = net_loop_unix(&w), new;
 
-	world_told(&w, "open 0.1\n");
-	new = world_unix(&w);
+	net_loop_told(&w, "open 0.1\n");
+	new = net_loop_unix(&w);
 	net_send(w.net, w.session, "BYE\n", 4);
 	net_hangup(w.net, w.session);
 	descriptors_leave(0);
-	world_told(&w, "open 0.2\n");
+	net_loop_told(&w, "open 0.2\n");
 	setrlimit(RLIMIT_NOFILE, &usual);
 	ck_assert_uint_eq(counts_now().pauses, 0);
-	world_hears(&w, old, "BYE\n");
-	world_eof(&w, old);
+	net_loop_hears(&w, old, "BYE\n");
+	net_loop_eof(&w, old);
 	close(old);
 	close(new);
 }

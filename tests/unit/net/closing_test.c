@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/net/closing.c: hanging up. */
-#include "tests/unit/net_world.h"
+#include "tests/fixture/net_loop.h"
 
 #include <check.h>
 #include <string.h>
@@ -9,32 +9,32 @@
 
 #define MUCH ((size_t)2 * 1024 * 1024)
 
-static struct world w;
+static struct net_loop w;
 static char much[MUCH + 1];
 
 static void setup(void)
 {
-	world_init(&w, WORLD_CONF);
+	net_loop_init(&w, NET_LOOP_CONF);
 	memset(much, 'x', MUCH);
 }
 
 static void teardown(void)
 {
-	world_release(&w);
+	net_loop_release(&w);
 }
 
 static int client(int i)
 {
-	int fd = i ? world_tcp(&w) : world_unix(&w);
+	int fd = i ? net_loop_tcp(&w) : net_loop_unix(&w);
 
-	world_until(&w, w.opened > 0);
+	net_loop_until(&w, w.opened > 0);
 	buf_clear(&w.told);
 	return fd;
 }
 
 /* --- hanging up ---------------------------------------------------------------------------------------------------- */
 
-static void quit(struct world *world, uint64_t session, const char *line)
+static void quit(struct net_loop *world, uint64_t session, const char *line)
 {
 	if (!strcmp(line, "QUIT")) {
 		net_send(world->net, session, "OK\n", 3);
@@ -48,15 +48,15 @@ START_TEST(a_hangup_inside_a_callback_ends_the_telling_of_lines)
 	int fd = client(_i);
 
 	w.on_line = quit;
-	world_says(&w, fd, "PING\nQUIT\nPING\nPING\nPI");
-	world_told(&w, "line 0.1 PING\nline 0.1 QUIT\n");
+	net_loop_says(&w, fd, "PING\nQUIT\nPING\nPING\nPI");
+	net_loop_told(&w, "line 0.1 PING\nline 0.1 QUIT\n");
 	ck_assert_uint_eq(net_sessions(w.net), 0);
-	world_hears(&w, fd, "OK\n");
-	world_eof(&w, fd);
+	net_loop_hears(&w, fd, "OK\n");
+	net_loop_eof(&w, fd);
 	ck_assert_uint_eq(net_closing(w.net), 1); /* it is shut, and waits for us */
 	close(fd);
-	world_until(&w, net_closing(w.net) == 0);
-	world_at_rest(&w);
+	net_loop_until(&w, net_closing(w.net) == 0);
+	net_loop_at_rest(&w);
 }
 END_TEST
 
@@ -65,13 +65,13 @@ START_TEST(a_hangup_without_a_word_is_seen_at_once)
 	int fd = client(_i);
 
 	net_hangup(w.net, w.session);
-	world_eof(&w, fd);
+	net_loop_eof(&w, fd);
 	ck_assert_uint_eq(net_closing(w.net), 1);
 	close(fd);
 }
 END_TEST
 
-static void quit_and_flush(struct world *world, uint64_t session, const char *line)
+static void quit_and_flush(struct net_loop *world, uint64_t session, const char *line)
 {
 	quit(world, session, line);
 	net_flush(world->net);
@@ -85,14 +85,14 @@ START_TEST(a_flush_inside_a_callback_is_safe)
 
 	w.data = &fd;
 	w.on_line = quit_and_flush;
-	world_says(&w, fd, "QUIT\nPING\n");
-	world_told(&w, "line 0.1 QUIT\n");
-	world_until(&w, net_closing(w.net) == 0);
+	net_loop_says(&w, fd, "QUIT\nPING\n");
+	net_loop_told(&w, "line 0.1 QUIT\n");
+	net_loop_until(&w, net_closing(w.net) == 0);
 	close(fd);
 }
 END_TEST
 
-static void hang_up(struct world *world, uint64_t session)
+static void hang_up(struct net_loop *world, uint64_t session)
 {
 	net_send(world->net, session, "BYE\n", 4);
 	net_hangup(world->net, session);
@@ -104,21 +104,21 @@ START_TEST(a_hangup_inside_eof_or_too_long_is_safe)
 
 	w.on_end = hang_up;
 	shutdown(fd, SHUT_WR);
-	world_told(&w, "eof 0.1\n");
-	world_hears(&w, fd, "BYE\n");
-	world_eof(&w, fd);
-	other = _i ? world_tcp(&w) : world_unix(&w);
-	world_told(&w, "open 0.2\n");
+	net_loop_told(&w, "eof 0.1\n");
+	net_loop_hears(&w, fd, "BYE\n");
+	net_loop_eof(&w, fd);
+	other = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
+	net_loop_told(&w, "open 0.2\n");
 	much[100] = '\n';
-	world_says(&w, other, (memcpy(much + 101, "PING\n", 6), much));
-	world_told(&w, "toolong 0.2\n");
-	world_hears(&w, other, "BYE\n");
+	net_loop_says(&w, other, (memcpy(much + 101, "PING\n", 6), much));
+	net_loop_told(&w, "toolong 0.2\n");
+	net_loop_hears(&w, other, "BYE\n");
 	close(fd);
 	close(other);
 }
 END_TEST
 
-static void stop(struct world *world, uint64_t session, const char *line)
+static void stop(struct net_loop *world, uint64_t session, const char *line)
 {
 	(void)line;
 	net_read(world->net, session, false);
@@ -129,13 +129,13 @@ START_TEST(a_hangup_of_lines_that_wait_tells_no_more_of_them)
 	int fd = client(_i);
 
 	w.on_line = stop;
-	world_says(&w, fd, "a\nb\nc\n");
-	world_told(&w, "line 0.1 a\n");
+	net_loop_says(&w, fd, "a\nb\nc\n");
+	net_loop_told(&w, "line 0.1 a\n");
 	net_read(w.net, w.session, true);
 	net_read(w.net, w.session, false);
 	net_read(w.net, w.session, true);
 	net_hangup(w.net, w.session);
-	world_at_rest(&w);
+	net_loop_at_rest(&w);
 	close(fd);
 }
 END_TEST
@@ -147,7 +147,7 @@ START_TEST(a_hangup_of_who_has_overflowed_takes_its_last_word_away)
 	for (i = 0; i < 16; i++)
 		net_send(w.net, w.session, much, MUCH);
 	net_hangup(w.net, w.session);
-	world_at_rest(&w);
+	net_loop_at_rest(&w);
 	ck_assert_uint_eq(net_sessions(w.net), 0);
 	close(fd);
 }
@@ -163,14 +163,14 @@ START_TEST(the_last_line_arrives_though_input_was_left_unread)
 		;
 	net_send(w.net, w.session, "BYE\n", 4);
 	net_hangup(w.net, w.session);
-	world_settle(&w);
+	net_loop_settle(&w);
 	/* More of it, though the other side is shut. */
 	ck_assert_int_gt(send(fd, much, 65536, MSG_DONTWAIT | MSG_NOSIGNAL), 0);
-	world_settle(&w);
-	world_hears(&w, fd, "BYE\n");
-	world_eof(&w, fd);
+	net_loop_settle(&w);
+	net_loop_hears(&w, fd, "BYE\n");
+	net_loop_eof(&w, fd);
 	close(fd);
-	world_until(&w, net_closing(w.net) == 0);
+	net_loop_until(&w, net_closing(w.net) == 0);
 }
 END_TEST
 
@@ -181,12 +181,12 @@ START_TEST(what_comes_in_is_dropped_while_what_was_sent_goes_out)
 
 	net_read(w.net, w.session, false);
 	net_send(w.net, w.session, much, MUCH);
-	world_settle(&w);
+	net_loop_settle(&w);
 	while (send(fd, much, 65536, MSG_DONTWAIT) > 0)
 		;
-	world_at_rest(&w);
+	net_loop_at_rest(&w);
 	net_hangup(w.net, w.session);
-	world_until(&w, send(fd, much, 65536, MSG_DONTWAIT | MSG_NOSIGNAL) > 0);
+	net_loop_until(&w, send(fd, much, 65536, MSG_DONTWAIT | MSG_NOSIGNAL) > 0);
 	ck_assert_uint_eq(net_closing(w.net), 1);
 	close(fd);
 }
@@ -199,30 +199,30 @@ START_TEST(all_that_was_sent_goes_out_before_the_hangup)
 	net_send(w.net, w.session, much, MUCH);
 	net_send(w.net, w.session, "BYE\n", 4);
 	net_hangup(w.net, w.session);
-	world_settle(&w);
+	net_loop_settle(&w);
 	shutdown(fd, SHUT_WR);
-	world_settle(&w);
-	world_drains(&w, fd, MUCH);
-	world_hears(&w, fd, "BYE\n");
-	world_eof(&w, fd);
+	net_loop_settle(&w);
+	net_loop_drains(&w, fd, MUCH);
+	net_loop_hears(&w, fd, "BYE\n");
+	net_loop_eof(&w, fd);
 	close(fd);
-	world_until(&w, net_closing(w.net) == 0);
+	net_loop_until(&w, net_closing(w.net) == 0);
 }
 END_TEST
 
 START_TEST(who_neither_reads_nor_closes_is_closed_after_a_second)
 {
-	int fd = client(_i), lazy = _i ? world_tcp(&w) : world_unix(&w);
-	double start = world_clock();
+	int fd = client(_i), lazy = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
+	double start = net_loop_clock();
 
-	world_told(&w, "open 1.1\n");
+	net_loop_told(&w, "open 1.1\n");
 	net_send(w.net, w.session, much, MUCH);
 	net_hangup(w.net, UINT64_C(1) << 32);
 	net_hangup(w.net, w.session);
 	ck_assert_uint_eq(net_closing(w.net), 2);
-	world_at_rest(&w);
-	world_until(&w, net_closing(w.net) == 0);
-	ck_assert(world_clock() - start > 0.9 && world_clock() - start < 3);
+	net_loop_at_rest(&w);
+	net_loop_until(&w, net_closing(w.net) == 0);
+	ck_assert(net_loop_clock() - start > 0.9 && net_loop_clock() - start < 3);
 	close(fd);
 	close(lazy);
 }
@@ -234,12 +234,12 @@ START_TEST(a_unix_peer_that_dies_while_it_is_hung_up_is_closed_at_once)
 
 	net_send(w.net, w.session, much, MUCH);
 	net_hangup(w.net, w.session);
-	world_settle(&w);
+	net_loop_settle(&w);
 	shutdown(fd, SHUT_WR);
-	world_at_rest(&w);
+	net_loop_at_rest(&w);
 	ck_assert_uint_eq(net_closing(w.net), 1);
 	close(fd);
-	world_settle(&w);
+	net_loop_settle(&w);
 	ck_assert_uint_eq(net_closing(w.net), 0);
 }
 END_TEST
@@ -250,20 +250,20 @@ START_TEST(of_those_that_are_closing_only_so_many_wait)
 	int fd[6], i;
 
 	for (i = 0; i < 6; i++) {
-		fd[i] = _i ? world_tcp(&w) : world_unix(&w);
-		world_until(&w, w.opened == (unsigned)i + 1);
+		fd[i] = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
+		net_loop_until(&w, w.opened == (unsigned)i + 1);
 		session[i] = w.session;
 	}
 	net_set_limits(w.net, 4096, 2);
 	for (i = 0; i < 6; i++) {
-		world_says(&w, fd[i], "unread\n");
+		net_loop_says(&w, fd[i], "unread\n");
 		net_send(w.net, session[i], "BYE\n", 4);
 		net_hangup(w.net, session[i]);
 	}
 	ck_assert_uint_eq(net_closing(w.net), 2);
 	for (i = 0; i < 6; i++) {
-		world_hears(&w, fd[i], "BYE\n");
-		world_eof(&w, fd[i]);
+		net_loop_hears(&w, fd[i], "BYE\n");
+		net_loop_eof(&w, fd[i]);
 		close(fd[i]);
 	}
 }
@@ -277,26 +277,26 @@ START_TEST(a_peer_that_is_gone_before_its_last_line_is_no_matter)
 	net_send(w.net, w.session, "BYE\n", 4);
 	net_hangup(w.net, w.session);
 	net_flush(w.net);
-	world_until(&w, net_closing(w.net) == 0);
-	world_at_rest(&w);
+	net_loop_until(&w, net_closing(w.net) == 0);
+	net_loop_at_rest(&w);
 }
 END_TEST
 
 START_TEST(each_that_is_closing_has_its_own_second)
 {
-	int first = client(_i), second = _i ? world_tcp(&w) : world_unix(&w);
+	int first = client(_i), second = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
 	double start, between;
 
-	world_told(&w, "open 1.1\n");
-	start = world_clock();
+	net_loop_told(&w, "open 1.1\n");
+	start = net_loop_clock();
 	net_hangup(w.net, w.session);
-	world_until(&w, world_clock() - start > 0.3);
-	between = world_clock();
+	net_loop_until(&w, net_loop_clock() - start > 0.3);
+	between = net_loop_clock();
 	net_hangup(w.net, UINT64_C(1) << 32);
-	world_until(&w, net_closing(w.net) == 1);
-	ck_assert(world_clock() - start > 0.9 && world_clock() - between < 0.9);
-	world_until(&w, net_closing(w.net) == 0);
-	ck_assert(world_clock() - between > 0.9);
+	net_loop_until(&w, net_closing(w.net) == 1);
+	ck_assert(net_loop_clock() - start > 0.9 && net_loop_clock() - between < 0.9);
+	net_loop_until(&w, net_closing(w.net) == 0);
+	ck_assert(net_loop_clock() - between > 0.9);
 	close(first);
 	close(second);
 }
@@ -307,15 +307,15 @@ START_TEST(everything_may_be_freed_in_the_middle)
 	int fd[4], i;
 
 	for (i = 0; i < 4; i++) {
-		fd[i] = _i ? world_tcp(&w) : world_unix(&w);
-		world_until(&w, w.opened == (unsigned)i + 1);
+		fd[i] = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
+		net_loop_until(&w, w.opened == (unsigned)i + 1);
 		if (i == 0 || i == 1)
 			net_send(w.net, w.session, much, MUCH);
 		if (i == 1 || i == 2)
 			net_hangup(w.net, w.session);
 	}
-	world_says(&w, fd[3], "half a li");
-	world_settle(&w);
+	net_loop_says(&w, fd[3], "half a li");
+	net_loop_settle(&w);
 	net_send(w.net, w.session, "dirty", 5);
 	teardown();
 	for (i = 0; i < 4; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/net/conn.c: what comes in, and how it ends. Reading that is off: stop_test.c. What goes out: send_test.c. */
-#include "tests/unit/net_world.h"
+#include "tests/fixture/net_loop.h"
 
 #include <check.h>
 #include <signal.h>
@@ -10,23 +10,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct world w;
+static struct net_loop w;
 
 static void setup(void)
 {
-	world_init(&w, WORLD_CONF);
+	net_loop_init(&w, NET_LOOP_CONF);
 }
 
 static void teardown(void)
 {
-	world_release(&w);
+	net_loop_release(&w);
 }
 
 static int client(int i)
 {
-	int fd = i ? world_tcp(&w) : world_unix(&w);
+	int fd = i ? net_loop_tcp(&w) : net_loop_unix(&w);
 
-	world_told(&w, "open 0.1\n");
+	net_loop_told(&w, "open 0.1\n");
 	return fd;
 }
 
@@ -44,8 +44,8 @@ START_TEST(lines_that_come_together_are_told_one_by_one)
 {
 	int fd = client(_i);
 
-	world_says(&w, fd, text);
-	world_told(&w, told);
+	net_loop_says(&w, fd, text);
+	net_loop_told(&w, told);
 	close(fd);
 }
 END_TEST
@@ -59,14 +59,14 @@ START_TEST(a_line_may_be_split_at_every_offset)
 		char first[sizeof(text)] = "";
 
 		memcpy(first, text, cut);
-		world_says(&w, fd, first);
-		world_until(&w, (world_settle(&w), true));
-		world_says(&w, fd, text + cut);
-		world_says(&w, fd, "\n"); /* ends what is unfinished */
-		world_until(&w, buf_length(&w.told) >= strlen(told) + strlen("line 0.1 unfinished\n"));
+		net_loop_says(&w, fd, first);
+		net_loop_until(&w, (net_loop_settle(&w), true));
+		net_loop_says(&w, fd, text + cut);
+		net_loop_says(&w, fd, "\n"); /* ends what is unfinished */
+		net_loop_until(&w, buf_length(&w.told) >= strlen(told) + strlen("line 0.1 unfinished\n"));
 		ck_assert_mem_eq(buf_begin(&w.told), told, strlen(told));
 		buf_consume(&w.told, strlen(told));
-		world_told(&w, "line 0.1 unfinished\n");
+		net_loop_told(&w, "line 0.1 unfinished\n");
 	}
 	close(fd);
 }
@@ -80,10 +80,10 @@ START_TEST(a_line_may_come_byte_by_byte)
 	for (i = 0; i < strlen(text); i++) {
 		const char one[2] = {text[i], '\0'};
 
-		world_says(&w, fd, one);
-		world_settle(&w);
+		net_loop_says(&w, fd, one);
+		net_loop_settle(&w);
 	}
-	world_told(&w, told);
+	net_loop_told(&w, told);
 	close(fd);
 }
 END_TEST
@@ -96,19 +96,19 @@ START_TEST(a_line_without_end_is_told_once_and_the_connection_survives)
 	memset(much, 'x', sizeof(much) - 1);
 	much[sizeof(much) - 1] = '\0';
 	for (i = 0; i < 64; i++) {
-		world_says(&w, fd, much);
-		world_settle(&w);
+		net_loop_says(&w, fd, much);
+		net_loop_settle(&w);
 	}
-	world_at_rest(&w);
-	world_says(&w, fd, "\nPING\n");
-	world_told(&w, "toolong 0.1\nline 0.1 PING\n");
+	net_loop_at_rest(&w);
+	net_loop_says(&w, fd, "\nPING\n");
+	net_loop_told(&w, "toolong 0.1\nline 0.1 PING\n");
 	close(fd);
 }
 END_TEST
 
 /* --- end of input -------------------------------------------------------------------------------------------------- */
 
-static void answer(struct world *world, uint64_t session, const char *line)
+static void answer(struct net_loop *world, uint64_t session, const char *line)
 {
 	(void)line;
 	net_send(world->net, session, "OK\n", 3);
@@ -119,15 +119,15 @@ START_TEST(after_half_close_every_line_is_told_then_eof_and_replies_still_go_out
 	int fd = client(_i);
 
 	w.on_line = answer;
-	world_says(&w, fd, "PING\nPING\nunfinished");
+	net_loop_says(&w, fd, "PING\nPING\nunfinished");
 	shutdown(fd, SHUT_WR);
-	world_told(&w, "line 0.1 PING\nline 0.1 PING\neof 0.1\n");
-	world_hears(&w, fd, "OK\nOK\n");
-	world_at_rest(&w);
+	net_loop_told(&w, "line 0.1 PING\nline 0.1 PING\neof 0.1\n");
+	net_loop_hears(&w, fd, "OK\nOK\n");
+	net_loop_at_rest(&w);
 	net_send(w.net, w.session, "BYE\n", 4);
 	net_hangup(w.net, w.session);
-	world_hears(&w, fd, "BYE\n");
-	world_eof(&w, fd);
+	net_loop_hears(&w, fd, "BYE\n");
+	net_loop_eof(&w, fd);
 	ck_assert_uint_eq(net_closing(w.net), 0); /* nothing to wait for */
 	close(fd);
 }
@@ -138,16 +138,16 @@ START_TEST(a_peer_that_closes_after_eof_is_gone)
 	int fd = client(_i);
 
 	shutdown(fd, SHUT_WR);
-	world_told(&w, "eof 0.1\n");
+	net_loop_told(&w, "eof 0.1\n");
 	net_send(w.net, w.session, "unread\n", 7);
-	world_settle(&w);
+	net_loop_settle(&w);
 	/* On TCP it takes a reset to be seen: a FIN has come before. */
 	if (_i)
-		world_resets(fd);
+		net_loop_resets(fd);
 	else
 		close(fd);
-	world_told(&w, _i ? "gone 0.1 reset\n" : "gone 0.1 hangup\n");
-	world_at_rest(&w);
+	net_loop_told(&w, _i ? "gone 0.1 reset\n" : "gone 0.1 hangup\n");
+	net_loop_at_rest(&w);
 }
 END_TEST
 
@@ -162,12 +162,12 @@ START_TEST(a_unix_peer_that_closes_has_its_last_lines_told)
 		sprintf(said + strlen(said), "PING %d\n", i);
 		sprintf(expected + strlen(expected), "line 0.1 PING %d\n", i);
 	}
-	world_says(&w, fd, said);
-	world_says(&w, fd, "unfinished");
+	net_loop_says(&w, fd, said);
+	net_loop_says(&w, fd, "unfinished");
 	close(fd);
 	strcat(expected, "gone 0.1 hangup\n");
-	world_told(&w, expected);
-	world_at_rest(&w);
+	net_loop_told(&w, expected);
+	net_loop_at_rest(&w);
 	ck_assert_uint_eq(net_sessions(w.net), 0);
 }
 END_TEST
@@ -177,9 +177,9 @@ START_TEST(a_unix_peer_that_closes_while_it_is_not_read_is_gone_at_once)
 	int fd = client(0);
 
 	net_read(w.net, w.session, false);
-	world_says(&w, fd, "PING\n");
+	net_loop_says(&w, fd, "PING\n");
 	close(fd);
-	world_told(&w, "gone 0.1 hangup\n");
+	net_loop_told(&w, "gone 0.1 hangup\n");
 }
 END_TEST
 
@@ -187,10 +187,10 @@ START_TEST(a_tcp_peer_that_closes_has_its_last_lines_told)
 {
 	int fd = client(1);
 
-	world_says(&w, fd, "PING\n");
+	net_loop_says(&w, fd, "PING\n");
 	close(fd);
-	world_told(&w, "line 0.1 PING\neof 0.1\n");
-	world_at_rest(&w);
+	net_loop_told(&w, "line 0.1 PING\neof 0.1\n");
+	net_loop_at_rest(&w);
 	ck_assert_uint_eq(net_sessions(w.net), 1);
 }
 END_TEST
@@ -200,9 +200,9 @@ START_TEST(a_unix_peer_that_left_our_answer_unread_is_a_hangup_no_reset)
 	int fd = client(0);
 
 	net_send(w.net, w.session, "OK\n", 3);
-	world_settle(&w);
+	net_loop_settle(&w);
 	close(fd);
-	world_told(&w, "gone 0.1 hangup\n");
+	net_loop_told(&w, "gone 0.1 hangup\n");
 }
 END_TEST
 
@@ -214,7 +214,7 @@ START_TEST(a_unix_peer_found_gone_by_writing_is_a_hangup)
 	net_send(w.net, w.session, "OK\n", 3);
 	net_flush(w.net);
 	ck_assert_uint_eq(buf_length(&w.told), 0); /* not from inside net_flush */
-	world_told(&w, "gone 0.1 hangup\n");
+	net_loop_told(&w, "gone 0.1 hangup\n");
 }
 END_TEST
 
@@ -222,12 +222,12 @@ START_TEST(a_reset_is_told_as_such)
 {
 	int fd = client(1);
 
-	world_resets(fd);
-	world_told(&w, "gone 0.1 reset\n");
+	net_loop_resets(fd);
+	net_loop_told(&w, "gone 0.1 reset\n");
 }
 END_TEST
 
-static pid_t child_with_connection(struct world *world)
+static pid_t child_with_connection(struct net_loop *world)
 {
 	int ready[2];
 	char byte;
@@ -236,7 +236,7 @@ static pid_t child_with_connection(struct world *world)
 	ck_assert(!pipe(ready));
 	pid = fork();
 	if (!pid) {
-		world_unix(world);
+		net_loop_unix(world);
 		if (write(ready[1], "x", 1) == 1)
 			pause();
 		_exit(0);
@@ -251,11 +251,11 @@ START_TEST(a_unix_peer_that_is_killed_is_gone_whether_reading_is_on_or_off)
 {
 	pid_t pid = child_with_connection(&w);
 
-	world_told(&w, "open 0.1\n");
+	net_loop_told(&w, "open 0.1\n");
 	ck_assert_int_eq(w.peer.pid, pid);
 	net_read(w.net, w.session, _i);
 	kill(pid, SIGKILL);
-	world_told(&w, "gone 0.1 hangup\n");
+	net_loop_told(&w, "gone 0.1 hangup\n");
 	waitpid(pid, NULL, 0);
 }
 END_TEST
@@ -263,18 +263,18 @@ END_TEST
 /* What the kernel says when the other end neither reads nor answers for longer than the keepalive time: here, a closed window. */
 START_TEST(a_tcp_peer_that_is_silent_too_long_is_told_as_keepalive)
 {
-	struct net_conf conf = WORLD_CONF;
+	struct net_conf conf = NET_LOOP_CONF;
 	static char much[1024 * 1024];
 	int fd, i;
 
-	world_release(&w);
+	net_loop_release(&w);
 	conf.keepalive_us = 1000000;
 	conf.output_max = 64 * sizeof(much);
-	world_init(&w, conf);
+	net_loop_init(&w, conf);
 	fd = client(1);
 	for (i = 0; i < 16; i++)
 		net_send(w.net, w.session, much, sizeof(much));
-	world_told(&w, "gone 0.1 keepalive\n");
+	net_loop_told(&w, "gone 0.1 keepalive\n");
 	close(fd);
 }
 END_TEST

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/net/conn.c while much is unsent: who asks faster than it reads waits, and only what is sent unasked overflows. */
-#include "tests/unit/net_world.h"
+#include "tests/fixture/net_loop.h"
 
 #include <check.h>
 #include <string.h>
@@ -11,11 +11,11 @@
 #define ASKED  2000u
 #define MARK   ((size_t)128 * 1024)
 
-static struct world w;
+static struct net_loop w;
 static char much[ANSWER];
 static size_t answered;
 
-static void answers(struct world *world, uint64_t session, const char *line)
+static void answers(struct net_loop *world, uint64_t session, const char *line)
 {
 	answered += ANSWER;
 	(void)line;
@@ -24,25 +24,25 @@ static void answers(struct world *world, uint64_t session, const char *line)
 
 static void setup(void)
 {
-	struct net_conf conf = WORLD_CONF;
+	struct net_conf conf = NET_LOOP_CONF;
 
 	conf.output_max = 4 * MARK;
 	memset(much, 'x', sizeof(much));
 	answered = 0;
-	world_init(&w, conf);
+	net_loop_init(&w, conf);
 	w.on_line = answers;
 }
 
 static void teardown(void)
 {
-	world_release(&w);
+	net_loop_release(&w);
 }
 
 static int client(int i)
 {
-	int fd = i ? world_tcp(&w) : world_unix(&w);
+	int fd = i ? net_loop_tcp(&w) : net_loop_unix(&w);
 
-	world_told(&w, "open 0.1\n");
+	net_loop_told(&w, "open 0.1\n");
 	w.quiet = true;
 	return fd;
 }
@@ -54,9 +54,9 @@ static void asks(int fd)
 
 	for (unsigned i = 0; i < ASKED; i++)
 		memcpy(lines + (size_t)2 * i, "?\n", 2);
-	world_says(&w, fd, lines);
-	world_until(&w, answered > MARK);
-	world_at_rest(&w);
+	net_loop_says(&w, fd, lines);
+	net_loop_until(&w, answered > MARK);
+	net_loop_at_rest(&w);
 	ck_assert_uint_lt(w.lines, ASKED);
 	w.quiet = false;
 }
@@ -70,10 +70,10 @@ START_TEST(requests_wait_while_their_answers_are_unread_and_all_are_answered)
 	net_counts(w.net, &counts);
 	ck_assert_uint_le(answered - counts.bytes_out, MARK + ANSWER);
 	w.quiet = true;
-	world_drains(&w, fd, ASKED * ANSWER);
+	net_loop_drains(&w, fd, ASKED * ANSWER);
 	ck_assert_uint_eq(w.lines, ASKED);
 	w.quiet = false;
-	world_at_rest(&w);
+	net_loop_at_rest(&w);
 	close(fd);
 }
 END_TEST
@@ -89,9 +89,9 @@ START_TEST(what_is_sent_unasked_still_goes_out_and_alone_can_overflow)
 	for (; answered - counts.bytes_out + ANSWER <= 4 * MARK; i++)
 		answers(&w, w.session, "");
 	ck_assert_uint_gt(i, 0);
-	world_at_rest(&w);
+	net_loop_at_rest(&w);
 	net_send(w.net, w.session, much, ANSWER);
-	world_told(&w, "gone 0.1 overflow\n");
+	net_loop_told(&w, "gone 0.1 overflow\n");
 	close(fd);
 }
 END_TEST
@@ -102,10 +102,10 @@ START_TEST(a_hang_up_is_noticed_while_requests_wait_for_their_reader)
 
 	asks(fd);
 	if (_i)
-		world_resets(fd);
+		net_loop_resets(fd);
 	else
 		close(fd);
-	world_told(&w, _i ? "gone 0.1 reset\n" : "gone 0.1 hangup\n");
+	net_loop_told(&w, _i ? "gone 0.1 reset\n" : "gone 0.1 hangup\n");
 }
 END_TEST
 
@@ -115,10 +115,10 @@ START_TEST(a_half_close_is_told_while_requests_wait_for_their_reader_and_loses_n
 
 	asks(fd);
 	shutdown(fd, SHUT_WR);
-	world_told(&w, "parting 0.1\n");
-	world_at_rest(&w);
-	world_drains(&w, fd, ASKED * ANSWER);
-	world_settle(&w);
+	net_loop_told(&w, "parting 0.1\n");
+	net_loop_at_rest(&w);
+	net_loop_drains(&w, fd, ASKED * ANSWER);
+	net_loop_settle(&w);
 	ck_assert_uint_eq(w.lines, ASKED);
 	ck_assert_mem_eq(buf_begin(&w.told) + buf_length(&w.told) - 8, "eof 0.1\n", 8);
 	buf_clear(&w.told);
@@ -126,7 +126,7 @@ START_TEST(a_half_close_is_told_while_requests_wait_for_their_reader_and_loses_n
 }
 END_TEST
 
-static void stops(struct world *world, uint64_t session, const char *line)
+static void stops(struct net_loop *world, uint64_t session, const char *line)
 {
 	answers(world, session, line);
 	net_read(world->net, session, false);
@@ -140,14 +140,14 @@ START_TEST(room_alone_does_not_switch_reading_on)
 	asks(fd);
 	w.on_line = stops;
 	lines = w.lines;
-	world_drains(&w, fd, answered);
-	world_until(&w, w.lines > lines);
-	world_drains(&w, fd, ANSWER);
-	world_settle(&w);
+	net_loop_drains(&w, fd, answered);
+	net_loop_until(&w, w.lines > lines);
+	net_loop_drains(&w, fd, ANSWER);
+	net_loop_settle(&w);
 	ck_assert_uint_eq(w.lines, lines + 1);
 	close(fd);
 	w.quiet = true;
-	world_until(&w, net_sessions(w.net) == 0 || _i);
+	net_loop_until(&w, net_sessions(w.net) == 0 || _i);
 	buf_clear(&w.told);
 }
 END_TEST
@@ -159,7 +159,7 @@ START_TEST(a_bound_that_is_raised_lets_requests_go_on_when_there_is_room)
 	asks(fd);
 	net_set_limits(w.net, 64 * MARK, 100);
 	w.quiet = true;
-	world_drains(&w, fd, ASKED * ANSWER);
+	net_loop_drains(&w, fd, ASKED * ANSWER);
 	ck_assert_uint_eq(w.lines, ASKED);
 	close(fd);
 }
@@ -174,11 +174,11 @@ START_TEST(who_has_nothing_unsent_is_told_as_sent_by_the_loop_and_once)
 	w.quiet = false;
 	net_await_sent(w.net, w.session);
 	ck_assert_uint_eq(buf_length(&w.told), 0);
-	world_told(&w, "sent 0.1\n");
-	world_at_rest(&w);
+	net_loop_told(&w, "sent 0.1\n");
+	net_loop_at_rest(&w);
 	net_send(w.net, w.session, much, 8);
 	net_await_sent(w.net, w.session);
-	world_told(&w, "sent 0.1\n");
+	net_loop_told(&w, "sent 0.1\n");
 	close(fd);
 }
 END_TEST
@@ -190,12 +190,12 @@ START_TEST(sent_waits_for_the_reader_and_comes_before_further_lines)
 
 	asks(fd);
 	net_await_sent(w.net, w.session);
-	world_at_rest(&w);
-	world_drains(&w, fd, had = answered);
-	world_until(&w, buf_length(&w.told) > 0);
+	net_loop_at_rest(&w);
+	net_loop_drains(&w, fd, had = answered);
+	net_loop_until(&w, buf_length(&w.told) > 0);
 	ck_assert_mem_eq(buf_begin(&w.told), "sent 0.1\nline 0.1 ?\n", 20);
 	buf_consume(&w.told, strlen("sent 0.1\n"));
-	world_drains(&w, fd, (ASKED * ANSWER) - had);
+	net_loop_drains(&w, fd, (ASKED * ANSWER) - had);
 	buf_append(&w.told, "", 1);
 	ck_assert_ptr_null(strstr(buf_begin(&w.told), "sent")); /* once */
 	buf_clear(&w.told);
@@ -210,14 +210,14 @@ START_TEST(sent_is_told_when_input_has_ended_as_well)
 
 	w.quiet = false;
 	shutdown(fd, SHUT_WR);
-	world_told(&w, "eof 0.1\n");
+	net_loop_told(&w, "eof 0.1\n");
 	net_await_sent(w.net, w.session);
-	world_told(&w, "sent 0.1\n");
+	net_loop_told(&w, "sent 0.1\n");
 	close(fd);
 }
 END_TEST
 
-static void hangs_up(struct world *world, uint64_t session)
+static void hangs_up(struct net_loop *world, uint64_t session)
 {
 	net_hangup(world->net, session);
 }
@@ -229,14 +229,14 @@ START_TEST(a_session_may_be_hung_up_when_it_is_told_as_sent)
 	asks(fd);
 	w.on_end = hangs_up;
 	net_await_sent(w.net, w.session);
-	world_drains(&w, fd, answered);
-	world_told(&w, "sent 0.1\n");
+	net_loop_drains(&w, fd, answered);
+	net_loop_told(&w, "sent 0.1\n");
 	ck_assert_uint_eq(net_sessions(w.net), 0);
 	close(fd);
 }
 END_TEST
 
-static void floods_and_hangs_up(struct world *world, uint64_t session)
+static void floods_and_hangs_up(struct net_loop *world, uint64_t session)
 {
 	for (size_t i = 0; i < 4096; i++)
 		answers(world, session, "");
@@ -250,9 +250,9 @@ START_TEST(a_session_may_overflow_and_be_hung_up_when_it_is_told_as_sent)
 	w.quiet = false;
 	w.on_end = floods_and_hangs_up;
 	net_await_sent(w.net, w.session);
-	world_says(&w, fd, "?\n");
-	world_until(&w, net_sessions(w.net) == 0);
-	world_settle(&w);
+	net_loop_says(&w, fd, "?\n");
+	net_loop_until(&w, net_sessions(w.net) == 0);
+	net_loop_settle(&w);
 	buf_clear(&w.told);
 	close(fd);
 }
@@ -266,7 +266,7 @@ START_TEST(of_a_session_that_was_hung_up_nothing_is_told_as_sent)
 	net_await_sent(w.net, w.session);
 	net_hangup(w.net, w.session);
 	net_await_sent(w.net, w.session);
-	world_at_rest(&w);
+	net_loop_at_rest(&w);
 	close(fd);
 }
 END_TEST

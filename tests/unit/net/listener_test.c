@@ -2,7 +2,7 @@
 /* daemon/net/listener.c and address.c. */
 #include "daemon/net/address.h"
 #include "daemon/net/listener.h"
-#include "tests/unit/loopback.h"
+#include "tests/fixture/loopback.h"
 
 #include <arpa/inet.h>
 #include <check.h>

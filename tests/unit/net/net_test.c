@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/net as a whole: numbers, who it is, and what a silent session costs. */
 #include "daemon/net/slots.h"
-#include "tests/unit/loopback.h"
-#include "tests/unit/net_world.h"
+#include "tests/fixture/loopback.h"
+#include "tests/fixture/net_loop.h"
 
 #include <check.h>
 #include <errno.h>
@@ -16,46 +16,46 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static struct world w;
+static struct net_loop w;
 
 static void setup(void)
 {
-	world_init(&w, WORLD_CONF);
+	net_loop_init(&w, NET_LOOP_CONF);
 }
 
 static void teardown(void)
 {
-	world_release(&w);
+	net_loop_release(&w);
 }
 
 static void setup_again(unsigned sessions_max)
 {
-	struct net_conf conf = WORLD_CONF;
+	struct net_conf conf = NET_LOOP_CONF;
 
 	teardown();
 	conf.sessions_max = sessions_max;
-	world_init(&w, conf);
+	net_loop_init(&w, conf);
 }
 
 /* --- numbers ------------------------------------------------------------------------------------------------------- */
 
 START_TEST(a_session_takes_the_lowest_free_slot_and_a_new_generation)
 {
-	int a = world_unix(&w), b, c;
+	int a = net_loop_unix(&w), b, c;
 
-	world_told(&w, "open 0.1\n");
-	b = world_unix(&w);
-	world_told(&w, "open 1.1\n");
-	c = world_unix(&w);
-	world_told(&w, "open 2.1\n");
+	net_loop_told(&w, "open 0.1\n");
+	b = net_loop_unix(&w);
+	net_loop_told(&w, "open 1.1\n");
+	c = net_loop_unix(&w);
+	net_loop_told(&w, "open 2.1\n");
 	close(b);
-	world_told(&w, "gone 1.1 hangup\n");
+	net_loop_told(&w, "gone 1.1 hangup\n");
 	close(a);
-	world_told(&w, "gone 0.1 hangup\n");
-	a = world_tcp(&w);
-	world_told(&w, "open 0.2\n");
-	b = world_tcp(&w);
-	world_told(&w, "open 1.2\n");
+	net_loop_told(&w, "gone 0.1 hangup\n");
+	a = net_loop_tcp(&w);
+	net_loop_told(&w, "open 0.2\n");
+	b = net_loop_tcp(&w);
+	net_loop_told(&w, "open 1.2\n");
 	ck_assert_uint_eq(net_sessions(w.net), 3);
 	close(a);
 	close(b);
@@ -66,19 +66,19 @@ END_TEST
 START_TEST(a_number_that_is_spent_or_never_was_reaches_nobody)
 {
 	static const uint64_t wrong[] = {0, 1, UINT64_C(2) << 32, UINT64_C(1) << 32 | 63, UINT64_C(1) << 32 | 64, UINT64_MAX};
-	int fd = world_unix(&w);
+	int fd = net_loop_unix(&w);
 	size_t i;
 
-	world_told(&w, "open 0.1\n");
+	net_loop_told(&w, "open 0.1\n");
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		net_send(w.net, wrong[i], "x", 1);
 		net_read(w.net, wrong[i], false);
 		net_hangup(w.net, wrong[i]);
 	}
-	world_says(&w, fd, "PING\n");
-	world_told(&w, "line 0.1 PING\n");
+	net_loop_says(&w, fd, "PING\n");
+	net_loop_told(&w, "line 0.1 PING\n");
 	net_send(w.net, w.session, "OK\n", 3);
-	world_hears(&w, fd, "OK\n");
+	net_loop_hears(&w, fd, "OK\n");
 	close(fd);
 }
 END_TEST
@@ -118,9 +118,9 @@ END_TEST
 
 START_TEST(a_unix_peer_is_known_by_its_credentials)
 {
-	int fd = world_unix(&w);
+	int fd = net_loop_unix(&w);
 
-	world_told(&w, "open 0.1\n");
+	net_loop_told(&w, "open 0.1\n");
 	ck_assert(w.peer.is_unix && w.peer.is_local);
 	ck_assert_int_eq(w.peer.pid, getpid());
 	ck_assert_int_eq(w.peer.uid, getuid());
@@ -134,9 +134,9 @@ START_TEST(a_tcp_peer_is_known_by_its_address)
 	struct sockaddr_in a;
 	socklen_t n = sizeof(a);
 	char expected[64];
-	int fd = world_tcp(&w);
+	int fd = net_loop_tcp(&w);
 
-	world_told(&w, "open 0.1\n");
+	net_loop_told(&w, "open 0.1\n");
 	getsockname(fd, (struct sockaddr *)&a, &n);
 	snprintf(expected, sizeof(expected), "127.0.0.1:%u", ntohs(a.sin_port));
 	ck_assert(!w.peer.is_unix && w.peer.is_local);
@@ -172,9 +172,9 @@ static int accepted_end(int fd)
 
 START_TEST(a_tcp_connection_has_no_delay_and_keepalive)
 {
-	int fd = world_tcp(&w), end;
+	int fd = net_loop_tcp(&w), end;
 
-	world_told(&w, "open 0.1\n");
+	net_loop_told(&w, "open 0.1\n");
 	end = accepted_end(fd);
 	ck_assert_int_ge(end, 0);
 	ck_assert_int_eq(option(end, IPPROTO_TCP, TCP_NODELAY), 1);
@@ -202,15 +202,15 @@ static struct net_counts counts_now(void)
 START_TEST(after_stop_listening_nobody_comes_in_and_sessions_stay)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(w.port)};
-	int fd = world_unix(&w), other = socket(AF_INET, SOCK_STREAM, 0);
+	int fd = net_loop_unix(&w), other = socket(AF_INET, SOCK_STREAM, 0);
 
-	world_told(&w, "open 0.1\n");
+	net_loop_told(&w, "open 0.1\n");
 	net_stop_listening(w.net);
 	ck_assert_int_eq(access(w.path, F_OK), -1);
 	ck_assert_int_eq(connect(other, (struct sockaddr *)&a, sizeof(a)), -1);
 	ck_assert_int_eq(errno, ECONNREFUSED);
-	world_says(&w, fd, "PING\n");
-	world_told(&w, "line 0.1 PING\n");
+	net_loop_says(&w, fd, "PING\n");
+	net_loop_told(&w, "line 0.1 PING\n");
 	close(fd);
 	close(other);
 }
@@ -228,8 +228,8 @@ START_TEST(a_port_is_listened_on_by_number_or_name)
 	ck_assert_int_eq(net_listen_tcp(w.net, _i ? loopback_name() : "127.0.0.1", w.port), 0);
 	ck_assert_int_eq(net_listen_tcp(w.net, "127.0.0.1", w.port), -EADDRINUSE);
 	ck_assert_int_eq(net_listen_fd(w.net, 0), -EINVAL);
-	fd = world_tcp(&w);
-	world_told(&w, "open 0.1\n");
+	fd = net_loop_tcp(&w);
+	net_loop_told(&w, "open 0.1\n");
 	close(fd);
 	net_free(NULL);
 }
@@ -237,19 +237,19 @@ END_TEST
 
 START_TEST(limits_that_change_hold_from_then_on)
 {
-	int a = world_unix(&w), b, c;
+	int a = net_loop_unix(&w), b, c;
 
-	world_told(&w, "open 0.1\n");
+	net_loop_told(&w, "open 0.1\n");
 	net_set_limits(w.net, 4, 1);
-	b = world_unix(&w);
-	world_hears(&w, b, "ERR LIMIT clients=1 too many connections\n");
+	b = net_loop_unix(&w);
+	net_loop_hears(&w, b, "ERR LIMIT clients=1 too many connections\n");
 	net_send(w.net, w.session, "12345", 5);
-	world_told(&w, "gone 0.1 overflow\n");
+	net_loop_told(&w, "gone 0.1 overflow\n");
 	net_set_limits(w.net, 5, 1);
-	c = world_unix(&w);
-	world_told(&w, "open 0.2\n");
+	c = net_loop_unix(&w);
+	net_loop_told(&w, "open 0.2\n");
 	net_send(w.net, w.session, "12345", 5);
-	world_hears(&w, c, "12345");
+	net_loop_hears(&w, c, "12345");
 	close(a);
 	close(b);
 	close(c);
@@ -258,20 +258,20 @@ END_TEST
 
 START_TEST(bytes_are_counted)
 {
-	int fd = world_unix(&w);
+	int fd = net_loop_unix(&w);
 
-	world_told(&w, "open 0.1\n");
-	world_says(&w, fd, "PING\r\n");
-	world_told(&w, "line 0.1 PING\n");
+	net_loop_told(&w, "open 0.1\n");
+	net_loop_says(&w, fd, "PING\r\n");
+	net_loop_told(&w, "line 0.1 PING\n");
 	net_send(w.net, w.session, "OK\n", 3);
-	world_hears(&w, fd, "OK\n");
+	net_loop_hears(&w, fd, "OK\n");
 	ck_assert_uint_eq(counts_now().bytes_in, 6);
 	ck_assert_uint_eq(counts_now().bytes_out, 3);
 	close(fd);
 }
 END_TEST
 
-static void echo(struct world *world, uint64_t session, const char *line)
+static void echo(struct net_loop *world, uint64_t session, const char *line)
 {
 	net_send(world->net, session, line, strlen(line));
 }
@@ -298,29 +298,29 @@ START_TEST(a_silent_session_costs_little)
 	w.on_line = echo;
 	before = mallinfo2().uordblks + mallinfo2().hblkhd;
 	for (i = 0; i < N; i++) {
-		fd[i] = world_unix(&w);
-		world_says(&w, fd[i], "PING\n");
+		fd[i] = net_loop_unix(&w);
+		net_loop_says(&w, fd[i], "PING\n");
 		if (i % 64 == 0)
-			world_settle(&w);
+			net_loop_settle(&w);
 	}
-	world_until(&w, w.lines == N);
+	net_loop_until(&w, w.lines == N);
 	/* One of them a whole load. */
 	net_send(w.net, w.session, much, sizeof(much));
 	for (i = 0; i < (int)sizeof(much); i += (int)recv(fd[N - 1], much, sizeof(much), 0))
-		world_settle(&w);
+		net_loop_settle(&w);
 	cost = (mallinfo2().uordblks + mallinfo2().hblkhd - before) / N;
 	if (before) /* an instrumented build does not count */
 		printf("net: %d silent sessions, %zu bytes each\n", N, cost);
 	ck_assert_uint_lt(cost, 512);
 	for (i = 0; i < N; i++)
 		close(fd[i]);
-	world_until(&w, net_sessions(w.net) == 0);
+	net_loop_until(&w, net_sessions(w.net) == 0);
 }
 END_TEST
 
 START_TEST(a_base_without_epoll_is_refused)
 {
-	const struct net_conf conf = WORLD_CONF;
+	const struct net_conf conf = NET_LOOP_CONF;
 	const struct net_sink sink = {0};
 	struct event_config *config = event_config_new();
 	struct event_base *base;

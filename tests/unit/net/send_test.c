@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/net/conn.c: what goes out. */
-#include "tests/unit/net_world.h"
+#include "tests/fixture/net_loop.h"
 
 #include <check.h>
 #include <string.h>
@@ -9,25 +9,25 @@
 
 #define MUCH ((size_t)2 * 1024 * 1024)
 
-static struct world w;
+static struct net_loop w;
 static char much[MUCH + 1];
 
 static void setup(void)
 {
-	world_init(&w, WORLD_CONF);
+	net_loop_init(&w, NET_LOOP_CONF);
 	memset(much, 'x', MUCH);
 }
 
 static void teardown(void)
 {
-	world_release(&w);
+	net_loop_release(&w);
 }
 
 static int client(int i)
 {
-	int fd = i ? world_tcp(&w) : world_unix(&w);
+	int fd = i ? net_loop_tcp(&w) : net_loop_unix(&w);
 
-	world_until(&w, w.opened > 0);
+	net_loop_until(&w, w.opened > 0);
 	buf_clear(&w.told);
 	return fd;
 }
@@ -42,7 +42,7 @@ START_TEST(what_is_sent_goes_out_at_flush_and_in_order)
 	net_send(w.net, w.session, "OK 2\n", 5);
 	ck_assert_int_eq(recv(fd, &c, 1, MSG_DONTWAIT), -1);
 	net_flush(w.net);
-	world_hears(&w, fd, "OK 1\nOK 2\n");
+	net_loop_hears(&w, fd, "OK 1\nOK 2\n");
 	close(fd);
 }
 END_TEST
@@ -51,7 +51,7 @@ static int reader;
 static size_t arrived; /* bytes that have left before the last time that writing was told */
 static unsigned writings;
 
-static void look_at_reader(struct world *world)
+static void look_at_reader(struct net_loop *world)
 {
 	static char seen[MUCH];
 	ssize_t n = recv(reader, seen, sizeof(seen), MSG_DONTWAIT);
@@ -71,13 +71,13 @@ START_TEST(before_bytes_leave_it_is_told_whenever_they_do)
 	ck_assert_uint_eq(writings, 0);
 	net_flush(w.net);
 	ck_assert(writings == 1 && arrived == 0);
-	world_hears(&w, reader, "OK\n");
+	net_loop_hears(&w, reader, "OK\n");
 	net_send(w.net, w.session, much, MUCH);
 	ck_assert(writings == 2 && arrived == 0);
 	look_at_reader(&w);
 	ck_assert_uint_gt(arrived, 0);
 	if (_i == 0) /* TCP may take all of it at once */
-		world_until(&w, writings > 3);
+		net_loop_until(&w, writings > 3);
 	close(reader);
 }
 END_TEST
@@ -88,10 +88,10 @@ START_TEST(a_slow_reader_gets_all_of_it_and_keeps_nobody_busy_meanwhile)
 
 	net_send(w.net, w.session, much, MUCH);
 	net_send(w.net, w.session, "END\n", 4);
-	world_at_rest(&w);
-	world_drains(&w, fd, MUCH);
-	world_hears(&w, fd, "END\n");
-	world_at_rest(&w);
+	net_loop_at_rest(&w);
+	net_loop_drains(&w, fd, MUCH);
+	net_loop_hears(&w, fd, "END\n");
+	net_loop_at_rest(&w);
 	close(fd);
 }
 END_TEST
@@ -102,21 +102,21 @@ START_TEST(a_slow_reader_gets_all_of_it_also_after_it_half_closed)
 	int fd = client(_i);
 
 	net_send(w.net, w.session, much, MUCH);
-	world_at_rest(&w);
+	net_loop_at_rest(&w);
 	shutdown(fd, SHUT_WR);
-	world_until(&w, buf_length(&w.told) > 0);
+	net_loop_until(&w, buf_length(&w.told) > 0);
 	/* A socket that takes nearly all of it leaves nothing to wait for. */
 	if (*buf_begin(&w.told) == 'e') {
-		world_told(&w, "eof 0.1\n");
+		net_loop_told(&w, "eof 0.1\n");
 	} else {
-		world_told(&w, "parting 0.1\n");
+		net_loop_told(&w, "parting 0.1\n");
 		late = "eof 0.1\n";
 	}
-	world_at_rest(&w);
+	net_loop_at_rest(&w);
 	net_send(w.net, w.session, "END\n", 4);
-	world_drains(&w, fd, MUCH);
-	world_told(&w, late);
-	world_hears(&w, fd, "END\n");
+	net_loop_drains(&w, fd, MUCH);
+	net_loop_told(&w, late);
+	net_loop_hears(&w, fd, "END\n");
 	close(fd);
 }
 END_TEST
@@ -130,12 +130,12 @@ START_TEST(who_does_not_read_overflows_and_is_told_gone_by_the_loop)
 		net_send(w.net, w.session, much, MUCH);
 	ck_assert_uint_eq(buf_length(&w.told), 0);
 	ck_assert_uint_eq(net_sessions(w.net), 1);
-	world_told(&w, "gone 0.1 overflow\n");
+	net_loop_told(&w, "gone 0.1 overflow\n");
 	ck_assert_uint_eq(net_sessions(w.net), 0);
 	net_send(w.net, w.session, "late\n", 5);
 	net_counts(w.net, &counts);
 	ck_assert_uint_lt(counts.bytes_out, 8 * MUCH);
-	world_at_rest(&w);
+	net_loop_at_rest(&w);
 	close(fd);
 }
 END_TEST
@@ -143,23 +143,23 @@ END_TEST
 /* One pass may produce more than fits, as long as the socket takes it. */
 START_TEST(a_burst_beyond_the_bound_to_a_socket_with_room_is_no_overflow)
 {
-	struct net_conf conf = WORLD_CONF;
+	struct net_conf conf = NET_LOOP_CONF;
 	int fd, i;
 
-	world_release(&w);
+	net_loop_release(&w);
 	conf.output_max = 4096;
-	world_init(&w, conf);
+	net_loop_init(&w, conf);
 	fd = client(_i);
 	for (i = 0; i < 20; i++)
 		net_send(w.net, w.session, much, 4000);
-	world_settle(&w);
-	world_told(&w, "");
-	world_drains(&w, fd, 80000);
+	net_loop_settle(&w);
+	net_loop_told(&w, "");
+	net_loop_drains(&w, fd, 80000);
 	close(fd);
 }
 END_TEST
 
-static void overflow(struct world *world, uint64_t session, const char *line)
+static void overflow(struct net_loop *world, uint64_t session, const char *line)
 {
 	int i;
 
@@ -173,8 +173,8 @@ START_TEST(an_overflow_inside_a_callback_ends_the_telling_of_lines)
 	int fd = client(_i);
 
 	w.on_line = overflow;
-	world_says(&w, fd, "a\nb\n");
-	world_told(&w, "line 0.1 a\ngone 0.1 overflow\n");
+	net_loop_says(&w, fd, "a\nb\n");
+	net_loop_told(&w, "line 0.1 a\ngone 0.1 overflow\n");
 	close(fd);
 }
 END_TEST
@@ -185,10 +185,10 @@ START_TEST(a_full_socket_is_no_error)
 
 	for (i = 0; i < 200; i++) {
 		net_send(w.net, w.session, much, 4096);
-		world_settle(&w);
+		net_loop_settle(&w);
 	}
-	world_at_rest(&w);
-	world_drains(&w, fd, (size_t)200 * 4096);
+	net_loop_at_rest(&w);
+	net_loop_drains(&w, fd, (size_t)200 * 4096);
 	close(fd);
 }
 END_TEST
@@ -201,15 +201,15 @@ START_TEST(many_that_are_slow_at_a_time_get_all_of_it)
 	int i;
 
 	for (i = 0; i < N; i++) {
-		fd[i] = _i ? world_tcp(&w) : world_unix(&w);
-		world_until(&w, w.opened == (unsigned)i + 1);
+		fd[i] = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
+		net_loop_until(&w, w.opened == (unsigned)i + 1);
 		session[i] = w.session;
 	}
 	for (i = 0; i < N; i++)
 		net_send(w.net, session[i], much, 4096);
-	world_settle(&w);
+	net_loop_settle(&w);
 	for (i = 0; i < N; i++) {
-		world_drains(&w, fd[i], 4096);
+		net_loop_drains(&w, fd[i], 4096);
 		close(fd[i]);
 	}
 	buf_clear(&w.told);

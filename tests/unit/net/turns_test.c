@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/net: whoever says little waits for no one who says much, and nobody's lines are lost or change their order for it. */
-#include "tests/unit/net_world.h"
+#include "tests/fixture/net_loop.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -12,16 +12,16 @@
 #define MANY 3000u
 #define TURN 8 /* lines; and connections that are accepted */
 
-static struct world w;
+static struct net_loop w;
 
 static void setup(void)
 {
-	world_init(&w, WORLD_CONF);
+	net_loop_init(&w, NET_LOOP_CONF);
 }
 
 static void teardown(void)
 {
-	world_release(&w);
+	net_loop_release(&w);
 }
 
 static char *many_lines(void)
@@ -47,11 +47,11 @@ static unsigned before(const char *a, const char *b)
 
 static void heard_all(void)
 {
-	world_settle(&w);
+	net_loop_settle(&w);
 	buf_append(&w.told, "", 1);
 }
 
-static void answers_at_length(struct world *world, uint64_t session, const char *line)
+static void answers_at_length(struct net_loop *world, uint64_t session, const char *line)
 {
 	static const char much[5000] = "x";
 
@@ -62,13 +62,13 @@ static void answers_at_length(struct world *world, uint64_t session, const char 
 START_TEST(a_short_request_waits_for_one_turn_of_each_who_says_much)
 {
 	char *lines = many_lines();
-	int a = world_unix(&w), b;
+	int a = net_loop_unix(&w), b;
 
-	world_told(&w, "open 0.1\n");
-	b = world_unix(&w);
-	world_told(&w, "open 1.1\n");
-	world_says(&w, a, lines);
-	world_says(&w, b, "b\n");
+	net_loop_told(&w, "open 0.1\n");
+	b = net_loop_unix(&w);
+	net_loop_told(&w, "open 1.1\n");
+	net_loop_says(&w, a, lines);
+	net_loop_says(&w, b, "b\n");
 	heard_all();
 	ck_assert_uint_le(before("line 0.1 ", "line 1.1 b\n"), TURN);
 	ck_assert_uint_eq(w.lines, MANY + 1);
@@ -81,14 +81,14 @@ END_TEST
 
 START_TEST(a_long_answer_ends_a_turn)
 {
-	int a = world_unix(&w), b;
+	int a = net_loop_unix(&w), b;
 
-	world_told(&w, "open 0.1\n");
-	b = world_unix(&w);
-	world_told(&w, "open 1.1\n");
+	net_loop_told(&w, "open 0.1\n");
+	b = net_loop_unix(&w);
+	net_loop_told(&w, "open 1.1\n");
 	w.on_line = answers_at_length;
-	world_says(&w, a, "a\na\na\na\na\na\n");
-	world_says(&w, b, "b\n");
+	net_loop_says(&w, a, "a\na\na\na\na\na\n");
+	net_loop_says(&w, b, "b\n");
 	heard_all();
 	ck_assert_uint_le(before("line 0.1 ", "line 1.1 b\n"), 1);
 	ck_assert_uint_eq(w.lines, 7);
@@ -101,11 +101,11 @@ END_TEST
 START_TEST(lines_of_many_turns_are_told_in_their_order_and_their_end_comes_last)
 {
 	char *lines = many_lines();
-	int a = _i ? world_tcp(&w) : world_unix(&w);
+	int a = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
 	const char *at;
 
-	world_told(&w, "open 0.1\n");
-	world_says(&w, a, lines);
+	net_loop_told(&w, "open 0.1\n");
+	net_loop_says(&w, a, lines);
 	shutdown(a, SHUT_WR);
 	heard_all();
 	at = buf_begin(&w.told);
@@ -126,14 +126,14 @@ END_TEST
 START_TEST(what_was_said_before_a_hang_up_takes_turns_and_the_end_comes_last)
 {
 	char *lines = many_lines();
-	int a = world_unix(&w), b;
+	int a = net_loop_unix(&w), b;
 
-	world_told(&w, "open 0.1\n");
-	b = world_unix(&w);
-	world_told(&w, "open 1.1\n");
-	world_says(&w, a, lines);
+	net_loop_told(&w, "open 0.1\n");
+	b = net_loop_unix(&w);
+	net_loop_told(&w, "open 1.1\n");
+	net_loop_says(&w, a, lines);
 	close(a);
-	world_says(&w, b, "b\n");
+	net_loop_says(&w, b, "b\n");
 	heard_all();
 	ck_assert_uint_le(before("line 0.1 ", "line 1.1 b\n"), TURN);
 	ck_assert_uint_eq(before("line 0.1 ", "parting 0.1\n"), 0);
@@ -147,12 +147,12 @@ END_TEST
 
 START_TEST(whoever_is_there_is_heard_between_those_who_connect)
 {
-	int fd = world_unix(&w), others[100];
+	int fd = net_loop_unix(&w), others[100];
 
-	world_told(&w, "open 0.1\n");
+	net_loop_told(&w, "open 0.1\n");
 	for (unsigned i = 0; i < 100; i++)
-		others[i] = world_unix(&w);
-	world_says(&w, fd, "b\n");
+		others[i] = net_loop_unix(&w);
+	net_loop_says(&w, fd, "b\n");
 	heard_all();
 	ck_assert_uint_le(before("open ", "line 0.1 b\n"), TURN);
 	buf_clear(&w.told);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/redis/link.c: one connection to a server that behaves, hangs up, babbles or is not there. */
-#include "tests/unit/wire.h"
+#include "tests/fixture/link_to_fake.h"
 
 #include <check.h>
 #include <errno.h>
@@ -12,14 +12,14 @@
 
 START_TEST(a_link_becomes_ready_and_answers)
 {
-	wire_dial_ready();
-	ck_assert_uint_eq(wire.fake.loads, 3);
-	ck_assert_uint_eq(wire.fake.auths, 0);
-	wire_acquire(1);
-	ck_assert_uint_eq(wire.answers.count, 0);
-	link_flush(wire.link);
-	AWAIT(wire.answers.count, 1);
-	answers_check(&wire.answers, 1, ANSWER_EXECUTED, 'G');
+	link_to_fake_dial_ready();
+	ck_assert_uint_eq(link_to_fake.fake.loads, 3);
+	ck_assert_uint_eq(link_to_fake.fake.auths, 0);
+	link_to_fake_acquire(1);
+	ck_assert_uint_eq(link_to_fake.answers.count, 0);
+	link_flush(link_to_fake.link);
+	AWAIT(link_to_fake.answers.count, 1);
+	answer_sink_check(&link_to_fake.answers, 1, ANSWER_EXECUTED, 'G');
 }
 END_TEST
 
@@ -29,10 +29,10 @@ START_TEST(the_options_of_a_tcp_connection_are_set)
 	socklen_t n;
 	int fd, value, found = 0;
 
-	wire_dial_ready();
+	link_to_fake_dial_ready();
 	for (fd = 3; fd < 64; fd++) {
 		n = sizeof(peer);
-		if (getpeername(fd, (struct sockaddr *)&peer, &n) < 0 || memcmp(&peer, &wire.fake.address, sizeof(peer)))
+		if (getpeername(fd, (struct sockaddr *)&peer, &n) < 0 || memcmp(&peer, &link_to_fake.fake.address, sizeof(peer)))
 			continue;
 		found++;
 		n = sizeof(value);
@@ -49,10 +49,10 @@ END_TEST
 
 START_TEST(a_socket_that_is_not_there_is_told_at_once)
 {
-	struct sockaddr_un nowhere = {.sun_family = AF_UNIX, .sun_path = "/tmp/wire.fake.none/s"};
+	struct sockaddr_un nowhere = {.sun_family = AF_UNIX, .sun_path = "/tmp/link_to_fake.fake.none/s"};
 
-	ck_assert_int_eq(link_dial(wire.link, (struct sockaddr *)&nowhere, sizeof(nowhere)), -ENOENT);
-	wire_dial_ready();
+	ck_assert_int_eq(link_dial(link_to_fake.link, (struct sockaddr *)&nowhere, sizeof(nowhere)), -ENOENT);
+	link_to_fake_dial_ready();
 }
 END_TEST
 
@@ -73,11 +73,11 @@ static int port_dead(struct sockaddr_in *address, int backlog)
 START_TEST(a_refused_connection_is_told)
 {
 	struct sockaddr_in nobody;
-	int fd = port_dead(&nobody, -1), rc = link_dial(wire.link, (struct sockaddr *)&nobody, sizeof(nobody));
+	int fd = port_dead(&nobody, -1), rc = link_dial(link_to_fake.link, (struct sockaddr *)&nobody, sizeof(nobody));
 
 	if (rc == 0) {
-		AWAIT(wire.breaks, 1);
-		ck_assert_str_eq(wire.reason, "Connection refused");
+		AWAIT(link_to_fake.breaks, 1);
+		ck_assert_str_eq(link_to_fake.reason, "Connection refused");
 	} else {
 		ck_assert_int_eq(rc, -ECONNREFUSED);
 	}
@@ -94,10 +94,10 @@ START_TEST(a_connection_that_does_not_come_about_is_given_up)
 		filler[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 		(void)connect(filler[i], (struct sockaddr *)&full, sizeof(full));
 	}
-	wire.conf.connect_timeout_us = 50 * MSEC;
-	ck_assert_int_eq(link_dial(wire.link, (struct sockaddr *)&full, sizeof(full)), 0);
-	AWAIT(wire.breaks, 1);
-	ck_assert_str_eq(wire.reason, "connect timed out");
+	link_to_fake.conf.connect_timeout_us = 50 * MSEC;
+	ck_assert_int_eq(link_dial(link_to_fake.link, (struct sockaddr *)&full, sizeof(full)), 0);
+	AWAIT(link_to_fake.breaks, 1);
+	ck_assert_str_eq(link_to_fake.reason, "connect timed out");
 	for (i = 0; i < 4; i++)
 		close(filler[i]);
 	close(fd);
@@ -106,32 +106,32 @@ END_TEST
 
 START_TEST(a_handshake_that_is_not_answered_is_given_up)
 {
-	wire.fake.hands = "";
-	wire.conf.connect_timeout_us = 50 * MSEC;
-	wire_dial();
-	AWAIT(wire.breaks, 1);
-	ck_assert_str_eq(wire.reason, "handshake timed out");
-	ck_assert_uint_eq(wire.readies, 0);
+	link_to_fake.fake.hands = "";
+	link_to_fake.conf.connect_timeout_us = 50 * MSEC;
+	link_to_fake_dial();
+	AWAIT(link_to_fake.breaks, 1);
+	ck_assert_str_eq(link_to_fake.reason, "handshake timed out");
+	ck_assert_uint_eq(link_to_fake.readies, 0);
 }
 END_TEST
 
 START_TEST(a_server_that_hangs_up_with_a_word_is_quoted)
 {
-	wire.fake.greeting = "-ERR max number of clients reached\r\n";
-	wire_dial();
-	AWAIT(wire.breaks, 1);
-	ck_assert_str_eq(wire.reason, "ERR max number of clients reached");
+	link_to_fake.fake.greeting = "-ERR max number of clients reached\r\n";
+	link_to_fake_dial();
+	AWAIT(link_to_fake.breaks, 1);
+	ck_assert_str_eq(link_to_fake.reason, "ERR max number of clients reached");
 }
 END_TEST
 
 START_TEST(a_server_that_hangs_up_without_a_word_is_told)
 {
-	wire.fake.greeting = "";
-	wire_dial();
-	AWAIT(wire.breaks, 1);
-	ck_assert_msg(strstr(wire.reason, "closed by the server during the handshake") || strstr(wire.reason, "reset") ||
-			      strstr(wire.reason, "Broken"),
-		      "%s", wire.reason);
+	link_to_fake.fake.greeting = "";
+	link_to_fake_dial();
+	AWAIT(link_to_fake.breaks, 1);
+	ck_assert_msg(strstr(link_to_fake.reason, "closed by the server during the handshake") || strstr(link_to_fake.reason, "reset") ||
+			      strstr(link_to_fake.reason, "Broken"),
+		      "%s", link_to_fake.reason);
 }
 END_TEST
 
@@ -139,68 +139,68 @@ static const char *const babble[] = {"HTTP/1.1 400 Bad Request\r\n\r\n", "*0\r\n
 
 START_TEST(garbage_breaks_the_link_and_leaves_its_calls_unknown)
 {
-	wire_dial_ready();
-	wire.fake.script = babble[_i];
-	wire_acquire_now(1);
-	wire_acquire_now(2);
-	AWAIT(wire.breaks, 1);
-	ck_assert_str_eq(wire.reason, "garbage");
-	answers_check(&wire.answers, 1, ANSWER_UNKNOWN, 0);
-	answers_check(&wire.answers, 2, ANSWER_UNKNOWN, 0);
-	ck_assert_uint_eq(wire.answers.count, 2);
+	link_to_fake_dial_ready();
+	link_to_fake.fake.script = babble[_i];
+	link_to_fake_acquire_now(1);
+	link_to_fake_acquire_now(2);
+	AWAIT(link_to_fake.breaks, 1);
+	ck_assert_str_eq(link_to_fake.reason, "garbage");
+	answer_sink_check(&link_to_fake.answers, 1, ANSWER_UNKNOWN, 0);
+	answer_sink_check(&link_to_fake.answers, 2, ANSWER_UNKNOWN, 0);
+	ck_assert_uint_eq(link_to_fake.answers.count, 2);
 }
 END_TEST
 
 START_TEST(an_answer_may_come_byte_by_byte)
 {
-	wire_dial_ready();
-	wire.fake.slowly = true;
-	wire_acquire_now(1);
-	AWAIT(wire.answers.count, 1);
-	answers_check(&wire.answers, 1, ANSWER_EXECUTED, 'G');
-	ck_assert_uint_eq(wire.breaks, 0);
+	link_to_fake_dial_ready();
+	link_to_fake.fake.slowly = true;
+	link_to_fake_acquire_now(1);
+	AWAIT(link_to_fake.answers.count, 1);
+	answer_sink_check(&link_to_fake.answers, 1, ANSWER_EXECUTED, 'G');
+	ck_assert_uint_eq(link_to_fake.breaks, 0);
 }
 END_TEST
 
 START_TEST(a_connection_cut_behind_a_call_leaves_it_unknown)
 {
-	wire_dial_ready();
-	wire.fake.cuts = true;
-	wire_acquire_now(1);
-	AWAIT(wire.breaks, 1);
-	answers_check(&wire.answers, 1, ANSWER_UNKNOWN, 0);
-	wire.fake.cuts = false;
-	wire.breaks = 0;
-	wire_dial_ready();
-	wire_acquire_now(2);
-	AWAIT(wire.answers.count, 2);
-	answers_check(&wire.answers, 2, ANSWER_EXECUTED, 'G');
+	link_to_fake_dial_ready();
+	link_to_fake.fake.cuts = true;
+	link_to_fake_acquire_now(1);
+	AWAIT(link_to_fake.breaks, 1);
+	answer_sink_check(&link_to_fake.answers, 1, ANSWER_UNKNOWN, 0);
+	link_to_fake.fake.cuts = false;
+	link_to_fake.breaks = 0;
+	link_to_fake_dial_ready();
+	link_to_fake_acquire_now(2);
+	AWAIT(link_to_fake.answers.count, 2);
+	answer_sink_check(&link_to_fake.answers, 2, ANSWER_EXECUTED, 'G');
 }
 END_TEST
 
 START_TEST(a_call_that_was_only_collected_is_refused)
 {
-	wire_dial_ready();
-	wire_acquire(1);
-	fake_hang_up(&wire.fake);
-	AWAIT(wire.breaks, 1);
-	answers_check(&wire.answers, 1, ANSWER_REFUSED, 0);
-	ck_assert_str_eq(wire.answers.item[0].text, wire.reason);
+	link_to_fake_dial_ready();
+	link_to_fake_acquire(1);
+	fake_redis_hang_up(&link_to_fake.fake);
+	AWAIT(link_to_fake.breaks, 1);
+	answer_sink_check(&link_to_fake.answers, 1, ANSWER_REFUSED, 0);
+	ck_assert_str_eq(link_to_fake.answers.item[0].text, link_to_fake.reason);
 }
 END_TEST
 
 START_TEST(a_link_can_be_freed_in_any_state)
 {
 	if (_i > 0)
-		wire_dial();
+		link_to_fake_dial();
 	if (_i > 1)
-		AWAIT(wire.readies, 1);
+		AWAIT(link_to_fake.readies, 1);
 	if (_i > 2)
-		wire_acquire(1);
+		link_to_fake_acquire(1);
 	if (_i > 3)
-		link_flush(wire.link);
+		link_flush(link_to_fake.link);
 	if (_i > 4)
-		wire_acquire(2);
+		link_to_fake_acquire(2);
 }
 END_TEST
 
@@ -208,7 +208,7 @@ static TCase *tcase_unix(void)
 {
 	TCase *t = tcase_create("unix");
 
-	tcase_add_checked_fixture(t, wire_setup, wire_teardown);
+	tcase_add_checked_fixture(t, link_to_fake_setup, link_to_fake_teardown);
 	tcase_add_test(t, a_link_becomes_ready_and_answers);
 	tcase_add_test(t, a_socket_that_is_not_there_is_told_at_once);
 	tcase_add_test(t, a_handshake_that_is_not_answered_is_given_up);
@@ -226,7 +226,7 @@ static TCase *tcase_tcp(void)
 {
 	TCase *t = tcase_create("tcp");
 
-	tcase_add_checked_fixture(t, wire_setup_tcp, wire_teardown);
+	tcase_add_checked_fixture(t, link_to_fake_setup_tcp, link_to_fake_teardown);
 	tcase_add_test(t, a_link_becomes_ready_and_answers);
 	tcase_add_test(t, the_options_of_a_tcp_connection_are_set);
 	tcase_add_test(t, a_refused_connection_is_told);

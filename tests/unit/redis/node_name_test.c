@@ -2,8 +2,8 @@
 /* daemon/redis/node.c: what it makes of a name's addresses, of a name that is not known, of one that hangs. */
 #include "daemon/redis/node.h"
 #include "daemon/base/rng.h"
-#include "tests/unit/fake.h"
-#include "tests/unit/names.h"
+#include "tests/fixture/fake_redis.h"
+#include "tests/fixture/resolver_loop.h"
 
 #include <check.h>
 #include <event2/event.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 
 static char reason[256];
-static struct fake fake;
+static struct fake_redis fake;
 static struct link_conf link_conf;
 static struct upstream_sink sink;
 static struct node_conf node_conf;
@@ -38,21 +38,21 @@ static void setup_node(void)
 {
 	static const uint64_t seed[2];
 
-	names_open();
+	resolver_loop_open();
 	rng_init(&rng, seed);
-	fake_start(&fake, names.base, true); /* on 127.0.0.1 */
+	fake_redis_start(&fake, resolver_loop.base, true); /* on 127.0.0.1 */
 	link_conf = (struct link_conf){.connect_timeout_us = 5 * SEC, .stall_us = 5 * SEC, .ping_us = 5 * SEC};
 	script_keys_init(&link_conf.stream.keys, "lock:", SEC, 0);
 	sink = (struct upstream_sink){.up = on_up, .down = on_down};
-	node_conf = (struct node_conf){.base = names.base, .link = &link_conf, .resolver = names.resolver, .rng = &rng, .links = 2, .sink = &sink};
+	node_conf = (struct node_conf){.base = resolver_loop.base, .link = &link_conf, .resolver = resolver_loop.resolver, .rng = &rng, .links = 2, .sink = &sink};
 }
 
 static void teardown_node(void)
 {
 	node_free(node);
 	script_keys_release(&link_conf.stream.keys);
-	fake_stop(&fake);
-	names_close();
+	fake_redis_stop(&fake);
+	resolver_loop_close();
 }
 
 static void node_dial_name(const char *host)
@@ -65,65 +65,65 @@ static void node_dial_name(const char *host)
 
 START_TEST(every_address_of_a_name_is_tried_in_turn)
 {
-	names_host(0, "127.0.0.2");
-	names_host(1, "127.0.0.3");
-	names_host(2, "127.0.0.1");
+	resolver_loop_host(0, "127.0.0.2");
+	resolver_loop_host(1, "127.0.0.3");
+	resolver_loop_host(2, "127.0.0.1");
 	node_dial_name("redis.example");
-	names_await(&ups, 1);
+	resolver_loop_await(&ups, 1);
 	ck_assert_uint_eq(downs, 0);
-	ck_assert_uint_eq(names.asked, 1);
+	ck_assert_uint_eq(resolver_loop.asked, 1);
 	ck_assert_uint_eq(fake.connections, 2);
 }
 END_TEST
 
 START_TEST(a_name_whose_addresses_all_fail_is_down_and_asked_again)
 {
-	names_host(0, "127.0.0.2");
-	names_host(1, "127.0.0.3");
+	resolver_loop_host(0, "127.0.0.2");
+	resolver_loop_host(1, "127.0.0.3");
 	node_dial_name("redis.example");
-	names_await(&downs, 1);
+	resolver_loop_await(&downs, 1);
 	ck_assert_str_eq(reason, "Connection refused");
-	names_await(&names.asked, 3);
+	resolver_loop_await(&resolver_loop.asked, 3);
 	ck_assert_uint_eq(downs, 1);
-	names_host(0, "127.0.0.1");
-	names_await(&ups, 1);
+	resolver_loop_host(0, "127.0.0.1");
+	resolver_loop_await(&ups, 1);
 }
 END_TEST
 
 START_TEST(a_name_that_is_not_known_is_told_once_and_asked_again)
 {
-	names_fail(EAI_NONAME);
+	resolver_loop_fail(EAI_NONAME);
 	node_dial_name("redis.example");
-	names_await(&downs, 1);
+	resolver_loop_await(&downs, 1);
 	ck_assert_ptr_nonnull(strstr(reason, "redis.example: "));
-	names_await(&names.asked, 3);
+	resolver_loop_await(&resolver_loop.asked, 3);
 	ck_assert_uint_eq(downs, 1);
-	names_fail(0);
-	names_await(&ups, 1);
+	resolver_loop_fail(0);
+	resolver_loop_await(&ups, 1);
 }
 END_TEST
 
 START_TEST(the_last_good_answer_serves_while_the_resolver_fails)
 {
 	node_dial_name("redis.example");
-	names_await(&ups, 1);
-	names_fail(EAI_AGAIN);
-	fake_hang_up(&fake);
-	names_await(&downs, 1);
-	names_await(&ups, 2);
-	ck_assert_uint_ge(names.asked, 2);
+	resolver_loop_await(&ups, 1);
+	resolver_loop_fail(EAI_AGAIN);
+	fake_redis_hang_up(&fake);
+	resolver_loop_await(&downs, 1);
+	resolver_loop_await(&ups, 2);
+	ck_assert_uint_ge(resolver_loop.asked, 2);
 }
 END_TEST
 
 START_TEST(the_last_good_answer_serves_while_the_resolver_hangs)
 {
 	node_dial_name("redis.example");
-	names_await(&ups, 1);
-	names_hang();
-	fake_hang_up(&fake);
-	names_await(&downs, 1);
-	names_await(&ups, 2);
-	names_go_on(1);
+	resolver_loop_await(&ups, 1);
+	resolver_loop_hang();
+	fake_redis_hang_up(&fake);
+	resolver_loop_await(&downs, 1);
+	resolver_loop_await(&ups, 2);
+	resolver_loop_go_on(1);
 }
 END_TEST
 
@@ -138,54 +138,54 @@ START_TEST(a_server_is_listened_to_where_it_was_dialled)
 	sink.message = on_message;
 	node_conf.channel = "redlockd:lock:d:x";
 	node_dial_name("redis.example");
-	names_await(&fake.connections, 3);
-	names_hang();
-	names_host(0, "127.0.0.2");
+	resolver_loop_await(&fake.connections, 3);
+	resolver_loop_hang();
+	resolver_loop_host(0, "127.0.0.2");
 	fake.deaf = true;
-	fake_hang_up(&fake);
-	names_await(&fake.connections, 5); /* at the old address, since the resolver hangs */
-	names_go_on(1);
-	names_run(100 * MSEC);
-	fake_listen(&fake);
-	names_await(&ups, 2);
-	names_await(&fake.connections, 6);
+	fake_redis_hang_up(&fake);
+	resolver_loop_await(&fake.connections, 5); /* at the old address, since the resolver hangs */
+	resolver_loop_go_on(1);
+	resolver_loop_run(100 * MSEC);
+	fake_redis_listen(&fake);
+	resolver_loop_await(&ups, 2);
+	resolver_loop_await(&fake.connections, 6);
 }
 END_TEST
 
 START_TEST(a_name_that_hangs_is_told_and_asked_only_once)
 {
-	names_hang();
+	resolver_loop_hang();
 	link_conf.connect_timeout_us = 20 * MSEC;
 	node_dial_name("redis.example");
-	names_await(&downs, 1);
+	resolver_loop_await(&downs, 1);
 	ck_assert_str_eq(reason, "the name is not resolved in time");
-	names_run(500 * MSEC); /* several attempts */
-	ck_assert_uint_eq(__atomic_load_n(&names.asked, __ATOMIC_SEQ_CST), 1);
+	resolver_loop_run(500 * MSEC); /* several attempts */
+	ck_assert_uint_eq(__atomic_load_n(&resolver_loop.asked, __ATOMIC_SEQ_CST), 1);
 	ck_assert_uint_eq(downs, 1);
-	names_go_on(24);
-	names_await(&ups, 1);
-	names_run(50 * MSEC);
-	ck_assert_uint_le(__atomic_load_n(&names.asked, __ATOMIC_SEQ_CST), 2);
+	resolver_loop_go_on(24);
+	resolver_loop_await(&ups, 1);
+	resolver_loop_run(50 * MSEC);
+	ck_assert_uint_le(__atomic_load_n(&resolver_loop.asked, __ATOMIC_SEQ_CST), 2);
 }
 END_TEST
 
 START_TEST(a_number_is_never_asked_for)
 {
 	node_dial_name("127.0.0.1");
-	names_await(&ups, 1);
-	ck_assert_uint_eq(names.asked, 0);
+	resolver_loop_await(&ups, 1);
+	ck_assert_uint_eq(resolver_loop.asked, 0);
 }
 END_TEST
 
 START_TEST(a_node_can_be_freed_while_its_name_hangs)
 {
-	names_hang();
+	resolver_loop_hang();
 	node_dial_name("redis.example");
-	while (!__atomic_load_n(&names.asked, __ATOMIC_SEQ_CST))
-		event_base_loop(names.base, EVLOOP_NONBLOCK);
+	while (!__atomic_load_n(&resolver_loop.asked, __ATOMIC_SEQ_CST))
+		event_base_loop(resolver_loop.base, EVLOOP_NONBLOCK);
 	node_free(node);
 	node = NULL;
-	names_go_on(1);
+	resolver_loop_go_on(1);
 }
 END_TEST
 

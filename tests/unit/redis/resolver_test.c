@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/redis/resolver.c with a stand-in for getaddrinfo. */
-#include "tests/unit/names.h"
+#include "tests/fixture/resolver_loop.h"
 
 #include <check.h>
 #include <event2/event.h>
@@ -23,19 +23,19 @@ static void on_found(void *context, const struct addresses *a, const char *why)
 
 static struct lookup *ask(void)
 {
-	return resolver_ask(names.resolver, "redis.example", 6379, on_found, &found);
+	return resolver_ask(resolver_loop.resolver, "redis.example", 6379, on_found, &found);
 }
 
 START_TEST(a_name_is_resolved_in_another_thread_and_answered_on_the_loop)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)&found.item[0].name;
 
-	names_host(1, "127.0.0.2");
-	names_host(2, "::1");
+	resolver_loop_host(1, "127.0.0.2");
+	resolver_loop_host(2, "::1");
 	ask();
 	ck_assert_uint_eq(answered, 0);
-	names_await(&answered, 1);
-	ck_assert(!pthread_equal(names.asked_by, pthread_self()));
+	resolver_loop_await(&answered, 1);
+	ck_assert(!pthread_equal(resolver_loop.asked_by, pthread_self()));
 	ck_assert_uint_eq(found.count, 3);
 	ck_assert_int_eq(in->sin_family, AF_INET);
 	ck_assert_int_eq(ntohs(in->sin_port), 6379);
@@ -46,9 +46,9 @@ END_TEST
 
 START_TEST(a_failure_is_told_with_the_name)
 {
-	names_fail(EAI_AGAIN);
+	resolver_loop_fail(EAI_AGAIN);
 	ask();
-	names_await(&answered, 1);
+	resolver_loop_await(&answered, 1);
 	ck_assert_uint_eq(found.count, 0);
 	ck_assert_ptr_eq(strstr(reason, "redis.example: "), reason);
 	ck_assert_ptr_nonnull(strstr(reason, gai_strerror(EAI_AGAIN)));
@@ -57,16 +57,16 @@ END_TEST
 
 START_TEST(the_loop_goes_on_while_a_name_hangs)
 {
-	names_hang();
+	resolver_loop_hang();
 	ask();
-	while (!__atomic_load_n(&names.asked, __ATOMIC_SEQ_CST))
-		event_base_loop(names.base, EVLOOP_NONBLOCK);
+	while (!__atomic_load_n(&resolver_loop.asked, __ATOMIC_SEQ_CST))
+		event_base_loop(resolver_loop.base, EVLOOP_NONBLOCK);
 	ck_assert_uint_eq(answered, 0);
 	ask();
-	names_go_on(1);
-	names_await(&answered, 1);
-	names_go_on(1);
-	names_await(&answered, 2);
+	resolver_loop_go_on(1);
+	resolver_loop_await(&answered, 1);
+	resolver_loop_go_on(1);
+	resolver_loop_await(&answered, 2);
 }
 END_TEST
 
@@ -77,22 +77,22 @@ START_TEST(a_forgotten_question_is_not_answered)
 	resolver_forget(first);
 	resolver_forget(NULL);
 	ask();
-	names_await(&answered, 1);
-	ck_assert_uint_eq(names.asked, 2);
+	resolver_loop_await(&answered, 1);
+	ck_assert_uint_eq(resolver_loop.asked, 2);
 }
 END_TEST
 
 START_TEST(a_resolver_can_be_freed_while_a_name_hangs)
 {
-	names_hang();
+	resolver_loop_hang();
 	ask();
 	ask();
-	while (!__atomic_load_n(&names.asked, __ATOMIC_SEQ_CST))
+	while (!__atomic_load_n(&resolver_loop.asked, __ATOMIC_SEQ_CST))
 		;
-	resolver_free(names.resolver);
-	names.resolver = NULL;
+	resolver_free(resolver_loop.resolver);
+	resolver_loop.resolver = NULL;
 	ck_assert_uint_eq(answered, 0);
-	names_go_on(1);
+	resolver_loop_go_on(1);
 }
 END_TEST
 
@@ -114,7 +114,7 @@ Suite *resolver_suite(void)
 	Suite *s = suite_create("resolver");
 	TCase *t = tcase_create("resolver");
 
-	tcase_add_checked_fixture(t, names_open, names_close);
+	tcase_add_checked_fixture(t, resolver_loop_open, resolver_loop_close);
 	tcase_add_test(t, a_name_is_resolved_in_another_thread_and_answered_on_the_loop);
 	tcase_add_test(t, a_failure_is_told_with_the_name);
 	tcase_add_test(t, the_loop_goes_on_while_a_name_hangs);

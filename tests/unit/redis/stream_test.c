@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/redis/stream.c: one conversation, with the test as the server. No socket, no clock. */
 #include "daemon/redis/stream.h"
-#include "tests/unit/answers.h"
+#include "tests/fixture/answer_sink.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -14,14 +14,14 @@
 
 static struct stream_conf conf;
 static struct stream stream;
-static struct answers answers;
+static struct answer_sink answers;
 static struct instant now = {1000000};
 
 static char user[] = "redlock", password[] = "hunter2hunter2";
 
 static void setup(void)
 {
-	const struct script_sink sink = {&answers, answers_add};
+	const struct script_sink sink = {&answers, answer_sink_add};
 
 	conf = (struct stream_conf){0};
 	script_keys_init(&conf.keys, "lock:", 60 * SEC, 0);
@@ -32,7 +32,7 @@ static void teardown(void)
 {
 	stream_release(&stream);
 	script_keys_release(&conf.keys);
-	answers_release(&answers);
+	answer_sink_release(&answers);
 }
 
 /* How often the word stands in what is to be sent. */
@@ -152,7 +152,7 @@ START_TEST(calls_of_one_pass_are_one_command_in_their_order)
 	ck_assert_uint_eq(answers.item[0].call, 1);
 	ck_assert_uint_eq(answers.item[1].call, 2);
 	ck_assert_uint_eq(answers.item[2].call, 3);
-	answers_check(&answers, 3, ANSWER_EXECUTED, 'M');
+	answer_sink_check(&answers, 3, ANSWER_EXECUTED, 'M');
 }
 END_TEST
 
@@ -165,9 +165,9 @@ START_TEST(a_probe_between_calls_keeps_its_place)
 	flush();
 	ck_assert_uint_eq(said("EVALSHA"), 3);
 	ck_assert_ptr_null(take(GRANT "-ERR no probe\r\n" FREED));
-	answers_check(&answers, 1, ANSWER_EXECUTED, 'G');
-	answers_check(&answers, 2, ANSWER_UNKNOWN, 0);
-	answers_check(&answers, 3, ANSWER_EXECUTED, 'R');
+	answer_sink_check(&answers, 1, ANSWER_EXECUTED, 'G');
+	answer_sink_check(&answers, 2, ANSWER_UNKNOWN, 0);
+	answer_sink_check(&answers, 3, ANSWER_EXECUTED, 'R');
 }
 END_TEST
 
@@ -183,7 +183,7 @@ START_TEST(a_flushed_script_cache_is_not_noticed)
 	ck_assert_uint_eq(said("$4\r\nEVAL\r\n"), 1);
 	ck_assert_uint_eq(said("$6\r\nlock:a\r\n"), 1);
 	ck_assert_ptr_null(take(SHA_REPLY GRANT));
-	answers_check(&answers, 1, ANSWER_EXECUTED, 'G');
+	answer_sink_check(&answers, 1, ANSWER_EXECUTED, 'G');
 }
 END_TEST
 
@@ -200,8 +200,8 @@ START_TEST(what_is_sent_again_comes_before_what_was_not_yet_sent)
 	ck_assert(memmem(buf_begin(&stream.out), buf_length(&stream.out), "$4\r\nEVAL\r\n", 10) <
 		  memmem(buf_begin(&stream.out), buf_length(&stream.out), "EVALSHA", 7));
 	ck_assert_ptr_null(take(SHA_REPLY GRANT FREED));
-	answers_check(&answers, 1, ANSWER_EXECUTED, 'G');
-	answers_check(&answers, 2, ANSWER_EXECUTED, 'R');
+	answer_sink_check(&answers, 1, ANSWER_EXECUTED, 'G');
+	answer_sink_check(&answers, 2, ANSWER_EXECUTED, 'R');
 }
 END_TEST
 
@@ -216,13 +216,13 @@ START_TEST(a_call_is_not_sent_again_behind_a_later_one_for_the_same_name)
 	flush();
 	stream_consume(&stream);
 	ck_assert_ptr_null(take(NOSCRIPT));
-	answers_check(&answers, 1, ANSWER_REFUSED, 0);
+	answer_sink_check(&answers, 1, ANSWER_REFUSED, 0);
 	ck_assert_uint_eq(answers.count, 1);
 	ck_assert_uint_eq(said("$6\r\nlock:a\r\n"), 0);
 	ck_assert_uint_eq(said("$6\r\nlock:b\r\n"), 1);
 	ck_assert_ptr_null(take("*2\r\n:1\r\n*4\r\n$1\r\nN\r\n:42\r\n:-2\r\n$0\r\n\r\n" SHA_REPLY GRANT));
-	answers_check(&answers, 2, ANSWER_EXECUTED, 'G');
-	answers_check(&answers, 3, ANSWER_EXECUTED, 'N');
+	answer_sink_check(&answers, 2, ANSWER_EXECUTED, 'G');
+	answer_sink_check(&answers, 3, ANSWER_EXECUTED, 'N');
 }
 END_TEST
 
@@ -235,8 +235,8 @@ START_TEST(a_second_noscript_is_a_refusal)
 	ck_assert_ptr_null(take(NOSCRIPT NOSCRIPT));
 	ck_assert_uint_eq(answers.count, 0);
 	ck_assert_ptr_null(take("-NOPERM no eval\r\n" NOSCRIPT SHA_REPLY "-NOPERM no eval\r\n"));
-	answers_check(&answers, 1, ANSWER_REFUSED, 0);
-	answers_check(&answers, 2, ANSWER_REFUSED, 0);
+	answer_sink_check(&answers, 1, ANSWER_REFUSED, 0);
+	answer_sink_check(&answers, 2, ANSWER_REFUSED, 0);
 	ck_assert(stream_oldest(&stream).us == INSTANT_NEVER.us);
 }
 END_TEST
@@ -247,7 +247,7 @@ START_TEST(a_connection_that_lost_its_password_is_of_no_use)
 	call(CALL_ACQUIRE, 1, "a");
 	flush();
 	ck_assert_str_eq(take("-NOAUTH Authentication required.\r\n"), "NOAUTH Authentication required.");
-	answers_check(&answers, 1, ANSWER_REFUSED, 0);
+	answer_sink_check(&answers, 1, ANSWER_REFUSED, 0);
 }
 END_TEST
 
@@ -275,11 +275,11 @@ START_TEST(a_reply_of_another_shape_leaves_its_calls_unknown)
 	flush();
 	stream_consume(&stream);
 	ck_assert_str_eq(take("*1\r\n:1\r\n"), "garbage");
-	answers_check(&answers, 1, ANSWER_UNKNOWN, 0);
+	answer_sink_check(&answers, 1, ANSWER_UNKNOWN, 0);
 	ck_assert_uint_eq(answers.count, 1);
 	stream_close(&stream, stream.handed, "garbage");
-	answers_check(&answers, 2, ANSWER_UNKNOWN, 0);
-	answers_check(&answers, 3, ANSWER_UNKNOWN, 0);
+	answer_sink_check(&answers, 2, ANSWER_UNKNOWN, 0);
+	answer_sink_check(&answers, 3, ANSWER_UNKNOWN, 0);
 	ck_assert_str_eq(answers.item[2].text, "garbage");
 }
 END_TEST
@@ -297,9 +297,9 @@ START_TEST(a_call_of_which_no_byte_was_taken_is_refused_and_any_other_unknown)
 	stream_consume(&stream);
 	call(CALL_ACQUIRE, 3, "c");
 	stream_close(&stream, _i == 0 ? second : second + 1, "reset");
-	answers_check(&answers, 1, ANSWER_UNKNOWN, 0);
-	answers_check(&answers, 2, _i == 0 ? ANSWER_REFUSED : ANSWER_UNKNOWN, 0);
-	answers_check(&answers, 3, ANSWER_REFUSED, 0);
+	answer_sink_check(&answers, 1, ANSWER_UNKNOWN, 0);
+	answer_sink_check(&answers, 2, _i == 0 ? ANSWER_REFUSED : ANSWER_UNKNOWN, 0);
+	answer_sink_check(&answers, 3, ANSWER_REFUSED, 0);
 	ck_assert_uint_eq(answers.count, 3);
 }
 END_TEST
@@ -315,7 +315,7 @@ START_TEST(after_a_close_the_next_connection_begins_anew)
 	call(CALL_ACQUIRE, 2, "a");
 	flush();
 	ck_assert_ptr_null(take(GRANT));
-	answers_check(&answers, 2, ANSWER_EXECUTED, 'G');
+	answer_sink_check(&answers, 2, ANSWER_EXECUTED, 'G');
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/store/state.c: files that are not to be believed, and disks that do not write. */
-#include "tests/unit/life.h"
+#include "tests/fixture/store_run.h"
 
 #include <check.h>
 #include <errno.h>
@@ -23,47 +23,47 @@ static void file_flip(off_t at)
 
 START_TEST(a_damaged_file_is_a_crash)
 {
-	struct life l;
+	struct store_run l;
 
-	life_begin(&l, BOOT);
-	ck_assert_int_eq(life_acquire(&l, SPAN("orders/42"), 10000), 'G');
-	life_end(&l);
+	store_run_begin(&l, BOOT);
+	ck_assert_int_eq(store_run_acquire(&l, SPAN("orders/42"), 10000), 'G');
+	store_run_end(&l);
 	file_flip(150);
-	life_open(&l, BOOT);
+	store_run_open(&l, BOOT);
 	ck_assert_int_eq(l.found, STATE_CRASH);
 	ck_assert_str_eq(l.why, "damaged");
 	ck_assert_uint_eq(memory_count(l.memory), 0);
-	life_crash(&l);
+	store_run_crash(&l);
 	file_flip(150);
-	ck_assert_int_eq(next_finds(BOOT), STATE_CLEAN);
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_CLEAN);
 	ck_assert_int_eq(truncate(here.path, 150), 0);
-	ck_assert_int_eq(next_finds(BOOT), STATE_CRASH);
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
 }
 END_TEST
 
 START_TEST(what_is_no_state_file_is_a_crash_and_says_why)
 {
-	struct life l;
+	struct store_run l;
 
 	ck_assert_int_eq(mkfifo(here.path, 0600), 0);
-	ck_assert_int_eq(next_finds(BOOT), STATE_CRASH);
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
 	unlink(here.path);
 	ck_assert_int_eq(symlink("/dev/zero", here.path), 0);
-	ck_assert_int_eq(next_finds(BOOT), STATE_CRASH);
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
 	unlink(here.path);
 	ck_assert_int_eq(mkdir(here.path, 0700), 0);
-	ck_assert_int_eq(next_finds(BOOT), STATE_CRASH);
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
 	rmdir(here.path);
 	close(open(here.path, O_WRONLY | O_CREAT, 0600));
 	ck_assert_int_eq(truncate(here.path, (off_t)STATE_FILE_MAX + 1), 0);
-	life_open(&l, BOOT);
+	store_run_open(&l, BOOT);
 	ck_assert_int_eq(l.found, STATE_CRASH);
 	ck_assert_str_eq(l.why, strerror(EFBIG));
 	ck_assert_int_eq(state_mark(&l.state, l.memory, here.now), 0); /* takes its place */
-	life_crash(&l);
-	life_open(&l, BOOT);
+	store_run_crash(&l);
+	store_run_open(&l, BOOT);
 	ck_assert_str_eq(l.why, "");
-	life_crash(&l);
+	store_run_crash(&l);
 }
 END_TEST
 
@@ -84,42 +84,42 @@ static void become_self(void)
 
 START_TEST(where_nothing_can_be_created_the_old_file_is_marked_in_place)
 {
-	struct life l;
+	struct store_run l;
 
-	life_begin(&l, BOOT);
-	ck_assert_int_eq(life_acquire(&l, SPAN("a"), 10000), 'G');
-	life_end(&l);
+	store_run_begin(&l, BOOT);
+	ck_assert_int_eq(store_run_acquire(&l, SPAN("a"), 10000), 'G');
+	store_run_end(&l);
 	become_nobody();
 	ck_assert_int_eq(chmod(here.dir, 0500), 0);
-	life_begin(&l, BOOT);
+	store_run_begin(&l, BOOT);
 	ck_assert_int_eq(l.found, STATE_CLEAN);
 	ck_assert_int_eq(state_finish(&l.state, l.memory, here.now), -EACCES);
-	life_crash(&l);
-	life_open(&l, BOOT);
+	store_run_crash(&l);
+	store_run_open(&l, BOOT);
 	ck_assert_int_eq(l.found, STATE_CRASH);
 	ck_assert_str_eq(l.why, ""); /* whole, with its clock */
-	life_crash(&l);
+	store_run_crash(&l);
 	become_self();
 }
 END_TEST
 
 START_TEST(a_folder_that_cannot_be_written_is_told_and_tried_again)
 {
-	struct life l;
+	struct store_run l;
 
-	life_begin(&l, BOOT);
-	life_end(&l);
+	store_run_begin(&l, BOOT);
+	store_run_end(&l);
 	become_nobody();
 	ck_assert_int_eq(chmod(here.path, 0400), 0);
 	ck_assert_int_eq(chmod(here.dir, 0500), 0);
-	life_open(&l, BOOT);
+	store_run_open(&l, BOOT);
 	ck_assert_int_eq(l.found, STATE_CLEAN);
 	ck_assert_int_eq(state_mark(&l.state, l.memory, here.now), -EACCES);
 	ck_assert_int_eq(state_due(&l.state).us, here.now.us + STATE_RETRY_US);
 	ck_assert_int_eq(chmod(here.dir, 0700), 0);
 	ck_assert_int_eq(state_mark(&l.state, l.memory, here.now), 0);
-	life_crash(&l);
-	ck_assert_int_eq(next_finds(BOOT), STATE_CRASH);
+	store_run_crash(&l);
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
 	become_self();
 }
 END_TEST
@@ -127,19 +127,19 @@ END_TEST
 START_TEST(a_disk_that_ends_in_the_middle_leaves_nothing_to_trust)
 {
 	struct rlimit limit;
-	struct life l;
+	struct store_run l;
 
-	life_begin(&l, BOOT);
-	life_end(&l);
+	store_run_begin(&l, BOOT);
+	store_run_end(&l);
 	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
 	signal(SIGXFSZ, SIG_IGN);
 	limit.rlim_cur = 50;
 	setrlimit(RLIMIT_FSIZE, &limit);
-	life_open(&l, BOOT);
+	store_run_open(&l, BOOT);
 	ck_assert_int_eq(l.found, STATE_CLEAN);
 	ck_assert_int_eq(state_mark(&l.state, l.memory, here.now), -EFBIG);
-	life_crash(&l);
-	ck_assert_int_eq(next_finds(BOOT), STATE_CRASH);
+	store_run_crash(&l);
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_FSIZE, &limit);
 }
@@ -163,7 +163,7 @@ Suite *damage_suite(void)
 	TCase *c = tcase_create("damage");
 
 	tcase_set_timeout(c, 60);
-	tcase_add_checked_fixture(c, folder_start, folder_stop);
+	tcase_add_checked_fixture(c, store_runs_start, store_runs_stop);
 	tcase_add_test(c, a_damaged_file_is_a_crash);
 	tcase_add_test(c, what_is_no_state_file_is_a_crash_and_says_why);
 	tcase_add_test(c, where_nothing_can_be_created_the_old_file_is_marked_in_place);

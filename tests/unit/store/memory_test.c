@@ -104,7 +104,7 @@ START_TEST(a_busy_name_says_whose_it_is_and_for_how_long)
 }
 END_TEST
 
-START_TEST(a_key_lives_through_the_millisecond_of_its_expiry)
+START_TEST(a_key_runs_through_the_millisecond_of_its_expiry)
 {
 	now.us = 5 * SEC + 700; /* the server counts from the whole millisecond before */
 	ck_assert_int_eq(acquire(SPAN("a"), MINE, 10), 'G');
@@ -201,9 +201,9 @@ START_TEST(names_are_bytes_of_any_number)
 }
 END_TEST
 
-/* --- promises of an earlier life ----------------------------------------------------------------------------------------- */
+/* --- promises of an earlier run ----------------------------------------------------------------------------------------- */
 
-START_TEST(a_promise_of_an_earlier_life_is_nobodys)
+START_TEST(a_promise_of_an_earlier_run_is_nobodys)
 {
 	memory_put(memory, SPAN("a"), SPAN(""), (struct instant){now.us + SEC});
 	ck_assert_int_eq(acquire(SPAN("a"), SPAN(""), 1000), 'B');
@@ -391,13 +391,13 @@ Suite *memory_suite(void)
 	tcase_set_timeout(c, 30);
 	tcase_add_checked_fixture(c, joined_start, store_stop);
 	tcase_add_test(c, a_busy_name_says_whose_it_is_and_for_how_long);
-	tcase_add_test(c, a_key_lives_through_the_millisecond_of_its_expiry);
+	tcase_add_test(c, a_key_runs_through_the_millisecond_of_its_expiry);
 	tcase_add_test(c, a_renewal_never_shortens_a_key_but_what_is_left_behind_ends_when_it_is_said);
 	tcase_add_test(c, a_missing_key_is_put_back_in_time_or_not_at_all);
 	tcase_add_test(c, a_value_may_grow_when_it_is_adopted);
 	tcase_add_test(c, any_of_the_prior_values_may_stand_there_and_nothing_else);
 	tcase_add_test(c, names_are_bytes_of_any_number);
-	tcase_add_test(c, a_promise_of_an_earlier_life_is_nobodys);
+	tcase_add_test(c, a_promise_of_an_earlier_run_is_nobodys);
 	tcase_add_test(c, what_is_live_is_visited_in_name_order);
 	tcase_add_test(c, a_deadline_survives_being_put_again_as_it_is);
 	tcase_add_test(c, the_fence_is_never_lowered);
