@@ -38,7 +38,7 @@ hunt() {
 # suite : it passes without the mistake, as `make unit` shows. One test that fails is enough.
 hunt_by_unit() {
 	built "$folder/mutant/$id.unit" || return
-	if CK_RUN_SUITE=$1 "$folder/mutant/$id.unit" >"$log" 2>&1; then
+	if "$folder/mutant/$id.unit" "$1" >"$log" 2>&1; then
 		printf '%-28s SURVIVED the unit tests of %s\n' "$id" "$1"
 	elif test=$(sed -n 's/^[^ ]*:[FE]:[^:]*:\([a-z0-9_]*\):.*/\1/p' "$log" | head -n 1) && [ "$test" ]; then
 		printf '%-28s killed by unit %s: %s\n' "$id" "$1" "$test"

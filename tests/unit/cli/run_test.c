@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * redlock run and try against a daemon that plays transcripts: what the command finds, and what redlock ends with. Losing the lock:
- * keeper_test.c.
+ * run_lock_lost_test.c.
  */
 #include "client/invocation.h"
 #include "client/shortage.h"

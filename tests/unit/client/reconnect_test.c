@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The client library across connections that break, against a daemon that plays transcripts: what is asked again, what is not, and
- * what is lost. How long it tries: patience_test.c.
+ * what is lost. How long it tries: time_limits_test.c.
  */
 #include "tests/fixture/scripted_session.h"
 

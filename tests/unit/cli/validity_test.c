@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* client/belief.c: for how long a lock is believed, in moments that are given. */
+#include "client/belief.h"
+
+#include <check.h>
+
+#define S INT64_C(1000000)
+
+/* An answer to a question at `asked`. */
+static struct redlock_grant granted(int64_t asked, int64_t ttl_ms, int64_t valid_ms)
+{
+	return (struct redlock_grant){.ttl_ms = ttl_ms, .valid_ms = valid_ms, .until_us = asked + valid_ms * 1000};
+}
+
+START_TEST(the_command_ends_before_the_validity_does)
+{
+	struct redlock_grant grant = granted(100 * S, 10000, 10000);
+	struct belief b = {.longest_us = 0};
+
+	belief_set(&b, &grant);
+	ck_assert_int_eq(b.term_at, 108 * S);
+	ck_assert_int_eq(belief_kill_at(&b), 109 * S);
+}
+END_TEST
+
+/* The daemon renews when two thirds are left: CHECK is asked a twentieth of the ttl behind that, and every third at the latest. */
+START_TEST(the_next_question_comes_behind_the_renewal)
+{
+	static const int64_t valid_ms[] = {9000, 7500, 6000, 3000}, after_ms[] = {3000, 1950, 450, 450};
+	struct redlock_grant grant = granted(100 * S, 9000, valid_ms[_i]);
+	struct belief b = {.longest_us = 0};
+
+	belief_set(&b, &grant);
+	ck_assert_int_eq(b.check_at, 100 * S + after_ms[_i] * 1000);
+}
+END_TEST
+
+/* An answer that tells little leaves the margins as large as they were. */
+START_TEST(margins_are_shares_of_the_longest_validity)
+{
+	struct redlock_grant first = granted(100 * S, 10000, 10000), second = granted(101 * S, 0, 5000);
+	struct belief b = {.longest_us = 0};
+
+	belief_set(&b, &first);
+	belief_set(&b, &second);
+	ck_assert_int_eq(b.grant.ttl_ms, 10000); /* the second does not tell */
+	ck_assert_int_eq(b.term_at, 104 * S);
+	ck_assert_int_eq(belief_kill_at(&b), 105 * S);
+}
+END_TEST
+
+START_TEST(an_answer_gets_a_moment_and_never_beyond_the_kill)
+{
+	struct redlock_grant grant = granted(100 * S, 10000, 10000);
+	struct belief b = {.longest_us = 0};
+
+	belief_set(&b, &grant);
+	belief_asked(&b, 103 * S);
+	ck_assert_int_eq(b.term_at, 108 * S);
+	belief_asked(&b, 107800000);
+	ck_assert_int_eq(b.term_at, 108300000);
+	belief_asked(&b, 108900000);
+	ck_assert_int_eq(b.term_at, 109 * S);
+	belief_untold(&b, 104 * S);
+	ck_assert_int_eq(b.check_at, 104500000);
+}
+END_TEST
+
+Suite *validity_suite(void)
+{
+	Suite *suite = suite_create("validity");
+	TCase *tests = tcase_create("belief");
+
+	tcase_add_test(tests, the_command_ends_before_the_validity_does);
+	tcase_add_loop_test(tests, the_next_question_comes_behind_the_renewal, 0, 4);
+	tcase_add_test(tests, margins_are_shares_of_the_longest_validity);
+	tcase_add_test(tests, an_answer_gets_a_moment_and_never_beyond_the_kill);
+	suite_add_tcase(suite, tests);
+	return suite;
+}

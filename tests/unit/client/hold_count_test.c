@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How often the session holds a lock, when calls about it were given up while the connection was away: what a caller was told is his, what he was
+ * not told of is given back, and no UNLOCK counts twice.
+ */
+#include "tests/fixture/scripted_session.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define AWAY      "- 300\n+\n" RESUME
+#define ROW_TWO   "> * name=n fence=17 valid_ms=7000 count=2\n> OK session=7 n=1\n"
+#define ROW_ONE   "> * name=n fence=17 valid_ms=7000 count=1\n> OK session=7 n=1\n"
+#define ROW_NONE  "> OK session=7 n=0\n"
+#define TWICE     "OK name=n fence=17 valid_ms=9000 count=2"
+#define LOCK_TWO  "< LOCK n$\n> " TWICE "\n< CHECK n$\n> " TWICE "\n"
+#define BACK_TO_1 "< UNLOCK n fence=17$\n> OK name=n count=1\n"
+#define PING      "< PING$\n> OK\n"
+
+static void pinged(struct scripted_session *s)
+{
+	redlock_set_timeout(s->c, PATIENCE);
+	ck_assert_int_eq(redlock_request(s->c, "PING", 0, NULL, NULL), 0);
+}
+
+static void locks_again(struct scripted_session *s, int expected)
+{
+	ck_assert_int_eq(redlock_lock(s->c, "n", NULL, &s->grant), expected);
+}
+
+/* What is told before it has waited for 20 ms and the timeout; a LOCK that does not wait is given a second more. */
+static void locks_in_vain(struct scripted_session *s)
+{
+	const struct redlock_options brief = {.wait_ms = 20};
+
+	ck_assert_int_eq(redlock_lock(s->c, "n", &brief, &s->grant), -ECONNABORTED);
+}
+
+static void unlocks(struct scripted_session *s, int64_t count)
+{
+	ck_assert_int_eq(redlock_unlock(s->c, "n", 0), 0);
+	ck_assert_int_eq(redlock_line_number(redlock_answer(s->c), "count", -1), count);
+}
+
+/* --- LOCK --- */
+
+static const char *const second_locks[] = {
+	/* It was counted, or it was not. */
+	"< LOCK n wait=20ms$\n" AWAY ROW_TWO BACK_TO_1,
+	"< LOCK n wait=20ms$\n" AWAY ROW_ONE,
+	/* Its OK came, the CHECK behind it was not answered. */
+	"< LOCK n wait=20ms$\n> " TWICE "\n< CHECK n$\n" AWAY ROW_TWO BACK_TO_1,
+	/* The way back breaks once more, before the UNLOCK is heard. */
+	"< LOCK n wait=20ms$\n" AWAY ROW_TWO "< UNLOCK n fence=17$\n+\n" RESUME ROW_TWO BACK_TO_1,
+	"< LOCK n wait=20ms$\n" AWAY ROW_TWO "< UNLOCK n fence=17$\n+\n" RESUME ROW_ONE,
+};
+
+START_TEST(a_second_LOCK_that_was_given_up_is_given_back)
+{
+	char script[2000];
+	struct scripted_session s;
+
+	snprintf(script, sizeof(script), HELLO LOCK "%s" PING "< UNLOCK n$\n> OK name=n count=0\n" QUIT, second_locks[_i]);
+	scripted_session_begin(&s, script);
+	redlock_set_timeout(s.c, 50);
+	locks_in_vain(&s);
+	pinged(&s);
+	unlocks(&s, 0);
+	scripted_session_end(&s);
+}
+END_TEST
+
+START_TEST(a_second_LOCK_that_is_tried_again_counts_once)
+{
+	struct scripted_session s;
+
+	scripted_session_begin(&s, HELLO LOCK "< LOCK n wait=20ms$\n" AWAY ROW_TWO "< CHECK n$\n> " TWICE "\n" QUIT);
+	redlock_set_timeout(s.c, 50);
+	locks_in_vain(&s);
+	redlock_set_timeout(s.c, PATIENCE);
+	locks_again(&s, 0);
+	ck_assert_int_eq(s.grant.count, 2);
+	scripted_session_end(&s);
+}
+END_TEST
+
+/* The caller has heard of the loss, asked for the lock anew, and given that up. */
+START_TEST(a_turn_behind_a_loss_that_was_given_up_is_given_back)
+{
+	struct scripted_session s;
+
+	scripted_session_begin(&s, HELLO LOCK "< CHECK n$\n" NOTHING "< LOCK n wait=20ms$\n" AWAY
+				   "> * name=n fence=18 valid_ms=7000 count=1\n> OK session=7 n=1\n"
+				   "< UNLOCK n fence=18$\n> OK name=n count=0\n" PING QUIT);
+	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
+	redlock_set_timeout(s.c, 50);
+	locks_in_vain(&s);
+	pinged(&s);
+	scripted_session_refused(&s, redlock_unlock(s.c, "n", 0), "LOST");
+	scripted_session_end(&s);
+}
+END_TEST
+
+START_TEST(what_is_given_back_is_not_forgotten_before_that_is_answered)
+{
+	struct redlock_options brief = {.wait_ms = 20};
+	struct scripted_session s;
+
+	scripted_session_open(&s,
+		   HELLO "< LOCK n wait=20ms$\n" AWAY ROW_ONE "< UNLOCK n fence=17$\n+\n" RESUME ROW_ONE
+			 "< UNLOCK n fence=17$\n> OK name=n count=0\n" PING QUIT,
+		   50);
+	ck_assert_int_eq(redlock_lock(s.c, "n", &brief, &s.grant), -ECONNABORTED);
+	pinged(&s);
+	scripted_session_end(&s);
+}
+END_TEST
+
+/* A daemon that was started anew does not know yet how often it is held; the first answer that tells shows it. */
+START_TEST(a_second_LOCK_that_stays_open_is_given_back_when_its_count_is_known)
+{
+	struct scripted_session s;
+
+	scripted_session_begin(&s, HELLO LOCK "< LOCK n wait=20ms$\n" AWAY "> OK session=7 n=0 open=1\n< CHECK n$\n> ERR QUORUM not yet\n" PING "< CHECK n$\n> " TWICE
+				   "\n" BACK_TO_1 PING QUIT);
+	redlock_set_timeout(s.c, 50);
+	locks_in_vain(&s);
+	pinged(&s);
+	scripted_session_check(&s, 0);
+	pinged(&s);
+	scripted_session_end(&s);
+}
+END_TEST
+
+/* --- UNLOCK --- */
+
+#define OPEN_YET "> OK session=7 n=0 open=1\n< CHECK n$\n> ERR QUORUM not yet\n"
+#define HELD(n)  "> OK name=n fence=17 valid_ms=7000 count=" #n "\n"
+
+static const char *const first_unlocks[] = {
+	/* It was counted, or it was not. */
+	ROW_ONE PING,
+	ROW_TWO PING "< UNLOCK n$\n> OK name=n count=1\n",
+	/* A daemon that was started anew cannot say at once. */
+	OPEN_YET PING "< CHECK n$\n> ERR QUORUM not yet\n< CHECK n$\n" HELD(1),
+	OPEN_YET PING "< CHECK n$\n" HELD(2) BACK_TO_1,
+};
+
+START_TEST(an_UNLOCK_that_was_given_up_counts_once)
+{
+	char script[2000];
+	struct scripted_session s;
+
+	snprintf(script, sizeof(script), HELLO LOCK LOCK_TWO "< UNLOCK n$\n" AWAY "%s< UNLOCK n$\n> OK name=n count=0\n" QUIT, first_unlocks[_i]);
+	scripted_session_begin(&s, script);
+	locks_again(&s, 0);
+	redlock_set_timeout(s.c, 50);
+	ck_assert_int_eq(redlock_unlock(s.c, "n", 0), -ECONNABORTED);
+	pinged(&s);
+	unlocks(&s, 1);
+	unlocks(&s, 0);
+	scripted_session_end(&s);
+}
+END_TEST
+
+START_TEST(a_last_UNLOCK_that_was_given_up_and_done_is_no_loss)
+{
+	struct scripted_session s;
+
+	scripted_session_begin(&s, HELLO LOCK "< UNLOCK n$\n" AWAY ROW_NONE PING LOCK QUIT);
+	redlock_set_timeout(s.c, 50);
+	ck_assert_int_eq(redlock_unlock(s.c, "n", 0), -ECONNABORTED);
+	pinged(&s);
+	ck_assert_ptr_null(redlock_next_push(s.c));
+	unlocks(&s, 0);
+	locks_again(&s, 0);
+	scripted_session_end(&s);
+}
+END_TEST
+
+/* Its row was read before it was asked: it is still to be sent. */
+START_TEST(an_UNLOCK_that_is_asked_in_the_middle_of_RESUME_is_sent)
+{
+	struct scripted_session s;
+	FILE *file;
+
+	scripted_session_begin(&s, HELLO LOCK "+\n" RESUME ROW "! 0\n> OK session=7 n=1\n< UNLOCK n fence=17$\n> OK name=n count=0\n" QUIT);
+	redlock_set_timeout(s.c, 300);
+	ck_assert_int_eq(redlock_request(s.c, "PING", 0, NULL, NULL), -ECONNABORTED);
+	ck_assert_int_eq(redlock_request(s.c, "PING", 0, NULL, NULL), -ECONNABORTED);
+	redlock_set_timeout(s.c, PATIENCE);
+	file = fopen(fake_daemon_path(&s.f, "pid"), "w");
+	fprintf(file, "%d\n", (int)getpid());
+	fclose(file);
+	unlocks(&s, 0);
+	scripted_session_end(&s);
+}
+END_TEST
+
+/* --- rows that were left out --- */
+
+#define LEFT_OUT "+\n" RESUME "> OK session=7 n=0 more=1\n"
+
+START_TEST(an_UNLOCK_of_a_lock_that_was_left_out_is_done)
+{
+	struct scripted_session s;
+
+	scripted_session_begin(&s, HELLO LOCK "< UNLOCK n$\n" LEFT_OUT CHECK "< UNLOCK n fence=17$\n> OK name=n count=0\n" QUIT);
+	unlocks(&s, 0);
+	scripted_session_end(&s);
+	scripted_session_begin(&s, HELLO LOCK "< UNLOCK n$\n" LEFT_OUT "< CHECK n$\n> ERR NOTHELD no\n" QUIT);
+	unlocks(&s, 0);
+	scripted_session_end(&s);
+}
+END_TEST
+
+START_TEST(a_LOCK_that_was_granted_and_left_out_is_not_counted_twice)
+{
+	struct scripted_session s;
+
+	scripted_session_open(&s, HELLO "< LOCK n$\n" LEFT_OUT CHECK CHECK QUIT, PATIENCE);
+	locks_again(&s, 0);
+	ck_assert_int_eq(s.grant.count, 1);
+	scripted_session_end(&s);
+}
+END_TEST
+
+/* --- the CHECK behind a LOCK --- */
+
+#define GRANTED_OPEN "< LOCK n$\n> " GRANT "\n< CHECK n$\n+\n" RESUME "> OK session=7 n=0 open=1\n"
+#define NOT_YET      "< CHECK n$\n> ERR QUORUM not confirmed yet\n"
+
+START_TEST(a_LOCK_waits_until_its_grant_is_confirmed)
+{
+	struct scripted_session s;
+
+	scripted_session_open(&s, HELLO GRANTED_OPEN NOT_YET NOT_YET NOT_YET CHECK QUIT, PATIENCE);
+	locks_again(&s, 0);
+	ck_assert_int_eq(s.grant.fence, 17);
+	scripted_session_end(&s);
+}
+END_TEST
+
+START_TEST(a_grant_that_is_not_confirmed_in_time_is_given_back)
+{
+	struct scripted_session s;
+
+	scripted_session_open(&s, HELLO GRANTED_OPEN "* ERR QUORUM not confirmed yet\n< UNLOCK n fence=17$\n> OK name=n count=0\n" PING QUIT, 400);
+	locks_again(&s, -ECONNABORTED);
+	pinged(&s);
+	scripted_session_end(&s);
+}
+END_TEST
+
+/* --- grace --- */
+
+START_TEST(grace_that_is_not_wanted_any_more_is_given_up)
+{
+	struct scripted_session s;
+
+	scripted_session_begin(&s, HELLO LOCK "< HELLO 1 name=me grace=0ms$\n> OK proto=1 session=7 secret=s7\n=\n");
+	ck_assert_int_eq(redlock_hello(s.c, &(struct redlock_session){.label = "me"}), 0);
+	scripted_session_end(&s);
+}
+END_TEST
+
+Suite *hold_count_suite(void)
+{
+	Suite *suite = suite_create("hold_count");
+	TCase *tests = tcase_create("recount");
+
+	tcase_add_loop_test(tests, a_second_LOCK_that_was_given_up_is_given_back, 0, ARRAY_N(second_locks));
+	tcase_add_test(tests, a_second_LOCK_that_is_tried_again_counts_once);
+	tcase_add_test(tests, a_turn_behind_a_loss_that_was_given_up_is_given_back);
+	tcase_add_test(tests, what_is_given_back_is_not_forgotten_before_that_is_answered);
+	tcase_add_test(tests, a_second_LOCK_that_stays_open_is_given_back_when_its_count_is_known);
+	tcase_add_loop_test(tests, an_UNLOCK_that_was_given_up_counts_once, 0, ARRAY_N(first_unlocks));
+	tcase_add_test(tests, a_last_UNLOCK_that_was_given_up_and_done_is_no_loss);
+	tcase_add_test(tests, an_UNLOCK_that_is_asked_in_the_middle_of_RESUME_is_sent);
+	tcase_add_test(tests, an_UNLOCK_of_a_lock_that_was_left_out_is_done);
+	tcase_add_test(tests, a_LOCK_that_was_granted_and_left_out_is_not_counted_twice);
+	tcase_add_test(tests, a_LOCK_waits_until_its_grant_is_confirmed);
+	tcase_add_test(tests, a_grant_that_is_not_confirmed_in_time_is_given_back);
+	tcase_add_test(tests, grace_that_is_not_wanted_any_more_is_given_up);
+	tcase_set_timeout(tests, 30);
+	suite_add_tcase(suite, tests);
+	return suite;
+}

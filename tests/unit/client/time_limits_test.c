@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How long the client library waits, tries and lingers across connections that break, and who ends a session. What is asked again:
+ * reconnect_test.c.
+ */
+#include "tests/fixture/scripted_session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* --- waiting --- */
+
+#define WAITS "< LOCK n wait=2000ms note=x$\n"
+static const struct redlock_options waits = {.wait_ms = 2000, .note = "x"};
+
+START_TEST(a_wait_goes_on_for_what_is_left_of_it)
+{
+	struct scripted_session s;
+
+	/* 300 ms are gone for certain, and 1 ms at least is left. */
+	scripted_session_open(&s, HELLO WAITS "- 300\n" NOTHING "< LOCK n wait=1\n> " GRANT "\n" CHECK QUIT, PATIENCE);
+	ck_assert_int_eq(redlock_lock(s.c, "n", &waits, &s.grant), 0);
+	scripted_session_end(&s);
+	scripted_session_open(&s, HELLO WAITS NOTHING "< LOCK n wait=\n> TIMEOUT name=n waited_ms=7\n" QUIT, PATIENCE);
+	ck_assert_int_eq(redlock_lock(s.c, "n", &waits, &s.grant), REDLOCK_TIMEOUT);
+	scripted_session_end(&s);
+	scripted_session_open(&s, HELLO "< LOCK n wait=30ms$\n- 100\n" NOTHING "< LOCK n wait=1ms$\n> TIMEOUT name=n waited_ms=1\n" QUIT,
+		   PATIENCE);
+	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.wait_ms = 30}, &s.grant), REDLOCK_TIMEOUT);
+	scripted_session_end(&s);
+	scripted_session_open(&s, HELLO "< LOCK n wait=forever$\n" GONE "< LOCK n wait=forever$\n> " GRANT "\n" CHECK QUIT, PATIENCE);
+	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.wait_ms = REDLOCK_FOREVER}, &s.grant), 0);
+	scripted_session_end(&s);
+}
+END_TEST
+
+START_TEST(a_daemon_that_leaves_refuses_and_the_wait_goes_on_at_the_next)
+{
+	struct scripted_session s;
+
+	scripted_session_open(&s, HELLO WAITS "> ERR DRAINING leaving\n" NOTHING "< LOCK n wait=\n> " GRANT "\n" CHECK QUIT, PATIENCE);
+	ck_assert_int_eq(redlock_lock(s.c, "n", &waits, &s.grant), 0);
+	scripted_session_end(&s);
+	/* It stays after all. */
+	scripted_session_open(&s, HELLO WAITS "> ERR DRAINING leaving\n< LOCK n wait=\n> " GRANT "\n" CHECK QUIT, PATIENCE);
+	ck_assert_int_eq(redlock_lock(s.c, "n", &waits, &s.grant), 0);
+	scripted_session_end(&s);
+	/* Who does not wait hears it. */
+	scripted_session_open(&s, HELLO "< LOCK n$\n> ERR DRAINING leaving\n" QUIT, PATIENCE);
+	scripted_session_refused(&s, redlock_lock(s.c, "n", NULL, &s.grant), "DRAINING");
+	scripted_session_end(&s);
+}
+END_TEST
+
+START_TEST(a_renewal_that_a_daemon_refuses_since_it_leaves_is_asked_for_at_the_next)
+{
+	struct scripted_session s;
+
+	scripted_session_begin(&s, HELLO LOCK "< EXTEND n ttl=9000ms$\n> ERR DRAINING leaving\n" KEPT "< EXTEND n ttl=9000ms$\n> " CHECKED "\n" QUIT);
+	ck_assert_int_eq(redlock_extend(s.c, "n", 9000, &s.grant), 0);
+	scripted_session_end(&s);
+}
+END_TEST
+
+START_TEST(a_turn_that_came_after_its_asker_gave_up_is_given_back)
+{
+	struct redlock_options brief = {.wait_ms = 20};
+	struct scripted_session s;
+
+	scripted_session_open(&s,
+		   HELLO "< LOCK n wait=20ms$\n- 300\n+\n" RESUME ROW
+			 "> OK session=7 n=1\n< UNLOCK n fence=17$\n> OK name=n count=0\n"
+			 "< PING$\n> OK\n" QUIT,
+		   50);
+	ck_assert_int_eq(redlock_lock(s.c, "n", &brief, &s.grant), -ECONNABORTED);
+	ck_assert(redlock_away(s.c));
+	redlock_set_timeout(s.c, PATIENCE);
+	ck_assert_int_eq(redlock_request(s.c, "PING", 0, NULL, NULL), 0);
+	ck_assert(!redlock_away(s.c));
+	scripted_session_end(&s);
+	/* Granted, but not to be believed: the CHECK behind it was not answered. */
+	scripted_session_open(&s,
+		   HELLO "< LOCK n$\n> " GRANT "\n- 300\n+\n" RESUME ROW "> OK session=7 n=1\n< UNLOCK n fence=17$\n> OK name=n "
+			 "count=0\n< PING$\n> OK\n" QUIT,
+		   50);
+	ck_assert_int_eq(redlock_lock(s.c, "n", NULL, &s.grant), -ECONNABORTED);
+	redlock_set_timeout(s.c, PATIENCE);
+	ck_assert_int_eq(redlock_request(s.c, "PING", 0, NULL, NULL), 0);
+	scripted_session_end(&s);
+}
+END_TEST
+
+/* --- bounds --- */
+
+static void pid_leave(const struct scripted_session *s)
+{
+	FILE *file = fopen(fake_daemon_path(&s->f, "pid"), "w");
+
+	fprintf(file, "%d\n", (int)getpid());
+	fclose(file);
+}
+
+/* Leaves the id of nobody that is to be sent a signal, after a while. */
+static pid_t pid_leave_in(const struct scripted_session *s, int ms)
+{
+	struct timespec pause = {ms / 1000, ms % 1000 * 1000000L};
+	pid_t pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	if (pid > 0)
+		return pid;
+	nanosleep(&pause, NULL);
+	pid_leave(s);
+	_exit(0);
+}
+
+/* As long as a daemon whose stores are busy repeats it. */
+START_TEST(a_LOCK_that_does_not_wait_may_take_the_daemon_a_second)
+{
+	struct scripted_session s;
+	pid_t pid;
+
+	scripted_session_open(&s, HELLO "< LOCK n$\n! 0\n> BUSY name=n\n" QUIT, 300);
+	pid = pid_leave_in(&s, 700);
+	ck_assert_int_eq(redlock_lock(s.c, "n", NULL, &s.grant), REDLOCK_BUSY);
+	waitpid(pid, NULL, 0);
+	scripted_session_end(&s);
+}
+END_TEST
+
+START_TEST(no_call_lasts_longer_than_it_may_and_the_next_goes_on)
+{
+	struct scripted_session s;
+	int64_t before;
+	int i;
+
+	scripted_session_begin(&s, HELLO LOCK "- 400\n" KEPT CHECK QUIT);
+	redlock_set_timeout(s.c, 50);
+	for (i = 0; i < 3; i++) {
+		before = redlock_now_us();
+		scripted_session_check(&s, -ECONNABORTED);
+		ck_assert_int_ge(redlock_now_us() - before, 50000);
+	}
+	redlock_set_timeout(s.c, PATIENCE);
+	scripted_session_check(&s, 0);
+	scripted_session_end(&s);
+}
+END_TEST
+
+START_TEST(a_RESUME_that_is_not_answered_is_given_up_for_another)
+{
+	struct scripted_session s;
+
+	scripted_session_open(&s, HELLO LOCK "+\n" RESUME "=\n" KEPT CHECK QUIT, 400);
+	ck_assert_int_eq(redlock_lock(s.c, "n", NULL, &s.grant), 0);
+	scripted_session_check(&s, -ECONNABORTED);
+	redlock_set_timeout(s.c, PATIENCE);
+	scripted_session_check(&s, 0);
+	scripted_session_end(&s);
+}
+END_TEST
+
+START_TEST(what_is_refused_for_the_moment_is_asked_again)
+{
+	struct scripted_session s;
+
+	scripted_session_begin(&s, HELLO LOCK "+\n" RESUME "> ERR QUORUM 1 of 3\n+\n" RESUME "> ERR DRAINING\n+\n" RESUME
+				   "> BUSY\n" KEPT CHECK QUIT);
+	scripted_session_check(&s, 0);
+	ck_assert_ptr_null(redlock_next_push(s.c));
+	scripted_session_end(&s);
+}
+END_TEST
+
+/* A turn that came is told by a row; its OK comes when this process has left its id. */
+START_TEST(rows_are_believed_from_before_they_were_asked_for)
+{
+	struct timespec pause = {0, 20000000};
+	struct scripted_session s;
+	int64_t asked;
+
+	scripted_session_open(&s, HELLO WAITS "+\n" RESUME ROW "! 0\n> OK session=7 n=1\n" QUIT, PATIENCE);
+	ck_assert_int_eq(redlock_lock_send(s.c, "n", &waits), 0);
+	do {
+		struct pollfd fd = {.fd = redlock_fd(s.c), .events = redlock_events(s.c)};
+
+		ck_assert_int_eq(redlock_process(s.c), 0);
+		poll(&fd, 1, 5);
+	} while (!redlock_away(s.c) || redlock_fd(s.c) < 0);
+	asked = redlock_now_us();
+	nanosleep(&pause, NULL);
+	pid_leave(&s);
+	ck_assert_int_eq(redlock_finish(s.c, PATIENCE), 0);
+	ck_assert_int_eq(redlock_grant(s.c, &s.grant), 0);
+	ck_assert_int_eq(s.grant.fence, 17);
+	ck_assert_int_eq(s.grant.valid_ms, 7000);
+	ck_assert_int_le(s.grant.until_us, asked + 7000000);
+	scripted_session_end(&s);
+}
+END_TEST
+
+START_TEST(drops_without_end_are_borne_with_growing_pauses)
+{
+	char script[4000] = HELLO LOCK;
+	struct scripted_session s;
+	int64_t before;
+	int i;
+
+	for (i = 0; i < 20; i++)
+		strcat(script, i % 2 ? "+\n" RESUME : "+\n");
+	strcat(script, KEPT CHECK QUIT);
+	scripted_session_begin(&s, script);
+	redlock_set_timeout(s.c, 30000);
+	before = redlock_now_us();
+	scripted_session_check(&s, 0);
+	/* 10 ms doubled up to 500 ms, each drawn between a half and the whole: twenty of them are more than 3 s. */
+	ck_assert_int_ge(redlock_now_us() - before, 3000000);
+	scripted_session_end(&s);
+}
+END_TEST
+
+/* --- other requests --- */
+
+START_TEST(a_request_of_unknown_fate_is_told_as_that)
+{
+	struct scripted_session s;
+
+	scripted_session_begin(&s, HELLO LOCK "< BREAK x$\n" KEPT CHECK QUIT);
+	ck_assert_int_eq(redlock_request(s.c, "BREAK x", 0, NULL, NULL), -ECONNABORTED);
+	scripted_session_check(&s, 0);
+	scripted_session_end(&s);
+	/* What was not sent yet waits for the next connection. */
+	scripted_session_open(&s, HELLO "- 50\n+\n" RESUME "> OK n=0\n< PING$\n> OK\n" QUIT, PATIENCE);
+	while (!redlock_away(s.c))
+		ck_assert_int_eq(redlock_process(s.c), 0);
+	ck_assert_int_eq(redlock_fd(s.c), -1);
+	ck_assert_int_lt(redlock_due_us(s.c), redlock_now_us() + 1000000);
+	ck_assert_int_eq(redlock_request(s.c, "PING", 0, NULL, NULL), 0);
+	scripted_session_end(&s);
+}
+END_TEST
+
+START_TEST(nonsense_is_not_resumed)
+{
+	struct scripted_session s;
+
+	scripted_session_begin(&s, HELLO LOCK "< CHECK n$\n> HTTP/1.1 400 Bad Request\n" QUIT_BY);
+	scripted_session_check(&s, -EPROTO);
+	scripted_session_check(&s, -EPROTO);
+	scripted_session_end(&s);
+}
+END_TEST
+
+START_TEST(only_who_said_HELLO_says_QUIT)
+{
+	struct scripted_session s;
+	pid_t pid;
+	int status;
+
+	scripted_session_begin(&s, HELLO LOCK CHECK QUIT);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		redlock_close(s.c);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	scripted_session_check(&s, 0);
+	scripted_session_end(&s);
+}
+END_TEST
+
+START_TEST(a_QUIT_overtakes_a_LOCK_that_waits)
+{
+	struct scripted_session s;
+
+	scripted_session_open(&s, HELLO "< LOCK n wait=2000ms$\n" QUIT_BY, PATIENCE);
+	ck_assert_int_eq(redlock_lock_send(s.c, "n", &(struct redlock_options){.wait_ms = 2000}), 0);
+	scripted_session_end(&s);
+}
+END_TEST
+
+static volatile sig_atomic_t alarms;
+
+static void alarm_count(int number)
+{
+	(void)number;
+	alarms++;
+}
+
+START_TEST(signals_interrupt_nothing)
+{
+	struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
+	struct sigaction action = {.sa_handler = alarm_count};
+	struct scripted_session s;
+
+	scripted_session_begin(&s, HELLO LOCK "< CHECK n$\n- 200\n" KEPT CHECK QUIT);
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	scripted_session_check(&s, 0);
+	setitimer(ITIMER_REAL, &never, NULL);
+	ck_assert_int_gt(alarms, 0);
+	scripted_session_end(&s);
+}
+END_TEST
+
+Suite *time_limits_suite(void)
+{
+	Suite *suite = suite_create("time_limits");
+	TCase *tests = tcase_create("patience");
+
+	tcase_add_test(tests, a_wait_goes_on_for_what_is_left_of_it);
+	tcase_add_test(tests, a_daemon_that_leaves_refuses_and_the_wait_goes_on_at_the_next);
+	tcase_add_test(tests, a_renewal_that_a_daemon_refuses_since_it_leaves_is_asked_for_at_the_next);
+	tcase_add_test(tests, a_turn_that_came_after_its_asker_gave_up_is_given_back);
+	tcase_add_test(tests, a_LOCK_that_does_not_wait_may_take_the_daemon_a_second);
+	tcase_add_test(tests, no_call_lasts_longer_than_it_may_and_the_next_goes_on);
+	tcase_add_test(tests, a_RESUME_that_is_not_answered_is_given_up_for_another);
+	tcase_add_test(tests, what_is_refused_for_the_moment_is_asked_again);
+	tcase_add_test(tests, rows_are_believed_from_before_they_were_asked_for);
+	tcase_add_test(tests, drops_without_end_are_borne_with_growing_pauses);
+	tcase_add_test(tests, a_request_of_unknown_fate_is_told_as_that);
+	tcase_add_test(tests, nonsense_is_not_resumed);
+	tcase_add_test(tests, only_who_said_HELLO_says_QUIT);
+	tcase_add_test(tests, a_QUIT_overtakes_a_LOCK_that_waits);
+	tcase_add_test(tests, signals_interrupt_nothing);
+	tcase_set_timeout(tests, 30);
+	suite_add_tcase(suite, tests);
+	return suite;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * client/undecided.c: a daemon was started anew, and RESUME leaves open whether the stores have what the session held. Nothing is given up that the daemon
+ * may adopt yet, nothing is believed for longer than before, and no request is counted twice.
+ */
+#include "client/invocation.h"
+#include "tests/fixture/scripted_session.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+
+#define OPEN    "+\n" RESUME "> OK session=7 n=0 open=1\n"
+#define NOT_YET "< CHECK n$\n> ERR QUORUM not confirmed yet\n"
+#define ASKED   "< CHECK n$\n"
+
+START_TEST(what_is_left_open_is_neither_lost_nor_given_up)
+{
+	struct scripted_session s;
+
+	scripted_session_begin(&s, HELLO LOCK ASKED OPEN NOT_YET NOT_YET NOT_YET "> ! SAFE name=n fence=17 valid_ms=7000\n" CHECK QUIT);
+	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "QUORUM");
+	ck_assert(!redlock_away(s.c));
+	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "QUORUM");
+	scripted_session_check(&s, 0);
+	ck_assert_int_eq(s.grant.fence, 17);
+	scripted_session_lost_once(&s, "! SAFE name=n fence=17 valid_ms=7000");
+	scripted_session_end(&s);
+}
+END_TEST
+
+START_TEST(a_loss_behind_it_is_told_by_the_daemon)
+{
+	struct scripted_session s;
+
+	scripted_session_begin(&s, HELLO LOCK ASKED OPEN NOT_YET "> ! LOST name=n fence=17 reason=quorum\n" ASKED "> ERR LOST gone\n" QUIT);
+	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
+	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=quorum");
+	scripted_session_end(&s);
+}
+END_TEST
+
+/* Another was left open; of this one the daemon knows nothing. */
+START_TEST(what_the_daemon_does_not_know_is_a_loss_that_is_told_once)
+{
+	struct scripted_session s;
+
+	scripted_session_begin(&s, HELLO LOCK ASKED OPEN ASKED "> ERR NOTHELD no\n" ASKED "> ERR NOTHELD no\n" QUIT);
+	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
+	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
+	scripted_session_refused(&s, redlock_unlock(s.c, "n", 0), "LOST");
+	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "NOTHELD");
+	scripted_session_end(&s);
+}
+END_TEST
+
+START_TEST(another_grant_is_no_answer_to_the_old_one)
+{
+	struct scripted_session s;
+
+	scripted_session_begin(&s, HELLO LOCK ASKED OPEN ASKED "> OK name=n fence=18 valid_ms=9000 count=1\n" QUIT);
+	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
+	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
+	scripted_session_end(&s);
+}
+END_TEST
+
+static const char *const unlocks[] = {
+	/* It is held, so it was not done: it acts on whatever the daemon is about to adopt. */
+	NOT_YET "< UNLOCK n keep=70ms fence=17$\n> OK name=n count=0\n",
+	/* It was decided meanwhile. */
+	CHECK "< UNLOCK n keep=70ms fence=17$\n> OK name=n count=0\n",
+	/* It was done. */
+	ASKED "> ERR NOTHELD no\n",
+};
+
+START_TEST(an_unlock_in_flight_is_done_once)
+{
+	char script[1000];
+	struct scripted_session s;
+
+	snprintf(script, sizeof(script), HELLO LOCK "< UNLOCK n keep=70ms$\n" OPEN "%s" QUIT, unlocks[_i]);
+	scripted_session_begin(&s, script);
+	ck_assert_int_eq(redlock_unlock(s.c, "n", 70), 0);
+	ck_assert_ptr_null(redlock_next_push(s.c));
+	scripted_session_end(&s);
+}
+END_TEST
+
+static const char *const again[] = {"2", "1"};
+
+START_TEST(one_of_two_unlocks_waits_until_it_is_known_how_often_it_is_held)
+{
+	char script[1000];
+	struct scripted_session s;
+
+	snprintf(script, sizeof(script),
+	         HELLO LOCK "< LOCK n$\n> OK name=n fence=17 valid_ms=9000 count=2\n< CHECK n$\n> OK name=n fence=17 valid_ms=9000 count=2\n"
+	                    "< UNLOCK n$\n" OPEN NOT_YET NOT_YET ASKED "> OK name=n fence=17 valid_ms=6000 count=%s\n%s" QUIT,
+	         again[_i], _i == 0 ? "< UNLOCK n fence=17$\n> OK name=n count=1\n" : "");
+	scripted_session_begin(&s, script);
+	ck_assert_int_eq(redlock_lock(s.c, "n", NULL, &s.grant), 0);
+	ck_assert_int_eq(redlock_unlock(s.c, "n", 0), 0);
+	ck_assert_int_eq(redlock_line_number(redlock_answer(s.c), "count", -1), 1);
+	scripted_session_end(&s);
+}
+END_TEST
+
+/* Its grant was written down, and its answer lost: asked again it would count twice. */
+START_TEST(a_lock_in_flight_waits_until_it_is_known_whether_it_was_granted)
+{
+	char script[1000];
+	struct scripted_session s;
+
+	snprintf(script, sizeof(script), HELLO "< LOCK n$\n" OPEN NOT_YET NOT_YET "%s" QUIT,
+	         _i == 0 ? CHECK CHECK : ASKED "> ERR LOST gone\n< LOCK n$\n> " GRANT "\n" CHECK);
+	scripted_session_open(&s, script, PATIENCE);
+	ck_assert_int_eq(redlock_lock(s.c, "n", NULL, &s.grant), 0);
+	ck_assert_int_eq(s.grant.fence, 17);
+	ck_assert_int_eq(s.grant.count, 1);
+	scripted_session_end(&s);
+}
+END_TEST
+
+START_TEST(a_lock_that_its_caller_gave_up_meanwhile_is_given_back)
+{
+	struct redlock_grant grant;
+	struct scripted_session s;
+
+	scripted_session_open(&s, HELLO "< LOCK n wait=20ms$\n" OPEN NOT_YET NOT_YET "< UNLOCK n$\n> OK name=n count=0\n< CHECK m$\n> ERR NOTHELD no\n" QUIT, 150);
+	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.wait_ms = 20}, &grant), -ECONNABORTED);
+	redlock_set_timeout(s.c, PATIENCE);
+	scripted_session_refused(&s, redlock_check(s.c, "m", &grant), "NOTHELD");
+	scripted_session_end(&s);
+}
+END_TEST
+
+/* --- redlock run --- */
+
+#define BEGUN                                                                                                                          \
+	"< HELLO 1 name=\"redlock run \n> OK proto=1 session=7 secret=s7\n< LOCK n wait=forever\n> OK name=n fence=17 valid_ms=600 ttl_ms=600 count=1\n" \
+	"< CHECK n\n> OK name=n fence=17 valid_ms=600 ttl_ms=600 count=1\n"
+
+START_TEST(a_command_goes_on_while_its_lock_is_open)
+{
+	struct outcome o;
+
+	PLAYED(&o, BEGUN OPEN NOT_YET NOT_YET "* OK name=n fence=17 valid_ms=600 ttl_ms=600 count=1\n< UNLOCK n$\n> OK name=n count=0\n" QUIT, "run",
+	       "n", "sh", "-c", "sleep 1; exit 7");
+	ck_assert_msg(o.code == 7, "%d %s", o.code, o.err);
+}
+END_TEST
+
+/* The daemon went between its grant and the CHECK by which that is believed. */
+START_TEST(a_command_begins_when_its_grant_is_confirmed)
+{
+	struct outcome o;
+
+	PLAYED(&o,
+	       "< HELLO 1 name=\"redlock run \n> OK proto=1 session=7 secret=s7\n< LOCK n wait=forever\n" "> " GRANT "\n< CHECK n\n" OPEN NOT_YET NOT_YET
+	       NOT_YET CHECK "< UNLOCK n$\n> OK name=n count=0\n" QUIT,
+	       "run", "n", "sh", "-c", "exit 7");
+	ck_assert_msg(o.code == 7, "%d %s", o.code, o.err);
+}
+END_TEST
+
+START_TEST(a_command_is_stopped_in_time_when_its_lock_stays_open)
+{
+	int64_t before = redlock_now_us();
+	struct outcome o;
+
+	PLAYED(&o, BEGUN OPEN NOT_YET "* ERR QUORUM not confirmed yet\n" QUIT "@ pid\n", "run", "n", "sh", "-c",
+	       "trap '' TERM; echo $$ >$FOLDER/pid; while :; do sleep 0.05; done");
+	ck_assert_int_eq(o.code, EXIT_LOST);
+	ck_assert_int_le(redlock_now_us() - before, 1500000);
+}
+END_TEST
+
+Suite *undecided_suite(void)
+{
+	Suite *suite = suite_create("undecided");
+	TCase *tests = tcase_create("settle");
+
+	tcase_add_test(tests, what_is_left_open_is_neither_lost_nor_given_up);
+	tcase_add_test(tests, a_loss_behind_it_is_told_by_the_daemon);
+	tcase_add_test(tests, what_the_daemon_does_not_know_is_a_loss_that_is_told_once);
+	tcase_add_test(tests, another_grant_is_no_answer_to_the_old_one);
+	tcase_add_loop_test(tests, an_unlock_in_flight_is_done_once, 0, ARRAY_N(unlocks));
+	tcase_add_loop_test(tests, one_of_two_unlocks_waits_until_it_is_known_how_often_it_is_held, 0, ARRAY_N(again));
+	tcase_add_loop_test(tests, a_lock_in_flight_waits_until_it_is_known_whether_it_was_granted, 0, 2);
+	tcase_add_test(tests, a_lock_that_its_caller_gave_up_meanwhile_is_given_back);
+	tcase_add_test(tests, a_command_goes_on_while_its_lock_is_open);
+	tcase_add_test(tests, a_command_begins_when_its_grant_is_confirmed);
+	tcase_add_test(tests, a_command_is_stopped_in_time_when_its_lock_stays_open);
+	tcase_set_timeout(tests, 30);
+	suite_add_tcase(suite, tests);
+	return suite;
+}

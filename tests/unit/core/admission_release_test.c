@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/pace.c: what is given back, and what is left behind, wait for their turn at the stores as all else does. */
+#include "tests/fixture/full_window.h"
+#include "tests/fixture/cluster_part.h"
+
+#include <check.h>
+
+#define TURN_US (40 * MSEC)
+
+static void holds_many(unsigned k)
+{
+	says_of_many(k, "LOCK", "");
+	hears_of_many(k);
+}
+
+static void turns_pass(unsigned turns)
+{
+	for (unsigned i = 0; i < turns; i++) {
+		passes(TURN_US);
+		serves(0, waiting_at(0));
+	}
+}
+
+START_TEST(unlocks_that_are_waited_for_come_a_window_at_a_time)
+{
+	begins_with_window(3, 4);
+	holds_many(1);
+	all_feel(MOOD_SILENT);
+	says_of_many(1, "UNLOCK", "sync=yes");
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_uint_eq(waiting_at(i), 4);
+	hears_nothing(1);
+	all_feel(MOOD_WELL);
+	hears_of_many(1);
+	passes(SEC); /* the last store was behind the others */
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+END_TEST
+
+/* The time for its answer begins with its turn. */
+START_TEST(an_unlock_that_waits_for_its_turn_is_not_refused_meanwhile)
+{
+	begins_with_window(1, 1);
+	holds_many(1);
+	feels(0, MOOD_SILENT);
+	says_of_many(1, "UNLOCK", "sync=yes");
+	for (unsigned i = 0; i < MANY; i++) {
+		passes(TURN_US);
+		serves(0, waiting_at(0));
+		hears(1, "@* OK name=many-* count=0");
+	}
+	hears_nothing(1);
+}
+END_TEST
+
+/* All renewals take 4.8 s; once half of a lease is over they take every turn. */
+static void begins_with_a_crowd_that_is_due(void)
+{
+	begins_with_window(1, 1);
+	for (unsigned k = 1; k <= 3; k++)
+		holds_many(k);
+	passes(3330 * MSEC);
+	feels(0, MOOD_SILENT);
+	passes(4 * MSEC);
+}
+
+/* Its key ends by itself first. */
+START_TEST(an_unlock_whose_turn_does_not_come_is_told_that_the_stores_were_busy)
+{
+	begins_with_a_crowd_that_is_due();
+	turns_pass(36);
+	says(4, "LOCK a ttl=1s");
+	turns_pass(4);
+	hears(4, "OK name=a *");
+	says(4, "UNLOCK a sync=yes");
+	turns_pass(55);
+	hears(4, "ERR QUORUM 1 of 1 stores answer, but are busy: its turn did not come in time; *");
+	feels(0, MOOD_WELL);
+	ck_assert_int_eq(figure(0, METRIC_LOSSES), 0);
+}
+END_TEST
+
+START_TEST(a_store_that_comes_back_is_told_what_it_missed_a_window_at_a_time)
+{
+	begins_with_window(3, 4);
+	holds_many(1);
+	falls(2);
+	says_of_many(1, "UNLOCK", "");
+	hears_of_many(1);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), MANY);
+	feels(2, MOOD_SILENT);
+	comes(2);
+	passes(300 * MSEC);
+	ck_assert_uint_le(waiting_at(2), 2 * 4 + 1); /* and a probe */
+	feels(2, MOOD_WELL);
+	passes(SEC);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_uint_eq(cluster.node[2].count[CALL_RELEASE], MANY);
+	ck_assert(!key_is_there(2, "many-1-0"));
+	ck_assert(!key_is_there(2, "many-1-39"));
+}
+END_TEST
+
+/* After an outage: nobody's renewal waits behind all that was freed meanwhile. */
+START_TEST(stores_that_come_back_together_renew_before_they_have_heard_all_that_was_freed)
+{
+	begins_with_window(1, 2);
+	says(2, "LOCK kept");
+	ignores(2);
+	holds_many(1);
+	passes(3 * SEC);
+	falls(0);
+	says_of_many(1, "UNLOCK", "");
+	hears_of_many(1);
+	passes(SEC);
+	hears(2, "! RISK name=kept *");
+	feels(0, MOOD_SILENT);
+	comes(0);
+	serves(0, 1); /* the probe */
+	for (unsigned i = 0; i < 4; i++) {
+		ck_assert_uint_le(waiting_at(0), 2 * 2 + 1);
+		passes(TURN_US);
+		serves(0, waiting_at(0));
+	}
+	hears(2, "! SAFE name=kept *");
+	ck_assert_int_gt(figure(0, METRIC_DEBTS), 0);
+	feels(0, MOOD_WELL);
+	passes(SEC);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+END_TEST
+
+/* While there was no quorum they had no turn: now that there is one, they come before who asks. */
+START_TEST(a_store_that_hung_hears_of_what_was_freed_before_it_is_asked_for_that_again)
+{
+	begins_with_window(1, 2);
+	holds_many(1);
+	feels(0, MOOD_SILENT);
+	says(2, "LOCK x");
+	passes(200 * MSEC);
+	hears(2, "ERR QUORUM *");
+	says_of_many(1, "UNLOCK", "");
+	hears_of_many(1);
+	ck_assert_uint_le(waiting_at(0), 2 * 2 + 1);
+	serves(0, 1);
+	says(2, "LOCK many-1-39");
+	hears_nothing(2);
+	feels(0, MOOD_WELL);
+	hears(2, "OK name=many-1-39 *");
+}
+END_TEST
+
+START_TEST(a_crowd_that_waits_no_more_leaves_the_line_a_window_at_a_time)
+{
+	begins_with_window(3, 4);
+	daemon_starts(1);
+	passes(11 * SEC);
+	session_opens(2, 1);
+	says_of_many(2, "LOCK", "");
+	hears_of_many(2);
+	for (unsigned i = 0; i < MANY; i++)
+		says(1, "@%u LOCK many-2-%u wait=1m", i, i);
+	all_feel(MOOD_SILENT);
+	goes(1, GONE_HANGUP);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_uint_le(waiting_at(i), 4);
+	all_feel(MOOD_WELL);
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_uint_eq(cluster.node[i].count[CALL_WITHDRAW], MANY); /* the last store was behind: it is spared */
+}
+END_TEST
+
+/* What is left of a lease of one second would have ended long before all the others are kept. */
+START_TEST(a_key_that_is_to_be_left_behind_comes_before_leases)
+{
+	begins_with_a_crowd_that_is_due();
+	turns_pass(36);
+	says(4, "LOCK a ttl=1s");
+	turns_pass(4);
+	hears(4, "OK name=a *");
+	says(4, "UNLOCK a keep=20s");
+	hears(4, "OK name=a count=0");
+	turns_pass(55);
+	ck_assert_int_gt(key_ttl_us(0, "a"), 15 * SEC);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert(!was_logged("keep-lost *"));
+	feels(0, MOOD_WELL);
+	ck_assert_int_eq(figure(0, METRIC_LOSSES), 0);
+	says(5, "LOCK a");
+	hears(5, "BUSY name=a *");
+}
+END_TEST
+
+START_TEST(a_key_that_could_not_be_left_behind_is_no_secret)
+{
+	begins_with_window(3, 4);
+	says(1, "LOCK a ttl=1s");
+	hears(1, "OK name=a *");
+	falls(0);
+	falls(1);
+	says(1, "UNLOCK a keep=20s");
+	hears(1, "OK name=a count=0");
+	passes(3 * SEC);
+	ck_assert(was_logged("keep-lost name=a stores=1 *"));
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+END_TEST
+
+/* The key stands that long whether the stores hear of it or not. */
+START_TEST(a_lock_delay_that_the_stores_did_not_hear_of_is_not_said_to_be_lost)
+{
+	cluster_open(3);
+	cluster.conf.max_delay_us = 20 * SEC;
+	daemon_starts(0);
+	passes(60 * SEC);
+	says(1, "LOCK a ttl=1s delay=5s");
+	hears(1, "OK name=a *");
+	falls(0);
+	falls(1);
+	goes(1, GONE_HANGUP);
+	ck_assert_int_gt(key_ttl_us(0, "a"), 5 * SEC);
+	ck_assert_int_gt(key_ttl_us(1, "a"), 5 * SEC);
+	passes(20 * SEC);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert(!was_logged("keep-lost *"));
+}
+END_TEST
+
+START_TEST(a_daemon_that_stops_sends_what_waits_for_its_turn)
+{
+	struct event stop = {.kind = EVENT_STOP};
+
+	begins_with_window(1, 1);
+	says(1, "LOCK a");
+	hears(1, "OK *");
+	holds_many(2);
+	feels(0, MOOD_SILENT);
+	says_of_many(2, "UNLOCK", "");
+	hears_of_many(2);
+	says(1, "UNLOCK a keep=20s");
+	hears(1, "OK name=a count=0");
+	ck_assert_uint_eq(waiting_at(0), 1);
+	daemon_step(0, &stop);
+	ck_assert_uint_eq(waiting_at(0), MANY + 1);
+	feels(0, MOOD_WELL);
+	ck_assert_int_gt(key_ttl_us(0, "a"), 15 * SEC);
+	ck_assert(!key_is_there(0, "many-2-39"));
+	daemon_ends(0);
+}
+END_TEST
+
+/* One that was too busy to be told is asked again a little later: at the end there is no later. */
+START_TEST(a_daemon_that_stops_sends_what_a_busy_store_was_not_told)
+{
+	struct event stop = {.kind = EVENT_STOP};
+
+	begins_with_window(3, 4);
+	says(1, "LOCK a");
+	hears(1, "OK *");
+	is_full(2, 2);
+	says(1, "UNLOCK a keep=20s");
+	hears(1, "OK name=a count=0");
+	daemon_step(0, &stop);
+	feels(2, MOOD_WELL);
+	ck_assert_int_gt(key_ttl_us(2, "a"), 15 * SEC);
+	daemon_ends(0);
+}
+END_TEST
+
+/* Else others would wait behind it until its tickets end by themselves. */
+START_TEST(a_daemon_that_stops_leaves_all_lines)
+{
+	struct event stop = {.kind = EVENT_STOP};
+
+	begins_with_window(3, 4);
+	daemon_starts(1);
+	passes(11 * SEC);
+	session_opens(2, 1);
+	says_of_many(2, "LOCK", "");
+	hears_of_many(2);
+	session_opens(3, 1);
+	says(3, "LOCK b");
+	hears(3, "OK *");
+	says(4, "LOCK b wait=1m");
+	for (unsigned i = 0; i < MANY; i++)
+		says(1, "@%u LOCK many-2-%u wait=1m", i, i);
+	all_feel(MOOD_SILENT);
+	for (unsigned i = 0; i < 8; i++)
+		says(5, "@%u LOCK c-%u", i, i);
+	goes(4, GONE_HANGUP); /* waits for its turn already */
+	ck_assert_uint_eq(asked(CALL_WITHDRAW), 0);
+	daemon_step(0, &stop);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_uint_eq(cluster.node[i].count[CALL_WITHDRAW], MANY + 1);
+	all_feel(MOOD_WELL);
+	daemon_ends(0);
+}
+END_TEST
+
+/* 150 ms for one question each: a release that three stores refuse is repeated once, not once for each of them. */
+START_TEST(releases_that_several_stores_refuse_are_repeated_no_later_for_that)
+{
+	const unsigned crowd = 3000;
+
+	cluster_open(3);
+	cluster.conf.limits.locks = crowd;
+	daemon_starts(0);
+	passes(11 * SEC);
+	for (unsigned i = 0; i < crowd; i++)
+		says(1, "LOCK refused-%u", i);
+	ignores(1);
+	for (unsigned i = 0; i < 3; i++)
+		refuses(i, "MISCONF");
+	for (unsigned i = 0; i < crowd; i++)
+		says(1, "UNLOCK refused-%u", i);
+	ignores(1);
+	passes(SEC);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), crowd);
+	all_feel(MOOD_WELL);
+	passes(260 * MSEC);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+END_TEST
+
+Suite *admission_release_suite(void)
+{
+	Suite *suite = suite_create("admission_release");
+	TCase *tc = tcase_create("debts");
+
+	tcase_add_checked_fixture(tc, NULL, cluster_close);
+	tcase_add_test(tc, unlocks_that_are_waited_for_come_a_window_at_a_time);
+	tcase_add_test(tc, an_unlock_that_waits_for_its_turn_is_not_refused_meanwhile);
+	tcase_add_test(tc, an_unlock_whose_turn_does_not_come_is_told_that_the_stores_were_busy);
+	tcase_add_test(tc, a_store_that_comes_back_is_told_what_it_missed_a_window_at_a_time);
+	tcase_add_test(tc, stores_that_come_back_together_renew_before_they_have_heard_all_that_was_freed);
+	tcase_add_test(tc, a_store_that_hung_hears_of_what_was_freed_before_it_is_asked_for_that_again);
+	tcase_add_test(tc, a_crowd_that_waits_no_more_leaves_the_line_a_window_at_a_time);
+	tcase_add_test(tc, a_key_that_is_to_be_left_behind_comes_before_leases);
+	tcase_add_test(tc, a_key_that_could_not_be_left_behind_is_no_secret);
+	tcase_add_test(tc, a_lock_delay_that_the_stores_did_not_hear_of_is_not_said_to_be_lost);
+	tcase_add_test(tc, a_daemon_that_stops_sends_what_waits_for_its_turn);
+	tcase_add_test(tc, a_daemon_that_stops_sends_what_a_busy_store_was_not_told);
+	tcase_add_test(tc, a_daemon_that_stops_leaves_all_lines);
+	tcase_add_test(tc, releases_that_several_stores_refuse_are_repeated_no_later_for_that);
+	suite_add_tcase(suite, tc);
+	return suite;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/pace.c: leases that wait for their turn at the stores. */
+#include "tests/fixture/full_window.h"
+
+#include <check.h>
+
+#define TURN_US (40 * MSEC) /* of one renewal: all of them take 4.8 s */
+
+static void turns_pass(unsigned turns)
+{
+	for (unsigned i = 0; i < turns; i++) {
+		passes(TURN_US);
+		serves(0, waiting_at(0));
+	}
+}
+
+/* The renewal that was late does not answer it: its own turn does. */
+START_TEST(an_extend_that_waits_for_its_turn_is_answered_although_a_late_renewal_succeeds)
+{
+	begins_with_window(1, 1);
+	says(1, "LOCK a");
+	ignores(1);
+	passes(3300 * MSEC);
+	feels(0, MOOD_SILENT);
+	for (unsigned i = 0; i < 200 && figure(0, METRIC_RISKS) == 0; i++)
+		passes(MSEC);
+	hears(1, "! RISK *");
+	says(1, "EXTEND a ttl=8s");
+	hears_nothing(1);
+	feels(0, MOOD_WELL);
+	hears(1, "! SAFE *");
+	passes(100 * MSEC);
+	hears(1, "OK name=a *");
+}
+END_TEST
+
+/* Long leases that are extended over and over would make it the 121st. */
+START_TEST(a_short_lease_is_kept_before_long_ones_that_came_first)
+{
+	begins_with_window(1, 1);
+	for (unsigned k = 1; k <= 3; k++) {
+		says_of_many(k, "LOCK", "");
+		hears_of_many(k);
+	}
+	says(4, "LOCK short ttl=1s");
+	ignores(4);
+	feels(0, MOOD_SILENT);
+	for (unsigned k = 1; k <= 3; k++)
+		says_of_many(k, "EXTEND", "");
+	turns_pass(60);
+	hears_nothing(4);
+	turns_pass(60);
+	hears_nothing(4);
+	feels(0, MOOD_WELL);
+	for (unsigned k = 1; k <= 3; k++)
+		hears_of_many(k);
+	ck_assert_int_eq(figure(0, METRIC_LOSSES), 0);
+	ck_assert_int_eq(figure(0, METRIC_LOCKS_HELD), 3 * MANY + 1);
+}
+END_TEST
+
+/* More leases than the store can renew in time. */
+START_TEST(whose_turn_may_come_too_late_is_at_risk_before_the_lock_is_lost)
+{
+	int64_t risks;
+
+	begins_with_window(1, 1);
+	says_of_many(1, "LOCK", "ttl=1s");
+	hears_of_many(1);
+	feels(0, MOOD_SILENT);
+	for (unsigned i = 0; i < 40; i++) {
+		risks = figure(0, METRIC_RISKS);
+		turns_pass(1);
+		ck_assert_int_le(figure(0, METRIC_LOSSES), risks);
+	}
+	ck_assert_int_gt(figure(0, METRIC_LOSSES), 0);
+}
+END_TEST
+
+Suite *admission_renewal_suite(void)
+{
+	Suite *suite = suite_create("admission_renewal");
+	TCase *tc = tcase_create("leases");
+
+	tcase_add_checked_fixture(tc, NULL, cluster_close);
+	tcase_add_test(tc, an_extend_that_waits_for_its_turn_is_answered_although_a_late_renewal_succeeds);
+	tcase_add_test(tc, a_short_lease_is_kept_before_long_ones_that_came_first);
+	tcase_add_test(tc, whose_turn_may_come_too_late_is_at_risk_before_the_lock_is_lost);
+	suite_add_tcase(suite, tc);
+	return suite;
+}

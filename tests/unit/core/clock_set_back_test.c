@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What redlockd(8) says of servers whose clocks are set back: which names last longer for it, and which do not. */
+#include "tests/fixture/cluster.h"
+
+#include <check.h>
+
+#define HOUR (3600 * SEC)
+
+static const unsigned sizes[] = {1, 3};
+
+/* 1 asks daemon 0, and 2 asks daemon 1. */
+static void two_daemons(unsigned nodes)
+{
+	cluster_open(nodes);
+	cluster.conf.max_delay_us = 10 * SEC;
+	daemon_starts(0);
+	passes(2 * SEC);
+	daemon_starts(1);
+	passes(2 * SEC);
+	session_opens(2, 1);
+}
+
+static void an_hour_back(unsigned nodes)
+{
+	for (unsigned i = 0; i < nodes; i++)
+		cluster.node[i].clock_us -= HOUR;
+	passes(3 * SEC);
+}
+
+static void granted_within(int64_t us)
+{
+	hears_nothing(2);
+	passes(us);
+	hears(2, "OK name=a *");
+}
+
+START_TEST(what_is_freed_by_its_holder_is_free_at_once)
+{
+	two_daemons(sizes[_i]);
+	says(1, "LOCK a");
+	hears(1, "OK *");
+	says(2, "LOCK a wait=1m");
+	an_hour_back(sizes[_i]);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	granted_within(1100 * MSEC);
+}
+END_TEST
+
+/* Also where the lease was renewed since: no key ends sooner than before, but what is left behind is set anew. */
+START_TEST(what_is_left_behind_from_then_on_lasts_no_longer)
+{
+	two_daemons(sizes[_i]);
+	says(1, "LOCK a delay=3s");
+	hears(1, "OK *");
+	says(1, "LOCK b");
+	hears(1, "OK *");
+	an_hour_back(sizes[_i]);
+	passes(5 * SEC);
+	says(2, "LOCK a wait=1m");
+	goes(1, GONE_HANGUP);
+	passes(1500 * MSEC);
+	granted_within(3 * SEC);
+}
+END_TEST
+
+START_TEST(what_is_granted_from_then_on_lasts_no_longer)
+{
+	two_daemons(sizes[_i]);
+	an_hour_back(sizes[_i]);
+	says(1, "LOCK a ttl=5s");
+	hears(1, "OK *");
+	daemon_ends(0);
+	says(2, "LOCK a wait=1m");
+	passes(4 * SEC);
+	granted_within(2 * SEC);
+}
+END_TEST
+
+/* Nobody is there who knows better. */
+START_TEST(what_a_daemon_held_that_dies_lasts_that_much_longer)
+{
+	two_daemons(sizes[_i]);
+	says(1, "LOCK a ttl=5s");
+	hears(1, "OK *");
+	an_hour_back(sizes[_i]);
+	daemon_ends(0);
+	says(2, "LOCK a wait=2h");
+	passes(HOUR - 2 * SEC);
+	granted_within(10 * SEC);
+}
+END_TEST
+
+Suite *clock_set_back_suite(void)
+{
+	Suite *suite = suite_create("clock_set_back");
+	TCase *tc = tcase_create("clock_back");
+
+	tcase_add_checked_fixture(tc, NULL, cluster_close);
+	tcase_set_timeout(tc, 30);
+	tcase_add_loop_test(tc, what_is_freed_by_its_holder_is_free_at_once, 0, 2);
+	tcase_add_loop_test(tc, what_is_left_behind_from_then_on_lasts_no_longer, 0, 2);
+	tcase_add_loop_test(tc, what_is_granted_from_then_on_lasts_no_longer, 0, 2);
+	tcase_add_loop_test(tc, what_a_daemon_held_that_dies_lasts_that_much_longer, 0, 2);
+	suite_add_tcase(suite, tc);
+	return suite;
+}

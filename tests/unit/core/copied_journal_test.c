@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two daemons that run at the same time on copies of one state directory. The later one takes the locks of the former to itself. Each may end what it knows of a
+ * lock; neither may free what the other has promised its client.
+ */
+#include "tests/fixture/resumable.h"
+
+#include <check.h>
+
+#define ROW_A "\\* name=a fence=* valid_ms=* count=1"
+
+static struct secret s1;
+
+/* Session 1 holds a at daemon 0. Daemon 2 stands by for others. */
+static void held_at_0(const char *grace)
+{
+	passes(2 * SEC);
+	s1 = says_hello(1, grace);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+}
+
+/* Daemon 1 on a copy of what daemon 0 has in its journal now. */
+static void copy_runs(void)
+{
+	journal_is_compacted(0);
+	runs_share_values();
+	ck_assert_uint_eq(daemon_inherits(1, 0), 0);
+	journal_is_compacted(0);
+}
+
+/* It is stopped before it has heard of any store. */
+static void copy_stops_at_once(void)
+{
+	all_feel(MOOD_SILENT);
+	copy_runs();
+	cluster.daemon[1].stopped = true;
+	all_feel(MOOD_WELL);
+}
+
+static void copy_goes_on(void)
+{
+	cluster.daemon[1].stopped = false;
+	wakes(1);
+}
+
+static void held_while_store_1_is_away(void)
+{
+	cluster_begin(3);
+	daemon_starts(2);
+	session_opens(4, 2);
+	passes(2 * SEC);
+	falls(1);
+	held_at_0("grace=30s");
+}
+
+/*
+ * Store 2 has the key and is late for the copy. Daemon 0 finds the copy's value at store 0, and store 1 never had a vote: its lease is gone. What store 2 has of it
+ * is all that keeps others out until the copy is heard there, while the client is away. [0]: it returns to the copy. [1]: the copy ends, and nobody returns.
+ */
+START_TEST(a_renewal_that_meets_the_value_of_a_copy_frees_nothing_that_a_client_may_believe_in)
+{
+	held_while_store_1_is_away();
+	goes(1, GONE_RESET);
+	comes(1);
+	feels(2, MOOD_SILENT);
+	serves_daemon(0, 2, waiting_at(2));
+	copy_runs();
+	for (unsigned step = 0; step < 40; step++) {
+		passes(100 * MSEC);
+		serves_daemon(0, 2, waiting_at(2));
+	}
+	ck_assert_int_eq(figure(0, METRIC_LOSSES), 1);
+	if (_i)
+		daemon_ends(1);
+	says(4, "LOCK a wait=1m");
+	feels(2, MOOD_WELL);
+	passes(5 * SEC);
+	hears_nothing(4);
+	if (_i) {
+		session_opens(2, 0);
+		resumes(2, &s1);
+		hears(2, "OK session=* n=0");
+		hears(2, "! LOST name=a fence=* reason=evicted");
+		passes(6 * SEC);
+		hears(4, "OK name=a *");
+		return;
+	}
+	session_opens(3, 1);
+	resumes(3, &s1);
+	hears(3, ROW_A);
+	hears(3, "OK session=* n=1");
+}
+END_TEST
+
+/* The copy gives up by its own clock: [0] the adoption, [1] the session. Daemon 0 has renewed the lease of the same value meanwhile. */
+START_TEST(a_copy_that_wakes_up_when_its_locks_are_long_over_frees_none_of_them)
+{
+	cluster_begin(3);
+	held_at_0(_i ? "grace=1s" : "grace=30s");
+	copy_stops_at_once();
+	passes(15 * SEC);
+	copy_goes_on();
+	passes(15 * SEC);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(key_is_there(i, "a"));
+	says(1, "CHECK a");
+	hears(1, "OK name=a *");
+}
+END_TEST
+
+/* The copy knows what its client was told before. Daemon 0 told it more, until the copy took the lock to itself. */
+START_TEST(a_copy_that_nobody_returns_to_keeps_what_daemon_0_told_later)
+{
+	cluster_begin(3);
+	daemon_starts(2);
+	session_opens(4, 2);
+	held_at_0("grace=1s");
+	copy_stops_at_once();
+	passes(7 * SEC);
+	says(1, "CHECK a");
+	ck_assert_int_gt(number_in(hears(1, "OK name=a *"), "valid_ms"), 9000);
+	copy_goes_on();
+	ck_assert_int_eq(figure(1, METRIC_ADOPTIONS), 1);
+	daemon_ends(0);
+	says(4, "LOCK a wait=1m");
+	passes(9 * SEC);
+	hears_nothing(4);
+	passes(2 * SEC);
+	hears(4, "OK name=a *");
+}
+END_TEST
+
+/* It replaced the value at one store, and no more were heard in time. Daemon 0 told its client of that vote shortly before. */
+START_TEST(a_copy_that_cannot_adopt_leaves_what_it_has_put_in_place)
+{
+	held_while_store_1_is_away();
+	copy_stops_at_once();
+	passes(10200 * MSEC);
+	says(1, "CHECK a");
+	ck_assert_int_gt(number_in(hears(1, "OK name=a *"), "valid_ms"), 9000);
+	daemon_ends(0);
+	comes(1);
+	feels(2, MOOD_SILENT);
+	copy_goes_on();
+	says(4, "LOCK a wait=1m");
+	passes(9 * SEC);
+	ck_assert_int_eq(figure(1, METRIC_ADOPTIONS_FAILED), 1);
+	hears_nothing(4);
+	passes(3 * SEC);
+	hears(4, "OK name=a *");
+}
+END_TEST
+
+/* What it asked for was carried out late, and daemon 0 renewed the lease before. The copy's own ends sooner. */
+START_TEST(a_copy_that_loses_what_it_adopted_late_keeps_what_daemon_0_told_before)
+{
+	cluster_begin(3);
+	daemon_starts(2);
+	session_opens(4, 2);
+	held_at_0("grace=30s");
+	all_feel(MOOD_SILENT);
+	copy_runs();
+	for (unsigned i = 0; i < 3; i++)
+		serves_daemon(1, i, 1);
+	for (unsigned step = 0; step < 200; step++) {
+		passes(20 * MSEC);
+		for (unsigned i = 0; i < 3; i++)
+			serves_daemon(0, i, waiting_at(i));
+	}
+	says(1, "CHECK a");
+	ck_assert_int_gt(number_in(hears(1, "OK name=a *"), "valid_ms"), 9000);
+	for (unsigned i = 0; i < 3; i++)
+		serves_daemon(1, i, 1);
+	ck_assert_int_eq(figure(1, METRIC_ADOPTIONS), 1);
+	daemon_ends(0);
+	passes(6500 * MSEC);
+	ck_assert_int_eq(figure(1, METRIC_LOSSES), 1);
+	all_feel(MOOD_WELL);
+	says(4, "LOCK a wait=1m");
+	passes(2 * SEC);
+	hears_nothing(4);
+	passes(3 * SEC);
+	hears(4, "OK name=a *");
+}
+END_TEST
+
+Suite *copied_journal_suite(void)
+{
+	Suite *suite = suite_create("copied_journal");
+	TCase *two = tcase_create("two");
+
+	tcase_add_checked_fixture(two, NULL, cluster_close);
+	tcase_add_loop_test(two, a_renewal_that_meets_the_value_of_a_copy_frees_nothing_that_a_client_may_believe_in, 0, 2);
+	tcase_add_loop_test(two, a_copy_that_wakes_up_when_its_locks_are_long_over_frees_none_of_them, 0, 2);
+	tcase_add_test(two, a_copy_that_nobody_returns_to_keeps_what_daemon_0_told_later);
+	tcase_add_test(two, a_copy_that_cannot_adopt_leaves_what_it_has_put_in_place);
+	tcase_add_test(two, a_copy_that_loses_what_it_adopted_late_keeps_what_daemon_0_told_before);
+	suite_add_tcase(suite, two);
+	return suite;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/debt.c, pace.c: what stores that were too busy are told later. */
+#include "tests/fixture/full_window.h"
+#include "tests/fixture/resumable.h"
+#include "tests/fixture/cluster_part.h"
+
+#include <check.h>
+
+START_TEST(a_store_that_is_busy_is_told_a_little_later_who_left_its_line)
+{
+	begins_with_window(3, 4);
+	daemon_starts(1);
+	passes(11 * SEC);
+	session_opens(3, 1);
+	says(3, "LOCK b");
+	hears(3, "OK *");
+	says(4, "LOCK b wait=1m");
+	is_full(2, 5);
+	goes(4, GONE_HANGUP);
+	ck_assert_uint_eq(cluster.node[0].count[CALL_WITHDRAW], 1);
+	ck_assert_uint_eq(cluster.node[2].count[CALL_WITHDRAW], 0);
+	feels(2, MOOD_WELL);
+	passes(100 * MSEC);
+	ck_assert_uint_eq(cluster.node[2].count[CALL_WITHDRAW], 1);
+}
+END_TEST
+
+START_TEST(a_store_that_was_too_busy_to_be_told_is_asked_again_once_the_key_has_expired)
+{
+	unsigned asked;
+
+	begins_with_window(3, 4);
+	says(1, "LOCK a ttl=100ms");
+	hears(1, "OK *");
+	says(2, "LOCK a ttl=2s renew=no wait=1m");
+	is_full(2, 5);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(2, "OK *");
+	says(3, "LOCK a wait=1m");
+	passes(1900 * MSEC);
+	feels(2, MOOD_WELL);
+	asked = cluster.node[2].count[CALL_ACQUIRE];
+	passes(100 * MSEC);
+	hears(3, "OK *");
+	ck_assert_uint_eq(cluster.node[2].count[CALL_ACQUIRE], asked + 1);
+}
+END_TEST
+
+/* It is asked for a renewal in between, and told of a later release: the earlier value stands there all the same. */
+START_TEST(a_store_that_was_too_busy_to_be_told_is_not_asked_although_it_is_told_of_a_later_release)
+{
+	unsigned asked_there;
+
+	begins_with_window(3, 1);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	is_full(2, 2);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	asked_there = cluster.node[2].count[CALL_ACQUIRE];
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	ck_assert_uint_eq(cluster.node[2].count[CALL_RELEASE], 0);
+	serves(2, waiting_at(2));
+	says(1, "EXTEND a ttl=9s");
+	hears(1, "OK name=a *");
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	serves(2, waiting_at(2));
+	ck_assert_uint_eq(cluster.node[2].count[CALL_RELEASE], 1);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	ck_assert_uint_eq(cluster.node[2].count[CALL_ACQUIRE], asked_there);
+	feels(2, MOOD_WELL);
+}
+END_TEST
+
+/* More than the others can decide without: nobody is left to be asked but those. */
+START_TEST(stores_that_were_too_busy_to_be_told_of_two_releases_are_told_of_them_right_before_they_are_asked)
+{
+	unsigned told[3];
+
+	begins_with_window(3, 1);
+	for (unsigned node = 2; node > 0; node--) {
+		says(1, "LOCK a");
+		hears(1, "OK name=a *");
+		feels(node, MOOD_SILENT);
+		says(3, "LOCK first-%u", node);
+		says(4, "LOCK second-%u", node);
+		told[node] = cluster.node[node].count[CALL_RELEASE];
+		says(1, "UNLOCK a");
+		hears(1, "OK *");
+		ck_assert_uint_eq(cluster.node[node].count[CALL_RELEASE], told[node]);
+		feels(node, MOOD_WELL);
+		ck_assert(key_is_there(node, "a"));
+	}
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	ck_assert(key_is_there(0, "a"));
+	for (unsigned node = 1; node < 3; node++)
+		ck_assert_uint_eq(cluster.node[node].count[CALL_RELEASE], told[node] + 1);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	for (unsigned node = 0; node < 3; node++)
+		ck_assert(!key_is_there(node, "a"));
+	ignores(3);
+	ignores(4);
+}
+END_TEST
+
+START_TEST(a_store_that_was_too_busy_to_be_told_is_told_when_another_has_gone_and_it_is_needed)
+{
+	begins_with_window(3, 1);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	is_full(1, 3);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	feels(1, MOOD_WELL);
+	ck_assert(key_is_there(1, "a"));
+	falls(2);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	comes(2);
+}
+END_TEST
+
+/* Of an adopted lock: what a previous run sent and is carried out late must find nothing to take the place of. */
+START_TEST(the_values_of_previous_runs_are_released_together_with_the_present_one_also_when_that_is_waited_for)
+{
+	struct cluster_daemon *d = &cluster.daemon[0];
+	struct secret s;
+	struct parcel *p;
+	char former[VALUE_MAX] = "";
+	unsigned releases = 0;
+
+	begins_with_window(3, 4);
+	s = says_hello(1, "grace=30s");
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	snprintf(former, sizeof(former), "%.*s", (int)cluster.node[2].last[CALL_ACQUIRE].call.value.n, cluster.node[2].last[CALL_ACQUIRE].call.value.p);
+	feels(2, MOOD_SILENT);
+	daemon_returns(0);
+	passes(100 * MSEC);
+	resumes(2, &s);
+	hears(2, "\\* name=a *");
+	hears(2, "OK session=*");
+	loses(2, waiting_at(2)); /* whether it was adopted there is not known */
+	passes(600 * MSEC);
+	all_feel(MOOD_SILENT);
+	for (unsigned i = 0; i < 2 * MANY; i++)
+		says(3, "@%u LOCK b-%u", i, i);
+	says(2, "UNLOCK a sync=yes");
+	ck_assert_uint_eq(asked(CALL_RELEASE), 0);
+	for (unsigned i = 0; i < 2; i++)
+		serves(i, 4);
+	TAILQ_FOREACH(p, &d->queue[2], link) {
+		if (p->call.kind != CALL_RELEASE)
+			continue;
+		releases++;
+		ck_assert_str_ne(p->value, former);
+		ck_assert_str_eq(p->prior, former);
+	}
+	ck_assert_uint_eq(releases, 1);
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	ignores(3);
+	ck_assert(!key_is_there(2, "a"));
+}
+END_TEST
+
+Suite *deferred_calls_suite(void)
+{
+	Suite *suite = suite_create("deferred_calls");
+	TCase *tc = tcase_create("releases");
+
+	tcase_add_checked_fixture(tc, NULL, cluster_close);
+	tcase_add_test(tc, a_store_that_is_busy_is_told_a_little_later_who_left_its_line);
+	tcase_add_test(tc, a_store_that_was_too_busy_to_be_told_is_asked_again_once_the_key_has_expired);
+	tcase_add_test(tc, a_store_that_was_too_busy_to_be_told_is_not_asked_although_it_is_told_of_a_later_release);
+	tcase_add_test(tc, stores_that_were_too_busy_to_be_told_of_two_releases_are_told_of_them_right_before_they_are_asked);
+	tcase_add_test(tc, a_store_that_was_too_busy_to_be_told_is_told_when_another_has_gone_and_it_is_needed);
+	tcase_add_test(tc, the_values_of_previous_runs_are_released_together_with_the_present_one_also_when_that_is_waited_for);
+	suite_add_tcase(suite, tc);
+	return suite;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/renew.c: keys that stores have lost although they vouched for them, by DEL or by eviction. */
+#include "tests/fixture/cluster.h"
+
+#include <check.h>
+
+static void held_after_lock(unsigned nodes, const char *request)
+{
+	cluster_begin(nodes);
+	passes(2 * SEC);
+	says(1, "%s", request);
+	hears(1, "OK name=a fence=* valid_ms=* ttl_ms=* count=1");
+}
+
+START_TEST(a_key_that_one_store_lost_is_put_back_with_a_word_in_the_log)
+{
+	held_after_lock(3, "LOCK a");
+	ck_assert(!was_logged("reasserted *"));
+	memory_remove(cluster.node[0].memory, SPAN("a"));
+	passes(3340 * MSEC);
+	ck_assert(was_logged("reasserted name=a node=*"));
+	ck_assert_int_eq(figure(0, METRIC_REASSERTIONS), 1);
+	passes(20 * SEC);
+	ck_assert(!was_logged("reasserted *"));
+	ck_assert_int_eq(figure(0, METRIC_REASSERTIONS), 1);
+}
+END_TEST
+
+START_TEST(a_key_that_a_quorum_lost_is_evicted_although_each_store_takes_it_back)
+{
+	held_after_lock(3, "LOCK a");
+	for (unsigned i = 0; i < 3; i++)
+		memory_remove(cluster.node[i].memory, SPAN("a"));
+	passes(3340 * MSEC);
+	hears(1, "! LOST name=a fence=* reason=evicted");
+	hears_nothing(1);
+	says(1, "UNLOCK a");
+	hears(1, "ERR LOST *");
+	/* What was put back is taken away again, once nobody can believe in it. */
+	passes(10 * SEC);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!key_is_there(i, "a"));
+	says(2, "LOCK a");
+	hears(2, "OK name=a *");
+}
+END_TEST
+
+START_TEST(an_extend_that_finds_the_key_gone_at_a_quorum_is_answered_lost)
+{
+	held_after_lock(3, "LOCK a");
+	memory_remove(cluster.node[0].memory, SPAN("a"));
+	memory_remove(cluster.node[1].memory, SPAN("a"));
+	says(1, "EXTEND a");
+	hears(1, "! LOST name=a fence=* reason=evicted");
+	hears(1, "ERR LOST *");
+}
+END_TEST
+
+START_TEST(two_of_five_stores_that_lost_the_key_leave_a_quorum)
+{
+	held_after_lock(5, "LOCK a");
+	memory_remove(cluster.node[0].memory, SPAN("a"));
+	memory_remove(cluster.node[3].memory, SPAN("a"));
+	passes(3340 * MSEC);
+	hears_nothing(1);
+	ck_assert(key_is_there(0, "a"));
+	/* With one more without a vote the two are too many. */
+	falls(4);
+	passes(10 * SEC);
+	hears_nothing(1);
+	memory_remove(cluster.node[1].memory, SPAN("a"));
+	memory_remove(cluster.node[2].memory, SPAN("a"));
+	passes(3340 * MSEC);
+	hears(1, "! LOST name=a fence=* reason=evicted");
+}
+END_TEST
+
+START_TEST(a_key_that_two_stores_lost_one_after_the_other_was_always_at_a_quorum)
+{
+	held_after_lock(3, "LOCK a");
+	for (unsigned i = 0; i < 9; i++) {
+		memory_remove(cluster.node[i % 3].memory, SPAN("a"));
+		passes(3340 * MSEC);
+		passes(3340 * MSEC); /* in between all confirm that they have it */
+		hears_nothing(1);
+	}
+	ck_assert_int_eq(figure(0, METRIC_REASSERTIONS), 9);
+}
+END_TEST
+
+START_TEST(a_store_that_says_so_a_round_later_may_have_lost_the_key_at_the_same_time)
+{
+	held_after_lock(3, "LOCK a");
+	memory_remove(cluster.node[0].memory, SPAN("a"));
+	memory_remove(cluster.node[1].memory, SPAN("a"));
+	feels(1, MOOD_SILENT);
+	passes(3340 * MSEC);
+	hears_nothing(1);
+	loses(1, 1);
+	feels(1, MOOD_WELL);
+	passes(3340 * MSEC);
+	hears(1, "! LOST name=a fence=* reason=evicted");
+}
+END_TEST
+
+START_TEST(a_store_that_took_the_key_back_is_no_loss_when_another_goes_down_later)
+{
+	held_after_lock(3, "LOCK a");
+	memory_remove(cluster.node[0].memory, SPAN("a"));
+	feels(2, MOOD_SILENT);
+	passes(3340 * MSEC);
+	ck_assert_int_eq(figure(0, METRIC_REASSERTIONS), 1);
+	falls(2);
+	/* The last vote of the one that is down ends while the others refuse: nothing is known that was not known before. */
+	passes(3340 * MSEC);
+	refuses(0, "OOM");
+	passes(5 * SEC);
+	hears(1, "! RISK name=a *");
+	feels(0, MOOD_WELL);
+	passes(SEC);
+	hears(1, "! SAFE name=a *");
+	hears_nothing(1);
+}
+END_TEST
+
+START_TEST(a_key_that_expired_while_the_question_was_on_its_way_was_not_lost)
+{
+	held_after_lock(3, "LOCK a");
+	passes(3 * SEC);
+	feels(0, MOOD_SILENT);
+	passes(9 * SEC);
+	ck_assert(!key_is_there(0, "a"));
+	feels(0, MOOD_WELL);
+	/* So another may lose it: two of three have always had it. */
+	memory_remove(cluster.node[1].memory, SPAN("a"));
+	passes(5 * SEC);
+	ck_assert(key_is_there(0, "a"));
+	hears_nothing(1);
+}
+END_TEST
+
+START_TEST(a_store_that_lost_all_and_has_joined_again_denies_nothing)
+{
+	held_after_lock(3, "LOCK a");
+	restarts_blank(0);
+	passes(31 * SEC);
+	restarts_blank(1);
+	passes(35 * SEC);
+	hears_nothing(1);
+	ck_assert(key_is_there(0, "a"));
+	ck_assert(key_is_there(1, "a"));
+	ck_assert_int_eq(figure(0, METRIC_REASSERTIONS), 0);
+}
+END_TEST
+
+Suite *evicted_key_suite(void)
+{
+	Suite *suite = suite_create("evicted_key");
+	TCase *evicted = tcase_create("evicted");
+
+	tcase_add_checked_fixture(evicted, NULL, cluster_close);
+	tcase_add_test(evicted, a_key_that_one_store_lost_is_put_back_with_a_word_in_the_log);
+	tcase_add_test(evicted, a_key_that_a_quorum_lost_is_evicted_although_each_store_takes_it_back);
+	tcase_add_test(evicted, an_extend_that_finds_the_key_gone_at_a_quorum_is_answered_lost);
+	tcase_add_test(evicted, two_of_five_stores_that_lost_the_key_leave_a_quorum);
+	tcase_add_test(evicted, a_key_that_two_stores_lost_one_after_the_other_was_always_at_a_quorum);
+	tcase_add_test(evicted, a_store_that_says_so_a_round_later_may_have_lost_the_key_at_the_same_time);
+	tcase_add_test(evicted, a_store_that_took_the_key_back_is_no_loss_when_another_goes_down_later);
+	tcase_add_test(evicted, a_key_that_expired_while_the_question_was_on_its_way_was_not_lost);
+	tcase_add_test(evicted, a_store_that_lost_all_and_has_joined_again_denies_nothing);
+	suite_add_tcase(suite, evicted);
+	return suite;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* redis.foreign, daemon/core/handover.c: names for which clients without redlockd poll. */
+#include "tests/fixture/cluster.h"
+
+#include <check.h>
+
+#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
+
+static void stores_are_polled(void)
+{
+	cluster_open(3);
+	cluster.conf.foreign = true;
+	daemon_starts(0);
+	passes(2 * SEC);
+}
+
+/* Whoever polls finds the name free, for so long as it is left alone, and not for longer. */
+static void is_left_alone(void)
+{
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!key_is_there(i, "a"));
+	passes(140 * MSEC);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!key_is_there(i, "a"));
+	passes(20 * MSEC);
+	ck_assert(key_is_there(0, "a"));
+}
+
+/* A client that ends without UNLOCK frees the name as well. */
+START_TEST(it_is_left_alone_however_the_last_of_its_holders_ends)
+{
+	static const enum gone how[] = {GONE_HANGUP, GONE_RESET};
+
+	stores_are_polled();
+	key_is_overwritten(0, "a", "d1:1:00", MSEC);
+	key_is_overwritten(1, "a", "d2:2:00", MSEC);
+	for (unsigned k = 1; k < 4; k++)
+		says(k, "LOCK a wait=1m"); /* all wait when the stores grant it: there is a token for each */
+	passes(100 * MSEC);
+	hears(1, GRANT);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(2, GRANT);
+	passes(110 * MSEC);
+	goes(2, how[_i]);
+	is_left_alone();
+	hears(3, GRANT);
+}
+END_TEST
+
+/* Each finds the other in line, and no lease has a token for the next: they take turns by rounds, behind which nobody else comes. */
+START_TEST(two_that_take_turns_leave_it_alone_as_well)
+{
+	unsigned has = 1, free = 0;
+
+	stores_are_polled();
+	for (unsigned k = 1; k < 3; k++)
+		session_opens(k, 0);
+	says(1, "LOCK a wait=1m");
+	hears(1, GRANT);
+	for (unsigned i = 0; i < 60; i++) {
+		says(3 - has, "LOCK a wait=1m");
+		passes(5 * MSEC);
+		says(has, "UNLOCK a");
+		hears(has, "OK *");
+		if (!key_is_there(0, "a")) {
+			free++;
+			is_left_alone();
+		}
+		has = 3 - has;
+		hears(has, GRANT);
+	}
+	ck_assert_int_eq(figure(0, METRIC_HANDOFFS), 0);
+	ck_assert_uint_ge(free, 2);
+	ck_assert_uint_le(free, 3);
+}
+END_TEST
+
+Suite *foreign_clients_suite(void)
+{
+	Suite *suite = suite_create("foreign_clients");
+	TCase *tc = tcase_create("polled");
+
+	tcase_add_checked_fixture(tc, NULL, cluster_close);
+	tcase_add_loop_test(tc, it_is_left_alone_however_the_last_of_its_holders_ends, 0, 2);
+	tcase_add_test(tc, two_that_take_turns_leave_it_alone_as_well);
+	suite_add_tcase(suite, tc);
+	return suite;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/op.c: the answer that shows that a store's clock was set forward is no vote, for keys of others may have ended there. */
+#include "daemon/core/jump.h"
+#include "tests/fixture/cluster_part.h"
+
+#include <check.h>
+
+/* A command that comes late is refused, and so is one after a jump that is no shorter than a command may take. Tokens are moments of now: no second round. */
+static void patient_daemons_start(void)
+{
+	cluster_open(3);
+	cluster.conf.timeout_us = 500 * MSEC;
+	daemon_starts(0);
+	daemon_starts(1);
+	passes(60500 * MSEC);
+}
+
+/* Session 1 of daemon 0 has the votes of stores 0 and 1 for some time yet. */
+static void a_bare_quorum_holds(void)
+{
+	patient_daemons_start();
+	session_opens(2, 1);
+	falls(2);
+	says(1, "LOCK a renew=no ttl=2s");
+	hears(1, "OK name=a *");
+	comes(2);
+}
+
+START_TEST(a_grant_that_shows_a_jump_is_no_vote)
+{
+	a_bare_quorum_holds();
+	passes(1600 * MSEC);
+	cluster.node[0].clock_us = 450 * MSEC;
+	says(2, "LOCK a ttl=10s");
+	passes(10 * MSEC);
+	hears(2, "BUSY *");
+	ignores(1);
+}
+END_TEST
+
+START_TEST(what_is_granted_behind_the_answer_that_shows_a_jump_is_no_vote)
+{
+	a_bare_quorum_holds();
+	passes(1600 * MSEC);
+	feels(0, MOOD_SILENT);
+	cluster.node[0].clock_us = 450 * MSEC;
+	session_opens(3, 1);
+	says(3, "LOCK b ttl=10s");
+	says(2, "LOCK a ttl=10s");
+	feels(0, MOOD_WELL);
+	passes(10 * MSEC);
+	hears(2, "BUSY *");
+	ignores(1);
+	ignores(3);
+}
+END_TEST
+
+START_TEST(what_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote)
+{
+	patient_daemons_start();
+	says(1, "LOCK a ttl=600ms");
+	hears(1, "OK *");
+	refuses(0, "BUSY"); /* its key ends sooner than that of the others */
+	passes(200 * MSEC);
+	feels(0, MOOD_WELL);
+	passes(199 * MSEC);
+	feels(1, MOOD_SILENT);
+	cluster.node[0].clock_us = 250 * MSEC;
+	passes(MSEC);
+	ck_assert(key_is_there(0, "a"));
+	says(1, "CHECK a");
+	ck_assert_int_le(number_in(hears(1, "OK name=a *"), "valid_ms"), 400); /* of what store 1 has vouched for */
+	ignores(1);
+}
+END_TEST
+
+/* It was this host that stood still: who asked first afterwards is served all the same. */
+START_TEST(who_asks_first_after_a_stop_is_granted)
+{
+	patient_daemons_start();
+	for (unsigned i = 0; i < 3; i++)
+		cluster.node[i].clock_us = _i ? 20 * SEC : 300 * MSEC;
+	says(1, "LOCK a");
+	passes(10 * MSEC);
+	hears(1, "OK name=a *");
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_str_eq(store_state(0, i), "joined");
+}
+END_TEST
+
+/* --- answers of before a jump that come after it was known --- */
+
+static void hosts_stand_still(int64_t us)
+{
+	for (unsigned i = 0; i < cluster.conf.nodes; i++)
+		cluster.node[i].clock_us += us;
+}
+
+START_TEST(a_store_that_is_slow_when_others_show_a_stop_is_not_marked)
+{
+	cluster_begin(3);
+	passes(1500 * MSEC);
+	feels(_i, MOOD_TARDY);
+	says(1, "LOCK a");
+	passes(MSEC);
+	hosts_stand_still(2 * SEC);
+	says(2, "LOCK b"); /* all are asked: the others show the stop */
+	passes(20 * MSEC);
+	feels(_i, MOOD_WELL);
+	passes(3 * SEC);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_str_eq(store_state(0, i), "joined");
+		ck_assert_int_eq(marker_of(i)[0], 'j');
+	}
+	ck_assert_uint_eq(asked(CALL_JOIN), 3);
+	ignores(1);
+	ignores(2);
+}
+END_TEST
+
+/* What it was asked for before, it carried out while we stood still. */
+START_TEST(a_store_that_shows_a_part_of_a_stop_and_then_the_rest_is_not_marked)
+{
+	int64_t own = _i ? 300 * MSEC : 0;
+
+	cluster_begin(3);
+	passes(1500 * MSEC);
+	all_feel(MOOD_SILENT);
+	says(1, "LOCK a");
+	passes(MSEC);
+	hosts_stand_still(SEC);
+	cluster.node[0].clock_us += own;
+	feels(0, MOOD_TARDY); /* carried out now */
+	hosts_stand_still(SEC);
+	feels(0, MOOD_SILENT);
+	serves(0, 1);
+	ck_assert_str_eq(store_state(0, 0), "probing: its clock jumped ahead, or ours stood still: the others are asked");
+	feels(1, MOOD_WELL);
+	feels(2, MOOD_WELL);
+	feels(0, MOOD_WELL);
+	passes(3 * SEC);
+	ck_assert_int_eq(marker_of(0)[0], own ? 'q' : 'j');
+	for (unsigned i = own ? 1 : 0; i < 3; i++)
+		ck_assert_str_eq(store_state(0, i), "joined");
+	ignores(1);
+}
+END_TEST
+
+/* Each of two connections keeps its order, and the answers of one come behind those of the other. */
+START_TEST(an_answer_of_before_a_stop_on_another_connection_undoes_nothing)
+{
+	struct core core = {.conf = {.nodes = 3, .timeout_us = 50 * MSEC}};
+	static struct members ms;
+	struct member *m = &ms.node[0];
+
+	memset(&ms, 0, sizeof(ms));
+	ms.core = &core;
+	for (unsigned i = 0; i < 3; i++) {
+		ms.node[i].index = i;
+		ms.node[i].connected = true;
+		for (core.now.us = 0; core.now.us < SEC; core.now.us += SEC / 2)
+			jump_note(&ms, &ms.node[i], SEC + core.now.us, core.now);
+	}
+	core.now.us = SEC;
+	ck_assert(jump_note(&ms, m, 4 * SEC, (struct instant){SEC - 2 * MSEC})); /* 2 s too many */
+	core.now.us = SEC + MSEC;
+	jump_note(&ms, m, 2 * SEC - 2 * MSEC, (struct instant){SEC - 3 * MSEC}); /* when all was well */
+	ck_assert_int_eq(m->clock.low, 3 * SEC);
+	jump_note(&ms, m, 4 * SEC - 43 * MSEC, (struct instant){SEC - 3 * MSEC}); /* nor what the slack would take for true of both */
+	ck_assert_int_gt(m->clock.high, 3 * SEC);
+	ck_assert(!m->jump.undone);
+	ck_assert_int_eq(jump_judge(&ms, m), JUMP_OPEN);
+	for (unsigned i = 1; i < 3; i++)
+		jump_note(&ms, &ms.node[i], 4 * SEC + MSEC, core.now);
+	ck_assert_int_eq(jump_judge(&ms, m), JUMP_OURS);
+	/* What is asked for later tells the truth, also that a clock was set back. */
+	core.now.us = SEC + 3 * MSEC;
+	jump_note(&ms, m, 2 * SEC, (struct instant){SEC + 2 * MSEC});
+	ck_assert_int_lt(m->clock.high, SEC);
+}
+END_TEST
+
+/* The answer to what was asked before a stop of this daemon alone may be of any moment of that: it does not outdate what tells more. */
+START_TEST(a_clock_that_was_set_back_during_a_stop_is_seen_to_be_set_right)
+{
+	struct core core = {.conf = {.nodes = 3, .timeout_us = 50 * MSEC}};
+	static struct members ms;
+	struct member *m = &ms.node[0];
+
+	memset(&ms, 0, sizeof(ms));
+	ms.core = &core;
+	m->connected = true;
+	jump_note(&ms, m, 0, core.now);
+	core.now.us = 7 * SEC;
+	ck_assert(!jump_note(&ms, m, core.now.us - 320 * MSEC, (struct instant){2 * SEC}));
+	core.now.us += MSEC;
+	ck_assert(!jump_note(&ms, m, core.now.us - 320 * MSEC, (struct instant){7 * SEC - MSEC}));
+	core.now.us += SEC;
+	ck_assert(jump_note(&ms, m, core.now.us, core.now));
+}
+END_TEST
+
+Suite *jump_late_suite(void)
+{
+	Suite *suite = suite_create("jump_late");
+	TCase *votes = tcase_create("votes"), *outdated = tcase_create("outdated");
+
+	tcase_add_checked_fixture(votes, NULL, cluster_close);
+	tcase_add_test(votes, a_grant_that_shows_a_jump_is_no_vote);
+	tcase_add_test(votes, what_is_granted_behind_the_answer_that_shows_a_jump_is_no_vote);
+	tcase_add_test(votes, what_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote);
+	tcase_add_loop_test(votes, who_asks_first_after_a_stop_is_granted, 0, 2);
+	suite_add_tcase(suite, votes);
+	tcase_add_checked_fixture(outdated, NULL, cluster_close);
+	tcase_add_loop_test(outdated, a_store_that_is_slow_when_others_show_a_stop_is_not_marked, 0, 3);
+	tcase_add_loop_test(outdated, a_store_that_shows_a_part_of_a_stop_and_then_the_rest_is_not_marked, 0, 2);
+	tcase_add_test(outdated, an_answer_of_before_a_stop_on_another_connection_undoes_nothing);
+	tcase_add_test(outdated, a_clock_that_was_set_back_during_a_stop_is_seen_to_be_set_right);
+	suite_add_tcase(suite, outdated);
+	return suite;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/jump.c by itself: what looks at clocks show, in which order and however late they come. */
+#include "daemon/core/jump.h"
+
+#include <check.h>
+#include <string.h>
+
+static struct members *clocks_of(unsigned nodes, struct effects *effects)
+{
+	static struct members ms;
+	static struct core core;
+
+	effects_init(effects);
+	memset(&ms, 0, sizeof(ms));
+	core = (struct core){.conf = {.nodes = nodes, .timeout_us = 85 * MSEC}, .out = effects};
+	ms.core = &core;
+	for (unsigned i = 0; i < nodes; i++) {
+		ms.node[i].index = i;
+		ms.node[i].connected = true;
+	}
+	return &ms;
+}
+
+/* An answer that was on its way for so long tells that the clock of that store is so far ahead of ours. */
+static void answers(struct members *ms, unsigned node, int64_t at_us, int64_t took_us, int64_t ahead_us)
+{
+	ms->core->now = (struct instant){at_us};
+	jump_note(ms, &ms->node[node], at_us - took_us / 2 + ahead_us, (struct instant){at_us - took_us});
+}
+
+/* Two looks at each, by which their clocks are known before and at the first second. */
+static void all_answer(struct members *ms)
+{
+	for (int64_t at = 0; at <= SEC; at += SEC)
+		for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+			answers(ms, i, at + 20 * MSEC + i * MSEC, i ? MSEC : 10 * MSEC, 0);
+}
+
+static enum jump_whose whose(const struct members *ms, unsigned node)
+{
+	ck_assert(ms->node[node].jump.open);
+	return jump_judge(ms, &ms->node[node]);
+}
+
+/*
+ * An open jump keeps its reference when the store jumps again: what is judged is the sum. Were the later jump judged alone, the earlier one would be
+ * forgotten, and with it the keys that it has ended. A sum of two stops of ours is not taken for the store's: the other stores show it too, once they are
+ * looked at after it.
+ */
+START_TEST(a_jump_of_a_store_is_not_forgotten_when_a_stop_follows_before_it_is_judged)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+
+	all_answer(ms);
+	answers(ms, 0, 1400 * MSEC, 2 * MSEC, 300 * MSEC); /* of its own */
+	ck_assert_int_eq(whose(ms, 0), JUMP_OPEN);
+	answers(ms, 0, 1410 * MSEC, 2 * MSEC, 500 * MSEC); /* and our stop */
+	ck_assert_int_eq(whose(ms, 0), JUMP_OPEN);
+	answers(ms, 1, 1420 * MSEC, 2 * MSEC, 200 * MSEC);
+	answers(ms, 2, 1420 * MSEC, 2 * MSEC, 200 * MSEC);
+	ck_assert_int_eq(whose(ms, 0), JUMP_THEIRS);
+	ck_assert_int_eq(whose(ms, 1), JUMP_OURS);
+	ck_assert_int_eq(whose(ms, 2), JUMP_OURS);
+	/* Each vote is lowered by all that its store has shown. */
+	ck_assert_int_ge(ms->jump_us[0], 500 * MSEC);
+	ck_assert_int_ge(ms->jump_us[1], 200 * MSEC);
+	effects_release(&effects);
+}
+END_TEST
+
+START_TEST(stores_of_which_some_showed_two_stops_apart_and_others_their_sum_show_a_stop)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(5, &effects);
+
+	all_answer(ms);
+	answers(ms, 0, 1400 * MSEC, 2 * MSEC, 200 * MSEC);
+	answers(ms, 1, 1401 * MSEC, 2 * MSEC, 200 * MSEC);
+	answers(ms, 0, 1410 * MSEC, 2 * MSEC, 500 * MSEC);
+	answers(ms, 2, 1411 * MSEC, 2 * MSEC, 500 * MSEC);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(whose(ms, i), JUMP_OPEN);
+	ck_assert(nodeset_has(jump_asks(ms, &ms->node[1]), 1)); /* the others have gone on since it was looked at */
+	if (_i)
+		answers(ms, 1, 1415 * MSEC, 2 * MSEC, 500 * MSEC);
+	else
+		answers(ms, 3, 1415 * MSEC, 2 * MSEC, 500 * MSEC);
+	ck_assert_int_eq(whose(ms, 0), JUMP_OURS);
+	jump_is_ours(ms, &ms->node[0]);
+	for (unsigned i = 0; i < 5; i++)
+		ck_assert_int_ge(ms->jump_us[i], !_i && i == 1 ? 200 * MSEC : 500 * MSEC);
+	effects_release(&effects);
+}
+END_TEST
+
+/* What it shows in the end is no more than the others do. But keys have ended early there meanwhile. */
+START_TEST(a_clock_that_was_set_forward_and_back_before_it_was_judged_jumped_by_itself)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+
+	all_answer(ms);
+	answers(ms, 0, 1400 * MSEC, 10 * MSEC, 200 * MSEC);
+	ck_assert_int_eq(whose(ms, 0), JUMP_OPEN);
+	answers(ms, 0, 1465 * MSEC, 60 * MSEC, _i * 70 * MSEC);
+	answers(ms, 1, 1470 * MSEC, MSEC, _i * 70 * MSEC);
+	answers(ms, 2, 1470 * MSEC, MSEC, _i * 70 * MSEC);
+	ck_assert_int_eq(whose(ms, 0), JUMP_THEIRS);
+	if (_i) { /* our stop meanwhile hides nothing */
+		ck_assert_int_eq(whose(ms, 1), JUMP_OURS);
+		jump_is_ours(ms, &ms->node[1]);
+		ck_assert_int_eq(whose(ms, 0), JUMP_THEIRS);
+	}
+	effects_release(&effects);
+}
+END_TEST
+
+START_TEST(answers_that_come_late_while_a_stop_is_looked_into_do_not_undo_it)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+
+	all_answer(ms);
+	answers(ms, 0, 1400 * MSEC, 2 * MSEC, 60 * MSEC);
+	for (int64_t at = 1402 * MSEC; at < 1410 * MSEC; at += MSEC) {
+		ms->core->now = (struct instant){at + 70 * MSEC};
+		jump_note(ms, &ms->node[0], at + 60 * MSEC, (struct instant){at}); /* carried out at once */
+	}
+	ck_assert_int_eq(whose(ms, 0), JUMP_OPEN);
+	answers(ms, 1, 1482 * MSEC, 2 * MSEC, 60 * MSEC);
+	ck_assert_int_eq(whose(ms, 0), JUMP_OURS);
+	effects_release(&effects);
+}
+END_TEST
+
+/* Returns whose jumps these were, if that is known then. */
+static enum jump_whose looks(struct members *ms, unsigned node, int64_t at_us, int64_t took_us, int64_t ahead_us)
+{
+	enum jump_whose last = JUMP_OPEN;
+
+	answers(ms, node, at_us, took_us, ahead_us);
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		if (!ms->node[i].jump.open)
+			continue;
+		last = jump_judge(ms, &ms->node[i]);
+		if (last == JUMP_OURS)
+			jump_is_ours(ms, &ms->node[i]);
+		ck_assert_int_ne(last, JUMP_THEIRS);
+	}
+	return last;
+}
+
+/* Stores that are busy answer late, and what is known of their clocks from a second before is vague. */
+START_TEST(a_jump_of_all_stores_is_one_stop_whoever_was_looked_at_first)
+{
+	static const unsigned order[][3] = {{2, 0, 1}, {0, 2, 1}, {1, 0, 2}};
+	const unsigned *node = order[_i];
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+
+	for (unsigned i = 0; i < 3; i++)
+		looks(ms, i, 400 * MSEC, i == 1 ? 55 * MSEC : 80 * MSEC, 0);
+	for (unsigned i = 0; i < 3; i++)
+		looks(ms, node[i], 1200 * MSEC + 100 * i, 8 * MSEC, 0);
+	looks(ms, 2, 1232 * MSEC, 2200, 70 * MSEC);
+	looks(ms, 1, 1235 * MSEC, 5200, 70 * MSEC);
+	looks(ms, 0, 1236 * MSEC, 6200, 70 * MSEC);
+	looks(ms, 0, 1240 * MSEC, 3 * MSEC, 70 * MSEC);
+	looks(ms, 1, 1241 * MSEC, 3 * MSEC, 70 * MSEC);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!ms->node[i].jump.open);
+	effects_release(&effects);
+}
+END_TEST
+
+Suite *jump_looks_suite(void)
+{
+	Suite *suite = suite_create("jump_looks");
+	TCase *ours = tcase_create("ours"), *theirs = tcase_create("theirs");
+
+	tcase_add_loop_test(ours, a_jump_of_all_stores_is_one_stop_whoever_was_looked_at_first, 0, 3);
+	tcase_add_test(ours, answers_that_come_late_while_a_stop_is_looked_into_do_not_undo_it);
+	tcase_add_loop_test(ours, stores_of_which_some_showed_two_stops_apart_and_others_their_sum_show_a_stop, 0, 2);
+	suite_add_tcase(suite, ours);
+	tcase_add_test(theirs, a_jump_of_a_store_is_not_forgotten_when_a_stop_follows_before_it_is_judged);
+	tcase_add_loop_test(theirs, a_clock_that_was_set_forward_and_back_before_it_was_judged_jumped_by_itself, 0, 2);
+	suite_add_tcase(suite, theirs);
+	return suite;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Stores whose clocks were known but roughly: what comes there later than a command may is taken for prompt. The release is repeated until that is over as
+ * well.
+ */
+#include "tests/fixture/cluster_part.h"
+
+#include <check.h>
+
+#define ROUGHLY_US (1900 * MSEC)
+#define LATE_US    (400 * MSEC)
+#define TIMEOUT_US (500 * MSEC)
+#define SLOW_US    (450 * MSEC) /* an answer in time */
+
+/* It has answered just now, and late. */
+static void clock_is_known_roughly(void)
+{
+	cluster_begin(3);
+	daemon_ends(0);
+	feels(2, MOOD_SILENT);
+	daemon_starts(0);
+	passes(ROUGHLY_US);
+	serves(2, 1);
+	ck_assert_str_eq(store_state(0, 2), "joined");
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+}
+
+static void arrives_late(const struct call *late)
+{
+	struct answer answer;
+
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	passes(LATE_US);
+	memory_call(cluster.node[2].memory, late, cluster.now, &answer);
+	ck_assert_int_eq(answer.code, 'G');
+	passes(ROUGHLY_US);
+	ck_assert(!key_is_there(2, "a"));
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+
+START_TEST(an_acquire_that_is_late_by_two_connections_leaves_no_key)
+{
+	struct call late;
+
+	clock_is_known_roughly();
+	late = late_call(2, CALL_ACQUIRE);
+	breaks(2);
+	breaks(2);
+	arrives_late(&late);
+}
+END_TEST
+
+/* Over another connection to it, which stood as long. */
+START_TEST(an_acquire_that_is_late_where_others_were_answered_in_time_since_leaves_no_key)
+{
+	struct call late;
+
+	clock_is_known_roughly();
+	late = late_call(2, CALL_ACQUIRE);
+	loses(2, 1);
+	feels(2, MOOD_WELL);
+	says(2, "LOCK b");
+	hears(2, "OK name=b *");
+	breaks(2);
+	arrives_late(&late);
+}
+END_TEST
+
+/* As long as a server cannot be dialled that is told again whenever there is another reason for it: nothing has been sent there since. */
+START_TEST(an_acquire_that_is_late_where_the_store_was_dialled_in_vain_since_leaves_no_key)
+{
+	struct call late;
+
+	clock_is_known_roughly();
+	late = late_call(2, CALL_ACQUIRE);
+	loses(2, 1);
+	feels(2, MOOD_WELL);
+	says(2, "LOCK b");
+	hears(2, "OK name=b *");
+	falls(2);
+	passes(ROUGHLY_US / 4);
+	daemon_node_event(0, 2, EVENT_NODE_DOWN);
+	comes(2);
+	arrives_late(&late);
+}
+END_TEST
+
+/* Slow answers that still come in time leave the clock known but roughly. A prompt one over another connection to it says nothing of what was sent before. */
+START_TEST(an_acquire_that_is_late_where_answers_were_slow_but_in_time_leaves_no_key)
+{
+	struct call late;
+	struct answer answer;
+
+	cluster_open(3);
+	cluster.conf.timeout_us = TIMEOUT_US;
+	daemon_starts(0);
+	passes(2 * SEC);
+	daemon_ends(0);
+	feels(2, MOOD_SILENT);
+	daemon_starts(0);
+	passes(SLOW_US);
+	serves(2, 1);
+	ck_assert_str_eq(store_state(0, 2), "joined");
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	late = late_call(2, CALL_ACQUIRE);
+	loses(2, 1);
+	feels(2, MOOD_WELL);
+	says(1, "LOCK b");
+	hears(1, "OK name=b *");
+	breaks(2);
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	passes(2 * SLOW_US);
+	memory_call(cluster.node[2].memory, &late, cluster.now, &answer);
+	ck_assert_int_eq(answer.code, 'G');
+	passes(LATE_US);
+	ck_assert(!key_is_there(2, "a"));
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+END_TEST
+
+Suite *late_execution_clock_suite(void)
+{
+	Suite *s = suite_create("late_execution_clock");
+	TCase *t = tcase_create("release");
+
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_test(t, an_acquire_that_is_late_by_two_connections_leaves_no_key);
+	tcase_add_test(t, an_acquire_that_is_late_where_others_were_answered_in_time_since_leaves_no_key);
+	tcase_add_test(t, an_acquire_that_is_late_where_the_store_was_dialled_in_vain_since_leaves_no_key);
+	tcase_add_test(t, an_acquire_that_is_late_where_answers_were_slow_but_in_time_leaves_no_key);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What was under way when a connection broke may be carried out after the release that was sent over the next one: the key does not stay for all that. */
+#include "tests/fixture/full_window.h"
+#include "tests/fixture/held_lock.h"
+#include "tests/fixture/resumable.h"
+
+#include <check.h>
+#include <string.h>
+
+#define LONGEST_US (32 * SEC) /* a quarantine */
+#define IN_TIME_US (10 * MSEC) /* of the 50 ms that a command may take */
+#define SOON_US    (200 * MSEC)
+#define LATE_US    (2900 * MSEC) /* of a lease of 3 s */
+#define BY_THEN_US (4300 * MSEC) /* it is over, and the key would have ended had the renewal come in time */
+
+static void is_left_nowhere(void)
+{
+	passes(SOON_US);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_msg(!key_is_there(i, "a"), "the key is left at store %u", i);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+
+START_TEST(an_acquire_that_arrives_after_its_release_leaves_no_key)
+{
+	cluster_begin(3);
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	breaks(2);
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	passes(IN_TIME_US);
+	arrives(2);
+	ck_assert(key_is_there(2, "a"));
+	is_left_nowhere();
+}
+END_TEST
+
+START_TEST(an_acquire_of_a_round_that_was_not_won_leaves_no_key_when_it_arrives)
+{
+	cluster_begin(3);
+	key_is_overwritten(0, "a", "other", 5 * SEC);
+	key_is_overwritten(1, "a", "other", 5 * SEC);
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	hears(1, "BUSY *");
+	breaks(2);
+	passes(IN_TIME_US);
+	serves_astray(2, 1); /* the release that was behind it went with the connection */
+	ck_assert(key_is_there(2, "a"));
+	passes(SOON_US);
+	ck_assert(!key_is_there(2, "a"));
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+END_TEST
+
+START_TEST(a_renewal_that_arrives_after_the_release_leaves_no_key)
+{
+	held_after_lock(3, "LOCK a");
+	feels(2, MOOD_SILENT);
+	says(1, "EXTEND a");
+	hears(1, "OK name=a *");
+	breaks(2);
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	ck_assert(!key_is_there(2, "a"));
+	passes(IN_TIME_US);
+	arrives(2);
+	ck_assert(key_is_there(2, "a"));
+	is_left_nowhere();
+}
+END_TEST
+
+/* A renewal has found the key of another there meanwhile. */
+START_TEST(an_acquire_that_arrives_where_a_renewal_was_refused_leaves_no_key)
+{
+	cluster_begin(3);
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	key_is_overwritten(2, "a", "other", IN_TIME_US / 2);
+	breaks(2);
+	says(1, "EXTEND a");
+	hears(1, "OK name=a *");
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	passes(IN_TIME_US);
+	arrives(2);
+	ck_assert(key_is_there(2, "a"));
+	is_left_nowhere();
+}
+END_TEST
+
+START_TEST(what_arrives_after_it_was_left_behind_leaves_no_more_than_that)
+{
+	cluster_begin(3);
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	breaks(2);
+	says(1, "UNLOCK a keep=400ms");
+	hears(1, "OK name=a count=0");
+	passes(IN_TIME_US);
+	arrives(2);
+	passes(SOON_US);
+	ck_assert_int_le(key_ttl_us(2, "a"), 400 * MSEC);
+	passes(400 * MSEC);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!key_is_there(i, "a"));
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+END_TEST
+
+START_TEST(what_arrives_when_what_was_left_behind_is_over_leaves_no_key)
+{
+	cluster_open(3);
+	cluster.conf.max_delay_us = SEC;
+	daemon_starts(0);
+	passes(2 * SEC);
+	says(1, "LOCK a%s", _i ? " delay=5ms" : "");
+	hears(1, "OK name=a *");
+	feels(2, MOOD_SILENT);
+	says(1, "EXTEND a");
+	hears(1, "OK name=a *");
+	breaks(2);
+	if (_i) {
+		goes(1, GONE_HANGUP);
+	} else {
+		says(1, "UNLOCK a keep=5ms");
+		hears(1, "OK name=a count=0");
+	}
+	passes(IN_TIME_US);
+	arrives(2);
+	ck_assert(key_is_there(2, "a"));
+	is_left_nowhere();
+}
+END_TEST
+
+/* The store had too much to do to be told, and was told over the next connection. */
+START_TEST(an_acquire_that_arrives_after_a_release_that_was_put_off_leaves_no_key)
+{
+	begins_with_window(3, 4);
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	is_full(2, 2);
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	breaks(2);
+	passes(IN_TIME_US);
+	arrives(2);
+	ck_assert(key_is_there(2, "a"));
+	is_left_nowhere();
+	ignores(2);
+}
+END_TEST
+
+/* What one store may yet bring, for seconds where its clock is known but roughly, does not keep another from being asked again. */
+START_TEST(a_store_that_refused_is_asked_again_while_strays_are_awaited_at_another)
+{
+	held_after_lock(3, "LOCK a ttl=10s");
+	feels(1, MOOD_SILENT);
+	passes(4 * SEC);
+	feels(1, MOOD_WELL);
+	breaks(1);
+	refuses(2, "READONLY You can't write against a read only replica.");
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	passes(SOON_US);
+	feels(2, MOOD_WELL);
+	ck_assert(key_is_there(2, "a"));
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 1);
+	passes(SOON_US);
+	ck_assert(!key_is_there(2, "a"));
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 1);
+	ignores(1);
+}
+END_TEST
+
+/* --- a store that hangs: a renewal comes to it just before the key would have ended, and the release behind it never --- */
+
+static void is_renewed_late(void)
+{
+	struct answer answer;
+	struct call late;
+
+	held_after_lock(3, "LOCK a ttl=3s");
+	feels(2, MOOD_SILENT);
+	says(1, "EXTEND a");
+	hears(1, "OK name=a *");
+	late = late_call(2, CALL_EXTEND);
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	passes(LATE_US);
+	memory_call(cluster.node[2].memory, &late, cluster.now, &answer);
+	ck_assert_int_eq(answer.code, 'E');
+}
+
+static void returns(unsigned node)
+{
+	feels(node, MOOD_WELL);
+	ck_assert(key_is_there(node, "a"));
+	comes(node);
+}
+
+START_TEST(a_renewal_that_hung_leaves_no_key_at_a_store_that_is_away_at_its_end)
+{
+	is_renewed_late();
+	falls(2);
+	passes(BY_THEN_US - LATE_US);
+	returns(2);
+	is_left_nowhere();
+}
+END_TEST
+
+START_TEST(a_renewal_that_hung_leaves_no_key_at_a_store_that_hangs_at_its_end)
+{
+	is_renewed_late();
+	passes(BY_THEN_US - LATE_US);
+	falls(2);
+	returns(2);
+	is_left_nowhere();
+}
+END_TEST
+
+START_TEST(a_store_that_never_comes_back_is_given_up)
+{
+	is_renewed_late();
+	falls(2);
+	passes(BY_THEN_US - LATE_US);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 1);
+	passes(4 * SEC);
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+END_TEST
+
+/* --- joins: one that comes late may find a store that has forgotten its locks since, and says that it has not --- */
+
+START_TEST(a_join_of_a_first_start_that_arrives_after_a_flush_joins_nothing)
+{
+	cluster_open(3);
+	feels(2, MOOD_SILENT);
+	daemon_starts(0);
+	serves(2, 1);
+	ck_assert_uint_eq(asked(CALL_JOIN), 3);
+	breaks(2);
+	passes(LONGEST_US);
+	ck_assert_str_eq(store_state(0, 2), "joined");
+	is_flushed(2);
+	arrives(2);
+	ck_assert_str_eq(marker_of(2), "");
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(0, 2), "quarantine: its fence fell back");
+}
+END_TEST
+
+START_TEST(a_join_of_a_first_start_that_was_repeated_since_joins_nothing)
+{
+	cluster_open(1);
+	feels(0, MOOD_SILENT);
+	daemon_starts(0);
+	serves(0, 1);
+	ck_assert_uint_eq(asked(CALL_JOIN), 1);
+	breaks(0);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+	passes(SOON_US);
+	is_flushed(0);
+	arrives(0);
+	ck_assert_str_eq(marker_of(0), "");
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: it carries no marker: new, restarted blank, or flushed");
+}
+END_TEST
+
+START_TEST(a_join_that_arrives_where_a_quarantine_was_put_back_joins_nothing)
+{
+	char quarantine[MARKER_MAX + 1];
+
+	cluster_begin(3);
+	restarts_blank(2);
+	strcpy(quarantine, marker_of(2));
+	ck_assert_int_eq(quarantine[0], 'q');
+	passes(LONGEST_US - 2 * SEC);
+	feels(2, MOOD_SILENT);
+	for (unsigned joins = cluster.node[2].count[CALL_JOIN]; cluster.node[2].count[CALL_JOIN] == joins;) {
+		serves(2, waiting_at(2)); /* probes */
+		passes(10 * MSEC);
+	}
+	breaks(2);
+	ck_assert_str_eq(store_state(0, 2), "joined");
+	passes(SOON_US);
+	marker_is_set(2, quarantine);
+	arrives(2);
+	ck_assert_str_eq(marker_of(2), quarantine);
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(0, 2), "quarantine: its marker was set back");
+}
+END_TEST
+
+/* It puts back the key under the value that the adoption has replaced. */
+START_TEST(what_a_previous_run_sent_leaves_no_key_when_it_arrives_after_the_release)
+{
+	struct answer answer;
+	struct secret s1;
+	struct call late;
+
+	cluster_begin(3);
+	s1 = says_hello(1, "grace=30s");
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	says(1, "EXTEND a");
+	hears(1, "OK name=a *");
+	late = late_call(2, CALL_EXTEND);
+	daemon_returns(0);
+	resumes(2, &s1);
+	hears(2, "\\* name=a *");
+	hears(2, "OK session=* n=1");
+	says(2, "UNLOCK a");
+	hears(2, "OK name=a count=0");
+	passes(10 * MSEC);
+	memory_call(cluster.node[2].memory, &late, cluster.now, &answer);
+	ck_assert_int_eq(answer.code, 'A');
+	passes(200 * MSEC);
+	ck_assert(!key_is_there(2, "a"));
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+END_TEST
+
+/* The store had neither value when it was asked for both. What the previous run sent comes behind that, and the release when no more of it can come. */
+START_TEST(what_a_previous_run_sent_leaves_no_key_when_it_arrives_after_the_adoption)
+{
+	struct answer answer;
+	struct secret s1;
+	struct call late;
+
+	cluster_begin(3);
+	s1 = says_hello(1, "grace=30s");
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	late = late_call(2, CALL_ACQUIRE);
+	daemon_ends(0);
+	feels(2, MOOD_WELL);
+	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
+	passes(10 * MSEC);
+	memory_call(cluster.node[2].memory, &late, cluster.now, &answer);
+	ck_assert_int_eq(answer.code, 'G');
+	passes(500 * MSEC);
+	resumes(2, &s1);
+	hears(2, "\\* name=a *");
+	hears(2, "OK session=* n=1");
+	says(2, "UNLOCK a");
+	hears(2, "OK name=a count=0");
+	passes(200 * MSEC);
+	ck_assert(!key_is_there(2, "a"));
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+END_TEST
+
+Suite *late_execution_suite(void)
+{
+	Suite *s = suite_create("late_execution");
+	TCase *t = tcase_create("release");
+
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_test(t, an_acquire_that_arrives_after_its_release_leaves_no_key);
+	tcase_add_test(t, an_acquire_of_a_round_that_was_not_won_leaves_no_key_when_it_arrives);
+	tcase_add_test(t, a_renewal_that_arrives_after_the_release_leaves_no_key);
+	tcase_add_test(t, an_acquire_that_arrives_where_a_renewal_was_refused_leaves_no_key);
+	tcase_add_test(t, what_arrives_after_it_was_left_behind_leaves_no_more_than_that);
+	tcase_add_loop_test(t, what_arrives_when_what_was_left_behind_is_over_leaves_no_key, 0, 2);
+	tcase_add_test(t, an_acquire_that_arrives_after_a_release_that_was_put_off_leaves_no_key);
+	tcase_add_test(t, what_a_previous_run_sent_leaves_no_key_when_it_arrives_after_the_release);
+	tcase_add_test(t, what_a_previous_run_sent_leaves_no_key_when_it_arrives_after_the_adoption);
+	tcase_add_test(t, a_store_that_refused_is_asked_again_while_strays_are_awaited_at_another);
+	suite_add_tcase(s, t);
+	t = tcase_create("hang");
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_test(t, a_renewal_that_hung_leaves_no_key_at_a_store_that_is_away_at_its_end);
+	tcase_add_test(t, a_renewal_that_hung_leaves_no_key_at_a_store_that_hangs_at_its_end);
+	tcase_add_test(t, a_store_that_never_comes_back_is_given_up);
+	suite_add_tcase(s, t);
+	t = tcase_create("join");
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_test(t, a_join_of_a_first_start_that_arrives_after_a_flush_joins_nothing);
+	tcase_add_test(t, a_join_of_a_first_start_that_was_repeated_since_joins_nothing);
+	tcase_add_test(t, a_join_that_arrives_where_a_quarantine_was_put_back_joins_nothing);
+	suite_add_tcase(s, t);
+	return s;
+}

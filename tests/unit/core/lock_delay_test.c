@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/debt.c: keys that stay behind without a holder, by UNLOCK keep= or for a lock delay. */
+#include "tests/fixture/held_lock.h"
+
+#include <check.h>
+
+START_TEST(keep_leaves_the_key_that_long_without_a_holder)
+{
+	held_after_lock(3, "LOCK a");
+	says(1, "UNLOCK a keep=5s");
+	hears(1, "OK name=a count=0");
+	says(1, "CHECK a");
+	hears(1, "ERR NOTHELD *");
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_le(key_ttl_us(i, "a"), 5001 * MSEC);
+	says(2, "LOCK a");
+	hears(2, "BUSY name=a * retry_ms=*");
+	says(2, "LOCK a wait=1m");
+	passes(4990 * MSEC);
+	hears_nothing(2);
+	passes(100 * MSEC);
+	hears(2, "OK name=a *");
+}
+END_TEST
+
+START_TEST(keep_may_be_longer_than_the_lease_but_not_than_the_longest)
+{
+	held_after_lock(3, "LOCK a");
+	says(1, "UNLOCK a keep=31s");
+	hears(1, "ERR LIMIT *");
+	says(1, "UNLOCK a keep=30s");
+	hears(1, "OK name=a count=0");
+	passes(29 * SEC);
+	ck_assert(key_is_there(0, "a"));
+	passes(2 * SEC);
+	ck_assert(!key_is_there(0, "a"));
+}
+END_TEST
+
+START_TEST(a_clean_unlock_frees_at_once_whatever_the_delay)
+{
+	cluster_open(3);
+	cluster.conf.max_delay_us = 20 * SEC;
+	daemon_starts(0);
+	says(1, "LOCK a delay=5s");
+	hears(1, "OK *");
+	ck_assert_int_eq(cluster.node[0].last[CALL_ACQUIRE].call.px_ms, 15000);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	says(2, "LOCK a");
+	hears(2, "OK *");
+}
+END_TEST
+
+START_TEST(after_an_abnormal_end_the_name_stays_refused_for_its_delay)
+{
+	cluster_open(3);
+	cluster.conf.max_delay_us = 20 * SEC;
+	daemon_starts(0);
+	says(1, "LOCK a delay=5s");
+	says(2, "LOCK a wait=1m");
+	ignores(1);
+	goes(1, GONE_HANGUP);
+	passes(4900 * MSEC);
+	hears_nothing(2);
+	passes(300 * MSEC);
+	hears(2, "OK name=a *");
+}
+END_TEST
+
+START_TEST(a_quit_is_no_abnormal_end)
+{
+	cluster_open(3);
+	cluster.conf.max_delay_us = 20 * SEC;
+	daemon_starts(0);
+	says(1, "LOCK a delay=5s");
+	says(2, "LOCK a wait=1m");
+	ignores(1);
+	says(1, "QUIT");
+	hears(1, "OK");
+	hears(2, "OK name=a *");
+}
+END_TEST
+
+START_TEST(a_loss_with_a_delay_keeps_the_name_refused_beyond_the_deadline)
+{
+	cluster_open(1);
+	cluster.conf.max_delay_us = 20 * SEC;
+	daemon_starts(0);
+	says(1, "LOCK a delay=5s renew=no");
+	hears(1, "OK name=a fence=* valid_ms=9897 *");
+	says(2, "LOCK a wait=1m");
+	passes(10 * SEC);
+	hears(1, "! LOST *");
+	passes(4900 * MSEC);
+	hears_nothing(2);
+	passes(1200 * MSEC);
+	hears(2, "OK name=a *");
+}
+END_TEST
+
+/* The key has the longer TTL still: no renewal takes that back. */
+START_TEST(a_loss_with_a_delay_refuses_the_name_no_longer_than_that)
+{
+	cluster_open(3);
+	cluster.conf.max_delay_us = 20 * SEC;
+	daemon_starts(0);
+	says(1, "LOCK a ttl=30s delay=5s renew=no");
+	hears(1, "OK name=a *");
+	says(1, "EXTEND a ttl=10s");
+	hears(1, "OK name=a *");
+	says(2, "LOCK a wait=1m");
+	passes(10 * SEC);
+	hears(1, "! LOST *");
+	passes(4700 * MSEC);
+	hears_nothing(2);
+	passes(1300 * MSEC);
+	hears(2, "OK name=a *");
+}
+END_TEST
+
+/* It was cut off as the session dropped, and is told when the key has but half of the delay to live. */
+START_TEST(a_store_that_hears_of_a_delay_late_does_not_begin_it_anew)
+{
+	cluster_open(3);
+	cluster.conf.max_delay_us = 20 * SEC;
+	daemon_starts(0);
+	says(1, "LOCK a ttl=2s delay=5s");
+	hears(1, "OK name=a *");
+	falls(2);
+	goes(1, GONE_HANGUP);
+	passes(4 * SEC);
+	comes(2);
+	passes(100 * MSEC);
+	ck_assert(key_is_there(2, "a"));
+	ck_assert_int_lt(key_ttl_us(2, "a"), 3 * SEC);
+}
+END_TEST
+
+Suite *lock_delay_suite(void)
+{
+	Suite *suite = suite_create("lock_delay");
+	TCase *tc = tcase_create("keys");
+
+	tcase_add_checked_fixture(tc, NULL, cluster_close);
+	tcase_add_test(tc, keep_leaves_the_key_that_long_without_a_holder);
+	tcase_add_test(tc, keep_may_be_longer_than_the_lease_but_not_than_the_longest);
+	tcase_add_test(tc, a_clean_unlock_frees_at_once_whatever_the_delay);
+	tcase_add_test(tc, after_an_abnormal_end_the_name_stays_refused_for_its_delay);
+	tcase_add_test(tc, a_quit_is_no_abnormal_end);
+	tcase_add_test(tc, a_loss_with_a_delay_keeps_the_name_refused_beyond_the_deadline);
+	tcase_add_test(tc, a_loss_with_a_delay_refuses_the_name_no_longer_than_that);
+	tcase_add_test(tc, a_store_that_hears_of_a_delay_late_does_not_begin_it_anew);
+	suite_add_tcase(suite, tc);
+	return suite;
+}

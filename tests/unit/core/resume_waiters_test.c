@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sessions without a connection in the line of a lock: their places, their turns, and the LOCK that is repeated. */
+#include "tests/fixture/resumable.h"
+
+#include <check.h>
+
+#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
+#define ROW_A "\\* name=a fence=* valid_ms=* count=1"
+
+static struct secret s2;
+
+START_TEST(a_detached_session_keeps_its_place_and_the_lock_repeated_takes_it)
+{
+	s2 = waiting_with_grace("grace=20s");
+	goes(2, GONE_HANGUP);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	says(4, "@again LOCK a wait=1m");
+	says(1, "SHOW a");
+	hears(1, "\\* role=holder *");
+	hears(1, "\\* role=waiter pos=1 session=* peer=unix pid=1004 *");
+	hears(1, "\\* role=waiter pos=2 session=* peer=unix pid=1003 *");
+	hears(1, "OK n=3");
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(4, "@again " GRANT);
+	hears_nothing(3);
+	says(4, "UNLOCK a");
+	hears(4, "OK *");
+	hears(3, GRANT);
+}
+END_TEST
+
+START_TEST(a_turn_that_comes_meanwhile_is_held_and_is_a_row)
+{
+	int64_t fence;
+
+	s2 = waiting_with_grace("grace=30s");
+	goes(2, GONE_HANGUP);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	passes(25 * SEC);
+	hears_nothing(3);
+	resumes(4, &s2);
+	fence = number_in(hears(4, ROW_A), "fence");
+	hears(4, "OK session=* n=1");
+	says(4, "CHECK a");
+	ck_assert_int_eq(number_in(hears(4, "OK name=a * count=1"), "fence"), fence);
+	says(4, "LOCK a");
+	hears(4, "OK name=a * count=2");
+}
+END_TEST
+
+START_TEST(a_turn_that_comes_between_resume_and_the_lock_repeated_answers_that)
+{
+	s2 = waiting_with_grace("grace=30s");
+	goes(2, GONE_HANGUP);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears_nothing(4);
+	hears_nothing(3);
+	says(4, "@t LOCK a wait=1m");
+	hears(4, "@t " GRANT);
+	says(4, "LOCK a");
+	hears(4, "OK name=a * count=2");
+}
+END_TEST
+
+START_TEST(a_turn_that_nobody_asked_for_again_is_checked_and_given_up_like_any_hold)
+{
+	s2 = waiting_with_grace("grace=30s");
+	goes(2, GONE_HANGUP);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	says(4, "CHECK a");
+	hears(4, "ERR NOTHELD *");
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	says(4, "CHECK a");
+	hears(4, "OK name=a fence=* valid_ms=* count=1");
+	says(4, "LOCK a");
+	hears(4, "OK name=a * count=2");
+	says(4, "UNLOCK a");
+	hears(4, "OK name=a count=1");
+	hears_nothing(3);
+	says(4, "UNLOCK a");
+	hears(4, "OK name=a count=0");
+	hears(3, GRANT);
+}
+END_TEST
+
+START_TEST(a_turn_that_nobody_asks_for_goes_on_after_the_grace)
+{
+	s2 = waiting_with_grace("grace=15s");
+	goes(2, GONE_HANGUP);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	passes(14900 * MSEC);
+	hears_nothing(3);
+	passes(200 * MSEC);
+	hears(3, GRANT);
+	hears_nothing(4);
+	says(4, "CHECK a");
+	hears(4, "ERR NOTHELD *");
+}
+END_TEST
+
+START_TEST(a_place_that_nobody_asks_for_is_given_up_after_the_grace)
+{
+	s2 = waiting_with_grace("grace=15s");
+	goes(2, GONE_HANGUP);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	passes(14900 * MSEC);
+	ck_assert_int_eq(figure(0, METRIC_WAITERS), 2);
+	passes(200 * MSEC);
+	ck_assert_int_eq(figure(0, METRIC_WAITERS), 1);
+	hears_nothing(4);
+}
+END_TEST
+
+START_TEST(the_end_of_the_grace_gives_up_the_place)
+{
+	s2 = waiting_with_grace("grace=5s");
+	goes(2, GONE_HANGUP);
+	passes(5010 * MSEC);
+	ck_assert_int_eq(figure(0, METRIC_WAITERS), 1);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(3, GRANT);
+}
+END_TEST
+
+START_TEST(the_end_of_the_grace_hands_a_turn_on)
+{
+	s2 = waiting_with_grace("grace=20s");
+	goes(2, GONE_KEEPALIVE);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	passes(19900 * MSEC);
+	hears_nothing(3);
+	/* Nobody was ever told of it, so nobody believes in it. */
+	passes(200 * MSEC);
+	hears(3, GRANT);
+}
+END_TEST
+
+START_TEST(the_wait_goes_on_counting_while_the_session_is_detached)
+{
+	cluster_begin(1);
+	says(1, "LOCK a");
+	ignores(1);
+	s2 = says_hello(2, "grace=60s");
+	says(2, "LOCK a wait=5s");
+	goes(2, GONE_HANGUP);
+	passes(6 * SEC);
+	ck_assert_int_eq(figure(0, METRIC_WAITERS), 0);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	hears_nothing(4);
+}
+END_TEST
+
+START_TEST(a_lock_repeated_without_waiting_gives_up_the_place)
+{
+	s2 = waiting_with_grace("grace=20s");
+	goes(2, GONE_HANGUP);
+	resumes(4, &s2);
+	ignores(4);
+	says(4, "LOCK a");
+	hears(4, "BUSY name=a * waiters=1 *");
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(3, GRANT);
+	hears_nothing(4);
+}
+END_TEST
+
+START_TEST(another_owner_takes_no_place_but_its_own)
+{
+	s2 = waiting_with_grace("grace=20s");
+	goes(2, GONE_HANGUP);
+	resumes(4, &s2);
+	ignores(4);
+	says(4, "@other LOCK a owner=t9 wait=1m");
+	says(4, "@same LOCK a wait=1m");
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(4, "@same " GRANT);
+	says(4, "UNLOCK a");
+	hears(4, "OK *");
+	hears(3, GRANT);
+	says(3, "UNLOCK a");
+	hears(3, "OK *");
+	hears(4, "@other " GRANT);
+}
+END_TEST
+
+START_TEST(a_place_is_taken_on_the_terms_of_the_lock_repeated)
+{
+	s2 = waiting_with_grace("grace=20s");
+	goes(2, GONE_HANGUP);
+	resumes(4, &s2);
+	ignores(4);
+	says(4, "LOCK a wait=3s ttl=5s note=anew");
+	passes(2900 * MSEC);
+	hears_nothing(4);
+	says(5, "SHOW a");
+	hears(5, "\\* role=holder *");
+	hears(5, "\\* role=waiter pos=1 * note=anew");
+	ignores(5);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(4, "OK name=a fence=* valid_ms=* ttl_ms=5000 count=1");
+}
+END_TEST
+
+START_TEST(an_untagged_lock_repeated_holds_back_the_lines_behind_it)
+{
+	s2 = waiting_with_grace("grace=20s");
+	says(2, "PING"); /* never served: it went with the connection */
+	goes(2, GONE_HANGUP);
+	resumes(4, &s2);
+	ignores(4);
+	says(4, "LOCK a wait=1m");
+	says(4, "PING");
+	hears_nothing(4);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(4, GRANT);
+	hears(4, "OK");
+	hears_nothing(4);
+}
+END_TEST
+
+START_TEST(the_tag_of_a_request_that_went_with_its_connection_is_free)
+{
+	cluster_begin(1);
+	says(1, "LOCK a");
+	ignores(1);
+	s2 = says_hello(2, "grace=60s");
+	says(2, "@t LOCK a wait=1m");
+	goes(2, GONE_HANGUP);
+	resumes(4, &s2);
+	ignores(4);
+	says(4, "CANCEL @t");
+	hears(4, "ERR NOTFOUND *");
+	says(4, "@t PING");
+	hears(4, "@t OK");
+	says(4, "@t LOCK a wait=1m");
+	says(4, "CANCEL @t");
+	hears(4, "OK");
+	hears(4, "@t ERR CANCELLED *");
+	ck_assert_int_eq(figure(0, METRIC_WAITERS), 0);
+}
+END_TEST
+
+START_TEST(a_turn_lost_before_anybody_heard_of_it_was_never_there)
+{
+	s2 = waiting_with_grace("grace=60s");
+	goes(2, GONE_HANGUP);
+	says(3, "PING"); /* read ahead, behind its LOCK */
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	for (unsigned i = 0; i < 3; i++)
+		is_flushed(i);
+	passes(50 * SEC);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	hears_nothing(4);
+	says(4, "CHECK a");
+	hears(4, "ERR NOTHELD *");
+	ignores(3);
+}
+END_TEST
+
+START_TEST(half_close_answers_the_round_under_way_and_keeps_the_place)
+{
+	cluster_begin(3);
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_SILENT);
+	s2 = says_hello(2, "grace=20s");
+	says(2, "LOCK a wait=1m");
+	half_closes(2);
+	ck_assert(!hung_up(2));
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_WELL);
+	hears(2, GRANT);
+	ck_assert(hung_up(2));
+	s2 = says_hello(3, "grace=20s");
+	says(3, "LOCK a wait=1m");
+	half_closes(3);
+	passes(60 * MSEC);
+	hears_nothing(3);
+	ck_assert(hung_up(3));
+	ck_assert_int_eq(figure(0, METRIC_WAITERS), 1);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+}
+END_TEST
+
+START_TEST(two_requests_of_one_owner_that_went_with_the_connection_are_held_once)
+{
+	cluster_begin(1);
+	passes(2 * SEC);
+	says(1, "LOCK a");
+	ignores(1);
+	s2 = says_hello(2, "grace=60s");
+	says(2, "@t1 LOCK a wait=1m");
+	says(2, "@t2 LOCK a wait=1m");
+	goes(2, GONE_HANGUP);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	resumes(4, &s2);
+	hears(4, ROW_A);
+	hears(4, "OK session=* n=1");
+	says(4, "UNLOCK a");
+	hears(4, "OK name=a count=0");
+}
+END_TEST
+
+/* Well beyond the time for which a turn is kept for who does not ask for it. */
+static void is_kept_for_good(unsigned k)
+{
+	passes(70 * SEC);
+	says(k, "CHECK a");
+	hears(k, "OK name=a * count=1");
+	hears_nothing(k);
+}
+
+START_TEST(a_turn_is_heard_of_whatever_became_of_the_grace)
+{
+	s2 = waiting_with_grace("grace=30s");
+	goes(2, GONE_HANGUP);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	says(4, "HELLO 1 grace=0");
+	hears(4, "OK proto=1 *");
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears_nothing(3);
+	says(4, "LOCK a");
+	hears(4, GRANT);
+	is_kept_for_good(4);
+}
+END_TEST
+
+START_TEST(a_turn_that_an_older_request_gets_is_heard_of_by_the_younger)
+{
+	cluster_begin(1);
+	passes(2 * SEC);
+	s2 = says_hello(2, "grace=30s");
+	feels(0, MOOD_SILENT);
+	says(2, "@t1 LOCK a");
+	says(2, "@t2 LOCK a wait=1m");
+	goes(2, GONE_HANGUP);
+	resumes(4, &s2);
+	hears(4, "OK session=* n=0");
+	says(4, "@t3 LOCK a wait=1m"); /* takes the place of t1, which could not wait: there is none */
+	feels(0, MOOD_WELL);
+	hears(4, "@t3 " GRANT);
+	is_kept_for_good(4);
+}
+END_TEST
+
+Suite *resume_waiters_suite(void)
+{
+	Suite *suite = suite_create("resume_waiters");
+	TCase *tcase = tcase_create("line");
+
+	tcase_add_checked_fixture(tcase, NULL, cluster_close);
+	tcase_add_test(tcase, a_detached_session_keeps_its_place_and_the_lock_repeated_takes_it);
+	tcase_add_test(tcase, a_turn_that_comes_meanwhile_is_held_and_is_a_row);
+	tcase_add_test(tcase, a_turn_that_comes_between_resume_and_the_lock_repeated_answers_that);
+	tcase_add_test(tcase, a_turn_that_nobody_asked_for_again_is_checked_and_given_up_like_any_hold);
+	tcase_add_test(tcase, a_turn_that_nobody_asks_for_goes_on_after_the_grace);
+	tcase_add_test(tcase, a_place_that_nobody_asks_for_is_given_up_after_the_grace);
+	tcase_add_test(tcase, the_end_of_the_grace_gives_up_the_place);
+	tcase_add_test(tcase, the_end_of_the_grace_hands_a_turn_on);
+	tcase_add_test(tcase, the_wait_goes_on_counting_while_the_session_is_detached);
+	tcase_add_test(tcase, a_lock_repeated_without_waiting_gives_up_the_place);
+	tcase_add_test(tcase, another_owner_takes_no_place_but_its_own);
+	tcase_add_test(tcase, a_place_is_taken_on_the_terms_of_the_lock_repeated);
+	tcase_add_test(tcase, an_untagged_lock_repeated_holds_back_the_lines_behind_it);
+	tcase_add_test(tcase, the_tag_of_a_request_that_went_with_its_connection_is_free);
+	tcase_add_test(tcase, a_turn_lost_before_anybody_heard_of_it_was_never_there);
+	tcase_add_test(tcase, half_close_answers_the_round_under_way_and_keeps_the_place);
+	tcase_add_test(tcase, two_requests_of_one_owner_that_went_with_the_connection_are_held_once);
+	suite_add_tcase(suite, tcase);
+	tcase_add_test(tcase, a_turn_is_heard_of_whatever_became_of_the_grace);
+	tcase_add_test(tcase, a_turn_that_an_older_request_gets_is_heard_of_by_the_younger);
+	return suite;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/judge.c, member.c: hosts that are set back to a snapshot, and servers that change their addresses. */
+#include "tests/fixture/cluster_part.h"
+
+#include <check.h>
+#include <stdio.h>
+
+#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
+#define G_US  (30603 * MSEC) /* 30 s * 1.02 + 3 ms */
+
+/* One daemon was cut off while the time of a quarantine ran: for it that is over. The store is set back to a moment in that time, and the other notices. */
+START_TEST(a_quarantine_that_comes_back_is_begun_anew_for_those_who_have_timed_it)
+{
+	char marker[MARKER_MAX];
+
+	cluster_begin(3);
+	daemon_starts(1);
+	cluster.node[0].fence_lost = 10;
+	passes(2 * SEC);
+	cluster.node[0].fence_lost = 0;
+	snprintf(marker, sizeof(marker), "%s", marker_of(0));
+	ck_assert_int_eq(marker[0], 'q');
+	passes(SEC);
+	daemon_node_event(1, 0, EVENT_NODE_DOWN);
+	passes(G_US);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+	says(1, "LOCK a ttl=30s");
+	hears(1, "OK *");
+	marker_is_set(0, marker);
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: its marker was set back");
+	daemon_node_event(1, 0, EVENT_NODE_UP);
+	runs();
+	passes(G_US - 2 * SEC);
+	ck_assert_str_eq(store_state(1, 0), "quarantine: another daemon found that it may have lost memory");
+	passes(3 * SEC);
+	ck_assert_str_eq(store_state(1, 0), "joined");
+}
+END_TEST
+
+static const char too_soon[] = "quarantine: it was joined anew without a quarantine";
+
+/* As before, but the other is cut off as well, and the first is back before it and joins the store. The other knows that no quarantine has passed since. */
+START_TEST(a_store_that_was_joined_anew_too_soon_has_lost_its_memory)
+{
+	char marker[MARKER_MAX];
+
+	cluster_begin(3);
+	daemon_starts(1);
+	cluster.node[0].fence_lost = 10;
+	passes(2 * SEC);
+	cluster.node[0].fence_lost = 0;
+	snprintf(marker, sizeof(marker), "%s", marker_of(0));
+	daemon_node_event(1, 0, EVENT_NODE_DOWN);
+	passes(G_US);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+	passes(G_US);
+	says(1, "LOCK a ttl=30s");
+	hears(1, "OK *");
+	daemon_node_event(0, 0, EVENT_NODE_DOWN);
+	marker_is_set(0, marker);
+	daemon_node_event(1, 0, EVENT_NODE_UP);
+	runs();
+	passes(MSEC);
+	ck_assert_str_eq(store_state(1, 0), "joined");
+	daemon_node_event(0, 0, EVENT_NODE_UP);
+	runs();
+	ck_assert_str_eq(store_state(0, 0), too_soon);
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(1, 0), "quarantine: another daemon found that it may have lost memory");
+	passes(G_US);
+	for (unsigned d = 0; d < 2; d++)
+		ck_assert_str_eq(store_state(d, 0), "joined");
+}
+END_TEST
+
+/* A daemon that trusts a first start takes stores for new that were flushed just now. One that runs knows better. */
+START_TEST(what_a_first_start_has_joined_wrongly_is_quarantined_by_who_knows)
+{
+	cluster_begin(3);
+	passes(2 * SEC);
+	for (unsigned i = 0; i < 3; i++)
+		is_flushed(i);
+	daemon_starts(1);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 3);
+	passes(1100 * MSEC);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_str_eq(store_state(0, i), too_soon);
+	passes(G_US + 2 * SEC);
+	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 3);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 3);
+}
+END_TEST
+
+/* A host that stood still has not counted the time in which others saw to a quarantine: the clock of the store tells. */
+START_TEST(a_quarantine_that_passed_while_this_host_stood_still_is_believed)
+{
+	char marker[MARKER_MAX];
+
+	cluster_begin(3);
+	passes(2 * SEC);
+	snprintf(marker, sizeof(marker), "%sx", marker_of(0)); /* another value under the same configuration */
+	for (unsigned i = 0; i < 3; i++)
+		cluster.node[i].clock_us += G_US;
+	marker_is_set(0, marker);
+	passes(3 * SEC);
+	ck_assert(was_logged("stood-still *"));
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+END_TEST
+
+/* The host is set back to before the restart of its server: run id and marker are those of then, and so is the fence. */
+START_TEST(a_server_that_is_set_back_to_before_its_restart_has_lost_its_memory)
+{
+	char former[sizeof(cluster.node[0].run_id)], marker[MARKER_MAX];
+
+	cluster_begin(3);
+	passes(2 * SEC);
+	snprintf(former, sizeof(former), "%s", cluster.node[0].run_id);
+	snprintf(marker, sizeof(marker), "%s", marker_of(0));
+	if (_i) {
+		/* Another daemon sees to its quarantine. */
+		falls(0);
+		node_is_born(0);
+		cluster.node[0].up = true;
+		daemon_starts(1);
+		passes(G_US + SEC);
+		ck_assert_str_eq(store_state(1, 0), "joined");
+		daemon_ends(1);
+		daemon_node_event(0, 0, EVENT_NODE_UP);
+		runs();
+	} else {
+		restarts_blank(0);
+		passes(G_US + SEC);
+	}
+	passes(2 * SEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+	says(1, "LOCK a ttl=30s");
+	hears(1, "OK *");
+	falls(0);
+	strcpy(cluster.node[0].run_id, former);
+	marker_is_set(0, marker);
+	cluster.node[0].fence_lost = G_US;
+	comes(0);
+	passes(100 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), _i ? "quarantine: its fence fell back" : "quarantine: its marker was set back");
+	passes(G_US - SEC);
+	ck_assert_str_eq(store_state(0, 0), _i ? "quarantine: its fence fell back" : "quarantine: its marker was set back");
+	cluster.node[0].fence_lost = 0;
+	passes(2 * SEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+END_TEST
+
+/* The servers behind two addresses change places within a lease: the vote that b gave under its former address is no second one beside that of the new. */
+START_TEST(a_server_that_has_moved_to_another_address_counts_once)
+{
+	struct cluster_node *a = &cluster.node[0], *b = &cluster.node[1];
+	struct memory *memory;
+	char run_id[64];
+
+	cluster_begin(3);
+	daemon_starts(1);
+	session_opens(5, 1);
+	passes(2 * SEC);
+	falls(2);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	memory_set_fence(a->memory, memory_fence(a->memory) + 10);
+	refuses(0, "BUSY");
+	passes(5 * SEC);
+	hears(1, "! RISK *");
+	feels(0, MOOD_WELL);
+	falls(0);
+	falls(1);
+	memory = a->memory, a->memory = b->memory, b->memory = memory;
+	strcpy(run_id, a->run_id), strcpy(a->run_id, b->run_id), strcpy(b->run_id, run_id);
+	b->up = cluster.node[2].up = true;
+	daemon_node_event(1, 1, EVENT_NODE_UP);
+	daemon_node_event(1, 2, EVENT_NODE_UP);
+	comes(0);
+	passes(5500 * MSEC);
+	hears(1, "! LOST name=a fence=* reason=quorum");
+	says(5, "LOCK a");
+	hears(5, GRANT);
+	comes(1);
+	ignores(1);
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_str_eq(store_state(0, i), "joined");
+}
+END_TEST
+
+Suite *snapshot_restored_suite(void)
+{
+	Suite *suite = suite_create("snapshot_restored");
+	TCase *tcase = tcase_create("set_back");
+
+	tcase_add_checked_fixture(tcase, NULL, cluster_close);
+	tcase_add_test(tcase, a_quarantine_that_comes_back_is_begun_anew_for_those_who_have_timed_it);
+	tcase_add_test(tcase, a_store_that_was_joined_anew_too_soon_has_lost_its_memory);
+	tcase_add_test(tcase, what_a_first_start_has_joined_wrongly_is_quarantined_by_who_knows);
+	tcase_add_test(tcase, a_quarantine_that_passed_while_this_host_stood_still_is_believed);
+	tcase_add_loop_test(tcase, a_server_that_is_set_back_to_before_its_restart_has_lost_its_memory, 0, 2);
+	tcase_add_test(tcase, a_server_that_has_moved_to_another_address_counts_once);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/turn.c: tickets, by which daemons stand in line for a name. */
+#include "tests/fixture/cluster.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ticket {
+	char text[128];
+};
+
+/* That of the last request for a lock that any daemon sent to store 0. */
+static struct ticket last_ticket(void)
+{
+	struct span span = cluster.node[0].last[CALL_ACQUIRE].call.ticket;
+	struct ticket ticket;
+
+	ck_assert_uint_gt(span.n, 17);
+	snprintf(ticket.text, sizeof(ticket.text), "%.*s", (int)span.n, span.p);
+	return ticket;
+}
+
+/* Daemon 1 asks, and 50 ms later daemon 0, which has the lock and hands it to nobody: it stands in line when it has freed it. */
+static void two_ask_one_after_the_other(void)
+{
+	struct ticket first;
+
+	passes(2 * SEC);
+	session_opens(2, 1);
+	says(1, "LOCK a ttl=9s");
+	hears(1, "OK *");
+	says(2, "LOCK a wait=1m");
+	first = last_ticket();
+	passes(50 * MSEC);
+	says(3, "LOCK a wait=1m");
+	passes(50 * MSEC);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(3, "OK *");
+	ck_assert_str_lt(first.text, last_ticket().text);
+	ignores(2);
+}
+
+START_TEST(who_asked_first_has_the_smaller_ticket_though_a_fence_is_ahead_of_every_clock)
+{
+	cluster_begin(3); /* the join has lifted the fences */
+	daemon_starts(1);
+	two_ask_one_after_the_other();
+}
+END_TEST
+
+/* One store's clock is ahead, another's is behind. */
+START_TEST(stores_whose_clocks_differ_do_not_change_the_order)
+{
+	cluster_open(3);
+	cluster.node[0].clock_us = 200 * MSEC;
+	cluster.node[1].clock_us = -200 * MSEC;
+	daemon_starts(0);
+	daemon_starts(1);
+	passes(2 * SEC);
+	two_ask_one_after_the_other();
+}
+END_TEST
+
+START_TEST(a_ticket_is_a_moment_of_the_stores_clock)
+{
+	cluster_begin(1);
+	says(1, "LOCK a");
+	hears(1, "OK *");
+	says(2, "LOCK b wait=1m");
+	hears(2, "OK *");
+	ck_assert_int_eq(strncmp(last_ticket().text, "1700000", 7), 0);
+}
+END_TEST
+
+/* It could not have the lock, and must be in nobody's way who could. */
+/* Theirs is the same for all daemons, whatever each takes for the time. */
+START_TEST(a_ticket_is_drawn_from_the_clocks_of_the_stores_and_not_from_ours)
+{
+	cluster_open(3);
+	for (unsigned i = 0; i < 3; i++)
+		cluster.node[i].clock_us = 40 * SEC;
+	daemon_starts(0);
+	passes(11 * SEC);
+	says(1, "LOCK a wait=1m");
+	hears(1, "OK *");
+	ck_assert_int_eq(strtoll(last_ticket().text, NULL, 10) / SEC, (CLUSTER_WALL_US + cluster.now.us + 40 * SEC) / SEC);
+}
+END_TEST
+
+/* 1 says this request for a, which 2 holds at another daemon. Its ticket. */
+static struct ticket waits_behind_another_daemon(const char *request)
+{
+	cluster_begin(3);
+	daemon_starts(1);
+	passes(2 * SEC);
+	session_opens(2, 1);
+	says(2, "LOCK a");
+	hears(2, "OK *");
+	says(1, "%s", request);
+	return last_ticket();
+}
+
+START_TEST(who_reaches_no_quorum_leaves_the_line_and_comes_back_with_the_same_ticket)
+{
+	struct ticket ticket;
+	unsigned before;
+
+	ticket = waits_behind_another_daemon("LOCK a wait=1m");
+	before = cluster.node[0].count[CALL_WITHDRAW];
+	falls(1);
+	falls(2);
+	passes(1500 * MSEC);
+	ck_assert_uint_eq(cluster.node[0].count[CALL_WITHDRAW], before + 1);
+	ck_assert_int_eq(strncmp(cluster.node[0].last[CALL_WITHDRAW].ticket, ticket.text, strlen(ticket.text)), 0);
+	comes(1);
+	comes(2);
+	passes(1500 * MSEC);
+	ck_assert_str_eq(last_ticket().text, ticket.text);
+	says(2, "UNLOCK a");
+	ignores(2);
+	passes(2 * SEC);
+	hears(1, "OK name=a *");
+}
+END_TEST
+
+/* Else whoever asks before the clocks have caught up would be before it. */
+START_TEST(who_waits_when_the_clocks_are_set_back_has_a_ticket_by_the_new_time)
+{
+	struct ticket before, after;
+	unsigned left;
+
+	before = waits_behind_another_daemon("LOCK a wait=2m");
+	left = cluster.node[0].count[CALL_WITHDRAW];
+	for (unsigned i = 0; i < 3; i++)
+		cluster.node[i].clock_us = -3600 * SEC;
+	passes(3 * SEC);
+	after = last_ticket();
+	ck_assert_int_eq((strtoll(before.text, NULL, 10) - strtoll(after.text, NULL, 10) + SEC / 2) / SEC, 3600);
+	ck_assert_uint_eq(cluster.node[0].count[CALL_WITHDRAW], left + 1);
+	ck_assert_int_eq(strncmp(cluster.node[0].last[CALL_WITHDRAW].ticket, before.text, strlen(before.text)), 0);
+	/* It stays so: a moment later, and when they are right again. */
+	passes(5 * SEC);
+	ck_assert_str_eq(last_ticket().text, after.text);
+	for (unsigned i = 0; i < 3; i++)
+		cluster.node[i].clock_us = 0;
+	passes(90 * SEC);
+	ck_assert_str_eq(last_ticket().text, after.text);
+	ignores(1);
+	ignores(2);
+}
+END_TEST
+
+/* A round for a request that does not wait is under way, and shows no ticket, when the first waiter comes. */
+START_TEST(a_waiter_that_comes_during_a_round_without_a_ticket_stands_in_line_at_once)
+{
+	cluster_begin(1);
+	daemon_starts(1);
+	passes(2 * SEC);
+	session_opens(2, 1);
+	says(2, "LOCK a");
+	hears(2, "OK *");
+	feels(0, MOOD_SILENT);
+	says(1, "@now LOCK a");
+	says(1, "@later LOCK a wait=1m");
+	ck_assert_uint_eq(cluster.node[0].last[CALL_ACQUIRE].call.ticket.n, 0);
+	feels(0, MOOD_WELL);
+	hears(1, "@now BUSY *");
+	ck_assert_uint_gt(cluster.node[0].last[CALL_ACQUIRE].call.ticket.n, 0);
+	ignores(2);
+}
+END_TEST
+
+/* The votes of the first round are split, and the second is of both. */
+START_TEST(a_round_for_who_does_not_wait_shows_the_ticket_of_who_waits_behind_it)
+{
+	unsigned before[3], shown = 0;
+
+	cluster_begin(3);
+	key_is_overwritten(0, "a", "0123456789abcdef.x:1:00", 200 * MSEC);
+	key_is_overwritten(1, "a", "0123456789abcdef.y:1:00", 200 * MSEC);
+	all_feel(MOOD_SILENT);
+	says(1, "@now LOCK a");
+	says(1, "@later LOCK a wait=1m owner=2");
+	all_feel(MOOD_WELL);
+	hears_nothing(1);
+	for (unsigned i = 0; i < 3; i++)
+		before[i] = cluster.node[i].count[CALL_ACQUIRE];
+	all_feel(MOOD_SILENT);
+	passes(20 * MSEC);
+	for (unsigned i = 0; i < 3; i++)
+		if (cluster.node[i].count[CALL_ACQUIRE] > before[i])
+			shown += cluster.node[i].last[CALL_ACQUIRE].call.ticket.n > 0;
+	all_feel(MOOD_WELL);
+	ck_assert_uint_gt(shown, 0);
+	passes(SEC);
+	ignores(1);
+}
+END_TEST
+
+/* What another daemon left with keep= ends in this very millisecond: "0 ms" is no reason to wait for the next poll. */
+START_TEST(what_ends_within_the_millisecond_is_asked_for_again_at_once)
+{
+	cluster_begin(3);
+	passes(2 * SEC);
+	for (unsigned i = 0; i < 3; i++)
+		key_is_overwritten(i, "a", "0123456789abcdef.db3:7:00ff", 5 * MSEC);
+	while (key_ttl_us(0, "a") >= MSEC)
+		passes(100);
+	says(1, "LOCK a wait=5s");
+	hears_nothing(1);
+	passes(5 * MSEC);
+	hears(1, "OK name=a *");
+}
+END_TEST
+
+START_TEST(a_waiter_that_comes_while_the_leading_node_is_asked_is_known_to_the_others)
+{
+	unsigned shown = 0;
+
+	cluster_begin(3);
+	key_is_overwritten(0, "a", "0123456789abcdef.x:1:00", MSEC);
+	key_is_overwritten(1, "a", "0123456789abcdef.y:1:00", MSEC);
+	says(1, "@now LOCK a");
+	ck_assert_int_eq(figure(0, METRIC_SPLITS), 1);
+	all_feel(MOOD_SILENT);
+	passes(300); /* the pause after a split */
+	says(1, "@later LOCK a wait=1m owner=2");
+	passes(1500); /* the leading node is not waited for any longer */
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_uint_gt(waiting_at(i), 0);
+		shown += cluster.node[i].last[CALL_ACQUIRE].call.ticket.n > 0;
+	}
+	ck_assert_uint_eq(shown, 2);
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	ignores(1);
+}
+END_TEST
+
+Suite *ticket_suite(void);
+Suite *ticket_suite(void)
+{
+	Suite *suite = suite_create("ticket");
+	TCase *ticket = tcase_create("ticket");
+
+	tcase_add_checked_fixture(ticket, NULL, cluster_close);
+	tcase_add_test(ticket, who_asked_first_has_the_smaller_ticket_though_a_fence_is_ahead_of_every_clock);
+	tcase_add_test(ticket, stores_whose_clocks_differ_do_not_change_the_order);
+	tcase_add_test(ticket, a_ticket_is_a_moment_of_the_stores_clock);
+	tcase_add_test(ticket, a_ticket_is_drawn_from_the_clocks_of_the_stores_and_not_from_ours);
+	tcase_add_test(ticket, who_reaches_no_quorum_leaves_the_line_and_comes_back_with_the_same_ticket);
+	tcase_add_test(ticket, who_waits_when_the_clocks_are_set_back_has_a_ticket_by_the_new_time);
+	tcase_add_test(ticket, a_waiter_that_comes_during_a_round_without_a_ticket_stands_in_line_at_once);
+	tcase_add_test(ticket, a_round_for_who_does_not_wait_shows_the_ticket_of_who_waits_behind_it);
+	tcase_add_test(ticket, what_ends_within_the_millisecond_is_asked_for_again_at_once);
+	tcase_add_test(ticket, a_waiter_that_comes_while_the_leading_node_is_asked_is_known_to_the_others);
+	suite_add_tcase(suite, ticket);
+	return suite;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/debt.c: UNLOCK, keep= and a lock-delay while the lock is being adopted act on whichever of its values stands at a store. */
+#include "tests/fixture/resumable.h"
+
+#include <check.h>
+
+static struct secret s1;
+
+/*
+ * What the stores did before the lock was given up, by number: 0 they were not asked; 1 were asked and did nothing; 2 changed the value, and the answer was
+ * lost; 3 changed it at one store; 4 change it behind the UNLOCK.
+ */
+#define STATES 5
+
+/* 1 held a with these fields, its daemon was started anew; it resumes, and the adoption is open in that way. */
+static void adoption_is_open(const char *fields, unsigned how)
+{
+	cluster_open(3);
+	cluster.conf.max_delay_us = 20 * SEC;
+	daemon_starts(0);
+	passes(2 * SEC);
+	s1 = says_hello(1, "grace=30s");
+	says(1, "LOCK a %s", fields);
+	hears(1, "OK name=a *");
+	daemon_ends(0);
+	all_feel(MOOD_SILENT);
+	for (unsigned i = 0; i < 2 && how == 0; i++)
+		falls(i);
+	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
+	for (unsigned i = how == 0 ? 2 : 0; i < 3; i++)
+		serves(i, 1); /* the probe */
+	passes(0);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_uint_eq(waiting_at(i), how > 0);
+		if (how == 2 || (how == 3 && i == 1))
+			feels(i, MOOD_LOSSY);
+		else if (how == 1 || how == 3)
+			loses(i, 1);
+		feels(i, MOOD_SILENT);
+	}
+	ck_assert_int_eq(figure(0, METRIC_ADOPTIONS), 0);
+	session_opens(1, 0);
+	says(1, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
+}
+
+static void stores_come(void)
+{
+	all_feel(MOOD_WELL);
+	for (unsigned i = 0; i < 3; i++)
+		if (!cluster.node[i].up)
+			comes(i);
+	passes(500 * MSEC);
+}
+
+START_TEST(an_unlock_frees_whichever_value_stands_there)
+{
+	adoption_is_open(_i & 1 ? "" : "delay=5s", (unsigned)_i / 2);
+	says(1, "@u UNLOCK a");
+	hears(1, "@u OK name=a count=0");
+	hears(1, "@r OK session=* n=0");
+	stores_come();
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!key_is_there(i, "a"));
+	says(3, "LOCK a");
+	hears(3, "OK name=a *");
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+}
+END_TEST
+
+START_TEST(keep_leaves_whichever_value_stands_there_for_that_long)
+{
+	adoption_is_open("", (unsigned)_i);
+	says(1, "@u UNLOCK a keep=5s");
+	hears(1, "@u OK name=a count=0");
+	stores_come();
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_int_le(key_ttl_us(i, "a"), 5001 * MSEC);
+		ck_assert_int_ge(key_ttl_us(i, "a"), 4400 * MSEC);
+	}
+	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	says(3, "LOCK a wait=1m");
+	passes(4300 * MSEC);
+	hears_nothing(3);
+	passes(800 * MSEC);
+	hears(3, "OK name=a *");
+}
+END_TEST
+
+START_TEST(a_lock_delay_leaves_whichever_value_stands_there_for_that_long)
+{
+	adoption_is_open("delay=5s", (unsigned)_i);
+	ignores(1);
+	says(1, "@g HELLO 1 grace=0");
+	ignores(1);
+	goes(1, GONE_HANGUP);
+	stores_come();
+	says(3, "LOCK a wait=1m");
+	passes(4300 * MSEC);
+	hears_nothing(3);
+	passes(800 * MSEC);
+	hears(3, "OK name=a *");
+}
+END_TEST
+
+START_TEST(sync_is_answered_once_a_quorum_has_neither_value)
+{
+	adoption_is_open("", (unsigned)_i);
+	says(1, "@u UNLOCK a sync=yes");
+	hears(1, "@r OK session=* n=0");
+	hears_nothing(1);
+	stores_come();
+	hears(1, "@u OK name=a count=0");
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!key_is_there(i, "a"));
+}
+END_TEST
+
+/* Whatever waits is due at a moment that a timer can be set to. */
+START_TEST(nothing_is_due_in_the_past)
+{
+	struct instant due;
+
+	adoption_is_open("", 0);
+	says(1, "@u UNLOCK a sync=yes");
+	ck_assert(service_deadline(cluster.daemon[0].service, &due));
+	ck_assert(!instant_before(due, cluster.now));
+}
+END_TEST
+
+START_TEST(sync_of_what_stands_nowhere_is_a_loss)
+{
+	adoption_is_open("", 1);
+	for (unsigned i = 0; i < 3; i++)
+		key_is_overwritten(i, "a", "somebody", 5 * SEC);
+	says(1, "@u UNLOCK a sync=yes");
+	hears(1, "@r OK session=* n=0");
+	stores_come();
+	hears(1, "@u ERR LOST *");
+}
+END_TEST
+
+/* A renewal, or an adoption, that was sent over another connection runs behind the UNLOCK. */
+START_TEST(what_runs_late_changes_nothing_of_what_was_left)
+{
+	struct parcel late;
+	struct answer a;
+
+	cluster_begin(3);
+	passes(2 * SEC);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	all_feel(MOOD_SILENT);
+	says(1, "@e EXTEND a ttl=25s");
+	late = cluster.node[0].last[CALL_EXTEND];
+	late.call.name = SPAN("a");
+	late.call.value = late.call.new_value = span_of(late.value);
+	late.call.marker = span_of(marker_of(0));
+	late.call.prior = SPAN("");
+	loses(0, 1);
+	says(1, "UNLOCK a keep=5s");
+	ignores(1);
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	memory_call(cluster.node[0].memory, &late.call, cluster.now, &a);
+	ck_assert_int_eq(a.code, 'B');
+	ck_assert_int_le(key_ttl_us(0, "a"), 4001 * MSEC);
+}
+END_TEST
+
+Suite *unlock_while_adopting_suite(void)
+{
+	Suite *suite = suite_create("unlock_while_adopting");
+	TCase *t = tcase_create("given_up");
+
+	tcase_add_checked_fixture(t, NULL, cluster_close);
+	tcase_add_loop_test(t, an_unlock_frees_whichever_value_stands_there, 0, 2 * STATES);
+	tcase_add_loop_test(t, keep_leaves_whichever_value_stands_there_for_that_long, 0, STATES);
+	tcase_add_loop_test(t, a_lock_delay_leaves_whichever_value_stands_there_for_that_long, 0, STATES);
+	tcase_add_loop_test(t, sync_is_answered_once_a_quorum_has_neither_value, 0, STATES);
+	tcase_add_test(t, nothing_is_due_in_the_past);
+	tcase_add_test(t, sync_of_what_stands_nowhere_is_a_loss);
+	tcase_add_test(t, what_runs_late_changes_nothing_of_what_was_left);
+	suite_add_tcase(suite, t);
+	return suite;
+}

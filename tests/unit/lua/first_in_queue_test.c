@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/redis/lua/queue.lua: how long a free lock is left to whoever is the first in line. */
+#include "tests/fixture/joined_node.h"
+
+/* Not from the first request that it is refused for: servers that have seen another number of those would keep and grant it in turn. */
+START_TEST(a_lock_is_left_to_the_first_in_line_from_its_release)
+{
+	struct call older = acquiring(SPAN("a"), THEIRS), younger = acquiring(SPAN("a"), SPAN("d3:9:22dd"));
+
+	older.ticket = SPAN("1700000000000001:d2:1");
+	younger.ticket = SPAN("1700000000000002:d3:1");
+	older.ticket_ms = younger.ticket_ms = 5000;
+	older.grace_ms = younger.grace_ms = 20;
+	ck_assert_int_eq(acquire(SPAN("a"), MINE), 'G');
+	ck_assert_int_eq(call(older), 'B');
+	ck_assert_int_eq(call(releasing(SPAN("a"), MINE)), 'R');
+	now_us += 19 * MSEC;
+	ck_assert_int_eq(call(younger), 'W');
+	now_us += MSEC;
+	ck_assert_int_eq(call(younger), 'G');
+	/* Another free moment, another grace. */
+	younger.ticket = SPAN("1700000000000003:d3:2");
+	ck_assert_int_eq(call(releasing(SPAN("a"), SPAN("d3:9:22dd"))), 'R');
+	now_us += 19 * MSEC;
+	ck_assert_int_eq(call(younger), 'W');
+	now_us += MSEC;
+	ck_assert_int_eq(call(younger), 'G');
+}
+END_TEST
+
+/* Whoever becomes the first because another has left the line is told so then. */
+START_TEST(a_free_lock_is_left_to_the_next_from_when_the_first_has_left_the_line)
+{
+	struct call first = acquiring(SPAN("a"), THEIRS), second = acquiring(SPAN("a"), SPAN("d3:9:22dd"));
+	struct call last = acquiring(SPAN("a"), SPAN("d4:3:33cc")), leaves = {.kind = CALL_WITHDRAW, .name = SPAN("a")};
+
+	first.ticket = leaves.ticket = SPAN("1700000000000001:d2:1");
+	second.ticket = SPAN("1700000000000002:d3:1");
+	first.ticket_ms = second.ticket_ms = 5000;
+	last.grace_ms = 20;
+	ck_assert_int_eq(acquire(SPAN("a"), MINE), 'G');
+	ck_assert_int_eq(call(first), 'B');
+	ck_assert_int_eq(call(second), 'B');
+	ck_assert_int_eq(call(releasing(SPAN("a"), MINE)), 'R');
+	now_us += 15 * MSEC;
+	ck_assert_int_eq(call(leaves), 'X');
+	now_us += 15 * MSEC;
+	ck_assert_int_eq(call(last), 'W');
+	/* That the first leaves again changes nothing. */
+	ck_assert_int_eq(call(leaves), 'X');
+	now_us += 5 * MSEC;
+	ck_assert_int_eq(call(last), 'G');
+}
+END_TEST
+
+/* The host of the store set its clock back while the lock was free, and the first in line is dead. Until the clock has caught up is no grace. */
+START_TEST(what_was_noted_before_the_clock_was_set_back_is_over)
+{
+	static const int64_t back[] = {3600 * SEC, 30 * SEC};
+	struct call dead = acquiring(SPAN("a"), THEIRS), alive = acquiring(SPAN("a"), SPAN("d3:9:22dd"));
+
+	dead.ticket = SPAN("1700000000000001:d2:1");
+	alive.ticket = SPAN("1700000000000002:d3:1");
+	dead.ticket_ms = alive.ticket_ms = 3000;
+	alive.grace_ms = 20;
+	ck_assert_int_eq(acquire(SPAN("a"), MINE), 'G');
+	ck_assert_int_eq(call(dead), 'B');
+	ck_assert_int_eq(call(releasing(SPAN("a"), MINE)), 'R');
+	now_us -= back[_i];
+	call(alive);
+	now_us += 20 * MSEC;
+	ck_assert_int_eq(call(alive), 'G');
+}
+END_TEST
+
+Suite *first_in_queue_suite(void)
+{
+	Suite *s = suite_create("first_in_queue");
+	TCase *grace = cases("grace");
+
+	tcase_add_test(grace, a_lock_is_left_to_the_first_in_line_from_its_release);
+	tcase_add_test(grace, a_free_lock_is_left_to_the_next_from_when_the_first_has_left_the_line);
+	tcase_add_loop_test(grace, what_was_noted_before_the_clock_was_set_back_is_over, 0, 2);
+	suite_add_tcase(s, grace);
+	return s;
+}

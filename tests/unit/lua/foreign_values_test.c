@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The shipped script on keys that somebody else has written to, while the server's clock goes forward and back: a real Redis and the simulated one say the
+ * same, and whatever stands there, an error comes before anything was written, no fence falls, a grant stands as it was told, and nobody keeps a free lock
+ * from who asks for longer than a grace. REDLOCKD_SEED=n repeats a run.
+ */
+#include "daemon/base/rng.h"
+#include "daemon/redis/script.h"
+#include "tests/fixture/redis_pair.h"
+#include "tests/fixture/seed.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NOW       INT64_C(1700000000123456)
+#define ROUNDS    8000
+#define CALLS_MAX 4
+#define WORDS_MAX (5 + 2 * CALLS_MAX + 2 + 11 * CALLS_MAX)
+#define NAMES     3
+#define GRACE_MS  20
+#define CROWD     8000 /* Lua's unpack gives no more */
+
+static struct redis_pair pair;
+static struct rng rng;
+static struct script_keys keys;
+static struct batch batch;
+static struct resp resp;
+static struct call call[CALLS_MAX];
+static char ticket[CALLS_MAX][64];
+static struct answer told[CALLS_MAX];
+static unsigned calls, tolds;
+static unsigned met[CALL_LOOK + 1][128], errors, kept;
+
+static const char *const lock_key[NAMES] = {"lock:a", "lock:\xff:\n", "lock:q:a"};
+static const char *const queue_key[NAMES] = {"redlockd:lock:q:a", "redlockd:lock:q:\xff:\n", "redlockd:lock:q:q:a"};
+static const char *const common_key[] = {"redlockd:lock:!meta", "redlockd:lock:!fence"};
+static const char *const values[] = {"d1.h:1:0af", "d1.h:2:ff00", "d2.h:1:abcdef"};
+
+/* What somebody does to a key: the letter says which, the rest is the command, with @ for the key and # for a moment, ms. */
+static const char *const spoils[] = {
+	"lDEL @",      "lSET @ x",         "lSET @ d1.h:1:0af", "lSET @ d1.h:2:ff00 PX 70", "lSET @ \xff.\n:b:aa", "lHSET @ f 1",  "lPERSIST @",  "lPEXPIRE @ 1",
+	"qDEL @",      "qSET @ x",         "qPERSIST @",        "qPEXPIRE @ 1",             "qZADD @ # ~",          "qZADD @ # 0",  "qZADD @ # ",  "qZADD @ # zz:\xff",
+	"qZADD @ inf 0", "qZADD @ -inf 0", "qZADD @ # ~~x",     "qZADD @ 1e300 0000000000000001:d9:1",              "qZADD @ # 0000000000000002:d9:1",
+	"fDEL @",      "fSET @ ",          "fSET @ text",       "fSET @ 0x10",              "fSET @ 12.5",          "fSET @ nan",   "fSET @ inf",  "fSET @ -5",
+	"fSET @ 9007199254740993000",      "fDEL @",            "mDEL @",                   "mSET @ j|two",         "mHSET @ f 1",
+};
+
+#define PICK(list) (list)[rng_below(&rng, sizeof(list) / sizeof((list)[0]))]
+
+static bool chance(unsigned percent)
+{
+	return rng_below(&rng, 100) < percent;
+}
+
+static void suite_start(void)
+{
+	redis_pair_start(&pair, NOW);
+	script_keys_init(&keys, "lock:", 60 * SEC, 0);
+	batch_init(&batch);
+	resp_init(&resp);
+}
+
+static void suite_stop(void)
+{
+	redis_pair_stop(&pair);
+	script_keys_release(&keys);
+	batch_release(&batch);
+	resp_release(&resp);
+}
+
+static void tell(const char *a, const char *b, const char *c)
+{
+	struct span word[] = {span_of(a), span_of(b), span_of(c ? c : "")};
+
+	redis_pair_command(&pair, word, c ? 3 : 2);
+}
+
+/* Every key is met, so that what is over is gone from both. */
+static void all_are_met(void)
+{
+	for (unsigned i = 0; i < NAMES; i++) {
+		tell("EXISTS", lock_key[i], NULL);
+		tell("EXISTS", queue_key[i], NULL);
+	}
+}
+
+static void time_passes(void)
+{
+	static const int64_t steps[] = {1000, 19999, 20000, 20001, 70000, 3 * SEC, 70 * SEC, -SEC, -30 * SEC, -3600 * SEC};
+	int64_t step = chance(80) ? (int64_t)rng_below(&rng, 30000) : PICK(steps);
+
+	all_are_met();
+	redis_pair_clock(&pair, pair.now_us + step);
+	all_are_met();
+}
+
+static void is_spoilt(void)
+{
+	const char *spoil = PICK(spoils), *key, *end;
+	unsigned name = (unsigned)rng_below(&rng, NAMES);
+	struct span word[8];
+	char moment[24];
+	size_t n = 0;
+
+	key = *spoil == 'l' ? lock_key[name] : *spoil == 'q' ? queue_key[name] : common_key[*spoil == 'f'];
+	snprintf(moment, sizeof(moment), "%lld", (long long)(pair.now_us / 1000 + (int64_t)rng_below(&rng, 65000) - 1000));
+	for (spoil++; n < 8; spoil = end + 1) {
+		end = strchrnul(spoil, ' ');
+		word[n++] = *spoil == '@' ? span_of(key) : *spoil == '#' ? span_of(moment) : (struct span){spoil, (size_t)(end - spoil)};
+		if (!*end)
+			break;
+	}
+	if (span_equal(word[0], SPAN("SET")) && *key == 'r')
+		tell("DEL", key, NULL);
+	redis_pair_command(&pair, word, n);
+}
+
+static void is_mended(void)
+{
+	char fence[24];
+
+	snprintf(fence, sizeof(fence), "%lld", (long long)pair.now_us);
+	tell("SET", common_key[0], "j|one");
+	tell("SET", common_key[1], fence);
+}
+
+static struct span ticket_draw(void)
+{
+	char *text = ticket[calls];
+
+	if (chance(30))
+		return SPAN("");
+	snprintf(text, sizeof(ticket[0]), "%016lld:d%u.h:1", (long long)(pair.now_us + (int64_t)rng_below(&rng, 3 * SEC)) - 3 * SEC,
+	         (unsigned)rng_below(&rng, 3));
+	return span_of(text);
+}
+
+static struct call call_draw(void)
+{
+	static const enum call_kind kinds[] = {CALL_ACQUIRE, CALL_ACQUIRE, CALL_ACQUIRE, CALL_EXTEND, CALL_EXTEND, CALL_RELEASE, CALL_RELEASE, CALL_WITHDRAW, CALL_LOOK};
+	const int64_t fences[] = {0, pair.now_us, pair.now_us + 60 * SEC, pair.now_us + 61 * SEC};
+	struct call c = {
+		.id = calls,
+		.kind = PICK(kinds),
+		.name = span_of(lock_key[rng_below(&rng, NAMES)] + 5),
+		.value = span_of(PICK(values)),
+		.marker = SPAN("j|one"),
+		.px_ms = chance(5) ? (int64_t)rng_below(&rng, 3) - 1 : chance(50) ? 50 : 30000,
+		.fence = PICK(fences),
+		.range = chance(80) ? 0 : 5,
+		.create = chance(30),
+		.exact = chance(30),
+		.at_most = chance(50),
+		.ticket = ticket_draw(),
+		.ticket_ms = 3000,
+		.grace_ms = GRACE_MS,
+	};
+
+	c.new_value = chance(80) ? c.value : span_of(PICK(values));
+	if ((c.kind == CALL_EXTEND || c.kind == CALL_RELEASE) && chance(20))
+		c.prior = SPAN("d1.h:1:0af d2.h:1:abcdef");
+	return c;
+}
+
+static void answer_note(void *context, const struct answer *a)
+{
+	(void)context;
+	ck_assert_uint_eq(a->call, tolds);
+	told[tolds++] = *a;
+}
+
+/* As the daemon writes it; false: an error. */
+static bool batch_is_carried_out(void)
+{
+	const struct script_sink sink = {NULL, answer_note};
+	redisReader *reader = redisReaderCreate();
+	struct span word[WORDS_MAX];
+	struct buf out = {0};
+	void *object = NULL;
+	redisReply *said;
+	int type;
+
+	batch_reset(&batch);
+	for (unsigned i = 0; i < calls; i++)
+		batch_add(&batch, &keys, &call[i], 0);
+	batch_write(&batch, &keys, NULL, script_text[SCRIPT_BATCH], &out);
+	ck_assert_int_eq(redisReaderFeed(reader, buf_begin(&out), buf_length(&out)), REDIS_OK);
+	ck_assert_int_eq(redisReaderGetReply(reader, &object), REDIS_OK);
+	said = object;
+	ck_assert_uint_le(said->elements, WORDS_MAX);
+	for (size_t i = 0; i < said->elements; i++)
+		word[i] = (struct span){said->element[i]->str, said->element[i]->len};
+	type = redis_pair_command(&pair, word, said->elements);
+	freeReplyObject(said);
+	redisReaderFree(reader);
+	buf_release(&out);
+	tolds = 0;
+	ck_assert_int_eq(resp_feed(&resp, buf_begin(&pair.out), buf_length(&pair.out)), 0);
+	ck_assert_int_eq(resp_next(&resp), 1);
+	ck_assert_msg(script_answer(&batch, &resp, 0, &sink) == 0, "%s a reply of no known shape", pair.note);
+	ck_assert_uint_eq(tolds, calls);
+	return type != REDIS_REPLY_ERROR;
+}
+
+/* -1: no number that was counted. */
+static int64_t fence_now(void)
+{
+	redisReply *r = clocked_redis_tell(&pair.real, "GET %s", common_key[1]);
+	char *end = NULL;
+	int64_t fence = r->type == REDIS_REPLY_STRING ? strtoll(r->str, &end, 10) : r->type == REDIS_REPLY_NIL ? 0 : -1;
+
+	if (end && (*end || end == r->str))
+		fence = -1;
+	freeReplyObject(r);
+	return fence;
+}
+
+static void dump_one(struct buf *out, const char *key)
+{
+	redisReply *r = clocked_redis_tell(&pair.real, "DUMP %s", key), *pttl = clocked_redis_tell(&pair.real, "PTTL %s", key);
+
+	buf_append(out, r->str ? r->str : "", r->len);
+	buf_printf(out, "|%lld|", pttl->integer);
+	freeReplyObject(r);
+	freeReplyObject(pttl);
+}
+
+static void dump(struct buf *out)
+{
+	buf_clear(out);
+	for (unsigned i = 0; i < NAMES; i++) {
+		dump_one(out, lock_key[i]);
+		dump_one(out, queue_key[i]);
+	}
+	dump_one(out, common_key[0]);
+	dump_one(out, common_key[1]);
+}
+
+/* The key stands as this answer says. */
+static void stands_as_told(const struct call *c, const struct answer *a)
+{
+	struct span value = c->kind == CALL_EXTEND ? c->new_value : c->value;
+	redisReply *r = clocked_redis_tell(&pair.real, "GET lock:%b", c->name.p, c->name.n);
+	redisReply *pttl = clocked_redis_tell(&pair.real, "PTTL lock:%b", c->name.p, c->name.n);
+
+	ck_assert_msg(r->type == REDIS_REPLY_STRING && span_equal(value, (struct span){r->str, r->len}), "%s what was granted is not there", pair.note);
+	ck_assert_msg(pttl->integer == a->pttl_ms && a->pttl_ms > 0, "%s told for %lld ms, and is there for %lld", pair.note, (long long)a->pttl_ms, pttl->integer);
+	freeReplyObject(r);
+	freeReplyObject(pttl);
+}
+
+/* Refused since it is kept for somebody older: a grace later it is not any more. */
+static void is_kept_for_a_grace_only(void)
+{
+	kept++;
+	redis_pair_clock(&pair, pair.now_us + GRACE_MS * MSEC);
+	ck_assert(batch_is_carried_out());
+	ck_assert_msg(told[0].code != 'W', "%s kept for longer than its grace", pair.note);
+}
+
+static void answers_check(int64_t fence)
+{
+	int64_t least = fence;
+
+	for (unsigned i = 0; i < calls; i++) {
+		met[call[i].kind][(unsigned char)(told[i].code ? told[i].code : '!')]++;
+		if (told[i].code == 'G')
+			ck_assert_msg(least < 0 || told[i].fence > least, "%s %lld after %lld", pair.note, (long long)told[i].fence, (long long)least);
+		if (told[i].class == ANSWER_EXECUTED && least >= 0 && told[i].fence > least)
+			least = told[i].fence + (told[i].code == 'G' ? call[i].range : 0);
+	}
+	if (calls == 1 && told[0].code && strchr("GEA", told[0].code))
+		stands_as_told(&call[0], &told[0]);
+	if (calls == 1 && told[0].code == 'W')
+		is_kept_for_a_grace_only();
+}
+
+static void round_play(struct buf *before, struct buf *after)
+{
+	int64_t fence;
+	unsigned n = 1 + (unsigned)rng_below(&rng, CALLS_MAX);
+
+	if (chance(50))
+		time_passes();
+	if (chance(30))
+		is_spoilt();
+	if (chance(20))
+		is_mended();
+	for (calls = 0; calls < n; calls++)
+		call[calls] = call_draw();
+	fence = fence_now();
+	dump(before);
+	if (batch_is_carried_out()) {
+		answers_check(fence);
+		ck_assert_msg(fence < 0 || fence_now() >= fence, "%s the fence fell", pair.note);
+		return;
+	}
+	errors++;
+	dump(after);
+	ck_assert_msg(span_equal((struct span){buf_begin(before), buf_length(before)}, (struct span){buf_begin(after), buf_length(after)}),
+	              "%s an error after something was written", pair.note);
+}
+
+/* A run that never met a row proves nothing about it. */
+static void all_rows_met(void)
+{
+	static const char *const codes[] = {"", "", "GBWKQF!", "EABKMQF!", "RN", "X", "MBKQ"};
+
+	for (unsigned kind = 0; kind <= CALL_LOOK; kind++)
+		for (const char *c = codes[kind]; *c; c++)
+			ck_assert_msg(met[kind][(unsigned char)*c] > 0, "no call of kind %u was answered %c", kind, *c);
+	ck_assert_uint_gt(errors, 0);
+	ck_assert_uint_gt(kept, 0);
+}
+
+START_TEST(what_others_write_to_our_keys_spoils_no_promise)
+{
+	uint64_t seed = seed_pick("spoilt");
+	struct buf before = {0}, after = {0};
+
+	rng_init(&rng, (uint64_t[]){seed, 5});
+	redis_pair_clock(&pair, NOW);
+	redis_pair_reset(&pair);
+	is_mended();
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		snprintf(pair.note, sizeof(pair.note), "seed %llu, round %u,", (unsigned long long)seed, i);
+		round_play(&before, &after);
+	}
+	buf_release(&before);
+	buf_release(&after);
+	all_rows_met();
+	printf("spoilt: %u errors before anything was written, %u graces\n", errors, kept);
+}
+END_TEST
+
+/* A crowd of daemons has left a free lock unused: whoever takes it clears what was noted of them. */
+START_TEST(a_line_of_thousands_is_passed_over)
+{
+	char member[64], score[24];
+	struct call c = {.kind = CALL_ACQUIRE, .name = SPAN("a"), .value = span_of(values[0]), .marker = SPAN("j|one"), .px_ms = 1000, .grace_ms = GRACE_MS};
+
+	redis_pair_clock(&pair, NOW);
+	redis_pair_reset(&pair);
+	is_mended();
+	for (unsigned i = 0; i < CROWD; i++) {
+		snprintf(member, sizeof(member), "~%016u:d%u.h:1", i, i);
+		snprintf(score, sizeof(score), "%lld", (long long)(pair.now_us / 1000 + 60000 - GRACE_MS));
+		redis_pair_command(&pair, (struct span[]){SPAN("ZADD"), span_of(queue_key[0]), span_of(score), span_of(member)}, 4);
+		redis_pair_command(&pair, (struct span[]){SPAN("ZADD"), span_of(queue_key[0]), span_of(score), span_of(member + 1)}, 4);
+	}
+	calls = 1;
+	call[0] = c;
+	ck_assert(batch_is_carried_out());
+	ck_assert_int_eq(told[0].code, 'G');
+	call[0] = (struct call){.kind = CALL_RELEASE, .name = SPAN("a"), .value = span_of(values[0]), .marker = SPAN("j|one")};
+	ck_assert(batch_is_carried_out());
+	ck_assert_int_eq(told[0].code, 'R');
+}
+END_TEST
+
+Suite *foreign_values_suite(void)
+{
+	Suite *s = suite_create("foreign_values");
+	TCase *c = tcase_create("keys that others wrote");
+
+	tcase_set_timeout(c, 120);
+	tcase_add_unchecked_fixture(c, suite_start, suite_stop);
+	tcase_add_test(c, what_others_write_to_our_keys_spoils_no_promise);
+	tcase_add_test(c, a_line_of_thousands_is_passed_over);
+	suite_add_tcase(s, c);
+	return s;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/net/conn.c while much is unsent: who asks faster than it reads waits, and only what is sent unasked overflows. */
+#include "tests/fixture/net_loop.h"
+
+#include <check.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ANSWER ((size_t)8000)
+#define ASKED  2000u
+#define MARK   ((size_t)128 * 1024)
+
+static struct net_loop w;
+static char much[ANSWER];
+static size_t answered;
+
+static void answers(struct net_loop *world, uint64_t session, const char *line)
+{
+	answered += ANSWER;
+	(void)line;
+	net_send(world->net, session, much, ANSWER);
+}
+
+static void setup(void)
+{
+	struct net_conf conf = NET_LOOP_CONF;
+
+	conf.output_max = 4 * MARK;
+	memset(much, 'x', sizeof(much));
+	answered = 0;
+	net_loop_init(&w, conf);
+	w.on_line = answers;
+}
+
+static void teardown(void)
+{
+	net_loop_release(&w);
+}
+
+static int client(int i)
+{
+	int fd = i ? net_loop_tcp(&w) : net_loop_unix(&w);
+
+	net_loop_told(&w, "open 0.1\n");
+	w.quiet = true;
+	return fd;
+}
+
+/* All questions at once, and reads nothing; comes to rest when the socket takes no more. */
+static void asks(int fd)
+{
+	static char lines[2 * ASKED + 1];
+
+	for (unsigned i = 0; i < ASKED; i++)
+		memcpy(lines + (size_t)2 * i, "?\n", 2);
+	net_loop_says(&w, fd, lines);
+	net_loop_until(&w, answered > MARK);
+	net_loop_at_rest(&w);
+	ck_assert_uint_lt(w.lines, ASKED);
+	w.quiet = false;
+}
+
+START_TEST(requests_wait_while_their_answers_are_unread_and_all_are_answered)
+{
+	int fd = client(_i);
+	struct net_counts counts;
+
+	asks(fd);
+	net_counts(w.net, &counts);
+	ck_assert_uint_le(answered - counts.bytes_out, MARK + ANSWER);
+	w.quiet = true;
+	net_loop_drains(&w, fd, ASKED * ANSWER);
+	ck_assert_uint_eq(w.lines, ASKED);
+	w.quiet = false;
+	net_loop_at_rest(&w);
+	close(fd);
+}
+END_TEST
+
+START_TEST(what_is_sent_unasked_still_goes_out_and_alone_can_overflow)
+{
+	struct net_counts counts;
+	int fd = client(_i);
+	unsigned i = 0;
+
+	asks(fd);
+	net_counts(w.net, &counts);
+	for (; answered - counts.bytes_out + ANSWER <= 4 * MARK; i++)
+		answers(&w, w.session, "");
+	ck_assert_uint_gt(i, 0);
+	net_loop_at_rest(&w);
+	net_send(w.net, w.session, much, ANSWER);
+	net_loop_told(&w, "gone 0.1 overflow\n");
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_hang_up_is_noticed_while_requests_wait_for_their_reader)
+{
+	int fd = client(_i);
+
+	asks(fd);
+	if (_i)
+		net_loop_resets(fd);
+	else
+		close(fd);
+	net_loop_told(&w, _i ? "gone 0.1 reset\n" : "gone 0.1 hangup\n");
+}
+END_TEST
+
+START_TEST(a_half_close_is_told_while_requests_wait_for_their_reader_and_loses_none)
+{
+	int fd = client(_i);
+
+	asks(fd);
+	shutdown(fd, SHUT_WR);
+	net_loop_told(&w, "parting 0.1\n");
+	net_loop_at_rest(&w);
+	net_loop_drains(&w, fd, ASKED * ANSWER);
+	net_loop_settle(&w);
+	ck_assert_uint_eq(w.lines, ASKED);
+	ck_assert_mem_eq(buf_begin(&w.told) + buf_length(&w.told) - 8, "eof 0.1\n", 8);
+	buf_clear(&w.told);
+	close(fd);
+}
+END_TEST
+
+static void stops(struct net_loop *world, uint64_t session, const char *line)
+{
+	answers(world, session, line);
+	net_read(world->net, session, false);
+}
+
+START_TEST(room_alone_does_not_switch_reading_on)
+{
+	int fd = client(_i);
+	unsigned long lines;
+
+	asks(fd);
+	w.on_line = stops;
+	lines = w.lines;
+	net_loop_drains(&w, fd, answered);
+	net_loop_until(&w, w.lines > lines);
+	net_loop_drains(&w, fd, ANSWER);
+	net_loop_settle(&w);
+	ck_assert_uint_eq(w.lines, lines + 1);
+	close(fd);
+	w.quiet = true;
+	net_loop_until(&w, net_sessions(w.net) == 0 || _i);
+	buf_clear(&w.told);
+}
+END_TEST
+
+START_TEST(a_bound_that_is_raised_lets_requests_go_on_when_there_is_room)
+{
+	int fd = client(_i);
+
+	asks(fd);
+	net_set_limits(w.net, 64 * MARK, 100);
+	w.quiet = true;
+	net_loop_drains(&w, fd, ASKED * ANSWER);
+	ck_assert_uint_eq(w.lines, ASKED);
+	close(fd);
+}
+END_TEST
+
+/* --- sent ---------------------------------------------------------------------------------------------------------- */
+
+START_TEST(who_has_nothing_unsent_is_told_as_sent_by_the_loop_and_once)
+{
+	int fd = client(_i);
+
+	w.quiet = false;
+	net_await_sent(w.net, w.session);
+	ck_assert_uint_eq(buf_length(&w.told), 0);
+	net_loop_told(&w, "sent 0.1\n");
+	net_loop_at_rest(&w);
+	net_send(w.net, w.session, much, 8);
+	net_await_sent(w.net, w.session);
+	net_loop_told(&w, "sent 0.1\n");
+	close(fd);
+}
+END_TEST
+
+START_TEST(sent_waits_for_the_reader_and_comes_before_further_lines)
+{
+	int fd = client(_i);
+	size_t had;
+
+	asks(fd);
+	net_await_sent(w.net, w.session);
+	net_loop_at_rest(&w);
+	net_loop_drains(&w, fd, had = answered);
+	net_loop_until(&w, buf_length(&w.told) > 0);
+	ck_assert_mem_eq(buf_begin(&w.told), "sent 0.1\nline 0.1 ?\n", 20);
+	buf_consume(&w.told, strlen("sent 0.1\n"));
+	net_loop_drains(&w, fd, (ASKED * ANSWER) - had);
+	buf_append(&w.told, "", 1);
+	ck_assert_ptr_null(strstr(buf_begin(&w.told), "sent")); /* once */
+	buf_clear(&w.told);
+	w.quiet = true;
+	close(fd);
+}
+END_TEST
+
+START_TEST(sent_is_told_when_input_has_ended_as_well)
+{
+	int fd = client(_i);
+
+	w.quiet = false;
+	shutdown(fd, SHUT_WR);
+	net_loop_told(&w, "eof 0.1\n");
+	net_await_sent(w.net, w.session);
+	net_loop_told(&w, "sent 0.1\n");
+	close(fd);
+}
+END_TEST
+
+static void hangs_up(struct net_loop *world, uint64_t session)
+{
+	net_hangup(world->net, session);
+}
+
+START_TEST(a_session_may_be_hung_up_when_it_is_told_as_sent)
+{
+	int fd = client(_i);
+
+	asks(fd);
+	w.on_end = hangs_up;
+	net_await_sent(w.net, w.session);
+	net_loop_drains(&w, fd, answered);
+	net_loop_told(&w, "sent 0.1\n");
+	ck_assert_uint_eq(net_sessions(w.net), 0);
+	close(fd);
+}
+END_TEST
+
+static void floods_and_hangs_up(struct net_loop *world, uint64_t session)
+{
+	for (size_t i = 0; i < 4096; i++)
+		answers(world, session, "");
+	net_hangup(world->net, session);
+}
+
+START_TEST(a_session_may_overflow_and_be_hung_up_when_it_is_told_as_sent)
+{
+	int fd = client(_i);
+
+	w.quiet = false;
+	w.on_end = floods_and_hangs_up;
+	net_await_sent(w.net, w.session);
+	net_loop_says(&w, fd, "?\n");
+	net_loop_until(&w, net_sessions(w.net) == 0);
+	net_loop_settle(&w);
+	buf_clear(&w.told);
+	close(fd);
+}
+END_TEST
+
+START_TEST(of_a_session_that_was_hung_up_nothing_is_told_as_sent)
+{
+	int fd = client(_i);
+
+	w.quiet = false;
+	net_await_sent(w.net, w.session);
+	net_hangup(w.net, w.session);
+	net_await_sent(w.net, w.session);
+	net_loop_at_rest(&w);
+	close(fd);
+}
+END_TEST
+
+Suite *backpressure_suite(void)
+{
+	Suite *s = suite_create("backpressure");
+	TCase *t = tcase_create("full");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 60);
+	/* 0: Unix, 1: TCP. */
+	tcase_add_loop_test(t, requests_wait_while_their_answers_are_unread_and_all_are_answered, 0, 2);
+	tcase_add_loop_test(t, what_is_sent_unasked_still_goes_out_and_alone_can_overflow, 0, 2);
+	tcase_add_loop_test(t, a_hang_up_is_noticed_while_requests_wait_for_their_reader, 0, 2);
+	tcase_add_loop_test(t, a_half_close_is_told_while_requests_wait_for_their_reader_and_loses_none, 0, 2);
+	tcase_add_loop_test(t, room_alone_does_not_switch_reading_on, 0, 2);
+	tcase_add_loop_test(t, a_bound_that_is_raised_lets_requests_go_on_when_there_is_room, 0, 2);
+	tcase_add_loop_test(t, who_has_nothing_unsent_is_told_as_sent_by_the_loop_and_once, 0, 2);
+	tcase_add_loop_test(t, sent_waits_for_the_reader_and_comes_before_further_lines, 0, 2);
+	tcase_add_loop_test(t, sent_is_told_when_input_has_ended_as_well, 0, 2);
+	tcase_add_loop_test(t, a_session_may_be_hung_up_when_it_is_told_as_sent, 0, 2);
+	tcase_add_loop_test(t, a_session_may_overflow_and_be_hung_up_when_it_is_told_as_sent, 0, 2);
+	tcase_add_loop_test(t, of_a_session_that_was_hung_up_nothing_is_told_as_sent, 0, 2);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/net: whoever says little waits for no one who says much, and nobody's lines are lost or change their order for it. */
+#include "tests/fixture/net_loop.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MANY 3000u
+#define TURN 8 /* lines; and connections that are accepted */
+
+static struct net_loop w;
+
+static void setup(void)
+{
+	net_loop_init(&w, NET_LOOP_CONF);
+}
+
+static void teardown(void)
+{
+	net_loop_release(&w);
+}
+
+static char *many_lines(void)
+{
+	char *lines = calloc(MANY, 16);
+
+	for (unsigned i = 0, n = 0; i < MANY; i++)
+		n += (unsigned)sprintf(lines + n, "a%u\n", i);
+	return lines;
+}
+
+/* How often a stands in what was told before b. */
+static unsigned before(const char *a, const char *b)
+{
+	const char *at = buf_begin(&w.told), *end = strstr(at, b);
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(end);
+	for (; (at = strstr(at, a)) && at < end; at++)
+		n++;
+	return n;
+}
+
+static void heard_all(void)
+{
+	net_loop_settle(&w);
+	buf_append(&w.told, "", 1);
+}
+
+static void answers_at_length(struct net_loop *world, uint64_t session, const char *line)
+{
+	static const char much[5000] = "x";
+
+	if (line[0] == 'a')
+		net_send(world->net, session, much, sizeof(much));
+}
+
+START_TEST(a_short_request_waits_for_one_turn_of_each_who_says_much)
+{
+	char *lines = many_lines();
+	int a = net_loop_unix(&w), b;
+
+	net_loop_told(&w, "open 0.1\n");
+	b = net_loop_unix(&w);
+	net_loop_told(&w, "open 1.1\n");
+	net_loop_says(&w, a, lines);
+	net_loop_says(&w, b, "b\n");
+	heard_all();
+	ck_assert_uint_le(before("line 0.1 ", "line 1.1 b\n"), TURN);
+	ck_assert_uint_eq(w.lines, MANY + 1);
+	buf_clear(&w.told);
+	free(lines);
+	close(a);
+	close(b);
+}
+END_TEST
+
+START_TEST(a_long_answer_ends_a_turn)
+{
+	int a = net_loop_unix(&w), b;
+
+	net_loop_told(&w, "open 0.1\n");
+	b = net_loop_unix(&w);
+	net_loop_told(&w, "open 1.1\n");
+	w.on_line = answers_at_length;
+	net_loop_says(&w, a, "a\na\na\na\na\na\n");
+	net_loop_says(&w, b, "b\n");
+	heard_all();
+	ck_assert_uint_le(before("line 0.1 ", "line 1.1 b\n"), 1);
+	ck_assert_uint_eq(w.lines, 7);
+	buf_clear(&w.told);
+	close(a);
+	close(b);
+}
+END_TEST
+
+START_TEST(lines_of_many_turns_are_told_in_their_order_and_their_end_comes_last)
+{
+	char *lines = many_lines();
+	int a = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
+	const char *at;
+
+	net_loop_told(&w, "open 0.1\n");
+	net_loop_says(&w, a, lines);
+	shutdown(a, SHUT_WR);
+	heard_all();
+	at = buf_begin(&w.told);
+	for (unsigned i = 0; i < MANY; i++) {
+		char line[32];
+		size_t n = (size_t)sprintf(line, "line 0.1 a%u\n", i);
+
+		ck_assert_int_eq(strncmp(at, line, n), 0);
+		at += n;
+	}
+	ck_assert_str_eq(at, "eof 0.1\n");
+	buf_clear(&w.told);
+	free(lines);
+	close(a);
+}
+END_TEST
+
+START_TEST(what_was_said_before_a_hang_up_takes_turns_and_the_end_comes_last)
+{
+	char *lines = many_lines();
+	int a = net_loop_unix(&w), b;
+
+	net_loop_told(&w, "open 0.1\n");
+	b = net_loop_unix(&w);
+	net_loop_told(&w, "open 1.1\n");
+	net_loop_says(&w, a, lines);
+	close(a);
+	net_loop_says(&w, b, "b\n");
+	heard_all();
+	ck_assert_uint_le(before("line 0.1 ", "line 1.1 b\n"), TURN);
+	ck_assert_uint_eq(before("line 0.1 ", "parting 0.1\n"), 0);
+	ck_assert_uint_eq(before("line 0.1 ", "gone 0.1 hangup\n"), MANY);
+	ck_assert_uint_eq(w.lines, MANY + 1);
+	buf_clear(&w.told);
+	free(lines);
+	close(b);
+}
+END_TEST
+
+START_TEST(whoever_is_there_is_heard_between_those_who_connect)
+{
+	int fd = net_loop_unix(&w), others[100];
+
+	net_loop_told(&w, "open 0.1\n");
+	for (unsigned i = 0; i < 100; i++)
+		others[i] = net_loop_unix(&w);
+	net_loop_says(&w, fd, "b\n");
+	heard_all();
+	ck_assert_uint_le(before("open ", "line 0.1 b\n"), TURN);
+	buf_clear(&w.told);
+	for (unsigned i = 0; i < 100; i++)
+		close(others[i]);
+	close(fd);
+}
+END_TEST
+
+Suite *fair_shares_suite(void)
+{
+	Suite *suite = suite_create("fair_shares");
+	TCase *c = tcase_create("turns");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, a_short_request_waits_for_one_turn_of_each_who_says_much);
+	tcase_add_test(c, a_long_answer_ends_a_turn);
+	tcase_add_loop_test(c, lines_of_many_turns_are_told_in_their_order_and_their_end_comes_last, 0, 2);
+	tcase_add_test(c, what_was_said_before_a_hang_up_takes_turns_and_the_end_comes_last);
+	tcase_add_test(c, whoever_is_there_is_heard_between_those_who_connect);
+	suite_add_tcase(suite, c);
+	return suite;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/store/state.c: files that are not to be believed, and disks that do not write. */
+#include "tests/fixture/store_run.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void file_flip(off_t at)
+{
+	int fd = open(here.path, O_RDWR);
+	char byte;
+
+	ck_assert_int_eq(pread(fd, &byte, 1, at), 1);
+	byte ^= 0x10;
+	ck_assert_int_eq(pwrite(fd, &byte, 1, at), 1);
+	close(fd);
+}
+
+START_TEST(a_damaged_file_is_a_crash)
+{
+	struct store_run l;
+
+	store_run_begin(&l, BOOT);
+	ck_assert_int_eq(store_run_acquire(&l, SPAN("orders/42"), 10000), 'G');
+	store_run_end(&l);
+	file_flip(150);
+	store_run_open(&l, BOOT);
+	ck_assert_int_eq(l.found, STATE_CRASH);
+	ck_assert_str_eq(l.why, "damaged");
+	ck_assert_uint_eq(memory_count(l.memory), 0);
+	store_run_crash(&l);
+	file_flip(150);
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_CLEAN);
+	ck_assert_int_eq(truncate(here.path, 150), 0);
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
+}
+END_TEST
+
+START_TEST(what_is_no_state_file_is_a_crash_and_says_why)
+{
+	struct store_run l;
+
+	ck_assert_int_eq(mkfifo(here.path, 0600), 0);
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
+	unlink(here.path);
+	ck_assert_int_eq(symlink("/dev/zero", here.path), 0);
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
+	unlink(here.path);
+	ck_assert_int_eq(mkdir(here.path, 0700), 0);
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
+	rmdir(here.path);
+	close(open(here.path, O_WRONLY | O_CREAT, 0600));
+	ck_assert_int_eq(truncate(here.path, (off_t)STATE_FILE_MAX + 1), 0);
+	store_run_open(&l, BOOT);
+	ck_assert_int_eq(l.found, STATE_CRASH);
+	ck_assert_str_eq(l.why, strerror(EFBIG));
+	ck_assert_int_eq(state_mark(&l.state, l.memory, here.now), 0); /* takes its place */
+	store_run_crash(&l);
+	store_run_open(&l, BOOT);
+	ck_assert_str_eq(l.why, "");
+	store_run_crash(&l);
+}
+END_TEST
+
+/* --- when writing fails ---------------------------------------------------------------------------------------------------- */
+
+/* root may write everywhere */
+static void become_nobody(void)
+{
+	if (geteuid() == 0)
+		ck_assert(chown(here.dir, 65534, 65534) == 0 &&
+			  (access(here.path, F_OK) || chown(here.path, 65534, 65534) == 0) && seteuid(65534) == 0);
+}
+
+static void become_self(void)
+{
+	ck_assert_int_eq(seteuid(getuid()), 0);
+}
+
+START_TEST(where_nothing_can_be_created_the_old_file_is_marked_in_place)
+{
+	struct store_run l;
+
+	store_run_begin(&l, BOOT);
+	ck_assert_int_eq(store_run_acquire(&l, SPAN("a"), 10000), 'G');
+	store_run_end(&l);
+	become_nobody();
+	ck_assert_int_eq(chmod(here.dir, 0500), 0);
+	store_run_begin(&l, BOOT);
+	ck_assert_int_eq(l.found, STATE_CLEAN);
+	ck_assert_int_eq(state_finish(&l.state, l.memory, here.now), -EACCES);
+	store_run_crash(&l);
+	store_run_open(&l, BOOT);
+	ck_assert_int_eq(l.found, STATE_CRASH);
+	ck_assert_str_eq(l.why, ""); /* whole, with its clock */
+	store_run_crash(&l);
+	become_self();
+}
+END_TEST
+
+START_TEST(a_folder_that_cannot_be_written_is_told_and_tried_again)
+{
+	struct store_run l;
+
+	store_run_begin(&l, BOOT);
+	store_run_end(&l);
+	become_nobody();
+	ck_assert_int_eq(chmod(here.path, 0400), 0);
+	ck_assert_int_eq(chmod(here.dir, 0500), 0);
+	store_run_open(&l, BOOT);
+	ck_assert_int_eq(l.found, STATE_CLEAN);
+	ck_assert_int_eq(state_mark(&l.state, l.memory, here.now), -EACCES);
+	ck_assert_int_eq(state_due(&l.state).us, here.now.us + STATE_RETRY_US);
+	ck_assert_int_eq(chmod(here.dir, 0700), 0);
+	ck_assert_int_eq(state_mark(&l.state, l.memory, here.now), 0);
+	store_run_crash(&l);
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
+	become_self();
+}
+END_TEST
+
+START_TEST(a_disk_that_ends_in_the_middle_leaves_nothing_to_trust)
+{
+	struct rlimit limit;
+	struct store_run l;
+
+	store_run_begin(&l, BOOT);
+	store_run_end(&l);
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	limit.rlim_cur = 50;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	store_run_open(&l, BOOT);
+	ck_assert_int_eq(l.found, STATE_CLEAN);
+	ck_assert_int_eq(state_mark(&l.state, l.memory, here.now), -EFBIG);
+	store_run_crash(&l);
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &limit);
+}
+END_TEST
+
+START_TEST(a_folder_that_is_not_there_is_an_error)
+{
+	const struct state_conf conf = {.dir = "/nonexistent", .boot_id = BOOT, .now = here.now, .wall_us = WALL};
+	enum state_found found;
+	struct state s;
+	const char *why;
+
+	ck_assert_int_eq(state_open(&s, &conf, &found, &why), -ENOENT);
+	state_close(&s);
+}
+END_TEST
+
+Suite *state_damage_suite(void)
+{
+	Suite *s = suite_create("state_damage");
+	TCase *c = tcase_create("damage");
+
+	tcase_set_timeout(c, 60);
+	tcase_add_checked_fixture(c, store_runs_start, store_runs_stop);
+	tcase_add_test(c, a_damaged_file_is_a_crash);
+	tcase_add_test(c, what_is_no_state_file_is_a_crash_and_says_why);
+	tcase_add_test(c, where_nothing_can_be_created_the_old_file_is_marked_in_place);
+	tcase_add_test(c, a_folder_that_cannot_be_written_is_told_and_tried_again);
+	tcase_add_test(c, a_disk_that_ends_in_the_middle_leaves_nothing_to_trust);
+	tcase_add_test(c, a_folder_that_is_not_there_is_an_error);
+	suite_add_tcase(s, c);
+	return s;
+}

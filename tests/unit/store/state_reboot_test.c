@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/store/state.c: what is left of a run of another boot, with its file and without. */
+#include "tests/fixture/store_run.h"
+
+#include <check.h>
+
+START_TEST(a_reboot_ends_what_only_local_clients_believed)
+{
+	struct store_run l;
+
+	store_run_begin(&l, BOOT);
+	ck_assert_int_eq(store_run_acquire(&l, SPAN("a"), 10000), 'G');
+	store_run_end(&l);
+	here.now.us = 5 * SEC;
+	store_run_begin(&l, REBOOT);
+	ck_assert_int_eq(l.found, STATE_FIRST);
+	ck_assert_int_eq(store_run_acquire(&l, SPAN("a"), 10000), 'G');
+	store_run_crash(&l);
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_FIRST);
+}
+END_TEST
+
+START_TEST(a_reboot_ends_nothing_that_another_host_may_believe)
+{
+	struct store_run l;
+
+	here.remote = true;
+	store_run_begin(&l, BOOT);
+	ck_assert_int_eq(store_run_acquire(&l, SPAN("a"), 10000), 'G');
+	here.now.us += 4 * SEC;
+	store_run_end(&l);
+	here.remote = false;
+	here.now.us = 5 * SEC;
+	store_run_begin(&l, REBOOT);
+	ck_assert_int_eq(l.found, STATE_CLEAN);
+	here.now.us += 5999 * MSEC;
+	ck_assert_int_eq(store_run_acquire(&l, SPAN("a"), 10000), 'B');
+	here.now.us += 2 * MSEC;
+	ck_assert_int_eq(store_run_acquire(&l, SPAN("a"), 10000), 'G');
+	store_run_crash(&l);
+	here.remote = true;
+	store_run_begin(&l, REBOOT);
+	store_run_crash(&l);
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
+}
+END_TEST
+
+START_TEST(a_reboot_that_took_the_file_with_it_ends_nothing_that_another_host_may_believe)
+{
+	here.guard_us = 30603 * MSEC;
+	here.now.us = 5 * SEC;
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_FIRST); /* nobody but local clients */
+	here.remote = true;
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
+	ck_assert_int_eq(next_run_finds(""), STATE_CRASH);
+	here.now.us = here.guard_us - 1;
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
+	here.now.us = here.guard_us;
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_FIRST);
+}
+END_TEST
+
+/* The folder may have ended with the one before, and the clients of other hosts did not. */
+START_TEST(no_file_in_a_container_that_began_a_moment_ago_is_a_crash)
+{
+	struct store_run l;
+
+	here.guard_us = 30603 * MSEC;
+	here.now.us = 1000 * SEC;
+	here.began.us = here.now.us - here.guard_us + 1;
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_FIRST);
+	here.remote = true;
+	store_run_open(&l, BOOT);
+	ck_assert_int_eq(l.found, STATE_CRASH);
+	ck_assert(!l.state.rebooted);
+	store_run_crash(&l);
+	here.began.us--;
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_FIRST);
+}
+END_TEST
+
+START_TEST(what_is_unknown_of_another_boot_was_promised_before_this_one)
+{
+	struct store_run l;
+
+	here.remote = true;
+	here.guard_us = 30603 * MSEC;
+	here.now.us = 5 * SEC;
+	store_run_begin(&l, BOOT);
+	ck_assert(l.state.rebooted);
+	store_run_crash(&l);
+	/* In the same boot it crashed who knows when. */
+	here.now.us = 100 * SEC;
+	store_run_begin(&l, BOOT);
+	ck_assert_int_eq(l.found, STATE_CRASH);
+	ck_assert(!l.state.rebooted);
+	store_run_crash(&l);
+	here.now.us = 7 * SEC;
+	store_run_begin(&l, REBOOT);
+	ck_assert_int_eq(l.found, STATE_CRASH);
+	ck_assert(l.state.rebooted);
+	store_run_join(&l);
+	store_run_end(&l);
+	/* A clean end tells what is left: nothing is unknown. */
+	store_run_open(&l, BOOT);
+	ck_assert_int_eq(l.found, STATE_CLEAN);
+	ck_assert(!l.state.rebooted);
+	store_run_crash(&l);
+}
+END_TEST
+
+START_TEST(other_hosts_may_believe_in_what_the_run_before_the_last_promised)
+{
+	struct store_run l;
+
+	here.remote = true;
+	here.lease_us = 30 * SEC;
+	store_run_begin(&l, BOOT);
+	ck_assert_int_eq(store_run_acquire(&l, SPAN("a"), 30000), 'G');
+	store_run_end(&l);
+	here.remote = false; /* it listens on loopback only from now on */
+	store_run_begin(&l, BOOT);
+	store_run_end(&l);
+	here.now.us = 5 * SEC;
+	store_run_begin(&l, REBOOT);
+	ck_assert_int_eq(l.found, STATE_CLEAN);
+	ck_assert_int_eq(store_run_acquire(&l, SPAN("a"), 1000), 'B');
+	here.now.us += 61 * SEC;
+	store_run_end(&l);
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_FIRST);
+}
+END_TEST
+
+Suite *state_reboot_suite(void)
+{
+	Suite *suite = suite_create("state_reboot");
+	TCase *reboot = tcase_create("reboot");
+
+	tcase_add_checked_fixture(reboot, store_runs_start, store_runs_stop);
+	tcase_add_test(reboot, a_reboot_ends_what_only_local_clients_believed);
+	tcase_add_test(reboot, a_reboot_ends_nothing_that_another_host_may_believe);
+	tcase_add_test(reboot, a_reboot_that_took_the_file_with_it_ends_nothing_that_another_host_may_believe);
+	tcase_add_test(reboot, no_file_in_a_container_that_began_a_moment_ago_is_a_crash);
+	tcase_add_test(reboot, what_is_unknown_of_another_boot_was_promised_before_this_one);
+	tcase_add_test(reboot, other_hosts_may_believe_in_what_the_run_before_the_last_promised);
+	suite_add_tcase(suite, reboot);
+	return suite;
+}
