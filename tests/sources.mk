@@ -12,14 +12,17 @@ FIXTURE := \
 	tests/fixture/cluster_stores.c \
 	tests/fixture/fake_daemon.c \
 	tests/fixture/fake_redis.c \
+	tests/fixture/files.c \
 	tests/fixture/journal_run.c \
 	tests/fixture/link_to_fake.c \
+	tests/fixture/loop.c \
 	tests/fixture/net_loop.c \
 	tests/fixture/random_calls.c \
 	tests/fixture/random_clients.c \
 	tests/fixture/random_due.c \
 	tests/fixture/random_restarts.c \
 	tests/fixture/random_stores.c \
+	tests/fixture/random_story.c \
 	tests/fixture/real_redis.c \
 	tests/fixture/real_upstream.c \
 	tests/fixture/redis_pair.c \

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* conf/: what a reload finds and takes over, and the password file. */
-#include "conf/conf.h"
-
 #include "conf/schema.h"
 #include "conf/source.h"
 #include "daemon/internal.h"
+#include "tests/fixture/loaded_conf.h"
 
 #include <check.h>
 #include <errno.h>
@@ -12,29 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define MS     INT64_C(1000)
-#define SECOND INT64_C(1000000)
-
-static struct conf conf;
-static struct conf_report report;
-
-static void begin(void)
-{
-	conf_init(&conf);
-	report = (struct conf_report){0};
-}
-
-static void end(void)
-{
-	conf_report_print(&report);
-	conf_release(&conf);
-}
-
-static int load(const char *text)
-{
-	return conf_load_text(&conf, "test.yaml", text, strlen(text), &report);
-}
 
 struct change {
 	unsigned count;

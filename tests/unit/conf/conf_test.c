@@ -1,35 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* conf/: the whole of it, through conf.h; the wording of messages is held by tests/conf. */
-#include "conf/conf.h"
-
 #include "conf/schema.h"
+#include "tests/fixture/loaded_conf.h"
 
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define MS     INT64_C(1000)
-#define SECOND INT64_C(1000000)
-
-static struct conf conf;
-static struct conf_report report;
-
-static void begin(void)
-{
-	conf_init(&conf);
-	report = (struct conf_report){0};
-}
-
-static void end(void)
-{
-	conf_report_print(&report);
-	conf_release(&conf);
-}
-
-static int load(const char *text)
-{
-	return conf_load_text(&conf, "test.yaml", text, strlen(text), &report);
-}
 
 START_TEST(the_defaults_are_those_of_the_table)
 {

@@ -4,8 +4,6 @@
 
 #include <check.h>
 
-#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
-
 START_TEST(a_free_lock_is_granted_after_one_round_trip)
 {
 	static const unsigned nodes[] = {1, 3, 5};

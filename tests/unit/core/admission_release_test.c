@@ -5,22 +5,6 @@
 
 #include <check.h>
 
-#define TURN_US (40 * MSEC)
-
-static void holds_many(unsigned k)
-{
-	says_of_many(k, "LOCK", "");
-	hears_of_many(k);
-}
-
-static void turns_pass(unsigned turns)
-{
-	for (unsigned i = 0; i < turns; i++) {
-		passes(TURN_US);
-		serves(0, waiting_at(0));
-	}
-}
-
 START_TEST(unlocks_that_are_waited_for_come_a_window_at_a_time)
 {
 	begins_with_window(3, 4);
@@ -52,17 +36,6 @@ START_TEST(an_unlock_that_waits_for_its_turn_is_not_refused_meanwhile)
 	hears_nothing(1);
 }
 END_TEST
-
-/* All renewals take 4.8 s; once half of a lease is over they take every turn. */
-static void begins_with_a_crowd_that_is_due(void)
-{
-	begins_with_window(1, 1);
-	for (unsigned k = 1; k <= 3; k++)
-		holds_many(k);
-	passes(3330 * MSEC);
-	feels(0, MOOD_SILENT);
-	passes(4 * MSEC);
-}
 
 /* Its key ends by itself first. */
 START_TEST(an_unlock_whose_turn_does_not_come_is_told_that_the_stores_were_busy)

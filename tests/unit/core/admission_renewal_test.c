@@ -4,16 +4,6 @@
 
 #include <check.h>
 
-#define TURN_US (40 * MSEC) /* of one renewal: all of them take 4.8 s */
-
-static void turns_pass(unsigned turns)
-{
-	for (unsigned i = 0; i < turns; i++) {
-		passes(TURN_US);
-		serves(0, waiting_at(0));
-	}
-}
-
 /* The renewal that was late does not answer it: its own turn does. */
 START_TEST(an_extend_that_waits_for_its_turn_is_answered_although_a_late_renewal_succeeds)
 {

@@ -220,29 +220,6 @@ START_TEST(a_wake_up_is_no_reason_to_look_at_who_waits_for_a_turn)
 }
 END_TEST
 
-#define TURN_US (40 * MSEC) /* of one renewal: all of them take 4.8 s */
-
-static void turns_pass(unsigned turns)
-{
-	for (unsigned i = 0; i < turns; i++) {
-		passes(TURN_US);
-		ck_assert_uint_le(waiting_at(0), 1 + 1); /* and a probe */
-		serves(0, waiting_at(0));
-	}
-}
-
-static void begins_with_a_crowd_that_is_due(void)
-{
-	begins_with_window(1, 1);
-	for (unsigned k = 1; k <= 3; k++) {
-		says_of_many(k, "LOCK", "");
-		ck_assert_uint_eq(grants(k), MANY);
-	}
-	passes(3330 * MSEC);
-	feels(0, MOOD_SILENT);
-	passes(4 * MSEC);
-}
-
 START_TEST(who_asks_has_every_other_turn_until_half_of_a_lease_is_over)
 {
 	begins_with_a_crowd_that_is_due();

@@ -4,19 +4,12 @@
 
 #include <check.h>
 
-#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
-#define ROW_A "\\* name=a fence=* valid_ms=* count=1"
-
 static struct secret s1;
 static const unsigned sizes[] = {1, 3, 5};
 
 static void held_by_1(unsigned nodes, const char *fields)
 {
-	cluster_begin(nodes);
-	passes(2 * SEC);
-	s1 = says_hello(1, "grace=30s");
-	says(1, "LOCK a %s", fields);
-	hears(1, "OK name=a *");
+	held_with_grace(nodes, "grace=30s", fields, &s1);
 }
 
 START_TEST(what_is_left_of_a_lease_without_renewal_is_adopted)

@@ -5,24 +5,12 @@
 
 #include <check.h>
 
-#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
-#define ROW_A "\\* name=a fence=* valid_ms=* count=1"
-
 static struct secret s1;
 static int64_t fence;
 
-static void held_with_grace(const char *fields)
-{
-	cluster_begin(3);
-	passes(2 * SEC);
-	s1 = says_hello(1, fields);
-	says(1, "LOCK a");
-	fence = number_in(hears(1, GRANT), "fence");
-}
-
 START_TEST(what_was_lost_meanwhile_is_told_right_after_the_ok)
 {
-	held_with_grace("grace=60s");
+	fence = held_with_grace(3, "grace=60s", "", &s1);
 	says(1, "LOCK b renew=no ttl=2s");
 	ignores(1);
 	goes(1, GONE_HANGUP);
@@ -49,7 +37,7 @@ END_TEST
 
 START_TEST(show_and_list_say_that_the_holder_has_no_connection)
 {
-	held_with_grace("name=w grace=20s");
+	fence = held_with_grace(3, "name=w grace=20s", "", &s1);
 	goes(1, GONE_HANGUP);
 	passes(5 * SEC);
 	says(2, "SHOW a");
@@ -76,7 +64,7 @@ static void daemon_is_back(void)
 
 static void adoption_is_under_way(void)
 {
-	held_with_grace("grace=30s");
+	fence = held_with_grace(3, "grace=30s", "", &s1);
 	daemon_is_back();
 }
 
@@ -238,7 +226,7 @@ END_TEST
 /* A name that was lost meanwhile is taken anew behind RESUME: the loss comes before the grant. */
 START_TEST(a_loss_is_told_before_its_name_is_taken_anew)
 {
-	held_with_grace("grace=30s");
+	fence = held_with_grace(3, "grace=30s", "", &s1);
 	says(1, "LOCK b ttl=1s renew=no");
 	hears(1, "OK name=b *");
 	daemon_is_back();

@@ -7,8 +7,6 @@
 
 #include <check.h>
 
-#define ROW_A "\\* name=a fence=* valid_ms=* count=1"
-
 static struct secret s1;
 
 /* Session 1 holds a at daemon 0. Daemon 2 stands by for others. */

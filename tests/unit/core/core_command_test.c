@@ -5,8 +5,6 @@
 #include <check.h>
 #include <stdio.h>
 
-#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
-
 static void cluster_limited(unsigned locks, unsigned waiting)
 {
 	cluster_open(1);

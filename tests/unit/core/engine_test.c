@@ -4,8 +4,6 @@
 
 #include <check.h>
 
-#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
-
 static void held_by_1(unsigned nodes)
 {
 	cluster_begin(nodes);
@@ -286,19 +284,9 @@ END_TEST
 
 /* --- splits --- */
 
-static void three_daemons(void)
-{
-	cluster_begin(3);
-	daemon_starts(1);
-	daemon_starts(2);
-	passes(2 * SEC);
-	for (unsigned d = 0; d < 3; d++)
-		session_opens(d + 1, d);
-}
-
 START_TEST(three_daemons_that_split_the_votes_all_try_again)
 {
-	three_daemons();
+	three_daemons(3);
 	for (unsigned i = 0; i < 3; i++)
 		feels(i, MOOD_SILENT);
 	for (unsigned k = 1; k < 4; k++)

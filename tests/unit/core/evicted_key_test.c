@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/renew.c: keys that stores have lost although they vouched for them, by DEL or by eviction. */
-#include "tests/fixture/cluster.h"
+#include "tests/fixture/held_lock.h"
 
 #include <check.h>
-
-static void held_after_lock(unsigned nodes, const char *request)
-{
-	cluster_begin(nodes);
-	passes(2 * SEC);
-	says(1, "%s", request);
-	hears(1, "OK name=a fence=* valid_ms=* ttl_ms=* count=1");
-}
 
 START_TEST(a_key_that_one_store_lost_is_put_back_with_a_word_in_the_log)
 {

@@ -6,9 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
-#define G_US  (30603 * MSEC) /* 30 s * 1.02 + 3 ms */
-
 START_TEST(a_fence_that_fell_back_is_proof_of_lost_memory)
 {
 	cluster_begin(3);
@@ -20,7 +17,7 @@ START_TEST(a_fence_that_fell_back_is_proof_of_lost_memory)
 	cluster.node[0].fence_lost = 0;
 	says(1, "CHECK a");
 	hears(1, "OK *");
-	passes(G_US + SEC);
+	passes(QUARANTINE_US + SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
 END_TEST
@@ -42,7 +39,7 @@ START_TEST(a_marker_that_a_quarantine_has_replaced_is_never_trusted_again)
 	marker_is_set(0, marker);
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: its marker was set back");
-	passes(G_US - 2 * SEC);
+	passes(QUARANTINE_US - 2 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: its marker was set back");
 	passes(3 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
@@ -62,7 +59,7 @@ START_TEST(what_spoke_against_a_marker_is_settled_by_the_one_that_replaces_it)
 	cluster.node[0].fence_lost = 10;
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "refused: it is a slave: only a master may hold locks");
-	passes(G_US);
+	passes(QUARANTINE_US);
 	cluster.node[0].probe.role = (struct span){NULL, 0};
 	cluster.node[0].fence_lost = 0;
 	marker[strlen(marker) - 1] ^= 1;
@@ -85,10 +82,10 @@ START_TEST(a_quarantine_that_was_over_begins_anew_when_its_marker_comes_back)
 	cluster.node[0].fence_lost = 0;
 	snprintf(marker, sizeof(marker), "%s", marker_of(0));
 	ck_assert_int_eq(marker[0], 'q');
-	passes(G_US + SEC);
+	passes(QUARANTINE_US + SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 	marker_is_set(0, marker);
-	passes(G_US - SEC);
+	passes(QUARANTINE_US - SEC);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: its marker was set back");
 	passes(3 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
@@ -108,9 +105,9 @@ START_TEST(tokens_grow_when_clocks_are_set_back_and_a_store_forgets)
 	comes(2);
 	passes(SEC);
 	for (unsigned i = 0; i < 3; i++)
-		cluster.node[i].clock_us = -(G_US + 4 * SEC);
+		cluster.node[i].clock_us = -(QUARANTINE_US + 4 * SEC);
 	restarts_blank(0);
-	passes(G_US + 2 * SEC);
+	passes(QUARANTINE_US + 2 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 	feels(1, MOOD_SILENT);
 	says(1, "LOCK a");
@@ -134,7 +131,7 @@ START_TEST(a_fence_of_another_run_is_no_evidence)
 	/* It comes back blank, and as a replica for a while, so that it is only looked at; meanwhile another daemon sees to its quarantine. */
 	cluster.node[0].probe.role = SPAN("slave");
 	restarts_blank(0);
-	passes(G_US + SEC);
+	passes(QUARANTINE_US + SEC);
 	ck_assert_str_eq(store_state(0, 0), "refused: it is a slave: only a master may hold locks");
 	ck_assert(strstr(marker, former) && strlen(former) == strlen(cluster.node[0].run_id));
 	for (run = marker; (run = strstr(run, former));)

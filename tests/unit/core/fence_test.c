@@ -4,8 +4,6 @@
 
 #include <check.h>
 
-#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
-
 /* Of store 0 the fence is ahead, so that its base is not the others'. */
 static void cluster_with_fence_ahead(unsigned nodes, int64_t ahead)
 {

@@ -4,8 +4,6 @@
 
 #include <check.h>
 
-#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
-
 static void stores_are_polled(void)
 {
 	cluster_open(3);

@@ -6,8 +6,7 @@
 #include <check.h>
 #include <stdio.h>
 
-#define OLD_G_US (30603 * MSEC) /* 30 s * 1.02 + 3 ms */
-#define NEW_G_US (5103 * MSEC)
+#define NEW_QUARANTINE_US (5103 * MSEC)
 #define TOO_FEW  "refused: too few servers of the set before are taken over: see CHANGING THE SERVERS in redlockd(8)"
 
 /* Daemon 1 will be of the next generation. */
@@ -33,7 +32,7 @@ START_TEST(a_smaller_max_lease_waits_for_the_promises_of_the_larger)
 	next_generation(5 * SEC);
 	daemon_starts(1);
 	daemon_ends(0);
-	nobody_is_joined_before(OLD_G_US, 3);
+	nobody_is_joined_before(QUARANTINE_US, 3);
 }
 END_TEST
 
@@ -57,7 +56,7 @@ START_TEST(servers_that_forgot_the_larger_one_wait_for_it_as_long_as_one_remembe
 	feels(2, _i ? MOOD_SILENT : MOOD_WELL);
 	daemon_starts(1);
 	feels(2, MOOD_WELL); /* after the other two were begun to be timed */
-	nobody_is_joined_before(OLD_G_US, 3);
+	nobody_is_joined_before(QUARANTINE_US, 3);
 }
 END_TEST
 
@@ -71,12 +70,12 @@ START_TEST(a_start_in_between_knows_it_from_the_new_markers)
 	daemon_ends(1);
 	restarts_blank(0);
 	daemon_starts(1);
-	nobody_is_joined_before(OLD_G_US, 3);
+	nobody_is_joined_before(QUARANTINE_US, 3);
 	/* By then its promises had ended, and the markers name it no more. */
 	daemon_ends(1);
 	restarts_blank(1);
 	daemon_starts(1);
-	passes(NEW_G_US + 20 * MSEC);
+	passes(NEW_QUARANTINE_US + 20 * MSEC);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 3);
 }
 END_TEST
@@ -87,10 +86,10 @@ START_TEST(once_all_are_taken_over_and_its_promises_have_ended_the_larger_one_is
 	daemon_ends(0);
 	next_generation(5 * SEC);
 	daemon_starts(1);
-	passes(OLD_G_US + SEC);
+	passes(QUARANTINE_US + SEC);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 3);
 	restarts_blank(0);
-	passes(NEW_G_US - 20 * MSEC);
+	passes(NEW_QUARANTINE_US - 20 * MSEC);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 2);
 	passes(40 * MSEC);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 3);
@@ -105,10 +104,10 @@ START_TEST(a_server_that_was_never_seen_under_the_new_one_waits_for_the_larger_w
 	daemon_ends(0);
 	next_generation(5 * SEC);
 	daemon_starts(1);
-	passes(2 * OLD_G_US);
+	passes(2 * QUARANTINE_US);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 2);
 	restarts_blank(0);
-	passes(OLD_G_US - 20 * MSEC);
+	passes(QUARANTINE_US - 20 * MSEC);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 2);
 	passes(40 * MSEC);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 3);
@@ -125,7 +124,7 @@ START_TEST(a_marker_of_an_earlier_version_names_no_bound_and_no_set)
 	daemon_ends(1);
 	next_generation(5 * SEC);
 	daemon_starts(1);
-	nobody_is_joined_before(NEW_G_US, 1);
+	nobody_is_joined_before(NEW_QUARANTINE_US, 1);
 }
 END_TEST
 
@@ -162,7 +161,7 @@ START_TEST(another_set_serves_once_the_old_one_has_no_quorum_any_more)
 	if (_i)
 		restarts_blank(0);
 	daemon_starts(1);
-	nobody_is_joined_before(OLD_G_US, 5);
+	nobody_is_joined_before(QUARANTINE_US, 5);
 }
 END_TEST
 
@@ -173,7 +172,7 @@ START_TEST(another_set_does_not_serve_while_the_old_one_may_have_a_quorum_that_i
 	restarts_blank(0);
 	restarts_blank(1);
 	daemon_starts(1);
-	passes(OLD_G_US + 2 * SEC);
+	passes(QUARANTINE_US + 2 * SEC);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 0);
 	for (unsigned i = 0; i < 5; i++)
 		ck_assert_str_eq(store_state(1, i), TOO_FEW);
@@ -210,10 +209,10 @@ START_TEST(new_servers_that_joined_alone_do_not_vouch_for_the_end_of_the_old_set
 	session_opens(2, 1);
 	for (unsigned i = 0; i < 3; i++)
 		cluster.node[i].up = true;
-	passes(OLD_G_US + 2 * SEC);
+	passes(QUARANTINE_US + 2 * SEC);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 2);
 	daemon_node_event(1, 0, EVENT_NODE_UP);
-	passes(OLD_G_US + 2 * SEC);
+	passes(QUARANTINE_US + 2 * SEC);
 	says(1, "LOCK a");
 	hears(1, "OK name=a *");
 	says(2, "LOCK a ttl=2s"); /* the cluster sees to it that nobody else has it */
@@ -222,7 +221,7 @@ START_TEST(new_servers_that_joined_alone_do_not_vouch_for_the_end_of_the_old_set
 	hears(2, "ERR QUORUM *");
 	daemon_node_event(1, 1, EVENT_NODE_UP);
 	ignores(1);
-	passes(OLD_G_US + 2 * SEC);
+	passes(QUARANTINE_US + 2 * SEC);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 4);
 	/* What has lost its marker since is no reason to wait for the old set again. */
 	for (unsigned i = 0; i < 2; i++) {
@@ -231,9 +230,9 @@ START_TEST(new_servers_that_joined_alone_do_not_vouch_for_the_end_of_the_old_set
 		cluster.node[i].up = true;
 		daemon_node_event(1, i, EVENT_NODE_UP);
 	}
-	passes(OLD_G_US + 2 * SEC);
+	passes(QUARANTINE_US + 2 * SEC);
 	daemon_node_event(1, 2, EVENT_NODE_UP);
-	passes(OLD_G_US + 2 * SEC);
+	passes(QUARANTINE_US + 2 * SEC);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 5);
 	ignores(1);
 }
@@ -247,7 +246,7 @@ START_TEST(the_second_that_is_taken_over_and_must_not_be_used_is_waited_for)
 	daemon_starts(2);
 	cluster.node[0].up = cluster.node[1].up = true;
 	session_opens(2, 2);
-	passes(OLD_G_US + 2 * SEC);
+	passes(QUARANTINE_US + 2 * SEC);
 	ck_assert_str_eq(store_state(2, 4), TOO_FEW);
 	says(1, "LOCK a");
 	hears(1, "OK name=a *");
@@ -263,7 +262,7 @@ START_TEST(the_second_that_is_taken_over_and_must_not_be_used_is_waited_for)
 	passes(2 * SEC);
 	ck_assert_uint_eq(figure(2, METRIC_NODES_JOINED), 0);
 	cluster.node[0].probe.role = SPAN("master");
-	passes(OLD_G_US + 2 * SEC);
+	passes(QUARANTINE_US + 2 * SEC);
 	ck_assert_uint_eq(figure(2, METRIC_NODES_JOINED), 4);
 	hears(2, "OK name=a *");
 	ignores(1);
@@ -277,12 +276,12 @@ START_TEST(what_was_taken_over_before_a_start_counts)
 	passes(10 * SEC);
 	daemon_ends(1);
 	daemon_starts(1);
-	nobody_is_joined_before(OLD_G_US, 5);
+	nobody_is_joined_before(QUARANTINE_US, 5);
 	/* And later nobody asks for it any more. */
 	restarts_blank(0);
 	restarts_blank(1);
 	restarts_blank(2);
-	passes(OLD_G_US + SEC);
+	passes(QUARANTINE_US + SEC);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 5);
 }
 END_TEST

@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Half-close: rounds under way are finished and answered, who would wait is cancelled, then the session ends. */
+#include "tests/fixture/held_lock.h"
 #include "tests/fixture/resumable.h"
 
 #include <check.h>
-
-#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
-
-static void held_by_1(void)
-{
-	cluster_begin(3);
-	passes(2 * SEC);
-	says(1, "LOCK a");
-	hears(1, GRANT);
-	says(2, "LOCK a wait=1m");
-}
 
 START_TEST(what_was_read_before_the_end_of_input_is_answered_in_order)
 {
@@ -50,7 +40,7 @@ END_TEST
 
 START_TEST(a_tagged_extend_under_way_at_the_end_of_input_is_finished_and_then_the_session_ends)
 {
-	held_by_1();
+	held_and_waited_for();
 	all_feel(MOOD_SILENT);
 	says(1, "@x EXTEND a");
 	half_closes(1);
@@ -63,7 +53,7 @@ END_TEST
 
 START_TEST(what_queues_behind_a_holder_is_cancelled_at_the_end_of_input)
 {
-	held_by_1();
+	held_and_waited_for();
 	says(2, "@y LOCK b wait=1m");
 	hears(2, "@y OK name=b *");
 	half_closes(2);
@@ -90,7 +80,7 @@ END_TEST
 
 START_TEST(a_wait_that_comes_after_the_end_of_input_was_read_does_not_wait)
 {
-	held_by_1();
+	held_and_waited_for();
 	all_feel(MOOD_SILENT);
 	says(3, "LOCK b");
 	says(3, "LOCK a wait=1m");
@@ -151,7 +141,7 @@ END_TEST
 
 START_TEST(who_is_about_to_end_its_input_waits_for_nobody_and_is_read_to_the_end)
 {
-	held_by_1();
+	held_and_waited_for();
 	says(3, "LOCK b");
 	hears(3, "OK name=b *");
 	says(3, "LOCK a wait=forever");
@@ -201,7 +191,7 @@ START_TEST(who_is_about_to_end_its_input_behind_a_wait_leaves_its_connection_whe
 {
 	struct secret s;
 
-	held_by_1();
+	held_and_waited_for();
 	s = says_hello(3, "grace=1m");
 	says(3, "LOCK b");
 	hears(3, "OK name=b *");

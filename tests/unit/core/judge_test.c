@@ -6,8 +6,6 @@
 
 #include <check.h>
 
-#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
-
 START_TEST(a_replica_is_refused_and_welcome_once_it_is_a_master)
 {
 	cluster_begin(3);

@@ -90,12 +90,6 @@ END_TEST
 
 /* --- answers of before a jump that come after it was known --- */
 
-static void hosts_stand_still(int64_t us)
-{
-	for (unsigned i = 0; i < cluster.conf.nodes; i++)
-		cluster.node[i].clock_us += us;
-}
-
 START_TEST(a_store_that_is_slow_when_others_show_a_stop_is_not_marked)
 {
 	cluster_begin(3);
@@ -103,7 +97,7 @@ START_TEST(a_store_that_is_slow_when_others_show_a_stop_is_not_marked)
 	feels(_i, MOOD_TARDY);
 	says(1, "LOCK a");
 	passes(MSEC);
-	hosts_stand_still(2 * SEC);
+	clocks_go_on_without_us(2 * SEC);
 	says(2, "LOCK b"); /* all are asked: the others show the stop */
 	passes(20 * MSEC);
 	feels(_i, MOOD_WELL);
@@ -128,10 +122,10 @@ START_TEST(a_store_that_shows_a_part_of_a_stop_and_then_the_rest_is_not_marked)
 	all_feel(MOOD_SILENT);
 	says(1, "LOCK a");
 	passes(MSEC);
-	hosts_stand_still(SEC);
+	clocks_go_on_without_us(SEC);
 	cluster.node[0].clock_us += own;
 	feels(0, MOOD_TARDY); /* carried out now */
-	hosts_stand_still(SEC);
+	clocks_go_on_without_us(SEC);
 	feels(0, MOOD_SILENT);
 	serves(0, 1);
 	ck_assert_str_eq(store_state(0, 0), "probing: its clock jumped ahead, or ours stood still: the others are asked");

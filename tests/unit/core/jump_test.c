@@ -7,13 +7,6 @@
 #define ASKING "probing: its clock jumped ahead, or ours stood still: the others are asked"
 #define JUMPED "quarantine: its clock jumped ahead: keys may have expired early"
 
-/* What this host's clocks did not count, the stores' did. */
-static void stands_still(int64_t us)
-{
-	for (unsigned i = 0; i < cluster.conf.nodes; i++)
-		cluster.node[i].clock_us += us;
-}
-
 static void nobody_is_marked(void)
 {
 	for (unsigned i = 0; i < cluster.conf.nodes; i++) {
@@ -27,7 +20,7 @@ START_TEST(a_host_that_stood_still_marks_no_store)
 {
 	cluster_begin(3 + 2 * (_i % 2));
 	passes(3 * SEC);
-	stands_still(_i < 2 ? 80 * MSEC : 20 * SEC);
+	clocks_go_on_without_us(_i < 2 ? 80 * MSEC : 20 * SEC);
 	passes(3 * SEC);
 	nobody_is_marked();
 	ck_assert(was_logged("stood-still for_ms=*"));
@@ -39,7 +32,7 @@ START_TEST(clocks_that_drift_apart_while_a_host_stands_still_mark_no_store)
 {
 	cluster_begin(3);
 	passes(3 * SEC);
-	stands_still(_i ? 100 * SEC : 20 * SEC);
+	clocks_go_on_without_us(_i ? 100 * SEC : 20 * SEC);
 	cluster.node[_i].clock_us += 150 * MSEC;
 	cluster.node[2].clock_us -= _i ? 800 * MSEC : 0;
 	passes(3 * SEC);
@@ -57,7 +50,7 @@ START_TEST(what_a_host_holds_ends_earlier_by_as_long_as_it_stood_still)
 	says(1, "LOCK a renew=no");
 	before = number_in(hears(1, "OK name=a *"), "valid_ms");
 	passes(100 * MSEC);
-	stands_still(2 * SEC);
+	clocks_go_on_without_us(2 * SEC);
 	passes(SEC); /* the health of each store is asked once a second */
 	says(1, "CHECK a");
 	ck_assert_int_eq(number_in(hears(1, "OK name=a *"), "valid_ms"), before - 100 - 1000 - 2000);
@@ -74,7 +67,7 @@ START_TEST(the_votes_of_a_store_out_of_reach_end_earlier_too)
 	says(1, "LOCK a renew=no");
 	before = number_in(hears(1, "OK name=a *"), "valid_ms");
 	falls(2);
-	stands_still(2 * SEC);
+	clocks_go_on_without_us(2 * SEC);
 	passes(SEC);
 	restarts_blank(1);
 	/* Two votes are left of which one is of the store that nobody has asked since. */
@@ -93,7 +86,7 @@ START_TEST(a_stop_that_is_a_jump_at_one_store_and_within_the_drift_of_another_is
 	passes(1900 * MSEC);
 	falls(0);
 	comes(0); /* it was heard of just now, the others most of a second ago */
-	stands_still(52 * MSEC);
+	clocks_go_on_without_us(52 * MSEC);
 	feels(1 + _i, MOOD_SILENT);
 	feels(2 - _i, MOOD_TARDY);
 	says(1, "LOCK a");
@@ -148,7 +141,7 @@ START_TEST(until_it_is_known_whose_clock_jumped_a_store_does_not_count)
 	passes(cluster.conf.timeout_us - MSEC);
 	ck_assert_str_eq(store_state(0, 0), ASKING);
 	if (_i) {
-		stands_still(200 * MSEC);
+		clocks_go_on_without_us(200 * MSEC);
 		cluster.node[0].clock_us -= 200 * MSEC;
 		all_feel(MOOD_WELL);
 		passes(MSEC);
@@ -211,10 +204,10 @@ START_TEST(a_second_stop_while_the_first_is_looked_into_is_a_stop)
 	passes(1500 * MSEC);
 	feels(1, MOOD_SILENT);
 	feels(2, MOOD_SILENT);
-	stands_still(200 * MSEC);
+	clocks_go_on_without_us(200 * MSEC);
 	says(1, "LOCK a");
 	ck_assert_str_eq(store_state(0, 0), ASKING);
-	stands_still(300 * MSEC);
+	clocks_go_on_without_us(300 * MSEC);
 	passes(5 * MSEC);
 	all_feel(MOOD_WELL);
 	passes(SEC);
@@ -230,7 +223,7 @@ START_TEST(a_daemon_that_is_stopped_while_the_others_are_asked_marks_no_store)
 	passes(1500 * MSEC);
 	feels(1, MOOD_SILENT);
 	feels(2, MOOD_SILENT);
-	stands_still(2 * SEC);
+	clocks_go_on_without_us(2 * SEC);
 	says(1, "LOCK a");
 	ck_assert_str_eq(store_state(0, 0), ASKING);
 	if (_i)
@@ -251,9 +244,9 @@ START_TEST(after_a_shorter_stop_a_longer_one_is_known_from_looks_that_came_later
 {
 	cluster_begin(3);
 	passes(1500 * MSEC);
-	stands_still(38 * MSEC);
+	clocks_go_on_without_us(38 * MSEC);
 	passes(1400 * MSEC);
-	stands_still(_i ? 70 * MSEC : 0);
+	clocks_go_on_without_us(_i ? 70 * MSEC : 0);
 	cluster.node[1].clock_us += _i ? 0 : 70 * MSEC;
 	falls(1); /* it is looked at first */
 	comes(1);
@@ -272,7 +265,7 @@ START_TEST(after_a_stop_that_was_seen_late_a_shorter_one_marks_no_store)
 {
 	cluster_begin(3);
 	passes(2050 * MSEC);
-	stands_still(170 * MSEC);
+	clocks_go_on_without_us(170 * MSEC);
 	all_feel(MOOD_SILENT);
 	says(1, "LOCK a");
 	passes(40 * MSEC);
@@ -283,7 +276,7 @@ START_TEST(after_a_stop_that_was_seen_late_a_shorter_one_marks_no_store)
 	passes(300 * MSEC);
 	says(1, "LOCK b");
 	passes(100 * MSEC);
-	stands_still(60 * MSEC);
+	clocks_go_on_without_us(60 * MSEC);
 	feels(0, MOOD_TARDY);
 	feels(1, MOOD_TARDY);
 	feels(2, MOOD_SILENT);
@@ -302,7 +295,7 @@ START_TEST(a_store_that_is_alone_and_jumps_is_quarantined)
 {
 	cluster_begin(1);
 	passes(1500 * MSEC);
-	stands_still(80 * MSEC);
+	clocks_go_on_without_us(80 * MSEC);
 	passes(SEC);
 	ck_assert_str_eq(store_state(0, 0), JUMPED);
 	ck_assert_int_eq(marker_of(0)[0], 'q');
@@ -340,7 +333,7 @@ START_TEST(a_store_that_restarted_meanwhile_is_quarantined_whoever_stood_still)
 {
 	cluster_begin(3);
 	passes(1500 * MSEC);
-	stands_still(200 * MSEC);
+	clocks_go_on_without_us(200 * MSEC);
 	restarts_blank(0);
 	passes(SEC);
 	ck_assert_int_eq(marker_of(0)[0], 'q');

@@ -5,9 +5,6 @@
 #include <check.h>
 #include <stdio.h>
 
-#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
-#define G_US  (30603 * MSEC) /* 30 s * 1.02 + 3 ms */
-
 static void strict(unsigned nodes)
 {
 	cluster_open(nodes);
@@ -22,7 +19,7 @@ START_TEST(a_blank_store_waits_for_its_quarantine)
 	daemon_starts(0);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: it carries no marker: new, restarted blank, or flushed");
 	ck_assert_int_eq(marker_of(0)[0], 'q');
-	passes(G_US - MSEC);
+	passes(QUARANTINE_US - MSEC);
 	ck_assert_int_eq(marker_of(0)[0], 'q');
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
 	passes(MSEC);
@@ -36,7 +33,7 @@ START_TEST(a_longer_lease_of_before_counts_in_the_quarantine)
 	strict(1);
 	cluster.conf.past_lease_us = 2 * cluster.conf.max_lease_us;
 	daemon_starts(0);
-	passes(2 * G_US - 4 * MSEC); /* the constant slack counts once */
+	passes(2 * QUARANTINE_US - 4 * MSEC); /* the constant slack counts once */
 	ck_assert_int_eq(marker_of(0)[0], 'q');
 	passes(MSEC);
 	ck_assert_int_eq(marker_of(0)[0], 'j');
@@ -48,7 +45,7 @@ START_TEST(a_join_lifts_the_fence_above_every_token_issued)
 	strict(1);
 	memory_set_fence(cluster.node[0].memory, CLUSTER_WALL_US);
 	daemon_starts(0);
-	passes(G_US);
+	passes(QUARANTINE_US);
 	ck_assert_int_eq(memory_fence(cluster.node[0].memory), CLUSTER_WALL_US + cluster.now.us + cluster.conf.skew_us);
 	says(1, "LOCK a");
 	ck_assert_int_gt(number_in(hears(1, GRANT), "fence"), CLUSTER_WALL_US + cluster.now.us + cluster.conf.skew_us);
@@ -72,7 +69,7 @@ START_TEST(a_restarted_store_is_quarantined_though_its_data_survived)
 	strcpy(cluster.node[0].run_id, "another-run");
 	comes(0);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: it was restarted, replaced or taken over");
-	passes(G_US);
+	passes(QUARANTINE_US);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
 END_TEST
@@ -95,7 +92,7 @@ START_TEST(a_change_of_its_replication_id_is_a_restart)
 	cluster.node[0].probe.replid = SPAN("promoted");
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: it was restarted, replaced or taken over");
-	passes(G_US);
+	passes(QUARANTINE_US);
 }
 END_TEST
 
@@ -136,11 +133,11 @@ START_TEST(a_second_loss_in_a_quarantine_begins_it_anew)
 {
 	strict(1);
 	daemon_starts(0);
-	passes(G_US - 500 * MSEC);
+	passes(QUARANTINE_US - 500 * MSEC);
 	is_flushed(0);
 	passes(SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
-	passes(G_US - 2 * SEC);
+	passes(QUARANTINE_US - 2 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
 	passes(3 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 1);
@@ -151,13 +148,13 @@ START_TEST(a_loss_between_the_last_look_and_the_join_is_seen)
 {
 	strict(1);
 	daemon_starts(0);
-	passes(G_US - MSEC);
+	passes(QUARANTINE_US - MSEC);
 	is_flushed(0);
 	passes(MSEC);
 	/* The compare-and-set finds another marker: no join. */
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
 	ck_assert_int_eq(marker_of(0)[0], 'q');
-	passes(G_US);
+	passes(QUARANTINE_US);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 1);
 }
 END_TEST
@@ -175,7 +172,7 @@ START_TEST(a_second_daemon_times_the_quarantine_that_the_first_began_by_its_own_
 	daemon_starts(1);
 	ck_assert_str_eq(marker_of(0), marker);
 	ck_assert_str_eq(store_state(1, 0), "quarantine: another daemon found that it may have lost memory");
-	passes(G_US - 10 * SEC);
+	passes(QUARANTINE_US - 10 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 1);
 	/* The first joined it: that is a marker of case A for the second as well. */
 	passes(2 * SEC);
@@ -188,7 +185,7 @@ START_TEST(of_two_daemons_that_join_at_once_both_are_in)
 	strict(3);
 	daemon_starts(0);
 	daemon_starts(1);
-	passes(G_US + 2 * SEC);
+	passes(QUARANTINE_US + 2 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 3);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 3);
 }
@@ -203,7 +200,7 @@ START_TEST(two_daemons_do_not_open_a_store_that_lost_its_memory_twice)
 	is_flushed(0);
 	passes(2 * SEC);
 	/* For the second daemon it was blank both times: only the value tells one loss from the other. */
-	passes(G_US - 3 * SEC);
+	passes(QUARANTINE_US - 3 * SEC);
 	ck_assert_int_eq(marker_of(0)[0], 'q');
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED) + figure(1, METRIC_NODES_JOINED), 0);
 	passes(4 * SEC);
@@ -223,7 +220,7 @@ START_TEST(eviction_quarantines_a_store_for_all_daemons)
 	session_opens(2, 1);
 	says(2, "LOCK a");
 	hears(2, "ERR QUORUM *");
-	passes(G_US + 2 * SEC);
+	passes(QUARANTINE_US + 2 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED) + figure(1, METRIC_NODES_JOINED), 2);
 }
 END_TEST
@@ -239,11 +236,11 @@ START_TEST(a_connection_that_breaks_does_not_begin_the_quarantine_anew)
 	comes(0);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: it carries no marker: new, restarted blank, or flushed");
 	says(1, "LIST nodes");
-	ck_assert_int_eq(number_in(hears(1, "\\* node=a state=quarantine reason=* left_ms=*"), "left_ms"), (G_US - 25 * SEC) / MSEC);
+	ck_assert_int_eq(number_in(hears(1, "\\* node=a state=quarantine reason=* left_ms=*"), "left_ms"), (QUARANTINE_US - 25 * SEC) / MSEC);
 	ignores(1);
 	says(1, "LOCK a");
-	hears(1, "ERR QUORUM 0 of 1 * retry_ms=5604"); /* G_US - 25 s */
-	passes(G_US - 25 * SEC);
+	hears(1, "ERR QUORUM 0 of 1 * retry_ms=5604"); /* QUARANTINE_US - 25 s */
+	passes(QUARANTINE_US - 25 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
 END_TEST
@@ -268,7 +265,7 @@ START_TEST(a_quarantine_whose_time_is_over_while_out_of_reach_ends_at_once)
 	daemon_starts(0);
 	passes(20 * SEC);
 	falls(0);
-	passes(G_US);
+	passes(QUARANTINE_US);
 	comes(0);
 	passes(MSEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
@@ -287,7 +284,7 @@ START_TEST(a_loss_while_out_of_reach_begins_the_quarantine_anew)
 		strcpy(cluster.node[0].run_id, "another-run"); /* its data, the marker among it, survived */
 	passes(5 * SEC);
 	comes(0);
-	passes(G_US - SEC);
+	passes(QUARANTINE_US - SEC);
 	ck_assert_int_eq(marker_of(0)[0], 'q');
 	passes(SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
-
 START_TEST(one_that_hangs_does_not_keep_two_daemons_from_settling_a_split)
 {
 	cluster_begin(3);

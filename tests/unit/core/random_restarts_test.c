@@ -9,61 +9,14 @@
 #include "tests/fixture/cluster_part.h"
 
 #include <check.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <sys/mman.h>
 
 #define STORIES 1000
 #define STEPS   250
 
-struct restarts restarts;
-struct met met;
-
-/* In memory that the process that runs the tests shares: it tells after a crash, too. */
-static struct {
-	bool ended;
-	uint64_t seed;
-	size_t n;
-	char text[1 << 20];
-} * told;
-
-unsigned below(unsigned bound)
-{
-	return (unsigned)rng_below(&restarts.rng, bound);
-}
-
-bool one_in(unsigned many)
-{
-	return below(many) == 0;
-}
-
-void story(const char *format, ...)
-{
-	size_t room = sizeof(told->text) - told->n;
-	va_list list;
-	int n;
-
-	va_start(list, format);
-	n = vsnprintf(told->text + told->n, room, format, list);
-	va_end(list);
-	if ((size_t)n + 1 >= room)
-		return;
-	told->n += (size_t)n;
-	told->text[told->n++] = '\n';
-}
-
-static void suite_start(void)
-{
-	told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ck_assert(told != MAP_FAILED);
-}
-
 static void suite_stop(void)
 {
-	if (!told->ended)
-		printf("%.*srandom_restarts: REDLOCKD_SEED=%llu begins with this story\n", (int)told->n, told->text,
-		       (unsigned long long)told->seed);
-	munmap(told, sizeof(*told));
+	stories_close("random_restarts");
 }
 
 static void time_passes(void)
@@ -155,8 +108,7 @@ static void story_begins(uint64_t seed)
 {
 	unsigned stores, kind;
 
-	told->n = 0;
-	told->seed = seed;
+	story_of(seed);
 	restarts = (struct restarts){.journaled = true};
 	dues_open();
 	rng_init(&restarts.rng, (uint64_t[]){seed, 11});
@@ -196,7 +148,7 @@ START_TEST(no_promise_is_broken_in_many_runs)
 			story_goes_on();
 		story_ends();
 	}
-	told->ended = true;
+	stories_end();
 	printf("random_restarts: %u runs, %u rows of RESUME, %u cuts of max_lease, %u copies and %u losses of a journal\n", met.runs,
 	       met.rows, met.cuts, met.copies, met.journals_lost);
 	ck_assert(met.runs && met.rows && met.cuts && met.copies && met.journals_lost);
@@ -209,7 +161,7 @@ Suite *random_restarts_suite(void)
 	TCase *c = tcase_create("many runs at random");
 
 	tcase_set_timeout(c, 120);
-	tcase_add_unchecked_fixture(c, suite_start, suite_stop);
+	tcase_add_unchecked_fixture(c, stories_open, suite_stop);
 	tcase_add_test(c, no_promise_is_broken_in_many_runs);
 	suite_add_tcase(s, c);
 	return s;

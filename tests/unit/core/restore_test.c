@@ -5,18 +5,11 @@
 #include <check.h>
 #include <errno.h>
 
-#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
-#define ROW_A "\\* name=a fence=* valid_ms=* count=1"
-
 static struct secret s1;
 
 static void held_by_1(void)
 {
-	cluster_begin(3);
-	passes(2 * SEC);
-	s1 = says_hello(1, "grace=30s name=w1");
-	says(1, "LOCK a");
-	hears(1, GRANT);
+	held_with_grace(3, "grace=30s name=w1", "", &s1);
 }
 
 START_TEST(sessions_without_grace_leave_no_record)

@@ -4,8 +4,6 @@
 
 #include <check.h>
 
-#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
-
 static struct secret s2;
 
 /* Each time that the connection drops there is all of the grace to come back in. */

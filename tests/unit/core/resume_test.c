@@ -4,19 +4,7 @@
 
 #include <check.h>
 
-#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
-#define ROW_A "\\* name=a fence=* valid_ms=* count=1"
-
 static struct secret s1;
-
-static void held_with_grace(const char *grace)
-{
-	cluster_begin(3);
-	passes(2 * SEC);
-	s1 = says_hello(1, grace);
-	says(1, "LOCK a");
-	hears(1, GRANT);
-}
 
 /* --- what is kept --- */
 
@@ -25,7 +13,7 @@ START_TEST(a_dropped_session_keeps_its_locks_and_resume_says_which)
 	static const enum gone how[] = {GONE_HANGUP, GONE_RESET, GONE_KEEPALIVE, GONE_OVERFLOW};
 	int64_t fence;
 
-	held_with_grace("grace=60s");
+	held_with_grace(3, "grace=60s", "", &s1);
 	says(1, "LOCK b owner=t2");
 	says(1, "LOCK b owner=t2");
 	ignores(1);
@@ -48,7 +36,7 @@ END_TEST
 
 START_TEST(quit_ends_a_session_with_grace_at_once)
 {
-	held_with_grace("grace=60s");
+	held_with_grace(3, "grace=60s", "", &s1);
 	says(1, "QUIT");
 	hears(1, "OK");
 	says(2, "LOCK a");
@@ -60,7 +48,7 @@ END_TEST
 
 START_TEST(without_grace_there_is_nothing_to_resume)
 {
-	held_with_grace("name=x");
+	held_with_grace(3, "name=x", "", &s1);
 	resumes(2, &s1);
 	hears(2, "ERR NOTFOUND *");
 	goes(1, GONE_HANGUP);
@@ -73,7 +61,7 @@ END_TEST
 
 START_TEST(grace_may_be_given_up_and_asked_for_again)
 {
-	held_with_grace("grace=60s");
+	held_with_grace(3, "grace=60s", "", &s1);
 	says(1, "HELLO 1 grace=0");
 	hears(1, "OK proto=1 *");
 	resumes(2, &s1);
@@ -89,7 +77,7 @@ END_TEST
 
 START_TEST(a_grace_beyond_the_limit_is_refused_and_changes_nothing)
 {
-	held_with_grace("grace=60s");
+	held_with_grace(3, "grace=60s", "", &s1);
 	says(1, "HELLO 1 name=other grace=101s");
 	hears(1, "ERR LIMIT grace may be at most 100000ms (max_grace)");
 	says(1, "LIST sessions prefix=other");
@@ -103,7 +91,7 @@ END_TEST
 
 START_TEST(half_close_detaches_too)
 {
-	held_with_grace("grace=20s");
+	held_with_grace(3, "grace=20s", "", &s1);
 	half_closes(1);
 	ck_assert(hung_up(1));
 	resumes(2, &s1);
@@ -114,7 +102,7 @@ END_TEST
 
 START_TEST(a_missed_heartbeat_cuts_the_connection_and_loses_nothing)
 {
-	held_with_grace("grace=20s heartbeat=1s");
+	held_with_grace(3, "grace=20s heartbeat=1s", "", &s1);
 	passes(1010 * MSEC);
 	ck_assert(hung_up(1));
 	hears_nothing(1);
@@ -129,7 +117,7 @@ END_TEST
 
 START_TEST(a_flood_of_mistakes_cuts_the_connection_and_loses_nothing)
 {
-	held_with_grace("grace=20s");
+	held_with_grace(3, "grace=20s", "", &s1);
 	for (unsigned i = 0; i < 100; i++)
 		says(1, "NONSENSE");
 	ck_assert(hung_up(1));
@@ -143,7 +131,7 @@ END_TEST
 
 START_TEST(when_the_grace_is_over_what_was_closed_is_free)
 {
-	held_with_grace("grace=3s");
+	held_with_grace(3, "grace=3s", "", &s1);
 	says(2, "LOCK a wait=1m");
 	goes(1, GONE_HANGUP);
 	passes(2990 * MSEC);
@@ -219,7 +207,7 @@ START_TEST(a_wrong_number_or_secret_is_not_found)
 {
 	static const char *const wrong[] = {"0", "99999999999999999999", "-1", "\"\"", "1x"};
 
-	held_with_grace("grace=20s");
+	held_with_grace(3, "grace=20s", "", &s1);
 	goes(1, GONE_HANGUP);
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		says(2, "RESUME %s %s", wrong[i], s1.text);
@@ -245,7 +233,7 @@ END_TEST
 
 START_TEST(resume_is_for_a_session_that_has_nothing)
 {
-	held_with_grace("grace=20s");
+	held_with_grace(3, "grace=20s", "", &s1);
 	goes(1, GONE_HANGUP);
 	says(2, "LOCK b");
 	hears(2, "OK name=b *");
@@ -264,7 +252,7 @@ END_TEST
 
 START_TEST(it_takes_over_and_closes_a_connection_that_still_stands)
 {
-	held_with_grace("name=worker grace=20s");
+	held_with_grace(3, "name=worker grace=20s", "", &s1);
 	resumes(2, &s1);
 	ck_assert(hung_up(1));
 	hears_nothing(1);
@@ -278,7 +266,7 @@ END_TEST
 
 START_TEST(the_secret_serves_again_and_the_last_who_says_it_has_the_session)
 {
-	held_with_grace("grace=20s");
+	held_with_grace(3, "grace=20s", "", &s1);
 	goes(1, GONE_HANGUP);
 	resumes(2, &s1);
 	resumes(3, &s1);
@@ -309,7 +297,7 @@ START_TEST(a_hello_before_resume_is_of_the_session_that_goes_on)
 {
 	struct secret fresh;
 
-	held_with_grace("name=old grace=20s");
+	held_with_grace(3, "name=old grace=20s", "", &s1);
 	goes(1, GONE_HANGUP);
 	fresh = says_hello(2, "name=new grace=5s");
 	ck_assert_int_ne(fresh.serial, s1.serial);

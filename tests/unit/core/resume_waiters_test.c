@@ -4,9 +4,6 @@
 
 #include <check.h>
 
-#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
-#define ROW_A "\\* name=a fence=* valid_ms=* count=1"
-
 static struct secret s2;
 
 START_TEST(a_detached_session_keeps_its_place_and_the_lock_repeated_takes_it)

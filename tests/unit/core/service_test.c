@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
-
 static struct effects effects;
 
 static int told(struct event event)

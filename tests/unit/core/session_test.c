@@ -1,25 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/session.c and how sessions end: what is freed when, half-close, read-ahead, order of answers. */
-#include "tests/fixture/cluster.h"
+#include "tests/fixture/held_lock.h"
 
 #include <check.h>
-
-#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
-
-static void held_by_1(void)
-{
-	cluster_begin(3);
-	passes(2 * SEC);
-	says(1, "LOCK a");
-	hears(1, GRANT);
-	says(2, "LOCK a wait=1m");
-}
 
 /* --- what ends at once, and what at D --- */
 
 START_TEST(quit_frees_at_once)
 {
-	held_by_1();
+	held_and_waited_for();
 	says(1, "QUIT");
 	hears(1, "OK");
 	ck_assert(hung_up(1));
@@ -29,7 +18,7 @@ END_TEST
 
 START_TEST(the_end_of_its_input_frees_at_once)
 {
-	held_by_1();
+	held_and_waited_for();
 	half_closes(1);
 	ck_assert(hung_up(1));
 	hears(2, GRANT);
@@ -38,7 +27,7 @@ END_TEST
 
 START_TEST(a_hang_up_frees_at_once)
 {
-	held_by_1();
+	held_and_waited_for();
 	goes(1, GONE_HANGUP);
 	hears(2, GRANT);
 }
@@ -46,7 +35,7 @@ END_TEST
 
 START_TEST(a_reset_by_this_host_frees_at_once)
 {
-	held_by_1();
+	held_and_waited_for();
 	goes(1, GONE_RESET);
 	hears(2, GRANT);
 }
@@ -78,7 +67,7 @@ END_TEST
 
 START_TEST(an_overflow_of_a_local_session_waits_for_the_deadline_as_well)
 {
-	held_by_1();
+	held_and_waited_for();
 	goes(1, GONE_OVERFLOW);
 	passes(9 * SEC);
 	hears_nothing(2);
@@ -89,7 +78,7 @@ END_TEST
 
 START_TEST(what_a_session_waited_for_is_withdrawn_when_it_ends)
 {
-	held_by_1();
+	held_and_waited_for();
 	says(3, "LOCK a wait=1m");
 	goes(2, GONE_HANGUP);
 	says(1, "UNLOCK a");
@@ -112,7 +101,7 @@ END_TEST
 
 START_TEST(a_missed_heartbeat_is_told_and_frees_at_the_deadline)
 {
-	held_by_1();
+	held_and_waited_for();
 	says(1, "HELLO 1 heartbeat=1s");
 	hears(1, "OK proto=1 *");
 	passes(900 * MSEC);
@@ -144,7 +133,7 @@ END_TEST
 
 START_TEST(a_session_without_a_heartbeat_is_never_ended_for_being_idle)
 {
-	held_by_1();
+	held_and_waited_for();
 	passes(3600 * SEC);
 	ck_assert(!hung_up(1));
 	says(1, "CHECK a");
@@ -157,7 +146,7 @@ END_TEST
 
 START_TEST(a_client_that_is_not_read_is_not_blamed_for_its_silence)
 {
-	held_by_1();
+	held_and_waited_for();
 	says(3, "HELLO 1 heartbeat=1s");
 	says(3, "LOCK a wait=1m");
 	for (unsigned i = 0; i < 256; i++)
@@ -174,7 +163,7 @@ END_TEST
 
 START_TEST(untagged_requests_are_answered_in_order_and_tagged_ones_overtake)
 {
-	held_by_1();
+	held_and_waited_for();
 	says(3, "LOCK a wait=2s");
 	says(3, "PING");
 	says(3, "@p PING");
@@ -211,7 +200,7 @@ END_TEST
 
 START_TEST(reading_stops_at_256_lines_and_goes_on_when_they_are_served)
 {
-	held_by_1();
+	held_and_waited_for();
 	says(3, "LOCK a wait=2s");
 	for (unsigned i = 0; i < 255; i++)
 		says(3, "PING");
@@ -230,7 +219,7 @@ END_TEST
 
 START_TEST(reading_goes_on_when_half_of_what_was_read_ahead_is_served)
 {
-	held_by_1();
+	held_and_waited_for();
 	for (unsigned i = 0; i < 257; i++)
 		says(3, "LOCK a wait=10ms");
 	ck_assert(!is_read(3));
@@ -245,7 +234,7 @@ END_TEST
 
 START_TEST(lines_that_were_too_long_keep_their_place_among_the_others)
 {
-	held_by_1();
+	held_and_waited_for();
 	says(3, "LOCK a wait=2s");
 	says(3, "PING");
 	says_too_much(3);
@@ -260,7 +249,7 @@ END_TEST
 
 START_TEST(a_quit_that_was_read_ahead_takes_its_turn)
 {
-	held_by_1();
+	held_and_waited_for();
 	says(3, "LOCK a wait=2s");
 	says(3, "QUIT");
 	says(3, "PING");

@@ -1,25 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Lines that were read ahead, and a reader who is slower than it asks: EFFECT_AWAIT, EVENT_SENT. */
-#include "tests/fixture/cluster.h"
+#include "tests/fixture/held_lock.h"
 
 #include <check.h>
 #include <errno.h>
 #include <string.h>
 
-#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
-
-static void held_by_1(void)
-{
-	cluster_begin(3);
-	passes(2 * SEC);
-	says(1, "LOCK a");
-	hears(1, GRANT);
-	says(2, "LOCK a wait=1m");
-}
-
 static unsigned pipeline_behind_a_wait(unsigned lines)
 {
-	held_by_1();
+	held_and_waited_for();
 	says(3, "LOCK a wait=2s");
 	for (unsigned i = 0; i < lines; i++)
 		says(3, "HELP");
@@ -109,7 +98,7 @@ END_TEST
 
 START_TEST(who_reads_what_it_was_told_has_given_a_sign_of_run)
 {
-	held_by_1();
+	held_and_waited_for();
 	says(3, "HELLO 1 heartbeat=2s");
 	says(3, "LOCK a wait=1s");
 	for (unsigned i = 0; i < 100; i++)

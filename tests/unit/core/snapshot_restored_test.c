@@ -5,9 +5,6 @@
 #include <check.h>
 #include <stdio.h>
 
-#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
-#define G_US  (30603 * MSEC) /* 30 s * 1.02 + 3 ms */
-
 /* One daemon was cut off while the time of a quarantine ran: for it that is over. The store is set back to a moment in that time, and the other notices. */
 START_TEST(a_quarantine_that_comes_back_is_begun_anew_for_those_who_have_timed_it)
 {
@@ -22,7 +19,7 @@ START_TEST(a_quarantine_that_comes_back_is_begun_anew_for_those_who_have_timed_i
 	ck_assert_int_eq(marker[0], 'q');
 	passes(SEC);
 	daemon_node_event(1, 0, EVENT_NODE_DOWN);
-	passes(G_US);
+	passes(QUARANTINE_US);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 	says(1, "LOCK a ttl=30s");
 	hears(1, "OK *");
@@ -31,7 +28,7 @@ START_TEST(a_quarantine_that_comes_back_is_begun_anew_for_those_who_have_timed_i
 	ck_assert_str_eq(store_state(0, 0), "quarantine: its marker was set back");
 	daemon_node_event(1, 0, EVENT_NODE_UP);
 	runs();
-	passes(G_US - 2 * SEC);
+	passes(QUARANTINE_US - 2 * SEC);
 	ck_assert_str_eq(store_state(1, 0), "quarantine: another daemon found that it may have lost memory");
 	passes(3 * SEC);
 	ck_assert_str_eq(store_state(1, 0), "joined");
@@ -52,9 +49,9 @@ START_TEST(a_store_that_was_joined_anew_too_soon_has_lost_its_memory)
 	cluster.node[0].fence_lost = 0;
 	snprintf(marker, sizeof(marker), "%s", marker_of(0));
 	daemon_node_event(1, 0, EVENT_NODE_DOWN);
-	passes(G_US);
+	passes(QUARANTINE_US);
 	ck_assert_str_eq(store_state(0, 0), "joined");
-	passes(G_US);
+	passes(QUARANTINE_US);
 	says(1, "LOCK a ttl=30s");
 	hears(1, "OK *");
 	daemon_node_event(0, 0, EVENT_NODE_DOWN);
@@ -68,7 +65,7 @@ START_TEST(a_store_that_was_joined_anew_too_soon_has_lost_its_memory)
 	ck_assert_str_eq(store_state(0, 0), too_soon);
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(1, 0), "quarantine: another daemon found that it may have lost memory");
-	passes(G_US);
+	passes(QUARANTINE_US);
 	for (unsigned d = 0; d < 2; d++)
 		ck_assert_str_eq(store_state(d, 0), "joined");
 }
@@ -86,7 +83,7 @@ START_TEST(what_a_first_start_has_joined_wrongly_is_quarantined_by_who_knows)
 	passes(1100 * MSEC);
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_str_eq(store_state(0, i), too_soon);
-	passes(G_US + 2 * SEC);
+	passes(QUARANTINE_US + 2 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 3);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 3);
 }
@@ -101,7 +98,7 @@ START_TEST(a_quarantine_that_passed_while_this_host_stood_still_is_believed)
 	passes(2 * SEC);
 	snprintf(marker, sizeof(marker), "%sx", marker_of(0)); /* another value under the same configuration */
 	for (unsigned i = 0; i < 3; i++)
-		cluster.node[i].clock_us += G_US;
+		cluster.node[i].clock_us += QUARANTINE_US;
 	marker_is_set(0, marker);
 	passes(3 * SEC);
 	ck_assert(was_logged("stood-still *"));
@@ -124,14 +121,14 @@ START_TEST(a_server_that_is_set_back_to_before_its_restart_has_lost_its_memory)
 		node_is_born(0);
 		cluster.node[0].up = true;
 		daemon_starts(1);
-		passes(G_US + SEC);
+		passes(QUARANTINE_US + SEC);
 		ck_assert_str_eq(store_state(1, 0), "joined");
 		daemon_ends(1);
 		daemon_node_event(0, 0, EVENT_NODE_UP);
 		runs();
 	} else {
 		restarts_blank(0);
-		passes(G_US + SEC);
+		passes(QUARANTINE_US + SEC);
 	}
 	passes(2 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
@@ -140,11 +137,11 @@ START_TEST(a_server_that_is_set_back_to_before_its_restart_has_lost_its_memory)
 	falls(0);
 	strcpy(cluster.node[0].run_id, former);
 	marker_is_set(0, marker);
-	cluster.node[0].fence_lost = G_US;
+	cluster.node[0].fence_lost = QUARANTINE_US;
 	comes(0);
 	passes(100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), _i ? "quarantine: its fence fell back" : "quarantine: its marker was set back");
-	passes(G_US - SEC);
+	passes(QUARANTINE_US - SEC);
 	ck_assert_str_eq(store_state(0, 0), _i ? "quarantine: its fence fell back" : "quarantine: its marker was set back");
 	cluster.node[0].fence_lost = 0;
 	passes(2 * SEC);

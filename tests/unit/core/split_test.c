@@ -6,18 +6,6 @@
 #include <check.h>
 #include <stdio.h>
 
-#define GRANT "OK name=a fence=* valid_ms=* ttl_ms=10000 count=1"
-
-static void three_daemons(unsigned nodes)
-{
-	cluster_begin(nodes);
-	daemon_starts(1);
-	daemon_starts(2);
-	passes(2 * SEC);
-	for (unsigned d = 0; d < 3; d++)
-		session_opens(d + 1, d);
-}
-
 /* Each daemon has the votes of its own nodes and sees the others' at the rest. */
 static void votes_split(unsigned nodes, const char *request)
 {

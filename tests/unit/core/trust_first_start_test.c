@@ -4,8 +4,6 @@
 
 #include <check.h>
 
-#define G_US (30603 * MSEC) /* 30 s * 1.02 + 3 ms */
-
 START_TEST(on_a_first_start_all_blank_stores_are_trusted_at_once)
 {
 	cluster_open(3);
@@ -36,13 +34,13 @@ START_TEST(what_a_reboot_took_with_it_is_waited_for_since_the_boot)
 	daemon_starts(0);
 	says(1, "LOCK a");
 	hears(1, "ERR QUORUM *retry_ms=25604*");
-	passes(G_US - 6 * SEC);
+	passes(QUARANTINE_US - 6 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
 	passes(2 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 1);
 	/* What it loses later is lost then. */
 	restarts_blank(0);
-	passes(G_US - SEC);
+	passes(QUARANTINE_US - SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
 	passes(3 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 1);
@@ -53,7 +51,7 @@ END_TEST
 START_TEST(a_boot_that_is_long_ago_is_waited_for_no_more)
 {
 	cluster_open(1);
-	cluster.now.us = G_US + SEC;
+	cluster.now.us = QUARANTINE_US + SEC;
 	cluster.conf.trust_first_start = false;
 	cluster.conf.rebooted = true;
 	daemon_starts(0);
@@ -69,7 +67,7 @@ START_TEST(one_marker_is_enough_to_trust_nobody)
 	daemon_starts(0);
 	passes(10 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
-	passes(G_US);
+	passes(QUARANTINE_US);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 3);
 }
 END_TEST

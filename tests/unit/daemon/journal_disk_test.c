@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/journal.c: a file that grows is replaced by a snapshot, and one that says less than the truth goes. */
+#include "tests/fixture/files.h"
 #include "tests/fixture/journal_run.h"
 
 #include <check.h>
@@ -222,16 +223,9 @@ START_TEST(that_it_works_again_is_found_out_with_nothing_to_write_too)
 }
 END_TEST
 
-/* root may write everywhere */
-static void become_nobody(void)
-{
-	if (geteuid() == 0)
-		ck_assert(chown(journal_run.dir, 65534, 65534) == 0 && (access(journal_run.path, F_OK) || chown(journal_run.path, 65534, 65534) == 0) && seteuid(65534) == 0);
-}
-
 START_TEST(in_a_folder_where_nothing_can_be_removed_the_file_is_emptied)
 {
-	become_nobody();
+	becomes_nobody(journal_run.dir, journal_run.path);
 	journal_run_begin(JOURNAL_RUN_BOOT);
 	journal_run_write("one");
 	ck_assert_int_eq(chmod(journal_run.dir, 0500), 0);
@@ -251,7 +245,7 @@ END_TEST
 START_TEST(in_a_folder_that_cannot_be_written_records_are_read_and_none_is_added)
 {
 	journal_run_write_three();
-	become_nobody();
+	becomes_nobody(journal_run.dir, journal_run.path);
 	ck_assert_int_eq(chmod(journal_run.dir, 0500), 0);
 	journal_run_begin(JOURNAL_RUN_BOOT);
 	ck_assert_str_eq(journal_run_read(), "one||three|");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/journal.c: what was written is read again by the next run, and nothing else is. */
+#include "tests/fixture/files.h"
 #include "tests/fixture/journal_run.h"
 
 #include <check.h>
@@ -106,17 +107,6 @@ START_TEST(after_a_torn_record_the_next_run_goes_on_with_a_file_of_its_own)
 }
 END_TEST
 
-static void file_flip(off_t bit)
-{
-	int fd = open(journal_run.path, O_RDWR);
-	char byte;
-
-	ck_assert_int_eq(pread(fd, &byte, 1, bit / 8), 1);
-	byte = (char)(byte ^ 1 << bit % 8);
-	ck_assert_int_eq(pwrite(fd, &byte, 1, bit / 8), 1);
-	close(fd);
-}
-
 /* A record that cannot be read may have said that a lock is free. */
 START_TEST(nothing_is_believed_of_a_file_with_a_flipped_bit)
 {
@@ -125,12 +115,12 @@ START_TEST(nothing_is_believed_of_a_file_with_a_flipped_bit)
 	journal_run_write_three();
 	end = 8 * journal_run_size();
 	for (bit = 0; bit < end; bit++) {
-		file_flip(bit);
+		file_flip(journal_run.path, bit);
 		ck_assert_msg(strcmp(next_run_reads(JOURNAL_RUN_BOOT), "") == 0, "bit %d of byte %d", (int)(bit % 8), (int)(bit / 8));
 		if (rename(journal_run.bad, journal_run.path) < 0) /* of another boot: removed */
 			journal_run_write_three();
 		else
-			file_flip(bit);
+			file_flip(journal_run.path, bit);
 	}
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "one||three|");
 }
@@ -155,7 +145,7 @@ END_TEST
 START_TEST(what_is_no_journal_is_moved_aside)
 {
 	journal_run_write_three();
-	file_flip(8 * 8);
+	file_flip(journal_run.path, 8 * 8);
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), ""); /* another version */
 	ck_assert_int_eq(journal_run_size(), -1);
 	ck_assert_int_eq(unlink(journal_run.bad), 0);

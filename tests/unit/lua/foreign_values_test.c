@@ -316,7 +316,7 @@ static void all_rows_met(void)
 
 START_TEST(what_others_write_to_our_keys_spoils_no_promise)
 {
-	uint64_t seed = seed_pick("spoilt");
+	uint64_t seed = seed_pick("foreign_values");
 	struct buf before = {0}, after = {0};
 
 	rng_init(&rng, (uint64_t[]){seed, 5});
@@ -330,7 +330,7 @@ START_TEST(what_others_write_to_our_keys_spoils_no_promise)
 	buf_release(&before);
 	buf_release(&after);
 	all_rows_met();
-	printf("spoilt: %u errors before anything was written, %u graces\n", errors, kept);
+	printf("foreign_values: %u errors before anything was written, %u graces\n", errors, kept);
 }
 END_TEST
 

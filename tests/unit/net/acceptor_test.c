@@ -21,15 +21,6 @@ static void teardown(void)
 	net_loop_release(&w);
 }
 
-static void setup_again(unsigned sessions_max)
-{
-	struct net_conf conf = NET_LOOP_CONF;
-
-	teardown();
-	conf.sessions_max = sessions_max;
-	net_loop_init(&w, conf);
-}
-
 /* --- too many ------------------------------------------------------------------------------------------------------ */
 
 START_TEST(one_connection_too_many_gets_a_line_and_is_closed)
@@ -37,7 +28,7 @@ START_TEST(one_connection_too_many_gets_a_line_and_is_closed)
 	struct net_counts counts;
 	int a, b, c;
 
-	setup_again(2);
+	net_loop_again(&w, 2);
 	a = net_loop_unix(&w);
 	net_loop_told(&w, "open 0.1\n");
 	b = net_loop_tcp(&w);
@@ -67,7 +58,7 @@ START_TEST(many_connections_too_many_hold_nothing)
 	struct net_counts counts;
 	int fd[200], i;
 
-	setup_again(1);
+	net_loop_again(&w, 1);
 	for (i = 0; i < 200; i++) {
 		fd[i] = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
 		net_loop_says(&w, fd[i], "PING\n");
@@ -111,14 +102,6 @@ static void descriptors_leave(int n)
 	ck_assert(!setrlimit(RLIMIT_NOFILE, &few));
 }
 
-static struct net_counts counts_now(void)
-{
-	struct net_counts c;
-
-	net_counts(w.net, &c);
-	return c;
-}
-
 START_TEST(without_descriptors_accepting_pauses_and_goes_on_when_there_are_some)
 {
 	int fd[6], i;
@@ -126,16 +109,16 @@ START_TEST(without_descriptors_accepting_pauses_and_goes_on_when_there_are_some)
 	for (i = 0; i < 6; i++)
 		fd[i] = i % 2 ? net_loop_tcp(&w) : net_loop_unix(&w);
 	descriptors_leave(2);
-	net_loop_until(&w, counts_now().pauses == 1);
+	net_loop_until(&w, net_loop_counts(&w).pauses == 1);
 	ck_assert_uint_eq(w.opened, 2);
 	buf_clear(&w.told);
 	net_loop_at_rest(&w); /* it waits for its timer, and does not spin */
 	net_send(w.net, UINT64_C(1) << 32, "OK\n", 3);
-	net_loop_until(&w, counts_now().pauses == 3);
+	net_loop_until(&w, net_loop_counts(&w).pauses == 3);
 	ck_assert_uint_eq(w.opened, 2);
 	setrlimit(RLIMIT_NOFILE, &usual);
 	net_loop_until(&w, w.opened == 6);
-	ck_assert_uint_eq(counts_now().refused, 0);
+	ck_assert_uint_eq(net_loop_counts(&w).refused, 0);
 	for (i = 0; i < 6; i++)
 		close(fd[i]);
 	net_loop_settle(&w);
@@ -155,11 +138,11 @@ START_TEST(who_waits_in_vain_for_a_descriptor_is_told_off_in_the_end)
 		 (unsigned long long)few.rlim_cur);
 	net_loop_hears(&w, fd, expected);
 	net_loop_eof(&w, fd);
-	ck_assert_uint_eq(counts_now().refused, 1);
+	ck_assert_uint_eq(net_loop_counts(&w).refused, 1);
 	/* The descriptor that did it is there for the next one. */
 	net_loop_hears(&w, other, expected);
 	net_loop_eof(&w, other);
-	ck_assert_uint_eq(counts_now().refused, 2);
+	ck_assert_uint_eq(net_loop_counts(&w).refused, 2);
 	ck_assert_uint_eq(w.opened, 0);
 	setrlimit(RLIMIT_NOFILE, &usual);
 	close(fd);
@@ -181,7 +164,7 @@ START_TEST(who_only_lingers_gives_its_descriptor_to_who_comes)
 	descriptors_leave(0);
 	net_loop_told(&w, "open 0.2\n");
 	setrlimit(RLIMIT_NOFILE, &usual);
-	ck_assert_uint_eq(counts_now().pauses, 0);
+	ck_assert_uint_eq(net_loop_counts(&w).pauses, 0);
 	net_loop_hears(&w, old, "BYE\n");
 	net_loop_eof(&w, old);
 	close(old);

@@ -40,9 +40,8 @@ static void teardown(void)
 
 static int client(int i)
 {
-	int fd = i ? net_loop_tcp(&w) : net_loop_unix(&w);
+	int fd = net_loop_client(&w, i);
 
-	net_loop_told(&w, "open 0.1\n");
 	w.quiet = true;
 	return fd;
 }

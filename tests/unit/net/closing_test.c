@@ -23,15 +23,6 @@ static void teardown(void)
 	net_loop_release(&w);
 }
 
-static int client(int i)
-{
-	int fd = i ? net_loop_tcp(&w) : net_loop_unix(&w);
-
-	net_loop_until(&w, w.opened > 0);
-	buf_clear(&w.told);
-	return fd;
-}
-
 /* --- hanging up ---------------------------------------------------------------------------------------------------- */
 
 static void quit(struct net_loop *world, uint64_t session, const char *line)
@@ -45,7 +36,7 @@ static void quit(struct net_loop *world, uint64_t session, const char *line)
 
 START_TEST(a_hangup_inside_a_callback_ends_the_telling_of_lines)
 {
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 
 	w.on_line = quit;
 	net_loop_says(&w, fd, "PING\nQUIT\nPING\nPING\nPI");
@@ -62,7 +53,7 @@ END_TEST
 
 START_TEST(a_hangup_without_a_word_is_seen_at_once)
 {
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 
 	net_hangup(w.net, w.session);
 	net_loop_eof(&w, fd);
@@ -81,7 +72,7 @@ static void quit_and_flush(struct net_loop *world, uint64_t session, const char 
 
 START_TEST(a_flush_inside_a_callback_is_safe)
 {
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 
 	w.data = &fd;
 	w.on_line = quit_and_flush;
@@ -100,7 +91,7 @@ static void hang_up(struct net_loop *world, uint64_t session)
 
 START_TEST(a_hangup_inside_eof_or_too_long_is_safe)
 {
-	int fd = client(_i), other;
+	int fd = net_loop_client(&w, _i), other;
 
 	w.on_end = hang_up;
 	shutdown(fd, SHUT_WR);
@@ -126,7 +117,7 @@ static void stop(struct net_loop *world, uint64_t session, const char *line)
 
 START_TEST(a_hangup_of_lines_that_wait_tells_no_more_of_them)
 {
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 
 	w.on_line = stop;
 	net_loop_says(&w, fd, "a\nb\nc\n");
@@ -142,7 +133,7 @@ END_TEST
 
 START_TEST(a_hangup_of_who_has_overflowed_takes_its_last_word_away)
 {
-	int fd = client(_i), i;
+	int fd = net_loop_client(&w, _i), i;
 
 	for (i = 0; i < 16; i++)
 		net_send(w.net, w.session, much, MUCH);
@@ -156,7 +147,7 @@ END_TEST
 /* Without lingering the unread input would turn our close into a reset, and that would eat the last line. */
 START_TEST(the_last_line_arrives_though_input_was_left_unread)
 {
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 
 	net_read(w.net, w.session, false);
 	while (send(fd, much, 65536, MSG_DONTWAIT) > 0)
@@ -177,7 +168,7 @@ END_TEST
 /* Two that wait for each other to read: neither would move. */
 START_TEST(what_comes_in_is_dropped_while_what_was_sent_goes_out)
 {
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 
 	net_read(w.net, w.session, false);
 	net_send(w.net, w.session, much, MUCH);
@@ -194,7 +185,7 @@ END_TEST
 
 START_TEST(all_that_was_sent_goes_out_before_the_hangup)
 {
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 
 	net_send(w.net, w.session, much, MUCH);
 	net_send(w.net, w.session, "BYE\n", 4);
@@ -212,7 +203,7 @@ END_TEST
 
 START_TEST(who_neither_reads_nor_closes_is_closed_after_a_second)
 {
-	int fd = client(_i), lazy = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
+	int fd = net_loop_client(&w, _i), lazy = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
 	double start = net_loop_clock();
 
 	net_loop_told(&w, "open 1.1\n");
@@ -230,7 +221,7 @@ END_TEST
 
 START_TEST(a_unix_peer_that_dies_while_it_is_hung_up_is_closed_at_once)
 {
-	int fd = client(0);
+	int fd = net_loop_client(&w, 0);
 
 	net_send(w.net, w.session, much, MUCH);
 	net_hangup(w.net, w.session);
@@ -271,7 +262,7 @@ END_TEST
 
 START_TEST(a_peer_that_is_gone_before_its_last_line_is_no_matter)
 {
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 
 	close(fd);
 	net_send(w.net, w.session, "BYE\n", 4);
@@ -284,7 +275,7 @@ END_TEST
 
 START_TEST(each_that_is_closing_has_its_own_second)
 {
-	int first = client(_i), second = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
+	int first = net_loop_client(&w, _i), second = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
 	double start, between;
 
 	net_loop_told(&w, "open 1.1\n");

@@ -22,14 +22,6 @@ static void teardown(void)
 	net_loop_release(&w);
 }
 
-static int client(int i)
-{
-	int fd = i ? net_loop_tcp(&w) : net_loop_unix(&w);
-
-	net_loop_told(&w, "open 0.1\n");
-	return fd;
-}
-
 /* --- lines --------------------------------------------------------------------------------------------------------- */
 
 static const char text[] = "PING\nHELLO 1\r\n\n\r\nLOCK \"a b\"\n"
@@ -42,7 +34,7 @@ static const char told[] = "line 0.1 PING\nline 0.1 HELLO 1\nline 0.1\nline 0.1\
 
 START_TEST(lines_that_come_together_are_told_one_by_one)
 {
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 
 	net_loop_says(&w, fd, text);
 	net_loop_told(&w, told);
@@ -52,7 +44,7 @@ END_TEST
 
 START_TEST(a_line_may_be_split_at_every_offset)
 {
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 	size_t cut;
 
 	for (cut = 1; cut < strlen(text); cut++) {
@@ -74,7 +66,7 @@ END_TEST
 
 START_TEST(a_line_may_come_byte_by_byte)
 {
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 	size_t i;
 
 	for (i = 0; i < strlen(text); i++) {
@@ -91,7 +83,7 @@ END_TEST
 START_TEST(a_line_without_end_is_told_once_and_the_connection_survives)
 {
 	char much[4096];
-	int fd = client(_i), i;
+	int fd = net_loop_client(&w, _i), i;
 
 	memset(much, 'x', sizeof(much) - 1);
 	much[sizeof(much) - 1] = '\0';
@@ -108,17 +100,11 @@ END_TEST
 
 /* --- end of input -------------------------------------------------------------------------------------------------- */
 
-static void answer(struct net_loop *world, uint64_t session, const char *line)
-{
-	(void)line;
-	net_send(world->net, session, "OK\n", 3);
-}
-
 START_TEST(after_half_close_every_line_is_told_then_eof_and_replies_still_go_out)
 {
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 
-	w.on_line = answer;
+	w.on_line = net_loop_says_ok;
 	net_loop_says(&w, fd, "PING\nPING\nunfinished");
 	shutdown(fd, SHUT_WR);
 	net_loop_told(&w, "line 0.1 PING\nline 0.1 PING\neof 0.1\n");
@@ -135,7 +121,7 @@ END_TEST
 
 START_TEST(a_peer_that_closes_after_eof_is_gone)
 {
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 
 	shutdown(fd, SHUT_WR);
 	net_loop_told(&w, "eof 0.1\n");
@@ -155,9 +141,9 @@ END_TEST
 START_TEST(a_unix_peer_that_closes_has_its_last_lines_told)
 {
 	char said[256] = "", expected[1024] = "parting 0.1\n";
-	int fd = client(0), i;
+	int fd = net_loop_client(&w, 0), i;
 
-	w.on_line = _i ? answer : NULL;
+	w.on_line = _i ? net_loop_says_ok : NULL;
 	for (i = 0; i < 20; i++) {
 		sprintf(said + strlen(said), "PING %d\n", i);
 		sprintf(expected + strlen(expected), "line 0.1 PING %d\n", i);
@@ -174,7 +160,7 @@ END_TEST
 
 START_TEST(a_unix_peer_that_closes_while_it_is_not_read_is_gone_at_once)
 {
-	int fd = client(0);
+	int fd = net_loop_client(&w, 0);
 
 	net_read(w.net, w.session, false);
 	net_loop_says(&w, fd, "PING\n");
@@ -185,7 +171,7 @@ END_TEST
 
 START_TEST(a_tcp_peer_that_closes_has_its_last_lines_told)
 {
-	int fd = client(1);
+	int fd = net_loop_client(&w, 1);
 
 	net_loop_says(&w, fd, "PING\n");
 	close(fd);
@@ -197,7 +183,7 @@ END_TEST
 
 START_TEST(a_unix_peer_that_left_our_answer_unread_is_a_hangup_no_reset)
 {
-	int fd = client(0);
+	int fd = net_loop_client(&w, 0);
 
 	net_send(w.net, w.session, "OK\n", 3);
 	net_loop_settle(&w);
@@ -208,7 +194,7 @@ END_TEST
 
 START_TEST(a_unix_peer_found_gone_by_writing_is_a_hangup)
 {
-	int fd = client(0);
+	int fd = net_loop_client(&w, 0);
 
 	close(fd);
 	net_send(w.net, w.session, "OK\n", 3);
@@ -220,7 +206,7 @@ END_TEST
 
 START_TEST(a_reset_is_told_as_such)
 {
-	int fd = client(1);
+	int fd = net_loop_client(&w, 1);
 
 	net_loop_resets(fd);
 	net_loop_told(&w, "gone 0.1 reset\n");
@@ -271,7 +257,7 @@ START_TEST(a_tcp_peer_that_is_silent_too_long_is_told_as_keepalive)
 	conf.keepalive_us = 1000000;
 	conf.output_max = 64 * sizeof(much);
 	net_loop_init(&w, conf);
-	fd = client(1);
+	fd = net_loop_client(&w, 1);
 	for (i = 0; i < 16; i++)
 		net_send(w.net, w.session, much, sizeof(much));
 	net_loop_told(&w, "gone 0.1 keepalive\n");

@@ -28,15 +28,6 @@ static void teardown(void)
 	net_loop_release(&w);
 }
 
-static void setup_again(unsigned sessions_max)
-{
-	struct net_conf conf = NET_LOOP_CONF;
-
-	teardown();
-	conf.sessions_max = sessions_max;
-	net_loop_init(&w, conf);
-}
-
 /* --- numbers ------------------------------------------------------------------------------------------------------- */
 
 START_TEST(a_session_takes_the_lowest_free_slot_and_a_new_generation)
@@ -189,14 +180,6 @@ START_TEST(a_tcp_connection_has_no_delay_and_keepalive)
 }
 END_TEST
 
-static struct net_counts counts_now(void)
-{
-	struct net_counts c;
-
-	net_counts(w.net, &c);
-	return c;
-}
-
 /* --- the rest ------------------------------------------------------------------------------------------------------ */
 
 START_TEST(after_stop_listening_nobody_comes_in_and_sessions_stay)
@@ -265,8 +248,8 @@ START_TEST(bytes_are_counted)
 	net_loop_told(&w, "line 0.1 PING\n");
 	net_send(w.net, w.session, "OK\n", 3);
 	net_loop_hears(&w, fd, "OK\n");
-	ck_assert_uint_eq(counts_now().bytes_in, 6);
-	ck_assert_uint_eq(counts_now().bytes_out, 3);
+	ck_assert_uint_eq(net_loop_counts(&w).bytes_in, 6);
+	ck_assert_uint_eq(net_loop_counts(&w).bytes_out, 3);
 	close(fd);
 }
 END_TEST
@@ -293,7 +276,7 @@ START_TEST(a_silent_session_costs_little)
 		printf("net: skipped, %llu descriptors are too few\n", (unsigned long long)many.rlim_cur);
 		return;
 	}
-	setup_again(N);
+	net_loop_again(&w, N);
 	w.quiet = true;
 	w.on_line = echo;
 	before = mallinfo2().uordblks + mallinfo2().hblkhd;

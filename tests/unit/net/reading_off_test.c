@@ -19,14 +19,6 @@ static void teardown(void)
 	net_loop_release(&w);
 }
 
-static int client(int i)
-{
-	int fd = i ? net_loop_tcp(&w) : net_loop_unix(&w);
-
-	net_loop_told(&w, "open 0.1\n");
-	return fd;
-}
-
 static void stop_at_b(struct net_loop *world, uint64_t session, const char *line)
 {
 	if (!strcmp(line, "b"))
@@ -35,7 +27,7 @@ static void stop_at_b(struct net_loop *world, uint64_t session, const char *line
 
 START_TEST(lines_behind_a_stop_are_told_when_reading_is_on_again)
 {
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 
 	w.on_line = stop_at_b;
 	net_loop_says(&w, fd, "a\nb\nc\nb\nd\nhal");
@@ -60,7 +52,7 @@ static void flicker(struct net_loop *world, uint64_t session, const char *line)
 
 START_TEST(reading_off_and_on_inside_a_callback_changes_nothing)
 {
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 
 	w.on_line = flicker;
 	net_loop_says(&w, fd, "a\nb\nc\n");
@@ -79,7 +71,7 @@ static void on_switches_other_on(struct net_loop *world, uint64_t session, const
 /* In one pass of the loop: reading is switched on by the other's line while the socket is known to have something. */
 START_TEST(lines_that_wait_and_eof_in_one_pass_keep_their_order)
 {
-	int first = client(_i), second = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
+	int first = net_loop_client(&w, _i), second = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
 
 	net_loop_told(&w, "open 1.1\n");
 	w.on_line = on_switches_other_on;
@@ -98,7 +90,7 @@ END_TEST
 START_TEST(many_lines_that_wait_and_as_many_more_in_one_pass_are_all_told)
 {
 	static char much[65536];
-	int first = client(_i), second = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
+	int first = net_loop_client(&w, _i), second = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
 	unsigned long lines;
 	size_t i;
 
@@ -122,7 +114,7 @@ END_TEST
 
 START_TEST(a_half_close_while_reading_is_off_is_told_and_loses_no_line)
 {
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 
 	w.on_line = stop_at_b;
 	net_loop_says(&w, fd, "a\nb\nc\n"); /* c is split already */
@@ -141,7 +133,7 @@ END_TEST
 
 START_TEST(eof_waits_behind_lines_that_wait)
 {
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 
 	w.on_line = stop_at_b;
 	shutdown((net_loop_says(&w, fd, "a\nb\nc\nb\nd\n"), fd), SHUT_WR);
@@ -158,7 +150,7 @@ END_TEST
 /* The other's line is told after it, although both came in one pass: it may ask for what the one that is gone has held. */
 START_TEST(a_hang_up_is_told_before_the_lines_that_were_said_after_it)
 {
-	int fd = client(0), other = net_loop_unix(&w);
+	int fd = net_loop_client(&w, 0), other = net_loop_unix(&w);
 
 	net_loop_told(&w, "open 1.1\n");
 	w.on_line = stop_at_b;
@@ -174,7 +166,7 @@ END_TEST
 
 START_TEST(a_peer_that_is_gone_is_noticed_while_reading_is_off)
 {
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 
 	w.on_line = stop_at_b;
 	net_loop_says(&w, fd, "a\nb\nc\n");
@@ -211,7 +203,7 @@ static unsigned long flood(int fd, char *much, size_t size)
 START_TEST(a_flood_while_reading_is_off_keeps_nobody_busy)
 {
 	static char much[65536];
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 	unsigned long lines;
 
 	net_read(w.net, w.session, false);
@@ -225,16 +217,10 @@ START_TEST(a_flood_while_reading_is_off_keeps_nobody_busy)
 }
 END_TEST
 
-static void answer(struct net_loop *world, uint64_t session, const char *line)
-{
-	(void)line;
-	net_send(world->net, session, "OK\n", 3);
-}
-
 START_TEST(a_pipelining_client_does_not_starve_another)
 {
 	static char much[65536];
-	int busy = client(0), other = net_loop_unix(&w), passes;
+	int busy = net_loop_client(&w, 0), other = net_loop_unix(&w), passes;
 	unsigned long lines;
 
 	net_loop_told(&w, "open 1.1\n");
@@ -242,7 +228,7 @@ START_TEST(a_pipelining_client_does_not_starve_another)
 	net_read(w.net, UINT64_C(1) << 32, false);
 	lines = flood(busy, much, sizeof(much));
 	net_read(w.net, UINT64_C(1) << 32, true);
-	w.on_line = answer;
+	w.on_line = net_loop_says_ok;
 	net_loop_says(&w, other, "PING\n");
 	for (passes = 0; passes < 2; passes++)
 		net_loop_pass(&w);

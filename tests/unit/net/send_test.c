@@ -23,18 +23,9 @@ static void teardown(void)
 	net_loop_release(&w);
 }
 
-static int client(int i)
-{
-	int fd = i ? net_loop_tcp(&w) : net_loop_unix(&w);
-
-	net_loop_until(&w, w.opened > 0);
-	buf_clear(&w.told);
-	return fd;
-}
-
 START_TEST(what_is_sent_goes_out_at_flush_and_in_order)
 {
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 	char c;
 
 	net_send(w.net, w.session, "OK 1\n", 5);
@@ -64,7 +55,7 @@ static void look_at_reader(struct net_loop *world)
 /* At a flush, sooner when it is much, and when the other end has made room. */
 START_TEST(before_bytes_leave_it_is_told_whenever_they_do)
 {
-	reader = client(_i);
+	reader = net_loop_client(&w, _i);
 	arrived = writings = 0;
 	w.on_writing = look_at_reader;
 	net_send(w.net, w.session, "OK\n", 3);
@@ -84,7 +75,7 @@ END_TEST
 
 START_TEST(a_slow_reader_gets_all_of_it_and_keeps_nobody_busy_meanwhile)
 {
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 
 	net_send(w.net, w.session, much, MUCH);
 	net_send(w.net, w.session, "END\n", 4);
@@ -99,7 +90,7 @@ END_TEST
 START_TEST(a_slow_reader_gets_all_of_it_also_after_it_half_closed)
 {
 	const char *late = "";
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 
 	net_send(w.net, w.session, much, MUCH);
 	net_loop_at_rest(&w);
@@ -124,7 +115,7 @@ END_TEST
 START_TEST(who_does_not_read_overflows_and_is_told_gone_by_the_loop)
 {
 	struct net_counts counts;
-	int fd = client(_i), i;
+	int fd = net_loop_client(&w, _i), i;
 
 	for (i = 0; i < 16; i++)
 		net_send(w.net, w.session, much, MUCH);
@@ -149,7 +140,7 @@ START_TEST(a_burst_beyond_the_bound_to_a_socket_with_room_is_no_overflow)
 	net_loop_release(&w);
 	conf.output_max = 4096;
 	net_loop_init(&w, conf);
-	fd = client(_i);
+	fd = net_loop_client(&w, _i);
 	for (i = 0; i < 20; i++)
 		net_send(w.net, w.session, much, 4000);
 	net_loop_settle(&w);
@@ -170,7 +161,7 @@ static void overflow(struct net_loop *world, uint64_t session, const char *line)
 
 START_TEST(an_overflow_inside_a_callback_ends_the_telling_of_lines)
 {
-	int fd = client(_i);
+	int fd = net_loop_client(&w, _i);
 
 	w.on_line = overflow;
 	net_loop_says(&w, fd, "a\nb\n");
@@ -181,7 +172,7 @@ END_TEST
 
 START_TEST(a_full_socket_is_no_error)
 {
-	int fd = client(_i), i;
+	int fd = net_loop_client(&w, _i), i;
 
 	for (i = 0; i < 200; i++) {
 		net_send(w.net, w.session, much, 4096);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/store/state.c: files that are not to be believed, and disks that do not write. */
+#include "tests/fixture/files.h"
 #include "tests/fixture/store_run.h"
 
 #include <check.h>
@@ -10,17 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void file_flip(off_t at)
-{
-	int fd = open(here.path, O_RDWR);
-	char byte;
-
-	ck_assert_int_eq(pread(fd, &byte, 1, at), 1);
-	byte ^= 0x10;
-	ck_assert_int_eq(pwrite(fd, &byte, 1, at), 1);
-	close(fd);
-}
-
 START_TEST(a_damaged_file_is_a_crash)
 {
 	struct store_run l;
@@ -28,13 +18,13 @@ START_TEST(a_damaged_file_is_a_crash)
 	store_run_begin(&l, BOOT);
 	ck_assert_int_eq(store_run_acquire(&l, SPAN("orders/42"), 10000), 'G');
 	store_run_end(&l);
-	file_flip(150);
+	file_flip(here.path, 8 * 150);
 	store_run_open(&l, BOOT);
 	ck_assert_int_eq(l.found, STATE_CRASH);
 	ck_assert_str_eq(l.why, "damaged");
 	ck_assert_uint_eq(memory_count(l.memory), 0);
 	store_run_crash(&l);
-	file_flip(150);
+	file_flip(here.path, 8 * 150);
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_CLEAN);
 	ck_assert_int_eq(truncate(here.path, 150), 0);
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
@@ -69,14 +59,6 @@ END_TEST
 
 /* --- when writing fails ---------------------------------------------------------------------------------------------------- */
 
-/* root may write everywhere */
-static void become_nobody(void)
-{
-	if (geteuid() == 0)
-		ck_assert(chown(here.dir, 65534, 65534) == 0 &&
-			  (access(here.path, F_OK) || chown(here.path, 65534, 65534) == 0) && seteuid(65534) == 0);
-}
-
 static void become_self(void)
 {
 	ck_assert_int_eq(seteuid(getuid()), 0);
@@ -89,7 +71,7 @@ START_TEST(where_nothing_can_be_created_the_old_file_is_marked_in_place)
 	store_run_begin(&l, BOOT);
 	ck_assert_int_eq(store_run_acquire(&l, SPAN("a"), 10000), 'G');
 	store_run_end(&l);
-	become_nobody();
+	becomes_nobody(here.dir, here.path);
 	ck_assert_int_eq(chmod(here.dir, 0500), 0);
 	store_run_begin(&l, BOOT);
 	ck_assert_int_eq(l.found, STATE_CLEAN);
@@ -109,7 +91,7 @@ START_TEST(a_folder_that_cannot_be_written_is_told_and_tried_again)
 
 	store_run_begin(&l, BOOT);
 	store_run_end(&l);
-	become_nobody();
+	becomes_nobody(here.dir, here.path);
 	ck_assert_int_eq(chmod(here.path, 0400), 0);
 	ck_assert_int_eq(chmod(here.dir, 0500), 0);
 	store_run_open(&l, BOOT);
