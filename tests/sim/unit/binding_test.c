@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tests/sim/redis/binding.c: what Lua makes of replies and Redis of Lua's values, held against a real Redis, reply by reply. */
+/* tests/sim/redis/binding.c: how replies become Lua values and Lua values become replies, compared with a real Redis. */
 #include "daemon/base/mem.h"
 #include "tests/fixture/redis_pair.h"
 
@@ -35,7 +35,7 @@ static void scripts_agree(const char *const *script, size_t n)
 
 #define AGREE(scripts) scripts_agree(scripts, sizeof(scripts) / sizeof(*(scripts)))
 
-START_TEST(what_a_script_returns_becomes_what_redis_makes_of_it)
+START_TEST(the_value_that_a_script_returns_becomes_the_reply_of_redis)
 {
 	static const char *const scripts[] = {
 		"",
@@ -91,7 +91,7 @@ START_TEST(what_a_script_returns_becomes_what_redis_makes_of_it)
 }
 END_TEST
 
-START_TEST(replies_of_commands_become_what_lua_sees_of_them)
+START_TEST(replies_of_commands_become_the_lua_values_of_redis)
 {
 	static const char *const scripts[] = {
 		"return redis.call('GET', KEYS[1])",
@@ -210,7 +210,7 @@ START_TEST(errors_are_told_in_redis_words)
 }
 END_TEST
 
-START_TEST(what_redis_lacks_is_not_there_and_what_it_has_is)
+START_TEST(the_functions_of_redis_are_there_and_no_others)
 {
 	static const char *const scripts[] = {
 		"return type(string.match)",
@@ -289,7 +289,7 @@ static int64_t published(void *context, struct span channel, struct span message
 	return 3;
 }
 
-START_TEST(what_is_published_reaches_the_listener)
+START_TEST(a_published_message_reaches_the_listener)
 {
 	const struct span word[] = {SPAN("PUBLISH"), SPAN("channel"), SPAN("text")};
 	struct buf heard = {0}, out = {0};
@@ -372,14 +372,14 @@ Suite *binding_suite(void)
 
 	tcase_set_timeout(c, 60);
 	tcase_add_unchecked_fixture(c, suite_start, suite_stop);
-	tcase_add_test(c, what_a_script_returns_becomes_what_redis_makes_of_it);
-	tcase_add_test(c, replies_of_commands_become_what_lua_sees_of_them);
+	tcase_add_test(c, the_value_that_a_script_returns_becomes_the_reply_of_redis);
+	tcase_add_test(c, replies_of_commands_become_the_lua_values_of_redis);
 	tcase_add_test(c, numbers_become_arguments_by_seventeen_digits);
 	tcase_add_test(c, errors_are_told_in_redis_words);
-	tcase_add_test(c, what_redis_lacks_is_not_there_and_what_it_has_is);
+	tcase_add_test(c, the_functions_of_redis_are_there_and_no_others);
 	tcase_add_test(c, the_script_cache_knows_what_was_loaded_or_run_until_it_is_flushed);
 	tcase_add_test(c, a_script_is_one_moment);
-	tcase_add_test(c, what_is_published_reaches_the_listener);
+	tcase_add_test(c, a_published_message_reaches_the_listener);
 	tcase_add_test(c, writes_are_refused_where_redis_refuses_them);
 	suite_add_tcase(s, c);
 	return s;

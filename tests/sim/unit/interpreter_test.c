@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tests/sim/redis/interpreter.c, number.c, eight.h and the names of commands: what makes the simulator quick must not be seen by a script. */
+/* tests/sim/redis/interpreter.c, number.c, load8.h and the names of commands: a script must not notice what makes the simulator fast. */
 #include "daemon/base/rng.h"
 #include "tests/sim/redis/load8.h"
 #include "tests/sim/redis/redis.h"
@@ -67,7 +67,7 @@ START_TEST(each_server_has_a_script_cache_of_its_own)
 }
 END_TEST
 
-START_TEST(a_script_is_as_new_however_much_garbage_others_have_left)
+START_TEST(a_script_starts_clean_however_much_garbage_others_have_left)
 {
 	static const char litter[] = "local t = {} for i = 1, 2000 do t[i] = KEYS[1] .. i .. ARGV[1] end return #t";
 	static const char clean[] = "local n = 0 for _ in pairs({a = 1, b = 2, [KEYS[1]] = 3}) do n = n + 1 end return {n, KEYS[1], ARGV[1]}";
@@ -166,7 +166,7 @@ Suite *interpreter_suite(void)
 	tcase_add_checked_fixture(c, servers_start, servers_stop);
 	tcase_add_test(c, each_server_has_its_own_keys_under_the_same_script);
 	tcase_add_test(c, each_server_has_a_script_cache_of_its_own);
-	tcase_add_test(c, a_script_is_as_new_however_much_garbage_others_have_left);
+	tcase_add_test(c, a_script_starts_clean_however_much_garbage_others_have_left);
 	tcase_add_test(c, a_script_that_fails_leaves_the_next_one_alone);
 	suite_add_tcase(s, c);
 	c = tcase_create("numbers");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tests/sim/redis/probe_memo.c: a probe that is remembered says what one that is run would say. */
+/* tests/sim/redis/probe_memo.c: a remembered probe says what a probe that is run would say. */
 #include "tests/sim/redis/probe_memo.h"
 #include "tests/sim/redis/node.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tests/sim/redis/model_*.c against a real Redis: random commands, well formed and not, directly and out of scripts, on the same few keys; every reply compared,
- * and what stands in the keys afterwards. Both clocks stand where the test puts them, often at the edge of a key's life. REDLOCKD_SEED=n repeats a run.
+ * tests/sim/redis/model_*.c compared with a real Redis: random commands, well formed and not, from clients and from scripts, on the same few keys. Both clocks
+ * stand where the test puts them, often where a key expires. The test compares each reply, and then the keys. REDLOCKD_SEED=n repeats it.
  */
 #include "daemon/base/rng.h"
 #include "tests/fixture/redis_pair.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tests/sim/redis/node.c: the daemon's calls carried out by a simulated server, and what may happen to one. */
+/* tests/sim/redis/node.c: a simulated server carries out the daemon's calls, and what may happen to it. */
 #include "tests/fixture/joined_node.h"
 
 #include <stdio.h>
@@ -231,7 +231,7 @@ END_TEST
 
 /* --- keys ------------------------------------------------------------------------------------------------------------ */
 
-START_TEST(what_others_put_there_is_met_by_the_scripts)
+START_TEST(the_scripts_meet_foreign_values)
 {
 	sim_node_put(node, SPAN("a"), THEIRS, 0);
 	ck_assert_int_eq(acquire(SPAN("a"), MINE), 'B');
@@ -273,7 +273,7 @@ static void changed(void *context, struct span key, struct span before, struct s
 		   after.n ? after.p : "");
 }
 
-START_TEST(a_watcher_sees_every_change_whatever_made_it)
+START_TEST(a_watcher_sees_every_change)
 {
 	join(MARKER, SPAN("q"));
 	sim_node_flush(node);
@@ -318,9 +318,9 @@ Suite *sim_node_suite(void)
 	tcase_add_test(servers, a_server_whose_disk_failed_neither_grants_nor_frees);
 	tcase_add_test(servers, a_replica_refuses_writes_and_tells_its_role);
 	suite_add_tcase(s, servers);
-	tcase_add_test(keys, what_others_put_there_is_met_by_the_scripts);
+	tcase_add_test(keys, the_scripts_meet_foreign_values);
 	tcase_add_test(keys, a_walk_meets_live_keys_in_their_order);
-	tcase_add_test(keys, a_watcher_sees_every_change_whatever_made_it);
+	tcase_add_test(keys, a_watcher_sees_every_change);
 	suite_add_tcase(s, keys);
 	return s;
 }

@@ -41,7 +41,7 @@ START_TEST(every_piece_is_aligned_to_16)
 }
 END_TEST
 
-START_TEST(what_is_reserved_but_not_committed_is_handed_out_again)
+START_TEST(a_reservation_that_is_not_committed_is_handed_out_again)
 {
 	struct arena a;
 	char *first, *second;
@@ -134,7 +134,7 @@ Suite *arena_suite(void)
 
 	tcase_add_test(t, memory_never_moves_while_the_arena_grows);
 	tcase_add_test(t, every_piece_is_aligned_to_16);
-	tcase_add_test(t, what_is_reserved_but_not_committed_is_handed_out_again);
+	tcase_add_test(t, a_reservation_that_is_not_committed_is_handed_out_again);
 	tcase_add_test(t, pieces_do_not_overlap);
 	tcase_add_test(t, a_reset_hands_out_the_same_memory_cleared);
 	tcase_add_test(t, a_piece_larger_than_a_chunk_is_whole);

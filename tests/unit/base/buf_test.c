@@ -12,7 +12,7 @@ static void assert_content(const struct buf *b, const char *expected)
 	ck_assert_mem_eq(buf_begin(b), expected, strlen(expected));
 }
 
-START_TEST(what_is_appended_comes_out_in_order)
+START_TEST(appended_bytes_come_out_in_order)
 {
 	struct buf b;
 
@@ -127,7 +127,7 @@ Suite *buf_suite(void)
 	Suite *s = suite_create("buf");
 	TCase *t = tcase_create("buf");
 
-	tcase_add_test(t, what_is_appended_comes_out_in_order);
+	tcase_add_test(t, appended_bytes_come_out_in_order);
 	tcase_add_test(t, an_empty_buffer_may_be_read_consumed_cleared_and_released);
 	tcase_add_test(t, random_traffic_keeps_every_byte);
 	tcase_add_test(t, a_steady_queue_stays_small);

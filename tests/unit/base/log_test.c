@@ -84,7 +84,7 @@ START_TEST(an_inherited_journal_stream_is_not_ours)
 }
 END_TEST
 
-START_TEST(what_is_above_the_level_is_not_written)
+START_TEST(a_message_above_the_level_is_not_written)
 {
 	pipe_open();
 	log_init(LOG_WARN);
@@ -143,7 +143,7 @@ static size_t pipe_drain(void)
 }
 
 /* A log that is read no more must not stop the daemon, and with it all leases. */
-START_TEST(a_reader_who_stops_is_not_waited_for_and_hears_what_he_missed)
+START_TEST(a_reader_that_stops_is_not_waited_for_and_hears_what_it_missed)
 {
 	size_t written = 0;
 	const char *text;
@@ -227,10 +227,10 @@ Suite *log_suite(void)
 	tcase_add_test(t, a_line_says_time_level_event_and_pairs);
 	tcase_add_test(t, under_the_journal_a_line_starts_with_its_priority);
 	tcase_add_test(t, an_inherited_journal_stream_is_not_ours);
-	tcase_add_test(t, what_is_above_the_level_is_not_written);
+	tcase_add_test(t, a_message_above_the_level_is_not_written);
 	tcase_add_test(t, a_value_cannot_forge_a_line);
 	tcase_add_test(t, a_line_that_is_too_long_is_cut_and_still_one_line);
-	tcase_add_test(t, a_reader_who_stops_is_not_waited_for_and_hears_what_he_missed);
+	tcase_add_test(t, a_reader_that_stops_is_not_waited_for_and_hears_what_it_missed);
 	tcase_add_test(t, errno_is_kept);
 	tcase_add_test(t, only_values_that_need_it_are_quoted);
 	tcase_add_test(t, a_quoted_value_never_outgrows_its_scratch);

@@ -78,7 +78,7 @@ static struct entry *entries_insert(struct map *m, int n)
 	return e;
 }
 
-START_TEST(what_is_inserted_is_found_and_what_is_removed_is_not)
+START_TEST(an_inserted_name_is_found_and_a_removed_one_is_not)
 {
 	struct entry *e;
 	struct map m;
@@ -140,7 +140,7 @@ START_TEST(iteration_visits_every_entry_once)
 END_TEST
 
 /* Half of the entries are there all the while; the others come and go, so that the map grows and shrinks under the walk. */
-START_TEST(a_walk_meets_once_what_is_there_all_the_while)
+START_TEST(a_walk_meets_once_each_entry_that_stays)
 {
 	for (uint64_t seed = 0; seed < 50; seed++) {
 		struct map_walk walk = {0};
@@ -240,10 +240,10 @@ Suite *map_suite(void)
 
 	tcase_add_test(t, siphash_gives_the_reference_values);
 	tcase_add_test(t, siphash_does_not_depend_on_alignment);
-	tcase_add_test(t, what_is_inserted_is_found_and_what_is_removed_is_not);
+	tcase_add_test(t, an_inserted_name_is_found_and_a_removed_one_is_not);
 	tcase_add_test(t, names_with_equal_hashes_are_told_apart);
 	tcase_add_test(t, iteration_visits_every_entry_once);
-	tcase_add_test(t, a_walk_meets_once_what_is_there_all_the_while);
+	tcase_add_test(t, a_walk_meets_once_each_entry_that_stays);
 	tcase_add_test(t, chains_stay_short_and_an_emptied_map_is_small);
 	tcase_add_test(t, a_count_that_swings_resizes_nothing);
 	tcase_add_test(t, another_key_gives_another_hash);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * redlock's queries, its options and its mistakes, against a daemon that plays transcripts. run and try: run_test.c.
- */
+/* client/cli.c: the queries, options and mistakes of redlock, against a scripted daemon. run and try: run_test.c. */
 #include "client/address.h"
 #include "client/invocation.h"
 #include "client/json.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * That a command is gone in time however its lock is lost, and no sooner; and what signals do. The fake daemon tells from its side:
- * "@ pid" behind "=" is a command that was gone before its lock went.
+ * client/keeper.c: redlock run ends its command in time however the lock is lost, and no sooner; and signals. The scripted daemon checks from its side:
+ * "@ pid" behind "=" is a command that ended before its lock did.
  */
 #include "client/holding.h"
 #include "tests/fixture/run_transcript.h"
@@ -43,7 +43,7 @@ static void gone_in_time(struct outcome *o, const char *script, const char *comm
 	ck_assert_int_le(redlock_now_us() - before, 3 * SHORT_US);
 }
 
-START_TEST(a_daemon_that_stops_answering_costs_the_command_its_run_in_time)
+START_TEST(a_daemon_that_stops_answering_ends_the_command_in_time)
 {
 	struct outcome o;
 
@@ -66,7 +66,7 @@ START_TEST(TERM_comes_first_and_the_command_may_clean_up)
 }
 END_TEST
 
-START_TEST(a_daemon_that_hangs_up_costs_the_command_its_run)
+START_TEST(a_daemon_that_hangs_up_ends_the_command)
 {
 	struct outcome o;
 
@@ -192,7 +192,7 @@ static const struct {
 	int group, signal;
 } stops[] = {{0, SIGTSTP}, {1, SIGSTOP}};
 
-START_TEST(a_stop_of_redlock_leaves_the_lock_believed)
+START_TEST(a_stop_of_redlock_leaves_the_lock_valid)
 {
 	struct timespec longer_than_the_lease = {1, 0};
 	struct fake_daemon f;
@@ -235,7 +235,7 @@ START_TEST(a_keeper_that_was_stopped_for_too_long_asks_nothing_any_more)
 }
 END_TEST
 
-START_TEST(signals_that_come_too_late_change_nothing)
+START_TEST(signals_after_the_commands_end_change_nothing)
 {
 	struct fake_daemon f;
 	struct outcome o;
@@ -324,9 +324,9 @@ Suite *run_lock_lost_suite(void)
 	TCase *losing = tcase_create("losing"), *signals = tcase_create("signals");
 
 	tcase_add_test(losing, the_lock_is_checked_while_the_command_runs);
-	tcase_add_test(losing, a_daemon_that_stops_answering_costs_the_command_its_run_in_time);
+	tcase_add_test(losing, a_daemon_that_stops_answering_ends_the_command_in_time);
 	tcase_add_test(losing, TERM_comes_first_and_the_command_may_clean_up);
-	tcase_add_test(losing, a_daemon_that_hangs_up_costs_the_command_its_run);
+	tcase_add_test(losing, a_daemon_that_hangs_up_ends_the_command);
 	tcase_add_loop_test(losing, a_LOST_of_this_grant_stops_the_command, 0, (int)(sizeof(losses) / sizeof(losses[0])));
 	tcase_add_test(losing, a_loss_that_is_final_leaves_a_short_grace_only);
 	tcase_add_test(losing, a_LOST_that_came_together_with_the_CHECK_stops_the_command);
@@ -334,9 +334,9 @@ Suite *run_lock_lost_suite(void)
 	tcase_add_test(losing, a_lease_that_is_not_renewed_ends_the_command_before_it);
 	tcase_add_test(losing, a_descendant_in_a_session_of_its_own_is_stopped_as_well);
 	tcase_add_loop_test(signals, signals_reach_the_command, 0, (int)(sizeof(passed_on) / sizeof(passed_on[0])));
-	tcase_add_loop_test(signals, a_stop_of_redlock_leaves_the_lock_believed, 0, 2);
+	tcase_add_loop_test(signals, a_stop_of_redlock_leaves_the_lock_valid, 0, 2);
 	tcase_add_test(signals, a_keeper_that_was_stopped_for_too_long_asks_nothing_any_more);
-	tcase_add_test(signals, signals_that_come_too_late_change_nothing);
+	tcase_add_test(signals, signals_after_the_commands_end_change_nothing);
 	tcase_add_test(signals, a_killed_redlock_takes_the_command_along_before_the_lock_goes);
 	tcase_add_test(signals, the_keeper_minds_no_signal_but_KILL);
 	tcase_set_timeout(losing, 20);

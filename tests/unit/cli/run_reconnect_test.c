@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * redlock run across daemons that go and come back, against a daemon that plays transcripts: what the command notices, what the
- * lock's next holder may rely on, and that no session with grace is left behind.
+ * redlock run across daemons that go and come back, against a scripted daemon: what the command notices, what the next holder may rely on, and that no
+ * session with grace is left behind.
  */
 #include "client/invocation.h"
 #include "tests/fixture/run_transcript.h"
@@ -56,7 +56,7 @@ START_TEST(a_command_outlives_one_daemon_after_the_other)
 END_TEST
 
 /* And the keeper stays to end the session, which nobody needs any more. */
-START_TEST(a_daemon_that_does_not_come_back_in_time_costs_the_command_its_run)
+START_TEST(a_daemon_that_does_not_come_back_in_time_ends_the_command)
 {
 	int64_t before = redlock_now_us();
 	struct outcome o;
@@ -77,7 +77,7 @@ static const char *const losses[] = {
 	"! 0\n+\n" RESUME "=\n@ pid\n+\n" RESUME ROW "< CHECK n$\n" QUIT_BY,             /* it does not say; given up after 3 s */
 };
 
-START_TEST(what_was_not_resumed_stops_the_command)
+START_TEST(a_lock_that_is_not_resumed_stops_the_command)
 {
 	char script[800];
 	struct outcome o;
@@ -98,7 +98,7 @@ static const char *const waits[] = {
 	"- 50\n+\n" RESUME "> * name=n fence=17 valid_ms=90000\n> OK session=7 n=1\n",
 };
 
-START_TEST(who_waits_goes_on_waiting)
+START_TEST(a_waiting_redlock_goes_on_waiting)
 {
 	char script[800];
 	struct outcome o;
@@ -149,7 +149,7 @@ static void killed(const char *script, const char *command, const char *whom, in
 	fake_daemon_end(&f);
 }
 
-START_TEST(who_is_killed_leaves_no_session)
+START_TEST(a_killed_redlock_leaves_no_session)
 {
 	/* redlock: its keeper says QUIT when the command is gone */
 	killed(GRACE GRANTED "< QUIT$\n@ pid\n> OK\n", UNTIL_USR1, NULL, SIGKILL);
@@ -163,7 +163,7 @@ END_TEST
 	"setsid sh -c 'echo $$ >$FOLDER/child; while :; do sleep 1; done' & while [ ! -s $FOLDER/child ]; do sleep 0.01; done; "   \
 	"echo $PPID >$FOLDER/keeper; echo $$ >$FOLDER/pid; wait"
 
-START_TEST(who_runs_in_a_session_of_his_own_dies_with_the_keeper_before_the_lock_goes)
+START_TEST(a_descendant_in_a_session_of_its_own_dies_with_the_keeper_before_the_lock_goes)
 {
 	killed(GRACE GRANTED "=\n+\n" RESUME "@ pid\n@ child\n> OK session=7 n=1\n< QUIT$\n> OK\n", WITH_A_SESSION, "keeper", SIGKILL);
 }
@@ -171,7 +171,7 @@ END_TEST
 
 static const int deadly[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP};
 
-START_TEST(who_is_killed_in_line_leaves_it)
+START_TEST(a_killed_redlock_leaves_the_queue)
 {
 	struct fake_daemon f;
 	struct outcome o;
@@ -188,7 +188,7 @@ START_TEST(who_is_killed_in_line_leaves_it)
 END_TEST
 
 /* redlock ends at once, as its command did; the keeper stays until the daemon is back. */
-START_TEST(a_command_that_ends_while_the_daemon_is_away_is_told_of_afterwards)
+START_TEST(a_command_that_ends_while_the_daemon_is_away_is_reported_afterwards)
 {
 	int64_t before = redlock_now_us();
 	struct fake_daemon f;
@@ -215,15 +215,15 @@ Suite *run_reconnect_suite(void)
 
 	tcase_add_test(tests, a_command_outlives_a_daemon);
 	tcase_add_test(tests, a_command_outlives_one_daemon_after_the_other);
-	tcase_add_test(tests, a_daemon_that_does_not_come_back_in_time_costs_the_command_its_run);
-	tcase_add_loop_test(tests, what_was_not_resumed_stops_the_command, 0, (int)(sizeof(losses) / sizeof(losses[0])));
-	tcase_add_loop_test(tests, who_waits_goes_on_waiting, 0, (int)(sizeof(waits) / sizeof(waits[0])));
+	tcase_add_test(tests, a_daemon_that_does_not_come_back_in_time_ends_the_command);
+	tcase_add_loop_test(tests, a_lock_that_is_not_resumed_stops_the_command, 0, (int)(sizeof(losses) / sizeof(losses[0])));
+	tcase_add_loop_test(tests, a_waiting_redlock_goes_on_waiting, 0, (int)(sizeof(waits) / sizeof(waits[0])));
 	tcase_add_test(tests, a_wait_ends_when_its_time_is_over);
 	tcase_add_test(tests, a_daemon_without_grace_is_used_without);
-	tcase_add_test(tests, who_is_killed_leaves_no_session);
-	tcase_add_test(tests, who_runs_in_a_session_of_his_own_dies_with_the_keeper_before_the_lock_goes);
-	tcase_add_loop_test(tests, who_is_killed_in_line_leaves_it, 0, (int)(sizeof(deadly) / sizeof(deadly[0])));
-	tcase_add_test(tests, a_command_that_ends_while_the_daemon_is_away_is_told_of_afterwards);
+	tcase_add_test(tests, a_killed_redlock_leaves_no_session);
+	tcase_add_test(tests, a_descendant_in_a_session_of_its_own_dies_with_the_keeper_before_the_lock_goes);
+	tcase_add_loop_test(tests, a_killed_redlock_leaves_the_queue, 0, (int)(sizeof(deadly) / sizeof(deadly[0])));
+	tcase_add_test(tests, a_command_that_ends_while_the_daemon_is_away_is_reported_afterwards);
 	tcase_set_timeout(tests, 30);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * redlock run and try against a daemon that plays transcripts: what the command finds, and what redlock ends with. Losing the lock:
+ * client/run.c: redlock run and try against a scripted daemon: what the command finds, and what redlock exits with. A lock that is lost:
  * run_lock_lost_test.c.
  */
 #include "client/invocation.h"
@@ -32,7 +32,7 @@ START_TEST(a_command_that_died_of_a_signal_gives_128_and_the_signal)
 }
 END_TEST
 
-START_TEST(what_a_careless_parent_leaves_does_no_harm)
+START_TEST(an_ignored_SIGCHLD_and_a_closed_stderr_do_no_harm)
 {
 	struct outcome o;
 
@@ -47,7 +47,7 @@ START_TEST(what_a_careless_parent_leaves_does_no_harm)
 }
 END_TEST
 
-START_TEST(a_complaint_that_nobody_reads_changes_no_exit_code)
+START_TEST(an_error_message_that_nobody_reads_changes_no_exit_code)
 {
 	struct outcome o;
 
@@ -87,7 +87,7 @@ START_TEST(options_reach_the_daemon)
 }
 END_TEST
 
-START_TEST(behind_two_dashes_nothing_is_an_option)
+START_TEST(after_two_dashes_nothing_is_an_option)
 {
 	struct outcome o;
 
@@ -110,7 +110,7 @@ START_TEST(a_long_command_line_is_a_note_of_256_bytes)
 }
 END_TEST
 
-START_TEST(not_acquired_is_124_or_what_E_says)
+START_TEST(a_lock_that_is_not_acquired_gives_124_or_the_code_of_E)
 {
 	struct outcome o;
 
@@ -135,7 +135,7 @@ START_TEST(not_acquired_is_124_or_what_E_says)
 }
 END_TEST
 
-START_TEST(what_cannot_be_kept_that_long_is_not_begun)
+START_TEST(a_command_longer_than_the_lock_can_be_kept_is_not_begun)
 {
 	struct outcome o;
 
@@ -155,7 +155,7 @@ END_TEST
 #define REFUSES_KEEP LOCK CHECK "< UNLOCK n keep=40000ms\n> ERR LIMIT keep may be at most 30000ms (max_lease)\n=\n"
 
 /* The daemon gives a session less than the lease that redlock run asks for, or nothing. */
-START_TEST(as_much_grace_is_asked_for_as_the_daemon_gives)
+START_TEST(redlock_asks_for_as_much_grace_as_the_daemon_gives)
 {
 	static const char refused[] = "< HELLO 1 name=\"redlock run true/me\" grace=10000ms$\n> ERR LIMIT grace may be at most 4000ms (max_grace)\n"
 				      "< HELLO 1 name=\"redlock run true/me\"$\n> OK proto=1 session=7 max_lease_ms=30000 ";
@@ -173,7 +173,7 @@ START_TEST(as_much_grace_is_asked_for_as_the_daemon_gives)
 }
 END_TEST
 
-START_TEST(what_the_daemon_does_not_keep_is_no_success)
+START_TEST(a_keep_that_the_daemon_refuses_is_no_success)
 {
 	struct outcome o;
 
@@ -212,7 +212,7 @@ START_TEST(a_shortage_of_stores_is_told_with_its_reason)
 }
 END_TEST
 
-START_TEST(trouble_of_redlock_itself_is_125)
+START_TEST(errors_of_redlock_itself_give_125)
 {
 	struct outcome o;
 
@@ -227,7 +227,7 @@ START_TEST(trouble_of_redlock_itself_is_125)
 }
 END_TEST
 
-START_TEST(what_cannot_be_executed_frees_the_lock)
+START_TEST(a_command_that_cannot_be_executed_frees_the_lock)
 {
 	struct outcome o;
 
@@ -266,19 +266,19 @@ Suite *run_suite(void)
 
 	tcase_add_test(ends, the_command_finds_its_name_and_fence_and_gives_its_code);
 	tcase_add_test(ends, a_command_that_died_of_a_signal_gives_128_and_the_signal);
-	tcase_add_test(ends, what_a_careless_parent_leaves_does_no_harm);
-	tcase_add_test(ends, a_complaint_that_nobody_reads_changes_no_exit_code);
+	tcase_add_test(ends, an_ignored_SIGCHLD_and_a_closed_stderr_do_no_harm);
+	tcase_add_test(ends, an_error_message_that_nobody_reads_changes_no_exit_code);
 	tcase_add_test(ends, the_command_has_neither_the_socket_nor_blocked_signals);
 	tcase_add_test(ends, options_reach_the_daemon);
-	tcase_add_test(ends, behind_two_dashes_nothing_is_an_option);
+	tcase_add_test(ends, after_two_dashes_nothing_is_an_option);
 	tcase_add_test(ends, a_long_command_line_is_a_note_of_256_bytes);
-	tcase_add_test(ends, not_acquired_is_124_or_what_E_says);
-	tcase_add_test(ends, what_cannot_be_kept_that_long_is_not_begun);
-	tcase_add_test(ends, what_the_daemon_does_not_keep_is_no_success);
+	tcase_add_test(ends, a_lock_that_is_not_acquired_gives_124_or_the_code_of_E);
+	tcase_add_test(ends, a_command_longer_than_the_lock_can_be_kept_is_not_begun);
+	tcase_add_test(ends, a_keep_that_the_daemon_refuses_is_no_success);
 	tcase_add_test(ends, a_shortage_of_stores_is_told_with_its_reason);
-	tcase_add_test(ends, trouble_of_redlock_itself_is_125);
-	tcase_add_test(ends, what_cannot_be_executed_frees_the_lock);
-	tcase_add_test(ends, as_much_grace_is_asked_for_as_the_daemon_gives);
+	tcase_add_test(ends, errors_of_redlock_itself_give_125);
+	tcase_add_test(ends, a_command_that_cannot_be_executed_frees_the_lock);
+	tcase_add_test(ends, redlock_asks_for_as_much_grace_as_the_daemon_gives);
 	tcase_add_test(ends, a_loss_after_the_commands_end_changes_nothing_unless_it_is_final);
 	tcase_set_timeout(ends, 20);
 	suite_add_tcase(suite, ends);

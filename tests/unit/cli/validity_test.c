@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/belief.c: for how long a lock is believed, in moments that are given. */
+/* client/belief.c: for how long redlock run may go on with its lock, at given moments. */
 #include "client/belief.h"
 
 #include <check.h>
@@ -24,7 +24,7 @@ START_TEST(the_command_ends_before_the_validity_does)
 END_TEST
 
 /* The daemon renews when two thirds are left: CHECK is asked a twentieth of the ttl behind that, and every third at the latest. */
-START_TEST(the_next_question_comes_behind_the_renewal)
+START_TEST(the_next_CHECK_comes_behind_the_renewal)
 {
 	static const int64_t valid_ms[] = {9000, 7500, 6000, 3000}, after_ms[] = {3000, 1950, 450, 450};
 	struct redlock_grant grant = granted(100 * S, 9000, valid_ms[_i]);
@@ -49,7 +49,7 @@ START_TEST(margins_are_shares_of_the_longest_validity)
 }
 END_TEST
 
-START_TEST(an_answer_gets_a_moment_and_never_beyond_the_kill)
+START_TEST(an_answer_gets_a_moment_and_never_beyond_the_SIGKILL)
 {
 	struct redlock_grant grant = granted(100 * S, 10000, 10000);
 	struct belief b = {.longest_us = 0};
@@ -72,9 +72,9 @@ Suite *validity_suite(void)
 	TCase *tests = tcase_create("belief");
 
 	tcase_add_test(tests, the_command_ends_before_the_validity_does);
-	tcase_add_loop_test(tests, the_next_question_comes_behind_the_renewal, 0, 4);
+	tcase_add_loop_test(tests, the_next_CHECK_comes_behind_the_renewal, 0, 4);
 	tcase_add_test(tests, margins_are_shares_of_the_longest_validity);
-	tcase_add_test(tests, an_answer_gets_a_moment_and_never_beyond_the_kill);
+	tcase_add_test(tests, an_answer_gets_a_moment_and_never_beyond_the_SIGKILL);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The client library against a daemon that plays transcripts.
- */
+/* client/redlock.h: the client library against a scripted daemon, over one connection. */
 #include "client/redlock.h"
 #include "tests/fixture/fake_daemon.h"
 
@@ -37,7 +35,7 @@ static const char *bytes(struct redlock_bytes b)
 	return text;
 }
 
-START_TEST(a_grant_is_believed_from_before_its_check)
+START_TEST(a_grant_is_valid_from_before_its_CHECK)
 {
 	struct redlock_grant grant;
 	struct redlock *c;
@@ -174,7 +172,7 @@ START_TEST(no_answer_ends_the_call_and_the_lock_stays_until_close)
 }
 END_TEST
 
-START_TEST(a_timeout_that_is_none_changes_nothing)
+START_TEST(a_refused_timeout_changes_nothing)
 {
 	struct redlock_grant grant;
 	struct redlock *c;
@@ -248,7 +246,7 @@ static const struct {
 	{"< CHECK\n", -ECONNRESET},
 };
 
-START_TEST(what_is_no_answer_breaks_the_connection)
+START_TEST(a_line_that_is_no_answer_breaks_the_connection)
 {
 	struct redlock_grant grant;
 	struct redlock *c;
@@ -291,7 +289,7 @@ START_TEST(a_line_without_end_breaks_the_connection)
 }
 END_TEST
 
-START_TEST(what_cannot_be_sent_leaves_the_connection_usable)
+START_TEST(a_request_that_cannot_be_sent_leaves_the_connection_usable)
 {
 	static char name[514], note[9000];
 	struct redlock_grant grant;
@@ -321,18 +319,18 @@ Suite *client_suite(void)
 	Suite *suite = suite_create("client");
 	TCase *tests = tcase_create("client");
 
-	tcase_add_test(tests, a_grant_is_believed_from_before_its_check);
+	tcase_add_test(tests, a_grant_is_valid_from_before_its_CHECK);
 	tcase_add_test(tests, options_stand_in_the_request_and_the_name_is_quoted);
 	tcase_add_test(tests, busy_says_who_and_for_how_long);
 	tcase_add_test(tests, pushes_between_replies_are_kept_in_their_order);
 	tcase_add_test(tests, rows_come_in_order_however_the_bytes_are_cut);
 	tcase_add_test(tests, no_answer_ends_the_call_and_the_lock_stays_until_close);
-	tcase_add_test(tests, a_timeout_that_is_none_changes_nothing);
+	tcase_add_test(tests, a_refused_timeout_changes_nothing);
 	tcase_add_test(tests, a_poll_loop_of_ones_own_never_waits);
 	tcase_add_test(tests, an_answer_that_came_whole_counts_although_the_daemon_went);
-	tcase_add_loop_test(tests, what_is_no_answer_breaks_the_connection, 0, ARRAY_N(nonsense));
+	tcase_add_loop_test(tests, a_line_that_is_no_answer_breaks_the_connection, 0, ARRAY_N(nonsense));
 	tcase_add_test(tests, a_line_without_end_breaks_the_connection);
-	tcase_add_test(tests, what_cannot_be_sent_leaves_the_connection_usable);
+	tcase_add_test(tests, a_request_that_cannot_be_sent_leaves_the_connection_usable);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

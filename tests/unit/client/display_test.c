@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What people are shown.
- */
+/* client/person.c: how redlock shows ages and names to people. */
 #include "client/person.h"
 
 #include <check.h>
@@ -21,7 +19,7 @@ START_TEST(ages_read_like_ages)
 }
 END_TEST
 
-START_TEST(what_a_terminal_would_obey_is_escaped)
+START_TEST(control_sequences_for_a_terminal_are_escaped)
 {
 	static const struct span odd = {"a\x1b[2J\n\\\xc3\xa4\xff\xc2\x9b\0z", 14};
 	char out[64], small[12];
@@ -47,7 +45,7 @@ Suite *display_suite(void)
 	TCase *tests = tcase_create("person");
 
 	tcase_add_test(tests, ages_read_like_ages);
-	tcase_add_test(tests, what_a_terminal_would_obey_is_escaped);
+	tcase_add_test(tests, control_sequences_for_a_terminal_are_escaped);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

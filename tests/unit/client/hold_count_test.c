@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How often the session holds a lock, when calls about it were given up while the connection was away: what a caller was told is his, what he was
- * not told of is given back, and no UNLOCK counts twice.
+ * client/surplus.c: how often a session holds a lock when calls about it were given up while the connection was away. The caller keeps what it was told
+ * of. The rest is released. No UNLOCK counts twice.
  */
 #include "tests/fixture/scripted_session.h"
 
@@ -57,7 +57,7 @@ static const char *const second_locks[] = {
 	"< LOCK n wait=20ms$\n" AWAY ROW_TWO "< UNLOCK n fence=17$\n+\n" RESUME ROW_ONE,
 };
 
-START_TEST(a_second_LOCK_that_was_given_up_is_given_back)
+START_TEST(a_second_LOCK_that_was_given_up_is_released)
 {
 	char script[2000];
 	struct scripted_session s;
@@ -87,7 +87,7 @@ START_TEST(a_second_LOCK_that_is_tried_again_counts_once)
 END_TEST
 
 /* The caller has heard of the loss, asked for the lock anew, and given that up. */
-START_TEST(a_turn_behind_a_loss_that_was_given_up_is_given_back)
+START_TEST(a_grant_behind_a_loss_that_was_given_up_is_released)
 {
 	struct scripted_session s;
 
@@ -103,7 +103,7 @@ START_TEST(a_turn_behind_a_loss_that_was_given_up_is_given_back)
 }
 END_TEST
 
-START_TEST(what_is_given_back_is_not_forgotten_before_that_is_answered)
+START_TEST(a_release_is_not_forgotten_before_it_is_answered)
 {
 	struct redlock_options brief = {.wait_ms = 20};
 	struct scripted_session s;
@@ -119,7 +119,7 @@ START_TEST(what_is_given_back_is_not_forgotten_before_that_is_answered)
 END_TEST
 
 /* A daemon that was started anew does not know yet how often it is held; the first answer that tells shows it. */
-START_TEST(a_second_LOCK_that_stays_open_is_given_back_when_its_count_is_known)
+START_TEST(a_second_LOCK_of_unknown_outcome_is_released_when_its_count_is_known)
 {
 	struct scripted_session s;
 
@@ -243,7 +243,7 @@ START_TEST(a_LOCK_waits_until_its_grant_is_confirmed)
 }
 END_TEST
 
-START_TEST(a_grant_that_is_not_confirmed_in_time_is_given_back)
+START_TEST(a_grant_that_is_not_confirmed_in_time_is_released)
 {
 	struct scripted_session s;
 
@@ -271,18 +271,18 @@ Suite *hold_count_suite(void)
 	Suite *suite = suite_create("hold_count");
 	TCase *tests = tcase_create("recount");
 
-	tcase_add_loop_test(tests, a_second_LOCK_that_was_given_up_is_given_back, 0, ARRAY_N(second_locks));
+	tcase_add_loop_test(tests, a_second_LOCK_that_was_given_up_is_released, 0, ARRAY_N(second_locks));
 	tcase_add_test(tests, a_second_LOCK_that_is_tried_again_counts_once);
-	tcase_add_test(tests, a_turn_behind_a_loss_that_was_given_up_is_given_back);
-	tcase_add_test(tests, what_is_given_back_is_not_forgotten_before_that_is_answered);
-	tcase_add_test(tests, a_second_LOCK_that_stays_open_is_given_back_when_its_count_is_known);
+	tcase_add_test(tests, a_grant_behind_a_loss_that_was_given_up_is_released);
+	tcase_add_test(tests, a_release_is_not_forgotten_before_it_is_answered);
+	tcase_add_test(tests, a_second_LOCK_of_unknown_outcome_is_released_when_its_count_is_known);
 	tcase_add_loop_test(tests, an_UNLOCK_that_was_given_up_counts_once, 0, ARRAY_N(first_unlocks));
 	tcase_add_test(tests, a_last_UNLOCK_that_was_given_up_and_done_is_no_loss);
 	tcase_add_test(tests, an_UNLOCK_that_is_asked_in_the_middle_of_RESUME_is_sent);
 	tcase_add_test(tests, an_UNLOCK_of_a_lock_that_was_left_out_is_done);
 	tcase_add_test(tests, a_LOCK_that_was_granted_and_left_out_is_not_counted_twice);
 	tcase_add_test(tests, a_LOCK_waits_until_its_grant_is_confirmed);
-	tcase_add_test(tests, a_grant_that_is_not_confirmed_in_time_is_given_back);
+	tcase_add_test(tests, a_grant_that_is_not_confirmed_in_time_is_released);
 	tcase_add_test(tests, grace_that_is_not_wanted_any_more_is_given_up);
 	tcase_set_timeout(tests, 30);
 	suite_add_tcase(suite, tests);

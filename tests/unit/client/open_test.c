@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* redlock_open: addresses, and what is said of a connection that does not open. */
+/* client/address.c, conn.c: redlock_open: addresses, and what it says of a connection that does not open. */
 #include "client/redlock.h"
 
 #include <check.h>
@@ -26,7 +26,7 @@ START_TEST(an_address_without_sense_is_refused)
 }
 END_TEST
 
-START_TEST(nobody_at_the_address_is_told_by_errno)
+START_TEST(an_address_without_a_daemon_is_told_by_errno)
 {
 	static char path[300];
 	struct redlock *c = NULL;
@@ -99,7 +99,7 @@ Suite *open_suite(void)
 	TCase *tests = tcase_create("open");
 
 	tcase_add_loop_test(tests, an_address_without_sense_is_refused, 0, ARRAY_N(addresses));
-	tcase_add_test(tests, nobody_at_the_address_is_told_by_errno);
+	tcase_add_test(tests, an_address_without_a_daemon_is_told_by_errno);
 	tcase_add_loop_test(tests, a_connection_that_does_not_open_says_why, 0, ARRAY_N(unopened));
 	tcase_add_test(tests, the_default_address_is_the_environments_else_what_exists);
 	suite_add_tcase(suite, tests);

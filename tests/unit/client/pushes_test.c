@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The client library, and pushes that nobody asks for, against a daemon that plays transcripts. */
+/* client/pushes.c: pushes that nobody asks for, against a scripted daemon. */
 #include "client/redlock.h"
 #include "tests/fixture/fake_daemon.h"
 

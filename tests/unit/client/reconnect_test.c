@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The client library across connections that break, against a daemon that plays transcripts: what is asked again, what is not, and
+ * client/recovery.c, repeat.c: the client library across connections that break, against a scripted daemon: what it asks again, what it does not, and
  * what is lost. How long it tries: time_limits_test.c.
  */
 #include "tests/fixture/scripted_session.h"
@@ -324,7 +324,7 @@ START_TEST(rows_tell_many_locks_apart)
 }
 END_TEST
 
-START_TEST(an_unlock_after_the_belief_ended_hears_of_the_loss)
+START_TEST(an_unlock_after_the_validity_ended_hears_of_the_loss)
 {
 	struct timespec pause = {0, 30000000};
 	struct scripted_session s;
@@ -362,7 +362,7 @@ Suite *reconnect_suite(void)
 	tcase_add_test(tests, a_loss_that_a_push_told_is_not_told_again);
 	tcase_add_test(tests, rows_that_were_left_out_are_no_losses);
 	tcase_add_test(tests, rows_tell_many_locks_apart);
-	tcase_add_test(tests, an_unlock_after_the_belief_ended_hears_of_the_loss);
+	tcase_add_test(tests, an_unlock_after_the_validity_ended_hears_of_the_loss);
 	tcase_set_timeout(tests, 30);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long the client library waits, tries and lingers across connections that break, and who ends a session. What is asked again:
- * reconnect_test.c.
+ * client/pauses.c, exchange.c: how long the client library waits, tries and lingers across connections that break, and who ends a session. What it asks
+ * again: reconnect_test.c.
  */
 #include "tests/fixture/scripted_session.h"
 
@@ -70,7 +70,7 @@ START_TEST(a_renewal_that_a_daemon_refuses_since_it_leaves_is_asked_for_at_the_n
 }
 END_TEST
 
-START_TEST(a_turn_that_came_after_its_asker_gave_up_is_given_back)
+START_TEST(a_grant_that_came_after_its_caller_gave_up_is_released)
 {
 	struct redlock_options brief = {.wait_ms = 20};
 	struct scripted_session s;
@@ -168,7 +168,7 @@ START_TEST(a_RESUME_that_is_not_answered_is_given_up_for_another)
 }
 END_TEST
 
-START_TEST(what_is_refused_for_the_moment_is_asked_again)
+START_TEST(a_temporary_refusal_is_asked_again)
 {
 	struct scripted_session s;
 
@@ -181,7 +181,7 @@ START_TEST(what_is_refused_for_the_moment_is_asked_again)
 END_TEST
 
 /* A turn that came is told by a row; its OK comes when this process has left its id. */
-START_TEST(rows_are_believed_from_before_they_were_asked_for)
+START_TEST(rows_are_valid_from_before_they_were_asked_for)
 {
 	struct timespec pause = {0, 20000000};
 	struct scripted_session s;
@@ -207,7 +207,7 @@ START_TEST(rows_are_believed_from_before_they_were_asked_for)
 }
 END_TEST
 
-START_TEST(drops_without_end_are_borne_with_growing_pauses)
+START_TEST(endless_drops_are_followed_by_growing_pauses)
 {
 	char script[4000] = HELLO LOCK;
 	struct scripted_session s;
@@ -259,7 +259,7 @@ START_TEST(nonsense_is_not_resumed)
 }
 END_TEST
 
-START_TEST(only_who_said_HELLO_says_QUIT)
+START_TEST(only_a_session_with_HELLO_says_QUIT)
 {
 	struct scripted_session s;
 	pid_t pid;
@@ -320,16 +320,16 @@ Suite *time_limits_suite(void)
 	tcase_add_test(tests, a_wait_goes_on_for_what_is_left_of_it);
 	tcase_add_test(tests, a_daemon_that_leaves_refuses_and_the_wait_goes_on_at_the_next);
 	tcase_add_test(tests, a_renewal_that_a_daemon_refuses_since_it_leaves_is_asked_for_at_the_next);
-	tcase_add_test(tests, a_turn_that_came_after_its_asker_gave_up_is_given_back);
+	tcase_add_test(tests, a_grant_that_came_after_its_caller_gave_up_is_released);
 	tcase_add_test(tests, a_LOCK_that_does_not_wait_may_take_the_daemon_a_second);
 	tcase_add_test(tests, no_call_lasts_longer_than_it_may_and_the_next_goes_on);
 	tcase_add_test(tests, a_RESUME_that_is_not_answered_is_given_up_for_another);
-	tcase_add_test(tests, what_is_refused_for_the_moment_is_asked_again);
-	tcase_add_test(tests, rows_are_believed_from_before_they_were_asked_for);
-	tcase_add_test(tests, drops_without_end_are_borne_with_growing_pauses);
+	tcase_add_test(tests, a_temporary_refusal_is_asked_again);
+	tcase_add_test(tests, rows_are_valid_from_before_they_were_asked_for);
+	tcase_add_test(tests, endless_drops_are_followed_by_growing_pauses);
 	tcase_add_test(tests, a_request_of_unknown_fate_is_told_as_that);
 	tcase_add_test(tests, nonsense_is_not_resumed);
-	tcase_add_test(tests, only_who_said_HELLO_says_QUIT);
+	tcase_add_test(tests, only_a_session_with_HELLO_says_QUIT);
 	tcase_add_test(tests, a_QUIT_overtakes_a_LOCK_that_waits);
 	tcase_add_test(tests, signals_interrupt_nothing);
 	tcase_set_timeout(tests, 30);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The value machines of the client library (pending, holds, tracking, repeat, undecided, surplus): what is known of locks, and what a request
- * becomes when its connection broke. No connection, no clock.
+ * client/tracking.c, repeat.c, undecided.c, surplus.c: what the library knows of its locks, and what becomes of a request when its connection broke. No
+ * connection, no clock.
  */
 #include "client/repeat.h"
 #include "client/surplus.h"
@@ -171,7 +171,7 @@ START_TEST(a_LOCK_that_was_given_up_and_granted_is_given_back)
 END_TEST
 
 /* The caller believes in one of them, which the session keeps. */
-START_TEST(of_a_lock_that_is_held_twice_the_surplus_goes_alone)
+START_TEST(the_surplus_of_a_lock_that_is_held_twice_is_released_alone)
 {
 	struct known k;
 
@@ -191,7 +191,7 @@ START_TEST(of_a_lock_that_is_held_twice_the_surplus_goes_alone)
 }
 END_TEST
 
-START_TEST(an_undecided_lock_is_neither_lost_nor_believed_for_longer)
+START_TEST(an_undecided_lock_is_neither_lost_nor_valid_for_longer)
 {
 	struct known k;
 
@@ -237,8 +237,8 @@ Suite *tracking_suite(void)
 	tcase_add_test(tests, a_LOCK_whose_grant_a_row_tells_is_not_sent_again);
 	tcase_add_loop_test(tests, a_LOCK_waits_for_the_rest_of_its_time, 0, 3);
 	tcase_add_test(tests, a_LOCK_that_was_given_up_and_granted_is_given_back);
-	tcase_add_loop_test(tests, of_a_lock_that_is_held_twice_the_surplus_goes_alone, 0, 2);
-	tcase_add_test(tests, an_undecided_lock_is_neither_lost_nor_believed_for_longer);
+	tcase_add_loop_test(tests, the_surplus_of_a_lock_that_is_held_twice_is_released_alone, 0, 2);
+	tcase_add_test(tests, an_undecided_lock_is_neither_lost_nor_valid_for_longer);
 	tcase_add_loop_test(tests, a_LOCK_in_flight_waits_until_its_lock_is_decided, 0, 2);
 	suite_add_tcase(suite, tests);
 	return suite;

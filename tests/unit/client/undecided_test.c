@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * client/undecided.c: a daemon was started anew, and RESUME leaves open whether the stores have what the session held. Nothing is given up that the daemon
- * may adopt yet, nothing is believed for longer than before, and no request is counted twice.
+ * client/undecided.c: the daemon restarted, and RESUME leaves open whether the stores still have what the session held. The library gives up no lock
+ * that the daemon may still adopt, trusts none for longer than before, and counts no request twice.
  */
 #include "client/invocation.h"
 #include "tests/fixture/scripted_session.h"
@@ -14,7 +14,7 @@
 #define NOT_YET "< CHECK n$\n> ERR QUORUM not confirmed yet\n"
 #define ASKED   "< CHECK n$\n"
 
-START_TEST(what_is_left_open_is_neither_lost_nor_given_up)
+START_TEST(a_lock_that_RESUME_leaves_open_is_neither_lost_nor_given_up)
 {
 	struct scripted_session s;
 
@@ -29,7 +29,7 @@ START_TEST(what_is_left_open_is_neither_lost_nor_given_up)
 }
 END_TEST
 
-START_TEST(a_loss_behind_it_is_told_by_the_daemon)
+START_TEST(the_loss_of_an_open_lock_is_told_by_the_daemon)
 {
 	struct scripted_session s;
 
@@ -41,7 +41,7 @@ START_TEST(a_loss_behind_it_is_told_by_the_daemon)
 END_TEST
 
 /* Another was left open; of this one the daemon knows nothing. */
-START_TEST(what_the_daemon_does_not_know_is_a_loss_that_is_told_once)
+START_TEST(a_lock_that_the_daemon_does_not_know_is_a_loss_that_is_told_once)
 {
 	struct scripted_session s;
 
@@ -122,7 +122,7 @@ START_TEST(a_lock_in_flight_waits_until_it_is_known_whether_it_was_granted)
 }
 END_TEST
 
-START_TEST(a_lock_that_its_caller_gave_up_meanwhile_is_given_back)
+START_TEST(a_lock_that_its_caller_gave_up_meanwhile_is_released)
 {
 	struct redlock_grant grant;
 	struct scripted_session s;
@@ -181,14 +181,14 @@ Suite *undecided_suite(void)
 	Suite *suite = suite_create("undecided");
 	TCase *tests = tcase_create("settle");
 
-	tcase_add_test(tests, what_is_left_open_is_neither_lost_nor_given_up);
-	tcase_add_test(tests, a_loss_behind_it_is_told_by_the_daemon);
-	tcase_add_test(tests, what_the_daemon_does_not_know_is_a_loss_that_is_told_once);
+	tcase_add_test(tests, a_lock_that_RESUME_leaves_open_is_neither_lost_nor_given_up);
+	tcase_add_test(tests, the_loss_of_an_open_lock_is_told_by_the_daemon);
+	tcase_add_test(tests, a_lock_that_the_daemon_does_not_know_is_a_loss_that_is_told_once);
 	tcase_add_test(tests, another_grant_is_no_answer_to_the_old_one);
 	tcase_add_loop_test(tests, an_unlock_in_flight_is_done_once, 0, ARRAY_N(unlocks));
 	tcase_add_loop_test(tests, one_of_two_unlocks_waits_until_it_is_known_how_often_it_is_held, 0, ARRAY_N(again));
 	tcase_add_loop_test(tests, a_lock_in_flight_waits_until_it_is_known_whether_it_was_granted, 0, 2);
-	tcase_add_test(tests, a_lock_that_its_caller_gave_up_meanwhile_is_given_back);
+	tcase_add_test(tests, a_lock_that_its_caller_gave_up_meanwhile_is_released);
 	tcase_add_test(tests, a_command_goes_on_while_its_lock_is_open);
 	tcase_add_test(tests, a_command_begins_when_its_grant_is_confirmed);
 	tcase_add_test(tests, a_command_is_stopped_in_time_when_its_lock_stays_open);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* conf/: what a reload finds and takes over, and the password file. */
+/* conf/live.c, secret.c: what a reload finds and takes over, and the password file. */
 #include "conf/schema.h"
 #include "conf/source.h"
 #include "daemon/internal.h"
@@ -49,7 +49,7 @@ START_TEST(a_difference_is_one_of_values_not_of_spelling)
 }
 END_TEST
 
-START_TEST(what_a_reload_must_reach_is_live)
+START_TEST(every_key_that_a_reload_must_reach_is_live)
 {
 	static const char *const live[] = {"log.level",     "limits.waiting", "limits.clients",
 					   "limits.output", "lease",          "redis.password_file"};
@@ -63,7 +63,7 @@ START_TEST(what_a_reload_must_reach_is_live)
 END_TEST
 
 /* Whatever was in that memory before. */
-START_TEST(all_that_the_service_takes_from_a_reload_is_told)
+START_TEST(the_service_is_told_all_that_it_takes_from_a_reload)
 {
 	struct core_conf core;
 
@@ -92,7 +92,7 @@ static unsigned sources_count(const struct conf *c)
 	return count;
 }
 
-START_TEST(a_reload_takes_what_is_live_with_its_origin_and_leaves_the_rest)
+START_TEST(a_reload_takes_live_keys_with_their_origin_and_leaves_the_rest)
 {
 	char *text = NULL;
 	size_t n;
@@ -245,7 +245,7 @@ START_TEST(a_relative_password_file_is_a_credential_first_and_then_beside_the_fi
 END_TEST
 
 /* Nobody writes to it any more, and the reader would wait for that. */
-START_TEST(what_is_no_file_is_not_read_again)
+START_TEST(a_source_that_is_no_file_is_not_read_again)
 {
 	char folder[] = "/tmp/conf_test.XXXXXX", path[64], assignment[100], *password;
 	FILE *f;
@@ -281,15 +281,15 @@ Suite *conf_reload_suite(void)
 
 	tcase_add_checked_fixture(t, begin, end);
 	tcase_add_test(t, a_difference_is_one_of_values_not_of_spelling);
-	tcase_add_test(t, what_a_reload_must_reach_is_live);
-	tcase_add_test(t, all_that_the_service_takes_from_a_reload_is_told);
-	tcase_add_test(t, a_reload_takes_what_is_live_with_its_origin_and_leaves_the_rest);
+	tcase_add_test(t, every_key_that_a_reload_must_reach_is_live);
+	tcase_add_test(t, the_service_is_told_all_that_it_takes_from_a_reload);
+	tcase_add_test(t, a_reload_takes_live_keys_with_their_origin_and_leaves_the_rest);
 	tcase_add_test(t, the_password_of_another_user_waits_for_the_restart_with_it);
 	tcase_add_test(t, a_reload_never_lifts_the_lease_above_the_max_lease_in_effect);
 	tcase_add_test(t, a_password_is_one_line_without_its_end);
 	tcase_add_test(t, a_password_file_whose_path_is_too_long_is_an_error);
 	tcase_add_test(t, a_relative_password_file_is_a_credential_first_and_then_beside_the_file);
-	tcase_add_test(t, what_is_no_file_is_not_read_again);
+	tcase_add_test(t, a_source_that_is_no_file_is_not_read_again);
 	suite_add_tcase(suite, t);
 	return suite;
 }

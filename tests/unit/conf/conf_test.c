@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* conf/: the whole of it, through conf.h; the wording of messages is held by tests/conf. */
+/* conf/ as a whole, through conf.h. tests/conf checks the wording of messages. */
 #include "conf/schema.h"
 #include "tests/fixture/loaded_conf.h"
 
@@ -160,7 +160,7 @@ START_TEST(every_bound_holds_on_both_sides)
 }
 END_TEST
 
-START_TEST(messages_come_in_the_order_of_the_text_whoever_found_them)
+START_TEST(messages_come_in_the_order_of_the_text)
 {
 	static const char *const order[] = {"test.yaml:1:8: error: lease", "test.yaml:2:1: error: unknown",
 					    "test.yaml:3:14: error: log.level", "test.yaml:4:15: error: redis.user",
@@ -193,7 +193,7 @@ START_TEST(keys_that_were_refused_take_no_part_in_conflicts)
 }
 END_TEST
 
-START_TEST(what_was_not_read_is_not_called_missing)
+START_TEST(a_key_that_was_not_read_is_not_called_missing)
 {
 	ck_assert_int_eq(load("store: redis\nlease: \"\n"), -1);
 	ck_assert_int_eq(conf_check(&conf, &report), 0);
@@ -257,9 +257,9 @@ Suite *conf_suite(void)
 	tcase_add_test(t, no_switches_a_listener_off);
 	tcase_add_test(t, a_refused_value_leaves_the_one_before);
 	tcase_add_test(t, every_bound_holds_on_both_sides);
-	tcase_add_test(t, messages_come_in_the_order_of_the_text_whoever_found_them);
+	tcase_add_test(t, messages_come_in_the_order_of_the_text);
 	tcase_add_test(t, keys_that_were_refused_take_no_part_in_conflicts);
-	tcase_add_test(t, what_was_not_read_is_not_called_missing);
+	tcase_add_test(t, a_key_that_was_not_read_is_not_called_missing);
 	tcase_add_test(t, a_prefix_that_reaches_the_markers_is_refused);
 	tcase_add_test(t, an_assignment_is_one_line);
 	tcase_add_test(t, each_key_has_its_line_of_help);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parts of conf/ that know words, numbers and lines, but no key. */
+/* conf/words.c, number.c, source.c: the parts that know words, numbers and lines, but no key. */
 #include "conf/number.h"
 #include "conf/source.h"
 #include "conf/words.h"
@@ -98,7 +98,7 @@ START_TEST(only_valid_utf8_is_decoded)
 }
 END_TEST
 
-START_TEST(what_is_shown_holds_nothing_unprintable_and_fits)
+START_TEST(shown_text_is_printable_and_fits)
 {
 	char out[SHOW_MAX], text[400];
 
@@ -237,7 +237,7 @@ Suite *conf_text_suite(void)
 	tcase_add_test(t, near_is_two_edits_and_a_third_of_the_word);
 	tcase_add_test(t, alternatives_are_found_by_word_and_by_number);
 	tcase_add_test(t, only_valid_utf8_is_decoded);
-	tcase_add_test(t, what_is_shown_holds_nothing_unprintable_and_fits);
+	tcase_add_test(t, shown_text_is_printable_and_fits);
 	tcase_add_test(t, each_duration_has_its_microseconds);
 	tcase_add_test(t, counts_and_sizes_are_exact_or_refused);
 	tcase_add_test(t, a_flaw_is_found_where_it_stands_in_characters);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/acquire.c: from a LOCK to a grant or to an answer that is none. */
+/* daemon/core/acquire.c: from LOCK to a grant or to another answer. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
@@ -100,7 +100,7 @@ START_TEST(an_acquire_that_arrives_too_late_does_nothing)
 }
 END_TEST
 
-START_TEST(a_late_refusal_does_not_hide_what_a_renewal_has_put_there_since)
+START_TEST(a_late_refusal_does_not_hide_the_key_that_a_renewal_has_set_since)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -120,7 +120,7 @@ START_TEST(a_late_refusal_does_not_hide_what_a_renewal_has_put_there_since)
 }
 END_TEST
 
-START_TEST(a_grant_with_too_little_validity_left_is_given_back_and_tried_again)
+START_TEST(a_grant_with_too_little_validity_is_released_and_tried_again)
 {
 	cluster_open(3);
 	cluster.conf.timeout_us = 300 * MSEC;
@@ -141,7 +141,7 @@ START_TEST(a_grant_with_too_little_validity_left_is_given_back_and_tried_again)
 END_TEST
 
 /* Stores that take longer than half of the lease: to ask again at once would be to ask without end. */
-START_TEST(after_a_grant_that_came_too_late_there_is_a_pause)
+START_TEST(a_pause_follows_a_grant_that_came_too_late)
 {
 	cluster_open(3);
 	cluster.conf.timeout_us = 300 * MSEC;
@@ -189,7 +189,7 @@ START_TEST(a_vote_of_a_store_whose_clock_jumped_before_the_decision_does_not_cou
 }
 END_TEST
 
-START_TEST(what_a_store_refused_needs_no_release)
+START_TEST(a_store_that_refused_gets_no_release)
 {
 	cluster_begin(3);
 	refuses(2, "OOM command not allowed");
@@ -202,7 +202,7 @@ START_TEST(what_a_store_refused_needs_no_release)
 }
 END_TEST
 
-START_TEST(a_range_that_is_refused_for_the_clock_is_asked_for_as_a_single_token_at_once)
+START_TEST(a_range_of_tokens_that_the_clock_refuses_is_asked_for_as_one_token_at_once)
 {
 	/* Fresh from a join the fence is as far ahead as may be, and the clock stands still here. */
 	cluster_begin(3);
@@ -217,7 +217,7 @@ START_TEST(a_range_that_is_refused_for_the_clock_is_asked_for_as_a_single_token_
 }
 END_TEST
 
-START_TEST(what_is_unknown_is_released_until_its_key_has_expired)
+START_TEST(an_acquire_of_unknown_outcome_is_released_until_its_key_has_expired)
 {
 	unsigned before;
 
@@ -297,15 +297,15 @@ Suite *acquire_suite(void)
 	tcase_add_test(round, one_of_three_is_no_grant_and_nothing_is_left_of_it);
 	tcase_add_test(round, a_late_vote_for_an_abandoned_round_is_ignored);
 	tcase_add_test(round, an_acquire_that_arrives_too_late_does_nothing);
-	tcase_add_test(round, a_late_refusal_does_not_hide_what_a_renewal_has_put_there_since);
+	tcase_add_test(round, a_late_refusal_does_not_hide_the_key_that_a_renewal_has_set_since);
 	suite_add_tcase(suite, round);
 	tcase_add_checked_fixture(undone, NULL, cluster_close);
-	tcase_add_test(undone, a_grant_with_too_little_validity_left_is_given_back_and_tried_again);
-	tcase_add_test(round, after_a_grant_that_came_too_late_there_is_a_pause);
+	tcase_add_test(undone, a_grant_with_too_little_validity_is_released_and_tried_again);
+	tcase_add_test(round, a_pause_follows_a_grant_that_came_too_late);
 	tcase_add_test(round, a_vote_of_a_store_whose_clock_jumped_before_the_decision_does_not_count);
-	tcase_add_test(undone, what_a_store_refused_needs_no_release);
-	tcase_add_test(undone, a_range_that_is_refused_for_the_clock_is_asked_for_as_a_single_token_at_once);
-	tcase_add_test(undone, what_is_unknown_is_released_until_its_key_has_expired);
+	tcase_add_test(undone, a_store_that_refused_gets_no_release);
+	tcase_add_test(undone, a_range_of_tokens_that_the_clock_refuses_is_asked_for_as_one_token_at_once);
+	tcase_add_test(undone, an_acquire_of_unknown_outcome_is_released_until_its_key_has_expired);
 	tcase_add_test(undone, a_release_that_is_never_confirmed_ends_when_no_key_can_be_left);
 	tcase_add_test(undone, a_store_that_comes_back_hears_the_release_at_once);
 	tcase_add_test(undone, each_attempt_has_a_value_of_its_own);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/pace.c: what is given back, and what is left behind, wait for their turn at the stores as all else does. */
+/* daemon/core/admission.c, admit.c: releases and lock delays wait for admission like everything else. */
 #include "tests/fixture/full_window.h"
 #include "tests/fixture/cluster_part.h"
 
@@ -22,7 +22,7 @@ START_TEST(unlocks_that_are_waited_for_come_a_window_at_a_time)
 END_TEST
 
 /* The time for its answer begins with its turn. */
-START_TEST(an_unlock_that_waits_for_its_turn_is_not_refused_meanwhile)
+START_TEST(an_unlock_that_waits_for_admission_is_not_refused_meanwhile)
 {
 	begins_with_window(1, 1);
 	holds_many(1);
@@ -38,7 +38,7 @@ START_TEST(an_unlock_that_waits_for_its_turn_is_not_refused_meanwhile)
 END_TEST
 
 /* Its key ends by itself first. */
-START_TEST(an_unlock_whose_turn_does_not_come_is_told_that_the_stores_were_busy)
+START_TEST(an_unlock_that_is_never_admitted_hears_that_the_stores_were_busy)
 {
 	begins_with_a_crowd_that_is_due();
 	turns_pass(36);
@@ -104,7 +104,7 @@ START_TEST(stores_that_come_back_together_renew_before_they_have_heard_all_that_
 END_TEST
 
 /* While there was no quorum they had no turn: now that there is one, they come before who asks. */
-START_TEST(a_store_that_hung_hears_of_what_was_freed_before_it_is_asked_for_that_again)
+START_TEST(a_store_that_hung_hears_of_a_release_before_it_is_asked_for_that_name_again)
 {
 	begins_with_window(1, 2);
 	holds_many(1);
@@ -123,7 +123,7 @@ START_TEST(a_store_that_hung_hears_of_what_was_freed_before_it_is_asked_for_that
 }
 END_TEST
 
-START_TEST(a_crowd_that_waits_no_more_leaves_the_line_a_window_at_a_time)
+START_TEST(a_crowd_that_stops_waiting_withdraws_its_tickets_a_window_at_a_time)
 {
 	begins_with_window(3, 4);
 	daemon_starts(1);
@@ -144,7 +144,7 @@ START_TEST(a_crowd_that_waits_no_more_leaves_the_line_a_window_at_a_time)
 END_TEST
 
 /* What is left of a lease of one second would have ended long before all the others are kept. */
-START_TEST(a_key_that_is_to_be_left_behind_comes_before_leases)
+START_TEST(a_key_with_a_lock_delay_is_admitted_before_renewals)
 {
 	begins_with_a_crowd_that_is_due();
 	turns_pass(36);
@@ -164,7 +164,7 @@ START_TEST(a_key_that_is_to_be_left_behind_comes_before_leases)
 }
 END_TEST
 
-START_TEST(a_key_that_could_not_be_left_behind_is_no_secret)
+START_TEST(a_lock_delay_that_could_not_be_set_is_logged)
 {
 	begins_with_window(3, 4);
 	says(1, "LOCK a ttl=1s");
@@ -180,7 +180,7 @@ START_TEST(a_key_that_could_not_be_left_behind_is_no_secret)
 END_TEST
 
 /* The key stands that long whether the stores hear of it or not. */
-START_TEST(a_lock_delay_that_the_stores_did_not_hear_of_is_not_said_to_be_lost)
+START_TEST(a_lock_delay_that_the_keys_have_anyway_is_not_logged_as_lost)
 {
 	cluster_open(3);
 	cluster.conf.max_delay_us = 20 * SEC;
@@ -199,7 +199,7 @@ START_TEST(a_lock_delay_that_the_stores_did_not_hear_of_is_not_said_to_be_lost)
 }
 END_TEST
 
-START_TEST(a_daemon_that_stops_sends_what_waits_for_its_turn)
+START_TEST(a_daemon_that_stops_sends_the_calls_that_wait_for_admission)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
@@ -223,7 +223,7 @@ START_TEST(a_daemon_that_stops_sends_what_waits_for_its_turn)
 END_TEST
 
 /* One that was too busy to be told is asked again a little later: at the end there is no later. */
-START_TEST(a_daemon_that_stops_sends_what_a_busy_store_was_not_told)
+START_TEST(a_daemon_that_stops_sends_the_releases_that_a_busy_store_has_missed)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
@@ -241,7 +241,7 @@ START_TEST(a_daemon_that_stops_sends_what_a_busy_store_was_not_told)
 END_TEST
 
 /* Else others would wait behind it until its tickets end by themselves. */
-START_TEST(a_daemon_that_stops_leaves_all_lines)
+START_TEST(a_daemon_that_stops_withdraws_all_tickets)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
@@ -302,18 +302,18 @@ Suite *admission_release_suite(void)
 
 	tcase_add_checked_fixture(tc, NULL, cluster_close);
 	tcase_add_test(tc, unlocks_that_are_waited_for_come_a_window_at_a_time);
-	tcase_add_test(tc, an_unlock_that_waits_for_its_turn_is_not_refused_meanwhile);
-	tcase_add_test(tc, an_unlock_whose_turn_does_not_come_is_told_that_the_stores_were_busy);
+	tcase_add_test(tc, an_unlock_that_waits_for_admission_is_not_refused_meanwhile);
+	tcase_add_test(tc, an_unlock_that_is_never_admitted_hears_that_the_stores_were_busy);
 	tcase_add_test(tc, a_store_that_comes_back_is_told_what_it_missed_a_window_at_a_time);
 	tcase_add_test(tc, stores_that_come_back_together_renew_before_they_have_heard_all_that_was_freed);
-	tcase_add_test(tc, a_store_that_hung_hears_of_what_was_freed_before_it_is_asked_for_that_again);
-	tcase_add_test(tc, a_crowd_that_waits_no_more_leaves_the_line_a_window_at_a_time);
-	tcase_add_test(tc, a_key_that_is_to_be_left_behind_comes_before_leases);
-	tcase_add_test(tc, a_key_that_could_not_be_left_behind_is_no_secret);
-	tcase_add_test(tc, a_lock_delay_that_the_stores_did_not_hear_of_is_not_said_to_be_lost);
-	tcase_add_test(tc, a_daemon_that_stops_sends_what_waits_for_its_turn);
-	tcase_add_test(tc, a_daemon_that_stops_sends_what_a_busy_store_was_not_told);
-	tcase_add_test(tc, a_daemon_that_stops_leaves_all_lines);
+	tcase_add_test(tc, a_store_that_hung_hears_of_a_release_before_it_is_asked_for_that_name_again);
+	tcase_add_test(tc, a_crowd_that_stops_waiting_withdraws_its_tickets_a_window_at_a_time);
+	tcase_add_test(tc, a_key_with_a_lock_delay_is_admitted_before_renewals);
+	tcase_add_test(tc, a_lock_delay_that_could_not_be_set_is_logged);
+	tcase_add_test(tc, a_lock_delay_that_the_keys_have_anyway_is_not_logged_as_lost);
+	tcase_add_test(tc, a_daemon_that_stops_sends_the_calls_that_wait_for_admission);
+	tcase_add_test(tc, a_daemon_that_stops_sends_the_releases_that_a_busy_store_has_missed);
+	tcase_add_test(tc, a_daemon_that_stops_withdraws_all_tickets);
 	tcase_add_test(tc, releases_that_several_stores_refuse_are_repeated_no_later_for_that);
 	suite_add_tcase(suite, tc);
 	return suite;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/pace.c: leases that wait for their turn at the stores. */
+/* daemon/core/admission.c, admit.c: renewals that wait for admission. */
 #include "tests/fixture/full_window.h"
 
 #include <check.h>
 
 /* The renewal that was late does not answer it: its own turn does. */
-START_TEST(an_extend_that_waits_for_its_turn_is_answered_although_a_late_renewal_succeeds)
+START_TEST(an_extend_that_waits_for_admission_is_answered_by_its_own_round_and_not_by_a_late_renewal)
 {
 	begins_with_window(1, 1);
 	says(1, "LOCK a");
@@ -50,7 +50,7 @@ START_TEST(a_short_lease_is_kept_before_long_ones_that_came_first)
 END_TEST
 
 /* More leases than the store can renew in time. */
-START_TEST(whose_turn_may_come_too_late_is_at_risk_before_the_lock_is_lost)
+START_TEST(a_renewal_that_may_be_admitted_too_late_is_a_RISK_before_the_lock_is_lost)
 {
 	int64_t risks;
 
@@ -73,9 +73,9 @@ Suite *admission_renewal_suite(void)
 	TCase *tc = tcase_create("leases");
 
 	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, an_extend_that_waits_for_its_turn_is_answered_although_a_late_renewal_succeeds);
+	tcase_add_test(tc, an_extend_that_waits_for_admission_is_answered_by_its_own_round_and_not_by_a_late_renewal);
 	tcase_add_test(tc, a_short_lease_is_kept_before_long_ones_that_came_first);
-	tcase_add_test(tc, whose_turn_may_come_too_late_is_at_risk_before_the_lock_is_lost);
+	tcase_add_test(tc, a_renewal_that_may_be_admitted_too_late_is_a_RISK_before_the_lock_is_lost);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

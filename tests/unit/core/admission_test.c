@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/pace.c: turns at the stores, when there is more to ask than they can answer. */
+/* daemon/core/admission.c, admit.c: admission: who may ask the stores next, when there is more to ask than they can answer. */
 #include "tests/fixture/full_window.h"
 #include "tests/fixture/resumable.h"
 
@@ -102,7 +102,7 @@ START_TEST(a_name_is_released_before_it_is_asked_for_again)
 }
 END_TEST
 
-START_TEST(while_no_store_answers_those_who_wait_for_a_turn_are_told_in_time)
+START_TEST(requests_that_wait_for_admission_are_answered_in_time_while_no_store_answers)
 {
 	begins_with_window(3, 2);
 	says(1, "LOCK held");
@@ -154,7 +154,7 @@ START_TEST(a_silent_store_with_a_full_window_is_noticed_although_no_round_is_und
 }
 END_TEST
 
-START_TEST(who_waits_for_a_turn_may_leave)
+START_TEST(a_request_that_waits_for_admission_may_be_cancelled)
 {
 	begins_with_window(1, 1);
 	feels(0, MOOD_SILENT);
@@ -176,7 +176,7 @@ START_TEST(who_waits_for_a_turn_may_leave)
 END_TEST
 
 /* The store answers, one call in 40 ms, and a crowd of waiters came first. */
-START_TEST(who_does_not_wait_is_told_within_a_second_that_the_stores_are_busy)
+START_TEST(a_lock_without_wait_hears_within_a_second_that_the_stores_are_busy)
 {
 	begins_with_window(1, 1);
 	feels(0, MOOD_SILENT);
@@ -203,7 +203,7 @@ START_TEST(who_does_not_wait_is_told_within_a_second_that_the_stores_are_busy)
 }
 END_TEST
 
-START_TEST(a_wake_up_is_no_reason_to_look_at_who_waits_for_a_turn)
+START_TEST(a_wake_up_does_not_admit_a_name_that_waits_for_admission)
 {
 	int64_t timers;
 
@@ -220,7 +220,7 @@ START_TEST(a_wake_up_is_no_reason_to_look_at_who_waits_for_a_turn)
 }
 END_TEST
 
-START_TEST(who_asks_has_every_other_turn_until_half_of_a_lease_is_over)
+START_TEST(new_requests_have_every_other_turn_until_half_of_a_lease_is_over)
 {
 	begins_with_a_crowd_that_is_due();
 	says(4, "LOCK a");
@@ -239,7 +239,7 @@ START_TEST(who_asks_has_every_other_turn_until_half_of_a_lease_is_over)
 END_TEST
 
 /* The key has expired before its release had a turn. */
-START_TEST(a_release_that_waits_for_its_turn_ends_with_the_key)
+START_TEST(a_release_that_waits_for_admission_ends_when_its_key_expires)
 {
 	begins_with_a_crowd_that_is_due();
 	turns_pass(36);
@@ -380,15 +380,15 @@ Suite *admission_suite(void)
 	tcase_add_test(tc, a_slow_store_is_left_out_when_it_is_full_and_delays_nobody);
 	tcase_add_test(tc, leases_are_kept_before_locks_are_released_and_those_before_others_are_asked_for);
 	tcase_add_test(tc, a_name_is_released_before_it_is_asked_for_again);
-	tcase_add_test(tc, while_no_store_answers_those_who_wait_for_a_turn_are_told_in_time);
+	tcase_add_test(tc, requests_that_wait_for_admission_are_answered_in_time_while_no_store_answers);
 	tcase_add_test(tc, a_silent_store_with_a_full_window_is_noticed_although_no_round_is_under_way);
-	tcase_add_test(tc, who_waits_for_a_turn_may_leave);
-	tcase_add_test(tc, a_wake_up_is_no_reason_to_look_at_who_waits_for_a_turn);
-	tcase_add_test(tc, who_does_not_wait_is_told_within_a_second_that_the_stores_are_busy);
-	tcase_add_test(tc, who_asks_has_every_other_turn_until_half_of_a_lease_is_over);
+	tcase_add_test(tc, a_request_that_waits_for_admission_may_be_cancelled);
+	tcase_add_test(tc, a_wake_up_does_not_admit_a_name_that_waits_for_admission);
+	tcase_add_test(tc, a_lock_without_wait_hears_within_a_second_that_the_stores_are_busy);
+	tcase_add_test(tc, new_requests_have_every_other_turn_until_half_of_a_lease_is_over);
 	tcase_add_test(tc, a_moments_stop_of_the_stores_is_waited_out);
 	tcase_add_test(tc, an_outage_costs_each_lease_one_missed_renewal);
-	tcase_add_test(tc, a_release_that_waits_for_its_turn_ends_with_the_key);
+	tcase_add_test(tc, a_release_that_waits_for_admission_ends_when_its_key_expires);
 	tcase_add_test(tc, a_held_lock_that_waits_for_its_renewal_may_be_freed_or_handed_on);
 	tcase_add_test(tc, many_are_adopted_a_window_at_a_time);
 	tcase_add_test(tc, of_many_renewals_that_are_due_at_once_the_stores_are_asked_a_part_at_a_time);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/adopt.c: what is left of a lease that nobody renews, or that was extended, when its daemon is started anew. */
+/* daemon/core/adopt.c: what is left of a lease that nobody renews, or that was extended, when its daemon restarts. */
 #include "tests/fixture/resumable.h"
 
 #include <check.h>
@@ -12,7 +12,7 @@ static void held_by_1(unsigned nodes, const char *fields)
 	held_with_grace(nodes, "grace=30s", fields, &s1);
 }
 
-START_TEST(what_is_left_of_a_lease_without_renewal_is_adopted)
+START_TEST(the_rest_of_a_lease_without_renewal_is_adopted)
 {
 	held_by_1(3, "renew=no ttl=8s");
 	passes(3 * SEC);
@@ -28,7 +28,7 @@ START_TEST(what_is_left_of_a_lease_without_renewal_is_adopted)
 END_TEST
 
 /* It ends when it was said to end: the time that the stores took to grant it is not added. */
-START_TEST(what_is_left_of_a_lease_without_renewal_is_not_more_because_the_stores_granted_it_late)
+START_TEST(the_rest_of_a_lease_without_renewal_is_no_longer_because_the_stores_granted_it_late)
 {
 	int64_t valid;
 
@@ -100,7 +100,7 @@ START_TEST(a_lease_without_renewal_that_is_over_is_lost)
 END_TEST
 
 /* No store shortens a key: where it was not asked since, it stands for longer than the record says. */
-START_TEST(what_was_extended_to_a_shorter_lease_is_released_where_the_longer_one_stands)
+START_TEST(a_lock_that_was_extended_to_a_shorter_lease_is_released_where_the_longer_one_stands)
 {
 	held_by_1(3, "ttl=10s");
 	falls(2);
@@ -120,7 +120,7 @@ START_TEST(what_was_extended_to_a_shorter_lease_is_released_where_the_longer_one
 END_TEST
 
 /* The first of the votes is old when the adoption is decided: the deadline is that of the old one. */
-START_TEST(what_is_adopted_by_old_votes_is_renewed_before_they_end)
+START_TEST(a_lock_that_is_adopted_by_old_votes_is_renewed_before_they_end)
 {
 	held_by_1(3, "");
 	falls(0);
@@ -169,7 +169,7 @@ START_TEST(a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet)
 END_TEST
 
 /* The client may not come back to be told less: what it was told by the previous run stands. */
-START_TEST(an_adoption_does_not_shorten_what_was_told)
+START_TEST(an_adoption_does_not_shorten_the_validity_that_was_told)
 {
 	held_by_1(sizes[_i], "renew=no ttl=8s");
 	daemon_returns(0);
@@ -193,7 +193,7 @@ static void comes_back_with_a_shorter_max_lease(void)
 	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
 }
 
-START_TEST(what_was_granted_for_longer_than_may_be_asked_for_is_renewed_for_no_longer)
+START_TEST(a_grant_beyond_the_new_max_lease_is_renewed_for_max_lease_only)
 {
 	held_by_1(1, "ttl=25s");
 	comes_back_with_a_shorter_max_lease();
@@ -213,7 +213,7 @@ START_TEST(what_was_granted_for_longer_than_may_be_asked_for_is_renewed_for_no_l
 END_TEST
 
 /* Likewise: what stands after the end of a hold is not there for longer than a next crash is waited for. */
-START_TEST(a_lock_delay_that_may_not_be_asked_for_any_more_is_cut)
+START_TEST(a_lock_delay_beyond_the_new_limit_is_cut)
 {
 	cluster_open(1);
 	cluster.conf.max_delay_us = 60 * SEC;
@@ -240,7 +240,7 @@ START_TEST(a_lock_delay_that_may_not_be_asked_for_any_more_is_cut)
 END_TEST
 
 /* Nobody comes back: its client may believe in what the previous run told it. */
-START_TEST(what_was_told_for_longer_than_may_be_asked_for_is_believed_to_its_end)
+START_TEST(a_validity_beyond_the_new_max_lease_is_kept_to_its_end)
 {
 	held_by_1(1, _i == 0 ? "ttl=25s" : "ttl=25s renew=no");
 	says(1, "HELLO 1 grace=1s");
@@ -255,7 +255,7 @@ START_TEST(what_was_told_for_longer_than_may_be_asked_for_is_believed_to_its_end
 END_TEST
 
 /* The run in between has renewed it at the shorter ttl, and its snapshot says so: what was told before stands all the same. */
-START_TEST(what_was_told_for_longer_is_believed_after_yet_another_run)
+START_TEST(a_validity_beyond_the_new_max_lease_is_kept_over_a_second_restart)
 {
 	held_by_1(1, "ttl=25s");
 	says(1, "HELLO 1 grace=1s");
@@ -274,7 +274,7 @@ START_TEST(what_was_told_for_longer_is_believed_after_yet_another_run)
 END_TEST
 
 /* Without a quorum nothing is known but its end: that is told before it comes, as of any other. */
-START_TEST(a_lease_without_renewal_that_no_quorum_confirms_is_told_lost_before_it_ends)
+START_TEST(a_lease_without_renewal_that_no_quorum_confirms_is_LOST_before_it_ends)
 {
 	int64_t left;
 
@@ -294,7 +294,7 @@ START_TEST(a_lease_without_renewal_that_no_quorum_confirms_is_told_lost_before_i
 END_TEST
 
 /* It ends by itself, when its holder was told, and not sooner. */
-START_TEST(what_is_left_of_a_lease_without_renewal_is_not_cut_by_a_shorter_max_lease)
+START_TEST(the_rest_of_a_lease_without_renewal_is_not_cut_by_a_shorter_max_lease)
 {
 	held_by_1(1, "ttl=25s renew=no");
 	comes_back_with_a_shorter_max_lease();
@@ -315,21 +315,21 @@ Suite *adopt_lease_suite(void)
 	TCase *tc = tcase_create("leases");
 
 	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, what_is_left_of_a_lease_without_renewal_is_adopted);
-	tcase_add_loop_test(tc, what_is_left_of_a_lease_without_renewal_is_not_more_because_the_stores_granted_it_late, 0, 3);
+	tcase_add_test(tc, the_rest_of_a_lease_without_renewal_is_adopted);
+	tcase_add_loop_test(tc, the_rest_of_a_lease_without_renewal_is_no_longer_because_the_stores_granted_it_late, 0, 3);
 	tcase_add_test(tc, an_extend_is_known_to_the_next_run);
-	tcase_add_test(tc, what_was_extended_to_a_shorter_lease_is_released_where_the_longer_one_stands);
-	tcase_add_test(tc, what_is_adopted_by_old_votes_is_renewed_before_they_end);
+	tcase_add_test(tc, a_lock_that_was_extended_to_a_shorter_lease_is_released_where_the_longer_one_stands);
+	tcase_add_test(tc, a_lock_that_is_adopted_by_old_votes_is_renewed_before_they_end);
 	tcase_add_loop_test(tc, an_extend_that_seemed_to_fail_is_known_to_the_next_run, 0, 2);
 	tcase_add_test(tc, a_lease_without_renewal_that_is_over_is_lost);
-	tcase_add_loop_test(tc, an_adoption_does_not_shorten_what_was_told, 0, 3);
+	tcase_add_loop_test(tc, an_adoption_does_not_shorten_the_validity_that_was_told, 0, 3);
 	tcase_add_loop_test(tc, a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet, 0, 3);
-	tcase_add_loop_test(tc, what_was_granted_for_longer_than_may_be_asked_for_is_renewed_for_no_longer, 0, 2);
-	tcase_add_loop_test(tc, a_lock_delay_that_may_not_be_asked_for_any_more_is_cut, 0, 2);
-	tcase_add_loop_test(tc, what_was_told_for_longer_than_may_be_asked_for_is_believed_to_its_end, 0, 2);
-	tcase_add_test(tc, what_was_told_for_longer_is_believed_after_yet_another_run);
-	tcase_add_test(tc, a_lease_without_renewal_that_no_quorum_confirms_is_told_lost_before_it_ends);
-	tcase_add_test(tc, what_is_left_of_a_lease_without_renewal_is_not_cut_by_a_shorter_max_lease);
+	tcase_add_loop_test(tc, a_grant_beyond_the_new_max_lease_is_renewed_for_max_lease_only, 0, 2);
+	tcase_add_loop_test(tc, a_lock_delay_beyond_the_new_limit_is_cut, 0, 2);
+	tcase_add_loop_test(tc, a_validity_beyond_the_new_max_lease_is_kept_to_its_end, 0, 2);
+	tcase_add_test(tc, a_validity_beyond_the_new_max_lease_is_kept_over_a_second_restart);
+	tcase_add_test(tc, a_lease_without_renewal_that_no_quorum_confirms_is_LOST_before_it_ends);
+	tcase_add_test(tc, the_rest_of_a_lease_without_renewal_is_not_cut_by_a_shorter_max_lease);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

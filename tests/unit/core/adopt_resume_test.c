@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* RESUME and its answer: what was lost meanwhile, and what a daemon that was started anew is still asking its stores about. */
+/*
+ * daemon/core/adopt.c and resume.c: RESUME after a restart. It tells what was lost meanwhile, and waits in bounded time for locks that the daemon still
+ * adopts.
+ */
 #include "tests/fixture/resumable.h"
 #include "tests/fixture/cluster_part.h"
 
@@ -8,7 +11,7 @@
 static struct secret s1;
 static int64_t fence;
 
-START_TEST(what_was_lost_meanwhile_is_told_right_after_the_ok)
+START_TEST(a_loss_during_the_detachment_is_told_right_after_the_OK)
 {
 	fence = held_with_grace(3, "grace=60s", "", &s1);
 	says(1, "LOCK b renew=no ttl=2s");
@@ -120,7 +123,7 @@ START_TEST(resume_is_answered_before_a_half_closed_session_ends)
 }
 END_TEST
 
-START_TEST(resume_answers_by_a_bound_and_the_rest_follows)
+START_TEST(RESUME_answers_in_bounded_time_and_the_open_locks_follow)
 {
 	adoption_is_under_way();
 	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
@@ -176,7 +179,7 @@ START_TEST(a_loss_of_what_was_granted_meanwhile_is_told_before_the_answer)
 END_TEST
 
 /* One and the same answer ends the adoption and shows that the clock was set forward on which the vote for b was counted. */
-START_TEST(what_the_last_answer_takes_away_is_no_row)
+START_TEST(a_lock_that_the_last_answer_of_a_store_takes_away_is_no_row)
 {
 	adoption_is_under_way();
 	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
@@ -199,7 +202,7 @@ START_TEST(what_the_last_answer_takes_away_is_no_row)
 END_TEST
 
 /* The same of RESUME without a tag: what was sent behind it is served once all that ended its wait has been told. */
-START_TEST(what_the_last_answer_takes_away_is_told_before_the_next_request_is_served)
+START_TEST(a_lock_that_the_last_answer_of_a_store_takes_away_is_LOST_before_the_next_request_is_served)
 {
 	adoption_is_under_way();
 	resumes(2, &s1);
@@ -244,7 +247,7 @@ START_TEST(a_loss_is_told_before_its_name_is_taken_anew)
 }
 END_TEST
 
-START_TEST(a_turn_that_nobody_heard_of_is_kept_no_longer_for_being_adopted_late)
+START_TEST(a_grant_that_was_not_notified_is_kept_no_longer_because_it_was_adopted_late)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -274,7 +277,7 @@ START_TEST(a_turn_that_nobody_heard_of_is_kept_no_longer_for_being_adopted_late)
 }
 END_TEST
 
-START_TEST(what_no_quorum_confirms_is_lost_when_it_must_have_expired)
+START_TEST(a_lock_that_no_quorum_confirms_is_lost_when_it_must_have_expired)
 {
 	adoption_is_under_way();
 	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
@@ -362,18 +365,18 @@ Suite *adopt_resume_suite(void)
 	TCase *tcase = tcase_create("resume");
 
 	tcase_add_checked_fixture(tcase, NULL, cluster_close);
-	tcase_add_test(tcase, what_the_last_answer_takes_away_is_no_row);
-	tcase_add_test(tcase, what_the_last_answer_takes_away_is_told_before_the_next_request_is_served);
-	tcase_add_test(tcase, what_was_lost_meanwhile_is_told_right_after_the_ok);
+	tcase_add_test(tcase, a_lock_that_the_last_answer_of_a_store_takes_away_is_no_row);
+	tcase_add_test(tcase, a_lock_that_the_last_answer_of_a_store_takes_away_is_LOST_before_the_next_request_is_served);
+	tcase_add_test(tcase, a_loss_during_the_detachment_is_told_right_after_the_OK);
 	tcase_add_test(tcase, show_and_list_say_that_the_holder_has_no_connection);
 	tcase_add_test(tcase, resume_waits_for_the_adoption);
 	tcase_add_test(tcase, resume_is_answered_before_a_half_closed_session_ends);
-	tcase_add_test(tcase, resume_answers_by_a_bound_and_the_rest_follows);
+	tcase_add_test(tcase, RESUME_answers_in_bounded_time_and_the_open_locks_follow);
 	tcase_add_test(tcase, a_resume_that_waits_is_answered_when_the_daemon_stops);
 	tcase_add_test(tcase, a_loss_of_what_was_granted_meanwhile_is_told_before_the_answer);
 	tcase_add_test(tcase, a_loss_is_told_before_its_name_is_taken_anew);
-	tcase_add_test(tcase, a_turn_that_nobody_heard_of_is_kept_no_longer_for_being_adopted_late);
-	tcase_add_test(tcase, what_no_quorum_confirms_is_lost_when_it_must_have_expired);
+	tcase_add_test(tcase, a_grant_that_was_not_notified_is_kept_no_longer_because_it_was_adopted_late);
+	tcase_add_test(tcase, a_lock_that_no_quorum_confirms_is_lost_when_it_must_have_expired);
 	tcase_add_test(tcase, unlock_before_the_adoption_is_decided_releases_the_old_value);
 	tcase_add_test(tcase, a_lock_of_the_same_owner_meanwhile_is_reentrant_when_it_is_adopted);
 	tcase_add_test(tcase, a_lock_of_the_same_owner_that_does_not_wait_is_answered_meanwhile);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/adopt.c: a daemon that was started anew takes over, under new values, what its previous run granted (S8, S11, S12). */
+/* daemon/core/adopt.c: a daemon that restarts takes over, under new values, what its previous run granted (S8, S11, S12). */
 #include "tests/fixture/resumable.h"
 
 #include <check.h>
@@ -20,7 +20,7 @@ static void is_resumed(unsigned k)
 	hears(k, "OK session=* n=1");
 }
 
-START_TEST(what_was_held_goes_on_with_its_fence_under_a_new_value)
+START_TEST(a_held_lock_goes_on_with_its_fence_under_a_new_value)
 {
 	char value[VALUE_MAX];
 
@@ -103,7 +103,7 @@ START_TEST(an_adopted_lease_is_handed_to_nobody)
 }
 END_TEST
 
-START_TEST(what_is_never_resumed_is_released_when_the_grace_is_over)
+START_TEST(a_session_that_is_never_resumed_has_its_locks_released_after_the_grace)
 {
 	held_by_1(3, "");
 	daemon_returns(0);
@@ -195,7 +195,7 @@ START_TEST(late_answers_count_when_they_come)
 END_TEST
 
 /* Who has it instead may be another run of the same daemon: nothing is freed as long as the client may believe. */
-START_TEST(one_less_than_a_quorum_is_not_enough_and_ends_with_its_lease)
+START_TEST(an_adoption_by_one_less_than_a_quorum_fails_and_ends_with_its_lease)
 {
 	held_by_1(3, "");
 	key_is_overwritten(1, "a", "somebody", 5 * SEC);
@@ -270,7 +270,7 @@ END_TEST
  * Two runs on copies of one directory: a store that never had the key, and one that each of them has, deny it to both. Neither is to free what the previous run
  * told its client.
  */
-START_TEST(two_that_take_it_from_each_other_free_nothing)
+START_TEST(two_runs_that_take_a_lock_from_each_other_free_nothing)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -380,22 +380,22 @@ Suite *adopt_suite(void)
 	TCase *rounds = tcase_create("rounds"), *rivals = tcase_create("rivals");
 
 	tcase_add_checked_fixture(rounds, NULL, cluster_close);
-	tcase_add_loop_test(rounds, what_was_held_goes_on_with_its_fence_under_a_new_value, 0, 3);
+	tcase_add_loop_test(rounds, a_held_lock_goes_on_with_its_fence_under_a_new_value, 0, 3);
 	tcase_add_loop_test(rivals, a_key_that_is_set_when_the_lock_may_be_over_is_no_proof_that_it_was_held, 0, 2);
 	tcase_add_test(rounds, a_key_that_lasts_longer_than_its_lease_is_released_however_late_that_comes);
 	tcase_add_test(rounds, counts_owners_and_terms_are_as_they_were);
 	tcase_add_test(rounds, an_adopted_lease_is_handed_to_nobody);
-	tcase_add_test(rounds, what_is_never_resumed_is_released_when_the_grace_is_over);
+	tcase_add_test(rounds, a_session_that_is_never_resumed_has_its_locks_released_after_the_grace);
 	tcase_add_test(rounds, a_node_that_knows_neither_value_does_not_matter_to_the_others);
 	tcase_add_test(rounds, fewer_than_a_quorum_is_a_loss_and_both_values_are_released);
 	tcase_add_test(rounds, an_adoption_whose_outcome_is_unknown_is_asked_again);
 	tcase_add_test(rounds, late_answers_count_when_they_come);
-	tcase_add_test(rounds, one_less_than_a_quorum_is_not_enough_and_ends_with_its_lease);
+	tcase_add_test(rounds, an_adoption_by_one_less_than_a_quorum_fails_and_ends_with_its_lease);
 	tcase_add_loop_test(rounds, a_store_that_comes_later_is_taken_over_or_released, 0, 2);
 	suite_add_tcase(suite, rounds);
 	tcase_add_checked_fixture(rivals, NULL, cluster_close);
 	tcase_add_loop_test(rivals, the_previous_run_that_wakes_up_harms_nothing, 0, 9);
-	tcase_add_test(rivals, two_that_take_it_from_each_other_free_nothing);
+	tcase_add_test(rivals, two_runs_that_take_a_lock_from_each_other_free_nothing);
 	tcase_add_test(rivals, one_adoption_of_a_value_succeeds);
 	tcase_add_test(rivals, a_third_run_adopts_from_the_second);
 	suite_add_tcase(suite, rivals);

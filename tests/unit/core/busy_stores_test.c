@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/acquire.c: stores that a round leaves out because they have too much to do, and asks when they have room. */
+/* daemon/core/acquire.c: a round leaves a busy store out, and asks it when it has room and its vote is needed. */
 #include "daemon/base/rng.h"
 #include "daemon/core/engine_part.h"
 #include "tests/fixture/full_window.h"
@@ -26,7 +26,7 @@ static void finds_a_split(const unsigned order[3])
 	ck_assert_int_eq(figure(0, METRIC_SPLITS), 1);
 }
 
-START_TEST(it_is_asked_when_it_has_room_and_another_hangs_or_has_gone)
+START_TEST(a_busy_store_is_asked_when_it_has_room_and_another_hangs_or_has_gone)
 {
 	begins_with_window(3, 4);
 	is_full(1, 1);
@@ -62,7 +62,7 @@ START_TEST(a_leading_node_is_asked_when_it_has_room)
 END_TEST
 
 /* A vote is missing, and that of the store that was left out decides: who does not wait hears it, as one that is slow. */
-START_TEST(it_is_no_verdict_on_a_lock_that_it_was_left_out)
+START_TEST(a_lock_without_wait_hears_the_busy_store_that_decides)
 {
 	begins_with_window(3, 4);
 	key_is_overwritten(1, "a", "another client's", 60 * SEC);
@@ -77,7 +77,7 @@ START_TEST(it_is_no_verdict_on_a_lock_that_it_was_left_out)
 END_TEST
 
 /* It has not been told yet that the last holder is done, and would only refuse. */
-START_TEST(one_that_still_has_a_value_of_ours_is_not_asked_for_the_next)
+START_TEST(a_busy_store_that_still_has_a_value_of_ours_is_not_asked_for_the_next)
 {
 	unsigned asked;
 
@@ -95,7 +95,7 @@ START_TEST(one_that_still_has_a_value_of_ours_is_not_asked_for_the_next)
 }
 END_TEST
 
-START_TEST(it_is_not_asked_for_nobody)
+START_TEST(a_busy_store_is_not_asked_once_nobody_wants_the_lock)
 {
 	unsigned asked;
 
@@ -111,7 +111,7 @@ START_TEST(it_is_not_asked_for_nobody)
 }
 END_TEST
 
-START_TEST(who_was_asked_late_and_hangs_is_slow)
+START_TEST(a_store_that_was_asked_late_and_hangs_counts_as_slow)
 {
 	begins_with_window(3, 4);
 	passes(400 * MSEC); /* no probe is due soon */
@@ -130,7 +130,7 @@ START_TEST(who_was_asked_late_and_hangs_is_slow)
 }
 END_TEST
 
-START_TEST(who_was_asked_behind_the_leading_node_and_hangs_is_slow)
+START_TEST(a_store_that_was_asked_behind_the_leading_node_and_hangs_counts_as_slow)
 {
 	unsigned order[3];
 
@@ -207,7 +207,7 @@ static void all_is_well_again(void)
 	passes(60 * SEC);
 }
 
-START_TEST(nobody_is_forgotten_and_all_ends)
+START_TEST(every_request_at_random_stores_is_answered_and_every_round_ends)
 {
 	const uint64_t key[2] = {(uint64_t)_i, 0};
 	struct rng rng;
@@ -248,16 +248,16 @@ Suite *busy_stores_suite(void)
 	TCase *tc = tcase_create("left out"), *storm = tcase_create("storm");
 
 	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_loop_test(tc, it_is_asked_when_it_has_room_and_another_hangs_or_has_gone, 0, 2);
+	tcase_add_loop_test(tc, a_busy_store_is_asked_when_it_has_room_and_another_hangs_or_has_gone, 0, 2);
 	tcase_add_test(tc, a_leading_node_is_asked_when_it_has_room);
-	tcase_add_test(tc, it_is_no_verdict_on_a_lock_that_it_was_left_out);
-	tcase_add_test(tc, one_that_still_has_a_value_of_ours_is_not_asked_for_the_next);
-	tcase_add_test(tc, it_is_not_asked_for_nobody);
-	tcase_add_test(tc, who_was_asked_late_and_hangs_is_slow);
-	tcase_add_test(tc, who_was_asked_behind_the_leading_node_and_hangs_is_slow);
+	tcase_add_test(tc, a_lock_without_wait_hears_the_busy_store_that_decides);
+	tcase_add_test(tc, a_busy_store_that_still_has_a_value_of_ours_is_not_asked_for_the_next);
+	tcase_add_test(tc, a_busy_store_is_not_asked_once_nobody_wants_the_lock);
+	tcase_add_test(tc, a_store_that_was_asked_late_and_hangs_counts_as_slow);
+	tcase_add_test(tc, a_store_that_was_asked_behind_the_leading_node_and_hangs_counts_as_slow);
 	suite_add_tcase(suite, tc);
 	tcase_add_checked_fixture(storm, NULL, cluster_close);
-	tcase_add_loop_test(storm, nobody_is_forgotten_and_all_ends, 0, STORMS);
+	tcase_add_loop_test(storm, every_request_at_random_stores_is_answered_and_every_round_ends, 0, STORMS);
 	tcase_set_timeout(storm, 60);
 	suite_add_tcase(suite, storm);
 	return suite;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What redlockd(8) says of servers whose clocks are set back: which names last longer for it, and which do not. */
+/* What redlockd(8) promises when the clocks of servers are set back: which names last longer for it, and which do not. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
@@ -34,7 +34,7 @@ static void granted_within(int64_t us)
 	hears(2, "OK name=a *");
 }
 
-START_TEST(what_is_freed_by_its_holder_is_free_at_once)
+START_TEST(a_name_that_its_holder_releases_is_free_at_once)
 {
 	two_daemons(sizes[_i]);
 	says(1, "LOCK a");
@@ -48,7 +48,7 @@ START_TEST(what_is_freed_by_its_holder_is_free_at_once)
 END_TEST
 
 /* Also where the lease was renewed since: no key ends sooner than before, but what is left behind is set anew. */
-START_TEST(what_is_left_behind_from_then_on_lasts_no_longer)
+START_TEST(a_lock_delay_that_begins_after_it_lasts_no_longer)
 {
 	two_daemons(sizes[_i]);
 	says(1, "LOCK a delay=3s");
@@ -64,7 +64,7 @@ START_TEST(what_is_left_behind_from_then_on_lasts_no_longer)
 }
 END_TEST
 
-START_TEST(what_is_granted_from_then_on_lasts_no_longer)
+START_TEST(a_grant_after_it_lasts_no_longer)
 {
 	two_daemons(sizes[_i]);
 	an_hour_back(sizes[_i]);
@@ -78,7 +78,7 @@ START_TEST(what_is_granted_from_then_on_lasts_no_longer)
 END_TEST
 
 /* Nobody is there who knows better. */
-START_TEST(what_a_daemon_held_that_dies_lasts_that_much_longer)
+START_TEST(the_locks_of_a_daemon_that_dies_last_longer_by_the_step_back)
 {
 	two_daemons(sizes[_i]);
 	says(1, "LOCK a ttl=5s");
@@ -98,10 +98,10 @@ Suite *clock_set_back_suite(void)
 
 	tcase_add_checked_fixture(tc, NULL, cluster_close);
 	tcase_set_timeout(tc, 30);
-	tcase_add_loop_test(tc, what_is_freed_by_its_holder_is_free_at_once, 0, 2);
-	tcase_add_loop_test(tc, what_is_left_behind_from_then_on_lasts_no_longer, 0, 2);
-	tcase_add_loop_test(tc, what_is_granted_from_then_on_lasts_no_longer, 0, 2);
-	tcase_add_loop_test(tc, what_a_daemon_held_that_dies_lasts_that_much_longer, 0, 2);
+	tcase_add_loop_test(tc, a_name_that_its_holder_releases_is_free_at_once, 0, 2);
+	tcase_add_loop_test(tc, a_lock_delay_that_begins_after_it_lasts_no_longer, 0, 2);
+	tcase_add_loop_test(tc, a_grant_after_it_lasts_no_longer, 0, 2);
+	tcase_add_loop_test(tc, the_locks_of_a_daemon_that_dies_last_longer_by_the_step_back, 0, 2);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests of one holder that are under way together: what one of them is told must stand whatever the others do next. */
+/* Requests of one holder that are under way together. What the daemon has answered to one of them stays true whatever the others do next. */
 #include "tests/fixture/resumable.h"
 
 #include <check.h>
@@ -62,7 +62,7 @@ START_TEST(resume_tells_no_more_than_the_shorter_lease_that_was_asked_for)
 END_TEST
 
 /* Only a minority could be asked for the shorter lease: the deadline is that of the longer one. */
-START_TEST(who_is_handed_a_lease_is_told_no_more_than_what_its_renewals_ask_for)
+START_TEST(a_waiter_that_is_handed_a_lease_hears_no_more_than_its_renewals_ask_for)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -116,7 +116,7 @@ START_TEST(a_longer_lease_that_came_late_is_believed_in_by_a_slow_clock)
 END_TEST
 
 /* Of what its owner may have from the previous run the adoption decides, but not for longer than stores that are busy are waited for. */
-START_TEST(a_lock_that_does_not_wait_has_a_second_in_all_while_what_its_owner_may_have_is_adopted)
+START_TEST(a_lock_without_wait_has_a_second_in_all_while_the_lock_of_its_owner_is_adopted)
 {
 	cluster_open(3);
 	cluster.conf.timeout_us = 800 * MSEC;
@@ -140,7 +140,7 @@ START_TEST(a_lock_that_does_not_wait_has_a_second_in_all_while_what_its_owner_ma
 END_TEST
 
 /* Another daemon has the lock by then: what the session still believes keeps the name for long, which is no matter of who does not wait. */
-START_TEST(a_lock_that_does_not_wait_is_answered_when_what_its_owner_may_have_is_lost)
+START_TEST(a_lock_without_wait_is_answered_when_the_adoption_of_its_owners_lock_fails)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -177,10 +177,10 @@ Suite *concurrent_requests_suite(void)
 	tcase_add_test(tc, check_tells_no_more_than_the_shorter_lease_that_was_asked_for);
 	tcase_add_test(tc, a_lock_taken_again_is_told_no_more_than_the_shorter_lease_that_was_asked_for);
 	tcase_add_test(tc, resume_tells_no_more_than_the_shorter_lease_that_was_asked_for);
-	tcase_add_test(tc, who_is_handed_a_lease_is_told_no_more_than_what_its_renewals_ask_for);
+	tcase_add_test(tc, a_waiter_that_is_handed_a_lease_hears_no_more_than_its_renewals_ask_for);
 	tcase_add_test(tc, a_longer_lease_that_came_late_is_believed_in_by_a_slow_clock);
-	tcase_add_test(tc, a_lock_that_does_not_wait_has_a_second_in_all_while_what_its_owner_may_have_is_adopted);
-	tcase_add_test(tc, a_lock_that_does_not_wait_is_answered_when_what_its_owner_may_have_is_lost);
+	tcase_add_test(tc, a_lock_without_wait_has_a_second_in_all_while_the_lock_of_its_owner_is_adopted);
+	tcase_add_test(tc, a_lock_without_wait_is_answered_when_the_adoption_of_its_owners_lock_fails);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two daemons that run at the same time on copies of one state directory. The later one takes the locks of the former to itself. Each may end what it knows of a
- * lock; neither may free what the other has promised its client.
+ * Two daemons run on copies of one state directory. The later one takes over the locks of the other. Each may end what it knows of a lock. Neither may
+ * release what the other has promised to its client.
  */
 #include "tests/fixture/resumable.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/command.c, locks.c and deliver.c: requests, their bounds, and what they are answered. */
+/* daemon/core/command.c, locks.c and deliver.c: requests, their limits, and their answers. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
@@ -127,7 +127,7 @@ START_TEST(http_is_answered_once_and_closed)
 END_TEST
 
 /* Its client may be alive, and believe until then. */
-START_TEST(what_is_held_is_free_at_its_deadline_when_its_session_speaks_http)
+START_TEST(a_lock_whose_session_speaks_http_is_free_at_its_deadline)
 {
 	cluster_begin(1);
 	says(1, "LOCK a ttl=1s");
@@ -216,7 +216,7 @@ START_TEST(another_session_cannot_cancel)
 }
 END_TEST
 
-START_TEST(the_next_in_line_with_another_ttl_gets_a_lease_of_its_own_after_a_cancel)
+START_TEST(the_next_waiter_with_another_ttl_gets_a_lease_of_its_own_after_a_cancel)
 {
 	cluster_begin(1);
 	feels(0, MOOD_SILENT);
@@ -382,7 +382,7 @@ Suite *core_command_suite(void)
 	tcase_add_test(talk, a_hundred_mistakes_in_a_row_end_the_session_and_its_locks_at_their_deadline);
 	tcase_add_test(talk, lines_read_ahead_of_a_flood_of_mistakes_are_not_served);
 	tcase_add_test(talk, http_is_answered_once_and_closed);
-	tcase_add_test(talk, what_is_held_is_free_at_its_deadline_when_its_session_speaks_http);
+	tcase_add_test(talk, a_lock_whose_session_speaks_http_is_free_at_its_deadline);
 	tcase_add_test(talk, names_are_any_bytes_and_come_back_as_they_can_be_sent);
 	suite_add_tcase(suite, talk);
 	tcase_add_checked_fixture(tags, NULL, cluster_close);
@@ -391,7 +391,7 @@ Suite *core_command_suite(void)
 	tcase_add_test(tags, cancel_of_a_granted_request_finds_nothing_and_the_grant_stands);
 	tcase_add_test(tags, cancel_while_the_stores_are_asked_leaves_nothing_behind);
 	tcase_add_test(tags, another_session_cannot_cancel);
-	tcase_add_test(tags, the_next_in_line_with_another_ttl_gets_a_lease_of_its_own_after_a_cancel);
+	tcase_add_test(tags, the_next_waiter_with_another_ttl_gets_a_lease_of_its_own_after_a_cancel);
 	suite_add_tcase(suite, tags);
 	tcase_add_checked_fixture(bounds, NULL, cluster_close);
 	tcase_add_test(bounds, bounds_are_named);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/deadlock.c: waits that would close a cycle, by (session, owner), and those that only look like it. */
+/* daemon/core/deadlock.c: waits that would close a cycle of sessions and owners, and waits that only look like one. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
@@ -16,7 +16,7 @@ static void each_holds_its_own(unsigned sessions)
 	}
 }
 
-START_TEST(two_that_wait_for_each_other_are_a_deadlock)
+START_TEST(two_sessions_that_wait_for_each_other_are_a_deadlock)
 {
 	each_holds_its_own(2);
 	says(1, "LOCK b wait=1m");
@@ -30,7 +30,7 @@ START_TEST(two_that_wait_for_each_other_are_a_deadlock)
 }
 END_TEST
 
-START_TEST(three_in_a_ring_are_a_deadlock_told_along_the_ring)
+START_TEST(three_sessions_in_a_ring_are_a_deadlock_and_are_named_along_the_ring)
 {
 	each_holds_its_own(3);
 	says(1, "LOCK b wait=1m");
@@ -42,7 +42,7 @@ START_TEST(three_in_a_ring_are_a_deadlock_told_along_the_ring)
 }
 END_TEST
 
-START_TEST(who_does_not_wait_is_never_in_a_deadlock)
+START_TEST(a_lock_without_wait_is_never_in_a_deadlock)
 {
 	each_holds_its_own(2);
 	says(1, "LOCK b wait=1m");
@@ -84,7 +84,7 @@ START_TEST(another_owner_of_the_same_session_may_wait)
 }
 END_TEST
 
-START_TEST(what_another_owner_of_the_holders_session_waits_for_does_not_matter)
+START_TEST(the_waits_of_another_owner_of_the_holders_session_do_not_matter)
 {
 	cluster_begin(1);
 	says(1, "LOCK a");
@@ -113,7 +113,7 @@ START_TEST(a_lock_of_ones_own_as_another_owner_is_waited_for)
 }
 END_TEST
 
-START_TEST(who_stands_before_in_line_is_waited_for_too)
+START_TEST(a_waiter_ahead_in_the_queue_is_waited_for_too)
 {
 	cluster_begin(1);
 	says(1, "LOCK a");
@@ -132,7 +132,7 @@ START_TEST(who_stands_before_in_line_is_waited_for_too)
 }
 END_TEST
 
-START_TEST(who_stands_behind_the_one_in_the_way_is_not_waited_for)
+START_TEST(a_waiter_behind_the_one_in_the_way_is_not_waited_for)
 {
 	/* 2 holds b and waits for a, behind it 3 does; 3 may wait for b. */
 	cluster_begin(3);
@@ -153,7 +153,7 @@ START_TEST(who_stands_behind_the_one_in_the_way_is_not_waited_for)
 }
 END_TEST
 
-START_TEST(one_further_back_in_a_line_is_found_after_one_further_ahead)
+START_TEST(a_cycle_through_a_later_waiter_is_found_after_an_earlier_one)
 {
 	/* At a stand 2, 4, 3 in this order. Who waits for b and c waits for 2 and, over 3, for 4. */
 	cluster_begin(5);
@@ -199,7 +199,7 @@ START_TEST(a_cycle_that_was_broken_by_a_cancel_is_none)
 }
 END_TEST
 
-START_TEST(a_cycle_of_many_with_long_names_is_told_as_far_as_it_fits)
+START_TEST(a_long_cycle_of_long_names_is_told_as_far_as_it_fits)
 {
 	char name[201];
 
@@ -274,19 +274,19 @@ Suite *deadlock_suite(void)
 	TCase *cycle = tcase_create("cycle");
 
 	tcase_add_checked_fixture(cycle, NULL, cluster_close);
-	tcase_add_test(cycle, two_that_wait_for_each_other_are_a_deadlock);
-	tcase_add_test(cycle, three_in_a_ring_are_a_deadlock_told_along_the_ring);
-	tcase_add_test(cycle, who_does_not_wait_is_never_in_a_deadlock);
+	tcase_add_test(cycle, two_sessions_that_wait_for_each_other_are_a_deadlock);
+	tcase_add_test(cycle, three_sessions_in_a_ring_are_a_deadlock_and_are_named_along_the_ring);
+	tcase_add_test(cycle, a_lock_without_wait_is_never_in_a_deadlock);
 	tcase_add_test(cycle, owners_of_one_session_are_parties_of_their_own);
 	tcase_add_test(cycle, another_owner_of_the_same_session_may_wait);
-	tcase_add_test(cycle, what_another_owner_of_the_holders_session_waits_for_does_not_matter);
+	tcase_add_test(cycle, the_waits_of_another_owner_of_the_holders_session_do_not_matter);
 	tcase_add_test(cycle, a_lock_of_ones_own_as_another_owner_is_waited_for);
-	tcase_add_test(cycle, who_stands_before_in_line_is_waited_for_too);
-	tcase_add_test(cycle, who_stands_behind_the_one_in_the_way_is_not_waited_for);
-	tcase_add_test(cycle, one_further_back_in_a_line_is_found_after_one_further_ahead);
+	tcase_add_test(cycle, a_waiter_ahead_in_the_queue_is_waited_for_too);
+	tcase_add_test(cycle, a_waiter_behind_the_one_in_the_way_is_not_waited_for);
+	tcase_add_test(cycle, a_cycle_through_a_later_waiter_is_found_after_an_earlier_one);
 	tcase_add_test(cycle, a_reentrant_request_is_no_deadlock);
 	tcase_add_test(cycle, a_cycle_that_was_broken_by_a_cancel_is_none);
-	tcase_add_test(cycle, a_cycle_of_many_with_long_names_is_told_as_far_as_it_fits);
+	tcase_add_test(cycle, a_long_cycle_of_long_names_is_told_as_far_as_it_fits);
 	tcase_add_test(cycle, a_cycle_of_names_of_any_bytes_is_told_in_full);
 	tcase_add_test(cycle, a_cycle_of_the_longest_names_is_told_in_full);
 	suite_add_tcase(suite, cycle);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/debt.c, pace.c: what stores that were too busy are told later. */
+/* daemon/core/debt.c, admit.c: calls to busy stores that are put off, and when those stores hear of them. */
 #include "tests/fixture/full_window.h"
 #include "tests/fixture/resumable.h"
 #include "tests/fixture/cluster_part.h"
 
 #include <check.h>
 
-START_TEST(a_store_that_is_busy_is_told_a_little_later_who_left_its_line)
+START_TEST(a_busy_store_hears_a_little_later_which_tickets_are_withdrawn)
 {
 	begins_with_window(3, 4);
 	daemon_starts(1);
@@ -25,7 +25,7 @@ START_TEST(a_store_that_is_busy_is_told_a_little_later_who_left_its_line)
 }
 END_TEST
 
-START_TEST(a_store_that_was_too_busy_to_be_told_is_asked_again_once_the_key_has_expired)
+START_TEST(a_store_that_missed_a_release_is_asked_again_once_the_key_has_expired)
 {
 	unsigned asked;
 
@@ -48,7 +48,7 @@ START_TEST(a_store_that_was_too_busy_to_be_told_is_asked_again_once_the_key_has_
 END_TEST
 
 /* It is asked for a renewal in between, and told of a later release: the earlier value stands there all the same. */
-START_TEST(a_store_that_was_too_busy_to_be_told_is_not_asked_although_it_is_told_of_a_later_release)
+START_TEST(a_store_that_missed_a_release_is_not_asked_although_it_hears_of_a_later_one)
 {
 	unsigned asked_there;
 
@@ -77,7 +77,7 @@ START_TEST(a_store_that_was_too_busy_to_be_told_is_not_asked_although_it_is_told
 END_TEST
 
 /* More than the others can decide without: nobody is left to be asked but those. */
-START_TEST(stores_that_were_too_busy_to_be_told_of_two_releases_are_told_of_them_right_before_they_are_asked)
+START_TEST(stores_that_missed_two_releases_hear_of_them_right_before_they_are_asked)
 {
 	unsigned told[3];
 
@@ -109,7 +109,7 @@ START_TEST(stores_that_were_too_busy_to_be_told_of_two_releases_are_told_of_them
 }
 END_TEST
 
-START_TEST(a_store_that_was_too_busy_to_be_told_is_told_when_another_has_gone_and_it_is_needed)
+START_TEST(a_store_that_missed_a_release_hears_of_it_when_another_has_gone_and_it_is_needed)
 {
 	begins_with_window(3, 1);
 	says(1, "LOCK a");
@@ -127,7 +127,7 @@ START_TEST(a_store_that_was_too_busy_to_be_told_is_told_when_another_has_gone_an
 END_TEST
 
 /* Of an adopted lock: what a previous run sent and is carried out late must find nothing to take the place of. */
-START_TEST(the_values_of_previous_runs_are_released_together_with_the_present_one_also_when_that_is_waited_for)
+START_TEST(prior_values_are_released_together_with_the_present_one_even_if_that_waits)
 {
 	struct cluster_daemon *d = &cluster.daemon[0];
 	struct secret s;
@@ -176,12 +176,12 @@ Suite *deferred_calls_suite(void)
 	TCase *tc = tcase_create("releases");
 
 	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, a_store_that_is_busy_is_told_a_little_later_who_left_its_line);
-	tcase_add_test(tc, a_store_that_was_too_busy_to_be_told_is_asked_again_once_the_key_has_expired);
-	tcase_add_test(tc, a_store_that_was_too_busy_to_be_told_is_not_asked_although_it_is_told_of_a_later_release);
-	tcase_add_test(tc, stores_that_were_too_busy_to_be_told_of_two_releases_are_told_of_them_right_before_they_are_asked);
-	tcase_add_test(tc, a_store_that_was_too_busy_to_be_told_is_told_when_another_has_gone_and_it_is_needed);
-	tcase_add_test(tc, the_values_of_previous_runs_are_released_together_with_the_present_one_also_when_that_is_waited_for);
+	tcase_add_test(tc, a_busy_store_hears_a_little_later_which_tickets_are_withdrawn);
+	tcase_add_test(tc, a_store_that_missed_a_release_is_asked_again_once_the_key_has_expired);
+	tcase_add_test(tc, a_store_that_missed_a_release_is_not_asked_although_it_hears_of_a_later_one);
+	tcase_add_test(tc, stores_that_missed_two_releases_hear_of_them_right_before_they_are_asked);
+	tcase_add_test(tc, a_store_that_missed_a_release_hears_of_it_when_another_has_gone_and_it_is_needed);
+	tcase_add_test(tc, prior_values_are_released_together_with_the_present_one_even_if_that_waits);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

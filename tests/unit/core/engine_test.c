@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/engine.c: a lock's states and its line: who is served, refused, told to wait, and what for. */
+/* daemon/core/engine.c: the states of a lock and its waiters: who is granted, refused or told to wait, and why. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
@@ -14,7 +14,7 @@ static void held_by_1(unsigned nodes)
 
 /* --- the line --- */
 
-START_TEST(who_does_not_wait_is_told_who_holds_it_and_how_long)
+START_TEST(a_lock_without_wait_hears_who_holds_it_and_for_how_long)
 {
 	cluster_begin(1);
 	says(1, "HELLO 1 name=worker-7");
@@ -42,7 +42,7 @@ START_TEST(waiters_are_served_in_the_order_in_which_they_came)
 }
 END_TEST
 
-START_TEST(who_does_not_wait_never_overtakes_one_who_does)
+START_TEST(a_lock_without_wait_never_overtakes_a_waiter)
 {
 	cluster_begin(1);
 	feels(0, MOOD_SILENT);
@@ -87,7 +87,7 @@ START_TEST(a_wait_that_ends_without_a_quorum_is_no_timeout)
 }
 END_TEST
 
-START_TEST(all_whose_wait_ends_in_a_round_that_nobody_answers_lack_a_quorum)
+START_TEST(every_wait_that_ends_in_a_round_without_answers_ends_as_no_quorum)
 {
 	cluster_begin(3);
 	for (unsigned i = 0; i < 3; i++)
@@ -131,7 +131,7 @@ START_TEST(a_holder_that_was_seen_on_a_quorum_makes_the_end_of_a_wait_a_timeout)
 END_TEST
 
 /* Stores that refuse are there, but say nothing of the holder. */
-START_TEST(a_holder_that_was_seen_before_an_outage_is_no_reason_to_say_busy)
+START_TEST(a_holder_that_was_seen_before_an_outage_is_not_told_as_busy)
 {
 	cluster_begin(3);
 	all_feel(MOOD_WELL);
@@ -153,7 +153,7 @@ START_TEST(a_holder_that_was_seen_before_an_outage_is_no_reason_to_say_busy)
 }
 END_TEST
 
-START_TEST(without_a_quorum_who_does_not_wait_is_told_at_once)
+START_TEST(without_a_quorum_a_lock_without_wait_is_answered_at_once)
 {
 	cluster_begin(3);
 	falls(0);
@@ -365,16 +365,16 @@ Suite *engine_suite(void)
 	TCase *line = tcase_create("line"), *others = tcase_create("others"), *split = tcase_create("split");
 
 	tcase_add_checked_fixture(line, NULL, cluster_close);
-	tcase_add_test(line, who_does_not_wait_is_told_who_holds_it_and_how_long);
+	tcase_add_test(line, a_lock_without_wait_hears_who_holds_it_and_for_how_long);
 	tcase_add_test(line, waiters_are_served_in_the_order_in_which_they_came);
-	tcase_add_test(line, who_does_not_wait_never_overtakes_one_who_does);
+	tcase_add_test(line, a_lock_without_wait_never_overtakes_a_waiter);
 	tcase_add_test(line, a_wait_that_ends_behind_a_holder_is_a_timeout);
 	tcase_add_test(line, a_wait_that_ends_without_a_quorum_is_no_timeout);
-	tcase_add_test(line, all_whose_wait_ends_in_a_round_that_nobody_answers_lack_a_quorum);
+	tcase_add_test(line, every_wait_that_ends_in_a_round_without_answers_ends_as_no_quorum);
 	tcase_add_test(line, a_round_that_is_under_way_when_the_wait_ends_may_still_grant);
 	tcase_add_test(line, a_holder_that_was_seen_on_a_quorum_makes_the_end_of_a_wait_a_timeout);
-	tcase_add_test(line, a_holder_that_was_seen_before_an_outage_is_no_reason_to_say_busy);
-	tcase_add_test(line, without_a_quorum_who_does_not_wait_is_told_at_once);
+	tcase_add_test(line, a_holder_that_was_seen_before_an_outage_is_not_told_as_busy);
+	tcase_add_test(line, without_a_quorum_a_lock_without_wait_is_answered_at_once);
 	tcase_add_test(line, in_a_quarantine_the_refusal_says_when_to_try_again);
 	tcase_add_test(line, stores_that_refuse_what_is_asked_are_no_quorum);
 	suite_add_tcase(suite, line);

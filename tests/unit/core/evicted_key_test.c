@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-START_TEST(a_key_that_one_store_lost_is_put_back_with_a_word_in_the_log)
+START_TEST(a_key_that_one_store_lost_is_put_back_and_logged)
 {
 	held_after_lock(3, "LOCK a");
 	ck_assert(!was_logged("reasserted *"));
@@ -80,7 +80,7 @@ START_TEST(a_key_that_two_stores_lost_one_after_the_other_was_always_at_a_quorum
 }
 END_TEST
 
-START_TEST(a_store_that_says_so_a_round_later_may_have_lost_the_key_at_the_same_time)
+START_TEST(a_store_that_reports_the_loss_a_round_later_may_have_lost_the_key_at_the_same_time)
 {
 	held_after_lock(3, "LOCK a");
 	memory_remove(cluster.node[0].memory, SPAN("a"));
@@ -151,12 +151,12 @@ Suite *evicted_key_suite(void)
 	TCase *evicted = tcase_create("evicted");
 
 	tcase_add_checked_fixture(evicted, NULL, cluster_close);
-	tcase_add_test(evicted, a_key_that_one_store_lost_is_put_back_with_a_word_in_the_log);
+	tcase_add_test(evicted, a_key_that_one_store_lost_is_put_back_and_logged);
 	tcase_add_test(evicted, a_key_that_a_quorum_lost_is_evicted_although_each_store_takes_it_back);
 	tcase_add_test(evicted, an_extend_that_finds_the_key_gone_at_a_quorum_is_answered_lost);
 	tcase_add_test(evicted, two_of_five_stores_that_lost_the_key_leave_a_quorum);
 	tcase_add_test(evicted, a_key_that_two_stores_lost_one_after_the_other_was_always_at_a_quorum);
-	tcase_add_test(evicted, a_store_that_says_so_a_round_later_may_have_lost_the_key_at_the_same_time);
+	tcase_add_test(evicted, a_store_that_reports_the_loss_a_round_later_may_have_lost_the_key_at_the_same_time);
 	tcase_add_test(evicted, a_store_that_took_the_key_back_is_no_loss_when_another_goes_down_later);
 	tcase_add_test(evicted, a_key_that_expired_while_the_question_was_on_its_way_was_not_lost);
 	tcase_add_test(evicted, a_store_that_lost_all_and_has_joined_again_denies_nothing);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member.c: what every answer tells about its store: clock, fence, evictions, silence. */
+/* daemon/core/observe.c: what each answer says about its store: clock, fence, evictions, silence. */
 #include "tests/fixture/cluster_part.h"
 
 #include <check.h>
@@ -47,7 +47,7 @@ START_TEST(a_marker_that_a_quarantine_has_replaced_is_never_trusted_again)
 END_TEST
 
 /* It was a replica when that was seen, and could not be marked; once it is a master again another daemon sees to its quarantine. */
-START_TEST(what_spoke_against_a_marker_is_settled_by_the_one_that_replaces_it)
+START_TEST(evidence_against_a_marker_ends_with_the_marker_that_replaces_it)
 {
 	char marker[MARKER_MAX];
 
@@ -144,7 +144,7 @@ START_TEST(a_fence_of_another_run_is_no_evidence)
 END_TEST
 
 /* A renewal is due in the very step in which the daemon reads that another one began the quarantine. */
-START_TEST(what_is_sent_before_a_new_marker_is_read_carries_the_one_that_was_verified)
+START_TEST(a_call_before_a_new_marker_is_read_carries_the_one_that_was_verified)
 {
 	cluster_begin(3);
 	daemon_starts(1);
@@ -221,7 +221,7 @@ START_TEST(a_replica_that_is_attached_costs_no_quarantine)
 }
 END_TEST
 
-START_TEST(own_data_of_another_process_is_a_restart)
+START_TEST(our_data_in_another_process_is_a_restart)
 {
 	cluster_begin(1);
 	cluster.node[0].probe.own_data = true;
@@ -366,14 +366,14 @@ Suite *evidence_suite(void)
 	tcase_add_checked_fixture(evidence, NULL, cluster_close);
 	tcase_add_test(evidence, a_fence_that_fell_back_is_proof_of_lost_memory);
 	tcase_add_test(evidence, a_marker_that_a_quarantine_has_replaced_is_never_trusted_again);
-	tcase_add_test(evidence, what_spoke_against_a_marker_is_settled_by_the_one_that_replaces_it);
+	tcase_add_test(evidence, evidence_against_a_marker_ends_with_the_marker_that_replaces_it);
 	tcase_add_test(evidence, a_quarantine_that_was_over_begins_anew_when_its_marker_comes_back);
 	tcase_add_test(evidence, tokens_grow_when_clocks_are_set_back_and_a_store_forgets);
 	tcase_add_test(evidence, a_fence_of_another_run_is_no_evidence);
-	tcase_add_test(evidence, what_is_sent_before_a_new_marker_is_read_carries_the_one_that_was_verified);
+	tcase_add_test(evidence, a_call_before_a_new_marker_is_read_carries_the_one_that_was_verified);
 	tcase_add_test(evidence, the_second_round_has_no_vote_of_a_store_whose_quarantine_has_begun);
 	tcase_add_test(evidence, a_replica_that_is_attached_costs_no_quarantine);
-	tcase_add_test(evidence, own_data_of_another_process_is_a_restart);
+	tcase_add_test(evidence, our_data_in_another_process_is_a_restart);
 	tcase_add_test(evidence, a_clock_that_jumps_ahead_quarantines_its_store_and_lowers_its_votes);
 	tcase_add_test(evidence, a_clock_that_jumps_ahead_with_a_single_store_is_a_loss_at_once);
 	tcase_add_test(evidence, the_first_answer_that_shows_a_jump_ends_the_membership);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/renew.c: EXTEND, and leases that are not renewed by themselves. */
+/* daemon/core/renew.c: EXTEND, and leases with renew=no. */
 #include "tests/fixture/held_lock.h"
 
 #include <check.h>
@@ -258,7 +258,7 @@ START_TEST(a_lease_is_not_handed_on_while_an_extend_to_other_terms_is_under_way)
 }
 END_TEST
 
-START_TEST(who_is_handed_a_lease_that_could_not_be_renewed_is_told_so_and_it_is_renewed_once_it_can_be)
+START_TEST(a_waiter_that_is_handed_a_lease_at_risk_hears_so_and_it_is_renewed_as_soon_as_possible)
 {
 	held_after_lock(3, "LOCK a");
 	says(2, "LOCK a wait=60s");
@@ -304,7 +304,7 @@ Suite *extend_suite(void)
 	tcase_add_test(extend, a_lease_that_nobody_renews_is_extended_late_to_a_long_one);
 	tcase_add_test(extend, after_a_missed_extend_to_a_long_ttl_the_short_lease_is_renewed_in_time);
 	tcase_add_test(extend, a_lease_is_not_handed_on_while_an_extend_to_other_terms_is_under_way);
-	tcase_add_test(extend, who_is_handed_a_lease_that_could_not_be_renewed_is_told_so_and_it_is_renewed_once_it_can_be);
+	tcase_add_test(extend, a_waiter_that_is_handed_a_lease_at_risk_hears_so_and_it_is_renewed_as_soon_as_possible);
 	suite_add_tcase(suite, extend);
 	return suite;
 }

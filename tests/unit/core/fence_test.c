@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/acquire.c: the token of a grant, and the second round that makes its stores agree on it. */
+/* daemon/core/acquire.c: the fencing token of a grant, and the second round that makes its stores agree on it. */
 #include "tests/fixture/resumable.h"
 
 #include <check.h>
@@ -66,7 +66,7 @@ START_TEST(a_second_round_does_not_wait_for_a_store_that_hangs_since_it_granted)
 }
 END_TEST
 
-START_TEST(a_straggler_that_agrees_saves_the_second_round)
+START_TEST(a_late_answer_that_agrees_saves_the_second_round)
 {
 	cluster_with_fence_ahead(3, 1000);
 	feels(2, MOOD_SILENT);
@@ -79,7 +79,7 @@ START_TEST(a_straggler_that_agrees_saves_the_second_round)
 }
 END_TEST
 
-START_TEST(a_straggler_beyond_the_decision_does_not_change_the_token)
+START_TEST(a_late_answer_after_the_decision_does_not_change_the_token)
 {
 	int64_t fence;
 
@@ -263,7 +263,7 @@ START_TEST(a_fence_between_the_limits_of_two_clocks_stops_no_grant)
 END_TEST
 
 /* All clocks were set back. The store that was away when the lock was granted shares in keeping it: another may go then. */
-START_TEST(a_store_that_was_away_keeps_what_was_granted_beyond_its_clock)
+START_TEST(a_store_that_was_away_accepts_a_grant_beyond_its_clock)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -285,7 +285,7 @@ START_TEST(a_store_that_was_away_keeps_what_was_granted_beyond_its_clock)
 END_TEST
 
 /* It was away when others were granted, so its base was not that of the token. */
-START_TEST(what_was_granted_beyond_all_clocks_is_adopted_by_a_store_with_a_smaller_fence)
+START_TEST(a_grant_beyond_all_clocks_is_adopted_by_a_store_with_a_smaller_fence)
 {
 	struct secret s;
 
@@ -354,17 +354,17 @@ Suite *fence_suite(void)
 	tcase_add_checked_fixture(tc, NULL, cluster_close);
 	tcase_add_test(tc, a_quorum_of_equal_bases_is_enough_though_another_is_larger);
 	tcase_add_test(tc, when_bases_differ_the_largest_is_raised_at_those_that_granted_and_nowhere_else);
-	tcase_add_test(tc, a_straggler_that_agrees_saves_the_second_round);
+	tcase_add_test(tc, a_late_answer_that_agrees_saves_the_second_round);
 	tcase_add_test(tc, a_second_round_does_not_wait_for_a_store_that_hangs_since_it_granted);
-	tcase_add_test(tc, a_straggler_beyond_the_decision_does_not_change_the_token);
+	tcase_add_test(tc, a_late_answer_after_the_decision_does_not_change_the_token);
 	tcase_add_test(tc, the_second_round_counts_only_where_the_key_is_still_held);
 	tcase_add_loop_test(tc, clocks_that_are_set_back_stop_no_grant, 0, (int)(sizeof(set_back) / sizeof(set_back[0])));
 	tcase_add_test(tc, ranges_that_are_refused_at_a_bare_majority_stop_no_grant);
 	tcase_add_test(tc, a_proposal_between_the_limits_of_two_clocks_stops_no_grant);
 	tcase_add_test(tc, a_fence_far_ahead_is_not_spread_where_a_quorum_grants_less);
 	tcase_add_test(tc, a_fence_between_the_limits_of_two_clocks_stops_no_grant);
-	tcase_add_test(tc, a_store_that_was_away_keeps_what_was_granted_beyond_its_clock);
-	tcase_add_test(tc, what_was_granted_beyond_all_clocks_is_adopted_by_a_store_with_a_smaller_fence);
+	tcase_add_test(tc, a_store_that_was_away_accepts_a_grant_beyond_its_clock);
+	tcase_add_test(tc, a_grant_beyond_all_clocks_is_adopted_by_a_store_with_a_smaller_fence);
 	tcase_add_test(tc, a_fence_beyond_all_clocks_is_not_spread);
 	tcase_add_loop_test(tc, a_fence_that_is_not_ours_is_not_proposed, 0, 3);
 	suite_add_tcase(suite, tc);

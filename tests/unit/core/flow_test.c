@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/flow.c: how much one store is asked at a time. */
+/* daemon/core/flow.c: how many calls one store may owe answers to at a time. */
 #include "daemon/core/flow.h"
 
 #include <check.h>
@@ -57,7 +57,7 @@ START_TEST(a_window_that_is_not_used_does_not_grow)
 }
 END_TEST
 
-START_TEST(calls_that_wait_halve_the_window_once_for_all_that_were_under_way_together)
+START_TEST(slow_calls_that_were_under_way_together_halve_the_window_once)
 {
 	struct instant sent;
 	unsigned before;
@@ -101,7 +101,7 @@ START_TEST(the_window_never_closes)
 }
 END_TEST
 
-START_TEST(a_long_way_is_no_waiting)
+START_TEST(a_long_round_trip_is_not_taken_for_a_queue)
 {
 	begins(0);
 	for (int i = 0; i < 200; i++)
@@ -116,7 +116,7 @@ START_TEST(a_long_way_is_no_waiting)
 }
 END_TEST
 
-START_TEST(what_was_not_carried_out_says_nothing_of_the_store)
+START_TEST(a_call_that_was_not_carried_out_says_nothing_about_the_store)
 {
 	unsigned before;
 
@@ -140,7 +140,7 @@ START_TEST(room_is_the_window_and_full_is_twice_that)
 }
 END_TEST
 
-START_TEST(stuck_is_who_owes_answers_and_is_silent_for_a_timeout)
+START_TEST(a_store_is_stuck_when_it_owes_answers_and_is_silent_for_a_timeout)
 {
 	struct instant sent;
 
@@ -166,12 +166,12 @@ Suite *flow_suite(void)
 
 	tcase_add_test(tc, a_store_that_answers_in_time_is_asked_more_and_more_up_to_the_most);
 	tcase_add_test(tc, a_window_that_is_not_used_does_not_grow);
-	tcase_add_test(tc, calls_that_wait_halve_the_window_once_for_all_that_were_under_way_together);
+	tcase_add_test(tc, slow_calls_that_were_under_way_together_halve_the_window_once);
 	tcase_add_test(tc, the_window_never_closes);
-	tcase_add_test(tc, a_long_way_is_no_waiting);
-	tcase_add_test(tc, what_was_not_carried_out_says_nothing_of_the_store);
+	tcase_add_test(tc, a_long_round_trip_is_not_taken_for_a_queue);
+	tcase_add_test(tc, a_call_that_was_not_carried_out_says_nothing_about_the_store);
 	tcase_add_test(tc, room_is_the_window_and_full_is_twice_that);
-	tcase_add_test(tc, stuck_is_who_owes_answers_and_is_silent_for_a_timeout);
+	tcase_add_test(tc, a_store_is_stuck_when_it_owes_answers_and_is_silent_for_a_timeout);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

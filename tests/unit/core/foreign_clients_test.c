@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* redis.foreign, daemon/core/handover.c: names for which clients without redlockd poll. */
+/* daemon/core/handover.c: redis.foreign: names for which clients without redlockd poll. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
@@ -25,7 +25,7 @@ static void is_left_alone(void)
 }
 
 /* A client that ends without UNLOCK frees the name as well. */
-START_TEST(it_is_left_alone_however_the_last_of_its_holders_ends)
+START_TEST(a_foreign_name_is_left_alone_however_its_last_holder_ends)
 {
 	static const enum gone how[] = {GONE_HANGUP, GONE_RESET};
 
@@ -47,7 +47,7 @@ START_TEST(it_is_left_alone_however_the_last_of_its_holders_ends)
 END_TEST
 
 /* Each finds the other in line, and no lease has a token for the next: they take turns by rounds, behind which nobody else comes. */
-START_TEST(two_that_take_turns_leave_it_alone_as_well)
+START_TEST(two_sessions_that_take_turns_leave_a_foreign_name_alone_as_well)
 {
 	unsigned has = 1, free = 0;
 
@@ -80,8 +80,8 @@ Suite *foreign_clients_suite(void)
 	TCase *tc = tcase_create("polled");
 
 	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_loop_test(tc, it_is_left_alone_however_the_last_of_its_holders_ends, 0, 2);
-	tcase_add_test(tc, two_that_take_turns_leave_it_alone_as_well);
+	tcase_add_loop_test(tc, a_foreign_name_is_left_alone_however_its_last_holder_ends, 0, 2);
+	tcase_add_test(tc, two_sessions_that_take_turns_leave_a_foreign_name_alone_as_well);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/members.c, judge.c: what a new generation must know of the promises of the one before it. */
+/* daemon/core/members.c, judge.c: a new generation of the configuration waits for what the one before has promised. */
 #include "daemon/core/quorum.h"
 #include "tests/fixture/cluster_part.h"
 
@@ -60,7 +60,7 @@ START_TEST(servers_that_forgot_the_larger_one_wait_for_it_as_long_as_one_remembe
 }
 END_TEST
 
-START_TEST(a_start_in_between_knows_it_from_the_new_markers)
+START_TEST(a_restart_in_between_knows_the_larger_max_lease_from_the_new_markers)
 {
 	cluster_begin(3);
 	daemon_ends(0);
@@ -80,7 +80,7 @@ START_TEST(a_start_in_between_knows_it_from_the_new_markers)
 }
 END_TEST
 
-START_TEST(once_all_are_taken_over_and_its_promises_have_ended_the_larger_one_is_over)
+START_TEST(once_all_stores_are_taken_over_and_its_promises_have_ended_the_larger_max_lease_is_over)
 {
 	cluster_begin(3);
 	daemon_ends(0);
@@ -97,7 +97,7 @@ START_TEST(once_all_are_taken_over_and_its_promises_have_ended_the_larger_one_is
 }
 END_TEST
 
-START_TEST(a_server_that_was_never_seen_under_the_new_one_waits_for_the_larger_whenever_it_comes)
+START_TEST(a_server_that_was_never_seen_under_the_new_max_lease_waits_for_the_larger_one_whenever_it_comes)
 {
 	cluster_begin(3);
 	falls(0);
@@ -165,7 +165,7 @@ START_TEST(another_set_serves_once_the_old_one_has_no_quorum_any_more)
 }
 END_TEST
 
-START_TEST(another_set_does_not_serve_while_the_old_one_may_have_a_quorum_that_it_does_not_see)
+START_TEST(another_set_does_not_serve_while_the_old_one_may_have_a_quorum_out_of_its_sight)
 {
 	old_set_of_three();
 	daemon_ends(0);
@@ -184,7 +184,7 @@ START_TEST(another_set_does_not_serve_while_the_old_one_may_have_a_quorum_that_i
 }
 END_TEST
 
-START_TEST(the_second_that_is_taken_over_late_is_waited_for)
+START_TEST(a_second_server_that_is_taken_over_late_is_waited_for)
 {
 	old_set_of_three();
 	falls(0);
@@ -239,7 +239,7 @@ START_TEST(new_servers_that_joined_alone_do_not_vouch_for_the_end_of_the_old_set
 END_TEST
 
 /* Another daemon has just taken a second one over, and it has become a replica since: its time has not begun here, and is not over. */
-START_TEST(the_second_that_is_taken_over_and_must_not_be_used_is_waited_for)
+START_TEST(a_second_server_that_is_taken_over_and_must_not_be_used_is_waited_for)
 {
 	old_set_of_three();
 	cluster.node[0].up = cluster.node[1].up = false;
@@ -269,7 +269,7 @@ START_TEST(the_second_that_is_taken_over_and_must_not_be_used_is_waited_for)
 }
 END_TEST
 
-START_TEST(what_was_taken_over_before_a_start_counts)
+START_TEST(servers_that_were_taken_over_before_a_restart_count)
 {
 	old_set_of_three();
 	daemon_starts(1);
@@ -295,19 +295,19 @@ Suite *generation_suite(void)
 	tcase_add_test(bound, a_smaller_max_lease_waits_for_the_promises_of_the_larger);
 	tcase_add_test(bound, a_larger_max_lease_waits_for_its_own);
 	tcase_add_loop_test(bound, servers_that_forgot_the_larger_one_wait_for_it_as_long_as_one_remembers, 0, 2);
-	tcase_add_test(bound, a_start_in_between_knows_it_from_the_new_markers);
-	tcase_add_test(bound, once_all_are_taken_over_and_its_promises_have_ended_the_larger_one_is_over);
-	tcase_add_test(bound, a_server_that_was_never_seen_under_the_new_one_waits_for_the_larger_whenever_it_comes);
+	tcase_add_test(bound, a_restart_in_between_knows_the_larger_max_lease_from_the_new_markers);
+	tcase_add_test(bound, once_all_stores_are_taken_over_and_its_promises_have_ended_the_larger_max_lease_is_over);
+	tcase_add_test(bound, a_server_that_was_never_seen_under_the_new_max_lease_waits_for_the_larger_one_whenever_it_comes);
 	tcase_add_loop_test(bound, a_marker_of_an_earlier_version_names_no_bound_and_no_set, 0, 3);
 	tcase_add_test(bound, a_marker_that_names_an_age_is_bounded);
 	suite_add_tcase(suite, bound);
 	tcase_add_checked_fixture(set, NULL, cluster_close);
 	tcase_add_loop_test(set, another_set_serves_once_the_old_one_has_no_quorum_any_more, 0, 2);
-	tcase_add_test(set, another_set_does_not_serve_while_the_old_one_may_have_a_quorum_that_it_does_not_see);
-	tcase_add_test(set, the_second_that_is_taken_over_late_is_waited_for);
+	tcase_add_test(set, another_set_does_not_serve_while_the_old_one_may_have_a_quorum_out_of_its_sight);
+	tcase_add_test(set, a_second_server_that_is_taken_over_late_is_waited_for);
 	tcase_add_test(set, new_servers_that_joined_alone_do_not_vouch_for_the_end_of_the_old_set);
-	tcase_add_test(set, what_was_taken_over_before_a_start_counts);
-	tcase_add_test(set, the_second_that_is_taken_over_and_must_not_be_used_is_waited_for);
+	tcase_add_test(set, servers_that_were_taken_over_before_a_restart_count);
+	tcase_add_test(set, a_second_server_that_is_taken_over_and_must_not_be_used_is_waited_for);
 	suite_add_tcase(suite, set);
 	return suite;
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Half-close: rounds under way are finished and answered, who would wait is cancelled, then the session ends. */
+/*
+ * daemon/core/session.c, parting.c: a session whose client has half-closed. Rounds under way are finished and answered, waits are cancelled, then the
+ * session ends.
+ */
 #include "tests/fixture/held_lock.h"
 #include "tests/fixture/resumable.h"
 
 #include <check.h>
 
-START_TEST(what_was_read_before_the_end_of_input_is_answered_in_order)
+START_TEST(requests_before_the_end_of_input_are_answered_in_order)
 {
 	cluster_begin(3);
 	all_feel(MOOD_SILENT);
@@ -51,7 +54,7 @@ START_TEST(a_tagged_extend_under_way_at_the_end_of_input_is_finished_and_then_th
 }
 END_TEST
 
-START_TEST(what_queues_behind_a_holder_is_cancelled_at_the_end_of_input)
+START_TEST(a_waiter_is_cancelled_at_the_end_of_input)
 {
 	held_and_waited_for();
 	says(2, "@y LOCK b wait=1m");
@@ -64,7 +67,7 @@ START_TEST(what_queues_behind_a_holder_is_cancelled_at_the_end_of_input)
 }
 END_TEST
 
-START_TEST(who_does_not_wait_behind_the_round_of_another_hears_busy_at_the_end_of_input)
+START_TEST(a_lock_without_wait_behind_the_round_of_another_hears_BUSY_at_the_end_of_input)
 {
 	cluster_begin(3);
 	all_feel(MOOD_SILENT);
@@ -139,7 +142,7 @@ END_TEST
 
 /* --- the end of input is known of, and lines stand before it --- */
 
-START_TEST(who_is_about_to_end_its_input_waits_for_nobody_and_is_read_to_the_end)
+START_TEST(a_half_closed_session_waits_for_no_holder_and_is_read_to_the_end)
 {
 	held_and_waited_for();
 	says(3, "LOCK b");
@@ -167,7 +170,7 @@ START_TEST(who_is_about_to_end_its_input_waits_for_nobody_and_is_read_to_the_end
 }
 END_TEST
 
-START_TEST(a_round_under_way_is_finished_for_who_is_about_to_end_its_input)
+START_TEST(a_round_under_way_is_finished_for_a_half_closed_session)
 {
 	cluster_begin(3);
 	all_feel(MOOD_SILENT);
@@ -187,7 +190,7 @@ START_TEST(a_round_under_way_is_finished_for_who_is_about_to_end_its_input)
 END_TEST
 
 /* Its end of input is not read, since the lines before that wait: nothing else would let it leave. */
-START_TEST(who_is_about_to_end_its_input_behind_a_wait_leaves_its_connection_when_its_last_tagged_request_is_answered)
+START_TEST(a_half_closed_session_behind_a_wait_ends_when_its_last_tagged_request_is_answered)
 {
 	struct secret s;
 
@@ -234,18 +237,18 @@ Suite *half_close_suite(void)
 	TCase *half = tcase_create("half");
 
 	tcase_add_checked_fixture(half, NULL, cluster_close);
-	tcase_add_test(half, what_was_read_before_the_end_of_input_is_answered_in_order);
+	tcase_add_test(half, requests_before_the_end_of_input_are_answered_in_order);
 	tcase_add_test(half, a_tagged_round_under_way_at_the_end_of_input_is_finished_and_then_the_session_ends);
 	tcase_add_test(half, a_tagged_extend_under_way_at_the_end_of_input_is_finished_and_then_the_session_ends);
-	tcase_add_test(half, what_queues_behind_a_holder_is_cancelled_at_the_end_of_input);
-	tcase_add_test(half, who_does_not_wait_behind_the_round_of_another_hears_busy_at_the_end_of_input);
+	tcase_add_test(half, a_waiter_is_cancelled_at_the_end_of_input);
+	tcase_add_test(half, a_lock_without_wait_behind_the_round_of_another_hears_BUSY_at_the_end_of_input);
 	tcase_add_test(half, a_wait_that_comes_after_the_end_of_input_was_read_does_not_wait);
 	tcase_add_test(half, a_half_closed_session_without_a_quorum_hears_of_it_and_ends);
 	tcase_add_test(half, after_the_end_of_its_input_no_heartbeat_is_expected_of_a_session);
 	tcase_add_test(half, a_hang_up_after_a_half_close_ends_it_all_the_same);
-	tcase_add_test(half, who_is_about_to_end_its_input_waits_for_nobody_and_is_read_to_the_end);
-	tcase_add_test(half, a_round_under_way_is_finished_for_who_is_about_to_end_its_input);
-	tcase_add_test(half, who_is_about_to_end_its_input_behind_a_wait_leaves_its_connection_when_its_last_tagged_request_is_answered);
+	tcase_add_test(half, a_half_closed_session_waits_for_no_holder_and_is_read_to_the_end);
+	tcase_add_test(half, a_round_under_way_is_finished_for_a_half_closed_session);
+	tcase_add_test(half, a_half_closed_session_behind_a_wait_ends_when_its_last_tagged_request_is_answered);
 	tcase_add_loop_test(half, a_reset_from_afar_behind_the_end_of_input_frees_at_once_a_broken_path_does_not, 0, 2);
 	suite_add_tcase(suite, half);
 	return suite;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/journal.c: what is written is read again, and nothing else is. */
+/* daemon/core/journal.c: a written record is read back, and nothing else is. */
 #include "daemon/core/journal.h"
 
 #include <check.h>
@@ -59,7 +59,7 @@ static void check_same(const struct journal_record *a, const struct journal_reco
 	JOURNAL_PARTS(SAME_NUMBER, SAME_TEXT)
 }
 
-START_TEST(what_is_written_is_read_again)
+START_TEST(a_written_record_is_read_back)
 {
 	char out[JOURNAL_RECORD_MAX];
 	struct journal_record r;
@@ -105,7 +105,7 @@ START_TEST(a_record_that_is_cut_or_longer_is_refused)
 }
 END_TEST
 
-START_TEST(whatever_byte_is_changed_what_is_read_is_within_its_bounds)
+START_TEST(any_changed_byte_is_refused_or_read_within_bounds)
 {
 	char out[JOURNAL_RECORD_MAX], again[JOURNAL_RECORD_MAX];
 	struct span whole = sample_bytes(_i, out);
@@ -177,10 +177,10 @@ Suite *journal_suite(void)
 	Suite *suite = suite_create("journal");
 	TCase *tcase = tcase_create("records");
 
-	tcase_add_loop_test(tcase, what_is_written_is_read_again, 0, SAMPLES);
+	tcase_add_loop_test(tcase, a_written_record_is_read_back, 0, SAMPLES);
 	tcase_add_test(tcase, the_longest_record_fits);
 	tcase_add_loop_test(tcase, a_record_that_is_cut_or_longer_is_refused, 0, SAMPLES);
-	tcase_add_loop_test(tcase, whatever_byte_is_changed_what_is_read_is_within_its_bounds, 0, SAMPLES);
+	tcase_add_loop_test(tcase, any_changed_byte_is_refused_or_read_within_bounds, 0, SAMPLES);
 	tcase_add_test(tcase, another_version_or_kind_is_refused);
 	tcase_add_test(tcase, numbers_out_of_their_bounds_are_refused);
 	suite_add_tcase(suite, tcase);

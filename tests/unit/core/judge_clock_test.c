@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/judge.c: whose clock is off, and what proves that one jumped. */
+/* daemon/core/judge.c: which clock is off, and what proves that a clock jumped. */
 #include "daemon/core/judge.h"
 #include "daemon/core/quorum.h"
 #include "tests/fixture/cluster_part.h"
@@ -110,7 +110,7 @@ START_TEST(clocks_within_the_tolerance_are_all_used)
 }
 END_TEST
 
-START_TEST(who_hovers_at_the_edge_is_not_taken_in_and_out)
+START_TEST(a_clock_at_the_edge_is_not_taken_in_and_out)
 {
 	clocks_matter(3);
 	cluster.node[0].clock_us = -5100 * MSEC;
@@ -218,7 +218,7 @@ Suite *judge_clock_suite(void)
 	tcase_add_checked_fixture(sane, NULL, cluster_close);
 	tcase_add_loop_test(sane, a_store_whose_clock_is_off_is_refused_and_used_again_once_it_is_right, 0, 4);
 	tcase_add_test(sane, clocks_within_the_tolerance_are_all_used);
-	tcase_add_test(sane, who_hovers_at_the_edge_is_not_taken_in_and_out);
+	tcase_add_test(sane, a_clock_at_the_edge_is_not_taken_in_and_out);
 	tcase_add_test(sane, of_two_stores_the_one_that_disagrees_with_this_host_is_refused);
 	tcase_add_test(sane, one_store_alone_may_have_whatever_clock);
 	tcase_add_test(sane, the_clock_of_this_host_does_not_matter_where_the_stores_agree);

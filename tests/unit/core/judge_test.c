@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/judge.c: which stores must not be used, and how that is told. */
+/* daemon/core/judge.c: which stores must not be used, and what the daemon says of them. */
 #include "daemon/core/judge.h"
 #include "daemon/core/quorum.h"
 #include "tests/fixture/cluster_part.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/op.c: the answer that shows that a store's clock was set forward is no vote, for keys of others may have ended there. */
+/* daemon/core/op.c: an answer that shows that the clock of its store was set forward is no vote, because keys of others may have ended there. */
 #include "daemon/core/jump.h"
 #include "tests/fixture/cluster_part.h"
 
@@ -38,7 +38,7 @@ START_TEST(a_grant_that_shows_a_jump_is_no_vote)
 }
 END_TEST
 
-START_TEST(what_is_granted_behind_the_answer_that_shows_a_jump_is_no_vote)
+START_TEST(a_grant_behind_the_answer_that_shows_a_jump_is_no_vote)
 {
 	a_bare_quorum_holds();
 	passes(1600 * MSEC);
@@ -55,7 +55,7 @@ START_TEST(what_is_granted_behind_the_answer_that_shows_a_jump_is_no_vote)
 }
 END_TEST
 
-START_TEST(what_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote)
+START_TEST(a_key_that_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote)
 {
 	patient_daemons_start();
 	says(1, "LOCK a ttl=600ms");
@@ -75,7 +75,7 @@ START_TEST(what_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote)
 END_TEST
 
 /* It was this host that stood still: who asked first afterwards is served all the same. */
-START_TEST(who_asks_first_after_a_stop_is_granted)
+START_TEST(the_first_request_after_a_stop_is_granted)
 {
 	patient_daemons_start();
 	for (unsigned i = 0; i < 3; i++)
@@ -141,7 +141,7 @@ START_TEST(a_store_that_shows_a_part_of_a_stop_and_then_the_rest_is_not_marked)
 END_TEST
 
 /* Each of two connections keeps its order, and the answers of one come behind those of the other. */
-START_TEST(an_answer_of_before_a_stop_on_another_connection_undoes_nothing)
+START_TEST(an_older_answer_on_another_connection_does_not_undo_a_stop)
 {
 	struct core core = {.conf = {.nodes = 3, .timeout_us = 50 * MSEC}};
 	static struct members ms;
@@ -201,14 +201,14 @@ Suite *jump_late_suite(void)
 
 	tcase_add_checked_fixture(votes, NULL, cluster_close);
 	tcase_add_test(votes, a_grant_that_shows_a_jump_is_no_vote);
-	tcase_add_test(votes, what_is_granted_behind_the_answer_that_shows_a_jump_is_no_vote);
-	tcase_add_test(votes, what_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote);
-	tcase_add_loop_test(votes, who_asks_first_after_a_stop_is_granted, 0, 2);
+	tcase_add_test(votes, a_grant_behind_the_answer_that_shows_a_jump_is_no_vote);
+	tcase_add_test(votes, a_key_that_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote);
+	tcase_add_loop_test(votes, the_first_request_after_a_stop_is_granted, 0, 2);
 	suite_add_tcase(suite, votes);
 	tcase_add_checked_fixture(outdated, NULL, cluster_close);
 	tcase_add_loop_test(outdated, a_store_that_is_slow_when_others_show_a_stop_is_not_marked, 0, 3);
 	tcase_add_loop_test(outdated, a_store_that_shows_a_part_of_a_stop_and_then_the_rest_is_not_marked, 0, 2);
-	tcase_add_test(outdated, an_answer_of_before_a_stop_on_another_connection_undoes_nothing);
+	tcase_add_test(outdated, an_older_answer_on_another_connection_does_not_undo_a_stop);
 	tcase_add_test(outdated, a_clock_that_was_set_back_during_a_stop_is_seen_to_be_set_right);
 	suite_add_tcase(suite, outdated);
 	return suite;

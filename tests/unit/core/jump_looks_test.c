@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/jump.c by itself: what looks at clocks show, in which order and however late they come. */
+/* daemon/core/jump.c by itself: what looks at clocks show, in whatever order and however late they come. */
 #include "daemon/core/jump.h"
 
 #include <check.h>
@@ -69,7 +69,7 @@ START_TEST(a_jump_of_a_store_is_not_forgotten_when_a_stop_follows_before_it_is_j
 }
 END_TEST
 
-START_TEST(stores_of_which_some_showed_two_stops_apart_and_others_their_sum_show_a_stop)
+START_TEST(stores_that_showed_two_stops_or_their_sum_agree_on_a_stop)
 {
 	struct effects effects;
 	struct members *ms = clocks_of(5, &effects);
@@ -152,7 +152,7 @@ static enum jump_whose looks(struct members *ms, unsigned node, int64_t at_us, i
 }
 
 /* Stores that are busy answer late, and what is known of their clocks from a second before is vague. */
-START_TEST(a_jump_of_all_stores_is_one_stop_whoever_was_looked_at_first)
+START_TEST(a_jump_of_all_stores_is_one_stop_in_whatever_order_they_are_looked_at)
 {
 	static const unsigned order[][3] = {{2, 0, 1}, {0, 2, 1}, {1, 0, 2}};
 	const unsigned *node = order[_i];
@@ -179,9 +179,9 @@ Suite *jump_looks_suite(void)
 	Suite *suite = suite_create("jump_looks");
 	TCase *ours = tcase_create("ours"), *theirs = tcase_create("theirs");
 
-	tcase_add_loop_test(ours, a_jump_of_all_stores_is_one_stop_whoever_was_looked_at_first, 0, 3);
+	tcase_add_loop_test(ours, a_jump_of_all_stores_is_one_stop_in_whatever_order_they_are_looked_at, 0, 3);
 	tcase_add_test(ours, answers_that_come_late_while_a_stop_is_looked_into_do_not_undo_it);
-	tcase_add_loop_test(ours, stores_of_which_some_showed_two_stops_apart_and_others_their_sum_show_a_stop, 0, 2);
+	tcase_add_loop_test(ours, stores_that_showed_two_stops_or_their_sum_agree_on_a_stop, 0, 2);
 	suite_add_tcase(suite, ours);
 	tcase_add_test(theirs, a_jump_of_a_store_is_not_forgotten_when_a_stop_follows_before_it_is_judged);
 	tcase_add_loop_test(theirs, a_clock_that_was_set_forward_and_back_before_it_was_judged_jumped_by_itself, 0, 2);

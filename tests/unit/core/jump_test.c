@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/jump.c: a store's clock was set forward, or this host stood still. */
+/* daemon/core/jump.c: the clock of a store was set forward, or the clock of this host stood still. */
 #include "tests/fixture/cluster_part.h"
 
 #include <check.h>
@@ -41,7 +41,7 @@ START_TEST(clocks_that_drift_apart_while_a_host_stands_still_mark_no_store)
 }
 END_TEST
 
-START_TEST(what_a_host_holds_ends_earlier_by_as_long_as_it_stood_still)
+START_TEST(the_locks_of_a_host_end_earlier_by_as_long_as_it_stood_still)
 {
 	int64_t before;
 
@@ -158,7 +158,7 @@ START_TEST(until_it_is_known_whose_clock_jumped_a_store_does_not_count)
 END_TEST
 
 /* Its answer shows nothing of the jump, for which it is asked again, but that it was made a replica. */
-START_TEST(what_a_store_says_of_itself_counts_while_it_is_asked_for_another)
+START_TEST(a_role_that_a_store_reports_counts_while_it_is_asked_about_the_jump_of_another)
 {
 	cluster_begin(3);
 	passes(1500 * MSEC);
@@ -303,7 +303,7 @@ START_TEST(a_store_that_is_alone_and_jumps_is_quarantined)
 END_TEST
 
 /* The one store of its quorum has forgotten it, but what was told is told: nobody reads LOST for sure before the lock is another's. */
-START_TEST(what_a_jump_has_cost_is_left_alone_until_all_is_over_that_was_told)
+START_TEST(a_lock_that_a_jump_has_cost_is_left_alone_until_its_validity_has_passed)
 {
 	int64_t told;
 
@@ -351,7 +351,7 @@ Suite *jump_suite(void)
 	tcase_add_checked_fixture(ours, NULL, cluster_close);
 	tcase_add_loop_test(ours, a_host_that_stood_still_marks_no_store, 0, 4);
 	tcase_add_loop_test(ours, clocks_that_drift_apart_while_a_host_stands_still_mark_no_store, 0, 2);
-	tcase_add_test(ours, what_a_host_holds_ends_earlier_by_as_long_as_it_stood_still);
+	tcase_add_test(ours, the_locks_of_a_host_end_earlier_by_as_long_as_it_stood_still);
 	tcase_add_test(ours, the_votes_of_a_store_out_of_reach_end_earlier_too);
 	tcase_add_loop_test(ours, a_stop_that_is_a_jump_at_one_store_and_within_the_drift_of_another_is_a_stop, 0, 2);
 	tcase_add_loop_test(ours, a_daemon_that_is_stopped_while_the_others_are_asked_marks_no_store, 0, 2);
@@ -362,11 +362,11 @@ Suite *jump_suite(void)
 	tcase_add_loop_test(theirs, after_a_shorter_stop_a_longer_one_is_known_from_looks_that_came_later, 0, 2);
 	tcase_add_test(theirs, after_a_stop_that_was_seen_late_a_shorter_one_marks_no_store);
 	tcase_add_test(theirs, jumps_of_different_size_are_no_stop);
-	tcase_add_test(theirs, what_a_store_says_of_itself_counts_while_it_is_asked_for_another);
+	tcase_add_test(theirs, a_role_that_a_store_reports_counts_while_it_is_asked_about_the_jump_of_another);
 	tcase_add_loop_test(theirs, a_clock_that_is_set_forward_and_back_again_was_set, 0, 2);
 	tcase_add_loop_test(theirs, until_it_is_known_whose_clock_jumped_a_store_does_not_count, 0, 2);
 	tcase_add_test(theirs, a_store_that_is_alone_and_jumps_is_quarantined);
-	tcase_add_loop_test(theirs, what_a_jump_has_cost_is_left_alone_until_all_is_over_that_was_told, 0, 3);
+	tcase_add_loop_test(theirs, a_lock_that_a_jump_has_cost_is_left_alone_until_its_validity_has_passed, 0, 3);
 	tcase_add_test(theirs, a_store_that_restarted_meanwhile_is_quarantined_whoever_stood_still);
 	suite_add_tcase(suite, theirs);
 	return suite;

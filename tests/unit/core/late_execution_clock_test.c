@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stores whose clocks were known but roughly: what comes there later than a command may is taken for prompt. The release is repeated until that is over as
- * well.
+ * daemon/core/debt.c: late calls at stores whose clocks are known only roughly. Such a call may pass for a prompt one, so the release is repeated until
+ * none can come any more.
  */
 #include "tests/fixture/cluster_part.h"
 

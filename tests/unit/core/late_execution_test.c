@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What was under way when a connection broke may be carried out after the release that was sent over the next one: the key does not stay for all that. */
+/*
+ * daemon/core/debt.c: a store may carry out a call late, after its connection broke and after the release that came over the next one. The key must not
+ * stay.
+ */
 #include "tests/fixture/full_window.h"
 #include "tests/fixture/held_lock.h"
 #include "tests/fixture/resumable.h"
@@ -92,7 +95,7 @@ START_TEST(an_acquire_that_arrives_where_a_renewal_was_refused_leaves_no_key)
 }
 END_TEST
 
-START_TEST(what_arrives_after_it_was_left_behind_leaves_no_more_than_that)
+START_TEST(an_acquire_that_arrives_after_its_key_was_kept_leaves_it_for_no_longer)
 {
 	cluster_begin(3);
 	feels(2, MOOD_SILENT);
@@ -112,7 +115,7 @@ START_TEST(what_arrives_after_it_was_left_behind_leaves_no_more_than_that)
 }
 END_TEST
 
-START_TEST(what_arrives_when_what_was_left_behind_is_over_leaves_no_key)
+START_TEST(an_acquire_that_arrives_after_its_lock_delay_leaves_no_key)
 {
 	cluster_open(3);
 	cluster.conf.max_delay_us = SEC;
@@ -157,7 +160,7 @@ START_TEST(an_acquire_that_arrives_after_a_release_that_was_put_off_leaves_no_ke
 END_TEST
 
 /* What one store may yet bring, for seconds where its clock is known but roughly, does not keep another from being asked again. */
-START_TEST(a_store_that_refused_is_asked_again_while_strays_are_awaited_at_another)
+START_TEST(a_store_that_refused_is_asked_again_while_late_calls_are_awaited_at_another)
 {
 	held_after_lock(3, "LOCK a ttl=10s");
 	feels(1, MOOD_SILENT);
@@ -299,7 +302,7 @@ START_TEST(a_join_that_arrives_where_a_quarantine_was_put_back_joins_nothing)
 END_TEST
 
 /* It puts back the key under the value that the adoption has replaced. */
-START_TEST(what_a_previous_run_sent_leaves_no_key_when_it_arrives_after_the_release)
+START_TEST(a_call_of_a_previous_run_leaves_no_key_when_it_arrives_after_the_release)
 {
 	struct answer answer;
 	struct secret s1;
@@ -328,7 +331,7 @@ START_TEST(what_a_previous_run_sent_leaves_no_key_when_it_arrives_after_the_rele
 END_TEST
 
 /* The store had neither value when it was asked for both. What the previous run sent comes behind that, and the release when no more of it can come. */
-START_TEST(what_a_previous_run_sent_leaves_no_key_when_it_arrives_after_the_adoption)
+START_TEST(a_call_of_a_previous_run_leaves_no_key_when_it_arrives_after_the_adoption)
 {
 	struct answer answer;
 	struct secret s1;
@@ -368,12 +371,12 @@ Suite *late_execution_suite(void)
 	tcase_add_test(t, an_acquire_of_a_round_that_was_not_won_leaves_no_key_when_it_arrives);
 	tcase_add_test(t, a_renewal_that_arrives_after_the_release_leaves_no_key);
 	tcase_add_test(t, an_acquire_that_arrives_where_a_renewal_was_refused_leaves_no_key);
-	tcase_add_test(t, what_arrives_after_it_was_left_behind_leaves_no_more_than_that);
-	tcase_add_loop_test(t, what_arrives_when_what_was_left_behind_is_over_leaves_no_key, 0, 2);
+	tcase_add_test(t, an_acquire_that_arrives_after_its_key_was_kept_leaves_it_for_no_longer);
+	tcase_add_loop_test(t, an_acquire_that_arrives_after_its_lock_delay_leaves_no_key, 0, 2);
 	tcase_add_test(t, an_acquire_that_arrives_after_a_release_that_was_put_off_leaves_no_key);
-	tcase_add_test(t, what_a_previous_run_sent_leaves_no_key_when_it_arrives_after_the_release);
-	tcase_add_test(t, what_a_previous_run_sent_leaves_no_key_when_it_arrives_after_the_adoption);
-	tcase_add_test(t, a_store_that_refused_is_asked_again_while_strays_are_awaited_at_another);
+	tcase_add_test(t, a_call_of_a_previous_run_leaves_no_key_when_it_arrives_after_the_release);
+	tcase_add_test(t, a_call_of_a_previous_run_leaves_no_key_when_it_arrives_after_the_adoption);
+	tcase_add_test(t, a_store_that_refused_is_asked_again_while_late_calls_are_awaited_at_another);
 	suite_add_tcase(s, t);
 	t = tcase_create("hang");
 	tcase_add_checked_fixture(t, NULL, cluster_close);

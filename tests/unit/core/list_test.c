@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* LIST of a table that is looked through in slices: what it sees, who waits, how it ends. */
+/* daemon/core/list.c: LIST of a table that is read in slices: what it sees, who waits, how it ends. */
 #include "tests/fixture/resumable.h"
 #include "tests/fixture/cluster.h"
 #include "tests/fixture/cluster_part.h"
@@ -111,7 +111,7 @@ START_TEST(pages_of_a_long_table_are_in_the_order_of_names)
 END_TEST
 
 /* While it goes on, n1… are freed and m… are taken: enough that the table grows. */
-START_TEST(what_is_held_all_the_while_is_told_once_and_what_is_told_is_held)
+START_TEST(a_lock_that_is_held_all_the_while_is_listed_once_and_a_listed_lock_is_held)
 {
 	char name[400][16];
 	unsigned n, stayed = 0;
@@ -194,7 +194,7 @@ static unsigned lost_after(void)
 }
 
 /* At every moment once. */
-START_TEST(what_is_lost_meanwhile_is_not_told)
+START_TEST(a_lock_that_is_lost_during_the_list_is_not_listed)
 {
 	unsigned lost = lost_after();
 
@@ -286,7 +286,7 @@ START_TEST(sessions_take_turns_and_have_so_many_lists_at_most)
 }
 END_TEST
 
-START_TEST(one_who_has_said_all_hears_its_list_and_then_its_session_ends)
+START_TEST(a_half_closed_session_hears_its_list_and_then_ends)
 {
 	a_list_is_under_way();
 	half_closes(2);
@@ -371,15 +371,15 @@ Suite *list_suite(void)
 	tcase_add_checked_fixture(sees, NULL, cluster_close);
 	tcase_add_test(sees, a_short_table_is_listed_at_once_and_a_long_one_while_others_are_served);
 	tcase_add_test(sees, pages_of_a_long_table_are_in_the_order_of_names);
-	tcase_add_test(sees, what_is_held_all_the_while_is_told_once_and_what_is_told_is_held);
+	tcase_add_test(sees, a_lock_that_is_held_all_the_while_is_listed_once_and_a_listed_lock_is_held);
 	tcase_add_test(sees, a_page_of_which_nothing_is_left_is_not_the_last);
-	tcase_add_test(sees, what_is_lost_meanwhile_is_not_told);
+	tcase_add_test(sees, a_lock_that_is_lost_during_the_list_is_not_listed);
 	tcase_add_test(sees, a_long_table_of_sessions_is_listed_likewise);
 	suite_add_tcase(suite, sees);
 	tcase_add_checked_fixture(waits, NULL, cluster_close);
 	tcase_add_test(waits, requests_behind_an_untagged_list_wait_and_tagged_ones_do_not);
 	tcase_add_test(waits, sessions_take_turns_and_have_so_many_lists_at_most);
-	tcase_add_test(waits, one_who_has_said_all_hears_its_list_and_then_its_session_ends);
+	tcase_add_test(waits, a_half_closed_session_hears_its_list_and_then_ends);
 	tcase_add_test(waits, a_list_ends_with_its_connection_and_the_next_goes_on);
 	tcase_add_test(waits, a_daemon_that_stops_refuses_what_is_not_listed_yet);
 	tcase_add_test(waits, a_daemon_that_dies_meanwhile_leaves_nothing);

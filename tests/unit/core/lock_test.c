@@ -137,7 +137,7 @@ START_TEST(a_loss_is_told_a_twentieth_before_the_deadline_within_5_and_250_ms)
 }
 END_TEST
 
-START_TEST(a_line_is_first_come_first_served_and_counts_the_patient)
+START_TEST(waiters_are_queued_in_order_and_the_waiting_ones_are_counted)
 {
 	struct lock *l = lock_find_or_add(&table, SPAN("a"));
 	struct claim *c[3];
@@ -203,7 +203,7 @@ Suite *lock_suite(void)
 	tcase_add_test(names, a_loss_is_told_a_twentieth_before_the_deadline_within_5_and_250_ms);
 	suite_add_tcase(suite, names);
 	tcase_add_checked_fixture(claims, table_open, table_close);
-	tcase_add_test(claims, a_line_is_first_come_first_served_and_counts_the_patient);
+	tcase_add_test(claims, waiters_are_queued_in_order_and_the_waiting_ones_are_counted);
 	tcase_add_test(claims, an_owner_is_a_session_and_a_text);
 	tcase_add_test(claims, every_loss_has_its_word);
 	suite_add_tcase(suite, claims);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/renew.c: what cannot be renewed, LOST, and keys that a store has lost. */
+/* daemon/core/renew.c: leases that cannot be renewed, LOST, and keys that a store has lost. */
 #include "tests/fixture/held_lock.h"
 
 #include <check.h>
 
-START_TEST(what_cannot_be_renewed_is_lost_before_its_deadline_and_the_key_left_alone_until_then)
+START_TEST(a_lock_that_cannot_be_renewed_is_LOST_before_its_deadline_and_its_key_stays_until_then)
 {
 	held_after_lock(3, "LOCK a");
 	refuses(1, "OOM");
@@ -28,7 +28,7 @@ START_TEST(what_cannot_be_renewed_is_lost_before_its_deadline_and_the_key_left_a
 }
 END_TEST
 
-START_TEST(a_waiter_gets_what_was_lost_at_its_deadline_and_not_before)
+START_TEST(a_waiter_gets_a_lost_lock_at_its_deadline_and_not_before)
 {
 	held_after_lock(3, "LOCK a");
 	says(2, "LOCK a wait=30s");
@@ -120,8 +120,8 @@ Suite *loss_suite(void)
 	TCase *tc = tcase_create("loss");
 
 	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, what_cannot_be_renewed_is_lost_before_its_deadline_and_the_key_left_alone_until_then);
-	tcase_add_test(tc, a_waiter_gets_what_was_lost_at_its_deadline_and_not_before);
+	tcase_add_test(tc, a_lock_that_cannot_be_renewed_is_LOST_before_its_deadline_and_its_key_stays_until_then);
+	tcase_add_test(tc, a_waiter_gets_a_lost_lock_at_its_deadline_and_not_before);
 	tcase_add_test(tc, an_evicted_key_is_lost_at_the_next_renewal);
 	tcase_add_test(tc, a_key_that_another_client_overwrote_is_lost_and_left_to_it);
 	tcase_add_test(tc, a_key_that_one_store_lost_is_put_back_while_the_others_are_a_quorum);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member.c: cases A, B and C of member.h, trust-first-start, and what every answer tells about its store. */
+/* daemon/core/member.c: how a store joins: cases A, B and C of member.h. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
@@ -28,7 +28,7 @@ START_TEST(a_blank_store_waits_for_its_quarantine)
 }
 END_TEST
 
-START_TEST(a_longer_lease_of_before_counts_in_the_quarantine)
+START_TEST(a_longer_max_lease_of_the_previous_run_counts_in_the_quarantine)
 {
 	strict(1);
 	cluster.conf.past_lease_us = 2 * cluster.conf.max_lease_us;
@@ -245,7 +245,7 @@ START_TEST(a_connection_that_breaks_does_not_begin_the_quarantine_anew)
 }
 END_TEST
 
-START_TEST(a_refusal_says_what_is_the_matter_with_the_stores)
+START_TEST(a_refusal_says_why_the_stores_are_not_used)
 {
 	cluster_begin(5);
 	restarts_blank(0);
@@ -304,7 +304,7 @@ static int64_t told_rtt_us(unsigned node)
 	return rtt;
 }
 
-START_TEST(what_a_stop_held_up_is_one_word_about_the_way_and_what_took_too_long_is_none)
+START_TEST(a_sample_that_a_stop_held_up_counts_once_and_one_above_the_timeout_not_at_all)
 {
 	cluster_begin(1);
 	feels(0, MOOD_TARDY);
@@ -332,7 +332,7 @@ START_TEST(what_a_stop_held_up_is_one_word_about_the_way_and_what_took_too_long_
 END_TEST
 
 /* Ten calls of a crowd, one after the other, and then the store stops for nearly as long as a command may take. */
-START_TEST(a_stop_shorter_than_a_command_may_take_hardly_lengthens_the_way)
+START_TEST(a_stop_shorter_than_the_timeout_hardly_changes_the_round_trip_estimate)
 {
 	cluster_begin(1);
 	feels(0, MOOD_TARDY);
@@ -359,10 +359,10 @@ Suite *member_suite(void)
 	TCase *join = tcase_create("join"), *two = tcase_create("two");
 
 	tcase_add_checked_fixture(join, NULL, cluster_close);
-	tcase_add_test(join, what_a_stop_held_up_is_one_word_about_the_way_and_what_took_too_long_is_none);
-	tcase_add_test(join, a_stop_shorter_than_a_command_may_take_hardly_lengthens_the_way);
+	tcase_add_test(join, a_sample_that_a_stop_held_up_counts_once_and_one_above_the_timeout_not_at_all);
+	tcase_add_test(join, a_stop_shorter_than_the_timeout_hardly_changes_the_round_trip_estimate);
 	tcase_add_test(join, a_blank_store_waits_for_its_quarantine);
-	tcase_add_test(join, a_longer_lease_of_before_counts_in_the_quarantine);
+	tcase_add_test(join, a_longer_max_lease_of_the_previous_run_counts_in_the_quarantine);
 	tcase_add_test(join, a_join_lifts_the_fence_above_every_token_issued);
 	tcase_add_test(join, a_store_with_our_marker_and_its_identity_joins_at_once);
 	tcase_add_test(join, a_restarted_store_is_quarantined_though_its_data_survived);
@@ -373,7 +373,7 @@ Suite *member_suite(void)
 	tcase_add_test(join, a_second_loss_in_a_quarantine_begins_it_anew);
 	tcase_add_test(join, a_connection_that_breaks_does_not_begin_the_quarantine_anew);
 	tcase_add_test(join, a_quarantine_whose_time_is_over_while_out_of_reach_ends_at_once);
-	tcase_add_test(join, a_refusal_says_what_is_the_matter_with_the_stores);
+	tcase_add_test(join, a_refusal_says_why_the_stores_are_not_used);
 	tcase_add_loop_test(join, a_loss_while_out_of_reach_begins_the_quarantine_anew, 0, 2);
 	tcase_add_test(join, a_loss_between_the_last_look_and_the_join_is_seen);
 	suite_add_tcase(suite, join);

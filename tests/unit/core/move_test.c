@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/move.def: the moves of a name, and that each is told to who listens. */
+/* daemon/core/move.def: the moves of a name, and that each is logged when somebody listens. */
 #include "daemon/core/state.h"
 #include "tests/fixture/cluster.h"
 
@@ -31,7 +31,7 @@ START_TEST(each_move_is_a_line_of_the_log_at_debug)
 }
 END_TEST
 
-START_TEST(who_does_not_listen_is_told_nothing)
+START_TEST(nothing_is_formatted_when_nobody_listens)
 {
 	cluster_begin(1);
 	passes(2 * SEC);
@@ -51,7 +51,7 @@ static bool leads(const bool (*moves)[CAUSES_MAX], int n, int from, int to, int 
 	return false;
 }
 
-START_TEST(from_idle_there_is_a_way_to_each_state_and_back)
+START_TEST(every_state_can_be_reached_from_IDLE_and_left_for_it)
 {
 	for (int i = 1; i < CONTENDER_N; i++) {
 		ck_assert(leads(&contender_moves[0][0], CONTENDER_N, 0, i, 3));
@@ -71,8 +71,8 @@ Suite *move_suite(void)
 
 	tcase_add_checked_fixture(told, NULL, cluster_close);
 	tcase_add_test(told, each_move_is_a_line_of_the_log_at_debug);
-	tcase_add_test(told, who_does_not_listen_is_told_nothing);
-	tcase_add_test(table, from_idle_there_is_a_way_to_each_state_and_back);
+	tcase_add_test(told, nothing_is_formatted_when_nobody_listens);
+	tcase_add_test(table, every_state_can_be_reached_from_IDLE_and_left_for_it);
 	suite_add_tcase(suite, told);
 	suite_add_tcase(suite, table);
 	return suite;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/op.c: the books of a round, by themselves. */
+/* daemon/core/op.c: the accounting of one operation's calls and votes, by itself. */
 #include "daemon/core/op.h"
 
 #include "daemon/base/mem.h"
@@ -86,7 +86,7 @@ START_TEST(an_acquire_never_runs_when_the_lease_may_be_over_without_it)
 }
 END_TEST
 
-START_TEST(each_answer_is_booked_once)
+START_TEST(each_answer_is_counted_once)
 {
 	struct op *op = op_new(&ops, OP_ACQUIRE, lock);
 
@@ -99,7 +99,7 @@ START_TEST(each_answer_is_booked_once)
 }
 END_TEST
 
-START_TEST(what_is_granted_or_put_back_counts_only_where_the_store_is_joined)
+START_TEST(a_grant_counts_only_where_the_store_is_joined)
 {
 	static const char codes[] = "GAE";
 	struct op *op = op_new(&ops, OP_ACQUIRE, lock);
@@ -114,7 +114,7 @@ START_TEST(what_is_granted_or_put_back_counts_only_where_the_store_is_joined)
 }
 END_TEST
 
-START_TEST(a_vote_of_before_a_jump_that_is_heard_after_it_ends_so_much_sooner)
+START_TEST(a_vote_that_is_heard_after_a_jump_ends_earlier_by_the_jump)
 {
 	struct op *op = op_new(&ops, OP_ACQUIRE, lock);
 	struct answer a = {.call = op->slot, .node = 1, .code = 'G', .fence = 77, .server_us = 500 * SEC};
@@ -131,7 +131,7 @@ START_TEST(a_vote_of_before_a_jump_that_is_heard_after_it_ends_so_much_sooner)
 }
 END_TEST
 
-START_TEST(answers_are_yes_no_busy_alien_or_unknown)
+START_TEST(an_answer_is_granted_refused_queued_behind_wrong_type_or_unknown)
 {
 	static const struct {
 		enum answer_class class;
@@ -173,7 +173,7 @@ START_TEST(an_op_keeps_the_value_it_was_made_for)
 }
 END_TEST
 
-START_TEST(a_key_left_behind_is_not_placed_anew_and_a_renewal_is)
+START_TEST(a_kept_key_is_not_put_back_and_a_renewed_one_is)
 {
 	struct op *leave = op_new(&ops, OP_LEAVE, lock), *renew = op_new(&ops, OP_RENEW, lock);
 
@@ -221,12 +221,12 @@ Suite *op_suite(void)
 	tcase_add_checked_fixture(books, books_open, books_close);
 	tcase_add_test(books, an_acquire_asks_for_lease_and_delay_and_votes_for_the_lease_alone);
 	tcase_add_loop_test(books, an_acquire_never_runs_when_the_lease_may_be_over_without_it, 0, 20);
-	tcase_add_test(books, each_answer_is_booked_once);
-	tcase_add_test(books, answers_are_yes_no_busy_alien_or_unknown);
-	tcase_add_loop_test(books, what_is_granted_or_put_back_counts_only_where_the_store_is_joined, 0, 3);
-	tcase_add_loop_test(books, a_vote_of_before_a_jump_that_is_heard_after_it_ends_so_much_sooner, 0, 2);
+	tcase_add_test(books, each_answer_is_counted_once);
+	tcase_add_test(books, an_answer_is_granted_refused_queued_behind_wrong_type_or_unknown);
+	tcase_add_loop_test(books, a_grant_counts_only_where_the_store_is_joined, 0, 3);
+	tcase_add_loop_test(books, a_vote_that_is_heard_after_a_jump_ends_earlier_by_the_jump, 0, 2);
 	tcase_add_test(books, an_op_keeps_the_value_it_was_made_for);
-	tcase_add_test(books, a_key_left_behind_is_not_placed_anew_and_a_renewal_is);
+	tcase_add_test(books, a_kept_key_is_not_put_back_and_a_renewed_one_is);
 	tcase_add_test(books, slots_are_used_again_and_a_lock_is_referenced_while_an_op_runs);
 	suite_add_tcase(suite, books);
 	return suite;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/debt.c and UNLOCK: what is given back, and when that is answered. */
+/* daemon/core/debt.c: UNLOCK, releases that stores have not confirmed yet, and when sync=yes is answered. */
 #include "tests/fixture/held_lock.h"
 
 #include <check.h>
@@ -96,7 +96,7 @@ START_TEST(sync_tells_that_the_lock_had_been_gone_from_a_majority)
 END_TEST
 
 /* The connections break when the keys are gone already: what is told again finds nothing. */
-START_TEST(sync_is_no_loss_when_the_keys_went_with_a_release_that_was_not_heard_of)
+START_TEST(sync_is_no_loss_when_an_unanswered_release_removed_the_keys)
 {
 	held_after_lock(3, "LOCK a");
 	all_feel(MOOD_TARDY);
@@ -116,7 +116,7 @@ START_TEST(sync_is_no_loss_when_the_keys_went_with_a_release_that_was_not_heard_
 END_TEST
 
 /* Another daemon has begun a quarantine there: that says nothing of the key. */
-START_TEST(sync_is_no_loss_when_stores_in_quarantine_keep_nothing)
+START_TEST(sync_is_no_loss_when_stores_are_in_quarantine)
 {
 	held_after_lock(3, "LOCK a");
 	marker_is_set(0, "q|another");
@@ -141,7 +141,7 @@ START_TEST(sync_survives_one_lost_answer)
 }
 END_TEST
 
-START_TEST(a_session_that_goes_does_not_wait_for_its_sync)
+START_TEST(a_session_that_ends_does_not_wait_for_its_sync)
 {
 	held_after_lock(3, "LOCK a");
 	all_feel(MOOD_SILENT);
@@ -264,7 +264,7 @@ START_TEST(a_store_that_refuses_a_crowd_of_releases_is_asked_again_one_after_the
 }
 END_TEST
 
-START_TEST(a_store_that_is_away_is_not_waited_for_by_a_timer)
+START_TEST(an_outstanding_release_sets_no_timer_for_a_store_that_is_away)
 {
 	struct instant until, next;
 	unsigned steps = 0;
@@ -301,10 +301,10 @@ Suite *outstanding_release_suite(void)
 	tcase_add_test(unlock, sync_without_a_quorum_says_so_and_the_lock_is_gone_all_the_same);
 	tcase_add_test(unlock, sync_tells_how_many_stores_answered);
 	tcase_add_test(unlock, sync_tells_that_the_lock_had_been_gone_from_a_majority);
-	tcase_add_test(unlock, sync_is_no_loss_when_the_keys_went_with_a_release_that_was_not_heard_of);
-	tcase_add_test(unlock, sync_is_no_loss_when_stores_in_quarantine_keep_nothing);
+	tcase_add_test(unlock, sync_is_no_loss_when_an_unanswered_release_removed_the_keys);
+	tcase_add_test(unlock, sync_is_no_loss_when_stores_are_in_quarantine);
 	tcase_add_test(unlock, sync_survives_one_lost_answer);
-	tcase_add_test(unlock, a_session_that_goes_does_not_wait_for_its_sync);
+	tcase_add_test(unlock, a_session_that_ends_does_not_wait_for_its_sync);
 	suite_add_tcase(suite, unlock);
 	tcase_add_checked_fixture(count, NULL, cluster_close);
 	tcase_add_test(count, the_same_owner_counts_up_and_down_and_the_lock_is_free_at_0);
@@ -314,7 +314,7 @@ Suite *outstanding_release_suite(void)
 	suite_add_tcase(suite, count);
 	tcase_add_checked_fixture(retry, NULL, cluster_close);
 	tcase_add_test(retry, a_store_that_refuses_a_crowd_of_releases_is_asked_again_one_after_the_other);
-	tcase_add_test(retry, a_store_that_is_away_is_not_waited_for_by_a_timer);
+	tcase_add_test(retry, an_outstanding_release_sets_no_timer_for_a_store_that_is_away);
 	suite_add_tcase(suite, retry);
 	return suite;
 }

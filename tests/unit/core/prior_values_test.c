@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/adopt.c: runs of the daemon that end while the stores are asked, one after the other. Whatever the stores made of it, the next run knows. */
+/*
+ * daemon/core/adopt.c, remember.c: runs of the daemon that end one after the other while the stores are asked. Whatever the stores carried out, the next
+ * run knows all values that may stand there.
+ */
 #include "tests/fixture/resumable.h"
 
 #include <check.h>
@@ -98,7 +101,7 @@ START_TEST(a_run_that_ends_within_the_round_trip_of_an_adoption_costs_nothing)
 }
 END_TEST
 
-START_TEST(nor_do_two_of_them_whichever_stores_did_what)
+START_TEST(two_such_runs_cost_nothing_whichever_stores_carried_out_what)
 {
 	held_and_left(3, "");
 	ends_within_a_round_trip((unsigned)_i % 8);
@@ -109,7 +112,7 @@ START_TEST(nor_do_two_of_them_whichever_stores_did_what)
 }
 END_TEST
 
-START_TEST(nor_do_as_many_as_a_record_remembers)
+START_TEST(as_many_such_runs_as_a_record_remembers_cost_nothing)
 {
 	static const unsigned done[][JOURNAL_PRIORS] = {{0, 0, 0}, {7, 7, 7}, {1, 2, 4}, {0, 3, 0}, {6, 1, 2}};
 
@@ -123,7 +126,7 @@ START_TEST(nor_do_as_many_as_a_record_remembers)
 END_TEST
 
 /* Of more the oldest is forgotten: kept where the stores went along, else a loss, said to be one. */
-START_TEST(one_more_is_too_much_where_the_stores_did_nothing)
+START_TEST(one_more_such_run_is_a_loss_where_the_stores_did_nothing)
 {
 	held_and_left(3, "");
 	for (unsigned k = 0; k <= JOURNAL_PRIORS; k++)
@@ -145,7 +148,7 @@ END_TEST
  * A store that was away while more runs ended than a record has room for may have the value that was forgotten: that it denies the others proves nothing, and a
  * quorum that never had the key may be with it. The client may believe yet.
  */
-START_TEST(what_is_denied_where_a_value_was_forgotten_may_be_believed)
+START_TEST(a_lock_that_is_denied_where_a_value_was_forgotten_may_still_be_valid)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -191,7 +194,7 @@ START_TEST(runs_that_asked_nobody_leave_no_values)
 }
 END_TEST
 
-START_TEST(what_is_asked_is_recorded_before_and_in_a_snapshot)
+START_TEST(a_value_is_recorded_before_it_is_sent_and_in_a_snapshot)
 {
 	held_and_left(3, "");
 	asks_in_vain();
@@ -264,7 +267,7 @@ START_TEST(an_adoption_that_fails_releases_all_the_values)
 END_TEST
 
 /* The previous run is not gone, it stands still, and asks again when it wakes up: it finds a value that is not its own. */
-START_TEST(a_run_that_stood_still_within_its_round_trip_has_lost_it)
+START_TEST(a_run_that_stood_still_within_its_round_trip_has_lost_the_lock)
 {
 	held_and_left(3, "");
 	asks_in_vain();
@@ -298,16 +301,16 @@ Suite *prior_values_suite(void)
 
 	tcase_add_checked_fixture(cases, NULL, cluster_close);
 	tcase_add_loop_test(cases, a_run_that_ends_within_the_round_trip_of_an_adoption_costs_nothing, 0, 96);
-	tcase_add_loop_test(cases, nor_do_two_of_them_whichever_stores_did_what, 0, 64);
-	tcase_add_loop_test(cases, nor_do_as_many_as_a_record_remembers, 0, 5);
-	tcase_add_loop_test(cases, one_more_is_too_much_where_the_stores_did_nothing, 0, 2);
-	tcase_add_test(cases, what_is_denied_where_a_value_was_forgotten_may_be_believed);
+	tcase_add_loop_test(cases, two_such_runs_cost_nothing_whichever_stores_carried_out_what, 0, 64);
+	tcase_add_loop_test(cases, as_many_such_runs_as_a_record_remembers_cost_nothing, 0, 5);
+	tcase_add_loop_test(cases, one_more_such_run_is_a_loss_where_the_stores_did_nothing, 0, 2);
+	tcase_add_test(cases, a_lock_that_is_denied_where_a_value_was_forgotten_may_still_be_valid);
 	tcase_add_test(cases, runs_that_asked_nobody_leave_no_values);
-	tcase_add_loop_test(cases, what_is_asked_is_recorded_before_and_in_a_snapshot, 0, 2);
+	tcase_add_loop_test(cases, a_value_is_recorded_before_it_is_sent_and_in_a_snapshot, 0, 2);
 	tcase_add_test(cases, terms_of_a_lease_without_renewal_survive_as_well);
 	tcase_add_loop_test(cases, a_store_that_comes_later_has_any_of_the_values, 0, 8);
 	tcase_add_loop_test(cases, an_adoption_that_fails_releases_all_the_values, 0, 4);
-	tcase_add_loop_test(cases, a_run_that_stood_still_within_its_round_trip_has_lost_it, 0, 8);
+	tcase_add_loop_test(cases, a_run_that_stood_still_within_its_round_trip_has_lost_the_lock, 0, 8);
 	suite_add_tcase(suite, cases);
 	return suite;
 }

@@ -66,7 +66,7 @@ START_TEST(show_tells_the_holder_and_who_waits_in_order)
 }
 END_TEST
 
-START_TEST(show_and_list_agree_that_one_who_would_not_wait_does_not_wait)
+START_TEST(SHOW_and_LIST_agree_that_a_lock_without_wait_is_no_waiter)
 {
 	cluster_begin(1);
 	feels(0, MOOD_SILENT);
@@ -342,7 +342,7 @@ Suite *query_suite(void)
 	tcase_add_test(rows, a_label_of_the_longest_length_is_told_whole);
 	tcase_add_test(rows, help_lists_every_request_and_one_on_demand);
 	tcase_add_test(rows, show_tells_the_holder_and_who_waits_in_order);
-	tcase_add_test(rows, show_and_list_agree_that_one_who_would_not_wait_does_not_wait);
+	tcase_add_test(rows, SHOW_and_LIST_agree_that_a_lock_without_wait_is_no_waiter);
 	tcase_add_test(rows, show_tells_of_a_foreign_holder_that_somebody_waits_for);
 	tcase_add_test(rows, list_shows_a_holder_on_another_host_as_busy_does);
 	tcase_add_test(rows, a_holder_elsewhere_is_not_shown_once_nobody_asks);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-START_TEST(one_that_hangs_does_not_keep_two_daemons_from_settling_a_split)
+START_TEST(a_store_that_hangs_does_not_keep_two_daemons_from_ending_a_split)
 {
 	cluster_begin(3);
 	daemon_starts(1);
@@ -28,7 +28,7 @@ START_TEST(one_that_hangs_does_not_keep_two_daemons_from_settling_a_split)
 }
 END_TEST
 
-START_TEST(who_does_not_wait_hears_one_that_is_slow_in_its_last_round)
+START_TEST(a_lock_without_wait_hears_a_slow_store_in_its_last_round)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -77,7 +77,7 @@ static void with_a_timeout_of(unsigned nodes, int64_t us)
 	passes(2 * SEC);
 }
 
-START_TEST(a_race_that_lasts_waits_no_longer_for_one_that_hangs_than_a_short_one)
+START_TEST(a_long_race_waits_no_longer_for_a_hanging_store_than_a_short_one)
 {
 	with_a_timeout_of(3, 3 * SEC);
 	feels(0, MOOD_SILENT);
@@ -91,7 +91,7 @@ START_TEST(a_race_that_lasts_waits_no_longer_for_one_that_hangs_than_a_short_one
 END_TEST
 
 /* No round has a quorum without the store that hangs. But the key may be given back at any time: nobody keeps a vote from others for long. */
-START_TEST(a_value_that_stays_is_waited_out_but_in_rounds_that_end)
+START_TEST(a_value_that_stays_is_waited_out_in_rounds_that_end)
 {
 	int64_t longest;
 
@@ -107,7 +107,7 @@ START_TEST(a_value_that_stays_is_waited_out_but_in_rounds_that_end)
 }
 END_TEST
 
-START_TEST(rivals_at_a_quorum_of_five_race_although_the_key_of_nobody_stands_at_one)
+START_TEST(rivals_at_a_quorum_of_five_race_although_an_orphan_key_stands_at_one)
 {
 	with_a_timeout_of(5, 3 * SEC);
 	feels(0, MOOD_SILENT);
@@ -138,7 +138,7 @@ static bool granted_while_node_0_takes(int64_t us, int64_t within_us)
 	return false;
 }
 
-START_TEST(who_asks_in_vain_for_long_hears_one_that_answers_within_the_timeout)
+START_TEST(a_daemon_that_asks_in_vain_for_long_still_hears_a_store_that_answers_within_the_timeout)
 {
 	static const int64_t takes[] = {20 * MSEC, 300 * MSEC, 700 * MSEC};
 
@@ -157,12 +157,12 @@ Suite *race_suite(void)
 	TCase *tc = tcase_create("race");
 
 	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, one_that_hangs_does_not_keep_two_daemons_from_settling_a_split);
-	tcase_add_test(tc, who_does_not_wait_hears_one_that_is_slow_in_its_last_round);
-	tcase_add_test(tc, a_race_that_lasts_waits_no_longer_for_one_that_hangs_than_a_short_one);
-	tcase_add_test(tc, a_value_that_stays_is_waited_out_but_in_rounds_that_end);
-	tcase_add_test(tc, rivals_at_a_quorum_of_five_race_although_the_key_of_nobody_stands_at_one);
-	tcase_add_loop_test(tc, who_asks_in_vain_for_long_hears_one_that_answers_within_the_timeout, 0, 3);
+	tcase_add_test(tc, a_store_that_hangs_does_not_keep_two_daemons_from_ending_a_split);
+	tcase_add_test(tc, a_lock_without_wait_hears_a_slow_store_in_its_last_round);
+	tcase_add_test(tc, a_long_race_waits_no_longer_for_a_hanging_store_than_a_short_one);
+	tcase_add_test(tc, a_value_that_stays_is_waited_out_in_rounds_that_end);
+	tcase_add_test(tc, rivals_at_a_quorum_of_five_race_although_an_orphan_key_stands_at_one);
+	tcase_add_loop_test(tc, a_daemon_that_asks_in_vain_for_long_still_hears_a_store_that_answers_within_the_timeout, 0, 3);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Many runs of a daemon at random: it crashes and restarts while its clients are there or away, each time with another configuration; it is told to stop, or to read its
- * configuration; its journal fails, is written again, is compacted or copied; its stores fail, or answer some of what they are asked. REDLOCKD_SEED=n repeats a run. A failure shows the story of its runs and the seed that begins with them.
+ * A daemon at random: it crashes and restarts while its clients are connected or away, each time with another configuration. It is told to stop, or to
+ * load its configuration. Its journal fails, recovers, is compacted or copied. Its stores fail, or answer some of their calls. REDLOCKD_SEED=n repeats
+ * it. A failure prints the story and the seed that begins with it.
  */
 #include "tests/fixture/random_clients.h"
 

@@ -217,7 +217,7 @@ START_TEST(a_missed_renewal_is_told_once_and_tried_again_every_twentieth_of_the_
 }
 END_TEST
 
-START_TEST(what_is_at_risk_is_renewed_as_soon_as_a_quorum_is_back)
+START_TEST(a_lease_at_risk_is_renewed_as_soon_as_a_quorum_is_back)
 {
 	held_after_lock(3, "LOCK a ttl=20s");
 	falls(1);
@@ -321,7 +321,7 @@ Suite *renew_suite(void)
 	tcase_add_test(watchdog, a_renewal_that_is_confirmed_late_is_worth_no_more_than_what_was_asked_for_since);
 	tcase_add_test(watchdog, a_deadline_that_a_store_brings_nearer_is_kept_though_the_round_goes_on);
 	tcase_add_test(watchdog, a_missed_renewal_is_told_once_and_tried_again_every_twentieth_of_the_ttl);
-	tcase_add_test(watchdog, what_is_at_risk_is_renewed_as_soon_as_a_quorum_is_back);
+	tcase_add_test(watchdog, a_lease_at_risk_is_renewed_as_soon_as_a_quorum_is_back);
 	tcase_add_test(watchdog, a_short_lease_is_tried_again_after_20_ms);
 	tcase_add_test(watchdog, with_one_store_down_no_lease_is_ever_lost);
 	tcase_add_test(watchdog, extends_in_flight_are_bounded);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/restore.c and remember.c: what the journal is told is what the next run needs, no more and no less, and in time. */
+/* daemon/core/restore.c and remember.c: the journal is told in time what the next run needs, no more and no less. */
 #include "tests/fixture/resumable.h"
 
 #include <check.h>
@@ -25,7 +25,7 @@ START_TEST(sessions_without_grace_leave_no_record)
 }
 END_TEST
 
-START_TEST(what_was_freed_is_not_expected)
+START_TEST(a_released_lock_is_not_expected_after_a_restart)
 {
 	held_by_1();
 	says(1, "UNLOCK a");
@@ -133,7 +133,7 @@ START_TEST(while_the_journal_cannot_be_written_no_recorded_lease_is_handed_on)
 }
 END_TEST
 
-START_TEST(a_mended_journal_knows_what_came_meanwhile)
+START_TEST(a_journal_that_works_again_has_what_happened_meanwhile)
 {
 	held_by_1();
 	journal_fails(0);
@@ -149,7 +149,7 @@ START_TEST(a_mended_journal_knows_what_came_meanwhile)
 END_TEST
 
 /* The snapshot still has it; the clock goes on before the service hears that records are written again. */
-START_TEST(a_mended_journal_hears_what_is_lost_at_once)
+START_TEST(a_journal_that_works_again_hears_of_losses_at_once)
 {
 	held_by_1();
 	journal_fails(0);
@@ -220,7 +220,7 @@ START_TEST(a_loss_is_remembered_until_it_is_said)
 }
 END_TEST
 
-START_TEST(a_turn_that_nobody_heard_of_is_a_row_in_the_next_run_and_no_loss)
+START_TEST(a_grant_that_was_not_notified_is_a_row_in_the_next_run_and_no_loss)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -273,7 +273,7 @@ START_TEST(the_grace_counts_from_the_restart_and_is_at_least_a_lease)
 END_TEST
 
 /* The next run may grant less grace than the one that promised it, or none: what it writes down is sound, and is resumed once more. */
-START_TEST(a_grace_that_nobody_may_ask_for_any_more_is_cut_and_can_be_written_down)
+START_TEST(a_grace_beyond_the_new_limit_is_cut_and_can_be_written_down)
 {
 	held_by_1();
 	cluster.conf.max_grace_us = _i == 0 ? 0 : 500 * MSEC;
@@ -317,7 +317,7 @@ END_TEST
 
 /* --- damage --- */
 
-START_TEST(a_damaged_record_ends_the_belief_in_all)
+START_TEST(a_damaged_record_makes_the_whole_journal_worthless)
 {
 	unsigned refused;
 
@@ -337,7 +337,7 @@ START_TEST(a_damaged_record_ends_the_belief_in_all)
 END_TEST
 
 /* It could not be written down again. */
-START_TEST(a_secret_that_can_be_none_ends_the_belief_in_all)
+START_TEST(an_impossible_secret_makes_the_whole_journal_worthless)
 {
 	static const char odd[] = {'\0', 'G', ' ', 'A'};
 
@@ -385,24 +385,24 @@ Suite *restore_suite(void)
 
 	tcase_add_checked_fixture(records, NULL, cluster_close);
 	tcase_add_test(records, sessions_without_grace_leave_no_record);
-	tcase_add_test(records, what_was_freed_is_not_expected);
+	tcase_add_test(records, a_released_lock_is_not_expected_after_a_restart);
 	tcase_add_loop_test(records, a_session_that_ended_is_not_there, 0, 2);
 	tcase_add_test(records, a_stop_ends_no_session);
 	tcase_add_loop_test(records, a_lease_that_was_handed_on_is_not_adopted_by_its_former_holder, 0, 2);
 	tcase_add_test(records, while_the_journal_cannot_be_written_no_recorded_lease_is_handed_on);
-	tcase_add_test(records, a_mended_journal_knows_what_came_meanwhile);
-	tcase_add_test(records, a_mended_journal_hears_what_is_lost_at_once);
+	tcase_add_test(records, a_journal_that_works_again_has_what_happened_meanwhile);
+	tcase_add_test(records, a_journal_that_works_again_hears_of_losses_at_once);
 	tcase_add_test(records, a_snapshot_restores_what_the_records_restore);
 	tcase_add_test(records, a_loss_is_remembered_until_it_is_said);
-	tcase_add_loop_test(records, a_turn_that_nobody_heard_of_is_a_row_in_the_next_run_and_no_loss, 0, 2);
+	tcase_add_loop_test(records, a_grant_that_was_not_notified_is_a_row_in_the_next_run_and_no_loss, 0, 2);
 	tcase_add_test(records, numbers_of_sessions_are_not_given_twice);
 	tcase_add_test(records, the_grace_counts_from_the_restart_and_is_at_least_a_lease);
 	tcase_add_test(records, an_owner_holds_a_lock_so_often_and_no_more);
-	tcase_add_loop_test(records, a_grace_that_nobody_may_ask_for_any_more_is_cut_and_can_be_written_down, 0, 2);
+	tcase_add_loop_test(records, a_grace_beyond_the_new_limit_is_cut_and_can_be_written_down, 0, 2);
 	suite_add_tcase(suite, records);
 	tcase_add_checked_fixture(damage, NULL, cluster_close);
-	tcase_add_loop_test(damage, a_damaged_record_ends_the_belief_in_all, 0, 3);
-	tcase_add_loop_test(damage, a_secret_that_can_be_none_ends_the_belief_in_all, 0, 4);
+	tcase_add_loop_test(damage, a_damaged_record_makes_the_whole_journal_worthless, 0, 3);
+	tcase_add_loop_test(damage, an_impossible_secret_makes_the_whole_journal_worthless, 0, 4);
 	tcase_add_test(damage, a_journal_without_its_end_restores_what_is_there);
 	tcase_add_test(damage, records_come_first_or_not_at_all);
 	suite_add_tcase(suite, damage);

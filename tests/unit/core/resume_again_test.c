@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sessions that lose one connection after the other: what each of their RESUMEs leaves of a place in line. */
+/* daemon/core/resume.c: sessions that lose one connection after the other, and what each RESUME leaves of a place in the queue. */
 #include "tests/fixture/resumable.h"
 
 #include <check.h>
@@ -7,7 +7,7 @@
 static struct secret s2;
 
 /* Each time that the connection drops there is all of the grace to come back in. */
-START_TEST(a_place_is_kept_for_the_grace_of_the_second_drop_as_well)
+START_TEST(a_place_in_the_queue_is_kept_for_the_grace_of_the_second_drop_as_well)
 {
 	s2 = waiting_with_grace("grace=20s");
 	goes(2, GONE_HANGUP);
@@ -27,7 +27,7 @@ START_TEST(a_place_is_kept_for_the_grace_of_the_second_drop_as_well)
 }
 END_TEST
 
-START_TEST(a_wait_is_over_when_it_was_to_be_however_often_the_session_was_resumed)
+START_TEST(a_wait_ends_on_time_however_often_the_session_was_resumed)
 {
 	s2 = waiting_with_grace("grace=40s");
 	goes(2, GONE_HANGUP);
@@ -110,8 +110,8 @@ Suite *resume_again_suite(void)
 	TCase *tcase = tcase_create("places");
 
 	tcase_add_checked_fixture(tcase, NULL, cluster_close);
-	tcase_add_test(tcase, a_place_is_kept_for_the_grace_of_the_second_drop_as_well);
-	tcase_add_test(tcase, a_wait_is_over_when_it_was_to_be_however_often_the_session_was_resumed);
+	tcase_add_test(tcase, a_place_in_the_queue_is_kept_for_the_grace_of_the_second_drop_as_well);
+	tcase_add_test(tcase, a_wait_ends_on_time_however_often_the_session_was_resumed);
 	tcase_add_test(tcase, a_turn_that_comes_while_resume_waits_is_a_row_of_its_answer);
 	tcase_add_test(tcase, a_half_closed_session_ends_when_its_place_is_decided);
 	suite_add_tcase(suite, tcase);

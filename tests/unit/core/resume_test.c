@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/resume.c: what a session keeps when its connection drops, how RESUME takes it over, and how it ends when nobody does. */
+/* daemon/core/resume.c: what a session keeps when its connection drops, how RESUME takes it over, and how it ends when nobody resumes it. */
 #include "tests/fixture/resumable.h"
 
 #include <check.h>
@@ -129,7 +129,7 @@ END_TEST
 
 /* --- how it ends --- */
 
-START_TEST(when_the_grace_is_over_what_was_closed_is_free)
+START_TEST(after_the_grace_the_locks_of_a_closed_session_are_free)
 {
 	held_with_grace(3, "grace=3s", "", &s1);
 	says(2, "LOCK a wait=1m");
@@ -143,7 +143,7 @@ START_TEST(when_the_grace_is_over_what_was_closed_is_free)
 }
 END_TEST
 
-START_TEST(when_the_grace_is_over_who_may_be_alive_believes_until_what_it_was_told)
+START_TEST(after_the_grace_the_locks_of_a_session_that_may_be_alive_end_with_the_validity_it_was_told)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -162,7 +162,7 @@ START_TEST(when_the_grace_is_over_who_may_be_alive_believes_until_what_it_was_to
 }
 END_TEST
 
-START_TEST(what_it_was_told_may_be_over_before_the_grace_is)
+START_TEST(the_validity_that_a_session_was_told_may_end_before_its_grace)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -231,7 +231,7 @@ START_TEST(a_wrong_number_or_secret_is_not_found)
 }
 END_TEST
 
-START_TEST(resume_is_for_a_session_that_has_nothing)
+START_TEST(RESUME_is_for_a_session_that_holds_nothing)
 {
 	held_with_grace(3, "grace=20s", "", &s1);
 	goes(1, GONE_HANGUP);
@@ -250,7 +250,7 @@ START_TEST(resume_is_for_a_session_that_has_nothing)
 }
 END_TEST
 
-START_TEST(it_takes_over_and_closes_a_connection_that_still_stands)
+START_TEST(RESUME_takes_over_and_closes_a_connection_that_still_stands)
 {
 	held_with_grace(3, "name=worker grace=20s", "", &s1);
 	resumes(2, &s1);
@@ -264,7 +264,7 @@ START_TEST(it_takes_over_and_closes_a_connection_that_still_stands)
 }
 END_TEST
 
-START_TEST(the_secret_serves_again_and_the_last_who_says_it_has_the_session)
+START_TEST(the_secret_serves_again_and_its_last_user_has_the_session)
 {
 	held_with_grace(3, "grace=20s", "", &s1);
 	goes(1, GONE_HANGUP);
@@ -293,7 +293,7 @@ START_TEST(resuming_itself_changes_nothing)
 }
 END_TEST
 
-START_TEST(a_hello_before_resume_is_of_the_session_that_goes_on)
+START_TEST(a_HELLO_before_RESUME_counts_for_the_session_that_goes_on)
 {
 	struct secret fresh;
 
@@ -334,18 +334,18 @@ Suite *resume_suite(void)
 	tcase_add_test(kept, a_flood_of_mistakes_cuts_the_connection_and_loses_nothing);
 	suite_add_tcase(suite, kept);
 	tcase_add_checked_fixture(ends, NULL, cluster_close);
-	tcase_add_test(ends, when_the_grace_is_over_what_was_closed_is_free);
-	tcase_add_test(ends, when_the_grace_is_over_who_may_be_alive_believes_until_what_it_was_told);
-	tcase_add_test(ends, what_it_was_told_may_be_over_before_the_grace_is);
+	tcase_add_test(ends, after_the_grace_the_locks_of_a_closed_session_are_free);
+	tcase_add_test(ends, after_the_grace_the_locks_of_a_session_that_may_be_alive_end_with_the_validity_it_was_told);
+	tcase_add_test(ends, the_validity_that_a_session_was_told_may_end_before_its_grace);
 	tcase_add_test(ends, more_detached_sessions_than_the_limit_are_not_kept);
 	suite_add_tcase(suite, ends);
 	tcase_add_checked_fixture(resume, NULL, cluster_close);
 	tcase_add_test(resume, a_wrong_number_or_secret_is_not_found);
-	tcase_add_test(resume, resume_is_for_a_session_that_has_nothing);
-	tcase_add_test(resume, it_takes_over_and_closes_a_connection_that_still_stands);
-	tcase_add_test(resume, the_secret_serves_again_and_the_last_who_says_it_has_the_session);
+	tcase_add_test(resume, RESUME_is_for_a_session_that_holds_nothing);
+	tcase_add_test(resume, RESUME_takes_over_and_closes_a_connection_that_still_stands);
+	tcase_add_test(resume, the_secret_serves_again_and_its_last_user_has_the_session);
 	tcase_add_test(resume, resuming_itself_changes_nothing);
-	tcase_add_test(resume, a_hello_before_resume_is_of_the_session_that_goes_on);
+	tcase_add_test(resume, a_HELLO_before_RESUME_counts_for_the_session_that_goes_on);
 	suite_add_tcase(suite, resume);
 	return suite;
 }

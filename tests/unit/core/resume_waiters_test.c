@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sessions without a connection in the line of a lock: their places, their turns, and the LOCK that is repeated. */
+/* daemon/core/resume.c: sessions that wait for a lock and lose their connection: their places in the queue, their turns, and the LOCK that is repeated. */
 #include "tests/fixture/resumable.h"
 
 #include <check.h>
@@ -28,7 +28,7 @@ START_TEST(a_detached_session_keeps_its_place_and_the_lock_repeated_takes_it)
 }
 END_TEST
 
-START_TEST(a_turn_that_comes_meanwhile_is_held_and_is_a_row)
+START_TEST(a_turn_that_comes_while_the_session_is_detached_is_held_and_is_a_row)
 {
 	int64_t fence;
 
@@ -65,7 +65,7 @@ START_TEST(a_turn_that_comes_between_resume_and_the_lock_repeated_answers_that)
 }
 END_TEST
 
-START_TEST(a_turn_that_nobody_asked_for_again_is_checked_and_given_up_like_any_hold)
+START_TEST(a_turn_that_is_not_asked_for_again_is_checked_and_released_like_any_lock)
 {
 	s2 = waiting_with_grace("grace=30s");
 	goes(2, GONE_HANGUP);
@@ -88,7 +88,7 @@ START_TEST(a_turn_that_nobody_asked_for_again_is_checked_and_given_up_like_any_h
 }
 END_TEST
 
-START_TEST(a_turn_that_nobody_asks_for_goes_on_after_the_grace)
+START_TEST(a_turn_that_is_not_asked_for_again_goes_to_the_next_after_the_grace)
 {
 	s2 = waiting_with_grace("grace=15s");
 	goes(2, GONE_HANGUP);
@@ -106,7 +106,7 @@ START_TEST(a_turn_that_nobody_asks_for_goes_on_after_the_grace)
 }
 END_TEST
 
-START_TEST(a_place_that_nobody_asks_for_is_given_up_after_the_grace)
+START_TEST(a_place_that_is_not_asked_for_again_is_given_up_after_the_grace)
 {
 	s2 = waiting_with_grace("grace=15s");
 	goes(2, GONE_HANGUP);
@@ -146,7 +146,7 @@ START_TEST(the_end_of_the_grace_hands_a_turn_on)
 }
 END_TEST
 
-START_TEST(the_wait_goes_on_counting_while_the_session_is_detached)
+START_TEST(the_wait_runs_on_while_the_session_is_detached)
 {
 	cluster_begin(1);
 	says(1, "LOCK a");
@@ -177,7 +177,7 @@ START_TEST(a_lock_repeated_without_waiting_gives_up_the_place)
 }
 END_TEST
 
-START_TEST(another_owner_takes_no_place_but_its_own)
+START_TEST(an_owner_takes_its_own_place_only)
 {
 	s2 = waiting_with_grace("grace=20s");
 	goes(2, GONE_HANGUP);
@@ -234,7 +234,7 @@ START_TEST(an_untagged_lock_repeated_holds_back_the_lines_behind_it)
 }
 END_TEST
 
-START_TEST(the_tag_of_a_request_that_went_with_its_connection_is_free)
+START_TEST(the_tag_of_a_request_that_broke_with_its_connection_is_free)
 {
 	cluster_begin(1);
 	says(1, "LOCK a");
@@ -256,7 +256,7 @@ START_TEST(the_tag_of_a_request_that_went_with_its_connection_is_free)
 }
 END_TEST
 
-START_TEST(a_turn_lost_before_anybody_heard_of_it_was_never_there)
+START_TEST(a_turn_that_is_lost_before_it_was_notified_is_never_told)
 {
 	s2 = waiting_with_grace("grace=60s");
 	goes(2, GONE_HANGUP);
@@ -300,7 +300,7 @@ START_TEST(half_close_answers_the_round_under_way_and_keeps_the_place)
 }
 END_TEST
 
-START_TEST(two_requests_of_one_owner_that_went_with_the_connection_are_held_once)
+START_TEST(two_requests_of_one_owner_that_broke_with_the_connection_hold_the_lock_once)
 {
 	cluster_begin(1);
 	passes(2 * SEC);
@@ -329,7 +329,7 @@ static void is_kept_for_good(unsigned k)
 	hears_nothing(k);
 }
 
-START_TEST(a_turn_is_heard_of_whatever_became_of_the_grace)
+START_TEST(a_turn_is_notified_whatever_became_of_the_grace)
 {
 	s2 = waiting_with_grace("grace=30s");
 	goes(2, GONE_HANGUP);
@@ -346,7 +346,7 @@ START_TEST(a_turn_is_heard_of_whatever_became_of_the_grace)
 }
 END_TEST
 
-START_TEST(a_turn_that_an_older_request_gets_is_heard_of_by_the_younger)
+START_TEST(a_turn_of_an_older_request_is_told_to_the_younger_one)
 {
 	cluster_begin(1);
 	passes(2 * SEC);
@@ -371,24 +371,24 @@ Suite *resume_waiters_suite(void)
 
 	tcase_add_checked_fixture(tcase, NULL, cluster_close);
 	tcase_add_test(tcase, a_detached_session_keeps_its_place_and_the_lock_repeated_takes_it);
-	tcase_add_test(tcase, a_turn_that_comes_meanwhile_is_held_and_is_a_row);
+	tcase_add_test(tcase, a_turn_that_comes_while_the_session_is_detached_is_held_and_is_a_row);
 	tcase_add_test(tcase, a_turn_that_comes_between_resume_and_the_lock_repeated_answers_that);
-	tcase_add_test(tcase, a_turn_that_nobody_asked_for_again_is_checked_and_given_up_like_any_hold);
-	tcase_add_test(tcase, a_turn_that_nobody_asks_for_goes_on_after_the_grace);
-	tcase_add_test(tcase, a_place_that_nobody_asks_for_is_given_up_after_the_grace);
+	tcase_add_test(tcase, a_turn_that_is_not_asked_for_again_is_checked_and_released_like_any_lock);
+	tcase_add_test(tcase, a_turn_that_is_not_asked_for_again_goes_to_the_next_after_the_grace);
+	tcase_add_test(tcase, a_place_that_is_not_asked_for_again_is_given_up_after_the_grace);
 	tcase_add_test(tcase, the_end_of_the_grace_gives_up_the_place);
 	tcase_add_test(tcase, the_end_of_the_grace_hands_a_turn_on);
-	tcase_add_test(tcase, the_wait_goes_on_counting_while_the_session_is_detached);
+	tcase_add_test(tcase, the_wait_runs_on_while_the_session_is_detached);
 	tcase_add_test(tcase, a_lock_repeated_without_waiting_gives_up_the_place);
-	tcase_add_test(tcase, another_owner_takes_no_place_but_its_own);
+	tcase_add_test(tcase, an_owner_takes_its_own_place_only);
 	tcase_add_test(tcase, a_place_is_taken_on_the_terms_of_the_lock_repeated);
 	tcase_add_test(tcase, an_untagged_lock_repeated_holds_back_the_lines_behind_it);
-	tcase_add_test(tcase, the_tag_of_a_request_that_went_with_its_connection_is_free);
-	tcase_add_test(tcase, a_turn_lost_before_anybody_heard_of_it_was_never_there);
+	tcase_add_test(tcase, the_tag_of_a_request_that_broke_with_its_connection_is_free);
+	tcase_add_test(tcase, a_turn_that_is_lost_before_it_was_notified_is_never_told);
 	tcase_add_test(tcase, half_close_answers_the_round_under_way_and_keeps_the_place);
-	tcase_add_test(tcase, two_requests_of_one_owner_that_went_with_the_connection_are_held_once);
+	tcase_add_test(tcase, two_requests_of_one_owner_that_broke_with_the_connection_hold_the_lock_once);
 	suite_add_tcase(suite, tcase);
-	tcase_add_test(tcase, a_turn_is_heard_of_whatever_became_of_the_grace);
-	tcase_add_test(tcase, a_turn_that_an_older_request_gets_is_heard_of_by_the_younger);
+	tcase_add_test(tcase, a_turn_is_notified_whatever_became_of_the_grace);
+	tcase_add_test(tcase, a_turn_of_an_older_request_is_told_to_the_younger_one);
 	return suite;
 }

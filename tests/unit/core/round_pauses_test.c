@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/split.c, starve.c: the pauses between rounds while votes stay split, and how long somebody who does not wait is kept. */
+/* daemon/core/split.c, starve.c: the pauses between rounds while votes are split, and how long a LOCK without wait= may take meanwhile. */
 #include "tests/fixture/split_votes.h"
 
 #include <check.h>
@@ -27,7 +27,7 @@ START_TEST(requests_that_come_during_the_pause_after_a_split_do_not_end_it_one_b
 }
 END_TEST
 
-START_TEST(who_waits_in_vain_while_votes_are_split_is_told_that_the_time_ran_out)
+START_TEST(a_wait_that_ends_while_votes_are_split_is_a_timeout)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -44,7 +44,7 @@ START_TEST(who_waits_in_vain_while_votes_are_split_is_told_that_the_time_ran_out
 }
 END_TEST
 
-START_TEST(a_long_way_makes_no_pause_longer_than_a_second_and_a_half)
+START_TEST(a_long_round_trip_makes_no_pause_longer_than_a_second_and_a_half)
 {
 	cluster_open(3);
 	cluster.conf.timeout_us = 500 * MSEC;
@@ -67,7 +67,7 @@ START_TEST(a_long_way_makes_no_pause_longer_than_a_second_and_a_half)
 END_TEST
 
 /* Its marker changed while a probe of it was under way, of which nothing is heard: it hangs, and promises nothing. */
-START_TEST(who_does_not_wait_is_not_kept_by_a_store_that_hangs_while_it_is_looked_at)
+START_TEST(a_lock_without_wait_is_not_delayed_by_a_store_that_hangs_while_it_is_looked_at)
 {
 	cluster_begin(1);
 	passes(2 * SEC);
@@ -89,10 +89,10 @@ Suite *round_pauses_suite(void)
 	TCase *tc = tcase_create("pause");
 
 	tcase_add_checked_fixture(tc, NULL, cluster_close);
-	tcase_add_test(tc, a_long_way_makes_no_pause_longer_than_a_second_and_a_half);
-	tcase_add_test(tc, who_does_not_wait_is_not_kept_by_a_store_that_hangs_while_it_is_looked_at);
+	tcase_add_test(tc, a_long_round_trip_makes_no_pause_longer_than_a_second_and_a_half);
+	tcase_add_test(tc, a_lock_without_wait_is_not_delayed_by_a_store_that_hangs_while_it_is_looked_at);
 	tcase_add_test(tc, requests_that_come_during_the_pause_after_a_split_do_not_end_it_one_by_one);
-	tcase_add_test(tc, who_waits_in_vain_while_votes_are_split_is_told_that_the_time_ran_out);
+	tcase_add_test(tc, a_wait_that_ends_while_votes_are_split_is_a_timeout);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

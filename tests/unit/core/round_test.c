@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/round.c: what answers come to, as a table. */
+/* daemon/core/round.c: what the answers of a round come to, as a table. */
 #include "daemon/core/round.h"
 
 #include <check.h>
@@ -140,7 +140,7 @@ START_TEST(a_round_whose_time_is_over_is_decided)
 }
 END_TEST
 
-START_TEST(a_grant_that_comes_too_late_to_be_worth_having_is_none)
+START_TEST(a_grant_with_too_little_validity_is_none)
 {
 	struct op op;
 	unsigned nodes = answers_note(&op, "G5 G5 .");
@@ -178,7 +178,7 @@ START_TEST(a_second_round_of_which_a_store_hangs_is_a_split)
 }
 END_TEST
 
-START_TEST(what_the_leading_store_says_decides_whether_the_others_are_asked)
+START_TEST(the_leading_store_decides_whether_the_others_are_asked)
 {
 	static const struct row led[] = {
 		{"G5 > >", ROUND_PENDING}, {"! > >", ROUND_PENDING},          {"F > >", ROUND_PENDING},
@@ -225,10 +225,10 @@ Suite *round_suite(void)
 
 	tcase_add_loop_test(tc, answers_come_to_an_outcome, 0, n);
 	tcase_add_loop_test(tc, a_round_whose_time_is_over_is_decided, 0, n);
-	tcase_add_test(tc, a_grant_that_comes_too_late_to_be_worth_having_is_none);
+	tcase_add_test(tc, a_grant_with_too_little_validity_is_none);
 	tcase_add_test(tc, a_second_round_wins_with_the_token_that_it_asked_for);
 	tcase_add_test(tc, a_second_round_of_which_a_store_hangs_is_a_split);
-	tcase_add_test(tc, what_the_leading_store_says_decides_whether_the_others_are_asked);
+	tcase_add_test(tc, the_leading_store_decides_whether_the_others_are_asked);
 	tcase_add_test(tc, bases_and_times_are_those_of_a_quorum);
 	suite_add_tcase(suite, tc);
 	return suite;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/service.c: the order of a step, stopping, a long stop, strangers' events, determinism. */
+/* daemon/core/service.c: the order of a step, stopping, a long stop, events about nobody, determinism. */
 #include "tests/fixture/cluster_part.h"
 
 #include <check.h>
@@ -173,7 +173,7 @@ START_TEST(stopping_tells_those_who_wait_hangs_up_and_deletes_nothing)
 END_TEST
 
 /* What is carried out is answered. */
-START_TEST(what_was_asked_behind_a_request_that_a_stop_refuses_is_answered)
+START_TEST(a_request_behind_one_that_a_stop_refuses_is_answered)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
@@ -220,7 +220,7 @@ START_TEST(an_UNLOCK_that_waits_for_the_stores_is_answered_when_the_daemon_stops
 }
 END_TEST
 
-START_TEST(what_is_asked_of_the_stores_is_answered_when_the_daemon_stops)
+START_TEST(a_request_that_the_stores_have_not_answered_is_answered_when_the_daemon_stops)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
@@ -317,7 +317,7 @@ START_TEST(a_new_setting_of_the_shortest_lease_counts_for_later_requests)
 }
 END_TEST
 
-START_TEST(the_supervisor_is_told_how_it_stands)
+START_TEST(the_supervisor_hears_the_state_of_the_daemon)
 {
 	char text[64], tiny[4];
 
@@ -392,14 +392,14 @@ Suite *service_suite(void)
 	suite_add_tcase(suite, stop);
 	tcase_add_checked_fixture(state, NULL, cluster_close);
 	tcase_add_test(state, stopping_tells_those_who_wait_hangs_up_and_deletes_nothing);
-	tcase_add_test(state, what_was_asked_behind_a_request_that_a_stop_refuses_is_answered);
+	tcase_add_test(state, a_request_behind_one_that_a_stop_refuses_is_answered);
 	tcase_add_test(state, an_UNLOCK_that_waits_for_the_stores_is_answered_when_the_daemon_stops);
-	tcase_add_test(state, what_is_asked_of_the_stores_is_answered_when_the_daemon_stops);
+	tcase_add_test(state, a_request_that_the_stores_have_not_answered_is_answered_when_the_daemon_stops);
 	tcase_add_test(state, a_daemon_that_is_killed_in_the_middle_of_everything_frees_all_memory);
 	tcase_add_test(state, a_lease_survives_the_death_of_its_daemon_until_it_expires);
 	tcase_add_test(state, a_new_setting_of_the_lease_counts_for_later_locks);
 	tcase_add_test(state, a_new_setting_of_the_shortest_lease_counts_for_later_requests);
-	tcase_add_test(state, the_supervisor_is_told_how_it_stands);
+	tcase_add_test(state, the_supervisor_hears_the_state_of_the_daemon);
 	suite_add_tcase(suite, state);
 	return suite;
 }

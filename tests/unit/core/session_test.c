@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/session.c and how sessions end: what is freed when, half-close, read-ahead, order of answers. */
+/* daemon/core/session.c: how sessions end and what is released when, heartbeats, lines that are read ahead, the order of answers. */
 #include "tests/fixture/held_lock.h"
 
 #include <check.h>
@@ -41,7 +41,7 @@ START_TEST(a_reset_by_this_host_frees_at_once)
 }
 END_TEST
 
-START_TEST(who_may_be_alive_behind_a_broken_path_keeps_the_lock_until_its_deadline)
+START_TEST(a_session_behind_a_broken_path_keeps_its_lock_until_the_deadline)
 {
 	static const enum gone how[] = {GONE_RESET, GONE_KEEPALIVE, GONE_OVERFLOW};
 	unsigned renewals;
@@ -76,7 +76,7 @@ START_TEST(an_overflow_of_a_local_session_waits_for_the_deadline_as_well)
 }
 END_TEST
 
-START_TEST(what_a_session_waited_for_is_withdrawn_when_it_ends)
+START_TEST(the_waits_of_a_session_are_withdrawn_when_it_ends)
 {
 	held_and_waited_for();
 	says(3, "LOCK a wait=1m");
@@ -144,7 +144,7 @@ START_TEST(a_session_without_a_heartbeat_is_never_ended_for_being_idle)
 }
 END_TEST
 
-START_TEST(a_client_that_is_not_read_is_not_blamed_for_its_silence)
+START_TEST(a_client_that_the_daemon_does_not_read_is_not_blamed_for_its_silence)
 {
 	held_and_waited_for();
 	says(3, "HELLO 1 heartbeat=1s");
@@ -177,7 +177,7 @@ START_TEST(untagged_requests_are_answered_in_order_and_tagged_ones_overtake)
 END_TEST
 
 /* Its answer carries no tag, so whoever reads would take it for the answer of the first. */
-START_TEST(what_is_no_tag_is_answered_in_its_turn)
+START_TEST(a_malformed_tag_is_answered_in_its_turn)
 {
 	static const char *const line[] = {"@ PING", "@a/b PING", "@a=b PING", "\"@a\" PING", "@\xc3\xa4 PING", "@a\x01 PING", "  @/",
 	                                   "@abcdefghijklmnopqrstuvwxyz1234567 PING"};
@@ -273,18 +273,18 @@ Suite *session_suite(void)
 	tcase_add_test(ends, the_end_of_its_input_frees_at_once);
 	tcase_add_test(ends, a_hang_up_frees_at_once);
 	tcase_add_test(ends, a_reset_by_this_host_frees_at_once);
-	tcase_add_loop_test(ends, who_may_be_alive_behind_a_broken_path_keeps_the_lock_until_its_deadline, 0, 3);
+	tcase_add_loop_test(ends, a_session_behind_a_broken_path_keeps_its_lock_until_the_deadline, 0, 3);
 	tcase_add_test(ends, an_overflow_of_a_local_session_waits_for_the_deadline_as_well);
-	tcase_add_test(ends, what_a_session_waited_for_is_withdrawn_when_it_ends);
+	tcase_add_test(ends, the_waits_of_a_session_are_withdrawn_when_it_ends);
 	tcase_add_test(ends, the_end_of_a_session_grants_it_nothing_more);
 	tcase_add_test(ends, a_missed_heartbeat_is_told_and_frees_at_the_deadline);
 	tcase_add_test(ends, a_heartbeat_may_be_switched_off_again);
 	tcase_add_test(ends, a_session_without_a_heartbeat_is_never_ended_for_being_idle);
-	tcase_add_test(ends, a_client_that_is_not_read_is_not_blamed_for_its_silence);
+	tcase_add_test(ends, a_client_that_the_daemon_does_not_read_is_not_blamed_for_its_silence);
 	suite_add_tcase(suite, ends);
 	tcase_add_checked_fixture(order, NULL, cluster_close);
 	tcase_add_test(order, untagged_requests_are_answered_in_order_and_tagged_ones_overtake);
-	tcase_add_test(order, what_is_no_tag_is_answered_in_its_turn);
+	tcase_add_test(order, a_malformed_tag_is_answered_in_its_turn);
 	tcase_add_test(order, reading_stops_at_256_lines_and_goes_on_when_they_are_served);
 	tcase_add_test(order, reading_goes_on_when_half_of_what_was_read_ahead_is_served);
 	tcase_add_test(order, lines_that_were_too_long_keep_their_place_among_the_others);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/line.c, pace.c: how long a request that does not wait for a holder waits for busy stores, and for rounds that decide nothing. */
+/* daemon/core/line.c, admit.c: how long LOCK without wait= may wait for busy stores, and for rounds that decide nothing. */
 #include "tests/fixture/full_window.h"
 
 #include <check.h>
@@ -54,7 +54,7 @@ START_TEST(a_second_wait_for_busy_stores_does_not_begin_the_second_anew)
 }
 END_TEST
 
-START_TEST(each_who_does_not_wait_has_a_second_of_its_own)
+START_TEST(each_lock_without_wait_has_a_second_of_its_own)
 {
 	begins_with_busy_stores();
 	for (unsigned k = 1; k <= 4; k++)
@@ -118,7 +118,7 @@ Suite *short_wait_suite(void)
 
 	tcase_add_checked_fixture(tc, NULL, cluster_close);
 	tcase_add_test(tc, a_second_wait_for_busy_stores_does_not_begin_the_second_anew);
-	tcase_add_test(tc, each_who_does_not_wait_has_a_second_of_its_own);
+	tcase_add_test(tc, each_lock_without_wait_has_a_second_of_its_own);
 	tcase_add_test(tc, a_wait_that_is_over_does_not_go_on_at_busy_stores);
 	tcase_add_test(tc, rounds_that_nobody_wins_are_not_repeated_beyond_a_second);
 	suite_add_tcase(suite, tc);

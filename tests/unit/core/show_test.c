@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/show.c, daemon/core/look.c: SHOW of names that this daemon does not hold. */
+/* daemon/core/show.c, look.c: SHOW of names that this daemon does not hold. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
@@ -32,7 +32,7 @@ START_TEST(a_holder_on_another_host_is_found_at_the_stores)
 }
 END_TEST
 
-START_TEST(what_the_daemon_knows_it_does_not_ask_for)
+START_TEST(SHOW_does_not_ask_the_stores_for_what_the_daemon_knows)
 {
 	two_hosts();
 	says(1, "LOCK a");
@@ -50,7 +50,7 @@ START_TEST(what_the_daemon_knows_it_does_not_ask_for)
 }
 END_TEST
 
-START_TEST(a_name_that_keep_left_is_kept_by_nobody)
+START_TEST(a_name_with_keep_has_no_holder)
 {
 	two_hosts();
 	says(1, "LOCK a");
@@ -89,7 +89,7 @@ START_TEST(a_key_of_another_program_is_foreign)
 }
 END_TEST
 
-START_TEST(what_was_lost_and_may_be_believed_is_kept_until_then)
+START_TEST(a_lost_lock_is_shown_until_its_validity_has_passed)
 {
 	cluster_begin(3);
 	says(1, "LOCK a renew=no ttl=1s");
@@ -106,7 +106,7 @@ START_TEST(what_was_lost_and_may_be_believed_is_kept_until_then)
 }
 END_TEST
 
-START_TEST(two_stores_of_three_that_agree_are_enough)
+START_TEST(two_stores_of_three_that_agree_decide_what_SHOW_says)
 {
 	two_hosts();
 	says(1, "LOCK a");
@@ -123,7 +123,7 @@ START_TEST(two_stores_of_three_that_agree_are_enough)
 }
 END_TEST
 
-START_TEST(without_a_quorum_it_is_not_known_and_said_so_at_once)
+START_TEST(without_a_quorum_SHOW_says_at_once_that_it_does_not_know)
 {
 	two_hosts();
 	says(1, "LOCK a");
@@ -145,7 +145,7 @@ START_TEST(without_a_quorum_it_is_not_known_and_said_so_at_once)
 }
 END_TEST
 
-START_TEST(a_holder_that_was_seen_before_the_stores_fell_is_not_known_any_more)
+START_TEST(a_holder_that_was_seen_before_the_stores_failed_is_no_longer_known)
 {
 	two_hosts();
 	says(1, "LOCK a");
@@ -188,7 +188,7 @@ START_TEST(stores_that_are_silent_are_waited_for_as_long_as_a_command_may_take)
 }
 END_TEST
 
-START_TEST(a_look_is_answered_by_what_is_true_when_the_stores_have_answered)
+START_TEST(SHOW_says_what_is_true_when_the_stores_have_answered)
 {
 	cluster_begin(3);
 	all_feel(MOOD_SILENT);
@@ -231,7 +231,7 @@ START_TEST(looks_in_flight_are_bounded_and_end_with_their_session)
 END_TEST
 
 /* Those who look take what room the others leave: a lease that is due goes first. */
-START_TEST(a_crowd_that_looks_costs_nobody_a_lease)
+START_TEST(many_SHOWs_cost_nobody_a_lease)
 {
 	cluster_open(3);
 	cluster.conf.window = 4;
@@ -256,7 +256,7 @@ START_TEST(a_crowd_that_looks_costs_nobody_a_lease)
 }
 END_TEST
 
-START_TEST(the_memory_store_tells_what_it_has)
+START_TEST(the_memory_store_shows_what_it_has)
 {
 	cluster_open(1);
 	cluster.conf.store = "memory";
@@ -289,18 +289,18 @@ Suite *show_suite(void)
 
 	tcase_add_checked_fixture(show, NULL, cluster_close);
 	tcase_add_test(show, a_holder_on_another_host_is_found_at_the_stores);
-	tcase_add_test(show, what_the_daemon_knows_it_does_not_ask_for);
-	tcase_add_test(show, a_name_that_keep_left_is_kept_by_nobody);
+	tcase_add_test(show, SHOW_does_not_ask_the_stores_for_what_the_daemon_knows);
+	tcase_add_test(show, a_name_with_keep_has_no_holder);
 	tcase_add_test(show, a_key_of_another_program_is_foreign);
-	tcase_add_test(show, what_was_lost_and_may_be_believed_is_kept_until_then);
-	tcase_add_test(show, two_stores_of_three_that_agree_are_enough);
-	tcase_add_test(show, without_a_quorum_it_is_not_known_and_said_so_at_once);
-	tcase_add_test(show, a_holder_that_was_seen_before_the_stores_fell_is_not_known_any_more);
+	tcase_add_test(show, a_lost_lock_is_shown_until_its_validity_has_passed);
+	tcase_add_test(show, two_stores_of_three_that_agree_decide_what_SHOW_says);
+	tcase_add_test(show, without_a_quorum_SHOW_says_at_once_that_it_does_not_know);
+	tcase_add_test(show, a_holder_that_was_seen_before_the_stores_failed_is_no_longer_known);
 	tcase_add_test(show, stores_that_are_silent_are_waited_for_as_long_as_a_command_may_take);
-	tcase_add_test(show, a_look_is_answered_by_what_is_true_when_the_stores_have_answered);
+	tcase_add_test(show, SHOW_says_what_is_true_when_the_stores_have_answered);
 	tcase_add_test(show, looks_in_flight_are_bounded_and_end_with_their_session);
-	tcase_add_test(show, a_crowd_that_looks_costs_nobody_a_lease);
-	tcase_add_test(show, the_memory_store_tells_what_it_has);
+	tcase_add_test(show, many_SHOWs_cost_nobody_a_lease);
+	tcase_add_test(show, the_memory_store_shows_what_it_has);
 	suite_add_tcase(suite, show);
 	return suite;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lines that were read ahead, and a reader who is slower than it asks: EFFECT_AWAIT, EVENT_SENT. */
+/* daemon/core/session.c: a client that sends requests faster than it reads answers. Lines wait, and EFFECT_AWAIT and EVENT_SENT say when to go on. */
 #include "tests/fixture/held_lock.h"
 
 #include <check.h>
@@ -18,7 +18,7 @@ static unsigned pipeline_behind_a_wait(unsigned lines)
 	return unanswered(3);
 }
 
-START_TEST(lines_read_ahead_wait_until_what_they_were_answered_is_read)
+START_TEST(lines_that_were_read_ahead_wait_until_the_client_reads_its_answers)
 {
 	unsigned left = pipeline_behind_a_wait(200);
 
@@ -96,7 +96,7 @@ START_TEST(a_session_may_end_while_its_lines_wait_for_the_reader)
 }
 END_TEST
 
-START_TEST(who_reads_what_it_was_told_has_given_a_sign_of_run)
+START_TEST(a_client_that_reads_its_answers_is_alive)
 {
 	held_and_waited_for();
 	says(3, "HELLO 1 heartbeat=2s");
@@ -115,7 +115,7 @@ START_TEST(who_reads_what_it_was_told_has_given_a_sign_of_run)
 }
 END_TEST
 
-START_TEST(who_is_not_awaited_is_not_heard_of)
+START_TEST(EVENT_SENT_for_a_session_that_nobody_awaits_is_ignored)
 {
 	struct event event = {.kind = EVENT_SENT, .session = {.id = 1}};
 
@@ -139,12 +139,12 @@ Suite *slow_reader_suite(void)
 	TCase *t = tcase_create("await");
 
 	tcase_add_checked_fixture(t, NULL, cluster_close);
-	tcase_add_test(t, lines_read_ahead_wait_until_what_they_were_answered_is_read);
+	tcase_add_test(t, lines_that_were_read_ahead_wait_until_the_client_reads_its_answers);
 	tcase_add_test(t, reading_stops_while_lines_wait_for_their_reader_and_goes_on_behind_them);
 	tcase_add_test(t, pushes_and_tagged_answers_do_not_wait_for_the_reader);
 	tcase_add_loop_test(t, a_session_may_end_while_its_lines_wait_for_the_reader, 0, 2);
-	tcase_add_test(t, who_reads_what_it_was_told_has_given_a_sign_of_run);
-	tcase_add_test(t, who_is_not_awaited_is_not_heard_of);
+	tcase_add_test(t, a_client_that_reads_its_answers_is_alive);
+	tcase_add_test(t, EVENT_SENT_for_a_session_that_nobody_awaits_is_ignored);
 	suite_add_tcase(suite, t);
 	return suite;
 }

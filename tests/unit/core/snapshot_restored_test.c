@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 /* One daemon was cut off while the time of a quarantine ran: for it that is over. The store is set back to a moment in that time, and the other notices. */
-START_TEST(a_quarantine_that_comes_back_is_begun_anew_for_those_who_have_timed_it)
+START_TEST(a_quarantine_that_comes_back_begins_anew_for_daemons_that_have_timed_it)
 {
 	char marker[MARKER_MAX];
 
@@ -72,7 +72,7 @@ START_TEST(a_store_that_was_joined_anew_too_soon_has_lost_its_memory)
 END_TEST
 
 /* A daemon that trusts a first start takes stores for new that were flushed just now. One that runs knows better. */
-START_TEST(what_a_first_start_has_joined_wrongly_is_quarantined_by_who_knows)
+START_TEST(a_store_that_a_first_start_joined_wrongly_is_quarantined_by_a_daemon_that_knows_it)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -193,9 +193,9 @@ Suite *snapshot_restored_suite(void)
 	TCase *tcase = tcase_create("set_back");
 
 	tcase_add_checked_fixture(tcase, NULL, cluster_close);
-	tcase_add_test(tcase, a_quarantine_that_comes_back_is_begun_anew_for_those_who_have_timed_it);
+	tcase_add_test(tcase, a_quarantine_that_comes_back_begins_anew_for_daemons_that_have_timed_it);
 	tcase_add_test(tcase, a_store_that_was_joined_anew_too_soon_has_lost_its_memory);
-	tcase_add_test(tcase, what_a_first_start_has_joined_wrongly_is_quarantined_by_who_knows);
+	tcase_add_test(tcase, a_store_that_a_first_start_joined_wrongly_is_quarantined_by_a_daemon_that_knows_it);
 	tcase_add_test(tcase, a_quarantine_that_passed_while_this_host_stood_still_is_believed);
 	tcase_add_loop_test(tcase, a_server_that_is_set_back_to_before_its_restart_has_lost_its_memory, 0, 2);
 	tcase_add_test(tcase, a_server_that_has_moved_to_another_address_counts_once);

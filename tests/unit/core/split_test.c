@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/split.c: votes that nobody has enough of, and the node that is asked first from then on. */
+/* daemon/core/split.c: rounds in which nobody has a quorum, and the leading node, which all daemons ask first from then on. */
 #include "daemon/core/engine_part.h"
 #include "tests/fixture/split_votes.h"
 
@@ -92,7 +92,7 @@ START_TEST(after_a_split_all_daemons_ask_the_leading_node_and_it_alone)
 }
 END_TEST
 
-START_TEST(who_wins_at_the_leading_node_has_the_token_of_that_node_after_two_round_trips)
+START_TEST(the_winner_at_the_leading_node_has_its_token_after_two_round_trips)
 {
 	unsigned lead, extends;
 	int64_t base;
@@ -156,7 +156,7 @@ START_TEST(a_leading_node_that_has_gone_is_replaced_by_the_next_in_the_same_orde
 }
 END_TEST
 
-START_TEST(a_leading_node_that_was_waited_for_in_vain_is_passed_over_from_then_on)
+START_TEST(a_leading_node_that_did_not_answer_is_passed_over_from_then_on)
 {
 	unsigned lead, next, asked_in_vain;
 
@@ -200,7 +200,7 @@ START_TEST(a_refusal_of_the_leading_node_is_no_verdict)
 }
 END_TEST
 
-START_TEST(who_does_not_wait_is_answered_within_three_rounds)
+START_TEST(a_lock_without_wait_is_answered_within_three_rounds)
 {
 	three_daemons(3);
 	votes_split(3, "LOCK a");
@@ -215,7 +215,7 @@ START_TEST(who_does_not_wait_is_answered_within_three_rounds)
 }
 END_TEST
 
-START_TEST(a_waiter_who_is_refused_by_the_leading_node_asks_all_again_in_a_second)
+START_TEST(a_waiter_that_the_leading_node_refuses_asks_all_again_in_a_second)
 {
 	unsigned lead, other, together, alone;
 
@@ -321,7 +321,7 @@ START_TEST(a_lock_that_was_won_and_left_alone_begins_with_all_nodes_at_once)
 END_TEST
 
 /* The key of nobody stands at one of the two stores in reach, each 20 ms away. Its end is told by nobody. */
-START_TEST(who_was_kept_by_the_key_of_nobody_has_the_lock_soon_after_its_end)
+START_TEST(a_waiter_behind_an_orphan_key_has_the_lock_soon_after_its_end)
 {
 	int64_t stands = 1 * SEC + _i * 80 * MSEC, took = -stands;
 
@@ -357,17 +357,17 @@ Suite *split_suite(void)
 	suite_add_tcase(suite, order);
 	tcase_add_checked_fixture(lead, NULL, cluster_close);
 	tcase_add_loop_test(lead, after_a_split_all_daemons_ask_the_leading_node_and_it_alone, 0, 2);
-	tcase_add_test(lead, who_wins_at_the_leading_node_has_the_token_of_that_node_after_two_round_trips);
+	tcase_add_test(lead, the_winner_at_the_leading_node_has_its_token_after_two_round_trips);
 	tcase_add_test(lead, a_leading_node_that_does_not_answer_delays_nobody);
 	tcase_add_test(lead, a_leading_node_that_has_gone_is_replaced_by_the_next_in_the_same_order);
-	tcase_add_test(lead, a_leading_node_that_was_waited_for_in_vain_is_passed_over_from_then_on);
+	tcase_add_test(lead, a_leading_node_that_did_not_answer_is_passed_over_from_then_on);
 	tcase_add_test(lead, a_refusal_of_the_leading_node_is_no_verdict);
-	tcase_add_test(lead, who_does_not_wait_is_answered_within_three_rounds);
-	tcase_add_test(lead, a_waiter_who_is_refused_by_the_leading_node_asks_all_again_in_a_second);
+	tcase_add_test(lead, a_lock_without_wait_is_answered_within_three_rounds);
+	tcase_add_test(lead, a_waiter_that_the_leading_node_refuses_asks_all_again_in_a_second);
 	tcase_add_test(lead, a_release_that_comes_while_the_stores_are_asked_is_no_split);
 	tcase_add_test(lead, a_lock_that_was_won_begins_with_all_nodes_at_once);
 	tcase_add_test(lead, a_lock_that_was_won_and_left_alone_begins_with_all_nodes_at_once);
-	tcase_add_loop_test(lead, who_was_kept_by_the_key_of_nobody_has_the_lock_soon_after_its_end, 0, 60);
+	tcase_add_loop_test(lead, a_waiter_behind_an_orphan_key_has_the_lock_soon_after_its_end, 0, 60);
 	suite_add_tcase(suite, lead);
 	return suite;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/turn.c: tickets, by which daemons stand in line for a name. */
+/* daemon/core/turn.c: tickets, the places of daemons in the queue for a name. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
@@ -43,7 +43,7 @@ static void two_ask_one_after_the_other(void)
 	ignores(2);
 }
 
-START_TEST(who_asked_first_has_the_smaller_ticket_though_a_fence_is_ahead_of_every_clock)
+START_TEST(the_first_request_has_the_smaller_ticket_though_a_fence_is_ahead_of_every_clock)
 {
 	cluster_begin(3); /* the join has lifted the fences */
 	daemon_starts(1);
@@ -103,7 +103,7 @@ static struct ticket waits_behind_another_daemon(const char *request)
 	return last_ticket();
 }
 
-START_TEST(who_reaches_no_quorum_leaves_the_line_and_comes_back_with_the_same_ticket)
+START_TEST(a_daemon_without_a_quorum_leaves_the_queue_and_returns_with_the_same_ticket)
 {
 	struct ticket ticket;
 	unsigned before;
@@ -127,7 +127,7 @@ START_TEST(who_reaches_no_quorum_leaves_the_line_and_comes_back_with_the_same_ti
 END_TEST
 
 /* Else whoever asks before the clocks have caught up would be before it. */
-START_TEST(who_waits_when_the_clocks_are_set_back_has_a_ticket_by_the_new_time)
+START_TEST(a_waiter_whose_clocks_are_set_back_gets_a_ticket_by_the_new_time)
 {
 	struct ticket before, after;
 	unsigned left;
@@ -154,7 +154,7 @@ START_TEST(who_waits_when_the_clocks_are_set_back_has_a_ticket_by_the_new_time)
 END_TEST
 
 /* A round for a request that does not wait is under way, and shows no ticket, when the first waiter comes. */
-START_TEST(a_waiter_that_comes_during_a_round_without_a_ticket_stands_in_line_at_once)
+START_TEST(a_waiter_that_comes_during_a_round_without_a_ticket_is_queued_at_once)
 {
 	cluster_begin(1);
 	daemon_starts(1);
@@ -174,7 +174,7 @@ START_TEST(a_waiter_that_comes_during_a_round_without_a_ticket_stands_in_line_at
 END_TEST
 
 /* The votes of the first round are split, and the second is of both. */
-START_TEST(a_round_for_who_does_not_wait_shows_the_ticket_of_who_waits_behind_it)
+START_TEST(a_round_of_a_lock_without_wait_shows_the_ticket_of_the_waiter_behind_it)
 {
 	unsigned before[3], shown = 0;
 
@@ -201,7 +201,7 @@ START_TEST(a_round_for_who_does_not_wait_shows_the_ticket_of_who_waits_behind_it
 END_TEST
 
 /* What another daemon left with keep= ends in this very millisecond: "0 ms" is no reason to wait for the next poll. */
-START_TEST(what_ends_within_the_millisecond_is_asked_for_again_at_once)
+START_TEST(a_key_that_ends_within_the_millisecond_is_asked_for_again_at_once)
 {
 	cluster_begin(3);
 	passes(2 * SEC);
@@ -247,15 +247,15 @@ Suite *ticket_suite(void)
 	TCase *ticket = tcase_create("ticket");
 
 	tcase_add_checked_fixture(ticket, NULL, cluster_close);
-	tcase_add_test(ticket, who_asked_first_has_the_smaller_ticket_though_a_fence_is_ahead_of_every_clock);
+	tcase_add_test(ticket, the_first_request_has_the_smaller_ticket_though_a_fence_is_ahead_of_every_clock);
 	tcase_add_test(ticket, stores_whose_clocks_differ_do_not_change_the_order);
 	tcase_add_test(ticket, a_ticket_is_a_moment_of_the_stores_clock);
 	tcase_add_test(ticket, a_ticket_is_drawn_from_the_clocks_of_the_stores_and_not_from_ours);
-	tcase_add_test(ticket, who_reaches_no_quorum_leaves_the_line_and_comes_back_with_the_same_ticket);
-	tcase_add_test(ticket, who_waits_when_the_clocks_are_set_back_has_a_ticket_by_the_new_time);
-	tcase_add_test(ticket, a_waiter_that_comes_during_a_round_without_a_ticket_stands_in_line_at_once);
-	tcase_add_test(ticket, a_round_for_who_does_not_wait_shows_the_ticket_of_who_waits_behind_it);
-	tcase_add_test(ticket, what_ends_within_the_millisecond_is_asked_for_again_at_once);
+	tcase_add_test(ticket, a_daemon_without_a_quorum_leaves_the_queue_and_returns_with_the_same_ticket);
+	tcase_add_test(ticket, a_waiter_whose_clocks_are_set_back_gets_a_ticket_by_the_new_time);
+	tcase_add_test(ticket, a_waiter_that_comes_during_a_round_without_a_ticket_is_queued_at_once);
+	tcase_add_test(ticket, a_round_of_a_lock_without_wait_shows_the_ticket_of_the_waiter_behind_it);
+	tcase_add_test(ticket, a_key_that_ends_within_the_millisecond_is_asked_for_again_at_once);
 	tcase_add_test(ticket, a_waiter_that_comes_while_the_leading_node_is_asked_is_known_to_the_others);
 	suite_add_tcase(suite, ticket);
 	return suite;

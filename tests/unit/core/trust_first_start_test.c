@@ -12,7 +12,7 @@ START_TEST(on_a_first_start_all_blank_stores_are_trusted_at_once)
 }
 END_TEST
 
-START_TEST(on_a_first_start_a_slow_store_is_waited_for_a_moment_and_then_takes_the_long_way)
+START_TEST(on_a_first_start_a_slow_store_is_waited_for_a_moment_and_then_goes_through_quarantine)
 {
 	cluster_open(3);
 	cluster.node[2].up = false;
@@ -25,7 +25,7 @@ START_TEST(on_a_first_start_a_slow_store_is_waited_for_a_moment_and_then_takes_t
 }
 END_TEST
 
-START_TEST(what_a_reboot_took_with_it_is_waited_for_since_the_boot)
+START_TEST(keys_that_a_reboot_deleted_are_waited_out_from_the_boot_on)
 {
 	cluster_open(1);
 	cluster.now.us = 5 * SEC;
@@ -60,7 +60,7 @@ START_TEST(a_boot_that_is_long_ago_is_waited_for_no_more)
 }
 END_TEST
 
-START_TEST(one_marker_is_enough_to_trust_nobody)
+START_TEST(one_marker_is_enough_to_trust_no_store)
 {
 	cluster_open(3);
 	marker_is_set(2, "q|old|x|y|z");
@@ -182,10 +182,10 @@ Suite *trust_first_start_suite(void)
 
 	tcase_add_checked_fixture(trust, NULL, cluster_close);
 	tcase_add_test(trust, on_a_first_start_all_blank_stores_are_trusted_at_once);
-	tcase_add_test(trust, on_a_first_start_a_slow_store_is_waited_for_a_moment_and_then_takes_the_long_way);
-	tcase_add_test(trust, what_a_reboot_took_with_it_is_waited_for_since_the_boot);
+	tcase_add_test(trust, on_a_first_start_a_slow_store_is_waited_for_a_moment_and_then_goes_through_quarantine);
+	tcase_add_test(trust, keys_that_a_reboot_deleted_are_waited_out_from_the_boot_on);
 	tcase_add_test(trust, a_boot_that_is_long_ago_is_waited_for_no_more);
-	tcase_add_test(trust, one_marker_is_enough_to_trust_nobody);
+	tcase_add_test(trust, one_marker_is_enough_to_trust_no_store);
 	tcase_add_test(trust, a_marker_that_shows_late_stops_the_trust_in_the_others);
 	tcase_add_test(trust, less_than_a_quorum_is_never_trusted);
 	tcase_add_test(trust, trust_ends_with_the_first_join);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/debt.c: UNLOCK, keep= and a lock-delay while the lock is being adopted act on whichever of its values stands at a store. */
+/* daemon/core/debt.c: UNLOCK, keep= and a lock delay while the lock is being adopted. They act on whichever of its values stands at a store. */
 #include "tests/fixture/resumable.h"
 
 #include <check.h>
@@ -116,7 +116,7 @@ START_TEST(sync_is_answered_once_a_quorum_has_neither_value)
 END_TEST
 
 /* Whatever waits is due at a moment that a timer can be set to. */
-START_TEST(nothing_is_due_in_the_past)
+START_TEST(no_release_is_due_in_the_past)
 {
 	struct instant due;
 
@@ -127,7 +127,7 @@ START_TEST(nothing_is_due_in_the_past)
 }
 END_TEST
 
-START_TEST(sync_of_what_stands_nowhere_is_a_loss)
+START_TEST(sync_of_a_lock_that_stands_nowhere_is_a_loss)
 {
 	adoption_is_open("", 1);
 	for (unsigned i = 0; i < 3; i++)
@@ -140,7 +140,7 @@ START_TEST(sync_of_what_stands_nowhere_is_a_loss)
 END_TEST
 
 /* A renewal, or an adoption, that was sent over another connection runs behind the UNLOCK. */
-START_TEST(what_runs_late_changes_nothing_of_what_was_left)
+START_TEST(a_late_call_does_not_change_a_kept_key)
 {
 	struct parcel late;
 	struct answer a;
@@ -177,9 +177,9 @@ Suite *unlock_while_adopting_suite(void)
 	tcase_add_loop_test(t, keep_leaves_whichever_value_stands_there_for_that_long, 0, STATES);
 	tcase_add_loop_test(t, a_lock_delay_leaves_whichever_value_stands_there_for_that_long, 0, STATES);
 	tcase_add_loop_test(t, sync_is_answered_once_a_quorum_has_neither_value, 0, STATES);
-	tcase_add_test(t, nothing_is_due_in_the_past);
-	tcase_add_test(t, sync_of_what_stands_nowhere_is_a_loss);
-	tcase_add_test(t, what_runs_late_changes_nothing_of_what_was_left);
+	tcase_add_test(t, no_release_is_due_in_the_past);
+	tcase_add_test(t, sync_of_a_lock_that_stands_nowhere_is_a_loss);
+	tcase_add_test(t, a_late_call_does_not_change_a_kept_key);
 	suite_add_tcase(suite, t);
 	return suite;
 }

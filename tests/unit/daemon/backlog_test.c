@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/backlog.c: calls come out as they went in, whatever becomes of what they pointed to. */
+/* daemon/backlog.c: calls come out as they went in, whatever becomes of the memory that they pointed to. */
 #include "daemon/backlog.h"
 
 #include <check.h>

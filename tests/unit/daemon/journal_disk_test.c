@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/journal.c: a file that grows is replaced by a snapshot, and one that says less than the truth goes. */
+/* daemon/journal.c: a file that grows is replaced by a snapshot, and a file that may be wrong is removed. */
 #include "tests/fixture/files.h"
 #include "tests/fixture/journal_run.h"
 
@@ -178,7 +178,7 @@ START_TEST(a_device_that_is_full_from_the_start_leaves_no_file)
 }
 END_TEST
 
-START_TEST(what_is_unusable_is_tried_again_with_growing_pauses_and_comes_back_with_a_snapshot)
+START_TEST(an_unusable_journal_is_tried_again_with_growing_pauses_and_comes_back_with_a_snapshot)
 {
 	int64_t pause = JOURNAL_PAUSE_US;
 
@@ -205,7 +205,7 @@ START_TEST(what_is_unusable_is_tried_again_with_growing_pauses_and_comes_back_wi
 }
 END_TEST
 
-START_TEST(that_it_works_again_is_found_out_with_nothing_to_write_too)
+START_TEST(a_journal_that_works_again_is_noticed_with_nothing_to_write_too)
 {
 	bool usable;
 
@@ -273,8 +273,8 @@ Suite *journal_disk_suite(void)
 	tcase_add_test(c, a_snapshot_that_cannot_be_written_leaves_the_file_as_good_as_it_was);
 	tcase_add_test(c, a_device_that_ends_in_a_record_leaves_nothing_to_believe);
 	tcase_add_test(c, a_device_that_is_full_from_the_start_leaves_no_file);
-	tcase_add_test(c, what_is_unusable_is_tried_again_with_growing_pauses_and_comes_back_with_a_snapshot);
-	tcase_add_test(c, that_it_works_again_is_found_out_with_nothing_to_write_too);
+	tcase_add_test(c, an_unusable_journal_is_tried_again_with_growing_pauses_and_comes_back_with_a_snapshot);
+	tcase_add_test(c, a_journal_that_works_again_is_noticed_with_nothing_to_write_too);
 	tcase_add_test(c, in_a_folder_where_nothing_can_be_removed_the_file_is_emptied);
 	tcase_add_test(c, in_a_folder_that_cannot_be_written_records_are_read_and_none_is_added);
 	suite_add_tcase(s, c);

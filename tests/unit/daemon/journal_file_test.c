@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/journal.c: what was written is read again by the next run, and nothing else is. */
+/* daemon/journal.c: the next run reads what was written, and nothing else. */
 #include "tests/fixture/files.h"
 #include "tests/fixture/journal_run.h"
 
@@ -21,7 +21,7 @@ START_TEST(as_long_as_nothing_is_added_there_is_no_file)
 }
 END_TEST
 
-START_TEST(what_was_written_is_read_again_in_order)
+START_TEST(written_records_are_read_back_in_order)
 {
 	struct stat st;
 
@@ -55,7 +55,7 @@ START_TEST(records_are_bytes_of_any_number)
 }
 END_TEST
 
-START_TEST(what_was_not_written_is_not_there)
+START_TEST(records_that_were_not_written_are_not_there)
 {
 	journal_run_begin(JOURNAL_RUN_BOOT);
 	journal_run_write("one");
@@ -142,7 +142,7 @@ START_TEST(a_file_of_another_boot_goes)
 }
 END_TEST
 
-START_TEST(what_is_no_journal_is_moved_aside)
+START_TEST(a_file_that_is_no_journal_is_moved_aside)
 {
 	journal_run_write_three();
 	file_flip(journal_run.path, 8 * 8);
@@ -180,14 +180,14 @@ Suite *journal_file_suite(void)
 	tcase_set_timeout(c, 60);
 	tcase_add_checked_fixture(c, journal_runs_start, journal_runs_stop);
 	tcase_add_test(c, as_long_as_nothing_is_added_there_is_no_file);
-	tcase_add_test(c, what_was_written_is_read_again_in_order);
+	tcase_add_test(c, written_records_are_read_back_in_order);
 	tcase_add_test(c, records_are_bytes_of_any_number);
-	tcase_add_test(c, what_was_not_written_is_not_there);
+	tcase_add_test(c, records_that_were_not_written_are_not_there);
 	tcase_add_test(c, a_file_torn_at_any_byte_ends_with_its_last_whole_record);
 	tcase_add_test(c, after_a_torn_record_the_next_run_goes_on_with_a_file_of_its_own);
 	tcase_add_test(c, nothing_is_believed_of_a_file_with_a_flipped_bit);
 	tcase_add_test(c, a_file_of_another_boot_goes);
-	tcase_add_test(c, what_is_no_journal_is_moved_aside);
+	tcase_add_test(c, a_file_that_is_no_journal_is_moved_aside);
 	tcase_add_test(c, a_folder_that_is_not_there_is_an_error);
 	suite_add_tcase(s, c);
 	return s;

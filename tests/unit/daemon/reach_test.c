@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/reach.c: who can reach a listening socket. */
+/* daemon/reach.c: which hosts can reach a listening socket. */
 #include "daemon/reach.h"
 
 #include <arpa/inet.h>

@@ -82,7 +82,7 @@ static int64_t clock_us(void)
 
 /* --- notify -------------------------------------------------------------------------------------------------------- */
 
-START_TEST(elsewhere_than_under_systemd_nothing_happens_and_all_succeeds)
+START_TEST(without_systemd_nothing_happens_and_all_succeeds)
 {
 	ck_assert_int_eq(systemd_init(&s), 0);
 	ck_assert_int_eq(s.fd, -1);
@@ -323,7 +323,7 @@ Suite *systemd_suite(void)
 	TCase *t = tcase_create("systemd");
 
 	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, elsewhere_than_under_systemd_nothing_happens_and_all_succeeds);
+	tcase_add_test(t, without_systemd_nothing_happens_and_all_succeeds);
 	tcase_add_loop_test(t, the_manager_hears_each_word_on_a_path_and_on_an_abstract_name, 0, 2);
 	tcase_add_test(t, a_status_that_is_too_long_is_cut);
 	tcase_add_test(t, a_manager_that_is_behind_holds_nothing_up);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The shipped scripts on a real Redis, the memory store, and the shipped scripts on a simulated node: the same random calls at the same
- * moment, every answer compared field by field, and what stands in the keys afterwards. Redis' clock stands where the test puts it, so even the last microsecond of a key
- * is compared exactly. REDLOCKD_SEED=n repeats a run.
+ * daemon/redis/lua on a real Redis, daemon/store on its own, and the scripts on a simulated node get the same random calls at the same moments. The test
+ * compares every answer field by field, and then the keys. The clock of Redis stands where the test puts it, so keys are compared to the microsecond.
+ * REDLOCKD_SEED=n repeats it.
  */
 #include "tests/fixture/seed.h"
 #include "tests/fixture/random_calls.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/redis/lua/queue.lua: how long a free lock is left to whoever is the first in line. */
+/* daemon/redis/lua/queue.lua: how long a free lock is kept for the first in the queue. */
 #include "tests/fixture/joined_node.h"
 
 /* Not from the first request that it is refused for: servers that have seen another number of those would keep and grant it in turn. */
-START_TEST(a_lock_is_left_to_the_first_in_line_from_its_release)
+START_TEST(a_released_lock_is_kept_for_the_first_in_the_queue)
 {
 	struct call older = acquiring(SPAN("a"), THEIRS), younger = acquiring(SPAN("a"), SPAN("d3:9:22dd"));
 
@@ -29,7 +29,7 @@ START_TEST(a_lock_is_left_to_the_first_in_line_from_its_release)
 END_TEST
 
 /* Whoever becomes the first because another has left the line is told so then. */
-START_TEST(a_free_lock_is_left_to_the_next_from_when_the_first_has_left_the_line)
+START_TEST(a_free_lock_is_kept_for_the_next_once_the_first_has_left_the_queue)
 {
 	struct call first = acquiring(SPAN("a"), THEIRS), second = acquiring(SPAN("a"), SPAN("d3:9:22dd"));
 	struct call last = acquiring(SPAN("a"), SPAN("d4:3:33cc")), leaves = {.kind = CALL_WITHDRAW, .name = SPAN("a")};
@@ -54,7 +54,7 @@ START_TEST(a_free_lock_is_left_to_the_next_from_when_the_first_has_left_the_line
 END_TEST
 
 /* The host of the store set its clock back while the lock was free, and the first in line is dead. Until the clock has caught up is no grace. */
-START_TEST(what_was_noted_before_the_clock_was_set_back_is_over)
+START_TEST(a_note_from_before_the_clock_was_set_back_does_not_count)
 {
 	static const int64_t back[] = {3600 * SEC, 30 * SEC};
 	struct call dead = acquiring(SPAN("a"), THEIRS), alive = acquiring(SPAN("a"), SPAN("d3:9:22dd"));
@@ -78,9 +78,9 @@ Suite *first_in_queue_suite(void)
 	Suite *s = suite_create("first_in_queue");
 	TCase *grace = cases("grace");
 
-	tcase_add_test(grace, a_lock_is_left_to_the_first_in_line_from_its_release);
-	tcase_add_test(grace, a_free_lock_is_left_to_the_next_from_when_the_first_has_left_the_line);
-	tcase_add_loop_test(grace, what_was_noted_before_the_clock_was_set_back_is_over, 0, 2);
+	tcase_add_test(grace, a_released_lock_is_kept_for_the_first_in_the_queue);
+	tcase_add_test(grace, a_free_lock_is_kept_for_the_next_once_the_first_has_left_the_queue);
+	tcase_add_loop_test(grace, a_note_from_before_the_clock_was_set_back_does_not_count, 0, 2);
 	suite_add_tcase(s, grace);
 	return s;
 }

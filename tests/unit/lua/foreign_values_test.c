@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The shipped script on keys that somebody else has written to, while the server's clock goes forward and back: a real Redis and the simulated one say the
- * same, and whatever stands there, an error comes before anything was written, no fence falls, a grant stands as it was told, and nobody keeps a free lock
- * from who asks for longer than a grace. REDLOCKD_SEED=n repeats a run.
+ * daemon/redis/lua on keys that somebody else has written to, while the clock of the server goes forward and back. A real Redis and the simulated one
+ * say the same. Whatever stands there: a script fails before it has written anything, no fence falls, a grant stands as it was told, and a free lock is
+ * kept for nobody longer than a grace. REDLOCKD_SEED=n repeats it.
  */
 #include "daemon/base/rng.h"
 #include "daemon/redis/script.h"
@@ -314,7 +314,7 @@ static void all_rows_met(void)
 	ck_assert_uint_gt(kept, 0);
 }
 
-START_TEST(what_others_write_to_our_keys_spoils_no_promise)
+START_TEST(foreign_values_in_our_keys_break_no_promise)
 {
 	uint64_t seed = seed_pick("foreign_values");
 	struct buf before = {0}, after = {0};
@@ -335,7 +335,7 @@ START_TEST(what_others_write_to_our_keys_spoils_no_promise)
 END_TEST
 
 /* A crowd of daemons has left a free lock unused: whoever takes it clears what was noted of them. */
-START_TEST(a_line_of_thousands_is_passed_over)
+START_TEST(a_queue_of_thousands_is_passed_over)
 {
 	char member[64], score[24];
 	struct call c = {.kind = CALL_ACQUIRE, .name = SPAN("a"), .value = span_of(values[0]), .marker = SPAN("j|one"), .px_ms = 1000, .grace_ms = GRACE_MS};
@@ -366,8 +366,8 @@ Suite *foreign_values_suite(void)
 
 	tcase_set_timeout(c, 120);
 	tcase_add_unchecked_fixture(c, suite_start, suite_stop);
-	tcase_add_test(c, what_others_write_to_our_keys_spoils_no_promise);
-	tcase_add_test(c, a_line_of_thousands_is_passed_over);
+	tcase_add_test(c, foreign_values_in_our_keys_break_no_promise);
+	tcase_add_test(c, a_queue_of_thousands_is_passed_over);
 	suite_add_tcase(s, c);
 	return s;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls of one value that a store carries out in another order than they were sent in: those of a newer connection overtake those of one that broke. The memory
- * store and the shipped scripts on a simulated node.
+ * daemon/redis/lua and daemon/store/memory.c: calls for one value that a store carries out in another order than they were sent in, because a newer
+ * connection overtakes one that broke. Both the memory store and the scripts on a simulated node.
  */
 #include "daemon/store/memory.h"
 #include "tests/sim/redis/node.h"
@@ -98,7 +98,7 @@ static char leave_behind(int store, int64_t px_ms)
 }
 
 /* It was sent again over the new connection, since nobody had heard of it: the name is kept no longer for that. */
-START_TEST(what_is_left_behind_twice_is_kept_from_the_first_time_on)
+START_TEST(a_key_that_is_kept_twice_is_kept_from_the_first_time_on)
 {
 	ck_assert_int_eq(acquire(_i, MINE, 1000), 'G');
 	ck_assert_int_eq(leave_behind(_i, 5000), 'E');
@@ -121,7 +121,7 @@ Suite *reordered_calls_suite(void)
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_loop_test(c, an_acquire_that_a_longer_renewal_has_overtaken_does_not_shorten_the_key, 0, STORES);
 	tcase_add_loop_test(c, an_acquire_that_a_shorter_renewal_has_overtaken_lengthens_the_key, 0, STORES);
-	tcase_add_loop_test(c, what_is_left_behind_twice_is_kept_from_the_first_time_on, 0, STORES);
+	tcase_add_loop_test(c, a_key_that_is_kept_twice_is_kept_from_the_first_time_on, 0, STORES);
 	suite_add_tcase(s, c);
 	return s;
 }

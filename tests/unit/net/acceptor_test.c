@@ -126,7 +126,7 @@ START_TEST(without_descriptors_accepting_pauses_and_goes_on_when_there_are_some)
 }
 END_TEST
 
-START_TEST(who_waits_in_vain_for_a_descriptor_is_told_off_in_the_end)
+START_TEST(a_peer_that_waits_too_long_for_a_descriptor_is_refused)
 {
 	char expected[100];
 	struct rlimit few;
@@ -153,7 +153,7 @@ START_TEST(who_waits_in_vain_for_a_descriptor_is_told_off_in_the_end)
 }
 END_TEST
 
-START_TEST(who_only_lingers_gives_its_descriptor_to_who_comes)
+START_TEST(a_closing_connection_gives_its_descriptor_to_a_new_one)
 {
 	int old = net_loop_unix(&w), new;
 
@@ -183,8 +183,8 @@ Suite *acceptor_suite(void)
 	tcase_add_loop_test(t, one_connection_too_many_gets_a_line_and_is_closed, 0, 2);
 	tcase_add_loop_test(t, many_connections_too_many_hold_nothing, 0, 2);
 	tcase_add_test(t, without_descriptors_accepting_pauses_and_goes_on_when_there_are_some);
-	tcase_add_test(t, who_waits_in_vain_for_a_descriptor_is_told_off_in_the_end);
-	tcase_add_test(t, who_only_lingers_gives_its_descriptor_to_who_comes);
+	tcase_add_test(t, a_peer_that_waits_too_long_for_a_descriptor_is_refused);
+	tcase_add_test(t, a_closing_connection_gives_its_descriptor_to_a_new_one);
 	suite_add_tcase(s, t);
 	return s;
 }

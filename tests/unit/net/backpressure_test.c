@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/net/conn.c while much is unsent: who asks faster than it reads waits, and only what is sent unasked overflows. */
+/* daemon/net/conn.c while output is unsent: a client that asks faster than it reads waits. Only pushes can overflow. */
 #include "tests/fixture/net_loop.h"
 
 #include <check.h>
@@ -77,7 +77,7 @@ START_TEST(requests_wait_while_their_answers_are_unread_and_all_are_answered)
 }
 END_TEST
 
-START_TEST(what_is_sent_unasked_still_goes_out_and_alone_can_overflow)
+START_TEST(pushes_still_go_out_and_they_alone_can_overflow)
 {
 	struct net_counts counts;
 	int fd = client(_i);
@@ -166,7 +166,7 @@ END_TEST
 
 /* --- sent ---------------------------------------------------------------------------------------------------------- */
 
-START_TEST(who_has_nothing_unsent_is_told_as_sent_by_the_loop_and_once)
+START_TEST(a_session_with_nothing_unsent_is_told_as_sent_by_the_loop_and_once)
 {
 	int fd = client(_i);
 
@@ -257,7 +257,7 @@ START_TEST(a_session_may_overflow_and_be_hung_up_when_it_is_told_as_sent)
 }
 END_TEST
 
-START_TEST(of_a_session_that_was_hung_up_nothing_is_told_as_sent)
+START_TEST(a_session_that_was_hung_up_is_not_told_as_sent)
 {
 	int fd = client(_i);
 
@@ -279,17 +279,17 @@ Suite *backpressure_suite(void)
 	tcase_set_timeout(t, 60);
 	/* 0: Unix, 1: TCP. */
 	tcase_add_loop_test(t, requests_wait_while_their_answers_are_unread_and_all_are_answered, 0, 2);
-	tcase_add_loop_test(t, what_is_sent_unasked_still_goes_out_and_alone_can_overflow, 0, 2);
+	tcase_add_loop_test(t, pushes_still_go_out_and_they_alone_can_overflow, 0, 2);
 	tcase_add_loop_test(t, a_hang_up_is_noticed_while_requests_wait_for_their_reader, 0, 2);
 	tcase_add_loop_test(t, a_half_close_is_told_while_requests_wait_for_their_reader_and_loses_none, 0, 2);
 	tcase_add_loop_test(t, room_alone_does_not_switch_reading_on, 0, 2);
 	tcase_add_loop_test(t, a_bound_that_is_raised_lets_requests_go_on_when_there_is_room, 0, 2);
-	tcase_add_loop_test(t, who_has_nothing_unsent_is_told_as_sent_by_the_loop_and_once, 0, 2);
+	tcase_add_loop_test(t, a_session_with_nothing_unsent_is_told_as_sent_by_the_loop_and_once, 0, 2);
 	tcase_add_loop_test(t, sent_waits_for_the_reader_and_comes_before_further_lines, 0, 2);
 	tcase_add_loop_test(t, sent_is_told_when_input_has_ended_as_well, 0, 2);
 	tcase_add_loop_test(t, a_session_may_be_hung_up_when_it_is_told_as_sent, 0, 2);
 	tcase_add_loop_test(t, a_session_may_overflow_and_be_hung_up_when_it_is_told_as_sent, 0, 2);
-	tcase_add_loop_test(t, of_a_session_that_was_hung_up_nothing_is_told_as_sent, 0, 2);
+	tcase_add_loop_test(t, a_session_that_was_hung_up_is_not_told_as_sent, 0, 2);
 	suite_add_tcase(s, t);
 	return s;
 }

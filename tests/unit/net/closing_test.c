@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/net/closing.c: hanging up. */
+/* daemon/net/closing.c: hanging up, so that the last lines still arrive. */
 #include "tests/fixture/net_loop.h"
 
 #include <check.h>
@@ -115,7 +115,7 @@ static void stop(struct net_loop *world, uint64_t session, const char *line)
 	net_read(world->net, session, false);
 }
 
-START_TEST(a_hangup_of_lines_that_wait_tells_no_more_of_them)
+START_TEST(a_hangup_drops_the_lines_that_wait)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -131,7 +131,7 @@ START_TEST(a_hangup_of_lines_that_wait_tells_no_more_of_them)
 }
 END_TEST
 
-START_TEST(a_hangup_of_who_has_overflowed_takes_its_last_word_away)
+START_TEST(a_hangup_of_a_session_that_overflowed_drops_its_last_line)
 {
 	int fd = net_loop_client(&w, _i), i;
 
@@ -166,7 +166,7 @@ START_TEST(the_last_line_arrives_though_input_was_left_unread)
 END_TEST
 
 /* Two that wait for each other to read: neither would move. */
-START_TEST(what_comes_in_is_dropped_while_what_was_sent_goes_out)
+START_TEST(input_is_dropped_while_output_goes_out)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -201,7 +201,7 @@ START_TEST(all_that_was_sent_goes_out_before_the_hangup)
 }
 END_TEST
 
-START_TEST(who_neither_reads_nor_closes_is_closed_after_a_second)
+START_TEST(a_peer_that_neither_reads_nor_closes_is_closed_after_a_second)
 {
 	int fd = net_loop_client(&w, _i), lazy = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
 	double start = net_loop_clock();
@@ -235,7 +235,7 @@ START_TEST(a_unix_peer_that_dies_while_it_is_hung_up_is_closed_at_once)
 }
 END_TEST
 
-START_TEST(of_those_that_are_closing_only_so_many_wait)
+START_TEST(only_so_many_closing_connections_wait)
 {
 	static uint64_t session[6];
 	int fd[6], i;
@@ -260,7 +260,7 @@ START_TEST(of_those_that_are_closing_only_so_many_wait)
 }
 END_TEST
 
-START_TEST(a_peer_that_is_gone_before_its_last_line_is_no_matter)
+START_TEST(a_peer_that_is_gone_before_its_last_line_does_no_harm)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -273,7 +273,7 @@ START_TEST(a_peer_that_is_gone_before_its_last_line_is_no_matter)
 }
 END_TEST
 
-START_TEST(each_that_is_closing_has_its_own_second)
+START_TEST(each_closing_connection_has_its_own_second)
 {
 	int first = net_loop_client(&w, _i), second = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
 	double start, between;
@@ -327,16 +327,16 @@ Suite *closing_suite(void)
 	tcase_add_loop_test(t, a_hangup_without_a_word_is_seen_at_once, 0, 2);
 	tcase_add_loop_test(t, a_flush_inside_a_callback_is_safe, 0, 2);
 	tcase_add_loop_test(t, a_hangup_inside_eof_or_too_long_is_safe, 0, 2);
-	tcase_add_loop_test(t, a_hangup_of_lines_that_wait_tells_no_more_of_them, 0, 2);
-	tcase_add_loop_test(t, a_hangup_of_who_has_overflowed_takes_its_last_word_away, 0, 2);
+	tcase_add_loop_test(t, a_hangup_drops_the_lines_that_wait, 0, 2);
+	tcase_add_loop_test(t, a_hangup_of_a_session_that_overflowed_drops_its_last_line, 0, 2);
 	tcase_add_loop_test(t, the_last_line_arrives_though_input_was_left_unread, 0, 2);
-	tcase_add_loop_test(t, what_comes_in_is_dropped_while_what_was_sent_goes_out, 0, 2);
+	tcase_add_loop_test(t, input_is_dropped_while_output_goes_out, 0, 2);
 	tcase_add_loop_test(t, all_that_was_sent_goes_out_before_the_hangup, 0, 2);
-	tcase_add_loop_test(t, who_neither_reads_nor_closes_is_closed_after_a_second, 0, 2);
+	tcase_add_loop_test(t, a_peer_that_neither_reads_nor_closes_is_closed_after_a_second, 0, 2);
 	tcase_add_test(t, a_unix_peer_that_dies_while_it_is_hung_up_is_closed_at_once);
-	tcase_add_loop_test(t, a_peer_that_is_gone_before_its_last_line_is_no_matter, 0, 2);
-	tcase_add_loop_test(t, each_that_is_closing_has_its_own_second, 0, 2);
-	tcase_add_loop_test(t, of_those_that_are_closing_only_so_many_wait, 0, 2);
+	tcase_add_loop_test(t, a_peer_that_is_gone_before_its_last_line_does_no_harm, 0, 2);
+	tcase_add_loop_test(t, each_closing_connection_has_its_own_second, 0, 2);
+	tcase_add_loop_test(t, only_so_many_closing_connections_wait, 0, 2);
 	tcase_add_loop_test(t, everything_may_be_freed_in_the_middle, 0, 2);
 	suite_add_tcase(s, t);
 	return s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/net/conn.c: what comes in, and how it ends. Reading that is off: reading_off_test.c. What goes out: send_test.c. */
+/* daemon/net/conn.c: input, and how it ends. Reading that is off: reading_off_test.c. Output: send_test.c. */
 #include "tests/fixture/net_loop.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/net: whoever says little waits for no one who says much, and nobody's lines are lost or change their order for it. */
+/* daemon/net: a client that says little does not wait for one that says much. No line is lost or changes its order for it. */
 #include "tests/fixture/net_loop.h"
 
 #include <check.h>
@@ -59,7 +59,7 @@ static void answers_at_length(struct net_loop *world, uint64_t session, const ch
 		net_send(world->net, session, much, sizeof(much));
 }
 
-START_TEST(a_short_request_waits_for_one_turn_of_each_who_says_much)
+START_TEST(a_short_request_waits_for_one_share_of_each_busy_session)
 {
 	char *lines = many_lines();
 	int a = net_loop_unix(&w), b;
@@ -79,7 +79,7 @@ START_TEST(a_short_request_waits_for_one_turn_of_each_who_says_much)
 }
 END_TEST
 
-START_TEST(a_long_answer_ends_a_turn)
+START_TEST(a_long_answer_ends_a_share)
 {
 	int a = net_loop_unix(&w), b;
 
@@ -98,7 +98,7 @@ START_TEST(a_long_answer_ends_a_turn)
 }
 END_TEST
 
-START_TEST(lines_of_many_turns_are_told_in_their_order_and_their_end_comes_last)
+START_TEST(lines_over_many_shares_are_told_in_order_and_their_end_comes_last)
 {
 	char *lines = many_lines();
 	int a = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
@@ -123,7 +123,7 @@ START_TEST(lines_of_many_turns_are_told_in_their_order_and_their_end_comes_last)
 }
 END_TEST
 
-START_TEST(what_was_said_before_a_hang_up_takes_turns_and_the_end_comes_last)
+START_TEST(lines_before_a_hang_up_share_with_others_and_the_end_comes_last)
 {
 	char *lines = many_lines();
 	int a = net_loop_unix(&w), b;
@@ -145,7 +145,7 @@ START_TEST(what_was_said_before_a_hang_up_takes_turns_and_the_end_comes_last)
 }
 END_TEST
 
-START_TEST(whoever_is_there_is_heard_between_those_who_connect)
+START_TEST(sessions_are_read_between_new_connections)
 {
 	int fd = net_loop_unix(&w), others[100];
 
@@ -168,11 +168,11 @@ Suite *fair_shares_suite(void)
 	TCase *c = tcase_create("turns");
 
 	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, a_short_request_waits_for_one_turn_of_each_who_says_much);
-	tcase_add_test(c, a_long_answer_ends_a_turn);
-	tcase_add_loop_test(c, lines_of_many_turns_are_told_in_their_order_and_their_end_comes_last, 0, 2);
-	tcase_add_test(c, what_was_said_before_a_hang_up_takes_turns_and_the_end_comes_last);
-	tcase_add_test(c, whoever_is_there_is_heard_between_those_who_connect);
+	tcase_add_test(c, a_short_request_waits_for_one_share_of_each_busy_session);
+	tcase_add_test(c, a_long_answer_ends_a_share);
+	tcase_add_loop_test(c, lines_over_many_shares_are_told_in_order_and_their_end_comes_last, 0, 2);
+	tcase_add_test(c, lines_before_a_hang_up_share_with_others_and_the_end_comes_last);
+	tcase_add_test(c, sessions_are_read_between_new_connections);
 	suite_add_tcase(suite, c);
 	return suite;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/net as a whole: numbers, who it is, and what a silent session costs. */
+/* daemon/net as a whole: session numbers, the identity of peers, and what a silent session costs. */
 #include "daemon/net/slots.h"
 #include "tests/fixture/loopback.h"
 #include "tests/fixture/net_loop.h"

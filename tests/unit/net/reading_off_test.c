@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/net/conn.c while reading is off, and how much one connection may have of a pass. */
+/* daemon/net/conn.c while reading is off, and how much of a pass one connection may have. */
 #include "tests/fixture/net_loop.h"
 
 #include <check.h>
@@ -25,7 +25,7 @@ static void stop_at_b(struct net_loop *world, uint64_t session, const char *line
 		net_read(world->net, session, false);
 }
 
-START_TEST(lines_behind_a_stop_are_told_when_reading_is_on_again)
+START_TEST(lines_that_wait_are_delivered_when_reading_resumes)
 {
 	int fd = net_loop_client(&w, _i);
 
@@ -247,7 +247,7 @@ Suite *reading_off_suite(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
 	/* 0: Unix, 1: TCP. */
-	tcase_add_loop_test(t, lines_behind_a_stop_are_told_when_reading_is_on_again, 0, 2);
+	tcase_add_loop_test(t, lines_that_wait_are_delivered_when_reading_resumes, 0, 2);
 	tcase_add_loop_test(t, reading_off_and_on_inside_a_callback_changes_nothing, 0, 2);
 	tcase_add_loop_test(t, lines_that_wait_and_eof_in_one_pass_keep_their_order, 0, 2);
 	tcase_add_loop_test(t, many_lines_that_wait_and_as_many_more_in_one_pass_are_all_told, 0, 2);

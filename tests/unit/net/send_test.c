@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/net/conn.c: what goes out. */
+/* daemon/net/conn.c: output. */
 #include "tests/fixture/net_loop.h"
 
 #include <check.h>
@@ -23,7 +23,7 @@ static void teardown(void)
 	net_loop_release(&w);
 }
 
-START_TEST(what_is_sent_goes_out_at_flush_and_in_order)
+START_TEST(bytes_go_out_at_flush_and_in_order)
 {
 	int fd = net_loop_client(&w, _i);
 	char c;
@@ -112,7 +112,7 @@ START_TEST(a_slow_reader_gets_all_of_it_also_after_it_half_closed)
 }
 END_TEST
 
-START_TEST(who_does_not_read_overflows_and_is_told_gone_by_the_loop)
+START_TEST(a_peer_that_does_not_read_overflows_and_is_told_gone_by_the_loop)
 {
 	struct net_counts counts;
 	int fd = net_loop_client(&w, _i), i;
@@ -184,7 +184,7 @@ START_TEST(a_full_socket_is_no_error)
 }
 END_TEST
 
-START_TEST(many_that_are_slow_at_a_time_get_all_of_it)
+START_TEST(many_slow_readers_at_a_time_get_all_of_it)
 {
 	enum { N = 80 };
 	static uint64_t session[N];
@@ -215,15 +215,15 @@ Suite *send_suite(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
 	/* 0: Unix, 1: TCP. */
-	tcase_add_loop_test(t, what_is_sent_goes_out_at_flush_and_in_order, 0, 2);
+	tcase_add_loop_test(t, bytes_go_out_at_flush_and_in_order, 0, 2);
 	tcase_add_loop_test(t, before_bytes_leave_it_is_told_whenever_they_do, 0, 2);
 	tcase_add_loop_test(t, a_slow_reader_gets_all_of_it_and_keeps_nobody_busy_meanwhile, 0, 2);
 	tcase_add_loop_test(t, a_slow_reader_gets_all_of_it_also_after_it_half_closed, 0, 2);
-	tcase_add_loop_test(t, who_does_not_read_overflows_and_is_told_gone_by_the_loop, 0, 2);
+	tcase_add_loop_test(t, a_peer_that_does_not_read_overflows_and_is_told_gone_by_the_loop, 0, 2);
 	tcase_add_loop_test(t, a_burst_beyond_the_bound_to_a_socket_with_room_is_no_overflow, 0, 2);
 	tcase_add_loop_test(t, an_overflow_inside_a_callback_ends_the_telling_of_lines, 0, 2);
 	tcase_add_loop_test(t, a_full_socket_is_no_error, 0, 2);
-	tcase_add_loop_test(t, many_that_are_slow_at_a_time_get_all_of_it, 0, 2);
+	tcase_add_loop_test(t, many_slow_readers_at_a_time_get_all_of_it, 0, 2);
 	suite_add_tcase(s, t);
 	return s;
 }

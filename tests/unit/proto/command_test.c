@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* proto/command.c and proto/nearest.c: the tables agree with themselves, and a slip of the finger finds its word. */
+/* proto/command.c and nearest.c: the tables agree with themselves, and a typing mistake finds its word. */
 #include "proto/proto.h"
 
 #include <check.h>
@@ -110,7 +110,7 @@ static void expect_near(const char *typed, const char *meant)
 	ck_assert_msg(meant ? found && !strcmp(found, meant) : !found, "%s: %s", typed, found ? found : "none");
 }
 
-START_TEST(a_slip_of_the_finger_finds_its_word)
+START_TEST(a_typing_mistake_finds_its_word)
 {
 	expect_near("LOKC", "LOCK");
 	expect_near("lokc", "LOCK");
@@ -126,7 +126,7 @@ START_TEST(a_slip_of_the_finger_finds_its_word)
 }
 END_TEST
 
-START_TEST(what_is_far_from_every_word_finds_none)
+START_TEST(a_word_far_from_all_others_finds_none)
 {
 	expect_near("", NULL);
 	expect_near("X", NULL);
@@ -172,8 +172,8 @@ Suite *command_suite(void)
 	tcase_add_test(t, every_row_is_whole);
 	tcase_add_test(t, usage_is_made_from_the_row);
 	tcase_add_test(t, usage_is_cut_at_the_room_it_has_and_always_fits_the_one_it_gets);
-	tcase_add_test(t, a_slip_of_the_finger_finds_its_word);
-	tcase_add_test(t, what_is_far_from_every_word_finds_none);
+	tcase_add_test(t, a_typing_mistake_finds_its_word);
+	tcase_add_test(t, a_word_far_from_all_others_finds_none);
 	tcase_add_test(t, the_nearest_of_several_is_told_and_the_first_of_equals);
 	tcase_add_test(t, two_edits_are_near_and_three_are_not);
 	tcase_add_test(t, only_fields_of_the_request_are_offered);

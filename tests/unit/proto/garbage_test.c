@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* proto/request.c and proto/reader.c against whatever may come: each line is answered, and nothing outside it is touched. */
+/* proto/request.c and reader.c against any bytes: each line is answered, and nothing outside it is touched. */
 #include "proto/proto.h"
 
 #include <check.h>

@@ -47,7 +47,7 @@ START_TEST(each_kind_of_line_is_known)
 }
 END_TEST
 
-START_TEST(what_is_none_of_this_protocol_is_refused)
+START_TEST(a_line_outside_the_protocol_is_refused)
 {
 	static const char *const lines[] = {
 		"",
@@ -98,7 +98,7 @@ START_TEST(fields_are_found_unquoted_and_the_first_of_a_name_counts)
 }
 END_TEST
 
-START_TEST(a_number_that_is_none_is_answered_otherwise)
+START_TEST(a_malformed_number_gives_the_default)
 {
 	expect_kind("OK a=9223372036854775807 b=9223372036854775808 c=1x d= e=- f=--1 g=-9223372036854775807 h=+1", LINE_OK, "",
 		    "");
@@ -155,9 +155,9 @@ Suite *reader_suite(void)
 	TCase *t = tcase_create("reader");
 
 	tcase_add_test(t, each_kind_of_line_is_known);
-	tcase_add_test(t, what_is_none_of_this_protocol_is_refused);
+	tcase_add_test(t, a_line_outside_the_protocol_is_refused);
 	tcase_add_test(t, fields_are_found_unquoted_and_the_first_of_a_name_counts);
-	tcase_add_test(t, a_number_that_is_none_is_answered_otherwise);
+	tcase_add_test(t, a_malformed_number_gives_the_default);
 	tcase_add_test(t, more_fields_than_there_is_room_for_are_passed_over);
 	tcase_add_test(t, every_prefix_of_a_line_is_read_or_refused);
 	suite_add_tcase(s, t);

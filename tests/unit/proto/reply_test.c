@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* proto/reply.c, proto/quote.c and proto/reader.c: what is written, and that it is read as the same, by either side. */
+/* proto/reply.c, quote.c and reader.c: replies, and that both sides read them as they were written. */
 #include "proto/proto.h"
 
 #include <check.h>
@@ -124,7 +124,7 @@ START_TEST(well_formed_utf8_stands_as_it_is_and_nothing_else_does)
 }
 END_TEST
 
-START_TEST(what_does_not_fit_its_room_is_not_written)
+START_TEST(text_that_does_not_fit_is_not_written)
 {
 	static const char *const values[] = {"abc", "a b", "\xff\xff", "", "a\"", "\xe2\x82\xac \xe2\x82\xac"};
 	char text[64];
@@ -207,7 +207,7 @@ static void expect_round_trip(struct span value)
 		ck_abort_msg("not itself: '%.*s' of %zu bytes", (int)value.n, value.p, value.n);
 }
 
-START_TEST(what_a_reply_quotes_can_be_sent_back_as_it_stands)
+START_TEST(a_quoted_value_can_be_sent_back_as_it_stands)
 {
 	char value[3] = "xyz";
 
@@ -253,9 +253,9 @@ Suite *reply_suite(void)
 	tcase_add_test(t, numbers_are_written_whole);
 	tcase_add_test(t, a_value_is_quoted_when_it_must_be_and_only_then);
 	tcase_add_test(t, well_formed_utf8_stands_as_it_is_and_nothing_else_does);
-	tcase_add_test(t, what_does_not_fit_its_room_is_not_written);
+	tcase_add_test(t, text_that_does_not_fit_is_not_written);
 	tcase_add_test(t, a_line_never_exceeds_its_bound_and_a_field_is_whole_or_absent);
-	tcase_add_test(t, what_a_reply_quotes_can_be_sent_back_as_it_stands);
+	tcase_add_test(t, a_quoted_value_can_be_sent_back_as_it_stands);
 	tcase_add_test(t, random_bytes_come_back_as_they_were);
 	suite_add_tcase(s, t);
 	return s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* proto/request.c: what a request line means, and what is said when it means nothing. */
+/* proto/request.c: what a request line means, and what the error says when it means nothing. */
 #include "proto/proto.h"
 
 #include <check.h>
@@ -296,7 +296,7 @@ START_TEST(a_tag_is_told_with_a_mistake_and_a_bad_one_is_not)
 }
 END_TEST
 
-START_TEST(what_a_peer_sent_is_shown_escaped_and_cut)
+START_TEST(text_of_a_peer_is_shown_escaped_and_cut)
 {
 	char line[1024];
 
@@ -328,7 +328,7 @@ static TCase *bounds(void)
 
 	tcase_add_test(t, every_length_is_refused_one_beyond_its_bound);
 	tcase_add_test(t, a_name_is_measured_after_unquoting);
-	tcase_add_test(t, what_a_peer_sent_is_shown_escaped_and_cut);
+	tcase_add_test(t, text_of_a_peer_is_shown_escaped_and_cut);
 	return t;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* proto/token.c: how a line falls into words and fields. */
+/* proto/token.c: how a line is cut into words and fields. */
 #include "proto/token.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/redis/link.c and time: what is late, what is silent, and what the kernel does not take. */
+/* daemon/redis/link.c and time: late answers, silent servers, and bytes that the kernel does not take. */
 #include "tests/fixture/link_to_fake.h"
 
 #include "daemon/base/clock.h"
@@ -131,14 +131,14 @@ static void flood_is_answered(unsigned each)
 	free(text);
 }
 
-START_TEST(what_the_kernel_does_not_take_at_once_is_sent_later)
+START_TEST(bytes_that_the_kernel_does_not_take_at_once_are_sent_later)
 {
 	flood_is_answered(_i == 0 ? 16 : 1024);
 }
 END_TEST
 
 /* The kernel has room again before the event loop knows: what is flushed then must queue behind what still waits. */
-START_TEST(what_is_flushed_while_something_waits_queues_behind_it)
+START_TEST(a_flush_while_bytes_wait_queues_behind_them)
 {
 	struct fake_redis_peer *peer = &link_to_fake.fake.peer[0];
 	char *text = grants(1024), *taken = malloc(1 << 20);
@@ -202,15 +202,15 @@ Suite *link_stall_suite(void)
 	tcase_add_test(t, a_silent_link_is_pinged);
 	tcase_add_test(t, a_link_that_falls_silent_after_a_slow_answer_is_pinged_in_time);
 	tcase_add_test(t, a_ping_without_an_answer_counts_as_a_stall);
-	tcase_add_loop_test(t, what_the_kernel_does_not_take_at_once_is_sent_later, 0, 2);
-	tcase_add_test(t, what_is_flushed_while_something_waits_queues_behind_it);
+	tcase_add_loop_test(t, bytes_that_the_kernel_does_not_take_at_once_are_sent_later, 0, 2);
+	tcase_add_test(t, a_flush_while_bytes_wait_queues_behind_them);
 	tcase_add_test(t, no_byte_of_a_refused_call_was_handed_over);
 	suite_add_tcase(s, t);
 	t = tcase_create("tcp");
 	tcase_set_timeout(t, 30);
 	tcase_add_checked_fixture(t, link_to_fake_setup_tcp, link_to_fake_teardown);
-	tcase_add_loop_test(t, what_the_kernel_does_not_take_at_once_is_sent_later, 0, 2);
-	tcase_add_test(t, what_is_flushed_while_something_waits_queues_behind_it);
+	tcase_add_loop_test(t, bytes_that_the_kernel_does_not_take_at_once_are_sent_later, 0, 2);
+	tcase_add_test(t, a_flush_while_bytes_wait_queues_behind_them);
 	suite_add_tcase(s, t);
 	return s;
 }

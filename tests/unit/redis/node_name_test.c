@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/redis/node.c: what it makes of a name's addresses, of a name that is not known, of one that hangs. */
+/* daemon/redis/node.c: names with several addresses, unknown names, and names whose resolution hangs. */
 #include "daemon/redis/node.h"
 #include "daemon/base/rng.h"
 #include "tests/fixture/fake_redis.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/redis/resp.c: what is RESP, what is garbage, and that where it is split does not matter. */
+/* daemon/redis/resp.c: what is RESP and what is garbage, wherever it is split. */
 #include "daemon/redis/resp.h"
 
 #include <check.h>
@@ -111,7 +111,7 @@ static const char *const garbage[] = {
 	"_\r\n",
 };
 
-START_TEST(what_is_no_resp2_is_garbage_and_stays_so)
+START_TEST(bytes_that_are_no_RESP2_are_garbage_and_stay_so)
 {
 	ck_assert_int_eq(take_text(garbage[_i]), -EPROTO);
 	ck_assert_int_eq(take_text(":1\r\n"), -EPROTO);
@@ -176,7 +176,7 @@ Suite *resp_suite(void)
 	tcase_add_test(t, a_reply_split_at_every_offset_reads_the_same);
 	tcase_add_test(t, a_reply_that_comes_byte_by_byte_reads_the_same);
 	tcase_add_test(t, replies_that_come_together_are_read_one_after_the_other);
-	tcase_add_loop_test(t, what_is_no_resp2_is_garbage_and_stays_so, 0, sizeof(garbage) / sizeof(*garbage));
+	tcase_add_loop_test(t, bytes_that_are_no_RESP2_are_garbage_and_stay_so, 0, sizeof(garbage) / sizeof(*garbage));
 	tcase_add_test(t, a_text_that_never_ends_is_garbage_before_it_is_large);
 	tcase_add_test(t, many_small_texts_are_bounded_too);
 	tcase_add_test(t, nested_arrays_cannot_exceed_the_bound_together);

@@ -90,7 +90,7 @@ START_TEST(every_row_answers_its_call)
 END_TEST
 
 /* SET foreign x EX 9999999999999: who waits for such a key asks again after a second, not at once. */
-START_TEST(a_key_that_outlasts_what_can_be_reckoned_is_told_to_last_for_ages)
+START_TEST(a_key_whose_time_is_too_long_to_compute_is_reported_as_very_long)
 {
 	const int64_t age_ms = INT64_C(50000) * 365 * 24 * 3600 * 1000;
 
@@ -314,7 +314,7 @@ Suite *script_suite(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, every_row_answers_its_call);
-	tcase_add_test(t, a_key_that_outlasts_what_can_be_reckoned_is_told_to_last_for_ages);
+	tcase_add_test(t, a_key_whose_time_is_too_long_to_compute_is_reported_as_very_long);
 	tcase_add_test(t, a_row_may_be_refused_alone);
 	tcase_add_test(t, an_error_answers_the_whole_batch);
 	tcase_add_loop_test(t, a_reply_of_another_shape_answers_nothing, 0, sizeof(bad_rows) / sizeof(*bad_rows));

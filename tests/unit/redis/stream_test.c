@@ -187,7 +187,7 @@ START_TEST(a_flushed_script_cache_is_not_noticed)
 }
 END_TEST
 
-START_TEST(what_is_sent_again_comes_before_what_was_not_yet_sent)
+START_TEST(calls_that_are_sent_again_come_before_new_ones)
 {
 	shake_hands();
 	call(CALL_ACQUIRE, 1, "a");
@@ -348,7 +348,7 @@ Suite *stream_suite(void)
 	tcase_add_test(t, calls_of_one_pass_are_one_command_in_their_order);
 	tcase_add_test(t, a_probe_between_calls_keeps_its_place);
 	tcase_add_test(t, a_flushed_script_cache_is_not_noticed);
-	tcase_add_test(t, what_is_sent_again_comes_before_what_was_not_yet_sent);
+	tcase_add_test(t, calls_that_are_sent_again_come_before_new_ones);
 	tcase_add_test(t, a_call_is_not_sent_again_behind_a_later_one_for_the_same_name);
 	tcase_add_test(t, a_second_noscript_is_a_refusal);
 	tcase_add_test(t, a_connection_that_lost_its_password_is_of_no_use);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/redis/upstream.c and node.c when servers stop, die, come back or are no Redis at all. */
+/* daemon/redis/upstream.c and node.c: servers that stop, die, come back or are no Redis at all. */
 #include "tests/fixture/fake_redis.h"
 #include "tests/fixture/real_upstream.h"
 
@@ -205,7 +205,7 @@ START_TEST(a_server_that_refuses_is_tried_every_second_and_not_more_seldom)
 }
 END_TEST
 
-START_TEST(ever_new_reasons_are_told_of_eight_times_at_most)
+START_TEST(ever_new_reasons_are_logged_eight_times_at_most)
 {
 	char greeting[64];
 	unsigned i;
@@ -224,7 +224,7 @@ START_TEST(ever_new_reasons_are_told_of_eight_times_at_most)
 }
 END_TEST
 
-START_TEST(a_server_that_goes_mad_as_soon_as_it_is_up_is_not_dialled_in_a_circle)
+START_TEST(a_server_that_talks_nonsense_as_soon_as_it_is_up_is_not_dialled_in_a_circle)
 {
 	struct instant start = clock_boottime();
 
@@ -268,8 +268,8 @@ static void add_strangers(Suite *s)
 	tcase_add_test(t, a_path_that_is_too_long_is_told);
 	tcase_add_test(t, a_server_that_babbles_is_told_once);
 	tcase_add_test(t, a_server_that_refuses_is_tried_every_second_and_not_more_seldom);
-	tcase_add_test(t, ever_new_reasons_are_told_of_eight_times_at_most);
-	tcase_add_test(t, a_server_that_goes_mad_as_soon_as_it_is_up_is_not_dialled_in_a_circle);
+	tcase_add_test(t, ever_new_reasons_are_logged_eight_times_at_most);
+	tcase_add_test(t, a_server_that_talks_nonsense_as_soon_as_it_is_up_is_not_dialled_in_a_circle);
 	suite_add_tcase(s, t);
 }
 

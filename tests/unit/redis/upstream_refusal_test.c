@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/redis/upstream.c and node.c when a real server is there but refuses: calls, or to have us at all. */
+/* daemon/redis/upstream.c and node.c: a real server that refuses some calls, or refuses us at all. */
 #include "tests/fixture/real_upstream.h"
 
 #include "daemon/redis/verdict.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/redis/upstream.c and node.c, against real Redis servers: what goes right. What goes wrong is in upstream_outage_test.c. */
+/* daemon/redis/upstream.c and node.c against a real Redis: what goes right. What goes wrong: upstream_outage_test.c, upstream_refusal_test.c. */
 #include "tests/fixture/real_upstream.h"
 
 #include <check.h>

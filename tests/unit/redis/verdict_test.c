@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/redis/verdict.c and handshake.c: what error texts prove, and what of them may be told. */
+/* daemon/redis/verdict.c and handshake.c: what the text of an error proves, and how much of it may be told. */
 #include "daemon/redis/handshake.h"
 #include "daemon/redis/verdict.h"
 

@@ -90,7 +90,7 @@ START_TEST(a_store_that_nobody_joined_grants_nothing)
 }
 END_TEST
 
-START_TEST(a_busy_name_says_whose_it_is_and_for_how_long)
+START_TEST(a_busy_name_says_who_holds_it_and_for_how_long)
 {
 	ck_assert_int_eq(acquire(SPAN("a"), MINE, 1000), 'G');
 	now.us += 400 * MSEC;
@@ -116,7 +116,7 @@ START_TEST(a_key_runs_through_the_millisecond_of_its_expiry)
 }
 END_TEST
 
-START_TEST(a_renewal_never_shortens_a_key_but_what_is_left_behind_ends_when_it_is_said)
+START_TEST(a_renewal_never_shortens_a_key_but_a_lock_delay_does)
 {
 	ck_assert_int_eq(acquire(SPAN("a"), MINE, 1000), 'G');
 	ck_assert_int_eq(acquire(SPAN("b"), MINE, 1000), 'G');
@@ -172,7 +172,7 @@ static char extend_from(struct span value, struct span prior, struct span new_va
 	return call((struct call){.kind = CALL_EXTEND, .name = SPAN("a"), .value = value, .prior = prior, .new_value = new_value, .marker = MARKER, .px_ms = 1000});
 }
 
-START_TEST(any_of_the_prior_values_may_stand_there_and_nothing_else)
+START_TEST(any_prior_value_may_stand_there_and_nothing_else)
 {
 	ck_assert_int_eq(acquire(SPAN("a"), SPAN("v1"), 1000), 'G');
 	ck_assert_int_eq(extend_from(SPAN("v3"), SPAN(""), SPAN("v4")), 'B');
@@ -203,7 +203,7 @@ END_TEST
 
 /* --- promises of an earlier run ----------------------------------------------------------------------------------------- */
 
-START_TEST(a_promise_of_an_earlier_run_is_nobodys)
+START_TEST(a_name_that_an_earlier_run_promised_has_no_holder)
 {
 	memory_put(memory, SPAN("a"), SPAN(""), (struct instant){now.us + SEC});
 	ck_assert_int_eq(acquire(SPAN("a"), SPAN(""), 1000), 'B');
@@ -234,7 +234,7 @@ static void visit(void *context, struct span name, struct span value, struct ins
 	v->until[v->count++] = until;
 }
 
-START_TEST(what_is_live_is_visited_in_name_order)
+START_TEST(live_keys_are_visited_in_name_order)
 {
 	struct visits v = {0};
 
@@ -390,15 +390,15 @@ Suite *memory_suite(void)
 	suite_add_tcase(s, fresh);
 	tcase_set_timeout(c, 30);
 	tcase_add_checked_fixture(c, joined_start, store_stop);
-	tcase_add_test(c, a_busy_name_says_whose_it_is_and_for_how_long);
+	tcase_add_test(c, a_busy_name_says_who_holds_it_and_for_how_long);
 	tcase_add_test(c, a_key_runs_through_the_millisecond_of_its_expiry);
-	tcase_add_test(c, a_renewal_never_shortens_a_key_but_what_is_left_behind_ends_when_it_is_said);
+	tcase_add_test(c, a_renewal_never_shortens_a_key_but_a_lock_delay_does);
 	tcase_add_test(c, a_missing_key_is_put_back_in_time_or_not_at_all);
 	tcase_add_test(c, a_value_may_grow_when_it_is_adopted);
-	tcase_add_test(c, any_of_the_prior_values_may_stand_there_and_nothing_else);
+	tcase_add_test(c, any_prior_value_may_stand_there_and_nothing_else);
 	tcase_add_test(c, names_are_bytes_of_any_number);
-	tcase_add_test(c, a_promise_of_an_earlier_run_is_nobodys);
-	tcase_add_test(c, what_is_live_is_visited_in_name_order);
+	tcase_add_test(c, a_name_that_an_earlier_run_promised_has_no_holder);
+	tcase_add_test(c, live_keys_are_visited_in_name_order);
 	tcase_add_test(c, a_deadline_survives_being_put_again_as_it_is);
 	tcase_add_test(c, the_fence_is_never_lowered);
 	tcase_add_test(c, a_key_of_another_type_is_told_as_such);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/store/record.c: what is written is read again, and nothing else is. */
+/* daemon/store/record.c: a written record is read back, and nothing else is. */
 #include "daemon/store/record.h"
 
 #include <check.h>
@@ -39,7 +39,7 @@ static int bytes_read(const char *p, size_t n, struct record *ret_record)
 	return r;
 }
 
-START_TEST(what_is_written_is_read_again)
+START_TEST(a_written_record_is_read_back)
 {
 	struct record_name n;
 	struct record r;
@@ -143,7 +143,7 @@ Suite *record_suite(void)
 	Suite *s = suite_create("record");
 	TCase *c = tcase_create("bytes");
 
-	tcase_add_test(c, what_is_written_is_read_again);
+	tcase_add_test(c, a_written_record_is_read_back);
 	tcase_add_test(c, a_mark_is_a_record_without_names);
 	tcase_add_test(c, no_flipped_bit_is_believed);
 	tcase_add_test(c, no_part_of_a_record_and_nothing_longer_is_believed);

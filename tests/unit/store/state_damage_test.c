@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/store/state.c: files that are not to be believed, and disks that do not write. */
+/* daemon/store/state.c: damaged files, and disks that do not write. */
 #include "tests/fixture/files.h"
 #include "tests/fixture/store_run.h"
 
@@ -31,7 +31,7 @@ START_TEST(a_damaged_file_is_a_crash)
 }
 END_TEST
 
-START_TEST(what_is_no_state_file_is_a_crash_and_says_why)
+START_TEST(a_file_that_is_no_state_file_is_a_crash_and_says_why)
 {
 	struct store_run l;
 
@@ -64,7 +64,7 @@ static void become_self(void)
 	ck_assert_int_eq(seteuid(getuid()), 0);
 }
 
-START_TEST(where_nothing_can_be_created_the_old_file_is_marked_in_place)
+START_TEST(the_old_file_is_marked_in_place_where_nothing_can_be_created)
 {
 	struct store_run l;
 
@@ -147,8 +147,8 @@ Suite *state_damage_suite(void)
 	tcase_set_timeout(c, 60);
 	tcase_add_checked_fixture(c, store_runs_start, store_runs_stop);
 	tcase_add_test(c, a_damaged_file_is_a_crash);
-	tcase_add_test(c, what_is_no_state_file_is_a_crash_and_says_why);
-	tcase_add_test(c, where_nothing_can_be_created_the_old_file_is_marked_in_place);
+	tcase_add_test(c, a_file_that_is_no_state_file_is_a_crash_and_says_why);
+	tcase_add_test(c, the_old_file_is_marked_in_place_where_nothing_can_be_created);
 	tcase_add_test(c, a_folder_that_cannot_be_written_is_told_and_tried_again);
 	tcase_add_test(c, a_disk_that_ends_in_the_middle_leaves_nothing_to_trust);
 	tcase_add_test(c, a_folder_that_is_not_there_is_an_error);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/store/state.c: what is left of a run of another boot, with its file and without. */
+/* daemon/store/state.c: what the state of another boot still means, with its file and without. */
 #include "tests/fixture/store_run.h"
 
 #include <check.h>
 
-START_TEST(a_reboot_ends_what_only_local_clients_believed)
+START_TEST(a_reboot_ends_promises_to_local_clients)
 {
 	struct store_run l;
 
@@ -20,7 +20,7 @@ START_TEST(a_reboot_ends_what_only_local_clients_believed)
 }
 END_TEST
 
-START_TEST(a_reboot_ends_nothing_that_another_host_may_believe)
+START_TEST(a_reboot_ends_no_promise_to_another_host)
 {
 	struct store_run l;
 
@@ -45,7 +45,7 @@ START_TEST(a_reboot_ends_nothing_that_another_host_may_believe)
 }
 END_TEST
 
-START_TEST(a_reboot_that_took_the_file_with_it_ends_nothing_that_another_host_may_believe)
+START_TEST(a_reboot_that_took_the_file_with_it_ends_no_promise_to_another_host)
 {
 	here.guard_us = 30603 * MSEC;
 	here.now.us = 5 * SEC;
@@ -61,7 +61,7 @@ START_TEST(a_reboot_that_took_the_file_with_it_ends_nothing_that_another_host_ma
 END_TEST
 
 /* The folder may have ended with the one before, and the clients of other hosts did not. */
-START_TEST(no_file_in_a_container_that_began_a_moment_ago_is_a_crash)
+START_TEST(a_missing_file_in_a_container_that_has_just_begun_is_a_crash)
 {
 	struct store_run l;
 
@@ -79,7 +79,7 @@ START_TEST(no_file_in_a_container_that_began_a_moment_ago_is_a_crash)
 }
 END_TEST
 
-START_TEST(what_is_unknown_of_another_boot_was_promised_before_this_one)
+START_TEST(unknown_promises_of_another_boot_were_made_before_this_one)
 {
 	struct store_run l;
 
@@ -109,7 +109,7 @@ START_TEST(what_is_unknown_of_another_boot_was_promised_before_this_one)
 }
 END_TEST
 
-START_TEST(other_hosts_may_believe_in_what_the_run_before_the_last_promised)
+START_TEST(promises_of_the_run_before_the_last_to_other_hosts_count)
 {
 	struct store_run l;
 
@@ -137,12 +137,12 @@ Suite *state_reboot_suite(void)
 	TCase *reboot = tcase_create("reboot");
 
 	tcase_add_checked_fixture(reboot, store_runs_start, store_runs_stop);
-	tcase_add_test(reboot, a_reboot_ends_what_only_local_clients_believed);
-	tcase_add_test(reboot, a_reboot_ends_nothing_that_another_host_may_believe);
-	tcase_add_test(reboot, a_reboot_that_took_the_file_with_it_ends_nothing_that_another_host_may_believe);
-	tcase_add_test(reboot, no_file_in_a_container_that_began_a_moment_ago_is_a_crash);
-	tcase_add_test(reboot, what_is_unknown_of_another_boot_was_promised_before_this_one);
-	tcase_add_test(reboot, other_hosts_may_believe_in_what_the_run_before_the_last_promised);
+	tcase_add_test(reboot, a_reboot_ends_promises_to_local_clients);
+	tcase_add_test(reboot, a_reboot_ends_no_promise_to_another_host);
+	tcase_add_test(reboot, a_reboot_that_took_the_file_with_it_ends_no_promise_to_another_host);
+	tcase_add_test(reboot, a_missing_file_in_a_container_that_has_just_begun_is_a_crash);
+	tcase_add_test(reboot, unknown_promises_of_another_boot_were_made_before_this_one);
+	tcase_add_test(reboot, promises_of_the_run_before_the_last_to_other_hosts_count);
 	suite_add_tcase(suite, reboot);
 	return suite;
 }

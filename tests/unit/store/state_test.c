@@ -79,7 +79,7 @@ START_TEST(a_promise_outlives_two_clean_ends)
 }
 END_TEST
 
-START_TEST(who_knows_the_value_of_a_kept_name_may_adopt_it_and_nobody_twice)
+START_TEST(a_kept_name_is_adopted_by_its_value_and_only_once)
 {
 	struct store_run first, second, third;
 	char value[sizeof(first.value)];
@@ -285,7 +285,7 @@ Suite *state_suite(void)
 	tcase_add_test(c, a_first_run_may_end_before_it_joined);
 	tcase_add_test(c, after_a_clean_end_names_are_refused_until_their_deadlines_and_all_others_granted);
 	tcase_add_test(c, a_promise_outlives_two_clean_ends);
-	tcase_add_test(c, who_knows_the_value_of_a_kept_name_may_adopt_it_and_nobody_twice);
+	tcase_add_test(c, a_kept_name_is_adopted_by_its_value_and_only_once);
 	tcase_add_test(c, after_a_crash_there_is_nothing_to_adopt);
 	tcase_add_test(c, many_names_come_back);
 	tcase_add_test(c, a_run_that_did_not_end_is_a_crash);
