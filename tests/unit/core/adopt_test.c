@@ -236,152 +236,13 @@ START_TEST(a_store_that_comes_later_is_taken_over_or_released)
 }
 END_TEST
 
-/* --- two daemons that know one value --- */
-
-START_TEST(the_previous_run_that_wakes_up_harms_nothing)
-{
-	unsigned how = (unsigned)_i % 3, nodes = sizes[_i / 3];
-
-	held_by_1(nodes, "");
-	cluster.daemon[0].stopped = true;
-	ck_assert_uint_eq(daemon_inherits(1, 0), 0);
-	session_opens(2, 1);
-	is_resumed(2);
-	passes((how ? 1 : 4) * SEC);
-	cluster.daemon[0].stopped = false;
-	wakes(0);
-	if (how == 0) {
-		hears(1, "! LOST name=a fence=* reason=evicted"); /* its renewal found another value */
-	} else {
-		says(1, how == 1 ? "UNLOCK a" : "QUIT");
-		hears(1, "OK*");
-		ck_assert_uint_ge(asked(CALL_RELEASE), nodes); /* which find nothing of that value */
-	}
-	passes(10 * SEC);
-	says(2, "CHECK a");
-	ck_assert_int_eq(number_in(hears(2, "OK name=a *"), "fence"), fence);
-	session_opens(3, 0);
-	says(3, "LOCK a");
-	hears(3, "BUSY name=a *");
-}
-END_TEST
-
-/*
- * Two runs on copies of one directory: a store that never had the key, and one that each of them has, deny it to both. Neither is to free what the previous run
- * told its client.
- */
-START_TEST(two_runs_that_take_a_lock_from_each_other_free_nothing)
-{
-	cluster_begin(3);
-	passes(2 * SEC);
-	falls(0);
-	s1 = says_hello(1, "grace=30s");
-	says(1, "LOCK a");
-	hears(1, "OK name=a *");
-	daemon_ends(0);
-	journal_is_copied(1, 0);
-	comes(0);
-	feels(2, MOOD_SILENT);
-	ck_assert_uint_eq(daemon_inherits(1, 1), 0);
-	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
-	feels(2, MOOD_WELL);
-	passes(100 * MSEC);
-	session_opens(3, 1);
-	says(3, "LOCK a wait=1m");
-	session_opens(4, 0);
-	says(4, "LOCK a wait=1m"); /* the cluster sees to it: see cluster_promises.c */
-	passes(9 * SEC);
-	hears_nothing(3);
-	hears_nothing(4);
-}
-END_TEST
-
-START_TEST(one_adoption_of_a_value_succeeds)
-{
-	held_by_1(3, "");
-	journal_is_compacted(0);
-	cluster.daemon[0].stopped = true;
-	ck_assert_uint_eq(daemon_inherits(1, 0), 0);
-	daemon_ends(0);
-	session_opens(2, 1);
-	is_resumed(2);
-	/* The journal is as before the adoption, as if another had copied it. */
-	journal_loses_tail(1, journal_length(1) - 2);
-	ck_assert_uint_eq(daemon_inherits(2, 1), 0);
-	session_opens(3, 2);
-	resumes(3, &s1);
-	hears(3, "OK session=* n=0");
-	hears(3, "! LOST name=a fence=* reason=evicted");
-	says(2, "CHECK a");
-	ck_assert_int_eq(number_in(hears(2, "OK name=a *"), "fence"), fence);
-}
-END_TEST
-
-START_TEST(a_third_run_adopts_from_the_second)
-{
-	held_by_1(3, "");
-	daemon_returns(0);
-	daemon_returns(0);
-	passes(15 * SEC);
-	daemon_returns(0);
-	is_resumed(2);
-}
-END_TEST
-
-/*
- * What sets a key runs late, when the votes of the others are over, and somebody else has had the lock: to the next run it must not look like a key that
- * stood there all the time. Of a, b, c only a renews it; c is asked for it late, by an ACQUIRE or a renewal that puts it back.
- */
-START_TEST(a_key_that_is_set_when_the_lock_may_be_over_is_no_proof_that_it_was_held)
-{
-	enum call_kind kind = _i ? CALL_ACQUIRE : CALL_EXTEND;
-	struct answer answer;
-	struct call late;
-
-	cluster_open(3);
-	cluster.conf.timeout_us = _i ? 2 * SEC : 500 * MSEC;
-	daemon_starts(0);
-	daemon_starts(1);
-	passes(2 * SEC);
-	session_opens(5, 1);
-	s1 = says_hello(1, "grace=30s");
-	if (_i)
-		feels(2, MOOD_SILENT);
-	says(1, "LOCK a ttl=1s");
-	fence = number_in(hears(1, "OK name=a *"), "fence");
-	refuses(1, "BUSY");
-	passes(400 * MSEC);
-	memory_remove(cluster.node[2].memory, SPAN("a"));
-	feels(2, MOOD_SILENT);
-	passes(280 * MSEC);
-	late = late_call(2, kind);
-	daemon_ends(0);
-	all_feel(MOOD_WELL);
-	passes(330 * MSEC);
-	says(5, "LOCK a ttl=1s");
-	ck_assert_int_gt(number_in(hears(5, "OK name=a *"), "fence"), fence);
-	passes(40 * MSEC);
-	says(5, "UNLOCK a");
-	hears(5, "OK *");
-	passes(40 * MSEC);
-	memory_call(cluster.node[2].memory, &late, cluster.now, &answer);
-	ck_assert_int_eq(answer.code, _i ? 'L' : 'M');
-	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
-	passes(20 * MSEC);
-	resumes(2, &s1);
-	hears(2, "OK session=* n=0*");
-	hears(2, "! LOST *");
-}
-END_TEST
-
 Suite *adopt_suite(void)
 {
 	Suite *suite = suite_create("adopt");
-	TCase *rounds = tcase_create("rounds"), *rivals = tcase_create("rivals");
+	TCase *rounds = tcase_create("rounds");
 
 	tcase_add_checked_fixture(rounds, NULL, cluster_close);
 	tcase_add_loop_test(rounds, a_held_lock_goes_on_with_its_fence_under_a_new_value, 0, 3);
-	tcase_add_loop_test(rivals, a_key_that_is_set_when_the_lock_may_be_over_is_no_proof_that_it_was_held, 0, 2);
 	tcase_add_test(rounds, a_key_that_lasts_longer_than_its_lease_is_released_however_late_that_comes);
 	tcase_add_test(rounds, counts_owners_and_terms_are_as_they_were);
 	tcase_add_test(rounds, an_adopted_lease_is_handed_to_nobody);
@@ -393,11 +254,5 @@ Suite *adopt_suite(void)
 	tcase_add_test(rounds, an_adoption_by_one_less_than_a_quorum_fails_and_ends_with_its_lease);
 	tcase_add_loop_test(rounds, a_store_that_comes_later_is_taken_over_or_released, 0, 2);
 	suite_add_tcase(suite, rounds);
-	tcase_add_checked_fixture(rivals, NULL, cluster_close);
-	tcase_add_loop_test(rivals, the_previous_run_that_wakes_up_harms_nothing, 0, 9);
-	tcase_add_test(rivals, two_runs_that_take_a_lock_from_each_other_free_nothing);
-	tcase_add_test(rivals, one_adoption_of_a_value_succeeds);
-	tcase_add_test(rivals, a_third_run_adopts_from_the_second);
-	suite_add_tcase(suite, rivals);
 	return suite;
 }

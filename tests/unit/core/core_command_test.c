@@ -143,92 +143,6 @@ START_TEST(a_lock_whose_session_speaks_http_is_free_at_its_deadline)
 }
 END_TEST
 
-START_TEST(a_tag_in_flight_cannot_be_used_again_until_it_is_answered)
-{
-	cluster_begin(1);
-	says(1, "LOCK a");
-	says(2, "@x LOCK a wait=1s");
-	says(2, "@x PING");
-	hears(2, "@x ERR TAGINUSE *");
-	hears_nothing(2);
-	passes(SEC);
-	hears(2, "@x TIMEOUT *");
-	says(2, "@x PING");
-	hears(2, "@x OK");
-	ignores(1);
-}
-END_TEST
-
-START_TEST(cancel_withdraws_a_waiting_request)
-{
-	cluster_begin(1);
-	says(1, "LOCK a");
-	says(2, "@x LOCK a wait=1m");
-	says(2, "CANCEL @x");
-	hears(2, "OK");
-	hears(2, "@x ERR CANCELLED *");
-	says(2, "CANCEL @x");
-	hears(2, "ERR NOTFOUND *");
-	says(1, "UNLOCK a");
-	ck_assert(!key_is_there(0, "a"));
-	ignores(1);
-}
-END_TEST
-
-START_TEST(cancel_of_a_granted_request_finds_nothing_and_the_grant_stands)
-{
-	cluster_begin(1);
-	says(1, "@x LOCK a wait=1m");
-	hears(1, "@x " GRANT);
-	says(1, "CANCEL @x");
-	hears(1, "ERR NOTFOUND *");
-	says(1, "CHECK a");
-	hears(1, "OK name=a *");
-}
-END_TEST
-
-START_TEST(cancel_while_the_stores_are_asked_leaves_nothing_behind)
-{
-	cluster_begin(3);
-	for (unsigned i = 0; i < 3; i++)
-		feels(i, MOOD_SILENT);
-	says(1, "@x LOCK a");
-	says(1, "CANCEL @x");
-	hears(1, "OK");
-	hears(1, "@x ERR CANCELLED *");
-	for (unsigned i = 0; i < 3; i++)
-		feels(i, MOOD_WELL);
-	hears_nothing(1);
-	for (unsigned i = 0; i < 3; i++)
-		ck_assert(!key_is_there(i, "a"));
-}
-END_TEST
-
-START_TEST(another_session_cannot_cancel)
-{
-	cluster_begin(1);
-	says(1, "LOCK a");
-	says(2, "@x LOCK a wait=1m");
-	says(3, "CANCEL @x");
-	hears(3, "ERR NOTFOUND *");
-	hears_nothing(2);
-	ignores(1);
-}
-END_TEST
-
-START_TEST(the_next_waiter_with_another_ttl_gets_a_lease_of_its_own_after_a_cancel)
-{
-	cluster_begin(1);
-	feels(0, MOOD_SILENT);
-	says(1, "@x LOCK a wait=1m ttl=5s");
-	says(2, "LOCK a wait=1m ttl=20s");
-	says(1, "CANCEL @x");
-	feels(0, MOOD_WELL);
-	hears(2, "OK name=a fence=* valid_ms=19797 ttl_ms=20000 count=1");
-	ignores(1);
-}
-END_TEST
-
 START_TEST(bounds_are_named)
 {
 	cluster_begin(1);
@@ -371,7 +285,7 @@ END_TEST
 Suite *core_command_suite(void)
 {
 	Suite *suite = suite_create("core_command");
-	TCase *talk = tcase_create("talk"), *tags = tcase_create("tags"), *bounds = tcase_create("bounds"),
+	TCase *talk = tcase_create("talk"), *bounds = tcase_create("bounds"),
 	      *losses = tcase_create("losses");
 
 	tcase_add_checked_fixture(talk, NULL, cluster_close);
@@ -385,14 +299,6 @@ Suite *core_command_suite(void)
 	tcase_add_test(talk, a_lock_whose_session_speaks_http_is_free_at_its_deadline);
 	tcase_add_test(talk, names_are_any_bytes_and_come_back_as_they_can_be_sent);
 	suite_add_tcase(suite, talk);
-	tcase_add_checked_fixture(tags, NULL, cluster_close);
-	tcase_add_test(tags, a_tag_in_flight_cannot_be_used_again_until_it_is_answered);
-	tcase_add_test(tags, cancel_withdraws_a_waiting_request);
-	tcase_add_test(tags, cancel_of_a_granted_request_finds_nothing_and_the_grant_stands);
-	tcase_add_test(tags, cancel_while_the_stores_are_asked_leaves_nothing_behind);
-	tcase_add_test(tags, another_session_cannot_cancel);
-	tcase_add_test(tags, the_next_waiter_with_another_ttl_gets_a_lease_of_its_own_after_a_cancel);
-	suite_add_tcase(suite, tags);
 	tcase_add_checked_fixture(bounds, NULL, cluster_close);
 	tcase_add_test(bounds, bounds_are_named);
 	tcase_add_test(bounds, a_session_holds_no_more_locks_than_its_limit);

@@ -315,73 +315,10 @@ START_TEST(an_owner_holds_a_lock_so_often_and_no_more)
 }
 END_TEST
 
-/* --- damage --- */
-
-START_TEST(a_damaged_record_makes_the_whole_journal_worthless)
-{
-	unsigned refused;
-
-	held_by_1();
-	says(1, "LOCK b");
-	ignores(1);
-	journal_is_damaged(0, (unsigned)_i);
-	daemon_ends(0);
-	refused = daemon_inherits(0, 0);
-	ck_assert_uint_eq(refused, journal_length(0) - (unsigned)_i);
-	resumes(2, &s1);
-	hears(2, "ERR NOTFOUND *");
-	/* Nothing was done to the keys: somebody may believe in them. */
-	ck_assert(key_is_there(0, "a"));
-	ck_assert_int_eq(figure(0, METRIC_SESSIONS_DETACHED), 0);
-}
-END_TEST
-
-/* It could not be written down again. */
-START_TEST(an_impossible_secret_makes_the_whole_journal_worthless)
-{
-	static const char odd[] = {'\0', 'G', ' ', 'A'};
-
-	held_by_1();
-	journal_says(0, 0, 1 + 1 + 8 + 2 + 5, odd[_i]); /* version, kind, number, length, and into the secret */
-	daemon_ends(0);
-	ck_assert_uint_eq(daemon_inherits(0, 0), journal_length(0));
-	journal_is_compacted(0);
-	ck_assert_uint_eq(journal_length(0), 0);
-}
-END_TEST
-
-START_TEST(a_journal_without_its_end_restores_what_is_there)
-{
-	held_by_1();
-	says(1, "LOCK b");
-	ignores(1);
-	journal_loses_tail(0, 1);
-	daemon_returns(0);
-	resumes(2, &s1);
-	hears(2, ROW_A);
-	hears(2, "OK session=* n=1");
-}
-END_TEST
-
-START_TEST(records_come_first_or_not_at_all)
-{
-	struct event late = {.kind = EVENT_RESTORE, .now = {1000 * SEC}, .journal = {.record = SPAN("")}};
-
-	held_by_1();
-	late.now = cluster.now;
-	ck_assert_int_eq(service_step(cluster.daemon[0].service, &late, &cluster.daemon[0].effects), -EINVAL);
-	late.kind = EVENT_RESTORED;
-	ck_assert_int_eq(service_step(cluster.daemon[0].service, &late, &cluster.daemon[0].effects), -EINVAL);
-	effects_reset(&cluster.daemon[0].effects);
-	says(1, "CHECK a");
-	hears(1, "OK name=a *");
-}
-END_TEST
-
 Suite *restore_suite(void)
 {
 	Suite *suite = suite_create("restore");
-	TCase *records = tcase_create("records"), *damage = tcase_create("damage");
+	TCase *records = tcase_create("records");
 
 	tcase_add_checked_fixture(records, NULL, cluster_close);
 	tcase_add_test(records, sessions_without_grace_leave_no_record);
@@ -400,11 +337,5 @@ Suite *restore_suite(void)
 	tcase_add_test(records, an_owner_holds_a_lock_so_often_and_no_more);
 	tcase_add_loop_test(records, a_grace_beyond_the_new_limit_is_cut_and_can_be_written_down, 0, 2);
 	suite_add_tcase(suite, records);
-	tcase_add_checked_fixture(damage, NULL, cluster_close);
-	tcase_add_loop_test(damage, a_damaged_record_makes_the_whole_journal_worthless, 0, 3);
-	tcase_add_loop_test(damage, an_impossible_secret_makes_the_whole_journal_worthless, 0, 4);
-	tcase_add_test(damage, a_journal_without_its_end_restores_what_is_there);
-	tcase_add_test(damage, records_come_first_or_not_at_all);
-	suite_add_tcase(suite, damage);
 	return suite;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/service.c: the order of a step, stopping, a long stop, events about nobody, determinism. */
+/* daemon/core/service.c: the order of a step, stopping, events about nobody, determinism. */
 #include "tests/fixture/cluster_part.h"
 
 #include <check.h>
@@ -47,100 +47,6 @@ START_TEST(an_event_about_no_store_or_no_call_is_refused)
 	ck_assert_int_eq(told((struct event){.kind = EVENT_ANSWER, .answer = {.call = 0, .node = 0}}), -EINVAL);
 	ck_assert_int_eq(told((struct event){.kind = EVENT_ANSWER, .answer = {.call = UINT64_C(1) << 63, .node = 0}}), -EINVAL);
 	ck_assert_int_eq(told((struct event){.kind = EVENT_LINE, .session = {.id = UINT64_MAX}}), -EINVAL);
-}
-END_TEST
-
-START_TEST(after_a_long_stop_a_loss_is_told_before_any_answer)
-{
-	static const char *const request[] = {"CHECK a", "UNLOCK a", "EXTEND a", "LOCK a"};
-
-	cluster_begin(3);
-	says(1, "LOCK a");
-	hears(1, GRANT);
-	jumps(20 * SEC);
-	says(1, "%s", request[_i]);
-	hears(1, "! LOST name=a fence=* reason=quorum");
-	if (_i < 3)
-		hears(1, "ERR LOST *");
-	else
-		ck_assert_int_lt(number_in(hears(1, GRANT), "valid_ms"), 9898);
-}
-END_TEST
-
-START_TEST(after_a_long_stop_an_answer_that_lay_in_a_socket_is_no_vote)
-{
-	cluster_begin(3);
-	for (unsigned i = 0; i < 3; i++)
-		feels(i, MOOD_TARDY);
-	says(1, "LOCK a wait=1m");
-	jumps(20 * SEC);
-	for (unsigned i = 0; i < 3; i++)
-		serves(i, 1);
-	hears_nothing(1);
-	for (unsigned i = 0; i < 3; i++)
-		feels(i, MOOD_WELL);
-	passes(2 * SEC);
-	hears(1, "OK name=a fence=* valid_ms=98* ttl_ms=10000 count=1");
-}
-END_TEST
-
-START_TEST(after_a_long_stop_a_renewal_that_lay_in_a_socket_does_not_save_the_lease)
-{
-	cluster_begin(3);
-	passes(2 * SEC);
-	says(1, "LOCK a");
-	hears(1, GRANT);
-	for (unsigned i = 0; i < 3; i++)
-		feels(i, MOOD_TARDY);
-	says(1, "EXTEND a");
-	jumps(20 * SEC);
-	feels(0, MOOD_WELL);
-	hears(1, "! LOST name=a *");
-	hears(1, "ERR LOST *");
-	feels(1, MOOD_WELL);
-	feels(2, MOOD_WELL);
-	hears_nothing(1);
-}
-END_TEST
-
-START_TEST(after_a_long_stop_another_daemon_may_hold_what_this_one_held)
-{
-	cluster_begin(3);
-	daemon_starts(1);
-	passes(2 * SEC);
-	session_opens(2, 1);
-	says(1, "LOCK a");
-	hears(1, GRANT);
-	cluster.daemon[0].stopped = true;
-	passes(4 * SEC);
-	says(2, "LOCK a wait=1m");
-	hears_nothing(2);
-	passes(10 * SEC);
-	hears(2, GRANT);
-	cluster.daemon[0].stopped = false;
-	says(1, "CHECK a");
-	hears(1, "! LOST *");
-	hears(1, "ERR LOST *");
-	runs();
-	says(2, "CHECK a");
-	hears(2, "OK name=a *");
-}
-END_TEST
-
-START_TEST(a_client_that_spoke_in_time_is_not_blamed_for_the_daemons_own_stop)
-{
-	cluster_begin(3);
-	says(1, "HELLO 1 heartbeat=2s");
-	hears(1, "OK *");
-	says(1, "LOCK a");
-	hears(1, GRANT);
-	jumps(5 * SEC);
-	says(1, "CHECK a");
-	hears(1, "OK name=a fence=* valid_ms=* count=1");
-	ck_assert(!hung_up(1));
-	passes(3 * SEC);
-	hears(1, "! LOST name=a fence=* reason=idle");
-	ck_assert(hung_up(1));
 }
 END_TEST
 
@@ -376,20 +282,13 @@ END_TEST
 Suite *service_suite(void)
 {
 	Suite *suite = suite_create("service");
-	TCase *step = tcase_create("step"), *stop = tcase_create("stop"), *state = tcase_create("state");
+	TCase *step = tcase_create("step"), *state = tcase_create("state");
 
 	tcase_add_checked_fixture(step, NULL, cluster_close);
 	tcase_add_test(step, an_event_about_nobody_is_refused);
 	tcase_add_test(step, an_event_about_no_store_or_no_call_is_refused);
 	tcase_add_test(step, the_same_events_have_the_same_effects);
 	suite_add_tcase(suite, step);
-	tcase_add_checked_fixture(stop, NULL, cluster_close);
-	tcase_add_loop_test(stop, after_a_long_stop_a_loss_is_told_before_any_answer, 0, 4);
-	tcase_add_test(stop, after_a_long_stop_an_answer_that_lay_in_a_socket_is_no_vote);
-	tcase_add_test(stop, after_a_long_stop_a_renewal_that_lay_in_a_socket_does_not_save_the_lease);
-	tcase_add_test(stop, after_a_long_stop_another_daemon_may_hold_what_this_one_held);
-	tcase_add_test(stop, a_client_that_spoke_in_time_is_not_blamed_for_the_daemons_own_stop);
-	suite_add_tcase(suite, stop);
 	tcase_add_checked_fixture(state, NULL, cluster_close);
 	tcase_add_test(state, stopping_tells_those_who_wait_hangs_up_and_deletes_nothing);
 	tcase_add_test(state, a_request_behind_one_that_a_stop_refuses_is_answered);

@@ -1,65 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/store/memory.c and keyspace.c: what the differential test cannot see from outside Redis. */
-#include "daemon/store/memory.h"
+#include "tests/fixture/joined_memory.h"
 
-#include <check.h>
 #include <malloc.h>
-#include <stdio.h>
-
-#define EPOCH  INT64_C(1700000000000000)
-#define MARKER SPAN("j|cfg")
-#define MINE   SPAN("d1:7:00ff")
-#define THEIRS SPAN("d2:8:11ee")
-
-static struct memory *memory;
-static struct instant now;
-static struct answer answer;
-
-static void store_start(void)
-{
-	const struct memory_conf conf = {.seed = {1, 2}, .epoch_us = EPOCH, .skew_us = 60 * SEC, .run_id = "run"};
-
-	memory = memory_new(&conf);
-	now = (struct instant){5 * SEC};
-}
-
-static void store_stop(void)
-{
-	memory_free(memory);
-}
-
-static char call(struct call c)
-{
-	memory_call(memory, &c, now, &answer);
-	return answer.code;
-}
-
-static char join(struct span from, struct span to)
-{
-	return call((struct call){.kind = CALL_JOIN, .marker = from, .new_marker = to});
-}
-
-static void joined_start(void)
-{
-	store_start();
-	ck_assert_int_eq(join(SPAN(""), MARKER), 'J');
-}
-
-static char acquire(struct span name, struct span value, int64_t px)
-{
-	return call((struct call){.kind = CALL_ACQUIRE, .name = name, .value = value, .marker = MARKER, .px_ms = px});
-}
-
-static char extend(struct span name, struct span value, struct span new_value, int64_t px)
-{
-	return call((struct call){
-		.kind = CALL_EXTEND, .name = name, .value = value, .new_value = new_value, .marker = MARKER, .px_ms = px});
-}
-
-static char release(struct span name, struct span value)
-{
-	return call((struct call){.kind = CALL_RELEASE, .name = name, .value = value});
-}
 
 START_TEST(a_join_lifts_the_fence_above_what_was_seen_elsewhere)
 {
@@ -308,77 +251,6 @@ START_TEST(a_probe_tells_a_healthy_master)
 }
 END_TEST
 
-/* --- memory follows what is held --------------------------------------------------------------------------------------- */
-
-static struct span numbered(char *out, unsigned n)
-{
-	return (struct span){out, (size_t)sprintf(out, "name/%u", n)};
-}
-
-START_TEST(keys_that_are_over_are_given_back_by_the_calls_of_others)
-{
-	unsigned i, most = 0;
-	char name[32];
-
-	for (i = 0; i < 100000; i++) {
-		now.us += 100;
-		ck_assert_int_eq(acquire(numbered(name, i), MINE, 10), 'G');
-		if (memory_count(memory) > most)
-			most = (unsigned)memory_count(memory);
-	}
-	ck_assert_uint_le(most, 11 * MSEC / 100 + 11);
-	now.us += SEC;
-	for (i = 0; i < most; i++)
-		call((struct call){.kind = CALL_PROBE});
-	ck_assert_uint_eq(memory_count(memory), 0);
-}
-END_TEST
-
-START_TEST(of_many_keys_that_end_together_each_is_over_at_once)
-{
-	unsigned i;
-	char name[32];
-
-	for (i = 0; i < 1000; i++)
-		ck_assert_int_eq(acquire(numbered(name, i), MINE, 10), 'G');
-	now.us += SEC;
-	for (i = 1000; i-- > 0;)
-		ck_assert_int_eq(acquire(numbered(name, i), THEIRS, 10), 'G');
-}
-END_TEST
-
-START_TEST(a_hundred_thousand_names_are_found_again)
-{
-	unsigned i;
-	char name[32];
-
-	for (i = 0; i < 100000; i++)
-		ck_assert_int_eq(acquire(numbered(name, i), MINE, 30000), 'G');
-	ck_assert_uint_eq(memory_count(memory), 100000);
-	for (i = 0; i < 100000; i++)
-		ck_assert_int_eq(release(numbered(name, i), MINE), 'R');
-	ck_assert_uint_eq(memory_count(memory), 0);
-}
-END_TEST
-
-START_TEST(a_steady_load_allocates_nothing)
-{
-	size_t before = 0;
-	unsigned i;
-	char name[32];
-
-	for (i = 0; i < 110000; i++) {
-		if (i == 10000)
-			before = mallinfo2().uordblks;
-		now.us += 10;
-		ck_assert_int_eq(acquire(numbered(name, i), MINE, 30000), 'G');
-		ck_assert_int_eq(extend((struct span){name, strlen(name)}, MINE, MINE, 30000), 'E');
-		ck_assert_int_eq(release((struct span){name, strlen(name)}, MINE), 'R');
-	}
-	ck_assert_uint_eq(mallinfo2().uordblks, before);
-}
-END_TEST
-
 Suite *memory_suite(void)
 {
 	Suite *s = suite_create("memory");
@@ -403,10 +275,6 @@ Suite *memory_suite(void)
 	tcase_add_test(c, the_fence_is_never_lowered);
 	tcase_add_test(c, a_key_of_another_type_is_told_as_such);
 	tcase_add_test(c, a_probe_tells_a_healthy_master);
-	tcase_add_test(c, keys_that_are_over_are_given_back_by_the_calls_of_others);
-	tcase_add_test(c, of_many_keys_that_end_together_each_is_over_at_once);
-	tcase_add_test(c, a_hundred_thousand_names_are_found_again);
-	tcase_add_test(c, a_steady_load_allocates_nothing);
 	suite_add_tcase(s, c);
 	return s;
 }
