@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs the suites of suites.def, or those named on the command line, each in a process of its own and twice as many at a time as there are
- * processors, since the long ones mostly wait. Prints what they said and what failed, and then "N passed, N failed". With CK_FORK=no all is done here, for a debugger.
+ * Runs the suites of suites.def, or those named on the command line, each in a process of its own and twice as many at a time as there are processors, since
+ * the long ones mostly wait. Prints what they said and what failed, and then "N passed, N failed". With CK_FORK=no all is done here, for a debugger.
  *
  * A suite in real time that fails beside others runs three times more, alone, and passes only if it passes each time; it is called unsteady then, below what
  * was wrong. That excuses bounds on time alone: neither a suite in which something crashed, nor one in simulated time, nor more than UNSTEADY_MOST.

@@ -39,7 +39,7 @@ START_TEST(two_of_three_are_enough_and_the_third_counts_when_it_comes)
 	says(1, "LOCK a");
 	hears(1, GRANT);
 	feels(2, MOOD_WELL);
-	/* Its vote is worth as much as the others': with one of them down the lease lasts as long. */
+	/* Its vote is worth as much as those of the others. With one of them down the lease lasts as long. */
 	falls(0);
 	says(1, "CHECK a");
 	hears(1, "OK name=a fence=* valid_ms=9897 count=1");
@@ -92,7 +92,7 @@ START_TEST(an_acquire_that_arrives_too_late_does_nothing)
 	says(1, "LOCK a");
 	passes(80 * MSEC);
 	hears(1, "ERR QUORUM *");
-	/* What was told to carry it out beyond the timeout, by the store's own clock, declines. */
+	/* A store declines a call that its own clock shows to be older than the timeout. */
 	serves(1, 1);
 	ck_assert(!key_is_there(1, "a"));
 	feels(1, MOOD_WELL);
@@ -140,7 +140,7 @@ START_TEST(a_grant_with_too_little_validity_is_released_and_tried_again)
 }
 END_TEST
 
-/* Stores that take longer than half of the lease: to ask again at once would be to ask without end. */
+/* These stores take longer than half of the lease. To ask again at once would be to ask without end. */
 START_TEST(a_pause_follows_a_grant_that_came_too_late)
 {
 	cluster_open(3);

@@ -21,7 +21,7 @@ START_TEST(unlocks_that_are_waited_for_come_a_window_at_a_time)
 }
 END_TEST
 
-/* The time for its answer begins with its turn. */
+/* The time for its answer begins when it is admitted. */
 START_TEST(an_unlock_that_waits_for_admission_is_not_refused_meanwhile)
 {
 	begins_with_window(1, 1);
@@ -103,7 +103,7 @@ START_TEST(stores_that_come_back_together_renew_before_they_have_heard_all_that_
 }
 END_TEST
 
-/* While there was no quorum they had no turn: now that there is one, they come before who asks. */
+/* Without a quorum no release was admitted. Once there is a quorum, releases come before new requests. */
 START_TEST(a_store_that_hung_hears_of_a_release_before_it_is_asked_for_that_name_again)
 {
 	begins_with_window(1, 2);
@@ -143,7 +143,7 @@ START_TEST(a_crowd_that_stops_waiting_withdraws_its_tickets_a_window_at_a_time)
 }
 END_TEST
 
-/* What is left of a lease of one second would have ended long before all the others are kept. */
+/* A lease of one second would end long before all the others are renewed. */
 START_TEST(a_key_with_a_lock_delay_is_admitted_before_renewals)
 {
 	begins_with_a_crowd_that_is_due();
@@ -179,7 +179,7 @@ START_TEST(a_lock_delay_that_could_not_be_set_is_logged)
 }
 END_TEST
 
-/* The key stands that long whether the stores hear of it or not. */
+/* The keys stand for that long anyway. */
 START_TEST(a_lock_delay_that_the_keys_have_anyway_is_not_logged_as_lost)
 {
 	cluster_open(3);
@@ -222,7 +222,7 @@ START_TEST(a_daemon_that_stops_sends_the_calls_that_wait_for_admission)
 }
 END_TEST
 
-/* One that was too busy to be told is asked again a little later: at the end there is no later. */
+/* A busy store is asked again a little later. When the daemon stops there is no later. */
 START_TEST(a_daemon_that_stops_sends_the_releases_that_a_busy_store_has_missed)
 {
 	struct event stop = {.kind = EVENT_STOP};
@@ -240,7 +240,7 @@ START_TEST(a_daemon_that_stops_sends_the_releases_that_a_busy_store_has_missed)
 }
 END_TEST
 
-/* Else others would wait behind it until its tickets end by themselves. */
+/* Otherwise others would wait behind it until its tickets expire. */
 START_TEST(a_daemon_that_stops_withdraws_all_tickets)
 {
 	struct event stop = {.kind = EVENT_STOP};
@@ -270,7 +270,7 @@ START_TEST(a_daemon_that_stops_withdraws_all_tickets)
 }
 END_TEST
 
-/* 150 ms for one question each: a release that three stores refuse is repeated once, not once for each of them. */
+/* 150 ms for one call each. A release that three stores refuse is repeated once, not once for each of them. */
 START_TEST(releases_that_several_stores_refuse_are_repeated_no_later_for_that)
 {
 	const unsigned crowd = 3000;

@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-/* The renewal that was late does not answer it: its own turn does. */
+/* The late renewal does not answer the EXTEND. Its own round does. */
 START_TEST(an_extend_that_waits_for_admission_is_answered_by_its_own_round_and_not_by_a_late_renewal)
 {
 	begins_with_window(1, 1);
@@ -24,7 +24,7 @@ START_TEST(an_extend_that_waits_for_admission_is_answered_by_its_own_round_and_n
 }
 END_TEST
 
-/* Long leases that are extended over and over would make it the 121st. */
+/* If EXTENDs of long leases came first, it would be the 121st. */
 START_TEST(a_short_lease_is_kept_before_long_ones_that_came_first)
 {
 	begins_with_window(1, 1);

@@ -115,7 +115,7 @@ START_TEST(requests_that_wait_for_admission_are_answered_in_time_while_no_store_
 	says(4, "LOCK x");
 	says(5, "LOCK y");
 	says(6, "LOCK z");
-	passes(40 * MSEC); /* the renewals are due, and have no turn */
+	passes(40 * MSEC); /* the renewals are due, and none is admitted */
 	hears_nothing(1);
 	passes(110 * MSEC);
 	for (unsigned k = 1; k <= 2; k++)
@@ -131,7 +131,7 @@ START_TEST(requests_that_wait_for_admission_are_answered_in_time_while_no_store_
 }
 END_TEST
 
-/* It said one word after a silence: what was under way then has expired, and no round's time is left to end. */
+/* The store answered once after a silence. The calls that were under way have expired, and no round is left whose time could end. */
 START_TEST(a_silent_store_with_a_full_window_is_noticed_although_no_round_is_under_way)
 {
 	begins_with_window(1, 1);
@@ -238,7 +238,7 @@ START_TEST(new_requests_have_every_other_turn_until_half_of_a_lease_is_over)
 }
 END_TEST
 
-/* The key has expired before its release had a turn. */
+/* The key expires before its release is admitted. */
 START_TEST(a_release_that_waits_for_admission_ends_when_its_key_expires)
 {
 	begins_with_a_crowd_that_is_due();
@@ -268,7 +268,7 @@ START_TEST(a_moments_stop_of_the_stores_is_waited_out)
 	passes(3330 * MSEC);
 	feels(1, MOOD_SILENT);
 	feels(2, MOOD_SILENT);
-	passes(10 * MSEC); /* all are due, and one has its turn */
+	passes(10 * MSEC); /* all are due, and one is admitted */
 	passes(70 * MSEC);
 	for (unsigned i = 1; i <= 2; i++)
 		feels(i, MOOD_WELL);
@@ -280,7 +280,7 @@ START_TEST(a_moments_stop_of_the_stores_is_waited_out)
 }
 END_TEST
 
-/* Nothing is tried while there is no quorum to try it with: the word that it is back starts them all. */
+/* No renewal is tried without a quorum. When the quorum is back, all of them start. */
 START_TEST(an_outage_costs_each_lease_one_missed_renewal)
 {
 	begins_with_window(3, 4);
@@ -360,7 +360,7 @@ START_TEST(of_many_renewals_that_are_due_at_once_the_stores_are_asked_a_part_at_
 		ck_assert_uint_ge(waiting_at(0), 4);
 		ck_assert_uint_le(waiting_at(0), 4 + 1); /* and a probe */
 		if (round == 2)
-			goes(3, GONE_HANGUP); /* of those that wait for their turn, one may end meanwhile */
+			goes(3, GONE_HANGUP); /* one of those that wait for admission may end meanwhile */
 		all_feel(MOOD_WELL);
 	}
 	ck_assert_int_eq(figure(0, METRIC_RENEWALS), 5 * MANY);

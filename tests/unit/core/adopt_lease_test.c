@@ -27,7 +27,7 @@ START_TEST(the_rest_of_a_lease_without_renewal_is_adopted)
 }
 END_TEST
 
-/* It ends when it was said to end: the time that the stores took to grant it is not added. */
+/* It ends when its holder was told. The time that the stores took to grant it is not added. */
 START_TEST(the_rest_of_a_lease_without_renewal_is_no_longer_because_the_stores_granted_it_late)
 {
 	int64_t valid;
@@ -61,7 +61,7 @@ START_TEST(an_extend_is_known_to_the_next_run)
 }
 END_TEST
 
-/* EXTEND is answered ERR, then the stores turn out to have done it: what CHECK tells of it holds for the next run as well. */
+/* EXTEND is answered ERR, but the stores have carried it out. What CHECK then tells also binds the next run. */
 START_TEST(an_extend_that_seemed_to_fail_is_known_to_the_next_run)
 {
 	cluster_begin(3);
@@ -99,7 +99,7 @@ START_TEST(a_lease_without_renewal_that_is_over_is_lost)
 }
 END_TEST
 
-/* No store shortens a key: where it was not asked since, it stands for longer than the record says. */
+/* No store shortens a key. Where it was not asked since, the key stands for longer than the record says. */
 START_TEST(a_lock_that_was_extended_to_a_shorter_lease_is_released_where_the_longer_one_stands)
 {
 	held_by_1(3, "ttl=10s");
@@ -119,7 +119,7 @@ START_TEST(a_lock_that_was_extended_to_a_shorter_lease_is_released_where_the_lon
 }
 END_TEST
 
-/* The first of the votes is old when the adoption is decided: the deadline is that of the old one. */
+/* One vote is old when the adoption is decided, so the deadline is that of the old vote. */
 START_TEST(a_lock_that_is_adopted_by_old_votes_is_renewed_before_they_end)
 {
 	held_by_1(3, "");
@@ -149,7 +149,7 @@ START_TEST(a_lock_that_is_adopted_by_old_votes_is_renewed_before_they_end)
 }
 END_TEST
 
-/* Too little is left to be worth an adoption; but the client may believe until D, so nobody else gets it before. */
+/* Too little of the lease is left for an adoption. But its client may trust it until D, so nobody else gets it before. */
 START_TEST(a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet)
 {
 	held_by_1(sizes[_i], "renew=no ttl=8s");
@@ -168,7 +168,7 @@ START_TEST(a_lease_without_renewal_that_is_almost_over_is_nobody_elses_yet)
 }
 END_TEST
 
-/* The client may not come back to be told less: what it was told by the previous run stands. */
+/* The client may never come back to hear of less, so what the previous run told it stays true. */
 START_TEST(an_adoption_does_not_shorten_the_validity_that_was_told)
 {
 	held_by_1(sizes[_i], "renew=no ttl=8s");
@@ -181,7 +181,7 @@ START_TEST(an_adoption_does_not_shorten_the_validity_that_was_told)
 }
 END_TEST
 
-/* As the memory store does, which has no marker that would tell of the lease before: nothing is promised for longer than a next crash is waited for. */
+/* As the memory store does: no marker tells of the longer lease before. So nothing is promised for longer than the daemon waits after its next crash. */
 static void comes_back_with_a_shorter_max_lease(void)
 {
 	daemon_ends(0);
@@ -212,7 +212,7 @@ START_TEST(a_grant_beyond_the_new_max_lease_is_renewed_for_max_lease_only)
 }
 END_TEST
 
-/* Likewise: what stands after the end of a hold is not there for longer than a next crash is waited for. */
+/* Likewise a lock delay is no longer than the daemon waits after its next crash. */
 START_TEST(a_lock_delay_beyond_the_new_limit_is_cut)
 {
 	cluster_open(1);
@@ -239,7 +239,7 @@ START_TEST(a_lock_delay_beyond_the_new_limit_is_cut)
 }
 END_TEST
 
-/* Nobody comes back: its client may believe in what the previous run told it. */
+/* The client does not come back. It may trust what the previous run told it. */
 START_TEST(a_validity_beyond_the_new_max_lease_is_kept_to_its_end)
 {
 	held_by_1(1, _i == 0 ? "ttl=25s" : "ttl=25s renew=no");
@@ -254,7 +254,7 @@ START_TEST(a_validity_beyond_the_new_max_lease_is_kept_to_its_end)
 }
 END_TEST
 
-/* The run in between has renewed it at the shorter ttl, and its snapshot says so: what was told before stands all the same. */
+/* The run in between has renewed it with the shorter ttl, and its snapshot says so. What the first run told stays true all the same. */
 START_TEST(a_validity_beyond_the_new_max_lease_is_kept_over_a_second_restart)
 {
 	held_by_1(1, "ttl=25s");
@@ -273,7 +273,7 @@ START_TEST(a_validity_beyond_the_new_max_lease_is_kept_over_a_second_restart)
 }
 END_TEST
 
-/* Without a quorum nothing is known but its end: that is told before it comes, as of any other. */
+/* Without a quorum only the end of the lease is known. Its loss is told before that, as for any lease. */
 START_TEST(a_lease_without_renewal_that_no_quorum_confirms_is_LOST_before_it_ends)
 {
 	int64_t left;
@@ -293,7 +293,7 @@ START_TEST(a_lease_without_renewal_that_no_quorum_confirms_is_LOST_before_it_end
 }
 END_TEST
 
-/* It ends by itself, when its holder was told, and not sooner. */
+/* It ends when its holder was told, and not sooner. */
 START_TEST(the_rest_of_a_lease_without_renewal_is_not_cut_by_a_shorter_max_lease)
 {
 	held_by_1(1, "ttl=25s renew=no");

@@ -56,7 +56,7 @@ END_TEST
 
 /* --- RESUME while the adoption is under way --- */
 
-/* The daemon is back, and what it asks for the adoption is carried out by nobody yet. */
+/* The daemon is back, and no store has carried out its adoption yet. */
 static void daemon_is_back(void)
 {
 	daemon_ends(0);
@@ -71,7 +71,7 @@ static void adoption_is_under_way(void)
 	daemon_is_back();
 }
 
-/* And the stores do nothing of what the daemon asks of them first. */
+/* The stores carry out none of the daemon's first calls. */
 static void all_come_and_lose_it(void)
 {
 	all_feel(MOOD_SILENT);
@@ -105,7 +105,7 @@ START_TEST(resume_waits_for_the_adoption)
 }
 END_TEST
 
-/* Also when the session gave its grace up meanwhile, and is to end with its input. */
+/* Also when the session has given up its grace meanwhile, and ends with its input. */
 START_TEST(resume_is_answered_before_a_half_closed_session_ends)
 {
 	adoption_is_under_way();
@@ -158,7 +158,7 @@ START_TEST(a_resume_that_waits_is_answered_when_the_daemon_stops)
 }
 END_TEST
 
-/* What was granted behind RESUME is this connection's: its loss is told at once. */
+/* A lock that was granted behind RESUME belongs to this connection: its loss is told at once. */
 START_TEST(a_loss_of_what_was_granted_meanwhile_is_told_before_the_answer)
 {
 	adoption_is_under_way();
@@ -178,7 +178,7 @@ START_TEST(a_loss_of_what_was_granted_meanwhile_is_told_before_the_answer)
 }
 END_TEST
 
-/* One and the same answer ends the adoption and shows that the clock was set forward on which the vote for b was counted. */
+/* The same answer ends the adoption and shows that the clock was set forward by which the vote for b was counted. */
 START_TEST(a_lock_that_the_last_answer_of_a_store_takes_away_is_no_row)
 {
 	adoption_is_under_way();
@@ -201,7 +201,7 @@ START_TEST(a_lock_that_the_last_answer_of_a_store_takes_away_is_no_row)
 }
 END_TEST
 
-/* The same of RESUME without a tag: what was sent behind it is served once all that ended its wait has been told. */
+/* The same with RESUME without a tag: a request behind it is served after everything that ended its wait was told. */
 START_TEST(a_lock_that_the_last_answer_of_a_store_takes_away_is_LOST_before_the_next_request_is_served)
 {
 	adoption_is_under_way();
@@ -226,7 +226,7 @@ START_TEST(a_lock_that_the_last_answer_of_a_store_takes_away_is_LOST_before_the_
 }
 END_TEST
 
-/* A name that was lost meanwhile is taken anew behind RESUME: the loss comes before the grant. */
+/* The session locks a lost name again behind RESUME. The loss is told before the grant. */
 START_TEST(a_loss_is_told_before_its_name_is_taken_anew)
 {
 	fence = held_with_grace(3, "grace=30s", "", &s1);
@@ -328,7 +328,7 @@ START_TEST(a_lock_of_the_same_owner_meanwhile_is_reentrant_when_it_is_adopted)
 }
 END_TEST
 
-/* No quorum, no decision: who asks without waiting is told so, and not only when the lease must have expired. */
+/* Without a quorum there is no decision. A LOCK without wait= hears so, and does not wait until the lease must have expired. */
 START_TEST(a_lock_of_the_same_owner_that_does_not_wait_is_answered_meanwhile)
 {
 	adoption_is_under_way();

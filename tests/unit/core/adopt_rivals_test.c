@@ -49,8 +49,8 @@ START_TEST(the_previous_run_that_wakes_up_harms_nothing)
 END_TEST
 
 /*
- * Two runs on copies of one directory: a store that never had the key, and one that each of them has, deny it to both. Neither is to free what the previous run
- * told its client.
+ * Two runs on copies of one directory. A store that never had the key, and one store that each of them has, deny it to both. Neither may release what the
+ * previous run told its client.
  */
 START_TEST(two_runs_that_take_a_lock_from_each_other_free_nothing)
 {

@@ -43,7 +43,7 @@ START_TEST(a_held_lock_goes_on_with_its_fence_under_a_new_value)
 }
 END_TEST
 
-/* A shorter lease was asked for before the crash: no store lets the key end sooner for that, and only the stores know. */
+/* A shorter lease was asked for before the crash. No store lets the key end sooner for it, so only the stores know its end. */
 START_TEST(a_key_that_lasts_longer_than_its_lease_is_released_however_late_that_comes)
 {
 	held_by_1(1, "ttl=9s");
@@ -147,7 +147,7 @@ START_TEST(fewer_than_a_quorum_is_a_loss_and_both_values_are_released)
 }
 END_TEST
 
-/* The daemon is back, its stores are joined, and what it asks them for the adoption waits there. */
+/* The daemon is back, its stores are joined, and its calls for the adoption wait there. */
 static void adoption_waits(void)
 {
 	held_by_1(3, "");
@@ -194,7 +194,7 @@ START_TEST(late_answers_count_when_they_come)
 }
 END_TEST
 
-/* Who has it instead may be another run of the same daemon: nothing is freed as long as the client may believe. */
+/* Another run of the same daemon may have it instead, so nothing is released as long as the client may trust its lock. */
 START_TEST(an_adoption_by_one_less_than_a_quorum_fails_and_ends_with_its_lease)
 {
 	held_by_1(3, "");
@@ -212,7 +212,7 @@ START_TEST(an_adoption_by_one_less_than_a_quorum_fails_and_ends_with_its_lease)
 }
 END_TEST
 
-/* A store that was not there for the adoption has the old value: it is renewed to the new one, or released. */
+/* A store that was away during the adoption has the old value. The daemon renews it to the new value, or releases it. */
 START_TEST(a_store_that_comes_later_is_taken_over_or_released)
 {
 	held_by_1(3, "");

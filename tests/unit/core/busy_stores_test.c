@@ -61,7 +61,7 @@ START_TEST(a_leading_node_is_asked_when_it_has_room)
 }
 END_TEST
 
-/* A vote is missing, and that of the store that was left out decides: who does not wait hears it, as one that is slow. */
+/* One vote is missing, and the store that was left out decides. A LOCK without wait= waits for it, as for a slow store. */
 START_TEST(a_lock_without_wait_hears_the_busy_store_that_decides)
 {
 	begins_with_window(3, 4);
@@ -76,7 +76,7 @@ START_TEST(a_lock_without_wait_hears_the_busy_store_that_decides)
 }
 END_TEST
 
-/* It has not been told yet that the last holder is done, and would only refuse. */
+/* The store has not heard yet that the last holder released the lock, and would only refuse. */
 START_TEST(a_busy_store_that_still_has_a_value_of_ours_is_not_asked_for_the_next)
 {
 	unsigned asked;
@@ -149,7 +149,7 @@ START_TEST(a_store_that_was_asked_behind_the_leading_node_and_hangs_counts_as_sl
 }
 END_TEST
 
-/* --- all that, at random --- */
+/* --- all of it at random --- */
 
 #define SESSIONS 8
 #define STORMS   27

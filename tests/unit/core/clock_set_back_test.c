@@ -47,7 +47,7 @@ START_TEST(a_name_that_its_holder_releases_is_free_at_once)
 }
 END_TEST
 
-/* Also where the lease was renewed since: no key ends sooner than before, but what is left behind is set anew. */
+/* Also where the lease was renewed since. No key ends sooner than before, but a lock delay is set anew. */
 START_TEST(a_lock_delay_that_begins_after_it_lasts_no_longer)
 {
 	two_daemons(sizes[_i]);
@@ -77,7 +77,7 @@ START_TEST(a_grant_after_it_lasts_no_longer)
 }
 END_TEST
 
-/* Nobody is there who knows better. */
+/* No daemon is left that knows better. */
 START_TEST(the_locks_of_a_daemon_that_dies_last_longer_by_the_step_back)
 {
 	two_daemons(sizes[_i]);

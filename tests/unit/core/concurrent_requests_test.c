@@ -21,7 +21,7 @@ static void a_shorter_lease_waits_behind_a_renewal(void)
 	says(1, "@2 EXTEND a ttl=%ums", ASKED_MS);
 }
 
-/* The round that answers the EXTEND lowers the votes: what is told before would be taken back then. */
+/* The round that answers the EXTEND lowers the votes. A longer validity that was told before would be taken back then. */
 START_TEST(check_tells_no_more_than_the_shorter_lease_that_was_asked_for)
 {
 	a_shorter_lease_waits_behind_a_renewal();
@@ -61,7 +61,7 @@ START_TEST(resume_tells_no_more_than_the_shorter_lease_that_was_asked_for)
 }
 END_TEST
 
-/* Only a minority could be asked for the shorter lease: the deadline is that of the longer one. */
+/* Only a minority could be asked for the shorter lease, so the deadline is that of the longer one. */
 START_TEST(a_waiter_that_is_handed_a_lease_hears_no_more_than_its_renewals_ask_for)
 {
 	cluster_begin(3);
@@ -88,7 +88,7 @@ START_TEST(a_waiter_that_is_handed_a_lease_hears_no_more_than_its_renewals_ask_f
 }
 END_TEST
 
-/* EXTEND was answered ERR, and then its votes came: the clock of a client may be as much slower as it can be in the longer lease. */
+/* EXTEND was answered ERR, and then its votes came. The clock of the client may be slower by as much as the longer lease allows. */
 START_TEST(a_longer_lease_that_came_late_is_believed_in_by_a_slow_clock)
 {
 	int64_t valid_us;
@@ -115,7 +115,7 @@ START_TEST(a_longer_lease_that_came_late_is_believed_in_by_a_slow_clock)
 }
 END_TEST
 
-/* Of what its owner may have from the previous run the adoption decides, but not for longer than stores that are busy are waited for. */
+/* The adoption decides whether the owner still has the lock. The request waits for it no longer than for busy stores. */
 START_TEST(a_lock_without_wait_has_a_second_in_all_while_the_lock_of_its_owner_is_adopted)
 {
 	cluster_open(3);
@@ -139,7 +139,10 @@ START_TEST(a_lock_without_wait_has_a_second_in_all_while_the_lock_of_its_owner_i
 }
 END_TEST
 
-/* Another daemon has the lock by then: what the session still believes keeps the name for long, which is no matter of who does not wait. */
+/*
+ * Another daemon has the lock by then. The name stays blocked for as long as the session may trust its old grant, but a LOCK without wait= does not wait for
+ * that.
+ */
 START_TEST(a_lock_without_wait_is_answered_when_the_adoption_of_its_owners_lock_fails)
 {
 	cluster_begin(3);

@@ -18,7 +18,7 @@ static void held_at_0(const char *grace)
 	hears(1, "OK name=a *");
 }
 
-/* Daemon 1 on a copy of what daemon 0 has in its journal now. */
+/* Daemon 1 starts on a copy of the present journal of daemon 0. */
 static void copy_runs(void)
 {
 	journal_is_compacted(0);
@@ -53,8 +53,9 @@ static void held_while_store_1_is_away(void)
 }
 
 /*
- * Store 2 has the key and is late for the copy. Daemon 0 finds the copy's value at store 0, and store 1 never had a vote: its lease is gone. What store 2 has of it
- * is all that keeps others out until the copy is heard there, while the client is away. [0]: it returns to the copy. [1]: the copy ends, and nobody returns.
+ * Store 2 has the key and is late for the copy. Daemon 0 finds the copy's value at store 0, and store 1 never had a vote: its lease is gone. What store 2
+ * has of it is all that keeps others out until the copy is heard there, while the client is away. [0]: it returns to the copy. [1]: the copy ends, and
+ * nobody returns.
  */
 START_TEST(a_renewal_that_meets_the_value_of_a_copy_frees_nothing_that_a_client_may_believe_in)
 {
@@ -107,7 +108,7 @@ START_TEST(a_copy_that_wakes_up_when_its_locks_are_long_over_frees_none_of_them)
 }
 END_TEST
 
-/* The copy knows what its client was told before. Daemon 0 told it more, until the copy took the lock to itself. */
+/* The copy knows what the client was told before. Daemon 0 told it more, until the copy took over the lock. */
 START_TEST(a_copy_that_nobody_returns_to_keeps_what_daemon_0_told_later)
 {
 	cluster_begin(3);
@@ -129,7 +130,7 @@ START_TEST(a_copy_that_nobody_returns_to_keeps_what_daemon_0_told_later)
 }
 END_TEST
 
-/* It replaced the value at one store, and no more were heard in time. Daemon 0 told its client of that vote shortly before. */
+/* The copy replaced the value at one store, and no other answered in time. Shortly before, daemon 0 told its client a validity that counts that vote. */
 START_TEST(a_copy_that_cannot_adopt_leaves_what_it_has_put_in_place)
 {
 	held_while_store_1_is_away();
@@ -150,7 +151,7 @@ START_TEST(a_copy_that_cannot_adopt_leaves_what_it_has_put_in_place)
 }
 END_TEST
 
-/* What it asked for was carried out late, and daemon 0 renewed the lease before. The copy's own ends sooner. */
+/* The calls of the copy were carried out late, after daemon 0 had renewed the lease. The copy's own lease ends sooner. */
 START_TEST(a_copy_that_loses_what_it_adopted_late_keeps_what_daemon_0_told_before)
 {
 	cluster_begin(3);

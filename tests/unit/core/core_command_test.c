@@ -126,7 +126,7 @@ START_TEST(http_is_answered_once_and_closed)
 }
 END_TEST
 
-/* Its client may be alive, and believe until then. */
+/* Its client may be alive, and trust the lock until then. */
 START_TEST(a_lock_whose_session_speaks_http_is_free_at_its_deadline)
 {
 	cluster_begin(1);

@@ -23,7 +23,7 @@ START_TEST(two_sessions_that_wait_for_each_other_are_a_deadlock)
 	says(2, "LOCK a wait=1m");
 	ck_assert_str_eq(hears(2, "ERR DEADLOCK *"), "ERR DEADLOCK cycle=a<-b<-a");
 	hears_nothing(1);
-	/* The victim keeps what it has, and the other goes on when it lets go. */
+	/* The victim keeps its lock, and the other goes on when the victim releases it. */
 	says(2, "UNLOCK b");
 	hears(2, "OK name=b count=0");
 	hears(1, "OK name=b *");
@@ -126,7 +126,7 @@ START_TEST(a_waiter_ahead_in_the_queue_is_waited_for_too)
 	hears(3, "OK *");
 	says(3, "@w LOCK a wait=1m");
 	hears_nothing(3);
-	/* 2 would wait for c, whose holder waits behind it: nobody would go on once 1 lets go. */
+	/* 2 would wait for c, whose holder waits behind 2: nobody could go on once 1 releases a. */
 	says(2, "@v LOCK c wait=1m");
 	hears(2, "@v ERR DEADLOCK cycle=c<-a<-c");
 }

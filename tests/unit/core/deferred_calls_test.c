@@ -47,7 +47,7 @@ START_TEST(a_store_that_missed_a_release_is_asked_again_once_the_key_has_expired
 }
 END_TEST
 
-/* It is asked for a renewal in between, and told of a later release: the earlier value stands there all the same. */
+/* In between the store is asked for a renewal and hears of a later release. The earlier value stands there all the same. */
 START_TEST(a_store_that_missed_a_release_is_not_asked_although_it_hears_of_a_later_one)
 {
 	unsigned asked_there;
@@ -76,7 +76,7 @@ START_TEST(a_store_that_missed_a_release_is_not_asked_although_it_hears_of_a_lat
 }
 END_TEST
 
-/* More than the others can decide without: nobody is left to be asked but those. */
+/* So many stores are busy that the others cannot decide without them. */
 START_TEST(stores_that_missed_two_releases_hear_of_them_right_before_they_are_asked)
 {
 	unsigned told[3];
@@ -126,7 +126,7 @@ START_TEST(a_store_that_missed_a_release_hears_of_it_when_another_has_gone_and_i
 }
 END_TEST
 
-/* Of an adopted lock: what a previous run sent and is carried out late must find nothing to take the place of. */
+/* The lock was adopted. A late call of a previous run must find no value that it could replace. */
 START_TEST(prior_values_are_released_together_with_the_present_one_even_if_that_waits)
 {
 	struct cluster_daemon *d = &cluster.daemon[0];

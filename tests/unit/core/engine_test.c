@@ -12,7 +12,7 @@ static void held_by_1(unsigned nodes)
 	hears(1, GRANT);
 }
 
-/* --- the line --- */
+/* --- waiters --- */
 
 START_TEST(a_lock_without_wait_hears_who_holds_it_and_for_how_long)
 {
@@ -297,7 +297,7 @@ START_TEST(three_daemons_that_split_the_votes_all_try_again)
 		for (unsigned i = 0; i < 3; i++)
 			if (i != d)
 				serves_daemon(d, i, 1);
-	/* Each has one vote and sees two holders: none of them holds it. */
+	/* Each daemon has one vote and sees two others with one each. None of them holds the lock. */
 	for (unsigned k = 1; k < 4; k++)
 		hears_nothing(k);
 	for (unsigned i = 0; i < 3; i++)

@@ -28,7 +28,7 @@ START_TEST(a_key_that_a_quorum_lost_is_evicted_although_each_store_takes_it_back
 	hears_nothing(1);
 	says(1, "UNLOCK a");
 	hears(1, "ERR LOST *");
-	/* What was put back is taken away again, once nobody can believe in it. */
+	/* A key that was put back is removed again, once nobody can trust the lock. */
 	passes(10 * SEC);
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert(!key_is_there(i, "a"));
@@ -103,7 +103,7 @@ START_TEST(a_store_that_took_the_key_back_is_no_loss_when_another_goes_down_late
 	passes(3340 * MSEC);
 	ck_assert_int_eq(figure(0, METRIC_REASSERTIONS), 1);
 	falls(2);
-	/* The last vote of the one that is down ends while the others refuse: nothing is known that was not known before. */
+	/* The last vote of the store that is down ends while the others refuse. That shows nothing new. */
 	passes(3340 * MSEC);
 	refuses(0, "OOM");
 	passes(5 * SEC);
@@ -123,7 +123,7 @@ START_TEST(a_key_that_expired_while_the_question_was_on_its_way_was_not_lost)
 	passes(9 * SEC);
 	ck_assert(!key_is_there(0, "a"));
 	feels(0, MOOD_WELL);
-	/* So another may lose it: two of three have always had it. */
+	/* So another store may lose it: two of three have always had the key. */
 	memory_remove(cluster.node[1].memory, SPAN("a"));
 	passes(5 * SEC);
 	ck_assert(key_is_there(0, "a"));

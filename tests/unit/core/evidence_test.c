@@ -22,7 +22,7 @@ START_TEST(a_fence_that_fell_back_is_proof_of_lost_memory)
 }
 END_TEST
 
-/* The host of a store is set back to a snapshot, twice: the second time to before the marker of the quarantine that the first time had begun. */
+/* The host of a store is set back to a snapshot, twice. The second snapshot is older than the marker of the quarantine that the first one caused. */
 START_TEST(a_marker_that_a_quarantine_has_replaced_is_never_trusted_again)
 {
 	char marker[MARKER_MAX];
@@ -46,7 +46,7 @@ START_TEST(a_marker_that_a_quarantine_has_replaced_is_never_trusted_again)
 }
 END_TEST
 
-/* It was a replica when that was seen, and could not be marked; once it is a master again another daemon sees to its quarantine. */
+/* It was a replica when the loss was seen, and could not be marked. Once it is a master again, another daemon quarantines it. */
 START_TEST(evidence_against_a_marker_ends_with_the_marker_that_replaces_it)
 {
 	char marker[MARKER_MAX];
@@ -69,7 +69,7 @@ START_TEST(evidence_against_a_marker_ends_with_the_marker_that_replaces_it)
 }
 END_TEST
 
-/* The marker of a quarantine that is long over stands there again: its time counts from now. */
+/* The marker of a quarantine that ended long ago stands there again. Its time counts from now. */
 START_TEST(a_quarantine_that_was_over_begins_anew_when_its_marker_comes_back)
 {
 	char marker[MARKER_MAX];
@@ -117,7 +117,7 @@ START_TEST(tokens_grow_when_clocks_are_set_back_and_a_store_forgets)
 }
 END_TEST
 
-/* What the fence was in another run of the server is no evidence: its marker, which names the run, tells of its memory. */
+/* The fence of another run of the server is no evidence. Its marker names the run, and shows whether its memory was lost. */
 START_TEST(a_fence_of_another_run_is_no_evidence)
 {
 	char former[sizeof(cluster.node[0].run_id)], marker[MARKER_MAX], *run;
@@ -171,7 +171,7 @@ START_TEST(a_call_before_a_new_marker_is_read_carries_the_one_that_was_verified)
 }
 END_TEST
 
-/* It had granted while it was joined, and the others reserved other tokens; its data is all there. */
+/* It had granted while it was joined, and the others had reserved other tokens. Its data is all there. */
 START_TEST(the_second_round_has_no_vote_of_a_store_whose_quarantine_has_begun)
 {
 	char marker[MARKER_MAX];
@@ -243,7 +243,7 @@ START_TEST(a_clock_that_jumps_ahead_quarantines_its_store_and_lowers_its_votes)
 	passes(SEC);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: its clock jumped ahead: keys may have expired early");
 	falls(1);
-	/* One vote is gone, one has to do without renewal: the lease ends when its own vote does. */
+	/* One vote is gone, and another is not renewed, so the lease ends when that vote does. */
 	passes(9 * SEC);
 	hears(1, "! RISK name=a *");
 	hears(1, "! LOST name=a *");

@@ -71,7 +71,7 @@ START_TEST(an_extend_without_a_quorum_says_so_and_the_lease_goes_on)
 }
 END_TEST
 
-/* What is not a LOCK is no failure of one: the figure is what an objective is measured by. */
+/* Only a LOCK counts as a failed LOCK: operators measure their objective by this figure. */
 START_TEST(only_a_lock_without_a_quorum_counts_as_a_failure)
 {
 	const char *line;

@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-/* Of store 0 the fence is ahead, so that its base is not the others'. */
+/* The fence of store 0 is ahead, so its base differs from those of the others. */
 static void cluster_with_fence_ahead(unsigned nodes, int64_t ahead)
 {
 	cluster_begin(nodes);
@@ -43,7 +43,7 @@ START_TEST(when_bases_differ_the_largest_is_raised_at_those_that_granted_and_now
 }
 END_TEST
 
-/* Meanwhile nobody else could have it, though two others of the three are well. */
+/* Meanwhile nobody else could have the lock, although two other stores are well. */
 START_TEST(a_second_round_does_not_wait_for_a_store_that_hangs_since_it_granted)
 {
 	cluster_open(3);
@@ -211,7 +211,7 @@ START_TEST(a_proposal_between_the_limits_of_two_clocks_stops_no_grant)
 }
 END_TEST
 
-/* The fence of one store alone stands beyond its clock: it is not spread while two others can do without. */
+/* The fence of one store stands beyond its clock. It is not spread as long as two others suffice. */
 START_TEST(a_fence_far_ahead_is_not_spread_where_a_quorum_grants_less)
 {
 	int64_t far;
@@ -237,8 +237,8 @@ START_TEST(a_fence_far_ahead_is_not_spread_where_a_quorum_grants_less)
 END_TEST
 
 /*
- * It is within the limit of its own clock, which is ahead by less than what is tolerated, and beyond that of the others. This host's clock is ahead of them all:
- * its proposals make no bases equal.
+ * It is within the limit of its own clock, which is ahead by less than what is tolerated, and beyond that of the others. This host's clock is ahead of them
+ * all: its proposals make no bases equal.
  */
 START_TEST(a_fence_between_the_limits_of_two_clocks_stops_no_grant)
 {
@@ -262,7 +262,7 @@ START_TEST(a_fence_between_the_limits_of_two_clocks_stops_no_grant)
 }
 END_TEST
 
-/* All clocks were set back. The store that was away when the lock was granted shares in keeping it: another may go then. */
+/* All clocks were set back. The store that was away when the lock was granted takes part in its renewals, so another store may fail then. */
 START_TEST(a_store_that_was_away_accepts_a_grant_beyond_its_clock)
 {
 	cluster_begin(3);
@@ -284,7 +284,7 @@ START_TEST(a_store_that_was_away_accepts_a_grant_beyond_its_clock)
 }
 END_TEST
 
-/* It was away when others were granted, so its base was not that of the token. */
+/* The store was away during other grants, so its base differed from that of the token. */
 START_TEST(a_grant_beyond_all_clocks_is_adopted_by_a_store_with_a_smaller_fence)
 {
 	struct secret s;
@@ -311,7 +311,7 @@ START_TEST(a_grant_beyond_all_clocks_is_adopted_by_a_store_with_a_smaller_fence)
 }
 END_TEST
 
-/* No clock tells such a moment: nobody but redlockd may write fences, and what somebody else wrote stays where it is. */
+/* No clock shows such a moment. Only redlockd may write fences, and a foreign one stays where it is. */
 START_TEST(a_fence_beyond_all_clocks_is_not_spread)
 {
 	cluster_begin(3);
@@ -325,7 +325,10 @@ START_TEST(a_fence_beyond_all_clocks_is_not_spread)
 }
 END_TEST
 
-/* Whatever a store shows that is not ours, or that none of us wrote: tokens that are proposed beyond all clocks make no bases equal, and cost a second round each. */
+/*
+ * Whatever a store shows that is not ours, or that none of us wrote: tokens that are proposed beyond all clocks make no bases equal, and cost a second round
+ * each.
+ */
 START_TEST(a_fence_that_is_not_ours_is_not_proposed)
 {
 	cluster_open(3);

@@ -18,7 +18,7 @@ static void begins(unsigned most)
 	flow_begin(&flow, most);
 }
 
-/* So many calls are sent together, and answered together. */
+/* Sends so many calls together, and answers them together. */
 static void are_answered(unsigned calls, int64_t took_us, bool executed)
 {
 	struct instant sent = now;
@@ -78,7 +78,7 @@ END_TEST
 
 START_TEST(the_window_never_closes)
 {
-	/* A few calls may take long, as long as they take no longer than they may: then one at a time is what a store always gets. */
+	/* A few calls may take long, up to the timeout. A store always gets at least one call at a time. */
 	begins(0);
 	are_answered(1, ALONE_US, true);
 	for (int i = 0; i < 100; i++) {
@@ -107,7 +107,7 @@ START_TEST(a_long_round_trip_is_not_taken_for_a_queue)
 	for (int i = 0; i < 200; i++)
 		are_answered(flow.window, 30 * MSEC, true);
 	ck_assert_uint_ge(flow.window, 256);
-	/* The way has become longer: what nothing waits behind says so. */
+	/* The network has become slower: a call that nothing waits behind shows that. */
 	for (int i = 0; i < 20; i++)
 		are_answered(1, 45 * MSEC, true);
 	for (int i = 0; i < 200; i++)

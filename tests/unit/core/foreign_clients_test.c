@@ -12,7 +12,7 @@ static void stores_are_polled(void)
 	passes(2 * SEC);
 }
 
-/* Whoever polls finds the name free, for so long as it is left alone, and not for longer. */
+/* A client that polls finds the name free for as long as the daemon leaves it alone, and not for longer. */
 static void is_left_alone(void)
 {
 	for (unsigned i = 0; i < 3; i++)
@@ -46,7 +46,7 @@ START_TEST(a_foreign_name_is_left_alone_however_its_last_holder_ends)
 }
 END_TEST
 
-/* Each finds the other in line, and no lease has a token for the next: they take turns by rounds, behind which nobody else comes. */
+/* Each finds the other in the queue, and no lease has a token for the next. They take turns by rounds of their own. */
 START_TEST(two_sessions_that_take_turns_leave_a_foreign_name_alone_as_well)
 {
 	unsigned has = 1, free = 0;

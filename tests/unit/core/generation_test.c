@@ -71,7 +71,7 @@ START_TEST(a_restart_in_between_knows_the_larger_max_lease_from_the_new_markers)
 	restarts_blank(0);
 	daemon_starts(1);
 	nobody_is_joined_before(QUARANTINE_US, 3);
-	/* By then its promises had ended, and the markers name it no more. */
+	/* By then the promises of the larger max_lease had ended, and the markers no longer name it. */
 	daemon_ends(1);
 	restarts_blank(1);
 	daemon_starts(1);
@@ -223,7 +223,7 @@ START_TEST(new_servers_that_joined_alone_do_not_vouch_for_the_end_of_the_old_set
 	ignores(1);
 	passes(QUARANTINE_US + 2 * SEC);
 	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 4);
-	/* What has lost its marker since is no reason to wait for the old set again. */
+	/* A server that has lost its marker since is no reason to wait for the old set again. */
 	for (unsigned i = 0; i < 2; i++) {
 		falls(i);
 		node_is_born(i);

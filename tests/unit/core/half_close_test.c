@@ -140,7 +140,7 @@ START_TEST(a_hang_up_after_a_half_close_ends_it_all_the_same)
 }
 END_TEST
 
-/* --- the end of input is known of, and lines stand before it --- */
+/* --- the end of input is known, and lines before it are not read yet --- */
 
 START_TEST(a_half_closed_session_waits_for_no_holder_and_is_read_to_the_end)
 {
@@ -189,7 +189,7 @@ START_TEST(a_round_under_way_is_finished_for_a_half_closed_session)
 }
 END_TEST
 
-/* Its end of input is not read, since the lines before that wait: nothing else would let it leave. */
+/* Its end of input is not read, because the lines before it wait. The daemon hangs up after its last answer. */
 START_TEST(a_half_closed_session_behind_a_wait_ends_when_its_last_tagged_request_is_answered)
 {
 	struct secret s;

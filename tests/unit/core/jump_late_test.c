@@ -5,7 +5,7 @@
 
 #include <check.h>
 
-/* A command that comes late is refused, and so is one after a jump that is no shorter than a command may take. Tokens are moments of now: no second round. */
+/* A late command is refused, and so is one after a jump that is as long as the timeout. Tokens are moments of now, so there is no second round. */
 static void patient_daemons_start(void)
 {
 	cluster_open(3);
@@ -74,7 +74,7 @@ START_TEST(a_key_that_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote)
 }
 END_TEST
 
-/* It was this host that stood still: who asked first afterwards is served all the same. */
+/* This host stood still. The first request afterwards is served all the same. */
 START_TEST(the_first_request_after_a_stop_is_granted)
 {
 	patient_daemons_start();
@@ -88,7 +88,7 @@ START_TEST(the_first_request_after_a_stop_is_granted)
 }
 END_TEST
 
-/* --- answers of before a jump that come after it was known --- */
+/* --- answers from before a jump that arrive after it is known --- */
 
 START_TEST(a_store_that_is_slow_when_others_show_a_stop_is_not_marked)
 {
@@ -112,7 +112,7 @@ START_TEST(a_store_that_is_slow_when_others_show_a_stop_is_not_marked)
 }
 END_TEST
 
-/* What it was asked for before, it carried out while we stood still. */
+/* The store carried out its earlier calls while this host stood still. */
 START_TEST(a_store_that_shows_a_part_of_a_stop_and_then_the_rest_is_not_marked)
 {
 	int64_t own = _i ? 300 * MSEC : 0;
@@ -140,7 +140,7 @@ START_TEST(a_store_that_shows_a_part_of_a_stop_and_then_the_rest_is_not_marked)
 }
 END_TEST
 
-/* Each of two connections keeps its order, and the answers of one come behind those of the other. */
+/* Each of two connections keeps its order, but the answers of one come after those of the other. */
 START_TEST(an_older_answer_on_another_connection_does_not_undo_a_stop)
 {
 	struct core core = {.conf = {.nodes = 3, .timeout_us = 50 * MSEC}};
@@ -174,7 +174,7 @@ START_TEST(an_older_answer_on_another_connection_does_not_undo_a_stop)
 }
 END_TEST
 
-/* The answer to what was asked before a stop of this daemon alone may be of any moment of that: it does not outdate what tells more. */
+/* A call from before a stop of this daemon may have been carried out at any moment of the stop. Its answer does not replace a look that shows more. */
 START_TEST(a_clock_that_was_set_back_during_a_stop_is_seen_to_be_set_right)
 {
 	struct core core = {.conf = {.nodes = 3, .timeout_us = 50 * MSEC}};

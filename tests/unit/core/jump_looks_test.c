@@ -21,14 +21,14 @@ static struct members *clocks_of(unsigned nodes, struct effects *effects)
 	return &ms;
 }
 
-/* An answer that was on its way for so long tells that the clock of that store is so far ahead of ours. */
+/* An answer that took so long shows a clock of the store that is so far ahead of ours. */
 static void answers(struct members *ms, unsigned node, int64_t at_us, int64_t took_us, int64_t ahead_us)
 {
 	ms->core->now = (struct instant){at_us};
 	jump_note(ms, &ms->node[node], at_us - took_us / 2 + ahead_us, (struct instant){at_us - took_us});
 }
 
-/* Two looks at each, by which their clocks are known before and at the first second. */
+/* Two looks at each store: its clock is known before the first second, and at it. */
 static void all_answer(struct members *ms)
 {
 	for (int64_t at = 0; at <= SEC; at += SEC)

@@ -12,7 +12,7 @@
 #define TIMEOUT_US (500 * MSEC)
 #define SLOW_US    (450 * MSEC) /* an answer in time */
 
-/* It has answered just now, and late. */
+/* The store has answered just now, and late. */
 static void clock_is_known_roughly(void)
 {
 	cluster_begin(3);
@@ -52,7 +52,7 @@ START_TEST(an_acquire_that_is_late_by_two_connections_leaves_no_key)
 }
 END_TEST
 
-/* Over another connection to it, which stood as long. */
+/* Over another connection to the store, which is as old. */
 START_TEST(an_acquire_that_is_late_where_others_were_answered_in_time_since_leaves_no_key)
 {
 	struct call late;

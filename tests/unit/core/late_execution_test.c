@@ -75,7 +75,7 @@ START_TEST(a_renewal_that_arrives_after_the_release_leaves_no_key)
 }
 END_TEST
 
-/* A renewal has found the key of another there meanwhile. */
+/* Meanwhile a renewal has found the key of another there. */
 START_TEST(an_acquire_that_arrives_where_a_renewal_was_refused_leaves_no_key)
 {
 	cluster_begin(3);
@@ -140,7 +140,7 @@ START_TEST(an_acquire_that_arrives_after_its_lock_delay_leaves_no_key)
 }
 END_TEST
 
-/* The store had too much to do to be told, and was told over the next connection. */
+/* The store was too busy for the release, and got it over the next connection. */
 START_TEST(an_acquire_that_arrives_after_a_release_that_was_put_off_leaves_no_key)
 {
 	begins_with_window(3, 4);
@@ -159,7 +159,7 @@ START_TEST(an_acquire_that_arrives_after_a_release_that_was_put_off_leaves_no_ke
 }
 END_TEST
 
-/* What one store may yet bring, for seconds where its clock is known but roughly, does not keep another from being asked again. */
+/* A late call may still arrive at one store, for seconds if its clock is known only roughly. That does not keep another store from being asked again. */
 START_TEST(a_store_that_refused_is_asked_again_while_late_calls_are_awaited_at_another)
 {
 	held_after_lock(3, "LOCK a ttl=10s");
@@ -181,7 +181,7 @@ START_TEST(a_store_that_refused_is_asked_again_while_late_calls_are_awaited_at_a
 }
 END_TEST
 
-/* --- a store that hangs: a renewal comes to it just before the key would have ended, and the release behind it never --- */
+/* --- a store that hangs: a renewal reaches it just before the key would end, and the release behind it never does --- */
 
 static void is_renewed_late(void)
 {
@@ -238,7 +238,7 @@ START_TEST(a_store_that_never_comes_back_is_given_up)
 }
 END_TEST
 
-/* --- joins: one that comes late may find a store that has forgotten its locks since, and says that it has not --- */
+/* --- joins: a late join may find a store that has lost its locks since, and would hide that --- */
 
 START_TEST(a_join_of_a_first_start_that_arrives_after_a_flush_joins_nothing)
 {
@@ -330,7 +330,7 @@ START_TEST(a_call_of_a_previous_run_leaves_no_key_when_it_arrives_after_the_rele
 }
 END_TEST
 
-/* The store had neither value when it was asked for both. What the previous run sent comes behind that, and the release when no more of it can come. */
+/* The store had neither value when it was asked for both. The calls of the previous run come after that, and the release comes when no more of them can. */
 START_TEST(a_call_of_a_previous_run_leaves_no_key_when_it_arrives_after_the_adoption)
 {
 	struct answer answer;

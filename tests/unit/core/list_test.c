@@ -140,7 +140,7 @@ START_TEST(a_lock_that_is_held_all_the_while_is_listed_once_and_a_listed_lock_is
 }
 END_TEST
 
-/* At every moment once: the whole page is freed. */
+/* Once at each moment of the list: the whole page is released. */
 START_TEST(a_page_of_which_nothing_is_left_is_not_the_last)
 {
 	for (unsigned slices = 0;; slices++) {
@@ -175,7 +175,7 @@ static void one_is_about_to_be_lost(void)
 	holds(1, 1, 40);
 }
 
-/* When it is left alone no more, and only the loss is remembered: milliseconds after it was taken. */
+/* How many milliseconds after its grant the key is no longer left alone, and only the loss is remembered. */
 static unsigned lost_after(void)
 {
 	unsigned ms = 0;
@@ -193,7 +193,7 @@ static unsigned lost_after(void)
 	return ms;
 }
 
-/* At every moment once. */
+/* Once at each moment of the list. */
 START_TEST(a_lock_that_is_lost_during_the_list_is_not_listed)
 {
 	unsigned lost = lost_after();

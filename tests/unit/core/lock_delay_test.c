@@ -119,7 +119,7 @@ START_TEST(a_loss_with_a_delay_refuses_the_name_no_longer_than_that)
 }
 END_TEST
 
-/* It was cut off as the session dropped, and is told when the key has but half of the delay to live. */
+/* The store was cut off when the session ended, and hears of the delay when the key has only half of it left. */
 START_TEST(a_store_that_hears_of_a_delay_late_does_not_begin_it_anew)
 {
 	cluster_open(3);

@@ -93,7 +93,7 @@ START_TEST(a_key_is_not_put_back_once_the_others_are_known_to_be_no_quorum)
 	loses(2, 1);
 	hears(1, "! RISK *");
 	hears(1, "ERR QUORUM *");
-	/* b's vote stands, since what is unknown changes nothing; but were it put back, a and c would have to hold without it. */
+	/* The vote of b stands, because an unknown answer changes nothing. But if the key were put back, a and c would have to hold without it. */
 	passes(510 * MSEC);
 	ck_assert(!cluster.node[1].last[CALL_EXTEND].call.create);
 	feels(1, MOOD_WELL);

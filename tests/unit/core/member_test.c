@@ -199,7 +199,7 @@ START_TEST(two_daemons_do_not_open_a_store_that_lost_its_memory_twice)
 	daemon_starts(1);
 	is_flushed(0);
 	passes(2 * SEC);
-	/* For the second daemon it was blank both times: only the value tells one loss from the other. */
+	/* For the second daemon the store was blank both times. Only the value of the marker tells one loss from the other. */
 	passes(QUARANTINE_US - 3 * SEC);
 	ck_assert_int_eq(marker_of(0)[0], 'q');
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED) + figure(1, METRIC_NODES_JOINED), 0);

@@ -72,7 +72,7 @@ START_TEST(an_acquire_asks_for_lease_and_delay_and_votes_for_the_lease_alone)
 }
 END_TEST
 
-/* What a slow answer told of the clock is vague: it may be in time by the one bound of it, and too late for the lease by the other. */
+/* A slow answer shows the clock only roughly. By one bound the call is in time, by the other it is too late for the lease. */
 START_TEST(an_acquire_never_runs_when_the_lease_may_be_over_without_it)
 {
 	struct op *op = op_new(&ops, OP_ACQUIRE, lock);

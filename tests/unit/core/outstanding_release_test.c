@@ -95,7 +95,7 @@ START_TEST(sync_tells_that_the_lock_had_been_gone_from_a_majority)
 }
 END_TEST
 
-/* The connections break when the keys are gone already: what is told again finds nothing. */
+/* The connections break when the keys are gone already, so the repeated releases find nothing. */
 START_TEST(sync_is_no_loss_when_an_unanswered_release_removed_the_keys)
 {
 	held_after_lock(3, "LOCK a");
@@ -115,7 +115,7 @@ START_TEST(sync_is_no_loss_when_an_unanswered_release_removed_the_keys)
 }
 END_TEST
 
-/* Another daemon has begun a quarantine there: that says nothing of the key. */
+/* Another daemon has begun a quarantine there. That says nothing about the key. */
 START_TEST(sync_is_no_loss_when_stores_are_in_quarantine)
 {
 	held_after_lock(3, "LOCK a");

@@ -11,7 +11,7 @@ static struct secret s1;
 static int64_t fence;
 static const unsigned sizes[] = {1, 3, 5};
 
-/* Held, and its daemon is no more. */
+/* The lock is held, and its daemon has crashed. */
 static void held_and_left(unsigned nodes, const char *fields)
 {
 	cluster_begin(nodes);
@@ -22,7 +22,7 @@ static void held_and_left(unsigned nodes, const char *fields)
 	daemon_ends(0);
 }
 
-/* A run that has asked the stores, and hears nothing. */
+/* A run that has asked the stores and hears no answer. */
 static void asks_in_vain(void)
 {
 	passes(MSEC);
@@ -35,7 +35,7 @@ static void asks_in_vain(void)
 		ck_assert_uint_eq(waiting_at(i), 1);
 }
 
-/* … and ends; the stores whose bits are set have carried out what they were asked. */
+/* … and ends. The stores whose bits are set have carried out its calls. */
 static void ends_within_a_round_trip(unsigned done)
 {
 	asks_in_vain();
@@ -125,7 +125,7 @@ START_TEST(as_many_such_runs_as_a_record_remembers_cost_nothing)
 }
 END_TEST
 
-/* Of more the oldest is forgotten: kept where the stores went along, else a loss, said to be one. */
+/* With more runs the oldest value is forgotten. The lock is kept where the stores have carried out the calls, else it is lost, and the client hears so. */
 START_TEST(one_more_such_run_is_a_loss_where_the_stores_did_nothing)
 {
 	held_and_left(3, "");
@@ -227,7 +227,7 @@ START_TEST(terms_of_a_lease_without_renewal_survive_as_well)
 }
 END_TEST
 
-/* A store that took no part in what came later has any of the values: it is taken over when it is back, or released. */
+/* A store that was away during later runs has any of the values. When it is back, the daemon takes it over or releases it. */
 START_TEST(a_store_that_comes_later_has_any_of_the_values)
 {
 	held_and_left(3, "");
@@ -266,7 +266,7 @@ START_TEST(an_adoption_that_fails_releases_all_the_values)
 }
 END_TEST
 
-/* The previous run is not gone, it stands still, and asks again when it wakes up: it finds a value that is not its own. */
+/* The previous run is not gone. It stands still, asks again when it wakes up, and finds a value that is not its own. */
 START_TEST(a_run_that_stood_still_within_its_round_trip_has_lost_the_lock)
 {
 	held_and_left(3, "");

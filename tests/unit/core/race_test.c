@@ -90,7 +90,7 @@ START_TEST(a_long_race_waits_no_longer_for_a_hanging_store_than_a_short_one)
 }
 END_TEST
 
-/* No round has a quorum without the store that hangs. But the key may be given back at any time: nobody keeps a vote from others for long. */
+/* No round has a quorum without the store that hangs. But the key may be released at any time, so nobody keeps a vote from others for long. */
 START_TEST(a_value_that_stays_is_waited_out_in_rounds_that_end)
 {
 	int64_t longest;
@@ -123,7 +123,7 @@ START_TEST(rivals_at_a_quorum_of_five_race_although_an_orphan_key_stands_at_one)
 }
 END_TEST
 
-/* Its calls wait for that long, whatever else is asked of it. */
+/* Node 0 answers each call after that long. */
 static bool granted_while_node_0_takes(int64_t us, int64_t within_us)
 {
 	const char *line;

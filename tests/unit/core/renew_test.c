@@ -88,7 +88,7 @@ START_TEST(a_late_vote_does_not_outlive_the_shorter_lease_that_was_asked_for_aft
 }
 END_TEST
 
-/* An EXTEND to longer terms was answered ERR, and so was one to shorter terms after it: of those are the votes that come late. */
+/* An EXTEND to a longer lease was answered ERR, and so was one to a shorter lease after it. The late votes are those of the second. */
 START_TEST(a_renewal_that_is_confirmed_late_is_worth_no_more_than_what_was_asked_for_since)
 {
 	held_after_lock(3, "LOCK a");
@@ -108,7 +108,7 @@ START_TEST(a_renewal_that_is_confirmed_late_is_worth_no_more_than_what_was_asked
 }
 END_TEST
 
-/* It was not asked for the shorter lease, which no quorum could be asked for: what it granted before stands. */
+/* The store was not asked for the shorter lease, because no quorum could be asked. What it granted before stands. */
 START_TEST(a_late_vote_takes_nothing_from_what_its_store_had_granted_before)
 {
 	held_after_lock(3, "LOCK a");
@@ -127,7 +127,10 @@ START_TEST(a_late_vote_takes_nothing_from_what_its_store_had_granted_before)
 }
 END_TEST
 
-/* The votes of a round are worth no more than what was asked for while it was under way: nor is its lease, whose loss is told a part of it before it ends. */
+/*
+ * The votes of a round are worth no more than the shortest lease that was asked for while it was under way. Neither is its lease, and its loss is told that
+ * much before.
+ */
 START_TEST(a_shorter_lease_that_is_asked_for_behind_a_longer_one_is_not_lost)
 {
 	held_after_lock(3, "LOCK a ttl=100ms");

@@ -25,7 +25,7 @@ START_TEST(a_damaged_record_makes_the_whole_journal_worthless)
 	ck_assert_uint_eq(refused, journal_length(0) - (unsigned)_i);
 	resumes(2, &s1);
 	hears(2, "ERR NOTFOUND *");
-	/* Nothing was done to the keys: somebody may believe in them. */
+	/* The keys were left alone: somebody may still trust them. */
 	ck_assert(key_is_there(0, "a"));
 	ck_assert_int_eq(figure(0, METRIC_SESSIONS_DETACHED), 0);
 }

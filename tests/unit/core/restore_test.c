@@ -148,7 +148,7 @@ START_TEST(a_journal_that_works_again_has_what_happened_meanwhile)
 }
 END_TEST
 
-/* The snapshot still has it; the clock goes on before the service hears that records are written again. */
+/* The snapshot still has the lock. The clock goes on before the service hears that records are written again. */
 START_TEST(a_journal_that_works_again_hears_of_losses_at_once)
 {
 	held_by_1();
@@ -272,7 +272,7 @@ START_TEST(the_grace_counts_from_the_restart_and_is_at_least_a_lease)
 }
 END_TEST
 
-/* The next run may grant less grace than the one that promised it, or none: what it writes down is sound, and is resumed once more. */
+/* The next run may grant less grace than the run that promised it, or none. Its records are sound all the same, and the session is resumed once more. */
 START_TEST(a_grace_beyond_the_new_limit_is_cut_and_can_be_written_down)
 {
 	held_by_1();

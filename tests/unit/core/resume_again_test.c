@@ -6,7 +6,7 @@
 
 static struct secret s2;
 
-/* Each time that the connection drops there is all of the grace to come back in. */
+/* Each time the connection drops, the session has the whole grace to come back. */
 START_TEST(a_place_in_the_queue_is_kept_for_the_grace_of_the_second_drop_as_well)
 {
 	s2 = waiting_with_grace("grace=20s");
@@ -48,7 +48,7 @@ START_TEST(a_wait_ends_on_time_however_often_the_session_was_resumed)
 }
 END_TEST
 
-/* A RESUME that waits for an adoption tells of a turn that came meanwhile, however short the time is that the turn is kept for. */
+/* A RESUME that waits for an adoption tells of a turn that came meanwhile, however short the turn is kept. */
 START_TEST(a_turn_that_comes_while_resume_waits_is_a_row_of_its_answer)
 {
 	cluster_open(3);
@@ -84,7 +84,7 @@ START_TEST(a_turn_that_comes_while_resume_waits_is_a_row_of_its_answer)
 }
 END_TEST
 
-/* Nobody is to be told of what becomes of the place, but it is the last that the session waits for. */
+/* Nobody needs to hear what becomes of the place in the queue, but the session ends only when that is decided. */
 START_TEST(a_half_closed_session_ends_when_its_place_is_decided)
 {
 	s2 = waiting_with_grace("grace=40s");

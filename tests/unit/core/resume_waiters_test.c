@@ -140,7 +140,7 @@ START_TEST(the_end_of_the_grace_hands_a_turn_on)
 	hears(1, "OK *");
 	passes(19900 * MSEC);
 	hears_nothing(3);
-	/* Nobody was ever told of it, so nobody believes in it. */
+	/* Nobody was told of the grant, so nobody trusts it. */
 	passes(200 * MSEC);
 	hears(3, GRANT);
 }
@@ -320,7 +320,7 @@ START_TEST(two_requests_of_one_owner_that_broke_with_the_connection_hold_the_loc
 }
 END_TEST
 
-/* Well beyond the time for which a turn is kept for who does not ask for it. */
+/* Well beyond the time for which a turn is kept when nobody asks for it. */
 static void is_kept_for_good(unsigned k)
 {
 	passes(70 * SEC);

@@ -35,7 +35,7 @@ START_TEST(a_wait_that_ends_while_votes_are_split_is_a_timeout)
 	says(1, "LOCK a wait=150ms");
 	passes(160 * MSEC);
 	hears(1, "TIMEOUT name=a waited_ms=*");
-	/* Nobody was seen to hold it: when the stores are gone, that is all that can be said. */
+	/* Nobody was seen to hold it. When the stores are gone, nothing else can be said. */
 	says(1, "LOCK a wait=150ms");
 	falls(0);
 	falls(1);
@@ -66,7 +66,7 @@ START_TEST(a_long_round_trip_makes_no_pause_longer_than_a_second_and_a_half)
 }
 END_TEST
 
-/* Its marker changed while a probe of it was under way, of which nothing is heard: it hangs, and promises nothing. */
+/* Its marker changed while a probe of it was under way, and no answer comes. The store hangs, and promises nothing. */
 START_TEST(a_lock_without_wait_is_not_delayed_by_a_store_that_hangs_while_it_is_looked_at)
 {
 	cluster_begin(1);

@@ -129,7 +129,7 @@ START_TEST(answers_come_to_an_outcome)
 }
 END_TEST
 
-/* Whatever is open when its time is over counts for nothing. */
+/* An answer that is still open when the time is over counts for nothing. */
 START_TEST(a_round_whose_time_is_over_is_decided)
 {
 	struct op op;

@@ -78,7 +78,7 @@ START_TEST(stopping_tells_those_who_wait_hangs_up_and_deletes_nothing)
 }
 END_TEST
 
-/* What is carried out is answered. */
+/* A call that is carried out is answered. */
 START_TEST(a_request_behind_one_that_a_stop_refuses_is_answered)
 {
 	struct event stop = {.kind = EVENT_STOP};

@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-/* --- what ends at once, and what at D --- */
+/* --- which locks are free at once, and which at D --- */
 
 START_TEST(quit_frees_at_once)
 {
@@ -176,7 +176,7 @@ START_TEST(untagged_requests_are_answered_in_order_and_tagged_ones_overtake)
 }
 END_TEST
 
-/* Its answer carries no tag, so whoever reads would take it for the answer of the first. */
+/* Its answer carries no tag, so the client would take it for the answer of the first request. */
 START_TEST(a_malformed_tag_is_answered_in_its_turn)
 {
 	static const char *const line[] = {"@ PING", "@a/b PING", "@a=b PING", "\"@a\" PING", "@\xc3\xa4 PING", "@a\x01 PING", "  @/",

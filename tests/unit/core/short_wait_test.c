@@ -73,7 +73,7 @@ START_TEST(each_lock_without_wait_has_a_second_of_its_own)
 }
 END_TEST
 
-/* Its wait ends while the first in line is asked for, who then leaves: what the round got was asked for on other terms. */
+/* Its wait ends during the round of the first waiter, who then leaves. That round asked for another lease. */
 START_TEST(a_wait_that_is_over_does_not_go_on_at_busy_stores)
 {
 	begins_with_busy_stores();

@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-/* Three stores, a holder at daemon 0, somebody who looks at daemon 1. */
+/* Three stores, a holder at daemon 0, a session at daemon 1 that says SHOW. */
 static void two_hosts(void)
 {
 	cluster_begin(3);
@@ -21,7 +21,7 @@ START_TEST(a_holder_on_another_host_is_found_at_the_stores)
 	hears(2, "\\* role=holder pos=0 holder=@h0 ttl_ms=10000");
 	hears(2, "OK n=1");
 	ck_assert_uint_eq(asked(CALL_LOOK), 3);
-	/* Nothing is left of the question. */
+	/* Nothing is left of the look. */
 	says(2, "LIST");
 	hears(2, "OK n=0 more=0");
 	says(1, "UNLOCK a");
@@ -230,7 +230,7 @@ START_TEST(looks_in_flight_are_bounded_and_end_with_their_session)
 }
 END_TEST
 
-/* Those who look take what room the others leave: a lease that is due goes first. */
+/* SHOW takes the room that other requests leave. A renewal that is due goes first. */
 START_TEST(many_SHOWs_cost_nobody_a_lease)
 {
 	cluster_open(3);

@@ -120,7 +120,7 @@ START_TEST(EVENT_SENT_for_a_session_that_nobody_awaits_is_ignored)
 	struct event event = {.kind = EVENT_SENT, .session = {.id = 1}};
 
 	cluster_begin(1);
-	/* Much was answered, but nothing was read ahead: there is nothing to wait with. */
+	/* Much was answered, but nothing was read ahead, so no line waits. */
 	for (unsigned i = 0; i < 20; i++)
 		says(1, "HELP");
 	looks_away(1);

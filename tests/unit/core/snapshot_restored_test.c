@@ -5,7 +5,10 @@
 #include <check.h>
 #include <stdio.h>
 
-/* One daemon was cut off while the time of a quarantine ran: for it that is over. The store is set back to a moment in that time, and the other notices. */
+/*
+ * One daemon was cut off while a quarantine ran, so for this daemon it is over. The store is set back to a moment within the quarantine, and the other
+ * daemon notices.
+ */
 START_TEST(a_quarantine_that_comes_back_begins_anew_for_daemons_that_have_timed_it)
 {
 	char marker[MARKER_MAX];
@@ -37,7 +40,7 @@ END_TEST
 
 static const char too_soon[] = "quarantine: it was joined anew without a quarantine";
 
-/* As before, but the other is cut off as well, and the first is back before it and joins the store. The other knows that no quarantine has passed since. */
+/* As before, but the other daemon is cut off as well. The first is back earlier and joins the store. The other knows that no quarantine has passed since. */
 START_TEST(a_store_that_was_joined_anew_too_soon_has_lost_its_memory)
 {
 	char marker[MARKER_MAX];
@@ -71,7 +74,7 @@ START_TEST(a_store_that_was_joined_anew_too_soon_has_lost_its_memory)
 }
 END_TEST
 
-/* A daemon that trusts a first start takes stores for new that were flushed just now. One that runs knows better. */
+/* A daemon that trusts a first start takes flushed stores for new ones. A daemon that was running knows better. */
 START_TEST(a_store_that_a_first_start_joined_wrongly_is_quarantined_by_a_daemon_that_knows_it)
 {
 	cluster_begin(3);
@@ -89,7 +92,7 @@ START_TEST(a_store_that_a_first_start_joined_wrongly_is_quarantined_by_a_daemon_
 }
 END_TEST
 
-/* A host that stood still has not counted the time in which others saw to a quarantine: the clock of the store tells. */
+/* A host that stood still has not counted the time of a quarantine that others saw through. The clock of the store shows it. */
 START_TEST(a_quarantine_that_passed_while_this_host_stood_still_is_believed)
 {
 	char marker[MARKER_MAX];
@@ -106,7 +109,7 @@ START_TEST(a_quarantine_that_passed_while_this_host_stood_still_is_believed)
 }
 END_TEST
 
-/* The host is set back to before the restart of its server: run id and marker are those of then, and so is the fence. */
+/* The host is set back to before the restart of its server. Its run id, marker and fence are the old ones. */
 START_TEST(a_server_that_is_set_back_to_before_its_restart_has_lost_its_memory)
 {
 	char former[sizeof(cluster.node[0].run_id)], marker[MARKER_MAX];
@@ -149,7 +152,7 @@ START_TEST(a_server_that_is_set_back_to_before_its_restart_has_lost_its_memory)
 }
 END_TEST
 
-/* The servers behind two addresses change places within a lease: the vote that b gave under its former address is no second one beside that of the new. */
+/* The servers behind two addresses change places within a lease. The vote that b gave under its old address does not count beside that of its new one. */
 START_TEST(a_server_that_has_moved_to_another_address_counts_once)
 {
 	struct cluster_node *a = &cluster.node[0], *b = &cluster.node[1];

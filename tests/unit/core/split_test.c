@@ -6,7 +6,7 @@
 #include <check.h>
 #include <stdio.h>
 
-/* Each daemon has the votes of its own nodes and sees the others' at the rest. */
+/* Each daemon has the votes of its own nodes, and sees the values of others at the rest. */
 static void votes_split(unsigned nodes, const char *request)
 {
 	all_feel(MOOD_SILENT);
@@ -234,14 +234,14 @@ START_TEST(a_waiter_that_the_leading_node_refuses_asks_all_again_in_a_second)
 	ck_assert_uint_ge(together, 2);
 	ck_assert_uint_ge(alone, 8 * together);
 	ck_assert_uint_le(alone, 8 * (together + 1));
-	ck_assert_uint_le(alone + together, 40); /* what lasts is no race: it is asked more seldom */
+	ck_assert_uint_le(alone + together, 40); /* a split that lasts is no race: the daemons ask more seldom */
 	comes(3 - lead - other);
 	passes(2 * SEC);
 	hears(1, GRANT);
 }
 END_TEST
 
-/* It has waited for long, and pauses are long by now. */
+/* The session has waited for long, so the pauses are long by now. */
 START_TEST(a_release_that_comes_while_the_stores_are_asked_is_no_split)
 {
 	cluster_begin(3);
@@ -288,7 +288,7 @@ START_TEST(a_lock_that_was_won_begins_with_all_nodes_at_once)
 }
 END_TEST
 
-/* redis.foreign: after hand-overs the name is left alone for a moment, and not given up. */
+/* redis.foreign: after hand-overs the daemon leaves the name alone for a moment, and does not drop it. */
 START_TEST(a_lock_that_was_won_and_left_alone_begins_with_all_nodes_at_once)
 {
 	cluster_open(3);
@@ -320,7 +320,7 @@ START_TEST(a_lock_that_was_won_and_left_alone_begins_with_all_nodes_at_once)
 }
 END_TEST
 
-/* The key of nobody stands at one of the two stores in reach, each 20 ms away. Its end is told by nobody. */
+/* An orphan key stands at one of the two stores in reach, each 20 ms away. Nobody announces its end. */
 START_TEST(a_waiter_behind_an_orphan_key_has_the_lock_soon_after_its_end)
 {
 	int64_t stands = 1 * SEC + _i * 80 * MSEC, took = -stands;

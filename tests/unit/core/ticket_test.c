@@ -11,7 +11,7 @@ struct ticket {
 	char text[128];
 };
 
-/* That of the last request for a lock that any daemon sent to store 0. */
+/* The ticket of the last request for a lock that any daemon sent to store 0. */
 static struct ticket last_ticket(void)
 {
 	struct span span = cluster.node[0].last[CALL_ACQUIRE].call.ticket;
@@ -22,7 +22,7 @@ static struct ticket last_ticket(void)
 	return ticket;
 }
 
-/* Daemon 1 asks, and 50 ms later daemon 0, which has the lock and hands it to nobody: it stands in line when it has freed it. */
+/* Daemon 1 asks, and 50 ms later daemon 0, which has the lock and hands it to nobody. Daemon 0 queues after it has released the lock. */
 static void two_ask_one_after_the_other(void)
 {
 	struct ticket first;
@@ -75,8 +75,8 @@ START_TEST(a_ticket_is_a_moment_of_the_stores_clock)
 }
 END_TEST
 
-/* It could not have the lock, and must be in nobody's way who could. */
-/* Theirs is the same for all daemons, whatever each takes for the time. */
+/* The daemon cannot have the lock, and must not block others who can. */
+/* The clocks of the stores are the same for all daemons, whatever each takes for the time. */
 START_TEST(a_ticket_is_drawn_from_the_clocks_of_the_stores_and_not_from_ours)
 {
 	cluster_open(3);
@@ -126,7 +126,7 @@ START_TEST(a_daemon_without_a_quorum_leaves_the_queue_and_returns_with_the_same_
 }
 END_TEST
 
-/* Else whoever asks before the clocks have caught up would be before it. */
+/* Otherwise any request before the clocks have caught up would overtake it. */
 START_TEST(a_waiter_whose_clocks_are_set_back_gets_a_ticket_by_the_new_time)
 {
 	struct ticket before, after;
@@ -200,7 +200,7 @@ START_TEST(a_round_of_a_lock_without_wait_shows_the_ticket_of_the_waiter_behind_
 }
 END_TEST
 
-/* What another daemon left with keep= ends in this very millisecond: "0 ms" is no reason to wait for the next poll. */
+/* A key that another daemon kept ends in this very millisecond. "0 ms" is no reason to wait for the next poll. */
 START_TEST(a_key_that_ends_within_the_millisecond_is_asked_for_again_at_once)
 {
 	cluster_begin(3);

@@ -38,7 +38,7 @@ START_TEST(keys_that_a_reboot_deleted_are_waited_out_from_the_boot_on)
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
 	passes(2 * SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 1);
-	/* What it loses later is lost then. */
+	/* A loss after that is a loss. */
 	restarts_blank(0);
 	passes(QUARANTINE_US - SEC);
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED), 0);
@@ -108,7 +108,7 @@ START_TEST(trust_ends_with_the_first_join)
 }
 END_TEST
 
-/* Blank at first, and found to be unfit a second later, when the others have had their time. */
+/* The store is blank at first, and proves unfit a second later, when the others have had their time. */
 START_TEST(a_blank_store_that_must_not_be_used_is_not_trusted)
 {
 	cluster_open(3);
@@ -130,7 +130,7 @@ START_TEST(a_blank_store_that_must_not_be_used_is_not_trusted)
 }
 END_TEST
 
-/* Store 0 is looked at again at the moment when the last one shows that it is blank. */
+/* Store 0 is probed again at the moment when the last store shows that it is blank. */
 static void the_other_is_trusted_while_it_is_asked(int64_t hangs_us)
 {
 	cluster_open(2);

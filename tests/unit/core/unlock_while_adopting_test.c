@@ -12,7 +12,7 @@ static struct secret s1;
  */
 #define STATES 5
 
-/* 1 held a with these fields, its daemon was started anew; it resumes, and the adoption is open in that way. */
+/* 1 held a with these fields, and its daemon has restarted. 1 resumes, and the adoption is open in that way. */
 static void adoption_is_open(const char *fields, unsigned how)
 {
 	cluster_open(3);
@@ -115,7 +115,7 @@ START_TEST(sync_is_answered_once_a_quorum_has_neither_value)
 }
 END_TEST
 
-/* Whatever waits is due at a moment that a timer can be set to. */
+/* Each release that waits is due at a moment in the future. */
 START_TEST(no_release_is_due_in_the_past)
 {
 	struct instant due;
@@ -139,7 +139,7 @@ START_TEST(sync_of_a_lock_that_stands_nowhere_is_a_loss)
 }
 END_TEST
 
-/* A renewal, or an adoption, that was sent over another connection runs behind the UNLOCK. */
+/* A renewal or an adoption over another connection is carried out after the UNLOCK. */
 START_TEST(a_late_call_does_not_change_a_kept_key)
 {
 	struct parcel late;

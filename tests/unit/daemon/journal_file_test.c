@@ -70,7 +70,8 @@ START_TEST(a_file_torn_at_any_byte_ends_with_its_last_whole_record)
 	static const struct {
 		off_t n;
 		const char *text;
-	} part[] = {{JOURNAL_RUN_FRAME + 3, ""}, {2 * JOURNAL_RUN_FRAME + 3, "one|"}, {3 * JOURNAL_RUN_FRAME + 8, "one||"}, {3 * JOURNAL_RUN_FRAME + 9, "one||three|"}};
+	} part[] = {{JOURNAL_RUN_FRAME + 3, ""}, {2 * JOURNAL_RUN_FRAME + 3, "one|"}, {3 * JOURNAL_RUN_FRAME + 8, "one||"},
+		    {3 * JOURNAL_RUN_FRAME + 9, "one||three|"}};
 	off_t n;
 	size_t i;
 

@@ -138,7 +138,8 @@ static struct span ticket_draw(void)
 
 static struct call call_draw(void)
 {
-	static const enum call_kind kinds[] = {CALL_ACQUIRE, CALL_ACQUIRE, CALL_ACQUIRE, CALL_EXTEND, CALL_EXTEND, CALL_RELEASE, CALL_RELEASE, CALL_WITHDRAW, CALL_LOOK};
+	static const enum call_kind kinds[] = {CALL_ACQUIRE, CALL_ACQUIRE, CALL_ACQUIRE, CALL_EXTEND, CALL_EXTEND, CALL_RELEASE,
+					       CALL_RELEASE, CALL_WITHDRAW, CALL_LOOK};
 	const int64_t fences[] = {0, pair.now_us, pair.now_us + 60 * SEC, pair.now_us + 61 * SEC};
 	struct call c = {
 		.id = calls,

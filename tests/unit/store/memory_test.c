@@ -66,7 +66,8 @@ START_TEST(a_renewal_never_shortens_a_key_but_a_lock_delay_does)
 	ck_assert_int_eq(extend(SPAN("a"), MINE, MINE, 5000), 'E');
 	ck_assert_int_eq(extend(SPAN("a"), MINE, MINE, 10), 'E');
 	ck_assert_int_eq(answer.pttl_ms, 5000);
-	ck_assert_int_eq(call((struct call){.kind = CALL_EXTEND, .name = SPAN("b"), .value = MINE, .new_value = MINE, .marker = MARKER, .px_ms = 10, .exact = true}), 'E');
+	ck_assert_int_eq(call((struct call){.kind = CALL_EXTEND, .name = SPAN("b"), .value = MINE, .new_value = MINE, .marker = MARKER,
+					 .px_ms = 10, .exact = true}), 'E');
 	now.us += 20 * MSEC;
 	call((struct call){.kind = CALL_PROBE});
 	ck_assert_uint_eq(memory_count(memory), 1);
