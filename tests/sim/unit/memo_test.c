@@ -45,7 +45,7 @@ static const struct probe *probe(void)
 	return a->probe;
 }
 
-/* Often enough for one to be run among those that are told. */
+/* Often enough that at least one probe is really run. */
 #define OFTEN(condition)                            \
 	for (int i = 0; i < 3 * MEMO_TRUST; i++) \
 	ck_assert(condition)

@@ -33,7 +33,7 @@ static const char *const places[] = {"0", "1", "2", "-1", "-2", "-100", "100", "
 static const char *const times[] = {
 	"1", "2", "1000", "60000", "0", "-1", "9223372036854775807", "-9223372036854775808", "x", "1.5", "", "9007199254740992"};
 
-/* A letter behind $ stands for one of a list; t is a moment near the clock. A word in brackets comes half of the time. */
+/* A letter behind $ stands for a word of its list, t for a moment near the clock. A word in brackets is there half of the time. */
 static const char *const commands[] = {
 	"GET $k",
 	"MGET $k $k $k",
@@ -98,7 +98,7 @@ static const char *const commands[] = {
 
 static unsigned agreed[COMMANDS][2]; /* how often it was carried out; how often it was an error */
 
-/* How a command gets there. Numbers: each word that Lua takes for a number goes as a number. */
+/* How a command is sent. Numbers: each word that Lua takes for a number goes as a number. */
 static const char *const ways[] = {
 	NULL,
 	"return redis.call(unpack(ARGV))",
@@ -184,7 +184,7 @@ static size_t command_make(const char *pattern, struct span *word)
 		end = strchrnul(pattern, ' ');
 		n = word_add((struct span){pattern, (size_t)(end - pattern)}, word, n);
 	}
-	/* Now and then a word too few. */
+	/* Now and then one word is missing. */
 	return n > 1 && chance(2) ? n - 1 : n;
 }
 

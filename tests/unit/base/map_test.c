@@ -139,7 +139,7 @@ START_TEST(iteration_visits_every_entry_once)
 }
 END_TEST
 
-/* Half of the entries are there all the while; the others come and go, so that the map grows and shrinks under the walk. */
+/* Half of the entries stay. The others come and go, so the map grows and shrinks during the walk. */
 START_TEST(a_walk_meets_once_each_entry_that_stays)
 {
 	for (uint64_t seed = 0; seed < 50; seed++) {

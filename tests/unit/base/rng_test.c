@@ -46,7 +46,7 @@ START_TEST(numbers_below_a_bound_are_spread_evenly)
 }
 END_TEST
 
-/* Under three quarters of the range a plain remainder would favour the lowest third two to one, a product every third number. */
+/* With a bound of three quarters of the range, a plain remainder would favour the lowest third two to one, and a plain product every third number. */
 START_TEST(a_large_bound_is_not_biased)
 {
 	const uint64_t bound = UINT64_C(3) << 62, third = UINT64_C(1) << 62;

@@ -28,7 +28,7 @@ START_TEST(the_lock_is_checked_while_the_command_runs)
 }
 END_TEST
 
-/* Ignores SIGTERM, as does its child; both leave their ids. */
+/* Ignores SIGTERM, as does its child. Both write down their ids. */
 #define STUBBORN                                                                                                                 \
 	"trap '' TERM; sh -c 'trap \"\" TERM; echo $$ >$FOLDER/child; while :; do sleep 1; done' & echo $$ >$FOLDER/pid; wait; " \
 	"sleep 60"
@@ -102,7 +102,7 @@ START_TEST(a_loss_that_is_final_leaves_a_short_grace_only)
 }
 END_TEST
 
-/* In a process of its own, as a keeper is: it takes all its children for those of the command. Its exit code is what redlock would end with. */
+/* In a process of its own, because a keeper takes all its children for those of the command. Its exit code is that of redlock. */
 static _Noreturn void keeps_what_was_lost_behind_its_CHECK(const char *addr)
 {
 	struct invocation in = {.operand = "n"};
@@ -128,7 +128,7 @@ static _Noreturn void keeps_what_was_lost_behind_its_CHECK(const char *addr)
 	_exit(report.code);
 }
 
-/* It has been read already, so the descriptor does not tell of it. */
+/* The line has been read already, so the descriptor is not readable. */
 START_TEST(a_LOST_that_came_together_with_the_CHECK_stops_the_command)
 {
 	struct fake_daemon f;
@@ -187,7 +187,7 @@ START_TEST(signals_reach_the_command)
 }
 END_TEST
 
-/* SIGTSTP to redlock is passed on; SIGSTOP to its group, which is not the command's, cannot be: the command goes on, rightly. */
+/* redlock passes SIGTSTP on. It cannot pass on SIGSTOP to its own group, which is not that of the command. So the command goes on, rightly. */
 static const struct {
 	int group, signal;
 } stops[] = {{0, SIGTSTP}, {1, SIGSTOP}};
@@ -281,7 +281,7 @@ END_TEST
 	"echo $PPID >$FOLDER/keeper; while [ ! -s $FOLDER/child ]; do sleep 0.01; done; echo $$ >$FOLDER/pid; "                  \
 	"while :; do sleep 0.01; done"
 
-/* Whoever signals all processes of a service signals the keeper too. */
+/* A signal to all processes of a service reaches the keeper too. */
 START_TEST(the_keeper_minds_no_signal_but_KILL)
 {
 	struct outcome o = {.code = 0};

@@ -15,7 +15,7 @@
 
 #define GRACE "< HELLO 1 name=\"redlock run \n> OK proto=1 session=7 secret=s7\n"
 #define ANEW  "< HELLO 1 name=\"redlock run \n> OK proto=1 session=8 secret=s8\n"
-/* A lease that is longer than the grace asked for at first. */
+/* A lease that is longer than the grace that redlock asks for at first. */
 #define LEASED     "< HELLO 1 name=\"redlock run \n> OK proto=1 session=7 secret=s7\n"
 #define GRANTED    "< LOCK n wait=forever\n> OK name=n fence=17 valid_ms=100000 ttl_ms=100000 count=1\n" LEASED CHECK
 #define BRIEFLY    "< LOCK n wait=forever\n" SHORT "< CHECK n\n" SHORT
@@ -55,7 +55,7 @@ START_TEST(a_command_outlives_one_daemon_after_the_other)
 }
 END_TEST
 
-/* And the keeper stays to end the session, which nobody needs any more. */
+/* The keeper stays to end the session, which nobody needs any more. */
 START_TEST(a_daemon_that_does_not_come_back_in_time_ends_the_command)
 {
 	int64_t before = redlock_now_us();
@@ -187,7 +187,7 @@ START_TEST(a_killed_redlock_leaves_the_queue)
 }
 END_TEST
 
-/* redlock ends at once, as its command did; the keeper stays until the daemon is back. */
+/* redlock ends at once, like its command. The keeper stays until the daemon is back. */
 START_TEST(a_command_that_ends_while_the_daemon_is_away_is_reported_afterwards)
 {
 	int64_t before = redlock_now_us();

@@ -6,7 +6,7 @@
 
 #define S INT64_C(1000000)
 
-/* An answer to a question at `asked`. */
+/* The answer to a CHECK at `asked`. */
 static struct redlock_grant granted(int64_t asked, int64_t ttl_ms, int64_t valid_ms)
 {
 	return (struct redlock_grant){.ttl_ms = ttl_ms, .valid_ms = valid_ms, .until_us = asked + valid_ms * 1000};
@@ -23,7 +23,7 @@ START_TEST(the_command_ends_before_the_validity_does)
 }
 END_TEST
 
-/* The daemon renews when two thirds are left: CHECK is asked a twentieth of the ttl behind that, and every third at the latest. */
+/* The daemon renews when two thirds are left. redlock asks CHECK a twentieth of the ttl later, and every third of the ttl at the latest. */
 START_TEST(the_next_CHECK_comes_behind_the_renewal)
 {
 	static const int64_t valid_ms[] = {9000, 7500, 6000, 3000}, after_ms[] = {3000, 1950, 450, 450};
@@ -35,7 +35,7 @@ START_TEST(the_next_CHECK_comes_behind_the_renewal)
 }
 END_TEST
 
-/* An answer that tells little leaves the margins as large as they were. */
+/* An answer with a short validity leaves the margins as large as they were. */
 START_TEST(margins_are_shares_of_the_longest_validity)
 {
 	struct redlock_grant first = granted(100 * S, 10000, 10000), second = granted(101 * S, 0, 5000);

@@ -74,7 +74,7 @@ START_TEST(options_stand_in_the_request_and_the_name_is_quoted)
 	ck_assert_int_eq(redlock_lock(c, "a b=\x01", &o, &grant), 0);
 	ck_assert_int_eq(redlock_extend(c, "a b=\x01", 50, &grant), 0);
 	ck_assert_int_eq(grant.valid_ms, 50);
-	ck_assert_int_eq(grant.count, 0); /* not told: it may be held more than once */
+	ck_assert_int_eq(grant.count, 0); /* unknown: the session may hold the lock more than once */
 	ck_assert_int_eq(redlock_unlock(c, "a b=\x01", 70), 0);
 	ends(c, &f);
 }

@@ -30,7 +30,7 @@ static void locks_again(struct scripted_session *s, int expected)
 	ck_assert_int_eq(redlock_lock(s->c, "n", NULL, &s->grant), expected);
 }
 
-/* What is told before it has waited for 20 ms and the timeout; a LOCK that does not wait is given a second more. */
+/* The call waits for its answer for 20 ms and the timeout. A LOCK without wait= gets a second more. */
 static void locks_in_vain(struct scripted_session *s)
 {
 	const struct redlock_options brief = {.wait_ms = 20};
@@ -50,9 +50,9 @@ static const char *const second_locks[] = {
 	/* It was counted, or it was not. */
 	"< LOCK n wait=20ms$\n" AWAY ROW_TWO BACK_TO_1,
 	"< LOCK n wait=20ms$\n" AWAY ROW_ONE,
-	/* Its OK came, the CHECK behind it was not answered. */
+	/* The OK of the LOCK came, but the CHECK behind it was not answered. */
 	"< LOCK n wait=20ms$\n> " TWICE "\n< CHECK n$\n" AWAY ROW_TWO BACK_TO_1,
-	/* The way back breaks once more, before the UNLOCK is heard. */
+	/* The connection breaks again before the daemon reads the UNLOCK. */
 	"< LOCK n wait=20ms$\n" AWAY ROW_TWO "< UNLOCK n fence=17$\n+\n" RESUME ROW_TWO BACK_TO_1,
 	"< LOCK n wait=20ms$\n" AWAY ROW_TWO "< UNLOCK n fence=17$\n+\n" RESUME ROW_ONE,
 };
@@ -118,7 +118,7 @@ START_TEST(a_release_is_not_forgotten_before_it_is_answered)
 }
 END_TEST
 
-/* A daemon that was started anew does not know yet how often it is held; the first answer that tells shows it. */
+/* A restarted daemon does not know yet how often the lock is held. The first answer with a count shows it. */
 START_TEST(a_second_LOCK_of_unknown_outcome_is_released_when_its_count_is_known)
 {
 	struct scripted_session s;
@@ -143,7 +143,7 @@ static const char *const first_unlocks[] = {
 	/* It was counted, or it was not. */
 	ROW_ONE PING,
 	ROW_TWO PING "< UNLOCK n$\n> OK name=n count=1\n",
-	/* A daemon that was started anew cannot say at once. */
+	/* A restarted daemon cannot say at once. */
 	OPEN_YET PING "< CHECK n$\n> ERR QUORUM not yet\n< CHECK n$\n" HELD(1),
 	OPEN_YET PING "< CHECK n$\n" HELD(2) BACK_TO_1,
 };
@@ -180,7 +180,7 @@ START_TEST(a_last_UNLOCK_that_was_given_up_and_done_is_no_loss)
 }
 END_TEST
 
-/* Its row was read before it was asked: it is still to be sent. */
+/* The row was read before the UNLOCK was asked for, so the UNLOCK is still to be sent. */
 START_TEST(an_UNLOCK_that_is_asked_in_the_middle_of_RESUME_is_sent)
 {
 	struct scripted_session s;

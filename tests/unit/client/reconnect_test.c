@@ -67,7 +67,7 @@ END_TEST
 
 /* --- drops at every byte --- */
 
-/* What is asked, with what answer, and what the daemon tells and hears over the next connection. */
+/* A request, its answer, and what the daemon sends and reads over the next connection. */
 struct exchange {
 	const char *request, *answer, *resumed, *again;
 	int (*call)(struct scripted_session *s);
@@ -155,7 +155,7 @@ START_TEST(a_drop_at_any_byte_of_an_answer_changes_nothing)
 }
 END_TEST
 
-/* Without a line end the answer of RESUME is none, so the next attempt asks for the same. */
+/* Without its line end the answer of RESUME does not count, so the next attempt asks for the same. */
 static const char *const resumptions[] = {"* name=n fence=17 valid_ms=7000 count=1", "OK session=7 n=1", "ERR NOTFOUND none"};
 
 START_TEST(a_drop_at_any_byte_of_RESUME_is_followed_by_another)
@@ -222,7 +222,7 @@ END_TEST
 
 static const char *const refusals[] = {"LIMIT grace may be at most 0ms (max_grace)", "ARG HELLO has no field 'grace'"};
 
-/* It was started anew, with a smaller max_grace, or is an older one. A lock of a session without grace is free as soon as its connection breaks. */
+/* The daemon restarted with a smaller max_grace, or is an older version. A lock of a session without grace is free as soon as its connection breaks. */
 START_TEST(a_daemon_that_gives_less_grace_by_now_gets_a_session_without)
 {
 	char script[2000];
@@ -259,7 +259,7 @@ START_TEST(a_loss_that_a_push_told_is_not_told_again)
 {
 	struct scripted_session s;
 
-	/* As the daemon tells what was lost while nobody listened: behind the OK. */
+	/* The daemon tells a loss that nobody heard behind the OK. */
 	scripted_session_begin(&s, HELLO LOCK "< CHECK n$\n+\n" RESUME
 				   "> OK session=7 n=0\n> ! LOST name=n fence=17 reason=quorum\n< PING$\n> OK\n" QUIT);
 	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");

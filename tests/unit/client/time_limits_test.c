@@ -53,7 +53,7 @@ START_TEST(a_daemon_that_leaves_refuses_and_the_wait_goes_on_at_the_next)
 	scripted_session_open(&s, HELLO WAITS "> ERR DRAINING leaving\n< LOCK n wait=\n> " GRANT "\n" CHECK QUIT, PATIENCE);
 	ck_assert_int_eq(redlock_lock(s.c, "n", &waits, &s.grant), 0);
 	scripted_session_end(&s);
-	/* Who does not wait hears it. */
+	/* A LOCK without wait= hears it. */
 	scripted_session_open(&s, HELLO "< LOCK n$\n> ERR DRAINING leaving\n" QUIT, PATIENCE);
 	scripted_session_refused(&s, redlock_lock(s.c, "n", NULL, &s.grant), "DRAINING");
 	scripted_session_end(&s);
@@ -86,7 +86,7 @@ START_TEST(a_grant_that_came_after_its_caller_gave_up_is_released)
 	ck_assert_int_eq(redlock_request(s.c, "PING", 0, NULL, NULL), 0);
 	ck_assert(!redlock_away(s.c));
 	scripted_session_end(&s);
-	/* Granted, but not to be believed: the CHECK behind it was not answered. */
+	/* The lock is granted but not confirmed: the CHECK behind it was not answered. */
 	scripted_session_open(&s,
 		   HELLO "< LOCK n$\n> " GRANT "\n- 300\n+\n" RESUME ROW "> OK session=7 n=1\n< UNLOCK n fence=17$\n> OK name=n "
 			 "count=0\n< PING$\n> OK\n" QUIT,
@@ -108,7 +108,7 @@ static void pid_leave(const struct scripted_session *s)
 	fclose(file);
 }
 
-/* Leaves the id of nobody that is to be sent a signal, after a while. */
+/* After a while, writes the id of no process where the script looks for a process to signal. */
 static pid_t pid_leave_in(const struct scripted_session *s, int ms)
 {
 	struct timespec pause = {ms / 1000, ms % 1000 * 1000000L};
@@ -122,7 +122,7 @@ static pid_t pid_leave_in(const struct scripted_session *s, int ms)
 	_exit(0);
 }
 
-/* As long as a daemon whose stores are busy repeats it. */
+/* For as long as a daemon with busy stores repeats the refusal. */
 START_TEST(a_LOCK_that_does_not_wait_may_take_the_daemon_a_second)
 {
 	struct scripted_session s;
@@ -180,7 +180,7 @@ START_TEST(a_temporary_refusal_is_asked_again)
 }
 END_TEST
 
-/* A turn that came is told by a row; its OK comes when this process has left its id. */
+/* A row tells of the turn. Its OK comes when this process has written down its id. */
 START_TEST(rows_are_valid_from_before_they_were_asked_for)
 {
 	struct timespec pause = {0, 20000000};
@@ -237,7 +237,7 @@ START_TEST(a_request_of_unknown_fate_is_told_as_that)
 	ck_assert_int_eq(redlock_request(s.c, "BREAK x", 0, NULL, NULL), -ECONNABORTED);
 	scripted_session_check(&s, 0);
 	scripted_session_end(&s);
-	/* What was not sent yet waits for the next connection. */
+	/* A request that was not sent yet waits for the next connection. */
 	scripted_session_open(&s, HELLO "- 50\n+\n" RESUME "> OK n=0\n< PING$\n> OK\n" QUIT, PATIENCE);
 	while (!redlock_away(s.c))
 		ck_assert_int_eq(redlock_process(s.c), 0);

@@ -170,7 +170,7 @@ START_TEST(a_LOCK_that_was_given_up_and_granted_is_given_back)
 }
 END_TEST
 
-/* The caller believes in one of them, which the session keeps. */
+/* The caller knows of one hold, which the session keeps. */
 START_TEST(the_surplus_of_a_lock_that_is_held_twice_is_released_alone)
 {
 	struct known k;

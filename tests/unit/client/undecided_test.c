@@ -40,7 +40,7 @@ START_TEST(the_loss_of_an_open_lock_is_told_by_the_daemon)
 }
 END_TEST
 
-/* Another was left open; of this one the daemon knows nothing. */
+/* The daemon left another lock open. It does not know this one. */
 START_TEST(a_lock_that_the_daemon_does_not_know_is_a_loss_that_is_told_once)
 {
 	struct scripted_session s;
@@ -66,7 +66,7 @@ START_TEST(another_grant_is_no_answer_to_the_old_one)
 END_TEST
 
 static const char *const unlocks[] = {
-	/* It is held, so it was not done: it acts on whatever the daemon is about to adopt. */
+	/* The lock is held, so the UNLOCK was not carried out. It acts on whatever the daemon is about to adopt. */
 	NOT_YET "< UNLOCK n keep=70ms fence=17$\n> OK name=n count=0\n",
 	/* It was decided meanwhile. */
 	CHECK "< UNLOCK n keep=70ms fence=17$\n> OK name=n count=0\n",
@@ -106,7 +106,7 @@ START_TEST(one_of_two_unlocks_waits_until_it_is_known_how_often_it_is_held)
 }
 END_TEST
 
-/* Its grant was written down, and its answer lost: asked again it would count twice. */
+/* The grant is in the journal, and its answer was lost. A second LOCK would count twice. */
 START_TEST(a_lock_in_flight_waits_until_it_is_known_whether_it_was_granted)
 {
 	char script[1000];
@@ -151,7 +151,7 @@ START_TEST(a_command_goes_on_while_its_lock_is_open)
 }
 END_TEST
 
-/* The daemon went between its grant and the CHECK by which that is believed. */
+/* The daemon went away between the grant and the CHECK that confirms it. */
 START_TEST(a_command_begins_when_its_grant_is_confirmed)
 {
 	struct outcome o;

@@ -62,7 +62,7 @@ START_TEST(every_key_that_a_reload_must_reach_is_live)
 }
 END_TEST
 
-/* Whatever was in that memory before. */
+/* The memory may have held anything before. */
 START_TEST(the_service_is_told_all_that_it_takes_from_a_reload)
 {
 	struct core_conf core;
@@ -244,7 +244,7 @@ START_TEST(a_relative_password_file_is_a_credential_first_and_then_beside_the_fi
 }
 END_TEST
 
-/* Nobody writes to it any more, and the reader would wait for that. */
+/* Nobody writes to the pipe, and a reader would wait for it. */
 START_TEST(a_source_that_is_no_file_is_not_read_again)
 {
 	char folder[] = "/tmp/conf_test.XXXXXX", path[64], assignment[100], *password;

@@ -35,7 +35,7 @@ START_TEST(the_defaults_are_those_of_the_table)
 }
 END_TEST
 
-/* Everything that people read is made from the rows: they must be fit for it. */
+/* All that people read is made from the rows, so they must be fit for it. */
 START_TEST(every_row_is_complete)
 {
 	for (size_t i = 0; i < CONF_KEYS; i++) {

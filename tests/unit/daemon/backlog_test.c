@@ -75,7 +75,7 @@ START_TEST(a_pass_carries_out_no_more_than_its_calls_in_whatever_order_they_come
 	ck_assert(!backlog_lets_pass(&b));
 	ck_assert(backlog_first(&b, &call));
 	backlog_drop_first(&b);
-	/* What its answer led to uses up the pass. */
+	/* The calls that follow from its answer use up the pass. */
 	ck_assert(backlog_lets_pass(&b));
 	ck_assert(backlog_lets_pass(&b));
 	ck_assert(!backlog_lets_pass(&b));

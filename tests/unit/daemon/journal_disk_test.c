@@ -56,7 +56,7 @@ START_TEST(a_large_snapshot_is_not_taken_again_before_as_much_was_added_several_
 }
 END_TEST
 
-/* A larger file than the next run reads is worth nothing: it is made shorter in time, or given up. */
+/* A file that is larger than the next run reads is worth nothing. It is compacted in time, or given up. */
 START_TEST(a_file_never_grows_beyond_what_the_next_run_reads)
 {
 	size_t most = 4 * JOURNAL_SNAPSHOT;
@@ -64,7 +64,7 @@ START_TEST(a_file_never_grows_beyond_what_the_next_run_reads)
 	journal_run_begin(JOURNAL_RUN_BOOT);
 	journal_run.j.most = most;
 	journal_begin(&journal_run.j);
-	grow(3 * JOURNAL_SNAPSHOT); /* what is live is more than a quarter of it */
+	grow(3 * JOURNAL_SNAPSHOT); /* its live records are more than a quarter of it */
 	journal_end(&journal_run.j, journal_run.now);
 	while (!journal_wants_snapshot(&journal_run.j, journal_run.now)) {
 		grow(4096);
@@ -253,7 +253,7 @@ START_TEST(in_a_folder_that_cannot_be_written_records_are_read_and_none_is_added
 	turned(false);
 	journal_close(&journal_run.j);
 	ck_assert_int_eq(chmod(journal_run.dir, 0700), 0);
-	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), ""); /* it was emptied: nobody would have told it of what comes journal_run.now */
+	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), ""); /* it was emptied, because later records could not have been written */
 	ck_assert_int_eq(seteuid(getuid()), 0);
 }
 END_TEST

@@ -108,7 +108,7 @@ START_TEST(after_a_torn_record_the_next_run_goes_on_with_a_file_of_its_own)
 }
 END_TEST
 
-/* A record that cannot be read may have said that a lock is free. */
+/* An unreadable record may have released a lock. */
 START_TEST(nothing_is_believed_of_a_file_with_a_flipped_bit)
 {
 	off_t bit, end;
@@ -137,7 +137,7 @@ START_TEST(a_file_of_another_boot_goes)
 		ck_assert_int_eq(journal_run_size(), -1);
 	}
 	journal_run_write_three();
-	journal_run.now.us -= 1; /* this clock did not make it */
+	journal_run.now.us -= 1; /* the file is newer than this clock */
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "");
 	ck_assert_int_eq(journal_run_size(), -1);
 }

@@ -20,7 +20,7 @@ START_TEST(loopback_stays_within_the_host)
 	ck_assert(reach_of_host("::"));
 	ck_assert(reach_of_host("10.0.0.1"));
 	ck_assert(reach_of_host("db1.example"));
-	ck_assert(reach_of_host("127.db1.example")); /* a name, wherever that leads */
+	ck_assert(reach_of_host("127.db1.example")); /* a name, whatever it resolves to */
 }
 END_TEST
 

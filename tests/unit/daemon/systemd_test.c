@@ -161,7 +161,7 @@ START_TEST(a_manager_that_is_behind_holds_nothing_up)
 	ck_assert_int_eq(systemd_reloading(&s), -EAGAIN);
 	ck_assert_int_eq(systemd_stopping(&s), -EAGAIN);
 	ck_assert_int_lt(clock_us() - start, 900000);
-	/* Once it listens again it is told again. */
+	/* Once the manager reads again, it is told again. */
 	heard(fd);
 	ck_assert_int_eq(systemd_ready(&s), 0);
 	close(fd);

@@ -27,7 +27,7 @@ static void suite_stop(void)
 	clocked_redis_stop(&real);
 }
 
-/* Version, run_id and replid are each server's own. */
+/* Version, run_id and replid differ between servers. */
 static bool probe_equal(const struct probe *x, const struct probe *y)
 {
 	if (!x || !y)
@@ -200,7 +200,7 @@ static void state_compare(struct random_calls *t)
 	text_compare("redlockd:" PREFIX "!meta", memory_marker(t->memory), sim_node_marker(t->node));
 }
 
-/* A run that never met a row proves nothing about it. */
+/* A run that never met an answer proves nothing about it. */
 static void all_rows_met(void)
 {
 	static const char *const codes[] = {"P", "JX", "GBKQLF!", "EABKMQF!", "RN", "X", "MBKQ"};

@@ -18,7 +18,7 @@ START_TEST(a_released_lock_is_kept_for_the_first_in_the_queue)
 	ck_assert_int_eq(call(younger), 'W');
 	now_us += MSEC;
 	ck_assert_int_eq(call(younger), 'G');
-	/* Another free moment, another grace. */
+	/* The lock is free once more, so a new grace begins. */
 	younger.ticket = SPAN("1700000000000003:d3:2");
 	ck_assert_int_eq(call(releasing(SPAN("a"), SPAN("d3:9:22dd"))), 'R');
 	now_us += 19 * MSEC;
@@ -28,7 +28,7 @@ START_TEST(a_released_lock_is_kept_for_the_first_in_the_queue)
 }
 END_TEST
 
-/* Whoever becomes the first because another has left the line is told so then. */
+/* A ticket that becomes the first because another leaves the queue is announced then. */
 START_TEST(a_free_lock_is_kept_for_the_next_once_the_first_has_left_the_queue)
 {
 	struct call first = acquiring(SPAN("a"), THEIRS), second = acquiring(SPAN("a"), SPAN("d3:9:22dd"));
@@ -46,14 +46,14 @@ START_TEST(a_free_lock_is_kept_for_the_next_once_the_first_has_left_the_queue)
 	ck_assert_int_eq(call(leaves), 'X');
 	now_us += 15 * MSEC;
 	ck_assert_int_eq(call(last), 'W');
-	/* That the first leaves again changes nothing. */
+	/* A second leave of the first changes nothing. */
 	ck_assert_int_eq(call(leaves), 'X');
 	now_us += 5 * MSEC;
 	ck_assert_int_eq(call(last), 'G');
 }
 END_TEST
 
-/* The host of the store set its clock back while the lock was free, and the first in line is dead. Until the clock has caught up is no grace. */
+/* The host of the store set its clock back while the lock was free, and the first in the queue is dead. The lock is not kept until the clock has caught up. */
 START_TEST(a_note_from_before_the_clock_was_set_back_does_not_count)
 {
 	static const int64_t back[] = {3600 * SEC, 30 * SEC};

@@ -37,7 +37,7 @@ static const char *const queue_key[NAMES] = {"redlockd:lock:q:a", "redlockd:lock
 static const char *const common_key[] = {"redlockd:lock:!meta", "redlockd:lock:!fence"};
 static const char *const values[] = {"d1.h:1:0af", "d1.h:2:ff00", "d2.h:1:abcdef"};
 
-/* What somebody does to a key: the letter says which, the rest is the command, with @ for the key and # for a moment, ms. */
+/* What somebody does to a key. The letter names the key, the rest is the command, with @ for the key and # for a moment in ms. */
 static const char *const spoils[] = {
 	"lDEL @",      "lSET @ x",         "lSET @ d1.h:1:0af", "lSET @ d1.h:2:ff00 PX 70", "lSET @ \xff.\n:b:aa", "lHSET @ f 1",  "lPERSIST @",  "lPEXPIRE @ 1",
 	"qDEL @",      "qSET @ x",         "qPERSIST @",        "qPEXPIRE @ 1",             "qZADD @ # ~",          "qZADD @ # 0",  "qZADD @ # ",  "qZADD @ # zz:\xff",
@@ -76,7 +76,7 @@ static void tell(const char *a, const char *b, const char *c)
 	redis_pair_command(&pair, word, c ? 3 : 2);
 }
 
-/* Every key is met, so that what is over is gone from both. */
+/* Looks at each key, so that expired keys are gone from both. */
 static void all_are_met(void)
 {
 	for (unsigned i = 0; i < NAMES; i++) {
@@ -251,7 +251,7 @@ static void stands_as_told(const struct call *c, const struct answer *a)
 	freeReplyObject(pttl);
 }
 
-/* Refused since it is kept for somebody older: a grace later it is not any more. */
+/* The lock was refused because it is kept for an older ticket. A grace later it is no longer kept. */
 static void is_kept_for_a_grace_only(void)
 {
 	kept++;
@@ -303,7 +303,7 @@ static void round_play(struct buf *before, struct buf *after)
 	              "%s an error after something was written", pair.note);
 }
 
-/* A run that never met a row proves nothing about it. */
+/* A run that never met an answer proves nothing about it. */
 static void all_rows_met(void)
 {
 	static const char *const codes[] = {"", "", "GBWKQF!", "EABKMQF!", "RN", "X", "MBKQ"};
@@ -335,7 +335,7 @@ START_TEST(foreign_values_in_our_keys_break_no_promise)
 }
 END_TEST
 
-/* A crowd of daemons has left a free lock unused: whoever takes it clears what was noted of them. */
+/* A crowd of daemons has left a free lock unused. The daemon that takes it clears their notes. */
 START_TEST(a_queue_of_thousands_is_passed_over)
 {
 	char member[64], score[24];

@@ -80,7 +80,7 @@ START_TEST(an_acquire_that_a_longer_renewal_has_overtaken_does_not_shorten_the_k
 }
 END_TEST
 
-/* It vouches for as long as it asks for. */
+/* The acquire vouches for as long as it asks for. */
 START_TEST(an_acquire_that_a_shorter_renewal_has_overtaken_lengthens_the_key)
 {
 	ck_assert_int_eq(put_back(_i, MINE, 1000), 'A');
@@ -97,7 +97,7 @@ static char leave_behind(int store, int64_t px_ms)
 	return call(store, (struct call){.kind = CALL_EXTEND, .value = MINE, .new_value = KEPT, .marker = MARKER, .px_ms = px_ms, .exact = true});
 }
 
-/* It was sent again over the new connection, since nobody had heard of it: the name is kept no longer for that. */
+/* It was sent again over the new connection, because its answer was lost. The name is kept no longer for that. */
 START_TEST(a_key_that_is_kept_twice_is_kept_from_the_first_time_on)
 {
 	ck_assert_int_eq(acquire(_i, MINE, 1000), 'G');

@@ -86,7 +86,7 @@ END_TEST
 
 static struct rlimit usual;
 
-/* Leaves n descriptors to have. */
+/* Leaves n free descriptors. */
 static void descriptors_leave(int n)
 {
 	int top = open("/dev/null", O_RDONLY), i;
@@ -139,7 +139,7 @@ START_TEST(a_peer_that_waits_too_long_for_a_descriptor_is_refused)
 	net_loop_hears(&w, fd, expected);
 	net_loop_eof(&w, fd);
 	ck_assert_uint_eq(net_loop_counts(&w).refused, 1);
-	/* The descriptor that did it is there for the next one. */
+	/* The descriptor that was used for the refusal is there for the next one. */
 	net_loop_hears(&w, other, expected);
 	net_loop_eof(&w, other);
 	ck_assert_uint_eq(net_loop_counts(&w).refused, 2);

@@ -44,7 +44,7 @@ START_TEST(a_hangup_inside_a_callback_ends_the_telling_of_lines)
 	ck_assert_uint_eq(net_sessions(w.net), 0);
 	net_loop_hears(&w, fd, "OK\n");
 	net_loop_eof(&w, fd);
-	ck_assert_uint_eq(net_closing(w.net), 1); /* it is shut, and waits for us */
+	ck_assert_uint_eq(net_closing(w.net), 1); /* it is shut down, and waits for the client */
 	close(fd);
 	net_loop_until(&w, net_closing(w.net) == 0);
 	net_loop_at_rest(&w);
@@ -155,7 +155,7 @@ START_TEST(the_last_line_arrives_though_input_was_left_unread)
 	net_send(w.net, w.session, "BYE\n", 4);
 	net_hangup(w.net, w.session);
 	net_loop_settle(&w);
-	/* More of it, though the other side is shut. */
+	/* More input, although the other side is shut down. */
 	ck_assert_int_gt(send(fd, much, 65536, MSG_DONTWAIT | MSG_NOSIGNAL), 0);
 	net_loop_settle(&w);
 	net_loop_hears(&w, fd, "BYE\n");
@@ -165,7 +165,7 @@ START_TEST(the_last_line_arrives_though_input_was_left_unread)
 }
 END_TEST
 
-/* Two that wait for each other to read: neither would move. */
+/* Both sides wait for each other to read, so neither would move. */
 START_TEST(input_is_dropped_while_output_goes_out)
 {
 	int fd = net_loop_client(&w, _i);

@@ -54,7 +54,7 @@ START_TEST(a_line_may_be_split_at_every_offset)
 		net_loop_says(&w, fd, first);
 		net_loop_until(&w, (net_loop_settle(&w), true));
 		net_loop_says(&w, fd, text + cut);
-		net_loop_says(&w, fd, "\n"); /* ends what is unfinished */
+		net_loop_says(&w, fd, "\n"); /* ends the unfinished line */
 		net_loop_until(&w, buf_length(&w.told) >= strlen(told) + strlen("line 0.1 unfinished\n"));
 		ck_assert_mem_eq(buf_begin(&w.told), told, strlen(told));
 		buf_consume(&w.told, strlen(told));
@@ -127,7 +127,7 @@ START_TEST(a_peer_that_closes_after_eof_is_gone)
 	net_loop_told(&w, "eof 0.1\n");
 	net_send(w.net, w.session, "unread\n", 7);
 	net_loop_settle(&w);
-	/* On TCP it takes a reset to be seen: a FIN has come before. */
+	/* On TCP only a reset shows it, because a FIN has come before. */
 	if (_i)
 		net_loop_resets(fd);
 	else
@@ -137,7 +137,7 @@ START_TEST(a_peer_that_closes_after_eof_is_gone)
 }
 END_TEST
 
-/* More than one turn takes; that the answers find nobody is no reason to hear less. */
+/* More lines than one pass takes. All are delivered although nobody reads the answers. */
 START_TEST(a_unix_peer_that_closes_has_its_last_lines_told)
 {
 	char said[256] = "", expected[1024] = "parting 0.1\n";
@@ -246,7 +246,7 @@ START_TEST(a_unix_peer_that_is_killed_is_gone_whether_reading_is_on_or_off)
 }
 END_TEST
 
-/* What the kernel says when the other end neither reads nor answers for longer than the keepalive time: here, a closed window. */
+/* The error of the kernel when the other end does not answer for longer than the keepalive time. Here its window is closed. */
 START_TEST(a_tcp_peer_that_is_silent_too_long_is_told_as_keepalive)
 {
 	struct net_conf conf = NET_LOOP_CONF;

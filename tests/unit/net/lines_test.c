@@ -8,7 +8,7 @@
 
 #define MAX 8
 
-/* What a reader is told, "[line]" each and "<long>", when the text comes in pieces that end where cut says. */
+/* What the reader delivers, "[line]" for each line and "<long>", when the text comes in pieces that end where cut says. */
 struct reader {
 	struct lines l;
 	char pending[256];

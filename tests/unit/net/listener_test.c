@@ -75,7 +75,7 @@ START_TEST(a_socket_that_somebody_listens_on_is_left_alone)
 }
 END_TEST
 
-/* A connect to it does not say ECONNREFUSED, but EAGAIN. */
+/* connect(2) to it fails with EAGAIN, not with ECONNREFUSED. */
 START_TEST(a_socket_whose_backlog_is_full_is_alive)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -197,7 +197,7 @@ START_TEST(a_port_that_is_in_use_is_told)
 }
 END_TEST
 
-/* SO_REUSEADDR: connections of the one before may still be in TIME_WAIT. */
+/* SO_REUSEADDR: connections of the previous listener may still be in TIME_WAIT. */
 START_TEST(a_port_can_be_taken_again_at_once)
 {
 	struct listener l[LISTENER_ADDRESSES_MAX];
@@ -244,7 +244,7 @@ END_TEST
 START_TEST(a_host_that_is_not_here_is_told)
 {
 	struct listener l[LISTENER_ADDRESSES_MAX];
-	char impossible[80]; /* a label has 63 bytes at most: nobody is asked about it */
+	char impossible[80]; /* a label has 63 bytes at most, so no resolver is asked */
 
 	memset(impossible, 'x', sizeof(impossible));
 	impossible[sizeof(impossible) - 1] = '\0';

@@ -147,7 +147,7 @@ static int option(int fd, int level, int name)
 	return value;
 }
 
-/* The other end of a connection that both ends of are ours. */
+/* The other end of a connection whose two ends are ours. */
 static int accepted_end(int fd)
 {
 	struct sockaddr_in here, there;
@@ -259,7 +259,7 @@ static void echo(struct net_loop *world, uint64_t session, const char *line)
 	net_send(world->net, session, line, strlen(line));
 }
 
-/* Each has said something and was answered, so that its buffers were used once. */
+/* Each session has spoken and was answered, so its buffers were used once. */
 START_TEST(a_silent_session_costs_little)
 {
 	enum { N = 5000 };

@@ -68,7 +68,7 @@ static void on_switches_other_on(struct net_loop *world, uint64_t session, const
 		net_read(world->net, UINT64_C(1) << 32 | 1, true);
 }
 
-/* In one pass of the loop: reading is switched on by the other's line while the socket is known to have something. */
+/* All in one pass of the loop: the line of another session switches reading on while the socket is known to be readable. */
 START_TEST(lines_that_wait_and_eof_in_one_pass_keep_their_order)
 {
 	int first = net_loop_client(&w, _i), second = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
@@ -147,7 +147,7 @@ START_TEST(eof_waits_behind_lines_that_wait)
 }
 END_TEST
 
-/* The other's line is told after it, although both came in one pass: it may ask for what the one that is gone has held. */
+/* The line of the other session is delivered after the end, although both came in one pass: it may ask for a lock that the ended session has held. */
 START_TEST(a_hang_up_is_told_before_the_lines_that_were_said_after_it)
 {
 	int fd = net_loop_client(&w, 0), other = net_loop_unix(&w);
@@ -183,7 +183,7 @@ START_TEST(a_peer_that_is_gone_is_noticed_while_reading_is_off)
 }
 END_TEST
 
-/* Lines of 32 bytes. However much of them one send takes, the next one's first line is still short enough. */
+/* Lines of 32 bytes. However much one send takes, the first line of the next send is short enough. */
 static unsigned long flood(int fd, char *much, size_t size)
 {
 	unsigned long lines = 0;

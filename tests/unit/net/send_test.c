@@ -52,7 +52,7 @@ static void look_at_reader(struct net_loop *world)
 	writings++;
 }
 
-/* At a flush, sooner when it is much, and when the other end has made room. */
+/* Bytes leave at a flush, sooner when there are many, and when the other end has made room. */
 START_TEST(before_bytes_leave_it_is_told_whenever_they_do)
 {
 	reader = net_loop_client(&w, _i);
@@ -96,7 +96,7 @@ START_TEST(a_slow_reader_gets_all_of_it_also_after_it_half_closed)
 	net_loop_at_rest(&w);
 	shutdown(fd, SHUT_WR);
 	net_loop_until(&w, buf_length(&w.told) > 0);
-	/* A socket that takes nearly all of it leaves nothing to wait for. */
+	/* The socket takes nearly all of it, so there is nothing to wait for. */
 	if (*buf_begin(&w.told) == 'e') {
 		net_loop_told(&w, "eof 0.1\n");
 	} else {

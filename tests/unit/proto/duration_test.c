@@ -9,7 +9,7 @@ START_TEST(each_text_has_its_microseconds)
 {
 	static const struct {
 		const char *text;
-		int64_t bare, strict; /* what it is with and without bare milliseconds */
+		int64_t bare, strict; /* its value where a bare number means milliseconds, and where that is refused */
 	} table[] = {
 		{"0", 0, DURATION_NO_UNIT},
 		{"1", 1000, DURATION_NO_UNIT},

@@ -194,7 +194,7 @@ static bool parses_as(const char *before, struct span value, struct request *ret
 	return n > 0 && request_parse(text, at + n, ret_request, &mistake) == PARSE_OK;
 }
 
-/* value, written as a field of a reply, is read as itself; and sent back as a word and as a field, too. */
+/* A value that is written as a field of a reply is read as itself, and also when it is sent back as a word and as a field. */
 static void expect_round_trip(struct span value)
 {
 	static struct request request;

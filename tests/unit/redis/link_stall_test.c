@@ -59,7 +59,7 @@ START_TEST(a_silent_link_is_pinged)
 }
 END_TEST
 
-/* The time of silence counts from the last command, also when the timer ran out while an answer was awaited. */
+/* Silence counts from the last command, also when the timer ran out while an answer was outstanding. */
 START_TEST(a_link_that_falls_silent_after_a_slow_answer_is_pinged_in_time)
 {
 	struct timeval tv = {0, 150 * MSEC};
@@ -137,7 +137,7 @@ START_TEST(bytes_that_the_kernel_does_not_take_at_once_are_sent_later)
 }
 END_TEST
 
-/* The kernel has room again before the event loop knows: what is flushed then must queue behind what still waits. */
+/* The kernel has room again before the event loop knows. A flush at that moment must queue behind the bytes that still wait. */
 START_TEST(a_flush_while_bytes_wait_queues_behind_them)
 {
 	struct fake_redis_peer *peer = &link_to_fake.fake.peer[0];
@@ -164,7 +164,7 @@ START_TEST(a_flush_while_bytes_wait_queues_behind_them)
 }
 END_TEST
 
-/* The server does not read, the link is closed, and then it reads all that it can: none of that may be among the refused. */
+/* The server does not read, the link is closed, and then the server reads all that it can. No call that it gets may be among the refused ones. */
 START_TEST(no_byte_of_a_refused_call_was_handed_over)
 {
 	unsigned unknown = 0, i;
@@ -184,7 +184,7 @@ START_TEST(no_byte_of_a_refused_call_was_handed_over)
 	fake_redis_listen(&link_to_fake.fake);
 	while (link_to_fake.fake.peer[0].bev)
 		event_base_loop(link_to_fake.base, EVLOOP_ONCE);
-	/* The last of the unknown ones may have arrived in part. */
+	/* The last of the calls of unknown outcome may have arrived in part. */
 	ck_assert_uint_ge(link_to_fake.fake.scripts * 16 + 16, unknown);
 	ck_assert_uint_le(link_to_fake.fake.scripts * 16, unknown);
 }

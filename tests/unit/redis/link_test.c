@@ -49,7 +49,7 @@ END_TEST
 
 START_TEST(a_socket_that_is_not_there_is_told_at_once)
 {
-	struct sockaddr_un nowhere = {.sun_family = AF_UNIX, .sun_path = "/tmp/link_to_fake.fake.none/s"};
+	struct sockaddr_un nowhere = {.sun_family = AF_UNIX, .sun_path = "/tmp/redlock.none/s"};
 
 	ck_assert_int_eq(link_dial(link_to_fake.link, (struct sockaddr *)&nowhere, sizeof(nowhere)), -ENOENT);
 	link_to_fake_dial_ready();

@@ -132,7 +132,7 @@ static void on_message(void *context, unsigned index, char what, struct span nam
 	(void)context, (void)index, (void)what, (void)name;
 }
 
-/* The name means another server by the time the connections are ready: what is listened to is still the one that is asked. */
+/* The name means another server by the time the connections are ready. The listener still goes to the server that is asked. */
 START_TEST(a_server_is_listened_to_where_it_was_dialled)
 {
 	sink.message = on_message;

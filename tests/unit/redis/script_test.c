@@ -89,7 +89,7 @@ START_TEST(every_row_answers_its_call)
 }
 END_TEST
 
-/* SET foreign x EX 9999999999999: who waits for such a key asks again after a second, not at once. */
+/* SET foreign x EX 9999999999999: a waiter for such a key asks again after a second, not at once. */
 START_TEST(a_key_whose_time_is_too_long_to_compute_is_reported_as_very_long)
 {
 	const int64_t age_ms = INT64_C(50000) * 365 * 24 * 3600 * 1000;

@@ -138,7 +138,7 @@ START_TEST(a_key_that_may_not_be_read_is_no_key_of_another)
 }
 END_TEST
 
-/* Somebody else's script that never ends; what the server says when it is killed goes through our own table. */
+/* A foreign script never ends. The error of the server when it is killed goes through our own table. */
 START_TEST(a_busy_server_refuses_and_then_goes_on)
 {
 	redisContext *other = real_redis_connect(&real_upstream.server);
@@ -210,7 +210,7 @@ END_TEST
 
 /* --- servers that will not have us ----------------------------------------------------------------------------------- */
 
-/* Told once, however often it is tried. */
+/* The reason is told once, however often the connection is tried. */
 static void check_told_once(unsigned before, const char *reason)
 {
 	real_upstream_await(&real_upstream.downs, 1);

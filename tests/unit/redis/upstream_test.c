@@ -143,7 +143,7 @@ START_TEST(calls_under_different_markers_are_judged_by_their_own)
 }
 END_TEST
 
-/* Each is released before its acquire is answered: only order can make it R. */
+/* Each lock is released before its acquire is answered, so the answer R proves the order. */
 START_TEST(a_release_never_overtakes_its_acquire)
 {
 	uint64_t id;
@@ -239,7 +239,7 @@ START_TEST(a_flushed_script_cache_is_never_noticed)
 }
 END_TEST
 
-/* Not while calls are under way either: whatever is refused was not carried out, and no lock stays behind its release. */
+/* The same while calls are under way. A refused call was not carried out, and no lock survives its release. */
 START_TEST(a_cache_flushed_under_load_leaves_nothing_behind)
 {
 	redisContext *other;
@@ -286,7 +286,7 @@ START_TEST(a_server_that_cuts_idle_connections_harms_nobody)
 	real_upstream_up();
 	real_redis_tell(&real_upstream.server, "CONFIG SET timeout 1");
 	idle = real_redis_connect(&real_upstream.server);
-	cut = real_upstream_watch(idle->fd); /* readable when the server cuts it: it does cut */
+	cut = real_upstream_watch(idle->fd); /* readable when the server cuts the connection, which proves that it does */
 	real_upstream_await(&real_upstream.readable, 1);
 	event_free(cut);
 	redisFree(idle);

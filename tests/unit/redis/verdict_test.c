@@ -6,7 +6,7 @@
 #include <check.h>
 #include <string.h>
 
-/* As servers of several versions say it, inside a script and outside. */
+/* The texts of several versions of the server, inside a script and outside. */
 static const char *const refusals[] = {
 	"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
 	"LOADING Redis is loading the dataset in memory",

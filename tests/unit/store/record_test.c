@@ -106,7 +106,7 @@ START_TEST(no_part_of_a_record_and_nothing_longer_is_believed)
 }
 END_TEST
 
-/* With a checksum that fits: the numbers inside must agree with each other all the same. */
+/* The checksum fits, but the numbers inside must agree with each other as well. */
 static int forged_read(size_t at, char byte)
 {
 	struct record r;

@@ -49,7 +49,7 @@ START_TEST(a_reboot_that_took_the_file_with_it_ends_no_promise_to_another_host)
 {
 	here.guard_us = 30603 * MSEC;
 	here.now.us = 5 * SEC;
-	ck_assert_int_eq(next_run_finds(BOOT), STATE_FIRST); /* nobody but local clients */
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_FIRST); /* only local clients had promises */
 	here.remote = true;
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
 	ck_assert_int_eq(next_run_finds(""), STATE_CRASH);
@@ -60,7 +60,7 @@ START_TEST(a_reboot_that_took_the_file_with_it_ends_no_promise_to_another_host)
 }
 END_TEST
 
-/* The folder may have ended with the one before, and the clients of other hosts did not. */
+/* The folder may have gone with the previous run, but the clients on other hosts did not. */
 START_TEST(a_missing_file_in_a_container_that_has_just_begun_is_a_crash)
 {
 	struct store_run l;
@@ -89,7 +89,7 @@ START_TEST(unknown_promises_of_another_boot_were_made_before_this_one)
 	store_run_begin(&l, BOOT);
 	ck_assert(l.state.rebooted);
 	store_run_crash(&l);
-	/* In the same boot it crashed who knows when. */
+	/* In the same boot, the moment of the crash is unknown. */
 	here.now.us = 100 * SEC;
 	store_run_begin(&l, BOOT);
 	ck_assert_int_eq(l.found, STATE_CRASH);
@@ -101,7 +101,7 @@ START_TEST(unknown_promises_of_another_boot_were_made_before_this_one)
 	ck_assert(l.state.rebooted);
 	store_run_join(&l);
 	store_run_end(&l);
-	/* A clean end tells what is left: nothing is unknown. */
+	/* A clean end records all promises, so nothing is unknown. */
 	store_run_open(&l, BOOT);
 	ck_assert_int_eq(l.found, STATE_CLEAN);
 	ck_assert(!l.state.rebooted);

@@ -170,7 +170,7 @@ START_TEST(a_crash_remembers_the_longest_lease_of_all_runs_whose_promises_may_st
 	store_run_begin(&l, BOOT);
 	store_run_end(&l);
 	here.lease_us = SEC;
-	store_run_begin(&l, BOOT); /* refuses what the first has left, and forgets that when it crashes */
+	store_run_begin(&l, BOOT); /* refuses the names that the first run has left, and forgets them when it crashes */
 	store_run_crash(&l);
 	store_run_begin(&l, BOOT);
 	ck_assert_int_eq(l.found, STATE_CRASH);
