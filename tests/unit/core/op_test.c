@@ -13,7 +13,7 @@ static struct op_table ops;
 static struct effects effects;
 static struct lock *lock;
 
-static void books_open(void)
+static void lock_open(void)
 {
 	static const struct core_conf conf = {
 		.nodes = 3, .label = {"a", "b", "c"}, .set = "s", .host = "h", .seed = {1, 2}, .timeout_us = 50 * MSEC};
@@ -33,7 +33,7 @@ static void books_open(void)
 	lock_new_value(&locks, lock);
 }
 
-static void books_close(void)
+static void lock_close(void)
 {
 	op_table_release(&ops);
 	lock_table_release(&locks);
@@ -216,18 +216,18 @@ END_TEST
 Suite *op_suite(void)
 {
 	Suite *suite = suite_create("op");
-	TCase *books = tcase_create("books");
+	TCase *cases = tcase_create("op");
 
-	tcase_add_checked_fixture(books, books_open, books_close);
-	tcase_add_test(books, an_acquire_asks_for_lease_and_delay_and_votes_for_the_lease_alone);
-	tcase_add_loop_test(books, an_acquire_never_runs_when_the_lease_may_be_over_without_it, 0, 20);
-	tcase_add_test(books, each_answer_is_counted_once);
-	tcase_add_test(books, an_answer_is_granted_refused_queued_behind_wrong_type_or_unknown);
-	tcase_add_loop_test(books, a_grant_counts_only_where_the_store_is_joined, 0, 3);
-	tcase_add_loop_test(books, a_vote_that_is_heard_after_a_jump_ends_earlier_by_the_jump, 0, 2);
-	tcase_add_test(books, an_op_keeps_the_value_it_was_made_for);
-	tcase_add_test(books, a_kept_key_is_not_put_back_and_a_renewed_one_is);
-	tcase_add_test(books, slots_are_used_again_and_a_lock_is_referenced_while_an_op_runs);
-	suite_add_tcase(suite, books);
+	tcase_add_checked_fixture(cases, lock_open, lock_close);
+	tcase_add_test(cases, an_acquire_asks_for_lease_and_delay_and_votes_for_the_lease_alone);
+	tcase_add_loop_test(cases, an_acquire_never_runs_when_the_lease_may_be_over_without_it, 0, 20);
+	tcase_add_test(cases, each_answer_is_counted_once);
+	tcase_add_test(cases, an_answer_is_granted_refused_queued_behind_wrong_type_or_unknown);
+	tcase_add_loop_test(cases, a_grant_counts_only_where_the_store_is_joined, 0, 3);
+	tcase_add_loop_test(cases, a_vote_that_is_heard_after_a_jump_ends_earlier_by_the_jump, 0, 2);
+	tcase_add_test(cases, an_op_keeps_the_value_it_was_made_for);
+	tcase_add_test(cases, a_kept_key_is_not_put_back_and_a_renewed_one_is);
+	tcase_add_test(cases, slots_are_used_again_and_a_lock_is_referenced_while_an_op_runs);
+	suite_add_tcase(suite, cases);
 	return suite;
 }
