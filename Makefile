@@ -258,8 +258,8 @@ $(O)/redlock: $(call obj,$(CLI) $(CLIENT) $(PROTO))
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^
 
-# Everything but main.c, for tests and fuzzers to pick from, and the world in which they run the service.
-PARTS := tests/world.c $(PROTO) $(CONF) $(DAEMON_BASE) $(CORE) $(STORE) $(REDIS) $(NET) $(filter-out %/main.c,$(DAEMON)) $(CLIENT) $(filter-out %/main.c,$(CLI))
+# Everything but main.c, for tests and fuzzers to pick from, and the fixture in which fuzzers and the hot path run the service.
+PARTS := tests/fixture/lone_service.c $(PROTO) $(CONF) $(DAEMON_BASE) $(CORE) $(STORE) $(REDIS) $(NET) $(filter-out %/main.c,$(DAEMON)) $(CLIENT) $(filter-out %/main.c,$(CLI))
 $(O)/parts.a: $(call obj,$(PARTS)) $(O)/gen/scripts.o
 	@rm -f $@
 	$(call say,AR)

@@ -4,7 +4,7 @@
  * it looks at. The allocator is wrapped, because a request must not reach it. Says how many LOCKs there were, warming up included, and
  * how many allocations once warm.
  */
-#include "tests/world.h"
+#include "tests/fixture/lone_service.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,20 +53,20 @@ static void answer_count(void *context, uint64_t session, struct span bytes)
 }
 
 /* 20 µs a request: what a loaded daemon sees. */
-static void request_step(struct world *w, const char *verb, int name)
+static void request_step(struct lone_service *w, const char *verb, int name)
 {
 	char line[64];
 	size_t n = (size_t)snprintf(line, sizeof(line), "%s orders/%d", verb, name);
 
 	w->now.us += 20;
-	if (world_line(w, 1, line, n))
+	if (lone_service_line(w, 1, line, n))
 		abort();
 }
 
-void hotpath_lock(struct world *w);
-void hotpath_unlock(struct world *w);
+void hotpath_lock(struct lone_service *w);
+void hotpath_unlock(struct lone_service *w);
 
-__attribute__((noinline)) void hotpath_lock(struct world *w)
+__attribute__((noinline)) void hotpath_lock(struct lone_service *w)
 {
 	int name;
 
@@ -74,7 +74,7 @@ __attribute__((noinline)) void hotpath_lock(struct world *w)
 		request_step(w, "LOCK", name);
 }
 
-__attribute__((noinline)) void hotpath_unlock(struct world *w)
+__attribute__((noinline)) void hotpath_unlock(struct lone_service *w)
 {
 	int name;
 
@@ -82,7 +82,7 @@ __attribute__((noinline)) void hotpath_unlock(struct world *w)
 		request_step(w, "UNLOCK", name);
 }
 
-static void rounds_run(struct world *w, int rounds)
+static void rounds_run(struct lone_service *w, int rounds)
 {
 	while (rounds--) {
 		hotpath_lock(w);
@@ -92,18 +92,18 @@ static void rounds_run(struct world *w, int rounds)
 
 int main(void)
 {
-	struct world w;
+	struct lone_service w;
 
-	world_init(&w);
-	world_settle(&w);
+	lone_service_init(&w);
+	lone_service_settle(&w);
 	w.sent = answer_count;
-	world_open(&w, 1);
+	lone_service_open(&w, 1);
 	rounds_run(&w, ROUNDS); /* pools, tables and arenas find their size */
 	allocations = 0;
 	rounds_run(&w, ROUNDS);
 	if (answered != 4UL * ROUNDS * NAMES)
 		return EXIT_FAILURE;
 	printf("%d %ld\n", 2 * ROUNDS * NAMES, allocations);
-	world_release(&w);
+	lone_service_release(&w);
 	return EXIT_SUCCESS;
 }

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define BOUND_US (30 * SEC) /* max_lease of the world */
+#define BOUND_US (30 * SEC) /* max_lease of the service */
 
 void account_init(struct account *a)
 {

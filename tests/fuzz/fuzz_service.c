@@ -9,7 +9,7 @@
  */
 #include "proto/proto.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/world.h"
+#include "tests/fixture/lone_service.h"
 
 #include <strings.h>
 
@@ -24,7 +24,7 @@ struct known {
 };
 
 struct story {
-	struct world world;
+	struct lone_service lone;
 	uint64_t generation[SESSIONS];
 	bool open[SESSIONS];
 	struct known known[NAMES];
@@ -132,12 +132,12 @@ static void session_line(struct story *s, unsigned slot, const uint8_t *text, si
 		s->generation[slot]++;
 		s->open[slot] = true;
 		s->resumes[slot] = false;
-		PROMISE(world_open(&s->world, session_id(s, slot)) == 0);
+		PROMISE(lone_service_open(&s->lone, session_id(s, slot)) == 0);
 	}
 	n = n < sizeof(line) ? n : sizeof(line);
 	memcpy(line, text, n);
 	s->resumes[slot] |= line_resumes(line, n);
-	world_line(&s->world, session_id(s, slot), line, n);
+	lone_service_line(&s->lone, session_id(s, slot), line, n);
 }
 
 static void session_end(struct story *s, unsigned slot, bool gone)
@@ -145,11 +145,11 @@ static void session_end(struct story *s, unsigned slot, bool gone)
 	if (!s->open[slot])
 		return;
 	if (!gone) {
-		world_eof(&s->world, session_id(s, slot));
+		lone_service_eof(&s->lone, session_id(s, slot));
 		return;
 	}
 	s->open[slot] = false;
-	PROMISE(world_gone(&s->world, session_id(s, slot), GONE_HANGUP) == 0);
+	PROMISE(lone_service_gone(&s->lone, session_id(s, slot), GONE_HANGUP) == 0);
 }
 
 static void session_resume(struct story *s, unsigned from, unsigned to)
@@ -161,11 +161,11 @@ static void session_resume(struct story *s, unsigned from, unsigned to)
 /* A journal that is not as it was written may say anything: then nothing that was known before counts. */
 static void daemon_restart(struct story *s, const uint8_t *text, size_t n)
 {
-	size_t length = buf_length(&s->world.journal);
+	size_t length = buf_length(&s->lone.journal);
 	bool sound = true;
 
 	if (text[0] == 'K') {
-		world_journal(&s->world, (struct span){(const char *)text + 1, n - 1});
+		lone_service_journal(&s->lone, (struct span){(const char *)text + 1, n - 1});
 		sound = false;
 	} else if (n > 3 && length > 0) {
 		size_t at = (size_t)(text[1] * 256 + text[2]) % length;
@@ -174,18 +174,18 @@ static void daemon_restart(struct story *s, const uint8_t *text, size_t n)
 
 		/* Lengths are the file's affair. */
 		for (;; begin += sizeof(record) + record) {
-			memcpy(&record, buf_begin(&s->world.journal) + begin, sizeof(record));
+			memcpy(&record, buf_begin(&s->lone.journal) + begin, sizeof(record));
 			if (at < begin + sizeof(record) + record)
 				break;
 		}
 		if (at >= begin + sizeof(record))
-			buf_begin(&s->world.journal)[at] ^= (char)text[3];
+			buf_begin(&s->lone.journal)[at] ^= (char)text[3];
 		sound = false;
 	}
 	if (!sound)
 		s->names = 0;
 	memset(s->open, 0, sizeof(s->open));
-	PROMISE(world_restart(&s->world) || !sound);
+	PROMISE(lone_service_restart(&s->lone) || !sound);
 }
 
 static void journal_turn(struct story *s, bool ok)
@@ -193,12 +193,12 @@ static void journal_turn(struct story *s, bool ok)
 	struct event event = {.kind = EVENT_JOURNAL, .journal = {.ok = ok}};
 
 	if (ok) {
-		buf_clear(&s->world.journal);
-		service_snapshot(s->world.service, &s->world.effects);
+		buf_clear(&s->lone.journal);
+		service_snapshot(s->lone.service, &s->lone.effects);
 	}
-	world_step(&s->world, &event);
+	lone_service_step(&s->lone, &event);
 	if (!ok)
-		buf_clear(&s->world.journal);
+		buf_clear(&s->lone.journal);
 }
 
 static void happen(struct story *s, const uint8_t *text, size_t n)
@@ -225,11 +225,11 @@ static void happen(struct story *s, const uint8_t *text, size_t n)
 		journal_turn(s, argument % 2);
 		break;
 	case 't':
-		world_pass(&s->world, (int64_t)argument * argument * 1000);
+		lone_service_pass(&s->lone, (int64_t)argument * argument * 1000);
 		break;
 	case 'd':
 	case 'u':
-		world_store(&s->world, text[0] == 'u');
+		lone_service_store(&s->lone, text[0] == 'u');
 		break;
 	default:
 		break;
@@ -243,9 +243,9 @@ static void promise_nothing_left(struct story *s)
 
 	for (slot = 0; slot < SESSIONS; slot++)
 		session_end(s, slot, true);
-	world_settle(&s->world);
-	world_pass(&s->world, 120 * SEC);
-	m = service_metrics(s->world.service);
+	lone_service_settle(&s->lone);
+	lone_service_pass(&s->lone, 120 * SEC);
+	m = service_metrics(s->lone.service);
 	PROMISE(m->value[METRIC_SESSIONS] == 0);
 	PROMISE(m->value[METRIC_SESSIONS_DETACHED] == 0);
 	PROMISE(m->value[METRIC_LOCKS_HELD] == 0);
@@ -257,18 +257,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct story *s = calloc(1, sizeof(*s));
 	const uint8_t *end;
 
-	world_init(&s->world);
-	s->world.sent = line_sent;
-	s->world.hung_up = session_hung_up;
-	s->world.context = s;
-	world_settle(&s->world);
+	lone_service_init(&s->lone);
+	s->lone.sent = line_sent;
+	s->lone.hung_up = session_hung_up;
+	s->lone.context = s;
+	lone_service_settle(&s->lone);
 	for (; size; size -= (size_t)(end - data), data = end) {
 		end = memchr(data, '\n', size);
 		happen(s, data, end ? (size_t)(end - data) : size);
 		end = end ? end + 1 : data + size;
 	}
 	promise_nothing_left(s);
-	world_release(&s->world);
+	lone_service_release(&s->lone);
 	free(s);
 	return 0;
 }

@@ -6,7 +6,7 @@
  */
 #include "tests/fuzz/account.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/world.h"
+#include "tests/fixture/lone_service.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #define ACTS_MAX 200
 
 struct story {
-	struct world world;
+	struct lone_service lone;
 	struct account account;
 	uint64_t generation[CLIENTS], opened;
 	bool tell;
@@ -40,7 +40,7 @@ __attribute__((format(printf, 3, 4))) static void tell(const struct story *s, un
 
 	if (!s->tell || k == OBSERVER)
 		return;
-	fprintf(stderr, "%8.3f %u ", (double)s->world.now.us / SEC, k);
+	fprintf(stderr, "%8.3f %u ", (double)s->lone.now.us / SEC, k);
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);
@@ -61,7 +61,7 @@ static void line_sent(void *context, uint64_t session, struct span bytes)
 	char line[REPLY_MAX];
 	struct reply_line reply;
 
-	s->account.now = s->world.now;
+	s->account.now = s->lone.now;
 	for (; bytes.n; bytes.n -= (size_t)(end + 1 - bytes.p), bytes.p = end + 1) {
 		end = memchr(bytes.p, '\n', bytes.n);
 		PROMISE(end && end - bytes.p < REPLY_MAX);
@@ -77,7 +77,7 @@ static void session_hung_up(void *context, uint64_t session)
 	struct story *s = context;
 
 	tell(s, (unsigned)(session & 7), "    hung up");
-	s->account.now = s->world.now;
+	s->account.now = s->lone.now;
 	/* Who has not said its last word may live: a heartbeat was missed. */
 	account_ended(&s->account, (unsigned)(session & 7), !s->account.client[session & 7].leaving);
 }
@@ -85,11 +85,11 @@ static void session_hung_up(void *context, uint64_t session)
 /* Bounds that are met soon. */
 static void conf_apply(struct story *s)
 {
-	struct core_conf conf = s->world.conf;
+	struct core_conf conf = s->lone.conf;
 
 	conf.limits.locks = 5;
 	conf.limits.waiting = 4;
-	service_reload(s->world.service, &conf);
+	service_reload(s->lone.service, &conf);
 }
 
 /* --- what clients do --- */
@@ -100,7 +100,7 @@ static void client_open(struct story *s, unsigned k)
 		return;
 	s->generation[k]++;
 	account_opened(&s->account, k, ++s->opened);
-	PROMISE(world_open(&s->world, session_id(s, k)) == 0);
+	PROMISE(lone_service_open(&s->lone, session_id(s, k)) == 0);
 }
 
 static void client_says(struct story *s, unsigned k)
@@ -110,19 +110,19 @@ static void client_says(struct story *s, unsigned k)
 	client_open(s, k);
 	if (s->account.client[k].eof)
 		return;
-	s->account.now = s->world.now;
+	s->account.now = s->lone.now;
 	if (!account_says(&s->account, k, s->line, s->n))
 		return;
 	tell(s, k, "%.*s", (int)s->n, s->line);
 	memcpy(line, s->line, s->n); /* it may be said again */
-	PROMISE(world_line(&s->world, session_id(s, k), line, s->n) == 0);
+	PROMISE(lone_service_line(&s->lone, session_id(s, k), line, s->n) == 0);
 }
 
 static void client_says_too_much(struct story *s, unsigned k)
 {
 	client_open(s, k);
 	if (!s->account.client[k].eof && account_says(&s->account, k, NULL, 0))
-		PROMISE(world_too_long(&s->world, session_id(s, k)) == 0);
+		PROMISE(lone_service_too_long(&s->lone, session_id(s, k)) == 0);
 }
 
 static void client_half_closes(struct story *s, unsigned k, bool parting)
@@ -134,7 +134,7 @@ static void client_half_closes(struct story *s, unsigned k, bool parting)
 	c->leaving = true;
 	c->eof |= !parting;
 	tell(s, k, "%s", parting ? "parts" : "half-closes");
-	PROMISE((parting ? world_parting : world_eof)(&s->world, session_id(s, k)) == 0);
+	PROMISE((parting ? lone_service_parting : lone_service_eof)(&s->lone, session_id(s, k)) == 0);
 }
 
 static void client_goes(struct story *s, unsigned k, enum gone how)
@@ -142,9 +142,9 @@ static void client_goes(struct story *s, unsigned k, enum gone how)
 	if (!s->account.client[k].open)
 		return;
 	tell(s, k, "is gone (%d)", (int)how);
-	s->account.now = s->world.now;
+	s->account.now = s->lone.now;
 	account_ended(&s->account, k, how == GONE_KEEPALIVE || how == GONE_OVERFLOW);
-	PROMISE(world_gone(&s->world, session_id(s, k), how) == 0);
+	PROMISE(lone_service_gone(&s->lone, session_id(s, k), how) == 0);
 }
 
 /* --- what they say --- */
@@ -274,18 +274,18 @@ static void daemon_restarts(struct story *s)
 {
 	char hello[] = "HELLO 1";
 
-	s->account.now = s->world.now;
-	account_restarted(&s->account, s->world.conf.lease_us);
-	PROMISE(world_restart(&s->world));
+	s->account.now = s->lone.now;
+	account_restarted(&s->account, s->lone.conf.lease_us);
+	PROMISE(lone_service_restart(&s->lone));
 	conf_apply(s);
 	s->opened = -1ull;
 	client_open(s, OBSERVER);
 	PROMISE(account_says(&s->account, OBSERVER, hello, strlen(hello)));
-	PROMISE(world_line(&s->world, session_id(s, OBSERVER), hello, strlen(hello)) == 0);
+	PROMISE(lone_service_line(&s->lone, session_id(s, OBSERVER), hello, strlen(hello)) == 0);
 	s->opened = s->account.client[OBSERVER].serial;
 }
 
-static void world_acts(struct story *s, unsigned k, unsigned what)
+static void surroundings_act(struct story *s, unsigned k, unsigned what)
 {
 	static const char *const acts[] = {"store", "slow", "answer", "ms", "100 ms", "square ms"};
 	unsigned argument = next_byte(s);
@@ -310,17 +310,17 @@ static void world_acts(struct story *s, unsigned k, unsigned what)
 		if (argument >= 240)
 			daemon_restarts(s);
 		else
-			world_store(&s->world, argument & 1);
+			lone_service_store(&s->lone, argument & 1);
 		break;
 	case 27:
-		s->world.store_is_lossy = argument & 2;
-		world_slow(&s->world, argument & 1);
+		s->lone.store_is_lossy = argument & 2;
+		lone_service_slow(&s->lone, argument & 1);
 		break;
 	case 28:
-		world_answer(&s->world);
+		lone_service_answer(&s->lone);
 		break;
 	default:
-		world_pass(&s->world, (int64_t)argument * (what == 29 ? 1 : what == 30 ? 100 : argument) * MSEC);
+		lone_service_pass(&s->lone, (int64_t)argument * (what == 29 ? 1 : what == 30 ? 100 : argument) * MSEC);
 		break;
 	}
 }
@@ -347,7 +347,7 @@ static void promise_agreement(struct story *s, unsigned act)
 	char line[sizeof(s->line)];
 	size_t n = s->n;
 
-	s->account.now = s->world.now;
+	s->account.now = s->lone.now;
 	account_expire(&s->account, true);
 	account_promise_all_told(&s->account);
 	memcpy(line, s->line, n);
@@ -362,13 +362,13 @@ static void promise_agreement(struct story *s, unsigned act)
 /* Once all have gone nothing of them is left, and every name can be had. */
 static void promise_nothing_left(struct story *s)
 {
-	const struct metrics *m = service_metrics(s->world.service);
+	const struct metrics *m = service_metrics(s->lone.service);
 
 	for (unsigned k = 0; k < CLIENTS; k++)
 		client_goes(s, k, GONE_HANGUP);
-	world_slow(&s->world, false);
-	world_settle(&s->world);
-	world_pass(&s->world, 120 * SEC);
+	lone_service_slow(&s->lone, false);
+	lone_service_settle(&s->lone);
+	lone_service_pass(&s->lone, 120 * SEC);
 	PROMISE(m->value[METRIC_SESSIONS] == 0 && m->value[METRIC_SESSIONS_DETACHED] == 0 && m->value[METRIC_LOCKS_HELD] == 0 && m->value[METRIC_WAITERS] == 0);
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		observer_asks(s, "LOCK", names[i]);
@@ -385,24 +385,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	s->at = data;
 	s->end = data + size;
 	account_init(&s->account);
-	world_init(&s->world);
-	s->world.sent = line_sent;
-	s->world.hung_up = session_hung_up;
-	s->world.context = s;
+	lone_service_init(&s->lone);
+	s->lone.sent = line_sent;
+	s->lone.hung_up = session_hung_up;
+	s->lone.context = s;
 	conf_apply(s);
-	world_settle(&s->world);
+	lone_service_settle(&s->lone);
 	for (unsigned act = 0; act < ACTS_MAX && s->at < s->end; act++) {
 		unsigned b = next_byte(s), k = (b >> 5) % OBSERVER;
 
 		if ((b & 31) < 22)
 			client_acts(s, k, b & 31);
 		else
-			world_acts(s, k, b & 31);
+			surroundings_act(s, k, b & 31);
 		promise_agreement(s, act);
 	}
 	promise_nothing_left(s);
 	account_release(&s->account);
-	world_release(&s->world);
+	lone_service_release(&s->lone);
 	free(s);
 	return 0;
 }
