@@ -312,7 +312,6 @@ START_TEST(a_request_that_cannot_be_sent_leaves_the_connection_usable)
 }
 END_TEST
 
-#define ARRAY_N(a) (int)(sizeof(a) / sizeof((a)[0]))
 
 Suite *client_suite(void)
 {

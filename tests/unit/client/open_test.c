@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* client/address.c, conn.c: redlock_open: addresses, and what it says of a connection that does not open. */
 #include "client/redlock.h"
+#include "tests/fixture/fake_daemon.h"
 
 #include <check.h>
 #include <errno.h>
@@ -12,8 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PATIENCE   5000
-#define ARRAY_N(a) (int)(sizeof(a) / sizeof((a)[0]))
 
 static const char *const addresses[] = {"", "unix:", "[::1:7420", "::1:7420", "localhost:99999", "localhost:0", "localhost:12x"};
 

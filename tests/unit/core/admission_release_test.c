@@ -182,9 +182,7 @@ END_TEST
 /* The keys stand for that long anyway. */
 START_TEST(a_lock_delay_that_the_keys_have_anyway_is_not_logged_as_lost)
 {
-	cluster_open(3);
-	cluster.conf.max_delay_us = 20 * SEC;
-	daemon_starts(0);
+	begins_with_delay(3, 20 * SEC);
 	passes(60 * SEC);
 	says(1, "LOCK a ttl=1s delay=5s");
 	hears(1, "OK name=a *");

@@ -215,9 +215,7 @@ END_TEST
 /* Likewise a lock delay is no longer than the daemon waits after its next crash. */
 START_TEST(a_lock_delay_beyond_the_new_limit_is_cut)
 {
-	cluster_open(1);
-	cluster.conf.max_delay_us = 60 * SEC;
-	daemon_starts(0);
+	begins_with_delay(1, 60 * SEC);
 	passes(2 * SEC);
 	s1 = says_hello(1, "grace=2s");
 	says(1, "LOCK a delay=60s");

@@ -13,13 +13,6 @@ static void held_by_1(unsigned nodes, const char *fields)
 	fence = held_with_grace(nodes, "grace=30s", fields, &s1);
 }
 
-static void is_resumed(unsigned k)
-{
-	resumes(k, &s1);
-	ck_assert_int_eq(number_in(hears(k, ROW_A), "fence"), fence);
-	hears(k, "OK session=* n=1");
-}
-
 START_TEST(the_previous_run_that_wakes_up_harms_nothing)
 {
 	unsigned how = (unsigned)_i % 3, nodes = sizes[_i / 3];
@@ -28,7 +21,7 @@ START_TEST(the_previous_run_that_wakes_up_harms_nothing)
 	cluster.daemon[0].stopped = true;
 	ck_assert_uint_eq(daemon_inherits(1, 0), 0);
 	session_opens(2, 1);
-	is_resumed(2);
+	is_resumed_as(2, &s1, fence);
 	passes((how ? 1 : 4) * SEC);
 	cluster.daemon[0].stopped = false;
 	wakes(0);
@@ -86,7 +79,7 @@ START_TEST(one_adoption_of_a_value_succeeds)
 	ck_assert_uint_eq(daemon_inherits(1, 0), 0);
 	daemon_ends(0);
 	session_opens(2, 1);
-	is_resumed(2);
+	is_resumed_as(2, &s1, fence);
 	/* The journal is as before the adoption, as if another had copied it. */
 	journal_loses_tail(1, journal_length(1) - 2);
 	ck_assert_uint_eq(daemon_inherits(2, 1), 0);
@@ -106,7 +99,7 @@ START_TEST(a_third_run_adopts_from_the_second)
 	daemon_returns(0);
 	passes(15 * SEC);
 	daemon_returns(0);
-	is_resumed(2);
+	is_resumed_as(2, &s1, fence);
 }
 END_TEST
 

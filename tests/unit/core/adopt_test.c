@@ -13,13 +13,6 @@ static void held_by_1(unsigned nodes, const char *fields)
 	fence = held_with_grace(nodes, "grace=30s", fields, &s1);
 }
 
-static void is_resumed(unsigned k)
-{
-	resumes(k, &s1);
-	ck_assert_int_eq(number_in(hears(k, ROW_A), "fence"), fence);
-	hears(k, "OK session=* n=1");
-}
-
 START_TEST(a_held_lock_goes_on_with_its_fence_under_a_new_value)
 {
 	char value[VALUE_MAX];
@@ -30,7 +23,7 @@ START_TEST(a_held_lock_goes_on_with_its_fence_under_a_new_value)
 	ck_assert_str_eq(cluster.node[0].last[CALL_EXTEND].value, value);
 	ck_assert_str_ne(cluster.node[0].last[CALL_EXTEND].new_value, value);
 	ck_assert_int_eq(cluster.node[0].last[CALL_EXTEND].call.fence, fence);
-	is_resumed(2);
+	is_resumed_as(2, &s1, fence);
 	ck_assert_int_eq(figure(0, METRIC_ADOPTIONS), 1);
 	passes(60 * SEC);
 	says(2, "CHECK a");
@@ -50,7 +43,7 @@ START_TEST(a_key_that_lasts_longer_than_its_lease_is_released_however_late_that_
 	says(1, "EXTEND a ttl=200ms");
 	hears(1, "OK name=a *");
 	daemon_returns(0);
-	is_resumed(2);
+	is_resumed_as(2, &s1, fence);
 	cluster.node[0].refusal = "READONLY";
 	feels(0, MOOD_REFUSING);
 	says(2, "UNLOCK a");
@@ -93,7 +86,7 @@ START_TEST(an_adopted_lease_is_handed_to_nobody)
 	held_by_1(3, "");
 	says(1, "@w LOCK a owner=t2 wait=1m"); /* a range of tokens for the next grant */
 	daemon_returns(0);
-	is_resumed(2);
+	is_resumed_as(2, &s1, fence);
 	says(3, "LOCK a wait=1m");
 	says(4, "LOCK a wait=1m");
 	says(2, "UNLOCK a");
@@ -120,7 +113,7 @@ START_TEST(a_node_that_knows_neither_value_does_not_matter_to_the_others)
 	held_by_1(3, "");
 	key_is_overwritten(2, "a", "somebody", 100 * SEC);
 	daemon_returns(0);
-	is_resumed(2);
+	is_resumed_as(2, &s1, fence);
 }
 END_TEST
 
@@ -174,7 +167,7 @@ START_TEST(an_adoption_whose_outcome_is_unknown_is_asked_again)
 	passes(20 * MSEC);
 	all_feel(MOOD_WELL);
 	ck_assert_int_eq(figure(0, METRIC_ADOPTIONS), 1);
-	is_resumed(2);
+	is_resumed_as(2, &s1, fence);
 }
 END_TEST
 
@@ -187,7 +180,7 @@ START_TEST(late_answers_count_when_they_come)
 	serves(1, 1);
 	ck_assert_int_eq(figure(0, METRIC_ADOPTIONS), 1);
 	all_feel(MOOD_WELL);
-	is_resumed(2);
+	is_resumed_as(2, &s1, fence);
 	passes(20 * SEC);
 	says(2, "CHECK a");
 	hears(2, "OK name=a *");
@@ -219,7 +212,7 @@ START_TEST(a_store_that_comes_later_is_taken_over_or_released)
 	daemon_ends(0);
 	falls(2);
 	ck_assert_uint_eq(daemon_inherits(0, 0), 0);
-	is_resumed(2);
+	is_resumed_as(2, &s1, fence);
 	passes(SEC);
 	comes(2);
 	if (_i == 0) {

@@ -9,11 +9,9 @@
 static const unsigned sizes[] = {1, 3};
 
 /* 1 asks daemon 0, and 2 asks daemon 1. */
-static void two_daemons(unsigned nodes)
+static void two_daemons_with_delay(unsigned nodes)
 {
-	cluster_open(nodes);
-	cluster.conf.max_delay_us = 10 * SEC;
-	daemon_starts(0);
+	begins_with_delay(nodes, 10 * SEC);
 	passes(2 * SEC);
 	daemon_starts(1);
 	passes(2 * SEC);
@@ -36,7 +34,7 @@ static void granted_within(int64_t us)
 
 START_TEST(a_name_that_its_holder_releases_is_free_at_once)
 {
-	two_daemons(sizes[_i]);
+	two_daemons_with_delay(sizes[_i]);
 	says(1, "LOCK a");
 	hears(1, "OK *");
 	says(2, "LOCK a wait=1m");
@@ -50,7 +48,7 @@ END_TEST
 /* Also where the lease was renewed since. No key ends sooner than before, but a lock delay is set anew. */
 START_TEST(a_lock_delay_that_begins_after_it_lasts_no_longer)
 {
-	two_daemons(sizes[_i]);
+	two_daemons_with_delay(sizes[_i]);
 	says(1, "LOCK a delay=3s");
 	hears(1, "OK *");
 	says(1, "LOCK b");
@@ -66,7 +64,7 @@ END_TEST
 
 START_TEST(a_grant_after_it_lasts_no_longer)
 {
-	two_daemons(sizes[_i]);
+	two_daemons_with_delay(sizes[_i]);
 	an_hour_back(sizes[_i]);
 	says(1, "LOCK a ttl=5s");
 	hears(1, "OK *");
@@ -80,7 +78,7 @@ END_TEST
 /* No daemon is left that knows better. */
 START_TEST(the_locks_of_a_daemon_that_dies_last_longer_by_the_step_back)
 {
-	two_daemons(sizes[_i]);
+	two_daemons_with_delay(sizes[_i]);
 	says(1, "LOCK a ttl=5s");
 	hears(1, "OK *");
 	an_hour_back(sizes[_i]);

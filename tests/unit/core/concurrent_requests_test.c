@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests of one holder that are under way together. What the daemon has answered to one of them stays true whatever the others do next. */
+#include "tests/fixture/held_lock.h"
 #include "tests/fixture/resumable.h"
 
 #include <check.h>
@@ -64,10 +65,7 @@ END_TEST
 /* Only a minority could be asked for the shorter lease, so the deadline is that of the longer one. */
 START_TEST(a_waiter_that_is_handed_a_lease_hears_no_more_than_its_renewals_ask_for)
 {
-	cluster_begin(3);
-	passes(2 * SEC);
-	says(1, "LOCK a");
-	hears(1, "OK name=a *");
+	held_after_lock(3, "LOCK a");
 	says(2, "LOCK a wait=1m");
 	says(3, "LOCK a wait=1m ttl=%ums", ASKED_MS);
 	says(1, "UNLOCK a");

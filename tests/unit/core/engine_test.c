@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/engine.c: the states of a lock and its waiters: who is granted, refused or told to wait, and why. */
-#include "tests/fixture/cluster.h"
+#include "tests/fixture/held_lock.h"
 
 #include <check.h>
 
 static void held_by_1(unsigned nodes)
 {
-	cluster_begin(nodes);
-	passes(2 * SEC);
-	says(1, "LOCK a");
-	hears(1, GRANT);
+	held_after_lock(nodes, "LOCK a");
 }
 
 /* --- waiters --- */

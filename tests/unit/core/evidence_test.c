@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/observe.c: what each answer says about its store: clock, fence, evictions, silence. */
 #include "tests/fixture/cluster_part.h"
+#include "tests/fixture/held_lock.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -235,10 +236,7 @@ END_TEST
 
 START_TEST(a_clock_that_jumps_ahead_quarantines_its_store_and_lowers_its_votes)
 {
-	cluster_begin(3);
-	passes(2 * SEC);
-	says(1, "LOCK a");
-	hears(1, GRANT);
+	held_after_lock(3, "LOCK a");
 	cluster.node[0].clock_us = 40 * SEC;
 	passes(SEC);
 	ck_assert_str_eq(store_state(0, 0), "quarantine: its clock jumped ahead: keys may have expired early");
@@ -252,10 +250,7 @@ END_TEST
 
 START_TEST(a_clock_that_jumps_ahead_with_a_single_store_is_a_loss_at_once)
 {
-	cluster_begin(1);
-	passes(2 * SEC);
-	says(1, "LOCK a");
-	hears(1, GRANT);
+	held_after_lock(1, "LOCK a");
 	cluster.node[0].clock_us = 40 * SEC;
 	passes(SEC);
 	hears(1, "! LOST name=a *");
@@ -279,10 +274,7 @@ END_TEST
 
 START_TEST(a_clock_that_is_set_back_frees_nothing_early)
 {
-	cluster_begin(1);
-	passes(2 * SEC);
-	says(1, "LOCK a");
-	hears(1, GRANT);
+	held_after_lock(1, "LOCK a");
 	cluster.node[0].clock_us = -40 * SEC;
 	passes(20 * SEC);
 	says(1, "CHECK a");

@@ -3,6 +3,7 @@
 #include "daemon/core/judge.h"
 #include "daemon/core/quorum.h"
 #include "tests/fixture/cluster_part.h"
+#include "tests/fixture/held_lock.h"
 
 #include <check.h>
 
@@ -118,10 +119,7 @@ END_TEST
 
 START_TEST(a_higher_generation_takes_over_and_the_lower_one_is_refused)
 {
-	cluster_begin(3);
-	passes(2 * SEC);
-	says(1, "LOCK a");
-	hears(1, GRANT);
+	held_after_lock(3, "LOCK a");
 	cluster.conf.generation = 2;
 	cluster.conf.set = "new";
 	daemon_starts(1);

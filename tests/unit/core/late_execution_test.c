@@ -117,9 +117,7 @@ END_TEST
 
 START_TEST(an_acquire_that_arrives_after_its_lock_delay_leaves_no_key)
 {
-	cluster_open(3);
-	cluster.conf.max_delay_us = SEC;
-	daemon_starts(0);
+	begins_with_delay(3, SEC);
 	passes(2 * SEC);
 	says(1, "LOCK a%s", _i ? " delay=5ms" : "");
 	hears(1, "OK name=a *");

@@ -39,9 +39,7 @@ END_TEST
 
 START_TEST(a_clean_unlock_frees_at_once_whatever_the_delay)
 {
-	cluster_open(3);
-	cluster.conf.max_delay_us = 20 * SEC;
-	daemon_starts(0);
+	begins_with_delay(3, 20 * SEC);
 	says(1, "LOCK a delay=5s");
 	hears(1, "OK *");
 	ck_assert_int_eq(cluster.node[0].last[CALL_ACQUIRE].call.px_ms, 15000);
@@ -54,9 +52,7 @@ END_TEST
 
 START_TEST(after_an_abnormal_end_the_name_stays_refused_for_its_delay)
 {
-	cluster_open(3);
-	cluster.conf.max_delay_us = 20 * SEC;
-	daemon_starts(0);
+	begins_with_delay(3, 20 * SEC);
 	says(1, "LOCK a delay=5s");
 	says(2, "LOCK a wait=1m");
 	ignores(1);
@@ -70,9 +66,7 @@ END_TEST
 
 START_TEST(a_quit_is_no_abnormal_end)
 {
-	cluster_open(3);
-	cluster.conf.max_delay_us = 20 * SEC;
-	daemon_starts(0);
+	begins_with_delay(3, 20 * SEC);
 	says(1, "LOCK a delay=5s");
 	says(2, "LOCK a wait=1m");
 	ignores(1);
@@ -84,9 +78,7 @@ END_TEST
 
 START_TEST(a_loss_with_a_delay_keeps_the_name_refused_beyond_the_deadline)
 {
-	cluster_open(1);
-	cluster.conf.max_delay_us = 20 * SEC;
-	daemon_starts(0);
+	begins_with_delay(1, 20 * SEC);
 	says(1, "LOCK a delay=5s renew=no");
 	hears(1, "OK name=a fence=* valid_ms=9897 *");
 	says(2, "LOCK a wait=1m");
@@ -102,9 +94,7 @@ END_TEST
 /* The key has the longer TTL still: no renewal takes that back. */
 START_TEST(a_loss_with_a_delay_refuses_the_name_no_longer_than_that)
 {
-	cluster_open(3);
-	cluster.conf.max_delay_us = 20 * SEC;
-	daemon_starts(0);
+	begins_with_delay(3, 20 * SEC);
 	says(1, "LOCK a ttl=30s delay=5s renew=no");
 	hears(1, "OK name=a *");
 	says(1, "EXTEND a ttl=10s");
@@ -122,9 +112,7 @@ END_TEST
 /* The store was cut off when the session ended, and hears of the delay when the key has only half of it left. */
 START_TEST(a_store_that_hears_of_a_delay_late_does_not_begin_it_anew)
 {
-	cluster_open(3);
-	cluster.conf.max_delay_us = 20 * SEC;
-	daemon_starts(0);
+	begins_with_delay(3, 20 * SEC);
 	says(1, "LOCK a ttl=2s delay=5s");
 	hears(1, "OK name=a *");
 	falls(2);

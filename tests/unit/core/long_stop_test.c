@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/service.c: the daemon was stopped for longer than its leases last, and goes on. */
 #include "tests/fixture/cluster_part.h"
+#include "tests/fixture/held_lock.h"
 
 #include <check.h>
 
@@ -40,10 +41,7 @@ END_TEST
 
 START_TEST(after_a_long_stop_a_renewal_that_lay_in_a_socket_does_not_save_the_lease)
 {
-	cluster_begin(3);
-	passes(2 * SEC);
-	says(1, "LOCK a");
-	hears(1, GRANT);
+	held_after_lock(3, "LOCK a");
 	for (unsigned i = 0; i < 3; i++)
 		feels(i, MOOD_TARDY);
 	says(1, "EXTEND a");
@@ -59,10 +57,7 @@ END_TEST
 
 START_TEST(after_a_long_stop_another_daemon_may_hold_what_this_one_held)
 {
-	cluster_begin(3);
-	daemon_starts(1);
-	passes(2 * SEC);
-	session_opens(2, 1);
+	two_daemons(3);
 	says(1, "LOCK a");
 	hears(1, GRANT);
 	cluster.daemon[0].stopped = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/member.c: how a store joins: cases A, B and C of member.h. */
-#include "tests/fixture/cluster.h"
+#include "tests/fixture/held_lock.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -113,10 +113,7 @@ END_TEST
 
 START_TEST(no_vote_counts_in_a_quarantine_not_even_a_renewal)
 {
-	cluster_begin(3);
-	passes(2 * SEC);
-	says(1, "LOCK a");
-	hears(1, GRANT);
+	held_after_lock(3, "LOCK a");
 	restarts_blank(0);
 	passes(3400 * MSEC);
 	/* b and c renew; without one of them what a did would have to count. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/move.def: the moves of a name, and that each is logged when somebody listens. */
 #include "daemon/core/state.h"
-#include "tests/fixture/cluster.h"
+#include "tests/fixture/held_lock.h"
 
 #include <check.h>
 
@@ -33,10 +33,7 @@ END_TEST
 
 START_TEST(nothing_is_formatted_when_nobody_listens)
 {
-	cluster_begin(1);
-	passes(2 * SEC);
-	says(1, "LOCK a");
-	hears(1, "OK *");
+	held_after_lock(1, "LOCK a");
 	ck_assert(!was_logged("contender *"));
 }
 END_TEST

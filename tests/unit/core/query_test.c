@@ -101,10 +101,7 @@ END_TEST
 
 START_TEST(list_shows_a_holder_on_another_host_as_busy_does)
 {
-	cluster_begin(1);
-	daemon_starts(1);
-	passes(2 * SEC);
-	session_opens(2, 1);
+	two_daemons(1);
 	says(1, "LOCK a");
 	says(2, "@w LOCK a wait=1m");
 	says(2, "LIST");
@@ -119,10 +116,7 @@ END_TEST
 
 START_TEST(a_holder_elsewhere_is_not_shown_once_nobody_asks)
 {
-	cluster_begin(1);
-	daemon_starts(1);
-	passes(2 * SEC);
-	session_opens(2, 1);
+	two_daemons(1);
 	says(2, "LOCK a renew=no ttl=1s");
 	passes(2 * SEC); /* lost, and remembered */
 	says(1, "LOCK a");

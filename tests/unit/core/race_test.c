@@ -8,10 +8,7 @@
 
 START_TEST(a_store_that_hangs_does_not_keep_two_daemons_from_ending_a_split)
 {
-	cluster_begin(3);
-	daemon_starts(1);
-	passes(2 * SEC);
-	session_opens(2, 1);
+	two_daemons(3);
 	all_feel(MOOD_SILENT);
 	says(1, "LOCK a wait=1m");
 	says(2, "LOCK a wait=1m");

@@ -175,10 +175,7 @@ END_TEST
 
 START_TEST(a_lease_survives_the_death_of_its_daemon_until_it_expires)
 {
-	cluster_begin(3);
-	daemon_starts(1);
-	passes(2 * SEC);
-	session_opens(2, 1);
+	two_daemons(3);
 	says(1, "LOCK a");
 	hears(1, GRANT);
 	daemon_ends(0);

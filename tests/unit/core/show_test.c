@@ -7,10 +7,7 @@
 /* Three stores, a holder at daemon 0, a session at daemon 1 that says SHOW. */
 static void two_hosts(void)
 {
-	cluster_begin(3);
-	daemon_starts(1);
-	passes(2 * SEC);
-	session_opens(2, 1);
+	two_daemons(3);
 }
 
 START_TEST(a_holder_on_another_host_is_found_at_the_stores)

@@ -93,10 +93,7 @@ END_TEST
 /* 1 says this request for a, which 2 holds at another daemon. Its ticket. */
 static struct ticket waits_behind_another_daemon(const char *request)
 {
-	cluster_begin(3);
-	daemon_starts(1);
-	passes(2 * SEC);
-	session_opens(2, 1);
+	two_daemons(3);
 	says(2, "LOCK a");
 	hears(2, "OK *");
 	says(1, "%s", request);
@@ -156,10 +153,7 @@ END_TEST
 /* A round for a request that does not wait is under way, and shows no ticket, when the first waiter comes. */
 START_TEST(a_waiter_that_comes_during_a_round_without_a_ticket_is_queued_at_once)
 {
-	cluster_begin(1);
-	daemon_starts(1);
-	passes(2 * SEC);
-	session_opens(2, 1);
+	two_daemons(1);
 	says(2, "LOCK a");
 	hears(2, "OK *");
 	feels(0, MOOD_SILENT);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/debt.c: UNLOCK, keep= and a lock delay while the lock is being adopted. They act on whichever of its values stands at a store. */
+#include "tests/fixture/held_lock.h"
 #include "tests/fixture/resumable.h"
 
 #include <check.h>
@@ -15,9 +16,7 @@ static struct secret s1;
 /* 1 held a with these fields, and its daemon has restarted. 1 resumes, and the adoption is open in that way. */
 static void adoption_is_open(const char *fields, unsigned how)
 {
-	cluster_open(3);
-	cluster.conf.max_delay_us = 20 * SEC;
-	daemon_starts(0);
+	begins_with_delay(3, 20 * SEC);
 	passes(2 * SEC);
 	s1 = says_hello(1, "grace=30s");
 	says(1, "LOCK a %s", fields);
@@ -145,10 +144,7 @@ START_TEST(a_late_call_does_not_change_a_kept_key)
 	struct parcel late;
 	struct answer a;
 
-	cluster_begin(3);
-	passes(2 * SEC);
-	says(1, "LOCK a");
-	hears(1, "OK name=a *");
+	held_after_lock(3, "LOCK a");
 	all_feel(MOOD_SILENT);
 	says(1, "@e EXTEND a ttl=25s");
 	late = cluster.node[0].last[CALL_EXTEND];
