@@ -103,7 +103,6 @@ CORE := \
 	daemon/core/core.c \
 	daemon/core/deadlock.c \
 	daemon/core/debt.c \
-	daemon/core/defeat.c \
 	daemon/core/deliver.c \
 	daemon/core/engine.c \
 	daemon/core/event.c \
@@ -135,6 +134,7 @@ CORE := \
 	daemon/core/renew.c \
 	daemon/core/restore.c \
 	daemon/core/resume.c \
+	daemon/core/retry.c \
 	daemon/core/round.c \
 	daemon/core/rows.c \
 	daemon/core/service.c \

@@ -4,7 +4,7 @@
 # shellcheck shell=sh
 
 standing='
-daemon/core  event metric state core journal admission flow quorum fences members judge jump member observe lock notices op round admit move adopt debt acquire engine hold turn split line renew handover starve defeat look
+daemon/core  event metric state core journal admission flow quorum fences members judge jump member observe lock notices op round admit move adopt debt acquire engine hold turn split line renew handover starve retry look
 daemon/core  session page rows listing remember deadlock list locks query resume show command deliver parting restore service
 client       moment person address line channel pushes pauses outcome draft greeting holds pending tracking repeat undecided surplus
 client       conn recovery exchange await farewell lock public
@@ -16,7 +16,7 @@ upward='
 daemon/core  members  member
 daemon/core  member   observe
 daemon/core  adopt    hold line
-daemon/core  acquire  split engine starve defeat turn line
+daemon/core  acquire  split starve turn line
 daemon/core  engine   look renew starve turn hold line
 daemon/core  hold     line handover
 daemon/core  list     command

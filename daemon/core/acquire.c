@@ -141,12 +141,6 @@ static void acquire_close(struct engine *e, struct op *op)
 		heap_cancel(&e->core->timers, &op->timer);
 }
 
-static void acquire_failed(struct engine *e, struct op *op, enum round_outcome why)
-{
-	acquire_close(e, op);
-	defeat(e, op, why);
-}
-
 /*
  * How long the second round waits. It needs nodes that have answered just now, and meanwhile nobody else can have the lock: one that hangs since is not
  * waited for as long as a command may take.
@@ -210,13 +204,15 @@ static void acquire_raise(struct engine *e, struct op *first)
 	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, acquire_raise_us(e)));
 }
 
-void acquire_limit(struct engine *e, struct op *op, int64_t us)
+/* The round is decided within this time at the latest, by what is known then. */
+static void acquire_limit(struct engine *e, struct op *op, int64_t us)
 {
 	op->until = instant_min(op->until, instant_add(e->core->now, us));
 	acquire_await(e, op);
 }
 
-void acquire_hurry(struct engine *e, struct op *op, int64_t us)
+/* The same, and stores that were left out are not asked any more. */
+static void acquire_hurry(struct engine *e, struct op *op, int64_t us)
 {
 	op->owed = NODESET_NONE;
 	acquire_limit(e, op, us);
@@ -233,16 +229,28 @@ static void acquire_await_stragglers(struct engine *e, struct op *op)
 	acquire_hurry(e, op, rtt);
 }
 
-static void acquire_decide(struct engine *e, struct op *op)
+/*
+ * A quorum has answered, and the votes are split. A race does not wait for a store that hangs, since its votes are kept from others meanwhile. Where the key of
+ * nobody splits the votes, only a slow store can help. A daemon that asks for the last time waits for it as long as a command may take. The others come
+ * again, and round trips that take longer are known soon; they keep no vote for longer than that, because the key may end meanwhile.
+ */
+static void acquire_await_split(struct engine *e, struct op *op)
 {
-	int64_t token;
-	enum round_outcome outcome = round_outcome(op, e->core->conf.nodes, e->core->now, &token);
+	if (split_is_race(e, op))
+		acquire_hurry(e, op, members_patience_us(&e->members));
+	else if (op->lock->waiting)
+		acquire_limit(e, op, split_lasting_us(e));
+}
+
+static enum round_outcome acquire_decide(struct engine *e, struct op *op, int64_t *ret_token)
+{
+	enum round_outcome outcome = round_outcome(op, e->core->conf.nodes, e->core->now, ret_token);
 
 	switch (outcome) {
 	case ROUND_PENDING:
 		break;
 	case ROUND_RACE:
-		split_await(e, op);
+		acquire_await_split(e, op);
 		break;
 	case ROUND_UNEVEN:
 		acquire_await_stragglers(e, op);
@@ -250,14 +258,11 @@ static void acquire_decide(struct engine *e, struct op *op)
 	case ROUND_RAISE:
 		acquire_raise(e, op);
 		break;
-	case ROUND_WON:
-		acquire_close(e, op);
-		engine_won(e, op, token);
-		break;
 	default:
-		acquire_failed(e, op, outcome);
-		break;
+		acquire_close(e, op);
+		return outcome;
 	}
+	return ROUND_PENDING;
 }
 
 /* The bases shall agree. */
@@ -290,14 +295,15 @@ bool acquire_goes_on(struct engine *e, struct op *op)
 }
 
 /* The leading node has answered. Its token is proposed to the others, so that the bases agree. */
-static void acquire_led(struct engine *e, struct op *op)
+static enum round_outcome acquire_led(struct engine *e, struct op *op)
 {
-	enum round_outcome outcome = round_led(op);
+	enum round_outcome outcome = TAILQ_EMPTY(&op->lock->line) ? ROUND_UNWANTED : round_led(op);
 
-	if (TAILQ_EMPTY(&op->lock->line) || outcome != ROUND_PENDING)
-		acquire_failed(e, op, outcome);
-	else
+	if (outcome == ROUND_PENDING)
 		acquire_widen(e, op);
+	else
+		acquire_close(e, op);
+	return outcome;
 }
 
 void elsewhere_note(const struct engine *e, struct elsewhere *elsewhere, const struct answer *a)
@@ -318,10 +324,22 @@ void elsewhere_note(const struct engine *e, struct elsewhere *elsewhere, const s
 	}
 }
 
-void acquire_answered(struct engine *e, struct op *op, const struct answer *a)
+/* A vote of a round that is decided. A renewal sent since may have shortened it: that one's answer counts. */
+static void acquire_came_late(struct engine *e, struct op *op, unsigned node)
+{
+	struct lock *l = op->lock;
+
+	if (l->lease != LEASE_HELD || !nodeset_has(op->yes, node) || nodeset_has(l->renewed, node))
+		return;
+	l->votes.until[node] = instant_max(l->votes.until[node], op->votes.until[node]);
+	lease_schedule(e, l);
+}
+
+enum round_outcome acquire_answered(struct engine *e, struct op *op, const struct answer *a, int64_t *ret_token)
 {
 	struct lock *l = op->lock;
 	bool present = l->value.ticket == op->value.ticket;
+	enum round_outcome outcome = ROUND_PENDING;
 
 	if (present && op->kind == OP_RAISE)
 		lock_note_answer(l, a);
@@ -329,20 +347,17 @@ void acquire_answered(struct engine *e, struct op *op, const struct answer *a)
 		nodeset_remove(&l->placed, a->node);
 	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->contender == CONTENDER_ASKING)
 		elsewhere_note(e, &l->elsewhere, a);
-	if (!op->decided) {
-		if (nodeset_any(op->later))
-			acquire_led(e, op);
-		if (!op->decided)
-			acquire_decide(e, op);
-	} else if (present && l->lease == LEASE_HELD && nodeset_has(op->yes, a->node) && !nodeset_has(l->renewed, a->node)) {
-		/* A late vote for the lease that won without it. A renewal sent since may have shortened it: that one's answer counts. */
-		l->votes.until[a->node] = instant_max(l->votes.until[a->node], op->votes.until[a->node]);
-		lease_schedule(e, l);
+	if (op->decided) {
+		if (present)
+			acquire_came_late(e, op, a->node);
+		return ROUND_PENDING;
 	}
+	if (nodeset_any(op->later))
+		outcome = acquire_led(e, op);
+	return outcome == ROUND_PENDING ? acquire_decide(e, op, ret_token) : outcome;
 }
 
-void acquire_expired(struct engine *e, struct op *op)
+enum round_outcome acquire_expired(struct engine *e, struct op *op, int64_t *ret_token)
 {
-	acquire_decide(e, op);
-	retire(e, op);
+	return acquire_decide(e, op, ret_token);
 }

@@ -113,6 +113,32 @@ static void lock_fired(struct engine *e, struct lock *l)
 	}
 }
 
+/* What a round of an acquire has come to. */
+static void engine_decided(struct engine *e, struct op *op, enum round_outcome outcome, int64_t token)
+{
+	if (outcome == ROUND_WON)
+		engine_won(e, op, token);
+	else if (outcome != ROUND_PENDING)
+		retry_after(e, op, outcome);
+}
+
+static void engine_acquire_expired(struct engine *e, struct op *op)
+{
+	int64_t token = 0;
+	enum round_outcome outcome = acquire_expired(e, op, &token);
+
+	engine_decided(e, op, outcome, token);
+	retire(e, op);
+}
+
+static void engine_acquire_answered(struct engine *e, struct op *op, const struct answer *a)
+{
+	int64_t token = 0;
+	enum round_outcome outcome = acquire_answered(e, op, a, &token);
+
+	engine_decided(e, op, outcome, token);
+}
+
 static void op_fired(struct engine *e, struct op *op)
 {
 	struct instant slow_at;
@@ -141,7 +167,7 @@ static void op_fired(struct engine *e, struct op *op)
 	else if (op->kind == OP_LOOK)
 		look_expired(e, op);
 	else
-		acquire_expired(e, op);
+		engine_acquire_expired(e, op);
 }
 
 /* Clocks that jumped: the votes of these nodes end earlier than was reckoned. */
@@ -255,7 +281,7 @@ bool engine_answer(struct engine *e, const struct answer *a)
 	switch (op->kind) {
 	case OP_ACQUIRE:
 	case OP_RAISE:
-		acquire_answered(e, op, a);
+		engine_acquire_answered(e, op, a);
 		break;
 	case OP_RENEW:
 	case OP_ADOPT:

@@ -12,11 +12,12 @@
 /* acquire.c: asks for the lock, for the first in line, now or when it is its turn. The lock has no round under way and is not ours. */
 void acquire_begin(struct engine *e, struct lock *l, enum cause why);
 void acquire_start(struct engine *e, struct lock *l, enum cause why); /* now */
-void acquire_answered(struct engine *e, struct op *op, const struct answer *a);
-void acquire_expired(struct engine *e, struct op *op);
+/* An answer, or the end of the round's time. ROUND_PENDING: it goes on, or was decided before. Else it is decided; ROUND_WON tells the token. */
+enum round_outcome acquire_answered(struct engine *e, struct op *op, const struct answer *a, int64_t *ret_token);
+enum round_outcome acquire_expired(struct engine *e, struct op *op, int64_t *ret_token);
 
-/* defeat.c: the round is over, and was not won. */
-void defeat(struct engine *e, struct op *op, enum round_outcome why);
+/* retry.c: the round is over, and was not won. */
+void retry_after(struct engine *e, struct op *op, enum round_outcome why);
 /* Whose value an answer tells of. */
 void elsewhere_note(const struct engine *e, struct elsewhere *elsewhere, const struct answer *a);
 
@@ -29,9 +30,6 @@ void starve(struct engine *e, struct lock *l);
 /* A quorum is back: locks that starved for one are asked for again. */
 void starve_end(struct engine *e);
 
-/* The round is decided within this time at the latest, by what is known then. */
-void acquire_limit(struct engine *e, struct op *op, int64_t us);
-void acquire_hurry(struct engine *e, struct op *op, int64_t us); /* the same, and nodes that were left out are not asked any more */
 /*
  * The leading node has not answered for as long as it is waited for: the others are asked as well. Or some were left out, having too much to do: those that
  * have room by now are asked. False: the round is at its end.
@@ -43,8 +41,9 @@ bool acquire_goes_on(struct engine *e, struct op *op);
 #define RACE_MOST 16 /* a value that splits the votes for longer is no rival's, but the key of nobody: it ends by its TTL */
 /* Which node to ask first, -1 for all at once. Counts as one of the rounds that do so. */
 int split_lead(const struct engine *e, struct lock *l);
-/* A quorum has answered, and the votes are split: a race does not wait for a node that hangs, since its votes are kept from others meanwhile. */
-void split_await(struct engine *e, struct op *op);
+/* A quorum has answered, and the votes are split: is it by rivals, of whom one may win? Else by a key of nobody. */
+bool split_is_race(const struct engine *e, const struct op *op);
+int64_t split_lasting_us(const struct engine *e); /* how long a round waits for a slow store that can help against such a key */
 /* The votes were split: the name asks its leading node first for a while, unless this round did so. Returns the pause before the next round, in microseconds. */
 int64_t split_note(struct engine *e, struct lock *l, const struct op *op, bool led);
 /* The pause after a round that decided nothing ends after a round trip: for a request that does not wait. */

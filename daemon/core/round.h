@@ -20,6 +20,7 @@ enum round_outcome {
 	ROUND_WON,           /* Q stores granted one and the same token */
 	/* Not won, and no answer can change that. */
 	ROUND_RANGE_REFUSED, /* without the stores that refused the range of tokens there is no quorum; they grant a single token */
+	ROUND_UNWANTED,      /* nobody waits any more, so only the store that was asked first was asked */
 	ROUND_LEADER_TAKEN,  /* the store that was asked first has granted it to somebody else */
 	ROUND_WRONG_TYPE,    /* a quorum has a key of another type */
 	ROUND_HELD,          /* a quorum has one and the same holder, or keeps it for an older ticket */

@@ -35,7 +35,7 @@ static struct nodeset split_stands(const struct engine *e, const struct op *op)
 }
 
 /* Rivals ask under a new value each time. As long as a quorum is theirs and ours, one of them can win without the nodes that have not answered. */
-static bool split_is_race(const struct engine *e, const struct op *op)
+bool split_is_race(const struct engine *e, const struct op *op)
 {
 	const struct lock *l = op->lock;
 	struct nodeset free = nodeset_without(op_told(op), split_stands(e, op));
@@ -43,18 +43,11 @@ static bool split_is_race(const struct engine *e, const struct op *op)
 	return l->splits < (l->waiting ? RACE_MOST : SPLIT_TRIES - 1) || nodeset_count(free) >= engine_quorum(e);
 }
 
-void split_await(struct engine *e, struct op *op)
+int64_t split_lasting_us(const struct engine *e)
 {
 	int64_t patience = members_patience_us(&e->members);
 
-	/*
-	 * The key of nobody: only a slow node can help. A daemon that asks for the last time waits for it as long as a command may take. The others come
-	 * again, and round trips that take longer are known soon; they keep no vote for longer than that, because the key may end meanwhile.
-	 */
-	if (split_is_race(e, op))
-		acquire_hurry(e, op, patience);
-	else if (op->lock->waiting)
-		acquire_limit(e, op, patience > LASTING_US ? patience : LASTING_US);
+	return patience > LASTING_US ? patience : LASTING_US;
 }
 
 /* A round that asked the leading node alone does not know what stands at the others. */

@@ -1,2 +1,2 @@
 # daemon/core/acquire.c
-s|nodeset_has(op->yes, a->node) && !nodeset_has(l->renewed, a->node)) {|nodeset_has(op->yes, a->node)) {|
+s/ || !nodeset_has(op->yes, node) || nodeset_has(l->renewed, node))/ || !nodeset_has(op->yes, node))/

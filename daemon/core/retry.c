@@ -12,7 +12,7 @@
 #define POLL_FOREIGN_US (200 * MSEC) /* clients that poll win against one that seldom asks */
 #define NARROW_US SEC
 
-static void defeat_pause(struct engine *e, struct lock *l, int64_t us)
+static void retry_pause(struct engine *e, struct lock *l, int64_t us)
 {
 	/* Jitter of half the pause, so that daemons that met once do not meet again. */
 	us = us / 2 + (int64_t)rng_below(e->rng, (uint64_t)us / 2 + 1);
@@ -20,7 +20,7 @@ static void defeat_pause(struct engine *e, struct lock *l, int64_t us)
 }
 
 /* Somebody else holds it: asked again when its TTL may be over, and often enough to notice a release that nobody announces. */
-static void defeat_held_elsewhere(struct engine *e, struct lock *l, const struct op *op)
+static void retry_held_elsewhere(struct engine *e, struct lock *l, const struct op *op)
 {
 	/* A redlockd wakes whom it hands to; others are asked again and again, in the end every second. */
 	bool told = !l->elsewhere.foreign && e->core->conf.shared;
@@ -56,11 +56,11 @@ static void defeat_held_elsewhere(struct engine *e, struct lock *l, const struct
 	if (left < poll)
 		heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, left + (int64_t)rng_below(e->rng, 2 * MSEC)));
 	else
-		defeat_pause(e, l, poll);
+		retry_pause(e, l, poll);
 }
 
 /* Nobody has a quorum: our votes are given back, and after a pause of random length we try again. */
-static void defeat_split(struct engine *e, struct lock *l, const struct op *op, bool led)
+static void retry_split(struct engine *e, struct lock *l, const struct op *op, bool led)
 {
 	int64_t pause = split_note(e, l, op, led);
 
@@ -72,7 +72,7 @@ static void defeat_split(struct engine *e, struct lock *l, const struct op *op, 
 		line_look_at(e, l, instant_add(e->core->now, pause));
 }
 
-static void defeat_no_quorum(struct engine *e, struct lock *l)
+static void retry_no_answer(struct engine *e, struct lock *l)
 {
 	metric_add(&e->core->metrics, METRIC_ROUNDS_FAILED, 1);
 	if (members_usable(&e->members) < engine_quorum(e)) {
@@ -84,10 +84,10 @@ static void defeat_no_quorum(struct engine *e, struct lock *l)
 	contender_move(e, l, CONTENDER_BACKING_OFF, CAUSE_NO_ANSWER);
 	line_refuse_part(e, l, REFUSED_QUORUM, LINE_IMPATIENT);
 	if (lock_waits(l))
-		defeat_pause(e, l, RETRY_US);
+		retry_pause(e, l, RETRY_US);
 }
 
-void defeat(struct engine *e, struct op *op, enum round_outcome why)
+void retry_after(struct engine *e, struct op *op, enum round_outcome why)
 {
 	struct lock *l = op->lock;
 	unsigned nodes = e->core->conf.nodes, quorum = engine_quorum(e);
@@ -108,7 +108,7 @@ void defeat(struct engine *e, struct op *op, enum round_outcome why)
 		break;
 	case ROUND_LEADER_TAKEN:
 	case ROUND_SPLIT:
-		defeat_split(e, l, op, why == ROUND_LEADER_TAKEN);
+		retry_split(e, l, op, why == ROUND_LEADER_TAKEN);
 		break;
 	case ROUND_WRONG_TYPE:
 		line_refuse_part(e, l, REFUSED_KIND, LINE_ALL);
@@ -116,10 +116,10 @@ void defeat(struct engine *e, struct op *op, enum round_outcome why)
 		contender_move(e, l, CONTENDER_IDLE, CAUSE_WRONG_TYPE);
 		break;
 	case ROUND_HELD:
-		defeat_held_elsewhere(e, l, op);
+		retry_held_elsewhere(e, l, op);
 		break;
 	default:
-		defeat_no_quorum(e, l);
+		retry_no_answer(e, l);
 		break;
 	}
 }
