@@ -108,7 +108,7 @@ CORE := \
 	daemon/core/event.c \
 	daemon/core/fences.c \
 	daemon/core/flow.c \
-	daemon/core/handover.c \
+	daemon/core/grant.c \
 	daemon/core/hold.c \
 	daemon/core/journal.c \
 	daemon/core/judge.c \

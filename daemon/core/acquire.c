@@ -133,6 +133,14 @@ void acquire_start(struct engine *e, struct lock *l, enum cause why)
 	metric_add(&e->core->metrics, METRIC_ROUNDS, 1);
 }
 
+void acquire_next(struct engine *e, struct lock *l)
+{
+	if (!TAILQ_EMPTY(&l->line))
+		acquire_begin(e, l, CAUSE_FREED);
+	else
+		lock_drop_if_unused(&e->table, l);
+}
+
 static void acquire_close(struct engine *e, struct op *op)
 {
 	op->decided = true;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The states of a lock, and what its claims are told. The line is in line.c, how a hold ends in hold.c, the rounds are in acquire.c, renew.c, adopt.c and
- * debt.c. */
+/*
+ * Each event goes to those whom it concerns: an answer to its round, a timer to what it is of, a store that came back to those that wait for one. What they make
+ * of it comes back as a value, on which this file acts. Nothing below calls it.
+ */
 #include "daemon/core/engine.h"
 
 #include "daemon/core/admit.h"
@@ -37,42 +39,6 @@ void engine_release(struct engine *e)
 	op_table_release(&e->ops);
 	lock_table_release(&e->table);
 	notices_release(&e->notices);
-}
-
-void engine_won(struct engine *e, struct op *op, int64_t fence)
-{
-	struct lock *l = op->lock;
-	struct claim *c = TAILQ_FIRST(&l->line);
-
-	l->votes = op->votes;
-	l->fence = fence;
-	l->fence_end = fence + op->range;
-	lock_promise(l, op->ttl_us, vote_until(op_sent_last(&e->ops, op, op->asked), op->ttl_us)); /* no vote that comes late can be better */
-	if (l->ticket.us)
-		turn_spend(e, l, op->yes);
-	l->elsewhere.known = l->elsewhere.split = false;
-	if (!c || c->ttl_us != op->ttl_us || c->delay_us != op->delay_us) {
-		/* It was asked for on other terms, by somebody who has left the line. */
-		debt_begin(e, l, OP_RELEASE, 0, NULL);
-		contender_move(e, l, CONTENDER_IDLE, CAUSE_WON_FOR_NOBODY);
-		if (!MUTATED(WAKE_LOST))
-			engine_next(e, l);
-		return;
-	}
-	contender_move(e, l, CONTENDER_IDLE, CAUSE_WON);
-	lease_move(e, l, LEASE_HELD, CAUSE_WON);
-	line_grant(e, c);
-	l->renew_at = c->renew ? instant_add(op->begun, l->ttl_us / 3) : INSTANT_NEVER;
-	line_refuse_part(e, l, REFUSED_BUSY, LINE_IMPATIENT);
-	lease_schedule(e, l);
-}
-
-void engine_next(struct engine *e, struct lock *l)
-{
-	if (!TAILQ_EMPTY(&l->line))
-		acquire_begin(e, l, CAUSE_FREED);
-	else
-		lock_drop_if_unused(&e->table, l);
 }
 
 void engine_extend(struct engine *e, struct claim *c, struct pending *p)
@@ -117,7 +83,7 @@ static void lock_fired(struct engine *e, struct lock *l)
 static void engine_decided(struct engine *e, struct op *op, enum round_outcome outcome, int64_t token)
 {
 	if (outcome == ROUND_WON)
-		engine_won(e, op, token);
+		grant_won(e, op, token);
 	else if (outcome != ROUND_PENDING)
 		retry_after(e, op, outcome);
 }

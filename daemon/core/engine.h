@@ -71,7 +71,7 @@ void engine_forget(struct engine *e, struct claim *c);
 
 /* Published by a store: may be lost, repeated, late. */
 void turn_woken(struct engine *e, struct span name, unsigned node);
-void turn_wanted(struct engine *e, struct span name);
+void grant_wanted(struct engine *e, struct span name);
 bool engine_answer(struct engine *e, const struct answer *a); /* false: no such call is open */
 void engine_node_up(struct engine *e, unsigned node);
 void engine_node_down(struct engine *e, unsigned node, struct span reason);

@@ -12,6 +12,7 @@
 /* acquire.c: asks for the lock, for the first in line, now or when it is its turn. The lock has no round under way and is not ours. */
 void acquire_begin(struct engine *e, struct lock *l, enum cause why);
 void acquire_start(struct engine *e, struct lock *l, enum cause why); /* now */
+void acquire_next(struct engine *e, struct lock *l); /* the lock is not ours any more: the next in line, or nobody */
 /* An answer, or the end of the round's time. ROUND_PENDING: it goes on, or was decided before. Else it is decided; ROUND_WON tells the token. */
 enum round_outcome acquire_answered(struct engine *e, struct op *op, const struct answer *a, int64_t *ret_token);
 enum round_outcome acquire_expired(struct engine *e, struct op *op, int64_t *ret_token);
@@ -49,10 +50,15 @@ int64_t split_note(struct engine *e, struct lock *l, const struct op *op, bool l
 /* The pause after a round that decided nothing ends after a round trip: for a request that does not wait. */
 void split_hurry(struct engine *e, struct lock *l);
 
-/* handover.c: the lease goes to the next local waiter without a round; false: it may not. */
-bool hand_over(struct engine *e, struct lock *l);
-/* The lease was released: the next in line asks anew; where clients poll, they may get their turn first. */
-void hand_back(struct engine *e, struct lock *l, enum cause why);
+/* grant.c: how a hold begins. The round won with this token: the first in line has the lease. */
+void grant_won(struct engine *e, struct op *op, int64_t fence);
+/* The holder is done: the lease goes to the next local waiter without a round; false: it may not. */
+bool grant_hand_on(struct engine *e, struct lock *l);
+/* Nobody elsewhere could have had it for long: it went from one to the next here, under one lease or several. */
+bool grant_is_due_elsewhere(const struct engine *e, const struct lock *l);
+/* Other requests of the holder are granted as reentrant. */
+void grant_fold(struct engine *e, struct lock *l);
+void grant_count_hold(struct engine *e, const struct claim *c); /* a hold is over: how long it was */
 
 /* turn.c: the place in line among daemons. */
 #define TICKET_MAX (VALUE_MAX - 1)
@@ -126,10 +132,6 @@ void line_refuse_part(struct engine *e, struct lock *l, enum refusal why, enum l
 /* The lock, which is WAITING, is looked after then, or when the first in line is overdue. NEVER: by somebody else. */
 void line_look_at(struct engine *e, struct lock *l, struct instant at);
 void line_hurry(struct engine *e, struct lock *l); /* who is overdue is told why, before it is asked for again */
-/* The claim has the lock from now on, and with it what its owner asked for besides. */
-void line_grant(struct engine *e, struct claim *c);
-/* Other requests of the holder are granted as reentrant. */
-void line_fold(struct engine *e, struct lock *l);
 /* Out of the line, without a word. */
 void line_leave(struct engine *e, struct claim *c);
 void line_emptied(struct engine *e, struct lock *l); /* after somebody left: was it the last? */
@@ -147,12 +149,6 @@ bool engine_expire(struct engine *e, struct lock *l);
 void engine_lapse(struct engine *e, struct claim *c);
 /* CLOSING: nobody believes any longer. */
 void lock_closed(struct engine *e, struct lock *l);
-void lock_hold_ended(struct engine *e, const struct claim *c); /* the books of a hold that is over */
-
-/* engine.c */
-/* A round won the lease with this token. */
-void engine_won(struct engine *e, struct op *op, int64_t fence);
-void engine_next(struct engine *e, struct lock *l); /* the lock is not ours any more: the next in line, or nobody */
 
 static inline unsigned engine_quorum(const struct engine *e)
 {

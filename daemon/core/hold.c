@@ -4,29 +4,49 @@
 #include "daemon/core/move.h"
 #include "daemon/core/engine_part.h"
 
-void lock_hold_ended(struct engine *e, const struct claim *c)
-{
-	int64_t held = instant_diff(e->core->now, c->granted_at);
-
-	metric_add(&e->core->metrics, METRIC_HOLD_TOTAL, held);
-	metric_peak(&e->core->metrics, METRIC_HOLD_LONGEST, held);
-}
+#define YIELD_US (150 * MSEC)
 
 /* The holder is gone from the lock; what is left of the lease is ours to end. */
 static void lock_vacate(struct engine *e, struct lock *l)
 {
-	lock_hold_ended(e, l->holder);
+	grant_count_hold(e, l->holder);
 	l->holder = NULL;
 	l->told = INSTANT_PAST;
 	l->renew_at = INSTANT_NEVER;
 	lease_end_round(l);
 }
 
+/*
+ * Clients that poll never win against a line that is served without a pause, be it by hand-overs, be it by rounds, each of which asks right behind the
+ * release: after a while of that the name is left alone.
+ */
+static void hold_give_back(struct engine *e, struct lock *l, enum cause why)
+{
+	bool due;
+
+	lease_move(e, l, LEASE_NONE, why);
+	if (!e->core->conf.foreign || MUTATED(LINE_UNBROKEN)) {
+		acquire_next(e, l);
+		return;
+	}
+	due = l->handoffs > 0 || grant_is_due_elsewhere(e, l);
+	if (due || TAILQ_EMPTY(&l->line))
+		l->handed_since.us = 0;
+	else if (!l->handed_since.us)
+		l->handed_since = e->core->now;
+	if (!due || TAILQ_EMPTY(&l->line)) {
+		acquire_next(e, l);
+		return;
+	}
+	contender_move(e, l, CONTENDER_YIELDING, CAUSE_USED_UP);
+	heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, YIELD_US));
+}
+
 void lock_closed(struct engine *e, struct lock *l)
 {
 	/* With a lock-delay the key stays that much longer, whatever a lease that was longer once, or a renewal that nobody heard of, has left it. */
 	debt_begin(e, l, l->delay_us == 0 || MUTATED(DELAY_OVER_WITH_LEASE) ? OP_RELEASE : OP_LEAVE, l->delay_us, NULL);
-	hand_back(e, l, CAUSE_BELIEF_OVER);
+	hold_give_back(e, l, CAUSE_BELIEF_OVER);
 }
 
 /*
@@ -63,7 +83,7 @@ void engine_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pe
 	struct lock *l = c->lock;
 
 	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
-	if (keep_us == 0 && !p && hand_over(e, l)) {
+	if (keep_us == 0 && !p && grant_hand_on(e, l)) {
 		claim_free(&e->table, c);
 		return;
 	}
@@ -71,7 +91,7 @@ void engine_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pe
 	lease_refuse_extends(e, l, REFUSED_CANCELLED);
 	claim_free(&e->table, c);
 	debt_begin(e, l, keep_us > 0 ? OP_LEAVE : OP_RELEASE, keep_us, p);
-	hand_back(e, l, CAUSE_UNLOCKED);
+	hold_give_back(e, l, CAUSE_UNLOCKED);
 }
 
 static void claim_abandon_held(struct engine *e, struct lock *l, struct instant until)
@@ -80,7 +100,7 @@ static void claim_abandon_held(struct engine *e, struct lock *l, struct instant 
 	bool at_once = !instant_before(e->core->now, until);
 
 	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
-	if (at_once && l->delay_us == 0 && hand_over(e, l))
+	if (at_once && l->delay_us == 0 && grant_hand_on(e, l))
 		return;
 	if (l->lease == LEASE_ADOPTING && instant_before(INSTANT_PAST, until))
 		adopt_leave(l);
@@ -91,7 +111,7 @@ static void claim_abandon_held(struct engine *e, struct lock *l, struct instant 
 		return;
 	}
 	debt_begin(e, l, l->delay_us > 0 && !MUTATED(DELAY_OVER_WITH_SESSION) ? OP_LEAVE : OP_RELEASE, l->delay_us, NULL);
-	hand_back(e, l, CAUSE_SESSION_ENDED);
+	hold_give_back(e, l, CAUSE_SESSION_ENDED);
 }
 
 void engine_abandon(struct engine *e, struct claim *c, struct instant until)
@@ -157,12 +177,12 @@ void engine_lapse(struct engine *e, struct claim *c)
 
 	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
 	notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, REFUSED_NOT);
-	if (hand_over(e, l))
+	if (grant_hand_on(e, l))
 		return;
 	lock_vacate(e, l);
 	lease_refuse_extends(e, l, REFUSED_CANCELLED);
 	debt_begin(e, l, OP_RELEASE, 0, NULL);
-	hand_back(e, l, CAUSE_LAPSED);
+	hold_give_back(e, l, CAUSE_LAPSED);
 }
 
 bool engine_expire(struct engine *e, struct lock *l)

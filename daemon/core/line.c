@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The line of a lock: who enters it, who leaves it with which answer, and whose turn it is. It moves the lock itself only where the line
+/* The line of a lock: who enters it, and who leaves it with which answer. It moves the lock itself only where the line
  * begins or ends: the states are engine.c's. */
 #include "daemon/core/move.h"
 #include "daemon/core/engine_part.h"
@@ -179,54 +179,6 @@ void engine_finish_up(struct engine *e, struct claim *c)
 void engine_withdraw(struct engine *e, struct claim *c, enum refusal why)
 {
 	line_refuse(e, c, why);
-}
-
-static void claim_hold(struct engine *e, struct claim *c)
-{
-	struct lock *l = c->lock;
-	struct claim *old = lock_claim_of(l, c->session, claim_owner(c));
-	int64_t waited = instant_diff(e->core->now, c->asked_at);
-
-	if (old) {
-		TAILQ_REMOVE(&l->losses, old, in_lock); /* taken anew: the loss need not be remembered */
-		notices_add(&e->notices, NOTICE_FORGOTTEN, old, NULL, REFUSED_NOT);
-	}
-	line_leave(e, c);
-	c->state = CLAIM_HELD;
-	c->count = 1;
-	c->fence = l->fence;
-	c->granted_at = e->core->now;
-	l->holder = c;
-	metric_add(&e->core->metrics, METRIC_GRANTS, 1);
-	metric_add(&e->core->metrics, METRIC_WAIT_TOTAL, waited);
-	metric_peak(&e->core->metrics, METRIC_WAIT_LONGEST, waited);
-	notices_add(&e->notices, NOTICE_GRANTED, c, NULL, REFUSED_NOT);
-}
-
-/*
- * A second waiting LOCK of the same owner is granted together with the first, as reentrant. A request that went with its connection counts when it is
- * repeated, not before: nobody waits for its answer; and the first to be answered of a turn that nobody heard of stands for it.
- */
-void line_fold(struct engine *e, struct lock *l)
-{
-	struct claim *c, *next;
-	bool heard = !l->holder->unheard;
-
-	for (c = TAILQ_FIRST(&l->line); c; c = next) {
-		next = TAILQ_NEXT(c, in_lock);
-		if (!claim_same_owner(c, l->holder))
-			continue;
-		line_leave(e, c);
-		l->holder->count += heard && !c->unheard;
-		heard |= !c->unheard;
-		notices_add(&e->notices, NOTICE_REENTERED, c, NULL, REFUSED_NOT);
-	}
-}
-
-void line_grant(struct engine *e, struct claim *c)
-{
-	claim_hold(e, c);
-	line_fold(e, c->lock);
 }
 
 void engine_stop(struct engine *e)

@@ -253,7 +253,7 @@ static int service_handle(struct service *s, const struct event *event)
 		turn_woken(&s->engine, event->message.name, event->message.node);
 		return 0;
 	case EVENT_WANTED:
-		turn_wanted(&s->engine, event->message.name);
+		grant_wanted(&s->engine, event->message.name);
 		return 0;
 	case EVENT_STOP:
 		on_stop(s);

@@ -180,11 +180,3 @@ void turn_woken(struct engine *e, struct span name, unsigned node)
 	if (!timer_is_set(&l->timer) || instant_before(soon, l->timer.at))
 		heap_set(&e->core->timers, &l->timer, soon);
 }
-
-void turn_wanted(struct engine *e, struct span name)
-{
-	struct lock *l = lock_find(&e->table, name);
-
-	if (l && l->lease == LEASE_HELD && l->want_since.us == INT64_MAX)
-		l->want_since = e->core->now;
-}

@@ -1,2 +1,2 @@
-# daemon/core/line.c
+# daemon/core/grant.c
 s|l->holder->count += heard && !c->unheard;|l->holder->count += heard \&\& false;|

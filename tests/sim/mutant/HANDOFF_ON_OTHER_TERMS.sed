@@ -1,2 +1,2 @@
-# daemon/core/handover.c
+# daemon/core/grant.c
 s|if (!next \|\| !next->renew \|\| !l->holder->renew \|\| next->ttl_us != l->ttl_us \|\| next->delay_us != l->delay_us)|if (!next \|\| !next->renew \|\| !l->holder->renew)|

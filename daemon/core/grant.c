@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How a hold begins: a round won the lease for the first in line, or a holder has ended and its lease goes on to the next here. How it ends is in hold.c.
+ */
+#include "daemon/core/move.h"
+#include "daemon/core/engine_part.h"
+
+#define HANDOFF_LEAST_US (50 * MSEC)
+#define HANDOFF_TIME_US  (100 * MSEC)
+#define HANDOFFS_MOST    64
+
+/* So that means of holds can be told. */
+void grant_count_hold(struct engine *e, const struct claim *c)
+{
+	int64_t held = instant_diff(e->core->now, c->granted_at);
+
+	metric_add(&e->core->metrics, METRIC_HOLD_TOTAL, held);
+	metric_peak(&e->core->metrics, METRIC_HOLD_LONGEST, held);
+}
+
+static void claim_hold(struct engine *e, struct claim *c)
+{
+	struct lock *l = c->lock;
+	struct claim *old = lock_claim_of(l, c->session, claim_owner(c));
+	int64_t waited = instant_diff(e->core->now, c->asked_at);
+
+	if (old) {
+		TAILQ_REMOVE(&l->losses, old, in_lock); /* taken anew: the loss need not be remembered */
+		notices_add(&e->notices, NOTICE_FORGOTTEN, old, NULL, REFUSED_NOT);
+	}
+	line_leave(e, c);
+	c->state = CLAIM_HELD;
+	c->count = 1;
+	c->fence = l->fence;
+	c->granted_at = e->core->now;
+	l->holder = c;
+	metric_add(&e->core->metrics, METRIC_GRANTS, 1);
+	metric_add(&e->core->metrics, METRIC_WAIT_TOTAL, waited);
+	metric_peak(&e->core->metrics, METRIC_WAIT_LONGEST, waited);
+	notices_add(&e->notices, NOTICE_GRANTED, c, NULL, REFUSED_NOT);
+}
+
+/*
+ * A second waiting LOCK of the same owner is granted together with the first, as reentrant. A request that went with its connection counts when it is
+ * repeated, not before: nobody waits for its answer; and the first to be answered of a turn that nobody heard of stands for it.
+ */
+void grant_fold(struct engine *e, struct lock *l)
+{
+	struct claim *c, *next;
+	bool heard = !l->holder->unheard;
+
+	for (c = TAILQ_FIRST(&l->line); c; c = next) {
+		next = TAILQ_NEXT(c, in_lock);
+		if (!claim_same_owner(c, l->holder))
+			continue;
+		line_leave(e, c);
+		l->holder->count += heard && !c->unheard;
+		heard |= !c->unheard;
+		notices_add(&e->notices, NOTICE_REENTERED, c, NULL, REFUSED_NOT);
+	}
+}
+
+static void grant_to(struct engine *e, struct claim *c)
+{
+	claim_hold(e, c);
+	grant_fold(e, c->lock);
+}
+
+void grant_won(struct engine *e, struct op *op, int64_t fence)
+{
+	struct lock *l = op->lock;
+	struct claim *c = TAILQ_FIRST(&l->line);
+
+	l->votes = op->votes;
+	l->fence = fence;
+	l->fence_end = fence + op->range;
+	lock_promise(l, op->ttl_us, vote_until(op_sent_last(&e->ops, op, op->asked), op->ttl_us)); /* no vote that comes late can be better */
+	if (l->ticket.us)
+		turn_spend(e, l, op->yes);
+	l->elsewhere.known = l->elsewhere.split = false;
+	if (!c || c->ttl_us != op->ttl_us || c->delay_us != op->delay_us) {
+		/* It was asked for on other terms, by somebody who has left the line. */
+		debt_begin(e, l, OP_RELEASE, 0, NULL);
+		contender_move(e, l, CONTENDER_IDLE, CAUSE_WON_FOR_NOBODY);
+		if (!MUTATED(WAKE_LOST))
+			acquire_next(e, l);
+		return;
+	}
+	contender_move(e, l, CONTENDER_IDLE, CAUSE_WON);
+	lease_move(e, l, LEASE_HELD, CAUSE_WON);
+	grant_to(e, c);
+	l->renew_at = c->renew ? instant_add(op->begun, l->ttl_us / 3) : INSTANT_NEVER;
+	line_refuse_part(e, l, REFUSED_BUSY, LINE_IMPATIENT);
+	lease_schedule(e, l);
+}
+
+bool grant_is_due_elsewhere(const struct engine *e, const struct lock *l)
+{
+	return l->handed_since.us && instant_diff(e->core->now, l->handed_since) >= HANDOFF_TIME_US;
+}
+
+/*
+ * Local hand-over: the lease stays as it is, the next in line gets it with the next token of its range, without a round. Only on the same terms,
+ * with validity left that is worth having, and within bounds as soon as somebody elsewhere wants it. Source: lock cohorting, Dice, Marathe, Shavit 2012.
+ */
+static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
+{
+	const struct claim *next = TAILQ_FIRST(&l->line);
+	int64_t left = instant_diff(lock_deadline(&e->table, l), e->core->now), least = l->ttl_us / 10;
+
+	if (!next || !next->renew || !l->holder->renew || next->ttl_us != l->ttl_us || next->delay_us != l->delay_us)
+		return false;
+	/* An EXTEND to other terms is under way. */
+	if (l->renew_ttl_us != l->ttl_us)
+		return false;
+	/* A journal that cannot be written would let the former holder adopt it. */
+	if (l->recorded && e->core->journal_off)
+		return false;
+	if (l->fence >= l->fence_end && !MUTATED(HANDOFF_BEYOND_RANGE))
+		return false;
+	if (left < (least > HANDOFF_LEAST_US ? least : HANDOFF_LEAST_US) && !MUTATED(HANDOFF_UNVOUCHED))
+		return false;
+	if (e->core->conf.foreign && grant_is_due_elsewhere(e, l))
+		return false;
+	return l->want_since.us == INT64_MAX || MUTATED(WANT_IGNORED) ||
+	       (l->handoffs < HANDOFFS_MOST && instant_diff(e->core->now, l->want_since) < HANDOFF_TIME_US);
+}
+
+bool grant_hand_on(struct engine *e, struct lock *l)
+{
+	bool at_risk = l->at_risk;
+
+	if (!lock_may_be_handed_on(e, l))
+		return false;
+	grant_count_hold(e, l->holder);
+	lease_refuse_extends(e, l, REFUSED_CANCELLED);
+	l->handoffs++;
+	if (!l->handed_since.us)
+		l->handed_since = e->core->now;
+	l->holder = NULL;
+	l->fence++;
+	lease_safe(e, l);
+	metric_add(&e->core->metrics, METRIC_HANDOFFS, 1);
+	grant_to(e, TAILQ_FIRST(&l->line));
+	/* The next holder is told as well, and the lease is on the list of those that are renewed when a quorum is back. */
+	if (at_risk)
+		l->renew_at = e->core->now;
+	lease_schedule(e, l);
+	return true;
+}
+
+void grant_wanted(struct engine *e, struct span name)
+{
+	struct lock *l = lock_find(&e->table, name);
+
+	if (l && l->lease == LEASE_HELD && l->want_since.us == INT64_MAX)
+		l->want_since = e->core->now;
+}
