@@ -113,7 +113,6 @@ CORE := \
 	daemon/core/journal.c \
 	daemon/core/judge.c \
 	daemon/core/jump.c \
-	daemon/core/line.c \
 	daemon/core/list.c \
 	daemon/core/listing.c \
 	daemon/core/lock.c \
@@ -141,9 +140,10 @@ CORE := \
 	daemon/core/session.c \
 	daemon/core/show.c \
 	daemon/core/split.c \
-	daemon/core/starve.c \
 	daemon/core/state.c \
-	daemon/core/turn.c
+	daemon/core/turn.c \
+	daemon/core/wait.c \
+	daemon/core/waiters.c
 
 STORE := \
 	daemon/store/keyspace.c \

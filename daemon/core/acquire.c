@@ -90,7 +90,7 @@ static void acquire_await(struct engine *e, struct op *op)
 static void acquire_queue(struct engine *e, struct lock *l)
 {
 	if (!timer_is_set(&l->timer))
-		line_look_at(e, l, INSTANT_NEVER);
+		wait_look_at(e, l, INSTANT_NEVER);
 }
 
 void acquire_begin(struct engine *e, struct lock *l, enum cause why)
@@ -115,7 +115,7 @@ void acquire_start(struct engine *e, struct lock *l, enum cause why)
 	l->ttl_us = l->renew_ttl_us = head->ttl_us;
 	l->delay_us = head->delay_us;
 	if (members_usable(&e->members) < engine_quorum(e)) {
-		starve(e, l);
+		wait_for_quorum(e, l);
 		return;
 	}
 	contender_move(e, l, CONTENDER_ASKING, why);
@@ -314,24 +314,6 @@ static enum round_outcome acquire_led(struct engine *e, struct op *op)
 	return outcome;
 }
 
-void elsewhere_note(const struct engine *e, struct elsewhere *elsewhere, const struct answer *a)
-{
-	struct span holder = a->holder.n > 0 ? a->holder : SPAN("");
-	const char *dot = memchr(holder.p, '.', holder.n);
-	const char *colon = memchr(holder.p, ':', holder.n);
-	struct span own = span_of(e->core->daemon_id);
-
-	elsewhere->foreign = holder.n == 0 && e->core->conf.shared;
-	elsewhere->host[0] = '\0';
-	if (dot && colon && dot < colon && !span_starts(holder, own)) {
-		size_t n = (size_t)(colon - dot - 1);
-
-		n = n < sizeof(elsewhere->host) ? n : sizeof(elsewhere->host) - 1;
-		memcpy(elsewhere->host, dot + 1, n);
-		elsewhere->host[n] = '\0';
-	}
-}
-
 /* A vote of a round that is decided. A renewal sent since may have shortened it: that one's answer counts. */
 static void acquire_came_late(struct engine *e, struct op *op, unsigned node)
 {
@@ -354,7 +336,7 @@ enum round_outcome acquire_answered(struct engine *e, struct op *op, const struc
 	if (present && op->kind == OP_ACQUIRE && nodeset_has(op->no, a->node) && !nodeset_has(l->renewed, a->node)) /* a renewal sent since may have put it there */
 		nodeset_remove(&l->placed, a->node);
 	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->contender == CONTENDER_ASKING)
-		elsewhere_note(e, &l->elsewhere, a);
+		elsewhere_note(e->core, &l->elsewhere, a);
 	if (op->decided) {
 		if (present)
 			acquire_came_late(e, op, a->node);
@@ -368,4 +350,36 @@ enum round_outcome acquire_answered(struct engine *e, struct op *op, const struc
 enum round_outcome acquire_expired(struct engine *e, struct op *op, int64_t *ret_token)
 {
 	return acquire_decide(e, op, ret_token);
+}
+
+void acquire_woken(struct engine *e, struct span name, unsigned node)
+{
+	struct lock *l = lock_find(&e->table, name);
+	struct instant soon;
+
+	if (!l || (l->contender != CONTENDER_ASKING && l->contender != CONTENDER_REFUSED && l->contender != CONTENDER_BACKING_OFF))
+		return;
+	nodeset_add(&l->woken, node);
+	if (l->contender == CONTENDER_ASKING)
+		return; /* the round under way may have asked too early: it looks at woken when it fails */
+	if (nodeset_count(l->woken) >= engine_quorum(e)) {
+		acquire_begin(e, l, CAUSE_WOKEN);
+		return;
+	}
+	/* The others are about to say so too; a lost word costs one round trip. */
+	soon = instant_add(e->core->now, members_rtt_us(&e->members) + MSEC);
+	if (!timer_is_set(&l->timer) || instant_before(soon, l->timer.at))
+		heap_set(&e->core->timers, &l->timer, soon);
+}
+
+void acquire_quorum_back(struct engine *e)
+{
+	const struct lock *last = TAILQ_LAST(&e->starved, locks), *l = NULL;
+
+	while (l != last) {
+		struct lock *first = TAILQ_FIRST(&e->starved);
+
+		l = first;
+		acquire_begin(e, first, CAUSE_QUORUM_BACK); /* one that finds no quorum after all goes to the end */
+	}
 }

@@ -294,7 +294,7 @@ static void adopt_win(struct engine *e, struct lock *l, const struct op *op)
 	l->renew_at = l->holder->renew ? adopt_renew_at(e, l, op) : INSTANT_NEVER;
 	notices_add(&e->notices, NOTICE_ADOPTED, l->holder, NULL, REFUSED_NOT);
 	grant_fold(e, l);
-	line_refuse_part(e, l, REFUSED_BUSY, LINE_IMPATIENT);
+	wait_refuse_part(e, l, REFUSED_BUSY, WAITERS_IMPATIENT);
 	lease_schedule(e, l);
 }
 

@@ -145,7 +145,7 @@ void serve_CANCEL(struct commander *x, struct session *s)
 		return;
 	}
 	command_ok(x, s);
-	engine_withdraw(x->engine, c, REFUSED_CANCELLED);
+	wait_withdraw(x->engine, c, REFUSED_CANCELLED);
 }
 
 void serve_PING(struct commander *x, struct session *s)
@@ -253,6 +253,6 @@ void command_half_close(struct commander *x, struct session *s)
 	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
 		next = TAILQ_NEXT(c, in_session);
 		if (c->state == CLAIM_WAITING && !c->leaving)
-			engine_finish_up(x->engine, c);
+			wait_finish_up(x->engine, c);
 	}
 }

@@ -78,7 +78,7 @@ static void reply_holder(struct commander *x, struct reply *r, const struct lock
 static void deliver_busy(struct commander *x, struct claim *c)
 {
 	const struct lock *l = c->lock;
-	int64_t retry = engine_retry_us(x->engine, l);
+	int64_t retry = lock_retry_us(&x->engine->table, l);
 	struct reply r;
 
 	metric_add(&x->core->metrics, METRIC_REFUSALS, 1);

@@ -9,6 +9,8 @@
 #include "daemon/core/move.h"
 #include "daemon/core/engine_part.h"
 
+#define ADOPTION_ROUNDS 3
+
 void engine_init(struct engine *e, struct core *core)
 {
 	memset(e, 0, sizeof(*e));
@@ -41,6 +43,46 @@ void engine_release(struct engine *e)
 	notices_release(&e->notices);
 }
 
+/* So long a LOCK that does not wait is kept for the adoption of what its owner may have. */
+static int64_t adoption_us(const struct engine *e)
+{
+	int64_t rounds = ADOPTION_ROUNDS * e->core->conf.timeout_us;
+
+	return rounds < WAITERS_HURRY_US ? rounds : WAITERS_HURRY_US;
+}
+
+void engine_lock(struct engine *e, struct claim *c, struct span name, struct instant wait_until)
+{
+	struct lock *l = lock_find_or_add(&e->table, name);
+
+	c->lock = l;
+	c->wait_until = wait_until;
+	if (l->lease == LEASE_HELD && claim_same_owner(l->holder, c)) {
+		bool more = l->holder->count < HOLDS_MOST;
+
+		l->holder->count += more;
+		notices_add(&e->notices, more ? NOTICE_REENTERED : NOTICE_REFUSED, c, NULL, more ? REFUSED_NOT : REFUSED_COUNT);
+		return;
+	}
+	/* Of what the same owner may have from the former life, the adoption decides. */
+	if (!c->patient && lock_is_taken(l) && !(l->lease == LEASE_ADOPTING && claim_same_owner(l->holder, c))) {
+		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_BUSY);
+		return;
+	}
+	if (lock_is_idle(l))
+		l->elsewhere.known = l->elsewhere.split = false; /* what was seen while somebody waited is old */
+	lock_enqueue(l, c);
+	metric_add(&e->core->metrics, METRIC_WAITERS, c->patient);
+	if (c->patient && !MUTATED(WAIT_ENDLESS))
+		heap_set(&e->core->timers, &c->timer, wait_until);
+	else if (l->lease == LEASE_ADOPTING)
+		heap_set(&e->core->timers, &c->timer, instant_add(e->core->now, adoption_us(e)));
+	if (lock_is_idle(l) || l->contender == CONTENDER_NO_QUORUM || l->contender == CONTENDER_QUEUED)
+		acquire_begin(e, l, CAUSE_REQUEST);
+	else if (lock_waits(l) && !lock_is_taken(l) && !c->patient)
+		split_hurry(e, l);
+}
+
 void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 {
 	struct lock *l = c->lock;
@@ -70,7 +112,7 @@ static void lock_fired(struct engine *e, struct lock *l)
 		break;
 	case LEASE_NONE:
 		if (lock_waits(l))
-			line_hurry(e, l);
+			wait_refuse_overdue(e, l);
 		if (lock_waits(l))
 			acquire_begin(e, l, CAUSE_TIMER);
 		break;
@@ -103,6 +145,15 @@ static void engine_acquire_answered(struct engine *e, struct op *op, const struc
 	enum round_outcome outcome = acquire_answered(e, op, a, &token);
 
 	engine_decided(e, op, outcome, token);
+}
+
+/* The claim has waited long enough, or was granted while its session was away, and nobody has asked for it. */
+static void claim_fired(struct engine *e, struct claim *c)
+{
+	if (c->state == CLAIM_HELD)
+		engine_lapse(e, c);
+	else
+		wait_fired(e, c);
 }
 
 static void op_fired(struct engine *e, struct op *op)
@@ -203,7 +254,7 @@ void engine_fired(struct engine *e, struct timer *t)
 		lock_fired(e, container_of(t, struct lock, timer));
 		break;
 	case TIMER_CLAIM:
-		line_fired(e, container_of(t, struct claim, timer));
+		claim_fired(e, container_of(t, struct claim, timer));
 		break;
 	case TIMER_OP:
 		op_fired(e, container_of(t, struct op, timer));
@@ -289,5 +340,19 @@ void engine_settle(struct engine *e)
 	if (members_usable(&e->members) < engine_quorum(e))
 		return;
 	renew_overdue(e);
-	starve_end(e);
+	acquire_quorum_back(e);
+}
+
+void engine_stop(struct engine *e)
+{
+	struct map_node *at = NULL;
+
+	e->draining = true;
+	debts_hurry(e);
+	turns_hurry(e);
+	while ((at = map_next(&e->table.map, at))) {
+		struct lock *l = container_of(at, struct lock, node);
+
+		wait_refuse_part(e, l, REFUSED_DRAINING, WAITERS_ALL);
+	}
 }

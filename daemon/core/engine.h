@@ -48,15 +48,15 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
  * it when a quorum has confirmed; else the release is not waited for. The claim is freed. */
 void engine_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p);
 /* A waiting claim waits until then instead. */
-void engine_wait_until(struct engine *e, struct claim *c, struct instant until);
+void wait_set_end(struct engine *e, struct claim *c, struct instant until);
 /* Renew the holder's lease now; answers the pending. */
 void engine_extend(struct engine *e, struct claim *c, struct pending *p);
 /* Asks the stores who has the name of the pending, and answers it. */
 void engine_look(struct engine *e, struct pending *p);
 /* A waiting claim whose session has said its last word: a round under way decides, else one that would wait is withdrawn. */
-void engine_finish_up(struct engine *e, struct claim *c);
+void wait_finish_up(struct engine *e, struct claim *c);
 /* A waiting claim is withdrawn: NOTICE_REFUSED. */
-void engine_withdraw(struct engine *e, struct claim *c, enum refusal why);
+void wait_withdraw(struct engine *e, struct claim *c, enum refusal why);
 /* The session of this claim is no more. It may act on the lock until then: PAST: certainly does not; NEVER: until D at the latest. The claim is
  * freed; no notice. */
 void engine_abandon(struct engine *e, struct claim *c, struct instant until);
@@ -70,7 +70,7 @@ struct instant engine_belief(const struct engine *e, const struct lock *l);
 void engine_forget(struct engine *e, struct claim *c);
 
 /* Published by a store: may be lost, repeated, late. */
-void turn_woken(struct engine *e, struct span name, unsigned node);
+void acquire_woken(struct engine *e, struct span name, unsigned node);
 void grant_wanted(struct engine *e, struct span name);
 bool engine_answer(struct engine *e, const struct answer *a); /* false: no such call is open */
 void engine_node_up(struct engine *e, unsigned node);
@@ -81,8 +81,5 @@ void engine_settle(struct engine *e);
 void engine_stop(struct engine *e);
 /* When it stops: nobody waits for the stores any more, so every UNLOCK sync=yes is answered. Whether there was one. */
 bool engine_answer_syncs(struct engine *e);
-
-/* How much longer the lock that stands in the way may last, in microseconds; -1: not known. */
-int64_t engine_retry_us(const struct engine *e, const struct lock *l);
 
 #endif

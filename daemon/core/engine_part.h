@@ -5,6 +5,7 @@
 
 #include "daemon/core/engine.h"
 #include "daemon/core/round.h"
+#include "daemon/core/waiters.h"
 
 #define RETRY_US (100 * MSEC) /* after what refused, or had too much to do */
 #define RETRY_APART_US 50     /* releases and withdrawals are repeated no faster: a store that refuses a hundred thousand of them costs a few per cent of a core */
@@ -17,19 +18,15 @@ void acquire_next(struct engine *e, struct lock *l); /* the lock is not ours any
 enum round_outcome acquire_answered(struct engine *e, struct op *op, const struct answer *a, int64_t *ret_token);
 enum round_outcome acquire_expired(struct engine *e, struct op *op, int64_t *ret_token);
 
+/* Enough usable stores again: names without a quorum are asked for. */
+void acquire_quorum_back(struct engine *e);
+
 /* retry.c: the round is over, and was not won. */
 void retry_after(struct engine *e, struct op *op, enum round_outcome why);
-/* Whose value an answer tells of. */
-void elsewhere_note(const struct engine *e, struct elsewhere *elsewhere, const struct answer *a);
 
 /* look.c: who has it, for those who ask. */
 void look_answered(struct engine *e, struct op *op, const struct answer *a);
 void look_expired(struct engine *e, struct op *op);
-
-/* starve.c: too few usable nodes to ask. */
-void starve(struct engine *e, struct lock *l);
-/* A quorum is back: locks that starved for one are asked for again. */
-void starve_end(struct engine *e);
 
 /*
  * The leading node has not answered for as long as it is waited for: the others are asked as well. Or some were left out, having too much to do: those that
@@ -122,21 +119,18 @@ void debts_resume(struct engine *e); /* a store is back, or works again: what it
 void debts_tell(struct engine *e, const struct lock *l); /* of this lock: what was put off is sent now, where there is room */
 void debts_hurry(struct engine *e); /* the daemon stops: there will be no turn */
 
-/* line.c: claims in line that do not stay there get their answer. */
-enum line_part {
-	LINE_OVERDUE,   /* whose wait is over already; of those that do not wait, who asked a second ago */
-	LINE_IMPATIENT, /* and all that do not wait */
-	LINE_ALL,
-};
-void line_refuse_part(struct engine *e, struct lock *l, enum refusal why, enum line_part part);
-/* The lock, which is WAITING, is looked after then, or when the first in line is overdue. NEVER: by somebody else. */
-void line_look_at(struct engine *e, struct lock *l, struct instant at);
-void line_hurry(struct engine *e, struct lock *l); /* who is overdue is told why, before it is asked for again */
+/* wait.c: claims in line that do not stay there get their answer. */
+void wait_refuse_part(struct engine *e, struct lock *l, enum refusal why, enum waiters_part part);
+/* The lock, which waits, is looked after then, or when the first in line is overdue. NEVER: by somebody else. */
+void wait_look_at(struct engine *e, struct lock *l, struct instant at);
+void wait_refuse_overdue(struct engine *e, struct lock *l); /* they are told why, before it is asked for again */
 /* Out of the line, without a word. */
-void line_leave(struct engine *e, struct claim *c);
-void line_emptied(struct engine *e, struct lock *l); /* after somebody left: was it the last? */
-/* TIMER_CLAIM: the claim has waited long enough, or held unheard. */
-void line_fired(struct engine *e, struct claim *c);
+void wait_leave(struct engine *e, struct claim *c);
+void wait_emptied(struct engine *e, struct lock *l); /* after somebody left: was it the last? */
+/* Too few usable stores to ask: those who wait keep their place until there are enough. */
+void wait_for_quorum(struct engine *e, struct lock *l);
+/* The claim has waited long enough. */
+void wait_fired(struct engine *e, struct claim *c);
 
 /* hold.c */
 /* The clock of a node jumped ahead: its votes are lowered by that. */

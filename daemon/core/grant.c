@@ -28,7 +28,7 @@ static void claim_hold(struct engine *e, struct claim *c)
 		TAILQ_REMOVE(&l->losses, old, in_lock); /* taken anew: the loss need not be remembered */
 		notices_add(&e->notices, NOTICE_FORGOTTEN, old, NULL, REFUSED_NOT);
 	}
-	line_leave(e, c);
+	wait_leave(e, c);
 	c->state = CLAIM_HELD;
 	c->count = 1;
 	c->fence = l->fence;
@@ -53,7 +53,7 @@ void grant_fold(struct engine *e, struct lock *l)
 		next = TAILQ_NEXT(c, in_lock);
 		if (!claim_same_owner(c, l->holder))
 			continue;
-		line_leave(e, c);
+		wait_leave(e, c);
 		l->holder->count += heard && !c->unheard;
 		heard |= !c->unheard;
 		notices_add(&e->notices, NOTICE_REENTERED, c, NULL, REFUSED_NOT);
@@ -90,7 +90,7 @@ void grant_won(struct engine *e, struct op *op, int64_t fence)
 	lease_move(e, l, LEASE_HELD, CAUSE_WON);
 	grant_to(e, c);
 	l->renew_at = c->renew ? instant_add(op->begun, l->ttl_us / 3) : INSTANT_NEVER;
-	line_refuse_part(e, l, REFUSED_BUSY, LINE_IMPATIENT);
+	wait_refuse_part(e, l, REFUSED_BUSY, WAITERS_IMPATIENT);
 	lease_schedule(e, l);
 }
 

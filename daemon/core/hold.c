@@ -120,8 +120,8 @@ void engine_abandon(struct engine *e, struct claim *c, struct instant until)
 
 	switch (c->state) {
 	case CLAIM_WAITING:
-		line_leave(e, c);
-		line_emptied(e, l);
+		wait_leave(e, c);
+		wait_emptied(e, l);
 		break;
 	case CLAIM_LOST:
 		TAILQ_REMOVE(&l->losses, c, in_lock);
@@ -168,7 +168,7 @@ void engine_lose(struct engine *e, struct lock *l, enum loss why)
 	lease_refuse_extends(e, l, REFUSED_LOST);
 	lock_close(e, l, until, CAUSE_LOST);
 	if (l->lease == LEASE_CLOSING && !MUTATED(ADOPTION_UNANSWERED))
-		line_refuse_part(e, l, REFUSED_BUSY, LINE_IMPATIENT); /* what its owner asked for while it was being adopted */
+		wait_refuse_part(e, l, REFUSED_BUSY, WAITERS_IMPATIENT); /* what its owner asked for while it was being adopted */
 }
 
 void engine_lapse(struct engine *e, struct claim *c)

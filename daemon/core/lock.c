@@ -212,6 +212,43 @@ int64_t lock_valid_us(const struct lock_table *t, const struct lock *l)
 	return instant_diff(end, now);
 }
 
+int64_t lock_retry_us(const struct lock_table *t, const struct lock *l)
+{
+	int64_t left;
+
+	switch (l->lease) {
+	case LEASE_HELD:
+		left = instant_diff(lock_deadline(t, l), t->core->now);
+		break;
+	case LEASE_CLOSING:
+		left = instant_diff(l->close_at, t->core->now);
+		break;
+	default:
+		if (!l->elsewhere.known || l->elsewhere.pttl_ms < 0)
+			return -1;
+		left = l->elsewhere.pttl_ms * MSEC - instant_diff(t->core->now, l->elsewhere.at);
+	}
+	return left > 0 ? left : 0;
+}
+
+void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const struct answer *a)
+{
+	struct span holder = a->holder.n > 0 ? a->holder : SPAN("");
+	const char *dot = memchr(holder.p, '.', holder.n);
+	const char *colon = memchr(holder.p, ':', holder.n);
+	struct span own = span_of(core->daemon_id);
+
+	elsewhere->foreign = holder.n == 0 && core->conf.shared;
+	elsewhere->host[0] = '\0';
+	if (dot && colon && dot < colon && !span_starts(holder, own)) {
+		size_t n = (size_t)(colon - dot - 1);
+
+		n = n < sizeof(elsewhere->host) ? n : sizeof(elsewhere->host) - 1;
+		memcpy(elsewhere->host, dot + 1, n);
+		elsewhere->host[n] = '\0';
+	}
+}
+
 struct claim *claim_new(struct lock_table *t)
 {
 	struct claim *c = pool_get(&t->claims);

@@ -236,6 +236,11 @@ struct instant lock_tell_at(const struct lock_table *t, const struct lock *l);
 /* How much of the lease a client may be told of: no more than the next renewal leaves of it, which may ask for less than what stands. In microseconds. */
 int64_t lock_valid_us(const struct lock_table *t, const struct lock *l);
 
+/* How much longer the lease that stands in the way may last, in microseconds; -1: not known. */
+int64_t lock_retry_us(const struct lock_table *t, const struct lock *l);
+/* Whose value an answer tells of. */
+void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const struct answer *a);
+
 #define LEAD_LEAST_US (5 * MSEC)
 #define LEAD_MOST_US (250 * MSEC)
 

@@ -51,7 +51,7 @@ static void look_found(struct engine *e, struct op *op, const struct answer *a)
 	struct elsewhere *seen = &op->pending->elsewhere;
 
 	seen->known = true;
-	elsewhere_note(e, seen, a);
+	elsewhere_note(e->core, seen, a);
 	seen->pttl_ms = round_pttl_ms(op, e->core->conf.nodes);
 	seen->at = e->core->now;
 }

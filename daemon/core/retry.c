@@ -36,7 +36,7 @@ static void retry_held_elsewhere(struct engine *e, struct lock *l, const struct 
 	l->elsewhere.at = e->core->now;
 	l->attempts++;
 	contender_move(e, l, CONTENDER_REFUSED, CAUSE_HELD_BY_OTHER);
-	line_refuse_part(e, l, REFUSED_BUSY, LINE_IMPATIENT);
+	wait_refuse_part(e, l, REFUSED_BUSY, WAITERS_IMPATIENT);
 	if (!lock_waits(l))
 		return;
 	if (turn_is_unseen(e, l)) {
@@ -67,22 +67,22 @@ static void retry_split(struct engine *e, struct lock *l, const struct op *op, b
 	l->elsewhere.known = false;
 	l->elsewhere.split |= !led;
 	contender_move(e, l, CONTENDER_BACKING_OFF, led ? CAUSE_LEADER_TAKEN : CAUSE_SPLIT);
-	line_refuse_part(e, l, REFUSED_BUSY, l->attempts < SPLIT_TRIES ? LINE_OVERDUE : LINE_IMPATIENT);
+	wait_refuse_part(e, l, REFUSED_BUSY, l->attempts < SPLIT_TRIES ? WAITERS_OVERDUE : WAITERS_IMPATIENT);
 	if (lock_waits(l))
-		line_look_at(e, l, instant_add(e->core->now, pause));
+		wait_look_at(e, l, instant_add(e->core->now, pause));
 }
 
 static void retry_no_answer(struct engine *e, struct lock *l)
 {
 	metric_add(&e->core->metrics, METRIC_ROUNDS_FAILED, 1);
 	if (members_usable(&e->members) < engine_quorum(e)) {
-		starve(e, l);
+		wait_for_quorum(e, l);
 		return;
 	}
 	l->elsewhere.split = false;
 	l->elsewhere.outdated = true;
 	contender_move(e, l, CONTENDER_BACKING_OFF, CAUSE_NO_ANSWER);
-	line_refuse_part(e, l, REFUSED_QUORUM, LINE_IMPATIENT);
+	wait_refuse_part(e, l, REFUSED_QUORUM, WAITERS_IMPATIENT);
 	if (lock_waits(l))
 		retry_pause(e, l, RETRY_US);
 }
@@ -111,7 +111,7 @@ void retry_after(struct engine *e, struct op *op, enum round_outcome why)
 		retry_split(e, l, op, why == ROUND_LEADER_TAKEN);
 		break;
 	case ROUND_WRONG_TYPE:
-		line_refuse_part(e, l, REFUSED_KIND, LINE_ALL);
+		wait_refuse_part(e, l, REFUSED_KIND, WAITERS_ALL);
 		turn_spend(e, l, NODESET_NONE);
 		contender_move(e, l, CONTENDER_IDLE, CAUSE_WRONG_TYPE);
 		break;

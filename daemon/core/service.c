@@ -250,7 +250,7 @@ static int service_handle(struct service *s, const struct event *event)
 			return -EINVAL;
 		return engine_answer(&s->engine, &event->answer) ? 0 : -EINVAL;
 	case EVENT_WOKEN:
-		turn_woken(&s->engine, event->message.name, event->message.node);
+		acquire_woken(&s->engine, event->message.name, event->message.node);
 		return 0;
 	case EVENT_WANTED:
 		grant_wanted(&s->engine, event->message.name);

@@ -160,23 +160,3 @@ void turn_spend(struct engine *e, struct lock *l, struct nodeset granted)
 	turn_withdraw(e, l);
 	l->ticket.us = 0;
 }
-
-void turn_woken(struct engine *e, struct span name, unsigned node)
-{
-	struct lock *l = lock_find(&e->table, name);
-	struct instant soon;
-
-	if (!l || (l->contender != CONTENDER_ASKING && l->contender != CONTENDER_REFUSED && l->contender != CONTENDER_BACKING_OFF))
-		return;
-	nodeset_add(&l->woken, node);
-	if (l->contender == CONTENDER_ASKING)
-		return; /* the round under way may have asked too early: it looks at woken when it fails */
-	if (nodeset_count(l->woken) >= engine_quorum(e)) {
-		acquire_begin(e, l, CAUSE_WOKEN);
-		return;
-	}
-	/* The others are about to say so too; a lost word costs one round trip. */
-	soon = instant_add(e->core->now, members_rtt_us(&e->members) + MSEC);
-	if (!timer_is_set(&l->timer) || instant_before(soon, l->timer.at))
-		heap_set(&e->core->timers, &l->timer, soon);
-}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How a wait ends without a grant: those who wait are refused, withdrawn, or out of time. With the last of them the name asks for nothing any more. And how a name
+ * waits that nobody can be asked for.
+ */
+#include "daemon/core/move.h"
+#include "daemon/core/engine_part.h"
+
+#define HURRY_APART_US (5 * MSEC) /* of many such requests of one lock, those that are due about now are answered in one pass over the line */
+
+void wait_leave(struct engine *e, struct claim *c)
+{
+	metric_add(&e->core->metrics, METRIC_WAITERS, -(int64_t)c->patient);
+	heap_cancel(&e->core->timers, &c->timer);
+	lock_dequeue(c->lock, c);
+}
+
+/* Nobody here waits any more: our place in line among daemons is given back. */
+void wait_emptied(struct engine *e, struct lock *l)
+{
+	if (!TAILQ_EMPTY(&l->line) || l->contender == CONTENDER_ASKING)
+		return;
+	turn_spend(e, l, NODESET_NONE);
+	if (lock_waits(l))
+		contender_move(e, l, CONTENDER_IDLE, CAUSE_NOBODY_WAITS);
+}
+
+void wait_set_end(struct engine *e, struct claim *c, struct instant until)
+{
+	c->overdue = false;
+	c->wait_until = until;
+	heap_set(&e->core->timers, &c->timer, until);
+}
+
+/* Out of the line, with an answer. One that waited is told TIMEOUT where others are told BUSY. */
+static void wait_refuse(struct engine *e, struct claim *c, enum refusal why)
+{
+	struct lock *l = c->lock;
+
+	if (c->patient && why == REFUSED_BUSY)
+		why = c->leaving ? REFUSED_CANCELLED : REFUSED_TIMEOUT;
+	wait_leave(e, c);
+	notices_add(&e->notices, NOTICE_REFUSED, c, NULL, why);
+	wait_emptied(e, l);
+}
+
+void wait_look_at(struct engine *e, struct lock *l, struct instant at)
+{
+	struct instant due = waiters_due(l);
+
+	at = instant_min(at, instant_max(due, instant_add(e->core->now, HURRY_APART_US)));
+	if (instant_before(at, INSTANT_NEVER))
+		heap_set(&e->core->timers, &l->timer, at);
+}
+
+void wait_refuse_part(struct engine *e, struct lock *l, enum refusal why, enum waiters_part part)
+{
+	struct claim *c, *next;
+
+	for (c = TAILQ_FIRST(&l->line); c; c = next) {
+		next = TAILQ_NEXT(c, in_lock);
+		if (waiters_include(c, part, e->core->now))
+			wait_refuse(e, c, why);
+	}
+}
+
+void wait_refuse_overdue(struct engine *e, struct lock *l)
+{
+	wait_refuse_part(e, l, waiters_overdue_why(l), WAITERS_OVERDUE);
+}
+
+/* The wait is over, or the time to ask for a turn that came. A round under way may still say who holds it, or grant: it decides within the timeout of a command. */
+void wait_fired(struct engine *e, struct claim *c)
+{
+	struct lock *l = c->lock;
+
+	if (l->contender == CONTENDER_ASKING && !l->elsewhere.known) {
+		c->overdue = true;
+		return;
+	}
+	if (!c->patient) { /* it waited for an adoption; if that is over, a round answers it */
+		if (l->lease == LEASE_ADOPTING)
+			wait_refuse(e, c, waiters_trouble(l));
+		return;
+	}
+	wait_refuse(e, c, waiters_timeout_why(l));
+}
+
+void wait_finish_up(struct engine *e, struct claim *c)
+{
+	c->leaving = true;
+	if (c->lock->contender == CONTENDER_ASKING || !c->patient)
+		c->overdue = true;
+	else
+		wait_refuse(e, c, REFUSED_CANCELLED);
+}
+
+void wait_withdraw(struct engine *e, struct claim *c, enum refusal why)
+{
+	wait_refuse(e, c, why);
+}
+
+void wait_for_quorum(struct engine *e, struct lock *l)
+{
+	bool promised = members_promise_quorum(&e->members);
+
+	l->elsewhere.split = false;
+	l->elsewhere.outdated = true;
+	contender_move(e, l, CONTENDER_NO_QUORUM, CAUSE_TOO_FEW);
+	wait_refuse_part(e, l, REFUSED_QUORUM, promised ? WAITERS_OVERDUE : WAITERS_IMPATIENT);
+	if (l->contender != CONTENDER_NO_QUORUM)
+		return;
+	if (promised)
+		wait_look_at(e, l, instant_add(e->core->now, core_patience_us(e->core)));
+	turn_withdraw(e, l); /* without a quorum we are in nobody's way */
+}
