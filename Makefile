@@ -99,6 +99,7 @@ CORE := \
 	daemon/core/admission.c \
 	daemon/core/admit.c \
 	daemon/core/adopt.c \
+	daemon/core/adoption.c \
 	daemon/core/command.c \
 	daemon/core/core.c \
 	daemon/core/deadlock.c \

@@ -158,7 +158,7 @@ void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_
 {
 	struct instant until = debt_until(l);
 	struct nodeset nodes = l->placed;
-	struct span prior = MUTATED(LEAVE_PRESENT_ONLY) ? SPAN("") : adopt_left(e, l, &nodes, &until);
+	struct span prior = MUTATED(LEAVE_PRESENT_ONLY) ? SPAN("") : adoption_left(&e->ops, l, &nodes, &until);
 	struct op *op;
 
 	if (MUTATED(KEEP_FREES_FORMER) && prior.n > 0)
@@ -174,7 +174,7 @@ void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_
 		notices_add(&e->notices, NOTICE_RELEASED, NULL, p, REFUSED_LOST);
 	}
 	l->placed = NODESET_NONE;
-	adopt_over(l);
+	adoption_over(l);
 }
 
 static void debt_answer(struct engine *e, struct op *op, enum refusal why)

@@ -97,9 +97,9 @@ static void lock_fired(struct engine *e, struct lock *l)
 {
 	switch (l->lease) {
 	case LEASE_HELD:
-		if (engine_expire(e, l))
-			break;
-		if (!l->round)
+		if (lock_is_over(&e->table, l))
+			hold_expire(e, l);
+		else if (!l->round)
 			renew_due(e, l);
 		else
 			l->renew_at = INSTANT_NEVER, lease_schedule(e, l); /* the round under way sets it */
@@ -147,6 +147,29 @@ static void engine_acquire_answered(struct engine *e, struct op *op, const struc
 	engine_decided(e, op, outcome, token);
 }
 
+static void engine_renewed(struct engine *e, struct op *op, enum renew_outcome outcome)
+{
+	switch (outcome) {
+	case RENEW_GOES_ON:
+		break;
+	case RENEW_ADOPTS:
+		adopt_decide(e, op);
+		break;
+	case RENEW_EVICTED:
+		engine_lose(e, op->lock, LOSS_EVICTED);
+		break;
+	case RENEW_OVER:
+		hold_expire(e, op->lock);
+		break;
+	}
+}
+
+static void engine_renew_expired(struct engine *e, struct op *op)
+{
+	engine_renewed(e, op, renew_expired(e, op));
+	retire(e, op);
+}
+
 /* The claim has waited long enough, or was granted while its session was away, and nobody has asked for it. */
 static void claim_fired(struct engine *e, struct claim *c)
 {
@@ -178,7 +201,7 @@ static void op_fired(struct engine *e, struct op *op)
 	if (op->decided)
 		return;
 	if (op->kind == OP_RENEW)
-		renew_expired(e, op);
+		engine_renew_expired(e, op);
 	else if (op->kind == OP_ADOPT)
 		adopt_expired(e, op);
 	else if (op->kind == OP_LOOK)
@@ -302,7 +325,7 @@ bool engine_answer(struct engine *e, const struct answer *a)
 		break;
 	case OP_RENEW:
 	case OP_ADOPT:
-		renew_answered(e, op, a);
+		engine_renewed(e, op, renew_answered(e, op, a));
 		break;
 	case OP_RELEASE:
 	case OP_LEAVE:

@@ -3,6 +3,7 @@
 #ifndef CORE_ENGINE_PART_H
 #define CORE_ENGINE_PART_H
 
+#include "daemon/core/adoption.h"
 #include "daemon/core/engine.h"
 #include "daemon/core/round.h"
 #include "daemon/core/waiters.h"
@@ -69,8 +70,15 @@ void turn_spend(struct engine *e, struct lock *l, struct nodeset granted);
 
 /* renew.c: one renewal round of a held lock. */
 void renew_begin(struct engine *e, struct lock *l);
-void renew_answered(struct engine *e, struct op *op, const struct answer *a);
-void renew_expired(struct engine *e, struct op *op);
+/* What an answer to a renewal or an adoption, or the end of its time, comes to. Where the lease is not ours any more, nothing is moved yet. */
+enum renew_outcome {
+	RENEW_GOES_ON, /* there is nothing for others to do */
+	RENEW_ADOPTS,  /* it was noted: adopt_decide() */
+	RENEW_EVICTED, /* somebody else may have held it */
+	RENEW_OVER,    /* it is as good as over */
+};
+enum renew_outcome renew_answered(struct engine *e, struct op *op, const struct answer *a);
+enum renew_outcome renew_expired(struct engine *e, struct op *op);
 /* Its time has come: it begins now, or when it is its turn. */
 void renew_due(struct engine *e, struct lock *l);
 /* A quorum is back: leases that are at risk are renewed now, not at their next try, and those of the former life are adopted. */
@@ -78,30 +86,10 @@ void renew_overdue(struct engine *e);
 
 /* adopt.c. A claim that the former life granted, of (c->session, owner, ttl, delay, renew, fence), holds the lock until its adoption is decided:
  * NOTICE_ADOPTED or NOTICE_LOST. The name has no holder. */
-struct inheritance {
-	struct span name, value;
-	struct span prior; /* values that may stand in its place, newest first, separated by blanks; at most JOURNAL_PRIORS count */
-	struct instant prior_until; /* … until then */
-	int64_t ttl_us; /* the longest that may have been told; the claim has the one of its renewals */
-	struct instant deadline; /* of one that is not renewed */
-};
-void adopt_expect(struct engine *e, struct claim *c, const struct inheritance *from);
+void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *from);
 void adopt_start(struct engine *e, struct lock *l); /* as soon as there is a quorum */
 /* Neither expected nor lost any more, and nothing is sent. The claim is freed. */
 void adopt_disown(struct engine *e, struct claim *c);
-/* The other way round: how a next life can adopt a lock that is held. Borrowed. */
-struct inheritance adopt_bequest(const struct lock_table *t, const struct lock *l);
-/* Whether a value of former lives may still stand there, and which: newest first, separated by blanks. */
-bool adopt_is_left(const struct lock *l, unsigned node, struct span *ret_values);
-void adopt_note(struct lock *l, unsigned node); /* none does */
-void adopt_note_none(const struct engine *e, const struct op *op, unsigned node); /* none did when the op asked: what is late may yet put it there */
-void adopt_note_other(struct lock *l, unsigned node); /* but another value */
-/* The lock is released: the values of former lives that may still stand, newest first; adds the nodes where, and until when. */
-struct span adopt_left(const struct engine *e, const struct lock *l, struct nodeset *nodes, struct instant *until);
-void adopt_over(struct lock *l); /* they are dead */
-/* ADOPTING, and its time is over: whatever stands of it ends by itself. A life on a copy of the journal may have renewed it meanwhile. */
-void adopt_leave(struct lock *l);
-bool adopt_is_denied(const struct engine *e, const struct lock *l); /* ADOPTING: so many stores have no key that nobody has the lock */
 void adopt_fired(struct engine *e, struct lock *l);
 void adopt_go_on(struct engine *e, struct lock *l); /* its turn has come */
 void adopt_decide(struct engine *e, struct op *op); /* an answer was noted */
@@ -137,8 +125,8 @@ void wait_fired(struct engine *e, struct claim *c);
 void hold_lower(struct engine *e, unsigned node);
 /* A renewal found another value in the place of ours, whose vote still counts. */
 void hold_contested(struct engine *e, struct lock *l);
-/* If the lease of a held lock is as good as over, its loss is told. */
-bool engine_expire(struct engine *e, struct lock *l);
+/* HELD, and the lease is as good as over: its loss is told. */
+void hold_expire(struct engine *e, struct lock *l);
 /* Nobody has asked for what was granted: it goes to the next. */
 void engine_lapse(struct engine *e, struct claim *c);
 /* CLOSING: nobody believes any longer. */

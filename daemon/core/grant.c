@@ -102,6 +102,7 @@ bool grant_is_due_elsewhere(const struct engine *e, const struct lock *l)
 /*
  * Local hand-over: the lease stays as it is, the next in line gets it with the next token of its range, without a round. Only on the same terms,
  * with validity left that is worth having, and within bounds as soon as somebody elsewhere wants it. Source: lock cohorting, Dice, Marathe, Shavit 2012.
+ * See ALGORITHMS.md, Hand-over.
  */
 static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 {

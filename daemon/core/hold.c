@@ -103,7 +103,7 @@ static void claim_abandon_held(struct engine *e, struct lock *l, struct instant 
 	if (at_once && l->delay_us == 0 && grant_hand_on(e, l))
 		return;
 	if (l->lease == LEASE_ADOPTING && instant_before(INSTANT_PAST, until))
-		adopt_leave(l);
+		adoption_leave(l);
 	lock_vacate(e, l);
 	lease_refuse_extends(e, l, REFUSED_CANCELLED);
 	if (!at_once) {
@@ -148,11 +148,11 @@ void engine_lose(struct engine *e, struct lock *l, enum loss why)
 	 * What a quorum does not have is nobody's. But an adoption that gives up in time knows of no votes, and what stands in its way may be a value of the same lease that
 	 * was forgotten, or that a life on a copy of the journal has put there: its client may believe yet.
 	 */
-	bool denied = l->lease == LEASE_ADOPTING && why == LOSS_EVICTED && adopt_is_denied(e, l);
+	bool denied = l->lease == LEASE_ADOPTING && why == LOSS_EVICTED && adoption_is_denied(l, e->core->conf.nodes);
 	struct instant until = denied ? engine_belief(e, l) : holder_belief(e, l);
 
 	if (l->lease == LEASE_ADOPTING && !denied)
-		adopt_leave(l);
+		adoption_leave(l);
 	lock_vacate(e, l);
 	heap_cancel(&e->core->timers, &c->timer);
 	metric_add(&e->core->metrics, METRIC_LOSSES, 1);
@@ -185,12 +185,9 @@ void engine_lapse(struct engine *e, struct claim *c)
 	hold_give_back(e, l, CAUSE_LAPSED);
 }
 
-bool engine_expire(struct engine *e, struct lock *l)
+void hold_expire(struct engine *e, struct lock *l)
 {
-	if (instant_before(e->core->now, lock_tell_at(&e->table, l)))
-		return false;
 	engine_lose(e, l, l->holder->renew ? LOSS_QUORUM : LOSS_EXPIRED);
-	return true;
 }
 
 void engine_recall_loss(struct engine *e, struct claim *c, struct span name, enum loss why)

@@ -45,7 +45,7 @@ void lock_table_init(struct lock_table *t, struct core *core)
 
 static void lock_free(struct lock_table *t, struct lock *l)
 {
-	free(l->heritage);
+	free(l->adoption);
 	if (l->long_name)
 		free(l->name);
 	pool_put(&t->locks, l);
@@ -140,9 +140,9 @@ void lock_drop_if_unused(struct lock_table *t, struct lock *l)
 void lock_new_value(struct lock_table *t, struct lock *l)
 {
 	votes_clear(&l->votes, t->core->conf.nodes);
-	if (l->heritage) {
-		free(l->heritage);
-		l->heritage = NULL;
+	if (l->adoption) {
+		free(l->adoption);
+		l->adoption = NULL;
 	}
 	l->recorded = false;
 	l->placed = NODESET_NONE;
@@ -201,6 +201,11 @@ struct instant lock_deadline(const struct lock_table *t, const struct lock *l)
 struct instant lock_tell_at(const struct lock_table *t, const struct lock *l)
 {
 	return instant_add(lock_deadline(t, l), MUTATED(LOSS_TOLD_LATE) ? 50 * MSEC : -lead_us(l->ttl_us));
+}
+
+bool lock_is_over(const struct lock_table *t, const struct lock *l)
+{
+	return !instant_before(t->core->now, lock_tell_at(t, l));
 }
 
 int64_t lock_valid_us(const struct lock_table *t, const struct lock *l)

@@ -29,7 +29,7 @@ enum admission_owner {
 struct session;
 struct op;
 struct lock;
-struct heritage; /* adopt.c */
+struct adoption; /* adoption.h */
 
 /* "<daemon-id>:<ticket>:<32 hex>": fresh for every attempt, never used again. */
 struct lock_value {
@@ -155,7 +155,7 @@ struct lock {
 	struct pendings extends; /* EXTENDs that the round under way, or the next, will answer */
 	struct op *round;       /* the undecided round, acquire or renew */
 	struct lock_value value;
-	struct heritage *heritage; /* after a restart: the values of former lives, while a store may still have it; else NULL */
+	struct adoption *adoption; /* after a restart: the values of former lives, while a store may still have it; else NULL */
 	struct votes votes;
 	struct {
 		int64_t ttl_us;       /* the longest lease that the stores may have been asked for and the holder may be told of */
@@ -233,6 +233,7 @@ void lock_promise(struct lock *l, int64_t ttl_us, struct instant until);
 /* D, and the moment when a loss is told: before D, so that the word arrives in time. */
 struct instant lock_deadline(const struct lock_table *t, const struct lock *l);
 struct instant lock_tell_at(const struct lock_table *t, const struct lock *l);
+bool lock_is_over(const struct lock_table *t, const struct lock *l); /* that moment has come */
 /* How much of the lease a client may be told of: no more than the next renewal leaves of it, which may ask for less than what stands. In microseconds. */
 int64_t lock_valid_us(const struct lock_table *t, const struct lock *l);
 

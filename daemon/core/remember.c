@@ -38,12 +38,12 @@ void remember_over(struct commander *x, const struct session *s)
 void remember_held(struct commander *x, const struct claim *c)
 {
 	struct lock *l = c->lock;
-	struct inheritance left;
+	struct prior_lease left;
 
 	if (!is_remembered(x, c->session) || (MUTATED(HANDOFF_UNRECORDED) && l->handoffs > 0))
 		return;
 	l->recorded = true;
-	left = adopt_bequest(&x->engine->table, l);
+	left = adoption_record(&x->engine->table, l);
 	remember(x, &(struct journal_record){.kind = left.prior.n > 0 && !MUTATED(ADOPT_FORGETFUL) ? JOURNAL_ADOPTING : JOURNAL_HELD,
 	                                     .session = (int64_t)c->session->serial,
 	                                     .name = left.name,

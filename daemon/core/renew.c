@@ -36,7 +36,7 @@ static void renew_ask(struct engine *e, struct op *op, unsigned node)
 	/* The stores keep a key no shorter than before, but who asks for a shorter lease has it from now on. */
 	if (!MUTATED(SHORTER_TTL_LATE))
 		l->votes.until[node] = instant_min(l->votes.until[node], vote);
-	if (adopt_is_left(l, node, &from))
+	if (adoption_is_left(l, node, &from))
 		op_send_adopt(&e->ops, op, node, l->fence_end, from);
 	else
 		op_send_extend(&e->ops, op, node, l->fence_end + (MUTATED(RANGE_EXTENDED) ? l->waiting : 0), put_back);
@@ -270,12 +270,12 @@ static void renew_note_vote(struct engine *e, struct lock *l, const struct op *o
 	case 'E':
 		renew_confirm(e, l, op, a->node);
 		renew_note_end(e, l, a);
-		adopt_note(l, a->node);
+		adoption_note(l, a->node);
 		l->votes.until[a->node] = renew_vote(l, op, a->node);
 		break;
 	case 'A':
 		renew_deny(e, l, a);
-		adopt_note(l, a->node);
+		adoption_note(l, a->node);
 		l->votes.until[a->node] = nodeset_has(op->yes, a->node) ? renew_vote(l, op, a->node) : INSTANT_PAST;
 		break;
 	case 'B':
@@ -286,9 +286,9 @@ static void renew_note_vote(struct engine *e, struct lock *l, const struct op *o
 		if (a->code == 'B')
 			hold_contested(e, l);
 		renew_deny(e, l, a);
-		adopt_note_none(e, op, a->node);
+		adoption_note_none(&e->ops, op, a->node);
 		if (a->code != 'M')
-			adopt_note_other(l, a->node);
+			adoption_note_other(l, a->node);
 		l->votes.until[a->node] = INSTANT_PAST;
 		if (!renew_may_yet_be_placed(e, l, a->node))
 			nodeset_remove(&l->placed, a->node);
@@ -315,43 +315,41 @@ static void renew_came_late(struct engine *e, struct op *op)
 	lease_schedule(e, l);
 }
 
-void renew_answered(struct engine *e, struct op *op, const struct answer *a)
+enum renew_outcome renew_answered(struct engine *e, struct op *op, const struct answer *a)
 {
 	struct lock *l = op->lock;
 
 	if (l->value.ticket != op->value.ticket)
-		return;
+		return RENEW_GOES_ON;
 	lock_note_answer(l, a);
 	if (l->lease != LEASE_HELD && l->lease != LEASE_ADOPTING)
-		return;
+		return RENEW_GOES_ON;
 	if (a->class == ANSWER_EXECUTED)
 		renew_note_vote(e, l, op, a);
 	else if (MUTATED(UNKNOWN_COUNTED) && a->class == ANSWER_UNKNOWN)
 		l->votes.until[a->node] = vote_until(op->sent[a->node], op->ttl_us);
-	if (l->lease == LEASE_ADOPTING) {
-		adopt_decide(e, op);
-		return;
-	}
-	if (renew_is_evicted(e, l, a)) {
-		engine_lose(e, l, LOSS_EVICTED);
-		return;
-	}
-	if (engine_expire(e, l))
-		return;
+	if (l->lease == LEASE_ADOPTING)
+		return RENEW_ADOPTS;
+	if (renew_is_evicted(e, l, a))
+		return RENEW_EVICTED;
+	if (lock_is_over(&e->table, l))
+		return RENEW_OVER;
 	if (!op->decided)
 		renew_decide(e, op);
 	else if (l->at_risk && !l->round && nodeset_count(op->yes) == engine_quorum(e) && nodeset_has(op->yes, a->node))
 		renew_came_late(e, op);
 	else
 		lease_schedule(e, l);
+	return RENEW_GOES_ON;
 }
 
-void renew_expired(struct engine *e, struct op *op)
+enum renew_outcome renew_expired(struct engine *e, struct op *op)
 {
 	/* Late, after a stop of ours, the lease may be over: that is said first. */
-	if (!engine_expire(e, op->lock))
-		renew_decide(e, op);
-	retire(e, op);
+	if (lock_is_over(&e->table, op->lock))
+		return RENEW_OVER;
+	renew_decide(e, op);
+	return RENEW_GOES_ON;
 }
 
 void renew_overdue(struct engine *e)

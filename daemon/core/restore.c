@@ -104,7 +104,7 @@ static bool values_are_sound(struct span values, unsigned least, unsigned most)
 
 static int restore_held(struct commander *x, struct session *s, const struct journal_record *r)
 {
-	struct inheritance from = {.name = r->name, .value = r->value, .prior = r->prior, .prior_until = {r->prior_until_us},
+	struct prior_lease from = {.name = r->name, .value = r->value, .prior = r->prior, .prior_until = {r->prior_until_us},
 	                           .ttl_us = r->ttl_us, .deadline = {r->deadline_us}};
 	struct claim *c;
 

@@ -138,8 +138,10 @@ static void resume_answer(struct commander *x, struct session *s)
 		open += claim_is_open(c);
 		if (c->state != CLAIM_HELD || c->lock->lease != LEASE_HELD)
 			continue;
-		if (!MUTATED(RESUMED_BY_FALLEN_VOTES) && engine_expire(x->engine, c->lock))
-			continue; /* what ends this wait may have taken away votes of others */
+		if (!MUTATED(RESUMED_BY_FALLEN_VOTES) && lock_is_over(&x->engine->table, c->lock)) {
+			hold_expire(x->engine, c->lock); /* what ends this wait may have taken away votes of others */
+			continue;
+		}
 		if (most > 0 && s->unsent - begin >= most) {
 			more++;
 			continue;

@@ -1,2 +1,2 @@
-# daemon/core/adopt.c
-s|\*ret_values = heritage_values(h);|*ret_values = (struct span){h->values, h->first};|
+# daemon/core/adoption.c
+s|\*ret_values = adoption_values(h);|*ret_values = (struct span){h->values, h->first};|

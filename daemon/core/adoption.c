@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/core/adoption.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/core/journal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct adoption *adoption_new(const struct prior_lease *from, struct instant now)
+{
+	size_t prior = instant_before(now, from->prior_until) ? from->prior.n : 0;
+	struct adoption *h = mem_alloc(sizeof(*h) + from->value.n + 1 + prior);
+
+	h->first = h->n = from->value.n;
+	memcpy(h->values, from->value.p, h->n);
+	if (prior > 0) {
+		h->values[h->n++] = ' ';
+		memcpy(h->values + h->n, from->prior.p, prior);
+		h->n += prior;
+	}
+	h->prior_until = from->prior_until;
+	return h;
+}
+
+static struct span adoption_values(const struct adoption *h)
+{
+	return (struct span){h->values, h->n};
+}
+
+/* As many as a record has room for. */
+static struct span values_newest(struct span values)
+{
+	struct span rest = values, value;
+
+	for (unsigned n = 0; n < JOURNAL_PRIORS && span_word(&rest, &value); n++)
+		;
+	return (struct span){values.p, values.n - rest.n};
+}
+
+struct prior_lease adoption_record(const struct lock_table *t, const struct lock *l)
+{
+	const struct adoption *h = l->adoption;
+	struct prior_lease left = {.name = lock_name(l), .value = {l->value.text, l->value.n}, .ttl_us = l->promised.ttl_us,
+	                           .deadline = instant_max(lock_deadline(t, l), l->promised.until)};
+
+	if (l->holder && l->holder->renew)
+		left.deadline = instant_max(left.deadline, l->told);
+	if (h && h->asked && nodeset_any(nodeset_or(h->stands, h->late)) && instant_before(t->core->now, h->until)) {
+		left.prior = values_newest(adoption_values(h));
+		left.prior_until = h->until;
+	} else if (h && !h->asked) {
+		left.value = (struct span){h->values, h->first};
+		left.prior = h->n > h->first ? (struct span){h->values + h->first + 1, h->n - h->first - 1} : SPAN("");
+		left.prior_until = h->prior_until;
+	}
+	return left;
+}
+
+bool adoption_is_left(const struct lock *l, unsigned node, struct span *ret_values)
+{
+	const struct adoption *h = l->adoption;
+
+	if (!h || !nodeset_has(nodeset_or(h->stands, h->late), node))
+		return false;
+	*ret_values = adoption_values(h);
+	return true;
+}
+
+void adoption_note(struct lock *l, unsigned node)
+{
+	if (!l->adoption)
+		return;
+	nodeset_remove(&l->adoption->stands, node);
+	nodeset_remove(&l->adoption->late, node);
+}
+
+/* Until when what the former life sent to it may be carried out, and put back what has been replaced. */
+static struct instant adoption_astray_until(const struct op_table *ops, const struct lock *l, unsigned node)
+{
+	return op_astray_until(ops, node, INSTANT_PAST, l->value_since);
+}
+
+void adoption_note_none(const struct op_table *ops, const struct op *op, unsigned node)
+{
+	struct lock *l = op->lock;
+
+	adoption_note(l, node);
+	if (l->adoption && !MUTATED(FORMER_STRAYS) && instant_before(op->sent[node], adoption_astray_until(ops, l, node)))
+		nodeset_add(&l->adoption->late, node);
+}
+
+static struct nodeset adoption_astray(const struct op_table *ops, const struct lock *l)
+{
+	struct nodeset nodes = l->adoption->late;
+
+	for (unsigned i = 0; i < ops->core->conf.nodes; i++)
+		if (instant_before(ops->core->now, adoption_astray_until(ops, l, i)))
+			nodeset_add(&nodes, i);
+	return nodes;
+}
+
+struct span adoption_left(const struct op_table *ops, const struct lock *l, struct nodeset *nodes, struct instant *until)
+{
+	const struct adoption *h = l->adoption;
+	struct nodeset stands = !h ? NODESET_NONE : MUTATED(FORMER_STRAYS) ? h->stands : nodeset_or(h->stands, adoption_astray(ops, l));
+
+	if (!nodeset_any(stands) || !instant_before(ops->core->now, h->until))
+		return SPAN("");
+	*nodes = nodeset_or(*nodes, stands);
+	*until = instant_max(*until, h->until);
+	return adoption_values(h);
+}
+
+void adoption_note_other(struct lock *l, unsigned node)
+{
+	if (l->adoption)
+		nodeset_add(&l->adoption->occupied, node);
+}
+
+void adoption_leave(struct lock *l)
+{
+	adoption_over(l);
+	l->placed = NODESET_NONE;
+}
+
+void adoption_over(struct lock *l)
+{
+	free(l->adoption);
+	l->adoption = NULL;
+}
+
+struct nodeset adoption_possible(const struct lock *l)
+{
+	return nodeset_or(l->adoption->stands, l->placed);
+}
+
+bool adoption_is_denied(const struct lock *l, unsigned nodes)
+{
+	return nodeset_count(nodeset_or(adoption_possible(l), l->adoption->occupied)) < quorum_of(nodes);
+}
+
+struct instant adoption_end(const struct lock *l)
+{
+	struct instant end = instant_min(l->adoption->hopeless, l->adoption->deadline);
+
+	return l->holder->renew || MUTATED(ADOPTION_ENDS_LATE) ? end : instant_add(end, -lead_us(l->ttl_us));
+}
+
+int64_t adoption_rest_us(const struct lock *l, struct instant now)
+{
+	int64_t left = instant_diff(l->adoption->deadline, now) + DRIFT_SLACK_US;
+
+	return left + drift_us(left + drift_us(left));
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Prior values: what a lease of the previous run may still have at the stores, where, and until when. The journal has the new value and all those that it may
+ * take the place of before any store is asked, so the next run accepts whichever it finds: each store holds one of them as long as the lock was held there
+ * without a gap. Of more than JOURNAL_PRIORS + 1 the oldest is forgotten: then the lock may be lost, and is said to be. Asks nobody; adopt.c does.
+ */
+#ifndef CORE_ADOPTION_H
+#define CORE_ADOPTION_H
+
+#include "daemon/core/op.h"
+
+/* A lease as the journal has it. */
+struct prior_lease {
+	struct span name, value;
+	struct span prior; /* values that may stand in its place, newest first, separated by blanks; at most JOURNAL_PRIORS count */
+	struct instant prior_until; /* … until then */
+	int64_t ttl_us; /* the longest that may have been told; the claim has the one of its renewals */
+	struct instant deadline; /* of one that is not renewed */
+};
+
+struct adoption {
+	bool asked;              /* some store was: the new value may stand there, too */
+	struct nodeset stands; /* nodes where one of the values may stand */
+	struct nodeset late; /* nodes that had none, but what the former life sent could still put one there */
+	struct nodeset occupied; /* nodes where another does: somebody else's, or one of ours that nobody here knows */
+	struct instant until;    /* they stand nowhere beyond: an EXTEND to the ttl that the record has may have left a longer key, and one that hung renewed it */
+	struct instant hopeless; /* nobody believes in the lease beyond: it is not adopted any more */
+	struct instant prior_until; /* all but the first */
+	struct instant deadline; /* of a lease that nobody renews; NEVER */
+	size_t n, first;         /* bytes: of all, of the first */
+	char values[];           /* newest first, separated by blanks */
+};
+
+/* Nothing is known of any store yet: the caller sets where the values may stand, and until when. */
+struct adoption *adoption_new(const struct prior_lease *from, struct instant now);
+void adoption_over(struct lock *l); /* the values are dead, or forgotten */
+/* ADOPTING, and its time is over: whatever stands of it ends by itself. A run on a copy of the journal may have renewed it meanwhile. */
+void adoption_leave(struct lock *l);
+/* How the next run can adopt a lock that is held. Borrowed. */
+struct prior_lease adoption_record(const struct lock_table *t, const struct lock *l);
+
+/* What the stores say. A lock without prior values is left alone. */
+void adoption_note(struct lock *l, unsigned node); /* none stands there */
+void adoption_note_none(const struct op_table *ops, const struct op *op, unsigned node); /* none did when the op asked: what is late may yet put it there */
+void adoption_note_other(struct lock *l, unsigned node); /* but another value */
+
+/* Whether a prior value may still stand there, and which: newest first, separated by blanks. */
+bool adoption_is_left(const struct lock *l, unsigned node, struct span *ret_values);
+/* The lock is released: the prior values that may still stand, newest first; adds the stores where, and until when. */
+struct span adoption_left(const struct op_table *ops, const struct lock *l, struct nodeset *nodes, struct instant *until);
+
+/* ADOPTING: the stores that have not said for certain that neither value stands there. */
+struct nodeset adoption_possible(const struct lock *l);
+/* ADOPTING: so many stores have no key that nobody has the lock, even if what stands elsewhere is ours. */
+bool adoption_is_denied(const struct lock *l, unsigned nodes);
+/* ADOPTING: it is given up then. What nobody renews is told lost as long before its end as any other lease. */
+struct instant adoption_end(const struct lock *l);
+/* ADOPTING, of a lease that nobody renews: what is asked for now vouches until D again, not for less. */
+int64_t adoption_rest_us(const struct lock *l, struct instant now);
+
+#endif
