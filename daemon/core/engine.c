@@ -93,6 +93,13 @@ void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 		renew_due(e, l);
 }
 
+/* It is time to ask again. Who is overdue is told why before. */
+static void contender_fired(struct engine *e, struct lock *l)
+{
+	if (wait_continue(e, l, waiters_overdue_why(l), WAITERS_OVERDUE))
+		acquire_begin(e, l, CAUSE_TIMER);
+}
+
 static void lock_fired(struct engine *e, struct lock *l)
 {
 	switch (l->lease) {
@@ -112,9 +119,7 @@ static void lock_fired(struct engine *e, struct lock *l)
 		break;
 	case LEASE_NONE:
 		if (lock_waits(l))
-			wait_refuse_overdue(e, l);
-		if (lock_waits(l))
-			acquire_begin(e, l, CAUSE_TIMER);
+			contender_fired(e, l);
 		break;
 	case LEASE_N:
 		break;
@@ -377,5 +382,6 @@ void engine_stop(struct engine *e)
 		struct lock *l = container_of(at, struct lock, node);
 
 		wait_refuse_part(e, l, REFUSED_DRAINING, WAITERS_ALL);
+		wait_left(e, l);
 	}
 }

@@ -107,14 +107,18 @@ void debts_resume(struct engine *e); /* a store is back, or works again: what it
 void debts_tell(struct engine *e, const struct lock *l); /* of this lock: what was put off is sent now, where there is room */
 void debts_hurry(struct engine *e); /* the daemon stops: there will be no turn */
 
-/* wait.c: claims in line that do not stay there get their answer. */
+/* wait.c: claims in line that do not stay there get their answer. Moves nothing. */
 void wait_refuse_part(struct engine *e, struct lock *l, enum refusal why, enum waiters_part part);
+/* The same before the name goes on waiting: false: nobody is left, and the wait is over. */
+bool wait_continue(struct engine *e, struct lock *l, enum refusal why, enum waiters_part part);
+/* Nobody here waits any more: our place among daemons is given back, and the name asks for nothing. */
+void wait_over(struct engine *e, struct lock *l, enum cause why);
+/* Somebody left: if it was the last, the wait is over. A round under way sees to that when it ends. */
+void wait_left(struct engine *e, struct lock *l);
 /* The lock, which waits, is looked after then, or when the first in line is overdue. NEVER: by somebody else. */
 void wait_look_at(struct engine *e, struct lock *l, struct instant at);
-void wait_refuse_overdue(struct engine *e, struct lock *l); /* they are told why, before it is asked for again */
 /* Out of the line, without a word. */
 void wait_leave(struct engine *e, struct claim *c);
-void wait_emptied(struct engine *e, struct lock *l); /* after somebody left: was it the last? */
 /* Too few usable stores to ask: those who wait keep their place until there are enough. */
 void wait_for_quorum(struct engine *e, struct lock *l);
 /* The claim has waited long enough. */

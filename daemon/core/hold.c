@@ -121,7 +121,7 @@ void engine_abandon(struct engine *e, struct claim *c, struct instant until)
 	switch (c->state) {
 	case CLAIM_WAITING:
 		wait_leave(e, c);
-		wait_emptied(e, l);
+		wait_left(e, l);
 		break;
 	case CLAIM_LOST:
 		TAILQ_REMOVE(&l->losses, c, in_lock);

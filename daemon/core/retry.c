@@ -35,10 +35,9 @@ static void retry_held_elsewhere(struct engine *e, struct lock *l, const struct 
 	l->elsewhere.pttl_ms = round_pttl_ms(op, e->core->conf.nodes);
 	l->elsewhere.at = e->core->now;
 	l->attempts++;
-	contender_move(e, l, CONTENDER_REFUSED, CAUSE_HELD_BY_OTHER);
-	wait_refuse_part(e, l, REFUSED_BUSY, WAITERS_IMPATIENT);
-	if (!lock_waits(l))
+	if (!wait_continue(e, l, REFUSED_BUSY, WAITERS_IMPATIENT))
 		return;
+	contender_move(e, l, CONTENDER_REFUSED, CAUSE_HELD_BY_OTHER);
 	if (turn_is_unseen(e, l)) {
 		acquire_begin(e, l, CAUSE_UNSEEN); /* its first waiter came while that round was under way, without a ticket */
 		return;
@@ -66,10 +65,10 @@ static void retry_split(struct engine *e, struct lock *l, const struct op *op, b
 
 	l->elsewhere.known = false;
 	l->elsewhere.split |= !led;
+	if (!wait_continue(e, l, REFUSED_BUSY, l->attempts < SPLIT_TRIES ? WAITERS_OVERDUE : WAITERS_IMPATIENT))
+		return;
 	contender_move(e, l, CONTENDER_BACKING_OFF, led ? CAUSE_LEADER_TAKEN : CAUSE_SPLIT);
-	wait_refuse_part(e, l, REFUSED_BUSY, l->attempts < SPLIT_TRIES ? WAITERS_OVERDUE : WAITERS_IMPATIENT);
-	if (lock_waits(l))
-		wait_look_at(e, l, instant_add(e->core->now, pause));
+	wait_look_at(e, l, instant_add(e->core->now, pause));
 }
 
 static void retry_no_answer(struct engine *e, struct lock *l)
@@ -81,10 +80,10 @@ static void retry_no_answer(struct engine *e, struct lock *l)
 	}
 	l->elsewhere.split = false;
 	l->elsewhere.outdated = true;
+	if (!wait_continue(e, l, REFUSED_QUORUM, WAITERS_IMPATIENT))
+		return;
 	contender_move(e, l, CONTENDER_BACKING_OFF, CAUSE_NO_ANSWER);
-	wait_refuse_part(e, l, REFUSED_QUORUM, WAITERS_IMPATIENT);
-	if (lock_waits(l))
-		retry_pause(e, l, RETRY_US);
+	retry_pause(e, l, RETRY_US);
 }
 
 void retry_after(struct engine *e, struct op *op, enum round_outcome why)
@@ -112,8 +111,7 @@ void retry_after(struct engine *e, struct op *op, enum round_outcome why)
 		break;
 	case ROUND_WRONG_TYPE:
 		wait_refuse_part(e, l, REFUSED_KIND, WAITERS_ALL);
-		turn_spend(e, l, NODESET_NONE);
-		contender_move(e, l, CONTENDER_IDLE, CAUSE_WRONG_TYPE);
+		wait_over(e, l, CAUSE_WRONG_TYPE);
 		break;
 	case ROUND_HELD:
 		retry_held_elsewhere(e, l, op);

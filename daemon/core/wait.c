@@ -15,14 +15,17 @@ void wait_leave(struct engine *e, struct claim *c)
 	lock_dequeue(c->lock, c);
 }
 
-/* Nobody here waits any more: our place in line among daemons is given back. */
-void wait_emptied(struct engine *e, struct lock *l)
+void wait_over(struct engine *e, struct lock *l, enum cause why)
 {
-	if (!TAILQ_EMPTY(&l->line) || l->contender == CONTENDER_ASKING)
-		return;
 	turn_spend(e, l, NODESET_NONE);
-	if (lock_waits(l))
-		contender_move(e, l, CONTENDER_IDLE, CAUSE_NOBODY_WAITS);
+	if (l->contender != CONTENDER_IDLE)
+		contender_move(e, l, CONTENDER_IDLE, why);
+}
+
+void wait_left(struct engine *e, struct lock *l)
+{
+	if (TAILQ_EMPTY(&l->line) && l->contender != CONTENDER_ASKING)
+		wait_over(e, l, CAUSE_NOBODY_WAITS);
 }
 
 void wait_set_end(struct engine *e, struct claim *c, struct instant until)
@@ -33,15 +36,20 @@ void wait_set_end(struct engine *e, struct claim *c, struct instant until)
 }
 
 /* Out of the line, with an answer. One that waited is told TIMEOUT where others are told BUSY. */
-static void wait_refuse(struct engine *e, struct claim *c, enum refusal why)
+static void wait_answer(struct engine *e, struct claim *c, enum refusal why)
 {
-	struct lock *l = c->lock;
-
 	if (c->patient && why == REFUSED_BUSY)
 		why = c->leaving ? REFUSED_CANCELLED : REFUSED_TIMEOUT;
 	wait_leave(e, c);
 	notices_add(&e->notices, NOTICE_REFUSED, c, NULL, why);
-	wait_emptied(e, l);
+}
+
+static void wait_refuse(struct engine *e, struct claim *c, enum refusal why)
+{
+	struct lock *l = c->lock;
+
+	wait_answer(e, c, why);
+	wait_left(e, l);
 }
 
 void wait_look_at(struct engine *e, struct lock *l, struct instant at)
@@ -60,13 +68,17 @@ void wait_refuse_part(struct engine *e, struct lock *l, enum refusal why, enum w
 	for (c = TAILQ_FIRST(&l->line); c; c = next) {
 		next = TAILQ_NEXT(c, in_lock);
 		if (waiters_include(c, part, e->core->now))
-			wait_refuse(e, c, why);
+			wait_answer(e, c, why);
 	}
 }
 
-void wait_refuse_overdue(struct engine *e, struct lock *l)
+bool wait_continue(struct engine *e, struct lock *l, enum refusal why, enum waiters_part part)
 {
-	wait_refuse_part(e, l, waiters_overdue_why(l), WAITERS_OVERDUE);
+	wait_refuse_part(e, l, why, part);
+	if (!TAILQ_EMPTY(&l->line))
+		return true;
+	wait_over(e, l, CAUSE_NOBODY_WAITS);
+	return false;
 }
 
 /* The wait is over, or the time to ask for a turn that came. A round under way may still say who holds it, or grant: it decides within the timeout of a command. */
@@ -106,10 +118,9 @@ void wait_for_quorum(struct engine *e, struct lock *l)
 
 	l->elsewhere.split = false;
 	l->elsewhere.outdated = true;
-	contender_move(e, l, CONTENDER_NO_QUORUM, CAUSE_TOO_FEW);
-	wait_refuse_part(e, l, REFUSED_QUORUM, promised ? WAITERS_OVERDUE : WAITERS_IMPATIENT);
-	if (l->contender != CONTENDER_NO_QUORUM)
+	if (!wait_continue(e, l, REFUSED_QUORUM, promised ? WAITERS_OVERDUE : WAITERS_IMPATIENT))
 		return;
+	contender_move(e, l, CONTENDER_NO_QUORUM, CAUSE_TOO_FEW);
 	if (promised)
 		wait_look_at(e, l, instant_add(e->core->now, core_patience_us(e->core)));
 	turn_withdraw(e, l); /* without a quorum we are in nobody's way */
