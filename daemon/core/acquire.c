@@ -124,7 +124,7 @@ void acquire_start(struct engine *e, struct lock *l, enum cause why)
 	l->round = op;
 	l->woken = NODESET_NONE;
 	op->range = acquire_range(e, l);
-	lead = split_lead(e, l);
+	lead = split_take_leader(e, l);
 	if (lead >= 0)
 		op->later = nodeset_without(NODES_ALL, nodeset_of((unsigned)lead));
 	op->until = instant_add(e->core->now, e->core->conf.timeout_us);

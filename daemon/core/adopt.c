@@ -64,12 +64,12 @@ void adopt_start(struct engine *e, struct lock *l)
 	heap_set(&e->core->timers, &l->timer, e->core->now);
 }
 
-void adopt_disown(struct engine *e, struct claim *c)
+void adopt_drop(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
 
 	if (c->state == CLAIM_LOST) {
-		engine_forget(e, c);
+		hold_forget(e, c);
 		return;
 	}
 	l->holder = NULL;
@@ -95,7 +95,7 @@ static void adopt_fail(struct engine *e, struct lock *l, enum loss why)
 {
 	metric_add(&e->core->metrics, METRIC_ADOPTIONS_FAILED, 1);
 	adopt_close(e, l);
-	engine_lose(e, l, why);
+	hold_lose(e, l, why);
 }
 
 /* Other votes may be of earlier rounds, and end sooner. */

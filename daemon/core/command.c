@@ -228,9 +228,9 @@ static void session_drop_claims(struct commander *x, struct session *s, bool wai
 			continue;
 		TAILQ_REMOVE(&s->claims, c, in_session);
 		if (how == ENDING_QUIT && c->state == CLAIM_HELD)
-			engine_unlock(x->engine, c, 0, NULL);
+			hold_unlock(x->engine, c, 0, NULL);
 		else
-			engine_abandon(x->engine, c, session_believes_until(s, c, how));
+			hold_abandon(x->engine, c, session_believes_until(s, c, how));
 	}
 }
 

@@ -295,7 +295,7 @@ void debts_tell(struct engine *e, const struct lock *l)
 	}
 }
 
-bool engine_answer_syncs(struct engine *e)
+bool debts_answer_syncs(struct engine *e)
 {
 	struct op *op;
 	bool some = false;

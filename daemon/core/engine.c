@@ -115,7 +115,7 @@ static void lock_fired(struct engine *e, struct lock *l)
 		adopt_fired(e, l);
 		break;
 	case LEASE_CLOSING:
-		lock_closed(e, l);
+		hold_closed(e, l);
 		break;
 	case LEASE_NONE:
 		if (lock_waits(l))
@@ -161,7 +161,7 @@ static void engine_renewed(struct engine *e, struct op *op, enum renew_outcome o
 		adopt_decide(e, op);
 		break;
 	case RENEW_EVICTED:
-		engine_lose(e, op->lock, LOSS_EVICTED);
+		hold_lose(e, op->lock, LOSS_EVICTED);
 		break;
 	case RENEW_OVER:
 		hold_expire(e, op->lock);
@@ -179,7 +179,7 @@ static void engine_renew_expired(struct engine *e, struct op *op)
 static void claim_fired(struct engine *e, struct claim *c)
 {
 	if (c->state == CLAIM_HELD)
-		engine_lapse(e, c);
+		hold_lapse(e, c);
 	else
 		wait_fired(e, c);
 }

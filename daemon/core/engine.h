@@ -46,28 +46,28 @@ void engine_release(struct engine *e);
 void engine_lock(struct engine *e, struct claim *c, struct span name, struct instant wait_until);
 /* The holder counts down to 0 (the caller has done the counting above that): frees the lock. keep_us > 0: the key stays that long. pending: answer
  * it when a quorum has confirmed; else the release is not waited for. The claim is freed. */
-void engine_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p);
+void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p);
 /* A waiting claim waits until then instead. */
 void wait_set_end(struct engine *e, struct claim *c, struct instant until);
 /* Renew the holder's lease now; answers the pending. */
 void engine_extend(struct engine *e, struct claim *c, struct pending *p);
 /* Asks the stores who has the name of the pending, and answers it. */
-void engine_look(struct engine *e, struct pending *p);
+void look_begin(struct engine *e, struct pending *p);
 /* A waiting claim whose session has said its last word: a round under way decides, else one that would wait is withdrawn. */
 void wait_finish_up(struct engine *e, struct claim *c);
 /* A waiting claim is withdrawn: NOTICE_REFUSED. */
 void wait_withdraw(struct engine *e, struct claim *c, enum refusal why);
 /* The session of this claim is no more. It may act on the lock until then: PAST: certainly does not; NEVER: until D at the latest. The claim is
  * freed; no notice. */
-void engine_abandon(struct engine *e, struct claim *c, struct instant until);
+void hold_abandon(struct engine *e, struct claim *c, struct instant until);
 /* The holder is to be told that it lost the lock, for a reason of the outer layers. */
-void engine_lose(struct engine *e, struct lock *l, enum loss why);
+void hold_lose(struct engine *e, struct lock *l, enum loss why);
 /* What was lost in the former life is remembered. The claim names its session and owner. */
-void engine_recall_loss(struct engine *e, struct claim *c, struct span name, enum loss why);
+void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum loss why);
 /* The holder of a held lock may believe until then, if it is told nothing more and nothing is renewed. */
-struct instant engine_belief(const struct engine *e, const struct lock *l);
+struct instant hold_belief(const struct engine *e, const struct lock *l);
 /* A loss was acknowledged: forgets and frees the claim. */
-void engine_forget(struct engine *e, struct claim *c);
+void hold_forget(struct engine *e, struct claim *c);
 
 /* Published by a store: may be lost, repeated, late. */
 void acquire_woken(struct engine *e, struct span name, unsigned node);
@@ -80,6 +80,6 @@ void engine_fired(struct engine *e, struct timer *t); /* TIMER_LOCK, TIMER_CLAIM
 void engine_settle(struct engine *e);
 void engine_stop(struct engine *e);
 /* When it stops: nobody waits for the stores any more, so every UNLOCK sync=yes is answered. Whether there was one. */
-bool engine_answer_syncs(struct engine *e);
+bool debts_answer_syncs(struct engine *e);
 
 #endif

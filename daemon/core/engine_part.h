@@ -38,8 +38,8 @@ bool acquire_goes_on(struct engine *e, struct op *op);
 /* split.c: rounds that nobody won. */
 #define SPLIT_TRIES 3 /* rounds for who does not wait */
 #define RACE_MOST 16 /* a value that splits the votes for longer is no rival's, but the key of nobody: it ends by its TTL */
-/* Which node to ask first, -1 for all at once. Counts as one of the rounds that do so. */
-int split_lead(const struct engine *e, struct lock *l);
+/* A round begins: which node it asks first, -1: all at once. Uses up one of the rounds that do so. */
+int split_take_leader(const struct engine *e, struct lock *l);
 /* A quorum has answered, and the votes are split: is it by rivals, of whom one may win? Else by a key of nobody. */
 bool split_is_race(const struct engine *e, const struct op *op);
 int64_t split_lasting_us(const struct engine *e); /* how long a round waits for a slow store that can help against such a key */
@@ -89,7 +89,7 @@ void renew_overdue(struct engine *e);
 void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *from);
 void adopt_start(struct engine *e, struct lock *l); /* as soon as there is a quorum */
 /* Neither expected nor lost any more, and nothing is sent. The claim is freed. */
-void adopt_disown(struct engine *e, struct claim *c);
+void adopt_drop(struct engine *e, struct claim *c);
 void adopt_fired(struct engine *e, struct lock *l);
 void adopt_go_on(struct engine *e, struct lock *l); /* its turn has come */
 void adopt_decide(struct engine *e, struct op *op); /* an answer was noted */
@@ -109,7 +109,7 @@ void debts_hurry(struct engine *e); /* the daemon stops: there will be no turn *
 
 /* wait.c: claims in line that do not stay there get their answer. Moves nothing. */
 void wait_refuse_part(struct engine *e, struct lock *l, enum refusal why, enum waiters_part part);
-/* The same before the name goes on waiting: false: nobody is left, and the wait is over. */
+/* The same, before the name goes on waiting. False: nobody is left, and the wait is over. */
 bool wait_continue(struct engine *e, struct lock *l, enum refusal why, enum waiters_part part);
 /* Nobody here waits any more: our place among daemons is given back, and the name asks for nothing. */
 void wait_over(struct engine *e, struct lock *l, enum cause why);
@@ -132,9 +132,9 @@ void hold_contested(struct engine *e, struct lock *l);
 /* HELD, and the lease is as good as over: its loss is told. */
 void hold_expire(struct engine *e, struct lock *l);
 /* Nobody has asked for what was granted: it goes to the next. */
-void engine_lapse(struct engine *e, struct claim *c);
+void hold_lapse(struct engine *e, struct claim *c);
 /* CLOSING: nobody believes any longer. */
-void lock_closed(struct engine *e, struct lock *l);
+void hold_closed(struct engine *e, struct lock *l);
 
 static inline unsigned engine_quorum(const struct engine *e)
 {

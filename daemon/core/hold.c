@@ -42,7 +42,7 @@ static void hold_give_back(struct engine *e, struct lock *l, enum cause why)
 	heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, YIELD_US));
 }
 
-void lock_closed(struct engine *e, struct lock *l)
+void hold_closed(struct engine *e, struct lock *l)
 {
 	/* With a lock-delay the key stays that much longer, whatever a lease that was longer once, or a renewal that nobody heard of, has left it. */
 	debt_begin(e, l, l->delay_us == 0 || MUTATED(DELAY_OVER_WITH_LEASE) ? OP_RELEASE : OP_LEAVE, l->delay_us, NULL);
@@ -53,7 +53,7 @@ void lock_closed(struct engine *e, struct lock *l)
  * The holder may believe until D, as it was when renewing stopped, and count on a slower clock than ours: along the longest lease that may vouch for D. When a store's
  * clock jumps, D is sooner than what the holder was told; nobody knows when it reads LOST.
  */
-struct instant engine_belief(const struct engine *e, const struct lock *l)
+struct instant hold_belief(const struct engine *e, const struct lock *l)
 {
 	int64_t longest = MUTATED(FREE_BY_SHORTER_TTL) ? l->ttl_us : l->promised.ttl_us;
 	struct instant end = instant_add(lock_deadline(&e->table, l), MUTATED(FREE_AT_DEADLINE) ? 0 : drift_us(longest));
@@ -64,7 +64,7 @@ struct instant engine_belief(const struct engine *e, const struct lock *l)
 /* The same of what may be adopted yet: of the votes of the former life only their end is known. */
 static struct instant holder_belief(const struct engine *e, const struct lock *l)
 {
-	return l->lease == LEASE_ADOPTING ? l->holder->believed : engine_belief(e, l);
+	return l->lease == LEASE_ADOPTING ? l->holder->believed : hold_belief(e, l);
 }
 
 /* Nobody else gets the lock before. */
@@ -75,10 +75,10 @@ static void lock_close(struct engine *e, struct lock *l, struct instant until, e
 	if (instant_before(e->core->now, l->close_at) && !MUTATED(FREE_BEFORE_DEADLINE))
 		heap_set(&e->core->timers, &l->timer, l->close_at);
 	else
-		lock_closed(e, l);
+		hold_closed(e, l);
 }
 
-void engine_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p)
+void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p)
 {
 	struct lock *l = c->lock;
 
@@ -114,7 +114,7 @@ static void claim_abandon_held(struct engine *e, struct lock *l, struct instant 
 	hold_give_back(e, l, CAUSE_SESSION_ENDED);
 }
 
-void engine_abandon(struct engine *e, struct claim *c, struct instant until)
+void hold_abandon(struct engine *e, struct claim *c, struct instant until)
 {
 	struct lock *l = c->lock;
 
@@ -141,7 +141,7 @@ void engine_abandon(struct engine *e, struct claim *c, struct instant until)
 	lock_drop_if_unused(&e->table, l);
 }
 
-void engine_lose(struct engine *e, struct lock *l, enum loss why)
+void hold_lose(struct engine *e, struct lock *l, enum loss why)
 {
 	struct claim *c = l->holder;
 	/*
@@ -149,7 +149,7 @@ void engine_lose(struct engine *e, struct lock *l, enum loss why)
 	 * was forgotten, or that a life on a copy of the journal has put there: its client may believe yet.
 	 */
 	bool denied = l->lease == LEASE_ADOPTING && why == LOSS_EVICTED && adoption_is_denied(l, e->core->conf.nodes);
-	struct instant until = denied ? engine_belief(e, l) : holder_belief(e, l);
+	struct instant until = denied ? hold_belief(e, l) : holder_belief(e, l);
 
 	if (l->lease == LEASE_ADOPTING && !denied)
 		adoption_leave(l);
@@ -171,7 +171,7 @@ void engine_lose(struct engine *e, struct lock *l, enum loss why)
 		wait_refuse_part(e, l, REFUSED_BUSY, WAITERS_IMPATIENT); /* what its owner asked for while it was being adopted */
 }
 
-void engine_lapse(struct engine *e, struct claim *c)
+void hold_lapse(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
 
@@ -187,10 +187,10 @@ void engine_lapse(struct engine *e, struct claim *c)
 
 void hold_expire(struct engine *e, struct lock *l)
 {
-	engine_lose(e, l, l->holder->renew ? LOSS_QUORUM : LOSS_EXPIRED);
+	hold_lose(e, l, l->holder->renew ? LOSS_QUORUM : LOSS_EXPIRED);
 }
 
-void engine_recall_loss(struct engine *e, struct claim *c, struct span name, enum loss why)
+void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum loss why)
 {
 	c->lock = lock_find_or_add(&e->table, name);
 	c->state = CLAIM_LOST;
@@ -198,7 +198,7 @@ void engine_recall_loss(struct engine *e, struct claim *c, struct span name, enu
 	TAILQ_INSERT_TAIL(&c->lock->losses, c, in_lock);
 }
 
-void engine_forget(struct engine *e, struct claim *c)
+void hold_forget(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
 
@@ -214,7 +214,7 @@ void engine_forget(struct engine *e, struct claim *c)
 void hold_contested(struct engine *e, struct lock *l)
 {
 	if (l->lease == LEASE_HELD && !l->holder->here)
-		l->told = engine_belief(e, l);
+		l->told = hold_belief(e, l);
 }
 
 /* A store's clock jumped ahead: its keys end that much earlier than their votes say. */
@@ -232,7 +232,7 @@ void hold_lower(struct engine *e, unsigned node)
 		if (l->lease != LEASE_HELD && l->lease != LEASE_ADOPTING)
 			continue;
 		if (l->lease == LEASE_HELD)
-			l->told = engine_belief(e, l);
+			l->told = hold_belief(e, l);
 		l->votes.until[node] = instant_add(l->votes.until[node], -jump);
 		if (l->lease == LEASE_ADOPTING)
 			continue; /* its votes are counted when the next comes */

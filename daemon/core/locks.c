@@ -247,7 +247,7 @@ static struct claim *claim_to_unlock(struct commander *x, struct session *s)
 		reply_lost(x, s, c);
 	remember_freed(x, c);
 	claim_leave_session(s, c);
-	engine_forget(x->engine, c);
+	hold_forget(x->engine, c);
 	return NULL;
 }
 
@@ -274,7 +274,7 @@ void serve_UNLOCK(struct commander *x, struct session *s)
 		p = pending_of_request(x, s, c->lock);
 	else
 		reply_unlocked(x, s, 0);
-	engine_unlock(x->engine, c, keep, p);
+	hold_unlock(x->engine, c, keep, p);
 	session_wake(x->sessions, s); /* RESUME waits for what is being adopted */
 }
 

@@ -28,7 +28,7 @@ static void look_close(struct engine *e, struct op *op)
 		heap_cancel(&e->core->timers, &op->timer);
 }
 
-void engine_look(struct engine *e, struct pending *p)
+void look_begin(struct engine *e, struct pending *p)
 {
 	struct op *op = op_new(&e->ops, OP_LOOK, p->lock);
 	struct nodeset nodes = look_whom_to_ask(e);

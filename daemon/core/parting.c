@@ -98,7 +98,7 @@ static void session_fell_silent(struct commander *x, struct session *s)
 	for (c = TAILQ_FIRST(&s->claims); c && !s->known; c = next) {
 		next = TAILQ_NEXT(c, in_session);
 		if (c->state == CLAIM_HELD)
-			engine_lose(x->engine, c->lock, LOSS_IDLE);
+			hold_lose(x->engine, c->lock, LOSS_IDLE);
 	}
 	command_deliver(x);
 	session_ended(x->sessions, s, "heartbeat");

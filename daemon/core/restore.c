@@ -14,7 +14,7 @@ static void restore_drop(struct commander *x, struct claim *c)
 {
 	TAILQ_REMOVE(&c->session->claims, c, in_session);
 	c->session->held--;
-	adopt_disown(x->engine, c);
+	adopt_drop(x->engine, c);
 }
 
 static void restore_end_session(struct commander *x, struct session *s)
@@ -127,7 +127,7 @@ static int restore_lost(struct commander *x, struct session *s, const struct jou
 	restore_clear(x, s, r, false);
 	c = restore_claim(x, s, r);
 	c->unheard = true; /* whether it was told is not known: it is told again */
-	engine_recall_loss(x->engine, c, r->name, why);
+	hold_recall_loss(x->engine, c, r->name, why);
 	return 0;
 }
 

@@ -39,7 +39,7 @@ static void claim_detach(struct commander *x, struct claim *c)
 	} else if (c->state == CLAIM_HELD) {
 		heap_cancel(&x->core->timers, &c->timer);
 		if (c->lock->lease == LEASE_HELD)
-			c->believed = c->unheard ? INSTANT_PAST : engine_belief(x->engine, c->lock);
+			c->believed = c->unheard ? INSTANT_PAST : hold_belief(x->engine, c->lock);
 	}
 }
 
@@ -276,7 +276,7 @@ static void orphan_drop(struct commander *x, struct claim *c)
 	TAILQ_REMOVE(&s->claims, c, in_session);
 	s->waiting--;
 	s->orphans--;
-	engine_abandon(x->engine, c, INSTANT_PAST);
+	hold_abandon(x->engine, c, INSTANT_PAST);
 }
 
 enum place command_old_place(struct commander *x, struct session *s, struct span owner, bool patient, struct claim **ret_claim)

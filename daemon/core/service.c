@@ -172,7 +172,7 @@ static int on_gone(struct service *s, const struct event *event)
 /* LISTs, what asks the stores, RESUME that waits for them. False: nothing is left. */
 static bool on_stop_refuse(struct service *s)
 {
-	bool some = engine_answer_syncs(&s->engine);
+	bool some = debts_answer_syncs(&s->engine);
 
 	command_deliver(&s->commander);
 	some |= command_lists_stop(&s->commander);

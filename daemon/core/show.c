@@ -160,5 +160,5 @@ void serve_SHOW(struct commander *x, struct session *s)
 	if (l && (is_watched(l) || l->lease != LEASE_NONE || l->contender == CONTENDER_ASKING))
 		show(x, s, x->request.tag, l, &l->elsewhere, false);
 	else if (pendings_within_limit(x, s))
-		engine_look(x->engine, pending_of_request(x, s, lock_find_or_add(&x->engine->table, x->request.word[0])));
+		look_begin(x->engine, pending_of_request(x, s, lock_find_or_add(&x->engine->table, x->request.word[0])));
 }

@@ -15,7 +15,7 @@
 #define PAUSE_LONG_US (300 * MSEC) /* and a few round trips: what splits the votes may end any moment, and nobody says so */
 #define PAUSE_MOST_US SEC
 
-int split_lead(const struct engine *e, struct lock *l)
+int split_take_leader(const struct engine *e, struct lock *l)
 {
 	if (l->leads == 0 || !instant_before(e->core->now, l->lead_until))
 		return -1;

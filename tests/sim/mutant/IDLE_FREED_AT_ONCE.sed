@@ -1,2 +1,2 @@
 # daemon/core/hold.c
-s|struct instant until = denied ? engine_belief(e, l) : holder_belief(e, l);|struct instant until = why == LOSS_IDLE ? e->core->now : denied ? engine_belief(e, l) : holder_belief(e, l);|
+s|struct instant until = denied ? hold_belief(e, l) : holder_belief(e, l);|struct instant until = why == LOSS_IDLE ? e->core->now : denied ? hold_belief(e, l) : holder_belief(e, l);|
