@@ -25,15 +25,15 @@ client        @libc client/ proto/
 '
 pure='assert.h ctype.h endian.h errno.h inttypes.h limits.h stdarg.h stdbool.h stddef.h stdint.h stdlib.h string.h strings.h sys/queue.h'
 
-# Inside daemon/core: a noun, and the nouns whose headers its two files may not include. All other files belong to engine (engine_part.h) or to command.
+# Inside daemon/core: a noun, and the nouns whose headers its two files may not include. All other files belong to engine (parts.h) or to command.
 order='
-journal  event core quorum member lock op engine engine_part session command service
-quorum   lock op engine engine_part session command service
-member   lock op engine engine_part session command service
-judge    lock op engine engine_part session command service
-lock     op engine engine_part session command service
-op       engine engine_part session command service
-session  op engine engine_part command service
+journal  event core quorum member lock op engine parts session command service
+quorum   lock op engine parts session command service
+member   lock op engine parts session command service
+judge    lock op engine parts session command service
+lock     op engine parts session command service
+op       engine parts session command service
+session  op engine parts command service
 engine   session command service
 command  service
 '

@@ -5,9 +5,15 @@
  * What did not lead to a grant is released everywhere it may stand.
  * See ALGORITHMS.md, Rounds; Fencing tokens.
  */
+#include "daemon/core/acquire.h"
+
 #include "daemon/core/admit.h"
+#include "daemon/core/debt.h"
 #include "daemon/core/move.h"
-#include "daemon/core/engine_part.h"
+#include "daemon/core/round.h"
+#include "daemon/core/split.h"
+#include "daemon/core/turn.h"
+#include "daemon/core/wait.h"
 
 #define STRAGGLER_LEAST_US MSEC
 #define RAISE_LEAST_US (20 * MSEC)

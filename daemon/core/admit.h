@@ -3,7 +3,7 @@
 #ifndef CORE_ADMIT_H
 #define CORE_ADMIT_H
 
-#include "daemon/core/engine.h"
+#include "daemon/core/parts.h"
 
 /* Whether it may begin now. If not, the engine begins it when it may. urgent_at: of a lease, when half of it is over. */
 bool admit(struct engine *e, struct admission_entry *x, struct instant urgent_at);

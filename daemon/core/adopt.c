@@ -6,9 +6,15 @@
  * tokens was used is not known, so it is handed to nobody. Until a store has said that the old value is not there, and nothing that the former
  * life sent can put it there any more, renewals and releases reckon with it. See ALGORITHMS.md, Adoption.
  */
+#include "daemon/core/adopt.h"
+
 #include "daemon/core/admit.h"
+#include "daemon/core/adoption.h"
+#include "daemon/core/grant.h"
+#include "daemon/core/hold.h"
 #include "daemon/core/move.h"
-#include "daemon/core/engine_part.h"
+#include "daemon/core/wait.h"
+#include "daemon/core/waiters.h"
 
 #define PAUSE_LEAST_US (20 * MSEC)
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Prior values: what a lease of the previous run may still have at the stores, where, and until when. The journal has the new value and all those that it may
- * take the place of before any store is asked, so the next run accepts whichever it finds: each store holds one of them as long as the lock was held there
- * without a gap. Of more than JOURNAL_PRIORS + 1 the oldest is forgotten: then the lock may be lost, and is said to be. Asks nobody; adopt.c does.
+ * Prior values: which values of the previous run may still stand at the stores, where, and until when. Asks nobody; adopt.c does.
+ *
+ * The journal has the new value and all those that it replaces before any store is asked. So the next run accepts whichever it finds: each store holds one of
+ * them as long as the lock was held there without a gap. Of more than JOURNAL_PRIORS + 1 the oldest is forgotten: then the lock may be told lost.
  */
 #ifndef CORE_ADOPTION_H
 #define CORE_ADOPTION_H

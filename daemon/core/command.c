@@ -2,6 +2,9 @@
 /* From a line to its handler; the requests that concern the session itself; how a session ends. */
 #include "daemon/core/command.h"
 
+#include "daemon/core/hold.h"
+#include "daemon/core/wait.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #ifndef CORE_COMMAND_H
 #define CORE_COMMAND_H
 
-#include "daemon/core/engine.h"
+#include "daemon/core/parts.h"
 #include "daemon/core/journal.h"
 #include "daemon/core/session.h"
 

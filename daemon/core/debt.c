@@ -4,9 +4,11 @@
  * stand, again and again where the outcome is unknown, until the key has expired by itself.
  * See ALGORITHMS.md, Outstanding releases.
  */
+#include "daemon/core/debt.h"
+
 #include "daemon/core/admit.h"
+#include "daemon/core/adoption.h"
 #include "daemon/core/move.h"
-#include "daemon/core/engine_part.h"
 
 #include "daemon/base/mem.h"
 

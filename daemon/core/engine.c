@@ -1,13 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Each event goes to those whom it concerns: an answer to its round, a timer to what it is of, a store that came back to those that wait for one. What they make
- * of it comes back as a value, on which this file acts. Nothing below calls it.
+ * Each event goes to those whom it concerns: an answer to its round, a timer to its owner, a store that came back to those that wait for one. What they
+ * make of it comes back as a value, on which this file acts. Nothing below calls it.
  */
 #include "daemon/core/engine.h"
 
+#include "daemon/core/acquire.h"
 #include "daemon/core/admit.h"
+#include "daemon/core/adopt.h"
+#include "daemon/core/debt.h"
+#include "daemon/core/grant.h"
+#include "daemon/core/hold.h"
+#include "daemon/core/look.h"
 #include "daemon/core/move.h"
-#include "daemon/core/engine_part.h"
+#include "daemon/core/renew.h"
+#include "daemon/core/retry.h"
+#include "daemon/core/round.h"
+#include "daemon/core/split.h"
+#include "daemon/core/turn.h"
+#include "daemon/core/wait.h"
+#include "daemon/core/waiters.h"
 
 #define ADOPTION_ROUNDS 3
 

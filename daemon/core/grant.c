@@ -2,8 +2,14 @@
 /*
  * How a hold begins: a round won the lease for the first in line, or a holder has ended and its lease goes on to the next here. How it ends is in hold.c.
  */
+#include "daemon/core/grant.h"
+
+#include "daemon/core/acquire.h"
+#include "daemon/core/debt.h"
 #include "daemon/core/move.h"
-#include "daemon/core/engine_part.h"
+#include "daemon/core/turn.h"
+#include "daemon/core/wait.h"
+#include "daemon/core/waiters.h"
 
 #define HANDOFF_LEAST_US (50 * MSEC)
 #define HANDOFF_TIME_US  (100 * MSEC)

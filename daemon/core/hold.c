@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How a hold ends: by UNLOCK, with its session, by a loss; and what is then done with the lease: handed on, released, or left alone as long as the holder may
  * believe in it. See ALGORITHMS.md, End of a hold. */
+#include "daemon/core/hold.h"
+
+#include "daemon/core/acquire.h"
+#include "daemon/core/adoption.h"
+#include "daemon/core/debt.h"
+#include "daemon/core/grant.h"
 #include "daemon/core/move.h"
-#include "daemon/core/engine_part.h"
+#include "daemon/core/wait.h"
+#include "daemon/core/waiters.h"
 
 #define YIELD_US (150 * MSEC)
 

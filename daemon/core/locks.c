@@ -3,6 +3,9 @@
 #include "daemon/core/command.h"
 
 #include "daemon/core/deadlock.h"
+#include "daemon/core/engine.h"
+#include "daemon/core/hold.h"
+#include "daemon/core/wait.h"
 
 #include <inttypes.h>
 

@@ -3,8 +3,10 @@
  * Who has a name, for somebody who only asks: one question to the stores that have room, which changes nothing there. What waits for its turn at the stores
  * comes first: a crowd that looks costs nobody a lease.
  */
+#include "daemon/core/look.h"
+
 #include "daemon/core/move.h"
-#include "daemon/core/engine_part.h"
+#include "daemon/core/round.h"
 
 static struct nodeset look_whom_to_ask(const struct engine *e)
 {

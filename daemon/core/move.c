@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/core/move.h"
 
-#include "daemon/core/engine_part.h"
-
 #include <assert.h>
 #include <limits.h>
 

@@ -6,7 +6,7 @@
 #ifndef CORE_MOVE_H
 #define CORE_MOVE_H
 
-#include "daemon/core/engine.h"
+#include "daemon/core/parts.h"
 
 #include <assert.h>
 

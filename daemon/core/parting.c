@@ -2,6 +2,8 @@
 /* When a session leaves its connection: it has said its last word, is cut off, has fallen silent, or the daemon stops. */
 #include "daemon/core/command.h"
 
+#include "daemon/core/hold.h"
+
 #define PAUSE_US (100 * MSEC) /* a heartbeat found missing this much later than it could be is our own pause */
 
 /* A request in flight that is answered before long; or one that waits in line, if patient. */

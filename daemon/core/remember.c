@@ -2,7 +2,7 @@
 /* What the journal is told, for the next life of the daemon: of sessions with grace, and of them alone. See journal.h and EFFECT_JOURNAL. */
 #include "daemon/core/command.h"
 
-#include "daemon/core/engine_part.h"
+#include "daemon/core/adoption.h"
 
 static void remember(struct commander *x, const struct journal_record *record)
 {

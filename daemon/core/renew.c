@@ -6,9 +6,12 @@
  * node, so answers come in order.
  * See ALGORITHMS.md, Renewal.
  */
+#include "daemon/core/renew.h"
+
 #include "daemon/core/admit.h"
+#include "daemon/core/adoption.h"
+#include "daemon/core/hold.h"
 #include "daemon/core/move.h"
-#include "daemon/core/engine_part.h"
 
 #include <string.h>
 

@@ -6,7 +6,9 @@
  */
 #include "daemon/core/command.h"
 
-#include "daemon/core/engine_part.h"
+#include "daemon/core/adopt.h"
+#include "daemon/core/adoption.h"
+#include "daemon/core/hold.h"
 
 #include <errno.h>
 

@@ -7,7 +7,7 @@
  */
 #include "daemon/core/command.h"
 
-#include "daemon/core/engine_part.h"
+#include "daemon/core/hold.h"
 
 #include <inttypes.h>
 

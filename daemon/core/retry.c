@@ -4,8 +4,16 @@
  * those who cannot wait are told why, and for those who can it is asked again: at once, at a guess of when it is free, or after a pause.
  * See ALGORITHMS.md, Rounds; Split votes.
  */
+#include "daemon/core/retry.h"
+
+#include "daemon/core/acquire.h"
+#include "daemon/core/debt.h"
 #include "daemon/core/move.h"
-#include "daemon/core/engine_part.h"
+#include "daemon/core/round.h"
+#include "daemon/core/split.h"
+#include "daemon/core/turn.h"
+#include "daemon/core/wait.h"
+#include "daemon/core/waiters.h"
 
 #define POLL_LEAST_US (25 * MSEC)
 #define POLL_MOST_US SEC

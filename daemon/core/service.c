@@ -2,8 +2,13 @@
 /* One step: what is due, then the event, then what became possible. The order in which things happen is decided here and nowhere else. */
 #include "daemon/core/service.h"
 
-#include "daemon/base/mem.h"
+#include "daemon/core/acquire.h"
 #include "daemon/core/command.h"
+#include "daemon/core/debt.h"
+#include "daemon/core/engine.h"
+#include "daemon/core/grant.h"
+
+#include "daemon/base/mem.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -2,6 +2,8 @@
 /* SHOW: who has a name, and who waits for it. What the daemon does not know of itself it asks the stores. */
 #include "daemon/core/rows.h"
 
+#include "daemon/core/look.h"
+
 static void reply_texts(struct reply *r, const struct claim *c)
 {
 	if (c->owner)
@@ -150,7 +152,6 @@ void command_show(struct commander *x, struct session *s, const struct pending *
 	else
 		show(x, s, span_of(p->tag), l, undecided ? &nothing : &p->elsewhere, p->free);
 }
-
 
 void serve_SHOW(struct commander *x, struct session *s)
 {

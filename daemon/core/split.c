@@ -5,7 +5,7 @@
  * only a little order: where daemons see different nodes alive it is a parallel round again, after one more pause of random length.
  * See ALGORITHMS.md, Split votes.
  */
-#include "daemon/core/engine_part.h"
+#include "daemon/core/split.h"
 
 #define LEADS_MOST 8
 #define LEADS_US SEC

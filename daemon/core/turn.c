@@ -5,9 +5,11 @@
  * stores wake the first in line when the lock is freed and tell the holder's daemon that it is wanted; both words may be lost, so timers stand behind them.
  * See ALGORITHMS.md, Tickets.
  */
+#include "daemon/core/turn.h"
+
 #include "daemon/core/admit.h"
+#include "daemon/core/debt.h"
 #include "daemon/core/move.h"
-#include "daemon/core/engine_part.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a wait ends without a grant: those who wait are refused, withdrawn, or out of time. With the last of them the name asks for nothing any more. And how a name
- * waits that nobody can be asked for.
+ * How a wait ends without a grant: those who wait are refused, withdrawn, or out of time. With the last of them the name asks for nothing any more. And
+ * how a name waits while too few stores can be asked for it.
  */
+#include "daemon/core/wait.h"
+
 #include "daemon/core/move.h"
-#include "daemon/core/engine_part.h"
+#include "daemon/core/turn.h"
+#include "daemon/core/waiters.h"
 
 #define HURRY_APART_US (5 * MSEC) /* of many such requests of one lock, those that are due about now are answered in one pass over the line */
 

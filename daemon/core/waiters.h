@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Those who wait for a name in this daemon, in the order in which they came: questions about them and about what keeps them waiting. What acts on them is
- * in wait.c.
+ * Those who wait for a name in this daemon, in the order in which they came: questions about them, and about what keeps them waiting. wait.c acts on them.
  */
 #ifndef CORE_WAITERS_H
 #define CORE_WAITERS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/split.c: rounds in which nobody has a quorum, and the leading node, which all daemons ask first from then on. */
-#include "daemon/core/engine_part.h"
+#include "daemon/core/member.h"
 #include "tests/fixture/split_votes.h"
 
 #include <check.h>

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rounds that ask for a name. What a round comes to is a value, on which the caller acts. */
+#ifndef CORE_ACQUIRE_H
+#define CORE_ACQUIRE_H
+
+#include "daemon/core/parts.h"
+#include "daemon/core/round.h"
+
+/* Asks for the lock, for the first in line, now or when it is its turn. The lock has no round under way and is not ours. */
+void acquire_begin(struct engine *e, struct lock *l, enum cause why);
+void acquire_start(struct engine *e, struct lock *l, enum cause why); /* now */
+void acquire_next(struct engine *e, struct lock *l); /* the lock is not ours any more: the next in line, or nobody */
+/* An answer, or the end of the round's time. ROUND_PENDING: it goes on, or was decided before. Else it is decided; ROUND_WON tells the token. */
+enum round_outcome acquire_answered(struct engine *e, struct op *op, const struct answer *a, int64_t *ret_token);
+enum round_outcome acquire_expired(struct engine *e, struct op *op, int64_t *ret_token);
+/*
+ * The time of a round that is not decided is over. The leading node has not answered for as long as it is waited for: the others are asked as well. Or some were
+ * left out, having too much to do: those that have room by now are asked. False: neither; the round is at its end.
+ */
+bool acquire_goes_on(struct engine *e, struct op *op);
+
+/* What wakes names that wait. A store published that the name was freed, which may be lost, repeated, late. */
+void acquire_woken(struct engine *e, struct span name, unsigned node);
+void acquire_quorum_back(struct engine *e); /* enough usable stores again: those without a quorum are asked for */
+
+#endif

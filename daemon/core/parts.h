@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the engine consists of: the value machines side by side. Its files act on them; move.h has the only writers of a state. */
+#ifndef CORE_PARTS_H
+#define CORE_PARTS_H
+
+#include "daemon/core/notices.h"
+#include "daemon/core/op.h"
+
+struct engine {
+	struct core *core;
+	struct members members;
+	struct lock_table table;
+	struct op_table ops;
+	struct locks starved;   /* NO_QUORUM */
+	struct locks risks;     /* HELD, and RISK was told */
+	struct locks adopting;  /* ADOPTING */
+	struct admission admission;
+	struct timer admission_timer;
+	struct instant retry_next; /* no release or withdrawal is repeated before: see debt_retry_at */
+	struct op_list debts;   /* releases that some node has not confirmed */
+	uint64_t tickets;
+	int64_t fence_seen;     /* the largest in any reply that may be believed */
+	struct instant modest_until; /* a proposal was within the limit of one store and beyond that of another: until then there are none */
+	struct instant narrow_until; /* a store's fence is as far ahead of its clock as may be: single tokens only */
+	bool draining;
+	struct notices notices;
+	uint64_t search;        /* number of the search for a deadlock under way */
+	struct rng *rng;
+};
+
+#define RETRY_US (100 * MSEC) /* after what refused, or had too much to do */
+#define RETRY_APART_US 50     /* releases and withdrawals are repeated no faster: a store that refuses many of them costs a few per cent of a core */
+
+static inline unsigned engine_quorum(const struct engine *e)
+{
+	return quorum_of(e->core->conf.nodes);
+}
+
+#endif

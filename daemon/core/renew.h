@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The watchdog: leases that are held are renewed. What an answer comes to is a value, on which the caller acts. */
+#ifndef CORE_RENEW_H
+#define CORE_RENEW_H
+
+#include "daemon/core/parts.h"
+
+/* One renewal round of a held lock. */
+void renew_begin(struct engine *e, struct lock *l);
+/* What an answer to a renewal or an adoption, or the end of its time, comes to. Where the lease is not ours any more, nothing is moved yet. */
+enum renew_outcome {
+	RENEW_GOES_ON, /* there is nothing for others to do */
+	RENEW_ADOPTS,  /* it was noted: adopt_decide() */
+	RENEW_EVICTED, /* somebody else may have held it */
+	RENEW_OVER,    /* it is as good as over */
+};
+enum renew_outcome renew_answered(struct engine *e, struct op *op, const struct answer *a);
+enum renew_outcome renew_expired(struct engine *e, struct op *op);
+/* Its time has come: it begins now, or when it is its turn. */
+void renew_due(struct engine *e, struct lock *l);
+/* A quorum is back: leases that are at risk are renewed now, not at their next try, and those of the former life are adopted. */
+void renew_overdue(struct engine *e);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What follows a round that was not won. */
+#ifndef CORE_RETRY_H
+#define CORE_RETRY_H
+
+#include "daemon/core/parts.h"
+#include "daemon/core/round.h"
+
+/* What it placed is given back, and the name waits, asks again, or asks for nothing any more. */
+void retry_after(struct engine *e, struct op *op, enum round_outcome why);
+
+#endif

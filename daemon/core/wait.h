@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How a wait ends without a grant: claims are refused, withdrawn, or out of time; and how a name waits for a quorum of stores. */
+#ifndef CORE_WAIT_H
+#define CORE_WAIT_H
+
+#include "daemon/core/parts.h"
+#include "daemon/core/waiters.h"
+
+/* Claims in line that do not stay there get their answer. Moves nothing. */
+void wait_refuse_part(struct engine *e, struct lock *l, enum refusal why, enum waiters_part part);
+/* The same, before the name goes on waiting. False: nobody is left, and the wait is over. */
+bool wait_continue(struct engine *e, struct lock *l, enum refusal why, enum waiters_part part);
+/* Nobody here waits any more: our place among daemons is given back, and the name asks for nothing. */
+void wait_over(struct engine *e, struct lock *l, enum cause why);
+/* Somebody left: if it was the last, the wait is over. A round under way sees to that when it ends. */
+void wait_left(struct engine *e, struct lock *l);
+/* The lock, which waits, is looked after then, or when the first in line is overdue. NEVER: by somebody else. */
+void wait_look_at(struct engine *e, struct lock *l, struct instant at);
+/* Out of the line, without a word. */
+void wait_leave(struct engine *e, struct claim *c);
+/* Too few usable stores to ask: those who wait keep their place until there are enough. */
+void wait_for_quorum(struct engine *e, struct lock *l);
+/* The claim has waited long enough. */
+void wait_fired(struct engine *e, struct claim *c);
+
+/* A waiting claim waits until then instead. */
+void wait_set_end(struct engine *e, struct claim *c, struct instant until);
+/* A waiting claim whose session has said its last word: a round under way decides, else one that would wait is withdrawn. */
+void wait_finish_up(struct engine *e, struct claim *c);
+/* A waiting claim is withdrawn: NOTICE_REFUSED. */
+void wait_withdraw(struct engine *e, struct claim *c, enum refusal why);
+
+#endif
