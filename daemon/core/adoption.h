@@ -4,6 +4,7 @@
  *
  * The journal has the new value and all those that it replaces before any store is asked. So the next run accepts whichever it finds: each store holds one of
  * them as long as the lock was held there without a gap. Of more than JOURNAL_PRIORS + 1 the oldest is forgotten: then the lock may be told lost.
+ * See ALGORITHMS.md, Adoption.
  */
 #ifndef CORE_ADOPTION_H
 #define CORE_ADOPTION_H
