@@ -114,6 +114,7 @@ CORE := \
 	daemon/core/journal.c \
 	daemon/core/judge.c \
 	daemon/core/jump.c \
+	daemon/core/lease.c \
 	daemon/core/list.c \
 	daemon/core/listing.c \
 	daemon/core/lock.c \

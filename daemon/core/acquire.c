@@ -118,8 +118,8 @@ void acquire_start(struct engine *e, struct lock *l, enum cause why)
 	struct op *op;
 	int lead;
 
-	l->ttl_us = l->renew_ttl_us = head->ttl_us;
-	l->delay_us = head->delay_us;
+	l->lease.ttl_us = l->lease.renew_ttl_us = head->ttl_us;
+	l->lease.delay_us = head->delay_us;
 	if (members_usable(&e->members) < engine_quorum(e)) {
 		wait_for_quorum(e, l);
 		return;
@@ -213,7 +213,7 @@ static void acquire_raise(struct engine *e, struct op *first)
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		if ((nodeset_has(first->yes, i) && first->base[i] <= op->fence) || (MUTATED(RAISE_ANYWHERE) && member_usable(&e->members.node[i]))) {
 			op_send_raise(&e->ops, op, i, beyond);
-			nodeset_add(&l->unanswered, i);
+			nodeset_add(&l->lease.unanswered, i);
 		}
 	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, acquire_raise_us(e)));
 }
@@ -325,22 +325,22 @@ static void acquire_came_late(struct engine *e, struct op *op, unsigned node)
 {
 	struct lock *l = op->lock;
 
-	if (l->lease != LEASE_HELD || !nodeset_has(op->yes, node) || nodeset_has(l->renewed, node))
+	if (l->lease.state != LEASE_HELD || !nodeset_has(op->yes, node) || nodeset_has(l->lease.renewed, node))
 		return;
-	l->votes.until[node] = instant_max(l->votes.until[node], op->votes.until[node]);
+	l->lease.votes.until[node] = instant_max(l->lease.votes.until[node], op->votes.until[node]);
 	lease_schedule(e, l);
 }
 
 enum round_outcome acquire_answered(struct engine *e, struct op *op, const struct answer *a, int64_t *ret_token)
 {
 	struct lock *l = op->lock;
-	bool present = l->value.ticket == op->value.ticket;
+	bool present = l->lease.value.ticket == op->value.ticket;
 	enum round_outcome outcome = ROUND_PENDING;
 
 	if (present && op->kind == OP_RAISE)
-		lock_note_answer(l, a);
-	if (present && op->kind == OP_ACQUIRE && nodeset_has(op->no, a->node) && !nodeset_has(l->renewed, a->node)) /* a renewal sent since may have put it there */
-		nodeset_remove(&l->placed, a->node);
+		lease_note_answer(&l->lease, a);
+	if (present && op->kind == OP_ACQUIRE && nodeset_has(op->no, a->node) && !nodeset_has(l->lease.renewed, a->node)) /* a renewal sent since may have put it there */
+		nodeset_remove(&l->lease.placed, a->node);
 	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->contender == CONTENDER_ASKING)
 		elsewhere_note(e->core, &l->elsewhere, a);
 	if (op->decided) {

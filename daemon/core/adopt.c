@@ -18,9 +18,9 @@
 
 #define PAUSE_LEAST_US (20 * MSEC)
 
-static struct lock_value value_of(struct span text)
+static struct lease_value value_of(struct span text)
 {
-	struct lock_value v = {.n = (uint8_t)text.n};
+	struct lease_value v = {.n = (uint8_t)text.n};
 
 	memcpy(v.text, text.p, text.n);
 	return v;
@@ -41,21 +41,21 @@ void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *f
 	int64_t told_us = from->ttl_us, px_us = told_us + c->delay_us;
 	int64_t longest_us = (told_us > e->core->conf.max_lease_us ? told_us : e->core->conf.max_lease_us) + c->delay_us;
 
-	l->renew_ttl_us = c->ttl_us;
-	l->ttl_us = c->renew ? c->ttl_us : told_us; /* what nobody renews ends as it was told */
-	l->delay_us = c->delay_us;
+	l->lease.renew_ttl_us = c->ttl_us;
+	l->lease.ttl_us = c->renew ? c->ttl_us : told_us; /* what nobody renews ends as it was told */
+	l->lease.delay_us = c->delay_us;
 	lock_new_value(&e->table, l);
-	l->adoption = adoption_new(from, e->core->now);
+	l->lease.adoption = adoption_new(from, e->core->now);
 	if (MUTATED(ADOPT_UNROTATED))
-		l->value = value_of(from->value);
-	l->adoption->stands = nodeset_all(e->core->conf.nodes);
-	l->adoption->until = instant_add(instant_max(instant_add(e->core->now, longest_us), instant_add(told, c->delay_us)), longest_us + longest_us / 25 + SEC);
-	l->adoption->hopeless = instant_add(e->core->now, px_us + px_us / 50 + SEC);
-	l->adoption->deadline = c->renew ? INSTANT_NEVER : from->deadline;
-	l->recorded = true;
-	l->fence = c->fence;
-	l->fence_end = c->fence + (MUTATED(ADOPTED_HANDED_ON) ? 100 : 0);
-	lock_promise(l, told_us, from->deadline);
+		l->lease.value = value_of(from->value);
+	l->lease.adoption->stands = nodeset_all(e->core->conf.nodes);
+	l->lease.adoption->until = instant_add(instant_max(instant_add(e->core->now, longest_us), instant_add(told, c->delay_us)), longest_us + longest_us / 25 + SEC);
+	l->lease.adoption->hopeless = instant_add(e->core->now, px_us + px_us / 50 + SEC);
+	l->lease.adoption->deadline = c->renew ? INSTANT_NEVER : from->deadline;
+	l->lease.recorded = true;
+	l->lease.fence = c->fence;
+	l->lease.fence_end = c->fence + (MUTATED(ADOPTED_HANDED_ON) ? 100 : 0);
+	lease_promise(&l->lease, told_us, from->deadline);
 	if (c->fence > e->fence_seen)
 		e->fence_seen = c->fence;
 	c->lock = l;
@@ -107,16 +107,16 @@ static void adopt_fail(struct engine *e, struct lock *l, enum loss why)
 /* Other votes may be of earlier rounds, and end sooner. */
 static struct instant adopt_renew_at(const struct engine *e, const struct lock *l, const struct op *op)
 {
-	struct instant half = instant_add(lock_deadline(&e->table, l), -l->ttl_us / 2);
+	struct instant half = instant_add(lock_deadline(&e->table, l), -l->lease.ttl_us / 2);
 
-	return instant_min(instant_add(op->begun, l->ttl_us / 3), half);
+	return instant_min(instant_add(op->begun, l->lease.ttl_us / 3), half);
 }
 
 /* Former lives could promise more than this one asks for, and one that runs beside it on a copy of the journal could until now. */
 static void adopt_believe(const struct engine *e, struct lock *l)
 {
 	struct claim *c = l->holder;
-	struct instant until = instant_add(e->core->now, l->promised.ttl_us + drift_us(l->promised.ttl_us));
+	struct instant until = instant_add(e->core->now, l->lease.promised.ttl_us + drift_us(l->lease.promised.ttl_us));
 
 	if (c->renew)
 		c->believed = instant_max(c->believed, until);
@@ -129,7 +129,7 @@ static void adopt_win(struct engine *e, struct lock *l, const struct op *op)
 	adopt_close(e, l);
 	lease_move(e, l, LEASE_HELD, CAUSE_CONFIRMED);
 	adopt_believe(e, l);
-	l->renew_at = l->holder->renew ? adopt_renew_at(e, l, op) : INSTANT_NEVER;
+	l->lease.renew_at = l->holder->renew ? adopt_renew_at(e, l, op) : INSTANT_NEVER;
 	notices_add(&e->notices, NOTICE_ADOPTED, l->holder, NULL, REFUSED_NOT);
 	grant_fold(e, l);
 	wait_refuse_part(e, l, REFUSED_BUSY, WAITERS_IMPATIENT);
@@ -138,7 +138,7 @@ static void adopt_win(struct engine *e, struct lock *l, const struct op *op)
 
 static void adopt_pause(struct engine *e, struct lock *l)
 {
-	int64_t pause = l->ttl_us / 20;
+	int64_t pause = l->lease.ttl_us / 20;
 
 	adopt_close(e, l);
 	pause = pause < PAUSE_LEAST_US ? PAUSE_LEAST_US : pause;
@@ -151,13 +151,13 @@ static void adopt_ask(struct engine *e, struct op *op, unsigned node)
 	struct span from;
 
 	/* What is left of a lease that nobody renews is less each time: it counts from the moment it may have been set. */
-	l->votes.until[node] = instant_min(l->votes.until[node], vote_until(e->core->now, op->ttl_us));
+	l->lease.votes.until[node] = instant_min(l->lease.votes.until[node], vote_until(e->core->now, op->ttl_us));
 	if (adoption_is_left(l, node, &from))
-		op_send_adopt(&e->ops, op, node, l->fence_end, from);
+		op_send_adopt(&e->ops, op, node, l->lease.fence_end, from);
 	else
-		op_send_extend(&e->ops, op, node, l->fence_end, INSTANT_PAST);
-	nodeset_add(&l->unanswered, node);
-	nodeset_add(&l->renewed, node);
+		op_send_extend(&e->ops, op, node, l->lease.fence_end, INSTANT_PAST);
+	nodeset_add(&l->lease.unanswered, node);
+	nodeset_add(&l->lease.renewed, node);
 }
 
 static struct nodeset adopt_whom_to_ask(const struct engine *e, const struct lock *l)
@@ -167,7 +167,7 @@ static struct nodeset adopt_whom_to_ask(const struct engine *e, const struct loc
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		if (member_usable(&e->members.node[i]) && !flow_is_full(&e->members.node[i].flow))
 			nodeset_add(&nodes, i);
-	nodes = nodeset_without(nodeset_and(nodes, adoption_possible(l)), l->unanswered);
+	nodes = nodeset_without(nodeset_and(nodes, adoption_possible(l)), l->lease.unanswered);
 	return l->round ? nodeset_without(nodes, l->round->asked) : nodes;
 }
 
@@ -176,8 +176,8 @@ static void adopt_begin(struct engine *e, struct lock *l)
 	struct op *op = op_new(&e->ops, OP_ADOPT, l);
 
 	l->round = op;
-	if (!l->adoption->asked) {
-		l->adoption->asked = true;
+	if (!l->lease.adoption->asked) {
+		l->lease.adoption->asked = true;
 		notices_add(&e->notices, NOTICE_ADOPTING, l->holder, NULL, REFUSED_NOT);
 	}
 	if (!l->holder->renew) {
@@ -211,7 +211,7 @@ void adopt_fired(struct engine *e, struct lock *l)
 {
 	if (!instant_before(e->core->now, adoption_end(l)))
 		adopt_fail(e, l, l->holder->renew ? LOSS_QUORUM : LOSS_EXPIRED);
-	else if (!admit(e, &l->keeps, e->core->now))
+	else if (!admit(e, &l->lease.entry, e->core->now))
 		heap_set(&e->core->timers, &l->timer, adoption_end(l));
 	else
 		adopt_go_on(e, l);
@@ -223,7 +223,7 @@ void adopt_decide(struct engine *e, struct op *op)
 	int64_t left = instant_diff(lock_deadline(&e->table, l), e->core->now);
 
 	/* Worth having: its loss would be told at once otherwise. */
-	if (left > lead_us(l->ttl_us) || (MUTATED(ADOPT_BY_MINORITY) && nodeset_any(op->yes)))
+	if (left > lead_us(l->lease.ttl_us) || (MUTATED(ADOPT_BY_MINORITY) && nodeset_any(op->yes)))
 		adopt_win(e, l, op);
 	else if (nodeset_count(adoption_possible(l)) < engine_quorum(e))
 		adopt_fail(e, l, LOSS_EVICTED);

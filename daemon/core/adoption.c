@@ -40,9 +40,9 @@ static struct span values_newest(struct span values)
 
 struct prior_lease adoption_record(const struct lock_table *t, const struct lock *l)
 {
-	const struct adoption *h = l->adoption;
-	struct prior_lease left = {.name = lock_name(l), .value = {l->value.text, l->value.n}, .ttl_us = l->promised.ttl_us,
-	                           .deadline = instant_max(lock_deadline(t, l), l->promised.until)};
+	const struct adoption *h = l->lease.adoption;
+	struct prior_lease left = {.name = lock_name(l), .value = {l->lease.value.text, l->lease.value.n}, .ttl_us = l->lease.promised.ttl_us,
+	                           .deadline = instant_max(lock_deadline(t, l), l->lease.promised.until)};
 
 	if (l->holder && l->holder->renew)
 		left.deadline = instant_max(left.deadline, l->told);
@@ -59,7 +59,7 @@ struct prior_lease adoption_record(const struct lock_table *t, const struct lock
 
 bool adoption_is_left(const struct lock *l, unsigned node, struct span *ret_values)
 {
-	const struct adoption *h = l->adoption;
+	const struct adoption *h = l->lease.adoption;
 
 	if (!h || !nodeset_has(nodeset_or(h->stands, h->late), node))
 		return false;
@@ -69,16 +69,16 @@ bool adoption_is_left(const struct lock *l, unsigned node, struct span *ret_valu
 
 void adoption_note(struct lock *l, unsigned node)
 {
-	if (!l->adoption)
+	if (!l->lease.adoption)
 		return;
-	nodeset_remove(&l->adoption->stands, node);
-	nodeset_remove(&l->adoption->late, node);
+	nodeset_remove(&l->lease.adoption->stands, node);
+	nodeset_remove(&l->lease.adoption->late, node);
 }
 
 /* Until when what the former life sent to it may be carried out, and put back what has been replaced. */
 static struct instant adoption_astray_until(const struct op_table *ops, const struct lock *l, unsigned node)
 {
-	return op_astray_until(ops, node, INSTANT_PAST, l->value_since);
+	return op_astray_until(ops, node, INSTANT_PAST, l->lease.value_since);
 }
 
 void adoption_note_none(const struct op_table *ops, const struct op *op, unsigned node)
@@ -86,13 +86,13 @@ void adoption_note_none(const struct op_table *ops, const struct op *op, unsigne
 	struct lock *l = op->lock;
 
 	adoption_note(l, node);
-	if (l->adoption && !MUTATED(FORMER_STRAYS) && instant_before(op->sent[node], adoption_astray_until(ops, l, node)))
-		nodeset_add(&l->adoption->late, node);
+	if (l->lease.adoption && !MUTATED(FORMER_STRAYS) && instant_before(op->sent[node], adoption_astray_until(ops, l, node)))
+		nodeset_add(&l->lease.adoption->late, node);
 }
 
 static struct nodeset adoption_astray(const struct op_table *ops, const struct lock *l)
 {
-	struct nodeset nodes = l->adoption->late;
+	struct nodeset nodes = l->lease.adoption->late;
 
 	for (unsigned i = 0; i < ops->core->conf.nodes; i++)
 		if (instant_before(ops->core->now, adoption_astray_until(ops, l, i)))
@@ -102,7 +102,7 @@ static struct nodeset adoption_astray(const struct op_table *ops, const struct l
 
 struct span adoption_left(const struct op_table *ops, const struct lock *l, struct nodeset *nodes, struct instant *until)
 {
-	const struct adoption *h = l->adoption;
+	const struct adoption *h = l->lease.adoption;
 	struct nodeset stands = !h ? NODESET_NONE : MUTATED(FORMER_STRAYS) ? h->stands : nodeset_or(h->stands, adoption_astray(ops, l));
 
 	if (!nodeset_any(stands) || !instant_before(ops->core->now, h->until))
@@ -114,42 +114,42 @@ struct span adoption_left(const struct op_table *ops, const struct lock *l, stru
 
 void adoption_note_other(struct lock *l, unsigned node)
 {
-	if (l->adoption)
-		nodeset_add(&l->adoption->occupied, node);
+	if (l->lease.adoption)
+		nodeset_add(&l->lease.adoption->occupied, node);
 }
 
 void adoption_leave(struct lock *l)
 {
 	adoption_over(l);
-	l->placed = NODESET_NONE;
+	l->lease.placed = NODESET_NONE;
 }
 
 void adoption_over(struct lock *l)
 {
-	free(l->adoption);
-	l->adoption = NULL;
+	free(l->lease.adoption);
+	l->lease.adoption = NULL;
 }
 
 struct nodeset adoption_possible(const struct lock *l)
 {
-	return nodeset_or(l->adoption->stands, l->placed);
+	return nodeset_or(l->lease.adoption->stands, l->lease.placed);
 }
 
 bool adoption_is_denied(const struct lock *l, unsigned nodes)
 {
-	return nodeset_count(nodeset_or(adoption_possible(l), l->adoption->occupied)) < quorum_of(nodes);
+	return nodeset_count(nodeset_or(adoption_possible(l), l->lease.adoption->occupied)) < quorum_of(nodes);
 }
 
 struct instant adoption_end(const struct lock *l)
 {
-	struct instant end = instant_min(l->adoption->hopeless, l->adoption->deadline);
+	struct instant end = instant_min(l->lease.adoption->hopeless, l->lease.adoption->deadline);
 
-	return l->holder->renew || MUTATED(ADOPTION_ENDS_LATE) ? end : instant_add(end, -lead_us(l->ttl_us));
+	return l->holder->renew || MUTATED(ADOPTION_ENDS_LATE) ? end : instant_add(end, -lead_us(l->lease.ttl_us));
 }
 
 int64_t adoption_rest_us(const struct lock *l, struct instant now)
 {
-	int64_t left = instant_diff(l->adoption->deadline, now) + DRIFT_SLACK_US;
+	int64_t left = instant_diff(l->lease.adoption->deadline, now) + DRIFT_SLACK_US;
 
 	return left + drift_us(left + drift_us(left));
 }

@@ -137,7 +137,7 @@ static void debt_open(struct engine *e, struct op *op, struct nodeset nodes, str
 /* All values are dead from here on. What is left of the key has one that nobody was ever asked to extend. */
 static void debt_take_values(struct engine *e, struct op *op, struct span prior)
 {
-	const struct lock_value *v = &op->lock->value;
+	const struct lease_value *v = &op->lock->lease.value;
 	size_t n = op->kind == OP_LEAVE ? v->n : 0, size = n + 1 + prior.n + 1;
 
 	if (n + prior.n == 0)
@@ -151,15 +151,15 @@ static void debt_take_values(struct engine *e, struct op *op, struct span prior)
 /* A renewal that hung may be carried out just before the key ends that it finds, and keeps it for as long again. */
 static struct instant debt_until(const struct lock *l)
 {
-	bool may_hang = nodeset_any(nodeset_and(nodeset_or(l->unanswered, l->unheard), l->placed)) && !MUTATED(RENEWED_IN_TIME);
+	bool may_hang = nodeset_any(nodeset_and(nodeset_or(l->lease.unanswered, l->lease.unheard), l->lease.placed)) && !MUTATED(RENEWED_IN_TIME);
 
-	return may_hang ? instant_add(l->px_until, l->px_us + l->px_us / 50) : l->px_until;
+	return may_hang ? instant_add(l->lease.px_until, l->lease.px_us + l->lease.px_us / 50) : l->lease.px_until;
 }
 
 void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_us, struct pending *p)
 {
 	struct instant until = debt_until(l);
-	struct nodeset nodes = l->placed;
+	struct nodeset nodes = l->lease.placed;
 	struct span prior = MUTATED(LEAVE_PRESENT_ONLY) ? SPAN("") : adoption_left(&e->ops, l, &nodes, &until);
 	struct op *op;
 
@@ -169,13 +169,13 @@ void debt_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_
 		op = op_new(&e->ops, kind, l);
 		op->px_us = px_us;
 		op->pending = p;
-		op->value_since = l->value_since;
+		op->value_since = l->lease.value_since;
 		debt_take_values(e, op, prior);
 		debt_open(e, op, nodes, until);
 	} else if (p) {
 		notices_add(&e->notices, NOTICE_RELEASED, NULL, p, REFUSED_LOST);
 	}
-	l->placed = NODESET_NONE;
+	l->lease.placed = NODESET_NONE;
 	adoption_over(l);
 }
 

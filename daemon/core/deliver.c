@@ -29,7 +29,7 @@ void command_tell_grant(struct commander *x, struct claim *c, unsigned count)
 
 	reply_begin(&r, session_line(x->sessions), span_of(c->tag), "OK");
 	reply_grant(x, &r, l);
-	reply_ms(&r, "ttl_ms", l->ttl_us);
+	reply_ms(&r, "ttl_ms", l->lease.ttl_us);
 	reply_int(&r, "count", count);
 	deliver_line(x, c->session, &r);
 }

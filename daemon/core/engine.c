@@ -69,7 +69,7 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 
 	c->lock = l;
 	c->wait_until = wait_until;
-	if (l->lease == LEASE_HELD && claim_same_owner(l->holder, c)) {
+	if (l->lease.state == LEASE_HELD && claim_same_owner(l->holder, c)) {
 		bool more = l->holder->count < HOLDS_MOST;
 
 		l->holder->count += more;
@@ -77,7 +77,7 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		return;
 	}
 	/* Of what the same owner may have from the former life, the adoption decides. */
-	if (!c->patient && lock_is_taken(l) && !(l->lease == LEASE_ADOPTING && claim_same_owner(l->holder, c))) {
+	if (!c->patient && lock_is_taken(l) && !(l->lease.state == LEASE_ADOPTING && claim_same_owner(l->holder, c))) {
 		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_BUSY);
 		return;
 	}
@@ -87,7 +87,7 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 	metric_add(&e->core->metrics, METRIC_WAITERS, c->patient);
 	if (c->patient && !MUTATED(WAIT_ENDLESS))
 		heap_set(&e->core->timers, &c->timer, wait_until);
-	else if (l->lease == LEASE_ADOPTING)
+	else if (l->lease.state == LEASE_ADOPTING)
 		heap_set(&e->core->timers, &c->timer, instant_add(e->core->now, adoption_us(e)));
 	if (lock_is_idle(l) || l->contender == CONTENDER_NO_QUORUM || l->contender == CONTENDER_QUEUED)
 		acquire_begin(e, l, CAUSE_REQUEST);
@@ -100,7 +100,7 @@ void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 	struct lock *l = c->lock;
 
 	TAILQ_INSERT_TAIL(&l->extends, p, in_lock);
-	l->renew_ttl_us = c->ttl_us;
+	l->lease.renew_ttl_us = c->ttl_us;
 	if (!l->round)
 		renew_due(e, l);
 }
@@ -114,14 +114,14 @@ static void contender_fired(struct engine *e, struct lock *l)
 
 static void lock_fired(struct engine *e, struct lock *l)
 {
-	switch (l->lease) {
+	switch (l->lease.state) {
 	case LEASE_HELD:
 		if (lock_is_over(&e->table, l))
 			hold_expire(e, l);
 		else if (!l->round)
 			renew_due(e, l);
 		else
-			l->renew_at = INSTANT_NEVER, lease_schedule(e, l); /* the round under way sets it */
+			l->lease.renew_at = INSTANT_NEVER, lease_schedule(e, l); /* the round under way sets it */
 		break;
 	case LEASE_ADOPTING:
 		adopt_fired(e, l);
@@ -245,7 +245,7 @@ static void op_admitted(struct engine *e, struct op *op)
 
 static void lease_admitted(struct engine *e, struct lock *l)
 {
-	if (l->lease == LEASE_ADOPTING)
+	if (l->lease.state == LEASE_ADOPTING)
 		adopt_go_on(e, l);
 	else if (!l->round)
 		renew_begin(e, l);
@@ -258,7 +258,7 @@ static void engine_admitted(struct engine *e, struct admission_entry *x)
 		acquire_start(e, container_of(x, struct lock, asks), CAUSE_ADMITTED);
 		break;
 	case OWNER_LEASE:
-		lease_admitted(e, container_of(x, struct lock, keeps));
+		lease_admitted(e, container_of(x, struct lock, lease.entry));
 		break;
 	case OWNER_OP:
 		op_admitted(e, container_of(x, struct op, entry));

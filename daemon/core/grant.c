@@ -37,7 +37,7 @@ static void claim_hold(struct engine *e, struct claim *c)
 	wait_leave(e, c);
 	c->state = CLAIM_HELD;
 	c->count = 1;
-	c->fence = l->fence;
+	c->fence = l->lease.fence;
 	c->granted_at = e->core->now;
 	l->holder = c;
 	metric_add(&e->core->metrics, METRIC_GRANTS, 1);
@@ -77,10 +77,10 @@ void grant_won(struct engine *e, struct op *op, int64_t fence)
 	struct lock *l = op->lock;
 	struct claim *c = TAILQ_FIRST(&l->line);
 
-	l->votes = op->votes;
-	l->fence = fence;
-	l->fence_end = fence + op->range;
-	lock_promise(l, op->ttl_us, vote_until(op_sent_last(&e->ops, op, op->asked), op->ttl_us)); /* no vote that comes late can be better */
+	l->lease.votes = op->votes;
+	l->lease.fence = fence;
+	l->lease.fence_end = fence + op->range;
+	lease_promise(&l->lease, op->ttl_us, vote_until(op_sent_last(&e->ops, op, op->asked), op->ttl_us)); /* no vote that comes late can be better */
 	if (l->ticket.us)
 		turn_spend(e, l, op->yes);
 	l->elsewhere.known = l->elsewhere.split = false;
@@ -95,7 +95,7 @@ void grant_won(struct engine *e, struct op *op, int64_t fence)
 	contender_move(e, l, CONTENDER_IDLE, CAUSE_WON);
 	lease_move(e, l, LEASE_HELD, CAUSE_WON);
 	grant_to(e, c);
-	l->renew_at = c->renew ? instant_add(op->begun, l->ttl_us / 3) : INSTANT_NEVER;
+	l->lease.renew_at = c->renew ? instant_add(op->begun, l->lease.ttl_us / 3) : INSTANT_NEVER;
 	wait_refuse_part(e, l, REFUSED_BUSY, WAITERS_IMPATIENT);
 	lease_schedule(e, l);
 }
@@ -113,17 +113,17 @@ bool grant_is_due_elsewhere(const struct engine *e, const struct lock *l)
 static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 {
 	const struct claim *next = TAILQ_FIRST(&l->line);
-	int64_t left = instant_diff(lock_deadline(&e->table, l), e->core->now), least = l->ttl_us / 10;
+	int64_t left = instant_diff(lock_deadline(&e->table, l), e->core->now), least = l->lease.ttl_us / 10;
 
-	if (!next || !next->renew || !l->holder->renew || next->ttl_us != l->ttl_us || next->delay_us != l->delay_us)
+	if (!next || !next->renew || !l->holder->renew || next->ttl_us != l->lease.ttl_us || next->delay_us != l->lease.delay_us)
 		return false;
 	/* An EXTEND to other terms is under way. */
-	if (l->renew_ttl_us != l->ttl_us)
+	if (l->lease.renew_ttl_us != l->lease.ttl_us)
 		return false;
 	/* A journal that cannot be written would let the former holder adopt it. */
-	if (l->recorded && e->core->journal_off)
+	if (l->lease.recorded && e->core->journal_off)
 		return false;
-	if (l->fence >= l->fence_end && !MUTATED(HANDOFF_BEYOND_RANGE))
+	if (l->lease.fence >= l->lease.fence_end && !MUTATED(HANDOFF_BEYOND_RANGE))
 		return false;
 	if (left < (least > HANDOFF_LEAST_US ? least : HANDOFF_LEAST_US) && !MUTATED(HANDOFF_UNVOUCHED))
 		return false;
@@ -135,7 +135,7 @@ static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 
 bool grant_hand_on(struct engine *e, struct lock *l)
 {
-	bool at_risk = l->at_risk;
+	bool at_risk = l->lease.at_risk;
 
 	if (!lock_may_be_handed_on(e, l))
 		return false;
@@ -145,13 +145,13 @@ bool grant_hand_on(struct engine *e, struct lock *l)
 	if (!l->handed_since.us)
 		l->handed_since = e->core->now;
 	l->holder = NULL;
-	l->fence++;
+	l->lease.fence++;
 	lease_safe(e, l);
 	metric_add(&e->core->metrics, METRIC_HANDOFFS, 1);
 	grant_to(e, TAILQ_FIRST(&l->line));
 	/* The next holder is told as well, and the lease is on the list of those that are renewed when a quorum is back. */
 	if (at_risk)
-		l->renew_at = e->core->now;
+		l->lease.renew_at = e->core->now;
 	lease_schedule(e, l);
 	return true;
 }
@@ -160,6 +160,6 @@ void grant_wanted(struct engine *e, struct span name)
 {
 	struct lock *l = lock_find(&e->table, name);
 
-	if (l && l->lease == LEASE_HELD && l->want_since.us == INT64_MAX)
+	if (l && l->lease.state == LEASE_HELD && l->want_since.us == INT64_MAX)
 		l->want_since = e->core->now;
 }

@@ -19,7 +19,7 @@ static void lock_vacate(struct engine *e, struct lock *l)
 	grant_count_hold(e, l->holder);
 	l->holder = NULL;
 	l->told = INSTANT_PAST;
-	l->renew_at = INSTANT_NEVER;
+	l->lease.renew_at = INSTANT_NEVER;
 	lease_end_round(l);
 }
 
@@ -52,7 +52,7 @@ static void hold_give_back(struct engine *e, struct lock *l, enum cause why)
 void hold_closed(struct engine *e, struct lock *l)
 {
 	/* With a lock-delay the key stays that much longer, whatever a lease that was longer once, or a renewal that nobody heard of, has left it. */
-	debt_begin(e, l, l->delay_us == 0 || MUTATED(DELAY_OVER_WITH_LEASE) ? OP_RELEASE : OP_LEAVE, l->delay_us, NULL);
+	debt_begin(e, l, l->lease.delay_us == 0 || MUTATED(DELAY_OVER_WITH_LEASE) ? OP_RELEASE : OP_LEAVE, l->lease.delay_us, NULL);
 	hold_give_back(e, l, CAUSE_BELIEF_OVER);
 }
 
@@ -62,7 +62,7 @@ void hold_closed(struct engine *e, struct lock *l)
  */
 struct instant hold_belief(const struct engine *e, const struct lock *l)
 {
-	int64_t longest = MUTATED(FREE_BY_SHORTER_TTL) ? l->ttl_us : l->promised.ttl_us;
+	int64_t longest = MUTATED(FREE_BY_SHORTER_TTL) ? l->lease.ttl_us : l->lease.promised.ttl_us;
 	struct instant end = instant_add(lock_deadline(&e->table, l), MUTATED(FREE_AT_DEADLINE) ? 0 : drift_us(longest));
 
 	return MUTATED(JUMP_CUTS_BELIEF) ? end : instant_max(end, l->told);
@@ -71,7 +71,7 @@ struct instant hold_belief(const struct engine *e, const struct lock *l)
 /* The same of what may be adopted yet: of the votes of the former life only their end is known. */
 static struct instant holder_belief(const struct engine *e, const struct lock *l)
 {
-	return l->lease == LEASE_ADOPTING ? l->holder->believed : hold_belief(e, l);
+	return l->lease.state == LEASE_ADOPTING ? l->holder->believed : hold_belief(e, l);
 }
 
 /* Nobody else gets the lock before. */
@@ -107,9 +107,9 @@ static void claim_abandon_held(struct engine *e, struct lock *l, struct instant 
 	bool at_once = !instant_before(e->core->now, until);
 
 	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
-	if (at_once && l->delay_us == 0 && grant_hand_on(e, l))
+	if (at_once && l->lease.delay_us == 0 && grant_hand_on(e, l))
 		return;
-	if (l->lease == LEASE_ADOPTING && instant_before(INSTANT_PAST, until))
+	if (l->lease.state == LEASE_ADOPTING && instant_before(INSTANT_PAST, until))
 		adoption_leave(l);
 	lock_vacate(e, l);
 	lease_refuse_extends(e, l, REFUSED_CANCELLED);
@@ -117,7 +117,7 @@ static void claim_abandon_held(struct engine *e, struct lock *l, struct instant 
 		lock_close(e, l, instant_min(believed, until), CAUSE_SESSION_ENDED);
 		return;
 	}
-	debt_begin(e, l, l->delay_us > 0 && !MUTATED(DELAY_OVER_WITH_SESSION) ? OP_LEAVE : OP_RELEASE, l->delay_us, NULL);
+	debt_begin(e, l, l->lease.delay_us > 0 && !MUTATED(DELAY_OVER_WITH_SESSION) ? OP_LEAVE : OP_RELEASE, l->lease.delay_us, NULL);
 	hold_give_back(e, l, CAUSE_SESSION_ENDED);
 }
 
@@ -155,10 +155,10 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	 * What a quorum does not have is nobody's. But an adoption that gives up in time knows of no votes, and what stands in its way may be a value of the same lease that
 	 * was forgotten, or that a life on a copy of the journal has put there: its client may believe yet.
 	 */
-	bool denied = l->lease == LEASE_ADOPTING && why == LOSS_EVICTED && adoption_is_denied(l, e->core->conf.nodes);
+	bool denied = l->lease.state == LEASE_ADOPTING && why == LOSS_EVICTED && adoption_is_denied(l, e->core->conf.nodes);
 	struct instant until = denied ? hold_belief(e, l) : holder_belief(e, l);
 
-	if (l->lease == LEASE_ADOPTING && !denied)
+	if (l->lease.state == LEASE_ADOPTING && !denied)
 		adoption_leave(l);
 	lock_vacate(e, l);
 	heap_cancel(&e->core->timers, &c->timer);
@@ -174,7 +174,7 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	}
 	lease_refuse_extends(e, l, REFUSED_LOST);
 	lock_close(e, l, until, CAUSE_LOST);
-	if (l->lease == LEASE_CLOSING && !MUTATED(ADOPTION_UNANSWERED))
+	if (l->lease.state == LEASE_CLOSING && !MUTATED(ADOPTION_UNANSWERED))
 		wait_refuse_part(e, l, REFUSED_BUSY, WAITERS_IMPATIENT); /* what its owner asked for while it was being adopted */
 }
 
@@ -220,7 +220,7 @@ void hold_forget(struct engine *e, struct claim *c)
  */
 void hold_contested(struct engine *e, struct lock *l)
 {
-	if (l->lease == LEASE_HELD && !l->holder->here)
+	if (l->lease.state == LEASE_HELD && !l->holder->here)
 		l->told = hold_belief(e, l);
 }
 
@@ -236,12 +236,12 @@ void hold_lower(struct engine *e, unsigned node)
 
 		if (l->contender == CONTENDER_ASKING && l->round)
 			l->round->votes.until[node] = instant_add(l->round->votes.until[node], -jump);
-		if (l->lease != LEASE_HELD && l->lease != LEASE_ADOPTING)
+		if (l->lease.state != LEASE_HELD && l->lease.state != LEASE_ADOPTING)
 			continue;
-		if (l->lease == LEASE_HELD)
+		if (l->lease.state == LEASE_HELD)
 			l->told = hold_belief(e, l);
-		l->votes.until[node] = instant_add(l->votes.until[node], -jump);
-		if (l->lease == LEASE_ADOPTING)
+		l->lease.votes.until[node] = instant_add(l->lease.votes.until[node], -jump);
+		if (l->lease.state == LEASE_ADOPTING)
 			continue; /* its votes are counted when the next comes */
 		if (instant_before(e->core->now, lock_tell_at(&e->table, l)))
 			lease_schedule(e, l);

@@ -45,7 +45,7 @@ void lock_table_init(struct lock_table *t, struct core *core)
 
 static void lock_free(struct lock_table *t, struct lock *l)
 {
-	free(l->adoption);
+	free(l->lease.adoption);
 	if (l->long_name)
 		free(l->name);
 	pool_put(&t->locks, l);
@@ -109,9 +109,9 @@ static struct lock *lock_add(struct lock_table *t, struct span name, uint64_t ha
 	l->timer.kind = TIMER_LOCK;
 	l->asks.class = ADMISSION_ASK;
 	l->asks.owner = OWNER_CONTENDER;
-	l->keeps.class = ADMISSION_KEEP;
-	l->keeps.owner = OWNER_LEASE;
-	l->renew_at = INSTANT_NEVER;
+	l->lease.entry.class = ADMISSION_KEEP;
+	l->lease.entry.owner = OWNER_LEASE;
+	l->lease.renew_at = INSTANT_NEVER;
 	TAILQ_INIT(&l->line);
 	TAILQ_INIT(&l->losses);
 	TAILQ_INIT(&l->extends);
@@ -139,27 +139,14 @@ void lock_drop_if_unused(struct lock_table *t, struct lock *l)
 
 void lock_new_value(struct lock_table *t, struct lock *l)
 {
-	votes_clear(&l->votes, t->core->conf.nodes);
-	if (l->adoption) {
-		free(l->adoption);
-		l->adoption = NULL;
-	}
-	l->recorded = false;
-	l->placed = NODESET_NONE;
-	l->px_until = INSTANT_PAST;
-	l->px_us = 0;
-	l->value_since = t->core->now;
-	l->unanswered = l->unheard = l->renewed = NODESET_NONE;
-	l->promised.ttl_us = 0;
-	l->promised.until = INSTANT_PAST;
-	l->denied = l->confirmed = NODESET_NONE;
+	lease_begin(&l->lease, t->core->conf.nodes, t->core->now);
 	l->handoffs = 0;
 	l->want_since = INSTANT_NEVER;
-	if (!MUTATED(VALUE_REUSED) || !l->value.n)
-		lock_value_make(t, &l->value);
+	if (!MUTATED(VALUE_REUSED) || !l->lease.value.n)
+		lock_value_make(t, &l->lease.value);
 }
 
-void lock_value_make(struct lock_table *t, struct lock_value *ret_value)
+void lock_value_make(struct lock_table *t, struct lease_value *ret_value)
 {
 	const char *id = t->core->daemon_id;
 	size_t n = strlen(id);
@@ -180,48 +167,11 @@ void lock_value_make(struct lock_table *t, struct lock_value *ret_value)
 	ret_value->n = (uint8_t)(n + 32);
 }
 
-void lock_note_answer(struct lock *l, const struct answer *a)
-{
-	nodeset_remove(&l->unanswered, a->node);
-	if (a->class == ANSWER_UNKNOWN)
-		nodeset_add(&l->unheard, a->node);
-}
-
-void lock_promise(struct lock *l, int64_t ttl_us, struct instant until)
-{
-	l->promised.ttl_us = ttl_us > l->promised.ttl_us ? ttl_us : l->promised.ttl_us;
-	l->promised.until = instant_max(l->promised.until, until);
-}
-
-struct instant lock_deadline(const struct lock_table *t, const struct lock *l)
-{
-	return votes_deadline(&l->votes, t->core->conf.nodes);
-}
-
-struct instant lock_tell_at(const struct lock_table *t, const struct lock *l)
-{
-	return instant_add(lock_deadline(t, l), MUTATED(LOSS_TOLD_LATE) ? 50 * MSEC : -lead_us(l->ttl_us));
-}
-
-bool lock_is_over(const struct lock_table *t, const struct lock *l)
-{
-	return !instant_before(t->core->now, lock_tell_at(t, l));
-}
-
-int64_t lock_valid_us(const struct lock_table *t, const struct lock *l)
-{
-	struct instant now = t->core->now, end = lock_deadline(t, l);
-
-	if (l->renew_ttl_us < l->promised.ttl_us && !MUTATED(SHORTER_TOLD_LATE))
-		end = instant_min(end, vote_until(now, l->renew_ttl_us));
-	return instant_diff(end, now);
-}
-
 int64_t lock_retry_us(const struct lock_table *t, const struct lock *l)
 {
 	int64_t left;
 
-	switch (l->lease) {
+	switch (l->lease.state) {
 	case LEASE_HELD:
 		left = instant_diff(lock_deadline(t, l), t->core->now);
 		break;

@@ -8,11 +8,8 @@
 
 #include "daemon/base/map.h"
 #include "daemon/base/pool.h"
-#include "daemon/core/admission.h"
 #include "daemon/core/core.h"
-#include "daemon/core/nodeset.h"
-#include "daemon/core/quorum.h"
-#include "daemon/core/state.h"
+#include "daemon/core/lease.h"
 #include "proto/proto.h"
 
 #include <sys/queue.h>
@@ -22,21 +19,13 @@
 /* What an entry of admission is embedded in. */
 enum admission_owner {
 	OWNER_CONTENDER, /* struct lock, asks */
-	OWNER_LEASE,     /* struct lock, keeps */
+	OWNER_LEASE,     /* struct lock, lease.entry */
 	OWNER_OP,        /* struct op, entry */
 };
 
 struct session;
 struct op;
 struct lock;
-struct adoption; /* adoption.h */
-
-/* "<daemon-id>:<ticket>:<32 hex>": fresh for every attempt, never used again. */
-struct lock_value {
-	uint64_t ticket;
-	uint8_t n;
-	char text[VALUE_MAX - 1];
-};
 
 /* What the stores said last about a name that is not ours. */
 struct elsewhere {
@@ -119,28 +108,17 @@ struct lock {
 	TAILQ_ENTRY(lock) in_starved; /* NO_QUORUM */
 	TAILQ_ENTRY(lock) in_risk; /* or, ADOPTING, in the list of those */
 	struct admission_entry asks;  /* QUEUED */
-	struct admission_entry keeps; /* HELD, ADOPTING: a renewal, an adoption */
 	TAILQ_ENTRY(lock) in_search; /* see deadlock.h */
 	struct claim *seen_next; /* the line is followed up to here */
 	uint64_t seen;           /* by which search last */
 	unsigned seen_goals;     /* claims up to which the line is to be followed; UINT_MAX: all of it */
 	bool seen_holder, in_queue;
-	enum contender_state contender; /* both are written by move.c alone */
-	enum lease_state lease;
-	bool at_risk;           /* RISK was told: in the list of those */
+	enum contender_state contender; /* written by move.c alone */
 	bool long_name;         /* name is on the heap */
-	bool recorded;          /* this value was ever in the journal */
 	uint16_t name_n;
-	struct nodeset placed;     /* nodes where our value may stand */
 	struct nodeset queued;     /* nodes where our ticket may stand in line */
 	struct nodeset put_off;    /* nodes that were too busy to be told of a release: a dead value of ours may stand there yet */
 	struct nodeset woken;      /* nodes that said that the lock was freed, since the last round began */
-	struct nodeset unanswered; /* nodes with an EXTEND of this value in flight */
-	struct nodeset unheard;    /* nodes where nobody knows of one whether it was carried out: it may be yet */
-	struct nodeset renewed;    /* nodes that a renewal of this value was sent to: what was sent before it vouches no more */
-	struct nodeset denied;     /* nodes that deny the vote that they had given: the key was gone; until all votes have been confirmed since */
-	struct nodeset confirmed;  /* of these, those that have, asked since denied_at */
-	struct instant denied_at;
 	unsigned refs;          /* ops that name it */
 	unsigned waiting;       /* patient claims in line */
 	unsigned impatient;     /* the others in line */
@@ -154,26 +132,12 @@ struct lock {
 	struct claims losses;   /* LOST claims */
 	struct pendings extends; /* EXTENDs that the round under way, or the next, will answer */
 	struct op *round;       /* the undecided round, acquire or renew */
-	struct lock_value value;
-	struct adoption *adoption; /* after a restart: the values of former lives, while a store may still have it; else NULL */
-	struct votes votes;
-	struct {
-		int64_t ttl_us;       /* the longest lease that the stores may have been asked for and the holder may be told of */
-		struct instant until; /* likewise the latest deadline */
-	} promised;               /* the record of the hold says no less */
-	int64_t fence, delay_us;
-	int64_t ttl_us;           /* what the standing votes were asked for; if a shorter one was asked for since, that */
-	int64_t renew_ttl_us;     /* what the next renewal asks for: an EXTEND may have changed it */
-	int64_t fence_end;        /* tokens fence .. fence_end are this lease's alone: one for each local hand-over */
+	struct lease lease;       /* what it has; while a round asks for it, what it asks for */
 	unsigned handoffs;        /* of this lease */
 	struct instant handed_since;  /* it has gone from one to the next here since then; 0: it has not */
 	struct instant want_since;    /* somebody elsewhere asked for it; NEVER: nobody */
-	struct instant renew_at;  /* HELD: when to renew next; NEVER: not */
 	struct instant told;      /* HELD: over by then is what the holder was told before a store's clock jumped, or by a life that could tell more; none, or long ago: in the past */
 	struct instant close_at;  /* CLOSING: no client believes any longer: D when renewing stopped, by the slowest clock that one may have */
-	struct instant px_until;  /* no store keeps the value beyond, once all has been answered */
-	int64_t px_us;            /* the longest that one was asked for */
-	struct instant value_since; /* no store was asked for this value before */
 	struct {
 		int64_t us; /* 0: none */
 		struct instant at; /* the same by our clock */
@@ -188,7 +152,7 @@ struct lock {
 /* It stands at no store, and nobody waits for it: it is kept while losses, or releases under way, name it. */
 static inline bool lock_is_idle(const struct lock *l)
 {
-	return l->contender == CONTENDER_IDLE && l->lease == LEASE_NONE;
+	return l->contender == CONTENDER_IDLE && l->lease.state == LEASE_NONE;
 }
 
 /* Somebody waits for it, and no round is under way. */
@@ -222,36 +186,33 @@ struct lock *lock_find_or_add(struct lock_table *t, struct span name);
 void lock_drop_if_unused(struct lock_table *t, struct lock *l);
 /* A fresh value for the lock, for one attempt. */
 void lock_new_value(struct lock_table *t, struct lock *l);
-void lock_value_make(struct lock_table *t, struct lock_value *ret_value);
+void lock_value_make(struct lock_table *t, struct lease_value *ret_value);
 
-/* A store's answer to an EXTEND of the present value. */
-void lock_note_answer(struct lock *l, const struct answer *a);
+/* Of its lease: see lease.h. */
+static inline struct instant lock_deadline(const struct lock_table *t, const struct lock *l)
+{
+	return lease_deadline(&l->lease, t->core->conf.nodes);
+}
 
-/* The stores are about to be asked for such a lease: the holder may be told of it. */
-void lock_promise(struct lock *l, int64_t ttl_us, struct instant until);
+static inline struct instant lock_tell_at(const struct lock_table *t, const struct lock *l)
+{
+	return lease_tell_at(&l->lease, t->core->conf.nodes);
+}
 
-/* D, and the moment when a loss is told: before D, so that the word arrives in time. */
-struct instant lock_deadline(const struct lock_table *t, const struct lock *l);
-struct instant lock_tell_at(const struct lock_table *t, const struct lock *l);
-bool lock_is_over(const struct lock_table *t, const struct lock *l); /* that moment has come */
-/* How much of the lease a client may be told of: no more than the next renewal leaves of it, which may ask for less than what stands. In microseconds. */
-int64_t lock_valid_us(const struct lock_table *t, const struct lock *l);
+static inline bool lock_is_over(const struct lock_table *t, const struct lock *l)
+{
+	return !instant_before(t->core->now, lock_tell_at(t, l));
+}
+
+static inline int64_t lock_valid_us(const struct lock_table *t, const struct lock *l)
+{
+	return lease_valid_us(&l->lease, t->core->conf.nodes, t->core->now);
+}
 
 /* How much longer the lease that stands in the way may last, in microseconds; -1: not known. */
 int64_t lock_retry_us(const struct lock_table *t, const struct lock *l);
 /* Whose value an answer tells of. */
 void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const struct answer *a);
-
-#define LEAD_LEAST_US (5 * MSEC)
-#define LEAD_MOST_US (250 * MSEC)
-
-/* How long before D a loss is told. */
-static inline int64_t lead_us(int64_t ttl_us)
-{
-	int64_t lead = ttl_us / 20;
-
-	return lead < LEAD_LEAST_US ? LEAD_LEAST_US : lead > LEAD_MOST_US ? LEAD_MOST_US : lead;
-}
 
 struct claim *claim_new(struct lock_table *t);
 void claim_free(struct lock_table *t, struct claim *c); /* in no list of a lock */

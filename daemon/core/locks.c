@@ -290,7 +290,7 @@ static struct claim *claim_held(struct commander *x, struct session *s)
 		reply_lost(x, s, c);
 		return NULL;
 	}
-	if (c && c->lock->lease == LEASE_ADOPTING) {
+	if (c && c->lock->lease.state == LEASE_ADOPTING) {
 		command_reply_error(x, s, x->request.tag, ERROR_QUORUM, "held before the daemon was started anew, and not confirmed by %u of %u stores yet",
 		                    quorum_of(x->core->conf.nodes), x->core->conf.nodes);
 		return NULL;

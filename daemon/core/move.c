@@ -26,38 +26,38 @@ void contender_leave(struct engine *e, struct lock *l)
 
 void lease_at_risk(struct engine *e, struct lock *l)
 {
-	l->at_risk = true;
+	l->lease.at_risk = true;
 	TAILQ_INSERT_TAIL(&e->risks, l, in_risk);
 }
 
 void lease_safe(struct engine *e, struct lock *l)
 {
-	if (l->at_risk)
+	if (l->lease.at_risk)
 		TAILQ_REMOVE(&e->risks, l, in_risk);
-	l->at_risk = false;
+	l->lease.at_risk = false;
 }
 
 static void lease_leave(struct engine *e, struct lock *l)
 {
-	if (l->lease == LEASE_NONE)
+	if (l->lease.state == LEASE_NONE)
 		return;
-	if (l->lease == LEASE_HELD)
+	if (l->lease.state == LEASE_HELD)
 		metric_add(&e->core->metrics, METRIC_LOCKS_HELD, -1);
-	if (l->lease == LEASE_ADOPTING)
+	if (l->lease.state == LEASE_ADOPTING)
 		TAILQ_REMOVE(&e->adopting, l, in_risk);
 	lease_safe(e, l);
-	admission_leave(&e->admission, &l->keeps);
+	admission_leave(&e->admission, &l->lease.entry);
 	if (timer_is_set(&l->timer))
 		heap_cancel(&e->core->timers, &l->timer);
 }
 
 void lease_move(struct engine *e, struct lock *l, enum lease_state to, enum cause why)
 {
-	assert(lease_moves[l->lease][to][why] && l->contender == CONTENDER_IDLE);
+	assert(lease_moves[l->lease.state][to][why] && l->contender == CONTENDER_IDLE);
 	if (e->core->conf.tell_moves)
-		move_tell(e, l, "lease", &lease_table[l->lease], &lease_table[to], why);
+		move_tell(e, l, "lease", &lease_table[l->lease.state], &lease_table[to], why);
 	lease_leave(e, l);
-	l->lease = to;
+	l->lease.state = to;
 	if (to == LEASE_HELD)
 		metric_add(&e->core->metrics, METRIC_LOCKS_HELD, 1);
 	if (to == LEASE_ADOPTING)
@@ -66,7 +66,7 @@ void lease_move(struct engine *e, struct lock *l, enum lease_state to, enum caus
 
 void lease_schedule(struct engine *e, struct lock *l)
 {
-	heap_set(&e->core->timers, &l->timer, instant_min(l->renew_at, lock_tell_at(&e->table, l)));
+	heap_set(&e->core->timers, &l->timer, instant_min(l->lease.renew_at, lock_tell_at(&e->table, l)));
 }
 
 void lease_end_round(struct lock *l)

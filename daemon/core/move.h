@@ -17,7 +17,7 @@ void contender_leave(struct engine *e, struct lock *l);
 /* Here, since each LOCK makes two of these moves. */
 static inline void contender_move(struct engine *e, struct lock *l, enum contender_state to, enum cause why)
 {
-	assert(contender_moves[l->contender][to][why] && l->lease == LEASE_NONE);
+	assert(contender_moves[l->contender][to][why] && l->lease.state == LEASE_NONE);
 	if (e->core->conf.tell_moves)
 		contender_tell(e, l, to, why);
 	if (lock_waits(l))

@@ -61,10 +61,10 @@ struct op *op_new(struct op_table *t, enum op_kind kind, struct lock *l)
 	op->kind = kind;
 	op->begun = t->core->now;
 	op->lock = l;
-	op->value = l->value;
-	op->ttl_us = l->ttl_us;
-	op->delay_us = l->delay_us;
-	op->px_us = l->ttl_us + l->delay_us;
+	op->value = l->lease.value;
+	op->ttl_us = l->lease.ttl_us;
+	op->delay_us = l->lease.delay_us;
+	op->px_us = l->lease.ttl_us + l->lease.delay_us;
 	op->timer.kind = TIMER_OP;
 	op->entry.class = kind == OP_LEAVE ? ADMISSION_LEAVE : ADMISSION_GIVE_BACK;
 	op->entry.owner = OWNER_OP;
@@ -123,10 +123,10 @@ static void op_placed(struct op_table *t, struct op *op, unsigned node)
 
 	if (!MUTATED(WIDTH_FORGOTTEN))
 		member_note_width(m, m->clock.high - m->clock.low);
-	nodeset_add(&op->lock->placed, node);
-	op->lock->px_until = instant_max(op->lock->px_until, until);
-	if (op->px_us > op->lock->px_us)
-		op->lock->px_us = op->px_us;
+	nodeset_add(&op->lock->lease.placed, node);
+	op->lock->lease.px_until = instant_max(op->lock->lease.px_until, until);
+	if (op->px_us > op->lock->lease.px_us)
+		op->lock->lease.px_us = op->px_us;
 }
 
 /*

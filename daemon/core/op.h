@@ -30,7 +30,7 @@ struct op {
 	bool in_debt;
 	uint32_t slot;
 	struct lock *lock;    /* referenced while the op lives */
-	struct lock_value value; /* WITHDRAW: the ticket; LEAVE: what the key is left with */
+	struct lease_value value; /* WITHDRAW: the ticket; LEAVE: what the key is left with */
 	char *others;         /* RELEASE, LEAVE: further values that may stand there, separated by blanks; heap, NULL: none */
 	struct pending *pending; /* UNLOCK sync=yes, SHOW */
 	unsigned serves;      /* RENEW: how many EXTENDs, from the head of the lock's list, it answers */

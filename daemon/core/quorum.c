@@ -2,12 +2,6 @@
 /* Quorum arithmetic: pure functions of votes. */
 #include "daemon/core/quorum.h"
 
-void votes_clear(struct votes *v, unsigned nodes)
-{
-	for (unsigned i = 0; i < nodes; i++)
-		v->until[i] = INSTANT_PAST;
-}
-
 int64_t drift_us(int64_t us)
 {
 	return us / 1000000 * DRIFT_PPM + us % 1000000 * DRIFT_PPM / 1000000;

@@ -67,7 +67,12 @@ static inline unsigned quorum_of(unsigned nodes)
 /* rho of a duration: how much longer another host's clock may take for it. */
 int64_t drift_us(int64_t us);
 /* Of the first `nodes`: nobody looks at more. */
-void votes_clear(struct votes *v, unsigned nodes);
+static inline void votes_clear(struct votes *v, unsigned nodes)
+{
+	for (unsigned i = 0; i < nodes; i++)
+		v->until[i] = INSTANT_PAST;
+}
+
 /* The moment until which a command sent at `sent` that set a TTL for `lease_us` vouches. */
 struct instant vote_until(struct instant sent, int64_t lease_us);
 /* D: the Q-th largest of the first `nodes` votes. */

@@ -20,7 +20,7 @@
 /* Until when the votes of the other nodes are a quorum by themselves. */
 static struct instant others_hold(const struct engine *e, const struct lock *l, unsigned node)
 {
-	struct votes others = l->votes;
+	struct votes others = l->lease.votes;
 
 	others.until[node] = INSTANT_PAST;
 	return votes_deadline(&others, e->core->conf.nodes);
@@ -30,7 +30,7 @@ static void renew_ask(struct engine *e, struct op *op, unsigned node)
 {
 	struct lock *l = op->lock;
 	struct instant vote = vote_until(e->core->now, op->ttl_us);
-	bool alive = instant_before(e->core->now, l->votes.until[node]);
+	bool alive = instant_before(e->core->now, l->lease.votes.until[node]);
 	struct instant put_back = others_hold(e, l, node);
 	struct span from;
 
@@ -38,13 +38,13 @@ static void renew_ask(struct engine *e, struct op *op, unsigned node)
 		return;
 	/* The stores keep a key no shorter than before, but who asks for a shorter lease has it from now on. */
 	if (!MUTATED(SHORTER_TTL_LATE))
-		l->votes.until[node] = instant_min(l->votes.until[node], vote);
+		l->lease.votes.until[node] = instant_min(l->lease.votes.until[node], vote);
 	if (adoption_is_left(l, node, &from))
-		op_send_adopt(&e->ops, op, node, l->fence_end, from);
+		op_send_adopt(&e->ops, op, node, l->lease.fence_end, from);
 	else
-		op_send_extend(&e->ops, op, node, l->fence_end + (MUTATED(RANGE_EXTENDED) ? l->waiting : 0), put_back);
-	nodeset_add(&l->unanswered, node);
-	nodeset_add(&l->renewed, node);
+		op_send_extend(&e->ops, op, node, l->lease.fence_end + (MUTATED(RANGE_EXTENDED) ? l->waiting : 0), put_back);
+	nodeset_add(&l->lease.unanswered, node);
+	nodeset_add(&l->lease.renewed, node);
 }
 
 static void renew_close(struct engine *e, struct op *op, enum refusal why)
@@ -57,7 +57,7 @@ static void renew_close(struct engine *e, struct op *op, enum refusal why)
 	notices_extended(&e->notices, l, op->serves, why);
 	lease_schedule(e, l);
 	if (!TAILQ_EMPTY(&l->extends)) {
-		l->renew_at = e->core->now; /* an EXTEND came while the round was under way */
+		l->lease.renew_at = e->core->now; /* an EXTEND came while the round was under way */
 		lease_schedule(e, l);
 	}
 }
@@ -65,7 +65,7 @@ static void renew_close(struct engine *e, struct op *op, enum refusal why)
 /* No renewal is worth more than what is asked for now: one that is late may have been asked for on longer terms. */
 static int64_t renew_worth_us(const struct lock *l, const struct op *op)
 {
-	int64_t most_us = l->ttl_us > l->renew_ttl_us ? l->ttl_us : l->renew_ttl_us;
+	int64_t most_us = l->lease.ttl_us > l->lease.renew_ttl_us ? l->lease.ttl_us : l->lease.renew_ttl_us;
 
 	return op->ttl_us < most_us ? op->ttl_us : most_us;
 }
@@ -79,13 +79,13 @@ static void renew_succeeded(struct engine *e, struct op *op)
 	if (2 * stands_us < worth_us)
 		worth_us = stands_us;
 	metric_add(&e->core->metrics, METRIC_RENEWALS, 1);
-	l->promised.ttl_us = op->ttl_us; /* no vote is worth more from now on: see renew_vote */
-	l->promised.until = lock_deadline(&e->table, l);
-	l->ttl_us = MUTATED(SHORTER_LOST) ? op->ttl_us : worth_us;
+	l->lease.promised.ttl_us = op->ttl_us; /* no vote is worth more from now on: see renew_vote */
+	l->lease.promised.until = lock_deadline(&e->table, l);
+	l->lease.ttl_us = MUTATED(SHORTER_LOST) ? op->ttl_us : worth_us;
 	if (MUTATED(RANGE_EXTENDED))
-		l->fence_end += l->waiting;
-	l->renew_at = l->holder->renew ? instant_add(op->begun, worth_us / 3) : INSTANT_NEVER;
-	if (l->at_risk)
+		l->lease.fence_end += l->waiting;
+	l->lease.renew_at = l->holder->renew ? instant_add(op->begun, worth_us / 3) : INSTANT_NEVER;
+	if (l->lease.at_risk)
 		notices_add(&e->notices, NOTICE_SAFE, l->holder, NULL, REFUSED_NOT);
 	lease_safe(e, l);
 	renew_close(e, op, REFUSED_NOT);
@@ -93,7 +93,7 @@ static void renew_succeeded(struct engine *e, struct op *op)
 
 static void renew_risk(struct engine *e, struct lock *l)
 {
-	if (l->at_risk)
+	if (l->lease.at_risk)
 		return;
 	metric_add(&e->core->metrics, METRIC_RISKS, 1);
 	notices_add(&e->notices, NOTICE_RISK, l->holder, NULL, REFUSED_NOT);
@@ -103,12 +103,12 @@ static void renew_risk(struct engine *e, struct lock *l)
 static void renew_missed(struct engine *e, struct op *op)
 {
 	struct lock *l = op->lock;
-	int64_t pause = l->ttl_us / 20;
+	int64_t pause = l->lease.ttl_us / 20;
 	/* Without a quorum renew_overdue does it, when there is one. */
 	bool again = l->holder->renew && members_usable(&e->members) >= engine_quorum(e);
 
 	metric_add(&e->core->metrics, METRIC_RENEWALS_MISSED, 1);
-	l->renew_at = again ? instant_add(e->core->now, pause < RETRY_LEAST_US ? RETRY_LEAST_US : pause) : INSTANT_NEVER;
+	l->lease.renew_at = again ? instant_add(e->core->now, pause < RETRY_LEAST_US ? RETRY_LEAST_US : pause) : INSTANT_NEVER;
 	if (l->holder->renew)
 		renew_risk(e, l);
 	renew_close(e, op, REFUSED_QUORUM);
@@ -134,9 +134,9 @@ static bool renew_may_ask(const struct member *m)
 /* Its turn at the stores may come too late. Until when its holder need not know that. */
 static struct instant renew_warn(struct engine *e, struct lock *l)
 {
-	struct instant low = instant_add(lock_deadline(&e->table, l), -l->ttl_us / 3);
+	struct instant low = instant_add(lock_deadline(&e->table, l), -l->lease.ttl_us / 3);
 
-	if (!l->holder->renew || l->at_risk || MUTATED(RISK_WITHOUT_TURN))
+	if (!l->holder->renew || l->lease.at_risk || MUTATED(RISK_WITHOUT_TURN))
 		return INSTANT_NEVER;
 	if (instant_before(e->core->now, low))
 		return low;
@@ -146,13 +146,13 @@ static struct instant renew_warn(struct engine *e, struct lock *l)
 
 void renew_due(struct engine *e, struct lock *l)
 {
-	struct instant half = instant_add(lock_deadline(&e->table, l), -l->ttl_us / 2);
+	struct instant half = instant_add(lock_deadline(&e->table, l), -l->lease.ttl_us / 2);
 
-	if (admit(e, &l->keeps, half)) {
+	if (admit(e, &l->lease.entry, half)) {
 		renew_begin(e, l);
 		return;
 	}
-	l->renew_at = renew_warn(e, l);
+	l->lease.renew_at = renew_warn(e, l);
 	lease_schedule(e, l);
 }
 
@@ -164,11 +164,11 @@ static void renew_promise(struct engine *e, const struct op *op)
 {
 	struct lock *l = op->lock;
 	struct instant until = vote_until(e->core->now, op->ttl_us);
-	bool later = !l->holder->renew && instant_before(l->promised.until, until);
+	bool later = !l->holder->renew && instant_before(l->lease.promised.until, until);
 
-	if (op->ttl_us <= l->promised.ttl_us && !later)
+	if (op->ttl_us <= l->lease.promised.ttl_us && !later)
 		return;
-	lock_promise(l, op->ttl_us, until);
+	lease_promise(&l->lease, op->ttl_us, until);
 	if (!MUTATED(PROMISE_UNRECORDED))
 		notices_add(&e->notices, NOTICE_LENGTHENS, l->holder, NULL, REFUSED_NOT);
 }
@@ -178,19 +178,19 @@ void renew_begin(struct engine *e, struct lock *l)
 	struct op *op = op_new(&e->ops, OP_RENEW, l);
 	struct pending *p;
 
-	admission_leave(&e->admission, &l->keeps);
+	admission_leave(&e->admission, &l->lease.entry);
 	l->round = op;
-	op->ttl_us = l->renew_ttl_us;
+	op->ttl_us = l->lease.renew_ttl_us;
 	op->px_us = op->ttl_us + op->delay_us;
-	l->ttl_us = op->ttl_us < l->ttl_us ? op->ttl_us : l->ttl_us;
+	l->lease.ttl_us = op->ttl_us < l->lease.ttl_us ? op->ttl_us : l->lease.ttl_us;
 	TAILQ_FOREACH(p, &l->extends, in_lock)
 		op->serves++;
 	renew_promise(e, op);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (renew_may_ask(&e->members.node[i]) && !nodeset_has(l->unanswered, i))
+		if (renew_may_ask(&e->members.node[i]) && !nodeset_has(l->lease.unanswered, i))
 			renew_ask(e, op, i);
 	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, e->core->conf.timeout_us));
-	l->renew_at = INSTANT_NEVER;
+	l->lease.renew_at = INSTANT_NEVER;
 	lease_schedule(e, l);
 	if (nodeset_count(op->asked) < engine_quorum(e)) {
 		/* Not enough nodes to ask: missed before it began. Those asked may still answer. */
@@ -204,24 +204,24 @@ static void renew_confirm(const struct engine *e, struct lock *l, const struct o
 {
 	struct nodeset standing = NODESET_NONE;
 
-	if (!nodeset_any(l->denied) || instant_before(op->sent[node], l->denied_at))
+	if (!nodeset_any(l->lease.denied) || instant_before(op->sent[node], l->lease.denied_at))
 		return;
-	nodeset_add(&l->confirmed, node);
+	nodeset_add(&l->lease.confirmed, node);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (instant_before(e->core->now, l->votes.until[i]))
+		if (instant_before(e->core->now, l->lease.votes.until[i]))
 			nodeset_add(&standing, i);
-	if (!nodeset_any(nodeset_without(standing, l->confirmed)))
-		l->denied = NODESET_NONE;
+	if (!nodeset_any(nodeset_without(standing, l->lease.confirmed)))
+		l->lease.denied = NODESET_NONE;
 }
 
 /* The key was missing, or another's, although the vote of this node stands even now: somebody deleted it. One that is over by now may have expired first. */
 static void renew_deny(struct engine *e, struct lock *l, const struct answer *a)
 {
-	if (!instant_before(e->core->now, l->votes.until[a->node]))
+	if (!instant_before(e->core->now, l->lease.votes.until[a->node]))
 		return;
-	nodeset_add(&l->denied, a->node);
-	l->denied_at = e->core->now;
-	l->confirmed = NODESET_NONE;
+	nodeset_add(&l->lease.denied, a->node);
+	l->lease.denied_at = e->core->now;
+	l->lease.confirmed = NODESET_NONE;
 	if (a->code != 'A')
 		return;
 	metric_add(&e->core->metrics, METRIC_REASSERTIONS, 1);
@@ -235,13 +235,13 @@ static void renew_deny(struct engine *e, struct lock *l, const struct answer *a)
  */
 static bool renew_is_evicted(const struct engine *e, const struct lock *l, const struct answer *a)
 {
-	struct votes truthful = l->votes;
-	bool tells = nodeset_any(l->denied) && a->class == ANSWER_EXECUTED && a->code && strchr("ABKM", a->code);
+	struct votes truthful = l->lease.votes;
+	bool tells = nodeset_any(l->lease.denied) && a->class == ANSWER_EXECUTED && a->code && strchr("ABKM", a->code);
 
 	if (!tells)
 		return false;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (nodeset_has(l->denied, i))
+		if (nodeset_has(l->lease.denied, i))
 			truthful.until[i] = INSTANT_PAST;
 	return !instant_before(e->core->now, votes_deadline(&truthful, e->core->conf.nodes));
 }
@@ -249,7 +249,7 @@ static bool renew_is_evicted(const struct engine *e, const struct lock *l, const
 /* No vote becomes less than it was: the key stands, and a renewal never shortens it. */
 static struct instant renew_vote(const struct lock *l, const struct op *op, unsigned node)
 {
-	return instant_max(l->votes.until[node], vote_until(op->sent[node], renew_worth_us(l, op)));
+	return instant_max(l->lease.votes.until[node], vote_until(op->sent[node], renew_worth_us(l, op)));
 }
 
 /* A store lets no key end sooner than before: it may stand for longer than this life has asked for. */
@@ -257,13 +257,13 @@ static void renew_note_end(const struct engine *e, struct lock *l, const struct 
 {
 	int64_t left = a->pttl_ms * MSEC;
 
-	l->px_until = instant_max(l->px_until, instant_add(e->core->now, left + left / 50));
+	l->lease.px_until = instant_max(l->lease.px_until, instant_add(e->core->now, left + left / 50));
 }
 
 /* It is not there, but what was sent over an earlier connection may set it yet. An adoption sets nothing where nothing is. */
 static bool renew_may_yet_be_placed(const struct engine *e, const struct lock *l, unsigned node)
 {
-	return l->lease != LEASE_ADOPTING && instant_before(e->core->now, op_astray_until(&e->ops, node, l->value_since, e->core->now));
+	return l->lease.state != LEASE_ADOPTING && instant_before(e->core->now, op_astray_until(&e->ops, node, l->lease.value_since, e->core->now));
 }
 
 /* What an executed renewal says of the key: its vote, or that the key is not ours. */
@@ -274,12 +274,12 @@ static void renew_note_vote(struct engine *e, struct lock *l, const struct op *o
 		renew_confirm(e, l, op, a->node);
 		renew_note_end(e, l, a);
 		adoption_note(l, a->node);
-		l->votes.until[a->node] = renew_vote(l, op, a->node);
+		l->lease.votes.until[a->node] = renew_vote(l, op, a->node);
 		break;
 	case 'A':
 		renew_deny(e, l, a);
 		adoption_note(l, a->node);
-		l->votes.until[a->node] = nodeset_has(op->yes, a->node) ? renew_vote(l, op, a->node) : INSTANT_PAST;
+		l->lease.votes.until[a->node] = nodeset_has(op->yes, a->node) ? renew_vote(l, op, a->node) : INSTANT_PAST;
 		break;
 	case 'B':
 	case 'K':
@@ -292,9 +292,9 @@ static void renew_note_vote(struct engine *e, struct lock *l, const struct op *o
 		adoption_note_none(&e->ops, op, a->node);
 		if (a->code != 'M')
 			adoption_note_other(l, a->node);
-		l->votes.until[a->node] = INSTANT_PAST;
+		l->lease.votes.until[a->node] = INSTANT_PAST;
 		if (!renew_may_yet_be_placed(e, l, a->node))
-			nodeset_remove(&l->placed, a->node);
+			nodeset_remove(&l->lease.placed, a->node);
 		break;
 	default: /* Q, F: nothing was changed */
 		break;
@@ -308,10 +308,10 @@ static void renew_came_late(struct engine *e, struct op *op)
 
 	if (!l->holder->renew)
 		return;
-	l->ttl_us = renew_worth_us(l, op);
+	l->lease.ttl_us = renew_worth_us(l, op);
 	if (TAILQ_EMPTY(&l->extends)) {
-		admission_leave(&e->admission, &l->keeps);
-		l->renew_at = instant_max(e->core->now, instant_add(op->begun, l->ttl_us / 3));
+		admission_leave(&e->admission, &l->lease.entry);
+		l->lease.renew_at = instant_max(e->core->now, instant_add(op->begun, l->lease.ttl_us / 3));
 	}
 	notices_add(&e->notices, NOTICE_SAFE, l->holder, NULL, REFUSED_NOT);
 	lease_safe(e, l);
@@ -322,16 +322,16 @@ enum renew_outcome renew_answered(struct engine *e, struct op *op, const struct 
 {
 	struct lock *l = op->lock;
 
-	if (l->value.ticket != op->value.ticket)
+	if (l->lease.value.ticket != op->value.ticket)
 		return RENEW_GOES_ON;
-	lock_note_answer(l, a);
-	if (l->lease != LEASE_HELD && l->lease != LEASE_ADOPTING)
+	lease_note_answer(&l->lease, a);
+	if (l->lease.state != LEASE_HELD && l->lease.state != LEASE_ADOPTING)
 		return RENEW_GOES_ON;
 	if (a->class == ANSWER_EXECUTED)
 		renew_note_vote(e, l, op, a);
 	else if (MUTATED(UNKNOWN_COUNTED) && a->class == ANSWER_UNKNOWN)
-		l->votes.until[a->node] = vote_until(op->sent[a->node], op->ttl_us);
-	if (l->lease == LEASE_ADOPTING)
+		l->lease.votes.until[a->node] = vote_until(op->sent[a->node], op->ttl_us);
+	if (l->lease.state == LEASE_ADOPTING)
 		return RENEW_ADOPTS;
 	if (renew_is_evicted(e, l, a))
 		return RENEW_EVICTED;
@@ -339,7 +339,7 @@ enum renew_outcome renew_answered(struct engine *e, struct op *op, const struct 
 		return RENEW_OVER;
 	if (!op->decided)
 		renew_decide(e, op);
-	else if (l->at_risk && !l->round && nodeset_count(op->yes) == engine_quorum(e) && nodeset_has(op->yes, a->node))
+	else if (l->lease.at_risk && !l->round && nodeset_count(op->yes) == engine_quorum(e) && nodeset_has(op->yes, a->node))
 		renew_came_late(e, op);
 	else
 		lease_schedule(e, l);
@@ -365,7 +365,7 @@ void renew_overdue(struct engine *e)
 	TAILQ_FOREACH(l, &e->risks, in_risk) {
 		if (l->round)
 			continue;
-		l->renew_at = e->core->now;
+		l->lease.renew_at = e->core->now;
 		lease_schedule(e, l);
 	}
 }

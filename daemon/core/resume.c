@@ -38,7 +38,7 @@ static void claim_detach(struct commander *x, struct claim *c)
 			heap_set(&x->core->timers, &c->timer, c->wait_until); /* it may have been bounded */
 	} else if (c->state == CLAIM_HELD) {
 		heap_cancel(&x->core->timers, &c->timer);
-		if (c->lock->lease == LEASE_HELD)
+		if (c->lock->lease.state == LEASE_HELD)
 			c->believed = c->unheard ? INSTANT_PAST : hold_belief(x->engine, c->lock);
 	}
 }
@@ -68,7 +68,7 @@ void command_drop_session(struct commander *x, struct session *s, enum ending ho
 
 static bool claim_is_open(const struct claim *c)
 {
-	return c->state == CLAIM_HELD && c->lock->lease == LEASE_ADOPTING;
+	return c->state == CLAIM_HELD && c->lock->lease.state == LEASE_ADOPTING;
 }
 
 /* Returns how many. They are not counted again for each of them that is decided: there may be hundreds of thousands. */
@@ -136,7 +136,7 @@ static void resume_answer(struct commander *x, struct session *s)
 
 	TAILQ_FOREACH(c, &s->claims, in_session) {
 		open += claim_is_open(c);
-		if (c->state != CLAIM_HELD || c->lock->lease != LEASE_HELD)
+		if (c->state != CLAIM_HELD || c->lock->lease.state != LEASE_HELD)
 			continue;
 		if (!MUTATED(RESUMED_BY_FALLEN_VOTES) && lock_is_over(&x->engine->table, c->lock)) {
 			hold_expire(x->engine, c->lock); /* what ends this wait may have taken away votes of others */
@@ -285,7 +285,7 @@ enum place command_old_place(struct commander *x, struct session *s, struct span
 	struct claim *c = l ? lock_claim_of(l, s, owner) : NULL;
 
 	*ret_claim = c;
-	if (c && c->state == CLAIM_HELD && c->unheard && l->lease == LEASE_HELD) {
+	if (c && c->state == CLAIM_HELD && c->unheard && l->lease.state == LEASE_HELD) {
 		claim_hear(x, c);
 		return PLACE_TURN;
 	}

@@ -100,7 +100,7 @@ static unsigned row_first(struct commander *x, struct session *s, struct span ta
 {
 	if (l->holder)
 		row_holder(x, s, tag, l);
-	else if (l->lease == LEASE_CLOSING)
+	else if (l->lease.state == LEASE_CLOSING)
 		row_kept(x, s, tag, instant_diff(l->close_at, x->core->now) / MSEC);
 	else if (!elsewhere->known || elsewhere->outdated)
 		return 0;
@@ -158,7 +158,7 @@ void serve_SHOW(struct commander *x, struct session *s)
 	struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
 
 	/* Held or kept by this daemon, or being asked for. */
-	if (l && (is_watched(l) || l->lease != LEASE_NONE || l->contender == CONTENDER_ASKING))
+	if (l && (is_watched(l) || l->lease.state != LEASE_NONE || l->contender == CONTENDER_ASKING))
 		show(x, s, x->request.tag, l, &l->elsewhere, false);
 	else if (pendings_within_limit(x, s))
 		look_begin(x->engine, pending_of_request(x, s, lock_find_or_add(&x->engine->table, x->request.word[0])));

@@ -94,7 +94,7 @@ void wait_fired(struct engine *e, struct claim *c)
 		return;
 	}
 	if (!c->patient) { /* it waited for an adoption; if that is over, a round answers it */
-		if (l->lease == LEASE_ADOPTING)
+		if (l->lease.state == LEASE_ADOPTING)
 			wait_refuse(e, c, waiters_trouble(l));
 		return;
 	}

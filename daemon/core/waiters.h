@@ -24,7 +24,7 @@ static inline bool lock_is_taken(const struct lock *l)
 {
 	if (lock_waits(l))
 		return l->contender == CONTENDER_YIELDING || (l->elsewhere.known && !l->elsewhere.outdated);
-	return l->lease != LEASE_NONE;
+	return l->lease.state != LEASE_NONE;
 }
 
 /* Why they do not have it. Nobody is known to hold it: the stores were not asked, or did not grant. */

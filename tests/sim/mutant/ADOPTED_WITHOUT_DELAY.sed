@@ -1,2 +1,2 @@
 # daemon/core/adopt.c
-s|l->delay_us = c->delay_us;|l->delay_us = 0;|
+s|l->lease.delay_us = c->delay_us;|l->lease.delay_us = 0;|

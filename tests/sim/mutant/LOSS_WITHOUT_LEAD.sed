@@ -1,2 +1,2 @@
-# daemon/core/lock.c
-s|MUTATED(LOSS_TOLD_LATE) ? 50 \* MSEC : -lead_us(l->ttl_us)|MUTATED(LOSS_TOLD_LATE) ? 50 * MSEC : 0|
+# daemon/core/lease.c
+s|MUTATED(LOSS_TOLD_LATE) ? 50 \* MSEC : -lead_us(x->ttl_us)|MUTATED(LOSS_TOLD_LATE) ? 50 * MSEC : 0|

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/handover.c: redis.foreign: names for which clients without redlockd poll. */
+/* daemon/core/hold.c: redis.foreign: names for which clients without redlockd poll. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>

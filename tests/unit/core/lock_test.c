@@ -104,21 +104,21 @@ START_TEST(a_value_is_daemon_ticket_and_32_hex_digits_and_never_comes_twice)
 	for (unsigned i = 1; i < 300; i++) {
 		char *ticket, *rest;
 
-		l->placed = l->unanswered = l->renewed = nodeset_all(3);
-		l->at_risk = true;
+		l->lease.placed = l->lease.unanswered = l->lease.renewed = nodeset_all(3);
+		l->lease.at_risk = true;
 		lock_new_value(&table, l);
-		ck_assert_uint_le(l->value.n, VALUE_MAX);
-		l->value.text[l->value.n] = '\0';
-		ck_assert_str_ne(l->value.text, last);
-		strcpy(last, l->value.text);
+		ck_assert_uint_le(l->lease.value.n, VALUE_MAX);
+		l->lease.value.text[l->lease.value.n] = '\0';
+		ck_assert_str_ne(l->lease.value.text, last);
+		strcpy(last, l->lease.value.text);
 		ticket = strchr(last, ':') + 1;
 		ck_assert_uint_eq(strtoul(ticket, &rest, 10), i);
 		ck_assert_int_eq(*rest, ':');
 		ck_assert_uint_eq(strspn(rest + 1, "0123456789abcdef"), 32);
 		ck_assert_uint_eq(strlen(rest + 1), 32);
-		ck_assert(!nodeset_any(l->placed) && !nodeset_any(l->unanswered) && !nodeset_any(l->renewed));
+		ck_assert(!nodeset_any(l->lease.placed) && !nodeset_any(l->lease.unanswered) && !nodeset_any(l->lease.renewed));
 		ck_assert_int_eq(lock_deadline(&table, l).us, INSTANT_PAST.us);
-		strcpy(last, l->value.text);
+		strcpy(last, l->lease.value.text);
 	}
 }
 END_TEST
@@ -130,9 +130,9 @@ START_TEST(a_loss_is_told_a_twentieth_before_the_deadline_within_5_and_250_ms)
 	ck_assert_int_eq(lead_us(SEC), 50 * MSEC);
 	ck_assert_int_eq(lead_us(50 * MSEC), 5 * MSEC);
 	ck_assert_int_eq(lead_us(30 * SEC), 250 * MSEC);
-	votes_clear(&l->votes, NODES_MAX);
-	l->ttl_us = SEC;
-	l->votes.until[0].us = l->votes.until[2].us = 7 * SEC;
+	votes_clear(&l->lease.votes, NODES_MAX);
+	l->lease.ttl_us = SEC;
+	l->lease.votes.until[0].us = l->lease.votes.until[2].us = 7 * SEC;
 	ck_assert_int_eq(lock_tell_at(&table, l).us, 7 * SEC - 50 * MSEC);
 }
 END_TEST
@@ -169,7 +169,7 @@ START_TEST(an_owner_is_a_session_and_a_text)
 	ck_assert(claim_same_owner(x, x));
 	ck_assert(!claim_same_owner(x, none));
 	ck_assert(!claim_same_owner(x, other));
-	l->lease = LEASE_HELD;
+	l->lease.state = LEASE_HELD;
 	l->holder = x;
 	TAILQ_INSERT_TAIL(&l->losses, other, in_lock);
 	ck_assert_ptr_eq(lock_claim_of(l, &one, SPAN("x")), x);

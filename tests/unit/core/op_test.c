@@ -28,8 +28,8 @@ static void lock_open(void)
 	lock_table_init(&locks, &core);
 	op_table_init(&ops, &core, &members);
 	lock = lock_find_or_add(&locks, SPAN("name"));
-	lock->ttl_us = 10 * SEC;
-	lock->delay_us = 2 * SEC;
+	lock->lease.ttl_us = 10 * SEC;
+	lock->lease.delay_us = 2 * SEC;
 	lock_new_value(&locks, lock);
 }
 
@@ -63,7 +63,7 @@ START_TEST(an_acquire_asks_for_lease_and_delay_and_votes_for_the_lease_alone)
 	ck_assert_int_eq(c->range, 0);
 	ck_assert_int_eq(c->not_after_ms, 0);
 	ck_assert(span_equal(c->name, SPAN("name")));
-	ck_assert_uint_eq(lock->placed.bits, 2);
+	ck_assert_uint_eq(lock->lease.placed.bits, 2);
 	core.now = (struct instant){103 * SEC};
 	ck_assert_ptr_eq(answered(op, 1, 'G', ANSWER_EXECUTED), op);
 	ck_assert_uint_eq(op->yes.bits, 2);
@@ -109,7 +109,7 @@ START_TEST(a_grant_counts_only_where_the_store_is_joined)
 	answered(op, 0, codes[_i], ANSWER_EXECUTED);
 	ck_assert_uint_eq(op->yes.bits, codes[_i] == 'E');
 	ck_assert_uint_eq(op->no.bits, 0);
-	ck_assert_uint_eq(lock->placed.bits, 1);
+	ck_assert_uint_eq(lock->lease.placed.bits, 1);
 	op_free(&ops, op);
 }
 END_TEST
@@ -164,7 +164,7 @@ END_TEST
 START_TEST(an_op_keeps_the_value_it_was_made_for)
 {
 	struct op *op = op_new(&ops, OP_RELEASE, lock);
-	struct lock_value old = lock->value;
+	struct lease_value old = lock->lease.value;
 
 	lock_new_value(&locks, lock);
 	op_send_release(&ops, op, 0);
@@ -182,11 +182,11 @@ START_TEST(a_kept_key_is_not_put_back_and_a_renewed_one_is)
 	op_send_leave(&ops, leave, 0);
 	ck_assert(span_equal(effects.item[0].call.value, SPAN("d:1:0a")));
 	ck_assert(span_equal(effects.item[0].call.prior, SPAN(" d:1:0b")));
-	ck_assert_uint_eq(lock->placed.bits, 0);
+	ck_assert_uint_eq(lock->lease.placed.bits, 0);
 	ck_assert_int_eq(effects.item[0].call.px_ms, 2);
 	op_send_extend(&ops, renew, 1, 99, instant_add(core.now, SEC));
-	ck_assert_uint_eq(lock->placed.bits, 2);
-	ck_assert_int_gt(lock->px_until.us, 112 * SEC);
+	ck_assert_uint_eq(lock->lease.placed.bits, 2);
+	ck_assert_int_gt(lock->lease.px_until.us, 112 * SEC);
 	ck_assert(effects.item[1].call.create);
 	ck_assert(span_equal(effects.item[1].call.new_value, effects.item[1].call.value));
 	ck_assert_int_eq(effects.item[1].call.fence, 99);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/core/lease.h"
+
+#include "daemon/core/mutant.h"
+
+void lease_note_answer(struct lease *x, const struct answer *a)
+{
+	nodeset_remove(&x->unanswered, a->node);
+	if (a->class == ANSWER_UNKNOWN)
+		nodeset_add(&x->unheard, a->node);
+}
+
+void lease_promise(struct lease *x, int64_t ttl_us, struct instant until)
+{
+	x->promised.ttl_us = ttl_us > x->promised.ttl_us ? ttl_us : x->promised.ttl_us;
+	x->promised.until = instant_max(x->promised.until, until);
+}
+
+struct instant lease_tell_at(const struct lease *x, unsigned nodes)
+{
+	return instant_add(lease_deadline(x, nodes), MUTATED(LOSS_TOLD_LATE) ? 50 * MSEC : -lead_us(x->ttl_us));
+}
+
+int64_t lease_valid_us(const struct lease *x, unsigned nodes, struct instant now)
+{
+	struct instant end = lease_deadline(x, nodes);
+
+	if (x->renew_ttl_us < x->promised.ttl_us && !MUTATED(SHORTER_TOLD_LATE))
+		end = instant_min(end, vote_until(now, x->renew_ttl_us));
+	return instant_diff(end, now);
+}

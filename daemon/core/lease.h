@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A lease: one value of ours at the stores, and what vouches for it, apart from what it is for. A value machine: it asks no store, tells nobody, and knows no
+ * lock. move.c alone writes its state. `nodes` is the number of stores, so Q = nodes / 2 + 1.
+ */
+#ifndef CORE_LEASE_H
+#define CORE_LEASE_H
+
+#include "daemon/core/admission.h"
+#include "daemon/core/event.h"
+#include "daemon/core/nodeset.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/state.h"
+
+#include <stdlib.h>
+
+struct adoption; /* adoption.h */
+
+/* "<daemon-id>:<ticket>:<32 hex>": fresh for every attempt, never used again. */
+struct lease_value {
+	uint64_t ticket;
+	uint8_t n;
+	char text[VALUE_MAX - 1];
+};
+
+struct lease {
+	struct admission_entry entry; /* HELD, ADOPTING: a renewal, an adoption */
+	enum lease_state state;
+	bool at_risk;              /* RISK was told: in the list of those */
+	bool recorded;             /* this value was ever in the journal */
+	struct nodeset placed;     /* stores where the value may stand */
+	struct nodeset unanswered; /* stores with an EXTEND of this value in flight */
+	struct nodeset unheard;    /* stores where nobody knows whether an EXTEND was carried out: it may be yet */
+	struct nodeset renewed;    /* stores that a renewal of this value was sent to: what was sent before it vouches no more */
+	struct nodeset denied;     /* stores that deny the vote that they had given: the key was gone; until all votes have been confirmed since */
+	struct nodeset confirmed;  /* stores that have confirmed their vote, asked since denied_at */
+	struct instant denied_at;
+	struct lease_value value;
+	struct adoption *adoption; /* after a restart: prior values, while one may still stand at a store; else NULL */
+	struct votes votes;
+	struct {
+		int64_t ttl_us;       /* the longest lease that the stores may have been asked for and the holder may be told of */
+		struct instant until; /* likewise the latest deadline */
+	} promised;               /* the record of the hold says no less */
+	int64_t fence, delay_us;
+	int64_t fence_end;        /* tokens fence .. fence_end are this lease's alone: one for each local hand-over */
+	int64_t ttl_us;           /* what the standing votes were asked for; if a shorter one was asked for since, that */
+	int64_t renew_ttl_us;     /* what the next renewal asks for: an EXTEND may have changed it */
+	struct instant renew_at;  /* HELD: when to renew next; NEVER: not */
+	struct instant px_until;  /* no store keeps the value beyond, once all has been answered */
+	int64_t px_us;            /* the longest that one was asked for */
+	struct instant value_since; /* no store was asked for this value before */
+};
+
+#define LEAD_LEAST_US (5 * MSEC)
+#define LEAD_MOST_US (250 * MSEC)
+
+/* How long before D a loss is told. */
+static inline int64_t lead_us(int64_t ttl_us)
+{
+	int64_t lead = ttl_us / 20;
+
+	return lead < LEAD_LEAST_US ? LEAD_LEAST_US : lead > LEAD_MOST_US ? LEAD_MOST_US : lead;
+}
+
+/* A new value is to be asked for: nothing vouches for it yet, and it stands nowhere. The caller makes the value. */
+static inline void lease_begin(struct lease *x, unsigned nodes, struct instant now)
+{
+	votes_clear(&x->votes, nodes);
+	if (x->adoption) {
+		free(x->adoption);
+		x->adoption = NULL;
+	}
+	x->recorded = false;
+	x->placed = NODESET_NONE;
+	x->px_until = INSTANT_PAST;
+	x->px_us = 0;
+	x->value_since = now;
+	x->unanswered = x->unheard = x->renewed = NODESET_NONE;
+	x->promised.ttl_us = 0;
+	x->promised.until = INSTANT_PAST;
+	x->denied = x->confirmed = NODESET_NONE;
+}
+
+/* A store's answer to an EXTEND of the present value. */
+void lease_note_answer(struct lease *x, const struct answer *a);
+/* The stores are about to be asked for such a lease: the holder may be told of it. */
+void lease_promise(struct lease *x, int64_t ttl_us, struct instant until);
+
+/* D: so long Q votes vouch for it. */
+static inline struct instant lease_deadline(const struct lease *x, unsigned nodes)
+{
+	return votes_deadline(&x->votes, nodes);
+}
+
+/* The moment when a loss is told: before D, so that the word arrives in time. */
+struct instant lease_tell_at(const struct lease *x, unsigned nodes);
+/* How much of the lease a client may be told of: no more than the next renewal leaves of it, which may ask for less than what stands. In microseconds. */
+int64_t lease_valid_us(const struct lease *x, unsigned nodes, struct instant now);
+
+#endif
