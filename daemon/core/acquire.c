@@ -295,7 +295,7 @@ static void acquire_widen(struct engine *e, struct op *op)
 	acquire_ask_behind(e, op, later);
 }
 
-bool acquire_goes_on(struct engine *e, struct op *op)
+bool acquire_ask_more(struct engine *e, struct op *op)
 {
 	if (TAILQ_EMPTY(&op->lock->line))
 		return false;

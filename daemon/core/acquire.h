@@ -17,7 +17,7 @@ enum round_outcome acquire_expired(struct engine *e, struct op *op, int64_t *ret
  * The time of a round that is not decided is over. The leading node has not answered for as long as it is waited for: the others are asked as well. Or some were
  * left out, having too much to do: those that have room by now are asked. False: neither; the round is at its end.
  */
-bool acquire_goes_on(struct engine *e, struct op *op);
+bool acquire_ask_more(struct engine *e, struct op *op);
 
 /* What wakes names that wait. A store published that the name was freed, which may be lost, repeated, late. */
 void acquire_woken(struct engine *e, struct span name, unsigned node);

@@ -44,7 +44,7 @@ static void debt_put_off(struct op *op, unsigned node)
 }
 
 /* That another release of this name is sent there says nothing of this one. */
-static void debt_is_not_put_off(struct op *op, struct nodeset nodes)
+static void debt_undo_put_off(struct op *op, struct nodeset nodes)
 {
 	op->lock->put_off = nodeset_without(op->lock->put_off, nodeset_and(op->put_off, nodes));
 	op->put_off = nodeset_without(op->put_off, nodes);
@@ -59,7 +59,7 @@ static void debt_send(struct engine *e, struct op *op)
 			debt_put_off(op, i);
 			continue;
 		}
-		debt_is_not_put_off(op, nodeset_of(i));
+		debt_undo_put_off(op, nodeset_of(i));
 		if (op->kind == OP_RELEASE)
 			op_send_release(&e->ops, op, i);
 		else
@@ -112,8 +112,8 @@ void debt_go_on(struct engine *e, struct op *op)
 		heap_set(&e->core->timers, &op->timer, op->until);
 }
 
-/* Whether it has to wait for its turn: each time, since many are owed to a store that comes back, or refuses all. */
-static bool debt_waits(struct engine *e, struct op *op)
+/* Queues it for admission, unless it may begin now. Each time, since a store that comes back, or refuses all, may have many to get. False: it may begin. */
+static bool debt_queue(struct engine *e, struct op *op)
 {
 	if (e->draining || !debt_is_due(e, op) || admit(e, &op->entry, INSTANT_PAST))
 		return false;
@@ -130,7 +130,7 @@ static void debt_open(struct engine *e, struct op *op, struct nodeset nodes, str
 	op->in_debt = true;
 	TAILQ_INSERT_TAIL(&e->debts, op, in_debts);
 	metric_add(&e->core->metrics, METRIC_DEBTS, 1);
-	if (!debt_waits(e, op))
+	if (!debt_queue(e, op))
 		debt_go_on(e, op);
 }
 
@@ -208,7 +208,7 @@ static void debt_settled(struct engine *e, struct op *op)
 		         nodeset_count(op->yes));
 	TAILQ_REMOVE(&e->debts, op, in_debts);
 	admission_leave(&e->admission, &op->entry);
-	debt_is_not_put_off(op, op->owed); /* it has expired there */
+	debt_undo_put_off(op, op->owed); /* it has expired there */
 	op->in_debt = false;
 	heap_cancel(&e->core->timers, &op->timer);
 	metric_add(&e->core->metrics, METRIC_DEBTS, -1);
@@ -270,7 +270,7 @@ void debt_fired(struct engine *e, struct op *op)
 		retire(e, op);
 		return;
 	}
-	if (!debt_waits(e, op))
+	if (!debt_queue(e, op))
 		debt_go_on(e, op);
 }
 
@@ -279,7 +279,7 @@ void debts_resume(struct engine *e)
 	struct op *op;
 
 	TAILQ_FOREACH(op, &e->debts, in_debts) {
-		if (debt_waits(e, op))
+		if (debt_queue(e, op))
 			continue;
 		debt_send(e, op);
 		if (debt_is_left(e, op))

@@ -208,7 +208,7 @@ static void op_fired(struct engine *e, struct op *op)
 		turn_send(e, op);
 		return;
 	}
-	if (op->kind == OP_ACQUIRE && !op->decided && acquire_goes_on(e, op))
+	if (op->kind == OP_ACQUIRE && !op->decided && acquire_ask_more(e, op))
 		return;
 	op->expired = true;
 	op_stall(&e->ops, op);
