@@ -38,7 +38,7 @@ static int64_t acquire_range(const struct engine *e, const struct lock *l)
 	return others < 0 ? 0 : others > RANGE_MOST ? RANGE_MOST : others;
 }
 
-/* Without the nodes that were too busy to be told of a release there is no quorum. */
+/* Some stores are too busy to be told of a release. Without them there is no quorum. */
 static bool acquire_lacks_told(const struct engine *e, const struct lock *l)
 {
 	unsigned told = 0;
@@ -49,8 +49,8 @@ static bool acquire_lacks_told(const struct engine *e, const struct lock *l)
 }
 
 /*
- * Those of these nodes that are usable and can take more; the others are asked when they can, should the round need them. A node where a dead value of
- * ours may stand would only refuse: it is told of the release before.
+ * Asks those of these stores that are usable and have room. The others are asked when they have room, if the round still needs them. A store where a dead
+ * value of ours may stand would only refuse: it gets the release first.
  */
 static void acquire_ask(struct engine *e, struct op *op, struct nodeset nodes, int64_t proposal)
 {
@@ -78,7 +78,10 @@ static void acquire_ask(struct engine *e, struct op *op, struct nodeset nodes, i
 	}
 }
 
-/* When the round ends, or is looked after before: the leading node has had its time; who was left out may have room, more and more seldom. */
+/*
+ * Sets the round's timer: its end, or sooner, when the leading store has had its time, or to see whether a store that was left out has room by now. It looks
+ * less often the longer the round lasts.
+ */
 static void acquire_await(struct engine *e, struct op *op)
 {
 	struct instant at = op->until;
@@ -92,7 +95,7 @@ static void acquire_await(struct engine *e, struct op *op)
 	heap_set(&e->core->timers, &op->timer, at);
 }
 
-/* Until it is admitted; a request that does not wait is answered before that becomes long. */
+/* The name waits for admission. A request that does not wait is answered before that takes long. */
 static void acquire_queue(struct engine *e, struct lock *l)
 {
 	if (!timer_is_set(&l->timer))
@@ -102,7 +105,7 @@ static void acquire_queue(struct engine *e, struct lock *l)
 void acquire_begin(struct engine *e, struct lock *l, enum cause why)
 {
 	if (l->contender == CONTENDER_QUEUED) {
-		if (l->impatient > 0) /* who waits has just joined the line, and is not overdue */
+		if (l->impatient > 0) /* a waiter that has just come is not overdue */
 			acquire_queue(e, l);
 	} else if (admit(e, &l->asks, INSTANT_NEVER)) {
 		acquire_start(e, l, why);
@@ -156,8 +159,8 @@ static void acquire_close(struct engine *e, struct op *op)
 }
 
 /*
- * How long the second round waits. It needs nodes that have answered just now, and meanwhile nobody else can have the lock: one that hangs since is not
- * waited for as long as a command may take.
+ * How long the second round waits. It needs stores that have answered just now, and meanwhile nobody else can have the lock. So it does not wait for one that
+ * hangs since as long as a command may take.
  */
 static int64_t acquire_raise_us(const struct engine *e)
 {
@@ -193,8 +196,8 @@ static bool acquire_is_far(const struct engine *e, const struct op *op, int64_t 
 }
 
 /*
- * Second round: floor = the largest base, at the nodes of the decision only. Where that is beyond the limit of one of their clocks the decision is the Q
- * nodes with the smallest bases; only if one of these is beyond that of its own as well, it is spread.
+ * Second round: floor = the largest base, at the stores of the decision only. If that is beyond the limit of one of their clocks, the decision is the Q stores
+ * with the smallest bases. Only if one of these is beyond its own limit as well, the others are lifted beyond theirs.
  */
 static void acquire_raise(struct engine *e, struct op *first)
 {
@@ -232,7 +235,7 @@ static void acquire_hurry(struct engine *e, struct op *op, int64_t us)
 	acquire_limit(e, op, us);
 }
 
-/* Bases differ and somebody has not answered: a little time for it to agree. */
+/* Bases differ, and a store has not answered: it gets a little time to agree. */
 static void acquire_await_stragglers(struct engine *e, struct op *op)
 {
 	int64_t rtt = STRAGGLER_LEAST_US;
@@ -279,7 +282,7 @@ static enum round_outcome acquire_decide(struct engine *e, struct op *op, int64_
 	return ROUND_PENDING;
 }
 
-/* The bases shall agree. */
+/* Proposes the largest base that was granted, so that the bases agree. */
 static void acquire_ask_behind(struct engine *e, struct op *op, struct nodeset nodes)
 {
 	acquire_ask(e, op, nodes, nodeset_any(op->yes) ? round_largest(op, e->core->conf.nodes) : acquire_proposal(e));
@@ -320,7 +323,7 @@ static enum round_outcome acquire_led(struct engine *e, struct op *op)
 	return outcome;
 }
 
-/* A vote of a round that is decided. A renewal sent since may have shortened it: that one's answer counts. */
+/* A vote of a round that is decided. If a renewal was sent to this store since, which may have shortened the key, the answer to that counts. */
 static void acquire_came_late(struct engine *e, struct op *op, unsigned node)
 {
 	struct lock *l = op->lock;
@@ -339,7 +342,8 @@ enum round_outcome acquire_answered(struct engine *e, struct op *op, const struc
 
 	if (present && op->kind == OP_RAISE)
 		lease_note_answer(&l->lease, a);
-	if (present && op->kind == OP_ACQUIRE && nodeset_has(op->no, a->node) && !nodeset_has(l->lease.renewed, a->node)) /* a renewal sent since may have put it there */
+	/* Unless a renewal that was sent since has put it there. */
+	if (present && op->kind == OP_ACQUIRE && nodeset_has(op->no, a->node) && !nodeset_has(l->lease.renewed, a->node))
 		nodeset_remove(&l->lease.placed, a->node);
 	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->contender == CONTENDER_ASKING)
 		elsewhere_note(e->core, &l->elsewhere, a);
@@ -367,12 +371,12 @@ void acquire_woken(struct engine *e, struct span name, unsigned node)
 		return;
 	nodeset_add(&l->woken, node);
 	if (l->contender == CONTENDER_ASKING)
-		return; /* the round under way may have asked too early: it looks at woken when it fails */
+		return; /* the round under way may have asked too early: if it fails, retry.c looks at woken */
 	if (nodeset_count(l->woken) >= engine_quorum(e)) {
 		acquire_begin(e, l, CAUSE_WOKEN);
 		return;
 	}
-	/* The others are about to say so too; a lost word costs one round trip. */
+	/* The other stores are about to say so, too. If such a message is lost, that costs one round trip. */
 	soon = instant_add(e->core->now, members_rtt_us(&e->members) + MSEC);
 	if (!timer_is_set(&l->timer) || instant_before(soon, l->timer.at))
 		heap_set(&e->core->timers, &l->timer, soon);
@@ -386,6 +390,6 @@ void acquire_quorum_back(struct engine *e)
 		struct lock *first = TAILQ_FIRST(&e->starved);
 
 		l = first;
-		acquire_begin(e, first, CAUSE_QUORUM_BACK); /* one that finds no quorum after all goes to the end */
+		acquire_begin(e, first, CAUSE_QUORUM_BACK); /* if it finds no quorum after all, it goes to the end of the list */
 	}
 }

@@ -14,8 +14,8 @@ void acquire_next(struct engine *e, struct lock *l); /* the lock is not ours any
 enum round_outcome acquire_answered(struct engine *e, struct op *op, const struct answer *a, int64_t *ret_token);
 enum round_outcome acquire_expired(struct engine *e, struct op *op, int64_t *ret_token);
 /*
- * The time of a round that is not decided is over. The leading node has not answered for as long as it is waited for: the others are asked as well. Or some were
- * left out, having too much to do: those that have room by now are asked. False: neither; the round is at its end.
+ * The timer of a round that is not decided. If the leading store has not answered in its time, the others are asked as well. If busy stores were left out,
+ * those that have room by now are asked. False: neither; the round is at its end.
  */
 bool acquire_ask_more(struct engine *e, struct op *op);
 

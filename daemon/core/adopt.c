@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Adoption: after a restart, a lock that a session of the former life held is taken over under a new value. Every store is asked to put the new one in
- * the place of the old; a quorum that does proves that the lock was held without a gap, and the old value is worth nothing from then on, to whoever
- * else knows it. Where a quorum denies it, all is undone; where too few answer in time, what stands ends by itself. How much of the lease's range of
- * tokens was used is not known, so it is handed to nobody. Until a store has said that the old value is not there, and nothing that the former
- * life sent can put it there any more, renewals and releases reckon with it. See ALGORITHMS.md, Adoption.
+ * Adoption: after a restart, a lock that a session of the previous run held is taken over under a new value. Every store is asked to put the new value in the
+ * place of the old one. If a quorum does, the lock was held without a gap, and the old value is worth nothing any more, whoever else knows it. If a quorum
+ * denies it, all is undone. If too few answer in time, what stands ends by itself. How much of the lease's range of tokens was used is not known, so the
+ * lease is not handed on. Renewals and releases reckon with the old value at a store until the store has said that it is not there, and nothing that the
+ * previous run sent can put it there any more. See ALGORITHMS.md, Adoption.
  */
 #include "daemon/core/adopt.h"
 
@@ -26,7 +26,7 @@ static struct lease_value value_of(struct span text)
 	return v;
 }
 
-/* The former life could say so, which perhaps had it from one before, and then renewed it for less. Of what nobody renews the end is known. */
+/* The previous run may have told its client that much before it renewed the lease for less. The end of a lease that nobody renews is known. */
 static struct instant told_until(const struct engine *e, const struct claim *c, const struct prior_lease *from)
 {
 	struct instant by_ttl = instant_add(e->core->now, from->ttl_us);
@@ -42,7 +42,7 @@ void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *f
 	int64_t longest_us = (told_us > e->core->conf.max_lease_us ? told_us : e->core->conf.max_lease_us) + c->delay_us;
 
 	l->lease.renew_ttl_us = c->ttl_us;
-	l->lease.ttl_us = c->renew ? c->ttl_us : told_us; /* what nobody renews ends as it was told */
+	l->lease.ttl_us = c->renew ? c->ttl_us : told_us; /* a lease that nobody renews ends as it was told */
 	l->lease.delay_us = c->delay_us;
 	lock_new_value(&e->table, l);
 	l->lease.adoption = adoption_new(from, e->core->now);
@@ -104,7 +104,7 @@ static void adopt_fail(struct engine *e, struct lock *l, enum loss why)
 	hold_lose(e, l, why);
 }
 
-/* Other votes may be of earlier rounds, and end sooner. */
+/* The other votes may be of earlier rounds, and end sooner. */
 static struct instant adopt_renew_at(const struct engine *e, const struct lock *l, const struct op *op)
 {
 	struct instant half = instant_add(lock_deadline(&e->table, l), -l->lease.ttl_us / 2);
@@ -112,7 +112,7 @@ static struct instant adopt_renew_at(const struct engine *e, const struct lock *
 	return instant_min(instant_add(op->begun, l->lease.ttl_us / 3), half);
 }
 
-/* Former lives could promise more than this one asks for, and one that runs beside it on a copy of the journal could until now. */
+/* A previous run may have promised more than this one asks for, and so may a run beside it on a copy of the journal, until now. */
 static void adopt_believe(const struct engine *e, struct lock *l)
 {
 	struct claim *c = l->holder;
@@ -150,7 +150,7 @@ static void adopt_ask(struct engine *e, struct op *op, unsigned node)
 	struct lock *l = op->lock;
 	struct span from;
 
-	/* What is left of a lease that nobody renews is less each time: it counts from the moment it may have been set. */
+	/* A lease that nobody renews is asked for a shorter rest each time, which counts from the moment when a store may have set it. */
 	l->lease.votes.until[node] = instant_min(l->lease.votes.until[node], vote_until(e->core->now, op->ttl_us));
 	if (adoption_is_left(l, node, &from))
 		op_send_adopt(&e->ops, op, node, l->lease.fence_end, from);
@@ -187,7 +187,7 @@ static void adopt_begin(struct engine *e, struct lock *l)
 	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, e->core->conf.timeout_us));
 }
 
-/* All that can be asked and were not, in this round or a new one; who joins while it is under way is asked as well. */
+/* Asks all stores that can be asked and were not, in this round or a new one. A store that joins meanwhile is asked as well. */
 void adopt_go_on(struct engine *e, struct lock *l)
 {
 	struct nodeset nodes = adopt_whom_to_ask(e, l);

@@ -45,7 +45,7 @@ void engine_release(struct engine *e)
 	struct timer *t;
 
 	while ((t = heap_first(&e->core->timers)))
-		heap_cancel(&e->core->timers, t); /* while all that they are in is there */
+		heap_cancel(&e->core->timers, t); /* while what they are embedded in still exists */
 	for (uint32_t i = 0; i < e->ops.slots; i++)
 		if (e->ops.slot[i] && e->ops.slot[i]->pending)
 			pool_put(&e->table.pendings, e->ops.slot[i]->pending);
@@ -55,7 +55,7 @@ void engine_release(struct engine *e)
 	notices_release(&e->notices);
 }
 
-/* So long a LOCK that does not wait is kept for the adoption of what its owner may have. */
+/* How long a LOCK that does not wait is kept while the lock that its owner may have is being adopted. */
 static int64_t adoption_us(const struct engine *e)
 {
 	int64_t rounds = ADOPTION_ROUNDS * e->core->conf.timeout_us;
@@ -76,13 +76,13 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		notices_add(&e->notices, more ? NOTICE_REENTERED : NOTICE_REFUSED, c, NULL, more ? REFUSED_NOT : REFUSED_COUNT);
 		return;
 	}
-	/* Of what the same owner may have from the former life, the adoption decides. */
+	/* If the same owner may have it from the previous run, the adoption decides. */
 	if (!c->patient && lock_is_taken(l) && !(l->lease.state == LEASE_ADOPTING && claim_same_owner(l->holder, c))) {
 		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_BUSY);
 		return;
 	}
 	if (lock_is_idle(l))
-		l->elsewhere.known = l->elsewhere.split = false; /* what was seen while somebody waited is old */
+		l->elsewhere.known = l->elsewhere.split = false; /* what the stores said to earlier waiters is old */
 	lock_enqueue(l, c);
 	metric_add(&e->core->metrics, METRIC_WAITERS, c->patient);
 	if (c->patient && !MUTATED(WAIT_ENDLESS))
@@ -105,7 +105,7 @@ void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 		renew_due(e, l);
 }
 
-/* It is time to ask again. Who is overdue is told why before. */
+/* It is time to ask again. Claims that are overdue are told why before that. */
 static void contender_fired(struct engine *e, struct lock *l)
 {
 	if (wait_continue(e, l, waiters_overdue_why(l), WAITERS_OVERDUE))
@@ -214,7 +214,7 @@ static void op_fired(struct engine *e, struct op *op)
 	op_stall(&e->ops, op);
 	slow_at = op_slow_at(&e->ops, op);
 	if (instant_before(e->core->now, slow_at))
-		heap_set(&e->core->timers, &op->timer, slow_at); /* decided early; whoever has not answered has time until then */
+		heap_set(&e->core->timers, &op->timer, slow_at); /* the round was decided early: the stores that have not answered have time until then */
 	if (op->decided)
 		return;
 	if (op->kind == OP_RENEW)
@@ -227,7 +227,7 @@ static void op_fired(struct engine *e, struct op *op)
 		engine_acquire_expired(e, op);
 }
 
-/* Clocks that jumped: the votes of these nodes end earlier than was reckoned. */
+/* Clocks that jumped: the votes of these stores end that much earlier. */
 static void engine_lower(struct engine *e)
 {
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
@@ -278,7 +278,7 @@ static void engine_admit(struct engine *e)
 	admit_watch(e);
 }
 
-/* A store that has gone silent with a full window stands in nobody's way. */
+/* A store that went silent with a full window counts as slow from now on, so that nobody waits for it. */
 static void engine_admission_fired(struct engine *e)
 {
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
@@ -313,7 +313,7 @@ void engine_fired(struct engine *e, struct timer *t)
 	}
 }
 
-/* What a node of another configuration shows, one whose clock is off, or what none of us wrote, may be beyond the limit of all others for years. */
+/* The fence of a store of another configuration, of one whose clock is off, or one that no redlockd wrote, may be beyond the limit of all others for years. */
 static bool engine_trusts_fence(const struct engine *e, const struct answer *a)
 {
 	const struct member *m = &e->members.node[a->node];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a hold begins: a round won the lease for the first in line, or a holder has ended and its lease goes on to the next here. How it ends is in hold.c.
+ * How a hold begins: a round won the lease for the first waiter, or a holder ends and its lease goes on to the next waiter here. How it ends is in hold.c.
  */
 #include "daemon/core/grant.h"
 
@@ -15,7 +15,7 @@
 #define HANDOFF_TIME_US  (100 * MSEC)
 #define HANDOFFS_MOST    64
 
-/* So that means of holds can be told. */
+/* For the figures of how long locks are held. */
 void grant_count_hold(struct engine *e, const struct claim *c)
 {
 	int64_t held = instant_diff(e->core->now, c->granted_at);
@@ -47,8 +47,8 @@ static void claim_hold(struct engine *e, struct claim *c)
 }
 
 /*
- * A second waiting LOCK of the same owner is granted together with the first, as reentrant. A request that went with its connection counts when it is
- * repeated, not before: nobody waits for its answer; and the first to be answered of a turn that nobody heard of stands for it.
+ * A second waiting LOCK of the same owner is granted together with the first, as reentrant. A request whose connection was lost counts when it is repeated, not
+ * before: nobody waits for its answer. If the session was not notified of the grant either, the first repeated request stands for it.
  */
 void grant_fold(struct engine *e, struct lock *l)
 {
@@ -80,12 +80,12 @@ void grant_won(struct engine *e, struct op *op, int64_t fence)
 	l->lease.votes = op->votes;
 	l->lease.fence = fence;
 	l->lease.fence_end = fence + op->range;
-	lease_promise(&l->lease, op->ttl_us, vote_until(op_sent_last(&e->ops, op, op->asked), op->ttl_us)); /* no vote that comes late can be better */
+	lease_promise(&l->lease, op->ttl_us, vote_until(op_sent_last(&e->ops, op, op->asked), op->ttl_us)); /* no late vote can be better */
 	if (l->ticket.us)
 		turn_spend(e, l, op->yes);
 	l->elsewhere.known = l->elsewhere.split = false;
 	if (!c || c->ttl_us != op->ttl_us || c->delay_us != op->delay_us) {
-		/* It was asked for on other terms, by somebody who has left the line. */
+		/* The round asked on the terms of a waiter that has left. */
 		debt_begin(e, l, OP_RELEASE, 0, NULL);
 		contender_move(e, l, CONTENDER_IDLE, CAUSE_WON_FOR_NOBODY);
 		if (!MUTATED(WAKE_LOST))
@@ -106,8 +106,8 @@ bool grant_is_due_elsewhere(const struct engine *e, const struct lock *l)
 }
 
 /*
- * Local hand-over: the lease stays as it is, the next in line gets it with the next token of its range, without a round. Only on the same terms,
- * with validity left that is worth having, and within bounds as soon as somebody elsewhere wants it. Source: lock cohorting, Dice, Marathe, Shavit 2012.
+ * Local hand-over: the lease stays as it is, and the next waiter gets it with the next token of its range, without a round. Only on the same terms, with
+ * validity left that is worth having, and within bounds as soon as a daemon elsewhere wants it. Source: lock cohorting, Dice, Marathe, Shavit 2012.
  * See ALGORITHMS.md, Hand-over.
  */
 static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
@@ -149,7 +149,7 @@ bool grant_hand_on(struct engine *e, struct lock *l)
 	lease_safe(e, l);
 	metric_add(&e->core->metrics, METRIC_HANDOFFS, 1);
 	grant_to(e, TAILQ_FIRST(&l->line));
-	/* The next holder is told as well, and the lease is on the list of those that are renewed when a quorum is back. */
+	/* The new holder is told RISK by the next renewal, and with that the lease is again on the list of those that are renewed when a quorum is back. */
 	if (at_risk)
 		l->lease.renew_at = e->core->now;
 	lease_schedule(e, l);

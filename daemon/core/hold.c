@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a hold ends: by UNLOCK, with its session, by a loss; and what is then done with the lease: handed on, released, or left alone as long as the holder may
- * believe in it. See ALGORITHMS.md, End of a hold. */
+/* How a hold ends: by UNLOCK, with its session, or by a loss. Then the lease is handed on, released, or left alone as long as the holder may believe in it.
+ * See ALGORITHMS.md, End of a hold. */
 #include "daemon/core/hold.h"
 
 #include "daemon/core/acquire.h"
@@ -13,7 +13,7 @@
 
 #define YIELD_US (150 * MSEC)
 
-/* The holder is gone from the lock; what is left of the lease is ours to end. */
+/* The lock has no holder any more. Its lease still stands. */
 static void lock_vacate(struct engine *e, struct lock *l)
 {
 	grant_count_hold(e, l->holder);
@@ -24,8 +24,8 @@ static void lock_vacate(struct engine *e, struct lock *l)
 }
 
 /*
- * Clients that poll never win against a line that is served without a pause, be it by hand-overs, be it by rounds, each of which asks right behind the
- * release: after a while of that the name is left alone.
+ * The lease is over, and the next waiter asks for the name. Clients that poll would never win against waiters that are served without a pause, by hand-overs or
+ * by rounds that ask right behind the release. So after a while of that the name is left alone for a moment.
  */
 static void hold_give_back(struct engine *e, struct lock *l, enum cause why)
 {
@@ -51,14 +51,14 @@ static void hold_give_back(struct engine *e, struct lock *l, enum cause why)
 
 void hold_closed(struct engine *e, struct lock *l)
 {
-	/* With a lock-delay the key stays that much longer, whatever a lease that was longer once, or a renewal that nobody heard of, has left it. */
+	/* With a lock-delay the key stays for just that long, whatever TTL an earlier, longer lease or a late renewal has left it. */
 	debt_begin(e, l, l->lease.delay_us == 0 || MUTATED(DELAY_OVER_WITH_LEASE) ? OP_RELEASE : OP_LEAVE, l->lease.delay_us, NULL);
 	hold_give_back(e, l, CAUSE_BELIEF_OVER);
 }
 
 /*
- * The holder may believe until D, as it was when renewing stopped, and count on a slower clock than ours: along the longest lease that may vouch for D. When a store's
- * clock jumps, D is sooner than what the holder was told; nobody knows when it reads LOST.
+ * The holder may believe until D, as it was when renewing stopped. Its clock may be slower than ours: by the drift of the longest lease that may vouch for D.
+ * When a store's clock jumps, D is sooner than what the holder was told, and nobody knows when it reads LOST.
  */
 struct instant hold_belief(const struct engine *e, const struct lock *l)
 {
@@ -68,13 +68,13 @@ struct instant hold_belief(const struct engine *e, const struct lock *l)
 	return MUTATED(JUMP_CUTS_BELIEF) ? end : instant_max(end, l->told);
 }
 
-/* The same of what may be adopted yet: of the votes of the former life only their end is known. */
+/* The same for a lease that may yet be adopted: of the votes of the previous run only their end is known. */
 static struct instant holder_belief(const struct engine *e, const struct lock *l)
 {
 	return l->lease.state == LEASE_ADOPTING ? l->holder->believed : hold_belief(e, l);
 }
 
-/* Nobody else gets the lock before. */
+/* Nobody else gets the lock before that moment. */
 static void lock_close(struct engine *e, struct lock *l, struct instant until, enum cause why)
 {
 	l->close_at = until;
@@ -152,8 +152,8 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 {
 	struct claim *c = l->holder;
 	/*
-	 * What a quorum does not have is nobody's. But an adoption that gives up in time knows of no votes, and what stands in its way may be a value of the same lease that
-	 * was forgotten, or that a life on a copy of the journal has put there: its client may believe yet.
+	 * If a quorum has no such key, nobody has the lock. But an adoption that gives up in time knows of no votes. What stands in its way may be a value of the
+	 * same lease, which was forgotten, or was put there by a run on a copy of the journal: the client may still believe in it.
 	 */
 	bool denied = l->lease.state == LEASE_ADOPTING && why == LOSS_EVICTED && adoption_is_denied(l, e->core->conf.nodes);
 	struct instant until = denied ? hold_belief(e, l) : holder_belief(e, l);
@@ -215,8 +215,8 @@ void hold_forget(struct engine *e, struct claim *c)
 }
 
 /*
- * It may be the value of a life on a copy of the journal, which holds the lock for the same session. A client that is here hears LOST. One that is away may believe
- * yet, and what the other stores have of the lease is all that keeps others out.
+ * It may be the value of a run on a copy of the journal, which holds the lock for the same session. A connected client hears LOST. One without a connection may
+ * still believe, and only the keys at the other stores keep others out.
  */
 void hold_contested(struct engine *e, struct lock *l)
 {

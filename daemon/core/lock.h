@@ -136,7 +136,7 @@ struct lock {
 	unsigned handoffs;        /* of this lease */
 	struct instant handed_since;  /* it has gone from one to the next here since then; 0: it has not */
 	struct instant want_since;    /* somebody elsewhere asked for it; NEVER: nobody */
-	struct instant told;      /* HELD: over by then is what the holder was told before a store's clock jumped, or by a life that could tell more; none, or long ago: in the past */
+	struct instant told;      /* HELD: the end of what the holder was told before a store's clock jumped, or in a run that could tell more; in the past: nothing */
 	struct instant close_at;  /* CLOSING: no client believes any longer: D when renewing stopped, by the slowest clock that one may have */
 	struct {
 		int64_t us; /* 0: none */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The watchdog's round: every usable node renews the key, with the token as the floor of its fence. Where the key is missing it is put back, but only
- * while a quorum of the other votes still stands: what comes later is refused, or the next life of the daemon would take it for a proof that the lock was
- * held all the time. When so many nodes had lost it that somebody else may have held the lock, the lock is lost. One EXTEND of a value is in flight per
- * node, so answers come in order.
+ * while a quorum of the other votes still stands: what comes later is refused, or the next run of the daemon would take it for a proof that the lock was
+ * held all the time. When so many stores had lost it that somebody else may have held the lock, the lock is lost. At most one EXTEND of a value is in flight
+ * to a store, so answers come in order.
  * See ALGORITHMS.md, Renewal.
  */
 #include "daemon/core/renew.h"
@@ -17,7 +17,7 @@
 
 #define RETRY_LEAST_US (20 * MSEC)
 
-/* Until when the votes of the other nodes are a quorum by themselves. */
+/* Until when the votes of the other stores are a quorum without this one. */
 static struct instant others_hold(const struct engine *e, const struct lock *l, unsigned node)
 {
 	struct votes others = l->lease.votes;
@@ -36,7 +36,7 @@ static void renew_ask(struct engine *e, struct op *op, unsigned node)
 
 	if (!alive && !instant_before(e->core->now, put_back))
 		return;
-	/* The stores keep a key no shorter than before, but who asks for a shorter lease has it from now on. */
+	/* The stores keep a key no shorter than before. But a shorter lease that is asked for counts from now on. */
 	if (!MUTATED(SHORTER_TTL_LATE))
 		l->lease.votes.until[node] = instant_min(l->lease.votes.until[node], vote);
 	if (adoption_is_left(l, node, &from))
@@ -62,7 +62,7 @@ static void renew_close(struct engine *e, struct op *op, enum refusal why)
 	}
 }
 
-/* No renewal is worth more than what is asked for now: one that is late may have been asked for on longer terms. */
+/* No renewal is worth more than the present terms: a late one may have been asked for on longer terms. */
 static int64_t renew_worth_us(const struct lock *l, const struct op *op)
 {
 	int64_t most_us = l->lease.ttl_us > l->lease.renew_ttl_us ? l->lease.ttl_us : l->lease.renew_ttl_us;
@@ -75,7 +75,7 @@ static void renew_succeeded(struct engine *e, struct op *op)
 	struct lock *l = op->lock;
 	int64_t worth_us = renew_worth_us(l, op), stands_us = instant_diff(lock_deadline(&e->table, l), op->begun);
 
-	/* A shorter lease was asked for, and a longer one again, while answers came: those of in between count for less. */
+	/* While answers came, EXTENDs may have asked for a shorter lease and then for a longer one: votes from between count for less. */
 	if (2 * stands_us < worth_us)
 		worth_us = stands_us;
 	metric_add(&e->core->metrics, METRIC_RENEWALS, 1);
@@ -131,7 +131,7 @@ static bool renew_may_ask(const struct member *m)
 	return (member_usable(m) && !flow_is_full(&m->flow)) || (MUTATED(GUARD_SKIPS_RENEWALS) && m->state == MEMBER_QUARANTINED);
 }
 
-/* Its turn at the stores may come too late. Until when its holder need not know that. */
+/* It may be admitted too late. Tells the holder RISK, or returns until when that is not necessary. */
 static struct instant renew_warn(struct engine *e, struct lock *l)
 {
 	struct instant low = instant_add(lock_deadline(&e->table, l), -l->lease.ttl_us / 3);
@@ -199,7 +199,7 @@ void renew_begin(struct engine *e, struct lock *l)
 	}
 }
 
-/* The key was there when this node was asked, after the last that was found missing had been put back: neither can have been missing with it. */
+/* The key was there when this store was asked, after the last missing key had been put back: so the two were not missing at the same time. */
 static void renew_confirm(const struct engine *e, struct lock *l, const struct op *op, unsigned node)
 {
 	struct nodeset standing = NODESET_NONE;
@@ -214,7 +214,10 @@ static void renew_confirm(const struct engine *e, struct lock *l, const struct o
 		l->lease.denied = NODESET_NONE;
 }
 
-/* The key was missing, or another's, although the vote of this node stands even now: somebody deleted it. One that is over by now may have expired first. */
+/*
+ * The key was missing, or another's, although the vote of this store stands even now: somebody deleted it. If the vote is over by now, the key may just have
+ * expired.
+ */
 static void renew_deny(struct engine *e, struct lock *l, const struct answer *a)
 {
 	if (!instant_before(e->core->now, l->lease.votes.until[a->node]))
@@ -246,13 +249,13 @@ static bool renew_is_evicted(const struct engine *e, const struct lock *l, const
 	return !instant_before(e->core->now, votes_deadline(&truthful, e->core->conf.nodes));
 }
 
-/* No vote becomes less than it was: the key stands, and a renewal never shortens it. */
+/* No vote gets lower: the key stands, and a renewal never shortens it. */
 static struct instant renew_vote(const struct lock *l, const struct op *op, unsigned node)
 {
 	return instant_max(l->lease.votes.until[node], vote_until(op->sent[node], renew_worth_us(l, op)));
 }
 
-/* A store lets no key end sooner than before: it may stand for longer than this life has asked for. */
+/* A store lets no key end sooner than before, so it may stand for longer than this run has asked for. */
 static void renew_note_end(const struct engine *e, struct lock *l, const struct answer *a)
 {
 	int64_t left = a->pttl_ms * MSEC;
@@ -260,7 +263,7 @@ static void renew_note_end(const struct engine *e, struct lock *l, const struct 
 	l->lease.px_until = instant_max(l->lease.px_until, instant_add(e->core->now, left + left / 50));
 }
 
-/* It is not there, but what was sent over an earlier connection may set it yet. An adoption sets nothing where nothing is. */
+/* The key is not there, but a command that was sent over an earlier connection may still set it. An adoption sets nothing where nothing is. */
 static bool renew_may_yet_be_placed(const struct engine *e, const struct lock *l, unsigned node)
 {
 	return l->lease.state != LEASE_ADOPTING && instant_before(e->core->now, op_astray_until(&e->ops, node, l->lease.value_since, e->core->now));
@@ -301,7 +304,7 @@ static void renew_note_vote(struct engine *e, struct lock *l, const struct op *o
 	}
 }
 
-/* A quorum has renewed it after all: the stores were slow, and need no second question, unless an EXTEND waits for its answer. */
+/* A quorum has renewed it after all: the stores were slow. They need no second question, unless an EXTEND waits for its answer. */
 static void renew_came_late(struct engine *e, struct op *op)
 {
 	struct lock *l = op->lock;
@@ -348,7 +351,7 @@ enum renew_outcome renew_answered(struct engine *e, struct op *op, const struct 
 
 enum renew_outcome renew_expired(struct engine *e, struct op *op)
 {
-	/* Late, after a stop of ours, the lease may be over: that is said first. */
+	/* If this process was stopped for long, the lease may be over: that comes first. */
 	if (lock_is_over(&e->table, op->lock))
 		return RENEW_OVER;
 	renew_decide(e, op);

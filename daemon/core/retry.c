@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a round that was not won says of the lock: somebody else has it, the votes are split, or too few stores answered. What it placed is given back;
- * those who cannot wait are told why, and for those who can it is asked again: at once, at a guess of when it is free, or after a pause.
+ * A round was not won: somebody else has the lock, the votes are split, or too few stores answered. Its votes are given back. Claims that do not wait are told
+ * why. For those that wait the name is asked for again: at once, when it may be free, or after a pause.
  * See ALGORITHMS.md, Rounds; Split votes.
  */
 #include "daemon/core/retry.h"
@@ -17,7 +17,7 @@
 
 #define POLL_LEAST_US (25 * MSEC)
 #define POLL_MOST_US SEC
-#define POLL_FOREIGN_US (200 * MSEC) /* clients that poll win against one that seldom asks */
+#define POLL_FOREIGN_US (200 * MSEC) /* clients that poll would win against a daemon that seldom asks */
 #define NARROW_US SEC
 
 static void retry_pause(struct engine *e, struct lock *l, int64_t us)
@@ -27,10 +27,10 @@ static void retry_pause(struct engine *e, struct lock *l, int64_t us)
 	heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, us));
 }
 
-/* Somebody else holds it: asked again when its TTL may be over, and often enough to notice a release that nobody announces. */
+/* Somebody else holds it. It is asked for again when its TTL may be over, and often enough to notice a release that nobody announces. */
 static void retry_held_elsewhere(struct engine *e, struct lock *l, const struct op *op)
 {
-	/* A redlockd wakes whom it hands to; others are asked again and again, in the end every second. */
+	/* A redlockd wakes the next daemon. A holder that is no redlockd is asked for again and again, in the end every second. */
 	bool told = !l->elsewhere.foreign && e->core->conf.shared;
 	int64_t poll = told ? POLL_MOST_US : POLL_LEAST_US << (l->attempts < 6 ? l->attempts : 6), left;
 
@@ -47,18 +47,18 @@ static void retry_held_elsewhere(struct engine *e, struct lock *l, const struct 
 		return;
 	contender_move(e, l, CONTENDER_REFUSED, CAUSE_HELD_BY_OTHER);
 	if (turn_is_unseen(e, l)) {
-		acquire_begin(e, l, CAUSE_UNSEEN); /* its first waiter came while that round was under way, without a ticket */
+		acquire_begin(e, l, CAUSE_UNSEEN); /* the first waiter came during that round, which showed no ticket */
 		return;
 	}
 	if (nodeset_any(l->woken))
-		poll = MSEC; /* freed while we were asking */
+		poll = MSEC; /* it was freed while the round asked */
 	else if (nodeset_any(op->behind))
 		poll = members_grace_us(&e->members);
 	if (poll > (told ? POLL_MOST_US : POLL_FOREIGN_US))
 		poll = told ? POLL_MOST_US : POLL_FOREIGN_US;
 	if (MUTATED(WAKE_ALONE))
 		return;
-	/* A quorum that keeps it for an older ticket has 0 left as well. */
+	/* Stores that keep it for an older ticket count as 0 left, too. */
 	left = l->elsewhere.pttl_ms > 0 || (l->elsewhere.pttl_ms == 0 && !nodeset_any(op->behind)) ? l->elsewhere.pttl_ms * MSEC + MSEC : INT64_MAX;
 	if (left < poll)
 		heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, left + (int64_t)rng_below(e->rng, 2 * MSEC)));
@@ -66,7 +66,7 @@ static void retry_held_elsewhere(struct engine *e, struct lock *l, const struct 
 		retry_pause(e, l, poll);
 }
 
-/* Nobody has a quorum: our votes are given back, and after a pause of random length we try again. */
+/* Nobody has a quorum. The next try comes after a pause of random length. */
 static void retry_split(struct engine *e, struct lock *l, const struct op *op, bool led)
 {
 	int64_t pause = split_note(e, l, op, led);
@@ -101,7 +101,8 @@ void retry_after(struct engine *e, struct op *op, enum round_outcome why)
 
 	if (!(MUTATED(UNDO_FORGOTTEN) && round_same_holder(op, nodes) >= quorum) && !(MUTATED(SPLIT_KEPT) && round_same_holder(op, nodes) < quorum))
 		debt_begin(e, l, OP_RELEASE, 0, NULL);
-	if (op->kind == OP_RAISE && nodeset_any(op->over)) /* the limit of the store that refused passes the base in that time, unless a proposal lifts the base as well */
+	/* In that time the limit of the store that refused passes the base, unless a proposal lifts the base as well. */
+	if (op->kind == OP_RAISE && nodeset_any(op->over))
 		e->modest_until = instant_add(e->core->now, 2 * e->core->conf.clock_tol_us + NARROW_US);
 	if (TAILQ_EMPTY(&l->line)) {
 		turn_spend(e, l, op->yes);

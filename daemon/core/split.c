@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Split votes. When nobody can have a quorum, the losers of a parallel round would split the next one as well. So for a while they ask one node
- * first, the same on all daemons, and the others only behind its yes: one of them wins there, and with it everywhere. Costs a round trip more, and
- * only a little order: where daemons see different nodes alive it is a parallel round again, after one more pause of random length.
+ * Split votes. When nobody can have a quorum, the losers of a parallel round would split the next one as well. So for a while they ask one store first, the
+ * same on all daemons, and the others only if that grants: one of them wins there, and then everywhere. That costs one round trip more. Where daemons see
+ * different stores alive, it is a parallel round again, after one more pause of random length.
  * See ALGORITHMS.md, Split votes.
  */
 #include "daemon/core/split.h"
@@ -12,7 +12,7 @@
 #define RTT_LEAST_US 200
 #define DOUBLINGS_MOST 6
 #define LASTING_US (100 * MSEC)
-#define PAUSE_LONG_US (300 * MSEC) /* and a few round trips: what splits the votes may end any moment, and nobody says so */
+#define PAUSE_LONG_US (300 * MSEC) /* and a few round trips: the key that splits the votes may end any moment, and no message tells of that */
 #define PAUSE_MOST_US SEC
 
 int split_take_leader(const struct engine *e, struct lock *l)
@@ -23,7 +23,7 @@ int split_take_leader(const struct engine *e, struct lock *l)
 	return members_leader(&e->members, lock_name(l));
 }
 
-/* The nodes where the value stands that splits the votes round after round. */
+/* The stores with the value that splits the votes round after round. */
 static struct nodeset split_stands(const struct engine *e, const struct op *op)
 {
 	struct nodeset nodes = NODESET_NONE;
@@ -34,7 +34,7 @@ static struct nodeset split_stands(const struct engine *e, const struct op *op)
 	return nodes;
 }
 
-/* Rivals ask under a new value each time. As long as a quorum is theirs and ours, one of them can win without the nodes that have not answered. */
+/* Rivals ask under a new value each time. As long as a quorum has their values or ours, one of them can win without the stores that have not answered. */
 bool split_is_race(const struct engine *e, const struct op *op)
 {
 	const struct lock *l = op->lock;
@@ -62,7 +62,7 @@ static void split_count(const struct engine *e, struct lock *l, const struct op 
 	if (led)
 		return;
 	l->splits = 1;
-	/* Of several values each has its turn: the one that stays is found before long. */
+	/* If there are several values, each is taken in turn: the one that stays is found before long. */
 	for (unsigned i = l->attempts; i < l->attempts + nodes; i++)
 		if (nodeset_has(op->busy, i % nodes)) {
 			l->splitter = op->holder[i % nodes];
@@ -70,13 +70,13 @@ static void split_count(const struct engine *e, struct lock *l, const struct op 
 		}
 }
 
-/* A random time around that, so that those who met once do not meet again. */
+/* A random time around that, so that daemons that met once do not meet again. */
 static int64_t split_pause_us(const struct engine *e, int64_t us)
 {
 	return us / 2 + (int64_t)rng_below(e->rng, (uint64_t)us + 1);
 }
 
-/* Whoever refused has said since that the lock was freed: no split, but a release that was on its way. */
+/* All stores that refused have said since that the lock was freed: no split, but a release that was on its way. */
 static bool split_is_over(const struct lock *l, const struct op *op)
 {
 	return nodeset_any(op->busy) && !nodeset_any(nodeset_without(op->busy, l->woken));

@@ -12,7 +12,7 @@ int split_take_leader(const struct engine *e, struct lock *l);
 /* A quorum has answered, and the votes are split: is it by rivals, of whom one may win? Else by a key of nobody. */
 bool split_is_race(const struct engine *e, const struct op *op);
 int64_t split_lasting_us(const struct engine *e); /* how long a round waits for a slow store that can help against such a key */
-/* The votes were split: the name asks its leading node first for a while, unless this round did so. Returns the pause before the next round, in microseconds. */
+/* The votes were split: the name asks its leading store first for a while, unless this round did so. Returns the pause before the next round, us. */
 int64_t split_note(struct engine *e, struct lock *l, const struct op *op, bool led);
 /* The pause after a round that decided nothing ends after a round trip: for a request that does not wait. */
 void split_hurry(struct engine *e, struct lock *l);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waiting across hosts. Of each daemon one ticket per name stands in line at the stores; inside the daemon the line is its own. A ticket is chosen by
- * who waits, from the stores' clock, so its order is the same at every store. It does not change unless that clock is set back, or was not well known. The
- * stores wake the first in line when the lock is freed and tell the holder's daemon that it is wanted; both words may be lost, so timers stand behind them.
+ * Waiting across hosts. Each daemon has one ticket per name in the queues of the stores; who waits inside the daemon is its own matter. The daemon takes the
+ * ticket from the stores' clock, so all stores have the same order. It does not change unless that clock is set back, or was not well known. The stores wake
+ * the first of the queue when the lock is freed, and tell the holder's daemon that it is wanted. Both messages may be lost, so timers stand behind them.
  * See ALGORITHMS.md, Tickets.
  */
 #include "daemon/core/turn.h"
@@ -18,8 +18,8 @@
 #define AHEAD_LEAST_US SEC
 
 /*
- * The clocks of the stores were set back since the ticket was taken: until they have caught up, all who ask would have older ones. Not by what they may differ,
- * since the Q-th may be another now, nor by what they may have drifted.
+ * The clocks of the stores were set back since the ticket was taken: until they have caught up, all new tickets would be older. Less than the clocks may differ
+ * does not count, since the Q-th may be another store now; nor does drift.
  */
 static bool turn_is_ahead(const struct engine *e, const struct lock *l)
 {
@@ -28,7 +28,7 @@ static bool turn_is_ahead(const struct engine *e, const struct lock *l)
 	return members_clock_us(&e->members, l->ticket.at) + slack < l->ticket.us && !MUTATED(TICKET_OF_A_CLOCK_SET_BACK);
 }
 
-/* A ticket for who has waited since then. */
+/* A ticket for a waiter that came then. */
 static void turn_begin(struct engine *e, struct lock *l, struct instant since)
 {
 	l->ticket.us = members_clock_us(&e->members, since);
@@ -37,8 +37,8 @@ static void turn_begin(struct engine *e, struct lock *l, struct instant since)
 }
 
 /*
- * The moment when the first waiter asked: who waited longer is first, on whatever host. A request that does not wait may stand before it: their round shows
- * the waiter's ticket, or nobody would wake this daemon.
+ * The ticket is the moment when the first waiter asked: the longest wait is first, on whatever host. A request that does not wait may stand before that waiter.
+ * The round for it shows the waiter's ticket, or nobody would wake this daemon.
  */
 void turn_take(struct engine *e, struct lock *l)
 {
@@ -83,7 +83,7 @@ bool turn_is_unseen(const struct engine *e, const struct lock *l)
 	return e->core->conf.shared && l->waiting && nodeset_count(l->queued) < engine_quorum(e);
 }
 
-/* It stands there again, by a later round with the same ticket. */
+/* A later round queued this ticket again, at these stores. */
 static struct nodeset turn_is_wanted(const struct engine *e, const struct op *op)
 {
 	char ticket[TICKET_MAX];
@@ -93,8 +93,8 @@ static struct nodeset turn_is_wanted(const struct engine *e, const struct op *op
 }
 
 /*
- * Nobody waits for the answer, and who has more than enough to do is asked a little later, as long as the ticket stands: it is in the way of others until
- * then. At the end there is no later.
+ * Nobody waits for the answer. A busy store is asked a little later, again and again while the ticket stands there, since it keeps others out. When the daemon
+ * stops, there is no later.
  */
 void turn_send(struct engine *e, struct op *op)
 {
@@ -119,7 +119,7 @@ void turn_send(struct engine *e, struct op *op)
 		retire(e, op);
 }
 
-/* Out of the line at these nodes, now or when it is its turn. */
+/* Withdraws the ticket at these stores, now or when it is admitted. */
 static void turn_send_withdraw(struct engine *e, struct lock *l, struct nodeset nodes)
 {
 	struct op *op;
@@ -129,7 +129,7 @@ static void turn_send_withdraw(struct engine *e, struct lock *l, struct nodeset 
 	op = op_new(&e->ops, OP_WITHDRAW, l);
 	op->decided = true;
 	op->owed = nodes;
-	op->until = instant_add(e->core->now, e->core->conf.timeout_us + TICKET_US); /* an ACQUIRE may be carried out so late, and put it there again */
+	op->until = instant_add(e->core->now, e->core->conf.timeout_us + TICKET_US); /* an ACQUIRE may be carried out that late, and queue it again */
 	op->value.n = (uint8_t)ticket_write(e, l, op->value.text);
 	if (e->draining || admit(e, &op->entry, INSTANT_PAST))
 		turn_send(e, op);
@@ -155,7 +155,7 @@ void turn_withdraw(struct engine *e, struct lock *l)
 	turn_send_withdraw(e, l, nodes);
 }
 
-/* The turn has come: the nodes that granted took the ticket out of the line themselves. */
+/* The turn has come: the stores that granted took the ticket out themselves. */
 void turn_spend(struct engine *e, struct lock *l, struct nodeset granted)
 {
 	l->queued = nodeset_without(l->queued, granted);

@@ -9,7 +9,7 @@
 #include "daemon/core/turn.h"
 #include "daemon/core/waiters.h"
 
-#define HURRY_APART_US (5 * MSEC) /* of many such requests of one lock, those that are due about now are answered in one pass over the line */
+#define HURRY_APART_US (5 * MSEC) /* claims that are due within that time are answered in one pass over the waiters */
 
 void wait_leave(struct engine *e, struct claim *c)
 {
@@ -38,7 +38,7 @@ void wait_set_end(struct engine *e, struct claim *c, struct instant until)
 	heap_set(&e->core->timers, &c->timer, until);
 }
 
-/* Out of the line, with an answer. One that waited is told TIMEOUT where others are told BUSY. */
+/* Takes the claim out, with an answer. A claim that waited is told TIMEOUT where others are told BUSY. */
 static void wait_answer(struct engine *e, struct claim *c, enum refusal why)
 {
 	if (c->patient && why == REFUSED_BUSY)
@@ -84,7 +84,9 @@ bool wait_continue(struct engine *e, struct lock *l, enum refusal why, enum wait
 	return false;
 }
 
-/* The wait is over, or the time to ask for a turn that came. A round under way may still say who holds it, or grant: it decides within the timeout of a command. */
+/*
+ * The claim has waited long enough. A round under way may still grant the lock, or say who holds it: it decides, within the timeout of a command.
+ */
 void wait_fired(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
@@ -93,7 +95,7 @@ void wait_fired(struct engine *e, struct claim *c)
 		c->overdue = true;
 		return;
 	}
-	if (!c->patient) { /* it waited for an adoption; if that is over, a round answers it */
+	if (!c->patient) { /* it waited for an adoption; if that is over, the next round answers it */
 		if (l->lease.state == LEASE_ADOPTING)
 			wait_refuse(e, c, waiters_trouble(l));
 		return;
@@ -126,5 +128,5 @@ void wait_for_quorum(struct engine *e, struct lock *l)
 	contender_move(e, l, CONTENDER_NO_QUORUM, CAUSE_TOO_FEW);
 	if (promised)
 		wait_look_at(e, l, instant_add(e->core->now, core_patience_us(e->core)));
-	turn_withdraw(e, l); /* without a quorum we are in nobody's way */
+	turn_withdraw(e, l); /* without a quorum the ticket would only keep others out */
 }
