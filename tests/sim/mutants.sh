@@ -2,17 +2,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # mutants.sh folder [mutant ...] : builds each mistake of daemon/core/mutant.def (or those named) into a simulator of its own, and runs worlds until one
 # violates an invariant; two mutants at a time. A mistake that no simulated world can show is built into the unit tests instead: the suite that its row
-# names must fail. A mutant that survives SEEDS worlds (3,000) from the seed FROM (1) on fails. The last line is "N passed, M failed".
+# names must fail. A mutant that survives SEEDS worlds (3,000) from the seed FROM (1) on fails, and so does one that could not be built. The last line is
+# "N passed, M failed".
 set -u
 
 folder=$1
 shift
 seeds=${SEEDS:-3000} from=${FROM:-1}
 
+# program : without one nothing was hunted, and so nothing has survived.
 built() {
 	mkdir -p "$folder/mutant"
-	${MAKE:-make} --no-print-directory -s "$1" >"$log" 2>&1 && return
-	printf '%-28s does not build\n' "$id"
+	${MAKE:-make} --no-print-directory -s "$1" >"$log" 2>&1 && [ -x "$1" ] && return
+	printf '%-28s could not be built\n' "$id"
 	cat "$log"
 	return 1
 }
@@ -23,8 +25,14 @@ hunt() {
 	at=$from end=$((from + seeds))
 	while [ "$at" -lt "$end" ]; do
 		"$folder/mutant/$id" --seeds $((end - at)) --from "$at" --jobs 1 >"$log" 2>&1
+		status=$?
 		what=$(sed -n 's/^VIOLATION of \([A-Z0-9]*\) .*/\1/p' "$log" | head -n 1)
 		seed=$(sed -n 's/^  seed \([0-9]*\),.*/\1/p' "$log" | head -n 1)
+		if [ ! "$seed" ] && [ "$status" -ne 0 ]; then
+			printf '%-28s does not run: status %s\n' "$id" "$status"
+			cat "$log"
+			return
+		fi
 		[ "$seed" ] || break
 		if "$folder/sim" --seed "$seed" >/dev/null 2>&1; then
 			printf '%-28s killed by %-4s with seed %s\n' "$id" "$what" "$seed"
@@ -56,6 +64,10 @@ if [ "${1:-}" = --one ]; then
 		hunt
 	fi
 	exit 0
+fi
+if [ ! -x "$folder/sim" ]; then
+	echo "$folder/sim could not be built" >&2
+	exit 1
 fi
 # shellcheck disable=SC2046 # one word for each mutant
 [ $# -gt 0 ] || set -- $("$folder/sim" --mutant-list | sed 's/ .*//')
