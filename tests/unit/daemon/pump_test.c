@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/pump.c: the timer of the service, also where its next deadline lies before the clock began. */
+#include "daemon/internal.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+
+#include <check.h>
+#include <poll.h>
+
+#define AT_ONCE_MS 1000 /* by the clock of the machine, which may be busy */
+
+static struct daemon d;
+
+static void setup(void)
+{
+	static const struct core_conf conf = {
+		.label = {"a"}, .host = "h", .store = "redis", .set = "set", .nodes = 1, .generation = 1, .timeout_us = 50 * MSEC, .lease_us = SEC, .max_lease_us = SEC};
+	static const struct net_conf net_conf = {.line_max = 512, .output_max = 4096, .sessions_max = 1};
+	static const struct net_sink silent;
+
+	log_set_level(LOG_ERROR);
+	d = (struct daemon){.base = event_base_new(), .service = service_new(&conf)};
+	d.net = net_new(d.base, &net_conf, &silent);
+	ck_assert_ptr_nonnull(d.net);
+	ck_assert_int_eq(pump_start(&d), 0);
+}
+
+static void teardown(void)
+{
+	pump_stop(&d);
+	net_free(d.net);
+	service_free(d.service);
+	event_base_free(d.base);
+}
+
+/* The service probes its store, and waits for the answer from that moment on. */
+static void a_store_is_up_at(int64_t us)
+{
+	struct event event = {.kind = EVENT_NODE_UP, .now = {us}};
+
+	ck_assert_int_eq(service_step(d.service, &event, &d.effects), 0);
+	effects_reset(&d.effects);
+}
+
+static bool timer_rings(int within_ms)
+{
+	struct pollfd timer = {.fd = d.timer_fd, .events = POLLIN};
+
+	return poll(&timer, 1, within_ms) == 1;
+}
+
+START_TEST(what_was_due_before_the_clock_began_rings_at_once)
+{
+	a_store_is_up_at(-3600 * SEC);
+	pump_pass(&d);
+	ck_assert(timer_rings(AT_ONCE_MS));
+}
+END_TEST
+
+START_TEST(behind_what_was_long_overdue_the_next_deadline_is_armed)
+{
+	a_store_is_up_at(-3600 * SEC);
+	pump_pass(&d);
+	ck_assert(timer_rings(AT_ONCE_MS));
+	ck_assert_int_eq(event_base_loop(d.base, EVLOOP_ONCE), 0);
+	a_store_is_up_at(clock_boottime().us + 3600 * SEC);
+	pump_pass(&d);
+	ck_assert(instant_before(clock_boottime(), d.armed));
+	ck_assert(instant_before(d.armed, INSTANT_NEVER));
+	ck_assert(!timer_rings(0));
+}
+END_TEST
+
+Suite *pump_suite(void)
+{
+	Suite *suite = suite_create("pump");
+	TCase *t = tcase_create("pump");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, what_was_due_before_the_clock_began_rings_at_once);
+	tcase_add_test(t, behind_what_was_long_overdue_the_next_deadline_is_armed);
+	suite_add_tcase(suite, t);
+	return suite;
+}
