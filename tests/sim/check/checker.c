@@ -79,7 +79,7 @@ static bool exclusion_is_safe(const struct plan *p)
 		if (!ahead[f->a % p->nodes])
 			ahead[f->a % p->nodes] = true, count++;
 	}
-	return 2 * count < p->nodes;
+	return 2 * count < plan_nodes_least(p);
 }
 
 void checker_init(struct world *w)

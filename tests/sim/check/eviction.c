@@ -14,7 +14,7 @@ static bool votes_are_known(const struct plan *p)
 /* To be called before the answer changes the vote. All requests of one round are sent at the same moment. */
 void eviction_answer(struct sim_daemon *d, struct lease *l, const struct call *call, const struct answer *a, struct instant emitted)
 {
-	unsigned nodes = (unsigned)d->world->plan->nodes;
+	unsigned nodes = d->conf.nodes;
 	bool denies = a->code == 'A' || a->code == 'B' || a->code == 'K' || a->code == 'M';
 
 	if (call->kind != CALL_EXTEND || !denies || !instant_before(daemon_boot(d), l->until[call->node]))

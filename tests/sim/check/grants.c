@@ -88,7 +88,7 @@ static void check_reserved(struct world *w, struct sim_daemon *d, int64_t name, 
 	const struct lease *l = &w->checker.lease[d->index][name];
 	unsigned nodes = 0;
 
-	for (unsigned i = 0; i < d->conf.nodes; i++)
+	for (unsigned i = 0; i < w->plan->nodes; i++)
 		nodes += l->base[i] > 0 && l->base[i] <= fence && fence <= l->reach[i];
 	if (2 * nodes <= d->conf.nodes)
 		checker_fail(w, INVARIANT_S2, name, "%s: daemon %u grants fence %lld, which only %u nodes reserved for it",

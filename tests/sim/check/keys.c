@@ -2,10 +2,10 @@
 /* What a command did to the keys of a node: whom the node voted for, what was overwritten, when keys end. */
 #include "tests/sim/world/world.h"
 
-static void key_check(struct server *s, const struct call *call)
+static void key_check(struct server *s, const struct sim_daemon *d, const struct call *call)
 {
 	struct world *w = s->world;
-	int64_t name = name_number(call->name), expires, most = w->plan->max_lease_us + w->plan->delay_us + s->stepped_us;
+	int64_t name = name_number(call->name), expires, most = later(w->plan->max_lease_us, d->conf.max_lease_us) + w->plan->delay_us + s->stepped_us;
 	struct span value;
 
 	if (!sim_node_get(s->node, call->name, server_wall(s), &value, &expires) || value.n == 0 ||
@@ -60,7 +60,7 @@ static void end_check(struct server *s, const struct flight *f, unsigned i)
 static void membership_check(struct server *s, const struct flight *f, const struct call *call)
 {
 	struct world *w = s->world;
-	int kind = f->daemon->strange;
+	int kind = f->strange;
 	int64_t until;
 
 	if (s->marked_by >= 0 && s->marked_by != kind)
@@ -80,7 +80,7 @@ static void vote_check(struct server *s, const struct flight *f, unsigned i)
 	const struct answer *a = &f->answer[i];
 	const struct call *call = &f->call[i];
 	struct world *w = s->world;
-	int64_t lease = f->daemon->conf.max_lease_us; /* S17 covers what daemons of another configuration count */
+	int64_t lease = f->strange ? f->daemon->conf.max_lease_us : w->plan->max_lease_us; /* S17 covers what daemons of another configuration count */
 	bool votes = is_vote(a);
 
 	if (votes)
@@ -174,8 +174,9 @@ static void range_check(struct server *s, const struct flight *f)
 }
 
 /* Can a majority of the nodes prove to a daemon that its own host stood still? Only where nothing else goes wrong meanwhile, except stops of daemons. */
-static bool stops_are_seen(const struct world *w)
+static bool stops_are_seen(const struct sim_daemon *d)
 {
+	const struct world *w = d->world;
 	bool halts = false, others = false;
 
 	for (unsigned i = 0; i < w->plan->faults; i++) {
@@ -184,17 +185,19 @@ static bool stops_are_seen(const struct world *w)
 		halts |= kind == FAULT_DAEMON_HALT;
 		others |= kind != FAULT_DAEMON_HALT && kind != FAULT_DAEMON_FREEZE && kind != FAULT_DAEMON_FREEZE_SENDING;
 	}
-	return !halts || (!others && w->plan->nodes >= 3);
+	return !halts || (!others && d->conf.nodes >= 3);
 }
 
 /* A daemon set a marker. L12: it does not quarantine a node that lost nothing. */
-static void marker_check(struct server *s, const struct sim_daemon *d, struct span marker)
+static void marker_check(struct server *s, const struct flight *f, struct span marker)
 {
-	bool same = s->marked_by == d->strange;
+	bool same = s->marked_by == f->strange;
 
-	s->marked_by = d->strange;
-	if (marker.p[0] == 'q' && same && s->blameless && !s->tainted && stops_are_seen(s->world))
-		checker_fail(s->world, INVARIANT_L12, -1, "daemon %u quarantines node %u, which lost nothing", d->index, s->index);
+	s->marked_by = f->strange;
+	if (marker.p[0] == 'q' && same && s->blameless && !s->tainted && stops_are_seen(f->daemon))
+		checker_fail(s->world, INVARIANT_L12, -1, "daemon %u quarantines node %u, which lost nothing", f->daemon->index, s->index);
+	s->was_taken |= f->strange;
+	s->knows_set = !f->strange || marker.p[marker.n - 1] != '|';
 	s->blameless = marker.p[0] == 'j' && sim_node_is_named(s->node, marker);
 }
 
@@ -207,9 +210,11 @@ static bool lease_is_forgotten(const struct sim_daemon *d)
 	const struct world *w = d->world;
 	unsigned lost = 0;
 
-	if (!d->strange || d->conf.max_lease_us >= w->plan->max_lease_us)
+	if (d->conf.max_lease_us >= w->plan->max_lease_us)
 		return false;
-	for (unsigned i = 0; i < d->conf.nodes; i++) {
+	for (unsigned i = 0; i < w->plan->nodes; i++) {
+		if (!daemon_has_server(d, i))
+			continue;
 		if (w->server[i].lease_lost)
 			lost++;
 		else if (d->link[i].up)
@@ -218,19 +223,51 @@ static bool lease_is_forgotten(const struct sim_daemon *d)
 	return 2 * lost > d->conf.nodes;
 }
 
+/* The next generation joins a server of both sets, while none that it reaches tells of the set before: see server.knows_set. */
+static bool set_is_forgotten(const struct server *s, const struct flight *f, struct span marker)
+{
+	const struct world *w = s->world;
+
+	if (!f->strange || marker.p[0] != 'j' || !server_is_of_both(w->plan, s->index))
+		return false;
+	for (unsigned i = 0; i < w->plan->nodes; i++)
+		if (server_is_of_both(w->plan, i) && f->daemon->link[i].up && w->server[i].knows_set)
+			return false;
+	return true;
+}
+
+/*
+ * A daemon of the generation before joins a server that stays and that the next generation had taken over: the server has forgotten that. Together with servers
+ * that were removed, the old set may then have a majority again. redlockd(8) asks to have the servers that stay with their data when the new generation is
+ * started. It says nothing of a server that forgets its data while daemons of the generation before still run.
+ */
+static bool set_comes_back(const struct server *s, const struct flight *f, struct span marker)
+{
+	return !f->strange && marker.p[0] == 'j' && s->was_taken && server_is_of_both(s->world->plan, s->index);
+}
+
 static void exclusion_is_over(struct world *w)
 {
 	w->class = CLASS_X;
 	w->exclusion_is_safe = false;
 }
 
+/* Each set grants by itself, and its servers never see the tokens of the other. */
+static void sets_are_apart(struct world *w)
+{
+	exclusion_is_over(w);
+	w->tokens_are_safe = false;
+}
+
 /* trust-first-start takes a quorum without markers for new, even when the other nodes are out of reach. If it was not new, exclusion is no longer promised. */
 static void joined(struct server *s, const struct flight *f, unsigned i)
 {
-	marker_check(s, f->daemon, f->call[i].new_marker);
-	if (lease_is_forgotten(f->daemon))
+	marker_check(s, f, f->call[i].new_marker);
+	if (f->strange && lease_is_forgotten(f->daemon))
 		exclusion_is_over(s->world);
-	if (!f->daemon->strange)
+	if (set_is_forgotten(s, f, f->call[i].new_marker) || set_comes_back(s, f, f->call[i].new_marker))
+		sets_are_apart(s->world);
+	if (!f->strange)
 		s->lease_lost = false;
 	if (s->lost_at < 0 || !f->daemon->conf.trust_first_start || known_node_all(f->daemon))
 		return;
@@ -261,6 +298,6 @@ void keys_after(struct server *s, const struct flight *f)
 		places_ran(s, f, i);
 		lateness_check(s, f, &f->answer[i]);
 		released_ran(s, f, i);
-		key_check(s, &f->call[i]);
+		key_check(s, f->daemon, &f->call[i]);
 	}
 }

@@ -15,7 +15,7 @@ static struct known_node *known_node_of(struct sim_daemon *d, unsigned node)
 bool known_node_all(const struct sim_daemon *d)
 {
 	for (unsigned i = 0; i < d->world->plan->nodes; i++)
-		if (!d->world->checker.known_node[d->index][i].named[0])
+		if (daemon_has_server(d, i) && !d->world->checker.known_node[d->index][i].named[0])
 			return false;
 	return true;
 }
@@ -97,7 +97,7 @@ static void renewal_check(struct sim_daemon *d, const struct call *call, int64_t
 		checker_fail(d->world, INVARIANT_S24, name, "%s: daemon %u sends node %u a renewal before the previous one is answered", name_of(name),
 			     d->index, call->node);
 	l->renewing |= bit;
-	for (unsigned i = 0; i < d->conf.nodes; i++)
+	for (unsigned i = 0; i < d->world->plan->nodes; i++)
 		others += i != call->node && instant_before(daemon_boot(d), instant_add(vote_known(d, l, i), MSEC));
 	if (call->create && 2 * others <= d->conf.nodes)
 		checker_fail(d->world, INVARIANT_S24, name, "%s: daemon %u may put the key back at node %u, but only %u other votes stand", name_of(name),
@@ -136,7 +136,7 @@ static bool jumped_alone(const struct sim_daemon *d, unsigned node, const struct
 
 	for (unsigned i = 0; i < w->plan->nodes; i++)
 		ahead += w->server[i].ahead_us > 0;
-	return w->plan->nodes >= 3 && ahead == 1 && d->host.halted_us == known->halted_us && jump <= w->server[node].ahead_us - known->ahead_us + JUMP_US;
+	return d->conf.nodes >= 3 && ahead == 1 && d->host.halted_us == known->halted_us && jump <= w->server[node].ahead_us - known->ahead_us + JUMP_US;
 }
 
 /* The keys of the node end that much earlier than was counted. */

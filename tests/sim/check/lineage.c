@@ -41,6 +41,11 @@ void lineage_call(struct sim_daemon *d, const struct call *call, int64_t name)
 		lineage_add(&d->world->checker.lineage[d->index][name], call);
 }
 
+static bool is_quorum(const struct sim_daemon *d, uint16_t nodes)
+{
+	return 2 * (unsigned)__builtin_popcount(nodes) > d->conf.nodes;
+}
+
 /* S12: a quorum of nodes replaces each value once at most. */
 static void adoption_check(struct server *s, const struct flight *f, unsigned i)
 {
@@ -63,8 +68,8 @@ static void adoption_check(struct server *s, const struct flight *f, unsigned i)
 	if (!mine)
 		return;
 	mine->nodes |= (uint16_t)(1u << s->index);
-	mine->done |= 2 * __builtin_popcount(mine->nodes) > w->plan->nodes;
-	w->tally.adopted += mine->done && 2 * (__builtin_popcount(mine->nodes) - 1) <= w->plan->nodes;
+	mine->done |= is_quorum(f->daemon, mine->nodes);
+	w->tally.adopted += mine->done && 2 * (unsigned)(__builtin_popcount(mine->nodes) - 1) <= f->daemon->conf.nodes;
 	for (a = all->item; a < all->item + all->count; a++)
 		if (a != mine && a->from == from && a->done && mine->done)
 			checker_fail(w, INVARIANT_S12, name_number(call->name), "%.*s: adopted twice", (int)call->name.n, call->name.p);
@@ -73,7 +78,7 @@ static void adoption_check(struct server *s, const struct flight *f, unsigned i)
 static void adoption_undo(struct adoption *a, const struct server *s)
 {
 	a->nodes &= (uint16_t)~(1u << s->index);
-	a->done = 2 * __builtin_popcount(a->nodes) > s->world->plan->nodes;
+	a->done = is_quorum(&s->world->daemon[a->daemon], a->nodes);
 }
 
 void lineage_set_back(struct server *s)
@@ -111,8 +116,8 @@ static void lineage_check(struct server *s, const struct flight *f, unsigned i)
 	if (!sim_node_get(s->node, call->name, server_wall(s), &value, &expires) || !lineage_has(k, value))
 		return;
 	for (unsigned n = 0; n < w->plan->nodes; n++)
-		stands += sim_node_get(w->server[n].node, call->name, server_wall(&w->server[n]), &value, &expires) && lineage_has(k, value);
-	if (2 * stands > w->plan->nodes)
+		stands += daemon_has_server(f->daemon, n) && sim_node_get(w->server[n].node, call->name, server_wall(&w->server[n]), &value, &expires) && lineage_has(k, value);
+	if (2 * stands > f->daemon->conf.nodes)
 		checker_fail(w, INVARIANT_L10, name, "%s: node %u refuses daemon %u what a previous run of it left there", name_of(name), s->index,
 			     f->daemon->index);
 }

@@ -62,7 +62,7 @@ static bool all_is_heard(const struct world *w)
 		return false;
 	for (unsigned d = 0; d < w->plan->daemons; d++)
 		for (unsigned i = 0; i < w->plan->nodes; i++)
-			if (w->daemon[d].subscriber[i].from > w->now)
+			if (daemon_has_server(&w->daemon[d], i) && w->daemon[d].subscriber[i].from > w->now)
 				return false;
 	return true;
 }

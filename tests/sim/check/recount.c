@@ -82,7 +82,7 @@ struct instant recount_vote(const struct world *w, const struct call *call, stru
 /* The deadline, by counting: the latest end that a quorum of votes reaches. */
 struct instant recount_deadline(const struct sim_daemon *d, const struct lease *l)
 {
-	unsigned nodes = d->conf.nodes;
+	unsigned nodes = (unsigned)d->world->plan->nodes; /* one that is not its own never votes */
 	struct instant best = INSTANT_PAST;
 
 	for (unsigned i = 0; i < nodes; i++) {
@@ -90,7 +90,7 @@ struct instant recount_deadline(const struct sim_daemon *d, const struct lease *
 
 		for (unsigned j = 0; j < nodes; j++)
 			reach += l->until[j].us >= l->until[i].us;
-		if (2 * reach > nodes)
+		if (2 * reach > d->conf.nodes)
 			best = instant_max(best, l->until[i]);
 	}
 	return best;

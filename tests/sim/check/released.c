@@ -147,7 +147,7 @@ void released_step(struct sim_daemon *d)
 	if (w->now < *at)
 		return;
 	*at = w->now + CHECK_EVERY_US;
-	for (unsigned node = 0; node < d->conf.nodes; node++) {
+	for (unsigned node = 0; node < w->plan->nodes; node++) {
 		bool reachable = is_reachable(d, &w->server[node]);
 
 		for (int64_t name = 0; name < w->plan->names; name++)

@@ -71,7 +71,7 @@ static int64_t latest_wall(const struct sim_daemon *d)
 	int64_t last = 0;
 
 	for (unsigned i = 0; i < d->conf.nodes; i++)
-		last = later(last, server_wall(&d->world->server[i]));
+		last = later(last, server_wall(&d->world->server[d->server_of[i]]));
 	return last;
 }
 
@@ -88,7 +88,7 @@ static void ticket_check(struct sim_daemon *d, const struct call *call, int64_t 
 	if (since == 0 || w->checker.detached_until[d->index][name] > since)
 		return;
 	for (unsigned i = 0; i < d->conf.nodes; i++) {
-		int64_t wall = server_wall(&w->server[i]);
+		int64_t wall = server_wall(&w->server[d->server_of[i]]);
 
 		first = wall < first ? wall : first;
 	}
@@ -179,7 +179,7 @@ static void empty_check(struct sim_daemon *d, int64_t name, struct ticket *t)
 
 	if (t->empty_since == 0)
 		t->empty_since = w->now;
-	for (unsigned i = 0; i < d->conf.nodes; i++)
+	for (unsigned i = 0; i < w->plan->nodes; i++)
 		if ((t->nodes >> i & 1) && !place_is_over(d, t, i) && w->now - WITHDRAWN_US - 2 * d->conf.timeout_us > reachable_since(d, t, i))
 			checker_fail(d->world, INVARIANT_L3, name, "%s: daemon %u has no waiters since %lld us, but is still queued at node %u",
 				     name_of(name), d->index, (long long)t->empty_since, i);

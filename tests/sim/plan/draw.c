@@ -72,7 +72,7 @@ static void draw_shape(struct plan *p, struct stream *s)
 	p->echo_percent = PICK(s, 0, 0, 0, 20, 50);
 	p->finale = stream_chance(s, 60) ? FINALE_REJOIN | FINALE_TAKEOVER | FINALE_HEAD : 0;
 	p->grace_ms = stream_chance(s, 70) ? stream_skewed(s, 50, stream_chance(s, 50) ? p->lease_us / 2 / MSEC : 4000) : 0;
-	p->stranger = p->daemons > 1 && stream_chance(s, 12) ? stream_range(s, STRANGER_SET, STRANGER_N - 1) : STRANGER_NONE;
+	p->stranger = p->daemons > 1 && stream_chance(s, 12) ? stream_range(s, STRANGER_SET, STRANGER_GENERATION) : STRANGER_NONE;
 	rare_shape(p);
 }
 

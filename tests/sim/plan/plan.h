@@ -37,6 +37,9 @@ struct fault_row {
 };
 extern const struct fault_row fault_table[FAULT_N];
 
+/* x of DAEMON_CRASH and DAEMON_STOP: how the daemon is started again. */
+enum restart { RESTART_WITHOUT_JOURNAL = 7, RESTART_FIRST = 8, RESTART_STRANGE = 9 };
+
 struct fault {
 	enum fault_kind kind;
 	int64_t at_us, for_us, a, b, x;
@@ -75,7 +78,8 @@ struct job {
 					row(echo_percent)  /* of them are late, or arrive twice */                           \
 					row(grace_ms)      /* HELLO grace=; 0: none */               \
 					row(stranger)      /* enum stranger */                                           \
-					row(stranger_lease_us) /* max_lease of a higher generation in the same set; 0: another set */ \
+					row(strangers)     /* how many daemons are strangers; 0: one */                  \
+					row(stranger_lease_us) /* max_lease of a higher generation; 0: that of the others, but another set */ \
 				row(window)        /* unanswered calls of a daemon per node; 0: the default */ \
 		row(warm_us) /* when faults and jobs begin */                                                                    \
 		row(length_us)                                                    /* when the world heals */                 \
@@ -99,15 +103,33 @@ enum finale {
 	FINALE_HEAD = 4,     /* the first daemon in a queue dies, or is cut off: L3 */
 };
 
-/* The configuration of the last daemon, if it differs. */
+/* The configuration of the last daemons, if it differs. */
 enum stranger {
 	STRANGER_NONE,
 	STRANGER_SET,        /* another set name */
 	STRANGER_NODES,      /* one node fewer */
 	STRANGER_LEASE,      /* another max_lease */
 	STRANGER_GENERATION, /* a higher generation, with another set name or another max_lease: it takes over */
+	/* A higher generation with other servers, see CHANGING THE SERVERS in redlockd(8), and perhaps another max_lease. plan.nodes counts those of both sets. */
+	STRANGER_FEWER,      /* the last server is removed */
+	STRANGER_MORE,       /* the last server is added */
+	STRANGER_REPLACED,   /* the last server replaces the one before it */
 	STRANGER_N
 };
+
+static inline bool plan_changes_servers(const struct plan *p)
+{
+	return p->stranger >= STRANGER_FEWER;
+}
+static inline bool server_is_of_both(const struct plan *p, int64_t server)
+{
+	return plan_changes_servers(p) && server < p->nodes - (p->stranger == STRANGER_REPLACED ? 2 : 1);
+}
+/* Of the smaller of both sets. */
+static inline int64_t plan_nodes_least(const struct plan *p)
+{
+	return p->nodes - plan_changes_servers(p);
+}
 
 /* CLASS_X if a fault breaks an assumption: exclusion is not promised. */
 enum fault_class plan_class(const struct plan *p);

@@ -265,9 +265,11 @@ static void daemon_fault_ends(struct world *w, struct active_fault *active, cons
 	struct sim_daemon *d = active->daemon;
 
 	if ((f->kind == FAULT_DAEMON_CRASH || f->kind == FAULT_DAEMON_STOP) && !daemon_is_up(d)) {
-		if (f->x == 7 || f->x == 8)
+		if (f->x == RESTART_WITHOUT_JOURNAL || f->x == RESTART_FIRST)
 			journal_lose(&d->journal);
-		d->newcomer = f->x == 8;
+		d->newcomer = f->x == RESTART_FIRST;
+		if (f->x == RESTART_STRANGE && w->plan->stranger)
+			daemon_configure(d, true);
 		daemon_start(d);
 		d->newcomer = false;
 	}

@@ -53,6 +53,23 @@ void stage_leave(struct world *w)
 		client_retire(&w->client[i], stream_chance(&w->finale, 50));
 }
 
+/*
+ * Once all daemons are of the next generation progress is promised again, if each server that stays was taken over with its data. Otherwise there may be too few
+ * of the set before, see CHANGING THE SERVERS in redlockd(8).
+ */
+static bool strangers_remain(const struct world *w)
+{
+	if (!plan_changes_servers(w->plan))
+		return w->strange;
+	for (unsigned i = 0; i < w->plan->daemons; i++)
+		if (!w->daemon[i].strange)
+			return true;
+	for (unsigned i = 0; i < w->plan->nodes; i++)
+		if (server_is_of_both(w->plan, i) && !w->server[i].knows_set)
+			return true;
+	return false;
+}
+
 void stage_fired(struct world *w)
 {
 	const struct plan *p = w->plan;
@@ -63,6 +80,7 @@ void stage_fired(struct world *w)
 		break;
 	case STAGE_FAULTS:
 		heal(w);
+		w->strange = strangers_remain(w);
 		stage_enter(w, STAGE_HEALED, settle_us(p));
 		break;
 	case STAGE_HEALED:

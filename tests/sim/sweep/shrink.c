@@ -96,11 +96,13 @@ static bool shrink_length(struct shrink *s)
 	return shrink_try(s);
 }
 
-/* The nodes that flap in a healed world must stay a minority: L11 promises nothing for more. */
+/* The nodes that flap in a healed world must stay a minority: L11 promises nothing for more. Of two servers none is replaced. */
 static unsigned nodes_least(const struct plan *p)
 {
 	unsigned flapping = 0;
 
+	if (plan_changes_servers(p))
+		return 4;
 	for (unsigned i = 0; i < p->faults; i++)
 		if (fault_is_late(p, &p->fault[i]))
 			flapping |= 1u << (fault_table[p->fault[i].kind].of == OF_DAEMON ? p->fault[i].b : p->fault[i].a) % p->nodes;

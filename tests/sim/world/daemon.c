@@ -29,7 +29,7 @@ void daemon_init(struct sim_daemon *d, struct world *w, unsigned index)
 	TAILQ_INIT(&d->inbox);
 	effects_init(&d->effects);
 	journal_init(&d->journal);
-	daemon_configure(d);
+	daemon_configure(d, p->stranger && index + (p->strangers ? p->strangers : 1) >= p->daemons);
 	for (unsigned i = 0; i < p->nodes; i++)
 		link_init(&d->link[i], d, &w->server[i]), subscriber_init(&d->subscriber[i], d, i);
 	daemon_start(d);
@@ -70,6 +70,10 @@ static void effect_send(struct sim_daemon *d, const struct effect *e, int64_t de
 
 static void effect_call(struct sim_daemon *d, const struct call *call, int64_t depart)
 {
+	struct call mine = *call;
+
+	mine.node = d->server_of[call->node];
+	call = &mine;
 	world_note(d->world, (uint64_t)call->kind << 8 | call->node,
 		   hash_bytes(call->value.p ? call->value.p : "", call->value.n), "d%u calls n%u %s %.*s %.*s px=%lld", d->index,
 		   call->node, call_word(call->kind), (int)call->name.n, call->name.p, (int)call->value.n, call->value.p,
@@ -251,7 +255,7 @@ void daemon_start(struct sim_daemon *d)
 	world_note(w, 5, d->run, "d%u starts", d->index);
 	journal_restore(d);
 	for (unsigned i = 0; i < d->conf.nodes; i++)
-		link_begin(&d->link[i]);
+		link_begin(&d->link[d->server_of[i]]);
 }
 
 static void inbox_drop(struct sim_daemon *d)

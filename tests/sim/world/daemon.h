@@ -51,8 +51,10 @@ struct sim_daemon {
 	uint64_t run; /* 1, 2, …: counts its services */
 	int64_t started_at, died_at[RUNS_MAX];
 	char id[24]; /* how the values of this run begin */
-	struct sim_link link[NODES_MAX];
+	struct sim_link link[NODES_MAX]; /* by server, as the subscribers are */
 	struct subscriber subscriber[NODES_MAX];
+	uint16_t servers;                 /* bits: those of its configuration */
+	unsigned server_of[NODES_MAX], node_of[NODES_MAX]; /* which server each of its nodes is, and the other way round */
 	int64_t deaf_until;               /* true time until which no published message arrives */
 	bool strange;                     /* it has another configuration than the others */
 	bool halted;                      /* its host stands still */
@@ -66,7 +68,7 @@ struct sim_daemon {
 };
 
 void daemon_init(struct sim_daemon *d, struct world *w, unsigned index);
-void daemon_configure(struct sim_daemon *d); /* daemon_conf.c */
+void daemon_configure(struct sim_daemon *d, bool strange); /* daemon_conf.c: before it is started */
 void daemon_release(struct sim_daemon *d);
 void daemon_start(struct sim_daemon *d);
 void daemon_die(struct sim_daemon *d);  /* kill -9 */
@@ -84,6 +86,11 @@ void daemon_step(struct sim_daemon *d, struct event *event);
 struct instant daemon_boot(const struct sim_daemon *d);
 /* Did this run of the daemon live until `depart`, and so send what it wanted to send then? */
 bool daemon_sent(const struct sim_daemon *d, uint64_t run, int64_t depart);
+static inline bool daemon_has_server(const struct sim_daemon *d, unsigned server)
+{
+	return d->servers >> server & 1;
+}
+
 static inline bool daemon_is_up(const struct sim_daemon *d)
 {
 	return d->state != DAEMON_DOWN;

@@ -1,36 +1,68 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The configuration of a daemon: that of all, or, for the last one of some worlds, another. */
+/* The configuration of a daemon: that of all, or, for the last ones of some worlds, another, which may have other servers. */
 #include "daemon/core/quorum.h"
 #include "tests/sim/world/world.h"
 
 static const char *const host_name[DAEMONS_MAX] = {"h0", "h1", "h2", "h3", "h4"};
 static const char *const node_name[NODES_MAX] = {"n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8"};
 
-/* Gives the daemon another configuration, such that each of its quorums still shares a node with each quorum of the others. */
+/* Bits: the servers of the common configuration, or of the strange one. */
+static uint16_t servers_of(const struct plan *p, bool strange)
+{
+	uint16_t all = (uint16_t)((1u << p->nodes) - 1), last = (uint16_t)(1u << (p->nodes - 1));
+
+	switch ((enum stranger)p->stranger) {
+	case STRANGER_NODES:
+	case STRANGER_FEWER:
+		return strange && p->nodes > 1 ? all ^ last : all;
+	case STRANGER_MORE:
+		return strange ? all : all ^ last;
+	case STRANGER_REPLACED:
+		return strange ? all ^ last >> 1 : all ^ last;
+	default:
+		return all;
+	}
+}
+
+static void nodes_number(struct sim_daemon *d)
+{
+	const struct plan *p = d->world->plan;
+	unsigned n = 0;
+
+	d->servers = servers_of(p, d->strange);
+	for (unsigned i = 0; i < p->nodes; i++) {
+		if (!daemon_has_server(d, i))
+			continue;
+		d->server_of[n] = i;
+		d->node_of[i] = n;
+		d->conf.label[n++] = node_name[i];
+	}
+	d->conf.nodes = n;
+}
+
+/* One of the next generation takes over. Each quorum of another stranger still shares a node with each quorum of the common configuration. */
 static void daemon_configure_stranger(struct sim_daemon *d)
 {
-	enum stranger how = (enum stranger)d->world->plan->stranger;
+	const struct plan *p = d->world->plan;
+	enum stranger how = (enum stranger)p->stranger;
 
 	if (how == STRANGER_LEASE)
 		d->conf.max_lease_us += SEC;
-	else if (how == STRANGER_NODES && d->conf.nodes > 1)
-		d->conf.nodes--;
-	else if (how == STRANGER_GENERATION && d->world->plan->stranger_lease_us)
-		d->conf.max_lease_us = d->world->plan->stranger_lease_us;
-	else
+	else if (how >= STRANGER_GENERATION && p->stranger_lease_us)
+		d->conf.max_lease_us = p->stranger_lease_us;
+	if (how == STRANGER_SET || plan_changes_servers(p) || (how == STRANGER_NODES && p->nodes == 1) || (how == STRANGER_GENERATION && !p->stranger_lease_us))
 		d->conf.set = "another";
 	if (d->conf.lease_us > d->conf.max_lease_us)
 		d->conf.lease_us = d->conf.max_lease_us;
-	if (how == STRANGER_GENERATION)
+	if (how >= STRANGER_GENERATION)
 		d->conf.generation++;
 }
 
-void daemon_configure(struct sim_daemon *d)
+void daemon_configure(struct sim_daemon *d, bool strange)
 {
 	const struct plan *p = d->world->plan;
 
 	d->conf = (struct core_conf){
-		.nodes = (unsigned)p->nodes,
 		.store = "redis",
 		.shared = true,
 		.foreign = p->foreign != 0,
@@ -50,9 +82,8 @@ void daemon_configure(struct sim_daemon *d)
 		.listed = p->storm ? 24 : 0, /* so that even a short page takes several slices */
 		.limits = {.locks = 1024, .waiting = 256, .name = 512, .mistakes = 100, .line = 8192},
 	};
-	for (unsigned i = 0; i < p->nodes; i++)
-		d->conf.label[i] = node_name[i];
-	d->strange = p->stranger && d->index == p->daemons - 1;
+	d->strange = strange;
+	nodes_number(d);
 	if (d->strange)
 		daemon_configure_stranger(d);
 }

@@ -67,6 +67,7 @@ static struct flight *flight_new(struct sim_link *l, int64_t depart, unsigned la
 	f->server = l->server;
 	f->daemon = l->daemon;
 	f->run = l->daemon->run;
+	f->strange = l->daemon->strange;
 	f->dialled = l->dialled;
 	f->depart = depart;
 	f->wanted_at = world_of(l)->now;
@@ -197,7 +198,7 @@ void flight_deliver(struct flight *f, unsigned i, enum answer_class class, const
 	if (class != ANSWER_EXECUTED)
 		event.answer = (struct answer){.class = class, .fence = -1, .pttl_ms = -2, .text = span_of(text)};
 	event.answer.call = f->call[i].id;
-	event.answer.node = f->server->index;
+	event.answer.node = f->daemon->node_of[f->server->index];
 	recount_answer(f->daemon, &f->call[i], &event.answer, f->emitted);
 	daemon_step(f->daemon, &event);
 }

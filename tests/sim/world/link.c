@@ -31,7 +31,7 @@ enum down { DOWN_LOST, DOWN_REFUSED, DOWN_SILENT };
 static void link_report_down(struct sim_link *l, enum down why)
 {
 	static const char *const reason[] = {[DOWN_LOST] = "connection lost", [DOWN_REFUSED] = "Connection refused", [DOWN_SILENT] = "connect timed out"};
-	struct event event = {.kind = EVENT_NODE_DOWN, .node = {.index = l->server->index, .reason = span_of(reason[why])}};
+	struct event event = {.kind = EVENT_NODE_DOWN, .node = {.index = l->daemon->node_of[l->server->index], .reason = span_of(reason[why])}};
 	struct stream drawn = l->daemon->stream;
 
 	if (l->reasons_given >> why & 1 || (why != DOWN_LOST && l->daemon->state != DAEMON_RUNNING))
@@ -132,7 +132,7 @@ void link_fired(struct sim_link *l)
 
 void link_on_up(struct sim_link *l, uint64_t epoch)
 {
-	struct event event = {.kind = EVENT_NODE_UP, .node = {.index = l->server->index}};
+	struct event event = {.kind = EVENT_NODE_UP, .node = {.index = l->daemon->node_of[l->server->index]}};
 
 	if (l->up || epoch != l->epoch)
 		return;

@@ -29,6 +29,7 @@ struct flight {
 	struct server *server;
 	struct sim_daemon *daemon;
 	uint64_t run;           /* the run of the daemon that sent it */
+	bool strange;           /* of the daemon as it was then: it has another configuration than the others */
 	unsigned dialled;       /* the run of the server that its connection leads to: a later run gets nothing */
 	char sender[17];        /* how the values of that run begin */
 	int64_t depart;         /* true time */

@@ -167,6 +167,7 @@ void server_lost_memory(struct server *s)
 	s->fence = sim_node_fence(s->node);
 	s->lease_lost |= s->marked_by == 0;
 	s->marked_by = -1;
+	s->knows_set = false;
 	memset(s->stray, true, sizeof(s->stray));
 	places_lost(s);
 }

@@ -36,6 +36,12 @@ struct server {
 	int64_t counted_until[2]; /* true time until which its votes count: for daemons of the common configuration, and for the stranger */
 	int marked_by;                                         /* which of the two its marker belongs to; -1: not known */
 	bool lease_lost; /* it lost a marker of the common configuration, with the lease that it named, and has none since */
+	/*
+	 * Its marker tells of the set of servers before, or belongs to that. Sets of which no common server in reach knows anything know nothing of each other, says
+	 * redlockd(8): the servers that stay are to be in reach, with their data, when the new generation is started.
+	 */
+	bool knows_set;
+	bool was_taken; /* over by a daemon of another configuration */
 	bool blameless;                                        /* it was joined under its present identity, and nothing happened to it since */
 	bool tainted;                                          /* its clock was set, it evicted or was flushed: a daemon may find that out late */
 	bool live[NAMES_MAX];                                  /* before the command ran: was there a key? */

@@ -91,7 +91,7 @@ void message_heard(struct message *m)
 {
 	struct sim_daemon *d = m->subscriber->daemon;
 	struct span prefix = SPAN("lock:"), key = {m->text + 1, m->n - 1};
-	struct event event = {.kind = m->text[0] == 'w' ? EVENT_WOKEN : EVENT_WANTED, .message = {.node = m->subscriber->node}};
+	struct event event = {.kind = m->text[0] == 'w' ? EVENT_WOKEN : EVENT_WANTED, .message = {.node = d->node_of[m->subscriber->node]}};
 
 	if (m->epoch == m->subscriber->epoch && m->n > 1 && (m->text[0] == 'w' || m->text[0] == 'c') && span_starts(key, prefix)) {
 		event.message.name = (struct span){key.p + prefix.n, key.n - prefix.n};
