@@ -38,7 +38,7 @@ static const struct option long_options[] = {
 static void usage(void)
 {
 	puts("sim --seeds N [--from M] [--jobs J] [--keep-going]  run the worlds of the seeds M, M+1 …\n"
-	     "    --only hour|crowd|busy|brief|storm  only those of this rare kind\n"
+	     "    --only hour|crowd|busy|brief|storm|throng  only those of this rare kind\n"
 	     "sim --sweep FOLDER [--minutes M] [--seeds N] [--from M] [--jobs J]  run as many as fit, from the seed in FOLDER/sweep.next on;\n"
 	     "                                print violations by invariant, leave a small plan of each in FOLDER/sweep\n"
 	     "sim --seed N [--trace]           run one world; --shrink: make it smaller while it fails\n"

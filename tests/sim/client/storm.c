@@ -2,12 +2,13 @@
 /*
  * Storms: a few clients lock hundreds of names at once, extend them, release them, or leave with all of them, so that tables grow and shrink while they are
  * listed and stores are overloaded. The names are x000 …; no other invariant watches them. Meanwhile the clients LIST them, page by page: a LIST shows each
- * name that is held from before the request until the reply (S26).
+ * name that is held from before the request until the reply (S26). In a throng all clients do so, each for some dozens of names at a time, and wait longer.
  */
 #include "tests/sim/world/world.h"
 
 #define PAUSE_US      (3 * SEC) /* the longest pause between two storms of a client */
 #define QUIT_AGAIN_US (200 * MSEC)
+#define DOZENS        12
 
 /* --- what is held, as the lines of the daemon say -------------------------------------------------------------------- */
 
@@ -98,7 +99,8 @@ static void say_list(struct sim_client *c)
 /* Sends the request for up to as many names as the storm has, starting anywhere among them. */
 static void say_many(struct sim_client *c, const char *verb, const char *fields, int64_t wait_ms)
 {
-	int64_t most = c->world->plan->storm, count = stream_range(&c->side, most / 4, most), first = stream_range(&c->side, 0, most);
+	int64_t most = c->world->plan->storm, throng = c->world->plan->throng;
+	int64_t count = stream_range(&c->side, throng ? 2 * DOZENS : most / 4, throng ? 5 * DOZENS : most), first = stream_range(&c->side, 0, most);
 
 	for (int64_t i = 0; i < count; i++) {
 		struct request_sim *q = client_ask(c, ASK_STORM, NULL, "%s x%03lld%s", verb, (long long)((first + i) % most), fields);
@@ -112,10 +114,15 @@ static void say_many(struct sim_client *c, const char *verb, const char *fields,
 
 static void say_anything(struct sim_client *c)
 {
-	bool waits = stream_chance(&c->side, 30);
+	int64_t wait_ms = stream_chance(&c->side, c->world->plan->throng ? 80 : 30) ? 300 : 0;
 	char fields[64];
+	int n;
 
-	snprintf(fields, sizeof(fields), " ttl=%lldms%s", (long long)(c->world->plan->lease_us / MSEC), waits ? " wait=300ms" : "");
+	if (wait_ms && c->world->plan->throng)
+		wait_ms = stream_range(&c->side, 300, 3000);
+	n = snprintf(fields, sizeof(fields), " ttl=%lldms", (long long)(c->world->plan->lease_us / MSEC));
+	if (wait_ms)
+		snprintf(fields + n, sizeof(fields) - (size_t)n, " wait=%lldms", (long long)wait_ms);
 	switch (stream_range(&c->side, 0, 9)) {
 	case 0:
 		client_leave(c, LEAVE_CLOSE);
@@ -129,7 +136,7 @@ static void say_anything(struct sim_client *c)
 		say_many(c, "UNLOCK", "", 0);
 		break;
 	default:
-		say_many(c, "LOCK", fields, waits ? 300 : 0);
+		say_many(c, "LOCK", fields, wait_ms);
 		break;
 	}
 }
@@ -153,19 +160,19 @@ void storm_fired(struct sim_client *c)
 		storm_quit(c);
 		return;
 	}
-	if (stream_chance(&c->side, 40))
+	if (c->index < STORMERS && stream_chance(&c->side, 40))
 		say_list(c);
 	say_anything(c);
-	if (stream_chance(&c->side, 60))
+	if (c->index < STORMERS && stream_chance(&c->side, 60))
 		say_list(c);
-	world_at(w, &c->side_timer, AT_SIDE, w->now + stream_skewed(&c->side, MSEC, PAUSE_US));
+	world_at(w, &c->side_timer, AT_SIDE, w->now + (w->plan->throng ? stream_range(&c->side, PAUSE_US / 6, PAUSE_US) : stream_skewed(&c->side, MSEC, PAUSE_US)));
 }
 
 bool storm_begin(struct sim_client *c)
 {
 	const struct plan *p = c->world->plan;
 
-	if (!p->storm || c->index >= STORMERS)
+	if (!p->storm || c->index >= (p->throng ? p->throng : STORMERS))
 		return p->storm > 0;
 	stream_init(&c->side, (uint64_t)p->seed, DRAW_SIDE_REQUESTS, c->index);
 	world_at(c->world, &c->side_timer, AT_SIDE, p->warm_us + stream_range(&c->side, 0, PAUSE_US));

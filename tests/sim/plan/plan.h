@@ -87,6 +87,7 @@ struct job {
 		row(chatter_ms)                                                   /* about how often clients ask beside their jobs; 0: never */ \
 		row(foreign)                                                      /* redis.foreign: yes */                      \
 		row(storm) /* names that a storm locks at a time; 0: there are no storms */                                       \
+		row(throng) /* clients that lock dozens of them at a time; 0: a few clients lock all of them */                     \
 		row(service_us) /* that a node takes for each call, one after the other; 0: none */
 struct plan {
 #define PLAN_ROW(field) int64_t field;
@@ -136,7 +137,7 @@ enum fault_class plan_class(const struct plan *p);
 /* How far the clocks of all nodes are set back, if all are set back equally and nothing else breaks an assumption: the healing then leaves them so. Else 0. */
 int64_t plan_set_back_us(const struct plan *p);
 /* rare.c: rare kinds of worlds. */
-enum rare { RARE_NONE, RARE_HOUR, RARE_CROWD, RARE_BUSY, RARE_BRIEF, RARE_STORM, RARE_N };
+enum rare { RARE_NONE, RARE_HOUR, RARE_CROWD, RARE_BUSY, RARE_BRIEF, RARE_STORM, RARE_THRONG, RARE_N };
 enum rare rare_of(uint64_t seed);
 enum rare rare_find(const char *word); /* RARE_NONE: no such kind */
 void rare_speed(struct plan *p); /* leases and timeouts; latencies that fit to them are drawn later */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Rare kinds of worlds, which cost too much, or are too special, to be frequent: crowds of hundreds before one name, stores that run one call after the other
- * and fall behind, leases of a tenth of a second, an hour of work. A stream of its own decides the kind of a seed, so that all other worlds stay as they are.
+ * Rare kinds of worlds, which cost too much, or are too special, to be frequent: crowds of hundreds before one name, sessions by the hundred with dozens of
+ * tags in flight each, stores that run one call after the other and fall behind, leases of a tenth of a second, an hour of work. A stream of its own decides
+ * the kind of a seed, so that all other worlds stay as they are.
  */
 #include "tests/sim/plan/plan.h"
 
@@ -12,6 +13,8 @@
 
 #define BUSY_CALLS   16 /* calls of each daemon, where the window is the default */
 #define BRIEF_LEAST  (100 * MSEC)
+#define THRONG_LEAST 100
+#define THRONG_MOST  200 /* more may fill the 256 sessions of a daemon, which has some that it does not know to be gone */
 #define STORM_MOST   1000
 #define HOUR         (3600 * SEC)
 #define BUSY_WINDOW(p) ((p)->window ? (p)->window : BUSY_CALLS)
@@ -21,7 +24,7 @@ static const struct {
 	int64_t in_ten_thousand;
 } kinds[RARE_N] = {
 	[RARE_HOUR] = {"hour", 4}, [RARE_CROWD] = {"crowd", 60}, [RARE_BUSY] = {"busy", 40}, [RARE_BRIEF] = {"brief", 100},
-	[RARE_STORM] = {"storm", 8},
+	[RARE_STORM] = {"storm", 8}, [RARE_THRONG] = {"throng", 3},
 };
 
 enum rare rare_of(uint64_t seed)
@@ -110,6 +113,12 @@ void rare_shape(struct plan *p)
 		p->chatter_ms = 0;
 		if (p->clients < 4)
 			p->clients = 4;
+		break;
+	case RARE_THRONG:
+		p->clients = p->throng = stream_range(&s, THRONG_LEAST, THRONG_MOST);
+		p->storm = stream_skewed(&s, 60, STORM_MOST / 2);
+		p->chatter_ms = 0;
+		p->length_us = p->warm_us + stream_range(&s, 3, 6) * SEC;
 		break;
 	case RARE_BRIEF:
 		plan_near_clocks(p);
@@ -207,6 +216,20 @@ static void play_crowd(struct plan *p, struct stream *s)
 	crowd_faults(p, s, at);
 }
 
+/* Faults strike in the middle of the requests, at two moments. */
+static void play_throng(struct plan *p, struct stream *s)
+{
+	if (stream_chance(s, 60))
+		p->faults = 0;
+	for (int64_t n = stream_range(s, 1, 8); n > 0 && p->faults < FAULTS_MAX; n--)
+		p->fault[p->faults++] = (struct fault){.kind = FAULT_LINK_RESET,
+						       .a = stream_range(s, 0, p->daemons - 1),
+						       .b = stream_range(s, 0, p->nodes - 1),
+						       .at_us = stream_range(s, p->warm_us, p->length_us)};
+	crowd_faults(p, s, p->warm_us);
+	crowd_faults(p, s, stream_range(s, p->warm_us, p->length_us - 2 * SEC));
+}
+
 void rare_draw(struct plan *p)
 {
 	struct stream s;
@@ -218,6 +241,9 @@ void rare_draw(struct plan *p)
 		break;
 	case RARE_CROWD:
 		play_crowd(p, &s);
+		break;
+	case RARE_THRONG:
+		play_throng(p, &s);
 		break;
 	case RARE_BUSY:
 		if (stream_chance(&s, 50))
