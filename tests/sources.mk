@@ -91,6 +91,7 @@ WORLD := \
 	tests/sim/plan/flapping.c \
 	tests/sim/plan/plan.c \
 	tests/sim/plan/rare.c \
+	tests/sim/plan/servers.c \
 	tests/sim/plan/stream.c \
 	tests/sim/scene/adoption.c \
 	tests/sim/scene/crossing.c \

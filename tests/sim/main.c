@@ -17,7 +17,7 @@ struct options {
 	uint64_t seed, count, from;
 	unsigned jobs; /* 0: not given */
 	double minutes;
-	enum rare only;
+	const char *only;
 	bool has_from, has_count, trace, shrink, keep_going, plan;
 	const char *file, *folder;
 	char scenario[256];
@@ -38,8 +38,8 @@ static const struct option long_options[] = {
 static void usage(void)
 {
 	puts("sim --seeds N [--from M] [--jobs J] [--keep-going]  run the worlds of the seeds M, M+1 …\n"
-	     "    --only hour|crowd|busy|brief|storm|throng  only those of this rare kind\n"
-	     "sim --sweep FOLDER [--minutes M] [--seeds N] [--from M] [--jobs J]  run as many as fit, from the seed in FOLDER/sweep.next on;\n"
+	     "    --only hour|crowd|busy|brief|storm|throng|servers  only those of this kind\n"
+	     "sim --sweep FOLDER [--minutes M] [--seeds N] [--from M] [--jobs J] [--only …]  run as many as fit, from the seed in FOLDER/sweep.next on;\n"
 	     "                                print violations by invariant, leave a small plan of each in FOLDER/sweep\n"
 	     "sim --seed N [--trace]           run one world; --shrink: make it smaller while it fails\n"
 	     "sim --seed N --plan              print its plan, as a file for --replay\n"
@@ -101,8 +101,8 @@ static bool option_take(struct options *o, int c)
 		o->minutes = strtod(optarg, NULL);
 		return o->minutes > 0;
 	case 'o':
-		o->only = rare_find(optarg);
-		return o->only != RARE_NONE;
+		o->only = optarg;
+		return kind_is_known(optarg);
 	case 't':
 		return o->trace = true;
 	case 'k':
@@ -212,7 +212,7 @@ static int run_seeds(const struct options *o)
 static int run_sweep(const struct options *o)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	struct sweep s = {.from = o->has_from ? o->from : 0, .count = o->has_count ? o->count : UINT64_MAX, .jobs = o->jobs, .talk = true};
+	struct sweep s = {.from = o->has_from ? o->from : 0, .count = o->has_count ? o->count : UINT64_MAX, .jobs = o->jobs, .talk = true, .only = o->only};
 
 	if (s.jobs == 0)
 		s.jobs = processors < 1 ? 1 : processors > SWEEP_JOBS_MAX ? SWEEP_JOBS_MAX : (unsigned)processors;

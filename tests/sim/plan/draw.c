@@ -340,6 +340,7 @@ static void draw_additions(struct plan *p, uint64_t seed, unsigned drawn)
 	flapping_draw(p, seed);
 	clock_step_draw(p, seed);
 	flushes_scene_draw(p, seed);
+	servers_draw(p, seed);
 	if (p->finale & FINALE_REJOIN)
 		plan_near_clocks(p); /* this trial takes a store away, as flapping does */
 	rare_draw(p);

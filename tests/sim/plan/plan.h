@@ -139,7 +139,9 @@ int64_t plan_set_back_us(const struct plan *p);
 /* rare.c: rare kinds of worlds. */
 enum rare { RARE_NONE, RARE_HOUR, RARE_CROWD, RARE_BUSY, RARE_BRIEF, RARE_STORM, RARE_THRONG, RARE_N };
 enum rare rare_of(uint64_t seed);
-enum rare rare_find(const char *word); /* RARE_NONE: no such kind */
+/* By its word: a rare kind, or "servers", the worlds in which the set of servers changes. */
+bool kind_is_known(const char *word);
+bool seed_is_of(uint64_t seed, const char *word);
 void rare_speed(struct plan *p); /* leases and timeouts; latencies that fit to them are drawn later */
 void rare_shape(struct plan *p);
 void rare_draw(struct plan *p);
@@ -178,6 +180,8 @@ void crossing_scene_draw(struct plan *p, uint64_t seed);
 void bunched_draw(struct plan *p, uint64_t seed, unsigned drawn);
 /* flapping.c: lets a minority of the nodes be slow, hang or flap in some healed worlds, while many clients want one name. */
 void flapping_draw(struct plan *p, uint64_t seed);
+/* servers.c: lets some daemons be of the next generation, with another set of servers, in some worlds. */
+void servers_draw(struct plan *p, uint64_t seed);
 /* clock_step.c: sets the clocks of a minority of the nodes forward in some worlds that break no other assumption, while many nodes are out of reach. */
 void clock_step_draw(struct plan *p, uint64_t seed);
 /* Is it a fault of flapping.c, which the healing leaves? */

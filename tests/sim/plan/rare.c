@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#define KIND_SERVERS "servers"
 #define BUSY_CALLS   16 /* calls of each daemon, where the window is the default */
 #define BRIEF_LEAST  (100 * MSEC)
 #define THRONG_LEAST 100
@@ -42,12 +43,27 @@ enum rare rare_of(uint64_t seed)
 	return RARE_NONE;
 }
 
-enum rare rare_find(const char *word)
+static enum rare rare_find(const char *word)
 {
 	for (int kind = RARE_NONE + 1; kind < RARE_N; kind++)
 		if (!strcmp(kinds[kind].word, word))
 			return (enum rare)kind;
 	return RARE_NONE;
+}
+
+bool kind_is_known(const char *word)
+{
+	return !strcmp(word, KIND_SERVERS) || rare_find(word) != RARE_NONE;
+}
+
+bool seed_is_of(uint64_t seed, const char *word)
+{
+	static struct plan p;
+
+	if (strcmp(word, KIND_SERVERS) != 0)
+		return rare_of(seed) == rare_find(word);
+	plan_draw(&p, seed);
+	return plan_changes_servers(&p);
 }
 
 static enum rare rare_begin(const struct plan *p, struct stream *ret_stream, uint64_t what)

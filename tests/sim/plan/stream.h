@@ -45,6 +45,7 @@ enum purpose {
 	DRAW_CROSSING_SCENE,
 	DRAW_BUNCHED, /* faults that come close together */
 	DRAW_FLUSHED_SCENE,
+	DRAW_SERVERS, /* a change of the set of servers */
 };
 
 struct stream {

@@ -47,7 +47,7 @@ static bool seed_take(const struct sweep *s, double until, uint64_t *ret_i)
 		return false;
 	do
 		*ret_i = atomic_fetch_add(&board->next, 1);
-	while (s->only != RARE_NONE && *ret_i < s->count && rare_of(s->from + *ret_i) != s->only);
+	while (s->only && *ret_i < s->count && !seed_is_of(s->from + *ret_i, s->only));
 	return *ret_i < s->count && *ret_i <= atomic_load(&board->last);
 }
 

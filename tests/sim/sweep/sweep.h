@@ -38,7 +38,7 @@ void violation_print(const struct plan *p, const struct report *r, const char *r
 
 struct sweep {
 	uint64_t from, count;
-	enum rare only;      /* only worlds of this kind; RARE_NONE: all worlds */
+	const char *only;    /* only worlds of this kind; NULL: all worlds */
 	unsigned jobs;
 	bool keep_going;                                                           /* goes on after a violation */
 	bool talk;                                                                 /* prints each minute how far it is */
