@@ -252,8 +252,8 @@ static void judge_lineage(struct members *ms, struct member *m, const struct mar
 	struct span taken = parts->taken;
 
 	m->ours = span_equal(parts->cfg, span_of(ms->cfg));
+	members_note_bound(ms, parts->bound_us, m->ours && m->was_ours);
 	m->was_ours |= m->ours;
-	members_note_bound(ms, parts->bound_us, m->ours);
 	if (!m->ours)
 		taken = parts->generation < ms->core->conf.generation ? parts->set : SPAN("");
 	if (span_equal(taken, span_of(ms->set_id)))

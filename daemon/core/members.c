@@ -165,6 +165,8 @@ bool members_have_taken_over(struct members *ms)
 {
 	unsigned taken = 0, needed = ((unsigned)strtoul(ms->elder, NULL, 10) + 1) / 2;
 
+	if (!*ms->elder)
+		return true; /* as far as is known: a marker may still tell of one */
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		const struct member *m = &ms->node[i];
 
@@ -175,7 +177,7 @@ bool members_have_taken_over(struct members *ms)
 		         !instant_before(ms->core->now, m->quarantine_end);
 	}
 	ms->elder_is_over |= taken >= needed;
-	return !*ms->elder || ms->elder_is_over;
+	return ms->elder_is_over;
 }
 
 void members_tell_missing(const struct members *ms, char *text, size_t size)

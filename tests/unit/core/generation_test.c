@@ -114,6 +114,28 @@ START_TEST(a_server_that_was_never_seen_under_the_new_max_lease_waits_for_the_la
 }
 END_TEST
 
+/* This daemon has known for long that the larger promises are over at the servers it sees. Another daemon takes over a third server only now. */
+START_TEST(a_server_that_another_daemon_takes_over_late_waits_for_the_larger)
+{
+	cluster_begin(3);
+	next_generation(5 * SEC);
+	cluster.node[2].up = false;
+	daemon_starts(1);
+	passes(QUARANTINE_US + SEC);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 2);
+	cluster.node[0].up = cluster.node[1].up = false;
+	cluster.node[2].up = true;
+	daemon_starts(2);
+	daemon_ends(2);
+	cluster.node[0].up = cluster.node[1].up = true;
+	daemon_node_event(1, 2, EVENT_NODE_UP);
+	passes(QUARANTINE_US - 20 * MSEC);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 2);
+	passes(120 * MSEC);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 3);
+}
+END_TEST
+
 START_TEST(a_marker_of_an_earlier_version_names_no_bound_and_no_set)
 {
 	static const char *const marker[] = {"j|1.0123456789abcdef|run-0-1|run-0-1|0123456789abcdef", "j|1.0123456789abcdef|r|r|n||", "j|1.0|r|r|n|x|y|z"};
@@ -238,6 +260,33 @@ START_TEST(new_servers_that_joined_alone_do_not_vouch_for_the_end_of_the_old_set
 }
 END_TEST
 
+/* Two new servers have joined when this daemon knew of no old set. It hears of the old set only from a server that another daemon has taken over. */
+START_TEST(an_old_set_that_another_daemon_tells_of_is_waited_for)
+{
+	old_set_of_three();
+	for (unsigned i = 0; i < 3; i++)
+		cluster.node[i].up = false;
+	daemon_starts(1);
+	session_opens(2, 1);
+	passes(QUARANTINE_US + 2 * SEC);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 2);
+	cluster.node[0].up = true;
+	cluster.node[3].up = cluster.node[4].up = false;
+	daemon_starts(2);
+	daemon_ends(2);
+	for (unsigned i = 1; i < 5; i++)
+		cluster.node[i].up = true;
+	daemon_node_event(1, 0, EVENT_NODE_UP);
+	passes(QUARANTINE_US + 2 * SEC);
+	ck_assert_uint_eq(figure(1, METRIC_NODES_JOINED), 2);
+	ck_assert_str_eq(store_state(1, 0), TOO_FEW);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	says(2, "LOCK a ttl=2s"); /* the fixture checks that nobody else holds it */
+	hears(2, "ERR QUORUM *");
+}
+END_TEST
+
 /* Another daemon has just taken a second one over, and it has become a replica since: its time has not begun here, and is not over. */
 START_TEST(a_second_server_that_is_taken_over_and_must_not_be_used_is_waited_for)
 {
@@ -298,6 +347,7 @@ Suite *generation_suite(void)
 	tcase_add_test(bound, a_restart_in_between_knows_the_larger_max_lease_from_the_new_markers);
 	tcase_add_test(bound, once_all_stores_are_taken_over_and_its_promises_have_ended_the_larger_max_lease_is_over);
 	tcase_add_test(bound, a_server_that_was_never_seen_under_the_new_max_lease_waits_for_the_larger_one_whenever_it_comes);
+	tcase_add_test(bound, a_server_that_another_daemon_takes_over_late_waits_for_the_larger);
 	tcase_add_loop_test(bound, a_marker_of_an_earlier_version_names_no_bound_and_no_set, 0, 3);
 	tcase_add_test(bound, a_marker_that_names_an_age_is_bounded);
 	suite_add_tcase(suite, bound);
@@ -306,6 +356,7 @@ Suite *generation_suite(void)
 	tcase_add_test(set, another_set_does_not_serve_while_the_old_one_may_have_a_quorum_out_of_its_sight);
 	tcase_add_test(set, a_second_server_that_is_taken_over_late_is_waited_for);
 	tcase_add_test(set, new_servers_that_joined_alone_do_not_vouch_for_the_end_of_the_old_set);
+	tcase_add_test(set, an_old_set_that_another_daemon_tells_of_is_waited_for);
 	tcase_add_test(set, servers_that_were_taken_over_before_a_restart_count);
 	tcase_add_test(set, a_second_server_that_is_taken_over_and_must_not_be_used_is_waited_for);
 	suite_add_tcase(suite, set);
