@@ -2,6 +2,7 @@
 /*
  * A lease: one value of ours at the stores, and what vouches for it, apart from what it is for. A value machine: it asks no store, tells nobody, and knows no
  * lock. move.c alone writes its state. `nodes` is the number of stores, so Q = nodes / 2 + 1.
+ * See ALGORITHMS.md, Votes.
  */
 #ifndef CORE_LEASE_H
 #define CORE_LEASE_H
