@@ -20,8 +20,8 @@ static const char preface[] = "redlockd.yaml: the configuration of redlockd; the
 			      "Every key stands here with its default, or as a comment where there is none; an empty file\n"
 			      "means the same.\n"
 			      "Durations have a unit: us, ms, s, m or h. Sizes are bytes, or k, m or g of them (1k is 1024).\n"
-			      "redlockd --check-config says what is wrong with a file, redlockd --dump-config what comes of it.\n"
-			      "What is marked with * takes effect at a reload (SIGHUP), the rest at a restart.\n";
+			      "redlockd --check-config says what is wrong with a file; --dump-config prints the result.\n"
+			      "A key marked with * takes effect at a reload (SIGHUP), any other key at a restart.\n";
 
 /* How much of text[0..n) goes into one line of that width: up to a blank, if there is one. */
 static size_t line_take(const char *text, size_t n, size_t width)

@@ -41,7 +41,7 @@ START_TEST(a_difference_is_one_of_values_not_of_spelling)
 	ck_assert_uint_eq(conf_diff(&other, &conf, change_note, &change), 1);
 	ck_assert_int_eq(conf_set(&conf, "lease=10s", &report), 0);
 	ck_assert_uint_eq(conf_diff(&other, &conf, change_note, &change), 1);
-	ck_assert_str_eq(change.last, "redis.nodes (none, which store: redis refuses) -> [a, b:1] 0");
+	ck_assert_str_eq(change.last, "redis.nodes (none, and store: redis is refused) -> [a, b:1] 0");
 	ck_assert_uint_eq(change.count, 4);
 	ck_assert_int_eq(conf_set(&other, "listen.tcp=127.0.0.1:7421", &report), 0);
 	ck_assert_uint_eq(conf_diff(&conf, &other, NULL, NULL), 2);
