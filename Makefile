@@ -129,6 +129,7 @@ CORE := \
 	daemon/core/op.c \
 	daemon/core/page.c \
 	daemon/core/parting.c \
+	daemon/core/probe.c \
 	daemon/core/query.c \
 	daemon/core/quorum.c \
 	daemon/core/remember.c \
@@ -143,6 +144,7 @@ CORE := \
 	daemon/core/show.c \
 	daemon/core/split.c \
 	daemon/core/state.c \
+	daemon/core/trust.c \
 	daemon/core/turn.c \
 	daemon/core/wait.c \
 	daemon/core/waiters.c

@@ -4,7 +4,7 @@
 # shellcheck shell=sh
 
 standing='
-daemon/core  event metric state core journal admission flow quorum fences members judge jump member observe lease lock notices op round admit move adoption debt turn waiters wait split acquire retry grant hold renew adopt look engine
+daemon/core  event metric state core journal admission flow quorum fences members judge jump probe observe trust member lease lock notices op round admit move adoption debt turn waiters wait split acquire retry grant hold renew adopt look engine
 daemon/core  session page rows listing remember deadlock list locks query resume show command deliver parting restore service
 client       moment person address line channel pushes pauses outcome draft greeting holds pending tracking repeat undecided surplus
 client       conn recovery exchange await farewell lock public
@@ -13,8 +13,6 @@ client       complaint invocation dial json rows place shortage status waiting f
 
 # folder caller: the files above the caller that it calls.
 upward='
-daemon/core  members  member
-daemon/core  member   observe
 daemon/core  list     command
 daemon/core  locks    command resume deliver
 daemon/core  query    command

@@ -1,89 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The state of each node and the calls that move it: probe, join, quarantine. What a marker means is judge.c's, what any answer tells observe.c's. */
+/* What moves a store from state to state: connections, answers to the membership's own questions, timers. What a marker means is judge.c's. */
 #include "daemon/core/fences.h"
 #include "daemon/core/judge.h"
 #include "daemon/core/jump.h"
-#include "daemon/core/member_part.h"
+#include "daemon/core/observe.h"
+#include "daemon/core/probe.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/trust.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
-#define CALL_OF_MEMBER (UINT64_C(1) << 63)
 #define HEALTH_US SEC
-
-static const char *const state_word[] = {
-	[MEMBER_DOWN] = "down",     [MEMBER_PROBING] = "probing", [MEMBER_QUARANTINED] = "quarantine",
-	[MEMBER_JOINED] = "joined", [MEMBER_REFUSED] = "refused",
-};
 
 static const char foreign_loss[] = "another daemon found that it may have lost memory";
 static const char not_taken_over[] = "too few servers of the set before are taken over: see CHANGING THE SERVERS in redlockd(8)";
-
-const char *member_state_word(enum member_state state)
-{
-	return state_word[state];
-}
-
-void member_become(struct members *ms, struct member *m, enum member_state state, const char *reason)
-{
-	static const enum log_level level[] = {
-		[MEMBER_DOWN] = LOG_WARN,     [MEMBER_PROBING] = LOG_DEBUG, [MEMBER_QUARANTINED] = LOG_WARN,
-		[MEMBER_JOINED] = LOG_NOTICE, [MEMBER_REFUSED] = LOG_ERROR,
-	};
-	bool was = m->state == MEMBER_JOINED;
-
-	if (m->state == state && strcmp(m->reason, reason) == 0)
-		return;
-	if (state == MEMBER_PROBING || m->told_of != state || strcmp(m->told, reason) != 0)
-		core_log(ms->core, level[state], "node", "node=%s state=%s was=%s%s%s", ms->core->conf.label[m->index],
-		         state_word[state], state_word[m->state], *reason ? " reason=" : "",
-		         *reason ? core_quoted(ms->core, span_of(reason)) : "");
-	if (state != MEMBER_PROBING) {
-		m->told_of = state;
-		core_keep(m->told, sizeof(m->told), span_of(reason));
-	}
-	m->state = state;
-	core_keep(m->reason, sizeof(m->reason), span_of(reason));
-	if (!was && state == MEMBER_JOINED)
-		ms->gained = true;
-	metric_add(&ms->core->metrics, METRIC_NODES_JOINED, (state == MEMBER_JOINED) - was);
-}
-
-static void member_ask(struct members *ms, struct member *m, struct call *call)
-{
-	call->id = CALL_OF_MEMBER | ++m->asks;
-	call->node = m->index;
-	m->asked = call->kind == CALL_PROBE ? MEMBER_ASKED_PROBE : MEMBER_ASKED_JOIN;
-	m->asked_at = ms->core->now;
-	heap_set(&ms->core->timers, &m->timer, instant_add(ms->core->now, ms->core->conf.timeout_us));
-	core_call(ms->core, call);
-}
-
-void member_probe(struct members *ms, struct member *m)
-{
-	struct call call = {.kind = CALL_PROBE};
-
-	m->fence_when_asked = m->fence_seen;
-	member_ask(ms, m, &call);
-}
-
-void member_offer(struct members *ms, struct member *m, struct span from, char kind)
-{
-	struct call call = {.kind = CALL_JOIN, .marker = from};
-	char nonce[17] = "";
-
-	if (!MUTATED(JOIN_WITHOUT_NONCE))
-		rng_hex(&ms->core->rng, nonce, 16);
-	snprintf(m->offered, sizeof(m->offered), "%c|%s|%s|%s|%s|%" PRId64 "|%s|%s", kind, ms->cfg, m->run_id, m->replid, nonce,
-	         (members_bound_us(ms) + MSEC - 1) / MSEC, ms->set_id, kind == 'j' && !*m->taken ? ms->elder : m->taken);
-	call.fence = kind == 'j' && !MUTATED(JOIN_BY_CLOCK_ALONE) ? fences_floor(ms, m) : 0;
-	if (kind == 'j' && !MUTATED(LATE_JOIN))
-		call.not_after_ms = member_server_ms(m, instant_add(ms->core->now, ms->core->conf.timeout_us));
-	call.marker.p = arena_copy(&ms->core->out->arena, from.p, from.n);
-	call.new_marker = span_of(m->offered);
-	member_ask(ms, m, &call);
-}
 
 static void member_schedule(struct members *ms, struct member *m)
 {
@@ -278,7 +208,7 @@ static void member_follow(struct members *ms, struct member *m, const struct ans
 	verdict = member_judge(ms, m, a);
 	m->blank = m->blank && MUTATED(BLANK_STAYS);
 	if (ms->trusting && marker.n > 0)
-		members_distrust(ms);
+		trust_withdraw(ms);
 	if (member_waits_for_others(ms, m, &verdict) || member_clock_forbids(ms, m, &verdict, marker))
 		return;
 	switch (verdict.kind) {
@@ -295,7 +225,7 @@ static void member_follow(struct members *ms, struct member *m, const struct ans
 	case VERDICT_BLANK:
 		m->blank = true;
 		member_schedule(ms, m);
-		members_trust(ms);
+		trust_blank(ms);
 		break;
 	case VERDICT_LOST:
 		member_become(ms, m, MEMBER_PROBING, verdict.reason);
@@ -320,11 +250,6 @@ static void member_joined(struct members *ms, struct member *m, const struct ans
 		member_join(ms, m, span_of(m->offered));
 	else
 		member_time_quarantine(ms, m, span_of(m->offered), why);
-}
-
-bool member_owns_call(uint64_t call)
-{
-	return (call & CALL_OF_MEMBER) != 0;
 }
 
 /* Refused by a rule that somebody must change, or by an accident that passes. */
@@ -362,8 +287,8 @@ bool member_answered(struct members *ms, const struct answer *a)
 	bool probed = m->asked == MEMBER_ASKED_PROBE;
 
 	/* What was asked over a connection that is gone is answered late, by "unknown": that says nothing of what was asked since. */
-	if (m->asked == MEMBER_IDLE || a->call != (CALL_OF_MEMBER | m->asks))
-		return a->call > CALL_OF_MEMBER && a->call <= (CALL_OF_MEMBER | m->asks);
+	if (m->asked == MEMBER_IDLE || a->call != member_call(m))
+		return a->call > CALL_OF_MEMBER && a->call <= member_call(m);
 	m->asked = MEMBER_IDLE;
 	if (!m->connected)
 		return true;

@@ -140,12 +140,21 @@ void members_init(struct members *ms, struct core *core);
 void member_up(struct members *ms, unsigned node);
 void member_down(struct members *ms, unsigned node, struct span reason);
 void member_fired(struct members *ms, struct member *m);
-/* The answer to a call whose id is member_call_id's. */
-bool member_owns_call(uint64_t call);
+/* The calls of the membership are told from all others by their ids. */
+#define CALL_OF_MEMBER (UINT64_C(1) << 63)
+static inline bool member_owns_call(uint64_t call)
+{
+	return (call & CALL_OF_MEMBER) != 0;
+}
+
+/* The id of the last question to this store. */
+static inline uint64_t member_call(const struct member *m)
+{
+	return CALL_OF_MEMBER | m->asks;
+}
+
 bool member_answered(struct members *ms, const struct answer *a); /* false: nothing was asked */
 
-/* What the answer to any other call tells about the node: that it lives, its clock, its fence, a marker that is no longer ours. */
-void member_observe(struct members *ms, const struct answer *a, struct instant sent);
 /* A round gave up on it. */
 void member_stall(struct members *ms, unsigned node);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The stores as a set: how many count, whether a quorum is at hand, how far away they are, what time it is there, which one leads, whether this is the
- * first start.
+ * The stores as a set: how many count, whether a quorum is at hand, how far away they are, what time it is there, which one leads. It asks nobody and
+ * moves nothing.
  */
 #include "daemon/base/map.h"
-#include "daemon/core/member_part.h"
+#include "daemon/core/member.h"
 #include "daemon/core/quorum.h"
 #include "proto/proto.h"
 
@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TRUST_WAIT_US SEC
 #define GRACE_LEAST_US (20 * MSEC)
 
 /* cfg = "<generation>.<16 hex>" over everything that must be the same for daemons to exclude each other. */
@@ -41,7 +40,7 @@ void members_init(struct members *ms, struct core *core)
 		ms->node[i].index = i;
 		ms->node[i].marker = ms->node[i].marker_text[0];
 		ms->node[i].timer.kind = TIMER_MEMBER;
-		ms->node[i].astray_us = core->conf.timeout_us; /* the former life sent that */
+		ms->node[i].astray_us = core->conf.timeout_us; /* the previous run sent that */
 		flow_begin(&ms->node[i].flow, core->conf.window);
 	}
 }
@@ -302,39 +301,4 @@ bool members_were_set_back(const struct members *ms, int64_t fence)
 		behind += m->connected && m->clock.known && fence > member_server_ms(m, ms->core->now) * MSEC + members_ahead_us(ms);
 	}
 	return behind >= quorum_of(ms->core->conf.nodes);
-}
-
-static bool members_are_blank(struct members *ms)
-{
-	unsigned nodes = ms->core->conf.nodes, blank = 0;
-
-	for (unsigned i = 0; i < nodes; i++)
-		blank += ms->node[i].blank;
-	if (blank < quorum_of(nodes))
-		return false;
-	if (ms->trust_until.us == INT64_MAX)
-		ms->trust_until = instant_add(ms->core->now, TRUST_WAIT_US);
-	return blank == nodes || !instant_before(ms->core->now, ms->trust_until);
-}
-
-/* Who is being asked at this moment follows when it answers: see judge_is_trusted. */
-void members_trust(struct members *ms)
-{
-	if (ms->trusting && !members_are_blank(ms))
-		return;
-	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
-		if (ms->node[i].blank && ms->node[i].asked == MEMBER_IDLE)
-			member_offer(ms, &ms->node[i], SPAN(""), 'j');
-}
-
-void members_distrust(struct members *ms)
-{
-	ms->trusting = false;
-	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
-		struct member *m = &ms->node[i];
-
-		if (m->blank && m->asked == MEMBER_IDLE)
-			member_offer(ms, m, SPAN(""), 'q');
-		m->blank = false;
-	}
 }

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What every answer tells about its store: that it lives, how long the way is, what time it is there, how roughly that is known, that its marker is not ours. */
+/* See observe.h. */
+#include "daemon/core/observe.h"
+
 #include "daemon/core/judge.h"
 #include "daemon/core/jump.h"
-#include "daemon/core/member_part.h"
 #include "daemon/core/mutant.h"
+#include "daemon/core/probe.h"
 
 #define ASTRAY_SLACK_US (25 * MSEC) /* the grain of a store's clock, and its drift while it is not looked at */
-#define RTT_GRAIN_US MSEC /* on a host of its own a way is shorter than what a scheduler may add */
+#define RTT_GRAIN_US MSEC /* what a scheduler may add to a round trip that is much shorter */
 
 static const char jumped[] = "its clock jumped ahead, or ours stood still: the others are asked";
 
-static void member_look_anew(struct members *ms, struct member *m)
+static void member_probe_if_idle(struct members *ms, struct member *m)
 {
 	if (m->connected && m->asked == MEMBER_IDLE)
 		member_probe(ms, m);
 }
 
-/* Who waited for it is verified anew, and is used again, or goes into quarantine. */
+/* Judges a jump that is open. As long as that takes others, they are asked what time it is there. */
 static void member_settle_jump(struct members *ms, struct member *m)
 {
 	struct nodeset asks;
@@ -38,7 +40,7 @@ static void member_settle_jump(struct members *ms, struct member *m)
 		asks = jump_asks(ms, m);
 		for (unsigned i = 0; i < ms->core->conf.nodes; i++)
 			if (nodeset_has(asks, i))
-				member_look_anew(ms, &ms->node[i]);
+				member_probe_if_idle(ms, &ms->node[i]);
 		break;
 	}
 }
@@ -57,12 +59,12 @@ void members_settle_jumps(struct members *ms)
 			member_settle_jump(ms, &ms->node[i]);
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
 		if (nodeset_has(open, i) && !ms->node[i].jump.open)
-			member_look_anew(ms, &ms->node[i]);
+			member_probe_if_idle(ms, &ms->node[i]);
 }
 
 /*
- * What was sent when the clock was known but roughly may be under way still, also over the connection before this one. A server that is dialled in vain is
- * told to be down again: nothing was sent there since.
+ * Commands that were sent while the clock was known but roughly may still be under way, also over the connection before this one. A server that is dialled
+ * in vain is told to be down again: nothing was sent there since.
  */
 void member_goes_astray(const struct members *ms, struct member *m)
 {
@@ -76,7 +78,7 @@ void member_goes_astray(const struct members *ms, struct member *m)
 	m->width_us = 0;
 }
 
-/* An answer tells the clock no more exactly than to the time that it took. */
+/* An answer tells the clock only as exactly as the time that it took. */
 static void member_recovers(struct members *ms, struct member *m)
 {
 	m->stalled = false;
@@ -85,11 +87,10 @@ static void member_recovers(struct members *ms, struct member *m)
 }
 
 /*
- * What took longer than a command may was a stop, of the store or of ours: it says nothing of the way. A shorter one says little: pauses and the patience
- * with others are multiples of this, so one word at most doubles what it stood for. And all that a stop held up is one word, not many: as in TCP
- * (RFC 6298, 3) one call of each round trip is timed.
+ * Ignore samples above the timeout: they measure a pause, not the network. Pauses and patience are multiples of the round trip, so one sample at most
+ * doubles it. All answers that one pause held up count as one sample: as in TCP (RFC 6298, 3) one call of each round trip is timed.
  */
-static void member_time_way(struct members *ms, struct member *m, struct instant sent)
+static void member_time_trip(struct members *ms, struct member *m, struct instant sent)
 {
 	int64_t rtt = instant_diff(ms->core->now, sent), most = ms->core->conf.timeout_us, doubled = 2 * m->rtt_us + RTT_GRAIN_US;
 
@@ -127,7 +128,7 @@ void member_hear(struct members *ms, const struct answer *a, struct instant sent
 	if (a->fence > m->fence_seen)
 		m->fence_seen = a->fence;
 	if (a->server_us) {
-		member_time_way(ms, m, sent);
+		member_time_trip(ms, m, sent);
 		jump_note(ms, m, a->server_us, sent);
 		if (a->server_us > m->latest_us && m->state == MEMBER_JOINED && !m->jump.open)
 			m->latest_us = a->server_us;

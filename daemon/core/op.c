@@ -4,6 +4,7 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/core/mutant.h"
+#include "daemon/core/observe.h"
 
 #include <stdlib.h>
 
