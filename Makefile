@@ -144,6 +144,7 @@ CORE := \
 	daemon/core/show.c \
 	daemon/core/split.c \
 	daemon/core/state.c \
+	daemon/core/tell.c \
 	daemon/core/trust.c \
 	daemon/core/turn.c \
 	daemon/core/wait.c \

@@ -5,7 +5,7 @@
 
 standing='
 daemon/core  event metric state core journal admission flow quorum fences members judge jump probe observe trust member lease lock notices op round admit move adoption debt turn waiters wait split acquire retry grant hold renew adopt look engine
-daemon/core  session page rows listing remember deadlock list locks query resume show command deliver parting restore service
+daemon/core  session page rows listing remember deadlock tell list locks query resume show command deliver parting restore service
 client       moment person address line channel pushes pauses outcome draft greeting holds pending tracking repeat undecided surplus
 client       conn recovery exchange await farewell lock public
 client       complaint invocation dial json rows place shortage status waiting family belief holding keeper ping query run cli main
@@ -13,9 +13,7 @@ client       complaint invocation dial json rows place shortage status waiting f
 
 # folder caller: the files above the caller that it calls.
 upward='
-daemon/core  list     command
-daemon/core  locks    command resume deliver
-daemon/core  query    command
+daemon/core  locks    resume
 daemon/core  resume   command deliver
 '
 

@@ -3,51 +3,12 @@
 #include "daemon/core/command.h"
 
 #include "daemon/core/hold.h"
+#include "daemon/core/tell.h"
 #include "daemon/core/wait.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 #define HEARTBEAT_LEAST_US (10 * MSEC)
-
-void command_reply_error(struct commander *x, struct session *s, struct span tag, enum error code, const char *format, ...)
-{
-	char text[512];
-	char *line = session_line(x->sessions);
-	struct reply r;
-	va_list list;
-
-	va_start(list, format);
-	vsnprintf(text, sizeof(text), format, list);
-	va_end(list);
-	reply_error(&r, line, tag, code, text);
-	session_send(x->sessions, s, line, reply_end(&r));
-}
-
-/* A flood of mistakes in a row is no conversation any more. */
-static void mistakes_count(struct commander *x, struct session *s)
-{
-	metric_add(&x->core->metrics, METRIC_MISTAKES, 1);
-	if (++s->mistakes < x->core->conf.limits.mistakes || s->over)
-		return;
-	command_reply_error(x, s, SPAN(""), ERROR_LIMIT, "mistakes=%" PRIu64 " in a row: hanging up", x->core->conf.limits.mistakes);
-	session_ended(x->sessions, s, "mistakes");
-	session_hang_up(x->sessions, s, "mistakes");
-	s->over = true;
-}
-
-void command_mistake(struct commander *x, struct session *s, enum error code, const char *format, ...)
-{
-	char text[512];
-	va_list list;
-
-	va_start(list, format);
-	vsnprintf(text, sizeof(text), format, list);
-	va_end(list);
-	command_reply_error(x, s, x->request.tag, code, "%s", text);
-	mistakes_count(x, s);
-}
 
 static void command_ok(struct commander *x, struct session *s)
 {
@@ -64,7 +25,7 @@ static bool grace_is_allowed(struct commander *x, struct session *s)
 
 	if (!request_has(&x->request, FIELD_GRACE) || x->request.field[FIELD_GRACE].number <= most)
 		return true;
-	command_mistake(x, s, ERROR_LIMIT, "grace may be at most %" PRId64 "ms (max_grace)", most / MSEC);
+	tell_mistake(x, s, ERROR_LIMIT, "grace may be at most %" PRId64 "ms (max_grace)", most / MSEC);
 	return false;
 }
 
@@ -91,12 +52,12 @@ void serve_HELLO(struct commander *x, struct session *s)
 	struct reply r;
 
 	if (!span_equal(q->word[0], SPAN("1"))) {
-		command_mistake(x, s, ERROR_ARG, "this server speaks protocol version 1 only: HELLO 1");
+		tell_mistake(x, s, ERROR_ARG, "this server speaks protocol version 1 only: HELLO 1");
 		return;
 	}
 	if (request_has(q, FIELD_HEARTBEAT) && q->field[FIELD_HEARTBEAT].number > 0 &&
 	    q->field[FIELD_HEARTBEAT].number < HEARTBEAT_LEAST_US) {
-		command_mistake(x, s, ERROR_ARG, "heartbeat must be at least 10ms, or 0 for none");
+		tell_mistake(x, s, ERROR_ARG, "heartbeat must be at least 10ms, or 0 for none");
 		return;
 	}
 	if (!grace_is_allowed(x, s))
@@ -138,13 +99,13 @@ void serve_CANCEL(struct commander *x, struct session *s)
 	struct claim *c;
 
 	if (tag.n < 2 || tag.p[0] != '@') {
-		command_mistake(x, s, ERROR_ARG, "CANCEL takes the tag of a waiting request: CANCEL @tag");
+		tell_mistake(x, s, ERROR_ARG, "CANCEL takes the tag of a waiting request: CANCEL @tag");
 		return;
 	}
 	tag = (struct span){tag.p + 1, tag.n - 1};
 	c = session_waiting(s, tag);
 	if (!c) {
-		command_reply_error(x, s, x->request.tag, ERROR_NOTFOUND, "no request waits under @%.*s", (int)tag.n, tag.p);
+		tell_error(x, s, x->request.tag, ERROR_NOTFOUND, "no request waits under @%.*s", (int)tag.n, tag.p);
 		return;
 	}
 	command_ok(x, s);
@@ -164,7 +125,7 @@ static void (*const serve[VERB_N])(struct commander *x, struct session *s) = {
 
 static void command_http(struct commander *x, struct session *s)
 {
-	command_reply_error(x, s, SPAN(""), ERROR_UNKNOWN, "this port speaks the redlock line protocol, not HTTP: closing");
+	tell_error(x, s, SPAN(""), ERROR_UNKNOWN, "this port speaks the redlock line protocol, not HTTP: closing");
 	session_ended(x->sessions, s, "http");
 	session_hang_up(x->sessions, s, "http");
 	s->over = true;
@@ -172,8 +133,8 @@ static void command_http(struct commander *x, struct session *s)
 
 static void command_too_long(struct commander *x, struct session *s)
 {
-	command_reply_error(x, s, SPAN(""), ERROR_TOOLONG, "a line has at most %" PRIu64 " bytes, its end included", x->core->conf.limits.line);
-	mistakes_count(x, s);
+	tell_error(x, s, SPAN(""), ERROR_TOOLONG, "a line has at most %" PRIu64 " bytes, its end included", x->core->conf.limits.line);
+	count_mistake(x, s);
 }
 
 void command_line(struct commander *x, struct session *s, char *line, size_t n)
@@ -187,7 +148,7 @@ void command_line(struct commander *x, struct session *s, char *line, size_t n)
 	case PARSE_EMPTY:
 		return;
 	case PARSE_MISTAKE:
-		command_mistake(x, s, x->mistake.code, "%s", x->mistake.text);
+		tell_mistake(x, s, x->mistake.code, "%s", x->mistake.text);
 		return;
 	case PARSE_HTTP:
 		command_http(x, s);
@@ -196,7 +157,7 @@ void command_line(struct commander *x, struct session *s, char *line, size_t n)
 		break;
 	}
 	if (x->request.tag.n > 0 && session_tag_in_use(s, x->request.tag)) {
-		command_mistake(x, s, ERROR_TAGINUSE, "a request with this tag is still in flight");
+		tell_mistake(x, s, ERROR_TAGINUSE, "a request with this tag is still in flight");
 		return;
 	}
 	s->mistakes = 0;

@@ -72,10 +72,6 @@ void command_deliver(struct commander *x);
 
 /* --- between the files of the commander --- */
 
-void command_reply_error(struct commander *x, struct session *s, struct span tag, enum error code, const char *format, ...)
-	__attribute__((format(printf, 5, 6)));
-void command_mistake(struct commander *x, struct session *s, enum error code, const char *format, ...)
-	__attribute__((format(printf, 4, 5))); /* of the request being served; counts towards the flood limit */
 /* One handler per row of the command table: serve_LOCK serves LOCK. */
 #define COMMAND(id, ...) void serve_##id(struct commander *x, struct session *s);
 #include "proto/command.def"
@@ -87,14 +83,8 @@ struct pending *pending_of_request(struct commander *x, struct session *s, struc
 bool pendings_within_limit(struct commander *x, struct session *s);
 /* SHOW is answered: by what the daemon knows, and by what the stores said. */
 void command_show(struct commander *x, struct session *s, const struct pending *p);
-/* OK, of the LOCK with the claim's tag. */
-void command_tell_grant(struct commander *x, struct claim *c, unsigned count);
-/* LOST, if it was not told before. */
-void command_tell_lost(struct commander *x, struct claim *c);
 /* A place, or a turn that came, is kept for a session that is back and has not asked for it again for its grace, at least a lease, from now. */
 void claim_bound(struct commander *x, struct claim *c);
-/* The client is about to learn that it holds this. */
-void claim_hear(struct commander *x, struct claim *c);
 
 /* A LOCK in a session that was resumed may be the repetition of one whose connection dropped. */
 enum place {
@@ -111,8 +101,5 @@ void remember_over(struct commander *x, const struct session *s);
 void remember_held(struct commander *x, const struct claim *c); /* by the lock's holder: from now on, so */
 void remember_freed(struct commander *x, const struct claim *c);
 void remember_lost(struct commander *x, const struct claim *c);
-
-/* Fields of a held lock as its grant is answered: name fence valid_ms. */
-void reply_grant(struct commander *x, struct reply *r, const struct lock *l);
 
 #endif

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Notices become lines: replies to the requests that waited, and pushes. */
 #include "daemon/core/command.h"
+#include "daemon/core/tell.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-
-static void deliver_line(struct commander *x, struct session *s, struct reply *r)
-{
-	if (s->over || s->detached)
-		return;
-	session_send(x->sessions, s, r->start, reply_end(r));
-}
 
 /* The LOCK that this claim made is answered, or nobody is there to be. */
 static void claim_answered(struct commander *x, struct claim *c)
@@ -20,18 +14,6 @@ static void claim_answered(struct commander *x, struct claim *c)
 	s->waiting--;
 	s->orphans -= c->unheard;
 	session_answered(x->sessions, s, c->unheard || c->tag[0] != '\0');
-}
-
-void command_tell_grant(struct commander *x, struct claim *c, unsigned count)
-{
-	const struct lock *l = c->lock;
-	struct reply r;
-
-	reply_begin(&r, session_line(x->sessions), span_of(c->tag), "OK");
-	reply_grant(x, &r, l);
-	reply_ms(&r, "ttl_ms", l->lease.ttl_us);
-	reply_int(&r, "count", count);
-	deliver_line(x, c->session, &r);
 }
 
 /* One that is away is told when it is resumed, behind the OK; but at once of what it was told of since. */
@@ -48,7 +30,7 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 
 	remember_held(x, c);
 	if (!c->unheard)
-		command_tell_grant(x, c, count);
+		tell_granted(x, c, count);
 	else if (session_listens(c) || (MUTATED(TURN_BOUND_EARLY) && !s->detached))
 		claim_bound(x, c); /* else once RESUME is answered */
 	s->held++;
@@ -88,7 +70,7 @@ static void deliver_busy(struct commander *x, struct claim *c)
 	reply_int(&r, "waiters", l->waiting);
 	if (retry >= 0)
 		reply_ms(&r, "retry_ms", retry + MSEC - 1);
-	deliver_line(x, c->session, &r);
+	tell_line(x, c->session, &r);
 }
 
 static void deliver_timeout(struct commander *x, struct claim *c)
@@ -101,7 +83,7 @@ static void deliver_timeout(struct commander *x, struct claim *c)
 	reply_ms(&r, "waited_ms", instant_diff(x->core->now, c->asked_at));
 	reply_holder(x, &r, c->lock);
 	reply_int(&r, "waiters", c->lock->waiting);
-	deliver_line(x, c->session, &r);
+	tell_line(x, c->session, &r);
 }
 
 /* Why it was not to be had: too few stores can be used, those that can were busy, or did not do it. */
@@ -115,13 +97,13 @@ static void deliver_no_quorum(struct commander *x, struct session *s, struct spa
 	if (pending >= 0)
 		snprintf(retry, sizeof(retry), "; enough are back in %" PRId64 " ms retry_ms=%" PRId64, pending / MSEC + 1, pending / MSEC + 1);
 	if (usable < quorum)
-		command_reply_error(x, s, tag, ERROR_QUORUM, "%u of %u stores can be used, %u are needed: %s%s", usable, nodes, quorum, missing, retry);
+		tell_error(x, s, tag, ERROR_QUORUM, "%u of %u stores can be used, %u are needed: %s%s", usable, nodes, quorum, missing, retry);
 	else if (why == REFUSED_NO_TURN)
-		command_reply_error(x, s, tag, ERROR_QUORUM,
-		                    "%u of %u stores answer, but are busy: its turn did not come in time; wait longer, or ask for fewer at a time",
-		                    usable, nodes);
+		tell_error(x, s, tag, ERROR_QUORUM,
+		           "%u of %u stores answer, but are busy: its turn did not come in time; wait longer, or ask for fewer at a time",
+		           usable, nodes);
 	else
-		command_reply_error(x, s, tag, ERROR_QUORUM, "%u of %u stores answered, but not %u did as asked in time", usable, nodes, quorum);
+		tell_error(x, s, tag, ERROR_QUORUM, "%u of %u stores answered, but not %u did as asked in time", usable, nodes, quorum);
 }
 
 static void deliver_refusal(struct commander *x, struct session *s, struct span tag, enum refusal why)
@@ -132,22 +114,22 @@ static void deliver_refusal(struct commander *x, struct session *s, struct span 
 		deliver_no_quorum(x, s, tag, why);
 		break;
 	case REFUSED_KIND:
-		command_reply_error(x, s, tag, ERROR_KIND, "a key of another type stands there, which no redlockd wrote; it is left alone");
+		tell_error(x, s, tag, ERROR_KIND, "a key of another type stands there, which no redlockd wrote; it is left alone");
 		break;
 	case REFUSED_CANCELLED:
-		command_reply_error(x, s, tag, ERROR_CANCELLED, "withdrawn");
+		tell_error(x, s, tag, ERROR_CANCELLED, "withdrawn");
 		break;
 	case REFUSED_DRAINING:
-		command_reply_error(x, s, tag, ERROR_DRAINING, "the daemon is stopping");
+		tell_error(x, s, tag, ERROR_DRAINING, "the daemon is stopping");
 		break;
 	case REFUSED_COUNT:
-		command_reply_error(x, s, tag, ERROR_LIMIT, "an owner holds a lock at most %u times at once", HOLDS_MOST);
+		tell_error(x, s, tag, ERROR_LIMIT, "an owner holds a lock at most %u times at once", HOLDS_MOST);
 		break;
 	case REFUSED_LOST:
-		command_reply_error(x, s, tag, ERROR_LOST, "the stores say that the lock was not held any more");
+		tell_error(x, s, tag, ERROR_LOST, "the stores say that the lock was not held any more");
 		break;
 	default:
-		command_reply_error(x, s, tag, ERROR_INTERNAL, "refusal %d", (int)why);
+		tell_error(x, s, tag, ERROR_INTERNAL, "refusal %d", (int)why);
 		break;
 	}
 }
@@ -178,35 +160,11 @@ static void deliver_reentered(struct commander *x, struct claim *c, unsigned cou
 			claim_hear(x, holder);
 		else
 			remember_held(x, holder);
-		command_tell_grant(x, c, count);
+		tell_granted(x, c, count);
 	}
 	metric_add(&x->core->metrics, METRIC_REENTRIES, 1);
 	TAILQ_REMOVE(&c->session->claims, c, in_session);
 	claim_answered(x, c);
-}
-
-static void push_begin(struct commander *x, struct reply *r, const struct claim *c, const char *word)
-{
-	reply_begin(r, session_line(x->sessions), SPAN(""), word);
-	reply_text(r, "name", lock_name(c->lock));
-	reply_int(r, "fence", c->fence);
-}
-
-static void push_end(struct commander *x, struct reply *r, const struct claim *c)
-{
-	if (c->owner)
-		reply_text(r, "owner", claim_owner(c));
-	deliver_line(x, c->session, r);
-}
-
-void command_tell_lost(struct commander *x, struct claim *c)
-{
-	struct reply r;
-
-	c->unheard = false;
-	push_begin(x, &r, c, "! LOST");
-	reply_text(&r, "reason", span_of(loss_word(c->loss)));
-	push_end(x, &r, c);
 }
 
 static void deliver_lost(struct commander *x, struct claim *c)
@@ -220,25 +178,20 @@ static void deliver_lost(struct commander *x, struct claim *c)
 	remember_lost(x, c);
 	c->unheard = true;
 	if (session_listens(c))
-		command_tell_lost(x, c);
+		tell_lost(x, c);
 }
 
-static void push_validity(struct commander *x, const struct claim *c, const char *word, const char *field)
+static void deliver_validity(struct commander *x, const struct claim *c, const char *word, const char *field)
 {
-	struct reply r;
-
-	if (c->unheard || !session_listens(c))
-		return;
-	push_begin(x, &r, c, word);
-	reply_ms(&r, field, lock_valid_us(&x->engine->table, c->lock));
-	push_end(x, &r, c);
+	if (!c->unheard && session_listens(c))
+		tell_validity(x, c, word, field);
 }
 
 /* What was recorded when the stores were asked says it all. A turn that nobody heard of before RESUME was answered has its time from here. */
 static void deliver_adopted(struct commander *x, struct claim *c)
 {
 	if (!MUTATED(SAFE_UNSAID))
-		push_validity(x, c, "! SAFE", "valid_ms");
+		deliver_validity(x, c, "! SAFE", "valid_ms");
 	if (c->unheard && session_listens(c))
 		claim_bound(x, c);
 	session_wake(x->sessions, c->session);
@@ -255,7 +208,7 @@ static void reply_pending_ok(struct commander *x, const struct pending *p)
 		reply_text(&r, "name", lock_name(p->lock));
 		reply_int(&r, "count", 0);
 	}
-	deliver_line(x, p->session, &r);
+	tell_line(x, p->session, &r);
 }
 
 static void deliver_pending(struct commander *x, struct pending *p, enum refusal why)
@@ -293,7 +246,7 @@ static void deliver_one(struct commander *x, const struct notice *n)
 	case NOTICE_FORGOTTEN:
 		/* Taken anew behind a RESUME that is not answered: nothing else would tell of it. */
 		if (n->claim->state == CLAIM_LOST && n->claim->unheard && !MUTATED(LOSS_FORGOTTEN) && !n->claim->session->detached)
-			command_tell_lost(x, n->claim);
+			tell_lost(x, n->claim);
 		remember_freed(x, n->claim);
 		TAILQ_REMOVE(&n->claim->session->claims, n->claim, in_session);
 		n->claim->session->held--;
@@ -311,10 +264,10 @@ static void deliver_one(struct commander *x, const struct notice *n)
 		session_wake(x->sessions, n->claim->session);
 		break;
 	case NOTICE_RISK:
-		push_validity(x, n->claim, "! RISK", "left_ms");
+		deliver_validity(x, n->claim, "! RISK", "left_ms");
 		break;
 	case NOTICE_SAFE:
-		push_validity(x, n->claim, "! SAFE", "valid_ms");
+		deliver_validity(x, n->claim, "! SAFE", "valid_ms");
 		break;
 	case NOTICE_EXTENDED:
 	case NOTICE_RELEASED:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* LIST: the request, and how those that cannot be answered at once take turns. */
 #include "daemon/core/rows.h"
+#include "daemon/core/tell.h"
 
 #include <inttypes.h>
 
@@ -96,7 +97,7 @@ bool command_lists_stop(struct commander *x)
 	struct listing *l;
 
 	while ((l = TAILQ_FIRST(&x->lists.turns))) {
-		command_reply_error(x, l->session, span_of(l->tag), ERROR_DRAINING, "the daemon is stopping");
+		tell_error(x, l->session, span_of(l->tag), ERROR_DRAINING, "the daemon is stopping");
 		listing_over(x, l);
 	}
 	return some;
@@ -113,7 +114,7 @@ static bool lists_within_limit(struct commander *x, struct session *s)
 		n++;
 	if (n < most)
 		return true;
-	command_reply_error(x, s, x->request.tag, ERROR_LIMIT, "a session has at most %" PRIu64 " requests for lists in flight", most);
+	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session has at most %" PRIu64 " requests for lists in flight", most);
 	return false;
 }
 
@@ -162,7 +163,7 @@ void serve_LIST(struct commander *x, struct session *s)
 
 	if (request_has(q, FIELD_LIMIT)) {
 		if (q->field[FIELD_LIMIT].number > ROWS_MOST) {
-			command_mistake(x, s, ERROR_LIMIT, "limit may be at most %d", ROWS_MOST);
+			tell_mistake(x, s, ERROR_LIMIT, "limit may be at most %d", ROWS_MOST);
 			return;
 		}
 		most = (size_t)q->field[FIELD_LIMIT].number;
@@ -170,7 +171,7 @@ void serve_LIST(struct commander *x, struct session *s)
 	if (span_equal(what, SPAN("nodes")))
 		list_nodes(x, s);
 	else if (!of_sessions && !span_equal(what, SPAN("locks")))
-		command_mistake(x, s, ERROR_ARG, "LIST takes locks, sessions or nodes");
+		tell_mistake(x, s, ERROR_ARG, "LIST takes locks, sessions or nodes");
 	else if (lists_within_limit(x, s))
 		list_table(x, s, of_sessions, most);
 }

@@ -3,19 +3,12 @@
 #include "daemon/core/command.h"
 
 #include "daemon/core/deadlock.h"
+#include "daemon/core/tell.h"
 #include "daemon/core/engine.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/wait.h"
 
 #include <inttypes.h>
-
-void reply_grant(struct commander *x, struct reply *r, const struct lock *l)
-{
-	reply_text(r, "name", lock_name(l));
-	reply_int(r, "fence", l->holder->fence);
-	reply_ms(r, "valid_ms", lock_valid_us(&x->engine->table, l));
-	l->holder->here = true;
-}
 
 static struct span request_owner(const struct request *q)
 {
@@ -39,7 +32,7 @@ static bool name_is_allowed(struct commander *x, struct session *s)
 
 	if (x->request.word[0].n <= most)
 		return true;
-	command_mistake(x, s, ERROR_LIMIT, "a name has at most %" PRIu64 " bytes", most);
+	tell_mistake(x, s, ERROR_LIMIT, "a name has at most %" PRIu64 " bytes", most);
 	return false;
 }
 
@@ -50,8 +43,8 @@ static bool ttl_is_allowed(struct commander *x, struct session *s)
 
 	if (!request_has(&x->request, FIELD_TTL) || (ttl >= conf->min_lease_us && ttl <= conf->max_lease_us))
 		return true;
-	command_mistake(x, s, ERROR_LIMIT, "ttl must be from %" PRId64 "ms (min_lease) to %" PRId64 "ms (max_lease)",
-	                conf->min_lease_us / MSEC, conf->max_lease_us / MSEC);
+	tell_mistake(x, s, ERROR_LIMIT, "ttl must be from %" PRId64 "ms (min_lease) to %" PRId64 "ms (max_lease)",
+	             conf->min_lease_us / MSEC, conf->max_lease_us / MSEC);
 	return false;
 }
 
@@ -59,7 +52,7 @@ static bool bound_is_kept(struct commander *x, struct session *s, enum field fie
 {
 	if (!request_has(&x->request, field) || x->request.field[field].number <= most)
 		return true;
-	command_mistake(x, s, ERROR_LIMIT, "%s may be at most %" PRId64 "ms (%s)", field_table[field].word, most / MSEC, what);
+	tell_mistake(x, s, ERROR_LIMIT, "%s may be at most %" PRId64 "ms (%s)", field_table[field].word, most / MSEC, what);
 	return false;
 }
 
@@ -70,15 +63,15 @@ static struct claim *claim_of_request(struct commander *x, struct session *s)
 	struct claim *c = l ? lock_claim_of(l, s, request_owner(&x->request)) : NULL;
 
 	if (!c)
-		command_reply_error(x, s, x->request.tag, ERROR_NOTHELD, "this session does not hold it%s",
-		                    request_has(&x->request, FIELD_OWNER) ? " as this owner" : "");
+		tell_error(x, s, x->request.tag, ERROR_NOTHELD, "this session does not hold it%s",
+		           request_has(&x->request, FIELD_OWNER) ? " as this owner" : "");
 	return c;
 }
 
 static void reply_lost(struct commander *x, struct session *s, const struct claim *c)
 {
-	command_reply_error(x, s, x->request.tag, ERROR_LOST, "fence=%" PRId64 " reason=%s: lost before this request", c->fence,
-	                    loss_word(c->loss));
+	tell_error(x, s, x->request.tag, ERROR_LOST, "fence=%" PRId64 " reason=%s: lost before this request", c->fence,
+	           loss_word(c->loss));
 }
 
 static struct instant lock_wait_until(const struct commander *x, int64_t wait)
@@ -101,8 +94,8 @@ static bool lock_within_limits(struct commander *x, struct session *s, bool pati
 	const struct lock *l;
 
 	if (patient && s->waiting >= conf->limits.waiting) {
-		command_reply_error(x, s, x->request.tag, ERROR_LIMIT, "a session has at most %" PRIu64 " waiting requests",
-		                    conf->limits.waiting);
+		tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session has at most %" PRIu64 " waiting requests",
+		           conf->limits.waiting);
 		return false;
 	}
 	if (s->held + s->waiting < conf->limits.locks)
@@ -110,7 +103,7 @@ static bool lock_within_limits(struct commander *x, struct session *s, bool pati
 	l = lock_find(&x->engine->table, x->request.word[0]);
 	if (l && lock_claim_of(l, s, request_owner(&x->request)))
 		return true; /* no further lock: reentrant, or a loss taken anew */
-	command_reply_error(x, s, x->request.tag, ERROR_LIMIT, "a session has at most %" PRIu64 " locks", conf->limits.locks);
+	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session has at most %" PRIu64 " locks", conf->limits.locks);
 	return false;
 }
 
@@ -123,7 +116,7 @@ static bool lock_is_repeated(struct commander *x, struct session *s, int64_t wai
 	switch (command_old_place(x, s, request_owner(q), wait > 0, &c)) {
 	case PLACE_TURN:
 		claim_set_tag(c->tag, q->tag);
-		command_tell_grant(x, c, c->count);
+		tell_granted(x, c, c->count);
 		c->tag[0] = '\0';
 		return true;
 	case PLACE_WAITS:
@@ -180,14 +173,14 @@ void serve_LOCK(struct commander *x, struct session *s)
 	struct claim *c;
 
 	if (request_has(q, FIELD_MODE) && q->field[FIELD_MODE].number != MODE_EXCLUSIVE) {
-		command_mistake(x, s, ERROR_ARG, "mode=shared is not supported by this version: mode=exclusive");
+		tell_mistake(x, s, ERROR_ARG, "mode=shared is not supported by this version: mode=exclusive");
 		return;
 	}
 	if (!name_is_allowed(x, s) || !ttl_is_allowed(x, s) ||
 	    !bound_is_kept(x, s, FIELD_DELAY, x->core->conf.max_delay_us, "max_delay"))
 		return;
 	if (x->engine->draining) {
-		command_reply_error(x, s, q->tag, ERROR_DRAINING, "the daemon is stopping");
+		tell_error(x, s, q->tag, ERROR_DRAINING, "the daemon is stopping");
 		return;
 	}
 	if (lock_is_repeated(x, s, wait) || !lock_within_limits(x, s, wait > 0))
@@ -238,8 +231,8 @@ static struct claim *claim_to_unlock(struct commander *x, struct session *s)
 	if (!c)
 		return NULL;
 	if (request_has(q, FIELD_FENCE) && q->field[FIELD_FENCE].number != c->fence && !MUTATED(FENCE_IGNORED)) {
-		command_reply_error(x, s, q->tag, ERROR_NOTHELD, "not the grant with fence=%" PRId64 ": it is fence=%" PRId64 " now",
-		                    q->field[FIELD_FENCE].number, c->fence);
+		tell_error(x, s, q->tag, ERROR_NOTHELD, "not the grant with fence=%" PRId64 ": it is fence=%" PRId64 " now",
+		           q->field[FIELD_FENCE].number, c->fence);
 		return NULL;
 	}
 	if (c->state == CLAIM_HELD)
@@ -291,8 +284,8 @@ static struct claim *claim_held(struct commander *x, struct session *s)
 		return NULL;
 	}
 	if (c && c->lock->lease.state == LEASE_ADOPTING) {
-		command_reply_error(x, s, x->request.tag, ERROR_QUORUM, "held before the daemon was started anew, and not confirmed by %u of %u stores yet",
-		                    quorum_of(x->core->conf.nodes), x->core->conf.nodes);
+		tell_error(x, s, x->request.tag, ERROR_QUORUM, "held before the daemon was started anew, and not confirmed by %u of %u stores yet",
+		           quorum_of(x->core->conf.nodes), x->core->conf.nodes);
 		return NULL;
 	}
 	if (c)
@@ -309,7 +302,7 @@ bool pendings_within_limit(struct commander *x, struct session *s)
 		n++;
 	if (n < most)
 		return true;
-	command_reply_error(x, s, x->request.tag, ERROR_LIMIT, "a session has at most %" PRIu64 " requests in flight at the stores", most);
+	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session has at most %" PRIu64 " requests in flight at the stores", most);
 	return false;
 }
 

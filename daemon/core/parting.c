@@ -3,6 +3,7 @@
 #include "daemon/core/command.h"
 
 #include "daemon/core/hold.h"
+#include "daemon/core/tell.h"
 
 #define PAUSE_US (100 * MSEC) /* a heartbeat found missing this much later than it could be is our own pause */
 
@@ -63,7 +64,7 @@ void command_settle(struct commander *x, struct session *s)
 
 static void refuse_stopping(struct commander *x, struct session *s, const char *tag)
 {
-	command_reply_error(x, s, span_of(tag), ERROR_DRAINING, "the daemon is stopping");
+	tell_error(x, s, span_of(tag), ERROR_DRAINING, "the daemon is stopping");
 	session_answered(x->sessions, s, tag[0] != '\0');
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* HELP, STATS: what only looks, and is answered at once. */
 #include "daemon/core/rows.h"
+#include "daemon/core/tell.h"
 
 static void row_help(struct commander *x, struct session *s, enum verb verb)
 {
@@ -27,7 +28,7 @@ void serve_HELP(struct commander *x, struct session *s)
 	}
 	verb = command_find(x->request.word[0]);
 	if (verb == VERB_N) {
-		command_reply_error(x, s, x->request.tag, ERROR_NOTFOUND, "no such request: HELP lists them");
+		tell_error(x, s, x->request.tag, ERROR_NOTFOUND, "no such request: HELP lists them");
 		return;
 	}
 	row_help(x, s, verb);

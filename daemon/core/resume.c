@@ -8,6 +8,7 @@
 #include "daemon/core/command.h"
 
 #include "daemon/core/hold.h"
+#include "daemon/core/tell.h"
 
 #include <inttypes.h>
 
@@ -82,15 +83,6 @@ static unsigned session_count_open(struct session *s)
 	return s->open;
 }
 
-void claim_hear(struct commander *x, struct claim *c)
-{
-	if (!c->unheard)
-		return;
-	c->unheard = false;
-	heap_cancel(&x->core->timers, &c->timer);
-	remember_held(x, c);
-}
-
 static void row_resumed(struct commander *x, struct session *s, struct claim *c)
 {
 	struct reply r;
@@ -119,7 +111,7 @@ static void resume_tell_rest(struct commander *x, struct session *s)
 
 	TAILQ_FOREACH(c, &s->claims, in_session) {
 		if (c->state == CLAIM_LOST && c->unheard)
-			command_tell_lost(x, c);
+			tell_lost(x, c);
 		else if (c->unheard && !claim_is_open(c))
 			claim_bound(x, c);
 	}
@@ -230,16 +222,16 @@ void serve_RESUME(struct commander *x, struct session *s)
 	struct session *from;
 
 	if (!TAILQ_EMPTY(&s->claims) || !TAILQ_EMPTY(&s->pendings) || s->resuming) {
-		command_mistake(x, s, ERROR_ARG, "RESUME is for a session that holds nothing, waits for nothing and has lost nothing: open another");
+		tell_mistake(x, s, ERROR_ARG, "RESUME is for a session that holds nothing, waits for nothing and has lost nothing: open another");
 		return;
 	}
 	if (x->engine->draining) {
-		command_reply_error(x, s, q->tag, ERROR_DRAINING, "the daemon is stopping");
+		tell_error(x, s, q->tag, ERROR_DRAINING, "the daemon is stopping");
 		return;
 	}
 	from = session_of_request(x);
 	if (!from) {
-		command_reply_error(x, s, q->tag, ERROR_NOTFOUND, "no session of this number and secret: it had no grace, or that is over");
+		tell_error(x, s, q->tag, ERROR_NOTFOUND, "no session of this number and secret: it had no grace, or that is over");
 		return;
 	}
 	if (from != s)

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See tell.h. */
+#include "daemon/core/tell.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+void tell_line(struct commander *x, struct session *s, struct reply *r)
+{
+	if (s->over || s->detached)
+		return;
+	session_send(x->sessions, s, r->start, reply_end(r));
+}
+
+/* --- errors --- */
+
+void tell_error(struct commander *x, struct session *s, struct span tag, enum error code, const char *format, ...)
+{
+	char text[512];
+	char *line = session_line(x->sessions);
+	struct reply r;
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	reply_error(&r, line, tag, code, text);
+	session_send(x->sessions, s, line, reply_end(&r));
+}
+
+void count_mistake(struct commander *x, struct session *s)
+{
+	metric_add(&x->core->metrics, METRIC_MISTAKES, 1);
+	if (++s->mistakes < x->core->conf.limits.mistakes || s->over)
+		return;
+	tell_error(x, s, SPAN(""), ERROR_LIMIT, "mistakes=%" PRIu64 " in a row: hanging up", x->core->conf.limits.mistakes);
+	session_ended(x->sessions, s, "mistakes");
+	session_hang_up(x->sessions, s, "mistakes");
+	s->over = true;
+}
+
+void tell_mistake(struct commander *x, struct session *s, enum error code, const char *format, ...)
+{
+	char text[512];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	tell_error(x, s, x->request.tag, code, "%s", text);
+	count_mistake(x, s);
+}
+
+/* --- what a session has --- */
+
+void reply_grant(struct commander *x, struct reply *r, const struct lock *l)
+{
+	reply_text(r, "name", lock_name(l));
+	reply_int(r, "fence", l->holder->fence);
+	reply_ms(r, "valid_ms", lock_valid_us(&x->engine->table, l));
+	l->holder->here = true;
+}
+
+void tell_granted(struct commander *x, struct claim *c, unsigned count)
+{
+	const struct lock *l = c->lock;
+	struct reply r;
+
+	reply_begin(&r, session_line(x->sessions), span_of(c->tag), "OK");
+	reply_grant(x, &r, l);
+	reply_ms(&r, "ttl_ms", l->lease.ttl_us);
+	reply_int(&r, "count", count);
+	tell_line(x, c->session, &r);
+}
+
+void claim_hear(struct commander *x, struct claim *c)
+{
+	if (!c->unheard)
+		return;
+	c->unheard = false;
+	heap_cancel(&x->core->timers, &c->timer);
+	remember_held(x, c);
+}
+
+static void push_begin(struct commander *x, struct reply *r, const struct claim *c, const char *word)
+{
+	reply_begin(r, session_line(x->sessions), SPAN(""), word);
+	reply_text(r, "name", lock_name(c->lock));
+	reply_int(r, "fence", c->fence);
+}
+
+static void push_end(struct commander *x, struct reply *r, const struct claim *c)
+{
+	if (c->owner)
+		reply_text(r, "owner", claim_owner(c));
+	tell_line(x, c->session, r);
+}
+
+void tell_lost(struct commander *x, struct claim *c)
+{
+	struct reply r;
+
+	c->unheard = false;
+	push_begin(x, &r, c, "! LOST");
+	reply_text(&r, "reason", span_of(loss_word(c->loss)));
+	push_end(x, &r, c);
+}
+
+void tell_validity(struct commander *x, const struct claim *c, const char *word, const char *field)
+{
+	struct reply r;
+
+	push_begin(x, &r, c, word);
+	reply_ms(&r, field, lock_valid_us(&x->engine->table, c->lock));
+	push_end(x, &r, c);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Lines that sessions are told, whoever decides that they are: errors, grants, losses. Decides nothing, but that too many mistakes in a row end a session. */
+#ifndef CORE_TELL_H
+#define CORE_TELL_H
+
+#include "daemon/core/command.h"
+
+/* Ends the line and sends it, unless the session is over or has no connection. */
+void tell_line(struct commander *x, struct session *s, struct reply *r);
+
+/* ERR, to the request with this tag. */
+void tell_error(struct commander *x, struct session *s, struct span tag, enum error code, const char *format, ...)
+	__attribute__((format(printf, 5, 6)));
+/* ERR, to the request that is being served: it was no valid one. Counts it. */
+void tell_mistake(struct commander *x, struct session *s, enum error code, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+/* Counts one more mistake in a row. A session that makes too many is told so, and its connection is closed. */
+void count_mistake(struct commander *x, struct session *s);
+
+/* Fields of a held lock as its grant is answered: name fence valid_ms. Its client has heard of the grant from here on. */
+void reply_grant(struct commander *x, struct reply *r, const struct lock *l);
+/* OK, of the LOCK with the claim's tag. */
+void tell_granted(struct commander *x, struct claim *c, unsigned count);
+/* The client is about to be told that it holds this: the claim is not freed for want of a listener, and the journal knows. */
+void claim_hear(struct commander *x, struct claim *c);
+/* LOST. The claim counts as told. */
+void tell_lost(struct commander *x, struct claim *c);
+/* RISK or SAFE, with how long the lease is still valid in that field. */
+void tell_validity(struct commander *x, const struct claim *c, const char *word, const char *field);
+
+#endif
