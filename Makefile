@@ -105,11 +105,13 @@ CORE := \
 	daemon/core/deadlock.c \
 	daemon/core/debt.c \
 	daemon/core/deliver.c \
+	daemon/core/end.c \
 	daemon/core/engine.c \
 	daemon/core/event.c \
 	daemon/core/fences.c \
 	daemon/core/flow.c \
 	daemon/core/grant.c \
+	daemon/core/hangup.c \
 	daemon/core/hold.c \
 	daemon/core/journal.c \
 	daemon/core/judge.c \
@@ -128,7 +130,6 @@ CORE := \
 	daemon/core/observe.c \
 	daemon/core/op.c \
 	daemon/core/page.c \
-	daemon/core/parting.c \
 	daemon/core/probe.c \
 	daemon/core/query.c \
 	daemon/core/quorum.c \

@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced by layers.sh: the files of a folder from the bottom to the top. A file calls only files before it, except for the calls in `upward`: those make up the
-# circle that is left, and that list may only shrink. In client/ no file includes the header of a file above it, either.
+# Sourced by layers.sh: the files of a folder from the bottom to the top. A file calls only files before it. In client/ no file includes the header of a file
+# above it, either.
 # shellcheck shell=sh
 
 standing='
 daemon/core  event metric state core journal admission flow quorum fences members judge jump probe observe trust member lease lock notices op round admit move adoption debt turn waiters wait split acquire retry grant hold renew adopt look engine
-daemon/core  session page rows listing remember deadlock tell list locks query resume show command deliver parting restore service
+daemon/core  session page rows listing remember deadlock tell list end resume locks query show command deliver hangup restore service
 client       moment person address line channel pushes pauses outcome draft greeting holds pending tracking repeat undecided surplus
 client       conn recovery exchange await farewell lock public
 client       complaint invocation dial json rows place shortage status waiting family belief holding keeper ping query run cli main
-'
-
-# folder caller: the files above the caller that it calls.
-upward='
-daemon/core  locks    resume
-daemon/core  resume   command deliver
 '
 
 # arrows folder-of-objects folder sources … : "caller callee" for each call from one file of the folder to another.
@@ -37,18 +31,14 @@ headers() {
 		done | sort -u
 }
 
-# misplaced folder : reads arrows or headers. Prints the upward ones that are not in the list, those of the list that are gone, and files without a place.
+# misplaced folder : reads arrows or headers. Prints the upward ones, and files without a place.
 misplaced() {
-	awk -v folder="$1" -v standing="$standing" -v upward="$upward" '
+	awk -v folder="$1" -v standing="$standing" '
 		function file(name) { if (!(name in at)) print "  " name " has no place in the order of " folder }
 		BEGIN {
 			n = split(standing, row, "\n")
 			for (i = 1; i <= n; i++) { words = split(row[i], w, " "); if (w[1] == folder) for (j = 2; j <= words; j++) at[w[j]] = ++place }
-			n = split(upward, row, "\n")
-			for (i = 1; i <= n; i++) { words = split(row[i], w, " "); if (w[1] == folder) for (j = 3; j <= words; j++) known[w[2] " " w[j]] = 1 }
 		}
 		{ file($1); file($2) }
-		at[$2] > at[$1] && !(($1 " " $2) in known) { print "  " $1 " needs " $2 ", which stands above it" }
-		at[$2] > at[$1] { met[$1 " " $2] = 1 }
-		END { for (pair in known) if (!(pair in met)) print "  " pair ": no such call upward is left, so it goes from the list" }'
+		at[$2] > at[$1] { print "  " $1 " needs " $2 ", which stands above it" }'
 }

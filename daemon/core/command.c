@@ -2,7 +2,7 @@
 /* From a line to its handler; the requests that concern the session itself; how a session ends. */
 #include "daemon/core/command.h"
 
-#include "daemon/core/hold.h"
+#include "daemon/core/end.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/wait.h"
 
@@ -90,7 +90,7 @@ void serve_QUIT(struct commander *x, struct session *s)
 {
 	command_ok(x, s);
 	session_hang_up(x->sessions, s, "quit");
-	command_end_session(x, s, ENDING_QUIT);
+	end_session(x, s, ENDING_QUIT);
 }
 
 void serve_CANCEL(struct commander *x, struct session *s)
@@ -162,61 +162,4 @@ void command_line(struct commander *x, struct session *s, char *line, size_t n)
 	}
 	s->mistakes = 0;
 	serve[x->request.verb](x, s);
-}
-
-void command_drop_pendings(struct session *s)
-{
-	struct pending *p;
-
-	while ((p = TAILQ_FIRST(&s->pendings))) {
-		TAILQ_REMOVE(&s->pendings, p, in_session);
-		p->session = NULL;
-	}
-}
-
-/* Until when the client may believe in what it held: somebody who is certainly gone believes nothing. */
-static struct instant session_believes_until(const struct session *s, const struct claim *c, enum ending how)
-{
-	if (how == ENDING_CLEAN || (MUTATED(DETACHED_FREED) && s->detached))
-		return INSTANT_PAST;
-	return s->detached ? c->believed : INSTANT_NEVER;
-}
-
-static void session_drop_claims(struct commander *x, struct session *s, bool waiting, enum ending how)
-{
-	struct claim *c, *next;
-
-	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
-		next = TAILQ_NEXT(c, in_session);
-		if ((c->state == CLAIM_WAITING) != waiting)
-			continue;
-		TAILQ_REMOVE(&s->claims, c, in_session);
-		if (how == ENDING_QUIT && c->state == CLAIM_HELD)
-			hold_unlock(x->engine, c, 0, NULL);
-		else
-			hold_abandon(x->engine, c, session_believes_until(s, c, how));
-	}
-}
-
-void command_end_session(struct commander *x, struct session *s, enum ending how)
-{
-	/* What waits first: freeing a held lock must not grant it to a claim that is about to go. */
-	s->over = true;
-	remember_over(x, s);
-	session_drop_claims(x, s, true, how);
-	session_drop_claims(x, s, false, how);
-	command_drop_pendings(s);
-	command_drop_lists(x, s);
-	session_close(x->sessions, s);
-}
-
-void command_half_close(struct commander *x, struct session *s)
-{
-	struct claim *c, *next;
-
-	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
-		next = TAILQ_NEXT(c, in_session);
-		if (c->state == CLAIM_WAITING && !c->leaving)
-			wait_finish_up(x->engine, c);
-	}
 }

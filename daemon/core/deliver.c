@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Notices become lines: replies to the requests that waited, and pushes. */
 #include "daemon/core/command.h"
+#include "daemon/core/resume.h"
 #include "daemon/core/tell.h"
 
 #include <inttypes.h>

@@ -3,6 +3,7 @@
 #include "daemon/core/command.h"
 
 #include "daemon/core/deadlock.h"
+#include "daemon/core/resume.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/engine.h"
 #include "daemon/core/hold.h"
@@ -113,7 +114,7 @@ static bool lock_is_repeated(struct commander *x, struct session *s, int64_t wai
 	const struct request *q = &x->request;
 	struct claim *c;
 
-	switch (command_old_place(x, s, request_owner(q), wait > 0, &c)) {
+	switch (resume_old_place(x, s, request_owner(q), wait > 0, &c)) {
 	case PLACE_TURN:
 		claim_set_tag(c->tag, q->tag);
 		tell_granted(x, c, c->count);

@@ -1,71 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Sessions that outlive their connections. One with grace is detached when its connection drops: what it holds stays held, what it waits for keeps its
- * place, and what it would have been told is remembered where it matters. RESUME takes it over on another connection. When nobody does, it ends as
- * the drop would have ended it, and never sooner than its client may believe.
- * See ALGORITHMS.md, Sessions.
- */
-#include "daemon/core/command.h"
+/* See resume.h. */
+#include "daemon/core/resume.h"
 
+#include "daemon/core/end.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/tell.h"
 
 #include <inttypes.h>
 
 #define RESUME_WAIT_US (2 * SEC) /* for adoptions under way */
-
-static bool session_may_stay(struct commander *x, const struct session *s)
-{
-	uint64_t most = x->core->conf.limits.detached;
-
-	if (!s->known || MUTATED(GRACE_FORGOTTEN))
-		return false;
-	if (most == 0 || x->sessions->detached_count < most)
-		return true;
-	session_ended(x->sessions, s, "too-many-detached");
-	return false;
-}
-
-static void claim_detach(struct commander *x, struct claim *c)
-{
-	struct session *s = c->session;
-
-	c->here = false;
-	if (c->state == CLAIM_WAITING) {
-		c->tag[0] = '\0';
-		s->orphans += !c->unheard;
-		c->unheard = true;
-		if (c->patient && timer_is_set(&c->timer))
-			heap_set(&x->core->timers, &c->timer, c->wait_until); /* it may have been bounded */
-	} else if (c->state == CLAIM_HELD) {
-		heap_cancel(&x->core->timers, &c->timer);
-		if (c->lock->lease.state == LEASE_HELD)
-			c->believed = c->unheard ? INSTANT_PAST : hold_belief(x->engine, c->lock);
-	}
-}
-
-static void session_leave_connection(struct commander *x, struct session *s, enum ending how)
-{
-	struct claim *c;
-
-	TAILQ_FOREACH(c, &s->claims, in_session)
-		claim_detach(x, c);
-	command_drop_pendings(s);
-	command_drop_lists(x, s);
-	session_detach(x->sessions, s);
-	s->sure = how == ENDING_CLEAN;
-	heap_set(&x->core->timers, &s->grace, instant_add(x->core->now, s->grace_us));
-}
-
-void command_drop_session(struct commander *x, struct session *s, enum ending how)
-{
-	if (session_may_stay(x, s))
-		session_leave_connection(x, s, how);
-	else
-		command_end_session(x, s, how);
-}
-
-/* --- RESUME --- */
 
 static bool claim_is_open(const struct claim *c)
 {
@@ -160,23 +103,23 @@ static void resume_finish(struct commander *x, struct session *s)
 	session_answered(x->sessions, s, s->resume_tag[0] != '\0');
 }
 
-void command_resume_goes_on(struct commander *x, struct session *s)
+bool resume_goes_on(struct commander *x, struct session *s)
 {
 	if (!s->resuming || s->open > 0 || session_count_open(s) > 0)
-		return;
+		return false;
 	resume_finish(x, s);
-	command_deliver(x); /* what it lost is told before its next line is served, which may end the claim */
+	return true;
 }
 
-void command_grace_over(struct commander *x, struct session *s)
+void resume_grace_over(struct commander *x, struct session *s)
 {
 	if (s->detached)
-		command_end_session(x, s, s->sure ? ENDING_CLEAN : ENDING_UNSURE);
+		end_session(x, s, s->sure ? ENDING_CLEAN : ENDING_UNSURE);
 	else
 		resume_finish(x, s);
 }
 
-/* All bytes are looked at, whichever differs first. */
+/* All bytes are compared, whichever differs first. */
 static bool secret_matches(const struct session *s, struct span secret)
 {
 	unsigned char differ = secret.n != sizeof(s->secret) - 1;
@@ -209,7 +152,7 @@ static void resume_take_over(struct commander *x, struct session *s, struct sess
 	if (!from->detached) {
 		session_ended(x->sessions, from, "resumed");
 		session_hang_up(x->sessions, from, "resumed");
-		session_leave_connection(x, from, ENDING_CLEAN);
+		leave_connection(x, from, ENDING_CLEAN);
 	}
 	remember_over(x, s);
 	session_take_over(x->sessions, s, from);
@@ -271,7 +214,7 @@ static void orphan_drop(struct commander *x, struct claim *c)
 	hold_abandon(x->engine, c, INSTANT_PAST);
 }
 
-enum place command_old_place(struct commander *x, struct session *s, struct span owner, bool patient, struct claim **ret_claim)
+enum place resume_old_place(struct commander *x, struct session *s, struct span owner, bool patient, struct claim **ret_claim)
 {
 	struct lock *l = s->resumed ? lock_find(&x->engine->table, x->request.word[0]) : NULL;
 	struct claim *c = l ? lock_claim_of(l, s, owner) : NULL;

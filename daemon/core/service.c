@@ -4,6 +4,9 @@
 
 #include "daemon/core/acquire.h"
 #include "daemon/core/command.h"
+#include "daemon/core/end.h"
+#include "daemon/core/hangup.h"
+#include "daemon/core/resume.h"
 #include "daemon/core/debt.h"
 #include "daemon/core/engine.h"
 #include "daemon/core/grant.h"
@@ -60,7 +63,7 @@ static bool session_serve(struct service *s, uint64_t id, char *line, size_t n)
 	command_deliver(&s->commander);
 	session = session_find(&s->sessions, id);
 	if (session && (session->over || session->leaving))
-		command_settle(&s->commander, session);
+		hangup_settle(&s->commander, session);
 	return session_find(&s->sessions, id) != NULL;
 }
 
@@ -70,11 +73,12 @@ static void session_go_on(struct service *s, struct session *session)
 	char *line;
 	size_t n;
 
-	command_resume_goes_on(&s->commander, session);
+	if (resume_goes_on(&s->commander, session))
+		command_deliver(&s->commander); /* losses are told before the next line is served: it may end their claims */
 	while (!session->busy && !session_must_await(&s->sessions, session) && session_next_line(&s->sessions, session, &line, &n))
 		if (!session_serve(s, id, line, n))
 			return;
-	command_settle(&s->commander, session);
+	hangup_settle(&s->commander, session);
 }
 
 static void service_go_on(struct service *s)
@@ -99,9 +103,9 @@ static void service_run_timers(struct service *s)
 	for (; t && !instant_before(s->core.now, t->at); t = heap_first(&s->core.timers)) {
 		heap_cancel(&s->core.timers, t);
 		if (t->kind == TIMER_SESSION)
-			command_session_fired(&s->commander, container_of(t, struct session, timer));
+			hangup_fired(&s->commander, container_of(t, struct session, timer));
 		else if (t->kind == TIMER_GRACE)
-			command_grace_over(&s->commander, container_of(t, struct session, grace));
+			resume_grace_over(&s->commander, container_of(t, struct session, grace));
 		else if (t->kind == TIMER_LISTS)
 			command_lists_go_on(&s->commander);
 		else
@@ -135,7 +139,7 @@ static int on_eof(struct service *s, const struct event *event)
 	session->leaving = true;
 	session->eof |= event->kind == EVENT_EOF;
 	heap_cancel(&s->core.timers, &session->timer);
-	command_settle(&s->commander, session);
+	hangup_settle(&s->commander, session);
 	return 0;
 }
 
@@ -170,7 +174,7 @@ static int on_gone(struct service *s, const struct event *event)
 	session->over = true;
 	if (!sure)
 		session_ended(&s->sessions, session, word[event->session.how]);
-	command_drop_session(&s->commander, session, sure ? ENDING_CLEAN : ENDING_UNSURE);
+	end_connection(&s->commander, session, sure ? ENDING_CLEAN : ENDING_UNSURE);
 	return 0;
 }
 
@@ -183,7 +187,7 @@ static bool on_stop_refuse(struct service *s)
 	some |= command_lists_stop(&s->commander);
 	for (uint32_t i = 0; i < s->sessions.slots; i++)
 		if (s->sessions.slot[i] && !s->sessions.slot[i]->over)
-			some |= command_refuse_flying(&s->commander, s->sessions.slot[i]);
+			some |= hangup_refuse(&s->commander, s->sessions.slot[i]);
 	return some;
 }
 

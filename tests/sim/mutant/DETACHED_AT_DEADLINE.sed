@@ -1,2 +1,2 @@
-# daemon/core/resume.c
+# daemon/core/end.c
 s|c->believed = c->unheard ? INSTANT_PAST : hold_belief(x->engine, c->lock);|c->believed = c->unheard ? INSTANT_PAST : lock_deadline(\&x->engine->table, c->lock);|

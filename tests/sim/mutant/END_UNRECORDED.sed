@@ -1,4 +1,4 @@
-# daemon/core/command.c
+# daemon/core/end.c
 /^\ts->over = true;/{
 	n
 	s|remember_over(x, s);||

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When a session leaves its connection: it has said its last word, is cut off, has fallen silent, or the daemon stops. */
-#include "daemon/core/command.h"
+/* See hangup.h. */
+#include "daemon/core/hangup.h"
 
+#include "daemon/core/end.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/tell.h"
+#include "daemon/core/wait.h"
 
 #define PAUSE_US (100 * MSEC) /* a heartbeat found missing this much later than it could be is our own pause */
 
-/* A request in flight that is answered before long; or one that waits in line, if patient. */
+/* Whether a request is in flight that is answered before long; if patient: one that waits for others. */
 static bool session_waits(const struct session *s, bool patient)
 {
 	const struct claim *c;
@@ -19,8 +21,11 @@ static bool session_waits(const struct session *s, bool patient)
 	return false;
 }
 
-/* One with grace has said all: what is answered before long is, what waits in line keeps its place, and lines behind that are dropped. */
-static void session_leave(struct commander *x, struct session *s)
+/*
+ * A session with grace has sent its last line. Requests that are answered before long still are; a request that waits keeps its place; lines behind it are
+ * dropped.
+ */
+static void hangup_with_grace(struct commander *x, struct session *s)
 {
 	bool blocked;
 
@@ -38,28 +43,40 @@ static void session_leave(struct commander *x, struct session *s)
 		return;
 	}
 	session_hang_up(x->sessions, s, "eof");
-	command_drop_session(x, s, ENDING_CLEAN);
+	end_connection(x, s, ENDING_CLEAN);
 }
 
-void command_settle(struct commander *x, struct session *s)
+/* The session has sent its last line: it waits for nobody any more, but a round that is under way may still answer. */
+static void half_close(struct commander *x, struct session *s)
+{
+	struct claim *c, *next;
+
+	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
+		next = TAILQ_NEXT(c, in_session);
+		if (c->state == CLAIM_WAITING && !c->leaving)
+			wait_finish_up(x->engine, c);
+	}
+}
+
+void hangup_settle(struct commander *x, struct session *s)
 {
 	if (s->over) {
-		command_drop_session(x, s, ENDING_UNSURE);
+		end_connection(x, s, ENDING_UNSURE);
 		return;
 	}
 	if (!s->leaving)
 		return;
 	if (s->known) {
-		session_leave(x, s);
+		hangup_with_grace(x, s);
 		return;
 	}
-	command_half_close(x, s);
+	half_close(x, s);
 	command_deliver(x);
 	if (!s->eof || s->busy || s->ready || s->resuming || s->ahead_count > 0 || s->waiting > 0 || !TAILQ_EMPTY(&s->pendings) ||
 	    !TAILQ_EMPTY(&s->listings))
 		return;
 	session_hang_up(x->sessions, s, "eof");
-	command_end_session(x, s, ENDING_CLEAN);
+	end_session(x, s, ENDING_CLEAN);
 }
 
 static void refuse_stopping(struct commander *x, struct session *s, const char *tag)
@@ -68,7 +85,7 @@ static void refuse_stopping(struct commander *x, struct session *s, const char *
 	session_answered(x->sessions, s, tag[0] != '\0');
 }
 
-bool command_refuse_flying(struct commander *x, struct session *s)
+bool hangup_refuse(struct commander *x, struct session *s)
 {
 	bool some = s->resuming || !TAILQ_EMPTY(&s->pendings);
 	struct pending *p;
@@ -86,14 +103,16 @@ bool command_refuse_flying(struct commander *x, struct session *s)
 	return some;
 }
 
-/* A heartbeat was missed: what the session holds is not renewed any more and is free at its deadline; it is told, in case it lives. With grace it
- * is cut off, and may come back. */
+/*
+ * A heartbeat is missing. The locks of the session are not renewed any more, and are free at their deadlines; it is told, in case it lives. A session with
+ * grace is cut off instead, and may come back.
+ */
 static void session_fell_silent(struct commander *x, struct session *s)
 {
 	int64_t late_us = instant_diff(x->core->now, s->heard_at) - s->heartbeat_us;
 	struct claim *c, *next;
 
-	/* It is we who do not listen, or who were stopped: what it said meanwhile is not read yet. */
+	/* This daemon did not listen, or was stopped: what the session said meanwhile is not read yet. */
 	if (!s->reading || late_us > PAUSE_US) {
 		session_heard(x->sessions, s);
 		return;
@@ -106,15 +125,15 @@ static void session_fell_silent(struct commander *x, struct session *s)
 	command_deliver(x);
 	session_ended(x->sessions, s, "heartbeat");
 	session_hang_up(x->sessions, s, "heartbeat");
-	command_drop_session(x, s, ENDING_UNSURE);
+	end_connection(x, s, ENDING_UNSURE);
 }
 
-void command_session_fired(struct commander *x, struct session *s)
+void hangup_fired(struct commander *x, struct session *s)
 {
 	if (!s->leaving) {
 		session_fell_silent(x, s);
 		return;
 	}
 	s->lingered = true;
-	command_settle(x, s);
+	hangup_settle(x, s);
 }

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See end.h. */
+#include "daemon/core/end.h"
+
+#include "daemon/core/hold.h"
+
+static void drop_pendings(struct session *s)
+{
+	struct pending *p;
+
+	while ((p = TAILQ_FIRST(&s->pendings))) {
+		TAILQ_REMOVE(&s->pendings, p, in_session);
+		p->session = NULL;
+	}
+}
+
+/* Until when the client may believe in what it held: somebody who is certainly gone believes nothing. */
+static struct instant session_believes_until(const struct session *s, const struct claim *c, enum ending how)
+{
+	if (how == ENDING_CLEAN || (MUTATED(DETACHED_FREED) && s->detached))
+		return INSTANT_PAST;
+	return s->detached ? c->believed : INSTANT_NEVER;
+}
+
+static void session_drop_claims(struct commander *x, struct session *s, bool waiting, enum ending how)
+{
+	struct claim *c, *next;
+
+	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
+		next = TAILQ_NEXT(c, in_session);
+		if ((c->state == CLAIM_WAITING) != waiting)
+			continue;
+		TAILQ_REMOVE(&s->claims, c, in_session);
+		if (how == ENDING_QUIT && c->state == CLAIM_HELD)
+			hold_unlock(x->engine, c, 0, NULL);
+		else
+			hold_abandon(x->engine, c, session_believes_until(s, c, how));
+	}
+}
+
+void end_session(struct commander *x, struct session *s, enum ending how)
+{
+	/* What waits first: freeing a held lock must not grant it to a claim that is about to go. */
+	s->over = true;
+	remember_over(x, s);
+	session_drop_claims(x, s, true, how);
+	session_drop_claims(x, s, false, how);
+	drop_pendings(s);
+	command_drop_lists(x, s);
+	session_close(x->sessions, s);
+}
+
+/* --- with grace --- */
+
+static bool session_may_stay(struct commander *x, const struct session *s)
+{
+	uint64_t most = x->core->conf.limits.detached;
+
+	if (!s->known || MUTATED(GRACE_FORGOTTEN))
+		return false;
+	if (most == 0 || x->sessions->detached_count < most)
+		return true;
+	session_ended(x->sessions, s, "too-many-detached");
+	return false;
+}
+
+static void claim_detach(struct commander *x, struct claim *c)
+{
+	struct session *s = c->session;
+
+	c->here = false;
+	if (c->state == CLAIM_WAITING) {
+		c->tag[0] = '\0';
+		s->orphans += !c->unheard;
+		c->unheard = true;
+		if (c->patient && timer_is_set(&c->timer))
+			heap_set(&x->core->timers, &c->timer, c->wait_until); /* it may have been bounded */
+	} else if (c->state == CLAIM_HELD) {
+		heap_cancel(&x->core->timers, &c->timer);
+		if (c->lock->lease.state == LEASE_HELD)
+			c->believed = c->unheard ? INSTANT_PAST : hold_belief(x->engine, c->lock);
+	}
+}
+
+void leave_connection(struct commander *x, struct session *s, enum ending how)
+{
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &s->claims, in_session)
+		claim_detach(x, c);
+	drop_pendings(s);
+	command_drop_lists(x, s);
+	session_detach(x->sessions, s);
+	s->sure = how == ENDING_CLEAN;
+	heap_set(&x->core->timers, &s->grace, instant_add(x->core->now, s->grace_us));
+}
+
+void end_connection(struct commander *x, struct session *s, enum ending how)
+{
+	if (session_may_stay(x, s))
+		leave_connection(x, s, how);
+	else
+		end_session(x, s, how);
+}
