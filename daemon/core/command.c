@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From a line to its handler; the requests that concern the session itself; how a session ends. */
+/* See command.h. */
 #include "daemon/core/command.h"
 
 #include "daemon/core/end.h"
+#include "daemon/core/list.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/query.h"
+#include "daemon/core/remember.h"
+#include "daemon/core/resume.h"
+#include "daemon/core/show.h"
 #include "daemon/core/tell.h"
 #include "daemon/core/wait.h"
 
@@ -45,7 +51,7 @@ static void session_set_grace(struct commander *x, struct session *s)
 		remember_all_of(x, s);
 }
 
-void serve_HELLO(struct commander *x, struct session *s)
+static void serve_HELLO(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	char *line;
@@ -86,14 +92,14 @@ void serve_HELLO(struct commander *x, struct session *s)
 	session_send(x->sessions, s, line, reply_end(&r));
 }
 
-void serve_QUIT(struct commander *x, struct session *s)
+static void serve_QUIT(struct commander *x, struct session *s)
 {
 	command_ok(x, s);
 	session_hang_up(x->sessions, s, "quit");
 	end_session(x, s, ENDING_QUIT);
 }
 
-void serve_CANCEL(struct commander *x, struct session *s)
+static void serve_CANCEL(struct commander *x, struct session *s)
 {
 	struct span tag = x->request.word[0];
 	struct claim *c;
@@ -112,7 +118,7 @@ void serve_CANCEL(struct commander *x, struct session *s)
 	wait_withdraw(x->engine, c, REFUSED_CANCELLED);
 }
 
-void serve_PING(struct commander *x, struct session *s)
+static void serve_PING(struct commander *x, struct session *s)
 {
 	command_ok(x, s);
 }

@@ -7,7 +7,7 @@
 #ifndef CORE_DEADLOCK_H
 #define CORE_DEADLOCK_H
 
-#include "daemon/core/command.h"
+#include "daemon/core/commander.h"
 
 #define CYCLE_MAX 2000 /* quoted at its worst it still fits into a reply */
 

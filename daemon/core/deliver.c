@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Notices become lines: replies to the requests that waited, and pushes. */
-#include "daemon/core/command.h"
+/* See deliver.h. */
+#include "daemon/core/deliver.h"
+
+#include "daemon/core/remember.h"
 #include "daemon/core/resume.h"
+#include "daemon/core/show.h"
 #include "daemon/core/tell.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The LOCK that this claim made is answered, or nobody is there to be. */
+/* The LOCK of this claim is answered; or nobody is there to be answered. */
 static void claim_answered(struct commander *x, struct claim *c)
 {
 	struct session *s = c->session;
@@ -17,7 +20,7 @@ static void claim_answered(struct commander *x, struct claim *c)
 	session_answered(x->sessions, s, c->unheard || c->tag[0] != '\0');
 }
 
-/* One that is away is told when it is resumed, behind the OK; but at once of what it was told of since. */
+/* A session that is away is told behind the OK of its RESUME; but at once of a grant that it was told of since. */
 static bool session_listens(const struct claim *c)
 {
 	const struct session *s = c->session;
@@ -87,7 +90,7 @@ static void deliver_timeout(struct commander *x, struct claim *c)
 	tell_line(x, c->session, &r);
 }
 
-/* Why it was not to be had: too few stores can be used, those that can were busy, or did not do it. */
+/* Too few stores can be used; or those that can be used were busy, or did not comply. */
 static void deliver_no_quorum(struct commander *x, struct session *s, struct span tag, enum refusal why)
 {
 	unsigned nodes = x->core->conf.nodes, quorum = quorum_of(nodes), usable = members_usable(&x->engine->members);
@@ -188,7 +191,7 @@ static void deliver_validity(struct commander *x, const struct claim *c, const c
 		tell_validity(x, c, word, field);
 }
 
-/* What was recorded when the stores were asked says it all. A turn that nobody heard of before RESUME was answered has its time from here. */
+/* The record of when the stores were asked says it all. A grant that its client has not heard of has its time from here. */
 static void deliver_adopted(struct commander *x, struct claim *c)
 {
 	if (!MUTATED(SAFE_UNSAID))
@@ -224,7 +227,7 @@ static void deliver_pending(struct commander *x, struct pending *p, enum refusal
 	if (s->over)
 		; /* nothing is sent any more */
 	else if (p->verb == VERB_SHOW)
-		command_show(x, s, p);
+		show_answer(x, s, p);
 	else if (why == REFUSED_NOT)
 		reply_pending_ok(x, p);
 	else
@@ -278,7 +281,7 @@ static void deliver_one(struct commander *x, const struct notice *n)
 	}
 }
 
-void command_deliver(struct commander *x)
+void deliver_notices(struct commander *x)
 {
 	/* Delivering makes no notices. */
 	for (size_t i = 0; i < x->engine->notices.count; i++) {

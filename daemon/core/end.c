@@ -3,6 +3,8 @@
 #include "daemon/core/end.h"
 
 #include "daemon/core/hold.h"
+#include "daemon/core/list.h"
+#include "daemon/core/remember.h"
 
 static void drop_pendings(struct session *s)
 {
@@ -46,7 +48,7 @@ void end_session(struct commander *x, struct session *s, enum ending how)
 	session_drop_claims(x, s, true, how);
 	session_drop_claims(x, s, false, how);
 	drop_pendings(s);
-	command_drop_lists(x, s);
+	lists_drop(x, s);
 	session_close(x->sessions, s);
 }
 
@@ -89,7 +91,7 @@ void leave_connection(struct commander *x, struct session *s, enum ending how)
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		claim_detach(x, c);
 	drop_pendings(s);
-	command_drop_lists(x, s);
+	lists_drop(x, s);
 	session_detach(x->sessions, s);
 	s->sure = how == ENDING_CLEAN;
 	heap_set(&x->core->timers, &s->grace, instant_add(x->core->now, s->grace_us));

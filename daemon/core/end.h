@@ -8,7 +8,7 @@
 #ifndef CORE_END_H
 #define CORE_END_H
 
-#include "daemon/core/command.h"
+#include "daemon/core/commander.h"
 
 /* How a session ends (redlock-protocol(7)): at once, or with its locks left alone until their deadlines. */
 enum ending {

@@ -2,6 +2,7 @@
 /* See hangup.h. */
 #include "daemon/core/hangup.h"
 
+#include "daemon/core/deliver.h"
 #include "daemon/core/end.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/tell.h"
@@ -71,7 +72,7 @@ void hangup_settle(struct commander *x, struct session *s)
 		return;
 	}
 	half_close(x, s);
-	command_deliver(x);
+	deliver_notices(x);
 	if (!s->eof || s->busy || s->ready || s->resuming || s->ahead_count > 0 || s->waiting > 0 || !TAILQ_EMPTY(&s->pendings) ||
 	    !TAILQ_EMPTY(&s->listings))
 		return;
@@ -122,7 +123,7 @@ static void session_fell_silent(struct commander *x, struct session *s)
 		if (c->state == CLAIM_HELD)
 			hold_lose(x->engine, c->lock, LOSS_IDLE);
 	}
-	command_deliver(x);
+	deliver_notices(x);
 	session_ended(x->sessions, s, "heartbeat");
 	session_hang_up(x->sessions, s, "heartbeat");
 	end_connection(x, s, ENDING_UNSURE);

@@ -3,7 +3,7 @@
 #ifndef CORE_HANGUP_H
 #define CORE_HANGUP_H
 
-#include "daemon/core/command.h"
+#include "daemon/core/commander.h"
 
 /* After anything was done for a session: is it over, has it said and heard all? Its pointer may be dead afterwards. */
 void hangup_settle(struct commander *x, struct session *s);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* LIST: the request, and how those that cannot be answered at once take turns. */
+/* See list.h. */
+#include "daemon/core/list.h"
+
+#include "daemon/core/probe.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/tell.h"
 
@@ -62,14 +65,14 @@ static void listing_waits(struct commander *x, struct listing *l)
 	lists_wake(x);
 }
 
-void command_lists_init(struct commander *x)
+void lists_init(struct commander *x)
 {
 	TAILQ_INIT(&x->lists.turns);
 	x->lists.timer.kind = TIMER_LISTS;
 	x->lists.next_at = INSTANT_PAST;
 }
 
-void command_lists_go_on(struct commander *x)
+void lists_go_on(struct commander *x)
 {
 	int64_t budget = SLICE_WORK(names_at_once(x));
 	struct listing *l;
@@ -81,7 +84,7 @@ void command_lists_go_on(struct commander *x)
 	lists_wake(x);
 }
 
-void command_drop_lists(struct commander *x, struct session *s)
+void lists_drop(struct commander *x, struct session *s)
 {
 	struct listing *l;
 
@@ -91,7 +94,7 @@ void command_drop_lists(struct commander *x, struct session *s)
 	}
 }
 
-bool command_lists_stop(struct commander *x)
+bool lists_stop(struct commander *x)
 {
 	bool some = !TAILQ_EMPTY(&x->lists.turns);
 	struct listing *l;

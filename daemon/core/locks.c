@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* LOCK, UNLOCK, EXTEND, CHECK: what they ask of the engine, and the bounds that a request must keep. */
-#include "daemon/core/command.h"
+/* See locks.h. */
+#include "daemon/core/locks.h"
 
 #include "daemon/core/deadlock.h"
-#include "daemon/core/resume.h"
-#include "daemon/core/tell.h"
 #include "daemon/core/engine.h"
 #include "daemon/core/hold.h"
+#include "daemon/core/remember.h"
+#include "daemon/core/resume.h"
+#include "daemon/core/tell.h"
 #include "daemon/core/wait.h"
 
 #include <inttypes.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* HELP, STATS: what only looks, and is answered at once. */
+/* See query.h. */
+#include "daemon/core/query.h"
+
 #include "daemon/core/rows.h"
 #include "daemon/core/tell.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the journal is told, for the next life of the daemon: of sessions with grace, and of them alone. See journal.h and EFFECT_JOURNAL. */
-#include "daemon/core/command.h"
+/* See remember.h. */
+#include "daemon/core/remember.h"
 
 #include "daemon/core/adoption.h"
+#include "daemon/core/journal.h"
 
 static void remember(struct commander *x, const struct journal_record *record)
 {

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The journal of the former life, replayed: its sessions are there again, without connections, and what they held is expected until the stores have
- * confirmed it. Records come in order; each is carried out on what those before it left. One that makes no sense ends the belief in all of them.
- * See ALGORITHMS.md, Adoption.
- */
-#include "daemon/core/command.h"
+/* See restore.h. */
+#include "daemon/core/restore.h"
 
 #include "daemon/core/adopt.h"
 #include "daemon/core/adoption.h"
 #include "daemon/core/hold.h"
+#include "daemon/core/journal.h"
 
 #include <errno.h>
 
@@ -157,7 +154,7 @@ static int restore_one(struct commander *x, const struct journal_record *r)
 	return -EBADMSG;
 }
 
-int command_restore(struct commander *x, struct span record)
+int restore_record(struct commander *x, struct span record)
 {
 	struct journal_record r;
 	struct session *s;
@@ -170,7 +167,7 @@ int command_restore(struct commander *x, struct span record)
 	return -EBADMSG;
 }
 
-void command_restored(struct commander *x)
+void restore_end(struct commander *x)
 {
 	int64_t least = MUTATED(RESTORED_BRIEFLY) ? 0 : x->core->conf.lease_us;
 	struct session *s;

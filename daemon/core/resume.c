@@ -4,6 +4,7 @@
 
 #include "daemon/core/end.h"
 #include "daemon/core/hold.h"
+#include "daemon/core/remember.h"
 #include "daemon/core/tell.h"
 
 #include <inttypes.h>

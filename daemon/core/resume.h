@@ -3,7 +3,9 @@
 #ifndef CORE_RESUME_H
 #define CORE_RESUME_H
 
-#include "daemon/core/command.h"
+#include "daemon/core/commander.h"
+
+void serve_RESUME(struct commander *x, struct session *s);
 
 /* RESUME waits for adoptions. If none is left, it is answered. True: it was, and notices may be waiting. */
 bool resume_goes_on(struct commander *x, struct session *s);

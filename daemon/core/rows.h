@@ -3,7 +3,7 @@
 #ifndef CORE_ROWS_H
 #define CORE_ROWS_H
 
-#include "daemon/core/command.h"
+#include "daemon/core/commander.h"
 
 void row_begin(struct commander *x, struct span tag, struct reply *r);
 void row_end(struct commander *x, struct session *s, struct reply *r);

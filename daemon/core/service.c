@@ -2,16 +2,19 @@
 /* One step: what is due, then the event, then what became possible. The order in which things happen is decided here and nowhere else. */
 #include "daemon/core/service.h"
 
+#include "daemon/base/mem.h"
 #include "daemon/core/acquire.h"
 #include "daemon/core/command.h"
-#include "daemon/core/end.h"
-#include "daemon/core/hangup.h"
-#include "daemon/core/resume.h"
 #include "daemon/core/debt.h"
+#include "daemon/core/deliver.h"
+#include "daemon/core/end.h"
 #include "daemon/core/engine.h"
 #include "daemon/core/grant.h"
-
-#include "daemon/base/mem.h"
+#include "daemon/core/hangup.h"
+#include "daemon/core/list.h"
+#include "daemon/core/remember.h"
+#include "daemon/core/restore.h"
+#include "daemon/core/resume.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -37,7 +40,7 @@ struct service *service_new(const struct core_conf *conf)
 	s->commander.core = &s->core;
 	s->commander.engine = &s->engine;
 	s->commander.sessions = &s->sessions;
-	command_lists_init(&s->commander);
+	lists_init(&s->commander);
 	return s;
 }
 
@@ -47,7 +50,7 @@ void service_free(struct service *s)
 		return;
 	for (uint32_t i = 0; i < s->sessions.slots; i++)
 		if (s->sessions.slot[i])
-			command_drop_lists(&s->commander, s->sessions.slot[i]);
+			lists_drop(&s->commander, s->sessions.slot[i]);
 	engine_release(&s->engine);
 	session_table_release(&s->sessions);
 	core_release(&s->core);
@@ -60,7 +63,7 @@ static bool session_serve(struct service *s, uint64_t id, char *line, size_t n)
 	struct session *session = session_find(&s->sessions, id);
 
 	command_line(&s->commander, session, line, n);
-	command_deliver(&s->commander);
+	deliver_notices(&s->commander);
 	session = session_find(&s->sessions, id);
 	if (session && (session->over || session->leaving))
 		hangup_settle(&s->commander, session);
@@ -74,7 +77,7 @@ static void session_go_on(struct service *s, struct session *session)
 	size_t n;
 
 	if (resume_goes_on(&s->commander, session))
-		command_deliver(&s->commander); /* losses are told before the next line is served: it may end their claims */
+		deliver_notices(&s->commander); /* losses are told before the next line is served: it may end their claims */
 	while (!session->busy && !session_must_await(&s->sessions, session) && session_next_line(&s->sessions, session, &line, &n))
 		if (!session_serve(s, id, line, n))
 			return;
@@ -85,12 +88,12 @@ static void service_go_on(struct service *s)
 {
 	struct session *session;
 
-	command_deliver(&s->commander);
+	deliver_notices(&s->commander);
 	engine_settle(&s->engine);
-	command_deliver(&s->commander);
+	deliver_notices(&s->commander);
 	while ((session = session_next_ready(&s->sessions))) {
 		session_go_on(s, session);
-		command_deliver(&s->commander); /* its end may concern others */
+		deliver_notices(&s->commander); /* its end may concern others */
 	}
 }
 
@@ -107,10 +110,10 @@ static void service_run_timers(struct service *s)
 		else if (t->kind == TIMER_GRACE)
 			resume_grace_over(&s->commander, container_of(t, struct session, grace));
 		else if (t->kind == TIMER_LISTS)
-			command_lists_go_on(&s->commander);
+			lists_go_on(&s->commander);
 		else
 			engine_fired(&s->engine, t);
-		command_deliver(&s->commander);
+		deliver_notices(&s->commander);
 	}
 }
 
@@ -183,8 +186,8 @@ static bool on_stop_refuse(struct service *s)
 {
 	bool some = debts_answer_syncs(&s->engine);
 
-	command_deliver(&s->commander);
-	some |= command_lists_stop(&s->commander);
+	deliver_notices(&s->commander);
+	some |= lists_stop(&s->commander);
 	for (uint32_t i = 0; i < s->sessions.slots; i++)
 		if (s->sessions.slot[i] && !s->sessions.slot[i]->over)
 			some |= hangup_refuse(&s->commander, s->sessions.slot[i]);
@@ -207,7 +210,7 @@ static int on_restore(struct service *s, const struct event *event)
 	if (s->life == LIFE_BEGUN)
 		return -EINVAL;
 	s->life = LIFE_RESTORING;
-	return command_restore(&s->commander, event->journal.record);
+	return restore_record(&s->commander, event->journal.record);
 }
 
 static int on_restored(struct service *s)
@@ -215,7 +218,7 @@ static int on_restored(struct service *s)
 	if (s->life == LIFE_BEGUN)
 		return -EINVAL;
 	s->life = LIFE_BEGUN;
-	command_restored(&s->commander);
+	restore_end(&s->commander);
 	return 0;
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SHOW: who has a name, and who waits for it. What the daemon does not know of itself it asks the stores. */
-#include "daemon/core/rows.h"
+/* See show.h. */
+#include "daemon/core/show.h"
 
+#include "daemon/core/locks.h"
 #include "daemon/core/look.h"
+#include "daemon/core/rows.h"
 
 static void reply_texts(struct reply *r, const struct claim *c)
 {
@@ -140,7 +142,7 @@ static bool is_watched(const struct lock *l)
 	return lock_waits(l) && l->elsewhere.known && !l->elsewhere.outdated;
 }
 
-void command_show(struct commander *x, struct session *s, const struct pending *p)
+void show_answer(struct commander *x, struct session *s, const struct pending *p)
 {
 	const struct lock *l = p->lock;
 	/* A round of ours has begun since, or is being undone: what stands there of it means nothing. */

@@ -2,6 +2,8 @@
 /* See tell.h. */
 #include "daemon/core/tell.h"
 
+#include "daemon/core/remember.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef CORE_TELL_H
 #define CORE_TELL_H
 
-#include "daemon/core/command.h"
+#include "daemon/core/commander.h"
 
 /* Ends the line and sends it, unless the session is over or has no connection. */
 void tell_line(struct commander *x, struct session *s, struct reply *r);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the files that serve sessions share. Requests become calls of the engine, and notices become lines. From the bottom to the top: remember.c tells the
+ * journal, tell.c tells sessions; list.c, locks.c, query.c, show.c and resume.c serve requests; end.c ends sessions; command.c reads lines and hands each to
+ * its handler; deliver.c turns notices into lines; hangup.c says when a session is over; restore.c replays the journal.
+ */
+#ifndef CORE_COMMANDER_H
+#define CORE_COMMANDER_H
+
+#include "daemon/core/parts.h"
+#include "daemon/core/session.h"
+
+struct commander {
+	struct core *core;
+	struct engine *engine;
+	struct session_table *sessions;
+	struct request request;  /* the one that is being served: large, so not on the stack */
+	struct mistake mistake;
+	struct {
+		struct listings turns; /* the first unanswered LIST of each session */
+		struct timer timer;
+		struct instant next_at; /* the next slice is no sooner */
+	} lists;
+	bool snapshot;           /* the journal is being told everything */
+	bool distrusts;          /* the journal of the previous run cannot be read: nothing of it is believed */
+};
+
+#endif

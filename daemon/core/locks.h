@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* LOCK, UNLOCK, EXTEND, CHECK: what they ask of the engine, and the bounds that a request must keep. */
+#ifndef CORE_LOCKS_H
+#define CORE_LOCKS_H
+
+#include "daemon/core/commander.h"
+
+void serve_LOCK(struct commander *x, struct session *s);
+void serve_UNLOCK(struct commander *x, struct session *s);
+void serve_EXTEND(struct commander *x, struct session *s);
+void serve_CHECK(struct commander *x, struct session *s);
+
+/* Whether the session may have one more request at the stores; false: the request was refused. */
+bool pendings_within_limit(struct commander *x, struct session *s);
+/* Notes that the request being served asks the stores about this lock, and is answered later. */
+struct pending *pending_of_request(struct commander *x, struct session *s, struct lock *l);
+
+#endif

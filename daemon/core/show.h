@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* SHOW: who has a name, and who waits for it. The stores are asked what the daemon does not know of itself. */
+#ifndef CORE_SHOW_H
+#define CORE_SHOW_H
+
+#include "daemon/core/commander.h"
+
+void serve_SHOW(struct commander *x, struct session *s);
+/* Answers a SHOW that asked the stores: by what the daemon knows, and by what they said. */
+void show_answer(struct commander *x, struct session *s, const struct pending *p);
+
+#endif
