@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The queue before the memory store. It must never change what was asked for, nor its order. */
+/* The queue in front of the memory store. It must never change a call, nor the order of the calls. */
 #include "daemon/backlog.h"
 
 #include "daemon/core/journal.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define NAME_MOST 512
-#define TEXT_MOST (NAME_MOST + (3 + JOURNAL_PRIORS) * VALUE_MAX + 2 * MARKER_MAX) /* of name, value, new value, ticket, priors and markers */
+#define TEXT_MOST (NAME_MOST + (3 + JOURNAL_PRIORS) * VALUE_MAX + 2 * MARKER_MAX) /* bytes: name, value, new value, ticket, priors and markers */
 
 struct backlog_item {
 	STAILQ_ENTRY(backlog_item) link;

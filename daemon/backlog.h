@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls to the memory store: a pass of the loop carries out no more than so many, and the others wait for a later one, in order. Each is kept with all
- * that it points to, so the service may go on. As a Redis does, the store has the call, and answers when it comes to it.
+ * The queue of calls to the memory store. One pass of the loop carries out a bounded number of calls; the others wait, in order, for a later pass.
+ * A queued call is a copy with all that it points to, so the effects of the service may be reset. To the service the memory store answers late, as a
+ * Redis may.
  */
 #ifndef DAEMON_BACKLOG_H
 #define DAEMON_BACKLOG_H
@@ -18,13 +19,16 @@ struct backlog {
 };
 
 void backlog_init(struct backlog *b);
-void backlog_release(struct backlog *b); /* what still waits is dropped */
+void backlog_release(struct backlog *b); /* drops the calls that still wait */
 bool backlog_is_empty(const struct backlog *b);
 void backlog_begin_pass(struct backlog *b, unsigned calls);
-/* One that comes now is carried out now: none waits before it, and the pass has room. It counts. */
+/* True: the caller must carry out a new call now, for no other waits and the pass has room. The call is counted. */
 bool backlog_lets_pass(struct backlog *b);
 void backlog_add(struct backlog *b, const struct call *call);
-/* The first that waits is to be carried out now; it counts. False: there is none, or the pass has no room. What it points to stays until it is dropped. */
+/*
+ * True: the caller must carry out the first queued call now. The call is counted; its spans are valid until backlog_drop_first.
+ * False: the queue is empty, or the pass has no room.
+ */
 bool backlog_first(struct backlog *b, struct call *ret_call);
 void backlog_drop_first(struct backlog *b);
 

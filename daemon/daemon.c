@@ -36,7 +36,7 @@ static void stage_runtime_stop(struct daemon *d)
 	runtime_close(&d->runtime);
 }
 
-/* Descriptors are what limits sessions: take all that the system grants. A file that may not grow is an error of its write, no reason to die. */
+/* Raises the limit of descriptors to its maximum, since each session needs one. Without SIGXFSZ a file that may not grow is an error of its write. */
 static int stage_limits(struct daemon *d)
 {
 	struct rlimit limit;
@@ -170,13 +170,13 @@ static void stage_net_stop(struct daemon *d)
 	net_free(d->net);
 }
 
-/* Passed sockets take the place of the configured ones. Last: whoever connects finds everything else in place. */
+/* Passed sockets replace the configured ones. This stage is the last, so that a client connects to a daemon that is ready. */
 static int stage_listen(struct daemon *d)
 {
 	return d->systemd.sockets_n > 0 ? listen_passed(d) : listen_configured(d);
 }
 
-/* The memory store forgets with a crash, so there is nothing that the former life's sessions could still hold. */
+/* A crash loses the keys of the memory store, so the sessions of the previous run hold nothing, and the journal is dropped. */
 static int stage_journal(struct daemon *d)
 {
 	char boot_id[JOURNAL_BOOT_MAX];
@@ -243,7 +243,7 @@ static void daemon_loop(struct daemon *d)
 		pump_pass(d);
 		event_base_loop(d->base, pump_is_behind(d) ? EVLOOP_ONCE | EVLOOP_NONBLOCK : EVLOOP_ONCE);
 	}
-	/* What was asked of the memory store before the end is carried out. There are windows of that, and renewals without end. */
+	/* Carries out the calls that are queued for the memory store. The number of passes is bounded, because renewals never end. */
 	for (unsigned passes = 0; passes == 0 || (pump_is_behind(d) && passes < LAST_PASSES); passes++)
 		pump_pass(d);
 }

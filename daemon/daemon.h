@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The daemon: the one place that knows both sides. It pumps events into the service and carries out its effects. */
+/* The daemon binds clients and stores to the service: it turns what they send into events, and carries out the effects. */
 #ifndef DAEMON_H
 #define DAEMON_H
 
 #include "conf/conf.h"
 
 struct daemon_args {
-	const char *config;      /* NULL: none */
+	const char *config;      /* path of the configuration file; NULL: none */
 	const char *const *sets; /* --set, in order */
 	size_t set_count;
 };
 
-/* Runs until it is told to stop. conf is taken over. The process's exit status. */
+/* Runs until SIGTERM or SIGINT. Returns the exit status of the process (sysexits.h). conf is borrowed; a reload changes it. */
 int daemon_run(struct conf *conf, const struct daemon_args *args);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program for the build, no part of the daemon: copies redlockd(8) from standard input, and between the marks that the page has for
- * them the figures of STATS take the place of what stood there.
+ * A program for the build, no part of the daemon. It copies redlockd(8) from standard input to standard output, and replaces the text
+ * between the two marks of the page by the list of the figures of STATS.
  */
 #include "daemon/core/metric.h"
 
@@ -19,7 +19,7 @@ static const char *const kind_words[] = {
 	[METRIC_PEAK_MS] = "the most so far, milliseconds",
 };
 
-/* Lines of at most COLUMNS, broken at blanks. */
+/* Prints lines of at most COLUMNS bytes, broken at blanks. */
 static void text_print(const char *text)
 {
 	const char *stop;

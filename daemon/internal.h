@@ -28,7 +28,7 @@ struct daemon {
 	struct core_conf core_conf;
 	struct effects effects;
 	struct backlog backlog;    /* store: memory */
-	struct instant pass_end;   /* PASS_US after the first step in it */
+	struct instant pass_end;   /* when the loop pass must end: PASS_US after its first step */
 	struct journal journal;
 	struct net *net;
 	struct upstream *upstream; /* store: redis */
@@ -41,13 +41,13 @@ struct daemon {
 	/* The timer of the service: a timerfd on CLOCK_BOOTTIME, so that a lease ends on time after a suspend. */
 	int timer_fd;
 	struct event *timer_event;
-	struct instant armed;
+	struct instant armed; /* when the timer expires; INSTANT_NEVER: not set */
 	struct event *signal_event[3];
 	struct event *tick_event; /* ready, watchdog, status, state file */
 	struct instant started, watchdog_at, status_at;
 	char status[160];
 	bool ready, stopping, stopped;
-	bool owes_reloading, owes_ready, owes_stopping; /* the service manager was behind: told again at the next tick */
+	bool owes_reloading, owes_ready, owes_stopping; /* notifications that the service manager has not taken yet: sent again at the next tick */
 	struct instant stop_at;
 };
 
@@ -56,7 +56,7 @@ const char *tcp_text(const struct conf *c, char *out, size_t size);
 
 /* pump.c: one event in, its effects out. */
 void pump_step(struct daemon *d, struct event *event);
-void pump_restore(struct daemon *d); /* the former life, from the journal, before any other event */
+void pump_restore(struct daemon *d); /* restores the previous run from the journal; before any other event */
 void pump_pass(struct daemon *d); /* end of a loop pass: everything collected goes out, the timer is set */
 bool pump_is_behind(const struct daemon *d); /* the next pass must come without waiting for events */
 int pump_start(struct daemon *d);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads and writes one file. It must never leave a file behind that lacks a record which was added and answered for: where a record cannot be
- * written, the file goes. It must never read a clock, and never end the daemon: without a journal it serves all the same.
+ * Reads and writes one file. It must never leave a file behind that lacks a record on which an answer relies: if a record cannot be written, the
+ * file is removed. It must never read a clock. It must never end the daemon, which works without a journal as well.
  */
 #include "daemon/journal.h"
 
@@ -45,7 +45,7 @@ static void frame_append(struct buf *b, struct span record)
 	buf_commit(b, FRAME + record.n);
 }
 
-enum frame { FRAME_WHOLE, FRAME_TORN, FRAME_DAMAGED }; /* torn: the bytes end in it, or before it */
+enum frame { FRAME_WHOLE, FRAME_TORN, FRAME_DAMAGED }; /* torn: the bytes end within the frame, or none are left */
 
 static enum frame frame_next(struct span *bytes, struct span *ret_record)
 {
@@ -79,7 +79,7 @@ static void header_append(struct buf *b, const char *boot_id, struct instant now
 
 /* --- reading ------------------------------------------------------------------------------------------------------------ */
 
-/* NULL, or why not. */
+/* Why the file cannot be used; NULL: it can. */
 static const char *header_fault(struct span file)
 {
 	if (file.n == 0 || span_starts(file, SPAN(SPOILT)))
@@ -95,13 +95,13 @@ static const char *header_fault(struct span file)
 	return NULL;
 }
 
-/* A clock that stands before the file was made is not the clock that it was made by. */
+/* CLOCK_BOOTTIME never goes back within a boot, so a file that was made later than now is of another boot. */
 static bool header_is_of_this_boot(const struct journal *j, struct span file, struct instant now)
 {
 	return j->boot_id[0] && strcmp(file.p + AT_BOOT, j->boot_id) == 0 && now.us >= (int64_t)get_u64(file.p + AT_MADE);
 }
 
-/* No journal, or not a whole one: somebody may want to look at it. */
+/* Keeps a damaged file under another name, so that the administrator can examine it. */
 static void journal_set_aside(struct journal *j, const char *why)
 {
 	bool moved = renameat(j->dir, FILE_NAME, j->dir, BAD_NAME) == 0;
@@ -109,7 +109,7 @@ static void journal_set_aside(struct journal *j, const char *why)
 	log_event(LOG_WARN, "journal", "file=%s error=\"%s\"%s note=\"nothing of it is resumed\"", FILE_NAME, why, moved ? " moved_to=" BAD_NAME : "");
 }
 
-/* What comes with every reboot where the directory outlives it. */
+/* Removes a file of another boot. It is found after every reboot if the directory survives reboots. */
 static void journal_drop(struct journal *j)
 {
 	bool gone = unlinkat(j->dir, FILE_NAME, 0) == 0;
@@ -117,7 +117,7 @@ static void journal_drop(struct journal *j)
 	log_event(LOG_INFO, "journal", "file=%s %s note=\"of another boot, nothing of it is resumed\"", FILE_NAME, gone ? "removed=yes" : "removed=no");
 }
 
-/* Whether all its records are whole but perhaps the last. */
+/* Whether all records are whole. A torn last record is allowed and cut off. */
 static bool journal_scan(struct journal *j)
 {
 	struct span rest = j->rest, record;
@@ -136,7 +136,7 @@ static bool journal_scan(struct journal *j)
 	return true;
 }
 
-/* Whether there is something to restore. */
+/* Whether the file can be restored from. */
 static bool journal_take(struct journal *j, int r, struct instant now)
 {
 	struct span file = {buf_begin(&j->past), buf_length(&j->past)};
@@ -155,7 +155,7 @@ static bool journal_take(struct journal *j, int r, struct instant now)
 		journal_set_aside(j, "damaged");
 		return false;
 	}
-	j->size = file.n; /* and snapshot_at is 0 */
+	j->size = file.n; /* snapshot_at is 0, so a snapshot is wanted at once */
 	return true;
 }
 
@@ -204,7 +204,7 @@ void journal_close(struct journal *j)
 
 /* --- writing ------------------------------------------------------------------------------------------------------------ */
 
-/* One write(2). What the device takes only in part it has no room for. */
+/* One pwrite(2). A short write means that the device is full. */
 static int fd_write(int fd, struct span bytes, size_t at)
 {
 	ssize_t n;
@@ -234,7 +234,7 @@ static size_t least_of(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* After a snapshot of that size. What is live may come close to the most: then each snapshot leaves room for the time until the next. */
+/* The file size at which the next snapshot is due. Live records may nearly fill the file, so half of the room that is left must suffice until then. */
 static size_t next_snapshot(const struct journal *j)
 {
 	size_t grown = JOURNAL_GROWTH * j->size, room = j->most - j->size;
@@ -242,7 +242,7 @@ static size_t next_snapshot(const struct journal *j)
 	return least_of(grown > JOURNAL_SNAPSHOT ? grown : JOURNAL_SNAPSHOT, j->size + room / 2);
 }
 
-/* A new file, whole, takes the place of the old one. */
+/* Writes a complete new file and renames it over the old one. */
 static int file_replace(struct journal *j, struct span records, struct instant now)
 {
 	int fd = openat(j->dir, TEMP_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600), r;
@@ -265,7 +265,7 @@ static int file_replace(struct journal *j, struct span records, struct instant n
 	return 0;
 }
 
-/* A read-only file system refuses to remove even what is not there. */
+/* On a read-only file system unlinkat(2) fails even if there is no file, so its error counts only if there may be one. */
 static int file_remove(struct journal *j)
 {
 	int error = unlinkat(j->dir, FILE_NAME, 0) < 0 ? errno : 0;
@@ -279,7 +279,7 @@ static int file_remove(struct journal *j)
 	return 0;
 }
 
-/* Emptied, overwritten, removed: where one cannot be done another may, and none of them needs space. */
+/* Empties or overwrites the file, and removes it. One of these may succeed where another fails, and none needs space. */
 static bool file_spoil(struct journal *j)
 {
 	int fd = j->fd >= 0 ? j->fd : openat(j->dir, FILE_NAME, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -333,7 +333,7 @@ void journal_write(struct journal *j, struct instant now)
 
 	if (pass.n == 0)
 		return;
-	assert(append || j->size == 0); /* else a snapshot was wanted first */
+	assert(append || j->size == 0); /* a file of the previous run is replaced by a snapshot first */
 	r = append ? file_append(j, pass) : file_replace(j, pass, now);
 	if (r)
 		journal_fail(j, r, now);
@@ -354,7 +354,7 @@ void journal_begin(struct journal *j)
 	j->in_image = true;
 }
 
-/* Where nothing could be written, removing a file proves nothing. */
+/* After a failed write even an empty snapshot is written first: only a write shows that the device works again. */
 static int snapshot_write(struct journal *j, struct instant now)
 {
 	struct span image = {buf_begin(&j->image), buf_length(&j->image)};
@@ -363,7 +363,7 @@ static int snapshot_write(struct journal *j, struct instant now)
 	return !r && image.n == 0 ? file_remove(j) : r;
 }
 
-/* The file that is there is as good as before, only long. */
+/* The old file is still complete, only longer than necessary, so it remains in use. */
 static void snapshot_fail(struct journal *j, int r)
 {
 	if (!j->grudge)

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The journal on disk, <runtime_dir>/journal: what sessions with grace hold, for a next life of the daemon in the same boot. Records are opaque.
- * They are survived by the page cache: a crash of the process loses nothing that was written, a crash of the host ends the boot and with it all
- * that stands here. So nothing is ever synced.
+ * The journal on disk, <runtime_dir>/journal: what sessions with grace hold, for the next run of the daemon in the same boot. Records are opaque.
+ * The file is never synced: the page cache survives a crash of the process, and a crash of the host ends the boot for which the file counts.
  *
- *   0 magic   8 version   12 0   16 boot id, padded with NUL   80 CLOCK_BOOTTIME us when it was made   88 SipHash-2-4 of these
- *   96 {u32 length, u32 check of it, u64 SipHash-2-4 of the bytes, bytes} …
+ *   0 magic   8 version   12 0   16 boot id, padded with NUL   80 CLOCK_BOOTTIME in us when the file was made
+ *   88 SipHash-2-4 of bytes 0 to 87   96 {u32 length, u32 check of the length, u64 SipHash-2-4 of the bytes, bytes} …
  *
- * A file grows by appending, one write(2) for all records of a pass, and is replaced by a snapshot of what is live when it has grown to several
- * times what the last snapshot took. A new one is whole before it takes the old one's place. A last record that is torn is cut off: the daemon
- * ended while it wrote it, and nobody was told yet of what it says. A record that is there and damaged is another matter: what it said was told,
- * perhaps that a lock is free or another's, so nothing of such a file is believed.
+ * All records of a pass are appended with one pwrite(2). When the file has grown to several times its last snapshot, a snapshot of the live records
+ * replaces it. A new file is complete before it is renamed over the old one. A torn last record is cut off: the daemon ended while it wrote the
+ * record, so nobody was told what the record says. A file with a damaged record is ignored altogether: somebody may have been told what that
+ * record said, for example that a lock is free.
  *
  * Use: journal_open, journal_next until false, journal_forget; then, as the daemon goes on:
  *
- *   journal_add …; journal_write     before anything that builds on these records leaves the process
- *   if journal_wants_snapshot:       journal_begin, journal_add …, journal_end; nothing may happen to the service in between
+ *   journal_add …; journal_write     before anything that relies on these records leaves the process
+ *   if journal_wants_snapshot:       journal_begin, journal_add …, journal_end; the service must not step in between
  *   if journal_has_turned:           tell the service whether it is usable
  *
- * After a file was found a snapshot is wanted at once, and before anything is written: the file of one life is not gone on with by the next.
+ * If journal_open found a file, a snapshot is wanted at once and must come before the first write: a run never appends to the file of the previous run.
  *
- * As long as nothing is added there is no file and no I/O. Unusable: a write failed. The file is taken away, or made worthless, because it says
- * less than the truth from now on; records are dropped until a snapshot can be written, tried again with growing pauses.
+ * Without records there is no file and no I/O. The journal is unusable after a failed write. The file lacks records then, so it is removed or made
+ * worthless. Records are dropped until a snapshot could be written, which is tried again after growing pauses. Not thread-safe.
  * See ALGORITHMS.md, Adoption.
  */
 #ifndef JOURNAL_H
@@ -32,40 +31,44 @@
 #include "proto/span.h"
 
 #define JOURNAL_BOOT_MAX  64
-#define JOURNAL_FILE_MAX  ((size_t)1 << 29) /* bytes; a larger file is not ours, and is never written */
-#define JOURNAL_SNAPSHOT  ((size_t)1 << 20) /* bytes; a smaller file is not worth one */
-#define JOURNAL_GROWTH    4                 /* times the last snapshot; or half of what is left of the most, where that comes first */
-#define JOURNAL_PAUSE_US  (1 * SEC)         /* the first pause before it is tried again; doubles */
+#define JOURNAL_FILE_MAX  ((size_t)1 << 29) /* bytes; a larger file is not read, and never written */
+#define JOURNAL_SNAPSHOT  ((size_t)1 << 20) /* bytes; a smaller file needs no snapshot */
+#define JOURNAL_GROWTH    4                 /* a snapshot is due at this many times the last one, or when half of the room that it left is used */
+#define JOURNAL_PAUSE_US  (1 * SEC)         /* the first pause after a failed write; the next ones double */
 #define JOURNAL_PAUSE_MAX_US (30 * SEC)
 
 struct journal {
 	int dir;
-	int fd;             /* of the file; -1: there is none, or it cannot be written */
+	int fd;             /* the file; -1: there is none, or it cannot be written */
 	char boot_id[JOURNAL_BOOT_MAX];
-	struct buf pass;    /* records that are not written yet, framed */
-	struct buf image;   /* those of the snapshot */
-	bool in_image;      /* between begin and end */
-	struct buf past;    /* the former life's file, until journal_forget */
-	struct span rest;   /* of it: what journal_next has not given yet */
-	size_t most;        /* bytes that it may have: JOURNAL_FILE_MAX, but for tests */
+	struct buf pass;    /* framed records that are not written yet */
+	struct buf image;   /* framed records of the snapshot */
+	bool in_image;      /* between journal_begin and journal_end */
+	struct buf past;    /* the file of the previous run, until journal_forget */
+	struct span rest;   /* the part of `past` that journal_next has not returned yet */
+	size_t most;        /* bytes that the file may have; JOURNAL_FILE_MAX except in tests */
 	size_t size;        /* bytes in the file */
 	size_t snapshot_at; /* the size at which a snapshot is wanted */
 	bool unusable;
-	bool told;          /* that it is unusable */
-	bool stale;         /* unusable, and the old file could not be taken away */
-	bool grudge;        /* a snapshot failed, which was said */
+	bool told;          /* the value of `unusable` that journal_has_turned returned last */
+	bool stale;         /* unusable, and the old file could not be removed or made worthless */
+	bool grudge;        /* a snapshot failed, and the log says so */
 	int64_t pause_us;
 	struct instant retry_at;
 };
 
-/* boot_id: "" = unknown, then no file is believed. 0, or a negative errno when the directory cannot be opened. Says in the log what it makes of a file. */
+/*
+ * boot_id: "" if unknown; any file is ignored then. Returns 0, or a negative errno if the directory cannot be opened. What becomes of a file that
+ * is found stands in the log.
+ */
 int journal_open(struct journal *j, const char *dir, const char *boot_id, struct instant now) __attribute__((warn_unused_result));
 void journal_close(struct journal *j); /* the file stays; records that are not written are lost */
 
-/* The records of the former life, in order; borrowed until journal_forget. */
+/* The next record of the previous run; false: no more. Borrowed until journal_forget. */
 bool journal_next(struct journal *j, struct span *ret_record);
 void journal_forget(struct journal *j);
 
+/* A failed write makes the journal unusable; journal_has_turned tells. */
 void journal_add(struct journal *j, struct span record);
 void journal_write(struct journal *j, struct instant now);
 
@@ -81,10 +84,10 @@ static inline bool journal_has_work(const struct journal *j)
 }
 
 bool journal_wants_snapshot(const struct journal *j, struct instant now);
-void journal_begin(struct journal *j);                     /* what is added from here on is the snapshot; what was added before is in it */
-void journal_end(struct journal *j, struct instant now); /* a snapshot of nothing takes the file away */
+void journal_begin(struct journal *j);                     /* records added from now on are the snapshot, which supersedes all earlier ones */
+void journal_end(struct journal *j, struct instant now); /* an empty snapshot removes the file */
 
-/* Whether it became usable or unusable since it was asked last. */
+/* True: the journal became usable or unusable since the last call. */
 bool journal_has_turned(struct journal *j, bool *ret_usable);
 
 #endif

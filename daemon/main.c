@@ -107,7 +107,7 @@ static int with_configuration(const struct options *o)
 	return status;
 }
 
-/* A standard descriptor that is closed would become whatever is opened next, and the log would be written there. */
+/* Opens /dev/null for each closed standard descriptor. Otherwise a file opened later would get its number, and receive the log. */
 static bool descriptors_fill(void)
 {
 	int fd;

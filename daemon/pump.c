@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The pump between the sockets and the service: what net and upstream tell becomes events, what the service wants is carried out. It must never
- * decide anything. Effects are carried out in their order as soon as a step ends; bytes and calls leave at the end of the loop pass.
+ * The pump between the sockets and the service. It turns the callbacks of net and upstream into events, and carries out the effects. It must never
+ * decide anything. Effects are carried out in order as soon as a step ends; bytes and calls leave at the end of the loop pass.
  */
 #include "daemon/internal.h"
 
@@ -12,8 +12,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define PASS_CALLS 64            /* of the memory store */
-#define PASS_US    INT64_C(100)
+#define PASS_CALLS 64            /* calls of the memory store that one pass carries out */
+#define PASS_US    INT64_C(100)  /* how long events of one pass are handled before answers leave */
 
 static void pump_answer(struct daemon *d, const struct answer *answer)
 {
@@ -32,7 +32,7 @@ static void pump_ask_memory(struct daemon *d, const struct call *call)
 	pump_answer(d, &answer);
 }
 
-/* Each answer of the memory store may lead to the next call: what a pass cannot carry out waits, in order, for the next. */
+/* Each answer of the memory store may cause another call. A pass carries out PASS_CALLS at most; the others wait, in order, for the next pass. */
 static void pump_call(struct daemon *d, const struct call *call)
 {
 	if (d->upstream) {
@@ -62,7 +62,7 @@ static void pump_effect(struct daemon *d, const struct effect *effect)
 	case EFFECT_CALL:
 		pump_call(d, &effect->call);
 		break;
-	case EFFECT_JOURNAL: /* is in the journal already */
+	case EFFECT_JOURNAL: /* pump_records has added it */
 		break;
 	case EFFECT_LOG:
 		log_event(effect->log.level, effect->log.event, "%.*s", (int)effect->log.text.n, effect->log.text.p);
@@ -70,7 +70,7 @@ static void pump_effect(struct daemon *d, const struct effect *effect)
 	}
 }
 
-/* Records first: what is sent in the same step may leave at once. */
+/* Adds the records before other effects are carried out, because bytes that are sent in the same step may leave at once. */
 static size_t pump_records(struct daemon *d, size_t from)
 {
 	for (; from < d->effects.count; from++)
@@ -79,7 +79,7 @@ static size_t pump_records(struct daemon *d, size_t from)
 	return from;
 }
 
-/* The memory store answers at once, and its answers have effects: they join the end of the list. */
+/* The memory store answers within its call. The effects of that answer are appended to the list that is being walked. */
 static void pump_effects(struct daemon *d)
 {
 	size_t recorded = 0;
@@ -99,7 +99,7 @@ void pump_step(struct daemon *d, struct event *event)
 	event->wall_us = clock_wall_us();
 	service_step(d->service, event, &d->effects);
 	pump_effects(d);
-	/* What is answered leaves at the end of the pass: that must come soon, also when thousands have something to say. */
+	/* Answers leave at the end of the pass. So the pass is cut short, even if thousands of connections have more input. */
 	d->pass_end = instant_min(d->pass_end, instant_add(event->now, PASS_US));
 	if (!instant_before(event->now, d->pass_end))
 		event_base_loopbreak(d->base);
@@ -177,7 +177,7 @@ static void on_gone(void *context, uint64_t session, enum gone how)
 	pump_step(context, &event);
 }
 
-/* No byte that builds on a record leaves before the record is written, also where bytes do not wait for the end of the pass. */
+/* Net calls this before it writes any byte, also within a pass: a record must be written before bytes that rely on it leave. */
 static void on_writing(void *context)
 {
 	struct daemon *d = context;
@@ -217,7 +217,7 @@ static void on_message(void *context, unsigned node, char what, struct span name
 	struct event event = {.message = {.node = node, .name = name}};
 
 	if (what != 'w' && what != 'c')
-		return; /* of a later version */
+		return; /* a message of a later version */
 	event.kind = what == 'w' ? EVENT_WOKEN : EVENT_WANTED;
 	pump_step(context, &event);
 }
@@ -236,7 +236,7 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
 	pump_time(d);
 }
 
-/* Set only when it must ring earlier: a timer that rings too early costs one pass. */
+/* Sets the timer only if it must expire earlier. A timer that expires too early costs one pass. */
 static void pump_arm(struct daemon *d)
 {
 	struct instant when;
@@ -245,7 +245,7 @@ static void pump_arm(struct daemon *d)
 
 	if (!service_deadline(d->service, &when) || !instant_before(when, d->armed))
 		return;
-	/* What is overdue rings at once, however long ago it was due. */
+	/* An overdue deadline expires at once. The time must not be negative, and zero would disarm the timer. */
 	at = when.us > 0 ? when.us : 0;
 	spec.it_value.tv_sec = at / SEC;
 	spec.it_value.tv_nsec = at % SEC * 1000 + 1;
@@ -255,7 +255,7 @@ static void pump_arm(struct daemon *d)
 		d->armed = when;
 }
 
-/* All that is live, in the place of what was appended since the last time. The service stands still meanwhile. */
+/* Replaces the journal by a snapshot of all live records. The service must not step meanwhile. */
 static void pump_snapshot(struct daemon *d, struct instant now)
 {
 	struct effects effects;
@@ -283,10 +283,10 @@ static void pump_journal(struct daemon *d)
 	if (!journal_has_turned(&d->journal, &event.journal.ok))
 		return;
 	pump_step(d, &event);
-	journal_write(&d->journal, now); /* what was due in that step: the stores are asked next */
+	journal_write(&d->journal, now); /* the step may have added records, and upstream_flush comes next */
 }
 
-/* A record that the service cannot read ends it: it forgets what it was told before, and so the file goes, too. */
+/* A record that the service cannot read ends the restoration. The service then forgets the earlier records as well, and an empty snapshot removes the file. */
 void pump_restore(struct daemon *d)
 {
 	struct event event = {.kind = EVENT_RESTORE, .now = clock_boottime(), .wall_us = clock_wall_us()};
@@ -308,7 +308,7 @@ void pump_restore(struct daemon *d)
 		pump_snapshot(d, event.now);
 }
 
-/* Before anything leaves, in either direction, the journal: a store that is asked to take a new value must find it known after a crash. */
+/* Writes the journal before anything leaves for clients or stores: after a crash the daemon must know each value that it asked a store to take. */
 void pump_pass(struct daemon *d)
 {
 	backlog_begin_pass(&d->backlog, PASS_CALLS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In doubt others can: that costs a wait after a reboot, and the other mistake costs a lock. */
+/* In doubt the answer is yes. A wrong yes costs a wait after a reboot; a wrong no costs exclusion. */
 #include "daemon/reach.h"
 
 #include "daemon/net/address.h"
@@ -7,7 +7,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-/* 127.0.0.0/8 in numbers: a name that begins so may lead anywhere. */
+/* Only numeric 127.0.0.0/8: a host name that begins with "127." may resolve to any address. */
 static bool host_is_ipv4_loopback(const char *host)
 {
 	struct in_addr a;

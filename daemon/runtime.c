@@ -33,7 +33,7 @@ static int runtime_choose(struct runtime *r, const char *configured)
 	return n < 0 || (size_t)n >= sizeof(r->dir) ? -ENAMETOOLONG : 0;
 }
 
-/* A folder in /tmp that somebody else made is a trap, and so is a link to one. */
+/* Any user can create a name in /tmp, so a directory there must belong to this user and be no symbolic link. */
 static int runtime_make(const struct runtime *r)
 {
 	bool shared = strncmp(r->dir, "/tmp/redlockd-", 14) == 0;
@@ -117,7 +117,7 @@ struct instant runtime_began(void)
 		return at;
 	now = clock_boottime();
 	at.us = (int64_t)(ticks * SEC / (unsigned long long)sysconf(_SC_CLK_TCK));
-	/* In a namespace of time it may have begun before its clock did. */
+	/* In a time namespace process 1 may have started before the zero of its clock; the number is useless then. */
 	if (instant_before(now, at))
 		at.us = 0;
 	return at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The runtime directory: where the socket, the state file and the lock against a second daemon live. */
+/* The runtime directory, which contains the socket, the state file, the journal and the lock file against a second daemon. */
 #ifndef RUNTIME_H
 #define RUNTIME_H
 
@@ -8,21 +8,22 @@
 
 struct runtime {
 	char dir[4096];
-	int lock; /* held as long as the daemon lives */
+	int lock; /* descriptor of the lock file; locked until runtime_close */
 };
 
 /*
  * configured: NULL for the choice of redlockd.yaml(5): $RUNTIME_DIRECTORY, /run/redlockd as root, $XDG_RUNTIME_DIR/redlockd, a private folder in /tmp.
- * Creates it. 0; -EWOULDBLOCK when another daemon lives there; else the errno of what failed, with *ret_what naming it.
+ * Creates and locks the directory. Returns 0; -EWOULDBLOCK if another daemon uses it; else a negative errno. *ret_what, a static string, names the
+ * step that failed.
  */
 int runtime_open(struct runtime *r, const char *configured, const char **ret_what) __attribute__((warn_unused_result));
 void runtime_close(struct runtime *r);
 
 #define RUNTIME_BOOT_ID "/proc/sys/kernel/random/boot_id"
 
-/* What stands there; "" if it cannot be read. */
+/* Reads the boot id; "" if it cannot be read. */
 void runtime_boot_id(char *out, size_t size);
-/* When process 1 began, by CLOCK_BOOTTIME: that of the boot or of the container; 0 if that is not told. */
+/* The start of process 1 by CLOCK_BOOTTIME, that is of the boot or of the container; 0 if unknown. */
 struct instant runtime_began(void);
 
 #endif

@@ -14,7 +14,7 @@ static void states_print(const char *title, const struct state_row *state, int n
 		printf("    state \"%s\" as s%d\n", state[i].word, i);
 }
 
-/* One arrow for all causes of a move. */
+/* Prints one arrow for all causes of a move. */
 static void move_print(int from, int to, const bool allowed[CAUSES_MAX])
 {
 	int told = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The store behind the service: N Redis servers, or the memory store with its state file; and the part of the configuration that the service sees. */
+/* Sets up the store behind the service (N Redis servers, or the memory store with its state file), and the configuration that the service sees. */
 #include "daemon/internal.h"
 
 #include "daemon/base/clock.h"
@@ -14,8 +14,8 @@
 #define CONNECT_TIMEOUT_US SEC
 #define STALL_US           (2 * SEC)
 #define PING_US            (500 * MSEC)
-#define MEMORY_WINDOW      64 /* calls that a request of somebody waits behind */
-#define MEMORY_TIMEOUT_US  (10 * SEC) /* the memory store answers always: how late is up to this process alone, which may be stopped in between */
+#define MEMORY_WINDOW      64 /* calls under way; a new request waits behind at most so many */
+#define MEMORY_TIMEOUT_US  (10 * SEC) /* the memory store always answers; only a stop of this process can delay it */
 
 void core_conf_fill(struct core_conf *to, const struct conf *from)
 {
@@ -84,7 +84,7 @@ static int configure_redis(struct daemon *d)
 	return 0;
 }
 
-/* Passed sockets take the place of the configured ones. */
+/* Passed sockets replace the configured ones. */
 static bool listens_beyond_this_host(const struct daemon *d)
 {
 	bool beyond = false;

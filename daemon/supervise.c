@@ -12,12 +12,12 @@
 #include <string.h>
 
 #define TICK_US    (50 * MSEC)
-#define SETTLE_US  (500 * MSEC) /* how long "ready" waits for the first word of the stores */
+#define SETTLE_US  (500 * MSEC) /* how long the "ready" line waits until each store was looked at once */
 #define GOODBYE_US (700 * MSEC) /* how long the last lines may take to go out */
 
 static const int signal_number[] = {SIGTERM, SIGINT, SIGHUP};
 
-/* The loop never waits for the service manager. */
+/* Sends the notifications that are due, in order. The loop never waits for the service manager. */
 static void supervise_tell(struct daemon *d)
 {
 	if (d->owes_reloading)
@@ -70,7 +70,7 @@ static void reload_password(struct daemon *d)
 	free(password);
 }
 
-/* What needs a restart keeps its present value; the rest takes effect now. */
+/* Keys that need a restart keep their present values; the others take effect now. */
 static void reload_apply(struct daemon *d, struct conf *fresh)
 {
 	bool password_is_live = conf_password_is_live(d->conf, fresh);
@@ -86,7 +86,7 @@ static void reload_apply(struct daemon *d, struct conf *fresh)
 		reload_password(d);
 }
 
-/* What is wrong with it is told without waiting for whoever reads the log. */
+/* The report is collected in memory and then logged, so that a slow reader of standard error cannot block the loop. */
 static int reload_parse(struct daemon *d, struct conf *ret_fresh, struct conf_report *report)
 {
 	char *text = NULL;
@@ -138,7 +138,7 @@ static void on_signal(evutil_socket_t number, short what, void *context)
 		supervise_end(context, number == SIGTERM ? "TERM" : "INT");
 }
 
-/* Passed sockets take the place of the configured ones. */
+/* Passed sockets replace the configured ones. */
 static void supervise_ready(struct daemon *d)
 {
 	char tcp[300] = "no", passed[32] = "";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The service manager's side of the daemon: a datagram per word, a few environment variables, descriptors from 3 on.
+ * Notifications to the service manager, one datagram each; environment variables from it; sockets passed as descriptors from 3 on.
  * It must never make the daemon wait for the manager, and never trust a variable meant for another process.
  */
 #include "daemon/systemd.h"
@@ -36,7 +36,7 @@ static int number_parse(const char *text, uint64_t max, uint64_t *ret_value)
 	return 0;
 }
 
-/* 1: the variable names this process. 0: it is not there, or names another. */
+/* 1: the variable names this process. 0: it is unset, or names another process. -EINVAL: it is no number. */
 static int pid_is_ours(const char *variable)
 {
 	const char *text = getenv(variable);
@@ -67,7 +67,7 @@ static int notify_open(struct systemd *s)
 	memcpy(s->address.sun_path, path, n);
 	if (*path == '@')
 		s->address.sun_path[0] = '\0';
-	/* A name in the abstract namespace is as long as the address says: a trailing NUL would belong to it. */
+	/* The address length ends a name in the abstract namespace, so a trailing NUL would be part of the name. */
 	s->address_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n + (*path == '/'));
 	s->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	return s->fd < 0 ? -errno : 0;
@@ -99,7 +99,7 @@ int systemd_reloading(const struct systemd *s)
 	char message[64];
 	int n;
 
-	/* The manager compares it with its own clock, to tell this reload from an earlier one. */
+	/* The manager compares this time with its own clock, to tell this reload from an earlier one. */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	n = snprintf(message, sizeof(message), "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
 		     (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
@@ -156,7 +156,7 @@ static int fd_close_on_exec(int fd)
 	return 0;
 }
 
-/* Takes the next name of "a:b:c" off *names; NULL when there are no names at all. */
+/* Takes the next name of "a:b:c" off *names. *names is NULL if no names were given. */
 static int name_take(const char **names, char ret_name[SYSTEMD_NAME_SIZE])
 {
 	size_t n;
@@ -220,7 +220,7 @@ static int sockets_read(struct systemd *s)
 	return n ? sockets_take(s, n) : 0;
 }
 
-/* --- life ---------------------------------------------------------------------------------------------------------- */
+/* --- begin and end ------------------------------------------------------------------------------------------------- */
 
 static void environment_forget(void)
 {
