@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A list of chunks, filled one after the other; chunks behind the current one are empty and wait to be filled again.
- * Memory that was handed out never moves. A reset keeps chunks up to ARENA_KEEP bytes, so that one burst is not kept for ever.
+ * A list of chunks, filled one after the other. Chunks after the current one are empty and are filled later.
+ * Memory that was handed out never moves. A reset keeps chunks of ARENA_KEEP bytes in total, so the memory of one burst is freed.
  */
 #include "daemon/base/arena.h"
 #include "daemon/base/mem.h"
@@ -67,7 +67,7 @@ void arena_reset(struct arena *a)
 	a->used = 0;
 }
 
-/* Goes on to the next chunk when it is large enough, else puts a new one in before it. */
+/* Makes the next chunk the current one if it has n bytes, else inserts a new chunk before it. */
 static void arena_advance(struct arena *a, size_t n)
 {
 	struct arena_chunk **link = a->current ? &a->current->next : &a->first;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An arena hands out memory that never moves and is given back all at once. Chunks are kept over
- * arena_reset, so a steady load allocates nothing.
+ * An arena hands out memory that never moves and is freed all at once by arena_reset or arena_release. Chunks are kept over
+ * arena_reset, so a steady load allocates nothing. Not thread-safe.
  */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
@@ -17,9 +17,9 @@ struct arena {
 
 void arena_init(struct arena *a);
 void arena_release(struct arena *a);
-void arena_reset(struct arena *a); /* keeps at most a bounded number of chunks; see arena.c */
+void arena_reset(struct arena *a); /* keeps up to 256 KiB of chunks */
 
-/* At least n contiguous bytes, aligned to 16, which stay the caller's scratch until arena_commit says how many were used. */
+/* Returns at least n contiguous bytes, aligned to 16. They are scratch until arena_commit tells how many of them were used. */
 char *arena_reserve(struct arena *a, size_t n);
 void arena_commit(struct arena *a, size_t used);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How long to stay away. It waits for nothing and reads no clock. */
+/* Computes pauses. It never waits and reads no clock. */
 #include "daemon/base/backoff.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@ void backoff_init(struct backoff *b, int64_t base_us, int64_t cap_us)
 
 static int64_t backoff_ceiling(const struct backoff *b)
 {
-	if (b->base_us > b->cap_us >> b->tries) /* at 63 tries nothing is left of the cap, so there are never more */
+	if (b->base_us > b->cap_us >> b->tries) /* cap >> 63 is 0, so tries never exceeds 63 */
 		return b->cap_us;
 	return b->base_us << b->tries;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A byte queue in one allocation. It must never move bytes more often than they were appended, on average. */
+/* A byte queue in one allocation. On average it must never move more bytes than were appended. */
 #include "daemon/base/buf.h"
 #include "daemon/base/mem.h"
 
@@ -37,7 +37,7 @@ static void buf_grow(struct buf *b, size_t n)
 	size_t cap = b->cap ? b->cap : BUF_FIRST, need;
 
 	if (__builtin_add_overflow(b->end, n, &need))
-		need = SIZE_MAX; /* mem_grow ends it */
+		need = SIZE_MAX; /* mem_grow ends the process */
 	while (cap < need)
 		cap = cap > SIZE_MAX / 2 ? SIZE_MAX : cap * 2;
 	b->data = mem_grow(b->data, cap, 1);
@@ -46,7 +46,7 @@ static void buf_grow(struct buf *b, size_t n)
 
 char *buf_make_room(struct buf *b, size_t n)
 {
-	/* Moving at most as much as was consumed since the last move keeps the cost of a byte constant. */
+	/* Moves at most as many bytes as were consumed since the last move, so the cost per byte is constant. */
 	if (b->cap - b->end < n && b->start >= b->end - b->start)
 		buf_compact(b);
 	if (!b->data || b->cap - b->end < n)

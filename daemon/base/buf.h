@@ -15,12 +15,12 @@ struct buf {
 
 void buf_init(struct buf *b);
 void buf_release(struct buf *b);
-char *buf_make_room(struct buf *b, size_t n); /* for buf_reserve */
+char *buf_make_room(struct buf *b, size_t n); /* the slow path of buf_reserve */
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_consume(struct buf *b, size_t n);
-void buf_trim(struct buf *b, size_t keep); /* when empty and larger than keep: gives the memory back */
+void buf_trim(struct buf *b, size_t keep); /* frees the memory if the queue is empty and has more than keep bytes */
 
-/* At least n free bytes behind the live ones; returns where they start. Then buf_commit. */
+/* Returns the start of at least n free bytes after the live ones. buf_commit appends what was written there. */
 static inline char *buf_reserve(struct buf *b, size_t n)
 {
 	return b->data && b->cap - b->end >= n ? b->data + b->end : buf_make_room(b, n);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads whole files. It must never read a file that is larger than the caller allows. */
 #include "daemon/base/file.h"
 
 #include <errno.h>

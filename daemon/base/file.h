@@ -6,8 +6,8 @@
 #include "daemon/base/buf.h"
 
 /*
- * Appends what fd holds from its position on. 0, or a negative errno: -EBADMSG it is no regular file, -EFBIG it has more than `most` bytes;
- * what was read until then stays in b.
+ * Appends the rest of the file to b. 0, or a negative errno: -EBADMSG if it is no regular file, -EFBIG if it has more than `most` bytes.
+ * Bytes that were read before an error stay in b.
  */
 int file_read_whole(int fd, size_t most, struct buf *b) __attribute__((warn_unused_result));
 

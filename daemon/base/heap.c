@@ -60,7 +60,7 @@ static size_t heap_sink(struct heap *h, size_t i, const struct timer *t)
 	return i;
 }
 
-/* The slot i is free; t goes there, or up, or down. */
+/* Slot i is free: puts t there, or further up or down. */
 static void heap_settle(struct heap *h, size_t i, struct timer *t)
 {
 	size_t up = heap_rise(h, i, t);

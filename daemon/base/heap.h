@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A 4-ary min-heap of embedded timers, ordered by (at, sequence of insertion), so equal deadlines fire in the order in which
- * they were set. O(log n) set and cancel, O(1) first.
+ * A 4-ary min-heap of embedded timers, ordered by (at, order of heap_set), so equal deadlines fire in the order in which
+ * they were set. The heap never owns a timer. O(log n) set and cancel, O(1) first.
  */
 #ifndef BASE_HEAP_H
 #define BASE_HEAP_H
@@ -13,7 +13,7 @@ struct timer {
 	struct instant at;
 	uint64_t order;
 	uint32_t index; /* position + 1; 0 = not set */
-	uint32_t kind;  /* the owner's: what to do, and so what it is embedded in */
+	uint32_t kind;  /* chosen by the owner: what to do, and which struct embeds the timer */
 };
 
 struct heap {
@@ -24,9 +24,9 @@ struct heap {
 
 void heap_init(struct heap *h);
 void heap_release(struct heap *h);
-/* Sets or moves. INSTANT_NEVER cancels. */
+/* Sets or moves the timer. INSTANT_NEVER cancels it. */
 void heap_set(struct heap *h, struct timer *t, struct instant at);
-void heap_cancel(struct heap *h, struct timer *t); /* a timer that is not set is left alone */
+void heap_cancel(struct heap *h, struct timer *t); /* no effect on a timer that is not set */
 struct timer *heap_first(const struct heap *h);    /* NULL when empty */
 
 static inline bool timer_is_set(const struct timer *t)

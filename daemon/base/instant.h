@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An instant is a moment of CLOCK_BOOTTIME in microseconds; a duration is an int64_t in microseconds.
- * Instants are made by clock.h alone, which the deterministic parts (core, store) never include.
+ * Only clock.h reads an instant from the clock; the deterministic parts (core, store) never include it.
  */
 #ifndef BASE_INSTANT_H
 #define BASE_INSTANT_H
@@ -16,7 +16,7 @@ struct instant {
 #define MSEC INT64_C(1000)
 #define SEC INT64_C(1000000)
 
-/* After every moment, and before every moment. Adding to either leaves it as it is. */
+/* Later and earlier than every other instant. Adding a duration does not change them. */
 #define INSTANT_NEVER ((struct instant){INT64_MAX})
 #define INSTANT_PAST ((struct instant){INT64_MIN})
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One event, one line, one write(2). It must never wait for its reader, and never let a value forge a line: control bytes
- * that reach it unquoted become '?', a line that is too long is cut.
+ * Writes each event as one line with one write(2). It must never wait for the reader. No value may forge a line: an unquoted
+ * control byte becomes '?'. A line that is too long is cut.
  */
 #include "daemon/base/log.h"
 #include "daemon/base/clock.h"
@@ -23,16 +23,16 @@ static const char *const level_name[] = {"error", "warn", "notice", "info", "deb
 
 static enum log_level current = LOG_NOTICE;
 static bool to_journal;
-static unsigned long missed; /* lines that nobody took */
+static unsigned long missed; /* lines that were dropped because stderr was full */
 
-/* systemd.exec(5): JOURNAL_STREAM is "device:inode" of the stream; it may be inherited by a process whose stderr goes elsewhere. */
+/* systemd.exec(5): JOURNAL_STREAM is "device:inode" of the stream. A process may inherit it although its stderr goes elsewhere. */
 static bool stderr_is_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
 	unsigned long long device, inode;
 	struct stat st;
 
-	/* NOLINTNEXTLINE(cert-err34-c): systemd writes it; what is no number of a stream is none of ours */
+	/* NOLINTNEXTLINE(cert-err34-c): systemd writes it; numbers that match no stream are ignored */
 	if (!stream || sscanf(stream, "%llu:%llu", &device, &inode) != 2 || fstat(STDERR_FILENO, &st))
 		return false;
 	return st.st_dev == device && st.st_ino == inode;
@@ -74,7 +74,7 @@ static size_t line_length(int printed, size_t size)
 	return (size_t)printed < size ? (size_t)printed : size - 1;
 }
 
-/* A pipe, a socket or a terminal that takes anything takes a line. */
+/* A pipe, a socket or a terminal that is writable is assumed to take a whole line. */
 static bool stderr_is_ready(void)
 {
 	struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -98,7 +98,7 @@ static void line_write(char *line, size_t n)
 		;
 }
 
-/* The reader is there again, and is told that he was not. */
+/* Reports the number of dropped lines as soon as stderr takes lines again. */
 static void missed_tell(void)
 {
 	char line[128];
@@ -122,7 +122,7 @@ void log_event(enum log_level level, const char *event, const char *format, ...)
 
 	if (level > log_get_level())
 		return;
-	/* The line feed takes the place of the NUL. */
+	/* line_write puts the line feed where the NUL is. */
 	n = line_length(line_begin(line, sizeof(line), level, event), sizeof(line));
 	if (format && *format && n + 2 < sizeof(line)) {
 		line[n++] = ' ';
@@ -163,7 +163,7 @@ static bool value_is_plain(const char *value, size_t size)
 	return n > 0;
 }
 
-/* One byte as it stands between quotes; at most four characters. */
+/* Escapes one byte for use between quotes; at most four characters. */
 static int byte_escape(char *out, unsigned char c)
 {
 	if (c == '"' || c == '\\')

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One line per event to stderr: time, level, event, then key=value pairs with the peer first. Under systemd (JOURNAL_STREAM matches stderr,
- * or log_init says so) the line starts with <n> and carries no time. Values with blanks or quotes are quoted.
- * Called by the outer layers; what core wants said comes out of it as an effect. Thread-safe (one write(2) per line). A line that stderr does not
- * take at once is dropped, and counted in a later one.
+ * One line per event to stderr: time, level, event, then key=value pairs with the peer first. If JOURNAL_STREAM names stderr,
+ * which log_init checks, the line starts with <n> and has no time. Values with blanks or quotes are quoted.
+ * Only the outer layers call it; core logs by effects. Thread-safe (one write(2) per line). A line that stderr does not take at once is dropped; a
+ * later line tells how many were.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -17,10 +17,10 @@ enum log_level log_get_level(void);
 /* log_event(LOG_WARN, "node-down", "node=%s reason=%s", ...): the caller quotes values that need it with log_quote. */
 void log_event(enum log_level level, const char *event, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Lines that are written already, as they stand; nothing is waited for either. */
+/* Logs the lines of a text unchanged. Never blocks. */
 void log_text(const char *text);
 
-/* value, or "value" with blanks, quotes, backslashes and unprintable bytes escaped; written into scratch, never longer than size. */
+/* Returns value if it needs no quotes, else a quoted and escaped copy in scratch, cut to size bytes. */
 const char *log_quote(const char *value, char *scratch, unsigned long size);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Chains of embedded nodes below a power of two of buckets, which are chosen by the high bits of the hash: a bucket is a range of hashes, also in a
- * larger or smaller table. It owns the buckets alone and never touches what embeds a node.
+ * Buckets, a power of two of them, with chains of embedded nodes. The high bits of a hash choose the bucket, so a bucket is a range of hashes in a table
+ * of any size. The map owns the buckets only, and never touches the struct that embeds a node.
  */
 #include "daemon/base/map.h"
 #include "daemon/base/mem.h"
@@ -12,8 +12,8 @@
 #include <string.h>
 
 #define MAP_FIRST ((size_t)16)
-#define MAP_AHEAD ((size_t)8) /* buckets that a walk looks ahead */
-#define MAP_KEEP  ((size_t)1024) /* buckets that are not given back: a count that swings by hundreds costs no allocation */
+#define MAP_AHEAD ((size_t)8) /* distance of a prefetch during a walk, in buckets */
+#define MAP_KEEP  ((size_t)1024) /* buckets that are never freed, so that a count that varies by hundreds allocates nothing */
 
 struct sip {
 	uint64_t v0, v1, v2, v3;
@@ -155,7 +155,7 @@ void map_remove(struct map *m, struct map_node *node)
 	*link = node->next;
 	node->next = NULL;
 	m->count--;
-	/* From an eighth to a half full: the next growth is far away. */
+	/* Shrinks to a quarter: the table is then half full, and the next growth is far away. */
 	if (m->mask >= MAP_KEEP && m->count < (m->mask + 1) / 8)
 		map_resize(m, (m->mask + 1) / 4 < MAP_KEEP ? MAP_KEEP : (m->mask + 1) / 4);
 }

@@ -19,7 +19,7 @@ struct map_node {
 struct map {
 	struct map_node **bucket;
 	size_t mask; /* buckets - 1 */
-	unsigned shift; /* of a hash: its bucket */
+	unsigned shift; /* hash >> shift is the bucket */
 	size_t count;
 	uint64_t key[2];
 };
@@ -29,34 +29,34 @@ typedef bool map_match(const struct map_node *node, const void *key, size_t n);
 uint64_t siphash(const uint64_t key[2], const void *p, size_t n);
 
 void map_init(struct map *m, const uint64_t key[2]);
-void map_release(struct map *m); /* the nodes are the caller's */
+void map_release(struct map *m); /* the caller owns the nodes */
 uint64_t map_hash(const struct map *m, const void *key, size_t n);
 struct map_node *map_find(const struct map *m, uint64_t hash, const void *key, size_t n, map_match *match);
-void map_insert(struct map *m, struct map_node *node, uint64_t hash); /* not checked for a duplicate */
+void map_insert(struct map *m, struct map_node *node, uint64_t hash); /* does not check for a duplicate */
 void map_remove(struct map *m, struct map_node *node);
-/* NULL starts. The map must not change meanwhile. */
+/* The node after `after`; NULL starts. NULL: no more. The map must not change meanwhile. */
 struct map_node *map_next(const struct map *m, const struct map_node *after);
 
 /*
- * A walk through a map that may change between its steps. What is there from the first step to the last is met exactly once, whatever is inserted,
- * removed or resized meanwhile; what comes or goes meanwhile is met once or not at all.
+ * A walk through a map that may change between the steps. A node that is in the map from the first step to the last is met exactly once, whatever else
+ * is inserted, removed or resized. A node that is inserted or removed meanwhile is met once or not at all.
  */
 struct map_walk { /* zero-filled: at the beginning */
-	uint64_t from, next; /* hashes: of the bucket that was met last, and of the next */
+	uint64_t from, next; /* the first hash of the bucket that was met last, and of the next one */
 	bool over;
-	const struct map_node *ahead; /* will be met soon: worth a prefetch; NULL: none. Only to be used before the map changes */
+	const struct map_node *ahead; /* a node that will be met soon, for a prefetch; NULL: none. Invalid once the map changes */
 };
 
-/* A step meets one bucket: its chain, NULL if it is empty, of which those count that map_walk_meets. False: that was all. */
+/* One step: *ret_chain is the chain of one bucket, NULL if empty. Only nodes for which map_walk_meets is true are met. False: the walk is over. */
 bool map_walk(const struct map *m, struct map_walk *w, struct map_node **ret_chain);
 
-/* After the map became smaller, a bucket may begin with what was met already. */
+/* After the map has shrunk, a bucket may contain nodes that were met before. */
 static inline bool map_walk_meets(const struct map_walk *w, const struct map_node *node)
 {
 	return node->hash >= w->from;
 }
 
-/* Through an integer, so that a match function can come from its const node to a const type without a cast of its own. */
+/* Casts through an integer, so that a match function needs no cast from its const node to a const struct. */
 #define container_of(p, type, member) ((type *)((uintptr_t)(p)-offsetof(type, member)))
 
 #endif

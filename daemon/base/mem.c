@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory or the end. It must never return NULL, and on the way out it must not need memory. */
+/* Allocates or ends the process. It must never return NULL. mem_exhausted must not allocate. */
 #include "daemon/base/mem.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ void mem_exhausted(void)
 	static const char line[] = "redlockd: out of memory\n";
 
 	if (write(STDERR_FILENO, line, sizeof(line) - 1) < 0) {
-		/* There is nobody left to tell. */
+		/* Nothing more can be done. */
 	}
 	_exit(EX_OSERR);
 }

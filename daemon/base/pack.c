@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One key for all files of the daemon: what tells them apart stands in their headers. */
+/* All files of the daemon use one key; their headers tell the files apart. */
 #include "daemon/base/pack.h"
 
 #include "daemon/base/map.h"

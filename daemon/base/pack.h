@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Numbers in files: little-endian, at any address. And the checksum of what stands in a file. */
+/* Numbers in files, little-endian, at any address; and the checksum of the bytes of a file. */
 #ifndef BASE_PACK_H
 #define BASE_PACK_H
 
@@ -36,7 +36,7 @@ static inline uint64_t get_u64(const char *at)
 	return le64toh(value);
 }
 
-/* SipHash-2-4 under a key that everybody knows: against accidents, not against forgers. Whoever may write the file is the daemon itself. */
+/* SipHash-2-4 under a public key: it detects damage, not forgery. Only the user of the daemon may write these files. */
 uint64_t checksum(const void *p, size_t n);
 
 #endif

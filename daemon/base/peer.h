@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who is at the other end of a client connection, and how a connection may end: said by net, judged by core. */
+/* The peer of a client connection, and how a connection may end. Net fills these in, core decides by them. */
 #ifndef BASE_PEER_H
 #define BASE_PEER_H
 
@@ -14,10 +14,10 @@ struct peer {
 };
 
 enum gone {
-	GONE_HANGUP,    /* EPOLLHUP on a Unix socket, or EOF after both sides closed: the other end is closed or dead */
+	GONE_HANGUP,    /* POLLHUP on a Unix socket: the peer has closed its socket, or has died */
 	GONE_RESET,     /* RST or another socket error */
-	GONE_KEEPALIVE, /* TCP keepalive or user timeout: nothing heard, the peer may be alive */
-	GONE_OVERFLOW,  /* we hang up: it does not read what we send */
+	GONE_KEEPALIVE, /* TCP keepalive or user timeout: the peer is silent, but may be alive */
+	GONE_OVERFLOW,  /* the daemon hangs up, because the peer does not read its output */
 	GONE_N
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells AddressSanitizer which bytes of a pool or an arena are nobody's at the moment. Nothing at all in a plain build. */
+/* Tells AddressSanitizer which bytes of a pool or an arena are free. Has no effect in a plain build. */
 #ifndef BASE_POISON_H
 #define BASE_POISON_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Slabs cut into objects of one size; a free object's first word links it. Objects are cleared when they are handed out. */
+/* Slabs cut into objects of one size. The first word of a free object links the free list. Objects are cleared by pool_get. */
 #include "daemon/base/pool.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/poison.h"
@@ -51,7 +51,7 @@ static void pool_grow(struct pool *p)
 	slab->size = n * p->size;
 	slab->next = p->slabs;
 	p->slabs = slab;
-	/* Linked backwards, so that objects are handed out in the order of their addresses. */
+	/* Links backwards, so that objects are handed out in the order of their addresses. */
 	while (n--)
 		pool_link(p, slab->bytes + n * p->size);
 }

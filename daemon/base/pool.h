@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A pool keeps objects of one size on a free list, so that a steady load allocates nothing. Objects come zero-filled.
- * pool_put of the last live object gives nothing back; pool_release frees the slabs and asserts that nothing is live.
+ * Only pool_release frees slabs; it asserts that no object is live. Not thread-safe.
  */
 #ifndef BASE_POOL_H
 #define BASE_POOL_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SipHash of a counter. Only rng_seed_from_system asks the system for anything. */
+/* SipHash of a counter. Only rng_seed_from_system makes a system call. */
 #include "daemon/base/rng.h"
 #include "daemon/base/map.h"
 
@@ -35,7 +35,7 @@ uint64_t rng_below(struct rng *r, uint64_t bound)
 	return (uint64_t)(product >> 64);
 }
 
-/* The lowest eight nibbles as digits, the lowest first: one byte each, and 'a' - '9' - 1 more for those above 9. */
+/* The lowest eight nibbles as hex digits, one byte each, the lowest first. Nibbles above 9 get 'a' - '9' - 1 more. */
 static uint64_t eight_digits(uint64_t bits)
 {
 	uint64_t x = bits & UINT32_MAX, above;
@@ -61,7 +61,7 @@ void rng_hex(struct rng *r, char *out, size_t n)
 
 void rng_seed_from_system(uint64_t ret_key[2])
 {
-	/* A request of up to 256 bytes is answered whole, once the kernel is seeded; a signal can interrupt only the wait before that. */
+	/* Once the kernel is seeded, getrandom returns up to 256 bytes in full. A signal can only interrupt the wait before that. */
 	while (getrandom(ret_key, 16, 0) != 16)
 		if (errno != EINTR)
 			abort();

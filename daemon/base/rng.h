@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Random numbers that an onlooker cannot predict and a simulator can repeat: SipHash of a counter under a 128-bit key.
+ * Random numbers that nobody can predict without the key, and a simulator can repeat: SipHash of a counter under a 128-bit key.
  * The key comes from getrandom(2) in the daemon (rng_seed_from_system) and from the seed in a simulation.
  */
 #ifndef BASE_RNG_H
@@ -19,7 +19,7 @@ uint64_t rng_next(struct rng *r);
 uint64_t rng_below(struct rng *r, uint64_t bound);  /* uniform in [0, bound), bound > 0 */
 void rng_hex(struct rng *r, char *out, size_t n);   /* n lower-case hex digits, no NUL */
 
-/* getrandom(2). Never called by core or store. Dies if the kernel has none. */
+/* getrandom(2); aborts if it fails. Core and store never call it. */
 void rng_seed_from_system(uint64_t ret_key[2]);
 
 #endif
