@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The accept loop. It must never spin when accept(2) fails, nor keep the loop from the sessions that are there. */
+/* The accept loop. It must never spin when accept(2) fails, nor delay existing sessions. */
 #include "daemon/net/acceptor.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ACCEPTS_PER_PASS 8 /* whoever is there already waits no longer for more of them */
+#define ACCEPTS_PER_PASS 8 /* bounds the delay of existing sessions */
 #define LOG_EVERY        (10 * SEC)
 #define PAUSE_FIRST      (100 * MSEC)
 #define PAUSE_LAST       (1 * SEC)
@@ -35,7 +35,7 @@ static int reserve_open(void)
 	return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* --- telling off --------------------------------------------------------------------------------------------------- */
+/* --- refusing ------------------------------------------------------------------------------------------------------ */
 
 static void refuse_session(struct acceptor *a, int fd)
 {
@@ -46,7 +46,7 @@ static void refuse_session(struct acceptor *a, int fd)
 	closing_refuse(a->hub, fd, line, (size_t)n);
 }
 
-/* One of those that wait in vain. The descriptor that lets us take it is free again before we return. */
+/* Accepts one waiting connection with the reserved descriptor, and refuses it. The descriptor is reserved again afterwards. */
 static void refuse_waiting(struct acceptor *a, int listening)
 {
 	struct rlimit limit = {0};
@@ -69,7 +69,7 @@ static void refuse_waiting(struct acceptor *a, int listening)
 
 /* --- pausing ------------------------------------------------------------------------------------------------------- */
 
-/* Once in a while: a shortage may come and go many times a second. */
+/* Logs at most once per LOG_EVERY, because a shortage may come and go many times a second. */
 static void accept_log(struct acceptor *a, int error)
 {
 	struct instant now = clock_boottime();
@@ -109,7 +109,7 @@ static void accept_retry(evutil_socket_t fd, short what, void *context)
 		a->reserve = reserve_open();
 	SLIST_FOREACH(s, &a->sources, link)
 	r |= event_add(s->event, NULL);
-	/* What cannot be watched for want of memory is tried again. */
+	/* A listening socket that libevent could not add for lack of memory is tried again. */
 	if (r)
 		evtimer_add(a->retry, &again);
 }
@@ -129,7 +129,7 @@ static void accept_one(struct acceptor *a, int fd, const struct sockaddr *addres
 	conn_open(a->hub, fd, &peer);
 }
 
-/* accept(2) looks for a descriptor first, and only then whether anybody waits. */
+/* accept(2) fails for lack of a descriptor even if no connection waits. */
 static bool somebody_waits(int listening)
 {
 	struct pollfd p = {.fd = listening, .events = POLLIN};
@@ -137,7 +137,7 @@ static bool somebody_waits(int listening)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* True to go on. accept(2): errors of the connection itself concern nobody else; all others would come again at once. */
+/* True: go on accepting, the error concerns this connection only (accept(2)). Any other error would recur at once. */
 static bool accept_failed(struct acceptor *a, int listening, int error)
 {
 	switch (error) {
@@ -159,7 +159,7 @@ static bool accept_failed(struct acceptor *a, int listening, int error)
 	case ENFILE:
 		if (!somebody_waits(listening))
 			return false;
-		/* Those that only wait for their peer to close can go without. */
+		/* A closing connection can be closed at once, which frees its descriptor. */
 		if (closing_evict(a->hub))
 			return true;
 		break;
@@ -187,7 +187,7 @@ static void accept_ready(evutil_socket_t listening, short what, void *context)
 	}
 }
 
-/* --- life ---------------------------------------------------------------------------------------------------------- */
+/* --- begin and end ------------------------------------------------------------------------------------------------- */
 
 int acceptor_init(struct acceptor *a, struct hub *h)
 {

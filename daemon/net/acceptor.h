@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Accepts connections from the listening sockets of a hub, a bounded number of them per socket and loop pass. Above sessions_max
- * a connection gets one line and is closed. When the kernel has no descriptor or no memory for another one, the listening sockets are
- * left alone for 100 ms, then twice as long each time, 1 s at most; connections wait in the backlog meanwhile. Once it
- * waits a second between tries, it tells one connection off per try, by means of a descriptor kept for that.
+ * a connection gets one line and is closed. When the kernel has no descriptor or no memory for another connection, the acceptor pauses
+ * for 100 ms, then twice as long each time, 1 s at most; connections wait in the backlog meanwhile. When a pause has
+ * reached 1 s, each try refuses one connection with an error line, by means of a descriptor kept for that.
  */
 #ifndef NET_ACCEPTOR_H
 #define NET_ACCEPTOR_H
@@ -18,15 +18,15 @@ struct acceptor {
 	struct hub *hub;
 	SLIST_HEAD(, accept_source) sources;
 	struct event *retry;
-	int64_t pause_us;           /* the next one */
-	struct instant quiet_until; /* no log line about pausing before */
+	int64_t pause_us;           /* length of the next pause */
+	struct instant quiet_until; /* no log line about a pause before this */
 	bool paused;
-	int reserve; /* a descriptor to give up; -1: it could not be had */
+	int reserve; /* a descriptor to give up for a refusal; -1: it could not be opened */
 };
 
 int acceptor_init(struct acceptor *a, struct hub *h) __attribute__((warn_unused_result));
 void acceptor_release(struct acceptor *a);
-/* Takes the listener, also on failure. 0 or -errno. */
+/* Takes ownership of the listener, also on failure. 0 or -errno. */
 int acceptor_add(struct acceptor *a, const struct listener *l) __attribute__((warn_unused_result));
 void acceptor_stop(struct acceptor *a); /* closes all listening sockets */
 

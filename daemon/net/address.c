@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Peers from socket addresses. Only 127/8 and ::1 are local: of any other address another host may be in the way. */
+/* Peers from socket addresses. Only 127/8 and ::1 are local: for any other address another host may be involved. */
 #include "daemon/net/address.h"
 
 #include <arpa/inet.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections on their way out. Nobody is told of them, so whatever goes wrong here just ends them; and they end by themselves:
- * one timer serves them all, since all have the same time and so leave in the order in which they came.
+ * Connections that are being closed. The sink hears no more of them, so any error just frees them. One timer serves all of
+ * them: all have the same time, so they expire in the order in which they came.
  */
 #include "daemon/net/closing.h"
 #include "daemon/base/clock.h"
@@ -83,9 +83,9 @@ void closing_refuse(struct hub *h, int fd, const char *line, size_t n)
 	conn_flush(c);
 }
 
-/* --- what happens to them ------------------------------------------------------------------------------------------ */
+/* --- events -------------------------------------------------------------------------------------------------------- */
 
-/* True as long as c lives. */
+/* True: c still exists. */
 static bool closing_drop_input(struct conn *c)
 {
 	char trash[TRASH];
@@ -93,7 +93,7 @@ static bool closing_drop_input(struct conn *c)
 
 	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		return true;
-	/* Is there output left, then trying to write it shows whether anybody is there to read. */
+	/* While there is output left, EOF is no end: the next write shows whether the peer still reads. */
 	if (n < 0 || c->state == CONN_LINGERING) {
 		conn_free(c);
 		return false;
@@ -124,7 +124,7 @@ void closing_flushed(struct conn *c)
 	conn_arm(c);
 }
 
-/* Ours is shut, and what is unread is dropped: an unread byte would make the kernel send a reset. */
+/* Shuts our side and drops unread input: with an unread byte, close(2) would send a reset. */
 static void closing_shut(int fd)
 {
 	char trash[TRASH];
@@ -137,13 +137,13 @@ static void closing_shut(int fd)
 
 void closing_say(int fd, const char *line, size_t n)
 {
-	/* A socket that takes no line does not get one. */
+	/* If the socket does not take the line at once, it is closed without. */
 	if (send(fd, line, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n)
 		closing_shut(fd);
 	close(fd);
 }
 
-/* Now: one last try to write, then frees it. */
+/* Closes at once: tries a last time to write, then frees c. */
 static void closing_finish(struct conn *c)
 {
 	if (c->state == CONN_CLOSING && !c->blocked)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a connection is closed so that its peer gets the last line: write what was sent, shut our side, drop what still comes in
- * until the other end closes too; all of it within a second. Bounded: beyond sessions_max of them the oldest is closed at once,
- * and of refused ones no more than CLOSING_REFUSED_MAX wait at a time.
+ * Closes a connection so that its peer gets the last line: writes the unsent output, shuts our side, and drops input until the
+ * peer closes too, for CLOSING_US at most. Beyond sessions_max closing connections the oldest is closed at once. At most
+ * CLOSING_REFUSED_MAX refused connections are closing at a time.
  */
 #ifndef NET_CLOSING_H
 #define NET_CLOSING_H
@@ -12,19 +12,19 @@
 #define CLOSING_US          SEC
 #define CLOSING_REFUSED_MAX 64u
 
-/* A session's connection; its number is spent. Tells nothing more about it. */
+/* Begins to close the connection of a session. The session's number becomes invalid, and no callback follows. */
 void closing_begin(struct conn *c);
-/* A connection that never becomes a session: one line and out. Takes fd. */
+/* Sends one line to a connection that never becomes a session, and closes it. Takes ownership of fd. */
 void closing_refuse(struct hub *h, int fd, const char *line, size_t n);
 
 /* For conn.c and hub.c; the first two may free c. */
-void closing_ready(struct conn *c, short what); /* the socket has something to say */
-void closing_flushed(struct conn *c);           /* all output has gone */
+void closing_ready(struct conn *c, short what); /* the socket is ready */
+void closing_flushed(struct conn *c);           /* all output is written */
 void closing_leave(struct conn *c);             /* it is being freed */
-void closing_expire(struct hub *h);             /* finishes those that are due */
-bool closing_evict(struct hub *h);              /* finishes the oldest, for its descriptor; false when there is none */
+void closing_expire(struct hub *h);             /* closes the connections whose time is over */
+bool closing_evict(struct hub *h);              /* closes the oldest, to free its descriptor; false: there is none */
 
-/* The least courtesy: one line if the socket takes it, then closes fd at once. */
+/* Sends one line if the socket takes it at once, then closes fd. */
 void closing_say(int fd, const char *line, size_t n);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A connection from its acceptance to its last word. One read(2) per readiness, one send(2) per flush; what is unfinished is all
- * that is kept. It must never tell the sink anything while it was called by the owner, and never touch a connection that a
- * callback may have freed: after each callback hub.current says whether it is still there.
+ * A connection from accept(2) to close(2): one read(2) per readiness, one send(2) per flush, and no buffer but for an unfinished
+ * line or unsent output. It must never call the sink from inside a call of the owner. It must never touch a connection that a
+ * callback may have freed: after each callback hub.current tells whether the connection still exists.
  */
 #include "daemon/net/conn.h"
 #include "daemon/base/log.h"
@@ -46,8 +46,8 @@ bool conn_takes_input(const struct conn *c)
 }
 
 /*
- * Level-triggered while input is taken. Else edge-triggered, with EV_READ all the same: the kernel reports an error or a
- * hang-up whether asked or not, libevent hands those on as EV_READ, and nobody but an edge would ever stop reporting them.
+ * Level-triggered while input is taken, else edge-triggered, with EV_READ in both cases. The kernel always reports errors and
+ * hang-ups, and libevent passes them on as EV_READ; level-triggered, they would be reported again and again.
  */
 static short conn_wants(const struct conn *c)
 {
@@ -73,7 +73,7 @@ void conn_arm(struct conn *c)
 			return;
 		event_del(&c->event);
 	}
-	/* One that cannot be watched ends: a session by being told of, a closing one by its deadline. */
+	/* A connection that cannot be watched ends: a session fails here, a closing one ends by its deadline. */
 	if ((event_assign(&c->event, c->hub->base, c->fd, wants, conn_ready, c) || event_add(&c->event, NULL)) && c->session)
 		conn_fail(c, GONE_RESET);
 }
@@ -91,7 +91,7 @@ static void conn_end(struct conn *c)
 		c->hub->sink.eof(c->hub->sink.context, c->session);
 }
 
-/* Moves what is unfinished to the start of scratch and says how much that is. */
+/* Moves the kept input to the start of scratch; returns its length. */
 static size_t conn_recall(struct conn *c)
 {
 	size_t n;
@@ -114,13 +114,13 @@ static void conn_keep(struct conn *c, const struct lines *l)
 	buf_append(c->rest, l->at, (size_t)(l->end - l->at));
 }
 
-/* A turn is over after so many lines, or so many bytes that answer them: whoever says little is heard between the turns of whoever says much. */
+/* A connection has a bounded number of lines, and of bytes of answers, per turn. So busy connections do not delay the others. */
 static bool turn_is_over(const struct conn *c, unsigned lines, size_t unsent)
 {
 	return lines >= TURN_LINES || (c->out && buf_length(c->out) >= unsent + TURN_OUTPUT);
 }
 
-/* Tells the lines of scratch until there are no more, nobody wants more, or the turn is over. False when c may be gone, or is not read now. */
+/* Passes lines of scratch to the sink until none is left, none is wanted, or the turn is over. False: c may be freed, or must not be read now. */
 static bool conn_tell_lines(struct conn *c, size_t n)
 {
 	struct hub *h = c->hub;
@@ -150,8 +150,8 @@ static bool conn_tell_lines(struct conn *c, size_t n)
 }
 
 /*
- * Tells what was left over and what one read(2) brings. Lines that had to wait go first, alone: together with another read they
- * might not fit into scratch. True: there may be more to read; c is still there.
+ * Passes on the kept input and the input of one read(2). Kept input of line_max bytes or more goes alone, because scratch could not
+ * hold another read. True: there may be more to read, and c exists.
  */
 static bool conn_pump(struct conn *c, bool may_read)
 {
@@ -181,7 +181,7 @@ void conn_read(struct conn *c, bool on)
 	if (c->reading == on)
 		return;
 	c->reading = on;
-	/* Switching off waits for an event to show that it matters: most often reading is on again before. */
+	/* When reading is switched off, epoll is changed only at the next event: most often reading is on again before that. */
 	if (!on || c->state != CONN_OPEN)
 		return;
 	if (c->rest)
@@ -191,7 +191,7 @@ void conn_read(struct conn *c, bool on)
 
 /* --- events -------------------------------------------------------------------------------------------------------- */
 
-/* For a session: whatever happens in here is told, or told later; c is never freed before the last line of this. */
+/* For a session, c is not freed before the last statement of this function. */
 static void conn_ready(evutil_socket_t fd, short what, void *context)
 {
 	struct conn *c = context;
@@ -217,12 +217,12 @@ static void conn_ready(evutil_socket_t fd, short what, void *context)
 		conn_arm(c);
 		return;
 	}
-	/* An end is told in the pass in which it shows, unless so much was said before that it takes turns. */
+	/* Reads on until the end, so that the end is told in this pass, unless the lines before it take more than one turn. */
 	while (conn_pump(c, true) && c->mute)
 		;
 }
 
-/* False when c may be gone. */
+/* False: c may be freed. */
 static bool conn_tell_sent(struct conn *c)
 {
 	struct hub *h = c->hub;
@@ -253,7 +253,7 @@ void conn_told(struct conn *c)
 	}
 }
 
-/* --- life ---------------------------------------------------------------------------------------------------------- */
+/* --- begin and end ------------------------------------------------------------------------------------------------- */
 
 struct conn *conn_new(struct hub *h, int fd)
 {

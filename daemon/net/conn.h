@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One client connection: bytes in, lines told to the hub's sink; bytes sent, written once per flush. 224 bytes while it is silent,
+ * One client connection. It passes complete lines to the hub's sink, and writes its output once per flush. An idle connection takes 224 bytes,
  * besides 16 for its slot and what libevent keeps for a descriptor.
  *
- * The other end may close its side and read on (EOF), or be gone. On a Unix socket the kernel says which: POLLHUP is told as
- * GONE_HANGUP, at once when there are no lines, or none are taken; else parting is told at once, then those that were said before, then the
- * end, and nothing is sent any more. On TCP a FIN is EOF after the last complete line, and an error is the end. A side that is closed while lines
- * wait to be told is told at once as parting.
+ * The peer may half-close its side and still read, or be gone. On a Unix socket POLLHUP means that the peer is gone. If no lines wait, or lines are not
+ * taken, the sink gets gone(GONE_HANGUP) at once. Otherwise it gets `parting` (half-closed) at once, then the waiting lines, then gone; output is dropped
+ * meanwhile. On TCP a FIN leads to eof after the last complete line, and an error to gone. A peer that half-closes while lines wait is told at once as
+ * `parting`.
  */
 #ifndef NET_CONN_H
 #define NET_CONN_H
@@ -19,60 +19,60 @@
 
 enum conn_state {
 	CONN_OPEN,    /* lines may come */
-	CONN_ENDED,   /* EOF was told: nothing comes any more, replies still go out */
-	CONN_FAILED,  /* it is over, and why is about to be told by the loop; nothing moves */
-	CONN_CLOSING, /* no session any more: what was sent goes out, what comes in is dropped */
-	CONN_LINGERING, /* all has gone out, our side is shut; waits for the other to close, or a late byte would cost it our last line */
+	CONN_ENDED,   /* half-closed: the sink got eof, no input follows, replies still go out */
+	CONN_FAILED,  /* the connection has ended, and the loop is about to call gone; nothing is read or written */
+	CONN_CLOSING, /* no session any more: unsent output goes out, input is dropped */
+	CONN_LINGERING, /* all output is written and our side is shut. Closing before the peer does could lose our last line: unread input causes a reset */
 };
 
 struct conn {
 	struct event event;
 	struct hub *hub;
-	uint64_t session;        /* 0: none, or none any more */
-	struct buf *rest;        /* an unfinished line, or lines not told because reading is off or out is full; NULL: nothing */
-	struct buf *out;         /* unsent; NULL: nothing */
+	uint64_t session;        /* 0: no session, or no longer one */
+	struct buf *rest;        /* kept input: an unfinished line, or lines that wait because reading is off, out is full or the turn is over; NULL: none */
+	struct buf *out;         /* unsent output; NULL: none */
 	struct instant deadline; /* CONN_CLOSING, CONN_LINGERING: when it is closed at the latest */
 	TAILQ_ENTRY(conn) dirty;
-	TAILQ_ENTRY(conn) link; /* of hub.ready or hub.closing */
+	TAILQ_ENTRY(conn) link; /* in hub.ready or hub.closing */
 	int fd;
 	unsigned char state, fate; /* enum conn_state; CONN_FAILED: enum gone */
 	bool is_unix, reading, skipping /* a line that is too long */;
-	bool ended;   /* the other end closed its side */
-	bool parted;  /* parting was told */
-	bool mute;    /* the other end is gone, and what it said before is not told to the end; what is sent to it is dropped */
-	bool awaits;  /* sent is wanted */
-	bool blocked; /* the socket takes no more: waits to be writable, net_flush leaves it alone */
-	bool queued; /* has said much, and its turn is over: rest is told when it comes again */
+	bool ended;   /* the peer has half-closed its side */
+	bool parted;  /* the sink got `parting` */
+	bool mute;    /* the peer is gone, lines that it sent before are still passed on; output is dropped */
+	bool awaits;  /* the sink wants `sent` */
+	bool blocked; /* the socket is full: waits until it is writable, net_flush skips it */
+	bool queued; /* its turn is over; the lines in rest wait for the next turn */
 	bool is_dirty, is_ready, is_refused;
 };
 
-/* Takes fd, non-blocking. Only from the loop: tells sink.open. */
+/* Takes ownership of fd, which is non-blocking. Only from the loop: calls sink.open. */
 void conn_open(struct hub *h, int fd, const struct peer *peer);
 void conn_send(struct conn *c, const void *bytes, size_t size);
 void conn_read(struct conn *c, bool on);
 void conn_await_sent(struct conn *c);
-void conn_flush(struct conn *c);               /* may free it when it is closing */
-void conn_told(struct conn *c);                /* from the loop: tells what it has been on hub.ready for */
-void conn_fail(struct conn *c, enum gone how); /* of a session: told later, by the loop. Idempotent. */
+void conn_flush(struct conn *c);               /* may free c if it is closing */
+void conn_told(struct conn *c);                /* from the loop, for a connection taken off hub.ready: makes the pending callbacks */
+void conn_fail(struct conn *c, enum gone how); /* for a session: the loop calls sink.gone later. Idempotent. */
 
 /* Between conn.c, ending.c, output.c and closing.c. */
 void conn_set_state(struct conn *c, enum conn_state state, const char *why);
 void conn_arm(struct conn *c);
 void conn_mark_dirty(struct conn *c);
-int conn_write(struct conn *c);          /* once. 0: all is out; 1: the socket is full; -errno */
-bool conn_is_full(const struct conn *c); /* so much is unsent that the next request must wait */
-void conn_want_telling(struct conn *c);
-void conn_broken(struct conn *c, int error); /* may free it when it is closing */
+int conn_write(struct conn *c);          /* one send(2). 0: all is written; 1: the socket is full; -errno */
+bool conn_is_full(const struct conn *c); /* too much output is unsent: the next request must wait */
+void conn_want_telling(struct conn *c); /* puts c on hub.ready */
+void conn_broken(struct conn *c, int error); /* a write failed; may free c if it is closing */
 bool conn_takes_input(const struct conn *c);
 void conn_read_failed(struct conn *c, int error);
-/* From the loop, and told at once: what others say in the same pass may depend on it. */
+/* From the loop: calls sink.gone at once, because requests of others in the same pass may depend on it. */
 void conn_end_here(struct conn *c, short events);
 /*
- * Something has happened to a connection that is not read, or its other end has closed. A side that is closed is not the end; an error, or both
- * sides closed, is. True: it has been told, and c may be gone.
+ * Checks a connection that is not read and has an event, or whose peer has closed. A half-closed connection goes on; an error, or both sides
+ * closed, is the end. True: the sink has been called, and c may be freed.
  */
 bool conn_is_over(struct conn *c);
 struct conn *conn_new(struct hub *h, int fd);
-void conn_free(struct conn *c); /* closes; tells nothing */
+void conn_free(struct conn *c); /* closes the descriptor; calls nothing */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a connection ends, and what is still heard of it then. */
+/* How a connection ends, and which callbacks it still makes then. */
 #include "daemon/net/conn.h"
 
 #include <errno.h>
@@ -24,12 +24,12 @@ static int socket_error(int fd)
 
 static enum gone conn_verdict(const struct conn *c, short events, int error)
 {
-	/* Whatever the error is: no descriptor of the other end is left. */
+	/* POLLHUP counts more than the error: the peer has no descriptor left. */
 	if (c->is_unix && (events & POLLHUP))
 		return GONE_HANGUP;
 	switch (error) {
 	case ETIMEDOUT:
-	case EHOSTUNREACH: /* tcp(7): a timeout is reported as the last soft error, if there was one */
+	case EHOSTUNREACH: /* tcp(7): the kernel reports a timeout as the last soft error, if there was one */
 	case ENETUNREACH:
 	case EHOSTDOWN:
 		return GONE_KEEPALIVE;
@@ -43,7 +43,7 @@ void conn_want_telling(struct conn *c)
 	if (c->is_ready)
 		return;
 	c->is_ready = true;
-	/* An end is told before what others have still to say. */
+	/* An end is told before the waiting lines of others. */
 	if (c->state == CONN_FAILED)
 		TAILQ_INSERT_HEAD(&c->hub->ready, c, link);
 	else
@@ -70,7 +70,7 @@ void conn_read_failed(struct conn *c, int error)
 	conn_fail(c, conn_verdict(c, conn_poll(c), error));
 }
 
-/* Nobody reads any more, but what was said before is still heard. False: nothing more is. */
+/* The peer is gone: drops output, but still passes on its earlier lines. False: lines are not taken, so the connection must end now. */
 static bool conn_mute(struct conn *c)
 {
 	if (!c->is_unix || c->state != CONN_OPEN || !conn_takes_input(c))
@@ -106,7 +106,7 @@ void conn_end_here(struct conn *c, short events)
 	conn_told(c);
 }
 
-/* Whether anything that was said before is not told yet. */
+/* Whether there is input that was not passed on yet. */
 static bool conn_has_lines(const struct conn *c)
 {
 	int unread = 0;
@@ -114,7 +114,7 @@ static bool conn_has_lines(const struct conn *c)
 	return (c->rest && c->is_ready) || (!ioctl(c->fd, FIONREAD, &unread) && unread > 0);
 }
 
-/* No more lines follow than have come. True: it has been told, and c may be gone. */
+/* Tells the sink once that the peer has half-closed. True: the sink has been called, and c may be freed. */
 static bool conn_parts(struct conn *c)
 {
 	if (c->parted)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The shared part of all connections. It must never tell the sink anything but from its own events. */
+/* The shared part of all connections. It must never call the sink but from its own events. */
 #include "daemon/net/hub.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TELL_US    INT64_C(50) /* of a loop pass, for those who have said much */
-#define SPARE_SIZE ((size_t)16 * 1024) /* a spare buffer that has grown beyond gives its memory back */
+#define TELL_US    INT64_C(50) /* share of a loop pass for connections in hub.ready */
+#define SPARE_SIZE ((size_t)16 * 1024) /* bytes; a larger spare buffer frees its memory */
 
 /* --- buffers ------------------------------------------------------------------------------------------------------- */
 
@@ -75,7 +75,7 @@ void hub_flush(struct hub *h)
 	}
 }
 
-/* --- life ---------------------------------------------------------------------------------------------------------- */
+/* --- begin and end ------------------------------------------------------------------------------------------------- */
 
 int hub_init(struct hub *h, struct event_base *base, const struct net_conf *conf, const struct net_sink *sink)
 {

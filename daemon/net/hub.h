@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What all connections of a net share: the sink, the numbers, the read buffer, spare output buffers, and the lists of those that
- * want something done. One loop, one thread.
+ * What all connections of a net share: the sink, the session numbers, the read buffer, spare buffers, and the lists of connections
+ * that wait for something. One loop, one thread.
  */
 #ifndef NET_HUB_H
 #define NET_HUB_H
@@ -26,29 +26,29 @@ struct hub {
 	struct net_counts counts;
 	struct slots slots;
 	struct pool conns;
-	/* Input is read to here, behind what was unfinished, and lines are told from here. conf.line_max + HUB_READ bytes. */
+	/* The read buffer, conf.line_max + HUB_READ bytes: kept input of a connection, then the bytes of one read(2). */
 	char *scratch;
-	/* Whose lines are being told right now. NULL as soon as that connection may be told of no more. */
+	/* The connection for which a callback is running; NULL: none, or the callback has ended that connection. */
 	struct conn *current;
-	struct conn_list dirty; /* want net_flush: there is output, or they were hung up */
-	struct conn_list ready; /* want to be told of by the loop itself: lines that were read before, or their end */
+	struct conn_list dirty; /* for net_flush: connections with output, or hung up */
+	struct conn_list ready; /* connections for which the loop must make callbacks: kept lines, `sent`, or the end */
 	struct conn_list
-		closing; /* sessions no more, oldest first: what was sent goes out, then the other end gets time to close */
-	unsigned closing_n, refused_n; /* of the closing ones; those that never were a session */
+		closing; /* closing connections, oldest first; see closing.h */
+	unsigned closing_n, refused_n; /* length of closing; how many of them were refused */
 	struct event *tell;            /* runs through ready */
-	struct event *deadline;        /* of the oldest of closing */
-	/* A connection has buffers only while something is in them; these wait for the next one that needs some. */
+	struct event *deadline;        /* expires with the oldest of closing */
+	/* A connection has a buffer only while there is something in it. These are spare. */
 	struct buf *spare[HUB_SPARES];
 	unsigned spares;
 };
 
-/* -ENOTSUP when the base cannot tell a hang-up early or edges (that is: not epoll), -ENOMEM. */
+/* 0; -ENOTSUP if the base lacks early close or edge triggers (that is, no epoll); -ENOMEM. */
 int hub_init(struct hub *h, struct event_base *base, const struct net_conf *conf, const struct net_sink *sink)
 	__attribute__((warn_unused_result));
-void hub_release(struct hub *h); /* closes every connection, tells of none */
+void hub_release(struct hub *h); /* closes every connection, without callbacks */
 
 struct buf *hub_buf_get(struct hub *h);
-void hub_buf_put(struct hub *h, struct buf *b); /* NULL is left alone */
+void hub_buf_put(struct hub *h, struct buf *b); /* NULL is allowed */
 
 void hub_flush(struct hub *h);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The line cutter. It must never keep more of an unfinished line than a whole one may have. */
+/* Cuts lines. It must never keep more of an unfinished line than the bound of a line. */
 #include "daemon/net/lines.h"
 
 #include <string.h>
 
-/* There is no LF in what is left. */
+/* No LF is left. */
 static enum line lines_unfinished(struct lines *l)
 {
 	if ((size_t)(l->end - l->at) >= l->max)

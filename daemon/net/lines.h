@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Cuts bytes into lines, in place. It owns no memory and no socket: the caller brings what is unfinished back, in front of
- * the bytes that follow it. A line ends with LF or CRLF. One that is longer than the bound is told once, when its LF has
- * come; until then its bytes are dropped.
+ * Cuts bytes into lines, in place. It owns no memory and no socket: the caller must put the bytes of an unfinished line in front
+ * of the bytes that follow. A line ends with LF or CRLF. The bytes of a line beyond the bound are dropped, and the line is
+ * reported once, at its LF.
  */
 #ifndef NET_LINES_H
 #define NET_LINES_H
@@ -11,15 +11,15 @@
 #include <stddef.h>
 
 struct lines {
-	char *at, *end; /* what is not yet cut */
+	char *at, *end; /* the bytes that are not cut yet */
 	size_t max;     /* bytes of a line, LF included */
-	bool skipping;  /* inside a line that is too long: carried over to the bytes that follow */
+	bool skipping;  /* inside a line that is too long; the caller keeps this for the bytes that follow */
 };
 
 enum line {
-	LINE_NONE,     /* [at, end) is an unfinished line, shorter than max; bring it back with more bytes */
-	LINE_WHOLE,    /* *ret_line, *ret_n: without its end */
-	LINE_TOO_LONG, /* one has gone by */
+	LINE_NONE,     /* [at, end) is an unfinished line, shorter than max: to be put in front of the bytes that follow */
+	LINE_WHOLE,    /* *ret_line, *ret_n: a line without its LF or CRLF */
+	LINE_TOO_LONG, /* a line beyond the bound has ended */
 };
 
 enum line lines_next(struct lines *l, char **ret_line, size_t *ret_n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Listening sockets. A socket file that nobody listens on is replaced; it must never remove a file that is no socket, a socket that
- * is alive, or, at the end, one that a successor has put in the place of ours.
+ * Listening sockets. A socket file on which nobody listens is replaced. It must never remove a file that is no socket, a socket that
+ * is in use, or, at the end, a socket file that a successor has put in the place of ours.
  */
 #include "daemon/net/listener.h"
 #include "daemon/base/instant.h"
@@ -46,7 +46,7 @@ static int path_address(const char *path, struct sockaddr_un *ret_address)
 	return 0;
 }
 
-/* Something stands at the path. 0: a socket that nobody listens on, or nothing any more. */
+/* The path exists. 0: a socket on which nobody listens, or the path is gone now. */
 static int path_is_stale(const struct sockaddr_un *address)
 {
 	struct stat st;
@@ -63,7 +63,7 @@ static int path_is_stale(const struct sockaddr_un *address)
 	close(fd);
 	if (r == -ECONNREFUSED || r == -ENOENT)
 		return 0;
-	/* EAGAIN is a full backlog, EPROTOTYPE a socket of another type: both are alive. */
+	/* EAGAIN is a full backlog, EPROTOTYPE a socket of another type: both are in use. */
 	return r == 0 || r == -EAGAIN || r == -EPROTOTYPE ? -EADDRINUSE : r;
 }
 
@@ -83,7 +83,7 @@ static int path_bind(int fd, const struct sockaddr_un *address)
 	return bind(fd, (const struct sockaddr *)address, sizeof(*address)) ? -errno : 0;
 }
 
-/* The mode is set before anybody can connect, and whatever the umask. */
+/* chmod comes before listen, so nobody can connect earlier. The umask has no effect. */
 static int path_listen(int fd, const char *path, struct stat *ret_stat)
 {
 	if (chmod(path, 0666) || lstat(path, ret_stat) || listen(fd, SOMAXCONN)) {
@@ -125,7 +125,7 @@ static int socket_set(int fd, int level, int option, int value)
 	return setsockopt(fd, level, option, &value, sizeof(value)) ? -errno : 0;
 }
 
-/* tcp(7). With TCP_USER_TIMEOUT set, silence ends a connection at the first probe after that time, however many were lost. */
+/* tcp(7): with TCP_USER_TIMEOUT, the first keepalive probe after that time ends a silent connection, however many probes were lost. */
 static int socket_tune(int fd, int64_t keepalive_us)
 {
 	int64_t idle_s = (keepalive_us + SEC - 1) / SEC;
@@ -148,7 +148,7 @@ static int socket_tune(int fd, int64_t keepalive_us)
 	return r;
 }
 
-/* only_v6: of an IPv6 socket beside which there is an IPv4 one; alone it takes what the system's default gives it. */
+/* only_v6: there are several addresses, so an IPv6 socket must not take IPv4 as well. A single one follows the default of the system. */
 static int address_listen(const struct addrinfo *a, int64_t keepalive_us, bool only_v6, struct listener *ret_listener)
 {
 	int fd = socket(a->ai_family, STREAM, 0), r;
@@ -184,7 +184,7 @@ static int host_error(int code)
 	}
 }
 
-/* An address family that this host does not have is passed over, as long as there is another address. */
+/* Skips an address family that this host lacks, as long as another address works. */
 static int addresses_listen(const struct addrinfo *list, int64_t keepalive_us, struct listener *listeners)
 {
 	const struct addrinfo *a;
@@ -220,7 +220,7 @@ int listener_tcp(const char *host, uint16_t port, int64_t keepalive_us, struct l
 	return r;
 }
 
-/* --- passed -------------------------------------------------------------------------------------------------------- */
+/* --- passed sockets ------------------------------------------------------------------------------------------------ */
 
 static int socket_get(int fd, int option)
 {
@@ -254,7 +254,7 @@ void listener_release(struct listener *l)
 {
 	struct stat st;
 
-	/* Before the close, so that there is no moment at which the file stands and nobody listens. */
+	/* Unlinks before the close, so that the file never exists while nobody listens. */
 	if (l->path && !lstat(l->path, &st) && st.st_dev == l->device && st.st_ino == l->inode)
 		unlink(l->path);
 	free(l->path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A listening socket: made, found fit, closed. Knows no event loop. What accepted sockets shall have (no delay, keepalive) is set
- * here, once: on Linux they inherit it.
+ * A listening socket: made, checked, closed. It knows no event loop. Options of accepted sockets (no delay, keepalive) are set on
+ * the listening socket: on Linux accepted sockets inherit them.
  */
 #ifndef NET_LISTENER_H
 #define NET_LISTENER_H
@@ -12,22 +12,22 @@
 
 struct listener {
 	int fd;
-	char *path; /* of a Unix socket that we made: unlinked at the end if it is still ours; else NULL */
+	char *path; /* path of a Unix socket made here, owned: unlinked at the end if it is still the same file; else NULL */
 	dev_t device;
 	ino_t inode;
 };
 
 #define LISTENER_ADDRESSES_MAX 8
 
-/* 0 or -errno: -EADDRINUSE when somebody listens there, -ENOTSOCK when a file stands there that is no socket, -ENAMETOOLONG. */
+/* 0 or -errno: -EADDRINUSE if a process listens there, -ENOTSOCK if the file is no socket, -ENAMETOOLONG. */
 int listener_unix(const char *path, struct listener *ret_listener) __attribute__((warn_unused_result));
 /*
- * One for each address that host stands for; NULL or "*" is every address. Resolving may block, so: names only at start. How many, or
- * -errno, then none.
+ * Makes one listener for each address of host; NULL or "*": every address. Resolving a name may block, so names are for the start only. Returns
+ * the number of listeners, or -errno and none.
  */
 int listener_tcp(const char *host, uint16_t port, int64_t keepalive_us, struct listener ret_listeners[LISTENER_ADDRESSES_MAX])
 	__attribute__((warn_unused_result));
-/* Takes a listening stream socket, Unix or TCP; -EINVAL for anything else, and fd stays the caller's. */
+/* Takes ownership of a listening stream socket, Unix or TCP. -EINVAL for anything else; on failure the caller keeps fd. */
 int listener_fd(int fd, int64_t keepalive_us, struct listener *ret_listener) __attribute__((warn_unused_result));
 void listener_release(struct listener *l);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The front of this folder: finds the connection of a number and hands the call on. It must never call the sink itself. */
+/* The front of this folder: finds the connection of a session and passes the call on. It must never call the sink itself. */
 #include "daemon/net/net.h"
 #include "daemon/base/mem.h"
 #include "daemon/net/acceptor.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a connection has to say: collected, written once per flush, or sooner when it is much. It must never tell the sink anything but that
- * it writes: whatever goes wrong is told by the loop.
+ * The output of a connection: collected, and written once per flush, or sooner when there is much of it. It must never call the sink but for
+ * `writing`: the loop reports errors.
  */
 #include "daemon/net/closing.h"
 #include "daemon/net/conn.h"
@@ -76,7 +76,7 @@ void conn_send(struct conn *c, const void *bytes, size_t size)
 {
 	if (c->state == CONN_FAILED || c->mute)
 		return;
-	/* One pass may well produce more than fits: that alone does not make the other end a slow reader. */
+	/* One pass may produce more output than fits, even if the peer reads fast; so it is written before it counts as an overflow. */
 	if (!conn_has_room(c, size))
 		conn_flush(c);
 	if (!conn_has_room(c, size)) {

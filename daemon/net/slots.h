@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Numbers for sessions: the lowest free slot in the low 32 bits, a generation that grows with each use of the slot in the high
- * ones, from 1. So numbers are dense, and one that is spent never names a later session. 16 bytes and a bit per slot.
+ * Session numbers: the lowest free slot in the low 32 bits, and in the high ones a generation from 1 that grows with each use of
+ * the slot. So slots are dense, and the number of a past session never names a later one. 16 bytes and a bit per slot.
  */
 #ifndef NET_SLOTS_H
 #define NET_SLOTS_H
@@ -21,10 +21,10 @@ struct slots {
 };
 
 void slots_init(struct slots *s);
-void slots_release(struct slots *s); /* the connections are the caller's */
+void slots_release(struct slots *s); /* the caller owns the connections */
 
 uint64_t slots_take(struct slots *s, struct conn *conn);
-struct conn *slots_find(const struct slots *s, uint64_t session); /* NULL: gone, or never there */
+struct conn *slots_find(const struct slots *s, uint64_t session); /* NULL: no session of this number */
 void slots_give(struct slots *s, uint64_t session);
 struct conn *slots_any(const struct slots *s); /* some connection; NULL when there is none */
 
