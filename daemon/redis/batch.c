@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls to RESP. Pure: it must never look at a clock or a socket. The order and number of arguments are those of lua/prelude.lua. */
+/* Formats calls as RESP. Pure: it must never use a clock or a socket. The order and number of arguments are those of lua/prelude.lua. */
 #include "daemon/redis/batch.h"
 #include "daemon/base/mem.h"
 
@@ -119,7 +119,7 @@ void batch_reset(struct batch *b)
 
 static bool call_is_marked(const struct call *call)
 {
-	/* a release, or a withdrawal, is carried out whatever the marker says */
+	/* RELEASE and WITHDRAW ignore the marker */
 	return call->kind != CALL_RELEASE && call->kind != CALL_WITHDRAW;
 }
 

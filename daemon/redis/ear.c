@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One subscription. Whatever goes wrong ends in a pause and a new attempt; it never troubles the node. */
+/* One subscriber connection. Every failure leads to a pause and a new attempt, and never affects the node. */
 #include "daemon/redis/ear.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define PAUSE_US (500 * MSEC)
-#define PING_US  (10 * SEC) /* a connection that is gone without a word is noticed when this goes unanswered */
+#define PING_US  (10 * SEC) /* interval of PINGs: an unanswered one shows that the connection is dead */
 
 struct ear {
 	struct event_base *base;
@@ -24,7 +24,7 @@ struct ear {
 	struct sockaddr_storage address;
 	socklen_t address_n; /* 0: closed */
 	struct bufferevent *bev;
-	struct event *timer; /* of the pause while there is no connection, of the next PING while there is one */
+	struct event *timer; /* without a connection: end of the pause; else: the next PING */
 	struct resp resp;
 	bool listening; /* the subscription is confirmed */
 	bool asked;     /* a PING is unanswered */
@@ -73,7 +73,7 @@ static void ear_tell(struct ear *e)
 	e->sink.message(e->sink.context, e->node, what, payload);
 }
 
-/* False: of no use any more. */
+/* Handles one reply. False: the connection is unusable. */
 static bool ear_hear(struct ear *e)
 {
 	const struct resp *r = &e->resp;
@@ -82,7 +82,7 @@ static bool ear_hear(struct ear *e)
 	if (resp_is_error(r))
 		return false;
 	if (r->value[0].type != RESP_ARRAY)
-		return true; /* AUTH's OK */
+		return true; /* the OK of AUTH */
 	if (r->value[0].children < 2 || r->value[1].type != RESP_STRING)
 		return false;
 	kind = resp_text(r, &r->value[1]);

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# embed.sh folder script.lua ... : writes folder/scripts.c, the scripts as C string literals. What is embedded is what stands
-# in the files, byte for byte: batch is prelude, queue, acquire, extend, release, look and batch in one; join and probe stand alone.
+# embed.sh folder script.lua ... : writes folder/scripts.c, the scripts as C string literals. The files are embedded byte for byte,
+# with their comments: batch is prelude, queue, acquire, extend, release, look and batch in one; join and probe stand alone.
 set -eu
 
 folder=$1
 shift
 lua=$(dirname "$1")
 
-# literal NAME file ... : "line\n" for every line.
+# literal NAME file ... : writes a literal with one "line\n" for each line.
 literal() {
 	printf 'static const char %s[] =\n' "$1"
 	shift

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Flights and where spare ones are kept. */
+/* Flights, and the store of spare ones. */
 #include "daemon/redis/flight.h"
 #include "daemon/base/mem.h"
 
 #include <stdlib.h>
 
 #define SPARE_MAX   16
-#define SPARE_BYTES ((size_t)32 * 1024) /* a larger buffer is not worth keeping */
+#define SPARE_BYTES ((size_t)32 * 1024) /* a larger buffer of a spare flight is freed */
 
 void flight_store_init(struct flight_store *s)
 {

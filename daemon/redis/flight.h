@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A flight is one command on its way to a server. A link has those that wait for the flush, those in flight, and spare ones. */
+/* A flight is one command to a server. A stream has pending flights (not flushed yet), flights without an answer, and spare ones. */
 #ifndef REDIS_FLIGHT_H
 #define REDIS_FLIGHT_H
 
@@ -11,15 +11,15 @@ enum flight_kind { FLIGHT_AUTH, FLIGHT_SELECT, FLIGHT_LOAD, FLIGHT_PING, FLIGHT_
 struct flight {
 	TAILQ_ENTRY(flight) next;
 	enum flight_kind kind;
-	struct batch batch; /* SCRIPT; LOAD: only which script */
+	struct batch batch; /* SCRIPT: the calls; LOAD: only batch.script counts */
 	struct instant sent;
-	uint64_t begin; /* how many bytes this connection was given before its first one */
-	bool again;     /* sent a second time, as EVAL */
+	uint64_t begin; /* bytes of this connection before the first byte of this command */
+	bool again;     /* sent again as EVAL, after NOSCRIPT */
 };
 
 TAILQ_HEAD(flight_list, flight);
 
-/* Flights keep their buffers while they are spare, so that a steady load allocates nothing. */
+/* Spare flights keep their buffers, so a steady load allocates nothing. */
 struct flight_store {
 	struct flight_list spare;
 	unsigned spares;
@@ -31,7 +31,7 @@ struct flight *flight_get(struct flight_store *s, enum flight_kind kind);
 void flight_put(struct flight_store *s, struct flight *f);
 void flight_put_all(struct flight_store *s, struct flight_list *list);
 
-/* Does one of them carry an entry for this name? */
+/* Whether a flight of the list carries an entry for the name of this hash. */
 bool flight_list_names(const struct flight_list *list, uint64_t hash);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Formatted by hiredis; these are sent once in the life of a connection. Pure. */
+/* hiredis formats these commands, because they are rare. Pure. */
 #include "daemon/redis/handshake.h"
 #include "daemon/base/mem.h"
 
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SECRET_PREFIX 8 /* servers cut what they quote, so the beginning of a secret counts as the whole */
+#define SECRET_PREFIX 8 /* servers cut texts that they quote, so the first bytes of a secret count as the secret */
 
 static void command_append(struct buf *out, int argc, const char **argv, const size_t *length)
 {
@@ -78,7 +78,7 @@ void handshake_reason(struct span text, const char *secret, char *ret_reason, si
 
 	if (text_betrays((struct span){text.p + word, text.n - word}, secret) ||
 	    text_betrays((struct span){text.p, word}, secret)) {
-		/* An error code is in capitals; a first word that is none may be the secret itself. */
+		/* An error code is in capitals. Any other first word may be the secret itself. */
 		for (i = 0; i < word && text.p[i] >= 'A' && text.p[i] <= 'Z'; i++)
 			;
 		(void)snprintf(ret_reason, size, "%.*s (the text is withheld: it repeats the password)",

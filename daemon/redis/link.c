@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One socket. A bufferevent reads, buffers and reports; what a pass of the loop collected is tried with one send(2) at once, and
- * only what the kernel did not take goes to the bufferevent. All bytes ever handed over, less those that still wait there, is
- * what the kernel took: that decides between "refused" and "unknown" when the connection breaks.
+ * One socket. Output of a loop pass is first tried with one send(2); a bufferevent writes the rest, reads input and reports events.
+ * The kernel has taken all bytes that were handed over, less those that wait in the bufferevent. When the connection breaks, that
+ * count decides which calls are REFUSED and which UNKNOWN.
  */
 #include "daemon/redis/link.h"
 #include "daemon/base/clock.h"
@@ -18,13 +18,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define GRACE_US (20 * MSEC) /* replies that came while the daemon was stopped are read before a stall is believed */
+#define GRACE_US (20 * MSEC) /* time to read replies that arrived while the daemon was stopped, before a stall counts */
 
 enum link_state {
 	LINK_CLOSED,    /* no socket */
-	LINK_HANDSHAKE, /* connecting or shaking hands; the timer is the connect timeout */
-	LINK_READY,     /* takes calls; the timer looks for stalls and silence */
-	LINK_BROKEN,    /* told to be broken; waits for link_close */
+	LINK_HANDSHAKE, /* connecting, or in the handshake; the timer is the connect timeout */
+	LINK_READY,     /* takes calls; the timer checks for stalls and silence */
+	LINK_BROKEN,    /* the sink got `broken`; waits for link_close */
 };
 
 struct link {
@@ -35,8 +35,8 @@ struct link {
 	struct stream stream;
 	struct bufferevent *bev;
 	struct event *timer;
-	int error;    /* of the last send(2); the kernel tells it once */
-	bool suspect; /* a stall was seen once */
+	int error;    /* errno of the last failed send(2); the kernel reports it only once */
+	bool suspect; /* a stall was seen; the second time the link breaks */
 };
 
 /* --- sending --------------------------------------------------------------------------------------------------------- */
@@ -49,7 +49,7 @@ static size_t link_try_send(struct link *l, const char *p, size_t n)
 		return 0;
 	done = send(bufferevent_getfd(l->bev), p, n, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (done < 0 && errno != EAGAIN && errno != EINTR)
-		l->error = errno; /* the bufferevent will stumble over it too, and report */
+		l->error = errno; /* the bufferevent meets it as well, and reports it */
 	return done < 0 ? 0 : (size_t)done;
 }
 
@@ -105,7 +105,7 @@ static bool link_is_connected(const struct link *l)
 	return getpeername(bufferevent_getfd(l->bev), (struct sockaddr *)&peer, &n) == 0;
 }
 
-/* How long the oldest command may still stay unanswered. */
+/* How long the oldest command may still be without an answer. */
 static int64_t link_patience(const struct link *l, struct instant now)
 {
 	struct instant oldest = stream_oldest(&l->stream);
@@ -113,19 +113,19 @@ static int64_t link_patience(const struct link *l, struct instant now)
 	return oldest.us == INSTANT_NEVER.us ? l->conf->stall_us : instant_diff(instant_add(oldest, l->conf->stall_us), now);
 }
 
-/* Nothing was said for so long that a server which cuts idle connections may think of it. */
+/* Whether a PING is due: servers may cut idle connections. */
 static bool link_is_silent(const struct link *l, struct instant now)
 {
 	return stream_oldest(&l->stream).us == INSTANT_NEVER.us && instant_diff(now, l->stream.last) >= l->conf->ping_us;
 }
 
-/* What is sent while the timer runs is due stall_us later at the earliest. */
+/* Commands sent while the timer runs need no earlier timer: they stall after stall_us at the earliest. */
 static void link_watch(struct link *l, struct instant now)
 {
 	int64_t patience = link_patience(l, now), silence = instant_diff(instant_add(l->stream.last, l->conf->ping_us), now);
 
 	if (silence <= 0)
-		silence = l->conf->ping_us; /* an answer is awaited */
+		silence = l->conf->ping_us; /* a command is in flight, so no PING is due */
 	link_arm(l, silence < patience ? silence : patience);
 }
 
@@ -166,7 +166,7 @@ static void link_on_timer(evutil_socket_t fd, short what, void *context)
 
 /* --- receiving ------------------------------------------------------------------------------------------------------- */
 
-/* False: the link is broken, and perhaps closed already. */
+/* False: the link is broken, and may be closed already. */
 static bool link_take(struct link *l, const void *p, size_t n)
 {
 	struct instant now = clock_boottime();
@@ -186,8 +186,8 @@ static bool link_take(struct link *l, const void *p, size_t n)
 }
 
 /*
- * Reading begins when the handshake has gone out: a failed connect is then reported by write, whereas libevent keeps "refused" to itself
- * when read meets it first.
+ * Reading begins only when the handshake is written. So a failed connect is reported by the write; libevent does not report
+ * "connection refused" if the read meets it first.
  */
 static void link_on_written(struct bufferevent *bev, void *context)
 {
@@ -210,7 +210,7 @@ static void link_on_read(struct bufferevent *bev, void *context)
 	}
 }
 
-/* A server that refuses a connection says why before it closes: that is read even when the end was noticed by writing. */
+/* A server that refuses a connection sends the reason before it closes. It is read even if a write noticed the end first. */
 static bool link_take_rest(struct link *l)
 {
 	char rest[4096];
@@ -239,7 +239,7 @@ static void link_on_event(struct bufferevent *bev, short what, void *context)
 		link_break(l, strerror(error));
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- begin and end --------------------------------------------------------------------------------------------------- */
 
 struct link *link_new(struct event_base *base, const struct link_conf *conf, unsigned node, const struct link_sink *sink)
 {
@@ -276,7 +276,7 @@ void link_free(struct link *l)
 
 static void socket_set(int fd, int level, int option, int value)
 {
-	(void)setsockopt(fd, level, option, &value, sizeof(value)); /* a comfort, not a need */
+	(void)setsockopt(fd, level, option, &value, sizeof(value)); /* failure is harmless */
 }
 
 static void socket_set_tcp(int fd, int64_t stall_us)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One server. Whatever goes wrong ends in node_fail, and every attempt begins from the timer, so that nothing is dialled from inside
- * a callback of a link. It judges connections only: whether the server may vote is decided elsewhere.
+ * One server. Every failure ends in node_fail, and every attempt begins from the timer, so no callback of a link dials. A node
+ * judges connections only; core decides whether the server may vote.
  */
 #include "daemon/redis/node.h"
 #include "daemon/base/backoff.h"
@@ -17,14 +17,14 @@
 
 #define PAUSE_FIRST_US (50 * MSEC)
 #define PAUSE_CAP_US   (1 * SEC)
-#define STEADY_US      (1 * SEC)    /* who was up for less does not get the immediate first try */
-#define PATIENCE_US    (500 * MSEC) /* how long a resolver is waited for when an older answer is at hand */
+#define STEADY_US      (1 * SEC)    /* a node that was up for less is not dialled again at once */
+#define PATIENCE_US    (500 * MSEC) /* how long to wait for the resolver if older addresses are known */
 #define TOLD_MAX       8
 
 enum node_state {
 	NODE_WAITING,   /* the timer begins the next attempt */
-	NODE_RESOLVING, /* the resolver is asked; the timer limits it */
-	NODE_DIALLING,  /* links are connecting or shaking hands */
+	NODE_RESOLVING, /* waits for the resolver; the timer limits the wait */
+	NODE_DIALLING,  /* links are connecting, or in the handshake */
 	NODE_UP,        /* all links are ready */
 };
 
@@ -37,18 +37,18 @@ struct node {
 	uint16_t port;
 	enum node_state state;
 	struct link **link;
-	struct ear *ear;         /* NULL: nothing is listened to */
-	unsigned ready;
+	struct ear *ear;         /* the subscriber; NULL: none */
+	unsigned ready; /* links that are ready */
 	struct event *timer;
 	struct backoff backoff;
 	struct instant up_since;
-	struct lookup *lookup;      /* under way; it may outlast an attempt */
-	struct addresses addresses; /* the last good answer */
-	struct endpoint dialled;    /* of this attempt; the resolver may answer meanwhile */
-	unsigned next;              /* of them: which to dial */
+	struct lookup *lookup;      /* the question under way, which may outlast an attempt; NULL: none */
+	struct addresses addresses; /* the last successful answer of the resolver */
+	struct endpoint dialled;    /* address of this attempt; the resolver may change `addresses` meanwhile */
+	unsigned next;              /* index in addresses: which to dial */
 	bool fresh;                 /* the addresses belong to this attempt */
 	char reason[256];
-	uint64_t told[TOLD_MAX]; /* reasons that were told since it was up last, hashed */
+	uint64_t told[TOLD_MAX]; /* hashes of the reasons that were told since the node was last up */
 	unsigned tolds;
 };
 
@@ -77,7 +77,7 @@ static void node_wait(struct node *n, int64_t us, const char *why)
 
 /* --- going down ------------------------------------------------------------------------------------------------------ */
 
-/* The same trouble at every attempt is told once; and no server can make us tell of ever new ones. */
+/* Each reason is told once, and at most TOLD_MAX of them, so a server cannot flood the log. */
 static bool node_has_told(struct node *n)
 {
 	static const uint64_t key[2];
@@ -126,11 +126,11 @@ static void node_go_down(struct node *n)
 	node_wait(n, steady ? 0 : backoff_next(&n->backoff, n->conf->rng), n->reason);
 	n->tolds = 0;
 	n->fresh = false;
-	node_close_links(n); /* its state says already that it is down, should an answer lead to a new call */
+	node_close_links(n); /* the state is down already, because an answer may lead to a new call */
 	node_tell_down(n);
 }
 
-/* This address did not work: the next one, or a pause. */
+/* The address failed: tries the next one, or pauses. */
 static void node_give_up(struct node *n)
 {
 	if (n->fresh && ++n->next < n->addresses.count) {
@@ -192,7 +192,7 @@ static void node_dial(struct node *n)
 	}
 }
 
-/* The addresses at hand, from the first on. */
+/* Begins an attempt with the first of the known addresses. */
 static void node_dial_all(struct node *n)
 {
 	n->fresh = true;
@@ -208,7 +208,7 @@ static void node_on_addresses(void *context, const struct addresses *found, cons
 	if (found->count)
 		n->addresses = *found;
 	if (n->state != NODE_RESOLVING)
-		return; /* too late for that attempt; the next one has it */
+		return; /* too late for that attempt; the next one uses it */
 	evtimer_del(n->timer);
 	if (n->addresses.count)
 		node_dial_all(n);
@@ -228,7 +228,7 @@ static void node_resolve(struct node *n)
 		n->lookup = resolver_ask(n->conf->resolver, n->host, n->port, node_on_addresses, n);
 }
 
-/* A path and a numeric address are known from the start. */
+/* Whether the address needs no resolver: a path or a numeric address. */
 static bool node_address_is_fixed(struct node *n)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
@@ -269,7 +269,7 @@ static void node_on_timer(evutil_socket_t fd, short what, void *context)
 		node_fail(n, "the name is not resolved in time");
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- begin and end --------------------------------------------------------------------------------------------------- */
 
 static char *text_copy(const char *text)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A node is one Redis server: an address, its links, and the back-off between attempts. It is up when all of its links are ready, and
- * down as soon as one breaks; then all are closed, their calls answered, and the address is dialled anew: at once, then with pauses that
- * double up to one second. A host name may have several addresses: all links go to the same one, and each is tried in turn.
+ * A node is one Redis server: an address, its links, and the back-off between attempts. It is up when all its links are ready, and
+ * down as soon as one breaks. Then all links are closed, their calls answered, and the address is dialled again: at once, then after
+ * pauses that double up to one second. A host name may have several addresses: all links use the same one, and each is tried in turn.
  */
 #ifndef REDIS_NODE_H
 #define REDIS_NODE_H
@@ -14,26 +14,26 @@
 
 struct node;
 
-/* What a node needs of its upstream, which outlives it. */
+/* Owned by the upstream, which outlives its nodes. */
 struct node_conf {
 	struct event_base *base;
 	const struct link_conf *link;
 	struct resolver *resolver;
 	struct rng *rng;
 	unsigned links;
-	const char *channel; /* NULL: nothing is listened to */
+	const char *channel; /* of the subscriber; NULL: none */
 	const struct upstream_sink *sink;
 };
 
 struct node *node_new(const struct node_conf *conf, unsigned index,
-		      const struct upstream_address *address); /* begins to dial in the next pass */
-void node_free(struct node *n);                                /* answers nothing any more */
+		      const struct upstream_address *address); /* address is copied; dials in the next pass */
+void node_free(struct node *n);                                /* answers no calls */
 
-/* False: the node is down, and the call is the caller's to answer. */
+/* False: the node is down, and the caller must answer the call. */
 bool node_call(struct node *n, const struct call *call, uint64_t hash) __attribute__((warn_unused_result));
 void node_flush(struct node *n);
 
-/* Why it is down; "" while it is up or has not been tried. */
+/* Why the node is down; "" while it is up or was not tried yet. Valid until the next callback. */
 const char *node_reason(const struct node *n);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One thread, two lists, one lock. The thread takes from `asked`, calls getaddrinfo without the lock, and puts on `answered`; an eventfd
- * wakes the loop. A lookup is forgotten by clearing its `done`, which the thread never reads. getaddrinfo cannot be interrupted: when
- * the resolver is freed while it hangs, the thread inherits the resolver and frees it.
+ * wakes the loop. resolver_forget clears `done` of a lookup, which the thread never reads. getaddrinfo cannot be interrupted: if
+ * the resolver is freed during a call, the thread becomes its owner and frees it.
  */
 #include "daemon/redis/resolver.h"
 #include "daemon/base/mem.h"
@@ -24,7 +24,7 @@ struct lookup {
 	char service[8];
 	struct addresses found;
 	int error;           /* EAI_… */
-	resolver_done *done; /* the loop's; NULL: forgotten */
+	resolver_done *done; /* used by the loop only; NULL: forgotten */
 	void *context;
 };
 
@@ -37,7 +37,7 @@ struct resolver {
 	bool stop, busy;                    /* under the lock; busy: the thread is inside getaddrinfo */
 	bool started;
 	pthread_t thread;
-	int fd; /* eventfd: something was answered */
+	int fd; /* eventfd: a lookup was answered */
 	struct event *event;
 	resolver_getaddrinfo *how;
 };
@@ -102,7 +102,7 @@ bool addresses_from_number(const char *host, uint16_t port, struct addresses *re
 
 /* --- the thread ------------------------------------------------------------------------------------------------------ */
 
-/* With the lock held, which is let go meanwhile. */
+/* Called with the lock held; releases it during getaddrinfo. */
 static void thread_serve(struct resolver *r, struct lookup *q)
 {
 	uint64_t one = 1;
@@ -115,7 +115,7 @@ static void thread_serve(struct resolver *r, struct lookup *q)
 	r->busy = false;
 	TAILQ_INSERT_TAIL(&r->answered, q, next);
 	if (write(r->fd, &one, sizeof(one)) < 0)
-		abort(); /* an eventfd takes 2^64 - 2 of them */
+		abort(); /* an eventfd counts to 2^64 - 2 */
 }
 
 static void *thread_main(void *context)
@@ -140,7 +140,7 @@ static void *thread_main(void *context)
 	return NULL;
 }
 
-/* Signals are the loop's. */
+/* Blocks all signals in the thread: the loop handles them. */
 static void resolver_start(struct resolver *r)
 {
 	sigset_t all, before;
@@ -202,7 +202,7 @@ struct resolver *resolver_new(struct event_base *base, resolver_getaddrinfo *how
 	r->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	r->event = r->fd < 0 ? NULL : event_new(base, r->fd, EV_READ | EV_PERSIST, resolver_on_answer, r);
 	if (!r->event || event_add(r->event, NULL) < 0)
-		abort(); /* out of memory or descriptors before the daemon has begun */
+		abort(); /* no memory or no descriptor at start */
 	return r;
 }
 
@@ -221,7 +221,7 @@ void resolver_free(struct resolver *r)
 	pthread_cond_signal(&r->wake);
 	pthread_mutex_unlock(&r->lock);
 	if (busy)
-		return; /* it is the thread's now */
+		return; /* the thread frees it */
 	if (r->started)
 		pthread_join(r->thread, NULL);
 	resolver_destroy(r);
@@ -236,7 +236,7 @@ struct lookup *resolver_ask(struct resolver *r, const char *host, uint16_t port,
 	q->done = done;
 	q->context = context;
 	if (!r->started)
-		resolver_start(r); /* no thread to be had: the next question tries again, this one waits for it */
+		resolver_start(r); /* if no thread can be created, this lookup waits until the next one tries again */
 	pthread_mutex_lock(&r->lock);
 	TAILQ_INSERT_TAIL(&r->asked, q, next);
 	pthread_cond_signal(&r->wake);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Host names to addresses, in one thread of its own that is started with the first name: nothing blocks the loop. Answers come on the
- * loop's thread, never from inside resolver_ask. All functions are called on the loop's thread.
+ * Resolves host names in a thread of its own, which starts with the first lookup, so the loop never blocks. Callbacks come on the
+ * loop's thread, never from inside resolver_ask. All functions must be called on the loop's thread.
  */
 #ifndef REDIS_RESOLVER_H
 #define REDIS_RESOLVER_H
@@ -15,7 +15,7 @@
 struct addrinfo;
 struct event_base;
 struct resolver;
-struct lookup; /* a question that is under way */
+struct lookup; /* a lookup under way; owned by the resolver */
 
 struct endpoint {
 	struct sockaddr_storage name;
@@ -27,18 +27,18 @@ struct addresses {
 	struct endpoint item[ADDRESSES_MAX];
 };
 
-/* found->count is 0 when there is none; reason says why then. Borrowed for the length of the call, the lookup is gone after it. */
+/* found->count 0: no address, and reason tells why. The arguments are borrowed during the call; the lookup is freed after it. */
 typedef void resolver_done(void *context, const struct addresses *found, const char *reason);
 
 /* getaddrinfo(3), or a stand-in for it. */
 typedef int resolver_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **ret_list);
 
 struct resolver *resolver_new(struct event_base *base, resolver_getaddrinfo *how);
-void resolver_free(struct resolver *r); /* questions under way are forgotten; one that hangs is left to end by itself */
+void resolver_free(struct resolver *r); /* forgets all lookups; a getaddrinfo under way ends by itself */
 struct lookup *resolver_ask(struct resolver *r, const char *host, uint16_t port, resolver_done *done, void *context);
-void resolver_forget(struct lookup *q); /* done will not be called; NULL is accepted */
+void resolver_forget(struct lookup *q); /* `done` will not be called; q may be NULL */
 
-/* For a numeric address no thread is needed. */
+/* Whether host is a numeric address; needs no thread. */
 bool addresses_from_number(const char *host, uint16_t port, struct addresses *ret_addresses);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hiredis parses, we keep: its object functions write into our list, so a reply of 256 rows costs no allocation, and a server that
- * announces a million elements is refused before a byte is set aside for them. hiredis' "object" is our index plus one.
+ * hiredis parses; its object functions write into our list. So a reply of 256 rows needs no allocation, and a reply that
+ * announces a million elements is refused before memory is allocated for them. A hiredis "object" is our index plus one.
  */
 #include "daemon/redis/resp.h"
 #include "daemon/base/mem.h"
@@ -21,7 +21,7 @@ static void *handle_of(uint32_t index)
 	return (void *)(uintptr_t)(index + 1);
 }
 
-/* Whoever is open above the new value now ends behind it. */
+/* Extends all open parents of the new value, so that they end after it. */
 static void stretch_parents(struct resp *r, const redisReadTask *task)
 {
 	for (task = task->parent; task; task = task->parent)
@@ -61,7 +61,7 @@ static void *create_string(const redisReadTask *task, char *text, size_t n)
 	struct resp_value *v;
 
 	if (task->type != REDIS_REPLY_STRING && type == RESP_STRING)
-		return NULL; /* RESP3, which nobody asked for */
+		return NULL; /* RESP3, which was not asked for */
 	if (n > RESP_BYTES_MAX - buf_length(&r->bytes))
 		return NULL;
 	v = value_add(task, type);
@@ -148,7 +148,7 @@ void resp_reset(struct resp *r)
 	if (!r->reader)
 		mem_exhausted();
 	r->reader->privdata = r;
-	r->reader->maxbuf = RESP_BYTES_MAX; /* what it may keep allocated while it is empty */
+	r->reader->maxbuf = RESP_BYTES_MAX; /* bytes that the empty reader may keep allocated */
 	r->count = 0;
 	r->complete = false;
 	buf_clear(&r->bytes);
@@ -183,6 +183,6 @@ int resp_next(struct resp *r)
 		r->complete = true;
 		return 1;
 	}
-	/* One text that never ends would grow for ever. */
+	/* Bounds a text that never ends. */
 	return r->reader->len - r->reader->pos > RESP_BYTES_MAX ? -EPROTO : 0;
 }

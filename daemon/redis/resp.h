@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bytes from a Redis server, read by hiredis' parser into one flat list of values in memory that is used again. RESP2 only.
- * A reply may have at most RESP_VALUES_MAX values and RESP_BYTES_MAX bytes of text; whatever exceeds that, or is no RESP, is garbage.
+ * Parses the bytes of a Redis server with hiredis into one flat list of values, in memory that is reused. RESP2 only. A reply with more
+ * than RESP_VALUES_MAX values or RESP_BYTES_MAX bytes of text is an error, as is anything that is no RESP.
  */
 #ifndef REDIS_RESP_H
 #define REDIS_RESP_H
@@ -17,13 +17,13 @@ struct redisReader;
 
 enum resp_type { RESP_STRING, RESP_ARRAY, RESP_INTEGER, RESP_NIL, RESP_STATUS, RESP_ERROR };
 
-/* Depth first: the children of value[i] start at i + 1, and what comes after value[i] and all of its children is value[i].end. */
+/* Depth first: the children of value[i] begin at i + 1, and value[i].end is the index after the last of them. */
 struct resp_value {
 	enum resp_type type;
 	uint32_t end;
 	uint32_t children; /* ARRAY */
 	int64_t integer;   /* INTEGER */
-	size_t at, n;      /* STRING, STATUS, ERROR: where the text stands in bytes */
+	size_t at, n;      /* STRING, STATUS, ERROR: position and length of the text in bytes */
 };
 
 struct resp {
@@ -36,12 +36,12 @@ struct resp {
 
 void resp_init(struct resp *r);
 void resp_release(struct resp *r);
-void resp_reset(struct resp *r); /* a new connection: nothing read so far */
+void resp_reset(struct resp *r); /* for a new connection: forgets all input */
 
 /* 0 or -EPROTO. The bytes are copied. */
 int resp_feed(struct resp *r, const void *p, size_t n) __attribute__((warn_unused_result));
 
-/* 1: a reply stands in value[], valid until the next resp_next. 0: more bytes are needed. -EPROTO: garbage, and so it stays. */
+/* 1: value[] is a reply, valid until the next resp_next. 0: more bytes are needed. -EPROTO: bad input; only resp_reset helps. */
 int resp_next(struct resp *r) __attribute__((warn_unused_result));
 
 static inline struct span resp_text(const struct resp *r, const struct resp_value *v)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Replies to answers. What a server says is checked here, once: types, counts, codes and ranges; the layers above may rely on it.
- * No reply, however mad, may trip an assertion.
+ * Turns replies into answers. It checks types, counts, codes and ranges of each reply, so the layers above need not.
+ * No reply of a server may ever trip an assertion.
  */
 #include "daemon/redis/script.h"
 #include "daemon/redis/verdict.h"
@@ -10,7 +10,7 @@
 
 #define FENCE_MAX (INT64_C(1) << 53) /* the largest integer that Lua keeps exactly */
 
-/* The codes that each operation can answer; '!' is a message of its own. */
+/* The codes of each operation. '!' (a refused entry) is handled apart. */
 static const char *const codes[] = {
 	[CALL_ACQUIRE] = "GBWKQLF",
 	[CALL_EXTEND] = "EABKMQF",
@@ -31,7 +31,7 @@ static bool is_number(const struct resp_value *v, int64_t min, int64_t max)
 	return v->type == RESP_INTEGER && v->integer >= min && v->integer <= max;
 }
 
-/* The root is an array of n values that begins with the server's clock. */
+/* Whether the root is an array of n values that begins with the server's clock. */
 static bool root_matches(const struct resp *r, uint32_t n)
 {
 	return r->value[0].type == RESP_ARRAY && r->value[0].children == n && is_number(&r->value[1], 1, FENCE_MAX);
@@ -140,7 +140,7 @@ static int join_answer(const struct batch *b, const struct resp *r, unsigned nod
 	return 0;
 }
 
-/* A decimal number; false for anything else, also for nothing at all. */
+/* Parses a decimal number; false for any other text, including "". */
 static bool decimal_parse(struct span text, int64_t *ret_n)
 {
 	int64_t n = 0;
@@ -157,7 +157,7 @@ static bool decimal_parse(struct span text, int64_t *ret_n)
 	return true;
 }
 
-/* The order of lua/probe.lua behind the clock. */
+/* The order of the fields in lua/probe.lua, after the clock. */
 enum probe_field {
 	PROBE_MARKER,
 	PROBE_FENCE,
@@ -186,7 +186,7 @@ static bool status_is_bad(struct span status)
 	return status.n && !span_equal(status, SPAN("ok"));
 }
 
-/* As a replica it reads from its master; when it is promoted it keeps the replication id of before as its second one. */
+/* A replica has read bytes from its master. A promoted replica keeps the previous replication id as its second one. */
 static bool data_is_its_own(struct span replid2, struct span input)
 {
 	for (size_t i = 0; i < replid2.n; i++)
@@ -209,7 +209,7 @@ static struct probe probe_of(const struct resp *r)
 		.own_data = data_is_its_own(probe_text(r, PROBE_REPLID2), probe_text(r, PROBE_REPL_INPUT)),
 	};
 
-	(void)decimal_parse(probe_text(r, PROBE_MAXMEMORY), &p.maxmemory); /* not told: 0 */
+	(void)decimal_parse(probe_text(r, PROBE_MAXMEMORY), &p.maxmemory); /* 0 if not reported */
 	(void)decimal_parse(probe_text(r, PROBE_EVICTED), &p.evicted);
 	return p;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The scripts, and what their replies mean. Pure. A reply is believed as a whole or not at all: when one row is not what the
- * script can have said, nothing of it is handed on.
+ * The scripts, and the meaning of their replies. Pure. A reply is accepted as a whole or not at all: if one row cannot come from
+ * the script, no answer is passed on.
  */
 #ifndef REDIS_SCRIPT_H
 #define REDIS_SCRIPT_H
@@ -14,17 +14,17 @@ extern const struct span script_text[SCRIPT_N];
 
 struct script_sink {
 	void *context;
-	void (*answer)(void *context, const struct answer *answer); /* borrowed for the length of the call */
+	void (*answer)(void *context, const struct answer *answer); /* borrowed during the call */
 };
 
-/* One answer per entry, in their order. -EPROTO: the reply has not the shape of this script, and nothing was answered. */
+/* Makes one answer per entry, in order. 0; -EPROTO: the reply is not of this script, and no answer was made. */
 int script_answer(const struct batch *b, const struct resp *r, unsigned node, const struct script_sink *sink)
 	__attribute__((warn_unused_result));
 
-/* Every entry gets this answer: the connection is gone, or the whole call was refused. */
+/* Gives all entries the same answer: the connection broke, or the whole call was refused. */
 void script_fail(const struct batch *b, unsigned node, enum answer_class class, struct span text, const struct script_sink *sink);
 
-/* The server does not know the script, so nothing was carried out. */
+/* Whether the server does not know the script (NOSCRIPT), so nothing was carried out. */
 bool script_is_missing(const struct resp *r);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The conversation with one server. It must never answer a call twice or not at all: a flight is taken off its list before it is
- * settled, and whatever is still listed when the connection ends is answered by stream_close.
+ * The protocol with one server. Each call must be answered exactly once: a flight is taken off its list before its reply is
+ * handled, and stream_close answers the calls of all flights that are still listed.
  */
 #include "daemon/redis/stream.h"
 #include "daemon/redis/handshake.h"
@@ -11,7 +11,7 @@
 
 /* --- out ------------------------------------------------------------------------------------------------------------- */
 
-/* The command takes its place in the output; its bytes must follow. */
+/* Lists the command as in flight. Its bytes must be appended to out next. */
 static void stream_begin(struct stream *s, struct flight *f, struct instant now)
 {
 	s->last = now;
@@ -102,7 +102,7 @@ static struct span stream_text(const struct stream *s)
 	return resp_text(&s->resp, &s->resp.value[0]);
 }
 
-/* The server's own words. */
+/* The server's error text, made fit for the log. */
 static const char *stream_reason(struct stream *s)
 {
 	handshake_reason(stream_text(s), s->conf->password, s->reason, sizeof(s->reason));
@@ -129,7 +129,7 @@ static bool is_sha(struct span text)
 
 static const char *settle_load(struct stream *s, enum script_kind script)
 {
-	if (resp_is_error(&s->resp)) /* once ready, the EVAL behind it tells what is wrong */
+	if (resp_is_error(&s->resp)) /* once ready, the reply to the EVAL behind it shows the error */
 		return s->ready ? NULL : stream_reason(s);
 	if (s->resp.value[0].type != RESP_STRING || !is_sha(stream_text(s)))
 		return GARBAGE;
@@ -137,16 +137,16 @@ static const char *settle_load(struct stream *s, enum script_kind script)
 	return NULL;
 }
 
-/* A server that is busy, loading or out of disk answers PING with its error: it is there. */
+/* A server that is busy, loading or out of disk answers PING with an error, so the connection works. */
 static const char *settle_ping(const struct stream *s)
 {
 	return s->resp.value[0].type == RESP_STATUS || resp_is_error(&s->resp) ? NULL : GARBAGE;
 }
 
 /*
- * NOSCRIPT: nothing was carried out. The calls are sent again, with the script's text, so that a cache flushed at any moment is
- * not noticed. Not those whose name is in flight behind them: a release may already have been carried out, and its own
- * acquire must not come after it.
+ * After NOSCRIPT nothing was carried out, so the calls are sent again with the text of the script: flushing the script cache does
+ * no harm. Calls whose name has a later call in flight are answered REFUSED instead: that later call may be a release, and its
+ * acquire must not run after it.
  */
 static void stream_repeat(struct stream *s, const struct flight *f, struct instant now)
 {
@@ -178,7 +178,7 @@ static const char *settle_script(struct stream *s, const struct flight *f, struc
 		script_fail(&f->batch, s->node, ANSWER_UNKNOWN, SPAN(GARBAGE), &s->sink);
 		return GARBAGE;
 	}
-	/* Only a new handshake helps. */
+	/* NOAUTH: only a new handshake helps. */
 	return resp_is_error(&s->resp) && verdict_is(stream_text(s), "NOAUTH") ? stream_reason(s) : NULL;
 }
 
@@ -221,7 +221,7 @@ const char *stream_take(struct stream *s, const void *p, size_t n, struct instan
 	return wrong || rc >= 0 ? wrong : GARBAGE;
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- begin and end --------------------------------------------------------------------------------------------------- */
 
 void stream_init(struct stream *s, const struct stream_conf *conf, unsigned node, const struct script_sink *sink)
 {
@@ -262,7 +262,7 @@ void stream_close(struct stream *s, uint64_t taken, const char *reason)
 	buf_clear(&s->out);
 	s->ready = false;
 	stream_fail(s, &flying, taken, span_of(reason));
-	stream_fail(s, &pending, 0, span_of(reason)); /* never handed over */
+	stream_fail(s, &pending, 0, span_of(reason)); /* never written */
 	flight_put_all(&s->store, &flying);
 	flight_put_all(&s->store, &pending);
 }

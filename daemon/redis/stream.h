@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A stream is what is said on one connection, without the connection: bytes out, bytes in. It shakes hands (AUTH, SELECT, SCRIPT LOAD),
- * then carries script calls. Replies come in the order of the commands, so the oldest command in flight owns the next one.
- * Calls are answered in the order in which they were made, except that those which came back NOSCRIPT are sent again.
- * Pure: time comes in, no socket is seen. The sink is called by stream_take and stream_close only, and may call stream_call.
+ * A stream is the protocol of one connection without its socket: bytes in, bytes out. It begins with the handshake (AUTH, SELECT, SCRIPT LOAD),
+ * then carries script calls. Replies come in the order of the commands, so the next reply belongs to the oldest command in flight.
+ * Calls are answered in the order in which they were made, except for those that are sent again after NOSCRIPT.
+ * Pure: no clock, no socket. Only stream_take and stream_close call the sink, which may call stream_call.
  */
 #ifndef REDIS_STREAM_H
 #define REDIS_STREAM_H
@@ -13,7 +13,7 @@
 
 #define SHA_LENGTH 40
 
-/* Shared by all streams of an upstream and owned by it. The credentials may be changed between handshakes. */
+/* Owned by the upstream, shared by all its streams. The credentials may change between handshakes. */
 struct stream_conf {
 	struct script_keys keys;
 	char *user, *password; /* NULL: none */
@@ -26,34 +26,34 @@ struct stream {
 	unsigned node;
 	bool ready; /* the handshake is done */
 	struct resp resp;
-	struct buf out; /* to be handed over; the owner consumes it */
+	struct buf out; /* bytes to send; the owner takes them and calls stream_consume */
 	struct flight_store store;
-	struct flight_list pending; /* collected, not yet flushed */
-	struct flight_list flying;  /* flushed, not yet answered: oldest first */
-	uint64_t handed;            /* bytes that the owner has taken out of `out` so far */
-	struct instant last;        /* when something was put there last */
+	struct flight_list pending; /* collected, not flushed yet */
+	struct flight_list flying;  /* in flight: flushed, not answered yet, oldest first */
+	uint64_t handed;            /* bytes of this connection that the owner has taken from out */
+	struct instant last;        /* when a command was last put into out */
 	char sha[SCRIPT_N][SHA_LENGTH + 1];
 	char reason[256];
 };
 
 void stream_init(struct stream *s, const struct stream_conf *conf, unsigned node, const struct script_sink *sink);
-void stream_release(struct stream *s); /* answers nothing */
+void stream_release(struct stream *s); /* answers no calls */
 
-void stream_open(struct stream *s, struct instant now);                     /* a new connection: the handshake stands in out */
-void stream_call(struct stream *s, const struct call *call, uint64_t hash); /* hash stands for the name */
-void stream_flush(struct stream *s, struct instant now);                    /* when ready: what was collected stands in out */
+void stream_open(struct stream *s, struct instant now);                     /* a new connection: puts the handshake into out */
+void stream_call(struct stream *s, const struct call *call, uint64_t hash); /* hash: of the lock name */
+void stream_flush(struct stream *s, struct instant now);                    /* if ready: puts the collected calls into out */
 void stream_ping(struct stream *s, struct instant now);
-void stream_consume(struct stream *s); /* all of out was taken */
+void stream_consume(struct stream *s); /* the owner has taken all of out */
 
-/* NULL, or why this connection is of no use any more; then only stream_close makes sense. What is to be sent again stands in out. */
+/* Handles input. NULL, or why the connection is unusable; then only stream_close may follow. Calls to be sent again are put into out. */
 const char *stream_take(struct stream *s, const void *p, size_t n, struct instant now) __attribute__((warn_unused_result));
 
 /*
- * The connection is gone, after the kernel took `taken` of the bytes. Calls of which it took not one are answered REFUSED, all others UNKNOWN.
+ * The connection has ended, after the kernel took `taken` bytes of it. A call is answered REFUSED if the kernel took none of its bytes, else UNKNOWN.
  */
 void stream_close(struct stream *s, uint64_t taken, const char *reason);
 
-/* When the oldest command without an answer was sent; INSTANT_NEVER: none is in flight. */
+/* When the oldest command in flight was sent; INSTANT_NEVER: none is in flight. */
 struct instant stream_oldest(const struct stream *s);
 
 #endif

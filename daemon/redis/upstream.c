@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The N nodes, what they share, and the calls that no node could take: those are answered in the next pass of the loop, because a sink
- * is never called from inside upstream_call.
+ * The N nodes, what they share, and the calls to nodes that are down. Those calls are answered in the next pass of the loop, because the
+ * sink is never called from inside upstream_call.
  */
 #include "daemon/redis/upstream.h"
 #include "daemon/base/map.h"
@@ -32,16 +32,16 @@ struct upstream {
 	char *channel;
 	struct resolver *resolver;
 	struct rng rng;
-	uint64_t key[2]; /* of the hash that pins a name to a link */
+	uint64_t key[2]; /* key of the hash that pins a name to a link */
 	unsigned nodes;
 	struct node *node[NODES_MAX];
-	struct refusals refused, telling; /* the second while they are told: an answer may lead to new calls */
+	struct refusals refused, telling; /* new refusals; refusals that are being answered, which may lead to new ones */
 	struct event *refuse;
 };
 
-/* --- calls that find their node down --------------------------------------------------------------------------------- */
+/* --- calls to a node that is down ------------------------------------------------------------------------------------ */
 
-/* A timer of no time at all comes after a look at the sockets, so a caller that insists cannot starve them. */
+/* A timer of 0 s runs after the sockets were polled, so a caller that repeats its call at once cannot starve them. */
 static void upstream_refuse(struct upstream *u, const struct call *call)
 {
 	struct refusals *r = &u->refused;
@@ -85,7 +85,7 @@ static void upstream_on_refuse(evutil_socket_t fd, short what, void *context)
 	u->telling.count = 0;
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------ */
+/* --- begin and end --------------------------------------------------------------------------------------------------- */
 
 static char *text_copy(const char *text)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Pure text. A refusal that is taken for "unknown" costs a release; one that is wrongly taken for "refused" could cost a lock, so
- * only whole code words in known places count. How the same refusal reads (inside a script):
+ * Classifies error texts. To take a refusal for unknown costs a release. To take another error for a refusal could cost a lock, so
+ * only whole code words in known places count. The same refusal, raised inside a script, by version of Redis:
  *   5, 6   ERR Error running script (call to f_<sha>): @user_script:9: @user_script: 9: -OOM command not allowed …
  *   7      OOM command not allowed when used memory > 'maxmemory'. script: <sha>, on @user_script:9.
  */
@@ -15,10 +15,10 @@ static const char *const refusals[] = {
 	"CROSSSLOT",
 };
 
-/* Told as "ERR …", some of them only inside a script; they stand at the very beginning of the message. */
+/* These begin the message after "ERR "; some occur only inside a script. */
 static const char *const phrases[] = {
 	"max number of clients", "Script killed by user",         "The user executing the script can't",
-	"ACL failure in script", "the fence key holds no number", /* our own script, before it did anything */
+	"ACL failure in script", "the fence key holds no number", /* of our own script, before it writes */
 };
 
 static bool is_digit(char c)
@@ -79,7 +79,7 @@ static bool skip_wrapper(struct span *text)
 	return true;
 }
 
-/* What remains is the message itself, as the command inside the script was answered. */
+/* The message of the command itself, without what the server puts before it. */
 static struct span message_of(struct span text)
 {
 	do

@@ -1,9 +1,10 @@
--- Takes the key if it is free, or is ours already. The fence goes up before the key is set: a refusal in between leaves
--- a gap in the tokens, never a key without its token. F: the range would exceed the limit; ask again for less.
--- A key that is ours already was put back by a renewal that overtook this call on a newer connection. That renewal may have asked for a longer lease: as in
--- extend.lua, the key never ends sooner than before.
--- With a ticket the asker joins the queue when it cannot have the lock, and the holder's daemon is told that somebody waits.
--- row: G base px '' | B fence pttl holder | W fence 0 '' (free, but kept for an older ticket) | K fence pttl '' | Q fence -2 marker | L fence -2 '' | F fence -2 '' | ! message
+-- Takes the key if it is free or already has our value. The fence is raised before the key is set: an error in between leaves
+-- a gap in the tokens, never a key without its token.
+-- The key may already have our value, because a renewal on a newer connection overtook this call and set the key again. That renewal may have asked for a
+-- longer lease, so the TTL never shrinks, as in extend.lua.
+-- A ticket is queued if the key cannot be granted, and the holder's daemon is told that the name is wanted.
+-- row: G base px '' | B fence pttl holder | W fence 0 '' (free, but reserved for an older ticket) | K fence pttl ''
+--      Q fence -2 marker | L fence -2 '' (late) | F fence -2 '' (range beyond the limit) | ! message
 local acquire = asked.a and function(key, queue, value, px, proposal, range, not_after, ticket, ticket_ms, grace_ms)
   if not joined then return {'Q', fence, -2, marker} end
   if not_after > 0 and now_ms > not_after then return {'L', fence, -2, ''} end
@@ -28,7 +29,7 @@ local acquire = asked.a and function(key, queue, value, px, proposal, range, not
   end
   local base = fence + 1
   if proposal > base and proposal <= limit_us then base = proposal end
-  -- A range that would run ahead of the clock is refused; a single token never is, or a clock set back would stop all grants.
+  -- A range beyond the limit is refused. A single token never is, because a clock that was set back would stop all grants.
   if range > 0 and base + range > limit_us then return {'F', fence, -2, ''} end
   local err = refused(redis.pcall('SET', KEYS[2], digits(base + range)))
   if err then return {'!', err} end

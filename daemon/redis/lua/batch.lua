@@ -1,3 +1,4 @@
+-- Runs the entries in order, and answers one row for each.
 local rows = {now_us}
 for i = 3, #KEYS, 2 do
   local a = 2 + (i - 3) / 2 * FIELDS

@@ -1,4 +1,4 @@
--- Whether the value that stands there is one of those, which blanks separate.
+-- Whether the current value is one of the prior values, which are separated by blanks.
 local function stands_in(prior, current)
   if prior == '' or type(current) ~= 'string' then return false end
   for value in string.gmatch(prior, '[^ ]+') do
@@ -7,11 +7,12 @@ local function stands_in(prior, current)
   return false
 end
 
--- Renews the key, lifts the fence to a floor, and changes the value when a lease is adopted.
--- how: '0' the key must be there; '1' a key that is gone is put back, unless this comes late; '2' the key is left behind for px from the first time on, even if that is shorter;
--- '3' it is left behind for px at most. Otherwise a key never ends sooner than before: a renewal that runs late, after a longer one, must not take back what the longer one promised.
--- beyond: '0' the floor must be within the limit; else it is the fence of another store whose clock was set back: see daemon/core/quorum.h
--- prior: values of former lives of the daemon, any of which may stand in the place of value.
+-- Renews the key, raises the fence to a floor, and replaces the value when a lease is adopted.
+-- how: '0' the key must exist; '1' a missing key is set again, unless the call is late; '2' the key is left behind: its TTL becomes px even if it was
+-- longer, once; '3' the key is left behind, and its TTL becomes px at most. With '0' and '1' the TTL never shrinks: a late renewal must not shorten what
+-- a longer one promised.
+-- beyond: '0' the floor must be within the limit; else the floor may exceed it: see daemon/core/quorum.h
+-- prior: prior values, separated by blanks; the key may have any of them instead of value.
 -- row: E fence px '' | A fence px '' | B fence pttl holder | K fence pttl '' | M fence -2 '' | Q fence -2 marker | F fence -2 '' | ! message
 local extend = asked.e and function(key, queue, value, new_value, px, floor, beyond, not_after, how, prior)
   if not joined then return {'Q', fence, -2, marker} end

@@ -1,9 +1,9 @@
--- Compare-and-set of the membership marker. Joining ('j…') lifts the fence above every token that this server ever issued and has
--- forgotten: see daemon/core/quorum.h, why that is so. A fence key that holds no number is replaced as well.
--- One that comes late does nothing: what was seen may stand there again, in a store that has forgotten its locks since.
+-- Compare-and-set of the membership marker. A new marker 'j…' (joined) also raises the fence above every token that this server issued and
+-- forgot: daemon/core/quorum.h has the argument. A fence key that holds no number is replaced as well.
+-- A late call does nothing: a store that has lost its locks since may show the expected marker again.
 -- KEYS: 1 marker, 2 fence
--- ARGV: 1 marker that was seen ('' = absent), 2 new marker, 3 skew_us, 4 the largest fence that was seen anywhere, 0 = none, 5 not_after_ms, 0 = none
--- reply: {server_us, code, marker}   J done   X the marker was another   L too late
+-- ARGV: 1 expected marker ('' = absent), 2 new marker, 3 skew_us, 4 the largest fence that the daemon saw at any store, 0 = none, 5 not_after_ms, 0 = none
+-- reply: {server_us, code, marker}   J done   X marker differs   L too late
 local clock = redis.call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
 local current = string.sub(redis.call('GET', KEYS[1]) or '', 1, 256)

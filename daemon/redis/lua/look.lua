@@ -1,5 +1,5 @@
--- What stands at the key; changes nothing.
--- row: M fence -2 '' (nothing) | B fence pttl holder | K fence pttl '' | Q fence -2 marker | ! message
+-- Reads the key; changes nothing.
+-- row: M fence -2 '' (missing) | B fence pttl holder | K fence pttl '' | Q fence -2 marker | ! message
 local look = asked.l and function(key)
   if not joined then return {'Q', fence, -2, marker} end
   local current = redis.pcall('GET', key)

@@ -1,15 +1,15 @@
--- Health and membership in one reply. INFO is read inside the script, so marker, identity and clock belong together.
+-- Health and membership in one reply. The script reads INFO itself, so marker, identity and clock are of the same moment.
 -- KEYS: 1 marker, 2 fence
 -- reply: {server_us, marker, fence, run_id, replid, version, role, maxmemory, policy, evicted, loading, bgsave, aof write,
 --         replid2, bytes of replication read}
---        a field that this server does not tell, or may not tell, is ''
+--        a field that the server lacks, or that the user may not read, is ''
 local clock = redis.call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
 local function info(section)
   local text = redis.pcall('INFO', section)
   return type(text) == 'string' and text or ''
 end
--- Each field is a line of its own: '\n<field>:'. Plain searches, for Redis does nothing else while this runs.
+-- Each field is a line of its own: '\n<field>:'. Plain searches are fast, and Redis does nothing else meanwhile.
 local function say(text, field)
   local _, colon = string.find(text, field, 1, true)
   return colon and string.sub(text, colon + 1, (string.find(text, '\r', colon, true) or 0) - 1) or ''

@@ -1,11 +1,11 @@
--- The daemons that wait for a name: a sorted set, member = ticket, score = the moment when it ends unless refreshed (ms). A ticket starts with 16
--- digits of a clock and is chosen by who waits, so its order is the same on every server. The queue only ever refuses: safety does not rest on it.
--- A member '~<ticket>' notes since when a free lock has been left to that ticket, from its release or the first request that is refused for it; its score is
--- NOTE_MS later, and no ticket lasts longer than that. A note goes when its owner asks again, and when the lock is taken: each free moment has a grace
--- of its own.
+-- The queue of a name: a sorted set, member = ticket of a waiting daemon, score = when the ticket expires unless refreshed (ms). A ticket starts with 16
+-- digits of a clock and is chosen by its daemon, so the order is the same on every server. The queue can only refuse: safety does not depend on it.
+-- A member '~<ticket>' is a note: since when a free lock has been reserved for that ticket, from the release or from the first request that is refused for it.
+-- Its score is NOTE_MS later, and no ticket lasts longer than NOTE_MS. A note is removed when its daemon asks again, and when the lock is taken: each time
+-- that the lock becomes free the reserved time begins anew.
 local NOTE_MS = 60000
 
--- The tickets in line and what is noted of them; nil: nobody stands there.
+-- The queued tickets and their notes; nil: the queue is empty.
 local queue_line = queued and function(queue)
   if redis.pcall('EXISTS', queue) ~= 1 then return nil end
   redis.pcall('ZREMRANGEBYSCORE', queue, '-inf', now_ms)
@@ -14,7 +14,7 @@ local queue_line = queued and function(queue)
   if members.err then return nil end
   for i = 1, #members, 2 do
     local member, ends = members[i], tonumber(members[i + 1])
-    if ends > now_ms + NOTE_MS then -- later than any is made to: the clock has been set back since, and whoever still waits asks again
+    if ends > now_ms + NOTE_MS then -- no score is made that late: the clock was set back since, and daemons that still wait ask again
       redis.pcall('ZREM', queue, member)
     elseif string.sub(member, 1, 1) == '~' then
       since[string.sub(member, 2)] = ends - NOTE_MS
@@ -26,12 +26,12 @@ local queue_line = queued and function(queue)
   return {tickets = tickets, since = since, head = head}
 end
 
--- The free lock is left to this ticket from now on.
+-- The free lock is reserved for this ticket from now on.
 local queue_note = queued and function(queue, ticket)
   redis.pcall('ZADD', queue, now_ms + NOTE_MS, '~' .. ticket)
 end
 
--- Whether a free lock is kept for somebody older. One that leaves it unused for grace_ms is passed over, and only that one.
+-- Whether a free lock is reserved for an older ticket. A ticket that leaves the lock unused for grace_ms is passed over, and only that ticket.
 local queue_keeps = asked.a and function(queue, line, ticket, grace_ms)
   local kept = false
   grace_ms = tonumber(grace_ms)
@@ -45,12 +45,13 @@ local queue_keeps = asked.a and function(queue, line, ticket, grace_ms)
   return kept
 end
 
--- The lock is free from now on. Were that noted only when somebody asks, servers that differ in whether anybody did would in turn keep and grant it.
+-- The lock is free from now on: the reserved time begins at the release, so at about the same moment on all servers. If it began at the first request, the
+-- servers would reserve and grant the lock out of step.
 local queue_freed = queued and asked.r and function(queue, line)
   for _, ticket in ipairs(line.tickets) do queue_note(queue, ticket) end
 end
 
--- The lock is taken: what was noted while it was free is over, and so is the turn of who took it. One by one: unpack fails on thousands.
+-- The lock is taken: removes the ticket that took it, and all notes. One by one, because unpack fails on thousands of members.
 local queue_served = queued and function(queue, line, ticket)
   redis.pcall('ZREM', queue, ticket)
   for other in pairs(line.since) do redis.pcall('ZREM', queue, '~' .. other) end
@@ -63,7 +64,7 @@ local queue_join = asked.a and function(queue, ticket, ticket_ms)
   redis.pcall('PEXPIRE', queue, 3 * ticket_ms)
 end
 
--- At most once, as publish/subscribe is: whoever waits has a timer as well.
+-- Messages may be lost, so daemons that wait have a timer as well.
 local tell = queued and function(daemon, what, key)
   if not daemon then return end
   local channel = string.sub(KEYS[1], 1, -6) .. 'd:' .. daemon -- in place of '!meta'
@@ -74,7 +75,7 @@ local wake_head = queued and function(key, line)
   if line and line.head then tell(string.match(line.head, '^%d+:([^:]+)'), 'w', key) end
 end
 
--- A key that was put back is taken; of one that is left behind the first in line was told a longer time.
+-- A key that was set again is taken. If a key was left behind, the first ticket was told a longer TTL before, so it is woken.
 local queue_renewed = queued and asked.e and function(key, queue, code, how)
   if code == 'A' then
     local line = queue_line(queue)
@@ -84,7 +85,7 @@ local queue_renewed = queued and asked.e and function(key, queue, code, how)
   end
 end
 
--- Gives the place in line back; if the lock is free, the next in line is told, and has a grace of its own if it was not the first before.
+-- Removes the ticket. If the lock is free, the first ticket is woken, and its reserved time begins if it was not the first before.
 -- row: X fence -2 ''
 local withdraw = asked.x and function(key, queue, ticket)
   local left = redis.pcall('ZREM', queue, ticket, '~' .. ticket)

@@ -1,5 +1,5 @@
--- Deletes the key if the value matches, whatever the marker says, and wakes the first in line.
--- prior: values of former lives of the daemon, any of which may stand in the place of value.
+-- Deletes the key if the value matches, and wakes the first ticket of the queue. Ignores the marker.
+-- prior: prior values, separated by blanks; the key may have any of them instead of value.
 -- row: R fence -2 '' | N fence -2 '' | ! message
 local release = asked.r and function(key, queue, value, prior)
   local current = redis.pcall('GET', key)
