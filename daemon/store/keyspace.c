@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A map of names over pools of three sizes, and a heap of the deadlines. It knows nothing of locks, and must never read a clock. */
+/* A map of names, pools of three sizes, and a heap of deadlines. It knows nothing of locks, and must never read a clock. */
 #include "daemon/store/keyspace.h"
 
 #include "daemon/base/mem.h"
@@ -8,7 +8,7 @@
 
 #define RECLAIM 64
 
-/* Most names fit the first size; the last holds the longest name and value. What exceeds it is allocated by itself. */
+/* Bytes of a key. Most fit the first size; the last holds the longest name and value. A larger key is allocated by itself. */
 static const uint32_t key_size[KEY_CLASSES] = {160, 288, 704};
 
 static uint32_t key_room(unsigned size)
@@ -75,7 +75,7 @@ void keyspace_release(struct keyspace *s)
 
 static bool key_match(const struct map_node *node, const void *name, size_t n)
 {
-	const struct key *key = (const void *)node; /* its first member */
+	const struct key *key = (const void *)node; /* node is the first member */
 
 	return span_equal(key_name(key), (struct span){name, n});
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Keys with a deadline: the database of the memory store. A key is there before its deadline and not at or after it. Keys that are
- * over go when they are met, and a few at a time by keyspace_reclaim, so memory follows what is held. On the steady path nothing
- * is allocated: names and values lie in the key itself, in a few sizes that are used again.
+ * Keys with a deadline: the database of the memory store. A key exists before its deadline, not at or after it. An expired key is
+ * freed when keyspace_get meets it, or by keyspace_reclaim, so memory follows the number of live keys. A steady load allocates
+ * nothing: a key contains its name and value, and comes from a pool of one of a few sizes. Not thread-safe.
  */
 #ifndef STORE_KEYSPACE_H
 #define STORE_KEYSPACE_H
@@ -16,11 +16,11 @@
 
 struct key {
 	struct map_node node;
-	struct timer timer;   /* set at or before until: a renewal leaves it, and it is set anew when it fires */
+	struct timer timer;   /* expires at or before `until`: a renewal leaves it, keyspace_reclaim sets it again */
 	struct instant until; /* INSTANT_NEVER: no TTL */
 	uint32_t name_n, value_n;
-	uint32_t cap; /* of bytes */
-	bool foreign; /* of another type: has no value */
+	uint32_t cap; /* size of bytes */
+	bool foreign; /* a key of another type, without a value */
 	char bytes[]; /* the name, then the value */
 };
 
@@ -33,12 +33,12 @@ struct keyspace {
 void keyspace_init(struct keyspace *s, const uint64_t seed[2]);
 void keyspace_release(struct keyspace *s);
 
-struct key *keyspace_find(const struct keyspace *s, struct span name);              /* also one that is over */
-struct key *keyspace_get(struct keyspace *s, struct span name, struct instant now); /* drops one that is over */
-/* Puts the value there; key is what keyspace_find or _get gave for the name, or NULL. It may move. */
+struct key *keyspace_find(const struct keyspace *s, struct span name);              /* may be expired; NULL: none */
+struct key *keyspace_get(struct keyspace *s, struct span name, struct instant now); /* drops an expired key; NULL: none */
+/* Sets the value of a key. key: from keyspace_find or keyspace_get for that name, or NULL. Returns the key, which may have moved. */
 struct key *keyspace_set(struct keyspace *s, struct key *key, struct span name, struct span value, struct instant until);
 void keyspace_drop(struct keyspace *s, struct key *key);
-/* Gives a bounded number of keys back that are over: more than one call can add. */
+/* Frees a bounded number of expired keys, more than one call can add. */
 void keyspace_reclaim(struct keyspace *s, struct instant now);
 /* The live keys in name order, in memory that the caller frees. */
 struct key **keyspace_sorted(const struct keyspace *s, struct instant now, size_t *ret_count);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The Lua scripts, row for row: the same checks in the same order. Each operation names its script, and neither changes without
- * the other. Redis counts in milliseconds: a key is live while the server's clock, cut to milliseconds, is not beyond its expiry.
- * It must never read a clock, allocate for a call on the steady path, or fail.
+ * The Lua scripts in C: the same checks in the same order. Each operation names its script, and must change with it.
+ * Redis counts in milliseconds: a key is live while the server's clock, cut to milliseconds, is not beyond its expiry.
+ * It must never read a clock, allocate under a steady load, or fail.
  */
 #include "daemon/store/memory.h"
 
@@ -77,13 +77,13 @@ void memory_set_fence(struct memory *m, int64_t fence)
 		m->fence = fence;
 }
 
-/* A key that expires at when_ms is there during that millisecond, and is over with the next. */
+/* A key that expires at when_ms exists during that millisecond, and not in the next. */
 static struct instant until_of(const struct memory *m, int64_t when_ms)
 {
 	return (struct instant){(when_ms + 1) * 1000 - m->epoch_us};
 }
 
-/* The same for any moment, up to the next millisecond of the server's clock. */
+/* The same for any moment, rounded up to a millisecond of the server's clock. */
 static struct instant until_round(const struct memory *m, struct instant until)
 {
 	int64_t server;
@@ -140,13 +140,13 @@ void memory_each(struct memory *m, struct instant now,
 	free(sorted);
 }
 
-/* A promise of an earlier life has no value and is nobody's. */
+/* A key without a value, kept from an earlier run, matches no value. */
 static bool key_is(const struct key *key, struct span value)
 {
 	return key->value_n && span_equal(key_value(key), value);
 }
 
-/* One of those that blanks separate. */
+/* Whether the key has one of the values, which are separated by blanks. */
 static bool key_is_among(const struct key *key, struct span values)
 {
 	struct span value;
@@ -176,7 +176,7 @@ static bool is_hex(char c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/* '^([^:]+:[^:]+):%x+$', at most 128 bytes: the part of a value that others may see; "" for what no redlockd wrote. */
+/* The part of a value that others may see: '^([^:]+:[^:]+):%x+$', at most 128 bytes; "" for a value that no redlockd wrote. */
 static struct span public_part(struct span value)
 {
 	size_t id = run_of(value, 0, is_part);
@@ -209,7 +209,7 @@ static void answer_occupied(const struct memory *m, const struct key *key, struc
 		a->holder = public_part(key_value(key));
 }
 
-/* The SET that ends a grant or a renewal; as in the script, a TTL that no key can have is an error after the fence went up. */
+/* The SET at the end of a grant or a renewal. As in the scripts, an impossible TTL is an error after the fence was raised. */
 static bool answer_set(struct memory *m, struct key *key, const struct call *c, struct span value, int64_t px_ms, struct answer *a)
 {
 	if (px_ms <= 0 || px_ms > PX_MAX) {
@@ -221,7 +221,7 @@ static bool answer_set(struct memory *m, struct key *key, const struct call *c, 
 	return true;
 }
 
-/* No fence runs further ahead than that. */
+/* No fence may exceed this. */
 static int64_t memory_limit(const struct memory *m, const struct answer *a)
 {
 	return a->server_us + m->skew_us + m->tolerance_us;
@@ -282,7 +282,7 @@ static void call_extend(struct memory *m, const struct call *c, struct instant n
 		answer_code(a, key ? 'E' : 'A', m->fence, px_ms);
 }
 
-/* release.lua: whatever the marker says */
+/* release.lua; ignores the marker */
 static void call_release(struct memory *m, const struct call *c, struct instant now, struct answer *a)
 {
 	struct key *key = keyspace_get(&m->keys, c->name, now);
@@ -351,7 +351,7 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 	case CALL_EXTEND:
 		call_extend(m, c, now, &a);
 		break;
-	case CALL_WITHDRAW: /* one daemon, one line: there is no place to give back */
+	case CALL_WITHDRAW: /* one daemon: there are no tickets */
 		answer_code(&a, 'X', m->fence, -2);
 		break;
 	case CALL_RELEASE:

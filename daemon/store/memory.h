@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The memory store: the calls and votes of one Redis node, in C, pure, with injected time. Its clock is CLOCK_BOOTTIME plus an
- * offset that is fixed at the start, so nothing can step it. The differential test holds it to the Lua scripts on a real server.
+ * offset that is fixed at the start, so nothing can step it. A differential test compares it with the Lua scripts on a real server.
  * See ALGORITHMS.md, Memory store.
  */
 #ifndef STORE_MEMORY_H
@@ -15,29 +15,29 @@ struct memory_conf {
 	uint64_t seed[2];
 	int64_t epoch_us; /* server clock = instant + epoch_us; never negative */
 	int64_t skew_us;      /* how far ahead of the clock a join lifts the fence */
-	int64_t tolerance_us; /* how much further it may run */
+	int64_t tolerance_us; /* how much further than skew_us the fence may run */
 	const char *run_id; /* copied */
 };
 
 struct memory *memory_new(const struct memory_conf *conf);
 void memory_free(struct memory *m);
 
-/* Carries the call out and fills the answer; its spans stay until the next memory_call. Never fails. */
+/* Carries out the call and fills in the answer, whose spans are valid until the next memory_call. Never fails. */
 void memory_call(struct memory *m, const struct call *call, struct instant now, struct answer *ret_answer);
 
-/* What a state file needs: see state.h. Keys that are over count until they are reclaimed, a few in each call. */
+/* For the state file, see state.h. memory_count includes expired keys that are not reclaimed yet. */
 size_t memory_count(const struct memory *m);
-int64_t memory_clock(const struct memory *m, struct instant now); /* microseconds: the server's TIME */
+int64_t memory_clock(const struct memory *m, struct instant now); /* the clock of the store (TIME), in microseconds */
 struct span memory_marker(const struct memory *m);                /* "" = absent */
 int64_t memory_fence(const struct memory *m);
-void memory_set_fence(struct memory *m, int64_t fence); /* never lowers it */
-/* A key that an earlier life of the daemon promised until then; value "" matches nothing. INSTANT_NEVER: a key without TTL. */
+void memory_set_fence(struct memory *m, int64_t fence); /* never lowers the fence */
+/* Adds a key that an earlier run granted. value "" matches no call. until INSTANT_NEVER: no TTL. */
 void memory_put(struct memory *m, struct span name, struct span value, struct instant until);
-/* Visits every live key in name order, so that what is written is the same each time. value: "" if it matches nothing. */
+/* Visits every live key in name order, so that the state file is reproducible. value "": it matches no call. */
 void memory_each(struct memory *m, struct instant now,
 		 void (*visit)(void *context, struct span name, struct span value, struct instant until), void *context);
 
-/* What others do to a node, for simulators and tests: a key of another type, DEL (also by eviction), and a look at a live key. */
+/* For the simulator and tests: a key of another type, DEL or eviction of a key, and reading a live key. */
 void memory_put_foreign(struct memory *m, struct span name, struct instant until);
 void memory_remove(struct memory *m, struct span name);
 bool memory_get(const struct memory *m, struct span name, struct instant now, struct span *ret_value, struct instant *ret_until);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes of a state file from and to values. It must never believe a byte before the checksum said so, nor read beyond the end. */
+/* Encodes and decodes a state file. It must never use a byte before the checksum was verified, nor read beyond the end. */
 #include "daemon/store/record.h"
 
 #include "daemon/base/pack.h"
@@ -93,7 +93,7 @@ bool record_next(struct span *names, struct record_name *ret_name)
 	return true;
 }
 
-/* NULL, or what is wrong. The checksum comes last but one: a file of another version may have another one. */
+/* What is wrong with the file, or NULL. The version is checked before the checksum, which another version may compute differently. */
 static const char *record_fault(struct span bytes)
 {
 	size_t body;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads and writes one small file. In doubt a predecessor has crashed: what cannot be read, is not whole, or was written under another
- * boot while clients may have survived, is never taken for a clean end. It must never read a clock, and never leave a moment in
- * which the file says less than the truth: a new one is complete on the disk before it takes the old one's place.
+ * Reads and writes one small file. In doubt the previous run has crashed: a file that is unreadable or damaged never counts as a clean end. It
+ * must never read a clock. The file must cover the present state at every moment: a new file is complete on the disk before it replaces
+ * the old one.
  */
 #include "daemon/store/state.h"
 
@@ -39,7 +39,7 @@ static int fd_sync(int fd)
 	return fsync(fd) < 0 ? -errno : 0;
 }
 
-/* Closes; the first error counts. */
+/* Closes fd; returns the first error. */
 static int fd_close(int fd, int r)
 {
 	if (close(fd) < 0 && !r && errno != EINTR)
@@ -47,7 +47,7 @@ static int fd_close(int fd, int r)
 	return r;
 }
 
-/* Complete on the disk, then in place of the old one. */
+/* Writes a new file completely to the disk, then renames it over the old one. */
 static int file_replace(const struct state *s, struct span bytes)
 {
 	int fd = openat(s->dir, TEMP_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600), r;
@@ -65,7 +65,7 @@ static int file_replace(const struct state *s, struct span bytes)
 	return r ? r : fd_sync(s->dir);
 }
 
-/* Over the old one: torn it is no record, and so a crash. Needs no space where there was a file. */
+/* Overwrites the old file in place, which needs no space. A torn write leaves a damaged file, which counts as a crash. */
 static int file_overwrite(const struct state *s, struct span bytes, bool sync)
 {
 	int fd = openat(s->dir, FILE_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), r;
@@ -80,7 +80,7 @@ static int file_overwrite(const struct state *s, struct span bytes, bool sync)
 	return fd_close(fd, r);
 }
 
-/* 0, 1 there is none, or a negative errno. */
+/* 0; 1: there is no file; or a negative errno. */
 static int file_read(struct state *s)
 {
 	int fd = openat(s->dir, FILE_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), r;
@@ -92,7 +92,7 @@ static int file_read(struct state *s)
 	return r;
 }
 
-/* A clock that stands before the file was written is not the clock that it was written by. */
+/* CLOCK_BOOTTIME never goes back within a boot: a file from later than now does not belong to this clock. */
 static enum boot state_boot(const struct state *s, struct instant now)
 {
 	if (!s->mine.boot_id[0] || !s->past.boot_id[0])
@@ -102,7 +102,7 @@ static enum boot state_boot(const struct state *s, struct instant now)
 	return instant_before(now, s->past.written) ? BOOT_UNKNOWN : BOOT_SAME;
 }
 
-/* A sound record. The clock goes on where it was; under another boot at the latest that it can have reached. */
+/* Judges a sound record. The clock of the store continues; if this boot is not the same, from the latest time that it can have reached. */
 static enum state_found state_judge(struct state *s, const struct state_conf *conf)
 {
 	enum boot boot = state_boot(s, conf->now);
@@ -112,15 +112,15 @@ static enum state_found state_judge(struct state *s, const struct state_conf *co
 		s->epoch_us = epoch;
 	if (boot == BOOT_OTHER && !s->past.remote)
 		return STATE_FIRST;
-	/* What was left is left again, from now: nobody knows how long nobody ran. */
+	/* If this boot is not the same, each deadline keeps its remaining time, from now: the time between the runs is unknown. */
 	s->shift_us = boot == BOOT_SAME ? 0 : conf->now.us - s->past.written.us;
 	s->rebooted = boot == BOOT_OTHER && !s->past.clean;
 	return s->past.clean ? STATE_CLEAN : STATE_CRASH;
 }
 
 /*
- * A first start, unless a reboot may have taken the file with it that long ago, or the end of another container. CLOCK_BOOTTIME begins with the
- * boot; how long before this container another one ended nobody knows.
+ * No file: a first start, unless a reboot, or the end of an earlier container, may have removed the file less than guard_us ago. CLOCK_BOOTTIME
+ * begins with the boot. When an earlier container ended is unknown, so the start of this one counts.
  */
 static enum state_found state_without_file(struct state *s, const struct state_conf *conf, const char **ret_why)
 {
@@ -152,7 +152,7 @@ int state_open(struct state *s, const struct state_conf *conf, enum state_found 
 	else if (r == 0)
 		r = record_read((struct span){buf_begin(&s->file), buf_length(&s->file)}, &s->past, &why);
 	s->found = r < 0 ? STATE_CRASH : r > 0 ? state_without_file(s, conf, &why) : state_judge(s, conf);
-	s->past_until = instant_add(conf->now, 2 * s->past.lease_us); /* twice: clients may have slower clocks */
+	s->past_until = instant_add(conf->now, 2 * s->past.lease_us); /* twice the lease, because clocks of clients may be slower */
 	*ret_found = s->found;
 	*ret_why = why;
 	return 0;
