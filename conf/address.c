@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Addresses: taken apart and checked for shape. Nothing is resolved here.
+ * Splits addresses and checks their form. Resolves nothing.
  */
 #include "conf/address.h"
 
@@ -54,7 +54,7 @@ static bool host_is_name(const char *host)
 
 	if (!*host || *host == '-' || *host == '.' || host[strspn(host, host_letters)])
 		return false;
-	/* All digits and dots is meant as an IPv4 address; some resolvers take 127.1 or 300 for one, too. */
+	/* A host of digits and dots is meant as an IPv4 address; some resolvers also take 127.1 or 300 for one. */
 	return host[strspn(host, "0123456789.")] || inet_pton(AF_INET, host, &a) == 1;
 }
 
@@ -118,7 +118,7 @@ static int unix_parse(const char *text, struct conf_address *ret_address, char w
 	return 0;
 }
 
-/* The URLs of other clients say more than an address, and often a password. */
+/* Refuses the URLs of other clients, which often contain a password. */
 static int url_refuse(const char *text, char why[WHY_MAX])
 {
 	if (!strncasecmp(text, "rediss:", 7) || !strncasecmp(text, "tls:", 4))

@@ -11,11 +11,11 @@
 #define SOCKET_PATH_MAX 107 /* bytes of a Unix socket's path */
 #define REDIS_PORT      6379
 
-/* What became of a value; -1 goes with a reason for a person. */
+/* The outcome of a value; VALUE_BAD comes with a reason for people. */
 #define VALUE_BAD    (-1)
 #define VALUE_SECRET (-2) /* the same, and the line may hold a password */
 
-/* Says why, and is VALUE_BAD. */
+/* Formats the reason; returns VALUE_BAD. */
 int value_refuse(char why[WHY_MAX], const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* host:port, host, [v6]:port, unix:/path. On success *ret_address owns its strings. */
@@ -23,7 +23,7 @@ int address_parse(const char *text, struct conf_address *ret_address, char why[W
 void address_release(struct conf_address *a);
 bool address_equal(const struct conf_address *a, const struct conf_address *b);
 
-/* host:port or [v6]:port, port 0 allowed; usual is the default, for the hints. *ret_host is the caller's. */
+/* host:port or [v6]:port, port 0 allowed; usual is the default, for the hints. The caller frees *ret_host. */
 int listener_parse(const char *text, const char *usual, char **ret_host, uint16_t *ret_port, char why[WHY_MAX]);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What no single key shows. A key that was refused before is left out: its value is not what was meant, and its mistake has been told.
+ * Checks that concern several keys. A key that was refused before is left out: its mistake was reported, and its value is not the one that was meant.
  */
 #include "conf/conf.h"
 
@@ -13,7 +13,7 @@
 #define RESERVED    "redlockd:"
 #define SOCKET_NAME "/redlockd.sock"
 
-/* The defaults agree with each other, so one key of a conflict was always written; but no check depends on that. */
+/* The source of a message if neither key of a conflict was written. The defaults agree with each other, so this does not happen. */
 static const struct conf_source nowhere = {.label = (char[]){"redlockd"}};
 
 #define ERROR_AT(c, key, report, ...)   report_error((report), source_of((c), (key)), place_of((c), (key)), __VA_ARGS__)
@@ -41,7 +41,7 @@ static bool good(const struct conf *c, enum conf_key key)
 	return !c->origin[key].bad;
 }
 
-/* The one to blame: the first that was written. */
+/* The key to blame: a if it was written, else b. */
 static enum conf_key blamed(const struct conf *c, enum conf_key a, enum conf_key b)
 {
 	return given(c, a) ? a : b;
@@ -114,8 +114,8 @@ static void store_check(const struct conf *c, struct conf_report *report)
 }
 
 /*
- * The daemon's own keys are "redlockd:" + prefix + …, those of locks prefix + name: were one the beginning of the other, a client could
- * choose a name that hits the marker.
+ * The daemon's own keys begin with "redlockd:" + prefix, the keys of locks with prefix. If one of these were the beginning of the other, a client
+ * could choose a name that overwrites the marker.
  */
 static void prefix_check(const struct conf *c, struct conf_report *report)
 {
@@ -142,7 +142,7 @@ static void folder_check(const struct conf *c, struct conf_report *report)
 			 SOCKET_PATH_MAX);
 }
 
-/* LOCK, a blank and the line end go with the name; what must be quoted needs more still. */
+/* A line has LOCK, a blank and the line end besides the name. A name that must be quoted needs more. */
 static void line_check(const struct conf *c, struct conf_report *report)
 {
 	if (good(c, KEY_LIMITS_LINE) && good(c, KEY_LIMITS_NAME) && c->limits.line < c->limits.name + 16)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A configuration from its defaults to its end. Each default goes through the same reader as what a file says, so the table
- * cannot hold one that a file could not.
+ * Makes and frees a configuration. Each default goes through the same reader as the values of a file, so every default of the
+ * table is a value that a file could contain.
  */
 #include "conf/conf.h"
 

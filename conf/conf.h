@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What may be configured: one table (schema.def), read from YAML by libyaml's parser, every mistake located and all of them told in
- * one run (redlockd.yaml(5)). Out of memory ends the process. Not thread-safe. Memory is owned by struct conf until conf_release.
+ * The configuration (redlockd.yaml(5)): one table of keys (schema.def), read from YAML with libyaml. One run reports all mistakes, each with its
+ * place. If memory is exhausted the process ends. Not thread-safe. struct conf owns its memory until conf_release.
  */
 #ifndef CONF_CONF_H
 #define CONF_CONF_H
@@ -32,13 +32,13 @@ struct conf_address { /* of a Redis node */
 enum conf_store { STORE_MEMORY, STORE_REDIS };
 enum conf_guard { GUARD_STRICT, GUARD_TRUST_FIRST_START };
 
-/* Where a value comes from: a file or a --set; source NULL is the table's default. */
+/* Where a value comes from: a file or a --set; source NULL: the default of the table. */
 struct conf_source;
 struct conf_origin {
 	const struct conf_source *source;
 	unsigned line, column; /* from 1; characters, not bytes */
 	char *written;         /* numbers and durations: as written; else NULL */
-	bool bad;              /* what was written was refused; the value is the one before */
+	bool bad;              /* the written value was refused; the earlier value stays */
 };
 
 /* Durations are microseconds, sizes bytes. Strings are NUL-terminated; NULL where the table says "none". */
@@ -76,8 +76,8 @@ struct conf {
 };
 
 /*
- * What was wrong. Messages are collected while *errors and *warnings count them; conf_report_print writes them in the order of the
- * sources and of their lines, and forgets them: file:line:column: error: … , the source line, a caret.
+ * Collected messages, and their numbers. conf_report_print writes them in the order of sources and lines, and frees them. Each is
+ * "file:line:column: error: …", the source line, and a caret.
  */
 struct conf_message;
 struct conf_report {
@@ -92,52 +92,52 @@ void conf_init(struct conf *ret_conf); /* the defaults of the table */
 void conf_release(struct conf *c);
 
 /*
- * The whole way: defaults, the file (NULL: none), each --set, the checks, the messages printed. 0, or -1 when there were errors; *ret_conf
- * must be released either way.
+ * All steps: defaults, the file (path NULL: none), each --set, the checks, printing the messages. 0, or -1 if there were errors. The caller
+ * must release *ret_conf in both cases.
  */
 int conf_read(struct conf *ret_conf, const char *path, const char *const *sets, size_t count, struct conf_report *report)
 	__attribute__((warn_unused_result));
 
-/* The steps of it. Reading goes over what *c holds; -1 when it added errors (c is then unusable but releasable). None of them prints. */
+/* The single steps; none of them prints. Each overrides values of *c. 0, or -1 if it added errors: then c can only be released. */
 int conf_load(struct conf *c, const char *path, struct conf_report *report);
 int conf_load_text(struct conf *c, const char *label, const char *text, size_t n, struct conf_report *report);
 /* One --set path=value: "redis.timeout=80ms", "redis.nodes=[127.0.0.1:6379, 127.0.0.1:6380]". */
 int conf_set(struct conf *c, const char *assignment, struct conf_report *report);
-/* What no single key shows: lease <= max_lease, nodes when the store is redis … After all loads and sets; leaves out what was refused before. */
+/* Checks that concern several keys, like lease <= max_lease. After all loads and sets. Leaves out keys that were refused before. */
 int conf_check(struct conf *c, struct conf_report *report);
 
-/* Effective YAML with the origin of each value as a trailing comment; parseable again to the same configuration. Secrets are files, none is printed. */
+/* Prints the effective YAML, with the origin of each value as a comment. Reading it gives the same configuration. It contains no secret. */
 void conf_dump(const struct conf *c, FILE *out);
 /* One line: "ok: store redis, 3 nodes, quorum 2, 2 listeners". */
 void conf_summary(const struct conf *c, FILE *out);
-/* Every key with its default and its first sentence of help, one a line: for --help. */
+/* One line per key, with its default and the first sentence of its help: for --help. */
 void conf_keys(FILE *out);
 
 /*
- * What a reload changes: one call per key that differs in value, with both values as the file would say them, and whether it takes effect
- * at once or needs a restart. Returns how many need a restart. say may be NULL.
+ * Compares two configurations. Calls say once per key whose value differs, with both values as a file would have them, and whether a reload puts it
+ * into effect. Returns how many keys need a restart. say may be NULL.
  */
 typedef void conf_diff_fn(void *context, const char *path, const char *from, const char *to, bool reloadable);
 unsigned conf_diff(const struct conf *from, const struct conf *to, conf_diff_fn *say, void *context);
 
 /*
- * The values of keys that take effect at a reload change hands, with their origins; all others stay. A lease beyond the max_lease that is
- * in effect waits for the restart, too. *fresh is good for conf_release only.
+ * Moves the values of all keys that take effect at a reload from *fresh to *c, with their origins. A lease beyond the max_lease in effect waits
+ * for the restart as well. Afterwards *fresh can only be released.
  */
 void conf_take_live(struct conf *c, struct conf *fresh);
 
 /*
- * The password that redis.password_file names, without its line end; *ret_password is the caller's to free, NULL when none is configured.
- * 0, -EINVAL for an empty, binary or overlong one, or the errno of reading it.
+ * The password that redis.password_file names, without its line end. The caller frees *ret_password; it is NULL if none is configured.
+ * 0; -EINVAL if it is empty, binary or too long; or a negative errno of reading it.
  */
 int conf_password(const struct conf *c, char **ret_password) __attribute__((warn_unused_result));
 
 /*
- * A daemon that serves must not wait for a pipe, which has been read already or whose writer comes when he likes: false for what is there and no
- * regular file; and the same as conf_password, but -ENOTSUP for such a one.
+ * For a daemon that runs, which must not block on a pipe. conf_may_be_read_again: false if the file exists and is no regular file.
+ * conf_password_again: as conf_password, but -ENOTSUP for such a file.
  */
 bool conf_may_be_read_again(const char *path);
-/* Whether a reload may use the password of *fresh, before its values are taken: that of another redis.user waits for the restart with it. */
+/* Whether a reload may use the password of *fresh; call it before conf_take_live. The password of another redis.user waits for the restart with that key. */
 bool conf_password_is_live(const struct conf *now, const struct conf *fresh);
 int conf_password_again(const struct conf *c, char **ret_password) __attribute__((warn_unused_result));
 

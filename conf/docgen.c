@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Renders what people read about the keys from the table: the example file, and the keys of the manual page, which go between
- * its two marks and leave the rest of the page alone.
+ * Renders the documentation of the keys from the table: the example file, and the keys of the manual page, which replace the
+ * text between its two marks.
  *
  *   conf-docgen example            the example file, to standard output
  *   conf-docgen manual <page       the page with its keys rendered anew
@@ -23,7 +23,7 @@ static const char preface[] = "redlockd.yaml: the configuration of redlockd; the
 			      "redlockd --check-config says what is wrong with a file; --dump-config prints the result.\n"
 			      "A key marked with * takes effect at a reload (SIGHUP), any other key at a restart.\n";
 
-/* How much of text[0..n) goes into one line of that width: up to a blank, if there is one. */
+/* How many bytes of text[0..n) fit into a line of that width: up to a blank, if there is one. */
 static size_t line_take(const char *text, size_t n, size_t width)
 {
 	size_t take = n;
@@ -34,7 +34,7 @@ static size_t line_take(const char *text, size_t n, size_t width)
 	return take;
 }
 
-/* text[0..n) in lines of at most WIDTH, each behind the indent and "# ". */
+/* Prints text[0..n) in lines of at most WIDTH columns, each after the indent and "# ". */
 static void comment_wrap(const char *indent, const char *text, size_t n)
 {
 	while (n) {
@@ -123,7 +123,7 @@ static void example_print(void)
 	}
 }
 
-/* Text for mdoc: no line of it may look like a request, and nothing like an escape. */
+/* Prints text for mdoc: no line may look like a request, and no character like an escape. */
 static void mdoc_text(const char *text, size_t n)
 {
 	while (n) {
@@ -144,7 +144,7 @@ static void mdoc_text(const char *text, size_t n)
 	}
 }
 
-/* Each sentence begins a line. */
+/* Prints each sentence on a new line. */
 static void mdoc_sentences(const char *text)
 {
 	const char *end;
@@ -189,7 +189,7 @@ static void manual_keys(void)
 	puts(".El");
 }
 
-/* Copies the page on standard input; between the marks the keys take the place of what stood there. */
+/* Copies the page from standard input, and replaces the text between the marks by the keys. */
 static int manual_print(void)
 {
 	char line[1024];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a reload puts into effect: the rows that are LIVE change hands with where they come from, the others stay as they are.
+ * A reload: moves the values of LIVE keys and their origins to the configuration in effect; all other values stay.
  */
 #include "conf/conf.h"
 
@@ -41,8 +41,8 @@ bool conf_password_is_live(const struct conf *now, const struct conf *fresh)
 }
 
 /*
- * A store that may have forgotten locks is left out for the max_lease of the start: no lease may outlast that one, whatever the file
- * says by now. min_lease goes with the lease, which it may not exceed. A password without its user opens nothing.
+ * A store that may have forgotten locks is quarantined for a time that follows from the max_lease of the start, so no lease may be longer than
+ * that max_lease, even if the file has a longer one now. min_lease may not exceed the lease. A password needs its user.
  */
 bool value_is_live(const struct conf *now, const struct conf *fresh, const struct setting *s)
 {
@@ -74,7 +74,7 @@ static bool source_is_used(const struct conf *c, const struct conf_source *sourc
 	return false;
 }
 
-/* Texts that no value comes from any more go: reloads do not add up. */
+/* Frees the sources from which no value comes any more, so that reloads use no more and more memory. */
 static void sources_prune(struct conf *c)
 {
 	for (struct conf_source **at = &c->sources; *at;) {
@@ -90,7 +90,7 @@ static void sources_prune(struct conf *c)
 	}
 }
 
-/* The origins in c refer to texts of both from here on, so c owns them all. */
+/* Origins in c refer to sources of both configurations from now on, so c takes ownership of all sources. */
 static void sources_take(struct conf *c, struct conf *fresh)
 {
 	struct conf_source **end = &c->sources;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where texts come from: a file, the command line, a caller.
+ * Reads texts from a file, the command line or a caller.
  */
 #include "conf/conf.h"
 
@@ -19,7 +19,7 @@ int conf_load_text(struct conf *c, const char *label, const char *text, size_t n
 	return reader_run(c, source_add(&c->sources, label, text, n), 0, NULL, report);
 }
 
-/* Up to one byte more than a configuration may have, so that too many show. */
+/* Reads up to one byte more than a configuration may have, so that a longer file is detected. */
 static ssize_t file_read(const char *path, char *text, size_t size)
 {
 	size_t n = 0;

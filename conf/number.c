@@ -14,7 +14,7 @@ static const struct {
 	int64_t us;
 } unit_table[] = {{"us", 1}, {"ms", 1000}, {"s", 1000000}, {"m", 60000000}, {"h", INT64_C(3600000000)}};
 
-/* The digits at *p, which moves behind them. */
+/* Reads the digits at *p, and moves *p behind them. */
 static enum number_outcome digits_read(const char **p, uint64_t *ret_number)
 {
 	const char *at = *p;
@@ -66,7 +66,7 @@ enum number_outcome number_size(const char *text, uint64_t *ret_bytes)
 	return NUMBER_OK;
 }
 
-/* ".5" of a unit, in microseconds; none is 0. Parts of a microsecond are malformed. */
+/* Reads a fraction like ".5" as millionths of a unit; 0 if there is none. More than six digits are malformed. */
 static enum number_outcome fraction_read(const char **p, int64_t *ret_millionths)
 {
 	const char *at = *p;
@@ -112,7 +112,7 @@ enum number_outcome number_duration(const char *text, int64_t *ret_us)
 		return NUMBER_MALFORMED;
 	if (whole > (uint64_t)(TEN_YEARS_US / unit))
 		return NUMBER_LARGE;
-	/* A unit of a second and more is a whole number of millionths of itself. */
+	/* A millionth of a unit of a second or more is a whole number of microseconds. */
 	*ret_us = (int64_t)whole * unit + (unit >= 1000000 ? millionths * (unit / 1000000) : millionths * unit / 1000000);
 	return NUMBER_OK;
 }

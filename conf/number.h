@@ -12,7 +12,7 @@ enum number_outcome {
 	NUMBER_MALFORMED,
 	NUMBER_UNIT_MISSING, /* a bare number where a duration belongs */
 	NUMBER_NEGATIVE,
-	NUMBER_LARGE, /* beyond what can be counted */
+	NUMBER_LARGE, /* too large */
 };
 
 /* "10000": digits, no leading zero. */

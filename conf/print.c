@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The effective configuration for people: the dump, the summary, the difference. What the dump says is read again to the same values.
+ * The effective configuration for people: the dump, the summary, the difference. Reading the dump gives the same values.
  */
 #include "conf/conf.h"
 
@@ -26,7 +26,7 @@ static void origin_print(const struct conf_origin *o, FILE *out)
 		fprintf(out, "%s:%u", text_show(o->source->label, show), o->line);
 }
 
-/* The value as text; the caller's to free. */
+/* The value as text, which the caller frees. */
 static char *value_text(const struct conf *c, const struct setting *s)
 {
 	char *text = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From YAML to the fields of the table. A mistake is reported and the reading goes on behind it, so that one run tells them all. A value
- * that was refused leaves its key marked bad, and later checks leave that key out.
+ * Reads YAML into the fields of the table. After a mistake reading goes on, so one run reports all mistakes. A refused value marks its key
+ * bad, and later checks leave that key out.
  */
 #include "conf/reader.h"
 
@@ -15,9 +15,9 @@
 struct reader {
 	struct yaml yaml;
 	struct conf *conf;
-	unsigned key_line[CONF_KEYS]; /* where this text had the key; 0: not yet */
+	unsigned key_line[CONF_KEYS]; /* line of the key in this text; 0: not met yet */
 	unsigned *section_line;       /* the same for sections */
-	bool assignment;              /* of a --set: no key stands in the text that is parsed */
+	bool assignment;              /* for --set: the parsed text is a value without its key */
 };
 
 #define complain(r, place, ...) report_error((r)->yaml.report, (r)->yaml.source, (place), __VA_ARGS__)
@@ -33,7 +33,7 @@ static void origin_set(struct reader *r, const struct setting *s, struct source_
 				  .written = written ? conf_strdup(written) : NULL};
 }
 
-/* What stands there is no value for this key; the message was told. */
+/* The key has no valid value; the mistake is reported elsewhere. */
 static void value_spoil(struct reader *r, const struct setting *s)
 {
 	r->conf->origin[s->key].bad = true;
@@ -55,7 +55,7 @@ static void scalar_read(struct reader *r, const struct setting *s)
 	bool written;
 	int outcome;
 
-	if (yaml_is_continued(&r->yaml)) { /* told already */
+	if (yaml_is_continued(&r->yaml)) { /* reported already */
 		value_spoil(r, s);
 		return;
 	}
@@ -68,7 +68,7 @@ static void scalar_read(struct reader *r, const struct setting *s)
 	value_spoil(r, s);
 }
 
-/* The addresses of a list that were good, while it is read. */
+/* The valid addresses of a list that is being read. */
 struct list {
 	struct conf_address node[CONF_NODES_MAX];
 	size_t count;
@@ -105,7 +105,7 @@ static void item_read(struct reader *r, struct list *list)
 	int outcome;
 
 	list->bad = list->bad || yaml_is_continued(&r->yaml);
-	if (yaml_is_continued(&r->yaml)) /* told already */
+	if (yaml_is_continued(&r->yaml)) /* reported already */
 		return;
 	if (!text_printable(text, e->data.scalar.length)) {
 		complain(r, yaml_place(&r->yaml), "an address holds no control characters");
@@ -158,7 +158,7 @@ static void list_read(struct reader *r, const struct setting *s, struct source_p
 	origin_set(r, s, place, NULL);
 }
 
-/* The value of a key, from its first event to its last; place is that of the key. */
+/* Reads the value of a key, from its first event to its last. place: of the key. */
 static void value_read(struct reader *r, const struct setting *s, struct source_place place)
 {
 	yaml_event_type_t type = r->yaml.event.type;
@@ -181,7 +181,7 @@ static void value_read(struct reader *r, const struct setting *s, struct source_
 	yaml_skip(&r->yaml);
 }
 
-/* NOLINTBEGIN(misc-no-recursion): a section is looked for at the top alone, so two levels are the most. */
+/* NOLINTBEGIN(misc-no-recursion): sections exist at the top only, so there are at most two levels. */
 static void section_read(struct reader *r, const struct section *section);
 
 static void section_enter(struct reader *r, const struct section *section)
@@ -192,14 +192,14 @@ static void section_enter(struct reader *r, const struct section *section)
 		section_read(r, section);
 		return;
 	}
-	/* A section whose keys are all comments is empty. */
+	/* A section without a value is empty: all its keys may be comments. */
 	if (type != YAML_ALIAS_EVENT && type != YAML_NO_EVENT && !(type == YAML_SCALAR_EVENT && yaml_is_null(&r->yaml)))
 		complain(r, yaml_place(&r->yaml), "'%s' is a section; its keys follow in lines of their own, indented",
 			 section->name);
 	yaml_skip(&r->yaml);
 }
 
-/* A key may stand once in a text: of two, YAML leaves open which one counts. */
+/* A key may occur only once in a text: YAML does not define which of two counts. */
 static bool first_time(struct reader *r, unsigned *line, const char *name)
 {
 	struct source_place place = yaml_place(&r->yaml);
@@ -232,7 +232,7 @@ static void key_unknown(struct reader *r, const struct section *section, const c
 		complain(r, yaml_place(&r->yaml), "unknown key '%s'%s", text_show(name, show), hint);
 }
 
-/* One key of a mapping and what belongs to it. */
+/* Reads one key of a mapping, and its value or section. */
 static void pair_read(struct reader *r, const struct section *section)
 {
 	const char *name = (const char *)r->yaml.event.data.scalar.value;
@@ -270,7 +270,7 @@ static void section_read(struct reader *r, const struct section *section)
 }
 /* NOLINTEND(misc-no-recursion) */
 
-/* The whole text is one mapping, or nothing but comments. */
+/* Reads the whole text: one mapping, or only comments. */
 static void root_read(struct reader *r, const struct setting *s)
 {
 	yaml_event_type_t type = yaml_next(&r->yaml);
@@ -301,12 +301,12 @@ static void stream_read(struct reader *r, const struct setting *s)
 		}
 		root_read(r, s);
 	}
-	/* An assignment of nothing is an empty stream. */
+	/* An empty assignment is an empty stream. */
 	if (s && !documents && !r->yaml.over)
 		complain(r, ((struct source_place){1, 1}), "%s has no value", s->path);
 }
 
-/* Reading ended early: a key that was not met may well stand in the rest. */
+/* Reading ended early: the keys that were not met may be in the rest, so they are marked bad. */
 static void unread_spoil(struct reader *r)
 {
 	for (size_t i = 0; i < CONF_KEYS; i++)

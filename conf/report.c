@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Located messages. Each is rendered when it is found, since its source may be gone when it is told, and put where it belongs: by
- * source, line, column. Whatever the text holds, nothing but printable characters goes out.
+ * Messages with a place. Each is formatted when it is found, since its source may be freed before it is printed, and sorted by
+ * source, line and column. Only printable characters are printed, whatever the source contains.
  */
 #include "conf/report.h"
 
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MESSAGES_MAX 200 /* that are told; all are counted */
-#define MARGIN       96  /* columns of a source line that are shown */
+#define MESSAGES_MAX 200 /* messages that are printed; all are counted */
+#define MARGIN       96  /* columns of a source line that are printed */
 
 struct conf_message {
 	struct conf_message *next;
@@ -20,7 +20,7 @@ struct conf_message {
 	char *text;
 };
 
-/* One character as it is shown; its width in columns. */
+/* Prints one character; *ret_width is its width in columns. */
 static size_t rune_show(FILE *out, const char *p, size_t n, size_t *ret_width)
 {
 	uint32_t rune;
@@ -38,7 +38,7 @@ static size_t rune_show(FILE *out, const char *p, size_t n, size_t *ret_width)
 	return length;
 }
 
-/* The first character to show, so that the caret is in sight. */
+/* The first byte to print, so that the caret is in the margin. */
 static size_t line_start(const char *p, size_t n, unsigned column)
 {
 	size_t skip = column > MARGIN - 16 ? column - (MARGIN - 16) : 0, at = 0;
@@ -52,7 +52,7 @@ static size_t line_start(const char *p, size_t n, unsigned column)
 	return at;
 }
 
-/* The line and, under the column, a caret. Bytes that are not UTF-8 count as one character each. */
+/* Prints the line, and a caret under the column. A byte that is not UTF-8 counts as one character. */
 static void line_show(FILE *out, const char *p, size_t n, unsigned column)
 {
 	size_t at = line_start(p, n, column), shown = at ? 3 : 0, caret = 0, width = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages about a configuration: collected as they are found, told in the order of the text. Internal to conf.
+ * Messages about a configuration: collected as they are found, printed in the order of the text. Internal to conf.
  */
 #ifndef CONF_REPORT_H
 #define CONF_REPORT_H
@@ -10,12 +10,12 @@
 
 #include <stdarg.h>
 
-/* place.line 0: about the source as a whole. */
+/* place.line 0: the message concerns the source as a whole. */
 void report_error(struct conf_report *r, const struct conf_source *s, struct source_place place, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 void report_warning(struct conf_report *r, const struct conf_source *s, struct source_place place, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-/* An error whose source line is not shown, because a password may stand there. */
+/* An error whose source line is not printed, because it may contain a password. */
 void report_secret(struct conf_report *r, const struct conf_source *s, struct source_place place, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table as data, and the search for a row or for the one that was probably meant.
+ * The table as data; finds a row, or the row that was probably meant.
  */
 #include "conf/schema.h"
 
@@ -45,7 +45,7 @@ const struct section section_table[] = {
 
 const size_t section_count = sizeof(section_table) / sizeof(section_table[0]);
 
-/* What other programs call it, or an older habit: too far away for a spelling distance. */
+/* Names that other programs use, for which a spelling distance finds no key. */
 static const char *const other_name[][2] = {
 	{"password", "redis.password_file"},
 	{"username", "redis.user"},
@@ -107,7 +107,7 @@ const struct setting *setting_find(const struct section *section, const char *le
 	return NULL;
 }
 
-/* The nearest name so far and how far it is. */
+/* The nearest name so far, and its distance. */
 struct nearest {
 	const char *typed, *name;
 	unsigned distance;
@@ -131,7 +131,7 @@ static const struct setting *other_name_find(const char *typed)
 	return NULL;
 }
 
-/* The key of that very name elsewhere. */
+/* The key of exactly that name in another section. */
 static const struct setting *elsewhere_find(const char *typed)
 {
 	const struct setting *path = setting_find_path(typed);

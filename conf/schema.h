@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The rows of schema.def as data, and how a path finds its row. Constant; internal to conf.
+ * The rows of schema.def as data, and lookups in them. Constant; internal to conf.
  */
 #ifndef CONF_SCHEMA_H
 #define CONF_SCHEMA_H
@@ -27,11 +27,11 @@ struct setting {
 	const char *path;
 	enum setting_type type;
 	size_t offset;     /* in struct conf */
-	const char *given; /* the default as the file would say it; NULL when unset says what happens then */
+	const char *given; /* the default as a file would have it; NULL: `unset` tells what happens without a value */
 	const char *unset;
-	const char *example; /* of a key that is unset */
+	const char *example; /* an example value of a key without a default */
 	const char *low, *high;
-	const char *words; /* of a CHOICE */
+	const char *words; /* CHOICE: "a|b|c" */
 	bool live;
 	const char *help;
 };
@@ -50,7 +50,7 @@ const char *setting_leaf(const struct setting *s);
 /* The section that the path begins with, or NULL. */
 const struct section *setting_section(const struct setting *s);
 bool setting_is_list(const struct setting *s);
-/* "A duration between 1ms and 10s.": what the file may say, for the manual and the example. */
+/* "A duration between 1ms and 10s.": the permitted values, for the manual and the example. */
 void setting_range(const struct setting *s, char *out, size_t size);
 
 const struct section *section_find(const char *name);
@@ -61,7 +61,7 @@ const struct setting *setting_find_path(const char *path);
 #define HINT_MAX 128
 /* " (did you mean 'listen'?)" for a key that is not in the section, else "". */
 void setting_hint(const struct section *section, const char *typed, char ret_hint[HINT_MAX]);
-/* The same for a whole path, as --set has it. */
+/* The same for a whole path, as in --set. */
 void setting_hint_path(const char *typed, char ret_hint[HINT_MAX]);
 
 #endif

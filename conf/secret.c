@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The password: a file of its own, never a value in the configuration, never in a message.
+ * The password. It is in a file of its own; it must never be a value of the configuration, nor part of a message.
  */
 #include "conf/conf.h"
 
@@ -16,16 +16,16 @@
 
 #define PASSWORD_MAX 4096
 
-/* folder[0..n) + "/" + name; false when that is too long. */
+/* Joins folder[0..n), "/" and name; false if the path is too long. */
 static bool path_join(const char *folder, size_t n, const char *name, char ret_path[PATH_MAX])
 {
 	int length = snprintf(ret_path, PATH_MAX, "%.*s/%s", (int)n, folder, name);
 
-	errno = ENAMETOOLONG; /* where it is */
+	errno = ENAMETOOLONG; /* if it is too long */
 	return length > 0 && length < PATH_MAX;
 }
 
-/* Where a relative name is looked up: among the credentials first, then beside the file that says it, then here. */
+/* A relative name is looked up in $CREDENTIALS_DIRECTORY, then beside the configuration file, then in the working directory. */
 static int password_open(const struct conf *c, int how)
 {
 	const char *name = c->redis.password_file, *credentials = getenv("CREDENTIALS_DIRECTORY");
@@ -60,7 +60,7 @@ static ssize_t password_read(int fd, char *text, size_t size)
 	return n;
 }
 
-/* One line, its end apart. */
+/* Takes one line without its end. */
 static int password_take(const char *text, size_t n, char **ret_password)
 {
 	size_t length = strcspn(text, "\r\n");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The way back: a value as the file would say it. What is printed here is read again to the same value.
+ * Prints a value as a file would have it. Reading the output gives the same value.
  */
 #include "conf/value.h"
 #include "conf/words.h"
@@ -71,7 +71,7 @@ bool value_equal(const struct conf *a, const struct conf *b, const struct settin
 	}
 }
 
-/* Plain where no reader of YAML could see anything but a text in it. */
+/* Whether every YAML reader takes the unquoted text for a string. */
 static bool text_is_plain(const char *text)
 {
 	static const char first[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._";
@@ -139,7 +139,7 @@ static void text_print(const char *text, const struct setting *s, FILE *out)
 		value_print_text(text, out);
 }
 
-/* Durations and sizes are told the way they were written: 90s stays 90s. */
+/* Prints durations and sizes as they were written: 90s stays 90s. */
 static void number_print(const struct conf *c, const struct setting *s, FILE *out)
 {
 	const char *written = c->origin[s->key].written;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The text of a source: its lines, and what disqualifies it before anything is parsed. Columns count characters, never bytes.
+ * The text of a source: its lines, and flaws that are found before parsing. Columns count characters, not bytes.
  */
 #include "conf/source.h"
 
@@ -84,7 +84,7 @@ const char *source_line(const struct conf_source *s, unsigned line, size_t *ret_
 	return s->text + at;
 }
 
-/* The flaw of one character, or NULL; indent: nothing but blanks stand before it. */
+/* The flaw of one character, or NULL. indent: only blanks precede it in its line. */
 static const char *rune_flaw(const char *p, size_t n, bool indent, size_t *ret_length)
 {
 	uint32_t rune;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Values by type: one small reader each, and one way back to text. A value that is refused never changes its field.
+ * Reads values, one small reader per type. A refused value never changes its field.
  */
 #include "conf/value.h"
 
@@ -28,7 +28,7 @@ static int bool_parse(const char *text, bool *ret_on)
 	return 0;
 }
 
-/* The field accepts "no" beside what it is for. */
+/* Whether the text is "no", for a field that accepts "no" besides its values. */
 static bool says_no(const char *text)
 {
 	bool on = false;
@@ -99,7 +99,7 @@ static enum number_outcome number_read(enum setting_type type, const char *text,
 	return outcome;
 }
 
-/* Counts, sizes and durations are 64 bits wide alike, and none is negative. */
+/* Counts, sizes and durations: all have 64 bits, and none is negative. */
 static int number_parse(const struct setting *s, const char *text, void *ret_field, char why[WHY_MAX])
 {
 	uint64_t number = 0, low = 0, high = 0;
@@ -195,7 +195,7 @@ int value_parse(struct conf *c, const struct setting *s, const char *text, size_
 {
 	int r;
 
-	/* An escape such as "\0" or "\n" brings in what the file itself may not hold. */
+	/* An escape such as "\0" or "\n" may produce characters that the file itself may not contain. */
 	if (!text_printable(text, n))
 		return value_refuse(why, "%s holds a control character", s->path);
 	r = typed_parse(c, s, text, why);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The value of one key: read from a scalar, compared, written as the file would say it. Internal to conf.
+ * The value of one key: read from a scalar, compared, printed as a file would have it. Internal to conf.
  */
 #ifndef CONF_VALUE_H
 #define CONF_VALUE_H
@@ -9,11 +9,11 @@
 #include "conf/schema.h"
 
 /*
- * Puts the value of text[0..n) into its field, or leaves the field alone and says why not: 0, VALUE_BAD or VALUE_SECRET. Lists are
- * taken by value_set_nodes. *ret_written is set for what should be printed the way it was written.
+ * Sets the field of s from text[0..n). 0; or VALUE_BAD or VALUE_SECRET with a reason, and the field unchanged. Lists go through
+ * value_set_nodes. *ret_written: the value should be printed as it was written.
  */
 int value_parse(struct conf *c, const struct setting *s, const char *text, size_t n, bool *ret_written, char why[WHY_MAX]);
-/* Takes the addresses over. */
+/* Takes ownership of the addresses. */
 void value_set_nodes(struct conf *c, struct conf_address *node, size_t count);
 void value_release(struct conf *c, const struct setting *s);
 
@@ -21,9 +21,9 @@ bool value_is_set(const struct conf *c, const struct setting *s);
 bool value_equal(const struct conf *a, const struct conf *b, const struct setting *s);
 /* Whether a reload from now to fresh puts this key into effect: it is LIVE, and agrees with what needs a restart. */
 bool value_is_live(const struct conf *now, const struct conf *fresh, const struct setting *s);
-/* As the file would say it; of a value that is not set: what happens then, in parentheses. */
+/* Prints the value as a file would have it; without a value: what happens then, in parentheses. */
 void value_print(const struct conf *c, const struct setting *s, FILE *out);
-/* A text as YAML, plain where that is safe. */
+/* Prints a text as YAML, unquoted if that is safe. */
 void value_print_text(const char *text, FILE *out);
 
 #endif

@@ -25,7 +25,7 @@ static bool swapped(const char *a, const char *b)
 	return lower(a[0]) == lower(b[1]) && lower(a[1]) == lower(b[0]);
 }
 
-/* One row of the table: to make the first i characters of a into the first j of b. */
+/* Fills one row of the table: the edits from the first i characters of a to the first j characters of b. */
 static void distance_row(unsigned row[3][WORD_MAX + 1], const char *a, size_t i, const char *b, size_t nb)
 {
 	unsigned *now = row[i % 3], *before = row[(i + 2) % 3], *second = row[(i + 1) % 3];

@@ -10,29 +10,29 @@
 #include <stdint.h>
 
 /*
- * Damerau-Levenshtein distance (optimal string alignment), ignoring ASCII case; beyond 2 it is only known to be more than 2. Words longer
- * than 64 bytes are far from everything.
+ * Damerau-Levenshtein distance (optimal string alignment), ignoring ASCII case. A result above 2 only means: more than 2. A word longer
+ * than 64 bytes is more than 2 away from every word.
  */
 unsigned word_distance(const char *a, const char *b);
-/* At most 2 edits, and at most a third of the length of what was typed. */
+/* Whether the distance is at most 2, and at most a third of the length of typed. */
 bool word_near(const char *typed, const char *meant, unsigned *ret_distance);
 
 /* The index of the word in "a|b|c", or -1. */
 int alternative_find(const char *alternatives, const char *word);
-/* Copies the alternative of that index; its length, or 0 beyond the last. */
+/* Copies the alternative of that index; returns its length, 0 after the last. */
 size_t alternative_get(const char *alternatives, unsigned index, char *out, size_t size);
 
-/* The code point at p and its length in bytes; length 0 when it is no valid UTF-8 (or n is 0). */
+/* The code point at p and its length in bytes; length 0 if it is no valid UTF-8, or n is 0. */
 size_t utf8_decode(const char *p, size_t n, uint32_t *ret_rune);
-/* Characters of valid UTF-8. */
+/* Number of characters of valid UTF-8. */
 size_t utf8_count(const char *p, size_t n);
-/* What may stand in a file or a value as it is: no control character and no line break of YAML. */
+/* Whether a file or a value may contain it unescaped: no control character, no line break of YAML. */
 bool rune_printable(uint32_t rune);
 
 #define SHOW_MAX 96
-/* The text as it may go into a message: unprintable bytes escaped, cut with "..." when long. Returns out. */
+/* The text for a message: unprintable bytes escaped, a long text cut with "...". Returns out. */
 const char *text_show(const char *text, char out[SHOW_MAX]);
-/* Valid UTF-8 and nothing that rune_printable refuses. */
+/* Whether the text is valid UTF-8, and all of it is printable. */
 bool text_printable(const char *text, size_t n);
 
 #endif

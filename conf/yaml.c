@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Events of libyaml, filtered. libyaml's marks count from zero and in characters; ours count from one. Nothing here knows a key.
+ * Filters the events of libyaml. libyaml's marks count characters from zero; ours count from one. Nothing here knows a key.
  */
 #include "conf/yaml.h"
 
@@ -37,7 +37,7 @@ struct source_place yaml_place(const struct yaml *y)
 	return mark_place(y, y->event.start_mark);
 }
 
-/* What libyaml's words do not say: the usual ways to get there with an address. */
+/* A hint that libyaml's message lacks: the usual syntax mistakes with addresses. */
 static const char *syntax_hint(const struct yaml *y, const char *context)
 {
 	struct source_place place = mark_place(y, y->parser.problem_mark);
@@ -51,12 +51,12 @@ static const char *syntax_hint(const struct yaml *y, const char *context)
 	return "";
 }
 
-/* A mistake of the syntax: whatever follows is guesswork, so nothing further is read. */
+/* Reports a syntax error. Nothing further is read, because the meaning of the rest is unknown. */
 static void syntax_report(struct yaml *y)
 {
 	const yaml_parser_t *p = &y->parser;
 	const char *problem = p->problem ? p->problem : "out of memory", *context = p->context ? p->context : "";
-	bool at_end = strstr(problem, "end of stream") && *context; /* the end is nowhere; what is open there is */
+	bool at_end = strstr(problem, "end of stream") && *context; /* the end has no useful place; the place of the open construct is shown */
 	struct source_place place = mark_place(y, at_end ? p->context_mark : p->problem_mark);
 
 	if (y->flawed)
