@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The tables of the protocol, made from the .def files, and the ways to look things up in them. Every list here comes from a
- * row; nothing is named a second time.
+ * The tables of the protocol, made from the .def files, and lookups in them. Every list comes from the rows; nothing is named
+ * a second time.
  */
 #include "proto/proto.h"
 #include "proto/text.h"

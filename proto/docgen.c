@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program for the build, no part of the library: renders what redlock-protocol(7) says about requests, fields, values and
- * codes from the tables, between the marks that the page has for them, and leaves the rest of the page alone.
+ * A program for the build, no part of the library. From the tables it renders the lists of requests, fields, values and codes of
+ * redlock-protocol(7), between the marks of the page; the rest of the page stays.
  *
- *   docgen --write PAGE   render anew
- *   docgen --check PAGE   say whether --write would change anything; 1 if so
+ *   docgen --write PAGE   renders the lists
+ *   docgen --check PAGE   exits with 1 if --write would change the page
  */
 #include "proto/proto.h"
 #include "proto/text.h"
@@ -17,7 +17,7 @@
 
 static char before[PAGE_MAX], after[PAGE_MAX];
 
-/* text as lines of mdoc, broken at blanks: nothing in it may look like a request or an escape. */
+/* Writes text as lines of mdoc, broken at blanks. Nothing in it may look like a request or an escape. */
 static void put_text(struct pen *p, const char *text)
 {
 	size_t column = 0;
@@ -45,7 +45,7 @@ static void put_number(struct pen *p, long long number)
 	pen_text(p, digits);
 }
 
-/* The words of a row: "name" and "[verb]" stand for something, "1" and "[a|b]" for themselves. */
+/* Writes the words of a row: "name" and "[verb]" are placeholders, "1" and "[a|b]" are literal. */
 static void put_words(struct pen *p, const char *words)
 {
 	bool optional = words[0] == '[', literal = strchr(words, '|') || words[0] == '1';
@@ -57,7 +57,7 @@ static void put_words(struct pen *p, const char *words)
 	pen_text(p, "\n");
 }
 
-/* Values that are written as they stand in a usage line. */
+/* Types whose form in a usage line is literal. */
 static bool is_literal(enum value_type type)
 {
 	return type == VALUE_BOOL || type == VALUE_MODE;
@@ -95,7 +95,7 @@ static void put_requests(struct pen *p)
 	pen_text(p, ".El\n");
 }
 
-/* "LOCK and EXTEND", each on its line. */
+/* Writes the requests that take the field, like "LOCK and EXTEND", each on its line. */
 static void put_takers(struct pen *p, enum field field)
 {
 	unsigned left = 0;
@@ -137,7 +137,7 @@ static void put_values(struct pen *p)
 	pen_text(p, ".Bl -tag -width Ds\n");
 	for (unsigned i = 0; i < VALUE_N; i++) {
 		if (!strcmp(value_form((enum value_type)i), value_meaning((enum value_type)i)))
-			continue; /* says itself */
+			continue; /* the form explains itself */
 		pen_text(p, ".It Ar ");
 		pen_text(p, value_form((enum value_type)i));
 		pen_text(p, "\n");
@@ -169,7 +169,7 @@ static const struct {
 };
 #define SECTIONS (sizeof(sections) / sizeof(sections[0]))
 
-/* Each section in its turn: what comes before its mark, the mark, the section; what stood there is passed over. */
+/* For each section: copies the page up to its mark, writes the section, and skips the old text. */
 static int page_render(const char *page, struct pen *out)
 {
 	for (size_t i = 0; i < SECTIONS; i++) {

@@ -9,7 +9,7 @@
 
 #define FRACTION_DIGITS 9
 
-/* Largest first: duration_format takes the first that divides. */
+/* Largest first: duration_format takes the first unit that divides the duration. */
 static const struct {
 	const char *word;
 	int64_t us;
@@ -35,7 +35,7 @@ static size_t digits(struct span text, size_t from)
 	return at - from;
 }
 
-/* Of a fraction nine digits count, the rest rounds down; 3.6e9 us times 1e9 still fits. */
+/* Uses nine digits of a fraction and ignores the others. 3.6e9 us times 1e9 fits an int64_t. */
 static int64_t fraction_us(struct span text, int64_t unit)
 {
 	int64_t number = 0, scale = 1;

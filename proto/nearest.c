@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Did you mean: the Damerau-Levenshtein distance in its restricted form (optimal string alignment), over words short enough
- * to be typed. Bounded work, no allocation.
+ * Finds the nearest word by the Damerau-Levenshtein distance in its restricted form (optimal string alignment), among words of at
+ * most TYPED_MAX bytes. Bounded work, no allocation.
  */
 #include "proto/proto.h"
 #include "proto/text.h"

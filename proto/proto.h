@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is said on the wire: the line protocol, version 1 (redlock-protocol(7)). Requests are parsed in place, replies are
- * written into the caller's memory; nothing here allocates, reads a clock or does I/O. Thread-safe: no state.
+ * The line protocol, version 1 (redlock-protocol(7)). Requests are parsed in place, replies are written into the caller's
+ * memory. Nothing here allocates, reads a clock or does I/O. Thread-safe: no state.
  */
 #ifndef PROTO_PROTO_H
 #define PROTO_PROTO_H
@@ -17,7 +17,7 @@
 #define REPLY_MAX        8192 /* a reply line never exceeds this; long texts are cut by the writer */
 #define COUNT_MAX        (INT64_C(1) << 53)
 #define DURATION_MAX     (INT64_C(3650) * 24 * 3600 * 1000000) /* microseconds of ten years */
-#define DURATION_LONGEST (DURATION_MAX + 1) /* the value of whatever is longer still, where the bound is the daemon's to name */
+#define DURATION_LONGEST (DURATION_MAX + 1) /* stands for every longer duration, in fields whose bound the daemon checks */
 #define WAIT_FOREVER     INT64_MAX
 
 enum verb {
@@ -53,7 +53,7 @@ enum value_type {
 };
 enum mode { MODE_EXCLUSIVE, MODE_SHARED };
 
-/* What the parser holds the words of a request to. PLAIN: anything. NAME: 1 to NAME_MAX_BYTES bytes. TAG: '@' and a tag. */
+/* What the parser checks in the words of a request. PLAIN: nothing. NAME: 1 to NAME_MAX_BYTES bytes. TAG: '@' and a tag. */
 enum word_kind { WORD_PLAIN, WORD_NAME, WORD_TAG };
 
 struct command {
@@ -78,12 +78,12 @@ const char *value_form(enum value_type type);    /* "dur" */
 const char *value_meaning(enum value_type type); /* "a duration like …" */
 const char *error_word(enum error code);
 const char *error_meaning(enum error code);
-/* "LOCK name [wait=dur] …" for people, from the row; returns the length, cut at size. */
+/* "LOCK name [wait=dur] …" for people, from the row; cut at size, no NUL. Returns the length. */
 size_t command_usage(enum verb verb, char *out, size_t size);
-/* The verb, or VERB_N; the field, or FIELD_N. Without regard to case. */
+/* The verb, or VERB_N; the field, or FIELD_N. ASCII case is ignored. */
 enum verb command_find(struct span word);
 enum field field_find(struct span word);
-/* The nearest verb or field, as nearest_word does it. */
+/* The nearest verb or field, see nearest_word. fields: bits of enum field. */
 const char *command_nearest(struct span word);
 const char *field_nearest(struct span word, uint32_t fields);
 /* The nearest word by Damerau-Levenshtein, at most 2 edits and a third of the length away; NULL if none is near. */
@@ -96,12 +96,12 @@ struct value {
 };
 
 struct request {
-	struct span tag; /* without '@'; n = 0 when there is none */
+	struct span tag; /* without '@'; n = 0: none */
 	enum verb verb;
 	unsigned words;
 	struct span word[WORDS_MAX]; /* unquoted; the word of CANCEL keeps its '@' */
 	uint32_t given;              /* bits of enum field */
-	struct value field[FIELD_N]; /* only those given are set */
+	struct value field[FIELD_N]; /* only the given ones are set */
 };
 
 struct mistake {
@@ -112,17 +112,17 @@ struct mistake {
 enum parse_outcome {
 	PARSE_OK = 0,
 	PARSE_EMPTY,   /* blank or comment: no answer */
-	PARSE_MISTAKE, /* answer ret_mistake, with ret_request->tag if it could be read */
-	PARSE_HTTP,    /* "GET …", "POST …", "… HTTP/1.1": somebody speaks HTTP; answer once and close */
+	PARSE_MISTAKE, /* to be answered with ret_mistake, and ret_request->tag if it could be read */
+	PARSE_HTTP,    /* "GET …", "POST …", "… HTTP/1.1": an HTTP client: answer once and close */
 };
 
 /*
- * Parses line[0..n), no LF, a CR at its end is dropped; overwrites it while unquoting. The first mistake is told, but SYNTAX
- * before all others.
+ * Parses line[0..n), which has no LF; a CR at the end is dropped. Unquoting overwrites the line. Reports the first mistake, but
+ * SYNTAX before all others.
  */
 enum parse_outcome request_parse(char *line, size_t n, struct request *ret_request, struct mistake *ret_mistake);
 
-/* Does the line start with a tag? If not, it is answered in its turn, whatever is wrong with it. */
+/* Whether the line starts with a valid tag. Only untagged requests must be answered in order. */
 bool line_is_tagged(const char *line, size_t n);
 
 static inline bool request_has(const struct request *r, enum field f)
@@ -131,8 +131,8 @@ static inline bool request_has(const struct request *r, enum field f)
 }
 
 /*
- * "500us", "250ms", "1.5s", "2m", "1h"; a bare integer is milliseconds when bare_ms, else refused. Of a fraction nine digits
- * count. Microseconds up to DURATION_MAX, or one of these.
+ * Parses "500us", "250ms", "1.5s", "2m", "1h"; a bare integer is milliseconds if bare_ms, else refused. Nine digits of a fraction
+ * count. Returns microseconds up to DURATION_MAX, or one of these errors.
  */
 enum { DURATION_MALFORMED = -1, DURATION_NO_UNIT = -2, DURATION_TOO_LARGE = -3 };
 int64_t duration_parse(struct span text, bool bare_ms);
@@ -140,8 +140,8 @@ int64_t duration_parse(struct span text, bool bare_ms);
 size_t duration_format(int64_t us, char *out);
 
 /*
- * Writing a line. The caller hands REPLY_MAX bytes per line; a writer never goes beyond them: what does not fit is left out whole.
- * Order: reply_begin, fields, reply_end, which returns the bytes written, LF included.
+ * Writing a line. The caller provides REPLY_MAX bytes per line; a field that does not fit is left out as a whole. Order:
+ * reply_begin, fields, reply_end, which returns the number of bytes, LF included.
  */
 struct reply {
 	char *start, *at, *end;
@@ -149,13 +149,13 @@ struct reply {
 
 void reply_begin(struct reply *r, char *out, struct span tag,
 		 const char *word); /* word: "OK", "BUSY", "TIMEOUT", "*", "! LOST" … */
-void reply_error(struct reply *r, char *out, struct span tag, enum error code, const char *text); /* whole but for reply_end */
+void reply_error(struct reply *r, char *out, struct span tag, enum error code, const char *text); /* the whole line; then reply_end */
 void reply_int(struct reply *r, const char *field, int64_t value);
 void reply_ms(struct reply *r, const char *field, int64_t us); /* rounds down to whole milliseconds; negative becomes 0 */
-void reply_text(struct reply *r, const char *field, struct span value); /* quoted when it must be */
+void reply_text(struct reply *r, const char *field, struct span value); /* quoted if necessary */
 size_t reply_end(struct reply *r);
 
-/* Quoting as replies do: bare when possible, else "…" with \xHH, \n, \r, \t, \", \\; valid UTF-8 stays. Returns the length, 0 if size is too small. */
+/* Quotes as replies do: bare if possible, else "…" with \xHH, \n, \r, \t, \", \\; valid UTF-8 stays. Returns the length, 0 if size is too small. */
 size_t quote(struct span value, char *out, size_t size);
 
 /* Reading a line, as a client does. Spans point into the line; quoted values are unquoted in place. */
@@ -173,7 +173,7 @@ struct reply_line {
 	} field[REPLY_FIELDS_MAX]; /* more than these are ignored */
 };
 
-/* 0, or -1 when the line is none of this protocol. */
+/* 0, or -1 if the line is not of this protocol. */
 int reply_parse(char *line, size_t n, struct reply_line *ret_line);
 /* The value, or a span with p = NULL. */
 struct span reply_find(const struct reply_line *line, const char *field);

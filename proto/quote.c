@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Quoting: the inverse of the splitter. Whatever goes in comes out of token_next again, byte for byte; what is put out is
- * printable ASCII and valid UTF-8 alone.
+ * Quoting: the inverse of token_next, which returns the same bytes again. The output is printable ASCII and valid UTF-8
+ * only.
  */
 #include "proto/proto.h"
 #include "proto/text.h"
 
-/* How long the run of bytes at the start is that may stand as it is between quotes: 1, a UTF-8 sequence, or 0. */
+/* How many bytes at the start need no escape between quotes: 1, the length of a UTF-8 sequence, or 0. */
 static inline size_t plain_length(struct span text)
 {
 	unsigned char c = (unsigned char)text.p[0];

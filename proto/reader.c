@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reading a line as a client does: in place, and ready for what later versions add: fields and words that are not known
- * are passed over, never a reason to refuse.
+ * Reads a line as a client does, in place. It skips unknown fields and words, which later versions may add, and never refuses
+ * a line because of them.
  */
 #include "proto/proto.h"
 #include "proto/text.h"
@@ -25,7 +25,7 @@ static int kind_find(struct span word, enum line_kind *ret_kind)
 	return -1;
 }
 
-/* Up to the next blank, which nothing quoted comes before. */
+/* Takes the bytes up to the next blank. The words before the fields are never quoted. */
 static struct span word_take(struct cursor *c)
 {
 	char *start;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writing a line into REPLY_MAX bytes. A field goes in whole or not at all, and the place of the LF is kept from the start:
- * no length that a caller hands over can push a line beyond its room.
+ * Writes a line into REPLY_MAX bytes. A field is written as a whole or left out, and the place of the LF is reserved from the
+ * start, so no argument can make a line too long.
  */
 #include "proto/proto.h"
 #include "proto/text.h"
@@ -32,7 +32,7 @@ void reply_error(struct reply *r, char *out, struct span tag, enum error code, c
 	r->at = pen.at;
 }
 
-/* Puts " field=" at r->at without moving it. Returns where the value goes, NULL when it cannot fit. */
+/* Writes " field=" at r->at without moving it. Returns the place of the value; NULL: a value of `least` bytes does not fit. */
 static char *field_open(const struct reply *r, const char *field, size_t least)
 {
 	size_t n = strlen(field);
@@ -45,9 +45,9 @@ static char *field_open(const struct reply *r, const char *field, size_t least)
 	return r->at + n + 2;
 }
 
-#define NUMBER_MAX 20 /* digits of INT64_MIN with its sign; an even number */
+#define NUMBER_MAX 20 /* characters of INT64_MIN; reply_int needs an even number */
 
-/* 00 to 99: half as many divisions as digits. */
+/* 00 to 99, to write two digits per division. */
 static const char two_digits[] =
 	"0001020304050607080910111213141516171819"
 	"2021222324252627282930313233343536373839"

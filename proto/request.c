@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A request line into a struct request: one pass, in place. The first mistake is remembered and the line split to its end,
- * since a line that cannot be split is SYNTAX whatever else is wrong with it. Must never show a peer its raw bytes back.
+ * Parses a request line into a struct request: one pass, in place. After a mistake the line is still split to its end, since
+ * a line that cannot be split is SYNTAX, whatever its other mistakes. It must never send raw bytes of a peer back.
  */
 #include "proto/proto.h"
 #include "proto/text.h"
@@ -15,9 +15,9 @@
 struct parser {
 	struct request *request;
 	struct mistake *mistake;
-	bool tagged; /* the line starts with '@': "@a" in quotes is a word */
+	bool tagged; /* the line starts with '@'; a quoted "@a" is a word */
 	bool tag_read, verb_read;
-	bool mistaken; /* mistake is set; later ones do not matter */
+	bool mistaken; /* mistake is set; later mistakes are ignored */
 };
 
 __attribute__((format(printf, 3, 4))) static void parser_refuse(struct parser *p, enum error code, const char *format, ...)
@@ -37,7 +37,7 @@ static const char *usage(enum verb verb, char out[USAGE_MAX])
 	return out;
 }
 
-/* A tag, when the line starts with '@'. */
+/* Takes the token as the tag if the line starts with '@'. */
 static bool parser_takes_tag(struct parser *p, const struct token *token)
 {
 	char shown[SHOWN_MAX];
@@ -134,7 +134,7 @@ static int64_t duration_value(const struct field_row *row, struct span text)
 	return number < 0 ? SENSELESS : number;
 }
 
-/* The value as a number, 0 for text; SENSELESS or BEYOND the bound of its row. */
+/* The value as a number, 0 for text; SENSELESS: not of its type; BEYOND: above the bound of its row. */
 static int64_t value_parse(const struct field_row *row, struct span text)
 {
 	switch (row->type) {
@@ -171,7 +171,7 @@ static void value_refuse(struct parser *p, const struct field_row *row, struct s
 	}
 }
 
-/* A field that the request does not take: a slip of the finger, or a name with '=' that wants quotes. */
+/* Refuses a field that the request does not take: a misspelt field, or a word with '=' that must be quoted. */
 static void field_refuse(struct parser *p, struct span name)
 {
 	const struct command *command = &command_table[p->request->verb];
@@ -224,7 +224,7 @@ static void parser_token(struct parser *p, const struct token *token)
 		parser_word(p, token->text);
 }
 
-/* What can only be said at the end of the line. */
+/* The checks at the end of the line. */
 static void parser_end(struct parser *p)
 {
 	const struct command *command;
@@ -239,7 +239,7 @@ static void parser_end(struct parser *p)
 		parser_refuse(p, ERROR_ARG, "%s wants %s: %s", command->word, command->words, usage(p->request->verb, form));
 }
 
-/* GET and POST are none of our verbs; of the rest of HTTP's methods the version at the end tells. */
+/* GET and POST alone show HTTP; other methods need the version at the end of the line. */
 static bool line_is_http(const char *line, size_t n)
 {
 	static const struct {

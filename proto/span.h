@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A span is a borrowed run of bytes: never owned, never NUL-terminated by promise. Its owner is named
- * wherever one is handed out.
+ * A span is a borrowed sequence of bytes: it owns nothing, and need not end with a NUL. Each function that returns a span
+ * documents its owner.
  */
 #ifndef PROTO_SPAN_H
 #define PROTO_SPAN_H
@@ -32,7 +32,7 @@ static inline bool span_starts(struct span text, struct span prefix)
 	return text.n >= prefix.n && (prefix.n == 0 || memcmp(text.p, prefix.p, prefix.n) == 0);
 }
 
-/* The next word of a text that blanks separate; false when there is none left. */
+/* Takes the next word of a text whose words are separated by blanks; false: none is left. */
 static inline bool span_word(struct span *rest, struct span *ret_word)
 {
 	const char *blank;

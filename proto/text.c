@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bytes and words: comparing, bounded writing, and making what a peer sent fit to be shown. Never reads or writes beyond
- * what it was handed.
+ * Bytes and words: comparison, bounded writing, and texts of a peer made printable. It must never read or write beyond its
+ * arguments.
  */
 #include "proto/text.h"
 
@@ -78,7 +78,7 @@ static bool utf8_tail(struct span text, size_t from, size_t to)
 	return true;
 }
 
-/* Unicode, table 3-7: no overlong form, no surrogate, nothing beyond U+10FFFF. */
+/* Unicode, table 3-7: no overlong form, no surrogate, no code point above U+10FFFF. */
 size_t utf8_length(struct span text)
 {
 	unsigned char first = text.n > 0 ? (unsigned char)text.p[0] : 0, second = text.n > 1 ? (unsigned char)text.p[1] : 0;

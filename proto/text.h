@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bytes and words, for the inside of proto: folding, bounded writing, what a person may be shown.
+ * Bytes and words: case folding, bounded writing, printable texts. Internal to proto.
  */
 #ifndef PROTO_TEXT_H
 #define PROTO_TEXT_H
@@ -8,7 +8,7 @@
 #include "proto/span.h"
 #include <stdint.h>
 
-/* Writes what fits and drops the rest; at never passes end. */
+/* A writer that drops what does not fit; at never exceeds end. */
 struct pen {
 	char *at, *end;
 };
@@ -26,12 +26,12 @@ static inline bool byte_is_control(unsigned char c)
 	return c < 0x20 || c == 0x7f;
 }
 
-/* Without regard to the case of ASCII letters. */
+/* Whether the text is that word; ASCII case is ignored. */
 bool word_is(struct span text, const char *word);
 
 /*
- * The first eight bytes of a word, folded to upper case, as one number: the key by which tables are searched. WORD_KEY makes
- * the same number of a literal when the program is built, so that a table's row is its only mention.
+ * The key by which tables are searched: the first eight bytes of a word, folded to upper case, as one number. WORD_KEY computes
+ * the same number from a literal at compile time.
  */
 uint64_t word_key(struct span text);
 #define WORD_BYTE(w, i)  ((uint64_t)(unsigned char)((w)[(i) < sizeof(w) ? (i) : sizeof(w) - 1]) << (8 * (i)))
@@ -40,17 +40,17 @@ uint64_t word_key(struct span text);
 	(WORD_UPPER(w, 0) | WORD_UPPER(w, 1) | WORD_UPPER(w, 2) | WORD_UPPER(w, 3) | WORD_UPPER(w, 4) | WORD_UPPER(w, 5) |       \
 	 WORD_UPPER(w, 6) | WORD_UPPER(w, 7))
 
-/* What a peer sent, as printable ASCII between single quotes, cut where it is long. Returns out. */
+/* A text of a peer as printable ASCII between single quotes; a long text is cut. Returns out. */
 #define SHOWN_MAX 64
 const char *text_shown(struct span text, char out[SHOWN_MAX]);
 
-/* The length of the well-formed UTF-8 sequence (two bytes or more, no C1 control) that text starts with, or 0. */
+/* The length of the well-formed UTF-8 sequence (two bytes or more, no C1 control) at the start of text; 0: none. */
 size_t utf8_length(struct span text);
 
-/* 1 to TAG_MAX of [A-Za-z0-9_.:-]. */
+/* Whether tag is 1 to TAG_MAX characters of [A-Za-z0-9_.:-]. */
 bool tag_valid(struct span tag);
 
-/* Digits only, at most limit: the number, or -1. */
+/* Parses digits up to limit; -1: no digits, another character, or above limit. */
 int64_t count_parse(struct span text, int64_t limit);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The splitter: blanks part tokens, a quoted section ends its token, escapes are undone in place. What is written never
- * overtakes what is read, and every byte is looked at once.
+ * Splits a line: blanks separate tokens, a quoted part ends its token, and escapes are decoded in place. The write position
+ * never exceeds the read position, and every byte is read once.
  */
 #include "proto/token.h"
 
@@ -39,7 +39,7 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* The byte that an escape stands for; c->at goes from the backslash to its last byte. -1: no such escape. */
+/* Decodes an escape; moves c->at from the backslash to the last byte of the escape. -1: no such escape. */
 static int escape_read(struct cursor *c)
 {
 	int high, low;
@@ -80,7 +80,7 @@ static enum split quote_close(struct cursor *c)
 	return c->at == c->end || class_of(*c->at) == BLANK ? SPLIT_TOKEN : SPLIT_AFTER_QUOTE;
 }
 
-/* From an opening quote to behind its closing one; the bytes meant go to where the quote stood, up to *ret_stop. */
+/* Reads from an opening quote to after its closing one. Writes the decoded bytes from the opening quote on, up to *ret_stop. */
 static enum split double_quoted(struct cursor *c, char **ret_stop)
 {
 	char *to = c->at++;

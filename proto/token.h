@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Splitting a line into words and field=value, as both directions of the protocol are split. For the inside of proto.
+ * Splits a line into words and field=value; requests and replies are split alike. Internal to proto.
  */
 #ifndef PROTO_TOKEN_H
 #define PROTO_TOKEN_H
@@ -11,11 +11,11 @@ struct cursor {
 	char *at, *end;
 };
 
-/* A cursor over a line without its LF; one CR at the end is no part of it. */
+/* A cursor over a line without its LF; leaves out one CR at the end. */
 struct cursor cursor_over(char *line, size_t n);
 
 struct token {
-	struct span text; /* a word: all of it, unquoted; a field: what stands before its first '=' */
+	struct span text; /* a word: all of it, unquoted; a field: the part before its first '=' */
 	struct span value;
 	bool is_field;
 };
@@ -25,14 +25,14 @@ enum split {
 	SPLIT_TOKEN,
 	SPLIT_OPEN_QUOTE,
 	SPLIT_BAD_ESCAPE,
-	SPLIT_AFTER_QUOTE, /* a closing quote with something other than a blank behind it */
+	SPLIT_AFTER_QUOTE, /* a closing quote that is not followed by a blank */
 	SPLIT_CONTROL,     /* a raw control byte */
 };
 
-/* The next token, unquoted in place. After anything but SPLIT_TOKEN the cursor stands at the end or at the fault. */
+/* Takes the next token, unquoted in place. Unless it returns SPLIT_TOKEN, the cursor is at the end or at the fault. */
 enum split token_next(struct cursor *c, struct token *ret_token);
 
-/* What is wrong, for a person. */
+/* Describes the fault, for people. */
 const char *split_text(enum split fault);
 
 #endif
