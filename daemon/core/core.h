@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What every part of the service shares: the configuration, the time of the event being handled, randomness, timers, the effects
- * being collected, the figures. No clock and no I/O can be reached from here.
+ * What all parts of the service share: the configuration, the time of the present event, randomness, timers, the effects
+ * of the present step, the figures. It gives access to no clock and no I/O.
  */
 #ifndef CORE_CORE_H
 #define CORE_CORE_H
@@ -15,35 +15,35 @@ struct core_conf {
 	unsigned nodes;               /* 1 .. NODES_MAX */
 	const char *label[NODES_MAX]; /* of each node, for people */
 	const char *store;            /* "memory", "redis" */
-	bool foreign;                 /* clients that poll use the same names: give them their turn */
-	bool shared;                  /* others than redlockd may write keys there */
+	bool foreign;                 /* clients that poll use the same names: hand-overs leave them a chance */
+	bool shared;                  /* programs other than redlockd may write keys there */
 	const char *set;              /* name of the node set: enters the configuration hash */
 	uint64_t generation;
 	const char *host;             /* announced in values */
 	uint64_t seed[2];
-	unsigned listed;              /* LIST of a table of more entries than that is answered in slices, see listing.h; 0: the usual */
+	unsigned listed;              /* a LIST of more entries is answered in slices, see listing.h; 0: the default */
 	bool trust_first_start;       /* see member.h */
-	bool tell_moves;              /* each change of state of a name is a line of the log, at level debug */
+	bool tell_moves;              /* log each change of state of a name, at level debug */
 	int64_t timeout_us;           /* of one command on one node */
-	unsigned window;              /* calls without an answer per node, see flow.h; 0: the usual */
-	int64_t patience_us;          /* with those who leave, and with a join that is at hand; 0: timeout_us */
+	unsigned window;              /* most calls without an answer per node, see flow.h; 0: the default */
+	int64_t patience_us;          /* how long to wait for sessions that are closing and for stores about to join; 0: timeout_us */
 	int64_t lease_us, min_lease_us, max_lease_us, max_delay_us;
 	int64_t max_grace_us;         /* the longest grace a session may ask for; 0 refuses it */
-	bool rebooted;                /* what a store that is blank at the start has forgotten was promised before CLOCK_BOOTTIME began to count */
-	int64_t past_lease_us;        /* a store may have forgotten a lease of that length, whatever max_lease is now */
+	bool rebooted;                /* all leases that a store, blank at the start, may have forgotten were granted before this boot */
+	int64_t past_lease_us;        /* longest lease that a store may have forgotten, even if max_lease is shorter now */
 	int64_t skew_us;              /* how far ahead of a store's clock a join lifts its fence: SKEW_US of quorum.h */
-	int64_t clock_tol_us;         /* how far a store's clock may be off the others' median; 0: it is not looked at */
+	int64_t clock_tol_us;         /* how far a store's clock may be off the median of the others; 0: not checked */
 	struct {
 		uint64_t locks, waiting; /* per session */
-		uint64_t detached;       /* sessions without a connection; 0: without bound */
+		uint64_t detached;       /* detached sessions; 0: no bound */
 		uint64_t name, mistakes, line;
-		uint64_t output; /* bytes that may be unsent to a session: rows of one answer fill a quarter of it; 0: without bound */
+		uint64_t output; /* unsent bytes per session, of which rows of one answer fill a quarter; 0: no bound */
 	} limits;
 };
 
 enum timer_kind { TIMER_LOCK, TIMER_CLAIM, TIMER_OP, TIMER_MEMBER, TIMER_ADMISSION, TIMER_SESSION, TIMER_GRACE, TIMER_LISTS };
 
-/* Lines that come one per session or per lock: each kind has its own measure. */
+/* Log lines that come once per session or per lock: each kind is limited by itself. */
 enum burst_kind { BURST_LOST, BURST_HANGUP, BURST_REASSERTED, BURST_N };
 
 struct core {
@@ -56,7 +56,7 @@ struct core {
 	bool journal_off;    /* EFFECT_JOURNAL cannot be carried out */
 	struct metrics metrics;
 	struct burst {
-		struct instant until; /* end of the second that is being counted */
+		struct instant until; /* end of the present second */
 		unsigned said, left_out;
 	} burst[BURST_N];
 	char daemon_id[64];  /* "<16 hex>.<host>": random at each start, holds no ':' */
@@ -64,17 +64,17 @@ struct core {
 
 void core_init(struct core *c, const struct core_conf *conf);
 void core_release(struct core *c);
-/* An effect: one line for the log. The caller quotes nothing; values with blanks go through core_quoted. */
+/* Effect: one log line. Values with blanks must go through core_quoted. */
 void core_log(struct core *c, enum log_level level, const char *event, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-/* Whether one more line about one session or one lock may be logged now: at most 20 a second, and a line that says how many were left out. */
+/* Whether one more line of this kind may be logged now: at most 20 a second. A later line tells how many were left out. */
 bool core_may_log(struct core *c, enum burst_kind kind);
-/* A value as a log line may carry it, in memory of the effects. */
+/* The value quoted for a log line, in memory of the effects. */
 const char *core_quoted(struct core *c, struct span value);
-/* An effect: the call. Its spans must stay as they are until the effects are carried out. */
+/* Effect: a call. Its spans must stay valid until the effects are carried out. */
 void core_call(struct core *c, const struct call *call);
 
-/* A NUL-terminated copy in fixed memory, cut at size; from may overlap to. */
+/* Copies from to a NUL-terminated text of at most size bytes; from may overlap to. */
 void core_keep(char *to, size_t size, struct span from);
 
 static inline int64_t core_patience_us(const struct core *c)

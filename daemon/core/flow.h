@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How many calls one store may be owing answers to. A store works off what it is sent one call after the other: what is sent faster only waits there,
- * and once it waits longer than a command may take, rounds fail, are undone and asked for anew, and the load that fails is larger than the one that
- * caused it. So the window is halved when calls begin to wait (below a few calls: when one takes longer than it may), and grows by and by while they do not and
- * it is used. A value machine.
+ * The window of a store: how many calls may be without an answer there. A store serves one call after the other, so calls that are sent faster only wait.
+ * If calls wait longer than the timeout, rounds fail, are released and begin again, and this adds more load than there was before. So the window is halved
+ * when calls begin to wait (if only a few calls are open: when one takes longer than the timeout). It grows slowly while calls do not wait and the window
+ * is used. A value machine.
  * Source: additive increase, multiplicative decrease (Chiu, Jain 1989), on delay rather than loss (Brakmo, Peterson 1995); RFC 7661.
  * See ALGORITHMS.md, Admission.
  */
@@ -16,32 +16,32 @@
 
 struct flow {
 	unsigned open;         /* calls without an answer */
-	unsigned window, most; /* how many there should be; never more than that */
+	unsigned window, most; /* the window; its upper bound */
 	unsigned credit;       /* answers towards the next growth */
-	int64_t least_us;      /* the shortest time that an answer took; INT64_MAX: not known */
-	struct instant heard;  /* the last answer; or when a call was sent to a store that owed none */
+	int64_t least_us;      /* shortest time of an answer; INT64_MAX: unknown */
+	struct instant heard;  /* time of the last answer, or of a call that was sent when none was open */
 	struct instant halved;
 };
 
-/* A new connection. most 0: the usual. */
+/* A new connection. most 0: the default. */
 void flow_begin(struct flow *f, unsigned most);
 void flow_sent(struct flow *f, struct instant now);
-/* executed: it was carried out, so the time since it was sent says how busy the store is. */
+/* executed: the call was carried out, so the time since it was sent shows how busy the store is. */
 void flow_answered(struct flow *f, struct instant sent, struct instant now, bool executed, int64_t timeout_us);
 
-/* A round may begin. */
+/* Whether a round may begin. */
 static inline bool flow_has_room(const struct flow *f)
 {
 	return f->open < f->window;
 }
 
-/* A round that begins leaves this store out: the others can decide without it. */
+/* Whether a round that begins must leave this store out; the others can decide without it. */
 static inline bool flow_is_full(const struct flow *f)
 {
 	return f->open >= 2 * f->window;
 }
 
-/* It owes answers, and has given none for as long as a command may take. */
+/* Calls are open, and no answer has come for the timeout of a command. */
 static inline bool flow_is_stuck(const struct flow *f, struct instant now, int64_t timeout_us)
 {
 	return f->open > 0 && instant_diff(now, f->heard) >= timeout_us;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records of the journal, as bytes: what the next life of the daemon must know to let clients resume. See ALGORITHMS.md, Adoption. One record is one
- * EFFECT_JOURNAL and comes back as one EVENT_RESTORE. Only sessions that asked for grace have any.
+ * Records of the journal, as bytes: what the next run of the daemon needs to let clients resume. See ALGORITHMS.md, Adoption. One record is one
+ * EFFECT_JOURNAL, and comes back as one EVENT_RESTORE. Only sessions with grace have records.
  *
- *   SESSION  begins a session, or changes what it asked for
- *   OVER     it has ended, with all that it held and had lost
- *   HELD     it holds the lock so from now on: a grant, a hand-over, another count, an EXTEND, an adoption. Whatever session, owner, value a record
- *            before named for the same name is superseded, so a value is adoptable only by the session of its last record. A longer lease is recorded
- *            before the stores are asked for it: they may grant it although EXTEND was answered ERR
- *   ADOPTING as HELD; but the stores are being asked to put this value in the place of others, any of which may still stand there. Written before
- *            they are asked, so that a life that ends within that round trip leaves all that the next must know
- *   FREED    (session, owner) holds the name no more, and its loss, if it was one, need not be remembered
- *   LOST     (session, owner) lost it: the fact is remembered, the value is not adoptable any more
+ *   SESSION  a session begins, or changes its label, grace or heartbeat
+ *   OVER     the session has ended; nothing that it held or lost is remembered
+ *   HELD     the session holds the lock with these values from now on: after a grant, a hand-over, a change of the count, an EXTEND, an adoption. It
+ *            supersedes every earlier record of the name, so only the session of the last record can adopt the value. A longer lease is recorded
+ *            before the stores are asked for it, because they may grant it although EXTEND was answered ERR
+ *   ADOPTING as HELD, while the stores are asked to replace prior values, any of which may still be there, by this value. It is written before the
+ *            stores are asked, so that the next run knows all values even if this run ends within that round trip
+ *   FREED    (session, owner) no longer holds the name, and no loss of it is remembered
+ *   LOST     (session, owner) has lost the name: the loss is remembered, the value can no longer be adopted
  *
- * A record: version (1 byte), kind (1 byte), then the parts of that kind in the order of JOURNAL_PARTS: a number as 8 bytes, a text as 2 bytes of length
- * and its bytes, all little-endian. The reader is strict: a part beyond its bounds, a byte missing or too many, and the record is refused.
- * There is no checksum: framing, and telling a torn tail from a damaged middle, are the file's. Pure: no files, no clocks, no allocation.
+ * A record is: version (1 byte), kind (1 byte), then the parts of that kind in the order of JOURNAL_PARTS. A number is 8 bytes, a text 2 bytes of length
+ * and its bytes, all little-endian. The reader is strict: it refuses a record with a part beyond its bounds, a missing byte or a surplus byte.
+ * Records have no checksum; the file frames and checks them. Pure: no files, no clocks, no allocation.
  */
 #ifndef CORE_JOURNAL_H
 #define CORE_JOURNAL_H
@@ -24,15 +24,15 @@
 #include "proto/proto.h"
 
 #define JOURNAL_VERSION    1
-#define JOURNAL_RECORD_MAX 2048 /* bytes of one record, at most */
+#define JOURNAL_RECORD_MAX 2048 /* most bytes of one record */
 
-#define JOURNAL_PRIORS     3    /* values before the one of the record, at most: what lives that ended one after the other left */
+#define JOURNAL_PRIORS     3    /* most prior values of one record: runs that ended one after the other may leave several */
 
 enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FREED, JOURNAL_LOST, JOURNAL_ADOPTING };
 
 /*
  * NUMBER(id, member, least, most, what it is), TEXT(id, member, least bytes, most bytes, what it is).
- * Times of day are CLOCK_BOOTTIME, durations microseconds.
+ * Moments are microseconds of CLOCK_BOOTTIME, durations microseconds.
  */
 #define JOURNAL_PARTS(NUMBER, TEXT) \
 	NUMBER(SESSION, session, 1, INT64_MAX, "the number of RESUME, and of people") \
@@ -65,9 +65,9 @@ struct journal_record {
 #undef JOURNAL_TEXT
 };
 
-/* Writes the parts of its kind, which are within their bounds. Returns the length, at most JOURNAL_RECORD_MAX. */
+/* Writes the parts of the record's kind, which must be within their bounds. Returns the length, at most JOURNAL_RECORD_MAX. */
 size_t journal_encode(const struct journal_record *record, char *out);
-/* 0, or -EBADMSG: not a record of this version. Texts point into the bytes; parts that the kind does not have are 0. */
+/* 0, or -EBADMSG if it is no record of this version. Texts point into the bytes; parts that the kind lacks are 0. */
 int journal_decode(struct span bytes, struct journal_record *ret_record) __attribute__((warn_unused_result));
 
 #endif

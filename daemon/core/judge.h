@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a probe says about a node: pure judgement, no calls. See ALGORITHMS.md, Restart guard. */
+/* Judges a node by the answer to a probe. It makes no calls. See ALGORITHMS.md, Restart guard. */
 #ifndef CORE_JUDGE_H
 #define CORE_JUDGE_H
 
@@ -18,22 +18,22 @@ struct verdict {
 	const char *reason; /* static, or in the memory of the effects */
 };
 
-#define JUMP_SLACK_US (50 * MSEC) /* what goes ahead by less is not noticed: a pause of ours between two looks at a clock */
+#define JUMP_SLACK_US (50 * MSEC) /* a smaller jump is ignored: it may be a pause of this process between two readings of a clock */
 
-/* Of the answer to a probe. Takes note of identity and evictions in m. */
+/* The verdict on the answer to a probe. Records identity and evictions in m. */
 struct verdict member_judge(struct members *ms, struct member *m, const struct answer *a);
 
 /*
  * One reply bounds (server clock - CLOCK_BOOTTIME) by [server - received, server - sent]. Returns by how much at most the server's clock
- * has jumped ahead, 0 if it need not have: drift within rho and 50 ms are no jump, nor is a reply that sat in a socket.
+ * has jumped ahead; 0 if it may not have jumped. Drift within rho, 50 ms, and the time that a reply lay unread are no jump.
  */
 int64_t member_clock_jump(struct member_clock *clock, int64_t server_us, struct instant sent, struct instant received);
 
-/* Why its clock is too far from the other servers' to be used; NULL if it is not. Text as in struct verdict. */
+/* Why the node's clock is too far off the others to be used; NULL if it is not. Text as in struct verdict. */
 const char *judge_clock(struct members *ms, struct member *m);
-/* Of a call that was refused: the node cannot save, and so it refuses writes. Before Redis 7 the place in the script stands before the word. */
+/* Whether a call was refused because the node cannot save, and so refuses writes. Before Redis 7 the place in the script precedes the code word. */
 bool judge_is_misconf(const struct answer *a);
-/* Why a node that refused a probe or a join must not be used until somebody mends it; NULL if that may pass by itself. */
+/* Why a node that refused a probe or a join cannot be used until its administrator acts; NULL if the refusal may pass by itself. */
 const char *judge_refusal(struct members *ms, const struct answer *a);
 
 #endif
