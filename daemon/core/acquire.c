@@ -59,7 +59,7 @@ static void acquire_ask(struct engine *e, struct op *op, struct nodeset nodes, i
 	struct span ticket;
 
 	turn_take(e, l); /* its first waiter may have come since the leading node was asked */
-	ticket = MUTATED(TICKET_SHOWN_ONCE) && nodeset_any(l->queued) ? SPAN("") : turn_text(e, l);
+	ticket = MUTATED(TICKET_SHOWN_ONCE) && nodeset_any(l->contender.queued) ? SPAN("") : turn_text(e, l);
 	op->owed = NODESET_NONE;
 	if (nodeset_any(l->put_off) && acquire_lacks_told(e, l))
 		debts_tell(e, l);
@@ -74,7 +74,7 @@ static void acquire_ask(struct engine *e, struct op *op, struct nodeset nodes, i
 		}
 		op_send_acquire(&e->ops, op, i, proposal, ticket, grace);
 		if (ticket.n > 0)
-			nodeset_add(&l->queued, i);
+			nodeset_add(&l->contender.queued, i);
 	}
 }
 
@@ -104,10 +104,10 @@ static void acquire_queue(struct engine *e, struct lock *l)
 
 void acquire_begin(struct engine *e, struct lock *l, enum cause why)
 {
-	if (l->contender == CONTENDER_QUEUED) {
+	if (l->contender.state == CONTENDER_QUEUED) {
 		if (l->impatient > 0) /* a waiter that has just come is not overdue */
 			acquire_queue(e, l);
-	} else if (admit(e, &l->asks, INSTANT_NEVER)) {
+	} else if (admit(e, &l->contender.entry, INSTANT_NEVER)) {
 		acquire_start(e, l, why);
 	} else {
 		contender_move(e, l, CONTENDER_QUEUED, CAUSE_NO_ROOM);
@@ -131,7 +131,7 @@ void acquire_start(struct engine *e, struct lock *l, enum cause why)
 	lock_new_value(&e->table, l);
 	op = op_new(&e->ops, OP_ACQUIRE, l);
 	l->round = op;
-	l->woken = NODESET_NONE;
+	l->contender.woken = NODESET_NONE;
 	op->range = acquire_range(e, l);
 	lead = split_take_leader(e, l);
 	if (lead >= 0)
@@ -345,7 +345,7 @@ enum round_outcome acquire_answered(struct engine *e, struct op *op, const struc
 	/* Unless a renewal that was sent since has put it there. */
 	if (present && op->kind == OP_ACQUIRE && nodeset_has(op->no, a->node) && !nodeset_has(l->lease.renewed, a->node))
 		nodeset_remove(&l->lease.placed, a->node);
-	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->contender == CONTENDER_ASKING)
+	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->contender.state == CONTENDER_ASKING)
 		elsewhere_note(e->core, &l->elsewhere, a);
 	if (op->decided) {
 		if (present)
@@ -367,12 +367,12 @@ void acquire_woken(struct engine *e, struct span name, unsigned node)
 	struct lock *l = lock_find(&e->table, name);
 	struct instant soon;
 
-	if (!l || (l->contender != CONTENDER_ASKING && l->contender != CONTENDER_REFUSED && l->contender != CONTENDER_BACKING_OFF))
+	if (!l || (l->contender.state != CONTENDER_ASKING && l->contender.state != CONTENDER_REFUSED && l->contender.state != CONTENDER_BACKING_OFF))
 		return;
-	nodeset_add(&l->woken, node);
-	if (l->contender == CONTENDER_ASKING)
+	nodeset_add(&l->contender.woken, node);
+	if (l->contender.state == CONTENDER_ASKING)
 		return; /* the round under way may have asked too early: if it fails, retry.c looks at woken */
-	if (nodeset_count(l->woken) >= engine_quorum(e)) {
+	if (nodeset_count(l->contender.woken) >= engine_quorum(e)) {
 		acquire_begin(e, l, CAUSE_WOKEN);
 		return;
 	}

@@ -89,7 +89,7 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		heap_set(&e->core->timers, &c->timer, wait_until);
 	else if (l->lease.state == LEASE_ADOPTING)
 		heap_set(&e->core->timers, &c->timer, instant_add(e->core->now, adoption_us(e)));
-	if (lock_is_idle(l) || l->contender == CONTENDER_NO_QUORUM || l->contender == CONTENDER_QUEUED)
+	if (lock_is_idle(l) || l->contender.state == CONTENDER_NO_QUORUM || l->contender.state == CONTENDER_QUEUED)
 		acquire_begin(e, l, CAUSE_REQUEST);
 	else if (lock_waits(l) && !lock_is_taken(l) && !c->patient)
 		split_hurry(e, l);
@@ -255,7 +255,7 @@ static void engine_admitted(struct engine *e, struct admission_entry *x)
 {
 	switch ((enum admission_owner)x->owner) {
 	case OWNER_CONTENDER:
-		acquire_start(e, container_of(x, struct lock, asks), CAUSE_ADMITTED);
+		acquire_start(e, container_of(x, struct lock, contender.entry), CAUSE_ADMITTED);
 		break;
 	case OWNER_LEASE:
 		lease_admitted(e, container_of(x, struct lock, lease.entry));

@@ -81,7 +81,7 @@ void grant_won(struct engine *e, struct op *op, int64_t fence)
 	l->lease.fence = fence;
 	l->lease.fence_end = fence + op->range;
 	lease_promise(&l->lease, op->ttl_us, vote_until(op_sent_last(&e->ops, op, op->asked), op->ttl_us)); /* no late vote can be better */
-	if (l->ticket.us)
+	if (l->contender.ticket.us)
 		turn_spend(e, l, op->yes);
 	l->elsewhere.known = l->elsewhere.split = false;
 	if (!c || c->ttl_us != op->ttl_us || c->delay_us != op->delay_us) {

@@ -234,7 +234,7 @@ void hold_lower(struct engine *e, unsigned node)
 	while ((at = map_next(&e->table.map, at))) {
 		struct lock *l = container_of(at, struct lock, node);
 
-		if (l->contender == CONTENDER_ASKING && l->round)
+		if (l->contender.state == CONTENDER_ASKING && l->round)
 			l->round->votes.until[node] = instant_add(l->round->votes.until[node], -jump);
 		if (l->lease.state != LEASE_HELD && l->lease.state != LEASE_ADOPTING)
 			continue;

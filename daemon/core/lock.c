@@ -107,8 +107,8 @@ static struct lock *lock_add(struct lock_table *t, struct span name, uint64_t ha
 		memcpy(l->name, name.p, name.n);
 	l->name_n = (uint16_t)name.n;
 	l->timer.kind = TIMER_LOCK;
-	l->asks.class = ADMISSION_ASK;
-	l->asks.owner = OWNER_CONTENDER;
+	l->contender.entry.class = ADMISSION_ASK;
+	l->contender.entry.owner = OWNER_CONTENDER;
 	l->lease.entry.class = ADMISSION_KEEP;
 	l->lease.entry.owner = OWNER_LEASE;
 	l->lease.renew_at = INSTANT_NEVER;

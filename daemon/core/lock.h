@@ -8,6 +8,7 @@
 
 #include "daemon/base/map.h"
 #include "daemon/base/pool.h"
+#include "daemon/core/contender.h"
 #include "daemon/core/core.h"
 #include "daemon/core/lease.h"
 #include "proto/proto.h"
@@ -18,7 +19,7 @@
 
 /* What an entry of admission is embedded in. */
 enum admission_owner {
-	OWNER_CONTENDER, /* struct lock, asks */
+	OWNER_CONTENDER, /* struct lock, contender.entry */
 	OWNER_LEASE,     /* struct lock, lease.entry */
 	OWNER_OP,        /* struct op, entry */
 };
@@ -107,42 +108,29 @@ struct lock {
 	struct map_node node;
 	TAILQ_ENTRY(lock) in_starved; /* NO_QUORUM */
 	TAILQ_ENTRY(lock) in_risk; /* or, ADOPTING, in the list of those */
-	struct admission_entry asks;  /* QUEUED */
 	TAILQ_ENTRY(lock) in_search; /* see deadlock.h */
 	struct claim *seen_next; /* the line is followed up to here */
 	uint64_t seen;           /* by which search last */
 	unsigned seen_goals;     /* claims up to which the line is to be followed; UINT_MAX: all of it */
 	bool seen_holder, in_queue;
-	enum contender_state contender; /* written by move.c alone */
 	bool long_name;         /* name is on the heap */
 	uint16_t name_n;
-	struct nodeset queued;     /* nodes where our ticket may stand in line */
 	struct nodeset put_off;    /* nodes that were too busy to be told of a release: a dead value of ours may stand there yet */
-	struct nodeset woken;      /* nodes that said that the lock was freed, since the last round began */
 	unsigned refs;          /* ops that name it */
 	unsigned waiting;       /* patient claims in line */
 	unsigned impatient;     /* the others in line */
-	unsigned attempts;      /* rounds in a row that nobody won */
-	unsigned splits;        /* of these, the last in a row whose votes were split by one and the same value */
-	unsigned leads;         /* how many rounds more ask the leading node first, but not beyond lead_until: see split.c */
-	struct instant lead_until;
-	uint64_t splitter;      /* that value, as op->holder */
 	struct claim *holder;   /* HELD, ADOPTING */
 	struct claims line;     /* WAITING claims */
 	struct claims losses;   /* LOST claims */
 	struct pendings extends; /* EXTENDs that the round under way, or the next, will answer */
 	struct op *round;       /* the undecided round, acquire or renew */
+	struct contender contender; /* what it asks for */
 	struct lease lease;       /* what it has; while a round asks for it, what it asks for */
 	unsigned handoffs;        /* of this lease */
 	struct instant handed_since;  /* it has gone from one to the next here since then; 0: it has not */
 	struct instant want_since;    /* somebody elsewhere asked for it; NEVER: nobody */
 	struct instant told;      /* HELD: the end of what the holder was told before a store's clock jumped, or in a run that could tell more; in the past: nothing */
 	struct instant close_at;  /* CLOSING: no client believes any longer: D when renewing stopped, by the slowest clock that one may have */
-	struct {
-		int64_t us; /* 0: none */
-		struct instant at; /* the same by our clock */
-		uint64_t sequence;
-	} ticket;
 	struct elsewhere elsewhere;
 	struct timer timer;
 	char *name;
@@ -152,13 +140,13 @@ struct lock {
 /* It stands at no store, and nobody waits for it: it is kept while losses, or releases under way, name it. */
 static inline bool lock_is_idle(const struct lock *l)
 {
-	return l->contender == CONTENDER_IDLE && l->lease.state == LEASE_NONE;
+	return l->contender.state == CONTENDER_IDLE && l->lease.state == LEASE_NONE;
 }
 
 /* Somebody waits for it, and no round is under way. */
 static inline bool lock_waits(const struct lock *l)
 {
-	return l->contender != CONTENDER_IDLE && l->contender != CONTENDER_ASKING;
+	return l->contender.state != CONTENDER_IDLE && l->contender.state != CONTENDER_ASKING;
 }
 
 static inline struct span lock_name(const struct lock *l)

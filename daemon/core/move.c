@@ -11,15 +11,15 @@ static void move_tell(struct engine *e, const struct lock *l, const char *machin
 
 void contender_tell(struct engine *e, const struct lock *l, enum contender_state to, enum cause why)
 {
-	move_tell(e, l, "contender", &contender_table[l->contender], &contender_table[to], why);
+	move_tell(e, l, "contender", &contender_table[l->contender.state], &contender_table[to], why);
 }
 
 void contender_leave(struct engine *e, struct lock *l)
 {
-	if (l->contender == CONTENDER_NO_QUORUM)
+	if (l->contender.state == CONTENDER_NO_QUORUM)
 		TAILQ_REMOVE(&e->starved, l, in_starved);
-	if (l->contender == CONTENDER_QUEUED)
-		admission_leave(&e->admission, &l->asks);
+	if (l->contender.state == CONTENDER_QUEUED)
+		admission_leave(&e->admission, &l->contender.entry);
 	if (timer_is_set(&l->timer))
 		heap_cancel(&e->core->timers, &l->timer);
 }
@@ -53,7 +53,7 @@ static void lease_leave(struct engine *e, struct lock *l)
 
 void lease_move(struct engine *e, struct lock *l, enum lease_state to, enum cause why)
 {
-	assert(lease_moves[l->lease.state][to][why] && l->contender == CONTENDER_IDLE);
+	assert(lease_moves[l->lease.state][to][why] && l->contender.state == CONTENDER_IDLE);
 	if (e->core->conf.tell_moves)
 		move_tell(e, l, "lease", &lease_table[l->lease.state], &lease_table[to], why);
 	lease_leave(e, l);

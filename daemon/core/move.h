@@ -17,16 +17,16 @@ void contender_leave(struct engine *e, struct lock *l);
 /* Here, since each LOCK makes two of these moves. */
 static inline void contender_move(struct engine *e, struct lock *l, enum contender_state to, enum cause why)
 {
-	assert(contender_moves[l->contender][to][why] && l->lease.state == LEASE_NONE);
+	assert(contender_moves[l->contender.state][to][why] && l->lease.state == LEASE_NONE);
 	if (e->core->conf.tell_moves)
 		contender_tell(e, l, to, why);
 	if (lock_waits(l))
 		contender_leave(e, l);
-	l->contender = to;
+	l->contender.state = to;
 	if (to == CONTENDER_NO_QUORUM)
 		TAILQ_INSERT_TAIL(&e->starved, l, in_starved);
 	if (to == CONTENDER_IDLE)
-		l->splits = l->attempts = l->leads = 0; /* whoever asks next begins anew */
+		l->contender.splits = l->contender.attempts = l->contender.leads = 0; /* whoever asks next begins anew */
 }
 
 void lease_move(struct engine *e, struct lock *l, enum lease_state to, enum cause why);

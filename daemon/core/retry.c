@@ -32,17 +32,17 @@ static void retry_held_elsewhere(struct engine *e, struct lock *l, const struct 
 {
 	/* A redlockd wakes the next daemon. A holder that is no redlockd is asked for again and again, in the end every second. */
 	bool told = !l->elsewhere.foreign && e->core->conf.shared;
-	int64_t poll = told ? POLL_MOST_US : POLL_LEAST_US << (l->attempts < 6 ? l->attempts : 6), left;
+	int64_t poll = told ? POLL_MOST_US : POLL_LEAST_US << (l->contender.attempts < 6 ? l->contender.attempts : 6), left;
 
 	l->elsewhere.known = true;
 	l->elsewhere.outdated = false;
 	l->elsewhere.split = false;
-	l->splits = 0;
+	l->contender.splits = 0;
 	l->handed_since.us = 0;
 	l->elsewhere.reserved = !nodeset_any(op->busy);
 	l->elsewhere.pttl_ms = round_pttl_ms(op, e->core->conf.nodes);
 	l->elsewhere.at = e->core->now;
-	l->attempts++;
+	l->contender.attempts++;
 	if (!wait_continue(e, l, REFUSED_BUSY, WAITERS_IMPATIENT))
 		return;
 	contender_move(e, l, CONTENDER_REFUSED, CAUSE_HELD_BY_OTHER);
@@ -50,7 +50,7 @@ static void retry_held_elsewhere(struct engine *e, struct lock *l, const struct 
 		acquire_begin(e, l, CAUSE_UNSEEN); /* the first waiter came during that round, which showed no ticket */
 		return;
 	}
-	if (nodeset_any(l->woken))
+	if (nodeset_any(l->contender.woken))
 		poll = MSEC; /* it was freed while the round asked */
 	else if (nodeset_any(op->behind))
 		poll = members_grace_us(&e->members);
@@ -73,7 +73,7 @@ static void retry_split(struct engine *e, struct lock *l, const struct op *op, b
 
 	l->elsewhere.known = false;
 	l->elsewhere.split |= !led;
-	if (!wait_continue(e, l, REFUSED_BUSY, l->attempts < SPLIT_TRIES ? WAITERS_OVERDUE : WAITERS_IMPATIENT))
+	if (!wait_continue(e, l, REFUSED_BUSY, l->contender.attempts < SPLIT_TRIES ? WAITERS_OVERDUE : WAITERS_IMPATIENT))
 		return;
 	contender_move(e, l, CONTENDER_BACKING_OFF, led ? CAUSE_LEADER_TAKEN : CAUSE_SPLIT);
 	wait_look_at(e, l, instant_add(e->core->now, pause));

@@ -17,9 +17,9 @@
 
 int split_take_leader(const struct engine *e, struct lock *l)
 {
-	if (l->leads == 0 || !instant_before(e->core->now, l->lead_until))
+	if (l->contender.leads == 0 || !instant_before(e->core->now, l->contender.lead_until))
 		return -1;
-	l->leads--;
+	l->contender.leads--;
 	return members_leader(&e->members, lock_name(l));
 }
 
@@ -29,7 +29,7 @@ static struct nodeset split_stands(const struct engine *e, const struct op *op)
 	struct nodeset nodes = NODESET_NONE;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (nodeset_has(op->busy, i) && op->holder[i] == op->lock->splitter)
+		if (nodeset_has(op->busy, i) && op->holder[i] == op->lock->contender.splitter)
 			nodeset_add(&nodes, i);
 	return nodes;
 }
@@ -40,7 +40,7 @@ bool split_is_race(const struct engine *e, const struct op *op)
 	const struct lock *l = op->lock;
 	struct nodeset free = nodeset_without(op_told(op), split_stands(e, op));
 
-	return l->splits < (l->waiting ? RACE_MOST : SPLIT_TRIES - 1) || nodeset_count(free) >= engine_quorum(e);
+	return l->contender.splits < (l->waiting ? RACE_MOST : SPLIT_TRIES - 1) || nodeset_count(free) >= engine_quorum(e);
 }
 
 int64_t split_lasting_us(const struct engine *e)
@@ -56,16 +56,16 @@ static void split_count(const struct engine *e, struct lock *l, const struct op 
 	unsigned nodes = e->core->conf.nodes;
 
 	if (nodeset_any(split_stands(e, op))) {
-		l->splits++;
+		l->contender.splits++;
 		return;
 	}
 	if (led)
 		return;
-	l->splits = 1;
+	l->contender.splits = 1;
 	/* If there are several values, each is taken in turn: the one that stays is found before long. */
-	for (unsigned i = l->attempts; i < l->attempts + nodes; i++)
+	for (unsigned i = l->contender.attempts; i < l->contender.attempts + nodes; i++)
 		if (nodeset_has(op->busy, i % nodes)) {
-			l->splitter = op->holder[i % nodes];
+			l->contender.splitter = op->holder[i % nodes];
 			return;
 		}
 }
@@ -79,23 +79,23 @@ static int64_t split_pause_us(const struct engine *e, int64_t us)
 /* All stores that refused have said since that the lock was freed: no split, but a release that was on its way. */
 static bool split_is_over(const struct lock *l, const struct op *op)
 {
-	return nodeset_any(op->busy) && !nodeset_any(nodeset_without(op->busy, l->woken));
+	return nodeset_any(op->busy) && !nodeset_any(nodeset_without(op->busy, l->contender.woken));
 }
 
 int64_t split_note(struct engine *e, struct lock *l, const struct op *op, bool led)
 {
 	int64_t rtt = members_rtt_us(&e->members), most = PAUSE_LONG_US + 4 * rtt;
-	unsigned n = l->attempts < DOUBLINGS_MOST ? l->attempts : DOUBLINGS_MOST;
+	unsigned n = l->contender.attempts < DOUBLINGS_MOST ? l->contender.attempts : DOUBLINGS_MOST;
 
 	metric_add(&e->core->metrics, METRIC_SPLITS, 1);
 	split_count(e, l, op, led);
 	if (split_is_over(l, op))
 		return split_pause_us(e, rtt < RTT_LEAST_US ? RTT_LEAST_US : rtt);
 	if (!led) {
-		l->leads = LEADS_MOST;
-		l->lead_until = instant_add(e->core->now, LEADS_US);
+		l->contender.leads = LEADS_MOST;
+		l->contender.lead_until = instant_add(e->core->now, LEADS_US);
 	}
-	if (++l->attempts > RACE_MOST)
+	if (++l->contender.attempts > RACE_MOST)
 		rtt = LASTING_US >> DOUBLINGS_MOST;
 	rtt = (rtt < RTT_LEAST_US ? RTT_LEAST_US : rtt) << n;
 	most = most < PAUSE_MOST_US ? most : PAUSE_MOST_US;

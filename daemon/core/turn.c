@@ -23,17 +23,17 @@
  */
 static bool turn_is_ahead(const struct engine *e, const struct lock *l)
 {
-	int64_t slack = 2 * e->core->conf.clock_tol_us + AHEAD_LEAST_US + drift_us(instant_diff(e->core->now, l->ticket.at));
+	int64_t slack = 2 * e->core->conf.clock_tol_us + AHEAD_LEAST_US + drift_us(instant_diff(e->core->now, l->contender.ticket.at));
 
-	return members_clock_us(&e->members, l->ticket.at) + slack < l->ticket.us && !MUTATED(TICKET_OF_A_CLOCK_SET_BACK);
+	return members_clock_us(&e->members, l->contender.ticket.at) + slack < l->contender.ticket.us && !MUTATED(TICKET_OF_A_CLOCK_SET_BACK);
 }
 
 /* A ticket for a waiter that came then. */
 static void turn_begin(struct engine *e, struct lock *l, struct instant since)
 {
-	l->ticket.us = members_clock_us(&e->members, since);
-	l->ticket.at = since;
-	l->ticket.sequence = ++e->tickets;
+	l->contender.ticket.us = members_clock_us(&e->members, since);
+	l->contender.ticket.at = since;
+	l->contender.ticket.sequence = ++e->tickets;
 }
 
 /*
@@ -46,10 +46,10 @@ void turn_take(struct engine *e, struct lock *l)
 
 	if (!e->core->conf.shared || !l->waiting)
 		return;
-	if (l->ticket.us && !MUTATED(TICKET_ANEW)) {
+	if (l->contender.ticket.us && !MUTATED(TICKET_ANEW)) {
 		if (turn_is_ahead(e, l)) {
 			turn_withdraw(e, l);
-			turn_begin(e, l, l->ticket.at);
+			turn_begin(e, l, l->contender.ticket.at);
 		}
 		return;
 	}
@@ -62,7 +62,7 @@ void turn_take(struct engine *e, struct lock *l)
 
 static size_t ticket_write(const struct engine *e, const struct lock *l, char out[TICKET_MAX])
 {
-	return (size_t)snprintf(out, TICKET_MAX, "%016" PRId64 ":%s:%" PRIu64, l->ticket.us, e->core->daemon_id, l->ticket.sequence);
+	return (size_t)snprintf(out, TICKET_MAX, "%016" PRId64 ":%s:%" PRIu64, l->contender.ticket.us, e->core->daemon_id, l->contender.ticket.sequence);
 }
 
 struct span turn_text(const struct engine *e, const struct lock *l)
@@ -70,7 +70,7 @@ struct span turn_text(const struct engine *e, const struct lock *l)
 	char *text;
 	size_t n;
 
-	if (!l->ticket.us)
+	if (!l->contender.ticket.us)
 		return SPAN("");
 	text = arena_reserve(&e->core->out->arena, TICKET_MAX);
 	n = ticket_write(e, l, text);
@@ -80,16 +80,16 @@ struct span turn_text(const struct engine *e, const struct lock *l)
 
 bool turn_is_unseen(const struct engine *e, const struct lock *l)
 {
-	return e->core->conf.shared && l->waiting && nodeset_count(l->queued) < engine_quorum(e);
+	return e->core->conf.shared && l->waiting && nodeset_count(l->contender.queued) < engine_quorum(e);
 }
 
 /* A later round queued this ticket again, at these stores. */
 static struct nodeset turn_is_wanted(const struct engine *e, const struct op *op)
 {
 	char ticket[TICKET_MAX];
-	size_t n = op->lock->ticket.us ? ticket_write(e, op->lock, ticket) : 0;
+	size_t n = op->lock->contender.ticket.us ? ticket_write(e, op->lock, ticket) : 0;
 
-	return n == op->value.n && memcmp(ticket, op->value.text, n) == 0 ? op->lock->queued : NODESET_NONE;
+	return n == op->value.n && memcmp(ticket, op->value.text, n) == 0 ? op->lock->contender.queued : NODESET_NONE;
 }
 
 /*
@@ -124,7 +124,7 @@ static void turn_send_withdraw(struct engine *e, struct lock *l, struct nodeset 
 {
 	struct op *op;
 
-	if (!l->ticket.us || !nodeset_any(nodes))
+	if (!l->contender.ticket.us || !nodeset_any(nodes))
 		return;
 	op = op_new(&e->ops, OP_WITHDRAW, l);
 	op->decided = true;
@@ -149,16 +149,16 @@ void turns_hurry(struct engine *e)
 
 void turn_withdraw(struct engine *e, struct lock *l)
 {
-	struct nodeset nodes = l->queued;
+	struct nodeset nodes = l->contender.queued;
 
-	l->queued = NODESET_NONE;
+	l->contender.queued = NODESET_NONE;
 	turn_send_withdraw(e, l, nodes);
 }
 
 /* The turn has come: the stores that granted took the ticket out themselves. */
 void turn_spend(struct engine *e, struct lock *l, struct nodeset granted)
 {
-	l->queued = nodeset_without(l->queued, granted);
+	l->contender.queued = nodeset_without(l->contender.queued, granted);
 	turn_withdraw(e, l);
-	l->ticket.us = 0;
+	l->contender.ticket.us = 0;
 }

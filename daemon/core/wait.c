@@ -21,13 +21,13 @@ void wait_leave(struct engine *e, struct claim *c)
 void wait_over(struct engine *e, struct lock *l, enum cause why)
 {
 	turn_spend(e, l, NODESET_NONE);
-	if (l->contender != CONTENDER_IDLE)
+	if (l->contender.state != CONTENDER_IDLE)
 		contender_move(e, l, CONTENDER_IDLE, why);
 }
 
 void wait_left(struct engine *e, struct lock *l)
 {
-	if (TAILQ_EMPTY(&l->line) && l->contender != CONTENDER_ASKING)
+	if (TAILQ_EMPTY(&l->line) && l->contender.state != CONTENDER_ASKING)
 		wait_over(e, l, CAUSE_NOBODY_WAITS);
 }
 
@@ -91,7 +91,7 @@ void wait_fired(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
 
-	if (l->contender == CONTENDER_ASKING && !l->elsewhere.known) {
+	if (l->contender.state == CONTENDER_ASKING && !l->elsewhere.known) {
 		c->overdue = true;
 		return;
 	}
@@ -106,7 +106,7 @@ void wait_fired(struct engine *e, struct claim *c)
 void wait_finish_up(struct engine *e, struct claim *c)
 {
 	c->leaving = true;
-	if (c->lock->contender == CONTENDER_ASKING || !c->patient)
+	if (c->lock->contender.state == CONTENDER_ASKING || !c->patient)
 		c->overdue = true;
 	else
 		wait_refuse(e, c, REFUSED_CANCELLED);

@@ -27,7 +27,7 @@ bool waiters_include(const struct claim *c, enum waiters_part part, struct insta
 /* It waits until the stores have room. */
 static bool lock_is_queued(const struct lock *l)
 {
-	return l->asks.waits || l->lease.entry.waits;
+	return l->contender.entry.waits || l->lease.entry.waits;
 }
 
 enum refusal waiters_trouble(const struct lock *l)

@@ -23,7 +23,7 @@ struct instant waiters_due(const struct lock *l);
 static inline bool lock_is_taken(const struct lock *l)
 {
 	if (lock_waits(l))
-		return l->contender == CONTENDER_YIELDING || (l->elsewhere.known && !l->elsewhere.outdated);
+		return l->contender.state == CONTENDER_YIELDING || (l->elsewhere.known && !l->elsewhere.outdated);
 	return l->lease.state != LEASE_NONE;
 }
 

@@ -76,10 +76,10 @@ START_TEST(a_lock_is_dropped_when_nobody_names_it_any_more)
 	ck_assert_ptr_nonnull(lock_find(&table, SPAN("a")));
 	lock_dequeue(l, c);
 	claim_free(&table, c);
-	l->contender = CONTENDER_REFUSED;
+	l->contender.state = CONTENDER_REFUSED;
 	lock_drop_if_unused(&table, l);
 	ck_assert_ptr_nonnull(lock_find(&table, SPAN("a")));
-	l->contender = CONTENDER_IDLE;
+	l->contender.state = CONTENDER_IDLE;
 	lock_drop_if_unused(&table, l);
 	ck_assert_ptr_null(lock_find(&table, SPAN("a")));
 	ck_assert_uint_eq(table.locks.live, 0);

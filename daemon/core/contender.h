@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a name asks the stores for, and what the rounds before have left behind. move.c alone writes the state; a move to IDLE begins the counts anew. */
+#ifndef CORE_CONTENDER_H
+#define CORE_CONTENDER_H
+
+#include "daemon/base/instant.h"
+#include "daemon/core/admission.h"
+#include "daemon/core/nodeset.h"
+#include "daemon/core/state.h"
+
+struct contender {
+	struct admission_entry entry; /* QUEUED */
+	enum contender_state state;
+	unsigned attempts;         /* rounds in a row that nobody won */
+	unsigned splits;           /* of these, the last in a row whose votes were split by one and the same value */
+	uint64_t splitter;         /* that value, as op->holder */
+	unsigned leads;            /* how many rounds more ask the leading store first, but not beyond lead_until: see split.c */
+	struct instant lead_until;
+	struct nodeset woken;      /* stores that said that the lock was freed, since the last round began */
+	struct nodeset queued;     /* stores where the ticket may stand in the queue */
+	struct {
+		int64_t us;        /* by the stores' clock; 0: none */
+		struct instant at; /* the same by our clock */
+		uint64_t sequence;
+	} ticket;                  /* its place among daemons: see turn.h */
+};
+
+#endif
