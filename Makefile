@@ -130,6 +130,7 @@ CORE := \
 	daemon/core/observe.c \
 	daemon/core/op.c \
 	daemon/core/page.c \
+	daemon/core/parts.c \
 	daemon/core/probe.c \
 	daemon/core/query.c \
 	daemon/core/quorum.c \

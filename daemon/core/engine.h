@@ -13,9 +13,6 @@
 
 #include "daemon/core/parts.h"
 
-void engine_init(struct engine *e, struct core *core);
-void engine_release(struct engine *e);
-
 /*
  * A claim asks for a name. Notices follow, now or later: GRANTED, REENTERED or REFUSED, exactly one.
  * claim: session, texts, ttl, delay, renew, patient, asked_at are set; wait_until bounds a patient one.

@@ -28,6 +28,9 @@ struct engine {
 	struct rng *rng;
 };
 
+void engine_init(struct engine *e, struct core *core);
+void engine_release(struct engine *e);
+
 #define RETRY_US (100 * MSEC) /* after what refused, or had too much to do */
 #define RETRY_APART_US 50     /* releases and withdrawals are repeated no faster: a store that refuses many of them costs a few per cent of a core */
 
