@@ -301,7 +301,7 @@ depends = $(patsubst %.c,$(O)/%.d,$(1))
 # --- to start with ---------------------------------------------------------------------------------------------------
 
 PACKAGES_BUILD := gcc libc6-dev libevent-dev libhiredis-dev libyaml-dev netcat-openbsd
-PACKAGES_CHECK := pkg-config check libsubunit-dev redis-server python3 python3-redis valgrind clang libclang-rt-14-dev \
+PACKAGES_CHECK := pkg-config check libsubunit-dev redis-server python3 python3-redis valgrind clang libclang-rt-14-dev llvm \
                   liblua5.1-0-dev libluajit-5.1-dev mandoc universal-ctags shellcheck procps cppcheck
 # Each is also the name of a command, by which `make lint` knows what is missing.
 PACKAGES_LINT  := gcc clang-tidy clang-format cppcheck mandoc shellcheck

@@ -46,7 +46,12 @@ fast: | $(FIRST)
 	+@$(SUBMAKE) $(JOBS) O=$(FAST) SAN= CFLAGS='-O2 -g -fno-plt -Wno-error $(FAST_LTO)' LDFLAGS= HARDEN=-fno-pie HARDEN_LD=-no-pie \
 		$(if $(FAST_LTO),AR=gcc-ar) LIBS_REDIS='$(or $(call archive,libhiredis.a),-lhiredis) -pthread' LIBS_LUA='$(or $(FAST_LUA),$(LIBS_LUA))' $(FAST)/sim
 
-# The same, and each of its processes leaves behind which lines it ran.
+# The same, and each of its processes leaves behind which lines and branches it ran. COVER= is the compiler and its flags for what is measured.
+COVER     ?=
+ifneq ($(COVER),)
+$(O)/proto/%.o $(O)/daemon/core/%.o: CC = $(COVER)
+$(O)/sim-covered: private CC = $(COVER)
+endif
 $(O)/sim-covered: $(call obj,tests/sim/sweep/coverage.c $(WORLD) $(SIM)) $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP) _exit lua_newstate luaL_loadbuffer) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
@@ -204,9 +209,16 @@ sweep: $(O)/sim fast ## simulated worlds from where the last sweep stopped, on a
 
 COVERAGE_SEEDS ?= 10000
 COVERED := $(O)/coverage
-sim-coverage: | $(FIRST) ## which lines of the core, the protocol and the scripts COVERAGE_SEEDS= worlds never run, but for those that have a reason
-	+@$(SUBMAKE) $(JOBS) O=$(COVERED) CFLAGS='-O1 -g --coverage' LDFLAGS=--coverage HARDEN= HARDEN_LD= $(COVERED)/sim-covered
-	@sh tests/sim/coverage.sh $(COVERED) $(COVERAGE_SEEDS) $(FROM)
+# clang counts the conditions of the source, whatever the optimiser makes of them. The simulator itself is compiled as it always is: in which order C
+# evaluates the arguments of a call is the compiler's choice, so another one would draw other worlds from the same seeds.
+sim-coverage: COVER = $(CLANG) -fprofile-instr-generate -fcoverage-mapping
+sim-coverage: | $(FIRST) ## which lines and branches of the core, the protocol and the scripts COVERAGE_SEEDS= worlds never run, but for those that have a reason
+	@$(PYTHON) -B tests/sim/cover/conditions.py $(COVERED)/lua $(SCRIPTS)
+	+@$(SUBMAKE) $(JOBS) O=$(COVERED) SAN= CFLAGS='-O2 -g' COVER='$(COVER)' LDFLAGS= HARDEN= HARDEN_LD= \
+		SCRIPTS='$(addprefix $(COVERED)/lua/,$(notdir $(SCRIPTS)))' $(COVERED)/sim-covered
+	@PYTHON=$(PYTHON) sh tests/sim/coverage.sh $(COVERED) $(CLANG) $(COVERAGE_SEEDS) $(FROM)
+sim-coverage-again: ## the same of the worlds that it ran last: for work on tests/sim/unreached
+	@PYTHON=$(PYTHON) sh tests/sim/coverage.sh $(COVERED) $(CLANG)
 
 MUTANTS ?=
 mutants: $(O)/sim ## plant the known mistakes, one at a time (or MUTANTS=), and see the simulator find each
@@ -256,4 +268,4 @@ $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
 
-.PHONY: check fuzz-minimise sim sim-coverage bench-contend mutants sweep fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) same asan ubsan sanitize build-sanitized build-fuzzers
+.PHONY: check fuzz-minimise sim sim-coverage sim-coverage-again bench-contend mutants sweep fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) same asan ubsan sanitize build-sanitized build-fuzzers
