@@ -178,6 +178,28 @@ START_TEST(a_loss_of_what_was_granted_meanwhile_is_told_before_the_answer)
 }
 END_TEST
 
+/* Each of them wakes the session. */
+START_TEST(two_losses_at_once_do_not_end_the_wait_of_resume)
+{
+	adoption_is_under_way();
+	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
+	all_come_and_lose_it();
+	says(2, "@b LOCK b ttl=1s renew=no");
+	says(2, "@c LOCK c ttl=1s renew=no");
+	hears(2, "@b OK name=b *");
+	hears(2, "@c OK name=c *");
+	all_feel(MOOD_SILENT);
+	passes(960 * MSEC);
+	hears(2, "! LOST name=b fence=* reason=expired");
+	hears(2, "! LOST name=c fence=* reason=expired");
+	hears_nothing(2);
+	all_feel(MOOD_WELL);
+	hears(2, "@r \\* name=a *");
+	hears(2, "@r OK session=* n=1");
+	hears_nothing(2);
+}
+END_TEST
+
 /* The same answer ends the adoption and shows that the clock was set forward by which the vote for b was counted. */
 START_TEST(a_lock_that_the_last_answer_of_a_store_takes_away_is_no_row)
 {
@@ -374,6 +396,7 @@ Suite *adopt_resume_suite(void)
 	tcase_add_test(tcase, RESUME_answers_in_bounded_time_and_the_open_locks_follow);
 	tcase_add_test(tcase, a_resume_that_waits_is_answered_when_the_daemon_stops);
 	tcase_add_test(tcase, a_loss_of_what_was_granted_meanwhile_is_told_before_the_answer);
+	tcase_add_test(tcase, two_losses_at_once_do_not_end_the_wait_of_resume);
 	tcase_add_test(tcase, a_loss_is_told_before_its_name_is_taken_anew);
 	tcase_add_test(tcase, a_grant_that_was_not_notified_is_kept_no_longer_because_it_was_adopted_late);
 	tcase_add_test(tcase, a_lock_that_no_quorum_confirms_is_lost_when_it_must_have_expired);

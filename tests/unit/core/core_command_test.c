@@ -159,6 +159,27 @@ START_TEST(bounds_are_named)
 }
 END_TEST
 
+START_TEST(a_name_is_no_longer_than_the_configuration_allows)
+{
+	cluster_open(1);
+	cluster.conf.limits.name = 4;
+	daemon_starts(0);
+	passes(2 * SEC);
+	says(1, "LOCK abcd");
+	hears(1, "OK name=abcd *");
+	says(1, "LOCK abcde");
+	hears(1, "ERR LIMIT *at most 4 bytes*");
+}
+END_TEST
+
+START_TEST(what_holds_without_them_may_be_said)
+{
+	cluster_begin(1);
+	says(1, "LOCK a renew=yes mode=exclusive");
+	hears(1, GRANT);
+}
+END_TEST
+
 START_TEST(a_session_holds_no_more_locks_than_its_limit)
 {
 	cluster_limited(2, 10);
@@ -301,6 +322,8 @@ Suite *core_command_suite(void)
 	suite_add_tcase(suite, talk);
 	tcase_add_checked_fixture(bounds, NULL, cluster_close);
 	tcase_add_test(bounds, bounds_are_named);
+	tcase_add_test(bounds, a_name_is_no_longer_than_the_configuration_allows);
+	tcase_add_test(bounds, what_holds_without_them_may_be_said);
 	tcase_add_test(bounds, a_session_holds_no_more_locks_than_its_limit);
 	tcase_add_test(bounds, a_session_holds_no_more_locks_than_its_limit_however_it_pipelines_them);
 	tcase_add_test(bounds, a_session_waits_for_no_more_than_its_limit);

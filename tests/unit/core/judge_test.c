@@ -26,6 +26,15 @@ START_TEST(a_store_that_loads_its_data_is_refused)
 }
 END_TEST
 
+START_TEST(a_store_that_does_not_permit_info_is_refused_and_told_what_to_allow)
+{
+	cluster_begin(3);
+	cluster.node[0].probe.run_id = SPAN("");
+	store_becomes("refused: INFO is not permitted or tells no run_id: allow the command 'info'");
+	cluster.node[0].probe.run_id.p = NULL;
+}
+END_TEST
+
 START_TEST(a_store_that_may_evict_locks_is_refused_and_told_what_to_set)
 {
 	cluster_begin(3);
@@ -170,6 +179,7 @@ START_TEST(a_server_that_refuses_a_probe_is_refused_with_what_to_do)
 		{"MISCONF Redis is configured to save RDB snapshots",
 		 "refused: it refuses writes: MISCONF Redis is configured to save RDB snapshots"},
 		{"OOM command not allowed", "refused: it refuses writes: OOM command not allowed"},
+		{"NOREPLICAS Not enough good replicas to write.", "refused: it refuses writes: NOREPLICAS Not enough good replicas to write."},
 	};
 
 	cluster_begin(3);
@@ -243,6 +253,7 @@ Suite *judge_suite(void)
 	tcase_add_checked_fixture(fitness, NULL, cluster_close);
 	tcase_add_test(fitness, a_replica_is_refused_and_welcome_once_it_is_a_master);
 	tcase_add_test(fitness, a_store_that_loads_its_data_is_refused);
+	tcase_add_test(fitness, a_store_that_does_not_permit_info_is_refused_and_told_what_to_allow);
 	tcase_add_test(fitness, a_store_that_may_evict_locks_is_refused_and_told_what_to_set);
 	tcase_add_test(fitness, a_policy_does_not_matter_without_a_limit_of_memory);
 	tcase_add_test(fitness, the_same_server_twice_counts_once);
@@ -252,7 +263,7 @@ Suite *judge_suite(void)
 	tcase_add_test(fitness, a_higher_generation_takes_over_and_the_lower_one_is_refused);
 	tcase_add_loop_test(fitness, nonsense_in_the_marker_is_no_configuration_and_no_join, 0, 5);
 	suite_add_tcase(suite, fitness);
-	tcase_add_loop_test(fitness, a_server_that_refuses_a_probe_is_refused_with_what_to_do, 0, 9);
+	tcase_add_loop_test(fitness, a_server_that_refuses_a_probe_is_refused_with_what_to_do, 0, 10);
 	tcase_add_test(fitness, a_store_that_refuses_to_be_joined_is_told_once_as_well);
 	tcase_add_test(fitness, nine_stores_are_a_quorum_of_five);
 	return suite;

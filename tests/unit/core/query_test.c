@@ -283,6 +283,26 @@ START_TEST(list_sessions_pages_by_number)
 }
 END_TEST
 
+START_TEST(a_list_may_begin_behind_anything)
+{
+	cluster_begin(1);
+	says(1, "LOCK a");
+	ignores(1);
+	says(2, "LIST after=\"\"");
+	hears(2, "\\* name=a *");
+	hears(2, "OK n=1 more=0");
+	says(2, "LIST sessions after=1a");
+	hears(2, "\\* session=2 *");
+	hears(2, "OK n=1 more=0");
+	says(2, "LIST sessions after=!");
+	hears(2, "\\* session=1 *");
+	hears(2, "\\* session=2 *");
+	hears(2, "OK n=2 more=0");
+	says(2, "LIST sessions after=99999999999999999999");
+	hears(2, "OK n=0 more=0");
+}
+END_TEST
+
 START_TEST(list_nodes_tells_the_state_of_each)
 {
 	cluster_begin(3);
@@ -349,6 +369,7 @@ Suite *query_suite(void)
 	tcase_add_test(pages, rows_of_waiters_and_of_sessions_end_likewise);
 	tcase_add_test(pages, list_takes_a_prefix_and_a_limit_of_none);
 	tcase_add_test(pages, list_sessions_pages_by_number);
+	tcase_add_test(pages, a_list_may_begin_behind_anything);
 	suite_add_tcase(suite, pages);
 	return suite;
 }

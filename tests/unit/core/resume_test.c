@@ -250,6 +250,29 @@ START_TEST(RESUME_is_for_a_session_that_holds_nothing)
 }
 END_TEST
 
+START_TEST(rows_that_the_answer_has_no_room_for_are_counted)
+{
+	struct secret s;
+
+	cluster_open(1);
+	cluster.conf.limits.output = 4 * 64;
+	daemon_starts(0);
+	passes(2 * SEC);
+	s = says_hello(1, "grace=20s");
+	says(1, "LOCK a");
+	says(1, "LOCK b");
+	says(1, "LOCK c");
+	ignores(1);
+	goes(1, GONE_HANGUP);
+	resumes(2, &s);
+	hears(2, "\\* name=a *");
+	hears(2, "\\* name=b *");
+	hears(2, "OK session=* n=2 more=1");
+	says(2, "CHECK c");
+	hears(2, "OK name=c *");
+}
+END_TEST
+
 START_TEST(RESUME_takes_over_and_closes_a_connection_that_still_stands)
 {
 	held_with_grace(3, "name=worker grace=20s", "", &s1);
@@ -344,6 +367,7 @@ Suite *resume_suite(void)
 	tcase_add_test(resume, RESUME_is_for_a_session_that_holds_nothing);
 	tcase_add_test(resume, RESUME_takes_over_and_closes_a_connection_that_still_stands);
 	tcase_add_test(resume, the_secret_serves_again_and_its_last_user_has_the_session);
+	tcase_add_test(resume, rows_that_the_answer_has_no_room_for_are_counted);
 	tcase_add_test(resume, resuming_itself_changes_nothing);
 	tcase_add_test(resume, a_HELLO_before_RESUME_counts_for_the_session_that_goes_on);
 	suite_add_tcase(suite, resume);

@@ -29,9 +29,11 @@ START_TEST(an_event_about_nobody_is_refused)
 	ck_assert_int_eq(told((struct event){.kind = EVENT_LINE, .session = {.id = 5, .line = ping, .n = 4}}), -EINVAL);
 	ck_assert_int_eq(told((struct event){.kind = EVENT_TOO_LONG, .session = {.id = 5}}), -EINVAL);
 	ck_assert_int_eq(told((struct event){.kind = EVENT_EOF, .session = {.id = 5}}), -EINVAL);
+	ck_assert_int_eq(told((struct event){.kind = EVENT_SENT, .session = {.id = 5}}), -EINVAL);
 	ck_assert_int_eq(told((struct event){.kind = EVENT_GONE, .session = {.id = 5, .how = GONE_HANGUP}}), -EINVAL);
 	session_opens(1, 0);
 	ck_assert_int_eq(told((struct event){.kind = EVENT_OPEN, .session = {.id = 1, .peer = &peer}}), -EINVAL);
+	ck_assert_int_eq(told((struct event){.kind = EVENT_SENT, .session = {.id = 1}}), -EINVAL); /* it was not asked for */
 	ck_assert_int_eq(told((struct event){.kind = EVENT_LINE, .session = {.id = UINT64_C(1) << 32 | 1, .line = ping, .n = 4}}),
 			 -EINVAL);
 }
