@@ -18,6 +18,7 @@
 #define THRONG_MOST  200 /* more may fill the 256 sessions of a daemon, which has some that it does not know to be gone */
 #define STORM_MOST   1000
 #define HOUR         (3600 * SEC)
+#define CROWD_US     (400 * MSEC) /* within which a crowd comes */
 #define BUSY_WINDOW(p) ((p)->window ? (p)->window : BUSY_CALLS)
 
 static const struct {
@@ -184,7 +185,7 @@ static void crowd_job(struct plan *p, struct stream *s, int64_t at_us, int64_t i
 {
 	struct job *j = &p->job[p->jobs++];
 
-	*j = (struct job){.at_us = at_us + stream_skewed(s, 0, 400 * MSEC),
+	*j = (struct job){.at_us = at_us + stream_skewed(s, 0, CROWD_US),
 			  .client = i % p->clients,
 			  .owner = i / p->clients % (OWNERS_MAX - 1),
 			  .ttl_ms = p->lease_us / MSEC,
@@ -215,6 +216,30 @@ static void crowd_faults(struct plan *p, struct stream *s, int64_t at_us)
 						       .for_us = stream_skewed(s, MSEC, p->lease_us / 2)};
 }
 
+/* In some crowds clients are quick and hold the name for a moment only: one daemon hands it on dozens of times while another asks for it. */
+static void crowd_hurries(struct plan *p, int64_t at_us)
+{
+	struct stream s;
+
+	rare_begin(p, &s, 4);
+	if (!stream_chance(&s, 30))
+		return;
+	p->client_latency_us = 20;
+	for (unsigned i = 0; i < p->jobs; i++) {
+		struct job *j = &p->job[i];
+
+		if (j->name > 0 || j->at_us < at_us || j->at_us > at_us + CROWD_US)
+			continue;
+		j->at_us = at_us + stream_range(&s, MSEC, 10 * MSEC);
+		j->hold_us = stream_skewed(&s, 0, 200);
+		if (stream_chance(&s, 30))
+			continue;
+		j->at_us = at_us + stream_range(&s, 0, MSEC); /* most come to one daemon, before the others */
+		j->owner = j->client % p->daemons % (OWNERS_MAX - 1);
+		j->client -= j->client % p->daemons;
+	}
+}
+
 /* Hundreds of clients want k0 at the same time, and again when the world is healed. */
 static void play_crowd(struct plan *p, struct stream *s)
 {
@@ -230,6 +255,7 @@ static void play_crowd(struct plan *p, struct stream *s)
 	for (int64_t i = 0, crowd = stream_range(s, 20, 200); i < crowd; i++)
 		crowd_job(p, s, healed, i);
 	crowd_faults(p, s, at);
+	crowd_hurries(p, at);
 }
 
 /* Faults strike in the middle of the requests, at two moments. */
