@@ -223,19 +223,19 @@ def tests_missing(reason, there):
 
 
 def list_read():
-    """{row: number of its line}, and what is wrong. A reason stands in front of its rows, in the first column; rows are indented."""
-    rows, reason, wrong, there = {}, None, [], tests_there()
+    """{row: number of its line}, and what is wrong. A reason stands in front of its rows, in the first column, and ends with them; rows are indented."""
+    rows, reason, judged, wrong, there = {}, "", "", [], tests_there()
     for number, line in enumerate(source_of(LIST), 1):
         row = line.strip()
-        if not row or line.startswith("#"):
-            reason = reason if row else None
-        elif not line.startswith("\t"):
-            reason = row
-            wrong += ["%s:%d: there is no test %s" % (LIST, number, test) for test in tests_missing(reason, there)]
-        elif reason is None or row in rows:
+        if not row:
+            reason = ""
+        elif not line.startswith(("#", "\t")):
+            reason += " " + row
+        elif line.startswith("\t") and (not reason or row in rows):
             wrong.append("%s:%d: %s: %s" % (LIST, number, "twice" if row in rows else "no reason", row))
-        else:
-            rows[row] = number
+        elif line.startswith("\t"):
+            wrong += ["%s:%d: there is no test %s" % (LIST, number, test) for test in tests_missing(reason, there) if reason != judged]
+            rows[row], judged = number, reason
     return rows, wrong
 
 
