@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Makes the scripts tell how their conditions came out: python3 tests/sim/cover/conditions.py folder script.lua …
+"""Makes copies of the scripts that report how their conditions came out: python3 tests/sim/cover/conditions.py folder script.lua …
 
 Writes a copy of each script into the folder. There each condition E is sim_condition(N, E), which returns E and notes whether it was true (sweep/coverage.c). A
 condition is what decides an if or a while, and each operand in front of an `and` or `or`. Lines stay where they are. The file folder/conditions has a line for

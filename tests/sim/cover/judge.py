@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Holds what the worlds never ran against tests/sim/unreached: python3 tests/sim/cover/judge.py folder
+"""Compares what the worlds never ran with tests/sim/unreached: python3 tests/sim/cover/judge.py folder
 
-folder/run/json is what llvm-cov exports, folder/run/script what coverage.c leaves behind, folder/lua the scripts that conditions.py has made. A place that was
-never run and has no row is a failure. So are a row without a place, and a reason that names a test which does not exist. The last line is "N passed, M failed".
+It reads folder/run/json, which llvm-cov exports, folder/run/script, which coverage.c writes, and folder/lua, which conditions.py makes. Three things are
+failures: a place that was never run and has no row, a row that fits no place, and a reason that names a test which does not exist. The last line is
+"N passed, M failed".
 """
 import collections
 import glob
@@ -23,7 +24,7 @@ Place = collections.namedtuple("Place", "file function kind text")
 
 
 class Figures:
-    """What was met, and what was not: places, with the number of the line of each."""
+    """Counts the places that ran, and collects those that did not, with their line numbers."""
 
     def __init__(self):
         self.lines = self.sides = 0
@@ -59,7 +60,7 @@ def measured(name):
 
 
 def functions_of(data):
-    """{file: [(first line, last line, name)]}, and how often each was called. A function of a header is there once for each file that includes it."""
+    """{file: [(first line, last line, name)]}, and how often each was called. A function of a header has a record for each file that includes it."""
     spans, calls = collections.defaultdict(set), collections.Counter()
     for record in data["functions"]:
         file, region = measured(record["filenames"][0]), record["regions"][0]
@@ -132,7 +133,7 @@ def text_between(lines, first, first_column, last, last_column):
 
 
 def conditions_judge(data, spans, figures):
-    """Each condition of the source, and how often it was true and false. What an assertion asks is no branch; nor is what lies beyond all cases of a switch."""
+    """Counts how often each condition of the source was true and false, except those of assertions, and values that a switch has no case for."""
     sides = collections.defaultdict(lambda: [0, 0])
     for record in data["functions"]:
         for branch in record["branches"]:
@@ -223,7 +224,7 @@ def tests_missing(reason, there):
 
 
 def list_read():
-    """{row: number of its line}, and what is wrong. A reason stands in front of its rows, in the first column, and ends with them; rows are indented."""
+    """{row: number of its line}, and the mistakes. A reason begins in the first column; the indented rows below it, up to the next empty line, belong to it."""
     rows, reason, judged, wrong, there = {}, "", "", [], tests_there()
     for number, line in enumerate(source_of(LIST), 1):
         row = line.strip()

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Linked into the simulator of `make sim-coverage` and nowhere else: each process leaves behind which lines it ran, those of the scripts as well, and
- * how the conditions of the scripts came out, which call sim_condition (cover/conditions.py). The linker puts what begins with __wrap in the place of the
- * originals. A script is told by its length.
+ * Linked only into the simulator of `make sim-coverage`: each process writes down which lines it ran, those of the scripts as well, and how the
+ * conditions of the scripts came out: they call sim_condition (cover/conditions.py). The linker puts the functions that begin with __wrap in the place of
+ * the originals. A script is identified by its length.
  */
 #include <fcntl.h>
 #include <lauxlib.h>
@@ -78,7 +78,7 @@ int __wrap_luaL_loadbuffer(lua_State *lua, const char *p, size_t n, const char *
 	return __real_luaL_loadbuffer(lua, p, n, own);
 }
 
-/* "line chunk number" and "side condition 0|1", one a line, behind what other processes have written. */
+/* Appends "line chunk number" and "side condition 0|1", one a line, to what other processes wrote. */
 static void script_leave(const char *path)
 {
 	static char text[CHUNKS_MAX * LINES_MAX * 16];
