@@ -301,16 +301,17 @@ depends = $(patsubst %.c,$(O)/%.d,$(1))
 # --- to start with ---------------------------------------------------------------------------------------------------
 
 PACKAGES_BUILD := gcc libc6-dev libevent-dev libhiredis-dev libyaml-dev netcat-openbsd
-PACKAGES_CHECK := pkg-config check libsubunit-dev redis-server python3 python3-redis valgrind clang libclang-rt-14-dev llvm \
+PACKAGES_CHECK := pkg-config check libsubunit-dev redis-server python3 python3-redis valgrind clang libclang-rt-14-dev \
                   liblua5.1-0-dev libluajit-5.1-dev mandoc universal-ctags shellcheck procps cppcheck
+PACKAGES_COVERAGE := llvm
 # Each is also the name of a command, by which `make lint` knows what is missing.
 PACKAGES_LINT  := gcc clang-tidy clang-format cppcheck mandoc shellcheck
 
 # `make deps run` fetches what it takes to build and run; with any other goal, or none, it is all that the tests need as well. What only
-# lint needs is large: `make deps lint`.
+# lint or sim-coverage needs is large: `make deps lint`, `make deps sim-coverage`.
 deps: ## install the Debian packages that are needed (as root, or through sudo)
 	@sh tests/deps.sh $(PACKAGES_BUILD) $(if $(filter run,$(MAKECMDGOALS)),$(if $(filter-out deps run all,$(MAKECMDGOALS)),$(PACKAGES_CHECK)),$(PACKAGES_CHECK)) \
-		$(if $(filter lint,$(MAKECMDGOALS)),$(PACKAGES_LINT))
+		$(if $(filter lint,$(MAKECMDGOALS)),$(PACKAGES_LINT)) $(if $(filter sim-coverage,$(MAKECMDGOALS)),$(PACKAGES_COVERAGE))
 
 ARGS ?=
 run: $(O)/redlockd $(O)/redlock ## start the daemon here, on the memory store (ARGS= are its arguments)
