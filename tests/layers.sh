@@ -138,8 +138,10 @@ for folder in daemon/core client; do
 	expect clean "order of the files of $folder" "$(arrows "$objects" "$folder" "$folder"/*.c | misplaced "$folder")"
 done
 
-expect clean "order of the headers of client" "$(headers client | misplaced client)"
-[ "$(headers client)" ] || verdict 1 "client has no headers"
+for folder in daemon/core client; do
+	expect clean "order of the headers of $folder" "$(headers "$folder" | misplaced "$folder")"
+	[ "$(headers "$folder")" ] || verdict 1 "$folder has no headers"
+done
 
 plant proto '<time.h>'
 plant proto '"daemon/base/buf.h"'

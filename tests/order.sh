@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced by layers.sh: the files of a folder from the bottom to the top. A file calls only files before it. In client/ no file includes the header of a file
-# above it, either.
+# Sourced by layers.sh: the files of a folder from the bottom to the top. A file calls only files before it, and includes no
+# header of a file above it, either.
 # shellcheck shell=sh
 
 standing='
-daemon/core  event metric state core journal admission flow quorum fences members judge jump probe observe trust member lease lock notices op round parts admit move adoption debt turn waiters wait split acquire retry grant hold renew adopt look engine
+daemon/core  event metric state core journal admission flow quorum members fences judge jump probe observe trust member lease lock notices op round parts admit move adoption debt turn waiters wait split acquire retry grant hold renew adopt look engine
 daemon/core  session page rows listing remember deadlock tell list end resume locks query show command deliver hangup restore service
 client       moment person address line channel pushes pauses outcome draft greeting holds pending tracking repeat undecided surplus
 client       conn recovery exchange await farewell lock public

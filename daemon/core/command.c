@@ -4,6 +4,7 @@
 
 #include "daemon/core/end.h"
 #include "daemon/core/list.h"
+#include "daemon/core/listing.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/query.h"
 #include "daemon/core/remember.h"
@@ -143,6 +144,27 @@ static void command_too_long(struct commander *x, struct session *s)
 	count_mistake(x, s);
 }
 
+/* Whether something is in flight under this tag. */
+static bool tag_is_in_use(const struct session *s, struct span tag)
+{
+	const struct pending *p;
+	const struct listing *l;
+
+	if (s->waiting > 0 && session_waiting(s, tag))
+		return true;
+	if (s->resuming && span_equal(span_of(s->resume_tag), tag))
+		return true;
+	TAILQ_FOREACH(p, &s->pendings, in_session) {
+		if (span_equal(span_of(p->tag), tag))
+			return true;
+	}
+	TAILQ_FOREACH(l, &s->listings, in_session) {
+		if (span_equal(span_of(l->tag), tag))
+			return true;
+	}
+	return false;
+}
+
 void command_line(struct commander *x, struct session *s, char *line, size_t n)
 {
 	metric_add(&x->core->metrics, METRIC_REQUESTS, 1);
@@ -162,7 +184,7 @@ void command_line(struct commander *x, struct session *s, char *line, size_t n)
 	case PARSE_OK:
 		break;
 	}
-	if (x->request.tag.n > 0 && session_tag_in_use(s, x->request.tag)) {
+	if (x->request.tag.n > 0 && tag_is_in_use(s, x->request.tag)) {
 		tell_mistake(x, s, ERROR_TAGINUSE, "a request with this tag is still in flight");
 		return;
 	}

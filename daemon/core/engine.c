@@ -12,6 +12,7 @@
 #include "daemon/core/grant.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/look.h"
+#include "daemon/core/member.h"
 #include "daemon/core/move.h"
 #include "daemon/core/renew.h"
 #include "daemon/core/retry.h"

@@ -9,7 +9,7 @@
 #ifndef CORE_FENCES_H
 #define CORE_FENCES_H
 
-#include "daemon/core/member.h"
+#include "daemon/core/members.h"
 
 /* Before what a node showed is forgotten, or is told to another. */
 void fences_note(struct members *ms, const struct member *m);

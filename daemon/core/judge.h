@@ -3,7 +3,7 @@
 #ifndef CORE_JUDGE_H
 #define CORE_JUDGE_H
 
-#include "daemon/core/member.h"
+#include "daemon/core/members.h"
 
 enum verdict_kind {
 	VERDICT_JOINED,  /* case A of member.h */

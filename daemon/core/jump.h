@@ -21,7 +21,7 @@
 #ifndef CORE_JUMP_H
 #define CORE_JUMP_H
 
-#include "daemon/core/member.h"
+#include "daemon/core/members.h"
 
 enum jump_whose { JUMP_OPEN, JUMP_OURS, JUMP_THEIRS, JUMP_NONE /* no jump is left */ };
 

@@ -2,6 +2,8 @@
 /* See list.h. */
 #include "daemon/core/list.h"
 
+#include "daemon/core/listing.h"
+#include "daemon/core/probe.h"
 #include "daemon/core/probe.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/tell.h"

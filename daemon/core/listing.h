@@ -31,7 +31,6 @@ struct listing {
 	struct page page;        /* of keys: of a lock its name, of a session its two numbers */
 	size_t at, told, bytes;  /* TELLS: rows looked at, of these told, their bytes */
 };
-TAILQ_HEAD(listings, listing);
 
 struct commander;
 

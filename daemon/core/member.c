@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What moves a store from state to state: connections, answers to the membership's own questions, timers. What a marker means is judge.c's. */
+/* Connections, answers to the membership's own questions and timers move a store from state to state. What a marker means is judge.c's. */
+#include "daemon/core/member.h"
+
 #include "daemon/core/fences.h"
 #include "daemon/core/judge.h"
 #include "daemon/core/jump.h"

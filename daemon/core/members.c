@@ -3,8 +3,9 @@
  * The stores as a set: how many count, whether a quorum is at hand, how far away they are, what time it is there, which one leads. It asks nobody and
  * moves nothing.
  */
+#include "daemon/core/members.h"
+
 #include "daemon/base/map.h"
-#include "daemon/core/member.h"
 #include "daemon/core/quorum.h"
 #include "proto/proto.h"
 

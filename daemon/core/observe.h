@@ -3,7 +3,7 @@
 #ifndef CORE_OBSERVE_H
 #define CORE_OBSERVE_H
 
-#include "daemon/core/member.h"
+#include "daemon/core/members.h"
 
 /* The answer to any call that was sent at `sent`. Asks stores anew where it raises a question. */
 void member_observe(struct members *ms, const struct answer *a, struct instant sent);

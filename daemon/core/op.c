@@ -3,6 +3,7 @@
 #include "daemon/core/op.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/core/member.h"
 #include "daemon/core/mutant.h"
 #include "daemon/core/observe.h"
 

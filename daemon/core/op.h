@@ -8,7 +8,7 @@
 #define CORE_OP_H
 
 #include "daemon/core/lock.h"
-#include "daemon/core/member.h"
+#include "daemon/core/members.h"
 
 enum op_kind {
 	OP_ACQUIRE,

@@ -3,8 +3,9 @@
 #ifndef CORE_PROBE_H
 #define CORE_PROBE_H
 
-#include "daemon/core/member.h"
+#include "daemon/core/members.h"
 
+const char *member_state_word(enum member_state state);
 /* The only writer of a state. Tells the log, once for each state and reason. */
 void member_become(struct members *ms, struct member *m, enum member_state state, const char *reason);
 /* Asks the store who it is and which marker stands there. */

@@ -329,26 +329,6 @@ struct claim *session_waiting(const struct session *s, struct span tag)
 	return NULL;
 }
 
-bool session_tag_in_use(const struct session *s, struct span tag)
-{
-	const struct pending *p;
-	const struct listing *l;
-
-	if (s->waiting > 0 && session_waiting(s, tag))
-		return true;
-	if (s->resuming && span_equal(span_of(s->resume_tag), tag))
-		return true;
-	TAILQ_FOREACH(p, &s->pendings, in_session) {
-		if (span_equal(span_of(p->tag), tag))
-			return true;
-	}
-	TAILQ_FOREACH(l, &s->listings, in_session) {
-		if (span_equal(span_of(l->tag), tag))
-			return true;
-	}
-	return false;
-}
-
 char *session_line(struct session_table *t)
 {
 	return arena_reserve(&t->core->out->arena, REPLY_MAX);

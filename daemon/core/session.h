@@ -8,8 +8,9 @@
 #define CORE_SESSION_H
 
 #include "daemon/base/buf.h"
-#include "daemon/core/listing.h"
 #include "daemon/core/lock.h"
+
+TAILQ_HEAD(listings, listing); /* listing.h */
 
 #define READ_AHEAD_MAX 256
 #define UNSENT_MAX 16384 /* bytes of answers to lines read ahead; beyond, the session waits until the outer layer has sent them */
@@ -102,7 +103,6 @@ void session_heard(struct session_table *t, struct session *s);
 void session_set_label(struct session *s, struct span label);
 /* The claim that waits under this tag; NULL: none. */
 struct claim *session_waiting(const struct session *s, struct span tag);
-bool session_tag_in_use(const struct session *s, struct span tag);
 
 /* Effects. session_line returns room for REPLY_MAX bytes; session_send tells how many were used. */
 char *session_line(struct session_table *t);

@@ -3,7 +3,7 @@
 #ifndef CORE_TRUST_H
 #define CORE_TRUST_H
 
-#include "daemon/core/member.h"
+#include "daemon/core/members.h"
 
 /* A probe found no marker. Joins the blank stores once all are probed, or a quorum is blank and the slower ones have had their time. */
 void trust_blank(struct members *ms);

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is known of each store, and questions about all of them. How a store becomes a member stands in member.h. */
+#ifndef CORE_MEMBERS_H
+#define CORE_MEMBERS_H
+
+#include "daemon/core/admission.h"
+#include "daemon/core/core.h"
+#include "daemon/core/flow.h"
+#include "daemon/core/nodeset.h"
+
+enum member_state {
+	MEMBER_DOWN,        /* no connection */
+	MEMBER_PROBING,     /* connected; its marker is not verified yet, or it is not known yet whose clock jumped */
+	MEMBER_QUARANTINED, /* counting G */
+	MEMBER_JOINED,      /* its votes count */
+	MEMBER_REFUSED,     /* must not be used; the reason says why and what to change. The time of a quarantine that has begun runs on */
+};
+
+/* What a store's clock was at a moment, as bounds of (server clock - CLOCK_BOOTTIME). */
+struct clock_bounds {
+	bool known;
+	bool wide; /* they allow for a stop of this host, whose length is known but roughly */
+	int64_t low, high; /* microseconds */
+	struct instant at;
+};
+
+struct member_clock {
+	bool known;
+	int64_t low, high;
+	struct instant at, sent;     /* the last answer: when it was read, and when it was asked for */
+	struct instant sure;         /* since then it is known that a clock jumped or that this host stood still: answers asked for before may tell of earlier */
+	struct clock_bounds past[2]; /* what was known some seconds ago, the later first; see jump.h */
+};
+
+#define SET_ID_MAX 16 /* "<nodes>.<8 hex>" */
+
+struct member {
+	enum member_state state;
+	bool connected;
+	bool stalled; /* a call is unanswered for longer than the timeout; ends with the next answer */
+	struct instant up_since; /* since when it is connected … */
+	int64_t astray_us;       /* … and how long after that a command of an earlier connection may still set a key, at most */
+	int64_t width_us;        /* how roughly the clock was known, at worst, when a key was to be set over this connection */
+	struct instant stalled_at;
+	unsigned index;
+	enum { MEMBER_IDLE, MEMBER_ASKED_PROBE, MEMBER_ASKED_JOIN } asked;
+	struct instant asked_at;
+	uint64_t asks; /* how many questions it was asked; the number of the last one is in its call */
+	const char *marker; /* joined: what scripts pass; quarantined: the value that is being timed. Calls of this step may point to the other text */
+	char marker_text[2][MARKER_MAX];
+	char offered[MARKER_MAX]; /* JOIN in flight: the new value */
+	char run_id[48], replid[48];
+	char reason[160];
+	char taken[SET_ID_MAX]; /* the set that it belonged to before ours; "" = none, or not known */
+	bool ours;              /* its marker, when it was last seen, is of our configuration */
+	bool was_ours;          /* … or once was */
+	bool clock_is_off; /* its clock was too far from the others' when it was compared last */
+	bool misconf;   /* a write was refused by -MISCONF since the last healthy probe */
+	bool blank;     /* its last probe found no marker while trust was open, and nothing else wrong */
+	const char *suspect; /* evidence of lost memory that the marker does not show */
+	char suspected[MARKER_MAX]; /* the marker that the probe showed with the evidence; "" = none, or the evidence came from elsewhere */
+	char past[MARKER_MAX]; /* the last value of kind 'j' that a quarantine has replaced: a store that shows it again was set back, and has lost memory again */
+	char over[MARKER_MAX]; /* the last value of kind 'q' that its joining has replaced: likewise, and a daemon that was cut off meanwhile may have timed it */
+	/* The last value of kind 'j' under which it was used; when the question was asked that showed it; the earliest that the store's clock was then. */
+	char vouched[MARKER_MAX];
+	struct instant vouched_at;
+	int64_t vouched_us;
+	char timed[MARKER_MAX];   /* the value of kind 'q' that is being timed. A connection that breaks does not begin that anew; its joining does */
+	struct instant timed_since, quarantine_end;
+	struct instant hear_until; /* until then, after its quarantine, the others may tell their fences; earlier than the end of the quarantine: not asked yet */
+	char timed_why[160];
+	char told[160]; /* what the log was told last, and of which state, so that it is told once and not each second */
+	enum member_state told_of;
+	struct member_clock clock;
+	struct {
+		bool open;                  /* its clock jumped, or this host stood still: see jump.h */
+		bool undone;                /* its clock was set back since: so it was its clock that jumped */
+		bool allowed;               /* a stop of this host was found since, and is allowed for in `before` */
+		struct clock_bounds before; /* what its clock was before that */
+		struct instant seen;
+		struct instant looked; /* when it was looked at in the second half of the others' time; NEVER: not yet */
+	} jump;
+	struct flow flow;
+	int64_t fence_seen, fence_when_asked;
+	int64_t latest_us;    /* the latest that its clock was ever seen to be while it was joined */
+	int64_t fence_joined; /* what a probe found last while it was joined; 0 in quarantine */
+	int64_t evicted;
+	int64_t rtt_us; /* smoothed; 0 = not known */
+	struct instant timed_at; /* when rtt_us was last measured */
+	struct timer timer;
+};
+
+struct members {
+	struct core *core;
+	struct member node[NODES_MAX];
+	char cfg[40], set_id[SET_ID_MAX];
+	char elder[SET_ID_MAX]; /* the set of the generation before ours, if it is another; "" = not known */
+	bool elder_is_over;     /* … and it has had no quorum for long enough: enough of its stores are taken over, or a marker of kind 'j' names it */
+	int64_t other_us;       /* the longest lease and delay of another configuration whose promises may run; see members_bound_us */
+	struct instant other_until;
+	int64_t fence_most; /* the largest fence that a node of ours showed before it was joined anew; see fences.h */
+	bool trusting;      /* trust_first_start is still open */
+	struct instant trust_until; /* waiting for the slower nodes to be probed */
+	bool gained;        /* a node became usable; cleared by those who retry what waits for a quorum */
+	/* Clock jumps seen now: by how much the votes of each node must be lowered. Cleared by those who lower them. */
+	int64_t jump_us[NODES_MAX];
+};
+
+void members_init(struct members *ms, struct core *core);
+
+/* The calls of the membership are told from all others by their ids. */
+#define CALL_OF_MEMBER (UINT64_C(1) << 63)
+static inline bool member_owns_call(uint64_t call)
+{
+	return (call & CALL_OF_MEMBER) != 0;
+}
+
+/* The id of the last question to this store. */
+static inline uint64_t member_call(const struct member *m)
+{
+	return CALL_OF_MEMBER | m->asks;
+}
+
+/* It has been silent for less than the time of a command: what can wait for it does. */
+bool member_may_recover(const struct members *ms, const struct member *m);
+
+/* A key is about to be set there: how roughly the clock is known bounds how late that may happen. */
+static inline void member_note_width(struct member *m, int64_t us)
+{
+	if (us > m->width_us)
+		m->width_us = us;
+}
+
+static inline bool member_usable(const struct member *m)
+{
+	return m->state == MEMBER_JOINED && !m->stalled;
+}
+
+unsigned members_usable(const struct members *ms);
+/* What a quorum has room for. Without a quorum there is nothing to wait for: a round may begin, and learns so at once. */
+enum room members_room(const struct members *ms);
+/* A quorum is usable, or will be as soon as the probes under way are answered: a moment's patience is better than a refusal that is wrong a moment later. */
+bool members_promise_quorum(const struct members *ms);
+/* Microseconds until enough quarantines end for a quorum; -1: more is missing than that. */
+int64_t members_pending_us(const struct members *ms);
+/* The longest lease and lock-delay that any daemon may have promised. */
+int64_t members_bound_us(const struct members *ms);
+/* A marker names that bound: quarantines under way last for it, too. */
+void members_note_bound(struct members *ms, int64_t bound_us, bool ours);
+/* Whether the set of the generation before ours, if that is another, has had no quorum for long enough. Once it was so, it stays so. */
+bool members_have_taken_over(struct members *ms);
+/* Why stores are not usable, for people: "2 in quarantine, 1 down". */
+void members_tell_missing(const struct members *ms, char *text, size_t size);
+/* The latest that the store's clock may show at `when`, in ms; 0: it is not known. */
+int64_t member_server_ms(const struct member *m, struct instant when);
+/* The earliest that it may show at `when`, a moment from now on: what that has not passed is not over by this host's clock either. */
+int64_t member_server_ms_least(const struct member *m, struct instant when);
+/* The round trip of the slowest usable store; 0 = not known. */
+int64_t members_rtt_us(const struct members *ms);
+/* How long a free lock is kept for the first waiter: it needs some round trips to hear of it and to ask. */
+int64_t members_grace_us(const struct members *ms);
+/* How long a round waits for the leading store before it asks the others as well. */
+int64_t members_patience_us(const struct members *ms);
+/*
+ * What the clock of the stores, the Q-th most advanced one, showed at `when`, in microseconds. All daemons look at the same clocks, so their own may differ as
+ * they like. As long as too few clocks are known it is this host's own.
+ */
+int64_t members_clock_us(const struct members *ms, struct instant when);
+/* Which store is to be asked first for this name, -1 if none can be. The largest weight leads: all daemons agree, in whatever order they list the stores. */
+int members_leader(const struct members *ms, struct span name);
+uint64_t member_weight(struct span name, struct span run_id);
+/* How far ahead of its clock a store's scripts let a fence run: see quorum.h. */
+static inline int64_t members_ahead_us(const struct members *ms)
+{
+	return ms->core->conf.skew_us + 2 * ms->core->conf.clock_tol_us;
+}
+/* A quorum of clocks is too early for this fence, which was granted: they were set back since. See quorum.h. */
+bool members_were_set_back(const struct members *ms, int64_t fence);
+
+#endif
