@@ -4,17 +4,18 @@
 
 #include "daemon/core/quorum.h"
 
-#define UNSEEN_US (2 * SEC) /* a joined store is asked once a second at least */
+#define SINGLE_US (100 * MSEC) /* so many tokens at most are granted one by one, beyond the limit, while a store is not looked at */
 
 /*
  * The fence of a server that was never ours may be anything. Where a server's clock is off, it may stand beyond the limit of all others for years.
- * But it may also be the others whose clocks were set back: what is near the fences of others is one of ours.
+ * But it may also be the others whose clocks were set back: what is near the fences of others, or within the limit of this host's clock, is one of ours.
  */
 static bool fences_trust(const struct members *ms, const struct member *m)
 {
 	if (!m->was_ours || m->fence_seen > FENCE_MOST)
 		return false;
-	return !m->clock_is_off || m->fence_seen <= ms->fence_most + ms->core->conf.skew_us;
+	return !m->clock_is_off || m->fence_seen <= ms->fence_most + ms->core->conf.skew_us ||
+	       m->fence_seen <= ms->core->wall_us + members_ahead_us(ms);
 }
 
 void fences_note(struct members *ms, const struct member *m)
@@ -33,19 +34,22 @@ static int64_t fences_most(struct members *ms)
 	return ms->fence_most;
 }
 
-/* How far its fence may have come by the clock that it had: no script lets a fence run further, single tokens apart. */
-static int64_t fence_before_set_back(const struct members *ms, const struct member *m)
+/*
+ * How far its fence may have come until its quarantine began: as far as its clock let it then, reckoned on from when the store was last seen joined.
+ * An ordinary join is lifted no further by this than by the clock of the store, which has gone on for a whole quarantine since.
+ */
+static int64_t fence_issued(const struct member *m)
 {
-	bool set_back = m->latest_us > ms->core->now.us + m->clock.high && !MUTATED(SET_BACK_FORGOTTEN);
+	int64_t unseen = instant_diff(m->timed_since, m->vouched_at);
 
-	return set_back ? m->latest_us + members_ahead_us(ms) + UNSEEN_US : 0;
+	return m->issued_us != 0 && !MUTATED(SET_BACK_FORGOTTEN) ? m->issued_us + m->timed_since.us + drift_us(unseen > 0 ? unseen : 0) : 0;
 }
 
 int64_t fences_floor(struct members *ms, const struct member *m)
 {
-	int64_t most = fences_most(ms), before = fence_before_set_back(ms, m);
+	int64_t most = fences_most(ms), before = fence_issued(m);
 
-	return most > before ? most : before;
+	return (most > before ? most : before) + SINGLE_US;
 }
 
 /* One that refused to answer is not asked again. */
@@ -61,7 +65,7 @@ struct nodeset fences_unheard(const struct members *ms, const struct member *m)
 	for (unsigned i = 0; i < ms->core->conf.nodes && !MUTATED(JOIN_UNHEARD); i++) {
 		const struct member *other = &ms->node[i];
 
-		if (other->connected && !other->stalled && !fences_heard(other, m->quarantine_end))
+		if (!fences_heard(other, m->quarantine_end))
 			nodeset_add(&unheard, i);
 	}
 	return unheard;

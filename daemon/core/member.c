@@ -40,7 +40,7 @@ static void member_leave_quarantine(struct members *ms, struct member *m)
 	member_become(ms, m, MEMBER_QUARANTINED, m->timed_why);
 	heap_set(&ms->core->timers, &m->timer, m->hear_until);
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
-		if (nodeset_has(unheard, i) && ms->node[i].asked == MEMBER_IDLE)
+		if (nodeset_has(unheard, i) && ms->node[i].connected && ms->node[i].asked == MEMBER_IDLE)
 			member_probe(ms, &ms->node[i]);
 }
 
@@ -201,6 +201,15 @@ static bool member_waits_for_others(struct members *ms, struct member *m, const 
 	return true;
 }
 
+/* Its clock is within what is tolerated; but where it was the first to answer nobody could tell yet. */
+static void member_note_issued(struct members *ms, struct member *m, const struct answer *a)
+{
+	int64_t most = members_clock_us(ms, ms->core->now) + 2 * ms->core->conf.clock_tol_us;
+	int64_t limit = (a->server_us < most ? a->server_us : most) + members_ahead_us(ms);
+
+	m->issued_us = (limit > a->fence ? limit : a->fence) - m->asked_at.us;
+}
+
 static void member_follow(struct members *ms, struct member *m, const struct answer *a)
 {
 	struct span marker = a->probe->marker;
@@ -217,6 +226,7 @@ static void member_follow(struct members *ms, struct member *m, const struct ans
 	case VERDICT_JOINED:
 		member_join(ms, m, marker);
 		m->fence_joined = a->fence;
+		member_note_issued(ms, m, a);
 		break;
 	case VERDICT_REFUSED:
 		member_refuse(ms, m, verdict.reason);

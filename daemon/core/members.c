@@ -118,7 +118,7 @@ int64_t members_pending_us(const struct members *ms)
 		if (member_usable(m))
 			ends.until[i] = (struct instant){0};
 		else if (m->state == MEMBER_QUARANTINED && !m->stalled)
-			ends.until[i] = (struct instant){-instant_diff(m->quarantine_end, ms->core->now)};
+			ends.until[i] = (struct instant){-instant_diff(instant_max(m->quarantine_end, m->hear_until), ms->core->now)};
 	}
 	if (votes_deadline(&ends, nodes).us == INT64_MIN)
 		return -1;
@@ -156,8 +156,10 @@ void members_note_bound(struct members *ms, int64_t bound_us, bool ours)
 	for (unsigned i = 0; i < ms->core->conf.nodes && !MUTATED(BOUND_FORGOTTEN); i++) {
 		struct member *m = &ms->node[i];
 
-		if (*m->timed)
-			m->quarantine_end = instant_max(m->quarantine_end, instant_add(m->timed_since, longest));
+		if (!*m->timed || !instant_before(m->quarantine_end, instant_add(m->timed_since, longest)))
+			continue;
+		m->quarantine_end = instant_add(m->timed_since, longest);
+		m->hear_until = INSTANT_PAST;
 	}
 }
 

@@ -82,7 +82,7 @@ struct member {
 	} jump;
 	struct flow flow;
 	int64_t fence_seen, fence_when_asked;
-	int64_t latest_us;    /* the latest that its clock was ever seen to be while it was joined */
+	int64_t issued_us;    /* how far its fence may have come when it was last seen joined, less CLOCK_BOOTTIME then; 0: not known */
 	int64_t fence_joined; /* what a probe found last while it was joined; 0 in quarantine */
 	int64_t evicted;
 	int64_t rtt_us; /* smoothed; 0 = not known */

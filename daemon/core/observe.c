@@ -130,8 +130,6 @@ void member_hear(struct members *ms, const struct answer *a, struct instant sent
 	if (a->server_us) {
 		member_time_trip(ms, m, sent);
 		jump_note(ms, m, a->server_us, sent);
-		if (a->server_us > m->latest_us && m->state == MEMBER_JOINED && !m->jump.open)
-			m->latest_us = a->server_us;
 	}
 	/* The store says that its marker is not ours, or we know better: no vote counts until it is verified anew. */
 	if ((a->code == 'Q' || m->suspect || m->jump.open) && m->state == MEMBER_JOINED) {
