@@ -48,7 +48,7 @@ hunt_by_unit() {
 	built "$folder/mutant/$id.unit" || return
 	if "$folder/mutant/$id.unit" "$1" >"$log" 2>&1; then
 		printf '%-28s SURVIVED the unit tests of %s\n' "$id" "$1"
-	elif test=$(sed -n 's/^[^ ]*:[FE]:[^:]*:\([a-z0-9_]*\):.*/\1/p' "$log" | head -n 1) && [ "$test" ]; then
+	elif test=$(sed -n 's/^[^ ]*:[FE]:[^:]*:\([A-Za-z0-9_]*\):.*/\1/p' "$log" | head -n 1) && [ "$test" ]; then
 		printf '%-28s killed by unit %s: %s\n' "$id" "$1" "$test"
 	else
 		printf '%-28s the unit tests of %s do not run\n' "$id" "$1"
