@@ -41,6 +41,8 @@ def keep(scene, holder, seconds, others=None):
     percent, after = cpu.percent(), scene.stats()
     renewals = (after["renewals_total"] - before["renewals_total"]) / seconds
     cost, most = percent["redlockd"] * 1e4 / max(1, renewals), RENEWAL_MOST[len(scene.servers)]
+    if renewals * seconds < RENEWALS_LEAST:
+        scene.note += ", too few renewals to judge what one costs"
     demand(renewals * seconds < RENEWALS_LEAST or cost <= most, "a renewal costs %.1f us of a processor, more than %d" % (cost, most))
     state = holder.ask("state", "state")
     excused = scene.servers and not ROOMY
@@ -48,7 +50,7 @@ def keep(scene, holder, seconds, others=None):
     demand(not lost, "while %d locks were kept for %g s: %s (renewals missed: %d)" % (
         state["held"], seconds, lost, after["renewals_missed_total"] - before["renewals_missed_total"]))
     if state["risk"]:
-        scene.note = ", %d RISK and %d SAFE" % (state["risk"], state["safe"])
+        scene.note += ", %d RISK and %d SAFE" % (state["risk"], state["safe"])
     return percent, renewals, told
 
 

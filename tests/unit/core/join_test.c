@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/fences.c, member.c: what the others are asked before a store that lost its memory is joined anew. */
-#include "tests/fixture/cluster_part.h"
+#include "tests/fixture/short_lease.h"
 
 #include <check.h>
 
-#define SHORT_GRANT "OK name=a fence=* valid_ms=* ttl_ms=200 count=1"
-#define SET_BACK    (20 * SEC)
-#define QUARANTINE  (MSEC * 207) /* of a lease of 200 ms: shorter than a store is left without a question */
+#define SET_BACK (20 * SEC)
 
 /*
  * The clocks of stores 1 and 0 are set back, one after the other, and store 0 forgets. So the last token stands at store 2 alone, and daemon 1, which joins
@@ -16,20 +14,14 @@ static int64_t a_token_is_left_at_store_2(void)
 {
 	int64_t fence;
 
-	cluster_open(3);
-	cluster.conf.max_lease_us = 200 * MSEC;
-	cluster.conf.lease_us = 200 * MSEC;
-	cluster.conf.clock_tol_us = 40 * MSEC;
+	short_lease_opens();
 	for (unsigned d = 0; d < 2; d++)
 		daemon_starts(d);
 	passes(2 * SEC);
-	cluster.node[1].clock_us -= SET_BACK;
+	falls_behind(1, SET_BACK);
 	passes(1500 * MSEC);
-	says(1, "LOCK a ttl=200ms");
-	fence = number_in(hears(1, SHORT_GRANT), "fence");
-	says(1, "UNLOCK a");
-	hears(1, "OK *");
-	cluster.node[0].clock_us -= SET_BACK;
+	fence = grants_a(1);
+	falls_behind(0, SET_BACK);
 	cluster.daemon[0].stopped = true;
 	restarts_blank(0);
 	return fence;
@@ -39,7 +31,7 @@ START_TEST(a_join_asks_the_others_first_how_far_their_fences_are)
 {
 	int64_t fence = a_token_is_left_at_store_2();
 
-	passes(QUARANTINE + 10 * MSEC);
+	passes(SHORT_QUARANTINE + 10 * MSEC);
 	ck_assert_str_eq(store_state(1, 0), "joined");
 	ck_assert_int_ge(memory_fence(cluster.node[0].memory), fence);
 }
@@ -51,7 +43,7 @@ START_TEST(a_store_that_hangs_is_waited_for_as_long_as_a_call_may_take)
 	int64_t fence = a_token_is_left_at_store_2();
 
 	feels(2, MOOD_SILENT);
-	passes(QUARANTINE + cluster.conf.timeout_us - 10 * MSEC);
+	passes(SHORT_QUARANTINE + cluster.conf.timeout_us - 10 * MSEC);
 	ck_assert_str_ne(store_state(1, 0), "joined");
 	passes(20 * MSEC);
 	ck_assert_str_eq(store_state(1, 0), "joined");

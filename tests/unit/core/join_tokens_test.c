@@ -1,46 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/fences.c, member.c: a store that lost its memory is joined above every token, whatever the clocks did. */
-#include "tests/fixture/cluster_part.h"
+#include "tests/fixture/short_lease.h"
 
 #include <check.h>
 #include <stdio.h>
 
 #define MINUTE     (61 * SEC)
 #define SET_BACK   (400 * SEC)
-#define QUARANTINE (MSEC * 207) /* of a lease of 200 ms */
-
-static void opens(void)
-{
-	cluster_open(3);
-	cluster.conf.max_lease_us = 200 * MSEC;
-	cluster.conf.lease_us = 200 * MSEC;
-	cluster.conf.clock_tol_us = 40 * MSEC;
-	for (unsigned i = 0; i < 3; i++)
-		node_is_born(i); /* with that tolerance */
-}
-
-static int64_t grants_a(unsigned session)
-{
-	int64_t fence;
-
-	says(session, "LOCK a ttl=200ms");
-	fence = number_in(hears(session, "OK name=a fence=*"), "fence");
-	says(session, "UNLOCK a");
-	hears(session, "OK *");
-	return fence;
-}
-
-static void falls_behind(unsigned node, int64_t us)
-{
-	cluster.node[node].clock_us -= us;
-}
 
 /* Daemon 1 was stopped when the last tokens were granted. Its last look at the clock of store 0 is forty seconds old. */
 START_TEST(a_join_counts_the_time_for_which_its_daemon_was_cut_off)
 {
 	int64_t fence;
 
-	opens();
+	short_lease_opens();
 	daemon_starts(0);
 	daemon_starts(1);
 	session_opens(5, 1);
@@ -70,7 +43,7 @@ START_TEST(a_token_that_leapt_while_the_daemon_was_cut_off_is_counted)
 {
 	int64_t fence;
 
-	opens();
+	short_lease_opens();
 	daemon_starts(0);
 	daemon_starts(1);
 	session_opens(5, 1);
@@ -133,12 +106,12 @@ START_TEST(a_clock_that_is_set_back_by_less_than_a_quarantine_takes_forgets_no_t
 }
 END_TEST
 
-/* The others are being asked when it is set back: nobody looks at it again before it is joined. */
+/* The clock is set back after the store has told its time, while another one hangs: the store is joined without another look. */
 START_TEST(a_clock_that_is_set_back_while_the_others_are_asked_forgets_no_token)
 {
 	int64_t fence;
 
-	opens();
+	short_lease_opens();
 	daemon_starts(0);
 	daemon_starts(1);
 	session_opens(5, 1);
@@ -148,7 +121,7 @@ START_TEST(a_clock_that_is_set_back_while_the_others_are_asked_forgets_no_token)
 	fence = grants_a(1);
 	cluster.daemon[0].stopped = true;
 	restarts_blank(0);
-	passes(QUARANTINE - 20 * MSEC);
+	passes(SHORT_QUARANTINE - 20 * MSEC);
 	feels(2, MOOD_SILENT);
 	passes(40 * MSEC);
 	ck_assert_str_ne(store_state(1, 0), "joined");
@@ -170,7 +143,7 @@ START_TEST(the_one_whose_clock_is_right_is_believed_by_a_daemon_that_is_new)
 {
 	int64_t fence;
 
-	opens();
+	short_lease_opens();
 	daemon_starts(0);
 	passes(2 * SEC);
 	falls_behind(1, SET_BACK);
@@ -182,7 +155,7 @@ START_TEST(the_one_whose_clock_is_right_is_believed_by_a_daemon_that_is_new)
 	restarts_blank(0);
 	daemon_starts(1);
 	session_opens(5, 1);
-	passes(QUARANTINE + 2 * SEC);
+	passes(SHORT_QUARANTINE + 2 * SEC);
 	ck_assert_str_eq(store_state(1, 0), "joined");
 	ck_assert_str_eq(store_state(1, 1), "joined");
 	if (_i)
@@ -197,7 +170,7 @@ START_TEST(single_tokens_of_the_last_second_are_counted)
 {
 	int64_t fence = 0;
 
-	opens();
+	short_lease_opens();
 	daemon_starts(0);
 	daemon_starts(1);
 	session_opens(5, 1);
@@ -216,7 +189,7 @@ START_TEST(single_tokens_of_the_last_second_are_counted)
 	feels(2, MOOD_SILENT);
 	comes(1);
 	restarts_blank(0);
-	passes(QUARANTINE + 2 * cluster.conf.timeout_us);
+	passes(SHORT_QUARANTINE + 2 * cluster.conf.timeout_us);
 	ck_assert_str_eq(store_state(1, 0), "joined");
 	ck_assert_int_ge(memory_fence(cluster.node[0].memory), fence);
 }
@@ -272,7 +245,7 @@ END_TEST
 
 /*
  * The same without a restart of the daemon: two of three are set forward at one moment, which looks as if this host had stood still; an hour is taken back soon.
- * Not one token was granted meanwhile. Later one of them restarts blank, and two sessions want one lock: ranges are refused for an hour.
+ * Not one token was granted meanwhile. Later one of them restarts blank, and two sessions want one lock: the range that this takes is not refused.
  */
 START_TEST(a_forward_step_of_two_that_is_taken_for_a_stop_lifts_no_fence_later)
 {

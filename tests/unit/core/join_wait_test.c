@@ -1,46 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/fences.c, member.c: whom a join waits for, and for how long. */
-#include "tests/fixture/cluster_part.h"
+#include "tests/fixture/short_lease.h"
 
 #include <check.h>
 #include <stdio.h>
 
 #define MINUTE     (61 * SEC)
 #define SET_BACK   (400 * SEC)
-#define QUARANTINE (MSEC * 207) /* of a lease of 200 ms */
 
-static void opens(void)
-{
-	cluster_open(3);
-	cluster.conf.max_lease_us = 200 * MSEC;
-	cluster.conf.lease_us = 200 * MSEC;
-	cluster.conf.clock_tol_us = 40 * MSEC;
-	for (unsigned i = 0; i < 3; i++)
-		node_is_born(i); /* with that tolerance */
-}
-
-static int64_t grants_a(unsigned session)
-{
-	int64_t fence;
-
-	says(session, "LOCK a ttl=200ms");
-	fence = number_in(hears(session, "OK name=a fence=*"), "fence");
-	says(session, "UNLOCK a");
-	hears(session, "OK *");
-	return fence;
-}
-
-static void falls_behind(unsigned node, int64_t us)
-{
-	cluster.node[node].clock_us -= us;
-}
-
-/* A connection that breaks is dialled anew at once. It is not waited for. */
+/* Store 2 is out of reach as the quarantine of store 0 ends, and back before the wait does. */
 START_TEST(a_store_whose_connection_is_broken_for_a_moment_is_waited_for)
 {
 	int64_t fence;
 
-	opens();
+	short_lease_opens();
 	daemon_starts(0);
 	passes(2 * SEC);
 	falls_behind(1, SET_BACK / 20);
@@ -53,7 +26,7 @@ START_TEST(a_store_whose_connection_is_broken_for_a_moment_is_waited_for)
 	falls(2);
 	daemon_starts(1);
 	session_opens(5, 1);
-	passes(QUARANTINE + 2 * MSEC);
+	passes(SHORT_QUARANTINE + 2 * MSEC);
 	comes(2);
 	passes(cluster.conf.timeout_us + 10 * MSEC);
 	ck_assert_str_eq(store_state(1, 0), "joined");
@@ -61,18 +34,18 @@ START_TEST(a_store_whose_connection_is_broken_for_a_moment_is_waited_for)
 }
 END_TEST
 
-/* It is in quarantine until the others were heard; whoever asks meanwhile is told to come back in 1 ms. */
+/* A store stays in quarantine until the others were heard: retry_ms counts that wait as well. */
 START_TEST(a_request_while_the_others_are_asked_is_told_when_to_come_again)
 {
-	opens();
+	short_lease_opens();
 	cluster.conf.timeout_us = 500 * MSEC;
 	daemon_starts(0);
 	passes(2 * SEC);
 	falls(1);
 	restarts_blank(0);
-	passes(QUARANTINE / 2);
+	passes(SHORT_QUARANTINE / 2);
 	feels(2, MOOD_SILENT);
-	passes(QUARANTINE / 2 + 10 * MSEC);
+	passes(SHORT_QUARANTINE / 2 + 10 * MSEC);
 	ck_assert_str_ne(store_state(0, 0), "joined");
 	says(1, "LOCK a ttl=200ms");
 	ck_assert_ptr_null(strstr(hears(1, "ERR QUORUM *"), "retry_ms=1\0"));
@@ -80,7 +53,7 @@ START_TEST(a_request_while_the_others_are_asked_is_told_when_to_come_again)
 }
 END_TEST
 
-/* Right: four of nine forget at one moment, and one hangs. Each of the others is asked once more, and each is joined once. */
+/* Four of nine forget at one moment, and one hangs. Each of the others is asked once more, and each is joined once. */
 START_TEST(stores_that_leave_quarantine_together_are_asked_once)
 {
 	unsigned probes, joins;
@@ -92,7 +65,7 @@ START_TEST(stores_that_leave_quarantine_together_are_asked_once)
 	passes(1500 * MSEC);
 	for (unsigned i = 0; i < 4; i++)
 		restarts_blank(i);
-	passes(QUARANTINE - 5 * MSEC);
+	passes(SHORT_QUARANTINE - 5 * MSEC);
 	feels(8, MOOD_SILENT);
 	probes = asked(CALL_PROBE);
 	joins = asked(CALL_JOIN);
@@ -114,16 +87,16 @@ START_TEST(a_quarantine_that_is_extended_while_the_others_are_asked_asks_again_a
 	char marker[MARKER_MAX], *bound;
 	int64_t fence;
 
-	opens();
+	short_lease_opens();
 	daemon_starts(0);
 	passes(1500 * MSEC);
 	restarts_blank(0);
-	passes(QUARANTINE / 2);
+	passes(SHORT_QUARANTINE / 2);
 	snprintf(marker, sizeof(marker), "%s", marker_of(1));
 	ck_assert_ptr_nonnull(bound = strstr(marker, "|200|"));
 	memcpy(bound, "|230|", 5);
 	marker_is_set(1, marker);
-	passes(QUARANTINE / 2 + 20 * MSEC); /* store 0 and 2 have answered */
+	passes(SHORT_QUARANTINE / 2 + 20 * MSEC); /* store 0 and 2 have answered */
 	fence = memory_fence(cluster.node[2].memory) + MINUTE;
 	memory_set_fence(cluster.node[2].memory, fence); /* as by a grant with the old vote, before the later end */
 	passes(60 * MSEC);
@@ -135,11 +108,11 @@ END_TEST
 /* The store is flushed while the others are asked. */
 START_TEST(a_second_loss_while_the_others_are_asked_is_seen)
 {
-	opens();
+	short_lease_opens();
 	daemon_starts(0);
 	passes(1500 * MSEC);
 	restarts_blank(0);
-	passes(QUARANTINE - 5 * MSEC);
+	passes(SHORT_QUARANTINE - 5 * MSEC);
 	feels(2, MOOD_SILENT);
 	passes(20 * MSEC);
 	ck_assert_str_ne(store_state(0, 0), "joined");
@@ -147,7 +120,7 @@ START_TEST(a_second_loss_while_the_others_are_asked_is_seen)
 	passes(cluster.conf.timeout_us);
 	ck_assert_str_ne(store_state(0, 0), "joined");
 	ck_assert_int_eq(marker_of(0)[0], 'q');
-	passes(QUARANTINE - 30 * MSEC);
+	passes(SHORT_QUARANTINE - 30 * MSEC);
 	ck_assert_str_ne(store_state(0, 0), "joined");
 	passes(100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
@@ -159,11 +132,11 @@ START_TEST(a_store_that_refuses_to_tell_its_fence_is_not_waited_for)
 {
 	unsigned probes;
 
-	opens();
+	short_lease_opens();
 	daemon_starts(0);
 	passes(1500 * MSEC);
 	restarts_blank(0);
-	passes(QUARANTINE - 5 * MSEC);
+	passes(SHORT_QUARANTINE - 5 * MSEC);
 	probes = asked(CALL_PROBE);
 	if (_i == 0) {
 		cluster.node[2].mute = true;
