@@ -130,7 +130,7 @@ enum round_outcome round_outcome(const struct op *op, unsigned nodes, struct ins
 		if (token < 0)
 			return op->expired || !nodeset_any(op->open) ? ROUND_RAISE : ROUND_UNEVEN;
 		if (!round_is_useful(op, nodes, now))
-			return round_failure(op, nodes);
+			return ROUND_TOO_LATE;
 		*ret_token = token;
 		return ROUND_WON;
 	}

@@ -19,6 +19,7 @@ enum round_outcome {
 	ROUND_RAISE,         /* Q stores granted, on different bases: a second round makes them agree */
 	ROUND_WON,           /* Q stores granted one and the same token */
 	/* Not won, and no answer can change that. */
+	ROUND_TOO_LATE,      /* Q stores granted it, but so slowly that the lease would be lost at once */
 	ROUND_RANGE_REFUSED, /* without the stores that refused the range of tokens there is no quorum; they grant a single token */
 	ROUND_UNWANTED,      /* nobody waits any more, so only the store that was asked first was asked */
 	ROUND_LEADER_TAKEN,  /* the store that was asked first has granted it to somebody else */
