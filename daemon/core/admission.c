@@ -78,15 +78,23 @@ static bool is_for_keeping(struct admission *a, struct instant now)
 	return !keeps_none(a) && (a->odd || alone || !instant_before(now, heap_first(&a->keep)->at));
 }
 
+/* The first of those that are kept; NULL: none. A key that is to be left behind is before all others. */
+static struct admission_entry *first_kept(const struct admission *a)
+{
+	return keeps_none(a) ? NULL : container_of(heap_first(&a->keep), struct admission_entry, urgent);
+}
+
 static struct admission_entry *pick(struct admission *a, enum room room, struct instant now)
 {
 	bool orderly = !(MUTATED(PACE_UNORDERED) && !TAILQ_EMPTY(&a->ask));
-	struct admission_entry *given_back = orderly ? TAILQ_FIRST(&a->give_back) : NULL;
+	struct admission_entry *given_back = orderly ? TAILQ_FIRST(&a->give_back) : NULL, *kept = first_kept(a);
 
-	if (room != ROOM_FOR_ALL)
-		return room == ROOM_FOR_RELEASES ? given_back : NULL;
+	if (room == ROOM_NONE)
+		return NULL;
+	if (room == ROOM_FOR_RELEASES)
+		return kept && kept->class == ADMISSION_LEAVE ? kept : given_back;
 	if (is_for_keeping(a, now))
-		return container_of(heap_first(&a->keep), struct admission_entry, urgent);
+		return kept;
 	return given_back ? given_back : TAILQ_FIRST(&a->ask);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/admission.c, admit.c: releases and lock delays wait for admission like everything else. */
+#include "daemon/core/admission.h"
 #include "tests/fixture/full_window.h"
 #include "tests/fixture/cluster_part.h"
 
@@ -164,6 +165,26 @@ START_TEST(a_key_with_a_lock_delay_is_admitted_before_renewals)
 }
 END_TEST
 
+/* Half of the renewal's lease is over already. But stores that hang have no room for renewals. */
+START_TEST(a_key_that_is_left_behind_is_admitted_once_there_is_room_for_releases)
+{
+	const struct instant now = {100 * SEC};
+	struct admission_entry renewal = {.class = ADMISSION_KEEP}, left = {.class = ADMISSION_LEAVE}, freed = {.class = ADMISSION_GIVE_BACK};
+	struct admission a;
+
+	admission_init(&a);
+	ck_assert(!admission_ask(&a, &freed, ROOM_NONE, now));
+	ck_assert(!admission_ask(&a, &renewal, ROOM_NONE, instant_add(now, -SEC)));
+	ck_assert(!admission_ask(&a, &left, ROOM_NONE, now));
+	ck_assert_ptr_null(admission_next(&a, ROOM_NONE, now));
+	ck_assert_ptr_eq(admission_next(&a, ROOM_FOR_RELEASES, now), &left);
+	ck_assert_ptr_eq(admission_next(&a, ROOM_FOR_RELEASES, now), &freed);
+	ck_assert_ptr_null(admission_next(&a, ROOM_FOR_RELEASES, now));
+	ck_assert_ptr_eq(admission_next(&a, ROOM_FOR_ALL, now), &renewal);
+	admission_release(&a);
+}
+END_TEST
+
 START_TEST(a_lock_delay_that_could_not_be_set_is_logged)
 {
 	begins_with_window(3, 4);
@@ -307,6 +328,7 @@ Suite *admission_release_suite(void)
 	tcase_add_test(tc, a_store_that_hung_hears_of_a_release_before_it_is_asked_for_that_name_again);
 	tcase_add_test(tc, a_crowd_that_stops_waiting_withdraws_its_tickets_a_window_at_a_time);
 	tcase_add_test(tc, a_key_with_a_lock_delay_is_admitted_before_renewals);
+	tcase_add_test(tc, a_key_that_is_left_behind_is_admitted_once_there_is_room_for_releases);
 	tcase_add_test(tc, a_lock_delay_that_could_not_be_set_is_logged);
 	tcase_add_test(tc, a_lock_delay_that_the_keys_have_anyway_is_not_logged_as_lost);
 	tcase_add_test(tc, a_daemon_that_stops_sends_the_calls_that_wait_for_admission);
