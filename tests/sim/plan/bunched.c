@@ -57,14 +57,17 @@ void bunched_draw(struct plan *p, uint64_t seed, unsigned drawn)
 		return;
 	foci_draw(&foci, p, &s, drawn);
 	for (unsigned i = 0; i < drawn && i < p->faults; i++) {
-		int64_t off = stream_skewed(&s, 0, stream_chance(&s, 50) ? 5 * MSEC : 300 * MSEC);
+		int64_t off = stream_skewed(&s, 0, stream_chance(&s, 50) ? 5 * MSEC : 300 * MSEC), focus;
 
-		if (p->fault[i].at_us >= p->warm_us && !stream_chance(&s, 20)) /* the late start of a stranger stays */
-			fault_move(p, &p->fault[i], foci_pick(&foci, &s) + (stream_chance(&s, 50) ? off : -off));
+		if (p->fault[i].at_us < p->warm_us || stream_chance(&s, 20)) /* the late start of a stranger stays */
+			continue;
+		focus = foci_pick(&foci, &s);
+		fault_move(p, &p->fault[i], stream_chance(&s, 50) ? focus + off : focus - off);
 	}
 	for (unsigned i = 0; i < p->jobs; i++) {
-		int64_t at = foci_pick(&foci, &s) - stream_skewed(&s, 0, stream_chance(&s, 50) ? 50 * MSEC : 2 * p->lease_us);
+		int64_t at = foci_pick(&foci, &s);
 
+		at -= stream_skewed(&s, 0, stream_chance(&s, 50) ? 50 * MSEC : 2 * p->lease_us);
 		if (p->job[i].at_us <= p->length_us && at >= p->warm_us - 500 * MSEC && stream_chance(&s, 50))
 			p->job[i].at_us = at;
 	}

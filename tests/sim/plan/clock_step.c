@@ -19,21 +19,23 @@ static int64_t moment(const struct plan *p, struct stream *s)
 
 static void step_add(struct plan *p, struct stream *s, int64_t node)
 {
-	p->fault[p->faults++] = (struct fault){
-		.kind = FAULT_NODE_CLOCK, .a = node, .at_us = moment(p, s), .for_us = MSEC, .x = stream_skewed(s, MSEC, STEP_MOST_US)};
+	struct fault *f = &p->fault[p->faults++];
+
+	*f = (struct fault){.kind = FAULT_NODE_CLOCK, .a = node, .for_us = MSEC};
+	f->at_us = moment(p, s);
+	f->x = stream_skewed(s, MSEC, STEP_MOST_US);
 }
 
 static void stall_add(struct plan *p, struct stream *s)
 {
 	int64_t at = moment(p, s), longest = p->length_us - at;
 	int64_t for_us = stream_skewed(s, MSEC, 4 * p->lease_us);
+	struct fault *f = &p->fault[p->faults++];
 
-	p->fault[p->faults++] = (struct fault){.kind = FAULT_LINK_STALL,
-					       .a = stream_range(s, 0, p->daemons - 1),
-					       .b = stream_range(s, 0, p->nodes - 1),
-					       .at_us = at,
-					       .for_us = for_us < longest ? for_us : longest,
-					       .x = stream_range(s, 1, 3)};
+	*f = (struct fault){.kind = FAULT_LINK_STALL, .at_us = at, .for_us = for_us < longest ? for_us : longest};
+	f->a = stream_range(s, 0, p->daemons - 1);
+	f->b = stream_range(s, 0, p->nodes - 1);
+	f->x = stream_range(s, 1, 3);
 }
 
 void clock_step_draw(struct plan *p, uint64_t seed)

@@ -80,6 +80,8 @@ static void draw_shape(struct plan *p, struct stream *s)
 
 static int64_t fault_argument(struct stream *s, const struct plan *p, enum fault_kind kind)
 {
+	int64_t sign;
+
 	switch (kind) {
 	case FAULT_LINK_STALL:
 	case FAULT_CLIENT_SLOW:
@@ -89,9 +91,11 @@ static int64_t fault_argument(struct stream *s, const struct plan *p, enum fault
 	case FAULT_NODE_OLD:
 		return stream_skewed(s, MSEC, 2 * p->max_lease_us);
 	case FAULT_NODE_CLOCK:
-		return stream_range(s, -2, 2) * stream_skewed(s, 10 * MSEC, 5 * SEC);
+		sign = stream_range(s, -2, 2);
+		return sign * stream_skewed(s, 10 * MSEC, 5 * SEC);
 	case FAULT_DAEMON_WALL:
-		return stream_range(s, -1, 1) * stream_skewed(s, 10 * MSEC, 3600 * SEC);
+		sign = stream_range(s, -1, 1);
+		return sign * stream_skewed(s, 10 * MSEC, 3600 * SEC);
 	default:
 		return stream_range(s, 0, 7);
 	}
@@ -188,7 +192,9 @@ static void draw_outage(struct plan *p, struct stream *s)
 {
 	struct fault f = {.kind = FAULT_LINK_STALL, .x = 3};
 
-	f.at_us = (p->warm_us + (p->length_us - p->warm_us) / 5 * stream_range(s, 0, 4) + stream_skewed(s, 0, 800 * MSEC)) | 1; /* odd: aimed at a holder */
+	f.at_us = p->warm_us + (p->length_us - p->warm_us) / 5 * stream_range(s, 0, 4);
+	f.at_us += stream_skewed(s, 0, 800 * MSEC);
+	f.at_us |= 1; /* odd: aimed at a holder */
 	f.for_us = stream_range(s, p->lease_us / 2, 3 * p->lease_us / 2);
 	if (stream_chance(s, 50)) {
 		f.kind = stream_chance(s, 60) ? FAULT_DAEMON_CRASH : FAULT_CLIENT_CUT;
@@ -287,10 +293,10 @@ static void draw_identities(struct plan *p, uint64_t seed)
 		return;
 	rolled_back = stream_chance(&s, 25);
 	for (int64_t n = stream_range(&s, 1, 4); n > 0 && p->faults < FAULTS_MAX; n--) {
-		struct fault f = {.kind = rolled_back ? FAULT_NODE_ROLLBACK : FAULT_NODE_REPLID,
-				  .a = stream_range(&s, 0, p->nodes - 1),
-				  .b = stream_range(&s, 0, 1)};
+		struct fault f = {.kind = rolled_back ? FAULT_NODE_ROLLBACK : FAULT_NODE_REPLID};
 
+		f.a = stream_range(&s, 0, p->nodes - 1);
+		f.b = stream_range(&s, 0, 1);
 		if (!rolled_back && stream_chance(&s, 50))
 			f.kind = FAULT_NODE_SAME_REPLID;
 		f.at_us = stream_range(&s, p->warm_us, p->length_us - 100 * MSEC);

@@ -41,14 +41,12 @@ static void flap_add(struct plan *p, struct stream *s, int64_t first)
 
 static void job_add(struct plan *p, struct stream *s)
 {
-	p->job[p->jobs++] = (struct job){.at_us = settled_at(p) + stream_range(s, 0, SETTLED_US - SEC),
-					 .client = stream_range(s, 0, p->clients - 1),
-					 .wait_ms = 6000,
-					 .ttl_ms = p->lease_us / MSEC,
-					 .renew = 1,
-					 .tagged = 1,
-					 .hold_us = stream_skewed(s, 0, 5 * MSEC),
-					 .ending = END_UNLOCK};
+	struct job *j = &p->job[p->jobs++];
+
+	*j = (struct job){.wait_ms = 6000, .ttl_ms = p->lease_us / MSEC, .renew = 1, .tagged = 1, .ending = END_UNLOCK};
+	j->at_us = settled_at(p) + stream_range(s, 0, SETTLED_US - SEC);
+	j->client = stream_range(s, 0, p->clients - 1);
+	j->hold_us = stream_skewed(s, 0, 5 * MSEC);
 }
 
 void flapping_draw(struct plan *p, uint64_t seed)

@@ -165,19 +165,15 @@ static void play_hour(struct plan *p, struct stream *s)
 {
 	for (int64_t name = 0; name < p->names && p->jobs < JOBS_MAX; name++) {
 		int64_t at = stream_skewed(s, p->warm_us, p->length_us), left = p->length_us - at;
+		struct job *j = &p->job[p->jobs++];
 
-		p->job[p->jobs++] = (struct job){.at_us = at,
-						 .client = stream_range(s, 0, p->clients - 1),
-						 .name = name,
-						 .wait_ms = -1,
-						 .ttl_ms = p->lease_us / MSEC,
-						 .renew = 1,
-						 .tagged = 1,
-						 .hold_us = stream_range(s, left / 4, left),
-						 .acts = stream_range(s, 0, 40),
-						 .extend = stream_chance(s, 30) ? -1 : 0,
-						 .extend_ms = p->max_lease_us / MSEC,
-						 .ending = stream_range(s, END_UNLOCK, END_KEEP)};
+		*j = (struct job){.at_us = at, .name = name, .wait_ms = -1, .ttl_ms = p->lease_us / MSEC, .renew = 1, .tagged = 1};
+		j->client = stream_range(s, 0, p->clients - 1);
+		j->hold_us = stream_range(s, left / 4, left);
+		j->acts = stream_range(s, 0, 40);
+		j->extend = stream_chance(s, 30) ? -1 : 0;
+		j->extend_ms = p->max_lease_us / MSEC;
+		j->ending = stream_range(s, END_UNLOCK, END_KEEP);
 	}
 }
 
@@ -185,13 +181,10 @@ static void crowd_job(struct plan *p, struct stream *s, int64_t at_us, int64_t i
 {
 	struct job *j = &p->job[p->jobs++];
 
-	*j = (struct job){.at_us = at_us + stream_skewed(s, 0, CROWD_US),
-			  .client = i % p->clients,
-			  .owner = i / p->clients % (OWNERS_MAX - 1),
-			  .ttl_ms = p->lease_us / MSEC,
-			  .renew = 1,
-			  .tagged = 1,
-			  .hold_us = stream_skewed(s, 0, stream_chance(s, 95) ? 10 * MSEC : 2 * p->lease_us)};
+	*j = (struct job){
+		.client = i % p->clients, .owner = i / p->clients % (OWNERS_MAX - 1), .ttl_ms = p->lease_us / MSEC, .renew = 1, .tagged = 1};
+	j->at_us = at_us + stream_skewed(s, 0, CROWD_US);
+	j->hold_us = stream_skewed(s, 0, stream_chance(s, 95) ? 10 * MSEC : 2 * p->lease_us);
 	j->wait_ms = stream_chance(s, 20) ? -1 : stream_range(s, 300, 6000);
 	j->cancel_us = stream_chance(s, 15) ? stream_skewed(s, 1, 2 * SEC) : 0;
 	j->ending = stream_chance(s, 90) ? END_UNLOCK : stream_range(s, END_FENCE, END_HALF_CLOSE);
@@ -203,17 +196,23 @@ static void crowd_faults(struct plan *p, struct stream *s, int64_t at_us)
 	static const enum fault_kind kind[] = {FAULT_CLIENT_CUT, FAULT_CLIENT_CRASH, FAULT_CLIENT_SILENT, FAULT_CLIENT_STALL, FAULT_CLIENT_ANEW,
 					       FAULT_CLIENT_HALF_CLOSE};
 
-	for (int64_t n = stream_skewed(s, 0, 40); n > 0 && p->faults < FAULTS_MAX - 1; n--)
-		p->fault[p->faults++] = (struct fault){.kind = kind[stream_range(s, 0, (int64_t)(sizeof(kind) / sizeof(*kind)) - 1)],
-						       .a = stream_range(s, 0, p->clients - 1),
-						       .at_us = at_us + stream_range(s, 0, 2 * SEC),
-						       .for_us = stream_skewed(s, MSEC, SEC),
-						       .x = stream_range(s, 0, 6)};
-	if (stream_chance(s, 60) && p->faults < FAULTS_MAX)
-		p->fault[p->faults++] = (struct fault){.kind = FAULT_DAEMON_CRASH,
-						       .a = stream_range(s, 0, p->daemons - 1),
-						       .at_us = at_us + stream_range(s, 50 * MSEC, 1500 * MSEC),
-						       .for_us = stream_skewed(s, MSEC, p->lease_us / 2)};
+	for (int64_t n = stream_skewed(s, 0, 40); n > 0 && p->faults < FAULTS_MAX - 1; n--) {
+		struct fault *f = &p->fault[p->faults++];
+
+		*f = (struct fault){.kind = kind[stream_range(s, 0, (int64_t)(sizeof(kind) / sizeof(*kind)) - 1)]};
+		f->at_us = at_us + stream_range(s, 0, 2 * SEC);
+		f->for_us = stream_skewed(s, MSEC, SEC);
+		f->a = stream_range(s, 0, p->clients - 1);
+		f->x = stream_range(s, 0, 6);
+	}
+	if (stream_chance(s, 60) && p->faults < FAULTS_MAX) {
+		struct fault *f = &p->fault[p->faults++];
+
+		*f = (struct fault){.kind = FAULT_DAEMON_CRASH};
+		f->at_us = at_us + stream_range(s, 50 * MSEC, 1500 * MSEC);
+		f->for_us = stream_skewed(s, MSEC, p->lease_us / 2);
+		f->a = stream_range(s, 0, p->daemons - 1);
+	}
 }
 
 /* In some crowds clients are quick and hold the name for a moment only: one daemon hands it on dozens of times while another asks for it. */
@@ -263,11 +262,14 @@ static void play_throng(struct plan *p, struct stream *s)
 {
 	if (stream_chance(s, 60))
 		p->faults = 0;
-	for (int64_t n = stream_range(s, 1, 8); n > 0 && p->faults < FAULTS_MAX; n--)
-		p->fault[p->faults++] = (struct fault){.kind = FAULT_LINK_RESET,
-						       .a = stream_range(s, 0, p->daemons - 1),
-						       .b = stream_range(s, 0, p->nodes - 1),
-						       .at_us = stream_range(s, p->warm_us, p->length_us)};
+	for (int64_t n = stream_range(s, 1, 8); n > 0 && p->faults < FAULTS_MAX; n--) {
+		struct fault *f = &p->fault[p->faults++];
+
+		*f = (struct fault){.kind = FAULT_LINK_RESET};
+		f->at_us = stream_range(s, p->warm_us, p->length_us);
+		f->a = stream_range(s, 0, p->daemons - 1);
+		f->b = stream_range(s, 0, p->nodes - 1);
+	}
 	crowd_faults(p, s, p->warm_us);
 	crowd_faults(p, s, stream_range(s, p->warm_us, p->length_us - 2 * SEC));
 }

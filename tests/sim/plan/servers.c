@@ -55,11 +55,11 @@ static void draw_followers(struct plan *p, struct stream *s)
 
 	p->finale &= FINALE_TAKEOVER | (p->nodes > 4 ? FINALE_REJOIN : 0); /* of the smallest sets none can be spared */
 	for (int64_t i = 0; i < p->daemons - p->strangers; i++) {
-		fault_add(p, (struct fault){.kind = stream_chance(s, 60) ? FAULT_DAEMON_STOP : FAULT_DAEMON_CRASH,
-					    .a = i,
-					    .at_us = at,
-					    .for_us = stream_skewed(s, MSEC, 500 * MSEC),
-					    .x = RESTART_STRANGE});
+		struct fault f = {.a = i, .at_us = at, .x = RESTART_STRANGE};
+
+		f.kind = stream_chance(s, 60) ? FAULT_DAEMON_STOP : FAULT_DAEMON_CRASH;
+		f.for_us = stream_skewed(s, MSEC, 500 * MSEC);
+		fault_add(p, f);
 		at += stream_skewed(s, MSEC, p->length_us - SEC / 2 - at);
 	}
 }
@@ -85,7 +85,8 @@ static struct job *contest_job(struct plan *p, struct stream *s, int64_t first, 
 	struct job *j = &p->job[p->jobs++];
 
 	*j = (struct job){.owner = OWNERS_MAX - 1, .renew = 1, .tagged = 1, .hold_us = stream_skewed(s, MSEC, SEC), .ending = END_UNLOCK};
-	j->client = stream_range(s, first, last) + p->daemons * stream_range(s, 0, p->clients / p->daemons - 1);
+	j->client = stream_range(s, first, last);
+	j->client += p->daemons * stream_range(s, 0, p->clients / p->daemons - 1);
 	j->wait_ms = stream_range(s, 500, 6000);
 	return j;
 }
@@ -151,12 +152,14 @@ static void draw_newcomer(struct plan *p, struct stream *s)
 {
 	static const enum fault_kind kind[] = {FAULT_NODE_PAUSE, FAULT_NODE_WHOLE, FAULT_NODE_BLANK, FAULT_NODE_FLUSH, FAULT_NODE_ERROR};
 
-	for (int64_t n = stream_skewed(s, 0, 4); n > 0; n--)
-		fault_add(p, (struct fault){.kind = kind[stream_range(s, 0, 4)],
-					    .a = p->nodes - 1,
-					    .at_us = stream_range(s, p->warm_us, p->length_us - 100 * MSEC),
-					    .for_us = stream_skewed(s, MSEC, p->max_lease_us),
-					    .x = stream_range(s, 0, 7)});
+	for (int64_t n = stream_skewed(s, 0, 4); n > 0; n--) {
+		struct fault f = {.kind = kind[stream_range(s, 0, 4)], .a = p->nodes - 1};
+
+		f.at_us = stream_range(s, p->warm_us, p->length_us - 100 * MSEC);
+		f.for_us = stream_skewed(s, MSEC, p->max_lease_us);
+		f.x = stream_range(s, 0, 7);
+		fault_add(p, f);
+	}
 }
 
 /* As short as min_lease lets them be, or twice as long as before. */

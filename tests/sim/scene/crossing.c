@@ -52,10 +52,13 @@ static void crossing_rivals(struct scene *s, int64_t hold_us)
 	int64_t daemon = s->daemon;
 
 	for (int64_t i = stream_range(s->stream, 0, RIVALS_MOST); i > 0; i--) {
+		int64_t for_us, after_us;
 		struct job *j;
 
 		s->daemon = stream_chance(s->stream, 70) ? daemon : stream_range(s->stream, 0, s->plan->daemons - 1);
-		j = crossing_job(s, scene_client(s), stream_range(s->stream, 0, hold_us), stream_range(s->stream, MSEC, 200 * MSEC));
+		for_us = stream_range(s->stream, MSEC, 200 * MSEC);
+		after_us = stream_range(s->stream, 0, hold_us);
+		j = crossing_job(s, scene_client(s), after_us, for_us);
 		if (stream_chance(s->stream, 50))
 			j->name = stream_range(s->stream, 0, s->plan->names - 1);
 	}
@@ -70,8 +73,8 @@ static void crossing_faults(struct scene *s, int64_t client, int64_t hold_us)
 	for (int64_t i = stream_range(s->stream, 0, 5); i > 0; i--) {
 		enum fault_kind k = kind[stream_range(s->stream, 0, (int64_t)(sizeof(kind) / sizeof(*kind)) - 1)];
 		enum fault_of of = fault_table[k].of;
-		struct fault *f = scene_fault(s, k, of == OF_CLIENT ? client : s->daemon, stream_range(s->stream, 0, hold_us),
-					      stream_skewed(s->stream, MSEC, s->plan->lease_us));
+		int64_t for_us = stream_skewed(s->stream, MSEC, s->plan->lease_us);
+		struct fault *f = scene_fault(s, k, of == OF_CLIENT ? client : s->daemon, stream_range(s->stream, 0, hold_us), for_us);
 
 		f->b = stream_range(s->stream, 0, s->plan->nodes - 1);
 		f->x = stream_range(s->stream, 1, 3);

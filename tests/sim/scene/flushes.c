@@ -14,27 +14,38 @@
 #define FLUSHES_MOST   12
 #define JOBS_ROOM      40
 
+static void job_add(struct plan *p, struct stream *s)
+{
+	struct job *j = &p->job[p->jobs++];
+
+	*j = (struct job){.wait_ms = 500, .ttl_ms = p->lease_us / MSEC, .renew = 1, .tagged = 1, .ending = END_UNLOCK};
+	j->at_us = stream_range(s, p->warm_us, p->length_us);
+	j->client = stream_range(s, 0, p->clients - 1);
+	j->name = stream_range(s, 0, p->names - 1);
+	j->hold_us = stream_skewed(s, 0, 50 * MSEC);
+}
+
+static void flush_add(struct plan *p, struct stream *s)
+{
+	struct fault *f = &p->fault[p->faults++];
+
+	*f = (struct fault){.kind = FAULT_NODE_FLUSH};
+	f->at_us = stream_range(s, p->warm_us, p->length_us);
+	f->a = stream_range(s, 0, p->nodes - 1);
+}
+
 void flushes_scene_draw(struct plan *p, uint64_t seed)
 {
 	struct stream s;
-	int64_t flushes, jobs;
+	int64_t flushes;
 
 	stream_init(&s, seed, DRAW_FLUSHED_SCENE, 0);
 	if (p->daemons < 2 || p->stranger || p->max_lease_us + p->delay_us > LONGEST_US || plan_class(p) == CLASS_X || !stream_chance(&s, SCENES_PERCENT))
 		return;
 	scene_make_room(p, JOBS_ROOM, FLUSHES_MOST);
 	flushes = stream_range(&s, 3, FLUSHES_MOST);
-	for (jobs = 0; jobs < JOBS_ROOM; jobs++)
-		p->job[p->jobs++] = (struct job){.at_us = stream_range(&s, p->warm_us, p->length_us),
-						 .client = stream_range(&s, 0, p->clients - 1),
-						 .name = stream_range(&s, 0, p->names - 1),
-						 .wait_ms = 500,
-						 .ttl_ms = p->lease_us / MSEC,
-						 .renew = 1,
-						 .tagged = 1,
-						 .hold_us = stream_skewed(&s, 0, 50 * MSEC),
-						 .ending = END_UNLOCK};
+	for (int i = 0; i < JOBS_ROOM; i++)
+		job_add(p, &s);
 	for (; flushes > 0; flushes--)
-		p->fault[p->faults++] = (struct fault){
-			.kind = FAULT_NODE_FLUSH, .a = stream_range(&s, 0, p->nodes - 1), .at_us = stream_range(&s, p->warm_us, p->length_us)};
+		flush_add(p, &s);
 }

@@ -20,15 +20,14 @@ static void pipeline_job(struct scene *s, int64_t client, int64_t spread_us, int
 	int64_t round = 2 * s->plan->latency_us + s->plan->jitter_us + 2 * s->plan->client_latency_us;
 	struct job *j = &s->plan->job[s->plan->jobs++];
 
-	*j = (struct job){.at_us = s->at_us + stream_range(draw, 0, spread_us),
-			  .client = client,
-			  .name = s->name - stream_range(draw, 0, names - 1),
-			  .owner = stream_range(draw, 0, OWNERS_MAX - 2),
-			  .ttl_ms = s->plan->lease_us / MSEC,
-			  .renew = stream_chance(draw, 75),
-			  .tagged = stream_chance(draw, 92),
-			  .hold_us = stream_skewed(draw, 0, stream_chance(draw, 70) ? 200 * MSEC : 2 * s->plan->lease_us),
-			  .acts = stream_range(draw, 0, 4)};
+	*j = (struct job){.client = client, .ttl_ms = s->plan->lease_us / MSEC};
+	j->at_us = s->at_us + stream_range(draw, 0, spread_us);
+	j->name = s->name - stream_range(draw, 0, names - 1);
+	j->owner = stream_range(draw, 0, OWNERS_MAX - 2);
+	j->renew = stream_chance(draw, 75);
+	j->tagged = stream_chance(draw, 92);
+	j->hold_us = stream_skewed(draw, 0, stream_chance(draw, 70) ? 200 * MSEC : 2 * s->plan->lease_us);
+	j->acts = stream_range(draw, 0, 4);
 	j->wait_ms = stream_chance(draw, 15) ? 0 : stream_chance(draw, 20) ? -1 : stream_skewed(draw, 20, PATIENT_MS);
 	j->cancel_us = stream_chance(draw, 25) ? stream_skewed(draw, 1, 4 * round) : 0;
 	j->extend = stream_chance(draw, j->renew ? 15 : 70) ? stream_range(draw, 1, j->acts + 1) : 0;
@@ -43,9 +42,12 @@ static void pipeline_rivals(struct scene *s, int64_t spread_us, int64_t names)
 	int64_t name = s->name, daemon = s->daemon;
 
 	for (int64_t i = stream_range(s->stream, 0, 6); i > 0; i--) {
+		int64_t hold_us;
+
 		s->daemon = stream_range(s->stream, 0, s->plan->daemons - 1);
 		s->name = name - stream_range(s->stream, 0, names - 1);
-		scene_job(s, stream_range(s->stream, 0, spread_us), stream_skewed(s->stream, 0, 300 * MSEC));
+		hold_us = stream_skewed(s->stream, 0, 300 * MSEC);
+		scene_job(s, stream_range(s->stream, 0, spread_us), hold_us);
 	}
 	s->name = name;
 	s->daemon = daemon;
@@ -57,12 +59,14 @@ static void pipeline_fault(struct scene *s, int64_t client, int64_t after_us)
 	static const enum fault_kind kind[] = {FAULT_CLIENT_CUT, FAULT_CLIENT_SILENT, FAULT_CLIENT_ANEW, FAULT_CLIENT_ANEW, FAULT_CLIENT_STALL,
 					       FAULT_CLIENT_SLOW};
 	int64_t for_us = stream_skewed(s->stream, MSEC, SEC);
+	struct fault *f;
 
-	if (stream_chance(s->stream, 30))
+	if (stream_chance(s->stream, 30)) {
 		scene_fault(s, FAULT_DAEMON_CRASH, s->daemon, after_us, stream_skewed(s->stream, MSEC, s->plan->lease_us / 4));
-	else
-		scene_fault(s, kind[stream_range(s->stream, 0, (int64_t)(sizeof(kind) / sizeof(*kind)) - 1)], client, after_us, for_us)->x =
-			stream_range(s->stream, 1, 3);
+		return;
+	}
+	f = scene_fault(s, kind[stream_range(s->stream, 0, (int64_t)(sizeof(kind) / sizeof(*kind)) - 1)], client, after_us, for_us);
+	f->x = stream_range(s->stream, 1, 3);
 }
 
 /* Many tagged requests in flight, and a connection that breaks. */
@@ -102,16 +106,16 @@ static void play_undecided(struct scene *s)
 	for (int i = 0; i < 5; i++) {
 		struct job *j = &p->job[p->jobs++];
 
-		*j = (struct job){.at_us = s->at_us + (i == 0 ? 0 : stream_range(s->stream, 10 * MSEC, 4 * SEC)),
-				  .client = client,
+		*j = (struct job){.client = client,
 				  .name = s->name,
 				  .owner = i == 4,
 				  .wait_ms = PATIENT_MS,
 				  .ttl_ms = p->max_lease_us / MSEC,
 				  .renew = 1,
-				  .tagged = 1,
-				  .acts = stream_range(s->stream, 2, 20),
-				  .hold_us = stream_range(s->stream, 2 * SEC, 6 * SEC)};
+				  .tagged = 1};
+		j->at_us = s->at_us + (i == 0 ? 0 : stream_range(s->stream, 10 * MSEC, 4 * SEC));
+		j->hold_us = stream_range(s->stream, 2 * SEC, 6 * SEC);
+		j->acts = stream_range(s->stream, 2, 20);
 	}
 	scene_fault(s, FAULT_DAEMON_CRASH, s->daemon, 300 * MSEC, down);
 	for (int64_t i = 0; i < p->nodes; i++) {

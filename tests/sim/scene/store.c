@@ -57,13 +57,13 @@ static void all_extend(struct scene *s, int64_t acts, int64_t most_ms)
 		*j = (struct job){.at_us = j->at_us,
 				  .client = j->client,
 				  .wait_ms = PATIENT_MS,
-				  .ttl_ms = stream_range(s->stream, 300, 600),
 				  .renew = 1,
 				  .tagged = 1,
 				  .acts = acts,
 				  .extend = 1,
-				  .extend_ms = longest,
-				  .hold_us = stream_range(s->stream, 500, 3500) * MSEC};
+				  .extend_ms = longest};
+		j->ttl_ms = stream_range(s->stream, 300, 600);
+		j->hold_us = stream_range(s->stream, 500, 3500) * MSEC;
 	}
 }
 
@@ -82,9 +82,9 @@ static void play_ghosts(struct scene *s)
 	p->ghost_percent = 90;
 	all_extend(s, 4, 2500);
 	while (p->faults < FAULTS_MAX - 4) {
-		bool reset = stream_chance(s->stream, 60);
-		struct fault *f = scene_fault(s, reset ? FAULT_LINK_RESET : FAULT_LINK_STALL, stream_range(s->stream, 0, p->daemons - 1), any_time(s),
-					      stream_range(s->stream, MSEC, 600 * MSEC));
+		enum fault_kind kind = stream_chance(s->stream, 60) ? FAULT_LINK_RESET : FAULT_LINK_STALL;
+		int64_t for_us = stream_range(s->stream, MSEC, 600 * MSEC), at = any_time(s);
+		struct fault *f = scene_fault(s, kind, stream_range(s->stream, 0, p->daemons - 1), at, for_us);
 
 		f->b = stream_range(s->stream, 0, p->nodes - 1);
 		f->x = stream_range(s->stream, 1, 3);
@@ -179,7 +179,9 @@ static int64_t jump_us(const struct scene *s)
 /* The clock of one node jumps ahead, and the node is asked again. */
 static void play_jump(struct scene *s)
 {
-	scene_fault(s, FAULT_NODE_CLOCK, stream_range(s->stream, 0, s->plan->nodes - 1), SEC / 4, 20 * SEC)->x = jump_us(s);
+	struct fault *f = scene_fault(s, FAULT_NODE_CLOCK, stream_range(s->stream, 0, s->plan->nodes - 1), SEC / 4, 20 * SEC);
+
+	f->x = jump_us(s);
 	for (int i = 0; i < 12; i++)
 		scene_job(s, i * 80 * MSEC, stream_range(s->stream, 0, 60 * MSEC));
 }
@@ -245,6 +247,7 @@ static void play_trust(struct scene *s)
 static void play_away(struct scene *s)
 {
 	struct plan *p = s->plan;
+	int64_t away;
 
 	if (p->max_lease_us < 3 * SEC)
 		p->max_lease_us = 3 * SEC;
@@ -253,7 +256,8 @@ static void play_away(struct scene *s)
 		if (i < 2)
 			scene_take_name(s);
 	}
-	scene_fault(s, FAULT_NODE_WHOLE, stream_range(s->stream, 0, p->nodes - 1), 70 * MSEC, p->max_lease_us / 100 * stream_range(s->stream, 52, 70));
+	away = p->max_lease_us / 100 * stream_range(s->stream, 52, 70);
+	scene_fault(s, FAULT_NODE_WHOLE, stream_range(s->stream, 0, p->nodes - 1), 70 * MSEC, away);
 }
 
 /* Shortly before the healing no store can be reached for a moment, and a client has just asked: it is served when the stores are back. */

@@ -9,8 +9,10 @@
 
 static void server_identity(struct server *s, char *ret_run_id)
 {
-	uint64_t id[2] = {stream_next(&s->stream), stream_next(&s->stream)};
+	uint64_t id[2];
 
+	id[0] = stream_next(&s->stream);
+	id[1] = stream_next(&s->stream);
 	snprintf(ret_run_id, 41, "%08x%016llx%016llx", s->index, (unsigned long long)id[0], (unsigned long long)id[1]);
 	s->runs++;
 }
