@@ -61,7 +61,7 @@ static void verb_refuse(struct parser *p, const struct token *token)
 
 	text_shown(token->text, shown);
 	if (token->is_field) {
-		parser_refuse(p, ERROR_UNKNOWN, "no request but a field, %s; a verb comes first, HELP lists them", shown);
+		parser_refuse(p, ERROR_UNKNOWN, "the line begins with a field, %s; a verb comes first, HELP lists them", shown);
 		return;
 	}
 	near = command_nearest(token->text);

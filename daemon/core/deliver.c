@@ -90,7 +90,7 @@ static void deliver_timeout(struct commander *x, struct claim *c)
 	tell_line(x, c->session, &r);
 }
 
-/* Too few stores can be used; or those that can be used were busy, or did not comply. */
+/* Too few stores can be used; or those that can be used were busy, or did not comply. How many have answered is not known here. */
 static void deliver_no_quorum(struct commander *x, struct session *s, struct span tag, enum refusal why)
 {
 	unsigned nodes = x->core->conf.nodes, quorum = quorum_of(nodes), usable = members_usable(&x->engine->members);
@@ -104,10 +104,10 @@ static void deliver_no_quorum(struct commander *x, struct session *s, struct spa
 		tell_error(x, s, tag, ERROR_QUORUM, "%u of %u stores can be used, %u are needed: %s%s", usable, nodes, quorum, missing, retry);
 	else if (why == REFUSED_NO_TURN)
 		tell_error(x, s, tag, ERROR_QUORUM,
-		           "%u of %u stores answer, but are busy: its turn did not come in time; wait longer, or ask for fewer at a time",
+		           "%u of %u stores can be used, but are too busy: the request was not sent to them in time; wait longer, or send fewer at a time",
 		           usable, nodes);
 	else
-		tell_error(x, s, tag, ERROR_QUORUM, "%u of %u stores answered, but not %u did as asked in time", usable, nodes, quorum);
+		tell_error(x, s, tag, ERROR_QUORUM, "%u of %u stores can be used, but fewer than %u complied in time; LIST nodes shows them", usable, nodes, quorum);
 }
 
 static void deliver_refusal(struct commander *x, struct session *s, struct span tag, enum refusal why)
@@ -118,10 +118,10 @@ static void deliver_refusal(struct commander *x, struct session *s, struct span 
 		deliver_no_quorum(x, s, tag, why);
 		break;
 	case REFUSED_KIND:
-		tell_error(x, s, tag, ERROR_KIND, "a key of another type stands there, which no redlockd wrote; it is left alone");
+		tell_error(x, s, tag, ERROR_KIND, "the stores have a key of another type under this name; redlockd leaves it alone: take another name, or remove that key");
 		break;
 	case REFUSED_CANCELLED:
-		tell_error(x, s, tag, ERROR_CANCELLED, "withdrawn");
+		tell_error(x, s, tag, ERROR_CANCELLED, "the waiting request was withdrawn");
 		break;
 	case REFUSED_DRAINING:
 		tell_error(x, s, tag, ERROR_DRAINING, "the daemon is stopping");
@@ -130,7 +130,7 @@ static void deliver_refusal(struct commander *x, struct session *s, struct span 
 		tell_error(x, s, tag, ERROR_LIMIT, "an owner holds a lock at most %u times at once", HOLDS_MOST);
 		break;
 	case REFUSED_LOST:
-		tell_error(x, s, tag, ERROR_LOST, "the stores say that the lock was not held any more");
+		tell_error(x, s, tag, ERROR_LOST, "the stores say that this session did not hold the lock any more");
 		break;
 	default:
 		tell_error(x, s, tag, ERROR_INTERNAL, "refusal %d", (int)why);

@@ -119,7 +119,7 @@ static bool lists_within_limit(struct commander *x, struct session *s)
 		n++;
 	if (n < most)
 		return true;
-	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session has at most %" PRIu64 " requests for lists in flight", most);
+	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " requests for lists in flight (limits.waiting)", most);
 	return false;
 }
 

@@ -34,7 +34,7 @@ static bool name_is_allowed(struct commander *x, struct session *s)
 
 	if (x->request.word[0].n <= most)
 		return true;
-	tell_mistake(x, s, ERROR_LIMIT, "a name has at most %" PRIu64 " bytes", most);
+	tell_mistake(x, s, ERROR_LIMIT, "a name may have at most %" PRIu64 " bytes (limits.name)", most);
 	return false;
 }
 
@@ -65,7 +65,7 @@ static struct claim *claim_of_request(struct commander *x, struct session *s)
 	struct claim *c = l ? lock_claim_of(l, s, request_owner(&x->request)) : NULL;
 
 	if (!c)
-		tell_error(x, s, x->request.tag, ERROR_NOTHELD, "this session does not hold it%s",
+		tell_error(x, s, x->request.tag, ERROR_NOTHELD, "this session does not hold the lock%s",
 		           request_has(&x->request, FIELD_OWNER) ? " as this owner" : "");
 	return c;
 }
@@ -96,7 +96,7 @@ static bool lock_within_limits(struct commander *x, struct session *s, bool pati
 	const struct lock *l;
 
 	if (patient && s->waiting >= conf->limits.waiting) {
-		tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session has at most %" PRIu64 " waiting requests",
+		tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " waiting requests (limits.waiting)",
 		           conf->limits.waiting);
 		return false;
 	}
@@ -105,7 +105,7 @@ static bool lock_within_limits(struct commander *x, struct session *s, bool pati
 	l = lock_find(&x->engine->table, x->request.word[0]);
 	if (l && lock_claim_of(l, s, request_owner(&x->request)))
 		return true; /* no further lock: reentrant, or a loss taken anew */
-	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session has at most %" PRIu64 " locks", conf->limits.locks);
+	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " locks (limits.locks)", conf->limits.locks);
 	return false;
 }
 
@@ -233,7 +233,8 @@ static struct claim *claim_to_unlock(struct commander *x, struct session *s)
 	if (!c)
 		return NULL;
 	if (request_has(q, FIELD_FENCE) && q->field[FIELD_FENCE].number != c->fence && !MUTATED(FENCE_IGNORED)) {
-		tell_error(x, s, q->tag, ERROR_NOTHELD, "not the grant with fence=%" PRId64 ": it is fence=%" PRId64 " now",
+		tell_error(x, s, q->tag, ERROR_NOTHELD,
+		           "this session does not hold the grant with fence=%" PRId64 ", and nothing was released: its latest has fence=%" PRId64,
 		           q->field[FIELD_FENCE].number, c->fence);
 		return NULL;
 	}
@@ -286,7 +287,8 @@ static struct claim *claim_held(struct commander *x, struct session *s)
 		return NULL;
 	}
 	if (c && c->lock->lease.state == LEASE_ADOPTING) {
-		tell_error(x, s, x->request.tag, ERROR_QUORUM, "held before the daemon was started anew, and not confirmed by %u of %u stores yet",
+		tell_error(x, s, x->request.tag, ERROR_QUORUM,
+		           "the daemon was restarted, and fewer than %u of %u stores have confirmed the lock since: ask again in a moment",
 		           quorum_of(x->core->conf.nodes), x->core->conf.nodes);
 		return NULL;
 	}
@@ -304,7 +306,7 @@ bool pendings_within_limit(struct commander *x, struct session *s)
 		n++;
 	if (n < most)
 		return true;
-	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session has at most %" PRIu64 " requests in flight at the stores", most);
+	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " requests in flight at the stores (limits.waiting)", most);
 	return false;
 }
 

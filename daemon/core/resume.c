@@ -166,7 +166,7 @@ void serve_RESUME(struct commander *x, struct session *s)
 	struct session *from;
 
 	if (!TAILQ_EMPTY(&s->claims) || !TAILQ_EMPTY(&s->pendings) || s->resuming) {
-		tell_mistake(x, s, ERROR_ARG, "RESUME is for a session that holds nothing, waits for nothing and has lost nothing: open another");
+		tell_mistake(x, s, ERROR_ARG, "RESUME is for a session that holds nothing, waits for nothing and has lost nothing: send it over a new connection");
 		return;
 	}
 	if (x->engine->draining) {
@@ -175,7 +175,7 @@ void serve_RESUME(struct commander *x, struct session *s)
 	}
 	from = session_of_request(x);
 	if (!from) {
-		tell_error(x, s, q->tag, ERROR_NOTFOUND, "no session of this number and secret: it had no grace, or that is over");
+		tell_error(x, s, q->tag, ERROR_NOTFOUND, "no session has this number and secret; it had no grace, or its grace is over");
 		return;
 	}
 	if (from != s)

@@ -48,7 +48,7 @@ START_TEST(an_unlock_that_is_never_admitted_hears_that_the_stores_were_busy)
 	hears(4, "OK name=a *");
 	says(4, "UNLOCK a sync=yes");
 	turns_pass(55);
-	hears(4, "ERR QUORUM 1 of 1 stores answer, but are busy: its turn did not come in time; *");
+	hears(4, "ERR QUORUM 1 of 1 stores can be used, but are too busy: *");
 	feels(0, MOOD_WELL);
 	ck_assert_int_eq(figure(0, METRIC_LOSSES), 0);
 }

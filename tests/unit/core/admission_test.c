@@ -166,7 +166,7 @@ START_TEST(a_request_that_waits_for_admission_may_be_cancelled)
 	ignores(3);
 	goes(4, GONE_HANGUP);
 	passes(30 * MSEC);
-	hears(2, "@1 ERR QUORUM 1 of 1 stores answer, but are busy: its turn did not come in time; wait longer, or ask for fewer at a time");
+	hears(2, "@1 ERR QUORUM 1 of 1 stores can be used, but are too busy: the request was not sent to them in time; wait longer, or send fewer at a time");
 	feels(0, MOOD_WELL);
 	hears(1, "OK name=first *");
 	passes(SEC);
@@ -193,7 +193,7 @@ START_TEST(a_lock_without_wait_hears_within_a_second_that_the_stores_are_busy)
 		passes(40 * MSEC);
 		serves(0, 1);
 	}
-	hears(2, "ERR QUORUM 1 of 1 stores answer, but are busy: *");
+	hears(2, "ERR QUORUM 1 of 1 stores can be used, but are too busy: *");
 	hears_nothing(3);
 	hears_nothing(4);
 	feels(0, MOOD_WELL);

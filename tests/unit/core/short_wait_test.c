@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-#define BUSY_STORES "ERR QUORUM 3 of 3 stores answer, but are busy: *"
+#define BUSY_STORES "ERR QUORUM 3 of 3 stores can be used, but are too busy: *"
 
 /* Each store answers one call in 15 ms. */
 static void stores_work_for(int64_t us)
