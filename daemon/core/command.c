@@ -102,15 +102,9 @@ static void serve_QUIT(struct commander *x, struct session *s)
 
 static void serve_CANCEL(struct commander *x, struct session *s)
 {
-	struct span tag = x->request.word[0];
-	struct claim *c;
+	struct span tag = {x->request.word[0].p + 1, x->request.word[0].n - 1}; /* the parser has checked that it is one */
+	struct claim *c = session_waiting(s, tag);
 
-	if (tag.n < 2 || tag.p[0] != '@') {
-		tell_mistake(x, s, ERROR_ARG, "CANCEL takes the tag of a waiting request: CANCEL @tag");
-		return;
-	}
-	tag = (struct span){tag.p + 1, tag.n - 1};
-	c = session_waiting(s, tag);
 	if (!c) {
 		tell_error(x, s, x->request.tag, ERROR_NOTFOUND, "no request waits under @%.*s", (int)tag.n, tag.p);
 		return;

@@ -174,10 +174,6 @@ void serve_LOCK(struct commander *x, struct session *s)
 	int64_t wait = request_has(q, FIELD_WAIT) ? q->field[FIELD_WAIT].number : 0;
 	struct claim *c;
 
-	if (request_has(q, FIELD_MODE) && q->field[FIELD_MODE].number != MODE_EXCLUSIVE) {
-		tell_mistake(x, s, ERROR_ARG, "mode=shared is not supported by this version: mode=exclusive");
-		return;
-	}
 	if (!name_is_allowed(x, s) || !ttl_is_allowed(x, s) ||
 	    !bound_is_kept(x, s, FIELD_DELAY, x->core->conf.max_delay_us, "max_delay"))
 		return;
