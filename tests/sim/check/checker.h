@@ -131,15 +131,15 @@ struct lineage {
 	unsigned count;              /* more than LINEAGE_MAX: the oldest is forgotten, as the daemon's journal does */
 };
 
-#define ADOPTIONS_MAX 256
+/* All adoptions of the world. */
 struct adoptions {
 	struct adoption {
 		uint64_t from, to; /* values, as hashes */
 		unsigned daemon;   /* the daemon that adopted it */
 		uint16_t nodes;    /* bits: nodes where `to` replaced `from` */
 		bool done;         /* a quorum of nodes did */
-	} item[ADOPTIONS_MAX];
-	unsigned count;
+	} *item;
+	size_t count, cap;
 };
 
 struct token_set {

@@ -2,6 +2,8 @@
 /* Values that one run of a daemon adopts from another: each value is adopted once (S12), and a later run is not refused what previous runs left (L10). */
 #include "tests/sim/world/world.h"
 
+#include <stdlib.h>
+
 static bool is_adoption(const struct call *call)
 {
 	return call->kind == CALL_EXTEND && !call->exact && !span_equal(call->value, call->new_value);
@@ -46,6 +48,17 @@ static bool is_quorum(const struct sim_daemon *d, uint16_t nodes)
 	return 2 * (unsigned)__builtin_popcount(nodes) > d->conf.nodes;
 }
 
+static struct adoption *adoption_add(struct adoptions *all)
+{
+	if (all->count == all->cap) {
+		all->cap = all->cap ? 2 * all->cap : 16;
+		all->item = realloc(all->item, all->cap * sizeof(*all->item));
+		if (!all->item)
+			abort();
+	}
+	return &all->item[all->count++];
+}
+
 /* S12: a quorum of nodes replaces each value once at most. */
 static void adoption_check(struct server *s, const struct flight *f, unsigned i)
 {
@@ -61,12 +74,10 @@ static void adoption_check(struct server *s, const struct flight *f, unsigned i)
 	for (a = all->item; a < all->item + all->count; a++)
 		if (a->from == from && a->to == to)
 			mine = a;
-	if (!mine && all->count < ADOPTIONS_MAX) {
-		mine = &all->item[all->count++];
+	if (!mine) {
+		mine = adoption_add(all);
 		*mine = (struct adoption){.from = from, .to = to, .daemon = f->daemon->index};
 	}
-	if (!mine)
-		return;
 	mine->nodes |= (uint16_t)(1u << s->index);
 	mine->done |= is_quorum(f->daemon, mine->nodes);
 	w->tally.adopted += mine->done && 2 * (unsigned)(__builtin_popcount(mine->nodes) - 1) <= f->daemon->conf.nodes;
