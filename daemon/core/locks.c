@@ -90,12 +90,25 @@ static void claim_set_terms(struct commander *x, struct claim *c)
 	c->delay_us = request_has(q, FIELD_DELAY) ? q->field[FIELD_DELAY].number : 0;
 }
 
+/* It waits for as many as it may. Requests that do not wait for a holder do not count; without them it is clear at once as a rule. */
+static bool session_waits_enough(const struct session *s, uint64_t most)
+{
+	const struct claim *c;
+	uint64_t n = 0;
+
+	if (s->waiting < most)
+		return false;
+	TAILQ_FOREACH(c, &s->claims, in_session)
+		n += c->state == CLAIM_WAITING && c->patient;
+	return n >= most;
+}
+
 static bool lock_within_limits(struct commander *x, struct session *s, bool patient)
 {
 	const struct core_conf *conf = &x->core->conf;
 	const struct lock *l;
 
-	if (patient && s->waiting >= conf->limits.waiting) {
+	if (patient && session_waits_enough(s, conf->limits.waiting)) {
 		tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " waiting requests (limits.waiting)",
 		           conf->limits.waiting);
 		return false;

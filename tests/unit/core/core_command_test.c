@@ -231,6 +231,23 @@ START_TEST(a_session_waits_for_no_more_than_its_limit)
 }
 END_TEST
 
+START_TEST(requests_without_wait_that_are_under_way_do_not_count_as_waiting)
+{
+	cluster_limited(100, 2);
+	passes(2 * SEC);
+	feels(0, MOOD_SILENT);
+	says(1, "@1 LOCK a");
+	says(1, "@2 LOCK b");
+	says(1, "@3 LOCK c wait=1m");
+	says(1, "@4 LOCK d wait=1m");
+	hears_nothing(1);
+	says(1, "@5 LOCK e wait=1m");
+	hears(1, "@5 ERR LIMIT *2*(limits.waiting)");
+	feels(0, MOOD_WELL);
+	ck_assert_uint_eq(ignores(1), 4);
+}
+END_TEST
+
 START_TEST(a_loss_is_remembered_until_an_unlock_said_so_once)
 {
 	cluster_begin(1);
@@ -327,6 +344,7 @@ Suite *core_command_suite(void)
 	tcase_add_test(bounds, a_session_holds_no_more_locks_than_its_limit);
 	tcase_add_test(bounds, a_session_holds_no_more_locks_than_its_limit_however_it_pipelines_them);
 	tcase_add_test(bounds, a_session_waits_for_no_more_than_its_limit);
+	tcase_add_test(bounds, requests_without_wait_that_are_under_way_do_not_count_as_waiting);
 	suite_add_tcase(suite, bounds);
 	tcase_add_checked_fixture(losses, NULL, cluster_close);
 	tcase_add_test(losses, a_loss_is_remembered_until_an_unlock_said_so_once);
