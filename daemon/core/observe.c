@@ -14,7 +14,7 @@ static const char jumped[] = "its clock jumped ahead, or ours stood still: the o
 
 static void member_probe_if_idle(struct members *ms, struct member *m)
 {
-	if (m->connected && m->asked == MEMBER_IDLE)
+	if (m->connected && m->asked == MEMBER_IDLE && !m->failed)
 		member_probe(ms, m);
 }
 

@@ -16,6 +16,30 @@ static void nobody_is_marked(void)
 	ck_assert_uint_eq(asked(CALL_JOIN), cluster.conf.nodes);
 }
 
+/* Store 0 has jumped, store 2 hangs, and what store 1 says tells nothing of its clock. */
+START_TEST(a_store_that_fails_while_it_is_asked_about_the_jump_of_another_is_asked_once)
+{
+	unsigned before;
+
+	cluster_begin(3);
+	passes(1500 * MSEC);
+	before = cluster.node[1].count[CALL_PROBE];
+	feels(2, MOOD_SILENT);
+	cluster.node[1].mute = true;
+	refuses(1, "LOADING Redis is loading the dataset in memory");
+	cluster.node[0].clock_us += 20 * SEC;
+	says(1, "LOCK a");
+	ck_assert_str_eq(store_state(0, 0), ASKING);
+	passes(100 * MSEC);
+	ck_assert_uint_le(cluster.node[1].count[CALL_PROBE] - before, 1);
+	ck_assert_str_eq(store_state(0, 0), JUMPED);
+	ck_assert_str_eq(store_state(0, 1), "refused: it is loading its data");
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	ignores(1);
+}
+END_TEST
+
 START_TEST(a_host_that_stood_still_marks_no_store)
 {
 	cluster_begin(3 + 2 * (_i % 2));
@@ -362,6 +386,7 @@ Suite *jump_suite(void)
 	tcase_add_loop_test(theirs, after_a_shorter_stop_a_longer_one_is_known_from_looks_that_came_later, 0, 2);
 	tcase_add_test(theirs, after_a_stop_that_was_seen_late_a_shorter_one_marks_no_store);
 	tcase_add_test(theirs, jumps_of_different_size_are_no_stop);
+	tcase_add_test(theirs, a_store_that_fails_while_it_is_asked_about_the_jump_of_another_is_asked_once);
 	tcase_add_test(theirs, a_role_that_a_store_reports_counts_while_it_is_asked_about_the_jump_of_another);
 	tcase_add_loop_test(theirs, a_clock_that_is_set_forward_and_back_again_was_set, 0, 2);
 	tcase_add_loop_test(theirs, until_it_is_known_whose_clock_jumped_a_store_does_not_count, 0, 2);
