@@ -131,6 +131,8 @@ static void session_fell_silent(struct commander *x, struct session *s)
 
 void hangup_fired(struct commander *x, struct session *s)
 {
+	if (x->engine->draining)
+		return; /* it was hung up on when the daemon stopped, and its client may believe until the deadline */
 	if (!s->leaving) {
 		session_fell_silent(x, s);
 		return;

@@ -80,6 +80,26 @@ START_TEST(stopping_tells_those_who_wait_hangs_up_and_deletes_nothing)
 }
 END_TEST
 
+/* Nobody listens to it any more. Its client may believe until the deadline. */
+START_TEST(a_heartbeat_that_is_missing_after_the_stop_costs_no_lock)
+{
+	struct event stop = {.kind = EVENT_STOP};
+
+	cluster_begin(3);
+	says(1, "HELLO 1 heartbeat=100ms");
+	hears(1, "OK proto=1 *");
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	ck_assert_int_eq(daemon_step(0, &stop), 0);
+	ck_assert(hung_up(1));
+	passes(SEC);
+	ck_assert_int_eq(figure(0, METRIC_LOSSES), 0);
+	ck_assert(!was_logged("lost *"));
+	daemon_ends(0);
+	ck_assert(key_is_there(0, "a"));
+}
+END_TEST
+
 /* A call that is carried out is answered. */
 START_TEST(a_request_behind_one_that_a_stop_refuses_is_answered)
 {
@@ -290,6 +310,7 @@ Suite *service_suite(void)
 	suite_add_tcase(suite, step);
 	tcase_add_checked_fixture(state, NULL, cluster_close);
 	tcase_add_test(state, stopping_tells_those_who_wait_hangs_up_and_deletes_nothing);
+	tcase_add_test(state, a_heartbeat_that_is_missing_after_the_stop_costs_no_lock);
 	tcase_add_test(state, a_request_behind_one_that_a_stop_refuses_is_answered);
 	tcase_add_test(state, an_UNLOCK_that_waits_for_the_stores_is_answered_when_the_daemon_stops);
 	tcase_add_test(state, a_request_that_the_stores_have_not_answered_is_answered_when_the_daemon_stops);
