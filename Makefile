@@ -103,7 +103,7 @@ CORE := \
 	daemon/core/command.c \
 	daemon/core/core.c \
 	daemon/core/deadlock.c \
-	daemon/core/debt.c \
+	daemon/core/release.c \
 	daemon/core/deliver.c \
 	daemon/core/end.c \
 	daemon/core/engine.c \
@@ -148,7 +148,7 @@ CORE := \
 	daemon/core/state.c \
 	daemon/core/tell.c \
 	daemon/core/trust.c \
-	daemon/core/turn.c \
+	daemon/core/ticket.c \
 	daemon/core/wait.c \
 	daemon/core/waiters.c
 
@@ -160,7 +160,7 @@ STORE := \
 
 REDIS := \
 	daemon/redis/batch.c \
-	daemon/redis/ear.c \
+	daemon/redis/subscriber.c \
 	daemon/redis/flight.c \
 	daemon/redis/handshake.c \
 	daemon/redis/link.c \

@@ -149,9 +149,9 @@ static void on_too_long(void *context, uint64_t session)
 	pump_step(context, &event);
 }
 
-static void on_parting(void *context, uint64_t session)
+static void on_half_closed(void *context, uint64_t session)
 {
-	struct event event = {.kind = EVENT_PARTING, .session = {.id = session}};
+	struct event event = {.kind = EVENT_HALF_CLOSED, .session = {.id = session}};
 
 	pump_step(context, &event);
 }
@@ -187,7 +187,7 @@ static void on_writing(void *context)
 }
 
 const struct net_sink pump_net_sink = {
-	.open = on_open, .line = on_line, .too_long = on_too_long, .parting = on_parting, .sent = on_sent, .eof = on_eof, .gone = on_gone,
+	.open = on_open, .line = on_line, .too_long = on_too_long, .half_closed = on_half_closed, .sent = on_sent, .eof = on_eof, .gone = on_gone,
 	.writing = on_writing};
 
 static void on_up(void *context, unsigned node)

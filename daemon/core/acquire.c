@@ -8,11 +8,11 @@
 #include "daemon/core/acquire.h"
 
 #include "daemon/core/admit.h"
-#include "daemon/core/debt.h"
+#include "daemon/core/release.h"
 #include "daemon/core/move.h"
 #include "daemon/core/round.h"
 #include "daemon/core/split.h"
-#include "daemon/core/turn.h"
+#include "daemon/core/ticket.h"
 #include "daemon/core/wait.h"
 
 #define STRAGGLER_LEAST_US MSEC
@@ -58,11 +58,11 @@ static void acquire_ask(struct engine *e, struct op *op, struct nodeset nodes, i
 	int64_t grace = e->core->conf.shared ? members_grace_us(&e->members) : 0; /* alone at its store, there is nobody to keep it for */
 	struct span ticket;
 
-	turn_take(e, l); /* its first waiter may have come since the leading node was asked */
-	ticket = MUTATED(TICKET_SHOWN_ONCE) && nodeset_any(l->contender.queued) ? SPAN("") : turn_text(e, l);
+	ticket_take(e, l); /* its first waiter may have come since the leading node was asked */
+	ticket = MUTATED(TICKET_SHOWN_ONCE) && nodeset_any(l->contender.queued) ? SPAN("") : ticket_text(e, l);
 	op->owed = NODESET_NONE;
 	if (nodeset_any(l->put_off) && acquire_lacks_told(e, l))
-		debts_tell(e, l);
+		releases_tell(e, l);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
@@ -117,7 +117,7 @@ void acquire_begin(struct engine *e, struct lock *l, enum cause why)
 
 void acquire_start(struct engine *e, struct lock *l, enum cause why)
 {
-	const struct claim *head = TAILQ_FIRST(&l->line);
+	const struct claim *head = TAILQ_FIRST(&l->waiters);
 	struct op *op;
 	int lead;
 
@@ -144,7 +144,7 @@ void acquire_start(struct engine *e, struct lock *l, enum cause why)
 
 void acquire_next(struct engine *e, struct lock *l)
 {
-	if (!TAILQ_EMPTY(&l->line))
+	if (!TAILQ_EMPTY(&l->waiters))
 		acquire_begin(e, l, CAUSE_FREED);
 	else
 		lock_drop_if_unused(&e->table, l);
@@ -300,7 +300,7 @@ static void acquire_widen(struct engine *e, struct op *op)
 
 bool acquire_ask_more(struct engine *e, struct op *op)
 {
-	if (TAILQ_EMPTY(&op->lock->line))
+	if (TAILQ_EMPTY(&op->lock->waiters))
 		return false;
 	if (nodeset_any(op->later))
 		acquire_widen(e, op);
@@ -314,7 +314,7 @@ bool acquire_ask_more(struct engine *e, struct op *op)
 /* The leading node has answered. Its token is proposed to the others, so that the bases agree. */
 static enum round_outcome acquire_led(struct engine *e, struct op *op)
 {
-	enum round_outcome outcome = TAILQ_EMPTY(&op->lock->line) ? ROUND_UNWANTED : round_led(op);
+	enum round_outcome outcome = TAILQ_EMPTY(&op->lock->waiters) ? ROUND_UNWANTED : round_led(op);
 
 	if (outcome == ROUND_PENDING)
 		acquire_widen(e, op);
@@ -384,10 +384,10 @@ void acquire_woken(struct engine *e, struct span name, unsigned node)
 
 void acquire_quorum_back(struct engine *e)
 {
-	const struct lock *last = TAILQ_LAST(&e->starved, locks), *l = NULL;
+	const struct lock *last = TAILQ_LAST(&e->no_quorum, locks), *l = NULL;
 
 	while (l != last) {
-		struct lock *first = TAILQ_FIRST(&e->starved);
+		struct lock *first = TAILQ_FIRST(&e->no_quorum);
 
 		l = first;
 		acquire_begin(e, first, CAUSE_QUORUM_BACK); /* if it finds no quorum after all, it goes to the end of the list */

@@ -22,7 +22,7 @@ static bool keeps_none(const struct admission *a)
 	return a->keep.count == 0;
 }
 
-/* Nobody waits whose turn comes before. */
+/* Nobody waits who is admitted before it. */
 static bool is_first(const struct admission *a, enum admission_class class)
 {
 	switch (class) {
@@ -69,7 +69,7 @@ void admission_leave(struct admission *a, struct admission_entry *x)
 	x->waits = false;
 }
 
-/* Whether this turn is that of a lease to be kept. */
+/* Whether the next to be admitted is a lease to be kept. */
 static bool is_for_keeping(struct admission *a, struct instant now)
 {
 	bool alone = TAILQ_EMPTY(&a->give_back) && TAILQ_EMPTY(&a->ask);
@@ -86,7 +86,7 @@ static struct admission_entry *first_kept(const struct admission *a)
 
 static struct admission_entry *pick(struct admission *a, enum room room, struct instant now)
 {
-	bool orderly = !(MUTATED(PACE_UNORDERED) && !TAILQ_EMPTY(&a->ask));
+	bool orderly = !(MUTATED(ADMISSION_UNORDERED) && !TAILQ_EMPTY(&a->ask));
 	struct admission_entry *given_back = orderly ? TAILQ_FIRST(&a->give_back) : NULL, *kept = first_kept(a);
 
 	if (room == ROOM_NONE)

@@ -2,10 +2,10 @@
 /*
  * Admission: who may begin a round now, given the room that the stores' windows have (flow.h). A value machine: it knows entries and room, no lock and no store.
  *
- * Leases that are to be kept take every other turn, and every one when half of the lease is over: a crowd that asks costs nobody a lease, and leases that
- * could wait do not starve those who ask. Among them it goes by when half of each is over: who extends a crowd of long leases, over and over, costs nobody a
- * short one. A key that is to be left behind (UNLOCK keep=) is the first of them: it may end any moment, and it is one question in the place of many renewals.
- * What is given back comes before those who ask, so a name is released before it is asked for again.
+ * Leases to be kept and those who ask are admitted by turns, so neither keeps the other waiting for ever. A lease whose first half is over goes before all who
+ * ask: a crowd that asks costs nobody a lease. Among leases the one goes first whose first half ends first: who extends a crowd of long leases, over and over,
+ * costs nobody a short one. A key that is to be left behind (UNLOCK keep=) goes before all leases: it may end any moment, and it is one question in place of many
+ * renewals. What is given back goes before those who ask, so a name is released before it is asked for again.
  * See ALGORITHMS.md, Admission.
  */
 #ifndef CORE_ADMISSION_H
@@ -41,7 +41,7 @@ TAILQ_HEAD(admission_entries, admission_entry);
 struct admission {
 	struct heap keep;
 	struct admission_entries give_back, ask;
-	bool odd; /* every other turn */
+	bool odd; /* every other time */
 };
 
 void admission_init(struct admission *a);
@@ -49,7 +49,7 @@ void admission_release(struct admission *a);
 
 /* Whether it may begin now; else it waits. urgent_at: KEEP, when half of its lease is over. */
 bool admission_ask(struct admission *a, struct admission_entry *x, enum room room, struct instant urgent_at);
-/* The next that may begin, taken out; NULL: nobody. It takes a turn: ask until it has nobody. */
+/* The next that may begin, taken out; NULL: nobody. It counts as one admitted: ask until it has nobody. */
 struct admission_entry *admission_next(struct admission *a, enum room room, struct instant now);
 /* It need not begin any more. One that does not wait is left alone. */
 void admission_leave(struct admission *a, struct admission_entry *x);

@@ -7,7 +7,7 @@ bool admit(struct engine *e, struct admission_entry *x, struct instant urgent_at
 		return false;
 	if (admission_ask(&e->admission, x, members_room(&e->members), urgent_at))
 		return true;
-	metric_add(&e->core->metrics, METRIC_PACED, 1);
+	metric_add(&e->core->metrics, METRIC_QUEUED, 1);
 	admit_watch(e);
 	return false;
 }

@@ -13,7 +13,7 @@ void adopt_start(struct engine *e, struct lock *l); /* as soon as there is a quo
 /* Neither expected nor lost any more, and nothing is sent. The claim is freed. */
 void adopt_drop(struct engine *e, struct claim *c);
 void adopt_fired(struct engine *e, struct lock *l);
-void adopt_go_on(struct engine *e, struct lock *l); /* its turn has come */
+void adopt_go_on(struct engine *e, struct lock *l); /* it is admitted */
 void adopt_decide(struct engine *e, struct op *op); /* an answer was noted */
 void adopt_expired(struct engine *e, struct op *op);
 

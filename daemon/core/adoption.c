@@ -75,7 +75,7 @@ void adoption_note(struct lock *l, unsigned node)
 	nodeset_remove(&l->lease.adoption->late, node);
 }
 
-/* Until when what the former life sent to it may be carried out, and put back what has been replaced. */
+/* Until when what the previous run sent to it may be carried out, and put back what has been replaced. */
 static struct instant adoption_astray_until(const struct op_table *ops, const struct lock *l, unsigned node)
 {
 	return op_astray_until(ops, node, INSTANT_PAST, l->lease.value_since);

@@ -22,7 +22,7 @@ struct contender {
 		int64_t us;        /* by the stores' clock; 0: none */
 		struct instant at; /* the same by our clock */
 		uint64_t sequence;
-	} ticket;                  /* its place among daemons: see turn.h */
+	} ticket;                  /* its place among daemons: see ticket.h */
 };
 
 #endif

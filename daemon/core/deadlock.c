@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A search along "waits for", breadth first, so that the cycle that is told is a shortest one. Each claim in a line is
+/* A search along "waits for", breadth first, so that the cycle that is told is a shortest one. Each claim in a queue is
  * looked at once, and only if somebody who is reached waits behind it. */
 #include "daemon/core/deadlock.h"
 
@@ -16,14 +16,14 @@ struct search {
 	struct locks queue;
 };
 
-/* Somebody waits at l, for its holder and for all ahead of upto; NULL: for the whole line. */
+/* Somebody waits at l, for its holder and for all ahead of upto; NULL: for all waiters. */
 static void search_visit(struct search *q, struct lock *l, struct claim *upto)
 {
 	uint64_t search = q->x->engine->search;
 
 	if (l->seen != search) {
 		l->seen = search;
-		l->seen_next = TAILQ_FIRST(&l->line);
+		l->seen_next = TAILQ_FIRST(&l->waiters);
 		l->seen_goals = upto ? 0 : UINT_MAX;
 		l->seen_holder = l->in_queue = false;
 	}
@@ -66,13 +66,13 @@ static struct claim *search_next_goal(const struct search *q, const struct lock 
 	return c;
 }
 
-/* From where the line was left to the next who waits there. */
+/* From where the waiters were left to the next who waits there. */
 static bool search_stretch(struct search *q, struct lock *l, const struct lock *first)
 {
 	struct claim *c;
 
 	while ((c = l->seen_next) && c != q->via) {
-		/* An earlier request of the asker in the same line is granted together with this one. */
+		/* An earlier request of the asker in the same queue is granted together with this one. */
 		bool own = l == first && c->session == q->session && span_equal(claim_owner(c), q->owner);
 
 		l->seen_next = TAILQ_NEXT(c, in_lock);

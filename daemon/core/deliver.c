@@ -16,8 +16,8 @@ static void claim_answered(struct commander *x, struct claim *c)
 	struct session *s = c->session;
 
 	s->waiting--;
-	s->orphans -= c->unheard;
-	session_answered(x->sessions, s, c->unheard || c->tag[0] != '\0');
+	s->waits_not_notified -= c->not_notified;
+	session_answered(x->sessions, s, c->not_notified || c->tag[0] != '\0');
 }
 
 /* A session that is away is told behind the OK of its RESUME; but at once of a grant that it was told of since. */
@@ -33,7 +33,7 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	struct session *s = c->session;
 
 	remember_held(x, c);
-	if (!c->unheard)
+	if (!c->not_notified)
 		tell_granted(x, c, count);
 	else if (session_listens(c) || (MUTATED(TURN_BOUND_EARLY) && !s->detached))
 		claim_bound(x, c); /* else once RESUME is answered */
@@ -102,7 +102,7 @@ static void deliver_no_quorum(struct commander *x, struct session *s, struct spa
 		snprintf(retry, sizeof(retry), "; enough are back in %" PRId64 " ms retry_ms=%" PRId64, pending / MSEC + 1, pending / MSEC + 1);
 	if (usable < quorum)
 		tell_error(x, s, tag, ERROR_QUORUM, "%u of %u stores can be used, %u are needed: %s%s", usable, nodes, quorum, missing, retry);
-	else if (why == REFUSED_NO_TURN)
+	else if (why == REFUSED_NOT_ADMITTED)
 		tell_error(x, s, tag, ERROR_QUORUM,
 		           "%u of %u stores can be used, but are too busy: the request was not sent to them in time; wait longer, or send fewer at a time",
 		           usable, nodes);
@@ -114,7 +114,7 @@ static void deliver_refusal(struct commander *x, struct session *s, struct span 
 {
 	switch (why) {
 	case REFUSED_QUORUM:
-	case REFUSED_NO_TURN:
+	case REFUSED_NOT_ADMITTED:
 		deliver_no_quorum(x, s, tag, why);
 		break;
 	case REFUSED_KIND:
@@ -142,14 +142,14 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 {
 	struct session *s = c->session;
 
-	if (!s->over && !c->unheard) {
+	if (!s->over && !c->not_notified) {
 		if (why == REFUSED_BUSY)
 			deliver_busy(x, c);
 		else if (why == REFUSED_TIMEOUT)
 			deliver_timeout(x, c);
 		else
 			deliver_refusal(x, s, span_of(c->tag), why);
-		metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NO_TURN);
+		metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
 	}
 	TAILQ_REMOVE(&s->claims, c, in_session);
 	claim_answered(x, c);
@@ -159,8 +159,8 @@ static void deliver_reentered(struct commander *x, struct claim *c, unsigned cou
 {
 	struct claim *holder = c->lock->holder;
 
-	if (!c->unheard) {
-		if (holder->unheard)
+	if (!c->not_notified) {
+		if (holder->not_notified)
 			claim_hear(x, holder);
 		else
 			remember_held(x, holder);
@@ -180,14 +180,14 @@ static void deliver_lost(struct commander *x, struct claim *c)
 		         core_quoted(x->core, (struct span){who, session_who(c->session, who)}), c->session->serial,
 		         core_quoted(x->core, lock_name(c->lock)), c->fence, loss_word(c->loss));
 	remember_lost(x, c);
-	c->unheard = true;
+	c->not_notified = true;
 	if (session_listens(c))
 		tell_lost(x, c);
 }
 
 static void deliver_validity(struct commander *x, const struct claim *c, const char *word, const char *field)
 {
-	if (!c->unheard && session_listens(c))
+	if (!c->not_notified && session_listens(c))
 		tell_validity(x, c, word, field);
 }
 
@@ -196,7 +196,7 @@ static void deliver_adopted(struct commander *x, struct claim *c)
 {
 	if (!MUTATED(SAFE_UNSAID))
 		deliver_validity(x, c, "! SAFE", "valid_ms");
-	if (c->unheard && session_listens(c))
+	if (c->not_notified && session_listens(c))
 		claim_bound(x, c);
 	session_wake(x->sessions, c->session);
 }
@@ -249,7 +249,7 @@ static void deliver_one(struct commander *x, const struct notice *n)
 		break;
 	case NOTICE_FORGOTTEN:
 		/* Taken anew behind a RESUME that is not answered: nothing else would tell of it. */
-		if (n->claim->state == CLAIM_LOST && n->claim->unheard && !MUTATED(LOSS_FORGOTTEN) && !n->claim->session->detached)
+		if (n->claim->state == CLAIM_LOST && n->claim->not_notified && !MUTATED(LOSS_FORGOTTEN) && !n->claim->session->detached)
 			tell_lost(x, n->claim);
 		remember_freed(x, n->claim);
 		TAILQ_REMOVE(&n->claim->session->claims, n->claim, in_session);

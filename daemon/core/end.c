@@ -73,14 +73,14 @@ static void claim_detach(struct commander *x, struct claim *c)
 	c->here = false;
 	if (c->state == CLAIM_WAITING) {
 		c->tag[0] = '\0';
-		s->orphans += !c->unheard;
-		c->unheard = true;
+		s->waits_not_notified += !c->not_notified;
+		c->not_notified = true;
 		if (c->patient && timer_is_set(&c->timer))
 			heap_set(&x->core->timers, &c->timer, c->wait_until); /* it may have been bounded */
 	} else if (c->state == CLAIM_HELD) {
 		heap_cancel(&x->core->timers, &c->timer);
 		if (c->lock->lease.state == LEASE_HELD)
-			c->believed = c->unheard ? INSTANT_PAST : hold_belief(x->engine, c->lock);
+			c->believed = c->not_notified ? INSTANT_PAST : hold_belief(x->engine, c->lock);
 	}
 }
 

@@ -8,7 +8,7 @@
 #include "daemon/core/acquire.h"
 #include "daemon/core/admit.h"
 #include "daemon/core/adopt.h"
-#include "daemon/core/debt.h"
+#include "daemon/core/release.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/look.h"
@@ -18,7 +18,7 @@
 #include "daemon/core/retry.h"
 #include "daemon/core/round.h"
 #include "daemon/core/split.h"
-#include "daemon/core/turn.h"
+#include "daemon/core/ticket.h"
 #include "daemon/core/wait.h"
 #include "daemon/core/waiters.h"
 
@@ -170,11 +170,11 @@ static void op_fired(struct engine *e, struct op *op)
 	struct instant slow_at;
 
 	if (op->kind == OP_RELEASE || op->kind == OP_LEAVE) {
-		debt_fired(e, op);
+		release_fired(e, op);
 		return;
 	}
 	if (op->kind == OP_WITHDRAW) {
-		turn_send(e, op);
+		ticket_send(e, op);
 		return;
 	}
 	if (op->kind == OP_ACQUIRE && !op->decided && acquire_ask_more(e, op))
@@ -207,9 +207,9 @@ static void engine_lower(struct engine *e)
 static void op_admitted(struct engine *e, struct op *op)
 {
 	if (op->kind == OP_WITHDRAW)
-		turn_send(e, op);
+		ticket_send(e, op);
 	else
-		debt_go_on(e, op);
+		release_go_on(e, op);
 }
 
 static void lease_admitted(struct engine *e, struct lock *l)
@@ -315,7 +315,7 @@ bool engine_answer(struct engine *e, const struct answer *a)
 		break;
 	case OP_RELEASE:
 	case OP_LEAVE:
-		debt_answered(e, op, a);
+		release_answered(e, op, a);
 		break;
 	case OP_LOOK:
 		look_answered(e, op, a);
@@ -330,7 +330,7 @@ bool engine_answer(struct engine *e, const struct answer *a)
 void engine_node_up(struct engine *e, unsigned node)
 {
 	member_up(&e->members, node);
-	debts_resume(e);
+	releases_resume(e);
 }
 
 void engine_node_down(struct engine *e, unsigned node, struct span reason)
@@ -341,7 +341,7 @@ void engine_node_down(struct engine *e, unsigned node, struct span reason)
 void engine_settle(struct engine *e)
 {
 	if (e->members.gained)
-		debts_resume(e);
+		releases_resume(e);
 	engine_admit(e);
 	if (!e->members.gained)
 		return;
@@ -357,8 +357,8 @@ void engine_stop(struct engine *e)
 	struct map_node *at = NULL;
 
 	e->draining = true;
-	debts_hurry(e);
-	turns_hurry(e);
+	releases_hurry(e);
+	tickets_hurry(e);
 	while ((at = map_next(&e->table.map, at))) {
 		struct lock *l = container_of(at, struct lock, node);
 

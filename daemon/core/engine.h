@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The engine moves locks through their states: it asks the stores, counts their votes, keeps leases by watchdog, hands the lock to the first in
- * line, and notices losses. What sessions must be told comes out as notices, in order; nothing calls back.
+ * The engine moves locks through their states: it asks the stores, counts their votes, keeps leases by watchdog, hands the lock to the first
+ * waiter, and notices losses. What sessions must be told comes out as notices, in order; nothing calls back.
  *
  * Rules that it obeys: a lease is held only while Q votes say so; a vote counts from before its command was sent and only of a joined
  * node; a value is dead once a release for it was sent; a renewal of unknown outcome changes nothing, except that one with a shorter TTL

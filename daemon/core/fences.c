@@ -58,15 +58,15 @@ static bool fences_heard(const struct member *other, struct instant since)
 	return !instant_before(other->clock.sent, since) || (other->asked == MEMBER_IDLE && !instant_before(other->asked_at, since));
 }
 
-struct nodeset fences_unheard(const struct members *ms, const struct member *m)
+struct nodeset fences_unasked(const struct members *ms, const struct member *m)
 {
-	struct nodeset unheard = NODESET_NONE;
+	struct nodeset unasked = NODESET_NONE;
 
-	for (unsigned i = 0; i < ms->core->conf.nodes && !MUTATED(JOIN_UNHEARD); i++) {
+	for (unsigned i = 0; i < ms->core->conf.nodes && !MUTATED(JOIN_UNASKED); i++) {
 		const struct member *other = &ms->node[i];
 
 		if (!fences_heard(other, m->quarantine_end))
-			nodeset_add(&unheard, i);
+			nodeset_add(&unasked, i);
 	}
-	return unheard;
+	return unasked;
 }

@@ -16,6 +16,6 @@ void fences_note(struct members *ms, const struct member *m);
 /* What a join lifts the fence of m to, unless the clock of m says more; 0: nothing is known. */
 int64_t fences_floor(struct members *ms, const struct member *m);
 /* The nodes that have not told their fence since the quarantine of m ended, and may do so yet. m is one of them: its clock may have been set back meanwhile. */
-struct nodeset fences_unheard(const struct members *ms, const struct member *m);
+struct nodeset fences_unasked(const struct members *ms, const struct member *m);
 
 #endif

@@ -5,9 +5,9 @@
 #include "daemon/core/grant.h"
 
 #include "daemon/core/acquire.h"
-#include "daemon/core/debt.h"
+#include "daemon/core/release.h"
 #include "daemon/core/move.h"
-#include "daemon/core/turn.h"
+#include "daemon/core/ticket.h"
 #include "daemon/core/wait.h"
 #include "daemon/core/waiters.h"
 
@@ -53,15 +53,15 @@ static void claim_hold(struct engine *e, struct claim *c)
 void grant_fold(struct engine *e, struct lock *l)
 {
 	struct claim *c, *next;
-	bool heard = !l->holder->unheard;
+	bool heard = !l->holder->not_notified;
 
-	for (c = TAILQ_FIRST(&l->line); c; c = next) {
+	for (c = TAILQ_FIRST(&l->waiters); c; c = next) {
 		next = TAILQ_NEXT(c, in_lock);
 		if (!claim_same_owner(c, l->holder))
 			continue;
 		wait_leave(e, c);
-		l->holder->count += heard && !c->unheard;
-		heard |= !c->unheard;
+		l->holder->count += heard && !c->not_notified;
+		heard |= !c->not_notified;
 		notices_add(&e->notices, NOTICE_REENTERED, c, NULL, REFUSED_NOT);
 	}
 }
@@ -75,18 +75,18 @@ static void grant_to(struct engine *e, struct claim *c)
 void grant_won(struct engine *e, struct op *op, int64_t fence)
 {
 	struct lock *l = op->lock;
-	struct claim *c = TAILQ_FIRST(&l->line);
+	struct claim *c = TAILQ_FIRST(&l->waiters);
 
 	l->lease.votes = op->votes;
 	l->lease.fence = fence;
 	l->lease.fence_end = fence + op->range;
 	lease_promise(&l->lease, op->ttl_us, vote_until(op_sent_last(&e->ops, op, op->asked), op->ttl_us)); /* no late vote can be better */
 	if (l->contender.ticket.us)
-		turn_spend(e, l, op->yes);
+		ticket_spend(e, l, op->yes);
 	l->elsewhere.known = l->elsewhere.split = false;
 	if (!c || c->ttl_us != op->ttl_us || c->delay_us != op->delay_us) {
 		/* The round asked on the terms of a waiter that has left. */
-		debt_begin(e, l, OP_RELEASE, 0, NULL);
+		release_begin(e, l, OP_RELEASE, 0, NULL);
 		contender_move(e, l, CONTENDER_IDLE, CAUSE_WON_FOR_NOBODY);
 		if (!MUTATED(WAKE_LOST))
 			acquire_next(e, l);
@@ -112,7 +112,7 @@ bool grant_is_due_elsewhere(const struct engine *e, const struct lock *l)
  */
 static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 {
-	const struct claim *next = TAILQ_FIRST(&l->line);
+	const struct claim *next = TAILQ_FIRST(&l->waiters);
 	int64_t left = instant_diff(lock_deadline(&e->table, l), e->core->now), least = l->lease.ttl_us / 10;
 
 	if (!next || !next->renew || !l->holder->renew || next->ttl_us != l->lease.ttl_us || next->delay_us != l->lease.delay_us)
@@ -148,7 +148,7 @@ bool grant_hand_on(struct engine *e, struct lock *l)
 	l->lease.fence++;
 	lease_safe(e, l);
 	metric_add(&e->core->metrics, METRIC_HANDOFFS, 1);
-	grant_to(e, TAILQ_FIRST(&l->line));
+	grant_to(e, TAILQ_FIRST(&l->waiters));
 	/* The new holder is told RISK by the next renewal, and with that the lease is again on the list of those that are renewed when a quorum is back. */
 	if (at_risk)
 		l->lease.renew_at = e->core->now;

@@ -5,7 +5,7 @@
 
 #include "daemon/core/parts.h"
 
-/* The round won with this token: the first in line has the lease. */
+/* The round won with this token: the first waiter has the lease. */
 void grant_won(struct engine *e, struct op *op, int64_t fence);
 /* The holder is done: the lease goes to the next local waiter without a round; false: it may not. */
 bool grant_hand_on(struct engine *e, struct lock *l);

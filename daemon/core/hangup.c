@@ -16,7 +16,7 @@ static bool session_waits(const struct session *s, bool patient)
 	const struct claim *c;
 
 	TAILQ_FOREACH(c, &s->claims, in_session) {
-		if (c->state == CLAIM_WAITING && !c->unheard && c->patient == patient)
+		if (c->state == CLAIM_WAITING && !c->not_notified && c->patient == patient)
 			return true;
 	}
 	return false;

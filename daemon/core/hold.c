@@ -5,7 +5,7 @@
 
 #include "daemon/core/acquire.h"
 #include "daemon/core/adoption.h"
-#include "daemon/core/debt.h"
+#include "daemon/core/release.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/move.h"
 #include "daemon/core/wait.h"
@@ -37,11 +37,11 @@ static void hold_give_back(struct engine *e, struct lock *l, enum cause why)
 		return;
 	}
 	due = l->handoffs > 0 || grant_is_due_elsewhere(e, l);
-	if (due || TAILQ_EMPTY(&l->line))
+	if (due || TAILQ_EMPTY(&l->waiters))
 		l->handed_since.us = 0;
 	else if (!l->handed_since.us)
 		l->handed_since = e->core->now;
-	if (!due || TAILQ_EMPTY(&l->line)) {
+	if (!due || TAILQ_EMPTY(&l->waiters)) {
 		acquire_next(e, l);
 		return;
 	}
@@ -52,7 +52,7 @@ static void hold_give_back(struct engine *e, struct lock *l, enum cause why)
 void hold_closed(struct engine *e, struct lock *l)
 {
 	/* With a lock-delay the key stays for just that long, whatever TTL an earlier, longer lease or a late renewal has left it. */
-	debt_begin(e, l, l->lease.delay_us == 0 || MUTATED(DELAY_OVER_WITH_LEASE) ? OP_RELEASE : OP_LEAVE, l->lease.delay_us, NULL);
+	release_begin(e, l, l->lease.delay_us == 0 || MUTATED(DELAY_OVER_WITH_LEASE) ? OP_RELEASE : OP_LEAVE, l->lease.delay_us, NULL);
 	hold_give_back(e, l, CAUSE_BELIEF_OVER);
 }
 
@@ -97,7 +97,7 @@ void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pend
 	lock_vacate(e, l);
 	lease_refuse_extends(e, l, REFUSED_CANCELLED);
 	claim_free(&e->table, c);
-	debt_begin(e, l, keep_us > 0 ? OP_LEAVE : OP_RELEASE, keep_us, p);
+	release_begin(e, l, keep_us > 0 ? OP_LEAVE : OP_RELEASE, keep_us, p);
 	hold_give_back(e, l, CAUSE_UNLOCKED);
 }
 
@@ -117,7 +117,7 @@ static void claim_abandon_held(struct engine *e, struct lock *l, struct instant 
 		lock_close(e, l, instant_min(believed, until), CAUSE_SESSION_ENDED);
 		return;
 	}
-	debt_begin(e, l, l->lease.delay_us > 0 && !MUTATED(DELAY_OVER_WITH_SESSION) ? OP_LEAVE : OP_RELEASE, l->lease.delay_us, NULL);
+	release_begin(e, l, l->lease.delay_us > 0 && !MUTATED(DELAY_OVER_WITH_SESSION) ? OP_LEAVE : OP_RELEASE, l->lease.delay_us, NULL);
 	hold_give_back(e, l, CAUSE_SESSION_ENDED);
 }
 
@@ -163,7 +163,7 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	lock_vacate(e, l);
 	heap_cancel(&e->core->timers, &c->timer);
 	metric_add(&e->core->metrics, METRIC_LOSSES, 1);
-	if (c->unheard) {
+	if (c->not_notified) {
 		/* Its client never knew that it had it. */
 		notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, REFUSED_NOT);
 	} else {
@@ -188,7 +188,7 @@ void hold_lapse(struct engine *e, struct claim *c)
 		return;
 	lock_vacate(e, l);
 	lease_refuse_extends(e, l, REFUSED_CANCELLED);
-	debt_begin(e, l, OP_RELEASE, 0, NULL);
+	release_begin(e, l, OP_RELEASE, 0, NULL);
 	hold_give_back(e, l, CAUSE_LAPSED);
 }
 

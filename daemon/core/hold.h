@@ -13,7 +13,7 @@ void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pend
 void hold_abandon(struct engine *e, struct claim *c, struct instant until);
 /* The holder is to be told that it lost the lock, for a reason of the outer layers. */
 void hold_lose(struct engine *e, struct lock *l, enum loss why);
-/* What was lost in the former life is remembered. The claim names its session and owner. */
+/* What was lost in the previous run is remembered. The claim names its session and owner. */
 void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum loss why);
 /* The holder of a held lock may believe until then, if it is told nothing more and nothing is renewed. */
 struct instant hold_belief(const struct engine *e, const struct lock *l);

@@ -7,7 +7,7 @@ void lease_note_answer(struct lease *x, const struct answer *a)
 {
 	nodeset_remove(&x->unanswered, a->node);
 	if (a->class == ANSWER_UNKNOWN)
-		nodeset_add(&x->unheard, a->node);
+		nodeset_add(&x->unknown, a->node);
 }
 
 void lease_promise(struct lease *x, int64_t ttl_us, struct instant until)

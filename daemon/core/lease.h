@@ -31,7 +31,7 @@ struct lease {
 	bool recorded;             /* this value was ever in the journal */
 	struct nodeset placed;     /* stores where the value may stand */
 	struct nodeset unanswered; /* stores with an EXTEND of this value in flight */
-	struct nodeset unheard;    /* stores where nobody knows whether an EXTEND was carried out: it may be yet */
+	struct nodeset unknown;    /* stores where it is not known whether an EXTEND was carried out: it may be yet */
 	struct nodeset renewed;    /* stores that a renewal of this value was sent to: what was sent before it vouches no more */
 	struct nodeset denied;     /* stores that deny the vote that they had given: the key was gone; until all votes have been confirmed since */
 	struct nodeset confirmed;  /* stores that have confirmed their vote, asked since denied_at */
@@ -77,7 +77,7 @@ static inline void lease_begin(struct lease *x, unsigned nodes, struct instant n
 	x->px_until = INSTANT_PAST;
 	x->px_us = 0;
 	x->value_since = now;
-	x->unanswered = x->unheard = x->renewed = NODESET_NONE;
+	x->unanswered = x->unknown = x->renewed = NODESET_NONE;
 	x->promised.ttl_us = 0;
 	x->promised.until = INSTANT_PAST;
 	x->denied = x->confirmed = NODESET_NONE;

@@ -63,7 +63,7 @@ void lock_table_release(struct lock_table *t)
 		next = map_next(&t->map, node);
 		if (l->holder)
 			claim_free(t, l->holder);
-		while ((c = TAILQ_FIRST(&l->line))) {
+		while ((c = TAILQ_FIRST(&l->waiters))) {
 			lock_dequeue(l, c);
 			claim_free(t, c);
 		}
@@ -112,7 +112,7 @@ static struct lock *lock_add(struct lock_table *t, struct span name, uint64_t ha
 	l->lease.entry.class = ADMISSION_KEEP;
 	l->lease.entry.owner = OWNER_LEASE;
 	l->lease.renew_at = INSTANT_NEVER;
-	TAILQ_INIT(&l->line);
+	TAILQ_INIT(&l->waiters);
 	TAILQ_INIT(&l->losses);
 	TAILQ_INIT(&l->extends);
 	map_insert(&t->map, &l->node, hash);
@@ -129,7 +129,7 @@ struct lock *lock_find_or_add(struct lock_table *t, struct span name)
 
 void lock_drop_if_unused(struct lock_table *t, struct lock *l)
 {
-	if (!lock_is_idle(l) || l->refs > 0 || !TAILQ_EMPTY(&l->line) || !TAILQ_EMPTY(&l->losses) ||
+	if (!lock_is_idle(l) || l->refs > 0 || !TAILQ_EMPTY(&l->waiters) || !TAILQ_EMPTY(&l->losses) ||
 	    !TAILQ_EMPTY(&l->extends))
 		return;
 	heap_cancel(&t->core->timers, &l->timer);
@@ -243,10 +243,10 @@ void claim_set_note(struct claim *c, struct span note)
 void lock_enqueue(struct lock *l, struct claim *c)
 {
 	c->state = CLAIM_WAITING;
-	if (MUTATED(LINE_REVERSED))
-		TAILQ_INSERT_HEAD(&l->line, c, in_lock);
+	if (MUTATED(QUEUE_REVERSED))
+		TAILQ_INSERT_HEAD(&l->waiters, c, in_lock);
 	else
-		TAILQ_INSERT_TAIL(&l->line, c, in_lock);
+		TAILQ_INSERT_TAIL(&l->waiters, c, in_lock);
 	l->waiting += c->patient;
 	l->impatient += !c->patient;
 }
@@ -254,7 +254,7 @@ void lock_enqueue(struct lock *l, struct claim *c)
 void lock_dequeue(struct lock *l, struct claim *c)
 {
 	c->state = CLAIM_NEW;
-	TAILQ_REMOVE(&l->line, c, in_lock);
+	TAILQ_REMOVE(&l->waiters, c, in_lock);
 	l->waiting -= c->patient;
 	l->impatient -= !c->patient;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A lock is one name as this daemon sees it: the lease that it holds at the stores, who of its sessions has it, who waits in line. A claim is
+ * A lock is one name as this daemon sees it: the lease that it holds at the stores, who of its sessions has it, who waits for it. A claim is
  * one session's stake in one name: it waits, holds, or has lost. Value machines: they send nothing and tell nobody.
  */
 #ifndef CORE_LOCK_H
@@ -55,7 +55,7 @@ TAILQ_HEAD(pendings, pending);
 
 enum claim_state {
 	CLAIM_NEW,     /* being asked for; in no list of a lock */
-	CLAIM_WAITING, /* in the lock's line, first come first served */
+	CLAIM_WAITING, /* among the lock's waiters, first come first served */
 	CLAIM_HELD,    /* the lock's holder */
 	CLAIM_LOST,    /* lost while held, and not acknowledged: among the lock's losses */
 };
@@ -80,14 +80,14 @@ struct claim {
 	uint16_t owner_n, note_n;
 	char tag[TAG_MAX + 1];   /* of the LOCK that waits */
 	bool renew;
-	bool patient;            /* wait > 0: stays in line while somebody holds */
+	bool patient;            /* wait > 0: goes on waiting while somebody holds */
 	bool overdue;            /* its wait is over, the round under way decides */
 	bool leaving;            /* its session has said its last word */
 	/*
 	 * Nobody was told, since the connection was lost. WAITING: the request has gone with it, and the LOCK repeated takes the place. HELD: its turn came
 	 * then. LOST: it was lost then.
 	 */
-	bool unheard;
+	bool not_notified;
 	bool here;               /* HELD: told over the connection that the session has now, though RESUME may not be answered yet */
 	enum loss loss;          /* LOST: why */
 	unsigned count;
@@ -98,7 +98,7 @@ struct claim {
 	struct instant asked_at, granted_at;
 	struct instant wait_until; /* patient: as it was asked for */
 	struct instant believed; /* HELD, of a session without a connection: what it was told is over by then */
-	struct timer timer;      /* WAITING: end of the wait. Unheard: end of the time to ask for it, if that is sooner */
+	struct timer timer;      /* WAITING: end of the wait. Not notified: end of the time to ask for it, if that is sooner */
 };
 TAILQ_HEAD(claims, claim);
 
@@ -106,21 +106,21 @@ TAILQ_HEAD(locks, lock);
 
 struct lock {
 	struct map_node node;
-	TAILQ_ENTRY(lock) in_starved; /* NO_QUORUM */
+	TAILQ_ENTRY(lock) in_no_quorum; /* NO_QUORUM */
 	TAILQ_ENTRY(lock) in_risk; /* or, ADOPTING, in the list of those */
 	TAILQ_ENTRY(lock) in_search; /* see deadlock.h */
-	struct claim *seen_next; /* the line is followed up to here */
+	struct claim *seen_next; /* the waiters are followed up to here */
 	uint64_t seen;           /* by which search last */
-	unsigned seen_goals;     /* claims up to which the line is to be followed; UINT_MAX: all of it */
+	unsigned seen_goals;     /* claims up to which the waiters are to be followed; UINT_MAX: all of them */
 	bool seen_holder, in_queue;
 	bool long_name;         /* name is on the heap */
 	uint16_t name_n;
 	struct nodeset put_off;    /* nodes that were too busy to be told of a release: a dead value of ours may stand there yet */
 	unsigned refs;          /* ops that name it */
-	unsigned waiting;       /* patient claims in line */
-	unsigned impatient;     /* the others in line */
+	unsigned waiting;       /* patient waiters */
+	unsigned impatient;     /* the other waiters */
 	struct claim *holder;   /* HELD, ADOPTING */
-	struct claims line;     /* WAITING claims */
+	struct claims waiters;     /* WAITING claims */
 	struct claims losses;   /* LOST claims */
 	struct pendings extends; /* EXTENDs that the round under way, or the next, will answer */
 	struct op *round;       /* the undecided round, acquire or renew */
@@ -205,8 +205,8 @@ void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const 
 struct claim *claim_new(struct lock_table *t);
 void claim_free(struct lock_table *t, struct claim *c); /* in no list of a lock */
 void claim_set_texts(struct claim *c, struct span owner, struct span note);
-void claim_set_note(struct claim *c, struct span note); /* in the place of the former */
-/* Into and out of the line; the only writers of WAITING. */
+void claim_set_note(struct claim *c, struct span note); /* in place of the present one */
+/* Into and out of the waiters; the only writers of WAITING. */
 void lock_enqueue(struct lock *l, struct claim *c);
 void lock_dequeue(struct lock *l, struct claim *c);
 /* The claim of (session, owner) that holds or has lost; NULL. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who has a name, for somebody who only asks: one question to the stores that have room, which changes nothing there. What waits for its turn at the stores
+ * Who has a name, for somebody who only asks: one question to the stores that have room, which changes nothing there. What waits for admission
  * comes first: a crowd that looks costs nobody a lease.
  */
 #include "daemon/core/look.h"

@@ -29,18 +29,18 @@ static void member_schedule(struct members *ms, struct member *m)
 /* Its quarantine is over. It is joined once the others have said how far their fences are, or had as long as a call may take. */
 static void member_leave_quarantine(struct members *ms, struct member *m)
 {
-	struct nodeset unheard = fences_unheard(ms, m);
+	struct nodeset unasked = fences_unasked(ms, m);
 
-	if (instant_before(m->hear_until, m->quarantine_end))
-		m->hear_until = instant_add(ms->core->now, ms->core->conf.timeout_us);
-	if (!nodeset_any(unheard) || !instant_before(ms->core->now, m->hear_until)) {
+	if (instant_before(m->ask_until, m->quarantine_end))
+		m->ask_until = instant_add(ms->core->now, ms->core->conf.timeout_us);
+	if (!nodeset_any(unasked) || !instant_before(ms->core->now, m->ask_until)) {
 		member_offer(ms, m, span_of(m->marker), 'j');
 		return;
 	}
 	member_become(ms, m, MEMBER_QUARANTINED, m->timed_why);
-	heap_set(&ms->core->timers, &m->timer, m->hear_until);
+	heap_set(&ms->core->timers, &m->timer, m->ask_until);
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
-		if (nodeset_has(unheard, i) && ms->node[i].connected && ms->node[i].asked == MEMBER_IDLE)
+		if (nodeset_has(unasked, i) && ms->node[i].connected && ms->node[i].asked == MEMBER_IDLE)
 			member_probe(ms, &ms->node[i]);
 }
 
@@ -285,10 +285,10 @@ static void members_leave_quarantine(struct members *ms)
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		struct member *m = &ms->node[i];
 
-		if (m->state != MEMBER_QUARANTINED || m->asked != MEMBER_IDLE || !instant_before(ms->core->now, m->hear_until) ||
-		    nodeset_any(fences_unheard(ms, m)))
+		if (m->state != MEMBER_QUARANTINED || m->asked != MEMBER_IDLE || !instant_before(ms->core->now, m->ask_until) ||
+		    nodeset_any(fences_unasked(ms, m)))
 			continue;
-		m->hear_until = ms->core->now;
+		m->ask_until = ms->core->now;
 		member_fired(ms, m);
 	}
 }

@@ -118,7 +118,7 @@ int64_t members_pending_us(const struct members *ms)
 		if (member_usable(m))
 			ends.until[i] = (struct instant){0};
 		else if (m->state == MEMBER_QUARANTINED && !m->stalled)
-			ends.until[i] = (struct instant){-instant_diff(instant_max(m->quarantine_end, m->hear_until), ms->core->now)};
+			ends.until[i] = (struct instant){-instant_diff(instant_max(m->quarantine_end, m->ask_until), ms->core->now)};
 	}
 	if (votes_deadline(&ends, nodes).us == INT64_MIN)
 		return -1;
@@ -159,7 +159,7 @@ void members_note_bound(struct members *ms, int64_t bound_us, bool ours)
 		if (!*m->timed || !instant_before(m->quarantine_end, instant_add(m->timed_since, longest)))
 			continue;
 		m->quarantine_end = instant_add(m->timed_since, longest);
-		m->hear_until = INSTANT_PAST;
+		m->ask_until = INSTANT_PAST;
 	}
 }
 

@@ -68,7 +68,7 @@ struct member {
 	int64_t vouched_us;
 	char timed[MARKER_MAX];   /* the value of kind 'q' that is being timed. A connection that breaks does not begin that anew; its joining does */
 	struct instant timed_since, quarantine_end;
-	struct instant hear_until; /* until then, after its quarantine, the others may tell their fences; earlier than the end of the quarantine: not asked yet */
+	struct instant ask_until; /* until then, after its quarantine, the others may tell their fences; earlier than the end of the quarantine: not asked yet */
 	char timed_why[160];
 	char told[160]; /* what the log was told last, and of which state, so that it is told once and not each second */
 	enum member_state told_of;

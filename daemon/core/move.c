@@ -17,7 +17,7 @@ void contender_tell(struct engine *e, const struct lock *l, enum contender_state
 void contender_leave(struct engine *e, struct lock *l)
 {
 	if (l->contender.state == CONTENDER_NO_QUORUM)
-		TAILQ_REMOVE(&e->starved, l, in_starved);
+		TAILQ_REMOVE(&e->no_quorum, l, in_no_quorum);
 	if (l->contender.state == CONTENDER_QUEUED)
 		admission_leave(&e->admission, &l->contender.entry);
 	if (timer_is_set(&l->timer))
@@ -87,7 +87,7 @@ void retire(struct engine *e, struct op *op)
 {
 	struct lock *l = op->lock;
 
-	if (!op->decided || nodeset_any(op->open) || op->in_debt || op->entry.waits || (op->kind == OP_WITHDRAW && nodeset_any(op->owed)))
+	if (!op->decided || nodeset_any(op->open) || op->outstanding || op->entry.waits || (op->kind == OP_WITHDRAW && nodeset_any(op->owed)))
 		return;
 	op_free(&e->ops, op);
 	lock_drop_if_unused(&e->table, l);

@@ -24,7 +24,7 @@ static inline void contender_move(struct engine *e, struct lock *l, enum contend
 		contender_leave(e, l);
 	l->contender.state = to;
 	if (to == CONTENDER_NO_QUORUM)
-		TAILQ_INSERT_TAIL(&e->starved, l, in_starved);
+		TAILQ_INSERT_TAIL(&e->no_quorum, l, in_no_quorum);
 	if (to == CONTENDER_IDLE)
 		l->contender.splits = l->contender.attempts = l->contender.leads = 0; /* whoever asks next begins anew */
 }

@@ -15,7 +15,7 @@ enum notice_kind {
 	NOTICE_FORGOTTEN, /* claim was a loss, and the name is taken anew; or a hold that nobody was told of, and is over: to be freed by who delivers */
 	NOTICE_LOST,      /* claim is among the losses */
 	NOTICE_ADOPTING,  /* claim: the stores are asked for the first time to put its new value in the place of the old */
-	NOTICE_ADOPTED,   /* claim: it holds what it held in the former life */
+	NOTICE_ADOPTED,   /* claim: it holds what it held in the previous run */
 	NOTICE_LENGTHENS, /* claim: the stores are asked for a longer lease than was promised to it so far */
 	NOTICE_RISK,
 	NOTICE_SAFE,
@@ -29,7 +29,7 @@ enum refusal {
 	REFUSED_BUSY,
 	REFUSED_TIMEOUT,
 	REFUSED_QUORUM,
-	REFUSED_NO_TURN, /* the stores were busy: it was not asked for, or not given back, in time */
+	REFUSED_NOT_ADMITTED, /* the stores were busy: it was not asked for, or not given back, in time */
 	REFUSED_KIND,
 	REFUSED_CANCELLED,
 	REFUSED_DRAINING,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The books of a round: which node was asked when, what it answered, what that vouches for. */
+/* The accounting of a round: which node was asked when, what it answered, what that vouches for. */
 #include "daemon/core/op.h"
 
 #include "daemon/base/mem.h"
@@ -132,7 +132,7 @@ static void op_placed(struct op_table *t, struct op *op, unsigned node)
 }
 
 /*
- * What sets a key comes in time or not at all: nobody would release what it sets later. And not when the lease may be over without it: the next life of
+ * What sets a key comes in time or not at all: nobody would release what it sets later. And not when the lease may be over without it: the next run of
  * the daemon would take it for a key that stood there all the time.
  */
 static int64_t op_in_time_ms(const struct op_table *t, unsigned node)

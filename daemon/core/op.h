@@ -14,20 +14,20 @@ enum op_kind {
 	OP_ACQUIRE,
 	OP_RAISE,   /* second round of an acquire: fence floor, at the nodes that granted only */
 	OP_RENEW,
-	OP_ADOPT,   /* as RENEW, with the value of the former life where it may still stand */
+	OP_ADOPT,   /* as RENEW, with the value of the previous run where it may still stand */
 	OP_RELEASE, /* repeated until every node said so, or the key has expired by itself */
-	OP_WITHDRAW, /* our ticket leaves the line; not repeated */
+	OP_WITHDRAW, /* our ticket leaves the queue; not repeated */
 	OP_LEAVE,   /* as RELEASE, but the key stays for px_us without a holder, under a value of its own: what runs late does not match it */
 	OP_LOOK,    /* who has it; see look.c */
 };
 
 struct op {
-	TAILQ_ENTRY(op) in_debts; /* RELEASE, LEAVE: some node has not confirmed yet */
+	TAILQ_ENTRY(op) in_releases; /* RELEASE, LEAVE: some node has not confirmed yet */
 	struct admission_entry entry; /* RELEASE, WITHDRAW, LEAVE */
 	enum op_kind kind;
 	bool decided;         /* the round is over; later answers are evidence only */
 	bool expired;         /* its time is over: what has not answered by now does not count for the decision */
-	bool in_debt;
+	bool outstanding;
 	uint32_t slot;
 	struct lock *lock;    /* referenced while the op lives */
 	struct lease_value value; /* WITHDRAW: the ticket; LEAVE: what the key is left with */
@@ -39,11 +39,11 @@ struct op {
 	struct nodeset yes;     /* granted, extended, freed; LOOK: nothing stands there */
 	struct nodeset no;      /* certainly not there: refused, held by another, missing */
 	struct nodeset busy;    /* no, because another value stands there */
-	struct nodeset behind;  /* no, because an older ticket is first in line */
+	struct nodeset behind;  /* no, because an older ticket is first in the queue */
 	struct nodeset alien;   /* no, because a key of another type stands there */
 	struct nodeset over;    /* no, because the range of tokens would run ahead of the store's clock */
 	struct nodeset later;   /* ACQUIRE: to be asked once the leading node has said yes */
-	struct nodeset owed;    /* RELEASE, LEAVE: still to be confirmed; WITHDRAW: to be asked in its turn; ACQUIRE: left out, to be asked when there is room */
+	struct nodeset owed;    /* RELEASE, LEAVE: still to be confirmed; WITHDRAW: to be asked once it is admitted; ACQUIRE: left out, to be asked when there is room */
 	struct nodeset put_off; /* RELEASE, LEAVE: of these, those that were too busy */
 	struct nodeset unsure;  /* RELEASE, LEAVE: it was sent there before, and nobody knows whether it was carried out */
 	int64_t px_us, ttl_us, delay_us;
@@ -60,7 +60,7 @@ struct op {
 };
 TAILQ_HEAD(op_list, op);
 
-#define TICKET_US (3 * SEC) /* a place in line lasts so long unless refreshed */
+#define TICKET_US (3 * SEC) /* a place in the queue lasts so long unless refreshed */
 
 struct op_table {
 	struct core *core;
@@ -78,7 +78,7 @@ void op_table_release(struct op_table *t);
 /* About the present value of the lock. */
 struct op *op_new(struct op_table *t, enum op_kind kind, struct lock *l);
 void op_free(struct op_table *t, struct op *op); /* no call is open */
-/* The op of an answer, with the books kept: open, yes, no, busy, alien, votes. NULL: no such call. */
+/* The op of an answer, after the accounting: open, yes, no, busy, alien, votes. NULL: no such call. */
 struct op *op_answered(struct op_table *t, const struct answer *a);
 /* Until when this node may carry out what was sent to it over an earlier connection, no sooner than `since` and no later than `last`, and sets a key: what is
  * sent now may overtake it. PAST: nothing was. */

@@ -12,12 +12,12 @@ void engine_init(struct engine *e, struct core *core)
 	lock_table_init(&e->table, core);
 	op_table_init(&e->ops, core, &e->members);
 	notices_init(&e->notices, &e->table);
-	TAILQ_INIT(&e->starved);
+	TAILQ_INIT(&e->no_quorum);
 	TAILQ_INIT(&e->risks);
 	TAILQ_INIT(&e->adopting);
 	admission_init(&e->admission);
 	e->admission_timer.kind = TIMER_ADMISSION;
-	TAILQ_INIT(&e->debts);
+	TAILQ_INIT(&e->releases);
 }
 
 void engine_release(struct engine *e)

@@ -58,7 +58,7 @@ void remember_held(struct commander *x, const struct claim *c)
 	                                     .ttl_us = left.ttl_us,
 	                                     .delay_us = c->delay_us,
 	                                     .renew = c->renew,
-	                                     .told = !c->unheard,
+	                                     .told = !c->not_notified,
 	                                     .granted_at_us = c->granted_at.us,
 	                                     .deadline_us = left.deadline.us});
 }

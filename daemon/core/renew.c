@@ -136,7 +136,7 @@ static struct instant renew_warn(struct engine *e, struct lock *l)
 {
 	struct instant low = instant_add(lock_deadline(&e->table, l), -l->lease.ttl_us / 3);
 
-	if (!l->holder->renew || l->lease.at_risk || MUTATED(RISK_WITHOUT_TURN))
+	if (!l->holder->renew || l->lease.at_risk || MUTATED(RISK_UNADMITTED))
 		return INSTANT_NEVER;
 	if (instant_before(e->core->now, low))
 		return low;

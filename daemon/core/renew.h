@@ -16,9 +16,9 @@ enum renew_outcome {
 };
 enum renew_outcome renew_answered(struct engine *e, struct op *op, const struct answer *a);
 enum renew_outcome renew_expired(struct engine *e, struct op *op);
-/* Its time has come: it begins now, or when it is its turn. */
+/* Its time has come: it begins now, or once it is admitted. */
 void renew_due(struct engine *e, struct lock *l);
-/* A quorum is back: leases that are at risk are renewed now, not at their next try, and those of the former life are adopted. */
+/* A quorum is back: leases that are at risk are renewed now, not at their next try, and those of the previous run are adopted. */
 void renew_overdue(struct engine *e);
 
 #endif

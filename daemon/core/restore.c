@@ -47,7 +47,7 @@ static int64_t at_most(int64_t us, int64_t most_us)
 	return us < most_us ? us : most_us;
 }
 
-/* No lease is renewed, and no lock-delay kept, for longer than may be asked for now: after a crash of this life nobody waits for longer. */
+/* No lease is renewed, and no lock-delay kept, for longer than may be asked for now: after a crash of this run nobody waits for longer. */
 static struct claim *restore_claim(struct commander *x, struct session *s, const struct journal_record *r)
 {
 	struct claim *c = claim_new(&x->engine->table);
@@ -111,7 +111,7 @@ static int restore_held(struct commander *x, struct session *s, const struct jou
 		return -EBADMSG;
 	restore_clear(x, s, r, true);
 	c = restore_claim(x, s, r);
-	c->unheard = !r->told;
+	c->not_notified = !r->told;
 	adopt_expect(x->engine, c, &from);
 	return 0;
 }
@@ -125,7 +125,7 @@ static int restore_lost(struct commander *x, struct session *s, const struct jou
 		return -EBADMSG;
 	restore_clear(x, s, r, false);
 	c = restore_claim(x, s, r);
-	c->unheard = true; /* whether it was told is not known: it is told again */
+	c->not_notified = true; /* whether it was told is not known: it is told again */
 	hold_recall_loss(x->engine, c, r->name, why);
 	return 0;
 }

@@ -54,9 +54,9 @@ static void resume_tell_rest(struct commander *x, struct session *s)
 	struct claim *c;
 
 	TAILQ_FOREACH(c, &s->claims, in_session) {
-		if (c->state == CLAIM_LOST && c->unheard)
+		if (c->state == CLAIM_LOST && c->not_notified)
 			tell_lost(x, c);
-		else if (c->unheard && !claim_is_open(c))
+		else if (c->not_notified && !claim_is_open(c))
 			claim_bound(x, c);
 	}
 }
@@ -194,24 +194,24 @@ void serve_RESUME(struct commander *x, struct session *s)
 
 /* --- a LOCK repeated --- */
 
-static struct claim *orphan_of(const struct session *s, const struct lock *l, struct span owner)
+static struct claim *wait_not_notified(const struct session *s, const struct lock *l, struct span owner)
 {
 	struct claim *c;
 
 	TAILQ_FOREACH(c, &s->claims, in_session) {
-		if (c->lock == l && c->state == CLAIM_WAITING && c->unheard && span_equal(claim_owner(c), owner))
+		if (c->lock == l && c->state == CLAIM_WAITING && c->not_notified && span_equal(claim_owner(c), owner))
 			return c;
 	}
 	return NULL;
 }
 
-static void orphan_drop(struct commander *x, struct claim *c)
+static void wait_drop_not_notified(struct commander *x, struct claim *c)
 {
 	struct session *s = c->session;
 
 	TAILQ_REMOVE(&s->claims, c, in_session);
 	s->waiting--;
-	s->orphans--;
+	s->waits_not_notified--;
 	hold_abandon(x->engine, c, INSTANT_PAST);
 }
 
@@ -221,19 +221,19 @@ enum place resume_old_place(struct commander *x, struct session *s, struct span 
 	struct claim *c = l ? lock_claim_of(l, s, owner) : NULL;
 
 	*ret_claim = c;
-	if (c && c->state == CLAIM_HELD && c->unheard && l->lease.state == LEASE_HELD) {
+	if (c && c->state == CLAIM_HELD && c->not_notified && l->lease.state == LEASE_HELD) {
 		claim_hear(x, c);
 		return PLACE_TURN;
 	}
-	c = l && s->orphans > 0 ? orphan_of(s, l, owner) : NULL;
+	c = l && s->waits_not_notified > 0 ? wait_not_notified(s, l, owner) : NULL;
 	if (!c)
 		return PLACE_NONE;
 	if (!patient || !c->patient) {
-		orphan_drop(x, c);
+		wait_drop_not_notified(x, c);
 		return PLACE_NONE;
 	}
-	c->unheard = false;
-	s->orphans--;
+	c->not_notified = false;
+	s->waits_not_notified--;
 	*ret_claim = c;
 	return PLACE_WAITS;
 }

@@ -17,7 +17,7 @@ void claim_bound(struct commander *x, struct claim *c);
 /* A LOCK in a session that was resumed may be the repetition of one whose connection dropped. */
 enum place {
 	PLACE_NONE,  /* it is not: *ret_claim is unset */
-	PLACE_TURN,  /* its turn has come: the claim is the holder */
+	PLACE_TURN,  /* it was granted meanwhile: the claim is the holder */
 	PLACE_WAITS, /* the claim waits, now for this request */
 };
 enum place resume_old_place(struct commander *x, struct session *s, struct span owner, bool patient, struct claim **ret_claim);

@@ -7,11 +7,11 @@
 #include "daemon/core/retry.h"
 
 #include "daemon/core/acquire.h"
-#include "daemon/core/debt.h"
+#include "daemon/core/release.h"
 #include "daemon/core/move.h"
 #include "daemon/core/round.h"
 #include "daemon/core/split.h"
-#include "daemon/core/turn.h"
+#include "daemon/core/ticket.h"
 #include "daemon/core/wait.h"
 #include "daemon/core/waiters.h"
 
@@ -46,7 +46,7 @@ static void retry_held_elsewhere(struct engine *e, struct lock *l, const struct 
 	if (!wait_continue(e, l, REFUSED_BUSY, WAITERS_IMPATIENT))
 		return;
 	contender_move(e, l, CONTENDER_REFUSED, CAUSE_HELD_BY_OTHER);
-	if (turn_is_unseen(e, l)) {
+	if (ticket_is_unseen(e, l)) {
 		acquire_begin(e, l, CAUSE_UNSEEN); /* the first waiter came during that round, which showed no ticket */
 		return;
 	}
@@ -100,12 +100,12 @@ void retry_after(struct engine *e, struct op *op, enum round_outcome why)
 	unsigned nodes = e->core->conf.nodes, quorum = engine_quorum(e);
 
 	if (!(MUTATED(UNDO_FORGOTTEN) && round_same_holder(op, nodes) >= quorum) && !(MUTATED(SPLIT_KEPT) && round_same_holder(op, nodes) < quorum))
-		debt_begin(e, l, OP_RELEASE, 0, NULL);
+		release_begin(e, l, OP_RELEASE, 0, NULL);
 	/* In that time the limit of the store that refused passes the base, unless a proposal lifts the base as well. */
 	if (op->kind == OP_RAISE && nodeset_any(op->over))
 		e->modest_until = instant_add(e->core->now, 2 * e->core->conf.clock_tol_us + NARROW_US);
-	if (TAILQ_EMPTY(&l->line)) {
-		turn_spend(e, l, op->yes);
+	if (TAILQ_EMPTY(&l->waiters)) {
+		ticket_spend(e, l, op->yes);
 		contender_move(e, l, CONTENDER_IDLE, CAUSE_NOBODY_WAITS);
 		return;
 	}

@@ -5,7 +5,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/acquire.h"
 #include "daemon/core/command.h"
-#include "daemon/core/debt.h"
+#include "daemon/core/release.h"
 #include "daemon/core/deliver.h"
 #include "daemon/core/end.h"
 #include "daemon/core/engine.h"
@@ -27,7 +27,7 @@ struct service {
 	struct session_table sessions;
 	struct commander commander;
 	bool stepping;
-	enum { LIFE_NEW, LIFE_RESTORING, LIFE_BEGUN } life; /* what the former one left comes first */
+	enum { RUN_NEW, RUN_RESTORING, RUN_BEGUN } run; /* what the previous one left comes first */
 };
 
 struct service *service_new(const struct core_conf *conf)
@@ -184,7 +184,7 @@ static int on_gone(struct service *s, const struct event *event)
 /* LISTs, what asks the stores, RESUME that waits for them. False: nothing is left. */
 static bool on_stop_refuse(struct service *s)
 {
-	bool some = debts_answer_syncs(&s->engine);
+	bool some = releases_answer_syncs(&s->engine);
 
 	deliver_notices(&s->commander);
 	some |= lists_stop(&s->commander);
@@ -207,17 +207,17 @@ static void on_stop(struct service *s)
 
 static int on_restore(struct service *s, const struct event *event)
 {
-	if (s->life == LIFE_BEGUN)
+	if (s->run == RUN_BEGUN)
 		return -EINVAL;
-	s->life = LIFE_RESTORING;
+	s->run = RUN_RESTORING;
 	return restore_record(&s->commander, event->journal.record);
 }
 
 static int on_restored(struct service *s)
 {
-	if (s->life == LIFE_BEGUN)
+	if (s->run == RUN_BEGUN)
 		return -EINVAL;
-	s->life = LIFE_BEGUN;
+	s->run = RUN_BEGUN;
 	restore_end(&s->commander);
 	return 0;
 }
@@ -225,10 +225,10 @@ static int on_restored(struct service *s)
 static int service_handle(struct service *s, const struct event *event)
 {
 	/* Whatever comes ends the restoring. */
-	if (s->life == LIFE_RESTORING && event->kind != EVENT_RESTORE && event->kind != EVENT_RESTORED)
+	if (s->run == RUN_RESTORING && event->kind != EVENT_RESTORE && event->kind != EVENT_RESTORED)
 		(void)on_restored(s);
 	if (event->kind != EVENT_RESTORE && event->kind != EVENT_RESTORED)
-		s->life = LIFE_BEGUN;
+		s->run = RUN_BEGUN;
 	switch (event->kind) {
 	case EVENT_TIME:
 		return 0;
@@ -240,7 +240,7 @@ static int service_handle(struct service *s, const struct event *event)
 	case EVENT_LINE:
 	case EVENT_TOO_LONG:
 		return on_line(s, event);
-	case EVENT_PARTING:
+	case EVENT_HALF_CLOSED:
 	case EVENT_EOF:
 		return on_eof(s, event);
 	case EVENT_SENT:

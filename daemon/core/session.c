@@ -94,7 +94,7 @@ struct session *session_find(struct session_table *t, uint64_t id)
 	return s && s->id == id ? s : NULL;
 }
 
-/* Out of the books of its connection. */
+/* It is not tracked for its connection any more. */
 static void session_disconnect(struct session_table *t, struct session *s)
 {
 	t->slot[(uint32_t)s->id] = NULL;
@@ -198,7 +198,7 @@ void session_take_over(struct session_table *t, struct session *to, struct sessi
 	to->resumed = true;
 	to->held = from->held;
 	to->waiting = from->waiting;
-	to->orphans = from->orphans;
+	to->waits_not_notified = from->waits_not_notified;
 	if (!to->label) {
 		to->label = from->label;
 		from->label = NULL;

@@ -37,7 +37,7 @@ struct session {
 	struct pendings pendings;
 	struct listings listings; /* LISTs that are not answered yet */
 	unsigned held, waiting;  /* number of claims held or lost; number of LOCKs not answered yet */
-	unsigned orphans;        /* waiting claims that are not notified: a repeated LOCK takes them up */
+	unsigned waits_not_notified;        /* waiting claims that are not notified: a repeated LOCK takes them up */
 	struct buf ahead;        /* lines read ahead, each as its length and its bytes */
 	unsigned ahead_count;
 	size_t unsent;           /* bytes sent since the last EVENT_SENT */

@@ -81,7 +81,7 @@ static unsigned rows_waiters(struct commander *x, struct session *s, struct span
 	const struct claim *c;
 	unsigned pos = 0;
 
-	TAILQ_FOREACH(c, &l->line, in_lock) {
+	TAILQ_FOREACH(c, &l->waiters, in_lock) {
 		if (!c->patient)
 			continue;
 		if (rows_are_long(x, s->unsent - begin))

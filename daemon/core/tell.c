@@ -78,9 +78,9 @@ void tell_granted(struct commander *x, struct claim *c, unsigned count)
 
 void claim_hear(struct commander *x, struct claim *c)
 {
-	if (!c->unheard)
+	if (!c->not_notified)
 		return;
-	c->unheard = false;
+	c->not_notified = false;
 	heap_cancel(&x->core->timers, &c->timer);
 	remember_held(x, c);
 }
@@ -103,7 +103,7 @@ void tell_lost(struct commander *x, struct claim *c)
 {
 	struct reply r;
 
-	c->unheard = false;
+	c->not_notified = false;
 	push_begin(x, &r, c, "! LOST");
 	reply_text(&r, "reason", span_of(loss_word(c->loss)));
 	push_end(x, &r, c);

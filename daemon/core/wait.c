@@ -6,7 +6,7 @@
 #include "daemon/core/wait.h"
 
 #include "daemon/core/move.h"
-#include "daemon/core/turn.h"
+#include "daemon/core/ticket.h"
 #include "daemon/core/waiters.h"
 
 #define HURRY_APART_US (5 * MSEC) /* claims that are due within that time are answered in one pass over the waiters */
@@ -20,14 +20,14 @@ void wait_leave(struct engine *e, struct claim *c)
 
 void wait_over(struct engine *e, struct lock *l, enum cause why)
 {
-	turn_spend(e, l, NODESET_NONE);
+	ticket_spend(e, l, NODESET_NONE);
 	if (l->contender.state != CONTENDER_IDLE)
 		contender_move(e, l, CONTENDER_IDLE, why);
 }
 
 void wait_left(struct engine *e, struct lock *l)
 {
-	if (TAILQ_EMPTY(&l->line) && l->contender.state != CONTENDER_ASKING)
+	if (TAILQ_EMPTY(&l->waiters) && l->contender.state != CONTENDER_ASKING)
 		wait_over(e, l, CAUSE_NOBODY_WAITS);
 }
 
@@ -68,7 +68,7 @@ void wait_refuse_part(struct engine *e, struct lock *l, enum refusal why, enum w
 {
 	struct claim *c, *next;
 
-	for (c = TAILQ_FIRST(&l->line); c; c = next) {
+	for (c = TAILQ_FIRST(&l->waiters); c; c = next) {
 		next = TAILQ_NEXT(c, in_lock);
 		if (waiters_include(c, part, e->core->now))
 			wait_answer(e, c, why);
@@ -78,7 +78,7 @@ void wait_refuse_part(struct engine *e, struct lock *l, enum refusal why, enum w
 bool wait_continue(struct engine *e, struct lock *l, enum refusal why, enum waiters_part part)
 {
 	wait_refuse_part(e, l, why, part);
-	if (!TAILQ_EMPTY(&l->line))
+	if (!TAILQ_EMPTY(&l->waiters))
 		return true;
 	wait_over(e, l, CAUSE_NOBODY_WAITS);
 	return false;
@@ -128,5 +128,5 @@ void wait_for_quorum(struct engine *e, struct lock *l)
 	contender_move(e, l, CONTENDER_NO_QUORUM, CAUSE_TOO_FEW);
 	if (promised)
 		wait_look_at(e, l, instant_add(e->core->now, core_patience_us(e->core)));
-	turn_withdraw(e, l); /* without a quorum the ticket would only keep others out */
+	ticket_withdraw(e, l); /* without a quorum the ticket would only keep others out */
 }

@@ -14,7 +14,7 @@ struct instant waiters_due(const struct lock *l)
 	struct instant due = INSTANT_NEVER;
 	struct claim *c;
 
-	TAILQ_FOREACH(c, &l->line, in_lock)
+	TAILQ_FOREACH(c, &l->waiters, in_lock)
 	due = instant_min(due, claim_due(c));
 	return due;
 }
@@ -32,7 +32,7 @@ static bool lock_is_queued(const struct lock *l)
 
 enum refusal waiters_trouble(const struct lock *l)
 {
-	return lock_is_queued(l) ? REFUSED_NO_TURN : REFUSED_QUORUM;
+	return lock_is_queued(l) ? REFUSED_NOT_ADMITTED : REFUSED_QUORUM;
 }
 
 enum refusal waiters_overdue_why(const struct lock *l)

@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TURN_LINES  8
-#define TURN_OUTPUT ((size_t)4096)
+#define SHARE_LINES  8
+#define SHARE_OUTPUT ((size_t)4096)
 
 static const char *const state_name[] = {
 	[CONN_OPEN] = "open",       [CONN_ENDED] = "ended",         [CONN_FAILED] = "failed",
@@ -114,13 +114,13 @@ static void conn_keep(struct conn *c, const struct lines *l)
 	buf_append(c->rest, l->at, (size_t)(l->end - l->at));
 }
 
-/* A connection has a bounded number of lines, and of bytes of answers, per turn. So busy connections do not delay the others. */
-static bool turn_is_over(const struct conn *c, unsigned lines, size_t unsent)
+/* A connection has a bounded number of lines, and of bytes of answers, in each pass of the loop. So busy connections do not delay the others. */
+static bool share_is_used_up(const struct conn *c, unsigned lines, size_t unsent)
 {
-	return lines >= TURN_LINES || (c->out && buf_length(c->out) >= unsent + TURN_OUTPUT);
+	return lines >= SHARE_LINES || (c->out && buf_length(c->out) >= unsent + SHARE_OUTPUT);
 }
 
-/* Passes lines of scratch to the sink until none is left, none is wanted, or the turn is over. False: c may be freed, or must not be read now. */
+/* Passes lines of scratch to the sink until none is left, none is wanted, or its share is used up. False: c may be freed, or must not be read now. */
 static bool conn_tell_lines(struct conn *c, size_t n)
 {
 	struct hub *h = c->hub;
@@ -132,7 +132,7 @@ static bool conn_tell_lines(struct conn *c, size_t n)
 	char *line;
 
 	h->current = c;
-	while (conn_wants_lines(c) && !(c->queued = turn_is_over(c, told, unsent)) && (kind = lines_next(&l, &line, &length)) != LINE_NONE) {
+	while (conn_wants_lines(c) && !(c->queued = share_is_used_up(c, told, unsent)) && (kind = lines_next(&l, &line, &length)) != LINE_NONE) {
 		told++;
 		if (kind == LINE_WHOLE)
 			sink->line(sink->context, c->session, line, length);
@@ -217,7 +217,7 @@ static void conn_ready(evutil_socket_t fd, short what, void *context)
 		conn_arm(c);
 		return;
 	}
-	/* Reads on until the end, so that the end is told in this pass, unless the lines before it take more than one turn. */
+	/* Reads on until the end, so that the end is told in this pass, unless the lines before it take more than one share. */
 	while (conn_pump(c, true) && c->mute)
 		;
 }

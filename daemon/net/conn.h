@@ -4,9 +4,9 @@
  * besides 16 for its slot and what libevent keeps for a descriptor.
  *
  * The peer may half-close its side and still read, or be gone. On a Unix socket POLLHUP means that the peer is gone. If no lines wait, or lines are not
- * taken, the sink gets gone(GONE_HANGUP) at once. Otherwise it gets `parting` (half-closed) at once, then the waiting lines, then gone; output is dropped
+ * taken, the sink gets gone(GONE_HANGUP) at once. Otherwise it gets `half_closed` (half-closed) at once, then the waiting lines, then gone; output is dropped
  * meanwhile. On TCP a FIN leads to eof after the last complete line, and an error to gone. A peer that half-closes while lines wait is told at once as
- * `parting`.
+ * `half_closed`.
  */
 #ifndef NET_CONN_H
 #define NET_CONN_H
@@ -38,11 +38,11 @@ struct conn {
 	unsigned char state, fate; /* enum conn_state; CONN_FAILED: enum gone */
 	bool is_unix, reading, skipping /* a line that is too long */;
 	bool ended;   /* the peer has half-closed its side */
-	bool parted;  /* the sink got `parting` */
+	bool half_closed;  /* the sink got `half_closed` */
 	bool mute;    /* the peer is gone, lines that it sent before are still passed on; output is dropped */
 	bool awaits;  /* the sink wants `sent` */
 	bool blocked; /* the socket is full: waits until it is writable, net_flush skips it */
-	bool queued; /* its turn is over; the lines in rest wait for the next turn */
+	bool queued; /* its share of this pass is used up; the lines in rest wait for the next one */
 	bool is_dirty, is_ready, is_refused;
 };
 

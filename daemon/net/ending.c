@@ -117,12 +117,12 @@ static bool conn_has_lines(const struct conn *c)
 /* Tells the sink once that the peer has half-closed. True: the sink has been called, and c may be freed. */
 static bool conn_parts(struct conn *c)
 {
-	if (c->parted)
+	if (c->half_closed)
 		return false;
-	c->parted = true;
+	c->half_closed = true;
 	conn_arm(c);
 	if (c->state == CONN_OPEN)
-		c->hub->sink.parting(c->hub->sink.context, c->session);
+		c->hub->sink.half_closed(c->hub->sink.context, c->session);
 	return true;
 }
 

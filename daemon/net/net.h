@@ -5,7 +5,7 @@
  * may call every function but net_free. A line callback may hang up its own session; the bytes of the line stay valid until the callback returns.
  *
  * Each pass of the loop makes one read(2) of at most 16 KiB per ready connection. net_flush makes one send(2) per connection; much unsent output is sent
- * sooner. A turn of a connection ends after 8 lines or 4 KiB of answers; further lines wait for its next turn, and all connections with such lines share
+ * sooner. The share of a connection in one pass of the loop ends after 8 lines or 4 KiB of answers; further lines wait for the next pass, and all connections with such lines share
  * 50 us of each pass. Each pass accepts at most 8 connections per listening socket. When descriptors run out, accepting pauses and is tried again.
  * Not thread-safe; one event base.
  *
@@ -39,7 +39,7 @@ struct net_sink {
 	void (*line)(void *context, uint64_t session, char *line, size_t n); /* without LF or CRLF; the bytes may be overwritten */
 	void (*too_long)(void *context, uint64_t session);
 	/* Half-closed: the peer has closed its side while lines wait, or is gone. Lines may follow, then eof or gone. At most once. */
-	void (*parting)(void *context, uint64_t session);
+	void (*half_closed)(void *context, uint64_t session);
 	void (*sent)(void *context, uint64_t session); /* once after net_await_sent: unsent output is below the mark */
 	void (*eof)(void *context, uint64_t session); /* once, after all complete lines; an unfinished line is dropped */
 	void (*gone)(void *context, uint64_t session, enum gone how); /* the last callback of this session; its slot is free */

@@ -37,7 +37,7 @@ struct node {
 	uint16_t port;
 	enum node_state state;
 	struct link **link;
-	struct ear *ear;         /* the subscriber; NULL: none */
+	struct subscriber *subscriber;         /* the subscriber; NULL: none */
 	unsigned ready; /* links that are ready */
 	struct event *timer;
 	struct backoff backoff;
@@ -112,8 +112,8 @@ static void node_close_links(struct node *n)
 
 	for (i = 0; i < n->conf->links; i++)
 		link_close(n->link[i], n->reason);
-	if (n->ear)
-		ear_close(n->ear);
+	if (n->subscriber)
+		subscriber_close(n->subscriber);
 	n->ready = 0;
 }
 
@@ -170,8 +170,8 @@ static void node_on_ready(void *context)
 	n->up_since = clock_boottime();
 	n->reason[0] = 0;
 	n->tolds = 0;
-	if (n->ear)
-		ear_open(n->ear, (const struct sockaddr *)&n->dialled.name, n->dialled.n);
+	if (n->subscriber)
+		subscriber_open(n->subscriber, (const struct sockaddr *)&n->dialled.name, n->dialled.n);
 	n->conf->sink->up(n->conf->sink->context, n->index);
 }
 
@@ -284,14 +284,14 @@ static void node_make_links(struct node *n)
 		.broken = node_on_broken,
 		.script = {.context = n->conf->sink->context, .answer = n->conf->sink->answer},
 	};
-	const struct ear_sink ear_sink = {.context = n->conf->sink->context, .message = n->conf->sink->message};
+	const struct subscriber_sink subscriber_sink = {.context = n->conf->sink->context, .message = n->conf->sink->message};
 	unsigned i;
 
 	n->link = mem_alloc(n->conf->links * sizeof(struct link *));
 	for (i = 0; i < n->conf->links; i++)
 		n->link[i] = link_new(n->conf->base, n->conf->link, n->index, &sink);
 	if (n->conf->channel)
-		n->ear = ear_new(n->conf->base, &n->conf->link->stream, n->index, n->conf->channel, &ear_sink);
+		n->subscriber = subscriber_new(n->conf->base, &n->conf->link->stream, n->index, n->conf->channel, &subscriber_sink);
 }
 
 struct node *node_new(const struct node_conf *conf, unsigned index, const struct upstream_address *address)
@@ -322,7 +322,7 @@ void node_free(struct node *n)
 	resolver_forget(n->lookup);
 	for (i = 0; i < n->conf->links; i++)
 		link_free(n->link[i]);
-	ear_free(n->ear);
+	subscriber_free(n->subscriber);
 	free(n->link);
 	event_free(n->timer);
 	free(n->label);

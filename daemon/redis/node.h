@@ -7,7 +7,7 @@
 #ifndef REDIS_NODE_H
 #define REDIS_NODE_H
 
-#include "daemon/redis/ear.h"
+#include "daemon/redis/subscriber.h"
 #include "daemon/redis/link.h"
 #include "daemon/redis/resolver.h"
 #include "daemon/redis/upstream.h"

@@ -20,12 +20,12 @@ class NothingLeft:
     def traces(self, c):
         """The figures that must be the same again when all clients are gone."""
         stats = c.stats()
-        return {key: stats[key] for key in ("sessions", "locks_held", "waiters", "debts", "timers") if key in stats}
+        return {key: stats[key] for key in ("sessions", "locks_held", "waiters", "outstanding_releases", "timers") if key in stats}
 
     def test_nothing_is_left_of_clients_that_are_gone(self):
         watcher, prefix = self.connect(), self.name()
         until(lambda: watcher.ok("LIST sessions").num("n") == 1, "alone")
-        until(lambda: self.traces(watcher).get("debts", 0) == 0, "no release is outstanding")
+        until(lambda: self.traces(watcher).get("outstanding_releases", 0) == 0, "no release is outstanding")
         before = self.traces(watcher)
         clients = [Client(self.d.addr) for _ in range(40)]
         for i, c in enumerate(clients):

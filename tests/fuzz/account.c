@@ -326,11 +326,11 @@ void account_ended(struct account *a, unsigned k, bool unsure)
 	struct client *c = &a->client[k];
 
 	PROMISE(c->open);
-	unsure = (unsure || c->flooded) && !c->parted;
+	unsure = (unsure || c->flooded) && !c->half_closed;
 	c->open = false;
 	if (c->taken)
 		return;
-	if (c->grace_us > 0 && !c->parted)
+	if (c->grace_us > 0 && !c->half_closed)
 		account_detach(a, k, unsure);
 	else
 		account_over(a, k, unsure);

@@ -59,7 +59,7 @@ struct stake {
 /* A session, with its connection (the first CLIENTS of them) or without. */
 struct client {
 	bool open, leaving, eof, flooded; /* leaving: waits for nobody; eof: says nothing more */
-	bool parted;                      /* ends for good */
+	bool half_closed;                      /* ends for good */
 	bool taken;                       /* another connection has taken its session: it will be hung up */
 	bool away, sure;                  /* without a connection; sure: nobody believes in what it holds */
 	uint64_t serial; /* 0: HELLO will tell */

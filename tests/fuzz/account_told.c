@@ -243,7 +243,7 @@ static void answered(struct account *a, unsigned k, const struct asked *q, const
 {
 	PROMISE(!is_error(line, ERROR_INTERNAL));
 	PROMISE(q->verb == VERB_LOCK || line->kind == LINE_OK || line->kind == LINE_ERR);
-	a->client[k].parted |= q->parts;
+	a->client[k].half_closed |= q->parts;
 	switch (q->verb) {
 	case VERB_N:
 		PROMISE(is_error(line, q->mistake));

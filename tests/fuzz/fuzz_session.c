@@ -125,16 +125,16 @@ static void client_says_too_much(struct story *s, unsigned k)
 		PROMISE(lone_service_too_long(&s->lone, session_id(s, k)) == 0);
 }
 
-static void client_half_closes(struct story *s, unsigned k, bool parting)
+static void client_half_closes(struct story *s, unsigned k, bool lines_follow)
 {
 	struct client *c = &s->account.client[k];
 
 	if (!c->open)
 		return;
 	c->leaving = true;
-	c->eof |= !parting;
-	tell(s, k, "%s", parting ? "parts" : "half-closes");
-	PROMISE((parting ? lone_service_parting : lone_service_eof)(&s->lone, session_id(s, k)) == 0);
+	c->eof |= !lines_follow;
+	tell(s, k, "%s", lines_follow ? "half-closes, lines follow" : "half-closes");
+	PROMISE((lines_follow ? lone_service_half_closed : lone_service_eof)(&s->lone, session_id(s, k)) == 0);
 }
 
 static void client_goes(struct story *s, unsigned k, enum gone how)

@@ -1,2 +1,2 @@
 # daemon/core/grant.c
-s|l->holder->count += heard && !c->unheard;|l->holder->count += heard \&\& false;|
+s|l->holder->count += heard && !c->not_notified;|l->holder->count += heard \&\& false;|

@@ -60,7 +60,7 @@ void check_leftovers(struct world *w)
 		check_gauge(w, i, METRIC_SESSIONS, 0);
 		check_gauge(w, i, METRIC_WAITERS, 0);
 		check_gauge(w, i, METRIC_LOCKS_HELD, 0);
-		check_gauge(w, i, METRIC_DEBTS, 0);
+		check_gauge(w, i, METRIC_OUTSTANDING_RELEASES, 0);
 		check_gauge(w, i, METRIC_NAMES, 0);
 		check_gauge(w, i, METRIC_TIMERS, w->daemon[i].conf.nodes); /* one for the health of each node */
 	}

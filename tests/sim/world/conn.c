@@ -208,7 +208,7 @@ static void conn_on_bytes(struct conn *c, const struct packet *p)
 	conn_read_lines(c);
 	/* With unread lines before the EOF, the service learns that the EOF will come. */
 	if (c->daemon_open && c->eof && (c->reading || !c->half_closed)) {
-		struct event event = {.kind = c->reading ? EVENT_EOF : EVENT_PARTING};
+		struct event event = {.kind = c->reading ? EVENT_EOF : EVENT_HALF_CLOSED};
 
 		c->half_closed = true;
 		c->eof = !c->reading;

@@ -8,11 +8,11 @@ void daemon_metrics_step(struct sim_daemon *d)
 	struct world *w = d->world;
 
 	w->waiting += value[METRIC_WAITERS] - d->waiting;
-	if (value[METRIC_PACED] > d->admission_waits)
+	if (value[METRIC_QUEUED] > d->admission_waits)
 		d->admission_waited_at = w->now;
-	w->tally.admission_waits += value[METRIC_PACED] - d->admission_waits;
+	w->tally.admission_waits += value[METRIC_QUEUED] - d->admission_waits;
 	d->waiting = value[METRIC_WAITERS];
-	d->admission_waits = value[METRIC_PACED];
+	d->admission_waits = value[METRIC_QUEUED];
 	if (w->waiting > w->tally.most_waited)
 		w->tally.most_waited = w->waiting;
 	if (value[METRIC_NAMES] > w->tally.most_names)

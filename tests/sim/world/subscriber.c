@@ -86,7 +86,7 @@ void message_fired(struct message *m)
 	daemon_arrive(m->subscriber->daemon, ARRIVAL_MESSAGE, m, m->epoch);
 }
 
-/* 'w' (woken) or 'c' (wanted), then the key, as daemon/redis/ear.c and daemon/pump.c read it. */
+/* 'w' (woken) or 'c' (wanted), then the key, as daemon/redis/subscriber.c and daemon/pump.c read it. */
 void message_heard(struct message *m)
 {
 	struct sim_daemon *d = m->subscriber->daemon;

@@ -237,7 +237,7 @@ START_TEST(an_acquire_of_unknown_outcome_is_released_until_its_key_has_expired)
 	passes(250 * MSEC);
 	feels(2, MOOD_WELL);
 	ck_assert(!key_is_there(2, "a"));
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
 END_TEST
 
@@ -248,9 +248,9 @@ START_TEST(a_release_that_is_never_confirmed_ends_when_no_key_can_be_left)
 	falls(2);
 	says(1, "UNLOCK a");
 	passes(900 * MSEC);
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 1);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 1);
 	passes(2 * SEC);
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 	ck_assert(!key_is_there(2, "a"));
 	ignores(1);
 }

@@ -18,7 +18,7 @@ START_TEST(unlocks_that_are_waited_for_come_a_window_at_a_time)
 	all_feel(MOOD_WELL);
 	hears_of_many(1);
 	passes(SEC); /* the last store was behind the others */
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
 END_TEST
 
@@ -61,14 +61,14 @@ START_TEST(a_store_that_comes_back_is_told_what_it_missed_a_window_at_a_time)
 	falls(2);
 	says_of_many(1, "UNLOCK", "");
 	hears_of_many(1);
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), MANY);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), MANY);
 	feels(2, MOOD_SILENT);
 	comes(2);
 	passes(300 * MSEC);
 	ck_assert_uint_le(waiting_at(2), 2 * 4 + 1); /* and a probe */
 	feels(2, MOOD_WELL);
 	passes(SEC);
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 	ck_assert_uint_eq(cluster.node[2].count[CALL_RELEASE], MANY);
 	ck_assert(!key_is_there(2, "many-1-0"));
 	ck_assert(!key_is_there(2, "many-1-39"));
@@ -97,10 +97,10 @@ START_TEST(stores_that_come_back_together_renew_before_they_have_heard_all_that_
 		serves(0, waiting_at(0));
 	}
 	hears(2, "! SAFE name=kept *");
-	ck_assert_int_gt(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_gt(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 	feels(0, MOOD_WELL);
 	passes(SEC);
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
 END_TEST
 
@@ -156,7 +156,7 @@ START_TEST(a_key_with_a_lock_delay_is_admitted_before_renewals)
 	hears(4, "OK name=a count=0");
 	turns_pass(55);
 	ck_assert_int_gt(key_ttl_us(0, "a"), 15 * SEC);
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 	ck_assert(!was_logged("keep-lost *"));
 	feels(0, MOOD_WELL);
 	ck_assert_int_eq(figure(0, METRIC_LOSSES), 0);
@@ -196,7 +196,7 @@ START_TEST(a_lock_delay_that_could_not_be_set_is_logged)
 	hears(1, "OK name=a count=0");
 	passes(3 * SEC);
 	ck_assert(was_logged("keep-lost name=a stores=1 *"));
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
 END_TEST
 
@@ -213,7 +213,7 @@ START_TEST(a_lock_delay_that_the_keys_have_anyway_is_not_logged_as_lost)
 	ck_assert_int_gt(key_ttl_us(0, "a"), 5 * SEC);
 	ck_assert_int_gt(key_ttl_us(1, "a"), 5 * SEC);
 	passes(20 * SEC);
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 	ck_assert(!was_logged("keep-lost *"));
 }
 END_TEST
@@ -307,17 +307,17 @@ START_TEST(releases_that_several_stores_refuse_are_repeated_no_later_for_that)
 		says(1, "UNLOCK refused-%u", i);
 	ignores(1);
 	passes(SEC);
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), crowd);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), crowd);
 	all_feel(MOOD_WELL);
 	passes(260 * MSEC);
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
 END_TEST
 
 Suite *admission_release_suite(void)
 {
 	Suite *suite = suite_create("admission_release");
-	TCase *tc = tcase_create("debts");
+	TCase *tc = tcase_create("outstanding releases");
 
 	tcase_add_checked_fixture(tc, NULL, cluster_close);
 	tcase_add_test(tc, unlocks_that_are_waited_for_come_a_window_at_a_time);

@@ -31,7 +31,7 @@ START_TEST(a_crowd_that_asks_is_served_a_window_at_a_time)
 	ck_assert_uint_eq(grants(1), MANY - 1);
 	ck_assert_int_eq(figure(0, METRIC_LOCKS_HELD), MANY);
 	ck_assert_int_eq(figure(0, METRIC_ROUNDS_FAILED), 0);
-	ck_assert_int_ge(figure(0, METRIC_PACED), MANY - 4);
+	ck_assert_int_ge(figure(0, METRIC_QUEUED), MANY - 4);
 }
 END_TEST
 
@@ -247,9 +247,9 @@ START_TEST(a_release_that_waits_for_admission_ends_when_its_key_expires)
 	turns_pass(4);
 	hears(4, "OK name=a *");
 	goes(4, GONE_HANGUP);
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 1);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 1);
 	turns_pass(55);
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 	feels(0, MOOD_WELL);
 	passes(SEC);
 	ck_assert_uint_eq(asked(CALL_RELEASE), 0);
@@ -341,7 +341,7 @@ START_TEST(many_are_adopted_a_window_at_a_time)
 	for (unsigned i = 0; i < MANY; i++)
 		hears(2, "\\* name=many-1-* count=1");
 	ck_assert_int_eq(figure(0, METRIC_ADOPTIONS), MANY);
-	ck_assert_int_ge(figure(0, METRIC_PACED), MANY - 4);
+	ck_assert_int_ge(figure(0, METRIC_QUEUED), MANY - 4);
 	ignores(2);
 }
 END_TEST

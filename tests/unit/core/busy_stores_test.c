@@ -238,7 +238,7 @@ START_TEST(every_request_at_random_stores_is_answered_and_every_round_ends)
 		says(k, "LOCK fresh-%u", k);
 		hears(k, "OK *");
 	}
-	ck_assert_int_eq(figure(0, METRIC_DEBTS) + figure(1, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES) + figure(1, METRIC_OUTSTANDING_RELEASES), 0);
 }
 END_TEST
 

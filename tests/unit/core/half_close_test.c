@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * daemon/core/session.c, parting.c: a session whose client has half-closed. Rounds under way are finished and answered, waits are cancelled, then the
+ * daemon/core/session.c, hangup.c: a session whose client has half-closed. Rounds under way are finished and answered, waits are cancelled, then the
  * session ends.
  */
 #include "tests/fixture/held_lock.h"

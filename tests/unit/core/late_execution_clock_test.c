@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * daemon/core/debt.c: late calls at stores whose clocks are known only roughly. Such a call may pass for a prompt one, so the release is repeated until
+ * daemon/core/release.c: late calls at stores whose clocks are known only roughly. Such a call may pass for a prompt one, so the release is repeated until
  * none can come any more.
  */
 #include "tests/fixture/cluster_part.h"
@@ -37,7 +37,7 @@ static void arrives_late(const struct call *late)
 	ck_assert_int_eq(answer.code, 'G');
 	passes(ROUGHLY_US);
 	ck_assert(!key_is_there(2, "a"));
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
 
 START_TEST(an_acquire_that_is_late_by_two_connections_leaves_no_key)
@@ -118,7 +118,7 @@ START_TEST(an_acquire_that_is_late_where_answers_were_slow_but_in_time_leaves_no
 	ck_assert_int_eq(answer.code, 'G');
 	passes(LATE_US);
 	ck_assert(!key_is_there(2, "a"));
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * daemon/core/debt.c: a store may carry out a call late, after its connection broke and after the release that came over the next one. The key must not
+ * daemon/core/release.c: a store may carry out a call late, after its connection broke and after the release that came over the next one. The key must not
  * stay.
  */
 #include "tests/fixture/full_window.h"
@@ -21,7 +21,7 @@ static void is_left_nowhere(void)
 	passes(SOON_US);
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_msg(!key_is_there(i, "a"), "the key is left at store %u", i);
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
 
 START_TEST(an_acquire_that_arrives_after_its_release_leaves_no_key)
@@ -54,7 +54,7 @@ START_TEST(an_acquire_of_a_round_that_was_not_won_leaves_no_key_when_it_arrives)
 	ck_assert(key_is_there(2, "a"));
 	passes(SOON_US);
 	ck_assert(!key_is_there(2, "a"));
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
 END_TEST
 
@@ -111,7 +111,7 @@ START_TEST(an_acquire_that_arrives_after_its_key_was_kept_leaves_it_for_no_longe
 	passes(400 * MSEC);
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert(!key_is_there(i, "a"));
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
 END_TEST
 
@@ -171,10 +171,10 @@ START_TEST(a_store_that_refused_is_asked_again_while_late_calls_are_awaited_at_a
 	passes(SOON_US);
 	feels(2, MOOD_WELL);
 	ck_assert(key_is_there(2, "a"));
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 1);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 1);
 	passes(SOON_US);
 	ck_assert(!key_is_there(2, "a"));
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 1);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 1);
 	ignores(1);
 }
 END_TEST
@@ -230,9 +230,9 @@ START_TEST(a_store_that_never_comes_back_is_given_up)
 	is_renewed_late();
 	falls(2);
 	passes(BY_THEN_US - LATE_US);
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 1);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 1);
 	passes(4 * SEC);
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
 END_TEST
 
@@ -324,7 +324,7 @@ START_TEST(a_call_of_a_previous_run_leaves_no_key_when_it_arrives_after_the_rele
 	ck_assert_int_eq(answer.code, 'A');
 	passes(200 * MSEC);
 	ck_assert(!key_is_there(2, "a"));
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
 END_TEST
 
@@ -355,7 +355,7 @@ START_TEST(a_call_of_a_previous_run_leaves_no_key_when_it_arrives_after_the_adop
 	hears(2, "OK name=a count=0");
 	passes(200 * MSEC);
 	ck_assert(!key_is_there(2, "a"));
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/debt.c: keys that stay without a holder, by UNLOCK keep= or by a lock delay. */
+/* daemon/core/release.c: keys that stay without a holder, by UNLOCK keep= or by a lock delay. */
 #include "tests/fixture/held_lock.h"
 
 #include <check.h>

@@ -152,10 +152,10 @@ START_TEST(waiters_are_queued_in_order_and_the_waiting_ones_are_counted)
 	ck_assert_uint_eq(l->waiting, 2);
 	lock_dequeue(l, c[0]);
 	ck_assert_uint_eq(l->waiting, 1);
-	ck_assert_ptr_eq(TAILQ_FIRST(&l->line), c[1]);
+	ck_assert_ptr_eq(TAILQ_FIRST(&l->waiters), c[1]);
 	lock_dequeue(l, c[1]);
 	ck_assert_uint_eq(l->waiting, 1);
-	ck_assert_ptr_eq(TAILQ_FIRST(&l->line), c[2]);
+	ck_assert_ptr_eq(TAILQ_FIRST(&l->waiters), c[2]);
 	claim_free(&table, c[0]);
 	claim_free(&table, c[1]);
 }

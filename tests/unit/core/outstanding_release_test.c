@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/debt.c: UNLOCK, releases that stores have not confirmed yet, and when sync=yes is answered. */
+/* daemon/core/release.c: UNLOCK, releases that stores have not confirmed yet, and when sync=yes is answered. */
 #include "tests/fixture/held_lock.h"
 
 #include <check.h>
@@ -111,7 +111,7 @@ START_TEST(sync_is_no_loss_when_an_unanswered_release_removed_the_keys)
 	hears(1, "OK name=a count=0");
 	feels(2, MOOD_WELL);
 	passes(200 * MSEC);
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
 END_TEST
 
@@ -125,7 +125,7 @@ START_TEST(sync_is_no_loss_when_stores_are_in_quarantine)
 	passes(60 * MSEC);
 	hears(1, "ERR QUORUM *");
 	passes(15 * SEC);
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
 END_TEST
 
@@ -137,7 +137,7 @@ START_TEST(sync_survives_one_lost_answer)
 	hears(1, "OK name=a count=0");
 	feels(0, MOOD_WELL);
 	passes(200 * MSEC);
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
 END_TEST
 
@@ -247,7 +247,7 @@ START_TEST(a_store_that_refuses_a_crowd_of_releases_is_asked_again_one_after_the
 		ck_assert_uint_eq(ignores(k), NAMES);
 		goes(k, GONE_HANGUP);
 	}
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), SESSIONS * NAMES);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), SESSIONS * NAMES);
 	before = cluster.node[2].count[CALL_RELEASE];
 	for (unsigned i = 0; i < 100; i++) {
 		unsigned count = cluster.node[2].count[CALL_RELEASE];
@@ -260,7 +260,7 @@ START_TEST(a_store_that_refuses_a_crowd_of_releases_is_asked_again_one_after_the
 	ck_assert_uint_ge(cluster.node[2].count[CALL_RELEASE] - before, 3 * SESSIONS * NAMES); /* none is forgotten */
 	feels(2, MOOD_WELL);
 	passes(200 * MSEC);
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
 END_TEST
 
@@ -282,10 +282,10 @@ START_TEST(an_outstanding_release_sets_no_timer_for_a_store_that_is_away)
 		steps++;
 	}
 	ck_assert_uint_le(steps, 8); /* probes */
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 1);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 1);
 	comes(2);
 	passes(MSEC);
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/turn.c: tickets, the places of daemons in the queue for a name. */
+/* daemon/core/ticket.c: tickets, the places of daemons in the queue for a name. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/debt.c: UNLOCK, keep= and a lock delay while the lock is being adopted. They act on whichever of its values stands at a store. */
+/* daemon/core/release.c: UNLOCK, keep= and a lock delay while the lock is being adopted. They act on whichever of its values stands at a store. */
 #include "tests/fixture/held_lock.h"
 #include "tests/fixture/resumable.h"
 
@@ -62,7 +62,7 @@ START_TEST(an_unlock_frees_whichever_value_stands_there)
 		ck_assert(!key_is_there(i, "a"));
 	says(3, "LOCK a");
 	hears(3, "OK name=a *");
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
 END_TEST
 
@@ -76,7 +76,7 @@ START_TEST(keep_leaves_whichever_value_stands_there_for_that_long)
 		ck_assert_int_le(key_ttl_us(i, "a"), 5001 * MSEC);
 		ck_assert_int_ge(key_ttl_us(i, "a"), 4400 * MSEC);
 	}
-	ck_assert_int_eq(figure(0, METRIC_DEBTS), 0);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 	says(3, "LOCK a wait=1m");
 	passes(4300 * MSEC);
 	hears_nothing(3);

@@ -114,7 +114,7 @@ START_TEST(a_half_close_is_told_while_requests_wait_for_their_reader_and_loses_n
 
 	asks(fd);
 	shutdown(fd, SHUT_WR);
-	net_loop_told(&w, "parting 0.1\n");
+	net_loop_told(&w, "half_closed 0.1\n");
 	net_loop_at_rest(&w);
 	net_loop_drains(&w, fd, ASKED * ANSWER);
 	net_loop_settle(&w);

@@ -140,7 +140,7 @@ END_TEST
 /* More lines than one pass takes. All are delivered although nobody reads the answers. */
 START_TEST(a_unix_peer_that_closes_has_its_last_lines_told)
 {
-	char said[256] = "", expected[1024] = "parting 0.1\n";
+	char said[256] = "", expected[1024] = "half_closed 0.1\n";
 	int fd = net_loop_client(&w, 0), i;
 
 	w.on_line = _i ? net_loop_says_ok : NULL;

@@ -136,7 +136,7 @@ START_TEST(lines_before_a_hang_up_share_with_others_and_the_end_comes_last)
 	net_loop_says(&w, b, "b\n");
 	heard_all();
 	ck_assert_uint_le(before("line 0.1 ", "line 1.1 b\n"), TURN);
-	ck_assert_uint_eq(before("line 0.1 ", "parting 0.1\n"), 0);
+	ck_assert_uint_eq(before("line 0.1 ", "half_closed 0.1\n"), 0);
 	ck_assert_uint_eq(before("line 0.1 ", "gone 0.1 hangup\n"), MANY);
 	ck_assert_uint_eq(w.lines, MANY + 1);
 	buf_clear(&w.told);

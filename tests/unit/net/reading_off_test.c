@@ -79,7 +79,7 @@ START_TEST(lines_that_wait_and_eof_in_one_pass_keep_their_order)
 	net_loop_told(&w, "line 1.1 b\n");
 	net_loop_says(&w, first, "on\n");
 	shutdown(second, SHUT_WR);
-	net_loop_told(&w, "line 0.1 on\nline 1.1 c\nline 1.1 b\nparting 1.1\n");
+	net_loop_told(&w, "line 0.1 on\nline 1.1 c\nline 1.1 b\nhalf_closed 1.1\n");
 	net_read(w.net, UINT64_C(1) << 32 | 1, true);
 	net_loop_told(&w, "line 1.1 d\neof 1.1\n");
 	close(first);
@@ -122,7 +122,7 @@ START_TEST(a_half_close_while_reading_is_off_is_told_and_loses_no_line)
 	net_loop_says(&w, fd, "d\ne\n"); /* these stay in the socket */
 	net_loop_at_rest(&w);            /* by now only edges are watched */
 	shutdown(fd, SHUT_WR);
-	net_loop_told(&w, "parting 0.1\n");
+	net_loop_told(&w, "half_closed 0.1\n");
 	net_loop_at_rest(&w);
 	net_read(w.net, w.session, true);
 	net_loop_told(&w, "line 0.1 c\nline 0.1 d\nline 0.1 e\neof 0.1\n");
@@ -137,7 +137,7 @@ START_TEST(eof_waits_behind_lines_that_wait)
 
 	w.on_line = stop_at_b;
 	shutdown((net_loop_says(&w, fd, "a\nb\nc\nb\nd\n"), fd), SHUT_WR);
-	net_loop_told(&w, "line 0.1 a\nline 0.1 b\nparting 0.1\n");
+	net_loop_told(&w, "line 0.1 a\nline 0.1 b\nhalf_closed 0.1\n");
 	net_read(w.net, w.session, true);
 	net_loop_told(&w, "line 0.1 c\nline 0.1 b\n");
 	net_loop_at_rest(&w);

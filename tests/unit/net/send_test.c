@@ -100,7 +100,7 @@ START_TEST(a_slow_reader_gets_all_of_it_also_after_it_half_closed)
 	if (*buf_begin(&w.told) == 'e') {
 		net_loop_told(&w, "eof 0.1\n");
 	} else {
-		net_loop_told(&w, "parting 0.1\n");
+		net_loop_told(&w, "half_closed 0.1\n");
 		late = "eof 0.1\n";
 	}
 	net_loop_at_rest(&w);

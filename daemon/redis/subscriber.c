@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One subscriber connection. Every failure leads to a pause and a new attempt, and never affects the node. */
-#include "daemon/redis/ear.h"
+#include "daemon/redis/subscriber.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/redis/handshake.h"
@@ -15,10 +15,10 @@
 #define PAUSE_US (500 * MSEC)
 #define PING_US  (10 * SEC) /* interval of PINGs: an unanswered one shows that the connection is dead */
 
-struct ear {
+struct subscriber {
 	struct event_base *base;
 	const struct stream_conf *conf;
-	struct ear_sink sink;
+	struct subscriber_sink sink;
 	unsigned node;
 	char *channel;
 	struct sockaddr_storage address;
@@ -30,7 +30,7 @@ struct ear {
 	bool asked;     /* a PING is unanswered */
 };
 
-static void ear_arm(struct ear *e, int64_t us)
+static void subscriber_arm(struct subscriber *e, int64_t us)
 {
 	struct timeval tv = {.tv_sec = us / SEC, .tv_usec = us % SEC};
 
@@ -38,7 +38,7 @@ static void ear_arm(struct ear *e, int64_t us)
 		mem_exhausted();
 }
 
-static void ear_hang_up(struct ear *e)
+static void subscriber_hang_up(struct subscriber *e)
 {
 	if (e->bev)
 		bufferevent_free(e->bev);
@@ -48,17 +48,17 @@ static void ear_hang_up(struct ear *e)
 	resp_reset(&e->resp);
 }
 
-static void ear_fail(struct ear *e, const char *why)
+static void subscriber_fail(struct subscriber *e, const char *why)
 {
 	char quoted[320];
 
-	log_event(LOG_DEBUG, "ear", "node=%u state=closed why=%s", e->node, log_quote(why, quoted, sizeof(quoted)));
-	ear_hang_up(e);
-	ear_arm(e, PAUSE_US);
+	log_event(LOG_DEBUG, "subscriber", "node=%u state=closed why=%s", e->node, log_quote(why, quoted, sizeof(quoted)));
+	subscriber_hang_up(e);
+	subscriber_arm(e, PAUSE_US);
 }
 
 /* {"message", channel, what + key} */
-static void ear_tell(struct ear *e)
+static void subscriber_tell(struct subscriber *e)
 {
 	struct span payload = resp_text(&e->resp, &e->resp.value[3]), prefix = span_of(e->conf->keys.prefix);
 	char what;
@@ -74,7 +74,7 @@ static void ear_tell(struct ear *e)
 }
 
 /* Handles one reply. False: the connection is unusable. */
-static bool ear_hear(struct ear *e)
+static bool subscriber_hear(struct subscriber *e)
 {
 	const struct resp *r = &e->resp;
 	struct span kind;
@@ -87,7 +87,7 @@ static bool ear_hear(struct ear *e)
 		return false;
 	kind = resp_text(r, &r->value[1]);
 	if (span_equal(kind, SPAN("message")) && r->count == 4 && r->value[3].type == RESP_STRING)
-		ear_tell(e);
+		subscriber_tell(e);
 	else if (span_equal(kind, SPAN("subscribe")))
 		e->listening = true;
 	else if (span_equal(kind, SPAN("pong")))
@@ -95,47 +95,47 @@ static bool ear_hear(struct ear *e)
 	return true;
 }
 
-static void ear_on_read(struct bufferevent *bev, void *context)
+static void subscriber_on_read(struct bufferevent *bev, void *context)
 {
 	struct evbuffer *in = bufferevent_get_input(bev);
-	struct ear *e = context;
+	struct subscriber *e = context;
 	size_t n;
 	int rc;
 
 	while ((n = evbuffer_get_contiguous_space(in))) {
 		if (resp_feed(&e->resp, evbuffer_pullup(in, (ssize_t)n), n) < 0) {
-			ear_fail(e, "garbage");
+			subscriber_fail(e, "garbage");
 			return;
 		}
 		evbuffer_drain(in, n);
 		while ((rc = resp_next(&e->resp)) == 1) {
-			if (!ear_hear(e)) {
-				ear_fail(e, "refused");
+			if (!subscriber_hear(e)) {
+				subscriber_fail(e, "refused");
 				return;
 			}
 		}
 		if (rc < 0) {
-			ear_fail(e, "garbage");
+			subscriber_fail(e, "garbage");
 			return;
 		}
 	}
 }
 
-static void ear_on_event(struct bufferevent *bev, short what, void *context)
+static void subscriber_on_event(struct bufferevent *bev, short what, void *context)
 {
 	(void)bev;
 	if (!(what & BEV_EVENT_CONNECTED))
-		ear_fail(context, what & BEV_EVENT_EOF ? "closed by the server" : "connection lost");
+		subscriber_fail(context, what & BEV_EVENT_EOF ? "closed by the server" : "connection lost");
 }
 
-static void ear_say(struct ear *e, struct buf *out)
+static void subscriber_say(struct subscriber *e, struct buf *out)
 {
 	if (bufferevent_write(e->bev, buf_begin(out), buf_length(out)) < 0)
 		mem_exhausted();
 	buf_release(out);
 }
 
-static void ear_greet(struct ear *e)
+static void subscriber_greet(struct subscriber *e)
 {
 	struct buf out;
 
@@ -143,86 +143,86 @@ static void ear_greet(struct ear *e)
 	if (e->conf->password)
 		handshake_auth(&out, e->conf->user, e->conf->password);
 	handshake_subscribe(&out, e->channel);
-	ear_say(e, &out);
+	subscriber_say(e, &out);
 }
 
-static void ear_dial(struct ear *e)
+static void subscriber_dial(struct subscriber *e)
 {
 	int fd = socket(e->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0) {
-		ear_arm(e, PAUSE_US);
+		subscriber_arm(e, PAUSE_US);
 		return;
 	}
 	e->bev = bufferevent_socket_new(e->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	if (!e->bev)
 		mem_exhausted();
-	bufferevent_setcb(e->bev, ear_on_read, NULL, ear_on_event, e);
+	bufferevent_setcb(e->bev, subscriber_on_read, NULL, subscriber_on_event, e);
 	bufferevent_enable(e->bev, EV_READ | EV_WRITE);
-	ear_greet(e);
+	subscriber_greet(e);
 	if (bufferevent_socket_connect(e->bev, (const struct sockaddr *)&e->address, (int)e->address_n) < 0)
-		ear_fail(e, "connect");
+		subscriber_fail(e, "connect");
 	else
-		ear_arm(e, PING_US);
+		subscriber_arm(e, PING_US);
 }
 
-static void ear_on_timer(evutil_socket_t fd, short what, void *context)
+static void subscriber_on_timer(evutil_socket_t fd, short what, void *context)
 {
-	struct ear *e = context;
+	struct subscriber *e = context;
 	struct buf out;
 
 	(void)fd, (void)what;
 	if (!e->bev) {
-		ear_dial(e);
+		subscriber_dial(e);
 	} else if (e->asked || !e->listening) {
-		ear_fail(e, "no answer");
+		subscriber_fail(e, "no answer");
 	} else {
 		buf_init(&out);
 		handshake_ping(&out);
-		ear_say(e, &out);
+		subscriber_say(e, &out);
 		e->asked = true;
-		ear_arm(e, PING_US);
+		subscriber_arm(e, PING_US);
 	}
 }
 
-struct ear *ear_new(struct event_base *base, const struct stream_conf *conf, unsigned node, const char *channel, const struct ear_sink *sink)
+struct subscriber *subscriber_new(struct event_base *base, const struct stream_conf *conf, unsigned node, const char *channel, const struct subscriber_sink *sink)
 {
-	struct ear *e = mem_alloc(sizeof(*e));
+	struct subscriber *e = mem_alloc(sizeof(*e));
 
 	e->base = base;
 	e->conf = conf;
 	e->sink = *sink;
 	e->node = node;
 	e->channel = mem_copy(channel, strlen(channel));
-	e->timer = evtimer_new(base, ear_on_timer, e);
+	e->timer = evtimer_new(base, subscriber_on_timer, e);
 	if (!e->timer)
 		mem_exhausted();
 	resp_init(&e->resp);
 	return e;
 }
 
-void ear_free(struct ear *e)
+void subscriber_free(struct subscriber *e)
 {
 	if (!e)
 		return;
-	ear_close(e);
+	subscriber_close(e);
 	event_free(e->timer);
 	resp_release(&e->resp);
 	free(e->channel);
 	free(e);
 }
 
-void ear_open(struct ear *e, const struct sockaddr *address, socklen_t n)
+void subscriber_open(struct subscriber *e, const struct sockaddr *address, socklen_t n)
 {
-	ear_close(e);
+	subscriber_close(e);
 	memcpy(&e->address, address, n);
 	e->address_n = n;
-	ear_dial(e);
+	subscriber_dial(e);
 }
 
-void ear_close(struct ear *e)
+void subscriber_close(struct subscriber *e)
 {
-	ear_hang_up(e);
+	subscriber_hang_up(e);
 	evtimer_del(e->timer);
 	e->address_n = 0;
 }

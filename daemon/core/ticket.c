@@ -5,10 +5,10 @@
  * the first of the queue when the lock is freed, and tell the holder's daemon that it is wanted. Both messages may be lost, so timers stand behind them.
  * See ALGORITHMS.md, Tickets.
  */
-#include "daemon/core/turn.h"
+#include "daemon/core/ticket.h"
 
 #include "daemon/core/admit.h"
-#include "daemon/core/debt.h"
+#include "daemon/core/release.h"
 #include "daemon/core/move.h"
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@
  * The clocks of the stores were set back since the ticket was taken: until they have caught up, all new tickets would be older. Less than the clocks may differ
  * does not count, since the Q-th may be another store now; nor does drift.
  */
-static bool turn_is_ahead(const struct engine *e, const struct lock *l)
+static bool ticket_is_ahead(const struct engine *e, const struct lock *l)
 {
 	int64_t slack = 2 * e->core->conf.clock_tol_us + AHEAD_LEAST_US + drift_us(instant_diff(e->core->now, l->contender.ticket.at));
 
@@ -29,7 +29,7 @@ static bool turn_is_ahead(const struct engine *e, const struct lock *l)
 }
 
 /* A ticket for a waiter that came then. */
-static void turn_begin(struct engine *e, struct lock *l, struct instant since)
+static void ticket_begin(struct engine *e, struct lock *l, struct instant since)
 {
 	l->contender.ticket.us = members_clock_us(&e->members, since);
 	l->contender.ticket.at = since;
@@ -40,16 +40,16 @@ static void turn_begin(struct engine *e, struct lock *l, struct instant since)
  * The ticket is the moment when the first waiter asked: the longest wait is first, on whatever host. A request that does not wait may stand before that waiter.
  * The round for it shows the waiter's ticket, or nobody would wake this daemon.
  */
-void turn_take(struct engine *e, struct lock *l)
+void ticket_take(struct engine *e, struct lock *l)
 {
-	const struct claim *c = TAILQ_FIRST(&l->line);
+	const struct claim *c = TAILQ_FIRST(&l->waiters);
 
 	if (!e->core->conf.shared || !l->waiting)
 		return;
 	if (l->contender.ticket.us && !MUTATED(TICKET_ANEW)) {
-		if (turn_is_ahead(e, l)) {
-			turn_withdraw(e, l);
-			turn_begin(e, l, l->contender.ticket.at);
+		if (ticket_is_ahead(e, l)) {
+			ticket_withdraw(e, l);
+			ticket_begin(e, l, l->contender.ticket.at);
 		}
 		return;
 	}
@@ -57,7 +57,7 @@ void turn_take(struct engine *e, struct lock *l)
 		return;
 	while (!c->patient)
 		c = TAILQ_NEXT(c, in_lock);
-	turn_begin(e, l, c->asked_at);
+	ticket_begin(e, l, c->asked_at);
 }
 
 static size_t ticket_write(const struct engine *e, const struct lock *l, char out[TICKET_MAX])
@@ -65,7 +65,7 @@ static size_t ticket_write(const struct engine *e, const struct lock *l, char ou
 	return (size_t)snprintf(out, TICKET_MAX, "%016" PRId64 ":%s:%" PRIu64, l->contender.ticket.us, e->core->daemon_id, l->contender.ticket.sequence);
 }
 
-struct span turn_text(const struct engine *e, const struct lock *l)
+struct span ticket_text(const struct engine *e, const struct lock *l)
 {
 	char *text;
 	size_t n;
@@ -78,13 +78,13 @@ struct span turn_text(const struct engine *e, const struct lock *l)
 	return (struct span){text, n};
 }
 
-bool turn_is_unseen(const struct engine *e, const struct lock *l)
+bool ticket_is_unseen(const struct engine *e, const struct lock *l)
 {
 	return e->core->conf.shared && l->waiting && nodeset_count(l->contender.queued) < engine_quorum(e);
 }
 
 /* A later round queued this ticket again, at these stores. */
-static struct nodeset turn_is_wanted(const struct engine *e, const struct op *op)
+static struct nodeset ticket_is_wanted(const struct engine *e, const struct op *op)
 {
 	char ticket[TICKET_MAX];
 	size_t n = op->lock->contender.ticket.us ? ticket_write(e, op->lock, ticket) : 0;
@@ -96,12 +96,12 @@ static struct nodeset turn_is_wanted(const struct engine *e, const struct op *op
  * Nobody waits for the answer. A busy store is asked a little later, again and again while the ticket stands there, since it keeps others out. When the daemon
  * stops, there is no later.
  */
-void turn_send(struct engine *e, struct op *op)
+void ticket_send(struct engine *e, struct op *op)
 {
 	struct nodeset owed = NODESET_NONE;
 
 	if (instant_before(e->core->now, op->until) && !MUTATED(WITHDRAW_FORGOTTEN))
-		owed = nodeset_without(op->owed, turn_is_wanted(e, op));
+		owed = nodeset_without(op->owed, ticket_is_wanted(e, op));
 	op->owed = NODESET_NONE;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
@@ -114,13 +114,13 @@ void turn_send(struct engine *e, struct op *op)
 			op_send_withdraw(&e->ops, op, i);
 	}
 	if (nodeset_any(op->owed))
-		heap_set(&e->core->timers, &op->timer, debt_retry_at(e));
+		heap_set(&e->core->timers, &op->timer, release_retry_at(e));
 	else
 		retire(e, op);
 }
 
 /* Withdraws the ticket at these stores, now or when it is admitted. */
-static void turn_send_withdraw(struct engine *e, struct lock *l, struct nodeset nodes)
+static void ticket_send_withdraw(struct engine *e, struct lock *l, struct nodeset nodes)
 {
 	struct op *op;
 
@@ -132,10 +132,10 @@ static void turn_send_withdraw(struct engine *e, struct lock *l, struct nodeset 
 	op->until = instant_add(e->core->now, e->core->conf.timeout_us + TICKET_US); /* an ACQUIRE may be carried out that late, and queue it again */
 	op->value.n = (uint8_t)ticket_write(e, l, op->value.text);
 	if (e->draining || admit(e, &op->entry, INSTANT_PAST))
-		turn_send(e, op);
+		ticket_send(e, op);
 }
 
-void turns_hurry(struct engine *e)
+void tickets_hurry(struct engine *e)
 {
 	for (uint32_t i = 0; i < e->ops.slots; i++) {
 		struct op *op = e->ops.slot[i];
@@ -143,22 +143,22 @@ void turns_hurry(struct engine *e)
 		if (!op || op->kind != OP_WITHDRAW || !nodeset_any(op->owed))
 			continue;
 		admission_leave(&e->admission, &op->entry);
-		turn_send(e, op);
+		ticket_send(e, op);
 	}
 }
 
-void turn_withdraw(struct engine *e, struct lock *l)
+void ticket_withdraw(struct engine *e, struct lock *l)
 {
 	struct nodeset nodes = l->contender.queued;
 
 	l->contender.queued = NODESET_NONE;
-	turn_send_withdraw(e, l, nodes);
+	ticket_send_withdraw(e, l, nodes);
 }
 
-/* The turn has come: the stores that granted took the ticket out themselves. */
-void turn_spend(struct engine *e, struct lock *l, struct nodeset granted)
+/* It was granted: the stores that granted took the ticket out themselves. */
+void ticket_spend(struct engine *e, struct lock *l, struct nodeset granted)
 {
 	l->contender.queued = nodeset_without(l->contender.queued, granted);
-	turn_withdraw(e, l);
+	ticket_withdraw(e, l);
 	l->contender.ticket.us = 0;
 }
