@@ -88,6 +88,7 @@ struct answer {
 	uint64_t call;
 	unsigned node;
 	enum answer_class class;
+	bool unsent;          /* refused: the daemon could not send it, so the store has said nothing */
 	char code;            /* of an executed call; 0 otherwise */
 	int64_t server_us;    /* the server's clock when the call ran; 0 if unknown */
 	int64_t fence;        /* base of a grant, else the store's fence; -1 if unknown */

@@ -109,7 +109,7 @@ static void member_hear_failure(struct members *ms, struct member *m, const stru
 
 	metric_add(&ms->core->metrics, refused ? METRIC_CALLS_REFUSED : METRIC_CALLS_UNKNOWN, 1);
 	m->misconf |= refused && judge_is_misconf(a);
-	if (refused && m->connected && m->stalled)
+	if (refused && !a->unsent && m->connected && m->stalled)
 		member_recovers(ms, m);
 }
 

@@ -271,18 +271,35 @@ int script_answer(const struct batch *b, const struct resp *r, unsigned node, co
 	}
 }
 
-void script_fail(const struct batch *b, unsigned node, enum answer_class class, struct span text, const struct script_sink *sink)
+static void batch_fail(const struct batch *b, struct answer a, const struct script_sink *sink)
 {
-	struct answer a = nothing_told;
 	unsigned i;
 
-	a.node = node;
-	a.class = class;
-	a.text = text;
 	for (i = 0; i < b->count; i++) {
 		a.call = b->entry[i].id;
 		sink->answer(sink->context, &a);
 	}
+}
+
+void script_fail(const struct batch *b, unsigned node, enum answer_class class, struct span text, const struct script_sink *sink)
+{
+	struct answer a = nothing_told;
+
+	a.node = node;
+	a.class = class;
+	a.text = text;
+	batch_fail(b, a, sink);
+}
+
+void script_unsent(const struct batch *b, unsigned node, struct span text, const struct script_sink *sink)
+{
+	struct answer a = nothing_told;
+
+	a.node = node;
+	a.class = ANSWER_REFUSED;
+	a.unsent = true;
+	a.text = text;
+	batch_fail(b, a, sink);
 }
 
 bool script_is_missing(const struct resp *r)

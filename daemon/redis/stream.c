@@ -248,8 +248,12 @@ static void stream_fail(struct stream *s, const struct flight_list *list, uint64
 
 	TAILQ_FOREACH(f, list, next)
 	{
-		if (f->kind == FLIGHT_SCRIPT)
-			script_fail(&f->batch, s->node, f->begin < taken ? ANSWER_UNKNOWN : ANSWER_REFUSED, reason, &s->sink);
+		if (f->kind != FLIGHT_SCRIPT)
+			continue;
+		if (f->begin < taken)
+			script_fail(&f->batch, s->node, ANSWER_UNKNOWN, reason, &s->sink);
+		else
+			script_unsent(&f->batch, s->node, reason, &s->sink);
 	}
 }
 

@@ -63,6 +63,7 @@ static void upstream_tell(struct upstream *u, const struct refusal *refusal)
 		.call = refusal->call,
 		.node = refusal->node,
 		.class = ANSWER_REFUSED,
+		.unsent = true,
 		.fence = -1,
 		.pttl_ms = -2,
 		.text = span_of(*reason ? reason : "not connected"),

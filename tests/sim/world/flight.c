@@ -196,7 +196,7 @@ void flight_deliver(struct flight *f, unsigned i, enum answer_class class, const
 	struct event event = {.kind = EVENT_ANSWER, .answer = f->answer[i]};
 
 	if (class != ANSWER_EXECUTED)
-		event.answer = (struct answer){.class = class, .fence = -1, .pttl_ms = -2, .text = span_of(text)};
+		event.answer = (struct answer){.class = class, .unsent = class == ANSWER_REFUSED, .fence = -1, .pttl_ms = -2, .text = span_of(text)};
 	event.answer.call = f->call[i].id;
 	event.answer.node = f->daemon->node_of[f->server->index];
 	recount_answer(f->daemon, &f->call[i], &event.answer, f->emitted);

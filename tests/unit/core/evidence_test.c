@@ -318,6 +318,26 @@ START_TEST(a_silent_store_is_not_asked_until_it_answers_again)
 }
 END_TEST
 
+/* Its connection is about to end. A refusal by the store itself shows that it is there. */
+START_TEST(a_call_that_was_never_sent_is_no_sign_of_life)
+{
+	cluster_begin(3);
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	passes(60 * MSEC);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	ck_assert_uint_eq(waiting_at(2), 2);
+	never_sends(2, 1);
+	ck_assert_str_eq(store_state(0, 2), "slow");
+	refuses(2, "OOM command not allowed");
+	ck_assert_str_eq(store_state(0, 2), "joined");
+	feels(2, MOOD_WELL);
+	passes(SEC);
+}
+END_TEST
+
 START_TEST(a_store_that_comes_back_is_used_within_two_seconds)
 {
 	cluster_begin(1);
@@ -373,6 +393,7 @@ Suite *evidence_suite(void)
 	tcase_add_test(evidence, an_answer_that_sat_in_a_socket_is_no_jump);
 	tcase_add_test(evidence, an_answer_belongs_to_the_question_that_it_answers);
 	tcase_add_test(evidence, a_silent_store_is_not_asked_until_it_answers_again);
+	tcase_add_test(evidence, a_call_that_was_never_sent_is_no_sign_of_life);
 	tcase_add_test(evidence, a_store_that_comes_back_is_used_within_two_seconds);
 	suite_add_tcase(suite, evidence);
 	return suite;

@@ -248,6 +248,7 @@ START_TEST(a_connection_that_lost_its_password_is_of_no_use)
 	flush();
 	ck_assert_str_eq(take("-NOAUTH Authentication required.\r\n"), "NOAUTH Authentication required.");
 	answer_sink_check(&answers, 1, ANSWER_REFUSED, 0);
+	ck_assert(!answers.item[0].unsent); /* the server said so */
 }
 END_TEST
 
@@ -300,6 +301,7 @@ START_TEST(a_call_of_which_no_byte_was_taken_is_refused_and_any_other_unknown)
 	answer_sink_check(&answers, 1, ANSWER_UNKNOWN, 0);
 	answer_sink_check(&answers, 2, _i == 0 ? ANSWER_REFUSED : ANSWER_UNKNOWN, 0);
 	answer_sink_check(&answers, 3, ANSWER_REFUSED, 0);
+	ck_assert(!answers.item[0].unsent && answers.item[1].unsent == (_i == 0) && answers.item[2].unsent);
 	ck_assert_uint_eq(answers.count, 3);
 }
 END_TEST
