@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #define BOUND_MOST_MS 31536000000 /* a year: what names more was not written by us */
+#define CLOCK_STAYS_US (5 * SEC) /* a clock that was within the tolerance for so long is right again, even at its edge */
 
 int64_t member_clock_jump(struct member_clock *clock, int64_t server_us, struct instant sent, struct instant received)
 {
@@ -89,19 +90,22 @@ static bool judge_median(const struct members *ms, const struct member *m, int64
 
 const char *judge_clock(struct members *ms, struct member *m)
 {
-	int64_t most = ms->core->conf.clock_tol_us, low, high;
-	bool ahead;
+	int64_t most = ms->core->conf.clock_tol_us, low, high, ahead, behind;
 
 	if (most == 0 || !m->clock.known || !judge_median(ms, m, &low, &high))
 		return NULL;
-	if (m->clock_is_off)
-		most -= most / 5; /* back only when it is clearly right again */
-	ahead = m->clock.low - high > most;
-	m->clock_is_off = ahead || low - m->clock.high > most;
+	ahead = m->clock.low - high;
+	behind = low - m->clock.high;
+	if (ahead > most || behind > most) {
+		m->clock_is_off = true;
+		m->clock_off_at = ms->core->now;
+	} else if (m->clock_is_off) {
+		/* Back when it is clearly right again, or has stayed within the tolerance: one that is at the edge is not taken in and out. */
+		m->clock_is_off = (ahead > most - most / 5 || behind > most - most / 5) && instant_diff(ms->core->now, m->clock_off_at) < CLOCK_STAYS_US;
+	}
 	if (!m->clock_is_off)
 		return NULL;
-	return judge_text(ms, "its clock is more than %" PRId64 " ms %s the other servers': set it right",
-	                  ms->core->conf.clock_tol_us / MSEC, ahead ? "ahead of" : "behind");
+	return judge_text(ms, "its clock is more than %" PRId64 " ms %s the other servers': set it right", most / MSEC, ahead > behind ? "ahead of" : "behind");
 }
 
 static bool text_has(struct span text, const char *word)

@@ -55,7 +55,8 @@ struct member {
 	char taken[SET_ID_MAX]; /* the set that it belonged to before ours; "" = none, or not known */
 	bool ours;              /* its marker, when it was last seen, is of our configuration */
 	bool was_ours;          /* … or once was */
-	bool clock_is_off; /* its clock was too far from the others' when it was compared last */
+	bool clock_is_off; /* its clock is too far from the others' … */
+	struct instant clock_off_at; /* … as it was last seen then */
 	bool misconf;   /* a write was refused by -MISCONF since the last healthy probe */
 	bool blank;     /* its last probe found no marker while trust was open, and nothing else wrong */
 	const char *suspect; /* evidence of lost memory that the marker does not show */

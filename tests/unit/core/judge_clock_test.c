@@ -117,11 +117,27 @@ START_TEST(a_clock_at_the_edge_is_not_taken_in_and_out)
 	daemon_starts(0);
 	passes(3 * SEC);
 	ck_assert_str_eq(store_state(0, 0), BEHIND);
-	cluster.node[0].clock_us = -4900 * MSEC;
-	passes(3 * SEC);
-	ck_assert_str_eq(store_state(0, 0), BEHIND);
+	for (unsigned i = 0; i < 5; i++) {
+		cluster.node[0].clock_us = i % 2 ? -5100 * MSEC : -4900 * MSEC;
+		passes(3 * SEC);
+		ck_assert_str_eq(store_state(0, 0), BEHIND);
+	}
 	cluster.node[0].clock_us = -3900 * MSEC;
 	passes(3 * SEC);
+	ck_assert_str_ne(store_state(0, 0), BEHIND);
+}
+END_TEST
+
+/* Whoever sets it right may leave it where it was before, and it was used there. */
+START_TEST(a_clock_that_stays_within_the_tolerance_is_used_again)
+{
+	clocks_matter(3);
+	cluster.node[0].clock_us = -3600 * SEC;
+	daemon_starts(0);
+	passes(3 * SEC);
+	ck_assert_str_eq(store_state(0, 0), BEHIND);
+	cluster.node[0].clock_us = -4900 * MSEC;
+	passes(7 * SEC);
 	ck_assert_str_ne(store_state(0, 0), BEHIND);
 }
 END_TEST
@@ -219,6 +235,7 @@ Suite *judge_clock_suite(void)
 	tcase_add_loop_test(sane, a_store_whose_clock_is_off_is_refused_and_used_again_once_it_is_right, 0, 4);
 	tcase_add_test(sane, clocks_within_the_tolerance_are_all_used);
 	tcase_add_test(sane, a_clock_at_the_edge_is_not_taken_in_and_out);
+	tcase_add_test(sane, a_clock_that_stays_within_the_tolerance_is_used_again);
 	tcase_add_test(sane, of_two_stores_the_one_that_disagrees_with_this_host_is_refused);
 	tcase_add_test(sane, one_store_alone_may_have_whatever_clock);
 	tcase_add_test(sane, the_clock_of_this_host_does_not_matter_where_the_stores_agree);
