@@ -175,7 +175,7 @@ START_TEST(a_request_that_waits_for_admission_may_be_cancelled)
 }
 END_TEST
 
-/* The store answers, one call in 40 ms, and a crowd of waiters came first. */
+/* The store answers, one call in 40 ms, and a crowd of waiters came first. One of them waits for the same name. */
 START_TEST(a_lock_without_wait_hears_within_a_second_that_the_stores_are_busy)
 {
 	begins_with_window(1, 1);
@@ -183,17 +183,20 @@ START_TEST(a_lock_without_wait_hears_within_a_second_that_the_stores_are_busy)
 	says_of_many(1, "LOCK", "wait=60s");
 	says(2, "LOCK a");
 	says(3, "LOCK b wait=60s");
+	says(5, "LOCK b");
 	for (unsigned i = 0; i < 24; i++) {
 		passes(40 * MSEC);
 		serves(0, 1);
 	}
 	hears_nothing(2);
+	hears_nothing(5);
 	says(4, "LOCK c");
 	for (unsigned i = 0; i < 2; i++) {
 		passes(40 * MSEC);
 		serves(0, 1);
 	}
 	hears(2, "ERR QUORUM 1 of 1 stores can be used, but are too busy: *");
+	hears(5, "ERR QUORUM 1 of 1 stores can be used, but are too busy: *");
 	hears_nothing(3);
 	hears_nothing(4);
 	feels(0, MOOD_WELL);
