@@ -100,10 +100,11 @@ CORE := \
 	daemon/core/admit.c \
 	daemon/core/adopt.c \
 	daemon/core/adoption.c \
+	daemon/core/ask.c \
+	daemon/core/calls.c \
 	daemon/core/command.c \
 	daemon/core/core.c \
 	daemon/core/deadlock.c \
-	daemon/core/release.c \
 	daemon/core/deliver.c \
 	daemon/core/end.c \
 	daemon/core/engine.c \
@@ -128,12 +129,13 @@ CORE := \
 	daemon/core/move.c \
 	daemon/core/notices.c \
 	daemon/core/observe.c \
-	daemon/core/op.c \
 	daemon/core/page.c \
 	daemon/core/parts.c \
 	daemon/core/probe.c \
 	daemon/core/query.c \
 	daemon/core/quorum.c \
+	daemon/core/release.c \
+	daemon/core/releases.c \
 	daemon/core/remember.c \
 	daemon/core/renew.c \
 	daemon/core/restore.c \

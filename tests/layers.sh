@@ -27,13 +27,15 @@ pure='assert.h ctype.h endian.h errno.h inttypes.h limits.h stdarg.h stdbool.h s
 
 # Inside daemon/core: a noun, and the nouns whose headers its two files may not include. All other files belong to engine (parts.h) or to command.
 order='
-journal  event core quorum member lock op engine parts session command service
-quorum   lock op engine parts session command service
-member   lock op engine parts session command service
-judge    lock op engine parts session command service
-lock     op engine parts session command service
-op       engine parts session command service
-session  op engine parts command service
+journal  event core quorum member lock calls round releases engine parts session command service
+quorum   lock calls round releases engine parts session command service
+member   lock calls round releases engine parts session command service
+judge    lock calls round releases engine parts session command service
+lock     round releases engine parts session command service
+calls    lock round releases engine parts session command service
+round    lock releases engine parts session command service
+releases engine parts session command service
+session  calls round releases engine parts command service
 engine   session command service
 command  service
 '

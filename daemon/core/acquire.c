@@ -8,6 +8,7 @@
 #include "daemon/core/acquire.h"
 
 #include "daemon/core/admit.h"
+#include "daemon/core/ask.h"
 #include "daemon/core/release.h"
 #include "daemon/core/move.h"
 #include "daemon/core/round.h"
@@ -44,7 +45,7 @@ static bool acquire_lacks_told(const struct engine *e, const struct lock *l)
 	unsigned told = 0;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		told += member_usable(&e->members.node[i]) && !nodeset_has(l->put_off, i);
+		told += member_usable(&e->members.node[i]) && !nodeset_has(l->name.put_off, i);
 	return told < engine_quorum(e);
 }
 
@@ -52,27 +53,27 @@ static bool acquire_lacks_told(const struct engine *e, const struct lock *l)
  * Asks those of these stores that are usable and have room. The others are asked when they have room, if the round still needs them. A store where a dead
  * value of ours may stand would only refuse: it gets the release first.
  */
-static void acquire_ask(struct engine *e, struct op *op, struct nodeset nodes, int64_t proposal)
+static void acquire_ask(struct engine *e, struct round *r, struct nodeset nodes, int64_t proposal)
 {
-	struct lock *l = op->lock;
+	struct lock *l = lock_of_lease(r->lease);
 	int64_t grace = e->core->conf.shared ? members_grace_us(&e->members) : 0; /* alone at its store, there is nobody to keep it for */
 	struct span ticket;
 
 	ticket_take(e, l); /* its first waiter may have come since the leading node was asked */
 	ticket = MUTATED(TICKET_SHOWN_ONCE) && nodeset_any(l->contender.queued) ? SPAN("") : ticket_text(e, l);
-	op->owed = NODESET_NONE;
-	if (nodeset_any(l->put_off) && acquire_lacks_told(e, l))
-		releases_tell(e, l);
+	r->left_out = NODESET_NONE;
+	if (nodeset_any(l->name.put_off) && acquire_lacks_told(e, l))
+		releases_tell(e, &l->name);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
 		if (!nodeset_has(nodes, i) || !member_usable(m))
 			continue;
-		if (nodeset_has(l->put_off, i) || flow_is_full(&m->flow)) {
-			nodeset_add(&op->owed, i);
+		if (nodeset_has(l->name.put_off, i) || flow_is_full(&m->flow)) {
+			nodeset_add(&r->left_out, i);
 			continue;
 		}
-		op_send_acquire(&e->ops, op, i, proposal, ticket, grace);
+		ask_acquire(&e->calls, r, i, proposal, ticket, grace);
 		if (ticket.n > 0)
 			nodeset_add(&l->contender.queued, i);
 	}
@@ -82,17 +83,17 @@ static void acquire_ask(struct engine *e, struct op *op, struct nodeset nodes, i
  * Sets the round's timer: its end, or sooner, when the leading store has had its time, or to see whether a store that was left out has room by now. It looks
  * less often the longer the round lasts.
  */
-static void acquire_await(struct engine *e, struct op *op)
+static void acquire_await(struct engine *e, struct round *r)
 {
-	struct instant at = op->until;
+	struct instant at = r->until;
 	int64_t patience, waited;
 
-	if (nodeset_any(nodeset_or(op->later, op->owed))) {
+	if (nodeset_any(nodeset_or(r->not_asked, r->left_out))) {
 		patience = members_patience_us(&e->members);
-		waited = nodeset_any(op->later) ? 0 : instant_diff(e->core->now, op->begun);
+		waited = nodeset_any(r->not_asked) ? 0 : instant_diff(e->core->now, r->calls.begun);
 		at = instant_min(at, instant_add(e->core->now, waited > patience ? waited : patience));
 	}
-	heap_set(&e->core->timers, &op->timer, at);
+	heap_set(&e->core->timers, &r->timer, at);
 }
 
 /* The name waits for admission. A request that does not wait is answered before that takes long. */
@@ -118,7 +119,7 @@ void acquire_begin(struct engine *e, struct lock *l, enum cause why)
 void acquire_start(struct engine *e, struct lock *l, enum cause why)
 {
 	const struct claim *head = TAILQ_FIRST(&l->waiters);
-	struct op *op;
+	struct round *r;
 	int lead;
 
 	l->lease.ttl_us = l->lease.renew_ttl_us = head->ttl_us;
@@ -129,16 +130,16 @@ void acquire_start(struct engine *e, struct lock *l, enum cause why)
 	}
 	contender_move(e, l, CONTENDER_ASKING, why);
 	lock_new_value(&e->table, l);
-	op = op_new(&e->ops, OP_ACQUIRE, l);
-	l->round = op;
+	r = round_new(&e->rounds, QUESTION_ACQUIRE, &l->name, &l->lease);
+	l->round = r;
 	l->contender.woken = NODESET_NONE;
-	op->range = acquire_range(e, l);
+	r->range = acquire_range(e, l);
 	lead = split_take_leader(e, l);
 	if (lead >= 0)
-		op->later = nodeset_without(NODES_ALL, nodeset_of((unsigned)lead));
-	op->until = instant_add(e->core->now, e->core->conf.timeout_us);
-	acquire_ask(e, op, nodeset_without(NODES_ALL, op->later), acquire_proposal(e));
-	acquire_await(e, op);
+		r->not_asked = nodeset_without(NODES_ALL, nodeset_of((unsigned)lead));
+	r->until = instant_add(e->core->now, e->core->conf.timeout_us);
+	acquire_ask(e, r, nodeset_without(NODES_ALL, r->not_asked), acquire_proposal(e));
+	acquire_await(e, r);
 	metric_add(&e->core->metrics, METRIC_ROUNDS, 1);
 }
 
@@ -150,12 +151,12 @@ void acquire_next(struct engine *e, struct lock *l)
 		lock_drop_if_unused(&e->table, l);
 }
 
-static void acquire_close(struct engine *e, struct op *op)
+static void acquire_close(struct engine *e, struct round *r)
 {
-	op->decided = true;
-	op->lock->round = NULL;
-	if (!nodeset_any(op->open))
-		heap_cancel(&e->core->timers, &op->timer);
+	r->decided = true;
+	lock_of_lease(r->lease)->round = NULL;
+	if (!nodeset_any(r->calls.open))
+		heap_cancel(&e->core->timers, &r->timer);
 }
 
 /*
@@ -171,12 +172,12 @@ static int64_t acquire_raise_us(const struct engine *e)
 }
 
 /* A node that granted this base has set its clock back since its fence got there: see quorum.h. */
-static bool acquire_is_beyond(const struct engine *e, const struct op *op, int64_t base)
+static bool acquire_is_beyond(const struct engine *e, const struct round *r, int64_t base)
 {
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
-		if (nodeset_has(op->yes, i) && op->base[i] == base && m->clock.known && base < FENCE_MOST &&
+		if (nodeset_has(r->granted, i) && r->base[i] == base && m->clock.known && base < FENCE_MOST &&
 		    base > member_server_ms(m, e->core->now) * MSEC + members_ahead_us(&e->members))
 			return true;
 	}
@@ -184,12 +185,12 @@ static bool acquire_is_beyond(const struct engine *e, const struct op *op, int64
 }
 
 /* One of those that granted may refuse it as a floor: its clock is behind, or was set back, or is hardly known. */
-static bool acquire_is_far(const struct engine *e, const struct op *op, int64_t base)
+static bool acquire_is_far(const struct engine *e, const struct round *r, int64_t base)
 {
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
-		if (nodeset_has(op->yes, i) && m->clock.known && base > member_server_ms_least(m, e->core->now) * MSEC + members_ahead_us(&e->members))
+		if (nodeset_has(r->granted, i) && m->clock.known && base > member_server_ms_least(m, e->core->now) * MSEC + members_ahead_us(&e->members))
 			return true;
 	}
 	return false;
@@ -199,51 +200,51 @@ static bool acquire_is_far(const struct engine *e, const struct op *op, int64_t 
  * Second round: floor = the largest base, at the stores of the decision only. If that is beyond the limit of one of their clocks, the decision is the Q stores
  * with the smallest bases. Only if one of these is beyond its own limit as well, the others are lifted beyond theirs.
  */
-static void acquire_raise(struct engine *e, struct op *first)
+static void acquire_raise(struct engine *e, struct round *first)
 {
-	struct lock *l = first->lock;
-	struct op *op = op_new(&e->ops, OP_RAISE, l);
+	struct lock *l = lock_of_lease(first->lease);
+	struct round *r = round_new(&e->rounds, QUESTION_RAISE, &l->name, &l->lease);
 	bool beyond;
 
-	op->fence = round_largest(first, e->core->conf.nodes);
-	if (acquire_is_far(e, first, op->fence))
-		op->fence = round_least(first, e->core->conf.nodes);
-	beyond = acquire_is_beyond(e, first, op->fence);
+	r->fence = round_largest(first, e->core->conf.nodes);
+	if (acquire_is_far(e, first, r->fence))
+		r->fence = round_least(first, e->core->conf.nodes);
+	beyond = acquire_is_beyond(e, first, r->fence);
 	acquire_close(e, first);
-	l->round = op;
-	op->ttl_us = first->ttl_us;
-	op->range = first->range;
+	l->round = r;
+	r->ttl_us = first->ttl_us;
+	r->range = first->range;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if ((nodeset_has(first->yes, i) && first->base[i] <= op->fence) || (MUTATED(RAISE_ANYWHERE) && member_usable(&e->members.node[i]))) {
-			op_send_raise(&e->ops, op, i, beyond);
+		if ((nodeset_has(first->granted, i) && first->base[i] <= r->fence) || (MUTATED(RAISE_ANYWHERE) && member_usable(&e->members.node[i]))) {
+			ask_raise(&e->calls, r, i, beyond);
 			nodeset_add(&l->lease.unanswered, i);
 		}
-	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, acquire_raise_us(e)));
+	heap_set(&e->core->timers, &r->timer, instant_add(e->core->now, acquire_raise_us(e)));
 }
 
 /* The round is decided within this time at the latest, by what is known then. */
-static void acquire_limit(struct engine *e, struct op *op, int64_t us)
+static void acquire_limit(struct engine *e, struct round *r, int64_t us)
 {
-	op->until = instant_min(op->until, instant_add(e->core->now, us));
-	acquire_await(e, op);
+	r->until = instant_min(r->until, instant_add(e->core->now, us));
+	acquire_await(e, r);
 }
 
 /* The same, and stores that were left out are not asked any more. */
-static void acquire_hurry(struct engine *e, struct op *op, int64_t us)
+static void acquire_hurry(struct engine *e, struct round *r, int64_t us)
 {
-	op->owed = NODESET_NONE;
-	acquire_limit(e, op, us);
+	r->left_out = NODESET_NONE;
+	acquire_limit(e, r, us);
 }
 
 /* Bases differ, and a store has not answered: it gets a little time to agree. */
-static void acquire_await_stragglers(struct engine *e, struct op *op)
+static void acquire_await_stragglers(struct engine *e, struct round *r)
 {
 	int64_t rtt = STRAGGLER_LEAST_US;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (nodeset_has(op->yes, i) && 2 * e->members.node[i].rtt_us > rtt)
+		if (nodeset_has(r->granted, i) && 2 * e->members.node[i].rtt_us > rtt)
 			rtt = 2 * e->members.node[i].rtt_us;
-	acquire_hurry(e, op, rtt);
+	acquire_hurry(e, r, rtt);
 }
 
 /*
@@ -251,115 +252,115 @@ static void acquire_await_stragglers(struct engine *e, struct op *op)
  * nobody splits the votes, only a slow store can help. A daemon that asks for the last time waits for it as long as a command may take. The others come
  * again, and round trips that take longer are known soon; they keep no vote for longer than that, because the key may end meanwhile.
  */
-static void acquire_await_split(struct engine *e, struct op *op)
+static void acquire_await_split(struct engine *e, struct round *r)
 {
-	if (split_is_race(e, op))
-		acquire_hurry(e, op, members_patience_us(&e->members));
-	else if (op->lock->waiting)
-		acquire_limit(e, op, split_lasting_us(e));
+	if (split_is_race(e, r))
+		acquire_hurry(e, r, members_patience_us(&e->members));
+	else if (lock_of_lease(r->lease)->waiting)
+		acquire_limit(e, r, split_lasting_us(e));
 }
 
-static enum round_outcome acquire_decide(struct engine *e, struct op *op, int64_t *ret_token)
+static enum round_outcome acquire_decide(struct engine *e, struct round *r, int64_t *ret_token)
 {
-	enum round_outcome outcome = round_outcome(op, e->core->conf.nodes, e->core->now, ret_token);
+	enum round_outcome outcome = round_outcome(r, e->core->conf.nodes, e->core->now, ret_token);
 
 	switch (outcome) {
 	case ROUND_PENDING:
 		break;
 	case ROUND_RACE:
-		acquire_await_split(e, op);
+		acquire_await_split(e, r);
 		break;
 	case ROUND_UNEVEN:
-		acquire_await_stragglers(e, op);
+		acquire_await_stragglers(e, r);
 		break;
 	case ROUND_RAISE:
-		acquire_raise(e, op);
+		acquire_raise(e, r);
 		break;
 	default:
-		acquire_close(e, op);
+		acquire_close(e, r);
 		return outcome;
 	}
 	return ROUND_PENDING;
 }
 
 /* Proposes the largest base that was granted, so that the bases agree. */
-static void acquire_ask_behind(struct engine *e, struct op *op, struct nodeset nodes)
+static void acquire_ask_behind(struct engine *e, struct round *r, struct nodeset nodes)
 {
-	acquire_ask(e, op, nodes, nodeset_any(op->yes) ? round_largest(op, e->core->conf.nodes) : acquire_proposal(e));
-	acquire_await(e, op);
+	acquire_ask(e, r, nodes, nodeset_any(r->granted) ? round_largest(r, e->core->conf.nodes) : acquire_proposal(e));
+	acquire_await(e, r);
 }
 
-static void acquire_widen(struct engine *e, struct op *op)
+static void acquire_widen(struct engine *e, struct round *r)
 {
-	struct nodeset later = nodeset_or(op->later, op->owed);
+	struct nodeset later = nodeset_or(r->not_asked, r->left_out);
 
-	op->later = NODESET_NONE;
-	op->until = instant_add(e->core->now, e->core->conf.timeout_us);
-	acquire_ask_behind(e, op, later);
+	r->not_asked = NODESET_NONE;
+	r->until = instant_add(e->core->now, e->core->conf.timeout_us);
+	acquire_ask_behind(e, r, later);
 }
 
-bool acquire_ask_more(struct engine *e, struct op *op)
+bool acquire_ask_more(struct engine *e, struct round *r)
 {
-	if (TAILQ_EMPTY(&op->lock->waiters))
+	if (TAILQ_EMPTY(&lock_of_lease(r->lease)->waiters))
 		return false;
-	if (nodeset_any(op->later))
-		acquire_widen(e, op);
-	else if (nodeset_any(op->owed) && instant_before(e->core->now, op->until))
-		acquire_ask_behind(e, op, op->owed);
+	if (nodeset_any(r->not_asked))
+		acquire_widen(e, r);
+	else if (nodeset_any(r->left_out) && instant_before(e->core->now, r->until))
+		acquire_ask_behind(e, r, r->left_out);
 	else
 		return false;
 	return true;
 }
 
 /* The leading node has answered. Its token is proposed to the others, so that the bases agree. */
-static enum round_outcome acquire_led(struct engine *e, struct op *op)
+static enum round_outcome acquire_led(struct engine *e, struct round *r)
 {
-	enum round_outcome outcome = TAILQ_EMPTY(&op->lock->waiters) ? ROUND_UNWANTED : round_led(op);
+	enum round_outcome outcome = TAILQ_EMPTY(&lock_of_lease(r->lease)->waiters) ? ROUND_UNWANTED : round_led(r);
 
 	if (outcome == ROUND_PENDING)
-		acquire_widen(e, op);
+		acquire_widen(e, r);
 	else
-		acquire_close(e, op);
+		acquire_close(e, r);
 	return outcome;
 }
 
 /* A vote of a round that is decided. If a renewal was sent to this store since, which may have shortened the key, the answer to that counts. */
-static void acquire_came_late(struct engine *e, struct op *op, unsigned node)
+static void acquire_came_late(struct engine *e, struct round *r, unsigned node)
 {
-	struct lock *l = op->lock;
+	struct lock *l = lock_of_lease(r->lease);
 
-	if (l->lease.state != LEASE_HELD || !nodeset_has(op->yes, node) || nodeset_has(l->lease.renewed, node))
+	if (l->lease.state != LEASE_HELD || !nodeset_has(r->granted, node) || nodeset_has(l->lease.renewed, node))
 		return;
-	l->lease.votes.until[node] = instant_max(l->lease.votes.until[node], op->votes.until[node]);
+	l->lease.votes.until[node] = instant_max(l->lease.votes.until[node], r->votes.until[node]);
 	lease_schedule(e, l);
 }
 
-enum round_outcome acquire_answered(struct engine *e, struct op *op, const struct answer *a, int64_t *ret_token)
+enum round_outcome acquire_answered(struct engine *e, struct round *r, const struct answer *a, int64_t *ret_token)
 {
-	struct lock *l = op->lock;
-	bool present = l->lease.value.ticket == op->value.ticket;
+	struct lock *l = lock_of_lease(r->lease);
+	bool present = l->lease.value.ticket == r->value.ticket;
 	enum round_outcome outcome = ROUND_PENDING;
 
-	if (present && op->kind == OP_RAISE)
+	if (present && r->question == QUESTION_RAISE)
 		lease_note_answer(&l->lease, a);
 	/* Unless a renewal that was sent since has put it there. */
-	if (present && op->kind == OP_ACQUIRE && nodeset_has(op->no, a->node) && !nodeset_has(l->lease.renewed, a->node))
+	if (present && r->question == QUESTION_ACQUIRE && nodeset_has(r->refused, a->node) && !nodeset_has(l->lease.renewed, a->node))
 		nodeset_remove(&l->lease.placed, a->node);
 	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->contender.state == CONTENDER_ASKING)
 		elsewhere_note(e->core, &l->elsewhere, a);
-	if (op->decided) {
+	if (r->decided) {
 		if (present)
-			acquire_came_late(e, op, a->node);
+			acquire_came_late(e, r, a->node);
 		return ROUND_PENDING;
 	}
-	if (nodeset_any(op->later))
-		outcome = acquire_led(e, op);
-	return outcome == ROUND_PENDING ? acquire_decide(e, op, ret_token) : outcome;
+	if (nodeset_any(r->not_asked))
+		outcome = acquire_led(e, r);
+	return outcome == ROUND_PENDING ? acquire_decide(e, r, ret_token) : outcome;
 }
 
-enum round_outcome acquire_expired(struct engine *e, struct op *op, int64_t *ret_token)
+enum round_outcome acquire_expired(struct engine *e, struct round *r, int64_t *ret_token)
 {
-	return acquire_decide(e, op, ret_token);
+	return acquire_decide(e, r, ret_token);
 }
 
 void acquire_woken(struct engine *e, struct span name, unsigned node)

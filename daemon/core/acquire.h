@@ -11,13 +11,13 @@ void acquire_begin(struct engine *e, struct lock *l, enum cause why);
 void acquire_start(struct engine *e, struct lock *l, enum cause why); /* now */
 void acquire_next(struct engine *e, struct lock *l); /* the lock is not ours any more: for the next waiter, or for nobody */
 /* An answer, or the end of the round's time. ROUND_PENDING: it goes on, or was decided before. Else it is decided; ROUND_WON tells the token. */
-enum round_outcome acquire_answered(struct engine *e, struct op *op, const struct answer *a, int64_t *ret_token);
-enum round_outcome acquire_expired(struct engine *e, struct op *op, int64_t *ret_token);
+enum round_outcome acquire_answered(struct engine *e, struct round *r, const struct answer *a, int64_t *ret_token);
+enum round_outcome acquire_expired(struct engine *e, struct round *r, int64_t *ret_token);
 /*
  * The timer of a round that is not decided. If the leading store has not answered in its time, the others are asked as well. If busy stores were left out,
  * those that have room by now are asked. False: neither; the round is at its end.
  */
-bool acquire_ask_more(struct engine *e, struct op *op);
+bool acquire_ask_more(struct engine *e, struct round *r);
 
 /* What wakes names that wait. A store published that the name was freed, which may be lost, repeated, late. */
 void acquire_woken(struct engine *e, struct span name, unsigned node);

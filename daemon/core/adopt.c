@@ -10,6 +10,7 @@
 
 #include "daemon/core/admit.h"
 #include "daemon/core/adoption.h"
+#include "daemon/core/ask.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/move.h"
@@ -87,14 +88,14 @@ void adopt_drop(struct engine *e, struct claim *c)
 
 static void adopt_close(struct engine *e, struct lock *l)
 {
-	struct op *op = l->round;
+	struct round *r = l->round;
 
 	l->round = NULL;
-	if (!op)
+	if (!r)
 		return;
-	op->decided = true;
-	if (!nodeset_any(op->open))
-		heap_cancel(&e->core->timers, &op->timer);
+	r->decided = true;
+	if (!nodeset_any(r->calls.open))
+		heap_cancel(&e->core->timers, &r->timer);
 }
 
 static void adopt_fail(struct engine *e, struct lock *l, enum loss why)
@@ -105,11 +106,11 @@ static void adopt_fail(struct engine *e, struct lock *l, enum loss why)
 }
 
 /* The other votes may be of earlier rounds, and end sooner. */
-static struct instant adopt_renew_at(const struct engine *e, const struct lock *l, const struct op *op)
+static struct instant adopt_renew_at(const struct engine *e, const struct lock *l, const struct round *r)
 {
 	struct instant half = instant_add(lock_deadline(&e->table, l), -l->lease.ttl_us / 2);
 
-	return instant_min(instant_add(op->begun, l->lease.ttl_us / 3), half);
+	return instant_min(instant_add(r->calls.begun, l->lease.ttl_us / 3), half);
 }
 
 /* A previous run may have promised more than this one asks for, and so may a run beside it on a copy of the journal, until now. */
@@ -123,13 +124,13 @@ static void adopt_believe(const struct engine *e, struct lock *l)
 	l->told = c->believed;
 }
 
-static void adopt_win(struct engine *e, struct lock *l, const struct op *op)
+static void adopt_win(struct engine *e, struct lock *l, const struct round *r)
 {
 	metric_add(&e->core->metrics, METRIC_ADOPTIONS, 1);
 	adopt_close(e, l);
 	lease_move(e, l, LEASE_HELD, CAUSE_CONFIRMED);
 	adopt_believe(e, l);
-	l->lease.renew_at = l->holder->renew ? adopt_renew_at(e, l, op) : INSTANT_NEVER;
+	l->lease.renew_at = l->holder->renew ? adopt_renew_at(e, l, r) : INSTANT_NEVER;
 	notices_add(&e->notices, NOTICE_ADOPTED, l->holder, NULL, REFUSED_NOT);
 	grant_fold(e, l);
 	wait_refuse_part(e, l, REFUSED_BUSY, WAITERS_IMPATIENT);
@@ -145,17 +146,17 @@ static void adopt_pause(struct engine *e, struct lock *l)
 	heap_set(&e->core->timers, &l->timer, instant_min(instant_add(e->core->now, pause), adoption_end(l)));
 }
 
-static void adopt_ask(struct engine *e, struct op *op, unsigned node)
+static void adopt_ask(struct engine *e, struct round *r, unsigned node)
 {
-	struct lock *l = op->lock;
+	struct lock *l = lock_of_lease(r->lease);
 	struct span from;
 
 	/* A lease that nobody renews is asked for a shorter rest each time, which counts from the moment when a store may have set it. */
-	l->lease.votes.until[node] = instant_min(l->lease.votes.until[node], vote_until(e->core->now, op->ttl_us));
+	l->lease.votes.until[node] = instant_min(l->lease.votes.until[node], vote_until(e->core->now, r->ttl_us));
 	if (adoption_is_left(l, node, &from))
-		op_send_adopt(&e->ops, op, node, l->lease.fence_end, from);
+		ask_adopt(&e->calls, r, node, l->lease.fence_end, from);
 	else
-		op_send_extend(&e->ops, op, node, l->lease.fence_end, INSTANT_PAST);
+		ask_extend(&e->calls, r, node, l->lease.fence_end, INSTANT_PAST);
 	nodeset_add(&l->lease.unanswered, node);
 	nodeset_add(&l->lease.renewed, node);
 }
@@ -168,23 +169,23 @@ static struct nodeset adopt_whom_to_ask(const struct engine *e, const struct loc
 		if (member_usable(&e->members.node[i]) && !flow_is_full(&e->members.node[i].flow))
 			nodeset_add(&nodes, i);
 	nodes = nodeset_without(nodeset_and(nodes, adoption_possible(l)), l->lease.unanswered);
-	return l->round ? nodeset_without(nodes, l->round->asked) : nodes;
+	return l->round ? nodeset_without(nodes, l->round->calls.asked) : nodes;
 }
 
 static void adopt_begin(struct engine *e, struct lock *l)
 {
-	struct op *op = op_new(&e->ops, OP_ADOPT, l);
+	struct round *r = round_new(&e->rounds, QUESTION_ADOPT, &l->name, &l->lease);
 
-	l->round = op;
+	l->round = r;
 	if (!l->lease.adoption->asked) {
 		l->lease.adoption->asked = true;
 		notices_add(&e->notices, NOTICE_ADOPTING, l->holder, NULL, REFUSED_NOT);
 	}
 	if (!l->holder->renew) {
-		op->ttl_us = adoption_rest_us(l, e->core->now);
-		op->px_us = op->ttl_us + op->delay_us;
+		r->ttl_us = adoption_rest_us(l, e->core->now);
+		r->px_us = r->ttl_us + l->lease.delay_us;
 	}
-	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, e->core->conf.timeout_us));
+	heap_set(&e->core->timers, &r->timer, instant_add(e->core->now, e->core->conf.timeout_us));
 }
 
 /* Asks all stores that can be asked and were not, in this round or a new one. A store that joins meanwhile is asked as well. */
@@ -217,22 +218,22 @@ void adopt_fired(struct engine *e, struct lock *l)
 		adopt_go_on(e, l);
 }
 
-void adopt_decide(struct engine *e, struct op *op)
+void adopt_decide(struct engine *e, struct round *r)
 {
-	struct lock *l = op->lock;
+	struct lock *l = lock_of_lease(r->lease);
 	int64_t left = instant_diff(lock_deadline(&e->table, l), e->core->now);
 
 	/* Worth having: its loss would be told at once otherwise. */
-	if (left > lead_us(l->lease.ttl_us) || (MUTATED(ADOPT_BY_MINORITY) && nodeset_any(op->yes)))
-		adopt_win(e, l, op);
+	if (left > lead_us(l->lease.ttl_us) || (MUTATED(ADOPT_BY_MINORITY) && nodeset_any(r->granted)))
+		adopt_win(e, l, r);
 	else if (nodeset_count(adoption_possible(l)) < engine_quorum(e))
 		adopt_fail(e, l, LOSS_EVICTED);
-	else if (l->round == op && !nodeset_any(op->open))
+	else if (l->round == r && !nodeset_any(r->calls.open))
 		adopt_pause(e, l);
 }
 
-void adopt_expired(struct engine *e, struct op *op)
+void adopt_expired(struct engine *e, struct round *r)
 {
-	adopt_pause(e, op->lock);
-	retire(e, op);
+	adopt_pause(e, lock_of_lease(r->lease));
+	retire_round(e, r);
 }

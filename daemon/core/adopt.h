@@ -14,7 +14,7 @@ void adopt_start(struct engine *e, struct lock *l); /* as soon as there is a quo
 void adopt_drop(struct engine *e, struct claim *c);
 void adopt_fired(struct engine *e, struct lock *l);
 void adopt_go_on(struct engine *e, struct lock *l); /* it is admitted */
-void adopt_decide(struct engine *e, struct op *op); /* an answer was noted */
-void adopt_expired(struct engine *e, struct op *op);
+void adopt_decide(struct engine *e, struct round *r); /* an answer was noted */
+void adopt_expired(struct engine *e, struct round *r);
 
 #endif

@@ -76,36 +76,34 @@ void adoption_note(struct lock *l, unsigned node)
 }
 
 /* Until when what the previous run sent to it may be carried out, and put back what has been replaced. */
-static struct instant adoption_astray_until(const struct op_table *ops, const struct lock *l, unsigned node)
+static struct instant adoption_astray_until(const struct call_table *calls, const struct lock *l, unsigned node)
 {
-	return op_astray_until(ops, node, INSTANT_PAST, l->lease.value_since);
+	return calls_astray_until(calls, node, INSTANT_PAST, l->lease.value_since);
 }
 
-void adoption_note_none(const struct op_table *ops, const struct op *op, unsigned node)
+void adoption_note_none(const struct call_table *calls, struct lock *l, unsigned node, struct instant asked_at)
 {
-	struct lock *l = op->lock;
-
 	adoption_note(l, node);
-	if (l->lease.adoption && !MUTATED(FORMER_STRAYS) && instant_before(op->sent[node], adoption_astray_until(ops, l, node)))
+	if (l->lease.adoption && !MUTATED(FORMER_STRAYS) && instant_before(asked_at, adoption_astray_until(calls, l, node)))
 		nodeset_add(&l->lease.adoption->late, node);
 }
 
-static struct nodeset adoption_astray(const struct op_table *ops, const struct lock *l)
+static struct nodeset adoption_astray(const struct call_table *calls, const struct lock *l)
 {
 	struct nodeset nodes = l->lease.adoption->late;
 
-	for (unsigned i = 0; i < ops->core->conf.nodes; i++)
-		if (instant_before(ops->core->now, adoption_astray_until(ops, l, i)))
+	for (unsigned i = 0; i < calls->core->conf.nodes; i++)
+		if (instant_before(calls->core->now, adoption_astray_until(calls, l, i)))
 			nodeset_add(&nodes, i);
 	return nodes;
 }
 
-struct span adoption_left(const struct op_table *ops, const struct lock *l, struct nodeset *nodes, struct instant *until)
+struct span adoption_left(const struct call_table *calls, const struct lock *l, struct nodeset *nodes, struct instant *until)
 {
 	const struct adoption *h = l->lease.adoption;
-	struct nodeset stands = !h ? NODESET_NONE : MUTATED(FORMER_STRAYS) ? h->stands : nodeset_or(h->stands, adoption_astray(ops, l));
+	struct nodeset stands = !h ? NODESET_NONE : MUTATED(FORMER_STRAYS) ? h->stands : nodeset_or(h->stands, adoption_astray(calls, l));
 
-	if (!nodeset_any(stands) || !instant_before(ops->core->now, h->until))
+	if (!nodeset_any(stands) || !instant_before(calls->core->now, h->until))
 		return SPAN("");
 	*nodes = nodeset_or(*nodes, stands);
 	*until = instant_max(*until, h->until);

@@ -9,7 +9,8 @@
 #ifndef CORE_ADOPTION_H
 #define CORE_ADOPTION_H
 
-#include "daemon/core/op.h"
+#include "daemon/core/calls.h"
+#include "daemon/core/lock.h"
 
 /* A lease as the journal has it. */
 struct prior_lease {
@@ -43,13 +44,13 @@ struct prior_lease adoption_record(const struct lock_table *t, const struct lock
 
 /* What the stores say. A lock without prior values is left alone. */
 void adoption_note(struct lock *l, unsigned node); /* none stands there */
-void adoption_note_none(const struct op_table *ops, const struct op *op, unsigned node); /* none did when the op asked: what is late may yet put it there */
+void adoption_note_none(const struct call_table *calls, struct lock *l, unsigned node, struct instant asked_at); /* none did then: what is late may yet put it there */
 void adoption_note_other(struct lock *l, unsigned node); /* but another value */
 
 /* Whether a prior value may still stand there, and which: newest first, separated by blanks. */
 bool adoption_is_left(const struct lock *l, unsigned node, struct span *ret_values);
 /* The lock is released: the prior values that may still stand, newest first; adds the stores where, and until when. */
-struct span adoption_left(const struct op_table *ops, const struct lock *l, struct nodeset *nodes, struct instant *until);
+struct span adoption_left(const struct call_table *calls, const struct lock *l, struct nodeset *nodes, struct instant *until);
 
 /* ADOPTING: the stores that have not said for certain that neither value stands there. */
 struct nodeset adoption_possible(const struct lock *l);

@@ -8,12 +8,14 @@
 #include "daemon/core/nodeset.h"
 #include "daemon/core/state.h"
 
+#define TICKET_US (3 * SEC) /* a place in the queue lasts so long unless refreshed */
+
 struct contender {
 	struct admission_entry entry; /* QUEUED */
 	enum contender_state state;
 	unsigned attempts;         /* rounds in a row that nobody won */
 	unsigned splits;           /* of these, the last in a row whose votes were split by one and the same value */
-	uint64_t splitter;         /* that value, as op->holder */
+	uint64_t splitter;         /* that value, as round->holder */
 	unsigned leads;            /* how many rounds more ask the leading store first, but not beyond lead_until: see split.c */
 	struct instant lead_until;
 	struct nodeset woken;      /* stores that said that the lock was freed, since the last round began */

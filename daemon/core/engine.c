@@ -108,52 +108,52 @@ static void lock_fired(struct engine *e, struct lock *l)
 }
 
 /* What a round of an acquire has come to. */
-static void engine_decided(struct engine *e, struct op *op, enum round_outcome outcome, int64_t token)
+static void engine_decided(struct engine *e, struct round *r, enum round_outcome outcome, int64_t token)
 {
 	if (outcome == ROUND_WON)
-		grant_won(e, op, token);
+		grant_won(e, r, token);
 	else if (outcome != ROUND_PENDING)
-		retry_after(e, op, outcome);
+		retry_after(e, r, outcome);
 }
 
-static void engine_acquire_expired(struct engine *e, struct op *op)
+static void engine_acquire_expired(struct engine *e, struct round *r)
 {
 	int64_t token = 0;
-	enum round_outcome outcome = acquire_expired(e, op, &token);
+	enum round_outcome outcome = acquire_expired(e, r, &token);
 
-	engine_decided(e, op, outcome, token);
-	retire(e, op);
+	engine_decided(e, r, outcome, token);
+	retire_round(e, r);
 }
 
-static void engine_acquire_answered(struct engine *e, struct op *op, const struct answer *a)
+static void engine_acquire_answered(struct engine *e, struct round *r, const struct answer *a)
 {
 	int64_t token = 0;
-	enum round_outcome outcome = acquire_answered(e, op, a, &token);
+	enum round_outcome outcome = acquire_answered(e, r, a, &token);
 
-	engine_decided(e, op, outcome, token);
+	engine_decided(e, r, outcome, token);
 }
 
-static void engine_renewed(struct engine *e, struct op *op, enum renew_outcome outcome)
+static void engine_renewed(struct engine *e, struct round *r, enum renew_outcome outcome)
 {
 	switch (outcome) {
 	case RENEW_GOES_ON:
 		break;
 	case RENEW_ADOPTS:
-		adopt_decide(e, op);
+		adopt_decide(e, r);
 		break;
 	case RENEW_EVICTED:
-		hold_lose(e, op->lock, LOSS_EVICTED);
+		hold_lose(e, lock_of_lease(r->lease), LOSS_EVICTED);
 		break;
 	case RENEW_OVER:
-		hold_expire(e, op->lock);
+		hold_expire(e, lock_of_lease(r->lease));
 		break;
 	}
 }
 
-static void engine_renew_expired(struct engine *e, struct op *op)
+static void engine_renew_expired(struct engine *e, struct round *r)
 {
-	engine_renewed(e, op, renew_expired(e, op));
-	retire(e, op);
+	engine_renewed(e, r, renew_expired(e, r));
+	retire_round(e, r);
 }
 
 /* The claim has waited long enough, or was granted while its session was away, and nobody has asked for it. */
@@ -165,35 +165,46 @@ static void claim_fired(struct engine *e, struct claim *c)
 		wait_fired(e, c);
 }
 
-static void op_fired(struct engine *e, struct op *op)
+static void round_expired(struct engine *e, struct round *r)
+{
+	switch (r->question) {
+	case QUESTION_ACQUIRE:
+	case QUESTION_RAISE:
+		engine_acquire_expired(e, r);
+		break;
+	case QUESTION_RENEW:
+		engine_renew_expired(e, r);
+		break;
+	case QUESTION_ADOPT:
+		adopt_expired(e, r);
+		break;
+	case QUESTION_LOOK:
+		look_expired(e, r);
+		break;
+	}
+}
+
+static void round_fired(struct engine *e, struct round *r)
 {
 	struct instant slow_at;
 
-	if (op->kind == OP_RELEASE || op->kind == OP_LEAVE) {
-		release_fired(e, op);
+	if (r->question == QUESTION_ACQUIRE && !r->decided && acquire_ask_more(e, r))
 		return;
-	}
-	if (op->kind == OP_WITHDRAW) {
-		ticket_send(e, op);
-		return;
-	}
-	if (op->kind == OP_ACQUIRE && !op->decided && acquire_ask_more(e, op))
-		return;
-	op->expired = true;
-	op_stall(&e->ops, op);
-	slow_at = op_slow_at(&e->ops, op);
+	r->expired = true;
+	calls_stall(&e->calls, &r->calls);
+	slow_at = calls_slow_at(&e->calls, &r->calls);
 	if (instant_before(e->core->now, slow_at))
-		heap_set(&e->core->timers, &op->timer, slow_at); /* the round was decided early: the stores that have not answered have time until then */
-	if (op->decided)
-		return;
-	if (op->kind == OP_RENEW)
-		engine_renew_expired(e, op);
-	else if (op->kind == OP_ADOPT)
-		adopt_expired(e, op);
-	else if (op->kind == OP_LOOK)
-		look_expired(e, op);
+		heap_set(&e->core->timers, &r->timer, slow_at); /* the round was decided early: the stores that have not answered have time until then */
+	if (!r->decided)
+		round_expired(e, r);
+}
+
+static void engine_release_fired(struct engine *e, struct release *r)
+{
+	if (r->kind == RELEASE_TICKET)
+		ticket_send(e, r);
 	else
-		engine_acquire_expired(e, op);
+		release_fired(e, r);
 }
 
 /* Clocks that jumped: the votes of these stores end that much earlier. */
@@ -204,12 +215,12 @@ static void engine_lower(struct engine *e)
 			hold_lower(e, i);
 }
 
-static void op_admitted(struct engine *e, struct op *op)
+static void engine_release_admitted(struct engine *e, struct release *r)
 {
-	if (op->kind == OP_WITHDRAW)
-		ticket_send(e, op);
+	if (r->kind == RELEASE_TICKET)
+		ticket_send(e, r);
 	else
-		release_go_on(e, op);
+		release_go_on(e, r);
 }
 
 static void lease_admitted(struct engine *e, struct lock *l)
@@ -229,8 +240,8 @@ static void engine_admitted(struct engine *e, struct admission_entry *x)
 	case OWNER_LEASE:
 		lease_admitted(e, container_of(x, struct lock, lease.entry));
 		break;
-	case OWNER_OP:
-		op_admitted(e, container_of(x, struct op, entry));
+	case OWNER_RELEASE:
+		engine_release_admitted(e, container_of(x, struct release, entry));
 		break;
 	}
 }
@@ -265,8 +276,11 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_CLAIM:
 		claim_fired(e, container_of(t, struct claim, timer));
 		break;
-	case TIMER_OP:
-		op_fired(e, container_of(t, struct op, timer));
+	case TIMER_ROUND:
+		round_fired(e, container_of(t, struct round, timer));
+		break;
+	case TIMER_RELEASE:
+		engine_release_fired(e, container_of(t, struct release, timer));
 		break;
 	case TIMER_MEMBER:
 		member_fired(&e->members, container_of(t, struct member, timer));
@@ -290,40 +304,56 @@ static bool engine_trusts_fence(const struct engine *e, const struct answer *a)
 	return m->ours && !m->clock_is_off && a->fence <= FENCE_MOST;
 }
 
-bool engine_answer(struct engine *e, const struct answer *a)
+static void round_answered(struct engine *e, struct round *r, const struct answer *a)
 {
-	bool known = true;
-	struct op *op = NULL;
-
-	if (member_owns_call(a->call))
-		known = member_answered(&e->members, a);
-	else
-		known = (op = op_answered(&e->ops, a)) != NULL;
-	if (known && a->fence > e->fence_seen && engine_trusts_fence(e, a))
-		e->fence_seen = a->fence;
-	engine_lower(e);
-	if (!op)
-		return known;
-	switch (op->kind) {
-	case OP_ACQUIRE:
-	case OP_RAISE:
-		engine_acquire_answered(e, op, a);
+	switch (r->question) {
+	case QUESTION_ACQUIRE:
+	case QUESTION_RAISE:
+		engine_acquire_answered(e, r, a);
 		break;
-	case OP_RENEW:
-	case OP_ADOPT:
-		engine_renewed(e, op, renew_answered(e, op, a));
+	case QUESTION_RENEW:
+	case QUESTION_ADOPT:
+		engine_renewed(e, r, renew_answered(e, r, a));
 		break;
-	case OP_RELEASE:
-	case OP_LEAVE:
-		release_answered(e, op, a);
-		break;
-	case OP_LOOK:
-		look_answered(e, op, a);
-		break;
-	case OP_WITHDRAW:
+	case QUESTION_LOOK:
+		look_answered(e, r, a);
 		break;
 	}
-	retire(e, op);
+	retire_round(e, r);
+}
+
+static void engine_release_answered(struct engine *e, struct release *r, const struct answer *a)
+{
+	if (r->kind != RELEASE_TICKET)
+		release_answered(e, r, a);
+	retire_release(e, r);
+}
+
+/* The calls that it answers, after the accounting; NULL: no such call is open. */
+static struct calls *engine_note_answer(struct engine *e, const struct answer *a)
+{
+	struct calls *c = calls_answered(&e->calls, a);
+
+	if (c && c->owner == CALLS_OF_ROUND)
+		round_count(round_of_calls(c), a, e->members.node[a->node].state == MEMBER_JOINED);
+	return c;
+}
+
+bool engine_answer(struct engine *e, const struct answer *a)
+{
+	bool probe = member_owns_call(a->call);
+	struct calls *c = probe ? NULL : engine_note_answer(e, a);
+	bool known = probe ? member_answered(&e->members, a) : c != NULL;
+
+	if (known && a->fence > e->fence_seen && engine_trusts_fence(e, a))
+		e->fence_seen = a->fence;
+	engine_lower(e); /* after the vote was counted, and before anything is made of it */
+	if (!c)
+		return known;
+	if (c->owner == CALLS_OF_ROUND)
+		round_answered(e, round_of_calls(c), a);
+	else
+		engine_release_answered(e, release_of_calls(c), a);
 	return true;
 }
 
@@ -360,7 +390,7 @@ void engine_stop(struct engine *e)
 	releases_hurry(e);
 	tickets_hurry(e);
 	while ((at = map_next(&e->table.map, at))) {
-		struct lock *l = container_of(at, struct lock, node);
+		struct lock *l = container_of(at, struct lock, name.node);
 
 		wait_refuse_part(e, l, REFUSED_DRAINING, WAITERS_ALL);
 		wait_left(e, l);

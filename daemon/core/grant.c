@@ -72,21 +72,21 @@ static void grant_to(struct engine *e, struct claim *c)
 	grant_fold(e, c->lock);
 }
 
-void grant_won(struct engine *e, struct op *op, int64_t fence)
+void grant_won(struct engine *e, struct round *r, int64_t fence)
 {
-	struct lock *l = op->lock;
+	struct lock *l = lock_of_lease(r->lease);
 	struct claim *c = TAILQ_FIRST(&l->waiters);
 
-	l->lease.votes = op->votes;
+	l->lease.votes = r->votes;
 	l->lease.fence = fence;
-	l->lease.fence_end = fence + op->range;
-	lease_promise(&l->lease, op->ttl_us, vote_until(op_sent_last(&e->ops, op, op->asked), op->ttl_us)); /* no late vote can be better */
+	l->lease.fence_end = fence + r->range;
+	lease_promise(&l->lease, r->ttl_us, vote_until(calls_sent_last(&e->calls, &r->calls, r->calls.asked), r->ttl_us)); /* no late vote can be better */
 	if (l->contender.ticket.us)
-		ticket_spend(e, l, op->yes);
+		ticket_spend(e, l, r->granted);
 	l->elsewhere.known = l->elsewhere.split = false;
-	if (!c || c->ttl_us != op->ttl_us || c->delay_us != op->delay_us) {
+	if (!c || c->ttl_us != r->ttl_us || c->delay_us != l->lease.delay_us) {
 		/* The round asked on the terms of a waiter that has left. */
-		release_begin(e, l, OP_RELEASE, 0, NULL);
+		release_begin(e, l, RELEASE_DELETE, 0, NULL);
 		contender_move(e, l, CONTENDER_IDLE, CAUSE_WON_FOR_NOBODY);
 		if (!MUTATED(WAKE_LOST))
 			acquire_next(e, l);
@@ -95,7 +95,7 @@ void grant_won(struct engine *e, struct op *op, int64_t fence)
 	contender_move(e, l, CONTENDER_IDLE, CAUSE_WON);
 	lease_move(e, l, LEASE_HELD, CAUSE_WON);
 	grant_to(e, c);
-	l->lease.renew_at = c->renew ? instant_add(op->begun, l->lease.ttl_us / 3) : INSTANT_NEVER;
+	l->lease.renew_at = c->renew ? instant_add(r->calls.begun, l->lease.ttl_us / 3) : INSTANT_NEVER;
 	wait_refuse_part(e, l, REFUSED_BUSY, WAITERS_IMPATIENT);
 	lease_schedule(e, l);
 }

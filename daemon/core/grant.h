@@ -6,7 +6,7 @@
 #include "daemon/core/parts.h"
 
 /* The round won with this token: the first waiter has the lease. */
-void grant_won(struct engine *e, struct op *op, int64_t fence);
+void grant_won(struct engine *e, struct round *r, int64_t fence);
 /* The holder is done: the lease goes to the next local waiter without a round; false: it may not. */
 bool grant_hand_on(struct engine *e, struct lock *l);
 /* Nobody elsewhere could have had it for long: it went from one to the next here, under one lease or several. */

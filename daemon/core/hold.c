@@ -52,7 +52,7 @@ static void hold_give_back(struct engine *e, struct lock *l, enum cause why)
 void hold_closed(struct engine *e, struct lock *l)
 {
 	/* With a lock-delay the key stays for just that long, whatever TTL an earlier, longer lease or a late renewal has left it. */
-	release_begin(e, l, l->lease.delay_us == 0 || MUTATED(DELAY_OVER_WITH_LEASE) ? OP_RELEASE : OP_LEAVE, l->lease.delay_us, NULL);
+	release_begin(e, l, l->lease.delay_us == 0 || MUTATED(DELAY_OVER_WITH_LEASE) ? RELEASE_DELETE : RELEASE_LEAVE, l->lease.delay_us, NULL);
 	hold_give_back(e, l, CAUSE_BELIEF_OVER);
 }
 
@@ -97,7 +97,7 @@ void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pend
 	lock_vacate(e, l);
 	lease_refuse_extends(e, l, REFUSED_CANCELLED);
 	claim_free(&e->table, c);
-	release_begin(e, l, keep_us > 0 ? OP_LEAVE : OP_RELEASE, keep_us, p);
+	release_begin(e, l, keep_us > 0 ? RELEASE_LEAVE : RELEASE_DELETE, keep_us, p);
 	hold_give_back(e, l, CAUSE_UNLOCKED);
 }
 
@@ -117,7 +117,7 @@ static void claim_abandon_held(struct engine *e, struct lock *l, struct instant 
 		lock_close(e, l, instant_min(believed, until), CAUSE_SESSION_ENDED);
 		return;
 	}
-	release_begin(e, l, l->lease.delay_us > 0 && !MUTATED(DELAY_OVER_WITH_SESSION) ? OP_LEAVE : OP_RELEASE, l->lease.delay_us, NULL);
+	release_begin(e, l, l->lease.delay_us > 0 && !MUTATED(DELAY_OVER_WITH_SESSION) ? RELEASE_LEAVE : RELEASE_DELETE, l->lease.delay_us, NULL);
 	hold_give_back(e, l, CAUSE_SESSION_ENDED);
 }
 
@@ -141,9 +141,9 @@ void hold_abandon(struct engine *e, struct claim *c, struct instant until)
 		lock_drop_if_unused(&e->table, l);
 		return;
 	}
-	l->refs++; /* it may become unused while its end is carried out */
+	l->name.refs++; /* it may become unused while its end is carried out */
 	claim_abandon_held(e, l, until);
-	l->refs--;
+	l->name.refs--;
 	claim_free(&e->table, c);
 	lock_drop_if_unused(&e->table, l);
 }
@@ -188,7 +188,7 @@ void hold_lapse(struct engine *e, struct claim *c)
 		return;
 	lock_vacate(e, l);
 	lease_refuse_extends(e, l, REFUSED_CANCELLED);
-	release_begin(e, l, OP_RELEASE, 0, NULL);
+	release_begin(e, l, RELEASE_DELETE, 0, NULL);
 	hold_give_back(e, l, CAUSE_LAPSED);
 }
 
@@ -232,7 +232,7 @@ void hold_lower(struct engine *e, unsigned node)
 
 	e->members.jump_us[node] = 0;
 	while ((at = map_next(&e->table.map, at))) {
-		struct lock *l = container_of(at, struct lock, node);
+		struct lock *l = container_of(at, struct lock, name.node);
 
 		if (l->contender.state == CONTENDER_ASKING && l->round)
 			l->round->votes.until[node] = instant_add(l->round->votes.until[node], -jump);

@@ -24,7 +24,18 @@ struct lease_value {
 	char text[VALUE_MAX - 1];
 };
 
+static inline struct span value_text(const struct lease_value *v)
+{
+	return (struct span){v->text, v->n};
+}
+
+/* What a lease is embedded in. */
+enum lease_owner {
+	LEASE_OF_LOCK, /* struct lock */
+};
+
 struct lease {
+	uint8_t owner;
 	struct admission_entry entry; /* HELD, ADOPTING: a renewal, an adoption */
 	enum lease_state state;
 	bool at_risk;              /* RISK was told: in the list of those */
@@ -81,6 +92,15 @@ static inline void lease_begin(struct lease *x, unsigned nodes, struct instant n
 	x->promised.ttl_us = 0;
 	x->promised.until = INSTANT_PAST;
 	x->denied = x->confirmed = NODESET_NONE;
+}
+
+/* The value may stand at this store from now on, until then at most, and was asked for with this TTL. */
+static inline void lease_note_placed(struct lease *x, unsigned node, int64_t px_us, struct instant until)
+{
+	nodeset_add(&x->placed, node);
+	x->px_until = instant_max(x->px_until, until);
+	if (px_us > x->px_us)
+		x->px_us = px_us;
 }
 
 /* A store's answer to an EXTEND of the present value. */

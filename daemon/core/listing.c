@@ -104,13 +104,13 @@ static bool is_listed(const struct lock *l, struct span prefix)
 
 static void seek_looks_ahead(const struct map_node *ahead)
 {
-	const struct lock *l = container_of(ahead, struct lock, node);
+	const struct lock *l = container_of(ahead, struct lock, name.node);
 
 	if (!ahead)
 		return;
 	__builtin_prefetch(l);
-	__builtin_prefetch(&l->name);
-	__builtin_prefetch(l->short_name + sizeof(l->short_name) - 1);
+	__builtin_prefetch(l->name.short_text + sizeof(l->name.short_text) - 1);
+	__builtin_prefetch(&l->lease.state);
 }
 
 static unsigned seek_locks(struct commander *x, struct listing *l)
@@ -125,7 +125,7 @@ static unsigned seek_locks(struct commander *x, struct listing *l)
 	}
 	seek_looks_ahead(l->walk.ahead);
 	for (; node; node = node->next) {
-		const struct lock *lock = container_of(node, struct lock, node);
+		const struct lock *lock = container_of(node, struct lock, name.node);
 
 		if (map_walk_meets(&l->walk, node))
 			work += is_listed(lock, prefix) ? listing_add(l, lock_name(lock)) : WORK_OF_LOOK;

@@ -46,8 +46,8 @@ void lock_table_init(struct lock_table *t, struct core *core)
 static void lock_free(struct lock_table *t, struct lock *l)
 {
 	free(l->lease.adoption);
-	if (l->long_name)
-		free(l->name);
+	if (l->name.is_long)
+		free(l->name.text);
 	pool_put(&t->locks, l);
 }
 
@@ -56,7 +56,7 @@ void lock_table_release(struct lock_table *t)
 	struct map_node *node, *next;
 
 	for (node = map_next(&t->map, NULL); node; node = next) {
-		struct lock *l = container_of(node, struct lock, node);
+		struct lock *l = container_of(node, struct lock, name.node);
 		struct claim *c;
 		struct pending *p;
 
@@ -85,37 +85,38 @@ void lock_table_release(struct lock_table *t)
 
 static bool lock_matches(const struct map_node *node, const void *key, size_t n)
 {
-	const struct lock *l = container_of(node, struct lock, node);
+	const struct lock *l = container_of(node, struct lock, name.node);
 
-	return l->name_n == n && memcmp(l->name, key, n) == 0;
+	return l->name.n == n && memcmp(l->name.text, key, n) == 0;
 }
 
 struct lock *lock_find(struct lock_table *t, struct span name)
 {
 	struct map_node *node = map_find(&t->map, map_hash(&t->map, name.p, name.n), name.p, name.n, lock_matches);
 
-	return node ? container_of(node, struct lock, node) : NULL;
+	return node ? container_of(node, struct lock, name.node) : NULL;
 }
 
 static struct lock *lock_add(struct lock_table *t, struct span name, uint64_t hash)
 {
 	struct lock *l = pool_get(&t->locks);
 
-	l->long_name = name.n > sizeof(l->short_name);
-	l->name = l->long_name ? mem_copy(name.p, name.n) : l->short_name;
-	if (!l->long_name)
-		memcpy(l->name, name.p, name.n);
-	l->name_n = (uint16_t)name.n;
+	l->name.is_long = name.n > sizeof(l->name.short_text);
+	l->name.text = l->name.is_long ? mem_copy(name.p, name.n) : l->name.short_text;
+	if (!l->name.is_long)
+		memcpy(l->name.text, name.p, name.n);
+	l->name.n = (uint16_t)name.n;
 	l->timer.kind = TIMER_LOCK;
 	l->contender.entry.class = ADMISSION_ASK;
 	l->contender.entry.owner = OWNER_CONTENDER;
+	l->lease.owner = LEASE_OF_LOCK;
 	l->lease.entry.class = ADMISSION_KEEP;
 	l->lease.entry.owner = OWNER_LEASE;
 	l->lease.renew_at = INSTANT_NEVER;
 	TAILQ_INIT(&l->waiters);
 	TAILQ_INIT(&l->losses);
 	TAILQ_INIT(&l->extends);
-	map_insert(&t->map, &l->node, hash);
+	map_insert(&t->map, &l->name.node, hash);
 	return l;
 }
 
@@ -124,16 +125,16 @@ struct lock *lock_find_or_add(struct lock_table *t, struct span name)
 	uint64_t hash = map_hash(&t->map, name.p, name.n);
 	struct map_node *node = map_find(&t->map, hash, name.p, name.n, lock_matches);
 
-	return node ? container_of(node, struct lock, node) : lock_add(t, name, hash);
+	return node ? container_of(node, struct lock, name.node) : lock_add(t, name, hash);
 }
 
 void lock_drop_if_unused(struct lock_table *t, struct lock *l)
 {
-	if (!lock_is_idle(l) || l->refs > 0 || !TAILQ_EMPTY(&l->waiters) || !TAILQ_EMPTY(&l->losses) ||
+	if (!lock_is_idle(l) || l->name.refs > 0 || !TAILQ_EMPTY(&l->waiters) || !TAILQ_EMPTY(&l->losses) ||
 	    !TAILQ_EMPTY(&l->extends))
 		return;
 	heap_cancel(&t->core->timers, &l->timer);
-	map_remove(&t->map, &l->node);
+	map_remove(&t->map, &l->name.node);
 	lock_free(t, l);
 }
 

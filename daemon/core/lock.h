@@ -6,13 +6,14 @@
 #ifndef CORE_LOCK_H
 #define CORE_LOCK_H
 
-#include "daemon/base/map.h"
 #include "daemon/base/pool.h"
 #include "daemon/core/contender.h"
 #include "daemon/core/core.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/name.h"
 #include "proto/proto.h"
 
+#include <assert.h>
 #include <sys/queue.h>
 
 #define HOLDS_MOST (1U << 30) /* of one owner at once; those who wait twice for a name may exceed it */
@@ -21,11 +22,11 @@
 enum admission_owner {
 	OWNER_CONTENDER, /* struct lock, contender.entry */
 	OWNER_LEASE,     /* struct lock, lease.entry */
-	OWNER_OP,        /* struct op, entry */
+	OWNER_RELEASE,   /* struct release, entry */
 };
 
 struct session;
-struct op;
+struct round;
 struct lock;
 
 /* What the stores said last about a name that is not ours. */
@@ -105,7 +106,7 @@ TAILQ_HEAD(claims, claim);
 TAILQ_HEAD(locks, lock);
 
 struct lock {
-	struct map_node node;
+	struct name name;
 	TAILQ_ENTRY(lock) in_no_quorum; /* NO_QUORUM */
 	TAILQ_ENTRY(lock) in_risk; /* or, ADOPTING, in the list of those */
 	TAILQ_ENTRY(lock) in_search; /* see deadlock.h */
@@ -113,17 +114,13 @@ struct lock {
 	uint64_t seen;           /* by which search last */
 	unsigned seen_goals;     /* claims up to which the waiters are to be followed; UINT_MAX: all of them */
 	bool seen_holder, in_queue;
-	bool long_name;         /* name is on the heap */
-	uint16_t name_n;
-	struct nodeset put_off;    /* nodes that were too busy to be told of a release: a dead value of ours may stand there yet */
-	unsigned refs;          /* ops that name it */
 	unsigned waiting;       /* patient waiters */
 	unsigned impatient;     /* the other waiters */
 	struct claim *holder;   /* HELD, ADOPTING */
 	struct claims waiters;     /* WAITING claims */
 	struct claims losses;   /* LOST claims */
 	struct pendings extends; /* EXTENDs that the round under way, or the next, will answer */
-	struct op *round;       /* the undecided round, acquire or renew */
+	struct round *round;       /* the undecided round, acquire or renew */
 	struct contender contender; /* what it asks for */
 	struct lease lease;       /* what it has; while a round asks for it, what it asks for */
 	unsigned handoffs;        /* of this lease */
@@ -133,8 +130,6 @@ struct lock {
 	struct instant close_at;  /* CLOSING: no client believes any longer: D when renewing stopped, by the slowest clock that one may have */
 	struct elsewhere elsewhere;
 	struct timer timer;
-	char *name;
-	char short_name[48];
 };
 
 /* It stands at no store, and nobody waits for it: it is kept while losses, or releases under way, name it. */
@@ -151,7 +146,19 @@ static inline bool lock_waits(const struct lock *l)
 
 static inline struct span lock_name(const struct lock *l)
 {
-	return (struct span){l->name, l->name_n};
+	return name_text(&l->name);
+}
+
+static inline struct lock *lock_of_lease(struct lease *x)
+{
+	assert(x->owner == LEASE_OF_LOCK);
+	return container_of(x, struct lock, lease);
+}
+
+/* A name is a lock's: there is no other kind of names yet. */
+static inline struct lock *lock_of_name(struct name *name)
+{
+	return container_of(name, struct lock, name);
 }
 
 static inline struct span claim_owner(const struct claim *c)

@@ -5,6 +5,7 @@
  */
 #include "daemon/core/look.h"
 
+#include "daemon/core/ask.h"
 #include "daemon/core/move.h"
 #include "daemon/core/round.h"
 
@@ -21,60 +22,60 @@ static struct nodeset look_whom_to_ask(const struct engine *e)
 	return nodes;
 }
 
-static void look_close(struct engine *e, struct op *op)
+static void look_close(struct engine *e, struct round *r)
 {
-	op->decided = true;
-	notices_add(&e->notices, NOTICE_SEEN, NULL, op->pending, REFUSED_NOT);
-	op->pending = NULL;
-	if (!nodeset_any(op->open))
-		heap_cancel(&e->core->timers, &op->timer);
+	r->decided = true;
+	notices_add(&e->notices, NOTICE_SEEN, NULL, r->pending, REFUSED_NOT);
+	r->pending = NULL;
+	if (!nodeset_any(r->calls.open))
+		heap_cancel(&e->core->timers, &r->timer);
 }
 
 void look_begin(struct engine *e, struct pending *p)
 {
-	struct op *op = op_new(&e->ops, OP_LOOK, p->lock);
+	struct round *r = round_new(&e->rounds, QUESTION_LOOK, &p->lock->name, NULL);
 	struct nodeset nodes = look_whom_to_ask(e);
 
-	op->pending = p;
+	r->pending = p;
 	if (nodeset_count(nodes) < engine_quorum(e)) {
-		look_close(e, op);
-		retire(e, op);
+		look_close(e, r);
+		retire_round(e, r);
 		return;
 	}
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		if (nodeset_has(nodes, i))
-			op_send_look(&e->ops, op, i);
-	heap_set(&e->core->timers, &op->timer, instant_add(e->core->now, e->core->conf.timeout_us));
+			ask_look(&e->calls, r, i);
+	heap_set(&e->core->timers, &r->timer, instant_add(e->core->now, e->core->conf.timeout_us));
 }
 
 /* A quorum has the same value, and this answer was the last that it took. */
-static void look_found(struct engine *e, struct op *op, const struct answer *a)
+static void look_found(struct engine *e, struct round *r, const struct answer *a)
 {
-	struct elsewhere *seen = &op->pending->elsewhere;
+	struct elsewhere *seen = &r->pending->elsewhere;
 
 	seen->known = true;
 	elsewhere_note(e->core, seen, a);
-	seen->pttl_ms = round_pttl_ms(op, e->core->conf.nodes);
+	seen->pttl_ms = round_pttl_ms(r, e->core->conf.nodes);
 	seen->at = e->core->now;
 }
 
-void look_answered(struct engine *e, struct op *op, const struct answer *a)
+void look_answered(struct engine *e, struct round *r, const struct answer *a)
 {
 	unsigned quorum = engine_quorum(e);
 
-	if (op->decided)
+	if (r->decided)
 		return;
 	if (a->class == ANSWER_EXECUTED && a->code == 'M')
-		nodeset_add(&op->yes, a->node);
-	if (round_same_holder_at(op, e->core->conf.nodes, a->node) >= quorum)
-		look_found(e, op, a);
-	op->pending->free = nodeset_count(op->yes) >= quorum;
-	if (op->pending->elsewhere.known || op->pending->free || !nodeset_any(op->open))
-		look_close(e, op);
+		nodeset_add(&r->absent, a->node);
+	if (round_same_holder_at(r, e->core->conf.nodes, a->node) >= quorum)
+		look_found(e, r, a);
+	r->pending->free = nodeset_count(r->absent) >= quorum;
+	if (r->pending->elsewhere.known || r->pending->free || !nodeset_any(r->calls.open))
+		look_close(e, r);
 }
 
-void look_expired(struct engine *e, struct op *op)
+void look_expired(struct engine *e, struct round *r)
 {
-	look_close(e, op);
-	retire(e, op);
+	look_close(e, r);
+	retire_round(e, r);
 }

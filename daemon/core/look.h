@@ -7,7 +7,7 @@
 
 /* Asks the stores who has the name of the pending, and answers it. */
 void look_begin(struct engine *e, struct pending *p);
-void look_answered(struct engine *e, struct op *op, const struct answer *a);
-void look_expired(struct engine *e, struct op *op);
+void look_answered(struct engine *e, struct round *r, const struct answer *a);
+void look_expired(struct engine *e, struct round *r);
 
 #endif

@@ -79,16 +79,26 @@ void lease_end_round(struct lock *l)
 void lease_refuse_extends(struct engine *e, struct lock *l, enum refusal why)
 {
 	if (l->round)
-		l->round->serves = 0;
+		l->round->extends = 0;
 	notices_extended(&e->notices, l, UINT_MAX, why);
 }
 
-void retire(struct engine *e, struct op *op)
+void retire_round(struct engine *e, struct round *r)
 {
-	struct lock *l = op->lock;
+	struct lock *l = lock_of_name(r->calls.name);
 
-	if (!op->decided || nodeset_any(op->open) || op->outstanding || op->entry.waits || (op->kind == OP_WITHDRAW && nodeset_any(op->owed)))
+	if (!r->decided || nodeset_any(r->calls.open))
 		return;
-	op_free(&e->ops, op);
+	round_free(&e->rounds, r);
+	lock_drop_if_unused(&e->table, l);
+}
+
+void retire_release(struct engine *e, struct release *r)
+{
+	struct lock *l = lock_of_name(r->calls.name);
+
+	if (!release_is_over(r))
+		return;
+	release_free(&e->releases, r);
 	lock_drop_if_unused(&e->table, l);
 }

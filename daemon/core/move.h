@@ -39,7 +39,8 @@ void lease_schedule(struct engine *e, struct lock *l);
 void lease_end_round(struct lock *l);
 /* All EXTENDs that wait are answered so. */
 void lease_refuse_extends(struct engine *e, struct lock *l, enum refusal why);
-/* Frees an op that is decided and has no call open. */
-void retire(struct engine *e, struct op *op);
+/* Frees a round that is decided, or a release that is over, and has no call open. Its name may go with it. */
+void retire_round(struct engine *e, struct round *r);
+void retire_release(struct engine *e, struct release *r);
 
 #endif

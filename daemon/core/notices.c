@@ -23,14 +23,14 @@ void notices_add(struct notices *n, enum notice_kind kind, struct claim *c, stru
 	}
 	n->item[n->count++] = (struct notice){
 		.kind = kind, .refusal = why, .claim = c, .pending = p, .count = c && c->lock->holder ? c->lock->holder->count : 0};
-	(c ? c->lock : p->lock)->refs++;
+	(c ? c->lock : p->lock)->name.refs++;
 }
 
 void notices_delivered(struct notices *n, const struct notice *told)
 {
 	struct lock *l = told->claim ? told->claim->lock : told->pending->lock;
 
-	l->refs--;
+	l->name.refs--;
 	switch (told->kind) {
 	case NOTICE_REENTERED:
 	case NOTICE_REFUSED:

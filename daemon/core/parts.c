@@ -10,14 +10,15 @@ void engine_init(struct engine *e, struct core *core)
 	e->rng = &core->rng;
 	members_init(&e->members, core);
 	lock_table_init(&e->table, core);
-	op_table_init(&e->ops, core, &e->members);
+	call_table_init(&e->calls, core, &e->members);
+	rounds_init(&e->rounds, &e->calls);
+	releases_init(&e->releases, &e->calls);
 	notices_init(&e->notices, &e->table);
 	TAILQ_INIT(&e->no_quorum);
 	TAILQ_INIT(&e->risks);
 	TAILQ_INIT(&e->adopting);
 	admission_init(&e->admission);
 	e->admission_timer.kind = TIMER_ADMISSION;
-	TAILQ_INIT(&e->releases);
 }
 
 void engine_release(struct engine *e)
@@ -26,11 +27,10 @@ void engine_release(struct engine *e)
 
 	while ((t = heap_first(&e->core->timers)))
 		heap_cancel(&e->core->timers, t); /* while what they are embedded in still exists */
-	for (uint32_t i = 0; i < e->ops.slots; i++)
-		if (e->ops.slot[i] && e->ops.slot[i]->pending)
-			pool_put(&e->table.pendings, e->ops.slot[i]->pending);
 	admission_release(&e->admission);
-	op_table_release(&e->ops);
+	rounds_release(&e->rounds, &e->table.pendings);
+	releases_release(&e->releases, &e->table.pendings);
+	call_table_release(&e->calls);
 	lock_table_release(&e->table);
 	notices_release(&e->notices);
 }

@@ -4,20 +4,22 @@
 #define CORE_PARTS_H
 
 #include "daemon/core/notices.h"
-#include "daemon/core/op.h"
+#include "daemon/core/releases.h"
+#include "daemon/core/round.h"
 
 struct engine {
 	struct core *core;
 	struct members members;
 	struct lock_table table;
-	struct op_table ops;
+	struct call_table calls;
+	struct rounds rounds;
+	struct releases releases;
 	struct locks no_quorum;   /* NO_QUORUM */
 	struct locks risks;     /* HELD, and RISK was told */
 	struct locks adopting;  /* ADOPTING */
 	struct admission admission;
 	struct timer admission_timer;
 	struct instant retry_next; /* no release or withdrawal is repeated before: see release_retry_at */
-	struct op_list releases;   /* outstanding releases */
 	uint64_t tickets;
 	int64_t fence_seen;     /* the largest in any reply that may be believed */
 	struct instant modest_until; /* a proposal was within the limit of one store and beyond that of another: until then there are none */

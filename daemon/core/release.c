@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Outstanding releases: those that the stores have not all confirmed. From release_begin on the value is dead; it is deleted, or left with a short TTL, wherever it may
- * stand, again and again where the outcome is unknown, until the key has expired by itself.
+ * Outstanding releases. From release_begin on the value is dead. It is deleted, or left with a short TTL, wherever it may stand, again and again where the
+ * outcome is unknown, until the key has expired by itself.
  * See ALGORITHMS.md, Outstanding releases.
  */
 #include "daemon/core/release.h"
@@ -10,60 +10,33 @@
 #include "daemon/core/adoption.h"
 #include "daemon/core/move.h"
 
-#include "daemon/base/mem.h"
-
-#include <stdio.h>
-
-static bool release_may_ask(const struct engine *e, const struct op *op, unsigned node)
-{
-	const struct member *m = &e->members.node[node];
-
-	return nodeset_has(op->owed, node) && !nodeset_has(op->open, node) && m->connected && (op->kind == OP_RELEASE || m->state == MEMBER_JOINED);
-}
-
 /* It has more than enough to do: what is sent there only waits there. At the end there is no other time. */
-static bool release_is_put_off(const struct engine *e, unsigned node)
+static bool release_store_is_busy(const struct engine *e, unsigned node)
 {
 	return flow_is_full(&e->members.node[node].flow) && !e->draining;
 }
 
 /* There is somebody to send it to. A store that hangs is let be; but as long as a quorum does not know, the name may be asked for in vain. */
-static bool release_is_due(const struct engine *e, const struct op *op)
+static bool release_is_due(const struct engine *e, const struct release *r)
 {
-	bool blocks = nodeset_count(op->owed) > e->core->conf.nodes - engine_quorum(e), due = false;
+	bool blocks = nodeset_count(r->unconfirmed) > e->core->conf.nodes - engine_quorum(e), due = false;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		due |= release_may_ask(e, op, i) && (blocks || !release_is_put_off(e, i));
+		due |= release_may_ask(&e->releases, r, i) && (blocks || !release_store_is_busy(e, i));
 	return due;
 }
 
-static void release_put_off(struct op *op, unsigned node)
-{
-	nodeset_add(&op->put_off, node);
-	nodeset_add(&op->lock->put_off, node);
-}
-
-/* That another release of this name is sent there says nothing of this one. */
-static void release_undo_put_off(struct op *op, struct nodeset nodes)
-{
-	op->lock->put_off = nodeset_without(op->lock->put_off, nodeset_and(op->put_off, nodes));
-	op->put_off = nodeset_without(op->put_off, nodes);
-}
-
-static void release_send(struct engine *e, struct op *op)
+static void release_send(struct engine *e, struct release *r)
 {
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
-		if (!release_may_ask(e, op, i))
+		if (!release_may_ask(&e->releases, r, i))
 			continue;
-		if (release_is_put_off(e, i)) {
-			release_put_off(op, i);
+		if (release_store_is_busy(e, i)) {
+			release_put_off(r, i);
 			continue;
 		}
-		release_undo_put_off(op, nodeset_of(i));
-		if (op->kind == OP_RELEASE)
-			op_send_release(&e->ops, op, i);
-		else
-			op_send_leave(&e->ops, op, i);
+		release_undo_put_off(r, nodeset_of(i));
+		release_send_to(&e->releases, r, i);
 	}
 }
 
@@ -81,71 +54,34 @@ struct instant release_retry_at(struct engine *e)
 }
 
 /* One store may be asked again long before another. The moment that is kept for it already is given up for a sooner one only: each costs all others one. */
-static void release_try_again(struct engine *e, struct op *op, struct instant earliest)
+static void release_try_again(struct engine *e, struct release *r, struct instant earliest)
 {
 	struct instant soonest = instant_max(earliest, release_retry_soonest(e));
 
-	if (timer_is_set(&op->timer) && !instant_before(soonest, op->timer.at))
+	if (timer_is_set(&r->timer) && !instant_before(soonest, r->timer.at))
 		return;
-	heap_set(&e->core->timers, &op->timer, instant_min(op->until, instant_max(earliest, release_retry_at(e))));
-}
-
-/* A store that is there was not asked, since it had too much to do. */
-static bool release_is_left(const struct engine *e, const struct op *op)
-{
-	bool left = false;
-
-	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		left |= release_may_ask(e, op, i);
-	return left;
+	heap_set(&e->core->timers, &r->timer, instant_min(r->until, instant_max(earliest, release_retry_at(e))));
 }
 
 /* What is in flight says itself how it ends, and a store that is away is told when it is back: only what was put off is looked after. */
-void release_go_on(struct engine *e, struct op *op)
+void release_go_on(struct engine *e, struct release *r)
 {
-	release_send(e, op);
-	if (op->pending)
-		heap_set(&e->core->timers, &op->timer, instant_min(op->until, instant_add(e->core->now, e->core->conf.timeout_us)));
-	else if (release_is_left(e, op))
-		release_try_again(e, op, INSTANT_PAST);
+	release_send(e, r);
+	if (r->pending)
+		heap_set(&e->core->timers, &r->timer, instant_min(r->until, instant_add(e->core->now, e->core->conf.timeout_us)));
+	else if (release_is_left(&e->releases, r))
+		release_try_again(e, r, INSTANT_PAST);
 	else
-		heap_set(&e->core->timers, &op->timer, op->until);
+		heap_set(&e->core->timers, &r->timer, r->until);
 }
 
 /* Queues it for admission, unless it may begin now. Each time, since a store that comes back, or refuses all, may have many to get. False: it may begin. */
-static bool release_queue(struct engine *e, struct op *op)
+static bool release_queue(struct engine *e, struct release *r)
 {
-	if (e->draining || !release_is_due(e, op) || admit(e, &op->entry, INSTANT_PAST))
+	if (e->draining || !release_is_due(e, r) || admit(e, &r->entry, INSTANT_PAST))
 		return false;
-	heap_set(&e->core->timers, &op->timer, op->until);
+	heap_set(&e->core->timers, &r->timer, r->until);
 	return true;
-}
-
-static void release_open(struct engine *e, struct op *op, struct nodeset nodes, struct instant until)
-{
-	op->owed = nodes;
-	op->no = nodeset_without(nodeset_all(e->core->conf.nodes), nodes);
-	op->until = until;
-	op->decided = true;
-	op->outstanding = true;
-	TAILQ_INSERT_TAIL(&e->releases, op, in_releases);
-	metric_add(&e->core->metrics, METRIC_OUTSTANDING_RELEASES, 1);
-	if (!release_queue(e, op))
-		release_go_on(e, op);
-}
-
-/* All values are dead from here on. What is left of the key has one that nobody was ever asked to extend. */
-static void release_take_values(struct engine *e, struct op *op, struct span prior)
-{
-	const struct lease_value *v = &op->lock->lease.value;
-	size_t n = op->kind == OP_LEAVE ? v->n : 0, size = n + 1 + prior.n + 1;
-
-	if (n + prior.n == 0)
-		return;
-	op->others = mem_alloc(size);
-	snprintf(op->others, size, "%.*s%s%.*s", (int)n, v->text, n > 0 && prior.n > 0 ? " " : "", (int)prior.n, prior.p);
-	if (op->kind == OP_LEAVE && !MUTATED(LEAVE_UNROTATED))
-		lock_value_make(&e->table, &op->value);
 }
 
 /* A renewal that hung may be carried out just before the key ends that it finds, and keeps it for as long again. */
@@ -156,22 +92,25 @@ static struct instant release_until(const struct lock *l)
 	return may_hang ? instant_add(l->lease.px_until, l->lease.px_us + l->lease.px_us / 50) : l->lease.px_until;
 }
 
-void release_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_us, struct pending *p)
+void release_begin(struct engine *e, struct lock *l, enum release_kind kind, int64_t px_us, struct pending *p)
 {
 	struct instant until = release_until(l);
 	struct nodeset nodes = l->lease.placed;
-	struct span prior = MUTATED(LEAVE_PRESENT_ONLY) ? SPAN("") : adoption_left(&e->ops, l, &nodes, &until);
-	struct op *op;
+	struct span prior = MUTATED(LEAVE_PRESENT_ONLY) ? SPAN("") : adoption_left(&e->calls, l, &nodes, &until);
+	struct release *r;
 
 	if (MUTATED(KEEP_FREES_FORMER) && prior.n > 0)
-		kind = OP_RELEASE;
+		kind = RELEASE_DELETE;
 	if (nodeset_any(nodes)) {
-		op = op_new(&e->ops, kind, l);
-		op->px_us = px_us;
-		op->pending = p;
-		op->value_since = l->lease.value_since;
-		release_take_values(e, op, prior);
-		release_open(e, op, nodes, until);
+		r = release_of_lease(&e->releases, kind, &l->name, &l->lease, prior);
+		r->px_us = px_us;
+		r->pending = p;
+		/* What is left of the key has a value that nobody was ever asked to extend. */
+		if (kind == RELEASE_LEAVE && !MUTATED(LEAVE_UNROTATED))
+			lock_value_make(&e->table, &r->value);
+		release_list(&e->releases, r, nodes, until);
+		if (!release_queue(e, r))
+			release_go_on(e, r);
 	} else if (p) {
 		notices_add(&e->notices, NOTICE_RELEASED, NULL, p, REFUSED_LOST);
 	}
@@ -179,133 +118,97 @@ void release_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t 
 	adoption_over(l);
 }
 
-static void release_answer(struct engine *e, struct op *op, enum refusal why)
+static void release_answer(struct engine *e, struct release *r, enum refusal why)
 {
-	notices_add(&e->notices, NOTICE_RELEASED, NULL, op->pending, why);
-	op->pending = NULL;
+	notices_add(&e->notices, NOTICE_RELEASED, NULL, r->pending, why);
+	r->pending = NULL;
 }
 
 /* sync=yes: a quorum has freed it, or a majority did not have it any more. */
-static void release_decide(struct engine *e, struct op *op)
+static void release_decide(struct engine *e, struct release *r)
 {
 	unsigned quorum = engine_quorum(e);
 
-	if (!op->pending)
+	if (!r->pending)
 		return;
-	if (nodeset_count(op->yes) >= quorum)
-		release_answer(e, op, REFUSED_NOT);
-	else if (nodeset_count(op->no) > e->core->conf.nodes - quorum)
-		release_answer(e, op, REFUSED_LOST);
+	if (nodeset_count(r->done) >= quorum)
+		release_answer(e, r, REFUSED_NOT);
+	else if (nodeset_count(r->absent) > e->core->conf.nodes - quorum)
+		release_answer(e, r, REFUSED_LOST);
 }
 
-static void release_settled(struct engine *e, struct op *op)
+static void release_settled(struct engine *e, struct release *r)
 {
-	if (op->pending)
-		release_answer(e, op, op->entry.waits ? REFUSED_NOT_ADMITTED : REFUSED_QUORUM);
+	if (r->pending)
+		release_answer(e, r, r->entry.waits ? REFUSED_NOT_ADMITTED : REFUSED_QUORUM);
 	/* The TTL of a lease includes its lock-delay. */
-	if (op->kind == OP_LEAVE && op->px_us > op->delay_us && nodeset_count(op->yes) < engine_quorum(e) && core_may_log(e->core, BURST_LOST))
-		core_log(e->core, LOG_WARN, "keep-lost", "name=%s stores=%u note=\"it may be granted before its time\"", core_quoted(e->core, lock_name(op->lock)),
-		         nodeset_count(op->yes));
-	TAILQ_REMOVE(&e->releases, op, in_releases);
-	admission_leave(&e->admission, &op->entry);
-	release_undo_put_off(op, op->owed); /* it has expired there */
-	op->outstanding = false;
-	heap_cancel(&e->core->timers, &op->timer);
-	metric_add(&e->core->metrics, METRIC_OUTSTANDING_RELEASES, -1);
+	if (r->kind == RELEASE_LEAVE && r->px_us > r->delay_us && nodeset_count(r->done) < engine_quorum(e) && core_may_log(e->core, BURST_LOST))
+		core_log(e->core, LOG_WARN, "keep-lost", "name=%s stores=%u note=\"it may be granted before its time\"",
+		         core_quoted(e->core, name_text(r->calls.name)), nodeset_count(r->done));
+	release_unlist(&e->releases, r);
+	admission_leave(&e->admission, &r->entry);
+	heap_cancel(&e->core->timers, &r->timer);
 }
 
-/* What was sent before over another connection may set the key yet, until then. What was left behind keeps that out while it stands. */
-static struct instant release_astray_until(const struct engine *e, const struct op *op, const struct answer *a)
+void release_answered(struct engine *e, struct release *r, const struct answer *a)
 {
-	struct instant until = op_astray_until(&e->ops, a->node, op->value_since, op->begun);
-
-	if (MUTATED(STRAYS_FORGOTTEN))
-		return INSTANT_PAST;
-	if (op->kind != OP_LEAVE || a->code != 'E')
-		return until;
-	return MUTATED(LEFT_BRIEFLY) || instant_before(until, vote_until(op->sent[a->node], a->pttl_ms * MSEC)) ? INSTANT_PAST : until;
+	if (!r->outstanding)
+		return;
+	release_note(&e->releases, r, a);
+	release_decide(e, r);
+	if (!nodeset_any(r->unconfirmed))
+		release_settled(e, r);
+	else if (nodeset_has(r->unconfirmed, a->node) && !r->pending && !r->entry.waits)
+		release_try_again(e, r, a->class == ANSWER_EXECUTED ? release_astray_until(&e->releases, r, a) : INSTANT_PAST);
 }
 
-/* What an answer says of the key. A marker that is another's says nothing of it; nor does it that nothing of ours is there, if it may have gone with an earlier
- * release that was not heard of. */
-static void release_note(struct engine *e, struct op *op, const struct answer *a)
+void release_fired(struct engine *e, struct release *r)
 {
-	bool freed = nodeset_has(nodeset_or(op->unsure, op->yes), a->node) && !MUTATED(REPEAT_DENIES);
-
-	if (a->class == ANSWER_UNKNOWN)
-		nodeset_add(&op->unsure, a->node);
-	if (a->class != ANSWER_EXECUTED || a->code == 'Q') {
-		nodeset_remove(&op->no, a->node); /* not carried out: asked again */
+	if (r->pending && !r->entry.waits) {
+		calls_stall(&e->calls, &r->calls);
+		release_answer(e, r, REFUSED_QUORUM);
+	}
+	if (!instant_before(e->core->now, r->until)) {
+		release_settled(e, r);
+		retire_release(e, r);
 		return;
 	}
-	if (!instant_before(e->core->now, release_astray_until(e, op, a)))
-		nodeset_remove(&op->owed, a->node);
-	if (!freed)
-		return;
-	nodeset_remove(&op->no, a->node);
-	if (op->kind == OP_RELEASE)
-		nodeset_add(&op->yes, a->node); /* it is free, and that was all that was to be done */
-}
-
-void release_answered(struct engine *e, struct op *op, const struct answer *a)
-{
-	if (!op->outstanding)
-		return;
-	release_note(e, op, a);
-	release_decide(e, op);
-	if (!nodeset_any(op->owed))
-		release_settled(e, op);
-	else if (nodeset_has(op->owed, a->node) && !op->pending && !op->entry.waits)
-		release_try_again(e, op, a->class == ANSWER_EXECUTED ? release_astray_until(e, op, a) : INSTANT_PAST);
-}
-
-void release_fired(struct engine *e, struct op *op)
-{
-	if (op->pending && !op->entry.waits) {
-		op_stall(&e->ops, op);
-		release_answer(e, op, REFUSED_QUORUM);
-	}
-	if (!instant_before(e->core->now, op->until)) {
-		release_settled(e, op);
-		retire(e, op);
-		return;
-	}
-	if (!release_queue(e, op))
-		release_go_on(e, op);
+	if (!release_queue(e, r))
+		release_go_on(e, r);
 }
 
 void releases_resume(struct engine *e)
 {
-	struct op *op;
+	struct release *r;
 
-	TAILQ_FOREACH(op, &e->releases, in_releases) {
-		if (release_queue(e, op))
+	TAILQ_FOREACH(r, &e->releases.outstanding, in_list) {
+		if (release_queue(e, r))
 			continue;
-		release_send(e, op);
-		if (release_is_left(e, op))
-			release_try_again(e, op, INSTANT_PAST);
+		release_send(e, r);
+		if (release_is_left(&e->releases, r))
+			release_try_again(e, r, INSTANT_PAST);
 	}
 }
 
-void releases_tell(struct engine *e, const struct lock *l)
+void releases_tell(struct engine *e, const struct name *name)
 {
-	struct op *op;
+	struct release *r;
 
-	TAILQ_FOREACH(op, &e->releases, in_releases) {
-		if (op->lock == l && nodeset_any(op->put_off))
-			release_send(e, op);
+	TAILQ_FOREACH(r, &e->releases.outstanding, in_list) {
+		if (r->calls.name == name && nodeset_any(r->put_off))
+			release_send(e, r);
 	}
 }
 
 bool releases_answer_syncs(struct engine *e)
 {
-	struct op *op;
+	struct release *r;
 	bool some = false;
 
-	TAILQ_FOREACH(op, &e->releases, in_releases) {
-		if (!op->pending)
+	TAILQ_FOREACH(r, &e->releases.outstanding, in_list) {
+		if (!r->pending)
 			continue;
-		release_answer(e, op, REFUSED_QUORUM);
+		release_answer(e, r, REFUSED_QUORUM);
 		some = true;
 	}
 	return some;
@@ -313,12 +216,12 @@ bool releases_answer_syncs(struct engine *e)
 
 void releases_hurry(struct engine *e)
 {
-	struct op *op;
+	struct release *r;
 
-	TAILQ_FOREACH(op, &e->releases, in_releases) {
-		if (!op->entry.waits && !nodeset_any(op->put_off))
+	TAILQ_FOREACH(r, &e->releases.outstanding, in_list) {
+		if (!r->entry.waits && !nodeset_any(r->put_off))
 			continue;
-		admission_leave(&e->admission, &op->entry);
-		release_go_on(e, op);
+		admission_leave(&e->admission, &r->entry);
+		release_go_on(e, r);
 	}
 }

@@ -8,14 +8,14 @@
 
 #include "daemon/core/parts.h"
 
-/* OP_RELEASE deletes, OP_LEAVE leaves the key for px_us. The pending, if any, is answered once a quorum has confirmed. */
-void release_begin(struct engine *e, struct lock *l, enum op_kind kind, int64_t px_us, struct pending *p);
+/* RELEASE_LEAVE leaves the key for px_us. The pending, if any, is answered once a quorum has confirmed. */
+void release_begin(struct engine *e, struct lock *l, enum release_kind kind, int64_t px_us, struct pending *p);
 struct instant release_retry_at(struct engine *e); /* when to ask again what refused, or had too much to do: each call takes a moment of its own */
-void release_go_on(struct engine *e, struct op *op); /* it is admitted */
-void release_answered(struct engine *e, struct op *op, const struct answer *a);
-void release_fired(struct engine *e, struct op *op);
+void release_go_on(struct engine *e, struct release *r); /* it is admitted */
+void release_answered(struct engine *e, struct release *r, const struct answer *a);
+void release_fired(struct engine *e, struct release *r);
 void releases_resume(struct engine *e); /* a store is back, or works again: what it missed or was put off is admitted before those who ask */
-void releases_tell(struct engine *e, const struct lock *l); /* of this lock: what was put off is sent now, where there is room */
+void releases_tell(struct engine *e, const struct name *name); /* of this name: what was put off is sent now, where there is room */
 void releases_hurry(struct engine *e); /* the daemon stops: nothing is admitted any more */
 /* When it stops: nobody waits for the stores any more, so every UNLOCK sync=yes is answered. Whether there was one. */
 bool releases_answer_syncs(struct engine *e);

@@ -14,8 +14,8 @@ enum renew_outcome {
 	RENEW_EVICTED, /* somebody else may have held it */
 	RENEW_OVER,    /* it is as good as over */
 };
-enum renew_outcome renew_answered(struct engine *e, struct op *op, const struct answer *a);
-enum renew_outcome renew_expired(struct engine *e, struct op *op);
+enum renew_outcome renew_answered(struct engine *e, struct round *r, const struct answer *a);
+enum renew_outcome renew_expired(struct engine *e, struct round *r);
 /* Its time has come: it begins now, or once it is admitted. */
 void renew_due(struct engine *e, struct lock *l);
 /* A quorum is back: leases that are at risk are renewed now, not at their next try, and those of the previous run are adopted. */

@@ -32,9 +32,9 @@ static void restore_clear(struct commander *x, const struct session *s, const st
 	struct claim *own = l ? lock_claim_of(l, s, r->owner) : NULL;
 
 	if (own && own != l->holder) {
-		l->refs++;
+		l->name.refs++;
 		restore_drop(x, own);
-		l->refs--;
+		l->name.refs--;
 	}
 	if (l && l->holder && (of_all || own == l->holder))
 		restore_drop(x, l->holder);

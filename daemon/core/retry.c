@@ -28,7 +28,7 @@ static void retry_pause(struct engine *e, struct lock *l, int64_t us)
 }
 
 /* Somebody else holds it. It is asked for again when its TTL may be over, and often enough to notice a release that nobody announces. */
-static void retry_held_elsewhere(struct engine *e, struct lock *l, const struct op *op)
+static void retry_held_elsewhere(struct engine *e, struct lock *l, const struct round *r)
 {
 	/* A redlockd wakes the next daemon. A holder that is no redlockd is asked for again and again, in the end every second. */
 	bool told = !l->elsewhere.foreign && e->core->conf.shared;
@@ -39,8 +39,8 @@ static void retry_held_elsewhere(struct engine *e, struct lock *l, const struct 
 	l->elsewhere.split = false;
 	l->contender.splits = 0;
 	l->handed_since.us = 0;
-	l->elsewhere.reserved = !nodeset_any(op->busy);
-	l->elsewhere.pttl_ms = round_pttl_ms(op, e->core->conf.nodes);
+	l->elsewhere.reserved = !nodeset_any(r->held);
+	l->elsewhere.pttl_ms = round_pttl_ms(r, e->core->conf.nodes);
 	l->elsewhere.at = e->core->now;
 	l->contender.attempts++;
 	if (!wait_continue(e, l, REFUSED_BUSY, WAITERS_IMPATIENT))
@@ -52,14 +52,14 @@ static void retry_held_elsewhere(struct engine *e, struct lock *l, const struct 
 	}
 	if (nodeset_any(l->contender.woken))
 		poll = MSEC; /* it was freed while the round asked */
-	else if (nodeset_any(op->behind))
+	else if (nodeset_any(r->behind))
 		poll = members_grace_us(&e->members);
 	if (poll > (told ? POLL_MOST_US : POLL_FOREIGN_US))
 		poll = told ? POLL_MOST_US : POLL_FOREIGN_US;
 	if (MUTATED(WAKE_ALONE))
 		return;
 	/* Stores that keep it for an older ticket count as 0 left, too. */
-	left = l->elsewhere.pttl_ms > 0 || (l->elsewhere.pttl_ms == 0 && !nodeset_any(op->behind)) ? l->elsewhere.pttl_ms * MSEC + MSEC : INT64_MAX;
+	left = l->elsewhere.pttl_ms > 0 || (l->elsewhere.pttl_ms == 0 && !nodeset_any(r->behind)) ? l->elsewhere.pttl_ms * MSEC + MSEC : INT64_MAX;
 	if (left < poll)
 		heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, left + (int64_t)rng_below(e->rng, 2 * MSEC)));
 	else
@@ -67,9 +67,9 @@ static void retry_held_elsewhere(struct engine *e, struct lock *l, const struct 
 }
 
 /* Nobody has a quorum. The next try comes after a pause of random length. */
-static void retry_split(struct engine *e, struct lock *l, const struct op *op, bool led)
+static void retry_split(struct engine *e, struct lock *l, const struct round *r, bool led)
 {
-	int64_t pause = split_note(e, l, op, led);
+	int64_t pause = split_note(e, l, r, led);
 
 	l->elsewhere.known = false;
 	l->elsewhere.split |= !led;
@@ -94,18 +94,18 @@ static void retry_no_answer(struct engine *e, struct lock *l)
 	retry_pause(e, l, RETRY_US);
 }
 
-void retry_after(struct engine *e, struct op *op, enum round_outcome why)
+void retry_after(struct engine *e, struct round *r, enum round_outcome why)
 {
-	struct lock *l = op->lock;
+	struct lock *l = lock_of_lease(r->lease);
 	unsigned nodes = e->core->conf.nodes, quorum = engine_quorum(e);
 
-	if (!(MUTATED(UNDO_FORGOTTEN) && round_same_holder(op, nodes) >= quorum) && !(MUTATED(SPLIT_KEPT) && round_same_holder(op, nodes) < quorum))
-		release_begin(e, l, OP_RELEASE, 0, NULL);
+	if (!(MUTATED(UNDO_FORGOTTEN) && round_same_holder(r, nodes) >= quorum) && !(MUTATED(SPLIT_KEPT) && round_same_holder(r, nodes) < quorum))
+		release_begin(e, l, RELEASE_DELETE, 0, NULL);
 	/* In that time the limit of the store that refused passes the base, unless a proposal lifts the base as well. */
-	if (op->kind == OP_RAISE && nodeset_any(op->over))
+	if (r->question == QUESTION_RAISE && nodeset_any(r->range_refused))
 		e->modest_until = instant_add(e->core->now, 2 * e->core->conf.clock_tol_us + NARROW_US);
 	if (TAILQ_EMPTY(&l->waiters)) {
-		ticket_spend(e, l, op->yes);
+		ticket_spend(e, l, r->granted);
 		contender_move(e, l, CONTENDER_IDLE, CAUSE_NOBODY_WAITS);
 		return;
 	}
@@ -116,14 +116,14 @@ void retry_after(struct engine *e, struct op *op, enum round_outcome why)
 		break;
 	case ROUND_LEADER_TAKEN:
 	case ROUND_SPLIT:
-		retry_split(e, l, op, why == ROUND_LEADER_TAKEN);
+		retry_split(e, l, r, why == ROUND_LEADER_TAKEN);
 		break;
 	case ROUND_WRONG_TYPE:
 		wait_refuse_part(e, l, REFUSED_KIND, WAITERS_ALL);
 		wait_over(e, l, CAUSE_WRONG_TYPE);
 		break;
 	case ROUND_HELD:
-		retry_held_elsewhere(e, l, op);
+		retry_held_elsewhere(e, l, r);
 		break;
 	default:
 		retry_no_answer(e, l);

@@ -7,6 +7,6 @@
 #include "daemon/core/round.h"
 
 /* What it placed is given back, and the name waits, asks again, or asks for nothing any more. */
-void retry_after(struct engine *e, struct op *op, enum round_outcome why);
+void retry_after(struct engine *e, struct round *r, enum round_outcome why);
 
 #endif

@@ -1,59 +1,148 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counting the answers of a round. */
 #include "daemon/core/round.h"
 
-int64_t round_largest(const struct op *op, unsigned nodes)
+#include <string.h>
+
+void rounds_init(struct rounds *rs, struct call_table *calls)
+{
+	rs->calls = calls;
+	pool_init(&rs->pool, sizeof(struct round));
+}
+
+void rounds_release(struct rounds *rs, struct pool *pendings)
+{
+	for (uint32_t i = 0; i < rs->calls->slots; i++) {
+		struct calls *c = rs->calls->slot[i];
+		struct round *r;
+
+		if (!c || c->owner != CALLS_OF_ROUND)
+			continue;
+		r = round_of_calls(c);
+		pool_put(pendings, r->pending);
+		calls_close(rs->calls, c);
+		pool_put(&rs->pool, r);
+	}
+	pool_release(&rs->pool);
+}
+
+struct round *round_new(struct rounds *rs, enum question question, struct name *name, struct lease *lease)
+{
+	struct round *r = pool_get(&rs->pool);
+
+	calls_open(rs->calls, &r->calls, CALLS_OF_ROUND, name);
+	r->question = question;
+	r->timer.kind = TIMER_ROUND;
+	votes_clear(&r->votes, rs->calls->core->conf.nodes);
+	r->lease = lease;
+	if (!lease)
+		return r;
+	r->value = lease->value;
+	r->ttl_us = lease->ttl_us;
+	r->px_us = lease->ttl_us + lease->delay_us;
+	return r;
+}
+
+void round_free(struct rounds *rs, struct round *r)
+{
+	heap_cancel(&rs->calls->core->timers, &r->timer);
+	calls_close(rs->calls, &r->calls);
+	pool_put(&rs->pool, r);
+}
+
+void round_count(struct round *r, const struct answer *a, bool joined)
+{
+	static const uint64_t holder_key[2] = {0, 0};
+
+	if (a->class == ANSWER_UNKNOWN)
+		return;
+	if (a->class == ANSWER_REFUSED) {
+		nodeset_add(&r->refused, a->node);
+		return;
+	}
+	switch (a->code) {
+	case 'G':
+	case 'A':
+		if (!joined && !MUTATED(JUMP_VOTES))
+			break;
+		__attribute__((fallthrough));
+	case 'E':
+		nodeset_add(&r->granted, a->node);
+		r->base[a->node] = a->fence;
+		r->votes.until[a->node] = vote_until(r->calls.sent[a->node], r->ttl_us);
+		break;
+	case 'F':
+		nodeset_add(&r->range_refused, a->node);
+		nodeset_add(&r->refused, a->node);
+		break;
+	case 'W':
+		nodeset_add(&r->behind, a->node);
+		nodeset_add(&r->refused, a->node);
+		break;
+	case 'K':
+		nodeset_add(&r->wrong_type, a->node);
+		__attribute__((fallthrough));
+	case 'B':
+		nodeset_add(&r->held, a->node);
+		r->base[a->node] = a->pttl_ms;
+		r->holder[a->node] = siphash(holder_key, a->holder.p ? a->holder.p : "", a->holder.n);
+		__attribute__((fallthrough));
+	default:
+		nodeset_add(&r->refused, a->node);
+	}
+}
+
+int64_t round_largest(const struct round *r, unsigned nodes)
 {
 	int64_t largest = -1;
 
 	for (unsigned i = 0; i < nodes; i++)
-		if (nodeset_has(op->yes, i) && op->base[i] > largest)
-			largest = op->base[i];
+		if (nodeset_has(r->granted, i) && r->base[i] > largest)
+			largest = r->base[i];
 	return largest;
 }
 
-int64_t round_least(const struct op *op, unsigned nodes)
+int64_t round_least(const struct round *r, unsigned nodes)
 {
 	struct votes base;
 
 	votes_clear(&base, nodes);
 	for (unsigned i = 0; i < nodes; i++)
-		if (nodeset_has(op->yes, i))
-			base.until[i].us = -op->base[i]; /* the Q-th largest of the negated */
+		if (nodeset_has(r->granted, i))
+			base.until[i].us = -r->base[i]; /* the Q-th largest of the negated */
 	return -votes_deadline(&base, nodes).us;
 }
 
 /* The base that Q stores granted. */
-static int64_t round_agreed(const struct op *op, unsigned nodes)
+static int64_t round_agreed(const struct round *r, unsigned nodes)
 {
 	if (MUTATED(MAX_WITHOUT_ROUND))
-		return round_largest(op, nodes);
+		return round_largest(r, nodes);
 	for (unsigned i = 0; i < nodes; i++) {
 		unsigned same = 0;
 
-		for (unsigned j = 0; j < nodes && nodeset_has(op->yes, i); j++)
-			same += nodeset_has(op->yes, j) && op->base[j] == op->base[i];
+		for (unsigned j = 0; j < nodes && nodeset_has(r->granted, i); j++)
+			same += nodeset_has(r->granted, j) && r->base[j] == r->base[i];
 		if (same >= quorum_of(nodes))
-			return op->base[i];
+			return r->base[i];
 	}
 	return -1;
 }
 
-unsigned round_same_holder_at(const struct op *op, unsigned nodes, unsigned node)
+unsigned round_same_holder_at(const struct round *r, unsigned nodes, unsigned node)
 {
 	unsigned same = 0;
 
-	for (unsigned i = 0; i < nodes && nodeset_has(op->busy, node); i++)
-		same += nodeset_has(op->busy, i) && op->holder[i] == op->holder[node];
+	for (unsigned i = 0; i < nodes && nodeset_has(r->held, node); i++)
+		same += nodeset_has(r->held, i) && r->holder[i] == r->holder[node];
 	return same;
 }
 
-unsigned round_same_holder(const struct op *op, unsigned nodes)
+unsigned round_same_holder(const struct round *r, unsigned nodes)
 {
 	unsigned most = 0;
 
 	for (unsigned i = 0; i < nodes; i++) {
-		unsigned same = round_same_holder_at(op, nodes, i);
+		unsigned same = round_same_holder_at(r, nodes, i);
 
 		most = same > most ? same : most;
 	}
@@ -61,83 +150,83 @@ unsigned round_same_holder(const struct op *op, unsigned nodes)
 }
 
 /* The Q-th smallest remaining TTL, a free store counting 0. */
-int64_t round_pttl_ms(const struct op *op, unsigned nodes)
+int64_t round_pttl_ms(const struct round *r, unsigned nodes)
 {
 	struct votes ttl;
 	int64_t left;
 
 	votes_clear(&ttl, nodes);
 	for (unsigned i = 0; i < nodes; i++) {
-		if (!nodeset_has(op->busy, i))
+		if (!nodeset_has(r->held, i))
 			ttl.until[i].us = 0;
-		else if (op->base[i] >= 0)
-			ttl.until[i].us = -op->base[i]; /* the Q-th largest of the negated */
+		else if (r->base[i] >= 0)
+			ttl.until[i].us = -r->base[i]; /* the Q-th largest of the negated */
 	}
 	left = votes_deadline(&ttl, nodes).us;
 	return left == INT64_MIN ? -1 : -left;
 }
 
 /* A quorum refuses it: somebody holds it, or has an older ticket. */
-static bool round_is_held(const struct op *op, unsigned nodes)
+static bool round_is_held(const struct round *r, unsigned nodes)
 {
 	unsigned quorum = quorum_of(nodes);
 
-	return round_same_holder(op, nodes) >= quorum || (nodeset_any(op->behind) && nodeset_count(nodeset_or(op->busy, op->behind)) >= quorum);
+	return round_same_holder(r, nodes) >= quorum || (nodeset_any(r->behind) && nodeset_count(nodeset_or(r->held, r->behind)) >= quorum);
 }
 
 /* Grant only what is worth having: the loss would be told at once otherwise. */
-static bool round_is_useful(const struct op *op, unsigned nodes, struct instant now)
+static bool round_is_useful(const struct round *r, unsigned nodes, struct instant now)
 {
-	return instant_diff(votes_deadline(&op->votes, nodes), now) > lead_us(op->ttl_us) + op->ttl_us / 10;
+	return instant_diff(votes_deadline(&r->votes, nodes), now) > lead_us(r->ttl_us) + r->ttl_us / 10;
 }
 
 /* Not won: is it clear already whether somebody holds it, the votes are split, or too few stores answer? */
-static bool round_is_clear(const struct op *op, unsigned nodes, struct nodeset open)
+static bool round_is_clear(const struct round *r, unsigned nodes, struct nodeset open)
 {
-	return !nodeset_any(open) || round_is_held(op, nodes) || nodeset_count(nodeset_or(op_told(op), open)) < quorum_of(nodes);
+	return !nodeset_any(open) || round_is_held(r, nodes) || nodeset_count(nodeset_or(round_told(r), open)) < quorum_of(nodes);
 }
 
-enum round_outcome round_failure(const struct op *op, unsigned nodes)
+enum round_outcome round_failure(const struct round *r, unsigned nodes)
 {
 	unsigned quorum = quorum_of(nodes);
 
-	if (op->range > 0 && nodeset_any(op->over) && nodeset_count(nodeset_or(nodeset_or(op->yes, op->over), op->open)) >= quorum)
+	if (r->range > 0 && nodeset_any(r->range_refused) && nodeset_count(nodeset_or(nodeset_or(r->granted, r->range_refused), r->calls.open)) >= quorum)
 		return ROUND_RANGE_REFUSED;
-	if (nodeset_any(op->later))
+	if (nodeset_any(r->not_asked))
 		return ROUND_LEADER_TAKEN;
-	if (nodeset_count(op->alien) >= quorum)
+	if (nodeset_count(r->wrong_type) >= quorum)
 		return ROUND_WRONG_TYPE;
-	if (round_is_held(op, nodes))
+	if (round_is_held(r, nodes))
 		return ROUND_HELD;
-	if (op->kind == OP_RAISE && nodeset_any(op->open))
+	if (r->question == QUESTION_RAISE && nodeset_any(r->calls.open))
 		return ROUND_SPLIT; /* a quorum granted, and one of it hangs since */
-	return op_is_refused(op) && nodeset_count(op_told(op)) >= quorum ? ROUND_SPLIT : ROUND_NO_ANSWER;
+	return round_is_refused(r) && nodeset_count(round_told(r)) >= quorum ? ROUND_SPLIT : ROUND_NO_ANSWER;
 }
 
-enum round_outcome round_led(const struct op *op)
+enum round_outcome round_led(const struct round *r)
 {
-	return op_is_refused(op) && !nodeset_any(op->alien) ? ROUND_LEADER_TAKEN : ROUND_PENDING;
+	return round_is_refused(r) && !nodeset_any(r->wrong_type) ? ROUND_LEADER_TAKEN : ROUND_PENDING;
 }
 
-enum round_outcome round_outcome(const struct op *op, unsigned nodes, struct instant now, int64_t *ret_token)
+enum round_outcome round_outcome(const struct round *r, unsigned nodes, struct instant now, int64_t *ret_token)
 {
 	unsigned quorum = quorum_of(nodes);
 	struct nodeset open;
 
-	if (nodeset_count(op->yes) >= quorum) {
-		int64_t token = op->kind == OP_RAISE ? op->fence : round_agreed(op, nodes);
+	if (nodeset_count(r->granted) >= quorum) {
+		int64_t token = r->question == QUESTION_RAISE ? r->fence : round_agreed(r, nodes);
 
 		if (token < 0)
-			return op->expired || !nodeset_any(op->open) ? ROUND_RAISE : ROUND_UNEVEN;
-		if (!round_is_useful(op, nodes, now))
+			return r->expired || !nodeset_any(r->calls.open) ? ROUND_RAISE : ROUND_UNEVEN;
+		if (!round_is_useful(r, nodes, now))
 			return ROUND_TOO_LATE;
 		*ret_token = token;
 		return ROUND_WON;
 	}
-	open = op->expired ? NODESET_NONE : nodeset_or(op->open, op->owed);
-	if (nodeset_count(nodeset_or(op->yes, open)) < quorum && round_is_clear(op, nodes, open))
-		return round_failure(op, nodes);
-	if (op->kind == OP_ACQUIRE && op_is_refused(op) && nodeset_count(nodeset_or(op->yes, op->no)) >= quorum)
+	open = r->expired ? NODESET_NONE : nodeset_or(r->calls.open, r->left_out);
+	if (nodeset_count(nodeset_or(r->granted, open)) < quorum && round_is_clear(r, nodes, open))
+		return round_failure(r, nodes);
+	if (r->question == QUESTION_ACQUIRE && round_is_refused(r) && nodeset_count(nodeset_or(r->granted, r->refused)) >= quorum)
 		return ROUND_RACE;
 	return ROUND_PENDING;
 }

@@ -10,7 +10,82 @@
 #ifndef CORE_ROUND_H
 #define CORE_ROUND_H
 
-#include "daemon/core/op.h"
+#include "daemon/base/pool.h"
+#include "daemon/core/calls.h"
+#include "daemon/core/lease.h"
+
+struct pending;
+
+enum question {
+	QUESTION_ACQUIRE,
+	QUESTION_RAISE, /* second round of an acquire: fence floor, at the nodes that granted only */
+	QUESTION_RENEW,
+	QUESTION_ADOPT, /* as RENEW, with the value of the previous run where it may still stand */
+	QUESTION_LOOK,  /* who has it; see look.c */
+};
+
+struct round {
+	struct calls calls;
+	struct timer timer;    /* its end, or when all that were asked have had the time of a command */
+	enum question question;
+	bool decided;          /* later answers are evidence only */
+	bool expired;          /* its time is over: what has not answered by now does not count for the decision */
+	struct lease *lease;   /* what the value is for; LOOK: NULL */
+	struct lease_value value;
+	struct pending *pending; /* LOOK: the SHOW that it answers */
+	unsigned extends;      /* RENEW: how many EXTENDs, from the head of the lock's list, it answers */
+	struct nodeset granted; /* granted, extended */
+	struct nodeset refused; /* it is certainly not there: refused, held by another, missing */
+	struct nodeset held;    /* refused, because another value stands there */
+	struct nodeset behind;  /* refused, because an older ticket is first in the queue */
+	struct nodeset wrong_type; /* refused, because a key of another type stands there */
+	struct nodeset range_refused; /* refused, because the range of tokens would run ahead of the store's clock */
+	struct nodeset absent;    /* LOOK: nothing stands there */
+	struct nodeset not_asked; /* ACQUIRE: to be asked once the leading node has granted */
+	struct nodeset left_out;  /* ACQUIRE: to be asked when there is room */
+	int64_t px_us, ttl_us;
+	int64_t range;         /* ACQUIRE: tokens beyond the first that were asked for */
+	int64_t fence;         /* RAISE: the token to be granted */
+	struct instant until;  /* ACQUIRE: decided by then */
+	int64_t base[NODES_MAX]; /* granted: the fence; held: PTTL of the key that stands there, ms */
+	uint64_t holder[NODES_MAX]; /* held: whose value stands there, as a hash; all foreign ones are one */
+	struct votes votes;
+};
+
+struct rounds {
+	struct call_table *calls;
+	struct pool pool;
+};
+
+void rounds_init(struct rounds *rs, struct call_table *calls);
+void rounds_release(struct rounds *rs, struct pool *pendings); /* frees those that live, and their pendings */
+
+/* About the present value of the lease, on its terms; NULL: about a name that this daemon need not have. */
+struct round *round_new(struct rounds *rs, enum question question, struct name *name, struct lease *lease);
+void round_free(struct rounds *rs, struct round *r); /* no call is open */
+
+static inline struct round *round_of_calls(struct calls *c)
+{
+	return container_of(c, struct round, calls);
+}
+
+/*
+ * Counts an answer. joined: no answer has shown so far, nor does this one, that the store may have lost what others had there, as a clock does that was set
+ * forward. Else what it has granted or put back stands there, and is no vote.
+ */
+void round_count(struct round *r, const struct answer *a, bool joined);
+
+/* The nodes that did what was asked, or said who is in the way. */
+static inline struct nodeset round_told(const struct round *r)
+{
+	return nodeset_or(nodeset_or(r->held, r->behind), r->granted);
+}
+
+/* Some node said that somebody else has it, or is first. */
+static inline bool round_is_refused(const struct round *r)
+{
+	return nodeset_any(nodeset_or(r->held, r->behind));
+}
 
 enum round_outcome {
 	ROUND_PENDING,       /* not enough answers yet */
@@ -30,22 +105,22 @@ enum round_outcome {
 };
 
 /* Of a question that takes or raises. now: the present, since a grant must be worth having. ROUND_WON tells the token. */
-enum round_outcome round_outcome(const struct op *op, unsigned nodes, struct instant now, int64_t *ret_token);
+enum round_outcome round_outcome(const struct round *r, unsigned nodes, struct instant now, int64_t *ret_token);
 /* Of a round that is not won: why. */
-enum round_outcome round_failure(const struct op *op, unsigned nodes);
+enum round_outcome round_failure(const struct round *r, unsigned nodes);
 /* The store that was asked first has answered: ROUND_LEADER_TAKEN, or ROUND_PENDING: the others are to be asked. */
-enum round_outcome round_led(const struct op *op);
+enum round_outcome round_led(const struct round *r);
 
 /* The largest base of those that granted; -1: none did. */
-int64_t round_largest(const struct op *op, unsigned nodes);
+int64_t round_largest(const struct round *r, unsigned nodes);
 /* The Q-th smallest base of those that granted, if Q did: Q of them do with it. */
-int64_t round_least(const struct op *op, unsigned nodes);
+int64_t round_least(const struct round *r, unsigned nodes);
 
 /* At how many stores the same holder stands as at this one; 0: nobody does. */
-unsigned round_same_holder_at(const struct op *op, unsigned nodes, unsigned node);
+unsigned round_same_holder_at(const struct round *r, unsigned nodes, unsigned node);
 /* At how many stores one and the same holder stands, at most. */
-unsigned round_same_holder(const struct op *op, unsigned nodes);
+unsigned round_same_holder(const struct round *r, unsigned nodes);
 /* When the lock may be free, as the round found it, ms; -1: never by itself. */
-int64_t round_pttl_ms(const struct op *op, unsigned nodes);
+int64_t round_pttl_ms(const struct round *r, unsigned nodes);
 
 #endif

@@ -24,21 +24,21 @@ int split_take_leader(const struct engine *e, struct lock *l)
 }
 
 /* The stores with the value that splits the votes round after round. */
-static struct nodeset split_stands(const struct engine *e, const struct op *op)
+static struct nodeset split_stands(const struct engine *e, const struct round *r)
 {
 	struct nodeset nodes = NODESET_NONE;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (nodeset_has(op->busy, i) && op->holder[i] == op->lock->contender.splitter)
+		if (nodeset_has(r->held, i) && r->holder[i] == lock_of_lease(r->lease)->contender.splitter)
 			nodeset_add(&nodes, i);
 	return nodes;
 }
 
 /* Rivals ask under a new value each time. As long as a quorum has their values or ours, one of them can win without the stores that have not answered. */
-bool split_is_race(const struct engine *e, const struct op *op)
+bool split_is_race(const struct engine *e, const struct round *r)
 {
-	const struct lock *l = op->lock;
-	struct nodeset free = nodeset_without(op_told(op), split_stands(e, op));
+	const struct lock *l = lock_of_lease(r->lease);
+	struct nodeset free = nodeset_without(round_told(r), split_stands(e, r));
 
 	return l->contender.splits < (l->waiting ? RACE_MOST : SPLIT_TRIES - 1) || nodeset_count(free) >= engine_quorum(e);
 }
@@ -51,11 +51,11 @@ int64_t split_lasting_us(const struct engine *e)
 }
 
 /* A round that asked the leading node alone does not know what stands at the others. */
-static void split_count(const struct engine *e, struct lock *l, const struct op *op, bool led)
+static void split_count(const struct engine *e, struct lock *l, const struct round *r, bool led)
 {
 	unsigned nodes = e->core->conf.nodes;
 
-	if (nodeset_any(split_stands(e, op))) {
+	if (nodeset_any(split_stands(e, r))) {
 		l->contender.splits++;
 		return;
 	}
@@ -64,8 +64,8 @@ static void split_count(const struct engine *e, struct lock *l, const struct op 
 	l->contender.splits = 1;
 	/* If there are several values, each is taken in turn: the one that stays is found before long. */
 	for (unsigned i = l->contender.attempts; i < l->contender.attempts + nodes; i++)
-		if (nodeset_has(op->busy, i % nodes)) {
-			l->contender.splitter = op->holder[i % nodes];
+		if (nodeset_has(r->held, i % nodes)) {
+			l->contender.splitter = r->holder[i % nodes];
 			return;
 		}
 }
@@ -77,19 +77,19 @@ static int64_t split_pause_us(const struct engine *e, int64_t us)
 }
 
 /* All stores that refused have said since that the lock was freed: no split, but a release that was on its way. */
-static bool split_is_over(const struct lock *l, const struct op *op)
+static bool split_is_over(const struct lock *l, const struct round *r)
 {
-	return nodeset_any(op->busy) && !nodeset_any(nodeset_without(op->busy, l->contender.woken));
+	return nodeset_any(r->held) && !nodeset_any(nodeset_without(r->held, l->contender.woken));
 }
 
-int64_t split_note(struct engine *e, struct lock *l, const struct op *op, bool led)
+int64_t split_note(struct engine *e, struct lock *l, const struct round *r, bool led)
 {
 	int64_t rtt = members_rtt_us(&e->members), most = PAUSE_LONG_US + 4 * rtt;
 	unsigned n = l->contender.attempts < DOUBLINGS_MOST ? l->contender.attempts : DOUBLINGS_MOST;
 
 	metric_add(&e->core->metrics, METRIC_SPLITS, 1);
-	split_count(e, l, op, led);
-	if (split_is_over(l, op))
+	split_count(e, l, r, led);
+	if (split_is_over(l, r))
 		return split_pause_us(e, rtt < RTT_LEAST_US ? RTT_LEAST_US : rtt);
 	if (!led) {
 		l->contender.leads = LEADS_MOST;

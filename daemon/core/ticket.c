@@ -84,66 +84,68 @@ bool ticket_is_unseen(const struct engine *e, const struct lock *l)
 }
 
 /* A later round queued this ticket again, at these stores. */
-static struct nodeset ticket_is_wanted(const struct engine *e, const struct op *op)
+static struct nodeset ticket_is_wanted(const struct engine *e, const struct release *r)
 {
+	const struct lock *l = lock_of_name(r->calls.name);
 	char ticket[TICKET_MAX];
-	size_t n = op->lock->contender.ticket.us ? ticket_write(e, op->lock, ticket) : 0;
+	size_t n = l->contender.ticket.us ? ticket_write(e, l, ticket) : 0;
 
-	return n == op->value.n && memcmp(ticket, op->value.text, n) == 0 ? op->lock->contender.queued : NODESET_NONE;
+	return n == r->value.n && memcmp(ticket, r->value.text, n) == 0 ? l->contender.queued : NODESET_NONE;
 }
 
 /*
  * Nobody waits for the answer. A busy store is asked a little later, again and again while the ticket stands there, since it keeps others out. When the daemon
  * stops, there is no later.
  */
-void ticket_send(struct engine *e, struct op *op)
+void ticket_send(struct engine *e, struct release *r)
 {
-	struct nodeset owed = NODESET_NONE;
+	struct nodeset nodes = NODESET_NONE;
 
-	if (instant_before(e->core->now, op->until) && !MUTATED(WITHDRAW_FORGOTTEN))
-		owed = nodeset_without(op->owed, ticket_is_wanted(e, op));
-	op->owed = NODESET_NONE;
+	if (instant_before(e->core->now, r->until) && !MUTATED(WITHDRAW_FORGOTTEN))
+		nodes = nodeset_without(r->unsent, ticket_is_wanted(e, r));
+	r->unsent = NODESET_NONE;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
-		if (!nodeset_has(owed, i) || !m->connected)
+		if (!nodeset_has(nodes, i) || !m->connected)
 			continue;
 		if (flow_is_full(&m->flow) && !e->draining)
-			nodeset_add(&op->owed, i);
+			nodeset_add(&r->unsent, i);
 		else
-			op_send_withdraw(&e->ops, op, i);
+			release_send_to(&e->releases, r, i);
 	}
-	if (nodeset_any(op->owed))
-		heap_set(&e->core->timers, &op->timer, release_retry_at(e));
+	if (nodeset_any(r->unsent))
+		heap_set(&e->core->timers, &r->timer, release_retry_at(e));
 	else
-		retire(e, op);
+		retire_release(e, r);
 }
 
 /* Withdraws the ticket at these stores, now or when it is admitted. */
 static void ticket_send_withdraw(struct engine *e, struct lock *l, struct nodeset nodes)
 {
-	struct op *op;
+	struct release *r;
 
 	if (!l->contender.ticket.us || !nodeset_any(nodes))
 		return;
-	op = op_new(&e->ops, OP_WITHDRAW, l);
-	op->decided = true;
-	op->owed = nodes;
-	op->until = instant_add(e->core->now, e->core->conf.timeout_us + TICKET_US); /* an ACQUIRE may be carried out that late, and queue it again */
-	op->value.n = (uint8_t)ticket_write(e, l, op->value.text);
-	if (e->draining || admit(e, &op->entry, INSTANT_PAST))
-		ticket_send(e, op);
+	r = release_new(&e->releases, RELEASE_TICKET, &l->name);
+	r->unsent = nodes;
+	r->until = instant_add(e->core->now, e->core->conf.timeout_us + TICKET_US); /* an ACQUIRE may be carried out that late, and queue it again */
+	r->value.n = (uint8_t)ticket_write(e, l, r->value.text);
+	if (e->draining || admit(e, &r->entry, INSTANT_PAST))
+		ticket_send(e, r);
 }
 
 void tickets_hurry(struct engine *e)
 {
-	for (uint32_t i = 0; i < e->ops.slots; i++) {
-		struct op *op = e->ops.slot[i];
+	for (uint32_t i = 0; i < e->calls.slots; i++) {
+		struct calls *c = e->calls.slot[i];
+		struct release *r;
 
-		if (!op || op->kind != OP_WITHDRAW || !nodeset_any(op->owed))
+		if (!c || c->owner != CALLS_OF_RELEASE || !nodeset_any(release_of_calls(c)->unsent))
 			continue;
-		admission_leave(&e->admission, &op->entry);
-		ticket_send(e, op);
+		r = release_of_calls(c);
+		admission_leave(&e->admission, &r->entry);
+		ticket_send(e, r);
 	}
 }
 

@@ -9,7 +9,7 @@
 void ticket_take(struct engine *e, struct lock *l); /* a ticket for the first waiter, if it waits and there is none */
 bool ticket_is_unseen(const struct engine *e, const struct lock *l); /* somebody waits, and fewer than a quorum of stores know the ticket: no wake-up comes */
 struct span ticket_text(const struct engine *e, const struct lock *l); /* in memory of the effects; "" = no ticket */
-void ticket_send(struct engine *e, struct op *op); /* WITHDRAW: it is admitted */
+void ticket_send(struct engine *e, struct release *r); /* WITHDRAW: it is admitted */
 void tickets_hurry(struct engine *e); /* the daemon stops: nothing is admitted any more */
 void ticket_withdraw(struct engine *e, struct lock *l); /* the ticket is kept, for later */
 void ticket_spend(struct engine *e, struct lock *l, struct nodeset granted);

@@ -1,2 +1,2 @@
 # daemon/core/hold.c
-s|OP_LEAVE : OP_RELEASE, l->lease.delay_us, NULL);|OP_LEAVE : OP_RELEASE, l->lease.delay_us / 2, NULL);|
+s|RELEASE_LEAVE : RELEASE_DELETE, l->lease.delay_us, NULL);|RELEASE_LEAVE : RELEASE_DELETE, l->lease.delay_us / 2, NULL);|

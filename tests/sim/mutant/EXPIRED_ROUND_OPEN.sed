@@ -1,2 +1,2 @@
 # daemon/core/renew.c
-s|struct nodeset open = op->expired ? NODESET_NONE : op->open;|struct nodeset open = op->open;|
+s|struct nodeset open = r->expired ? NODESET_NONE : r->calls.open;|struct nodeset open = r->calls.open;|

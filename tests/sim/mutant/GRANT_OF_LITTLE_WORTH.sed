@@ -1,2 +1,2 @@
 # daemon/core/round.c
-s|return instant_diff(votes_deadline(&op->votes, nodes), now) > lead_us(op->ttl_us) + op->ttl_us / 10;|return instant_diff(votes_deadline(\&op->votes, nodes), now) > 0;|
+s|return instant_diff(votes_deadline(&r->votes, nodes), now) > lead_us(r->ttl_us) + r->ttl_us / 10;|return instant_diff(votes_deadline(\&r->votes, nodes), now) > 0;|

@@ -1,2 +1,2 @@
 # daemon/core/round.c
-s|if (nodeset_has(op->yes, i) && op->base\[i\] > largest)|if (nodeset_has(op->yes, i) \&\& largest < 0)|
+s|if (nodeset_has(r->granted, i) && r->base\[i\] > largest)|if (nodeset_has(r->granted, i) \&\& largest < 0)|

@@ -1,2 +1,2 @@
 # daemon/core/acquire.c
-s/ || !nodeset_has(op->yes, node) || nodeset_has(l->lease.renewed, node))/ || !nodeset_has(op->yes, node))/
+s/ || !nodeset_has(r->granted, node) || nodeset_has(l->lease.renewed, node))/ || !nodeset_has(r->granted, node))/

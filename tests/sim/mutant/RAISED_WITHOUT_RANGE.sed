@@ -1,2 +1,2 @@
-# daemon/core/op.c
-s|.fence = op->fence + op->range, .range = beyond|.fence = op->fence, .range = beyond|
+# daemon/core/ask.c
+s|.fence = r->fence + r->range, .range = beyond|.fence = r->fence, .range = beyond|

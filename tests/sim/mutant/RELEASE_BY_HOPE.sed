@@ -1,2 +1,2 @@
-# daemon/core/release.c
-s|nodeset_add(&op->unsure, a->node);|nodeset_add(\&op->unsure, a->node), nodeset_remove(\&op->owed, a->node);|
+# daemon/core/releases.c
+s|nodeset_add(&r->unsure, a->node);|nodeset_add(\&r->unsure, a->node), nodeset_remove(\&r->unconfirmed, a->node);|

@@ -1,2 +1,2 @@
-# daemon/core/op.c
-s|if (a->class == ANSWER_UNKNOWN)|if (a->class == ANSWER_UNKNOWN \&\& op->kind == OP_WITHDRAW)|
+# daemon/core/round.c
+s|if (a->class == ANSWER_UNKNOWN)|if (a->class == ANSWER_UNKNOWN \&\& r->px_us < 0)|

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/op.c: an answer that shows that the clock of its store was set forward is no vote, because keys of others may have ended there. */
+/* daemon/core/calls.c: an answer that shows that the clock of its store was set forward is no vote, because keys of others may have ended there. */
 #include "daemon/core/jump.h"
 #include "tests/fixture/cluster_part.h"
 

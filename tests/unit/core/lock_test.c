@@ -66,10 +66,10 @@ START_TEST(a_lock_is_dropped_when_nobody_names_it_any_more)
 	struct lock *l = lock_find_or_add(&table, SPAN("a"));
 	struct claim *c = claim_of(&one, SPAN(""));
 
-	l->refs = 1;
+	l->name.refs = 1;
 	lock_drop_if_unused(&table, l);
 	ck_assert_ptr_nonnull(lock_find(&table, SPAN("a")));
-	l->refs = 0;
+	l->name.refs = 0;
 	c->lock = l;
 	lock_enqueue(l, c);
 	lock_drop_if_unused(&table, l);

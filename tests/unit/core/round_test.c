@@ -12,51 +12,51 @@
  * A word for each store: G5 granted with the base 5, Ba held by a, Wa kept for an older ticket, K another type, F the range refused, N refused, . not answered,
  * ! nobody knows what became of it, - not asked, > to be asked behind the leading store, + left out for now.
  */
-static void answer_note(struct op *op, unsigned node, const char *word)
+static void answer_note(struct round *r, unsigned node, const char *word)
 {
 	static const char refused[] = "BWKFN";
-	struct nodeset *also[] = {&op->busy, &op->behind, &op->alien, &op->over};
+	struct nodeset *also[] = {&r->held, &r->behind, &r->wrong_type, &r->range_refused};
 	const char *at = strchr(refused, word[0]);
 
 	if (word[0] == 'G') {
-		nodeset_add(&op->yes, node);
-		op->base[node] = atoi(word + 1);
-		op->votes.until[node] = instant_add(NOW, TTL_US);
+		nodeset_add(&r->granted, node);
+		r->base[node] = atoi(word + 1);
+		r->votes.until[node] = instant_add(NOW, TTL_US);
 	} else if (word[0] == '.') {
-		nodeset_add(&op->open, node);
+		nodeset_add(&r->calls.open, node);
 	} else if (word[0] == '>') {
-		nodeset_add(&op->later, node);
+		nodeset_add(&r->not_asked, node);
 	} else if (word[0] == '+') {
-		nodeset_add(&op->owed, node);
+		nodeset_add(&r->left_out, node);
 	} else if (at) {
-		nodeset_add(&op->no, node);
+		nodeset_add(&r->refused, node);
 		if (word[0] != 'N')
 			nodeset_add(also[at - refused], node);
 		if (word[0] == 'K')
-			nodeset_add(&op->busy, node); /* somebody's, whoever that is */
-		op->holder[node] = (unsigned char)word[1];
+			nodeset_add(&r->held, node); /* somebody's, whoever that is */
+		r->holder[node] = (unsigned char)word[1];
 	}
 }
 
-static enum round_outcome outcome_of(const struct op *op, unsigned nodes)
+static enum round_outcome outcome_of(const struct round *r, unsigned nodes)
 {
 	int64_t token;
 
-	return round_outcome(op, nodes, NOW, &token);
+	return round_outcome(r, nodes, NOW, &token);
 }
 
 /* Returns the number of stores. */
-static unsigned answers_note(struct op *op, const char *answers)
+static unsigned answers_note(struct round *r, const char *answers)
 {
 	char text[64], *rest = text, *word;
 	unsigned n = 0;
 
-	memset(op, 0, sizeof(*op));
-	votes_clear(&op->votes, NODES_MAX);
-	op->ttl_us = TTL_US;
+	memset(r, 0, sizeof(*r));
+	votes_clear(&r->votes, NODES_MAX);
+	r->ttl_us = TTL_US;
 	strcpy(text, answers);
 	while ((word = strsep(&rest, " ")))
-		answer_note(op, n++, word);
+		answer_note(r, n++, word);
 	return n;
 }
 
@@ -121,22 +121,22 @@ static const struct row {
 
 START_TEST(answers_come_to_an_outcome)
 {
-	struct op op;
-	unsigned nodes = answers_note(&op, rows[_i].answers);
+	struct round r;
+	unsigned nodes = answers_note(&r, rows[_i].answers);
 
-	op.range = 1;
-	ck_assert_msg(outcome_of(&op, nodes) == rows[_i].outcome, "%s: %d, not %d", rows[_i].answers, (int)outcome_of(&op, nodes), (int)rows[_i].outcome);
+	r.range = 1;
+	ck_assert_msg(outcome_of(&r, nodes) == rows[_i].outcome, "%s: %d, not %d", rows[_i].answers, (int)outcome_of(&r, nodes), (int)rows[_i].outcome);
 }
 END_TEST
 
 /* An answer that is still open when the time is over counts for nothing. */
 START_TEST(a_round_whose_time_is_over_is_decided)
 {
-	struct op op;
-	unsigned nodes = answers_note(&op, rows[_i].answers);
+	struct round r;
+	unsigned nodes = answers_note(&r, rows[_i].answers);
 
-	op.expired = true;
-	ck_assert_int_ge(outcome_of(&op, nodes), ROUND_RAISE);
+	r.expired = true;
+	ck_assert_int_ge(outcome_of(&r, nodes), ROUND_RAISE);
 }
 END_TEST
 
@@ -145,38 +145,38 @@ START_TEST(a_grant_with_too_little_validity_came_too_late)
 {
 	static const char *const answers[] = {"G5 G5 .", "G5 G5 F", "G5 G5 Ba", "G5 G5 N"};
 	struct instant late = instant_add(NOW, TTL_US - lead_us(TTL_US) - TTL_US / 10);
-	struct op op;
-	unsigned nodes = answers_note(&op, answers[_i]);
+	struct round r;
+	unsigned nodes = answers_note(&r, answers[_i]);
 	int64_t token;
 
-	op.range = 1;
-	ck_assert_int_eq(round_outcome(&op, nodes, instant_add(late, -1), &token), ROUND_WON);
+	r.range = 1;
+	ck_assert_int_eq(round_outcome(&r, nodes, instant_add(late, -1), &token), ROUND_WON);
 	ck_assert_int_eq(token, 5);
-	ck_assert_int_eq(round_outcome(&op, nodes, late, &token), ROUND_TOO_LATE);
+	ck_assert_int_eq(round_outcome(&r, nodes, late, &token), ROUND_TOO_LATE);
 }
 END_TEST
 
 START_TEST(a_second_round_wins_with_the_token_that_it_asked_for)
 {
-	struct op op;
-	unsigned nodes = answers_note(&op, "G5 G6 .");
+	struct round r;
+	unsigned nodes = answers_note(&r, "G5 G6 .");
 	int64_t token = 0;
 
-	op.kind = OP_RAISE;
-	op.fence = 7;
-	ck_assert_int_eq(round_outcome(&op, nodes, NOW, &token), ROUND_WON);
+	r.question = QUESTION_RAISE;
+	r.fence = 7;
+	ck_assert_int_eq(round_outcome(&r, nodes, NOW, &token), ROUND_WON);
 	ck_assert_int_eq(token, 7);
 }
 END_TEST
 
 START_TEST(a_second_round_of_which_a_store_hangs_is_a_split)
 {
-	struct op op;
-	unsigned nodes = answers_note(&op, "G5 . -");
+	struct round r;
+	unsigned nodes = answers_note(&r, "G5 . -");
 
-	op.kind = OP_RAISE;
-	op.expired = true;
-	ck_assert_int_eq(outcome_of(&op, nodes), ROUND_SPLIT);
+	r.question = QUESTION_RAISE;
+	r.expired = true;
+	ck_assert_int_eq(outcome_of(&r, nodes), ROUND_SPLIT);
 }
 END_TEST
 
@@ -186,36 +186,36 @@ START_TEST(the_leading_store_decides_whether_the_others_are_asked)
 		{"G5 > >", ROUND_PENDING}, {"! > >", ROUND_PENDING},          {"F > >", ROUND_PENDING},
 		{"K > >", ROUND_PENDING},  {"Ba > >", ROUND_LEADER_TAKEN},    {"Wa > >", ROUND_LEADER_TAKEN},
 	};
-	struct op op;
+	struct round r;
 
 	for (size_t i = 0; i < sizeof(led) / sizeof(led[0]); i++) {
-		answers_note(&op, led[i].answers);
-		ck_assert_msg(round_led(&op) == led[i].outcome, "%s", led[i].answers);
+		answers_note(&r, led[i].answers);
+		ck_assert_msg(round_led(&r) == led[i].outcome, "%s", led[i].answers);
 	}
-	answers_note(&op, "Ba > >");
-	ck_assert_int_eq(round_failure(&op, 3), ROUND_LEADER_TAKEN);
+	answers_note(&r, "Ba > >");
+	ck_assert_int_eq(round_failure(&r, 3), ROUND_LEADER_TAKEN);
 }
 END_TEST
 
 START_TEST(bases_and_times_are_those_of_a_quorum)
 {
-	struct op op;
-	unsigned nodes = answers_note(&op, "G7 G5 G9 . .");
+	struct round r;
+	unsigned nodes = answers_note(&r, "G7 G5 G9 . .");
 
-	ck_assert_int_eq(round_largest(&op, nodes), 9);
-	ck_assert_int_eq(round_least(&op, nodes), 9);
-	nodes = answers_note(&op, "G7 G5 G9 G6 .");
-	ck_assert_int_eq(round_least(&op, nodes), 7);
-	nodes = answers_note(&op, "Ba Ba .");
-	op.base[0] = 300;
-	op.base[1] = 200;
-	ck_assert_int_eq(round_pttl_ms(&op, nodes), 200); /* with the one that is open, which may be free */
-	op.base[1] = -1;
-	ck_assert_int_eq(round_pttl_ms(&op, nodes), 300);
-	op.base[0] = -1;
-	ck_assert_int_eq(round_pttl_ms(&op, nodes), -1);
-	ck_assert_uint_eq(round_same_holder_at(&op, nodes, 0), 2);
-	ck_assert_uint_eq(round_same_holder_at(&op, nodes, 2), 0);
+	ck_assert_int_eq(round_largest(&r, nodes), 9);
+	ck_assert_int_eq(round_least(&r, nodes), 9);
+	nodes = answers_note(&r, "G7 G5 G9 G6 .");
+	ck_assert_int_eq(round_least(&r, nodes), 7);
+	nodes = answers_note(&r, "Ba Ba .");
+	r.base[0] = 300;
+	r.base[1] = 200;
+	ck_assert_int_eq(round_pttl_ms(&r, nodes), 200); /* with the one that is open, which may be free */
+	r.base[1] = -1;
+	ck_assert_int_eq(round_pttl_ms(&r, nodes), 300);
+	r.base[0] = -1;
+	ck_assert_int_eq(round_pttl_ms(&r, nodes), -1);
+	ck_assert_uint_eq(round_same_holder_at(&r, nodes, 0), 2);
+	ck_assert_uint_eq(round_same_holder_at(&r, nodes, 2), 0);
 }
 END_TEST
 

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/core/ask.h"
+
+#include "daemon/core/contender.h"
+#include "daemon/core/member.h"
+#include "daemon/core/mutant.h"
+
+#include <string.h>
+
+/*
+ * The key may stand there from now on, at most until its TTL is over. How late the store may set it depends on how roughly its clock is known now: an answer
+ * that comes before the connection breaks may tell the clock better.
+ */
+static void ask_note_placed(struct call_table *t, const struct round *r, unsigned node)
+{
+	struct instant until = instant_add(t->core->now, t->core->conf.timeout_us + r->px_us + r->px_us / 50 + SEC);
+	struct member *m = &t->members->node[node];
+
+	if (!MUTATED(WIDTH_FORGOTTEN))
+		member_note_width(m, m->clock.high - m->clock.low);
+	lease_note_placed(r->lease, node, r->px_us, until);
+}
+
+static void ask_to_place(struct call_table *t, struct round *r, unsigned node, struct call *call)
+{
+	if (call->value.n == 0)
+		call->value = value_text(&r->value);
+	if (call->kind == CALL_EXTEND)
+		call->new_value = value_text(&r->value);
+	calls_send(t, &r->calls, node, call);
+	ask_note_placed(t, r, node);
+}
+
+/*
+ * What sets a key comes in time or not at all: nobody would release what it sets later. And not when the lease may be over without it: the next run of
+ * the daemon would take it for a key that stood there all the time.
+ */
+static int64_t ask_in_time_ms(const struct call_table *t, unsigned node)
+{
+	return member_server_ms(&t->members->node[node], instant_add(t->core->now, t->core->conf.timeout_us));
+}
+
+static int64_t ask_not_after_ms(const struct call_table *t, unsigned node, struct instant lease_end)
+{
+	int64_t in_time = ask_in_time_ms(t, node), least = member_server_ms_least(&t->members->node[node], lease_end);
+
+	return least < in_time ? least : in_time;
+}
+
+static int64_t ask_acquire_by_ms(const struct call_table *t, const struct round *r, unsigned node)
+{
+	const struct member_clock *clock = &t->members->node[node].clock;
+
+	if (2 * (t->core->conf.timeout_us + clock->high - clock->low) < r->ttl_us || MUTATED(ACQUIRE_OUTLIVES_LEASE))
+		return ask_in_time_ms(t, node); /* whatever its clock is, the lease is not over by then */
+	return ask_not_after_ms(t, node, vote_until(t->core->now, r->ttl_us));
+}
+
+void ask_acquire(struct call_table *t, struct round *r, unsigned node, int64_t proposal, struct span ticket, int64_t grace_us)
+{
+	struct call call = {.kind = CALL_ACQUIRE, .px_ms = whole_ms(r->px_us), .fence = proposal,
+	                    .range = r->range, .ticket = ticket, .ticket_ms = TICKET_US / MSEC, .grace_ms = whole_ms(grace_us)};
+
+	if (!MUTATED(LATE_ACQUIRE))
+		call.not_after_ms = ask_acquire_by_ms(t, r, node);
+	ask_to_place(t, r, node, &call);
+}
+
+void ask_extend(struct call_table *t, struct round *r, unsigned node, int64_t floor, struct instant put_back)
+{
+	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(r->px_us), .fence = floor, .create = instant_before(t->core->now, put_back)};
+
+	call.range = members_were_set_back(t->members, floor);
+	if (call.create)
+		call.not_after_ms = ask_not_after_ms(t, node, put_back);
+	ask_to_place(t, r, node, &call);
+}
+
+void ask_raise(struct call_table *t, struct round *r, unsigned node, bool beyond)
+{
+	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(r->px_us), .fence = r->fence + r->range, .range = beyond};
+
+	ask_to_place(t, r, node, &call);
+}
+
+void ask_adopt(struct call_table *t, struct round *r, unsigned node, int64_t floor, struct span from)
+{
+	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(r->px_us), .fence = floor};
+	char *text = arena_alloc(&t->core->out->arena, from.n);
+
+	call.range = members_were_set_back(t->members, floor);
+	memcpy(text, from.p, from.n);
+	call.prior = (struct span){text, from.n};
+	(void)span_word(&call.prior, &call.value);
+	ask_to_place(t, r, node, &call);
+}
+
+void ask_look(struct call_table *t, struct round *r, unsigned node)
+{
+	struct call call = {.kind = CALL_LOOK};
+
+	calls_send(t, &r->calls, node, &call);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/core/calls.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/core/member.h"
+#include "daemon/core/mutant.h"
+#include "daemon/core/observe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void call_table_init(struct call_table *t, struct core *core, struct members *members)
+{
+	*t = (struct call_table){.core = core, .members = members, .free_head = CALLS_SLOT_NONE};
+}
+
+void call_table_release(struct call_table *t)
+{
+	free(t->slot);
+	free(t->next_free);
+}
+
+void call_table_grow(struct call_table *t)
+{
+	uint32_t old = t->slots;
+
+	t->slots = old ? 2 * old : 256;
+	t->slot = mem_grow(t->slot, t->slots, sizeof(struct calls *));
+	t->next_free = mem_grow(t->next_free, t->slots, sizeof(*t->next_free));
+	for (uint32_t i = t->slots; i-- > old;) {
+		t->slot[i] = NULL;
+		t->next_free[i] = t->free_head;
+		t->free_head = i;
+	}
+}
+
+/* The second round of an acquire, and what is left behind, go to nodes whatever became of them since. A quarantine's marker would open them to votes. */
+static struct span calls_marker(const struct member *m)
+{
+	return m->marker[0] == 'j' || MUTATED(GUARD_SKIPS_RENEWALS) ? span_of(m->marker) : SPAN("none");
+}
+
+void calls_send(struct call_table *t, struct calls *c, unsigned node, struct call *call)
+{
+	call->id = c->slot;
+	call->node = node;
+	call->name = name_text(c->name);
+	call->marker = calls_marker(&t->members->node[node]);
+	c->sent[node] = t->core->now;
+	nodeset_add(&c->asked, node);
+	nodeset_add(&c->open, node);
+	flow_sent(&t->members->node[node].flow, t->core->now);
+	core_call(t->core, call);
+}
+
+/* What was carried out before its clock jumped, and is heard after it was known, ends that much sooner. */
+static struct instant calls_sent(const struct member *m, const struct answer *a, struct instant sent)
+{
+	struct instant earliest = {a->server_us - m->clock.high};
+
+	return a->server_us && m->clock.known ? instant_min(sent, earliest) : sent;
+}
+
+struct calls *calls_answered(struct call_table *t, const struct answer *a)
+{
+	struct calls *c = a->call < t->slots ? t->slot[a->call] : NULL;
+	struct member *m;
+
+	if (!c || !nodeset_has(c->open, a->node))
+		return NULL;
+	m = &t->members->node[a->node];
+	nodeset_remove(&c->open, a->node);
+	flow_answered(&m->flow, c->sent[a->node], t->core->now, a->class == ANSWER_EXECUTED, t->core->conf.timeout_us);
+	member_observe(t->members, a, c->sent[a->node]);
+	c->sent[a->node] = calls_sent(m, a, c->sent[a->node]);
+	if (MUTATED(VOTE_FROM_RECEIVE))
+		c->sent[a->node] = t->core->now;
+	return c;
+}
+
+struct instant calls_sent_last(const struct call_table *t, const struct calls *c, struct nodeset nodes)
+{
+	struct instant last = c->begun;
+
+	for (unsigned i = 0; i < t->core->conf.nodes; i++)
+		if (nodeset_has(nodes, i))
+			last = instant_max(last, c->sent[i]);
+	return last;
+}
+
+struct instant calls_slow_at(const struct call_table *t, const struct calls *c)
+{
+	return instant_add(calls_sent_last(t, c, c->open), t->core->conf.timeout_us);
+}
+
+void calls_stall(struct call_table *t, const struct calls *c)
+{
+	for (unsigned i = 0; i < t->core->conf.nodes; i++)
+		if (nodeset_has(c->open, i) && instant_diff(t->core->now, c->sent[i]) >= t->core->conf.timeout_us)
+			member_stall(t->members, i);
+}

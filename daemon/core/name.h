@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A name at the stores, whatever it is the name of: what calls, releases and notices are about. It lives while anything refers to it. */
+#ifndef CORE_NAME_H
+#define CORE_NAME_H
+
+#include "daemon/base/map.h"
+#include "daemon/core/nodeset.h"
+
+struct name {
+	struct map_node node;
+	bool is_long;           /* text is on the heap */
+	uint16_t n;
+	struct nodeset put_off; /* stores that were too busy to be told of a release: a dead value of ours may stand there yet */
+	unsigned refs;          /* calls and notices that are about it */
+	char *text;
+	char short_text[48];
+};
+
+static inline struct span name_text(const struct name *x)
+{
+	return (struct span){x->text, x->n};
+}
+
+#endif

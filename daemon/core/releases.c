@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/core/releases.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/core/lock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void releases_init(struct releases *rs, struct call_table *calls)
+{
+	rs->calls = calls;
+	pool_init(&rs->pool, sizeof(struct release));
+	TAILQ_INIT(&rs->outstanding);
+}
+
+static void release_put(struct releases *rs, struct release *r)
+{
+	calls_close(rs->calls, &r->calls);
+	free(r->others);
+	pool_put(&rs->pool, r);
+}
+
+void releases_release(struct releases *rs, struct pool *pendings)
+{
+	for (uint32_t i = 0; i < rs->calls->slots; i++) {
+		struct calls *c = rs->calls->slot[i];
+
+		if (!c || c->owner != CALLS_OF_RELEASE)
+			continue;
+		pool_put(pendings, release_of_calls(c)->pending);
+		release_put(rs, release_of_calls(c));
+	}
+	pool_release(&rs->pool);
+}
+
+struct release *release_new(struct releases *rs, enum release_kind kind, struct name *name)
+{
+	struct release *r = pool_get(&rs->pool);
+
+	calls_open(rs->calls, &r->calls, CALLS_OF_RELEASE, name);
+	r->kind = kind;
+	r->timer.kind = TIMER_RELEASE;
+	r->entry.class = kind == RELEASE_LEAVE ? ADMISSION_LEAVE : ADMISSION_GIVE_BACK;
+	r->entry.owner = OWNER_RELEASE;
+	return r;
+}
+
+void release_free(struct releases *rs, struct release *r)
+{
+	heap_cancel(&rs->calls->core->timers, &r->timer);
+	release_put(rs, r);
+}
+
+/* What it frees beside its value: of a key that is left behind, the value that it had. */
+static void release_take_others(struct release *r, struct span prior)
+{
+	size_t n = r->kind == RELEASE_LEAVE ? r->value.n : 0, size = n + 1 + prior.n + 1;
+
+	if (n + prior.n == 0)
+		return;
+	r->others = mem_alloc(size);
+	snprintf(r->others, size, "%.*s%s%.*s", (int)n, r->value.text, n > 0 && prior.n > 0 ? " " : "", (int)prior.n, prior.p);
+}
+
+struct release *release_of_lease(struct releases *rs, enum release_kind kind, struct name *name, const struct lease *lease, struct span prior)
+{
+	struct release *r = release_new(rs, kind, name);
+
+	r->value = lease->value;
+	r->value_since = lease->value_since;
+	r->delay_us = lease->delay_us;
+	release_take_others(r, prior);
+	return r;
+}
+
+void release_list(struct releases *rs, struct release *r, struct nodeset nodes, struct instant until)
+{
+	r->unconfirmed = nodes;
+	r->absent = nodeset_without(nodeset_all(rs->calls->core->conf.nodes), nodes);
+	r->until = until;
+	r->outstanding = true;
+	TAILQ_INSERT_TAIL(&rs->outstanding, r, in_list);
+	metric_add(&rs->calls->core->metrics, METRIC_OUTSTANDING_RELEASES, 1);
+}
+
+void release_unlist(struct releases *rs, struct release *r)
+{
+	TAILQ_REMOVE(&rs->outstanding, r, in_list);
+	release_undo_put_off(r, r->unconfirmed); /* it has expired there */
+	r->outstanding = false;
+	metric_add(&rs->calls->core->metrics, METRIC_OUTSTANDING_RELEASES, -1);
+}
+
+bool release_is_left(const struct releases *rs, const struct release *r)
+{
+	bool left = false;
+
+	for (unsigned i = 0; i < rs->calls->core->conf.nodes; i++)
+		left |= release_may_ask(rs, r, i);
+	return left;
+}
+
+void release_put_off(struct release *r, unsigned node)
+{
+	nodeset_add(&r->put_off, node);
+	nodeset_add(&r->calls.name->put_off, node);
+}
+
+struct instant release_astray_until(const struct releases *rs, const struct release *r, const struct answer *a)
+{
+	struct instant until = calls_astray_until(rs->calls, a->node, r->value_since, r->calls.begun);
+
+	if (MUTATED(STRAYS_FORGOTTEN))
+		return INSTANT_PAST;
+	if (r->kind != RELEASE_LEAVE || a->code != 'E')
+		return until;
+	return MUTATED(LEFT_BRIEFLY) || instant_before(until, vote_until(r->calls.sent[a->node], a->pttl_ms * MSEC)) ? INSTANT_PAST : until;
+}
+
+/* A marker that is another's says nothing of the key; nor does it that nothing of ours is there, if it may have gone with an earlier release that was not heard
+ * of. */
+void release_note(const struct releases *rs, struct release *r, const struct answer *a)
+{
+	if (a->class == ANSWER_UNKNOWN)
+		nodeset_add(&r->unsure, a->node);
+	if (a->class != ANSWER_EXECUTED || a->code == 'Q') {
+		nodeset_remove(&r->absent, a->node); /* not carried out: asked again */
+		return;
+	}
+	nodeset_add(a->code == 'R' || a->code == 'E' ? &r->done : &r->absent, a->node);
+	if (!instant_before(rs->calls->core->now, release_astray_until(rs, r, a)))
+		nodeset_remove(&r->unconfirmed, a->node);
+	if (!nodeset_has(nodeset_or(r->unsure, r->done), a->node) || MUTATED(REPEAT_DENIES))
+		return;
+	nodeset_remove(&r->absent, a->node);
+	if (r->kind == RELEASE_DELETE)
+		nodeset_add(&r->done, a->node); /* it is free, and that was all that was to be done */
+}
+
+/* The key gets the value of the release in place of the first of the others. */
+static void release_send_leave(struct releases *rs, struct release *r, unsigned node)
+{
+	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(r->px_us), .exact = true, .prior = span_of(r->others), .new_value = value_text(&r->value)};
+
+	/* A lock-delay counts from the end of the hold: it does not begin anew at a store that hears of it late. */
+	call.at_most = r->px_us <= r->delay_us;
+	(void)span_word(&call.prior, &call.value);
+	calls_send(rs->calls, &r->calls, node, &call);
+}
+
+static void release_send_delete(struct releases *rs, struct release *r, unsigned node)
+{
+	struct call call = {.kind = CALL_RELEASE, .value = value_text(&r->value), .prior = span_of(r->others ? r->others : "")};
+
+	calls_send(rs->calls, &r->calls, node, &call);
+}
+
+static void release_send_ticket(struct releases *rs, struct release *r, unsigned node)
+{
+	struct call call = {.kind = CALL_WITHDRAW, .ticket = value_text(&r->value)};
+
+	calls_send(rs->calls, &r->calls, node, &call);
+}
+
+void release_send_to(struct releases *rs, struct release *r, unsigned node)
+{
+	switch (r->kind) {
+	case RELEASE_DELETE:
+		release_send_delete(rs, r, node);
+		break;
+	case RELEASE_LEAVE:
+		release_send_leave(rs, r, node);
+		break;
+	case RELEASE_TICKET:
+		release_send_ticket(rs, r, node);
+		break;
+	}
+}
