@@ -54,6 +54,14 @@ verdict $? "daemon/redlockd.8 differs from the table (make rendered)"
 "$build/states" | diff -u daemon/core/STATES.md -
 verdict $? "daemon/core/STATES.md differs from move.def (make rendered)"
 
+# unlisted : the files of the core that its README lacks, and those that it has and that are not there, or twice.
+unlisted() {
+	sed -n 's/^| \([a-z, ]*\) |.*/\1/p' daemon/core/README.md | grep -vx 'file' | tr -d ' ' | tr ',' '\n' | sort >"$scratch/listed"
+	find daemon/core -name '*.[ch]' | sed 's|.*/||; s|\.[ch]$||' | sort -u | comm -3 - "$scratch/listed" | tr -d '\t' | tr '\n' ' '
+}
+[ -z "$(unlisted)" ]
+verdict $? "daemon/core/README.md does not list each file once: $(unlisted)"
+
 "$build/words" >"$scratch/words"
 [ -s "$scratch/words" ]
 verdict $? "the tables are empty"

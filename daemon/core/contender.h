@@ -13,7 +13,7 @@
 struct contender {
 	struct admission_entry entry; /* QUEUED */
 	enum contender_state state;
-	unsigned attempts;         /* rounds in a row that nobody won */
+	unsigned attempts;         /* rounds in a row that were split or found a holder: the pauses become longer with them */
 	unsigned splits;           /* of these, the last in a row whose votes were split by one and the same value */
 	uint64_t splitter;         /* that value, as round->holder */
 	unsigned leads;            /* how many rounds more ask the leading store first, but not beyond lead_until: see split.c */

@@ -84,7 +84,7 @@ static bool split_is_over(const struct lock *l, const struct round *r)
 
 int64_t split_note(struct engine *e, struct lock *l, const struct round *r, bool led)
 {
-	int64_t rtt = members_rtt_us(&e->members), most = PAUSE_LONG_US + 4 * rtt;
+	int64_t rtt = members_rtt_us(&e->members), most = PAUSE_LONG_US + 4 * rtt, pause;
 	unsigned n = l->contender.attempts < DOUBLINGS_MOST ? l->contender.attempts : DOUBLINGS_MOST;
 
 	metric_add(&e->core->metrics, METRIC_SPLITS, 1);
@@ -95,11 +95,9 @@ int64_t split_note(struct engine *e, struct lock *l, const struct round *r, bool
 		l->contender.leads = LEADS_MOST;
 		l->contender.lead_until = instant_add(e->core->now, LEADS_US);
 	}
-	if (++l->contender.attempts > RACE_MOST)
-		rtt = LASTING_US >> DOUBLINGS_MOST;
-	rtt = (rtt < RTT_LEAST_US ? RTT_LEAST_US : rtt) << n;
+	pause = ++l->contender.attempts > RACE_MOST ? LASTING_US : (rtt < RTT_LEAST_US ? RTT_LEAST_US : rtt) << n;
 	most = most < PAUSE_MOST_US ? most : PAUSE_MOST_US;
-	return split_pause_us(e, rtt < most ? rtt : most);
+	return split_pause_us(e, pause < most ? pause : most);
 }
 
 /* Not at once: a stream of requests would split the votes without end. */
