@@ -25,19 +25,12 @@ client        @libc client/ proto/
 '
 pure='assert.h ctype.h endian.h errno.h inttypes.h limits.h stdarg.h stdbool.h stddef.h stdint.h stdlib.h string.h strings.h sys/queue.h'
 
-# Inside daemon/core: a noun, and the nouns whose headers its two files may not include. All other files belong to engine (parts.h) or to command.
-order='
-journal  event core quorum member lock calls round releases engine parts session command service
-quorum   lock calls round releases engine parts session command service
-member   lock calls round releases engine parts session command service
-judge    lock calls round releases engine parts session command service
-lock     round releases engine parts session command service
-calls    lock round releases engine parts session command service
-round    lock releases engine parts session command service
-releases engine parts session command service
-session  calls round releases engine parts command service
-engine   session command service
-command  service
+# Inside daemon/core tests/order.sh holds the order of the files. A noun, and the nouns below it whose headers its two files may not include either.
+apart='
+journal  event core
+calls    lock
+round    lock
+session  calls round releases engine parts
 '
 
 # folder: what its objects may not call.
@@ -84,10 +77,10 @@ forbidden() {
 		{ header = $2; gsub(/[<>]/, "", header); if (!allowed(header, $2 ~ /^</)) print "  " $1 " includes " $2 }'
 }
 
-# disordered root noun : the headers above the noun that its files include.
-disordered() {
-	above=$(printf '%s\n' "$order" | awk -v noun="$2" '$1 == noun { $1 = ""; print }')
-	for noun in $above; do
+# too_near root noun : the headers that its files include and that it is to be apart from.
+too_near() {
+	others=$(printf '%s\n' "$apart" | awk -v noun="$2" '$1 == noun { $1 = ""; print }')
+	for noun in $others; do
 		(cd "$1/daemon/core" && grep -nH "^# *include \"daemon/core/$noun\.h\"" "$2".[ch] 2>/dev/null)
 	done
 }
@@ -127,9 +120,11 @@ for folder in $(printf '%s\n' "$includes" | awk 'NF { print $1 }'); do
 	[ "$(included . "$folder")" ] || verdict 1 "$folder has no includes"
 	expect clean "$folder" "$(forbidden . "$folder")"
 done
-for noun in $(printf '%s\n' "$order" | awk 'NF { print $1 }'); do
+for noun in $(printf '%s\n' "$apart"); do
 	[ -e "daemon/core/$noun.h" ] || verdict 1 "$noun.h is missing"
-	expect clean "order of $noun in daemon/core" "$(disordered . "$noun")"
+done
+for noun in $(printf '%s\n' "$apart" | awk 'NF { print $1 }'); do
+	expect clean "what $noun is apart from in daemon/core" "$(too_near . "$noun")"
 done
 for folder in $(printf '%s\n' "$calls" | awk 'NF { print $1 }'); do
 	[ -e "$(find "$objects/$folder" -maxdepth 1 -name '*.o' 2>/dev/null | head -n 1)" ] || verdict 1 "$folder has no objects"
@@ -167,8 +162,14 @@ plant daemon '"client/redlock.h"'
 plant client '"daemon/base/buf.h"'
 plant client '"conf/conf.h"'
 rm -rf "$scratch/tree" && mkdir -p "$scratch/tree/daemon/core"
+echo '#include "daemon/core/event.h"' >"$scratch/tree/daemon/core/journal.c"
+expect refused "a planted event.h in journal.c" "$(too_near "$scratch/tree" journal)"
+for noun in lock service; do
+	: >"$scratch/tree/daemon/core/$noun.c"
+	: >"$scratch/tree/daemon/core/$noun.h"
+done
 echo '#include "daemon/core/service.h"' >"$scratch/tree/daemon/core/lock.c"
-expect refused "a planted service.h in lock.c" "$(disordered "$scratch/tree" lock)"
+expect refused "a planted service.h in lock.c" "$(cd "$scratch/tree" && headers daemon/core | misplaced daemon/core)"
 expect refused "a planted call upward" "$(printf 'flow service\n' | misplaced daemon/core | grep 'flow needs service')"
 expect refused "a file without a place" "$(printf 'planted flow\n' | misplaced daemon/core | grep 'planted has no place')"
 rm -rf "$scratch/tree" && mkdir -p "$scratch/tree/client"
