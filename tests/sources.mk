@@ -17,6 +17,7 @@ FIXTURE := \
 	tests/fixture/link_to_fake.c \
 	tests/fixture/loop.c \
 	tests/fixture/net_loop.c \
+	tests/fixture/promises.c \
 	tests/fixture/random_calls.c \
 	tests/fixture/random_clients.c \
 	tests/fixture/random_due.c \
@@ -140,6 +141,7 @@ FUZZ := \
 
 # The account of fuzz_session.
 ACCOUNT := \
+	tests/fixture/promises.c \
 	tests/fuzz/account.c \
 	tests/fuzz/account_away.c \
 	tests/fuzz/account_rows.c \

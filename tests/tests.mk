@@ -82,6 +82,7 @@ $(O)/same-worlds: $(call obj,tests/same/effects.c tests/same/worlds.c $(filter-o
 	$(call say,LD)
 	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP) $(SAME_WRAP)) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
 $(O)/same-fuzz_session: $(call obj,$(ACCOUNT))
+$(O)/same-fuzz_service: $(call obj,tests/fixture/promises.c)
 $(O)/same-fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(call obj,tests/same/effects.c tests/same/inputs.c) $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SAME_WRAP)) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
@@ -264,6 +265,7 @@ build-fuzzers: | $(FIRST)
 # The account is no part of what is explored: its comparisons, of which it makes many for each line, say nothing to the fuzzer.
 $(call obj,$(ACCOUNT)): CFLAGS += $(if $(findstring fuzzer,$(SAN)),-fno-sanitize=fuzzer-no-link)
 $(O)/fuzz_session: $(call obj,$(ACCOUNT))
+$(O)/fuzz_service: $(call obj,tests/fixture/promises.c)
 $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)

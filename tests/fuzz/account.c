@@ -2,12 +2,17 @@
 /* What is asked, and when it begins. */
 #include "tests/fuzz/account.h"
 
-#include "daemon/core/quorum.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>
 
 #define BOUND_US (30 * SEC) /* max_lease of the service */
+
+static void promise_broken(const char *text)
+{
+	fprintf(stderr, "broken promise: %s\n", text);
+	abort();
+}
 
 void account_init(struct account *a)
 {
@@ -15,8 +20,7 @@ void account_init(struct account *a)
 		TAILQ_INIT(&a->client[k].asked);
 		TAILQ_INIT(&a->client[k].orphan);
 	}
-	for (unsigned t = 0; t < TEXTS; t++)
-		a->text[t].until = INSTANT_PAST;
+	promises_init(&a->promises, promise_broken);
 	account_text(a, SPAN("")); /* no owner */
 }
 
@@ -60,6 +64,34 @@ unsigned account_text(struct account *a, struct span text)
 	return a->texts++;
 }
 
+struct span account_words(const struct account *a, unsigned text)
+{
+	return (struct span){a->text[text].p, a->text[text].n};
+}
+
+int64_t account_last_fence(const struct account *a, unsigned name)
+{
+	return promise_last_fence(&a->promises, account_words(a, name));
+}
+
+void account_believes(struct account *a, const struct stake *s, struct instant sent, const struct reply_line *line)
+{
+	belief_begins(&a->promises, account_holder_of(s), account_words(a, s->name), instant_add(sent, reply_number(line, "valid_ms", 0) * MSEC));
+}
+
+void account_stake_gone(struct account *a, struct stake *s)
+{
+	belief_ends(&a->promises, account_holder_of(s), account_words(a, s->name));
+	s->used = false;
+}
+
+void account_stake_lost(struct account *a, struct stake *s)
+{
+	belief_ends(&a->promises, account_holder_of(s), account_words(a, s->name));
+	s->lost = true;
+	s->due = false;
+}
+
 struct stake *account_stake(struct account *a, unsigned k, unsigned name, unsigned owner)
 {
 	for (struct stake *s = a->stake; s < a->stake + STAKES; s++)
@@ -100,7 +132,7 @@ static void account_shorten(struct account *a, unsigned k, const struct asked *q
 	struct stake *s = q->verb == VERB_EXTEND && q->ttl_us > 0 ? account_stake(a, k, q->name, q->owner) : NULL;
 
 	if (s && !s->lost)
-		s->until = instant_min(s->until, vote_until(a->now, q->ttl_us));
+		belief_is_shortened(&a->promises, a->now, account_holder_of(s), account_words(a, s->name), q->ttl_us);
 }
 
 /* An UNLOCK with sync=yes lets go when it begins, whatever is answered in the end. */
@@ -115,7 +147,7 @@ void account_begin(struct account *a, unsigned k, struct asked *q, bool at_once)
 		account_begin_resume(a, k, q);
 	if (!s || s->lost || s->count > 1 || (q->has_fence && q->fence != s->fence))
 		return;
-	s->used = false;
+	account_stake_gone(a, s);
 	q->released = true;
 }
 
@@ -302,8 +334,8 @@ static void account_end_stakes(struct account *a, unsigned k, bool unsure)
 		if (!s->used || s->client != k)
 			continue;
 		if (!s->lost && unsure)
-			a->text[s->name].until = instant_max(a->text[s->name].until, s->until);
-		s->used = false;
+			belief_passes(&a->promises, account_holder_of(s), NOBODY, account_words(a, s->name));
+		account_stake_gone(a, s);
 	}
 }
 

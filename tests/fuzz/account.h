@@ -2,13 +2,18 @@
 /*
  * The accounting on the side of the clients: from what each session asked and was answered follows who holds what, who waits, what was lost. It
  * knows nothing of the service but the lines that went to and fro; each answer must be one that this account allows, and what the
- * service says of itself (LIST, SHOW) must agree with it. Whatever does not is a broken promise.
+ * service says of itself (LIST, SHOW) must agree with it. Whatever does not is a broken promise. What must hold of beliefs and fences, and of the values that
+ * the store is asked to set, is shared with the unit tests (tests/fixture/promises.h).
+ *
+ * The unit tests do not use the whole account: it takes every line of one daemon on one store, while they speak to several daemons, whose stores and journals
+ * they also damage.
  */
 #ifndef FUZZ_ACCOUNT_H
 #define FUZZ_ACCOUNT_H
 
 #include "daemon/base/instant.h"
 #include "proto/proto.h"
+#include "tests/fixture/promises.h"
 
 #include <sys/queue.h>
 
@@ -18,6 +23,7 @@
 #define TEXTS     64            /* names and owners */
 #define ASKED_MAX 64            /* of one client, unanswered */
 #define STAKES    256
+#define NOBODY    (PARTIES * TEXTS) /* whoever is gone and may still believe */
 
 /* A request that is not answered. One with a tag begins at once, one without when those before it are answered. */
 struct asked {
@@ -53,7 +59,6 @@ struct stake {
 	bool doubtful; /* lost, and perhaps forgotten for a turn that nobody heard of */
 	unsigned client, name, owner, count;
 	int64_t fence;
-	struct instant until; /* how long the client may believe */
 };
 
 /* A session, with its connection (the first CLIENTS of them) or without. */
@@ -74,13 +79,12 @@ struct client {
 
 struct account {
 	struct instant now;
+	struct promises promises; /* of the owners of the parties, and of NOBODY */
 	struct client client[PARTIES];
 	struct stake stake[STAKES];
 	struct {
 		char p[NAME_MAX_BYTES];
 		size_t n;
-		int64_t fence;        /* the largest that was granted */
-		struct instant until; /* somebody who is gone may believe until then */
 		/* An orphan's turn that came, as LIST says: nobody was told of it. 0: none. */
 		struct {
 			uint64_t serial;
@@ -102,6 +106,7 @@ void account_init(struct account *a);
 void account_release(struct account *a);
 /* Index of a text; TEXTS when there is no more room. */
 unsigned account_text(struct account *a, struct span text);
+struct span account_words(const struct account *a, unsigned text);
 
 /*
  * The client is about to say this line; NULL: one that is too long. False: the account could not follow, it must not be said.
@@ -150,6 +155,14 @@ bool account_may_be_silent(const struct account *a, unsigned k, unsigned name, i
 /* It is told now, or let go. */
 void account_surfaces(struct account *a, unsigned k, unsigned name, unsigned owner);
 struct stake *account_stake_new(struct account *a, unsigned k, unsigned name, unsigned owner);
+void account_believes(struct account *a, const struct stake *s, struct instant sent, const struct reply_line *line); /* valid_ms of the line, from then on */
+void account_stake_gone(struct account *a, struct stake *s);
+void account_stake_lost(struct account *a, struct stake *s);
+static inline unsigned account_holder_of(const struct stake *s)
+{
+	return s->client * TEXTS + s->owner;
+}
+int64_t account_last_fence(const struct account *a, unsigned name); /* the largest that was granted; 0: none */
 void account_row(struct account *a, unsigned k, struct asked *q, const struct reply_line *line);
 void account_rows_done(struct account *a, unsigned k, const struct asked *q, const struct reply_line *line);
 

@@ -43,6 +43,8 @@ static void party_move(struct account *a, unsigned from, unsigned to)
 	for (struct stake *s = a->stake; s < a->stake + STAKES; s++)
 		if (s->used && s->client == from)
 			s->client = to;
+	for (unsigned owner = 0; owner < a->texts; owner++)
+		beliefs_pass(&a->promises, from * TEXTS + owner, to * TEXTS + owner);
 }
 
 void account_detach(struct account *a, unsigned k, bool unsure)
@@ -124,7 +126,7 @@ bool account_may_be_silent(const struct account *a, unsigned k, unsigned name, i
 
 	if (a->text[name].silent.serial == c->serial && (fence == 0 || fence == a->text[name].silent.fence))
 		return true;
-	return account_orphans(a, c, name) > 0 && (fence == 0 || fence > a->text[name].fence);
+	return account_orphans(a, c, name) > 0 && (fence == 0 || fence > account_last_fence(a, name));
 }
 
 void account_surfaces(struct account *a, unsigned k, unsigned name, unsigned owner)
@@ -147,8 +149,8 @@ void account_silent_loss(struct account *a, unsigned name, const struct stake *b
 		if (!s->used || s->lost || s->name != name || s == but)
 			continue;
 		PROMISE(s->due || a->client[s->client].away);
-		s->lost = s->owed = true;
-		s->due = false;
+		account_stake_lost(a, s);
+		s->owed = true;
 	}
 	a->text[name].silent.serial = 0;
 }
@@ -157,11 +159,11 @@ void account_promise_not_believed(struct account *a, unsigned name, const struct
 {
 	for (const struct stake *s = a->stake; s < a->stake + STAKES; s++) {
 		const struct client *c = &a->client[s->client];
-		bool is_over = c->away && c->sure && !instant_before(a->now, c->over);
 
-		PROMISE(!s->used || s->lost || s->name != name || s == but || is_over || !instant_before(a->now, s->until));
+		if (s->used && s->name == name && c->away && c->sure && !instant_before(a->now, c->over))
+			belief_ends(&a->promises, account_holder_of(s), account_words(a, name));
 	}
-	PROMISE(!instant_before(a->now, a->text[name].until));
+	promise_nobody_believes(&a->promises, a->now, account_words(a, name));
 	account_silent_loss(a, name, but);
 }
 
@@ -243,15 +245,16 @@ void account_row_resumed(struct account *a, unsigned k, const struct asked *q, c
 		PROMISE(count == s->count);
 	} else {
 		PROMISE(account_may_be_silent(a, k, name, fence) && count == 1);
+		promise_fence_is_last(&a->promises, account_words(a, name), fence);
 		account_surfaces(a, k, name, owner);
 		s = s ? s : account_stake_new(a, k, name, owner);
 		s->lost = s->owed = s->doubtful = s->again = false;
 		s->count = 1;
-		a->text[name].fence = s->fence = fence;
+		s->fence = fence;
 	}
 	account_silent_loss(a, name, s);
 	s->due = s->expected = false;
-	s->until = instant_add(q->sent, reply_number(row, "valid_ms", 0) * MSEC);
+	account_believes(a, s, q->sent, row);
 }
 
 void account_resumed(struct account *a, unsigned k)
@@ -259,7 +262,10 @@ void account_resumed(struct account *a, unsigned k)
 	for (struct stake *s = a->stake; s < a->stake + STAKES; s++)
 		if (s->used && s->client == k && s->due) {
 			s->due = false;
-			s->lost = s->owed = !s->expected;
+			if (s->expected)
+				continue;
+			account_stake_lost(a, s);
+			s->owed = true;
 		}
 }
 

@@ -20,10 +20,12 @@ static void silent_holder(struct account *a, unsigned name, unsigned k, const st
 	int64_t fence = reply_number(row, "fence", -1);
 
 	PROMISE(account_may_be_silent(a, k, name, fence) && reply_number(row, "count", -1) == 1);
-	if (!account_is_silent_turn(a, k, name, fence))
+	if (!account_is_silent_turn(a, k, name, fence)) {
+		promise_fence_grows(&a->promises, account_words(a, name), fence);
 		account_promise_not_believed(a, name, NULL);
+	}
 	a->text[name].silent.serial = a->client[k].serial;
-	a->text[name].silent.fence = a->text[name].fence = fence;
+	a->text[name].silent.fence = fence;
 	a->text[name].silent.seen = true;
 }
 
@@ -32,6 +34,7 @@ static void promise_holder(struct account *a, unsigned name, const struct reply_
 {
 	struct stake *s = account_holder(a, name);
 	unsigned k = client_of(a, reply_number(row, "session", -1));
+	struct instant until;
 
 	if (!s || s->client != k || s->fence != reply_number(row, "fence", -1)) {
 		silent_holder(a, name, k, row);
@@ -39,7 +42,8 @@ static void promise_holder(struct account *a, unsigned name, const struct reply_
 	}
 	s->seen = true;
 	PROMISE(s->count == reply_number(row, "count", -1));
-	PROMISE(s->expected || !instant_before(instant_add(a->now, (reply_number(row, "valid_ms", -1) + 1) * MSEC), s->until));
+	until = belief_until(&a->promises, account_holder_of(s), account_words(a, name));
+	PROMISE(s->expected || !instant_before(instant_add(a->now, (reply_number(row, "valid_ms", -1) + 1) * MSEC), until));
 }
 
 /*

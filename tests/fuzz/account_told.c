@@ -85,14 +85,14 @@ void account_promise_no_deadlock(struct account *a)
 static void grant_begins(struct account *a, unsigned k, const struct asked *q, struct stake *s, int64_t fence)
 {
 	if (!account_is_silent_turn(a, k, q->name, fence)) {
-		PROMISE(fence > a->text[q->name].fence && fence < COUNT_MAX);
+		promise_fence_grows(&a->promises, account_words(a, q->name), fence);
 		account_promise_not_believed(a, q->name, s);
 	}
 	account_surfaces(a, k, q->name, q->owner);
 	s = s ? s : account_stake_new(a, k, q->name, q->owner);
 	s->lost = s->owed = s->doubtful = s->expected = s->again = false;
 	s->count = 1;
-	a->text[q->name].fence = s->fence = fence;
+	s->fence = fence;
 }
 
 /* An UNLOCK with sync=yes that waited for the first of two LOCKs begins when both are granted: it lets go of one. */
@@ -104,7 +104,7 @@ static struct stake *stake_taken_back(struct account *a, unsigned k, const struc
 	TAILQ_FOREACH(q, &a->client[k].asked, next)
 		if (q->released && !q->order && q->name == lock->name && q->owner == lock->owner)
 			break;
-	PROMISE(q && fence == a->text[lock->name].fence);
+	PROMISE(q && fence == account_last_fence(a, lock->name));
 	q->released = false;
 	s = account_stake_new(a, k, lock->name, lock->owner);
 	s->fence = fence;
@@ -129,7 +129,7 @@ static void lock_granted(struct account *a, unsigned k, const struct asked *q, c
 		grant_begins(a, k, q, s, fence);
 		s = account_stake(a, k, q->name, q->owner);
 	}
-	s->until = instant_add(q->sent, reply_number(line, "valid_ms", 0) * MSEC);
+	account_believes(a, s, q->sent, line);
 }
 
 static void lock_refused(struct account *a, unsigned k, const struct asked *q, const struct reply_line *line)
@@ -163,13 +163,14 @@ static void unlock_answered(struct account *a, unsigned k, const struct asked *q
 		PROMISE(reply_number(line, "count", -1) == 0);
 		account_surfaces(a, k, q->name, q->owner);
 		if (s)
-			s->used = false;
+			account_stake_gone(a, s);
 	} else if (line->kind == LINE_OK) {
 		PROMISE(meant && !s->lost && reply_number(line, "count", -1) == s->count - 1);
-		s->used = --s->count > 0;
+		if (--s->count == 0)
+			account_stake_gone(a, s);
 	} else if (is_error(line, ERROR_LOST)) {
 		PROMISE(meant && s->lost);
-		s->used = false;
+		account_stake_gone(a, s);
 	} else if (is_error(line, ERROR_NOTHELD)) {
 		PROMISE(!meant || s->doubtful);
 	} else {
@@ -188,8 +189,9 @@ static void held_answered(struct account *a, unsigned k, const struct asked *q, 
 			s = account_stake(a, k, q->name, q->owner);
 		}
 		PROMISE(s && !s->lost && reply_number(line, "fence", -1) == s->fence);
+		promise_fence_is_last(&a->promises, account_words(a, q->name), s->fence);
 		PROMISE(q->verb == VERB_EXTEND || reply_number(line, "count", -1) == s->count);
-		s->until = instant_add(q->sent, reply_number(line, "valid_ms", 0) * MSEC);
+		account_believes(a, s, q->sent, line);
 		s->expected = false;
 		return;
 	}
@@ -288,8 +290,8 @@ static void pushed(struct account *a, unsigned k, const struct reply_line *line)
 	PROMISE(s && reply_number(line, "fence", -1) == s->fence);
 	if (span_equal(line->code, SPAN("LOST"))) {
 		PROMISE(!s->lost || s->owed || s->again);
-		s->lost = true;
-		s->owed = s->due = s->again = false;
+		account_stake_lost(a, s);
+		s->owed = s->again = false;
 	} else {
 		PROMISE(!s->lost && !s->due);
 		s->expected = false;

@@ -4,12 +4,13 @@
  *   0-7 a line of that session (which is opened if need be)   e its end of input   g it is gone   t time passes   d u the store goes, comes
  *   R one session resumes what another was   k the daemon is killed and started anew on its journal, a byte of which may be changed
  *   K likewise, after the rest of the line was added to the journal as a record   j the journal cannot be written, or can again
- * Whatever the story: a fence that a session was once told never comes back smaller, nor in another session that did not resume it; and once all have
- * gone, and their grace is over, nothing of them is left.
+ * Whatever the story: a fence that a session was once told never comes back smaller, nor in another session that did not resume it; a value that was given up is
+ * not used again; and once all have gone, and their grace is over, nothing of them is left.
  */
 #include "proto/proto.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fixture/lone_service.h"
+#include "tests/fixture/promises.h"
 
 #include <strings.h>
 
@@ -19,12 +20,12 @@
 struct known {
 	char name[NAME_MAX_BYTES];
 	size_t n;
-	int64_t fence;
-	uint64_t session;
+	uint64_t session; /* that was told its last fence */
 };
 
 struct story {
 	struct lone_service lone;
+	struct promises promises;
 	uint64_t generation[SESSIONS];
 	bool open[SESSIONS];
 	struct known known[NAMES];
@@ -56,8 +57,7 @@ static void promise_row(struct story *s, uint64_t session, const struct reply_li
 
 	if (!known)
 		return;
-	PROMISE(fence >= known->fence);
-	known->fence = fence;
+	promise_fence_is_last(&s->promises, name, fence);
 	known->session = session;
 }
 
@@ -79,9 +79,8 @@ static void promise_fence(struct story *s, uint64_t session, const struct reply_
 
 	if (!known)
 		return;
-	PROMISE(fence > 0 && fence < COUNT_MAX);
-	PROMISE(fence > known->fence || (fence == known->fence && (session == known->session || s->resumes[session & 7])));
-	known->fence = fence;
+	PROMISE(fence != promise_last_fence(&s->promises, name) || session == known->session || s->resumes[session & 7]);
+	promise_fence_is_last(&s->promises, name, fence);
 	known->session = session;
 }
 
@@ -109,6 +108,19 @@ static void session_hung_up(void *context, uint64_t session)
 
 	PROMISE(s->open[session & 7]);
 	s->open[session & 7] = false;
+}
+
+static void store_called(void *context, const struct call *call)
+{
+	struct story *s = context;
+
+	promise_call(&s->promises, call);
+}
+
+static void promise_broken(const char *text)
+{
+	fprintf(stderr, "broken promise: %s\n", text);
+	abort();
 }
 
 static uint64_t session_id(const struct story *s, unsigned slot)
@@ -182,8 +194,10 @@ static void daemon_restart(struct story *s, const uint8_t *text, size_t n)
 			buf_begin(&s->lone.journal)[at] ^= (char)text[3];
 		sound = false;
 	}
-	if (!sound)
+	if (!sound) {
 		s->names = 0;
+		promises_init(&s->promises, promise_broken);
+	}
 	memset(s->open, 0, sizeof(s->open));
 	PROMISE(lone_service_restart(&s->lone) || !sound);
 }
@@ -257,9 +271,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct story *s = calloc(1, sizeof(*s));
 	const uint8_t *end;
 
+	promises_init(&s->promises, promise_broken);
 	lone_service_init(&s->lone);
 	s->lone.sent = line_sent;
 	s->lone.hung_up = session_hung_up;
+	s->lone.called = store_called;
 	s->lone.context = s;
 	lone_service_settle(&s->lone);
 	for (; size; size -= (size_t)(end - data), data = end) {

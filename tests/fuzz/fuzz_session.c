@@ -82,6 +82,13 @@ static void session_hung_up(void *context, uint64_t session)
 	account_ended(&s->account, (unsigned)(session & 7), !s->account.client[session & 7].leaving);
 }
 
+static void store_called(void *context, const struct call *call)
+{
+	struct story *s = context;
+
+	promise_call(&s->account.promises, call);
+}
+
 /* Bounds that are met soon. */
 static void conf_apply(struct story *s)
 {
@@ -388,6 +395,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	lone_service_init(&s->lone);
 	s->lone.sent = line_sent;
 	s->lone.hung_up = session_hung_up;
+	s->lone.called = store_called;
 	s->lone.context = s;
 	conf_apply(s);
 	lone_service_settle(&s->lone);
