@@ -114,6 +114,7 @@ CORE := \
 	daemon/core/grant.c \
 	daemon/core/hangup.c \
 	daemon/core/hold.c \
+	daemon/core/holder.c \
 	daemon/core/journal.c \
 	daemon/core/judge.c \
 	daemon/core/jump.c \

@@ -99,7 +99,7 @@ static void acquire_await(struct engine *e, struct round *r)
 /* The name waits for admission. A request that does not wait is answered before that takes long. */
 static void acquire_queue(struct engine *e, struct lock *l)
 {
-	if (!timer_is_set(&l->timer))
+	if (!timer_is_set(&l->contender.timer))
 		wait_look_at(e, l, INSTANT_NEVER);
 }
 
@@ -131,7 +131,7 @@ void acquire_start(struct engine *e, struct lock *l, enum cause why)
 	contender_move(e, l, CONTENDER_ASKING, why);
 	lock_new_value(&e->table, l);
 	r = round_new(&e->rounds, QUESTION_ACQUIRE, &l->name, &l->lease);
-	l->round = r;
+	l->contender.round = r;
 	l->contender.woken = NODESET_NONE;
 	r->range = acquire_range(e, l);
 	lead = split_take_leader(e, l);
@@ -154,7 +154,7 @@ void acquire_next(struct engine *e, struct lock *l)
 static void acquire_close(struct engine *e, struct round *r)
 {
 	r->decided = true;
-	lock_of_lease(r->lease)->round = NULL;
+	lock_of_lease(r->lease)->contender.round = NULL;
 	if (!nodeset_any(r->calls.open))
 		heap_cancel(&e->core->timers, &r->timer);
 }
@@ -211,7 +211,7 @@ static void acquire_raise(struct engine *e, struct round *first)
 		r->fence = round_least(first, e->core->conf.nodes);
 	beyond = acquire_is_beyond(e, first, r->fence);
 	acquire_close(e, first);
-	l->round = r;
+	l->contender.round = r;
 	r->ttl_us = first->ttl_us;
 	r->range = first->range;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
@@ -332,7 +332,7 @@ static void acquire_came_late(struct engine *e, struct round *r, unsigned node)
 	if (l->lease.state != LEASE_HELD || !nodeset_has(r->granted, node) || nodeset_has(l->lease.renewed, node))
 		return;
 	l->lease.votes.until[node] = instant_max(l->lease.votes.until[node], r->votes.until[node]);
-	lease_schedule(e, l);
+	lease_schedule(e, &l->lease);
 }
 
 enum round_outcome acquire_answered(struct engine *e, struct round *r, const struct answer *a, int64_t *ret_token)
@@ -379,8 +379,8 @@ void acquire_woken(struct engine *e, struct span name, unsigned node)
 	}
 	/* The other stores are about to say so, too. If such a message is lost, that costs one round trip. */
 	soon = instant_add(e->core->now, members_rtt_us(&e->members) + MSEC);
-	if (!timer_is_set(&l->timer) || instant_before(soon, l->timer.at))
-		heap_set(&e->core->timers, &l->timer, soon);
+	if (!timer_is_set(&l->contender.timer) || instant_before(soon, l->contender.timer.at))
+		heap_set(&e->core->timers, &l->contender.timer, soon);
 }
 
 void acquire_quorum_back(struct engine *e)

@@ -38,15 +38,15 @@ static struct span values_newest(struct span values)
 	return (struct span){values.p, values.n - rest.n};
 }
 
-struct prior_lease adoption_record(const struct lock_table *t, const struct lock *l)
+struct prior_lease adoption_record(const struct lease *x, unsigned nodes, struct instant now)
 {
-	const struct adoption *h = l->lease.adoption;
-	struct prior_lease left = {.name = lock_name(l), .value = {l->lease.value.text, l->lease.value.n}, .ttl_us = l->lease.promised.ttl_us,
-	                           .deadline = instant_max(lock_deadline(t, l), l->lease.promised.until)};
+	const struct adoption *h = x->adoption;
+	struct prior_lease left = {.name = name_text(x->name), .value = value_text(&x->value), .ttl_us = x->promised.ttl_us,
+	                           .deadline = instant_max(lease_deadline(x, nodes), x->promised.until)};
 
-	if (l->holder && l->holder->renew)
-		left.deadline = instant_max(left.deadline, l->told);
-	if (h && h->asked && nodeset_any(nodeset_or(h->stands, h->late)) && instant_before(t->core->now, h->until)) {
+	if (x->kept)
+		left.deadline = instant_max(left.deadline, x->told);
+	if (h && h->asked && nodeset_any(nodeset_or(h->stands, h->late)) && instant_before(now, h->until)) {
 		left.prior = values_newest(adoption_values(h));
 		left.prior_until = h->until;
 	} else if (h && !h->asked) {
@@ -57,9 +57,9 @@ struct prior_lease adoption_record(const struct lock_table *t, const struct lock
 	return left;
 }
 
-bool adoption_is_left(const struct lock *l, unsigned node, struct span *ret_values)
+bool adoption_is_left(const struct lease *x, unsigned node, struct span *ret_values)
 {
-	const struct adoption *h = l->lease.adoption;
+	const struct adoption *h = x->adoption;
 
 	if (!h || !nodeset_has(nodeset_or(h->stands, h->late), node))
 		return false;
@@ -67,41 +67,41 @@ bool adoption_is_left(const struct lock *l, unsigned node, struct span *ret_valu
 	return true;
 }
 
-void adoption_note(struct lock *l, unsigned node)
+void adoption_note(struct lease *x, unsigned node)
 {
-	if (!l->lease.adoption)
+	if (!x->adoption)
 		return;
-	nodeset_remove(&l->lease.adoption->stands, node);
-	nodeset_remove(&l->lease.adoption->late, node);
+	nodeset_remove(&x->adoption->stands, node);
+	nodeset_remove(&x->adoption->late, node);
 }
 
 /* Until when what the previous run sent to it may be carried out, and put back what has been replaced. */
-static struct instant adoption_astray_until(const struct call_table *calls, const struct lock *l, unsigned node)
+static struct instant adoption_astray_until(const struct call_table *calls, const struct lease *x, unsigned node)
 {
-	return calls_astray_until(calls, node, INSTANT_PAST, l->lease.value_since);
+	return calls_astray_until(calls, node, INSTANT_PAST, x->value_since);
 }
 
-void adoption_note_none(const struct call_table *calls, struct lock *l, unsigned node, struct instant asked_at)
+void adoption_note_none(const struct call_table *calls, struct lease *x, unsigned node, struct instant asked_at)
 {
-	adoption_note(l, node);
-	if (l->lease.adoption && !MUTATED(FORMER_STRAYS) && instant_before(asked_at, adoption_astray_until(calls, l, node)))
-		nodeset_add(&l->lease.adoption->late, node);
+	adoption_note(x, node);
+	if (x->adoption && !MUTATED(FORMER_STRAYS) && instant_before(asked_at, adoption_astray_until(calls, x, node)))
+		nodeset_add(&x->adoption->late, node);
 }
 
-static struct nodeset adoption_astray(const struct call_table *calls, const struct lock *l)
+static struct nodeset adoption_astray(const struct call_table *calls, const struct lease *x)
 {
-	struct nodeset nodes = l->lease.adoption->late;
+	struct nodeset nodes = x->adoption->late;
 
 	for (unsigned i = 0; i < calls->core->conf.nodes; i++)
-		if (instant_before(calls->core->now, adoption_astray_until(calls, l, i)))
+		if (instant_before(calls->core->now, adoption_astray_until(calls, x, i)))
 			nodeset_add(&nodes, i);
 	return nodes;
 }
 
-struct span adoption_left(const struct call_table *calls, const struct lock *l, struct nodeset *nodes, struct instant *until)
+struct span adoption_left(const struct call_table *calls, const struct lease *x, struct nodeset *nodes, struct instant *until)
 {
-	const struct adoption *h = l->lease.adoption;
-	struct nodeset stands = !h ? NODESET_NONE : MUTATED(FORMER_STRAYS) ? h->stands : nodeset_or(h->stands, adoption_astray(calls, l));
+	const struct adoption *h = x->adoption;
+	struct nodeset stands = !h ? NODESET_NONE : MUTATED(FORMER_STRAYS) ? h->stands : nodeset_or(h->stands, adoption_astray(calls, x));
 
 	if (!nodeset_any(stands) || !instant_before(calls->core->now, h->until))
 		return SPAN("");
@@ -110,44 +110,44 @@ struct span adoption_left(const struct call_table *calls, const struct lock *l, 
 	return adoption_values(h);
 }
 
-void adoption_note_other(struct lock *l, unsigned node)
+void adoption_note_other(struct lease *x, unsigned node)
 {
-	if (l->lease.adoption)
-		nodeset_add(&l->lease.adoption->occupied, node);
+	if (x->adoption)
+		nodeset_add(&x->adoption->occupied, node);
 }
 
-void adoption_leave(struct lock *l)
+void adoption_leave(struct lease *x)
 {
-	adoption_over(l);
-	l->lease.placed = NODESET_NONE;
+	adoption_over(x);
+	x->placed = NODESET_NONE;
 }
 
-void adoption_over(struct lock *l)
+void adoption_over(struct lease *x)
 {
-	free(l->lease.adoption);
-	l->lease.adoption = NULL;
+	free(x->adoption);
+	x->adoption = NULL;
 }
 
-struct nodeset adoption_possible(const struct lock *l)
+struct nodeset adoption_possible(const struct lease *x)
 {
-	return nodeset_or(l->lease.adoption->stands, l->lease.placed);
+	return nodeset_or(x->adoption->stands, x->placed);
 }
 
-bool adoption_is_denied(const struct lock *l, unsigned nodes)
+bool adoption_is_denied(const struct lease *x, unsigned nodes)
 {
-	return nodeset_count(nodeset_or(adoption_possible(l), l->lease.adoption->occupied)) < quorum_of(nodes);
+	return nodeset_count(nodeset_or(adoption_possible(x), x->adoption->occupied)) < quorum_of(nodes);
 }
 
-struct instant adoption_end(const struct lock *l)
+struct instant adoption_end(const struct lease *x)
 {
-	struct instant end = instant_min(l->lease.adoption->hopeless, l->lease.adoption->deadline);
+	struct instant end = instant_min(x->adoption->hopeless, x->adoption->deadline);
 
-	return l->holder->renew || MUTATED(ADOPTION_ENDS_LATE) ? end : instant_add(end, -lead_us(l->lease.ttl_us));
+	return x->kept || MUTATED(ADOPTION_ENDS_LATE) ? end : instant_add(end, -lead_us(x->ttl_us));
 }
 
-int64_t adoption_rest_us(const struct lock *l, struct instant now)
+int64_t adoption_rest_us(const struct lease *x, struct instant now)
 {
-	int64_t left = instant_diff(l->lease.adoption->deadline, now) + DRIFT_SLACK_US;
+	int64_t left = instant_diff(x->adoption->deadline, now) + DRIFT_SLACK_US;
 
 	return left + drift_us(left + drift_us(left));
 }

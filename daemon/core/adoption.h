@@ -10,7 +10,7 @@
 #define CORE_ADOPTION_H
 
 #include "daemon/core/calls.h"
-#include "daemon/core/lock.h"
+#include "daemon/core/lease.h"
 
 /* A lease as the journal has it. */
 struct prior_lease {
@@ -36,29 +36,30 @@ struct adoption {
 
 /* Nothing is known of any store yet: the caller sets where the values may stand, and until when. */
 struct adoption *adoption_new(const struct prior_lease *from, struct instant now);
-void adoption_over(struct lock *l); /* the values are dead, or forgotten */
+void adoption_over(struct lease *x); /* the values are dead, or forgotten */
 /* ADOPTING, and its time is over: whatever stands of it ends by itself. A run on a copy of the journal may have renewed it meanwhile. */
-void adoption_leave(struct lock *l);
-/* How the next run can adopt a lock that is held. Borrowed. */
-struct prior_lease adoption_record(const struct lock_table *t, const struct lock *l);
+void adoption_leave(struct lease *x);
+/* How the next run can adopt a lease that is held. Borrowed. */
+struct prior_lease adoption_record(const struct lease *x, unsigned nodes, struct instant now);
 
-/* What the stores say. A lock without prior values is left alone. */
-void adoption_note(struct lock *l, unsigned node); /* none stands there */
-void adoption_note_none(const struct call_table *calls, struct lock *l, unsigned node, struct instant asked_at); /* none did then: what is late may yet put it there */
-void adoption_note_other(struct lock *l, unsigned node); /* but another value */
+/* What the stores say. A lease without prior values is left alone. */
+void adoption_note(struct lease *x, unsigned node); /* none stands there */
+/* None did when it was asked: what is late may yet put it there. */
+void adoption_note_none(const struct call_table *calls, struct lease *x, unsigned node, struct instant asked_at);
+void adoption_note_other(struct lease *x, unsigned node); /* but another value */
 
 /* Whether a prior value may still stand there, and which: newest first, separated by blanks. */
-bool adoption_is_left(const struct lock *l, unsigned node, struct span *ret_values);
-/* The lock is released: the prior values that may still stand, newest first; adds the stores where, and until when. */
-struct span adoption_left(const struct call_table *calls, const struct lock *l, struct nodeset *nodes, struct instant *until);
+bool adoption_is_left(const struct lease *x, unsigned node, struct span *ret_values);
+/* The lease is released: the prior values that may still stand, newest first; adds the stores where, and until when. */
+struct span adoption_left(const struct call_table *calls, const struct lease *x, struct nodeset *nodes, struct instant *until);
 
 /* ADOPTING: the stores that have not said for certain that neither value stands there. */
-struct nodeset adoption_possible(const struct lock *l);
+struct nodeset adoption_possible(const struct lease *x);
 /* ADOPTING: so many stores have no key that nobody has the lock, even if what stands elsewhere is ours. */
-bool adoption_is_denied(const struct lock *l, unsigned nodes);
+bool adoption_is_denied(const struct lease *x, unsigned nodes);
 /* ADOPTING: it is given up then. What nobody renews is told lost as long before its end as any other lease. */
-struct instant adoption_end(const struct lock *l);
+struct instant adoption_end(const struct lease *x);
 /* ADOPTING, of a lease that nobody renews: what is asked for now vouches until D again, not for less. */
-int64_t adoption_rest_us(const struct lock *l, struct instant now);
+int64_t adoption_rest_us(const struct lease *x, struct instant now);
 
 #endif

@@ -8,11 +8,15 @@
 #include "daemon/core/nodeset.h"
 #include "daemon/core/state.h"
 
+struct round;
+
 #define TICKET_US (3 * SEC) /* a place in the queue lasts so long unless refreshed */
 
 struct contender {
 	struct admission_entry entry; /* QUEUED */
 	enum contender_state state;
+	struct timer timer;        /* when it is asked for again, or looked after */
+	struct round *round;       /* ASKING: the undecided round */
 	unsigned attempts;         /* rounds in a row that were split or found a holder: the pauses become longer with them */
 	unsigned splits;           /* of these, the last in a row whose votes were split by one and the same value */
 	uint64_t splitter;         /* that value, as round->holder */

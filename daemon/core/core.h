@@ -41,7 +41,18 @@ struct core_conf {
 	} limits;
 };
 
-enum timer_kind { TIMER_LOCK, TIMER_CLAIM, TIMER_ROUND, TIMER_RELEASE, TIMER_MEMBER, TIMER_ADMISSION, TIMER_SESSION, TIMER_GRACE, TIMER_LISTS };
+enum timer_kind {
+	TIMER_CONTENDER,
+	TIMER_LEASE,
+	TIMER_CLAIM,
+	TIMER_ROUND,
+	TIMER_RELEASE,
+	TIMER_MEMBER,
+	TIMER_ADMISSION,
+	TIMER_SESSION,
+	TIMER_GRACE,
+	TIMER_LISTS
+};
 
 /* Log lines that come once per session or per lock: each kind is limited by itself. */
 enum burst_kind { BURST_LOST, BURST_HANGUP, BURST_REASSERTED, BURST_N };

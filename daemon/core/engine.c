@@ -11,6 +11,7 @@
 #include "daemon/core/release.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/hold.h"
+#include "daemon/core/holder.h"
 #include "daemon/core/look.h"
 #include "daemon/core/member.h"
 #include "daemon/core/move.h"
@@ -68,40 +69,60 @@ void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 {
 	struct lock *l = c->lock;
 
-	TAILQ_INSERT_TAIL(&l->extends, p, in_lock);
+	TAILQ_INSERT_TAIL(&l->lease.extends, p, in_lease);
 	l->lease.renew_ttl_us = c->ttl_us;
-	if (!l->round)
-		renew_due(e, l);
+	if (!l->lease.round)
+		renew_due(e, &l->lease);
 }
 
 /* It is time to ask again. Claims that are overdue are told why before that. */
 static void contender_fired(struct engine *e, struct lock *l)
 {
-	if (wait_continue(e, l, waiters_overdue_why(l), WAITERS_OVERDUE))
+	if (lock_waits(l) && wait_continue(e, l, waiters_overdue_why(l), WAITERS_OVERDUE))
 		acquire_begin(e, l, CAUSE_TIMER);
 }
 
-static void lock_fired(struct engine *e, struct lock *l)
+static void lease_held_fired(struct engine *e, struct lease *x)
 {
-	switch (l->lease.state) {
+	if (lease_is_over(x, e->core->conf.nodes, e->core->now))
+		holder_expire(e, x);
+	else if (!x->round)
+		renew_due(e, x);
+	else
+		x->renew_at = INSTANT_NEVER, lease_schedule(e, x); /* the round under way sets it */
+}
+
+/* What an adoption has come to. */
+static void engine_adopted(struct engine *e, struct lease *x, const struct round *r, enum adopt_outcome outcome)
+{
+	switch (outcome) {
+	case ADOPT_GOES_ON:
+		break;
+	case ADOPT_WON:
+		holder_adopted(e, x, r);
+		break;
+	case ADOPT_DENIED:
+		holder_lose(e, x, LOSS_EVICTED);
+		break;
+	case ADOPT_OVER:
+		holder_expire(e, x);
+		break;
+	}
+}
+
+static void lease_fired(struct engine *e, struct lease *x)
+{
+	switch (x->state) {
 	case LEASE_HELD:
-		if (lock_is_over(&e->table, l))
-			hold_expire(e, l);
-		else if (!l->round)
-			renew_due(e, l);
-		else
-			l->lease.renew_at = INSTANT_NEVER, lease_schedule(e, l); /* the round under way sets it */
+		lease_held_fired(e, x);
 		break;
 	case LEASE_ADOPTING:
-		adopt_fired(e, l);
+		engine_adopted(e, x, NULL, adopt_fired(e, x));
 		break;
 	case LEASE_CLOSING:
-		hold_closed(e, l);
+		holder_closed(e, x);
 		break;
 	case LEASE_NONE:
-		if (lock_waits(l))
-			contender_fired(e, l);
-		break;
 	case LEASE_N:
 		break;
 	}
@@ -139,13 +160,13 @@ static void engine_renewed(struct engine *e, struct round *r, enum renew_outcome
 	case RENEW_GOES_ON:
 		break;
 	case RENEW_ADOPTS:
-		adopt_decide(e, r);
+		engine_adopted(e, r->lease, r, adopt_decide(e, r));
 		break;
 	case RENEW_EVICTED:
-		hold_lose(e, lock_of_lease(r->lease), LOSS_EVICTED);
+		holder_lose(e, r->lease, LOSS_EVICTED);
 		break;
 	case RENEW_OVER:
-		hold_expire(e, lock_of_lease(r->lease));
+		holder_expire(e, r->lease);
 		break;
 	}
 }
@@ -223,12 +244,12 @@ static void engine_release_admitted(struct engine *e, struct release *r)
 		release_go_on(e, r);
 }
 
-static void lease_admitted(struct engine *e, struct lock *l)
+static void lease_admitted(struct engine *e, struct lease *x)
 {
-	if (l->lease.state == LEASE_ADOPTING)
-		adopt_go_on(e, l);
-	else if (!l->round)
-		renew_begin(e, l);
+	if (x->state == LEASE_ADOPTING)
+		adopt_go_on(e, x);
+	else if (!x->round)
+		renew_begin(e, x);
 }
 
 static void engine_admitted(struct engine *e, struct admission_entry *x)
@@ -238,7 +259,7 @@ static void engine_admitted(struct engine *e, struct admission_entry *x)
 		acquire_start(e, container_of(x, struct lock, contender.entry), CAUSE_ADMITTED);
 		break;
 	case OWNER_LEASE:
-		lease_admitted(e, container_of(x, struct lock, lease.entry));
+		lease_admitted(e, container_of(x, struct lease, entry));
 		break;
 	case OWNER_RELEASE:
 		engine_release_admitted(e, container_of(x, struct release, entry));
@@ -270,8 +291,11 @@ static void engine_admission_fired(struct engine *e)
 void engine_fired(struct engine *e, struct timer *t)
 {
 	switch ((enum timer_kind)t->kind) {
-	case TIMER_LOCK:
-		lock_fired(e, container_of(t, struct lock, timer));
+	case TIMER_CONTENDER:
+		contender_fired(e, container_of(t, struct lock, contender.timer));
+		break;
+	case TIMER_LEASE:
+		lease_fired(e, container_of(t, struct lease, timer));
 		break;
 	case TIMER_CLAIM:
 		claim_fired(e, container_of(t, struct claim, timer));

@@ -24,7 +24,7 @@ void engine_extend(struct engine *e, struct claim *c, struct pending *p);
 bool engine_answer(struct engine *e, const struct answer *a); /* false: no such call is open */
 void engine_node_up(struct engine *e, unsigned node);
 void engine_node_down(struct engine *e, unsigned node, struct span reason);
-void engine_fired(struct engine *e, struct timer *t); /* TIMER_LOCK, TIMER_CLAIM, TIMER_OP, TIMER_MEMBER, TIMER_ADMISSION */
+void engine_fired(struct engine *e, struct timer *t); /* TIMER_CONTENDER … TIMER_ADMISSION */
 /* What became possible by the events of this step: call at its end. */
 void engine_settle(struct engine *e);
 void engine_stop(struct engine *e);

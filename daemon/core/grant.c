@@ -50,7 +50,7 @@ static void claim_hold(struct engine *e, struct claim *c)
  * A second waiting LOCK of the same owner is granted together with the first, as reentrant. A request whose connection was lost counts when it is repeated, not
  * before: nobody waits for its answer. If the session was not notified of the grant either, the first repeated request stands for it.
  */
-void grant_fold(struct engine *e, struct lock *l)
+static void grant_fold(struct engine *e, struct lock *l)
 {
 	struct claim *c, *next;
 	bool heard = !l->holder->not_notified;
@@ -86,18 +86,49 @@ void grant_won(struct engine *e, struct round *r, int64_t fence)
 	l->elsewhere.known = l->elsewhere.split = false;
 	if (!c || c->ttl_us != r->ttl_us || c->delay_us != l->lease.delay_us) {
 		/* The round asked on the terms of a waiter that has left. */
-		release_begin(e, l, RELEASE_DELETE, 0, NULL);
+		release_begin(e, &l->lease, RELEASE_DELETE, 0, NULL);
 		contender_move(e, l, CONTENDER_IDLE, CAUSE_WON_FOR_NOBODY);
 		if (!MUTATED(WAKE_LOST))
 			acquire_next(e, l);
 		return;
 	}
 	contender_move(e, l, CONTENDER_IDLE, CAUSE_WON);
-	lease_move(e, l, LEASE_HELD, CAUSE_WON);
+	lease_move(e, &l->lease, LEASE_HELD, CAUSE_WON);
 	grant_to(e, c);
+	l->lease.kept = c->renew;
 	l->lease.renew_at = c->renew ? instant_add(r->calls.begun, l->lease.ttl_us / 3) : INSTANT_NEVER;
 	wait_refuse_part(e, l, REFUSED_BUSY, WAITERS_IMPATIENT);
-	lease_schedule(e, l);
+	lease_schedule(e, &l->lease);
+}
+
+/* The other votes may be of earlier rounds, and end sooner. */
+static struct instant adopted_renew_at(const struct engine *e, const struct lease *x, const struct round *r)
+{
+	struct instant half = instant_add(lease_deadline(x, e->core->conf.nodes), -x->ttl_us / 2);
+
+	return instant_min(instant_add(r->calls.begun, x->ttl_us / 3), half);
+}
+
+/* A previous run may have promised more than this one asks for, and so may a run beside it on a copy of the journal, until now. */
+static void adopted_believe(const struct engine *e, struct lock *l)
+{
+	struct claim *c = l->holder;
+	struct instant until = instant_add(e->core->now, l->lease.promised.ttl_us + drift_us(l->lease.promised.ttl_us));
+
+	if (c->renew)
+		c->believed = instant_max(c->believed, until);
+	l->lease.told = c->believed;
+}
+
+void grant_adopted(struct engine *e, struct lock *l, const struct round *r)
+{
+	lease_move(e, &l->lease, LEASE_HELD, CAUSE_CONFIRMED);
+	adopted_believe(e, l);
+	l->lease.renew_at = l->holder->renew ? adopted_renew_at(e, &l->lease, r) : INSTANT_NEVER;
+	notices_add(&e->notices, NOTICE_ADOPTED, l->holder, NULL, REFUSED_NOT);
+	grant_fold(e, l);
+	wait_refuse_part(e, l, REFUSED_BUSY, WAITERS_IMPATIENT);
+	lease_schedule(e, &l->lease);
 }
 
 bool grant_is_due_elsewhere(const struct engine *e, const struct lock *l)
@@ -140,19 +171,19 @@ bool grant_hand_on(struct engine *e, struct lock *l)
 	if (!lock_may_be_handed_on(e, l))
 		return false;
 	grant_count_hold(e, l->holder);
-	lease_refuse_extends(e, l, REFUSED_CANCELLED);
+	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
 	l->handoffs++;
 	if (!l->handed_since.us)
 		l->handed_since = e->core->now;
 	l->holder = NULL;
 	l->lease.fence++;
-	lease_safe(e, l);
+	lease_safe(e, &l->lease);
 	metric_add(&e->core->metrics, METRIC_HANDOFFS, 1);
 	grant_to(e, TAILQ_FIRST(&l->waiters));
 	/* The new holder is told RISK by the next renewal, and with that the lease is again on the list of those that are renewed when a quorum is back. */
 	if (at_risk)
 		l->lease.renew_at = e->core->now;
-	lease_schedule(e, l);
+	lease_schedule(e, &l->lease);
 	return true;
 }
 

@@ -11,8 +11,8 @@ void grant_won(struct engine *e, struct round *r, int64_t fence);
 bool grant_hand_on(struct engine *e, struct lock *l);
 /* Nobody elsewhere could have had it for long: it went from one to the next here, under one lease or several. */
 bool grant_is_due_elsewhere(const struct engine *e, const struct lock *l);
-/* Other requests of the holder are granted as reentrant. */
-void grant_fold(struct engine *e, struct lock *l);
+/* The round has confirmed what its holder has had since the previous run. */
+void grant_adopted(struct engine *e, struct lock *l, const struct round *r);
 void grant_count_hold(struct engine *e, const struct claim *c); /* a hold is over: how long it was */
 
 /* A store tells that a daemon elsewhere wants it. May be lost, repeated, late. */

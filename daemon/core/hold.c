@@ -18,9 +18,9 @@ static void lock_vacate(struct engine *e, struct lock *l)
 {
 	grant_count_hold(e, l->holder);
 	l->holder = NULL;
-	l->told = INSTANT_PAST;
+	l->lease.told = INSTANT_PAST;
 	l->lease.renew_at = INSTANT_NEVER;
-	lease_end_round(l);
+	lease_end_round(&l->lease);
 }
 
 /*
@@ -31,7 +31,7 @@ static void hold_give_back(struct engine *e, struct lock *l, enum cause why)
 {
 	bool due;
 
-	lease_move(e, l, LEASE_NONE, why);
+	lease_move(e, &l->lease, LEASE_NONE, why);
 	if (!e->core->conf.foreign || MUTATED(LINE_UNBROKEN)) {
 		acquire_next(e, l);
 		return;
@@ -46,13 +46,13 @@ static void hold_give_back(struct engine *e, struct lock *l, enum cause why)
 		return;
 	}
 	contender_move(e, l, CONTENDER_YIELDING, CAUSE_USED_UP);
-	heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, YIELD_US));
+	heap_set(&e->core->timers, &l->contender.timer, instant_add(e->core->now, YIELD_US));
 }
 
 void hold_closed(struct engine *e, struct lock *l)
 {
 	/* With a lock-delay the key stays for just that long, whatever TTL an earlier, longer lease or a late renewal has left it. */
-	release_begin(e, l, l->lease.delay_us == 0 || MUTATED(DELAY_OVER_WITH_LEASE) ? RELEASE_DELETE : RELEASE_LEAVE, l->lease.delay_us, NULL);
+	release_begin(e, &l->lease, l->lease.delay_us == 0 || MUTATED(DELAY_OVER_WITH_LEASE) ? RELEASE_DELETE : RELEASE_LEAVE, l->lease.delay_us, NULL);
 	hold_give_back(e, l, CAUSE_BELIEF_OVER);
 }
 
@@ -65,7 +65,7 @@ struct instant hold_belief(const struct engine *e, const struct lock *l)
 	int64_t longest = MUTATED(FREE_BY_SHORTER_TTL) ? l->lease.ttl_us : l->lease.promised.ttl_us;
 	struct instant end = instant_add(lock_deadline(&e->table, l), MUTATED(FREE_AT_DEADLINE) ? 0 : drift_us(longest));
 
-	return MUTATED(JUMP_CUTS_BELIEF) ? end : instant_max(end, l->told);
+	return MUTATED(JUMP_CUTS_BELIEF) ? end : instant_max(end, l->lease.told);
 }
 
 /* The same for a lease that may yet be adopted: of the votes of the previous run only their end is known. */
@@ -78,9 +78,9 @@ static struct instant holder_belief(const struct engine *e, const struct lock *l
 static void lock_close(struct engine *e, struct lock *l, struct instant until, enum cause why)
 {
 	l->close_at = until;
-	lease_move(e, l, LEASE_CLOSING, why);
+	lease_move(e, &l->lease, LEASE_CLOSING, why);
 	if (instant_before(e->core->now, l->close_at) && !MUTATED(FREE_BEFORE_DEADLINE))
-		heap_set(&e->core->timers, &l->timer, l->close_at);
+		heap_set(&e->core->timers, &l->lease.timer, l->close_at);
 	else
 		hold_closed(e, l);
 }
@@ -95,9 +95,9 @@ void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pend
 		return;
 	}
 	lock_vacate(e, l);
-	lease_refuse_extends(e, l, REFUSED_CANCELLED);
+	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
 	claim_free(&e->table, c);
-	release_begin(e, l, keep_us > 0 ? RELEASE_LEAVE : RELEASE_DELETE, keep_us, p);
+	release_begin(e, &l->lease, keep_us > 0 ? RELEASE_LEAVE : RELEASE_DELETE, keep_us, p);
 	hold_give_back(e, l, CAUSE_UNLOCKED);
 }
 
@@ -110,14 +110,14 @@ static void claim_abandon_held(struct engine *e, struct lock *l, struct instant 
 	if (at_once && l->lease.delay_us == 0 && grant_hand_on(e, l))
 		return;
 	if (l->lease.state == LEASE_ADOPTING && instant_before(INSTANT_PAST, until))
-		adoption_leave(l);
+		adoption_leave(&l->lease);
 	lock_vacate(e, l);
-	lease_refuse_extends(e, l, REFUSED_CANCELLED);
+	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
 	if (!at_once) {
 		lock_close(e, l, instant_min(believed, until), CAUSE_SESSION_ENDED);
 		return;
 	}
-	release_begin(e, l, l->lease.delay_us > 0 && !MUTATED(DELAY_OVER_WITH_SESSION) ? RELEASE_LEAVE : RELEASE_DELETE, l->lease.delay_us, NULL);
+	release_begin(e, &l->lease, l->lease.delay_us > 0 && !MUTATED(DELAY_OVER_WITH_SESSION) ? RELEASE_LEAVE : RELEASE_DELETE, l->lease.delay_us, NULL);
 	hold_give_back(e, l, CAUSE_SESSION_ENDED);
 }
 
@@ -155,11 +155,11 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	 * If a quorum has no such key, nobody has the lock. But an adoption that gives up in time knows of no votes. What stands in its way may be a value of the
 	 * same lease, which was forgotten, or was put there by a run on a copy of the journal: the client may still believe in it.
 	 */
-	bool denied = l->lease.state == LEASE_ADOPTING && why == LOSS_EVICTED && adoption_is_denied(l, e->core->conf.nodes);
+	bool denied = l->lease.state == LEASE_ADOPTING && why == LOSS_EVICTED && adoption_is_denied(&l->lease, e->core->conf.nodes);
 	struct instant until = denied ? hold_belief(e, l) : holder_belief(e, l);
 
 	if (l->lease.state == LEASE_ADOPTING && !denied)
-		adoption_leave(l);
+		adoption_leave(&l->lease);
 	lock_vacate(e, l);
 	heap_cancel(&e->core->timers, &c->timer);
 	metric_add(&e->core->metrics, METRIC_LOSSES, 1);
@@ -172,7 +172,7 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 		TAILQ_INSERT_TAIL(&l->losses, c, in_lock);
 		notices_add(&e->notices, NOTICE_LOST, c, NULL, REFUSED_NOT);
 	}
-	lease_refuse_extends(e, l, REFUSED_LOST);
+	lease_refuse_extends(e, &l->lease, REFUSED_LOST);
 	lock_close(e, l, until, CAUSE_LOST);
 	if (l->lease.state == LEASE_CLOSING && !MUTATED(ADOPTION_UNANSWERED))
 		wait_refuse_part(e, l, REFUSED_BUSY, WAITERS_IMPATIENT); /* what its owner asked for while it was being adopted */
@@ -187,14 +187,9 @@ void hold_lapse(struct engine *e, struct claim *c)
 	if (grant_hand_on(e, l))
 		return;
 	lock_vacate(e, l);
-	lease_refuse_extends(e, l, REFUSED_CANCELLED);
-	release_begin(e, l, RELEASE_DELETE, 0, NULL);
+	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
+	release_begin(e, &l->lease, RELEASE_DELETE, 0, NULL);
 	hold_give_back(e, l, CAUSE_LAPSED);
-}
-
-void hold_expire(struct engine *e, struct lock *l)
-{
-	hold_lose(e, l, l->holder->renew ? LOSS_QUORUM : LOSS_EXPIRED);
 }
 
 void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum loss why)
@@ -221,7 +216,7 @@ void hold_forget(struct engine *e, struct claim *c)
 void hold_contested(struct engine *e, struct lock *l)
 {
 	if (l->lease.state == LEASE_HELD && !l->holder->here)
-		l->told = hold_belief(e, l);
+		l->lease.told = hold_belief(e, l);
 }
 
 /* A store's clock jumped ahead: its keys end that much earlier than their votes say. */
@@ -234,18 +229,18 @@ void hold_lower(struct engine *e, unsigned node)
 	while ((at = map_next(&e->table.map, at))) {
 		struct lock *l = container_of(at, struct lock, name.node);
 
-		if (l->contender.state == CONTENDER_ASKING && l->round)
-			l->round->votes.until[node] = instant_add(l->round->votes.until[node], -jump);
+		if (l->contender.state == CONTENDER_ASKING && l->contender.round)
+			l->contender.round->votes.until[node] = instant_add(l->contender.round->votes.until[node], -jump);
 		if (l->lease.state != LEASE_HELD && l->lease.state != LEASE_ADOPTING)
 			continue;
 		if (l->lease.state == LEASE_HELD)
-			l->told = hold_belief(e, l);
+			l->lease.told = hold_belief(e, l);
 		l->lease.votes.until[node] = instant_add(l->lease.votes.until[node], -jump);
 		if (l->lease.state == LEASE_ADOPTING)
 			continue; /* its votes are counted when the next comes */
 		if (instant_before(e->core->now, lock_tell_at(&e->table, l)))
-			lease_schedule(e, l);
+			lease_schedule(e, &l->lease);
 		else
-			heap_set(&e->core->timers, &l->timer, e->core->now); /* lost: as soon as the table is not being walked */
+			heap_set(&e->core->timers, &l->lease.timer, e->core->now); /* lost: as soon as the table is not being walked */
 	}
 }

@@ -23,8 +23,6 @@ void hold_forget(struct engine *e, struct claim *c);
 void hold_lower(struct engine *e, unsigned node);
 /* A renewal found another value in the place of ours, whose vote still counts. */
 void hold_contested(struct engine *e, struct lock *l);
-/* HELD, and the lease is as good as over: its loss is told. */
-void hold_expire(struct engine *e, struct lock *l);
 /* Nobody has asked for what was granted: it goes to the next. */
 void hold_lapse(struct engine *e, struct claim *c);
 /* CLOSING: nobody believes any longer. */

@@ -9,6 +9,7 @@
 
 #include "daemon/core/admission.h"
 #include "daemon/core/event.h"
+#include "daemon/core/name.h"
 #include "daemon/core/nodeset.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/state.h"
@@ -16,6 +17,9 @@
 #include <stdlib.h>
 
 struct adoption; /* adoption.h */
+struct round;
+struct pending;
+TAILQ_HEAD(pendings, pending);
 
 /* "<daemon-id>:<ticket>:<32 hex>": fresh for every attempt, never used again. */
 struct lease_value {
@@ -35,7 +39,14 @@ enum lease_owner {
 };
 
 struct lease {
-	uint8_t owner;
+	struct name *name;         /* of the key */
+	uint8_t owner;             /* what it is embedded in: enum lease_owner */
+	bool kept;                 /* the watchdog renews it; else it ends as it was granted */
+	TAILQ_ENTRY(lease) in_list; /* HELD, and RISK was told: the list of those; ADOPTING: the list of those */
+	struct timer timer;        /* HELD: to be renewed, or to be told lost; ADOPTING: next try; CLOSING: nobody believes in it any longer */
+	struct round *round;       /* the undecided round that renews or adopts it */
+	struct pendings extends;   /* EXTENDs that the round under way, or the next, will answer */
+	struct instant told;       /* HELD: the end of what the holder was told before a store's clock jumped, or by a run that told more; past: nothing */
 	struct admission_entry entry; /* HELD, ADOPTING: a renewal, an adoption */
 	enum lease_state state;
 	bool at_risk;              /* RISK was told: in the list of those */
@@ -63,6 +74,7 @@ struct lease {
 	int64_t px_us;            /* the longest that one was asked for */
 	struct instant value_since; /* no store was asked for this value before */
 };
+TAILQ_HEAD(leases, lease);
 
 #define LEAD_LEAST_US (5 * MSEC)
 #define LEAD_MOST_US (250 * MSEC)
@@ -116,6 +128,11 @@ static inline struct instant lease_deadline(const struct lease *x, unsigned node
 
 /* The moment when a loss is told: before D, so that the word arrives in time. */
 struct instant lease_tell_at(const struct lease *x, unsigned nodes);
+static inline bool lease_is_over(const struct lease *x, unsigned nodes, struct instant now)
+{
+	return !instant_before(now, lease_tell_at(x, nodes));
+}
+
 /* How much of the lease a client may be told of: no more than the next renewal leaves of it, which may ask for less than what stands. In microseconds. */
 int64_t lease_valid_us(const struct lease *x, unsigned nodes, struct instant now);
 

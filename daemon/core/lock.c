@@ -71,8 +71,8 @@ void lock_table_release(struct lock_table *t)
 			TAILQ_REMOVE(&l->losses, c, in_lock);
 			claim_free(t, c);
 		}
-		while ((p = TAILQ_FIRST(&l->extends))) {
-			TAILQ_REMOVE(&l->extends, p, in_lock);
+		while ((p = TAILQ_FIRST(&l->lease.extends))) {
+			TAILQ_REMOVE(&l->lease.extends, p, in_lease);
 			pool_put(&t->pendings, p);
 		}
 		lock_free(t, l);
@@ -106,7 +106,9 @@ static struct lock *lock_add(struct lock_table *t, struct span name, uint64_t ha
 	if (!l->name.is_long)
 		memcpy(l->name.text, name.p, name.n);
 	l->name.n = (uint16_t)name.n;
-	l->timer.kind = TIMER_LOCK;
+	l->contender.timer.kind = TIMER_CONTENDER;
+	l->lease.timer.kind = TIMER_LEASE;
+	l->lease.name = &l->name;
 	l->contender.entry.class = ADMISSION_ASK;
 	l->contender.entry.owner = OWNER_CONTENDER;
 	l->lease.owner = LEASE_OF_LOCK;
@@ -115,7 +117,7 @@ static struct lock *lock_add(struct lock_table *t, struct span name, uint64_t ha
 	l->lease.renew_at = INSTANT_NEVER;
 	TAILQ_INIT(&l->waiters);
 	TAILQ_INIT(&l->losses);
-	TAILQ_INIT(&l->extends);
+	TAILQ_INIT(&l->lease.extends);
 	map_insert(&t->map, &l->name.node, hash);
 	return l;
 }
@@ -131,9 +133,9 @@ struct lock *lock_find_or_add(struct lock_table *t, struct span name)
 void lock_drop_if_unused(struct lock_table *t, struct lock *l)
 {
 	if (!lock_is_idle(l) || l->name.refs > 0 || !TAILQ_EMPTY(&l->waiters) || !TAILQ_EMPTY(&l->losses) ||
-	    !TAILQ_EMPTY(&l->extends))
+	    !TAILQ_EMPTY(&l->lease.extends))
 		return;
-	heap_cancel(&t->core->timers, &l->timer);
+	assert(!timer_is_set(&l->contender.timer) && !timer_is_set(&l->lease.timer));
 	map_remove(&t->map, &l->name.node);
 	lock_free(t, l);
 }

@@ -26,7 +26,6 @@ enum admission_owner {
 };
 
 struct session;
-struct round;
 struct lock;
 
 /* What the stores said last about a name that is not ours. */
@@ -44,7 +43,7 @@ struct elsewhere {
 /* A request in flight that is not a waiting LOCK: EXTEND, UNLOCK sync=yes, and SHOW. */
 struct pending {
 	TAILQ_ENTRY(pending) in_session;
-	TAILQ_ENTRY(pending) in_lock; /* EXTEND */
+	TAILQ_ENTRY(pending) in_lease; /* EXTEND */
 	struct session *session;      /* NULL: it has gone; the answer interests nobody */
 	struct lock *lock;
 	enum verb verb;
@@ -52,7 +51,6 @@ struct pending {
 	bool free;                  /* SHOW: a quorum has nothing of that name */
 	struct elsewhere elsewhere; /* SHOW: or, if known, a quorum has this; neither: it is not known */
 };
-TAILQ_HEAD(pendings, pending);
 
 enum claim_state {
 	CLAIM_NEW,     /* being asked for; in no list of a lock */
@@ -108,7 +106,6 @@ TAILQ_HEAD(locks, lock);
 struct lock {
 	struct name name;
 	TAILQ_ENTRY(lock) in_no_quorum; /* NO_QUORUM */
-	TAILQ_ENTRY(lock) in_risk; /* or, ADOPTING, in the list of those */
 	TAILQ_ENTRY(lock) in_search; /* see deadlock.h */
 	struct claim *seen_next; /* the waiters are followed up to here */
 	uint64_t seen;           /* by which search last */
@@ -119,17 +116,13 @@ struct lock {
 	struct claim *holder;   /* HELD, ADOPTING */
 	struct claims waiters;     /* WAITING claims */
 	struct claims losses;   /* LOST claims */
-	struct pendings extends; /* EXTENDs that the round under way, or the next, will answer */
-	struct round *round;       /* the undecided round, acquire or renew */
 	struct contender contender; /* what it asks for */
 	struct lease lease;       /* what it has; while a round asks for it, what it asks for */
 	unsigned handoffs;        /* of this lease */
 	struct instant handed_since;  /* it has gone from one to the next here since then; 0: it has not */
 	struct instant want_since;    /* somebody elsewhere asked for it; NEVER: nobody */
-	struct instant told;      /* HELD: the end of what the holder was told before a store's clock jumped, or in a run that could tell more; in the past: nothing */
 	struct instant close_at;  /* CLOSING: no client believes any longer: D when renewing stopped, by the slowest clock that one may have */
 	struct elsewhere elsewhere;
-	struct timer timer;
 };
 
 /* It stands at no store, and nobody waits for it: it is kept while losses, or releases under way, name it. */
@@ -196,7 +189,7 @@ static inline struct instant lock_tell_at(const struct lock_table *t, const stru
 
 static inline bool lock_is_over(const struct lock_table *t, const struct lock *l)
 {
-	return !instant_before(t->core->now, lock_tell_at(t, l));
+	return lease_is_over(&l->lease, t->core->conf.nodes, t->core->now);
 }
 
 static inline int64_t lock_valid_us(const struct lock_table *t, const struct lock *l)

@@ -4,14 +4,14 @@
 #include <assert.h>
 #include <limits.h>
 
-static void move_tell(struct engine *e, const struct lock *l, const char *machine, const struct state_row *was, const struct state_row *now, enum cause why)
+static void move_tell(struct engine *e, const struct name *name, const char *machine, const struct state_row *was, const struct state_row *now, enum cause why)
 {
-	core_log(e->core, LOG_DEBUG, machine, "name=%s was=%s now=%s why=%s", core_quoted(e->core, lock_name(l)), was->word, now->word, cause_table[why].word);
+	core_log(e->core, LOG_DEBUG, machine, "name=%s was=%s now=%s why=%s", core_quoted(e->core, name_text(name)), was->word, now->word, cause_table[why].word);
 }
 
 void contender_tell(struct engine *e, const struct lock *l, enum contender_state to, enum cause why)
 {
-	move_tell(e, l, "contender", &contender_table[l->contender.state], &contender_table[to], why);
+	move_tell(e, &l->name, "contender", &contender_table[l->contender.state], &contender_table[to], why);
 }
 
 void contender_leave(struct engine *e, struct lock *l)
@@ -20,67 +20,67 @@ void contender_leave(struct engine *e, struct lock *l)
 		TAILQ_REMOVE(&e->no_quorum, l, in_no_quorum);
 	if (l->contender.state == CONTENDER_QUEUED)
 		admission_leave(&e->admission, &l->contender.entry);
-	if (timer_is_set(&l->timer))
-		heap_cancel(&e->core->timers, &l->timer);
+	if (timer_is_set(&l->contender.timer))
+		heap_cancel(&e->core->timers, &l->contender.timer);
 }
 
-void lease_at_risk(struct engine *e, struct lock *l)
+void lease_at_risk(struct engine *e, struct lease *x)
 {
-	l->lease.at_risk = true;
-	TAILQ_INSERT_TAIL(&e->risks, l, in_risk);
+	x->at_risk = true;
+	TAILQ_INSERT_TAIL(&e->risks, x, in_list);
 }
 
-void lease_safe(struct engine *e, struct lock *l)
+void lease_safe(struct engine *e, struct lease *x)
 {
-	if (l->lease.at_risk)
-		TAILQ_REMOVE(&e->risks, l, in_risk);
-	l->lease.at_risk = false;
+	if (x->at_risk)
+		TAILQ_REMOVE(&e->risks, x, in_list);
+	x->at_risk = false;
 }
 
-static void lease_leave(struct engine *e, struct lock *l)
+static void lease_leave(struct engine *e, struct lease *x)
 {
-	if (l->lease.state == LEASE_NONE)
+	if (x->state == LEASE_NONE)
 		return;
-	if (l->lease.state == LEASE_HELD)
+	if (x->state == LEASE_HELD)
 		metric_add(&e->core->metrics, METRIC_LOCKS_HELD, -1);
-	if (l->lease.state == LEASE_ADOPTING)
-		TAILQ_REMOVE(&e->adopting, l, in_risk);
-	lease_safe(e, l);
-	admission_leave(&e->admission, &l->lease.entry);
-	if (timer_is_set(&l->timer))
-		heap_cancel(&e->core->timers, &l->timer);
+	if (x->state == LEASE_ADOPTING)
+		TAILQ_REMOVE(&e->adopting, x, in_list);
+	lease_safe(e, x);
+	admission_leave(&e->admission, &x->entry);
+	if (timer_is_set(&x->timer))
+		heap_cancel(&e->core->timers, &x->timer);
 }
 
-void lease_move(struct engine *e, struct lock *l, enum lease_state to, enum cause why)
+void lease_move(struct engine *e, struct lease *x, enum lease_state to, enum cause why)
 {
-	assert(lease_moves[l->lease.state][to][why] && l->contender.state == CONTENDER_IDLE);
+	assert(lease_moves[x->state][to][why] && lock_of_lease(x)->contender.state == CONTENDER_IDLE);
 	if (e->core->conf.tell_moves)
-		move_tell(e, l, "lease", &lease_table[l->lease.state], &lease_table[to], why);
-	lease_leave(e, l);
-	l->lease.state = to;
+		move_tell(e, x->name, "lease", &lease_table[x->state], &lease_table[to], why);
+	lease_leave(e, x);
+	x->state = to;
 	if (to == LEASE_HELD)
 		metric_add(&e->core->metrics, METRIC_LOCKS_HELD, 1);
 	if (to == LEASE_ADOPTING)
-		TAILQ_INSERT_TAIL(&e->adopting, l, in_risk);
+		TAILQ_INSERT_TAIL(&e->adopting, x, in_list);
 }
 
-void lease_schedule(struct engine *e, struct lock *l)
+void lease_schedule(struct engine *e, struct lease *x)
 {
-	heap_set(&e->core->timers, &l->timer, instant_min(l->lease.renew_at, lock_tell_at(&e->table, l)));
+	heap_set(&e->core->timers, &x->timer, instant_min(x->renew_at, lease_tell_at(x, e->core->conf.nodes)));
 }
 
-void lease_end_round(struct lock *l)
+void lease_end_round(struct lease *x)
 {
-	if (l->round)
-		l->round->decided = true;
-	l->round = NULL;
+	if (x->round)
+		x->round->decided = true;
+	x->round = NULL;
 }
 
-void lease_refuse_extends(struct engine *e, struct lock *l, enum refusal why)
+void lease_refuse_extends(struct engine *e, struct lease *x, enum refusal why)
 {
-	if (l->round)
-		l->round->extends = 0;
-	notices_extended(&e->notices, l, UINT_MAX, why);
+	if (x->round)
+		x->round->extends = 0;
+	notices_extended(&e->notices, x, UINT_MAX, why);
 }
 
 void retire_round(struct engine *e, struct round *r)

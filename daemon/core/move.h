@@ -29,16 +29,16 @@ static inline void contender_move(struct engine *e, struct lock *l, enum contend
 		l->contender.splits = l->contender.attempts = l->contender.leads = 0; /* whoever asks next begins anew */
 }
 
-void lease_move(struct engine *e, struct lock *l, enum lease_state to, enum cause why);
+void lease_move(struct engine *e, struct lease *x, enum lease_state to, enum cause why);
 /* Into and out of the list of those that are renewed as soon as a quorum is back; which a move leaves by itself. */
-void lease_at_risk(struct engine *e, struct lock *l);
-void lease_safe(struct engine *e, struct lock *l);
+void lease_at_risk(struct engine *e, struct lease *x);
+void lease_safe(struct engine *e, struct lease *x);
 /* When it is looked after next: to be renewed, or to be told lost. */
-void lease_schedule(struct engine *e, struct lock *l);
+void lease_schedule(struct engine *e, struct lease *x);
 /* Its round, if there is one, decides nothing any more. */
-void lease_end_round(struct lock *l);
+void lease_end_round(struct lease *x);
 /* All EXTENDs that wait are answered so. */
-void lease_refuse_extends(struct engine *e, struct lock *l, enum refusal why);
+void lease_refuse_extends(struct engine *e, struct lease *x, enum refusal why);
 /* Frees a round that is decided, or a release that is over, and has no call open. Its name may go with it. */
 void retire_round(struct engine *e, struct round *r);
 void retire_release(struct engine *e, struct release *r);

@@ -48,12 +48,12 @@ void notices_delivered(struct notices *n, const struct notice *told)
 	lock_drop_if_unused(n->table, l);
 }
 
-void notices_extended(struct notices *n, struct lock *l, unsigned count, enum refusal why)
+void notices_extended(struct notices *n, struct lease *x, unsigned count, enum refusal why)
 {
 	struct pending *p;
 
-	while (count-- > 0 && (p = TAILQ_FIRST(&l->extends))) {
-		TAILQ_REMOVE(&l->extends, p, in_lock);
+	while (count-- > 0 && (p = TAILQ_FIRST(&x->extends))) {
+		TAILQ_REMOVE(&x->extends, p, in_lease);
 		notices_add(n, NOTICE_EXTENDED, NULL, p, why);
 	}
 }

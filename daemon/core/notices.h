@@ -58,6 +58,6 @@ void notices_add(struct notices *n, enum notice_kind kind, struct claim *c, stru
 /* It was told: frees what it was the last to name. */
 void notices_delivered(struct notices *n, const struct notice *told);
 /* The EXTENDs that wait for a renewal of this lock, from the head of its list, are answered. */
-void notices_extended(struct notices *n, struct lock *l, unsigned count, enum refusal why);
+void notices_extended(struct notices *n, struct lease *x, unsigned count, enum refusal why);
 
 #endif

@@ -15,8 +15,8 @@ struct engine {
 	struct rounds rounds;
 	struct releases releases;
 	struct locks no_quorum;   /* NO_QUORUM */
-	struct locks risks;     /* HELD, and RISK was told */
-	struct locks adopting;  /* ADOPTING */
+	struct leases risks;     /* HELD, and RISK was told */
+	struct leases adopting;  /* ADOPTING */
 	struct admission admission;
 	struct timer admission_timer;
 	struct instant retry_next; /* no release or withdrawal is repeated before: see release_retry_at */

@@ -85,24 +85,24 @@ static bool release_queue(struct engine *e, struct release *r)
 }
 
 /* A renewal that hung may be carried out just before the key ends that it finds, and keeps it for as long again. */
-static struct instant release_until(const struct lock *l)
+static struct instant release_until(const struct lease *x)
 {
-	bool may_hang = nodeset_any(nodeset_and(nodeset_or(l->lease.unanswered, l->lease.unknown), l->lease.placed)) && !MUTATED(RENEWED_IN_TIME);
+	bool may_hang = nodeset_any(nodeset_and(nodeset_or(x->unanswered, x->unknown), x->placed)) && !MUTATED(RENEWED_IN_TIME);
 
-	return may_hang ? instant_add(l->lease.px_until, l->lease.px_us + l->lease.px_us / 50) : l->lease.px_until;
+	return may_hang ? instant_add(x->px_until, x->px_us + x->px_us / 50) : x->px_until;
 }
 
-void release_begin(struct engine *e, struct lock *l, enum release_kind kind, int64_t px_us, struct pending *p)
+void release_begin(struct engine *e, struct lease *x, enum release_kind kind, int64_t px_us, struct pending *p)
 {
-	struct instant until = release_until(l);
-	struct nodeset nodes = l->lease.placed;
-	struct span prior = MUTATED(LEAVE_PRESENT_ONLY) ? SPAN("") : adoption_left(&e->calls, l, &nodes, &until);
+	struct instant until = release_until(x);
+	struct nodeset nodes = x->placed;
+	struct span prior = MUTATED(LEAVE_PRESENT_ONLY) ? SPAN("") : adoption_left(&e->calls, x, &nodes, &until);
 	struct release *r;
 
 	if (MUTATED(KEEP_FREES_FORMER) && prior.n > 0)
 		kind = RELEASE_DELETE;
 	if (nodeset_any(nodes)) {
-		r = release_of_lease(&e->releases, kind, &l->name, &l->lease, prior);
+		r = release_of_lease(&e->releases, kind, x, prior);
 		r->px_us = px_us;
 		r->pending = p;
 		/* What is left of the key has a value that nobody was ever asked to extend. */
@@ -114,8 +114,8 @@ void release_begin(struct engine *e, struct lock *l, enum release_kind kind, int
 	} else if (p) {
 		notices_add(&e->notices, NOTICE_RELEASED, NULL, p, REFUSED_LOST);
 	}
-	l->lease.placed = NODESET_NONE;
-	adoption_over(l);
+	x->placed = NODESET_NONE;
+	adoption_over(x);
 }
 
 static void release_answer(struct engine *e, struct release *r, enum refusal why)

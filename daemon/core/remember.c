@@ -44,7 +44,7 @@ void remember_held(struct commander *x, const struct claim *c)
 	if (!is_remembered(x, c->session) || (MUTATED(HANDOFF_UNRECORDED) && l->handoffs > 0))
 		return;
 	l->lease.recorded = true;
-	left = adoption_record(&x->engine->table, l);
+	left = adoption_record(&l->lease, x->core->conf.nodes, x->core->now);
 	remember(x, &(struct journal_record){.kind = left.prior.n > 0 && !MUTATED(ADOPT_FORGETFUL) ? JOURNAL_ADOPTING : JOURNAL_HELD,
 	                                     .session = (int64_t)c->session->serial,
 	                                     .name = left.name,

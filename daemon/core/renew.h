@@ -5,8 +5,8 @@
 
 #include "daemon/core/parts.h"
 
-/* One renewal round of a held lock. */
-void renew_begin(struct engine *e, struct lock *l);
+/* One renewal round of a held lease. */
+void renew_begin(struct engine *e, struct lease *x);
 /* What an answer to a renewal or an adoption, or the end of its time, comes to. Where the lease is not ours any more, nothing is moved yet. */
 enum renew_outcome {
 	RENEW_GOES_ON, /* there is nothing for others to do */
@@ -17,7 +17,7 @@ enum renew_outcome {
 enum renew_outcome renew_answered(struct engine *e, struct round *r, const struct answer *a);
 enum renew_outcome renew_expired(struct engine *e, struct round *r);
 /* Its time has come: it begins now, or once it is admitted. */
-void renew_due(struct engine *e, struct lock *l);
+void renew_due(struct engine *e, struct lease *x);
 /* A quorum is back: leases that are at risk are renewed now, not at their next try, and those of the previous run are adopted. */
 void renew_overdue(struct engine *e);
 

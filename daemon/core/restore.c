@@ -177,7 +177,7 @@ void restore_end(struct commander *x)
 		heap_set(&x->core->timers, &s->grace, instant_add(x->core->now, s->grace_us > least ? s->grace_us : least));
 		TAILQ_FOREACH(c, &s->claims, in_session) {
 			if (c->state == CLAIM_HELD)
-				adopt_start(x->engine, c->lock);
+				adopt_start(x->engine, &c->lock->lease);
 		}
 	}
 }

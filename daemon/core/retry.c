@@ -24,7 +24,7 @@ static void retry_pause(struct engine *e, struct lock *l, int64_t us)
 {
 	/* Jitter of half the pause, so that daemons that met once do not meet again. */
 	us = us / 2 + (int64_t)rng_below(e->rng, (uint64_t)us / 2 + 1);
-	heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, us));
+	heap_set(&e->core->timers, &l->contender.timer, instant_add(e->core->now, us));
 }
 
 /* Somebody else holds it. It is asked for again when its TTL may be over, and often enough to notice a release that nobody announces. */
@@ -61,7 +61,7 @@ static void retry_held_elsewhere(struct engine *e, struct lock *l, const struct 
 	/* Stores that keep it for an older ticket count as 0 left, too. */
 	left = l->elsewhere.pttl_ms > 0 || (l->elsewhere.pttl_ms == 0 && !nodeset_any(r->behind)) ? l->elsewhere.pttl_ms * MSEC + MSEC : INT64_MAX;
 	if (left < poll)
-		heap_set(&e->core->timers, &l->timer, instant_add(e->core->now, left + (int64_t)rng_below(e->rng, 2 * MSEC)));
+		heap_set(&e->core->timers, &l->contender.timer, instant_add(e->core->now, left + (int64_t)rng_below(e->rng, 2 * MSEC)));
 	else
 		retry_pause(e, l, poll);
 }
@@ -100,7 +100,7 @@ void retry_after(struct engine *e, struct round *r, enum round_outcome why)
 	unsigned nodes = e->core->conf.nodes, quorum = engine_quorum(e);
 
 	if (!(MUTATED(UNDO_FORGOTTEN) && round_same_holder(r, nodes) >= quorum) && !(MUTATED(SPLIT_KEPT) && round_same_holder(r, nodes) < quorum))
-		release_begin(e, l, RELEASE_DELETE, 0, NULL);
+		release_begin(e, &l->lease, RELEASE_DELETE, 0, NULL);
 	/* In that time the limit of the store that refused passes the base, unless a proposal lifts the base as well. */
 	if (r->question == QUESTION_RAISE && nodeset_any(r->range_refused))
 		e->modest_until = instant_add(e->core->now, 2 * e->core->conf.clock_tol_us + NARROW_US);

@@ -106,6 +106,6 @@ void split_hurry(struct engine *e, struct lock *l)
 	int64_t rtt = members_rtt_us(&e->members);
 	struct instant soon = instant_add(e->core->now, split_pause_us(e, rtt < RTT_LEAST_US ? RTT_LEAST_US : rtt));
 
-	if (instant_before(soon, l->timer.at))
-		heap_set(&e->core->timers, &l->timer, soon);
+	if (instant_before(soon, l->contender.timer.at))
+		heap_set(&e->core->timers, &l->contender.timer, soon);
 }

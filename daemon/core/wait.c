@@ -61,7 +61,7 @@ void wait_look_at(struct engine *e, struct lock *l, struct instant at)
 
 	at = instant_min(at, instant_max(due, instant_add(e->core->now, HURRY_APART_US)));
 	if (instant_before(at, INSTANT_NEVER))
-		heap_set(&e->core->timers, &l->timer, at);
+		heap_set(&e->core->timers, &l->contender.timer, at);
 }
 
 void wait_refuse_part(struct engine *e, struct lock *l, enum refusal why, enum waiters_part part)

@@ -1,2 +1,2 @@
 # daemon/core/adopt.c
-s|if (!l->holder->renew) {|if (!l->holder->renew \&\& l->lease.adoption->deadline.us == INT64_MIN) {|
+s|if (!x->kept) {|if (!x->kept \&\& x->adoption->deadline.us == INT64_MIN) {|

@@ -1,2 +1,2 @@
 # daemon/core/renew.c
-/renew_is_evicted(e, l, a)/s|renew_is_evicted(e, l, a)|renew_is_evicted(e, l, a) \&\& !l->holder|
+/renew_is_evicted(e, x, a)/s|renew_is_evicted(e, x, a)|renew_is_evicted(e, x, a) \&\& !x->name|

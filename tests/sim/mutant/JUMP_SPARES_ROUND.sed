@@ -1,2 +1,2 @@
 # daemon/core/hold.c
-s|if (l->contender.state == CONTENDER_ASKING && l->round)|if (l->contender.state == CONTENDER_ASKING \&\& !l->round)|
+s|if (l->contender.state == CONTENDER_ASKING && l->contender.round)|if (l->contender.state == CONTENDER_ASKING \&\& !l->contender.round)|

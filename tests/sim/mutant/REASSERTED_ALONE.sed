@@ -1,2 +1,2 @@
 # daemon/core/renew.c
-s|put_back = others_hold(e, l, node);|put_back = instant_max(others_hold(e, l, node), instant_add(e->core->now, SEC));|
+s|put_back = others_hold(e, x, node);|put_back = instant_max(others_hold(e, x, node), instant_add(e->core->now, SEC));|

@@ -1,2 +1,2 @@
 # daemon/core/renew.c
-s|return instant_max(l->lease.votes\.until\[node\], vote_until(r->calls.sent\[node\], renew_worth_us(l, r)));|return instant_max(l->lease.votes.until[node], instant_add(r->calls.sent[node], renew_worth_us(l, r)));|
+s|return instant_max(x->votes\.until\[node\], vote_until(r->calls.sent\[node\], renew_worth_us(x, r)));|return instant_max(x->votes.until[node], instant_add(r->calls.sent[node], renew_worth_us(x, r)));|

@@ -1,2 +1,2 @@
 # daemon/core/renew.c
-s|notices_add(&e->notices, NOTICE_RISK, l->holder, NULL, REFUSED_NOT);|(void)e;|
+s|holder_notify(e, x, NOTICE_RISK);|(void)e;|

@@ -196,7 +196,7 @@ START_TEST(a_release_says_what_a_store_did_had_not_or_may_have_done)
 	};
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		struct release *r = release_of_lease(&releases, RELEASE_DELETE, &lock->name, &lock->lease, SPAN(""));
+		struct release *r = release_of_lease(&releases, RELEASE_DELETE, &lock->lease, SPAN(""));
 		struct answer a = {.call = r->calls.slot, .node = 2, .class = row[i].class, .code = row[i].code};
 
 		release_list(&releases, r, nodeset_of(2), core.now);
@@ -216,7 +216,7 @@ END_TEST
 
 START_TEST(a_release_keeps_the_value_it_was_made_for)
 {
-	struct release *r = release_of_lease(&releases, RELEASE_DELETE, &lock->name, &lock->lease, SPAN(""));
+	struct release *r = release_of_lease(&releases, RELEASE_DELETE, &lock->lease, SPAN(""));
 	struct lease_value old = lock->lease.value;
 
 	lock_new_value(&locks, lock);
@@ -228,7 +228,7 @@ END_TEST
 
 START_TEST(a_kept_key_is_not_put_back_and_a_renewed_one_is)
 {
-	struct release *leave = release_of_lease(&releases, RELEASE_LEAVE, &lock->name, &lock->lease, SPAN("d:1:0b"));
+	struct release *leave = release_of_lease(&releases, RELEASE_LEAVE, &lock->lease, SPAN("d:1:0b"));
 	struct round *renew = round_begin(QUESTION_RENEW);
 
 	leave->px_us = 1500;
