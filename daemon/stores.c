@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONNECT_TIMEOUT_US SEC
-#define STALL_US           (2 * SEC)
+#define CONNECT_LEAST_US   SEC
+#define STALL_LEAST_US     (2 * SEC)
 #define PING_US            (500 * MSEC)
 #define MEMORY_WINDOW      64 /* calls under way; a new request waits behind at most so many */
 #define MEMORY_TIMEOUT_US  (10 * SEC) /* the memory store always answers; only a stop of this process can delay it */
@@ -162,6 +162,14 @@ int stores_configure(struct daemon *d)
 	return d->conf->store == STORE_REDIS ? configure_redis(d) : configure_memory(d);
 }
 
+/* No connection is given up while a command may still be answered in time. To connect and to shake hands takes two round trips. */
+static int64_t connection_time_us(const struct conf *c, int64_t least_us)
+{
+	int64_t twice = 2 * c->redis.timeout;
+
+	return twice > least_us ? twice : least_us;
+}
+
 static int redis_start(struct daemon *d)
 {
 	const struct conf *c = d->conf;
@@ -174,8 +182,8 @@ static int redis_start(struct daemon *d)
 		.daemon_id = service_daemon_id(d->service),
 		.user = c->redis.user,
 		.database = (unsigned)c->redis.database,
-		.connect_timeout_us = CONNECT_TIMEOUT_US,
-		.stall_us = STALL_US,
+		.connect_timeout_us = connection_time_us(c, CONNECT_LEAST_US),
+		.stall_us = connection_time_us(c, STALL_LEAST_US),
 		.ping_us = PING_US,
 		.skew_us = SKEW_US,
 		.tolerance_us = 2 * d->core_conf.clock_tol_us,

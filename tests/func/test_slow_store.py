@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One of three servers is stopped, and the timeout is five seconds: a round that the other two can decide does not wait for it."""
+"""Servers are stopped, and the timeout is five seconds: a round that the others can decide does not wait for them, and any other waits as long as that."""
 import time
 
 from harness import Noise, median
@@ -63,3 +63,22 @@ class OneIsStopped(QuorumTest):
         self.assertLess(answer.at - begin, self.GAP)
         self.b.thaw()
         self.assertEqual(head.reply().kind, "OK")
+
+
+class AllHang(QuorumTest):
+    """All servers hang, for less than the timeout."""
+    COST, CONFIG = 8, merged(LEASE_2S, {"lease": "20s", "max_lease": "20s", "redis": {"timeout": "5s"}})
+    HANG = 2.7  # seconds: with a short timeout a connection would be given up
+
+    def test_a_command_has_the_whole_timeout(self):
+        client = self.client(self.a)
+        client.ok("LOCK held")
+        for server in self.servers:
+            server.freeze()
+        client.send("LOCK slow")
+        time.sleep(self.HANG)
+        client.ok("@c CHECK held")
+        for server in self.servers:
+            server.thaw()
+        self.assertEqual(client.reply().kind, "OK")
+        self.assertNotIn("no answer for", self.a.log())
