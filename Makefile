@@ -173,7 +173,7 @@ REDIS := \
 	daemon/redis/script.c \
 	daemon/redis/stream.c \
 	daemon/redis/upstream.c \
-	daemon/redis/verdict.c
+	daemon/redis/failure.c
 
 NET := \
 	daemon/net/acceptor.c \

@@ -56,7 +56,7 @@ static bool acquire_lacks_told(const struct engine *e, const struct lock *l)
 static void acquire_ask(struct engine *e, struct round *r, struct nodeset nodes, int64_t proposal)
 {
 	struct lock *l = lock_of_lease(r->lease);
-	int64_t grace = e->core->conf.shared ? members_grace_us(&e->members) : 0; /* alone at its store, there is nobody to keep it for */
+	int64_t reserve = e->core->conf.shared ? members_reserve_us(&e->members) : 0; /* alone at its store, there is nobody to keep it for */
 	struct span ticket;
 
 	ticket_take(e, l); /* its first waiter may have come since the leading node was asked */
@@ -73,7 +73,7 @@ static void acquire_ask(struct engine *e, struct round *r, struct nodeset nodes,
 			nodeset_add(&r->left_out, i);
 			continue;
 		}
-		ask_acquire(&e->calls, r, i, proposal, ticket, grace);
+		ask_acquire(&e->calls, r, i, proposal, ticket, reserve);
 		if (ticket.n > 0)
 			nodeset_add(&l->contender.queued, i);
 	}

@@ -56,10 +56,10 @@ static int64_t ask_acquire_by_ms(const struct call_table *t, const struct round 
 	return ask_not_after_ms(t, node, vote_until(t->core->now, r->ttl_us));
 }
 
-void ask_acquire(struct call_table *t, struct round *r, unsigned node, int64_t proposal, struct span ticket, int64_t grace_us)
+void ask_acquire(struct call_table *t, struct round *r, unsigned node, int64_t proposal, struct span ticket, int64_t reserve_us)
 {
 	struct call call = {.kind = CALL_ACQUIRE, .px_ms = whole_ms(r->px_us), .fence = proposal,
-	                    .range = r->range, .ticket = ticket, .ticket_ms = TICKET_US / MSEC, .grace_ms = whole_ms(grace_us)};
+	                    .range = r->range, .ticket = ticket, .ticket_ms = TICKET_US / MSEC, .reserve_ms = whole_ms(reserve_us)};
 
 	if (!MUTATED(LATE_ACQUIRE))
 		call.not_after_ms = ask_acquire_by_ms(t, r, node);

@@ -5,7 +5,7 @@
 
 #include "daemon/core/round.h"
 
-void ask_acquire(struct call_table *t, struct round *r, unsigned node, int64_t proposal, struct span ticket, int64_t grace_us);
+void ask_acquire(struct call_table *t, struct round *r, unsigned node, int64_t proposal, struct span ticket, int64_t reserve_us);
 /* from: the values, separated by blanks, one of which may stand there in the place of the round's, which it becomes. */
 void ask_adopt(struct call_table *t, struct round *r, unsigned node, int64_t floor, struct span from);
 /* A key that is gone is put back, if that happens before put_back; PAST: it is not. */

@@ -23,12 +23,12 @@
 #define PTTL_MOST_MS (INT64_MAX / 4 / MSEC) /* a longer TTL is reported as this, so that its microseconds fit int64_t */
 
 /*
- * The calls to a store. All but PROBE and JOIN are entries of one batch script; their keys are key_prefix + name.
+ * The calls to a store. All but PROBE and MARK are entries of one batch script; their keys are key_prefix + name.
  * RELEASE and WITHDRAW ignore the marker, because they only remove what is ours.
  */
 enum call_kind {
 	CALL_PROBE,   /* health and membership: see struct probe */
-	CALL_JOIN,    /* compare-and-set of the marker: marker -> new_marker; lifts the fence to now + skew, or to `fence`, when new_marker starts with 'j' */
+	CALL_MARK,    /* compare-and-set of the marker: marker -> new_marker; lifts the fence to now + skew, or to `fence`, when new_marker starts with 'j' */
 	CALL_ACQUIRE, /* take the key if it is free */
 	CALL_EXTEND,  /* renew, raise the fence floor, adopt, re-assert, leave the key behind without a holder */
 	CALL_RELEASE, /* delete the key if the value matches; wakes the first ticket of the queue */
@@ -44,18 +44,18 @@ struct call {
 	struct span value;      /* the value that the key must have; ACQUIRE: the value to set */
 	struct span new_value;  /* EXTEND: the value afterwards; equal to value unless adopting */
 	struct span prior;      /* EXTEND, RELEASE: prior values that the key may have instead, separated by blanks; "" = none */
-	struct span marker;     /* what the marker must be; JOIN: before the call ("" = absent) */
-	struct span new_marker; /* JOIN */
+	struct span marker;     /* what the marker must be; MARK: before the call ("" = absent) */
+	struct span new_marker; /* MARK */
 	int64_t px_ms;          /* ACQUIRE, EXTEND: TTL of the key */
-	int64_t fence;          /* ACQUIRE: proposal; EXTEND, JOIN: floor, 0 = none */
+	int64_t fence;          /* ACQUIRE: proposal; EXTEND, MARK: floor, 0 = none */
 	int64_t range;          /* ACQUIRE: number of tokens reserved beyond the first; EXTEND: not 0: the floor may exceed the limit, see quorum.h */
-	int64_t not_after_ms;   /* ACQUIRE, JOIN, and EXTEND of a missing key: server time after which the call does nothing; 0 = none */
+	int64_t not_after_ms;   /* ACQUIRE, MARK, and EXTEND of a missing key: server time after which the call does nothing; 0 = none */
 	bool create;            /* EXTEND: the key may be missing (re-assert) */
 	bool exact;             /* EXTEND, to leave the key behind: the TTL becomes px_ms even if it was longer, once; else the TTL never shrinks */
 	bool at_most;           /* with exact: the TTL never grows */
 	struct span ticket;     /* ACQUIRE: the ticket to queue if the key is not granted, "" = none; WITHDRAW: the ticket to remove */
 	int64_t ticket_ms;      /* ACQUIRE: how long the ticket stays queued unless refreshed */
-	int64_t grace_ms;       /* ACQUIRE: how long a free key is reserved for an older ticket */
+	int64_t reserve_ms;       /* ACQUIRE: how long a free key is reserved for an older ticket */
 };
 
 /* Whether the call was carried out: yes; certainly not; unknown. */
@@ -70,7 +70,7 @@ enum answer_class { ANSWER_EXECUTED, ANSWER_REFUSED, ANSWER_UNKNOWN };
  *   WITHDRAW X done
  *   LOOK     M missing  B a value (holder, pttl)  K other type (pttl)  Q marker differs
  *   PROBE    P           (probe)
- *   JOIN     J done      X marker differs (holder = the marker)  L too late (holder = the marker)
+ *   MARK     J done      X marker differs (holder = the marker)  L too late (holder = the marker)
  */
 struct probe {
 	struct span marker;  /* "" = absent */

@@ -339,7 +339,7 @@ static bool judge_is_trusted(const struct members *ms, const struct member *m)
 	return ms->trusting || (m->blank && instant_diff(ms->core->now, m->asked_at) < ms->core->conf.timeout_us);
 }
 
-struct verdict member_judge(struct members *ms, struct member *m, const struct answer *a)
+struct judgement member_judge(struct members *ms, struct member *m, const struct answer *a)
 {
 	const struct probe *probe = a->probe;
 	struct marker_parts parts = marker_split(probe->marker);
@@ -357,21 +357,21 @@ struct verdict member_judge(struct members *ms, struct member *m, const struct a
 	if (!reason)
 		reason = judge_configuration(ms, &parts);
 	if (reason)
-		return (struct verdict){VERDICT_REFUSED, reason};
+		return (struct judgement){JUDGED_REFUSED, reason};
 	ours = m->ours && judge_memory(&parts, probe);
 	if (ours && parts.kind == 'q' && !judge_is_set_back(m, probe->marker))
-		return (struct verdict){VERDICT_TIMING, ""};
+		return (struct judgement){JUDGED_TIMING, ""};
 	if (ours && parts.kind == 'j' && !m->suspect && a->fence < m->fence_joined)
 		suspect(m, "its fence fell back", probe->marker); /* whichever run it is: who joined it lifted its fence above all that it had issued */
 	if (ours && parts.kind == 'j' && !m->suspect && judge_is_too_soon(ms, m, probe->marker))
 		suspect(m, "it was joined anew without a quarantine", probe->marker);
 	if (ours && parts.kind == 'j' && !m->suspect)
-		return (struct verdict){VERDICT_JOINED, ""};
+		return (struct judgement){JUDGED_JOINED, ""};
 	if (probe->marker.n == 0 && judge_is_trusted(ms, m) && !m->suspect)
-		return (struct verdict){VERDICT_BLANK, ""};
+		return (struct judgement){JUDGED_BLANK, ""};
 	if (m->suspect)
-		return (struct verdict){VERDICT_LOST, m->suspect};
+		return (struct judgement){JUDGED_LOST, m->suspect};
 	if (probe->marker.n == 0)
-		return (struct verdict){VERDICT_LOST, "it carries no marker: new, restarted blank, or flushed"};
-	return (struct verdict){VERDICT_LOST, ours ? "" : "it was restarted, replaced or taken over"};
+		return (struct judgement){JUDGED_LOST, "it carries no marker: new, restarted blank, or flushed"};
+	return (struct judgement){JUDGED_LOST, ours ? "" : "it was restarted, replaced or taken over"};
 }

@@ -5,23 +5,23 @@
 
 #include "daemon/core/members.h"
 
-enum verdict_kind {
-	VERDICT_JOINED,  /* case A of member.h */
-	VERDICT_TIMING,  /* a quarantine under our configuration is under way */
-	VERDICT_LOST,    /* case B: it may have lost memory */
-	VERDICT_BLANK,   /* no marker, and trust_first_start is still open */
-	VERDICT_REFUSED, /* must not be used */
+enum judgement_kind {
+	JUDGED_JOINED,  /* case A of member.h */
+	JUDGED_TIMING,  /* a quarantine under our configuration is under way */
+	JUDGED_LOST,    /* case B: it may have lost memory */
+	JUDGED_BLANK,   /* no marker, and trust_first_start is still open */
+	JUDGED_REFUSED, /* must not be used */
 };
 
-struct verdict {
-	enum verdict_kind kind;
+struct judgement {
+	enum judgement_kind kind;
 	const char *reason; /* static, or in the memory of the effects */
 };
 
 #define JUMP_SLACK_US (50 * MSEC) /* a smaller jump is ignored: it may be a pause of this process between two readings of a clock */
 
-/* The verdict on the answer to a probe. Records identity and evictions in m. */
-struct verdict member_judge(struct members *ms, struct member *m, const struct answer *a);
+/* The judgement of the answer to a probe. Records identity and evictions in m. */
+struct judgement member_judge(struct members *ms, struct member *m, const struct answer *a);
 
 /*
  * One reply bounds (server clock - CLOCK_BOOTTIME) by [server - received, server - sent]. Returns by how much at most the server's clock
@@ -29,7 +29,7 @@ struct verdict member_judge(struct members *ms, struct member *m, const struct a
  */
 int64_t member_clock_jump(struct member_clock *clock, int64_t server_us, struct instant sent, struct instant received);
 
-/* Why the node's clock is too far off the others to be used; NULL if it is not. Text as in struct verdict. */
+/* Why the node's clock is too far off the others to be used; NULL if it is not. Text as in struct judgement. */
 const char *judge_clock(struct members *ms, struct member *m);
 /* Whether a call was refused because the node cannot save, and so refuses writes. Before Redis 7 the place in the script precedes the code word. */
 bool judge_is_misconf(const struct answer *a);

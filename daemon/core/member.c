@@ -34,7 +34,7 @@ static void member_leave_quarantine(struct members *ms, struct member *m)
 	if (instant_before(m->ask_until, m->quarantine_end))
 		m->ask_until = instant_add(ms->core->now, ms->core->conf.timeout_us);
 	if (!nodeset_any(unasked) || !instant_before(ms->core->now, m->ask_until)) {
-		member_offer(ms, m, span_of(m->marker), 'j');
+		member_mark(ms, m, span_of(m->marker), 'j');
 		return;
 	}
 	member_become(ms, m, MEMBER_QUARANTINED, m->timed_why);
@@ -179,22 +179,22 @@ static void member_time_quarantine(struct members *ms, struct member *m, struct 
 }
 
 /* A clock that is off keeps a node from being used, not from being marked: what was lost is lost, and the time of its quarantine runs. */
-static bool member_clock_forbids(struct members *ms, struct member *m, const struct verdict *verdict, struct span marker)
+static bool member_clock_forbids(struct members *ms, struct member *m, const struct judgement *judged, struct span marker)
 {
 	const char *reason;
 
-	if (verdict->kind == VERDICT_LOST || verdict->kind == VERDICT_REFUSED || !(reason = judge_clock(ms, m)))
+	if (judged->kind == JUDGED_LOST || judged->kind == JUDGED_REFUSED || !(reason = judge_clock(ms, m)))
 		return false;
-	if (verdict->kind == VERDICT_TIMING)
+	if (judged->kind == JUDGED_TIMING)
 		member_note_quarantine(ms, m, marker, foreign_loss);
 	member_refuse(ms, m, reason);
 	return true;
 }
 
 /* Fit to be used, if only it were known whose clock jumped: better a moment's patience than a quarantine for all daemons. */
-static bool member_waits_for_others(struct members *ms, struct member *m, const struct verdict *verdict)
+static bool member_waits_for_others(struct members *ms, struct member *m, const struct judgement *judged)
 {
-	if (!m->jump.open || verdict->kind == VERDICT_LOST || verdict->kind == VERDICT_REFUSED)
+	if (!m->jump.open || judged->kind == JUDGED_LOST || judged->kind == JUDGED_REFUSED)
 		return false;
 	jump_look(ms, m);
 	heap_set(&ms->core->timers, &m->timer, jump_look_at(ms, m));
@@ -213,40 +213,40 @@ static void member_note_issued(struct members *ms, struct member *m, const struc
 static void member_follow(struct members *ms, struct member *m, const struct answer *a)
 {
 	struct span marker = a->probe->marker;
-	struct verdict verdict;
+	struct judgement judged;
 
 	fences_note(ms, m); /* another run of the server shows another */
-	verdict = member_judge(ms, m, a);
+	judged = member_judge(ms, m, a);
 	m->blank = m->blank && MUTATED(BLANK_STAYS);
 	if (ms->trusting && marker.n > 0)
 		trust_withdraw(ms);
-	if (member_waits_for_others(ms, m, &verdict) || member_clock_forbids(ms, m, &verdict, marker))
+	if (member_waits_for_others(ms, m, &judged) || member_clock_forbids(ms, m, &judged, marker))
 		return;
-	switch (verdict.kind) {
-	case VERDICT_JOINED:
+	switch (judged.kind) {
+	case JUDGED_JOINED:
 		member_join(ms, m, marker);
 		m->fence_joined = a->fence;
 		member_note_issued(ms, m, a);
 		break;
-	case VERDICT_REFUSED:
-		member_refuse(ms, m, verdict.reason);
+	case JUDGED_REFUSED:
+		member_refuse(ms, m, judged.reason);
 		break;
-	case VERDICT_TIMING:
+	case JUDGED_TIMING:
 		member_time_quarantine(ms, m, marker, foreign_loss);
 		break;
-	case VERDICT_BLANK:
+	case JUDGED_BLANK:
 		m->blank = true;
 		member_schedule(ms, m);
 		trust_blank(ms);
 		break;
-	case VERDICT_LOST:
-		member_become(ms, m, MEMBER_PROBING, verdict.reason);
-		member_offer(ms, m, marker, MUTATED(GUARD_OFF) ? 'j' : 'q');
+	case JUDGED_LOST:
+		member_become(ms, m, MEMBER_PROBING, judged.reason);
+		member_mark(ms, m, marker, MUTATED(GUARD_OFF) ? 'j' : 'q');
 		break;
 	}
 }
 
-static void member_joined(struct members *ms, struct member *m, const struct answer *a)
+static void member_marked(struct members *ms, struct member *m, const struct answer *a)
 {
 	char why[sizeof(m->reason)];
 
@@ -319,6 +319,6 @@ bool member_answered(struct members *ms, const struct answer *a)
 	if (a->class != ANSWER_EXECUTED || probed)
 		member_failed(ms, m, a);
 	else
-		member_joined(ms, m, a);
+		member_marked(ms, m, a);
 	return true;
 }

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define GRACE_LEAST_US (20 * MSEC)
+#define RESERVE_LEAST_US (20 * MSEC)
 
 /* cfg = "<generation>.<16 hex>" over everything that must be the same for daemons to exclude each other. */
 static void members_configure(struct members *ms)
@@ -228,11 +228,11 @@ int64_t members_rtt_us(const struct members *ms)
 	return rtt;
 }
 
-int64_t members_grace_us(const struct members *ms)
+int64_t members_reserve_us(const struct members *ms)
 {
-	int64_t grace = MUTATED(GRACE_ENDLESS) ? 3600 * SEC : 4 * members_rtt_us(ms);
+	int64_t reserve = MUTATED(RESERVE_ENDLESS) ? 3600 * SEC : 4 * members_rtt_us(ms);
 
-	return grace < GRACE_LEAST_US ? GRACE_LEAST_US : grace;
+	return reserve < RESERVE_LEAST_US ? RESERVE_LEAST_US : reserve;
 }
 
 int64_t members_patience_us(const struct members *ms)

@@ -43,13 +43,13 @@ struct member {
 	int64_t width_us;        /* how roughly the clock was known, at worst, when a key was to be set over this connection */
 	struct instant stalled_at;
 	unsigned index;
-	enum { MEMBER_IDLE, MEMBER_ASKED_PROBE, MEMBER_ASKED_JOIN } asked;
+	enum { MEMBER_IDLE, MEMBER_ASKED_PROBE, MEMBER_ASKED_MARK } asked;
 	bool failed; /* its last question was not carried out: its timer alone asks again */
 	struct instant asked_at;
 	uint64_t asks; /* how many questions it was asked; the number of the last one is in its call */
 	const char *marker; /* joined: what scripts pass; quarantined: the value that is being timed. Calls of this step may point to the other text */
 	char marker_text[2][MARKER_MAX];
-	char offered[MARKER_MAX]; /* JOIN in flight: the new value */
+	char offered[MARKER_MAX]; /* MARK in flight: the new value */
 	char run_id[48], replid[48];
 	char reason[160];
 	char taken[SET_ID_MAX]; /* the set that it belonged to before ours; "" = none, or not known */
@@ -160,7 +160,7 @@ int64_t member_server_ms_least(const struct member *m, struct instant when);
 /* The round trip of the slowest usable store; 0 = not known. */
 int64_t members_rtt_us(const struct members *ms);
 /* How long a free lock is kept for the first waiter: it needs some round trips to hear of it and to ask. */
-int64_t members_grace_us(const struct members *ms);
+int64_t members_reserve_us(const struct members *ms);
 /* How long a round waits for the leading store before it asks the others as well. */
 int64_t members_patience_us(const struct members *ms);
 /*

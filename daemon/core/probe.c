@@ -47,7 +47,7 @@ static void member_ask(struct members *ms, struct member *m, struct call *call)
 {
 	call->id = CALL_OF_MEMBER | ++m->asks;
 	call->node = m->index;
-	m->asked = call->kind == CALL_PROBE ? MEMBER_ASKED_PROBE : MEMBER_ASKED_JOIN;
+	m->asked = call->kind == CALL_PROBE ? MEMBER_ASKED_PROBE : MEMBER_ASKED_MARK;
 	m->asked_at = ms->core->now;
 	heap_set(&ms->core->timers, &m->timer, instant_add(ms->core->now, ms->core->conf.timeout_us));
 	core_call(ms->core, call);
@@ -61,9 +61,9 @@ void member_probe(struct members *ms, struct member *m)
 	member_ask(ms, m, &call);
 }
 
-void member_offer(struct members *ms, struct member *m, struct span from, char kind)
+void member_mark(struct members *ms, struct member *m, struct span from, char kind)
 {
-	struct call call = {.kind = CALL_JOIN, .marker = from};
+	struct call call = {.kind = CALL_MARK, .marker = from};
 	char nonce[17] = "";
 
 	if (!MUTATED(JOIN_WITHOUT_NONCE))

@@ -11,6 +11,6 @@ void member_become(struct members *ms, struct member *m, enum member_state state
 /* Asks the store who it is and which marker stands there. */
 void member_probe(struct members *ms, struct member *m);
 /* Compare-and-set: from what stands there to a fresh marker of the kind 'q' or 'j'. */
-void member_offer(struct members *ms, struct member *m, struct span from, char kind);
+void member_mark(struct members *ms, struct member *m, struct span from, char kind);
 
 #endif

@@ -53,7 +53,7 @@ static void retry_held_elsewhere(struct engine *e, struct lock *l, const struct 
 	if (nodeset_any(l->contender.woken))
 		poll = MSEC; /* it was freed while the round asked */
 	else if (nodeset_any(r->behind))
-		poll = members_grace_us(&e->members);
+		poll = members_reserve_us(&e->members);
 	if (poll > (told ? POLL_MOST_US : POLL_FOREIGN_US))
 		poll = told ? POLL_MOST_US : POLL_FOREIGN_US;
 	if (MUTATED(WAKE_ALONE))

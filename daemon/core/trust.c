@@ -35,7 +35,7 @@ void trust_blank(struct members *ms)
 		return;
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
 		if (ms->node[i].blank && ms->node[i].asked == MEMBER_IDLE)
-			member_offer(ms, &ms->node[i], SPAN(""), 'j');
+			member_mark(ms, &ms->node[i], SPAN(""), 'j');
 }
 
 void trust_withdraw(struct members *ms)
@@ -45,7 +45,7 @@ void trust_withdraw(struct members *ms)
 		struct member *m = &ms->node[i];
 
 		if (m->blank && m->asked == MEMBER_IDLE)
-			member_offer(ms, m, SPAN(""), 'q');
+			member_mark(ms, m, SPAN(""), 'q');
 		m->blank = false;
 	}
 }

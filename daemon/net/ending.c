@@ -22,7 +22,7 @@ static int socket_error(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) ? errno : error;
 }
 
-static enum gone conn_verdict(const struct conn *c, short events, int error)
+static enum gone conn_how_gone(const struct conn *c, short events, int error)
 {
 	/* POLLHUP counts more than the error: the peer has no descriptor left. */
 	if (c->is_unix && (events & POLLHUP))
@@ -67,7 +67,7 @@ void conn_fail(struct conn *c, enum gone how)
 
 void conn_read_failed(struct conn *c, int error)
 {
-	conn_fail(c, conn_verdict(c, conn_poll(c), error));
+	conn_fail(c, conn_how_gone(c, conn_poll(c), error));
 }
 
 /* The peer is gone: drops output, but still passes on its earlier lines. False: lines are not taken, so the connection must end now. */
@@ -95,12 +95,12 @@ void conn_broken(struct conn *c, int error)
 	}
 	events = conn_poll(c);
 	if (!(events & POLLHUP) || !conn_mute(c))
-		conn_fail(c, conn_verdict(c, events, error));
+		conn_fail(c, conn_how_gone(c, events, error));
 }
 
 void conn_end_here(struct conn *c, short events)
 {
-	conn_fail(c, conn_verdict(c, events, socket_error(c->fd)));
+	conn_fail(c, conn_how_gone(c, events, socket_error(c->fd)));
 	TAILQ_REMOVE(&c->hub->ready, c, link);
 	c->is_ready = false;
 	conn_told(c);

@@ -127,7 +127,7 @@ bool batch_accepts(const struct batch *b, const struct call *call)
 {
 	if (!b->count)
 		return true;
-	if (b->script != SCRIPT_BATCH || call->kind == CALL_PROBE || call->kind == CALL_JOIN || b->count == BATCH_MAX)
+	if (b->script != SCRIPT_BATCH || call->kind == CALL_PROBE || call->kind == CALL_MARK || b->count == BATCH_MAX)
 		return false;
 	return !b->marked || !call_is_marked(call) || span_equal((struct span){b->marker, b->marker_n}, call->marker);
 }
@@ -170,7 +170,7 @@ static struct span call_op(const struct call *call)
 
 #define EMPTY4 "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
 
-/* op, value, new value, px_ms, fence, range, not_after_ms, how, ticket or prior values, ticket_ms, grace_ms */
+/* op, value, new value, px_ms, fence, range, not_after_ms, how, ticket or prior values, ticket_ms, reserve_ms */
 static void fields_append(struct buf *args, const struct call *call)
 {
 	bulk_append(args, call_op(call));
@@ -189,15 +189,15 @@ static void fields_append(struct buf *args, const struct call *call)
 	bulk_append(args, call->exact ? (call->at_most ? SPAN("3") : SPAN("2")) : call->create ? SPAN("1") : SPAN("0"));
 	bulk_append(args, call->kind == CALL_EXTEND ? call->prior : call->ticket);
 	number_append(args, call->ticket_ms);
-	number_append(args, call->grace_ms);
+	number_append(args, call->reserve_ms);
 }
 
 static void entry_fill(struct batch *b, const struct script_keys *k, const struct call *call)
 {
 	if (call->kind == CALL_PROBE) {
 		b->script = SCRIPT_PROBE;
-	} else if (call->kind == CALL_JOIN) {
-		b->script = SCRIPT_JOIN;
+	} else if (call->kind == CALL_MARK) {
+		b->script = SCRIPT_MARK;
 		bulk_append(&b->args, call->marker);
 		bulk_append(&b->args, call->new_marker);
 		buf_append(&b->args, buf_begin(&k->skew), buf_length(&k->skew));
@@ -237,7 +237,7 @@ void batch_take(struct batch *b, const struct batch *from, unsigned i)
 void batch_write(const struct batch *b, const struct script_keys *k, const char *sha, struct span text, struct buf *out)
 {
 	unsigned keys = b->script == SCRIPT_BATCH ? 2 * b->count : 0;
-	unsigned args = b->script == SCRIPT_BATCH ? 2 + FIELDS * b->count : b->script == SCRIPT_JOIN ? 5 : 0;
+	unsigned args = b->script == SCRIPT_BATCH ? 2 + FIELDS * b->count : b->script == SCRIPT_MARK ? 5 : 0;
 
 	array_append(out, 3 + 2 + keys + args);
 	bulk_append(out, sha ? SPAN("EVALSHA") : SPAN("EVAL"));

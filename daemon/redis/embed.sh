@@ -20,11 +20,11 @@ literal() {
 	printf '/* Made by daemon/redis/embed.sh from daemon/redis/lua. */\n#include "daemon/redis/script.h"\n\n'
 	literal batch "$lua/prelude.lua" "$lua/queue.lua" "$lua/acquire.lua" "$lua/extend.lua" "$lua/release.lua" "$lua/look.lua" \
 		"$lua/batch.lua"
-	literal join "$lua/join.lua"
+	literal mark "$lua/mark.lua"
 	literal probe "$lua/probe.lua"
 	printf 'const struct span script_text[SCRIPT_N] = {\n'
 	printf '\t[SCRIPT_BATCH] = {batch, sizeof(batch) - 1},\n'
-	printf '\t[SCRIPT_JOIN] = {join, sizeof(join) - 1},\n'
+	printf '\t[SCRIPT_MARK] = {mark, sizeof(mark) - 1},\n'
 	printf '\t[SCRIPT_PROBE] = {probe, sizeof(probe) - 1},\n};\n'
 } >"$folder/scripts.c.new"
 mv "$folder/scripts.c.new" "$folder/scripts.c"

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define GRACE_US (20 * MSEC) /* time to read replies that arrived while the daemon was stopped, before a stall counts */
+#define LATE_REPLIES_US (20 * MSEC) /* time to read replies that arrived while the daemon was stopped, before a stall counts */
 
 enum link_state {
 	LINK_CLOSED,    /* no socket */
@@ -139,7 +139,7 @@ static void link_suspect(struct link *l)
 		return;
 	}
 	l->suspect = true;
-	link_arm(l, GRACE_US);
+	link_arm(l, LATE_REPLIES_US);
 }
 
 static void link_on_timer(evutil_socket_t fd, short what, void *context)

@@ -333,7 +333,7 @@ void node_free(struct node *n)
 
 bool node_call(struct node *n, const struct call *call, uint64_t hash)
 {
-	bool first = call->kind == CALL_PROBE || call->kind == CALL_JOIN;
+	bool first = call->kind == CALL_PROBE || call->kind == CALL_MARK;
 
 	if (n->state != NODE_UP)
 		return false;

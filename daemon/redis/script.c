@@ -4,7 +4,7 @@
  * No reply of a server may ever trip an assertion.
  */
 #include "daemon/redis/script.h"
-#include "daemon/redis/verdict.h"
+#include "daemon/redis/failure.h"
 
 #include <errno.h>
 
@@ -53,7 +53,7 @@ static bool refusal_parse(const struct resp *r, const struct resp_value *row, st
 	if (row->children != 2 || !is_text(&row[2]))
 		return false;
 	a->text = resp_text(r, &row[2]);
-	a->class = verdict_of(a->text);
+	a->class = failure_class(a->text);
 	return true;
 }
 
@@ -118,7 +118,7 @@ static int rows_answer(const struct batch *b, const struct resp *r, unsigned nod
 }
 
 /* {server_us, code, marker} */
-static int join_answer(const struct batch *b, const struct resp *r, unsigned node, const struct script_sink *sink)
+static int mark_answer(const struct batch *b, const struct resp *r, unsigned node, const struct script_sink *sink)
 {
 	struct answer a = nothing_told;
 	struct span code;
@@ -256,14 +256,14 @@ int script_answer(const struct batch *b, const struct resp *r, unsigned node, co
 
 	if (resp_is_error(r)) {
 		text = resp_text(r, &r->value[0]);
-		script_fail(b, node, verdict_of(text), text, sink);
+		script_fail(b, node, failure_class(text), text, sink);
 		return 0;
 	}
 	if (r->count < 2)
 		return -EPROTO;
 	switch (b->script) {
-	case SCRIPT_JOIN:
-		return join_answer(b, r, node, sink);
+	case SCRIPT_MARK:
+		return mark_answer(b, r, node, sink);
 	case SCRIPT_PROBE:
 		return probe_answer(b, r, node, sink);
 	default:
@@ -304,5 +304,5 @@ void script_unsent(const struct batch *b, unsigned node, struct span text, const
 
 bool script_is_missing(const struct resp *r)
 {
-	return resp_is_error(r) && verdict_is(resp_text(r, &r->value[0]), "NOSCRIPT");
+	return resp_is_error(r) && failure_is(resp_text(r, &r->value[0]), "NOSCRIPT");
 }

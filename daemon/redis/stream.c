@@ -5,7 +5,7 @@
  */
 #include "daemon/redis/stream.h"
 #include "daemon/redis/handshake.h"
-#include "daemon/redis/verdict.h"
+#include "daemon/redis/failure.h"
 
 #define GARBAGE "garbage"
 
@@ -179,7 +179,7 @@ static const char *settle_script(struct stream *s, const struct flight *f, struc
 		return GARBAGE;
 	}
 	/* NOAUTH: only a new handshake helps. */
-	return resp_is_error(&s->resp) && verdict_is(stream_text(s), "NOAUTH") ? stream_reason(s) : NULL;
+	return resp_is_error(&s->resp) && failure_is(stream_text(s), "NOAUTH") ? stream_reason(s) : NULL;
 }
 
 static const char *stream_settle(struct stream *s, const struct flight *f, struct instant now)

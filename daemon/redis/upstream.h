@@ -3,7 +3,7 @@
  * The upstream: N independent Redis servers, each a node with several links (connections). upstream_flush sends the calls of a loop pass in
  * one write per link. Every call is answered exactly once, on the loop's thread, never from inside upstream_call.
  *
- * A name is pinned to one link of a node, so a release never overtakes its own acquire. Link 0 carries PROBE and JOIN. The node is up
+ * A name is pinned to one link of a node, so a release never overtakes its own acquire. Link 0 carries PROBE and MARK. The node is up
  * when all its links are connected, authenticated, on the right database, with the scripts loaded. It goes down as soon as one link breaks. Then all
  * calls in flight on all its links are answered: ANSWER_REFUSED if the kernel took no byte of them, else ANSWER_UNKNOWN; after that comes `down`.
  * `down` also comes for a node that cannot be reached, even if it never was up: once per reason, at most eight times until the node is up.

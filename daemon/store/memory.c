@@ -306,8 +306,8 @@ static void call_look(struct memory *m, const struct call *c, struct instant now
 	answer_code(a, 'M', m->fence, -2);
 }
 
-/* join.lua */
-static void call_join(struct memory *m, const struct call *c, struct answer *a)
+/* mark.lua */
+static void call_mark(struct memory *m, const struct call *c, struct answer *a)
 {
 	bool same = span_equal(memory_marker(m), c->marker);
 	bool late = c->not_after_ms > 0 && a->server_us / 1000 > c->not_after_ms;
@@ -360,8 +360,8 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 	case CALL_LOOK:
 		call_look(m, c, now, &a);
 		break;
-	case CALL_JOIN:
-		call_join(m, c, &a);
+	case CALL_MARK:
+		call_mark(m, c, &a);
 		break;
 	case CALL_PROBE:
 		call_probe(m, &a);

@@ -110,7 +110,7 @@ static void step(unsigned d, struct event *event)
 static void call_arrives(struct parcel *p)
 {
 	memory_call(w.store[p->call.node], &p->call, w.now, &p->answer);
-	w.commands += p->call.kind != CALL_PROBE && p->call.kind != CALL_JOIN;
+	w.commands += p->call.kind != CALL_PROBE && p->call.kind != CALL_MARK;
 	p->answer.holder = keep(p->answer.holder, p->holder);
 	if (p->answer.probe) {
 		p->probe = *p->answer.probe;

@@ -49,7 +49,7 @@ static void expect(char got, char wanted)
 static struct memory *joined(void)
 {
 	const struct memory_conf conf = {.seed = {1, 2}, .epoch_us = clock_wall_us(), .skew_us = 60 * SEC, .run_id = "bench"};
-	const struct call join = {.kind = CALL_JOIN, .new_marker = SPAN("j|bench")};
+	const struct call join = {.kind = CALL_MARK, .new_marker = SPAN("j|bench")};
 	struct memory *m = memory_new(&conf);
 	struct answer a;
 

@@ -5,7 +5,7 @@
  */
 #include "daemon/base/buf.h"
 #include "daemon/redis/resp.h"
-#include "daemon/redis/verdict.h"
+#include "daemon/redis/failure.h"
 #include "tests/fuzz/fuzz.h"
 
 static void reply_promise(const struct resp *r, uint32_t from, uint32_t stop, unsigned depth)
@@ -33,7 +33,7 @@ static void reply_note(const struct resp *r, struct buf *out)
 	PROMISE(r->count > 0 && r->count <= RESP_VALUES_MAX && r->value[0].end == r->count);
 	reply_promise(r, 0, r->count, 0);
 	if (resp_is_error(r))
-		PROMISE(verdict_of(resp_text(r, &r->value[0])) != ANSWER_EXECUTED);
+		PROMISE(failure_class(resp_text(r, &r->value[0])) != ANSWER_EXECUTED);
 	for (i = 0; i < r->count; i++) {
 		const struct resp_value *v = &r->value[i];
 

@@ -24,7 +24,7 @@ static const char *const codes[] = {"P", "JX", "GBKQLFW", "EABKMQF", "RN", "X", 
 
 static enum call_kind kind_of(uint8_t choice, unsigned id)
 {
-	static const enum call_kind kinds[] = {CALL_ACQUIRE, CALL_EXTEND, CALL_RELEASE, CALL_PROBE, CALL_JOIN, CALL_LOOK};
+	static const enum call_kind kinds[] = {CALL_ACQUIRE, CALL_EXTEND, CALL_RELEASE, CALL_PROBE, CALL_MARK, CALL_LOOK};
 
 	if (choice & 2)
 		return kinds[id % 3];

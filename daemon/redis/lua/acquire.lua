@@ -5,7 +5,7 @@
 -- A ticket is queued if the key cannot be granted, and the holder's daemon is told that the name is wanted.
 -- row: G base px '' | B fence pttl holder | W fence 0 '' (free, but reserved for an older ticket) | K fence pttl ''
 --      Q fence -2 marker | L fence -2 '' (late) | F fence -2 '' (range beyond the limit) | ! message
-local acquire = asked.a and function(key, queue, value, px, proposal, range, not_after, ticket, ticket_ms, grace_ms)
+local acquire = asked.a and function(key, queue, value, px, proposal, range, not_after, ticket, ticket_ms, reserve_ms)
   if not joined then return {'Q', fence, -2, marker} end
   if not_after > 0 and now_ms > not_after then return {'L', fence, -2, ''} end
   local current = redis.pcall('GET', key)
@@ -23,7 +23,7 @@ local acquire = asked.a and function(key, queue, value, px, proposal, range, not
     px = math.max(px, pttl)
   end
   local line = not current and queue_line(queue) or nil
-  if line and queue_keeps(queue, line, ticket, grace_ms) then
+  if line and queue_keeps(queue, line, ticket, reserve_ms) then
     if ticket ~= '' then queue_join(queue, ticket, ticket_ms) end
     return {'W', fence, 0, ''}
   end

@@ -2,7 +2,7 @@
 -- KEYS: 1 marker, 2 fence, then two per entry: the lock key, the key of its queue
 -- ARGV: 1 expected marker, 2 ahead_us, then FIELDS per entry:
 --       op (a acquire, e extend, r release, x withdraw, l look), value, new value, px_ms, fence, range (e: beyond), not_after_ms, how (e: see extend.lua),
---       ticket ('' = does not wait; e, r: prior values, separated by blanks), ticket_ms, grace_ms
+--       ticket ('' = does not wait; e, r: prior values, separated by blanks), ticket_ms, reserve_ms
 -- reply: {server_us, row, row, …}, a row per entry in order; see each operation
 -- Only the redis.call below may raise an error, before anything is written. All other commands go through pcall.
 local FIELDS = 11

@@ -31,15 +31,15 @@ local queue_note = queued and function(queue, ticket)
   redis.pcall('ZADD', queue, now_ms + NOTE_MS, '~' .. ticket)
 end
 
--- Whether a free lock is reserved for an older ticket. A ticket that leaves the lock unused for grace_ms is passed over, and only that ticket.
-local queue_keeps = asked.a and function(queue, line, ticket, grace_ms)
+-- Whether a free lock is reserved for an older ticket. A ticket that leaves the lock unused for reserve_ms is passed over, and only that ticket.
+local queue_keeps = asked.a and function(queue, line, ticket, reserve_ms)
   local kept = false
-  grace_ms = tonumber(grace_ms)
+  reserve_ms = tonumber(reserve_ms)
   for _, older in ipairs(line.tickets) do
     if ticket == '' or older < ticket then
       local since = line.since[older]
       if not since then queue_note(queue, older) end
-      kept = kept or not since or now_ms - since < grace_ms
+      kept = kept or not since or now_ms - since < reserve_ms
     end
   end
   return kept

@@ -289,9 +289,9 @@ void keys_after(struct server *s, const struct flight *f)
 		s->fence_most = fence;
 	range_check(s, f);
 	for (unsigned i = 0; i < f->count; i++) {
-		if (f->call[i].kind == CALL_JOIN && f->answer[i].code == 'J')
+		if (f->call[i].kind == CALL_MARK && f->answer[i].code == 'J')
 			joined(s, f, i);
-		if (f->call[i].kind == CALL_PROBE || f->call[i].kind == CALL_JOIN)
+		if (f->call[i].kind == CALL_PROBE || f->call[i].kind == CALL_MARK)
 			continue;
 		vote_check(s, f, i);
 		lineage_ran(s, f, i);

@@ -207,11 +207,11 @@ void known_node_answer(struct sim_daemon *d, const struct call *call, const stru
 		identity_heard(d, known, a);
 	if (a->fence > known->fence)
 		known->fence = a->fence;
-	if (call->kind == CALL_JOIN && a->code == 'J') {
+	if (call->kind == CALL_MARK && a->code == 'J') {
 		known->fence = 0; /* its fence may be lower than before */
 		known->fell = false;
 	}
-	if (call->kind == CALL_PROBE || (call->kind == CALL_JOIN && a->code == 'J'))
+	if (call->kind == CALL_PROBE || (call->kind == CALL_MARK && a->code == 'J'))
 		known->unjoined = false;
 	else if (a->code == 'Q' && !known->unjoined)
 		known_node_distrust(d, &known->unjoined, known);

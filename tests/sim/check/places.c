@@ -22,7 +22,7 @@ static bool comes_before(const struct place *p, struct span ticket)
 }
 
 /*
- * S20: a node passes over an older place only when the key was free for the whole grace and that daemon did not ask for it. A daemon whose key already stands
+ * S20: a node passes over an older place only when the key was free for the whole reserved time and that daemon did not ask for it. A daemon whose key already stands
  * there takes it from nobody: a renewal of a newer connection put it back before this call of an older one arrived.
  */
 static void passing_check(struct server *s, const struct flight *f, const struct call *call, int64_t name)
@@ -33,7 +33,7 @@ static void passing_check(struct server *s, const struct flight *f, const struct
 		const struct place *p = &w->checker.place[s->index][d][name];
 
 		if (d == f->daemon->index || p->until_ms <= wall_ms(s) + 1 || !comes_before(p, call->ticket) ||
-		    (s->unused_ms[name] + 1 >= call->grace_ms && wall_ms(s) - p->asked_ms + 1 >= call->grace_ms))
+		    (s->unused_ms[name] + 1 >= call->reserve_ms && wall_ms(s) - p->asked_ms + 1 >= call->reserve_ms))
 			continue;
 		checker_fail(w, INVARIANT_S20, name, "%s: node %u, free for %lld ms, grants daemon %u before the older ticket %.*s, which asked %lld ms ago",
 			     name_of(name), s->index, (long long)s->unused_ms[name], f->daemon->index, (int)p->ticket.n,

@@ -100,7 +100,7 @@ void scripts_ran(struct server *s, const struct flight *f)
 			marker_check(s, f, call);
 			time_check(s, f, call, a);
 		}
-		if (call->kind == CALL_JOIN && a->code == 'J')
+		if (call->kind == CALL_MARK && a->code == 'J')
 			join_check(s, f, call);
 		if (is_vote(a) && call->kind == CALL_EXTEND)
 			floor_check(s, f, call);

@@ -2,7 +2,7 @@
 /* The tickets by which daemons queue for a name: what each shows to the nodes, how long it keeps it, and that it withdraws (S20, L3). */
 #include "tests/sim/world/world.h"
 
-#define GRACE_MS     20            /* nodes are asked to keep a free lock at least so long for the first in the queue */
+#define RESERVE_MS     20            /* nodes are asked to keep a free lock at least so long for the first in the queue */
 #define WITHDRAWN_US SEC           /* a daemon without waiters withdraws within this time */
 #define CLOCK_US     (3 * SEC)     /* how far a ticket may be off: the daemon knows the stores' clocks from its last answers */
 #define AHEAD_US     (500 * MSEC)  /* a ticket that is later than its waiter by more was made just after a stop */
@@ -115,9 +115,9 @@ void tickets_call(struct sim_daemon *d, const struct call *call, int64_t name)
 				     name_of(name), d->index);
 		return;
 	}
-	if (call->grace_ms < GRACE_MS)
+	if (call->reserve_ms < RESERVE_MS)
 		checker_fail(d->world, INVARIANT_S20, name, "%s: daemon %u asks nodes to keep a free lock for only %lld ms", name_of(name),
-			     d->index, (long long)call->grace_ms);
+			     d->index, (long long)call->reserve_ms);
 	t->nodes |= (uint16_t)(1u << call->node);
 	t->shown_at[call->node] = d->world->now;
 	t->empty_since = 0;

@@ -1,2 +1,2 @@
-# join.lua
+# mark.lua
 s/^if not_after > 0 and .*$//

@@ -21,7 +21,7 @@ void sim_node_free(struct sim_node *n);
 
 /*
  * Carries out calls as the daemon's upstream sends them: those of a batch (equal marker, all ACQUIRE, EXTEND, RELEASE) as one EVALSHA of the shipped scripts,
- * PROBE and JOIN on their own. wall_us: the server's clock (TIME) at the start of the command. ret_answer has one slot per call, in order; the spans are valid
+ * PROBE and MARK on their own. wall_us: the server's clock (TIME) at the start of the command. ret_answer has one slot per call, in order; the spans are valid
  * until the next sim_node_… call.
  */
 void sim_node_call(struct sim_node *n, const struct call *call, size_t count, int64_t wall_us, struct answer *ret_answer);

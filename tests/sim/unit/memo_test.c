@@ -59,7 +59,7 @@ END_TEST
 START_TEST(a_probe_says_what_has_changed_since_the_last_one)
 {
 	probe();
-	ask((struct call){.kind = CALL_JOIN, .marker = SPAN(""), .new_marker = SPAN("j|x")});
+	ask((struct call){.kind = CALL_MARK, .marker = SPAN(""), .new_marker = SPAN("j|x")});
 	OFTEN(span_equal(probe()->marker, SPAN("j|x")) && answer.fence == NOW + 60000000 + 2000);
 	sim_node_put(node, SPAN("a"), SPAN("v"), 0);
 	sim_node_evict(node, SPAN("a"));

@@ -28,7 +28,7 @@ START_TEST(calls_are_answered_in_order_each_for_its_own_node)
 		acquiring(SPAN("a"), MINE),
 		acquiring(SPAN("a"), THEIRS),
 		releasing(SPAN("a"), MINE),
-		{.id = 5, .kind = CALL_JOIN, .marker = MARKER, .new_marker = SPAN("q|x")},
+		{.id = 5, .kind = CALL_MARK, .marker = MARKER, .new_marker = SPAN("q|x")},
 	};
 	struct answer a[5];
 	const char codes[] = "PGBRJ";
@@ -81,7 +81,7 @@ START_TEST(the_same_calls_give_the_same_answers)
 {
 	struct sim_node *other =
 		sim_node_new(&(struct sim_node_conf){.key_prefix = "lock:", .skew_us = 60 * SEC, .run_id = RUN_A});
-	struct call c = {.kind = CALL_JOIN, .new_marker = MARKER};
+	struct call c = {.kind = CALL_MARK, .new_marker = MARKER};
 	struct answer a;
 	unsigned i;
 

@@ -8,7 +8,7 @@
 
 const char *call_word(enum call_kind kind)
 {
-	static const char *const word[] = {"PROBE", "JOIN", "ACQUIRE", "EXTEND", "RELEASE", "WITHDRAW", "LOOK"};
+	static const char *const word[] = {"PROBE", "MARK", "ACQUIRE", "EXTEND", "RELEASE", "WITHDRAW", "LOOK"};
 
 	return word[kind];
 }
@@ -108,14 +108,14 @@ void flight_lose(struct flight *f)
 
 static unsigned lane_of(const struct call *call)
 {
-	return call->kind == CALL_PROBE || call->kind == CALL_JOIN ? 0
+	return call->kind == CALL_PROBE || call->kind == CALL_MARK ? 0
 								   : (unsigned)(hash_bytes(call->name.p, call->name.n) % LANES);
 }
 
 static bool flight_takes(const struct flight *f, const struct call *call, unsigned lane)
 {
-	bool batched = call->kind != CALL_PROBE && call->kind != CALL_JOIN && f->call[0].kind != CALL_PROBE &&
-		       f->call[0].kind != CALL_JOIN;
+	bool batched = call->kind != CALL_PROBE && call->kind != CALL_MARK && f->call[0].kind != CALL_PROBE &&
+		       f->call[0].kind != CALL_MARK;
 
 	return batched && f->lane == lane && f->count < FLIGHT_CALLS_MAX && span_equal(f->call[0].marker, call->marker);
 }

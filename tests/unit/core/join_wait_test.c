@@ -68,15 +68,15 @@ START_TEST(stores_that_leave_quarantine_together_are_asked_once)
 	passes(SHORT_QUARANTINE - 5 * MSEC);
 	feels(8, MOOD_SILENT);
 	probes = asked(CALL_PROBE);
-	joins = asked(CALL_JOIN);
+	joins = asked(CALL_MARK);
 	passes(10 * MSEC);
 	ck_assert_uint_le(asked(CALL_PROBE) - probes, 9);
-	ck_assert_uint_eq(asked(CALL_JOIN) - joins, 0);
+	ck_assert_uint_eq(asked(CALL_MARK) - joins, 0);
 	passes(cluster.conf.timeout_us);
 	for (unsigned i = 0; i < 4; i++)
 		ck_assert_str_eq(store_state(0, i), "joined");
 	ck_assert_uint_le(asked(CALL_PROBE) - probes, 9);
-	ck_assert_uint_eq(asked(CALL_JOIN) - joins, 4);
+	ck_assert_uint_eq(asked(CALL_MARK) - joins, 4);
 	feels(8, MOOD_WELL);
 }
 END_TEST

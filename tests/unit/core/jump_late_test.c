@@ -106,7 +106,7 @@ START_TEST(a_store_that_is_slow_when_others_show_a_stop_is_not_marked)
 		ck_assert_str_eq(store_state(0, i), "joined");
 		ck_assert_int_eq(marker_of(i)[0], 'j');
 	}
-	ck_assert_uint_eq(asked(CALL_JOIN), 3);
+	ck_assert_uint_eq(asked(CALL_MARK), 3);
 	ignores(1);
 	ignores(2);
 }

@@ -13,7 +13,7 @@ static void nobody_is_marked(void)
 		ck_assert_int_eq(marker_of(i)[0], 'j');
 		ck_assert_str_eq(store_state(0, i), "joined");
 	}
-	ck_assert_uint_eq(asked(CALL_JOIN), cluster.conf.nodes);
+	ck_assert_uint_eq(asked(CALL_MARK), cluster.conf.nodes);
 }
 
 /* Store 0 has jumped, store 2 hangs, and what store 1 says tells nothing of its clock. */

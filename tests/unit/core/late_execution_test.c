@@ -244,7 +244,7 @@ START_TEST(a_join_of_a_first_start_that_arrives_after_a_flush_joins_nothing)
 	feels(2, MOOD_SILENT);
 	daemon_starts(0);
 	serves(2, 1);
-	ck_assert_uint_eq(asked(CALL_JOIN), 3);
+	ck_assert_uint_eq(asked(CALL_MARK), 3);
 	breaks(2);
 	passes(LONGEST_US);
 	ck_assert_str_eq(store_state(0, 2), "joined");
@@ -262,7 +262,7 @@ START_TEST(a_join_of_a_first_start_that_was_repeated_since_joins_nothing)
 	feels(0, MOOD_SILENT);
 	daemon_starts(0);
 	serves(0, 1);
-	ck_assert_uint_eq(asked(CALL_JOIN), 1);
+	ck_assert_uint_eq(asked(CALL_MARK), 1);
 	breaks(0);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 	passes(SOON_US);
@@ -284,7 +284,7 @@ START_TEST(a_join_that_arrives_where_a_quarantine_was_put_back_joins_nothing)
 	ck_assert_int_eq(quarantine[0], 'q');
 	passes(LONGEST_US - 2 * SEC);
 	feels(2, MOOD_SILENT);
-	for (unsigned joins = cluster.node[2].count[CALL_JOIN]; cluster.node[2].count[CALL_JOIN] == joins;) {
+	for (unsigned joins = cluster.node[2].count[CALL_MARK]; cluster.node[2].count[CALL_MARK] == joins;) {
 		serves(2, waiting_at(2)); /* probes */
 		passes(10 * MSEC);
 	}

@@ -10,7 +10,7 @@ START_TEST(a_released_lock_is_kept_for_the_first_in_the_queue)
 	older.ticket = SPAN("1700000000000001:d2:1");
 	younger.ticket = SPAN("1700000000000002:d3:1");
 	older.ticket_ms = younger.ticket_ms = 5000;
-	older.grace_ms = younger.grace_ms = 20;
+	older.reserve_ms = younger.reserve_ms = 20;
 	ck_assert_int_eq(acquire(SPAN("a"), MINE), 'G');
 	ck_assert_int_eq(call(older), 'B');
 	ck_assert_int_eq(call(releasing(SPAN("a"), MINE)), 'R');
@@ -37,7 +37,7 @@ START_TEST(a_free_lock_is_kept_for_the_next_once_the_first_has_left_the_queue)
 	first.ticket = leaves.ticket = SPAN("1700000000000001:d2:1");
 	second.ticket = SPAN("1700000000000002:d3:1");
 	first.ticket_ms = second.ticket_ms = 5000;
-	last.grace_ms = 20;
+	last.reserve_ms = 20;
 	ck_assert_int_eq(acquire(SPAN("a"), MINE), 'G');
 	ck_assert_int_eq(call(first), 'B');
 	ck_assert_int_eq(call(second), 'B');
@@ -62,7 +62,7 @@ START_TEST(a_note_from_before_the_clock_was_set_back_does_not_count)
 	dead.ticket = SPAN("1700000000000001:d2:1");
 	alive.ticket = SPAN("1700000000000002:d3:1");
 	dead.ticket_ms = alive.ticket_ms = 3000;
-	alive.grace_ms = 20;
+	alive.reserve_ms = 20;
 	ck_assert_int_eq(acquire(SPAN("a"), MINE), 'G');
 	ck_assert_int_eq(call(dead), 'B');
 	ck_assert_int_eq(call(releasing(SPAN("a"), MINE)), 'R');

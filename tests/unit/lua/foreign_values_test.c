@@ -18,7 +18,7 @@
 #define CALLS_MAX 4
 #define WORDS_MAX (5 + 2 * CALLS_MAX + 2 + 11 * CALLS_MAX)
 #define NAMES     3
-#define GRACE_MS  20
+#define RESERVE_MS  20
 #define CROWD     8000 /* Lua's unpack gives no more */
 
 static struct redis_pair pair;
@@ -155,7 +155,7 @@ static struct call call_draw(void)
 		.at_most = chance(50),
 		.ticket = ticket_draw(),
 		.ticket_ms = 3000,
-		.grace_ms = GRACE_MS,
+		.reserve_ms = RESERVE_MS,
 	};
 
 	c.new_value = chance(80) ? c.value : span_of(PICK(values));
@@ -255,7 +255,7 @@ static void stands_as_told(const struct call *c, const struct answer *a)
 static void is_kept_for_a_grace_only(void)
 {
 	kept++;
-	redis_pair_clock(&pair, pair.now_us + GRACE_MS * MSEC);
+	redis_pair_clock(&pair, pair.now_us + RESERVE_MS * MSEC);
 	ck_assert(batch_is_carried_out());
 	ck_assert_msg(told[0].code != 'W', "%s kept for longer than its grace", pair.note);
 }
@@ -331,7 +331,7 @@ START_TEST(foreign_values_in_our_keys_break_no_promise)
 	buf_release(&before);
 	buf_release(&after);
 	all_rows_met();
-	printf("foreign_values: %u errors before anything was written, %u graces\n", errors, kept);
+	printf("foreign_values: %u errors before anything was written, %u reservations\n", errors, kept);
 }
 END_TEST
 
@@ -339,14 +339,14 @@ END_TEST
 START_TEST(a_queue_of_thousands_is_passed_over)
 {
 	char member[64], score[24];
-	struct call c = {.kind = CALL_ACQUIRE, .name = SPAN("a"), .value = span_of(values[0]), .marker = SPAN("j|one"), .px_ms = 1000, .grace_ms = GRACE_MS};
+	struct call c = {.kind = CALL_ACQUIRE, .name = SPAN("a"), .value = span_of(values[0]), .marker = SPAN("j|one"), .px_ms = 1000, .reserve_ms = RESERVE_MS};
 
 	redis_pair_clock(&pair, NOW);
 	redis_pair_reset(&pair);
 	is_mended();
 	for (unsigned i = 0; i < CROWD; i++) {
 		snprintf(member, sizeof(member), "~%016u:d%u.h:1", i, i);
-		snprintf(score, sizeof(score), "%lld", (long long)(pair.now_us / 1000 + 60000 - GRACE_MS));
+		snprintf(score, sizeof(score), "%lld", (long long)(pair.now_us / 1000 + 60000 - RESERVE_MS));
 		redis_pair_command(&pair, (struct span[]){SPAN("ZADD"), span_of(queue_key[0]), span_of(score), span_of(member)}, 4);
 		redis_pair_command(&pair, (struct span[]){SPAN("ZADD"), span_of(queue_key[0]), span_of(score), span_of(member + 1)}, 4);
 	}

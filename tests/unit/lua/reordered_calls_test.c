@@ -57,7 +57,7 @@ static void setup(void)
 	memory = memory_new(&conf);
 	node = sim_node_new(&(struct sim_node_conf){.key_prefix = "lock:", .skew_us = 60 * SEC, .run_id = "run"});
 	for (int store = 0; store < STORES; store++)
-		ck_assert_int_eq(call(store, (struct call){.kind = CALL_JOIN, .marker = SPAN(""), .new_marker = MARKER}), 'J');
+		ck_assert_int_eq(call(store, (struct call){.kind = CALL_MARK, .marker = SPAN(""), .new_marker = MARKER}), 'J');
 }
 
 static void teardown(void)

@@ -40,7 +40,7 @@ static struct call call_of(enum call_kind kind, uint64_t id, struct span name)
 		.prior = SPAN("d3:9:00ff d4:1:0af"),
 		.ticket = SPAN("ticket"),
 		.ticket_ms = 3000,
-		.grace_ms = 20,
+		.reserve_ms = 20,
 	};
 }
 
@@ -89,7 +89,7 @@ START_TEST(probe_and_join_are_written_to_the_letter)
 	add(CALL_PROBE, 1);
 	check_out("SHA", SPAN(""), SPAN("*5\r\n$7\r\nEVALSHA\r\n$3\r\nSHA\r\n$1\r\n2\r\n" HEAD));
 	batch_reset(&batch);
-	add(CALL_JOIN, 2);
+	add(CALL_MARK, 2);
 	check_out(NULL, SPAN("text"),
 		  SPAN("*10\r\n$4\r\nEVAL\r\n$4\r\ntext\r\n$1\r\n2\r\n" HEAD "$3\r\nj|m\r\n$3\r\nj|n\r\n" SKEW "$16\r\n1761234567890123\r\n"
 		       "$13\r\n1761234567890\r\n"));
@@ -115,7 +115,7 @@ END_TEST
 START_TEST(calls_under_one_marker_share_a_batch_and_others_do_not)
 {
 	struct call same = call_of(CALL_EXTEND, 1, SPAN("x")), other = same, release = call_of(CALL_RELEASE, 2, SPAN("x")),
-		    probe = call_of(CALL_PROBE, 3, SPAN("")), join = call_of(CALL_JOIN, 3, SPAN(""));
+		    probe = call_of(CALL_PROBE, 3, SPAN("")), join = call_of(CALL_MARK, 3, SPAN(""));
 
 	other.marker = SPAN("j|o");
 	release.marker = SPAN("");

@@ -293,7 +293,7 @@ END_TEST
 
 START_TEST(a_join_is_done_or_late_or_finds_another_marker)
 {
-	add(CALL_JOIN, 3);
+	add(CALL_MARK, 3);
 	ck_assert_int_eq(answer_text("*3\r\n:5\r\n$1\r\nJ\r\n$3\r\nj|n\r\n"), 0);
 	check_answer(0, 3, ANSWER_EXECUTED, 'J');
 	ck_assert_int_eq(answer_text("*3\r\n:5\r\n$1\r\nX\r\n$3\r\nq|o\r\n"), 0);

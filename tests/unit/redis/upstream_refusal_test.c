@@ -2,7 +2,7 @@
 /* daemon/redis/upstream.c and node.c: a real server that refuses some calls, or refuses us at all. */
 #include "tests/fixture/real_upstream.h"
 
-#include "daemon/redis/verdict.h"
+#include "daemon/redis/failure.h"
 #include <check.h>
 #include <sys/stat.h>
 
@@ -84,7 +84,7 @@ END_TEST
 
 START_TEST(a_server_that_cannot_save_refuses_writes)
 {
-	struct call call = real_upstream_make(CALL_JOIN, 111, "");
+	struct call call = real_upstream_make(CALL_MARK, 111, "");
 	char dump[128];
 
 	real_upstream_hold();
@@ -161,7 +161,7 @@ START_TEST(a_busy_server_refuses_and_then_goes_on)
 	real_redis_tell(&real_upstream.server, "SCRIPT KILL");
 	ck_assert_int_eq(redisGetReply(other, (void **)&reply), REDIS_OK);
 	ck_assert_int_eq(reply->type, REDIS_REPLY_ERROR);
-	ck_assert_int_eq(verdict_of(span_of(reply->str)), ANSWER_REFUSED);
+	ck_assert_int_eq(failure_class(span_of(reply->str)), ANSWER_REFUSED);
 	freeReplyObject(reply);
 	redisFree(other);
 	real_upstream_expect(CALL_EXTEND, 9001, "held", 'E');
@@ -173,7 +173,7 @@ static const char *const fences[] = {"nonsense", "nan", "inf", "-5", "1e300", "1
 
 START_TEST(a_fence_key_with_nonsense_refuses_all_until_a_join_mends_it)
 {
-	struct call call = real_upstream_make(CALL_JOIN, 20, "");
+	struct call call = real_upstream_make(CALL_MARK, 20, "");
 
 	real_upstream_hold();
 	real_redis_tell(&real_upstream.server, "SET redlockd:lock:!fence %s", fences[_i]);

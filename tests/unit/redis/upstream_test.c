@@ -109,7 +109,7 @@ END_TEST
 START_TEST(a_marker_that_is_too_long_to_be_ours_can_be_replaced)
 {
 	char junk[5000];
-	struct call call = real_upstream_make(CALL_JOIN, 3, "");
+	struct call call = real_upstream_make(CALL_MARK, 3, "");
 
 	memset(junk, 'j', sizeof(junk));
 	real_upstream_up();

@@ -9,11 +9,11 @@ START_TEST(a_join_lifts_the_fence_above_what_was_seen_elsewhere)
 	int64_t floor;
 
 	floor = now.us + EPOCH + 3600 * SEC;
-	ck_assert_int_eq(call((struct call){.kind = CALL_JOIN, .new_marker = SPAN("q|cfg"), .fence = floor}), 'J');
+	ck_assert_int_eq(call((struct call){.kind = CALL_MARK, .new_marker = SPAN("q|cfg"), .fence = floor}), 'J');
 	ck_assert_int_eq(memory_fence(memory), 0);
-	ck_assert_int_eq(call((struct call){.kind = CALL_JOIN, .marker = SPAN("q|cfg"), .new_marker = MARKER, .fence = floor}), 'J');
+	ck_assert_int_eq(call((struct call){.kind = CALL_MARK, .marker = SPAN("q|cfg"), .new_marker = MARKER, .fence = floor}), 'J');
 	ck_assert_int_eq(memory_fence(memory), floor);
-	ck_assert_int_eq(call((struct call){.kind = CALL_JOIN, .marker = MARKER, .new_marker = MARKER, .fence = floor - 1}), 'J');
+	ck_assert_int_eq(call((struct call){.kind = CALL_MARK, .marker = MARKER, .new_marker = MARKER, .fence = floor - 1}), 'J');
 	ck_assert_int_eq(memory_fence(memory), floor);
 	ck_assert_int_eq(acquire(SPAN("a"), MINE, 1000), 'G');
 	ck_assert_int_gt(memory_fence(memory), floor);

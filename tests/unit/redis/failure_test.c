@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/redis/verdict.c and handshake.c: what the text of an error proves, and how much of it may be told. */
+/* daemon/redis/failure.c and handshake.c: what the text of an error proves, and how much of it may be told. */
 #include "daemon/redis/handshake.h"
-#include "daemon/redis/verdict.h"
+#include "daemon/redis/failure.h"
 
 #include <check.h>
 #include <string.h>
@@ -62,13 +62,13 @@ static const char *const unknowns[] = {
 
 START_TEST(a_listed_error_is_a_refusal_however_it_is_wrapped)
 {
-	ck_assert_msg(verdict_of(span_of(refusals[_i])) == ANSWER_REFUSED, "%s", refusals[_i]);
+	ck_assert_msg(failure_class(span_of(refusals[_i])) == ANSWER_REFUSED, "%s", refusals[_i]);
 }
 END_TEST
 
 START_TEST(any_other_error_is_unknown)
 {
-	ck_assert_msg(verdict_of(span_of(unknowns[_i])) == ANSWER_UNKNOWN, "%s", unknowns[_i]);
+	ck_assert_msg(failure_class(span_of(unknowns[_i])) == ANSWER_UNKNOWN, "%s", unknowns[_i]);
 }
 END_TEST
 
@@ -100,10 +100,10 @@ START_TEST(a_reason_is_one_line_of_limited_length)
 }
 END_TEST
 
-Suite *verdict_suite(void)
+Suite *failure_suite(void)
 {
-	Suite *s = suite_create("verdict");
-	TCase *t = tcase_create("verdict");
+	Suite *s = suite_create("failure");
+	TCase *t = tcase_create("failure");
 
 	tcase_add_loop_test(t, a_listed_error_is_a_refusal_however_it_is_wrapped, 0, sizeof(refusals) / sizeof(*refusals));
 	tcase_add_loop_test(t, any_other_error_is_unknown, 0, sizeof(unknowns) / sizeof(*unknowns));

@@ -5,7 +5,7 @@
  *   5, 6   ERR Error running script (call to f_<sha>): @user_script:9: @user_script: 9: -OOM command not allowed …
  *   7      OOM command not allowed when used memory > 'maxmemory'. script: <sha>, on @user_script:9.
  */
-#include "daemon/redis/verdict.h"
+#include "daemon/redis/failure.h"
 
 #include <stddef.h>
 
@@ -88,19 +88,19 @@ static struct span message_of(struct span text)
 	return text;
 }
 
-bool verdict_is(struct span text, const char *code)
+bool failure_is(struct span text, const char *code)
 {
 	skip_blanks(&text);
 	return skip_literal(&text, code) && (!text.n || *text.p == ' ' || *text.p == '\r');
 }
 
-enum answer_class verdict_of(struct span text)
+enum answer_class failure_class(struct span text)
 {
 	struct span message = message_of(text);
 	size_t i;
 
 	for (i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
-		if (verdict_is(message, refusals[i]))
+		if (failure_is(message, refusals[i]))
 			return ANSWER_REFUSED;
 	}
 	for (i = 0; i < sizeof(phrases) / sizeof(*phrases); i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What an error text of a Redis server proves about its command: it was not carried out, or the outcome is unknown. */
-#ifndef REDIS_VERDICT_H
-#define REDIS_VERDICT_H
+#ifndef REDIS_FAILURE_H
+#define REDIS_FAILURE_H
 
 #include "daemon/core/event.h"
 
@@ -9,9 +9,9 @@
  * ANSWER_REFUSED for errors that are known to come before anything was done, also if they were raised inside a script and
  * the server wraps them. ANSWER_UNKNOWN for all others.
  */
-enum answer_class verdict_of(struct span text);
+enum answer_class failure_class(struct span text);
 
 /* Whether the text starts with this code word ("NOSCRIPT", "NOAUTH"). */
-bool verdict_is(struct span text, const char *code);
+bool failure_is(struct span text, const char *code);
 
 #endif
