@@ -8,16 +8,23 @@
 #define MINUTE     (61 * SEC)
 #define SET_BACK   (400 * SEC)
 
+/* Daemon 1 has joined stores 0 and 1, and store 0 knows that token; or daemon 1 grants one, which the cluster holds against all before it. */
+static void is_joined_above(int64_t fence, bool is_granted)
+{
+	ck_assert_str_eq(store_state(1, 0), "joined");
+	ck_assert_str_eq(store_state(1, 1), "joined");
+	if (is_granted)
+		(void)grants_a(5);
+	else
+		ck_assert_int_ge(memory_fence(cluster.node[0].memory), fence);
+}
+
 /* Daemon 1 was stopped when the last tokens were granted. Its last look at the clock of store 0 is forty seconds old. */
 START_TEST(a_join_counts_the_time_for_which_its_daemon_was_cut_off)
 {
 	int64_t fence;
 
-	short_lease_opens();
-	daemon_starts(0);
-	daemon_starts(1);
-	session_opens(5, 1);
-	passes(2 * SEC);
+	two_with_short_lease();
 	falls_behind(1, SET_BACK);
 	passes(1500 * MSEC);
 	cluster.daemon[1].stopped = true;
@@ -29,12 +36,7 @@ START_TEST(a_join_counts_the_time_for_which_its_daemon_was_cut_off)
 	cluster.daemon[1].stopped = false;
 	restarts_blank(0);
 	passes(1300 * MSEC);
-	ck_assert_str_eq(store_state(1, 0), "joined");
-	ck_assert_str_eq(store_state(1, 1), "joined");
-	if (_i)
-		(void)grants_a(5);
-	else
-		ck_assert_int_ge(memory_fence(cluster.node[0].memory), fence);
+	is_joined_above(fence, _i);
 }
 END_TEST
 
@@ -43,11 +45,7 @@ START_TEST(a_token_that_leapt_while_the_daemon_was_cut_off_is_counted)
 {
 	int64_t fence;
 
-	short_lease_opens();
-	daemon_starts(0);
-	daemon_starts(1);
-	session_opens(5, 1);
-	passes(2 * SEC);
+	two_with_short_lease();
 	falls_behind(1, SET_BACK);
 	passes(1500 * MSEC);
 	for (unsigned i = 0; i < 3; i++)
@@ -61,12 +59,7 @@ START_TEST(a_token_that_leapt_while_the_daemon_was_cut_off_is_counted)
 		daemon_node_event(1, i, EVENT_NODE_UP);
 	runs();
 	passes(3 * SEC);
-	ck_assert_str_eq(store_state(1, 0), "joined");
-	ck_assert_str_eq(store_state(1, 1), "joined");
-	if (_i)
-		(void)grants_a(5);
-	else
-		ck_assert_int_ge(memory_fence(cluster.node[0].memory), fence);
+	is_joined_above(fence, _i);
 }
 END_TEST
 
@@ -76,9 +69,7 @@ START_TEST(a_clock_that_is_set_back_by_less_than_a_quarantine_takes_forgets_no_t
 	int64_t fence = 0;
 
 	cluster_open(3);
-	cluster.conf.clock_tol_us = 5 * SEC;
-	for (unsigned i = 0; i < 3; i++)
-		node_is_born(i);
+	tolerance_is(5 * SEC);
 	cluster.node[0].clock_us = -4900 * MSEC;
 	cluster.node[1].clock_us = 4900 * MSEC;
 	daemon_starts(0);
@@ -97,12 +88,7 @@ START_TEST(a_clock_that_is_set_back_by_less_than_a_quarantine_takes_forgets_no_t
 	comes(1);
 	restarts_blank(0);
 	passes(30600 * MSEC + 2 * cluster.conf.timeout_us + 20 * MSEC);
-	ck_assert_str_eq(store_state(1, 0), "joined");
-	ck_assert_str_eq(store_state(1, 1), "joined");
-	if (_i)
-		(void)grants_a(5);
-	else
-		ck_assert_int_ge(memory_fence(cluster.node[0].memory), fence);
+	is_joined_above(fence, _i);
 }
 END_TEST
 
@@ -111,11 +97,7 @@ START_TEST(a_clock_that_is_set_back_while_the_others_are_asked_forgets_no_token)
 {
 	int64_t fence;
 
-	short_lease_opens();
-	daemon_starts(0);
-	daemon_starts(1);
-	session_opens(5, 1);
-	passes(2 * SEC);
+	two_with_short_lease();
 	falls_behind(1, SET_BACK);
 	passes(40500 * MSEC);
 	fence = grants_a(1);
@@ -156,12 +138,7 @@ START_TEST(the_one_whose_clock_is_right_is_believed_by_a_daemon_that_is_new)
 	daemon_starts(1);
 	session_opens(5, 1);
 	passes(SHORT_QUARANTINE + 2 * SEC);
-	ck_assert_str_eq(store_state(1, 0), "joined");
-	ck_assert_str_eq(store_state(1, 1), "joined");
-	if (_i)
-		(void)grants_a(5);
-	else
-		ck_assert_int_ge(memory_fence(cluster.node[0].memory), fence);
+	is_joined_above(fence, _i);
 }
 END_TEST
 
@@ -170,11 +147,7 @@ START_TEST(single_tokens_of_the_last_second_are_counted)
 {
 	int64_t fence = 0;
 
-	short_lease_opens();
-	daemon_starts(0);
-	daemon_starts(1);
-	session_opens(5, 1);
-	passes(2 * SEC);
+	two_with_short_lease();
 	for (unsigned i = _i ? 2 : 0; i < 3; i++) /* 1: store 0 takes it beyond its limit, since store 1 is away */
 		memory_set_fence(cluster.node[i].memory, memory_fence(cluster.node[i].memory) + 40 * SEC); /* so many single grants, or a clock set back before daemon 1 was started */
 	if (_i == 0)
@@ -204,9 +177,7 @@ START_TEST(a_clock_that_was_wrong_for_a_second_lifts_no_fence_later)
 	const int64_t day = 86400 * SEC, quarantine = 31 * SEC;
 
 	cluster_open(3);
-	cluster.conf.clock_tol_us = 5 * SEC;
-	for (unsigned i = 0; i < 3; i++)
-		node_is_born(i);
+	tolerance_is(5 * SEC);
 	daemon_starts(0);
 	passes(2 * SEC);
 	daemon_ends(0);
@@ -252,9 +223,7 @@ START_TEST(a_forward_step_of_two_that_is_taken_for_a_stop_lifts_no_fence_later)
 	const int64_t hour = 3600 * SEC;
 
 	cluster_open(3);
-	cluster.conf.clock_tol_us = 5 * SEC;
-	for (unsigned i = 0; i < 3; i++)
-		node_is_born(i);
+	tolerance_is(5 * SEC);
 	daemon_starts(0);
 	passes(2500 * MSEC);
 	falls_behind(0, -hour);

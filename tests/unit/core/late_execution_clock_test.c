@@ -40,6 +40,18 @@ static void arrives_late(const struct call *late)
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
 
+/* Store 2 has not answered that ACQUIRE, which is returned, and answers one for session k at once. */
+static struct call another_is_in_time(unsigned k)
+{
+	struct call late = late_call(2, CALL_ACQUIRE);
+
+	loses(2, 1);
+	feels(2, MOOD_WELL);
+	says(k, "LOCK b");
+	hears(k, "OK name=b *");
+	return late;
+}
+
 START_TEST(an_acquire_that_is_late_by_two_connections_leaves_no_key)
 {
 	struct call late;
@@ -58,11 +70,7 @@ START_TEST(an_acquire_that_is_late_where_others_were_answered_in_time_since_leav
 	struct call late;
 
 	clock_is_known_roughly();
-	late = late_call(2, CALL_ACQUIRE);
-	loses(2, 1);
-	feels(2, MOOD_WELL);
-	says(2, "LOCK b");
-	hears(2, "OK name=b *");
+	late = another_is_in_time(2);
 	breaks(2);
 	arrives_late(&late);
 }
@@ -74,11 +82,7 @@ START_TEST(an_acquire_that_is_late_where_the_store_was_dialled_in_vain_since_lea
 	struct call late;
 
 	clock_is_known_roughly();
-	late = late_call(2, CALL_ACQUIRE);
-	loses(2, 1);
-	feels(2, MOOD_WELL);
-	says(2, "LOCK b");
-	hears(2, "OK name=b *");
+	late = another_is_in_time(2);
 	falls(2);
 	passes(ROUGHLY_US / 4);
 	daemon_node_event(0, 2, EVENT_NODE_DOWN);
@@ -105,11 +109,7 @@ START_TEST(an_acquire_that_is_late_where_answers_were_slow_but_in_time_leaves_no
 	ck_assert_str_eq(store_state(0, 2), "joined");
 	says(1, "LOCK a");
 	hears(1, "OK name=a *");
-	late = late_call(2, CALL_ACQUIRE);
-	loses(2, 1);
-	feels(2, MOOD_WELL);
-	says(1, "LOCK b");
-	hears(1, "OK name=b *");
+	late = another_is_in_time(1);
 	breaks(2);
 	says(1, "UNLOCK a");
 	hears(1, "OK name=a count=0");

@@ -9,10 +9,7 @@ static struct secret s2;
 /* Each time the connection drops, the session has the whole grace to come back. */
 START_TEST(a_place_in_the_queue_is_kept_for_the_grace_of_the_second_drop_as_well)
 {
-	s2 = waiting_with_grace("grace=20s");
-	goes(2, GONE_HANGUP);
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	s2 = resumed_while_waiting("grace=20s");
 	passes(15 * SEC);
 	goes(4, GONE_HANGUP);
 	passes(15 * SEC);
@@ -29,10 +26,7 @@ END_TEST
 
 START_TEST(a_wait_ends_on_time_however_often_the_session_was_resumed)
 {
-	s2 = waiting_with_grace("grace=40s");
-	goes(2, GONE_HANGUP);
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	s2 = resumed_while_waiting("grace=40s");
 	goes(4, GONE_HANGUP);
 	passes(39 * SEC);
 	resumes(5, &s2);
@@ -87,10 +81,7 @@ END_TEST
 /* Nobody needs to hear what becomes of the place in the queue, but the session ends only when that is decided. */
 START_TEST(a_half_closed_session_ends_when_its_place_is_decided)
 {
-	s2 = waiting_with_grace("grace=40s");
-	goes(2, GONE_HANGUP);
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	(void)resumed_while_waiting("grace=40s");
 	says(4, "HELLO 1 grace=0");
 	hears(4, "OK *");
 	all_feel(MOOD_SILENT);

@@ -8,10 +8,7 @@ static struct secret s2;
 
 START_TEST(a_detached_session_keeps_its_place_and_the_lock_repeated_takes_it)
 {
-	s2 = waiting_with_grace("grace=20s");
-	goes(2, GONE_HANGUP);
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	(void)resumed_while_waiting("grace=20s");
 	says(4, "@again LOCK a wait=1m");
 	says(1, "SHOW a");
 	hears(1, "\\* role=holder *");
@@ -50,10 +47,7 @@ END_TEST
 
 START_TEST(a_turn_that_comes_between_resume_and_the_lock_repeated_answers_that)
 {
-	s2 = waiting_with_grace("grace=30s");
-	goes(2, GONE_HANGUP);
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	(void)resumed_while_waiting("grace=30s");
 	says(1, "UNLOCK a");
 	hears(1, "OK *");
 	hears_nothing(4);
@@ -67,10 +61,7 @@ END_TEST
 
 START_TEST(a_turn_that_is_not_asked_for_again_is_checked_and_released_like_any_lock)
 {
-	s2 = waiting_with_grace("grace=30s");
-	goes(2, GONE_HANGUP);
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	(void)resumed_while_waiting("grace=30s");
 	says(4, "CHECK a");
 	hears(4, "ERR NOTHELD *");
 	says(1, "UNLOCK a");
@@ -90,10 +81,7 @@ END_TEST
 
 START_TEST(a_turn_that_is_not_asked_for_again_goes_to_the_next_after_the_grace)
 {
-	s2 = waiting_with_grace("grace=15s");
-	goes(2, GONE_HANGUP);
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	(void)resumed_while_waiting("grace=15s");
 	says(1, "UNLOCK a");
 	hears(1, "OK *");
 	passes(14900 * MSEC);
@@ -108,10 +96,7 @@ END_TEST
 
 START_TEST(a_place_that_is_not_asked_for_again_is_given_up_after_the_grace)
 {
-	s2 = waiting_with_grace("grace=15s");
-	goes(2, GONE_HANGUP);
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	(void)resumed_while_waiting("grace=15s");
 	passes(14900 * MSEC);
 	ck_assert_int_eq(figure(0, METRIC_WAITERS), 2);
 	passes(200 * MSEC);
@@ -164,10 +149,7 @@ END_TEST
 
 START_TEST(a_lock_repeated_without_waiting_gives_up_the_place)
 {
-	s2 = waiting_with_grace("grace=20s");
-	goes(2, GONE_HANGUP);
-	resumes(4, &s2);
-	ignores(4);
+	(void)resumed_while_waiting("grace=20s");
 	says(4, "LOCK a");
 	hears(4, "BUSY name=a * waiters=1 *");
 	says(1, "UNLOCK a");
@@ -179,10 +161,7 @@ END_TEST
 
 START_TEST(an_owner_takes_its_own_place_only)
 {
-	s2 = waiting_with_grace("grace=20s");
-	goes(2, GONE_HANGUP);
-	resumes(4, &s2);
-	ignores(4);
+	(void)resumed_while_waiting("grace=20s");
 	says(4, "@other LOCK a owner=t9 wait=1m");
 	says(4, "@same LOCK a wait=1m");
 	says(1, "UNLOCK a");
@@ -199,10 +178,7 @@ END_TEST
 
 START_TEST(a_place_is_taken_on_the_terms_of_the_lock_repeated)
 {
-	s2 = waiting_with_grace("grace=20s");
-	goes(2, GONE_HANGUP);
-	resumes(4, &s2);
-	ignores(4);
+	(void)resumed_while_waiting("grace=20s");
 	says(4, "LOCK a wait=3s ttl=5s note=anew");
 	passes(2900 * MSEC);
 	hears_nothing(4);
@@ -331,10 +307,7 @@ static void is_kept_for_good(unsigned k)
 
 START_TEST(a_turn_is_notified_whatever_became_of_the_grace)
 {
-	s2 = waiting_with_grace("grace=30s");
-	goes(2, GONE_HANGUP);
-	resumes(4, &s2);
-	hears(4, "OK session=* n=0");
+	(void)resumed_while_waiting("grace=30s");
 	says(4, "HELLO 1 grace=0");
 	hears(4, "OK proto=1 *");
 	says(1, "UNLOCK a");
