@@ -139,6 +139,10 @@ FUZZ := \
 	tests/fuzz/fuzz_service.c \
 	tests/fuzz/fuzz_session.c
 
+# What the clients of fuzz_session say.
+STORY := \
+	tests/fuzz/story_line.c
+
 # The account of fuzz_session.
 ACCOUNT := \
 	tests/fixture/promises.c \

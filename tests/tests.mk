@@ -81,7 +81,7 @@ SAME_WRAP := service_step service_snapshot
 $(O)/same-worlds: $(call obj,tests/same/effects.c tests/same/worlds.c $(filter-out %/main.c,$(WORLD)) $(SIM)) $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP) $(SAME_WRAP)) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
-$(O)/same-fuzz_session: $(call obj,$(ACCOUNT))
+$(O)/same-fuzz_session: $(call obj,$(ACCOUNT) $(STORY))
 $(O)/same-fuzz_service: $(call obj,tests/fixture/promises.c)
 $(O)/same-fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(call obj,tests/same/effects.c tests/same/inputs.c) $(O)/parts.a
 	$(call say,LD)
@@ -123,7 +123,7 @@ $(O)/upstream_bench: $(O)/tests/bench/upstream_bench.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
 
--include $(call depends,$(UNIT) $(FIXTURE) $(SIM) $(WORLD) $(FUZZ) $(ACCOUNT) $(SAME) $(LOAD) $(PROGRAMS))
+-include $(call depends,$(UNIT) $(FIXTURE) $(SIM) $(WORLD) $(FUZZ) $(ACCOUNT) $(STORY) $(SAME) $(LOAD) $(PROGRAMS))
 
 # --- tests: each of these targets ends with the line "N passed, N failed" --------------------------------------------
 
@@ -264,7 +264,7 @@ build-fuzzers: | $(FIRST)
 
 # The account is no part of what is explored: its comparisons, of which it makes many for each line, say nothing to the fuzzer.
 $(call obj,$(ACCOUNT)): CFLAGS += $(if $(findstring fuzzer,$(SAN)),-fno-sanitize=fuzzer-no-link)
-$(O)/fuzz_session: $(call obj,$(ACCOUNT))
+$(O)/fuzz_session: $(call obj,$(ACCOUNT) $(STORY))
 $(O)/fuzz_service: $(call obj,tests/fixture/promises.c)
 $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/parts.a
 	$(call say,LD)

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the clients of fuzz_session say. */
+#include "tests/fuzz/story.h"
+
+#include "tests/fuzz/fuzz.h"
+
+#include <stdarg.h>
+
+const char *const story_names[STORY_NAMES] = {"a", "b", "\"c d\"", "\"=\\x00\\\"\"", "a-name-that-is-too-long-to-stand-in-the-lock-itself-x", "e", "f", "g"};
+static const char *const owners[] = {"", "", " owner=1", " owner=\"2 x\""};
+static const char *const waits[] = {"", " wait=0", " wait=20ms", " wait=2s", " wait=forever", " wait=1m", " WAIT=300ms", " wait=5"};
+static const char *const ttls[] = {"", " ttl=100ms", " ttl=1s", " ttl=30s", " ttl=31s", " ttl=500ms renew=no", " renew=no", " ttl=1s note=\"n o\""};
+static const char *const fences[] = {"", "", "", " sync=yes", " sync=yes", " keep=300ms", " keep=1m sync=yes", " sync=no"};
+
+unsigned story_byte(struct story *s)
+{
+	return s->at < s->end ? *s->at++ : 0;
+}
+
+__attribute__((format(printf, 2, 3))) static void say(struct story *s, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(s->line + s->n, sizeof(s->line) - s->n, format, args);
+	va_end(args);
+	PROMISE(n >= 0 && (size_t)n < sizeof(s->line) - s->n);
+	s->n += (size_t)n;
+}
+
+#define PICK(list, bits) list[(bits) % (sizeof(list) / sizeof((list)[0]))]
+
+/* A fence that was granted, or none that ever was. */
+static void say_fence(struct story *s, unsigned bits)
+{
+	int64_t fence = 1;
+
+	for (const struct stake *stake = s->account.stake; stake < s->account.stake + STAKES && (bits & 1); stake++)
+		if (stake->used)
+			fence = stake->fence;
+	say(s, " fence=%lld", (long long)fence);
+}
+
+static void say_lock(struct story *s, const char *verb, unsigned what)
+{
+	unsigned bits = story_byte(s), more = story_byte(s);
+	const char *name = story_names[bits & 7], *owner = PICK(owners, bits >> 3 & 3);
+
+	if (what & 1)
+		say(s, "@%u ", bits >> 5);
+	say(s, "%s %s%s", verb, name, owner);
+	if (verb[0] == 'L')
+		say(s, "%s%s", PICK(waits, more & 7), PICK(ttls, more >> 3 & 7));
+	else if (verb[0] == 'E')
+		say(s, "%s", PICK(ttls, more & 3));
+	else if (verb[0] == 'U' && more & 64)
+		say_fence(s, more >> 7);
+	if (verb[0] == 'U')
+		say(s, "%s", PICK(fences, more & 7));
+}
+
+static void say_other(struct story *s, unsigned what)
+{
+	static const char *const other[] = {
+		"HELLO 1", "HELLO 1 name=\"x y\" heartbeat=1s", "PING", "HELP", "HELP lock", "STATS", "LIST", "LIST sessions", "LIST nodes",
+		"list locks prefix=a limit=2", "LIST locks after=b", "", "# nothing", "LOCK", "LOCK a mode=shared", "LOCK a delay=1s",
+		"GET / HTTP/1.1", "@! PING", "\"@a\" PING", "UNLOCK a fence=x", "HELLO 1 grace=1s", "HELLO 1 grace=20s", "HELLO 1 grace=1m heartbeat=2s",
+		"HELLO 1 grace=0", "HELLO 1 grace=2m", "RESUME 1 x"};
+
+	say(s, "%s", PICK(other, what));
+}
+
+/* Of a session that can be resumed, if there is one; or not quite its secret. */
+static void say_resume(struct story *s, unsigned bits)
+{
+	const struct client *c = s->account.client;
+
+	for (unsigned i = 0; i < PARTIES; i++) {
+		c = &s->account.client[((bits & 15) + i) % PARTIES];
+		if (account_is_alive(c) && c->grace_us > 0)
+			break;
+	}
+	say(s, "%sRESUME %llu %s%s", bits & 32 ? "@r " : "", (unsigned long long)c->serial, c->secret[0] ? c->secret : "none", bits & 64 ? "0" : "");
+}
+
+static void say_garbage(struct story *s)
+{
+	size_t n = story_byte(s), left = (size_t)(s->end - s->at);
+
+	n = n < left ? n : left;
+	for (size_t i = 0; i < n; i++)
+		s->line[s->n++] = s->at[i] == '\n' ? ' ' : (char)s->at[i];
+	s->at += n;
+}
+
+/* One byte of what was just made is another one. */
+static void say_wrong(struct story *s)
+{
+	unsigned at = story_byte(s), byte = story_byte(s);
+
+	if (s->n > 0 && byte != '\n')
+		s->line[at % s->n] = (char)byte;
+}
+
+/* The last word of a session, or the first of one that has come back. */
+static void say_last(struct story *s)
+{
+	unsigned bits = story_byte(s);
+
+	if (bits & 16)
+		say(s, "QUIT");
+	else
+		say_resume(s, bits);
+}
+
+void story_line(struct story *s, unsigned what)
+{
+	static const char *const verb[] = {"LOCK", "LOCK", "LOCK", "UNLOCK", "UNLOCK", "EXTEND", "CHECK", "LOCK"};
+
+	s->n = 0;
+	if (what < 16)
+		say_lock(s, verb[what >> 1], what);
+	else if (what == 16)
+		say(s, "CANCEL @%u", story_byte(s) & 7);
+	else if (what == 17)
+		say(s, "SHOW %s", story_names[story_byte(s) % STORY_NAMES]);
+	else if (what == 18)
+		say_other(s, story_byte(s));
+	else if (what == 19)
+		say_garbage(s);
+	else if (what == 20) {
+		say_lock(s, PICK(verb, story_byte(s)), 0);
+		say_wrong(s);
+	} else
+		say_last(s);
+}
