@@ -1,27 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/net/closing.c: hanging up, so that the last lines still arrive. */
-#include "tests/fixture/net_loop.h"
+#include "tests/fixture/much_output.h"
 
 #include <check.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#define MUCH ((size_t)2 * 1024 * 1024)
-
-static struct net_loop w;
-static char much[MUCH + 1];
-
-static void setup(void)
-{
-	net_loop_init(&w, NET_LOOP_CONF);
-	memset(much, 'x', MUCH);
-}
-
-static void teardown(void)
-{
-	net_loop_release(&w);
-}
 
 /* --- hanging up ---------------------------------------------------------------------------------------------------- */
 
@@ -308,10 +292,10 @@ START_TEST(everything_may_be_freed_in_the_middle)
 	net_loop_says(&w, fd[3], "half a li");
 	net_loop_settle(&w);
 	net_send(w.net, w.session, "dirty", 5);
-	teardown();
+	much_is_over();
 	for (i = 0; i < 4; i++)
 		close(fd[i]);
-	setup();
+	much_is_ready();
 }
 END_TEST
 
@@ -320,7 +304,7 @@ Suite *closing_suite(void)
 	Suite *s = suite_create("closing");
 	TCase *t = tcase_create("closing");
 
-	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_checked_fixture(t, much_is_ready, much_is_over);
 	tcase_set_timeout(t, 60);
 	/* 0: Unix, 1: TCP. */
 	tcase_add_loop_test(t, a_hangup_inside_a_callback_ends_the_telling_of_lines, 0, 2);

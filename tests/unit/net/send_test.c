@@ -1,27 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/net/conn.c: output. */
-#include "tests/fixture/net_loop.h"
+#include "tests/fixture/much_output.h"
 
 #include <check.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#define MUCH ((size_t)2 * 1024 * 1024)
-
-static struct net_loop w;
-static char much[MUCH + 1];
-
-static void setup(void)
-{
-	net_loop_init(&w, NET_LOOP_CONF);
-	memset(much, 'x', MUCH);
-}
-
-static void teardown(void)
-{
-	net_loop_release(&w);
-}
 
 START_TEST(bytes_go_out_at_flush_and_in_order)
 {
@@ -212,7 +196,7 @@ Suite *send_suite(void)
 	Suite *s = suite_create("send");
 	TCase *t = tcase_create("send");
 
-	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_checked_fixture(t, much_is_ready, much_is_over);
 	tcase_set_timeout(t, 60);
 	/* 0: Unix, 1: TCP. */
 	tcase_add_loop_test(t, bytes_go_out_at_flush_and_in_order, 0, 2);
