@@ -5,6 +5,18 @@
 #include <check.h>
 #include <stdio.h>
 
+/* The fence of store 0 fell back: two daemons time its quarantine. */
+static void is_quarantined_by_both(char *ret_marker)
+{
+	cluster_begin(3);
+	daemon_starts(1);
+	cluster.node[0].fence_lost = 10;
+	passes(2 * SEC);
+	cluster.node[0].fence_lost = 0;
+	snprintf(ret_marker, MARKER_MAX, "%s", marker_of(0));
+	ck_assert_int_eq(ret_marker[0], 'q');
+}
+
 /*
  * One daemon was cut off while a quarantine ran, so for this daemon it is over. The store is set back to a moment within the quarantine, and the other
  * daemon notices.
@@ -13,13 +25,7 @@ START_TEST(a_quarantine_that_comes_back_begins_anew_for_daemons_that_have_timed_
 {
 	char marker[MARKER_MAX];
 
-	cluster_begin(3);
-	daemon_starts(1);
-	cluster.node[0].fence_lost = 10;
-	passes(2 * SEC);
-	cluster.node[0].fence_lost = 0;
-	snprintf(marker, sizeof(marker), "%s", marker_of(0));
-	ck_assert_int_eq(marker[0], 'q');
+	is_quarantined_by_both(marker);
 	passes(SEC);
 	daemon_node_event(1, 0, EVENT_NODE_DOWN);
 	passes(QUARANTINE_US);
@@ -45,12 +51,7 @@ START_TEST(a_store_that_was_joined_anew_too_soon_has_lost_its_memory)
 {
 	char marker[MARKER_MAX];
 
-	cluster_begin(3);
-	daemon_starts(1);
-	cluster.node[0].fence_lost = 10;
-	passes(2 * SEC);
-	cluster.node[0].fence_lost = 0;
-	snprintf(marker, sizeof(marker), "%s", marker_of(0));
+	is_quarantined_by_both(marker);
 	daemon_node_event(1, 0, EVENT_NODE_DOWN);
 	passes(QUARANTINE_US);
 	ck_assert_str_eq(store_state(0, 0), "joined");

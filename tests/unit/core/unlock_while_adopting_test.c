@@ -51,6 +51,16 @@ static void stores_come(void)
 	passes(500 * MSEC);
 }
 
+/* Of 5 s, some 500 ms of which have passed. */
+static void is_free_after_its_delay(void)
+{
+	says(3, "LOCK a wait=1m");
+	passes(4300 * MSEC);
+	hears_nothing(3);
+	passes(800 * MSEC);
+	hears(3, "OK name=a *");
+}
+
 START_TEST(an_unlock_frees_whichever_value_stands_there)
 {
 	adoption_is_open(_i & 1 ? "" : "delay=5s", (unsigned)_i / 2);
@@ -77,11 +87,7 @@ START_TEST(keep_leaves_whichever_value_stands_there_for_that_long)
 		ck_assert_int_ge(key_ttl_us(i, "a"), 4400 * MSEC);
 	}
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
-	says(3, "LOCK a wait=1m");
-	passes(4300 * MSEC);
-	hears_nothing(3);
-	passes(800 * MSEC);
-	hears(3, "OK name=a *");
+	is_free_after_its_delay();
 }
 END_TEST
 
@@ -93,11 +99,7 @@ START_TEST(a_lock_delay_leaves_whichever_value_stands_there_for_that_long)
 	ignores(1);
 	goes(1, GONE_HANGUP);
 	stores_come();
-	says(3, "LOCK a wait=1m");
-	passes(4300 * MSEC);
-	hears_nothing(3);
-	passes(800 * MSEC);
-	hears(3, "OK name=a *");
+	is_free_after_its_delay();
 }
 END_TEST
 
