@@ -150,8 +150,9 @@ CORE := \
 	daemon/core/split.c \
 	daemon/core/state.c \
 	daemon/core/tell.c \
-	daemon/core/trust.c \
 	daemon/core/ticket.c \
+	daemon/core/tokens.c \
+	daemon/core/trust.c \
 	daemon/core/wait.c \
 	daemon/core/waiters.c
 

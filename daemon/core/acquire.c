@@ -18,26 +18,7 @@
 
 #define STRAGGLER_LEAST_US MSEC
 #define RAISE_LEAST_US (20 * MSEC)
-#define RANGE_MOST 1024
 #define NODES_ALL nodeset_all(NODES_MAX)
-
-/* Hybrid logical clock: never below a token that was seen anywhere. 0: none, each store takes its own next token. */
-static int64_t acquire_proposal(const struct engine *e)
-{
-	if (instant_before(e->core->now, e->modest_until))
-		return 0;
-	return e->core->wall_us > e->fence_seen ? e->core->wall_us : e->fence_seen + 1;
-}
-
-/* One token more for each local waiter, so that the lock can be handed on without a round. */
-static int64_t acquire_range(const struct engine *e, const struct lock *l)
-{
-	int64_t others = (int64_t)l->waiting - 1;
-
-	if (instant_before(e->core->now, e->narrow_until))
-		return 0;
-	return others < 0 ? 0 : others > RANGE_MOST ? RANGE_MOST : others;
-}
 
 /* Some stores are too busy to be told of a release. Without them there is no quorum. */
 static bool acquire_lacks_told(const struct engine *e, const struct lock *l)
@@ -133,12 +114,12 @@ void acquire_start(struct engine *e, struct lock *l, enum cause why)
 	r = round_new(&e->rounds, QUESTION_ACQUIRE, &l->name, &l->lease);
 	l->contender.round = r;
 	l->contender.woken = NODESET_NONE;
-	r->range = acquire_range(e, l);
+	r->range = tokens_range(&e->tokens, e->core->now, l->waiting);
 	lead = split_take_leader(e, l);
 	if (lead >= 0)
 		r->not_asked = nodeset_without(NODES_ALL, nodeset_of((unsigned)lead));
 	r->until = instant_add(e->core->now, e->core->conf.timeout_us);
-	acquire_ask(e, r, nodeset_without(NODES_ALL, r->not_asked), acquire_proposal(e));
+	acquire_ask(e, r, nodeset_without(NODES_ALL, r->not_asked), tokens_proposal(&e->tokens, e->core));
 	acquire_await(e, r);
 	metric_add(&e->core->metrics, METRIC_ROUNDS, 1);
 }
@@ -171,31 +152,6 @@ static int64_t acquire_raise_us(const struct engine *e)
 	return patience < most ? patience : most;
 }
 
-/* A node that granted this base has set its clock back since its fence got there: see quorum.h. */
-static bool acquire_is_beyond(const struct engine *e, const struct round *r, int64_t base)
-{
-	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
-		const struct member *m = &e->members.node[i];
-
-		if (nodeset_has(r->granted, i) && r->base[i] == base && m->clock.known && base < FENCE_MOST &&
-		    base > member_server_ms(m, e->core->now) * MSEC + members_ahead_us(&e->members))
-			return true;
-	}
-	return false;
-}
-
-/* One of those that granted may refuse it as a floor: its clock is behind, or was set back, or is hardly known. */
-static bool acquire_is_far(const struct engine *e, const struct round *r, int64_t base)
-{
-	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
-		const struct member *m = &e->members.node[i];
-
-		if (nodeset_has(r->granted, i) && m->clock.known && base > member_server_ms_least(m, e->core->now) * MSEC + members_ahead_us(&e->members))
-			return true;
-	}
-	return false;
-}
-
 /*
  * Second round: floor = the largest base, at the stores of the decision only. If that is beyond the limit of one of their clocks, the decision is the Q stores
  * with the smallest bases. Only if one of these is beyond its own limit as well, the others are lifted beyond theirs.
@@ -207,9 +163,9 @@ static void acquire_raise(struct engine *e, struct round *first)
 	bool beyond;
 
 	r->fence = round_largest(first, e->core->conf.nodes);
-	if (acquire_is_far(e, first, r->fence))
+	if (tokens_base_is_far(&e->members, first, r->fence))
 		r->fence = round_least(first, e->core->conf.nodes);
-	beyond = acquire_is_beyond(e, first, r->fence);
+	beyond = tokens_base_is_beyond(&e->members, first, r->fence);
 	acquire_close(e, first);
 	l->contender.round = r;
 	r->ttl_us = first->ttl_us;
@@ -286,7 +242,7 @@ static enum round_outcome acquire_decide(struct engine *e, struct round *r, int6
 /* Proposes the largest base that was granted, so that the bases agree. */
 static void acquire_ask_behind(struct engine *e, struct round *r, struct nodeset nodes)
 {
-	acquire_ask(e, r, nodes, nodeset_any(r->granted) ? round_largest(r, e->core->conf.nodes) : acquire_proposal(e));
+	acquire_ask(e, r, nodes, nodeset_any(r->granted) ? round_largest(r, e->core->conf.nodes) : tokens_proposal(&e->tokens, e->core));
 	acquire_await(e, r);
 }
 

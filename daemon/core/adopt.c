@@ -51,8 +51,7 @@ static void adopt_expect_lease(struct engine *e, struct lease *x, const struct c
 	x->fence = c->fence;
 	x->fence_end = c->fence + (MUTATED(ADOPTED_HANDED_ON) ? 100 : 0);
 	lease_promise(x, told_us, from->deadline);
-	if (c->fence > e->fence_seen)
-		e->fence_seen = c->fence;
+	tokens_saw(&e->tokens, c->fence);
 }
 
 void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *from)

@@ -369,8 +369,8 @@ bool engine_answer(struct engine *e, const struct answer *a)
 	struct calls *c = probe ? NULL : engine_note_answer(e, a);
 	bool known = probe ? member_answered(&e->members, a) : c != NULL;
 
-	if (known && a->fence > e->fence_seen && engine_trusts_fence(e, a))
-		e->fence_seen = a->fence;
+	if (known && a->fence > e->tokens.seen && engine_trusts_fence(e, a))
+		e->tokens.seen = a->fence;
 	engine_lower(e); /* after the vote was counted, and before anything is made of it */
 	if (!c)
 		return known;

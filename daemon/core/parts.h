@@ -6,6 +6,7 @@
 #include "daemon/core/notices.h"
 #include "daemon/core/releases.h"
 #include "daemon/core/round.h"
+#include "daemon/core/tokens.h"
 
 struct engine {
 	struct core *core;
@@ -21,9 +22,7 @@ struct engine {
 	struct timer admission_timer;
 	struct instant retry_next; /* no release or withdrawal is repeated before: see release_retry_at */
 	uint64_t tickets;
-	int64_t fence_seen;     /* the largest in any reply that may be believed */
-	struct instant modest_until; /* a proposal was within the limit of one store and beyond that of another: until then there are none */
-	struct instant narrow_until; /* a store's fence is as far ahead of its clock as may be: single tokens only */
+	struct tokens tokens;   /* fencing tokens that were seen, and what may be asked for */
 	bool draining;
 	struct notices notices;
 	uint64_t search;        /* number of the search for a deadlock under way */

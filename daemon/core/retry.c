@@ -18,7 +18,6 @@
 #define POLL_LEAST_US (25 * MSEC)
 #define POLL_MOST_US SEC
 #define POLL_FOREIGN_US (200 * MSEC) /* clients that poll would win against a daemon that seldom asks */
-#define NARROW_US SEC
 
 static void retry_pause(struct engine *e, struct lock *l, int64_t us)
 {
@@ -101,9 +100,8 @@ void retry_after(struct engine *e, struct round *r, enum round_outcome why)
 
 	if (!(MUTATED(UNDO_FORGOTTEN) && round_same_holder(r, nodes) >= quorum) && !(MUTATED(SPLIT_KEPT) && round_same_holder(r, nodes) < quorum))
 		release_begin(e, &l->lease, RELEASE_DELETE, 0, NULL);
-	/* In that time the limit of the store that refused passes the base, unless a proposal lifts the base as well. */
 	if (r->question == QUESTION_RAISE && nodeset_any(r->range_refused))
-		e->modest_until = instant_add(e->core->now, 2 * e->core->conf.clock_tol_us + NARROW_US);
+		tokens_be_modest(&e->tokens, e->core);
 	if (TAILQ_EMPTY(&l->waiters)) {
 		ticket_spend(e, l, r->granted);
 		contender_move(e, l, CONTENDER_IDLE, CAUSE_NOBODY_WAITS);
@@ -111,7 +109,7 @@ void retry_after(struct engine *e, struct round *r, enum round_outcome why)
 	}
 	switch (why) {
 	case ROUND_RANGE_REFUSED:
-		e->narrow_until = instant_add(e->core->now, NARROW_US); /* a single token is never refused for the clock */
+		tokens_be_narrow(&e->tokens, e->core->now);
 		acquire_begin(e, l, CAUSE_RANGE_REFUSED);
 		break;
 	case ROUND_LEADER_TAKEN:

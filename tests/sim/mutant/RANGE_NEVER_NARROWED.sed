@@ -1,2 +1,2 @@
-# daemon/core/retry.c
-s|e->narrow_until = instant_add(e->core->now, NARROW_US);|e->narrow_until = e->core->now;|
+# daemon/core/tokens.c
+s|t->narrow_until = instant_add(now, NARROW_US);|t->narrow_until = now;|

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/core/tokens.h"
+
+#define NARROW_US SEC
+
+void tokens_be_modest(struct tokens *t, const struct core *core)
+{
+	t->modest_until = instant_add(core->now, 2 * core->conf.clock_tol_us + NARROW_US);
+}
+
+void tokens_be_narrow(struct tokens *t, struct instant now)
+{
+	t->narrow_until = instant_add(now, NARROW_US);
+}
+
+bool tokens_base_is_beyond(const struct members *ms, const struct round *r, int64_t base)
+{
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		const struct member *m = &ms->node[i];
+
+		if (nodeset_has(r->granted, i) && r->base[i] == base && m->clock.known && base < FENCE_MOST &&
+		    base > member_server_ms(m, ms->core->now) * MSEC + members_ahead_us(ms))
+			return true;
+	}
+	return false;
+}
+
+bool tokens_base_is_far(const struct members *ms, const struct round *r, int64_t base)
+{
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		const struct member *m = &ms->node[i];
+
+		if (nodeset_has(r->granted, i) && m->clock.known && base > member_server_ms_least(m, ms->core->now) * MSEC + members_ahead_us(ms))
+			return true;
+	}
+	return false;
+}

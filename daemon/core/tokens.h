@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fencing tokens, as a round asks for them: the first that it proposes, how many it reserves, and what its grants allow a second round to lift the fence to.
+ * Asks nobody. See quorum.h, and ALGORITHMS.md, Fencing tokens.
+ */
+#ifndef CORE_TOKENS_H
+#define CORE_TOKENS_H
+
+#include "daemon/core/round.h"
+
+#define TOKENS_RANGE_MOST 1024
+
+struct tokens {
+	int64_t seen;         /* the largest in any reply that may be believed */
+	struct instant modest_until; /* a proposal was within the limit of one store and beyond that of another: until then there are none */
+	struct instant narrow_until; /* a store's fence is as far ahead of its clock as may be: single tokens only */
+};
+
+static inline void tokens_saw(struct tokens *t, int64_t token)
+{
+	if (token > t->seen)
+		t->seen = token;
+}
+
+/* What a round proposes, by a hybrid logical clock: never below a token that was seen anywhere. 0: nothing, each store takes its own next token. */
+static inline int64_t tokens_proposal(const struct tokens *t, const struct core *core)
+{
+	if (instant_before(core->now, t->modest_until))
+		return 0;
+	return core->wall_us > t->seen ? core->wall_us : t->seen + 1;
+}
+
+/* How many it reserves beyond the first: one for each other local waiter, so that the lock can be handed on without a round. */
+static inline int64_t tokens_range(const struct tokens *t, struct instant now, unsigned waiting)
+{
+	int64_t others = (int64_t)waiting - 1;
+
+	if (instant_before(now, t->narrow_until))
+		return 0;
+	return others < 0 ? 0 : others > TOKENS_RANGE_MOST ? TOKENS_RANGE_MOST : others;
+}
+
+/* A floor was refused: its proposal was. In that time the limit of the store that refused passes the base, unless a proposal lifts the base as well. */
+void tokens_be_modest(struct tokens *t, const struct core *core);
+/* A range was refused. A single token is never refused for the clock. */
+void tokens_be_narrow(struct tokens *t, struct instant now);
+
+/* A node that granted this base has set its clock back since its fence got there: see quorum.h. */
+bool tokens_base_is_beyond(const struct members *ms, const struct round *r, int64_t base);
+/* One of those that granted may refuse it as a floor: its clock is behind, or was set back, or is hardly known. */
+bool tokens_base_is_far(const struct members *ms, const struct round *r, int64_t base);
+
+#endif
