@@ -4,6 +4,7 @@
 #include "daemon/core/contender.h"
 #include "daemon/core/member.h"
 #include "daemon/core/mutant.h"
+#include "daemon/core/observe.h"
 
 #include <string.h>
 
@@ -17,7 +18,7 @@ static void ask_note_placed(struct call_table *t, const struct round *r, unsigne
 	struct member *m = &t->members->node[node];
 
 	if (!MUTATED(WIDTH_FORGOTTEN))
-		member_note_width(m, m->clock.high - m->clock.low);
+		member_note_width(t->members, m, m->clock.high - m->clock.low);
 	lease_note_placed(r->lease, node, r->px_us, until);
 }
 

@@ -40,7 +40,11 @@ struct member {
 	bool stalled; /* a call is unanswered for longer than the timeout; ends with the next answer */
 	struct instant up_since; /* since when it is connected … */
 	int64_t astray_us;       /* … and how long after that a command of an earlier connection may still set a key, at most */
-	int64_t width_us;        /* how roughly the clock was known, at worst, when a key was to be set over this connection */
+	struct {
+		int64_t us;                 /* how roughly the clock was known, at worst, when a key was to be set over this connection: from `since` on … */
+		int64_t before_us;          /* … and before, where such a call may be under way yet */
+		struct instant since, last; /* last: when a key was to be set last */
+	} width;
 	struct instant stalled_at;
 	unsigned index;
 	enum { MEMBER_IDLE, MEMBER_ASKED_PROBE, MEMBER_ASKED_MARK } asked;
@@ -125,13 +129,6 @@ static inline uint64_t member_call(const struct member *m)
 
 /* It has been silent for less than the time of a command: what can wait for it does. */
 bool member_may_recover(const struct members *ms, const struct member *m);
-
-/* A key is about to be set there: how roughly the clock is known bounds how late that may happen. */
-static inline void member_note_width(struct member *m, int64_t us)
-{
-	if (us > m->width_us)
-		m->width_us = us;
-}
 
 static inline bool member_usable(const struct member *m)
 {

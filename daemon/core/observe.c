@@ -62,6 +62,26 @@ void members_settle_jumps(struct members *ms)
 			member_probe_if_idle(ms, &ms->node[i]);
 }
 
+/* What was sent by then, when the clock was known so roughly, sets no key any more. */
+static bool is_over(const struct members *ms, int64_t width_us, struct instant sent)
+{
+	return instant_diff(ms->core->now, sent) > ms->core->conf.timeout_us + width_us + ASTRAY_SLACK_US;
+}
+
+/* The worst of all calls that may be under way is kept. Where keys are set without a pause, the earlier ones are forgotten all the same. */
+void member_note_width(const struct members *ms, struct member *m, int64_t us)
+{
+	if (is_over(ms, m->width.us, m->width.last))
+		m->width.us = 0;
+	if (is_over(ms, m->width.before_us, m->width.since)) {
+		m->width.before_us = m->width.us;
+		m->width.us = 0;
+		m->width.since = ms->core->now;
+	}
+	m->width.us = us > m->width.us ? us : m->width.us;
+	m->width.last = ms->core->now;
+}
+
 /*
  * Commands that were sent while the clock was known but roughly may still be under way, also over the connection before this one. A server that is dialled
  * in vain is told to be down again: nothing was sent there since.
@@ -71,18 +91,18 @@ void member_goes_astray(const struct members *ms, struct member *m)
 	bool others = !m->connected || (instant_before(ms->core->now, instant_add(m->up_since, m->astray_us)) && !MUTATED(LAST_STRAYS_ALONE));
 	int64_t us;
 
-	member_note_width(m, m->clock.high - m->clock.low);
-	us = ms->core->conf.timeout_us + m->width_us + ASTRAY_SLACK_US;
+	member_note_width(ms, m, m->clock.high - m->clock.low);
+	us = ms->core->conf.timeout_us + (m->width.us > m->width.before_us ? m->width.us : m->width.before_us) + ASTRAY_SLACK_US;
 	if (!others || us > m->astray_us)
 		m->astray_us = us;
-	m->width_us = 0;
+	m->width.us = m->width.before_us = 0;
 }
 
 /* An answer tells the clock only as exactly as the time that it took. */
 static void member_recovers(struct members *ms, struct member *m)
 {
 	m->stalled = false;
-	member_note_width(m, instant_diff(ms->core->now, m->stalled_at) + ms->core->conf.timeout_us);
+	member_note_width(ms, m, instant_diff(ms->core->now, m->stalled_at) + ms->core->conf.timeout_us);
 	ms->gained = true;
 }
 

@@ -122,6 +122,34 @@ START_TEST(an_acquire_that_is_late_where_answers_were_slow_but_in_time_leaves_no
 }
 END_TEST
 
+/* How roughly the clock was known while the store hung says nothing of what was sent long after that. */
+START_TEST(an_acquire_that_is_late_long_after_the_store_hung_leaves_no_key)
+{
+	struct answer answer;
+	struct call late;
+
+	cluster_begin(3);
+	says(1, "LOCK z");
+	hears(1, "OK name=z *");
+	feels(2, MOOD_SILENT);
+	passes(3 * SEC);
+	feels(2, MOOD_WELL);
+	passes(10 * SEC);
+	feels(2, MOOD_SILENT);
+	says(1, "LOCK a");
+	hears(1, "OK name=a *");
+	late = late_call(2, CALL_ACQUIRE);
+	breaks(2);
+	feels(2, MOOD_WELL);
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	memory_call(cluster.node[2].memory, &late, cluster.now, &answer);
+	ck_assert_int_eq(answer.code, 'G');
+	passes(3 * cluster.conf.timeout_us);
+	ck_assert(!key_is_there(2, "a"));
+}
+END_TEST
+
 Suite *late_execution_clock_suite(void)
 {
 	Suite *s = suite_create("late_execution_clock");
@@ -132,6 +160,7 @@ Suite *late_execution_clock_suite(void)
 	tcase_add_test(t, an_acquire_that_is_late_where_others_were_answered_in_time_since_leaves_no_key);
 	tcase_add_test(t, an_acquire_that_is_late_where_the_store_was_dialled_in_vain_since_leaves_no_key);
 	tcase_add_test(t, an_acquire_that_is_late_where_answers_were_slow_but_in_time_leaves_no_key);
+	tcase_add_test(t, an_acquire_that_is_late_long_after_the_store_hung_leaves_no_key);
 	suite_add_tcase(s, t);
 	return s;
 }
