@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# awk -f cited.awk ALGORITHMS.md invariant.def mutant.def source ... : what the page cites and is not there, and what the sources cite of the page.
+# awk -f cited.awk ALGORITHMS.md invariant.def source ... : what the page cites and is not there, and what the sources cite of the page.
 #
 #   `folder/file.c: f(), g()`   the file defines these functions
 #   `folder/file`               the file is there
 #   S1, L2                      a row of invariant.def
-#   Planted: A, B.              rows of mutant.def
+#   Planted: A, B.              patches in tests/sim/mutant
 #   ALGORITHMS.md, X; Y.        in a source: sections of the page
 FILENAME == ARGV[1] {
 	page = page " " $0
 	if (sub(/^## /, "")) section[$0]
 	next
 }
-/^INVARIANT\(|^PLANT\(/ { split($0, row, /[(,]/); known[row[2]]; next }
+/^INVARIANT\(/ { split($0, row, /[(,]/); known[row[2]]; next }
 
 # The body of a function begins with a line of its own.
 /^[a-z]/ && match($0, /[A-Za-z0-9_]+\(/) { head = substr($0, RSTART, RLENGTH - 1) }
@@ -49,7 +49,7 @@ function look_at_words(text,    n, word, i) {
 function look_at_planted(text,    n, word, i) {
 	sub(/\..*/, "", text)
 	n = split(text, word, /[, ]+/)
-	for (i = 1; i <= n; i++) if (word[i] != "" && !(word[i] in known)) print "there is no mistake " word[i]
+	for (i = 1; i <= n; i++) if (word[i] != "" && !exists("tests/sim/mutant/" word[i] ".patch")) print "there is no mistake " word[i]
 }
 
 END {

@@ -180,6 +180,11 @@ plant_call daemon/core clock_gettime
 plant_call daemon/core getrandom
 plant_call daemon/store sendto
 
-expect clean "the places of the mistakes of tests/sim/mutant" "$(sh tests/sim/plant.sh --all "$scratch/planted" 2>&1)"
+expect clean "the places of the mistakes of tests/sim/mutant" "$(sh tests/sim/plant.sh --all 2>&1)"
+mistake=tests/sim/mutant/GUARD_OFF.patch
+expect refused "a mistake whose text is gone" "$(sed 's/^-	/-	gone/' $mistake | awk -f tests/sim/plant.awk - 2>&1)"
+expect refused "a mistake in another function" "$(sed 's/^\(@@ .* @@\) .*/\1 void gone(/' $mistake | awk -f tests/sim/plant.awk - 2>&1)"
+expect refused "a mistake that changes nothing" "$(head -n 1 $mistake | awk -f tests/sim/plant.awk - 2>&1)"
+expect refused "a mistake with two places" "$(sed 's/^-	.*/-		break;/' $mistake | awk -f tests/sim/plant.awk - 2>&1)"
 
 verdict_sum

@@ -56,22 +56,21 @@ $(O)/sim-covered: $(call obj,tests/sim/sweep/coverage.c $(WORLD) $(SIM)) $(O)/pa
 	$(call say,LD)
 	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP) _exit lua_newstate luaL_loadbuffer) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
 
-# The simulator with one of the mistakes of daemon/core/mutant.def: what has it is compiled anew, the rest is as it is.
-MUTANT_FLAGS = $(filter-out -MMD -MP,$(BASEFLAGS)) -O1 -DMUTANT=MUTANT_$(basename $(@F))
-.SECONDEXPANSION:
-$(O)/mutant/%: $(O)/sim tests/sim/plant.sh $$(wildcard tests/sim/mutant/$$*.sed)
+# The simulator with one of the mistakes of tests/sim/mutant: what the patch changes is compiled, without warnings, the rest is as it is.
+MUTANT_FLAGS = -I$@.d $(filter-out -MMD -MP -W%,$(BASEFLAGS)) -O1
+$(O)/mutant/%: tests/sim/mutant/%.patch $(O)/sim tests/sim/plant.sh tests/sim/plant.awk
 	$(Q)mkdir -p $(@D) && sh tests/sim/plant.sh $* $@.d >$@.sources
 	$(call say,CC)
 	$(Q)$(CC) $(MUTANT_FLAGS) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP)) -o $@ $$(cat $@.sources) $(call obj,$(WORLD) $(SIM)) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
 
 # The unit tests with one of these: they find what no simulated world can show.
-$(O)/mutant/%.unit: $(O)/unit tests/sim/plant.sh $$(wildcard tests/sim/mutant/$$*.sed)
+$(O)/mutant/%.unit: tests/sim/mutant/%.patch $(O)/unit tests/sim/plant.sh tests/sim/plant.awk
 	$(Q)mkdir -p $(@D) && sh tests/sim/plant.sh $* $@.d >$@.sources
 	$(call say,CC)
 	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/fixture.a $(O)/parts.a $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_SIM)
 
 # The daemon with one of these mistakes, for tests/faults: there, too, it must be seen.
-$(O)/planted/%: $(O)/redlockd $(O)/parts.a tests/sim/plant.sh $$(wildcard tests/sim/mutant/$$*.sed)
+$(O)/planted/%: tests/sim/mutant/%.patch $(O)/redlockd $(O)/parts.a tests/sim/plant.sh tests/sim/plant.awk
 	$(Q)mkdir -p $(@D) && sh tests/sim/plant.sh $* $@.d >$@.sources
 	$(call say,CC)
 	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,daemon/main.c) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)

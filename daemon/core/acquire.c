@@ -41,7 +41,7 @@ static void acquire_ask(struct engine *e, struct round *r, struct nodeset nodes,
 	struct span ticket;
 
 	ticket_take(e, l); /* its first waiter may have come since the leading node was asked */
-	ticket = MUTATED(TICKET_SHOWN_ONCE) && nodeset_any(l->contender.queued) ? SPAN("") : ticket_text(e, l);
+	ticket = ticket_text(e, l);
 	r->left_out = NODESET_NONE;
 	if (nodeset_any(l->name.put_off) && acquire_lacks_told(e, l))
 		releases_tell(e, &l->name);
@@ -171,7 +171,7 @@ static void acquire_raise(struct engine *e, struct round *first)
 	r->ttl_us = first->ttl_us;
 	r->range = first->range;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if ((nodeset_has(first->granted, i) && first->base[i] <= r->fence) || (MUTATED(RAISE_ANYWHERE) && member_usable(&e->members.node[i]))) {
+		if (nodeset_has(first->granted, i) && first->base[i] <= r->fence) {
 			ask_raise(&e->calls, r, i, beyond);
 			nodeset_add(&l->lease.unanswered, i);
 		}

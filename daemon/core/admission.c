@@ -2,7 +2,6 @@
 #include "daemon/core/admission.h"
 
 #include "daemon/base/map.h"
-#include "daemon/core/mutant.h"
 
 void admission_init(struct admission *a)
 {
@@ -86,8 +85,7 @@ static struct admission_entry *first_kept(const struct admission *a)
 
 static struct admission_entry *pick(struct admission *a, enum room room, struct instant now)
 {
-	bool orderly = !(MUTATED(ADMISSION_UNORDERED) && !TAILQ_EMPTY(&a->ask));
-	struct admission_entry *given_back = orderly ? TAILQ_FIRST(&a->give_back) : NULL, *kept = first_kept(a);
+	struct admission_entry *given_back = TAILQ_FIRST(&a->give_back), *kept = first_kept(a);
 
 	if (room == ROOM_NONE)
 		return NULL;

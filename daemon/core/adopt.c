@@ -17,14 +17,6 @@
 
 #define PAUSE_LEAST_US (20 * MSEC)
 
-static struct lease_value value_of(struct span text)
-{
-	struct lease_value v = {.n = (uint8_t)text.n};
-
-	memcpy(v.text, text.p, text.n);
-	return v;
-}
-
 /* The previous run may have told its client that much before it renewed the lease for less. The end of a lease that nobody renews is known. */
 static struct instant told_until(const struct engine *e, const struct claim *c, const struct prior_lease *from)
 {
@@ -40,8 +32,6 @@ static void adopt_expect_lease(struct engine *e, struct lease *x, const struct c
 	int64_t longest_us = (told_us > e->core->conf.max_lease_us ? told_us : e->core->conf.max_lease_us) + c->delay_us;
 
 	x->adoption = adoption_new(from, e->core->now);
-	if (MUTATED(ADOPT_UNROTATED))
-		x->value = value_of(from->value);
 	x->adoption->stands = nodeset_all(e->core->conf.nodes);
 	x->adoption->until = instant_add(instant_max(instant_add(e->core->now, longest_us), instant_add(told, c->delay_us)), longest_us + longest_us / 25 + SEC);
 	x->adoption->hopeless = instant_add(e->core->now, px_us + px_us / 50 + SEC);
@@ -49,7 +39,7 @@ static void adopt_expect_lease(struct engine *e, struct lease *x, const struct c
 	x->kept = c->renew;
 	x->recorded = true;
 	x->fence = c->fence;
-	x->fence_end = c->fence + (MUTATED(ADOPTED_HANDED_ON) ? 100 : 0);
+	x->fence_end = c->fence;
 	lease_promise(x, told_us, from->deadline);
 	tokens_saw(&e->tokens, c->fence);
 }
@@ -205,7 +195,7 @@ enum adopt_outcome adopt_decide(struct engine *e, struct round *r)
 	int64_t left = instant_diff(lease_deadline(x, e->core->conf.nodes), e->core->now);
 
 	/* Worth having: its loss would be told at once otherwise. */
-	if (left > lead_us(x->ttl_us) || (MUTATED(ADOPT_BY_MINORITY) && nodeset_any(r->granted)))
+	if (left > lead_us(x->ttl_us))
 		return adopt_win(e, x);
 	if (nodeset_count(adoption_possible(x)) < engine_quorum(e))
 		return adopt_fail(e, x, ADOPT_DENIED);

@@ -84,7 +84,7 @@ static struct instant adoption_astray_until(const struct call_table *calls, cons
 void adoption_note_none(const struct call_table *calls, struct lease *x, unsigned node, struct instant asked_at)
 {
 	adoption_note(x, node);
-	if (x->adoption && !MUTATED(FORMER_STRAYS) && instant_before(asked_at, adoption_astray_until(calls, x, node)))
+	if (x->adoption && instant_before(asked_at, adoption_astray_until(calls, x, node)))
 		nodeset_add(&x->adoption->late, node);
 }
 
@@ -101,7 +101,7 @@ static struct nodeset adoption_astray(const struct call_table *calls, const stru
 struct span adoption_left(const struct call_table *calls, const struct lease *x, struct nodeset *nodes, struct instant *until)
 {
 	const struct adoption *h = x->adoption;
-	struct nodeset stands = !h ? NODESET_NONE : MUTATED(FORMER_STRAYS) ? h->stands : nodeset_or(h->stands, adoption_astray(calls, x));
+	struct nodeset stands = !h ? NODESET_NONE : nodeset_or(h->stands, adoption_astray(calls, x));
 
 	if (!nodeset_any(stands) || !instant_before(calls->core->now, h->until))
 		return SPAN("");
@@ -142,7 +142,7 @@ struct instant adoption_end(const struct lease *x)
 {
 	struct instant end = instant_min(x->adoption->hopeless, x->adoption->deadline);
 
-	return x->kept || MUTATED(ADOPTION_ENDS_LATE) ? end : instant_add(end, -lead_us(x->ttl_us));
+	return x->kept ? end : instant_add(end, -lead_us(x->ttl_us));
 }
 
 int64_t adoption_rest_us(const struct lease *x, struct instant now)

@@ -3,7 +3,6 @@
 
 #include "daemon/core/contender.h"
 #include "daemon/core/member.h"
-#include "daemon/core/mutant.h"
 #include "daemon/core/observe.h"
 
 #include <string.h>
@@ -17,8 +16,7 @@ static void ask_note_placed(struct call_table *t, const struct round *r, unsigne
 	struct instant until = instant_add(t->core->now, t->core->conf.timeout_us + r->px_us + r->px_us / 50 + SEC);
 	struct member *m = &t->members->node[node];
 
-	if (!MUTATED(WIDTH_FORGOTTEN))
-		member_note_width(t->members, m, m->clock.high - m->clock.low);
+	member_note_width(t->members, m, m->clock.high - m->clock.low);
 	lease_note_placed(r->lease, node, r->px_us, until);
 }
 
@@ -52,7 +50,7 @@ static int64_t ask_acquire_by_ms(const struct call_table *t, const struct round 
 {
 	const struct member_clock *clock = &t->members->node[node].clock;
 
-	if (2 * (t->core->conf.timeout_us + clock->high - clock->low) < r->ttl_us || MUTATED(ACQUIRE_OUTLIVES_LEASE))
+	if (2 * (t->core->conf.timeout_us + clock->high - clock->low) < r->ttl_us)
 		return ask_in_time_ms(t, node); /* whatever its clock is, the lease is not over by then */
 	return ask_not_after_ms(t, node, vote_until(t->core->now, r->ttl_us));
 }
@@ -62,8 +60,7 @@ void ask_acquire(struct call_table *t, struct round *r, unsigned node, int64_t p
 	struct call call = {.kind = CALL_ACQUIRE, .px_ms = whole_ms(r->px_us), .fence = proposal,
 	                    .range = r->range, .ticket = ticket, .ticket_ms = TICKET_US / MSEC, .reserve_ms = whole_ms(reserve_us)};
 
-	if (!MUTATED(LATE_ACQUIRE))
-		call.not_after_ms = ask_acquire_by_ms(t, r, node);
+	call.not_after_ms = ask_acquire_by_ms(t, r, node);
 	ask_to_place(t, r, node, &call);
 }
 

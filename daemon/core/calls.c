@@ -3,7 +3,6 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/core/member.h"
-#include "daemon/core/mutant.h"
 #include "daemon/core/observe.h"
 
 #include <stdlib.h>
@@ -37,7 +36,7 @@ void call_table_grow(struct call_table *t)
 /* The second round of an acquire, and what is left behind, go to nodes whatever became of them since. A quarantine's marker would open them to votes. */
 static struct span calls_marker(const struct member *m)
 {
-	return m->marker[0] == 'j' || MUTATED(GUARD_SKIPS_RENEWALS) ? span_of(m->marker) : SPAN("none");
+	return m->marker[0] == 'j' ? span_of(m->marker) : SPAN("none");
 }
 
 void calls_send(struct call_table *t, struct calls *c, unsigned node, struct call *call)
@@ -73,8 +72,6 @@ struct calls *calls_answered(struct call_table *t, const struct answer *a)
 	flow_answered(&m->flow, c->sent[a->node], t->core->now, a->class == ANSWER_EXECUTED, t->core->conf.timeout_us);
 	member_observe(t->members, a, c->sent[a->node]);
 	c->sent[a->node] = calls_sent(m, a, c->sent[a->node]);
-	if (MUTATED(VOTE_FROM_RECEIVE))
-		c->sent[a->node] = t->core->now;
 	return c;
 }
 

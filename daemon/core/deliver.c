@@ -25,7 +25,7 @@ static bool session_listens(const struct claim *c)
 {
 	const struct session *s = c->session;
 
-	return !s->detached && (!s->resuming || (c->here && !MUTATED(LOSS_HELD_BACK)));
+	return !s->detached && (!s->resuming || c->here);
 }
 
 static void deliver_granted(struct commander *x, struct claim *c, unsigned count)
@@ -35,7 +35,7 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	remember_held(x, c);
 	if (!c->not_notified)
 		tell_granted(x, c, count);
-	else if (session_listens(c) || (MUTATED(TURN_BOUND_EARLY) && !s->detached))
+	else if (session_listens(c))
 		claim_bound(x, c); /* else once RESUME is answered */
 	s->held++;
 	claim_answered(x, c);
@@ -194,8 +194,7 @@ static void deliver_validity(struct commander *x, const struct claim *c, const c
 /* The record of when the stores were asked says it all. A grant that its client has not heard of has its time from here. */
 static void deliver_adopted(struct commander *x, struct claim *c)
 {
-	if (!MUTATED(SAFE_UNSAID))
-		deliver_validity(x, c, "! SAFE", "valid_ms");
+	deliver_validity(x, c, "! SAFE", "valid_ms");
 	if (c->not_notified && session_listens(c))
 		claim_bound(x, c);
 	session_wake(x->sessions, c->session);
@@ -249,7 +248,7 @@ static void deliver_one(struct commander *x, const struct notice *n)
 		break;
 	case NOTICE_FORGOTTEN:
 		/* Taken anew behind a RESUME that is not answered: nothing else would tell of it. */
-		if (n->claim->state == CLAIM_LOST && n->claim->not_notified && !MUTATED(LOSS_FORGOTTEN) && !n->claim->session->detached)
+		if (n->claim->state == CLAIM_LOST && n->claim->not_notified && !n->claim->session->detached)
 			tell_lost(x, n->claim);
 		remember_freed(x, n->claim);
 		TAILQ_REMOVE(&n->claim->session->claims, n->claim, in_session);

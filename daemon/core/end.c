@@ -19,7 +19,7 @@ static void drop_pendings(struct session *s)
 /* Until when the client may believe in what it held: somebody who is certainly gone believes nothing. */
 static struct instant session_believes_until(const struct session *s, const struct claim *c, enum ending how)
 {
-	if (how == ENDING_CLEAN || (MUTATED(DETACHED_FREED) && s->detached))
+	if (how == ENDING_CLEAN)
 		return INSTANT_PAST;
 	return s->detached ? c->believed : INSTANT_NEVER;
 }
@@ -58,7 +58,7 @@ static bool session_may_stay(struct commander *x, const struct session *s)
 {
 	uint64_t most = x->core->conf.limits.detached;
 
-	if (!s->known || MUTATED(GRACE_FORGOTTEN))
+	if (!s->known)
 		return false;
 	if (most == 0 || x->sessions->detached_count < most)
 		return true;

@@ -55,7 +55,7 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		l->elsewhere.known = l->elsewhere.split = false; /* what the stores said to earlier waiters is old */
 	lock_enqueue(l, c);
 	metric_add(&e->core->metrics, METRIC_WAITERS, c->patient);
-	if (c->patient && !MUTATED(WAIT_ENDLESS))
+	if (c->patient)
 		heap_set(&e->core->timers, &c->timer, wait_until);
 	else if (l->lease.state == LEASE_ADOPTING)
 		heap_set(&e->core->timers, &c->timer, instant_add(e->core->now, adoption_us(e)));

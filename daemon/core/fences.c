@@ -42,7 +42,7 @@ static int64_t fence_issued(const struct member *m)
 {
 	int64_t unseen = instant_diff(m->timed_since, m->vouched_at);
 
-	return m->issued_us != 0 && !MUTATED(SET_BACK_FORGOTTEN) ? m->issued_us + m->timed_since.us + drift_us(unseen > 0 ? unseen : 0) : 0;
+	return m->issued_us != 0 ? m->issued_us + m->timed_since.us + drift_us(unseen > 0 ? unseen : 0) : 0;
 }
 
 int64_t fences_floor(struct members *ms, const struct member *m)
@@ -62,7 +62,7 @@ struct nodeset fences_unasked(const struct members *ms, const struct member *m)
 {
 	struct nodeset unasked = NODESET_NONE;
 
-	for (unsigned i = 0; i < ms->core->conf.nodes && !MUTATED(JOIN_UNASKED); i++) {
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		const struct member *other = &ms->node[i];
 
 		if (!fences_heard(other, m->quarantine_end))

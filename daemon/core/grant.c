@@ -88,8 +88,7 @@ void grant_won(struct engine *e, struct round *r, int64_t fence)
 		/* The round asked on the terms of a waiter that has left. */
 		release_begin(e, &l->lease, RELEASE_DELETE, 0, NULL);
 		contender_move(e, l, CONTENDER_IDLE, CAUSE_WON_FOR_NOBODY);
-		if (!MUTATED(WAKE_LOST))
-			acquire_next(e, l);
+		acquire_next(e, l);
 		return;
 	}
 	contender_move(e, l, CONTENDER_IDLE, CAUSE_WON);
@@ -154,13 +153,13 @@ static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 	/* A journal that cannot be written would let the former holder adopt it. */
 	if (l->lease.recorded && e->core->journal_off)
 		return false;
-	if (l->lease.fence >= l->lease.fence_end && !MUTATED(HANDOFF_BEYOND_RANGE))
+	if (l->lease.fence >= l->lease.fence_end)
 		return false;
-	if (left < (least > HANDOFF_LEAST_US ? least : HANDOFF_LEAST_US) && !MUTATED(HANDOFF_UNVOUCHED))
+	if (left < (least > HANDOFF_LEAST_US ? least : HANDOFF_LEAST_US))
 		return false;
 	if (e->core->conf.foreign && grant_is_due_elsewhere(e, l))
 		return false;
-	return l->want_since.us == INT64_MAX || MUTATED(WANT_IGNORED) ||
+	return l->want_since.us == INT64_MAX ||
 	       (l->handoffs < HANDOFFS_MOST && instant_diff(e->core->now, l->want_since) < HANDOFF_TIME_US);
 }
 

@@ -32,7 +32,7 @@ static void hold_give_back(struct engine *e, struct lock *l, enum cause why)
 	bool due;
 
 	lease_move(e, &l->lease, LEASE_NONE, why);
-	if (!e->core->conf.foreign || MUTATED(LINE_UNBROKEN)) {
+	if (!e->core->conf.foreign) {
 		acquire_next(e, l);
 		return;
 	}
@@ -52,7 +52,7 @@ static void hold_give_back(struct engine *e, struct lock *l, enum cause why)
 void hold_closed(struct engine *e, struct lock *l)
 {
 	/* With a lock-delay the key stays for just that long, whatever TTL an earlier, longer lease or a late renewal has left it. */
-	release_begin(e, &l->lease, l->lease.delay_us == 0 || MUTATED(DELAY_OVER_WITH_LEASE) ? RELEASE_DELETE : RELEASE_LEAVE, l->lease.delay_us, NULL);
+	release_begin(e, &l->lease, l->lease.delay_us == 0 ? RELEASE_DELETE : RELEASE_LEAVE, l->lease.delay_us, NULL);
 	hold_give_back(e, l, CAUSE_BELIEF_OVER);
 }
 
@@ -62,10 +62,9 @@ void hold_closed(struct engine *e, struct lock *l)
  */
 struct instant hold_belief(const struct engine *e, const struct lock *l)
 {
-	int64_t longest = MUTATED(FREE_BY_SHORTER_TTL) ? l->lease.ttl_us : l->lease.promised.ttl_us;
-	struct instant end = instant_add(lock_deadline(&e->table, l), MUTATED(FREE_AT_DEADLINE) ? 0 : drift_us(longest));
+	struct instant end = instant_add(lock_deadline(&e->table, l), drift_us(l->lease.promised.ttl_us));
 
-	return MUTATED(JUMP_CUTS_BELIEF) ? end : instant_max(end, l->lease.told);
+	return instant_max(end, l->lease.told);
 }
 
 /* The same for a lease that may yet be adopted: of the votes of the previous run only their end is known. */
@@ -79,7 +78,7 @@ static void lock_close(struct engine *e, struct lock *l, struct instant until, e
 {
 	l->close_at = until;
 	lease_move(e, &l->lease, LEASE_CLOSING, why);
-	if (instant_before(e->core->now, l->close_at) && !MUTATED(FREE_BEFORE_DEADLINE))
+	if (instant_before(e->core->now, l->close_at))
 		heap_set(&e->core->timers, &l->lease.timer, l->close_at);
 	else
 		hold_closed(e, l);
@@ -117,7 +116,7 @@ static void claim_abandon_held(struct engine *e, struct lock *l, struct instant 
 		lock_close(e, l, instant_min(believed, until), CAUSE_SESSION_ENDED);
 		return;
 	}
-	release_begin(e, &l->lease, l->lease.delay_us > 0 && !MUTATED(DELAY_OVER_WITH_SESSION) ? RELEASE_LEAVE : RELEASE_DELETE, l->lease.delay_us, NULL);
+	release_begin(e, &l->lease, l->lease.delay_us > 0 ? RELEASE_LEAVE : RELEASE_DELETE, l->lease.delay_us, NULL);
 	hold_give_back(e, l, CAUSE_SESSION_ENDED);
 }
 
@@ -174,7 +173,7 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	}
 	lease_refuse_extends(e, &l->lease, REFUSED_LOST);
 	lock_close(e, l, until, CAUSE_LOST);
-	if (l->lease.state == LEASE_CLOSING && !MUTATED(ADOPTION_UNANSWERED))
+	if (l->lease.state == LEASE_CLOSING)
 		wait_refuse_part(e, l, REFUSED_BUSY, WAITERS_IMPATIENT); /* what its owner asked for while it was being adopted */
 }
 

@@ -292,9 +292,7 @@ static const char *judge_configuration(struct members *ms, const struct marker_p
  */
 static bool judge_memory(const struct marker_parts *parts, const struct probe *probe)
 {
-	bool same = span_equal(parts->run_id, probe->run_id) || MUTATED(RUN_ID_IGNORED);
-
-	return same && (span_equal(parts->replid, probe->replid) || (probe->own_data && !MUTATED(REPLICA_COSTS)));
+	return span_equal(parts->run_id, probe->run_id) && (span_equal(parts->replid, probe->replid) || probe->own_data);
 }
 
 /*
@@ -330,7 +328,7 @@ static bool judge_is_too_soon(const struct members *ms, const struct member *m, 
 	int64_t longest = ms->core->conf.max_lease_us + ms->core->conf.max_delay_us, enough = longest - drift_us(longest);
 
 	return *m->vouched && !span_equal(marker, span_of(m->vouched)) && instant_diff(ms->core->now, m->vouched_at) < enough &&
-	       ms->core->now.us + m->clock.high - m->vouched_us < enough && !MUTATED(REJOIN_BELIEVED);
+	       ms->core->now.us + m->clock.high - m->vouched_us < enough;
 }
 
 /* It was one of those that were found blank, and was being asked again when the others were trusted. One that hung since may have been used and flushed. */

@@ -26,7 +26,7 @@ static bool clock_went_back(const struct clock_bounds *then, const struct member
  */
 static bool look_is_outdated(const struct member_clock *c, int64_t server_us, struct instant sent)
 {
-	return instant_before(sent, c->sure) && server_us - sent.us < c->low && !MUTATED(OUTDATED_LOOKS);
+	return instant_before(sent, c->sure) && server_us - sent.us < c->low;
 }
 
 static int64_t clock_width(const struct clock_bounds *b)
@@ -58,8 +58,6 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 		clock_remember(c, before, ms->core->now);
 	jump = member_clock_jump(c, server_us, sent, ms->core->now);
 	c->sent = sent;
-	if (MUTATED(LOOKS_OUTDATE_LOOKS))
-		c->sure = ms->core->now;
 	if (m->jump.open && clock_went_back(&before, c))
 		m->jump.undone = true;
 	if (!jump)
@@ -102,7 +100,7 @@ enum likeness { LIKE, UNLIKE, NOT_KNOWN_YET, OUTRUN };
 /* What is too little to be noticed may come between the looks at the two. And their clocks drift apart while ours stands still. */
 static int64_t move_slack(struct move its)
 {
-	return JUMP_SLACK_US + (MUTATED(STOP_WITHOUT_DRIFT) ? 0 : drift_us(its.most));
+	return JUMP_SLACK_US + drift_us(its.most);
 }
 
 /* What is not told apart is not half of it. */
@@ -154,8 +152,6 @@ void jump_look(const struct members *ms, struct member *m)
 
 static bool jump_is_overdue(const struct members *ms, const struct member *m)
 {
-	if (MUTATED(UNREAD_OVERDUE))
-		return instant_diff(ms->core->now, m->jump.seen) >= ms->core->conf.timeout_us;
 	return m->jump.looked.us != INSTANT_NEVER.us && !instant_before(ms->core->now, jump_look_at(ms, m));
 }
 
@@ -175,7 +171,7 @@ enum jump_whose jump_judge(const struct members *ms, const struct member *m)
 {
 	unsigned nodes = ms->core->conf.nodes, like = 1, open = 0;
 
-	if (m->jump.undone && !MUTATED(JUMP_UNDONE))
+	if (m->jump.undone)
 		return JUMP_THEIRS;
 	if (jump_is_none(m))
 		return JUMP_NONE;
@@ -187,7 +183,7 @@ enum jump_whose jump_judge(const struct members *ms, const struct member *m)
 		like += how == LIKE;
 		open += how == NOT_KNOWN_YET || how == OUTRUN;
 	}
-	if (nodes > 1 && like >= quorum_of(nodes) && !MUTATED(STOP_MARKS))
+	if (nodes > 1 && like >= quorum_of(nodes))
 		return JUMP_OURS;
 	if (like + open < quorum_of(nodes) || nodes == 1 || jump_is_overdue(ms, m))
 		return JUMP_THEIRS;
@@ -227,7 +223,7 @@ static void clock_allow(const struct member *m, struct member_clock *c, struct m
 /* Where it was seen at another moment of the stop than the others', its jump is what it shows beyond. */
 static void jump_allow(const struct member *m, struct member *other, struct move stop)
 {
-	if (!other->jump.open || !instant_before(other->jump.before.at, m->jump.seen) || MUTATED(STOP_IN_PARTS))
+	if (!other->jump.open || !instant_before(other->jump.before.at, m->jump.seen))
 		return;
 	other->jump.before.low += stop.least;
 	other->jump.before.high += stop.most;

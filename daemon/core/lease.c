@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/core/lease.h"
 
-#include "daemon/core/mutant.h"
 
 void lease_note_answer(struct lease *x, const struct answer *a)
 {
@@ -18,14 +17,14 @@ void lease_promise(struct lease *x, int64_t ttl_us, struct instant until)
 
 struct instant lease_tell_at(const struct lease *x, unsigned nodes)
 {
-	return instant_add(lease_deadline(x, nodes), MUTATED(LOSS_TOLD_LATE) ? 50 * MSEC : -lead_us(x->ttl_us));
+	return instant_add(lease_deadline(x, nodes), -lead_us(x->ttl_us));
 }
 
 int64_t lease_valid_us(const struct lease *x, unsigned nodes, struct instant now)
 {
 	struct instant end = lease_deadline(x, nodes);
 
-	if (x->renew_ttl_us < x->promised.ttl_us && !MUTATED(SHORTER_TOLD_LATE))
+	if (x->renew_ttl_us < x->promised.ttl_us)
 		end = instant_min(end, vote_until(now, x->renew_ttl_us));
 	return instant_diff(end, now);
 }

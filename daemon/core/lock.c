@@ -145,8 +145,7 @@ void lock_new_value(struct lock_table *t, struct lock *l)
 	lease_begin(&l->lease, t->core->conf.nodes, t->core->now);
 	l->handoffs = 0;
 	l->want_since = INSTANT_NEVER;
-	if (!MUTATED(VALUE_REUSED) || !l->lease.value.n)
-		lock_value_make(t, &l->lease.value);
+	lock_value_make(t, &l->lease.value);
 }
 
 void lock_value_make(struct lock_table *t, struct lease_value *ret_value)
@@ -246,10 +245,7 @@ void claim_set_note(struct claim *c, struct span note)
 void lock_enqueue(struct lock *l, struct claim *c)
 {
 	c->state = CLAIM_WAITING;
-	if (MUTATED(QUEUE_REVERSED))
-		TAILQ_INSERT_HEAD(&l->waiters, c, in_lock);
-	else
-		TAILQ_INSERT_TAIL(&l->waiters, c, in_lock);
+	TAILQ_INSERT_TAIL(&l->waiters, c, in_lock);
 	l->waiting += c->patient;
 	l->impatient += !c->patient;
 }

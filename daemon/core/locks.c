@@ -241,7 +241,7 @@ static struct claim *claim_to_unlock(struct commander *x, struct session *s)
 
 	if (!c)
 		return NULL;
-	if (request_has(q, FIELD_FENCE) && q->field[FIELD_FENCE].number != c->fence && !MUTATED(FENCE_IGNORED)) {
+	if (request_has(q, FIELD_FENCE) && q->field[FIELD_FENCE].number != c->fence) {
 		tell_error(x, s, q->tag, ERROR_NOTHELD,
 		           "this session does not hold the grant with fence=%" PRId64 ", and nothing was released: its latest has fence=%" PRId64,
 		           q->field[FIELD_FENCE].number, c->fence);
@@ -249,10 +249,7 @@ static struct claim *claim_to_unlock(struct commander *x, struct session *s)
 	}
 	if (c->state == CLAIM_HELD)
 		return c;
-	if (MUTATED(UNLOCK_AFTER_LOSS))
-		reply_unlocked(x, s, 0);
-	else
-		reply_lost(x, s, c);
+	reply_lost(x, s, c);
 	remember_freed(x, c);
 	claim_leave_session(s, c);
 	hold_forget(x->engine, c);
@@ -271,7 +268,7 @@ void serve_UNLOCK(struct commander *x, struct session *s)
 	c = claim_to_unlock(x, s);
 	if (!c)
 		return;
-	if (--c->count > 0 && !MUTATED(COUNT_IGNORED)) {
+	if (--c->count > 0) {
 		remember_held(x, c);
 		reply_unlocked(x, s, c->count);
 		return;

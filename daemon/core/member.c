@@ -217,7 +217,7 @@ static void member_follow(struct members *ms, struct member *m, const struct ans
 
 	fences_note(ms, m); /* another run of the server shows another */
 	judged = member_judge(ms, m, a);
-	m->blank = m->blank && MUTATED(BLANK_STAYS);
+	m->blank = false;
 	if (ms->trusting && marker.n > 0)
 		trust_withdraw(ms);
 	if (member_waits_for_others(ms, m, &judged) || member_clock_forbids(ms, m, &judged, marker))
@@ -241,7 +241,7 @@ static void member_follow(struct members *ms, struct member *m, const struct ans
 		break;
 	case JUDGED_LOST:
 		member_become(ms, m, MEMBER_PROBING, judged.reason);
-		member_mark(ms, m, marker, MUTATED(GUARD_OFF) ? 'j' : 'q');
+		member_mark(ms, m, marker, 'q');
 		break;
 	}
 }

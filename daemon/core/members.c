@@ -21,7 +21,7 @@ static void members_configure(struct members *ms)
 	static const uint64_t key[2] = {0, 0};
 	const struct core_conf *conf = &ms->core->conf;
 	char text[2048];
-	int n = snprintf(text, sizeof(text), "%s|%" PRIu64 "|%u|%u|%" PRId64 "|%" PRId64 "|%d", MUTATED(CONFIGURATION_NAMELESS) ? "" : conf->set, conf->generation,
+	int n = snprintf(text, sizeof(text), "%s|%" PRIu64 "|%u|%u|%" PRId64 "|%" PRId64 "|%d", conf->set, conf->generation,
 	                 conf->nodes, quorum_of(conf->nodes), conf->max_lease_us, conf->max_delay_us, PROTO_VERSION);
 
 	if (n < 0 || (size_t)n >= sizeof(text))
@@ -140,7 +140,7 @@ int64_t members_bound_us(const struct members *ms)
 		over &= ms->node[i].was_ours;
 	if (bound < conf->past_lease_us)
 		bound = conf->past_lease_us;
-	return bound < ms->other_us && !over && !MUTATED(BOUND_FORGOTTEN) ? ms->other_us : bound;
+	return bound < ms->other_us && !over ? ms->other_us : bound;
 }
 
 void members_note_bound(struct members *ms, int64_t bound_us, bool ours)
@@ -153,7 +153,7 @@ void members_note_bound(struct members *ms, int64_t bound_us, bool ours)
 		ms->other_us = bound_us;
 	longest = quarantine_us(ms->other_us, 0);
 	ms->other_until = instant_add(ms->core->now, longest);
-	for (unsigned i = 0; i < ms->core->conf.nodes && !MUTATED(BOUND_FORGOTTEN); i++) {
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		struct member *m = &ms->node[i];
 
 		if (!*m->timed || !instant_before(m->quarantine_end, instant_add(m->timed_since, longest)))
@@ -172,10 +172,8 @@ bool members_have_taken_over(struct members *ms)
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		const struct member *m = &ms->node[i];
 
-		if (MUTATED(STRANGERS_VOUCH) && m->ours && m->marker[0] == 'j')
-			return true;
 		/* What another daemon has taken over, and is refused here, is not timed yet. */
-		taken += m->ours && strcmp(m->taken, ms->elder) == 0 && (*m->timed || MUTATED(TAKEN_UNTIMED)) &&
+		taken += m->ours && strcmp(m->taken, ms->elder) == 0 && *m->timed &&
 		         !instant_before(ms->core->now, m->quarantine_end);
 	}
 	ms->elder_is_over |= taken >= needed;
@@ -230,7 +228,7 @@ int64_t members_rtt_us(const struct members *ms)
 
 int64_t members_reserve_us(const struct members *ms)
 {
-	int64_t reserve = MUTATED(RESERVE_ENDLESS) ? 3600 * SEC : 4 * members_rtt_us(ms);
+	int64_t reserve = 4 * members_rtt_us(ms);
 
 	return reserve < RESERVE_LEAST_US ? RESERVE_LEAST_US : reserve;
 }
@@ -296,7 +294,7 @@ bool members_were_set_back(const struct members *ms, int64_t fence)
 {
 	unsigned behind = 0;
 
-	if (MUTATED(KEPT_WITHIN_CLOCKS) || fence >= FENCE_MOST)
+	if (fence >= FENCE_MOST)
 		return false;
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		const struct member *m = &ms->node[i];

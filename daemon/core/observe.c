@@ -4,7 +4,6 @@
 
 #include "daemon/core/judge.h"
 #include "daemon/core/jump.h"
-#include "daemon/core/mutant.h"
 #include "daemon/core/probe.h"
 
 #define ASTRAY_SLACK_US (25 * MSEC) /* the grain of a store's clock, and its drift while it is not looked at */
@@ -88,7 +87,7 @@ void member_note_width(const struct members *ms, struct member *m, int64_t us)
  */
 void member_goes_astray(const struct members *ms, struct member *m)
 {
-	bool others = !m->connected || (instant_before(ms->core->now, instant_add(m->up_since, m->astray_us)) && !MUTATED(LAST_STRAYS_ALONE));
+	bool others = !m->connected || instant_before(ms->core->now, instant_add(m->up_since, m->astray_us));
 	int64_t us;
 
 	member_note_width(ms, m, m->clock.high - m->clock.low);

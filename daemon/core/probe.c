@@ -3,7 +3,6 @@
 #include "daemon/core/probe.h"
 
 #include "daemon/core/fences.h"
-#include "daemon/core/mutant.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -66,13 +65,13 @@ void member_mark(struct members *ms, struct member *m, struct span from, char ki
 	struct call call = {.kind = CALL_MARK, .marker = from};
 	char nonce[17] = "";
 
-	if (!MUTATED(JOIN_WITHOUT_NONCE))
-		rng_hex(&ms->core->rng, nonce, 16);
+	rng_hex(&ms->core->rng, nonce, 16);
 	snprintf(m->offered, sizeof(m->offered), "%c|%s|%s|%s|%s|%" PRId64 "|%s|%s", kind, ms->cfg, m->run_id, m->replid, nonce,
 	         (members_bound_us(ms) + MSEC - 1) / MSEC, ms->set_id, kind == 'j' && !*m->taken ? ms->elder : m->taken);
-	call.fence = kind == 'j' && !MUTATED(JOIN_BY_CLOCK_ALONE) ? fences_floor(ms, m) : 0;
-	if (kind == 'j' && !MUTATED(LATE_JOIN))
+	if (kind == 'j') {
+		call.fence = fences_floor(ms, m);
 		call.not_after_ms = member_server_ms(m, instant_add(ms->core->now, ms->core->conf.timeout_us));
+	}
 	call.marker.p = arena_copy(&ms->core->out->arena, from.p, from.n);
 	call.new_marker = span_of(m->offered);
 	member_ask(ms, m, &call);

@@ -9,8 +9,6 @@ int64_t drift_us(int64_t us)
 
 struct instant vote_until(struct instant sent, int64_t lease_us)
 {
-	if (MUTATED(DRIFT_ADDED))
-		return instant_add(sent, lease_us + drift_us(lease_us));
 	return instant_add(sent, lease_us - drift_us(lease_us) - DRIFT_SLACK_US);
 }
 
@@ -35,7 +33,7 @@ struct instant votes_deadline(const struct votes *v, unsigned nodes)
 
 int64_t quarantine_us(int64_t max_lease_us, int64_t max_delay_us)
 {
-	int64_t longest = (max_lease_us + max_delay_us) / (MUTATED(QUARANTINE_SHORT) ? 4 : 1);
+	int64_t longest = max_lease_us + max_delay_us;
 
 	return longest + drift_us(2 * longest) + DRIFT_SLACK_US;
 }

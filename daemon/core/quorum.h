@@ -9,7 +9,6 @@
 #define CORE_QUORUM_H
 
 #include "daemon/core/event.h"
-#include "daemon/core/mutant.h"
 
 #define DRIFT_PPM 10000 /* rho: bound of the relative rate error of two clocks, parts per million */
 #define DRIFT_SLACK_US (3 * MSEC) /* delta: 2 ms, and the granularity of Redis, 1 ms */
@@ -62,7 +61,7 @@ struct votes {
 /* Q = floor(N/2) + 1 */
 static inline unsigned quorum_of(unsigned nodes)
 {
-	return nodes / 2 + (MUTATED(QUORUM_HALF) && nodes > 1 ? 0 : 1);
+	return nodes / 2 + 1;
 }
 
 /* rho of a duration: by how much another host's clock may differ over it. */

@@ -87,7 +87,7 @@ static bool release_queue(struct engine *e, struct release *r)
 /* A renewal that hung may be carried out just before the key ends that it finds, and keeps it for as long again. */
 static struct instant release_until(const struct lease *x)
 {
-	bool may_hang = nodeset_any(nodeset_and(nodeset_or(x->unanswered, x->unknown), x->placed)) && !MUTATED(RENEWED_IN_TIME);
+	bool may_hang = nodeset_any(nodeset_and(nodeset_or(x->unanswered, x->unknown), x->placed));
 
 	return may_hang ? instant_add(x->px_until, x->px_us + x->px_us / 50) : x->px_until;
 }
@@ -96,17 +96,15 @@ void release_begin(struct engine *e, struct lease *x, enum release_kind kind, in
 {
 	struct instant until = release_until(x);
 	struct nodeset nodes = x->placed;
-	struct span prior = MUTATED(LEAVE_PRESENT_ONLY) ? SPAN("") : adoption_left(&e->calls, x, &nodes, &until);
+	struct span prior = adoption_left(&e->calls, x, &nodes, &until);
 	struct release *r;
 
-	if (MUTATED(KEEP_FREES_FORMER) && prior.n > 0)
-		kind = RELEASE_DELETE;
 	if (nodeset_any(nodes)) {
 		r = release_of_lease(&e->releases, kind, x, prior);
 		r->px_us = px_us;
 		r->pending = p;
 		/* What is left of the key has a value that nobody was ever asked to extend. */
-		if (kind == RELEASE_LEAVE && !MUTATED(LEAVE_UNROTATED))
+		if (kind == RELEASE_LEAVE)
 			lock_value_make(&e->table, &r->value);
 		release_list(&e->releases, r, nodes, until);
 		if (!release_queue(e, r))

@@ -111,11 +111,9 @@ struct instant release_astray_until(const struct releases *rs, const struct rele
 {
 	struct instant until = calls_astray_until(rs->calls, a->node, r->value_since, r->calls.begun);
 
-	if (MUTATED(STRAYS_FORGOTTEN))
-		return INSTANT_PAST;
 	if (r->kind != RELEASE_LEAVE || a->code != 'E')
 		return until;
-	return MUTATED(LEFT_BRIEFLY) || instant_before(until, vote_until(r->calls.sent[a->node], a->pttl_ms * MSEC)) ? INSTANT_PAST : until;
+	return instant_before(until, vote_until(r->calls.sent[a->node], a->pttl_ms * MSEC)) ? INSTANT_PAST : until;
 }
 
 /* A marker that is another's says nothing of the key; nor does it that nothing of ours is there, if it may have gone with an earlier release that was not heard
@@ -131,7 +129,7 @@ void release_note(const struct releases *rs, struct release *r, const struct ans
 	nodeset_add(a->code == 'R' || a->code == 'E' ? &r->done : &r->absent, a->node);
 	if (!instant_before(rs->calls->core->now, release_astray_until(rs, r, a)))
 		nodeset_remove(&r->unconfirmed, a->node);
-	if (!nodeset_has(nodeset_or(r->unsure, r->done), a->node) || MUTATED(REPEAT_DENIES))
+	if (!nodeset_has(nodeset_or(r->unsure, r->done), a->node))
 		return;
 	nodeset_remove(&r->absent, a->node);
 	if (r->kind == RELEASE_DELETE)

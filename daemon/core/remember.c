@@ -41,11 +41,11 @@ void remember_held(struct commander *x, const struct claim *c)
 	struct lock *l = c->lock;
 	struct prior_lease left;
 
-	if (!is_remembered(x, c->session) || (MUTATED(HANDOFF_UNRECORDED) && l->handoffs > 0))
+	if (!is_remembered(x, c->session))
 		return;
 	l->lease.recorded = true;
 	left = adoption_record(&l->lease, x->core->conf.nodes, x->core->now);
-	remember(x, &(struct journal_record){.kind = left.prior.n > 0 && !MUTATED(ADOPT_FORGETFUL) ? JOURNAL_ADOPTING : JOURNAL_HELD,
+	remember(x, &(struct journal_record){.kind = left.prior.n > 0 ? JOURNAL_ADOPTING : JOURNAL_HELD,
 	                                     .session = (int64_t)c->session->serial,
 	                                     .name = left.name,
 	                                     .owner = claim_owner(c),
@@ -65,7 +65,7 @@ void remember_held(struct commander *x, const struct claim *c)
 
 void remember_freed(struct commander *x, const struct claim *c)
 {
-	if (is_remembered(x, c->session) && !(MUTATED(HANDOFF_UNRECORDED) && c->lock->waiting > 0))
+	if (is_remembered(x, c->session))
 		remember(x, &(struct journal_record){.kind = JOURNAL_FREED,
 		                                     .session = (int64_t)c->session->serial,
 		                                     .name = lock_name(c->lock),

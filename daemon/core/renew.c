@@ -38,12 +38,11 @@ static void renew_ask(struct engine *e, struct round *r, unsigned node)
 	if (!alive && !instant_before(e->core->now, put_back))
 		return;
 	/* The stores keep a key no shorter than before. But a shorter lease that is asked for counts from now on. */
-	if (!MUTATED(SHORTER_TTL_LATE))
-		x->votes.until[node] = instant_min(x->votes.until[node], vote);
+	x->votes.until[node] = instant_min(x->votes.until[node], vote);
 	if (adoption_is_left(x, node, &from))
 		ask_adopt(&e->calls, r, node, x->fence_end, from);
 	else
-		ask_extend(&e->calls, r, node, x->fence_end + (MUTATED(RANGE_EXTENDED) ? lock_of_lease(x)->waiting : 0), put_back);
+		ask_extend(&e->calls, r, node, x->fence_end, put_back);
 	nodeset_add(&x->unanswered, node);
 	nodeset_add(&x->renewed, node);
 }
@@ -82,9 +81,7 @@ static void renew_succeeded(struct engine *e, struct round *r)
 	metric_add(&e->core->metrics, METRIC_RENEWALS, 1);
 	x->promised.ttl_us = r->ttl_us; /* no vote is worth more from now on: see renew_vote */
 	x->promised.until = lease_deadline(x, e->core->conf.nodes);
-	x->ttl_us = MUTATED(SHORTER_LOST) ? r->ttl_us : worth_us;
-	if (MUTATED(RANGE_EXTENDED))
-		x->fence_end += lock_of_lease(x)->waiting;
+	x->ttl_us = worth_us;
 	x->renew_at = x->kept ? instant_add(r->calls.begun, worth_us / 3) : INSTANT_NEVER;
 	if (x->at_risk)
 		holder_notify(e, x, NOTICE_SAFE);
@@ -129,7 +126,7 @@ static void renew_decide(struct engine *e, struct round *r)
 
 static bool renew_may_ask(const struct member *m)
 {
-	return (member_usable(m) && !flow_is_full(&m->flow)) || (MUTATED(GUARD_SKIPS_RENEWALS) && m->state == MEMBER_QUARANTINED);
+	return member_usable(m) && !flow_is_full(&m->flow);
 }
 
 /* It may be admitted too late. Tells the holder RISK, or returns until when that is not necessary. */
@@ -137,7 +134,7 @@ static struct instant renew_warn(struct engine *e, struct lease *x)
 {
 	struct instant low = instant_add(lease_deadline(x, e->core->conf.nodes), -x->ttl_us / 3);
 
-	if (!x->kept || x->at_risk || MUTATED(RISK_UNADMITTED))
+	if (!x->kept || x->at_risk)
 		return INSTANT_NEVER;
 	if (instant_before(e->core->now, low))
 		return low;
@@ -170,8 +167,7 @@ static void renew_promise(struct engine *e, const struct round *r)
 	if (r->ttl_us <= x->promised.ttl_us && !later)
 		return;
 	lease_promise(x, r->ttl_us, until);
-	if (!MUTATED(PROMISE_UNRECORDED))
-		holder_notify(e, x, NOTICE_LENGTHENS);
+	holder_notify(e, x, NOTICE_LENGTHENS);
 }
 
 void renew_begin(struct engine *e, struct lease *x)
@@ -288,8 +284,6 @@ static void renew_note_vote(struct engine *e, struct lease *x, const struct roun
 	case 'B':
 	case 'K':
 	case 'M':
-		if (MUTATED(VOTE_KEPT))
-			break;
 		if (a->code == 'B')
 			holder_contested(e, x);
 		renew_deny(e, x, a);
@@ -333,8 +327,6 @@ enum renew_outcome renew_answered(struct engine *e, struct round *r, const struc
 		return RENEW_GOES_ON;
 	if (a->class == ANSWER_EXECUTED)
 		renew_note_vote(e, x, r, a);
-	else if (MUTATED(UNKNOWN_COUNTED) && a->class == ANSWER_UNKNOWN)
-		x->votes.until[a->node] = vote_until(r->calls.sent[a->node], r->ttl_us);
 	if (x->state == LEASE_ADOPTING)
 		return RENEW_ADOPTS;
 	if (renew_is_evicted(e, x, a))

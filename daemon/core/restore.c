@@ -169,7 +169,7 @@ int restore_record(struct commander *x, struct span record)
 
 void restore_end(struct commander *x)
 {
-	int64_t least = MUTATED(RESTORED_BRIEFLY) ? 0 : x->core->conf.lease_us;
+	int64_t least = x->core->conf.lease_us;
 	struct session *s;
 	struct claim *c;
 

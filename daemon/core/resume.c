@@ -75,7 +75,7 @@ static void resume_answer(struct commander *x, struct session *s)
 		open += claim_is_open(c);
 		if (c->state != CLAIM_HELD || c->lock->lease.state != LEASE_HELD)
 			continue;
-		if (!MUTATED(RESUMED_BY_FALLEN_VOTES) && lock_is_over(&x->engine->table, c->lock)) {
+		if (lock_is_over(&x->engine->table, c->lock)) {
 			holder_expire(x->engine, &c->lock->lease); /* what ends this wait may have taken away votes of others */
 			continue;
 		}
@@ -128,7 +128,7 @@ static bool secret_matches(const struct session *s, struct span secret)
 
 	for (size_t i = 0; i < secret.n && i < sizeof(s->secret) - 1; i++)
 		differ |= (unsigned char)(s->secret[i] ^ secret.p[i]);
-	return differ == 0 || MUTATED(SECRET_IGNORED);
+	return differ == 0;
 }
 
 /* NULL: none of that number and secret. */

@@ -55,8 +55,6 @@ static void retry_held_elsewhere(struct engine *e, struct lock *l, const struct 
 		poll = members_reserve_us(&e->members);
 	if (poll > (told ? POLL_MOST_US : POLL_FOREIGN_US))
 		poll = told ? POLL_MOST_US : POLL_FOREIGN_US;
-	if (MUTATED(WAKE_ALONE))
-		return;
 	/* Stores that keep it for an older ticket count as 0 left, too. */
 	left = l->elsewhere.pttl_ms > 0 || (l->elsewhere.pttl_ms == 0 && !nodeset_any(r->behind)) ? l->elsewhere.pttl_ms * MSEC + MSEC : INT64_MAX;
 	if (left < poll)
@@ -96,10 +94,8 @@ static void retry_no_answer(struct engine *e, struct lock *l)
 void retry_after(struct engine *e, struct round *r, enum round_outcome why)
 {
 	struct lock *l = lock_of_lease(r->lease);
-	unsigned nodes = e->core->conf.nodes, quorum = engine_quorum(e);
 
-	if (!(MUTATED(UNDO_FORGOTTEN) && round_same_holder(r, nodes) >= quorum) && !(MUTATED(SPLIT_KEPT) && round_same_holder(r, nodes) < quorum))
-		release_begin(e, &l->lease, RELEASE_DELETE, 0, NULL);
+	release_begin(e, &l->lease, RELEASE_DELETE, 0, NULL);
 	if (r->question == QUESTION_RAISE && nodeset_any(r->range_refused))
 		tokens_be_modest(&e->tokens, e->core);
 	if (TAILQ_EMPTY(&l->waiters)) {

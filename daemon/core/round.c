@@ -62,7 +62,7 @@ void round_count(struct round *r, const struct answer *a, bool joined)
 	switch (a->code) {
 	case 'G':
 	case 'A':
-		if (!joined && !MUTATED(JUMP_VOTES))
+		if (!joined)
 			break;
 		__attribute__((fallthrough));
 	case 'E':
@@ -115,8 +115,6 @@ int64_t round_least(const struct round *r, unsigned nodes)
 /* The base that Q stores granted. */
 static int64_t round_agreed(const struct round *r, unsigned nodes)
 {
-	if (MUTATED(MAX_WITHOUT_ROUND))
-		return round_largest(r, nodes);
 	for (unsigned i = 0; i < nodes; i++) {
 		unsigned same = 0;
 

@@ -173,7 +173,7 @@ static int on_gone(struct service *s, const struct event *event)
 
 	if (!session)
 		return -EINVAL;
-	sure = event->session.how == GONE_HANGUP || (event->session.how == GONE_RESET && (session->peer.is_local || session->leaving || MUTATED(FREE_ON_RESET)));
+	sure = event->session.how == GONE_HANGUP || (event->session.how == GONE_RESET && (session->peer.is_local || session->leaving));
 	session->over = true;
 	if (!sure)
 		session_ended(&s->sessions, session, word[event->session.how]);
@@ -292,11 +292,8 @@ int service_step(struct service *s, const struct event *event, struct effects *r
 	/* Before the timers: what they end now was still held in the snapshot that this event follows, so it is to be recorded. */
 	if (event->kind == EVENT_JOURNAL)
 		s->core.journal_off = !event->journal.ok;
-	if (!MUTATED(INPUT_BEFORE_EXPIRY))
-		service_run_timers(s);
+	service_run_timers(s);
 	r = service_handle(s, event);
-	if (MUTATED(INPUT_BEFORE_EXPIRY))
-		service_run_timers(s);
 	service_go_on(s);
 	s->core.metrics.value[METRIC_NAMES] = (int64_t)s->engine.table.map.count;
 	s->core.metrics.value[METRIC_TIMERS] = (int64_t)s->core.timers.count;

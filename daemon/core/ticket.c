@@ -25,7 +25,7 @@ static bool ticket_is_ahead(const struct engine *e, const struct lock *l)
 {
 	int64_t slack = 2 * e->core->conf.clock_tol_us + AHEAD_LEAST_US + drift_us(instant_diff(e->core->now, l->contender.ticket.at));
 
-	return members_clock_us(&e->members, l->contender.ticket.at) + slack < l->contender.ticket.us && !MUTATED(TICKET_OF_A_CLOCK_SET_BACK);
+	return members_clock_us(&e->members, l->contender.ticket.at) + slack < l->contender.ticket.us;
 }
 
 /* A ticket for a waiter that came then. */
@@ -46,15 +46,13 @@ void ticket_take(struct engine *e, struct lock *l)
 
 	if (!e->core->conf.shared || !l->waiting)
 		return;
-	if (l->contender.ticket.us && !MUTATED(TICKET_ANEW)) {
+	if (l->contender.ticket.us) {
 		if (ticket_is_ahead(e, l)) {
 			ticket_withdraw(e, l);
 			ticket_begin(e, l, l->contender.ticket.at);
 		}
 		return;
 	}
-	if (MUTATED(TICKET_HIDDEN) && !c->patient)
-		return;
 	while (!c->patient)
 		c = TAILQ_NEXT(c, in_lock);
 	ticket_begin(e, l, c->asked_at);
@@ -101,7 +99,7 @@ void ticket_send(struct engine *e, struct release *r)
 {
 	struct nodeset nodes = NODESET_NONE;
 
-	if (instant_before(e->core->now, r->until) && !MUTATED(WITHDRAW_FORGOTTEN))
+	if (instant_before(e->core->now, r->until))
 		nodes = nodeset_without(r->unsent, ticket_is_wanted(e, r));
 	r->unsent = NODESET_NONE;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {

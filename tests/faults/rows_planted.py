@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rows that must show a violation: daemons in which a mistake of daemon/core/mutant.def is planted, and clocks beyond the assumptions."""
+"""Rows that must show a violation: daemons in which a mistake of tests/sim/mutant is planted, and clocks beyond the assumptions."""
 import os
 
 from lock_client import enlisted

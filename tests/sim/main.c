@@ -2,15 +2,13 @@
 /* sim, the simulator: its command line. README.md in this folder says how the parts fit together. */
 #include "tests/sim/sweep/sweep.h"
 
-#include "daemon/core/mutant.h"
-
 #include <getopt.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define CORPUS "tests/sim/corpus"
 
-enum what { RUN_SEEDS, RUN_SWEEP, RUN_ONE, RUN_FILE, RUN_SELFTEST, RUN_INVARIANTS, RUN_MUTANTS };
+enum what { RUN_SEEDS, RUN_SWEEP, RUN_ONE, RUN_FILE, RUN_SELFTEST, RUN_INVARIANTS };
 
 struct options {
 	enum what what;
@@ -30,9 +28,9 @@ static const struct option long_options[] = {
 	{"replay", required_argument, NULL, 'r'}, {"shrink", no_argument, NULL, 'k'},
 	{"sweep", required_argument, NULL, 'w'},  {"minutes", required_argument, NULL, 'm'},
 	{"keep-going", no_argument, NULL, 'g'},   {"self-test", no_argument, NULL, 'T'},
-	{"invariants", no_argument, NULL, 'I'},   {"mutant-list", no_argument, NULL, 'M'},
-	{"only", required_argument, NULL, 'o'},
-	{"plan", no_argument, NULL, 'p'},         {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+	{"invariants", no_argument, NULL, 'I'},   {"only", required_argument, NULL, 'o'},
+	{"plan", no_argument, NULL, 'p'},         {"help", no_argument, NULL, 'h'},
+	{NULL, 0, NULL, 0},
 };
 
 static void usage(void)
@@ -46,8 +44,7 @@ static void usage(void)
 	     "sim --replay FILE [--trace]      run the world of a file\n"
 	     "sim --scenario NAME [--trace]    run the world of " CORPUS "/NAME.plan\n"
 	     "sim --self-test                  test the simulator itself\n"
-	     "sim --invariants                 list the invariants, and why some are not checked yet\n"
-	     "sim --mutant-list                list the mistakes that `make mutants` plants");
+	     "sim --invariants                 list the invariants, and why some are not checked yet");
 }
 
 /* What to run. */
@@ -76,9 +73,6 @@ static bool option_take_what(struct options *o, int c)
 		return true;
 	case 'I':
 		o->what = RUN_INVARIANTS;
-		return true;
-	case 'M':
-		o->what = RUN_MUTANTS;
 		return true;
 	default:
 		return false;
@@ -229,14 +223,6 @@ static int list_invariants(void)
 	return 0;
 }
 
-static int list_mutants(void)
-{
-#define PLANT(id, text) printf("%-28s %s\n", #id, text);
-#include "daemon/core/mutant.def"
-#undef PLANT
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	struct options o = {.count = 100, .from = 1};
@@ -262,8 +248,6 @@ int main(int argc, char **argv)
 		return selftest_run() > 0;
 	case RUN_INVARIANTS:
 		return list_invariants();
-	case RUN_MUTANTS:
-		return list_mutants();
 	}
 	return 2;
 }

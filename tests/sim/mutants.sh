@@ -1,14 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# mutants.sh folder [mutant ...] : builds each mistake of daemon/core/mutant.def (or those named) into a simulator of its own, and runs worlds until one
-# violates an invariant; two mutants at a time. A mistake that no simulated world can show is built into the unit tests instead: the suite that its row
-# names must fail. A mutant that survives SEEDS worlds (3,000) from the seed FROM (1) on fails, and so does one that could not be built. The last line is
-# "N passed, M failed".
+# mutants.sh folder [mutant ...] : builds each mistake of tests/sim/mutant (or those named) into a simulator of its own, and runs worlds until one violates an
+# invariant; two mutants at a time. A mistake that no simulated world can show is built into the unit tests instead: the suite that its patch names must fail.
+# A mutant that survives SEEDS worlds (3,000) from the seed FROM (1) on fails, and so does one that could not be built. The last line is "N passed, M failed".
 set -u
 
 folder=$1
 shift
-seeds=${SEEDS:-3000} from=${FROM:-1}
+seeds=${SEEDS:-3000} from=${FROM:-1} patches=tests/sim/mutant
 
 # program : without one nothing was hunted, and so nothing has survived.
 built() {
@@ -57,7 +56,7 @@ hunt_by_unit() {
 
 if [ "${1:-}" = --one ]; then
 	id=$2 log=$folder/mutant/$2.log
-	suite=$("$folder/sim" --mutant-list | sed -n "s/^$id  *unit:\([a-z_]*\) .*/\1/p")
+	suite=$(sed -n 's/^unit: //p' "$patches/$id.patch")
 	if [ "$suite" ]; then
 		hunt_by_unit "$suite"
 	else
@@ -69,8 +68,12 @@ if [ ! -x "$folder/sim" ]; then
 	echo "$folder/sim could not be built" >&2
 	exit 1
 fi
-# shellcheck disable=SC2046 # one word for each mutant
-[ $# -gt 0 ] || set -- $("$folder/sim" --mutant-list | sed 's/ .*//')
+if [ $# -eq 0 ]; then
+	for patch in "$patches"/*.patch; do
+		id=${patch##*/}
+		set -- "$@" "${id%.patch}"
+	done
+fi
 printf '%s\n' "$@" | xargs -n 1 -P 2 sh "$0" "$folder" --one | tee "$folder/mutants.log"
 killed=$(grep -c ' killed by ' "$folder/mutants.log")
 printf '%s passed, %s failed\n' "$killed" $(($# - killed))

@@ -1,61 +1,33 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# plant.sh mutant folder : prints the sources that a program with this mistake is linked from, in front of all others. These are the files of daemon/core
-# with MUTATED(mutant), and a changed copy, in the folder, of the file that tests/sim/mutant/<mutant>.sed changes: a .c, or the scripts. The first line of
-# the sed script names that file (a script without its path).
-# plant.sh --all folder : only checks that each sed script still changes something.
+# plant.sh mutant folder : applies tests/sim/mutant/<mutant>.patch to copies, in the folder, of the files that it changes. Prints the sources that a program
+# with this mistake is linked from, in front of all others: the changed .c; for a changed script, scripts.c; for a changed header, all of daemon/core.
+# plant.sh --all : only checks that each patch applies.
 set -eu
 
-lua=daemon/redis/lua
+patches=tests/sim/mutant lua=daemon/redis/lua
 
-# change folder : applies the sed script. A sed script that changes nothing would plant no mistake: that is an error.
-planted() {
-	file=$(sed -n '1s/^# //p' "$1")
-	case $file in
-	*/*.c) ;;
-	*/* | '') file='' ;;
-	*.lua) file=$lua/$file ;;
-	esac
-	[ -f "$file" ] || { echo "$1: its first line is to name a .c or .lua file" >&2 && exit 1; }
-	mkdir -p "$2/${file%/*}"
-	sed -f "$1" "$file" >"$2/$file"
-	if cmp -s "$file" "$2/$file"; then
-		echo "$1 changes nothing" >&2
-		exit 1
-	fi
-	echo "$file"
-}
-
-# folder script : embeds the scripts, with the changed one.
+# embedded folder : the scripts, with those that are changed, as a source.
 embedded() {
 	for script in "$lua"/*.lua; do
-		[ "$script" = "$2" ] || cp "$script" "$1/$lua"
+		[ -e "$1/$script" ] || cp "$script" "$1/$lua"
 	done
 	sh daemon/redis/embed.sh "$1" "$1/$lua"/*.lua
 	echo "$1/scripts.c"
 }
 
-id=$1 folder=$2
+id=$1
+if [ "$id" = --all ]; then
+	exec awk -f tests/sim/plant.awk "$patches"/*.patch
+fi
+folder=$2
 rm -rf "$folder"
 mkdir -p "$folder"
-if [ "$id" = --all ]; then
-	for change in tests/sim/mutant/*.sed; do
-		(planted "$change" "$folder" >"$folder/changed") || failed=1
-	done
-	exit "${failed:-0}"
-fi
-
-changed=
-if [ -e "tests/sim/mutant/$id.sed" ]; then
-	planted "tests/sim/mutant/$id.sed" "$folder" >"$folder/changed"
-	changed=$(cat "$folder/changed")
-fi
-case $changed in
-*.lua) embedded "$folder" "$changed" ;;
-?*) echo "$folder/$changed" ;;
-esac
-if grep -q "MUTATED($id)" daemon/core/*.h; then
-	ls daemon/core/*.c
-else
-	grep -l "MUTATED($id)" daemon/core/*.c || [ "$changed" ] || { echo "$id is not planted anywhere" >&2 && exit 1; }
-fi
+awk -v folder="$folder" -f tests/sim/plant.awk "$patches/$id.patch" >"$folder/changed"
+while read -r file; do
+	case $file in
+	*.c) echo "$folder/$file" ;;
+	*.h) ls daemon/core/*.c ;;
+	*.lua) embedded "$folder" ;;
+	esac
+done <"$folder/changed"

@@ -1,2 +1,0 @@
-# acquire.lua
-s|now_ms > not_after then|now_ms > not_after + 1500 then|

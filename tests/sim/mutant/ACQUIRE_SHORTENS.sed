@@ -1,2 +1,0 @@
-# acquire.lua
-s|px = math\.max(px, pttl)||

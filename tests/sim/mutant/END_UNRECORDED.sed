@@ -1,5 +1,0 @@
-# daemon/core/end.c
-/^\ts->over = true;/{
-	n
-	s|remember_over(x, s);||
-}

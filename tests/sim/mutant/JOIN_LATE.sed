@@ -1,2 +1,0 @@
-# mark.lua
-s/^if not_after > 0 and .*$//

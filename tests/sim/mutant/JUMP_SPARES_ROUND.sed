@@ -1,2 +1,0 @@
-# daemon/core/hold.c
-s|if (l->contender.state == CONTENDER_ASKING && l->contender.round)|if (l->contender.state == CONTENDER_ASKING \&\& !l->contender.round)|

@@ -1,2 +1,0 @@
-# daemon/core/observe.c
-/case JUMP_THEIRS:/,/break;/s|m->suspect = "[^"]*";||

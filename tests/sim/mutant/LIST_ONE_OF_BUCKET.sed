@@ -1,2 +1,0 @@
-# daemon/core/listing.c
-s|for (; node; node = node->next) {|for (; node; node = NULL) {|

@@ -1,2 +1,0 @@
-# daemon/core/observe.c
-s/if ((a->code == 'Q' || m->suspect/if ((m->suspect/

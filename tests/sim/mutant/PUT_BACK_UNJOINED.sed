@@ -1,2 +1,0 @@
-# extend.lua
-/if not joined then return/d

@@ -1,2 +1,0 @@
-# queue.lua
-s|redis\.pcall('PEXPIRE', queue, 3 \* ticket_ms)||

@@ -1,2 +1,0 @@
-# daemon/core/renew.c
-/bool tells = /s|= .*;|= false \&\& a;|

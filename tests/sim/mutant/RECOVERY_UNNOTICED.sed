@@ -1,2 +1,0 @@
-# daemon/core/observe.c
-/^static void member_recovers/,/^}/s|ms->gained = true;||

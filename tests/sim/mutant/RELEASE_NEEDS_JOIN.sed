@@ -1,2 +1,0 @@
-# release.lua
-s|local current = redis\.pcall('GET', key)|if not joined then return {'N', fence, -2, ''} end\n  local current = redis.pcall('GET', key)|

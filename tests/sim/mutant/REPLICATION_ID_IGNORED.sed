@@ -1,2 +1,0 @@
-# daemon/core/judge.c
-s/return same && (span_equal(parts->replid, probe->replid) || .*;/return same;/

@@ -1,2 +1,0 @@
-# queue.lua
-s/      kept = kept or not since or now_ms - since < reserve_ms/      kept = false/

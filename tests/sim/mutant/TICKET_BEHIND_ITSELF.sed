@@ -1,2 +1,0 @@
-# queue.lua
-s|older < ticket then|older <= ticket then|

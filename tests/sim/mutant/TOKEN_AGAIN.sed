@@ -1,2 +1,0 @@
-# acquire.lua
-s|local base = fence + 1|local base = fence|

@@ -1,2 +1,0 @@
-# queue.lua
-s/  if line and line.head then tell/  if false then tell/

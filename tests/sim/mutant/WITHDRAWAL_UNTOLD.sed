@@ -1,2 +1,0 @@
-# queue.lua
-s|^    wake_head(key, line)$||
