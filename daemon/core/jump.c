@@ -230,6 +230,14 @@ static void jump_allow(const struct member *m, struct member *other, struct move
 	other->jump.allowed = true;
 }
 
+/* How much of the stop another store's clock has shown already, although it was looked at before the stop was known. */
+static int64_t jump_shown(const struct member *m, const struct member *other, int64_t most)
+{
+	int64_t shown = clock_move(clock_then(&other->clock, m->jump.before.at), &other->clock).least;
+
+	return shown < 0 ? 0 : shown < most ? shown : most;
+}
+
 void jump_is_ours(struct members *ms, struct member *m)
 {
 	struct move stop = clock_move(&m->jump.before, &m->clock), elsewhere = {stop.least - drift_us(stop.most), stop.most + drift_us(stop.most)};
@@ -248,7 +256,7 @@ void jump_is_ours(struct members *ms, struct member *m)
 		if (!other->jump.open)
 			ms->jump_us[i] += stop.most;
 		if (unseen)
-			other->clock.high += elsewhere.most;
+			other->clock.high += elsewhere.most - (how[i] == LIKE ? jump_shown(m, other, elsewhere.most) : 0);
 		if (unseen && how[i] != LIKE)
 			other->clock.low += elsewhere.least; /* else it may have been looked at since, and show what is too little to be noticed */
 		if (how[i] == LIKE)

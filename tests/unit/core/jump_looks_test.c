@@ -174,6 +174,32 @@ START_TEST(a_jump_of_all_stores_is_one_stop_in_whatever_order_they_are_looked_at
 }
 END_TEST
 
+/*
+ * A stop that is too short to be noticed at two of the stores, and is at the third: what those two have shown of it is no room for the next stop, or that would
+ * not be noticed there, either.
+ */
+START_TEST(a_second_stop_soon_after_a_short_one_is_ours_as_well)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+
+	for (int64_t second = 0; second < 4; second++) {
+		int64_t ahead_us = second < 2 ? 0 : second < 3 ? 70 * MSEC : 208 * MSEC;
+
+		answers(ms, 0, second * SEC + 20 * MSEC, 14 * MSEC, ahead_us);
+		answers(ms, 1, second * SEC + 30 * MSEC, 14 * MSEC, ahead_us);
+		answers(ms, 2, second * SEC + 40 * MSEC, 2 * MSEC, ahead_us);
+		if (second == 2) {
+			ck_assert(!ms->node[0].jump.open && !ms->node[1].jump.open);
+			ck_assert_int_eq(whose(ms, 2), JUMP_OURS);
+			jump_is_ours(ms, &ms->node[2]);
+		}
+	}
+	ck_assert_int_eq(whose(ms, 2), JUMP_OURS);
+	effects_release(&effects);
+}
+END_TEST
+
 Suite *jump_looks_suite(void)
 {
 	Suite *suite = suite_create("jump_looks");
@@ -182,6 +208,7 @@ Suite *jump_looks_suite(void)
 	tcase_add_loop_test(ours, a_jump_of_all_stores_is_one_stop_in_whatever_order_they_are_looked_at, 0, 3);
 	tcase_add_test(ours, answers_that_come_late_while_a_stop_is_looked_into_do_not_undo_it);
 	tcase_add_loop_test(ours, stores_that_showed_two_stops_or_their_sum_agree_on_a_stop, 0, 2);
+	tcase_add_test(ours, a_second_stop_soon_after_a_short_one_is_ours_as_well);
 	suite_add_tcase(suite, ours);
 	tcase_add_test(theirs, a_jump_of_a_store_is_not_forgotten_when_a_stop_follows_before_it_is_judged);
 	tcase_add_loop_test(theirs, a_clock_that_was_set_forward_and_back_before_it_was_judged_jumped_by_itself, 0, 2);
