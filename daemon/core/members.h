@@ -41,9 +41,8 @@ struct member {
 	struct instant up_since; /* since when it is connected … */
 	int64_t astray_us;       /* … and how long after that a command of an earlier connection may still set a key, at most */
 	struct {
-		int64_t us;                 /* how roughly the clock was known, at worst, when a key was to be set over this connection: from `since` on … */
-		int64_t before_us;          /* … and before, where such a call may be under way yet */
-		struct instant since, last; /* last: when a key was to be set last */
+		int64_t us, before_us;            /* how roughly the clock was known, at worst, when keys were to be set over this connection: of late, and before */
+		struct instant over, before_over; /* by when none of these calls sets a key any more */
 	} width;
 	struct instant stalled_at;
 	unsigned index;

@@ -61,24 +61,21 @@ void members_settle_jumps(struct members *ms)
 			member_probe_if_idle(ms, &ms->node[i]);
 }
 
-/* What was sent by then, when the clock was known so roughly, sets no key any more. */
-static bool is_over(const struct members *ms, int64_t width_us, struct instant sent)
-{
-	return instant_diff(ms->core->now, sent) > ms->core->conf.timeout_us + width_us + ASTRAY_SLACK_US;
-}
-
 /* The worst of all calls that may be under way is kept. Where keys are set without a pause, the earlier ones are forgotten all the same. */
 void member_note_width(const struct members *ms, struct member *m, int64_t us)
 {
-	if (is_over(ms, m->width.us, m->width.last))
+	struct instant now = ms->core->now;
+
+	if (!instant_before(now, m->width.over))
 		m->width.us = 0;
-	if (is_over(ms, m->width.before_us, m->width.since)) {
+	if (!instant_before(now, m->width.before_over)) {
 		m->width.before_us = m->width.us;
+		m->width.before_over = m->width.over;
 		m->width.us = 0;
-		m->width.since = ms->core->now;
 	}
-	m->width.us = us > m->width.us ? us : m->width.us;
-	m->width.last = ms->core->now;
+	if (us > m->width.us)
+		m->width.us = us;
+	m->width.over = instant_add(now, ms->core->conf.timeout_us + m->width.us + ASTRAY_SLACK_US);
 }
 
 /*

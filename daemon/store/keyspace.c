@@ -44,7 +44,7 @@ static struct key *key_new(struct keyspace *s, struct span name, size_t value_n)
 	key->cap = i < KEY_CLASSES ? key_room(i) : (uint32_t)bytes;
 	key->name_n = (uint32_t)name.n;
 	memcpy(key->bytes, name.p, name.n);
-	map_insert(&s->names, &key->node, map_hash(&s->names, name.p, name.n));
+	map_insert(&s->names, &key->node, s->looked_up);
 	return key;
 }
 
@@ -80,10 +80,12 @@ static bool key_match(const struct map_node *node, const void *name, size_t n)
 	return span_equal(key_name(key), (struct span){name, n});
 }
 
-struct key *keyspace_find(const struct keyspace *s, struct span name)
+struct key *keyspace_find(struct keyspace *s, struct span name)
 {
-	struct map_node *node = map_find(&s->names, map_hash(&s->names, name.p, name.n), name.p, name.n, key_match);
+	struct map_node *node;
 
+	s->looked_up = map_hash(&s->names, name.p, name.n);
+	node = map_find(&s->names, s->looked_up, name.p, name.n, key_match);
 	return node ? container_of(node, struct key, node) : NULL;
 }
 

@@ -28,14 +28,18 @@ struct keyspace {
 	struct map names;
 	struct heap deadlines;
 	struct pool pool[KEY_CLASSES];
+	uint64_t looked_up; /* the hash of the name that keyspace_find looked for last */
 };
 
 void keyspace_init(struct keyspace *s, const uint64_t seed[2]);
 void keyspace_release(struct keyspace *s);
 
-struct key *keyspace_find(const struct keyspace *s, struct span name);              /* may be expired; NULL: none */
+struct key *keyspace_find(struct keyspace *s, struct span name);                    /* may be expired; NULL: none */
 struct key *keyspace_get(struct keyspace *s, struct span name, struct instant now); /* drops an expired key; NULL: none */
-/* Sets the value of a key. key: from keyspace_find or keyspace_get for that name, or NULL. Returns the key, which may have moved. */
+/*
+ * Sets the value of a key. key: what keyspace_find or keyspace_get has just said of that name, the last that was looked for. Returns the key, which may have
+ * moved.
+ */
 struct key *keyspace_set(struct keyspace *s, struct key *key, struct span name, struct span value, struct instant until);
 void keyspace_drop(struct keyspace *s, struct key *key);
 /* Frees a bounded number of expired keys, more than one call can add. */

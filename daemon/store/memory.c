@@ -118,7 +118,7 @@ void memory_remove(struct memory *m, struct span name)
 		keyspace_drop(&m->keys, key);
 }
 
-bool memory_get(const struct memory *m, struct span name, struct instant now, struct span *ret_value, struct instant *ret_until)
+bool memory_get(struct memory *m, struct span name, struct instant now, struct span *ret_value, struct instant *ret_until)
 {
 	const struct key *key = keyspace_find(&m->keys, name);
 

@@ -40,6 +40,6 @@ void memory_each(struct memory *m, struct instant now,
 /* For the simulator and tests: a key of another type, DEL or eviction of a key, and reading a live key. */
 void memory_put_foreign(struct memory *m, struct span name, struct instant until);
 void memory_remove(struct memory *m, struct span name);
-bool memory_get(const struct memory *m, struct span name, struct instant now, struct span *ret_value, struct instant *ret_until);
+bool memory_get(struct memory *m, struct span name, struct instant now, struct span *ret_value, struct instant *ret_until);
 
 #endif

@@ -5,7 +5,7 @@
 set -u
 
 build=$1
-lock_ceiling=9000
+lock_ceiling=8900
 unlock_ceiling=6500
 passed=0 failed=0
 
