@@ -104,6 +104,7 @@ CORE := \
 	daemon/core/calls.c \
 	daemon/core/command.c \
 	daemon/core/core.c \
+	daemon/core/conclude.c \
 	daemon/core/deadlock.c \
 	daemon/core/deliver.c \
 	daemon/core/end.c \

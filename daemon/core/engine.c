@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Each event goes to those whom it concerns: an answer to its round, a timer to its owner, a store that came back to those that wait for one. What they
- * make of it comes back as a value, on which this file acts. Nothing below calls it.
+ * Each event goes to those whom it concerns: an answer to its round, a timer to its owner, a store that came back to those that wait for one. What a round
+ * makes of it is a value, on which conclude.c acts. Nothing below calls this file.
  */
 #include "daemon/core/engine.h"
 
 #include "daemon/core/acquire.h"
 #include "daemon/core/admit.h"
 #include "daemon/core/adopt.h"
-#include "daemon/core/release.h"
-#include "daemon/core/grant.h"
+#include "daemon/core/conclude.h"
 #include "daemon/core/hold.h"
 #include "daemon/core/holder.h"
-#include "daemon/core/look.h"
 #include "daemon/core/member.h"
 #include "daemon/core/move.h"
+#include "daemon/core/release.h"
 #include "daemon/core/renew.h"
-#include "daemon/core/retry.h"
 #include "daemon/core/round.h"
 #include "daemon/core/split.h"
 #include "daemon/core/ticket.h"
@@ -92,24 +90,6 @@ static void lease_held_fired(struct engine *e, struct lease *x)
 		x->renew_at = INSTANT_NEVER, lease_schedule(e, x); /* the round under way sets it */
 }
 
-/* What an adoption has come to. */
-static void engine_adopted(struct engine *e, struct lease *x, const struct round *r, enum adopt_outcome outcome)
-{
-	switch (outcome) {
-	case ADOPT_GOES_ON:
-		break;
-	case ADOPT_WON:
-		holder_adopted(e, x, r);
-		break;
-	case ADOPT_DENIED:
-		holder_lose(e, x, LOSS_EVICTED);
-		break;
-	case ADOPT_OVER:
-		holder_expire(e, x);
-		break;
-	}
-}
-
 static void lease_fired(struct engine *e, struct lease *x)
 {
 	switch (x->state) {
@@ -117,7 +97,7 @@ static void lease_fired(struct engine *e, struct lease *x)
 		lease_held_fired(e, x);
 		break;
 	case LEASE_ADOPTING:
-		engine_adopted(e, x, NULL, adopt_fired(e, x));
+		conclude_adoption(e, x, NULL, adopt_fired(e, x));
 		break;
 	case LEASE_CLOSING:
 		holder_closed(e, x);
@@ -128,55 +108,6 @@ static void lease_fired(struct engine *e, struct lease *x)
 	}
 }
 
-/* What a round of an acquire has come to. */
-static void engine_decided(struct engine *e, struct round *r, enum round_outcome outcome, int64_t token)
-{
-	if (outcome == ROUND_WON)
-		grant_won(e, r, token);
-	else if (outcome != ROUND_PENDING)
-		retry_after(e, r, outcome);
-}
-
-static void engine_acquire_expired(struct engine *e, struct round *r)
-{
-	int64_t token = 0;
-	enum round_outcome outcome = acquire_expired(e, r, &token);
-
-	engine_decided(e, r, outcome, token);
-	retire_round(e, r);
-}
-
-static void engine_acquire_answered(struct engine *e, struct round *r, const struct answer *a)
-{
-	int64_t token = 0;
-	enum round_outcome outcome = acquire_answered(e, r, a, &token);
-
-	engine_decided(e, r, outcome, token);
-}
-
-static void engine_renewed(struct engine *e, struct round *r, enum renew_outcome outcome)
-{
-	switch (outcome) {
-	case RENEW_GOES_ON:
-		break;
-	case RENEW_ADOPTS:
-		engine_adopted(e, r->lease, r, adopt_decide(e, r));
-		break;
-	case RENEW_EVICTED:
-		holder_lose(e, r->lease, LOSS_EVICTED);
-		break;
-	case RENEW_OVER:
-		holder_expire(e, r->lease);
-		break;
-	}
-}
-
-static void engine_renew_expired(struct engine *e, struct round *r)
-{
-	engine_renewed(e, r, renew_expired(e, r));
-	retire_round(e, r);
-}
-
 /* The claim has waited long enough, or was granted while its session was away, and nobody has asked for it. */
 static void claim_fired(struct engine *e, struct claim *c)
 {
@@ -184,40 +115,6 @@ static void claim_fired(struct engine *e, struct claim *c)
 		hold_lapse(e, c);
 	else
 		wait_fired(e, c);
-}
-
-static void round_expired(struct engine *e, struct round *r)
-{
-	switch (r->question) {
-	case QUESTION_ACQUIRE:
-	case QUESTION_RAISE:
-		engine_acquire_expired(e, r);
-		break;
-	case QUESTION_RENEW:
-		engine_renew_expired(e, r);
-		break;
-	case QUESTION_ADOPT:
-		adopt_expired(e, r);
-		break;
-	case QUESTION_LOOK:
-		look_expired(e, r);
-		break;
-	}
-}
-
-static void round_fired(struct engine *e, struct round *r)
-{
-	struct instant slow_at;
-
-	if (r->question == QUESTION_ACQUIRE && !r->decided && acquire_ask_more(e, r))
-		return;
-	r->expired = true;
-	calls_stall(&e->calls, &r->calls);
-	slow_at = calls_slow_at(&e->calls, &r->calls);
-	if (instant_before(e->core->now, slow_at))
-		heap_set(&e->core->timers, &r->timer, slow_at); /* the round was decided early: the stores that have not answered have time until then */
-	if (!r->decided)
-		round_expired(e, r);
 }
 
 static void engine_release_fired(struct engine *e, struct release *r)
@@ -301,7 +198,7 @@ void engine_fired(struct engine *e, struct timer *t)
 		claim_fired(e, container_of(t, struct claim, timer));
 		break;
 	case TIMER_ROUND:
-		round_fired(e, container_of(t, struct round, timer));
+		conclude_fired(e, container_of(t, struct round, timer));
 		break;
 	case TIMER_RELEASE:
 		engine_release_fired(e, container_of(t, struct release, timer));
@@ -326,24 +223,6 @@ static bool engine_trusts_fence(const struct engine *e, const struct answer *a)
 	const struct member *m = &e->members.node[a->node];
 
 	return m->ours && !m->clock_is_off && a->fence <= FENCE_MOST;
-}
-
-static void round_answered(struct engine *e, struct round *r, const struct answer *a)
-{
-	switch (r->question) {
-	case QUESTION_ACQUIRE:
-	case QUESTION_RAISE:
-		engine_acquire_answered(e, r, a);
-		break;
-	case QUESTION_RENEW:
-	case QUESTION_ADOPT:
-		engine_renewed(e, r, renew_answered(e, r, a));
-		break;
-	case QUESTION_LOOK:
-		look_answered(e, r, a);
-		break;
-	}
-	retire_round(e, r);
 }
 
 static void engine_release_answered(struct engine *e, struct release *r, const struct answer *a)
@@ -375,7 +254,7 @@ bool engine_answer(struct engine *e, const struct answer *a)
 	if (!c)
 		return known;
 	if (c->owner == CALLS_OF_ROUND)
-		round_answered(e, round_of_calls(c), a);
+		conclude_answered(e, round_of_calls(c), a);
 	else
 		engine_release_answered(e, release_of_calls(c), a);
 	return true;

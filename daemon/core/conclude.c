@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/core/conclude.h"
+
+#include "daemon/core/acquire.h"
+#include "daemon/core/grant.h"
+#include "daemon/core/holder.h"
+#include "daemon/core/look.h"
+#include "daemon/core/move.h"
+#include "daemon/core/renew.h"
+#include "daemon/core/retry.h"
+
+/* What an adoption has come to. */
+void conclude_adoption(struct engine *e, struct lease *x, const struct round *r, enum adopt_outcome outcome)
+{
+	switch (outcome) {
+	case ADOPT_GOES_ON:
+		break;
+	case ADOPT_WON:
+		holder_adopted(e, x, r);
+		break;
+	case ADOPT_DENIED:
+		holder_lose(e, x, LOSS_EVICTED);
+		break;
+	case ADOPT_OVER:
+		holder_expire(e, x);
+		break;
+	}
+}
+
+/* What a round of an acquire has come to. */
+static void conclude_acquire(struct engine *e, struct round *r, enum round_outcome outcome, int64_t token)
+{
+	if (outcome == ROUND_WON)
+		grant_won(e, r, token);
+	else if (outcome != ROUND_PENDING)
+		retry_after(e, r, outcome);
+}
+
+static void acquire_is_over(struct engine *e, struct round *r)
+{
+	int64_t token = 0;
+	enum round_outcome outcome = acquire_expired(e, r, &token);
+
+	conclude_acquire(e, r, outcome, token);
+	retire_round(e, r);
+}
+
+static void acquire_goes_on(struct engine *e, struct round *r, const struct answer *a)
+{
+	int64_t token = 0;
+	enum round_outcome outcome = acquire_answered(e, r, a, &token);
+
+	conclude_acquire(e, r, outcome, token);
+}
+
+static void conclude_renewal(struct engine *e, struct round *r, enum renew_outcome outcome)
+{
+	switch (outcome) {
+	case RENEW_GOES_ON:
+		break;
+	case RENEW_ADOPTS:
+		conclude_adoption(e, r->lease, r, adopt_decide(e, r));
+		break;
+	case RENEW_EVICTED:
+		holder_lose(e, r->lease, LOSS_EVICTED);
+		break;
+	case RENEW_OVER:
+		holder_expire(e, r->lease);
+		break;
+	}
+}
+
+static void renewal_is_over(struct engine *e, struct round *r)
+{
+	conclude_renewal(e, r, renew_expired(e, r));
+	retire_round(e, r);
+}
+
+static void round_is_over(struct engine *e, struct round *r)
+{
+	switch (r->question) {
+	case QUESTION_ACQUIRE:
+	case QUESTION_RAISE:
+		acquire_is_over(e, r);
+		break;
+	case QUESTION_RENEW:
+		renewal_is_over(e, r);
+		break;
+	case QUESTION_ADOPT:
+		adopt_expired(e, r);
+		break;
+	case QUESTION_LOOK:
+		look_expired(e, r);
+		break;
+	}
+}
+
+void conclude_fired(struct engine *e, struct round *r)
+{
+	struct instant slow_at;
+
+	if (r->question == QUESTION_ACQUIRE && !r->decided && acquire_ask_more(e, r))
+		return;
+	r->expired = true;
+	calls_stall(&e->calls, &r->calls);
+	slow_at = calls_slow_at(&e->calls, &r->calls);
+	if (instant_before(e->core->now, slow_at))
+		heap_set(&e->core->timers, &r->timer, slow_at); /* the round was decided early: the stores that have not answered have time until then */
+	if (!r->decided)
+		round_is_over(e, r);
+}
+
+void conclude_answered(struct engine *e, struct round *r, const struct answer *a)
+{
+	switch (r->question) {
+	case QUESTION_ACQUIRE:
+	case QUESTION_RAISE:
+		acquire_goes_on(e, r, a);
+		break;
+	case QUESTION_RENEW:
+	case QUESTION_ADOPT:
+		conclude_renewal(e, r, renew_answered(e, r, a));
+		break;
+	case QUESTION_LOOK:
+		look_answered(e, r, a);
+		break;
+	}
+	retire_round(e, r);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What follows from the outcome of a round: a grant, another try, a hold that goes on or is lost. */
+#ifndef CORE_CONCLUDE_H
+#define CORE_CONCLUDE_H
+
+#include "daemon/core/adopt.h"
+#include "daemon/core/parts.h"
+#include "daemon/core/round.h"
+
+/* r: the round that decided it; NULL: its time is over. */
+void conclude_adoption(struct engine *e, struct lease *x, const struct round *r, enum adopt_outcome outcome);
+/* Its answer is counted already. The round may be gone afterwards. */
+void conclude_answered(struct engine *e, struct round *r, const struct answer *a);
+void conclude_fired(struct engine *e, struct round *r); /* its timer */
+
+#endif
