@@ -187,4 +187,18 @@ expect refused "a mistake in another function" "$(sed 's/^\(@@ .* @@\) .*/\1 voi
 expect refused "a mistake that changes nothing" "$(head -n 1 $mistake | awk -f tests/sim/plant.awk - 2>&1)"
 expect refused "a mistake with two places" "$(sed 's/^-	.*/-		break;/' $mistake | awk -f tests/sim/plant.awk - 2>&1)"
 
+# wide file … : the lines that are wider than the layout allows (.clang-format).
+wide() {
+	for source; do
+		expand -t 8 "$source" | awk -v source="$source" 'length($0) > 160 { print source ":" NR }'
+	done
+}
+printf '\t%0152d\n\t%0153d\n' 0 0 >"$scratch/wide.c"
+[ "$(wide "$scratch/wide.c")" = "$scratch/wide.c:2" ]
+verdict $? "a line of 161 columns is not found"
+# shellcheck disable=SC2046 # one word for each file
+too_wide=$(wide $(find daemon proto client conf tests -name '*.[ch]'))
+[ -z "$too_wide" ]
+verdict $? "wider than 160 columns: $too_wide"
+
 verdict_sum

@@ -294,7 +294,7 @@ static void acquire_came_late(struct engine *e, struct round *r, unsigned node)
 enum round_outcome acquire_answered(struct engine *e, struct round *r, const struct answer *a, int64_t *ret_token)
 {
 	struct lock *l = lock_of_lease(r->lease);
-	bool present = l->lease.value.ticket == r->value.ticket;
+	bool present = l->lease.value.number == r->value.number;
 	enum round_outcome outcome = ROUND_PENDING;
 
 	if (present && r->question == QUESTION_RAISE)

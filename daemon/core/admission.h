@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Admission: who may begin a round now, given the room that the stores' windows have (flow.h). A value machine: it knows entries and room, no lock and no store.
+ * Admission: who may begin a round now, given the room that the stores' windows have (flow.h). A value machine: it knows entries and room, no lock and no
+ * store.
  *
  * Leases to be kept and those who ask are admitted by turns, so neither keeps the other waiting for ever. A lease whose first half is over goes before all who
  * ask: a crowd that asks costs nobody a lease. Among leases the one goes first whose first half ends first: who extends a crowd of long leases, over and over,
- * costs nobody a short one. A key that is to be left behind (UNLOCK keep=) goes before all leases: it may end any moment, and it is one question in place of many
- * renewals. What is given back goes before those who ask, so a name is released before it is asked for again.
+ * costs nobody a short one. A key that is to be left behind (UNLOCK keep=) goes before all leases: it may end any moment, and it is one question in place of
+ * many renewals. What is given back goes before those who ask, so a name is released before it is asked for again.
  * See ALGORITHMS.md, Admission.
  */
 #ifndef CORE_ADMISSION_H

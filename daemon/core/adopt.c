@@ -33,7 +33,8 @@ static void adopt_expect_lease(struct engine *e, struct lease *x, const struct c
 
 	x->adoption = adoption_new(from, e->core->now);
 	x->adoption->stands = nodeset_all(e->core->conf.nodes);
-	x->adoption->until = instant_add(instant_max(instant_add(e->core->now, longest_us), instant_add(told, c->delay_us)), longest_us + longest_us / 25 + SEC);
+	x->adoption->until =
+		instant_add(instant_max(instant_add(e->core->now, longest_us), instant_add(told, c->delay_us)), longest_us + longest_us / 25 + SEC);
 	x->adoption->hopeless = instant_add(e->core->now, px_us + px_us / 50 + SEC);
 	x->adoption->deadline = c->renew ? INSTANT_NEVER : from->deadline;
 	x->kept = c->renew;
@@ -195,7 +196,7 @@ enum adopt_outcome adopt_decide(struct engine *e, struct round *r)
 	int64_t left = instant_diff(lease_deadline(x, e->core->conf.nodes), e->core->now);
 
 	/* Worth having: its loss would be told at once otherwise. */
-	if (left > lead_us(x->ttl_us))
+	if (left > loss_lead_us(x->ttl_us))
 		return adopt_win(e, x);
 	if (nodeset_count(adoption_possible(x)) < engine_quorum(e))
 		return adopt_fail(e, x, ADOPT_DENIED);

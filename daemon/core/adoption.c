@@ -142,7 +142,7 @@ struct instant adoption_end(const struct lease *x)
 {
 	struct instant end = instant_min(x->adoption->hopeless, x->adoption->deadline);
 
-	return x->kept ? end : instant_add(end, -lead_us(x->ttl_us));
+	return x->kept ? end : instant_add(end, -loss_lead_us(x->ttl_us));
 }
 
 int64_t adoption_rest_us(const struct lease *x, struct instant now)

@@ -26,7 +26,7 @@ struct adoption {
 	struct nodeset stands; /* nodes where one of the values may stand */
 	struct nodeset late; /* nodes that had none, but what the previous run sent could still put one there */
 	struct nodeset occupied; /* nodes where another does: somebody else's, or one of ours that nobody here knows */
-	struct instant until;    /* they stand nowhere beyond: an EXTEND to the ttl that the record has may have left a longer key, and one that hung renewed it */
+	struct instant until; /* they stand nowhere beyond: an EXTEND to the ttl that the record has may have left a longer key, and one that hung renewed it */
 	struct instant hopeless; /* nobody believes in the lease beyond: it is not adopted any more */
 	struct instant prior_until; /* all but the first */
 	struct instant deadline; /* of a lease that nobody renews; NEVER */

@@ -107,7 +107,8 @@ static void deliver_no_quorum(struct commander *x, struct session *s, struct spa
 		           "%u of %u stores can be used, but are too busy: the request was not sent to them in time; wait longer, or send fewer at a time",
 		           usable, nodes);
 	else
-		tell_error(x, s, tag, ERROR_QUORUM, "%u of %u stores can be used, but fewer than %u complied in time; LIST nodes shows them", usable, nodes, quorum);
+		tell_error(x, s, tag, ERROR_QUORUM, "%u of %u stores can be used, but fewer than %u complied in time; LIST nodes shows them", usable, nodes,
+			   quorum);
 }
 
 static void deliver_refusal(struct commander *x, struct session *s, struct span tag, enum refusal why)
@@ -118,7 +119,8 @@ static void deliver_refusal(struct commander *x, struct session *s, struct span 
 		deliver_no_quorum(x, s, tag, why);
 		break;
 	case REFUSED_KIND:
-		tell_error(x, s, tag, ERROR_KIND, "the stores have a key of another type under this name; redlockd leaves it alone: take another name, or remove that key");
+		tell_error(x, s, tag, ERROR_KIND,
+			   "the stores have a key of another type under this name; redlockd leaves it alone: take another name, or remove that key");
 		break;
 	case REFUSED_CANCELLED:
 		tell_error(x, s, tag, ERROR_CANCELLED, "the waiting request was withdrawn");

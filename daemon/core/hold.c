@@ -151,8 +151,8 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 {
 	struct claim *c = l->holder;
 	/*
-	 * If a quorum has no such key, nobody has the lock. But an adoption that gives up in time knows of no votes. What stands in its way may be a value of the
-	 * same lease, which was forgotten, or was put there by a run on a copy of the journal: the client may still believe in it.
+	 * If a quorum has no such key, nobody has the lock. But an adoption that gives up in time knows of no votes. What stands in its way may be a value of
+	 * the same lease, which was forgotten, or was put there by a run on a copy of the journal: the client may still believe in it.
 	 */
 	bool denied = l->lease.state == LEASE_ADOPTING && why == LOSS_EVICTED && adoption_is_denied(&l->lease, e->core->conf.nodes);
 	struct instant until = denied ? hold_belief(e, l) : holder_belief(e, l);

@@ -17,7 +17,7 @@ void lease_promise(struct lease *x, int64_t ttl_us, struct instant until)
 
 struct instant lease_tell_at(const struct lease *x, unsigned nodes)
 {
-	return instant_add(lease_deadline(x, nodes), -lead_us(x->ttl_us));
+	return instant_add(lease_deadline(x, nodes), -loss_lead_us(x->ttl_us));
 }
 
 int64_t lease_valid_us(const struct lease *x, unsigned nodes, struct instant now)

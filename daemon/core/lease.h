@@ -21,9 +21,9 @@ struct round;
 struct pending;
 TAILQ_HEAD(pendings, pending);
 
-/* "<daemon-id>:<ticket>:<32 hex>": fresh for every attempt, never used again. */
+/* "<daemon-id>:<number>:<32 hex>": fresh for every attempt, never used again. */
 struct lease_value {
-	uint64_t ticket;
+	uint64_t number;
 	uint8_t n;
 	char text[VALUE_MAX - 1];
 };
@@ -76,15 +76,15 @@ struct lease {
 };
 TAILQ_HEAD(leases, lease);
 
-#define LEAD_LEAST_US (5 * MSEC)
-#define LEAD_MOST_US (250 * MSEC)
+#define LOSS_LEAD_LEAST_US (5 * MSEC)
+#define LOSS_LEAD_MOST_US (250 * MSEC)
 
 /* How long before D a loss is told. */
-static inline int64_t lead_us(int64_t ttl_us)
+static inline int64_t loss_lead_us(int64_t ttl_us)
 {
 	int64_t lead = ttl_us / 20;
 
-	return lead < LEAD_LEAST_US ? LEAD_LEAST_US : lead > LEAD_MOST_US ? LEAD_MOST_US : lead;
+	return lead < LOSS_LEAD_LEAST_US ? LOSS_LEAD_LEAST_US : lead > LOSS_LEAD_MOST_US ? LOSS_LEAD_MOST_US : lead;
 }
 
 /* A new value is to be asked for: nothing vouches for it yet, and it stands nowhere. The caller makes the value. */

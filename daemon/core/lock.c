@@ -156,7 +156,7 @@ void lock_value_make(struct lock_table *t, struct lease_value *ret_value)
 	uint64_t rest;
 	size_t d = 0;
 
-	rest = ret_value->ticket = ++t->ticket;
+	rest = ret_value->number = ++t->values;
 	memcpy(ret_value->text, id, n);
 	ret_value->text[n++] = ':';
 	do

@@ -163,7 +163,7 @@ struct lock_table {
 	struct core *core;
 	struct map map;
 	struct pool locks, claims, pendings;
-	uint64_t ticket;
+	uint64_t values; /* how many were made */
 };
 
 void lock_table_init(struct lock_table *t, struct core *core);

@@ -184,7 +184,8 @@ void members_tell_missing(const struct members *ms, char *text, size_t size)
 {
 	static const char *const word[] = {"in quarantine", "refused", "down", "slow", "being asked"};
 	enum { QUARANTINED, REFUSED, DOWN, SLOW, ASKED, MISSING_N };
-	static const int kind[] = {[MEMBER_DOWN] = DOWN, [MEMBER_PROBING] = ASKED, [MEMBER_QUARANTINED] = QUARANTINED, [MEMBER_JOINED] = SLOW, [MEMBER_REFUSED] = REFUSED};
+	static const int kind[] = {
+		[MEMBER_DOWN] = DOWN, [MEMBER_PROBING] = ASKED, [MEMBER_QUARANTINED] = QUARANTINED, [MEMBER_JOINED] = SLOW, [MEMBER_REFUSED] = REFUSED};
 	unsigned count[MISSING_N] = {0};
 	size_t at = 0;
 

@@ -28,7 +28,7 @@ struct member_clock {
 	bool known;
 	int64_t low, high;
 	struct instant at, sent;     /* the last answer: when it was read, and when it was asked for */
-	struct instant sure;         /* since then it is known that a clock jumped or that this host stood still: answers asked for before may tell of earlier */
+	struct instant sure;         /* since then it is known that a clock jumped or this host stood still: answers asked for before may tell of earlier */
 	struct clock_bounds past[2]; /* what was known some seconds ago, the later first; see jump.h */
 };
 
@@ -41,7 +41,7 @@ struct member {
 	struct instant up_since; /* since when it is connected … */
 	int64_t astray_us;       /* … and how long after that a command of an earlier connection may still set a key, at most */
 	struct {
-		int64_t us, before_us;            /* how roughly the clock was known, at worst, when keys were to be set over this connection: of late, and before */
+		int64_t us, before_us;            /* how roughly the clock was known, at worst, when keys were to be set over it: of late, and before */
 		struct instant over, before_over; /* by when none of these calls sets a key any more */
 	} width;
 	struct instant stalled_at;
@@ -64,15 +64,15 @@ struct member {
 	bool blank;     /* its last probe found no marker while trust was open, and nothing else wrong */
 	const char *suspect; /* evidence of lost memory that the marker does not show */
 	char suspected[MARKER_MAX]; /* the marker that the probe showed with the evidence; "" = none, or the evidence came from elsewhere */
-	char past[MARKER_MAX]; /* the last value of kind 'j' that a quarantine has replaced: a store that shows it again was set back, and has lost memory again */
-	char over[MARKER_MAX]; /* the last value of kind 'q' that its joining has replaced: likewise, and a daemon that was cut off meanwhile may have timed it */
+	char past[MARKER_MAX]; /* the last value of kind 'j' that a quarantine has replaced: a store that shows it again was set back, and lost memory again */
+	char over[MARKER_MAX]; /* the last value of kind 'q' that its joining has replaced: likewise, and a daemon that was cut off may have timed it */
 	/* The last value of kind 'j' under which it was used; when the question was asked that showed it; the earliest that the store's clock was then. */
 	char vouched[MARKER_MAX];
 	struct instant vouched_at;
 	int64_t vouched_us;
 	char timed[MARKER_MAX];   /* the value of kind 'q' that is being timed. A connection that breaks does not begin that anew; its joining does */
 	struct instant timed_since, quarantine_end;
-	struct instant ask_until; /* until then, after its quarantine, the others may tell their fences; earlier than the end of the quarantine: not asked yet */
+	struct instant ask_until; /* until then, after its quarantine, the others may tell their fences; earlier than its end: not asked yet */
 	char timed_why[160];
 	char told[160]; /* what the log was told last, and of which state, so that it is told once and not each second */
 	enum member_state told_of;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What sessions must be told, in order. Who decides adds; who serves sessions takes them out when the step's decisions are made, and telling makes none. A notice
- * keeps its lock, its claim and its pending alive until it was delivered.
+ * What sessions must be told, in order. Who decides adds; who serves sessions takes them out when the step's decisions are made, and telling makes none. A
+ * notice keeps its lock, its claim and its pending alive until it was delivered.
  */
 #ifndef CORE_NOTICES_H
 #define CORE_NOTICES_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What every answer tells about its store: that it lives, how long a round trip takes, what time it is there, how roughly that is known, that its marker changed. */
+/*
+ * What every answer tells about its store: that it lives, how long a round trip takes, what time it is there, how roughly that is known, that its marker
+ * changed.
+ */
 #ifndef CORE_OBSERVE_H
 #define CORE_OBSERVE_H
 

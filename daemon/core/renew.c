@@ -320,7 +320,7 @@ enum renew_outcome renew_answered(struct engine *e, struct round *r, const struc
 {
 	struct lease *x = r->lease;
 
-	if (x->value.ticket != r->value.ticket)
+	if (x->value.number != r->value.number)
 		return RENEW_GOES_ON;
 	lease_note_answer(x, a);
 	if (x->state != LEASE_HELD && x->state != LEASE_ADOPTING)

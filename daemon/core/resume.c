@@ -167,7 +167,8 @@ void serve_RESUME(struct commander *x, struct session *s)
 	struct session *from;
 
 	if (!TAILQ_EMPTY(&s->claims) || !TAILQ_EMPTY(&s->pendings) || s->resuming) {
-		tell_mistake(x, s, ERROR_ARG, "RESUME is for a session that holds nothing, waits for nothing and has lost nothing: send it over a new connection");
+		tell_mistake(x, s, ERROR_ARG,
+			     "RESUME is for a session that holds nothing, waits for nothing and has lost nothing: send it over a new connection");
 		return;
 	}
 	if (x->engine->draining) {

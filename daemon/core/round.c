@@ -175,7 +175,7 @@ static bool round_is_held(const struct round *r, unsigned nodes)
 /* Grant only what is worth having: the loss would be told at once otherwise. */
 static bool round_is_useful(const struct round *r, unsigned nodes, struct instant now)
 {
-	return instant_diff(votes_deadline(&r->votes, nodes), now) > lead_us(r->ttl_us) + r->ttl_us / 10;
+	return instant_diff(votes_deadline(&r->votes, nodes), now) > loss_lead_us(r->ttl_us) + r->ttl_us / 10;
 }
 
 /* Not won: is it clear already whether somebody holds it, the votes are split, or too few stores answer? */

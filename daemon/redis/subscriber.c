@@ -185,7 +185,8 @@ static void subscriber_on_timer(evutil_socket_t fd, short what, void *context)
 	}
 }
 
-struct subscriber *subscriber_new(struct event_base *base, const struct stream_conf *conf, unsigned node, const char *channel, const struct subscriber_sink *sink)
+struct subscriber *subscriber_new(struct event_base *base, const struct stream_conf *conf, unsigned node, const char *channel,
+				  const struct subscriber_sink *sink)
 {
 	struct subscriber *e = mem_alloc(sizeof(*e));
 

@@ -19,7 +19,8 @@ struct subscriber_sink {
 };
 
 /* channel: "redlockd:<key_prefix>d:<daemon-id>"; copied. */
-struct subscriber *subscriber_new(struct event_base *base, const struct stream_conf *conf, unsigned node, const char *channel, const struct subscriber_sink *sink);
+struct subscriber *subscriber_new(struct event_base *base, const struct stream_conf *conf, unsigned node, const char *channel,
+				  const struct subscriber_sink *sink);
 void subscriber_free(struct subscriber *e);
 void subscriber_open(struct subscriber *e, const struct sockaddr *address, socklen_t n); /* copies the address, also for later attempts */
 void subscriber_close(struct subscriber *e);

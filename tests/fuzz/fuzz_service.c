@@ -4,8 +4,8 @@
  *   0-7 a line of that session (which is opened if need be)   e its end of input   g it is gone   t time passes   d u the store goes, comes
  *   R one session resumes what another was   k the daemon is killed and started anew on its journal, a byte of which may be changed
  *   K likewise, after the rest of the line was added to the journal as a record   j the journal cannot be written, or can again
- * Whatever the story: a fence that a session was once told never comes back smaller, nor in another session that did not resume it; a value that was given up is
- * not used again; and once all have gone, and their grace is over, nothing of them is left.
+ * Whatever the story: a fence that a session was once told never comes back smaller, nor in another session that did not resume it; a value that was given up
+ * is not used again; and once all have gone, and their grace is over, nothing of them is left.
  */
 #include "proto/proto.h"
 #include "tests/fuzz/fuzz.h"

@@ -31,5 +31,6 @@ int main(int argc, char **argv)
 			modes[i].main(argc - 2, argv + 2);
 			return 0;
 		}
-	errx(2, "usage: load hold ADDRESS SESSIONS LOCKS WINDOW WAIT PREFIX | mix ADDRESS CLIENTS THINK_MS PREFIX SEED | flood ADDRESS KIND WIDTH [PER_SECOND]");
+	errx(2,
+	     "usage: load hold ADDRESS SESSIONS LOCKS WINDOW WAIT PREFIX | mix ADDRESS CLIENTS THINK_MS PREFIX SEED | flood ADDRESS KIND WIDTH [PER_SECOND]");
 }

@@ -127,7 +127,8 @@ static void lineage_check(struct server *s, const struct flight *f, unsigned i)
 	if (!sim_node_get(s->node, call->name, server_wall(s), &value, &expires) || !lineage_has(k, value))
 		return;
 	for (unsigned n = 0; n < w->plan->nodes; n++)
-		stands += daemon_has_server(f->daemon, n) && sim_node_get(w->server[n].node, call->name, server_wall(&w->server[n]), &value, &expires) && lineage_has(k, value);
+		stands += daemon_has_server(f->daemon, n) && sim_node_get(w->server[n].node, call->name, server_wall(&w->server[n]), &value, &expires) &&
+			  lineage_has(k, value);
 	if (2 * stands > f->daemon->conf.nodes)
 		checker_fail(w, INVARIANT_L10, name, "%s: node %u refuses daemon %u what a previous run of it left there", name_of(name), s->index,
 			     f->daemon->index);

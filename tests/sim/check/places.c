@@ -22,8 +22,8 @@ static bool comes_before(const struct place *p, struct span ticket)
 }
 
 /*
- * S20: a node passes over an older place only when the key was free for the whole reserved time and that daemon did not ask for it. A daemon whose key already stands
- * there takes it from nobody: a renewal of a newer connection put it back before this call of an older one arrived.
+ * S20: a node passes over an older place only when the key was free for the whole reserved time and that daemon did not ask for it. A daemon whose key already
+ * stands there takes it from nobody: a renewal of a newer connection put it back before this call of an older one arrived.
  */
 static void passing_check(struct server *s, const struct flight *f, const struct call *call, int64_t name)
 {

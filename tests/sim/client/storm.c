@@ -165,7 +165,8 @@ void storm_fired(struct sim_client *c)
 	say_anything(c);
 	if (c->index < STORMERS && stream_chance(&c->side, 60))
 		say_list(c);
-	world_at(w, &c->side_timer, AT_SIDE, w->now + (w->plan->throng ? stream_range(&c->side, PAUSE_US / 6, PAUSE_US) : stream_skewed(&c->side, MSEC, PAUSE_US)));
+	world_at(w, &c->side_timer, AT_SIDE,
+		 w->now + (w->plan->throng ? stream_range(&c->side, PAUSE_US / 6, PAUSE_US) : stream_skewed(&c->side, MSEC, PAUSE_US)));
 }
 
 bool storm_begin(struct sim_client *c)

@@ -111,7 +111,9 @@ enum stranger {
 	STRANGER_NODES,      /* one node fewer */
 	STRANGER_LEASE,      /* another max_lease */
 	STRANGER_GENERATION, /* a higher generation, with another set name or another max_lease: it takes over */
-	/* A higher generation with other servers, see CHANGING THE SERVERS in redlockd(8), and perhaps another max_lease. plan.nodes counts those of both sets. */
+	/*
+	 * A higher generation with other servers, see CHANGING THE SERVERS in redlockd(8), and perhaps another max_lease. plan.nodes counts those of both sets.
+	 */
 	STRANGER_FEWER,      /* the last server is removed */
 	STRANGER_MORE,       /* the last server is added */
 	STRANGER_REPLACED,   /* the last server replaces the one before it */

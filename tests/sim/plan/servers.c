@@ -141,7 +141,8 @@ static void draw_stages(struct plan *p, struct stream *s)
 		p->length_us = part[1] + quarantine_us(p) + 3 * SEC;
 	draw_contest(p, s, part[1]);
 	if (!blind)
-		fault_add(p, (struct fault){.kind = FAULT_NODE_ROLE, .a = (p->nodes - 1) / 2, .at_us = part[1] + taken, .for_us = stream_range(s, 500 * MSEC, 3 * SEC)});
+		fault_add(p, (struct fault){.kind = FAULT_NODE_ROLE, .a = (p->nodes - 1) / 2, .at_us = part[1] + taken,
+		                            .for_us = stream_range(s, 500 * MSEC, 3 * SEC)});
 	if (blind)
 		part[1] += 2 * quarantine_us(p);
 	draw_parts(p, s, start, part, taken);

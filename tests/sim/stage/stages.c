@@ -54,8 +54,8 @@ void stage_leave(struct world *w)
 }
 
 /*
- * Once all daemons are of the next generation progress is promised again, if each server that stays was taken over with its data. Otherwise there may be too few
- * of the set before, see CHANGING THE SERVERS in redlockd(8).
+ * Once all daemons are of the next generation progress is promised again, if each server that stays was taken over with its data. Otherwise there may be too
+ * few of the set before, see CHANGING THE SERVERS in redlockd(8).
  */
 static bool strangers_remain(const struct world *w)
 {

@@ -111,8 +111,8 @@ static void numbers_agree(const char *text)
 
 START_TEST(a_number_is_read_as_strtod_reads_it)
 {
-	static const char *const text[] = {"", " ", "0", "00", "7 ", " 7", "7x", "x", "-1", "-0", "+5", "1.5", "1e3", "1E", "0x1F", "0x", "inf", "nan", ".5", "5.",
-					   "900719925474099", "9007199254740991", "9007199254740992", "9007199254740993",
+	static const char *const text[] = {"", " ", "0", "00", "7 ", " 7", "7x", "x", "-1", "-0", "+5", "1.5", "1e3", "1E", "0x1F", "0x", "inf", "nan", ".5",
+					   "5.", "900719925474099", "9007199254740991", "9007199254740992", "9007199254740993",
 					   "99999999999999999999", "1700000000000000", "1700000000123456 ", "12345678901234567890"};
 	const uint64_t key[2] = {3, 4};
 	char digits[24];
@@ -146,7 +146,8 @@ END_TEST
 START_TEST(a_command_is_known_by_its_whole_name_in_either_case)
 {
 	static const char *const known[] = {"GET", "get", "gEt", "TIME", "EXISTS", "PEXPIREAT", "zremrangebyscore", "ZRemRangeByScore"};
-	static const char *const unknown[] = {"", "GE", "GETT", "GET ", "G\x05T", "EXIST", "PEXPIREAU", "ZREMRANGEBYSCOR", "ZREMRANGEBYSCORES", "XREMRANGEBYSCORE"};
+	static const char *const unknown[] = {"", "GE", "GETT", "GET ", "G\x05T", "EXIST", "PEXPIREAU", "ZREMRANGEBYSCOR",
+					      "ZREMRANGEBYSCORES", "XREMRANGEBYSCORE"};
 	size_t i;
 
 	for (i = 0; i < sizeof(known) / sizeof(*known); i++) {

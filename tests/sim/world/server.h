@@ -37,8 +37,8 @@ struct server {
 	int marked_by;                                         /* which of the two its marker belongs to; -1: not known */
 	bool lease_lost; /* it lost a marker of the common configuration, with the lease that it named, and has none since */
 	/*
-	 * Its marker tells of the set of servers before, or belongs to that. Sets of which no common server in reach knows anything know nothing of each other, says
-	 * redlockd(8): the servers that stay are to be in reach, with their data, when the new generation is started.
+	 * Its marker tells of the set of servers before, or belongs to that. Sets of which no common server in reach knows anything know nothing of each other,
+	 * says redlockd(8): the servers that stay are to be in reach, with their data, when the new generation is started.
 	 */
 	bool knows_set;
 	bool was_taken; /* over by a daemon of another configuration */

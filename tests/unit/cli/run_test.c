@@ -164,7 +164,8 @@ START_TEST(redlock_asks_for_as_much_grace_as_the_daemon_gives)
 	struct outcome o;
 
 	setenv("USER", "me", 1);
-	snprintf(script, sizeof(script), "%smax_grace_ms=4000\n< HELLO 1 name=\"redlock run true/me\" grace=4000ms$\n> OK proto=1 session=7\n%s", refused, busy);
+	snprintf(script, sizeof(script), "%smax_grace_ms=4000\n< HELLO 1 name=\"redlock run true/me\" grace=4000ms$\n> OK proto=1 session=7\n%s", refused,
+		 busy);
 	PLAYED(&o, script, "try", "n", "true");
 	ck_assert_int_eq(o.code, EXIT_NOT_ACQUIRED);
 	snprintf(script, sizeof(script), "%smax_grace_ms=0\n%s", refused, busy);

@@ -123,8 +123,8 @@ START_TEST(a_second_LOCK_of_unknown_outcome_is_released_when_its_count_is_known)
 {
 	struct scripted_session s;
 
-	scripted_session_begin(&s, HELLO LOCK "< LOCK n wait=20ms$\n" AWAY "> OK session=7 n=0 open=1\n< CHECK n$\n> ERR QUORUM not yet\n" PING "< CHECK n$\n> " TWICE
-				   "\n" BACK_TO_1 PING QUIT);
+	scripted_session_begin(&s, HELLO LOCK "< LOCK n wait=20ms$\n" AWAY "> OK session=7 n=0 open=1\n< CHECK n$\n> ERR QUORUM not yet\n" PING
+					      "< CHECK n$\n> " TWICE "\n" BACK_TO_1 PING QUIT);
 	redlock_set_timeout(s.c, 50);
 	locks_in_vain(&s);
 	pinged(&s);

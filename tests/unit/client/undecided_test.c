@@ -127,7 +127,8 @@ START_TEST(a_lock_that_its_caller_gave_up_meanwhile_is_released)
 	struct redlock_grant grant;
 	struct scripted_session s;
 
-	scripted_session_open(&s, HELLO "< LOCK n wait=20ms$\n" OPEN NOT_YET NOT_YET "< UNLOCK n$\n> OK name=n count=0\n< CHECK m$\n> ERR NOTHELD no\n" QUIT, 150);
+	scripted_session_open(&s, HELLO "< LOCK n wait=20ms$\n" OPEN NOT_YET NOT_YET "< UNLOCK n$\n> OK name=n count=0\n< CHECK m$\n> ERR NOTHELD no\n" QUIT,
+			      150);
 	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.wait_ms = 20}, &grant), -ECONNABORTED);
 	redlock_set_timeout(s.c, PATIENCE);
 	scripted_session_refused(&s, redlock_check(s.c, "m", &grant), "NOTHELD");

@@ -222,7 +222,7 @@ START_TEST(a_release_keeps_the_value_it_was_made_for)
 	lock_new_value(&locks, lock);
 	release_send_to(&releases, r, 0);
 	ck_assert(span_equal(effects.item[0].call.value, value_text(&old)));
-	ck_assert_uint_eq(r->value.ticket, old.ticket);
+	ck_assert_uint_eq(r->value.number, old.number);
 }
 END_TEST
 

@@ -172,7 +172,8 @@ START_TEST(in_a_quarantine_the_refusal_says_when_to_try_again)
 	passes(10 * SEC);
 	says(1, "LOCK a");
 	/* 30 s * 1.02 + 3 ms */
-	ck_assert_str_eq(hears(1, "ERR QUORUM *"), "ERR QUORUM 0 of 1 stores can be used, 1 are needed: 1 in quarantine; enough are back in 20604 ms retry_ms=20604");
+	ck_assert_str_eq(hears(1, "ERR QUORUM *"),
+			 "ERR QUORUM 0 of 1 stores can be used, 1 are needed: 1 in quarantine; enough are back in 20604 ms retry_ms=20604");
 	says(1, "LOCK a wait=1m");
 	passes(20700 * MSEC);
 	hears(1, GRANT);

@@ -63,7 +63,10 @@ START_TEST(a_token_that_leapt_while_the_daemon_was_cut_off_is_counted)
 }
 END_TEST
 
-/* Leases of 30 s. Store 1 was ahead of store 0 by all that is tolerated: the fences stand at the limit of store 0. It is set back by less than a quarantine takes. */
+/*
+ * Leases of 30 s. Store 1 was ahead of store 0 by all that is tolerated: the fences stand at the limit of store 0. It is set back by less than a quarantine
+ * takes.
+ */
 START_TEST(a_clock_that_is_set_back_by_less_than_a_quarantine_takes_forgets_no_token)
 {
 	int64_t fence = 0;
@@ -120,7 +123,10 @@ START_TEST(a_clock_that_is_set_back_while_the_others_are_asked_forgets_no_token)
 }
 END_TEST
 
-/* All answer, one forgets. Store 1 has not voted for long; store 2, which knows the last token, is the one whose clock is off, and daemon 1 was not there before. */
+/*
+ * All answer, one forgets. Store 1 has not voted for long; store 2, which knows the last token, is the one whose clock is off, and daemon 1 was not there
+ * before.
+ */
 START_TEST(the_one_whose_clock_is_right_is_believed_by_a_daemon_that_is_new)
 {
 	int64_t fence;
@@ -149,7 +155,8 @@ START_TEST(single_tokens_of_the_last_second_are_counted)
 
 	two_with_short_lease();
 	for (unsigned i = _i ? 2 : 0; i < 3; i++) /* 1: store 0 takes it beyond its limit, since store 1 is away */
-		memory_set_fence(cluster.node[i].memory, memory_fence(cluster.node[i].memory) + 40 * SEC); /* so many single grants, or a clock set back before daemon 1 was started */
+		/* So many single grants, or a clock that was set back before daemon 1 was started. */
+		memory_set_fence(cluster.node[i].memory, memory_fence(cluster.node[i].memory) + 40 * SEC);
 	if (_i == 0)
 		(void)grants_a(1);
 	passes(1500 * MSEC);
@@ -215,8 +222,8 @@ START_TEST(a_clock_that_was_wrong_for_a_second_lifts_no_fence_later)
 END_TEST
 
 /*
- * The same without a restart of the daemon: two of three are set forward at one moment, which looks as if this host had stood still; an hour is taken back soon.
- * Not one token was granted meanwhile. Later one of them restarts blank, and two sessions want one lock: the range that this takes is not refused.
+ * The same without a restart of the daemon: two of three are set forward at one moment, which looks as if this host had stood still; an hour is taken back
+ * soon. Not one token was granted meanwhile. Later one of them restarts blank, and two sessions want one lock: the range that this takes is not refused.
  */
 START_TEST(a_forward_step_of_two_that_is_taken_for_a_stop_lifts_no_fence_later)
 {

@@ -76,7 +76,8 @@ START_TEST(a_store_that_cannot_save_is_refused_once_it_has_refused_a_write)
 	cluster.node[0].probe.bgsave_failed = true;
 	passes(2 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
-	refuses(0, _i ? "@user_script: 31: -MISCONF Redis is configured to save RDB snapshots" /* until 6.2 */ : "MISCONF Redis is configured to save RDB snapshots");
+	refuses(0, _i ? "@user_script: 31: -MISCONF Redis is configured to save RDB snapshots" /* until 6.2 */
+		      : "MISCONF Redis is configured to save RDB snapshots");
 	says(1, "LOCK b");
 	hears(1, "OK name=b *");
 	feels(0, MOOD_WELL);

@@ -127,9 +127,9 @@ START_TEST(a_loss_is_told_a_twentieth_before_the_deadline_within_5_and_250_ms)
 {
 	struct lock *l = lock_find_or_add(&table, SPAN("a"));
 
-	ck_assert_int_eq(lead_us(SEC), 50 * MSEC);
-	ck_assert_int_eq(lead_us(50 * MSEC), 5 * MSEC);
-	ck_assert_int_eq(lead_us(30 * SEC), 250 * MSEC);
+	ck_assert_int_eq(loss_lead_us(SEC), 50 * MSEC);
+	ck_assert_int_eq(loss_lead_us(50 * MSEC), 5 * MSEC);
+	ck_assert_int_eq(loss_lead_us(30 * SEC), 250 * MSEC);
 	votes_clear(&l->lease.votes, NODES_MAX);
 	l->lease.ttl_us = SEC;
 	l->lease.votes.until[0].us = l->lease.votes.until[2].us = 7 * SEC;

@@ -144,7 +144,7 @@ END_TEST
 START_TEST(a_grant_with_too_little_validity_came_too_late)
 {
 	static const char *const answers[] = {"G5 G5 .", "G5 G5 F", "G5 G5 Ba", "G5 G5 N"};
-	struct instant late = instant_add(NOW, TTL_US - lead_us(TTL_US) - TTL_US / 10);
+	struct instant late = instant_add(NOW, TTL_US - loss_lead_us(TTL_US) - TTL_US / 10);
 	struct round r;
 	unsigned nodes = answers_note(&r, answers[_i]);
 	int64_t token;

@@ -27,8 +27,16 @@ START_TEST(calls_come_in_their_order_with_all_that_they_point_to)
 	for (unsigned i = 0; i < 200; i++) {
 		for (unsigned k = 0; k < 7; k++)
 			snprintf(text[k], sizeof(text[k]), "%u/%u", i, k);
-		backlog_add(&b, &(struct call){.id = i, .kind = CALL_EXTEND, .px_ms = i, .name = span_of(text[0]), .value = span_of(text[1]),
-			.new_value = span_of(text[2]), .marker = span_of(text[3]), .new_marker = span_of(text[4]), .ticket = span_of(text[5]), .prior = span_of(text[6])});
+		backlog_add(&b, &(struct call){.id = i,
+					       .kind = CALL_EXTEND,
+					       .px_ms = i,
+					       .name = span_of(text[0]),
+					       .value = span_of(text[1]),
+					       .new_value = span_of(text[2]),
+					       .marker = span_of(text[3]),
+					       .new_marker = span_of(text[4]),
+					       .ticket = span_of(text[5]),
+					       .prior = span_of(text[6])});
 		memset(text, '?', sizeof(text));
 	}
 	for (unsigned i = 0; i < 200; i++) {
@@ -56,7 +64,8 @@ START_TEST(the_longest_of_all_fits_and_what_points_nowhere_stays_empty)
 	struct span name = {longest, 512}, value = {longest, VALUE_MAX}, marker = {longest, MARKER_MAX}, prior = {longest, 3 * VALUE_MAX - 1};
 	struct call call;
 
-	backlog_add(&b, &(struct call){.name = name, .value = value, .new_value = value, .marker = marker, .new_marker = marker, .ticket = value, .prior = prior});
+	backlog_add(&b,
+		    &(struct call){.name = name, .value = value, .new_value = value, .marker = marker, .new_marker = marker, .ticket = value, .prior = prior});
 	backlog_add(&b, &(struct call){.kind = CALL_PROBE});
 	ck_assert(backlog_first(&b, &call));
 	ck_assert_uint_eq(call.name.n, 512);

@@ -14,8 +14,15 @@ static struct daemon d;
 
 static void setup(void)
 {
-	static const struct core_conf conf = {
-		.label = {"a"}, .host = "h", .store = "redis", .set = "set", .nodes = 1, .generation = 1, .timeout_us = 50 * MSEC, .lease_us = SEC, .max_lease_us = SEC};
+	static const struct core_conf conf = {.label = {"a"},
+					      .host = "h",
+					      .store = "redis",
+					      .set = "set",
+					      .nodes = 1,
+					      .generation = 1,
+					      .timeout_us = 50 * MSEC,
+					      .lease_us = SEC,
+					      .max_lease_us = SEC};
 	static const struct net_conf net_conf = {.line_max = 512, .output_max = 4096, .sessions_max = 1};
 	static const struct net_sink silent;
 

@@ -39,8 +39,10 @@ static const char *const values[] = {"d1.h:1:0af", "d1.h:2:ff00", "d2.h:1:abcdef
 
 /* What somebody does to a key. The letter names the key, the rest is the command, with @ for the key and # for a moment in ms. */
 static const char *const spoils[] = {
-	"lDEL @",      "lSET @ x",         "lSET @ d1.h:1:0af", "lSET @ d1.h:2:ff00 PX 70", "lSET @ \xff.\n:b:aa", "lHSET @ f 1",  "lPERSIST @",  "lPEXPIRE @ 1",
-	"qDEL @",      "qSET @ x",         "qPERSIST @",        "qPEXPIRE @ 1",             "qZADD @ # ~",          "qZADD @ # 0",  "qZADD @ # ",  "qZADD @ # zz:\xff",
+	"lDEL @",      "lSET @ x",         "lSET @ d1.h:1:0af", "lSET @ d1.h:2:ff00 PX 70", "lSET @ \xff.\n:b:aa", "lHSET @ f 1",  "lPERSIST @",
+	"lPEXPIRE @ 1",
+	"qDEL @",      "qSET @ x",         "qPERSIST @",        "qPEXPIRE @ 1",             "qZADD @ # ~",          "qZADD @ # 0",
+	"qZADD @ # ", "qZADD @ # zz:\xff",
 	"qZADD @ inf 0", "qZADD @ -inf 0", "qZADD @ # ~~x",     "qZADD @ 1e300 0000000000000001:d9:1",              "qZADD @ # 0000000000000002:d9:1",
 	"fDEL @",      "fSET @ ",          "fSET @ text",       "fSET @ 0x10",              "fSET @ 12.5",          "fSET @ nan",   "fSET @ inf",  "fSET @ -5",
 	"fSET @ 9007199254740993000",      "fDEL @",            "mDEL @",                   "mSET @ j|two",         "mHSET @ f 1",
@@ -246,7 +248,8 @@ static void stands_as_told(const struct call *c, const struct answer *a)
 	redisReply *pttl = clocked_redis_tell(&pair.real, "PTTL lock:%b", c->name.p, c->name.n);
 
 	ck_assert_msg(r->type == REDIS_REPLY_STRING && span_equal(value, (struct span){r->str, r->len}), "%s what was granted is not there", pair.note);
-	ck_assert_msg(pttl->integer == a->pttl_ms && a->pttl_ms > 0, "%s told for %lld ms, and is there for %lld", pair.note, (long long)a->pttl_ms, pttl->integer);
+	ck_assert_msg(pttl->integer == a->pttl_ms && a->pttl_ms > 0, "%s told for %lld ms, and is there for %lld", pair.note, (long long)a->pttl_ms,
+		      pttl->integer);
 	freeReplyObject(r);
 	freeReplyObject(pttl);
 }
@@ -339,7 +342,8 @@ END_TEST
 START_TEST(a_queue_of_thousands_is_passed_over)
 {
 	char member[64], score[24];
-	struct call c = {.kind = CALL_ACQUIRE, .name = SPAN("a"), .value = span_of(values[0]), .marker = SPAN("j|one"), .px_ms = 1000, .reserve_ms = RESERVE_MS};
+	struct call c = {
+		.kind = CALL_ACQUIRE, .name = SPAN("a"), .value = span_of(values[0]), .marker = SPAN("j|one"), .px_ms = 1000, .reserve_ms = RESERVE_MS};
 
 	redis_pair_clock(&pair, NOW);
 	redis_pair_reset(&pair);

@@ -44,7 +44,8 @@ static void setup_node(void)
 	link_conf = (struct link_conf){.connect_timeout_us = 5 * SEC, .stall_us = 5 * SEC, .ping_us = 5 * SEC};
 	script_keys_init(&link_conf.stream.keys, "lock:", SEC, 0);
 	sink = (struct upstream_sink){.up = on_up, .down = on_down};
-	node_conf = (struct node_conf){.base = resolver_loop.base, .link = &link_conf, .resolver = resolver_loop.resolver, .rng = &rng, .links = 2, .sink = &sink};
+	node_conf =
+		(struct node_conf){.base = resolver_loop.base, .link = &link_conf, .resolver = resolver_loop.resolver, .rng = &rng, .links = 2, .sink = &sink};
 }
 
 static void teardown_node(void)

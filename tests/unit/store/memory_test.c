@@ -113,7 +113,8 @@ END_TEST
 
 static char extend_from(struct span value, struct span prior, struct span new_value)
 {
-	return call((struct call){.kind = CALL_EXTEND, .name = SPAN("a"), .value = value, .prior = prior, .new_value = new_value, .marker = MARKER, .px_ms = 1000});
+	return call(
+		(struct call){.kind = CALL_EXTEND, .name = SPAN("a"), .value = value, .prior = prior, .new_value = new_value, .marker = MARKER, .px_ms = 1000});
 }
 
 START_TEST(any_prior_value_may_stand_there_and_nothing_else)
