@@ -201,6 +201,21 @@ static bool member_waits_for_others(struct members *ms, struct member *m, const 
 	return true;
 }
 
+/*
+ * Its only answer came so late that it tells little of its clock: the daemon stood still meanwhile, or the store did. Tickets would be off by half of that
+ * time. A store that is as late once more is slow, and is used all the same.
+ */
+static bool member_is_asked_again(struct members *ms, struct member *m, const struct judgement *judged)
+{
+	bool rough = !m->clock.past[0].known && m->clock.high - m->clock.low > ms->core->conf.timeout_us;
+
+	if (judged->kind != JUDGED_JOINED || m->state == MEMBER_JOINED || !rough)
+		return false;
+	member_become(ms, m, MEMBER_PROBING, "its answer came late: its clock is known but roughly");
+	member_probe(ms, m);
+	return true;
+}
+
 /* Its clock is within what is tolerated; but where it was the first to answer nobody could tell yet. */
 static void member_note_issued(struct members *ms, struct member *m, const struct answer *a)
 {
@@ -220,7 +235,7 @@ static void member_follow(struct members *ms, struct member *m, const struct ans
 	m->blank = false;
 	if (ms->trusting && marker.n > 0)
 		trust_withdraw(ms);
-	if (member_waits_for_others(ms, m, &judged) || member_clock_forbids(ms, m, &judged, marker))
+	if (member_waits_for_others(ms, m, &judged) || member_clock_forbids(ms, m, &judged, marker) || member_is_asked_again(ms, m, &judged))
 		return;
 	switch (judged.kind) {
 	case JUDGED_JOINED:

@@ -90,6 +90,25 @@ START_TEST(a_ticket_is_drawn_from_the_clocks_of_the_stores_and_not_from_ours)
 }
 END_TEST
 
+/* The answers lay unread while the daemon stood still: they show the clocks only within that time. */
+START_TEST(a_stop_before_the_clocks_of_the_stores_were_known_makes_no_ticket_older)
+{
+	int64_t asked_us;
+
+	cluster_begin(3);
+	daemon_ends(0);
+	all_feel(MOOD_TARDY);
+	daemon_starts(0);
+	jumps(10 * SEC);
+	says(1, "LOCK a wait=1m");
+	asked_us = CLUSTER_WALL_US + cluster.now.us;
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	hears(1, "OK name=a *");
+	ck_assert_int_lt(llabs(strtoll(last_ticket().text, NULL, 10) - asked_us), cluster.conf.timeout_us);
+}
+END_TEST
+
 /* 1 says this request for a, which 2 holds at another daemon. Its ticket. */
 static struct ticket waits_behind_another_daemon(const char *request)
 {
@@ -245,6 +264,7 @@ Suite *ticket_suite(void)
 	tcase_add_test(ticket, stores_whose_clocks_differ_do_not_change_the_order);
 	tcase_add_test(ticket, a_ticket_is_a_moment_of_the_stores_clock);
 	tcase_add_test(ticket, a_ticket_is_drawn_from_the_clocks_of_the_stores_and_not_from_ours);
+	tcase_add_test(ticket, a_stop_before_the_clocks_of_the_stores_were_known_makes_no_ticket_older);
 	tcase_add_test(ticket, a_daemon_without_a_quorum_leaves_the_queue_and_returns_with_the_same_ticket);
 	tcase_add_test(ticket, a_waiter_whose_clocks_are_set_back_gets_a_ticket_by_the_new_time);
 	tcase_add_test(ticket, a_waiter_that_comes_during_a_round_without_a_ticket_is_queued_at_once);
