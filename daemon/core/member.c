@@ -317,7 +317,7 @@ bool member_answered(struct members *ms, const struct answer *a)
 	if (m->asked == MEMBER_IDLE || a->call != member_call(m))
 		return a->call > CALL_OF_MEMBER && a->call <= member_call(m);
 	m->asked = MEMBER_IDLE;
-	m->failed = a->class != ANSWER_EXECUTED;
+	m->failed = probed && a->class != ANSWER_EXECUTED;
 	if (!m->connected)
 		return true;
 	if (probed && a->class == ANSWER_EXECUTED && a->probe) {

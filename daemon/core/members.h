@@ -47,7 +47,7 @@ struct member {
 	struct instant stalled_at;
 	unsigned index;
 	enum { MEMBER_IDLE, MEMBER_ASKED_PROBE, MEMBER_ASKED_MARK } asked;
-	bool failed; /* its last question was not carried out: its timer alone asks again */
+	bool failed; /* its last probe was not carried out: its timer alone asks again */
 	struct instant asked_at;
 	uint64_t asks; /* how many questions it was asked; the number of the last one is in its call */
 	const char *marker; /* joined: what scripts pass; quarantined: the value that is being timed. Calls of this step may point to the other text */

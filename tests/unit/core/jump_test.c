@@ -40,6 +40,24 @@ START_TEST(a_store_that_fails_while_it_is_asked_about_the_jump_of_another_is_ask
 }
 END_TEST
 
+/* Store 1 is full, so it refuses the marker, but it tells what time it is there. Store 2 is away. */
+START_TEST(a_store_that_cannot_be_marked_is_asked_about_the_jump_of_another)
+{
+	cluster_begin(3);
+	passes(1500 * MSEC);
+	refuses(1, "OOM command not allowed when used memory > 'maxmemory'");
+	restarts_blank(1);
+	passes(2200 * MSEC); /* store 0 is looked at before it is */
+	ck_assert_str_eq(store_state(0, 1), "refused: it refuses writes: OOM command not allowed when used memory > 'maxmemory'");
+	falls(2);
+	clocks_go_on_without_us(20 * SEC);
+	passes(3 * SEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+	ck_assert_int_eq(marker_of(0)[0], 'j');
+	ck_assert(was_logged("stood-still for_ms=*"));
+}
+END_TEST
+
 START_TEST(a_host_that_stood_still_marks_no_store)
 {
 	cluster_begin(3 + 2 * (_i % 2));
@@ -373,6 +391,7 @@ Suite *jump_suite(void)
 	TCase *ours = tcase_create("ours"), *theirs = tcase_create("theirs");
 
 	tcase_add_checked_fixture(ours, NULL, cluster_close);
+	tcase_add_test(ours, a_store_that_cannot_be_marked_is_asked_about_the_jump_of_another);
 	tcase_add_loop_test(ours, a_host_that_stood_still_marks_no_store, 0, 4);
 	tcase_add_loop_test(ours, clocks_that_drift_apart_while_a_host_stands_still_mark_no_store, 0, 2);
 	tcase_add_test(ours, the_locks_of_a_host_end_earlier_by_as_long_as_it_stood_still);
