@@ -12,13 +12,19 @@
 #define BOUND_MOST_MS 31536000000 /* a year: what names more was not written by us */
 #define CLOCK_STAYS_US (5 * SEC) /* a clock that was within the tolerance for so long is right again, even at its edge */
 
+/* Of whole seconds: what is less is within JUMP_SLACK_US. */
+static int64_t drift_of(int64_t us)
+{
+	return us / 1000000 * DRIFT_PPM;
+}
+
 int64_t member_clock_jump(struct member_clock *clock, int64_t server_us, struct instant sent, struct instant received)
 {
-	int64_t low = server_us - received.us, high = server_us - sent.us, jump = 0;
+	/* It may have been carried out as soon as it was sent, and the clocks may have drifted apart since. */
+	int64_t low = server_us - received.us, high = server_us - sent.us + drift_of(instant_diff(received, sent)), jump = 0;
 
 	if (clock->known) {
-		int64_t elapsed = instant_diff(received, clock->at);
-		int64_t widen = elapsed / 1000000 * DRIFT_PPM + JUMP_SLACK_US;
+		int64_t widen = drift_of(instant_diff(received, clock->at)) + JUMP_SLACK_US;
 		int64_t old_low = clock->low - widen, old_high = clock->high + widen;
 
 		if (low > old_high) {

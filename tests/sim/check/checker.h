@@ -152,6 +152,7 @@ struct checker {
 	struct lease lease[DAEMONS_MAX][NAMES_MAX];
 	struct serial_flags serials[DAEMONS_MAX];
 	struct known_node known_node[DAEMONS_MAX][NODES_MAX];
+	struct instant jump_heard[DAEMONS_MAX]; /* when an answer last showed that more than one clock jumped, or that the host of the daemon stood still */
 	struct released_values released[DAEMONS_MAX];
 	struct leftover leftover[DAEMONS_MAX][NODES_MAX][NAMES_MAX];
 	int64_t notice_at[DAEMONS_MAX], leftover_at[DAEMONS_MAX]; /* true time of the next look */

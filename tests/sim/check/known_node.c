@@ -45,6 +45,19 @@ static bool is_named(struct span marker, const struct known_node *known)
 	return memmem(marker.p, marker.n, known->named, strlen(known->named)) != NULL;
 }
 
+/*
+ * Only the clock of one node was ever set ahead. Where a majority jumps, even within the time that the daemon judges it, that is taken for a stop of its
+ * host.
+ */
+static bool one_is_ahead(const struct world *w)
+{
+	unsigned ahead = 0;
+
+	for (unsigned i = 0; i < w->plan->nodes; i++)
+		ahead += w->server[i].ahead_us > 0;
+	return ahead == 1;
+}
+
 static void known_node_check(struct sim_daemon *d, const struct call *call, int64_t name)
 {
 	struct known_node *known = known_node_of(d, call->node);
@@ -54,7 +67,7 @@ static void known_node_check(struct sim_daemon *d, const struct call *call, int6
 		checker_fail(d->world, INVARIANT_S24, name,
 			     "daemon %u asks node %u for a vote, though the node said that its marker differs, and was not probed since",
 			     d->index, call->node);
-	if (known->jumped && known->marker == marker && is_known(d, known))
+	if (known->jumped && known->marker == marker && one_is_ahead(d->world) && is_known(d, known))
 		checker_fail(d->world, INVARIANT_S24, name, "daemon %u asks node %u for a vote, though its clock jumped ahead, and it was not joined anew",
 			     d->index, call->node);
 	if (known->fell && known->marker == marker && known->probes == 0 && is_known(d, known))
@@ -124,19 +137,24 @@ static int64_t jump_seen(struct known_node *known, const struct answer *a, struc
 
 	known->timed = true;
 	known->at = now;
-	known->high = a->server_us - emitted.us;
+	known->high = a->server_us - emitted.us + (now.us - emitted.us) / 50;
 	return jump;
 }
 
-/* Only the clock of this node was set, among three or more. Where a majority jumps, the daemon's own host stood still. */
+/*
+ * Asked before the daemon heard of a jump, it shows an earlier clock than is known by now: it may have been carried out before that jump, and tells nothing of
+ * the time since. No vote comes of it that would last.
+ */
+static bool is_outdated(const struct sim_daemon *d, const struct known_node *known, const struct answer *a, struct instant emitted)
+{
+	return a->server_us && known->timed && instant_before(emitted, d->world->checker.jump_heard[d->index]) &&
+	       a->server_us - emitted.us < known->high - JUMP_US;
+}
+
 static bool jumped_alone(const struct sim_daemon *d, unsigned node, const struct known_node *known, int64_t jump)
 {
-	const struct world *w = d->world;
-	unsigned ahead = 0;
-
-	for (unsigned i = 0; i < w->plan->nodes; i++)
-		ahead += w->server[i].ahead_us > 0;
-	return d->conf.nodes >= 3 && ahead == 1 && d->host.halted_us == known->halted_us && jump <= w->server[node].ahead_us - known->ahead_us + JUMP_US;
+	return d->conf.nodes >= 3 && one_is_ahead(d->world) && d->host.halted_us == known->halted_us &&
+	       jump <= d->world->server[node].ahead_us - known->ahead_us + JUMP_US;
 }
 
 /* The keys of the node end that much earlier than was counted. */
@@ -215,10 +233,14 @@ void known_node_answer(struct sim_daemon *d, const struct call *call, const stru
 		known->unjoined = false;
 	else if (a->code == 'Q' && !known->unjoined)
 		known_node_distrust(d, &known->unjoined, known);
+	if (is_outdated(d, known, a, emitted))
+		return;
 	jump = a->server_us ? jump_seen(known, a, emitted, daemon_boot(d)) : 0;
 	if (jump > 0 && jumped_alone(d, call->node, known, jump)) {
 		known_node_distrust(d, &known->jumped, known);
 		votes_lower(d, call->node, jump);
+	} else if (jump > 0) {
+		d->world->checker.jump_heard[d->index] = daemon_boot(d);
 	}
 	known->ahead_us = d->world->server[call->node].ahead_us;
 	known->halted_us = d->host.halted_us;

@@ -45,6 +45,17 @@ START_TEST(a_slow_answer_widens_the_bounds_instead_of_being_a_jump)
 }
 END_TEST
 
+/* The process stood still, and its clock did not: the answer waited to be read, and the two clocks drifted apart meanwhile. */
+START_TEST(what_clocks_drift_apart_while_an_answer_waits_to_be_read_is_no_jump)
+{
+	struct member_clock clock = {0};
+
+	looked(&clock, 1000 * SEC, 0, 0);
+	ck_assert_int_eq(looked(&clock, 1001 * SEC, 1 * SEC, 101 * SEC), 0);
+	ck_assert_int_eq(looked(&clock, 1102 * SEC + 900 * MSEC, 102 * SEC, 102 * SEC), 0);
+}
+END_TEST
+
 START_TEST(a_step_back_is_the_new_truth_and_coming_back_from_it_a_jump)
 {
 	struct member_clock clock = {0};
@@ -246,6 +257,7 @@ Suite *judge_clock_suite(void)
 	tcase_add_test(clocks, the_first_look_at_a_clock_proves_nothing);
 	tcase_add_test(clocks, drift_and_50_ms_are_no_jump);
 	tcase_add_test(clocks, a_slow_answer_widens_the_bounds_instead_of_being_a_jump);
+	tcase_add_test(clocks, what_clocks_drift_apart_while_an_answer_waits_to_be_read_is_no_jump);
 	tcase_add_test(clocks, a_step_back_is_the_new_truth_and_coming_back_from_it_a_jump);
 	suite_add_tcase(suite, clocks);
 	return suite;
