@@ -194,8 +194,9 @@ struct nodeset jump_asks(const struct members *ms, const struct member *m)
 {
 	struct nodeset asks = NODESET_NONE;
 
+	/* Once: what it shows then is all that it shows, unless its timer finds more. */
 	if (jump_is_partial(m))
-		return nodeset_of(m->index);
+		return instant_before(m->clock.sent, m->clock.sure) ? nodeset_of(m->index) : NODESET_NONE;
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		enum likeness how = i == m->index ? UNLIKE : jump_likeness(m, &ms->node[i]);
 

@@ -58,6 +58,34 @@ START_TEST(a_store_that_cannot_be_marked_is_asked_about_the_jump_of_another)
 }
 END_TEST
 
+/* Store 0 was set forward, and did not stand still with the others: what it shows of that is told once, and not better when it is asked again. */
+START_TEST(a_store_that_shows_less_than_a_stop_is_asked_about_it_once)
+{
+	unsigned before;
+
+	cluster_begin(3);
+	passes(1500 * MSEC);
+	feels(1, MOOD_SILENT);
+	feels(2, MOOD_SILENT);
+	cluster.node[0].clock_us = 200 * MSEC;
+	says(1, "LOCK a");
+	ck_assert_str_eq(store_state(0, 0), ASKING);
+	before = cluster.node[0].count[CALL_PROBE];
+	feels(0, MOOD_SILENT);
+	passes(MSEC);
+	cluster.node[1].clock_us = cluster.node[2].clock_us = 20 * SEC;
+	feels(1, MOOD_WELL);
+	feels(2, MOOD_WELL);
+	passes(MSEC);
+	feels(0, MOOD_WELL);
+	passes(100 * MSEC);
+	ck_assert(was_logged("stood-still for_ms=*"));
+	ck_assert_str_eq(store_state(0, 0), JUMPED);
+	ck_assert_uint_le(cluster.node[0].count[CALL_PROBE] - before, 4);
+	ignores(1);
+}
+END_TEST
+
 START_TEST(a_host_that_stood_still_marks_no_store)
 {
 	cluster_begin(3 + 2 * (_i % 2));
@@ -406,6 +434,7 @@ Suite *jump_suite(void)
 	tcase_add_test(theirs, after_a_stop_that_was_seen_late_a_shorter_one_marks_no_store);
 	tcase_add_test(theirs, jumps_of_different_size_are_no_stop);
 	tcase_add_test(theirs, a_store_that_fails_while_it_is_asked_about_the_jump_of_another_is_asked_once);
+	tcase_add_test(theirs, a_store_that_shows_less_than_a_stop_is_asked_about_it_once);
 	tcase_add_test(theirs, a_role_that_a_store_reports_counts_while_it_is_asked_about_the_jump_of_another);
 	tcase_add_loop_test(theirs, a_clock_that_is_set_forward_and_back_again_was_set, 0, 2);
 	tcase_add_loop_test(theirs, until_it_is_known_whose_clock_jumped_a_store_does_not_count, 0, 2);
