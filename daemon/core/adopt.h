@@ -21,7 +21,7 @@ enum adopt_outcome {
 };
 enum adopt_outcome adopt_fired(struct engine *e, struct lease *x);
 enum adopt_outcome adopt_decide(struct engine *e, struct round *r);
-void adopt_go_on(struct engine *e, struct lease *x); /* its turn has come */
+void adopt_go_on(struct engine *e, struct lease *x); /* it is admitted */
 void adopt_expired(struct engine *e, struct round *r);
 
 #endif

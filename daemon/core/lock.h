@@ -21,7 +21,7 @@
 /* What an entry of admission is embedded in. */
 enum admission_owner {
 	OWNER_CONTENDER, /* struct lock, contender.entry */
-	OWNER_LEASE,     /* struct lock, lease.entry */
+	OWNER_LEASE,     /* struct lease, entry */
 	OWNER_RELEASE,   /* struct release, entry */
 };
 
