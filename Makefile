@@ -115,7 +115,7 @@ CORE := \
 	daemon/core/grant.c \
 	daemon/core/hangup.c \
 	daemon/core/hold.c \
-	daemon/core/holder.c \
+	daemon/core/owner.c \
 	daemon/core/journal.c \
 	daemon/core/judge.c \
 	daemon/core/jump.c \

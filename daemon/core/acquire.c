@@ -56,7 +56,7 @@ static void acquire_ask(struct engine *e, struct round *r, struct nodeset nodes,
 		}
 		ask_acquire(&e->calls, r, i, proposal, ticket, reserve);
 		if (ticket.n > 0)
-			nodeset_add(&l->contender.queued, i);
+			nodeset_add(&l->contender.ticket_at, i);
 	}
 }
 
@@ -109,7 +109,7 @@ void acquire_start(struct engine *e, struct lock *l, enum cause why)
 		wait_for_quorum(e, l);
 		return;
 	}
-	contender_move(e, l, CONTENDER_ASKING, why);
+	contender_move(e, l, CONTENDER_ACQUIRING, why);
 	lock_new_value(&e->table, l);
 	r = round_new(&e->rounds, QUESTION_ACQUIRE, &l->name, &l->lease);
 	l->contender.round = r;
@@ -210,7 +210,7 @@ static void acquire_await_stragglers(struct engine *e, struct round *r)
  */
 static void acquire_await_split(struct engine *e, struct round *r)
 {
-	if (split_is_race(e, r))
+	if (split_has_rivals(e, r))
 		acquire_hurry(e, r, members_patience_us(&e->members));
 	else if (lock_of_lease(r->lease)->waiting)
 		acquire_limit(e, r, split_lasting_us(e));
@@ -223,7 +223,7 @@ static enum round_outcome acquire_decide(struct engine *e, struct round *r, int6
 	switch (outcome) {
 	case ROUND_PENDING:
 		break;
-	case ROUND_RACE:
+	case ROUND_UNDECIDED:
 		acquire_await_split(e, r);
 		break;
 	case ROUND_UNEVEN:
@@ -285,7 +285,7 @@ static void acquire_came_late(struct engine *e, struct round *r, unsigned node)
 {
 	struct lock *l = lock_of_lease(r->lease);
 
-	if (l->lease.state != LEASE_HELD || !nodeset_has(r->granted, node) || nodeset_has(l->lease.renewed, node))
+	if (l->lease.state != LEASE_HELD || !nodeset_has(r->granted, node) || nodeset_has(l->lease.renewal_sent, node))
 		return;
 	l->lease.votes.until[node] = instant_max(l->lease.votes.until[node], r->votes.until[node]);
 	lease_schedule(e, &l->lease);
@@ -300,9 +300,9 @@ enum round_outcome acquire_answered(struct engine *e, struct round *r, const str
 	if (present && r->question == QUESTION_RAISE)
 		lease_note_answer(&l->lease, a);
 	/* Unless a renewal that was sent since has put it there. */
-	if (present && r->question == QUESTION_ACQUIRE && nodeset_has(r->refused, a->node) && !nodeset_has(l->lease.renewed, a->node))
+	if (present && r->question == QUESTION_ACQUIRE && nodeset_has(r->refused, a->node) && !nodeset_has(l->lease.renewal_sent, a->node))
 		nodeset_remove(&l->lease.placed, a->node);
-	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->contender.state == CONTENDER_ASKING)
+	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->contender.state == CONTENDER_ACQUIRING)
 		elsewhere_note(e->core, &l->elsewhere, a);
 	if (r->decided) {
 		if (present)
@@ -324,10 +324,10 @@ void acquire_woken(struct engine *e, struct span name, unsigned node)
 	struct lock *l = lock_find(&e->table, name);
 	struct instant soon;
 
-	if (!l || (l->contender.state != CONTENDER_ASKING && l->contender.state != CONTENDER_REFUSED && l->contender.state != CONTENDER_BACKING_OFF))
+	if (!l || (l->contender.state != CONTENDER_ACQUIRING && l->contender.state != CONTENDER_HELD_ELSEWHERE && l->contender.state != CONTENDER_BACKING_OFF))
 		return;
 	nodeset_add(&l->contender.woken, node);
-	if (l->contender.state == CONTENDER_ASKING)
+	if (l->contender.state == CONTENDER_ACQUIRING)
 		return; /* the round under way may have asked too early: if it fails, retry.c looks at woken */
 	if (nodeset_count(l->contender.woken) >= engine_quorum(e)) {
 		acquire_begin(e, l, CAUSE_WOKEN);

@@ -12,7 +12,7 @@
 #include "daemon/core/adoption.h"
 #include "daemon/core/ask.h"
 #include "daemon/core/hold.h"
-#include "daemon/core/holder.h"
+#include "daemon/core/owner.h"
 #include "daemon/core/move.h"
 
 #define PAUSE_LEAST_US (20 * MSEC)
@@ -37,7 +37,7 @@ static void adopt_expect_lease(struct engine *e, struct lease *x, const struct c
 		instant_add(instant_max(instant_add(e->core->now, longest_us), instant_add(told, c->delay_us)), longest_us + longest_us / 25 + SEC);
 	x->adoption->hopeless = instant_add(e->core->now, px_us + px_us / 50 + SEC);
 	x->adoption->deadline = c->renew ? INSTANT_NEVER : from->deadline;
-	x->kept = c->renew;
+	x->auto_renew = c->renew;
 	x->recorded = true;
 	x->fence = c->fence;
 	x->fence_end = c->fence;
@@ -129,7 +129,7 @@ static void adopt_ask(struct engine *e, struct round *r, unsigned node)
 	else
 		ask_extend(&e->calls, r, node, x->fence_end, INSTANT_PAST);
 	nodeset_add(&x->unanswered, node);
-	nodeset_add(&x->renewed, node);
+	nodeset_add(&x->renewal_sent, node);
 }
 
 static struct nodeset adopt_whom_to_ask(const struct engine *e, const struct lease *x)
@@ -150,9 +150,9 @@ static void adopt_begin(struct engine *e, struct lease *x)
 	x->round = r;
 	if (!x->adoption->asked) {
 		x->adoption->asked = true;
-		holder_notify(e, x, NOTICE_ADOPTING);
+		owner_notify(e, x, NOTICE_ADOPTING);
 	}
-	if (!x->kept) {
+	if (!x->auto_renew) {
 		r->ttl_us = adoption_rest_us(x, e->core->now);
 		r->px_us = r->ttl_us + x->delay_us;
 	}

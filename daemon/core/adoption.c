@@ -44,8 +44,8 @@ struct prior_lease adoption_record(const struct lease *x, unsigned nodes, struct
 	struct prior_lease left = {.name = name_text(x->name), .value = value_text(&x->value), .ttl_us = x->promised.ttl_us,
 	                           .deadline = instant_max(lease_deadline(x, nodes), x->promised.until)};
 
-	if (x->kept)
-		left.deadline = instant_max(left.deadline, x->told);
+	if (x->auto_renew)
+		left.deadline = instant_max(left.deadline, x->believed_until);
 	if (h && h->asked && nodeset_any(nodeset_or(h->stands, h->late)) && instant_before(now, h->until)) {
 		left.prior = values_newest(adoption_values(h));
 		left.prior_until = h->until;
@@ -142,7 +142,7 @@ struct instant adoption_end(const struct lease *x)
 {
 	struct instant end = instant_min(x->adoption->hopeless, x->adoption->deadline);
 
-	return x->kept ? end : instant_add(end, -loss_lead_us(x->ttl_us));
+	return x->auto_renew ? end : instant_add(end, -loss_lead_us(x->ttl_us));
 }
 
 int64_t adoption_rest_us(const struct lease *x, struct instant now)

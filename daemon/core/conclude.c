@@ -3,7 +3,7 @@
 
 #include "daemon/core/acquire.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/holder.h"
+#include "daemon/core/owner.h"
 #include "daemon/core/look.h"
 #include "daemon/core/move.h"
 #include "daemon/core/renew.h"
@@ -16,13 +16,13 @@ void conclude_adoption(struct engine *e, struct lease *x, const struct round *r,
 	case ADOPT_GOES_ON:
 		break;
 	case ADOPT_WON:
-		holder_adopted(e, x, r);
+		owner_adopted(e, x, r);
 		break;
 	case ADOPT_DENIED:
-		holder_lose(e, x, LOSS_EVICTED);
+		owner_lose(e, x, LOSS_EVICTED);
 		break;
 	case ADOPT_OVER:
-		holder_expire(e, x);
+		owner_expire(e, x);
 		break;
 	}
 }
@@ -36,7 +36,7 @@ static void conclude_acquire(struct engine *e, struct round *r, enum round_outco
 		retry_after(e, r, outcome);
 }
 
-static void acquire_is_over(struct engine *e, struct round *r)
+static void conclude_acquire_expired(struct engine *e, struct round *r)
 {
 	int64_t token = 0;
 	enum round_outcome outcome = acquire_expired(e, r, &token);
@@ -45,7 +45,7 @@ static void acquire_is_over(struct engine *e, struct round *r)
 	retire_round(e, r);
 }
 
-static void acquire_goes_on(struct engine *e, struct round *r, const struct answer *a)
+static void conclude_acquire_answered(struct engine *e, struct round *r, const struct answer *a)
 {
 	int64_t token = 0;
 	enum round_outcome outcome = acquire_answered(e, r, a, &token);
@@ -58,33 +58,33 @@ static void conclude_renewal(struct engine *e, struct round *r, enum renew_outco
 	switch (outcome) {
 	case RENEW_GOES_ON:
 		break;
-	case RENEW_ADOPTS:
+	case RENEW_IS_ADOPTION:
 		conclude_adoption(e, r->lease, r, adopt_decide(e, r));
 		break;
 	case RENEW_EVICTED:
-		holder_lose(e, r->lease, LOSS_EVICTED);
+		owner_lose(e, r->lease, LOSS_EVICTED);
 		break;
 	case RENEW_OVER:
-		holder_expire(e, r->lease);
+		owner_expire(e, r->lease);
 		break;
 	}
 }
 
-static void renewal_is_over(struct engine *e, struct round *r)
+static void conclude_renewal_expired(struct engine *e, struct round *r)
 {
 	conclude_renewal(e, r, renew_expired(e, r));
 	retire_round(e, r);
 }
 
-static void round_is_over(struct engine *e, struct round *r)
+static void conclude_expired(struct engine *e, struct round *r)
 {
 	switch (r->question) {
 	case QUESTION_ACQUIRE:
 	case QUESTION_RAISE:
-		acquire_is_over(e, r);
+		conclude_acquire_expired(e, r);
 		break;
 	case QUESTION_RENEW:
-		renewal_is_over(e, r);
+		conclude_renewal_expired(e, r);
 		break;
 	case QUESTION_ADOPT:
 		adopt_expired(e, r);
@@ -107,7 +107,7 @@ void conclude_fired(struct engine *e, struct round *r)
 	if (instant_before(e->core->now, slow_at))
 		heap_set(&e->core->timers, &r->timer, slow_at); /* the round was decided early: the stores that have not answered have time until then */
 	if (!r->decided)
-		round_is_over(e, r);
+		conclude_expired(e, r);
 }
 
 void conclude_answered(struct engine *e, struct round *r, const struct answer *a)
@@ -115,10 +115,10 @@ void conclude_answered(struct engine *e, struct round *r, const struct answer *a
 	switch (r->question) {
 	case QUESTION_ACQUIRE:
 	case QUESTION_RAISE:
-		acquire_goes_on(e, r, a);
+		conclude_acquire_answered(e, r, a);
 		break;
 	case QUESTION_RENEW:
-	case QUESTION_ADOPT:
+	case QUESTION_ADOPT: /* an EXTEND as well: renew.c counts its votes, adopt.c decides */
 		conclude_renewal(e, r, renew_answered(e, r, a));
 		break;
 	case QUESTION_LOOK:

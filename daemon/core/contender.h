@@ -23,7 +23,7 @@ struct contender {
 	unsigned leads;            /* how many rounds more ask the leading store first, but not beyond lead_until: see split.c */
 	struct instant lead_until;
 	struct nodeset woken;      /* stores that said that the lock was freed, since the last round began */
-	struct nodeset queued;     /* stores where the ticket may stand in the queue */
+	struct nodeset ticket_at;  /* stores where the ticket may stand in the queue */
 	struct {
 		int64_t us;        /* by the stores' clock; 0: none */
 		struct instant at; /* the same by our clock */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Each event goes to those whom it concerns: an answer to its round, a timer to its owner, a store that came back to those that wait for one. What a round
- * makes of it is a value, on which conclude.c acts. Nothing below calls this file.
+ * makes of it is a value, on which conclude.c acts. No file of the core before it in tests/order.sh calls it.
  */
 #include "daemon/core/engine.h"
 
@@ -10,7 +10,7 @@
 #include "daemon/core/adopt.h"
 #include "daemon/core/conclude.h"
 #include "daemon/core/hold.h"
-#include "daemon/core/holder.h"
+#include "daemon/core/owner.h"
 #include "daemon/core/member.h"
 #include "daemon/core/move.h"
 #include "daemon/core/release.h"
@@ -83,7 +83,7 @@ static void contender_fired(struct engine *e, struct lock *l)
 static void lease_held_fired(struct engine *e, struct lease *x)
 {
 	if (lease_is_over(x, e->core->conf.nodes, e->core->now))
-		holder_expire(e, x);
+		owner_expire(e, x);
 	else if (!x->round)
 		renew_due(e, x);
 	else
@@ -100,7 +100,7 @@ static void lease_fired(struct engine *e, struct lease *x)
 		conclude_adoption(e, x, NULL, adopt_fired(e, x));
 		break;
 	case LEASE_CLOSING:
-		holder_closed(e, x);
+		owner_closed(e, x);
 		break;
 	case LEASE_NONE:
 	case LEASE_N:
@@ -129,7 +129,7 @@ static void engine_release_fired(struct engine *e, struct release *r)
 static void engine_lower(struct engine *e)
 {
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (e->members.jump_us[i])
+		if (e->members.votes_fall_us[i])
 			hold_lower(e, i);
 }
 

@@ -55,7 +55,7 @@ int64_t fences_floor(struct members *ms, const struct member *m)
 /* One that refused to answer is not asked again. */
 static bool fences_heard(const struct member *other, struct instant since)
 {
-	return !instant_before(other->clock.sent, since) || (other->asked == MEMBER_IDLE && !instant_before(other->asked_at, since));
+	return !instant_before(other->clock.sent, since) || (other->asked == ASKED_NOTHING && !instant_before(other->asked_at, since));
 }
 
 struct nodeset fences_unasked(const struct members *ms, const struct member *m)

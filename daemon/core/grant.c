@@ -94,7 +94,7 @@ void grant_won(struct engine *e, struct round *r, int64_t fence)
 	contender_move(e, l, CONTENDER_IDLE, CAUSE_WON);
 	lease_move(e, &l->lease, LEASE_HELD, CAUSE_WON);
 	grant_to(e, c);
-	l->lease.kept = c->renew;
+	l->lease.auto_renew = c->renew;
 	l->lease.renew_at = c->renew ? instant_add(r->calls.begun, l->lease.ttl_us / 3) : INSTANT_NEVER;
 	wait_refuse_part(e, l, REFUSED_BUSY, WAITERS_IMPATIENT);
 	lease_schedule(e, &l->lease);
@@ -116,7 +116,7 @@ static void adopted_believe(const struct engine *e, struct lock *l)
 
 	if (c->renew)
 		c->believed = instant_max(c->believed, until);
-	l->lease.told = c->believed;
+	l->lease.believed_until = c->believed;
 }
 
 void grant_adopted(struct engine *e, struct lock *l, const struct round *r)

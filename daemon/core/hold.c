@@ -18,7 +18,7 @@ static void lock_vacate(struct engine *e, struct lock *l)
 {
 	grant_count_hold(e, l->holder);
 	l->holder = NULL;
-	l->lease.told = INSTANT_PAST;
+	l->lease.believed_until = INSTANT_PAST;
 	l->lease.renew_at = INSTANT_NEVER;
 	lease_end_round(&l->lease);
 }
@@ -64,7 +64,7 @@ struct instant hold_belief(const struct engine *e, const struct lock *l)
 {
 	struct instant end = instant_add(lock_deadline(&e->table, l), drift_us(l->lease.promised.ttl_us));
 
-	return instant_max(end, l->lease.told);
+	return instant_max(end, l->lease.believed_until);
 }
 
 /* The same for a lease that may yet be adopted: of the votes of the previous run only their end is known. */
@@ -215,25 +215,25 @@ void hold_forget(struct engine *e, struct claim *c)
 void hold_contested(struct engine *e, struct lock *l)
 {
 	if (l->lease.state == LEASE_HELD && !l->holder->here)
-		l->lease.told = hold_belief(e, l);
+		l->lease.believed_until = hold_belief(e, l);
 }
 
 /* A store's clock jumped ahead: its keys end that much earlier than their votes say. */
 void hold_lower(struct engine *e, unsigned node)
 {
-	int64_t jump = e->members.jump_us[node];
+	int64_t jump = e->members.votes_fall_us[node];
 	struct map_node *at = NULL;
 
-	e->members.jump_us[node] = 0;
+	e->members.votes_fall_us[node] = 0;
 	while ((at = map_next(&e->table.map, at))) {
 		struct lock *l = container_of(at, struct lock, name.node);
 
-		if (l->contender.state == CONTENDER_ASKING && l->contender.round)
+		if (l->contender.state == CONTENDER_ACQUIRING && l->contender.round)
 			l->contender.round->votes.until[node] = instant_add(l->contender.round->votes.until[node], -jump);
 		if (l->lease.state != LEASE_HELD && l->lease.state != LEASE_ADOPTING)
 			continue;
 		if (l->lease.state == LEASE_HELD)
-			l->lease.told = hold_belief(e, l);
+			l->lease.believed_until = hold_belief(e, l);
 		l->lease.votes.until[node] = instant_add(l->lease.votes.until[node], -jump);
 		if (l->lease.state == LEASE_ADOPTING)
 			continue; /* its votes are counted when the next comes */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Judges a probe: is this the store that we joined, with its memory intact, under our configuration, and fit to hold locks at all? */
+/* Judges a probe, and notes what it shows: is this the store that we joined, with its memory intact, under our configuration, and fit to hold locks at all? */
 #include "daemon/core/judge.h"
 
 #include "daemon/core/quorum.h"
@@ -11,36 +11,6 @@
 
 #define BOUND_MOST_MS 31536000000 /* a year: what names more was not written by us */
 #define CLOCK_STAYS_US (5 * SEC) /* a clock that was within the tolerance for so long is right again, even at its edge */
-
-/* Of whole seconds: what is less is within JUMP_SLACK_US. */
-static int64_t drift_of(int64_t us)
-{
-	return us / 1000000 * DRIFT_PPM;
-}
-
-int64_t member_clock_jump(struct member_clock *clock, int64_t server_us, struct instant sent, struct instant received)
-{
-	/* It may have been carried out as soon as it was sent, and the clocks may have drifted apart since. */
-	int64_t low = server_us - received.us, high = server_us - sent.us + drift_of(instant_diff(received, sent)), jump = 0;
-
-	if (clock->known) {
-		int64_t widen = drift_of(instant_diff(received, clock->at)) + JUMP_SLACK_US;
-		int64_t old_low = clock->low - widen, old_high = clock->high + widen;
-
-		if (low > old_high) {
-			jump = high - clock->low;
-		} else if (high >= old_low) {
-			/* Both are true of one clock: keep what both allow. */
-			low = low > old_low ? low : old_low;
-			high = high < old_high ? high : old_high;
-		}
-	}
-	clock->known = true;
-	clock->low = low;
-	clock->high = high;
-	clock->at = received;
-	return jump;
-}
 
 static const char *judge_text(struct members *ms, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -257,7 +227,7 @@ static struct marker_parts marker_split(struct span marker)
 }
 
 /* What the marker tells of configurations before ours, or beside it. */
-static void judge_lineage(struct members *ms, struct member *m, const struct marker_parts *parts)
+static void judge_note_lineage(struct members *ms, struct member *m, const struct marker_parts *parts)
 {
 	struct span taken = parts->taken;
 
@@ -305,7 +275,7 @@ static bool judge_memory(const struct marker_parts *parts, const struct probe *p
  * Another server answers behind this address. If the former one is behind another address now, what it vouched for here counts no more, or its vote would
  * count twice. One that was elsewhere before has a fence of its own.
  */
-static void judge_move(struct members *ms, struct member *m, struct span run_id)
+static void judge_note_move(struct members *ms, struct member *m, struct span run_id)
 {
 	bool left = false, came = false;
 
@@ -318,7 +288,7 @@ static void judge_move(struct members *ms, struct member *m, struct span run_id)
 		came |= other != m && span_equal(run_id, span_of(other->run_id));
 	}
 	if (left)
-		ms->jump_us[m->index] += members_bound_us(ms); /* no vote is worth more */
+		ms->votes_fall_us[m->index] += members_bound_us(ms); /* no vote is worth more */
 	if (left || came) {
 		m->fence_joined = 0;
 		m->vouched[0] = '\0';
@@ -343,7 +313,7 @@ static bool judge_is_trusted(const struct members *ms, const struct member *m)
 	return ms->trusting || (m->blank && instant_diff(ms->core->now, m->asked_at) < ms->core->conf.timeout_us);
 }
 
-struct judgement member_judge(struct members *ms, struct member *m, const struct answer *a)
+struct judgement judge_probe(struct members *ms, struct member *m, const struct answer *a)
 {
 	const struct probe *probe = a->probe;
 	struct marker_parts parts = marker_split(probe->marker);
@@ -351,10 +321,10 @@ struct judgement member_judge(struct members *ms, struct member *m, const struct
 	bool ours;
 
 	judge_suspect(m, a);
-	judge_lineage(ms, m, &parts);
+	judge_note_lineage(ms, m, &parts);
 	if (!probe->bgsave_failed)
 		m->misconf = false;
-	judge_move(ms, m, probe->run_id);
+	judge_note_move(ms, m, probe->run_id);
 	core_keep(m->run_id, sizeof(m->run_id), probe->run_id);
 	core_keep(m->replid, sizeof(m->replid), probe->replid);
 	reason = judge_fitness(ms, m, probe);

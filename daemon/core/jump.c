@@ -9,6 +9,36 @@
 
 #define PAST_US SEC /* what is remembered of a clock is that far apart, at least */
 
+/* Of whole seconds: what is less is within JUMP_SLACK_US. */
+static int64_t drift_of(int64_t us)
+{
+	return us / 1000000 * DRIFT_PPM;
+}
+
+int64_t jump_measure(struct member_clock *clock, int64_t server_us, struct instant sent, struct instant received)
+{
+	/* It may have been carried out as soon as it was sent, and the clocks may have drifted apart since. */
+	int64_t low = server_us - received.us, high = server_us - sent.us + drift_of(instant_diff(received, sent)), jump = 0;
+
+	if (clock->known) {
+		int64_t widen = drift_of(instant_diff(received, clock->at)) + JUMP_SLACK_US;
+		int64_t old_low = clock->low - widen, old_high = clock->high + widen;
+
+		if (low > old_high) {
+			jump = high - clock->low;
+		} else if (high >= old_low) {
+			/* Both are true of one clock: keep what both allow. */
+			low = low > old_low ? low : old_low;
+			high = high < old_high ? high : old_high;
+		}
+	}
+	clock->known = true;
+	clock->low = low;
+	clock->high = high;
+	clock->at = received;
+	return jump;
+}
+
 static struct clock_bounds clock_now(const struct member_clock *c)
 {
 	return (struct clock_bounds){.known = c->known, .low = c->low, .high = c->high, .at = c->at};
@@ -56,14 +86,14 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 		return false;
 	if (before.known)
 		clock_remember(c, before, ms->core->now);
-	jump = member_clock_jump(c, server_us, sent, ms->core->now);
+	jump = jump_measure(c, server_us, sent, ms->core->now);
 	c->sent = sent;
 	if (m->jump.open && clock_went_back(&before, c))
 		m->jump.undone = true;
 	if (!jump)
 		return false;
 	c->sure = ms->core->now;
-	ms->jump_us[m->index] += jump;
+	ms->votes_fall_us[m->index] += jump;
 	/* Of several jumps the sum is judged: the first has ended keys as well. */
 	if (!m->jump.open) {
 		m->jump.before = before;
@@ -255,7 +285,7 @@ void jump_is_ours(struct members *ms, struct member *m)
 		bool unseen = !other->jump.open && instant_before(other->clock.sent, m->jump.seen);
 
 		if (!other->jump.open)
-			ms->jump_us[i] += stop.most;
+			ms->votes_fall_us[i] += stop.most;
 		if (unseen)
 			other->clock.high += elsewhere.most - (how[i] == LIKE ? jump_shown(m, other, elsewhere.most) : 0);
 		if (unseen && how[i] != LIKE)

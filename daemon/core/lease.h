@@ -41,12 +41,12 @@ enum lease_owner {
 struct lease {
 	struct name *name;         /* of the key */
 	uint8_t owner;             /* what it is embedded in: enum lease_owner */
-	bool kept;                 /* the watchdog renews it; else it ends as it was granted */
+	bool auto_renew;           /* the watchdog renews it; else it ends as it was granted */
 	TAILQ_ENTRY(lease) in_list; /* HELD, and RISK was told: the list of those; ADOPTING: the list of those */
 	struct timer timer;        /* HELD: to be renewed, or to be told lost; ADOPTING: next try; CLOSING: nobody believes in it any longer */
 	struct round *round;       /* the undecided round that renews or adopts it */
 	struct pendings extends;   /* EXTENDs that the round under way, or the next, will answer */
-	struct instant told;       /* HELD: the end of what the holder was told before a store's clock jumped, or by a run that told more; past: nothing */
+	struct instant believed_until; /* HELD: the holder may believe until then, though D is sooner: a clock jumped, or an earlier run told more; past: D */
 	struct admission_entry entry; /* HELD, ADOPTING: a renewal, an adoption */
 	enum lease_state state;
 	bool at_risk;              /* RISK was told: in the list of those */
@@ -54,7 +54,7 @@ struct lease {
 	struct nodeset placed;     /* stores where the value may stand */
 	struct nodeset unanswered; /* stores with an EXTEND of this value in flight */
 	struct nodeset unknown;    /* stores where it is not known whether an EXTEND was carried out: it may be yet */
-	struct nodeset renewed;    /* stores that a renewal of this value was sent to: what was sent before it vouches no more */
+	struct nodeset renewal_sent; /* stores that a renewal of this value was sent to: what was sent before it vouches no more */
 	struct nodeset denied;     /* stores that deny the vote that they had given: the key was gone; until all votes have been confirmed since */
 	struct nodeset confirmed;  /* stores that have confirmed their vote, asked since denied_at */
 	struct instant denied_at;
@@ -100,7 +100,7 @@ static inline void lease_begin(struct lease *x, unsigned nodes, struct instant n
 	x->px_until = INSTANT_PAST;
 	x->px_us = 0;
 	x->value_since = now;
-	x->unanswered = x->unknown = x->renewed = NODESET_NONE;
+	x->unanswered = x->unknown = x->renewal_sent = NODESET_NONE;
 	x->promised.ttl_us = 0;
 	x->promised.until = INSTANT_PAST;
 	x->denied = x->confirmed = NODESET_NONE;

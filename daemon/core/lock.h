@@ -90,7 +90,7 @@ struct claim {
 	bool here;               /* HELD: told over the connection that the session has now, though RESUME may not be answered yet */
 	enum loss loss;          /* LOST: why */
 	unsigned count;
-	uint64_t seen, ahead, goal; /* by which search for a deadlock last: followed itself, all ahead of it, to be followed up to here */
+	uint64_t seen, ahead, goal; /* the last search for a deadlock that followed it; that followed all ahead of it; that is to follow the waiters up to it */
 	struct claim *via;          /* who waits for this one's owner */
 	int64_t fence;
 	int64_t ttl_us, delay_us;
@@ -114,14 +114,14 @@ struct lock {
 	unsigned waiting;       /* patient waiters */
 	unsigned impatient;     /* the other waiters */
 	struct claim *holder;   /* HELD, ADOPTING */
-	struct claims waiters;     /* WAITING claims */
+	struct claims waiters;  /* WAITING claims */
 	struct claims losses;   /* LOST claims */
 	struct contender contender; /* what it asks for */
 	struct lease lease;       /* what it has; while a round asks for it, what it asks for */
 	unsigned handoffs;        /* of this lease */
 	struct instant handed_since;  /* it has gone from one to the next here since then; 0: it has not */
 	struct instant want_since;    /* somebody elsewhere asked for it; NEVER: nobody */
-	struct instant close_at;  /* CLOSING: no client believes any longer: D when renewing stopped, by the slowest clock that one may have */
+	struct instant close_at;  /* CLOSING: until then a client may believe: D as of the last renewal, by the slowest clock that a client may have */
 	struct elsewhere elsewhere;
 };
 
@@ -134,7 +134,7 @@ static inline bool lock_is_idle(const struct lock *l)
 /* Somebody waits for it, and no round is under way. */
 static inline bool lock_waits(const struct lock *l)
 {
-	return l->contender.state != CONTENDER_IDLE && l->contender.state != CONTENDER_ASKING;
+	return l->contender.state != CONTENDER_IDLE && l->contender.state != CONTENDER_ACQUIRING;
 }
 
 static inline struct span lock_name(const struct lock *l)

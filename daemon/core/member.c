@@ -40,7 +40,7 @@ static void member_leave_quarantine(struct members *ms, struct member *m)
 	member_become(ms, m, MEMBER_QUARANTINED, m->timed_why);
 	heap_set(&ms->core->timers, &m->timer, m->ask_until);
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
-		if (nodeset_has(unasked, i) && ms->node[i].connected && ms->node[i].asked == MEMBER_IDLE)
+		if (nodeset_has(unasked, i) && ms->node[i].connected && ms->node[i].asked == ASKED_NOTHING)
 			member_probe(ms, &ms->node[i]);
 }
 
@@ -65,7 +65,7 @@ void member_down(struct members *ms, unsigned node, struct span reason)
 	member_goes_astray(ms, m);
 	m->connected = false;
 	m->stalled = false;
-	m->asked = MEMBER_IDLE;
+	m->asked = ASKED_NOTHING;
 	m->blank = false;
 	heap_cancel(&ms->core->timers, &m->timer);
 	member_become(ms, m, MEMBER_DOWN, text);
@@ -85,12 +85,12 @@ void member_stall(struct members *ms, unsigned node)
 
 void member_fired(struct members *ms, struct member *m)
 {
-	if (m->asked != MEMBER_IDLE) {
+	if (m->asked != ASKED_NOTHING) {
 		member_stall(ms, m->index); /* its answer, or the end of its connection, goes on */
 		return;
 	}
 	members_settle_jumps(ms);
-	if (m->asked != MEMBER_IDLE)
+	if (m->asked != ASKED_NOTHING)
 		return;
 	if (m->state == MEMBER_QUARANTINED && !instant_before(ms->core->now, m->quarantine_end) && !m->jump.open &&
 	    members_have_taken_over(ms) && !judge_clock(ms, m))
@@ -99,7 +99,7 @@ void member_fired(struct members *ms, struct member *m)
 		member_probe(ms, m);
 }
 
-/* What was sent before in this step goes out with the marker that was verified then: with the new one a store in quarantine would take it for a vote. */
+/* Calls of this step that were made before point to the old text: if they showed the new marker, a store in quarantine would give them a vote. */
 static void member_keep_marker(struct member *m, struct span marker)
 {
 	char *text = m->marker_text[m->marker == m->marker_text[0]];
@@ -137,7 +137,7 @@ static void member_has_moved(struct members *ms, const struct member *m)
 {
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		if (i != m->index && strcmp(ms->node[i].run_id, m->run_id) == 0)
-			ms->jump_us[i] += members_bound_us(ms); /* no vote is worth more */
+			ms->votes_fall_us[i] += members_bound_us(ms); /* no vote is worth more */
 	}
 }
 
@@ -230,8 +230,8 @@ static void member_follow(struct members *ms, struct member *m, const struct ans
 	struct span marker = a->probe->marker;
 	struct judgement judged;
 
-	fences_note(ms, m); /* another run of the server shows another */
-	judged = member_judge(ms, m, a);
+	fences_note(ms, m); /* may hear of a new run of the server, whose fence counts from here */
+	judged = judge_probe(ms, m, a);
 	m->blank = false;
 	if (ms->trusting && marker.n > 0)
 		trust_withdraw(ms);
@@ -300,7 +300,7 @@ static void members_leave_quarantine(struct members *ms)
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		struct member *m = &ms->node[i];
 
-		if (m->state != MEMBER_QUARANTINED || m->asked != MEMBER_IDLE || !instant_before(ms->core->now, m->ask_until) ||
+		if (m->state != MEMBER_QUARANTINED || m->asked != ASKED_NOTHING || !instant_before(ms->core->now, m->ask_until) ||
 		    nodeset_any(fences_unasked(ms, m)))
 			continue;
 		m->ask_until = ms->core->now;
@@ -311,25 +311,25 @@ static void members_leave_quarantine(struct members *ms)
 bool member_answered(struct members *ms, const struct answer *a)
 {
 	struct member *m = &ms->node[a->node];
-	bool probed = m->asked == MEMBER_ASKED_PROBE;
+	bool probed = m->asked == ASKED_PROBE;
 
 	/* What was asked over a connection that is gone is answered late, by "unknown": that says nothing of what was asked since. */
-	if (m->asked == MEMBER_IDLE || a->call != member_call(m))
+	if (m->asked == ASKED_NOTHING || a->call != member_call(m))
 		return a->call > CALL_OF_MEMBER && a->call <= member_call(m);
-	m->asked = MEMBER_IDLE;
+	m->asked = ASKED_NOTHING;
 	m->failed = probed && a->class != ANSWER_EXECUTED;
 	if (!m->connected)
 		return true;
 	if (probed && a->class == ANSWER_EXECUTED && a->probe) {
 		member_hear(ms, a, m->asked_at);
-		if (m->asked == MEMBER_IDLE)
+		if (m->asked == ASKED_NOTHING)
 			member_follow(ms, m, a);
 		members_settle_jumps(ms); /* it may be asked again for the sake of others: what it has said counts first */
 		members_leave_quarantine(ms);
 		return true;
 	}
 	member_observe(ms, a, m->asked_at);
-	if (m->asked != MEMBER_IDLE)
+	if (m->asked != ASKED_NOTHING)
 		return true; /* the observation led to a question of its own */
 	if (a->class != ANSWER_EXECUTED || probed)
 		member_failed(ms, m, a);

@@ -89,7 +89,7 @@ enum room members_room(const struct members *ms)
 /* A probe is under way, and has had no more than the time of a command so far; or the store waits for others to tell whose clock jumped. */
 static bool member_is_promised(const struct members *ms, const struct member *m)
 {
-	bool asked = m->asked != MEMBER_IDLE && instant_diff(ms->core->now, m->asked_at) <= ms->core->conf.timeout_us;
+	bool asked = m->asked != ASKED_NOTHING && instant_diff(ms->core->now, m->asked_at) <= ms->core->conf.timeout_us;
 
 	return m->state == MEMBER_PROBING && (asked || m->jump.open) && !m->stalled;
 }

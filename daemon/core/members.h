@@ -46,7 +46,7 @@ struct member {
 	} width;
 	struct instant stalled_at;
 	unsigned index;
-	enum { MEMBER_IDLE, MEMBER_ASKED_PROBE, MEMBER_ASKED_MARK } asked;
+	enum { ASKED_NOTHING, ASKED_PROBE, ASKED_MARK } asked;
 	bool failed; /* its last probe was not carried out: its timer alone asks again */
 	struct instant asked_at;
 	uint64_t asks; /* how many questions it was asked; the number of the last one is in its call */
@@ -108,7 +108,7 @@ struct members {
 	struct instant trust_until; /* waiting for the slower nodes to be probed */
 	bool gained;        /* a node became usable; cleared by those who retry what waits for a quorum */
 	/* Clock jumps seen now: by how much the votes of each node must be lowered. Cleared by those who lower them. */
-	int64_t jump_us[NODES_MAX];
+	int64_t votes_fall_us[NODES_MAX];
 };
 
 void members_init(struct members *ms, struct core *core);

@@ -13,7 +13,7 @@ static const char jumped[] = "its clock jumped ahead, or ours stood still: the o
 
 static void member_probe_if_idle(struct members *ms, struct member *m)
 {
-	if (m->connected && m->asked == MEMBER_IDLE && !m->failed)
+	if (m->connected && m->asked == ASKED_NOTHING && !m->failed)
 		member_probe(ms, m);
 }
 
@@ -150,7 +150,7 @@ void member_hear(struct members *ms, const struct answer *a, struct instant sent
 	/* The store says that its marker is not ours, or we know better: no vote counts until it is verified anew. */
 	if ((a->code == 'Q' || m->suspect || m->jump.open) && m->state == MEMBER_JOINED) {
 		member_become(ms, m, MEMBER_PROBING, m->suspect ? m->suspect : m->jump.open ? jumped : "its marker changed");
-		if (m->asked == MEMBER_IDLE)
+		if (m->asked == ASKED_NOTHING)
 			member_probe(ms, m);
 	}
 }

@@ -46,7 +46,7 @@ static void member_ask(struct members *ms, struct member *m, struct call *call)
 {
 	call->id = CALL_OF_MEMBER | ++m->asks;
 	call->node = m->index;
-	m->asked = call->kind == CALL_PROBE ? MEMBER_ASKED_PROBE : MEMBER_ASKED_MARK;
+	m->asked = call->kind == CALL_PROBE ? ASKED_PROBE : ASKED_MARK;
 	m->asked_at = ms->core->now;
 	heap_set(&ms->core->timers, &m->timer, instant_add(ms->core->now, ms->core->conf.timeout_us));
 	core_call(ms->core, call);

@@ -11,7 +11,7 @@
 #include "daemon/core/admit.h"
 #include "daemon/core/adoption.h"
 #include "daemon/core/ask.h"
-#include "daemon/core/holder.h"
+#include "daemon/core/owner.h"
 #include "daemon/core/move.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ static void renew_ask(struct engine *e, struct round *r, unsigned node)
 	else
 		ask_extend(&e->calls, r, node, x->fence_end, put_back);
 	nodeset_add(&x->unanswered, node);
-	nodeset_add(&x->renewed, node);
+	nodeset_add(&x->renewal_sent, node);
 }
 
 static void renew_close(struct engine *e, struct round *r, enum refusal why)
@@ -79,12 +79,12 @@ static void renew_succeeded(struct engine *e, struct round *r)
 	if (2 * stands_us < worth_us)
 		worth_us = stands_us;
 	metric_add(&e->core->metrics, METRIC_RENEWALS, 1);
-	x->promised.ttl_us = r->ttl_us; /* no vote is worth more from now on: see renew_vote */
+	x->promised.ttl_us = r->ttl_us; /* no vote is worth more from now on: see renew_ask() and renew_worth_us() */
 	x->promised.until = lease_deadline(x, e->core->conf.nodes);
 	x->ttl_us = worth_us;
-	x->renew_at = x->kept ? instant_add(r->calls.begun, worth_us / 3) : INSTANT_NEVER;
+	x->renew_at = x->auto_renew ? instant_add(r->calls.begun, worth_us / 3) : INSTANT_NEVER;
 	if (x->at_risk)
-		holder_notify(e, x, NOTICE_SAFE);
+		owner_notify(e, x, NOTICE_SAFE);
 	lease_safe(e, x);
 	renew_close(e, r, REFUSED_NOT);
 }
@@ -94,7 +94,7 @@ static void renew_risk(struct engine *e, struct lease *x)
 	if (x->at_risk)
 		return;
 	metric_add(&e->core->metrics, METRIC_RISKS, 1);
-	holder_notify(e, x, NOTICE_RISK);
+	owner_notify(e, x, NOTICE_RISK);
 	lease_at_risk(e, x);
 }
 
@@ -103,11 +103,11 @@ static void renew_missed(struct engine *e, struct round *r)
 	struct lease *x = r->lease;
 	int64_t pause = x->ttl_us / 20;
 	/* Without a quorum renew_overdue does it, when there is one. */
-	bool again = x->kept && members_usable(&e->members) >= engine_quorum(e);
+	bool again = x->auto_renew && members_usable(&e->members) >= engine_quorum(e);
 
 	metric_add(&e->core->metrics, METRIC_RENEWALS_MISSED, 1);
 	x->renew_at = again ? instant_add(e->core->now, pause < RETRY_LEAST_US ? RETRY_LEAST_US : pause) : INSTANT_NEVER;
-	if (x->kept)
+	if (x->auto_renew)
 		renew_risk(e, x);
 	renew_close(e, r, REFUSED_QUORUM);
 }
@@ -134,7 +134,7 @@ static struct instant renew_warn(struct engine *e, struct lease *x)
 {
 	struct instant low = instant_add(lease_deadline(x, e->core->conf.nodes), -x->ttl_us / 3);
 
-	if (!x->kept || x->at_risk)
+	if (!x->auto_renew || x->at_risk)
 		return INSTANT_NEVER;
 	if (instant_before(e->core->now, low))
 		return low;
@@ -162,12 +162,12 @@ static void renew_promise(struct engine *e, const struct round *r)
 {
 	struct lease *x = r->lease;
 	struct instant until = vote_until(e->core->now, r->ttl_us);
-	bool later = !x->kept && instant_before(x->promised.until, until);
+	bool later = !x->auto_renew && instant_before(x->promised.until, until);
 
 	if (r->ttl_us <= x->promised.ttl_us && !later)
 		return;
 	lease_promise(x, r->ttl_us, until);
-	holder_notify(e, x, NOTICE_LENGTHENS);
+	owner_notify(e, x, NOTICE_LENGTHENS);
 }
 
 void renew_begin(struct engine *e, struct lease *x)
@@ -285,7 +285,7 @@ static void renew_note_vote(struct engine *e, struct lease *x, const struct roun
 	case 'K':
 	case 'M':
 		if (a->code == 'B')
-			holder_contested(e, x);
+			owner_contested(e, x);
 		renew_deny(e, x, a);
 		adoption_note_none(&e->calls, x, a->node, r->calls.sent[a->node]);
 		if (a->code != 'M')
@@ -304,14 +304,14 @@ static void renew_came_late(struct engine *e, struct round *r)
 {
 	struct lease *x = r->lease;
 
-	if (!x->kept)
+	if (!x->auto_renew)
 		return;
 	x->ttl_us = renew_worth_us(x, r);
 	if (TAILQ_EMPTY(&x->extends)) {
 		admission_leave(&e->admission, &x->entry);
 		x->renew_at = instant_max(e->core->now, instant_add(r->calls.begun, x->ttl_us / 3));
 	}
-	holder_notify(e, x, NOTICE_SAFE);
+	owner_notify(e, x, NOTICE_SAFE);
 	lease_safe(e, x);
 	lease_schedule(e, x);
 }
@@ -328,7 +328,7 @@ enum renew_outcome renew_answered(struct engine *e, struct round *r, const struc
 	if (a->class == ANSWER_EXECUTED)
 		renew_note_vote(e, x, r, a);
 	if (x->state == LEASE_ADOPTING)
-		return RENEW_ADOPTS;
+		return RENEW_IS_ADOPTION;
 	if (renew_is_evicted(e, x, a))
 		return RENEW_EVICTED;
 	if (lease_is_over(x, e->core->conf.nodes, e->core->now))

@@ -10,7 +10,7 @@ void renew_begin(struct engine *e, struct lease *x);
 /* What an answer to a renewal or an adoption, or the end of its time, comes to. Where the lease is not ours any more, nothing is moved yet. */
 enum renew_outcome {
 	RENEW_GOES_ON, /* there is nothing for others to do */
-	RENEW_ADOPTS,  /* it was noted: adopt_decide() */
+	RENEW_IS_ADOPTION,  /* it was noted: adopt_decide() */
 	RENEW_EVICTED, /* somebody else may have held it */
 	RENEW_OVER,    /* it is as good as over */
 };

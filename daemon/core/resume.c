@@ -4,7 +4,7 @@
 
 #include "daemon/core/end.h"
 #include "daemon/core/hold.h"
-#include "daemon/core/holder.h"
+#include "daemon/core/owner.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/tell.h"
 
@@ -76,7 +76,7 @@ static void resume_answer(struct commander *x, struct session *s)
 		if (c->state != CLAIM_HELD || c->lock->lease.state != LEASE_HELD)
 			continue;
 		if (lock_is_over(&x->engine->table, c->lock)) {
-			holder_expire(x->engine, &c->lock->lease); /* what ends this wait may have taken away votes of others */
+			owner_expire(x->engine, &c->lock->lease); /* what ends this wait may have taken away votes of others */
 			continue;
 		}
 		if (most > 0 && s->unsent - begin >= most) {

@@ -30,8 +30,8 @@ static void retry_pause(struct engine *e, struct lock *l, int64_t us)
 static void retry_held_elsewhere(struct engine *e, struct lock *l, const struct round *r)
 {
 	/* A redlockd wakes the next daemon. A holder that is no redlockd is asked for again and again, in the end every second. */
-	bool told = !l->elsewhere.foreign && e->core->conf.shared;
-	int64_t poll = told ? POLL_MOST_US : POLL_LEAST_US << (l->contender.attempts < 6 ? l->contender.attempts : 6), left;
+	bool will_wake = !l->elsewhere.foreign && e->core->conf.shared;
+	int64_t poll = will_wake ? POLL_MOST_US : POLL_LEAST_US << (l->contender.attempts < 6 ? l->contender.attempts : 6), left;
 
 	l->elsewhere.known = true;
 	l->elsewhere.outdated = false;
@@ -44,7 +44,7 @@ static void retry_held_elsewhere(struct engine *e, struct lock *l, const struct 
 	l->contender.attempts++;
 	if (!wait_continue(e, l, REFUSED_BUSY, WAITERS_IMPATIENT))
 		return;
-	contender_move(e, l, CONTENDER_REFUSED, CAUSE_HELD_BY_OTHER);
+	contender_move(e, l, CONTENDER_HELD_ELSEWHERE, CAUSE_HELD_BY_OTHER);
 	if (ticket_is_unseen(e, l)) {
 		acquire_begin(e, l, CAUSE_UNSEEN); /* the first waiter came during that round, which showed no ticket */
 		return;
@@ -53,8 +53,8 @@ static void retry_held_elsewhere(struct engine *e, struct lock *l, const struct 
 		poll = MSEC; /* it was freed while the round asked */
 	else if (nodeset_any(r->behind))
 		poll = members_reserve_us(&e->members);
-	if (poll > (told ? POLL_MOST_US : POLL_FOREIGN_US))
-		poll = told ? POLL_MOST_US : POLL_FOREIGN_US;
+	if (poll > (will_wake ? POLL_MOST_US : POLL_FOREIGN_US))
+		poll = will_wake ? POLL_MOST_US : POLL_FOREIGN_US;
 	/* Stores that keep it for an older ticket count as 0 left, too. */
 	left = l->elsewhere.pttl_ms > 0 || (l->elsewhere.pttl_ms == 0 && !nodeset_any(r->behind)) ? l->elsewhere.pttl_ms * MSEC + MSEC : INT64_MAX;
 	if (left < poll)
@@ -116,7 +116,7 @@ void retry_after(struct engine *e, struct round *r, enum round_outcome why)
 		wait_refuse_part(e, l, REFUSED_KIND, WAITERS_ALL);
 		wait_over(e, l, CAUSE_WRONG_TYPE);
 		break;
-	case ROUND_HELD:
+	case ROUND_HELD_ELSEWHERE:
 		retry_held_elsewhere(e, l, r);
 		break;
 	default:

@@ -181,7 +181,7 @@ static bool round_is_useful(const struct round *r, unsigned nodes, struct instan
 /* Not won: is it clear already whether somebody holds it, the votes are split, or too few stores answer? */
 static bool round_is_clear(const struct round *r, unsigned nodes, struct nodeset open)
 {
-	return !nodeset_any(open) || round_is_held(r, nodes) || nodeset_count(nodeset_or(round_told(r), open)) < quorum_of(nodes);
+	return !nodeset_any(open) || round_is_held(r, nodes) || nodeset_count(nodeset_or(round_useful(r), open)) < quorum_of(nodes);
 }
 
 enum round_outcome round_failure(const struct round *r, unsigned nodes)
@@ -195,10 +195,10 @@ enum round_outcome round_failure(const struct round *r, unsigned nodes)
 	if (nodeset_count(r->wrong_type) >= quorum)
 		return ROUND_WRONG_TYPE;
 	if (round_is_held(r, nodes))
-		return ROUND_HELD;
+		return ROUND_HELD_ELSEWHERE;
 	if (r->question == QUESTION_RAISE && nodeset_any(r->calls.open))
 		return ROUND_SPLIT; /* a quorum granted, and one of it hangs since */
-	return round_is_refused(r) && nodeset_count(round_told(r)) >= quorum ? ROUND_SPLIT : ROUND_NO_ANSWER;
+	return round_is_refused(r) && nodeset_count(round_useful(r)) >= quorum ? ROUND_SPLIT : ROUND_NO_ANSWER;
 }
 
 enum round_outcome round_led(const struct round *r)
@@ -225,6 +225,6 @@ enum round_outcome round_outcome(const struct round *r, unsigned nodes, struct i
 	if (nodeset_count(nodeset_or(r->granted, open)) < quorum && round_is_clear(r, nodes, open))
 		return round_failure(r, nodes);
 	if (r->question == QUESTION_ACQUIRE && round_is_refused(r) && nodeset_count(nodeset_or(r->granted, r->refused)) >= quorum)
-		return ROUND_RACE;
+		return ROUND_UNDECIDED;
 	return ROUND_PENDING;
 }

@@ -76,7 +76,7 @@ static inline struct round *round_of_calls(struct calls *c)
 void round_count(struct round *r, const struct answer *a, bool joined);
 
 /* The nodes that did what was asked, or said who is in the way. */
-static inline struct nodeset round_told(const struct round *r)
+static inline struct nodeset round_useful(const struct round *r)
 {
 	return nodeset_or(nodeset_or(r->held, r->behind), r->granted);
 }
@@ -88,20 +88,20 @@ static inline bool round_is_refused(const struct round *r)
 }
 
 enum round_outcome {
-	ROUND_PENDING,       /* not enough answers yet */
-	ROUND_RACE,          /* a quorum has answered, and it is not won: what is still open may win it */
-	ROUND_UNEVEN,        /* Q stores granted, on different bases; what is still open may agree with some */
-	ROUND_RAISE,         /* Q stores granted, on different bases: a second round makes them agree */
-	ROUND_WON,           /* Q stores granted one and the same token */
+	ROUND_PENDING,        /* not enough answers yet */
+	ROUND_UNDECIDED,      /* a quorum has answered, and it is not won: what is still open may win it */
+	ROUND_UNEVEN,         /* Q stores granted, on different bases; what is still open may agree with some */
+	ROUND_RAISE,          /* Q stores granted, on different bases: a second round makes them agree */
+	ROUND_WON,            /* Q stores granted one and the same token */
 	/* Not won, and no answer can change that. */
-	ROUND_TOO_LATE,      /* Q stores granted it, but so slowly that the lease would be lost at once */
-	ROUND_RANGE_REFUSED, /* without the stores that refused the range of tokens there is no quorum; they grant a single token */
-	ROUND_UNWANTED,      /* nobody waits any more, so only the store that was asked first was asked */
-	ROUND_LEADER_TAKEN,  /* the store that was asked first has granted it to somebody else */
-	ROUND_WRONG_TYPE,    /* a quorum has a key of another type */
-	ROUND_HELD,          /* a quorum has one and the same holder, or keeps it for an older ticket */
-	ROUND_SPLIT,         /* a quorum has answered, and nobody has one */
-	ROUND_NO_ANSWER,     /* fewer useful answers than a quorum */
+	ROUND_TOO_LATE,       /* Q stores granted it, but so slowly that the lease would be lost at once */
+	ROUND_RANGE_REFUSED,  /* without the stores that refused the range of tokens there is no quorum; they grant a single token */
+	ROUND_UNWANTED,       /* nobody waits any more, so only the store that was asked first was asked */
+	ROUND_LEADER_TAKEN,   /* the store that was asked first has granted it to somebody else, or keeps it for an older ticket */
+	ROUND_WRONG_TYPE,     /* a quorum has a key of another type */
+	ROUND_HELD_ELSEWHERE, /* a quorum has one and the same holder, or keeps it for an older ticket */
+	ROUND_SPLIT,          /* a quorum has answered, and nobody has one */
+	ROUND_NO_ANSWER,      /* fewer useful answers than a quorum */
 };
 
 /* Of a question that takes or raises. now: the present, since a grant must be worth having. ROUND_WON tells the token. */

@@ -160,7 +160,7 @@ void serve_SHOW(struct commander *x, struct session *s)
 	struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
 
 	/* Held or kept by this daemon, or being asked for. */
-	if (l && (is_watched(l) || l->lease.state != LEASE_NONE || l->contender.state == CONTENDER_ASKING))
+	if (l && (is_watched(l) || l->lease.state != LEASE_NONE || l->contender.state == CONTENDER_ACQUIRING))
 		show(x, s, x->request.tag, l, &l->elsewhere, false);
 	else if (pendings_within_limit(x, s))
 		look_begin(x->engine, pending_of_request(x, s, lock_find_or_add(&x->engine->table, x->request.word[0])));

@@ -35,10 +35,10 @@ static struct nodeset split_stands(const struct engine *e, const struct round *r
 }
 
 /* Rivals ask under a new value each time. As long as a quorum has their values or ours, one of them can win without the stores that have not answered. */
-bool split_is_race(const struct engine *e, const struct round *r)
+bool split_has_rivals(const struct engine *e, const struct round *r)
 {
 	const struct lock *l = lock_of_lease(r->lease);
-	struct nodeset free = nodeset_without(round_told(r), split_stands(e, r));
+	struct nodeset free = nodeset_without(round_useful(r), split_stands(e, r));
 
 	return l->contender.splits < (l->waiting ? RACE_MOST : SPLIT_TRIES - 1) || nodeset_count(free) >= engine_quorum(e);
 }
@@ -62,7 +62,7 @@ static void split_count(const struct engine *e, struct lock *l, const struct rou
 	if (led)
 		return;
 	l->contender.splits = 1;
-	/* If there are several values, each is taken in turn: the one that stays is found before long. */
+	/* Which value is the dead one is not known: each round takes that of another store, until one stays. */
 	for (unsigned i = l->contender.attempts; i < l->contender.attempts + nodes; i++)
 		if (nodeset_has(r->held, i % nodes)) {
 			l->contender.splitter = r->holder[i % nodes];

@@ -10,7 +10,7 @@
 /* A round begins: which node it asks first, -1: all at once. Uses up one of the rounds that do so. */
 int split_take_leader(const struct engine *e, struct lock *l);
 /* A quorum has answered, and the votes are split: is it by rivals, of whom one may win? Else by a key of nobody. */
-bool split_is_race(const struct engine *e, const struct round *r);
+bool split_has_rivals(const struct engine *e, const struct round *r);
 int64_t split_lasting_us(const struct engine *e); /* how long a round waits for a slow store that can help against such a key */
 /* The votes were split: the name asks its leading store first for a while, unless this round did so. Returns the pause before the next round, us. */
 int64_t split_note(struct engine *e, struct lock *l, const struct round *r, bool led);

@@ -78,7 +78,7 @@ struct span ticket_text(const struct engine *e, const struct lock *l)
 
 bool ticket_is_unseen(const struct engine *e, const struct lock *l)
 {
-	return e->core->conf.shared && l->waiting && nodeset_count(l->contender.queued) < engine_quorum(e);
+	return e->core->conf.shared && l->waiting && nodeset_count(l->contender.ticket_at) < engine_quorum(e);
 }
 
 /* A later round queued this ticket again, at these stores. */
@@ -88,7 +88,7 @@ static struct nodeset ticket_is_wanted(const struct engine *e, const struct rele
 	char ticket[TICKET_MAX];
 	size_t n = l->contender.ticket.us ? ticket_write(e, l, ticket) : 0;
 
-	return n == r->value.n && memcmp(ticket, r->value.text, n) == 0 ? l->contender.queued : NODESET_NONE;
+	return n == r->value.n && memcmp(ticket, r->value.text, n) == 0 ? l->contender.ticket_at : NODESET_NONE;
 }
 
 /*
@@ -149,16 +149,16 @@ void tickets_hurry(struct engine *e)
 
 void ticket_withdraw(struct engine *e, struct lock *l)
 {
-	struct nodeset nodes = l->contender.queued;
+	struct nodeset nodes = l->contender.ticket_at;
 
-	l->contender.queued = NODESET_NONE;
+	l->contender.ticket_at = NODESET_NONE;
 	ticket_send_withdraw(e, l, nodes);
 }
 
 /* It was granted: the stores that granted took the ticket out themselves. */
 void ticket_spend(struct engine *e, struct lock *l, struct nodeset granted)
 {
-	l->contender.queued = nodeset_without(l->contender.queued, granted);
+	l->contender.ticket_at = nodeset_without(l->contender.ticket_at, granted);
 	ticket_withdraw(e, l);
 	l->contender.ticket.us = 0;
 }

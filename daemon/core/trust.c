@@ -34,7 +34,7 @@ void trust_blank(struct members *ms)
 	if (ms->trusting && !trust_is_due(ms, blank))
 		return;
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
-		if (ms->node[i].blank && ms->node[i].asked == MEMBER_IDLE)
+		if (ms->node[i].blank && ms->node[i].asked == ASKED_NOTHING)
 			member_mark(ms, &ms->node[i], SPAN(""), 'j');
 }
 
@@ -44,7 +44,7 @@ void trust_withdraw(struct members *ms)
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		struct member *m = &ms->node[i];
 
-		if (m->blank && m->asked == MEMBER_IDLE)
+		if (m->blank && m->asked == ASKED_NOTHING)
 			member_mark(ms, m, SPAN(""), 'q');
 		m->blank = false;
 	}

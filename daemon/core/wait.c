@@ -27,7 +27,7 @@ void wait_over(struct engine *e, struct lock *l, enum cause why)
 
 void wait_left(struct engine *e, struct lock *l)
 {
-	if (TAILQ_EMPTY(&l->waiters) && l->contender.state != CONTENDER_ASKING)
+	if (TAILQ_EMPTY(&l->waiters) && l->contender.state != CONTENDER_ACQUIRING)
 		wait_over(e, l, CAUSE_NOBODY_WAITS);
 }
 
@@ -91,7 +91,7 @@ void wait_fired(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
 
-	if (l->contender.state == CONTENDER_ASKING && !l->elsewhere.known) {
+	if (l->contender.state == CONTENDER_ACQUIRING && !l->elsewhere.known) {
 		c->overdue = true;
 		return;
 	}
@@ -106,7 +106,7 @@ void wait_fired(struct engine *e, struct claim *c)
 void wait_finish_up(struct engine *e, struct claim *c)
 {
 	c->leaving = true;
-	if (c->lock->contender.state == CONTENDER_ASKING || !c->patient)
+	if (c->lock->contender.state == CONTENDER_ACQUIRING || !c->patient)
 		c->overdue = true;
 	else
 		wait_refuse(e, c, REFUSED_CANCELLED);

@@ -63,8 +63,8 @@ START_TEST(a_jump_of_a_store_is_not_forgotten_when_a_stop_follows_before_it_is_j
 	ck_assert_int_eq(whose(ms, 1), JUMP_OURS);
 	ck_assert_int_eq(whose(ms, 2), JUMP_OURS);
 	/* Each vote is lowered by all that its store has shown. */
-	ck_assert_int_ge(ms->jump_us[0], 500 * MSEC);
-	ck_assert_int_ge(ms->jump_us[1], 200 * MSEC);
+	ck_assert_int_ge(ms->votes_fall_us[0], 500 * MSEC);
+	ck_assert_int_ge(ms->votes_fall_us[1], 200 * MSEC);
 	effects_release(&effects);
 }
 END_TEST
@@ -89,7 +89,7 @@ START_TEST(stores_that_showed_two_stops_or_their_sum_agree_on_a_stop)
 	ck_assert_int_eq(whose(ms, 0), JUMP_OURS);
 	jump_is_ours(ms, &ms->node[0]);
 	for (unsigned i = 0; i < 5; i++)
-		ck_assert_int_ge(ms->jump_us[i], !_i && i == 1 ? 200 * MSEC : 500 * MSEC);
+		ck_assert_int_ge(ms->votes_fall_us[i], !_i && i == 1 ? 200 * MSEC : 500 * MSEC);
 	effects_release(&effects);
 }
 END_TEST

@@ -76,7 +76,7 @@ START_TEST(a_lock_is_dropped_when_nobody_names_it_any_more)
 	ck_assert_ptr_nonnull(lock_find(&table, SPAN("a")));
 	lock_dequeue(l, c);
 	claim_free(&table, c);
-	l->contender.state = CONTENDER_REFUSED;
+	l->contender.state = CONTENDER_HELD_ELSEWHERE;
 	lock_drop_if_unused(&table, l);
 	ck_assert_ptr_nonnull(lock_find(&table, SPAN("a")));
 	l->contender.state = CONTENDER_IDLE;
@@ -104,7 +104,7 @@ START_TEST(a_value_is_daemon_ticket_and_32_hex_digits_and_never_comes_twice)
 	for (unsigned i = 1; i < 300; i++) {
 		char *ticket, *rest;
 
-		l->lease.placed = l->lease.unanswered = l->lease.renewed = nodeset_all(3);
+		l->lease.placed = l->lease.unanswered = l->lease.renewal_sent = nodeset_all(3);
 		l->lease.at_risk = true;
 		lock_new_value(&table, l);
 		ck_assert_uint_le(l->lease.value.n, VALUE_MAX);
@@ -116,7 +116,7 @@ START_TEST(a_value_is_daemon_ticket_and_32_hex_digits_and_never_comes_twice)
 		ck_assert_int_eq(*rest, ':');
 		ck_assert_uint_eq(strspn(rest + 1, "0123456789abcdef"), 32);
 		ck_assert_uint_eq(strlen(rest + 1), 32);
-		ck_assert(!nodeset_any(l->lease.placed) && !nodeset_any(l->lease.unanswered) && !nodeset_any(l->lease.renewed));
+		ck_assert(!nodeset_any(l->lease.placed) && !nodeset_any(l->lease.unanswered) && !nodeset_any(l->lease.renewal_sent));
 		ck_assert_int_eq(lock_deadline(&table, l).us, INSTANT_PAST.us);
 		strcpy(last, l->lease.value.text);
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "daemon/core/holder.h"
+#include "daemon/core/owner.h"
 
 #include "daemon/core/grant.h"
 #include "daemon/core/hold.h"
 
-void holder_notify(struct engine *e, struct lease *x, enum notice_kind kind)
+void owner_notify(struct engine *e, struct lease *x, enum notice_kind kind)
 {
 	switch ((enum lease_owner)x->owner) {
 	case LEASE_OF_LOCK:
@@ -13,7 +13,7 @@ void holder_notify(struct engine *e, struct lease *x, enum notice_kind kind)
 	}
 }
 
-void holder_contested(struct engine *e, struct lease *x)
+void owner_contested(struct engine *e, struct lease *x)
 {
 	switch ((enum lease_owner)x->owner) {
 	case LEASE_OF_LOCK:
@@ -22,7 +22,7 @@ void holder_contested(struct engine *e, struct lease *x)
 	}
 }
 
-void holder_lose(struct engine *e, struct lease *x, enum loss why)
+void owner_lose(struct engine *e, struct lease *x, enum loss why)
 {
 	switch ((enum lease_owner)x->owner) {
 	case LEASE_OF_LOCK:
@@ -31,12 +31,12 @@ void holder_lose(struct engine *e, struct lease *x, enum loss why)
 	}
 }
 
-void holder_expire(struct engine *e, struct lease *x)
+void owner_expire(struct engine *e, struct lease *x)
 {
-	holder_lose(e, x, x->kept ? LOSS_QUORUM : LOSS_EXPIRED);
+	owner_lose(e, x, x->auto_renew ? LOSS_QUORUM : LOSS_EXPIRED);
 }
 
-void holder_closed(struct engine *e, struct lease *x)
+void owner_closed(struct engine *e, struct lease *x)
 {
 	switch ((enum lease_owner)x->owner) {
 	case LEASE_OF_LOCK:
@@ -45,7 +45,7 @@ void holder_closed(struct engine *e, struct lease *x)
 	}
 }
 
-void holder_adopted(struct engine *e, struct lease *x, const struct round *r)
+void owner_adopted(struct engine *e, struct lease *x, const struct round *r)
 {
 	switch ((enum lease_owner)x->owner) {
 	case LEASE_OF_LOCK:

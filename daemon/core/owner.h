@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What becomes of a lease, for those who have it, whatever it is a lease of. Renewals and adoptions reach a lock by this file alone. */
+#ifndef CORE_OWNER_H
+#define CORE_OWNER_H
+
+#include "daemon/core/parts.h"
+
+void owner_notify(struct engine *e, struct lease *x, enum notice_kind kind);
+/* A renewal found another value in the place of ours, whose vote still counts. */
+void owner_contested(struct engine *e, struct lease *x);
+/* Its adoption was confirmed by this round. */
+void owner_adopted(struct engine *e, struct lease *x, const struct round *r);
+/* It is not theirs any more. */
+void owner_lose(struct engine *e, struct lease *x, enum loss why);
+void owner_expire(struct engine *e, struct lease *x); /* it is as good as over */
+void owner_closed(struct engine *e, struct lease *x); /* CLOSING: nobody believes in it any longer */
+
+#endif
