@@ -98,7 +98,7 @@ WORLD := \
 	tests/sim/scene/crossing.c \
 	tests/sim/scene/deletion.c \
 	tests/sim/scene/flushes.c \
-	tests/sim/scene/owner.c \
+	tests/sim/scene/holder.c \
 	tests/sim/scene/memory.c \
 	tests/sim/scene/overtaking.c \
 	tests/sim/scene/scene.c \

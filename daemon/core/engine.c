@@ -125,12 +125,37 @@ static void engine_release_fired(struct engine *e, struct release *r)
 		release_fired(e, r);
 }
 
-/* Clocks that jumped: the votes of these stores end that much earlier. */
+/* A store's clock jumped ahead, or its server is behind another address now: all its votes end that much sooner. */
+static void engine_lower_votes(struct engine *e, unsigned node)
+{
+	int64_t sooner_us = e->members.votes_fall_us[node];
+	struct map_node *at = NULL;
+
+	e->members.votes_fall_us[node] = 0;
+	while ((at = map_next(&e->table.map, at))) {
+		struct lock *l = container_of(at, struct lock, name.node);
+
+		if (l->contender.state == CONTENDER_ACQUIRING && l->contender.round)
+			l->contender.round->votes.until[node] = instant_add(l->contender.round->votes.until[node], -sooner_us);
+		if (l->lease.state != LEASE_HELD && l->lease.state != LEASE_ADOPTING)
+			continue;
+		if (l->lease.state == LEASE_HELD)
+			l->lease.believed_until = hold_belief(e, l);
+		l->lease.votes.until[node] = instant_add(l->lease.votes.until[node], -sooner_us);
+		if (l->lease.state == LEASE_ADOPTING)
+			continue; /* its votes are counted when the next comes */
+		if (instant_before(e->core->now, lock_tell_at(&e->table, l)))
+			lease_schedule(e, &l->lease);
+		else
+			heap_set(&e->core->timers, &l->lease.timer, e->core->now); /* lost: as soon as the table is not being walked */
+	}
+}
+
 static void engine_lower(struct engine *e)
 {
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		if (e->members.votes_fall_us[i])
-			hold_lower(e, i);
+			engine_lower_votes(e, i);
 }
 
 static void engine_release_admitted(struct engine *e, struct release *r)

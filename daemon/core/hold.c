@@ -217,29 +217,3 @@ void hold_contested(struct engine *e, struct lock *l)
 	if (l->lease.state == LEASE_HELD && !l->holder->here)
 		l->lease.believed_until = hold_belief(e, l);
 }
-
-/* A store's clock jumped ahead: its keys end that much earlier than their votes say. */
-void hold_lower(struct engine *e, unsigned node)
-{
-	int64_t jump = e->members.votes_fall_us[node];
-	struct map_node *at = NULL;
-
-	e->members.votes_fall_us[node] = 0;
-	while ((at = map_next(&e->table.map, at))) {
-		struct lock *l = container_of(at, struct lock, name.node);
-
-		if (l->contender.state == CONTENDER_ACQUIRING && l->contender.round)
-			l->contender.round->votes.until[node] = instant_add(l->contender.round->votes.until[node], -jump);
-		if (l->lease.state != LEASE_HELD && l->lease.state != LEASE_ADOPTING)
-			continue;
-		if (l->lease.state == LEASE_HELD)
-			l->lease.believed_until = hold_belief(e, l);
-		l->lease.votes.until[node] = instant_add(l->lease.votes.until[node], -jump);
-		if (l->lease.state == LEASE_ADOPTING)
-			continue; /* its votes are counted when the next comes */
-		if (instant_before(e->core->now, lock_tell_at(&e->table, l)))
-			lease_schedule(e, &l->lease);
-		else
-			heap_set(&e->core->timers, &l->lease.timer, e->core->now); /* lost: as soon as the table is not being walked */
-	}
-}

@@ -19,8 +19,6 @@ void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum 
 struct instant hold_belief(const struct engine *e, const struct lock *l);
 /* A loss was acknowledged: forgets and frees the claim. */
 void hold_forget(struct engine *e, struct claim *c);
-/* The clock of a node jumped ahead: its votes are lowered by that. */
-void hold_lower(struct engine *e, unsigned node);
 /* A renewal found another value in the place of ours, whose vote still counts. */
 void hold_contested(struct engine *e, struct lock *l);
 /* Nobody has asked for what was granted: it goes to the next. */
