@@ -55,7 +55,7 @@ struct call {
 	bool at_most;           /* with exact: the TTL never grows */
 	struct span ticket;     /* ACQUIRE: the ticket to queue if the key is not granted, "" = none; WITHDRAW: the ticket to remove */
 	int64_t ticket_ms;      /* ACQUIRE: how long the ticket stays queued unless refreshed */
-	int64_t reserve_ms;       /* ACQUIRE: how long a free key is reserved for an older ticket */
+	int64_t reserve_ms;     /* ACQUIRE: how long a free key is reserved for an older ticket */
 };
 
 /* Whether the call was carried out: yes; certainly not; unknown. */

@@ -1,90 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/jump.c: the clock of a store was set forward, or the clock of this host stood still. */
-#include "tests/fixture/cluster_part.h"
+#include "tests/fixture/jumped_clock.h"
 
 #include <check.h>
-
-#define ASKING "probing: its clock jumped ahead, or ours stood still: the others are asked"
-#define JUMPED "quarantine: its clock jumped ahead: keys may have expired early"
-
-static void nobody_is_marked(void)
-{
-	for (unsigned i = 0; i < cluster.conf.nodes; i++) {
-		ck_assert_int_eq(marker_of(i)[0], 'j');
-		ck_assert_str_eq(store_state(0, i), "joined");
-	}
-	ck_assert_uint_eq(asked(CALL_MARK), cluster.conf.nodes);
-}
-
-/* Store 0 has jumped, store 2 hangs, and what store 1 says tells nothing of its clock. */
-START_TEST(a_store_that_fails_while_it_is_asked_about_the_jump_of_another_is_asked_once)
-{
-	unsigned before;
-
-	cluster_begin(3);
-	passes(1500 * MSEC);
-	before = cluster.node[1].count[CALL_PROBE];
-	feels(2, MOOD_SILENT);
-	cluster.node[1].mute = true;
-	refuses(1, "LOADING Redis is loading the dataset in memory");
-	cluster.node[0].clock_us += 20 * SEC;
-	says(1, "LOCK a");
-	ck_assert_str_eq(store_state(0, 0), ASKING);
-	passes(100 * MSEC);
-	ck_assert_uint_le(cluster.node[1].count[CALL_PROBE] - before, 1);
-	ck_assert_str_eq(store_state(0, 0), JUMPED);
-	ck_assert_str_eq(store_state(0, 1), "refused: it is loading its data");
-	all_feel(MOOD_WELL);
-	passes(SEC);
-	ignores(1);
-}
-END_TEST
-
-/* Store 1 is full, so it refuses the marker, but it tells what time it is there. Store 2 is away. */
-START_TEST(a_store_that_cannot_be_marked_is_asked_about_the_jump_of_another)
-{
-	cluster_begin(3);
-	passes(1500 * MSEC);
-	refuses(1, "OOM command not allowed when used memory > 'maxmemory'");
-	restarts_blank(1);
-	passes(2200 * MSEC); /* store 0 is looked at before it is */
-	ck_assert_str_eq(store_state(0, 1), "refused: it refuses writes: OOM command not allowed when used memory > 'maxmemory'");
-	falls(2);
-	clocks_go_on_without_us(20 * SEC);
-	passes(3 * SEC);
-	ck_assert_str_eq(store_state(0, 0), "joined");
-	ck_assert_int_eq(marker_of(0)[0], 'j');
-	ck_assert(was_logged("stood-still for_ms=*"));
-}
-END_TEST
-
-/* Store 0 was set forward, and did not stand still with the others: what it shows of that is told once, and not better when it is asked again. */
-START_TEST(a_store_that_shows_less_than_a_stop_is_asked_about_it_once)
-{
-	unsigned before;
-
-	cluster_begin(3);
-	passes(1500 * MSEC);
-	feels(1, MOOD_SILENT);
-	feels(2, MOOD_SILENT);
-	cluster.node[0].clock_us = 200 * MSEC;
-	says(1, "LOCK a");
-	ck_assert_str_eq(store_state(0, 0), ASKING);
-	before = cluster.node[0].count[CALL_PROBE];
-	feels(0, MOOD_SILENT);
-	passes(MSEC);
-	cluster.node[1].clock_us = cluster.node[2].clock_us = 20 * SEC;
-	feels(1, MOOD_WELL);
-	feels(2, MOOD_WELL);
-	passes(MSEC);
-	feels(0, MOOD_WELL);
-	passes(100 * MSEC);
-	ck_assert(was_logged("stood-still for_ms=*"));
-	ck_assert_str_eq(store_state(0, 0), JUMPED);
-	ck_assert_uint_le(cluster.node[0].count[CALL_PROBE] - before, 4);
-	ignores(1);
-}
-END_TEST
 
 START_TEST(a_host_that_stood_still_marks_no_store)
 {
@@ -198,58 +116,6 @@ START_TEST(jumps_of_different_size_are_no_stop)
 }
 END_TEST
 
-START_TEST(until_it_is_known_whose_clock_jumped_a_store_does_not_count)
-{
-	cluster_begin(3);
-	passes(1500 * MSEC);
-	feels(1, MOOD_SILENT);
-	feels(2, MOOD_SILENT);
-	cluster.node[0].clock_us = 200 * MSEC;
-	says(1, "LOCK a");
-	ck_assert_str_eq(store_state(0, 0), ASKING);
-	ck_assert_int_eq(marker_of(0)[0], 'j');
-	passes(cluster.conf.timeout_us - MSEC);
-	ck_assert_str_eq(store_state(0, 0), ASKING);
-	if (_i) {
-		clocks_go_on_without_us(200 * MSEC);
-		cluster.node[0].clock_us -= 200 * MSEC;
-		all_feel(MOOD_WELL);
-		passes(MSEC);
-		nobody_is_marked();
-	} else {
-		passes(2 * MSEC); /* nobody else says a word */
-		ck_assert_str_eq(store_state(0, 0), JUMPED);
-		all_feel(MOOD_WELL);
-		ck_assert_int_eq(marker_of(0)[0], 'q');
-	}
-	passes(SEC);
-	ignores(1);
-}
-END_TEST
-
-/* Its answer shows nothing of the jump, for which it is asked again, but that it was made a replica. */
-START_TEST(a_role_that_a_store_reports_counts_while_it_is_asked_about_the_jump_of_another)
-{
-	cluster_begin(3);
-	passes(1500 * MSEC);
-	feels(0, MOOD_SILENT);
-	while (waiting_at(0) == 0)
-		passes(MSEC);
-	passes(MSEC);
-	feels(2, MOOD_SILENT);
-	cluster.node[0].probe.role = SPAN("slave");
-	cluster.node[1].clock_us = 200 * MSEC;
-	says(1, "LOCK a");
-	passes(20 * MSEC);
-	ck_assert_str_eq(store_state(0, 1), ASKING);
-	serves(0, 1);
-	ck_assert_str_eq(store_state(0, 0), "refused: it is a slave: only a master may hold locks");
-	all_feel(MOOD_WELL);
-	passes(SEC);
-	ignores(1);
-}
-END_TEST
-
 START_TEST(a_clock_that_is_set_forward_and_back_again_was_set)
 {
 	cluster_begin(3);
@@ -282,29 +148,6 @@ START_TEST(a_second_stop_while_the_first_is_looked_into_is_a_stop)
 	all_feel(MOOD_WELL);
 	passes(SEC);
 	nobody_is_marked();
-	ignores(1);
-}
-END_TEST
-
-/* What the others have said lies unread: that it was not heard in time says nothing of them. */
-START_TEST(a_daemon_that_is_stopped_while_the_others_are_asked_marks_no_store)
-{
-	cluster_begin(3);
-	passes(1500 * MSEC);
-	feels(1, MOOD_SILENT);
-	feels(2, MOOD_SILENT);
-	clocks_go_on_without_us(2 * SEC);
-	says(1, "LOCK a");
-	ck_assert_str_eq(store_state(0, 0), ASKING);
-	if (_i)
-		all_feel(MOOD_TARDY);
-	jumps(5 * cluster.conf.timeout_us);
-	all_feel(MOOD_TARDY);
-	wakes(0);
-	all_feel(MOOD_WELL);
-	passes(SEC);
-	nobody_is_marked();
-	ck_assert(was_logged("stood-still for_ms=*"));
 	ignores(1);
 }
 END_TEST
@@ -419,13 +262,11 @@ Suite *jump_suite(void)
 	TCase *ours = tcase_create("ours"), *theirs = tcase_create("theirs");
 
 	tcase_add_checked_fixture(ours, NULL, cluster_close);
-	tcase_add_test(ours, a_store_that_cannot_be_marked_is_asked_about_the_jump_of_another);
 	tcase_add_loop_test(ours, a_host_that_stood_still_marks_no_store, 0, 4);
 	tcase_add_loop_test(ours, clocks_that_drift_apart_while_a_host_stands_still_mark_no_store, 0, 2);
 	tcase_add_test(ours, the_locks_of_a_host_end_earlier_by_as_long_as_it_stood_still);
 	tcase_add_test(ours, the_votes_of_a_store_out_of_reach_end_earlier_too);
 	tcase_add_loop_test(ours, a_stop_that_is_a_jump_at_one_store_and_within_the_drift_of_another_is_a_stop, 0, 2);
-	tcase_add_loop_test(ours, a_daemon_that_is_stopped_while_the_others_are_asked_marks_no_store, 0, 2);
 	tcase_add_test(ours, a_second_stop_while_the_first_is_looked_into_is_a_stop);
 	suite_add_tcase(suite, ours);
 	tcase_add_checked_fixture(theirs, NULL, cluster_close);
@@ -433,11 +274,7 @@ Suite *jump_suite(void)
 	tcase_add_loop_test(theirs, after_a_shorter_stop_a_longer_one_is_known_from_looks_that_came_later, 0, 2);
 	tcase_add_test(theirs, after_a_stop_that_was_seen_late_a_shorter_one_marks_no_store);
 	tcase_add_test(theirs, jumps_of_different_size_are_no_stop);
-	tcase_add_test(theirs, a_store_that_fails_while_it_is_asked_about_the_jump_of_another_is_asked_once);
-	tcase_add_test(theirs, a_store_that_shows_less_than_a_stop_is_asked_about_it_once);
-	tcase_add_test(theirs, a_role_that_a_store_reports_counts_while_it_is_asked_about_the_jump_of_another);
 	tcase_add_loop_test(theirs, a_clock_that_is_set_forward_and_back_again_was_set, 0, 2);
-	tcase_add_loop_test(theirs, until_it_is_known_whose_clock_jumped_a_store_does_not_count, 0, 2);
 	tcase_add_test(theirs, a_store_that_is_alone_and_jumps_is_quarantined);
 	tcase_add_loop_test(theirs, a_lock_that_a_jump_has_cost_is_left_alone_until_its_validity_has_passed, 0, 3);
 	tcase_add_test(theirs, a_store_that_restarted_meanwhile_is_quarantined_whoever_stood_still);
