@@ -72,6 +72,8 @@ const char *judge_clock(struct members *ms, struct member *m)
 		return NULL;
 	ahead = m->clock.low - high;
 	behind = low - m->clock.high;
+	m->clock_was_ahead |= ahead > most && !m->clock_compared;
+	m->clock_compared = true;
 	if (ahead > most || behind > most) {
 		m->clock_is_off = true;
 		m->clock_off_at = ms->core->now;

@@ -20,7 +20,7 @@ struct judgement {
 
 /* The judgement of the answer to a probe. Records identity and evictions in m. */
 struct judgement judge_probe(struct members *ms, struct member *m, const struct answer *a);
-/* Why the node's clock is too far off the others to be used; NULL if it is not. Text as in struct judgement. */
+/* Why the node's clock is too far off the others to be used; NULL if it is not. Text as in struct judgement. Records the comparison in m. */
 const char *judge_clock(struct members *ms, struct member *m);
 /* Whether a call was refused because the node cannot save, and so refuses writes. Before Redis 7 the place in the script precedes the code word. */
 bool judge_is_misconf(const struct answer *a);

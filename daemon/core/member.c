@@ -178,6 +178,16 @@ static void member_time_quarantine(struct members *ms, struct member *m, struct 
 	}
 }
 
+/* Nobody else has marked it for that. What a clock does after this daemon first saw it is judged as a jump. */
+static void member_suspect_clock(struct member *m, bool vouched)
+{
+	if (m->clock_was_ahead && vouched) {
+		m->suspect = "its clock was ahead when it was first seen: keys may have expired early";
+		m->suspected[0] = '\0';
+	}
+	m->clock_was_ahead = false;
+}
+
 /* A clock that is off keeps a node from being used, not from being marked: what was lost is lost, and the time of its quarantine runs. */
 static bool member_clock_forbids(struct members *ms, struct member *m, const struct judgement *judged, struct span marker)
 {
@@ -185,6 +195,7 @@ static bool member_clock_forbids(struct members *ms, struct member *m, const str
 
 	if (judged->kind == JUDGED_LOST || judged->kind == JUDGED_REFUSED || !(reason = judge_clock(ms, m)))
 		return false;
+	member_suspect_clock(m, judged->kind == JUDGED_JOINED);
 	if (judged->kind == JUDGED_TIMING)
 		member_note_quarantine(ms, m, marker, foreign_loss);
 	member_refuse(ms, m, reason);
@@ -294,6 +305,22 @@ static void member_failed(struct members *ms, struct member *m, const struct ans
 	heap_set(&ms->core->timers, &m->timer, instant_add(ms->core->now, HEALTH_US / 4));
 }
 
+/* The first to answer is joined before there is a clock to compare its own with. It has granted nothing since: that takes two. */
+static void members_compare_clocks(struct members *ms)
+{
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		struct member *m = &ms->node[i];
+		const char *reason;
+
+		if (m->state != MEMBER_JOINED || m->clock_compared || !(reason = judge_clock(ms, m)))
+			continue;
+		member_suspect_clock(m, true);
+		member_become(ms, m, MEMBER_PROBING, reason);
+		if (m->asked == ASKED_NOTHING)
+			member_probe(ms, m);
+	}
+}
+
 /* Those whose quarantine is over, and for which the last of the others has just told its fence. */
 static void members_leave_quarantine(struct members *ms)
 {
@@ -324,6 +351,7 @@ bool member_answered(struct members *ms, const struct answer *a)
 		member_hear(ms, a, m->asked_at);
 		if (m->asked == ASKED_NOTHING)
 			member_follow(ms, m, a);
+		members_compare_clocks(ms);
 		members_settle_jumps(ms); /* it may be asked again for the sake of others: what it has said counts first */
 		members_leave_quarantine(ms);
 		return true;

@@ -194,6 +194,8 @@ static void draw_outage(struct plan *p, struct stream *s)
 
 	f.at_us = p->warm_us + (p->length_us - p->warm_us) / 5 * stream_range(s, 0, 4);
 	f.at_us += stream_skewed(s, 0, 800 * MSEC);
+	if (f.at_us > p->length_us - 100 * MSEC)
+		f.at_us = p->length_us - 100 * MSEC;
 	f.at_us |= 1; /* odd: aimed at a holder */
 	f.for_us = stream_range(s, p->lease_us / 2, 3 * p->lease_us / 2);
 	if (stream_chance(s, 50)) {
@@ -203,6 +205,8 @@ static void draw_outage(struct plan *p, struct stream *s)
 		p->fault[p->faults++] = f;
 		return;
 	}
+	if (f.for_us > p->length_us - f.at_us) /* nothing ends a stall before its time */
+		f.for_us = p->length_us - f.at_us;
 	for (int64_t i = 0; i <= p->nodes / 2 && p->faults < FAULTS_MAX; i++) {
 		f.b = i;
 		p->fault[p->faults++] = f;

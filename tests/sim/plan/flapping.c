@@ -14,9 +14,10 @@
 
 static const enum fault_kind flap_kind[] = {FAULT_LINK_STALL, FAULT_LINK_SLOW, FAULT_LINK_RESET, FAULT_NODE_PAUSE, FAULT_NODE_PAUSE, FAULT_NODE_WHOLE};
 
+/* Behind what is checked at that moment. */
 static int64_t settled_at(const struct plan *p)
 {
-	return p->length_us + settle_us(p);
+	return p->length_us + settle_us(p) + 1;
 }
 
 /*

@@ -139,6 +139,8 @@ void link_on_up(struct sim_link *l, uint64_t epoch)
 	l->up = true;
 	l->broken = false;
 	l->up_since = world_of(l)->now;
+	if (l->met_at == INT64_MAX)
+		l->met_at = l->up_since;
 	l->reasons_given = 0;
 	subscriber_open(&l->daemon->subscriber[l->server->index]);
 	world_note(world_of(l), 2, l->epoch, "d%u-n%u up", l->daemon->index, l->server->index);
@@ -173,6 +175,7 @@ void link_begin(struct sim_link *l)
 
 	backoff_init(&l->backoff, PAUSE_FIRST_US, PAUSE_CAP_US);
 	l->up = l->broken = false;
+	l->met_at = INT64_MAX;
 	l->reasons_given = 0;
 	l->epoch++;
 	world_at(w, &l->timer, AT_LINK, w->now + link_latency(l, &l->stream));

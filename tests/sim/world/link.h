@@ -53,6 +53,7 @@ struct sim_link {
 	bool up;     /* as the daemon knows */
 	bool broken; /* it broke, and the daemon does not know yet */
 	int64_t up_since;
+	int64_t met_at; /* true time when this run of the daemon first reached the server; INT64_MAX: it never did */
 	uint64_t epoch; /* counts the connections */
 	unsigned reasons_given; /* bits: reasons that NODE_DOWN has given since the link was last up */
 	unsigned dialled; /* the run of the server that it leads to */

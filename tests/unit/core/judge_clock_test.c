@@ -205,6 +205,57 @@ START_TEST(a_jump_is_marked_for_all_daemons_though_the_clock_is_off)
 }
 END_TEST
 
+/* No daemon has seen the step: the only one ran before it, and the next one is asked before it has anything to compare that clock with. */
+START_TEST(a_key_that_a_step_ended_before_the_daemon_was_started_frees_no_name)
+{
+	clocks_matter(3);
+	daemon_starts(0);
+	passes(3 * SEC);
+	falls(2);
+	says(1, "LOCK a ttl=20s");
+	passes(5 * MSEC);
+	hears(1, "OK name=a *");
+	daemon_ends(0);
+	comes(2);
+	cluster.node[0].clock_us = 21 * SEC;
+	daemon_starts(1);
+	session_opens(2, 1);
+	for (unsigned i = 0; i < 10; i++) {
+		passes(SEC);
+		says(2, "LOCK a");
+		passes(20 * MSEC);
+		hears(2, "BUSY name=a *");
+	}
+	ck_assert_str_eq(store_state(1, 0), AHEAD);
+	ck_assert_int_eq(marker_of(0)[0], 'q');
+	/* Set right it is joined after its quarantine, not before: until then somebody may believe in the keys that it lost. */
+	cluster.node[0].clock_us = 0;
+	passes(2 * SEC);
+	ck_assert_str_eq(store_state(1, 0), "quarantine: its clock was ahead when it was first seen: keys may have expired early");
+	passes(quarantine_us(cluster.conf.max_lease_us, 0));
+	ck_assert_str_eq(store_state(1, 0), "joined");
+}
+END_TEST
+
+/* It answers first and is joined. The others answer a moment later. */
+START_TEST(the_first_store_to_answer_is_compared_as_soon_as_others_have_answered)
+{
+	clocks_matter(3);
+	daemon_starts(0);
+	passes(3 * SEC);
+	daemon_ends(0);
+	falls(1);
+	falls(2);
+	cluster.node[0].clock_us = 6 * SEC;
+	daemon_starts(1);
+	passes(100 * MSEC);
+	ck_assert_str_eq(store_state(1, 0), "joined");
+	comes(1);
+	passes(100 * MSEC);
+	ck_assert_str_ne(store_state(1, 0), "joined");
+}
+END_TEST
+
 START_TEST(a_blank_store_with_a_clock_behind_has_a_greater_fence_than_the_one_it_replaces)
 {
 	int64_t tol, fence;
@@ -252,6 +303,8 @@ Suite *judge_clock_suite(void)
 	tcase_add_test(sane, one_store_alone_may_have_whatever_clock);
 	tcase_add_test(sane, the_clock_of_this_host_does_not_matter_where_the_stores_agree);
 	tcase_add_test(sane, a_jump_is_marked_for_all_daemons_though_the_clock_is_off);
+	tcase_add_test(sane, a_key_that_a_step_ended_before_the_daemon_was_started_frees_no_name);
+	tcase_add_test(sane, the_first_store_to_answer_is_compared_as_soon_as_others_have_answered);
 	tcase_add_test(sane, a_blank_store_with_a_clock_behind_has_a_greater_fence_than_the_one_it_replaces);
 	suite_add_tcase(suite, sane);
 	tcase_add_test(clocks, the_tolerance_is_a_fifth_of_the_longest_lease_and_five_seconds_at_most);
