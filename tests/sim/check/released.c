@@ -34,7 +34,7 @@ void released_adopted(struct sim_daemon *d, const struct call *call, int64_t nam
 	uint64_t value = hash_bytes(call->value.p, call->value.n);
 
 	for (unsigned i = 0; i < all->count && i < RELEASED_MAX; i++)
-		if (all->value[i] == value && all->run[i] < d->run && all->run[i] > d->journal.torn)
+		if (all->value[i] == value && all->run[i] < d->run && all->run[i] > d->journal.torn[d->index])
 			checker_fail(d->world, INVARIANT_S11, name,
 				     "%s: daemon %u adopts a value that a previous run of it had released", name_of(name), d->index);
 }

@@ -34,10 +34,10 @@ static struct request_sim *resume_running(struct conn *c)
 	return NULL;
 }
 
-/* Lines may have said more than a torn journal kept, however many runs ago. */
+/* Lines may have said more than a torn journal kept, or an older copy ever had, however many runs ago. The runs of each daemon count on their own. */
 static bool is_torn(const struct conn *from, const struct conn *c)
 {
-	return from->run <= c->daemon->journal.torn;
+	return from->run <= c->daemon->journal.torn[from->daemon->index];
 }
 
 struct account *resumed_account(struct conn *c, int64_t owner, int64_t name)

@@ -134,7 +134,7 @@ static void journal_tear(struct sim_daemon *d)
 	while (at < end && stream_chance(&d->stream, 50))
 		at += FRAME + record_at(&j->bytes, at).n;
 	if (at < end)
-		j->torn = d->run;
+		j->torn[d->index] = d->run;
 	buf_init(&kept);
 	buf_append(&kept, buf_begin(&j->bytes), at);
 	buf_release(&j->bytes);
@@ -169,7 +169,7 @@ void journal_restore(struct sim_daemon *d)
 
 	j->mended = false;
 	if (!j->there)
-		j->torn = d->run - 1;
+		j->torn[d->index] = d->run - 1;
 	memset(j->priors, 0, sizeof(j->priors));
 	buf_init(&j->bytes);
 	j->there = false;

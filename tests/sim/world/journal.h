@@ -20,7 +20,7 @@ struct sim_journal {
 	bool there;                                               /* the next run can read it */
 	bool failing, failed;                                     /* it cannot be written; the service does not know yet */
 	bool mended;                                              /* it can be written again, but the daemon stands still and does not know yet */
-	uint64_t torn;                                            /* the last run whose records the next run could not read completely; 0: none */
+	uint64_t torn[DAEMONS_MAX];                               /* by daemon: its last run that may have said what is not read here; 0: none */
 	char priors[NAMES_MAX][(JOURNAL_PRIORS + 1) * VALUE_MAX]; /* by name: the values in the last record that this run read, with blanks; "": none */
 };
 
