@@ -72,7 +72,8 @@ const char *judge_clock(struct members *ms, struct member *m)
 		return NULL;
 	ahead = m->clock.low - high;
 	behind = low - m->clock.high;
-	m->clock_was_ahead |= ahead > most && !m->clock_compared;
+	/* Of ours as well: else the others may have been set back. */
+	m->clock_was_ahead |= !m->clock_compared && ahead > most && m->clock.low - (ms->core->wall_us - ms->core->now.us) > most;
 	m->clock_compared = true;
 	if (ahead > most || behind > most) {
 		m->clock_is_off = true;

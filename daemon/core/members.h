@@ -61,7 +61,7 @@ struct member {
 	bool clock_is_off; /* its clock is too far from the others' … */
 	struct instant clock_off_at; /* … as it was last seen then */
 	bool clock_compared;         /* with the clocks of others, once at least */
-	bool clock_was_ahead;        /* … and then it was too far ahead: it may have been set forward before this daemon first saw it */
+	bool clock_was_ahead;        /* … and then it was too far ahead, of ours as well: it may have been set forward before this daemon first saw it */
 	bool misconf;   /* a write was refused by -MISCONF since the last healthy probe */
 	bool blank;     /* its last probe found no marker while trust was open, and nothing else wrong */
 	const char *suspect; /* evidence of lost memory that the marker does not show */

@@ -56,7 +56,7 @@ void server_init(struct server *s, struct world *w, unsigned index)
 void server_step(struct server *s, int64_t us)
 {
 	const struct plan *p = s->world->plan;
-	int64_t most = clock_tol_us((unsigned)p->nodes, p->max_lease_us, p->delay_us) + 2 * p->node_offset_us;
+	int64_t most = clock_tol_us((unsigned)p->nodes, p->max_lease_us, p->delay_us) + 2 * p->node_offset_us + p->daemon_offset_us;
 
 	s->tainted |= us != 0;
 	s->host.offset_us += us;

@@ -256,6 +256,23 @@ START_TEST(the_first_store_to_answer_is_compared_as_soon_as_others_have_answered
 }
 END_TEST
 
+/* It only seems to be ahead: nothing has ended early there. */
+START_TEST(the_store_that_was_right_when_the_others_were_set_back_is_not_quarantined)
+{
+	clocks_matter(3);
+	daemon_starts(0);
+	passes(3 * SEC);
+	daemon_ends(0);
+	cluster.node[1].clock_us = cluster.node[2].clock_us = -3600 * SEC;
+	daemon_starts(1);
+	passes(3 * SEC);
+	ck_assert_str_eq(store_state(1, 0), AHEAD);
+	cluster.node[1].clock_us = cluster.node[2].clock_us = 0;
+	passes(2 * SEC);
+	ck_assert_str_eq(store_state(1, 0), "joined");
+}
+END_TEST
+
 START_TEST(a_blank_store_with_a_clock_behind_has_a_greater_fence_than_the_one_it_replaces)
 {
 	int64_t tol, fence;
@@ -305,6 +322,7 @@ Suite *judge_clock_suite(void)
 	tcase_add_test(sane, a_jump_is_marked_for_all_daemons_though_the_clock_is_off);
 	tcase_add_test(sane, a_key_that_a_step_ended_before_the_daemon_was_started_frees_no_name);
 	tcase_add_test(sane, the_first_store_to_answer_is_compared_as_soon_as_others_have_answered);
+	tcase_add_test(sane, the_store_that_was_right_when_the_others_were_set_back_is_not_quarantined);
 	tcase_add_test(sane, a_blank_store_with_a_clock_behind_has_a_greater_fence_than_the_one_it_replaces);
 	suite_add_tcase(suite, sane);
 	tcase_add_test(clocks, the_tolerance_is_a_fifth_of_the_longest_lease_and_five_seconds_at_most);
