@@ -125,6 +125,20 @@ START_TEST(a_store_that_hears_of_a_delay_late_does_not_begin_it_anew)
 }
 END_TEST
 
+START_TEST(the_next_waiter_with_another_delay_gets_a_lease_of_its_own_after_a_cancel)
+{
+	begins_with_delay(1, 20 * SEC);
+	feels(0, MOOD_SILENT);
+	says(1, "@x LOCK a wait=1m");
+	says(2, "LOCK a wait=1m delay=5s");
+	says(1, "CANCEL @x");
+	feels(0, MOOD_WELL);
+	hears(2, "OK name=a *");
+	ck_assert_int_eq(cluster.node[0].last[CALL_ACQUIRE].call.px_ms, 15000);
+	ignores(1);
+}
+END_TEST
+
 Suite *lock_delay_suite(void)
 {
 	Suite *suite = suite_create("lock_delay");
@@ -139,6 +153,7 @@ Suite *lock_delay_suite(void)
 	tcase_add_test(tc, a_loss_with_a_delay_keeps_the_name_refused_beyond_the_deadline);
 	tcase_add_test(tc, a_loss_with_a_delay_refuses_the_name_no_longer_than_that);
 	tcase_add_test(tc, a_store_that_hears_of_a_delay_late_does_not_begin_it_anew);
+	tcase_add_test(tc, the_next_waiter_with_another_delay_gets_a_lease_of_its_own_after_a_cancel);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/restore.c: journals that are damaged, that lack their end, or that come too late. */
+#include "tests/fixture/cluster_part.h"
 #include "tests/fixture/resumable.h"
 
 #include <check.h>
@@ -73,6 +74,46 @@ START_TEST(records_come_first_or_not_at_all)
 }
 END_TEST
 
+static int is_restored(const struct journal_record *r)
+{
+	char bytes[JOURNAL_RECORD_MAX];
+	struct event event = {.kind = EVENT_RESTORE, .journal = {.record = {bytes, journal_encode(r, bytes)}}};
+
+	return daemon_step(0, &event);
+}
+
+static const struct journal_record away = {
+	.kind = JOURNAL_SESSION, .session = 7, .secret = SPAN("00112233445566778899aabbccddeeff"), .grace_us = 20 * SEC};
+
+START_TEST(a_value_that_is_too_long_makes_the_whole_journal_worthless)
+{
+	static char value[VALUE_MAX];
+	struct journal_record r = {.kind = JOURNAL_ADOPTING, .session = 7, .name = SPAN("a"), .value = SPAN("v"), .count = 1, .fence = 1, .ttl_us = 1};
+
+	memset(value, 'x', sizeof(value));
+	r.prior = (struct span){value, sizeof(value)};
+	cluster_open(3);
+	daemon_is_made(0);
+	ck_assert_int_eq(is_restored(&away), 0);
+	ck_assert_int_eq(is_restored(&r), -EBADMSG);
+}
+END_TEST
+
+/* The grace of a session counts from then. */
+START_TEST(whatever_comes_behind_the_records_ends_the_restoring)
+{
+	cluster_open(3);
+	daemon_is_made(0);
+	ck_assert_int_eq(is_restored(&away), 0);
+	daemon_connects(0);
+	ck_assert_int_eq(is_restored(&away), -EINVAL);
+	passes(19 * SEC);
+	ck_assert_int_eq(figure(0, METRIC_SESSIONS_DETACHED), 1);
+	passes(2 * SEC);
+	ck_assert_int_eq(figure(0, METRIC_SESSIONS_DETACHED), 0);
+}
+END_TEST
+
 Suite *restore_damage_suite(void)
 {
 	Suite *suite = suite_create("restore_damage");
@@ -83,6 +124,8 @@ Suite *restore_damage_suite(void)
 	tcase_add_loop_test(cases, an_impossible_secret_makes_the_whole_journal_worthless, 0, 4);
 	tcase_add_test(cases, a_journal_without_its_end_restores_what_is_there);
 	tcase_add_test(cases, records_come_first_or_not_at_all);
+	tcase_add_test(cases, a_value_that_is_too_long_makes_the_whole_journal_worthless);
+	tcase_add_test(cases, whatever_comes_behind_the_records_ends_the_restoring);
 	suite_add_tcase(suite, cases);
 	return suite;
 }

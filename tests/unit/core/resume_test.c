@@ -245,6 +245,12 @@ START_TEST(RESUME_is_for_a_session_that_holds_nothing)
 	says(2, "UNLOCK b");
 	hears(2, "OK *");
 	hears(3, "@w OK name=b *");
+	all_feel(MOOD_SILENT);
+	says(4, "@s SHOW c");
+	resumes(4, &s1);
+	hears(4, "ERR ARG RESUME is for a session that holds nothing*");
+	all_feel(MOOD_WELL);
+	hears(4, "@s OK n=0");
 	resumes(2, &s1);
 	hears(2, ROW_A);
 }

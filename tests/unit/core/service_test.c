@@ -48,6 +48,7 @@ START_TEST(an_event_about_no_store_or_no_call_is_refused)
 	ck_assert_int_eq(told((struct event){.kind = EVENT_ANSWER, .answer = {.call = 12345, .node = 0}}), -EINVAL);
 	ck_assert_int_eq(told((struct event){.kind = EVENT_ANSWER, .answer = {.call = 0, .node = 0}}), -EINVAL);
 	ck_assert_int_eq(told((struct event){.kind = EVENT_ANSWER, .answer = {.call = UINT64_C(1) << 63, .node = 0}}), -EINVAL);
+	ck_assert_int_eq(told((struct event){.kind = EVENT_ANSWER, .answer = {.call = UINT64_MAX, .node = 0}}), -EINVAL);
 	ck_assert_int_eq(told((struct event){.kind = EVENT_LINE, .session = {.id = UINT64_MAX}}), -EINVAL);
 }
 END_TEST

@@ -201,6 +201,30 @@ START_TEST(SHOW_says_what_is_true_when_the_stores_have_answered)
 }
 END_TEST
 
+/* Two stores refuse the LOCK for the sake of a holder whom SHOW has seen at one of them only. */
+START_TEST(SHOW_says_what_a_LOCK_that_came_later_has_found_before)
+{
+	static const char holder[] = "0123456789abcdef.one:1:00112233445566778899aabbccddeeff";
+
+	cluster_begin(3);
+	key_is_overwritten(0, "a", holder, 60 * SEC);
+	all_feel(MOOD_SILENT);
+	says(1, "SHOW a");
+	serves(0, 1);
+	serves(1, 1);
+	key_is_overwritten(1, "a", holder, 60 * SEC);
+	says(2, "LOCK a wait=1m");
+	serves(0, 1);
+	serves(1, 1);
+	hears_nothing(1);
+	serves(2, 1);
+	hears(1, "\\* role=holder pos=0 holder=@one *");
+	hears(1, "\\* role=waiter pos=1 session=2 *");
+	hears(1, "OK n=2");
+	all_feel(MOOD_WELL);
+}
+END_TEST
+
 START_TEST(looks_in_flight_are_bounded_and_end_with_their_session)
 {
 	cluster_open(3);
@@ -295,6 +319,7 @@ Suite *show_suite(void)
 	tcase_add_test(show, a_holder_that_was_seen_before_the_stores_failed_is_no_longer_known);
 	tcase_add_test(show, stores_that_are_silent_are_waited_for_as_long_as_a_command_may_take);
 	tcase_add_test(show, SHOW_says_what_is_true_when_the_stores_have_answered);
+	tcase_add_test(show, SHOW_says_what_a_LOCK_that_came_later_has_found_before);
 	tcase_add_test(show, looks_in_flight_are_bounded_and_end_with_their_session);
 	tcase_add_test(show, many_SHOWs_cost_nobody_a_lease);
 	tcase_add_test(show, the_memory_store_shows_what_it_has);
