@@ -165,10 +165,20 @@ LOAD := \
 	tests/load/main.c \
 	tests/load/mix.c
 
+# The clients of the benchmarks.
+DRIVE := \
+	tests/bench/drive/clients.c \
+	tests/bench/drive/lines.c \
+	tests/bench/drive/main.c \
+	tests/bench/drive/redis.c \
+	tests/bench/drive/stream.c \
+	tests/load/gen.c
+
 # Further programs.
 PROGRAMS := \
 	tests/conf/tool.c \
 	tests/words.c \
+	tests/bench/ceiling.c \
 	tests/bench/contend.c \
 	tests/bench/hotpath.c \
 	tests/bench/memory_bench.c \

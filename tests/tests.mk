@@ -114,6 +114,14 @@ $(O)/load: $(call obj,$(LOAD)) $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^
 
+$(O)/drive: $(call obj,$(DRIVE)) $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^ $(LIBS_REDIS)
+
+$(O)/ceiling: $(O)/tests/bench/ceiling.o $(O)/parts.a
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^
+
 $(O)/memory_bench: $(O)/tests/bench/memory_bench.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^
@@ -122,12 +130,12 @@ $(O)/upstream_bench: $(O)/tests/bench/upstream_bench.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
 
--include $(call depends,$(UNIT) $(FIXTURE) $(SIM) $(WORLD) $(FUZZ) $(ACCOUNT) $(STORY) $(SAME) $(LOAD) $(PROGRAMS))
+-include $(call depends,$(UNIT) $(FIXTURE) $(SIM) $(WORLD) $(FUZZ) $(ACCOUNT) $(STORY) $(SAME) $(LOAD) $(DRIVE) $(PROGRAMS))
 
 # --- tests: each of these targets ends with the line "N passed, N failed" --------------------------------------------
 
 # These mostly wait, and measure time. What sanitize-… need is built by compilers meanwhile, or else by themselves.
-SUITES_WAIT    := unit func load-short faults-short sanitize-unit sanitize-func
+SUITES_WAIT    := unit func load-short bench-short faults-short sanitize-unit sanitize-func
 # These compute, beside them and at low priority.
 SUITES_COMPUTE := compilers layers cppcheck docs conf installed hotpath simulated fuzz
 CHECK_SANITIZERS := address,undefined
@@ -189,6 +197,15 @@ load: all $(O)/load ## load and limits: many sessions, many names, floods beside
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/load/run.py $(if $(SEED),--seed $(SEED)) $(CASE)
 load-short: all $(O)/load ## a selection of it, at small size
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/load/run.py --short $(if $(SEED),--seed $(SEED)) $(CASE)
+
+SCENARIO ?=
+BENCH_PROGRAMS := $(O)/drive $(O)/ceiling $(O)/load
+bench: all $(BENCH_PROGRAMS) ## how fast it is, beside Redis without it and a server that only locks: goals and figures; all scenarios, or SCENARIO=; some four minutes
+	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/bench/run.py --json $(O)/bench.json $(SCENARIO)
+bench-full: all $(BENCH_PROGRAMS) ## the same for longer, and what a pair costs as sessions, names and waiters grow; half an hour
+	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/bench/run.py --full --json $(O)/bench-full.json $(SCENARIO)
+bench-short: all $(BENCH_PROGRAMS) ## each scenario for a moment, to see that it works
+	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/bench/run.py --short
 
 bench-contend: $(O)/contend ## K daemons ask N stores for one name at once: time and commands until the first grant
 	@$(O)/contend
@@ -269,4 +286,4 @@ $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
 
-.PHONY: check fuzz-minimise sim sim-coverage sim-coverage-again bench-contend mutants sweep fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) same asan ubsan sanitize build-sanitized build-fuzzers
+.PHONY: check fuzz-minimise sim sim-coverage sim-coverage-again bench bench-full bench-contend mutants sweep fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) same asan ubsan sanitize build-sanitized build-fuzzers

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,20 +17,27 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#define EVENTS 256
+#define EVENTS        256
+#define ADDRESSES_MAX 16
 
 struct gen gen = {.epoll = -1};
 
-static union {
-	struct sockaddr any;
-	struct sockaddr_un path;
-	struct sockaddr_in in;
-} address;
-static socklen_t address_n;
+static struct address {
+	union {
+		struct sockaddr any;
+		struct sockaddr_un path;
+		struct sockaddr_in in;
+	};
+	socklen_t n;
+} address[ADDRESSES_MAX];
+static unsigned addresses;
 static char scratch[65536];
+static int alarm_fd = -1;
+static int64_t alarm_at_us = INT64_MAX; /* when it rings */
 
 int64_t gen_clock(void)
 {
@@ -60,23 +66,29 @@ static void peer_watch(const struct peer *p, int how)
 		err(1, "epoll_ctl");
 }
 
-void peer_dial(struct peer *p, const struct peer_kind *kind, unsigned number)
+void peer_dial_at(struct peer *p, const struct peer_kind *kind, unsigned number, unsigned where)
 {
+	const struct address *a = &address[where];
 	int one = 1;
 
 	*p = (struct peer){.kind = kind, .number = number};
 	buf_init(&p->in);
 	buf_init(&p->out);
-	p->fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	p->fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (p->fd < 0)
 		err(1, "socket %u", number);
-	while (connect(p->fd, &address.any, address_n))
+	while (connect(p->fd, &a->any, a->n))
 		if (errno != EINTR)
 			err(1, "connect %u", number);
-	if (address.any.sa_family == AF_INET)
+	if (a->any.sa_family == AF_INET)
 		setsockopt(p->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	fcntl(p->fd, F_SETFL, O_NONBLOCK);
 	peer_watch(p, EPOLL_CTL_ADD);
+}
+
+void peer_dial(struct peer *p, const struct peer_kind *kind, unsigned number)
+{
+	peer_dial_at(p, kind, number, 0);
 }
 
 void peer_close(struct peer *p)
@@ -166,10 +178,14 @@ static bool peer_read(struct peer *p)
 	if (n <= 0)
 		return false;
 	gen.bytes_in += (uint64_t)n;
-	if (p->kind->line) {
+	if (p->kind->bytes) {
+		p->kind->bytes(p, scratch, (size_t)n);
+	} else if (p->kind->line) {
 		buf_append(&p->in, scratch, (size_t)n);
 		peer_lines(p);
 	}
+	if (p->fd >= 0 && buf_length(&p->out) && !p->full)
+		peer_flush(p);
 	return true;
 }
 
@@ -212,49 +228,101 @@ static void read_commands(void)
 	}
 }
 
-static void wait_for_news(int64_t us)
+/* An alarm that rings too soon does no harm. */
+static void set_alarm(int64_t us)
 {
-	struct pollfd p[2] = {{.fd = gen.epoll, .events = POLLIN}, {.fd = STDIN_FILENO, .events = POLLIN}};
-	struct timespec t = {.tv_sec = us / SEC, .tv_nsec = us % SEC * 1000};
-	struct epoll_event e[EVENTS];
-	int n;
+	int64_t at_us = gen_clock() + us;
+	struct itimerspec t = {.it_value = {.tv_sec = us / SEC, .tv_nsec = us % SEC * 1000}};
 
-	if (ppoll(p, 2, us < 0 ? NULL : &t, NULL) < 0 && errno != EINTR)
-		err(1, "poll");
-	gen.now_us = gen_clock();
-	if (p[1].revents)
-		read_commands();
-	n = epoll_wait(gen.epoll, e, EVENTS, 0);
-	for (int i = 0; i < n; i++)
-		peer_ready(e[i].data.ptr, e[i].events);
+	if (us < 0 || alarm_at_us <= at_us)
+		return;
+	if (us == 0)
+		t.it_value.tv_nsec = 1;
+	if (timerfd_settime(alarm_fd, 0, &t, NULL))
+		err(1, "timerfd_settime");
+	alarm_at_us = at_us;
 }
 
-static void set_address(const char *text)
+static void alarm_rings(void)
 {
+	uint64_t times;
+
+	if (read(alarm_fd, &times, sizeof(times)) < 0 && errno != EAGAIN)
+		err(1, "timerfd");
+	alarm_at_us = INT64_MAX;
+}
+
+static void wait_for_news(void)
+{
+	struct epoll_event e[EVENTS];
+	int n = epoll_wait(gen.epoll, e, EVENTS, -1);
+
+	if (n < 0 && errno != EINTR)
+		err(1, "epoll_wait");
+	gen.now_us = gen_clock();
+	for (int i = 0; i < n; i++) {
+		if (e[i].data.ptr == &gen)
+			read_commands();
+		else if (e[i].data.ptr == &alarm_fd)
+			alarm_rings();
+		else
+			peer_ready(e[i].data.ptr, e[i].events);
+	}
+}
+
+static void add_address(const char *text)
+{
+	struct address *a = &address[addresses++];
 	char host[64];
 	const char *colon = strrchr(text, ':');
 
+	if (addresses == ADDRESSES_MAX)
+		errx(2, "too many addresses");
 	if (strchr(text, '/')) {
-		address.path.sun_family = AF_UNIX;
-		snprintf(address.path.sun_path, sizeof(address.path.sun_path), "%s", text);
-		address_n = sizeof(address.path);
+		a->path.sun_family = AF_UNIX;
+		snprintf(a->path.sun_path, sizeof(a->path.sun_path), "%s", text);
+		a->n = sizeof(a->path);
 		return;
 	}
 	if (!colon)
 		errx(2, "%s is no address", text);
 	snprintf(host, sizeof(host), "%.*s", (int)(colon - text), text);
-	address.in.sin_family = AF_INET;
-	address.in.sin_port = htons((uint16_t)atoi(colon + 1));
-	if (inet_pton(AF_INET, host, &address.in.sin_addr) != 1)
+	a->in.sin_family = AF_INET;
+	a->in.sin_port = htons((uint16_t)atoi(colon + 1));
+	if (inet_pton(AF_INET, host, &a->in.sin_addr) != 1)
 		errx(2, "%s is no address", text);
-	address_n = sizeof(address.in);
+	a->n = sizeof(a->in);
+}
+
+static void add_addresses(const char *list)
+{
+	char *text = strdup(list), *rest = text, *one;
+
+	if (!text)
+		err(1, "strdup");
+	while ((one = strsep(&rest, ",")))
+		add_address(one);
+	free(text);
+}
+
+unsigned gen_addresses(void)
+{
+	return addresses;
+}
+
+static void watch(int fd, void *what)
+{
+	struct epoll_event e = {.events = EPOLLIN, .data.ptr = what};
+
+	if (fd < 0 || epoll_ctl(gen.epoll, EPOLL_CTL_ADD, fd, &e))
+		err(1, "watch");
 }
 
 void gen_run(const char *where, void (*command)(const char *word), int64_t (*tick)(void))
 {
 	struct rlimit limit;
 
-	set_address(where);
+	add_addresses(where);
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
@@ -265,11 +333,13 @@ void gen_run(const char *where, void (*command)(const char *word), int64_t (*tic
 	gen.now_us = gen_clock();
 	if (gen.epoll < 0)
 		err(1, "epoll_create1");
+	alarm_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	watch(STDIN_FILENO, &gen);
+	watch(alarm_fd, &alarm_fd);
 	gen_tell("ready");
 	while (!gen.over) {
-		int64_t us = gen.tick ? gen.tick() : -1;
-
-		wait_for_news(us);
+		set_alarm(gen.tick ? gen.tick() : -1);
+		wait_for_news();
 	}
 }
 

@@ -14,7 +14,8 @@
 struct peer;
 
 struct peer_kind {
-	void (*line)(struct peer *p, char *line, size_t n); /* without its LF; NULL: what comes is counted only */
+	void (*line)(struct peer *p, char *line, size_t n); /* without its LF; NULL: what comes is counted only … */
+	void (*bytes)(struct peer *p, const char *bytes, size_t n); /* … or told as it comes */
 	void (*room)(struct peer *p);                       /* all that was said is in the socket; NULL: nothing more to say */
 	void (*ended)(struct peer *p);                      /* the daemon closed it; the peer is closed by then and may dial again */
 	bool deaf;                                          /* never reads */
@@ -40,12 +41,16 @@ struct gen {
 extern struct gen gen;
 
 int64_t gen_clock(void); /* microseconds */
+/* address: one, or several with commas between. */
 void gen_run(const char *address, void (*command)(const char *word), int64_t (*tick)(void));
 void gen_tell(const char *format, ...) __attribute__((format(printf, 1, 2))); /* one line of figures */
 
-/* Waits while the daemon's backlog is full. */
-void peer_dial(struct peer *p, const struct peer_kind *kind, unsigned number);
+/* Waits while the daemon's backlog is full. where: which of the addresses. */
+void peer_dial_at(struct peer *p, const struct peer_kind *kind, unsigned number, unsigned where);
+void peer_dial(struct peer *p, const struct peer_kind *kind, unsigned number); /* the first of them */
+unsigned gen_addresses(void);
 void peer_close(struct peer *p);
+/* What is said while something is read is sent when all that came is read. */
 void peer_say(struct peer *p, const char *bytes, size_t n);
 void peer_printf(struct peer *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void peer_flush(struct peer *p);

@@ -3,11 +3,11 @@
 import contextlib
 import os
 import signal
-import subprocess
 import time
 
 from daemon import Daemon, on_redis
-from process import BUILD, PipeLines, Skip, allow_descriptors, cpu_seconds, die_with_parent, merged, reap
+from generator import Generator, give_way, go_first
+from process import Skip, allow_descriptors, cpu_seconds, merged
 from redis_server import Redis
 from wire import Client
 
@@ -22,59 +22,6 @@ def descriptors(wanted):
     allowed = allow_descriptors(wanted)
     if allowed < wanted:
         raise Skip("%d descriptors are wanted, %d are allowed" % (wanted, allowed))
-
-
-def go_first(pid):
-    """Gives a measured process priority over everything else, where that is allowed, so that only the daemon makes it wait."""
-    with contextlib.suppress(PermissionError):
-        os.sched_setscheduler(pid, os.SCHED_RR, os.sched_param(1))
-
-
-def give_way(pid):
-    """Gives a process the lowest priority."""
-    allowed = os.geteuid() == 0
-    os.setpriority(os.PRIO_PROCESS, pid, 5 if allowed else 19)
-    if not allowed:
-        os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
-
-
-class Generator:
-    """One process of build/load. rude: it runs only when the others do not need the processor. cpu: the processor to which it is bound."""
-
-    def __init__(self, mode, addr, *args, rude=False, cpu=None):
-        self.rude, self.cpu = rude, cpu
-        where = addr if isinstance(addr, str) else "%s:%d" % addr
-        argv = [os.path.join(BUILD, "load"), mode, where, *[str(arg) for arg in args]]
-        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=self._prepare, bufsize=0)
-        self.lines = PipeLines(self.process.stdout)
-        self.hear("ready")
-
-    def _prepare(self):
-        die_with_parent()
-        if self.cpu is not None:
-            os.sched_setaffinity(0, {self.cpu})
-        give_way(0) if self.rude else go_first(0)
-
-    def say(self, word):
-        self.process.stdin.write(word.encode() + b"\n")
-
-    def hear(self, word, timeout=60.0):
-        """The figures of the next line, which must begin with word."""
-        line = self.lines.next("the generator should say " + word, timeout)
-        said, *fields = line.split()
-        if said != word:
-            raise AssertionError("the generator says %s, not %s" % (line, word))
-        return {key: int(value) for key, _, value in (field.partition("=") for field in fields)}
-
-    def ask(self, word, answer, timeout=60.0):
-        self.say(word)
-        return self.hear(answer, timeout)
-
-    def close(self):
-        self.process.stdin.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(5)
-        reap(self.process)
 
 
 class Cpu:
@@ -110,8 +57,9 @@ class Scene(contextlib.ExitStack):
         self.callback(server.stop)
         return server
 
-    def generator(self, mode, *args, **options):
-        generator = Generator(mode, self.daemon.addr, *args, **options)
+    def generator(self, mode, *args, rude=False, cpu=None):
+        """rude: it runs only when the others do not need the processor."""
+        generator = Generator("load", mode, self.daemon.addr, *args, prepare=give_way if rude else go_first, cpu=cpu)
         self.callback(generator.close)
         return generator
 
