@@ -106,23 +106,23 @@ bool members_promise_quorum(const struct members *ms)
 int64_t members_pending_us(const struct members *ms)
 {
 	unsigned nodes = ms->core->conf.nodes, usable = members_usable(ms);
-	struct votes ends;
+	int64_t left[NODES_MAX], end;
 
-	votes_clear(&ends, nodes);
 	if (usable >= quorum_of(nodes))
 		return -1;
-	/* The (Q - usable)-th earliest end of a quarantine: negated, it is a Q-th largest. */
 	for (unsigned i = 0; i < nodes; i++) {
 		const struct member *m = &ms->node[i];
 
+		left[i] = INT64_MAX;
 		if (member_usable(m))
-			ends.until[i] = (struct instant){0};
+			left[i] = 0;
 		else if (m->state == MEMBER_QUARANTINED && !m->stalled)
-			ends.until[i] = (struct instant){-instant_diff(instant_max(m->quarantine_end, m->ask_until), ms->core->now)};
+			left[i] = instant_diff(instant_max(m->quarantine_end, m->ask_until), ms->core->now);
 	}
-	if (votes_deadline(&ends, nodes).us == INT64_MIN)
+	end = quorum_at_most(left, nodes);
+	if (end == INT64_MAX)
 		return -1;
-	return votes_deadline(&ends, nodes).us < 0 ? -votes_deadline(&ends, nodes).us : 0;
+	return end > 0 ? end : 0;
 }
 
 static int64_t own_bound_us(const struct members *ms)
@@ -243,20 +243,17 @@ int64_t members_patience_us(const struct members *ms)
 int64_t members_clock_us(const struct members *ms, struct instant when)
 {
 	unsigned nodes = ms->core->conf.nodes;
-	struct votes ahead;
-	struct instant offset;
+	int64_t offset[NODES_MAX], most;
 
-	votes_clear(&ahead, nodes);
 	for (unsigned i = 0; i < nodes; i++) {
 		const struct member_clock *clock = &ms->node[i].clock;
 
-		if (clock->known)
-			ahead.until[i].us = clock->low + (clock->high - clock->low) / 2;
+		offset[i] = clock->known ? clock->low + (clock->high - clock->low) / 2 : INT64_MIN;
 	}
-	offset = votes_deadline(&ahead, nodes);
-	if (offset.us == INT64_MIN)
+	most = quorum_at_least(offset, nodes);
+	if (most == INT64_MIN)
 		return ms->core->wall_us - instant_diff(ms->core->now, when);
-	return when.us + offset.us;
+	return when.us + most;
 }
 
 /* Highest random weight (Thaler, Ravishankar 1998): when a store is gone, only the names that it led move. Neither seed nor position enters. */

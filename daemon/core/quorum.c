@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Quorum arithmetic: pure functions of votes. */
+/* Quorum arithmetic: pure functions of votes, and of other values of which each store has one. */
 #include "daemon/core/quorum.h"
 
 int64_t drift_us(int64_t us)
@@ -12,23 +12,43 @@ struct instant vote_until(struct instant sent, int64_t lease_us)
 	return instant_add(sent, lease_us - drift_us(lease_us) - DRIFT_SLACK_US);
 }
 
+/* Insertion, smallest first: N is at most nine. */
+static void sort_values(const int64_t *value, unsigned nodes, int64_t sorted[NODES_MAX])
+{
+	for (unsigned i = 0; i < nodes; i++) {
+		unsigned at = i;
+
+		for (; at > 0 && sorted[at - 1] > value[i]; at--)
+			sorted[at] = sorted[at - 1];
+		sorted[at] = value[i];
+	}
+}
+
+int64_t quorum_at_least(const int64_t *value, unsigned nodes)
+{
+	int64_t sorted[NODES_MAX];
+
+	sort_values(value, nodes, sorted);
+	return sorted[nodes - quorum_of(nodes)];
+}
+
+int64_t quorum_at_most(const int64_t *value, unsigned nodes)
+{
+	int64_t sorted[NODES_MAX];
+
+	sort_values(value, nodes, sorted);
+	return sorted[quorum_of(nodes) - 1];
+}
+
 struct instant votes_deadline(const struct votes *v, unsigned nodes)
 {
-	struct instant sorted[NODES_MAX];
-	unsigned n = 0;
+	int64_t until[NODES_MAX];
 
 	if (nodes == 1)
 		return v->until[0];
-	/* Insertion, largest first: N is at most nine. */
-	for (unsigned i = 0; i < nodes; i++) {
-		unsigned at = n++;
-
-		for (; at > 0 && instant_before(sorted[at - 1], v->until[i]); at--)
-			sorted[at] = sorted[at - 1];
-		sorted[at] = v->until[i];
-	}
-	/* cppcheck-suppress uninitvar ; nodes is never 0, and all of them are there */
-	return sorted[quorum_of(nodes) - 1];
+	for (unsigned i = 0; i < nodes; i++)
+		until[i] = v->until[i].us;
+	return (struct instant){quorum_at_least(until, nodes)};
 }
 
 int64_t quarantine_us(int64_t max_lease_us, int64_t max_delay_us)

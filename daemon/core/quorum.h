@@ -64,6 +64,11 @@ static inline unsigned quorum_of(unsigned nodes)
 	return nodes / 2 + 1;
 }
 
+/* The Q-th largest of the values, one of each store: at Q of them it is at least that. */
+int64_t quorum_at_least(const int64_t *value, unsigned nodes);
+/* The Q-th smallest: at Q of them it is at most that. */
+int64_t quorum_at_most(const int64_t *value, unsigned nodes);
+
 /* rho of a duration: by how much another host's clock may differ over it. */
 int64_t drift_us(int64_t us);
 /* Clears the first `nodes` votes; no others are used. */

@@ -83,7 +83,7 @@ void round_count(struct round *r, const struct answer *a, bool joined)
 		__attribute__((fallthrough));
 	case 'B':
 		nodeset_add(&r->held, a->node);
-		r->base[a->node] = a->pttl_ms;
+		r->pttl_ms[a->node] = a->pttl_ms;
 		r->holder[a->node] = siphash(holder_key, a->holder.p ? a->holder.p : "", a->holder.n);
 		__attribute__((fallthrough));
 	default:
@@ -103,13 +103,11 @@ int64_t round_largest(const struct round *r, unsigned nodes)
 
 int64_t round_least(const struct round *r, unsigned nodes)
 {
-	struct votes base;
+	int64_t base[NODES_MAX];
 
-	votes_clear(&base, nodes);
 	for (unsigned i = 0; i < nodes; i++)
-		if (nodeset_has(r->granted, i))
-			base.until[i].us = -r->base[i]; /* the Q-th largest of the negated */
-	return -votes_deadline(&base, nodes).us;
+		base[i] = nodeset_has(r->granted, i) ? r->base[i] : INT64_MAX;
+	return quorum_at_most(base, nodes);
 }
 
 /* The base that Q stores granted. */
@@ -150,18 +148,15 @@ unsigned round_same_holder(const struct round *r, unsigned nodes)
 /* The Q-th smallest remaining TTL, a free store counting 0. */
 int64_t round_pttl_ms(const struct round *r, unsigned nodes)
 {
-	struct votes ttl;
-	int64_t left;
+	int64_t ttl[NODES_MAX], left;
 
-	votes_clear(&ttl, nodes);
 	for (unsigned i = 0; i < nodes; i++) {
-		if (!nodeset_has(r->held, i))
-			ttl.until[i].us = 0;
-		else if (r->base[i] >= 0)
-			ttl.until[i].us = -r->base[i]; /* the Q-th largest of the negated */
+		ttl[i] = nodeset_has(r->held, i) ? r->pttl_ms[i] : 0;
+		if (ttl[i] < 0)
+			ttl[i] = INT64_MAX;
 	}
-	left = votes_deadline(&ttl, nodes).us;
-	return left == INT64_MIN ? -1 : -left;
+	left = quorum_at_most(ttl, nodes);
+	return left == INT64_MAX ? -1 : left;
 }
 
 /* A quorum refuses it: somebody holds it, or has an older ticket. */

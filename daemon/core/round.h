@@ -47,7 +47,8 @@ struct round {
 	int64_t range;         /* ACQUIRE: tokens beyond the first that were asked for */
 	int64_t fence;         /* RAISE: the token to be granted */
 	struct instant until;  /* ACQUIRE: decided by then */
-	int64_t base[NODES_MAX]; /* granted: the fence; held: PTTL of the key that stands there, ms */
+	int64_t base[NODES_MAX];    /* granted: the token */
+	int64_t pttl_ms[NODES_MAX]; /* held: how long the key that stands there will stay; -1: for ever */
 	uint64_t holder[NODES_MAX]; /* held: whose value stands there, as a hash; all foreign ones are one */
 	struct votes votes;
 };

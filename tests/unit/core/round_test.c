@@ -207,12 +207,12 @@ START_TEST(bases_and_times_are_those_of_a_quorum)
 	nodes = answers_note(&r, "G7 G5 G9 G6 .");
 	ck_assert_int_eq(round_least(&r, nodes), 7);
 	nodes = answers_note(&r, "Ba Ba .");
-	r.base[0] = 300;
-	r.base[1] = 200;
+	r.pttl_ms[0] = 300;
+	r.pttl_ms[1] = 200;
 	ck_assert_int_eq(round_pttl_ms(&r, nodes), 200); /* with the one that is open, which may be free */
-	r.base[1] = -1;
+	r.pttl_ms[1] = -1;
 	ck_assert_int_eq(round_pttl_ms(&r, nodes), 300);
-	r.base[0] = -1;
+	r.pttl_ms[0] = -1;
 	ck_assert_int_eq(round_pttl_ms(&r, nodes), -1);
 	ck_assert_uint_eq(round_same_holder_at(&r, nodes, 0), 2);
 	ck_assert_uint_eq(round_same_holder_at(&r, nodes, 2), 0);
