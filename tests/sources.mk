@@ -182,4 +182,4 @@ PROGRAMS := \
 	tests/bench/contend.c \
 	tests/bench/hotpath.c \
 	tests/bench/memory_bench.c \
-	tests/bench/upstream_bench.c
+	tests/bench/script_bench.c

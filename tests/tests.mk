@@ -126,7 +126,7 @@ $(O)/memory_bench: $(O)/tests/bench/memory_bench.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^
 
-$(O)/upstream_bench: $(O)/tests/bench/upstream_bench.o $(O)/parts.a
+$(O)/script_bench: $(O)/tests/bench/script_bench.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
 

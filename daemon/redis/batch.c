@@ -6,7 +6,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#define FIELDS 11
+#define FIELDS    11
+#define HEAD_KEYS 3 /* of every script: marker, fence, and whether anybody waits */
 
 static size_t decimal_put(char *at, uint64_t n)
 {
@@ -81,6 +82,7 @@ void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us
 	buf_printf(&name, "redlockd:%s", prefix);
 	bulk_append2(&k->head, (struct span){buf_begin(&name), buf_length(&name)}, SPAN("!meta"));
 	bulk_append2(&k->head, (struct span){buf_begin(&name), buf_length(&name)}, SPAN("!fence"));
+	bulk_append2(&k->head, (struct span){buf_begin(&name), buf_length(&name)}, SPAN("!waits"));
 	buf_release(&name);
 	number_append(&k->skew, skew_us);
 	number_append(&k->ahead, skew_us + tolerance_us);
@@ -239,10 +241,10 @@ void batch_write(const struct batch *b, const struct script_keys *k, const char 
 	unsigned keys = b->script == SCRIPT_BATCH ? 2 * b->count : 0;
 	unsigned args = b->script == SCRIPT_BATCH ? 2 + FIELDS * b->count : b->script == SCRIPT_MARK ? 5 : 0;
 
-	array_append(out, 3 + 2 + keys + args);
+	array_append(out, 3 + HEAD_KEYS + keys + args);
 	bulk_append(out, sha ? SPAN("EVALSHA") : SPAN("EVAL"));
 	bulk_append(out, sha ? span_of(sha) : text);
-	number_append(out, 2 + keys);
+	number_append(out, HEAD_KEYS + keys);
 	buf_append(out, buf_begin(&k->head), buf_length(&k->head));
 	buf_append(out, buf_begin(&b->keys), buf_length(&b->keys));
 	if (b->script == SCRIPT_BATCH) {

@@ -18,7 +18,7 @@ enum script_kind { SCRIPT_BATCH, SCRIPT_MARK, SCRIPT_PROBE, SCRIPT_N };
 struct script_keys {
 	char *prefix;    /* of the lock keys */
 	char *queue;     /* of the queue keys */
-	struct buf head; /* the marker key and the fence key, as RESP */
+	struct buf head; /* the keys that every call begins with, as RESP */
 	struct buf skew;  /* as RESP: skew_us, for MARK */
 	struct buf ahead; /* as RESP: skew_us + tolerance_us, for the batch script */
 };

@@ -212,6 +212,14 @@ class Troubles(AccessTest):
         c.listen(1.5)
         c.ok("CHECK held")
 
+    def test_a_redis_out_of_memory_keeps_what_is_held(self):
+        server = self.redis()
+        c = self.client(self.redis_daemon(server, LEASE_1S))
+        c.ok("LOCK held wait=9s")
+        server.cli.config_set("maxmemory", 1)
+        c.listen(2.5)
+        c.ok("CHECK held")
+
     def test_a_redis_out_of_memory_refuses_and_recovers(self):
         server = self.redis()
         daemon = self.redis_daemon(server, LEASE_1S)

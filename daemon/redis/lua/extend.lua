@@ -36,12 +36,15 @@ local extend = asked.e and function(key, queue, value, new_value, px, floor, bey
   end
   if floor > fence then
     if floor > limit_us and beyond == '0' then return {'F', fence, -2, ''} end
-    local err = refused(redis.pcall('SET', KEYS[2], digits(floor)))
+    local err = floor > written and refused(redis.pcall('SET', KEYS[2], digits(floor)))
     if err then return {'!', err} end
-    fence = floor
+    fence, written = floor, math.max(floor, written)
   end
-  local err = refused(redis.pcall('SET', key, new_value, 'PX', px))
-  if err then return {'!', err} end
+  -- Cheaper than a SET, and permitted where Redis has no memory left for one.
+  if current ~= new_value or px <= 0 or redis.pcall('PEXPIRE', key, px) ~= 1 then
+    local err = refused(redis.pcall('SET', key, new_value, 'PX', px))
+    if err then return {'!', err} end
+  end
   if how ~= '0' then queue_renewed(key, queue, code, how) end
   return {code, fence, px, ''}
 end

@@ -1,5 +1,5 @@
 -- One call of this script carries all entries of a pass: marker, clock and fence are read once.
--- KEYS: 1 marker, 2 fence, then two per entry: the lock key, the key of its queue
+-- KEYS: 1 marker, 2 fence, 3 there if anybody may wait for any name (see queue.lua), then two per entry: the lock key, the key of its queue
 -- ARGV: 1 expected marker, 2 ahead_us, then FIELDS per entry:
 --       op (a acquire, e extend, r release, x withdraw, l look), value, new value, px_ms, fence, range (e: beyond), not_after_ms, how (e: see extend.lua),
 --       ticket ('' = does not wait; e, r: prior values, separated by blanks), ticket_ms, reserve_ms
@@ -23,6 +23,8 @@ for a = 3, #ARGV, FIELDS do
   asked[op] = true
   queued = queued or not (op == 'l' or (op == 'e' and ARGV[a + 7] == '0'))
 end
+-- Without anybody who waits a free lock is nobody's turn, and one that becomes free wakes nobody.
+local anybody = queued and redis.pcall('EXISTS', KEYS[3]) ~= 0
 
 -- A number as a string: tostring would keep 14 digits only.
 local function digits(n) return string.format('%.0f', n) end

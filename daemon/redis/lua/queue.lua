@@ -7,7 +7,7 @@ local NOTE_MS = 60000
 
 -- The queued tickets and their notes; nil: the queue is empty.
 local queue_line = queued and function(queue)
-  if redis.pcall('EXISTS', queue) ~= 1 then return nil end
+  if not anybody or redis.pcall('EXISTS', queue) ~= 1 then return nil end
   redis.pcall('ZREMRANGEBYSCORE', queue, '-inf', now_ms)
   local members = redis.pcall('ZRANGE', queue, 0, -1, 'WITHSCORES')
   local tickets, since, head = {}, {}, nil
@@ -57,8 +57,12 @@ local queue_served = queued and function(queue, line, ticket)
   for other in pairs(line.since) do redis.pcall('ZREM', queue, '~' .. other) end
 end
 
+-- KEYS[3] lasts at least as long as any queue.
 local queue_join = asked.a and function(queue, ticket, ticket_ms)
   ticket_ms = tonumber(ticket_ms)
+  local left = redis.pcall('PTTL', KEYS[3])
+  if type(left) ~= 'number' or left < 3 * ticket_ms then redis.pcall('SET', KEYS[3], '1', 'PX', 6 * ticket_ms) end
+  anybody = true
   redis.pcall('ZADD', queue, now_ms + ticket_ms, ticket)
   redis.pcall('ZREM', queue, '~' .. ticket)
   redis.pcall('PEXPIRE', queue, 3 * ticket_ms)
@@ -88,6 +92,7 @@ end
 -- Removes the ticket. If the lock is free, the first ticket is woken, and its reserved time begins if it was not the first before.
 -- row: X fence -2 ''
 local withdraw = asked.x and function(key, queue, ticket)
+  if not anybody then return {'X', fence, -2, ''} end
   local left = redis.pcall('ZREM', queue, ticket, '~' .. ticket)
   if redis.pcall('EXISTS', key) == 0 then
     local line = queue_line(queue)

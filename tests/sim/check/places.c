@@ -78,7 +78,7 @@ void places_ran(struct server *s, const struct flight *f, unsigned i)
 		passing_check(s, f, call, name);
 	if (call->kind == CALL_ACQUIRE && (a->code == 'B' || a->code == 'K' || a->code == 'W') && call->ticket.n > 0 &&
 	    sim_node_is_well(s->node) && /* else it answers the same, but stores nothing */
-	    sim_node_place(s->node, call->name, call->ticket, &until) && until > wall_ms(s)) {
+	    sim_node_place(s->node, call->name, call->ticket, server_wall(s), &until) && until > wall_ms(s)) {
 		ticket_set(&p->ticket, call->ticket);
 		p->asked_ms = wall_ms(s);
 		p->until_ms = p->asked_ms + TICKET_MS;

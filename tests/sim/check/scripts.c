@@ -84,7 +84,8 @@ static void withdrawal_check(struct server *s, const struct call *call)
 		return;
 	note[0] = '~';
 	memcpy(note + 1, call->ticket.p, call->ticket.n);
-	if (sim_node_place(s->node, call->name, call->ticket, &until) || sim_node_place(s->node, call->name, noted, &until))
+	if (sim_node_place(s->node, call->name, call->ticket, server_wall(s), &until) ||
+	    sim_node_place(s->node, call->name, noted, server_wall(s), &until))
 		checker_fail(s->world, INVARIANT_L8, name_number(call->name),
 			     "node %u: the ticket %.*s was withdrawn, but its place or its note is still there",
 			     s->index, (int)call->ticket.n, call->ticket.p);

@@ -243,7 +243,7 @@ int64_t sim_node_fence(const struct sim_node *n)
 	return fence;
 }
 
-bool sim_node_place(struct sim_node *n, struct span name, struct span ticket, int64_t *ret_expires_ms)
+bool sim_node_place(struct sim_node *n, struct span name, struct span ticket, int64_t wall_us, int64_t *ret_expires_ms)
 {
 	const struct datum *datum;
 	size_t at;
@@ -253,7 +253,7 @@ bool sim_node_place(struct sim_node *n, struct span name, struct span ticket, in
 	buf_append(&n->key, "q:", 2);
 	buf_append(&n->key, name.p, name.n);
 	datum = data_peek(&n->redis.model.data, (struct span){buf_begin(&n->key), buf_length(&n->key)});
-	if (!datum || datum->type != DATUM_ZSET || (at = items_find(&datum->items, ticket)) == datum->items.count)
+	if (!datum || !datum_live(datum, wall_us / 1000) || datum->type != DATUM_ZSET || (at = items_find(&datum->items, ticket)) == datum->items.count)
 		return false;
 	*ret_expires_ms = (int64_t)datum->items.item[at].score;
 	return true;

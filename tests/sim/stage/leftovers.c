@@ -46,8 +46,8 @@ static void check_key(void *context, struct span key, struct span value, int64_t
 {
 	struct world *w = context;
 
-	/* A queue whose last withdrawal was lost expires by itself, after three times the time of a ticket. */
-	if (span_starts(key, SPAN("redlockd:lock:q:")) && expires_ms > 0)
+	/* A queue whose last withdrawal was lost expires by itself, after three times the time of a ticket, and so does what tells that somebody may wait. */
+	if ((span_starts(key, SPAN("redlockd:lock:q:")) || span_equal(key, SPAN("redlockd:lock:!waits"))) && expires_ms > 0)
 		return;
 	if (!span_equal(key, SPAN("redlockd:lock:!meta")) && !span_equal(key, SPAN("redlockd:lock:!fence")))
 		checker_fail(w, INVARIANT_L8, -1, "a key is left at the end: %.*s = %.*s until %lld", (int)key.n, key.p, (int)value.n,

@@ -16,7 +16,7 @@
 #define NOW       INT64_C(1700000000123456)
 #define ROUNDS    8000
 #define CALLS_MAX 4
-#define WORDS_MAX (5 + 2 * CALLS_MAX + 2 + 11 * CALLS_MAX)
+#define WORDS_MAX (6 + 2 * CALLS_MAX + 2 + 11 * CALLS_MAX)
 #define NAMES     3
 #define RESERVE_MS  20
 #define CROWD     8000 /* Lua's unpack gives no more */
@@ -34,7 +34,7 @@ static unsigned met[CALL_LOOK + 1][128], errors, kept;
 
 static const char *const lock_key[NAMES] = {"lock:a", "lock:\xff:\n", "lock:q:a"};
 static const char *const queue_key[NAMES] = {"redlockd:lock:q:a", "redlockd:lock:q:\xff:\n", "redlockd:lock:q:q:a"};
-static const char *const common_key[] = {"redlockd:lock:!meta", "redlockd:lock:!fence"};
+static const char *const common_key[] = {"redlockd:lock:!meta", "redlockd:lock:!fence", "redlockd:lock:!waits"};
 static const char *const values[] = {"d1.h:1:0af", "d1.h:2:ff00", "d2.h:1:abcdef"};
 
 /* What somebody does to a key. The letter names the key, the rest is the command, with @ for the key and # for a moment in ms. */

@@ -59,7 +59,7 @@ static void check_out(const char *sha, struct span text, struct span expected)
 		      buf_begin(&out));
 }
 
-#define HEAD "$19\r\nredlockd:lock:!meta\r\n$20\r\nredlockd:lock:!fence\r\n"
+#define HEAD "$19\r\nredlockd:lock:!meta\r\n$20\r\nredlockd:lock:!fence\r\n$20\r\nredlockd:lock:!waits\r\n"
 #define WAIT "$6\r\nticket\r\n$4\r\n3000\r\n$2\r\n20\r\n"
 #define SKEW "$8\r\n60000000\r\n"
 
@@ -72,7 +72,7 @@ START_TEST(a_batch_of_each_kind_is_written_to_the_letter)
 	batch_add(&batch, &keys, &extend, 2);
 	batch_add(&batch, &keys, &release, 3);
 	check_out("SHA", SPAN("text"),
-		  SPAN("*46\r\n$7\r\nEVALSHA\r\n$3\r\nSHA\r\n$1\r\n8\r\n" HEAD
+		  SPAN("*47\r\n$7\r\nEVALSHA\r\n$3\r\nSHA\r\n$1\r\n9\r\n" HEAD
 		       "$9\r\nlock:a\0\r\n\r\n$20\r\nredlockd:lock:q:a\0\r\n\r\n"
 		       "$6\r\nlock:e\r\n$17\r\nredlockd:lock:q:e\r\n$6\r\nlock:r\r\n$17\r\nredlockd:lock:q:r\r\n"
 		       "$3\r\nj|m\r\n" SKEW "$1\r\na\r\n$9\r\nd1:7:00ff\r\n$0\r\n\r\n$4\r\n9000\r\n$16\r\n1761234567890123\r\n$"
@@ -87,11 +87,11 @@ END_TEST
 START_TEST(probe_and_join_are_written_to_the_letter)
 {
 	add(CALL_PROBE, 1);
-	check_out("SHA", SPAN(""), SPAN("*5\r\n$7\r\nEVALSHA\r\n$3\r\nSHA\r\n$1\r\n2\r\n" HEAD));
+	check_out("SHA", SPAN(""), SPAN("*6\r\n$7\r\nEVALSHA\r\n$3\r\nSHA\r\n$1\r\n3\r\n" HEAD));
 	batch_reset(&batch);
 	add(CALL_MARK, 2);
 	check_out(NULL, SPAN("text"),
-		  SPAN("*10\r\n$4\r\nEVAL\r\n$4\r\ntext\r\n$1\r\n2\r\n" HEAD "$3\r\nj|m\r\n$3\r\nj|n\r\n" SKEW "$16\r\n1761234567890123\r\n"
+		  SPAN("*11\r\n$4\r\nEVAL\r\n$4\r\ntext\r\n$1\r\n3\r\n" HEAD "$3\r\nj|m\r\n$3\r\nj|n\r\n" SKEW "$16\r\n1761234567890123\r\n"
 		       "$13\r\n1761234567890\r\n"));
 }
 END_TEST

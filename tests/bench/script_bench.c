@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * build/script_bench [PAIRS]: what the batch script costs Redis. N names are acquired in one call and released in the next, again and again, for several N, on a
+ * redis-server of the bench's own. Beside it N times SET NX PX and N times the script that deletes a key of ours, as N clients without a daemon would send
+ * them. Processor time of Redis for a pair. Not part of `check`.
+ */
+#include "daemon/redis/batch.h"
+#include "daemon/redis/script.h"
+
+#include <err.h>
+#include <fcntl.h>
+#include <hiredis/hiredis.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MARKER "bench"
+
+static const char delete_script[] = "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end";
+
+static char dir[] = "/tmp/bench.XXXXXX", path[64];
+static pid_t server;
+static redisContext *redis;
+static struct script_keys keys;
+
+static void server_start(void)
+{
+	if (!mkdtemp(dir))
+		err(1, "%s", dir);
+	snprintf(path, sizeof(path), "%s/sock", dir);
+	server = fork();
+	if (server == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
+		execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", path, "--dir", dir, "--save", "", (char *)NULL);
+		_exit(127);
+	}
+	for (int i = 0; i < 500; i++) {
+		redis = redisConnectUnix(path);
+		if (redis && !redis->err)
+			return;
+		redisFree(redis);
+		usleep(10000);
+	}
+	errx(1, "redis-server did not come up");
+}
+
+static void server_stop(void)
+{
+	redisFree(redis);
+	kill(server, SIGKILL);
+	waitpid(server, NULL, 0);
+	unlink(path);
+	rmdir(dir);
+}
+
+static double server_cpu_us(void)
+{
+	clockid_t clock;
+	struct timespec t;
+
+	if (clock_getcpuclockid(server, &clock) || clock_gettime(clock, &t))
+		err(1, "the processor time of redis-server");
+	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static redisReply *reply_get(void)
+{
+	void *reply;
+
+	if (redisGetReply(redis, &reply) != REDIS_OK)
+		errx(1, "%s", redis->errstr);
+	if (((redisReply *)reply)->type == REDIS_REPLY_ERROR)
+		errx(1, "%s", ((redisReply *)reply)->str);
+	return reply;
+}
+
+static void load(const char *text, size_t n, char *ret_sha)
+{
+	redisReply *reply;
+
+	redisAppendCommand(redis, "SCRIPT LOAD %b", text, n);
+	reply = reply_get();
+	snprintf(ret_sha, 41, "%s", reply->str);
+	freeReplyObject(reply);
+}
+
+static void call_all(struct batch *b, enum call_kind kind, unsigned n, const char *sha)
+{
+	struct buf out;
+
+	buf_init(&out);
+	batch_reset(b);
+	for (unsigned i = 0; i < n; i++) {
+		char name[32], value[64];
+		struct call call = {.id = i, .kind = kind, .marker = SPAN(MARKER), .px_ms = 30000};
+
+		call.name = (struct span){name, (size_t)snprintf(name, sizeof(name), "orders/%u", i)};
+		call.value = (struct span){value, (size_t)snprintf(value, sizeof(value), "d957e2b41efc3016.h0:%u:6e0be9160ec87bcb7a705eb9e48a99e4", i)};
+		batch_add(b, &keys, &call, 0);
+	}
+	batch_write(b, &keys, sha, SPAN(""), &out);
+	redisAppendFormattedCommand(redis, buf_begin(&out), buf_length(&out));
+	freeReplyObject(reply_get());
+	buf_release(&out);
+}
+
+static double batched(unsigned n, unsigned rounds)
+{
+	struct batch b;
+	char sha[41];
+	double us;
+
+	batch_init(&b);
+	load(script_text[SCRIPT_BATCH].p, script_text[SCRIPT_BATCH].n, sha);
+	us = server_cpu_us();
+	for (unsigned i = 0; i < rounds; i++) {
+		call_all(&b, CALL_ACQUIRE, n, sha);
+		call_all(&b, CALL_RELEASE, n, sha);
+	}
+	us = server_cpu_us() - us;
+	batch_release(&b);
+	return us / n / rounds;
+}
+
+static double direct(unsigned n, unsigned rounds)
+{
+	char sha[41];
+	double us;
+
+	load(delete_script, sizeof(delete_script) - 1, sha);
+	us = server_cpu_us();
+	for (unsigned i = 0; i < rounds; i++) {
+		for (unsigned k = 0; k < n; k++)
+			redisAppendCommand(redis, "SET lock:orders/%u %040u NX PX 30000", k, k);
+		for (unsigned k = 0; k < n; k++)
+			freeReplyObject(reply_get());
+		for (unsigned k = 0; k < n; k++)
+			redisAppendCommand(redis, "EVALSHA %s 1 lock:orders/%u %040u", sha, k, k);
+		for (unsigned k = 0; k < n; k++)
+			freeReplyObject(reply_get());
+	}
+	return (server_cpu_us() - us) / n / rounds;
+}
+
+int main(int argc, char **argv)
+{
+	static const unsigned size[] = {1, 3, 5, 16, 32};
+	unsigned pairs = argc > 1 ? (unsigned)atoi(argv[1]) : 100000;
+
+	server_start();
+	script_keys_init(&keys, "lock:", 60000000, 10000000);
+	freeReplyObject(redisCommand(redis, "SET redlockd:lock:!meta " MARKER));
+	for (size_t i = 0; i < sizeof(size) / sizeof(size[0]); i++)
+		printf("%2u names a call: %5.2f us of Redis a pair; as many commands without a daemon, pipelined: %5.2f us\n", size[i],
+		       batched(size[i], pairs / size[i]), direct(size[i], pairs / size[i]));
+	script_keys_release(&keys);
+	server_stop();
+	return 0;
+}
