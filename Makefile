@@ -118,6 +118,7 @@ CORE := \
 	daemon/core/owner.c \
 	daemon/core/journal.c \
 	daemon/core/judge.c \
+	daemon/core/meet.c \
 	daemon/core/jump.c \
 	daemon/core/lease.c \
 	daemon/core/list.c \

@@ -37,8 +37,7 @@ static void judge_sort(int64_t *value, size_t n)
 		}
 }
 
-/* The median of the other servers' clocks, as bounds of (clock - CLOCK_BOOTTIME); where they are too few, ours is one of them. False: nothing to go by. */
-static bool judge_median(const struct members *ms, const struct member *m, int64_t *ret_low, int64_t *ret_high)
+bool judge_median(const struct members *ms, const struct member *m, struct instant since, struct middle *ret)
 {
 	int64_t low[NODES_MAX + 1], high[NODES_MAX + 1];
 	size_t n = 0;
@@ -46,11 +45,12 @@ static bool judge_median(const struct members *ms, const struct member *m, int64
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		const struct member *other = &ms->node[i];
 
-		if (other == m || !other->connected || !other->clock.known)
+		if (other == m || !other->connected || !other->clock.known || instant_before(other->clock.sent, since))
 			continue;
 		low[n] = other->clock.low;
 		high[n++] = other->clock.high;
 	}
+	ret->others = (unsigned)n;
 	if (n < 2) {
 		low[n] = high[n] = ms->core->wall_us - ms->core->now.us;
 		n++;
@@ -59,22 +59,21 @@ static bool judge_median(const struct members *ms, const struct member *m, int64
 		return false;
 	judge_sort(low, n);
 	judge_sort(high, n);
-	*ret_low = low[(n - 1) / 2];
-	*ret_high = high[n / 2];
+	ret->low = low[(n - 1) / 2];
+	ret->upper_low = low[n / 2];
+	ret->high = high[n / 2];
 	return true;
 }
 
 const char *judge_clock(struct members *ms, struct member *m)
 {
-	int64_t most = ms->core->conf.clock_tol_us, low, high, ahead, behind;
+	int64_t most = ms->core->conf.clock_tol_us, ahead, behind;
+	struct middle others;
 
-	if (most == 0 || !m->clock.known || !judge_median(ms, m, &low, &high))
+	if (most == 0 || !m->clock.known || !judge_median(ms, m, INSTANT_PAST, &others))
 		return NULL;
-	ahead = m->clock.low - high;
-	behind = low - m->clock.high;
-	/* Of ours as well: else the others may have been set back. */
-	m->clock_was_ahead |= !m->clock_compared && ahead > most && m->clock.low - (ms->core->wall_us - ms->core->now.us) > most;
-	m->clock_compared = true;
+	ahead = m->clock.low - others.high;
+	behind = others.low - m->clock.high;
 	if (ahead > most || behind > most) {
 		m->clock_is_off = true;
 		m->clock_off_at = ms->core->now;
@@ -82,7 +81,7 @@ const char *judge_clock(struct members *ms, struct member *m)
 		/* Back when it is clearly right again, or has stayed within the tolerance: one that is at the edge is not taken in and out. */
 		m->clock_is_off = (ahead > most - most / 5 || behind > most - most / 5) && instant_diff(ms->core->now, m->clock_off_at) < CLOCK_STAYS_US;
 	}
-	if (!m->clock_is_off)
+	if (!m->clock_is_off && !m->met.ahead)
 		return NULL;
 	return judge_text(ms, "its clock is more than %" PRId64 " ms %s the other servers': set it right", most / MSEC, ahead > behind ? "ahead of" : "behind");
 }

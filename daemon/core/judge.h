@@ -18,9 +18,19 @@ struct judgement {
 	const char *reason; /* static, or in the memory of the effects */
 };
 
+/* The median of clocks, as bounds of (clock - CLOCK_BOOTTIME). Of an even number there are two: `low` is of the lower one, the others are of the upper one. */
+struct middle {
+	int64_t low, upper_low, high;
+	unsigned others; /* so many servers */
+};
+
+/*
+ * The median of the other servers' clocks, as far as they were asked since then; where they are too few, ours is one of them. False: nothing to go by.
+ */
+bool judge_median(const struct members *ms, const struct member *m, struct instant since, struct middle *ret);
 /* The judgement of the answer to a probe. Records identity and evictions in m. */
 struct judgement judge_probe(struct members *ms, struct member *m, const struct answer *a);
-/* Why the node's clock is too far off the others to be used; NULL if it is not. Text as in struct judgement. Records the comparison in m. */
+/* Why the node's clock is too far off the others to be used; NULL if it is not. Text as in struct judgement. */
 const char *judge_clock(struct members *ms, struct member *m);
 /* Whether a call was refused because the node cannot save, and so refuses writes. Before Redis 7 the place in the script precedes the code word. */
 bool judge_is_misconf(const struct answer *a);

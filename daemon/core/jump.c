@@ -76,6 +76,14 @@ static void clock_remember(struct member_clock *c, struct clock_bounds bounds, s
 	}
 }
 
+/* It was not looked at for so long, or is known so roughly, that a step beyond the tolerance need not show as a jump. */
+static bool step_may_hide(const struct members *ms, const struct clock_bounds *before, struct instant sent)
+{
+	int64_t hidden = drift_of(instant_diff(ms->core->now, before->at)) + clock_width(before) + instant_diff(ms->core->now, sent);
+
+	return before->known && hidden > JUMP_SLACK_US && hidden + JUMP_SLACK_US > ms->core->conf.clock_tol_us;
+}
+
 bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct instant sent)
 {
 	struct member_clock *c = &m->clock;
@@ -86,6 +94,8 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 		return false;
 	if (before.known)
 		clock_remember(c, before, ms->core->now);
+	if (!m->clock_is_off && step_may_hide(ms, &before, sent))
+		m->met.done = false;
 	jump = jump_measure(c, server_us, sent, ms->core->now);
 	c->sent = sent;
 	if (m->jump.open && clock_went_back(&before, c))

@@ -5,6 +5,7 @@
 #include "daemon/core/fences.h"
 #include "daemon/core/judge.h"
 #include "daemon/core/jump.h"
+#include "daemon/core/meet.h"
 #include "daemon/core/observe.h"
 #include "daemon/core/probe.h"
 #include "daemon/core/quorum.h"
@@ -92,7 +93,8 @@ void member_fired(struct members *ms, struct member *m)
 	members_settle_jumps(ms);
 	if (m->asked != ASKED_NOTHING)
 		return;
-	if (m->state == MEMBER_QUARANTINED && !instant_before(ms->core->now, m->quarantine_end) && !m->jump.open &&
+	/* What it is suspected of since it was probed is no matter if its marker is still that of the quarantine. */
+	if (m->state == MEMBER_QUARANTINED && !instant_before(ms->core->now, m->quarantine_end) && !m->jump.open && !m->suspect &&
 	    members_have_taken_over(ms) && !judge_clock(ms, m))
 		member_leave_quarantine(ms, m);
 	else
@@ -178,16 +180,6 @@ static void member_time_quarantine(struct members *ms, struct member *m, struct 
 	}
 }
 
-/* Nobody else has marked it for that. What a clock does after this daemon first saw it is judged as a jump. */
-static void member_suspect_clock(struct member *m, bool vouched)
-{
-	if (m->clock_was_ahead && vouched) {
-		m->suspect = "its clock was ahead when it was first seen: keys may have expired early";
-		m->suspected[0] = '\0';
-	}
-	m->clock_was_ahead = false;
-}
-
 /* A clock that is off keeps a node from being used, not from being marked: what was lost is lost, and the time of its quarantine runs. */
 static bool member_clock_forbids(struct members *ms, struct member *m, const struct judgement *judged, struct span marker)
 {
@@ -195,7 +187,6 @@ static bool member_clock_forbids(struct members *ms, struct member *m, const str
 
 	if (judged->kind == JUDGED_LOST || judged->kind == JUDGED_REFUSED || !(reason = judge_clock(ms, m)))
 		return false;
-	member_suspect_clock(m, judged->kind == JUDGED_JOINED);
 	if (judged->kind == JUDGED_TIMING)
 		member_note_quarantine(ms, m, marker, foreign_loss);
 	member_refuse(ms, m, reason);
@@ -305,16 +296,24 @@ static void member_failed(struct members *ms, struct member *m, const struct ans
 	heap_set(&ms->core->timers, &m->timer, instant_add(ms->core->now, HEALTH_US / 4));
 }
 
-/* The first to answer is joined before there is a clock to compare its own with. It has granted nothing since: that takes two. */
+/*
+ * The first to answer is joined, or trusted, before there is a clock to compare its own with. It has granted nothing since: that takes two. What a clock does
+ * after it was compared is judged as a jump.
+ */
 static void members_compare_clocks(struct members *ms)
 {
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		struct member *m = &ms->node[i];
+		bool waits = !m->met.done && (m->state == MEMBER_JOINED || m->blank);
 		const char *reason;
 
-		if (m->state != MEMBER_JOINED || m->clock_compared || !(reason = judge_clock(ms, m)))
+		if (meet_was_ahead(ms, m) && m->ours) {
+			m->suspect = "its clock was ahead when it was first seen: keys may have expired early";
+			m->suspected[0] = '\0';
+		}
+		if (!waits || !(reason = judge_clock(ms, m)))
 			continue;
-		member_suspect_clock(m, true);
+		m->blank = false;
 		member_become(ms, m, MEMBER_PROBING, reason);
 		if (m->asked == ASKED_NOTHING)
 			member_probe(ms, m);
@@ -349,9 +348,9 @@ bool member_answered(struct members *ms, const struct answer *a)
 		return true;
 	if (probed && a->class == ANSWER_EXECUTED && a->probe) {
 		member_hear(ms, a, m->asked_at);
+		members_compare_clocks(ms);
 		if (m->asked == ASKED_NOTHING)
 			member_follow(ms, m, a);
-		members_compare_clocks(ms);
 		members_settle_jumps(ms); /* it may be asked again for the sake of others: what it has said counts first */
 		members_leave_quarantine(ms);
 		return true;

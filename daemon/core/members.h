@@ -60,8 +60,12 @@ struct member {
 	bool was_ours;          /* … or once was */
 	bool clock_is_off; /* its clock is too far from the others' … */
 	struct instant clock_off_at; /* … as it was last seen then */
-	bool clock_compared;         /* with the clocks of others, once at least */
-	bool clock_was_ahead;        /* … and then it was too far ahead, of ours as well: it may have been set forward before this daemon first saw it */
+	struct {
+		bool done;         /* its clock was compared with those of others since it was first seen, or seen again after long: see meet.h */
+		bool ahead;        /* … and seemed too far ahead: the others are looked at once more */
+		struct instant at; /* … by those that are asked from then on */
+		int64_t low;       /* … of how its clock was then, at least: (server clock - CLOCK_BOOTTIME), microseconds */
+	} met;
 	bool misconf;   /* a write was refused by -MISCONF since the last healthy probe */
 	bool blank;     /* its last probe found no marker while trust was open, and nothing else wrong */
 	const char *suspect; /* evidence of lost memory that the marker does not show */

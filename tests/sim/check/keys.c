@@ -191,7 +191,11 @@ static bool stops_are_seen(const struct sim_daemon *d)
 /* Where the clock of its host is behind, and those of other servers were set back, a daemon takes a server that is right for one that was set forward. */
 static bool seems_ahead(const struct sim_daemon *d, const struct server *s)
 {
-	return server_wall(s) - host_wall(&d->host, d->world->now) > d->conf.clock_tol_us;
+	bool set_back = false;
+
+	for (unsigned i = 0; i < d->world->plan->nodes; i++)
+		set_back |= d->world->server[i].stepped_us > 0;
+	return set_back && server_wall(s) - host_wall(&d->host, d->world->now) > d->conf.clock_tol_us;
 }
 
 /* A daemon set a marker. L12: it does not quarantine a node that lost nothing. */
