@@ -186,10 +186,13 @@ void flapping_draw(struct plan *p, uint64_t seed);
 void servers_draw(struct plan *p, uint64_t seed);
 /* clock_step.c: sets the clocks of a minority of the nodes forward in some worlds that break no other assumption, while many nodes are out of reach. */
 void clock_step_draw(struct plan *p, uint64_t seed);
-/* Is it a fault of flapping.c, which the healing leaves? */
+/*
+ * Is it a fault of flapping.c, which the healing leaves? One of a scene may be due between the healing and that: the healing cancels it, as all others that
+ * are still to come. Faults of clients belong to scenes, which may end later.
+ */
 static inline bool fault_is_late(const struct plan *p, const struct fault *f)
 {
-	return f->at_us > p->length_us && fault_table[f->kind].of != OF_CLIENT; /* faults of clients belong to scenes, which may end later */
+	return f->at_us > p->length_us + settle_us(p) && fault_table[f->kind].of != OF_CLIENT;
 }
 
 #endif

@@ -76,10 +76,18 @@ static struct span fault_name(const struct world *w, const struct fault *f)
 
 /* --- links ----------------------------------------------------------------------------------------------------------- */
 
+/* When commands flow again: at the healing at the latest, since what is promised of a healed world is counted from there. */
+static int64_t link_flows_at(const struct world *w, const struct fault *f)
+{
+	int64_t until = w->now + f->for_us;
+
+	return until > w->plan->length_us && !fault_is_late(w->plan, f) ? w->plan->length_us : until;
+}
+
 static bool link_fault(struct world *w, const struct fault *f)
 {
 	struct sim_link *l = &daemon_of(w, f)->link[f->b % w->plan->nodes];
-	int64_t until = w->now + f->for_us;
+	int64_t until = link_flows_at(w, f);
 
 	if (f->kind == FAULT_LINK_RESET) {
 		if (!l->up || l->broken)
