@@ -36,7 +36,7 @@ static bool acquire_lacks_told(const struct engine *e, const struct lock *l)
  */
 static void acquire_ask(struct engine *e, struct round *r, struct nodeset nodes, int64_t proposal)
 {
-	struct lock *l = lock_of_lease(r->lease);
+	struct lock *l = lock_of_name(r->calls.name);
 	int64_t reserve = e->core->conf.shared ? members_reserve_us(&e->members) : 0; /* alone at its store, there is nobody to keep it for */
 	struct span ticket;
 
@@ -97,21 +97,30 @@ void acquire_begin(struct engine *e, struct lock *l, enum cause why)
 	}
 }
 
-void acquire_start(struct engine *e, struct lock *l, enum cause why)
+/* For the first waiter, on its terms, with a value of its own. */
+static struct round *acquire_new_round(struct engine *e, struct lock *l)
 {
 	const struct claim *head = TAILQ_FIRST(&l->waiters);
+	struct round *r = round_new(&e->rounds, QUESTION_ACQUIRE, &l->name, NULL);
+
+	lock_value_make(&e->table, &r->value);
+	r->placed = placed_nowhere(e->core->now);
+	r->ttl_us = head->ttl_us;
+	r->delay_us = head->delay_us;
+	return r;
+}
+
+void acquire_start(struct engine *e, struct lock *l, enum cause why)
+{
 	struct round *r;
 	int lead;
 
-	l->lease.ttl_us = l->lease.renew_ttl_us = head->ttl_us;
-	l->lease.delay_us = head->delay_us;
 	if (members_usable(&e->members) < engine_quorum(e)) {
 		wait_for_quorum(e, l);
 		return;
 	}
 	contender_move(e, l, CONTENDER_ACQUIRING, why);
-	lock_new_value(&e->table, l);
-	r = round_new(&e->rounds, QUESTION_ACQUIRE, &l->name, &l->lease);
+	r = acquire_new_round(e, l);
 	l->contender.round = r;
 	l->contender.woken = NODESET_NONE;
 	r->range = tokens_range(&e->tokens, e->core->now, l->waiting);
@@ -135,7 +144,7 @@ void acquire_next(struct engine *e, struct lock *l)
 static void acquire_close(struct engine *e, struct round *r)
 {
 	r->decided = true;
-	lock_of_lease(r->lease)->contender.round = NULL;
+	lock_of_name(r->calls.name)->contender.round = NULL;
 	if (!nodeset_any(r->calls.open))
 		heap_cancel(&e->core->timers, &r->timer);
 }
@@ -158,8 +167,8 @@ static int64_t acquire_raise_us(const struct engine *e)
  */
 static void acquire_raise(struct engine *e, struct round *first)
 {
-	struct lock *l = lock_of_lease(first->lease);
-	struct round *r = round_new(&e->rounds, QUESTION_RAISE, &l->name, &l->lease);
+	struct lock *l = lock_of_name(first->calls.name);
+	struct round *r = round_new(&e->rounds, QUESTION_RAISE, &l->name, NULL);
 	bool beyond;
 
 	r->fence = round_largest(first, e->core->conf.nodes);
@@ -168,12 +177,15 @@ static void acquire_raise(struct engine *e, struct round *first)
 	beyond = tokens_base_is_beyond(&e->members, first, r->fence);
 	acquire_close(e, first);
 	l->contender.round = r;
+	r->value = first->value;
+	r->placed = first->placed;
 	r->ttl_us = first->ttl_us;
+	r->delay_us = first->delay_us;
 	r->range = first->range;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		if (nodeset_has(first->granted, i) && first->base[i] <= r->fence) {
 			ask_raise(&e->calls, r, i, beyond);
-			nodeset_add(&l->lease.unanswered, i);
+			nodeset_add(&r->placed.unanswered, i);
 		}
 	heap_set(&e->core->timers, &r->timer, instant_add(e->core->now, acquire_raise_us(e)));
 }
@@ -212,7 +224,7 @@ static void acquire_await_split(struct engine *e, struct round *r)
 {
 	if (split_has_rivals(e, r))
 		acquire_hurry(e, r, members_patience_us(&e->members));
-	else if (lock_of_lease(r->lease)->waiting)
+	else if (lock_of_name(r->calls.name)->waiting)
 		acquire_limit(e, r, split_lasting_us(e));
 }
 
@@ -257,7 +269,7 @@ static void acquire_widen(struct engine *e, struct round *r)
 
 bool acquire_ask_more(struct engine *e, struct round *r)
 {
-	if (TAILQ_EMPTY(&lock_of_lease(r->lease)->waiters))
+	if (TAILQ_EMPTY(&lock_of_name(r->calls.name)->waiters))
 		return false;
 	if (nodeset_any(r->not_asked))
 		acquire_widen(e, r);
@@ -271,7 +283,7 @@ bool acquire_ask_more(struct engine *e, struct round *r)
 /* The leading node has answered. Its token is proposed to the others, so that the bases agree. */
 static enum round_outcome acquire_led(struct engine *e, struct round *r)
 {
-	enum round_outcome outcome = TAILQ_EMPTY(&lock_of_lease(r->lease)->waiters) ? ROUND_UNWANTED : round_led(r);
+	enum round_outcome outcome = TAILQ_EMPTY(&lock_of_name(r->calls.name)->waiters) ? ROUND_UNWANTED : round_led(r);
 
 	if (outcome == ROUND_PENDING)
 		acquire_widen(e, r);
@@ -283,29 +295,39 @@ static enum round_outcome acquire_led(struct engine *e, struct round *r)
 /* A vote of a round that is decided. If a renewal was sent to this store since, which may have shortened the key, the answer to that counts. */
 static void acquire_came_late(struct engine *e, struct round *r, unsigned node)
 {
-	struct lock *l = lock_of_lease(r->lease);
+	struct lock *l = lock_of_name(r->calls.name);
 
-	if (l->lease.state != LEASE_HELD || !nodeset_has(r->granted, node) || nodeset_has(l->lease.renewal_sent, node))
+	if (l->lease.state != LEASE_HELD || !nodeset_has(r->granted, node) || nodeset_has(l->lease.placed.renewal_sent, node))
 		return;
 	l->lease.votes.until[node] = instant_max(l->lease.votes.until[node], r->votes.until[node]);
 	lease_schedule(e, &l->lease);
 }
 
+/* Where the value of the round may stand: the second round of it knows, or the lease that it has won. NULL: it was released. */
+static struct placed *acquire_placed(struct lock *l, const struct round *r)
+{
+	struct round *latest = l->contender.round;
+
+	if (latest && latest->value.number == r->value.number)
+		return &latest->placed;
+	return l->lease.value.number == r->value.number ? &l->lease.placed : NULL;
+}
+
 enum round_outcome acquire_answered(struct engine *e, struct round *r, const struct answer *a, int64_t *ret_token)
 {
-	struct lock *l = lock_of_lease(r->lease);
-	bool present = l->lease.value.number == r->value.number;
+	struct lock *l = lock_of_name(r->calls.name);
+	struct placed *placed = acquire_placed(l, r);
 	enum round_outcome outcome = ROUND_PENDING;
 
-	if (present && r->question == QUESTION_RAISE)
-		lease_note_answer(&l->lease, a);
+	if (placed && r->question == QUESTION_RAISE)
+		placed_note_answer(placed, a);
 	/* Unless a renewal that was sent since has put it there. */
-	if (present && r->question == QUESTION_ACQUIRE && nodeset_has(r->refused, a->node) && !nodeset_has(l->lease.renewal_sent, a->node))
-		nodeset_remove(&l->lease.placed, a->node);
+	if (placed && r->question == QUESTION_ACQUIRE && nodeset_has(r->refused, a->node) && !nodeset_has(placed->renewal_sent, a->node))
+		nodeset_remove(&placed->nodes, a->node);
 	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->contender.state == CONTENDER_ACQUIRING)
 		elsewhere_note(e->core, &l->elsewhere, a);
 	if (r->decided) {
-		if (present)
+		if (placed == &l->lease.placed)
 			acquire_came_late(e, r, a->node);
 		return ROUND_PENDING;
 	}

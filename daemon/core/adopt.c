@@ -45,6 +45,17 @@ static void adopt_expect_lease(struct engine *e, struct lease *x, const struct c
 	tokens_saw(&e->tokens, c->fence);
 }
 
+/* What is to replace the values of the previous run. */
+static void adopt_expect_value(struct engine *e, struct lock *l)
+{
+	struct placed nowhere = placed_nowhere(e->core->now);
+	struct lease_value value;
+
+	lock_value_make(&e->table, &value);
+	lock_begin_lease(l, &value, &nowhere);
+	votes_clear(&l->lease.votes, e->core->conf.nodes);
+}
+
 void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *from)
 {
 	struct lock *l = lock_find_or_add(&e->table, from->name);
@@ -53,7 +64,7 @@ void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *f
 	l->lease.renew_ttl_us = c->ttl_us;
 	l->lease.ttl_us = c->renew ? c->ttl_us : from->ttl_us; /* a lease that nobody renews ends as it was told */
 	l->lease.delay_us = c->delay_us;
-	lock_new_value(&e->table, l);
+	adopt_expect_value(e, l);
 	adopt_expect_lease(e, &l->lease, c, from, told);
 	c->lock = l;
 	c->state = CLAIM_HELD;
@@ -128,8 +139,8 @@ static void adopt_ask(struct engine *e, struct round *r, unsigned node)
 		ask_adopt(&e->calls, r, node, x->fence_end, from);
 	else
 		ask_extend(&e->calls, r, node, x->fence_end, INSTANT_PAST);
-	nodeset_add(&x->unanswered, node);
-	nodeset_add(&x->renewal_sent, node);
+	nodeset_add(&x->placed.unanswered, node);
+	nodeset_add(&x->placed.renewal_sent, node);
 }
 
 static struct nodeset adopt_whom_to_ask(const struct engine *e, const struct lease *x)
@@ -139,7 +150,7 @@ static struct nodeset adopt_whom_to_ask(const struct engine *e, const struct lea
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		if (member_usable(&e->members.node[i]) && !flow_is_full(&e->members.node[i].flow))
 			nodeset_add(&nodes, i);
-	nodes = nodeset_without(nodeset_and(nodes, adoption_possible(x)), x->unanswered);
+	nodes = nodeset_without(nodeset_and(nodes, adoption_possible(x)), x->placed.unanswered);
 	return x->round ? nodeset_without(nodes, x->round->calls.asked) : nodes;
 }
 
@@ -152,10 +163,8 @@ static void adopt_begin(struct engine *e, struct lease *x)
 		x->adoption->asked = true;
 		owner_notify(e, x, NOTICE_ADOPTING);
 	}
-	if (!x->auto_renew) {
+	if (!x->auto_renew)
 		r->ttl_us = adoption_rest_us(x, e->core->now);
-		r->px_us = r->ttl_us + x->delay_us;
-	}
 	heap_set(&e->core->timers, &r->timer, instant_add(e->core->now, e->core->conf.timeout_us));
 }
 

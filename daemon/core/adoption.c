@@ -78,7 +78,7 @@ void adoption_note(struct lease *x, unsigned node)
 /* Until when what the previous run sent to it may be carried out, and put back what has been replaced. */
 static struct instant adoption_astray_until(const struct call_table *calls, const struct lease *x, unsigned node)
 {
-	return calls_astray_until(calls, node, INSTANT_PAST, x->value_since);
+	return calls_astray_until(calls, node, INSTANT_PAST, x->placed.since);
 }
 
 void adoption_note_none(const struct call_table *calls, struct lease *x, unsigned node, struct instant asked_at)
@@ -119,7 +119,7 @@ void adoption_note_other(struct lease *x, unsigned node)
 void adoption_leave(struct lease *x)
 {
 	adoption_over(x);
-	x->placed = NODESET_NONE;
+	x->placed.nodes = NODESET_NONE;
 }
 
 void adoption_over(struct lease *x)
@@ -130,7 +130,7 @@ void adoption_over(struct lease *x)
 
 struct nodeset adoption_possible(const struct lease *x)
 {
-	return nodeset_or(x->adoption->stands, x->placed);
+	return nodeset_or(x->adoption->stands, x->placed.nodes);
 }
 
 bool adoption_is_denied(const struct lease *x, unsigned nodes)

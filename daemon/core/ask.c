@@ -11,13 +11,14 @@
  * The key may stand there from now on, at most until its TTL is over. How late the store may set it depends on how roughly its clock is known now: an answer
  * that comes before the connection breaks may tell the clock better.
  */
-static void ask_note_placed(struct call_table *t, const struct round *r, unsigned node)
+static void ask_note_placed(struct call_table *t, struct round *r, unsigned node)
 {
-	struct instant until = instant_add(t->core->now, t->core->conf.timeout_us + r->px_us + r->px_us / 50 + SEC);
+	int64_t px_us = round_px_us(r);
+	struct instant until = instant_add(t->core->now, t->core->conf.timeout_us + px_us + px_us / 50 + SEC);
 	struct member *m = &t->members->node[node];
 
 	member_note_width(t->members, m, m->clock.high - m->clock.low);
-	lease_note_placed(r->lease, node, r->px_us, until);
+	placed_add(round_placed(r), node, px_us, until);
 }
 
 static void ask_to_place(struct call_table *t, struct round *r, unsigned node, struct call *call)
@@ -57,7 +58,7 @@ static int64_t ask_acquire_by_ms(const struct call_table *t, const struct round 
 
 void ask_acquire(struct call_table *t, struct round *r, unsigned node, int64_t proposal, struct span ticket, int64_t reserve_us)
 {
-	struct call call = {.kind = CALL_ACQUIRE, .px_ms = whole_ms(r->px_us), .fence = proposal,
+	struct call call = {.kind = CALL_ACQUIRE, .px_ms = whole_ms(round_px_us(r)), .fence = proposal,
 	                    .range = r->range, .ticket = ticket, .ticket_ms = TICKET_US / MSEC, .reserve_ms = whole_ms(reserve_us)};
 
 	call.not_after_ms = ask_acquire_by_ms(t, r, node);
@@ -66,7 +67,7 @@ void ask_acquire(struct call_table *t, struct round *r, unsigned node, int64_t p
 
 void ask_extend(struct call_table *t, struct round *r, unsigned node, int64_t floor, struct instant put_back)
 {
-	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(r->px_us), .fence = floor, .create = instant_before(t->core->now, put_back)};
+	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(round_px_us(r)), .fence = floor, .create = instant_before(t->core->now, put_back)};
 
 	call.range = members_were_set_back(t->members, floor);
 	if (call.create)
@@ -76,14 +77,14 @@ void ask_extend(struct call_table *t, struct round *r, unsigned node, int64_t fl
 
 void ask_raise(struct call_table *t, struct round *r, unsigned node, bool beyond)
 {
-	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(r->px_us), .fence = r->fence + r->range, .range = beyond};
+	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(round_px_us(r)), .fence = r->fence + r->range, .range = beyond};
 
 	ask_to_place(t, r, node, &call);
 }
 
 void ask_adopt(struct call_table *t, struct round *r, unsigned node, int64_t floor, struct span from)
 {
-	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(r->px_us), .fence = floor};
+	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(round_px_us(r)), .fence = floor};
 	char *text = arena_alloc(&t->core->out->arena, from.n);
 
 	call.range = members_were_set_back(t->members, floor);

@@ -72,26 +72,37 @@ static void grant_to(struct engine *e, struct claim *c)
 	grant_fold(e, c->lock);
 }
 
+/* What the round has won is the lock's. */
+static void grant_take(struct engine *e, struct lock *l, const struct round *r, int64_t fence)
+{
+	struct lease *x = &l->lease;
+
+	lock_begin_lease(l, &r->value, &r->placed);
+	x->votes = r->votes;
+	x->ttl_us = x->renew_ttl_us = r->ttl_us;
+	x->delay_us = r->delay_us;
+	x->fence = fence;
+	x->fence_end = fence + r->range;
+	lease_promise(x, r->ttl_us, vote_until(calls_sent_last(&e->calls, &r->calls, r->calls.asked), r->ttl_us)); /* no late vote can be better */
+}
+
 void grant_won(struct engine *e, struct round *r, int64_t fence)
 {
-	struct lock *l = lock_of_lease(r->lease);
+	struct lock *l = lock_of_name(r->calls.name);
 	struct claim *c = TAILQ_FIRST(&l->waiters);
 
-	l->lease.votes = r->votes;
-	l->lease.fence = fence;
-	l->lease.fence_end = fence + r->range;
-	lease_promise(&l->lease, r->ttl_us, vote_until(calls_sent_last(&e->calls, &r->calls, r->calls.asked), r->ttl_us)); /* no late vote can be better */
 	if (l->contender.ticket.us)
 		ticket_spend(e, l, r->granted);
 	l->elsewhere.known = l->elsewhere.split = false;
-	if (!c || c->ttl_us != r->ttl_us || c->delay_us != l->lease.delay_us) {
+	if (!c || c->ttl_us != r->ttl_us || c->delay_us != r->delay_us) {
 		/* The round asked on the terms of a waiter that has left. */
-		release_begin(e, &l->lease, RELEASE_DELETE, 0, NULL);
+		release_round(e, r);
 		contender_move(e, l, CONTENDER_IDLE, CAUSE_WON_FOR_NOBODY);
 		acquire_next(e, l);
 		return;
 	}
 	contender_move(e, l, CONTENDER_IDLE, CAUSE_WON);
+	grant_take(e, l, r, fence);
 	lease_move(e, &l->lease, LEASE_HELD, CAUSE_WON);
 	grant_to(e, c);
 	l->lease.auto_renew = c->renew;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/core/lease.h"
 
-
-void lease_note_answer(struct lease *x, const struct answer *a)
+void placed_note_answer(struct placed *p, const struct answer *a)
 {
-	nodeset_remove(&x->unanswered, a->node);
+	nodeset_remove(&p->unanswered, a->node);
 	if (a->class == ANSWER_UNKNOWN)
-		nodeset_add(&x->unknown, a->node);
+		nodeset_add(&p->unknown, a->node);
 }
 
 void lease_promise(struct lease *x, int64_t ttl_us, struct instant until)

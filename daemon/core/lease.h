@@ -33,6 +33,35 @@ static inline struct span value_text(const struct lease_value *v)
 	return (struct span){v->text, v->n};
 }
 
+/* Where a value may stand. */
+struct placed {
+	struct nodeset nodes;        /* stores where it may stand */
+	struct nodeset unanswered;   /* stores with an EXTEND of it in flight */
+	struct nodeset unknown;      /* stores where it is not known whether an EXTEND was carried out: it may be yet */
+	struct nodeset renewal_sent; /* stores that a renewal of it was sent to: what was sent before it vouches no more */
+	int64_t px_us;               /* the longest that a store was asked to keep it */
+	struct instant until;        /* no store keeps it beyond, once all has been answered */
+	struct instant since;        /* no store was asked for it before */
+};
+
+/* Of a new value. */
+static inline struct placed placed_nowhere(struct instant now)
+{
+	return (struct placed){.until = INSTANT_PAST, .since = now};
+}
+
+/* It may stand at this store from now on, until then at most, and was asked for with this TTL. */
+static inline void placed_add(struct placed *p, unsigned node, int64_t px_us, struct instant until)
+{
+	nodeset_add(&p->nodes, node);
+	p->until = instant_max(p->until, until);
+	if (px_us > p->px_us)
+		p->px_us = px_us;
+}
+
+/* A store's answer to an EXTEND of it. */
+void placed_note_answer(struct placed *p, const struct answer *a);
+
 /* What a lease is embedded in. */
 enum lease_owner {
 	LEASE_OF_LOCK, /* struct lock */
@@ -51,14 +80,11 @@ struct lease {
 	enum lease_state state;
 	bool at_risk;              /* RISK was told: in the list of those */
 	bool recorded;             /* this value was ever in the journal */
-	struct nodeset placed;     /* stores where the value may stand */
-	struct nodeset unanswered; /* stores with an EXTEND of this value in flight */
-	struct nodeset unknown;    /* stores where it is not known whether an EXTEND was carried out: it may be yet */
-	struct nodeset renewal_sent; /* stores that a renewal of this value was sent to: what was sent before it vouches no more */
 	struct nodeset denied;     /* stores that deny the vote that they had given: the key was gone; until all votes have been confirmed since */
 	struct nodeset confirmed;  /* stores that have confirmed their vote, asked since denied_at */
 	struct instant denied_at;
 	struct lease_value value;
+	struct placed placed;
 	struct adoption *adoption; /* after a restart: prior values, while one may still stand at a store; else NULL */
 	struct votes votes;
 	struct {
@@ -70,9 +96,6 @@ struct lease {
 	int64_t ttl_us;           /* what the standing votes were asked for; if a shorter one was asked for since, that */
 	int64_t renew_ttl_us;     /* what the next renewal asks for: an EXTEND may have changed it */
 	struct instant renew_at;  /* HELD: when to renew next; NEVER: not */
-	struct instant px_until;  /* no store keeps the value beyond, once all has been answered */
-	int64_t px_us;            /* the longest that one was asked for */
-	struct instant value_since; /* no store was asked for this value before */
 };
 TAILQ_HEAD(leases, lease);
 
@@ -87,36 +110,21 @@ static inline int64_t loss_lead_us(int64_t ttl_us)
 	return lead < LOSS_LEAD_LEAST_US ? LOSS_LEAD_LEAST_US : lead > LOSS_LEAD_MOST_US ? LOSS_LEAD_MOST_US : lead;
 }
 
-/* A new value is to be asked for: nothing vouches for it yet, and it stands nowhere. The caller makes the value. */
-static inline void lease_begin(struct lease *x, unsigned nodes, struct instant now)
+/* It has a new value. The caller sets the votes that vouch for it, and the terms. */
+static inline void lease_begin(struct lease *x, const struct lease_value *value, const struct placed *placed)
 {
-	votes_clear(&x->votes, nodes);
+	x->value = *value;
+	x->placed = *placed;
 	if (x->adoption) {
 		free(x->adoption);
 		x->adoption = NULL;
 	}
 	x->recorded = false;
-	x->placed = NODESET_NONE;
-	x->px_until = INSTANT_PAST;
-	x->px_us = 0;
-	x->value_since = now;
-	x->unanswered = x->unknown = x->renewal_sent = NODESET_NONE;
 	x->promised.ttl_us = 0;
 	x->promised.until = INSTANT_PAST;
 	x->denied = x->confirmed = NODESET_NONE;
 }
 
-/* The value may stand at this store from now on, until then at most, and was asked for with this TTL. */
-static inline void lease_note_placed(struct lease *x, unsigned node, int64_t px_us, struct instant until)
-{
-	nodeset_add(&x->placed, node);
-	x->px_until = instant_max(x->px_until, until);
-	if (px_us > x->px_us)
-		x->px_us = px_us;
-}
-
-/* A store's answer to an EXTEND of the present value. */
-void lease_note_answer(struct lease *x, const struct answer *a);
 /* The stores are about to be asked for such a lease: the holder may be told of it. */
 void lease_promise(struct lease *x, int64_t ttl_us, struct instant until);
 

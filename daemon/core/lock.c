@@ -140,12 +140,11 @@ void lock_drop_if_unused(struct lock_table *t, struct lock *l)
 	lock_free(t, l);
 }
 
-void lock_new_value(struct lock_table *t, struct lock *l)
+void lock_begin_lease(struct lock *l, const struct lease_value *value, const struct placed *placed)
 {
-	lease_begin(&l->lease, t->core->conf.nodes, t->core->now);
+	lease_begin(&l->lease, value, placed);
 	l->handoffs = 0;
 	l->want_since = INSTANT_NEVER;
-	lock_value_make(t, &l->lease.value);
 }
 
 void lock_value_make(struct lock_table *t, struct lease_value *ret_value)

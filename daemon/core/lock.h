@@ -117,7 +117,7 @@ struct lock {
 	struct claims waiters;  /* WAITING claims */
 	struct claims losses;   /* LOST claims */
 	struct contender contender; /* what it asks for */
-	struct lease lease;       /* what it has; while a round asks for it, what it asks for */
+	struct lease lease;       /* what it has */
 	unsigned handoffs;        /* of this lease */
 	struct instant handed_since;  /* it has gone from one to the next here since then; 0: it has not */
 	struct instant want_since;    /* somebody elsewhere asked for it; NEVER: nobody */
@@ -172,8 +172,9 @@ void lock_table_release(struct lock_table *t);
 struct lock *lock_find(struct lock_table *t, struct span name);       /* NULL if this daemon knows nothing of it */
 struct lock *lock_find_or_add(struct lock_table *t, struct span name);
 void lock_drop_if_unused(struct lock_table *t, struct lock *l);
-/* A fresh value for the lock, for one attempt. */
-void lock_new_value(struct lock_table *t, struct lock *l);
+/* Its lease has this value from now on. */
+void lock_begin_lease(struct lock *l, const struct lease_value *value, const struct placed *placed);
+/* A fresh value, for one attempt. */
 void lock_value_make(struct lock_table *t, struct lease_value *ret_value);
 
 /* Of its lease: see lease.h. */

@@ -85,35 +85,54 @@ static bool release_queue(struct engine *e, struct release *r)
 }
 
 /* A renewal that hung may be carried out just before the key ends that it finds, and keeps it for as long again. */
-static struct instant release_until(const struct lease *x)
+static struct instant release_until(const struct placed *p)
 {
-	bool may_hang = nodeset_any(nodeset_and(nodeset_or(x->unanswered, x->unknown), x->placed));
+	bool may_hang = nodeset_any(nodeset_and(nodeset_or(p->unanswered, p->unknown), p->nodes));
 
-	return may_hang ? instant_add(x->px_until, x->px_us + x->px_us / 50) : x->px_until;
+	return may_hang ? instant_add(p->until, p->px_us + p->px_us / 50) : p->until;
+}
+
+static void release_start(struct engine *e, struct release *r, struct nodeset nodes, struct instant until)
+{
+	release_list(&e->releases, r, nodes, until);
+	if (!release_queue(e, r))
+		release_go_on(e, r);
 }
 
 void release_begin(struct engine *e, struct lease *x, enum release_kind kind, int64_t px_us, struct pending *p)
 {
-	struct instant until = release_until(x);
-	struct nodeset nodes = x->placed;
+	struct instant until = release_until(&x->placed);
+	struct nodeset nodes = x->placed.nodes;
 	struct span prior = adoption_left(&e->calls, x, &nodes, &until);
 	struct release *r;
 
 	if (nodeset_any(nodes)) {
-		r = release_of_lease(&e->releases, kind, x, prior);
+		r = release_of_value(&e->releases, kind, x->name, &x->value, prior);
+		r->value_since = x->placed.since;
+		r->delay_us = x->delay_us;
 		r->px_us = px_us;
 		r->pending = p;
 		/* What is left of the key has a value that nobody was ever asked to extend. */
 		if (kind == RELEASE_LEAVE)
 			lock_value_make(&e->table, &r->value);
-		release_list(&e->releases, r, nodes, until);
-		if (!release_queue(e, r))
-			release_go_on(e, r);
+		release_start(e, r, nodes, until);
 	} else if (p) {
 		notices_add(&e->notices, NOTICE_RELEASED, NULL, p, REFUSED_LOST);
 	}
-	x->placed = NODESET_NONE;
+	x->placed.nodes = NODESET_NONE;
 	adoption_over(x);
+}
+
+void release_round(struct engine *e, struct round *round)
+{
+	const struct placed *p = &round->placed;
+	struct release *r;
+
+	if (!nodeset_any(p->nodes))
+		return;
+	r = release_of_value(&e->releases, RELEASE_DELETE, round->calls.name, &round->value, SPAN(""));
+	r->value_since = p->since;
+	release_start(e, r, p->nodes, release_until(p));
 }
 
 static void release_answer(struct engine *e, struct release *r, enum refusal why)

@@ -10,6 +10,7 @@
 
 /* RELEASE_LEAVE leaves the key for px_us. The pending, if any, is answered once a quorum has confirmed. */
 void release_begin(struct engine *e, struct lease *x, enum release_kind kind, int64_t px_us, struct pending *p);
+void release_round(struct engine *e, struct round *r); /* a round that is not won, or for nobody: its value is deleted */
 struct instant release_retry_at(struct engine *e); /* when to ask again what refused, or had too much to do: each call takes a moment of its own */
 void release_go_on(struct engine *e, struct release *r); /* it is admitted */
 void release_answered(struct engine *e, struct release *r, const struct answer *a);

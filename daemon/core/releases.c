@@ -63,13 +63,11 @@ static void release_take_others(struct release *r, struct span prior)
 	snprintf(r->others, size, "%.*s%s%.*s", (int)n, r->value.text, n > 0 && prior.n > 0 ? " " : "", (int)prior.n, prior.p);
 }
 
-struct release *release_of_lease(struct releases *rs, enum release_kind kind, const struct lease *lease, struct span prior)
+struct release *release_of_value(struct releases *rs, enum release_kind kind, struct name *name, const struct lease_value *value, struct span prior)
 {
-	struct release *r = release_new(rs, kind, lease->name);
+	struct release *r = release_new(rs, kind, name);
 
-	r->value = lease->value;
-	r->value_since = lease->value_since;
-	r->delay_us = lease->delay_us;
+	r->value = *value;
 	release_take_others(r, prior);
 	return r;
 }

@@ -54,8 +54,8 @@ void releases_release(struct releases *rs, struct pool *pendings); /* frees thos
 
 struct release *release_new(struct releases *rs, enum release_kind kind, struct name *name);
 void release_free(struct releases *rs, struct release *r); /* no call is open */
-/* DELETE, LEAVE: of the lease and its prior values, separated by blanks. From here on they are dead. */
-struct release *release_of_lease(struct releases *rs, enum release_kind kind, const struct lease *lease, struct span prior);
+/* DELETE, LEAVE: of a value, and of prior ones, separated by blanks. From here on they are dead. */
+struct release *release_of_value(struct releases *rs, enum release_kind kind, struct name *name, const struct lease_value *value, struct span prior);
 /* Becomes outstanding: at these stores a value may stand, until then at most. */
 void release_list(struct releases *rs, struct release *r, struct nodeset nodes, struct instant until);
 void release_unlist(struct releases *rs, struct release *r);

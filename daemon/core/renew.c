@@ -43,8 +43,8 @@ static void renew_ask(struct engine *e, struct round *r, unsigned node)
 		ask_adopt(&e->calls, r, node, x->fence_end, from);
 	else
 		ask_extend(&e->calls, r, node, x->fence_end, put_back);
-	nodeset_add(&x->unanswered, node);
-	nodeset_add(&x->renewal_sent, node);
+	nodeset_add(&x->placed.unanswered, node);
+	nodeset_add(&x->placed.renewal_sent, node);
 }
 
 static void renew_close(struct engine *e, struct round *r, enum refusal why)
@@ -178,13 +178,12 @@ void renew_begin(struct engine *e, struct lease *x)
 	admission_leave(&e->admission, &x->entry);
 	x->round = r;
 	r->ttl_us = x->renew_ttl_us;
-	r->px_us = r->ttl_us + x->delay_us;
 	x->ttl_us = r->ttl_us < x->ttl_us ? r->ttl_us : x->ttl_us;
 	TAILQ_FOREACH(p, &x->extends, in_lease)
 		r->extends++;
 	renew_promise(e, r);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (renew_may_ask(&e->members.node[i]) && !nodeset_has(x->unanswered, i))
+		if (renew_may_ask(&e->members.node[i]) && !nodeset_has(x->placed.unanswered, i))
 			renew_ask(e, r, i);
 	heap_set(&e->core->timers, &r->timer, instant_add(e->core->now, e->core->conf.timeout_us));
 	x->renew_at = INSTANT_NEVER;
@@ -257,13 +256,13 @@ static void renew_note_end(const struct engine *e, struct lease *x, const struct
 {
 	int64_t left = a->pttl_ms * MSEC;
 
-	x->px_until = instant_max(x->px_until, instant_add(e->core->now, left + left / 50));
+	x->placed.until = instant_max(x->placed.until, instant_add(e->core->now, left + left / 50));
 }
 
 /* The key is not there, but a command that was sent over an earlier connection may still set it. An adoption sets nothing where nothing is. */
 static bool renew_may_yet_be_placed(const struct engine *e, const struct lease *x, unsigned node)
 {
-	return x->state != LEASE_ADOPTING && instant_before(e->core->now, calls_astray_until(&e->calls, node, x->value_since, e->core->now));
+	return x->state != LEASE_ADOPTING && instant_before(e->core->now, calls_astray_until(&e->calls, node, x->placed.since, e->core->now));
 }
 
 /* What an executed renewal says of the key: its vote, or that the key is not ours. */
@@ -292,7 +291,7 @@ static void renew_note_vote(struct engine *e, struct lease *x, const struct roun
 			adoption_note_other(x, a->node);
 		x->votes.until[a->node] = INSTANT_PAST;
 		if (!renew_may_yet_be_placed(e, x, a->node))
-			nodeset_remove(&x->placed, a->node);
+			nodeset_remove(&x->placed.nodes, a->node);
 		break;
 	default: /* Q, F: nothing was changed */
 		break;
@@ -322,7 +321,7 @@ enum renew_outcome renew_answered(struct engine *e, struct round *r, const struc
 
 	if (x->value.number != r->value.number)
 		return RENEW_GOES_ON;
-	lease_note_answer(x, a);
+	placed_note_answer(&x->placed, a);
 	if (x->state != LEASE_HELD && x->state != LEASE_ADOPTING)
 		return RENEW_GOES_ON;
 	if (a->class == ANSWER_EXECUTED)

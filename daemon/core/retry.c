@@ -93,9 +93,9 @@ static void retry_no_answer(struct engine *e, struct lock *l)
 
 void retry_after(struct engine *e, struct round *r, enum round_outcome why)
 {
-	struct lock *l = lock_of_lease(r->lease);
+	struct lock *l = lock_of_name(r->calls.name);
 
-	release_begin(e, &l->lease, RELEASE_DELETE, 0, NULL);
+	release_round(e, r);
 	if (r->question == QUESTION_RAISE && nodeset_any(r->range_refused))
 		tokens_be_modest(&e->tokens, e->core);
 	if (TAILQ_EMPTY(&l->waiters)) {

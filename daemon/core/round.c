@@ -38,7 +38,7 @@ struct round *round_new(struct rounds *rs, enum question question, struct name *
 		return r;
 	r->value = lease->value;
 	r->ttl_us = lease->ttl_us;
-	r->px_us = lease->ttl_us + lease->delay_us;
+	r->delay_us = lease->delay_us;
 	return r;
 }
 

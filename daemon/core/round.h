@@ -30,8 +30,9 @@ struct round {
 	enum question question;
 	bool decided;          /* later answers are evidence only */
 	bool expired;          /* its time is over: what has not answered by now does not count for the decision */
-	struct lease *lease;   /* what the value is for; LOOK: NULL */
-	struct lease_value value;
+	struct lease *lease;   /* RENEW, ADOPT: what it is about; else NULL */
+	struct lease_value value; /* ACQUIRE, RAISE: its own until it has won; RENEW, ADOPT: the lease's */
+	struct placed placed;  /* ACQUIRE, RAISE: where that may stand */
 	struct pending *pending; /* LOOK: the SHOW that it answers */
 	unsigned extends;      /* RENEW: how many EXTENDs, from the head of the lock's list, it answers */
 	struct nodeset granted; /* granted, extended */
@@ -43,7 +44,7 @@ struct round {
 	struct nodeset absent;    /* LOOK: nothing stands there */
 	struct nodeset not_asked; /* ACQUIRE: to be asked once the leading node has granted */
 	struct nodeset left_out;  /* ACQUIRE: to be asked when there is room */
-	int64_t px_us, ttl_us;
+	int64_t ttl_us, delay_us; /* the stores are asked for their sum */
 	int64_t range;         /* ACQUIRE: tokens beyond the first that were asked for */
 	int64_t fence;         /* RAISE: the token to be granted */
 	struct instant until;  /* ACQUIRE: decided by then */
@@ -61,13 +62,24 @@ struct rounds {
 void rounds_init(struct rounds *rs, struct call_table *calls);
 void rounds_release(struct rounds *rs, struct pool *pendings); /* frees those that live, and their pendings */
 
-/* About the present value of the lease, on its terms; NULL: about a name that this daemon need not have. */
+/* About the value of the lease, on its terms. NULL: about no lease; the caller sets what is to be asked for. */
 struct round *round_new(struct rounds *rs, enum question question, struct name *name, struct lease *lease);
 void round_free(struct rounds *rs, struct round *r); /* no call is open */
 
 static inline struct round *round_of_calls(struct calls *c)
 {
 	return container_of(c, struct round, calls);
+}
+
+/* Where the value may stand that it asks about. */
+static inline struct placed *round_placed(struct round *r)
+{
+	return r->lease ? &r->lease->placed : &r->placed;
+}
+
+static inline int64_t round_px_us(const struct round *r)
+{
+	return r->ttl_us + r->delay_us;
 }
 
 /*

@@ -29,7 +29,7 @@ static struct nodeset split_stands(const struct engine *e, const struct round *r
 	struct nodeset nodes = NODESET_NONE;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (nodeset_has(r->held, i) && r->holder[i] == lock_of_lease(r->lease)->contender.splitter)
+		if (nodeset_has(r->held, i) && r->holder[i] == lock_of_name(r->calls.name)->contender.splitter)
 			nodeset_add(&nodes, i);
 	return nodes;
 }
@@ -37,7 +37,7 @@ static struct nodeset split_stands(const struct engine *e, const struct round *r
 /* Rivals ask under a new value each time. As long as a quorum has their values or ours, one of them can win without the stores that have not answered. */
 bool split_has_rivals(const struct engine *e, const struct round *r)
 {
-	const struct lock *l = lock_of_lease(r->lease);
+	const struct lock *l = lock_of_name(r->calls.name);
 	struct nodeset free = nodeset_without(round_useful(r), split_stands(e, r));
 
 	return l->contender.splits < (l->waiting ? RACE_MOST : SPLIT_TRIES - 1) || nodeset_count(free) >= engine_quorum(e);

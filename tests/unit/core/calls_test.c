@@ -17,6 +17,16 @@ static struct releases releases;
 static struct effects effects;
 static struct lock *lock;
 
+/* A new value, that stands nowhere. */
+static void lease_anew(void)
+{
+	struct placed nowhere = placed_nowhere(core.now);
+	struct lease_value value;
+
+	lock_value_make(&locks, &value);
+	lock_begin_lease(lock, &value, &nowhere);
+}
+
 static void lock_open(void)
 {
 	static const struct core_conf conf = {
@@ -36,7 +46,7 @@ static void lock_open(void)
 	lock = lock_find_or_add(&locks, SPAN("name"));
 	lock->lease.ttl_us = 10 * SEC;
 	lock->lease.delay_us = 2 * SEC;
-	lock_new_value(&locks, lock);
+	lease_anew();
 }
 
 static void lock_close(void)
@@ -86,7 +96,7 @@ START_TEST(an_acquire_asks_for_lease_and_delay_and_votes_for_the_lease_alone)
 	ck_assert_int_eq(c->range, 0);
 	ck_assert_int_eq(c->not_after_ms, 0);
 	ck_assert(span_equal(c->name, SPAN("name")));
-	ck_assert_uint_eq(lock->lease.placed.bits, 2);
+	ck_assert_uint_eq(lock->lease.placed.nodes.bits, 2);
 	core.now = (struct instant){103 * SEC};
 	ck_assert_ptr_eq(answered(r, 1, 'G', ANSWER_EXECUTED), r);
 	ck_assert_uint_eq(r->granted.bits, 2);
@@ -132,7 +142,7 @@ START_TEST(a_grant_counts_only_where_the_store_is_joined)
 	answered(r, 0, codes[_i], ANSWER_EXECUTED);
 	ck_assert_uint_eq(r->granted.bits, codes[_i] == 'E');
 	ck_assert_uint_eq(r->refused.bits, 0);
-	ck_assert_uint_eq(lock->lease.placed.bits, 1);
+	ck_assert_uint_eq(lock->lease.placed.nodes.bits, 1);
 	round_free(&rounds, r);
 }
 END_TEST
@@ -196,7 +206,7 @@ START_TEST(a_release_says_what_a_store_did_had_not_or_may_have_done)
 	};
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		struct release *r = release_of_lease(&releases, RELEASE_DELETE, &lock->lease, SPAN(""));
+		struct release *r = release_of_value(&releases, RELEASE_DELETE, &lock->name, &lock->lease.value, SPAN(""));
 		struct answer a = {.call = r->calls.slot, .node = 2, .class = row[i].class, .code = row[i].code};
 
 		release_list(&releases, r, nodeset_of(2), core.now);
@@ -216,10 +226,10 @@ END_TEST
 
 START_TEST(a_release_keeps_the_value_it_was_made_for)
 {
-	struct release *r = release_of_lease(&releases, RELEASE_DELETE, &lock->lease, SPAN(""));
+	struct release *r = release_of_value(&releases, RELEASE_DELETE, &lock->name, &lock->lease.value, SPAN(""));
 	struct lease_value old = lock->lease.value;
 
-	lock_new_value(&locks, lock);
+	lease_anew();
 	release_send_to(&releases, r, 0);
 	ck_assert(span_equal(effects.item[0].call.value, value_text(&old)));
 	ck_assert_uint_eq(r->value.number, old.number);
@@ -228,19 +238,19 @@ END_TEST
 
 START_TEST(a_kept_key_is_not_put_back_and_a_renewed_one_is)
 {
-	struct release *leave = release_of_lease(&releases, RELEASE_LEAVE, &lock->lease, SPAN("d:1:0b"));
+	struct release *leave = release_of_value(&releases, RELEASE_LEAVE, &lock->name, &lock->lease.value, SPAN("d:1:0b"));
 	struct round *renew = round_begin(QUESTION_RENEW);
 
 	leave->px_us = 1500;
 	release_send_to(&releases, leave, 0);
 	ck_assert(span_equal(effects.item[0].call.value, value_text(&lock->lease.value)));
 	ck_assert(span_equal(effects.item[0].call.prior, SPAN(" d:1:0b")));
-	ck_assert_uint_eq(lock->lease.placed.bits, 0);
+	ck_assert_uint_eq(lock->lease.placed.nodes.bits, 0);
 	ck_assert_int_eq(effects.item[0].call.px_ms, 2);
 	ck_assert(!effects.item[0].call.create);
 	ask_extend(&calls, renew, 1, 99, instant_add(core.now, SEC));
-	ck_assert_uint_eq(lock->lease.placed.bits, 2);
-	ck_assert_int_gt(lock->lease.px_until.us, 112 * SEC);
+	ck_assert_uint_eq(lock->lease.placed.nodes.bits, 2);
+	ck_assert_int_gt(lock->lease.placed.until.us, 112 * SEC);
 	ck_assert(effects.item[1].call.create);
 	ck_assert(span_equal(effects.item[1].call.new_value, effects.item[1].call.value));
 	ck_assert_int_eq(effects.item[1].call.fence, 99);

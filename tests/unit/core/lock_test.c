@@ -98,28 +98,42 @@ END_TEST
 
 START_TEST(a_value_is_daemon_ticket_and_32_hex_digits_and_never_comes_twice)
 {
-	struct lock *l = lock_find_or_add(&table, SPAN("a"));
 	char last[VALUE_MAX] = "";
+	struct lease_value value;
 
 	for (unsigned i = 1; i < 300; i++) {
 		char *ticket, *rest;
 
-		l->lease.placed = l->lease.unanswered = l->lease.renewal_sent = nodeset_all(3);
-		l->lease.at_risk = true;
-		lock_new_value(&table, l);
-		ck_assert_uint_le(l->lease.value.n, VALUE_MAX);
-		l->lease.value.text[l->lease.value.n] = '\0';
-		ck_assert_str_ne(l->lease.value.text, last);
-		strcpy(last, l->lease.value.text);
+		lock_value_make(&table, &value);
+		ck_assert_uint_le(value.n, VALUE_MAX);
+		value.text[value.n] = '\0';
+		ck_assert_str_ne(value.text, last);
+		strcpy(last, value.text);
 		ticket = strchr(last, ':') + 1;
 		ck_assert_uint_eq(strtoul(ticket, &rest, 10), i);
 		ck_assert_int_eq(*rest, ':');
 		ck_assert_uint_eq(strspn(rest + 1, "0123456789abcdef"), 32);
 		ck_assert_uint_eq(strlen(rest + 1), 32);
-		ck_assert(!nodeset_any(l->lease.placed) && !nodeset_any(l->lease.unanswered) && !nodeset_any(l->lease.renewal_sent));
-		ck_assert_int_eq(lock_deadline(&table, l).us, INSTANT_PAST.us);
-		strcpy(last, l->lease.value.text);
+		strcpy(last, value.text);
 	}
+}
+END_TEST
+
+START_TEST(a_new_value_of_a_lease_begins_anew)
+{
+	struct placed nowhere = placed_nowhere((struct instant){7});
+	struct lock *l = lock_find_or_add(&table, SPAN("a"));
+	struct lease_value value;
+
+	l->lease.placed.nodes = l->lease.placed.unanswered = l->lease.placed.renewal_sent = l->lease.denied = nodeset_all(3);
+	l->lease.recorded = true;
+	l->handoffs = 1;
+	lock_value_make(&table, &value);
+	lock_begin_lease(l, &value, &nowhere);
+	ck_assert(!nodeset_any(l->lease.placed.nodes) && !nodeset_any(l->lease.placed.unanswered) && !nodeset_any(l->lease.placed.renewal_sent));
+	ck_assert_int_eq(l->lease.placed.since.us, 7);
+	ck_assert(!nodeset_any(l->lease.denied) && !l->lease.recorded && l->handoffs == 0);
+	ck_assert_uint_eq(l->lease.value.number, value.number);
 }
 END_TEST
 
@@ -200,6 +214,7 @@ Suite *lock_suite(void)
 	tcase_add_test(names, a_lock_is_dropped_when_nobody_names_it_any_more);
 	tcase_add_test(names, a_table_of_many_names_is_released_without_delay);
 	tcase_add_test(names, a_value_is_daemon_ticket_and_32_hex_digits_and_never_comes_twice);
+	tcase_add_test(names, a_new_value_of_a_lease_begins_anew);
 	tcase_add_test(names, a_loss_is_told_a_twentieth_before_the_deadline_within_5_and_250_ms);
 	suite_add_tcase(suite, names);
 	tcase_add_checked_fixture(claims, table_open, table_close);
