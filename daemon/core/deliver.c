@@ -36,7 +36,7 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	if (!c->not_notified)
 		tell_granted(x, c, count);
 	else if (session_listens(c))
-		claim_bound(x, c); /* else once RESUME is answered */
+		claim_bound(x, c, s->repeat_until); /* else once RESUME is answered */
 	s->held++;
 	claim_answered(x, c);
 	c->tag[0] = '\0';
@@ -198,7 +198,7 @@ static void deliver_adopted(struct commander *x, struct claim *c)
 {
 	deliver_validity(x, c, "! SAFE", "valid_ms");
 	if (c->not_notified && session_listens(c))
-		claim_bound(x, c);
+		claim_bound(x, c, resume_repeat_until(x, c->session));
 	session_wake(x->sessions, c->session);
 }
 

@@ -41,11 +41,15 @@ static void row_resumed(struct commander *x, struct session *s, struct claim *c)
 	session_send(x->sessions, s, r.start, reply_end(&r));
 }
 
-void claim_bound(struct commander *x, struct claim *c)
+struct instant resume_repeat_until(const struct commander *x, const struct session *s)
 {
-	int64_t grace = c->session->grace_us, lease = x->core->conf.lease_us;
-	struct instant until = instant_add(x->core->now, grace > lease ? grace : lease);
+	int64_t lease = x->core->conf.lease_us;
 
+	return instant_add(x->core->now, s->grace_us > lease ? s->grace_us : lease);
+}
+
+void claim_bound(struct commander *x, struct claim *c, struct instant until)
+{
 	if (!timer_is_set(&c->timer) || instant_before(until, c->timer.at))
 		heap_set(&x->core->timers, &c->timer, until);
 }
@@ -54,11 +58,12 @@ static void resume_tell_rest(struct commander *x, struct session *s)
 {
 	struct claim *c;
 
+	s->repeat_until = resume_repeat_until(x, s);
 	TAILQ_FOREACH(c, &s->claims, in_session) {
 		if (c->state == CLAIM_LOST && c->not_notified)
 			tell_lost(x, c);
 		else if (c->not_notified && !claim_is_open(c))
-			claim_bound(x, c);
+			claim_bound(x, c, s->repeat_until);
 	}
 }
 

@@ -11,8 +11,10 @@ void serve_RESUME(struct commander *x, struct session *s);
 bool resume_goes_on(struct commander *x, struct session *s);
 /* TIMER_GRACE: nobody has resumed the session; or RESUME waits no longer. */
 void resume_grace_over(struct commander *x, struct session *s);
-/* Keeps the place or the grant of a claim for a session that is back and has not asked for it again: for its grace from now on, at least for a lease. */
-void claim_bound(struct commander *x, struct claim *c);
+/* Keeps the place or the grant of a claim, at most until then, for a session that is back and has not asked for it again. */
+void claim_bound(struct commander *x, struct claim *c, struct instant until);
+/* How long a session that is back has to repeat a LOCK: for its grace from now on, at least for a lease. */
+struct instant resume_repeat_until(const struct commander *x, const struct session *s);
 
 /* A LOCK in a session that was resumed may be the repetition of one whose connection dropped. */
 enum place {

@@ -33,6 +33,7 @@ struct session {
 	struct timer grace;      /* detached: end of the grace; else: when RESUME stops waiting for adoptions */
 	struct instant detached_at;
 	char resume_tag[TAG_MAX + 1];
+	struct instant repeat_until; /* resumed: until then a LOCK that is repeated finds the place or the turn of the one before */
 	struct claims claims;    /* all of them, waiting, held and lost */
 	struct pendings pendings;
 	struct listings listings; /* LISTs that are not answered yet */

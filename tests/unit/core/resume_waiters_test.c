@@ -94,6 +94,19 @@ START_TEST(a_turn_that_is_not_asked_for_again_goes_to_the_next_after_the_grace)
 }
 END_TEST
 
+START_TEST(a_turn_that_comes_after_resume_does_not_begin_its_time_anew)
+{
+	(void)resumed_while_waiting("grace=15s");
+	passes(10 * SEC);
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	passes(4900 * MSEC);
+	hears_nothing(3);
+	passes(200 * MSEC);
+	hears(3, GRANT);
+}
+END_TEST
+
 START_TEST(a_place_that_is_not_asked_for_again_is_given_up_after_the_grace)
 {
 	(void)resumed_while_waiting("grace=15s");
@@ -348,6 +361,7 @@ Suite *resume_waiters_suite(void)
 	tcase_add_test(tcase, a_turn_that_comes_between_resume_and_the_lock_repeated_answers_that);
 	tcase_add_test(tcase, a_turn_that_is_not_asked_for_again_is_checked_and_released_like_any_lock);
 	tcase_add_test(tcase, a_turn_that_is_not_asked_for_again_goes_to_the_next_after_the_grace);
+	tcase_add_test(tcase, a_turn_that_comes_after_resume_does_not_begin_its_time_anew);
 	tcase_add_test(tcase, a_place_that_is_not_asked_for_again_is_given_up_after_the_grace);
 	tcase_add_test(tcase, the_end_of_the_grace_gives_up_the_place);
 	tcase_add_test(tcase, the_end_of_the_grace_hands_a_turn_on);
