@@ -28,12 +28,16 @@ static bool meet_is_told(const struct members *ms, const struct member *m)
 
 bool meet_was_ahead(struct members *ms, struct member *m)
 {
-	int64_t most = ms->core->conf.clock_tol_us, low = m->met.ahead ? m->met.low : m->clock.low;
-	bool asked = m->met.ahead;
+	int64_t most = ms->core->conf.clock_tol_us, low;
 	struct middle others;
+	bool asked;
 
-	if (m->met.done || most == 0 || !m->clock.known || (asked && !meet_is_told(ms, m)) ||
-	    !judge_median(ms, m, asked ? m->met.at : INSTANT_PAST, &others))
+	/* Since a stop of ours was allowed for, a clock that was not looked at is a guess. */
+	m->met.ahead &= !instant_before(m->met.at, m->clock.sure);
+	asked = m->met.ahead;
+	low = asked ? m->met.low : m->clock.low;
+	if (m->met.done || most == 0 || !m->clock.known || (asked ? !meet_is_told(ms, m) : instant_before(m->clock.sent, m->clock.sure)) ||
+	    !judge_median(ms, m, asked ? m->met.at : m->clock.sure, &others))
 		return false;
 	m->met.ahead = low - others.high > most && low - (ms->core->wall_us - ms->core->now.us) > most;
 	if (!m->met.ahead) {
