@@ -169,6 +169,28 @@ START_TEST(of_blank_stores_the_one_whose_clock_is_off_is_not_trusted)
 }
 END_TEST
 
+/* When those are put right this host seems to have stood still. What that means for a clock that is looked at seldom is a guess until its next answer. */
+START_TEST(a_store_that_is_right_is_not_quarantined_when_a_majority_that_was_set_back_is_put_right)
+{
+	stores_were_joined(6);
+	for (unsigned i = 1; i < 5; i++)
+		cluster.node[i].clock_us = -20 * SEC;
+	daemon_starts(1);
+	come_all_from(0);
+	session_opens(1, 1);
+	passes(3300 * MSEC);
+	says(1, "LOCK a ttl=2s");
+	ignores(1);
+	for (unsigned i = 1; i < 5; i++)
+		cluster.node[i].clock_us = 0;
+	for (unsigned i = 0; i < 30; i++) {
+		passes(100 * MSEC);
+		ck_assert_int_eq(marker_of(0)[0], 'j');
+		ck_assert_int_eq(marker_of(5)[0], 'j');
+	}
+}
+END_TEST
+
 Suite *meet_suite(void)
 {
 	Suite *suite = suite_create("meet");
@@ -182,6 +204,7 @@ Suite *meet_suite(void)
 	tcase_add_test(tc, a_minority_that_is_ahead_is_quarantined_though_it_answers_first);
 	tcase_add_test(tc, a_store_that_was_ahead_while_it_was_refused_is_quarantined_once_it_is_fit);
 	tcase_add_loop_test(tc, a_store_that_is_ahead_after_it_was_long_out_of_reach_is_quarantined, 0, 2);
+	tcase_add_test(tc, a_store_that_is_right_is_not_quarantined_when_a_majority_that_was_set_back_is_put_right);
 	tcase_add_loop_test(tc, of_blank_stores_the_one_whose_clock_is_off_is_not_trusted, 0, 2);
 	suite_add_tcase(suite, tc);
 	return suite;
