@@ -43,6 +43,7 @@ struct lease {
 	uint64_t value; /* as a hash */
 	int64_t floor; /* the largest token that was returned before its first command was sent; an adopted lease has the floor of the lease it continues */
 	bool held;
+	int64_t ended_at;  /* true time when its last holder gave it up, or lost it */
 	struct conn *conn; /* the holder's */
 	int64_t owner, fence;
 	int64_t base[NODES_MAX], reach[NODES_MAX]; /* the range of tokens that a node reserved for it; 0: none */

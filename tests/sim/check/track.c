@@ -14,8 +14,10 @@ static void lease_free(struct conn *c, int64_t name, int64_t owner)
 {
 	struct lease *l = &world_of(c)->checker.lease[c->daemon->index][name];
 
-	if (l->held && l->conn == c && l->owner == owner)
-		l->held = false;
+	if (!l->held || l->conn != c || l->owner != owner)
+		return;
+	l->held = false;
+	l->ended_at = world_of(c)->now;
 }
 
 static bool is_about_name(const struct request_sim *q)

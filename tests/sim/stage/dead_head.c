@@ -62,18 +62,22 @@ static int64_t dead_head_bound(const struct plan *p)
 	return SEC + SEC / 10 + 4 * (grace < 20 * MSEC ? 20 * MSEC : grace) + 20 * round_trip_us(p);
 }
 
-static void head_dies(struct world *w)
+/* It reaches fewer than a quorum for so long. */
+static void head_is_cut_off(struct world *w, int64_t us)
 {
-	struct sim_daemon *d = &w->daemon[1];
 	unsigned quorum = (unsigned)w->plan->nodes / 2 + 1;
 
+	for (unsigned i = 0; !w->head_died && i < quorum; i++)
+		w->daemon[1].link[i].stalled_to = w->daemon[1].link[i].stalled_from = w->now + us;
+}
+
+static void head_dies(struct world *w)
+{
 	w->deaf_until = INT64_MAX;
 	w->head_died = w->plan->nodes == 1 || stream_chance(&w->finale, 50);
 	if (w->head_died)
-		daemon_die(d);
-	/* Or it reaches fewer than a quorum from now on. */
-	for (unsigned i = 0; !w->head_died && i < quorum; i++)
-		d->link[i].stalled_to = d->link[i].stalled_from = w->now + UNLOCK_US + dead_head_bound(w->plan);
+		daemon_die(&w->daemon[1]);
+	head_is_cut_off(w, UNLOCK_US + dead_head_bound(w->plan));
 }
 
 static void dead_head_lose_head(struct world *w)
@@ -113,6 +117,15 @@ static void dead_head_unlock(struct world *w)
 
 static void dead_head_check(struct world *w)
 {
+	int64_t ended = w->checker.lease[0][0].ended_at, left = ended + dead_head_bound(w->plan) - w->now;
+
+	/* The holder's daemon read the UNLOCK late: it stood behind a LOCK that waited. */
+	if (w->next_since && ended > w->next_since) {
+		w->next_since = ended;
+		head_is_cut_off(w, left);
+		finale_wait(w, left, DEAD_HEAD_CHECK);
+		return;
+	}
 	if (w->next_since && w->next->state == TASK_ASKING && w->next->client->conn && only_head_and_next_wait(w) && nobody_holds(w))
 		checker_fail(w, INVARIANT_L3, 0, "k0: free since %lld us and kept for daemon 1, which does not come, instead of client %u",
 			     (long long)w->next_since, w->next->client->index);
