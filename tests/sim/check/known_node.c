@@ -78,6 +78,7 @@ static void known_node_check(struct sim_daemon *d, const struct call *call, int6
 		checker_fail(d->world, INVARIANT_S24, name,
 			     "daemon %u asks node %u for a vote under a marker that names another server: its identity has changed", d->index,
 			     call->node);
+	known->expected = 0;
 	known->jumped &= known->marker == marker;
 	known->fell &= known->marker == marker;
 	known->marker = marker;
@@ -133,7 +134,8 @@ void known_node_call(struct sim_daemon *d, const struct call *call, int64_t name
 static int64_t jump_seen(struct known_node *known, const struct answer *a, struct instant emitted, struct instant now)
 {
 	int64_t low = a->server_us - now.us, slack = JUMP_US + (now.us - known->at.us) / 50;
-	int64_t jump = known->timed && low > known->high + slack ? low - known->high : 0;
+	int64_t high = known->high > known->expected ? known->high : known->expected;
+	int64_t jump = known->timed && low > high + slack ? low - high : 0;
 
 	known->timed = true;
 	known->at = now;
@@ -215,7 +217,7 @@ static void identity_heard(struct sim_daemon *d, struct known_node *known, const
 void known_node_answer(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted)
 {
 	struct known_node *known = known_node_of(d, call->node);
-	int64_t jump;
+	int64_t jump, stopped = d->host.halted_us - known->halted_us, expected = known->high + stopped;
 
 	if (call->kind == CALL_PROBE && known->probes > 0)
 		known->probes--;
@@ -242,6 +244,8 @@ void known_node_answer(struct sim_daemon *d, const struct call *call, const stru
 	} else if (jump > 0) {
 		d->world->checker.jump_heard[d->index] = daemon_boot(d);
 	}
+	if (stopped > 0)
+		known->expected = expected;
 	known->ahead_us = d->world->server[call->node].ahead_us;
 	known->halted_us = d->host.halted_us;
 }
