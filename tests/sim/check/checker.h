@@ -104,8 +104,8 @@ struct known_node {
 	struct instant at; /* time of its last answer; upper bound of (its clock - CLOCK_BOOTTIME) by that answer */
 	int64_t high;
 	/*
-	 * The same with what a stop of the daemon's host adds to it; 0: no stop, or asked for a vote since. A clock that shows less at first, and that later, was
-	 * set back and put right: what was voted before it lasts.
+	 * The same with what a stop of the daemon's host adds to it; 0: no stop, or asked for a vote since. A clock that shows less at first, and that later,
+	 * was set back and put right: what was voted before it lasts.
 	 */
 	int64_t expected;
 	int64_t ahead_us, halted_us; /* at that time: how far its clock had been set forward in all, and how long the daemon's host had stood still */
