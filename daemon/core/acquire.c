@@ -123,7 +123,7 @@ void acquire_start(struct engine *e, struct lock *l, enum cause why)
 	r = acquire_new_round(e, l);
 	l->contender.round = r;
 	l->contender.woken = NODESET_NONE;
-	r->range = tokens_range(&e->tokens, e->core->now, l->waiting);
+	r->range = tokens_range(&e->tokens, e->core, &l->name, l->waiting);
 	lead = split_take_leader(e, l);
 	if (lead >= 0)
 		r->not_asked = nodeset_without(NODES_ALL, nodeset_of((unsigned)lead));

@@ -51,6 +51,8 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 	}
 	if (lock_is_idle(l))
 		l->elsewhere.known = l->elsewhere.split = false; /* what the stores said to earlier waiters is old */
+	if (c->patient && l->lease.state == LEASE_HELD)
+		tokens_expect(&e->tokens, e->core, &l->name);
 	lock_enqueue(l, c);
 	metric_add(&e->core->metrics, METRIC_WAITERS, c->patient);
 	if (c->patient)

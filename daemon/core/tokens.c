@@ -2,6 +2,33 @@
 #include "daemon/core/tokens.h"
 
 #define NARROW_US SEC
+#define CONTENDED_US (5 * SEC) /* so long a name is expected to be contended again */
+
+void tokens_expect(struct tokens *t, const struct core *core, const struct name *name)
+{
+	unsigned place = name->node.hash & (TOKENS_NAMES - 1);
+
+	t->contended[place].hash = name->node.hash;
+	t->contended[place].until = instant_add(core->now, CONTENDED_US);
+}
+
+static bool tokens_are_expected(const struct tokens *t, const struct core *core, const struct name *name)
+{
+	unsigned place = name->node.hash & (TOKENS_NAMES - 1);
+
+	return t->contended[place].hash == name->node.hash && instant_before(core->now, t->contended[place].until);
+}
+
+int64_t tokens_range(const struct tokens *t, const struct core *core, const struct name *name, unsigned waiting)
+{
+	int64_t others = waiting > 0 ? (int64_t)waiting - 1 : 0;
+
+	if (instant_before(core->now, t->narrow_until))
+		return 0;
+	if (others < TOKENS_AHEAD && tokens_are_expected(t, core, name))
+		return TOKENS_AHEAD;
+	return others > TOKENS_RANGE_MOST ? TOKENS_RANGE_MOST : others;
+}
 
 void tokens_be_modest(struct tokens *t, const struct core *core)
 {

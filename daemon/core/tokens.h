@@ -9,12 +9,21 @@
 #include "daemon/core/round.h"
 
 #define TOKENS_RANGE_MOST 1024
+#define TOKENS_AHEAD 16 /* for waiters to come */
+#define TOKENS_NAMES 512 /* places for the names that were contended last: a power of two */
 
 struct tokens {
 	int64_t seen;         /* the largest in any reply that may be believed */
 	struct instant modest_until; /* a proposal was within the limit of one store and beyond that of another: until then there are none */
 	struct instant narrow_until; /* a store's fence is as far ahead of its clock as may be: single tokens only */
+	struct {
+		uint64_t hash;
+		struct instant until;
+	} contended[TOKENS_NAMES];   /* by the hash of the name; another name may take the place */
 };
+
+/* Somebody waits for this name while another has it here: so will others in the next seconds. */
+void tokens_expect(struct tokens *t, const struct core *core, const struct name *name);
 
 static inline void tokens_saw(struct tokens *t, int64_t token)
 {
@@ -30,15 +39,11 @@ static inline int64_t tokens_proposal(const struct tokens *t, const struct core 
 	return core->wall_us > t->seen ? core->wall_us : t->seen + 1;
 }
 
-/* How many it reserves beyond the first: one for each other local waiter, so that the lock can be handed on without a round. */
-static inline int64_t tokens_range(const struct tokens *t, struct instant now, unsigned waiting)
-{
-	int64_t others = (int64_t)waiting - 1;
-
-	if (instant_before(now, t->narrow_until))
-		return 0;
-	return others < 0 ? 0 : others > TOKENS_RANGE_MOST ? TOKENS_RANGE_MOST : others;
-}
+/*
+ * How many it reserves beyond the first: one for each other local waiter, and some for those to come where the name was contended of late, so that the lock can
+ * be handed on without a round.
+ */
+int64_t tokens_range(const struct tokens *t, const struct core *core, const struct name *name, unsigned waiting);
 
 /* A floor was refused: its proposal was. In that time the limit of the store that refused passes the base, unless a proposal lifts the base as well. */
 void tokens_be_modest(struct tokens *t, const struct core *core);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/acquire.c: the fencing token of a grant, and the second round that makes its stores agree on it. */
+#include "daemon/core/tokens.h"
 #include "tests/fixture/resumable.h"
 
 #include <check.h>
@@ -349,6 +350,62 @@ START_TEST(a_fence_that_is_not_ours_is_not_proposed)
 }
 END_TEST
 
+/* Session `to` waits, `from` unlocks. Returns the fence that `to` is granted, and whether a store had to be asked. */
+static int64_t passed_on(unsigned from, unsigned to, bool *ret_asked)
+{
+	int64_t before = figure(0, METRIC_HANDOFFS), fence;
+
+	says(to, "LOCK a wait=1m");
+	says(from, "UNLOCK a");
+	hears(from, "OK *");
+	fence = number_in(hears(to, GRANT), "fence");
+	*ret_asked = figure(0, METRIC_HANDOFFS) == before;
+	return fence;
+}
+
+START_TEST(a_name_that_was_contended_has_tokens_for_waiters_to_come)
+{
+	int64_t fence, last;
+	bool asked;
+
+	cluster_begin(3);
+	passes(2 * SEC); /* a join lifts the fence to the very bound */
+	session_opens(2, 0);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	last = passed_on(1, 2, &asked);
+	ck_assert(asked);
+	for (unsigned i = 0; i < 2 * (TOKENS_AHEAD + 1); i++) {
+		fence = passed_on(2 - i % 2, 1 + i % 2, &asked);
+		ck_assert_msg(asked == (i % (TOKENS_AHEAD + 1) == TOKENS_AHEAD), "hand-over %u: %d", i, asked);
+		ck_assert_int_gt(fence, last);
+		last = fence;
+	}
+}
+END_TEST
+
+START_TEST(a_name_that_is_not_contended_any_more_has_one_token)
+{
+	int64_t seen;
+	bool asked;
+
+	cluster_begin(3);
+	passes(2 * SEC); /* a join lifts the fence to the very bound */
+	session_opens(2, 0);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	(void)passed_on(1, 2, &asked);
+	says(2, "UNLOCK a");
+	hears(2, "OK *");
+	passes(5 * SEC);
+	says(1, "LOCK a");
+	seen = number_in(hears(1, GRANT), "fence");
+	ck_assert_int_eq(memory_fence(cluster.node[0].memory), seen);
+	(void)passed_on(1, 2, &asked);
+	ck_assert(asked);
+}
+END_TEST
+
 Suite *fence_suite(void)
 {
 	Suite *suite = suite_create("fence");
@@ -370,6 +427,8 @@ Suite *fence_suite(void)
 	tcase_add_test(tc, a_grant_beyond_all_clocks_is_adopted_by_a_store_with_a_smaller_fence);
 	tcase_add_test(tc, a_fence_beyond_all_clocks_is_not_spread);
 	tcase_add_loop_test(tc, a_fence_that_is_not_ours_is_not_proposed, 0, 3);
+	tcase_add_test(tc, a_name_that_was_contended_has_tokens_for_waiters_to_come);
+	tcase_add_test(tc, a_name_that_is_not_contended_any_more_has_one_token);
 	suite_add_tcase(suite, tc);
 	return suite;
 }
