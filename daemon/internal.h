@@ -28,6 +28,8 @@ struct daemon {
 	struct core_conf core_conf;
 	struct effects effects;
 	struct backlog backlog;    /* store: memory */
+	int64_t wall_ahead_us;     /* wall_known: CLOCK_REALTIME - CLOCK_BOOTTIME, as it was at the first step of the loop pass */
+	bool wall_known;
 	struct instant pass_end;   /* when the loop pass must end: PASS_US after its first step */
 	struct journal journal;
 	struct net *net;

@@ -15,21 +15,31 @@
 #define PASS_CALLS 64            /* calls of the memory store that one pass carries out */
 #define PASS_US    INT64_C(100)  /* how long events of one pass are handled before answers leave */
 
-static void pump_answer(struct daemon *d, const struct answer *answer)
+/* The wall clock is read once a pass. */
+static void pump_set_time(struct daemon *d, struct event *event, struct instant now)
+{
+	if (!d->wall_known)
+		d->wall_ahead_us = clock_wall_us() - now.us;
+	d->wall_known = true;
+	event->now = now;
+	event->wall_us = now.us + d->wall_ahead_us;
+}
+
+static void pump_answer(struct daemon *d, const struct answer *answer, struct instant now)
 {
 	struct event event = {.kind = EVENT_ANSWER, .answer = *answer};
 
-	event.now = clock_boottime();
-	event.wall_us = clock_wall_us();
+	pump_set_time(d, &event, now);
 	service_step(d->service, &event, &d->effects);
 }
 
 static void pump_ask_memory(struct daemon *d, const struct call *call)
 {
+	struct instant now = clock_boottime();
 	struct answer answer;
 
-	memory_call(d->memory, call, clock_boottime(), &answer);
-	pump_answer(d, &answer);
+	memory_call(d->memory, call, now, &answer);
+	pump_answer(d, &answer, now);
 }
 
 /* Each answer of the memory store may cause another call. A pass carries out PASS_CALLS at most; the others wait, in order, for the next pass. */
@@ -95,8 +105,7 @@ static void pump_effects(struct daemon *d)
 
 void pump_step(struct daemon *d, struct event *event)
 {
-	event->now = clock_boottime();
-	event->wall_us = clock_wall_us();
+	pump_set_time(d, event, clock_boottime());
 	service_step(d->service, event, &d->effects);
 	pump_effects(d);
 	/* Answers leave at the end of the pass. So the pass is cut short, even if thousands of connections have more input. */
@@ -208,7 +217,7 @@ static void on_answer(void *context, const struct answer *answer)
 {
 	struct daemon *d = context;
 
-	pump_answer(d, answer);
+	pump_answer(d, answer, clock_boottime());
 	pump_effects(d);
 }
 
@@ -319,6 +328,7 @@ void pump_pass(struct daemon *d)
 	net_flush(d->net);
 	pump_arm(d);
 	d->pass_end = INSTANT_NEVER;
+	d->wall_known = false;
 }
 
 int pump_start(struct daemon *d)
