@@ -2,7 +2,7 @@
 /*
  * build/script_bench [PAIRS]: what the batch script costs Redis. N names are acquired in one call and released in the next, again and again, for several N,
  * on a redis-server of the bench's own. Beside it N times SET NX PX and N times the script that deletes a key of ours, as N clients without a daemon would
- * send them. Processor time of Redis for a pair. Not part of `check`.
+ * send them. Processor time of Redis for a pair, and for a renewal. Not part of `check`.
  */
 #include "daemon/redis/batch.h"
 #include "daemon/redis/script.h"
@@ -89,18 +89,26 @@ static void load(const char *text, size_t n, char *ret_sha)
 	freeReplyObject(reply);
 }
 
-static void call_all(struct batch *b, enum call_kind kind, unsigned n, const char *sha)
+static void call_all(struct batch *b, enum call_kind kind, unsigned n, int64_t px_ms, const char *sha)
 {
 	struct buf out;
 
+	struct timespec t;
+	int64_t now_us;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	now_us = (int64_t)t.tv_sec * SEC + t.tv_nsec / 1000;
 	buf_init(&out);
 	batch_reset(b);
 	for (unsigned i = 0; i < n; i++) {
 		char name[32], value[64];
-		struct call call = {.id = i, .kind = kind, .marker = SPAN(MARKER), .px_ms = 30000};
+		struct call call = {.id = i, .kind = kind, .marker = SPAN(MARKER), .px_ms = px_ms, .not_after_ms = now_us / 1000 + 100,
+		                    .ticket_ms = 3000, .reserve_ms = 20, .create = true};
 
+		call.fence = kind == CALL_ACQUIRE ? now_us + i : now_us - 3600 * SEC;
 		call.name = (struct span){name, (size_t)snprintf(name, sizeof(name), "orders/%u", i)};
 		call.value = (struct span){value, (size_t)snprintf(value, sizeof(value), "d957e2b41efc3016.h0:%u:6e0be9160ec87bcb7a705eb9e48a99e4", i)};
+		call.new_value = call.value;
 		batch_add(b, &keys, &call, 0);
 	}
 	batch_write(b, &keys, sha, SPAN(""), &out);
@@ -109,20 +117,35 @@ static void call_all(struct batch *b, enum call_kind kind, unsigned n, const cha
 	buf_release(&out);
 }
 
-static double batched(unsigned n, unsigned rounds)
+static double batched(unsigned n, unsigned rounds, const char *sha)
 {
 	struct batch b;
-	char sha[41];
 	double us;
 
 	batch_init(&b);
-	load(script_text[SCRIPT_BATCH].p, script_text[SCRIPT_BATCH].n, sha);
 	us = server_cpu_us();
 	for (unsigned i = 0; i < rounds; i++) {
-		call_all(&b, CALL_ACQUIRE, n, sha);
-		call_all(&b, CALL_RELEASE, n, sha);
+		call_all(&b, CALL_ACQUIRE, n, 30000, sha);
+		call_all(&b, CALL_RELEASE, n, 0, sha);
 	}
 	us = server_cpu_us() - us;
+	batch_release(&b);
+	return us / n / rounds;
+}
+
+static double renewed(unsigned n, unsigned rounds, const char *sha)
+{
+	struct batch b;
+	double us;
+
+	batch_init(&b);
+	call_all(&b, CALL_ACQUIRE, n, 30000, sha);
+	usleep(2000);
+	us = server_cpu_us();
+	for (unsigned i = 0; i < rounds; i++)
+		call_all(&b, CALL_EXTEND, n, 30001 + i, sha);
+	us = server_cpu_us() - us;
+	call_all(&b, CALL_RELEASE, n, 0, sha);
 	batch_release(&b);
 	return us / n / rounds;
 }
@@ -152,12 +175,15 @@ int main(int argc, char **argv)
 	static const unsigned size[] = {1, 3, 5, 16, 32};
 	unsigned pairs = argc > 1 ? (unsigned)atoi(argv[1]) : 100000;
 
+	char sha[41];
+
 	server_start();
+	load(script_text[SCRIPT_BATCH].p, script_text[SCRIPT_BATCH].n, sha);
 	script_keys_init(&keys, "lock:", 60000000, 10000000);
 	freeReplyObject(redisCommand(redis, "SET redlockd:lock:!meta " MARKER));
 	for (size_t i = 0; i < sizeof(size) / sizeof(size[0]); i++)
-		printf("%2u names a call: %5.2f us of Redis a pair; as many commands without a daemon, pipelined: %5.2f us\n", size[i],
-		       batched(size[i], pairs / size[i]), direct(size[i], pairs / size[i]));
+		printf("%2u names a call: %5.2f us of Redis a pair, %5.2f a renewal; as many commands without a daemon, pipelined: %5.2f a pair\n", size[i],
+		       batched(size[i], pairs / size[i], sha), renewed(size[i], pairs / size[i], sha), direct(size[i], pairs / size[i]));
 	script_keys_release(&keys);
 	server_stop();
 	return 0;
