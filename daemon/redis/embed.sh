@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# embed.sh folder script.lua ... : writes folder/scripts.c, the scripts as C string literals. The files are embedded byte for byte,
-# with their comments: batch is prelude, queue, acquire, extend, release, look and batch in one; join and probe stand alone.
+# embed.sh folder script.lua ... : writes folder/scripts.c, the scripts as C string literals. batch is prelude, queue, acquire, extend, release, look and
+# batch in one; mark and probe stand alone. Lines of comment are empty there: of what is longer than 16 KiB a server does not say that it wants a
+# password, but breaks the connection.
 set -eu
 
 folder=$1
@@ -12,7 +13,7 @@ lua=$(dirname "$1")
 literal() {
 	printf 'static const char %s[] =\n' "$1"
 	shift
-	cat "$@" | sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/	"/' -e 's/$/\\n"/'
+	cat "$@" | sed -e 's/^ *--.*//' -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/	"/' -e 's/$/\\n"/'
 	printf ';\n\n'
 }
 

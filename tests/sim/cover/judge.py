@@ -175,6 +175,11 @@ def script_parts():
     return [re.findall(r'"\$lua/(\w+\.lua)"', line) for line in text.split("\n") if re.match(r"\tliteral \w+ \"", line)]
 
 
+def embedded_size(path):
+    with open(path, "rb") as file:
+        return len(re.sub(rb"(?m)^ *--.*$", b"", file.read()))
+
+
 def scripts_judge(folder, figures):
     ran, out = collections.defaultdict(set), set()
     with open(os.path.join(folder, "run", "script"), encoding="utf-8") as file:
@@ -182,7 +187,7 @@ def scripts_judge(folder, figures):
             what, a, b = line.split()
             (ran[int(a)] if what == "line" else out).add(int(b) if what == "line" else (int(a), int(b)))
     for parts in script_parts():
-        did = ran[sum(os.path.getsize(os.path.join(folder, "lua", part)) for part in parts)]
+        did = ran[sum(embedded_size(os.path.join(folder, "lua", part)) for part in parts)]
         behind = 0
         for part in parts:
             text = "\n".join(source_of(os.path.join(LUA, part)))
