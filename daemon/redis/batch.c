@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#define FIELDS    11
 #define HEAD_KEYS 3 /* of every script: marker, fence, and whether anybody waits */
 
 static size_t decimal_put(char *at, uint64_t n)
@@ -76,9 +75,6 @@ void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us
 
 	*k = (struct script_keys){.prefix = mem_copy(prefix, strlen(prefix))};
 	buf_init(&name);
-	buf_printf(&name, "redlockd:%sq:", prefix);
-	k->queue = mem_copy(buf_begin(&name), buf_length(&name));
-	buf_clear(&name);
 	buf_printf(&name, "redlockd:%s", prefix);
 	bulk_append2(&k->head, (struct span){buf_begin(&name), buf_length(&name)}, SPAN("!meta"));
 	bulk_append2(&k->head, (struct span){buf_begin(&name), buf_length(&name)}, SPAN("!fence"));
@@ -91,7 +87,6 @@ void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us
 void script_keys_release(struct script_keys *k)
 {
 	free(k->prefix);
-	free(k->queue);
 	buf_release(&k->head);
 	buf_release(&k->skew);
 	buf_release(&k->ahead);
@@ -114,9 +109,10 @@ void batch_reset(struct batch *b)
 {
 	buf_clear(&b->keys);
 	buf_clear(&b->args);
-	b->count = 0;
+	b->count = b->words = 0;
+	b->terms = (struct terms){0};
 	b->marker_n = 0;
-	b->marked = false;
+	b->marked = b->termed = false;
 }
 
 static bool call_is_marked(const struct call *call)
@@ -143,103 +139,181 @@ static void marker_set(struct batch *b, struct span marker)
 	b->marked = true;
 }
 
-static void entry_add(struct batch *b, struct entry entry)
+/* The operation that needs the fewest arguments: see lua/prelude.lua. */
+static char call_op(const struct call *call)
+{
+	switch (call->kind) {
+	case CALL_ACQUIRE:
+		return call->range == 0 && call->ticket.n == 0 ? 'g' : 'a';
+	case CALL_EXTEND:
+		if (call->exact || call->range != 0 || call->prior.n > 0 || !span_equal(call->value, call->new_value))
+			return 'e';
+		return call->create ? 'K' : 'k';
+	case CALL_RELEASE:
+		return call->prior.n > 0 ? 'R' : 'r';
+	case CALL_WITHDRAW:
+		return 'x';
+	case CALL_LOOK:
+		return 'l';
+	default:
+		return 0;
+	}
+}
+
+#define TERMS_WORDS 4
+
+/* Its arguments, the operation among them. */
+static unsigned entry_words(const struct entry *e)
+{
+	switch (e->op) {
+	case 'a':
+	case 'e':
+		return 9;
+	case 'g':
+	case 'k':
+	case 'K':
+	case 'R':
+		return 3;
+	case 'r':
+	case 'x':
+		return 2;
+	case 'l':
+		return 1;
+	default:
+		return e->kind == CALL_MARK ? 5 : 0;
+	}
+}
+
+static bool op_has_terms(char op)
+{
+	return op == 'g' || op == 'k' || op == 'K';
+}
+
+static void op_append(struct buf *args, char op)
+{
+	const char text[] = {'$', '1', '\r', '\n', op, '\r', '\n'};
+
+	buf_append(args, text, sizeof(text));
+}
+
+/* Writes the terms of an entry, unless they stand already. What its operation does not look at is left as it was. */
+static void terms_use(struct batch *b, char op, const struct terms *of)
+{
+	struct terms t = {of->px_ms, op == 'k' ? b->terms.not_after_ms : of->not_after_ms, op == 'g' ? of->reserve_ms : b->terms.reserve_ms};
+
+	if (!op_has_terms(op) ||
+	    (b->termed && t.px_ms == b->terms.px_ms && t.not_after_ms == b->terms.not_after_ms && t.reserve_ms == b->terms.reserve_ms))
+		return;
+	b->terms = t;
+	b->termed = true;
+	b->words += TERMS_WORDS;
+	op_append(&b->args, 't');
+	number_append(&b->args, t.px_ms);
+	number_append(&b->args, t.not_after_ms);
+	number_append(&b->args, t.reserve_ms);
+}
+
+static void acquire_append(struct buf *args, const struct call *call)
+{
+	number_append(args, call->range);
+	number_append(args, call->px_ms);
+	number_append(args, call->not_after_ms);
+	bulk_append(args, call->ticket);
+	number_append(args, call->ticket_ms);
+	number_append(args, call->reserve_ms);
+}
+
+static void extend_append(struct buf *args, const struct call *call)
+{
+	bulk_append(args, call->new_value);
+	number_append(args, call->px_ms);
+	number_append(args, call->fence);
+	number_append(args, call->range);
+	number_append(args, call->not_after_ms);
+	bulk_append(args, call->exact ? (call->at_most ? SPAN("3") : SPAN("2")) : call->create ? SPAN("1") : SPAN("0"));
+	bulk_append(args, call->prior);
+}
+
+static void op_fill(struct batch *b, const struct script_keys *k, const struct call *call, char op)
+{
+	bulk_append2(&b->keys, span_of(k->prefix), call->name);
+	op_append(&b->args, op);
+	if (op != 'l')
+		bulk_append(&b->args, op == 'x' ? call->ticket : call->value);
+	if (op_has_terms(op) || op == 'a')
+		number_append(&b->args, call->fence);
+	if (op == 'a')
+		acquire_append(&b->args, call);
+	else if (op == 'e')
+		extend_append(&b->args, call);
+	else if (op == 'R')
+		bulk_append(&b->args, call->prior);
+}
+
+static void mark_fill(struct batch *b, const struct script_keys *k, const struct call *call)
+{
+	bulk_append(&b->args, call->marker);
+	bulk_append(&b->args, call->new_marker);
+	buf_append(&b->args, buf_begin(&k->skew), buf_length(&k->skew));
+	number_append(&b->args, call->fence);
+	number_append(&b->args, call->not_after_ms);
+}
+
+/* Its bytes are appended, those in args from `arg` on. */
+static void entry_add(struct batch *b, struct entry entry, size_t arg)
 {
 	if (b->count == b->cap) {
 		b->cap = b->cap ? 2 * b->cap : 8;
 		b->entry = mem_grow(b->entry, b->cap, sizeof(*b->entry));
 	}
 	entry.key_end = (uint32_t)buf_length(&b->keys);
+	entry.arg = (uint32_t)arg;
 	entry.arg_end = (uint32_t)buf_length(&b->args);
 	b->entry[b->count++] = entry;
-}
-
-static struct span call_op(const struct call *call)
-{
-	switch (call->kind) {
-	case CALL_ACQUIRE:
-		return SPAN("a");
-	case CALL_EXTEND:
-		return SPAN("e");
-	case CALL_WITHDRAW:
-		return SPAN("x");
-	case CALL_LOOK:
-		return SPAN("l");
-	default:
-		return SPAN("r");
-	}
-}
-
-#define EMPTY4 "$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
-
-/* op, value, new value, px_ms, fence, range, not_after_ms, how, ticket or prior values, ticket_ms, reserve_ms */
-static void fields_append(struct buf *args, const struct call *call)
-{
-	bulk_append(args, call_op(call));
-	bulk_append(args, call->value);
-	if (call->kind == CALL_RELEASE || call->kind == CALL_LOOK) {
-		buf_append(args, EMPTY4 "$0\r\n\r\n$0\r\n\r\n", (size_t)6 * 6);
-		bulk_append(args, call->prior);
-		buf_append(args, "$0\r\n\r\n$0\r\n\r\n", (size_t)2 * 6);
-		return;
-	}
-	bulk_append(args, call->kind == CALL_EXTEND ? call->new_value : SPAN(""));
-	number_append(args, call->px_ms);
-	number_append(args, call->fence);
-	number_append(args, call->range);
-	number_append(args, call->not_after_ms);
-	bulk_append(args, call->exact ? (call->at_most ? SPAN("3") : SPAN("2")) : call->create ? SPAN("1") : SPAN("0"));
-	bulk_append(args, call->kind == CALL_EXTEND ? call->prior : call->ticket);
-	number_append(args, call->ticket_ms);
-	number_append(args, call->reserve_ms);
-}
-
-static void entry_fill(struct batch *b, const struct script_keys *k, const struct call *call)
-{
-	if (call->kind == CALL_PROBE) {
-		b->script = SCRIPT_PROBE;
-	} else if (call->kind == CALL_MARK) {
-		b->script = SCRIPT_MARK;
-		bulk_append(&b->args, call->marker);
-		bulk_append(&b->args, call->new_marker);
-		buf_append(&b->args, buf_begin(&k->skew), buf_length(&k->skew));
-		number_append(&b->args, call->fence);
-		number_append(&b->args, call->not_after_ms);
-	} else {
-		b->script = SCRIPT_BATCH;
-		if (call_is_marked(call))
-			marker_set(b, call->marker);
-		bulk_append2(&b->keys, span_of(k->prefix), call->name);
-		bulk_append2(&b->keys, span_of(k->queue), call->name);
-		fields_append(&b->args, call);
-	}
+	b->words += entry_words(&entry);
 }
 
 void batch_add(struct batch *b, const struct script_keys *k, const struct call *call, uint64_t hash)
 {
+	struct entry entry = {.id = call->id, .hash = hash, .kind = call->kind, .op = call_op(call),
+	                      .terms = {call->px_ms, call->not_after_ms, call->reserve_ms}};
+	size_t arg;
+
 	assert(batch_accepts(b, call));
-	entry_fill(b, k, call);
-	entry_add(b, (struct entry){.id = call->id, .hash = hash, .kind = call->kind});
+	b->script = entry.op ? SCRIPT_BATCH : call->kind == CALL_MARK ? SCRIPT_MARK : SCRIPT_PROBE;
+	if (entry.op && call_is_marked(call))
+		marker_set(b, call->marker);
+	terms_use(b, entry.op, &entry.terms);
+	arg = buf_length(&b->args);
+	if (entry.op)
+		op_fill(b, k, call, entry.op);
+	else if (call->kind == CALL_MARK)
+		mark_fill(b, k, call);
+	entry_add(b, entry, arg);
 }
 
 void batch_take(struct batch *b, const struct batch *from, unsigned i)
 {
-	uint32_t key = i ? from->entry[i - 1].key_end : 0, arg = i ? from->entry[i - 1].arg_end : 0;
+	const struct entry *e = &from->entry[i];
+	uint32_t key = i ? e[-1].key_end : 0;
+	size_t arg;
 
 	b->script = from->script;
 	if (from->marked)
 		marker_set(b, (struct span){from->marker, from->marker_n});
-	if (from->entry[i].key_end > key)
-		buf_append(&b->keys, buf_begin(&from->keys) + key, from->entry[i].key_end - key);
-	if (from->entry[i].arg_end > arg)
-		buf_append(&b->args, buf_begin(&from->args) + arg, from->entry[i].arg_end - arg);
-	entry_add(b, from->entry[i]);
+	if (e->key_end > key)
+		buf_append(&b->keys, buf_begin(&from->keys) + key, e->key_end - key);
+	terms_use(b, e->op, &e->terms);
+	arg = buf_length(&b->args);
+	if (e->arg_end > e->arg)
+		buf_append(&b->args, buf_begin(&from->args) + e->arg, e->arg_end - e->arg);
+	entry_add(b, *e, arg);
 }
 
 void batch_write(const struct batch *b, const struct script_keys *k, const char *sha, struct span text, struct buf *out)
 {
-	unsigned keys = b->script == SCRIPT_BATCH ? 2 * b->count : 0;
-	unsigned args = b->script == SCRIPT_BATCH ? 2 + FIELDS * b->count : b->script == SCRIPT_MARK ? 5 : 0;
+	unsigned keys = b->script == SCRIPT_BATCH ? b->count : 0;
+	unsigned args = b->script == SCRIPT_BATCH ? 2 + b->words : b->words;
 
 	array_append(out, 3 + HEAD_KEYS + keys + args);
 	bulk_append(out, sha ? SPAN("EVALSHA") : SPAN("EVAL"));

@@ -17,7 +17,6 @@ enum script_kind { SCRIPT_BATCH, SCRIPT_MARK, SCRIPT_PROBE, SCRIPT_N };
 /* Arguments that all script calls of an upstream share. */
 struct script_keys {
 	char *prefix;    /* of the lock keys */
-	char *queue;     /* of the queue keys */
 	struct buf head; /* the keys that every call begins with, as RESP */
 	struct buf skew;  /* as RESP: skew_us, for MARK */
 	struct buf ahead; /* as RESP: skew_us + tolerance_us, for the batch script */
@@ -26,11 +25,19 @@ struct script_keys {
 void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us, int64_t tolerance_us);
 void script_keys_release(struct script_keys *k);
 
+/* What calls of one moment usually share. It is written in front of the first entry of the common kind, and again where it changes. */
+struct terms {
+	int64_t px_ms, not_after_ms, reserve_ms;
+};
+
 struct entry {
 	uint64_t id;
-	uint64_t hash;             /* of the lock name */
-	uint32_t key_end, arg_end; /* end of its bytes in keys and args */
+	uint64_t hash;        /* of the lock name */
+	struct terms terms;
+	uint32_t key_end;     /* end of its bytes in keys */
+	uint32_t arg, arg_end; /* its bytes in args, without the terms in front of them */
 	enum call_kind kind;
+	char op;              /* of the batch script, 0: an entry of another script */
 };
 
 struct batch {
@@ -38,6 +45,9 @@ struct batch {
 	struct entry *entry;
 	unsigned count, cap;
 	struct buf keys, args;
+	unsigned words;     /* arguments in args */
+	struct terms terms; /* those written last */
+	bool termed;        /* some were */
 	char marker[MARKER_MAX];
 	size_t marker_n;
 	bool marked; /* some entry depends on the marker */
@@ -51,7 +61,7 @@ void batch_reset(struct batch *b);
 bool batch_accepts(const struct batch *b, const struct call *call);
 void batch_add(struct batch *b, const struct script_keys *k, const struct call *call, uint64_t hash);
 
-/* Copies entry i of another batch, of the same script and marker. */
+/* Copies entry i of another batch, of the same script and marker. The terms are written anew where they differ. */
 void batch_take(struct batch *b, const struct batch *from, unsigned i);
 
 /* Appends the whole command: EVALSHA of sha, or EVAL of the text when sha is NULL. */

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# embed.sh folder script.lua ... : writes folder/scripts.c, the scripts as C string literals. batch is prelude, queue, acquire, extend, release, look and
-# batch in one; mark and probe stand alone. Lines of comment are empty there: of what is longer than 16 KiB a server does not say that it wants a
+# embed.sh folder script.lua ... : writes folder/scripts.c, the scripts as C string literals. batch is prelude, common, long, queue, acquire, extend, release,
+# look and batch in one; mark and probe stand alone. Lines of comment are empty there: of what is longer than 16 KiB a server does not say that it wants a
 # password, but breaks the connection.
 set -eu
 
@@ -19,8 +19,8 @@ literal() {
 
 {
 	printf '/* Made by daemon/redis/embed.sh from daemon/redis/lua. */\n#include "daemon/redis/script.h"\n\n'
-	literal batch "$lua/prelude.lua" "$lua/queue.lua" "$lua/acquire.lua" "$lua/extend.lua" "$lua/release.lua" "$lua/look.lua" \
-		"$lua/batch.lua"
+	literal batch "$lua/prelude.lua" "$lua/common.lua" "$lua/long.lua" "$lua/queue.lua" "$lua/acquire.lua" "$lua/extend.lua" \
+		"$lua/release.lua" "$lua/look.lua" "$lua/batch.lua"
 	literal mark "$lua/mark.lua"
 	literal probe "$lua/probe.lua"
 	printf 'const struct span script_text[SCRIPT_N] = {\n'

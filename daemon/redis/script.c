@@ -10,12 +10,12 @@
 
 #define FENCE_MAX (INT64_C(1) << 53) /* the largest integer that Lua keeps exactly */
 
-/* The codes of each operation. '!' (a refused entry) is handled apart. */
+/* The codes of each operation. '!' (a refused entry) and a row that is a number are handled apart. */
 static const char *const codes[] = {
 	[CALL_ACQUIRE] = "GBWKQLF",
 	[CALL_EXTEND] = "EABKMQF",
-	[CALL_RELEASE] = "RN",
-	[CALL_WITHDRAW] = "X",
+	[CALL_RELEASE] = "",
+	[CALL_WITHDRAW] = "",
 	[CALL_LOOK] = "MBKQ",
 };
 
@@ -57,28 +57,59 @@ static bool refusal_parse(const struct resp *r, const struct resp_value *row, st
 	return true;
 }
 
-/* {code, fence, pttl, holder} */
-static bool row_parse(const struct resp *r, const struct resp_value *row, enum call_kind kind, struct answer *ret_answer)
+static int64_t pttl_of(int64_t ms)
+{
+	return ms < PTTL_MOST_MS ? ms : PTTL_MOST_MS;
+}
+
+/* A number: it was done as asked. An acquire and a renewal answer the fence, and the key has the TTL of the call. */
+static bool number_parse(int64_t n, const struct entry *e, struct answer *a)
+{
+	a->class = ANSWER_EXECUTED;
+	switch (e->kind) {
+	case CALL_ACQUIRE:
+	case CALL_EXTEND:
+		a->code = e->kind == CALL_ACQUIRE ? 'G' : 'E';
+		a->fence = n;
+		a->pttl_ms = pttl_of(e->terms.px_ms);
+		return n >= 0 && n <= FENCE_MAX && e->terms.px_ms > 0;
+	case CALL_RELEASE:
+		a->code = n ? 'R' : 'N';
+		return n == 0 || n == 1;
+	case CALL_WITHDRAW:
+		a->code = 'X';
+		return n == 1;
+	default:
+		return false;
+	}
+}
+
+/* {code, fence, pttl, holder}, or a number */
+static bool row_parse(const struct resp *r, const struct resp_value *row, const struct entry *e, struct answer *ret_answer)
 {
 	struct answer a = nothing_told;
 	struct span code;
 
+	a.server_us = r->value[1].integer;
+	if (row->type == RESP_INTEGER) {
+		*ret_answer = a;
+		return number_parse(row->integer, e, ret_answer);
+	}
 	if (row->type != RESP_ARRAY || row->children < 2 || !is_text(&row[1]))
 		return false;
-	a.server_us = r->value[1].integer;
 	code = resp_text(r, &row[1]);
 	if (span_equal(code, SPAN("!"))) {
 		if (!refusal_parse(r, row, &a))
 			return false;
 	} else {
-		if (row->children != 4 || !code_is_possible(code, kind))
+		if (row->children != 4 || !code_is_possible(code, e->kind))
 			return false;
 		if (!is_number(&row[2], 0, FENCE_MAX) || !is_number(&row[3], -2, INT64_MAX) || !is_text(&row[4]))
 			return false;
 		a.class = ANSWER_EXECUTED;
 		a.code = code.p[0];
 		a.fence = row[2].integer;
-		a.pttl_ms = row[3].integer < PTTL_MOST_MS ? row[3].integer : PTTL_MOST_MS;
+		a.pttl_ms = pttl_of(row[3].integer);
 		a.holder = resp_text(r, &row[4]);
 		if (a.holder.n > holder_max(a.code))
 			return false;
@@ -94,7 +125,7 @@ static bool rows_are_sound(const struct batch *b, const struct resp *r)
 	unsigned i;
 
 	for (i = 0; i < b->count; i++, row = &r->value[row->end]) {
-		if (!row_parse(r, row, b->entry[i].kind, &a))
+		if (!row_parse(r, row, &b->entry[i], &a))
 			return false;
 	}
 	return true;
@@ -109,7 +140,7 @@ static int rows_answer(const struct batch *b, const struct resp *r, unsigned nod
 	if (!root_matches(r, b->count + 1) || !rows_are_sound(b, r))
 		return -EPROTO;
 	for (i = 0; i < b->count; i++, row = &r->value[row->end]) {
-		(void)row_parse(r, row, b->entry[i].kind, &a);
+		(void)row_parse(r, row, &b->entry[i], &a);
 		a.call = b->entry[i].id;
 		a.node = node;
 		sink->answer(sink->context, &a);

@@ -282,15 +282,15 @@ static void call_extend(struct memory *m, const struct call *c, struct instant n
 		answer_code(a, key ? 'E' : 'A', m->fence, px_ms);
 }
 
-/* release.lua; ignores the marker */
+/* release.lua; ignores the marker, and tells no fence */
 static void call_release(struct memory *m, const struct call *c, struct instant now, struct answer *a)
 {
 	struct key *key = keyspace_get(&m->keys, c->name, now);
 
 	if (!key || (!key_is(key, c->value) && !key_is_among(key, c->prior)))
-		return answer_code(a, 'N', m->fence, -2);
+		return answer_code(a, 'N', -1, -2);
 	keyspace_drop(&m->keys, key);
-	answer_code(a, 'R', m->fence, -2);
+	answer_code(a, 'R', -1, -2);
 }
 
 /* look.lua */
@@ -352,7 +352,7 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 		call_extend(m, c, now, &a);
 		break;
 	case CALL_WITHDRAW: /* one daemon: there are no tickets */
-		answer_code(&a, 'X', m->fence, -2);
+		answer_code(&a, 'X', -1, -2);
 		break;
 	case CALL_RELEASE:
 		call_release(m, c, now, &a);

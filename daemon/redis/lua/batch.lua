@@ -1,22 +1,32 @@
--- Runs the entries in order, and answers one row for each.
-local rows = {now_us}
-for i = 4, #KEYS, 2 do
-  local a = 2 + (i - 4) / 2 * FIELDS
-  local key, queue, ticket = KEYS[i], KEYS[i + 1], ARGV[a + 9]
-  local op, value, px = ARGV[a + 1], ARGV[a + 2], ARGV[a + 4]
-  if op == 'a' then
-    rows[#rows + 1] = acquire(a, key, queue, value, tonumber(px), tonumber(ARGV[a + 5]), tonumber(ARGV[a + 6]), tonumber(ARGV[a + 7]),
-      ticket, ARGV[a + 10], ARGV[a + 11])
+-- Runs the entries that are left, in order.
+while ARGV[a] do
+  local op, key, value = ARGV[a], KEYS[k], ARGV[a + 1]
+  local queue = string.sub(KEYS[1], 1, -6) .. 'q:' .. string.sub(key, #KEYS[1] - 13)
+  local row
+  if op == 't' then
+    px, late, reserve_ms = value, is_late(ARGV[a + 2]), ARGV[a + 3]
+  elseif op == 'g' then
+    row = acquire(key, queue, value, tonumber(px), tonumber(ARGV[a + 2]), 0, late, '', '', reserve_ms)
+  elseif op == 'a' then
+    row = acquire(key, queue, value, tonumber(ARGV[a + 4]), tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3]), is_late(ARGV[a + 5]), ARGV[a + 6],
+      ARGV[a + 7], ARGV[a + 8])
+  elseif op == 'k' or op == 'K' then
+    row = extend(key, queue, value, value, tonumber(px), tonumber(ARGV[a + 2]), '0', late, op == 'K' and '1' or '0', '')
   elseif op == 'e' then
-    rows[#rows + 1] = extend(key, queue, value, ARGV[a + 3], tonumber(px), tonumber(ARGV[a + 5]), ARGV[a + 6], ARGV[a + 7],
-      ARGV[a + 8], ticket)
+    row = extend(key, queue, value, ARGV[a + 2], tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4]), ARGV[a + 5], is_late(ARGV[a + 6]), ARGV[a + 7],
+      ARGV[a + 8])
   elseif op == 'x' then
-    rows[#rows + 1] = withdraw(key, queue, ticket)
+    row = withdraw(key, queue, value)
   elseif op == 'l' then
-    rows[#rows + 1] = look(key)
+    row = look(key)
   else
-    rows[#rows + 1] = release(key, queue, value, ticket)
+    row = release(key, queue, value, op == 'R' and ARGV[a + 2] or '')
   end
+  if row then
+    rows[k - 2] = row
+    k = k + 1
+  end
+  a = a + WIDTH[op]
 end
-if asked.a then acquire_settled() end
+if written > fence then call('SET', KEYS[2], digits(fence)) end -- not all were granted
 return rows

@@ -14,18 +14,17 @@ end
 -- beyond: '0' the floor must be within the limit; else the floor may exceed it: see daemon/core/quorum.h
 -- prior: prior values, separated by blanks; the key may have any of them instead of value.
 -- row: E fence px '' | A fence px '' | B fence pttl holder | K fence pttl '' | M fence -2 '' | Q fence -2 marker | F fence -2 '' | ! message
-local extend = asked.e and function(key, queue, value, new_value, px, floor, beyond, not_after, how, prior)
+local extend = renews and function(key, queue, value, new_value, px, floor, beyond, late, how, prior)
   if not joined then return {'Q', fence, -2, marker} end
-  local current = redis.pcall('GET', key)
+  local current = call('GET', key)
   local code = 'E'
   if not current then
-    not_after = tonumber(not_after)
-    if how ~= '1' or (not_after > 0 and now_ms > not_after) then return {'M', fence, -2, ''} end
+    if how ~= '1' or late then return {'M', fence, -2, ''} end
     code = 'A'
   elseif current ~= value and current ~= new_value and not stands_in(prior, current) then
     return occupied(key, current)
   elseif how ~= '2' or current == new_value then
-    local pttl = redis.pcall('PTTL', key)
+    local pttl = call('PTTL', key)
     local err = refused(pttl)
     if err then return {'!', err} end
     if how == '2' or how == '3' then
@@ -36,13 +35,13 @@ local extend = asked.e and function(key, queue, value, new_value, px, floor, bey
   end
   if floor > fence then
     if floor > limit_us and beyond == '0' then return {'F', fence, -2, ''} end
-    local err = floor > written and refused(redis.pcall('SET', KEYS[2], digits(floor)))
+    local err = fence_raise(floor)
     if err then return {'!', err} end
-    fence, written = floor, math.max(floor, written)
+    fence = floor
   end
   -- Cheaper than a SET, and permitted where Redis has no memory left for one.
-  if current ~= new_value or px <= 0 or redis.pcall('PEXPIRE', key, px) ~= 1 then
-    local err = refused(redis.pcall('SET', key, new_value, 'PX', px))
+  if current ~= new_value or px <= 0 or call('PEXPIRE', key, px) ~= 1 then
+    local err = refused(call('SET', key, new_value, 'PX', px))
     if err then return {'!', err} end
   end
   if how ~= '0' then queue_renewed(key, queue, code, how) end

@@ -1,5 +1,6 @@
--- The queue of a name: a sorted set, member = ticket of a waiting daemon, score = when the ticket expires unless refreshed (ms). A ticket starts with 16
--- digits of a clock and is chosen by its daemon, so the order is the same on every server. The queue can only refuse: safety does not depend on it.
+-- The queue of a name: a sorted set, member = ticket of a waiting daemon, score = when the ticket expires unless refreshed (ms). Its key is
+-- "redlockd:<prefix>q:<name>". A ticket starts with 16 digits of a clock and is chosen by its daemon, so the order is the same on every server. The queue can
+-- only refuse: safety does not depend on it.
 -- A member '~<ticket>' is a note: since when a free lock has been reserved for that ticket, from the release or from the first request that is refused for it.
 -- Its score is NOTE_MS later, and no ticket lasts longer than NOTE_MS. A note is removed when its daemon asks again, and when the lock is taken: each time
 -- that the lock becomes free the reserved time begins anew.
@@ -7,15 +8,15 @@ local NOTE_MS = 60000
 
 -- The queued tickets and their notes; nil: the queue is empty.
 local queue_line = queued and function(queue)
-  if not anybody or redis.pcall('EXISTS', queue) ~= 1 then return nil end
-  redis.pcall('ZREMRANGEBYSCORE', queue, '-inf', now_ms)
-  local members = redis.pcall('ZRANGE', queue, 0, -1, 'WITHSCORES')
+  if not anybody or call('EXISTS', queue) ~= 1 then return nil end
+  call('ZREMRANGEBYSCORE', queue, '-inf', now_ms)
+  local members = call('ZRANGE', queue, 0, -1, 'WITHSCORES')
   local tickets, since, head = {}, {}, nil
   if members.err then return nil end
   for i = 1, #members, 2 do
     local member, ends = members[i], tonumber(members[i + 1])
     if ends > now_ms + NOTE_MS then -- no score is made that late: the clock was set back since, and daemons that still wait ask again
-      redis.pcall('ZREM', queue, member)
+      call('ZREM', queue, member)
     elseif string.sub(member, 1, 1) == '~' then
       since[string.sub(member, 2)] = ends - NOTE_MS
     else
@@ -28,11 +29,11 @@ end
 
 -- The free lock is reserved for this ticket from now on.
 local queue_note = queued and function(queue, ticket)
-  redis.pcall('ZADD', queue, now_ms + NOTE_MS, '~' .. ticket)
+  call('ZADD', queue, now_ms + NOTE_MS, '~' .. ticket)
 end
 
 -- Whether a free lock is reserved for an older ticket. A ticket that leaves the lock unused for reserve_ms is passed over, and only that ticket.
-local queue_keeps = asked.a and function(queue, line, ticket, reserve_ms)
+local queue_keeps = acquires and function(queue, line, ticket, reserve_ms)
   local kept = false
   reserve_ms = tonumber(reserve_ms)
   for _, older in ipairs(line.tickets) do
@@ -47,32 +48,32 @@ end
 
 -- The lock is free from now on: the reserved time begins at the release, so at about the same moment on all servers. If it began at the first request, the
 -- servers would reserve and grant the lock out of step.
-local queue_freed = queued and asked.r and function(queue, line)
+local queue_freed = releases and function(queue, line)
   for _, ticket in ipairs(line.tickets) do queue_note(queue, ticket) end
 end
 
 -- The lock is taken: removes the ticket that took it, and all notes. One by one, because unpack fails on thousands of members.
 local queue_served = queued and function(queue, line, ticket)
-  redis.pcall('ZREM', queue, ticket)
-  for other in pairs(line.since) do redis.pcall('ZREM', queue, '~' .. other) end
+  call('ZREM', queue, ticket)
+  for other in pairs(line.since) do call('ZREM', queue, '~' .. other) end
 end
 
 -- KEYS[3] lasts at least as long as any queue.
 local queue_join = asked.a and function(queue, ticket, ticket_ms)
   ticket_ms = tonumber(ticket_ms)
-  local left = redis.pcall('PTTL', KEYS[3])
-  if type(left) ~= 'number' or left < 3 * ticket_ms then redis.pcall('SET', KEYS[3], '1', 'PX', 6 * ticket_ms) end
+  local left = call('PTTL', KEYS[3])
+  if type(left) ~= 'number' or left < 3 * ticket_ms then call('SET', KEYS[3], '1', 'PX', 6 * ticket_ms) end
   anybody = true
-  redis.pcall('ZADD', queue, now_ms + ticket_ms, ticket)
-  redis.pcall('ZREM', queue, '~' .. ticket)
-  redis.pcall('PEXPIRE', queue, 3 * ticket_ms)
+  call('ZADD', queue, now_ms + ticket_ms, ticket)
+  call('ZREM', queue, '~' .. ticket)
+  call('PEXPIRE', queue, 3 * ticket_ms)
 end
 
 -- Messages may be lost, so daemons that wait have a timer as well.
 local tell = queued and function(daemon, what, key)
   if not daemon then return end
   local channel = string.sub(KEYS[1], 1, -6) .. 'd:' .. daemon -- in place of '!meta'
-  redis.pcall('PUBLISH', channel, what .. key)
+  call('PUBLISH', channel, what .. key)
 end
 
 local wake_head = queued and function(key, line)
@@ -80,7 +81,7 @@ local wake_head = queued and function(key, line)
 end
 
 -- A key that was set again is taken. If a key was left behind, the first ticket was told a longer TTL before, so it is woken.
-local queue_renewed = queued and asked.e and function(key, queue, code, how)
+local queue_renewed = queued and renews and function(key, queue, code, how)
   if code == 'A' then
     local line = queue_line(queue)
     if line then queue_served(queue, line, '') end
@@ -90,14 +91,14 @@ local queue_renewed = queued and asked.e and function(key, queue, code, how)
 end
 
 -- Removes the ticket. If the lock is free, the first ticket is woken, and its reserved time begins if it was not the first before.
--- row: X fence -2 ''
+-- row: 1
 local withdraw = asked.x and function(key, queue, ticket)
-  if not anybody then return {'X', fence, -2, ''} end
-  local left = redis.pcall('ZREM', queue, ticket, '~' .. ticket)
-  if redis.pcall('EXISTS', key) == 0 then
+  if not anybody then return 1 end
+  local left = call('ZREM', queue, ticket, '~' .. ticket)
+  if call('EXISTS', key) == 0 then
     local line = queue_line(queue)
     if line and line.head and left ~= 0 and ticket < line.head then queue_note(queue, line.head) end
     wake_head(key, line)
   end
-  return {'X', fence, -2, ''}
+  return 1
 end

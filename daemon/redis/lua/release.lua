@@ -1,17 +1,17 @@
 -- Deletes the key if the value matches, and wakes the first ticket of the queue. Ignores the marker.
 -- prior: prior values, separated by blanks; the key may have any of them instead of value.
--- row: R fence -2 '' | N fence -2 '' | ! message
-local release = asked.r and function(key, queue, value, prior)
-  local current = redis.pcall('GET', key)
+-- row: 1 (released) | 0 (no key of that value) | ! message
+local release = releases and function(key, queue, value, prior)
+  local current = call('GET', key)
   if current ~= value and not stands_in(prior, current) then
     local err = unreadable(current)
     if err then return {'!', err} end
-    return {'N', fence, -2, ''}
+    return 0
   end
-  local err = refused(redis.pcall('DEL', key))
+  local err = refused(call('DEL', key))
   if err then return {'!', err} end
   local line = queue_line(queue)
   if line then queue_freed(queue, line) end
   wake_head(key, line)
-  return {'R', fence, -2, ''}
+  return 1
 end

@@ -62,6 +62,10 @@ static void check_out(const char *sha, struct span text, struct span expected)
 #define HEAD "$19\r\nredlockd:lock:!meta\r\n$20\r\nredlockd:lock:!fence\r\n$20\r\nredlockd:lock:!waits\r\n"
 #define WAIT "$6\r\nticket\r\n$4\r\n3000\r\n$2\r\n20\r\n"
 #define SKEW "$8\r\n60000000\r\n"
+#define VALUE "$9\r\nd1:7:00ff\r\n"
+#define FENCE "$16\r\n1761234567890123\r\n"
+#define AFTER "$13\r\n1761234567890\r\n"
+#define PRIOR "$18\r\nd3:9:00ff d4:1:0af\r\n"
 
 START_TEST(a_batch_of_each_kind_is_written_to_the_letter)
 {
@@ -72,15 +76,110 @@ START_TEST(a_batch_of_each_kind_is_written_to_the_letter)
 	batch_add(&batch, &keys, &extend, 2);
 	batch_add(&batch, &keys, &release, 3);
 	check_out("SHA", SPAN("text"),
-		  SPAN("*47\r\n$7\r\nEVALSHA\r\n$3\r\nSHA\r\n$1\r\n9\r\n" HEAD
-		       "$9\r\nlock:a\0\r\n\r\n$20\r\nredlockd:lock:q:a\0\r\n\r\n"
-		       "$6\r\nlock:e\r\n$17\r\nredlockd:lock:q:e\r\n$6\r\nlock:r\r\n$17\r\nredlockd:lock:q:r\r\n"
-		       "$3\r\nj|m\r\n" SKEW "$1\r\na\r\n$9\r\nd1:7:00ff\r\n$0\r\n\r\n$4\r\n9000\r\n$16\r\n1761234567890123\r\n$"
-		       "1\r\n3\r\n$13\r\n1761234567890\r\n$1\r\n1\r\n" WAIT
-		       "$1\r\ne\r\n$9\r\nd1:7:00ff\r\n$9\r\nd2:8:00ff\r\n$4\r\n9000\r\n$16\r\n1761234567890123\r\n$1\r\n3\r\n$"
-		       "13\r\n1761234567890\r\n$1\r\n1\r\n$18\r\nd3:9:00ff d4:1:0af\r\n$4\r\n3000\r\n$2\r\n20\r\n"
-		       "$1\r\nr\r\n$9\r\nd1:7:00ff\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n"
-		       "$18\r\nd3:9:00ff d4:1:0af\r\n$0\r\n\r\n$0\r\n\r\n"));
+		  SPAN("*32\r\n$7\r\nEVALSHA\r\n$3\r\nSHA\r\n$1\r\n6\r\n" HEAD "$9\r\nlock:a\0\r\n\r\n$6\r\nlock:e\r\n$6\r\nlock:r\r\n"
+		       "$3\r\nj|m\r\n" SKEW "$1\r\na\r\n" VALUE FENCE "$1\r\n3\r\n$4\r\n9000\r\n" AFTER WAIT
+		       "$1\r\ne\r\n" VALUE "$9\r\nd2:8:00ff\r\n$4\r\n9000\r\n" FENCE "$1\r\n3\r\n" AFTER "$1\r\n1\r\n" PRIOR
+		       "$1\r\nR\r\n" VALUE PRIOR));
+}
+END_TEST
+
+/* An acquire of one token without a ticket, a renewal, a release: what they have in common stands in front of the first. */
+static struct call plain(enum call_kind kind, uint64_t id)
+{
+	struct call call = call_of(kind, id, SPAN("n"));
+
+	call.range = 0;
+	call.new_value = call.value;
+	call.prior = SPAN("");
+	if (kind == CALL_ACQUIRE)
+		call.ticket = SPAN("");
+	return call;
+}
+
+static void add_plain(enum call_kind kind, uint64_t id)
+{
+	struct call call = plain(kind, id);
+
+	batch_add(&batch, &keys, &call, id);
+}
+
+#define KEY   "$6\r\nlock:n\r\n"
+#define TERMS "$1\r\nt\r\n$4\r\n9000\r\n" AFTER "$2\r\n20\r\n"
+
+START_TEST(the_common_calls_say_once_what_they_share)
+{
+	add_plain(CALL_RELEASE, 1);
+	add_plain(CALL_ACQUIRE, 2);
+	add_plain(CALL_ACQUIRE, 3);
+	add_plain(CALL_EXTEND, 4);
+	add_plain(CALL_WITHDRAW, 5);
+	add_plain(CALL_LOOK, 6);
+	check_out("SHA", SPAN(""),
+		  SPAN("*32\r\n$7\r\nEVALSHA\r\n$3\r\nSHA\r\n$1\r\n9\r\n" HEAD KEY KEY KEY KEY KEY KEY "$3\r\nj|m\r\n" SKEW
+		       "$1\r\nr\r\n" VALUE TERMS "$1\r\ng\r\n" VALUE FENCE "$1\r\ng\r\n" VALUE FENCE "$1\r\nK\r\n" VALUE FENCE
+		       "$1\r\nx\r\n$6\r\nticket\r\n$1\r\nl\r\n"));
+}
+END_TEST
+
+/* Whether a call of this kind behind an acquire, but for one of its fields, says its terms anew. */
+START_TEST(terms_are_said_anew_where_a_call_has_others_and_looks_at_them)
+{
+	static const struct {
+		const char *what;
+		enum call_kind kind;
+		int64_t px_ms, not_after_ms, reserve_ms;
+		bool create, again;
+	} row[] = {
+		{"the same", CALL_ACQUIRE, 9000, 1761234567890, 20, true, false},
+		{"an acquire, another TTL", CALL_ACQUIRE, 9001, 1761234567890, 20, true, true},
+		{"an acquire, another end", CALL_ACQUIRE, 9000, 1761234567891, 20, true, true},
+		{"an acquire, reserved for longer", CALL_ACQUIRE, 9000, 1761234567890, 21, true, true},
+		{"a renewal", CALL_EXTEND, 9000, 1761234567890, 0, true, false},
+		{"a renewal, another TTL", CALL_EXTEND, 9001, 1761234567890, 20, true, true},
+		{"a renewal that may set the key, another end", CALL_EXTEND, 9000, 0, 20, true, true},
+		{"a renewal that may not", CALL_EXTEND, 9000, 0, 0, false, false},
+		{"a renewal that may not, another TTL", CALL_EXTEND, 1, 0, 0, false, true},
+		{"a release", CALL_RELEASE, 0, 0, 0, false, false},
+	};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct call call = plain(row[i].kind, 2);
+		unsigned words;
+
+		batch_reset(&batch);
+		add_plain(CALL_ACQUIRE, 1);
+		words = batch.words + (row[i].kind == CALL_RELEASE ? 2 : 3);
+		call.px_ms = row[i].px_ms;
+		call.not_after_ms = row[i].not_after_ms;
+		call.reserve_ms = row[i].reserve_ms;
+		call.create = row[i].create;
+		batch_add(&batch, &keys, &call, 2);
+		ck_assert_msg(batch.words == words + (row[i].again ? 4 : 0), "%s", row[i].what);
+	}
+}
+END_TEST
+
+/* What makes a call one of the uncommon kind: see lua/prelude.lua. */
+START_TEST(a_call_that_needs_more_says_more)
+{
+	struct call acquire = plain(CALL_ACQUIRE, 1), extend = plain(CALL_EXTEND, 1), release = plain(CALL_RELEASE, 1), call[7];
+	const char op[] = "aaeeeeR";
+
+	call[0] = call[1] = acquire;
+	call[2] = call[3] = call[4] = call[5] = extend;
+	call[6] = release;
+	call[0].range = 1;
+	call[1].ticket = SPAN("ticket");
+	call[2].new_value = SPAN("d2:8:00ff");
+	call[3].prior = SPAN("d3:9:00ff");
+	call[4].range = 1;
+	call[5].exact = true;
+	call[6].prior = SPAN("d3:9:00ff");
+	for (unsigned i = 0; i < 7; i++) {
+		batch_add(&batch, &keys, &call[i], 1);
+		ck_assert_int_eq(batch.entry[i].op, op[i]);
+	}
+	ck_assert(!batch.termed);
 }
 END_TEST
 
@@ -107,8 +206,7 @@ START_TEST(numbers_are_written_whole_at_both_ends_of_their_range)
 	batch_add(&batch, &keys, &call, 1);
 	ck_assert(span_equal(
 		(struct span){buf_begin(&batch.args), buf_length(&batch.args)},
-		SPAN("$1\r\na\r\n$9\r\nd1:7:00ff\r\n$0\r\n\r\n$19\r\n9223372036854775807\r\n$20\r\n-9223372036854775808\r\n"
-		     "$1\r\n0\r\n$2\r\n-1\r\n$1\r\n1\r\n" WAIT)));
+		SPAN("$1\r\na\r\n" VALUE "$20\r\n-9223372036854775808\r\n$1\r\n0\r\n$19\r\n9223372036854775807\r\n$2\r\n-1\r\n" WAIT)));
 }
 END_TEST
 
@@ -178,6 +276,34 @@ START_TEST(an_entry_taken_from_another_batch_is_the_same)
 }
 END_TEST
 
+/* The entries between them, which said the terms, are left behind. */
+START_TEST(an_entry_taken_from_another_batch_says_its_terms)
+{
+	struct call other = plain(CALL_ACQUIRE, 2);
+	struct batch whole;
+	struct buf expected;
+
+	other.px_ms = 1;
+	add_plain(CALL_ACQUIRE, 1);
+	batch_add(&batch, &keys, &other, 2);
+	add_plain(CALL_ACQUIRE, 3);
+	add_plain(CALL_EXTEND, 4);
+	whole = batch;
+	batch_init(&batch);
+	batch_add(&batch, &keys, &other, 2);
+	add_plain(CALL_EXTEND, 4);
+	expected = batch.args;
+	buf_init(&batch.args);
+	batch_reset(&batch);
+	batch_take(&batch, &whole, 1);
+	batch_take(&batch, &whole, 3);
+	ck_assert(span_equal((struct span){buf_begin(&batch.args), buf_length(&batch.args)}, (struct span){buf_begin(&expected), buf_length(&expected)}));
+	ck_assert_uint_eq(batch.words, 2 * (4 + 3));
+	buf_release(&expected);
+	batch_release(&whole);
+}
+END_TEST
+
 Suite *batch_suite(void)
 {
 	Suite *s = suite_create("batch");
@@ -185,11 +311,15 @@ Suite *batch_suite(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, a_batch_of_each_kind_is_written_to_the_letter);
+	tcase_add_test(t, the_common_calls_say_once_what_they_share);
+	tcase_add_test(t, terms_are_said_anew_where_a_call_has_others_and_looks_at_them);
+	tcase_add_test(t, a_call_that_needs_more_says_more);
 	tcase_add_test(t, probe_and_join_are_written_to_the_letter);
 	tcase_add_test(t, numbers_are_written_whole_at_both_ends_of_their_range);
 	tcase_add_test(t, calls_under_one_marker_share_a_batch_and_others_do_not);
 	tcase_add_test(t, a_batch_holds_256_calls);
 	tcase_add_test(t, an_entry_taken_from_another_batch_is_the_same);
+	tcase_add_test(t, an_entry_taken_from_another_batch_says_its_terms);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -44,7 +44,7 @@ static void teardown(void)
 
 static void add(enum call_kind kind, uint64_t id)
 {
-	struct call call = {.id = id, .kind = kind, .name = SPAN("n"), .marker = SPAN("m"), .new_marker = SPAN("j|n")};
+	struct call call = {.id = id, .kind = kind, .name = SPAN("n"), .marker = SPAN("m"), .new_marker = SPAN("j|n"), .px_ms = 9000};
 
 	batch_add(&batch, &keys, &call, id);
 }
@@ -72,8 +72,7 @@ START_TEST(every_row_answers_its_call)
 	add(CALL_RELEASE, 13);
 	add(CALL_ACQUIRE, 14);
 	ck_assert_int_eq(answer_text("*5\r\n:1761234567890123\r\n*4\r\n$1\r\nG\r\n:42\r\n:9000\r\n$0\r\n\r\n"
-				     "*4\r\n$1\r\nB\r\n:43\r\n:-1\r\n$4\r\nd1:7\r\n*4\r\n$1\r\nN\r\n:43\r\n:-2\r\n$0\r\n\r\n"
-				     "*4\r\n$1\r\nQ\r\n:43\r\n:-2\r\n$3\r\nj|x\r\n"),
+				     "*4\r\n$1\r\nB\r\n:43\r\n:-1\r\n$4\r\nd1:7\r\n:0\r\n*4\r\n$1\r\nQ\r\n:43\r\n:-2\r\n$3\r\nj|x\r\n"),
 			 0);
 	ck_assert_uint_eq(tolds, 4);
 	check_answer(0, 11, ANSWER_EXECUTED, 'G');
@@ -86,6 +85,45 @@ START_TEST(every_row_answers_its_call)
 	check_answer(2, 13, ANSWER_EXECUTED, 'N');
 	check_answer(3, 14, ANSWER_EXECUTED, 'Q');
 	ck_assert(span_equal(told[3].holder, SPAN("j|x")));
+}
+END_TEST
+
+START_TEST(a_number_says_that_it_was_done_as_asked)
+{
+	static const struct {
+		enum call_kind kind;
+		const char *row;
+		char code;
+		int64_t fence, pttl_ms;
+	} row[] = {
+		{CALL_ACQUIRE, ":0\r\n", 'G', 0, 9000},
+		{CALL_ACQUIRE, ":9007199254740992\r\n", 'G', INT64_C(1) << 53, 9000},
+		{CALL_EXTEND, ":42\r\n", 'E', 42, 9000},
+		{CALL_RELEASE, ":1\r\n", 'R', -1, -2},
+		{CALL_RELEASE, ":0\r\n", 'N', -1, -2},
+		{CALL_WITHDRAW, ":1\r\n", 'X', -1, -2},
+	};
+	char text[64];
+
+	add(row[_i].kind, 11);
+	snprintf(text, sizeof(text), "*2\r\n:1761234567890123\r\n%s", row[_i].row);
+	ck_assert_int_eq(answer_text(text), 0);
+	check_answer(0, 11, ANSWER_EXECUTED, row[_i].code);
+	ck_assert_int_eq(told[0].server_us, 1761234567890123);
+	ck_assert_int_eq(told[0].fence, row[_i].fence);
+	ck_assert_int_eq(told[0].pttl_ms, row[_i].pttl_ms);
+	ck_assert_uint_eq(told[0].holder.n, 0);
+}
+END_TEST
+
+/* No script sets a key for no time. */
+START_TEST(a_number_is_no_answer_to_a_call_that_cannot_have_got_what_it_asked_for)
+{
+	struct call call = {.id = 1, .kind = _i ? CALL_EXTEND : CALL_ACQUIRE, .name = SPAN("n"), .marker = SPAN("m")};
+
+	batch_add(&batch, &keys, &call, 1);
+	ck_assert_int_eq(answer_text("*2\r\n:1\r\n:42\r\n"), -EPROTO);
+	ck_assert_uint_eq(tolds, 0);
 }
 END_TEST
 
@@ -112,8 +150,7 @@ START_TEST(a_row_may_be_refused_alone)
 	add(CALL_RELEASE, 1);
 	add(CALL_RELEASE, 2);
 	add(CALL_RELEASE, 3);
-	ck_assert_int_eq(answer_text("*4\r\n:5\r\n*2\r\n$1\r\n!\r\n$6\r\nOOM no\r\n*4\r\n$1\r\nR\r\n:0\r\n:-2\r\n$0\r\n\r\n"
-				     "*2\r\n$1\r\n!\r\n$8\r\nERR what\r\n"),
+	ck_assert_int_eq(answer_text("*4\r\n:5\r\n*2\r\n$1\r\n!\r\n$6\r\nOOM no\r\n:1\r\n*2\r\n$1\r\n!\r\n$8\r\nERR what\r\n"),
 			 0);
 	check_answer(0, 1, ANSWER_REFUSED, 0);
 	ck_assert(span_equal(told[0].text, SPAN("OOM no")));
@@ -138,9 +175,9 @@ START_TEST(an_error_answers_the_whole_batch)
 }
 END_TEST
 
-/* Against a batch of one ACQUIRE and one RELEASE. */
-#define GRANT "*4\r\n$1\r\nG\r\n:42\r\n:9000\r\n$0\r\n\r\n"
-#define FREED "*4\r\n$1\r\nR\r\n:42\r\n:-2\r\n$0\r\n\r\n"
+/* Against a batch of one ACQUIRE and one LOOK. */
+#define GRANT  "*4\r\n$1\r\nG\r\n:42\r\n:9000\r\n$0\r\n\r\n"
+#define ABSENT "*4\r\n$1\r\nM\r\n:42\r\n:-2\r\n$0\r\n\r\n"
 
 static const char *const bad_rows[] = {
 	":1\r\n",
@@ -150,38 +187,53 @@ static const char *const bad_rows[] = {
 	"+OK\r\n",
 	"*1\r\n:1\r\n",
 	"*2\r\n:1\r\n" GRANT,             /* too few */
-	"*4\r\n:1\r\n" GRANT FREED FREED, /* too many */
-	"*3\r\n$1\r\n1\r\n" GRANT FREED,  /* the clock is no number */
-	"*3\r\n:0\r\n" GRANT FREED,       /* nor is this one possible */
-	"*3\r\n:-5\r\n" GRANT FREED,
-	"*3\r\n:9007199254740993\r\n" GRANT FREED,
-	"*3\r\n:1\r\n" FREED GRANT, /* codes of the other operation */
+	"*4\r\n:1\r\n" GRANT ABSENT ABSENT, /* too many */
+	"*3\r\n$1\r\n1\r\n" GRANT ABSENT,  /* the clock is no number */
+	"*3\r\n:0\r\n" GRANT ABSENT,       /* nor is this one possible */
+	"*3\r\n:-5\r\n" GRANT ABSENT,
+	"*3\r\n:9007199254740993\r\n" GRANT ABSENT,
+	"*3\r\n:1\r\n" ABSENT GRANT, /* codes of the other operation */
 	"*3\r\n:1\r\n" GRANT GRANT,
-	"*3\r\n:1\r\n" GRANT ":1\r\n",
+	"*3\r\n:1\r\n" GRANT ":1\r\n", /* a number where none is an answer */
+	"*3\r\n:1\r\n:-1\r\n" ABSENT,
+	"*3\r\n:1\r\n:9007199254740993\r\n" ABSENT,
 	"*3\r\n:1\r\n" GRANT "$-1\r\n",
 	"*3\r\n:1\r\n" GRANT "*0\r\n",
-	"*3\r\n:1\r\n" GRANT "*1\r\n$1\r\nR\r\n",
-	"*3\r\n:1\r\n" GRANT "*2\r\n$1\r\nR\r\n:1\r\n",
+	"*3\r\n:1\r\n" GRANT "*1\r\n$1\r\nM\r\n",
+	"*3\r\n:1\r\n" GRANT "*2\r\n$1\r\nM\r\n:1\r\n",
 	"*3\r\n:1\r\n" GRANT "*2\r\n$1\r\n!\r\n:1\r\n",
 	"*3\r\n:1\r\n" GRANT "*3\r\n$1\r\n!\r\n$1\r\nx\r\n$1\r\nx\r\n",
 	"*3\r\n:1\r\n" GRANT "*4\r\n:1\r\n:42\r\n:-2\r\n$0\r\n\r\n",
 	"*3\r\n:1\r\n" GRANT "*4\r\n$0\r\n\r\n:42\r\n:-2\r\n$0\r\n\r\n",
-	"*3\r\n:1\r\n" GRANT "*4\r\n$2\r\nRR\r\n:42\r\n:-2\r\n$0\r\n\r\n",
-	"*3\r\n:1\r\n" GRANT "*4\r\n$1\r\nR\r\n:-42\r\n:-2\r\n$0\r\n\r\n",
-	"*3\r\n:1\r\n" GRANT "*4\r\n$1\r\nR\r\n:9007199254740993\r\n:-2\r\n$0\r\n\r\n",
-	"*3\r\n:1\r\n" GRANT "*4\r\n$1\r\nR\r\n$2\r\n42\r\n:-2\r\n$0\r\n\r\n",
-	"*3\r\n:1\r\n" GRANT "*4\r\n$1\r\nR\r\n:42\r\n:-3\r\n$0\r\n\r\n",
-	"*3\r\n:1\r\n" GRANT "*4\r\n$1\r\nR\r\n:42\r\n:-2\r\n:0\r\n",
-	"*3\r\n:1\r\n" GRANT "*4\r\n$1\r\nR\r\n:42\r\n:-2\r\n*1\r\n$0\r\n\r\n",
-	"*3\r\n:1\r\n" GRANT "*5\r\n$1\r\nR\r\n:42\r\n:-2\r\n$0\r\n\r\n$0\r\n\r\n",
-	"*3\r\n:1\r\n" GRANT "*4\r\n*1\r\n$1\r\nR\r\n:42\r\n:-2\r\n$0\r\n\r\n",
+	"*3\r\n:1\r\n" GRANT "*4\r\n$2\r\nMM\r\n:42\r\n:-2\r\n$0\r\n\r\n",
+	"*3\r\n:1\r\n" GRANT "*4\r\n$1\r\nM\r\n:-42\r\n:-2\r\n$0\r\n\r\n",
+	"*3\r\n:1\r\n" GRANT "*4\r\n$1\r\nM\r\n:9007199254740993\r\n:-2\r\n$0\r\n\r\n",
+	"*3\r\n:1\r\n" GRANT "*4\r\n$1\r\nM\r\n$2\r\n42\r\n:-2\r\n$0\r\n\r\n",
+	"*3\r\n:1\r\n" GRANT "*4\r\n$1\r\nM\r\n:42\r\n:-3\r\n$0\r\n\r\n",
+	"*3\r\n:1\r\n" GRANT "*4\r\n$1\r\nM\r\n:42\r\n:-2\r\n:0\r\n",
+	"*3\r\n:1\r\n" GRANT "*4\r\n$1\r\nM\r\n:42\r\n:-2\r\n*1\r\n$0\r\n\r\n",
+	"*3\r\n:1\r\n" GRANT "*5\r\n$1\r\nM\r\n:42\r\n:-2\r\n$0\r\n\r\n$0\r\n\r\n",
+	"*3\r\n:1\r\n" GRANT "*4\r\n*1\r\n$1\r\nM\r\n:42\r\n:-2\r\n$0\r\n\r\n",
 };
 
 START_TEST(a_reply_of_another_shape_answers_nothing)
 {
 	add(CALL_ACQUIRE, 1);
-	add(CALL_RELEASE, 2);
+	add(CALL_LOOK, 2);
 	ck_assert_int_eq(answer_text(bad_rows[_i]), -EPROTO);
+	ck_assert_uint_eq(tolds, 0);
+}
+END_TEST
+
+START_TEST(a_release_and_a_withdrawal_are_answered_by_a_number)
+{
+	static const char *const rows[] = {":2\r\n", ":-1\r\n", "*4\r\n$1\r\nR\r\n:42\r\n:-2\r\n$0\r\n\r\n",
+	                                   "*4\r\n$1\r\nX\r\n:42\r\n:-2\r\n$0\r\n\r\n"};
+	char text[64];
+
+	add(_i % 2 ? CALL_WITHDRAW : CALL_RELEASE, 1);
+	snprintf(text, sizeof(text), "*2\r\n:1\r\n%s", rows[_i / 2]);
+	ck_assert_int_eq(answer_text(text), -EPROTO);
 	ck_assert_uint_eq(tolds, 0);
 }
 END_TEST
@@ -314,6 +366,9 @@ Suite *script_suite(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, every_row_answers_its_call);
+	tcase_add_loop_test(t, a_number_says_that_it_was_done_as_asked, 0, 6);
+	tcase_add_loop_test(t, a_number_is_no_answer_to_a_call_that_cannot_have_got_what_it_asked_for, 0, 2);
+	tcase_add_loop_test(t, a_release_and_a_withdrawal_are_answered_by_a_number, 0, 8);
 	tcase_add_test(t, a_key_whose_time_is_too_long_to_compute_is_reported_as_very_long);
 	tcase_add_test(t, a_row_may_be_refused_alone);
 	tcase_add_test(t, an_error_answers_the_whole_batch);

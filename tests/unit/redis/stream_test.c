@@ -9,7 +9,7 @@
 
 #define SHA_REPLY "$40\r\n0123456789abcdef0123456789abcdef01234567\r\n"
 #define GRANT     "*2\r\n:1\r\n*4\r\n$1\r\nG\r\n:42\r\n:9000\r\n$0\r\n\r\n"
-#define FREED     "*2\r\n:1\r\n*4\r\n$1\r\nR\r\n:42\r\n:-2\r\n$0\r\n\r\n"
+#define FREED     "*2\r\n:1\r\n:1\r\n"
 #define NOSCRIPT  "-NOSCRIPT No matching script. Please use EVAL.\r\n"
 
 static struct stream_conf conf;
@@ -145,9 +145,8 @@ START_TEST(calls_of_one_pass_are_one_command_in_their_order)
 	ck_assert_uint_eq(buf_length(&stream.out), 0);
 	flush();
 	ck_assert_uint_eq(said("EVALSHA"), 1);
-	ck_assert_uint_eq(said("$6\r\nlock:a\r\n$17\r\nredlockd:lock:q:a\r\n$6\r\nlock:b\r\n$17\r\nredlockd:lock:q:b\r\n$6\r\nlock:c\r\n"), 1);
-	ck_assert_ptr_null(take("*4\r\n:1\r\n*4\r\n$1\r\nG\r\n:42\r\n:9000\r\n$0\r\n\r\n*4\r\n$1\r\nN\r\n:42\r\n:-2\r\n$0\r\n\r\n"
-				"*4\r\n$1\r\nM\r\n:42\r\n:-2\r\n$0\r\n\r\n"));
+	ck_assert_uint_eq(said("$6\r\nlock:a\r\n$6\r\nlock:b\r\n$6\r\nlock:c\r\n"), 1);
+	ck_assert_ptr_null(take("*4\r\n:1\r\n*4\r\n$1\r\nG\r\n:42\r\n:9000\r\n$0\r\n\r\n:0\r\n*4\r\n$1\r\nM\r\n:42\r\n:-2\r\n$0\r\n\r\n"));
 	ck_assert_uint_eq(answers.count, 3);
 	ck_assert_uint_eq(answers.item[0].call, 1);
 	ck_assert_uint_eq(answers.item[1].call, 2);
@@ -220,7 +219,7 @@ START_TEST(a_call_is_not_sent_again_behind_a_later_one_for_the_same_name)
 	ck_assert_uint_eq(answers.count, 1);
 	ck_assert_uint_eq(said("$6\r\nlock:a\r\n"), 0);
 	ck_assert_uint_eq(said("$6\r\nlock:b\r\n"), 1);
-	ck_assert_ptr_null(take("*2\r\n:1\r\n*4\r\n$1\r\nN\r\n:42\r\n:-2\r\n$0\r\n\r\n" SHA_REPLY GRANT));
+	ck_assert_ptr_null(take("*2\r\n:1\r\n:0\r\n" SHA_REPLY GRANT));
 	answer_sink_check(&answers, 2, ANSWER_EXECUTED, 'G');
 	answer_sink_check(&answers, 3, ANSWER_EXECUTED, 'N');
 }

@@ -1,0 +1,48 @@
+-- The long way, for the entries that are left. A function is created only if one of them needs it, because creating it costs as much as a command.
+local WIDTH = {g = 3, a = 9, k = 3, K = 3, e = 9, r = 2, R = 3, x = 2, l = 1, t = 4}
+local asked, i = {}, a
+while ARGV[i] do
+  asked[ARGV[i]] = true
+  i = i + WIDTH[ARGV[i]]
+end
+local acquires, renews, releases = asked.g or asked.a, asked.k or asked.K or asked.e, asked.r or asked.R
+local queued = acquires or releases or asked.K or asked.e or asked.x -- whether an entry may use its queue
+if anybody == nil then anybody = queued and call('EXISTS', KEYS[3]) ~= 0 end
+
+-- A number as a string: tostring would keep 14 digits only.
+local function digits(n) return string.format('%.0f', n) end
+
+-- The part of a value that others may see: "<daemon-id>:<number>"; '' for a value that no redlockd wrote.
+local function public(value) return #value <= 128 and string.match(value, '^([^:]+:[^:]+):%x+$') or '' end
+
+-- The error of a command (out of memory, read-only, no permission), or false. It must not affect the other entries of the batch.
+local function refused(reply) return type(reply) == 'table' and reply.err end
+
+-- An error of GET other than WRONGTYPE tells nothing about the key.
+local function unreadable(current)
+  local err = refused(current)
+  return err and not string.find(err, 'WRONGTYPE', 1, true) and err
+end
+
+-- The row for a key that is not ours. current is a table (the WRONGTYPE error) if the key is of another type.
+local function occupied(key, current)
+  local pttl = call('PTTL', key)
+  local err = unreadable(current) or refused(pttl)
+  if err then return {'!', err} end
+  if type(current) == 'table' then return {'K', fence, pttl, ''} end
+  return {'B', fence, pttl, public(current)}
+end
+
+-- 0: it may come at any time.
+local function is_late(not_after)
+  not_after = tonumber(not_after)
+  return not_after > 0 and now_ms > not_after
+end
+
+-- Raises the fence key, if it is below this token. What was too much is taken back at the end.
+local function fence_raise(token)
+  if token <= written then return false end
+  local err = refused(call('SET', KEYS[2], digits(token)))
+  if not err then written = token end
+  return err
+end
