@@ -60,8 +60,6 @@ struct hold {
 	bool acting;                /* a task uses the resource with it */
 	unsigned uses;              /* tasks and accesses that refer to it */
 	struct instant deadline;    /* end of the belief, by the client's clock; PAST: no belief */
-	unsigned shorter_asked;     /* replies to requests up to this number are believed … */
-	struct instant shorter_end; /* … no longer than until then: an EXTEND asked for no more */
 	int64_t until;              /* end of the belief in true time */
 	int64_t promised;           /* true time until which no other grant may return (S13) */
 };
@@ -148,10 +146,10 @@ struct hold *hold_granted(struct request_sim *q, int64_t fence, int64_t count, i
 void hold_believe(struct hold *h, const struct request_sim *q, int64_t valid_ms);
 void hold_shorten(struct hold *h, struct instant deadline);
 /*
- * An EXTEND asks for as long as the client believes, or longer. A reply on its way may speak of an even longer lease: it is believed no longer than until
- * `end`.
+ * How long a lease may be believed in since this EXTEND was sent: with a shorter ttl it may end that early, whether a reply comes or not. See
+ * redlock-protocol(7).
  */
-void hold_outdate(struct hold *h, const struct request_sim *q, struct instant end);
+struct instant extend_end(const struct request_sim *q);
 void hold_disclaim(struct hold *h);                               /* the client stops believing, and nothing is promised to it any more */
 void hold_give_up(struct hold *h);                                /* the same for good: no reply on its way revives the belief */
 void hold_released(struct world *w, int64_t name, int64_t fence); /* its UNLOCK is OK: nothing is promised any more of a hold that its client took for lost */

@@ -46,12 +46,6 @@ void hold_shorten(struct hold *h, struct instant deadline)
 	h->until = deadline.us == INT64_MIN ? 0 : host_true(host_of(h->client), deadline);
 }
 
-void hold_outdate(struct hold *h, const struct request_sim *q, struct instant end)
-{
-	h->shorter_end = instant_before(q->anchor, h->shorter_end) ? instant_min(h->shorter_end, end) : end;
-	h->shorter_asked = q->number - 1;
-}
-
 void hold_disclaim(struct hold *h)
 {
 	hold_shorten(h, INSTANT_PAST);
@@ -76,13 +70,31 @@ void hold_released(struct world *w, int64_t name, int64_t fence)
 	}
 }
 
+struct instant extend_end(const struct request_sim *q)
+{
+	return instant_add(q->anchor, q->ttl_ms * MSEC * 99 / 100 - 3 * MSEC);
+}
+
+/* What is told while an EXTEND is not answered may not know of it yet: a request behind it may overtake it, and one before it may be answered late. */
+static struct instant hold_asked_until(const struct hold *h, const struct conn *conn)
+{
+	struct instant until = INSTANT_NEVER;
+	const struct request_sim *q;
+
+	TAILQ_FOREACH(q, &conn->open, at_client)
+	{
+		if (q->ask == ASK_EXTEND && q->name == h->name && q->owner == h->owner)
+			until = instant_min(until, extend_end(q));
+	}
+	return until;
+}
+
 void hold_believe(struct hold *h, const struct request_sim *q, int64_t valid_ms)
 {
 	if (h->lost || h->conn->left || valid_ms < 0 || (int64_t)h->unlocking >= h->count)
 		return;
 	h->deadline = instant_add(q->anchor, valid_ms * MSEC);
-	if (q->number <= h->shorter_asked)
-		h->deadline = instant_min(h->deadline, h->shorter_end);
+	h->deadline = instant_min(h->deadline, hold_asked_until(h, q->conn));
 	h->until = host_true(host_of(h->client), h->deadline);
 	h->promised = h->until;
 	world_note(h->client->world, 24, (uint64_t)h->until, "c%u believes in %s fence %lld until %lld", h->client->index,
@@ -102,7 +114,7 @@ static struct hold *hold_new(struct request_sim *q, int64_t fence)
 	h->name = q->name;
 	h->owner = q->owner;
 	h->fence = fence;
-	h->deadline = h->shorter_end = INSTANT_PAST;
+	h->deadline = INSTANT_PAST;
 	TAILQ_INSERT_TAIL(&w->holds, h, in_world);
 	return h;
 }

@@ -93,13 +93,11 @@ void client_check(struct task *t)
 	client_ask(t->client, ASK_CHECK, t, "CHECK %s%s", name_of(t->job.name), owner);
 }
 
-/* With a shorter ttl the lease may end that early from now on, less one percent and 3 ms, whether a reply comes or not: see redlock-protocol(7). */
 void client_extend(struct task *t)
 {
 	char owner[24];
 	struct request_sim *q;
 	int64_t ttl_ms = t->job.extend < 0 && t->tick % 2 == 0 ? t->job.ttl_ms : t->job.extend_ms;
-	struct instant now = client_boot(t->client), end = instant_add(now, ttl_ms * MSEC * 99 / 100 - 3 * MSEC);
 
 	owner_word(t, owner);
 	q = client_ask(t->client, ASK_EXTEND, t, "EXTEND %s ttl=%lldms%s", name_of(t->job.name), (long long)ttl_ms,
@@ -107,13 +105,9 @@ void client_extend(struct task *t)
 	if (!q)
 		return;
 	q->ttl_ms = ttl_ms;
-	if (instant_before(now, t->hold->deadline) && !instant_before(end, t->hold->deadline)) {
-		hold_outdate(t->hold, q, end);
+	if (!instant_before(extend_end(q), t->hold->deadline))
 		return;
-	}
-	t->hold->shorter_asked = q->number;
-	t->hold->shorter_end = end;
-	hold_shorten(t->hold, end);
+	hold_shorten(t->hold, extend_end(q));
 	t->hold->promised = t->hold->until;
 }
 
