@@ -53,7 +53,6 @@ struct call {
 	bool create;            /* EXTEND: the key may be missing (re-assert) */
 	bool exact;             /* EXTEND, to leave the key behind: the TTL becomes px_ms even if it was longer, once; else the TTL never shrinks */
 	bool at_most;           /* with exact: the TTL never grows */
-	bool may_wait;          /* RELEASE: nobody is known to wait for it, so it may wait a moment for calls that are sent behind it */
 	struct span ticket;     /* ACQUIRE: the ticket to queue if the key is not granted, "" = none; WITHDRAW: the ticket to remove */
 	int64_t ticket_ms;      /* ACQUIRE: how long the ticket stays queued unless refreshed */
 	int64_t reserve_ms;     /* ACQUIRE: how long a free key is reserved for an older ticket */

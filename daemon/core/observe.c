@@ -144,8 +144,7 @@ void member_hear(struct members *ms, const struct answer *a, struct instant sent
 	if (a->fence > m->fence_seen)
 		m->fence_seen = a->fence;
 	if (a->server_us) {
-		if (a->code != 'R' && a->code != 'N') /* a release may have waited for calls that follow it */
-			member_time_trip(ms, m, sent);
+		member_time_trip(ms, m, sent);
 		jump_note(ms, m, a->server_us, sent);
 	}
 	/* The store says that its marker is not ours, or we know better: no vote counts until it is verified anew. */

@@ -67,7 +67,6 @@ static void release_try_again(struct engine *e, struct release *r, struct instan
 void release_go_on(struct engine *e, struct release *r)
 {
 	release_send(e, r);
-	r->may_wait = false;
 	if (r->pending)
 		heap_set(&e->core->timers, &r->timer, instant_min(r->until, instant_add(e->core->now, e->core->conf.timeout_us)));
 	else if (release_is_left(&e->releases, r))
@@ -100,14 +99,6 @@ static void release_start(struct engine *e, struct release *r, struct nodeset no
 		release_go_on(e, r);
 }
 
-/* Nobody is known to wait for the name, here or elsewhere. */
-static bool release_may_wait(const struct engine *e, struct lease *x)
-{
-	const struct lock *l = lock_of_lease(x);
-
-	return l->want_since.us == INT64_MAX && TAILQ_EMPTY(&l->waiters) && !e->core->conf.foreign && !e->draining;
-}
-
 void release_begin(struct engine *e, struct lease *x, enum release_kind kind, int64_t px_us, struct pending *p)
 {
 	struct instant until = release_until(&x->placed);
@@ -121,7 +112,6 @@ void release_begin(struct engine *e, struct lease *x, enum release_kind kind, in
 		r->delay_us = x->delay_us;
 		r->px_us = px_us;
 		r->pending = p;
-		r->may_wait = kind == RELEASE_DELETE && !p && release_may_wait(e, x);
 		/* What is left of the key has a value that nobody was ever asked to extend. */
 		if (kind == RELEASE_LEAVE)
 			lock_value_make(&e->table, &r->value);

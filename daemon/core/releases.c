@@ -147,7 +147,7 @@ static void release_send_leave(struct releases *rs, struct release *r, unsigned 
 
 static void release_send_delete(struct releases *rs, struct release *r, unsigned node)
 {
-	struct call call = {.kind = CALL_RELEASE, .value = value_text(&r->value), .prior = span_of(r->others ? r->others : ""), .may_wait = r->may_wait};
+	struct call call = {.kind = CALL_RELEASE, .value = value_text(&r->value), .prior = span_of(r->others ? r->others : "")};
 
 	calls_send(rs->calls, &r->calls, node, &call);
 }

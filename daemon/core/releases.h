@@ -27,7 +27,6 @@ struct release {
 	struct timer timer;           /* next try */
 	enum release_kind kind;
 	bool outstanding;             /* DELETE, LEAVE: some node has not confirmed yet */
-	bool may_wait;                /* DELETE: as in struct call */
 	struct pending *pending;      /* UNLOCK sync=yes */
 	struct nodeset unconfirmed;   /* DELETE, LEAVE: still to be confirmed */
 	struct nodeset unsent;        /* TICKET: to be asked once it is admitted */

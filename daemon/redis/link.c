@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define LINGER_US MSEC /* how long calls that may wait do so: about as long as the shortest sleep of the loop */
 #define LATE_REPLIES_US (20 * MSEC) /* time to read replies that arrived while the daemon was stopped, before a stall counts */
 
 enum link_state {
@@ -36,7 +35,6 @@ struct link {
 	struct stream stream;
 	struct bufferevent *bev;
 	struct event *timer;
-	struct event *linger; /* pending: calls that may wait, since before it was armed */
 	int error;    /* errno of the last failed send(2); the kernel reports it only once */
 	bool suspect; /* a stall was seen; the second time the link breaks */
 };
@@ -73,38 +71,12 @@ void link_call(struct link *l, const struct call *call, uint64_t hash)
 	stream_call(&l->stream, call, hash);
 }
 
-static void link_send(struct link *l)
-{
-	stream_flush(&l->stream, clock_boottime());
-	link_hand_over(l);
-}
-
-/* It is not disarmed when the calls are sent sooner: calls that come later may be sent by it before their time. */
-static void link_linger(struct link *l)
-{
-	const struct timeval tv = {.tv_usec = LINGER_US};
-
-	if (!evtimer_pending(l->linger, NULL) && evtimer_add(l->linger, &tv) < 0)
-		mem_exhausted();
-}
-
-static void link_on_linger(evutil_socket_t fd, short what, void *context)
-{
-	struct link *l = context;
-
-	(void)fd, (void)what;
-	if (l->state == LINK_READY && !TAILQ_EMPTY(&l->stream.pending))
-		link_send(l);
-}
-
 void link_flush(struct link *l)
 {
 	if (l->state != LINK_READY || TAILQ_EMPTY(&l->stream.pending))
 		return;
-	if (l->stream.urgent)
-		link_send(l);
-	else
-		link_linger(l);
+	stream_flush(&l->stream, clock_boottime());
+	link_hand_over(l);
 }
 
 /* --- timers ---------------------------------------------------------------------------------------------------------- */
@@ -277,8 +249,7 @@ struct link *link_new(struct event_base *base, const struct link_conf *conf, uns
 	l->conf = conf;
 	l->sink = *sink;
 	l->timer = evtimer_new(base, link_on_timer, l);
-	l->linger = evtimer_new(base, link_on_linger, l);
-	if (!l->timer || !l->linger)
+	if (!l->timer)
 		mem_exhausted();
 	stream_init(&l->stream, &conf->stream, node, &sink->script);
 	return l;
@@ -290,7 +261,6 @@ static void link_hang_up(struct link *l)
 		bufferevent_free(l->bev);
 	l->bev = NULL;
 	evtimer_del(l->timer);
-	evtimer_del(l->linger);
 	l->state = LINK_CLOSED;
 }
 
@@ -301,7 +271,6 @@ void link_free(struct link *l)
 	link_hang_up(l);
 	stream_release(&l->stream);
 	event_free(l->timer);
-	event_free(l->linger);
 	free(l);
 }
 

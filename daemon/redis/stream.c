@@ -71,7 +71,6 @@ void stream_call(struct stream *s, const struct call *call, uint64_t hash)
 		TAILQ_INSERT_TAIL(&s->pending, f, next);
 	}
 	batch_add(&f->batch, &s->conf->keys, call, hash);
-	s->urgent |= !call->may_wait;
 }
 
 void stream_flush(struct stream *s, struct instant now)
@@ -82,7 +81,6 @@ void stream_flush(struct stream *s, struct instant now)
 		TAILQ_REMOVE(&s->pending, f, next);
 		stream_write_script(s, f, now);
 	}
-	s->urgent = !TAILQ_EMPTY(&s->pending);
 }
 
 void stream_ping(struct stream *s, struct instant now)
@@ -266,7 +264,7 @@ void stream_close(struct stream *s, uint64_t taken, const char *reason)
 	TAILQ_CONCAT(&flying, &s->flying, next);
 	TAILQ_CONCAT(&pending, &s->pending, next);
 	buf_clear(&s->out);
-	s->ready = s->urgent = false;
+	s->ready = false;
 	stream_fail(s, &flying, taken, span_of(reason));
 	stream_fail(s, &pending, 0, span_of(reason)); /* never written */
 	flight_put_all(&s->store, &flying);

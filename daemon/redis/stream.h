@@ -29,7 +29,6 @@ struct stream {
 	struct buf out; /* bytes to send; the owner takes them and calls stream_consume */
 	struct flight_store store;
 	struct flight_list pending; /* collected, not flushed yet */
-	bool urgent;                /* one of them may not wait */
 	struct flight_list flying;  /* in flight: flushed, not answered yet, oldest first */
 	uint64_t handed;            /* bytes of this connection that the owner has taken from out */
 	struct instant last;        /* when a command was last put into out */

@@ -55,11 +55,9 @@ struct upstream_sink {
 struct upstream *upstream_new(struct event_base *base, const struct upstream_conf *conf, const struct upstream_sink *sink);
 void upstream_free(struct upstream *u);                          /* answers no calls */
 void upstream_call(struct upstream *u, const struct call *call); /* copied */
-/*
- * At the end of a loop pass: sends the collected calls, one script call per link and marker, at most 256 entries each. Where all of a link may wait, they do so
- * for a millisecond, and are sent with the first that may not.
- */
-void upstream_flush(struct upstream *u);
+void upstream_flush(
+	struct upstream *
+		u); /* at the end of a loop pass: sends the collected calls, one script call per link and marker, at most 256 entries each */
 /* Sets the credentials of later handshakes; connections stay. Copies both; NULL: none. */
 void upstream_set_password(struct upstream *u, const char *user, const char *password);
 

@@ -31,30 +31,6 @@ START_TEST(a_new_lock_behind_an_early_unlock_finds_the_key_free)
 }
 END_TEST
 
-/* It may wait in the daemon for what is sent next, unless somebody is known to wait for it. */
-START_TEST(a_release_that_nobody_is_known_to_wait_for_may_wait_a_moment)
-{
-	enum { NOBODY, HERE, ELSEWHERE, SYNC, FOREIGN };
-
-	cluster_open(3);
-	cluster.conf.foreign = _i == FOREIGN;
-	daemon_starts(0);
-	passes(2 * SEC);
-	session_opens(1, 0);
-	session_opens(2, 0);
-	says(1, "LOCK a");
-	ignores(1);
-	if (_i == HERE)
-		says(2, "LOCK a wait=1m ttl=20s");
-	if (_i == ELSEWHERE)
-		is_told_of_a_want(0, 1, "a");
-	all_feel(MOOD_SILENT);
-	says(1, _i == SYNC ? "UNLOCK a sync=yes" : "UNLOCK a");
-	ck_assert_int_eq(late_call(0, CALL_RELEASE).may_wait, _i == NOBODY);
-	all_feel(MOOD_WELL);
-}
-END_TEST
-
 START_TEST(sync_waits_for_a_quorum_of_confirmations)
 {
 	held_after_lock(3, "LOCK a");
@@ -321,7 +297,6 @@ Suite *outstanding_release_suite(void)
 	tcase_add_checked_fixture(unlock, NULL, cluster_close);
 	tcase_add_test(unlock, an_unlock_is_answered_before_the_stores_confirm);
 	tcase_add_test(unlock, a_new_lock_behind_an_early_unlock_finds_the_key_free);
-	tcase_add_loop_test(unlock, a_release_that_nobody_is_known_to_wait_for_may_wait_a_moment, 0, 5);
 	tcase_add_test(unlock, sync_waits_for_a_quorum_of_confirmations);
 	tcase_add_test(unlock, sync_without_a_quorum_says_so_and_the_lock_is_gone_all_the_same);
 	tcase_add_test(unlock, sync_tells_how_many_stores_can_be_used);

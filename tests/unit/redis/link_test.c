@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/redis/link.c: one connection to a server that behaves, hangs up, babbles or is not there. */
-#include "daemon/base/clock.h"
 #include "tests/fixture/link_to_fake.h"
-#include "tests/fixture/loop.h"
 
 #include <check.h>
 #include <errno.h>
@@ -206,45 +204,6 @@ START_TEST(a_link_can_be_freed_in_any_state)
 }
 END_TEST
 
-static void release_that_may_wait(uint64_t id)
-{
-	struct call call = {.id = id, .kind = CALL_RELEASE, .name = SPAN("a"), .value = SPAN("d:1:0"), .may_wait = true};
-
-	link_call(link_to_fake.link, &call, id);
-	link_flush(link_to_fake.link);
-}
-
-START_TEST(calls_that_may_wait_are_sent_after_a_millisecond)
-{
-	struct instant before;
-
-	link_to_fake_dial_ready();
-	link_to_fake.fake.script = "";
-	for (unsigned n = 1; n <= 2; n++) {
-		before = clock_boottime();
-		release_that_may_wait(n);
-		AWAIT(link_to_fake.fake.scripts, n);
-		ck_assert_int_ge(instant_diff(clock_boottime(), before), MSEC);
-	}
-}
-END_TEST
-
-START_TEST(calls_that_may_wait_are_sent_with_the_first_that_may_not)
-{
-	link_to_fake_dial_ready();
-	link_to_fake.fake.script = "";
-	release_that_may_wait(1);
-	link_to_fake_acquire_now(2);
-	AWAIT(link_to_fake.fake.scripts, 1);
-	loop_run(link_to_fake.base, 5 * MSEC);
-	ck_assert_uint_eq(link_to_fake.fake.scripts, 1);
-	/* The time of the first is over, and it has nothing more to send. */
-	link_to_fake_acquire(3);
-	loop_run(link_to_fake.base, 5 * MSEC);
-	ck_assert_uint_eq(link_to_fake.fake.scripts, 1);
-}
-END_TEST
-
 static TCase *tcase_unix(void)
 {
 	TCase *t = tcase_create("unix");
@@ -259,8 +218,6 @@ static TCase *tcase_unix(void)
 	tcase_add_test(t, an_answer_may_come_byte_by_byte);
 	tcase_add_test(t, a_connection_cut_behind_a_call_leaves_it_unknown);
 	tcase_add_test(t, a_call_that_was_only_collected_is_refused);
-	tcase_add_test(t, calls_that_may_wait_are_sent_after_a_millisecond);
-	tcase_add_test(t, calls_that_may_wait_are_sent_with_the_first_that_may_not);
 	tcase_add_loop_test(t, a_link_can_be_freed_in_any_state, 0, 6);
 	return t;
 }
