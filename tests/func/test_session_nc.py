@@ -23,11 +23,10 @@ class Session:
 
     def holder_elsewhere(self, name):
         other = self.connect()
-        other.ok("LOCK " + name)
-        return other
+        return other, other.ok("LOCK " + name).num("fence")
 
     def the_session(self, addr):
-        other = self.holder_elsewhere("orders/43")
+        other, first = self.holder_elsewhere("orders/43")
         nc = self.nc(addr)
         nc.type("LOCK orders/42 wait=5s")
         granted = nc.see(r"OK name=orders/42 %s valid_ms=([0-9]+) ttl_ms=10000 count=1" % FENCE)
@@ -39,7 +38,7 @@ class Session:
         nc.see(r"OK name=orders/42 count=0")
         other.ok("UNLOCK orders/43")
         second = nc.see(r"@a OK name=orders/43 %s valid_ms=([0-9]+) ttl_ms=10000 count=1" % FENCE)
-        self.assertGreater(int(second[1]), int(granted[1]), "the later grant does not have the larger fence")
+        self.assertGreater(int(second[1]), first, "the later grant does not have the larger fence")
         nc.type("LOCK orders/42")
         nc.see(r"OK name=orders/42 %s valid_ms=[0-9]+ ttl_ms=10000 count=1" % FENCE)
         nc.interrupt()
@@ -73,7 +72,7 @@ class Session:
 
     def waiting_half_close(self, addr):
         name = self.name()
-        holder = self.holder_elsewhere(name)
+        holder, _ = self.holder_elsewhere(name)
         out = nc_pipe(addr, ("@w LOCK %s wait=60s\nLOCK %s wait=forever\n" % (name, name)).encode()).decode().splitlines()
         self.assertEqual(sorted(line.split(" ")[0] for line in out), ["@w", "ERR"], out)
         for line in out:
