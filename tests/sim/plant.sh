@@ -30,4 +30,4 @@ while read -r file; do
 	*.h) ls daemon/core/*.c ;;
 	*.lua) embedded "$folder" ;;
 	esac
-done <"$folder/changed"
+done <"$folder/changed" | sort -u
