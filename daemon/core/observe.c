@@ -94,11 +94,9 @@ void member_goes_astray(const struct members *ms, struct member *m)
 	m->width.us = m->width.before_us = 0;
 }
 
-/* An answer tells the clock only as exactly as the time that it took. */
 static void member_recovers(struct members *ms, struct member *m)
 {
 	m->stalled = false;
-	member_note_width(ms, m, instant_diff(ms->core->now, m->stalled_at) + ms->core->conf.timeout_us);
 	ms->gained = true;
 }
 

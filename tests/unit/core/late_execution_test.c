@@ -152,27 +152,6 @@ START_TEST(an_acquire_that_arrives_after_a_release_that_was_put_off_leaves_no_ke
 }
 END_TEST
 
-/* A late call may still arrive at one store, for seconds if its clock is known only roughly. That does not keep another store from being asked again. */
-START_TEST(a_store_that_refused_is_asked_again_while_late_calls_are_awaited_at_another)
-{
-	held_after_lock(3, "LOCK a ttl=10s");
-	feels(1, MOOD_SILENT);
-	passes(4 * SEC);
-	feels(1, MOOD_WELL);
-	breaks(1);
-	refuses(2, "READONLY You can't write against a read only replica.");
-	is_released();
-	passes(SOON_US);
-	feels(2, MOOD_WELL);
-	ck_assert(key_is_there(2, "a"));
-	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 1);
-	passes(SOON_US);
-	ck_assert(!key_is_there(2, "a"));
-	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 1);
-	ignores(1);
-}
-END_TEST
-
 /* --- a store that hangs: a renewal reaches it just before the key would end, and the release behind it never does --- */
 
 static void is_renewed_late(void)
@@ -367,7 +346,6 @@ Suite *late_execution_suite(void)
 	tcase_add_test(t, an_acquire_that_arrives_after_a_release_that_was_put_off_leaves_no_key);
 	tcase_add_test(t, a_call_of_a_previous_run_leaves_no_key_when_it_arrives_after_the_release);
 	tcase_add_test(t, a_call_of_a_previous_run_leaves_no_key_when_it_arrives_after_the_adoption);
-	tcase_add_test(t, a_store_that_refused_is_asked_again_while_late_calls_are_awaited_at_another);
 	suite_add_tcase(s, t);
 	t = tcase_create("hang");
 	tcase_add_checked_fixture(t, NULL, cluster_close);

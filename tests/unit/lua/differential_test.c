@@ -174,6 +174,8 @@ static void text_compare(const char *key, struct span in_memory, struct span in_
 	redisReply *theirs = clocked_redis_tell(&real, "GET %s", key);
 	struct span text = {theirs->str ? theirs->str : "", theirs->len};
 
+	if (span_equal(text, SPAN("0")))
+		text = SPAN(""); /* a fence of 0, which a call that granted nothing leaves on a new server, says what none says */
 	ck_assert_msg(span_equal(text, in_memory) && span_equal(text, in_node), "%s: '%.*s', memory '%.*s', model '%.*s'", key,
 		      (int)text.n, text.p, (int)in_memory.n, in_memory.p, (int)in_node.n, in_node.p);
 	freeReplyObject(theirs);
