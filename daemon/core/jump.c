@@ -3,6 +3,7 @@
 #include "daemon/core/jump.h"
 
 #include "daemon/core/judge.h"
+#include "daemon/core/meet.h"
 #include "daemon/core/quorum.h"
 
 #include <inttypes.h>
@@ -44,10 +45,18 @@ static struct clock_bounds clock_now(const struct member_clock *c)
 	return (struct clock_bounds){.known = c->known, .low = c->low, .high = c->high, .at = c->at};
 }
 
-/* By more than the drift and what is not noticed. What a stop of ours has cost does not come back: somebody has set that clock. */
-static bool clock_went_back(const struct clock_bounds *then, const struct member_clock *c)
+/*
+ * By so much, at least, beyond the drift and what is not noticed; 0: it need not have. What a stop of ours has cost does not come back: somebody has set
+ * that clock.
+ */
+static int64_t clock_went_back(const struct clock_bounds *then, const struct member_clock *c)
 {
-	return then->known && c->high < then->low - drift_us(instant_diff(c->at, then->at)) - JUMP_SLACK_US;
+	int64_t back = then->low - c->high - JUMP_SLACK_US;
+
+	if (!then->known || back <= 0)
+		return 0;
+	back -= drift_us(instant_diff(c->at, then->at));
+	return back > 0 ? back : 0;
 }
 
 /*
@@ -88,7 +97,8 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 {
 	struct member_clock *c = &m->clock;
 	struct clock_bounds before = clock_now(c);
-	int64_t jump;
+	bool guessed = instant_before(c->sent, c->sure); /* what was known before is what a stop of ours lets expect */
+	int64_t jump, back;
 
 	if (before.known && look_is_outdated(c, server_us, sent))
 		return false;
@@ -98,8 +108,10 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 		m->met.done = false;
 	jump = jump_measure(c, server_us, sent, ms->core->now);
 	c->sent = sent;
-	if (m->jump.open && clock_went_back(&before, c))
-		m->jump.undone = true;
+	back = clock_went_back(&before, c);
+	m->jump.undone |= m->jump.open && back > 0;
+	if (back > 0 && !guessed)
+		meet_note_back(ms, m, back);
 	if (!jump)
 		return false;
 	c->sure = ms->core->now;
@@ -303,6 +315,7 @@ void jump_is_ours(struct members *ms, struct member *m)
 		if (how[i] == LIKE)
 			other->jump.open = false;
 		jump_allow(m, other, elsewhere);
+		meet_note_stop(other, elsewhere.least);
 		other->clock.sure = ms->core->now;
 		clock_allow(m, &other->clock, elsewhere);
 	}

@@ -23,8 +23,6 @@
 
 #include "daemon/core/members.h"
 
-#define JUMP_SLACK_US (50 * MSEC) /* a smaller jump is ignored: it may be a pause of this process between two readings of a clock */
-
 enum jump_whose { JUMP_OPEN, JUMP_OURS, JUMP_THEIRS, JUMP_NONE /* no jump is left */ };
 
 /* Notes the clock of a store from the answer to a call sent at `sent`. True: that clock has certainly jumped: see jump_measure. */

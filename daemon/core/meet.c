@@ -13,40 +13,87 @@ static bool meet_has_enough(const struct members *ms, unsigned others)
 	return others + 1 >= 2 * minority;
 }
 
-/* All others that can tell have been asked since. */
-static bool meet_is_told(const struct members *ms, const struct member *m)
+/* All others that can tell have been asked since, and whose a jump was is known: what a stop of ours adds to all clocks is not yet added to its own. */
+static bool meet_is_told(const struct members *ms, const struct member *m, struct instant since)
 {
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		const struct member *other = &ms->node[i];
 
 		if (other != m && other->connected && other->clock.known && !other->stalled && !other->failed &&
-		    instant_before(other->clock.sent, m->met.at))
+		    (other->jump.open || instant_before(other->clock.sent, since)))
 			return false;
 	}
 	return true;
 }
 
+void meet_note_back(const struct members *ms, struct member *m, int64_t back_us)
+{
+	int64_t most = ms->core->conf.clock_tol_us;
+
+	m->met.set_back |= most > 0 && !m->met.done && back_us > (m->met.ahead ? 0 : most);
+}
+
+void meet_note_stop(struct member *m, int64_t least_us)
+{
+	m->met.stop_us += m->met.ahead ? least_us : 0;
+}
+
+static int64_t meet_slack_us(const struct member *m)
+{
+	return JUMP_SLACK_US + drift_us(instant_diff(m->clock.at, m->met.at));
+}
+
+/* This host stood still since it seemed to be ahead, or just before: then its clock has not moved since. */
+static bool meet_saw_stop(const struct member *m)
+{
+	return m->clock.low - m->met.high > meet_slack_us(m);
+}
+
+/* It was set back while this host stood still. */
+static bool meet_went_back(const struct member *m)
+{
+	return m->met.stop_us > 0 && m->met.low - m->clock.high > meet_slack_us(m);
+}
+
+static void meet_note_ahead(const struct members *ms, struct member *m)
+{
+	m->met.ahead = true;
+	m->met.at = ms->core->now;
+	m->met.low = m->clock.low;
+	m->met.high = m->clock.high;
+	m->met.stop_us = 0;
+}
+
 bool meet_was_ahead(struct members *ms, struct member *m)
 {
-	int64_t most = ms->core->conf.clock_tol_us, low;
+	int64_t most = ms->core->conf.clock_tol_us, low = m->clock.low;
+	struct instant since = m->clock.sure;
 	struct middle others;
-	bool asked;
+	bool asked = m->met.ahead;
 
 	/* Since a stop of ours was allowed for, a clock that was not looked at is a guess. */
-	m->met.ahead &= !instant_before(m->met.at, m->clock.sure);
-	asked = m->met.ahead;
-	low = asked ? m->met.low : m->clock.low;
-	if (m->met.done || most == 0 || !m->clock.known || (asked ? !meet_is_told(ms, m) : instant_before(m->clock.sent, m->clock.sure)) ||
-	    !judge_median(ms, m, asked ? m->met.at : m->clock.sure, &others))
+	if (m->met.done || most == 0 || !m->clock.known || instant_before(m->clock.sent, since))
+		return false;
+	if (m->met.set_back || (asked && meet_went_back(m))) {
+		m->met.ahead = m->met.set_back = false;
+		return true;
+	}
+	if (asked) {
+		since = instant_max(since, m->met.at);
+		low = m->met.low + (meet_saw_stop(m) ? m->met.stop_us : 0);
+	}
+	if ((asked && !meet_is_told(ms, m, since)) || !judge_median(ms, m, since, &others))
 		return false;
 	m->met.ahead = low - others.high > most && low - (ms->core->wall_us - ms->core->now.us) > most;
 	if (!m->met.ahead) {
 		m->met.done = m->clock.high - others.upper_low <= most && meet_has_enough(ms, others.others);
 		return false;
 	}
-	m->met.at = ms->core->now;
-	m->met.low = low;
-	m->met.done = asked;
-	m->met.ahead = !asked;
-	return asked;
+	if (!asked) {
+		meet_note_ahead(ms, m);
+		return false;
+	}
+	m->met.done = true;
+	m->met.ahead = false;
+	return true;
 }

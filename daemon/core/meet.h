@@ -7,6 +7,7 @@
  * It is compared until it is certain that it is not ahead: an answer that came late says little of its store's clock, and where those of a minority answer
  * first they agree with each other. It is suspected only by what the others show when they are asked after it: if this host stood still since they
  * were asked last, the first store to be seen after that seems to be ahead. Until then it is not used.
+ * A clock that is put right before it could be compared was ahead as well: it goes back by more than the tolerance, or after it seemed to be ahead.
  * See ALGORITHMS.md, Restart guard.
  */
 #ifndef CORE_MEET_H
@@ -16,5 +17,10 @@
 
 /* Compares the clock of m with the others', if that is not done yet. True: it was too far ahead, so m may have lost keys. Said once. */
 bool meet_was_ahead(struct members *ms, struct member *m);
+
+/* This host stood still for so long, at least, since m was looked at, or before that. */
+void meet_note_stop(struct member *m, int64_t least_us);
+/* The clock of m was set back by so much, at least, beyond drift and what is not noticed. */
+void meet_note_back(const struct members *ms, struct member *m, int64_t back_us);
 
 #endif

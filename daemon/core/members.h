@@ -24,6 +24,8 @@ struct clock_bounds {
 	struct instant at;
 };
 
+#define JUMP_SLACK_US (50 * MSEC) /* a smaller jump is ignored: it may be a pause of this process between two readings of a clock */
+
 struct member_clock {
 	bool known;
 	int64_t low, high;
@@ -63,8 +65,10 @@ struct member {
 	struct {
 		bool done;         /* its clock was compared with those of others since it was first seen, or seen again after long: see meet.h */
 		bool ahead;        /* … and seemed too far ahead: the others are looked at once more */
+		bool set_back;     /* … or was set back before that was certain: so it was ahead */
 		struct instant at; /* … by those that are asked from then on */
-		int64_t low;       /* … of how its clock was then, at least: (server clock - CLOCK_BOOTTIME), microseconds */
+		int64_t low, high; /* … of how its clock was then: bounds of (server clock - CLOCK_BOOTTIME), microseconds */
+		int64_t stop_us;   /* … and for how long this host stood still since, or before: at least */
 	} met;
 	bool misconf;   /* a write was refused by -MISCONF since the last healthy probe */
 	bool blank;     /* its last probe found no marker while trust was open, and nothing else wrong */

@@ -137,6 +137,41 @@ START_TEST(a_store_that_was_ahead_while_it_was_refused_is_quarantined_once_it_is
 }
 END_TEST
 
+/* It is put right before there is another clock to compare its own with. */
+START_TEST(a_store_that_was_ahead_while_it_was_alone_is_quarantined)
+{
+	stores_were_joined(3);
+	cluster.node[0].clock_us = 6 * SEC;
+	daemon_starts(1);
+	comes(0);
+	passes(2 * SEC);
+	cluster.node[0].clock_us = 0;
+	passes(2 * SEC);
+	come_all_from(1);
+	is_quarantined_when_it_is_right(0);
+}
+END_TEST
+
+/* It is put right while this host stands still, before the others were asked whether it is ahead. */
+START_TEST(a_store_that_was_ahead_and_was_put_right_during_a_stop_of_this_host_is_quarantined)
+{
+	static const int64_t stop_us[] = {100 * MSEC, 2 * SEC, 20 * SEC};
+
+	stores_were_joined(3);
+	cluster.node[0].clock_us = 6 * SEC;
+	daemon_starts(1);
+	come_all_from(1);
+	passes(2500 * MSEC);
+	comes(0);
+	cluster.node[0].clock_us = 0;
+	clocks_go_on_without_us(stop_us[_i]);
+	passes(3 * SEC);
+	ck_assert_int_eq(marker_of(0)[0], 'q');
+	ck_assert_int_eq(marker_of(1)[0], 'j');
+	ck_assert_int_eq(marker_of(2)[0], 'j');
+}
+END_TEST
+
 /* As much as its clock may have drifted meanwhile is no proof of a jump. */
 START_TEST(a_store_that_is_ahead_after_it_was_long_out_of_reach_is_quarantined)
 {
@@ -203,6 +238,8 @@ Suite *meet_suite(void)
 	tcase_add_test(tc, a_store_that_is_ahead_is_not_used_with_one_that_answered_late_at_first);
 	tcase_add_test(tc, a_minority_that_is_ahead_is_quarantined_though_it_answers_first);
 	tcase_add_test(tc, a_store_that_was_ahead_while_it_was_refused_is_quarantined_once_it_is_fit);
+	tcase_add_test(tc, a_store_that_was_ahead_while_it_was_alone_is_quarantined);
+	tcase_add_loop_test(tc, a_store_that_was_ahead_and_was_put_right_during_a_stop_of_this_host_is_quarantined, 0, 3);
 	tcase_add_loop_test(tc, a_store_that_is_ahead_after_it_was_long_out_of_reach_is_quarantined, 0, 2);
 	tcase_add_test(tc, a_store_that_is_right_is_not_quarantined_when_a_majority_that_was_set_back_is_put_right);
 	tcase_add_loop_test(tc, of_blank_stores_the_one_whose_clock_is_off_is_not_trusted, 0, 2);
