@@ -71,12 +71,46 @@ static void head_is_cut_off(struct world *w, int64_t us)
 		w->daemon[1].link[i].stalled_to = w->daemon[1].link[i].stalled_from = w->now + us;
 }
 
+/* A key of the head's daemon stands somewhere, or may yet be set. */
+static bool head_may_have_key(const struct world *w)
+{
+	const struct sim_daemon *d = &w->daemon[1];
+	struct span name = name_span(0), value;
+	const struct flight *f;
+	int64_t expires;
+
+	for (unsigned i = 0; i < w->plan->nodes; i++) {
+		const struct server *s = &w->server[i];
+
+		if (sim_node_get(s->node, name, server_wall(s), &value, &expires) && value.n > 16 && memcmp(d->id, value.p, 16) == 0)
+			return true;
+		TAILQ_FOREACH(f, &d->link[i].flights, in_link)
+		{
+			for (unsigned k = 0; k < f->count; k++)
+				if (f->call[k].kind == CALL_ACQUIRE && span_equal(f->call[k].name, name))
+					return true;
+		}
+	}
+	return false;
+}
+
+/* Its death excuses that a name is blocked: not this one, of which it has no key. */
+static void head_daemon_dies(struct world *w)
+{
+	int64_t excused = w->checker.excused[0];
+	bool may_have_key = head_may_have_key(w);
+
+	daemon_die(&w->daemon[1]);
+	if (!may_have_key)
+		w->checker.excused[0] = excused;
+}
+
 static void head_dies(struct world *w)
 {
 	w->deaf_until = INT64_MAX;
 	w->head_died = w->plan->nodes == 1 || stream_chance(&w->finale, 50);
 	if (w->head_died)
-		daemon_die(&w->daemon[1]);
+		head_daemon_dies(w);
 	head_is_cut_off(w, UNLOCK_US + dead_head_bound(w->plan));
 }
 

@@ -65,12 +65,13 @@ void server_step(struct server *s, int64_t us)
 {
 	const struct plan *p = s->world->plan;
 	int64_t most = clock_tol_us((unsigned)p->nodes, p->max_lease_us, p->delay_us) + 2 * p->node_offset_us + p->daemon_offset_us;
+	bool was_off = s->host.offset_us - s->right_us > most;
 
 	s->tainted |= us != 0;
 	s->host.offset_us += us;
 	s->stepped_us += us < 0 ? -us : 0;
 	s->ahead_us += us > 0 ? us : 0;
-	if (us > 0 && s->host.offset_us - s->right_us <= most)
+	if ((us > 0 || was_off) && s->host.offset_us - s->right_us <= most)
 		s->ahead_at = s->world->now;
 	if (us < 0)
 		checker_sets_back(s->world, s->index);

@@ -29,7 +29,7 @@ struct server {
 	int64_t right_us;   /* offset of its host's clock when that is right */
 	int64_t stepped_us; /* how far its clock was set back, in all */
 	int64_t ahead_us;   /* how far its clock was set forward, in all */
-	int64_t ahead_at;   /* true time when it was last set forward to where it is not refused; 0: never */
+	int64_t ahead_at;   /* true time when it was last set forward, or came back from further, to where it is not refused; 0: never */
 	/* the checker's */
 	int64_t fence;                                         /* its fence after the last command; never falls, unless it loses its memory */
 	int64_t fence_most;                                    /* the largest fence that it ever had */
