@@ -43,8 +43,8 @@ static int64_t meet_slack_us(const struct member *m)
 	return JUMP_SLACK_US + drift_us(instant_diff(m->clock.at, m->met.at));
 }
 
-/* This host stood still since it seemed to be ahead, or just before: then its clock has not moved since. */
-static bool meet_saw_stop(const struct member *m)
+/* Its clock went on without ours since it seemed to be ahead. If it did not, a stop of this host that was counted since came before that. */
+static bool meet_shows_stop(const struct member *m)
 {
 	return m->clock.low - m->met.high > meet_slack_us(m);
 }
@@ -52,7 +52,7 @@ static bool meet_saw_stop(const struct member *m)
 /* It was set back while this host stood still. */
 static bool meet_went_back(const struct member *m)
 {
-	return m->met.stop_us > 0 && m->met.low - m->clock.high > meet_slack_us(m);
+	return m->met.ahead && m->met.stop_us > 0 && m->met.low - m->clock.high > meet_slack_us(m);
 }
 
 static void meet_note_ahead(const struct members *ms, struct member *m)
@@ -66,26 +66,26 @@ static void meet_note_ahead(const struct members *ms, struct member *m)
 
 bool meet_was_ahead(struct members *ms, struct member *m)
 {
-	int64_t most = ms->core->conf.clock_tol_us, low = m->clock.low;
+	int64_t most = ms->core->conf.clock_tol_us, host = ms->core->wall_us - ms->core->now.us, low = m->clock.low;
 	struct instant since = m->clock.sure;
-	struct middle others;
 	bool asked = m->met.ahead;
+	struct middle others;
 
 	/* Since a stop of ours was allowed for, a clock that was not looked at is a guess. */
 	if (m->met.done || most == 0 || !m->clock.known || instant_before(m->clock.sent, since))
 		return false;
-	if (m->met.set_back || (asked && meet_went_back(m))) {
+	if (m->met.set_back || meet_went_back(m)) {
 		m->met.ahead = m->met.set_back = false;
 		return true;
 	}
 	if (asked) {
 		since = instant_max(since, m->met.at);
-		low = m->met.low + (meet_saw_stop(m) ? m->met.stop_us : 0);
+		low = m->met.low + (meet_shows_stop(m) ? m->met.stop_us : 0);
 	}
 	if ((asked && !meet_is_told(ms, m, since)) || !judge_median(ms, m, since, &others))
 		return false;
-	m->met.ahead = low - others.high > most && low - (ms->core->wall_us - ms->core->now.us) > most;
-	if (!m->met.ahead) {
+	if (low - others.high <= most || low - host <= most) {
+		m->met.ahead = false;
 		m->met.done = m->clock.high - others.upper_low <= most && meet_has_enough(ms, others.others);
 		return false;
 	}
@@ -93,7 +93,7 @@ bool meet_was_ahead(struct members *ms, struct member *m)
 		meet_note_ahead(ms, m);
 		return false;
 	}
-	m->met.done = true;
 	m->met.ahead = false;
+	m->met.done = true;
 	return true;
 }

@@ -2,25 +2,31 @@
 /* What a command did to the keys of a node: whom the node voted for, what was overwritten, when keys end. */
 #include "tests/sim/world/world.h"
 
-/* Of all daemons: the key that a call leaves there may be of one with another configuration. */
-static int64_t longest_lease(const struct world *w)
+/* What a call leaves alone may be of a daemon with another configuration. Where it is of a daemon that is gone, the longest of all may be meant. */
+static int64_t longest_lease(const struct world *w, struct span value)
 {
-	int64_t longest = w->plan->max_lease_us;
+	int64_t writer = 0, all = w->plan->max_lease_us;
 
-	for (unsigned i = 0; i < w->plan->daemons; i++)
-		longest = later(longest, w->daemon[i].conf.max_lease_us);
-	return longest;
+	for (unsigned i = 0; i < w->plan->daemons; i++) {
+		const struct sim_daemon *d = &w->daemon[i];
+
+		all = later(all, d->conf.max_lease_us);
+		if (daemon_wrote(d, value))
+			writer = later(writer, d->conf.max_lease_us);
+	}
+	return writer ? later(writer, w->plan->max_lease_us) : all;
 }
 
 static void key_check(struct server *s, const struct call *call)
 {
 	struct world *w = s->world;
-	int64_t name = name_number(call->name), expires, most = longest_lease(w) + w->plan->delay_us + s->stepped_us;
+	int64_t name = name_number(call->name), expires, most;
 	struct span value;
 
 	if (!sim_node_get(s->node, call->name, server_wall(s), &value, &expires) || value.n == 0 ||
 	    !memchr(value.p, ':', value.n))
 		return;
+	most = longest_lease(w, value) + w->plan->delay_us + s->stepped_us;
 	if (expires <= 0 || expires * MSEC > server_wall(s) + most + 2 * MSEC)
 		checker_fail(w, INVARIANT_S16, name, "%s: node %u keeps the key until %lld ms by its clock, which shows %lld us", name_of(name), s->index,
 			     (long long)expires, (long long)server_wall(s));

@@ -45,7 +45,7 @@ static bool is_of_another(const struct sim_daemon *d, struct span value)
 	for (unsigned i = 0; i < d->world->plan->daemons; i++) {
 		const struct sim_daemon *other = &d->world->daemon[i];
 
-		if (other != d && daemon_is_up(other) && value.n > 16 && memcmp(other->id, value.p, 16) == 0)
+		if (other != d && daemon_is_up(other) && daemon_wrote(other, value))
 			return true;
 	}
 	return false;

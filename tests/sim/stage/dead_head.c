@@ -71,6 +71,14 @@ static void head_is_cut_off(struct world *w, int64_t us)
 		w->daemon[1].link[i].stalled_to = w->daemon[1].link[i].stalled_from = w->now + us;
 }
 
+static bool flight_acquires(const struct flight *f, struct span name)
+{
+	for (unsigned i = 0; i < f->count; i++)
+		if (f->call[i].kind == CALL_ACQUIRE && span_equal(f->call[i].name, name))
+			return true;
+	return false;
+}
+
 /* A key of the head's daemon stands somewhere, or may yet be set. */
 static bool head_may_have_key(const struct world *w)
 {
@@ -82,13 +90,12 @@ static bool head_may_have_key(const struct world *w)
 	for (unsigned i = 0; i < w->plan->nodes; i++) {
 		const struct server *s = &w->server[i];
 
-		if (sim_node_get(s->node, name, server_wall(s), &value, &expires) && value.n > 16 && memcmp(d->id, value.p, 16) == 0)
+		if (sim_node_get(s->node, name, server_wall(s), &value, &expires) && daemon_wrote(d, value))
 			return true;
 		TAILQ_FOREACH(f, &d->link[i].flights, in_link)
 		{
-			for (unsigned k = 0; k < f->count; k++)
-				if (f->call[k].kind == CALL_ACQUIRE && span_equal(f->call[k].name, name))
-					return true;
+			if (flight_acquires(f, name))
+				return true;
 		}
 	}
 	return false;

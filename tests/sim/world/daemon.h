@@ -96,4 +96,10 @@ static inline bool daemon_is_up(const struct sim_daemon *d)
 	return d->state != DAEMON_DOWN;
 }
 
+/* The value of a key is its own: it begins with the id of the daemon. */
+static inline bool daemon_wrote(const struct sim_daemon *d, struct span value)
+{
+	return value.n > 16 && memcmp(d->id, value.p, 16) == 0;
+}
+
 #endif
