@@ -2,6 +2,8 @@
 /* daemon/redis/lua/queue.lua: how long a free lock is kept for the first in the queue. */
 #include "tests/fixture/joined_node.h"
 
+#include <string.h>
+
 /* Not from the first request that it is refused for: servers that have seen another number of those would keep and grant it in turn. */
 START_TEST(a_released_lock_is_kept_for_the_first_in_the_queue)
 {
@@ -73,6 +75,52 @@ START_TEST(a_note_from_before_the_clock_was_set_back_does_not_count)
 }
 END_TEST
 
+/* Whether the ticket, or the note of it, is in the queue of the name. */
+static bool is_queued(struct span ticket)
+{
+	char note[64] = "~";
+	int64_t until;
+
+	memcpy(note + 1, ticket.p, ticket.n);
+	return sim_node_place(node, SPAN("a"), ticket, now_us, &until) ||
+	       sim_node_place(node, SPAN("a"), (struct span){note, 1 + ticket.n}, now_us, &until);
+}
+
+/* The number of messages to the daemon d3, which waits second. */
+static int64_t second_is_told(void *context, struct span channel, struct span message)
+{
+	*(int *)context += span_equal(channel, SPAN("redlockd:lock:d:d3")) && span_equal(message, SPAN("wlock:a"));
+	return 0;
+}
+
+/*
+ * The host of the store set its clock ahead, so that the key that tells of waiters ended, and back. Nobody used this queue meanwhile, so it is still there.
+ */
+START_TEST(a_ticket_leaves_the_queue_though_nothing_tells_any_more_that_somebody_waits)
+{
+	struct call first = acquiring(SPAN("a"), THEIRS), second = acquiring(SPAN("a"), SPAN("d3:9:22dd"));
+	struct call leaves = {.kind = CALL_WITHDRAW, .name = SPAN("a")};
+	int told = 0;
+
+	first.ticket = leaves.ticket = SPAN("1700000000000001:d2:1");
+	second.ticket = SPAN("1700000000000002:d3:1");
+	first.ticket_ms = second.ticket_ms = 3000;
+	ck_assert_int_eq(acquire(SPAN("a"), MINE), 'G');
+	ck_assert_int_eq(call(first), 'B');
+	ck_assert_int_eq(call(second), 'B');
+	ck_assert_int_eq(call(releasing(SPAN("a"), MINE)), 'R');
+	now_us += 20 * SEC;
+	ck_assert_int_eq(call(releasing(SPAN("b"), MINE)), 'N');
+	now_us -= 20 * SEC;
+	ck_assert(is_queued(first.ticket));
+	sim_node_publish_to(node, second_is_told, &told);
+	ck_assert_int_eq(call(leaves), 'X');
+	ck_assert(!is_queued(first.ticket));
+	ck_assert(is_queued(second.ticket));
+	ck_assert_int_eq(told, 1);
+}
+END_TEST
+
 Suite *first_in_queue_suite(void)
 {
 	Suite *s = suite_create("first_in_queue");
@@ -80,6 +128,7 @@ Suite *first_in_queue_suite(void)
 
 	tcase_add_test(grace, a_released_lock_is_kept_for_the_first_in_the_queue);
 	tcase_add_test(grace, a_free_lock_is_kept_for_the_next_once_the_first_has_left_the_queue);
+	tcase_add_test(grace, a_ticket_leaves_the_queue_though_nothing_tells_any_more_that_somebody_waits);
 	tcase_add_loop_test(grace, a_note_from_before_the_clock_was_set_back_does_not_count, 0, 2);
 	suite_add_tcase(s, grace);
 	return s;
