@@ -144,20 +144,39 @@ static void engine_lower_votes(struct engine *e, unsigned node)
 		if (l->lease.state == LEASE_HELD)
 			l->lease.believed_until = hold_belief(e, l);
 		l->lease.votes.until[node] = instant_add(l->lease.votes.until[node], -sooner_us);
-		if (l->lease.state == LEASE_ADOPTING)
-			continue; /* its votes are counted when the next comes */
-		if (instant_before(e->core->now, lock_tell_at(&e->table, l)))
-			lease_schedule(e, &l->lease);
-		else
-			heap_set(&e->core->timers, &l->lease.timer, e->core->now); /* lost: as soon as the table is not being walked */
+		if (l->lease.state == LEASE_HELD)
+			lease_schedule(e, &l->lease); /* of an adoption they are counted when the next vote comes */
 	}
 }
 
-static void engine_lower(struct engine *e)
+/* False: no votes fell. */
+static bool engine_lower(struct engine *e)
 {
-	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (e->members.votes_fall_us[i])
-			engine_lower_votes(e, i);
+	bool fell = false;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		if (!e->members.votes_fall_us[i])
+			continue;
+		engine_lower_votes(e, i);
+		fell = true;
+	}
+	return fell;
+}
+
+/*
+ * Votes fell: what that has ended is lost before another line is served, which would be told OK. The notice of each loss keeps its name in the table that is
+ * walked.
+ */
+static void engine_lose_over(struct engine *e)
+{
+	struct map_node *at = NULL;
+
+	while ((at = map_next(&e->table.map, at))) {
+		struct lock *l = container_of(at, struct lock, name.node);
+
+		if (l->lease.state == LEASE_HELD && lock_is_over(&e->table, l))
+			owner_expire(e, &l->lease);
+	}
 }
 
 static void engine_release_admitted(struct engine *e, struct release *r)
@@ -232,7 +251,8 @@ void engine_fired(struct engine *e, struct timer *t)
 		break;
 	case TIMER_MEMBER:
 		member_fired(&e->members, container_of(t, struct member, timer));
-		engine_lower(e);
+		if (engine_lower(e))
+			engine_lose_over(e);
 		break;
 	case TIMER_ADMISSION:
 		engine_admission_fired(e);
@@ -273,18 +293,18 @@ bool engine_answer(struct engine *e, const struct answer *a)
 {
 	bool probe = member_owns_call(a->call);
 	struct calls *c = probe ? NULL : engine_note_answer(e, a);
-	bool known = probe ? member_answered(&e->members, a) : c != NULL;
+	bool known = probe ? member_answered(&e->members, a) : c != NULL, fell;
 
 	if (known && a->fence > e->tokens.seen && engine_trusts_fence(e, a))
 		e->tokens.seen = a->fence;
-	engine_lower(e); /* after the vote was counted, and before anything is made of it */
-	if (!c)
-		return known;
-	if (c->owner == CALLS_OF_ROUND)
+	fell = engine_lower(e); /* after the vote was counted, and before anything is made of it */
+	if (c && c->owner == CALLS_OF_ROUND)
 		conclude_answered(e, round_of_calls(c), a);
-	else
+	else if (c)
 		engine_release_answered(e, release_of_calls(c), a);
-	return true;
+	if (fell)
+		engine_lose_over(e); /* not before: the answer may have renewed one */
+	return known;
 }
 
 void engine_node_up(struct engine *e, unsigned node)

@@ -81,7 +81,7 @@ static void resume_answer(struct commander *x, struct session *s)
 		if (c->state != CLAIM_HELD || c->lock->lease.state != LEASE_HELD)
 			continue;
 		if (lock_is_over(&x->engine->table, c->lock)) {
-			owner_expire(x->engine, &c->lock->lease); /* what ends this wait may have taken away votes of others */
+			owner_expire(x->engine, &c->lock->lease); /* after a stop of this process the end of this wait may come first */
 			continue;
 		}
 		if (most > 0 && s->unsent - begin >= most) {

@@ -174,9 +174,9 @@ START_TEST(a_lock_that_the_last_answer_of_a_store_takes_away_is_no_row)
 	hears_nothing(2);
 	cluster.node[0].clock_us += 2 * SEC;
 	serves(0, waiting_at(0));
+	hears(2, "! LOST name=b fence=* reason=expired");
 	hears(2, "@r \\* name=a *");
 	hears(2, "@r OK session=* n=1");
-	hears(2, "! LOST name=b fence=* reason=expired");
 	all_feel(MOOD_WELL);
 	ignores(2);
 }
@@ -198,10 +198,28 @@ START_TEST(a_lock_that_the_last_answer_of_a_store_takes_away_is_LOST_before_the_
 	hears_nothing(2);
 	cluster.node[0].clock_us += 2 * SEC;
 	serves(0, waiting_at(0));
+	hears(2, "! LOST name=b fence=* reason=expired");
 	hears(2, "\\* name=a *");
 	hears(2, "OK session=* n=1");
-	hears(2, "! LOST name=b fence=* reason=expired");
 	hears(2, "ERR LOST *");
+	all_feel(MOOD_WELL);
+	ignores(2);
+}
+END_TEST
+
+/* The wait of RESUME was over first. */
+START_TEST(a_lock_that_ends_with_the_wait_of_RESUME_in_one_stop_of_the_daemon_is_no_row)
+{
+	fence = adoption_is_under_way(&s1);
+	says(2, "@r RESUME %lld %s", (long long)s1.serial, s1.text);
+	all_come_and_lose_it();
+	says(2, "@b LOCK b ttl=5s renew=no");
+	hears(2, "@b OK name=b *");
+	all_feel(MOOD_SILENT);
+	jumps(6 * SEC);
+	wakes(0);
+	hears(2, "@r OK session=* n=0 open=1");
+	hears(2, "! LOST name=b fence=* reason=expired");
 	all_feel(MOOD_WELL);
 	ignores(2);
 }
@@ -249,6 +267,7 @@ Suite *adopt_resume_suite(void)
 	tcase_add_checked_fixture(tcase, NULL, cluster_close);
 	tcase_add_test(tcase, a_lock_that_the_last_answer_of_a_store_takes_away_is_no_row);
 	tcase_add_test(tcase, a_lock_that_the_last_answer_of_a_store_takes_away_is_LOST_before_the_next_request_is_served);
+	tcase_add_test(tcase, a_lock_that_ends_with_the_wait_of_RESUME_in_one_stop_of_the_daemon_is_no_row);
 	tcase_add_test(tcase, a_loss_during_the_detachment_is_told_right_after_the_OK);
 	tcase_add_test(tcase, show_and_list_say_that_the_holder_has_no_connection);
 	tcase_add_test(tcase, resume_waits_for_the_adoption);

@@ -74,6 +74,35 @@ START_TEST(a_key_that_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote)
 }
 END_TEST
 
+/* The answer that ends the wait of an untagged request, and so of those behind it, shows that the clock was set forward by which a vote for a was counted. */
+START_TEST(a_hold_that_a_jump_ends_is_LOST_before_the_next_request_is_served)
+{
+	static const struct {
+		const char *request, *answer;
+	} behind[] = {{"CHECK a", "ERR LOST *"},         {"UNLOCK a", "ERR LOST *"},        {"EXTEND a", "ERR LOST *"},
+		      {"LOCK a ttl=1s", "BUSY name=a *"}, {"SHOW a", "\\* role=kept pos=0 *"}, {"LIST", "\\* name=a waiters=0"}};
+
+	cluster_begin(3);
+	falls(2);
+	says(1, "LOCK a ttl=1s renew=no");
+	hears(1, "OK name=a *");
+	says(1, "LOCK b");
+	hears(1, "OK name=b *");
+	all_feel(MOOD_SILENT);
+	says(1, "EXTEND b");
+	says(1, "%s", behind[_i].request);
+	serves(1, 1);
+	hears_nothing(1);
+	cluster.node[0].clock_us += 4 * SEC;
+	serves(0, 1);
+	hears(1, "OK name=b *");
+	hears(1, "! LOST name=a fence=* reason=expired");
+	hears(1, behind[_i].answer);
+	ignores(1);
+	all_feel(MOOD_WELL);
+}
+END_TEST
+
 /* This host stood still. The first request afterwards is served all the same. */
 START_TEST(the_first_request_after_a_stop_is_granted)
 {
@@ -203,6 +232,7 @@ Suite *jump_late_suite(void)
 	tcase_add_test(votes, a_grant_that_shows_a_jump_is_no_vote);
 	tcase_add_test(votes, a_grant_behind_the_answer_that_shows_a_jump_is_no_vote);
 	tcase_add_test(votes, a_key_that_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote);
+	tcase_add_loop_test(votes, a_hold_that_a_jump_ends_is_LOST_before_the_next_request_is_served, 0, 6);
 	tcase_add_loop_test(votes, the_first_request_after_a_stop_is_granted, 0, 2);
 	suite_add_tcase(suite, votes);
 	tcase_add_checked_fixture(outdated, NULL, cluster_close);
