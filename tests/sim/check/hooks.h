@@ -125,7 +125,7 @@ bool conn_quit_is_queued(const struct conn *c); /* its QUIT is read and waits be
 void notice_step(struct sim_daemon *d);
 void notice_granted(struct sim_daemon *d, const struct request_sim *q, struct lease *l, int64_t fence);
 void notice_resumed(struct sim_daemon *d, struct lease *l);
-void notice_pushed(struct conn *c, int64_t name, struct span word);
+void notice_pushed(struct conn *c, int64_t name, struct span line);
 
 /* lineage.c: values that one run of a daemon adopts from another. */
 void lineage_call(struct sim_daemon *d, const struct call *call, int64_t name);

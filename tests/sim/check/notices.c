@@ -129,12 +129,13 @@ void notice_resumed(struct sim_daemon *d, struct lease *l)
 	l->held_step = d->world->checker.step;
 }
 
-void notice_pushed(struct conn *c, int64_t name, struct span word)
+void notice_pushed(struct conn *c, int64_t name, struct span line)
 {
 	struct lease *l = &c->world->checker.lease[c->daemon->index][name];
+	bool risk = span_equal(line_word(line, 1), SPAN("RISK")), safe = span_equal(line_word(line, 1), SPAN("SAFE"));
 
-	if (l->conn == c && span_equal(word, SPAN("RISK")))
-		l->risked = true;
-	else if (l->conn == c && span_equal(word, SPAN("SAFE")))
-		l->risked = false;
+	if (risk || safe)
+		recount_check(c->daemon, name, line_int(line, risk ? "left_ms" : "valid_ms"), INVARIANT_S9);
+	if (l->conn == c && (risk || safe))
+		l->risked = risk;
 }

@@ -342,9 +342,11 @@ void recount_check(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum in
 	int64_t left = instant_diff(deadline, daemon_boot(d));
 
 	if (left <= 0)
-		checker_fail(w, what, name, "%s: daemon %u answers OK, but too few votes stand", name_of(name), d->index);
+		checker_fail(w, what, name, "%s: daemon %u says that it is held, but too few votes stand", name_of(name), d->index);
+	else if (valid_ms == 0)
+		checker_fail(w, what, name, "%s: daemon %u says that it is held, for 0 ms", name_of(name), d->index);
 	else if (valid_ms > 0 && valid_ms * MSEC > left)
-		checker_fail(w, what, name, "%s: daemon %u answers valid_ms=%lld, but its votes cover %lld us", name_of(name),
+		checker_fail(w, what, name, "%s: daemon %u says that it is held for %lld ms, but its votes cover %lld us", name_of(name),
 			     d->index, (long long)valid_ms, (long long)left);
 }
 

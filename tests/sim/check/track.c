@@ -340,7 +340,7 @@ static void on_push(struct conn *c, struct span line)
 	a = &c->account[owner][name];
 	previous = a->fence == fence ? NULL : resumed_account(c, owner, name);
 	a = previous && previous->fence == fence ? previous : a;
-	notice_pushed(c, name, line_word(line, 1));
+	notice_pushed(c, name, line);
 	if (span_equal(line_word(line, 1), SPAN("SAFE")) && a->open && a->fence == fence) {
 		a->open = false;
 		check_resumed(c, name, owner, fence);
