@@ -30,6 +30,7 @@ struct hold {
 	enum hold_state state;
 	bool seen;            /* a row of this RESUME told of it, or a CHECK asked for it since */
 	const char *reason;   /* LOST: evicted or expired; NULL once a push has told the loss */
+	int64_t loss_told;    /* the fence of that push: behind RESUME the daemon tells it as well, also when the name is held again by then; 0: none */
 	bool lock_given_up;   /* a LOCK was given up that may have counted */
 	bool unlock_given_up; /* an UNLOCK was given up that may have counted, asked for while the lock was believed */
 	bool unlock_counted;  /* that UNLOCK has counted; count does not show it, since the caller does not know */

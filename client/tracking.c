@@ -83,8 +83,8 @@ bool tracking_push(struct holds *holds, const struct reply_line *push)
 	h = holds_find(holds, reply_find(push, "name"));
 	if (!h)
 		return true;
-	if (h->state == HOLD_LOST)
-		return h->reason || reply_number(push, "fence", 0) != h->fence;
+	if (h->loss_told && reply_number(push, "fence", 0) == h->loss_told)
+		return false;
 	if (h->state == HOLD_HELD && reply_number(push, "fence", h->fence) == h->fence)
 		holds_forget(holds, h);
 	return true;
@@ -98,6 +98,7 @@ size_t tracking_loss(struct hold *h, char out[REPLY_MAX])
 	name[n] = '\0';
 	n = (size_t)snprintf(out, REPLY_MAX, "! LOST name=%s fence=%" PRId64 " reason=%s", name, h->fence, h->reason);
 	h->reason = NULL;
+	h->loss_told = h->fence;
 	return n;
 }
 

@@ -275,6 +275,23 @@ START_TEST(a_loss_that_a_push_told_is_not_told_again)
 }
 END_TEST
 
+/* The name was lost and locked again while the connection was away: the row answers the LOCK, and the LOST behind the OK is of the grant before. */
+START_TEST(a_loss_beside_a_row_of_the_same_lock_is_told_once)
+{
+	struct scripted_session s;
+
+	scripted_session_begin(&s, HELLO LOCK "< LOCK n wait=2000ms$\n+\n" RESUME
+				   "> * name=n fence=18 valid_ms=7000 count=1\n> OK session=7 n=1\n> ! LOST name=n fence=17 reason=quorum\n"
+				   "< CHECK n$\n> OK name=n fence=18 valid_ms=6000 count=1\n< CHECK n$\n> OK name=n fence=18 valid_ms=5000 "
+				   "count=1\n" QUIT);
+	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.wait_ms = 2000}, &s.grant), 0);
+	ck_assert_int_eq(s.grant.fence, 18);
+	scripted_session_check(&s, 0);
+	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
+	scripted_session_end(&s);
+}
+END_TEST
+
 START_TEST(rows_that_were_left_out_are_no_losses)
 {
 	struct scripted_session s;
@@ -360,6 +377,7 @@ Suite *reconnect_suite(void)
 	tcase_add_loop_test(tests, a_daemon_that_gives_less_grace_by_now_gets_a_session_without, 0, ARRAY_N(refusals));
 	tcase_add_test(tests, a_row_with_another_fence_is_no_answer_to_the_old_grant);
 	tcase_add_test(tests, a_loss_that_a_push_told_is_not_told_again);
+	tcase_add_test(tests, a_loss_beside_a_row_of_the_same_lock_is_told_once);
 	tcase_add_test(tests, rows_that_were_left_out_are_no_losses);
 	tcase_add_test(tests, rows_tell_many_locks_apart);
 	tcase_add_test(tests, an_unlock_after_the_validity_ended_hears_of_the_loss);
