@@ -27,11 +27,11 @@ void grant_count_hold(struct engine *e, const struct claim *c)
 static void claim_hold(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
-	struct claim *old = lock_claim_of(l, c->session, claim_owner(c));
+	struct claim *old = c->not_notified ? NULL : lock_loss_of(l, c->session, claim_owner(c));
 	int64_t waited = instant_diff(e->core->now, c->asked_at);
 
 	if (old) {
-		TAILQ_REMOVE(&l->losses, old, in_lock); /* taken anew: the loss need not be remembered */
+		TAILQ_REMOVE(&l->losses, old, in_lock); /* its client hears that it took the name anew: the loss need not be remembered */
 		notices_add(&e->notices, NOTICE_FORGOTTEN, old, NULL, REFUSED_NOT);
 	}
 	wait_leave(e, c);

@@ -267,15 +267,18 @@ bool claim_same_owner(const struct claim *a, const struct claim *b)
 	return claim_is(a, b->session, claim_owner(b));
 }
 
-struct claim *lock_claim_of(const struct lock *l, const struct session *session, struct span owner)
+struct claim *lock_loss_of(const struct lock *l, const struct session *session, struct span owner)
 {
 	struct claim *c;
 
-	if (l->holder && claim_is(l->holder, session, owner))
-		return l->holder;
 	TAILQ_FOREACH(c, &l->losses, in_lock) {
 		if (claim_is(c, session, owner))
 			return c;
 	}
 	return NULL;
+}
+
+struct claim *lock_claim_of(const struct lock *l, const struct session *session, struct span owner)
+{
+	return l->holder && claim_is(l->holder, session, owner) ? l->holder : lock_loss_of(l, session, owner);
 }

@@ -56,7 +56,7 @@ enum claim_state {
 	CLAIM_NEW,     /* being asked for; in no list of a lock */
 	CLAIM_WAITING, /* among the lock's waiters, first come first served */
 	CLAIM_HELD,    /* the lock's holder */
-	CLAIM_LOST,    /* lost while held, and not acknowledged: among the lock's losses */
+	CLAIM_LOST,    /* lost while held, not acknowledged, and not known to be taken anew: among the lock's losses */
 };
 
 #define LOSSES(row) \
@@ -212,6 +212,8 @@ void lock_enqueue(struct lock *l, struct claim *c);
 void lock_dequeue(struct lock *l, struct claim *c);
 /* The claim of (session, owner) that holds or has lost; NULL. */
 struct claim *lock_claim_of(const struct lock *l, const struct session *session, struct span owner);
+/* What (session, owner) has lost, also beside a later grant that its client was not told of; NULL. */
+struct claim *lock_loss_of(const struct lock *l, const struct session *session, struct span owner);
 bool claim_same_owner(const struct claim *a, const struct claim *b);
 
 #endif

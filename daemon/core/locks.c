@@ -233,24 +233,37 @@ static void claim_leave_session(struct session *s, struct claim *c)
 	s->held--;
 }
 
+/* What this UNLOCK is about: the latest grant; or the loss that it names, remembered beside a turn of which the client was not told. NULL: answered. */
+static struct claim *claim_of_fence(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	struct claim *c = claim_of_request(x, s), *loss;
+
+	if (!c || !request_has(q, FIELD_FENCE) || q->field[FIELD_FENCE].number == c->fence)
+		return c;
+	loss = lock_loss_of(c->lock, s, request_owner(q));
+	if (loss && q->field[FIELD_FENCE].number == loss->fence)
+		return loss;
+	tell_error(x, s, q->tag, ERROR_NOTHELD,
+	           "this session does not hold the grant with fence=%" PRId64 ", and nothing was released: its latest has fence=%" PRId64,
+	           q->field[FIELD_FENCE].number, c->fence);
+	return NULL;
+}
+
 /* The claim that this UNLOCK may end; NULL: answered. */
 static struct claim *claim_to_unlock(struct commander *x, struct session *s)
 {
-	const struct request *q = &x->request;
-	struct claim *c = claim_of_request(x, s);
+	struct claim *c = claim_of_fence(x, s);
 
 	if (!c)
 		return NULL;
-	if (request_has(q, FIELD_FENCE) && q->field[FIELD_FENCE].number != c->fence) {
-		tell_error(x, s, q->tag, ERROR_NOTHELD,
-		           "this session does not hold the grant with fence=%" PRId64 ", and nothing was released: its latest has fence=%" PRId64,
-		           q->field[FIELD_FENCE].number, c->fence);
-		return NULL;
-	}
-	if (c->state == CLAIM_HELD)
+	if (c->state == CLAIM_HELD) {
+		claim_hear(x, c);
 		return c;
+	}
 	reply_lost(x, s, c);
-	remember_freed(x, c);
+	if (lock_claim_of(c->lock, s, claim_owner(c)) == c)
+		remember_freed(x, c); /* else the next run would take that for the end of the turn; that it tells the loss again does no harm */
 	claim_leave_session(s, c);
 	hold_forget(x->engine, c);
 	return NULL;

@@ -25,21 +25,27 @@ static void restore_end_session(struct commander *x, struct session *s)
 	session_close(x->sessions, s);
 }
 
-/* What the record is about, of this owner: held or lost; and whoever else a record said to hold it. */
-static void restore_clear(struct commander *x, const struct session *s, const struct journal_record *r, bool of_all)
+/*
+ * Whoever else a record said to hold the name, and what this owner held or had lost before. A loss is remembered beside a turn that its client was not told of,
+ * and so survives that turn.
+ */
+static void restore_clear(struct commander *x, const struct session *s, const struct journal_record *r)
 {
+	bool holds = r->kind == JOURNAL_HELD || r->kind == JOURNAL_ADOPTING;
 	struct lock *l = lock_find(&x->engine->table, r->name);
-	struct claim *own = l ? lock_claim_of(l, s, r->owner) : NULL;
+	struct claim *loss = l ? lock_loss_of(l, s, r->owner) : NULL;
+	bool own;
 
-	if (own && own != l->holder) {
-		l->name.refs++;
-		restore_drop(x, own);
-		l->name.refs--;
-	}
-	if (l && l->holder && (of_all || own == l->holder))
+	if (!l)
+		return;
+	own = l->holder && lock_claim_of(l, s, r->owner) == l->holder;
+	l->name.refs++;
+	if (loss && (holds ? r->told : r->kind == JOURNAL_LOST || !own))
+		restore_drop(x, loss);
+	if (l->holder && (holds || own))
 		restore_drop(x, l->holder);
-	else if (l)
-		lock_drop_if_unused(&x->engine->table, l);
+	l->name.refs--;
+	lock_drop_if_unused(&x->engine->table, l);
 }
 
 static int64_t at_most(int64_t us, int64_t most_us)
@@ -109,7 +115,7 @@ static int restore_held(struct commander *x, struct session *s, const struct jou
 
 	if (!values_are_sound(r->value, 1, 1) || !values_are_sound(r->prior, r->kind == JOURNAL_ADOPTING, JOURNAL_PRIORS))
 		return -EBADMSG;
-	restore_clear(x, s, r, true);
+	restore_clear(x, s, r);
 	c = restore_claim(x, s, r);
 	c->not_notified = !r->told;
 	adopt_expect(x->engine, c, &from);
@@ -123,7 +129,7 @@ static int restore_lost(struct commander *x, struct session *s, const struct jou
 
 	if (!loss_find(r->reason, &why))
 		return -EBADMSG;
-	restore_clear(x, s, r, false);
+	restore_clear(x, s, r);
 	c = restore_claim(x, s, r);
 	c->not_notified = true; /* whether it was told is not known: it is told again */
 	hold_recall_loss(x->engine, c, r->name, why);
@@ -143,7 +149,7 @@ static int restore_one(struct commander *x, const struct journal_record *r)
 		return 0;
 	case JOURNAL_FREED:
 		if (s)
-			restore_clear(x, s, r, false);
+			restore_clear(x, s, r);
 		return 0;
 	case JOURNAL_HELD:
 	case JOURNAL_ADOPTING:

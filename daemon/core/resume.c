@@ -32,7 +32,7 @@ static void row_resumed(struct commander *x, struct session *s, struct claim *c)
 {
 	struct reply r;
 
-	claim_hear(x, c);
+	claim_hear_row(x, c);
 	reply_begin(&r, session_line(x->sessions), span_of(s->resume_tag), "*");
 	reply_grant(x, &r, c->lock);
 	reply_int(&r, "count", c->count);
@@ -64,6 +64,8 @@ static void resume_tell_rest(struct commander *x, struct session *s)
 			tell_lost(x, c);
 		else if (c->not_notified && !claim_is_open(c))
 			claim_bound(x, c, s->repeat_until);
+		else if (c->state == CLAIM_HELD && !c->not_notified)
+			claim_forget_loss(x, c);
 	}
 }
 

@@ -2,6 +2,7 @@
 /* See tell.h. */
 #include "daemon/core/tell.h"
 
+#include "daemon/core/hold.h"
 #include "daemon/core/remember.h"
 
 #include <inttypes.h>
@@ -76,15 +77,6 @@ void tell_granted(struct commander *x, struct claim *c, unsigned count)
 	tell_line(x, c->session, &r);
 }
 
-void claim_hear(struct commander *x, struct claim *c)
-{
-	if (!c->not_notified)
-		return;
-	c->not_notified = false;
-	heap_cancel(&x->core->timers, &c->timer);
-	remember_held(x, c);
-}
-
 static void push_begin(struct commander *x, struct reply *r, const struct claim *c, const char *word)
 {
 	reply_begin(r, session_line(x->sessions), SPAN(""), word);
@@ -107,6 +99,36 @@ void tell_lost(struct commander *x, struct claim *c)
 	push_begin(x, &r, c, "! LOST");
 	reply_text(&r, "reason", span_of(loss_word(c->loss)));
 	push_end(x, &r, c);
+}
+
+void claim_forget_loss(struct commander *x, const struct claim *c)
+{
+	struct claim *loss = lock_loss_of(c->lock, c->session, claim_owner(c));
+
+	if (!loss)
+		return;
+	if (loss->not_notified)
+		tell_lost(x, loss);
+	TAILQ_REMOVE(&loss->session->claims, loss, in_session);
+	loss->session->held--;
+	hold_forget(x->engine, loss);
+}
+
+void claim_hear_row(struct commander *x, struct claim *c)
+{
+	if (!c->not_notified)
+		return;
+	c->not_notified = false;
+	heap_cancel(&x->core->timers, &c->timer);
+	remember_held(x, c);
+}
+
+void claim_hear(struct commander *x, struct claim *c)
+{
+	if (!c->not_notified)
+		return;
+	claim_forget_loss(x, c);
+	claim_hear_row(x, c);
 }
 
 void tell_validity(struct commander *x, const struct claim *c, const char *word, const char *field)

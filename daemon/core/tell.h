@@ -21,8 +21,12 @@ void count_mistake(struct commander *x, struct session *s);
 void reply_grant(struct commander *x, struct reply *r, const struct lock *l);
 /* OK, of the LOCK with the claim's tag. */
 void tell_granted(struct commander *x, struct claim *c, unsigned count);
-/* The client is about to be told that it holds this: the claim is not freed for want of a listener, and the journal knows. */
+/* The client is about to be told that it holds this: the claim is not freed for want of a listener, and the journal knows. A loss before is told first. */
 void claim_hear(struct commander *x, struct claim *c);
+/* The same for a row of RESUME: a loss before is told behind the OK. */
+void claim_hear_row(struct commander *x, struct claim *c);
+/* The client has heard of this hold: the loss before it, if any, is told unless it was, and not remembered any more. The record of the hold says so. */
+void claim_forget_loss(struct commander *x, const struct claim *c);
 /* LOST. The claim counts as told. */
 void tell_lost(struct commander *x, struct claim *c);
 /* RISK or SAFE, with how long the lease is still valid in that field. */
