@@ -74,7 +74,9 @@ void resumed_conn_over(struct conn *c);
 void resumed_hello(struct request_sim *q, struct span line);
 void resumed_turn(struct request_sim *q, struct account *a, int64_t fence); /* the first reply that shows a hold which the session did not know of */
 void resumed_row(struct request_sim *q, struct span line);
-void resumed_ok(struct request_sim *q);
+void resumed_ok(struct request_sim *q, struct span line);
+void resumed_lost(struct conn *c, int64_t owner, int64_t name, int64_t fence);
+void resumed_losses_told(struct conn *c); /* before a reply to another request */
 void resumed_refused(struct request_sim *q, struct span code);
 
 /* detached.c: requests of sessions that lost their connection. */

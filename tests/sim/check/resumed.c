@@ -96,6 +96,33 @@ static bool was_answered(const struct conn *c, int64_t owner, int64_t name, int6
 	return false;
 }
 
+/* L5: what was lost while the session had no connection is told by LOST right after the OK, also where the name is held again. */
+static void loss_is_owed(struct conn *c, struct account *a, int64_t fence)
+{
+	a->owed = fence;
+	c->owed = true;
+}
+
+void resumed_lost(struct conn *c, int64_t owner, int64_t name, int64_t fence)
+{
+	struct account *a = &c->account[owner][name];
+
+	if (a->owed == fence)
+		a->owed = 0;
+}
+
+void resumed_losses_told(struct conn *c)
+{
+	if (!c->owed)
+		return;
+	c->owed = false;
+	for (int64_t owner = 0; owner < OWNERS_MAX; owner++)
+		for (int64_t name = 0; name < NAMES_MAX; name++)
+			if (c->account[owner][name].owed > 0)
+				checker_fail(c->world, INVARIANT_L5, name, "%s: client %u resumed a session that had lost fence %lld, and was not told",
+					     name_of(name), c->client->index, (long long)c->account[owner][name].owed);
+}
+
 void resumed_row(struct request_sim *q, struct span line)
 {
 	struct conn *c = q->conn, *from = conn_before(c, q->secret);
@@ -110,6 +137,8 @@ void resumed_row(struct request_sim *q, struct span line)
 	c->account[owner][name] = old->fence == fence ? *old : (struct account){.fence = fence};
 	c->account[owner][name].count = count;
 	c->account[owner][name].open = c->account[owner][name].vague = false;
+	if (from && old->count > 0 && old->fence != fence && !old->vague && !is_torn(from, c))
+		loss_is_owed(c, &c->account[owner][name], old->fence);
 	check_resumed(c, name, owner, fence);
 	checker_undelay(c->world, name, fence); /* the hold continues */
 	recount_check(c->daemon, name, line_int(line, "valid_ms"), INVARIANT_S9);
@@ -151,12 +180,27 @@ static void session_moves(struct request_sim *q)
 			account_moves(&c->account[owner][name], &from->account[owner][name], is_torn(from, c));
 }
 
-void resumed_ok(struct request_sim *q)
+/* Whether each hold that is not lost has a row. */
+static bool rows_are_all(struct span line)
 {
+	return !line_field(line, "open").p && !line_field(line, "more").p;
+}
+
+void resumed_ok(struct request_sim *q, struct span line)
+{
+	struct conn *c = q->conn;
+
 	if (q->wrong)
 		checker_fail(q->conn->world, INVARIANT_S12, -1, "client %u resumes session %lld with a wrong secret", q->conn->client->index,
 			     (long long)q->conn->client->session);
 	session_moves(q);
+	for (int64_t owner = 0; owner < OWNERS_MAX && rows_are_all(line); owner++)
+		for (int64_t name = 0; name < NAMES_MAX; name++) {
+			struct account *a = &c->account[owner][name];
+
+			if (a->count > 0 && a->open && !a->vague)
+				loss_is_owed(c, a, a->fence);
+		}
 }
 
 void resumed_conn_over(struct conn *c)

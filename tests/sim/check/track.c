@@ -234,7 +234,7 @@ static void on_ok(struct request_sim *q, struct span line)
 		resumed_hello(q, line);
 		break;
 	case ASK_RESUME:
-		resumed_ok(q);
+		resumed_ok(q, line);
 		break;
 	case ASK_QUIT:
 		on_quit(q->conn);
@@ -242,15 +242,6 @@ static void on_ok(struct request_sim *q, struct span line)
 	default:
 		break;
 	}
-}
-
-/*
- * While its session had no connection, a LOCK may have been granted the name again, which ends the memory of a loss, and have ended before the RESUME: see
- * redlock-protocol(7), CHECK.
- */
-static bool may_be_granted_again(const struct request_sim *q)
-{
-	return q->conn->resumed && world_of(q->conn)->checker.lease[q->conn->daemon->index][q->name].unseen;
 }
 
 static void on_error(struct request_sim *q, struct span code)
@@ -261,7 +252,7 @@ static void on_error(struct request_sim *q, struct span code)
 
 	if (q->ask == ASK_EXTEND && span_equal(code, SPAN("LIMIT")))
 		account_not_asked(q);
-	if (notheld && (a->vague || may_be_granted_again(q)))
+	if (notheld && a->vague)
 		account_end(a);
 	if (lost && a->vague && (!q->fence || q->fence == a->fence))
 		account_end(a);
@@ -295,6 +286,8 @@ static void on_reply(struct conn *c, struct span line)
 	}
 	storm_said(c, line);
 	storm_listed(q, line);
+	if (q->ask != ASK_RESUME)
+		resumed_losses_told(c);
 	if (q->ask == ASK_UNLOCK && q->sync)
 		track_syncs(world_of(c), q->name); /* with those that began before it, in order */
 	if (span_equal(word, SPAN("OK")))
@@ -347,6 +340,7 @@ static void on_push(struct conn *c, struct span line)
 	}
 	if (!span_equal(line_word(line, 1), SPAN("LOST")))
 		return;
+	resumed_lost(c, owner, name, fence);
 	if (a->fence != fence && (c->resumed || resumed_account(c, owner, name)))
 		return; /* the hold came and went while the session had no connection; or a previous run pushed this LOST, but may not have been heard */
 	if (a->fence != fence)

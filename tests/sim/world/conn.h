@@ -55,6 +55,7 @@ struct account {
 	const struct sim_daemon *ends_by; /* NULL: the lease is renewed, or was extended */
 	bool open;                        /* RESUME left it undecided: SAFE, LOST or a later RESUME decides it */
 	bool vague;                       /* the journal was torn since: it may be gone, or held as often as before */
+	int64_t owed;                     /* RESUME shows that the session has lost this grant: LOST is told behind the OK; 0: none */
 };
 
 struct conn {
@@ -86,6 +87,7 @@ struct conn {
 	bool detached[NAMES_MAX];                      /* a LOCK of that name waited when this connection, or one before, was lost */
 	bool taken;                                    /* its client has moved to another daemon: nobody hears what this one says */
 	bool resumed;                                  /* it resumed the session of another connection */
+	bool owed;                                     /* an account has a LOST to come, before any other reply */
 	bool eof, half_closed, eof_known;              /* EOF has arrived; the service knows that it will come; the service knows that it came */
 	struct requests sent;                          /* lines on their way or in the input buffer, in order */
 	struct requests queued;                        /* untagged lines that are read and wait behind another */
