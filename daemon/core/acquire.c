@@ -258,6 +258,12 @@ static void acquire_ask_behind(struct engine *e, struct round *r, struct nodeset
 	acquire_await(e, r);
 }
 
+static void acquire_ask_first(struct engine *e, struct round *r, unsigned node)
+{
+	nodeset_remove(&r->not_asked, node);
+	acquire_ask_behind(e, r, nodeset_of(node));
+}
+
 static void acquire_widen(struct engine *e, struct round *r)
 {
 	struct nodeset later = nodeset_or(r->not_asked, r->left_out);
@@ -281,10 +287,16 @@ bool acquire_ask_more(struct engine *e, struct round *r)
 }
 
 /* The leading node has answered. Its token is proposed to the others, so that the bases agree. */
-static enum round_outcome acquire_led(struct engine *e, struct round *r)
+static enum round_outcome acquire_led(struct engine *e, struct round *r, unsigned node)
 {
-	enum round_outcome outcome = TAILQ_EMPTY(&lock_of_name(r->calls.name)->waiters) ? ROUND_UNWANTED : round_led(r);
+	struct lock *l = lock_of_name(r->calls.name);
+	enum round_outcome outcome = TAILQ_EMPTY(&l->waiters) ? ROUND_UNWANTED : round_led(r, e->core->conf.nodes, node);
+	int next = outcome == ROUND_LEADER_TAKEN ? split_next_leader(e, r, node) : -1;
 
+	if (next >= 0) {
+		acquire_ask_first(e, r, (unsigned)next);
+		return ROUND_PENDING;
+	}
 	if (outcome == ROUND_PENDING)
 		acquire_widen(e, r);
 	else
@@ -332,8 +344,9 @@ enum round_outcome acquire_answered(struct engine *e, struct round *r, const str
 		return ROUND_PENDING;
 	}
 	if (nodeset_any(r->not_asked))
-		outcome = acquire_led(e, r);
-	return outcome == ROUND_PENDING ? acquire_decide(e, r, ret_token) : outcome;
+		outcome = acquire_led(e, r, a->node);
+	/* While one store is asked alone, nothing is decided. */
+	return outcome == ROUND_PENDING && !nodeset_any(r->not_asked) ? acquire_decide(e, r, ret_token) : outcome;
 }
 
 enum round_outcome acquire_expired(struct engine *e, struct round *r, int64_t *ret_token)

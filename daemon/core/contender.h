@@ -5,6 +5,7 @@
 
 #include "daemon/base/instant.h"
 #include "daemon/core/admission.h"
+#include "daemon/core/event.h"
 #include "daemon/core/nodeset.h"
 #include "daemon/core/state.h"
 
@@ -22,6 +23,10 @@ struct contender {
 	uint64_t splitter;         /* that value, as round->holder */
 	unsigned leads;            /* how many rounds more ask the leading store first, but not beyond lead_until: see split.c */
 	struct instant lead_until;
+	struct {
+		uint32_t value;    /* of round->holder; 0: none */
+		uint32_t since_ms; /* by our clock, as far as we know. As few bits as do: there are as many of these as names */
+	} stood[NODES_MAX];        /* what was in the way at each store, when a round last heard from it */
 	struct nodeset woken;      /* stores that said that the lock was freed, since the last round began */
 	struct nodeset ticket_at;  /* stores where the ticket may stand in the queue */
 	struct {

@@ -271,13 +271,13 @@ static bool member_may_lead(const struct members *ms, const struct member *m)
 	return member_usable(m) && !flow_is_full(&m->flow) && !flow_is_stuck(&m->flow, ms->core->now, members_patience_us(ms));
 }
 
-int members_leader(const struct members *ms, struct span name)
+int members_leader(const struct members *ms, struct span name, struct nodeset among)
 {
 	uint64_t most = 0, weight;
 	int leader = -1;
 
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
-		if (!member_may_lead(ms, &ms->node[i]))
+		if (!nodeset_has(among, i) || !member_may_lead(ms, &ms->node[i]))
 			continue;
 		weight = member_weight(name, span_of(ms->node[i].run_id));
 		if (leader >= 0 && weight <= most)

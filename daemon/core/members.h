@@ -174,8 +174,8 @@ int64_t members_patience_us(const struct members *ms);
  * they like. As long as too few clocks are known it is this host's own.
  */
 int64_t members_clock_us(const struct members *ms, struct instant when);
-/* Which store is to be asked first for this name, -1 if none can be. The largest weight leads: all daemons agree, in whatever order they list the stores. */
-int members_leader(const struct members *ms, struct span name);
+/* Which of these is to be asked first for this name, -1 if none can be. The largest weight leads: all daemons agree, in whatever order they list the stores. */
+int members_leader(const struct members *ms, struct span name, struct nodeset among);
 uint64_t member_weight(struct span name, struct span run_id);
 /* How far ahead of its clock a store's scripts let a fence run: see quorum.h. */
 static inline int64_t members_ahead_us(const struct members *ms)

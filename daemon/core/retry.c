@@ -96,6 +96,7 @@ void retry_after(struct engine *e, struct round *r, enum round_outcome why)
 	struct lock *l = lock_of_name(r->calls.name);
 
 	release_round(e, r);
+	split_remember(e, l, r);
 	if (r->question == QUESTION_RAISE && nodeset_any(r->range_refused))
 		tokens_be_modest(&e->tokens, e->core);
 	if (TAILQ_EMPTY(&l->waiters)) {

@@ -196,9 +196,11 @@ enum round_outcome round_failure(const struct round *r, unsigned nodes)
 	return round_is_refused(r) && nodeset_count(round_useful(r)) >= quorum ? ROUND_SPLIT : ROUND_NO_ANSWER;
 }
 
-enum round_outcome round_led(const struct round *r)
+enum round_outcome round_led(const struct round *r, unsigned nodes, unsigned node)
 {
-	return round_is_refused(r) && !nodeset_any(r->wrong_type) ? ROUND_LEADER_TAKEN : ROUND_PENDING;
+	if (!nodeset_has(nodeset_or(r->held, r->behind), node) || nodeset_has(r->wrong_type, node))
+		return ROUND_PENDING;
+	return round_is_held(r, nodes) ? ROUND_HELD_ELSEWHERE : ROUND_LEADER_TAKEN;
 }
 
 enum round_outcome round_outcome(const struct round *r, unsigned nodes, struct instant now, int64_t *ret_token)

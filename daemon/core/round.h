@@ -121,8 +121,11 @@ enum round_outcome {
 enum round_outcome round_outcome(const struct round *r, unsigned nodes, struct instant now, int64_t *ret_token);
 /* Of a round that is not won: why. */
 enum round_outcome round_failure(const struct round *r, unsigned nodes);
-/* The store that was asked first has answered: ROUND_LEADER_TAKEN, or ROUND_PENDING: the others are to be asked. */
-enum round_outcome round_led(const struct round *r);
+/*
+ * This store, which was asked alone, has answered: ROUND_LEADER_TAKEN; ROUND_HELD_ELSEWHERE, if it is the last of a quorum that was asked so; or ROUND_PENDING:
+ * the others are to be asked.
+ */
+enum round_outcome round_led(const struct round *r, unsigned nodes, unsigned node);
 
 /* The largest base of those that granted; -1: none did. */
 int64_t round_largest(const struct round *r, unsigned nodes);

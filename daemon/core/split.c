@@ -2,7 +2,8 @@
 /*
  * Split votes. When nobody can have a quorum, the losers of a parallel round would split the next one as well. So for a while they ask one store first, the
  * same on all daemons, and the others only if that grants: one of them wins there, and then everywhere. That costs one round trip more. Where daemons see
- * different stores alive, it is a parallel round again, after one more pause of random length.
+ * different stores alive, it is a parallel round again, after one more pause of random length. A value that stays at that store for longer than a rival's
+ * round lasts leads nobody: the next store is asked instead.
  * See ALGORITHMS.md, Split votes.
  */
 #include "daemon/core/split.h"
@@ -14,13 +15,60 @@
 #define LASTING_US (100 * MSEC)
 #define PAUSE_LONG_US (300 * MSEC) /* and a few round trips: the key that splits the votes may end any moment, and no message tells of that */
 #define PAUSE_MOST_US SEC
+#define RIVAL_LEAST_US (20 * MSEC) /* as long as a second round, see acquire.c */
 
 int split_take_leader(const struct engine *e, struct lock *l)
 {
 	if (l->contender.leads == 0 || !instant_before(e->core->now, l->contender.lead_until))
 		return -1;
 	l->contender.leads--;
-	return members_leader(&e->members, lock_name(l));
+	return members_leader(&e->members, lock_name(l), nodeset_all(NODES_MAX));
+}
+
+static uint32_t split_now_ms(const struct engine *e)
+{
+	return (uint32_t)(e->core->now.us / MSEC);
+}
+
+static uint32_t split_value(const struct round *r, unsigned node)
+{
+	return nodeset_has(r->held, node) ? (uint32_t)r->holder[node] | 1 : 0;
+}
+
+void split_remember(const struct engine *e, struct lock *l, const struct round *r)
+{
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		uint32_t value = split_value(r, i);
+
+		if (!nodeset_has(nodeset_or(r->granted, r->refused), i) || l->contender.stood[i].value == value)
+			continue;
+		l->contender.stood[i].value = value;
+		l->contender.stood[i].since_ms = split_now_ms(e);
+	}
+}
+
+/*
+ * What has stood there for longer than a rival's round lasts is the value of a holder, or one that nobody can take back, as its daemon has died or does not
+ * reach the store.
+ */
+static bool split_has_stood(const struct engine *e, const struct round *r, unsigned node)
+{
+	const struct contender *c = &lock_of_name(r->calls.name)->contender;
+	int64_t rival = 2 * members_patience_us(&e->members);
+
+	return nodeset_has(r->held, node) && c->stood[node].value == split_value(r, node) &&
+	       (split_now_ms(e) - c->stood[node].since_ms) * MSEC > (rival > RIVAL_LEAST_US ? rival : RIVAL_LEAST_US);
+}
+
+int split_next_leader(const struct engine *e, const struct round *r, unsigned node)
+{
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		left += nodeset_has(r->not_asked, i) && member_usable(&e->members.node[i]);
+	if (left < engine_quorum(e) || !split_has_stood(e, r, node))
+		return -1;
+	return members_leader(&e->members, lock_name(lock_of_name(r->calls.name)), r->not_asked);
 }
 
 /* The stores with the value that splits the votes round after round. */

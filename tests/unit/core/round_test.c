@@ -186,11 +186,19 @@ START_TEST(the_leading_store_decides_whether_the_others_are_asked)
 		{"G5 > >", ROUND_PENDING}, {"! > >", ROUND_PENDING},          {"F > >", ROUND_PENDING},
 		{"K > >", ROUND_PENDING},  {"Ba > >", ROUND_LEADER_TAKEN},    {"Wa > >", ROUND_LEADER_TAKEN},
 	};
+	static const struct row next[] = {
+		{"Ba G5 >", ROUND_PENDING}, {"Ba ! >", ROUND_PENDING},      {"Ba K >", ROUND_PENDING},
+		{"Ba Bb >", ROUND_LEADER_TAKEN}, {"Ba Ba >", ROUND_HELD_ELSEWHERE},
+	};
 	struct round r;
 
 	for (size_t i = 0; i < sizeof(led) / sizeof(led[0]); i++) {
 		answers_note(&r, led[i].answers);
-		ck_assert_msg(round_led(&r) == led[i].outcome, "%s", led[i].answers);
+		ck_assert_msg(round_led(&r, 3, 0) == led[i].outcome, "%s", led[i].answers);
+	}
+	for (size_t i = 0; i < sizeof(next) / sizeof(next[0]); i++) {
+		answers_note(&r, next[i].answers);
+		ck_assert_msg(round_led(&r, 3, 1) == next[i].outcome, "%s", next[i].answers);
 	}
 	answers_note(&r, "Ba > >");
 	ck_assert_int_eq(round_failure(&r, 3), ROUND_LEADER_TAKEN);
