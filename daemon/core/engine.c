@@ -187,10 +187,13 @@ static void engine_release_admitted(struct engine *e, struct release *r)
 		release_go_on(e, r);
 }
 
+/* If this process was stopped for long, the lease may be over, though its timer has not fired yet. */
 static void lease_admitted(struct engine *e, struct lease *x)
 {
 	if (x->state == LEASE_ADOPTING)
 		adopt_go_on(e, x);
+	else if (lease_is_over(x, e->core->conf.nodes, e->core->now))
+		owner_expire(e, x);
 	else if (!x->round)
 		renew_begin(e, x);
 }

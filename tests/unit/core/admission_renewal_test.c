@@ -67,6 +67,26 @@ START_TEST(a_renewal_that_may_be_admitted_too_late_is_a_RISK_before_the_lock_is_
 }
 END_TEST
 
+/* The store falls silent while the renewal waits for admission: the timer of the admission is due before that of the lease. */
+START_TEST(after_a_long_stop_a_lease_that_waited_for_admission_is_lost_and_is_no_RISK)
+{
+	begins_with_window(1, 1);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	passes(3310 * MSEC);
+	feels(0, MOOD_SILENT);
+	says(2, "LOCK b");
+	passes(60 * MSEC);
+	hears_nothing(1);
+	jumps(20 * SEC);
+	wakes(0);
+	hears(1, "! LOST name=a fence=* reason=quorum");
+	hears_nothing(1);
+	ck_assert_int_eq(figure(0, METRIC_RISKS), 0);
+	ck_assert_int_eq(figure(0, METRIC_RENEWALS_MISSED), 0);
+}
+END_TEST
+
 Suite *admission_renewal_suite(void)
 {
 	Suite *suite = suite_create("admission_renewal");
@@ -76,6 +96,7 @@ Suite *admission_renewal_suite(void)
 	tcase_add_test(tc, an_extend_that_waits_for_admission_is_answered_by_its_own_round_and_not_by_a_late_renewal);
 	tcase_add_test(tc, a_short_lease_is_kept_before_long_ones_that_came_first);
 	tcase_add_test(tc, a_renewal_that_may_be_admitted_too_late_is_a_RISK_before_the_lock_is_lost);
+	tcase_add_test(tc, after_a_long_stop_a_lease_that_waited_for_admission_is_lost_and_is_no_RISK);
 	suite_add_tcase(suite, tc);
 	return suite;
 }
