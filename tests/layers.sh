@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# layers.sh folder-of-objects : which folders and files may include and call which others. What the tables do not allow is forbidden. Then each table must
-# refuse a planted violation, and each mistake of `make mutants` must still find its place in the sources.
+# layers.sh folder-of-objects compiler flag ... : which folders and files may include and call which others. What the tables do not allow is forbidden. Then
+# each table must refuse a planted violation, and each mistake of `make mutants` must still find its place in the sources, and compile with these flags.
 set -u
 . tests/order.sh
 . tests/verdict.sh
 
 objects=$1
+shift
 scratch=$(mktemp -d) || exit 2
 trap 'rm -rf "$scratch"' EXIT
 
@@ -180,12 +181,24 @@ plant_call daemon/core clock_gettime
 plant_call daemon/core getrandom
 plant_call daemon/store sendto
 
-expect clean "the places of the mistakes of tests/sim/mutant" "$(sh tests/sim/plant.sh --all 2>&1)"
+expect clean "the mistakes of tests/sim/mutant" "$(sh tests/sim/compile.sh "$scratch/mutant" "$@" 2>&1)"
 mistake=tests/sim/mutant/GUARD_OFF.patch
 expect refused "a mistake whose text is gone" "$(sed 's/^-	/-	gone/' $mistake | awk -f tests/sim/plant.awk - 2>&1)"
 expect refused "a mistake in another function" "$(sed 's/^\(@@ .* @@\) .*/\1 void gone(/' $mistake | awk -f tests/sim/plant.awk - 2>&1)"
 expect refused "a mistake that changes nothing" "$(head -n 1 $mistake | awk -f tests/sim/plant.awk - 2>&1)"
 expect refused "a mistake with two places" "$(sed 's/^-	.*/-		break;/' $mistake | awk -f tests/sim/plant.awk - 2>&1)"
+
+# plant_mistake mutant text compiler flag ... : with this text in place of what it adds it must be complained of, by its name.
+plant_mistake() {
+	name=$1 text=$2
+	shift 2
+	rm -rf "$scratch/patches" && mkdir "$scratch/patches"
+	sed "s/^+\([^+]\).*/+\1$text/" "tests/sim/mutant/$name.patch" >"$scratch/patches/$name.patch"
+	expect refused "a mistake that leaves '$text'" "$(PATCHES=$scratch/patches sh tests/sim/compile.sh "$scratch/planted" "$@" 2>&1 | grep "^$name: ")"
+}
+plant_mistake GUARD_OFF 'm->gone = 1;' "$@"
+plant_mistake GUARD_OFF 'gone();' "$@"
+plant_mistake TICKET_COARSE 'then then' "$@"
 
 # wide file … : the lines that are wider than the layout allows (.clang-format).
 wide() {

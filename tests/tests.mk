@@ -13,8 +13,10 @@ LIBS_CHECK := -lcheck -lsubunit -lm -lrt -pthread
 # The simulator runs the scripts in the Lua that Redis embeds; only the tests need it. As an archive, where there is one: it calls itself without
 # detours, and the linker can put tests/sim/redis/strtod.c in its way.
 LIBS_LUA   := $(filter /%,$(shell $(CC) -print-file-name=liblua5.1.a))
-LIBS_SIM   := -Wl,--wrap=strtod $(or $(LIBS_LUA),$(shell pkg-config --libs lua5.1 2>/dev/null),-llua5.1) -lm
-$(O)/tests/sim/%.o: BASEFLAGS += $(or $(shell pkg-config --cflags lua5.1 2>/dev/null),-I/usr/include/lua5.1)
+LINK_LUA   := $(or $(LIBS_LUA),$(shell pkg-config --libs lua5.1 2>/dev/null),-llua5.1) -lm
+LIBS_SIM   := -Wl,--wrap=strtod $(LINK_LUA)
+FLAGS_LUA  := $(or $(shell pkg-config --cflags lua5.1 2>/dev/null),-I/usr/include/lua5.1)
+$(O)/tests/sim/%.o: BASEFLAGS += $(FLAGS_LUA)
 
 # --- their programs --------------------------------------------------------------------------------------------------
 
@@ -177,7 +179,7 @@ faults-short: all $(FAULT_PROGRAMS) ## a selection of it, with short schedules
 endif
 
 layers: $(call obj,$(PROTO) $(CORE) $(STORE) $(CLIENT) $(CLI)) ## who includes and calls whom, held against the tables
-	@CC="$(CC)" sh tests/layers.sh $(O)
+	@CC="$(CC)" LUA="$(FLAGS_LUA) $(LINK_LUA)" sh tests/layers.sh $(O) $(CC) $(filter-out -I. -MMD -MP -W%,$(BASEFLAGS))
 
 CPPCHECK ?= warning,performance,portability
 cppcheck: | $(FIRST) ## the quickest part of lint: what cppcheck takes for a mistake

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# plant.sh mutant folder : applies tests/sim/mutant/<mutant>.patch to copies, in the folder, of the files that it changes. Prints the sources that a program
-# with this mistake is linked from, in front of all others: the changed .c; for a changed script, scripts.c; for a changed header, all of daemon/core.
-# plant.sh --all : only checks that each patch applies.
+# plant.sh mutant folder : applies tests/sim/mutant/<mutant>.patch (or that in PATCHES) to copies, in the folder, of the files that it changes. Prints the
+# sources that a program with this mistake is linked from, in front of all others: the changed .c; for a changed script, scripts.c; for a changed header, all
+# of daemon/core.
 set -eu
 
-patches=tests/sim/mutant lua=daemon/redis/lua
+patches=${PATCHES:-tests/sim/mutant} lua=daemon/redis/lua
 
 # embedded folder : the scripts, with those that are changed, as a source.
 embedded() {
@@ -16,11 +16,7 @@ embedded() {
 	echo "$1/scripts.c"
 }
 
-id=$1
-if [ "$id" = --all ]; then
-	exec awk -f tests/sim/plant.awk "$patches"/*.patch
-fi
-folder=$2
+id=$1 folder=$2
 rm -rf "$folder"
 mkdir -p "$folder"
 awk -v folder="$folder" -f tests/sim/plant.awk "$patches/$id.patch" >"$folder/changed"

@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# compile.sh folder compiler flag ... : plants each mistake of tests/sim/mutant (or PATCHES) below the folder, and complains, with its name, of each that has
+# no place in the sources any more, that does not compile, or that leaves a script which Lua cannot load. It runs none of them: mutants.sh does.
+# LUA: what loads.c is compiled and linked with.
+set -u
+
+if [ "$1" != --one ]; then
+	find "${PATCHES:-tests/sim/mutant}" -name '*.patch' | sort | sed 's|.*/\(.*\)\.patch|\1|' |
+		xargs -I '{}' -P "$(nproc)" sh "$0" --one '{}' "$@"
+	exit
+fi
+
+# compiles source compiler flag ... : a call of a function that is gone would only be a warning before the linker.
+compiles() {
+	source=$1
+	shift
+	set -- "$@" "-I$folder" -I. -Werror=implicit-function-declaration
+	if [ "${source##*/}" != scripts.c ]; then
+		"$@" -fsyntax-only "$source"
+		return
+	fi
+	# shellcheck disable=SC2086 # LUA: several words
+	"$@" -o "$folder/loads" tests/sim/loads.c "$source" $LUA && "$folder/loads"
+}
+
+id=$2 folder=$3/$2
+shift 3
+if ! sources=$(sh tests/sim/plant.sh "$id" "$folder" 2>&1); then
+	printf '%s\n' "$sources"
+	exit
+fi
+for source in $sources; do
+	said=$(compiles "$source" "$@" 2>&1) || printf '%s: what it leaves does not compile:\n%s\n' "$id" "$said"
+done
