@@ -240,7 +240,7 @@ sim-coverage-again: ## the same of the worlds that it ran last: for work on test
 	@PYTHON=$(PYTHON) sh tests/sim/coverage.sh $(COVERED) $(CLANG)
 
 MUTANTS ?=
-mutants: $(O)/sim ## plant the known mistakes, one at a time (or MUTANTS=), and see the simulator find each
+mutants: $(O)/sim $(O)/unit ## plant the known mistakes, one at a time (or MUTANTS=), and see the simulator find each
 	+@MAKE="$(SUBMAKE)" sh tests/sim/mutants.sh $(O) $(MUTANTS)
 
 BASE ?= HEAD^
