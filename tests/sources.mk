@@ -101,6 +101,7 @@ WORLD := \
 	tests/sim/scene/holder.c \
 	tests/sim/scene/memory.c \
 	tests/sim/scene/overtaking.c \
+	tests/sim/scene/renewal.c \
 	tests/sim/scene/scene.c \
 	tests/sim/scene/session.c \
 	tests/sim/scene/store.c \

@@ -345,6 +345,7 @@ static void draw_additions(struct plan *p, uint64_t seed, unsigned drawn)
 	memory_scene_draw(p, seed);
 	overtaking_scene_draw(p, seed);
 	crossing_scene_draw(p, seed);
+	renewal_scene_draw(p, seed);
 	bunched_draw(p, seed, drawn);
 	draw_halts(p, seed);
 	flapping_draw(p, seed);

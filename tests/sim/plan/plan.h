@@ -178,6 +178,7 @@ void flushes_scene_draw(struct plan *p, uint64_t seed);
 void memory_scene_draw(struct plan *p, uint64_t seed);
 void overtaking_scene_draw(struct plan *p, uint64_t seed);
 void crossing_scene_draw(struct plan *p, uint64_t seed);
+void renewal_scene_draw(struct plan *p, uint64_t seed);
 /* bunched.c: moves faults and jobs of some worlds close together; the first `drawn` faults are those that were drawn at random. */
 void bunched_draw(struct plan *p, uint64_t seed, unsigned drawn);
 /* flapping.c: lets a minority of the nodes be slow, hang or flap in some healed worlds, while many clients want one name. */

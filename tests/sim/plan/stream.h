@@ -46,6 +46,7 @@ enum purpose {
 	DRAW_BUNCHED, /* faults that come close together */
 	DRAW_FLUSHED_SCENE,
 	DRAW_SERVERS, /* a change of the set of servers */
+	DRAW_RENEWAL_SCENE,
 };
 
 struct stream {
