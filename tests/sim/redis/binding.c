@@ -28,13 +28,11 @@ static struct binding *running;
 
 /* --- redis.* --------------------------------------------------------------------------------------------------------- */
 
-static bool top_is_error(lua_State *lua)
+/* Pushes an error and returns true. */
+static bool refuse(lua_State *lua, struct span text)
 {
-	bool is = lua_istable(lua, -1) && value_has_field(lua, SPAN("err"));
-
-	if (is)
-		lua_pop(lua, 1);
-	return is;
+	value_push_error(lua, text);
+	return true;
 }
 
 static bool words_take(struct binding *b, int n)
@@ -59,40 +57,44 @@ static bool words_take(struct binding *b, int n)
 	return true;
 }
 
-/* Runs the command and pushes its reply; an error is a table. */
-static void command_push(struct binding *b, int n)
+/* Runs the command and pushes its reply. True: it is an error, as a table. */
+static bool command_push(struct binding *b, int n)
 {
 	const struct model_command *command = model_command(b->word[0]);
 	const char *refusal;
 
 	if (!command)
-		return value_push_error(b->lua, SPAN("Unknown Redis command called from script"));
+		return refuse(b->lua, SPAN("Unknown Redis command called from script"));
 	if (!model_arity_fits(command, (size_t)n))
-		return value_push_error(b->lua, SPAN("Wrong number of args calling Redis command from script"));
+		return refuse(b->lua, SPAN("Wrong number of args calling Redis command from script"));
 	if (command->flags & COMMAND_DIRECT)
-		return value_push_error(b->lua, SPAN("This Redis command is not allowed from script"));
+		return refuse(b->lua, SPAN("This Redis command is not allowed from script"));
 	refusal = model_refusal(b->model, command);
-	if (refusal)
-		return value_push_field(b->lua, "err", span_of(refusal));
+	if (refusal) {
+		value_push_field(b->lua, "err", span_of(refusal));
+		return true;
+	}
 	b->model->dirty |= (command->flags & COMMAND_WRITE) != 0;
 	buf_clear(&b->reply);
 	command->run(b->model, b->word, (size_t)n, &b->reply);
 	buf_append(&b->reply, "", 1);
 	value_push(b->lua, buf_begin(&b->reply));
+	return *buf_begin(&b->reply) == '-';
 }
 
 static int redis_command_run(lua_State *lua, bool raises)
 {
 	struct binding *b = running;
 	int n = lua_gettop(lua);
+	bool failed;
 
 	if (n == 0)
-		value_push_error(lua, SPAN("Please specify at least one argument for this redis lib call"));
+		failed = refuse(lua, SPAN("Please specify at least one argument for this redis lib call"));
 	else if (!words_take(b, n))
-		value_push_error(lua, SPAN("Lua redis lib command arguments must be strings or integers"));
+		failed = refuse(lua, SPAN("Lua redis lib command arguments must be strings or integers"));
 	else
-		command_push(b, n);
-	return raises && top_is_error(lua) ? lua_error(lua) : 1;
+		failed = command_push(b, n);
+	return raises && failed ? lua_error(lua) : 1;
 }
 
 static int redis_call(lua_State *lua)

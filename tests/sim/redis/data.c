@@ -121,7 +121,7 @@ static bool key_match(const struct map_node *node, const void *key, size_t n)
 {
 	const struct datum *datum = container_of(node, struct datum, node);
 
-	return span_equal(datum->key, (struct span){key, n});
+	return datum->key.n == n && same8(datum->key.p, key, n);
 }
 
 static struct datum *datum_at(const struct data *d, struct span key)

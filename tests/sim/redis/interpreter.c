@@ -6,6 +6,7 @@
 #include "tests/sim/redis/interpreter.h"
 #include "daemon/base/mem.h"
 #include "tests/sim/redis/image.h"
+#include "tests/sim/redis/load8.h"
 #include "tests/sim/redis/sandbox.h"
 #include "tests/sim/redis/sha1.h"
 
@@ -109,8 +110,8 @@ int interpreter_find(struct span sha)
 {
 	int i;
 
-	for (i = 0; i < interpreter.scripts; i++)
-		if (span_equal(sha, (struct span){interpreter.script[i].sha, SHA1_HEX}))
+	for (i = 0; sha.n == SHA1_HEX && i < interpreter.scripts; i++)
+		if (same8(sha.p, interpreter.script[i].sha, SHA1_HEX))
 			return i;
 	return -1;
 }

@@ -5,7 +5,6 @@
 #include "tests/sim/redis/model_command.h"
 
 #include <stdlib.h>
-#include <strings.h>
 
 static const struct model_command commands[] = {
 #define COMMAND(name, arity, flags) {#name, arity, flags, model_run_##name},
@@ -25,11 +24,6 @@ void model_release(struct model *m)
 {
 	data_release(&m->data);
 	free(m->error);
-}
-
-bool model_word_is(struct span word, const char *option)
-{
-	return word.n == strlen(option) && strncasecmp(word.p, option, word.n) == 0;
 }
 
 #define COMMANDS (sizeof(commands) / sizeof(*commands))

@@ -37,13 +37,14 @@ static int cached_find(const struct redis *r, struct span sha)
 {
 	char lower[SHA1_HEX];
 	size_t i;
-	int script;
+	int script = binding_find(r->binding, sha); /* most are in lower case already */
 
 	if (sha.n != SHA1_HEX)
 		return -1;
-	for (i = 0; i < SHA1_HEX; i++)
+	for (i = 0; i < SHA1_HEX && script < 0; i++)
 		lower[i] = (char)tolower((unsigned char)sha.p[i]);
-	script = binding_find(r->binding, (struct span){lower, SHA1_HEX});
+	if (script < 0)
+		script = binding_find(r->binding, (struct span){lower, SHA1_HEX});
 	return script >= 0 && binding_cached(r->binding, script) ? script : -1;
 }
 

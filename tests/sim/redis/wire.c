@@ -9,24 +9,34 @@
 
 #define HEAD_MAX 24 /* room for a type, an integer, a line end */
 
+/* How many digits the number has. */
+static size_t digits_count(uint64_t n)
+{
+	static const uint64_t power[] = {
+		0, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000, UINT64_C(10000000000), UINT64_C(100000000000),
+		UINT64_C(1000000000000), UINT64_C(10000000000000), UINT64_C(100000000000000), UINT64_C(1000000000000000),
+		UINT64_C(10000000000000000), UINT64_C(100000000000000000), UINT64_C(1000000000000000000), UINT64_C(10000000000000000000)};
+	size_t least = (size_t)(64 - __builtin_clzll(n | 1)) * 1233 >> 12; /* 1233 / 4096: a little more than the logarithm of 2 */
+
+	return least + (n >= power[least]);
+}
+
 size_t wire_digits(int64_t n, char *at)
 {
 	static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354"
 				    "555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
 	uint64_t rest = n < 0 ? -(uint64_t)n : (uint64_t)n;
-	char digits[20];
-	size_t i = sizeof(digits), sign = n < 0;
+	size_t sign = n < 0, i = sign + digits_count(rest), length = i;
 
-	for (; rest >= 100; rest /= 100)
-		memcpy(digits + (i -= 2), pairs + 2 * (rest % 100), 2);
-	if (rest >= 10)
-		memcpy(digits + (i -= 2), pairs + 2 * rest, 2);
-	else
-		digits[--i] = (char)('0' + rest);
 	if (sign)
 		*at = '-';
-	memcpy(at + sign, digits + i, sizeof(digits) - i);
-	return sign + sizeof(digits) - i;
+	for (; rest >= 100; rest /= 100)
+		memcpy(at + (i -= 2), pairs + 2 * (rest % 100), 2);
+	if (rest >= 10)
+		memcpy(at + i - 2, pairs + 2 * rest, 2);
+	else
+		at[i - 1] = (char)('0' + rest);
+	return length;
 }
 
 size_t wire_decimal(double n, char *at)
