@@ -134,13 +134,15 @@ static void key_changed(void *context, struct span key, struct span before, stru
 	const struct flight *f = s->running;
 	struct span prefix = SPAN("lock:");
 	int64_t name;
+	bool live;
 
 	if (!f || !span_starts(key, prefix))
 		return;
 	name = name_number((struct span){key.p + prefix.n, key.n - prefix.n});
 	if (name >= 0)
 		places_key(s, name, before.n > 0, after.n > 0);
-	if (name >= 0 && s->live[name] && before.n > 0 && !span_equal(before, after) && (before.n < 16 || memcmp(before.p, f->sender, 16)) &&
+	live = name >= 0 && (s->live[name] || !(s->named >> name & 1)); /* a key that no call names is not to be touched, live or not */
+	if (live && before.n > 0 && !span_equal(before, after) && (before.n < 16 || memcmp(before.p, f->sender, 16)) &&
 	    !flight_names(f, name, before))
 		checker_fail(s->world, INVARIANT_S8, name, "%s: daemon %u replaced the value %.*s of another on node %u",
 			     name_of(name), f->daemon->index, (int)before.n, before.p, s->index);
@@ -157,7 +159,13 @@ void keys_before(struct server *s, const struct flight *f)
 	int64_t expires, wall_us = server_wall(s);
 
 	s->running = f;
-	for (int64_t name = 0; f->call[0].kind != CALL_PROBE && name < s->world->plan->names; name++) {
+	s->named = 0;
+	for (unsigned i = 0; i < f->count; i++) {
+		int64_t name = name_number(f->call[i].name);
+
+		if (name < 0 || (s->named >> name & 1))
+			continue;
+		s->named |= (uint16_t)(1u << name);
 		s->live[name] = sim_node_get(s->node, name_span(name), wall_us, &value, &expires);
 		s->ends_ms[name] = s->live[name] ? expires : 0;
 		s->taken[name] = false;

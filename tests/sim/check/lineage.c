@@ -65,11 +65,12 @@ static void adoption_check(struct server *s, const struct flight *f, unsigned i)
 	struct world *w = s->world;
 	struct adoptions *all = &w->checker.adoptions;
 	const struct call *call = &f->call[i];
-	uint64_t from = hash_bytes(call->value.p, call->value.n), to;
+	uint64_t from, to;
 	struct adoption *mine = NULL, *a;
 
 	if (f->answer[i].code != 'E')
 		return;
+	from = hash_bytes(call->value.p, call->value.n);
 	to = hash_bytes(call->new_value.p, call->new_value.n);
 	for (a = all->item; a < all->item + all->count; a++)
 		if (a->from == from && a->to == to)
@@ -138,10 +139,11 @@ static void lineage_check(struct server *s, const struct flight *f, unsigned i)
 static void left_behind_check(struct server *s, const struct call *call, char code)
 {
 	int64_t name = name_number(call->name);
-	uint64_t value = hash_bytes(call->new_value.p, call->new_value.n);
+	uint64_t value;
 
 	if (name < 0 || call->kind != CALL_EXTEND || code != 'E')
 		return;
+	value = hash_bytes(call->new_value.p, call->new_value.n);
 	if (call->exact)
 		s->left_behind[name] = value;
 	else if (s->left_behind[name] == value)

@@ -44,10 +44,11 @@ static void silence_check(struct sim_daemon *d, const struct conn *c)
 static void risk_check(struct sim_daemon *d, int64_t name, struct lease *l)
 {
 	struct world *w = d->world;
-	int64_t left = instant_diff(recount_deadline(d, l), daemon_boot(d)), wait = 2 * w->plan->timeout_us + l->least_us / 20 + 50 * MSEC;
-	bool low = l->held && l->renews && !l->risked && !l->conn->going && left < l->least_us / 3 - w->plan->timeout_us;
+	bool awaited = l->held && l->renews && !l->risked && !l->conn->going;
+	int64_t left = awaited ? instant_diff(recount_deadline(d, l), daemon_boot(d)) : INT64_MAX;
+	int64_t wait = 2 * w->plan->timeout_us + l->least_us / 20 + 50 * MSEC;
 
-	if (!low)
+	if (left >= l->least_us / 3 - w->plan->timeout_us)
 		l->low_since = 0;
 	else if (l->low_since == 0)
 		l->low_since = w->now;

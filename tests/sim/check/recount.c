@@ -96,6 +96,16 @@ struct instant recount_deadline(const struct sim_daemon *d, const struct lease *
 	return best;
 }
 
+/* Does a quorum of votes reach that moment? The same as to compare the deadline with it, by one pass. */
+static bool quorum_reaches(const struct sim_daemon *d, const struct lease *l, struct instant at)
+{
+	unsigned nodes = (unsigned)d->world->plan->nodes, reach = 0;
+
+	for (unsigned i = 0; i < nodes; i++)
+		reach += l->until[i].us >= at.us;
+	return 2 * reach > d->conf.nodes;
+}
+
 /* L8: a daemon releases the votes of a failed round at a node before it asks that node again; it does not ask a node that is too busy for the release. */
 static void failed_round_keep(struct world *w, struct sim_daemon *d, struct lease *l)
 {
@@ -313,7 +323,7 @@ void recount_answer(struct sim_daemon *d, const struct call *call, const struct 
 	if (name < 0 || (call->kind != CALL_ACQUIRE && call->kind != CALL_EXTEND))
 		return;
 	l = &w->checker.lease[d->index][name];
-	if (!instant_before(daemon_boot(d), recount_deadline(d, l)))
+	if (!quorum_reaches(d, l, instant_add(daemon_boot(d), 1)))
 		l->over_step = w->checker.step + 1;
 	until = &l->until[call->node];
 	if (l->serial != serial_of(call->kind == CALL_EXTEND ? call->new_value : call->value))
@@ -354,7 +364,7 @@ void recount_check(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum in
 static void deadline_check(struct sim_daemon *d, int64_t name, struct lease *l)
 {
 	struct world *w = d->world;
-	bool due = l->held && !l->conn->going && instant_before(instant_add(recount_deadline(d, l), -LEAD_US), daemon_boot(d));
+	bool due = l->held && !l->conn->going && !quorum_reaches(d, l, instant_add(daemon_boot(d), LEAD_US));
 
 	if (!due)
 		l->overdue_since = 0;

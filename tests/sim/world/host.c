@@ -4,12 +4,14 @@
 
 int64_t host_true(const struct host *h, struct instant boot)
 {
-	int64_t shown, now, at;
+	int64_t shown, rate = 1000000 + h->ppm, rest, now, at;
 
 	if (boot.us == INT64_MAX)
 		return INT64_MAX;
+	/* A guess that is a little late, which then moves step by step. */
 	shown = boot.us - h->base_us;
-	now = shown - shown / (1000000 + h->ppm) * h->ppm + h->halted_us;
+	rest = shown % rate;
+	now = shown / rate * 1000000 + (rest > 0 ? rest * 1000000 / rate + 2 : rest) + h->halted_us;
 	for (at = host_boot(h, now).us; at >= boot.us; at = host_boot(h, now).us)
 		now -= 1 + (at - boot.us) / 2;
 	for (; at < boot.us; at = host_boot(h, now).us)

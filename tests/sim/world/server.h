@@ -45,6 +45,7 @@ struct server {
 	bool was_taken; /* over by a daemon of another configuration */
 	bool blameless;                                        /* it was joined under its present identity, and nothing happened to it since */
 	bool tainted;                                          /* its clock was set, it evicted or was flushed: a daemon may find that out late */
+	uint16_t named;                                        /* bits: the names that its calls name; the next three are known of them only */
 	bool live[NAMES_MAX];                                  /* before the command ran: was there a key? */
 	int64_t ends_ms[NAMES_MAX];                            /* and when was the key to end, by the node's clock? */
 	bool taken[NAMES_MAX];                                 /* the command set a key where there was none */

@@ -23,14 +23,17 @@ uint64_t hash_bytes(const void *p, size_t n)
 	return h;
 }
 
-void world_note(struct world *w, uint64_t a, uint64_t b, const char *format, ...)
+bool world_hash(struct world *w, uint64_t a, uint64_t b)
+{
+	w->hash = mix(w->hash, (uint64_t)w->now);
+	w->hash = mix(mix(w->hash, a), b);
+	return w->trace != NULL;
+}
+
+void world_tell(struct world *w, const char *format, ...)
 {
 	va_list list;
 
-	w->hash = mix(w->hash, (uint64_t)w->now);
-	w->hash = mix(mix(w->hash, a), b);
-	if (!w->trace)
-		return;
 	fprintf(w->trace, "%10lld ", (long long)w->now);
 	va_start(list, format);
 	vfprintf(w->trace, format, list);

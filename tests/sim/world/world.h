@@ -115,8 +115,10 @@ void world_run(struct world *w, const struct plan *plan, FILE *trace);
 void world_release(struct world *w);
 
 void world_at(struct world *w, struct timer *t, enum sim_timer kind, int64_t at);
-/* Notes what happened: as numbers in the hash of the world, as words in its trace, if one is wanted. */
-void world_note(struct world *w, uint64_t a, uint64_t b, const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* Notes what happened: as numbers (a, b) in the hash of the world, as words in its trace. Without a trace the words are not even evaluated. */
+#define world_note(w, a, b, ...) (world_hash(w, a, b) ? world_tell(w, __VA_ARGS__) : (void)0)
+bool world_hash(struct world *w, uint64_t a, uint64_t b); /* is a trace wanted? */
+void world_tell(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Notes an EFFECT_LOG of that daemon. */
 void world_log(struct world *w, unsigned daemon, const struct effect *e);
 uint64_t hash_bytes(const void *p, size_t n);
