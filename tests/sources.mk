@@ -52,6 +52,7 @@ SIM := \
 	tests/sim/redis/sandbox.c \
 	tests/sim/redis/sha1.c \
 	tests/sim/redis/strtod.c \
+	tests/sim/redis/texts.c \
 	tests/sim/redis/value.c \
 	tests/sim/redis/wire.c
 

@@ -6,6 +6,7 @@
 #include "tests/sim/redis/binding.h"
 #include "daemon/base/mem.h"
 #include "tests/sim/redis/interpreter.h"
+#include "tests/sim/redis/texts.h"
 #include "tests/sim/redis/value.h"
 
 #include <lauxlib.h>
@@ -176,7 +177,7 @@ static void list_set(struct binding *b, const char *name, const struct span *ite
 	lua_pushstring(b->lua, name);
 	lua_createtable(b->lua, (int)n, 0);
 	for (i = 0; i < n; i++) {
-		lua_pushlstring(b->lua, item[i].p, item[i].n);
+		texts_push(b->lua, item[i]);
 		lua_rawseti(b->lua, -2, (int)i + 1);
 	}
 	lua_rawset(b->lua, -3);

@@ -9,6 +9,7 @@
 #include "tests/sim/redis/load8.h"
 #include "tests/sim/redis/sandbox.h"
 #include "tests/sim/redis/sha1.h"
+#include "tests/sim/redis/texts.h"
 
 #include <lauxlib.h>
 #include <stdlib.h>
@@ -71,8 +72,16 @@ lua_State *interpreter_open(void (*define)(lua_State *lua))
 	interpreter.environment = sandbox_environment(interpreter.lua);
 	lua_pushcfunction(interpreter.lua, error_handle);
 	interpreter.handler = luaL_ref(interpreter.lua, LUA_REGISTRYINDEX);
+	texts_open(interpreter.lua);
 	image_keep(&interpreter.image);
 	return interpreter.lua;
+}
+
+/* Forgets all that is not kept. */
+static void memory_reset(void)
+{
+	image_reset(&interpreter.image);
+	texts_forget();
 }
 
 /* --- scripts --------------------------------------------------------------------------------------------------------- */
@@ -102,7 +111,7 @@ int interpreter_compile(struct span text)
 	for (i = 0; i < interpreter.scripts; i++)
 		if (span_equal(interpreter.script[i].text, text))
 			return i;
-	image_reset(&interpreter.image);
+	memory_reset();
 	return luaL_loadbuffer(interpreter.lua, text.p, text.n, "@user_script") ? -1 : compiled_add(text);
 }
 
@@ -139,5 +148,5 @@ void interpreter_clear(void)
 {
 	lua_settop(interpreter.lua, 0);
 	if (image_is_full(&interpreter.image))
-		image_reset(&interpreter.image);
+		memory_reset();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Redis' rules for how Lua sees a reply and how a client sees a Lua value; RESP2 on both sides. */
 #include "tests/sim/redis/value.h"
+#include "tests/sim/redis/texts.h"
 
 #include <lauxlib.h>
 
@@ -61,7 +62,7 @@ const char *value_push(lua_State *lua, const char *p)
 	else if (*p == '*')
 		return array_push(lua, end + 2, n);
 	else
-		lua_pushlstring(lua, end + 2, (size_t)n);
+		texts_push(lua, (struct span){end + 2, (size_t)n});
 	return *p == '$' && n >= 0 ? end + 2 + n + 2 : end + 2;
 }
 
