@@ -170,11 +170,11 @@ static void failure_write(struct binding *b, int script, struct buf *out)
 	lua_pop(lua, 4);
 }
 
-static void list_set(struct binding *b, const char *name, const struct span *item, size_t n)
+static void list_set(struct binding *b, enum text_word name, const struct span *item, size_t n)
 {
 	size_t i;
 
-	lua_pushstring(b->lua, name);
+	texts_push_word(b->lua, name);
 	lua_createtable(b->lua, (int)n, 0);
 	for (i = 0; i < n; i++) {
 		texts_push(b->lua, item[i]);
@@ -190,8 +190,8 @@ void binding_run(struct binding *b, int script, const struct span *key, size_t k
 
 	running = b;
 	interpreter_environment();
-	list_set(b, "KEYS", key, keys);
-	list_set(b, "ARGV", arg, args);
+	list_set(b, TEXT_KEYS, key, keys);
+	list_set(b, TEXT_ARGV, arg, args);
 	lua_pop(lua, 1);
 	if (interpreter_call(script))
 		failure_write(b, script, out);

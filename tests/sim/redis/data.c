@@ -48,6 +48,7 @@ static struct datum *datum_new(struct data *d, struct span key, enum datum_type 
 	datum->type = type;
 	datum->expires_ms = DATUM_FOREVER;
 	map_insert(&d->keys, &datum->node, key_hash(key));
+	d->changes++;
 	return datum;
 }
 
@@ -176,6 +177,7 @@ struct datum *data_add_items(struct data *d, struct span key, enum datum_type ty
 void data_remove(struct data *d, struct datum *datum)
 {
 	map_remove(&d->keys, &datum->node);
+	d->changes++;
 	data_notify(d, datum->key, datum->text, SPAN(""));
 	datum_free(datum);
 }

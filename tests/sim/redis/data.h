@@ -27,6 +27,7 @@ typedef void data_changed(void *context, struct span key, struct span before, st
 
 struct data {
 	struct map keys;
+	uint64_t changes; /* how often a key came or went: until the next time, what was found stays where it is */
 	data_changed *changed; /* NULL: no watcher */
 	void *context;
 };

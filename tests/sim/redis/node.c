@@ -4,6 +4,7 @@
  * the simulator, and aborts.
  */
 #include "daemon/base/mem.h"
+#include "tests/sim/redis/load8.h"
 #include "tests/sim/redis/node_internal.h"
 
 #include <stdarg.h>
@@ -91,11 +92,33 @@ void sim_node_free(struct sim_node *n)
 
 /* --- calls ----------------------------------------------------------------------------------------------------------- */
 
-static struct span text_of(const struct sim_node *n, const char *key)
+static bool found_holds(const struct sim_node *n, const struct found *f)
 {
-	const struct datum *datum = data_peek(&n->redis.model.data, span_of(key));
+	return f->known && f->changes == n->redis.model.data.changes;
+}
+
+/* The key as it stands, over or not. */
+static struct datum *found_anew(struct sim_node *n, struct found *f, struct span key)
+{
+	*f = (struct found){.known = true, .changes = n->redis.model.data.changes, .datum = data_find(&n->redis.model.data, key, INT64_MIN)};
+	return f->datum;
+}
+
+static struct span text_of(struct sim_node *n, struct found *f, const char *key)
+{
+	const struct datum *datum = found_holds(n, f) ? f->datum : found_anew(n, f, span_of(key));
 
 	return datum && datum->text.n ? datum->text : SPAN("");
+}
+
+struct span sim_node_marker(struct sim_node *n)
+{
+	return text_of(n, &n->marker_found, n->marker_key);
+}
+
+static struct span fence_text(struct sim_node *n)
+{
+	return text_of(n, &n->fence_found, n->fence_key);
 }
 
 static void answer_keep(void *context, const struct answer *answer)
@@ -140,7 +163,7 @@ static void batch_carry_out(struct sim_node *n, int64_t wall_us)
 /* Runs the probe, unless the memo knows the answer. */
 static void probe_carry_out(struct sim_node *n, const struct call *call, int64_t wall_us)
 {
-	const struct memo_read read = {&n->redis.model, text_of(n, n->marker_key), text_of(n, n->fence_key)};
+	const struct memo_read read = {&n->redis.model, sim_node_marker(n), fence_text(n)};
 	struct answer *a = &n->answer[n->answered];
 
 	if (memo_answer(&n->memo, &read, call, wall_us, a)) {
@@ -188,12 +211,18 @@ static struct span key_of(struct sim_node *n, struct span name)
 		n->name = mem_grow(n->name, n->name_cap = n->name_at + name.n, 1);
 	if (name.n)
 		memcpy(n->name + n->name_at, name.p, name.n);
+	n->name_n = name.n;
+	n->name_found.known = false;
 	return (struct span){n->name, n->name_at + name.n};
 }
 
 static struct datum *datum_of(struct sim_node *n, struct span name)
 {
-	return data_find(&n->redis.model.data, key_of(n, name), INT64_MIN);
+	struct span last = {n->name + n->name_at, n->name_n};
+
+	if (found_holds(n, &n->name_found) && last.n == name.n && same8(last.p, name.p, name.n))
+		return n->name_found.datum;
+	return found_anew(n, &n->name_found, key_of(n, name));
 }
 
 void sim_node_delete(struct sim_node *n, struct span name)
@@ -230,16 +259,11 @@ void sim_node_put_hash(struct sim_node *n, struct span name, int64_t expires_ms)
 
 /* --- what a checker looks at ----------------------------------------------------------------------------------------- */
 
-struct span sim_node_marker(const struct sim_node *n)
-{
-	return text_of(n, n->marker_key);
-}
-
-int64_t sim_node_fence(const struct sim_node *n)
+int64_t sim_node_fence(struct sim_node *n)
 {
 	int64_t fence = 0;
 
-	(void)wire_integer(text_of(n, n->fence_key), &fence);
+	(void)wire_integer(fence_text(n), &fence);
 	return fence;
 }
 

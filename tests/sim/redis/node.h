@@ -54,8 +54,8 @@ void sim_node_publish_to(struct sim_node *n, int64_t (*published)(void *context,
 			 void *context);
 
 /* What a checker looks at; looking changes nothing. expires_ms 0: no TTL. The value of a key of another type is "". */
-struct span sim_node_marker(const struct sim_node *n);
-int64_t sim_node_fence(const struct sim_node *n);
+struct span sim_node_marker(struct sim_node *n);
+int64_t sim_node_fence(struct sim_node *n);
 bool sim_node_get(struct sim_node *n, struct span name, int64_t wall_us, struct span *ret_value, int64_t *ret_expires_ms);
 void sim_node_set_replid(struct sim_node *n, const char *replid);
 const char *sim_node_replid(const struct sim_node *n);

@@ -8,22 +8,19 @@
 double __real_strtod(const char *text, char **ret_end);
 double __wrap_strtod(const char *text, char **ret_end);
 
-#define EXACT (INT64_C(1) << 53) /* up to here a double holds every whole number */
-
-static int is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
+#define EXACT (UINT64_C(1) << 53) /* up to here a double holds every whole number */
+#define DIGITS 19 /* so many fit into n */
 
 double __wrap_strtod(const char *text, char **ret_end)
 {
 	const char *at = text;
-	int64_t n = 0;
+	unsigned digit;
+	uint64_t n = 0;
 
-	while (is_digit(*at) && n < EXACT / 10 - 1)
-		n = n * 10 + (*at++ - '0');
+	for (; (digit = (unsigned)(*at - '0')) <= 9; at++)
+		n = n * 10 + digit;
 	/* Anything else: a sign, a fraction, an exponent, hexadecimal, another word, or more digits. */
-	if (at == text || (*at != '\0' && *at != ' '))
+	if (at == text || at - text > DIGITS || n > EXACT || (*at != '\0' && *at != ' '))
 		return __real_strtod(text, ret_end);
 	if (ret_end)
 		*ret_end = (char *)(uintptr_t)at;

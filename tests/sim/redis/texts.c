@@ -17,11 +17,16 @@ struct text_place {
 
 static struct text_place place[PLACES];
 static uint32_t generation;
-static int first; /* the place in the registry that belongs to the first of these */
+static int first, word_at[TEXT_WORDS]; /* in the registry: what belongs to the first of these places, and to each word */
 
 void texts_open(lua_State *lua)
 {
-	generation++;
+	static const char *const words[TEXT_WORDS] = {"KEYS", "ARGV", "err", "ok"};
+
+	for (int i = 0; i < TEXT_WORDS; i++) {
+		lua_pushstring(lua, words[i]);
+		word_at[i] = luaL_ref(lua, LUA_REGISTRYINDEX);
+	}
 	for (int i = 0; i < PLACES; i++) {
 		int at;
 
@@ -29,6 +34,12 @@ void texts_open(lua_State *lua)
 		at = luaL_ref(lua, LUA_REGISTRYINDEX);
 		first = i == 0 ? at : first;
 	}
+	generation++;
+}
+
+void texts_push_word(lua_State *lua, enum text_word word)
+{
+	lua_rawgeti(lua, LUA_REGISTRYINDEX, word_at[word]);
 }
 
 void texts_forget(void)

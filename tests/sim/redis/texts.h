@@ -12,6 +12,10 @@
 void texts_open(lua_State *lua); /* there is one state */
 void texts_forget(void);         /* its memory was reset: they are gone */
 
+/* Words that are needed for every script. */
+enum text_word { TEXT_KEYS, TEXT_ARGV, TEXT_ERR, TEXT_OK, TEXT_WORDS };
+void texts_push_word(lua_State *lua, enum text_word word);
+
 /* Pushes the text, as lua_pushlstring does. */
 void texts_push(lua_State *lua, struct span text);
 

@@ -82,9 +82,10 @@ struct span value_text(lua_State *lua, int index)
 	return (struct span){p, n};
 }
 
-bool value_has_field(lua_State *lua, struct span field)
+/* Does the table on top have a text in that field? Then it is pushed. */
+static bool has_field(lua_State *lua, enum text_word field)
 {
-	lua_pushlstring(lua, field.p, field.n);
+	texts_push_word(lua, field);
 	lua_rawget(lua, -2);
 	if (lua_type(lua, -1) == LUA_TSTRING)
 		return true;
@@ -121,7 +122,7 @@ static void rows_write(lua_State *lua, struct buf *out)
 
 static void table_write(lua_State *lua, struct buf *out)
 {
-	if (value_has_field(lua, SPAN("err")) || value_has_field(lua, SPAN("ok"))) {
+	if (has_field(lua, TEXT_ERR) || has_field(lua, TEXT_OK)) {
 		lua_pushstring(lua, "err");
 		lua_rawget(lua, -3);
 		wire_line(out, lua_isnil(lua, -1) ? '+' : '-', value_text(lua, -2));

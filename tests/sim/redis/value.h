@@ -19,8 +19,6 @@ void value_write(lua_State *lua, struct buf *out);
 void value_push_field(lua_State *lua, const char *field, struct span text);
 void value_push_error(lua_State *lua, struct span text);
 
-/* Does the table on top have a text in that field? Then it is pushed. */
-bool value_has_field(lua_State *lua, struct span field);
 struct span value_text(lua_State *lua, int index); /* of a string, or of a number, which becomes a string */
 
 #endif
