@@ -95,6 +95,7 @@ WORLD := \
 	tests/sim/plan/rare.c \
 	tests/sim/plan/servers.c \
 	tests/sim/plan/stream.c \
+	tests/sim/plan/vary.c \
 	tests/sim/scene/adoption.c \
 	tests/sim/scene/crossing.c \
 	tests/sim/scene/deletion.c \
@@ -116,6 +117,7 @@ WORLD := \
 	tests/sim/sweep/selftest.c \
 	tests/sim/sweep/shrink.c \
 	tests/sim/sweep/sweep.c \
+	tests/sim/sweep/variations.c \
 	tests/sim/sweep/wrap.c \
 	tests/sim/world/conn.c \
 	tests/sim/world/daemon.c \

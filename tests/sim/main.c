@@ -4,11 +4,14 @@
 
 #include <getopt.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-#define CORPUS "tests/sim/corpus"
+#define CORPUS    "tests/sim/corpus"
+#define VARY_MOST 1000
+#define SEED_WORD "seed "
 
-enum what { RUN_SEEDS, RUN_SWEEP, RUN_ONE, RUN_FILE, RUN_SELFTEST, RUN_INVARIANTS };
+enum what { RUN_SEEDS, RUN_SWEEP, RUN_ONE, RUN_FILE, RUN_VARY, RUN_SELFTEST, RUN_INVARIANTS };
 
 struct options {
 	enum what what;
@@ -19,6 +22,8 @@ struct options {
 	bool has_from, has_count, trace, shrink, keep_going, plan;
 	const char *file, *folder;
 	char scenario[256];
+	const char *vary[VARY_MOST]; /* files, and seeds as "seed N" */
+	unsigned vary_count;
 };
 
 static const struct option long_options[] = {
@@ -29,6 +34,8 @@ static const struct option long_options[] = {
 	{"sweep", required_argument, NULL, 'w'},  {"minutes", required_argument, NULL, 'm'},
 	{"keep-going", no_argument, NULL, 'g'},   {"self-test", no_argument, NULL, 'T'},
 	{"invariants", no_argument, NULL, 'I'},   {"only", required_argument, NULL, 'o'},
+	{"vary", required_argument, NULL, 'v'},   {"vary-seed", required_argument, NULL, 'V'},
+	{"into", required_argument, NULL, 'i'},
 	{"plan", no_argument, NULL, 'p'},         {"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
 };
@@ -39,12 +46,24 @@ static void usage(void)
 	     "    --only hour|crowd|busy|brief|storm|throng|servers  only those of this kind\n"
 	     "sim --sweep FOLDER [--minutes M] [--seeds N] [--from M] [--jobs J] [--only …]  run as many as fit, from the seed in FOLDER/sweep.next on;\n"
 	     "                                print violations by invariant, leave a small plan of each in FOLDER/sweep\n"
+	     "sim --vary FILE [--seeds N] [--from M] [--jobs J] [--minutes M] [--keep-going] [--into FOLDER] [FILE …]\n"
+	     "                                run N variations of each plan, those of the numbers M, M+1 …, and leave the plan of each violation in\n"
+	     "                                FOLDER (build/vary); --vary-seed S: of the plan of this seed\n"
 	     "sim --seed N [--trace]           run one world; --shrink: make it smaller while it fails\n"
 	     "sim --seed N --plan              print its plan, as a file for --replay\n"
 	     "sim --replay FILE [--trace]      run the world of a file\n"
 	     "sim --scenario NAME [--trace]    run the world of " CORPUS "/NAME.plan\n"
 	     "sim --self-test                  test the simulator itself\n"
 	     "sim --invariants                 list the invariants, and why some are not checked yet");
+}
+
+static bool vary_add(struct options *o, const char *name)
+{
+	o->what = RUN_VARY;
+	if (!name || o->vary_count == VARY_MOST)
+		return false;
+	o->vary[o->vary_count++] = name;
+	return true;
 }
 
 /* What to run. */
@@ -59,6 +78,11 @@ static bool option_take_what(struct options *o, int c)
 		o->what = RUN_SWEEP;
 		o->folder = optarg;
 		return true;
+	case 'v':
+		return vary_add(o, optarg);
+	case 'V':
+		snprintf(o->scenario, sizeof(o->scenario), SEED_WORD "%s", optarg);
+		return vary_add(o, strdup(o->scenario));
 	case 'c':
 		o->what = RUN_FILE;
 		snprintf(o->scenario, sizeof(o->scenario), "%s/%s.plan", CORPUS, optarg);
@@ -105,6 +129,9 @@ static bool option_take(struct options *o, int c)
 		return o->keep_going = true;
 	case 'p':
 		return o->plan = true;
+	case 'i':
+		o->folder = optarg;
+		return true;
 	default:
 		return option_take_what(o, c);
 	}
@@ -164,19 +191,26 @@ static int run_one(const struct options *o)
 	return result;
 }
 
-static int run_file(const struct options *o)
+static bool plan_of_file(const char *name, struct plan *ret_plan)
 {
-	struct plan *p = plan_new();
-	FILE *in = fopen(o->file, "r");
-	char replay[320];
-	int line = in ? plan_read(p, in) : -1, result = 2;
+	FILE *in = fopen(name, "r");
+	int line = in ? plan_read(ret_plan, in) : -1;
 
 	if (in)
 		fclose(in);
-	snprintf(replay, sizeof(replay), "build/sim --replay %s --trace", o->file);
 	if (line)
-		fprintf(stderr, "sim: %s:%d: %s\n", o->file, line, in ? "not a line of a plan" : "cannot be read");
-	else
+		fprintf(stderr, "sim: %s:%d: %s\n", name, line, in ? "not a line of a plan" : "cannot be read");
+	return line == 0;
+}
+
+static int run_file(const struct options *o)
+{
+	struct plan *p = plan_new();
+	char replay[320];
+	int result = 2;
+
+	snprintf(replay, sizeof(replay), "build/sim --replay %s --trace", o->file);
+	if (plan_of_file(o->file, p))
 		result = run_plan(o, p, replay);
 	free(p);
 	return result;
@@ -215,6 +249,31 @@ static int run_sweep(const struct options *o)
 	return campaign_run(o->folder, &s);
 }
 
+static int run_variations(const struct options *o)
+{
+	struct sweep s = {.from = o->from, .count = o->has_count || !(o->minutes > 0) ? o->count : UINT64_MAX, .jobs = o->jobs ? o->jobs : 2};
+	struct plan *plan = calloc(o->vary_count, sizeof(*plan));
+	struct variations v = {.plan = plan, .name = o->vary, .plans = o->vary_count, .folder = o->folder ? o->folder : "build/vary"};
+	bool read = true;
+	int result = 2;
+
+	if (!plan)
+		abort();
+	s.keep_going = o->keep_going;
+	s.talk = s.keep_going;
+	s.seconds = 60 * o->minutes;
+	for (unsigned i = 0; i < v.plans; i++) {
+		if (!strncmp(v.name[i], SEED_WORD, strlen(SEED_WORD)))
+			plan_draw(&plan[i], strtoull(v.name[i] + strlen(SEED_WORD), NULL, 10));
+		else
+			read &= plan_of_file(v.name[i], &plan[i]);
+	}
+	if (read)
+		result = variations_run(&v, &s);
+	free(plan);
+	return result;
+}
+
 static int list_invariants(void)
 {
 	for (int i = 1; i < INVARIANT_N; i++)
@@ -235,7 +294,12 @@ int main(int argc, char **argv)
 			return c == 'h' ? 0 : 2;
 		}
 	}
+	while (o.what == RUN_VARY && optind < argc)
+		if (!vary_add(&o, argv[optind++]))
+			return 2;
 	switch (o.what) {
+	case RUN_VARY:
+		return run_variations(&o);
 	case RUN_SEEDS:
 		return run_seeds(&o);
 	case RUN_SWEEP:

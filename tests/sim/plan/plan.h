@@ -166,6 +166,8 @@ void plan_write(const struct plan *p, FILE *out);
 int plan_read(struct plan *ret_plan, FILE *in);
 /* draw.c: draws a plan. */
 void plan_draw(struct plan *ret_plan, uint64_t seed);
+/* vary.c: replaces the plan by the variation of that number: a world near it, which could have been drawn as well. */
+void plan_vary(struct plan *p, uint64_t number);
 /* client.c: does the client ask for grace? */
 bool client_is_graced(const struct plan *p, unsigned index);
 /* tests/sim/scene: each adds its scene to some worlds. */

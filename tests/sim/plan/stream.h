@@ -47,6 +47,7 @@ enum purpose {
 	DRAW_FLUSHED_SCENE,
 	DRAW_SERVERS, /* a change of the set of servers */
 	DRAW_RENEWAL_SCENE,
+	DRAW_VARY,    /* variations of a plan */
 };
 
 struct stream {

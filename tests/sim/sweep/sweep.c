@@ -62,8 +62,12 @@ static void __attribute__((noreturn)) worker_run(const struct sweep *s, unsigned
 	while (seed_take(s, until, &i)) {
 		atomic_store(&board->at[job], i);
 		hang_after(s->hang_after ? s->hang_after : HANG_SECONDS);
-		plan_draw(p, s->from + i);
+		if (s->draw)
+			s->draw(s, s->from + i, p);
+		else
+			plan_draw(p, s->from + i);
 		(s->run ? s->run : report_of)(p, NULL, &r);
+		r.seed = s->from + i;
 		hang_after(0);
 		report_write(fd, &r);
 		if (r.what != INVARIANT_NONE)
@@ -167,7 +171,9 @@ static void result_add(struct sweep_result *to, const struct report *r)
 static void report_take(const struct sweep *s, const struct report *r, struct sweep_result *to)
 {
 	result_add(to, r);
-	if (r->what != INVARIANT_NONE && s->keep_going)
+	if (r->what != INVARIANT_NONE && s->found)
+		s->found(s, r);
+	else if (r->what != INVARIANT_NONE && s->keep_going)
 		printf("seed %llu: %s: %s (build/sim --seed %llu --trace)\n", (unsigned long long)r->seed, invariant_table[r->what].word, r->text,
 		       (unsigned long long)r->seed);
 }

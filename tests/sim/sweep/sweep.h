@@ -38,6 +38,9 @@ void violation_print(const struct plan *p, const struct report *r, const char *r
 
 struct sweep {
 	uint64_t from, count;
+	const void *of;                                                                 /* for `draw` and `found` */
+	void (*draw)(const struct sweep *s, uint64_t seed, struct plan *ret_plan);      /* NULL: plan_draw */
+	void (*found)(const struct sweep *s, const struct report *r);                   /* told of each violation; NULL: it is printed */
 	const char *only;    /* only worlds of this kind; NULL: all worlds */
 	unsigned jobs;
 	bool keep_going;                                                           /* goes on after a violation */
@@ -78,6 +81,18 @@ void sweep_print(const struct sweep_result *r);
  * written.
  */
 int campaign_run(const char *folder, struct sweep *s);
+
+/*
+ * variations.c: variations of plans, s->count of each from number s->from on. Prints violations by invariant, and leaves the plan of each in the folder.
+ * Returns 0, or 1 after a violation.
+ */
+struct variations {
+	const struct plan *plan;
+	const char *const *name; /* what each is called: its file, or its seed */
+	unsigned plans;
+	const char *folder;
+};
+int variations_run(const struct variations *v, struct sweep *s);
 
 /* shrink.c: replaces the plan by the smallest one found in which the same invariant fails. */
 void plan_shrink(struct plan *p, enum invariant what, bool talk);
