@@ -96,6 +96,7 @@ WORLD := \
 	tests/sim/plan/servers.c \
 	tests/sim/plan/stream.c \
 	tests/sim/plan/vary.c \
+	tests/sim/plan/vary_bounds.c \
 	tests/sim/scene/adoption.c \
 	tests/sim/scene/crossing.c \
 	tests/sim/scene/deletion.c \

@@ -226,6 +226,10 @@ sweep: $(O)/sim fast ## simulated worlds from where the last sweep stopped, on a
 	@sh tests/sim/alike.sh $(O)/sim $(FAST)/sim
 	@$(FAST)/sim --sweep $(O) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(filter-out file,$(origin SEEDS)),--seeds $(SEEDS)) $(if $(filter-out file,$(origin FROM)),--from $(FROM))
 
+vary: $(O)/sim fast ## worlds near those of the corpus, variations of each plan from another number each time, on all processors, for MINUTES= (5)
+	@sh tests/sim/alike.sh $(O)/sim $(FAST)/sim
+	@$(FAST)/sim --vary tests/sim/corpus/*.plan --minutes $(or $(MINUTES),5) --from $$(date +%s)000 --jobs $$(getconf _NPROCESSORS_ONLN) --keep-going --into $(O)/vary
+
 COVERAGE_SEEDS ?= 10000
 COVERED := $(O)/coverage
 # clang counts the conditions of the source, whatever the optimiser makes of them. The simulator itself is compiled as it always is: in which order C
@@ -288,4 +292,4 @@ $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
 
-.PHONY: check fuzz-minimise sim sim-coverage sim-coverage-again bench bench-full bench-contend mutants sweep fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) same asan ubsan sanitize build-sanitized build-fuzzers
+.PHONY: check fuzz-minimise sim sim-coverage sim-coverage-again bench bench-full bench-contend mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) same asan ubsan sanitize build-sanitized build-fuzzers

@@ -5,164 +5,22 @@
  * healing behind it, the minority that flaps in the healed world, the bounds of latencies and leases. Where the plan itself is beyond a bound, as a scene may
  * be, that is the bound. Drawn from a stream of its own.
  */
-#include "tests/sim/plan/plan.h"
-
-#include "daemon/base/instant.h"
-#include "tests/sim/plan/stream.h"
+#include "tests/sim/plan/vary.h"
 
 #include <stdlib.h>
 
-#define WAIT_MOST_MS    6000
-#define CANCEL_MOST_US  (3 * SEC)
 #define CLIENT_LATENCY_MOST_US (5 * MSEC)
-#define FAULT_MARGIN_US (100 * MSEC) /* between the last fault and the healing */
-#define JOB_EARLY_US    (500 * MSEC) /* the first jobs come before the first faults */
 
-/* The plan as it was, the one that it becomes, and which of a hundred faults and jobs change. */
-struct variation {
-	const struct plan *of;
-	struct plan *plan;
-	struct stream *s;
-	unsigned percent;
-};
-
-static int64_t within(int64_t low, int64_t value, int64_t high)
-{
-	return value < low ? low : value > high ? high : value;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
-static int64_t settled_us(const struct plan *p)
-{
-	return p->length_us + settle_us(p);
-}
-
-/* --- amounts --------------------------------------------------------------------------------------------------------- */
-
-/* Mostly milliseconds, seldom seconds. */
-static int64_t draw_amount(struct stream *s)
-{
-	int64_t kind = stream_range(s, 0, 99);
-
-	if (kind < 20)
-		return stream_range(s, 1, 200);
-	if (kind < 70)
-		return stream_range(s, 100, 20 * MSEC);
-	return kind < 88 ? stream_range(s, 20 * MSEC, 300 * MSEC) : stream_range(s, 300 * MSEC, 3 * SEC);
-}
-
-static int64_t draw_shift(struct stream *s)
-{
-	int64_t amount = draw_amount(s);
-
-	return stream_chance(s, 50) ? amount : -amount;
-}
-
-/* About as long as it was: a shift, or a part of it, or a few times as much. */
-static int64_t draw_length(struct stream *s, int64_t us)
-{
-	int64_t kind = stream_range(s, 0, 99), shift = draw_shift(s), part = stream_range(s, 10, 190);
-
-	return kind < 65 ? us + shift : kind < 95 ? us / 100 * part : 2 * us + shift;
-}
-
-/* The moment of any fault or job. */
-static int64_t draw_moment(struct variation *v)
-{
-	const struct plan *p = v->plan;
-	int64_t i = stream_range(v->s, 0, (int64_t)(p->faults + p->jobs) - 1);
-
-	if (i < (int64_t)p->faults)
-		return p->fault[i].at_us + (stream_chance(v->s, 30) ? p->fault[i].for_us : 0);
-	return p->job[i - p->faults].at_us;
-}
+/* --- faults ---------------------------------------------------------------------------------------------------------- */
 
 /* What matters of the moment of a fault besides the time stays in most cases: see fault.def. */
-static int64_t draw_fault_moment(struct variation *v, int64_t at_us)
+static int64_t vary_fault_moment(struct variation *v, int64_t at_us)
 {
-	int64_t moment = stream_chance(v->s, 85) ? at_us : draw_moment(v), shift = draw_shift(v->s);
+	int64_t moment = stream_chance(v->s, 85) ? at_us : vary_moment(v), shift = vary_shift(v->s);
 
 	moment += shift;
 	return stream_chance(v->s, 70) ? moment - moment % 16 + at_us % 16 : moment;
 }
-
-/* --- what stays ------------------------------------------------------------------------------------------------------ */
-
-/* Before the faults begin: the late start of a stranger. */
-static bool fault_is_start(const struct plan *p, const struct fault *f)
-{
-	return f->at_us < p->warm_us;
-}
-
-/* Of clocks that are all set back alike none may stay behind. */
-static bool fault_is_of_all(const struct variation *v, const struct fault *f)
-{
-	return f->kind == FAULT_NODE_CLOCK && plan_set_back_us(v->of);
-}
-
-/* A scene lets a fault of a client come after the healing. It stays where it is. */
-static bool fault_is_beyond(const struct plan *p, const struct fault *f)
-{
-	return f->at_us > p->length_us && !fault_is_late(p, f);
-}
-
-/* A daemon that never ran before: only where a scene has seen to it that this is no lie. */
-static bool fault_is_bound(const struct variation *v, const struct fault *f)
-{
-	return fault_is_start(v->of, f) || fault_is_of_all(v, f) || fault_is_beyond(v->of, f) || f->x == RESTART_FIRST;
-}
-
-/* Brings a fault back into its bounds; `f` came of `old`. */
-static void fault_bound(const struct variation *v, struct fault *f, const struct fault *old)
-{
-	const struct plan *p = v->plan;
-	int64_t first = p->warm_us, last = p->length_us - FAULT_MARGIN_US, end = p->length_us, longest = 2 * p->max_lease_us;
-
-	if (fault_is_beyond(v->of, old))
-		return;
-	if (fault_is_late(v->of, old)) {
-		first = settled_us(p) + 1;
-		last = first + SETTLED_US - SEC;
-		end = first + SETTLED_US - FAULT_MARGIN_US;
-		longest = SETTLED_US;
-	}
-	if (fault_is_start(v->of, old))
-		first = last = old->at_us;
-	f->at_us = within(least(first, old->at_us), f->at_us, most(last, old->at_us));
-	f->for_us = within(least(MSEC, old->for_us), f->for_us, fault_is_start(v->of, old) ? end : most(longest, old->for_us));
-	end = most(end, old->at_us + old->for_us);
-	f->for_us = least(f->for_us, end - f->at_us);
-}
-
-static void job_bound(const struct variation *v, struct job *j, const struct job *old)
-{
-	const struct plan *p = v->plan;
-	int64_t first = p->warm_us - JOB_EARLY_US, last = p->length_us, shortest = p->lease_us / 4 / MSEC, longest = p->max_lease_us / MSEC;
-
-	if (old->at_us > v->of->length_us) {
-		first = settled_us(p);
-		last = first + SETTLED_US;
-	}
-	j->at_us = within(least(first, old->at_us), j->at_us, most(last, old->at_us));
-	j->hold_us = within(0, j->hold_us, most(2 * p->max_lease_us, old->hold_us));
-	j->cancel_us = within(0, j->cancel_us, most(CANCEL_MOST_US, old->cancel_us));
-	j->wait_ms = within(least(1, old->wait_ms), j->wait_ms, most(WAIT_MOST_MS, old->wait_ms));
-	shortest = most(shortest, 100);
-	j->ttl_ms = within(least(shortest, old->ttl_ms), j->ttl_ms, most(longest, old->ttl_ms));
-	if (old->extend_ms)
-		j->extend_ms = within(least(shortest, old->extend_ms), j->extend_ms, most(longest, old->extend_ms));
-}
-
-/* --- faults ---------------------------------------------------------------------------------------------------------- */
 
 static int64_t other_node(const struct variation *v, const struct fault *f)
 {
@@ -202,7 +60,7 @@ static void fault_redirect(const struct variation *v, struct fault *f)
 /* Another value of what it does. */
 static void fault_revalue(const struct variation *v, struct fault *f)
 {
-	int64_t shift = draw_shift(v->s);
+	int64_t shift = vary_shift(v->s);
 
 	switch (f->kind) {
 	case FAULT_LINK_STALL:
@@ -259,11 +117,11 @@ static void fault_vary(struct variation *v, struct fault *f)
 	int64_t how = stream_range(v->s, 0, 99);
 
 	if (fault_is_start(v->of, f))
-		f->for_us = draw_length(v->s, f->for_us);
+		f->for_us = vary_length(v->s, f->for_us);
 	else if (how < 55 && !fault_is_of_all(v, f))
-		f->at_us = draw_fault_moment(v, f->at_us);
+		f->at_us = vary_fault_moment(v, f->at_us);
 	else if (how < 80)
-		f->for_us = draw_length(v->s, f->for_us);
+		f->for_us = vary_length(v->s, f->for_us);
 	else if (!fault_is_bound(v, f) && how < 88)
 		fault_redirect(v, f);
 	else if (!fault_is_bound(v, f) && how < 95)
@@ -288,7 +146,9 @@ static void fault_count(struct variation *v, unsigned i)
 	if (p->faults == FAULTS_MAX)
 		return;
 	fault_redirect(v, &twin);
-	twin.at_us = draw_fault_moment(v, twin.at_us);
+	if (stream_chance(v->s, 30))
+		fault_replace(v, &twin);
+	twin.at_us = vary_fault_moment(v, twin.at_us);
 	fault_bound(v, &twin, &p->fault[i]);
 	p->fault[p->faults++] = twin;
 }
@@ -298,7 +158,7 @@ static void fault_count(struct variation *v, unsigned i)
 static void job_vary_terms(struct variation *v, struct job *j)
 {
 	struct stream *s = v->s;
-	int64_t shift = draw_shift(s), how = stream_range(s, 0, 99);
+	int64_t shift = vary_shift(s), how = stream_range(s, 0, 99);
 
 	if (how < 30)
 		j->ttl_ms += shift / MSEC;
@@ -321,12 +181,12 @@ static void job_vary_terms(struct variation *v, struct job *j)
 static void job_vary(struct variation *v, struct job *j)
 {
 	struct job old = *j;
-	int64_t how = stream_range(v->s, 0, 99), shift = draw_shift(v->s);
+	int64_t how = stream_range(v->s, 0, 99), shift = vary_shift(v->s);
 
 	if (how < 55)
-		j->at_us = (stream_chance(v->s, 85) ? j->at_us : draw_moment(v)) + shift;
+		j->at_us = (stream_chance(v->s, 85) ? j->at_us : vary_moment(v)) + shift;
 	else if (how < 75)
-		j->hold_us = draw_length(v->s, j->hold_us);
+		j->hold_us = vary_length(v->s, j->hold_us);
 	else
 		job_vary_terms(v, j);
 	job_bound(v, j, &old);
@@ -343,7 +203,7 @@ static void job_count(struct variation *v, unsigned i)
 	}
 	if (p->jobs == JOBS_MAX)
 		return;
-	twin.at_us += draw_shift(v->s);
+	twin.at_us += vary_shift(v->s);
 	twin.client = stream_range(v->s, 0, p->clients - 1);
 	job_bound(v, &twin, &p->job[i]);
 	p->job[p->jobs++] = twin;
@@ -355,7 +215,7 @@ static void job_count(struct variation *v, unsigned i)
 static void vary_rest(struct variation *v)
 {
 	struct plan *p = v->plan;
-	int64_t from = draw_moment(v), shift = draw_shift(v->s) / 16 * 16;
+	int64_t from = vary_moment(v), shift = vary_shift(v->s) / 16 * 16;
 
 	for (unsigned i = 0; i < p->faults; i++) {
 		struct fault old = p->fault[i];
@@ -381,17 +241,17 @@ static void vary_speed(struct variation *v)
 	struct plan *p = v->plan;
 	int64_t slowest = least(p->lease_us / 40, p->timeout_us / 4) / 2;
 
-	p->latency_us = within(least(60, p->latency_us), draw_length(v->s, p->latency_us), most(slowest, p->latency_us));
-	p->jitter_us = within(0, draw_length(v->s, p->jitter_us), most(slowest, p->jitter_us));
+	p->latency_us = within(least(60, p->latency_us), vary_length(v->s, p->latency_us), most(slowest, p->latency_us));
+	p->jitter_us = within(0, vary_length(v->s, p->jitter_us), most(slowest, p->jitter_us));
 	p->client_latency_us =
-		within(least(20, p->client_latency_us), draw_length(v->s, p->client_latency_us), most(CLIENT_LATENCY_MOST_US, p->client_latency_us));
+		within(least(20, p->client_latency_us), vary_length(v->s, p->client_latency_us), most(CLIENT_LATENCY_MOST_US, p->client_latency_us));
 }
 
 /* The world heals later, and all that follows comes as much later. */
 static void vary_healing(struct variation *v)
 {
 	struct plan *p = v->plan;
-	int64_t later = draw_amount(v->s);
+	int64_t later = vary_amount(v->s);
 
 	for (unsigned i = 0; i < p->faults; i++)
 		p->fault[i].at_us += p->fault[i].at_us > p->length_us ? later : 0;
@@ -410,9 +270,9 @@ static void vary_each(struct variation *v)
 	for (unsigned i = 0; i < p->jobs; i++)
 		if (stream_chance(v->s, v->percent))
 			job_vary(v, &p->job[i]);
-	if (p->faults > 0 && stream_chance(v->s, 25))
+	for (int64_t n = stream_skewed(v->s, 0, 4); n > 0 && p->faults > 0; n--)
 		fault_count(v, (unsigned)stream_range(v->s, 0, p->faults - 1));
-	if (p->jobs > 0 && stream_chance(v->s, 25))
+	for (int64_t n = stream_skewed(v->s, 0, 4); n > 0 && p->jobs > 0; n--)
 		job_count(v, (unsigned)stream_range(v->s, 0, p->jobs - 1));
 }
 

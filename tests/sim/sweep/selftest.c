@@ -68,26 +68,125 @@ static bool the_same_seed_gives_the_same_run(struct plan *p)
 	return true;
 }
 
+/* Through a file. */
+static bool plan_copy(struct plan *ret_plan, const struct plan *p)
+{
+	FILE *file = tmpfile();
+	bool read;
+
+	if (!file)
+		abort();
+	plan_write(p, file);
+	rewind(file);
+	read = plan_read(ret_plan, file) == 0;
+	fclose(file);
+	return read;
+}
+
 static bool a_plan_that_was_written_and_read_is_the_same(struct plan *p)
 {
 	struct plan *q = malloc(sizeof(*q));
-	FILE *file = tmpfile();
 	struct report one, two;
 	bool same;
 
-	if (!q || !file)
+	if (!q)
 		abort();
 	plan_draw(p, 7);
-	plan_write(p, file);
-	rewind(file);
-	same = plan_read(q, file) == 0;
-	fclose(file);
+	same = plan_copy(q, p);
 	report_of(p, NULL, &one);
 	if (same)
 		report_of(q, NULL, &two);
 	same = same && one.hash == two.hash;
 	free(q);
 	return same;
+}
+
+/* What a drawn world keeps: see plan/vary.c. A scene may have gone beyond. */
+static bool is_in_bounds(const struct plan *p, const struct plan *of)
+{
+	int64_t end = p->length_us + settle_us(p) + SETTLED_US, longest = p->max_lease_us / MSEC;
+	bool all = p->faults <= FAULTS_MAX && p->jobs <= JOBS_MAX && plan_class(p) <= plan_class(of);
+
+	for (unsigned i = 0; i < of->jobs; i++) {
+		const struct job *j = &of->job[i];
+
+		end = j->at_us + p->length_us - of->length_us > end ? j->at_us + p->length_us - of->length_us : end;
+		longest = j->ttl_ms > longest ? j->ttl_ms : longest;
+	}
+	for (unsigned i = 0; i < p->faults; i++) {
+		const struct fault *f = &p->fault[i];
+
+		all &= f->at_us >= 0 && f->for_us >= 0 && f->a >= 0 && f->b >= 0;
+		all &= !fault_is_late(p, f) || f->at_us + f->for_us <= end;
+	}
+	for (unsigned i = 0; i < p->jobs; i++)
+		all &= p->job[i].client < p->clients && p->job[i].at_us <= end && p->job[i].ttl_ms <= longest;
+	return all;
+}
+
+static bool variations_differ_and_each_replays_byte_for_byte(struct plan *p)
+{
+	struct plan *q = malloc(sizeof(*q)), *of = malloc(sizeof(*of));
+	struct report one, two;
+	uint64_t hashes[FEW] = {0};
+	unsigned alike = 0;
+	bool same = true;
+
+	if (!q || !of)
+		abort();
+	for (uint64_t i = 0; i < FEW && same; i++) {
+		plan_draw(of, 1 + i / 4);
+		*p = *of;
+		plan_vary(p, i);
+		report_of(p, NULL, &one);
+		*q = *of;
+		plan_vary(q, i);
+		same = memcmp(p, q, sizeof(*p)) == 0 && is_in_bounds(p, of) && plan_copy(q, p);
+		report_of(q, NULL, &two);
+		same = same && one.hash == two.hash;
+		alike += i > 0 && one.hash == hashes[i - 1];
+		hashes[i] = one.hash;
+	}
+	free(of);
+	free(q);
+	return same && alike == 0;
+}
+
+/* Which nodes flap in the healed world, as bits. */
+static int64_t plan_flapping(const struct plan *p)
+{
+	int64_t nodes = 0;
+
+	for (unsigned i = 0; i < p->faults; i++)
+		if (fault_is_late(p, &p->fault[i]))
+			nodes |= INT64_C(1) << (fault_table[p->fault[i].kind].of == OF_DAEMON ? p->fault[i].b : p->fault[i].a);
+	return nodes;
+}
+
+static bool variations_move_no_start_and_keep_a_minority_flapping(struct plan *p)
+{
+	struct plan *of = malloc(sizeof(*of));
+	uint64_t seed = 0;
+	bool good = true;
+
+	if (!of)
+		abort();
+	for (unsigned i = 0; i < MANY && good; i++) {
+		int64_t starts = 0;
+
+		do
+			plan_draw(of, ++seed);
+		while (!plan_flapping(of) && !of->strangers);
+		for (unsigned f = 0; f < of->faults; f++)
+			starts += of->fault[f].at_us < of->warm_us;
+		*p = *of;
+		plan_vary(p, i);
+		for (unsigned f = 0; f < p->faults; f++)
+			starts -= p->fault[f].at_us < p->warm_us;
+		good = starts == 0 && is_in_bounds(p, of) && (plan_flapping(p) & ~plan_flapping(of)) == 0;
+	}
+	free(of);
+	return good;
 }
 
 static bool without_one_fault_the_rest_stays_in_its_place(struct plan *p)
@@ -219,6 +318,8 @@ int selftest_run(void)
 		TEST(a_world_without_faults_violates_nothing_and_grants_soon),
 		TEST(the_same_seed_gives_the_same_run),
 		TEST(a_plan_that_was_written_and_read_is_the_same),
+		TEST(variations_differ_and_each_replays_byte_for_byte),
+		TEST(variations_move_no_start_and_keep_a_minority_flapping),
 		TEST(without_one_fault_the_rest_stays_in_its_place),
 		TEST(every_kind_of_fault_occurs),
 		TEST(a_sweep_runs_each_seed_once_whatever_crashes_or_hangs),

@@ -110,6 +110,7 @@ int variations_run(const struct variations *v, struct sweep *s)
 		printf("%" PRIu64 " of %" PRIu64 " variations violate an invariant\n", failed, r->seeds);
 		variation_plan(s, r->first.seed, p);
 		variation_path(v, &r->first, path);
+		r->first.seed = (uint64_t)p->seed;
 		snprintf(replay, sizeof(replay), "build/sim --replay %s --trace", path);
 		violation_print(p, &r->first, replay);
 	}
