@@ -104,10 +104,12 @@ struct known_node {
 	struct instant at; /* time of its last answer; upper bound of (its clock - CLOCK_BOOTTIME) by that answer */
 	int64_t high;
 	/*
-	 * The same with what a stop of the daemon's host adds to it; 0: no stop, or asked for a vote since. A clock that shows less at first, and that later,
-	 * was set back and put right: what was voted before it lasts.
+	 * The same with what a stop of the daemon's host adds to it; 0: no stop, or asked for a vote since, by a daemon that has looked at it again. A clock
+	 * that shows less at first, and that later, was set back and put right: what was voted before it lasts.
 	 */
 	int64_t expected;
+	struct instant stopped_at; /* the first answer behind that stop */
+	bool looked;               /* a later command was answered */
 	int64_t ahead_us, halted_us; /* at that time: how far its clock had been set forward in all, and how long the daemon's host had stood still */
 };
 
@@ -148,6 +150,14 @@ struct adoptions {
 	size_t count, cap;
 };
 
+/* The floors of the last leases of a name, by value: a lease that a later run adopts has the floor of its value. */
+#define FLOORS_MAX 64
+struct floors {
+	uint64_t value[FLOORS_MAX]; /* as hashes */
+	int64_t floor[FLOORS_MAX];
+	unsigned count;
+};
+
 struct token_set {
 	uint64_t *slot;
 	size_t cap, count;
@@ -168,6 +178,7 @@ struct checker {
 	struct token_set tokens;
 	struct adoptions adoptions;
 	struct lineage lineage[DAEMONS_MAX][NAMES_MAX];
+	struct floors floors[NAMES_MAX];
 	int64_t returned[NAMES_MAX];   /* the largest token that was returned to a client */
 	int64_t free_since[NAMES_MAX]; /* true time since when nobody holds it; INT64_MAX: somebody does */
 	struct {

@@ -78,7 +78,8 @@ static void known_node_check(struct sim_daemon *d, const struct call *call, int6
 		checker_fail(d->world, INVARIANT_S24, name,
 			     "daemon %u asks node %u for a vote under a marker that names another server: its identity has changed", d->index,
 			     call->node);
-	known->expected = 0;
+	if (known->looked)
+		known->expected = 0;
 	known->jumped &= known->marker == marker;
 	known->fell &= known->marker == marker;
 	known->marker = marker;
@@ -130,10 +131,22 @@ void known_node_call(struct sim_daemon *d, const struct call *call, int64_t name
 
 /* --- answers --------------------------------------------------------------------------------------------------------- */
 
+/* What is not told apart from the drift since the last answer. */
+static int64_t jump_slack(const struct known_node *known, struct instant now)
+{
+	return JUMP_US + (now.us - known->at.us) / 50;
+}
+
+/* It shows to the daemon that this clock jumped, or that its own stood still. */
+static bool is_ahead(const struct known_node *known, const struct answer *a, struct instant now)
+{
+	return a->server_us && known->timed && a->server_us - now.us > known->high + jump_slack(known, now);
+}
+
 /* How far the clock of the node has provably jumped ahead since its last answer, by the daemon's own clock; 0: not at all. */
 static int64_t jump_seen(struct known_node *known, const struct answer *a, struct instant emitted, struct instant now)
 {
-	int64_t low = a->server_us - now.us, slack = JUMP_US + (now.us - known->at.us) / 50;
+	int64_t low = a->server_us - now.us, slack = jump_slack(known, now);
 	int64_t high = known->high > known->expected ? known->high : known->expected;
 	int64_t jump = known->timed && low > high + slack ? low - high : 0;
 
@@ -218,6 +231,7 @@ void known_node_answer(struct sim_daemon *d, const struct call *call, const stru
 {
 	struct known_node *known = known_node_of(d, call->node);
 	int64_t jump, stopped = d->host.halted_us - known->halted_us, expected = known->high + stopped;
+	bool ahead;
 
 	if (call->kind == CALL_PROBE && known->probes > 0)
 		known->probes--;
@@ -237,15 +251,20 @@ void known_node_answer(struct sim_daemon *d, const struct call *call, const stru
 		known_node_distrust(d, &known->unjoined, known);
 	if (is_outdated(d, known, a, emitted))
 		return;
+	ahead = is_ahead(known, a, daemon_boot(d));
 	jump = a->server_us ? jump_seen(known, a, emitted, daemon_boot(d)) : 0;
 	if (jump > 0 && jumped_alone(d, call->node, known, jump)) {
 		known_node_distrust(d, &known->jumped, known);
 		votes_lower(d, call->node, jump);
-	} else if (jump > 0) {
+	} else if (ahead) {
 		d->world->checker.jump_heard[d->index] = daemon_boot(d);
 	}
-	if (stopped > 0)
+	if (stopped > 0) {
 		known->expected = expected;
+		known->stopped_at = daemon_boot(d);
+		known->looked = false;
+	}
+	known->looked |= !instant_before(emitted, known->stopped_at);
 	known->ahead_us = d->world->server[call->node].ahead_us;
 	known->halted_us = d->host.halted_us;
 }

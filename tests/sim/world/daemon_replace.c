@@ -36,6 +36,7 @@ static void journal_copy(const struct sim_daemon *from, struct sim_daemon *to)
 	journal_lose(j);
 	buf_append(&j->bytes, buf_begin(&from->journal.bytes), buf_length(&from->journal.bytes));
 	j->there = from->journal.there;
+	j->copied = true;
 	/*
 	 * Any run may have said what this journal does not have. The copy may be older than what a client heard last, at a daemon that ran on a copy of the
 	 * same directory; it has the session of the client all the same. No daemon can remember a hold or a loss that its journal never had.

@@ -19,6 +19,7 @@ struct sim_journal {
 	int64_t depart;                                           /* true time when the replies of that pass leave */
 	bool there;                                               /* the next run can read it */
 	bool failing, failed;                                     /* it cannot be written; the service does not know yet */
+	bool copied;                                              /* from another daemon, which ran on */
 	bool mended;                                              /* it can be written again, but the daemon stands still and does not know yet */
 	uint64_t torn[DAEMONS_MAX];                               /* by daemon: its last run that may have said what is not read here; 0: none */
 	char priors[NAMES_MAX][(JOURNAL_PRIORS + 1) * VALUE_MAX]; /* by name: the values in the last record that this run read, with blanks; "": none */
