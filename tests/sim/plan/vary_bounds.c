@@ -81,12 +81,27 @@ static bool fault_is_beyond(const struct plan *p, const struct fault *f)
 	return f->at_us > p->length_us && !fault_is_late(p, f);
 }
 
-/* A daemon that never ran before: only where a scene has seen to it that this is no lie. */
+static bool fault_is_first(const struct fault *f)
+{
+	return (f->kind == FAULT_DAEMON_CRASH || f->kind == FAULT_DAEMON_STOP) && f->x == RESTART_FIRST;
+}
+
+/*
+ * A daemon that never ran before may trust a first start. A scene has seen to it that some server still shows that there was an earlier one: it must not lose
+ * its memory as well.
+ */
+static bool fault_is_of_first_start(const struct plan *p, const struct fault *f)
+{
+	bool first = false;
+
+	for (unsigned i = 0; i < p->faults && p->trust; i++)
+		first |= fault_is_first(&p->fault[i]);
+	return fault_is_first(f) || (first && fault_table[f->kind].of == OF_NODE);
+}
+
 bool fault_is_bound(const struct variation *v, const struct fault *f)
 {
-	bool first = (f->kind == FAULT_DAEMON_CRASH || f->kind == FAULT_DAEMON_STOP) && f->x == RESTART_FIRST;
-
-	return fault_is_start(v->of, f) || fault_is_of_all(v, f) || fault_is_beyond(v->of, f) || first;
+	return fault_is_start(v->of, f) || fault_is_of_all(v, f) || fault_is_beyond(v->of, f) || fault_is_of_first_start(v->of, f);
 }
 
 void fault_bound(const struct variation *v, struct fault *f, const struct fault *old)
