@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Scenes of EXTENDs whose answers come one by one. Either a node that nothing reaches for a moment hears the ACQUIRE too late, and the EXTEND behind it in time:
- * it sets the key. Or a node says that the key is gone, and the others are silent until the lease is over by the votes that are left.
+ * Scenes of EXTENDs whose answers come one by one. Either nothing reaches a node for a moment, which then hears the ACQUIRE too late, and the EXTEND behind it
+ * in time: it sets the key. Or one node says that the key is gone, and the others are silent until the lease is over by the votes that are left.
  */
 #include "tests/sim/scene/scene.h"
 
@@ -11,7 +11,7 @@
 #define SCENES_PERCENT 3
 #define JOBS_ROOM      4
 #define LONG_US        (1600 * MSEC) /* a lease so long that a key which is left behind is noticed */
-#define SHORT_MS       1000          /* a lease that is over before a round of EXTENDs that nobody answers */
+#define SHORT_MS       1000          /* so short a lease is over before a round of EXTENDs that nobody answers */
 
 static void stall(struct scene *s, int64_t node, int64_t after_us, int64_t for_us)
 {
