@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Scenes of EXTENDs whose answers come one by one. Either nothing reaches a node for a moment, which then hears the ACQUIRE too late, and the EXTEND behind it
- * in time: it sets the key. Or one node says that the key is gone, and the others are silent until the lease is over by the votes that are left.
+ * Scenes of EXTENDs. A short lease is extended to a long one, and nothing is wrong. Or the answers of the nodes come one by one: nothing reaches a node for a
+ * moment, which then hears the ACQUIRE too late, and the EXTEND behind it in time, so it sets the key; or one node says that the key is gone, and the others
+ * are silent until the lease is over by the votes that are left.
  */
 #include "tests/sim/scene/scene.h"
 
 #include "daemon/base/instant.h"
 #include "daemon/core/event.h"
 
-#define SCENES_PERCENT 3
-#define JOBS_ROOM      4
+#define SCENES_PERCENT 4
+#define JOBS_ROOM      8
 #define LONG_US        (1600 * MSEC) /* a lease so long that a key which is left behind is noticed */
 #define SHORT_MS       1000          /* so short a lease is over before a round of EXTENDs that nobody answers */
 
@@ -20,6 +21,20 @@ static void stall(struct scene *s, int64_t node, int64_t after_us, int64_t for_u
 	f->at_us &= ~INT64_C(15); /* both lanes */
 	f->b = node % s->plan->nodes;
 	f->x = 3;
+}
+
+/* So short a lease ends sooner than the loss of such a long one would be told before its end. */
+static void play_prolonged(struct scene *s)
+{
+	s->plan->faults = 0;
+	for (int i = 0; i < JOBS_ROOM; i++) {
+		struct job *j = scene_job(s, i * 100 * MSEC, stream_range(s->stream, 50, 500) * MSEC);
+
+		j->ttl_ms = stream_range(s->stream, 100, 200);
+		j->extend_ms = s->plan->max_lease_us / MSEC;
+		j->acts = stream_range(s->stream, 1, 8);
+		j->extend = 1;
+	}
 }
 
 static void play_set_by_the_second(struct scene *s)
@@ -65,13 +80,17 @@ void renewal_scene_draw(struct plan *p, uint64_t seed)
 	struct scene s = {.plan = p, .stream = &stream};
 
 	stream_init(&stream, seed, DRAW_RENEWAL_SCENE, 0);
-	if (!stream_chance(&stream, SCENES_PERCENT) || p->nodes < 3)
+	if (!stream_chance(&stream, SCENES_PERCENT))
 		return;
 	scene_make_room(p, JOBS_ROOM, 3 * NODES_MAX + 2);
 	scene_alone(&s, 80);
+	scene_place(&s);
+	if (p->nodes < 3 || stream_chance(&stream, 30)) {
+		play_prolonged(&s);
+		return;
+	}
 	if (p->timeout_us < 200 * MSEC)
 		p->timeout_us = stream_range(&stream, 200, 300) * MSEC;
-	scene_place(&s);
 	if (p->max_lease_us >= LONG_US && stream_chance(&stream, 75))
 		play_set_by_the_second(&s);
 	else
