@@ -54,7 +54,7 @@ const char *model_refusal(const struct model *m, const struct model_command *com
 /* Runs one command, outside of a script, at now_us. */
 void model_run(struct model *m, const struct span *word, size_t n, struct buf *out);
 
-/* Words of commands and options may be in either case. The option is in lower case and begins with a letter: nearly all other words differ in the first byte. */
+/* Words of commands may be in either case. The option is in lower case and begins with a letter: nearly all other words differ in the first byte. */
 static inline bool model_word_is(struct span word, const char *option)
 {
 	return word.n > 0 && (word.p[0] | 0x20) == option[0] && word.n == strlen(option) && strncasecmp(word.p, option, word.n) == 0;
