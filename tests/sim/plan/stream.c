@@ -20,14 +20,34 @@ bool stream_chance(struct stream *s, unsigned percent)
 	return stream_next(s) % 100 < percent;
 }
 
+/* How many of the next four draws, from the first on, are among the lower half. Four at once and without a branch, since nobody can guess them. */
+static unsigned next_halves(const struct stream *s)
+{
+	unsigned upper = 1u << 4;
+
+	for (unsigned i = 0; i < 4; i++)
+		upper |= (unsigned)(mix(s->seed, s->counter + i) % 100 >= 50) << i;
+	return (unsigned)__builtin_ctz(upper);
+}
+
+/* Half of the draws lie in the lowest quarter of what is left, as long as more than four numbers are left: each draw tells whether it goes on. */
 int64_t stream_skewed(struct stream *s, int64_t low, int64_t high)
 {
-	int64_t top = high;
+	int64_t left = high - low;
 
-	/* Half of the draws lie in the lowest quarter of what is left. */
-	while (top - low > 4 && stream_chance(s, 50))
-		top = low + (top - low) / 4;
-	return stream_range(s, low, top);
+	while (left > 4) {
+		unsigned power = (63 - (unsigned)__builtin_clzll((uint64_t)left)) / 2; /* of four, at most what is left */
+		unsigned most = left >> 2 * (power - 1) == 4 ? power - 1 : power; /* quarters until four or fewer are left */
+		unsigned draws = next_halves(s), quarters = draws < most ? draws : most;
+
+		left >>= 2 * quarters;
+		s->counter += quarters;
+		if (quarters == most || draws == 4)
+			continue;
+		s->counter++; /* the draw that ended it */
+		break;
+	}
+	return stream_range(s, low, low + left);
 }
 
 int64_t stream_either(struct stream *s, int64_t most)
