@@ -94,6 +94,7 @@ WORLD := \
 	tests/sim/plan/plan.c \
 	tests/sim/plan/rare.c \
 	tests/sim/plan/servers.c \
+	tests/sim/plan/spread.c \
 	tests/sim/plan/stream.c \
 	tests/sim/plan/vary.c \
 	tests/sim/plan/vary_bounds.c \

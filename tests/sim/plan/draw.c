@@ -57,6 +57,7 @@ static void draw_shape(struct plan *p, struct stream *s)
 	p->names = stream_skewed(s, 1, NAMES_MAX);
 	p->trust = stream_chance(s, 70);
 	draw_seldom(p);
+	spread_shape(p);
 	draw_speed(p, s);
 	/* The clocks of two nodes differ by no more than the slack of fences allows. */
 	p->node_offset_us = PICK(s, 0, MSEC, 20 * MSEC, 20 * MSEC, p->max_lease_us / 20, p->max_lease_us / 10);

@@ -141,7 +141,12 @@ int64_t plan_set_back_us(const struct plan *p);
 /* rare.c: rare kinds of worlds. */
 enum rare { RARE_NONE, RARE_HOUR, RARE_CROWD, RARE_BUSY, RARE_BRIEF, RARE_STORM, RARE_THRONG, RARE_N };
 enum rare rare_of(uint64_t seed);
-/* By its word: a rare kind, or "servers", the worlds in which the set of servers changes. */
+/* spread.c: kinds of worlds that widen what is drawn elsewhere. */
+enum spread { SPREAD_EVEN, SPREAD_N };
+enum spread spread_find(const char *word); /* SPREAD_N: there is none */
+bool seed_is_spread(uint64_t seed, enum spread kind);
+void spread_shape(struct plan *p);
+/* By its word: a rare kind, one of spread.c, or "servers", the worlds in which the set of servers changes. */
 bool kind_is_known(const char *word);
 bool seed_is_of(uint64_t seed, const char *word);
 void rare_speed(struct plan *p); /* leases and timeouts; latencies that fit to them are drawn later */

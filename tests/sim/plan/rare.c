@@ -54,13 +54,15 @@ static enum rare rare_find(const char *word)
 
 bool kind_is_known(const char *word)
 {
-	return !strcmp(word, KIND_SERVERS) || rare_find(word) != RARE_NONE;
+	return !strcmp(word, KIND_SERVERS) || rare_find(word) != RARE_NONE || spread_find(word) != SPREAD_N;
 }
 
 bool seed_is_of(uint64_t seed, const char *word)
 {
 	static struct plan p;
 
+	if (spread_find(word) != SPREAD_N)
+		return seed_is_spread(seed, spread_find(word));
 	if (strcmp(word, KIND_SERVERS) != 0)
 		return rare_of(seed) == rare_find(word);
 	plan_draw(&p, seed);

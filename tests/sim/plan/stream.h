@@ -48,6 +48,7 @@ enum purpose {
 	DRAW_SERVERS, /* a change of the set of servers */
 	DRAW_RENEWAL_SCENE,
 	DRAW_VARY,    /* variations of a plan */
+	DRAW_SPREAD,  /* kinds of worlds that widen what is drawn elsewhere */
 };
 
 struct stream {

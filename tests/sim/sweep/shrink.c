@@ -97,16 +97,16 @@ static bool shrink_length(struct shrink *s)
 }
 
 /* The nodes that flap in a healed world must stay a minority: L11 promises nothing for more. Of two servers none is replaced. */
-static unsigned nodes_least(const struct plan *p)
+static int64_t nodes_least(const struct plan *p)
 {
 	unsigned flapping = 0;
 
 	if (plan_changes_servers(p))
-		return 4;
+		return p->stranger == STRANGER_REPLACED ? 4 : 3;
 	for (unsigned i = 0; i < p->faults; i++)
 		if (fault_is_late(p, &p->fault[i]))
 			flapping |= 1u << (fault_table[p->fault[i].kind].of == OF_DAEMON ? p->fault[i].b : p->fault[i].a) % p->nodes;
-	return 2 * (unsigned)__builtin_popcount(flapping) + 1;
+	return 2 * __builtin_popcount(flapping) + 1;
 }
 
 static bool shrink_round(struct shrink *s)
@@ -131,7 +131,7 @@ static bool shrink_round(struct shrink *s)
 	}
 	if (s->plan->nodes > nodes_least(s->plan)) {
 		*s->next = *s->plan;
-		s->next->nodes -= 2;
+		s->next->nodes -= s->plan->nodes - nodes_least(s->plan) > 1 ? 2 : 1;
 		any |= shrink_try(s);
 	}
 	return any;
