@@ -61,6 +61,7 @@ WORLD := \
 	tests/sim/main.c \
 	tests/sim/check/account.c \
 	tests/sim/check/checker.c \
+	tests/sim/check/delays.c \
 	tests/sim/check/detached.c \
 	tests/sim/check/eviction.c \
 	tests/sim/check/grants.c \

@@ -49,6 +49,7 @@ struct lease {
 	int64_t base[NODES_MAX], reach[NODES_MAX]; /* the range of tokens that a node reserved for it; 0: none */
 	bool unseen;                               /* it may have been granted to a session that has no connection */
 	bool kept;                                 /* UNLOCK keep= left its key at the stores */
+	int64_t delay_us;                          /* its lock-delay */
 	bool adopted;                              /* from a previous run: its range is not known, it is not handed over */
 	int64_t least_us, most_us;                 /* the shortest and the longest lease that was asked for, or renewed for, so far */
 	bool renews, risked;                       /* its holder wants renewals; RISK was pushed */
@@ -163,6 +164,15 @@ struct token_set {
 	size_t cap, count;
 };
 
+/* delays.c: by value, and by name and token. */
+struct delays {
+	struct delay_row {
+		uint64_t key; /* 0: there is none */
+		int64_t delay_us;
+	} *row;
+	size_t cap, count;
+};
+
 struct checker {
 	struct violation violation;
 	struct lease lease[DAEMONS_MAX][NAMES_MAX];
@@ -176,6 +186,7 @@ struct checker {
 	struct requests waiters[DAEMONS_MAX][NAMES_MAX];          /* LOCKs that the daemon has begun and not answered, in order */
 	struct requests syncs;                                    /* UNLOCKs with sync=yes that began in this step and may not be carried out yet */
 	struct token_set tokens;
+	struct delays delays;
 	struct adoptions adoptions;
 	struct lineage lineage[DAEMONS_MAX][NAMES_MAX];
 	struct floors floors[NAMES_MAX];

@@ -117,9 +117,9 @@ static void check_order(struct world *w, struct sim_daemon *d, const struct requ
 
 void checker_delay(struct world *w, int64_t name, int64_t fence, int64_t from)
 {
-	int64_t until = from + w->plan->delay_us * 98 / 100 - 2 * MSEC;
+	int64_t delay_us = delay_of_grant(w, name, fence), until = from + delay_us * 98 / 100 - 2 * MSEC;
 
-	if (w->plan->delay_us == 0 || fence < w->checker.delayed[name].fence)
+	if (delay_us == 0 || fence < w->checker.delayed[name].fence)
 		return;
 	if (fence > w->checker.delayed[name].fence || until > w->checker.delayed[name].until)
 		w->checker.delayed[name].until = until;
@@ -178,6 +178,7 @@ void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, i
 {
 	struct lease *l = &w->checker.lease[d->index][q->name];
 
+	delay_granted(w, q->name, fence, l->delay_us);
 	check_token(w, l, q->name, fence);
 	if (!l->adopted || !resumed_is_behind(q)) /* else it was granted in a previous run */
 		check_reserved(w, d, q->name, fence);
@@ -208,6 +209,7 @@ void check_turn(struct world *w, struct sim_daemon *d, int64_t name, int64_t fen
 {
 	struct lease *l = &w->checker.lease[d->index][name];
 
+	delay_granted(w, name, fence, l->delay_us);
 	check_token(w, l, name, fence);
 	if (!l->adopted)
 		check_reserved(w, d, name, fence);
@@ -225,6 +227,7 @@ void check_resumed(struct conn *c, int64_t name, int64_t owner, int64_t fence)
 	if (l->held && !l->conn->going && !granted_before)
 		checker_fail(c->world, INVARIANT_S1, name, "%s: client %u resumes what client %u holds", name_of(name), c->client->index,
 			     l->conn->client->index);
+	delay_granted(c->world, name, fence, l->delay_us);
 	if (!granted_before)
 		notice_resumed(c->daemon, l);
 	l->held = true;

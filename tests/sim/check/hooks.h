@@ -94,6 +94,12 @@ void recount_run_begins(struct sim_daemon *d);
 /* Checks that a quorum of votes stands and covers valid_ms. */
 void recount_check(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what);
 
+/* delays.c: how long the lock-delays are. */
+void delays_call(struct world *w, const struct call *call); /* before the call is counted */
+int64_t delay_of_call(const struct world *w, const struct call *call);
+void delay_granted(struct world *w, int64_t name, int64_t fence, int64_t delay_us);
+int64_t delay_of_grant(const struct world *w, int64_t name, int64_t fence);
+
 /* keys.c: what a command did to the keys of a node. */
 void keys_before(struct server *s, const struct flight *f); /* before and after a command runs */
 void keys_after(struct server *s, const struct flight *f);

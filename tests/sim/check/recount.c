@@ -74,7 +74,7 @@ void recount_run_begins(struct sim_daemon *d)
 /* t_send + LEASE * (1 - rho) - delta, with rho = 1 % and delta = 3 ms */
 struct instant recount_vote(const struct world *w, const struct call *call, struct instant sent)
 {
-	int64_t lease = call->px_ms * MSEC - w->plan->delay_us;
+	int64_t lease = call->px_ms * MSEC - delay_of_call(w, call);
 
 	return instant_add(sent, lease * 99 / 100 - 3 * MSEC);
 }
@@ -191,6 +191,7 @@ static void lease_begin(struct world *w, struct sim_daemon *d, const struct call
 	l->value = hash_bytes(value.p, value.n);
 	l->floor = floor;
 	floor_add(&w->checker.floors[name], l->value, floor);
+	l->delay_us = delay_of_call(w, call);
 	for (unsigned i = 0; i < NODES_MAX; i++)
 		l->until[i] = INSTANT_PAST;
 }
@@ -245,7 +246,7 @@ static void value_is_left_behind(struct sim_daemon *d, const struct call *call, 
 /* A call acquires or extends: what the lease was asked for so far. */
 static void lease_asked(struct world *w, struct sim_daemon *d, const struct call *call, struct lease *l)
 {
-	int64_t lease_us = call->px_ms * MSEC - w->plan->delay_us;
+	int64_t lease_us = call->px_ms * MSEC - delay_of_call(w, call);
 
 	l->most_us = lease_us > l->most_us ? lease_us : l->most_us;
 	l->least_us = l->least_us == 0 || lease_us < l->least_us ? lease_us : l->least_us;
@@ -295,6 +296,7 @@ void recount_call(struct sim_daemon *d, const struct call *call)
 		return;
 	}
 	values_check(d, call, name);
+	delays_call(d->world, call);
 	if (call->kind == CALL_EXTEND && span_equal(call->value, call->new_value) && !is_own(d, call->value))
 		checker_fail(d->world, INVARIANT_S12, name, "%s: daemon %u renews a value of a previous run instead of adopting it", name_of(name),
 			     d->index);

@@ -179,7 +179,7 @@ static void on_unlocked(struct request_sim *q, struct span line)
 	lease_free(q->conn, q->name, q->owner);
 	w->checker.unlocked[q->name] = q->keep_ms == 0;
 	w->checker.lease[q->conn->daemon->index][q->name].kept = q->keep_ms > 0;
-	checker_excuse(w, q->name, w->now + q->keep_ms * MSEC);
+	checker_excuse(w, q->name, w->now + q->keep_ms * MSEC * 51 / 50);
 	if (q->keep_ms > 0)
 		checker_keep(w, q, a->fence);
 }

@@ -64,21 +64,22 @@ void client_lock(struct task *t, int64_t wait_ms)
 	const struct plan *p = t->client->world->plan;
 	char wait[32] = "", delay[32] = "", owner[24];
 	struct request_sim *q;
+	int64_t ttl_ms = plan_lock_ms(p, t->job.ttl_ms), delay_us = plan_mixes_delays(p) ? plan_delay_us(p, t->job.delay) : p->delay_us;
 
 	owner_word(t, owner);
 	if (wait_ms < 0)
 		snprintf(wait, sizeof(wait), " wait=forever");
 	else if (wait_ms > 0)
 		snprintf(wait, sizeof(wait), " wait=%lldms", (long long)wait_ms);
-	if (p->delay_us)
-		snprintf(delay, sizeof(delay), " delay=%lldms", (long long)(p->delay_us / MSEC));
-	q = client_ask(t->client, ASK_LOCK, t, "LOCK %s ttl=%lldms%s%s%s%s", name_of(t->job.name), (long long)t->job.ttl_ms, wait,
+	if (delay_us)
+		snprintf(delay, sizeof(delay), " delay=%lldms", (long long)(delay_us / MSEC));
+	q = client_ask(t->client, ASK_LOCK, t, "LOCK %s ttl=%lldms%s%s%s%s", name_of(t->job.name), (long long)ttl_ms, wait,
 		       owner, t->job.renew ? "" : " renew=no", delay);
 	if (!q)
 		return;
 	q->locks = true;
 	q->wait_ms = wait_ms;
-	q->ttl_ms = t->job.ttl_ms;
+	q->ttl_ms = ttl_ms;
 	q->renews = t->job.renew;
 	q->once = !t->job.renew;
 	if (t->state == TASK_IDLE)
@@ -111,17 +112,25 @@ void client_extend(struct task *t)
 	t->hold->promised = t->hold->until;
 }
 
+/* The daemon may be one of a shorter max_lease. */
+static int64_t keep_ms(const struct task *t)
+{
+	int64_t longest = t->client->daemon->conf.max_lease_us / MSEC;
+
+	if (!t->job.keep_ms)
+		return t->client->world->plan->lease_us / 2 / MSEC;
+	return t->job.keep_ms < longest ? t->job.keep_ms : longest;
+}
+
 static void unlock_words(const struct task *t, enum ending how, char *out, size_t size)
 {
-	int64_t keep_ms = t->client->world->plan->lease_us / 2 / MSEC;
-
 	out[0] = '\0';
 	if (how == END_FENCE)
 		snprintf(out, size, " fence=%lld", (long long)t->hold->fence);
 	else if (how == END_SYNC)
 		snprintf(out, size, " sync=yes");
 	else if (how == END_KEEP)
-		snprintf(out, size, " keep=%lldms", (long long)keep_ms);
+		snprintf(out, size, " keep=%lldms", (long long)keep_ms(t));
 }
 
 void client_unlock(struct task *t, enum ending how)
@@ -142,7 +151,7 @@ void client_unlock(struct task *t, enum ending how)
 	if (!q)
 		return;
 	q->sync = how == END_SYNC;
-	q->keep_ms = how == END_KEEP ? t->client->world->plan->lease_us / 2 / MSEC : 0;
+	q->keep_ms = how == END_KEEP ? keep_ms(t) : 0;
 	q->fence = how == END_FENCE ? h->fence : 0;
 	q->ours = true;
 	h = hold_find(t->client->conn, q->name, q->owner); /* the UNLOCK may end a later grant than the task's */

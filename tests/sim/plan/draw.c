@@ -29,6 +29,7 @@ static void draw_speed(struct plan *p, struct stream *s)
 	p->delay_us = stream_chance(s, 20) ? stream_range(s, 20, 1000) * MSEC : 0;
 	p->timeout_us = stream_range(s, 20, 100) * MSEC;
 	rare_speed(p);
+	spread_speed(p);
 	/* A round trip takes less than lease / 20, and a reply arrives well before the timeout when nothing is wrong. */
 	most = p->lease_us / 40 < p->timeout_us / 4 ? p->lease_us / 40 : p->timeout_us / 4;
 	p->latency_us = stream_skewed(s, 60, most / 2);
@@ -356,6 +357,7 @@ static void draw_additions(struct plan *p, uint64_t seed, unsigned drawn)
 	if (p->finale & FINALE_REJOIN)
 		plan_near_clocks(p); /* this trial takes a store away, as flapping does */
 	rare_draw(p);
+	spread_draw(p);
 }
 
 void plan_draw(struct plan *ret_plan, uint64_t seed)

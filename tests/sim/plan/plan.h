@@ -62,7 +62,8 @@ enum ending {
 	row(at_us) row(client) row(name) row(owner) row(wait_ms) /* -1: for ever */ row(ttl_ms) row(renew) row(tagged)           \
 		row(hold_us) row(acts) /* accesses to the resource while holding */                                              \
 		row(careless)          /* acts without checking its deadline: only tokens protect */                           \
-		row(cancel_us) row(extend) /* at which act; 0: never; -1: at each, to extend_ms and ttl_ms in turns */ row(extend_ms) row(reenter) row(ending)
+		row(cancel_us) row(extend) /* at which act; 0: never; -1: at each, to extend_ms and ttl_ms in turns */ row(extend_ms) row(reenter) row(ending) \
+		row(keep_ms) /* of END_KEEP; 0: half the lease of the plan */ row(delay) /* where delays are mixed: which, see plan_delay_us() */
 struct job {
 #define JOB_ROW(field) int64_t field;
 	JOB_FIELDS(JOB_ROW)
@@ -71,7 +72,7 @@ struct job {
 
 #define PLAN_FIELDS(row)                                                                                                         \
 	row(seed) row(nodes) row(daemons) row(clients) row(names) row(trust) row(lease_us) row(max_lease_us)                     \
-		row(delay_us) /* delay= of every LOCK */ row(timeout_us) row(latency_us) row(jitter_us) row(client_latency_us)          \
+		row(delay_us) /* delay= of every LOCK, and max_delay */ row(timeout_us) row(latency_us) row(jitter_us) row(client_latency_us)          \
 			row(node_offset_us) row(daemon_offset_us) row(drift_ppm) row(remote_percent) row(fragment_percent)       \
 				row(heartbeat_ms) row(ghost_percent)                                                     \
 					row(heard_percent) /* of published messages; 0: none ever */             \
@@ -88,6 +89,7 @@ struct job {
 		row(foreign)                                                      /* redis.foreign: yes */                      \
 		row(storm) /* names that a storm locks at a time; 0: there are no storms */                                       \
 		row(throng) /* clients that lock dozens of them at a time; 0: a few clients lock all of them */                     \
+		row(mixed_delays) /* each job has its own delay= */                                                                \
 		row(service_us) /* that a node takes for each call, one after the other; 0: none */
 struct plan {
 #define PLAN_ROW(field) int64_t field;
@@ -142,10 +144,21 @@ int64_t plan_set_back_us(const struct plan *p);
 enum rare { RARE_NONE, RARE_HOUR, RARE_CROWD, RARE_BUSY, RARE_BRIEF, RARE_STORM, RARE_THRONG, RARE_N };
 enum rare rare_of(uint64_t seed);
 /* spread.c: kinds of worlds that widen what is drawn elsewhere. */
-enum spread { SPREAD_EVEN, SPREAD_N };
+enum spread { SPREAD_EVEN, SPREAD_TERMS, SPREAD_N };
 enum spread spread_find(const char *word); /* SPREAD_N: there is none */
 bool seed_is_spread(uint64_t seed, enum spread kind);
 void spread_shape(struct plan *p);
+void spread_speed(struct plan *p);
+void spread_draw(struct plan *p);
+#define DELAY_STEP_MS 16
+static inline bool plan_mixes_delays(const struct plan *p)
+{
+	return p->mixed_delays && p->delay_us > 0;
+}
+/* One of DELAY_STEP_MS delays from 0 to the longest. */
+int64_t plan_delay_us(const struct plan *p, int64_t which);
+/* What a LOCK asks for instead of that lease, so that the TTL of its key tells the delay. */
+int64_t plan_lock_ms(const struct plan *p, int64_t ttl_ms);
 /* By its word: a rare kind, one of spread.c, or "servers", the worlds in which the set of servers changes. */
 bool kind_is_known(const char *word);
 bool seed_is_of(uint64_t seed, const char *word);

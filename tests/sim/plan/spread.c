@@ -3,9 +3,12 @@
  * Kinds of worlds that widen what is drawn elsewhere, each by a draw of its own, so that a world has several of them at times and all others stay as they are:
  *
  *   even       2, 4, 6 or 8 stores
+ *   terms      UNLOCK keep= from 1 ms to max_lease, and in most of these worlds a LOCK delay= of each job from 0 to max_delay; else keep= is half a lease, and
+ *              delay= always max_delay
  */
 #include "tests/sim/plan/plan.h"
 
+#include "daemon/base/instant.h"
 #include "tests/sim/plan/stream.h"
 
 #include <string.h>
@@ -15,6 +18,7 @@ static const struct {
 	int64_t in_a_thousand;
 } kinds[SPREAD_N] = {
 	[SPREAD_EVEN] = {"even", 20},
+	[SPREAD_TERMS] = {"terms", 40},
 };
 
 /* The stream goes on with what is drawn of that kind. */
@@ -47,4 +51,54 @@ void spread_shape(struct plan *p)
 
 	if (spread_begin((uint64_t)p->seed, SPREAD_EVEN, &s))
 		p->nodes = even[stream_range(&s, 0, (int64_t)(sizeof(even) / sizeof(even[0])) - 1)];
+}
+
+/* --- terms ----------------------------------------------------------------------------------------------------------- */
+
+int64_t plan_delay_us(const struct plan *p, int64_t which)
+{
+	int64_t ms = p->delay_us / MSEC * which / (DELAY_STEP_MS - 1);
+
+	return (ms / DELAY_STEP_MS * DELAY_STEP_MS + which) * MSEC;
+}
+
+int64_t plan_lock_ms(const struct plan *p, int64_t ttl_ms)
+{
+	int64_t least = 4 * DELAY_STEP_MS; /* min_lease is less */
+
+	if (!plan_mixes_delays(p))
+		return ttl_ms;
+	return ttl_ms < least ? least : ttl_ms / DELAY_STEP_MS * DELAY_STEP_MS;
+}
+
+void spread_speed(struct plan *p)
+{
+	struct stream s;
+
+	if (!spread_begin((uint64_t)p->seed, SPREAD_TERMS, &s) || !stream_chance(&s, 70))
+		return;
+	p->mixed_delays = 1;
+	p->delay_us = (stream_range(&s, 2, 60) * DELAY_STEP_MS - 1) * MSEC; /* the last of plan_delay_us() */
+}
+
+static void job_spread(const struct plan *p, struct stream *s, struct job *j)
+{
+	int64_t longest = p->max_lease_us / MSEC;
+
+	j->delay = stream_range(s, 0, DELAY_STEP_MS - 1);
+	if (stream_chance(s, 40))
+		j->delay = stream_chance(s, 50) ? 0 : DELAY_STEP_MS - 1;
+	if (j->ending == END_UNLOCK && stream_chance(s, 20))
+		j->ending = END_KEEP;
+	j->keep_ms = stream_chance(s, 10) ? longest : stream_skewed(s, 1, longest);
+}
+
+void spread_draw(struct plan *p)
+{
+	struct stream s;
+
+	if (!spread_begin((uint64_t)p->seed, SPREAD_TERMS, &s))
+		return;
+	for (unsigned i = 0; i < p->jobs; i++)
+		job_spread(p, &s, &p->job[i]);
 }
