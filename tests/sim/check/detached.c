@@ -8,7 +8,7 @@ static int64_t detached_end(const struct world *w)
 	const struct plan *p = w->plan;
 	int64_t grace = p->grace_ms * MSEC;
 
-	return w->now + (grace > p->lease_us ? grace : p->lease_us) * 51 / 50 + SEC;
+	return w->now + (grace > plan_default_lease_us(p) ? grace : plan_default_lease_us(p)) * 51 / 50 + SEC;
 }
 
 /* A grant to such a request blocks the name until it expires, though nobody may believe in it. */
@@ -34,11 +34,43 @@ static void detached_wait_on(struct conn *to, const struct conn *from)
 			detached_wait(to, name);
 }
 
+/* The connection that has the session, until another one resumes it. */
+static bool has_session(const struct conn *c)
+{
+	const struct conn *other;
+
+	TAILQ_FOREACH(other, &c->world->conns, in_world)
+	{
+		if (other->took > c->took && !strcmp(other->secret, c->secret))
+			return false;
+	}
+	return c->secret[0];
+}
+
+/* At most so many sessions of the daemon have no connection. */
+static uint64_t detached_count(const struct sim_daemon *d)
+{
+	const struct world *w = d->world;
+	int64_t longest = later(w->plan->grace_ms * MSEC, plan_default_lease_us(w->plan)) * 51 / 50 + SEC;
+	const struct conn *c;
+	uint64_t n = 0;
+
+	TAILQ_FOREACH(c, &w->conns, in_world)
+	{
+		if (c->detached_at > 0 && (c->daemon == d || d->journal.torn[c->daemon->index] >= c->run) &&
+		    w->now - (c->run == d->run ? c->detached_at : d->started_at) < longest && has_session(c))
+			n++;
+	}
+	return n;
+}
+
 /* A connection ends and its session stays: its holds and its queued requests stay until the grace is over and nobody may believe any more. */
 void detached_begin(struct conn *c)
 {
 	struct request_sim *q;
 
+	if (daemon_is_up(c->daemon) && c->daemon->conf.limits.detached > 0)
+		c->crowded_out = detached_count(c->daemon) >= c->daemon->conf.limits.detached;
 	c->detached_at = c->world->now;
 	detached_wait_on(c, c);
 	TAILQ_FOREACH(q, &c->running, at_daemon)

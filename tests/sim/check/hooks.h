@@ -38,6 +38,7 @@ int64_t round_trip_us(const struct plan *p); /* a quorum answers within this */
 
 /* track.c: tracks each session by the lines of its daemon. */
 void track_begin(struct request_sim *q);
+void track_reloaded(struct sim_daemon *d); /* its lease may be another one */
 /* The client has not read its last replies: its next untagged request begins when it has. */
 bool track_awaits(const struct request_sim *q);
 void track_has_read(struct conn *c); /* it has read them */

@@ -225,13 +225,13 @@ static int64_t session_known_until(const struct conn *from, const struct conn *c
 	const struct sim_daemon *d = c->daemon;
 	int64_t grace = p->grace_ms * MSEC;
 
-	if (from->daemon != d || !from->detached_at)
+	if (from->daemon != d || !from->detached_at || from->crowded_out)
 		return 0;
 	if (from->run == c->run)
 		return from->detached_at + grace * 98 / 100;
 	if (from->run + 1 != c->run || is_torn(from, c) || from->detached_at != d->died_at[from->run % RUNS_MAX])
 		return 0;
-	return d->started_at + (grace > d->conf.lease_us ? grace : d->conf.lease_us) * 98 / 100;
+	return d->started_at + later(grace, d->first_lease_us) * 98 / 100;
 }
 
 /* S15: a session does not end before its grace. Nothing is known of a session that its client ended itself, or of another daemon's. */
@@ -240,6 +240,8 @@ void resumed_refused(struct request_sim *q, struct span code)
 	struct conn *c = q->conn, *from = conn_before(c, q->secret);
 	struct world *w = c->world;
 
+	if (from && !q->wrong && span_equal(code, SPAN("DRAINING")))
+		session_moves(q); /* it waited for adoptions when the daemon was stopped: as if it were not answered */
 	if (!from || q->wrong || from->left || !span_equal(code, SPAN("NOTFOUND")))
 		return;
 	if (w->now < session_known_until(from, c))

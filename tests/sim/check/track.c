@@ -35,6 +35,8 @@ void track_begin(struct request_sim *q)
 	q->running = true;
 	q->begun_at = w->now;
 	q->begun_step = w->checker.step;
+	if (q->ask == ASK_LOCK && !q->ttl_ms)
+		q->ttl_ms = q->conn->daemon->conf.lease_us / MSEC;
 	reply_time_begin(q);
 	if (q->ask == ASK_EXTEND)
 		account_asked(q);
@@ -43,6 +45,18 @@ void track_begin(struct request_sim *q)
 	q->late = q->sync;
 	if (q->ask == ASK_UNLOCK && q->sync)
 		TAILQ_INSERT_TAIL(&w->checker.syncs, q, in_syncs);
+}
+
+/* A request that has just begun may be read before or after. */
+void track_reloaded(struct sim_daemon *d)
+{
+	struct world *w = d->world;
+	struct request_sim *q;
+
+	for (int64_t name = 0; name < w->plan->names; name++)
+		TAILQ_FOREACH(q, &w->checker.waiters[d->index][name], in_waiters)
+			if (q->begun_step + 1 >= w->checker.step && !q->task->job.ttl_ms)
+				q->ttl_ms = 0;
 }
 
 /* UNLOCK sync=yes: the name is not held any more, although the reply comes later. */

@@ -26,7 +26,8 @@ struct request_sim {
 	struct task *task; /* the task that asks; NULL: none */
 	unsigned number;   /* tag: t<number> */
 	bool tagged, ours; /* ours: the task waits for this reply */
-	int64_t name, owner, wait_ms, keep_ms, ttl_ms;
+	int64_t name, owner, wait_ms, keep_ms;
+	int64_t ttl_ms; /* LOCK without ttl=: once it has begun, the lease of its daemon; 0: not known */
 	bool sync;
 	bool locks;                 /* a LOCK of any name */
 	bool renews, once;          /* LOCK without renew=no; with it */
@@ -125,6 +126,7 @@ struct request_sim *client_ask(struct sim_client *c, enum ask ask, struct task *
 	__attribute__((format(printf, 4, 5)));
 void client_lock(struct task *t, int64_t wait_ms);
 void client_check(struct task *t);
+int64_t job_ttl_ms(const struct task *t); /* of the job, or that of the plan */
 void client_extend(struct task *t);
 void client_unlock(struct task *t, enum ending how);
 /* reply.c: a line from the daemon. */

@@ -5,7 +5,7 @@
 /* At any time, or late: in the last tenth of the ttl, but before LOST, which comes a twentieth before the end. */
 static int64_t task_hurry_us(const struct task *t, int64_t left_us, bool late)
 {
-	int64_t ttl = t->job.ttl_ms * MSEC, most = left_us - ttl / 20;
+	int64_t ttl = job_ttl_ms(t) * MSEC, most = left_us - ttl / 20;
 
 	if (!late || most <= 0)
 		return stream_range(&t->client->stream, 0, left_us > 0 ? left_us : 0);

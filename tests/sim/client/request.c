@@ -62,7 +62,7 @@ static void owner_word(const struct task *t, char *out)
 void client_lock(struct task *t, int64_t wait_ms)
 {
 	const struct plan *p = t->client->world->plan;
-	char wait[32] = "", delay[32] = "", owner[24];
+	char wait[32] = "", delay[32] = "", ttl[32] = "", owner[24];
 	struct request_sim *q;
 	int64_t ttl_ms = plan_lock_ms(p, t->job.ttl_ms), delay_us = plan_mixes_delays(p) ? plan_delay_us(p, t->job.delay) : p->delay_us;
 
@@ -71,10 +71,12 @@ void client_lock(struct task *t, int64_t wait_ms)
 		snprintf(wait, sizeof(wait), " wait=forever");
 	else if (wait_ms > 0)
 		snprintf(wait, sizeof(wait), " wait=%lldms", (long long)wait_ms);
+	if (ttl_ms)
+		snprintf(ttl, sizeof(ttl), " ttl=%lldms", (long long)ttl_ms);
 	if (delay_us)
 		snprintf(delay, sizeof(delay), " delay=%lldms", (long long)(delay_us / MSEC));
-	q = client_ask(t->client, ASK_LOCK, t, "LOCK %s ttl=%lldms%s%s%s%s", name_of(t->job.name), (long long)ttl_ms, wait,
-		       owner, t->job.renew ? "" : " renew=no", delay);
+	q = client_ask(t->client, ASK_LOCK, t, "LOCK %s%s%s%s%s%s", name_of(t->job.name), ttl, wait, owner,
+		        t->job.renew ? "" : " renew=no", delay);
 	if (!q)
 		return;
 	q->locks = true;
@@ -94,11 +96,16 @@ void client_check(struct task *t)
 	client_ask(t->client, ASK_CHECK, t, "CHECK %s%s", name_of(t->job.name), owner);
 }
 
+int64_t job_ttl_ms(const struct task *t)
+{
+	return t->job.ttl_ms ? t->job.ttl_ms : t->client->world->plan->lease_us / MSEC;
+}
+
 void client_extend(struct task *t)
 {
 	char owner[24];
 	struct request_sim *q;
-	int64_t ttl_ms = t->job.extend < 0 && t->tick % 2 == 0 ? t->job.ttl_ms : t->job.extend_ms;
+	int64_t ttl_ms = t->job.extend < 0 && t->tick % 2 == 0 ? job_ttl_ms(t) : t->job.extend_ms;
 
 	owner_word(t, owner);
 	q = client_ask(t->client, ASK_EXTEND, t, "EXTEND %s ttl=%lldms%s", name_of(t->job.name), (long long)ttl_ms,

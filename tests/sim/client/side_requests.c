@@ -7,6 +7,7 @@
 
 #define TOO_LONG  9000
 #define RELOADS   3   /* per cent of all that this file does */
+#define RELOADS_MANY 40 /* where they change leases */
 #define NAMES_SEEN 60  /* the names x0 … */
 
 static const char *const fixed[] = {
@@ -61,6 +62,19 @@ static void say_other_name(struct sim_client *c)
 	}
 }
 
+static void reload_more(struct sim_daemon *d, struct stream *s)
+{
+	int64_t longest = d->conf.max_lease_us / MSEC, usual = d->world->plan->lease_us / MSEC, least = d->conf.min_lease_us / MSEC;
+
+	if (stream_chance(s, 50)) {
+		least = stream_skewed(s, MIN_LEASE_MS, stream_chance(s, 80) && usual < longest ? usual : longest);
+		d->conf.min_lease_us = least * MSEC;
+	}
+	d->conf.lease_us = stream_range(s, least, longest) * MSEC;
+	d->conf.limits.detached = stream_chance(s, 70) ? (uint64_t)stream_skewed(s, 1, 8) : 0;
+	track_reloaded(d);
+}
+
 static void reload(struct sim_client *c)
 {
 	struct sim_daemon *d = c->daemon;
@@ -71,7 +85,10 @@ static void reload(struct sim_client *c)
 	d->conf.limits.waiting = (uint64_t)stream_range(&c->side, 4, 256);
 	d->conf.limits.mistakes = (uint64_t)stream_range(&c->side, 3, 100);
 	d->conf.listed = (unsigned)stream_range(&c->side, 8, 64); /* LIST is answered in slices of so many entries */
-	world_note(c->world, 13, d->conf.limits.locks, "d%u loads its configuration anew", d->index);
+	if (c->world->plan->reloads)
+		reload_more(d, &c->side);
+	world_note(c->world, 13, d->conf.limits.locks, "d%u loads its configuration anew: min_lease %lldms, lease %lldms, limits.detached %llu", d->index,
+		   (long long)(d->conf.min_lease_us / MSEC), (long long)(d->conf.lease_us / MSEC), (unsigned long long)d->conf.limits.detached);
 	service_reload(d->service, &d->conf);
 }
 
@@ -85,7 +102,7 @@ void side_requests_fired(struct sim_client *c)
 	}
 	if (w->now > w->plan->length_us)
 		return; /* in the healed world the bounds are tight */
-	if (stream_chance(&c->side, RELOADS))
+	if (stream_chance(&c->side, w->plan->reloads ? RELOADS_MANY : RELOADS))
 		reload(c);
 	else if (stream_chance(&c->side, 2))
 		client_ask(c, ASK_OTHER, NULL, "PING %*s", TOO_LONG, "x");

@@ -59,7 +59,7 @@ enum ending {
 };
 
 #define JOB_FIELDS(row)                                                                                                          \
-	row(at_us) row(client) row(name) row(owner) row(wait_ms) /* -1: for ever */ row(ttl_ms) row(renew) row(tagged)           \
+	row(at_us) row(client) row(name) row(owner) row(wait_ms) /* -1: for ever */ row(ttl_ms) /* 0: none */ row(renew) row(tagged)           \
 		row(hold_us) row(acts) /* accesses to the resource while holding */                                              \
 		row(careless)          /* acts without checking its deadline: only tokens protect */                           \
 		row(cancel_us) row(extend) /* at which act; 0: never; -1: at each, to extend_ms and ttl_ms in turns */ row(extend_ms) row(reenter) row(ending) \
@@ -89,6 +89,7 @@ struct job {
 		row(foreign)                                                      /* redis.foreign: yes */                      \
 		row(storm) /* names that a storm locks at a time; 0: there are no storms */                                       \
 		row(throng) /* clients that lock dozens of them at a time; 0: a few clients lock all of them */                     \
+		row(reloads) /* reloads change the lease and how many sessions may be detached */                                 \
 		row(mixed_delays) /* each job has its own delay= */                                                                \
 		row(service_us) /* that a node takes for each call, one after the other; 0: none */
 struct plan {
@@ -144,12 +145,18 @@ int64_t plan_set_back_us(const struct plan *p);
 enum rare { RARE_NONE, RARE_HOUR, RARE_CROWD, RARE_BUSY, RARE_BRIEF, RARE_STORM, RARE_THRONG, RARE_N };
 enum rare rare_of(uint64_t seed);
 /* spread.c: kinds of worlds that widen what is drawn elsewhere. */
-enum spread { SPREAD_EVEN, SPREAD_TERMS, SPREAD_N };
+enum spread { SPREAD_EVEN, SPREAD_TERMS, SPREAD_RELOADS, SPREAD_N };
 enum spread spread_find(const char *word); /* SPREAD_N: there is none */
 bool seed_is_spread(uint64_t seed, enum spread kind);
 void spread_shape(struct plan *p);
 void spread_speed(struct plan *p);
 void spread_draw(struct plan *p);
+/* The longest lease of a LOCK without ttl=. */
+static inline int64_t plan_default_lease_us(const struct plan *p)
+{
+	return p->reloads ? p->max_lease_us : p->lease_us;
+}
+#define MIN_LEASE_MS  50
 #define DELAY_STEP_MS 16
 static inline bool plan_mixes_delays(const struct plan *p)
 {

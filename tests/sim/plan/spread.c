@@ -5,6 +5,7 @@
  *   even       2, 4, 6 or 8 stores
  *   terms      UNLOCK keep= from 1 ms to max_lease, and in most of these worlds a LOCK delay= of each job from 0 to max_delay; else keep= is half a lease, and
  *              delay= always max_delay
+ *   reloads    a reload changes lease, min_lease and limits.detached, and some LOCKs have no ttl=
  */
 #include "tests/sim/plan/plan.h"
 
@@ -19,6 +20,7 @@ static const struct {
 } kinds[SPREAD_N] = {
 	[SPREAD_EVEN] = {"even", 20},
 	[SPREAD_TERMS] = {"terms", 40},
+	[SPREAD_RELOADS] = {"reloads", 10},
 };
 
 /* The stream goes on with what is drawn of that kind. */
@@ -51,6 +53,11 @@ void spread_shape(struct plan *p)
 
 	if (spread_begin((uint64_t)p->seed, SPREAD_EVEN, &s))
 		p->nodes = even[stream_range(&s, 0, (int64_t)(sizeof(even) / sizeof(even[0])) - 1)];
+	if (!spread_begin((uint64_t)p->seed, SPREAD_RELOADS, &s))
+		return;
+	p->reloads = 1;
+	if (!p->chatter_ms)
+		p->chatter_ms = stream_range(&s, 400, 4000); /* reloads happen between side requests */
 }
 
 /* --- terms ----------------------------------------------------------------------------------------------------------- */
@@ -68,6 +75,8 @@ int64_t plan_lock_ms(const struct plan *p, int64_t ttl_ms)
 
 	if (!plan_mixes_delays(p))
 		return ttl_ms;
+	if (ttl_ms == 0)
+		ttl_ms = p->lease_us / MSEC;
 	return ttl_ms < least ? least : ttl_ms / DELAY_STEP_MS * DELAY_STEP_MS;
 }
 
@@ -95,10 +104,13 @@ static void job_spread(const struct plan *p, struct stream *s, struct job *j)
 
 void spread_draw(struct plan *p)
 {
-	struct stream s;
+	struct stream terms, reloads;
+	bool has_terms = spread_begin((uint64_t)p->seed, SPREAD_TERMS, &terms), has_reloads = spread_begin((uint64_t)p->seed, SPREAD_RELOADS, &reloads);
 
-	if (!spread_begin((uint64_t)p->seed, SPREAD_TERMS, &s))
-		return;
-	for (unsigned i = 0; i < p->jobs; i++)
-		job_spread(p, &s, &p->job[i]);
+	for (unsigned i = 0; i < p->jobs; i++) {
+		if (has_terms)
+			job_spread(p, &terms, &p->job[i]);
+		if (has_reloads && stream_chance(&reloads, 40))
+			p->job[i].ttl_ms = 0;
+	}
 }

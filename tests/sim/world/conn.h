@@ -84,6 +84,7 @@ struct conn {
 	char secret[SECRET_TEXT];                      /* the secret of a session with grace; "" */
 	uint64_t took;                                 /* order in which connections took sessions: the last one has the session */
 	int64_t detached_at;                           /* true time when its session lost this connection; 0: it did not */
+	bool crowded_out;                              /* limits.detached may have ended its session then */
 	bool detached[NAMES_MAX];                      /* a LOCK of that name waited when this connection, or one before, was lost */
 	bool taken;                                    /* its client has moved to another daemon: nobody hears what this one says */
 	bool resumed;                                  /* it resumed the session of another connection */

@@ -72,7 +72,7 @@ void daemon_configure(struct sim_daemon *d, bool strange)
 		.timeout_us = p->timeout_us,
 		.window = (unsigned)p->window,
 		.lease_us = p->lease_us,
-		.min_lease_us = 50 * MSEC,
+		.min_lease_us = MIN_LEASE_MS * MSEC,
 		.max_lease_us = p->max_lease_us,
 		.max_delay_us = p->delay_us,
 		.skew_us = SKEW_US,
