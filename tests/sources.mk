@@ -85,6 +85,7 @@ WORLD := \
 	tests/sim/client/request.c \
 	tests/sim/client/resource.c \
 	tests/sim/client/resume.c \
+	tests/sim/client/roll.c \
 	tests/sim/client/side_requests.c \
 	tests/sim/client/storm.c \
 	tests/sim/client/task.c \

@@ -67,8 +67,9 @@ static struct span value_of(const struct call *call)
 	return call->kind == CALL_EXTEND ? call->new_value : call->value;
 }
 
-void delays_call(struct world *w, const struct call *call)
+void delays_call(struct sim_daemon *d, const struct call *call)
 {
+	struct world *w = d->world;
 	struct delays *all = &w->checker.delays;
 	struct span rest = call->prior, value = call->value;
 	int64_t delay_us;
@@ -82,7 +83,9 @@ void delays_call(struct world *w, const struct call *call)
 	do {
 		if (!delay_get(all, value_key(value), &delay_us))
 			continue;
-		delay_put(all, value_key(call->new_value), delay_us); /* it is renewed, or adopted under another value */
+		if (delay_us > d->conf.max_delay_us)
+			delay_us = d->conf.max_delay_us; /* of the next generation: it is adopted on its terms */
+		delay_put(all, value_key(call->new_value), delay_us);
 		return;
 	} while (span_word(&rest, &value));
 }

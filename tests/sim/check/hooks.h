@@ -96,7 +96,7 @@ void recount_run_begins(struct sim_daemon *d);
 void recount_check(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what);
 
 /* delays.c: how long the lock-delays are. */
-void delays_call(struct world *w, const struct call *call); /* before the call is counted */
+void delays_call(struct sim_daemon *d, const struct call *call); /* before the call is counted */
 int64_t delay_of_call(const struct world *w, const struct call *call);
 void delay_granted(struct world *w, int64_t name, int64_t fence, int64_t delay_us);
 int64_t delay_of_grant(const struct world *w, int64_t name, int64_t fence);

@@ -244,7 +244,7 @@ static bool lease_is_forgotten(const struct sim_daemon *d)
 	const struct world *w = d->world;
 	unsigned lost = 0;
 
-	if (d->conf.max_lease_us >= w->plan->max_lease_us)
+	if (d->conf.max_lease_us + d->conf.max_delay_us >= w->plan->max_lease_us + w->plan->delay_us)
 		return false;
 	for (unsigned i = 0; i < w->plan->nodes; i++) {
 		if (!daemon_has_server(d, i))

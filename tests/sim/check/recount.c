@@ -296,7 +296,7 @@ void recount_call(struct sim_daemon *d, const struct call *call)
 		return;
 	}
 	values_check(d, call, name);
-	delays_call(d->world, call);
+	delays_call(d, call);
 	if (call->kind == CALL_EXTEND && span_equal(call->value, call->new_value) && !is_own(d, call->value))
 		checker_fail(d->world, INVARIANT_S12, name, "%s: daemon %u renews a value of a previous run instead of adopting it", name_of(name),
 			     d->index);

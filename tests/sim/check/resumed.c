@@ -56,6 +56,12 @@ bool resumed_is_behind(const struct request_sim *q)
 	return q->conn->resumed || resume_running(q->conn);
 }
 
+static void conn_is_told(struct conn *c, struct span line)
+{
+	c->serial = line_int(line, "session");
+	c->serial_step = c->world->checker.step;
+}
+
 void resumed_hello(struct request_sim *q, struct span line)
 {
 	struct span secret = line_field(line, "secret");
@@ -65,6 +71,7 @@ void resumed_hello(struct request_sim *q, struct span line)
 	memcpy(q->secret, secret.p, secret.n);
 	q->secret[secret.n] = '\0';
 	conn_takes(q->conn, q->secret);
+	conn_is_told(q->conn, line);
 }
 
 /*
@@ -198,6 +205,7 @@ void resumed_ok(struct request_sim *q, struct span line)
 		checker_fail(q->conn->world, INVARIANT_S12, -1, "client %u resumes session %lld with a wrong secret", q->conn->client->index,
 			     (long long)q->conn->client->session);
 	session_moves(q);
+	conn_is_told(c, line);
 	for (int64_t owner = 0; owner < OWNERS_MAX && rows_are_all(line); owner++)
 		for (int64_t name = 0; name < NAMES_MAX; name++) {
 			struct account *a = &c->account[owner][name];

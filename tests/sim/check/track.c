@@ -279,6 +279,14 @@ static void on_error(struct request_sim *q, struct span code)
 		checker_fail(w, INVARIANT_L5, q->name, "%s: ERR LOST, but no LOST was pushed", name_of(q->name));
 }
 
+static void track_listed(struct request_sim *q, struct span line, bool row)
+{
+	if (q->ask == ASK_LIST && q->of_sessions)
+		roll_heard(q, line, row);
+	else
+		storm_listed(q, line);
+}
+
 static void on_reply(struct conn *c, struct span line)
 {
 	struct request_sim *q = request_of_line(c, line);
@@ -295,11 +303,11 @@ static void on_reply(struct conn *c, struct span line)
 	if (span_equal(word, SPAN("*"))) {
 		if (q->ask == ASK_RESUME)
 			resumed_row(q, line);
-		storm_listed(q, line);
+		track_listed(q, line, true);
 		return;
 	}
 	storm_said(c, line);
-	storm_listed(q, line);
+	track_listed(q, line, false);
 	if (q->ask != ASK_RESUME)
 		resumed_losses_told(c);
 	if (q->ask == ASK_UNLOCK && q->sync)

@@ -33,7 +33,8 @@ struct request_sim {
 	bool renews, once;          /* LOCK without renew=no; with it */
 	int64_t beat_us;            /* HELLO: heartbeat=; 0: none */
 	bool grace;                 /* HELLO: with grace= */
-	int64_t listed, list_limit; /* LIST of a storm: the last name that came; how many rows it wants */
+	int64_t listed, list_limit; /* LIST: the last name or session that came; how many rows it wants */
+	bool of_sessions;           /* LIST sessions */
 	bool wrong;                 /* RESUME: with a wrong secret */
 	char secret[SECRET_TEXT];   /* RESUME: the secret of the session */
 	int64_t fence;              /* UNLOCK: fence=; 0: none */
@@ -120,6 +121,12 @@ void client_lost_conn(struct sim_client *c);
 /* side_requests.c: what clients ask beside their jobs, in some worlds. */
 void side_requests_begin(struct sim_client *c);
 void side_requests_fired(struct sim_client *c);
+
+/* roll.c: LIST sessions, in some worlds. */
+void roll_begin(struct sim_client *c);
+void roll_fired(struct sim_client *c);
+void roll_ask(struct sim_client *c);
+void roll_heard(struct request_sim *q, struct span line, bool row); /* at the daemon: a row, or the reply */
 
 /* request.c: the requests of jobs. */
 struct request_sim *client_ask(struct sim_client *c, enum ask ask, struct task *t, const char *format, ...)

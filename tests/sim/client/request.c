@@ -59,12 +59,25 @@ static void owner_word(const struct task *t, char *out)
 		snprintf(out, 24, " owner=%lld", (long long)t->job.owner);
 }
 
+/* The daemon may be one of a shorter max_delay. */
+static int64_t job_delay_us(const struct task *t)
+{
+	const struct plan *p = t->client->world->plan;
+	int64_t which = t->job.delay;
+
+	if (!plan_mixes_delays(p))
+		return p->delay_us;
+	while (plan_delay_us(p, which) > t->client->daemon->conf.max_delay_us)
+		which--;
+	return plan_delay_us(p, which);
+}
+
 void client_lock(struct task *t, int64_t wait_ms)
 {
 	const struct plan *p = t->client->world->plan;
 	char wait[32] = "", delay[32] = "", ttl[32] = "", owner[24];
 	struct request_sim *q;
-	int64_t ttl_ms = plan_lock_ms(p, t->job.ttl_ms), delay_us = plan_mixes_delays(p) ? plan_delay_us(p, t->job.delay) : p->delay_us;
+	int64_t ttl_ms = plan_lock_ms(p, t->job.ttl_ms), delay_us = job_delay_us(t);
 
 	owner_word(t, owner);
 	if (wait_ms < 0)

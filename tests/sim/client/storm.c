@@ -87,6 +87,8 @@ static void say_list(struct sim_client *c)
 	char from[32] = "";
 	struct request_sim *q;
 
+	if (c->world->plan->rolls)
+		roll_ask(c);
 	if (after >= 0)
 		snprintf(from, sizeof(from), " after=x%03lld", (long long)after);
 	q = client_ask(c, ASK_LIST, NULL, "LIST locks prefix=x limit=%lld%s", (long long)limit, from);

@@ -67,7 +67,8 @@ int64_t plan_set_back_us(const struct plan *p)
 int64_t plan_quarantine_us(const struct plan *p)
 {
 	bool longer = plan_changes_servers(p) && p->stranger_lease_us > p->max_lease_us;
-	int64_t longest = (longer ? p->stranger_lease_us : p->max_lease_us) + p->delay_us;
+	bool later = plan_changes_servers(p) && plan_stranger_delay_us(p) > p->delay_us;
+	int64_t longest = (longer ? p->stranger_lease_us : p->max_lease_us) + (later ? plan_stranger_delay_us(p) : p->delay_us);
 
 	return longest + longest * 3 / 100 + 5 * MSEC;
 }
@@ -180,7 +181,7 @@ static bool plan_fits(const struct plan *p)
 	if (p->nodes < 1 || p->nodes > NODES_MAX || p->daemons < 0 || p->daemons > DAEMONS_MAX || p->clients < 0 ||
 	    p->clients > CLIENTS_MAX || p->names < 1 || p->names > NAMES_MAX || (p->clients > 0 && p->daemons == 0))
 		return false;
-	if (plan_changes_servers(p) && p->nodes < 3)
+	if (plan_changes_servers(p) && (p->nodes < 3 || plan_nodes_least(p) < 2))
 		return false;
 	for (unsigned i = 0; i < p->jobs; i++)
 		if (p->job[i].client < 0 || p->job[i].client >= p->clients || p->job[i].name < 0 || p->job[i].name >= p->names ||

@@ -81,6 +81,9 @@ struct job {
 					row(stranger)      /* enum stranger */                                           \
 					row(strangers)     /* how many daemons are strangers; 0: one */                  \
 					row(stranger_lease_us) /* max_lease of a higher generation; 0: that of the others, but another set */ \
+				row(stranger_delay_us) /* its max_delay; 0: that of the others; -1: none */               \
+				row(stranger_min_us)   /* its min_lease; 0: that of the others */                         \
+				row(changed)           /* how many servers are removed or added; 0: one */               \
 				row(window)        /* unanswered calls of a daemon per node; 0: the default */ \
 		row(warm_us) /* when faults and jobs begin */                                                                    \
 		row(length_us)                                                    /* when the world heals */                 \
@@ -90,6 +93,7 @@ struct job {
 		row(storm) /* names that a storm locks at a time; 0: there are no storms */                                       \
 		row(throng) /* clients that lock dozens of them at a time; 0: a few clients lock all of them */                     \
 		row(reloads) /* reloads change the lease and how many sessions may be detached */                                 \
+		row(rolls) /* some clients LIST sessions */                                                                       \
 		row(mixed_delays) /* each job has its own delay= */                                                                \
 		row(service_us) /* that a node takes for each call, one after the other; 0: none */
 struct plan {
@@ -112,13 +116,13 @@ enum stranger {
 	STRANGER_NONE,
 	STRANGER_SET,        /* another set name */
 	STRANGER_NODES,      /* one node fewer */
-	STRANGER_LEASE,      /* another max_lease */
+	STRANGER_LEASE,      /* another max_lease, or another max_delay */
 	STRANGER_GENERATION, /* a higher generation, with another set name or another max_lease: it takes over */
 	/*
 	 * A higher generation with other servers, see CHANGING THE SERVERS in redlockd(8), and perhaps another max_lease. plan.nodes counts those of both sets.
 	 */
-	STRANGER_FEWER,      /* the last server is removed */
-	STRANGER_MORE,       /* the last server is added */
+	STRANGER_FEWER,      /* the last server is removed, or the last two */
+	STRANGER_MORE,       /* the last server is added, or the last two */
 	STRANGER_REPLACED,   /* the last server replaces the one before it */
 	STRANGER_N
 };
@@ -127,14 +131,18 @@ static inline bool plan_changes_servers(const struct plan *p)
 {
 	return p->stranger >= STRANGER_FEWER;
 }
+static inline int64_t plan_changed(const struct plan *p)
+{
+	return p->changed ? p->changed : 1;
+}
 static inline bool server_is_of_both(const struct plan *p, int64_t server)
 {
-	return plan_changes_servers(p) && server < p->nodes - (p->stranger == STRANGER_REPLACED ? 2 : 1);
+	return plan_changes_servers(p) && server < p->nodes - (p->stranger == STRANGER_REPLACED ? 2 : plan_changed(p));
 }
 /* Of the smaller of both sets. */
 static inline int64_t plan_nodes_least(const struct plan *p)
 {
-	return p->nodes - plan_changes_servers(p);
+	return p->nodes - (plan_changes_servers(p) ? plan_changed(p) : 0);
 }
 
 /* CLASS_X if a fault breaks an assumption: exclusion is not promised. */
@@ -145,12 +153,13 @@ int64_t plan_set_back_us(const struct plan *p);
 enum rare { RARE_NONE, RARE_HOUR, RARE_CROWD, RARE_BUSY, RARE_BRIEF, RARE_STORM, RARE_THRONG, RARE_N };
 enum rare rare_of(uint64_t seed);
 /* spread.c: kinds of worlds that widen what is drawn elsewhere. */
-enum spread { SPREAD_EVEN, SPREAD_TERMS, SPREAD_RELOADS, SPREAD_N };
+enum spread { SPREAD_EVEN, SPREAD_TERMS, SPREAD_RELOADS, SPREAD_BOUNDS, SPREAD_SETS, SPREAD_ROLLS, SPREAD_N };
 enum spread spread_find(const char *word); /* SPREAD_N: there is none */
 bool seed_is_spread(uint64_t seed, enum spread kind);
 void spread_shape(struct plan *p);
 void spread_speed(struct plan *p);
 void spread_draw(struct plan *p);
+bool spread_is_shown(const struct plan *p, enum spread kind); /* else the world has nothing of that kind, though it was drawn */
 /* The longest lease of a LOCK without ttl=. */
 static inline int64_t plan_default_lease_us(const struct plan *p)
 {
@@ -161,6 +170,11 @@ static inline int64_t plan_default_lease_us(const struct plan *p)
 static inline bool plan_mixes_delays(const struct plan *p)
 {
 	return p->mixed_delays && p->delay_us > 0;
+}
+/* max_delay of the daemons of another configuration. */
+static inline int64_t plan_stranger_delay_us(const struct plan *p)
+{
+	return p->stranger_delay_us < 0 ? 0 : p->stranger_delay_us ? p->stranger_delay_us : p->delay_us;
 }
 /* One of DELAY_STEP_MS delays from 0 to the longest. */
 int64_t plan_delay_us(const struct plan *p, int64_t which);

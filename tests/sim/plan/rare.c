@@ -61,8 +61,11 @@ bool seed_is_of(uint64_t seed, const char *word)
 {
 	static struct plan p;
 
-	if (spread_find(word) != SPREAD_N)
-		return seed_is_spread(seed, spread_find(word));
+	if (spread_find(word) != SPREAD_N) {
+		if (seed_is_spread(seed, spread_find(word)))
+			plan_draw(&p, seed);
+		return seed_is_spread(seed, spread_find(word)) && spread_is_shown(&p, spread_find(word));
+	}
 	if (strcmp(word, KIND_SERVERS) != 0)
 		return rare_of(seed) == rare_find(word);
 	plan_draw(&p, seed);

@@ -115,7 +115,7 @@ static void draw_contest(struct plan *p, struct stream *s, int64_t at_us)
 /* The servers that stay are reached in two parts: first all but one of those that would do, then the rest, which the later daemons reach later. */
 static void draw_parts(struct plan *p, struct stream *s, int64_t start, const int64_t part[2], int64_t late_us)
 {
-	int64_t some = (p->nodes - 1) / 2, first = p->daemons - p->strangers;
+	int64_t some = (p->nodes - 2) / 2, first = p->daemons - p->strangers;
 
 	for (int64_t i = first; i < p->daemons; i++) {
 		fault_add(p, (struct fault){.kind = FAULT_DAEMON_CRASH, .a = i, .for_us = start});
@@ -141,7 +141,7 @@ static void draw_stages(struct plan *p, struct stream *s)
 		p->length_us = part[1] + quarantine_us(p) + 3 * SEC;
 	draw_contest(p, s, part[1]);
 	if (!blind)
-		fault_add(p, (struct fault){.kind = FAULT_NODE_ROLE, .a = (p->nodes - 1) / 2, .at_us = part[1] + taken,
+		fault_add(p, (struct fault){.kind = FAULT_NODE_ROLE, .a = (p->nodes - 2) / 2, .at_us = part[1] + taken,
 		                            .for_us = stream_range(s, 500 * MSEC, 3 * SEC)});
 	if (blind)
 		part[1] += 2 * quarantine_us(p);
@@ -154,7 +154,7 @@ static void draw_newcomer(struct plan *p, struct stream *s)
 	static const enum fault_kind kind[] = {FAULT_NODE_PAUSE, FAULT_NODE_WHOLE, FAULT_NODE_BLANK, FAULT_NODE_FLUSH, FAULT_NODE_ERROR};
 
 	for (int64_t n = stream_skewed(s, 0, 4); n > 0; n--) {
-		struct fault f = {.kind = kind[stream_range(s, 0, 4)], .a = p->nodes - 1};
+		struct fault f = {.kind = kind[stream_range(s, 0, 4)], .a = p->nodes - 1 - (n + 1) % plan_changed(p)};
 
 		f.at_us = stream_range(s, p->warm_us, p->length_us - 100 * MSEC);
 		f.for_us = stream_skewed(s, MSEC, p->max_lease_us);
@@ -171,9 +171,9 @@ static int64_t draw_lease(const struct plan *p, struct stream *s)
 	return us < 50 * MSEC ? 50 * MSEC : us;
 }
 
-static bool is_eligible(const struct plan *p)
+static bool is_eligible(const struct plan *p, bool wide)
 {
-	if (p->daemons < 2 || p->nodes < 3 || p->stranger || rare_of((uint64_t)p->seed) != RARE_NONE)
+	if (p->daemons < 2 || p->nodes < (wide ? 2 : 3) || p->stranger || rare_of((uint64_t)p->seed) != RARE_NONE)
 		return false;
 	for (unsigned i = 0; i < p->faults; i++)
 		if (fault_is_late(p, &p->fault[i]))
@@ -181,19 +181,32 @@ static bool is_eligible(const struct plan *p)
 	return true;
 }
 
+/* Two servers are removed if half of the servers before are left, or added; two servers are not replaced one by one, and become three or four. */
+static void draw_wide(struct plan *p)
+{
+	if (p->nodes == 2)
+		p->stranger = STRANGER_MORE;
+	if ((p->stranger == STRANGER_FEWER && p->nodes >= 4) || (p->stranger == STRANGER_MORE && p->nodes <= NODES_MAX - 2))
+		p->changed = p->nodes > 2 || p->daemons > 2 ? 2 : 0;
+}
+
 void servers_draw(struct plan *p, uint64_t seed)
 {
 	struct stream s;
 
+	bool wide = seed_is_spread(seed, SPREAD_SETS);
+
 	stream_init(&s, seed, DRAW_SERVERS, 0);
-	if (!is_eligible(p) || !stream_chance(&s, CHANGES_PERCENT))
+	if (!is_eligible(p, wide) || !stream_chance(&s, CHANGES_PERCENT))
 		return;
 	p->stranger = p->nodes == NODES_MAX ? STRANGER_FEWER : stream_range(&s, STRANGER_FEWER, STRANGER_REPLACED);
 	p->strangers = stream_range(&s, 1, p->daemons - 1);
 	if (stream_chance(&s, 40))
 		p->stranger_lease_us = draw_lease(p, &s);
+	if (wide)
+		draw_wide(p);
 	if (p->stranger != STRANGER_FEWER)
-		p->nodes++;
+		p->nodes += plan_changed(p);
 	if (p->stranger == STRANGER_REPLACED && stream_chance(&s, 30)) {
 		draw_stages(p, &s);
 		return;

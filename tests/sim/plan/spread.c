@@ -6,6 +6,9 @@
  *   terms      UNLOCK keep= from 1 ms to max_lease, and in most of these worlds a LOCK delay= of each job from 0 to max_delay; else keep= is half a lease, and
  *              delay= always max_delay
  *   reloads    a reload changes lease, min_lease and limits.detached, and some LOCKs have no ttl=
+ *   bounds     a next generation has another max_delay and min_lease
+ *   sets       a next generation has two servers more or fewer, or one or two more than two
+ *   rolls      LIST sessions while sessions come and go: in half of the worlds with storms and of crowds, in few others
  */
 #include "tests/sim/plan/plan.h"
 
@@ -21,6 +24,9 @@ static const struct {
 	[SPREAD_EVEN] = {"even", 20},
 	[SPREAD_TERMS] = {"terms", 40},
 	[SPREAD_RELOADS] = {"reloads", 10},
+	[SPREAD_BOUNDS] = {"bounds", 300},
+	[SPREAD_SETS] = {"sets", 300},
+	[SPREAD_ROLLS] = {"rolls", 500},
 };
 
 /* The stream goes on with what is drawn of that kind. */
@@ -102,6 +108,53 @@ static void job_spread(const struct plan *p, struct stream *s, struct job *j)
 	j->keep_ms = stream_chance(s, 10) ? longest : stream_skewed(s, 1, longest);
 }
 
+/* A client asks a daemon for no longer delay than its max_delay: so each job has its own. */
+static void draw_bounds(struct plan *p)
+{
+	struct stream s;
+	int64_t longest = p->stranger_lease_us ? p->stranger_lease_us : p->max_lease_us;
+
+	if (p->stranger < STRANGER_LEASE || !spread_begin((uint64_t)p->seed, SPREAD_BOUNDS, &s))
+		return;
+	if (p->stranger == STRANGER_LEASE) {
+		p->stranger_delay_us = p->delay_us + stream_range(&s, 1, 500) * MSEC;
+		return;
+	}
+	if (stream_chance(&s, 70)) {
+		p->mixed_delays = 1;
+		if (!p->delay_us || p->delay_us / MSEC % DELAY_STEP_MS != DELAY_STEP_MS - 1)
+			p->delay_us = (stream_range(&s, 2, 30) * DELAY_STEP_MS - 1) * MSEC;
+		p->stranger_delay_us = stream_chance(&s, 20) ? -1 : stream_range(&s, 1, 2 * p->delay_us / MSEC) * MSEC;
+		for (unsigned i = 0; i < p->jobs; i++)
+			p->job[i].delay = stream_range(&s, 0, DELAY_STEP_MS - 1);
+	}
+	if (!p->stranger_delay_us || stream_chance(&s, 50))
+		p->stranger_min_us = stream_skewed(&s, MIN_LEASE_MS, longest / MSEC) * MSEC;
+}
+
+static void draw_rolls(struct plan *p)
+{
+	struct stream s;
+	bool many = p->storm || rare_of((uint64_t)p->seed) == RARE_CROWD;
+
+	if (spread_begin((uint64_t)p->seed, SPREAD_ROLLS, &s))
+		p->rolls = many || (p->grace_ms > 0 && stream_chance(&s, 1));
+}
+
+bool spread_is_shown(const struct plan *p, enum spread kind)
+{
+	switch (kind) {
+	case SPREAD_BOUNDS:
+		return p->stranger_delay_us || p->stranger_min_us;
+	case SPREAD_ROLLS:
+		return p->rolls;
+	case SPREAD_SETS:
+		return plan_changes_servers(p) && (p->changed || plan_nodes_least(p) == 2);
+	default:
+		return true;
+	}
+}
+
 void spread_draw(struct plan *p)
 {
 	struct stream terms, reloads;
@@ -113,4 +166,6 @@ void spread_draw(struct plan *p)
 		if (has_reloads && stream_chance(&reloads, 40))
 			p->job[i].ttl_ms = 0;
 	}
+	draw_bounds(p);
+	draw_rolls(p);
 }

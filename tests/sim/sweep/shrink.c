@@ -102,7 +102,7 @@ static int64_t nodes_least(const struct plan *p)
 	unsigned flapping = 0;
 
 	if (plan_changes_servers(p))
-		return p->stranger == STRANGER_REPLACED ? 4 : 3;
+		return p->stranger == STRANGER_REPLACED || p->changed ? 4 : 3;
 	for (unsigned i = 0; i < p->faults; i++)
 		if (fault_is_late(p, &p->fault[i]))
 			flapping |= 1u << (fault_table[p->fault[i].kind].of == OF_DAEMON ? p->fault[i].b : p->fault[i].a) % p->nodes;

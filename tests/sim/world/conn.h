@@ -82,6 +82,8 @@ struct conn {
 	struct buf in;
 	bool skipping, reading;
 	char secret[SECRET_TEXT];                      /* the secret of a session with grace; "" */
+	int64_t serial;                                /* the number of its session, as HELLO or RESUME told it; 0: not known */
+	uint64_t serial_step;                          /* the step in which it was told */
 	uint64_t took;                                 /* order in which connections took sessions: the last one has the session */
 	int64_t detached_at;                           /* true time when its session lost this connection; 0: it did not */
 	bool crowded_out;                              /* limits.detached may have ended its session then */

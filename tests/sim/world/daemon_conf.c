@@ -10,13 +10,15 @@ static const char *const node_name[NODES_MAX] = {"n0", "n1", "n2", "n3", "n4", "
 static uint16_t servers_of(const struct plan *p, bool strange)
 {
 	uint16_t all = (uint16_t)((1u << p->nodes) - 1), last = (uint16_t)(1u << (p->nodes - 1));
+	uint16_t both = (uint16_t)((1u << plan_nodes_least(p)) - 1);
 
 	switch ((enum stranger)p->stranger) {
 	case STRANGER_NODES:
-	case STRANGER_FEWER:
 		return strange && p->nodes > 1 ? all ^ last : all;
+	case STRANGER_FEWER:
+		return strange ? both : all;
 	case STRANGER_MORE:
-		return strange ? all : all ^ last;
+		return strange ? all : both;
 	case STRANGER_REPLACED:
 		return strange ? all ^ last >> 1 : all ^ last;
 	default:
@@ -46,16 +48,30 @@ static void daemon_configure_stranger(struct sim_daemon *d)
 	const struct plan *p = d->world->plan;
 	enum stranger how = (enum stranger)p->stranger;
 
-	if (how == STRANGER_LEASE)
+	if (how == STRANGER_LEASE && !p->stranger_delay_us)
 		d->conf.max_lease_us += SEC;
 	else if (how >= STRANGER_GENERATION && p->stranger_lease_us)
 		d->conf.max_lease_us = p->stranger_lease_us;
 	if (how == STRANGER_SET || plan_changes_servers(p) || (how == STRANGER_NODES && p->nodes == 1) || (how == STRANGER_GENERATION && !p->stranger_lease_us))
 		d->conf.set = "another";
+	if (how >= STRANGER_GENERATION && p->stranger_min_us)
+		d->conf.min_lease_us = p->stranger_min_us;
+	if (how >= STRANGER_LEASE)
+		d->conf.max_delay_us = plan_stranger_delay_us(p);
+	if (d->conf.lease_us < d->conf.min_lease_us)
+		d->conf.lease_us = d->conf.min_lease_us;
 	if (d->conf.lease_us > d->conf.max_lease_us)
 		d->conf.lease_us = d->conf.max_lease_us;
 	if (how >= STRANGER_GENERATION)
 		d->conf.generation++;
+}
+
+/* So few that even a short page takes several slices. */
+static unsigned listed_at_once(const struct plan *p)
+{
+	if (p->storm || (p->rolls && p->clients > CLIENTS_COMMON))
+		return 24;
+	return p->rolls ? 4 + (unsigned)p->clients / 3 : 0;
 }
 
 void daemon_configure(struct sim_daemon *d, bool strange)
@@ -79,7 +95,7 @@ void daemon_configure(struct sim_daemon *d, bool strange)
 		.max_grace_us = 10 * SEC,
 		.clock_tol_us = clock_tol_us((unsigned)p->nodes, p->max_lease_us, p->delay_us),
 		.tell_moves = d->world->trace != NULL,
-		.listed = p->storm ? 24 : 0, /* so that even a short page takes several slices */
+		.listed = listed_at_once(p),
 		.limits = {.locks = 1024, .waiting = 256, .name = 512, .mistakes = 100, .line = 8192},
 	};
 	d->strange = strange;
