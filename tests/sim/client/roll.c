@@ -72,7 +72,7 @@ static void roll_passes(struct request_sim *q, int64_t to)
 	TAILQ_FOREACH(c, &q->conn->world->conns, in_world)
 	{
 		if (c->serial > q->listed && c->serial < to && is_there(c, q))
-			checker_fail(c->world, INVARIANT_S26, -1, "client %u: a LIST of daemon %u, begun at %lld us, leaves out session %lld, which client %u has",
+			checker_fail(c->world, INVARIANT_S26, -1, "client %u: a LIST of daemon %u, begun at %lld us, leaves out session %lld of client %u",
 				     q->conn->client->index, c->daemon->index, (long long)q->begun_at, (long long)c->serial, c->client->index);
 	}
 	if (to <= q->listed)
