@@ -155,3 +155,15 @@ void account_dropped(struct conn *c, int64_t name, const struct account *a)
 	checker_excuse(w, name, w->now + w->plan->delay_us * 51 / 50 + MSEC);
 }
 
+
+/* A request that has just begun may be read before or after. */
+void account_reloaded(struct sim_daemon *d)
+{
+	struct world *w = d->world;
+	struct request_sim *q;
+
+	for (int64_t name = 0; name < w->plan->names; name++)
+		TAILQ_FOREACH(q, &w->checker.waiters[d->index][name], in_waiters)
+			if (q->begun_step + 1 >= w->checker.step && !q->task->job.ttl_ms)
+				q->ttl_ms = 0;
+}

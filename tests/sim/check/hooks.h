@@ -38,7 +38,6 @@ int64_t round_trip_us(const struct plan *p); /* a quorum answers within this */
 
 /* track.c: tracks each session by the lines of its daemon. */
 void track_begin(struct request_sim *q);
-void track_reloaded(struct sim_daemon *d); /* its lease may be another one */
 /* The client has not read its last replies: its next untagged request begins when it has. */
 bool track_awaits(const struct request_sim *q);
 void track_has_read(struct conn *c); /* it has read them */
@@ -53,6 +52,7 @@ void account_confirmed(const struct request_sim *q, struct account *a, int64_t c
 bool account_may_have_turn(const struct request_sim *q, const struct account *a);
 void account_begin(const struct request_sim *q, struct account *a);
 void account_asked(const struct request_sim *q); /* an EXTEND began: later replies promise no more than it asks for */
+void account_reloaded(struct sim_daemon *d); /* its lease may be another one */
 void account_not_asked(const struct request_sim *q);
 void account_vouched(const struct request_sim *q, const struct account *a, int64_t name, struct span line);
 void account_end(struct account *a);

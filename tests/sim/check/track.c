@@ -47,18 +47,6 @@ void track_begin(struct request_sim *q)
 		TAILQ_INSERT_TAIL(&w->checker.syncs, q, in_syncs);
 }
 
-/* A request that has just begun may be read before or after. */
-void track_reloaded(struct sim_daemon *d)
-{
-	struct world *w = d->world;
-	struct request_sim *q;
-
-	for (int64_t name = 0; name < w->plan->names; name++)
-		TAILQ_FOREACH(q, &w->checker.waiters[d->index][name], in_waiters)
-			if (q->begun_step + 1 >= w->checker.step && !q->task->job.ttl_ms)
-				q->ttl_ms = 0;
-}
-
 /* UNLOCK sync=yes: the name is not held any more, although the reply comes later. */
 static void sync_carried_out(struct request_sim *q)
 {
@@ -279,14 +267,6 @@ static void on_error(struct request_sim *q, struct span code)
 		checker_fail(w, INVARIANT_L5, q->name, "%s: ERR LOST, but no LOST was pushed", name_of(q->name));
 }
 
-static void track_listed(struct request_sim *q, struct span line, bool row)
-{
-	if (q->ask == ASK_LIST && q->of_sessions)
-		roll_heard(q, line, row);
-	else
-		storm_listed(q, line);
-}
-
 static void on_reply(struct conn *c, struct span line)
 {
 	struct request_sim *q = request_of_line(c, line);
@@ -303,11 +283,11 @@ static void on_reply(struct conn *c, struct span line)
 	if (span_equal(word, SPAN("*"))) {
 		if (q->ask == ASK_RESUME)
 			resumed_row(q, line);
-		track_listed(q, line, true);
+		list_heard(q, line, true);
 		return;
 	}
 	storm_said(c, line);
-	track_listed(q, line, false);
+	list_heard(q, line, false);
 	if (q->ask != ASK_RESUME)
 		resumed_losses_told(c);
 	if (q->ask == ASK_UNLOCK && q->sync)

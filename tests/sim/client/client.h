@@ -126,7 +126,7 @@ void side_requests_fired(struct sim_client *c);
 void roll_begin(struct sim_client *c);
 void roll_fired(struct sim_client *c);
 void roll_ask(struct sim_client *c);
-void roll_heard(struct request_sim *q, struct span line, bool row); /* at the daemon: a row, or the reply */
+void list_heard(struct request_sim *q, struct span line, bool row); /* any LIST, at the daemon: a row, or the reply */
 
 /* request.c: the requests of jobs. */
 struct request_sim *client_ask(struct sim_client *c, enum ask ask, struct task *t, const char *format, ...)

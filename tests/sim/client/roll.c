@@ -81,12 +81,20 @@ static void roll_passes(struct request_sim *q, int64_t to)
 	q->listed = to;
 }
 
-void roll_heard(struct request_sim *q, struct span line, bool row)
+static void roll_heard(struct request_sim *q, struct span line, bool row)
 {
 	if (row)
 		roll_passes(q, line_int(line, "session"));
 	else if (line_int(line, "n") >= 0 && line_int(line, "n") < q->list_limit && line_int(line, "more") <= 0)
 		roll_passes(q, INT64_MAX);
+}
+
+void list_heard(struct request_sim *q, struct span line, bool row)
+{
+	if (q->ask == ASK_LIST && q->of_sessions)
+		roll_heard(q, line, row);
+	else
+		storm_listed(q, line);
 }
 
 void roll_fired(struct sim_client *c)

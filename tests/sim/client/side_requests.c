@@ -72,7 +72,7 @@ static void reload_more(struct sim_daemon *d, struct stream *s)
 	}
 	d->conf.lease_us = stream_range(s, least, longest) * MSEC;
 	d->conf.limits.detached = stream_chance(s, 70) ? (uint64_t)stream_skewed(s, 1, 8) : 0;
-	track_reloaded(d);
+	account_reloaded(d);
 }
 
 static void reload(struct sim_client *c)
