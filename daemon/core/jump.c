@@ -7,8 +7,7 @@
 #include "daemon/core/quorum.h"
 
 #include <inttypes.h>
-
-#define PAST_US SEC /* what is remembered of a clock is that far apart, at least */
+#include <string.h>
 
 /* Of whole seconds: what is less is within JUMP_SLACK_US. */
 static int64_t drift_of(int64_t us)
@@ -73,16 +72,17 @@ static int64_t clock_width(const struct clock_bounds *b)
 	return b->high - b->low;
 }
 
-/* What a stop that was allowed for has made vague is remembered no longer than until more is known. */
-static void clock_remember(struct member_clock *c, struct clock_bounds bounds, struct instant now)
+/* An answer that came late is true of what was known before as well, and takes nothing from it: many of them would hide what was seen in time. */
+static void clock_confirm(struct member_clock *c)
 {
-	if (!c->past[0].known || instant_diff(now, c->past[0].at) >= PAST_US) {
-		c->past[1] = c->past[0];
-		c->past[0] = bounds;
-	} else if (c->past[0].wide && clock_width(&bounds) < clock_width(&c->past[0])) {
-		bounds.wide = true;
-		c->past[0] = bounds;
-	}
+	struct clock_bounds seen = clock_now(c), both = seen;
+	int64_t drift = drift_us(instant_diff(seen.at, c->firm.at));
+
+	if (c->firm.low - drift > both.low)
+		both.low = c->firm.low - drift;
+	if (c->firm.high + drift < both.high)
+		both.high = c->firm.high + drift;
+	c->firm = c->firm.known && both.low <= both.high ? both : seen;
 }
 
 /* It was not looked at for so long, or is known so roughly, that a step beyond the tolerance need not show as a jump. */
@@ -91,6 +91,20 @@ static bool step_may_hide(const struct members *ms, const struct clock_bounds *b
 	int64_t hidden = drift_of(instant_diff(ms->core->now, before->at)) + clock_width(before) + instant_diff(ms->core->now, sent);
 
 	return before->known && hidden > JUMP_SLACK_US && hidden + JUMP_SLACK_US > ms->core->conf.clock_tol_us;
+}
+
+/* A stop of ours is looked for in the other clocks since the last look at this one: what they have shown before is of an earlier stop. */
+static void clocks_remember(const struct members *ms, struct member *m)
+{
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		m->beside[i] = ms->node[i].clock.firm;
+}
+
+/* Nothing was known of it when the others were looked at. */
+static void clock_is_met(struct members *ms, const struct member *m)
+{
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		ms->node[i].beside[m->index] = ms->node[i].jump.beside[m->index] = m->clock.firm;
 }
 
 bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct instant sent)
@@ -102,25 +116,29 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 
 	if (before.known && look_is_outdated(c, server_us, sent))
 		return false;
-	if (before.known)
-		clock_remember(c, before, ms->core->now);
 	if (!m->clock_is_off && step_may_hide(ms, &before, sent))
 		m->met.done = false;
 	jump = jump_measure(c, server_us, sent, ms->core->now);
+	clock_confirm(c);
+	c->again = before.known;
 	c->sent = sent;
 	back = clock_went_back(&before, c);
 	m->jump.undone |= m->jump.open && back > 0;
 	if (back > 0 && !guessed)
 		meet_note_back(ms, m, back);
+	if (jump && !m->jump.open) {
+		/* Of several jumps the sum is judged: the first has ended keys as well. */
+		m->jump.before = before;
+		memcpy(m->jump.beside, m->beside, sizeof(m->beside));
+		m->jump.undone = m->jump.allowed = false;
+	}
+	clocks_remember(ms, m);
+	if (!before.known)
+		clock_is_met(ms, m);
 	if (!jump)
 		return false;
 	c->sure = ms->core->now;
 	ms->votes_fall_us[m->index] += jump;
-	/* Of several jumps the sum is judged: the first has ended keys as well. */
-	if (!m->jump.open) {
-		m->jump.before = before;
-		m->jump.undone = m->jump.allowed = false;
-	}
 	m->jump.open = true;
 	m->jump.seen = ms->core->now;
 	m->jump.looked = INSTANT_NEVER;
@@ -132,22 +150,19 @@ struct move {
 	int64_t least, most;
 };
 
-static struct move clock_move(const struct clock_bounds *then, const struct member_clock *c)
+static struct move clock_move(const struct clock_bounds *then, const struct clock_bounds *now)
 {
-	int64_t drift = drift_us(instant_diff(c->at, then->at));
+	int64_t drift = drift_us(instant_diff(now->at, then->at));
 
-	return (struct move){c->low - then->high - drift, c->high - then->low + drift};
+	return (struct move){now->low - then->high - drift, now->high - then->low + drift};
 }
 
-/* What was known of that clock at the latest moment that is not after `when`; or as early as possible. */
-static const struct clock_bounds *clock_then(const struct member_clock *c, struct instant when)
+static struct move jump_move(const struct member *m)
 {
-	if (c->past[0].known && !instant_before(when, c->past[0].at))
-		return &c->past[0];
-	return c->past[1].known ? &c->past[1] : &c->past[0];
+	return clock_move(&m->jump.before, &m->clock.firm);
 }
 
-enum likeness { LIKE, UNLIKE, NOT_KNOWN_YET, OUTRUN };
+enum likeness { LIKE, UNLIKE, NOT_KNOWN_YET, LOOK_AGAIN };
 
 /* What is too little to be noticed may come between the looks at the two. And their clocks drift apart while ours stands still. */
 static int64_t move_slack(struct move its)
@@ -155,36 +170,45 @@ static int64_t move_slack(struct move its)
 	return JUMP_SLACK_US + drift_us(its.most);
 }
 
-/* What is not told apart is not half of it. */
+/* What is not told apart is not half of it. And what may be none at all is like nothing. */
 static bool moves_are_alike(struct move its, struct move others)
 {
-	return 2 * others.least > its.least && others.least <= its.most + move_slack(its) && its.least <= others.most + move_slack(its);
+	return its.least > 0 && 2 * others.least > its.least && others.least <= its.most + move_slack(its) && its.least <= others.most + move_slack(its);
 }
 
-/*
- * Both have jumped, and may have at the same moment: what was known just before that says more than what was known a second ago, when busy stores
- * answered late.
- */
+/* Both have jumped, and may have at the same moment: what was known just before that says more than what was known at the last look at m before it. */
 static bool jumps_are_alike(const struct member *m, const struct member *other)
 {
 	bool meet = other->jump.open && instant_before(m->jump.before.at, other->jump.seen) && instant_before(other->jump.before.at, m->jump.seen);
 
-	return meet && moves_are_alike(clock_move(&m->jump.before, &m->clock), clock_move(&other->jump.before, &other->clock));
+	return meet && moves_are_alike(jump_move(m), jump_move(other));
 }
 
-/* Whether another store's clock shows the jump of m. OUTRUN: it shows more, and m was not looked at since. */
+/* Its only answer since then came so late that its jump may be twice as long, and another look would tell. */
+static bool clock_is_rough(const struct member *m, struct move its)
+{
+	return m->connected && clock_width(&m->clock.firm) > its.least + move_slack(its);
+}
+
+/* The answer came so late that it is true of the clock as it was, and half a jump on. */
+static bool look_may_hide(const struct member_clock *c, struct move its)
+{
+	return 2 * instant_diff(c->at, c->sent) >= its.least;
+}
+
+/* Whether another store's clock shows the jump of m. LOOK_AGAIN: it may, or it shows more; what m shows now would tell. */
 static enum likeness jump_likeness(const struct member *m, const struct member *other)
 {
-	const struct clock_bounds *then = clock_then(&other->clock, m->jump.before.at);
-	struct move its = clock_move(&m->jump.before, &m->clock), others = clock_move(then, &other->clock);
+	const struct clock_bounds *then = &m->jump.beside[other->index];
+	struct move its = jump_move(m), others = clock_move(then, &other->clock.firm);
 
 	if (!then->known || (other->jump.open && other->jump.undone))
 		return UNLIKE;
 	if (moves_are_alike(its, others) || jumps_are_alike(m, other))
-		return LIKE;
+		return clock_is_rough(m, its) ? LOOK_AGAIN : clock_is_rough(other, its) ? NOT_KNOWN_YET : LIKE;
 	if (others.least > its.most + move_slack(its) && m->connected && instant_before(m->clock.sent, other->clock.at))
-		return OUTRUN;
-	return instant_before(other->clock.sent, m->jump.seen) ? NOT_KNOWN_YET : UNLIKE;
+		return LOOK_AGAIN;
+	return instant_before(other->clock.sent, m->jump.seen) || look_may_hide(&other->clock, its) ? NOT_KNOWN_YET : UNLIKE;
 }
 
 struct instant jump_look_at(const struct members *ms, const struct member *m)
@@ -210,13 +234,13 @@ static bool jump_is_overdue(const struct members *ms, const struct member *m)
 /* It was looked at in the midst of our stop, and shows less of it than the others do. */
 static bool jump_is_partial(const struct member *m)
 {
-	return m->jump.allowed && clock_move(&m->jump.before, &m->clock).most < -JUMP_SLACK_US;
+	return m->jump.allowed && jump_move(m).most < -JUMP_SLACK_US;
 }
 
 /* It has shown our stop in the end, and no more. */
 static bool jump_is_none(const struct member *m)
 {
-	return m->jump.allowed && !jump_is_partial(m) && clock_move(&m->jump.before, &m->clock).least <= JUMP_SLACK_US;
+	return m->jump.allowed && !jump_is_partial(m) && jump_move(m).least <= JUMP_SLACK_US;
 }
 
 enum jump_whose jump_judge(const struct members *ms, const struct member *m)
@@ -233,7 +257,7 @@ enum jump_whose jump_judge(const struct members *ms, const struct member *m)
 		enum likeness how = i == m->index ? UNLIKE : jump_likeness(m, &ms->node[i]);
 
 		like += how == LIKE;
-		open += how == NOT_KNOWN_YET || how == OUTRUN;
+		open += how == NOT_KNOWN_YET || how == LOOK_AGAIN;
 	}
 	if (nodes > 1 && like >= quorum_of(nodes))
 		return JUMP_OURS;
@@ -254,46 +278,56 @@ struct nodeset jump_asks(const struct members *ms, const struct member *m)
 
 		if (how == NOT_KNOWN_YET)
 			nodeset_add(&asks, i);
-		else if (how == OUTRUN)
+		else if (how == LOOK_AGAIN)
 			nodeset_add(&asks, m->index);
 	}
 	return asks;
 }
 
-/* What was known of that clock before we stood still is so much less than it shows now. What is of the time in between may be of before or after. */
-static void clock_allow(const struct member *m, struct member_clock *c, struct move stop)
+static struct clock_bounds bounds_moved(struct clock_bounds b, struct move by)
 {
-	for (unsigned i = 0; i < 2; i++) {
-		struct clock_bounds *past = &c->past[i];
-
-		past->known &= !instant_before(m->jump.before.at, past->at);
-		past->low += stop.least;
-		past->high += stop.most;
-		past->wide = true;
-	}
+	b.low += by.least;
+	b.high += by.most;
+	return b;
 }
 
-/* Where it was seen at another moment of the stop than the others', its jump is what it shows beyond. */
-static void jump_allow(const struct member *m, struct member *other, struct move stop)
+/*
+ * Where it was seen at another moment of the stop than the others', its jump is what it shows beyond. What was known of the clocks while this host stood still
+ * may be of before or after.
+ */
+static void jump_allow(const struct members *ms, const struct member *m, struct member *other, struct move stop)
 {
-	if (!other->jump.open || !instant_before(other->jump.before.at, m->jump.seen))
+	if (!other->jump.open)
 		return;
-	other->jump.before.low += stop.least;
-	other->jump.before.high += stop.most;
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		struct clock_bounds *then = &other->jump.beside[i];
+
+		*then = bounds_moved(*then, (struct move){instant_before(m->jump.before.at, then->at) ? 0 : stop.least, stop.most});
+	}
+	if (!instant_before(other->jump.before.at, m->jump.seen))
+		return;
+	other->jump.before = bounds_moved(other->jump.before, stop);
 	other->jump.allowed = true;
 }
 
 /* How much of the stop another store's clock has shown already, although it was looked at before the stop was known. */
 static int64_t jump_shown(const struct member *m, const struct member *other, int64_t most)
 {
-	int64_t shown = clock_move(clock_then(&other->clock, m->jump.before.at), &other->clock).least;
+	struct clock_bounds now = clock_now(&other->clock);
+	int64_t shown = clock_move(&m->jump.beside[other->index], &now).least;
 
 	return shown < 0 ? 0 : shown < most ? shown : most;
 }
 
+/* It had jumped by itself before we stood still: keys have ended early there. */
+static bool jump_is_sum(const struct member *m, struct move stop)
+{
+	return m->jump.open && jump_move(m).least > stop.most + move_slack(stop);
+}
+
 void jump_is_ours(struct members *ms, struct member *m)
 {
-	struct move stop = clock_move(&m->jump.before, &m->clock), elsewhere = {stop.least - drift_us(stop.most), stop.most + drift_us(stop.most)};
+	struct move stop = jump_move(m), elsewhere = {stop.least - drift_us(stop.most), stop.most + drift_us(stop.most)};
 	enum likeness how[NODES_MAX] = {UNLIKE};
 	unsigned like = 1;
 
@@ -312,17 +346,23 @@ void jump_is_ours(struct members *ms, struct member *m)
 			other->clock.high += elsewhere.most - (how[i] == LIKE ? jump_shown(m, other, elsewhere.most) : 0);
 		if (unseen && how[i] != LIKE)
 			other->clock.low += elsewhere.least; /* else it may have been looked at since, and show what is too little to be noticed */
-		if (how[i] == LIKE)
+		if (how[i] == LIKE && !jump_is_sum(other, stop))
 			other->jump.open = false;
-		jump_allow(m, other, elsewhere);
+		jump_allow(ms, m, other, elsewhere);
 		meet_note_stop(other, elsewhere.least);
 		other->clock.sure = ms->core->now;
-		clock_allow(m, &other->clock, elsewhere);
+		if (!other->jump.open)
+			other->clock.firm = clock_now(&other->clock);
 	}
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		clocks_remember(ms, &ms->node[i]);
 }
 
-void jump_is_theirs(struct member *m)
+void jump_is_theirs(struct members *ms, struct member *m)
 {
 	m->jump.open = false;
-	m->clock.past[0].known = m->clock.past[1].known = false;
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		ms->node[i].beside[m->index] = m->clock.firm;
+		ms->node[i].jump.beside[m->index].known = false;
+	}
 }

@@ -12,8 +12,12 @@
  * A host that stood still often resumes in fits and starts, and after a stop of this process alone the answers of the others lie unread. So the others
  * count as silent only at a second look, after the timeout and half a timeout after the first look.
  *
- * A store that executed, during the stop, a call sent before it shows only a part of the stop. Once the others show the whole stop, this store is judged
- * again: what is left is a jump of its own, or none.
+ * What the others show counts from the last look at the store before it jumped: what they showed before is of earlier stops, which may have been too short
+ * to be noticed. An answer that came so late that it is true of both cases decides nothing: that store is asked again. Nor does it make vague what was
+ * known: all answers that agree are true of one clock.
+ *
+ * A store that executed, during the stop, a call sent before it shows only a part of the stop; one that had jumped by itself before shows more. Once the
+ * others show the whole stop, such a store is judged again: what is left is a jump of its own, or none.
  *
  * A single store has no others to agree with: theirs. CLOCK_REALTIME of this host is no evidence: it is often set when a stopped machine resumes.
  * See ALGORITHMS.md, Jumping clocks.
@@ -34,9 +38,9 @@ void jump_look(const struct members *ms, struct member *m); /* notes the first l
 enum jump_whose jump_judge(const struct members *ms, const struct member *m);
 /* The nodes whose clocks are needed to judge it. */
 struct nodeset jump_asks(const struct members *ms, const struct member *m);
-/* The jump is ours: closes it and those like it, lowers the votes of all nodes, and corrects what is known of their clocks. */
+/* The jump is ours: closes it and those that show no more, lowers the votes of all nodes, and corrects what is known of their clocks. */
 void jump_is_ours(struct members *ms, struct member *m);
-void jump_is_theirs(struct member *m);
+void jump_is_theirs(struct members *ms, struct member *m);
 
 /*
  * One reply bounds (server clock - CLOCK_BOOTTIME) by [server - received, server - sent]. Returns by how much at most the server's clock

@@ -209,7 +209,7 @@ static bool member_waits_for_others(struct members *ms, struct member *m, const 
  */
 static bool member_is_asked_again(struct members *ms, struct member *m, const struct judgement *judged)
 {
-	bool rough = !m->clock.past[0].known && m->clock.high - m->clock.low > ms->core->conf.timeout_us;
+	bool rough = !m->clock.again && m->clock.high - m->clock.low > ms->core->conf.timeout_us;
 
 	if (judged->kind != JUDGED_JOINED || m->state == MEMBER_JOINED || !rough)
 		return false;

@@ -19,7 +19,6 @@ enum member_state {
 /* What a store's clock was at a moment, as bounds of (server clock - CLOCK_BOOTTIME). */
 struct clock_bounds {
 	bool known;
-	bool wide; /* they allow for a stop of this host, whose length is known but roughly */
 	int64_t low, high; /* microseconds */
 	struct instant at;
 };
@@ -31,7 +30,8 @@ struct member_clock {
 	int64_t low, high;
 	struct instant at, sent;     /* the last answer: when it was read, and when it was asked for */
 	struct instant sure;         /* since then it is known that a clock jumped or this host stood still: answers asked for before may tell of earlier */
-	struct clock_bounds past[2]; /* what was known some seconds ago, the later first; see jump.h */
+	struct clock_bounds firm;    /* what all looks allow as long as they agree; in low and high each look adds what is too little to be noticed */
+	bool again;                  /* it was looked at more than once */
 };
 
 #define SET_ID_MAX 16 /* "<nodes>.<8 hex>" */
@@ -87,11 +87,13 @@ struct member {
 	char told[160]; /* what the log was told last, and of which state, so that it is told once and not each second */
 	enum member_state told_of;
 	struct member_clock clock;
+	struct clock_bounds beside[NODES_MAX]; /* what was known of all clocks when this one was looked at last */
 	struct {
 		bool open;                  /* its clock jumped, or this host stood still: see jump.h */
 		bool undone;                /* its clock was set back since: so it was its clock that jumped */
 		bool allowed;               /* a stop of this host was found since, and is allowed for in `before` */
-		struct clock_bounds before; /* what its clock was before that */
+		struct clock_bounds before; /* what its clock was before that … */
+		struct clock_bounds beside[NODES_MAX]; /* … and what was known of all clocks then */
 		struct instant seen;
 		struct instant looked; /* when it was looked at in the second half of the others' time; NEVER: not yet */
 	} jump;

@@ -28,7 +28,7 @@ static void member_settle_jump(struct members *ms, struct member *m)
 		jump_is_ours(ms, m);
 		break;
 	case JUMP_THEIRS:
-		jump_is_theirs(m);
+		jump_is_theirs(ms, m);
 		m->suspect = "its clock jumped ahead: keys may have expired early";
 		m->suspected[0] = '\0';
 		break;

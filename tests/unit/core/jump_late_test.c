@@ -160,8 +160,10 @@ START_TEST(a_store_that_shows_a_part_of_a_stop_and_then_the_rest_is_not_marked)
 	ck_assert_str_eq(store_state(0, 0), "probing: its clock jumped ahead, or ours stood still: the others are asked");
 	feels(1, MOOD_WELL);
 	feels(2, MOOD_WELL);
+	ck_assert(was_logged("stood-still *"));
 	feels(0, MOOD_WELL);
 	passes(3 * SEC);
+	ck_assert(!was_logged("stood-still *")); /* it has cost the votes what it lasted, once */
 	ck_assert_int_eq(marker_of(0)[0], own ? 'q' : 'j');
 	for (unsigned i = own ? 1 : 0; i < 3; i++)
 		ck_assert_str_eq(store_state(0, i), "joined");

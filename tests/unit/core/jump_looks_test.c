@@ -200,6 +200,117 @@ START_TEST(a_second_stop_soon_after_a_short_one_is_ours_as_well)
 }
 END_TEST
 
+/* Each is true of the clock as it was before as well, and what is too little to be noticed does not add up. Nor does it with a stop of ours meanwhile. */
+START_TEST(answers_that_come_late_do_not_hide_that_a_store_has_jumped)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+	int64_t stop_us = _i * 500 * MSEC;
+
+	all_answer(ms);
+	answers(ms, 0, 1400 * MSEC, 2 * MSEC, 140 * MSEC);
+	answers(ms, 1, 1410 * MSEC, 2 * MSEC, 0);
+	for (int64_t i = 0; i < 9; i++) {
+		ms->core->now = (struct instant){1800 * MSEC + i};
+		jump_note(ms, &ms->node[0], 1640 * MSEC + i, (struct instant){800 * MSEC + i});
+	}
+	ck_assert_int_eq(whose(ms, 0), JUMP_OPEN);
+	if (_i) {
+		answers(ms, 1, 1810 * MSEC, 2 * MSEC, stop_us);
+		answers(ms, 2, 1810 * MSEC, 2 * MSEC, stop_us);
+		ck_assert_int_eq(whose(ms, 1), JUMP_OURS);
+		jump_is_ours(ms, &ms->node[1]);
+		ck_assert_int_eq(whose(ms, 0), JUMP_OPEN);
+		answers(ms, 0, 1820 * MSEC, 2 * MSEC, 140 * MSEC + stop_us);
+		answers(ms, 1, 1830 * MSEC, 2 * MSEC, stop_us);
+	}
+	answers(ms, 2, 1830 * MSEC, 2 * MSEC, stop_us);
+	ck_assert_int_eq(whose(ms, 0), JUMP_THEIRS);
+	effects_release(&effects);
+}
+END_TEST
+
+/* A second before the stop the stores were busy and answered late. They were looked at since. */
+START_TEST(stores_that_answered_late_once_are_known_well_again_when_a_stop_comes)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+
+	for (int64_t at = 0; at < 19; at++)
+		for (unsigned i = 0; i < 3; i++)
+			answers(ms, i, (100 * at + 20 + i) * MSEC, i && at == 9 ? 60 * MSEC : 8 * MSEC, 0);
+	answers(ms, 1, 1850 * MSEC, 20 * MSEC, 61 * MSEC);
+	answers(ms, 2, 1851 * MSEC, 20 * MSEC, 61 * MSEC);
+	answers(ms, 0, 1852 * MSEC, 2 * MSEC, 61 * MSEC);
+	answers(ms, 1, 1870 * MSEC, 8 * MSEC, 61 * MSEC);
+	answers(ms, 2, 1871 * MSEC, 8 * MSEC, 61 * MSEC);
+	ck_assert_int_eq(whose(ms, 0), JUMP_OURS);
+	effects_release(&effects);
+}
+END_TEST
+
+/* They were asked after the jump was seen, but answered before a pause of this process: what they say is true of both. */
+START_TEST(an_answer_that_came_late_does_not_deny_a_stop)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+
+	all_answer(ms);
+	answers(ms, 0, 1400 * MSEC, 2 * MSEC, 61 * MSEC);
+	for (unsigned i = 1; i < 3; i++) {
+		answers(ms, i, 1600 * MSEC, 199 * MSEC, 61 * MSEC);
+		ck_assert_int_eq(whose(ms, 0), JUMP_OPEN);
+		ck_assert(nodeset_has(jump_asks(ms, &ms->node[0]), i));
+	}
+	answers(ms, 1, 1610 * MSEC, 2 * MSEC, _i * 61 * MSEC);
+	answers(ms, 2, 1611 * MSEC, 2 * MSEC, _i * 61 * MSEC);
+	ck_assert_int_eq(whose(ms, 0), _i ? JUMP_OURS : JUMP_THEIRS);
+	effects_release(&effects);
+}
+END_TEST
+
+/* Since they were looked at last both show the stop alone. */
+START_TEST(a_store_that_had_jumped_before_a_stop_is_not_one_of_those_that_show_it)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+
+	all_answer(ms);
+	answers(ms, 0, 1400 * MSEC, 2 * MSEC, 180 * MSEC);
+	answers(ms, 1, 1410 * MSEC, 2 * MSEC, 0);
+	answers(ms, 0, 1500 * MSEC, 2 * MSEC, 620 * MSEC);
+	answers(ms, 1, 1510 * MSEC, 2 * MSEC, 440 * MSEC);
+	ck_assert_int_eq(whose(ms, 1), JUMP_OURS);
+	jump_is_ours(ms, &ms->node[1]);
+	ck_assert(!ms->node[1].jump.open);
+	ck_assert_int_eq(whose(ms, 0), JUMP_OPEN);
+	answers(ms, 1, 1520 * MSEC, 2 * MSEC, 440 * MSEC);
+	answers(ms, 2, 1520 * MSEC, 2 * MSEC, 440 * MSEC);
+	ck_assert_int_eq(whose(ms, 0), JUMP_THEIRS);
+	effects_release(&effects);
+}
+END_TEST
+
+/* Such a jump may be as long as any. */
+START_TEST(a_jump_that_is_known_but_roughly_is_looked_at_again_before_it_is_like_another)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+
+	all_answer(ms);
+	answers(ms, 1, 1400 * MSEC, 2 * MSEC, 200 * MSEC); /* of its own */
+	answers(ms, 0, 1900 * MSEC, 800 * MSEC, 600 * MSEC);
+	ck_assert_int_eq(whose(ms, 0), JUMP_OPEN);
+	ck_assert(nodeset_has(jump_asks(ms, &ms->node[0]), 0));
+	answers(ms, 0, 1910 * MSEC, 2 * MSEC, 600 * MSEC);
+	answers(ms, 2, 1911 * MSEC, 2 * MSEC, 600 * MSEC);
+	ck_assert_int_eq(whose(ms, 0), JUMP_OURS);
+	jump_is_ours(ms, &ms->node[0]);
+	ck_assert(ms->node[1].jump.open);
+	effects_release(&effects);
+}
+END_TEST
+
 Suite *jump_looks_suite(void)
 {
 	Suite *suite = suite_create("jump_looks");
@@ -209,9 +320,14 @@ Suite *jump_looks_suite(void)
 	tcase_add_test(ours, answers_that_come_late_while_a_stop_is_looked_into_do_not_undo_it);
 	tcase_add_loop_test(ours, stores_that_showed_two_stops_or_their_sum_agree_on_a_stop, 0, 2);
 	tcase_add_test(ours, a_second_stop_soon_after_a_short_one_is_ours_as_well);
+	tcase_add_test(ours, stores_that_answered_late_once_are_known_well_again_when_a_stop_comes);
+	tcase_add_loop_test(ours, an_answer_that_came_late_does_not_deny_a_stop, 0, 2);
 	suite_add_tcase(suite, ours);
 	tcase_add_test(theirs, a_jump_of_a_store_is_not_forgotten_when_a_stop_follows_before_it_is_judged);
 	tcase_add_loop_test(theirs, a_clock_that_was_set_forward_and_back_before_it_was_judged_jumped_by_itself, 0, 2);
+	tcase_add_loop_test(theirs, answers_that_come_late_do_not_hide_that_a_store_has_jumped, 0, 2);
+	tcase_add_test(theirs, a_store_that_had_jumped_before_a_stop_is_not_one_of_those_that_show_it);
+	tcase_add_test(theirs, a_jump_that_is_known_but_roughly_is_looked_at_again_before_it_is_like_another);
 	suite_add_tcase(suite, theirs);
 	return suite;
 }
