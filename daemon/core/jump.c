@@ -319,6 +319,22 @@ static int64_t jump_shown(const struct member *m, const struct member *other, in
 	return shown < 0 ? 0 : shown < most ? shown : most;
 }
 
+/*
+ * What is known of a clock that has not shown the stop yet, or not certainly. One that is like ours may have been looked at since, and show what is too little
+ * to be noticed; an answer that came too late to tell may have shown a part.
+ */
+static void clock_allow(const struct member *m, struct member *other, enum likeness how, struct move stop)
+{
+	bool unseen = instant_before(other->clock.sent, m->jump.seen), vague = how != LIKE && look_may_hide(&other->clock, stop);
+	int64_t shown = how == LIKE || !unseen ? jump_shown(m, other, stop.most) : 0;
+
+	if (other->jump.open || !(unseen || vague))
+		return;
+	other->clock.high += stop.most - shown;
+	if (how != LIKE && shown < stop.least)
+		other->clock.low += stop.least - shown;
+}
+
 /* It had jumped by itself before we stood still: keys have ended early there. */
 static bool jump_is_sum(const struct member *m, struct move stop)
 {
@@ -338,14 +354,10 @@ void jump_is_ours(struct members *ms, struct member *m)
 	core_log(ms->core, LOG_WARN, "stood-still", "for_ms=%" PRId64 " stores=%u", stop.most / MSEC, like);
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		struct member *other = &ms->node[i];
-		bool unseen = !other->jump.open && instant_before(other->clock.sent, m->jump.seen);
 
 		if (!other->jump.open)
 			ms->votes_fall_us[i] += stop.most;
-		if (unseen)
-			other->clock.high += elsewhere.most - (how[i] == LIKE ? jump_shown(m, other, elsewhere.most) : 0);
-		if (unseen && how[i] != LIKE)
-			other->clock.low += elsewhere.least; /* else it may have been looked at since, and show what is too little to be noticed */
+		clock_allow(m, other, how[i], elsewhere);
 		if (how[i] == LIKE && !jump_is_sum(other, stop))
 			other->jump.open = false;
 		jump_allow(ms, m, other, elsewhere);

@@ -26,6 +26,9 @@ static void member_settle_jump(struct members *ms, struct member *m)
 	switch (jump_judge(ms, m)) {
 	case JUMP_OURS:
 		jump_is_ours(ms, m);
+		/* What is known of the clocks now is as vague as the stop: a second one, soon after, would be judged by it. */
+		for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+			member_probe_if_idle(ms, &ms->node[i]);
 		break;
 	case JUMP_THEIRS:
 		jump_is_theirs(ms, m);

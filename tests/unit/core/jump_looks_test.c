@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/jump.c by itself: what looks at clocks show, in whatever order and however late they come. */
 #include "daemon/core/jump.h"
+#include "daemon/core/observe.h"
 
 #include <check.h>
 #include <string.h>
@@ -269,6 +270,47 @@ START_TEST(an_answer_that_came_late_does_not_deny_a_stop)
 }
 END_TEST
 
+/* What stores show that answer late is vague, and so is what is known of their clocks after the stop. A second stop soon after would be judged by that. */
+START_TEST(after_a_stop_of_this_host_all_stores_are_looked_at_again)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+
+	all_answer(ms);
+	answers(ms, 0, 1400 * MSEC, 2 * MSEC, 61 * MSEC);
+	for (unsigned i = 1; i < 3; i++)
+		answers(ms, i, 1420 * MSEC, 24 * MSEC, 61 * MSEC);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(ms->node[i].jump.open, i == 0);
+	members_settle_jumps(ms);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert(!ms->node[i].jump.open);
+		ck_assert_int_ne(ms->node[i].asked, ASKED_NOTHING);
+	}
+	effects_release(&effects);
+}
+END_TEST
+
+/* What was known of it is still that of before the stop; and the clock has gone on by as much as the others' since. */
+START_TEST(a_clock_that_was_looked_at_too_late_to_tell_is_expected_to_show_the_stop)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+
+	all_answer(ms);
+	answers(ms, 2, 1400 * MSEC, 2 * MSEC, SEC);
+	for (unsigned i = 0; i < 2; i++) /* carried out a millisecond after they were sent, and read 1890 milliseconds after it */
+		answers(ms, i, 3300 * MSEC, 1890 * MSEC, SEC + MSEC - 945 * MSEC);
+	ck_assert_int_eq(whose(ms, 2), JUMP_OPEN);
+	answers(ms, 0, 3310 * MSEC, 2 * MSEC, SEC);
+	ck_assert_int_eq(whose(ms, 2), JUMP_OURS);
+	jump_is_ours(ms, &ms->node[2]);
+	answers(ms, 1, 3320 * MSEC, 2 * MSEC, SEC);
+	ck_assert(!ms->node[1].jump.open);
+	effects_release(&effects);
+}
+END_TEST
+
 /* Since they were looked at last both show the stop alone. */
 START_TEST(a_store_that_had_jumped_before_a_stop_is_not_one_of_those_that_show_it)
 {
@@ -322,6 +364,8 @@ Suite *jump_looks_suite(void)
 	tcase_add_test(ours, a_second_stop_soon_after_a_short_one_is_ours_as_well);
 	tcase_add_test(ours, stores_that_answered_late_once_are_known_well_again_when_a_stop_comes);
 	tcase_add_loop_test(ours, an_answer_that_came_late_does_not_deny_a_stop, 0, 2);
+	tcase_add_test(ours, after_a_stop_of_this_host_all_stores_are_looked_at_again);
+	tcase_add_test(ours, a_clock_that_was_looked_at_too_late_to_tell_is_expected_to_show_the_stop);
 	suite_add_tcase(suite, ours);
 	tcase_add_test(theirs, a_jump_of_a_store_is_not_forgotten_when_a_stop_follows_before_it_is_judged);
 	tcase_add_loop_test(theirs, a_clock_that_was_set_forward_and_back_before_it_was_judged_jumped_by_itself, 0, 2);
