@@ -90,17 +90,18 @@ local queue_renewed = queued and renews and function(key, queue, code, how)
   end
 end
 
--- Removes the ticket. If the lock is free, the first ticket is woken, and its reserved time begins if it was not the first before.
+-- Removes the ticket. If the lock is free, the first ticket is woken, and its reserved time begins if it was not the first before. Of a key that was left
+-- behind only the first was told how soon it ends: who becomes the first is woken as well.
 -- KEYS[3] may be gone before a queue: evicted, or over while the clock was ahead and nobody used that queue. So the ticket is looked for all the same.
 -- row: 1
 local withdraw = asked.x and function(key, queue, ticket)
   local left = call('ZREM', queue, ticket, '~' .. ticket)
   if left == 0 and not anybody then return 1 end
   anybody = true
-  if call('EXISTS', key) == 0 then
-    local line = queue_line(queue)
-    if line and line.head and left ~= 0 and ticket < line.head then queue_note(queue, line.head) end
-    wake_head(key, line)
-  end
+  local line = queue_line(queue)
+  local moved_up = line and line.head and left ~= 0 and ticket < line.head
+  local free = call('EXISTS', key) == 0
+  if free and moved_up then queue_note(queue, line.head) end
+  if free or moved_up then wake_head(key, line) end
   return 1
 end

@@ -121,6 +121,28 @@ START_TEST(a_ticket_leaves_the_queue_though_nothing_tells_any_more_that_somebody
 }
 END_TEST
 
+/* A key that was left behind ends sooner than the second was told, and only the first was told that. */
+START_TEST(when_the_first_leaves_the_queue_of_a_kept_lock_the_next_is_woken)
+{
+	struct call first = acquiring(SPAN("a"), THEIRS), second = acquiring(SPAN("a"), SPAN("d3:9:22dd"));
+	struct call leaves = {.kind = CALL_WITHDRAW, .name = SPAN("a")};
+	struct call keeps = {.kind = CALL_EXTEND, .name = SPAN("a"), .value = MINE, .new_value = MINE, .marker = MARKER, .px_ms = 23, .exact = true};
+	int told = 0;
+
+	first.ticket = SPAN("1700000000000001:d2:1");
+	second.ticket = SPAN("1700000000000002:d3:1");
+	first.ticket_ms = second.ticket_ms = 3000;
+	ck_assert_int_eq(acquire(SPAN("a"), MINE), 'G');
+	ck_assert_int_eq(call(first), 'B');
+	ck_assert_int_eq(call(second), 'B');
+	ck_assert_int_eq(call(keeps), 'E');
+	sim_node_publish_to(node, second_is_told, &told);
+	leaves.ticket = _i ? second.ticket : first.ticket;
+	ck_assert_int_eq(call(leaves), 'X');
+	ck_assert_int_eq(told, _i ? 0 : 1);
+}
+END_TEST
+
 Suite *first_in_queue_suite(void)
 {
 	Suite *s = suite_create("first_in_queue");
@@ -129,6 +151,7 @@ Suite *first_in_queue_suite(void)
 	tcase_add_test(grace, a_released_lock_is_kept_for_the_first_in_the_queue);
 	tcase_add_test(grace, a_free_lock_is_kept_for_the_next_once_the_first_has_left_the_queue);
 	tcase_add_test(grace, a_ticket_leaves_the_queue_though_nothing_tells_any_more_that_somebody_waits);
+	tcase_add_loop_test(grace, when_the_first_leaves_the_queue_of_a_kept_lock_the_next_is_woken, 0, 2);
 	tcase_add_loop_test(grace, a_note_from_before_the_clock_was_set_back_does_not_count, 0, 2);
 	suite_add_tcase(s, grace);
 	return s;
