@@ -238,7 +238,7 @@ static bool jump_is_partial(const struct member *m)
 }
 
 /* It has shown our stop in the end, and no more. */
-static bool jump_is_none(const struct member *m)
+static bool jump_has_gone(const struct member *m)
 {
 	return m->jump.allowed && !jump_is_partial(m) && jump_move(m).least <= JUMP_SLACK_US;
 }
@@ -249,7 +249,7 @@ enum jump_whose jump_judge(const struct members *ms, const struct member *m)
 
 	if (m->jump.undone)
 		return JUMP_THEIRS;
-	if (jump_is_none(m))
+	if (jump_has_gone(m))
 		return JUMP_NONE;
 	if (jump_is_partial(m))
 		return jump_is_overdue(ms, m) ? JUMP_THEIRS : JUMP_OPEN;
@@ -341,6 +341,24 @@ static bool jump_is_sum(const struct member *m, struct move stop)
 	return m->jump.open && jump_move(m).least > stop.most + move_slack(stop);
 }
 
+/* It shows certainly less than our stop: it was looked at in the midst of that, and the rest is still to come. */
+static void jump_close(struct members *ms, struct member *m, struct move rest)
+{
+	m->jump.open = false;
+	if (rest.least <= 0)
+		return;
+	ms->votes_fall_us[m->index] += rest.most;
+	m->clock.high += rest.most;
+	m->clock.firm = clock_now(&m->clock);
+}
+
+void jump_is_none(struct members *ms, struct member *m)
+{
+	struct move its = jump_move(m);
+
+	jump_close(ms, m, (struct move){-its.most, -its.least});
+}
+
 void jump_is_ours(struct members *ms, struct member *m)
 {
 	struct move stop = jump_move(m), elsewhere = {stop.least - drift_us(stop.most), stop.most + drift_us(stop.most)};
@@ -358,8 +376,8 @@ void jump_is_ours(struct members *ms, struct member *m)
 		if (!other->jump.open)
 			ms->votes_fall_us[i] += stop.most;
 		clock_allow(m, other, how[i], elsewhere);
-		if (how[i] == LIKE && !jump_is_sum(other, stop))
-			other->jump.open = false;
+		if (other->jump.open && how[i] == LIKE && !jump_is_sum(other, stop))
+			jump_close(ms, other, (struct move){stop.least - jump_move(other).most, stop.most - jump_move(other).least});
 		jump_allow(ms, m, other, elsewhere);
 		meet_note_stop(other, elsewhere.least);
 		other->clock.sure = ms->core->now;

@@ -41,6 +41,7 @@ struct nodeset jump_asks(const struct members *ms, const struct member *m);
 /* The jump is ours: closes it and those that show no more, lowers the votes of all nodes, and corrects what is known of their clocks. */
 void jump_is_ours(struct members *ms, struct member *m);
 void jump_is_theirs(struct members *ms, struct member *m);
+void jump_is_none(struct members *ms, struct member *m);
 
 /*
  * One reply bounds (server clock - CLOCK_BOOTTIME) by [server - received, server - sent]. Returns by how much at most the server's clock

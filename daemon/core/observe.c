@@ -36,7 +36,7 @@ static void member_settle_jump(struct members *ms, struct member *m)
 		m->suspected[0] = '\0';
 		break;
 	case JUMP_NONE:
-		m->jump.open = false;
+		jump_is_none(ms, m);
 		break;
 	case JUMP_OPEN:
 		asks = jump_asks(ms, m);
