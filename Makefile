@@ -101,6 +101,7 @@ CORE := \
 	daemon/core/adopt.c \
 	daemon/core/adoption.c \
 	daemon/core/ask.c \
+	daemon/core/bounds.c \
 	daemon/core/calls.c \
 	daemon/core/command.c \
 	daemon/core/core.c \

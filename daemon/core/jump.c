@@ -2,61 +2,13 @@
 /* Tells a store's clock that was set forward from a clock of ours that stood still: pure judgement, no calls. */
 #include "daemon/core/jump.h"
 
+#include "daemon/core/bounds.h"
 #include "daemon/core/judge.h"
 #include "daemon/core/meet.h"
 #include "daemon/core/quorum.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-/* Of whole seconds: what is less is within JUMP_SLACK_US. */
-static int64_t drift_of(int64_t us)
-{
-	return us / 1000000 * DRIFT_PPM;
-}
-
-int64_t jump_measure(struct member_clock *clock, int64_t server_us, struct instant sent, struct instant received)
-{
-	/* It may have been carried out as soon as it was sent, and the clocks may have drifted apart since. */
-	int64_t low = server_us - received.us, high = server_us - sent.us + drift_of(instant_diff(received, sent)), jump = 0;
-
-	if (clock->known) {
-		int64_t widen = drift_of(instant_diff(received, clock->at)) + JUMP_SLACK_US;
-		int64_t old_low = clock->low - widen, old_high = clock->high + widen;
-
-		if (low > old_high) {
-			jump = high - clock->low;
-		} else if (high >= old_low) {
-			/* Both are true of one clock: keep what both allow. */
-			low = low > old_low ? low : old_low;
-			high = high < old_high ? high : old_high;
-		}
-	}
-	clock->known = true;
-	clock->low = low;
-	clock->high = high;
-	clock->at = received;
-	return jump;
-}
-
-static struct clock_bounds clock_now(const struct member_clock *c)
-{
-	return (struct clock_bounds){.known = c->known, .low = c->low, .high = c->high, .at = c->at};
-}
-
-/*
- * By so much, at least, beyond the drift and what is not noticed; 0: it need not have. What a stop of ours has cost does not come back: somebody has set
- * that clock.
- */
-static int64_t clock_went_back(const struct clock_bounds *then, const struct member_clock *c)
-{
-	int64_t back = then->low - c->high - JUMP_SLACK_US;
-
-	if (!then->known || back <= 0)
-		return 0; /* nearly always: each answer comes here, so the drift is not reckoned before */
-	back -= drift_us(instant_diff(c->at, then->at));
-	return back > 0 ? back : 0;
-}
 
 /*
  * Another connection was faster, or a store was slower than those that showed that we stood still: the store carried it out before its clock jumped, or ours
@@ -65,24 +17,6 @@ static int64_t clock_went_back(const struct clock_bounds *then, const struct mem
 static bool look_is_outdated(const struct member_clock *c, int64_t server_us, struct instant sent)
 {
 	return instant_before(sent, c->sure) && server_us - sent.us < c->low;
-}
-
-static int64_t clock_width(const struct clock_bounds *b)
-{
-	return b->high - b->low;
-}
-
-/* An answer that came late is true of what was known before as well, and takes nothing from it: many of them would hide what was seen in time. */
-static void clock_confirm(struct member_clock *c)
-{
-	struct clock_bounds seen = clock_now(c), both = seen;
-	int64_t drift = drift_us(instant_diff(seen.at, c->firm.at));
-
-	if (c->firm.low - drift > both.low)
-		both.low = c->firm.low - drift;
-	if (c->firm.high + drift < both.high)
-		both.high = c->firm.high + drift;
-	c->firm = c->firm.known && both.low <= both.high ? both : seen;
 }
 
 /* It was not looked at for so long, or is known so roughly, that a step beyond the tolerance need not show as a jump. */
@@ -118,7 +52,7 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 		return false;
 	if (!m->clock_is_off && step_may_hide(ms, &before, sent))
 		m->met.done = false;
-	jump = jump_measure(c, server_us, sent, ms->core->now);
+	jump = clock_measure(c, server_us, sent, ms->core->now);
 	clock_confirm(c);
 	c->again = before.known;
 	c->sent = sent;
@@ -143,18 +77,6 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 	m->jump.seen = ms->core->now;
 	m->jump.looked = INSTANT_NEVER;
 	return true;
-}
-
-/* By how much a clock went ahead of ours since then: at least, at most. */
-struct move {
-	int64_t least, most;
-};
-
-static struct move clock_move(const struct clock_bounds *then, const struct clock_bounds *now)
-{
-	int64_t drift = drift_us(instant_diff(now->at, then->at));
-
-	return (struct move){now->low - then->high - drift, now->high - then->low + drift};
 }
 
 static struct move jump_move(const struct member *m)
@@ -284,13 +206,6 @@ struct nodeset jump_asks(const struct members *ms, const struct member *m)
 	return asks;
 }
 
-static struct clock_bounds bounds_moved(struct clock_bounds b, struct move by)
-{
-	b.low += by.least;
-	b.high += by.most;
-	return b;
-}
-
 /*
  * Where it was seen at another moment of the stop than the others', its jump is what it shows beyond. What was known of the clocks while this host stood still
  * may be of before or after.
@@ -359,16 +274,33 @@ void jump_is_none(struct members *ms, struct member *m)
 	jump_close(ms, m, (struct move){-its.most, -its.least});
 }
 
+/* What the store shows that was looked at last of those that are alike: others were perhaps looked at in the midst of the stop. */
+static struct move jump_whole(const struct members *ms, const struct member *m, const enum likeness *how)
+{
+	struct move whole = jump_move(m);
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		const struct member *other = &ms->node[i];
+
+		if (other->jump.open && how[i] == LIKE && jump_move(other).least > whole.most && !jump_is_sum(other, jump_move(m)))
+			whole = jump_move(other);
+	}
+	return whole;
+}
+
 void jump_is_ours(struct members *ms, struct member *m)
 {
-	struct move stop = jump_move(m), elsewhere = {stop.least - drift_us(stop.most), stop.most + drift_us(stop.most)};
 	enum likeness how[NODES_MAX] = {UNLIKE};
+	struct move stop = jump_move(m), whole, elsewhere;
 	unsigned like = 1;
 
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		how[i] = i == m->index ? LIKE : jump_likeness(m, &ms->node[i]);
 		like += i != m->index && how[i] == LIKE;
 	}
+	whole = jump_whole(ms, m, how);
+	stop.most = whole.most;
+	elsewhere = (struct move){stop.least - drift_us(stop.most), stop.most + drift_us(stop.most)};
 	core_log(ms->core, LOG_WARN, "stood-still", "for_ms=%" PRId64 " stores=%u", stop.most / MSEC, like);
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		struct member *other = &ms->node[i];
@@ -377,7 +309,7 @@ void jump_is_ours(struct members *ms, struct member *m)
 			ms->votes_fall_us[i] += stop.most;
 		clock_allow(m, other, how[i], elsewhere);
 		if (other->jump.open && how[i] == LIKE && !jump_is_sum(other, stop))
-			jump_close(ms, other, (struct move){stop.least - jump_move(other).most, stop.most - jump_move(other).least});
+			jump_close(ms, other, (struct move){whole.least - jump_move(other).most, whole.most - jump_move(other).least});
 		jump_allow(ms, m, other, elsewhere);
 		meet_note_stop(other, elsewhere.least);
 		other->clock.sure = ms->core->now;

@@ -29,7 +29,7 @@
 
 enum jump_whose { JUMP_OPEN, JUMP_OURS, JUMP_THEIRS, JUMP_NONE /* no jump is left */ };
 
-/* Notes the clock of a store from the answer to a call sent at `sent`. True: that clock has certainly jumped: see jump_measure. */
+/* Notes the clock of a store from the answer to a call sent at `sent`. True: that clock has certainly jumped: see clock_measure. */
 bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct instant sent);
 /* When an open jump must be looked at if no answer comes before. */
 struct instant jump_look_at(const struct members *ms, const struct member *m);
@@ -42,11 +42,5 @@ struct nodeset jump_asks(const struct members *ms, const struct member *m);
 void jump_is_ours(struct members *ms, struct member *m);
 void jump_is_theirs(struct members *ms, struct member *m);
 void jump_is_none(struct members *ms, struct member *m);
-
-/*
- * One reply bounds (server clock - CLOCK_BOOTTIME) by [server - received, server - sent]. Returns by how much at most the server's clock
- * has jumped ahead; 0 if it may not have jumped. Drift within rho, 50 ms, and the time that a reply lay unread are no jump.
- */
-int64_t jump_measure(struct member_clock *clock, int64_t server_us, struct instant sent, struct instant received);
 
 #endif

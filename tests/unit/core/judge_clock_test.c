@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/judge.c: which clock is off, and what proves that a clock jumped. */
 #include "daemon/core/judge.h"
-#include "daemon/core/jump.h"
+#include "daemon/core/bounds.h"
 #include "daemon/core/quorum.h"
 #include "tests/fixture/cluster_part.h"
 
@@ -9,7 +9,7 @@
 
 static int64_t looked(struct member_clock *clock, int64_t server, int64_t sent, int64_t received)
 {
-	return jump_measure(clock, server, (struct instant){sent}, (struct instant){received});
+	return clock_measure(clock, server, (struct instant){sent}, (struct instant){received});
 }
 
 START_TEST(the_first_look_at_a_clock_proves_nothing)

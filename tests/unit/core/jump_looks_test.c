@@ -290,6 +290,28 @@ START_TEST(a_store_that_was_looked_at_in_the_midst_of_a_stop_is_expected_to_show
 }
 END_TEST
 
+/* The store that had shown a part is judged first: the stop is as long as the other shows. */
+START_TEST(a_stop_is_as_long_as_the_store_shows_that_was_looked_at_last)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+
+	all_answer(ms);
+	answers(ms, 1, 1400 * MSEC, 2 * MSEC, 80 * MSEC);
+	answers(ms, 2, 1410 * MSEC, 2 * MSEC, 140 * MSEC);
+	memset(ms->votes_fall_us, 0, sizeof(ms->votes_fall_us));
+	ck_assert_int_eq(whose(ms, 1), JUMP_OURS);
+	jump_is_ours(ms, &ms->node[1]);
+	ck_assert_int_ge(ms->votes_fall_us[0], 140 * MSEC);
+	ck_assert_int_ge(ms->votes_fall_us[1], 60 * MSEC);
+	for (unsigned i = 0; i < 3; i++) {
+		answers(ms, i, 1420 * MSEC, 2 * MSEC, 140 * MSEC);
+		ck_assert(!ms->node[i].jump.open);
+	}
+	effects_release(&effects);
+}
+END_TEST
+
 /* What stores show that answer late is vague, and so is what is known of their clocks after the stop. A second stop soon after would be judged by that. */
 START_TEST(after_a_stop_of_this_host_all_stores_are_looked_at_again)
 {
@@ -385,6 +407,7 @@ Suite *jump_looks_suite(void)
 	tcase_add_test(ours, stores_that_answered_late_once_are_known_well_again_when_a_stop_comes);
 	tcase_add_loop_test(ours, an_answer_that_came_late_does_not_deny_a_stop, 0, 2);
 	tcase_add_test(ours, a_store_that_was_looked_at_in_the_midst_of_a_stop_is_expected_to_show_the_rest);
+	tcase_add_test(ours, a_stop_is_as_long_as_the_store_shows_that_was_looked_at_last);
 	tcase_add_test(ours, after_a_stop_of_this_host_all_stores_are_looked_at_again);
 	tcase_add_test(ours, a_clock_that_was_looked_at_too_late_to_tell_is_expected_to_show_the_stop);
 	suite_add_tcase(suite, ours);

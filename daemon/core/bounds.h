@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is known of a store's clock: one reply bounds (server clock - CLOCK_BOOTTIME) by [server - received, server - sent], in microseconds. Pure reckoning.
+ * See ALGORITHMS.md, Jumping clocks.
+ */
+#ifndef CORE_BOUNDS_H
+#define CORE_BOUNDS_H
+
+#include "daemon/core/members.h"
+
+/* Drift within so much time, of whole seconds: what is less is within JUMP_SLACK_US. */
+int64_t drift_of(int64_t us);
+
+/*
+ * Notes what a reply shows. Returns by how much at most the server's clock has jumped ahead; 0 if it may not have jumped. Drift within rho, 50 ms, and the time
+ * that a reply lay unread are no jump.
+ */
+int64_t clock_measure(struct member_clock *clock, int64_t server_us, struct instant sent, struct instant received);
+/* An answer that came late is true of what was known before as well, and takes nothing from it: many of them would hide what was seen in time. */
+void clock_confirm(struct member_clock *c);
+/*
+ * By so much it went back, at least, beyond the drift and what is not noticed; 0: it need not have. What a stop of ours has cost does not come back: somebody
+ * has set that clock.
+ */
+int64_t clock_went_back(const struct clock_bounds *then, const struct member_clock *c);
+
+static inline struct clock_bounds clock_now(const struct member_clock *c)
+{
+	return (struct clock_bounds){.known = c->known, .low = c->low, .high = c->high, .at = c->at};
+}
+
+static inline int64_t clock_width(const struct clock_bounds *b)
+{
+	return b->high - b->low;
+}
+
+/* By how much a clock went ahead of ours: at least, at most. */
+struct move {
+	int64_t least, most;
+};
+
+struct move clock_move(const struct clock_bounds *then, const struct clock_bounds *now);
+struct clock_bounds bounds_moved(struct clock_bounds b, struct move by);
+
+#endif
