@@ -2,13 +2,6 @@
 /* See bounds.h. */
 #include "daemon/core/bounds.h"
 
-#include "daemon/core/quorum.h"
-
-int64_t drift_of(int64_t us)
-{
-	return us / 1000000 * DRIFT_PPM;
-}
-
 int64_t clock_measure(struct member_clock *clock, int64_t server_us, struct instant sent, struct instant received)
 {
 	/* It may have been carried out as soon as it was sent, and the clocks may have drifted apart since. */
@@ -45,13 +38,10 @@ void clock_confirm(struct member_clock *c)
 	c->firm = c->firm.known && both.low <= both.high ? both : seen;
 }
 
-int64_t clock_went_back(const struct clock_bounds *then, const struct member_clock *c)
+int64_t clock_went_back_beyond_drift(const struct clock_bounds *then, const struct member_clock *c)
 {
-	int64_t back = then->low - c->high - JUMP_SLACK_US;
+	int64_t back = then->low - c->high - JUMP_SLACK_US - drift_us(instant_diff(c->at, then->at));
 
-	if (!then->known || back <= 0)
-		return 0; /* nearly always: each answer comes here, so the drift is not reckoned before */
-	back -= drift_us(instant_diff(c->at, then->at));
 	return back > 0 ? back : 0;
 }
 

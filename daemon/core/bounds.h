@@ -7,9 +7,13 @@
 #define CORE_BOUNDS_H
 
 #include "daemon/core/members.h"
+#include "daemon/core/quorum.h"
 
 /* Drift within so much time, of whole seconds: what is less is within JUMP_SLACK_US. */
-int64_t drift_of(int64_t us);
+static inline int64_t drift_of(int64_t us)
+{
+	return us / 1000000 * DRIFT_PPM;
+}
 
 /*
  * Notes what a reply shows. Returns by how much at most the server's clock has jumped ahead; 0 if it may not have jumped. Drift within rho, 50 ms, and the time
@@ -22,7 +26,12 @@ void clock_confirm(struct member_clock *c);
  * By so much it went back, at least, beyond the drift and what is not noticed; 0: it need not have. What a stop of ours has cost does not come back: somebody
  * has set that clock.
  */
-int64_t clock_went_back(const struct clock_bounds *then, const struct member_clock *c);
+int64_t clock_went_back_beyond_drift(const struct clock_bounds *then, const struct member_clock *c);
+static inline int64_t clock_went_back(const struct clock_bounds *then, const struct member_clock *c)
+{
+	/* Nearly always not: each answer comes here, so the drift is not reckoned before. */
+	return then->known && then->low - c->high > JUMP_SLACK_US ? clock_went_back_beyond_drift(then, c) : 0;
+}
 
 static inline struct clock_bounds clock_now(const struct member_clock *c)
 {

@@ -167,7 +167,7 @@ static bool engine_lower(struct engine *e)
  * Votes fell: what that has ended is lost before another line is served, which would be told OK. The notice of each loss keeps its name in the table that is
  * walked.
  */
-static void engine_lose_over(struct engine *e)
+static void __attribute__((cold)) engine_lose_over(struct engine *e)
 {
 	struct map_node *at = NULL;
 
@@ -198,7 +198,8 @@ static void lease_admitted(struct engine *e, struct lease *x)
 		renew_begin(e, x);
 }
 
-static void engine_admitted(struct engine *e, struct admission_entry *x)
+/* Not inlined: engine_admit mostly finds that nobody waits. */
+static void __attribute__((noinline)) engine_admitted(struct engine *e, struct admission_entry *x)
 {
 	switch ((enum admission_owner)x->owner) {
 	case OWNER_CONTENDER:

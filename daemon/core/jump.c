@@ -50,10 +50,9 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 
 	if (before.known && look_is_outdated(c, server_us, sent))
 		return false;
-	if (!m->clock_is_off && step_may_hide(ms, &before, sent))
+	if (ms->core->conf.clock_tol_us > 0 && !m->clock_is_off && step_may_hide(ms, &before, sent))
 		m->met.done = false;
 	jump = clock_measure(c, server_us, sent, ms->core->now);
-	clock_confirm(c);
 	c->again = before.known;
 	c->sent = sent;
 	back = clock_went_back(&before, c);
@@ -66,7 +65,10 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 		memcpy(m->jump.beside, m->beside, sizeof(m->beside));
 		m->jump.undone = m->jump.allowed = false;
 	}
-	clocks_remember(ms, m);
+	if (ms->core->conf.nodes > 1) { /* a single store is compared with none */
+		clock_confirm(c);
+		clocks_remember(ms, m);
+	}
 	if (!before.known)
 		clock_is_met(ms, m);
 	if (!jump)

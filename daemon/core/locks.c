@@ -258,7 +258,8 @@ static struct claim *claim_to_unlock(struct commander *x, struct session *s)
 	if (!c)
 		return NULL;
 	if (c->state == CLAIM_HELD) {
-		claim_hear(x, c);
+		if (c->not_notified)
+			claim_hear(x, c);
 		return c;
 	}
 	reply_lost(x, s, c);
