@@ -132,6 +132,7 @@ static void leftover_check(struct sim_daemon *d, unsigned node, bool reachable, 
 		return;
 	prompt = link_prompt_since(&d->link[node]);
 	from = l->since > prompt ? l->since : prompt;
+	from = from > d->link[node].up_since ? from : d->link[node].up_since; /* without a link the daemon may have had nothing to do, so nobody looked */
 	from = from > w->checker.awake_since[d->index] ? from : w->checker.awake_since[d->index];
 	if (prompt != INT64_MAX && w->now - from > LEFTOVER_US + 2 * w->plan->timeout_us)
 		checker_fail(w, INVARIANT_L8, name,
