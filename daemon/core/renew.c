@@ -70,7 +70,8 @@ static int64_t renew_worth_us(const struct lease *x, const struct round *r)
 	return r->ttl_us < most_us ? r->ttl_us : most_us;
 }
 
-static void renew_succeeded(struct engine *e, struct round *r)
+/* Of a longer lease the loss is told sooner before D: where the votes end soon all the same, it is over now that it is won. */
+static enum renew_outcome renew_succeeded(struct engine *e, struct round *r)
 {
 	struct lease *x = r->lease;
 	int64_t worth_us = renew_worth_us(x, r), stands_us = instant_diff(lease_deadline(x, e->core->conf.nodes), r->calls.begun);
@@ -78,15 +79,18 @@ static void renew_succeeded(struct engine *e, struct round *r)
 	/* While answers came, EXTENDs may have asked for a shorter lease and then for a longer one: votes from between count for less. */
 	if (2 * stands_us < worth_us)
 		worth_us = stands_us;
+	x->ttl_us = worth_us;
+	if (lease_is_over(x, e->core->conf.nodes, e->core->now))
+		return RENEW_OVER;
 	metric_add(&e->core->metrics, METRIC_RENEWALS, 1);
 	x->promised.ttl_us = r->ttl_us; /* no vote is worth more from now on: see renew_ask() and renew_worth_us() */
 	x->promised.until = lease_deadline(x, e->core->conf.nodes);
-	x->ttl_us = worth_us;
 	x->renew_at = x->auto_renew ? instant_add(r->calls.begun, worth_us / 3) : INSTANT_NEVER;
 	if (x->at_risk)
 		owner_notify(e, x, NOTICE_SAFE);
 	lease_safe(e, x);
 	renew_close(e, r, REFUSED_NOT);
+	return RENEW_GOES_ON;
 }
 
 static void renew_risk(struct engine *e, struct lease *x)
@@ -112,16 +116,17 @@ static void renew_missed(struct engine *e, struct round *r)
 	renew_close(e, r, REFUSED_QUORUM);
 }
 
-static void renew_decide(struct engine *e, struct round *r)
+static enum renew_outcome renew_decide(struct engine *e, struct round *r)
 {
 	struct nodeset open = r->expired ? NODESET_NONE : r->calls.open;
 
 	if (nodeset_count(r->granted) >= engine_quorum(e))
-		renew_succeeded(e, r);
-	else if (nodeset_count(nodeset_or(r->granted, open)) < engine_quorum(e))
+		return renew_succeeded(e, r);
+	if (nodeset_count(nodeset_or(r->granted, open)) < engine_quorum(e))
 		renew_missed(e, r);
 	else
 		lease_schedule(e, r->lease); /* a store that denies the key has brought the deadline nearer */
+	return RENEW_GOES_ON;
 }
 
 static bool renew_may_ask(const struct member *m)
@@ -333,8 +338,8 @@ enum renew_outcome renew_answered(struct engine *e, struct round *r, const struc
 	if (lease_is_over(x, e->core->conf.nodes, e->core->now))
 		return RENEW_OVER;
 	if (!r->decided)
-		renew_decide(e, r);
-	else if (x->at_risk && !x->round && nodeset_count(r->granted) == engine_quorum(e) && nodeset_has(r->granted, a->node))
+		return renew_decide(e, r);
+	if (x->at_risk && !x->round && nodeset_count(r->granted) == engine_quorum(e) && nodeset_has(r->granted, a->node))
 		renew_came_late(e, r);
 	else
 		lease_schedule(e, x);
@@ -346,8 +351,7 @@ enum renew_outcome renew_expired(struct engine *e, struct round *r)
 	/* If this process was stopped for long, the lease may be over: that comes first. */
 	if (lease_is_over(r->lease, e->core->conf.nodes, e->core->now))
 		return RENEW_OVER;
-	renew_decide(e, r);
-	return RENEW_GOES_ON;
+	return renew_decide(e, r);
 }
 
 void renew_overdue(struct engine *e)

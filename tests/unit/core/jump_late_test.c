@@ -103,6 +103,38 @@ START_TEST(a_hold_that_a_jump_ends_is_LOST_before_the_next_request_is_served)
 }
 END_TEST
 
+/* Votes fall as the round is won, which other votes have delayed. On the longer terms the loss is told sooner than on those before. */
+START_TEST(an_EXTEND_that_is_over_as_it_is_won_is_answered_LOST)
+{
+	cluster_open(3);
+	cluster.conf.timeout_us = SEC;
+	cluster.conf.max_delay_us = 10 * SEC;
+	daemon_starts(0);
+	passes(90500 * MSEC);
+	says(1, "LOCK a ttl=1s delay=10s");
+	hears(1, "OK name=a *");
+	feels(1, MOOD_SILENT);
+	feels(2, MOOD_SILENT);
+	says(1, "EXTEND a ttl=1500ms");
+	if (_i)
+		says(1, "CHECK a");
+	passes(100 * MSEC);
+	cluster.node[0].clock_us += 600 * MSEC;
+	says(2, "LOCK b");
+	passes(825 * MSEC);
+	hears_nothing(1);
+	cluster.node[1].clock_us += 3 * SEC;
+	serves(1, 1);
+	hears(1, "! LOST name=a fence=* reason=quorum");
+	hears(1, "ERR LOST *");
+	if (_i)
+		hears(1, "ERR LOST *");
+	hears_nothing(1);
+	all_feel(MOOD_WELL);
+	ignores(2);
+}
+END_TEST
+
 /* This host stood still. The first request afterwards is served all the same. */
 START_TEST(the_first_request_after_a_stop_is_granted)
 {
@@ -235,6 +267,7 @@ Suite *jump_late_suite(void)
 	tcase_add_test(votes, a_grant_behind_the_answer_that_shows_a_jump_is_no_vote);
 	tcase_add_test(votes, a_key_that_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote);
 	tcase_add_loop_test(votes, a_hold_that_a_jump_ends_is_LOST_before_the_next_request_is_served, 0, 6);
+	tcase_add_loop_test(votes, an_EXTEND_that_is_over_as_it_is_won_is_answered_LOST, 0, 2);
 	tcase_add_loop_test(votes, the_first_request_after_a_stop_is_granted, 0, 2);
 	suite_add_tcase(suite, votes);
 	tcase_add_checked_fixture(outdated, NULL, cluster_close);
