@@ -250,6 +250,18 @@ static struct claim *claim_of_fence(struct commander *x, struct session *s)
 	return NULL;
 }
 
+/* Beside a turn the first such record is the end of the turn, for the next run. So there is one of the loss behind it, and the turn is told anew. */
+static void remember_acknowledged(struct commander *x, const struct claim *loss)
+{
+	const struct claim *latest = lock_claim_of(loss->lock, loss->session, claim_owner(loss));
+
+	remember_freed(x, loss);
+	if (latest == loss)
+		return;
+	remember_freed(x, loss);
+	remember_held(x, latest);
+}
+
 /* The claim that this UNLOCK may end; NULL: answered. */
 static struct claim *claim_to_unlock(struct commander *x, struct session *s)
 {
@@ -263,8 +275,7 @@ static struct claim *claim_to_unlock(struct commander *x, struct session *s)
 		return c;
 	}
 	reply_lost(x, s, c);
-	if (lock_claim_of(c->lock, s, claim_owner(c)) == c)
-		remember_freed(x, c); /* else the next run would take that for the end of the turn; that it tells the loss again does no harm */
+	remember_acknowledged(x, c);
 	claim_leave_session(s, c);
 	hold_forget(x->engine, c);
 	return NULL;

@@ -157,6 +157,18 @@ START_TEST(an_UNLOCK_of_what_was_lost_leaves_the_turn_alone)
 }
 END_TEST
 
+START_TEST(a_loss_that_was_acknowledged_beside_a_turn_is_not_told_by_the_next_run)
+{
+	is_resumed_before_its_turn();
+	unlocks_what_it_lost(3, "ERR LOST *");
+	daemon_returns(0);
+	resumes(4, &s1);
+	ck_assert_int_gt(number_in(hears(4, ROW_A), "fence"), lost);
+	hears(4, "OK session=* n=1");
+	hears_nothing(4);
+}
+END_TEST
+
 /* The turn is asked about, released, or taken up: with that the loss is not remembered any more, here or by the next run. */
 START_TEST(who_hears_of_the_turn_hears_no_more_of_the_loss)
 {
@@ -238,6 +250,7 @@ Suite *turn_after_loss_suite(void)
 	tcase_add_loop_test(tcase, the_loss_is_told_when_the_turn_was_given_up_before_a_further_restart, 0, 2);
 	tcase_add_loop_test(tcase, what_the_answer_to_RESUME_told_the_next_run_does_not_tell_again, 0, 2);
 	tcase_add_test(tcase, an_UNLOCK_of_what_was_lost_leaves_the_turn_alone);
+	tcase_add_test(tcase, a_loss_that_was_acknowledged_beside_a_turn_is_not_told_by_the_next_run);
 	tcase_add_loop_test(tcase, who_hears_of_the_turn_hears_no_more_of_the_loss, 0, 4);
 	tcase_add_test(tcase, the_loss_outlives_a_turn_that_nobody_asked_for);
 	tcase_add_test(tcase, a_request_that_overtakes_RESUME_hears_of_the_loss_before_it_hears_of_the_turn);
