@@ -126,7 +126,7 @@ int conn_push(struct redlock *c, struct span line)
 	r = push_read(c, line, &push);
 	if (r)
 		return r;
-	if (!c->greeting.resumes || tracking_push(&c->holds, &push->line.parsed))
+	if (!c->greeting.resumes || tracking_push(&c->holds, &c->pending, &push->line.parsed))
 		pushes_add(&c->pushes, push);
 	else
 		push_free(push);

@@ -74,7 +74,18 @@ void tracking_answer(struct holds *holds, const struct pending *p, const struct 
 
 /* --- what pushes tell --- */
 
-bool tracking_push(struct holds *holds, const struct reply_line *push)
+/* A LOCK in flight takes the name anew: what it is granted is tracked, or given back if it is given up. */
+static void hold_lost(struct holds *holds, struct hold *h, const struct pending *p)
+{
+	if (!pending_is(p, PENDING_LOCK, h->name)) {
+		holds_forget(holds, h);
+		return;
+	}
+	h->state = HOLD_ASKED;
+	h->unlock_counted = h->unlock_given_up = false;
+}
+
+bool tracking_push(struct holds *holds, const struct pending *p, const struct reply_line *push)
 {
 	struct hold *h;
 
@@ -86,7 +97,7 @@ bool tracking_push(struct holds *holds, const struct reply_line *push)
 	if (h->loss_told && reply_number(push, "fence", 0) == h->loss_told)
 		return false;
 	if (h->state == HOLD_HELD && reply_number(push, "fence", h->fence) == h->fence)
-		holds_forget(holds, h);
+		hold_lost(holds, h, p);
 	return true;
 }
 

@@ -12,8 +12,8 @@
 bool tracking_says_lost(const struct reply_line *line);
 /* After the answer to p. */
 void tracking_answer(struct holds *holds, const struct pending *p, const struct reply_line *answer);
-/* After a push. False: the push tells a loss that was told already. */
-bool tracking_push(struct holds *holds, const struct reply_line *push);
+/* After a push, with p in flight or answered. False: the push tells a loss that was told already. */
+bool tracking_push(struct holds *holds, const struct pending *p, const struct reply_line *push);
 
 /* Before RESUME is sent. */
 void tracking_resume(struct holds *holds, struct pending *p);

@@ -292,6 +292,23 @@ START_TEST(a_loss_beside_a_row_of_the_same_lock_is_told_once)
 }
 END_TEST
 
+/* The push and the LOCK meet on the way: the LOCK takes the name anew. What it is granted is known to be held, and lost with the session. */
+START_TEST(a_lock_that_is_lost_while_it_is_locked_again_is_tracked)
+{
+	struct scripted_session s;
+
+	scripted_session_begin(&s, HELLO LOCK "< LOCK n wait=2000ms$\n> ! LOST name=n fence=17 reason=quorum\n"
+				   "> OK name=n fence=18 valid_ms=9000 count=1\n< CHECK n$\n> OK name=n fence=18 valid_ms=8000 count=1\n"
+				   "< CHECK n$\n" GONE QUIT);
+	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.wait_ms = 2000}, &s.grant), 0);
+	ck_assert_int_eq(s.grant.fence, 18);
+	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=quorum");
+	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
+	scripted_session_lost_once(&s, "! LOST name=n fence=18 reason=expired");
+	scripted_session_end(&s);
+}
+END_TEST
+
 START_TEST(rows_that_were_left_out_are_no_losses)
 {
 	struct scripted_session s;
@@ -378,6 +395,7 @@ Suite *reconnect_suite(void)
 	tcase_add_test(tests, a_row_with_another_fence_is_no_answer_to_the_old_grant);
 	tcase_add_test(tests, a_loss_that_a_push_told_is_not_told_again);
 	tcase_add_test(tests, a_loss_beside_a_row_of_the_same_lock_is_told_once);
+	tcase_add_test(tests, a_lock_that_is_lost_while_it_is_locked_again_is_tracked);
 	tcase_add_test(tests, rows_that_were_left_out_are_no_losses);
 	tcase_add_test(tests, rows_tell_many_locks_apart);
 	tcase_add_test(tests, an_unlock_after_the_validity_ended_hears_of_the_loss);

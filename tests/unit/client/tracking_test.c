@@ -88,10 +88,28 @@ START_TEST(a_lock_without_a_row_is_lost_and_told_once)
 	tracking_loss(held(&k), push);
 	ck_assert_str_eq(push, "! LOST name=n fence=17 reason=evicted");
 	ck_assert_ptr_null(held(&k)->reason);
-	ck_assert(!tracking_push(&k.holds, said(&k, push)));
-	ck_assert(tracking_push(&k.holds, said(&k, "! LOST name=n fence=18 reason=quorum")));
+	ck_assert(!tracking_push(&k.holds, &k.p, said(&k, push)));
+	ck_assert(tracking_push(&k.holds, &k.p, said(&k, "! LOST name=n fence=18 reason=quorum")));
 	asked(&k, PENDING_READ, "CHECK n");
 	repeats(&k, REPEAT_LOST, "ERR LOST the session did not hold it any more when it was resumed");
+}
+END_TEST
+
+START_TEST(a_LOCK_that_is_given_up_after_the_loss_is_given_back)
+{
+	char line[SURPLUS_BYTES];
+	struct known k;
+
+	begin(&k);
+	asked(&k, PENDING_LOCK, "LOCK n wait=9000ms");
+	ck_assert(tracking_push(&k.holds, &k.p, said(&k, "! LOST name=n fence=17 reason=quorum")));
+	surplus_given_up(&k.holds, &k.p);
+	k.p.in_flight = false;
+	resumed(&k, "* name=n fence=18 valid_ms=7000 count=1", "OK session=7");
+	ck_assert_ptr_nonnull(surplus_next(&k.holds, &k.p));
+	surplus_line(held(&k), line);
+	ck_assert_str_eq(line, "UNLOCK n fence=18");
+	holds_release(&k.holds);
 }
 END_TEST
 
@@ -232,6 +250,7 @@ Suite *tracking_suite(void)
 	TCase *tests = tcase_create("tracking");
 
 	tcase_add_test(tests, a_lock_without_a_row_is_lost_and_told_once);
+	tcase_add_test(tests, a_LOCK_that_is_given_up_after_the_loss_is_given_back);
 	tcase_add_test(tests, a_row_counts_from_before_it_was_asked_for);
 	tcase_add_loop_test(tests, an_UNLOCK_in_flight_is_done_or_frees_that_grant_only, 0, 2);
 	tcase_add_test(tests, a_LOCK_whose_grant_a_row_tells_is_not_sent_again);
