@@ -250,16 +250,16 @@ static struct claim *claim_of_fence(struct commander *x, struct session *s)
 	return NULL;
 }
 
-/* Beside a turn the first such record is the end of the turn, for the next run. So there is one of the loss behind it, and the turn is told anew. */
+/* The next run takes such a record for the end of the turn, if there is one beside the loss. So that comes first, and the turn is told anew behind it. */
 static void remember_acknowledged(struct commander *x, const struct claim *loss)
 {
 	const struct claim *latest = lock_claim_of(loss->lock, loss->session, claim_owner(loss));
 
+	if (latest != loss)
+		remember_freed(x, latest);
 	remember_freed(x, loss);
-	if (latest == loss)
-		return;
-	remember_freed(x, loss);
-	remember_held(x, latest);
+	if (latest != loss)
+		remember_held(x, latest);
 }
 
 /* The claim that this UNLOCK may end; NULL: answered. */
