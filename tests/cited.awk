@@ -14,7 +14,11 @@ FILENAME == ARGV[1] {
 /^INVARIANT\(/ { split($0, row, /[(,]/); known[row[2]]; next }
 
 # The body of a function begins with a line of its own.
-/^[a-z]/ && match($0, /[A-Za-z0-9_]+\(/) { head = substr($0, RSTART, RLENGTH - 1) }
+/^[a-z]/ {
+	line = $0
+	gsub(/__attribute__\(\([a-z]+\)\) */, "", line)
+	if (match(line, /[A-Za-z0-9_]+\(/)) head = substr(line, RSTART, RLENGTH - 1)
+}
 $0 == "{" { defines[FILENAME, head]; where[head] = where[head] " " FILENAME }
 
 /ALGORITHMS\.md/ {
