@@ -130,13 +130,13 @@ static void daemon_arm(struct sim_daemon *d)
 }
 
 /*
- * The service may refuse an event that comes too late: an answer after NODE_DOWN, for a call that was sent after the connection broke; or a line of a session
- * that was cut off for its silence in the same step.
+ * The service may refuse an event that comes too late: an answer after NODE_DOWN, for a call that was sent after the connection broke; or what a session
+ * says or has read that was cut off for its silence in the same step.
  */
 static bool may_be_refused(struct sim_daemon *d, const struct event *event)
 {
 	return event->kind == EVENT_ANSWER || event->kind == EVENT_GONE ||
-	       ((event->kind == EVENT_LINE || event->kind == EVENT_TOO_LONG || event->kind == EVENT_EOF) &&
+	       ((event->kind == EVENT_LINE || event->kind == EVENT_TOO_LONG || event->kind == EVENT_EOF || event->kind == EVENT_SENT) &&
 		!daemon_conn(d, event->session.id));
 }
 
