@@ -143,12 +143,17 @@ static int64_t in_force_until(const struct conn *c, int64_t name, int64_t fence)
 	return end.us == INSTANT_PAST.us ? 0 : host_true(&c->daemon->host, end);
 }
 
-/* A daemon that is up releases the hold; one that is gone, or does not know yet whether it is held, leaves it to expire. */
+/*
+ * A daemon that is up releases the hold; one that is gone, or does not know yet whether it is held, leaves it to expire. Where the client itself has left, a
+ * hold that is adopted after all ends with the grace of the session, before the promise does, and its lock-delay begins then.
+ */
 void account_dropped(struct conn *c, int64_t name, const struct account *a)
 {
 	struct world *w = c->world;
 
-	if (daemon_is_up(c->daemon) && !a->open)
+	if (daemon_is_up(c->daemon) && a->open && c->left)
+		checker_undelay(w, name, a->fence);
+	if (daemon_is_up(c->daemon) && (!a->open || c->left))
 		checker_delay(w, name, a->fence, in_force_until(c, name, a->fence));
 	else
 		account_lost(c, name, a->fence);
