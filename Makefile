@@ -103,6 +103,7 @@ CORE := \
 	daemon/core/ask.c \
 	daemon/core/bounds.c \
 	daemon/core/calls.c \
+	daemon/core/claim.c \
 	daemon/core/command.c \
 	daemon/core/core.c \
 	daemon/core/conclude.c \

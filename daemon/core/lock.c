@@ -1,35 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The lock table and its claims: who stands where. Nothing here asks a store or tells a session. */
+/* The lock table: who stands where. Nothing here asks a store or tells a session. */
 #include "daemon/core/lock.h"
 
 #include "daemon/base/mem.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-
-const char *loss_word(enum loss loss)
-{
-	static const char *const word[] = {
-#define LOSS_ROW(id, text) [LOSS_##id] = (text),
-		LOSSES(LOSS_ROW)
-#undef LOSS_ROW
-	};
-
-	return word[loss];
-}
-
-bool loss_find(struct span word, enum loss *ret_loss)
-{
-#define LOSS_ROW(id, text) \
-	if (span_equal(word, SPAN(text))) { \
-		*ret_loss = LOSS_##id; \
-		return true; \
-	}
-	LOSSES(LOSS_ROW)
-#undef LOSS_ROW
-	return false;
-}
 
 void lock_table_init(struct lock_table *t, struct core *core)
 {
@@ -221,26 +197,6 @@ void claim_free(struct lock_table *t, struct claim *c)
 	pool_put(&t->claims, c);
 }
 
-static char *text_copy(struct span text)
-{
-	return text.n > 0 ? mem_copy(text.p, text.n) : NULL;
-}
-
-void claim_set_texts(struct claim *c, struct span owner, struct span note)
-{
-	c->owner = text_copy(owner);
-	c->owner_n = (uint16_t)owner.n;
-	c->note = text_copy(note);
-	c->note_n = (uint16_t)note.n;
-}
-
-void claim_set_note(struct claim *c, struct span note)
-{
-	free(c->note);
-	c->note = text_copy(note);
-	c->note_n = (uint16_t)note.n;
-}
-
 void lock_enqueue(struct lock *l, struct claim *c)
 {
 	c->state = CLAIM_WAITING;
@@ -257,22 +213,12 @@ void lock_dequeue(struct lock *l, struct claim *c)
 	l->impatient -= !c->patient;
 }
 
-static bool claim_is(const struct claim *c, const struct session *session, struct span owner)
-{
-	return c->session == session && span_equal(claim_owner(c), owner);
-}
-
-bool claim_same_owner(const struct claim *a, const struct claim *b)
-{
-	return claim_is(a, b->session, claim_owner(b));
-}
-
 struct claim *lock_loss_of(const struct lock *l, const struct session *session, struct span owner)
 {
 	struct claim *c;
 
 	TAILQ_FOREACH(c, &l->losses, in_lock) {
-		if (claim_is(c, session, owner))
+		if (claim_is_of(c, session, owner))
 			return c;
 	}
 	return NULL;
@@ -280,5 +226,5 @@ struct claim *lock_loss_of(const struct lock *l, const struct session *session, 
 
 struct claim *lock_claim_of(const struct lock *l, const struct session *session, struct span owner)
 {
-	return l->holder && claim_is(l->holder, session, owner) ? l->holder : lock_loss_of(l, session, owner);
+	return l->holder && claim_is_of(l->holder, session, owner) ? l->holder : lock_loss_of(l, session, owner);
 }

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A claim is one session's stake in one name: it waits, holds, or has lost. A value machine: it sends nothing and tells nobody. */
+#ifndef CORE_CLAIM_H
+#define CORE_CLAIM_H
+
+#include "daemon/base/heap.h"
+#include "proto/proto.h"
+
+#include <sys/queue.h>
+
+#define HOLDS_MOST (1U << 30) /* of one owner at once; those who wait twice for a name may exceed it */
+
+struct session;
+struct lock;
+
+enum claim_state {
+	CLAIM_NEW,     /* being asked for; in no list of a lock */
+	CLAIM_WAITING, /* among the lock's waiters, first come first served */
+	CLAIM_HELD,    /* the lock's holder */
+	CLAIM_LOST,    /* lost while held, not acknowledged, and not known to be taken anew: among the lock's losses */
+};
+
+#define LOSSES(row) \
+	row(QUORUM, "quorum") row(EXPIRED, "expired") row(EVICTED, "evicted") row(BROKEN, "broken") row(IDLE, "idle") row(SHUTDOWN, "shutdown")
+enum loss {
+#define LOSS_ROW(id, word) LOSS_##id,
+	LOSSES(LOSS_ROW)
+#undef LOSS_ROW
+};
+const char *loss_word(enum loss loss);
+bool loss_find(struct span word, enum loss *ret_loss);
+
+struct claim {
+	TAILQ_ENTRY(claim) in_lock;
+	TAILQ_ENTRY(claim) in_session;
+	struct session *session;
+	struct lock *lock;
+	enum claim_state state;
+	char *owner, *note;      /* heap, NULL when empty */
+	uint16_t owner_n, note_n;
+	char tag[TAG_MAX + 1];   /* of the LOCK that waits */
+	bool renew;
+	bool patient;            /* wait > 0: goes on waiting while somebody holds */
+	bool overdue;            /* its wait is over, the round under way decides */
+	bool leaving;            /* its session has said its last word */
+	/*
+	 * Nobody was told, since the connection was lost. WAITING: the request has gone with it, and the LOCK repeated takes the place. HELD: its turn came
+	 * then. LOST: it was lost then.
+	 */
+	bool not_notified;
+	bool here;               /* HELD: told over the connection that the session has now, though RESUME may not be answered yet */
+	enum loss loss;          /* LOST: why */
+	unsigned count;
+	uint64_t seen, ahead, goal; /* the last search for a deadlock that followed it; that followed all ahead of it; that is to follow the waiters up to it */
+	struct claim *via;          /* who waits for this one's owner */
+	int64_t fence;
+	int64_t ttl_us, delay_us;
+	struct instant asked_at, granted_at;
+	struct instant wait_until; /* patient: as it was asked for */
+	struct instant believed; /* HELD, of a session without a connection: what it was told is over by then */
+	struct timer timer;      /* WAITING: end of the wait. Not notified: end of the time to ask for it, if that is sooner */
+};
+TAILQ_HEAD(claims, claim);
+
+static inline struct span claim_owner(const struct claim *c)
+{
+	return (struct span){c->owner, c->owner_n};
+}
+
+static inline bool claim_is_of(const struct claim *c, const struct session *session, struct span owner)
+{
+	return c->session == session && span_equal(claim_owner(c), owner);
+}
+
+bool claim_same_owner(const struct claim *a, const struct claim *b);
+void claim_set_texts(struct claim *c, struct span owner, struct span note);
+void claim_set_note(struct claim *c, struct span note); /* in place of the present one */
+
+#endif
