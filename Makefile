@@ -106,6 +106,7 @@ CORE := \
 	daemon/core/claim.c \
 	daemon/core/command.c \
 	daemon/core/core.c \
+	daemon/core/contender.c \
 	daemon/core/conclude.c \
 	daemon/core/deadlock.c \
 	daemon/core/deliver.c \

@@ -21,12 +21,12 @@
 #define NODES_ALL nodeset_all(NODES_MAX)
 
 /* Some stores are too busy to be told of a release. Without them there is no quorum. */
-static bool acquire_lacks_told(const struct engine *e, const struct lock *l)
+static bool acquire_lacks_told(const struct engine *e, const struct contender *k)
 {
 	unsigned told = 0;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		told += member_usable(&e->members.node[i]) && !nodeset_has(l->name.put_off, i);
+		told += member_usable(&e->members.node[i]) && !nodeset_has(k->name->put_off, i);
 	return told < engine_quorum(e);
 }
 
@@ -36,27 +36,27 @@ static bool acquire_lacks_told(const struct engine *e, const struct lock *l)
  */
 static void acquire_ask(struct engine *e, struct round *r, struct nodeset nodes, int64_t proposal)
 {
-	struct lock *l = lock_of_name(r->calls.name);
+	struct contender *k = contender_of_name(r->calls.name);
 	int64_t reserve = e->core->conf.shared ? members_reserve_us(&e->members) : 0; /* alone at its store, there is nobody to keep it for */
 	struct span ticket;
 
-	ticket_take(e, l); /* its first waiter may have come since the leading node was asked */
-	ticket = ticket_text(e, l);
+	ticket_take(e, k); /* its first waiter may have come since the leading node was asked */
+	ticket = ticket_text(e, k);
 	r->left_out = NODESET_NONE;
-	if (nodeset_any(l->name.put_off) && acquire_lacks_told(e, l))
-		releases_tell(e, &l->name);
+	if (nodeset_any(k->name->put_off) && acquire_lacks_told(e, k))
+		releases_tell(e, k->name);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
 		if (!nodeset_has(nodes, i) || !member_usable(m))
 			continue;
-		if (nodeset_has(l->name.put_off, i) || flow_is_full(&m->flow)) {
+		if (nodeset_has(k->name->put_off, i) || flow_is_full(&m->flow)) {
 			nodeset_add(&r->left_out, i);
 			continue;
 		}
 		ask_acquire(&e->calls, r, i, proposal, ticket, reserve);
 		if (ticket.n > 0)
-			nodeset_add(&l->contender.ticket_at, i);
+			nodeset_add(&k->ticket_at, i);
 	}
 }
 
@@ -78,30 +78,30 @@ static void acquire_await(struct engine *e, struct round *r)
 }
 
 /* The name waits for admission. A request that does not wait is answered before that takes long. */
-static void acquire_queue(struct engine *e, struct lock *l)
+static void acquire_queue(struct engine *e, struct contender *k)
 {
-	if (!timer_is_set(&l->contender.timer))
-		wait_look_at(e, l, INSTANT_NEVER);
+	if (!timer_is_set(&k->timer))
+		wait_look_at(e, k, INSTANT_NEVER);
 }
 
-void acquire_begin(struct engine *e, struct lock *l, enum cause why)
+void acquire_begin(struct engine *e, struct contender *k, enum cause why)
 {
-	if (l->contender.state == CONTENDER_QUEUED) {
-		if (l->impatient > 0) /* a waiter that has just come is not overdue */
-			acquire_queue(e, l);
-	} else if (admit(e, &l->contender.entry, INSTANT_NEVER)) {
-		acquire_start(e, l, why);
+	if (k->state == CONTENDER_QUEUED) {
+		if (k->impatient > 0) /* a waiter that has just come is not overdue */
+			acquire_queue(e, k);
+	} else if (admit(e, &k->entry, INSTANT_NEVER)) {
+		acquire_start(e, k, why);
 	} else {
-		contender_move(e, l, CONTENDER_QUEUED, CAUSE_NO_ROOM);
-		acquire_queue(e, l);
+		contender_move(e, k, CONTENDER_QUEUED, CAUSE_NO_ROOM);
+		acquire_queue(e, k);
 	}
 }
 
 /* For the first waiter, on its terms, with a value of its own. */
-static struct round *acquire_new_round(struct engine *e, struct lock *l)
+static struct round *acquire_new_round(struct engine *e, struct contender *k)
 {
-	const struct claim *head = TAILQ_FIRST(&l->waiters);
-	struct round *r = round_new(&e->rounds, QUESTION_ACQUIRE, &l->name, NULL);
+	const struct claim *head = TAILQ_FIRST(&k->waiters);
+	struct round *r = round_new(&e->rounds, QUESTION_ACQUIRE, k->name, NULL);
 
 	lock_value_make(&e->table, &r->value);
 	r->placed = placed_nowhere(e->core->now);
@@ -110,21 +110,21 @@ static struct round *acquire_new_round(struct engine *e, struct lock *l)
 	return r;
 }
 
-void acquire_start(struct engine *e, struct lock *l, enum cause why)
+void acquire_start(struct engine *e, struct contender *k, enum cause why)
 {
 	struct round *r;
 	int lead;
 
 	if (members_usable(&e->members) < engine_quorum(e)) {
-		wait_for_quorum(e, l);
+		wait_for_quorum(e, k);
 		return;
 	}
-	contender_move(e, l, CONTENDER_ACQUIRING, why);
-	r = acquire_new_round(e, l);
-	l->contender.round = r;
-	l->contender.woken = NODESET_NONE;
-	r->range = tokens_range(&e->tokens, e->core, &l->name, l->waiting);
-	lead = split_take_leader(e, l);
+	contender_move(e, k, CONTENDER_ACQUIRING, why);
+	r = acquire_new_round(e, k);
+	k->round = r;
+	k->woken = NODESET_NONE;
+	r->range = tokens_range(&e->tokens, e->core, k->name, k->waiting);
+	lead = split_take_leader(e, k);
 	if (lead >= 0)
 		r->not_asked = nodeset_without(NODES_ALL, nodeset_of((unsigned)lead));
 	r->until = instant_add(e->core->now, e->core->conf.timeout_us);
@@ -133,18 +133,18 @@ void acquire_start(struct engine *e, struct lock *l, enum cause why)
 	metric_add(&e->core->metrics, METRIC_ROUNDS, 1);
 }
 
-void acquire_next(struct engine *e, struct lock *l)
+void acquire_next(struct engine *e, struct contender *k)
 {
-	if (!TAILQ_EMPTY(&l->waiters))
-		acquire_begin(e, l, CAUSE_FREED);
+	if (!TAILQ_EMPTY(&k->waiters))
+		acquire_begin(e, k, CAUSE_FREED);
 	else
-		lock_drop_if_unused(&e->table, l);
+		lock_drop_if_unused(&e->table, lock_of_contender(k));
 }
 
 static void acquire_close(struct engine *e, struct round *r)
 {
 	r->decided = true;
-	lock_of_name(r->calls.name)->contender.round = NULL;
+	contender_of_name(r->calls.name)->round = NULL;
 	if (!nodeset_any(r->calls.open))
 		heap_cancel(&e->core->timers, &r->timer);
 }
@@ -167,8 +167,8 @@ static int64_t acquire_raise_us(const struct engine *e)
  */
 static void acquire_raise(struct engine *e, struct round *first)
 {
-	struct lock *l = lock_of_name(first->calls.name);
-	struct round *r = round_new(&e->rounds, QUESTION_RAISE, &l->name, NULL);
+	struct contender *k = contender_of_name(first->calls.name);
+	struct round *r = round_new(&e->rounds, QUESTION_RAISE, k->name, NULL);
 	bool beyond;
 
 	r->fence = round_largest(first, e->core->conf.nodes);
@@ -176,7 +176,7 @@ static void acquire_raise(struct engine *e, struct round *first)
 		r->fence = round_least(first, e->core->conf.nodes);
 	beyond = tokens_base_is_beyond(&e->members, first, r->fence);
 	acquire_close(e, first);
-	l->contender.round = r;
+	k->round = r;
 	r->value = first->value;
 	r->placed = first->placed;
 	r->ttl_us = first->ttl_us;
@@ -224,7 +224,7 @@ static void acquire_await_split(struct engine *e, struct round *r)
 {
 	if (split_has_rivals(e, r))
 		acquire_hurry(e, r, members_patience_us(&e->members));
-	else if (lock_of_name(r->calls.name)->waiting)
+	else if (contender_of_name(r->calls.name)->waiting)
 		acquire_limit(e, r, split_lasting_us(e));
 }
 
@@ -275,7 +275,7 @@ static void acquire_widen(struct engine *e, struct round *r)
 
 bool acquire_ask_more(struct engine *e, struct round *r)
 {
-	if (TAILQ_EMPTY(&lock_of_name(r->calls.name)->waiters))
+	if (TAILQ_EMPTY(&contender_of_name(r->calls.name)->waiters))
 		return false;
 	if (nodeset_any(r->not_asked))
 		acquire_widen(e, r);
@@ -289,8 +289,8 @@ bool acquire_ask_more(struct engine *e, struct round *r)
 /* The leading node has answered. Its token is proposed to the others, so that the bases agree. */
 static enum round_outcome acquire_led(struct engine *e, struct round *r, unsigned node)
 {
-	struct lock *l = lock_of_name(r->calls.name);
-	enum round_outcome outcome = TAILQ_EMPTY(&l->waiters) ? ROUND_UNWANTED : round_led(r, e->core->conf.nodes, node);
+	struct contender *k = contender_of_name(r->calls.name);
+	enum round_outcome outcome = TAILQ_EMPTY(&k->waiters) ? ROUND_UNWANTED : round_led(r, e->core->conf.nodes, node);
 	int next = outcome == ROUND_LEADER_TAKEN ? split_next_leader(e, r, node) : -1;
 
 	if (next >= 0) {
@@ -337,7 +337,7 @@ enum round_outcome acquire_answered(struct engine *e, struct round *r, const str
 	if (placed && r->question == QUESTION_ACQUIRE && nodeset_has(r->refused, a->node) && !nodeset_has(placed->renewal_sent, a->node))
 		nodeset_remove(&placed->nodes, a->node);
 	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->contender.state == CONTENDER_ACQUIRING)
-		elsewhere_note(e->core, &l->elsewhere, a);
+		elsewhere_note(e->core, &l->contender.elsewhere, a);
 	if (r->decided) {
 		if (placed == &l->lease.placed)
 			acquire_came_late(e, r, a->node);
@@ -357,31 +357,35 @@ enum round_outcome acquire_expired(struct engine *e, struct round *r, int64_t *r
 void acquire_woken(struct engine *e, struct span name, unsigned node)
 {
 	struct lock *l = lock_find(&e->table, name);
+	struct contender *k;
 	struct instant soon;
 
-	if (!l || (l->contender.state != CONTENDER_ACQUIRING && l->contender.state != CONTENDER_HELD_ELSEWHERE && l->contender.state != CONTENDER_BACKING_OFF))
+	if (!l)
 		return;
-	nodeset_add(&l->contender.woken, node);
-	if (l->contender.state == CONTENDER_ACQUIRING)
+	k = &l->contender;
+	if (k->state != CONTENDER_ACQUIRING && k->state != CONTENDER_HELD_ELSEWHERE && k->state != CONTENDER_BACKING_OFF)
+		return;
+	nodeset_add(&k->woken, node);
+	if (k->state == CONTENDER_ACQUIRING)
 		return; /* the round under way may have asked too early: if it fails, retry.c looks at woken */
-	if (nodeset_count(l->contender.woken) >= engine_quorum(e)) {
-		acquire_begin(e, l, CAUSE_WOKEN);
+	if (nodeset_count(k->woken) >= engine_quorum(e)) {
+		acquire_begin(e, k, CAUSE_WOKEN);
 		return;
 	}
 	/* The other stores are about to say so, too. If such a message is lost, that costs one round trip. */
 	soon = instant_add(e->core->now, members_rtt_us(&e->members) + MSEC);
-	if (!timer_is_set(&l->contender.timer) || instant_before(soon, l->contender.timer.at))
-		heap_set(&e->core->timers, &l->contender.timer, soon);
+	if (!timer_is_set(&k->timer) || instant_before(soon, k->timer.at))
+		heap_set(&e->core->timers, &k->timer, soon);
 }
 
 void acquire_quorum_back(struct engine *e)
 {
-	const struct lock *last = TAILQ_LAST(&e->no_quorum, locks), *l = NULL;
+	const struct contender *last = TAILQ_LAST(&e->no_quorum, contenders), *k = NULL;
 
-	while (l != last) {
-		struct lock *first = TAILQ_FIRST(&e->no_quorum);
+	while (k != last) {
+		struct contender *first = TAILQ_FIRST(&e->no_quorum);
 
-		l = first;
+		k = first;
 		acquire_begin(e, first, CAUSE_QUORUM_BACK); /* if it finds no quorum after all, it goes to the end of the list */
 	}
 }

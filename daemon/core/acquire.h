@@ -6,10 +6,10 @@
 #include "daemon/core/parts.h"
 #include "daemon/core/round.h"
 
-/* Asks for the lock, for the first waiter, now or once it is admitted. The lock has no round under way and is not ours. */
-void acquire_begin(struct engine *e, struct lock *l, enum cause why);
-void acquire_start(struct engine *e, struct lock *l, enum cause why); /* now */
-void acquire_next(struct engine *e, struct lock *l); /* the lock is not ours any more: for the next waiter, or for nobody */
+/* Asks for the name, for the first waiter, now or once it is admitted. No round is under way, and the name is not ours. */
+void acquire_begin(struct engine *e, struct contender *k, enum cause why);
+void acquire_start(struct engine *e, struct contender *k, enum cause why); /* now */
+void acquire_next(struct engine *e, struct contender *k); /* the name is not ours any more: for the next waiter, or for nobody */
 /* An answer, or the end of the round's time. ROUND_PENDING: it goes on, or was decided before. Else it is decided; ROUND_WON tells the token. */
 enum round_outcome acquire_answered(struct engine *e, struct round *r, const struct answer *a, int64_t *ret_token);
 enum round_outcome acquire_expired(struct engine *e, struct round *r, int64_t *ret_token);

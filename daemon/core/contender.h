@@ -1,23 +1,43 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a name asks the stores for, and what the rounds before have left behind. move.c alone writes the state; a move to IDLE begins the counts anew. */
+/*
+ * What a name asks the stores for, who waits for it here, and what the rounds before have left behind: whatever it is a name of. A value machine: it asks no
+ * store, tells nobody, and knows no lease. move.c alone writes the state; a move to IDLE begins the counts anew.
+ */
 #ifndef CORE_CONTENDER_H
 #define CORE_CONTENDER_H
 
-#include "daemon/base/instant.h"
 #include "daemon/core/admission.h"
-#include "daemon/core/event.h"
-#include "daemon/core/nodeset.h"
+#include "daemon/core/claim.h"
+#include "daemon/core/core.h"
+#include "daemon/core/name.h"
 #include "daemon/core/state.h"
 
 struct round;
 
 #define TICKET_US (3 * SEC) /* a place in the queue lasts so long unless refreshed */
 
+/* What the stores said last about a name that is not ours. */
+struct elsewhere {
+	bool known;         /* a quorum refused it because somebody holds it */
+	bool outdated;      /* … and the stores have not answered since */
+	bool split;         /* a quorum answered, and nobody has it: votes are split */
+	bool foreign;       /* no redlockd wrote it */
+	bool reserved;      /* free, but kept for an older ticket */
+	int64_t pttl_ms;    /* -1: never expires */
+	struct instant at;
+	char host[41];      /* of the daemon that holds it; "" if unknown, or if it is this one */
+};
+
 struct contender {
+	struct name *name;         /* what it asks for */
+	TAILQ_ENTRY(contender) in_no_quorum; /* NO_QUORUM */
 	struct admission_entry entry; /* QUEUED */
 	enum contender_state state;
+	unsigned waiting;          /* patient waiters */
+	unsigned impatient;        /* the other waiters */
+	struct claims waiters;     /* WAITING claims, in the order in which they came */
 	struct timer timer;        /* when it is asked for again, or looked after */
-	struct round *round;       /* ASKING: the undecided round */
+	struct round *round;       /* ACQUIRING: the undecided round */
 	unsigned attempts;         /* rounds in a row that were split or found a holder: the pauses become longer with them */
 	unsigned splits;           /* of these, the last in a row whose votes were split by one and the same value */
 	uint64_t splitter;         /* that value, as round->holder */
@@ -34,6 +54,48 @@ struct contender {
 		struct instant at; /* the same by our clock */
 		uint64_t sequence;
 	} ticket;                  /* its place among daemons: see ticket.h */
+	struct instant handed_since; /* it has gone from one to the next here since then; 0: it has not */
+	struct instant want_since; /* it is held here, and somebody elsewhere has asked for it; NEVER: nobody */
+	struct elsewhere elsewhere;
 };
+TAILQ_HEAD(contenders, contender);
+
+/* Somebody waits for it, and no round is under way. */
+static inline bool contender_waits(const struct contender *k)
+{
+	return k->state != CONTENDER_IDLE && k->state != CONTENDER_ACQUIRING;
+}
+
+/* It waits, since somebody elsewhere has the name, or the name is left alone for others: a request that does not wait is refused at once. */
+static inline bool contender_is_kept_off(const struct contender *k)
+{
+	return contender_waits(k) && (k->state == CONTENDER_YIELDING || (k->elsewhere.known && !k->elsewhere.outdated));
+}
+
+/* Into and out of the waiters; the only writers of WAITING. Here, since each LOCK does both. */
+static inline void contender_enqueue(struct contender *k, struct claim *c)
+{
+	c->state = CLAIM_WAITING;
+	TAILQ_INSERT_TAIL(&k->waiters, c, in_lock);
+	k->waiting += c->patient;
+	k->impatient += !c->patient;
+}
+
+static inline void contender_dequeue(struct contender *k, struct claim *c)
+{
+	c->state = CLAIM_NEW;
+	TAILQ_REMOVE(&k->waiters, c, in_lock);
+	k->waiting -= c->patient;
+	k->impatient -= !c->patient;
+}
+
+/* Nothing is known of a holder elsewhere any more. */
+static inline void elsewhere_forget(struct elsewhere *elsewhere)
+{
+	elsewhere->known = elsewhere->split = false;
+}
+
+/* Whose value an answer tells of. */
+void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const struct answer *a);
 
 #endif

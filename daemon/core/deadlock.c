@@ -23,7 +23,7 @@ static void search_visit(struct search *q, struct lock *l, struct claim *upto)
 
 	if (l->seen != search) {
 		l->seen = search;
-		l->seen_next = TAILQ_FIRST(&l->waiters);
+		l->seen_next = TAILQ_FIRST(&l->contender.waiters);
 		l->seen_goals = upto ? 0 : UINT_MAX;
 		l->seen_holder = l->in_queue = false;
 	}

@@ -50,19 +50,19 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		return;
 	}
 	if (lock_is_idle(l))
-		l->elsewhere.known = l->elsewhere.split = false; /* what the stores said to earlier waiters is old */
+		elsewhere_forget(&l->contender.elsewhere); /* what the stores said to earlier waiters is old */
 	if (c->patient && l->lease.state == LEASE_HELD)
 		tokens_expect(&e->tokens, e->core, &l->name);
-	lock_enqueue(l, c);
+	contender_enqueue(&l->contender, c);
 	metric_add(&e->core->metrics, METRIC_WAITERS, c->patient);
 	if (c->patient)
 		heap_set(&e->core->timers, &c->timer, wait_until);
 	else if (l->lease.state == LEASE_ADOPTING)
 		heap_set(&e->core->timers, &c->timer, instant_add(e->core->now, adoption_us(e)));
 	if (lock_is_idle(l) || l->contender.state == CONTENDER_NO_QUORUM || l->contender.state == CONTENDER_QUEUED)
-		acquire_begin(e, l, CAUSE_REQUEST);
-	else if (lock_waits(l) && !lock_is_taken(l) && !c->patient)
-		split_hurry(e, l);
+		acquire_begin(e, &l->contender, CAUSE_REQUEST);
+	else if (contender_waits(&l->contender) && !contender_is_kept_off(&l->contender) && !c->patient)
+		split_hurry(e, &l->contender);
 }
 
 void engine_extend(struct engine *e, struct claim *c, struct pending *p)
@@ -76,10 +76,10 @@ void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 }
 
 /* It is time to ask again. Claims that are overdue are told why before that. */
-static void contender_fired(struct engine *e, struct lock *l)
+static void contender_fired(struct engine *e, struct contender *k)
 {
-	if (lock_waits(l) && wait_continue(e, l, waiters_overdue_why(l), WAITERS_OVERDUE))
-		acquire_begin(e, l, CAUSE_TIMER);
+	if (contender_waits(k) && wait_continue(e, k, waiters_overdue_why(k), WAITERS_OVERDUE))
+		acquire_begin(e, k, CAUSE_TIMER);
 }
 
 static void lease_held_fired(struct engine *e, struct lease *x)
@@ -110,11 +110,22 @@ static void lease_fired(struct engine *e, struct lease *x)
 	}
 }
 
+/* The claim waits for a name that this daemon has, or may have from the previous run. One that does not wait is there for the adoption alone. */
+static void claim_waited_for_own(struct engine *e, struct claim *c, const struct lease *x)
+{
+	if (c->patient)
+		wait_withdraw(e, c, REFUSED_TIMEOUT);
+	else if (x->state == LEASE_ADOPTING)
+		wait_withdraw(e, c, x->entry.waits ? REFUSED_NOT_ADMITTED : REFUSED_QUORUM);
+}
+
 /* The claim has waited long enough, or was granted while its session was away, and nobody has asked for it. */
 static void claim_fired(struct engine *e, struct claim *c)
 {
 	if (c->state == CLAIM_HELD)
 		hold_lapse(e, c);
+	else if (c->lock->lease.state != LEASE_NONE)
+		claim_waited_for_own(e, c, &c->lock->lease);
 	else
 		wait_fired(e, c);
 }
@@ -203,7 +214,7 @@ static void __attribute__((noinline)) engine_admitted(struct engine *e, struct a
 {
 	switch ((enum admission_owner)x->owner) {
 	case OWNER_CONTENDER:
-		acquire_start(e, container_of(x, struct lock, contender.entry), CAUSE_ADMITTED);
+		acquire_start(e, container_of(x, struct contender, entry), CAUSE_ADMITTED);
 		break;
 	case OWNER_LEASE:
 		lease_admitted(e, container_of(x, struct lease, entry));
@@ -239,7 +250,7 @@ void engine_fired(struct engine *e, struct timer *t)
 {
 	switch ((enum timer_kind)t->kind) {
 	case TIMER_CONTENDER:
-		contender_fired(e, container_of(t, struct lock, contender.timer));
+		contender_fired(e, container_of(t, struct contender, timer));
 		break;
 	case TIMER_LEASE:
 		lease_fired(e, container_of(t, struct lease, timer));
@@ -346,7 +357,7 @@ void engine_stop(struct engine *e)
 	while ((at = map_next(&e->table.map, at))) {
 		struct lock *l = container_of(at, struct lock, name.node);
 
-		wait_refuse_part(e, l, REFUSED_DRAINING, WAITERS_ALL);
-		wait_left(e, l);
+		wait_refuse_part(e, &l->contender, REFUSED_DRAINING, WAITERS_ALL);
+		wait_left(e, &l->contender);
 	}
 }

@@ -39,8 +39,8 @@ void lock_table_release(struct lock_table *t)
 		next = map_next(&t->map, node);
 		if (l->holder)
 			claim_free(t, l->holder);
-		while ((c = TAILQ_FIRST(&l->waiters))) {
-			lock_dequeue(l, c);
+		while ((c = TAILQ_FIRST(&l->contender.waiters))) {
+			contender_dequeue(&l->contender, c);
 			claim_free(t, c);
 		}
 		while ((c = TAILQ_FIRST(&l->losses))) {
@@ -82,6 +82,7 @@ static struct lock *lock_add(struct lock_table *t, struct span name, uint64_t ha
 	if (!l->name.is_long)
 		memcpy(l->name.text, name.p, name.n);
 	l->name.n = (uint16_t)name.n;
+	l->contender.name = &l->name;
 	l->contender.timer.kind = TIMER_CONTENDER;
 	l->lease.timer.kind = TIMER_LEASE;
 	l->lease.name = &l->name;
@@ -91,7 +92,7 @@ static struct lock *lock_add(struct lock_table *t, struct span name, uint64_t ha
 	l->lease.entry.class = ADMISSION_KEEP;
 	l->lease.entry.owner = OWNER_LEASE;
 	l->lease.renew_at = INSTANT_NEVER;
-	TAILQ_INIT(&l->waiters);
+	TAILQ_INIT(&l->contender.waiters);
 	TAILQ_INIT(&l->losses);
 	TAILQ_INIT(&l->lease.extends);
 	map_insert(&t->map, &l->name.node, hash);
@@ -108,7 +109,7 @@ struct lock *lock_find_or_add(struct lock_table *t, struct span name)
 
 void lock_drop_if_unused(struct lock_table *t, struct lock *l)
 {
-	if (!lock_is_idle(l) || l->name.refs > 0 || !TAILQ_EMPTY(&l->waiters) || !TAILQ_EMPTY(&l->losses) ||
+	if (l->name.refs > 0 || !lock_is_idle(l) || !TAILQ_EMPTY(&l->contender.waiters) || !TAILQ_EMPTY(&l->losses) ||
 	    !TAILQ_EMPTY(&l->lease.extends))
 		return;
 	assert(!timer_is_set(&l->contender.timer) && !timer_is_set(&l->lease.timer));
@@ -120,7 +121,7 @@ void lock_begin_lease(struct lock *l, const struct lease_value *value, const str
 {
 	lease_begin(&l->lease, value, placed);
 	l->handoffs = 0;
-	l->want_since = INSTANT_NEVER;
+	l->contender.want_since = INSTANT_NEVER;
 }
 
 void lock_value_make(struct lock_table *t, struct lease_value *ret_value)
@@ -156,29 +157,11 @@ int64_t lock_retry_us(const struct lock_table *t, const struct lock *l)
 		left = instant_diff(l->close_at, t->core->now);
 		break;
 	default:
-		if (!l->elsewhere.known || l->elsewhere.pttl_ms < 0)
+		if (!l->contender.elsewhere.known || l->contender.elsewhere.pttl_ms < 0)
 			return -1;
-		left = l->elsewhere.pttl_ms * MSEC - instant_diff(t->core->now, l->elsewhere.at);
+		left = l->contender.elsewhere.pttl_ms * MSEC - instant_diff(t->core->now, l->contender.elsewhere.at);
 	}
 	return left > 0 ? left : 0;
-}
-
-void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const struct answer *a)
-{
-	struct span holder = a->holder.n > 0 ? a->holder : SPAN("");
-	const char *dot = memchr(holder.p, '.', holder.n);
-	const char *colon = memchr(holder.p, ':', holder.n);
-	struct span own = span_of(core->daemon_id);
-
-	elsewhere->foreign = holder.n == 0 && core->conf.shared;
-	elsewhere->host[0] = '\0';
-	if (dot && colon && dot < colon && !span_starts(holder, own)) {
-		size_t n = (size_t)(colon - dot - 1);
-
-		n = n < sizeof(elsewhere->host) ? n : sizeof(elsewhere->host) - 1;
-		memcpy(elsewhere->host, dot + 1, n);
-		elsewhere->host[n] = '\0';
-	}
 }
 
 struct claim *claim_new(struct lock_table *t)
@@ -195,22 +178,6 @@ void claim_free(struct lock_table *t, struct claim *c)
 	free(c->owner);
 	free(c->note);
 	pool_put(&t->claims, c);
-}
-
-void lock_enqueue(struct lock *l, struct claim *c)
-{
-	c->state = CLAIM_WAITING;
-	TAILQ_INSERT_TAIL(&l->waiters, c, in_lock);
-	l->waiting += c->patient;
-	l->impatient += !c->patient;
-}
-
-void lock_dequeue(struct lock *l, struct claim *c)
-{
-	c->state = CLAIM_NEW;
-	TAILQ_REMOVE(&l->waiters, c, in_lock);
-	l->waiting -= c->patient;
-	l->impatient -= !c->patient;
 }
 
 struct claim *lock_loss_of(const struct lock *l, const struct session *session, struct span owner)

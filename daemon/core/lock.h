@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A lock is one name as this daemon sees it: the lease that it holds at the stores, who of its sessions has it, who waits for it. A value machine: it sends
- * nothing and tells nobody.
+ * A lock is one name as this daemon sees it: what it asks the stores for, the lease that it has there, who of its sessions holds it. A value machine: it
+ * sends nothing and tells nobody.
  */
 #ifndef CORE_LOCK_H
 #define CORE_LOCK_H
@@ -19,25 +19,13 @@
 
 /* What an entry of admission is embedded in. */
 enum admission_owner {
-	OWNER_CONTENDER, /* struct lock, contender.entry */
+	OWNER_CONTENDER, /* struct contender, entry */
 	OWNER_LEASE,     /* struct lease, entry */
 	OWNER_RELEASE,   /* struct release, entry */
 };
 
 struct session;
 struct lock;
-
-/* What the stores said last about a name that is not ours. */
-struct elsewhere {
-	bool known;         /* a quorum refused it because somebody holds it */
-	bool outdated;      /* … and the stores have not answered since */
-	bool split;         /* a quorum answered, and nobody has it: votes are split */
-	bool foreign;       /* no redlockd wrote it */
-	bool reserved;      /* free, but kept for an older ticket */
-	int64_t pttl_ms;    /* -1: never expires */
-	struct instant at;
-	char host[41];      /* of the daemon that holds it; "" if unknown, or if it is this one */
-};
 
 /* A request in flight that is not a waiting LOCK: EXTEND, UNLOCK sync=yes, and SHOW. */
 struct pending {
@@ -55,24 +43,17 @@ TAILQ_HEAD(locks, lock);
 
 struct lock {
 	struct name name;
-	TAILQ_ENTRY(lock) in_no_quorum; /* NO_QUORUM */
 	TAILQ_ENTRY(lock) in_search; /* see deadlock.h */
 	struct claim *seen_next; /* the waiters are followed up to here */
 	uint64_t seen;           /* by which search last */
 	unsigned seen_goals;     /* claims up to which the waiters are to be followed; UINT_MAX: all of them */
 	bool seen_holder, in_queue;
-	unsigned waiting;       /* patient waiters */
-	unsigned impatient;     /* the other waiters */
 	struct claim *holder;   /* HELD, ADOPTING */
-	struct claims waiters;  /* WAITING claims */
 	struct claims losses;   /* LOST claims */
-	struct contender contender; /* what it asks for */
+	struct contender contender; /* what it asks for, and who waits */
 	struct lease lease;       /* what it has */
 	unsigned handoffs;        /* of this lease */
-	struct instant handed_since;  /* it has gone from one to the next here since then; 0: it has not */
-	struct instant want_since;    /* somebody elsewhere asked for it; NEVER: nobody */
 	struct instant close_at;  /* CLOSING: until then a client may believe: D as of the last renewal, by the slowest clock that a client may have */
-	struct elsewhere elsewhere;
 };
 
 /* It stands at no store, and nobody waits for it: it is kept while losses, or releases under way, name it. */
@@ -81,10 +62,10 @@ static inline bool lock_is_idle(const struct lock *l)
 	return l->contender.state == CONTENDER_IDLE && l->lease.state == LEASE_NONE;
 }
 
-/* Somebody waits for it, and no round is under way. */
-static inline bool lock_waits(const struct lock *l)
+/* Somebody has it, or it is left alone for others: a request that does not wait is refused at once. */
+static inline bool lock_is_taken(const struct lock *l)
 {
-	return l->contender.state != CONTENDER_IDLE && l->contender.state != CONTENDER_ACQUIRING;
+	return l->lease.state != LEASE_NONE || contender_is_kept_off(&l->contender);
 }
 
 static inline struct span lock_name(const struct lock *l)
@@ -98,10 +79,26 @@ static inline struct lock *lock_of_lease(struct lease *x)
 	return container_of(x, struct lock, lease);
 }
 
-/* A name is a lock's: there is no other kind of names yet. */
+/* A name is a lock's: there is no other kind of names yet. Nor of contenders. */
 static inline struct lock *lock_of_name(struct name *name)
 {
 	return container_of(name, struct lock, name);
+}
+
+static inline struct lock *lock_of_contender(struct contender *k)
+{
+	return container_of(k, struct lock, contender);
+}
+
+static inline struct contender *contender_of_name(struct name *name)
+{
+	return &lock_of_name(name)->contender;
+}
+
+/* What a claim waits for. */
+static inline struct contender *contender_of_claim(const struct claim *c)
+{
+	return &c->lock->contender;
 }
 
 struct lock_table {
@@ -145,14 +142,9 @@ static inline int64_t lock_valid_us(const struct lock_table *t, const struct loc
 
 /* How much longer the lease that stands in the way may last, in microseconds; -1: not known. */
 int64_t lock_retry_us(const struct lock_table *t, const struct lock *l);
-/* Whose value an answer tells of. */
-void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const struct answer *a);
 
 struct claim *claim_new(struct lock_table *t);
 void claim_free(struct lock_table *t, struct claim *c); /* in no list of a lock */
-/* Into and out of the waiters; the only writers of WAITING. */
-void lock_enqueue(struct lock *l, struct claim *c);
-void lock_dequeue(struct lock *l, struct claim *c);
 /* The claim of (session, owner) that holds or has lost; NULL. */
 struct claim *lock_claim_of(const struct lock *l, const struct session *session, struct span owner);
 /* What (session, owner) has lost, also beside a later grant that its client was not told of; NULL. */

@@ -10,19 +10,19 @@ static void move_tell(struct engine *e, const struct name *name, const char *mac
 		 cause_table[why].word);
 }
 
-void contender_tell(struct engine *e, const struct lock *l, enum contender_state to, enum cause why)
+void contender_tell(struct engine *e, const struct contender *k, enum contender_state to, enum cause why)
 {
-	move_tell(e, &l->name, "contender", &contender_table[l->contender.state], &contender_table[to], why);
+	move_tell(e, k->name, "contender", &contender_table[k->state], &contender_table[to], why);
 }
 
-void contender_leave(struct engine *e, struct lock *l)
+void contender_leave(struct engine *e, struct contender *k)
 {
-	if (l->contender.state == CONTENDER_NO_QUORUM)
-		TAILQ_REMOVE(&e->no_quorum, l, in_no_quorum);
-	if (l->contender.state == CONTENDER_QUEUED)
-		admission_leave(&e->admission, &l->contender.entry);
-	if (timer_is_set(&l->contender.timer))
-		heap_cancel(&e->core->timers, &l->contender.timer);
+	if (k->state == CONTENDER_NO_QUORUM)
+		TAILQ_REMOVE(&e->no_quorum, k, in_no_quorum);
+	if (k->state == CONTENDER_QUEUED)
+		admission_leave(&e->admission, &k->entry);
+	if (timer_is_set(&k->timer))
+		heap_cancel(&e->core->timers, &k->timer);
 }
 
 void lease_at_risk(struct engine *e, struct lease *x)

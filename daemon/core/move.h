@@ -10,23 +10,23 @@
 
 #include <assert.h>
 
-void contender_tell(struct engine *e, const struct lock *l, enum contender_state to, enum cause why);
+void contender_tell(struct engine *e, const struct contender *k, enum contender_state to, enum cause why);
 /* What only the state had that is left, while somebody waited: a list, a timer. */
-void contender_leave(struct engine *e, struct lock *l);
+void contender_leave(struct engine *e, struct contender *k);
 
 /* Here, since each LOCK makes two of these moves. */
-static inline void contender_move(struct engine *e, struct lock *l, enum contender_state to, enum cause why)
+static inline void contender_move(struct engine *e, struct contender *k, enum contender_state to, enum cause why)
 {
-	assert(contender_moves[l->contender.state][to][why] && l->lease.state == LEASE_NONE);
+	assert(contender_moves[k->state][to][why] && lock_of_contender(k)->lease.state == LEASE_NONE);
 	if (e->core->conf.tell_moves)
-		contender_tell(e, l, to, why);
-	if (lock_waits(l))
-		contender_leave(e, l);
-	l->contender.state = to;
+		contender_tell(e, k, to, why);
+	if (contender_waits(k))
+		contender_leave(e, k);
+	k->state = to;
 	if (to == CONTENDER_NO_QUORUM)
-		TAILQ_INSERT_TAIL(&e->no_quorum, l, in_no_quorum);
+		TAILQ_INSERT_TAIL(&e->no_quorum, k, in_no_quorum);
 	if (to == CONTENDER_IDLE)
-		l->contender.splits = l->contender.attempts = l->contender.leads = 0; /* whoever asks next begins anew */
+		k->splits = k->attempts = k->leads = 0; /* whoever asks next begins anew */
 }
 
 void lease_move(struct engine *e, struct lease *x, enum lease_state to, enum cause why);

@@ -15,7 +15,7 @@ struct engine {
 	struct call_table calls;
 	struct rounds rounds;
 	struct releases releases;
-	struct locks no_quorum;   /* NO_QUORUM */
+	struct contenders no_quorum; /* NO_QUORUM */
 	struct leases risks;     /* HELD, and RISK was told */
 	struct leases adopting;  /* ADOPTING */
 	struct admission admission;

@@ -19,109 +19,109 @@
 #define POLL_MOST_US SEC
 #define POLL_FOREIGN_US (200 * MSEC) /* clients that poll would win against a daemon that seldom asks */
 
-static void retry_pause(struct engine *e, struct lock *l, int64_t us)
+static void retry_pause(struct engine *e, struct contender *k, int64_t us)
 {
 	/* Jitter of half the pause, so that daemons that met once do not meet again. */
 	us = us / 2 + (int64_t)rng_below(e->rng, (uint64_t)us / 2 + 1);
-	heap_set(&e->core->timers, &l->contender.timer, instant_add(e->core->now, us));
+	heap_set(&e->core->timers, &k->timer, instant_add(e->core->now, us));
 }
 
 /* Somebody else holds it. It is asked for again when its TTL may be over, and often enough to notice a release that nobody announces. */
-static void retry_held_elsewhere(struct engine *e, struct lock *l, const struct round *r)
+static void retry_held_elsewhere(struct engine *e, struct contender *k, const struct round *r)
 {
 	/* A redlockd wakes the next daemon. A holder that is no redlockd is asked for again and again, in the end every second. */
-	bool will_wake = !l->elsewhere.foreign && e->core->conf.shared;
-	int64_t poll = will_wake ? POLL_MOST_US : POLL_LEAST_US << (l->contender.attempts < 6 ? l->contender.attempts : 6), left;
+	bool will_wake = !k->elsewhere.foreign && e->core->conf.shared;
+	int64_t poll = will_wake ? POLL_MOST_US : POLL_LEAST_US << (k->attempts < 6 ? k->attempts : 6), left;
 
-	l->elsewhere.known = true;
-	l->elsewhere.outdated = false;
-	l->elsewhere.split = false;
-	l->contender.splits = 0;
-	l->handed_since.us = 0;
-	l->elsewhere.reserved = !nodeset_any(r->held);
-	l->elsewhere.pttl_ms = round_pttl_ms(r, e->core->conf.nodes);
-	l->elsewhere.at = e->core->now;
-	l->contender.attempts++;
-	if (!wait_continue(e, l, REFUSED_BUSY, WAITERS_IMPATIENT))
+	k->elsewhere.known = true;
+	k->elsewhere.outdated = false;
+	k->elsewhere.split = false;
+	k->splits = 0;
+	k->handed_since.us = 0;
+	k->elsewhere.reserved = !nodeset_any(r->held);
+	k->elsewhere.pttl_ms = round_pttl_ms(r, e->core->conf.nodes);
+	k->elsewhere.at = e->core->now;
+	k->attempts++;
+	if (!wait_continue(e, k, REFUSED_BUSY, WAITERS_IMPATIENT))
 		return;
-	contender_move(e, l, CONTENDER_HELD_ELSEWHERE, CAUSE_HELD_BY_OTHER);
-	if (ticket_is_unseen(e, l)) {
-		acquire_begin(e, l, CAUSE_UNSEEN); /* the first waiter came during that round, which showed no ticket */
+	contender_move(e, k, CONTENDER_HELD_ELSEWHERE, CAUSE_HELD_BY_OTHER);
+	if (ticket_is_unseen(e, k)) {
+		acquire_begin(e, k, CAUSE_UNSEEN); /* the first waiter came during that round, which showed no ticket */
 		return;
 	}
-	if (nodeset_any(l->contender.woken))
+	if (nodeset_any(k->woken))
 		poll = MSEC; /* it was freed while the round asked */
 	else if (nodeset_any(r->behind))
 		poll = members_reserve_us(&e->members);
 	if (poll > (will_wake ? POLL_MOST_US : POLL_FOREIGN_US))
 		poll = will_wake ? POLL_MOST_US : POLL_FOREIGN_US;
 	/* Stores that keep it for an older ticket count as 0 left, too. */
-	left = l->elsewhere.pttl_ms > 0 || (l->elsewhere.pttl_ms == 0 && !nodeset_any(r->behind)) ? l->elsewhere.pttl_ms * MSEC + MSEC : INT64_MAX;
+	left = k->elsewhere.pttl_ms > 0 || (k->elsewhere.pttl_ms == 0 && !nodeset_any(r->behind)) ? k->elsewhere.pttl_ms * MSEC + MSEC : INT64_MAX;
 	if (left < poll)
-		heap_set(&e->core->timers, &l->contender.timer, instant_add(e->core->now, left + (int64_t)rng_below(e->rng, 2 * MSEC)));
+		heap_set(&e->core->timers, &k->timer, instant_add(e->core->now, left + (int64_t)rng_below(e->rng, 2 * MSEC)));
 	else
-		retry_pause(e, l, poll);
+		retry_pause(e, k, poll);
 }
 
 /* Nobody has a quorum. The next try comes after a pause of random length. */
-static void retry_split(struct engine *e, struct lock *l, const struct round *r, bool led)
+static void retry_split(struct engine *e, struct contender *k, const struct round *r, bool led)
 {
-	int64_t pause = split_note(e, l, r, led);
+	int64_t pause = split_note(e, k, r, led);
 
-	l->elsewhere.known = false;
-	l->elsewhere.split |= !led;
-	if (!wait_continue(e, l, REFUSED_BUSY, l->contender.attempts < SPLIT_TRIES ? WAITERS_OVERDUE : WAITERS_IMPATIENT))
+	k->elsewhere.known = false;
+	k->elsewhere.split |= !led;
+	if (!wait_continue(e, k, REFUSED_BUSY, k->attempts < SPLIT_TRIES ? WAITERS_OVERDUE : WAITERS_IMPATIENT))
 		return;
-	contender_move(e, l, CONTENDER_BACKING_OFF, led ? CAUSE_LEADER_TAKEN : CAUSE_SPLIT);
-	wait_look_at(e, l, instant_add(e->core->now, pause));
+	contender_move(e, k, CONTENDER_BACKING_OFF, led ? CAUSE_LEADER_TAKEN : CAUSE_SPLIT);
+	wait_look_at(e, k, instant_add(e->core->now, pause));
 }
 
-static void retry_no_answer(struct engine *e, struct lock *l)
+static void retry_no_answer(struct engine *e, struct contender *k)
 {
 	metric_add(&e->core->metrics, METRIC_ROUNDS_FAILED, 1);
 	if (members_usable(&e->members) < engine_quorum(e)) {
-		wait_for_quorum(e, l);
+		wait_for_quorum(e, k);
 		return;
 	}
-	l->elsewhere.split = false;
-	l->elsewhere.outdated = true;
-	if (!wait_continue(e, l, REFUSED_QUORUM, WAITERS_IMPATIENT))
+	k->elsewhere.split = false;
+	k->elsewhere.outdated = true;
+	if (!wait_continue(e, k, REFUSED_QUORUM, WAITERS_IMPATIENT))
 		return;
-	contender_move(e, l, CONTENDER_BACKING_OFF, CAUSE_NO_ANSWER);
-	retry_pause(e, l, RETRY_US);
+	contender_move(e, k, CONTENDER_BACKING_OFF, CAUSE_NO_ANSWER);
+	retry_pause(e, k, RETRY_US);
 }
 
 void retry_after(struct engine *e, struct round *r, enum round_outcome why)
 {
-	struct lock *l = lock_of_name(r->calls.name);
+	struct contender *k = contender_of_name(r->calls.name);
 
 	release_round(e, r);
-	split_remember(e, l, r);
+	split_remember(e, k, r);
 	if (r->question == QUESTION_RAISE && nodeset_any(r->range_refused))
 		tokens_be_modest(&e->tokens, e->core);
-	if (TAILQ_EMPTY(&l->waiters)) {
-		ticket_spend(e, l, r->granted);
-		contender_move(e, l, CONTENDER_IDLE, CAUSE_NOBODY_WAITS);
+	if (TAILQ_EMPTY(&k->waiters)) {
+		ticket_spend(e, k, r->granted);
+		contender_move(e, k, CONTENDER_IDLE, CAUSE_NOBODY_WAITS);
 		return;
 	}
 	switch (why) {
 	case ROUND_RANGE_REFUSED:
 		tokens_be_narrow(&e->tokens, e->core->now);
-		acquire_begin(e, l, CAUSE_RANGE_REFUSED);
+		acquire_begin(e, k, CAUSE_RANGE_REFUSED);
 		break;
 	case ROUND_LEADER_TAKEN:
 	case ROUND_SPLIT:
-		retry_split(e, l, r, why == ROUND_LEADER_TAKEN);
+		retry_split(e, k, r, why == ROUND_LEADER_TAKEN);
 		break;
 	case ROUND_WRONG_TYPE:
-		wait_refuse_part(e, l, REFUSED_KIND, WAITERS_ALL);
-		wait_over(e, l, CAUSE_WRONG_TYPE);
+		wait_refuse_part(e, k, REFUSED_KIND, WAITERS_ALL);
+		wait_over(e, k, CAUSE_WRONG_TYPE);
 		break;
 	case ROUND_HELD_ELSEWHERE:
-		retry_held_elsewhere(e, l, r);
+		retry_held_elsewhere(e, k, r);
 		break;
 	default:
-		retry_no_answer(e, l);
+		retry_no_answer(e, k);
 		break;
 	}
 }

@@ -17,12 +17,12 @@
 #define PAUSE_MOST_US SEC
 #define RIVAL_LEAST_US (20 * MSEC) /* as long as a second round, see acquire.c */
 
-int split_take_leader(const struct engine *e, struct lock *l)
+int split_take_leader(const struct engine *e, struct contender *k)
 {
-	if (l->contender.leads == 0 || !instant_before(e->core->now, l->contender.lead_until))
+	if (k->leads == 0 || !instant_before(e->core->now, k->lead_until))
 		return -1;
-	l->contender.leads--;
-	return members_leader(&e->members, lock_name(l), nodeset_all(NODES_MAX));
+	k->leads--;
+	return members_leader(&e->members, name_text(k->name), nodeset_all(NODES_MAX));
 }
 
 static uint32_t split_now_ms(const struct engine *e)
@@ -35,15 +35,15 @@ static uint32_t split_value(const struct round *r, unsigned node)
 	return nodeset_has(r->held, node) ? (uint32_t)r->holder[node] | 1 : 0;
 }
 
-void split_remember(const struct engine *e, struct lock *l, const struct round *r)
+void split_remember(const struct engine *e, struct contender *k, const struct round *r)
 {
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		uint32_t value = split_value(r, i);
 
-		if (!nodeset_has(nodeset_or(r->granted, r->refused), i) || l->contender.stood[i].value == value)
+		if (!nodeset_has(nodeset_or(r->granted, r->refused), i) || k->stood[i].value == value)
 			continue;
-		l->contender.stood[i].value = value;
-		l->contender.stood[i].since_ms = split_now_ms(e);
+		k->stood[i].value = value;
+		k->stood[i].since_ms = split_now_ms(e);
 	}
 }
 
@@ -53,11 +53,11 @@ void split_remember(const struct engine *e, struct lock *l, const struct round *
  */
 static bool split_has_stood(const struct engine *e, const struct round *r, unsigned node)
 {
-	const struct contender *c = &lock_of_name(r->calls.name)->contender;
+	const struct contender *k = contender_of_name(r->calls.name);
 	int64_t rival = 2 * members_patience_us(&e->members);
 
-	return nodeset_has(r->held, node) && c->stood[node].value == split_value(r, node) &&
-	       (split_now_ms(e) - c->stood[node].since_ms) * MSEC > (rival > RIVAL_LEAST_US ? rival : RIVAL_LEAST_US);
+	return nodeset_has(r->held, node) && k->stood[node].value == split_value(r, node) &&
+	       (split_now_ms(e) - k->stood[node].since_ms) * MSEC > (rival > RIVAL_LEAST_US ? rival : RIVAL_LEAST_US);
 }
 
 int split_next_leader(const struct engine *e, const struct round *r, unsigned node)
@@ -68,7 +68,7 @@ int split_next_leader(const struct engine *e, const struct round *r, unsigned no
 		left += nodeset_has(r->not_asked, i) && member_usable(&e->members.node[i]);
 	if (left < engine_quorum(e) || !split_has_stood(e, r, node))
 		return -1;
-	return members_leader(&e->members, lock_name(lock_of_name(r->calls.name)), r->not_asked);
+	return members_leader(&e->members, name_text(r->calls.name), r->not_asked);
 }
 
 /* The stores with the value that splits the votes round after round. */
@@ -77,7 +77,7 @@ static struct nodeset split_stands(const struct engine *e, const struct round *r
 	struct nodeset nodes = NODESET_NONE;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (nodeset_has(r->held, i) && r->holder[i] == lock_of_name(r->calls.name)->contender.splitter)
+		if (nodeset_has(r->held, i) && r->holder[i] == contender_of_name(r->calls.name)->splitter)
 			nodeset_add(&nodes, i);
 	return nodes;
 }
@@ -85,10 +85,10 @@ static struct nodeset split_stands(const struct engine *e, const struct round *r
 /* Rivals ask under a new value each time. As long as a quorum has their values or ours, one of them can win without the stores that have not answered. */
 bool split_has_rivals(const struct engine *e, const struct round *r)
 {
-	const struct lock *l = lock_of_name(r->calls.name);
+	const struct contender *k = contender_of_name(r->calls.name);
 	struct nodeset free = nodeset_without(round_useful(r), split_stands(e, r));
 
-	return l->contender.splits < (l->waiting ? RACE_MOST : SPLIT_TRIES - 1) || nodeset_count(free) >= engine_quorum(e);
+	return k->splits < (k->waiting ? RACE_MOST : SPLIT_TRIES - 1) || nodeset_count(free) >= engine_quorum(e);
 }
 
 int64_t split_lasting_us(const struct engine *e)
@@ -99,21 +99,21 @@ int64_t split_lasting_us(const struct engine *e)
 }
 
 /* A round that asked the leading node alone does not know what stands at the others. */
-static void split_count(const struct engine *e, struct lock *l, const struct round *r, bool led)
+static void split_count(const struct engine *e, struct contender *k, const struct round *r, bool led)
 {
 	unsigned nodes = e->core->conf.nodes;
 
 	if (nodeset_any(split_stands(e, r))) {
-		l->contender.splits++;
+		k->splits++;
 		return;
 	}
 	if (led)
 		return;
-	l->contender.splits = 1;
+	k->splits = 1;
 	/* Which value is the dead one is not known: each round takes that of another store, until one stays. */
-	for (unsigned i = l->contender.attempts; i < l->contender.attempts + nodes; i++)
+	for (unsigned i = k->attempts; i < k->attempts + nodes; i++)
 		if (nodeset_has(r->held, i % nodes)) {
-			l->contender.splitter = r->holder[i % nodes];
+			k->splitter = r->holder[i % nodes];
 			return;
 		}
 }
@@ -125,35 +125,35 @@ static int64_t split_pause_us(const struct engine *e, int64_t us)
 }
 
 /* All stores that refused have said since that the lock was freed: no split, but a release that was on its way. */
-static bool split_is_over(const struct lock *l, const struct round *r)
+static bool split_is_over(const struct contender *k, const struct round *r)
 {
-	return nodeset_any(r->held) && !nodeset_any(nodeset_without(r->held, l->contender.woken));
+	return nodeset_any(r->held) && !nodeset_any(nodeset_without(r->held, k->woken));
 }
 
-int64_t split_note(struct engine *e, struct lock *l, const struct round *r, bool led)
+int64_t split_note(struct engine *e, struct contender *k, const struct round *r, bool led)
 {
 	int64_t rtt = members_rtt_us(&e->members), most = PAUSE_LONG_US + 4 * rtt, pause;
-	unsigned n = l->contender.attempts < DOUBLINGS_MOST ? l->contender.attempts : DOUBLINGS_MOST;
+	unsigned n = k->attempts < DOUBLINGS_MOST ? k->attempts : DOUBLINGS_MOST;
 
 	metric_add(&e->core->metrics, METRIC_SPLITS, 1);
-	split_count(e, l, r, led);
-	if (split_is_over(l, r))
+	split_count(e, k, r, led);
+	if (split_is_over(k, r))
 		return split_pause_us(e, rtt < RTT_LEAST_US ? RTT_LEAST_US : rtt);
 	if (!led) {
-		l->contender.leads = LEADS_MOST;
-		l->contender.lead_until = instant_add(e->core->now, LEADS_US);
+		k->leads = LEADS_MOST;
+		k->lead_until = instant_add(e->core->now, LEADS_US);
 	}
-	pause = ++l->contender.attempts > RACE_MOST ? LASTING_US : (rtt < RTT_LEAST_US ? RTT_LEAST_US : rtt) << n;
+	pause = ++k->attempts > RACE_MOST ? LASTING_US : (rtt < RTT_LEAST_US ? RTT_LEAST_US : rtt) << n;
 	most = most < PAUSE_MOST_US ? most : PAUSE_MOST_US;
 	return split_pause_us(e, pause < most ? pause : most);
 }
 
 /* Not at once: a stream of requests would split the votes without end. */
-void split_hurry(struct engine *e, struct lock *l)
+void split_hurry(struct engine *e, struct contender *k)
 {
 	int64_t rtt = members_rtt_us(&e->members);
 	struct instant soon = instant_add(e->core->now, split_pause_us(e, rtt < RTT_LEAST_US ? RTT_LEAST_US : rtt));
 
-	if (instant_before(soon, l->contender.timer.at))
-		heap_set(&e->core->timers, &l->contender.timer, soon);
+	if (instant_before(soon, k->timer.at))
+		heap_set(&e->core->timers, &k->timer, soon);
 }

@@ -21,74 +21,74 @@
  * The clocks of the stores were set back since the ticket was taken: until they have caught up, all new tickets would be older. Less than the clocks may differ
  * does not count, since the Q-th may be another store now; nor does drift.
  */
-static bool ticket_is_ahead(const struct engine *e, const struct lock *l)
+static bool ticket_is_ahead(const struct engine *e, const struct contender *k)
 {
-	int64_t slack = 2 * e->core->conf.clock_tol_us + AHEAD_LEAST_US + drift_us(instant_diff(e->core->now, l->contender.ticket.at));
+	int64_t slack = 2 * e->core->conf.clock_tol_us + AHEAD_LEAST_US + drift_us(instant_diff(e->core->now, k->ticket.at));
 
-	return members_clock_us(&e->members, l->contender.ticket.at) + slack < l->contender.ticket.us;
+	return members_clock_us(&e->members, k->ticket.at) + slack < k->ticket.us;
 }
 
 /* A ticket for a waiter that came then. */
-static void ticket_begin(struct engine *e, struct lock *l, struct instant since)
+static void ticket_begin(struct engine *e, struct contender *k, struct instant since)
 {
-	l->contender.ticket.us = members_clock_us(&e->members, since);
-	l->contender.ticket.at = since;
-	l->contender.ticket.sequence = ++e->tickets;
+	k->ticket.us = members_clock_us(&e->members, since);
+	k->ticket.at = since;
+	k->ticket.sequence = ++e->tickets;
 }
 
 /*
  * The ticket is the moment when the first waiter asked: the longest wait is first, on whatever host. A request that does not wait may stand before that waiter.
  * The round for it shows the waiter's ticket, or nobody would wake this daemon.
  */
-void ticket_take(struct engine *e, struct lock *l)
+void ticket_take(struct engine *e, struct contender *k)
 {
-	const struct claim *c = TAILQ_FIRST(&l->waiters);
+	const struct claim *c = TAILQ_FIRST(&k->waiters);
 
-	if (!e->core->conf.shared || !l->waiting)
+	if (!e->core->conf.shared || !k->waiting)
 		return;
-	if (l->contender.ticket.us) {
-		if (ticket_is_ahead(e, l)) {
-			ticket_withdraw(e, l);
-			ticket_begin(e, l, l->contender.ticket.at);
+	if (k->ticket.us) {
+		if (ticket_is_ahead(e, k)) {
+			ticket_withdraw(e, k);
+			ticket_begin(e, k, k->ticket.at);
 		}
 		return;
 	}
 	while (!c->patient)
 		c = TAILQ_NEXT(c, in_lock);
-	ticket_begin(e, l, c->asked_at);
+	ticket_begin(e, k, c->asked_at);
 }
 
-static size_t ticket_write(const struct engine *e, const struct lock *l, char out[TICKET_MAX])
+static size_t ticket_write(const struct engine *e, const struct contender *k, char out[TICKET_MAX])
 {
-	return (size_t)snprintf(out, TICKET_MAX, "%016" PRId64 ":%s:%" PRIu64, l->contender.ticket.us, e->core->daemon_id, l->contender.ticket.sequence);
+	return (size_t)snprintf(out, TICKET_MAX, "%016" PRId64 ":%s:%" PRIu64, k->ticket.us, e->core->daemon_id, k->ticket.sequence);
 }
 
-struct span ticket_text(const struct engine *e, const struct lock *l)
+struct span ticket_text(const struct engine *e, const struct contender *k)
 {
 	char *text;
 	size_t n;
 
-	if (!l->contender.ticket.us)
+	if (!k->ticket.us)
 		return SPAN("");
 	text = arena_reserve(&e->core->out->arena, TICKET_MAX);
-	n = ticket_write(e, l, text);
+	n = ticket_write(e, k, text);
 	arena_commit(&e->core->out->arena, n + 1);
 	return (struct span){text, n};
 }
 
-bool ticket_is_unseen(const struct engine *e, const struct lock *l)
+bool ticket_is_unseen(const struct engine *e, const struct contender *k)
 {
-	return e->core->conf.shared && l->waiting && nodeset_count(l->contender.ticket_at) < engine_quorum(e);
+	return e->core->conf.shared && k->waiting && nodeset_count(k->ticket_at) < engine_quorum(e);
 }
 
 /* A later round queued this ticket again, at these stores. */
 static struct nodeset ticket_is_wanted(const struct engine *e, const struct release *r)
 {
-	const struct lock *l = lock_of_name(r->calls.name);
+	const struct contender *k = contender_of_name(r->calls.name);
 	char ticket[TICKET_MAX];
-	size_t n = l->contender.ticket.us ? ticket_write(e, l, ticket) : 0;
+	size_t n = k->ticket.us ? ticket_write(e, k, ticket) : 0;
 
-	return n == r->value.n && memcmp(ticket, r->value.text, n) == 0 ? l->contender.ticket_at : NODESET_NONE;
+	return n == r->value.n && memcmp(ticket, r->value.text, n) == 0 ? k->ticket_at : NODESET_NONE;
 }
 
 /*
@@ -119,16 +119,16 @@ void ticket_send(struct engine *e, struct release *r)
 }
 
 /* Withdraws the ticket at these stores, now or when it is admitted. */
-static void ticket_send_withdraw(struct engine *e, struct lock *l, struct nodeset nodes)
+static void ticket_send_withdraw(struct engine *e, struct contender *k, struct nodeset nodes)
 {
 	struct release *r;
 
-	if (!l->contender.ticket.us || !nodeset_any(nodes))
+	if (!k->ticket.us || !nodeset_any(nodes))
 		return;
-	r = release_new(&e->releases, RELEASE_TICKET, &l->name);
+	r = release_new(&e->releases, RELEASE_TICKET, k->name);
 	r->unsent = nodes;
 	r->until = instant_add(e->core->now, e->core->conf.timeout_us + TICKET_US); /* an ACQUIRE may be carried out that late, and queue it again */
-	r->value.n = (uint8_t)ticket_write(e, l, r->value.text);
+	r->value.n = (uint8_t)ticket_write(e, k, r->value.text);
 	if (e->draining || admit(e, &r->entry, INSTANT_PAST))
 		ticket_send(e, r);
 }
@@ -147,18 +147,18 @@ void tickets_hurry(struct engine *e)
 	}
 }
 
-void ticket_withdraw(struct engine *e, struct lock *l)
+void ticket_withdraw(struct engine *e, struct contender *k)
 {
-	struct nodeset nodes = l->contender.ticket_at;
+	struct nodeset nodes = k->ticket_at;
 
-	l->contender.ticket_at = NODESET_NONE;
-	ticket_send_withdraw(e, l, nodes);
+	k->ticket_at = NODESET_NONE;
+	ticket_send_withdraw(e, k, nodes);
 }
 
 /* It was granted: the stores that granted took the ticket out themselves. */
-void ticket_spend(struct engine *e, struct lock *l, struct nodeset granted)
+void ticket_spend(struct engine *e, struct contender *k, struct nodeset granted)
 {
-	l->contender.ticket_at = nodeset_without(l->contender.ticket_at, granted);
-	ticket_withdraw(e, l);
-	l->contender.ticket.us = 0;
+	k->ticket_at = nodeset_without(k->ticket_at, granted);
+	ticket_withdraw(e, k);
+	k->ticket.us = 0;
 }

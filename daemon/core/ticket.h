@@ -6,12 +6,13 @@
 #include "daemon/core/parts.h"
 
 #define TICKET_MAX (VALUE_MAX - 1)
-void ticket_take(struct engine *e, struct lock *l); /* a ticket for the first waiter, if it waits and there is none */
-bool ticket_is_unseen(const struct engine *e, const struct lock *l); /* somebody waits, and fewer than a quorum of stores know the ticket: no wake-up comes */
-struct span ticket_text(const struct engine *e, const struct lock *l); /* in memory of the effects; "" = no ticket */
+void ticket_take(struct engine *e, struct contender *k); /* a ticket for the first waiter, if it waits and there is none */
+/* Somebody waits, and fewer than a quorum of stores know the ticket: no wake-up comes. */
+bool ticket_is_unseen(const struct engine *e, const struct contender *k);
+struct span ticket_text(const struct engine *e, const struct contender *k); /* in memory of the effects; "" = no ticket */
 void ticket_send(struct engine *e, struct release *r); /* WITHDRAW: it is admitted */
 void tickets_hurry(struct engine *e); /* the daemon stops: nothing is admitted any more */
-void ticket_withdraw(struct engine *e, struct lock *l); /* the ticket is kept, for later */
-void ticket_spend(struct engine *e, struct lock *l, struct nodeset granted);
+void ticket_withdraw(struct engine *e, struct contender *k); /* the ticket is kept, for later */
+void ticket_spend(struct engine *e, struct contender *k, struct nodeset granted);
 
 #endif

@@ -15,20 +15,20 @@ void wait_leave(struct engine *e, struct claim *c)
 {
 	metric_add(&e->core->metrics, METRIC_WAITERS, -(int64_t)c->patient);
 	heap_cancel(&e->core->timers, &c->timer);
-	lock_dequeue(c->lock, c);
+	contender_dequeue(contender_of_claim(c), c);
 }
 
-void wait_over(struct engine *e, struct lock *l, enum cause why)
+void wait_over(struct engine *e, struct contender *k, enum cause why)
 {
-	ticket_spend(e, l, NODESET_NONE);
-	if (l->contender.state != CONTENDER_IDLE)
-		contender_move(e, l, CONTENDER_IDLE, why);
+	ticket_spend(e, k, NODESET_NONE);
+	if (k->state != CONTENDER_IDLE)
+		contender_move(e, k, CONTENDER_IDLE, why);
 }
 
-void wait_left(struct engine *e, struct lock *l)
+void wait_left(struct engine *e, struct contender *k)
 {
-	if (TAILQ_EMPTY(&l->waiters) && l->contender.state != CONTENDER_ACQUIRING)
-		wait_over(e, l, CAUSE_NOBODY_WAITS);
+	if (TAILQ_EMPTY(&k->waiters) && k->state != CONTENDER_ACQUIRING)
+		wait_over(e, k, CAUSE_NOBODY_WAITS);
 }
 
 void wait_set_end(struct engine *e, struct claim *c, struct instant until)
@@ -49,38 +49,38 @@ static void wait_answer(struct engine *e, struct claim *c, enum refusal why)
 
 static void wait_refuse(struct engine *e, struct claim *c, enum refusal why)
 {
-	struct lock *l = c->lock;
+	struct contender *k = contender_of_claim(c);
 
 	wait_answer(e, c, why);
-	wait_left(e, l);
+	wait_left(e, k);
 }
 
-void wait_look_at(struct engine *e, struct lock *l, struct instant at)
+void wait_look_at(struct engine *e, struct contender *k, struct instant at)
 {
-	struct instant due = waiters_due(l);
+	struct instant due = waiters_due(k);
 
 	at = instant_min(at, instant_max(due, instant_add(e->core->now, HURRY_APART_US)));
 	if (instant_before(at, INSTANT_NEVER))
-		heap_set(&e->core->timers, &l->contender.timer, at);
+		heap_set(&e->core->timers, &k->timer, at);
 }
 
-void wait_refuse_part(struct engine *e, struct lock *l, enum refusal why, enum waiters_part part)
+void wait_refuse_part(struct engine *e, struct contender *k, enum refusal why, enum waiters_part part)
 {
 	struct claim *c, *next;
 
-	for (c = TAILQ_FIRST(&l->waiters); c; c = next) {
+	for (c = TAILQ_FIRST(&k->waiters); c; c = next) {
 		next = TAILQ_NEXT(c, in_lock);
 		if (waiters_include(c, part, e->core->now))
 			wait_answer(e, c, why);
 	}
 }
 
-bool wait_continue(struct engine *e, struct lock *l, enum refusal why, enum waiters_part part)
+bool wait_continue(struct engine *e, struct contender *k, enum refusal why, enum waiters_part part)
 {
-	wait_refuse_part(e, l, why, part);
-	if (!TAILQ_EMPTY(&l->waiters))
+	wait_refuse_part(e, k, why, part);
+	if (!TAILQ_EMPTY(&k->waiters))
 		return true;
-	wait_over(e, l, CAUSE_NOBODY_WAITS);
+	wait_over(e, k, CAUSE_NOBODY_WAITS);
 	return false;
 }
 
@@ -89,24 +89,19 @@ bool wait_continue(struct engine *e, struct lock *l, enum refusal why, enum wait
  */
 void wait_fired(struct engine *e, struct claim *c)
 {
-	struct lock *l = c->lock;
+	struct contender *k = contender_of_claim(c);
 
-	if (l->contender.state == CONTENDER_ACQUIRING && !l->elsewhere.known) {
+	if (k->state == CONTENDER_ACQUIRING && !k->elsewhere.known)
 		c->overdue = true;
-		return;
-	}
-	if (!c->patient) { /* it waited for an adoption; if that is over, the next round answers it */
-		if (l->lease.state == LEASE_ADOPTING)
-			wait_refuse(e, c, waiters_trouble(l));
-		return;
-	}
-	wait_refuse(e, c, waiters_timeout_why(l));
+	else if (c->patient)
+		wait_refuse(e, c, waiters_timeout_why(k));
+	/* Else it waited for an adoption, which is over: the next round answers it. */
 }
 
 void wait_finish_up(struct engine *e, struct claim *c)
 {
 	c->leaving = true;
-	if (c->lock->contender.state == CONTENDER_ACQUIRING || !c->patient)
+	if (contender_of_claim(c)->state == CONTENDER_ACQUIRING || !c->patient)
 		c->overdue = true;
 	else
 		wait_refuse(e, c, REFUSED_CANCELLED);
@@ -117,16 +112,16 @@ void wait_withdraw(struct engine *e, struct claim *c, enum refusal why)
 	wait_refuse(e, c, why);
 }
 
-void wait_for_quorum(struct engine *e, struct lock *l)
+void wait_for_quorum(struct engine *e, struct contender *k)
 {
 	bool promised = members_promise_quorum(&e->members);
 
-	l->elsewhere.split = false;
-	l->elsewhere.outdated = true;
-	if (!wait_continue(e, l, REFUSED_QUORUM, promised ? WAITERS_OVERDUE : WAITERS_IMPATIENT))
+	k->elsewhere.split = false;
+	k->elsewhere.outdated = true;
+	if (!wait_continue(e, k, REFUSED_QUORUM, promised ? WAITERS_OVERDUE : WAITERS_IMPATIENT))
 		return;
-	contender_move(e, l, CONTENDER_NO_QUORUM, CAUSE_TOO_FEW);
+	contender_move(e, k, CONTENDER_NO_QUORUM, CAUSE_TOO_FEW);
 	if (promised)
-		wait_look_at(e, l, instant_add(e->core->now, core_patience_us(e->core)));
-	ticket_withdraw(e, l); /* without a quorum the ticket would only keep others out */
+		wait_look_at(e, k, instant_add(e->core->now, core_patience_us(e->core)));
+	ticket_withdraw(e, k); /* without a quorum the ticket would only keep others out */
 }

@@ -7,19 +7,19 @@
 #include "daemon/core/waiters.h"
 
 /* Answers this part of the waiters, and takes them out. Moves nothing. */
-void wait_refuse_part(struct engine *e, struct lock *l, enum refusal why, enum waiters_part part);
+void wait_refuse_part(struct engine *e, struct contender *k, enum refusal why, enum waiters_part part);
 /* The same, before the name goes on waiting. False: nobody is left, and the wait is over. */
-bool wait_continue(struct engine *e, struct lock *l, enum refusal why, enum waiters_part part);
+bool wait_continue(struct engine *e, struct contender *k, enum refusal why, enum waiters_part part);
 /* Nobody here waits any more: the ticket is withdrawn, and the name asks for nothing. */
-void wait_over(struct engine *e, struct lock *l, enum cause why);
+void wait_over(struct engine *e, struct contender *k, enum cause why);
 /* Somebody left: if it was the last, the wait is over. A round under way sees to that when it ends. */
-void wait_left(struct engine *e, struct lock *l);
+void wait_left(struct engine *e, struct contender *k);
 /* Sets the timer of a name that waits: then, or when the first claim is overdue. NEVER: only for that. */
-void wait_look_at(struct engine *e, struct lock *l, struct instant at);
+void wait_look_at(struct engine *e, struct contender *k, struct instant at);
 /* Takes a claim out, without a word. */
 void wait_leave(struct engine *e, struct claim *c);
 /* Too few usable stores to ask: those who wait keep their place until there are enough. */
-void wait_for_quorum(struct engine *e, struct lock *l);
+void wait_for_quorum(struct engine *e, struct contender *k);
 /* The claim has waited long enough. */
 void wait_fired(struct engine *e, struct claim *c);
 

@@ -9,12 +9,12 @@ static struct instant claim_due(const struct claim *c)
 	return c->patient ? INSTANT_NEVER : instant_add(c->asked_at, WAITERS_HURRY_US);
 }
 
-struct instant waiters_due(const struct lock *l)
+struct instant waiters_due(const struct contender *k)
 {
 	struct instant due = INSTANT_NEVER;
 	struct claim *c;
 
-	TAILQ_FOREACH(c, &l->waiters, in_lock)
+	TAILQ_FOREACH(c, &k->waiters, in_lock)
 	due = instant_min(due, claim_due(c));
 	return due;
 }
@@ -24,25 +24,20 @@ bool waiters_include(const struct claim *c, enum waiters_part part, struct insta
 	return part == WAITERS_ALL || (part == WAITERS_IMPATIENT && !c->patient) || !instant_before(now, claim_due(c));
 }
 
-/* It waits until the stores have room. */
-static bool lock_is_queued(const struct lock *l)
+/* Nobody is known to hold it: the stores were not asked, or did not grant. */
+static enum refusal waiters_trouble(const struct contender *k)
 {
-	return l->contender.entry.waits || l->lease.entry.waits;
+	return k->entry.waits ? REFUSED_NOT_ADMITTED : REFUSED_QUORUM;
 }
 
-enum refusal waiters_trouble(const struct lock *l)
+enum refusal waiters_overdue_why(const struct contender *k)
 {
-	return lock_is_queued(l) ? REFUSED_NOT_ADMITTED : REFUSED_QUORUM;
+	bool taken = k->elsewhere.known && !k->elsewhere.outdated;
+
+	return taken || (k->elsewhere.split && !k->entry.waits) ? REFUSED_BUSY : waiters_trouble(k);
 }
 
-enum refusal waiters_overdue_why(const struct lock *l)
+enum refusal waiters_timeout_why(const struct contender *k)
 {
-	bool taken = l->elsewhere.known && !l->elsewhere.outdated;
-
-	return taken || (l->elsewhere.split && !lock_is_queued(l)) ? REFUSED_BUSY : waiters_trouble(l);
-}
-
-enum refusal waiters_timeout_why(const struct lock *l)
-{
-	return lock_is_taken(l) || l->elsewhere.known || l->elsewhere.split ? REFUSED_TIMEOUT : waiters_trouble(l);
+	return k->state == CONTENDER_YIELDING || k->elsewhere.known || k->elsewhere.split ? REFUSED_TIMEOUT : waiters_trouble(k);
 }

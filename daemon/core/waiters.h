@@ -17,19 +17,10 @@ enum waiters_part {
 
 bool waiters_include(const struct claim *c, enum waiters_part part, struct instant now);
 /* When the first of them is overdue; NEVER: all have a timer of their own. */
-struct instant waiters_due(const struct lock *l);
+struct instant waiters_due(const struct contender *k);
 
-/* Somebody has it, or it is left alone for others: a request that does not wait is refused at once. */
-static inline bool lock_is_taken(const struct lock *l)
-{
-	if (lock_waits(l))
-		return l->contender.state == CONTENDER_YIELDING || (l->elsewhere.known && !l->elsewhere.outdated);
-	return l->lease.state != LEASE_NONE;
-}
-
-/* Why they do not have it. Nobody is known to hold it: the stores were not asked, or did not grant. */
-enum refusal waiters_trouble(const struct lock *l);
-enum refusal waiters_overdue_why(const struct lock *l); /* of those that are overdue when it is asked for again */
-enum refusal waiters_timeout_why(const struct lock *l); /* of one whose wait is over */
+/* Why they do not have it, when the name is not ours. */
+enum refusal waiters_overdue_why(const struct contender *k); /* of those that are overdue when it is asked for again */
+enum refusal waiters_timeout_why(const struct contender *k); /* of one whose wait is over */
 
 #endif

@@ -71,10 +71,10 @@ START_TEST(a_lock_is_dropped_when_nobody_names_it_any_more)
 	ck_assert_ptr_nonnull(lock_find(&table, SPAN("a")));
 	l->name.refs = 0;
 	c->lock = l;
-	lock_enqueue(l, c);
+	contender_enqueue(&l->contender, c);
 	lock_drop_if_unused(&table, l);
 	ck_assert_ptr_nonnull(lock_find(&table, SPAN("a")));
-	lock_dequeue(l, c);
+	contender_dequeue(&l->contender, c);
 	claim_free(&table, c);
 	l->contender.state = CONTENDER_HELD_ELSEWHERE;
 	lock_drop_if_unused(&table, l);
@@ -160,16 +160,16 @@ START_TEST(waiters_are_queued_in_order_and_the_waiting_ones_are_counted)
 		c[i] = claim_of(&one, SPAN(""));
 		c[i]->lock = l;
 		c[i]->patient = i != 1;
-		lock_enqueue(l, c[i]);
+		contender_enqueue(&l->contender, c[i]);
 		ck_assert_int_eq(c[i]->state, CLAIM_WAITING);
 	}
-	ck_assert_uint_eq(l->waiting, 2);
-	lock_dequeue(l, c[0]);
-	ck_assert_uint_eq(l->waiting, 1);
-	ck_assert_ptr_eq(TAILQ_FIRST(&l->waiters), c[1]);
-	lock_dequeue(l, c[1]);
-	ck_assert_uint_eq(l->waiting, 1);
-	ck_assert_ptr_eq(TAILQ_FIRST(&l->waiters), c[2]);
+	ck_assert_uint_eq(l->contender.waiting, 2);
+	contender_dequeue(&l->contender, c[0]);
+	ck_assert_uint_eq(l->contender.waiting, 1);
+	ck_assert_ptr_eq(TAILQ_FIRST(&l->contender.waiters), c[1]);
+	contender_dequeue(&l->contender, c[1]);
+	ck_assert_uint_eq(l->contender.waiting, 1);
+	ck_assert_ptr_eq(TAILQ_FIRST(&l->contender.waiters), c[2]);
 	claim_free(&table, c[0]);
 	claim_free(&table, c[1]);
 }
