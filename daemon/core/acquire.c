@@ -44,7 +44,7 @@ static void acquire_ask(struct engine *e, struct round *r, struct nodeset nodes,
 	ticket = ticket_text(e, k);
 	r->left_out = NODESET_NONE;
 	if (nodeset_any(k->name->put_off) && acquire_lacks_told(e, k))
-		releases_tell(e, k->name);
+		release_tell_put_off(e, k->name);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 

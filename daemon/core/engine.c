@@ -325,7 +325,7 @@ bool engine_answer(struct engine *e, const struct answer *a)
 void engine_node_up(struct engine *e, unsigned node)
 {
 	member_up(&e->members, node);
-	releases_resume(e);
+	release_resume_all(e);
 }
 
 void engine_node_down(struct engine *e, unsigned node, struct span reason)
@@ -336,7 +336,7 @@ void engine_node_down(struct engine *e, unsigned node, struct span reason)
 void engine_settle(struct engine *e)
 {
 	if (e->members.gained)
-		releases_resume(e);
+		release_resume_all(e);
 	engine_admit(e);
 	if (!e->members.gained)
 		return;
@@ -352,8 +352,8 @@ void engine_stop(struct engine *e)
 	struct map_node *at = NULL;
 
 	e->draining = true;
-	releases_hurry(e);
-	tickets_hurry(e);
+	release_hurry_all(e);
+	ticket_hurry_all(e);
 	while ((at = map_next(&e->table.map, at))) {
 		struct lock *l = container_of(at, struct lock, name.node);
 

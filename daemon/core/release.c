@@ -194,7 +194,7 @@ void release_fired(struct engine *e, struct release *r)
 		release_go_on(e, r);
 }
 
-void releases_resume(struct engine *e)
+void release_resume_all(struct engine *e)
 {
 	struct release *r;
 
@@ -207,7 +207,7 @@ void releases_resume(struct engine *e)
 	}
 }
 
-void releases_tell(struct engine *e, const struct name *name)
+void release_tell_put_off(struct engine *e, const struct name *name)
 {
 	struct release *r;
 
@@ -217,7 +217,7 @@ void releases_tell(struct engine *e, const struct name *name)
 	}
 }
 
-bool releases_answer_syncs(struct engine *e)
+bool release_answer_syncs(struct engine *e)
 {
 	struct release *r;
 	bool some = false;
@@ -231,7 +231,7 @@ bool releases_answer_syncs(struct engine *e)
 	return some;
 }
 
-void releases_hurry(struct engine *e)
+void release_hurry_all(struct engine *e)
 {
 	struct release *r;
 

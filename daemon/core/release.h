@@ -15,10 +15,10 @@ struct instant release_retry_at(struct engine *e); /* when to ask again what ref
 void release_go_on(struct engine *e, struct release *r); /* it is admitted */
 void release_answered(struct engine *e, struct release *r, const struct answer *a);
 void release_fired(struct engine *e, struct release *r);
-void releases_resume(struct engine *e); /* a store is back, or works again: what it missed or was put off is admitted before those who ask */
-void releases_tell(struct engine *e, const struct name *name); /* of this name: what was put off is sent now, where there is room */
-void releases_hurry(struct engine *e); /* the daemon stops: nothing is admitted any more */
+void release_resume_all(struct engine *e); /* a store is back, or works again: what it missed or was put off is admitted before those who ask */
+void release_tell_put_off(struct engine *e, const struct name *name); /* of this name: what was put off is sent now, where there is room */
+void release_hurry_all(struct engine *e); /* the daemon stops: nothing is admitted any more */
 /* When it stops: nobody waits for the stores any more, so every UNLOCK sync=yes is answered. Whether there was one. */
-bool releases_answer_syncs(struct engine *e);
+bool release_answer_syncs(struct engine *e);
 
 #endif

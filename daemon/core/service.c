@@ -184,7 +184,7 @@ static int on_gone(struct service *s, const struct event *event)
 /* LISTs, what asks the stores, RESUME that waits for them. False: nothing is left. */
 static bool on_stop_refuse(struct service *s)
 {
-	bool some = releases_answer_syncs(&s->engine);
+	bool some = release_answer_syncs(&s->engine);
 
 	deliver_notices(&s->commander);
 	some |= lists_stop(&s->commander);

@@ -133,7 +133,7 @@ static void ticket_send_withdraw(struct engine *e, struct contender *k, struct n
 		ticket_send(e, r);
 }
 
-void tickets_hurry(struct engine *e)
+void ticket_hurry_all(struct engine *e)
 {
 	for (uint32_t i = 0; i < e->calls.slots; i++) {
 		struct calls *c = e->calls.slot[i];

@@ -11,7 +11,7 @@ void ticket_take(struct engine *e, struct contender *k); /* a ticket for the fir
 bool ticket_is_unseen(const struct engine *e, const struct contender *k);
 struct span ticket_text(const struct engine *e, const struct contender *k); /* in memory of the effects; "" = no ticket */
 void ticket_send(struct engine *e, struct release *r); /* WITHDRAW: it is admitted */
-void tickets_hurry(struct engine *e); /* the daemon stops: nothing is admitted any more */
+void ticket_hurry_all(struct engine *e); /* the daemon stops: nothing is admitted any more */
 void ticket_withdraw(struct engine *e, struct contender *k); /* the ticket is kept, for later */
 void ticket_spend(struct engine *e, struct contender *k, struct nodeset granted);
 
