@@ -76,24 +76,24 @@ void adoption_note(struct lease *x, unsigned node)
 }
 
 /* Until when what the previous run sent to it may be carried out, and put back what has been replaced. */
-static struct instant adoption_astray_until(const struct call_table *calls, const struct lease *x, unsigned node)
+static struct instant adoption_overtaken_until(const struct call_table *calls, const struct lease *x, unsigned node)
 {
-	return calls_astray_until(calls, node, INSTANT_PAST, x->placed.since);
+	return calls_overtaken_until(calls, node, INSTANT_PAST, x->placed.since);
 }
 
 void adoption_note_none(const struct call_table *calls, struct lease *x, unsigned node, struct instant asked_at)
 {
 	adoption_note(x, node);
-	if (x->adoption && instant_before(asked_at, adoption_astray_until(calls, x, node)))
+	if (x->adoption && instant_before(asked_at, adoption_overtaken_until(calls, x, node)))
 		nodeset_add(&x->adoption->late, node);
 }
 
-static struct nodeset adoption_astray(const struct call_table *calls, const struct lease *x)
+static struct nodeset adoption_overtaken(const struct call_table *calls, const struct lease *x)
 {
 	struct nodeset nodes = x->adoption->late;
 
 	for (unsigned i = 0; i < calls->core->conf.nodes; i++)
-		if (instant_before(calls->core->now, adoption_astray_until(calls, x, i)))
+		if (instant_before(calls->core->now, adoption_overtaken_until(calls, x, i)))
 			nodeset_add(&nodes, i);
 	return nodes;
 }
@@ -101,7 +101,7 @@ static struct nodeset adoption_astray(const struct call_table *calls, const stru
 struct span adoption_left(const struct call_table *calls, const struct lease *x, struct nodeset *nodes, struct instant *until)
 {
 	const struct adoption *h = x->adoption;
-	struct nodeset stands = !h ? NODESET_NONE : nodeset_or(h->stands, adoption_astray(calls, x));
+	struct nodeset stands = !h ? NODESET_NONE : nodeset_or(h->stands, adoption_overtaken(calls, x));
 
 	if (!nodeset_any(stands) || !instant_before(calls->core->now, h->until))
 		return SPAN("");

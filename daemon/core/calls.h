@@ -72,11 +72,11 @@ struct calls *calls_answered(struct call_table *t, const struct answer *a);
 
 /* Until when this node may carry out what was sent to it over an earlier connection, no sooner than `since` and no later than `last`, and sets a key: what is
  * sent now may overtake it. PAST: nothing was. */
-static inline struct instant calls_astray_until(const struct call_table *t, unsigned node, struct instant since, struct instant last)
+static inline struct instant calls_overtaken_until(const struct call_table *t, unsigned node, struct instant since, struct instant last)
 {
 	const struct member *m = &t->members->node[node];
 
-	return instant_before(m->up_since, since) ? INSTANT_PAST : instant_add(instant_min(last, m->up_since), m->astray_us);
+	return instant_before(m->up_since, since) ? INSTANT_PAST : instant_add(instant_min(last, m->up_since), m->overtaken_us);
 }
 
 /* When the last of these nodes was asked. */

@@ -63,7 +63,7 @@ void member_down(struct members *ms, unsigned node, struct span reason)
 	char text[sizeof(m->reason)];
 
 	core_keep(text, sizeof(text), reason);
-	member_goes_astray(ms, m);
+	member_note_overtaken(ms, m);
 	m->connected = false;
 	m->stalled = false;
 	m->asked = ASKED_NOTHING;

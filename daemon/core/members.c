@@ -41,7 +41,7 @@ void members_init(struct members *ms, struct core *core)
 		ms->node[i].index = i;
 		ms->node[i].marker = ms->node[i].marker_text[0];
 		ms->node[i].timer.kind = TIMER_MEMBER;
-		ms->node[i].astray_us = core->conf.timeout_us; /* the previous run sent that */
+		ms->node[i].overtaken_us = core->conf.timeout_us; /* the previous run sent that */
 		flow_begin(&ms->node[i].flow, core->conf.window);
 	}
 }

@@ -41,7 +41,7 @@ struct member {
 	bool connected;
 	bool stalled; /* a call is unanswered for longer than the timeout; ends with the next answer */
 	struct instant up_since; /* since when it is connected … */
-	int64_t astray_us;       /* … and how long after that a command of an earlier connection may still set a key, at most */
+	int64_t overtaken_us;    /* … and how long after that a command of an earlier connection may still set a key, at most: others have overtaken it */
 	struct {
 		int64_t us, before_us;            /* how roughly the clock was known, at worst, when keys were to be set over it: of late, and before */
 		struct instant over, before_over; /* by when none of these calls sets a key any more */

@@ -6,7 +6,7 @@
 #include "daemon/core/jump.h"
 #include "daemon/core/probe.h"
 
-#define ASTRAY_SLACK_US (25 * MSEC) /* the grain of a store's clock, and its drift while it is not looked at */
+#define OVERTAKEN_SLACK_US (25 * MSEC) /* the grain of a store's clock, and its drift while it is not looked at */
 #define RTT_GRAIN_US MSEC /* what a scheduler may add to a round trip that is much shorter */
 
 static const char jumped[] = "its clock jumped ahead, or ours stood still: the others are asked";
@@ -78,22 +78,22 @@ void member_note_width(const struct members *ms, struct member *m, int64_t us)
 	}
 	if (us > m->width.us)
 		m->width.us = us;
-	m->width.over = instant_add(now, ms->core->conf.timeout_us + m->width.us + ASTRAY_SLACK_US);
+	m->width.over = instant_add(now, ms->core->conf.timeout_us + m->width.us + OVERTAKEN_SLACK_US);
 }
 
 /*
  * Commands that were sent while the clock was known but roughly may still be under way, also over the connection before this one. A server that is dialled
  * in vain is told to be down again: nothing was sent there since.
  */
-void member_goes_astray(const struct members *ms, struct member *m)
+void member_note_overtaken(const struct members *ms, struct member *m)
 {
-	bool others = !m->connected || instant_before(ms->core->now, instant_add(m->up_since, m->astray_us));
+	bool others = !m->connected || instant_before(ms->core->now, instant_add(m->up_since, m->overtaken_us));
 	int64_t us;
 
 	member_note_width(ms, m, m->clock.high - m->clock.low);
-	us = ms->core->conf.timeout_us + (m->width.us > m->width.before_us ? m->width.us : m->width.before_us) + ASTRAY_SLACK_US;
-	if (!others || us > m->astray_us)
-		m->astray_us = us;
+	us = ms->core->conf.timeout_us + (m->width.us > m->width.before_us ? m->width.us : m->width.before_us) + OVERTAKEN_SLACK_US;
+	if (!others || us > m->overtaken_us)
+		m->overtaken_us = us;
 	m->width.us = m->width.before_us = 0;
 }
 

@@ -17,6 +17,6 @@ void members_settle_jumps(struct members *ms);
 /* A key is about to be set there: how roughly the clock is known bounds how late that may happen. */
 void member_note_width(const struct members *ms, struct member *m, int64_t us);
 /* The connection of m broke: commands that set a key may be carried out for a while yet. */
-void member_goes_astray(const struct members *ms, struct member *m);
+void member_note_overtaken(const struct members *ms, struct member *m);
 
 #endif

@@ -176,7 +176,7 @@ void release_answered(struct engine *e, struct release *r, const struct answer *
 	if (!nodeset_any(r->unconfirmed))
 		release_settled(e, r);
 	else if (nodeset_has(r->unconfirmed, a->node) && !r->pending && !r->entry.waits)
-		release_try_again(e, r, a->class == ANSWER_EXECUTED ? release_astray_until(&e->releases, r, a) : INSTANT_PAST);
+		release_try_again(e, r, a->class == ANSWER_EXECUTED ? release_overtaken_until(&e->releases, r, a) : INSTANT_PAST);
 }
 
 void release_fired(struct engine *e, struct release *r)

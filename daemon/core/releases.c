@@ -105,9 +105,9 @@ void release_put_off(struct release *r, unsigned node)
 	nodeset_add(&r->calls.name->put_off, node);
 }
 
-struct instant release_astray_until(const struct releases *rs, const struct release *r, const struct answer *a)
+struct instant release_overtaken_until(const struct releases *rs, const struct release *r, const struct answer *a)
 {
-	struct instant until = calls_astray_until(rs->calls, a->node, r->value_since, r->calls.begun);
+	struct instant until = calls_overtaken_until(rs->calls, a->node, r->value_since, r->calls.begun);
 
 	if (r->kind != RELEASE_LEAVE || a->code != 'E')
 		return until;
@@ -125,7 +125,7 @@ void release_note(const struct releases *rs, struct release *r, const struct ans
 		return;
 	}
 	nodeset_add(a->code == 'R' || a->code == 'E' ? &r->done : &r->absent, a->node);
-	if (!instant_before(rs->calls->core->now, release_astray_until(rs, r, a)))
+	if (!instant_before(rs->calls->core->now, release_overtaken_until(rs, r, a)))
 		nodeset_remove(&r->unconfirmed, a->node);
 	if (!nodeset_has(nodeset_or(r->unsure, r->done), a->node))
 		return;

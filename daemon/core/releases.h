@@ -88,7 +88,7 @@ static inline void release_undo_put_off(struct release *r, struct nodeset nodes)
 /* What an answer says of the key. */
 void release_note(const struct releases *rs, struct release *r, const struct answer *a);
 /* What was sent to this node before over another connection may set the key yet, until then. What was left behind keeps that out while it stands. */
-struct instant release_astray_until(const struct releases *rs, const struct release *r, const struct answer *a);
+struct instant release_overtaken_until(const struct releases *rs, const struct release *r, const struct answer *a);
 
 /* Nothing is to be told, and no answer is awaited. */
 static inline bool release_is_over(const struct release *r)

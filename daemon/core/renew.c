@@ -267,7 +267,7 @@ static void renew_note_end(const struct engine *e, struct lease *x, const struct
 /* The key is not there, but a command that was sent over an earlier connection may still set it. An adoption sets nothing where nothing is. */
 static bool renew_may_yet_be_placed(const struct engine *e, const struct lease *x, unsigned node)
 {
-	return x->state != LEASE_ADOPTING && instant_before(e->core->now, calls_astray_until(&e->calls, node, x->placed.since, e->core->now));
+	return x->state != LEASE_ADOPTING && instant_before(e->core->now, calls_overtaken_until(&e->calls, node, x->placed.since, e->core->now));
 }
 
 /* What an executed renewal says of the key: its vote, or that the key is not ours. */

@@ -42,7 +42,7 @@ static void play_overtaken(struct scene *s)
 }
 
 /* The release reaches the node before the ACQUIRE; or so late that the daemon no longer remembers that an ACQUIRE may arrive. */
-static void play_astray(struct scene *s)
+static void play_release_first(struct scene *s)
 {
 	const struct plan *p = s->plan;
 	bool late = stream_chance(s->stream, 40);
@@ -59,26 +59,26 @@ void overtaking_scene_draw(struct plan *p, uint64_t seed)
 	struct stream stream;
 	struct scene s = {.plan = p, .stream = &stream};
 	int64_t latest = p->length_us - 2 * p->max_lease_us;
-	bool astray = false;
+	bool release_first = false;
 
 	stream_init(&stream, seed, DRAW_OVERTAKE_SCENE, 0);
 	if (p->nodes < 3)
 		return;
 	if (!stream_chance(&stream, SCENES_PERCENT)) {
-		astray = p->max_lease_us >= LONG_US && stream_chance(&stream, SCENES_PERCENT);
-		if (!astray)
+		release_first = p->max_lease_us >= LONG_US && stream_chance(&stream, SCENES_PERCENT);
+		if (!release_first)
 			return;
 	}
 	scene_make_room(p, JOBS_ROOM, NODES_MAX + 2);
 	scene_alone(&s, 60);
 	if (p->timeout_us < 300 * MSEC && stream_chance(&stream, 70))
-		p->timeout_us = stream_range(&stream, 300, astray ? 600 : 1500) * MSEC; /* a node refuses what arrives later */
+		p->timeout_us = stream_range(&stream, 300, release_first ? 600 : 1500) * MSEC; /* a node refuses what arrives later */
 	p->ghost_percent = 90;
 	s.daemon = stream_range(&stream, 0, p->daemons - 1);
 	s.at_us = stream_range(&stream, p->warm_us, latest > p->warm_us ? latest : p->warm_us);
 	scene_take_name(&s);
-	if (astray)
-		play_astray(&s);
+	if (release_first)
+		play_release_first(&s);
 	else
 		play_overtaken(&s);
 }

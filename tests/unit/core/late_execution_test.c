@@ -66,7 +66,7 @@ START_TEST(an_acquire_of_a_round_that_was_not_won_leaves_no_key_when_it_arrives)
 	hears(1, "BUSY *");
 	breaks(2);
 	passes(IN_TIME_US);
-	serves_astray(2, 1); /* the release that was behind it went with the connection */
+	serves_overtaken(2, 1); /* the release that was behind it went with the connection */
 	ck_assert(key_is_there(2, "a"));
 	passes(SOON_US);
 	ck_assert(!key_is_there(2, "a"));
