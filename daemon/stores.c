@@ -21,7 +21,7 @@ void core_conf_fill(struct core_conf *to, const struct conf *from)
 {
 	to->generation = from->redis.generation;
 	to->timeout_us = from->store == STORE_MEMORY ? MEMORY_TIMEOUT_US : from->redis.timeout;
-	to->patience_us = from->redis.timeout;
+	to->soon_us = from->redis.timeout;
 	to->window = from->store == STORE_MEMORY ? MEMORY_WINDOW : 0;
 	to->lease_us = from->lease;
 	to->min_lease_us = from->min_lease;

@@ -67,12 +67,12 @@ static void acquire_ask(struct engine *e, struct round *r, struct nodeset nodes,
 static void acquire_await(struct engine *e, struct round *r)
 {
 	struct instant at = r->until;
-	int64_t patience, waited;
+	int64_t answer_us, waited;
 
 	if (nodeset_any(nodeset_or(r->not_asked, r->left_out))) {
-		patience = members_patience_us(&e->members);
+		answer_us = members_answer_us(&e->members);
 		waited = nodeset_any(r->not_asked) ? 0 : instant_diff(e->core->now, r->calls.begun);
-		at = instant_min(at, instant_add(e->core->now, waited > patience ? waited : patience));
+		at = instant_min(at, instant_add(e->core->now, waited > answer_us ? waited : answer_us));
 	}
 	heap_set(&e->core->timers, &r->timer, at);
 }
@@ -155,10 +155,10 @@ static void acquire_close(struct engine *e, struct round *r)
  */
 static int64_t acquire_raise_us(const struct engine *e)
 {
-	int64_t patience = 2 * members_patience_us(&e->members), most = e->core->conf.timeout_us;
+	int64_t us = 2 * members_answer_us(&e->members), most = e->core->conf.timeout_us;
 
-	patience = patience < RAISE_LEAST_US ? RAISE_LEAST_US : patience;
-	return patience < most ? patience : most;
+	us = us < RAISE_LEAST_US ? RAISE_LEAST_US : us;
+	return us < most ? us : most;
 }
 
 /*
@@ -223,7 +223,7 @@ static void acquire_await_stragglers(struct engine *e, struct round *r)
 static void acquire_await_split(struct engine *e, struct round *r)
 {
 	if (split_has_rivals(e, r))
-		acquire_hurry(e, r, members_patience_us(&e->members));
+		acquire_hurry(e, r, members_answer_us(&e->members));
 	else if (contender_of_name(r->calls.name)->waiting)
 		acquire_limit(e, r, split_lasting_us(e));
 }

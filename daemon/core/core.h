@@ -26,7 +26,7 @@ struct core_conf {
 	bool tell_moves;              /* log each change of state of a name, at level debug */
 	int64_t timeout_us;           /* of one command on one node */
 	unsigned window;              /* most calls without an answer per node, see flow.h; 0: the default */
-	int64_t patience_us;          /* how long to wait for sessions that are closing and for stores about to join; 0: timeout_us */
+	int64_t soon_us;              /* how long to wait for what is about to happen: a session closes, a store joins; 0: timeout_us */
 	int64_t lease_us, min_lease_us, max_lease_us, max_delay_us;
 	int64_t max_grace_us;         /* the longest grace a session may ask for; 0 refuses it */
 	bool rebooted;                /* all leases that a store, blank at the start, may have forgotten were granted before this boot */
@@ -88,9 +88,9 @@ void core_call(struct core *c, const struct call *call);
 /* Copies from to a NUL-terminated text of at most size bytes; from may overlap to. */
 void core_keep(char *to, size_t size, struct span from);
 
-static inline int64_t core_patience_us(const struct core *c)
+static inline int64_t core_soon_us(const struct core *c)
 {
-	return c->conf.patience_us ? c->conf.patience_us : c->conf.timeout_us;
+	return c->conf.soon_us ? c->conf.soon_us : c->conf.timeout_us;
 }
 
 #endif

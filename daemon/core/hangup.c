@@ -40,7 +40,7 @@ static void hangup_with_grace(struct commander *x, struct session *s)
 	if (blocked && !s->lingered) {
 		/* Its round may be under way. */
 		if (!timer_is_set(&s->timer))
-			heap_set(&x->core->timers, &s->timer, instant_add(x->core->now, core_patience_us(x->core)));
+			heap_set(&x->core->timers, &s->timer, instant_add(x->core->now, core_soon_us(x->core)));
 		return;
 	}
 	session_hang_up(x->sessions, s, "eof");

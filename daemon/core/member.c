@@ -193,7 +193,7 @@ static bool member_clock_forbids(struct members *ms, struct member *m, const str
 	return true;
 }
 
-/* Fit to be used, if only it were known whose clock jumped: better a moment's patience than a quarantine for all daemons. */
+/* Fit to be used, if only it were known whose clock jumped: better to wait a moment than a quarantine for all daemons. */
 static bool member_waits_for_others(struct members *ms, struct member *m, const struct judgement *judged)
 {
 	if (!m->jump.open || judged->kind == JUDGED_LOST || judged->kind == JUDGED_REFUSED)

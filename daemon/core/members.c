@@ -234,7 +234,7 @@ int64_t members_reserve_us(const struct members *ms)
 	return reserve < RESERVE_LEAST_US ? RESERVE_LEAST_US : reserve;
 }
 
-int64_t members_patience_us(const struct members *ms)
+int64_t members_answer_us(const struct members *ms)
 {
 	return 2 * members_rtt_us(ms) + MSEC;
 }
@@ -265,10 +265,10 @@ uint64_t member_weight(struct span name, struct span run_id)
 	return siphash(key, name.p, name.n);
 }
 
-/* Skip a store that has too much to do, and one that keeps others waiting for the whole patience. All daemons see that alike, soon enough. */
+/* Skip a store that has too much to do, and one that does not answer in its time. All daemons see that alike, soon enough. */
 static bool member_may_lead(const struct members *ms, const struct member *m)
 {
-	return member_usable(m) && !flow_is_full(&m->flow) && !flow_is_stuck(&m->flow, ms->core->now, members_patience_us(ms));
+	return member_usable(m) && !flow_is_full(&m->flow) && !flow_is_stuck(&m->flow, ms->core->now, members_answer_us(ms));
 }
 
 int members_leader(const struct members *ms, struct span name, struct nodeset among)

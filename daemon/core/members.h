@@ -149,7 +149,7 @@ static inline bool member_usable(const struct member *m)
 unsigned members_usable(const struct members *ms);
 /* What a quorum has room for. Without a quorum there is nothing to wait for: a round may begin, and learns so at once. */
 enum room members_room(const struct members *ms);
-/* A quorum is usable, or will be as soon as the probes under way are answered: a moment's patience is better than a refusal that is wrong a moment later. */
+/* A quorum is usable, or will be as soon as the probes under way are answered: to wait a moment is better than a refusal that is wrong a moment later. */
 bool members_promise_quorum(const struct members *ms);
 /* Microseconds until enough quarantines end for a quorum; -1: more is missing than that. */
 int64_t members_pending_us(const struct members *ms);
@@ -169,8 +169,8 @@ int64_t member_server_ms_least(const struct member *m, struct instant when);
 int64_t members_rtt_us(const struct members *ms);
 /* How long a free lock is kept for the first waiter: it needs some round trips to hear of it and to ask. */
 int64_t members_reserve_us(const struct members *ms);
-/* How long a round waits for the leading store before it asks the others as well. */
-int64_t members_patience_us(const struct members *ms);
+/* By then a store that does not hang has answered: so long a round waits for the leading store before it asks the others as well. */
+int64_t members_answer_us(const struct members *ms);
 /*
  * What the clock of the stores, the Q-th most advanced one, showed at `when`, in microseconds. All daemons look at the same clocks, so their own may differ as
  * they like. As long as too few clocks are known it is this host's own.

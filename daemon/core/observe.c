@@ -104,7 +104,7 @@ static void member_recovers(struct members *ms, struct member *m)
 }
 
 /*
- * Ignore samples above the timeout: they measure a pause, not the network. Pauses and patience are multiples of the round trip, so one sample at most
+ * Ignore samples above the timeout: they measure a pause, not the network. Pauses and waits are multiples of the round trip, so one sample at most
  * doubles it. All answers that one pause held up count as one sample: as in TCP (RFC 6298, 3) one call of each round trip is timed.
  */
 static void member_time_trip(struct members *ms, struct member *m, struct instant sent)

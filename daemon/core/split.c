@@ -54,7 +54,7 @@ void split_remember(const struct engine *e, struct contender *k, const struct ro
 static bool split_has_stood(const struct engine *e, const struct round *r, unsigned node)
 {
 	const struct contender *k = contender_of_name(r->calls.name);
-	int64_t rival = 2 * members_patience_us(&e->members);
+	int64_t rival = 2 * members_answer_us(&e->members);
 
 	return nodeset_has(r->held, node) && k->stood[node].value == split_value(r, node) &&
 	       (split_now_ms(e) - k->stood[node].since_ms) * MSEC > (rival > RIVAL_LEAST_US ? rival : RIVAL_LEAST_US);
@@ -93,9 +93,9 @@ bool split_has_rivals(const struct engine *e, const struct round *r)
 
 int64_t split_lasting_us(const struct engine *e)
 {
-	int64_t patience = members_patience_us(&e->members);
+	int64_t answer_us = members_answer_us(&e->members);
 
-	return patience > LASTING_US ? patience : LASTING_US;
+	return answer_us > LASTING_US ? answer_us : LASTING_US;
 }
 
 /* A round that asked the leading node alone does not know what stands at the others. */

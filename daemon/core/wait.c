@@ -122,6 +122,6 @@ void wait_for_quorum(struct engine *e, struct contender *k)
 		return;
 	contender_move(e, k, CONTENDER_NO_QUORUM, CAUSE_TOO_FEW);
 	if (promised)
-		wait_look_at(e, k, instant_add(e->core->now, core_patience_us(e->core)));
+		wait_look_at(e, k, instant_add(e->core->now, core_soon_us(e->core)));
 	ticket_withdraw(e, k); /* without a quorum the ticket would only keep others out */
 }

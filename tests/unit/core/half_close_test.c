@@ -215,11 +215,11 @@ START_TEST(a_half_closed_session_behind_a_wait_ends_when_its_last_tagged_request
 END_TEST
 
 /* A command may take 10 s at the memory store; nobody waits that long for a round that may be under way. */
-START_TEST(a_half_closed_session_with_grace_that_waits_is_hung_up_on_after_the_patience)
+START_TEST(a_half_closed_session_with_grace_that_waits_is_hung_up_on_after_a_moment)
 {
 	cluster_open(1);
 	cluster.conf.timeout_us = 10 * SEC;
-	cluster.conf.patience_us = 50 * MSEC;
+	cluster.conf.soon_us = 50 * MSEC;
 	daemon_starts(0);
 	passes(2 * SEC);
 	says(1, "LOCK a");
@@ -269,7 +269,7 @@ Suite *half_close_suite(void)
 	tcase_add_test(half, a_half_closed_session_waits_for_no_holder_and_is_read_to_the_end);
 	tcase_add_test(half, a_round_under_way_is_finished_for_a_half_closed_session);
 	tcase_add_test(half, a_half_closed_session_behind_a_wait_ends_when_its_last_tagged_request_is_answered);
-	tcase_add_test(half, a_half_closed_session_with_grace_that_waits_is_hung_up_on_after_the_patience);
+	tcase_add_test(half, a_half_closed_session_with_grace_that_waits_is_hung_up_on_after_a_moment);
 	tcase_add_loop_test(half, a_reset_from_afar_behind_the_end_of_input_frees_at_once_a_broken_path_does_not, 0, 2);
 	suite_add_tcase(suite, half);
 	return suite;

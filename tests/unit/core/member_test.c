@@ -102,7 +102,7 @@ START_TEST(a_flushed_store_answers_no_vote_from_the_very_next_call_on)
 	is_flushed(0);
 	is_flushed(1);
 	says(1, "LOCK a");
-	passes(60 * MSEC); /* a moment's patience, in case their markers are all right */
+	passes(60 * MSEC); /* for a moment, in case their markers are all right */
 	hears(1, "ERR QUORUM 1 of 3 *");
 	ck_assert(!key_is_there(0, "a"));
 	ck_assert(!key_is_there(2, "a"));
