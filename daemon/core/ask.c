@@ -69,7 +69,7 @@ void ask_extend(struct call_table *t, struct round *r, unsigned node, int64_t fl
 {
 	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(round_px_us(r)), .fence = floor, .create = instant_before(t->core->now, put_back)};
 
-	call.range = members_were_set_back(t->members, floor);
+	call.beyond = members_were_set_back(t->members, floor);
 	if (call.create)
 		call.not_after_ms = ask_not_after_ms(t, node, put_back);
 	ask_to_place(t, r, node, &call);
@@ -77,7 +77,7 @@ void ask_extend(struct call_table *t, struct round *r, unsigned node, int64_t fl
 
 void ask_raise(struct call_table *t, struct round *r, unsigned node, bool beyond)
 {
-	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(round_px_us(r)), .fence = r->fence + r->range, .range = beyond};
+	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(round_px_us(r)), .fence = r->fence + r->range, .beyond = beyond};
 
 	ask_to_place(t, r, node, &call);
 }
@@ -87,7 +87,7 @@ void ask_adopt(struct call_table *t, struct round *r, unsigned node, int64_t flo
 	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(round_px_us(r)), .fence = floor};
 	char *text = arena_alloc(&t->core->out->arena, from.n);
 
-	call.range = members_were_set_back(t->members, floor);
+	call.beyond = members_were_set_back(t->members, floor);
 	memcpy(text, from.p, from.n);
 	call.prior = (struct span){text, from.n};
 	(void)span_word(&call.prior, &call.value);

@@ -48,8 +48,9 @@ struct call {
 	struct span new_marker; /* MARK */
 	int64_t px_ms;          /* ACQUIRE, EXTEND: TTL of the key */
 	int64_t fence;          /* ACQUIRE: proposal; EXTEND, MARK: floor, 0 = none */
-	int64_t range;          /* ACQUIRE: number of tokens reserved beyond the first; EXTEND: not 0: the floor may exceed the limit, see quorum.h */
+	int64_t range;          /* ACQUIRE: number of tokens reserved beyond the first */
 	int64_t not_after_ms;   /* ACQUIRE, MARK, and EXTEND of a missing key: server time after which the call does nothing; 0 = none */
+	bool beyond;            /* EXTEND: the floor may exceed the limit, see quorum.h */
 	bool create;            /* EXTEND: the key may be missing (re-assert) */
 	bool exact;             /* EXTEND, to leave the key behind: the TTL becomes px_ms even if it was longer, once; else the TTL never shrinks */
 	bool at_most;           /* with exact: the TTL never grows */

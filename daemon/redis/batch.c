@@ -146,7 +146,7 @@ static char call_op(const struct call *call)
 	case CALL_ACQUIRE:
 		return call->range == 0 && call->ticket.n == 0 ? 'g' : 'a';
 	case CALL_EXTEND:
-		if (call->exact || call->range != 0 || call->prior.n > 0 || !span_equal(call->value, call->new_value))
+		if (call->exact || call->beyond || call->prior.n > 0 || !span_equal(call->value, call->new_value))
 			return 'e';
 		return call->create ? 'K' : 'k';
 	case CALL_RELEASE:
@@ -228,7 +228,7 @@ static void extend_append(struct buf *args, const struct call *call)
 	bulk_append(args, call->new_value);
 	number_append(args, call->px_ms);
 	number_append(args, call->fence);
-	number_append(args, call->range);
+	number_append(args, call->beyond);
 	number_append(args, call->not_after_ms);
 	bulk_append(args, call->exact ? (call->at_most ? SPAN("3") : SPAN("2")) : call->create ? SPAN("1") : SPAN("0"));
 	bulk_append(args, call->prior);

@@ -274,7 +274,7 @@ static void call_extend(struct memory *m, const struct call *c, struct instant n
 	else if (c->exact && (c->at_most || again) && left_ms >= 0 && left_ms < px_ms)
 		px_ms = left_ms > 0 ? left_ms : 1;
 	if (c->fence > m->fence) {
-		if (c->fence > memory_limit(m, a) && !c->range)
+		if (c->fence > memory_limit(m, a) && !c->beyond)
 			return answer_code(a, 'F', m->fence, -2);
 		m->fence = c->fence;
 	}

@@ -34,7 +34,8 @@ static void put(struct span bytes)
 static void put_call(const struct call *c)
 {
 	printf("call %" PRIu64 " n%u %d px=%" PRId64 " fence=%" PRId64 " range=%" PRId64 " not_after=%" PRId64 " %d%d%d ticket_ms=%" PRId64 " grace=%" PRId64,
-	       c->id, c->node, (int)c->kind, c->px_ms, c->fence, c->range, c->not_after_ms, c->create, c->exact, c->at_most, c->ticket_ms, c->reserve_ms);
+	       c->id, c->node, (int)c->kind, c->px_ms, c->fence, c->kind == CALL_EXTEND ? c->beyond : c->range, c->not_after_ms, c->create, c->exact,
+	       c->at_most, c->ticket_ms, c->reserve_ms);
 	put(c->name);
 	put(c->value);
 	put(c->new_value);

@@ -45,7 +45,7 @@ static bool another_node_had(const struct server *s, const struct call *call)
 {
 	const struct world *w = s->world;
 
-	for (unsigned i = 0; i < w->plan->nodes && call->range != 0; i++)
+	for (unsigned i = 0; i < w->plan->nodes && call->beyond; i++)
 		if (&w->server[i] != s && w->server[i].fence_most >= call->fence)
 			return true;
 	return false;

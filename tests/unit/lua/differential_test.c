@@ -59,10 +59,11 @@ static void answer_check(const struct random_calls *t, const struct call *c, con
 
 	if (answer_equal(mine, theirs))
 		return;
-	ck_abort_msg("seed %llu: kind %d name '%.*s' value '%.*s' px %lld fence %lld range %lld not_after %lld create %d exact %d at_most %d\n"
+	ck_abort_msg("seed %llu: kind %d name '%.*s' value '%.*s' px %lld fence %lld range %lld not_after %lld beyond %d create %d exact %d at_most %d\n"
 		     "%s: %s\nredis:  %s",
 		     (unsigned long long)t->seed, (int)c->kind, (int)c->name.n, c->name.p, (int)c->value.n, c->value.p,
-		     (long long)c->px_ms, (long long)c->fence, (long long)c->range, (long long)c->not_after_ms, c->create, c->exact, c->at_most, who,
+		     (long long)c->px_ms, (long long)c->fence, (long long)c->range, (long long)c->not_after_ms, c->beyond, c->create,
+		     c->exact, c->at_most, who,
 		     answer_print(mine, a, sizeof(a)), answer_print(theirs, b, sizeof(b)));
 }
 

@@ -160,6 +160,7 @@ static struct call call_draw(void)
 		.reserve_ms = RESERVE_MS,
 	};
 
+	c.beyond = c.range != 0;
 	c.new_value = chance(80) ? c.value : span_of(PICK(values));
 	if ((c.kind == CALL_EXTEND || c.kind == CALL_RELEASE) && chance(20))
 		c.prior = SPAN("d1.h:1:0af d2.h:1:abcdef");

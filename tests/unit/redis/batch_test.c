@@ -35,6 +35,7 @@ static struct call call_of(enum call_kind kind, uint64_t id, struct span name)
 		.px_ms = 9000,
 		.fence = 1761234567890123,
 		.range = 3,
+		.beyond = true,
 		.not_after_ms = 1761234567890,
 		.create = true,
 		.prior = SPAN("d3:9:00ff d4:1:0af"),
@@ -78,7 +79,7 @@ START_TEST(a_batch_of_each_kind_is_written_to_the_letter)
 	check_out("SHA", SPAN("text"),
 		  SPAN("*32\r\n$7\r\nEVALSHA\r\n$3\r\nSHA\r\n$1\r\n6\r\n" HEAD "$9\r\nlock:a\0\r\n\r\n$6\r\nlock:e\r\n$6\r\nlock:r\r\n"
 		       "$3\r\nj|m\r\n" SKEW "$1\r\na\r\n" VALUE FENCE "$1\r\n3\r\n$4\r\n9000\r\n" AFTER WAIT
-		       "$1\r\ne\r\n" VALUE "$9\r\nd2:8:00ff\r\n$4\r\n9000\r\n" FENCE "$1\r\n3\r\n" AFTER "$1\r\n1\r\n" PRIOR
+		       "$1\r\ne\r\n" VALUE "$9\r\nd2:8:00ff\r\n$4\r\n9000\r\n" FENCE "$1\r\n1\r\n" AFTER "$1\r\n1\r\n" PRIOR
 		       "$1\r\nR\r\n" VALUE PRIOR));
 }
 END_TEST
@@ -89,6 +90,7 @@ static struct call plain(enum call_kind kind, uint64_t id)
 	struct call call = call_of(kind, id, SPAN("n"));
 
 	call.range = 0;
+	call.beyond = false;
 	call.new_value = call.value;
 	call.prior = SPAN("");
 	if (kind == CALL_ACQUIRE)
@@ -172,7 +174,7 @@ START_TEST(a_call_that_needs_more_says_more)
 	call[1].ticket = SPAN("ticket");
 	call[2].new_value = SPAN("d2:8:00ff");
 	call[3].prior = SPAN("d3:9:00ff");
-	call[4].range = 1;
+	call[4].beyond = true;
 	call[5].exact = true;
 	call[6].prior = SPAN("d3:9:00ff");
 	for (unsigned i = 0; i < 7; i++) {
