@@ -71,8 +71,8 @@ bool meet_was_ahead(struct members *ms, struct member *m)
 	bool asked = m->met.ahead;
 	struct middle others;
 
-	/* Since a stop of ours was allowed for, a clock that was not looked at is a guess. */
-	if (m->met.done || most == 0 || !m->clock.known || instant_before(m->clock.sent, since))
+	/* Since a stop of ours was allowed for, a clock that was not looked at is a guess. And whether there was one is to be known first. */
+	if (m->met.done || most == 0 || !m->clock.known || m->jump.open || instant_before(m->clock.sent, since))
 		return false;
 	if (m->met.set_back || meet_went_back(m)) {
 		m->met.ahead = m->met.set_back = false;

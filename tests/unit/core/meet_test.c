@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/meet.c: a store whose clock was set forward before its daemon first looked at it. */
+#include "daemon/core/jump.h"
+#include "daemon/core/meet.h"
 #include "daemon/core/quorum.h"
 #include "tests/fixture/cluster_part.h"
 
@@ -226,6 +228,32 @@ START_TEST(a_store_that_is_right_is_not_quarantined_when_a_majority_that_was_set
 }
 END_TEST
 
+/* What the others have said before a pause of this process is true of their clocks before the stop as well. */
+START_TEST(a_store_that_shows_a_stop_of_this_host_is_not_ahead_before_it_is_known_whose_jump_that_is)
+{
+	static struct members ms;
+	struct core core = {.conf = {.nodes = 3, .timeout_us = 85 * MSEC, .clock_tol_us = 800 * MSEC}};
+	struct member *m = &ms.node[2];
+
+	memset(&ms, 0, sizeof(ms));
+	ms.core = &core;
+	for (unsigned i = 0; i < 3; i++) {
+		ms.node[i].index = i;
+		ms.node[i].connected = true;
+		core.now.us = SEC;
+		jump_note(&ms, &ms.node[i], SEC, (struct instant){SEC - MSEC});
+	}
+	for (int64_t at = 2 * SEC; at <= 6 * SEC; at += 2 * SEC) {
+		core.now.us = core.wall_us = at;
+		jump_note(&ms, m, at + SEC, (struct instant){at - MSEC});
+		ck_assert(!meet_was_ahead(&ms, m) && !m->met.ahead);
+		core.now.us = core.wall_us = at + 1800 * MSEC;
+		for (unsigned i = 0; i < 2; i++)
+			jump_note(&ms, &ms.node[i], at + SEC, (struct instant){at});
+	}
+}
+END_TEST
+
 Suite *meet_suite(void)
 {
 	Suite *suite = suite_create("meet");
@@ -242,6 +270,7 @@ Suite *meet_suite(void)
 	tcase_add_loop_test(tc, a_store_that_was_ahead_and_was_put_right_during_a_stop_of_this_host_is_quarantined, 0, 3);
 	tcase_add_loop_test(tc, a_store_that_is_ahead_after_it_was_long_out_of_reach_is_quarantined, 0, 2);
 	tcase_add_test(tc, a_store_that_is_right_is_not_quarantined_when_a_majority_that_was_set_back_is_put_right);
+	tcase_add_test(tc, a_store_that_shows_a_stop_of_this_host_is_not_ahead_before_it_is_known_whose_jump_that_is);
 	tcase_add_loop_test(tc, of_blank_stores_the_one_whose_clock_is_off_is_not_trusted, 0, 2);
 	suite_add_tcase(suite, tc);
 	return suite;
