@@ -63,7 +63,8 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 		/* Of several jumps the sum is judged: the first has ended keys as well. */
 		m->jump.before = before;
 		memcpy(m->jump.beside, m->beside, sizeof(m->beside));
-		m->jump.undone = m->jump.allowed = false;
+		m->jump.undone = m->jump.allowed = m->jump.denied = false;
+		m->jump.first = ms->core->now;
 	}
 	if (ms->core->conf.nodes > 1) { /* a single store is compared with none */
 		clock_confirm(c);
@@ -120,6 +121,31 @@ static bool look_may_hide(const struct member_clock *c, struct move its)
 	return 2 * instant_diff(c->at, c->sent) >= its.least;
 }
 
+/*
+ * Somebody was looked at in time, and did not show it: it is a jump of its own, unless that store's clock stood still, or was set back. Others that show as
+ * much later may show a stop that it has not shown yet. How far it has gone by then tells.
+ */
+static bool jump_is_disputed(const struct member *m, const struct member *other)
+{
+	return m->jump.open && m->jump.denied && other->jump.open && instant_before(m->clock.sent, other->jump.seen);
+}
+
+/* Others were looked at since it was seen first, have answered soon, and show less than half of it. */
+static bool jump_is_denied(const struct members *ms, const struct member *m)
+{
+	struct move its = jump_move(m);
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		const struct clock_bounds *then = &m->jump.beside[i];
+		const struct member_clock *c = &ms->node[i].clock;
+
+		if (i != m->index && then->known && !instant_before(c->sent, m->jump.first) && !look_may_hide(c, its) &&
+		    2 * clock_move(then, &c->firm).most < its.least)
+			return true;
+	}
+	return false;
+}
+
 /* Whether another store's clock shows the jump of m. LOOK_AGAIN: it may, or it shows more; what m shows now would tell. */
 static enum likeness jump_likeness(const struct member *m, const struct member *other)
 {
@@ -128,8 +154,11 @@ static enum likeness jump_likeness(const struct member *m, const struct member *
 
 	if (!then->known || (other->jump.open && other->jump.undone))
 		return UNLIKE;
-	if (moves_are_alike(its, others) || jumps_are_alike(m, other))
-		return clock_is_rough(m, its) ? LOOK_AGAIN : clock_is_rough(other, its) ? NOT_KNOWN_YET : LIKE;
+	if (moves_are_alike(its, others) || jumps_are_alike(m, other)) {
+		if (clock_is_rough(m, its) || jump_is_disputed(m, other))
+			return LOOK_AGAIN;
+		return clock_is_rough(other, its) || jump_is_disputed(other, m) ? NOT_KNOWN_YET : LIKE;
+	}
 	if (others.least > its.most + move_slack(its) && m->connected && instant_before(m->clock.sent, other->clock.at))
 		return LOOK_AGAIN;
 	return instant_before(other->clock.sent, m->jump.seen) || look_may_hide(&other->clock, its) ? NOT_KNOWN_YET : UNLIKE;
@@ -146,8 +175,16 @@ struct instant jump_look_at(const struct members *ms, const struct member *m)
 
 void jump_look(const struct members *ms, struct member *m)
 {
+	m->jump.denied |= jump_is_denied(ms, m);
 	if (m->jump.looked.us == INSTANT_NEVER.us && !instant_before(ms->core->now, jump_look_at(ms, m)))
 		m->jump.looked = ms->core->now;
+}
+
+void jumps_look_anew(struct members *ms)
+{
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		if (ms->node[i].jump.looked.us != INSTANT_NEVER.us)
+			ms->node[i].jump.looked = ms->core->now;
 }
 
 static bool jump_is_overdue(const struct members *ms, const struct member *m)
@@ -167,12 +204,20 @@ static bool jump_has_gone(const struct member *m)
 	return m->jump.allowed && !jump_is_partial(m) && jump_move(m).least <= JUMP_SLACK_US;
 }
 
+/* What it has shown may be of before our stop. It tells more when it answers, however late, and is not used before. */
+static bool jump_is_unread(const struct member *m)
+{
+	return (jump_is_partial(m) || jump_has_gone(m)) && instant_before(m->clock.sent, m->clock.sure);
+}
+
 enum jump_whose jump_judge(const struct members *ms, const struct member *m)
 {
 	unsigned nodes = ms->core->conf.nodes, like = 1, open = 0;
 
 	if (m->jump.undone)
 		return JUMP_THEIRS;
+	if (jump_is_unread(m))
+		return JUMP_OPEN;
 	if (jump_has_gone(m))
 		return JUMP_NONE;
 	if (jump_is_partial(m))
@@ -195,8 +240,8 @@ struct nodeset jump_asks(const struct members *ms, const struct member *m)
 	struct nodeset asks = NODESET_NONE;
 
 	/* Once: what it shows then is all that it shows, unless its timer finds more. */
-	if (jump_is_partial(m))
-		return instant_before(m->clock.sent, m->clock.sure) ? nodeset_of(m->index) : NODESET_NONE;
+	if (jump_is_unread(m) || jump_is_partial(m))
+		return jump_is_unread(m) ? nodeset_of(m->index) : NODESET_NONE;
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		enum likeness how = i == m->index ? UNLIKE : jump_likeness(m, &ms->node[i]);
 
@@ -288,6 +333,26 @@ static struct move jump_whole(const struct members *ms, const struct member *m, 
 			whole = jump_move(other);
 	}
 	return whole;
+}
+
+struct member *jump_next(struct members *ms, struct nodeset among)
+{
+	struct member *next = NULL;
+	bool found = false;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		struct member *m = &ms->node[i];
+		bool ours;
+
+		if (!nodeset_has(among, i) || !m->jump.open)
+			continue;
+		ours = jump_judge(ms, m) == JUMP_OURS;
+		if (next && (found > ours || (found == ours && jump_move(next).most <= jump_move(m).most)))
+			continue;
+		next = m;
+		found = ours;
+	}
+	return next;
 }
 
 void jump_is_ours(struct members *ms, struct member *m)

@@ -16,6 +16,9 @@
  * to be noticed. An answer that came so late that it is true of both cases decides nothing: that store is asked again. Nor does it make vague what was
  * known: all answers that agree are true of one clock.
  *
+ * A jump that somebody denied, who was looked at soon after it was seen, is compared with those of others only after it was looked at again: a stop may come
+ * before the verdict, and what others show of that is no more than the jump of a store that has not shown it yet.
+ *
  * A store that executed, during the stop, a call sent before it shows only a part of the stop; one that had jumped by itself before shows more. Once the
  * others show the whole stop, such a store is judged again: what is left is a jump of its own, or none.
  *
@@ -33,7 +36,15 @@ enum jump_whose { JUMP_OPEN, JUMP_OURS, JUMP_THEIRS, JUMP_NONE /* no jump is lef
 bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct instant sent);
 /* When an open jump must be looked at if no answer comes before. */
 struct instant jump_look_at(const struct members *ms, const struct member *m);
-void jump_look(const struct members *ms, struct member *m); /* notes the first look */
+/* Notes the first look; and that others deny it. Each answer leads to a look. */
+void jump_look(const struct members *ms, struct member *m);
+/* This process was stopped since they were looked at: what the others have answered lies unread. A look that was noted is noted anew. */
+void jumps_look_anew(struct members *ms);
+/*
+ * Which of these is to be judged next, NULL if none is open. A stop of ours first, since what it explains is no jump of a store; and the shortest, since what a
+ * longer jump has beyond it is judged for itself.
+ */
+struct member *jump_next(struct members *ms, struct nodeset among);
 /* Judges an open jump. */
 enum jump_whose jump_judge(const struct members *ms, const struct member *m);
 /* The nodes whose clocks are needed to judge it. */

@@ -84,10 +84,23 @@ void member_stall(struct members *ms, unsigned node)
 	         ms->core->conf.timeout_us / MSEC);
 }
 
+/* Its answer, or the end of its connection, goes on. But what the others have shown of its jump is judged when their time is over. */
+static void member_is_late(struct members *ms, struct member *m)
+{
+	member_stall(ms, m->index);
+	if (!m->jump.open)
+		return;
+	members_settle_jumps(ms);
+	if (m->jump.open && instant_before(ms->core->now, jump_look_at(ms, m)))
+		heap_set(&ms->core->timers, &m->timer, jump_look_at(ms, m));
+}
+
 void member_fired(struct members *ms, struct member *m)
 {
+	if (instant_diff(ms->core->now, m->timer.at) > ms->core->conf.timeout_us / 2)
+		jumps_look_anew(ms);
 	if (m->asked != ASKED_NOTHING) {
-		member_stall(ms, m->index); /* its answer, or the end of its connection, goes on */
+		member_is_late(ms, m);
 		return;
 	}
 	members_settle_jumps(ms);

@@ -94,7 +94,8 @@ struct member {
 		bool allowed;               /* a stop of this host was found since, and is allowed for in `before` */
 		struct clock_bounds before; /* what its clock was before that … */
 		struct clock_bounds beside[NODES_MAX]; /* … and what was known of all clocks then */
-		struct instant seen;
+		struct instant first, seen; /* when it was seen first, and last */
+		bool denied;                /* another store was looked at since it was seen first, and did not show it */
 		struct instant looked; /* when it was looked at in the second half of the others' time; NEVER: not yet */
 	} jump;
 	struct flow flow;

@@ -22,7 +22,6 @@ static void member_settle_jump(struct members *ms, struct member *m)
 {
 	struct nodeset asks;
 
-	jump_look(ms, m);
 	switch (jump_judge(ms, m)) {
 	case JUMP_OURS:
 		jump_is_ours(ms, m);
@@ -49,16 +48,18 @@ static void member_settle_jump(struct members *ms, struct member *m)
 
 void members_settle_jumps(struct members *ms)
 {
-	struct nodeset open = NODESET_NONE;
+	struct nodeset open = NODESET_NONE, left;
+	struct member *m;
 
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
-		if (ms->node[i].jump.open)
+		if (ms->node[i].jump.open) {
 			nodeset_add(&open, i);
+			jump_look(ms, &ms->node[i]);
+		}
 	if (!nodeset_any(open))
 		return;
-	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
-		if (ms->node[i].jump.open)
-			member_settle_jump(ms, &ms->node[i]);
+	for (left = open; (m = jump_next(ms, left)); nodeset_remove(&left, m->index))
+		member_settle_jump(ms, m);
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
 		if (nodeset_has(open, i) && !ms->node[i].jump.open)
 			member_probe_if_idle(ms, &ms->node[i]);

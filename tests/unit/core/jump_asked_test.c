@@ -125,6 +125,27 @@ START_TEST(a_role_that_a_store_reports_counts_while_it_is_asked_about_the_jump_o
 }
 END_TEST
 
+/* Twice in a row: the second look that decides would come before their answers are read. */
+START_TEST(a_daemon_that_is_stopped_again_while_the_others_are_asked_marks_no_store)
+{
+	cluster_begin(3);
+	passes(1500 * MSEC);
+	feels(1, MOOD_SILENT);
+	feels(2, MOOD_SILENT);
+	clocks_go_on_without_us(2 * SEC);
+	says(1, "LOCK a");
+	ck_assert_str_eq(store_state(0, 0), ASKING);
+	feels(0, MOOD_SILENT);
+	passes(cluster.conf.timeout_us + MSEC);
+	all_feel(MOOD_TARDY);
+	jumps(5 * cluster.conf.timeout_us);
+	all_feel(MOOD_WELL);
+	passes(SEC);
+	nobody_is_marked();
+	ignores(1);
+}
+END_TEST
+
 /* What the others have said lies unread: that it was not heard in time says nothing of them. */
 START_TEST(a_daemon_that_is_stopped_while_the_others_are_asked_marks_no_store)
 {
@@ -159,6 +180,7 @@ Suite *jump_asked_suite(void)
 	tcase_add_test(tc, a_store_that_shows_less_than_a_stop_is_asked_about_it_once);
 	tcase_add_loop_test(tc, until_it_is_known_whose_clock_jumped_a_store_does_not_count, 0, 2);
 	tcase_add_test(tc, a_role_that_a_store_reports_counts_while_it_is_asked_about_the_jump_of_another);
+	tcase_add_test(tc, a_daemon_that_is_stopped_again_while_the_others_are_asked_marks_no_store);
 	tcase_add_loop_test(tc, a_daemon_that_is_stopped_while_the_others_are_asked_marks_no_store, 0, 2);
 	suite_add_tcase(suite, tc);
 	return suite;

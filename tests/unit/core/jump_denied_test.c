@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/jump.c, observe.c, member.c: a store has jumped, and before the verdict this host stands still, or the store hangs. */
+#include "daemon/core/member.h"
+#include "daemon/core/probe.h"
+#include "tests/fixture/clock_looks.h"
+
+/* What looks at these stores came to, once those that are open are judged. */
+static void settles(struct members *ms)
+{
+	members_settle_jumps(ms);
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		ms->node[i].asked = ASKED_NOTHING;
+}
+
+/*
+ * Store 2 was looked at since the jump was seen, or is first met then, and does not show it. Store 0 hangs from before that until after a stop that is as long.
+ * Both look like store 1, which has not shown the stop yet.
+ */
+START_TEST(a_jump_that_was_denied_is_not_like_a_stop_that_comes_later)
+{
+	static const unsigned order[][2] = {{0, 2}, {2, 0}};
+	bool met = _i >= 2;
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+
+	all_answer(ms);
+	if (met)
+		memset(&ms->node[2].clock, 0, sizeof(ms->node[2].clock));
+	answers(ms, 1, 1400 * MSEC, 4 * MSEC, 166 * MSEC);
+	answers(ms, 2, 1410 * MSEC, 4 * MSEC, 0);
+	settles(ms);
+	for (unsigned i = 0; i < 2; i++) {
+		answers(ms, order[_i % 2][i], (1430 + 2 * i) * MSEC, 4 * MSEC, 169 * MSEC);
+		settles(ms);
+		ck_assert(ms->node[1].jump.open);
+	}
+	answers(ms, 1, 1440 * MSEC, 4 * MSEC, 335 * MSEC);
+	settles(ms);
+	for (unsigned i = 0; i < 3; i += 2)
+		answers(ms, i, 1450 * MSEC, 4 * MSEC, 169 * MSEC);
+	settles(ms);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert(!ms->node[i].jump.open);
+		ck_assert_int_eq(ms->node[i].suspect != NULL, i == 1);
+	}
+	effects_release(&effects);
+}
+END_TEST
+
+/* It hangs as well, so its timer alone can tell. A stop of this host that comes later is not what it has shown. */
+START_TEST(a_store_that_hangs_after_it_jumped_is_judged_when_the_time_of_the_others_is_over)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+	struct member *m = &ms->node[1];
+
+	all_answer(ms);
+	answers(ms, 1, 1400 * MSEC, 4 * MSEC, 166 * MSEC);
+	members_settle_jumps(ms);
+	member_probe(ms, m);
+	while (m->jump.open && timer_is_set(&m->timer)) {
+		ms->core->now = m->timer.at;
+		heap_cancel(&ms->core->timers, &m->timer);
+		member_fired(ms, m);
+	}
+	ck_assert(m->suspect && !m->jump.open);
+	ck_assert_int_le(ms->core->now.us, 1400 * MSEC + 2 * ms->core->conf.timeout_us);
+	heap_release(&ms->core->timers);
+	effects_release(&effects);
+}
+END_TEST
+
+/* It stands on this host, and its clock stood still as well. */
+START_TEST(a_stop_that_one_store_denies_is_ours_when_the_others_have_shown_it_again)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+
+	all_answer(ms);
+	answers(ms, 1, 1400 * MSEC, 4 * MSEC, 166 * MSEC);
+	answers(ms, 2, 1410 * MSEC, 4 * MSEC, 0);
+	answers(ms, 0, 1412 * MSEC, 4 * MSEC, 166 * MSEC);
+	settles(ms);
+	answers(ms, 1, 1417 * MSEC, 4 * MSEC, 166 * MSEC);
+	answers(ms, 2, 1418 * MSEC, 4 * MSEC, 0);
+	settles(ms);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!ms->node[i].jump.open && !ms->node[i].suspect);
+	effects_release(&effects);
+}
+END_TEST
+
+/* What was known of store 0 before the stop was so vague that its jump is like both others'. Store 1 had jumped by itself. */
+START_TEST(a_jump_that_is_known_but_roughly_does_not_hide_a_longer_one)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+
+	answers(ms, 0, 900 * MSEC, 600 * MSEC, 0);
+	answers(ms, 1, 1000 * MSEC, 4 * MSEC, 0);
+	answers(ms, 2, 1001 * MSEC, 4 * MSEC, 0);
+	answers(ms, 1, 1400 * MSEC, 4 * MSEC, 200 * MSEC);
+	settles(ms);
+	answers(ms, 2, 1410 * MSEC, 4 * MSEC, 0);
+	settles(ms);
+	answers(ms, 0, 1411 * MSEC, 400 * MSEC, 0);
+	answers(ms, 1, 1430 * MSEC, 4 * MSEC, 800 * MSEC);
+	answers(ms, 2, 1430 * MSEC, 4 * MSEC, 600 * MSEC);
+	answers(ms, 0, 1435 * MSEC, 4 * MSEC, 600 * MSEC);
+	settles(ms);
+	answers(ms, 1, 1445 * MSEC, 4 * MSEC, 800 * MSEC);
+	settles(ms);
+	for (int64_t at = 1446 * MSEC; at < 1470 * MSEC; at += 10 * MSEC) {
+		for (unsigned i = 0; i < 3; i++)
+			answers(ms, i, at, 4 * MSEC, i == 1 ? 800 * MSEC : 600 * MSEC);
+		settles(ms);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(ms->node[i].suspect != NULL, i == 1);
+	effects_release(&effects);
+}
+END_TEST
+
+/* It had its time while the others were asked, before this process was stopped. It was not asked since. */
+START_TEST(a_store_that_showed_a_part_of_a_stop_is_asked_for_the_rest_though_its_time_is_over)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+
+	all_answer(ms);
+	answers(ms, 2, 1400 * MSEC, 4 * MSEC, 80 * MSEC);
+	settles(ms);
+	answers(ms, 0, 1445 * MSEC, 4 * MSEC, 200 * MSEC);
+	settles(ms);
+	answers(ms, 1, 2000 * MSEC, 4 * MSEC, 200 * MSEC);
+	settles(ms);
+	answers(ms, 2, 2010 * MSEC, 4 * MSEC, 200 * MSEC);
+	settles(ms);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!ms->node[i].suspect);
+	effects_release(&effects);
+}
+END_TEST
+
+Suite *jump_denied_suite(void)
+{
+	Suite *suite = suite_create("jump_denied");
+	TCase *ours = tcase_create("ours"), *theirs = tcase_create("theirs");
+
+	tcase_add_test(ours, a_stop_that_one_store_denies_is_ours_when_the_others_have_shown_it_again);
+	tcase_add_test(ours, a_store_that_showed_a_part_of_a_stop_is_asked_for_the_rest_though_its_time_is_over);
+	suite_add_tcase(suite, ours);
+	tcase_add_loop_test(theirs, a_jump_that_was_denied_is_not_like_a_stop_that_comes_later, 0, 4);
+	tcase_add_test(theirs, a_store_that_hangs_after_it_jumped_is_judged_when_the_time_of_the_others_is_over);
+	tcase_add_test(theirs, a_jump_that_is_known_but_roughly_does_not_hide_a_longer_one);
+	suite_add_tcase(suite, theirs);
+	return suite;
+}
