@@ -5,7 +5,7 @@
 
 void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const struct answer *a)
 {
-	struct span holder = a->holder.n > 0 ? a->holder : SPAN("");
+	struct span holder = a->found.n > 0 ? a->found : SPAN("");
 	const char *dot = memchr(holder.p, '.', holder.n);
 	const char *colon = memchr(holder.p, ':', holder.n);
 	struct span own = span_of(core->daemon_id);

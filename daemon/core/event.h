@@ -64,14 +64,14 @@ enum answer_class { ANSWER_EXECUTED, ANSWER_REFUSED, ANSWER_UNKNOWN };
 
 /*
  * The codes of an executed call.
- *   ACQUIRE  G granted (fence = base)  B busy (holder, pttl)  W free, but reserved for an older ticket  K a key of another type (pttl)
- *            Q marker differs (holder = the marker)  L too late  F range beyond the limit (range 0 is never refused)
- *   EXTEND   E extended  A re-asserted  B other value (holder, pttl)  K other type  M missing  Q marker differs  F floor beyond the limit
+ *   ACQUIRE  G granted (fence = base)  B busy (found, pttl)  W free, but reserved for an older ticket  K a key of another type (pttl)
+ *            Q marker differs (found = the marker)  L too late  F range beyond the limit (range 0 is never refused)
+ *   EXTEND   E extended  A re-asserted  B other value (found, pttl)  K other type  M missing  Q marker differs  F floor beyond the limit
  *   RELEASE  R released  N no key of that value
  *   WITHDRAW X done
- *   LOOK     M missing  B a value (holder, pttl)  K other type (pttl)  Q marker differs
+ *   LOOK     M missing  B a value (found, pttl)  K other type (pttl)  Q marker differs
  *   PROBE    P           (probe)
- *   MARK     J done      X marker differs (holder = the marker)  L too late (holder = the marker)
+ *   MARK     J done      X marker differs (found = the marker)  L too late (found = the marker)
  */
 struct probe {
 	struct span marker;  /* "" = absent */
@@ -94,7 +94,8 @@ struct answer {
 	int64_t server_us;    /* the server's clock when the call ran; 0 if unknown */
 	int64_t fence;        /* base of a grant, else the store's fence; -1 if unknown */
 	int64_t pttl_ms;      /* remaining TTL of the key, at most PTTL_MOST_MS; -1 never expires, -2 missing */
-	struct span holder;   /* the present value or marker; of a value only its public part "<daemon-id>:<number>", "" if no redlockd wrote it */
+	/* B: what the key has, of a value only its public part "<daemon-id>:<number>", "" if no redlockd wrote it. Q, and MARK: the marker. */
+	struct span found;
 	struct span text;     /* refused, unknown: the reason, for people */
 	const struct probe *probe;
 };

@@ -84,7 +84,7 @@ void round_count(struct round *r, const struct answer *a, bool joined)
 	case 'B':
 		nodeset_add(&r->held, a->node);
 		r->pttl_ms[a->node] = a->pttl_ms;
-		r->holder[a->node] = siphash(holder_key, a->holder.p ? a->holder.p : "", a->holder.n);
+		r->holder[a->node] = siphash(holder_key, a->found.p ? a->found.p : "", a->found.n);
 		__attribute__((fallthrough));
 	default:
 		nodeset_add(&r->refused, a->node);

@@ -42,7 +42,7 @@ static bool code_is_possible(struct span code, enum call_kind kind)
 	return code.n == 1 && code.p[0] && strchr(codes[kind], code.p[0]);
 }
 
-static size_t holder_max(char code)
+static size_t found_max(char code)
 {
 	return code == 'Q' ? MARKER_MAX : VALUE_MAX;
 }
@@ -84,7 +84,7 @@ static bool number_parse(int64_t n, const struct entry *e, struct answer *a)
 	}
 }
 
-/* {code, fence, pttl, holder}, or a number */
+/* {code, fence, pttl, holder or marker}, or a number */
 static bool row_parse(const struct resp *r, const struct resp_value *row, const struct entry *e, struct answer *ret_answer)
 {
 	struct answer a = nothing_told;
@@ -110,8 +110,8 @@ static bool row_parse(const struct resp *r, const struct resp_value *row, const 
 		a.code = code.p[0];
 		a.fence = row[2].integer;
 		a.pttl_ms = pttl_of(row[3].integer);
-		a.holder = resp_text(r, &row[4]);
-		if (a.holder.n > holder_max(a.code))
+		a.found = resp_text(r, &row[4]);
+		if (a.found.n > found_max(a.code))
 			return false;
 	}
 	*ret_answer = a;
@@ -162,8 +162,8 @@ static int mark_answer(const struct batch *b, const struct resp *r, unsigned nod
 	a.class = ANSWER_EXECUTED;
 	a.code = code.p[0];
 	a.server_us = r->value[1].integer;
-	a.holder = resp_text(r, &r->value[3]);
-	if (a.holder.n > MARKER_MAX)
+	a.found = resp_text(r, &r->value[3]);
+	if (a.found.n > MARKER_MAX)
 		return -EPROTO;
 	a.call = b->entry[0].id;
 	a.node = node;

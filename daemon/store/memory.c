@@ -199,14 +199,14 @@ static void answer_code(struct answer *a, char code, int64_t fence, int64_t pttl
 static void answer_unjoined(const struct memory *m, struct answer *a)
 {
 	answer_code(a, 'Q', m->fence, -2);
-	a->holder = memory_marker(m);
+	a->found = memory_marker(m);
 }
 
 static void answer_occupied(const struct memory *m, const struct key *key, struct answer *a)
 {
 	answer_code(a, key->foreign ? 'K' : 'B', m->fence, memory_pttl(m, key, a->server_us / 1000));
 	if (!key->foreign)
-		a->holder = public_part(key_value(key));
+		a->found = public_part(key_value(key));
 }
 
 /* The SET at the end of a grant or a renewal. As in the scripts, an impossible TTL is an error after the fence was raised. */
@@ -320,7 +320,7 @@ static void call_mark(struct memory *m, const struct call *c, struct answer *a)
 		buf_append(&m->marker, c->new_marker.p, c->new_marker.n);
 	}
 	answer_code(a, !same ? 'X' : late ? 'L' : 'J', -1, -2);
-	a->holder = memory_marker(m);
+	a->found = memory_marker(m);
 }
 
 /* probe.lua */
@@ -339,7 +339,7 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 		.server_us = memory_clock(m, now),
 		.fence = -1,
 		.pttl_ms = -2,
-		.holder = SPAN(""),
+		.found = SPAN(""),
 		.text = SPAN(""),
 	};
 

@@ -30,7 +30,7 @@ struct parcel {
 	struct answer answer;
 	struct probe probe;
 	char name[64], value[VALUE_MAX], new_value[VALUE_MAX], marker[MARKER_MAX], new_marker[MARKER_MAX];
-	char holder[MARKER_MAX], seen[MARKER_MAX];
+	char found[MARKER_MAX], seen[MARKER_MAX];
 };
 
 static struct {
@@ -111,7 +111,7 @@ static void call_arrives(struct parcel *p)
 {
 	memory_call(w.store[p->call.node], &p->call, w.now, &p->answer);
 	w.commands += p->call.kind != CALL_PROBE && p->call.kind != CALL_MARK;
-	p->answer.holder = keep(p->answer.holder, p->holder);
+	p->answer.found = keep(p->answer.found, p->found);
 	if (p->answer.probe) {
 		p->probe = *p->answer.probe;
 		p->probe.marker = keep(p->probe.marker, p->seen);

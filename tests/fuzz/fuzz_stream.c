@@ -15,7 +15,7 @@ struct outcome {
 	int class[CALLS];
 	char code[CALLS];
 	int64_t fence[CALLS];
-	size_t holder[CALLS], text[CALLS];
+	size_t found[CALLS], text[CALLS];
 	bool wrong;
 	size_t ready_at; /* bytes that the handshake took */
 };
@@ -42,9 +42,9 @@ static void on_answer(void *context, const struct answer *a)
 	o->class[a->call] = a->class;
 	o->code[a->call] = a->code;
 	o->fence[a->call] = a->fence;
-	o->holder[a->call] = a->holder.n;
+	o->found[a->call] = a->found.n;
 	o->text[a->call] = a->text.n;
-	PROMISE(a->holder.n <= MARKER_MAX);
+	PROMISE(a->found.n <= MARKER_MAX);
 	PROMISE((a->class == ANSWER_EXECUTED) == (a->code != 0));
 	PROMISE(!a->code || strchr(codes[kind_of(chosen, (unsigned)a->call)], a->code));
 	PROMISE((a->probe != NULL) == (a->code == 'P'));
@@ -127,7 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (id = 0; id < CALLS; id++) {
 		PROMISE(whole.answers[id] == 1 && split.answers[id] == 1);
 		PROMISE(whole.code[id] == split.code[id] && whole.fence[id] == split.fence[id] &&
-			whole.holder[id] == split.holder[id]);
+			whole.found[id] == split.found[id]);
 	}
 	return 0;
 }

@@ -128,7 +128,7 @@ static void answer_keep(void *context, const struct answer *answer)
 
 	*a = *answer;
 	a->node = n->call[n->answered].node;
-	span_keep(&n->arena, &a->holder);
+	span_keep(&n->arena, &a->found);
 	span_keep(&n->arena, &a->text);
 	if (a->probe)
 		a->probe = probe_copy(&n->arena, a->probe);

@@ -67,7 +67,7 @@ static bool probes_agree(const struct probe *p, const struct probe *q)
 
 static bool answers_agree(const struct answer *a, const struct answer *b)
 {
-	return a->class == b->class && a->code == b->code && a->fence == b->fence && a->pttl_ms == b->pttl_ms && span_equal(a->holder, b->holder) &&
+	return a->class == b->class && a->code == b->code && a->fence == b->fence && a->pttl_ms == b->pttl_ms && span_equal(a->found, b->found) &&
 	       span_equal(a->text, b->text) && a->probe && probes_agree(a->probe, b->probe);
 }
 
@@ -91,7 +91,7 @@ bool memo_keep(struct memo *m, const struct memo_read *r, const struct answer *a
 	m->answer = *answer;
 	span_keep(&m->arena, &m->marker);
 	span_keep(&m->arena, &m->fence);
-	span_keep(&m->arena, &m->answer.holder);
+	span_keep(&m->arena, &m->answer.found);
 	span_keep(&m->arena, &m->answer.text);
 	m->answer.probe = probe_copy(&m->arena, answer->probe);
 	return true;

@@ -45,9 +45,9 @@ START_TEST(calls_are_answered_in_order_each_for_its_own_node)
 	}
 	ck_assert(span_equal(a[0].probe->marker, MARKER));
 	ck_assert(span_equal(a[0].probe->run_id, SPAN(RUN_A)));
-	ck_assert(span_equal(a[2].holder, SPAN("d1:7")));
+	ck_assert(span_equal(a[2].found, SPAN("d1:7")));
 	ck_assert_int_eq(a[2].pttl_ms, 1000);
-	ck_assert(span_equal(a[4].holder, SPAN("q|x")));
+	ck_assert(span_equal(a[4].found, SPAN("q|x")));
 	ck_assert(span_equal(sim_node_marker(node), SPAN("q|x")));
 }
 END_TEST
@@ -92,7 +92,7 @@ START_TEST(the_same_calls_give_the_same_answers)
 		sim_node_call(other, &c, 1, now_us, &a);
 		call(c);
 		ck_assert(a.code == answer.code && a.fence == answer.fence && a.pttl_ms == answer.pttl_ms);
-		ck_assert(span_equal(a.holder, answer.holder));
+		ck_assert(span_equal(a.found, answer.found));
 	}
 	sim_node_free(other);
 }
@@ -239,7 +239,7 @@ START_TEST(the_scripts_meet_foreign_values)
 	sim_node_put(node, SPAN("a"), SPAN("x"), NOW / 1000 + 70);
 	ck_assert_int_eq(acquire(SPAN("a"), MINE), 'B');
 	ck_assert_int_eq(answer.pttl_ms, 70);
-	ck_assert_uint_eq(answer.holder.n, 0);
+	ck_assert_uint_eq(answer.found.n, 0);
 	sim_node_put_hash(node, SPAN("a"), NOW / 1000 + 70);
 	ck_assert_int_eq(acquire(SPAN("a"), MINE), 'K');
 	ck_assert_int_eq(answer.pttl_ms, 70);

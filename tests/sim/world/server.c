@@ -113,7 +113,7 @@ static void server_run(struct server *s, struct flight *f)
 	for (unsigned i = 0; i < f->count; i++) {
 		struct answer *a = &f->answer[i];
 
-		text = &a->holder;
+		text = &a->found;
 		text->p = arena_copy(&f->arena, text->p ? text->p : "", text->n);
 		text = &a->text;
 		text->p = arena_copy(&f->arena, text->p ? text->p : "", text->n);

@@ -41,14 +41,14 @@ static bool answer_equal(const struct answer *x, const struct answer *y)
 {
 	return x->call == y->call && x->node == y->node && x->class == y->class && x->code == y->code &&
 	       x->server_us == y->server_us && x->fence == y->fence && x->pttl_ms == y->pttl_ms &&
-	       span_equal(x->holder, y->holder) && span_equal(x->text, y->text) && probe_equal(x->probe, y->probe);
+	       span_equal(x->found, y->found) && span_equal(x->text, y->text) && probe_equal(x->probe, y->probe);
 }
 
 static const char *answer_print(const struct answer *a, char *out, size_t size)
 {
-	snprintf(out, size, "class=%d code=%c server_us=%lld fence=%lld pttl_ms=%lld holder='%.*s' text='%.*s'", (int)a->class,
-		 a->code ? a->code : '-', (long long)a->server_us, (long long)a->fence, (long long)a->pttl_ms, (int)a->holder.n,
-		 a->holder.n ? a->holder.p : "", (int)a->text.n, a->text.n ? a->text.p : "");
+	snprintf(out, size, "class=%d code=%c server_us=%lld fence=%lld pttl_ms=%lld found='%.*s' text='%.*s'", (int)a->class,
+		 a->code ? a->code : '-', (long long)a->server_us, (long long)a->fence, (long long)a->pttl_ms, (int)a->found.n,
+		 a->found.n ? a->found.p : "", (int)a->text.n, a->text.n ? a->text.p : "");
 	return out;
 }
 

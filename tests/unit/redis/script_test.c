@@ -81,10 +81,10 @@ START_TEST(every_row_answers_its_call)
 	ck_assert_int_eq(told[0].pttl_ms, 9000);
 	check_answer(1, 12, ANSWER_EXECUTED, 'B');
 	ck_assert_int_eq(told[1].pttl_ms, -1);
-	ck_assert(span_equal(told[1].holder, SPAN("d1:7")));
+	ck_assert(span_equal(told[1].found, SPAN("d1:7")));
 	check_answer(2, 13, ANSWER_EXECUTED, 'N');
 	check_answer(3, 14, ANSWER_EXECUTED, 'Q');
-	ck_assert(span_equal(told[3].holder, SPAN("j|x")));
+	ck_assert(span_equal(told[3].found, SPAN("j|x")));
 }
 END_TEST
 
@@ -112,7 +112,7 @@ START_TEST(a_number_says_that_it_was_done_as_asked)
 	ck_assert_int_eq(told[0].server_us, 1761234567890123);
 	ck_assert_int_eq(told[0].fence, row[_i].fence);
 	ck_assert_int_eq(told[0].pttl_ms, row[_i].pttl_ms);
-	ck_assert_uint_eq(told[0].holder.n, 0);
+	ck_assert_uint_eq(told[0].found.n, 0);
 }
 END_TEST
 
@@ -350,7 +350,7 @@ START_TEST(a_join_is_done_or_late_or_finds_another_marker)
 	check_answer(0, 3, ANSWER_EXECUTED, 'J');
 	ck_assert_int_eq(answer_text("*3\r\n:5\r\n$1\r\nX\r\n$3\r\nq|o\r\n"), 0);
 	check_answer(1, 3, ANSWER_EXECUTED, 'X');
-	ck_assert(span_equal(told[1].holder, SPAN("q|o")));
+	ck_assert(span_equal(told[1].found, SPAN("q|o")));
 	ck_assert_int_eq(answer_text("*3\r\n:5\r\n$1\r\nL\r\n$3\r\nq|o\r\n"), 0);
 	check_answer(2, 3, ANSWER_EXECUTED, 'L');
 	ck_assert_int_eq(answer_text("*3\r\n:5\r\n$1\r\nG\r\n$3\r\nq|o\r\n"), -EPROTO);

@@ -34,7 +34,7 @@ START_TEST(each_call_is_answered_as_the_script_says)
 	answer_sink_check(&real_upstream.answers, 2, ANSWER_EXECUTED, 'J');
 	real_upstream_join(3);
 	answer_sink_check(&real_upstream.answers, 3, ANSWER_EXECUTED, 'X');
-	ck_assert_str_eq(answer_sink_find(&real_upstream.answers, 3)->holder, REAL_UPSTREAM_MARKER);
+	ck_assert_str_eq(answer_sink_find(&real_upstream.answers, 3)->found, REAL_UPSTREAM_MARKER);
 	real_upstream_expect(CALL_ACQUIRE, 4, "n", 'G');
 	ck_assert_int_gt(answer_sink_find(&real_upstream.answers, 4)->fence, answer_sink_find(&real_upstream.answers, 4)->server_us);
 	ck_assert_str_eq(real_redis_tell(&real_upstream.server, "GET lock:n"), REAL_UPSTREAM_VALUE);
@@ -44,7 +44,7 @@ START_TEST(each_call_is_answered_as_the_script_says)
 	real_upstream_send(&call);
 	real_upstream_answered(6);
 	answer_sink_check(&real_upstream.answers, 6, ANSWER_EXECUTED, 'B');
-	ck_assert_str_eq(answer_sink_find(&real_upstream.answers, 6)->holder, "d1:7");
+	ck_assert_str_eq(answer_sink_find(&real_upstream.answers, 6)->found, "d1:7");
 	ck_assert_int_gt(answer_sink_find(&real_upstream.answers, 6)->pttl_ms, 0);
 	real_upstream_expect(CALL_RELEASE, 7, "n", 'R');
 	real_upstream_expect(CALL_RELEASE, 8, "n", 'N');
@@ -94,10 +94,10 @@ START_TEST(a_foreign_key_is_told_and_left_alone)
 	real_redis_tell(&real_upstream.server, "SET lock:b %b PX 100000", value, sizeof(value) - 3);
 	real_redis_tell(&real_upstream.server, "HSET lock:c f v");
 	real_upstream_expect(CALL_ACQUIRE, 2, "a", 'B');
-	ck_assert_str_eq(answer_sink_find(&real_upstream.answers, 2)->holder, "");
+	ck_assert_str_eq(answer_sink_find(&real_upstream.answers, 2)->found, "");
 	ck_assert_int_eq(answer_sink_find(&real_upstream.answers, 2)->pttl_ms, -1);
 	real_upstream_expect(CALL_ACQUIRE, 3, "b", 'B');
-	ck_assert_str_eq(answer_sink_find(&real_upstream.answers, 3)->holder, "");
+	ck_assert_str_eq(answer_sink_find(&real_upstream.answers, 3)->found, "");
 	real_upstream_expect(CALL_ACQUIRE, 4, "c", 'K');
 	real_upstream_expect(CALL_EXTEND, 5, "c", 'K');
 	real_upstream_expect(CALL_RELEASE, 6, "c", 'N');

@@ -23,7 +23,7 @@ END_TEST
 START_TEST(a_store_that_nobody_joined_grants_nothing)
 {
 	ck_assert_int_eq(acquire(SPAN("a"), MINE, 1000), 'Q');
-	ck_assert(span_equal(answer.holder, SPAN("")));
+	ck_assert(span_equal(answer.found, SPAN("")));
 	ck_assert_int_eq(join(SPAN("q"), MARKER), 'X');
 	ck_assert_int_eq(join(SPAN(""), SPAN("q|cfg")), 'J');
 	ck_assert_int_eq(memory_fence(memory), 0);
@@ -38,7 +38,7 @@ START_TEST(a_busy_name_says_who_holds_it_and_for_how_long)
 	ck_assert_int_eq(acquire(SPAN("a"), MINE, 1000), 'G');
 	now.us += 400 * MSEC;
 	ck_assert_int_eq(acquire(SPAN("a"), THEIRS, 1000), 'B');
-	ck_assert(span_equal(answer.holder, SPAN("d1:7")));
+	ck_assert(span_equal(answer.found, SPAN("d1:7")));
 	ck_assert_int_eq(answer.pttl_ms, 600);
 	ck_assert_int_eq(answer.server_us, now.us + EPOCH);
 	ck_assert_int_eq(release(SPAN("a"), THEIRS), 'N');
@@ -153,7 +153,7 @@ START_TEST(a_name_that_an_earlier_run_promised_has_no_holder)
 	memory_put(memory, SPAN("a"), SPAN(""), (struct instant){now.us + SEC});
 	ck_assert_int_eq(acquire(SPAN("a"), SPAN(""), 1000), 'B');
 	ck_assert_int_eq(acquire(SPAN("a"), MINE, 1000), 'B');
-	ck_assert(span_equal(answer.holder, SPAN("")));
+	ck_assert(span_equal(answer.found, SPAN("")));
 	ck_assert_int_eq(extend(SPAN("a"), SPAN(""), SPAN(""), 1000), 'B');
 	ck_assert_int_eq(release(SPAN("a"), SPAN("")), 'N');
 	now.us += SEC - 1;
