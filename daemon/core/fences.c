@@ -40,9 +40,9 @@ static int64_t fences_most(struct members *ms)
  */
 static int64_t fence_issued(const struct member *m)
 {
-	int64_t unseen = instant_diff(m->timed_since, m->vouched_at);
+	int64_t unseen = instant_diff(m->quarantine.since, m->vouched.at);
 
-	return m->issued_us != 0 ? m->issued_us + m->timed_since.us + drift_us(unseen > 0 ? unseen : 0) : 0;
+	return m->issued_us != 0 ? m->issued_us + m->quarantine.since.us + drift_us(unseen > 0 ? unseen : 0) : 0;
 }
 
 int64_t fences_floor(struct members *ms, const struct member *m)
@@ -65,7 +65,7 @@ struct nodeset fences_unasked(const struct members *ms, const struct member *m)
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		const struct member *other = &ms->node[i];
 
-		if (!fences_heard(other, m->quarantine_end))
+		if (!fences_heard(other, m->quarantine.end))
 			nodeset_add(&unasked, i);
 	}
 	return unasked;

@@ -149,15 +149,15 @@ static const char *judge_fitness(struct members *ms, const struct member *m, con
 
 static bool judge_is_set_back(const struct member *m, struct span marker)
 {
-	return marker.n > 0 && (span_equal(marker, span_of(m->past)) || span_equal(marker, span_of(m->over)));
+	return marker.n > 0 && (span_equal(marker, span_of(m->replaced.j)) || span_equal(marker, span_of(m->replaced.q)));
 }
 
 /* What is known only from elsewhere than a probe stays, whatever marker comes. */
 static void suspect(struct member *m, const char *why, struct span marker)
 {
-	if (!m->suspect || *m->suspected)
-		core_keep(m->suspected, sizeof(m->suspected), marker);
-	m->suspect = why;
+	if (!m->evidence.why || *m->evidence.marker)
+		core_keep(m->evidence.marker, sizeof(m->evidence.marker), marker);
+	m->evidence.why = why;
 }
 
 /* Evidence of lost memory that the marker does not show. The fence is held against what was seen before the probe was sent: other links may be ahead. */
@@ -166,8 +166,8 @@ static void judge_suspect(struct member *m, const struct answer *a)
 	struct span marker = a->probe->marker;
 
 	/* It was replaced since, by a quarantine that began after what was seen. */
-	if (m->suspect && *m->suspected && !span_equal(marker, span_of(m->suspected)))
-		m->suspect = NULL;
+	if (m->evidence.why && *m->evidence.marker && !span_equal(marker, span_of(m->evidence.marker)))
+		m->evidence.why = NULL;
 	if (span_equal(a->probe->run_id, span_of(m->run_id))) {
 		if (a->probe->evicted > m->evicted)
 			suspect(m, "it evicted keys", marker);
@@ -293,7 +293,7 @@ static void judge_note_move(struct members *ms, struct member *m, struct span ru
 		ms->votes_fall_us[m->index] += members_bound_us(ms); /* no vote is worth more */
 	if (left || came) {
 		m->fence_joined = 0;
-		m->vouched[0] = '\0';
+		m->vouched.marker[0] = '\0';
 	}
 }
 
@@ -305,8 +305,8 @@ static bool judge_is_too_soon(const struct members *ms, const struct member *m, 
 {
 	int64_t longest = ms->core->conf.max_lease_us + ms->core->conf.max_delay_us, enough = longest - drift_us(longest);
 
-	return *m->vouched && !span_equal(marker, span_of(m->vouched)) && instant_diff(ms->core->now, m->vouched_at) < enough &&
-	       ms->core->now.us + m->clock.high - m->vouched_us < enough;
+	return *m->vouched.marker && !span_equal(marker, span_of(m->vouched.marker)) && instant_diff(ms->core->now, m->vouched.at) < enough &&
+	       ms->core->now.us + m->clock.high - m->vouched.clock_us < enough;
 }
 
 /* It was one of those that were found blank, and was being asked again when the others were trusted. One that hung since may have been used and flushed. */
@@ -337,16 +337,16 @@ struct judgement judge_probe(struct members *ms, struct member *m, const struct 
 	ours = m->ours && judge_memory(&parts, probe);
 	if (ours && parts.kind == 'q' && !judge_is_set_back(m, probe->marker))
 		return (struct judgement){JUDGED_TIMING, ""};
-	if (ours && parts.kind == 'j' && !m->suspect && a->fence < m->fence_joined)
+	if (ours && parts.kind == 'j' && !m->evidence.why && a->fence < m->fence_joined)
 		suspect(m, "its fence fell back", probe->marker); /* whichever run it is: who joined it lifted its fence above all that it had issued */
-	if (ours && parts.kind == 'j' && !m->suspect && judge_is_too_soon(ms, m, probe->marker))
+	if (ours && parts.kind == 'j' && !m->evidence.why && judge_is_too_soon(ms, m, probe->marker))
 		suspect(m, "it was joined anew without a quarantine", probe->marker);
-	if (ours && parts.kind == 'j' && !m->suspect)
+	if (ours && parts.kind == 'j' && !m->evidence.why)
 		return (struct judgement){JUDGED_JOINED, ""};
-	if (probe->marker.n == 0 && judge_is_trusted(ms, m) && !m->suspect)
+	if (probe->marker.n == 0 && judge_is_trusted(ms, m) && !m->evidence.why)
 		return (struct judgement){JUDGED_BLANK, ""};
-	if (m->suspect)
-		return (struct judgement){JUDGED_LOST, m->suspect};
+	if (m->evidence.why)
+		return (struct judgement){JUDGED_LOST, m->evidence.why};
 	if (probe->marker.n == 0)
 		return (struct judgement){JUDGED_LOST, "it carries no marker: new, restarted blank, or flushed"};
 	return (struct judgement){JUDGED_LOST, ours ? "" : "it was restarted, replaced or taken over"};

@@ -149,7 +149,7 @@ static void list_nodes(struct commander *x, struct session *s)
 		if (m->reason[0])
 			reply_text(&r, "reason", span_of(m->reason));
 		if (m->state == MEMBER_QUARANTINED)
-			reply_ms(&r, "left_ms", instant_diff(m->quarantine_end, x->core->now));
+			reply_ms(&r, "left_ms", instant_diff(m->quarantine.end, x->core->now));
 		if (m->rtt_us)
 			reply_int(&r, "rtt_us", m->rtt_us);
 		if (m->fence_seen)

@@ -23,7 +23,7 @@ static void member_schedule(struct members *ms, struct member *m)
 	struct instant at = instant_add(ms->core->now, HEALTH_US);
 
 	if (m->state == MEMBER_QUARANTINED)
-		at = instant_min(at, m->quarantine_end);
+		at = instant_min(at, m->quarantine.end);
 	heap_set(&ms->core->timers, &m->timer, at);
 }
 
@@ -32,14 +32,14 @@ static void member_leave_quarantine(struct members *ms, struct member *m)
 {
 	struct nodeset unasked = fences_unasked(ms, m);
 
-	if (instant_before(m->ask_until, m->quarantine_end))
-		m->ask_until = instant_add(ms->core->now, ms->core->conf.timeout_us);
-	if (!nodeset_any(unasked) || !instant_before(ms->core->now, m->ask_until)) {
+	if (instant_before(m->quarantine.ask_until, m->quarantine.end))
+		m->quarantine.ask_until = instant_add(ms->core->now, ms->core->conf.timeout_us);
+	if (!nodeset_any(unasked) || !instant_before(ms->core->now, m->quarantine.ask_until)) {
 		member_mark(ms, m, span_of(m->marker), 'j');
 		return;
 	}
-	member_become(ms, m, MEMBER_QUARANTINED, m->timed_why);
-	heap_set(&ms->core->timers, &m->timer, m->ask_until);
+	member_become(ms, m, MEMBER_QUARANTINED, m->quarantine.why);
+	heap_set(&ms->core->timers, &m->timer, m->quarantine.ask_until);
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
 		if (nodeset_has(unasked, i) && ms->node[i].connected && ms->node[i].asked == ASKED_NOTHING)
 			member_probe(ms, &ms->node[i]);
@@ -107,7 +107,7 @@ void member_fired(struct members *ms, struct member *m)
 	if (m->asked != ASKED_NOTHING)
 		return;
 	/* What it is suspected of since it was probed is no matter if its marker is still that of the quarantine. */
-	if (m->state == MEMBER_QUARANTINED && !instant_before(ms->core->now, m->quarantine_end) && !m->jump.open && !m->suspect &&
+	if (m->state == MEMBER_QUARANTINED && !instant_before(ms->core->now, m->quarantine.end) && !m->jump.open && !m->evidence.why &&
 	    members_have_taken_over(ms) && !judge_clock(ms, m))
 		member_leave_quarantine(ms, m);
 	else
@@ -128,21 +128,21 @@ static void member_keep_marker(struct member *m, struct span marker)
 /* Case B: the time counts from when this very value was first seen, or set. */
 static void member_note_quarantine(struct members *ms, struct member *m, struct span marker, const char *why)
 {
-	if (!span_equal(marker, span_of(m->timed))) {
+	if (!span_equal(marker, span_of(m->quarantine.marker))) {
 		struct instant since = ms->core->now;
 
-		if (ms->core->conf.rebooted && !*m->timed)
+		if (ms->core->conf.rebooted && !*m->quarantine.marker)
 			since.us = 0; /* of CLOCK_BOOTTIME */
-		core_keep(m->timed, sizeof(m->timed), marker);
-		core_keep(m->timed_why, sizeof(m->timed_why), span_of(why));
-		m->timed_since = since;
-		m->quarantine_end = instant_add(since, quarantine_us(members_bound_us(ms), 0));
+		core_keep(m->quarantine.marker, sizeof(m->quarantine.marker), marker);
+		core_keep(m->quarantine.why, sizeof(m->quarantine.why), span_of(why));
+		m->quarantine.since = since;
+		m->quarantine.end = instant_add(since, quarantine_us(members_bound_us(ms), 0));
 	}
 	if (m->marker[0] == 'j')
-		core_keep(m->past, sizeof(m->past), span_of(m->marker));
+		core_keep(m->replaced.j, sizeof(m->replaced.j), span_of(m->marker));
 	member_keep_marker(m, marker);
 	m->ours = m->was_ours = true;
-	m->suspect = NULL;
+	m->evidence.why = NULL;
 	m->fence_joined = 0;
 	m->jump.open = false;
 }
@@ -160,12 +160,12 @@ static void member_join(struct members *ms, struct member *m, struct span marker
 {
 	if (m->state != MEMBER_JOINED)
 		member_has_moved(ms, m);
-	if (m->timed[0] == 'q')
-		core_keep(m->over, sizeof(m->over), span_of(m->timed));
-	core_keep(m->timed, sizeof(m->timed), marker);
-	core_keep(m->vouched, sizeof(m->vouched), marker);
-	m->vouched_at = m->asked_at;
-	m->vouched_us = m->asked_at.us + m->clock.low;
+	if (m->quarantine.marker[0] == 'q')
+		core_keep(m->replaced.q, sizeof(m->replaced.q), span_of(m->quarantine.marker));
+	core_keep(m->quarantine.marker, sizeof(m->quarantine.marker), marker);
+	core_keep(m->vouched.marker, sizeof(m->vouched.marker), marker);
+	m->vouched.at = m->asked_at;
+	m->vouched.clock_us = m->asked_at.us + m->clock.low;
 	member_keep_marker(m, marker);
 	m->ours = m->was_ours = true;
 	ms->trusting = false;
@@ -183,8 +183,8 @@ static void member_refuse(struct members *ms, struct member *m, const char *reas
 static void member_time_quarantine(struct members *ms, struct member *m, struct span marker, const char *why)
 {
 	member_note_quarantine(ms, m, marker, why);
-	if (instant_before(ms->core->now, m->quarantine_end)) {
-		member_become(ms, m, MEMBER_QUARANTINED, m->timed_why);
+	if (instant_before(ms->core->now, m->quarantine.end)) {
+		member_become(ms, m, MEMBER_QUARANTINED, m->quarantine.why);
 		member_schedule(ms, m);
 	} else if (members_have_taken_over(ms)) {
 		member_leave_quarantine(ms, m);
@@ -321,8 +321,8 @@ static void members_compare_clocks(struct members *ms)
 		const char *reason;
 
 		if (meet_was_ahead(ms, m) && m->ours) {
-			m->suspect = "its clock was ahead when it was first seen: keys may have expired early";
-			m->suspected[0] = '\0';
+			m->evidence.why = "its clock was ahead when it was first seen: keys may have expired early";
+			m->evidence.marker[0] = '\0';
 		}
 		if (!waits || !(reason = judge_clock(ms, m)))
 			continue;
@@ -339,10 +339,10 @@ static void members_leave_quarantine(struct members *ms)
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		struct member *m = &ms->node[i];
 
-		if (m->state != MEMBER_QUARANTINED || m->asked != ASKED_NOTHING || !instant_before(ms->core->now, m->ask_until) ||
+		if (m->state != MEMBER_QUARANTINED || m->asked != ASKED_NOTHING || !instant_before(ms->core->now, m->quarantine.ask_until) ||
 		    nodeset_any(fences_unasked(ms, m)))
 			continue;
-		m->ask_until = ms->core->now;
+		m->quarantine.ask_until = ms->core->now;
 		member_fired(ms, m);
 	}
 }

@@ -117,7 +117,7 @@ int64_t members_pending_us(const struct members *ms)
 		if (member_usable(m))
 			left[i] = 0;
 		else if (m->state == MEMBER_QUARANTINED && !m->stalled)
-			left[i] = instant_diff(instant_max(m->quarantine_end, m->ask_until), ms->core->now);
+			left[i] = instant_diff(instant_max(m->quarantine.end, m->quarantine.ask_until), ms->core->now);
 	}
 	end = quorum_at_most(left, nodes);
 	if (end == INT64_MAX)
@@ -156,10 +156,10 @@ void members_note_bound(struct members *ms, int64_t bound_us, bool ours)
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		struct member *m = &ms->node[i];
 
-		if (!*m->timed || !instant_before(m->quarantine_end, instant_add(m->timed_since, longest)))
+		if (!*m->quarantine.marker || !instant_before(m->quarantine.end, instant_add(m->quarantine.since, longest)))
 			continue;
-		m->quarantine_end = instant_add(m->timed_since, longest);
-		m->ask_until = INSTANT_PAST;
+		m->quarantine.end = instant_add(m->quarantine.since, longest);
+		m->quarantine.ask_until = INSTANT_PAST;
 	}
 }
 
@@ -173,8 +173,8 @@ bool members_have_taken_over(struct members *ms)
 		const struct member *m = &ms->node[i];
 
 		/* What another daemon has taken over, and is refused here, is not timed yet. */
-		taken += m->ours && strcmp(m->taken, ms->elder) == 0 && *m->timed &&
-		         !instant_before(ms->core->now, m->quarantine_end);
+		taken += m->ours && strcmp(m->taken, ms->elder) == 0 && *m->quarantine.marker &&
+		         !instant_before(ms->core->now, m->quarantine.end);
 	}
 	ms->elder_is_over |= taken >= needed;
 	return ms->elder_is_over;

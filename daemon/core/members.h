@@ -72,18 +72,25 @@ struct member {
 	} met;
 	bool misconf;   /* a write was refused by -MISCONF since the last healthy probe */
 	bool blank;     /* its last probe found no marker while trust was open, and nothing else wrong */
-	const char *suspect; /* evidence of lost memory that the marker does not show */
-	char suspected[MARKER_MAX]; /* the marker that the probe showed with the evidence; "" = none, or the evidence came from elsewhere */
-	char past[MARKER_MAX]; /* the last value of kind 'j' that a quarantine has replaced: a store that shows it again was set back, and lost memory again */
-	char over[MARKER_MAX]; /* the last value of kind 'q' that its joining has replaced: likewise, and a daemon that was cut off may have timed it */
-	/* The last value of kind 'j' under which it was used; when the question was asked that showed it; the earliest that the store's clock was then. */
-	char vouched[MARKER_MAX];
-	struct instant vouched_at;
-	int64_t vouched_us;
-	char timed[MARKER_MAX];   /* the value of kind 'q' that is being timed. A connection that breaks does not begin that anew; its joining does */
-	struct instant timed_since, quarantine_end;
-	struct instant ask_until; /* until then, after its quarantine, the others may tell their fences; earlier than its end: not asked yet */
-	char timed_why[160];
+	struct {
+		const char *why;         /* of lost memory that the marker does not show; NULL: there is none */
+		char marker[MARKER_MAX]; /* that the probe showed with it; "" = none, or it does not come from a probe */
+	} evidence;
+	struct {
+		char j[MARKER_MAX]; /* the last value of kind 'j' that a quarantine has replaced: who shows it again was set back, and lost memory again */
+		char q[MARKER_MAX]; /* the last of kind 'q' that its joining has replaced: likewise, and a daemon that was cut off may have timed it */
+	} replaced;
+	struct {
+		char marker[MARKER_MAX]; /* the last value of kind 'j' under which it was used … */
+		struct instant at;       /* … when the question was asked that showed it … */
+		int64_t clock_us;        /* … the earliest that the store's clock was then */
+	} vouched;
+	struct {
+		char marker[MARKER_MAX];  /* the value of kind 'q' that is timed. A connection that breaks does not begin that anew; its joining does */
+		struct instant since, end;
+		struct instant ask_until; /* until then, after the end, the others may tell their fences; earlier than the end: not asked yet */
+		char why[160];
+	} quarantine;
 	char told[160]; /* what the log was told last, and of which state, so that it is told once and not each second */
 	enum member_state told_of;
 	struct member_clock clock;
