@@ -41,7 +41,7 @@ START_TEST(a_jump_that_was_denied_is_not_like_a_stop_that_comes_later)
 	settles(ms);
 	for (unsigned i = 0; i < 3; i++) {
 		ck_assert(!ms->node[i].jump.open);
-		ck_assert_int_eq(ms->node[i].suspect != NULL, i == 1);
+		ck_assert_int_eq(ms->node[i].evidence.why != NULL, i == 1);
 	}
 	effects_release(&effects);
 }
@@ -63,7 +63,7 @@ START_TEST(a_store_that_hangs_after_it_jumped_is_judged_when_the_time_of_the_oth
 		heap_cancel(&ms->core->timers, &m->timer);
 		member_fired(ms, m);
 	}
-	ck_assert(m->suspect && !m->jump.open);
+	ck_assert(m->evidence.why && !m->jump.open);
 	ck_assert_int_le(ms->core->now.us, 1400 * MSEC + 2 * ms->core->conf.timeout_us);
 	heap_release(&ms->core->timers);
 	effects_release(&effects);
@@ -85,7 +85,7 @@ START_TEST(a_stop_that_one_store_denies_is_ours_when_the_others_have_shown_it_ag
 	answers(ms, 2, 1418 * MSEC, 4 * MSEC, 0);
 	settles(ms);
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert(!ms->node[i].jump.open && !ms->node[i].suspect);
+		ck_assert(!ms->node[i].jump.open && !ms->node[i].evidence.why);
 	effects_release(&effects);
 }
 END_TEST
@@ -116,7 +116,7 @@ START_TEST(a_jump_that_is_known_but_roughly_does_not_hide_a_longer_one)
 		settles(ms);
 	}
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert_int_eq(ms->node[i].suspect != NULL, i == 1);
+		ck_assert_int_eq(ms->node[i].evidence.why != NULL, i == 1);
 	effects_release(&effects);
 }
 END_TEST
@@ -137,7 +137,7 @@ START_TEST(a_store_that_showed_a_part_of_a_stop_is_asked_for_the_rest_though_its
 	answers(ms, 2, 2010 * MSEC, 4 * MSEC, 200 * MSEC);
 	settles(ms);
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert(!ms->node[i].suspect);
+		ck_assert(!ms->node[i].evidence.why);
 	effects_release(&effects);
 }
 END_TEST
