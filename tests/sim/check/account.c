@@ -63,9 +63,10 @@ void account_asked(const struct request_sim *q)
 	struct lease *l = lease_of_account(q, q->name);
 
 	a->ends_by = NULL;
-	if (!l->held || l->owner != q->owner || a->count == 0 || a->fence != l->fence)
+	if (a->count == 0 || a->fence != l->fence)
 		return;
-	l->asked_us = a->open || a->vague || !extends_are_ordered(q) ? 0 : q->ttl_ms * MSEC;
+	/* Not held: its connection is gone, and RESUME is not answered yet. */
+	l->asked_us = !l->held || l->owner != q->owner || a->open || a->vague || !extends_are_ordered(q) ? 0 : q->ttl_ms * MSEC;
 	l->asked_fence = l->fence;
 	l->asked_step = q->conn->world->checker.step;
 }
