@@ -22,18 +22,6 @@ static void votes_split(unsigned nodes, const char *request)
 		hears_nothing(k);
 }
 
-/* The node of largest weight, as every daemon must see it. */
-static unsigned leading(const char *name, uint16_t gone)
-{
-	unsigned lead = NODES_MAX;
-
-	for (unsigned i = 0; i < cluster.conf.nodes; i++)
-		if (!(gone >> i & 1) && (lead == NODES_MAX || member_weight(span_of(name), span_of(cluster.node[i].run_id)) >
-		                                                      member_weight(span_of(name), span_of(cluster.node[lead].run_id))))
-			lead = i;
-	return lead;
-}
-
 /* Calls of that kind that wait at a silent node, of daemon d. */
 static unsigned asked_by(unsigned d, unsigned node, enum call_kind kind)
 {
@@ -320,88 +308,6 @@ START_TEST(a_lock_that_was_won_and_left_alone_begins_with_all_nodes_at_once)
 }
 END_TEST
 
-/* One round trip to stores that are 20 ms away. */
-static void round_trip_passes(void)
-{
-	passes(20 * MSEC);
-	for (unsigned i = 0; i < cluster.conf.nodes; i++)
-		serves(i, waiting_at(i));
-}
-
-static void stores_are_far(void)
-{
-	all_feel(MOOD_SILENT);
-	for (unsigned i = 0; i < 200; i++) /* until the round trip is known */
-		round_trip_passes();
-}
-
-/* An orphan key stands at one of the two stores in reach. Nobody announces its end. */
-START_TEST(a_waiter_behind_an_orphan_key_has_the_lock_soon_after_its_end)
-{
-	int64_t stands = 1 * SEC + _i * 80 * MSEC, took = -stands;
-
-	cluster_begin(3);
-	passes(2 * SEC);
-	falls(2);
-	stores_are_far();
-	key_is_overwritten(0, "a", "d1:1:00", stands);
-	says(1, "LOCK a wait=1m");
-	for (; !figure(0, METRIC_GRANTS); took += 20 * MSEC)
-		round_trip_passes();
-	ck_assert_int_le(took, 500 * MSEC + 20 * 20 * MSEC);
-	hears(1, "OK name=a *");
-}
-END_TEST
-
-/* Of five stores, so many that would lead have the value of a daemon that does not reach them. The votes of the others are split, for one round trip. */
-static void leading_nodes_are_kept(unsigned many)
-{
-	static const char *const value[] = {"d1:1:00", "d2:2:00"};
-	uint16_t kept = 0;
-
-	cluster_begin(5);
-	passes(2 * SEC);
-	stores_are_far();
-	for (unsigned k = 0; k < 3; k++) {
-		unsigned node = leading("a", kept);
-
-		key_is_overwritten(node, "a", k < many ? value[k] : "d3:3:00", k < many ? 50 * SEC : 30 * MSEC);
-		kept |= (uint16_t)(1u << node);
-	}
-	says(1, "LOCK a wait=1m");
-	round_trip_passes();
-	ck_assert_int_eq(figure(0, METRIC_SPLITS), 1);
-}
-
-START_TEST(a_value_that_stays_at_the_leading_node_does_not_keep_the_lock_from_others)
-{
-	int64_t took = 20 * MSEC;
-
-	leading_nodes_are_kept((unsigned)_i);
-	for (; !figure(0, METRIC_GRANTS); took += 20 * MSEC)
-		round_trip_passes();
-	ck_assert_int_le(took, 500 * MSEC + 20 * 20 * MSEC);
-	hears(1, "OK name=a *");
-}
-END_TEST
-
-START_TEST(a_holder_that_won_the_leading_node_is_known_by_asking_one_store_after_the_other)
-{
-	unsigned asked_once;
-
-	leading_nodes_are_kept(1);
-	for (unsigned i = 0; i < 5; i++)
-		key_is_overwritten(i, "a", "d1:1:00", 50 * SEC);
-	for (unsigned i = 0; i < 25; i++)
-		round_trip_passes();
-	asked_once = asked(CALL_ACQUIRE);
-	says(2, "LOCK a");
-	hears(2, "BUSY name=a waiters=1 retry_ms=*");
-	ck_assert_uint_eq(asked(CALL_ACQUIRE), asked_once);
-	hears_nothing(1);
-}
-END_TEST
-
 Suite *split_suite(void)
 {
 	Suite *suite = suite_create("split");
@@ -422,9 +328,6 @@ Suite *split_suite(void)
 	tcase_add_test(lead, a_release_that_comes_while_the_stores_are_asked_is_no_split);
 	tcase_add_test(lead, a_lock_that_was_won_begins_with_all_nodes_at_once);
 	tcase_add_test(lead, a_lock_that_was_won_and_left_alone_begins_with_all_nodes_at_once);
-	tcase_add_loop_test(lead, a_waiter_behind_an_orphan_key_has_the_lock_soon_after_its_end, 0, 60);
-	tcase_add_loop_test(lead, a_value_that_stays_at_the_leading_node_does_not_keep_the_lock_from_others, 1, 3);
-	tcase_add_test(lead, a_holder_that_won_the_leading_node_is_known_by_asking_one_store_after_the_other);
 	suite_add_tcase(suite, lead);
 	return suite;
 }
