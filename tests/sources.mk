@@ -64,6 +64,7 @@ WORLD := \
 	tests/sim/check/delays.c \
 	tests/sim/check/detached.c \
 	tests/sim/check/eviction.c \
+	tests/sim/check/floors.c \
 	tests/sim/check/grants.c \
 	tests/sim/check/handover.c \
 	tests/sim/check/keys.c \

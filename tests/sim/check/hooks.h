@@ -95,6 +95,10 @@ void recount_run_begins(struct sim_daemon *d);
 /* Checks that a quorum of votes stands and covers valid_ms. */
 void recount_check(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what);
 
+/* floors.c: which token the grants of a lease must exceed. */
+int64_t floor_of_lease(const struct world *w, const struct call *call, int64_t name); /* of the lease that begins with this call */
+void floor_keep(struct world *w, int64_t name, uint64_t value, int64_t floor);
+
 /* delays.c: how long the lock-delays are. */
 void delays_call(struct sim_daemon *d, const struct call *call); /* before the call is counted */
 int64_t delay_of_call(const struct world *w, const struct call *call);

@@ -127,45 +127,11 @@ static void failed_round_check(struct world *w, struct sim_daemon *d, int64_t na
 			     "%s: daemon %u asks node %u again, and has not released its vote of a failed round", name_of(name), d->index, node);
 }
 
-static const int64_t *floor_of(const struct floors *k, struct span value)
-{
-	uint64_t hash = hash_bytes(value.p, value.n);
-
-	for (unsigned i = 0; i < k->count && i < FLOORS_MAX; i++)
-		if (k->value[i] == hash)
-			return &k->floor[i];
-	return NULL;
-}
-
-static void floor_add(struct floors *k, uint64_t value, int64_t floor)
-{
-	k->value[k->count % FLOORS_MAX] = value;
-	k->floor[k->count % FLOORS_MAX] = floor;
-	k->count++;
-}
-
-/*
- * An adoption continues a lease. A daemon that stood still while another was started on a copy of its directory may have handed the lease over before the other
- * adopts it, or before it was itself ended and started on the copy: the adopted token is smaller than one that was returned since.
- */
-static int64_t lease_floor(const struct world *w, const struct call *call, int64_t name)
-{
-	struct span rest = call->prior, value = call->value;
-	const int64_t *floor = NULL;
-
-	if (call->kind != CALL_EXTEND || span_equal(call->value, call->new_value))
-		return w->checker.returned[name];
-	do
-		floor = floor_of(&w->checker.floors[name], value);
-	while (!floor && span_word(&rest, &value));
-	return floor ? *floor : w->checker.returned[name];
-}
-
 static void lease_begin(struct world *w, struct sim_daemon *d, const struct call *call, int64_t name)
 {
 	struct lease *l = &w->checker.lease[d->index][name];
 	struct span value = call->kind == CALL_EXTEND ? call->new_value : call->value;
-	int64_t floor = lease_floor(w, call, name);
+	int64_t floor = floor_of_lease(w, call, name);
 
 	/*
 	 * Not under X: the service may know of a clock that jumped, and lose the lease earlier. most_us - least_us: after an EXTEND to less, a vote for more
@@ -190,7 +156,7 @@ static void lease_begin(struct world *w, struct sim_daemon *d, const struct call
 	l->serial = serial_of(value);
 	l->value = hash_bytes(value.p, value.n);
 	l->floor = floor;
-	floor_add(&w->checker.floors[name], l->value, floor);
+	floor_keep(w, name, l->value, floor);
 	l->delay_us = delay_of_call(w, call);
 	for (unsigned i = 0; i < NODES_MAX; i++)
 		l->until[i] = INSTANT_PAST;
