@@ -116,6 +116,7 @@ WORLD := \
 	tests/sim/stage/fault.c \
 	tests/sim/stage/finale.c \
 	tests/sim/stage/leftovers.c \
+	tests/sim/stage/node_fault.c \
 	tests/sim/stage/stages.c \
 	tests/sim/sweep/campaign.c \
 	tests/sim/sweep/report.c \

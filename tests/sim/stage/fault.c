@@ -1,21 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What each kind of fault does when it begins and when it ends. A fault that finds nothing to break is not counted. */
+/* What each kind of fault does when it begins and when it ends, those of servers excepted: node_fault.c. A fault that finds nothing to break is not counted. */
 #include "tests/sim/world/world.h"
-
-#include <inttypes.h>
-
-/* Error replies of a server in trouble; only the first word matters. */
-static const char *const error_text[] = {
-	"LOADING Redis is loading the dataset in memory",
-	"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk",
-	"READONLY You can't write against a read only replica.",
-	"OOM command not allowed when used memory > 'maxmemory'.",
-	"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
-	"NOAUTH Authentication required.",
-	"CLUSTERDOWN The cluster is down",
-	"ERR something that nobody has heard of",
-};
-#define ERROR_TEXTS (int64_t)(sizeof(error_text) / sizeof(error_text[0]))
 
 static bool daemon_holds(const struct sim_daemon *d, bool graced)
 {
@@ -42,11 +27,6 @@ static struct sim_daemon *daemon_of(struct world *w, const struct fault *f)
 	return &w->daemon[f->a % daemons];
 }
 
-static struct server *server_of(struct world *w, const struct fault *f)
-{
-	return &w->server[f->a % w->plan->nodes];
-}
-
 static bool client_holds(const struct sim_client *c)
 {
 	for (int64_t i = 0; c->conn && i < OWNERS_MAX * NAMES_MAX; i++)
@@ -67,11 +47,6 @@ static struct sim_client *client_of(struct world *w, const struct fault *f)
 		if (client_holds(&w->client[(f->a + i) % clients]))
 			return &w->client[(f->a + i) % clients];
 	return &w->client[f->a % clients];
-}
-
-static struct span fault_name(const struct world *w, const struct fault *f)
-{
-	return span_of(name_of(f->b % w->plan->names));
 }
 
 /* --- links ----------------------------------------------------------------------------------------------------------- */
@@ -109,113 +84,6 @@ static bool link_fault(struct world *w, const struct fault *f)
 	if ((f->x & 2) && l->stalled_from < until)
 		l->stalled_from = until;
 	return true;
-}
-
-/* --- nodes ----------------------------------------------------------------------------------------------------------- */
-
-static bool node_fault_of_store(struct world *w, struct server *s, const struct fault *f)
-{
-	int64_t expires = server_wall(s) / MSEC + f->for_us / MSEC + 1, old;
-	struct span value;
-
-	switch (f->kind) {
-	case FAULT_NODE_FLUSH:
-		s->tainted = true;
-		sim_node_flush(s->node);
-		server_lost_memory(s);
-		return true;
-	case FAULT_NODE_EVICT:
-		s->tainted = true;
-		sim_node_evict(s->node, fault_name(w, f));
-		return true;
-	case FAULT_NODE_DELETE:
-		sim_node_delete(s->node, fault_name(w, f));
-		return true;
-	case FAULT_FOREIGN_KEY:
-	case FAULT_FOREIGN_HASH:
-		if (s->down || sim_node_get(s->node, fault_name(w, f), server_wall(s), &value, &old))
-			return false;
-		if (f->kind == FAULT_FOREIGN_KEY)
-			sim_node_put(s->node, fault_name(w, f), SPAN("0123456789abcdef"), expires);
-		else
-			sim_node_put_hash(s->node, fault_name(w, f), expires);
-		return true;
-	default:
-		server_step(s, f->x);
-		return true;
-	}
-}
-
-static bool node_fault(struct world *w, const struct fault *f)
-{
-	struct server *s = server_of(w, f);
-
-	switch (f->kind) {
-	case FAULT_NODE_PAUSE:
-		if (s->down || s->paused_until > w->now)
-			return false;
-		s->paused_until = w->now + f->for_us;
-		return true;
-	case FAULT_NODE_BLANK:
-	case FAULT_NODE_WHOLE:
-	case FAULT_NODE_OLD:
-	case FAULT_NODE_SAME_REPLID:
-		if (s->down)
-			return false;
-		server_die(s);
-		return true;
-	case FAULT_NODE_ERROR:
-		sim_node_fail(s->node, error_text[f->x % ERROR_TEXTS]);
-		return true;
-	case FAULT_NODE_ROLE:
-		s->blameless = false;
-		sim_node_set_role(s->node, "slave", "0000000000000000000000000000000000000000");
-		sim_node_fail(s->node, error_text[2]);
-		return true;
-	case FAULT_NODE_REPLID:
-	case FAULT_NODE_ROLLBACK:
-		return !s->down && (f->kind == FAULT_NODE_REPLID ? server_rename(s) : server_roll_back(s, f->b % 2 == 0));
-	default:
-		return node_fault_of_store(w, s, f);
-	}
-}
-
-static void node_fault_ends(struct world *w, const struct fault *f)
-{
-	struct server *s = server_of(w, f);
-	char replid[41];
-
-	switch (f->kind) {
-	case FAULT_NODE_PAUSE:
-		s->paused_until = 0;
-		server_resume(s);
-		break;
-	case FAULT_NODE_BLANK:
-		server_revive(s, REVIVE_BLANK);
-		break;
-	case FAULT_NODE_WHOLE:
-		server_revive(s, REVIVE_WHOLE);
-		break;
-	case FAULT_NODE_OLD:
-		server_revive(s, REVIVE_OLD);
-		break;
-	case FAULT_NODE_SAME_REPLID:
-		snprintf(replid, sizeof(replid), "%s", sim_node_replid(s->node));
-		server_revive(s, f->x ? REVIVE_OLD : REVIVE_WHOLE);
-		sim_node_set_replid(s->node, replid);
-		break;
-	case FAULT_NODE_ERROR:
-		sim_node_fail(s->node, NULL);
-		break;
-	case FAULT_NODE_ROLE:
-		s->blameless = false;
-		snprintf(replid, sizeof(replid), "%040" PRIx64, stream_next(&s->stream));
-		sim_node_set_role(s->node, "master", replid);
-		sim_node_fail(s->node, NULL);
-		break;
-	default:
-		break;
-	}
 }
 
 /* --- daemons --------------------------------------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 
 struct world;
 struct task;
+struct fault;
 struct active_fault;
 
 enum stage {
@@ -31,6 +32,10 @@ void stage_leave(struct world *w); /* all clients leave */
 /* fault.c: what a fault does when it begins and when it ends. */
 void fault_begin(struct world *w, struct active_fault *f);
 void fault_ends(struct world *w, struct active_fault *f);
+
+/* node_fault.c: the same for a fault of a server. False: there was nothing to break. */
+bool node_fault(struct world *w, const struct fault *f);
+void node_fault_ends(struct world *w, const struct fault *f);
 
 /* finale.c: the trials in the healed world, step by step. */
 enum finale_at {
