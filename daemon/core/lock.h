@@ -125,11 +125,6 @@ static inline struct instant lock_deadline(const struct lock_table *t, const str
 	return lease_deadline(&l->lease, t->core->conf.nodes);
 }
 
-static inline struct instant lock_tell_at(const struct lock_table *t, const struct lock *l)
-{
-	return lease_tell_at(&l->lease, t->core->conf.nodes);
-}
-
 static inline bool lock_is_over(const struct lock_table *t, const struct lock *l)
 {
 	return lease_is_over(&l->lease, t->core->conf.nodes, t->core->now);
