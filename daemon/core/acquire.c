@@ -150,8 +150,8 @@ static void acquire_close(struct engine *e, struct round *r)
 }
 
 /*
- * How long the second round waits. It needs stores that have answered just now, and meanwhile nobody else can have the lock. So it does not wait for one that
- * hangs since as long as a command may take.
+ * How long the second round waits. It asks stores that have answered just now, and nobody else can have the lock meanwhile. So it does not wait the whole
+ * timeout for a store that hangs since.
  */
 static int64_t acquire_raise_us(const struct engine *e)
 {
@@ -216,9 +216,9 @@ static void acquire_await_stragglers(struct engine *e, struct round *r)
 }
 
 /*
- * A quorum has answered, and the votes are split. A race does not wait for a store that hangs, since its votes are kept from others meanwhile. Where the key of
- * nobody splits the votes, only a slow store can help. A daemon that asks for the last time waits for it as long as a command may take. The others come
- * again, and round trips that take longer are known soon; they keep no vote for longer than that, because the key may end meanwhile.
+ * A quorum has answered, and the votes are split. In a race the round does not wait for a store that hangs: its votes keep others out meanwhile. If the key of
+ * a dead daemon splits the votes, only a slow store can help. If only requests that do not wait are left, the round lasts the whole timeout, since nobody asks
+ * again. If somebody waits it lasts split_lasting_us() at most: the next round asks again, and the key may end while the votes of this one keep others out.
  */
 static void acquire_await_split(struct engine *e, struct round *r)
 {
@@ -345,7 +345,7 @@ enum round_outcome acquire_answered(struct engine *e, struct round *r, const str
 	}
 	if (nodeset_any(r->not_asked))
 		outcome = acquire_led(e, r, a->node);
-	/* While one store is asked alone, nothing is decided. */
+	/* While one store is asked alone acquire_led() decides, and acquire_decide() only after that. */
 	return outcome == ROUND_PENDING && !nodeset_any(r->not_asked) ? acquire_decide(e, r, ret_token) : outcome;
 }
 

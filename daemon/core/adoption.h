@@ -29,7 +29,7 @@ struct adoption {
 	struct instant until; /* they stand nowhere beyond: an EXTEND to the ttl that the record has may have left a longer key, and one that hung renewed it */
 	struct instant hopeless; /* nobody believes in the lease beyond: it is not adopted any more */
 	struct instant prior_until; /* all but the first */
-	struct instant deadline; /* of a lease that nobody renews; NEVER */
+	struct instant deadline; /* of a lease that nobody renews; NEVER: it is renewed */
 	size_t n, first;         /* bytes: of all, of the first */
 	char values[];           /* newest first, separated by blanks */
 };
@@ -37,7 +37,7 @@ struct adoption {
 /* Nothing is known of any store yet: the caller sets where the values may stand, and until when. */
 struct adoption *adoption_new(const struct prior_lease *from, struct instant now);
 void adoption_over(struct lease *x); /* the values are dead, or forgotten */
-/* ADOPTING, and its time is over: whatever stands of it ends by itself. A run on a copy of the journal may have renewed it meanwhile. */
+/* LEASE_ADOPTING, and its time is over: whatever stands of it ends by itself. A run on a copy of the journal may have renewed it meanwhile. */
 void adoption_leave(struct lease *x);
 /* How the next run can adopt a lease that is held. Borrowed. */
 struct prior_lease adoption_record(const struct lease *x, unsigned nodes, struct instant now);
@@ -53,13 +53,13 @@ bool adoption_is_left(const struct lease *x, unsigned node, struct span *ret_val
 /* The lease is released: the prior values that may still stand, newest first; adds the stores where, and until when. */
 struct span adoption_left(const struct call_table *calls, const struct lease *x, struct nodeset *nodes, struct instant *until);
 
-/* ADOPTING: the stores that have not said for certain that neither value stands there. */
+/* LEASE_ADOPTING: the stores that have not said for certain that neither value stands there. */
 struct nodeset adoption_possible(const struct lease *x);
-/* ADOPTING: so many stores have no key that nobody has the lock, even if what stands elsewhere is ours. */
+/* LEASE_ADOPTING: so many stores have no key that nobody has the lock, even if the values that stand elsewhere are ours. */
 bool adoption_is_denied(const struct lease *x, unsigned nodes);
-/* ADOPTING: it is given up then. What nobody renews is told lost as long before its end as any other lease. */
+/* LEASE_ADOPTING: the adoption is given up then. A lease that nobody renews is told lost as long before its end as any other. */
 struct instant adoption_end(const struct lease *x);
-/* ADOPTING, of a lease that nobody renews: what is asked for now vouches until D again, not for less. */
+/* LEASE_ADOPTING, of a lease that nobody renews: the ttl to ask for now, such that the votes last until `deadline`. */
 int64_t adoption_rest_us(const struct lease *x, struct instant now);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A claim is one session's stake in one name: it waits, holds, or has lost. A value machine: it sends nothing and tells nobody. */
+/*
+ * A claim is one stake of a session in a name: it waits, holds, or has lost. A session may have several: one for each owner text, and one for each LOCK that
+ * waits. A value machine: it sends nothing and tells nobody.
+ */
 #ifndef CORE_CLAIM_H
 #define CORE_CLAIM_H
 
@@ -44,21 +47,22 @@ struct claim {
 	bool overdue;            /* its wait is over, the round under way decides */
 	bool leaving;            /* its session has said its last word */
 	/*
-	 * Nobody was told, since the connection was lost. WAITING: the request has gone with it, and the LOCK repeated takes the place. HELD: its turn came
-	 * then. LOST: it was lost then.
+	 * The connection was lost, so nobody was told. CLAIM_WAITING: the request went with the connection, and the repeated LOCK takes its place.
+	 * CLAIM_HELD: its turn came since. CLAIM_LOST: it was lost since.
 	 */
 	bool not_notified;
-	bool here;               /* HELD: told over the connection that the session has now, though RESUME may not be answered yet */
-	enum loss loss;          /* LOST: why */
+	bool here;               /* CLAIM_HELD: told over the connection that the session has now, though RESUME may not be answered yet */
+	enum loss loss;          /* CLAIM_LOST: why */
 	unsigned count;
-	uint64_t seen, ahead, goal; /* the last search for a deadlock that followed it; that followed all ahead of it; that is to follow the waiters up to it */
+	/* Numbers of searches, see deadlock.c. seen: followed this claim; ahead: follows, or has followed, all ahead of it; goal: has yet to follow them. */
+	uint64_t seen, ahead, goal;
 	struct claim *via;          /* who waits for this one's owner */
 	int64_t fence;
 	int64_t ttl_us, delay_us;
 	struct instant asked_at, granted_at;
 	struct instant wait_until; /* patient: as it was asked for */
-	struct instant believed; /* HELD, of a session without a connection: what it was told is over by then */
-	struct timer timer;      /* WAITING: end of the wait. Not notified: end of the time to ask for it, if that is sooner */
+	struct instant believed; /* CLAIM_HELD, of a session without a connection: what it was told is over by then */
+	struct timer timer;      /* CLAIM_WAITING: end of the wait. Not notified: end of the time to ask for it, if that is sooner */
 };
 TAILQ_HEAD(claims, claim);
 

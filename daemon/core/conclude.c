@@ -118,7 +118,7 @@ void conclude_answered(struct engine *e, struct round *r, const struct answer *a
 		conclude_acquire_answered(e, r, a);
 		break;
 	case QUESTION_RENEW:
-	case QUESTION_ADOPT: /* an EXTEND as well: renew.c counts its votes, adopt.c decides */
+	case QUESTION_ADOPT: /* sends EXTENDs as well: renew_answered() counts their votes, adopt_decide() concludes */
 		conclude_renewal(e, r, renew_answered(e, r, a));
 		break;
 	case QUESTION_LOOK:

@@ -30,14 +30,14 @@ struct elsewhere {
 
 struct contender {
 	struct name *name;         /* what it asks for */
-	TAILQ_ENTRY(contender) in_no_quorum; /* NO_QUORUM */
-	struct admission_entry entry; /* QUEUED */
+	TAILQ_ENTRY(contender) in_no_quorum; /* CONTENDER_NO_QUORUM */
+	struct admission_entry entry; /* CONTENDER_QUEUED */
 	enum contender_state state;
 	unsigned waiting;          /* patient waiters */
 	unsigned impatient;        /* the other waiters */
-	struct claims waiters;     /* WAITING claims, in the order in which they came */
+	struct claims waiters;     /* claims in CLAIM_WAITING, in the order in which they came */
 	struct timer timer;        /* when it is asked for again, or looked after */
-	struct round *round;       /* ACQUIRING: the undecided round */
+	struct round *round;       /* CONTENDER_ACQUIRING: the undecided round */
 	unsigned attempts;         /* rounds in a row that were split or found a holder: the pauses become longer with them */
 	unsigned splits;           /* of these, the last in a row whose votes were split by one and the same value */
 	uint64_t splitter;         /* that value, as round->holder */
@@ -72,7 +72,7 @@ static inline bool contender_is_kept_off(const struct contender *k)
 	return contender_waits(k) && (k->state == CONTENDER_YIELDING || (k->elsewhere.known && !k->elsewhere.outdated));
 }
 
-/* Into and out of the waiters; the only writers of WAITING. Here, since each LOCK does both. */
+/* Into and out of the waiters; the only writers of CLAIM_WAITING. Here, since each LOCK does both. */
 static inline void contender_enqueue(struct contender *k, struct claim *c)
 {
 	c->state = CLAIM_WAITING;

@@ -24,8 +24,8 @@ static void lock_vacate(struct engine *e, struct lock *l)
 }
 
 /*
- * The lease is over, and the next waiter asks for the name. Clients that poll would never win against waiters that are served without a pause, by hand-overs or
- * by rounds that ask right behind the release. So after a while of that the name is left alone for a moment.
+ * The lease is over, and the next waiter asks for the name. If waiters here were served without a pause, by hand-overs or by rounds right behind the release,
+ * clients that poll would never win. So after a while of that the name is left alone for a moment.
  */
 static void hold_give_back(struct engine *e, struct lock *l, enum cause why)
 {
@@ -151,8 +151,8 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 {
 	struct claim *c = l->holder;
 	/*
-	 * If a quorum has no such key, nobody has the lock. But an adoption that gives up in time knows of no votes. What stands in its way may be a value of
-	 * the same lease, which was forgotten, or was put there by a run on a copy of the journal: the client may still believe in it.
+	 * If so many stores have no such key that the others are no quorum, nobody has the lock. An adoption that fails otherwise has no votes that tell how
+	 * long the client may believe. Values in its way may be of the same lease: forgotten, or put there by a run on a copy of the journal.
 	 */
 	bool denied = l->lease.state == LEASE_ADOPTING && why == LOSS_EVICTED && adoption_is_denied(&l->lease, e->core->conf.nodes);
 	struct instant until = denied ? hold_belief(e, l) : holder_belief(e, l);
@@ -209,8 +209,8 @@ void hold_forget(struct engine *e, struct claim *c)
 }
 
 /*
- * It may be the value of a run on a copy of the journal, which holds the lock for the same session. A connected client hears LOST. One without a connection may
- * still believe, and only the keys at the other stores keep others out.
+ * The other value may be of a run on a copy of the journal, which holds the lock for the same session. A connected client hears LOST. A client without a
+ * connection may still believe in the lock, and only the keys at the other stores keep others out.
  */
 void hold_contested(struct engine *e, struct lock *l)
 {

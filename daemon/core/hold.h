@@ -23,7 +23,7 @@ void hold_forget(struct engine *e, struct claim *c);
 void hold_contested(struct engine *e, struct lock *l);
 /* Nobody has asked for what was granted: it goes to the next. */
 void hold_lapse(struct engine *e, struct claim *c);
-/* CLOSING: nobody believes any longer. */
+/* LEASE_CLOSING: nobody believes in the lease any longer. */
 void hold_closed(struct engine *e, struct lock *l);
 
 #endif

@@ -152,7 +152,7 @@ static bool judge_is_set_back(const struct member *m, struct span marker)
 	return marker.n > 0 && (span_equal(marker, span_of(m->replaced.j)) || span_equal(marker, span_of(m->replaced.q)));
 }
 
-/* What is known only from elsewhere than a probe stays, whatever marker comes. */
+/* Evidence that did not come from a probe has an empty marker, and keeps it: so no marker that a later probe shows clears it. */
 static void suspect(struct member *m, const char *why, struct span marker)
 {
 	if (!m->evidence.why || *m->evidence.marker)
@@ -160,12 +160,15 @@ static void suspect(struct member *m, const char *why, struct span marker)
 	m->evidence.why = why;
 }
 
-/* Evidence of lost memory that the marker does not show. The fence is held against what was seen before the probe was sent: other links may be ahead. */
+/*
+ * Evidence of lost memory that the marker does not show. The fence is compared with what was seen before the probe was sent: answers over other connections
+ * may have shown a larger one since.
+ */
 static void judge_suspect(struct member *m, const struct answer *a)
 {
 	struct span marker = a->probe->marker;
 
-	/* It was replaced since, by a quarantine that began after what was seen. */
+	/* Another marker stands there: a quarantine has begun since the evidence was seen. */
 	if (m->evidence.why && *m->evidence.marker && !span_equal(marker, span_of(m->evidence.marker)))
 		m->evidence.why = NULL;
 	if (span_equal(a->probe->run_id, span_of(m->run_id))) {
@@ -248,7 +251,7 @@ static void judge_note_lineage(struct members *ms, struct member *m, const struc
 	ms->elder_is_over |= taken.n > 0 && m->ours && parts->kind == 'j'; /* whoever joined it has seen to that */
 }
 
-/* Another configuration at our generation, or a higher one, is never overwritten: two sets of daemons would not exclude each other. */
+/* Never overwrite a marker of another configuration at our generation, or of a higher generation: two sets of daemons would not exclude each other. */
 static const char *judge_configuration(struct members *ms, const struct marker_parts *parts)
 {
 	uint64_t own = ms->core->conf.generation;
@@ -298,8 +301,8 @@ static void judge_note_move(struct members *ms, struct member *m, struct span ru
 }
 
 /*
- * Whether it was joined under another value since it was last known to be, and no quarantine has passed for any clock: ours stands still while this host does,
- * the store's goes on.
+ * Given a marker of kind 'j' that is ours: whether it is not the one under which we last knew the store to be joined, and less time than a quarantine takes has
+ * passed since, by our clock and by the store's. Both are tested, because ours stops while this host stands still, and the store's does not.
  */
 static bool judge_is_too_soon(const struct members *ms, const struct member *m, struct span marker)
 {
@@ -309,7 +312,10 @@ static bool judge_is_too_soon(const struct members *ms, const struct member *m, 
 	       ms->core->now.us + m->clock.high - m->vouched.clock_us < enough;
 }
 
-/* It was one of those that were found blank, and was being asked again when the others were trusted. One that hung since may have been used and flushed. */
+/*
+ * Trust is still open; or the store was found blank, and was being asked again when the others were trusted. If its answer took longer than the timeout, the
+ * store may have been used and flushed meanwhile.
+ */
 static bool judge_is_trusted(const struct members *ms, const struct member *m)
 {
 	return ms->trusting || (m->blank && instant_diff(ms->core->now, m->asked_at) < ms->core->conf.timeout_us);
@@ -338,7 +344,7 @@ struct judgement judge_probe(struct members *ms, struct member *m, const struct 
 	if (ours && parts.kind == 'q' && !judge_is_set_back(m, probe->marker))
 		return (struct judgement){JUDGED_TIMING, ""};
 	if (ours && parts.kind == 'j' && !m->evidence.why && a->fence < m->fence_joined)
-		suspect(m, "its fence fell back", probe->marker); /* whichever run it is: who joined it lifted its fence above all that it had issued */
+		suspect(m, "its fence fell back", probe->marker); /* whichever run it is: its join lifted its fence above all that it had issued */
 	if (ours && parts.kind == 'j' && !m->evidence.why && judge_is_too_soon(ms, m, probe->marker))
 		suspect(m, "it was joined anew without a quarantine", probe->marker);
 	if (ours && parts.kind == 'j' && !m->evidence.why)

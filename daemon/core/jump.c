@@ -11,15 +11,15 @@
 #include <string.h>
 
 /*
- * Another connection was faster, or a store was slower than those that showed that we stood still: the store carried it out before its clock jumped, or ours
- * stood still. It says nothing of what that has done since. (Where neither was so, the clock was set back.)
+ * The store carried this call out before its clock jumped, or before we stood still: another connection was faster, or this store was slower than those that
+ * showed our stop. So the answer says nothing of the clock since then. (If neither is so, the clock was set back.)
  */
 static bool look_is_outdated(const struct member_clock *c, int64_t server_us, struct instant sent)
 {
 	return instant_before(sent, c->sure) && server_us - sent.us < c->low;
 }
 
-/* It was not looked at for so long, or is known so roughly, that a step beyond the tolerance need not show as a jump. */
+/* The last look was so long ago, or told so little, that a step beyond the tolerance need not show as a jump. */
 static bool step_may_hide(const struct members *ms, const struct clock_bounds *before, struct instant sent)
 {
 	int64_t hidden = drift_of(instant_diff(ms->core->now, before->at)) + clock_width(before) + instant_diff(ms->core->now, sent);
@@ -89,13 +89,13 @@ static struct move jump_move(const struct member *m)
 
 enum likeness { LIKE, UNLIKE, NOT_KNOWN_YET, LOOK_AGAIN };
 
-/* What is too little to be noticed may come between the looks at the two. And their clocks drift apart while ours stands still. */
+/* Between the looks at the two, a clock may move by what is too little to be noticed. And their clocks drift apart while ours stands still. */
 static int64_t move_slack(struct move its)
 {
 	return JUMP_SLACK_US + drift_us(its.most);
 }
 
-/* What is not told apart is not half of it. And what may be none at all is like nothing. */
+/* Their bounds overlap, and the other is certainly more than half as long. A move that may be none is like nothing. */
 static bool moves_are_alike(struct move its, struct move others)
 {
 	return its.least > 0 && 2 * others.least > its.least && others.least <= its.most + move_slack(its) && its.least <= others.most + move_slack(its);
@@ -122,15 +122,15 @@ static bool look_may_hide(const struct member_clock *c, struct move its)
 }
 
 /*
- * Somebody was looked at in time, and did not show it: it is a jump of its own, unless that store's clock stood still, or was set back. Others that show as
- * much later may show a stop that it has not shown yet. How far it has gone by then tells.
+ * The jump of m was denied: it is its own, unless the clock of the store that denied it stood still or was set back. Another store that shows as much later may
+ * show a stop that m has not shown yet. A new look at m tells.
  */
 static bool jump_is_disputed(const struct member *m, const struct member *other)
 {
 	return m->jump.open && m->jump.denied && other->jump.open && instant_before(m->clock.sent, other->jump.seen);
 }
 
-/* Others were looked at since it was seen first, have answered soon, and show less than half of it. */
+/* Another store was looked at since the jump was seen first, has answered soon, and shows less than half of it. */
 static bool jump_is_denied(const struct members *ms, const struct member *m)
 {
 	struct move its = jump_move(m);
@@ -204,7 +204,7 @@ static bool jump_has_gone(const struct member *m)
 	return m->jump.allowed && !jump_is_partial(m) && jump_move(m).least <= JUMP_SLACK_US;
 }
 
-/* What it has shown may be of before our stop. It tells more when it answers, however late, and is not used before. */
+/* What it has shown may be from before our stop. Its next answer, however late, tells more, and it is not used before. */
 static bool jump_is_unread(const struct member *m)
 {
 	return (jump_is_partial(m) || jump_has_gone(m)) && instant_before(m->clock.sent, m->clock.sure);
@@ -321,7 +321,7 @@ void jump_is_none(struct members *ms, struct member *m)
 	jump_close(ms, m, (struct move){-its.most, -its.least});
 }
 
-/* What the store shows that was looked at last of those that are alike: others were perhaps looked at in the midst of the stop. */
+/* The longest of the jumps that are alike: the other stores may have been looked at in the middle of the stop. */
 static struct move jump_whole(const struct members *ms, const struct member *m, const enum likeness *how)
 {
 	struct move whole = jump_move(m);

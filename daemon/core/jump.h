@@ -13,11 +13,11 @@
  * count as silent only at a second look, after the timeout and half a timeout after the first look.
  *
  * What the others show counts from the last look at the store before it jumped: what they showed before is of earlier stops, which may have been too short
- * to be noticed. An answer that came so late that it is true of both cases decides nothing: that store is asked again. Nor does it make vague what was
- * known: all answers that agree are true of one clock.
+ * to be noticed. An answer that came so late that it fits both cases decides nothing: that store is asked again. Nor does a late answer make less certain
+ * what is known: all answers that agree are true of one clock.
  *
- * A jump that somebody denied, who was looked at soon after it was seen, is compared with those of others only after it was looked at again: a stop may come
- * before the verdict, and what others show of that is no more than the jump of a store that has not shown it yet.
+ * A store denies a jump if it was asked after the jump was seen, answers soon, and shows less than half of it. A denied jump is compared with later jumps of
+ * others only after a new look at its store: a stop as long may come before the verdict, which the others have shown by then, and this store has not.
  *
  * A store that executed, during the stop, a call sent before it shows only a part of the stop; one that had jumped by itself before shows more. Once the
  * others show the whole stop, such a store is judged again: what is left is a jump of its own, or none.

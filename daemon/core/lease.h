@@ -71,14 +71,18 @@ struct lease {
 	struct name *name;         /* of the key */
 	uint8_t owner;             /* what it is embedded in: enum lease_owner */
 	bool auto_renew;           /* the watchdog renews it; else it ends as it was granted */
-	TAILQ_ENTRY(lease) in_list; /* HELD, and RISK was told: the list of those; ADOPTING: the list of those */
-	struct timer timer;        /* HELD: to be renewed, or to be told lost; ADOPTING: next try; CLOSING: nobody believes in it any longer */
+	TAILQ_ENTRY(lease) in_list; /* LEASE_HELD and at_risk: engine.risks; LEASE_ADOPTING: engine.adopting */
+	struct timer timer;        /* LEASE_HELD: to be renewed, or told lost; LEASE_ADOPTING: next try; LEASE_CLOSING: nobody believes in it any longer */
 	struct round *round;       /* the undecided round that renews or adopts it */
 	struct pendings extends;   /* EXTENDs that the round under way, or the next, will answer */
-	struct instant believed_until; /* HELD: the holder may believe until then, though D is sooner: a clock jumped, or an earlier run told more; past: D */
-	struct admission_entry entry; /* HELD, ADOPTING: a renewal, an adoption */
+	/*
+	 * LEASE_HELD: the holder may believe until this moment, even after D: a clock jumped, or another run, an earlier one or one on a copy of the journal,
+	 * promised more. INSTANT_PAST: until D.
+	 */
+	struct instant believed_until;
+	struct admission_entry entry; /* LEASE_HELD: of a renewal; LEASE_ADOPTING: of an adoption */
 	enum lease_state state;
-	bool at_risk;              /* RISK was told: in the list of those */
+	bool at_risk;              /* RISK was told: it is in engine.risks */
 	bool recorded;             /* this value was ever in the journal */
 	struct nodeset denied;     /* stores that deny the vote that they had given: the key was gone; until all votes have been confirmed since */
 	struct nodeset confirmed;  /* stores that have confirmed their vote, asked since denied_at */
@@ -95,7 +99,7 @@ struct lease {
 	int64_t fence_end;        /* tokens fence .. fence_end are this lease's alone: one for each local hand-over */
 	int64_t ttl_us;           /* what the standing votes were asked for; if a shorter one was asked for since, that */
 	int64_t renew_ttl_us;     /* what the next renewal asks for: an EXTEND may have changed it */
-	struct instant renew_at;  /* HELD: when to renew next; NEVER: not */
+	struct instant renew_at;  /* LEASE_HELD: when to renew next; NEVER: not */
 };
 TAILQ_HEAD(leases, lease);
 

@@ -48,12 +48,12 @@ struct lock {
 	uint64_t seen;           /* by which search last */
 	unsigned seen_goals;     /* claims up to which the waiters are to be followed; UINT_MAX: all of them */
 	bool seen_holder, in_queue;
-	struct claim *holder;   /* HELD, ADOPTING */
-	struct claims losses;   /* LOST claims */
+	struct claim *holder;   /* LEASE_HELD, LEASE_ADOPTING */
+	struct claims losses;   /* claims in CLAIM_LOST */
 	struct contender contender; /* what it asks for, and who waits */
 	struct lease lease;       /* what it has */
 	unsigned handoffs;        /* of this lease */
-	struct instant close_at;  /* CLOSING: until then a client may believe: D as of the last renewal, by the slowest clock that a client may have */
+	struct instant close_at;  /* LEASE_CLOSING: until then a client may believe. D as of the last renewal, by the slowest clock that a client may have */
 };
 
 /* It stands at no store, and nobody waits for it: it is kept while losses, or releases under way, name it. */
@@ -79,7 +79,7 @@ static inline struct lock *lock_of_lease(struct lease *x)
 	return container_of(x, struct lock, lease);
 }
 
-/* A name is a lock's: there is no other kind of names yet. Nor of contenders. */
+/* Each struct name and each struct contender is embedded in a struct lock, as yet: the next four functions rest on that. */
 static inline struct lock *lock_of_name(struct name *name)
 {
 	return container_of(name, struct lock, name);

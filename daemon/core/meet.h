@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A store whose clock was set forward before this daemon first looked at it shows no jump, but keys may have expired early there. If that set its clock too far
- * ahead of the others', and of this host's as well (else the others may have been set back), it is suspected. So is one that was not looked at for so long that
- * its step may hide in what clocks may drift apart.
+ * ahead of the others', and of this host's as well (else the others may have been set back), it is suspected. It is compared again when a step may hide between
+ * two looks at it, because they lie far apart or tell little of its clock.
  *
- * It is compared until it is certain that it is not ahead: an answer that came late says little of its store's clock, and where those of a minority answer
- * first they agree with each other. It is suspected only by what the others show when they are asked after it: if this host stood still since they
- * were asked last, the first store to be seen after that seems to be ahead. Until then it is not used.
- * A clock that is put right before it could be compared was ahead as well: it goes back by more than the tolerance, or after it seemed to be ahead.
+ * It is compared until it is certain that it is not ahead: an answer that came late says little of its store's clock, and if a minority of stores whose clocks
+ * are ahead answers first, they agree with each other. A store is suspected only by what the others show when they are asked later than it: if this host
+ * stood still since they were asked last, the first store to be seen after that seems to be ahead. Until then the store is not used.
+ * A clock that is set right before that was ahead as well: it goes back by more than the tolerance, or, once it seemed to be ahead, by any amount.
  * See ALGORITHMS.md, Restart guard.
  */
 #ifndef CORE_MEET_H

@@ -106,7 +106,7 @@ void member_fired(struct members *ms, struct member *m)
 	members_settle_jumps(ms);
 	if (m->asked != ASKED_NOTHING)
 		return;
-	/* What it is suspected of since it was probed is no matter if its marker is still that of the quarantine. */
+	/* With evidence it is probed before it joins: judge_probe() ignores the evidence if the marker of its quarantine still stands. */
 	if (m->state == MEMBER_QUARANTINED && !instant_before(ms->core->now, m->quarantine.end) && !m->jump.open && !m->evidence.why &&
 	    members_have_taken_over(ms) && !judge_clock(ms, m))
 		member_leave_quarantine(ms, m);
@@ -114,7 +114,10 @@ void member_fired(struct members *ms, struct member *m)
 		member_probe(ms, m);
 }
 
-/* Calls of this step that were made before point to the old text: if they showed the new marker, a store in quarantine would give them a vote. */
+/*
+ * Calls made earlier in this step point to the old marker, so the new one goes into the other buffer. If those calls carried the new marker, a store in
+ * quarantine would accept them and give a vote.
+ */
 static void member_keep_marker(struct member *m, struct span marker)
 {
 	char *text = m->marker_text[m->marker == m->marker_text[0]];
@@ -179,7 +182,7 @@ static void member_refuse(struct members *ms, struct member *m, const char *reas
 	member_schedule(ms, m);
 }
 
-/* Where its time is over, and only its joining was refused, it stays what it was until that is mended. */
+/* If the quarantine is over already, the store is to join. It is refused instead while the set before may still have a quorum. */
 static void member_time_quarantine(struct members *ms, struct member *m, struct span marker, const char *why)
 {
 	member_note_quarantine(ms, m, marker, why);
@@ -193,7 +196,7 @@ static void member_time_quarantine(struct members *ms, struct member *m, struct 
 	}
 }
 
-/* A clock that is off keeps a node from being used, not from being marked: what was lost is lost, and the time of its quarantine runs. */
+/* A store whose clock is off is not used. But it is marked if it lost memory, and its quarantine runs. */
 static bool member_clock_forbids(struct members *ms, struct member *m, const struct judgement *judged, struct span marker)
 {
 	const char *reason;
@@ -206,7 +209,7 @@ static bool member_clock_forbids(struct members *ms, struct member *m, const str
 	return true;
 }
 
-/* Fit to be used, if only it were known whose clock jumped: better to wait a moment than a quarantine for all daemons. */
+/* The store could be used, but it is not known yet whose clock jumped. To wait a moment is better than a quarantine for all daemons. */
 static bool member_waits_for_others(struct members *ms, struct member *m, const struct judgement *judged)
 {
 	if (!m->jump.open || judged->kind == JUDGED_LOST || judged->kind == JUDGED_REFUSED)
@@ -231,7 +234,7 @@ static bool member_is_asked_again(struct members *ms, struct member *m, const st
 	return true;
 }
 
-/* Its clock is within what is tolerated; but where it was the first to answer nobody could tell yet. */
+/* Its clock is within the tolerance, unless it answered first and could not be compared yet. So it counts no further than 2 T beyond the stores' clock. */
 static void member_note_issued(struct members *ms, struct member *m, const struct answer *a)
 {
 	int64_t most = members_clock_us(ms, ms->core->now) + 2 * ms->core->conf.clock_tol_us;
@@ -310,8 +313,8 @@ static void member_failed(struct members *ms, struct member *m, const struct ans
 }
 
 /*
- * The first to answer is joined, or trusted, before there is a clock to compare its own with. It has granted nothing since: that takes two. What a clock does
- * after it was compared is judged as a jump.
+ * The first store to answer is joined, or trusted, before there is another clock to compare its own with. It has not been asked for a vote since, because one
+ * store is no quorum. What a clock does after it was compared is judged as a jump.
  */
 static void members_compare_clocks(struct members *ms)
 {
@@ -333,7 +336,7 @@ static void members_compare_clocks(struct members *ms)
 	}
 }
 
-/* Those whose quarantine is over, and for which the last of the others has just told its fence. */
+/* Goes on with stores whose quarantine is over, as soon as all others have told their fences. */
 static void members_leave_quarantine(struct members *ms)
 {
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What becomes of a lease, for those who have it, whatever it is a lease of. Renewals and adoptions reach a lock by this file alone. */
+/* What becomes of a lease, told to what it is embedded in. Renewals and adoptions reach a lock by this file alone. */
 #ifndef CORE_OWNER_H
 #define CORE_OWNER_H
 
@@ -13,6 +13,6 @@ void owner_adopted(struct engine *e, struct lease *x, const struct round *r);
 /* It is not theirs any more. */
 void owner_lose(struct engine *e, struct lease *x, enum loss why);
 void owner_expire(struct engine *e, struct lease *x); /* it is as good as over */
-void owner_closed(struct engine *e, struct lease *x); /* CLOSING: nobody believes in it any longer */
+void owner_closed(struct engine *e, struct lease *x); /* LEASE_CLOSING: nobody believes in it any longer */
 
 #endif

@@ -15,9 +15,9 @@ struct engine {
 	struct call_table calls;
 	struct rounds rounds;
 	struct releases releases;
-	struct contenders no_quorum; /* NO_QUORUM */
-	struct leases risks;     /* HELD, and RISK was told */
-	struct leases adopting;  /* ADOPTING */
+	struct contenders no_quorum; /* those in CONTENDER_NO_QUORUM */
+	struct leases risks;     /* those in LEASE_HELD of which RISK was told */
+	struct leases adopting;  /* those in LEASE_ADOPTING */
 	struct admission admission;
 	struct timer admission_timer;
 	struct instant retry_next; /* no release or withdrawal is repeated before: see release_retry_at */

@@ -70,13 +70,13 @@ static int64_t renew_worth_us(const struct lease *x, const struct round *r)
 	return r->ttl_us < most_us ? r->ttl_us : most_us;
 }
 
-/* Of a longer lease the loss is told sooner before D: where the votes end soon all the same, it is over now that it is won. */
+/* A longer lease has a longer margin before D. If its votes end within that margin, it is over although the renewal has its quorum. */
 static enum renew_outcome renew_succeeded(struct engine *e, struct round *r)
 {
 	struct lease *x = r->lease;
 	int64_t worth_us = renew_worth_us(x, r), stands_us = instant_diff(lease_deadline(x, e->core->conf.nodes), r->calls.begun);
 
-	/* While answers came, EXTENDs may have asked for a shorter lease and then for a longer one: votes from between count for less. */
+	/* EXTENDs may have asked for a shorter lease and then for a longer one while answers came. Votes from in between are worth less. */
 	if (2 * stands_us < worth_us)
 		worth_us = stands_us;
 	x->ttl_us = worth_us;
@@ -106,7 +106,7 @@ static void renew_missed(struct engine *e, struct round *r)
 {
 	struct lease *x = r->lease;
 	int64_t pause = x->ttl_us / 20;
-	/* Without a quorum renew_overdue does it, when there is one. */
+	/* Without a quorum renew_overdue() asks again, when there is one. */
 	bool again = x->auto_renew && members_usable(&e->members) >= engine_quorum(e);
 
 	metric_add(&e->core->metrics, METRIC_RENEWALS_MISSED, 1);

@@ -26,10 +26,10 @@ enum question {
 
 struct round {
 	struct calls calls;
-	struct timer timer;    /* its end, or when all that were asked have had the time of a command */
+	struct timer timer;    /* its end, or when the timeout of all stores that were asked has passed */
 	enum question question;
 	bool decided;          /* later answers are evidence only */
-	bool expired;          /* its time is over: what has not answered by now does not count for the decision */
+	bool expired;          /* its time is over: stores that have not answered by now do not count for the decision */
 	struct lease *lease;   /* RENEW, ADOPT: what it is about; else NULL */
 	struct lease_value value; /* ACQUIRE, RAISE: its own until it has won; RENEW, ADOPT: the lease's */
 	struct placed placed;  /* ACQUIRE, RAISE: where that may stand */
@@ -83,8 +83,8 @@ static inline int64_t round_px_us(const struct round *r)
 }
 
 /*
- * Counts an answer. joined: no answer has shown so far, nor does this one, that the store may have lost what others had there, as a clock does that was set
- * forward. Else what it has granted or put back stands there, and is no vote.
+ * Counts an answer. joined: the store is joined, after this answer as well. A store that is not joined may have lost keys of others, for example because its
+ * clock was set forward. What it grants or puts back stands there, but is no vote.
  */
 void round_count(struct round *r, const struct answer *a, bool joined);
 

@@ -48,8 +48,8 @@ void split_remember(const struct engine *e, struct contender *k, const struct ro
 }
 
 /*
- * What has stood there for longer than a rival's round lasts is the value of a holder, or one that nobody can take back, as its daemon has died or does not
- * reach the store.
+ * A value that has stood there for longer than a rival's round lasts is a holder's; or its daemon cannot take it back, because it has died or does not reach
+ * the store.
  */
 static bool split_has_stood(const struct engine *e, const struct round *r, unsigned node)
 {
@@ -110,7 +110,7 @@ static void split_count(const struct engine *e, struct contender *k, const struc
 	if (led)
 		return;
 	k->splits = 1;
-	/* Which value is the dead one is not known: each round takes that of another store, until one stays. */
+	/* It is not known which value is the dead one. Each round picks that of another store, until a value stays. */
 	for (unsigned i = k->attempts; i < k->attempts + nodes; i++)
 		if (nodeset_has(r->held, i % nodes)) {
 			k->splitter = r->holder[i % nodes];

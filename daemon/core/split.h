@@ -5,15 +5,15 @@
 
 #include "daemon/core/parts.h"
 
-#define SPLIT_TRIES 3 /* rounds for who does not wait */
-#define RACE_MOST 16 /* a value that splits the votes for longer is no rival's, but the key of nobody: it ends by its TTL */
+#define SPLIT_TRIES 3 /* a request that does not wait is told BUSY after so many rounds that were split or found a holder */
+#define RACE_MOST 16 /* a value that splits so many rounds in a row is no rival's, but a dead daemon's: it ends by its TTL */
 /* A round begins: which node it asks first, -1: all at once. Uses up one of the rounds that do so. */
 int split_take_leader(const struct engine *e, struct contender *k);
 /* This store, which the round asked first, has refused: which one it asks next, likewise alone; -1: none, the leading store is a rival's. */
 int split_next_leader(const struct engine *e, const struct round *r, unsigned node);
 /* The round is over: notes what was in the way at which store. */
 void split_remember(const struct engine *e, struct contender *k, const struct round *r);
-/* A quorum has answered, and the votes are split: is it by rivals, of whom one may win? Else by a key of nobody. */
+/* A quorum has answered, and the votes are split: by rivals, of whom one may win? Else by the key of a dead daemon. */
 bool split_has_rivals(const struct engine *e, const struct round *r);
 int64_t split_lasting_us(const struct engine *e); /* how long a round waits for a slow store that can help against such a key */
 /* The votes were split: the name asks its leading store first for a while, unless this round did so. Returns the pause before the next round, us. */

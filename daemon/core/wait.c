@@ -55,6 +55,7 @@ static void wait_refuse(struct engine *e, struct claim *c, enum refusal why)
 	wait_left(e, k);
 }
 
+/* The first claim that is overdue ends the pause: contender_fired() answers it, and asks again at once for those who still wait, unless the name is queued. */
 void wait_look_at(struct engine *e, struct contender *k, struct instant at)
 {
 	struct instant due = waiters_due(k);

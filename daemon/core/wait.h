@@ -14,7 +14,7 @@ bool wait_continue(struct engine *e, struct contender *k, enum refusal why, enum
 void wait_over(struct engine *e, struct contender *k, enum cause why);
 /* Somebody left: if it was the last, the wait is over. A round under way sees to that when it ends. */
 void wait_left(struct engine *e, struct contender *k);
-/* Sets the timer of a name that waits: then, or when the first claim is overdue. NEVER: only for that. */
+/* Sets the timer of a name that waits: at this moment, or sooner, when its first claim is overdue. NEVER: only for an overdue claim. */
 void wait_look_at(struct engine *e, struct contender *k, struct instant at);
 /* Takes a claim out, without a word. */
 void wait_leave(struct engine *e, struct claim *c);
