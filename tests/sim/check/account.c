@@ -146,15 +146,15 @@ static int64_t in_force_until(const struct conn *c, int64_t name, int64_t fence)
 
 /*
  * A daemon that is up releases the hold; one that is gone, or does not know yet whether it is held, leaves it to expire. Where the client itself has left, a
- * hold that is adopted after all ends with the grace of the session, before the promise does, and its lock-delay begins then.
+ * hold that is adopted after all ends with the grace of the session, and its lock-delay begins then if the promise lasts longer.
  */
 void account_dropped(struct conn *c, int64_t name, const struct account *a)
 {
 	struct world *w = c->world;
 
 	if (daemon_is_up(c->daemon) && a->open && c->left)
-		checker_undelay(w, name, a->fence);
-	if (daemon_is_up(c->daemon) && (!a->open || c->left))
+		checker_delay_from(w, name, a->fence, in_force_until(c, name, a->fence));
+	else if (daemon_is_up(c->daemon) && !a->open)
 		checker_delay(w, name, a->fence, in_force_until(c, name, a->fence));
 	else
 		account_lost(c, name, a->fence);

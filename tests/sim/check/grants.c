@@ -115,11 +115,16 @@ static void check_order(struct world *w, struct sim_daemon *d, const struct requ
 	}
 }
 
+static int64_t delay_end(const struct world *w, int64_t name, int64_t fence, int64_t from)
+{
+	return from + delay_of_grant(w, name, fence) * 98 / 100 - 2 * MSEC;
+}
+
 void checker_delay(struct world *w, int64_t name, int64_t fence, int64_t from)
 {
-	int64_t delay_us = delay_of_grant(w, name, fence), until = from + delay_us * 98 / 100 - 2 * MSEC;
+	int64_t until = delay_end(w, name, fence, from);
 
-	if (delay_us == 0 || fence < w->checker.delayed[name].fence)
+	if (delay_of_grant(w, name, fence) == 0 || fence < w->checker.delayed[name].fence)
 		return;
 	if (fence > w->checker.delayed[name].fence || until > w->checker.delayed[name].until)
 		w->checker.delayed[name].until = until;
@@ -136,6 +141,12 @@ void checker_keep(struct world *w, const struct request_sim *q, int64_t fence)
 		return;
 	w->checker.delayed[q->name].fence = fence;
 	w->checker.delayed[q->name].until = w->now + q->keep_ms * MSEC * 98 / 100 - 2 * MSEC;
+}
+
+void checker_delay_from(struct world *w, int64_t name, int64_t fence, int64_t latest)
+{
+	if (w->checker.delayed[name].fence == fence && w->checker.delayed[name].until > delay_end(w, name, fence, latest))
+		w->checker.delayed[name].until = delay_end(w, name, fence, latest);
 }
 
 void checker_undelay(struct world *w, int64_t name, int64_t fence)

@@ -19,9 +19,11 @@ void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, i
 void check_turn(struct world *w, struct sim_daemon *d, int64_t name, int64_t fence);
 void check_resumed(struct conn *c, int64_t name, int64_t owner, int64_t fence);
 /*
- * The hold ended against its holder's will and was in force until `from`: the lock-delay begins, if the plan has one. Undelay: the holder ended it after all.
+ * The hold ended against its holder's will and was in force until `from`: the lock-delay begins, if the plan has one. From: it was in force until then at the
+ * latest. Undelay: the holder ended it after all.
  */
 void checker_delay(struct world *w, int64_t name, int64_t fence, int64_t from);
+void checker_delay_from(struct world *w, int64_t name, int64_t fence, int64_t latest);
 /* UNLOCK keep= was answered OK: nobody may be granted the name meanwhile. */
 void checker_keep(struct world *w, const struct request_sim *q, int64_t fence);
 void checker_undelay(struct world *w, int64_t name, int64_t fence);
