@@ -101,6 +101,7 @@ struct known_node {
 	int64_t fence, fence_when_asked; /* the largest fence that it has shown; the same when it was probed */
 	uint64_t known_at;               /* the step before the one in which the daemon learned of the last change */
 	uint64_t marker;                 /* marker of the last vote request, as a hash */
+	uint64_t quarantine;             /* the last marker of a quarantine that a probe has shown, as a hash */
 	bool timed;
 	struct instant at; /* time of its last answer; upper bound of (its clock - CLOCK_BOOTTIME) by that answer */
 	int64_t high;
