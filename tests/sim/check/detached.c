@@ -57,8 +57,10 @@ static uint64_t detached_count(const struct sim_daemon *d)
 
 	TAILQ_FOREACH(c, &w->conns, in_world)
 	{
+		int64_t since = c->daemon == d && c->run == d->run ? c->detached_run_us : d->started_run_us;
+
 		if (c->detached_at > 0 && (c->daemon == d || d->journal.torn[c->daemon->index] >= c->run) &&
-		    w->now - (c->run == d->run ? c->detached_at : d->started_at) < longest && has_session(c))
+		    host_run_us(&d->host, w->now) - since < longest && has_session(c))
 			n++;
 	}
 	return n;
@@ -72,6 +74,7 @@ void detached_begin(struct conn *c)
 	if (daemon_is_up(c->daemon) && c->daemon->conf.limits.detached > 0)
 		c->crowded_out = detached_count(c->daemon) >= c->daemon->conf.limits.detached;
 	c->detached_at = c->world->now;
+	c->detached_run_us = host_run_us(&c->daemon->host, c->world->now);
 	detached_wait_on(c, c);
 	TAILQ_FOREACH(q, &c->running, at_daemon)
 	{

@@ -50,6 +50,7 @@ struct sim_daemon {
 	struct sim_journal journal;
 	uint64_t run; /* 1, 2, …: counts its services */
 	int64_t started_at, died_at[RUNS_MAX];
+	int64_t started_run_us; /* host_run_us() then */
 	int64_t first_lease_us; /* its lease when it started */
 	char id[24]; /* how the values of this run begin */
 	struct sim_link link[NODES_MAX]; /* by server, as the subscribers are */

@@ -19,9 +19,15 @@ struct host {
 	} deadline; /* the last result of host_deadline */
 };
 
+/* How much time has passed for it: it does not count its stops. */
+static inline int64_t host_run_us(const struct host *h, int64_t now)
+{
+	return now - h->halted_us;
+}
+
 static inline struct instant host_boot(const struct host *h, int64_t now)
 {
-	int64_t run = now - h->halted_us;
+	int64_t run = host_run_us(h, now);
 
 	return (struct instant){h->base_us + run + run / 1000000 * h->ppm + run % 1000000 * h->ppm / 1000000};
 }
