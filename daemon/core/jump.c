@@ -46,7 +46,7 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 	struct member_clock *c = &m->clock;
 	struct clock_bounds before = clock_now(c);
 	bool guessed = instant_before(c->sent, c->sure); /* what was known before is what a stop of ours lets expect */
-	int64_t jump, back;
+	int64_t took_us = instant_diff(c->at, c->sent), jump, back;
 
 	if (before.known && look_is_outdated(c, server_us, sent))
 		return false;
@@ -62,6 +62,7 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 	if (jump && !m->jump.open) {
 		/* Of several jumps the sum is judged: the first has ended keys as well. */
 		m->jump.before = before;
+		m->jump.before_took_us = took_us;
 		memcpy(m->jump.beside, m->beside, sizeof(m->beside));
 		m->jump.undone = m->jump.allowed = m->jump.denied = false;
 		m->jump.first = ms->core->now;
@@ -167,10 +168,14 @@ static enum likeness jump_likeness(const struct member *m, const struct member *
 struct instant jump_look_at(const struct members *ms, const struct member *m)
 {
 	int64_t time_us = ms->core->conf.timeout_us, half_us = time_us / 2;
+	struct instant end = instant_add(m->jump.seen, time_us);
 
 	if (m->jump.looked.us == INSTANT_NEVER.us)
 		return instant_add(m->jump.seen, half_us);
-	return instant_max(instant_add(m->jump.seen, time_us), instant_add(m->jump.looked, half_us));
+	/* This process was stopped for so long that what the others have answered tells nothing: they are asked anew. */
+	if (!instant_before(m->jump.looked, end))
+		return instant_add(m->jump.looked, time_us);
+	return instant_max(end, instant_add(m->jump.looked, half_us));
 }
 
 void jump_look(const struct members *ms, struct member *m)
@@ -266,8 +271,11 @@ static void jump_allow(const struct members *ms, const struct member *m, struct 
 
 		*then = bounds_moved(*then, (struct move){instant_before(m->jump.before.at, then->at) ? 0 : stop.least, stop.most});
 	}
-	if (!instant_before(other->jump.before.at, m->jump.seen))
-		return;
+	if (!instant_before(other->jump.before.at, m->jump.seen)) {
+		if (2 * other->jump.before_took_us < stop.least)
+			return;
+		stop.least = 0; /* what was known came too late to show the stop, but may be of after it */
+	}
 	other->jump.before = bounds_moved(other->jump.before, stop);
 	other->jump.allowed = true;
 }
