@@ -305,10 +305,10 @@ static void clock_allow(const struct member *m, struct member *other, enum liken
 		other->clock.low += stop.least - shown;
 }
 
-/* It had jumped by itself before we stood still: keys have ended early there. */
+/* This open jump shows more than our stop: the store had jumped by itself before, and keys have ended early there. */
 static bool jump_is_sum(const struct member *m, struct move stop)
 {
-	return m->jump.open && jump_move(m).least > stop.most + move_slack(stop);
+	return jump_move(m).least > stop.most + move_slack(stop);
 }
 
 /* It shows certainly less than our stop: it was looked at in the midst of that, and the rest is still to come. */
