@@ -118,7 +118,7 @@ CORE := \
 	daemon/core/grant.c \
 	daemon/core/hangup.c \
 	daemon/core/hold.c \
-	daemon/core/owner.c \
+	daemon/core/lessee.c \
 	daemon/core/journal.c \
 	daemon/core/judge.c \
 	daemon/core/meet.c \

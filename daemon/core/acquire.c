@@ -123,7 +123,7 @@ void acquire_start(struct engine *e, struct contender *k, enum cause why)
 	r = acquire_new_round(e, k);
 	k->round = r;
 	k->woken = NODESET_NONE;
-	r->range = tokens_range(&e->tokens, e->core, k->name, k->waiting);
+	r->range = tokens_range(&e->tokens, e->core, k->name, k->patient);
 	lead = split_take_leader(e, k);
 	if (lead >= 0)
 		r->not_asked = nodeset_without(NODES_ALL, nodeset_of((unsigned)lead));
@@ -171,10 +171,10 @@ static void acquire_raise(struct engine *e, struct round *first)
 	struct round *r = round_new(&e->rounds, QUESTION_RAISE, k->name, NULL);
 	bool beyond;
 
-	r->fence = round_largest(first, e->core->conf.nodes);
-	if (tokens_base_is_far(&e->members, first, r->fence))
-		r->fence = round_least(first, e->core->conf.nodes);
-	beyond = tokens_base_is_beyond(&e->members, first, r->fence);
+	r->token = round_largest(first, e->core->conf.nodes);
+	if (tokens_base_is_far(&e->members, first, r->token))
+		r->token = round_least(first, e->core->conf.nodes);
+	beyond = tokens_base_is_beyond(&e->members, first, r->token);
 	acquire_close(e, first);
 	k->round = r;
 	r->value = first->value;
@@ -183,7 +183,7 @@ static void acquire_raise(struct engine *e, struct round *first)
 	r->delay_us = first->delay_us;
 	r->range = first->range;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (nodeset_has(first->granted, i) && first->base[i] <= r->fence) {
+		if (nodeset_has(first->granted, i) && first->base[i] <= r->token) {
 			ask_raise(&e->calls, r, i, beyond);
 			nodeset_add(&r->placed.unanswered, i);
 		}
@@ -224,7 +224,7 @@ static void acquire_await_split(struct engine *e, struct round *r)
 {
 	if (split_has_rivals(e, r))
 		acquire_hurry(e, r, members_answer_us(&e->members));
-	else if (contender_of_name(r->calls.name)->waiting)
+	else if (contender_of_name(r->calls.name)->patient)
 		acquire_limit(e, r, split_lasting_us(e));
 }
 
@@ -252,7 +252,7 @@ static enum round_outcome acquire_decide(struct engine *e, struct round *r, int6
 }
 
 /* Proposes the largest base that was granted, so that the bases agree. */
-static void acquire_ask_behind(struct engine *e, struct round *r, struct nodeset nodes)
+static void acquire_ask_also(struct engine *e, struct round *r, struct nodeset nodes)
 {
 	acquire_ask(e, r, nodes, nodeset_any(r->granted) ? round_largest(r, e->core->conf.nodes) : tokens_proposal(&e->tokens, e->core));
 	acquire_await(e, r);
@@ -261,7 +261,7 @@ static void acquire_ask_behind(struct engine *e, struct round *r, struct nodeset
 static void acquire_ask_first(struct engine *e, struct round *r, unsigned node)
 {
 	nodeset_remove(&r->not_asked, node);
-	acquire_ask_behind(e, r, nodeset_of(node));
+	acquire_ask_also(e, r, nodeset_of(node));
 }
 
 static void acquire_widen(struct engine *e, struct round *r)
@@ -270,7 +270,7 @@ static void acquire_widen(struct engine *e, struct round *r)
 
 	r->not_asked = NODESET_NONE;
 	r->until = instant_add(e->core->now, e->core->conf.timeout_us);
-	acquire_ask_behind(e, r, later);
+	acquire_ask_also(e, r, later);
 }
 
 bool acquire_ask_more(struct engine *e, struct round *r)
@@ -280,7 +280,7 @@ bool acquire_ask_more(struct engine *e, struct round *r)
 	if (nodeset_any(r->not_asked))
 		acquire_widen(e, r);
 	else if (nodeset_any(r->left_out) && instant_before(e->core->now, r->until))
-		acquire_ask_behind(e, r, r->left_out);
+		acquire_ask_also(e, r, r->left_out);
 	else
 		return false;
 	return true;

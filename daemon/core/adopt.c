@@ -12,7 +12,7 @@
 #include "daemon/core/adoption.h"
 #include "daemon/core/ask.h"
 #include "daemon/core/hold.h"
-#include "daemon/core/owner.h"
+#include "daemon/core/lessee.h"
 #include "daemon/core/move.h"
 
 #define PAUSE_LEAST_US (20 * MSEC)
@@ -39,10 +39,10 @@ static void adopt_expect_lease(struct engine *e, struct lease *x, const struct c
 	x->adoption->deadline = c->renew ? INSTANT_NEVER : from->deadline;
 	x->auto_renew = c->renew;
 	x->recorded = true;
-	x->fence = c->fence;
-	x->fence_end = c->fence;
+	x->token = c->token;
+	x->token_end = c->token;
 	lease_promise(x, told_us, from->deadline);
-	tokens_saw(&e->tokens, c->fence);
+	tokens_saw(&e->tokens, c->token);
 }
 
 /* What is to replace the values of the previous run. */
@@ -136,9 +136,9 @@ static void adopt_ask(struct engine *e, struct round *r, unsigned node)
 	/* A lease that nobody renews is asked for a shorter rest each time, which counts from the moment when a store may have set it. */
 	x->votes.until[node] = instant_min(x->votes.until[node], vote_until(e->core->now, r->ttl_us));
 	if (adoption_is_left(x, node, &from))
-		ask_adopt(&e->calls, r, node, x->fence_end, from);
+		ask_adopt(&e->calls, r, node, x->token_end, from);
 	else
-		ask_extend(&e->calls, r, node, x->fence_end, INSTANT_PAST);
+		ask_extend(&e->calls, r, node, x->token_end, INSTANT_PAST);
 	nodeset_add(&x->placed.unanswered, node);
 	nodeset_add(&x->placed.renewal_sent, node);
 }
@@ -161,7 +161,7 @@ static void adopt_begin(struct engine *e, struct lease *x)
 	x->round = r;
 	if (!x->adoption->asked) {
 		x->adoption->asked = true;
-		owner_notify(e, x, NOTICE_ADOPTING);
+		lessee_notify(e, x, NOTICE_ADOPTING);
 	}
 	if (!x->auto_renew)
 		r->ttl_us = adoption_rest_us(x, e->core->now);

@@ -77,7 +77,7 @@ void ask_extend(struct call_table *t, struct round *r, unsigned node, int64_t fl
 
 void ask_raise(struct call_table *t, struct round *r, unsigned node, bool beyond)
 {
-	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(round_px_us(r)), .fence = r->fence + r->range, .beyond = beyond};
+	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(round_px_us(r)), .fence = r->token + r->range, .beyond = beyond};
 
 	ask_to_place(t, r, node, &call);
 }

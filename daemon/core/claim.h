@@ -57,7 +57,7 @@ struct claim {
 	/* Numbers of searches, see deadlock.c. seen: followed this claim; ahead: follows, or has followed, all ahead of it; goal: has yet to follow them. */
 	uint64_t seen, ahead, goal;
 	struct claim *via;          /* who waits for this one's owner */
-	int64_t fence;
+	int64_t token;
 	int64_t ttl_us, delay_us;
 	struct instant asked_at, granted_at;
 	struct instant wait_until; /* patient: as it was asked for */

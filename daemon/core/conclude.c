@@ -3,7 +3,7 @@
 
 #include "daemon/core/acquire.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/owner.h"
+#include "daemon/core/lessee.h"
 #include "daemon/core/look.h"
 #include "daemon/core/move.h"
 #include "daemon/core/renew.h"
@@ -16,13 +16,13 @@ void conclude_adoption(struct engine *e, struct lease *x, const struct round *r,
 	case ADOPT_GOES_ON:
 		break;
 	case ADOPT_WON:
-		owner_adopted(e, x, r);
+		lessee_adopted(e, x, r);
 		break;
 	case ADOPT_DENIED:
-		owner_lose(e, x, LOSS_EVICTED);
+		lessee_lose(e, x, LOSS_EVICTED);
 		break;
 	case ADOPT_OVER:
-		owner_expire(e, x);
+		lessee_expire(e, x);
 		break;
 	}
 }
@@ -62,10 +62,10 @@ static void conclude_renewal(struct engine *e, struct round *r, enum renew_outco
 		conclude_adoption(e, r->lease, r, adopt_decide(e, r));
 		break;
 	case RENEW_EVICTED:
-		owner_lose(e, r->lease, LOSS_EVICTED);
+		lessee_lose(e, r->lease, LOSS_EVICTED);
 		break;
 	case RENEW_OVER:
-		owner_expire(e, r->lease);
+		lessee_expire(e, r->lease);
 		break;
 	}
 }

@@ -33,18 +33,18 @@ struct contender {
 	TAILQ_ENTRY(contender) in_no_quorum; /* CONTENDER_NO_QUORUM */
 	struct admission_entry entry; /* CONTENDER_QUEUED */
 	enum contender_state state;
-	unsigned waiting;          /* patient waiters */
+	unsigned patient;          /* waiters that go on waiting while somebody holds the name */
 	unsigned impatient;        /* the other waiters */
 	struct claims waiters;     /* claims in CLAIM_WAITING, in the order in which they came */
 	struct timer timer;        /* when it is asked for again, or looked after */
 	struct round *round;       /* CONTENDER_ACQUIRING: the undecided round */
-	unsigned attempts;         /* rounds in a row that were split or found a holder: the pauses become longer with them */
-	unsigned splits;           /* of these, the last in a row whose votes were split by one and the same value */
-	uint64_t splitter;         /* that value, as round->holder */
+	unsigned lost_rounds;      /* in a row, because they were split or found a holder: the pauses become longer with them */
+	unsigned same_splits;      /* of these, the last in a row whose votes were split by one and the same value */
+	uint64_t split_by;         /* that value, as round->taken_by */
 	unsigned leads;            /* how many rounds more ask the leading store first, but not beyond lead_until: see split.c */
 	struct instant lead_until;
 	struct {
-		uint32_t value;    /* of round->holder; 0: none */
+		uint32_t value;    /* of round->taken_by; 0: none */
 		uint32_t since_ms; /* by our clock, as far as we know. As few bits as do: there are as many of these as names */
 	} stood[NODES_MAX];        /* what was in the way at each store, when a round last heard from it */
 	struct nodeset woken;      /* stores that said that the lock was freed, since the last round began */
@@ -61,7 +61,7 @@ struct contender {
 TAILQ_HEAD(contenders, contender);
 
 /* Somebody waits for it, and no round is under way. */
-static inline bool contender_waits(const struct contender *k)
+static inline bool contender_is_between_rounds(const struct contender *k)
 {
 	return k->state != CONTENDER_IDLE && k->state != CONTENDER_ACQUIRING;
 }
@@ -69,7 +69,7 @@ static inline bool contender_waits(const struct contender *k)
 /* It waits, since somebody elsewhere has the name, or the name is left alone for others: a request that does not wait is refused at once. */
 static inline bool contender_is_kept_off(const struct contender *k)
 {
-	return contender_waits(k) && (k->state == CONTENDER_YIELDING || (k->elsewhere.known && !k->elsewhere.outdated));
+	return contender_is_between_rounds(k) && (k->state == CONTENDER_YIELDING || (k->elsewhere.known && !k->elsewhere.outdated));
 }
 
 /* Into and out of the waiters; the only writers of CLAIM_WAITING. Here, since each LOCK does both. */
@@ -77,7 +77,7 @@ static inline void contender_enqueue(struct contender *k, struct claim *c)
 {
 	c->state = CLAIM_WAITING;
 	TAILQ_INSERT_TAIL(&k->waiters, c, in_lock);
-	k->waiting += c->patient;
+	k->patient += c->patient;
 	k->impatient += !c->patient;
 }
 
@@ -85,7 +85,7 @@ static inline void contender_dequeue(struct contender *k, struct claim *c)
 {
 	c->state = CLAIM_NEW;
 	TAILQ_REMOVE(&k->waiters, c, in_lock);
-	k->waiting -= c->patient;
+	k->patient -= c->patient;
 	k->impatient -= !c->patient;
 }
 

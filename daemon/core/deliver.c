@@ -71,7 +71,7 @@ static void deliver_busy(struct commander *x, struct claim *c)
 	reply_begin(&r, session_line(x->sessions), span_of(c->tag), "BUSY");
 	reply_text(&r, "name", lock_name(l));
 	reply_holder(x, &r, l);
-	reply_int(&r, "waiters", l->contender.waiting);
+	reply_int(&r, "waiters", l->contender.patient);
 	if (retry >= 0)
 		reply_ms(&r, "retry_ms", retry + MSEC - 1);
 	tell_line(x, c->session, &r);
@@ -86,7 +86,7 @@ static void deliver_timeout(struct commander *x, struct claim *c)
 	reply_text(&r, "name", lock_name(c->lock));
 	reply_ms(&r, "waited_ms", instant_diff(x->core->now, c->asked_at));
 	reply_holder(x, &r, c->lock);
-	reply_int(&r, "waiters", c->lock->contender.waiting);
+	reply_int(&r, "waiters", c->lock->contender.patient);
 	tell_line(x, c->session, &r);
 }
 
@@ -180,7 +180,7 @@ static void deliver_lost(struct commander *x, struct claim *c)
 	if (core_may_log(x->core, BURST_LOST))
 		core_log(x->core, LOG_WARN, "lost", "peer=%s session=%" PRIu64 " name=%s fence=%" PRId64 " reason=%s",
 		         core_quoted(x->core, (struct span){who, session_who(c->session, who)}), c->session->serial,
-		         core_quoted(x->core, lock_name(c->lock)), c->fence, loss_word(c->loss));
+		         core_quoted(x->core, lock_name(c->lock)), c->token, loss_word(c->loss));
 	remember_lost(x, c);
 	c->not_notified = true;
 	if (session_listens(c))
@@ -223,13 +223,13 @@ static void deliver_pending(struct commander *x, struct pending *p, enum refusal
 	if (!s)
 		return;
 	TAILQ_REMOVE(&s->pendings, p, in_session);
-	if (why == REFUSED_NOT && p->verb == VERB_EXTEND)
+	if (why == NOT_REFUSED && p->verb == VERB_EXTEND)
 		remember_held(x, p->lock->holder);
 	if (s->over)
 		; /* nothing is sent any more */
 	else if (p->verb == VERB_SHOW)
 		show_answer(x, s, p);
-	else if (why == REFUSED_NOT)
+	else if (why == NOT_REFUSED)
 		reply_pending_ok(x, p);
 	else
 		deliver_refusal(x, s, span_of(p->tag), why);

@@ -10,7 +10,7 @@
 #include "daemon/core/adopt.h"
 #include "daemon/core/conclude.h"
 #include "daemon/core/hold.h"
-#include "daemon/core/owner.h"
+#include "daemon/core/lessee.h"
 #include "daemon/core/member.h"
 #include "daemon/core/move.h"
 #include "daemon/core/release.h"
@@ -41,7 +41,7 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		bool more = l->holder->count < HOLDS_MOST;
 
 		l->holder->count += more;
-		notices_add(&e->notices, more ? NOTICE_REENTERED : NOTICE_REFUSED, c, NULL, more ? REFUSED_NOT : REFUSED_COUNT);
+		notices_add(&e->notices, more ? NOTICE_REENTERED : NOTICE_REFUSED, c, NULL, more ? NOT_REFUSED : REFUSED_COUNT);
 		return;
 	}
 	/* If the same owner may have it from the previous run, the adoption decides. */
@@ -61,7 +61,7 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		heap_set(&e->core->timers, &c->timer, instant_add(e->core->now, adoption_us(e)));
 	if (lock_is_idle(l) || l->contender.state == CONTENDER_NO_QUORUM || l->contender.state == CONTENDER_QUEUED)
 		acquire_begin(e, &l->contender, CAUSE_REQUEST);
-	else if (contender_waits(&l->contender) && !contender_is_kept_off(&l->contender) && !c->patient)
+	else if (contender_is_between_rounds(&l->contender) && !contender_is_kept_off(&l->contender) && !c->patient)
 		split_hurry(e, &l->contender);
 }
 
@@ -78,14 +78,14 @@ void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 /* It is time to ask again. Claims that are overdue are told why before that. */
 static void contender_fired(struct engine *e, struct contender *k)
 {
-	if (contender_waits(k) && wait_continue(e, k, waiters_overdue_why(k), WAITERS_OVERDUE))
+	if (contender_is_between_rounds(k) && wait_continue(e, k, waiters_overdue_why(k), WAITERS_OVERDUE))
 		acquire_begin(e, k, CAUSE_TIMER);
 }
 
 static void lease_held_fired(struct engine *e, struct lease *x)
 {
-	if (lease_is_over(x, e->core->conf.nodes, e->core->now))
-		owner_expire(e, x);
+	if (lease_loss_is_due(x, e->core->conf.nodes, e->core->now))
+		lessee_expire(e, x);
 	else if (!x->round)
 		renew_due(e, x);
 	else
@@ -102,7 +102,7 @@ static void lease_fired(struct engine *e, struct lease *x)
 		conclude_adoption(e, x, NULL, adopt_fired(e, x));
 		break;
 	case LEASE_CLOSING:
-		owner_closed(e, x);
+		lessee_belief_over(e, x);
 		break;
 	case LEASE_NONE:
 	case LEASE_N:
@@ -186,7 +186,7 @@ static void __attribute__((cold)) engine_lose_over(struct engine *e)
 		struct lock *l = container_of(at, struct lock, name.node);
 
 		if (l->lease.state == LEASE_HELD && lock_is_over(&e->table, l))
-			owner_expire(e, &l->lease);
+			lessee_expire(e, &l->lease);
 	}
 }
 
@@ -203,8 +203,8 @@ static void lease_admitted(struct engine *e, struct lease *x)
 {
 	if (x->state == LEASE_ADOPTING)
 		adopt_go_on(e, x);
-	else if (lease_is_over(x, e->core->conf.nodes, e->core->now))
-		owner_expire(e, x);
+	else if (lease_loss_is_due(x, e->core->conf.nodes, e->core->now))
+		lessee_expire(e, x);
 	else if (!x->round)
 		renew_begin(e, x);
 }

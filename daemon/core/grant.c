@@ -32,18 +32,18 @@ static void claim_hold(struct engine *e, struct claim *c)
 
 	if (old) {
 		TAILQ_REMOVE(&l->losses, old, in_lock); /* its client hears that it took the name anew: the loss need not be remembered */
-		notices_add(&e->notices, NOTICE_FORGOTTEN, old, NULL, REFUSED_NOT);
+		notices_add(&e->notices, NOTICE_FORGOTTEN, old, NULL, NOT_REFUSED);
 	}
 	wait_leave(e, c);
 	c->state = CLAIM_HELD;
 	c->count = 1;
-	c->fence = l->lease.fence;
+	c->token = l->lease.token;
 	c->granted_at = e->core->now;
 	l->holder = c;
 	metric_add(&e->core->metrics, METRIC_GRANTS, 1);
 	metric_add(&e->core->metrics, METRIC_WAIT_TOTAL, waited);
 	metric_peak(&e->core->metrics, METRIC_WAIT_LONGEST, waited);
-	notices_add(&e->notices, NOTICE_GRANTED, c, NULL, REFUSED_NOT);
+	notices_add(&e->notices, NOTICE_GRANTED, c, NULL, NOT_REFUSED);
 }
 
 /*
@@ -62,7 +62,7 @@ static void grant_fold(struct engine *e, struct lock *l)
 		wait_leave(e, c);
 		l->holder->count += heard && !c->not_notified;
 		heard |= !c->not_notified;
-		notices_add(&e->notices, NOTICE_REENTERED, c, NULL, REFUSED_NOT);
+		notices_add(&e->notices, NOTICE_REENTERED, c, NULL, NOT_REFUSED);
 	}
 }
 
@@ -81,8 +81,8 @@ static void grant_take(struct engine *e, struct lock *l, const struct round *r, 
 	x->votes = r->votes;
 	x->ttl_us = x->renew_ttl_us = r->ttl_us;
 	x->delay_us = r->delay_us;
-	x->fence = fence;
-	x->fence_end = fence + r->range;
+	x->token = fence;
+	x->token_end = fence + r->range;
 	lease_promise(x, r->ttl_us, vote_until(calls_sent_last(&e->calls, &r->calls, r->calls.asked), r->ttl_us)); /* no late vote can be better */
 }
 
@@ -135,7 +135,7 @@ void grant_adopted(struct engine *e, struct lock *l, const struct round *r)
 	lease_move(e, &l->lease, LEASE_HELD, CAUSE_CONFIRMED);
 	adopted_believe(e, l);
 	l->lease.renew_at = l->holder->renew ? adopted_renew_at(e, &l->lease, r) : INSTANT_NEVER;
-	notices_add(&e->notices, NOTICE_ADOPTED, l->holder, NULL, REFUSED_NOT);
+	notices_add(&e->notices, NOTICE_ADOPTED, l->holder, NULL, NOT_REFUSED);
 	grant_fold(e, l);
 	wait_refuse_part(e, &l->contender, REFUSED_BUSY, WAITERS_IMPATIENT);
 	lease_schedule(e, &l->lease);
@@ -164,7 +164,7 @@ static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 	/* A journal that cannot be written would let the former holder adopt it. */
 	if (l->lease.recorded && e->core->journal_off)
 		return false;
-	if (l->lease.fence >= l->lease.fence_end)
+	if (l->lease.token >= l->lease.token_end)
 		return false;
 	if (left < (least > HANDOFF_LEAST_US ? least : HANDOFF_LEAST_US))
 		return false;
@@ -186,7 +186,7 @@ bool grant_hand_on(struct engine *e, struct lock *l)
 	if (!l->contender.handed_since.us)
 		l->contender.handed_since = e->core->now;
 	l->holder = NULL;
-	l->lease.fence++;
+	l->lease.token++;
 	lease_safe(e, &l->lease);
 	metric_add(&e->core->metrics, METRIC_HANDOFFS, 1);
 	grant_to(e, TAILQ_FIRST(&l->contender.waiters));

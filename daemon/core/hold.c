@@ -49,7 +49,7 @@ static void hold_give_back(struct engine *e, struct lock *l, enum cause why)
 	heap_set(&e->core->timers, &l->contender.timer, instant_add(e->core->now, YIELD_US));
 }
 
-void hold_closed(struct engine *e, struct lock *l)
+void hold_belief_over(struct engine *e, struct lock *l)
 {
 	/* With a lock-delay the key stays for just that long, whatever TTL an earlier, longer lease or a late renewal has left it. */
 	release_begin(e, &l->lease, l->lease.delay_us == 0 ? RELEASE_DELETE : RELEASE_LEAVE, l->lease.delay_us, NULL);
@@ -81,7 +81,7 @@ static void lock_close(struct engine *e, struct lock *l, struct instant until, e
 	if (instant_before(e->core->now, l->close_at))
 		heap_set(&e->core->timers, &l->lease.timer, l->close_at);
 	else
-		hold_closed(e, l);
+		hold_belief_over(e, l);
 }
 
 void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p)
@@ -164,12 +164,12 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	metric_add(&e->core->metrics, METRIC_LOSSES, 1);
 	if (c->not_notified) {
 		/* Its client never knew that it had it. */
-		notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, REFUSED_NOT);
+		notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);
 	} else {
 		c->state = CLAIM_LOST;
 		c->loss = why;
 		TAILQ_INSERT_TAIL(&l->losses, c, in_lock);
-		notices_add(&e->notices, NOTICE_LOST, c, NULL, REFUSED_NOT);
+		notices_add(&e->notices, NOTICE_LOST, c, NULL, NOT_REFUSED);
 	}
 	lease_refuse_extends(e, &l->lease, REFUSED_LOST);
 	lock_close(e, l, until, CAUSE_LOST);
@@ -182,7 +182,7 @@ void hold_lapse(struct engine *e, struct claim *c)
 	struct lock *l = c->lock;
 
 	metric_add(&e->core->metrics, METRIC_RELEASES, 1);
-	notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, REFUSED_NOT);
+	notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);
 	if (grant_hand_on(e, l))
 		return;
 	lock_vacate(e, l);

@@ -24,6 +24,6 @@ void hold_contested(struct engine *e, struct lock *l);
 /* Nobody has asked for what was granted: it goes to the next. */
 void hold_lapse(struct engine *e, struct claim *c);
 /* LEASE_CLOSING: nobody believes in the lease any longer. */
-void hold_closed(struct engine *e, struct lock *l);
+void hold_belief_over(struct engine *e, struct lock *l);
 
 #endif

@@ -62,14 +62,14 @@ static inline void placed_add(struct placed *p, unsigned node, int64_t px_us, st
 /* A store's answer to an EXTEND of it. */
 void placed_note_answer(struct placed *p, const struct answer *a);
 
-/* What a lease is embedded in. */
-enum lease_owner {
+/* What has a lease: the structure that it is embedded in. */
+enum lessee {
 	LEASE_OF_LOCK, /* struct lock */
 };
 
 struct lease {
 	struct name *name;         /* of the key */
-	uint8_t owner;             /* what it is embedded in: enum lease_owner */
+	uint8_t lessee;            /* what has it: enum lessee */
 	bool auto_renew;           /* the watchdog renews it; else it ends as it was granted */
 	TAILQ_ENTRY(lease) in_list; /* LEASE_HELD and at_risk: engine.risks; LEASE_ADOPTING: engine.adopting */
 	struct timer timer;        /* LEASE_HELD: to be renewed, or told lost; LEASE_ADOPTING: next try; LEASE_CLOSING: nobody believes in it any longer */
@@ -95,8 +95,8 @@ struct lease {
 		int64_t ttl_us;       /* the longest lease that the stores may have been asked for and the holder may be told of */
 		struct instant until; /* likewise the latest deadline */
 	} promised;               /* the record of the hold says no less */
-	int64_t fence, delay_us;
-	int64_t fence_end;        /* tokens fence .. fence_end are this lease's alone: one for each local hand-over */
+	int64_t token, delay_us;
+	int64_t token_end;        /* tokens token .. token_end are this lease's alone: one for each local hand-over */
 	int64_t ttl_us;           /* what the standing votes were asked for; if a shorter one was asked for since, that */
 	int64_t renew_ttl_us;     /* what the next renewal asks for: an EXTEND may have changed it */
 	struct instant renew_at;  /* LEASE_HELD: when to renew next; NEVER: not */
@@ -140,7 +140,7 @@ static inline struct instant lease_deadline(const struct lease *x, unsigned node
 
 /* The moment when a loss is told: before D, so that the word arrives in time. */
 struct instant lease_tell_at(const struct lease *x, unsigned nodes);
-static inline bool lease_is_over(const struct lease *x, unsigned nodes, struct instant now)
+static inline bool lease_loss_is_due(const struct lease *x, unsigned nodes, struct instant now)
 {
 	return !instant_before(now, lease_tell_at(x, nodes));
 }

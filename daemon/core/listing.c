@@ -175,7 +175,7 @@ static void tell_lock(struct commander *x, struct listing *to, const struct lock
 	row_begin(x, span_of(to->tag), &r);
 	reply_text(&r, "name", lock_name(l));
 	if (l->holder) {
-		reply_int(&r, "fence", l->holder->fence);
+		reply_int(&r, "fence", l->holder->token);
 		reply_int(&r, "session", (int64_t)l->holder->session->serial);
 		reply_text(&r, "holder", (struct span){who, session_who(l->holder->session, who)});
 		reply_ms(&r, "held_ms", instant_diff(x->core->now, l->holder->granted_at));
@@ -186,7 +186,7 @@ static void tell_lock(struct commander *x, struct listing *to, const struct lock
 		if (l->contender.elsewhere.foreign)
 			reply_int(&r, "ttl_ms", l->contender.elsewhere.pttl_ms);
 	}
-	reply_int(&r, "waiters", l->contender.waiting);
+	reply_int(&r, "waiters", l->contender.patient);
 	row_end(x, to->session, &r);
 }
 

@@ -88,7 +88,7 @@ static struct lock *lock_add(struct lock_table *t, struct span name, uint64_t ha
 	l->lease.name = &l->name;
 	l->contender.entry.class = ADMISSION_ASK;
 	l->contender.entry.owner = OWNER_CONTENDER;
-	l->lease.owner = LEASE_OF_LOCK;
+	l->lease.lessee = LEASE_OF_LOCK;
 	l->lease.entry.class = ADMISSION_KEEP;
 	l->lease.entry.owner = OWNER_LEASE;
 	l->lease.renew_at = INSTANT_NEVER;

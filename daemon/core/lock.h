@@ -75,7 +75,7 @@ static inline struct span lock_name(const struct lock *l)
 
 static inline struct lock *lock_of_lease(struct lease *x)
 {
-	assert(x->owner == LEASE_OF_LOCK);
+	assert(x->lessee == LEASE_OF_LOCK);
 	return container_of(x, struct lock, lease);
 }
 
@@ -127,7 +127,7 @@ static inline struct instant lock_deadline(const struct lock_table *t, const str
 
 static inline bool lock_is_over(const struct lock_table *t, const struct lock *l)
 {
-	return lease_is_over(&l->lease, t->core->conf.nodes, t->core->now);
+	return lease_loss_is_due(&l->lease, t->core->conf.nodes, t->core->now);
 }
 
 static inline int64_t lock_valid_us(const struct lock_table *t, const struct lock *l)

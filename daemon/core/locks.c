@@ -72,7 +72,7 @@ static struct claim *claim_of_request(struct commander *x, struct session *s)
 
 static void reply_lost(struct commander *x, struct session *s, const struct claim *c)
 {
-	tell_error(x, s, x->request.tag, ERROR_LOST, "fence=%" PRId64 " reason=%s: lost before this request", c->fence,
+	tell_error(x, s, x->request.tag, ERROR_LOST, "fence=%" PRId64 " reason=%s: lost before this request", c->token,
 	           loss_word(c->loss));
 }
 
@@ -239,14 +239,14 @@ static struct claim *claim_of_fence(struct commander *x, struct session *s)
 	const struct request *q = &x->request;
 	struct claim *c = claim_of_request(x, s), *loss;
 
-	if (!c || !request_has(q, FIELD_FENCE) || q->field[FIELD_FENCE].number == c->fence)
+	if (!c || !request_has(q, FIELD_FENCE) || q->field[FIELD_FENCE].number == c->token)
 		return c;
 	loss = lock_loss_of(c->lock, s, request_owner(q));
-	if (loss && q->field[FIELD_FENCE].number == loss->fence)
+	if (loss && q->field[FIELD_FENCE].number == loss->token)
 		return loss;
 	tell_error(x, s, q->tag, ERROR_NOTHELD,
 	           "this session does not hold the grant with fence=%" PRId64 ", and nothing was released: its latest has fence=%" PRId64,
-	           q->field[FIELD_FENCE].number, c->fence);
+	           q->field[FIELD_FENCE].number, c->token);
 	return NULL;
 }
 

@@ -25,7 +25,7 @@ static struct nodeset look_whom_to_ask(const struct engine *e)
 static void look_close(struct engine *e, struct round *r)
 {
 	r->decided = true;
-	notices_add(&e->notices, NOTICE_SEEN, NULL, r->pending, REFUSED_NOT);
+	notices_add(&e->notices, NOTICE_SEEN, NULL, r->pending, NOT_REFUSED);
 	r->pending = NULL;
 	if (!nodeset_any(r->calls.open))
 		heap_cancel(&e->core->timers, &r->timer);
@@ -67,7 +67,7 @@ void look_answered(struct engine *e, struct round *r, const struct answer *a)
 		return;
 	if (a->class == ANSWER_EXECUTED && a->code == 'M')
 		nodeset_add(&r->absent, a->node);
-	if (round_same_holder_at(r, e->core->conf.nodes, a->node) >= quorum)
+	if (round_same_value_at(r, e->core->conf.nodes, a->node) >= quorum)
 		look_found(e, r, a);
 	r->pending->free = nodeset_count(r->absent) >= quorum;
 	if (r->pending->elsewhere.known || r->pending->free || !nodeset_any(r->calls.open))

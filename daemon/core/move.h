@@ -20,13 +20,13 @@ static inline void contender_move(struct engine *e, struct contender *k, enum co
 	assert(contender_moves[k->state][to][why] && lock_of_contender(k)->lease.state == LEASE_NONE);
 	if (e->core->conf.tell_moves)
 		contender_tell(e, k, to, why);
-	if (contender_waits(k))
+	if (contender_is_between_rounds(k))
 		contender_leave(e, k);
 	k->state = to;
 	if (to == CONTENDER_NO_QUORUM)
 		TAILQ_INSERT_TAIL(&e->no_quorum, k, in_no_quorum);
 	if (to == CONTENDER_IDLE)
-		k->splits = k->attempts = k->leads = 0; /* whoever asks next begins anew */
+		k->same_splits = k->lost_rounds = k->leads = 0; /* whoever asks next begins anew */
 }
 
 void lease_move(struct engine *e, struct lease *x, enum lease_state to, enum cause why);

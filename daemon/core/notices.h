@@ -25,7 +25,7 @@ enum notice_kind {
 };
 
 enum refusal {
-	REFUSED_NOT,
+	NOT_REFUSED,
 	REFUSED_BUSY,
 	REFUSED_TIMEOUT,
 	REFUSED_QUORUM,

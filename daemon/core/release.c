@@ -149,7 +149,7 @@ static void release_decide(struct engine *e, struct release *r)
 	if (!r->pending)
 		return;
 	if (nodeset_count(r->done) >= quorum)
-		release_answer(e, r, REFUSED_NOT);
+		release_answer(e, r, NOT_REFUSED);
 	else if (nodeset_count(r->absent) > e->core->conf.nodes - quorum)
 		release_answer(e, r, REFUSED_LOST);
 }

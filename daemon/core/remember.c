@@ -54,7 +54,7 @@ void remember_held(struct commander *x, const struct claim *c)
 	                                     .prior = left.prior,
 	                                     .prior_until_us = left.prior_until.us,
 	                                     .count = c->count,
-	                                     .fence = c->fence,
+	                                     .fence = c->token,
 	                                     .ttl_us = left.ttl_us,
 	                                     .delay_us = c->delay_us,
 	                                     .renew = c->renew,
@@ -79,7 +79,7 @@ void remember_lost(struct commander *x, const struct claim *c)
 		                                     .session = (int64_t)c->session->serial,
 		                                     .name = lock_name(c->lock),
 		                                     .owner = claim_owner(c),
-		                                     .fence = c->fence,
+		                                     .fence = c->token,
 		                                     .reason = span_of(loss_word(c->loss))});
 }
 

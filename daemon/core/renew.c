@@ -11,7 +11,7 @@
 #include "daemon/core/admit.h"
 #include "daemon/core/adoption.h"
 #include "daemon/core/ask.h"
-#include "daemon/core/owner.h"
+#include "daemon/core/lessee.h"
 #include "daemon/core/move.h"
 
 #include <string.h>
@@ -40,9 +40,9 @@ static void renew_ask(struct engine *e, struct round *r, unsigned node)
 	/* The stores keep a key no shorter than before. But a shorter lease that is asked for counts from now on. */
 	x->votes.until[node] = instant_min(x->votes.until[node], vote);
 	if (adoption_is_left(x, node, &from))
-		ask_adopt(&e->calls, r, node, x->fence_end, from);
+		ask_adopt(&e->calls, r, node, x->token_end, from);
 	else
-		ask_extend(&e->calls, r, node, x->fence_end, put_back);
+		ask_extend(&e->calls, r, node, x->token_end, put_back);
 	nodeset_add(&x->placed.unanswered, node);
 	nodeset_add(&x->placed.renewal_sent, node);
 }
@@ -80,16 +80,16 @@ static enum renew_outcome renew_succeeded(struct engine *e, struct round *r)
 	if (2 * stands_us < worth_us)
 		worth_us = stands_us;
 	x->ttl_us = worth_us;
-	if (lease_is_over(x, e->core->conf.nodes, e->core->now))
+	if (lease_loss_is_due(x, e->core->conf.nodes, e->core->now))
 		return RENEW_OVER;
 	metric_add(&e->core->metrics, METRIC_RENEWALS, 1);
 	x->promised.ttl_us = r->ttl_us; /* no vote is worth more from now on: see renew_ask() and renew_worth_us() */
 	x->promised.until = lease_deadline(x, e->core->conf.nodes);
 	x->renew_at = x->auto_renew ? instant_add(r->calls.begun, worth_us / 3) : INSTANT_NEVER;
 	if (x->at_risk)
-		owner_notify(e, x, NOTICE_SAFE);
+		lessee_notify(e, x, NOTICE_SAFE);
 	lease_safe(e, x);
-	renew_close(e, r, REFUSED_NOT);
+	renew_close(e, r, NOT_REFUSED);
 	return RENEW_GOES_ON;
 }
 
@@ -98,7 +98,7 @@ static void renew_risk(struct engine *e, struct lease *x)
 	if (x->at_risk)
 		return;
 	metric_add(&e->core->metrics, METRIC_RISKS, 1);
-	owner_notify(e, x, NOTICE_RISK);
+	lessee_notify(e, x, NOTICE_RISK);
 	lease_at_risk(e, x);
 }
 
@@ -172,7 +172,7 @@ static void renew_promise(struct engine *e, const struct round *r)
 	if (r->ttl_us <= x->promised.ttl_us && !later)
 		return;
 	lease_promise(x, r->ttl_us, until);
-	owner_notify(e, x, NOTICE_LENGTHENS);
+	lessee_notify(e, x, NOTICE_LENGTHENS);
 }
 
 void renew_begin(struct engine *e, struct lease *x)
@@ -289,7 +289,7 @@ static void renew_note_vote(struct engine *e, struct lease *x, const struct roun
 	case 'K':
 	case 'M':
 		if (a->code == 'B')
-			owner_contested(e, x);
+			lessee_contested(e, x);
 		renew_deny(e, x, a);
 		adoption_note_none(&e->calls, x, a->node, r->calls.sent[a->node]);
 		if (a->code != 'M')
@@ -315,7 +315,7 @@ static void renew_came_late(struct engine *e, struct round *r)
 		admission_leave(&e->admission, &x->entry);
 		x->renew_at = instant_max(e->core->now, instant_add(r->calls.begun, x->ttl_us / 3));
 	}
-	owner_notify(e, x, NOTICE_SAFE);
+	lessee_notify(e, x, NOTICE_SAFE);
 	lease_safe(e, x);
 	lease_schedule(e, x);
 }
@@ -335,7 +335,7 @@ enum renew_outcome renew_answered(struct engine *e, struct round *r, const struc
 		return RENEW_IS_ADOPTION;
 	if (renew_is_evicted(e, x, a))
 		return RENEW_EVICTED;
-	if (lease_is_over(x, e->core->conf.nodes, e->core->now))
+	if (lease_loss_is_due(x, e->core->conf.nodes, e->core->now))
 		return RENEW_OVER;
 	if (!r->decided)
 		return renew_decide(e, r);
@@ -349,7 +349,7 @@ enum renew_outcome renew_answered(struct engine *e, struct round *r, const struc
 enum renew_outcome renew_expired(struct engine *e, struct round *r)
 {
 	/* If this process was stopped for long, the lease may be over: that comes first. */
-	if (lease_is_over(r->lease, e->core->conf.nodes, e->core->now))
+	if (lease_loss_is_due(r->lease, e->core->conf.nodes, e->core->now))
 		return RENEW_OVER;
 	return renew_decide(e, r);
 }

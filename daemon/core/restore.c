@@ -60,7 +60,7 @@ static struct claim *restore_claim(struct commander *x, struct session *s, const
 
 	c->session = s;
 	claim_set_texts(c, r->owner, r->note);
-	c->fence = r->fence;
+	c->token = r->fence;
 	c->count = (unsigned)r->count;
 	c->renew = r->renew;
 	c->ttl_us = at_most(r->ttl_us, x->core->conf.max_lease_us);

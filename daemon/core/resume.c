@@ -4,7 +4,7 @@
 
 #include "daemon/core/end.h"
 #include "daemon/core/hold.h"
-#include "daemon/core/owner.h"
+#include "daemon/core/lessee.h"
 #include "daemon/core/remember.h"
 #include "daemon/core/tell.h"
 
@@ -83,7 +83,7 @@ static void resume_answer(struct commander *x, struct session *s)
 		if (c->state != CLAIM_HELD || c->lock->lease.state != LEASE_HELD)
 			continue;
 		if (lock_is_over(&x->engine->table, c->lock)) {
-			owner_expire(x->engine, &c->lock->lease); /* after a stop of this process the end of this wait may come first */
+			lessee_expire(x->engine, &c->lock->lease); /* after a stop of this process the end of this wait may come first */
 			continue;
 		}
 		if (most > 0 && s->unsent - begin >= most) {

@@ -31,17 +31,17 @@ static void retry_held_elsewhere(struct engine *e, struct contender *k, const st
 {
 	/* A redlockd wakes the next daemon. A holder that is no redlockd is asked for again and again, in the end every second. */
 	bool will_wake = !k->elsewhere.foreign && e->core->conf.shared;
-	int64_t poll = will_wake ? POLL_MOST_US : POLL_LEAST_US << (k->attempts < 6 ? k->attempts : 6), left;
+	int64_t poll = will_wake ? POLL_MOST_US : POLL_LEAST_US << (k->lost_rounds < 6 ? k->lost_rounds : 6), left;
 
 	k->elsewhere.known = true;
 	k->elsewhere.outdated = false;
 	k->elsewhere.split = false;
-	k->splits = 0;
+	k->same_splits = 0;
 	k->handed_since.us = 0;
-	k->elsewhere.reserved = !nodeset_any(r->held);
+	k->elsewhere.reserved = !nodeset_any(r->taken);
 	k->elsewhere.pttl_ms = round_pttl_ms(r, e->core->conf.nodes);
 	k->elsewhere.at = e->core->now;
-	k->attempts++;
+	k->lost_rounds++;
 	if (!wait_continue(e, k, REFUSED_BUSY, WAITERS_IMPATIENT))
 		return;
 	contender_move(e, k, CONTENDER_HELD_ELSEWHERE, CAUSE_HELD_BY_OTHER);
@@ -51,12 +51,12 @@ static void retry_held_elsewhere(struct engine *e, struct contender *k, const st
 	}
 	if (nodeset_any(k->woken))
 		poll = MSEC; /* it was freed while the round asked */
-	else if (nodeset_any(r->behind))
+	else if (nodeset_any(r->queued_behind))
 		poll = members_reserve_us(&e->members);
 	if (poll > (will_wake ? POLL_MOST_US : POLL_FOREIGN_US))
 		poll = will_wake ? POLL_MOST_US : POLL_FOREIGN_US;
 	/* Stores that keep it for an older ticket count as 0 left, too. */
-	left = k->elsewhere.pttl_ms > 0 || (k->elsewhere.pttl_ms == 0 && !nodeset_any(r->behind)) ? k->elsewhere.pttl_ms * MSEC + MSEC : INT64_MAX;
+	left = k->elsewhere.pttl_ms > 0 || (k->elsewhere.pttl_ms == 0 && !nodeset_any(r->queued_behind)) ? k->elsewhere.pttl_ms * MSEC + MSEC : INT64_MAX;
 	if (left < poll)
 		heap_set(&e->core->timers, &k->timer, instant_add(e->core->now, left + (int64_t)rng_below(e->rng, 2 * MSEC)));
 	else
@@ -70,7 +70,7 @@ static void retry_split(struct engine *e, struct contender *k, const struct roun
 
 	k->elsewhere.known = false;
 	k->elsewhere.split |= !led;
-	if (!wait_continue(e, k, REFUSED_BUSY, k->attempts < SPLIT_TRIES ? WAITERS_OVERDUE : WAITERS_IMPATIENT))
+	if (!wait_continue(e, k, REFUSED_BUSY, k->lost_rounds < SPLIT_TRIES ? WAITERS_OVERDUE : WAITERS_IMPATIENT))
 		return;
 	contender_move(e, k, CONTENDER_BACKING_OFF, led ? CAUSE_LEADER_TAKEN : CAUSE_SPLIT);
 	wait_look_at(e, k, instant_add(e->core->now, pause));

@@ -51,7 +51,7 @@ void round_free(struct rounds *rs, struct round *r)
 
 void round_count(struct round *r, const struct answer *a, bool joined)
 {
-	static const uint64_t holder_key[2] = {0, 0};
+	static const uint64_t value_key[2] = {0, 0};
 
 	if (a->class == ANSWER_UNKNOWN)
 		return;
@@ -75,16 +75,16 @@ void round_count(struct round *r, const struct answer *a, bool joined)
 		nodeset_add(&r->refused, a->node);
 		break;
 	case 'W':
-		nodeset_add(&r->behind, a->node);
+		nodeset_add(&r->queued_behind, a->node);
 		nodeset_add(&r->refused, a->node);
 		break;
 	case 'K':
 		nodeset_add(&r->wrong_type, a->node);
 		__attribute__((fallthrough));
 	case 'B':
-		nodeset_add(&r->held, a->node);
+		nodeset_add(&r->taken, a->node);
 		r->pttl_ms[a->node] = a->pttl_ms;
-		r->holder[a->node] = siphash(holder_key, a->found.p ? a->found.p : "", a->found.n);
+		r->taken_by[a->node] = siphash(value_key, a->found.p ? a->found.p : "", a->found.n);
 		__attribute__((fallthrough));
 	default:
 		nodeset_add(&r->refused, a->node);
@@ -124,21 +124,21 @@ static int64_t round_agreed(const struct round *r, unsigned nodes)
 	return -1;
 }
 
-unsigned round_same_holder_at(const struct round *r, unsigned nodes, unsigned node)
+unsigned round_same_value_at(const struct round *r, unsigned nodes, unsigned node)
 {
 	unsigned same = 0;
 
-	for (unsigned i = 0; i < nodes && nodeset_has(r->held, node); i++)
-		same += nodeset_has(r->held, i) && r->holder[i] == r->holder[node];
+	for (unsigned i = 0; i < nodes && nodeset_has(r->taken, node); i++)
+		same += nodeset_has(r->taken, i) && r->taken_by[i] == r->taken_by[node];
 	return same;
 }
 
-unsigned round_same_holder(const struct round *r, unsigned nodes)
+unsigned round_same_value(const struct round *r, unsigned nodes)
 {
 	unsigned most = 0;
 
 	for (unsigned i = 0; i < nodes; i++) {
-		unsigned same = round_same_holder_at(r, nodes, i);
+		unsigned same = round_same_value_at(r, nodes, i);
 
 		most = same > most ? same : most;
 	}
@@ -151,7 +151,7 @@ int64_t round_pttl_ms(const struct round *r, unsigned nodes)
 	int64_t ttl[NODES_MAX], left;
 
 	for (unsigned i = 0; i < nodes; i++) {
-		ttl[i] = nodeset_has(r->held, i) ? r->pttl_ms[i] : 0;
+		ttl[i] = nodeset_has(r->taken, i) ? r->pttl_ms[i] : 0;
 		if (ttl[i] < 0)
 			ttl[i] = INT64_MAX;
 	}
@@ -160,15 +160,15 @@ int64_t round_pttl_ms(const struct round *r, unsigned nodes)
 }
 
 /* A quorum refuses it: somebody holds it, or has an older ticket. */
-static bool round_is_held(const struct round *r, unsigned nodes)
+static bool round_is_held_elsewhere(const struct round *r, unsigned nodes)
 {
 	unsigned quorum = quorum_of(nodes);
 
-	return round_same_holder(r, nodes) >= quorum || (nodeset_any(r->behind) && nodeset_count(nodeset_or(r->held, r->behind)) >= quorum);
+	return round_same_value(r, nodes) >= quorum || (nodeset_any(r->queued_behind) && nodeset_count(nodeset_or(r->taken, r->queued_behind)) >= quorum);
 }
 
 /* Grant only what is worth having: the loss would be told at once otherwise. */
-static bool round_is_useful(const struct round *r, unsigned nodes, struct instant now)
+static bool round_is_worth_having(const struct round *r, unsigned nodes, struct instant now)
 {
 	return instant_diff(votes_deadline(&r->votes, nodes), now) > loss_lead_us(r->ttl_us) + r->ttl_us / 10;
 }
@@ -176,7 +176,7 @@ static bool round_is_useful(const struct round *r, unsigned nodes, struct instan
 /* Not won: is it clear already whether somebody holds it, the votes are split, or too few stores answer? */
 static bool round_is_clear(const struct round *r, unsigned nodes, struct nodeset open)
 {
-	return !nodeset_any(open) || round_is_held(r, nodes) || nodeset_count(nodeset_or(round_useful(r), open)) < quorum_of(nodes);
+	return !nodeset_any(open) || round_is_held_elsewhere(r, nodes) || nodeset_count(nodeset_or(round_informative(r), open)) < quorum_of(nodes);
 }
 
 enum round_outcome round_failure(const struct round *r, unsigned nodes)
@@ -189,18 +189,18 @@ enum round_outcome round_failure(const struct round *r, unsigned nodes)
 		return ROUND_LEADER_TAKEN;
 	if (nodeset_count(r->wrong_type) >= quorum)
 		return ROUND_WRONG_TYPE;
-	if (round_is_held(r, nodes))
+	if (round_is_held_elsewhere(r, nodes))
 		return ROUND_HELD_ELSEWHERE;
 	if (r->question == QUESTION_RAISE && nodeset_any(r->calls.open))
 		return ROUND_SPLIT; /* a quorum granted, and one of it hangs since */
-	return round_is_refused(r) && nodeset_count(round_useful(r)) >= quorum ? ROUND_SPLIT : ROUND_NO_ANSWER;
+	return round_is_contended(r) && nodeset_count(round_informative(r)) >= quorum ? ROUND_SPLIT : ROUND_NO_ANSWER;
 }
 
 enum round_outcome round_led(const struct round *r, unsigned nodes, unsigned node)
 {
-	if (!nodeset_has(nodeset_or(r->held, r->behind), node) || nodeset_has(r->wrong_type, node))
+	if (!nodeset_has(nodeset_or(r->taken, r->queued_behind), node) || nodeset_has(r->wrong_type, node))
 		return ROUND_PENDING;
-	return round_is_held(r, nodes) ? ROUND_HELD_ELSEWHERE : ROUND_LEADER_TAKEN;
+	return round_is_held_elsewhere(r, nodes) ? ROUND_HELD_ELSEWHERE : ROUND_LEADER_TAKEN;
 }
 
 enum round_outcome round_outcome(const struct round *r, unsigned nodes, struct instant now, int64_t *ret_token)
@@ -209,11 +209,11 @@ enum round_outcome round_outcome(const struct round *r, unsigned nodes, struct i
 	struct nodeset open;
 
 	if (nodeset_count(r->granted) >= quorum) {
-		int64_t token = r->question == QUESTION_RAISE ? r->fence : round_agreed(r, nodes);
+		int64_t token = r->question == QUESTION_RAISE ? r->token : round_agreed(r, nodes);
 
 		if (token < 0)
 			return r->expired || !nodeset_any(r->calls.open) ? ROUND_RAISE : ROUND_UNEVEN;
-		if (!round_is_useful(r, nodes, now))
+		if (!round_is_worth_having(r, nodes, now))
 			return ROUND_TOO_LATE;
 		*ret_token = token;
 		return ROUND_WON;
@@ -221,7 +221,7 @@ enum round_outcome round_outcome(const struct round *r, unsigned nodes, struct i
 	open = r->expired ? NODESET_NONE : nodeset_or(r->calls.open, r->left_out);
 	if (nodeset_count(nodeset_or(r->granted, open)) < quorum && round_is_clear(r, nodes, open))
 		return round_failure(r, nodes);
-	if (r->question == QUESTION_ACQUIRE && round_is_refused(r) && nodeset_count(nodeset_or(r->granted, r->refused)) >= quorum)
+	if (r->question == QUESTION_ACQUIRE && round_is_contended(r) && nodeset_count(nodeset_or(r->granted, r->refused)) >= quorum)
 		return ROUND_UNDECIDED;
 	return ROUND_PENDING;
 }

@@ -37,8 +37,8 @@ struct round {
 	unsigned extends;      /* RENEW: how many EXTENDs, from the head of the lock's list, it answers */
 	struct nodeset granted; /* granted, extended */
 	struct nodeset refused; /* it is certainly not there: refused, held by another, missing */
-	struct nodeset held;    /* refused, because another value stands there */
-	struct nodeset behind;  /* refused, because an older ticket is first in the queue */
+	struct nodeset taken;   /* refused, because another value stands there */
+	struct nodeset queued_behind; /* refused, because an older ticket is first in the queue */
 	struct nodeset wrong_type; /* refused, because a key of another type stands there */
 	struct nodeset range_refused; /* refused, because the range of tokens would run ahead of the store's clock */
 	struct nodeset absent;    /* LOOK: nothing stands there */
@@ -46,11 +46,11 @@ struct round {
 	struct nodeset left_out;  /* ACQUIRE: to be asked when there is room */
 	int64_t ttl_us, delay_us; /* the stores are asked for their sum */
 	int64_t range;         /* ACQUIRE: tokens beyond the first that were asked for */
-	int64_t fence;         /* RAISE: the token to be granted */
+	int64_t token;         /* RAISE: the token to be granted */
 	struct instant until;  /* ACQUIRE: decided by then */
 	int64_t base[NODES_MAX];    /* granted: the token */
-	int64_t pttl_ms[NODES_MAX]; /* held: how long the key that stands there will stay; -1: for ever */
-	uint64_t holder[NODES_MAX]; /* held: whose value stands there, as a hash; all foreign ones are one */
+	int64_t pttl_ms[NODES_MAX]; /* taken: how long the key that stands there will stay; -1: for ever */
+	uint64_t taken_by[NODES_MAX]; /* taken: the value that stands there, as a hash; all foreign ones are one */
 	struct votes votes;
 };
 
@@ -89,15 +89,15 @@ static inline int64_t round_px_us(const struct round *r)
 void round_count(struct round *r, const struct answer *a, bool joined);
 
 /* The nodes that did what was asked, or said who is in the way. */
-static inline struct nodeset round_useful(const struct round *r)
+static inline struct nodeset round_informative(const struct round *r)
 {
-	return nodeset_or(nodeset_or(r->held, r->behind), r->granted);
+	return nodeset_or(nodeset_or(r->taken, r->queued_behind), r->granted);
 }
 
 /* Some node said that somebody else has it, or is first. */
-static inline bool round_is_refused(const struct round *r)
+static inline bool round_is_contended(const struct round *r)
 {
-	return nodeset_any(nodeset_or(r->held, r->behind));
+	return nodeset_any(nodeset_or(r->taken, r->queued_behind));
 }
 
 enum round_outcome {
@@ -132,10 +132,10 @@ int64_t round_largest(const struct round *r, unsigned nodes);
 /* The Q-th smallest base of those that granted, if Q did: Q of them do with it. */
 int64_t round_least(const struct round *r, unsigned nodes);
 
-/* At how many stores the same holder stands as at this one; 0: nobody does. */
-unsigned round_same_holder_at(const struct round *r, unsigned nodes, unsigned node);
-/* At how many stores one and the same holder stands, at most. */
-unsigned round_same_holder(const struct round *r, unsigned nodes);
+/* At how many stores the same value stands in the way as at this one; 0: none does here. */
+unsigned round_same_value_at(const struct round *r, unsigned nodes, unsigned node);
+/* At how many stores one and the same value stands in the way, at most. */
+unsigned round_same_value(const struct round *r, unsigned nodes);
 /* When the lock may be free, as the round found it, ms; -1: never by itself. */
 int64_t round_pttl_ms(const struct round *r, unsigned nodes);
 

@@ -22,7 +22,7 @@ static void row_holder(struct commander *x, struct session *s, struct span tag, 
 	reply_text(&r, "role", SPAN("holder"));
 	reply_int(&r, "pos", 0);
 	reply_session(x, &r, l->holder->session);
-	reply_int(&r, "fence", l->holder->fence);
+	reply_int(&r, "fence", l->holder->token);
 	reply_ms(&r, "held_ms", instant_diff(x->core->now, l->holder->granted_at));
 	reply_ms(&r, "valid_ms", lock_valid_us(&x->engine->table, l));
 	reply_int(&r, "count", l->holder->count);
@@ -133,13 +133,13 @@ static void show(struct commander *x, struct session *s, struct span tag, const 
 	unsigned first = row_first(x, s, tag, l, elsewhere);
 	unsigned waiters = rows_waiters(x, s, tag, l, begin);
 
-	show_done(x, s, tag, first + waiters, l->contender.waiting - waiters, first > 0 || is_free);
+	show_done(x, s, tag, first + waiters, l->contender.patient - waiters, first > 0 || is_free);
 }
 
 /* A holder that this daemon keeps an eye on, since somebody waits for it: what was seen before the stores fell silent may be over. */
 static bool is_watched(const struct lock *l)
 {
-	return contender_waits(&l->contender) && l->contender.elsewhere.known && !l->contender.elsewhere.outdated;
+	return contender_is_between_rounds(&l->contender) && l->contender.elsewhere.known && !l->contender.elsewhere.outdated;
 }
 
 void show_answer(struct commander *x, struct session *s, const struct pending *p)

@@ -32,7 +32,7 @@ static uint32_t split_now_ms(const struct engine *e)
 
 static uint32_t split_value(const struct round *r, unsigned node)
 {
-	return nodeset_has(r->held, node) ? (uint32_t)r->holder[node] | 1 : 0;
+	return nodeset_has(r->taken, node) ? (uint32_t)r->taken_by[node] | 1 : 0;
 }
 
 void split_remember(const struct engine *e, struct contender *k, const struct round *r)
@@ -56,7 +56,7 @@ static bool split_has_stood(const struct engine *e, const struct round *r, unsig
 	const struct contender *k = contender_of_name(r->calls.name);
 	int64_t rival = 2 * members_answer_us(&e->members);
 
-	return nodeset_has(r->held, node) && k->stood[node].value == split_value(r, node) &&
+	return nodeset_has(r->taken, node) && k->stood[node].value == split_value(r, node) &&
 	       (split_now_ms(e) - k->stood[node].since_ms) * MSEC > (rival > RIVAL_LEAST_US ? rival : RIVAL_LEAST_US);
 }
 
@@ -77,7 +77,7 @@ static struct nodeset split_stands(const struct engine *e, const struct round *r
 	struct nodeset nodes = NODESET_NONE;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (nodeset_has(r->held, i) && r->holder[i] == contender_of_name(r->calls.name)->splitter)
+		if (nodeset_has(r->taken, i) && r->taken_by[i] == contender_of_name(r->calls.name)->split_by)
 			nodeset_add(&nodes, i);
 	return nodes;
 }
@@ -86,9 +86,9 @@ static struct nodeset split_stands(const struct engine *e, const struct round *r
 bool split_has_rivals(const struct engine *e, const struct round *r)
 {
 	const struct contender *k = contender_of_name(r->calls.name);
-	struct nodeset free = nodeset_without(round_useful(r), split_stands(e, r));
+	struct nodeset free = nodeset_without(round_informative(r), split_stands(e, r));
 
-	return k->splits < (k->waiting ? RACE_MOST : SPLIT_TRIES - 1) || nodeset_count(free) >= engine_quorum(e);
+	return k->same_splits < (k->patient ? RACE_MOST : SPLIT_TRIES - 1) || nodeset_count(free) >= engine_quorum(e);
 }
 
 int64_t split_lasting_us(const struct engine *e)
@@ -104,16 +104,16 @@ static void split_count(const struct engine *e, struct contender *k, const struc
 	unsigned nodes = e->core->conf.nodes;
 
 	if (nodeset_any(split_stands(e, r))) {
-		k->splits++;
+		k->same_splits++;
 		return;
 	}
 	if (led)
 		return;
-	k->splits = 1;
+	k->same_splits = 1;
 	/* It is not known which value is the dead one. Each round picks that of another store, until a value stays. */
-	for (unsigned i = k->attempts; i < k->attempts + nodes; i++)
-		if (nodeset_has(r->held, i % nodes)) {
-			k->splitter = r->holder[i % nodes];
+	for (unsigned i = k->lost_rounds; i < k->lost_rounds + nodes; i++)
+		if (nodeset_has(r->taken, i % nodes)) {
+			k->split_by = r->taken_by[i % nodes];
 			return;
 		}
 }
@@ -125,25 +125,25 @@ static int64_t split_pause_us(const struct engine *e, int64_t us)
 }
 
 /* All stores that refused have said since that the lock was freed: no split, but a release that was on its way. */
-static bool split_is_over(const struct contender *k, const struct round *r)
+static bool split_was_freed(const struct contender *k, const struct round *r)
 {
-	return nodeset_any(r->held) && !nodeset_any(nodeset_without(r->held, k->woken));
+	return nodeset_any(r->taken) && !nodeset_any(nodeset_without(r->taken, k->woken));
 }
 
 int64_t split_note(struct engine *e, struct contender *k, const struct round *r, bool led)
 {
 	int64_t rtt = members_rtt_us(&e->members), most = PAUSE_LONG_US + 4 * rtt, pause;
-	unsigned n = k->attempts < DOUBLINGS_MOST ? k->attempts : DOUBLINGS_MOST;
+	unsigned n = k->lost_rounds < DOUBLINGS_MOST ? k->lost_rounds : DOUBLINGS_MOST;
 
 	metric_add(&e->core->metrics, METRIC_SPLITS, 1);
 	split_count(e, k, r, led);
-	if (split_is_over(k, r))
+	if (split_was_freed(k, r))
 		return split_pause_us(e, rtt < RTT_LEAST_US ? RTT_LEAST_US : rtt);
 	if (!led) {
 		k->leads = LEADS_MOST;
 		k->lead_until = instant_add(e->core->now, LEADS_US);
 	}
-	pause = ++k->attempts > RACE_MOST ? LASTING_US : (rtt < RTT_LEAST_US ? RTT_LEAST_US : rtt) << n;
+	pause = ++k->lost_rounds > RACE_MOST ? LASTING_US : (rtt < RTT_LEAST_US ? RTT_LEAST_US : rtt) << n;
 	most = most < PAUSE_MOST_US ? most : PAUSE_MOST_US;
 	return split_pause_us(e, pause < most ? pause : most);
 }

@@ -60,7 +60,7 @@ void tell_mistake(struct commander *x, struct session *s, enum error code, const
 void reply_grant(struct commander *x, struct reply *r, const struct lock *l)
 {
 	reply_text(r, "name", lock_name(l));
-	reply_int(r, "fence", l->holder->fence);
+	reply_int(r, "fence", l->holder->token);
 	reply_ms(r, "valid_ms", lock_valid_us(&x->engine->table, l));
 	l->holder->here = true;
 }
@@ -81,7 +81,7 @@ static void push_begin(struct commander *x, struct reply *r, const struct claim 
 {
 	reply_begin(r, session_line(x->sessions), SPAN(""), word);
 	reply_text(r, "name", lock_name(c->lock));
-	reply_int(r, "fence", c->fence);
+	reply_int(r, "fence", c->token);
 }
 
 static void push_end(struct commander *x, struct reply *r, const struct claim *c)

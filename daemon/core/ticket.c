@@ -44,7 +44,7 @@ void ticket_take(struct engine *e, struct contender *k)
 {
 	const struct claim *c = TAILQ_FIRST(&k->waiters);
 
-	if (!e->core->conf.shared || !k->waiting)
+	if (!e->core->conf.shared || !k->patient)
 		return;
 	if (k->ticket.us) {
 		if (ticket_is_ahead(e, k)) {
@@ -78,7 +78,7 @@ struct span ticket_text(const struct engine *e, const struct contender *k)
 
 bool ticket_is_unseen(const struct engine *e, const struct contender *k)
 {
-	return e->core->conf.shared && k->waiting && nodeset_count(k->ticket_at) < engine_quorum(e);
+	return e->core->conf.shared && k->patient && nodeset_count(k->ticket_at) < engine_quorum(e);
 }
 
 /* A later round queued this ticket again, at these stores. */

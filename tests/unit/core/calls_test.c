@@ -187,7 +187,7 @@ START_TEST(an_answer_is_granted_refused_queued_behind_wrong_type_or_unknown)
 		answered(r, 2, row[i].code, row[i].class);
 		ck_assert_uint_eq(r->granted.bits, row[i].granted ? 4 : 0);
 		ck_assert_uint_eq(r->refused.bits, row[i].refused ? 4 : 0);
-		ck_assert_uint_eq(r->held.bits, row[i].held ? 4 : 0);
+		ck_assert_uint_eq(r->taken.bits, row[i].held ? 4 : 0);
 		ck_assert_uint_eq(r->wrong_type.bits, row[i].wrong_type ? 4 : 0);
 		ck_assert_int_eq(r->votes.until[2].us == INSTANT_PAST.us, !row[i].granted);
 	}

@@ -163,12 +163,12 @@ START_TEST(waiters_are_queued_in_order_and_the_waiting_ones_are_counted)
 		contender_enqueue(&l->contender, c[i]);
 		ck_assert_int_eq(c[i]->state, CLAIM_WAITING);
 	}
-	ck_assert_uint_eq(l->contender.waiting, 2);
+	ck_assert_uint_eq(l->contender.patient, 2);
 	contender_dequeue(&l->contender, c[0]);
-	ck_assert_uint_eq(l->contender.waiting, 1);
+	ck_assert_uint_eq(l->contender.patient, 1);
 	ck_assert_ptr_eq(TAILQ_FIRST(&l->contender.waiters), c[1]);
 	contender_dequeue(&l->contender, c[1]);
-	ck_assert_uint_eq(l->contender.waiting, 1);
+	ck_assert_uint_eq(l->contender.patient, 1);
 	ck_assert_ptr_eq(TAILQ_FIRST(&l->contender.waiters), c[2]);
 	claim_free(&table, c[0]);
 	claim_free(&table, c[1]);

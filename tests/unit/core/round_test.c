@@ -15,7 +15,7 @@
 static void answer_note(struct round *r, unsigned node, const char *word)
 {
 	static const char refused[] = "BWKFN";
-	struct nodeset *also[] = {&r->held, &r->behind, &r->wrong_type, &r->range_refused};
+	struct nodeset *also[] = {&r->taken, &r->queued_behind, &r->wrong_type, &r->range_refused};
 	const char *at = strchr(refused, word[0]);
 
 	if (word[0] == 'G') {
@@ -33,8 +33,8 @@ static void answer_note(struct round *r, unsigned node, const char *word)
 		if (word[0] != 'N')
 			nodeset_add(also[at - refused], node);
 		if (word[0] == 'K')
-			nodeset_add(&r->held, node); /* somebody's, whoever that is */
-		r->holder[node] = (unsigned char)word[1];
+			nodeset_add(&r->taken, node); /* somebody's, whoever that is */
+		r->taken_by[node] = (unsigned char)word[1];
 	}
 }
 
@@ -163,7 +163,7 @@ START_TEST(a_second_round_wins_with_the_token_that_it_asked_for)
 	int64_t token = 0;
 
 	r.question = QUESTION_RAISE;
-	r.fence = 7;
+	r.token = 7;
 	ck_assert_int_eq(round_outcome(&r, nodes, NOW, &token), ROUND_WON);
 	ck_assert_int_eq(token, 7);
 }
@@ -222,8 +222,8 @@ START_TEST(bases_and_times_are_those_of_a_quorum)
 	ck_assert_int_eq(round_pttl_ms(&r, nodes), 300);
 	r.pttl_ms[0] = -1;
 	ck_assert_int_eq(round_pttl_ms(&r, nodes), -1);
-	ck_assert_uint_eq(round_same_holder_at(&r, nodes, 0), 2);
-	ck_assert_uint_eq(round_same_holder_at(&r, nodes, 2), 0);
+	ck_assert_uint_eq(round_same_value_at(&r, nodes, 0), 2);
+	ck_assert_uint_eq(round_same_value_at(&r, nodes, 2), 0);
 }
 END_TEST
 

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/core/lessee.h"
+
+#include "daemon/core/grant.h"
+#include "daemon/core/hold.h"
+
+void lessee_notify(struct engine *e, struct lease *x, enum notice_kind kind)
+{
+	switch ((enum lessee)x->lessee) {
+	case LEASE_OF_LOCK:
+		notices_add(&e->notices, kind, lock_of_lease(x)->holder, NULL, NOT_REFUSED);
+		break;
+	}
+}
+
+void lessee_contested(struct engine *e, struct lease *x)
+{
+	switch ((enum lessee)x->lessee) {
+	case LEASE_OF_LOCK:
+		hold_contested(e, lock_of_lease(x));
+		break;
+	}
+}
+
+void lessee_lose(struct engine *e, struct lease *x, enum loss why)
+{
+	switch ((enum lessee)x->lessee) {
+	case LEASE_OF_LOCK:
+		hold_lose(e, lock_of_lease(x), why);
+		break;
+	}
+}
+
+void lessee_expire(struct engine *e, struct lease *x)
+{
+	lessee_lose(e, x, x->auto_renew ? LOSS_QUORUM : LOSS_EXPIRED);
+}
+
+void lessee_belief_over(struct engine *e, struct lease *x)
+{
+	switch ((enum lessee)x->lessee) {
+	case LEASE_OF_LOCK:
+		hold_belief_over(e, lock_of_lease(x));
+		break;
+	}
+}
+
+void lessee_adopted(struct engine *e, struct lease *x, const struct round *r)
+{
+	switch ((enum lessee)x->lessee) {
+	case LEASE_OF_LOCK:
+		grant_adopted(e, lock_of_lease(x), r);
+		break;
+	}
+}
