@@ -121,6 +121,27 @@ START_TEST(a_jump_that_is_known_but_roughly_does_not_hide_a_longer_one)
 }
 END_TEST
 
+/* Each step back is too small to be noticed. What it shows in the end is no jump, as the others show none, but keys may have ended early meanwhile. */
+START_TEST(a_jump_that_is_taken_back_step_by_step_is_no_stop)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+	struct member *m = &ms->node[0];
+
+	all_answer(ms);
+	for (int step = 0; step < 3; step++)
+		answers(ms, 0, 1400 * MSEC + step * 10 * MSEC, 2 * MSEC, 70 * MSEC - step * 50 * MSEC);
+	ck_assert(m->jump.open && !m->jump.undone);
+	for (int64_t at = 1430 * MSEC; at < 1600 * MSEC; at += 50 * MSEC) {
+		answers(ms, 1, at, 2 * MSEC, 0);
+		answers(ms, 2, at, 2 * MSEC, 0);
+		settles(ms);
+	}
+	ck_assert(m->evidence.why && !m->jump.open);
+	effects_release(&effects);
+}
+END_TEST
+
 /* It had its time while the others were asked, before this process was stopped. It was not asked since. */
 START_TEST(a_store_that_showed_a_part_of_a_stop_is_asked_for_the_rest_though_its_time_is_over)
 {
@@ -152,6 +173,7 @@ Suite *jump_denied_suite(void)
 	suite_add_tcase(suite, ours);
 	tcase_add_loop_test(theirs, a_jump_that_was_denied_is_not_like_a_stop_that_comes_later, 0, 4);
 	tcase_add_test(theirs, a_store_that_hangs_after_it_jumped_is_judged_when_the_time_of_the_others_is_over);
+	tcase_add_test(theirs, a_jump_that_is_taken_back_step_by_step_is_no_stop);
 	tcase_add_test(theirs, a_jump_that_is_known_but_roughly_does_not_hide_a_longer_one);
 	suite_add_tcase(suite, theirs);
 	return suite;

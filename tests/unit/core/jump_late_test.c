@@ -103,6 +103,41 @@ START_TEST(a_hold_that_a_jump_ends_is_LOST_before_the_next_request_is_served)
 }
 END_TEST
 
+/*
+ * Stores 0 and 1 show a stop of this host, but store 0 so roughly that it is asked once more, and then it is gone. So it is not by an answer, but by the timer
+ * of store 1 that both are found to agree. Only then fall the votes of store 2, which is silent, and those of store 1 by what store 0 has shown beyond.
+ */
+START_TEST(a_hold_that_a_stop_ends_is_LOST_when_it_is_found_without_an_answer)
+{
+	patient_daemons_start();
+	falls(0);
+	says(1, "LOCK a renew=no ttl=2s");
+	hears(1, "OK name=a *");
+	comes(0);
+	passes(1200 * MSEC);
+	feels(0, MOOD_SILENT);
+	feels(2, MOOD_SILENT);
+	says(2, "LOCK b");
+	passes(100 * MSEC);
+	clocks_go_on_without_us(200 * MSEC);
+	says(3, "LOCK c");
+	clocks_go_on_without_us(40 * MSEC);
+	passes(220 * MSEC);
+	serves(0, 1);
+	feels(1, MOOD_SILENT);
+	falls(0);
+	passes(29 * MSEC);
+	ck_assert(!was_logged("stood-still *"));
+	hears_nothing(1);
+	passes(MSEC);
+	ck_assert(was_logged("stood-still *"));
+	hears(1, "! LOST name=a fence=* reason=expired");
+	all_feel(MOOD_WELL);
+	ignores(2);
+	ignores(3);
+}
+END_TEST
+
 /* Votes fall as the round is won, which other votes have delayed. On the longer terms the loss is told sooner than on those before. */
 START_TEST(an_EXTEND_that_is_over_as_it_is_won_is_answered_LOST)
 {
@@ -267,6 +302,7 @@ Suite *jump_late_suite(void)
 	tcase_add_test(votes, a_grant_behind_the_answer_that_shows_a_jump_is_no_vote);
 	tcase_add_test(votes, a_key_that_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote);
 	tcase_add_loop_test(votes, a_hold_that_a_jump_ends_is_LOST_before_the_next_request_is_served, 0, 6);
+	tcase_add_test(votes, a_hold_that_a_stop_ends_is_LOST_when_it_is_found_without_an_answer);
 	tcase_add_loop_test(votes, an_EXTEND_that_is_over_as_it_is_won_is_answered_LOST, 0, 2);
 	tcase_add_loop_test(votes, the_first_request_after_a_stop_is_granted, 0, 2);
 	suite_add_tcase(suite, votes);
