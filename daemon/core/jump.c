@@ -46,7 +46,7 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 	struct member_clock *c = &m->clock;
 	struct clock_bounds before = clock_now(c);
 	bool guessed = instant_before(c->sent, c->sure); /* what was known before is what a stop of ours lets expect */
-	int64_t took_us = instant_diff(c->at, c->sent), jump, back;
+	int64_t jump, back;
 
 	if (before.known && look_is_outdated(c, server_us, sent))
 		return false;
@@ -62,7 +62,6 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 	if (jump && !m->jump.open) {
 		/* Of several jumps the sum is judged: the first has ended keys as well. */
 		m->jump.before = before;
-		m->jump.before_took_us = took_us;
 		memcpy(m->jump.beside, m->beside, sizeof(m->beside));
 		m->jump.undone = m->jump.allowed = m->jump.denied = false;
 		m->jump.first = ms->core->now;
@@ -80,6 +79,7 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 	m->jump.open = true;
 	m->jump.seen = ms->core->now;
 	m->jump.looked = INSTANT_NEVER;
+	m->jump.told = NODESET_NONE;
 	return true;
 }
 
@@ -178,8 +178,22 @@ struct instant jump_look_at(const struct members *ms, const struct member *m)
 	return instant_max(end, instant_add(m->jump.looked, half_us));
 }
 
+/* What is known of another store is of after the jump of m, if that was a stop of ours: it was asked since, and has answered too soon to hide the stop. */
+static void jump_note_told(const struct members *ms, struct member *m)
+{
+	struct move its = jump_move(m);
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		const struct member *other = &ms->node[i];
+
+		if (!other->jump.open && !instant_before(other->clock.sent, m->jump.seen) && !look_may_hide(&other->clock, its))
+			nodeset_add(&m->jump.told, i);
+	}
+}
+
 void jump_look(const struct members *ms, struct member *m)
 {
+	jump_note_told(ms, m);
 	m->jump.denied |= jump_is_denied(ms, m);
 	if (m->jump.looked.us == INSTANT_NEVER.us && !instant_before(ms->core->now, jump_look_at(ms, m)))
 		m->jump.looked = ms->core->now;
@@ -271,11 +285,10 @@ static void jump_allow(const struct members *ms, const struct member *m, struct 
 
 		*then = bounds_moved(*then, (struct move){instant_before(m->jump.before.at, then->at) ? 0 : stop.least, stop.most});
 	}
-	if (!instant_before(other->jump.before.at, m->jump.seen)) {
-		if (2 * other->jump.before_took_us < stop.least)
-			return;
-		stop.least = 0; /* what was known came too late to show the stop, but may be of after it */
-	}
+	if (nodeset_has(m->jump.told, other->index))
+		return;
+	if (!instant_before(other->jump.before.at, m->jump.seen))
+		stop.least = 0; /* what was known came too late to show the stop, or was asked for before it, but may be of after it */
 	other->jump.before = bounds_moved(other->jump.before, stop);
 	other->jump.allowed = true;
 }

@@ -100,9 +100,9 @@ struct member {
 		bool undone;                /* its clock was set back since: so it was its clock that jumped */
 		bool allowed;               /* a stop of this host was found since, and is allowed for in `before` */
 		struct clock_bounds before; /* what its clock was before that … */
-		int64_t before_took_us;     /* … by an answer that took so long … */
 		struct clock_bounds beside[NODES_MAX]; /* … and what was known of all clocks then */
 		struct instant first, seen; /* when it was seen first, and last */
+		struct nodeset told;        /* the stores that have told since, and in time, what their clocks are */
 		bool denied;                /* another store was looked at since it was seen first, and did not show it */
 		struct instant looked; /* when it was looked at in the second half of the others' time; NEVER: not yet */
 	} jump;

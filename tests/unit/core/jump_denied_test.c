@@ -121,6 +121,33 @@ START_TEST(a_jump_that_is_known_but_roughly_does_not_hide_a_longer_one)
 }
 END_TEST
 
+/* Its clock was known so roughly that the stop does not show. But it has told the time since: what comes then is no part of the stop. */
+START_TEST(a_store_that_has_told_its_time_since_a_stop_and_then_answers_late_has_jumped_by_itself)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+
+	for (unsigned i = 0; i < 3; i++)
+		answers(ms, i, 1000 * MSEC, i < 2 ? 2 * MSEC : 600 * MSEC, 0);
+	answers(ms, 0, 1400 * MSEC, 2 * MSEC, 200 * MSEC);
+	settles(ms);
+	answers(ms, 2, 1410 * MSEC, 2 * MSEC, 200 * MSEC);
+	settles(ms);
+	answers(ms, 2, 1430 * MSEC, 100 * MSEC, 200 * MSEC);
+	settles(ms);
+	answers(ms, 2, 1432 * MSEC, 2 * MSEC, 380 * MSEC);
+	ck_assert(ms->node[2].jump.open);
+	for (int64_t at = 1434 * MSEC; at < 1460 * MSEC; at += 10 * MSEC)
+		for (unsigned i = 1; i < 4; i++) {
+			answers(ms, i % 3, at, 2 * MSEC, i == 2 ? 380 * MSEC : 200 * MSEC);
+			settles(ms);
+		}
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(ms->node[i].evidence.why != NULL, i == 2);
+	effects_release(&effects);
+}
+END_TEST
+
 /* Each step back is too small to be noticed. What it shows in the end is no jump, as the others show none, but keys may have ended early meanwhile. */
 START_TEST(a_jump_that_is_taken_back_step_by_step_is_no_stop)
 {
@@ -138,6 +165,31 @@ START_TEST(a_jump_that_is_taken_back_step_by_step_is_no_stop)
 		settles(ms);
 	}
 	ck_assert(m->evidence.why && !m->jump.open);
+	effects_release(&effects);
+}
+END_TEST
+
+/* Both its answers were asked for before the stop. One was carried out before it too, and is read when the stop is known, and the other in the midst of it. */
+START_TEST(a_store_that_was_asked_before_a_stop_that_others_have_shown_has_yet_to_show_it)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+
+	all_answer(ms);
+	answers(ms, 2, 1400 * MSEC, 2 * MSEC, 900 * MSEC);
+	settles(ms);
+	answers(ms, 0, 1401 * MSEC, 10 * MSEC, 0);
+	answers(ms, 0, 1402 * MSEC, 10 * MSEC, 300 * MSEC);
+	settles(ms);
+	answers(ms, 1, 1404 * MSEC, 8 * MSEC, 900 * MSEC);
+	settles(ms);
+	for (int64_t at = 1410 * MSEC; at < 1440 * MSEC; at += 10 * MSEC) {
+		for (unsigned i = 0; i < 3; i++)
+			answers(ms, i, at, 2 * MSEC, 900 * MSEC);
+		settles(ms);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!ms->node[i].jump.open && !ms->node[i].evidence.why);
 	effects_release(&effects);
 }
 END_TEST
@@ -170,9 +222,11 @@ Suite *jump_denied_suite(void)
 
 	tcase_add_test(ours, a_stop_that_one_store_denies_is_ours_when_the_others_have_shown_it_again);
 	tcase_add_test(ours, a_store_that_showed_a_part_of_a_stop_is_asked_for_the_rest_though_its_time_is_over);
+	tcase_add_test(ours, a_store_that_was_asked_before_a_stop_that_others_have_shown_has_yet_to_show_it);
 	suite_add_tcase(suite, ours);
 	tcase_add_loop_test(theirs, a_jump_that_was_denied_is_not_like_a_stop_that_comes_later, 0, 4);
 	tcase_add_test(theirs, a_store_that_hangs_after_it_jumped_is_judged_when_the_time_of_the_others_is_over);
+	tcase_add_test(theirs, a_store_that_has_told_its_time_since_a_stop_and_then_answers_late_has_jumped_by_itself);
 	tcase_add_test(theirs, a_jump_that_is_taken_back_step_by_step_is_no_stop);
 	tcase_add_test(theirs, a_jump_that_is_known_but_roughly_does_not_hide_a_longer_one);
 	suite_add_tcase(suite, theirs);
