@@ -90,18 +90,6 @@ static struct move jump_move(const struct member *m)
 
 enum likeness { LIKE, UNLIKE, NOT_KNOWN_YET, LOOK_AGAIN };
 
-/* Between the looks at the two, a clock may move by what is too little to be noticed. And their clocks drift apart while ours stands still. */
-static int64_t move_slack(struct move its)
-{
-	return JUMP_SLACK_US + drift_us(its.most);
-}
-
-/* Their bounds overlap, and the other is certainly more than half as long. A move that may be none is like nothing. */
-static bool moves_are_alike(struct move its, struct move others)
-{
-	return its.least > 0 && 2 * others.least > its.least && others.least <= its.most + move_slack(its) && its.least <= others.most + move_slack(its);
-}
-
 /* Both have jumped, and may have at the same moment: what was known just before that says more than what was known at the last look at m before it. */
 static bool jumps_are_alike(const struct member *m, const struct member *other)
 {
@@ -114,12 +102,6 @@ static bool jumps_are_alike(const struct member *m, const struct member *other)
 static bool clock_is_rough(const struct member *m, struct move its)
 {
 	return m->connected && clock_width(&m->clock.firm) > its.least + move_slack(its);
-}
-
-/* The answer came so late that it is true of the clock as it was, and half a jump on. */
-static bool look_may_hide(const struct member_clock *c, struct move its)
-{
-	return 2 * instant_diff(c->at, c->sent) >= its.least;
 }
 
 /*
