@@ -58,13 +58,3 @@ struct clock_bounds bounds_moved(struct clock_bounds b, struct move by)
 	b.high += by.most;
 	return b;
 }
-
-bool moves_are_alike(struct move its, struct move others)
-{
-	return its.least > 0 && 2 * others.least > its.least && others.least <= its.most + move_slack(its) && its.least <= others.most + move_slack(its);
-}
-
-bool look_may_hide(const struct member_clock *c, struct move its)
-{
-	return 2 * instant_diff(c->at, c->sent) >= its.least;
-}

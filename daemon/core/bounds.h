@@ -51,15 +51,4 @@ struct move {
 struct move clock_move(const struct clock_bounds *then, const struct clock_bounds *now);
 struct clock_bounds bounds_moved(struct clock_bounds b, struct move by);
 
-/* Between the looks at two clocks, one may move by what is too little to be noticed. And the two drift apart while ours stands still. */
-static inline int64_t move_slack(struct move its)
-{
-	return JUMP_SLACK_US + drift_us(its.most);
-}
-
-/* Their bounds overlap, and the other is certainly more than half as long. A move that may be none is like nothing. */
-bool moves_are_alike(struct move its, struct move others);
-/* The last answer came so late that it is true of the clock as it was, and half of such a move on. */
-bool look_may_hide(const struct member_clock *c, struct move its);
-
 #endif

@@ -182,6 +182,7 @@ static void judge_suspect(struct member *m, const struct answer *a)
 	if (judge_is_set_back(m, marker))
 		suspect(m, "its marker was set back", marker);
 	m->evicted = a->probe->evicted;
+	m->fence_probed = a->fence;
 }
 
 struct marker_parts {

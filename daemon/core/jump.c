@@ -79,7 +79,6 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 	m->jump.open = true;
 	m->jump.seen = ms->core->now;
 	m->jump.looked = INSTANT_NEVER;
-	m->jump.told = NODESET_NONE;
 	return true;
 }
 
@@ -89,6 +88,18 @@ static struct move jump_move(const struct member *m)
 }
 
 enum likeness { LIKE, UNLIKE, NOT_KNOWN_YET, LOOK_AGAIN };
+
+/* Between the looks at the two, a clock may move by what is too little to be noticed. And their clocks drift apart while ours stands still. */
+static int64_t move_slack(struct move its)
+{
+	return JUMP_SLACK_US + drift_us(its.most);
+}
+
+/* Their bounds overlap, and the other is certainly more than half as long. A move that may be none is like nothing. */
+static bool moves_are_alike(struct move its, struct move others)
+{
+	return its.least > 0 && 2 * others.least > its.least && others.least <= its.most + move_slack(its) && its.least <= others.most + move_slack(its);
+}
 
 /* Both have jumped, and may have at the same moment: what was known just before that says more than what was known at the last look at m before it. */
 static bool jumps_are_alike(const struct member *m, const struct member *other)
@@ -102,6 +113,12 @@ static bool jumps_are_alike(const struct member *m, const struct member *other)
 static bool clock_is_rough(const struct member *m, struct move its)
 {
 	return m->connected && clock_width(&m->clock.firm) > its.least + move_slack(its);
+}
+
+/* The answer came so late that it is true of the clock as it was, and half a jump on. */
+static bool look_may_hide(const struct member_clock *c, struct move its)
+{
+	return 2 * instant_diff(c->at, c->sent) >= its.least;
 }
 
 /*
@@ -150,32 +167,14 @@ static enum likeness jump_likeness(const struct member *m, const struct member *
 struct instant jump_look_at(const struct members *ms, const struct member *m)
 {
 	int64_t time_us = ms->core->conf.timeout_us, half_us = time_us / 2;
-	struct instant end = instant_add(m->jump.seen, time_us);
 
 	if (m->jump.looked.us == INSTANT_NEVER.us)
 		return instant_add(m->jump.seen, half_us);
-	/* This process was stopped for so long that what the others have answered tells nothing: they are asked anew. */
-	if (!instant_before(m->jump.looked, end))
-		return instant_add(m->jump.looked, time_us);
-	return instant_max(end, instant_add(m->jump.looked, half_us));
-}
-
-/* What is known of another store is of after the jump of m, if that was a stop of ours: it was asked since, and has answered too soon to hide the stop. */
-static void jump_note_told(const struct members *ms, struct member *m)
-{
-	struct move its = jump_move(m);
-
-	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
-		const struct member *other = &ms->node[i];
-
-		if (!other->jump.open && !instant_before(other->clock.sent, m->jump.seen) && !look_may_hide(&other->clock, its))
-			nodeset_add(&m->jump.told, i);
-	}
+	return instant_max(instant_add(m->jump.seen, time_us), instant_add(m->jump.looked, half_us));
 }
 
 void jump_look(const struct members *ms, struct member *m)
 {
-	jump_note_told(ms, m);
 	m->jump.denied |= jump_is_denied(ms, m);
 	if (m->jump.looked.us == INSTANT_NEVER.us && !instant_before(ms->core->now, jump_look_at(ms, m)))
 		m->jump.looked = ms->core->now;
@@ -267,10 +266,8 @@ static void jump_allow(const struct members *ms, const struct member *m, struct 
 
 		*then = bounds_moved(*then, (struct move){instant_before(m->jump.before.at, then->at) ? 0 : stop.least, stop.most});
 	}
-	if (nodeset_has(m->jump.told, other->index))
-		return;
 	if (!instant_before(other->jump.before.at, m->jump.seen))
-		stop.least = 0; /* what was known came too late to show the stop, or was asked for before it, but may be of after it */
+		return;
 	other->jump.before = bounds_moved(other->jump.before, stop);
 	other->jump.allowed = true;
 }

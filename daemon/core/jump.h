@@ -10,7 +10,7 @@
  *           store's clock was set back meanwhile
  *
  * A host that stood still often resumes in fits and starts, and after a stop of this process alone the answers of the others lie unread. So the others
- * count as silent only at a second look, after the timeout and half a timeout after the first look; a whole timeout, if the first came after the timeout.
+ * count as silent only at a second look, after the timeout and half a timeout after the first look.
  *
  * What the others show counts from the last look at the store before it jumped: what they showed before is of earlier stops, which may have been too short
  * to be noticed. An answer that came so late that it fits both cases decides nothing: that store is asked again. Nor does a late answer make less certain

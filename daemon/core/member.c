@@ -128,10 +128,7 @@ static void member_keep_marker(struct member *m, struct span marker)
 	m->marker = text;
 }
 
-/*
- * Case B: the time counts from when this very value was first seen, or set. The quarantine is for what the store has lost until then, whoever began it: what
- * the fence was before is not what it must be now.
- */
+/* Case B: the time counts from when this very value was first seen, or set. */
 static void member_note_quarantine(struct members *ms, struct member *m, struct span marker, const char *why)
 {
 	if (!span_equal(marker, span_of(m->quarantine.marker))) {
@@ -143,7 +140,6 @@ static void member_note_quarantine(struct members *ms, struct member *m, struct 
 		core_keep(m->quarantine.why, sizeof(m->quarantine.why), span_of(why));
 		m->quarantine.since = since;
 		m->quarantine.end = instant_add(since, quarantine_us(members_bound_us(ms), 0));
-		m->fence_seen = 0;
 	}
 	if (m->marker[0] == 'j')
 		core_keep(m->replaced.j, sizeof(m->replaced.j), span_of(m->marker));
@@ -294,7 +290,7 @@ static void member_marked(struct members *ms, struct member *m, const struct ans
 	}
 	core_keep(why, sizeof(why), span_of(m->reason));
 	fences_note(ms, m);
-	m->fence_seen = 0;
+	m->fence_seen = m->fence_probed; /* what it held before is not what it must hold now */
 	if (m->offered[0] == 'j')
 		member_join(ms, m, span_of(m->offered));
 	else

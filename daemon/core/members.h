@@ -102,12 +102,11 @@ struct member {
 		struct clock_bounds before; /* what its clock was before that … */
 		struct clock_bounds beside[NODES_MAX]; /* … and what was known of all clocks then */
 		struct instant first, seen; /* when it was seen first, and last */
-		struct nodeset told;        /* the stores that have told since, and in time, what their clocks are */
 		bool denied;                /* another store was looked at since it was seen first, and did not show it */
 		struct instant looked; /* when it was looked at in the second half of the others' time; NEVER: not yet */
 	} jump;
 	struct flow flow;
-	int64_t fence_seen, fence_when_asked;
+	int64_t fence_seen, fence_when_asked, fence_probed; /* the largest; the same when it was probed; what the last probe showed */
 	int64_t issued_us;    /* how far its fence may have come when it was last seen joined, less CLOCK_BOOTTIME then; 0: not known */
 	int64_t fence_joined; /* what a probe found last while it was joined; 0 in quarantine */
 	int64_t evicted;

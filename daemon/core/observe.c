@@ -42,6 +42,9 @@ static void member_settle_jump(struct members *ms, struct member *m)
 		for (unsigned i = 0; i < ms->core->conf.nodes; i++)
 			if (nodeset_has(asks, i))
 				member_probe_if_idle(ms, &ms->node[i]);
+		/* It was asked long ago and hangs, but another call has shown its jump. */
+		if (m->connected && !timer_is_set(&m->timer) && instant_before(ms->core->now, jump_look_at(ms, m)))
+			heap_set(&ms->core->timers, &m->timer, jump_look_at(ms, m));
 		break;
 	}
 }

@@ -125,7 +125,8 @@ void release_note(const struct releases *rs, struct release *r, const struct ans
 		return;
 	}
 	nodeset_add(a->code == 'R' || a->code == 'E' ? &r->done : &r->absent, a->node);
-	if (!instant_before(rs->calls->core->now, release_overtaken_until(rs, r, a)))
+	/* A late command may have come between: the release ran no sooner than it was sent, which may be long ago. */
+	if (!instant_before(r->calls.sent[a->node], release_overtaken_until(rs, r, a)))
 		nodeset_remove(&r->unconfirmed, a->node);
 	if (!nodeset_has(nodeset_or(r->unsure, r->done), a->node))
 		return;

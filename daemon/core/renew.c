@@ -264,10 +264,13 @@ static void renew_note_end(const struct engine *e, struct lease *x, const struct
 	x->placed.until = instant_max(x->placed.until, instant_add(e->core->now, left + left / 50));
 }
 
-/* The key is not there, but a command that was sent over an earlier connection may still set it. An adoption sets nothing where nothing is. */
-static bool renew_may_yet_be_placed(const struct engine *e, const struct lease *x, unsigned node)
+/*
+ * The key was not there when the renewal ran, perhaps as soon as it was sent; but a command that was sent over an earlier connection may set it later. An
+ * adoption sets nothing where nothing is.
+ */
+static bool renew_may_yet_be_placed(const struct engine *e, const struct lease *x, unsigned node, struct instant sent)
 {
-	return x->state != LEASE_ADOPTING && instant_before(e->core->now, calls_overtaken_until(&e->calls, node, x->placed.since, e->core->now));
+	return x->state != LEASE_ADOPTING && instant_before(sent, calls_overtaken_until(&e->calls, node, x->placed.since, sent));
 }
 
 /* What an executed renewal says of the key: its vote, or that the key is not ours. */
@@ -295,7 +298,7 @@ static void renew_note_vote(struct engine *e, struct lease *x, const struct roun
 		if (a->code != 'M')
 			adoption_note_other(x, a->node);
 		x->votes.until[a->node] = INSTANT_PAST;
-		if (!renew_may_yet_be_placed(e, x, a->node))
+		if (!renew_may_yet_be_placed(e, x, a->node, r->calls.sent[a->node]))
 			nodeset_remove(&x->placed.nodes, a->node);
 		break;
 	default: /* Q, F: nothing was changed */

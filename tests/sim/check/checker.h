@@ -99,9 +99,9 @@ struct known_node {
 	unsigned probes;                 /* probes under way; while another one is, an answer decides nothing: the other one will repeat it */
 	char named[96];                  /* run_id and replication id in the last probe, in the form that a marker has; only run_id if its data is its own */
 	int64_t fence, fence_when_asked; /* the largest fence that it has shown; the same when it was probed */
+	int64_t fence_ever;              /* the largest that any server has shown there */
 	uint64_t known_at;               /* the step before the one in which the daemon learned of the last change */
 	uint64_t marker;                 /* marker of the last vote request, as a hash */
-	uint64_t quarantine;             /* the last marker of a quarantine that a probe has shown, as a hash */
 	bool timed;
 	struct instant at; /* time of its last answer; upper bound of (its clock - CLOCK_BOOTTIME) by that answer */
 	int64_t high;

@@ -221,10 +221,6 @@ static void identity_heard(struct sim_daemon *d, struct known_node *known, const
 		known->known_at = d->world->checker.step;
 		known->fence = a->fence;
 	}
-	if (a->probe->marker.n > 0 && a->probe->marker.p[0] == 'q' && known->quarantine != hash_bytes(a->probe->marker.p, a->probe->marker.n)) {
-		known->quarantine = hash_bytes(a->probe->marker.p, a->probe->marker.n);
-		known->fence = a->fence; /* what it lost before is what this quarantine is for */
-	}
 	known->evicted = a->probe->evicted;
 	if (!same)
 		snprintf(known->named, sizeof(known->named), "|%.*s|%.*s", (int)a->probe->run_id.n, a->probe->run_id.p, (int)second_name(a->probe).n,
@@ -245,6 +241,8 @@ void known_node_answer(struct sim_daemon *d, const struct call *call, const stru
 		identity_heard(d, known, a);
 	if (a->fence > known->fence)
 		known->fence = a->fence;
+	if (a->fence > known->fence_ever)
+		known->fence_ever = a->fence;
 	if (call->kind == CALL_MARK && a->code == 'J') {
 		known->fence = 0; /* its fence may be lower than before */
 		known->fell = false;

