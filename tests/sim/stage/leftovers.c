@@ -17,13 +17,27 @@ static bool clock_hovers(const struct world *w, unsigned node)
 	return p->nodes > 1 && 2 * (ahead > behind ? ahead : behind) >= p->nodes - 1;
 }
 
+/*
+ * A node whose clock was set back, and that then forgets, has a fence below what daemons remember. Where the daemon that joins it knows no token, each of the
+ * others takes that fence for another loss: they quarantine it one after the other.
+ */
+static bool quarantined_in_turn(const struct world *w, unsigned node)
+{
+	const struct plan *p = w->plan;
+	bool forgets = false;
+
+	for (unsigned i = 0; i < p->faults; i++)
+		forgets |= p->fault[i].kind == FAULT_NODE_BLANK || p->fault[i].kind == FAULT_NODE_OLD || p->fault[i].kind == FAULT_NODE_FLUSH;
+	return forgets && p->daemons > 1 && w->server[node].stepped_us > 0;
+}
+
 /* L4: every daemon has joined every node. */
 void check_joined(struct world *w)
 {
 	unsigned hover = 0;
 
 	for (unsigned i = 0; i < w->plan->nodes; i++)
-		hover += clock_hovers(w, i);
+		hover += clock_hovers(w, i) || quarantined_in_turn(w, i);
 	for (unsigned i = 0; i < w->plan->daemons; i++) {
 		int64_t joined = service_metrics(w->daemon[i].service)->value[METRIC_NODES_JOINED];
 

@@ -43,24 +43,6 @@ static int64_t stepped_us(const struct world *w)
 	return most + most / 50;
 }
 
-static bool some_node_forgets(const struct plan *p)
-{
-	bool forgets = false;
-
-	for (unsigned i = 0; i < p->faults; i++)
-		forgets |= p->fault[i].kind == FAULT_NODE_BLANK || p->fault[i].kind == FAULT_NODE_OLD || p->fault[i].kind == FAULT_NODE_FLUSH;
-	return forgets;
-}
-
-/*
- * A node whose clock was set back, and that then forgets, has a fence below what daemons remember. Where the daemon that joins it knows no token, each of the
- * others takes that fence for another loss: they quarantine it one after the other.
- */
-static int64_t in_turn_us(const struct world *w)
-{
-	return stepped_us(w) > 0 && some_node_forgets(w->plan) ? (w->plan->daemons - 1) * plan_quarantine_us(w->plan) : 0;
-}
-
 void stage_leave(struct world *w)
 {
 	const struct plan *p = w->plan;
@@ -99,7 +81,7 @@ void stage_fired(struct world *w)
 	case STAGE_FAULTS:
 		heal(w);
 		w->strange = strangers_remain(w);
-		stage_enter(w, STAGE_HEALED, settle_us(p) + in_turn_us(w));
+		stage_enter(w, STAGE_HEALED, settle_us(p));
 		break;
 	case STAGE_HEALED:
 		check_joined(w);
