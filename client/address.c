@@ -95,7 +95,7 @@ static int unix_connect(const char *path, int64_t timeout_ms, struct address *re
 	return address_open((const struct sockaddr *)&to, sizeof(to), timeout_ms, ret_address);
 }
 
-/* A caller that waits for ever notices by keepalive that the host of the daemon is gone. */
+/* By keepalive even a caller that waits for ever notices that the host of the daemon is gone. */
 static void tcp_tune(int fd)
 {
 	static const struct {
@@ -210,7 +210,7 @@ int address_again(const struct address *address, bool *ret_pending)
 		return -errno;
 	if (address->to.ss_family != AF_UNIX)
 		tcp_tune(fd);
-	/* A connect that does not wait is not interrupted by signals. */
+	/* No EINTR: signals do not interrupt a connect that does not wait. */
 	r = connect(fd, (const struct sockaddr *)&address->to, address->n) ? -errno : 0;
 	if (r && r != -EINPROGRESS) {
 		close(fd);

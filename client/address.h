@@ -8,16 +8,16 @@
 #include "client/redlock.h"
 #include <sys/socket.h>
 
-struct address { /* of the first connection: later ones go there without a lookup of the name */
+struct address { /* where the first connection went: later ones go there without a lookup of the name */
 	struct sockaddr_storage to;
 	socklen_t n;
 };
 
 /* A connected, non-blocking, close-on-exec descriptor, or a negative errno. */
 int address_connect(const char *addr, int64_t timeout_ms, struct address *ret_address) REDLOCK_MUST;
-/* Connects again, without waiting. *ret_pending: the connection is not there yet; ask address_connected. */
+/* Connects again, without waiting. *ret_pending: the connection is not established yet; ask address_connected. */
 int address_again(const struct address *address, bool *ret_pending) REDLOCK_MUST;
-/* 1: a pending connection is there; 0: not yet; else the negative errno with which it failed. */
+/* 1: a pending connection is established; 0: not yet; else the negative errno with which it failed. */
 int address_connected(int fd) REDLOCK_MUST;
 /* What is wrong with an address, for a person; NULL: nothing. */
 const char *address_flaw(const char *addr);

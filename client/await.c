@@ -9,7 +9,7 @@
 #include <poll.h>
 #include <sys/param.h>
 
-/* Until something comes or is due. */
+/* Waits until something comes or is due. */
 static int await_something(struct redlock *c, int64_t until)
 {
 	struct pollfd fd = {.fd = c->channel.fd, .events = redlock_events(c)};
@@ -46,7 +46,7 @@ int redlock_finish(struct redlock *c, int64_t timeout_ms)
 		c->aborted = false;
 		return conn_says(c, -ECONNABORTED, "the connection broke before the answer came; the request may have been done");
 	}
-	/* An answer that came complete counts, whatever ended the connection behind it. */
+	/* A complete answer counts, even if the connection ended right after it. */
 	return c->pending.in_flight ? r : outcome_of(&c->answer.parsed, c->code, c->message);
 }
 

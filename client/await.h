@@ -8,8 +8,8 @@
 #include "client/redlock.h"
 
 /*
- * The outcome of the request in flight. Waits wait_ms longer than the timeout of the connection. Then the session goes on where
- * it is away (-ECONNABORTED), else the connection breaks (-ETIMEDOUT).
+ * Waits for the outcome of the request in flight, wait_ms longer than the timeout of the connection. Then gives the request up:
+ * -ECONNABORTED if the session goes on (exchange_give_up), else the connection breaks with -ETIMEDOUT.
  */
 int await_answer(struct redlock *c, int64_t wait_ms) REDLOCK_MUST;
 

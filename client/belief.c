@@ -9,8 +9,8 @@
 #define ASK_SHARE  20 /* of the validity is given to an answer, and to a daemon that could not tell */
 
 /*
- * CHECK is asked every third of the ttl, which notices a daemon that is stopped, not gone. The best moment is shortly after the
- * daemon renewed, when two thirds of the ttl were left.
+ * CHECK is asked every third of the ttl, which also notices a daemon that is stopped, not gone. The best moment is shortly after
+ * the daemon renews, which it does when two thirds of the ttl are left.
  */
 static int64_t check_after(int64_t ttl_us, int64_t valid_us)
 {

@@ -16,9 +16,9 @@ struct belief {
 	int64_t term_at;    /* when the command is stopped if no answer came: a fifth of the validity is left */
 };
 
-/* An answer told this grant. */
+/* Takes over the grant that an answer told. */
 void belief_set(struct belief *b, const struct redlock_grant *grant);
-/* CHECK is sent now. The answer gets a moment, even if this process is late itself: term_at moves that far. */
+/* CHECK is sent now. Postpones term_at if this process is late, so that the answer has a moment to come. */
 void belief_asked(struct belief *b, int64_t now);
 /* The daemon could not tell: CHECK is asked again soon. */
 void belief_untold(struct belief *b, int64_t now);

@@ -11,7 +11,7 @@
 struct channel {
 	int fd;      /* -1: none */
 	bool closed; /* the other side has closed the connection */
-	bool mute;   /* sending failed, and nothing is sent any more; what had come is still read, up to the end */
+	bool mute;   /* sending failed, and nothing is sent any more; what has arrived is still read, up to the end */
 	char in[2 * REPLY_MAX];
 	size_t in_at, in_n; /* in[in_at .. in_n) was read and not yet taken */
 	char out[LINE_MAX_DEFAULT];

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* Whether stderr takes a line at once. A stopped terminal does not, nor does a pipe whose reader stands still. */
+/* Whether stderr takes a line at once. A stopped terminal does not, nor does a full pipe. */
 bool stderr_is_ready(void);
 /* Writes one line, "redlock: …". A reader who has closed the other end does not end this process. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -9,7 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define ATTEMPT_MS 3000 /* one attempt, one answer: a daemon that restarted takes up to 2 s to confirm what it adopts */
+#define ATTEMPT_MS 3000 /* for an attempt, and for an answer: a restarted daemon takes up to 2 s to confirm what it adopts */
 
 int conn_says(struct redlock *c, int err, const char *format, ...)
 {
@@ -38,7 +38,7 @@ void conn_move(struct redlock *c, enum link to)
 		c->again_us = 0;
 }
 
-/* What was not sent yet is not lost: while the link is down requests wait for it. */
+/* A request that was not sent yet is not aborted: it waits until the link is up. */
 void conn_lost(struct redlock *c, int err, const char *why)
 {
 	conn_says(c, err, "%s", why);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A connection and its session: its parts, and what all who act on it share. For a session with grace a connection that broke is
- * one more state of the link. Nothing here waits.
+ * A connection and its session: its parts, and what the files that act on it share. For a session with grace a broken connection
+ * is one more state of the link. Nothing here waits.
  *
  * Results are those of redlock.h: 0, or a negative errno that has ended the connection and is told again by every later call.
  */
@@ -30,18 +30,18 @@ enum link {
 };
 
 struct redlock {
-	int broken; /* 0, or the errno that ended it; the descriptor stays open, since a close frees what the session holds */
+	int broken; /* 0, or the errno that ended it; the descriptor stays open, because a close frees what the session holds */
 	int64_t timeout_ms;
 	struct channel channel;
 
 	struct pending pending;
-	bool aborted; /* the PENDING_ONCE in flight went with its connection, and nobody was told yet */
+	bool aborted; /* the connection broke under a request without a name, and its caller was not told yet */
 	void (*row)(void *arg, const struct redlock_line *line);
 	void *row_arg;
 
-	bool answered;                       /* answer is set: */
-	int64_t answer_sent_us;              /* read before what it answers was sent */
-	struct redlock_line answer, passing; /* passing: the line that is looked at */
+	bool answered;                       /* answer is set */
+	int64_t answer_sent_us;              /* sent_us of the request that it answers */
+	struct redlock_line answer, passing; /* passing: the line that is being handled */
 	char answer_text[REPLY_MAX], answer_scratch[REPLY_MAX];
 	char passing_text[REPLY_MAX], passing_scratch[REPLY_MAX];
 
@@ -55,8 +55,8 @@ struct redlock {
 	enum link link;
 	int64_t due_us;
 	int64_t again_us;  /* LINK_UP: when the request in flight is sent again; LINK_CHECKING: the next CHECK; 0: none is due */
-	int64_t resume_us; /* read before RESUME was sent, or CHECK behind it */
-	char asked[NAME_MAX_BYTES + 1]; /* what CHECK or UNLOCK was sent for in LINK_CHECKING and LINK_RELEASING */
+	int64_t resume_us; /* read before RESUME was sent, or the CHECK after it */
+	char asked[NAME_MAX_BYTES + 1]; /* LINK_CHECKING, LINK_RELEASING: the name for which CHECK or UNLOCK was sent */
 
 	char code[CODE_BYTES];
 	char message[MESSAGE_BYTES];
@@ -68,7 +68,7 @@ int conn_says(struct redlock *c, int err, const char *format, ...) __attribute__
 int conn_break(struct redlock *c, int err, const char *why);
 /* The one writer of link. It sets due_us, too. */
 void conn_move(struct redlock *c, enum link to);
-/* The connection of a session with grace is gone: the link is down. A request without a name that was sent is aborted. */
+/* The connection of a session with grace is gone: the link is down. Aborts a request that was sent and is about no lock. */
 void conn_lost(struct redlock *c, int err, const char *why);
 
 /* Sends what can be sent without waiting. With grace a failure drops what is unsent; reading finds the end. */
@@ -78,7 +78,7 @@ int conn_put(struct redlock *c, const char *line, size_t n) REDLOCK_MUST;
 
 /* c->passing is the answer to the request in flight. */
 void conn_answered(struct redlock *c);
-/* Answers the request in flight without the daemon; what is REPEAT_DONE or REPEAT_LOST. */
+/* Answers the request in flight without the daemon. what: REPEAT_DONE or REPEAT_LOST. */
 int conn_answer(struct redlock *c, enum repeat what, const struct repeat_answer *answer) REDLOCK_MUST;
 /* Keeps a push, unless it tells a loss again. */
 int conn_push(struct redlock *c, struct span line) REDLOCK_MUST;

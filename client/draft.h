@@ -16,7 +16,7 @@ struct draft {
 /* "VERB name", quoted. */
 void draft_begin(struct draft *d, const char *verb, const char *name);
 void draft_text(struct draft *d, const char *text);
-/* The text before, then the other, quoted where it must be. */
+/* Appends `before` as it is, then text, quoted where it must be. */
 void draft_quoted(struct draft *d, const char *before, const char *text);
 /* " field=…ms" */
 void draft_ms(struct draft *d, const char *field, int64_t ms);

@@ -50,7 +50,7 @@ int exchange_refuse(struct redlock *c, const char *name)
 
 /* --- what comes --- */
 
-/* Taken at once: the connection may break right behind the answer to HELLO. */
+/* Called as soon as the answer to HELLO is read: the connection may break right after it. */
 static void hello_agreed(struct redlock *c)
 {
 	greeting_agreed(&c->greeting, (struct span){c->pending.line, c->pending.n}, &c->answer.parsed);
@@ -106,7 +106,7 @@ static int lines_hear(struct redlock *c)
 	return !r && channel_full(&c->channel) ? conn_break(c, -EPROTO, "redlockd sent a line without end") : r;
 }
 
-/* The other side ended the connection, or the way there did. */
+/* The daemon closed the connection, or the connection broke. */
 static int channel_ended(struct redlock *c, int err)
 {
 	const char *why = c->channel.closed ? "redlockd closed the connection" : "the connection to redlockd broke";

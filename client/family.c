@@ -70,7 +70,7 @@ static int children_signal(int signal)
 
 	if (!children)
 		return -errno;
-	while (fscanf(children, "%d", &pid) == 1) /* NOLINT(cert-err34-c): the kernel writes no number that is none */
+	while (fscanf(children, "%d", &pid) == 1) /* NOLINT(cert-err34-c): the kernel writes valid numbers */
 		kill(pid, signal);
 	fclose(children);
 	return 0;

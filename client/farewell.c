@@ -38,13 +38,13 @@ static void farewell_await(const struct redlock *c, int64_t until)
 
 void farewell(struct redlock *c)
 {
-	/* A tagged QUIT overtakes a LOCK that waits. Behind RESUME it must not overtake. */
+	/* A tagged QUIT overtakes a LOCK that waits. After RESUME, QUIT must not overtake. */
 	const char *quit = c->link == LINK_UP && c->pending.in_flight ? "@quit QUIT" : "QUIT";
 	int64_t until = moment_after(MIN(c->timeout_ms, FAREWELL_MS));
 
 	if (!c->greeting.resumes || c->greeting.owner != getpid() || c->channel.fd < 0 || c->link == LINK_CONNECTING)
 		return;
-	/* A daemon that is stopped reads it when it goes on. */
+	/* A stopped daemon reads QUIT when it goes on. */
 	if (channel_append(&c->channel, quit, strlen(quit)) && farewell_sent(c, until) && !c->broken)
 		farewell_await(c, until);
 }

@@ -44,7 +44,7 @@ void greeting_named(struct greeting *g, const struct reply_line *answer)
 void greeting_agreed(struct greeting *g, struct span hello, const struct reply_line *answer)
 {
 	snprintf(g->hello, sizeof(g->hello), "%.*s", (int)hello.n, hello.p);
-	g->bare_n = (size_t)((char *)memrchr(g->hello, ' ', strlen(g->hello)) - g->hello); /* the grace stands last */
+	g->bare_n = (size_t)((char *)memrchr(g->hello, ' ', strlen(g->hello)) - g->hello); /* the grace is the last field */
 	greeting_named(g, answer);
 	g->resumes = g->grace && g->secret[0];
 	g->graceless = false;

@@ -14,11 +14,11 @@
 
 struct greeting {
 	bool resumes; /* the daemon gives grace: the session outlives its connection */
-	pid_t owner;  /* said HELLO: the process whose redlock_close says QUIT */
+	pid_t owner;  /* the process that said HELLO: its redlock_close says QUIT */
 	char session[64], secret[128];
 	char hello[HELLO_BYTES]; /* said again when the session is gone */
 	size_t bare_n;           /* of hello, without its grace */
-	bool graceless;          /* the session was opened without grace: the daemon gives less by now */
+	bool graceless;          /* the session was opened again, without grace: the daemon gives less now */
 	bool grace;              /* the HELLO in flight asks for it */
 };
 
@@ -37,7 +37,7 @@ bool greeting_is_gone(const struct reply_line *refusal);
  * free since the connection broke ("evicted").
  */
 const char *greeting_lose(struct greeting *g);
-/* HELLO was refused. True: the daemon gives less grace by now, or knows none, and hello is to be said without; not twice. */
+/* HELLO was refused. True: the daemon gives less grace now, or knows none; say hello without its grace. Not true twice in a row. */
 bool greeting_waives(struct greeting *g, const struct reply_line *refusal);
 
 #endif

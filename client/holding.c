@@ -172,7 +172,7 @@ static int status_code(int status)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* The CHECK in flight is answered first. All waits are short: the end of the session frees the lock, too. */
+/* Waits first for the answer to a CHECK in flight. All waits are short: the end of the session frees the lock, too. */
 static int holding_unlock(struct holding *h, int64_t keep_ms)
 {
 	struct redlock *c = h->task->c;
@@ -215,7 +215,7 @@ static void holding_reap(struct holding *h)
 	else if (gone)
 		h->state = HOLDING_DONE;
 	else if (h->state == HOLDING_STOPPING && !ended && h->family.ended)
-		family_end(&h->family); /* what CMD left behind are children of the keeper now */
+		family_end(&h->family); /* the processes that CMD left are children of the keeper now */
 }
 
 /* --- the loop --- */
@@ -229,7 +229,7 @@ static const char *holding_why(const struct holding *h)
 
 static void holding_decide(struct holding *h, int64_t now)
 {
-	/* Beyond the deadline ask nothing: the lock was believed for too long. */
+	/* After the deadline CHECK is not asked: the lock was believed for too long. */
 	if (h->state == HOLDING_HELD && now >= h->belief.check_at && !redlock_in_flight(h->task->c) &&
 	    now < belief_kill_at(&h->belief))
 		holding_ask(h, now);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Holds a lock for a command. CMD has ended before the lock may not be believed any more: it gets SIGTERM when a fifth of the
- * validity is left, and SIGKILL when a tenth is left, whether the loss was told or no answer came. Deadlines count in
- * CLOCK_BOOTTIME, by a timer that a suspend does not stop.
+ * Holds a lock for a command. CMD runs only while the lock may be believed: it gets SIGTERM when a fifth of the validity is left,
+ * and SIGKILL when a tenth is left, whether the daemon told the loss or did not answer. Deadlines count in CLOCK_BOOTTIME, by a
+ * timer that a suspend does not stop.
  */
 #ifndef CLIENT_HOLDING_H
 #define CLIENT_HOLDING_H

@@ -10,7 +10,7 @@
 #include "proto/proto.h"
 #include <sys/queue.h>
 
-/* A row of RESUME about a lock, or the OK to a CHECK behind it. */
+/* A row of RESUME about a lock, or the OK to a CHECK after it. */
 struct hold_row {
 	bool told;
 	int64_t fence, valid_ms, count;
@@ -30,13 +30,13 @@ struct hold {
 	enum hold_state state;
 	bool seen;            /* a row of this RESUME told of it, or a CHECK asked for it since */
 	const char *reason;   /* LOST: evicted or expired; NULL once a push has told the loss */
-	int64_t loss_told;    /* the fence of that push: behind RESUME the daemon tells it as well, also when the name is held again by then; 0: none */
+	int64_t loss_told;    /* the fence of that push; after RESUME the daemon tells this loss, too, even if the name is held again by then; 0: none */
 	bool lock_given_up;   /* a LOCK was given up that may have counted */
 	bool unlock_given_up; /* an UNLOCK was given up that may have counted, asked for while the lock was believed */
 	bool unlock_counted;  /* that UNLOCK has counted; count does not show it, since the caller does not know */
 	struct hold_row row;
 	int64_t fence, until_us;
-	int64_t count; /* as often as the caller believes */
+	int64_t count; /* how often the caller believes it holds the lock */
 	char name[NAME_MAX_BYTES + 1];
 };
 
@@ -44,8 +44,8 @@ struct holds {
 	LIST_HEAD(, hold) all;
 	void *by_name; /* the same as a tree of tsearch(3) */
 	int64_t open;  /* how many locks RESUME left undecided: the stores have not confirmed them yet */
-	int64_t more;  /* how many RESUME left out: there were too many to be told at once */
-	bool surplus;  /* an answer told of a LOCK that was given up, and counted */
+	int64_t more;  /* how many locks RESUME left out, because there were too many to tell at once */
+	bool surplus;  /* an answer showed that a LOCK that was given up has counted */
 };
 
 void holds_init(struct holds *holds);

@@ -251,7 +251,7 @@ static void getopt_tables(struct option longs[OPTIONS + 1], char letters[2 * OPT
 	}
 }
 
-/* Takes the options up to the next operand. *literal becomes true at "--": nothing behind that is an option. */
+/* Takes the options up to the next operand. *literal becomes true at "--": no word after it is an option. */
 static int options_take(int argc, char **argv, struct invocation *in, uint32_t *given, bool *literal)
 {
 	struct option longs[OPTIONS + 1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lines of the protocol as JSON. rows.def knows which fields are text; all others are numbers if they look so.
+ * Lines of the protocol as JSON. rows.def knows which fields are text; any other field is a number if it looks like one.
  */
 #ifndef CLIENT_JSON_H
 #define CLIENT_JSON_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The life of a keeper: it waits for the lock, holds it for the command, and ends the session. However it ends, it sends QUIT, so
- * that nobody waits for a grace that nobody needs. If the daemon is away at that moment, the keeper lingers until it has sent
- * that. It lingers, too, when a name is to be kept and the daemon has not answered the request before.
+ * that nobody waits for a grace that nobody needs. If the daemon is away at that moment, the keeper lingers until it can send QUIT.
+ * If a name is to be kept and another request is in flight, the keeper lingers until it can send UNLOCK.
  */
 #include "client/keeper.h"
 #include "client/complaint.h"
@@ -44,7 +44,7 @@ static bool front_agrees(const struct keeper_task *task)
 	return n == sizeof(go);
 }
 
-/* A daemon that restarted between the grant and this CHECK learns soon whether the stores have the lock. */
+/* CHECK again after QUORUM: a daemon that restarted since the grant learns soon whether the stores have the lock. */
 static int grant_check(struct keeper_task *task)
 {
 	struct pollfd front = {.fd = task->front};
@@ -59,8 +59,8 @@ static int grant_check(struct keeper_task *task)
 }
 
 /*
- * True: CMD may start. The validity counts from a CHECK, since the LOCK may have waited for an hour, and redlock may have been
- * stopped for another. Only the answer to LOCK tells the ttl.
+ * True: CMD may start. The validity counts from a CHECK, because the LOCK may have waited for long, and redlock may have been
+ * stopped since. Only the answer to LOCK tells the ttl.
  */
 static bool lock_take(struct keeper_task *task, struct waiting *w, struct keeper_report *report)
 {
@@ -75,7 +75,7 @@ static bool lock_take(struct keeper_task *task, struct waiting *w, struct keeper
 	w->exit = EXIT_FAILED;
 	if (!front_agrees(task))
 		return false;
-	/* The lease is known now: a lock can be believed for that long without an answer. */
+	/* The lease is known now. The grace must be as long: a lock can be believed for that long without an answer. */
 	if (ttl_ms > MAX(w->in->ttl_ms, GRACE_MS) && redlock_session_secret(task->c)[0] && !waiting_regreet(w, ttl_ms))
 		return false;
 	if (grant_check(task)) {
@@ -88,7 +88,7 @@ static bool lock_take(struct keeper_task *task, struct waiting *w, struct keeper
 
 /* --- the end --- */
 
-/* A reader who waits for the end of the output of redlock does not wait for the keeper. */
+/* Lets go of the standard streams, so that a reader who waits for the end of the output does not wait for the keeper. */
 static void streams_drop(void)
 {
 	int fd = open("/dev/null", O_RDWR | O_CLOEXEC), i;
@@ -98,7 +98,7 @@ static void streams_drop(void)
 			dup2(fd, i);
 }
 
-/* By then both the grace and the lease have ended, and the daemon keeps nothing of the session. */
+/* When both the grace and the lease have ended: the daemon keeps nothing of the session any longer. */
 static int64_t linger_until(const struct keeper_task *task)
 {
 	int64_t grace_ms = MAX(task->grant.ttl_ms, MAX(task->in->ttl_ms, GRACE_MS));

@@ -10,9 +10,9 @@
 
 #include <errno.h>
 
-#define ONCE_MS 1000 /* how long the daemon repeats a LOCK that does not wait while the stores are busy: redlock-protocol(7) */
+#define ONCE_MS 1000 /* how long the daemon repeats a LOCK without a wait when the stores are busy: redlock-protocol(7) */
 
-/* The daemon refuses longer names as well; refused here, nothing is sent. */
+/* The daemon refuses longer names, too; this check refuses them before anything is sent. */
 static int request_begin(struct redlock *c, struct draft *d, const char *verb, const char *name)
 {
 	size_t n = strlen(name);
@@ -84,7 +84,7 @@ int64_t redlock_left_us(const struct redlock_grant *grant)
 
 /* --- LOCK --- */
 
-/* The line, and where its wait stands in it. */
+/* Appends the options to the line, and tells where " wait=…" is. */
 static void lock_draft(struct draft *d, const struct redlock_options *o, size_t *ret_wait_at, size_t *ret_wait_n)
 {
 	*ret_wait_at = d->n;

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct pauses {
-	unsigned n; /* since an answer came */
+	unsigned n; /* pauses since the last answer */
 	uint64_t chance;
 };
 

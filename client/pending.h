@@ -9,9 +9,9 @@
 
 /* Whether, and how, a request is repeated over the next connection. */
 enum pending_kind {
-	PENDING_ONCE,  /* not: nobody can tell whether it was done, and the caller is told so */
-	PENDING_HELLO, /* not, either; its answer opens a session */
-	PENDING_READ,  /* CHECK, EXTEND: twice does no harm */
+	PENDING_ONCE,  /* not repeated: the caller is told that nobody knows whether it was done */
+	PENDING_HELLO, /* not repeated; its answer opens a session */
+	PENDING_READ,  /* CHECK, EXTEND: repeated, which does no harm */
 	PENDING_LOCK,
 	PENDING_UNLOCK,
 };
@@ -24,13 +24,13 @@ struct pending {
 	size_t n;
 	size_t wait_at, wait_n; /* LOCK: where " wait=…" stands in line */
 	int64_t wait_until_us;  /* LOCK: 0 does not wait; INT64_MAX for ever */
-	int64_t asked_us;       /* when the caller asked, however often it was sent */
-	int64_t sent_us;        /* read before it was sent last, or before what answers it was asked for */
+	int64_t asked_us;       /* when the caller asked; the line may be sent more than once */
+	int64_t sent_us;        /* read before it was last sent, or before the RESUME or CHECK whose row answers it */
 	bool sent;              /* over some connection: the daemon may have done it */
-	bool anchors;           /* the CHECK behind a LOCK */
+	bool anchors;           /* the CHECK after a LOCK */
 	bool fenced;            /* UNLOCK: line ends in fence=… already */
 	struct hold_row row;    /* of this name, where its lock is not tracked */
-	bool gone;              /* the session does not hold the lock, as RESUME or CHECK told */
+	bool gone;              /* RESUME or CHECK told that the session does not hold the lock */
 };
 
 /* Sets the next request, of n bytes; name is "" unless the request is about a lock. */

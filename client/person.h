@@ -21,7 +21,7 @@ size_t text_add(char *out, size_t at, size_t size, const char *format, ...) __at
 
 /*
  * Copies text, every byte that is not printable as \xHH and a backslash as two; well-formed UTF-8 stays. Never splits a character
- * or an escape; what does not fit ends in "...". Returns the length; out is NUL-terminated; size is at least 8.
+ * or an escape; a text that does not fit ends in "...". Returns the length; out is NUL-terminated; size is at least 8.
  */
 size_t shown_text(struct span text, char *out, size_t size);
 

@@ -14,7 +14,7 @@ struct place {
 	int64_t position;    /* in the queue; 0: not there */
 	char holder[LABEL_BYTES];
 	int64_t held_ms; /* -1: not told */
-	int64_t kept_ms; /* how long nobody gets the lock, which nobody holds; -1: it is not kept */
+	int64_t kept_ms; /* the lock is free, and nobody gets it for that long; -1: it is not kept */
 	bool unknown;    /* the daemon cannot tell who holds the lock */
 };
 

@@ -45,7 +45,7 @@ void pushes_add(struct pushes *p, struct push *push)
 	p->n++;
 }
 
-/* A risk is worth the less the longer nobody asks for it. */
+/* A LOST is never dropped. Of the others (RISK, SAFE) the oldest is worth least. */
 bool pushes_make_room(struct pushes *p)
 {
 	struct push *push;

@@ -8,7 +8,7 @@
 #include "client/line.h"
 #include <sys/queue.h>
 
-#define PUSHES_MAX 4096 /* a daemon that tells more losses between two looks at them is not believed any further */
+#define PUSHES_MAX 4096 /* more losses than that, of which the caller takes none, end the connection */
 
 struct push {
 	STAILQ_ENTRY(push) next;
@@ -24,12 +24,12 @@ struct pushes {
 
 void pushes_init(struct pushes *p);
 void pushes_release(struct pushes *p);
-/* A push of n bytes, which nobody keeps yet. -ENOMEM; -EPROTO: it cannot be read. */
+/* Makes a push of n bytes, for pushes_add or push_free. -ENOMEM; -EPROTO: it cannot be read. */
 int push_new(const char *from, size_t n, struct push **ret_push) REDLOCK_MUST;
 void push_free(struct push *push);
-/* Keeps it, as many as there are. */
+/* Keeps the push; does not check PUSHES_MAX. */
 void pushes_add(struct pushes *p, struct push *push);
-/* Makes room for one; where all is taken the oldest that is no LOST goes. False: all are losses. */
+/* Makes room for one push: if there is none, drops the oldest that is no LOST. False: all are LOST. */
 bool pushes_make_room(struct pushes *p);
 /* The oldest, taken out, or NULL; valid until the next call. */
 const struct redlock_line *pushes_next(struct pushes *p);

@@ -14,7 +14,7 @@
 #define UNDECIDED_US 100000 /* from one CHECK of an undecided lock to the next */
 #define SHOWN_BYTES  200
 
-/* --- behind RESUME --- */
+/* --- after RESUME --- */
 
 static int pending_send(struct redlock *c)
 {
@@ -175,7 +175,7 @@ int64_t recovery_due_us(const struct redlock *c)
 
 /* --- what is answered --- */
 
-/* Somebody else may hold a lock already that the stores do not confirm. */
+/* A lock that RESUME does not bring back is "evicted": somebody else may hold it already. */
 static int resume_answered(struct redlock *c, const struct reply_line *line)
 {
 	int r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Recovery of a session with grace after its connection broke: attempts to connect, then RESUME, or HELLO if the session is gone;
- * CHECK of what is undecided; UNLOCK of what is surplus; at last the request in flight, again. The parts below decide what is to
- * be sent. This file sends it and moves the link. Results are those of conn.h. Nothing here waits.
+ * CHECK of what is undecided; UNLOCK of what is surplus; at last the request in flight, again. undecided.h, surplus.h and repeat.h
+ * decide what is to be sent. This file sends it and moves the link. Results are those of conn.h. Nothing here waits.
  */
 #ifndef CLIENT_RECOVERY_H
 #define CLIENT_RECOVERY_H
@@ -11,16 +11,16 @@
 
 /* Does what is due at this moment. */
 int recovery_act(struct redlock *c) REDLOCK_MUST;
-/* An attempt that takes too long is given up, and followed by the next. Called when all that had come was read. */
+/* Gives up an attempt that takes too long; the next one follows. Call it after all that has arrived was read. */
 void recovery_limit(struct redlock *c);
 /* The moment at which recovery_act must be called at the latest; INT64_MAX: none. */
 int64_t recovery_due_us(const struct redlock *c);
-/* c->passing answers what was sent here. */
+/* c->passing is an answer to what this file sent, or a row of it. */
 int recovery_hear(struct redlock *c) REDLOCK_MUST;
 
 /* Over a connection that is up: CHECK of what is undecided, then all that follows. */
 int recovery_check(struct redlock *c) REDLOCK_MUST;
-/* Likewise: UNLOCK of what is surplus. */
+/* Over a connection that is up: UNLOCK of what is surplus, then all that follows. */
 int recovery_release(struct redlock *c) REDLOCK_MUST;
 
 #endif

@@ -11,8 +11,8 @@
  * Sessions with grace (redlock_hello) outlive their connection. When it breaks, each call connects again, resumes the session by
  * RESUME and goes on, within the time that the call may take anyway. It returns -ECONNABORTED when that time does not suffice, or
  * when nobody can tell whether a request of redlock_request or redlock_send was done. The session goes on, and the next call
- * tries again. When a LOCK ended so and was granted all the same, the library gives the grant back. When an UNLOCK ended so, call
- * it again: it counts once. A daemon that is stopped, not gone, breaks no connection: that is -ETIMEDOUT, with grace and without.
+ * tries again. If a LOCK that ended so was granted all the same, the library gives the grant back. If an UNLOCK ended so, call it
+ * again: it counts once. A daemon that is stopped, not gone, breaks no connection: that is -ETIMEDOUT, with grace and without.
  *
  * Time. Durations are milliseconds in int64_t. Moments are microseconds of CLOCK_BOOTTIME, as redlock_now_us() reads it.
  *
@@ -70,7 +70,7 @@ struct redlock_grant {
 	int64_t fence;    /* grows strictly from grant to grant of one name */
 	int64_t ttl_ms;   /* the lease; 0 if the answer did not tell */
 	int64_t valid_ms; /* what the answer said was left */
-	int64_t count;    /* how often the session holds it; 0 if the answer did not tell, as that to EXTEND */
+	int64_t count;    /* how often the session holds it; 0 if the answer did not tell, like that to EXTEND */
 	int64_t until_us; /* a moment before the request went out + valid_ms */
 };
 
@@ -85,12 +85,12 @@ int redlock_address(char *out, size_t size) REDLOCK_MUST;
 /*
  * Connects to a Unix socket (addr holds a '/' or no ':'; a prefix "unix:" is allowed) or to host:port, [v6]:port; NULL: see
  * redlock_address. timeout_ms, more than 0, bounds connecting. From then on it bounds how long a call waits for an answer, in
- * addition to the wait that the call asked of the daemon; a LOCK without a wait counts a second for that. -EINVAL: timeout_ms, or
- * an address without sense. -EHOSTUNREACH: a name that does not resolve. Else an errno of connect(2). redlock_errmsg(NULL) says
+ * addition to the wait that the call asked of the daemon; a LOCK without a wait counts a second for that. -EINVAL: a bad
+ * timeout_ms or address. -EHOSTUNREACH: a name that does not resolve. Else an errno of connect(2). redlock_errmsg(NULL) says
  * why.
  */
 int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_connection) REDLOCK_MUST;
-/* Changes it from the next call on. -EINVAL, and it stays as it was: not more than 0, or too large to be added to a moment. */
+/* Changes timeout_ms from the next call on. -EINVAL if it is not more than 0 or too large to be added to a moment; the old one stays. */
 int redlock_set_timeout(struct redlock *c, int64_t timeout_ms);
 /*
  * Ends the session, which frees its locks. Accepts NULL. With grace it sends QUIT, and waits at most a second for the end. When
@@ -135,11 +135,11 @@ int redlock_lock(struct redlock *c, const char *name, const struct redlock_optio
  */
 int redlock_unlock(struct redlock *c, const char *name, int64_t keep_ms) REDLOCK_MUST;
 /*
- * Renews the lease now; ttl_ms > 0 sets its length from now on. Where that is shorter, believe no more than that even when the
- * call fails.
+ * Renews the lease now; ttl_ms > 0 sets its length from now on. If that is shorter than before, believe in no more than ttl_ms,
+ * even when the call fails.
  */
 int redlock_extend(struct redlock *c, const char *name, int64_t ttl_ms, struct redlock_grant *ret_grant) REDLOCK_MUST;
-/* Asks the daemon, which answers from its memory: for right before a side effect. */
+/* Asks the daemon, which answers from its memory. For use right before a side effect. */
 int redlock_check(struct redlock *c, const char *name, struct redlock_grant *ret_grant) REDLOCK_MUST;
 /* How much of a grant is left by the local clock, at least 0; asks nobody. */
 int64_t redlock_left_us(const struct redlock_grant *grant);
@@ -195,7 +195,7 @@ int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_
 int redlock_check_send(struct redlock *c, const char *name) REDLOCK_MUST;
 bool redlock_in_flight(const struct redlock *c);
 /*
- * The outcome of what was sent. Waits at most timeout_ms (REDLOCK_FOREVER: without end), and returns -EAGAIN if it did not come.
+ * The outcome of what was sent. Waits at most timeout_ms (REDLOCK_FOREVER: without end), and returns -EAGAIN if no answer came.
  */
 int redlock_finish(struct redlock *c, int64_t timeout_ms) REDLOCK_MUST;
 /* The grant of the last answer, if that was OK to LOCK, EXTEND or CHECK; -EINVAL otherwise. */

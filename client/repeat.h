@@ -24,7 +24,7 @@ enum repeat repeat_known(const struct holds *holds, const struct pending *p, str
 /* Over the same connection, after an answer that did not end the request (pending_goes_on). May change the line. */
 enum repeat repeat_later(const struct holds *holds, struct pending *p, int64_t now,
 			 struct repeat_answer *ret_answer) REDLOCK_MUST;
-/* Over a new connection, behind RESUME. May change the line that is to be sent, and p->sent_us. */
+/* Over a new connection, after RESUME. May change the line that is to be sent, and p->sent_us. */
 enum repeat repeat_resumed(const struct holds *holds, struct pending *p, int64_t now,
 			   struct repeat_answer *ret_answer) REDLOCK_MUST;
 

@@ -46,7 +46,7 @@ static bool is_duration(struct span field)
 	return field.n > 3 && !memcmp(field.p + field.n - 3, "_ms", 3);
 }
 
-/* The title of a duration goes without its unit. */
+/* The title of a duration does not show the unit. */
 static size_t title_n(const char *field)
 {
 	struct span span = span_of(field);

@@ -184,7 +184,7 @@ static int front_wait(struct front *f)
 		if (f->signals >= 0)
 			signals_pass(f);
 		n = recv(f->keeper, &report, sizeof(report), MSG_DONTWAIT);
-		/* A keeper that left a signal unread causes one reset, before its last report. */
+		/* If the keeper left a signal unread, recv reports one reset before its last report. */
 		if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
 			continue;
 		r = n == sizeof(report) ? report_take(f, &report) : keeper_lost(f);
@@ -196,7 +196,7 @@ static _Noreturn void keeper_begin(const struct front *f, struct keeper_task *ta
 {
 	sigset_t all;
 
-	/* A service manager signals every process of a service. CMD is meant, and redlock passes the signal on. */
+	/* The keeper blocks all signals: a service manager signals each process of a service, and redlock passes that on to CMD. */
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, NULL);
 	close(f->keeper);

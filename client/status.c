@@ -128,7 +128,7 @@ void status_tick(struct status *s)
 void status_begin(struct status *s, const char *addr, const char *name, const struct redlock *c)
 {
 	*s = (struct status){.addr = addr, .name = name, .c = c, .began_us = redlock_now_us(), .terminal = isatty(STDERR_FILENO)};
-	/* Many that began at one moment do not ask at one moment. */
+	/* Spreads the requests of processes that began at the same moment. */
 	s->due_us = s->began_us + TICK_US + (s->terminal ? 0 : getpid() % 1000 * (TICK_US / 1000));
 }
 

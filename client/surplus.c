@@ -66,7 +66,7 @@ const struct hold *surplus_next(struct holds *holds, const struct pending *p)
 	return NULL;
 }
 
-/* A grant that no answer told has no fence. The session holds nothing else of that name. */
+/* The fence of a grant that no answer told is unknown, and not needed: the session has no other grant of that name. */
 size_t surplus_line(const struct hold *h, char out[SURPLUS_BYTES])
 {
 	int64_t fence = h->row.told ? h->row.fence : h->fence;

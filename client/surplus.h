@@ -14,13 +14,13 @@
 /* The caller gives up the LOCK or UNLOCK in flight, which may have been done. */
 void surplus_given_up(struct holds *holds, const struct pending *p);
 /*
- * A LOCK was granted, and its caller hears that it was not. up: the connection is there, so the count is known. True: the grant
- * is to be given back.
+ * A LOCK was granted, and its caller is told that there is no grant. up: the connection is there, so the count is known. True:
+ * the grant is to be given back.
  */
 bool surplus_refused(struct holds *holds, const char *name, bool up);
 /*
- * A lock that is held more often than the caller believes, or of which nobody can tell; NULL: none. The lock that the LOCK in
- * flight asks for is left out.
+ * A lock that is held more often than the caller believes, or may be; NULL: none. The lock that the LOCK in flight asks for is
+ * left out.
  */
 const struct hold *surplus_next(struct holds *holds, const struct pending *p);
 /* Writes the UNLOCK that gives one grant of it back; returns its length. */

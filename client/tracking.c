@@ -74,7 +74,7 @@ void tracking_answer(struct holds *holds, const struct pending *p, const struct 
 
 /* --- what pushes tell --- */
 
-/* A LOCK in flight takes the name anew: what it is granted is tracked, or given back if it is given up. */
+/* A LOCK in flight takes the name anew: its grant is tracked, or given back if the LOCK is given up. */
 static void hold_lost(struct holds *holds, struct hold *h, const struct pending *p)
 {
 	if (!pending_is(p, PENDING_LOCK, h->name)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Follows what answers, pushes and the rows of RESUME tell about the locks of a session, so that it is known which lock RESUME
- * did not bring back. A lock that was found to be lost keeps its reason until tracking_loss has told it.
+ * Follows what answers, pushes and the rows of RESUME tell about the locks of a session, and so finds the locks that RESUME did
+ * not bring back. A lock that was found to be lost keeps its reason until tracking_loss has told it.
  */
 #ifndef CLIENT_TRACKING_H
 #define CLIENT_TRACKING_H
@@ -17,14 +17,14 @@ bool tracking_push(struct holds *holds, const struct pending *p, const struct re
 
 /* Before RESUME is sent. */
 void tracking_resume(struct holds *holds, struct pending *p);
-/* A row of its answer, or the OK to a CHECK behind it; asked_us was read before that was sent. */
+/* A row of its answer, or the OK to a CHECK after it; asked_us was read before RESUME or CHECK was sent. */
 void tracking_row(struct holds *holds, struct pending *p, const struct reply_line *row, int64_t asked_us);
 /*
  * After the rows of RESUME, or when the session is gone: a lock without a row was unlocked, or was to be given back, or is lost
- * by this reason.
+ * for this reason.
  */
 void tracking_end(struct holds *holds, struct pending *p, const char *reason);
-/* A CHECK behind RESUME was answered. A lock that is undecided even so is believed until its old until_us, and no longer. */
+/* A CHECK after RESUME was answered. A lock that is still undecided is believed until its old until_us, and no longer. */
 void tracking_checked(struct holds *holds, struct pending *p, const char *name, const struct reply_line *answer,
 		      int64_t asked_us);
 /* Writes the push that tells the loss of h into out, and returns its length. The loss is told then. */

@@ -22,7 +22,7 @@ bool undecided_unlock(struct holds *holds, const struct pending *p)
 	return true;
 }
 
-/* The session holds the locks that RESUME left out. How often is open where a call was given up. */
+/* The session holds the locks that RESUME left out. If a call was given up, nobody knows how often. */
 static bool hold_is_undecided(const struct holds *holds, const struct hold *h)
 {
 	if (h->state != HOLD_HELD || h->seen)

@@ -46,7 +46,7 @@ static bool greeted(struct waiting *w, int r)
 	return false;
 }
 
-/* A daemon that refuses gives no grace, or less than was asked for: as much as it gives is better than none, and that is better than no session. */
+/* If the daemon refuses the grace that was asked for, the session gets as much as the daemon gives, at worst none. */
 static bool greet_any(struct waiting *w)
 {
 	int r = greet(w, w->in->ttl_ms > 0 ? w->in->ttl_ms : GRACE_MS);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Checks that concern several keys. A key that was refused before is left out: its mistake was reported, and its value is not the one that was meant.
+ * Checks that concern several keys. They leave out a key that was refused before: its mistake was reported, and its value is not the one that was meant.
  */
 #include "conf/conf.h"
 

@@ -76,7 +76,7 @@ struct conf {
 };
 
 /*
- * Collected messages, and their numbers. conf_report_print writes them in the order of sources and lines, and frees them. Each is
+ * Collected messages, and how many of each kind. conf_report_print writes them in the order of sources and lines, and frees them. Each is
  * "file:line:column: error: …", the source line, and a caret.
  */
 struct conf_message;
@@ -133,11 +133,11 @@ void conf_take_live(struct conf *c, struct conf *fresh);
 int conf_password(const struct conf *c, char **ret_password) __attribute__((warn_unused_result));
 
 /*
- * For a daemon that runs, which must not block on a pipe. conf_may_be_read_again: false if the file exists and is no regular file.
+ * For a running daemon, which must not block on a pipe. conf_may_be_read_again: false if the file exists and is no regular file.
  * conf_password_again: as conf_password, but -ENOTSUP for such a file.
  */
 bool conf_may_be_read_again(const char *path);
-/* Whether a reload may use the password of *fresh; call it before conf_take_live. The password of another redis.user waits for the restart with that key. */
+/* Whether a reload may use the password of *fresh; call it before conf_take_live. If redis.user differs, its password waits with it for the restart. */
 bool conf_password_is_live(const struct conf *now, const struct conf *fresh);
 int conf_password_again(const struct conf *c, char **ret_password) __attribute__((warn_unused_result));
 

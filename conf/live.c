@@ -42,7 +42,7 @@ bool conf_password_is_live(const struct conf *now, const struct conf *fresh)
 
 /*
  * A store that may have forgotten locks is quarantined for a time that follows from the max_lease of the start, so no lease may be longer than
- * that max_lease, even if the file has a longer one now. min_lease may not exceed the lease. A password needs its user.
+ * that max_lease, even if the file has a larger max_lease now. min_lease may not exceed the lease. A password needs its user.
  */
 bool value_is_live(const struct conf *now, const struct conf *fresh, const struct setting *s)
 {

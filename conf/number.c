@@ -14,7 +14,7 @@ static const struct {
 	int64_t us;
 } unit_table[] = {{"us", 1}, {"ms", 1000}, {"s", 1000000}, {"m", 60000000}, {"h", INT64_C(3600000000)}};
 
-/* Reads the digits at *p, and moves *p behind them. */
+/* Reads the digits at *p, and moves *p past them. */
 static enum number_outcome digits_read(const char **p, uint64_t *ret_number)
 {
 	const char *at = *p;

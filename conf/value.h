@@ -19,7 +19,7 @@ void value_release(struct conf *c, const struct setting *s);
 
 bool value_is_set(const struct conf *c, const struct setting *s);
 bool value_equal(const struct conf *a, const struct conf *b, const struct setting *s);
-/* Whether a reload from now to fresh puts this key into effect: it is LIVE, and agrees with what needs a restart. */
+/* Whether a reload from now to fresh puts this key into effect: the key is LIVE, and fresh fits the values of now that need a restart. */
 bool value_is_live(const struct conf *now, const struct conf *fresh, const struct setting *s);
 /* Prints the value as a file would have it; without a value: what happens then, in parentheses. */
 void value_print(const struct conf *c, const struct setting *s, FILE *out);

@@ -18,7 +18,7 @@ struct yaml {
 	struct conf_report *report;
 	const struct conf_source *source;
 	size_t skipped; /* characters of the first line before the text that is parsed */
-	bool flawed;    /* the text was cut at a flaw, which was reported, so errors at its end are ignored */
+	bool flawed;    /* the text was cut at a flaw that was reported, so errors at its end are ignored */
 	bool over;      /* no further event: the end, or a syntax error */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The queue of calls to the memory store. One pass of the loop carries out a bounded number of calls; the others wait, in order, for a later pass.
- * A queued call is a copy with all that it points to, so the effects of the service may be reset. To the service the memory store answers late, as a
- * Redis may.
+ * A queued call is a copy with all that it points to, so the effects of the service may be reset. The service sees a store that answers late, as a
+ * Redis server may.
  */
 #ifndef DAEMON_BACKLOG_H
 #define DAEMON_BACKLOG_H
@@ -22,7 +22,7 @@ void backlog_init(struct backlog *b);
 void backlog_release(struct backlog *b); /* drops the calls that still wait */
 bool backlog_is_empty(const struct backlog *b);
 void backlog_begin_pass(struct backlog *b, unsigned calls);
-/* True: the caller must carry out a new call now, for no other waits and the pass has room. The call is counted. */
+/* True: the caller must carry out a new call now: no other call waits, and the pass has room. The call is counted. */
 bool backlog_lets_pass(struct backlog *b);
 void backlog_add(struct backlog *b, const struct call *call);
 /*

@@ -36,7 +36,7 @@ static void stage_runtime_stop(struct daemon *d)
 	runtime_close(&d->runtime);
 }
 
-/* Raises the limit of descriptors to its maximum, since each session needs one. Without SIGXFSZ a file that may not grow is an error of its write. */
+/* Raises the limit of descriptors to its maximum, since each session needs one. SIGXFSZ is ignored, so a write beyond the file size limit fails. */
 static int stage_limits(struct daemon *d)
 {
 	struct rlimit limit;

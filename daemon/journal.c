@@ -109,7 +109,7 @@ static void journal_set_aside(struct journal *j, const char *why)
 	log_event(LOG_WARN, "journal", "file=%s error=\"%s\"%s note=\"nothing of it is resumed\"", FILE_NAME, why, moved ? " moved_to=" BAD_NAME : "");
 }
 
-/* Removes a file of another boot. It is found after every reboot if the directory survives reboots. */
+/* Removes a file of another boot. If the directory survives reboots, such a file is normal. */
 static void journal_drop(struct journal *j)
 {
 	bool gone = unlinkat(j->dir, FILE_NAME, 0) == 0;
@@ -363,7 +363,7 @@ static int snapshot_write(struct journal *j, struct instant now)
 	return !r && image.n == 0 ? file_remove(j) : r;
 }
 
-/* The old file is still complete, only longer than necessary, so it remains in use. */
+/* The old file remains in use: it is complete, only longer than necessary. */
 static void snapshot_fail(struct journal *j, int r)
 {
 	if (!j->grudge)

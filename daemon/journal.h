@@ -20,7 +20,7 @@
  * If journal_open found a file, a snapshot is wanted at once and must come before the first write: a run never appends to the file of the previous run.
  *
  * Without records there is no file and no I/O. The journal is unusable after a failed write. The file lacks records then, so it is removed or made
- * worthless. Records are dropped until a snapshot could be written, which is tried again after growing pauses. Not thread-safe.
+ * worthless. Records are dropped until a snapshot is written; each try follows a longer pause. Not thread-safe.
  * See ALGORITHMS.md, Adoption.
  */
 #ifndef JOURNAL_H
@@ -58,8 +58,8 @@ struct journal {
 };
 
 /*
- * boot_id: "" if unknown; any file is ignored then. Returns 0, or a negative errno if the directory cannot be opened. What becomes of a file that
- * is found stands in the log.
+ * boot_id: "" if unknown; any file is ignored then. Returns 0, or a negative errno if the directory cannot be opened. The log tells what becomes of
+ * a file that is found.
  */
 int journal_open(struct journal *j, const char *dir, const char *boot_id, struct instant now) __attribute__((warn_unused_result));
 void journal_close(struct journal *j); /* the file stays; records that are not written are lost */

@@ -112,7 +112,7 @@ struct instant runtime_began(void)
 	fclose(f);
 	/* proc_pid_stat(5): the 22nd field; the name in brackets may hold anything. */
 	rest = strrchr(text, ')');
-	/* NOLINTNEXTLINE(cert-err34-c): the kernel writes no number that is none */
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel writes valid numbers */
 	if (!rest || sscanf(rest + 1, "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &ticks) != 1)
 		return at;
 	now = clock_boottime();

@@ -14,7 +14,7 @@
 #define CONNECT_LEAST_US   SEC
 #define STALL_LEAST_US     (2 * SEC)
 #define PING_US            (500 * MSEC)
-#define MEMORY_WINDOW      64 /* calls under way; a new request waits behind at most so many */
+#define MEMORY_WINDOW      64 /* calls under way; a new request waits behind at most this many */
 #define MEMORY_TIMEOUT_US  (10 * SEC) /* the memory store always answers; only a stop of this process can delay it */
 
 void core_conf_fill(struct core_conf *to, const struct conf *from)

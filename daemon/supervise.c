@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define TICK_US    (50 * MSEC)
-#define SETTLE_US  (500 * MSEC) /* how long the "ready" line waits until each store was looked at once */
+#define SETTLE_US  (500 * MSEC) /* how long at most the "ready" line waits for a first look at each store */
 #define GOODBYE_US (700 * MSEC) /* how long the last lines may take to go out */
 
 static const int signal_number[] = {SIGTERM, SIGINT, SIGHUP};

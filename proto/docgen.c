@@ -17,7 +17,7 @@
 
 static char before[PAGE_MAX], after[PAGE_MAX];
 
-/* Writes text as lines of mdoc, broken at blanks. Nothing in it may look like a request or an escape. */
+/* Writes text as lines of mdoc, broken at blanks, such that none of it is taken for a macro or an escape. */
 static void put_text(struct pen *p, const char *text)
 {
 	size_t column = 0;

@@ -42,7 +42,7 @@ enum error {
 };
 
 /*
- * TEXT: any bytes, in text. DURATION: number = microseconds, > 0 or 0. WAIT: a duration or WAIT_FOREVER.
+ * TEXT: any bytes, in text. DURATION: number = microseconds, 0 or more. WAIT: a duration or WAIT_FOREVER.
  * BOOL: yes|no, number = 1|0. COUNT: 0 .. COUNT_MAX. MODE: number = enum mode.
  */
 enum value_type {
@@ -177,7 +177,7 @@ struct reply_line {
 int reply_parse(char *line, size_t n, struct reply_line *ret_line);
 /* The value, or a span with p = NULL. */
 struct span reply_find(const struct reply_line *line, const char *field);
-/* The field as an integer, or otherwise. */
+/* The field as an integer, or the value of `otherwise`. */
 int64_t reply_number(const struct reply_line *line, const char *field, int64_t otherwise);
 
 #endif

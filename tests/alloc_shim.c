@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Preloaded into a daemon, lets allocations fail as a test says, its libraries' among them. REDLOCK_TEST_ALLOC names a file of two int64: each how many-th
- * allocation fails (0 = none), and how many there were since that was last set.
+ * A library that is preloaded into a daemon. It lets allocations fail as a test says, those of other libraries included. REDLOCK_TEST_ALLOC names a file of two
+ * int64: n, when each n-th allocation fails (0 = none), and how many allocations there were since n was last set.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What the C library calls its own. */
+/* The functions of the C library itself. */
 void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *p, size_t n);

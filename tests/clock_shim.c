@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Preloaded into a redis-server or a daemon, moves its wall clock as a test says; CLOCK_BOOTTIME stays true. REDLOCK_TEST_CLOCK names a file of up to
- * five int64: an offset in microseconds, a moment at which the clock stands still (0 = it runs), how much too fast it runs in parts per million, and since
- * which moment of the true clock, in microseconds; then how long the host was suspended, which CLOCK_MONOTONIC does not count. What the file lacks is 0.
+ * A library that is preloaded into a redis-server or a daemon. It moves the wall clock as a test says; CLOCK_BOOTTIME stays true. REDLOCK_TEST_CLOCK names a
+ * file of up to five int64: an offset in microseconds; a moment at which the clock stands still (0 = it runs); how much too fast it runs, in parts per million,
+ * and since which moment of the true clock, in microseconds; how long the host was suspended, which CLOCK_MONOTONIC does not count. What the file lacks is 0.
  */
 #include <fcntl.h>
 #include <stdint.h>

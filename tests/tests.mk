@@ -48,7 +48,7 @@ fast: | $(FIRST)
 	+@$(SUBMAKE) $(JOBS) O=$(FAST) SAN= CFLAGS='-O2 -g -fno-plt -Wno-error $(FAST_LTO)' LDFLAGS= HARDEN=-fno-pie HARDEN_LD=-no-pie \
 		$(if $(FAST_LTO),AR=gcc-ar) LIBS_REDIS='$(or $(call archive,libhiredis.a),-lhiredis) -pthread' LIBS_LUA='$(or $(FAST_LUA),$(LIBS_LUA))' $(FAST)/sim
 
-# The same, and each of its processes leaves behind which lines and branches it ran. COVER= is the compiler and its flags for what is measured.
+# The same simulator, but each of its processes writes down which lines and branches it ran. COVER= is the compiler and its flags for what is measured.
 COVER     ?=
 ifneq ($(COVER),)
 $(O)/proto/%.o $(O)/daemon/core/%.o: CC = $(COVER)
@@ -65,19 +65,19 @@ $(O)/mutant/%: tests/sim/mutant/%.patch $(O)/sim tests/sim/plant.sh tests/sim/pl
 	$(call say,CC)
 	$(Q)$(CC) $(MUTANT_FLAGS) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP)) -o $@ $$(cat $@.sources) $(call obj,$(WORLD) $(SIM)) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
 
-# The unit tests with one of these: they find what no simulated world can show.
+# The unit tests with one of these mistakes: they find what no simulated world can show.
 $(O)/mutant/%.unit: tests/sim/mutant/%.patch $(O)/unit tests/sim/plant.sh tests/sim/plant.awk
 	$(Q)mkdir -p $(@D) && sh tests/sim/plant.sh $* $@.d >$@.sources
 	$(call say,CC)
 	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/fixture.a $(O)/parts.a $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_SIM)
 
-# The daemon with one of these mistakes, for tests/faults: there, too, it must be seen.
+# The daemon with one of these mistakes, for tests/faults: a row must see the mistake as well.
 $(O)/planted/%: tests/sim/mutant/%.patch $(O)/redlockd $(O)/parts.a tests/sim/plant.sh tests/sim/plant.awk
 	$(Q)mkdir -p $(@D) && sh tests/sim/plant.sh $* $@.d >$@.sources
 	$(call say,CC)
 	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,daemon/main.c) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
 
-# The simulator and the fuzzers, each event and effect told.
+# The simulator and the fuzzers, which print each event and effect.
 SAME_WRAP := service_step service_snapshot
 $(O)/same-worlds: $(call obj,tests/same/effects.c tests/same/worlds.c $(filter-out %/main.c,$(WORLD)) $(SIM)) $(O)/parts.a
 	$(call say,LD)
@@ -88,7 +88,7 @@ $(O)/same-fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(call obj,tests/same/effects.c tests
 	$(call say,LD)
 	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SAME_WRAP)) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF)
 
-# Preloaded into a redis-server or a daemon, so that a test sets its clock, or refuses it memory.
+# Libraries that are preloaded into a redis-server or a daemon, so that a test sets its clock, or refuses it memory.
 $(O)/%_shim.so: tests/%_shim.c Makefile | $(FIRST)
 	@mkdir -p $(@D)
 	$(call say,CC)
@@ -136,9 +136,9 @@ $(O)/script_bench: $(O)/tests/bench/script_bench.o $(O)/parts.a
 
 # --- tests: each of these targets ends with the line "N passed, N failed" --------------------------------------------
 
-# These mostly wait, and measure time. What sanitize-… need is built by compilers meanwhile, or else by themselves.
+# These mostly wait, and measure time. Meanwhile the suite `compilers` builds what sanitize-… need; otherwise they build it.
 SUITES_WAIT    := unit func load-short bench-short faults-short sanitize-unit sanitize-func
-# These compute, beside them and at low priority.
+# These compute, beside the others and at low priority.
 SUITES_COMPUTE := compilers layers cppcheck docs conf installed hotpath simulated fuzz
 CHECK_SANITIZERS := address,undefined
 PYTHON ?= /usr/bin/python3
@@ -150,7 +150,7 @@ check: | $(FIRST) ## every test; the last line is the sum
 	@echo "== testing, some ten minutes: what a suite says stands in $(O)/check, and here once it has ended"
 	+@MAKE="$(MAKE)" $(PYTHON) -B tests/run.py $(O)/check $(SUITES_WAIT) -- $(SUITES_COMPUTE)
 
-# A test that hangs ends after so many times 4 s: that is no measure, and a loaded machine is slow.
+# A test that hangs is ended after so many times 4 s. This bound measures nothing: a loaded machine is slow.
 UNIT_PATIENCE ?= 8
 unit: $(O)/unit ## unit tests; UNIT_ARGS= names the suites to run
 	@CK_TIMEOUT_MULTIPLIER=$(UNIT_PATIENCE) $(O)/unit $(UNIT_ARGS)
@@ -174,11 +174,11 @@ faults: all $(FAULT_PROGRAMS) ## the fault matrix on real Redis servers: all row
 	@$(FAULTS_RUN) $(ROW)
 faults-planted: all $(O)/clock_shim.so ## further planted mistakes, each of which a row must find
 	@$(FAULTS_RUN) --short --planted $(ROW)
-faults-short: all $(FAULT_PROGRAMS) ## a selection of it, with short schedules
+faults-short: all $(FAULT_PROGRAMS) ## a selection of the fault matrix, with short schedules
 	@$(FAULTS_RUN) --short --jobs 3 $(ROW)
 endif
 
-layers: $(call obj,$(PROTO) $(CORE) $(STORE) $(CLIENT) $(CLI)) ## who includes and calls whom, held against the tables
+layers: $(call obj,$(PROTO) $(CORE) $(STORE) $(CLIENT) $(CLI)) ## which files include and call which others, compared with the tables
 	@CC="$(CC)" LUA="$(FLAGS_LUA) $(LINK_LUA)" sh tests/layers.sh $(O) $(CC) $(filter-out -I. -MMD -MP -W%,$(BASEFLAGS))
 
 CPPCHECK ?= warning,performance,portability
@@ -197,16 +197,16 @@ hotpath: $(O)/hotpath ## instructions and allocations for one LOCK and UNLOCK, h
 CASE ?=
 load: all $(O)/load ## load and limits: many sessions, many names, floods beside well-behaved clients; all cases, or CASE=; some minutes
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/load/run.py $(if $(SEED),--seed $(SEED)) $(CASE)
-load-short: all $(O)/load ## a selection of it, at small size
+load-short: all $(O)/load ## a selection of the load cases, at small size
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/load/run.py --short $(if $(SEED),--seed $(SEED)) $(CASE)
 
 SCENARIO ?=
 BENCH_PROGRAMS := $(O)/drive $(O)/ceiling $(O)/load
 bench: all $(BENCH_PROGRAMS) ## how fast it is, beside Redis without it and a server that only locks: goals and figures; all scenarios, or SCENARIO=; some four minutes
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/bench/run.py --json $(O)/bench.json $(SCENARIO)
-bench-full: all $(BENCH_PROGRAMS) ## the same for longer, and what a pair costs as sessions, names and waiters grow; half an hour
+bench-full: all $(BENCH_PROGRAMS) ## the benchmarks for longer, and what a pair costs as sessions, names and waiters grow; half an hour
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/bench/run.py --full --json $(O)/bench-full.json $(SCENARIO)
-bench-short: all $(BENCH_PROGRAMS) ## each scenario for a moment, to see that it works
+bench-short: all $(BENCH_PROGRAMS) ## each benchmark for a moment, to see that it works
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/bench/run.py --short
 
 bench-contend: $(O)/contend ## K daemons ask N stores for one name at once: time and commands until the first grant
@@ -226,7 +226,7 @@ sweep: $(O)/sim fast ## simulated worlds from where the last sweep stopped, on a
 	@sh tests/sim/alike.sh $(O)/sim $(FAST)/sim
 	@$(FAST)/sim --sweep $(O) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(filter-out file,$(origin SEEDS)),--seeds $(SEEDS)) $(if $(filter-out file,$(origin FROM)),--from $(FROM))
 
-vary: $(O)/sim fast ## worlds near those of the corpus, variations of each plan from another number each time, on all processors, for MINUTES= (5)
+vary: $(O)/sim fast ## worlds near those of the corpus: variations of each plan, from another number each time, on all processors, for MINUTES= (5)
 	@sh tests/sim/alike.sh $(O)/sim $(FAST)/sim
 	@$(FAST)/sim --vary tests/sim/corpus/*.plan --minutes $(or $(MINUTES),5) --from $$(date +%s)000 --jobs $$(getconf _NPROCESSORS_ONLN) --keep-going --into $(O)/vary
 
@@ -235,12 +235,12 @@ COVERED := $(O)/coverage
 # clang counts the conditions of the source, whatever the optimiser makes of them. The simulator itself is compiled as it always is: in which order C
 # evaluates the arguments of a call is the compiler's choice, so another one would draw other worlds from the same seeds.
 sim-coverage: COVER = $(CLANG) -fprofile-instr-generate -fcoverage-mapping
-sim-coverage: | $(FIRST) ## which lines and branches of the core, the protocol and the scripts COVERAGE_SEEDS= worlds never run, but for those that have a reason
+sim-coverage: | $(FIRST) ## which lines and branches of the core, the protocol and the scripts COVERAGE_SEEDS= worlds never run, except those that have a reason
 	@$(PYTHON) -B tests/sim/cover/conditions.py $(COVERED)/lua $(SCRIPTS)
 	+@$(SUBMAKE) $(JOBS) O=$(COVERED) SAN= CFLAGS='-O2 -g' COVER='$(COVER)' LDFLAGS= HARDEN= HARDEN_LD= \
 		SCRIPTS='$(addprefix $(COVERED)/lua/,$(notdir $(SCRIPTS)))' $(COVERED)/sim-covered
 	@PYTHON=$(PYTHON) sh tests/sim/coverage.sh $(COVERED) $(CLANG) $(COVERAGE_SEEDS) $(FROM)
-sim-coverage-again: ## the same of the worlds that it ran last: for work on tests/sim/unreached
+sim-coverage-again: ## judge the worlds of the last sim-coverage again: for work on tests/sim/unreached
 	@PYTHON=$(PYTHON) sh tests/sim/coverage.sh $(COVERED) $(CLANG)
 
 MUTANTS ?=
@@ -272,7 +272,7 @@ asan: ## unit and function tests under AddressSanitizer
 ubsan: ## unit and function tests under UndefinedBehaviorSanitizer
 	+@MAKE="$(MAKE) O=$(O)/ubsan SAN=undefined" $(PYTHON) -B tests/run.py $(O)/ubsan/check unit func
 # Under both at once: what `check` runs.
-sanitize: ## the same under both
+sanitize: ## unit and function tests under both sanitizers
 	+@MAKE="$(MAKE)" $(PYTHON) -B tests/run.py $(O)/sanitize/check sanitize-unit sanitize-func
 sanitize-unit sanitize-func: build-sanitized
 	+@$(SUBMAKE) O=$(O)/sanitize SAN=$(CHECK_SANITIZERS) $(@:sanitize-%=%)
@@ -284,7 +284,7 @@ build-sanitized: | $(FIRST)
 build-fuzzers: | $(FIRST)
 	+@$(SUBMAKE) O=$(O)/fuzz CC=$(CLANG) SAN=fuzzer-no-link,address,undefined $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(FUZZ))
 
-# The account is no part of what is explored: its comparisons, of which it makes many for each line, say nothing to the fuzzer.
+# The account is not explored: it makes many comparisons for each line, and those say nothing to the fuzzer.
 $(call obj,$(ACCOUNT)): CFLAGS += $(if $(findstring fuzzer,$(SAN)),-fno-sanitize=fuzzer-no-link)
 $(O)/fuzz_session: $(call obj,$(ACCOUNT) $(STORY))
 $(O)/fuzz_service: $(call obj,tests/fixture/promises.c)

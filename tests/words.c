@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Prints what the tables know, one "page<TAB>text" a line: every text must stand on that page (or on one of several, page|page).
- * tests/docs.sh looks whether it does.
+ * Prints the texts of the tables, one "page<TAB>text" a line: every text must stand on that page (or on one of several, page|page). tests/docs.sh looks
+ * whether it does.
  */
 #include "proto/proto.h"
 

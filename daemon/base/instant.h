@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An instant is a moment of CLOCK_BOOTTIME in microseconds; a duration is an int64_t in microseconds.
- * Only clock.h reads an instant from the clock; the deterministic parts (core, store) never include it.
+ * Only clock.h reads an instant from the clock; the deterministic parts (core, store) never include clock.h.
  */
 #ifndef BASE_INSTANT_H
 #define BASE_INSTANT_H

@@ -2,8 +2,8 @@
 /*
  * One line per event to stderr: time, level, event, then key=value pairs with the peer first. If JOURNAL_STREAM names stderr,
  * which log_init checks, the line starts with <n> and has no time. Values with blanks or quotes are quoted.
- * Only the outer layers call it; core logs by effects. Thread-safe (one write(2) per line). A line that stderr does not take at once is dropped; a
- * later line tells how many were.
+ * Only the outer layers call log_event; core logs by effects. Thread-safe (one write(2) per line). A line that stderr does not take at once is
+ * dropped; a later line tells how many lines were dropped.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A chained hash map of embedded nodes, keyed with SipHash-2-4 (Aumasson, Bernstein 2012), so that chosen names cannot
- * make chains long. It grows by doubling and shrinks when nearly empty; 16 bytes per entry and 8 per bucket.
+ * A chained hash map of embedded nodes, keyed with SipHash-2-4 (Aumasson, Bernstein 2012), so that no client can
+ * choose names that make chains long. It grows by doubling and shrinks when nearly empty; 16 bytes per entry and 8 per bucket.
  * Iteration order is not specified and nothing that is observable may depend on it.
  */
 #ifndef BASE_MAP_H
@@ -38,16 +38,16 @@ void map_remove(struct map *m, struct map_node *node);
 struct map_node *map_next(const struct map *m, const struct map_node *after);
 
 /*
- * A walk through a map that may change between the steps. A node that is in the map from the first step to the last is met exactly once, whatever else
- * is inserted, removed or resized. A node that is inserted or removed meanwhile is met once or not at all.
+ * A walk through a map that may change between the steps, in its size as well. The walk meets a node exactly once if the node is in the map from the
+ * first step to the last, and once or not at all if the node is inserted or removed meanwhile.
  */
-struct map_walk { /* zero-filled: at the beginning */
+struct map_walk { /* a zero-filled walk is at the beginning */
 	uint64_t from, next; /* the first hash of the bucket that was met last, and of the next one */
 	bool over;
 	const struct map_node *ahead; /* a node that will be met soon, for a prefetch; NULL: none. Invalid once the map changes */
 };
 
-/* One step: *ret_chain is the chain of one bucket, NULL if empty. Only nodes for which map_walk_meets is true are met. False: the walk is over. */
+/* One step: *ret_chain is the chain of one bucket, NULL if empty. The caller must skip nodes for which map_walk_meets is false. False: the walk is over. */
 bool map_walk(const struct map *m, struct map_walk *w, struct map_node **ret_chain);
 
 /* After the map has shrunk, a bucket may contain nodes that were met before. */

@@ -21,7 +21,7 @@ uint64_t rng_next(struct rng *r)
 	return siphash(r->key, &n, sizeof(n));
 }
 
-/* D. Lemire, Fast Random Integer Generation in an Interval (2019): the upper half of a product, rejecting what would be biased. */
+/* D. Lemire, Fast Random Integer Generation in an Interval (2019): the upper half of a product; biased products are rejected. */
 uint64_t rng_below(struct rng *r, uint64_t bound)
 {
 	unsigned __int128 product = (unsigned __int128)rng_next(r) * bound;

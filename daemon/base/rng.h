@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Random numbers that nobody can predict without the key, and a simulator can repeat: SipHash of a counter under a 128-bit key.
+ * Random numbers that nobody can predict without the key, and that a simulator can repeat: SipHash of a counter under a 128-bit key.
  * The key comes from getrandom(2) in the daemon (rng_seed_from_system) and from the seed in a simulation.
  */
 #ifndef BASE_RNG_H

@@ -2,7 +2,7 @@
 /*
  * The acquire round. All usable nodes are asked in parallel; a quorum that grants with one and the same base is a grant after one round trip. When the
  * bases differ, a second round raises the fence to the largest of them, at the nodes that granted and nowhere else: only those count.
- * What did not lead to a grant is released everywhere it may stand.
+ * A value that leads to no grant is released everywhere it may stand.
  * See ALGORITHMS.md, Rounds; Fencing tokens.
  */
 #include "daemon/core/acquire.h"
@@ -20,7 +20,7 @@
 #define RAISE_LEAST_US (20 * MSEC)
 #define NODES_ALL nodeset_all(NODES_MAX)
 
-/* Some stores are too busy to be told of a release. Without them there is no quorum. */
+/* Without the stores that were too busy to be told of a release of this name there is no quorum. */
 static bool acquire_lacks_told(const struct engine *e, const struct contender *k)
 {
 	unsigned told = 0;
@@ -37,10 +37,10 @@ static bool acquire_lacks_told(const struct engine *e, const struct contender *k
 static void acquire_ask(struct engine *e, struct round *r, struct nodeset nodes, int64_t proposal)
 {
 	struct contender *k = contender_of_name(r->calls.name);
-	int64_t reserve = e->core->conf.shared ? members_reserve_us(&e->members) : 0; /* alone at its store, there is nobody to keep it for */
+	int64_t reserve = e->core->conf.shared ? members_reserve_us(&e->members) : 0; /* the memory store has one daemon: there is nobody to reserve for */
 	struct span ticket;
 
-	ticket_take(e, k); /* its first waiter may have come since the leading node was asked */
+	ticket_take(e, k); /* the first patient waiter may have come since the leading node was asked */
 	ticket = ticket_text(e, k);
 	r->left_out = NODESET_NONE;
 	if (nodeset_any(k->name->put_off) && acquire_lacks_told(e, k))
@@ -61,8 +61,8 @@ static void acquire_ask(struct engine *e, struct round *r, struct nodeset nodes,
 }
 
 /*
- * Sets the round's timer: its end, or sooner, when the leading store has had its time, or to see whether a store that was left out has room by now. It looks
- * less often the longer the round lasts.
+ * Sets the round's timer: to the end of the round, or sooner, to when the leading store should have answered or stores that were left out may have room. The
+ * longer the round lasts, the longer it waits before it looks at those again.
  */
 static void acquire_await(struct engine *e, struct round *r)
 {
@@ -77,7 +77,7 @@ static void acquire_await(struct engine *e, struct round *r)
 	heap_set(&e->core->timers, &r->timer, at);
 }
 
-/* The name waits for admission. A request that does not wait is answered before that takes long. */
+/* The name waits for admission. The timer bounds how long a request that does not wait is kept. */
 static void acquire_queue(struct engine *e, struct contender *k)
 {
 	if (!timer_is_set(&k->timer))
@@ -87,7 +87,7 @@ static void acquire_queue(struct engine *e, struct contender *k)
 void acquire_begin(struct engine *e, struct contender *k, enum cause why)
 {
 	if (k->state == CONTENDER_QUEUED) {
-		if (k->impatient > 0) /* a waiter that has just come is not overdue */
+		if (k->impatient > 0) /* a patient waiter has a timer of its own */
 			acquire_queue(e, k);
 	} else if (admit(e, &k->entry, INSTANT_NEVER)) {
 		acquire_start(e, k, why);
@@ -97,7 +97,7 @@ void acquire_begin(struct engine *e, struct contender *k, enum cause why)
 	}
 }
 
-/* For the first waiter, on its terms, with a value of its own. */
+/* For the first waiter, on its terms, with a fresh value. */
 static struct round *acquire_new_round(struct engine *e, struct contender *k)
 {
 	const struct claim *head = TAILQ_FIRST(&k->waiters);
@@ -150,8 +150,8 @@ static void acquire_close(struct engine *e, struct round *r)
 }
 
 /*
- * How long the second round waits. It asks stores that have answered just now, and nobody else can have the lock meanwhile. So it does not wait the whole
- * timeout for a store that hangs since.
+ * How long the second round waits. It asks stores that have just answered, and meanwhile nobody else can have the lock. So it does not wait the whole timeout
+ * for a store that begins to hang.
  */
 static int64_t acquire_raise_us(const struct engine *e)
 {
@@ -162,8 +162,8 @@ static int64_t acquire_raise_us(const struct engine *e)
 }
 
 /*
- * Second round: floor = the largest base, at the stores of the decision only. If that is beyond the limit of one of their clocks, the decision is the Q stores
- * with the smallest bases. Only if one of these is beyond its own limit as well, the others are lifted beyond theirs.
+ * Second round: the token is the largest base, and the stores that granted are asked. If that may exceed the limit of one of them, the token is the Q-th
+ * smallest base, and stores with a larger one are not asked. If that exceeds the limit of a store that granted it, the others accept it beyond theirs.
  */
 static void acquire_raise(struct engine *e, struct round *first)
 {
@@ -190,7 +190,7 @@ static void acquire_raise(struct engine *e, struct round *first)
 	heap_set(&e->core->timers, &r->timer, instant_add(e->core->now, acquire_raise_us(e)));
 }
 
-/* The round is decided within this time at the latest, by what is known then. */
+/* The round is decided within this time, by what is known then. */
 static void acquire_limit(struct engine *e, struct round *r, int64_t us)
 {
 	r->until = instant_min(r->until, instant_add(e->core->now, us));
@@ -216,9 +216,9 @@ static void acquire_await_stragglers(struct engine *e, struct round *r)
 }
 
 /*
- * A quorum has answered, and the votes are split. In a race the round does not wait for a store that hangs: its votes keep others out meanwhile. If the key of
- * a dead daemon splits the votes, only a slow store can help. If only requests that do not wait are left, the round lasts the whole timeout, since nobody asks
- * again. If somebody waits it lasts split_lasting_us() at most: the next round asks again, and the key may end while the votes of this one keep others out.
+ * A quorum has answered, and the votes are split. In a race the round does not wait for a store that hangs: the round's votes keep others out meanwhile. If
+ * the key of a dead daemon splits the votes, only a slow store can help. If only requests that do not wait are left, no round follows, so this one lasts the
+ * whole timeout. If somebody waits, it lasts split_lasting_us() at most: the dead key may end while the votes of this round keep others out.
  */
 static void acquire_await_split(struct engine *e, struct round *r)
 {
@@ -286,7 +286,7 @@ bool acquire_ask_more(struct engine *e, struct round *r)
 	return true;
 }
 
-/* The leading node has answered. Its token is proposed to the others, so that the bases agree. */
+/* The leading node has answered. If it granted, its base is proposed to the others, so that the bases agree. */
 static enum round_outcome acquire_led(struct engine *e, struct round *r, unsigned node)
 {
 	struct contender *k = contender_of_name(r->calls.name);
@@ -304,7 +304,7 @@ static enum round_outcome acquire_led(struct engine *e, struct round *r, unsigne
 	return outcome;
 }
 
-/* A vote of a round that is decided. If a renewal was sent to this store since, which may have shortened the key, the answer to that counts. */
+/* A late grant to a decided round. If a renewal was sent to this store since, its answer counts instead: it may have shortened the key. */
 static void acquire_came_late(struct engine *e, struct round *r, unsigned node)
 {
 	struct lock *l = lock_of_name(r->calls.name);
@@ -315,7 +315,7 @@ static void acquire_came_late(struct engine *e, struct round *r, unsigned node)
 	lease_schedule(e, &l->lease);
 }
 
-/* Where the value of the round may stand: the second round of it knows, or the lease that it has won. NULL: it was released. */
+/* Where the round's value may stand, as the undecided round of it knows, or the lease that it won. NULL: it was released. */
 static struct placed *acquire_placed(struct lock *l, const struct round *r)
 {
 	struct round *latest = l->contender.round;
@@ -333,7 +333,7 @@ enum round_outcome acquire_answered(struct engine *e, struct round *r, const str
 
 	if (placed && r->question == QUESTION_RAISE)
 		placed_note_answer(placed, a);
-	/* Unless a renewal that was sent since has put it there. */
+	/* A refusal says that the value does not stand there, unless a renewal that was sent since has put it there. */
 	if (placed && r->question == QUESTION_ACQUIRE && nodeset_has(r->refused, a->node) && !nodeset_has(placed->renewal_sent, a->node))
 		nodeset_remove(&placed->nodes, a->node);
 	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->contender.state == CONTENDER_ACQUIRING)

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rounds that ask for a name. What a round comes to is a value, on which the caller acts. */
+/* Rounds that ask for a name. The outcome of a round is a value, on which the caller acts. */
 #ifndef CORE_ACQUIRE_H
 #define CORE_ACQUIRE_H
 
 #include "daemon/core/parts.h"
 #include "daemon/core/round.h"
 
-/* Asks for the name, for the first waiter, now or once it is admitted. No round is under way, and the name is not ours. */
+/* Asks the stores for the name, for the first waiter, now or once it is admitted. No round is under way, and the name is not ours. */
 void acquire_begin(struct engine *e, struct contender *k, enum cause why);
 void acquire_start(struct engine *e, struct contender *k, enum cause why); /* now */
-void acquire_next(struct engine *e, struct contender *k); /* the name is not ours any more: for the next waiter, or for nobody */
-/* An answer, or the end of the round's time. ROUND_PENDING: it goes on, or was decided before. Else it is decided; ROUND_WON tells the token. */
+void acquire_next(struct engine *e, struct contender *k); /* the name is not ours any more: asks for it if somebody waits */
+/* An answer, or the end of the round's time. ROUND_PENDING: the round goes on, or was decided before. Else it is decided now; ROUND_WON sets the token. */
 enum round_outcome acquire_answered(struct engine *e, struct round *r, const struct answer *a, int64_t *ret_token);
 enum round_outcome acquire_expired(struct engine *e, struct round *r, int64_t *ret_token);
 /*
- * The timer of a round that is not decided. If the leading store has not answered in its time, the others are asked as well. If busy stores were left out,
- * those that have room by now are asked. False: neither; the round is at its end.
+ * The timer of an undecided round has fired. If the leading store has not answered in time, the others are asked as well. If busy stores were left out,
+ * those that have room by now are asked. False: no store is asked, and the round is at its end.
  */
 bool acquire_ask_more(struct engine *e, struct round *r);
 
-/* What wakes names that wait. A store published that the name was freed, which may be lost, repeated, late. */
+/* A store published that the name was freed. Such a message may be lost, repeated or late. */
 void acquire_woken(struct engine *e, struct span name, unsigned node);
-void acquire_quorum_back(struct engine *e); /* enough usable stores again: those without a quorum are asked for */
+void acquire_quorum_back(struct engine *e); /* enough usable stores again: asks for all names in CONTENDER_NO_QUORUM */
 
 #endif

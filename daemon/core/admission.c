@@ -21,7 +21,7 @@ static bool keeps_none(const struct admission *a)
 	return a->keep.count == 0;
 }
 
-/* Nobody waits who is admitted before it. */
+/* Nothing waits that would be admitted before a new entry of this class. */
 static bool is_first(const struct admission *a, enum admission_class class)
 {
 	switch (class) {
@@ -77,7 +77,7 @@ static bool is_for_keeping(struct admission *a, struct instant now)
 	return !keeps_none(a) && (a->odd || alone || !instant_before(now, heap_first(&a->keep)->at));
 }
 
-/* The first of those that are kept; NULL: none. A key that is to be left behind is before all others. */
+/* The first of KEEP and LEAVE; NULL: none. A key that is to be left behind comes before all leases. */
 static struct admission_entry *first_kept(const struct admission *a)
 {
 	return keeps_none(a) ? NULL : container_of(heap_first(&a->keep), struct admission_entry, urgent);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Adoption: after a restart, a lock that a session of the previous run held is taken over under a new value. Every store is asked to put the new value in the
- * place of the old one. If a quorum does, the lock was held without a gap, and the old value is worth nothing any more, whoever else knows it. If a quorum
- * denies it, all is undone. If too few answer in time, what stands ends by itself. How much of the lease's range of tokens was used is not known, so the
- * lease is not handed on. Renewals and releases reckon with the old value at a store until the store has said that it is not there, and nothing that the
- * previous run sent can put it there any more. See ALGORITHMS.md, Adoption.
+ * Adoption: after a restart, the daemon takes over a lock that a session of the previous run held, under a new value. It asks every store to put the new value
+ * in the place of the old one. If a quorum does, the lock was held without a gap, and the old value is dead, whoever else knows it. If so many stores deny it
+ * that no quorum is left, the lock is lost. If too few answer in time, it is lost as well, and what stands ends by itself. It is not known how much of the
+ * lease's range of tokens was used, so the lease is not handed on. Renewals and releases reckon with the old value at a store until the store has said that it
+ * is not there, and nothing that the previous run sent can put it there any more. See ALGORITHMS.md, Adoption.
  */
 #include "daemon/core/adopt.h"
 
@@ -17,7 +17,10 @@
 
 #define PAUSE_LEAST_US (20 * MSEC)
 
-/* The previous run may have told its client that much before it renewed the lease for less. The end of a lease that nobody renews is known. */
+/*
+ * Until when the client may have been told that it holds the lock. The deadline may lie beyond the ttl: it was told before a renewal for less. The end of a
+ * lease that nobody renews is known.
+ */
 static struct instant told_until(const struct engine *e, const struct claim *c, const struct prior_lease *from)
 {
 	struct instant by_ttl = instant_add(e->core->now, from->ttl_us);
@@ -25,7 +28,7 @@ static struct instant told_until(const struct engine *e, const struct claim *c, 
 	return c->renew ? instant_max(by_ttl, from->deadline) : instant_min(by_ttl, from->deadline);
 }
 
-/* The terms of the lease, as the journal has them. What the previous run may have asked for beyond them is allowed for. */
+/* Sets the terms of the lease as the journal has them, and allows for what the previous run may have asked for beyond them. */
 static void adopt_expect_lease(struct engine *e, struct lease *x, const struct claim *c, const struct prior_lease *from, struct instant told)
 {
 	int64_t told_us = from->ttl_us, px_us = told_us + c->delay_us;
@@ -45,7 +48,7 @@ static void adopt_expect_lease(struct engine *e, struct lease *x, const struct c
 	tokens_saw(&e->tokens, c->token);
 }
 
-/* What is to replace the values of the previous run. */
+/* Makes the value that is to replace those of the previous run. */
 static void adopt_expect_value(struct engine *e, struct lock *l)
 {
 	struct placed nowhere = placed_nowhere(e->core->now);
@@ -133,7 +136,7 @@ static void adopt_ask(struct engine *e, struct round *r, unsigned node)
 	struct lease *x = r->lease;
 	struct span from;
 
-	/* A lease that nobody renews is asked for a shorter rest each time, which counts from the moment when a store may have set it. */
+	/* For a lease that nobody renews each round asks for less time. That counts as soon as the store may have set it. */
 	x->votes.until[node] = instant_min(x->votes.until[node], vote_until(e->core->now, r->ttl_us));
 	if (adoption_is_left(x, node, &from))
 		ask_adopt(&e->calls, r, node, x->token_end, from);
@@ -204,7 +207,7 @@ enum adopt_outcome adopt_decide(struct engine *e, struct round *r)
 	struct lease *x = r->lease;
 	int64_t left = instant_diff(lease_deadline(x, e->core->conf.nodes), e->core->now);
 
-	/* Worth having: its loss would be told at once otherwise. */
+	/* With less time left, the lease would be lost at once. */
 	if (left > loss_lead_us(x->ttl_us))
 		return adopt_win(e, x);
 	if (nodeset_count(adoption_possible(x)) < engine_quorum(e))

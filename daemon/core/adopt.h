@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Locks that a session of the previous run held are taken over. */
+/* Takes over the locks that sessions of the previous run held. */
 #ifndef CORE_ADOPT_H
 #define CORE_ADOPT_H
 
@@ -10,9 +10,9 @@
  * NOTICE_ADOPTED or NOTICE_LOST. The name has no holder. */
 void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *from);
 void adopt_start(struct engine *e, struct lease *x); /* as soon as there is a quorum */
-/* Neither expected nor lost any more, and nothing is sent. The claim is freed. */
+/* Forgets what was expected, or the loss, of this claim. Sends nothing; frees the claim. */
 void adopt_drop(struct engine *e, struct claim *c);
-/* What its timer, or an answer that was noted, comes to. Where it is decided, nothing is moved yet. */
+/* What the adoption's timer, or an answer that is counted already, comes to. The caller acts on a decision. */
 enum adopt_outcome {
 	ADOPT_GOES_ON,
 	ADOPT_WON,    /* a quorum vouches for it: grant_adopted() */

@@ -28,7 +28,7 @@ static struct span adoption_values(const struct adoption *h)
 	return (struct span){h->values, h->n};
 }
 
-/* As many as a record has room for. */
+/* As many of the newest values as a record has room for. */
 static struct span values_newest(struct span values)
 {
 	struct span rest = values, value;
@@ -75,7 +75,7 @@ void adoption_note(struct lease *x, unsigned node)
 	nodeset_remove(&x->adoption->late, node);
 }
 
-/* Until when what the previous run sent to it may be carried out, and put back what has been replaced. */
+/* Until when this store may still carry out a command of the previous run, which would put back a value that has been replaced. */
 static struct instant adoption_overtaken_until(const struct call_table *calls, const struct lease *x, unsigned node)
 {
 	return calls_overtaken_until(calls, node, INSTANT_PAST, x->placed.since);

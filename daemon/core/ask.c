@@ -8,8 +8,8 @@
 #include <string.h>
 
 /*
- * The key may stand there from now on, at most until its TTL is over. How late the store may set it depends on how roughly its clock is known now: an answer
- * that comes before the connection breaks may tell the clock better.
+ * The key may stand there from now on, at most until its TTL is over. How late the store may set it depends on how roughly its clock is known now. That is
+ * noted now, since a later answer may tell the clock better.
  */
 static void ask_note_placed(struct call_table *t, struct round *r, unsigned node)
 {
@@ -32,8 +32,8 @@ static void ask_to_place(struct call_table *t, struct round *r, unsigned node, s
 }
 
 /*
- * What sets a key comes in time or not at all: nobody would release what it sets later. And not when the lease may be over without it: the next run of
- * the daemon would take it for a key that stood there all the time.
+ * A call sets a key within the timeout or not at all: nobody would release a key that is set later. Nor does it set one when the lease may be over without it:
+ * the next run of the daemon would take it for a key that stood there all the time.
  */
 static int64_t ask_in_time_ms(const struct call_table *t, unsigned node)
 {

@@ -4,7 +4,7 @@
 
 int64_t clock_measure(struct member_clock *clock, int64_t server_us, struct instant sent, struct instant received)
 {
-	/* It may have been carried out as soon as it was sent, and the clocks may have drifted apart since. */
+	/* The store may have run the call as soon as it was sent, and the clocks may have drifted apart since. */
 	int64_t low = server_us - received.us, high = server_us - sent.us + drift_of(instant_diff(received, sent)), jump = 0;
 
 	if (clock->known) {

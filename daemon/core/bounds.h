@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is known of a store's clock: one reply bounds (server clock - CLOCK_BOOTTIME) by [server - received, server - sent], in microseconds. Pure reckoning.
+ * What is known of a store's clock: one reply bounds (server clock - CLOCK_BOOTTIME) by [server - received, server - sent], in microseconds. Arithmetic only.
  * See ALGORITHMS.md, Jumping clocks.
  */
 #ifndef CORE_BOUNDS_H
@@ -9,27 +9,27 @@
 #include "daemon/core/members.h"
 #include "daemon/core/quorum.h"
 
-/* Drift within so much time, of whole seconds: what is less is within JUMP_SLACK_US. */
+/* The drift of two clocks within this time, by whole seconds: the drift of the rest is within JUMP_SLACK_US. */
 static inline int64_t drift_of(int64_t us)
 {
 	return us / 1000000 * DRIFT_PPM;
 }
 
 /*
- * Notes what a reply shows. Returns by how much at most the server's clock has jumped ahead; 0 if it may not have jumped. Drift within rho, 50 ms, and the time
- * that a reply lay unread are no jump.
+ * Notes what a reply shows. Returns by how much at most the server's clock has jumped ahead; 0 if no jump is proven. Drift within rho, 50 ms, and the time that
+ * a reply lay unread are no jump.
  */
 int64_t clock_measure(struct member_clock *clock, int64_t server_us, struct instant sent, struct instant received);
-/* An answer that came late is true of what was known before as well, and takes nothing from it: many of them would hide what was seen in time. */
+/* Narrows `firm` by the last look, or replaces it if they disagree. So late answers take nothing from it: many would hide what was seen in time. */
 void clock_confirm(struct member_clock *c);
 /*
- * By so much it went back, at least, beyond the drift and what is not noticed; 0: it need not have. What a stop of ours has cost does not come back: somebody
- * has set that clock.
+ * By how much at least the clock went back, beyond the drift and what is not noticed; 0: perhaps not at all. A stop of this host never moves a clock back:
+ * somebody has set it.
  */
 int64_t clock_went_back_beyond_drift(const struct clock_bounds *then, const struct member_clock *c);
 static inline int64_t clock_went_back(const struct clock_bounds *then, const struct member_clock *c)
 {
-	/* Nearly always not: each answer comes here, so the drift is not reckoned before. */
+	/* Each answer comes here, and nearly always the result is 0: the drift is computed only if it matters. */
 	return then->known && then->low - c->high > JUMP_SLACK_US ? clock_went_back_beyond_drift(then, c) : 0;
 }
 

@@ -33,7 +33,7 @@ void call_table_grow(struct call_table *t)
 	}
 }
 
-/* The second round of an acquire, and what is left behind, go to nodes whatever became of them since. A quarantine's marker would open them to votes. */
+/* A second round, or a key that is left behind, may go to a node that is not joined any more. The marker of its quarantine would open that to votes. */
 static struct span calls_marker(const struct member *m)
 {
 	return m->marker[0] == 'j' ? span_of(m->marker) : SPAN("none");
@@ -52,7 +52,7 @@ void calls_send(struct call_table *t, struct calls *c, unsigned node, struct cal
 	core_call(t->core, call);
 }
 
-/* What was carried out before its clock jumped, and is heard after it was known, ends that much sooner. */
+/* From when an answer counts: earlier than `sent` if the store's clock shows that the call ran earlier, because a clock has jumped meanwhile. */
 static struct instant calls_sent(const struct member *m, const struct answer *a, struct instant sent)
 {
 	struct instant earliest = {a->server_us - m->clock.high};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls: what was sent to which store when, and who has not answered. They are embedded in what asks, a round or a release. It lives until every call has
- * been answered, so a late answer always finds it.
+ * Calls: what was sent to which store when, and which stores have not answered. They are embedded in what asks, a round or a release, which lives until every
+ * call has been answered. So a late answer always finds it.
  * See ALGORITHMS.md, Rounds.
  */
 #ifndef CORE_CALLS_H
@@ -40,7 +40,7 @@ void call_table_release(struct call_table *t); /* nothing is live */
 #define CALLS_SLOT_NONE UINT32_MAX
 void call_table_grow(struct call_table *t);
 
-/* The calls are zero-filled. Here, since each LOCK and each UNLOCK opens and closes some. */
+/* The calls are zero-filled. Inline, since each LOCK and each UNLOCK opens and closes some. */
 static inline void calls_open(struct call_table *t, struct calls *c, enum calls_owner owner, struct name *name)
 {
 	if (t->free_head == CALLS_SLOT_NONE)
@@ -65,13 +65,13 @@ static inline void calls_close(struct call_table *t, struct calls *c)
 	t->live--;
 }
 
-/* Sends it, and notes the time before it can have been sent. */
+/* Sends the call, and notes a time before it can leave. */
 void calls_send(struct call_table *t, struct calls *c, unsigned node, struct call *call);
-/* The calls of an answer, which is not open any more. NULL: no such call. */
+/* Tracks that the call is answered, and returns the calls that it belongs to. NULL: no such call is open. */
 struct calls *calls_answered(struct call_table *t, const struct answer *a);
 
-/* Until when this node may carry out what was sent to it over an earlier connection, no sooner than `since` and no later than `last`, and sets a key: what is
- * sent now may overtake it. PAST: nothing was. */
+/* Until when this node may still run a call that sets a key and was sent over an earlier connection, not before `since` and not after `last`: a call that is
+ * sent now may overtake it. PAST: there is no such call. */
 static inline struct instant calls_overtaken_until(const struct call_table *t, unsigned node, struct instant since, struct instant last)
 {
 	const struct member *m = &t->members->node[node];
@@ -81,12 +81,12 @@ static inline struct instant calls_overtaken_until(const struct call_table *t, u
 
 /* When the last of these nodes was asked. */
 struct instant calls_sent_last(const struct call_table *t, const struct calls *c, struct nodeset nodes);
-/* When all that have not answered have had the time of a command. */
+/* When the timeout of all stores that have not answered has passed. */
 struct instant calls_slow_at(const struct call_table *t, const struct calls *c);
-/* Those of them that have had it by now count as silent. */
+/* Marks stores silent whose timeout has passed. */
 void calls_stall(struct call_table *t, const struct calls *c);
 
-/* A TTL as a store takes it: no shorter. */
+/* A time in milliseconds, as a store takes it, rounded up. */
 static inline int64_t whole_ms(int64_t us)
 {
 	return (us + MSEC - 1) / MSEC;

@@ -11,7 +11,7 @@
 
 #include <sys/queue.h>
 
-#define HOLDS_MOST (1U << 30) /* of one owner at once; those who wait twice for a name may exceed it */
+#define HOLDS_MOST (1U << 30) /* of one owner at once; only waiting LOCKs that are granted together may exceed it */
 
 struct session;
 struct lock;
@@ -44,25 +44,25 @@ struct claim {
 	char tag[TAG_MAX + 1];   /* of the LOCK that waits */
 	bool renew;
 	bool patient;            /* wait > 0: goes on waiting while somebody holds */
-	bool overdue;            /* its wait is over, the round under way decides */
-	bool leaving;            /* its session has said its last word */
+	bool overdue;            /* its wait is over; the round under way decides */
+	bool leaving;            /* its session is half-closed or at the end of input */
 	/*
-	 * The connection was lost, so nobody was told. CLAIM_WAITING: the request went with the connection, and the repeated LOCK takes its place.
+	 * The connection was lost, so the client was not told. CLAIM_WAITING: the request went with the connection, and the repeated LOCK takes its place.
 	 * CLAIM_HELD: its turn came since. CLAIM_LOST: it was lost since.
 	 */
 	bool not_notified;
-	bool here;               /* CLAIM_HELD: told over the connection that the session has now, though RESUME may not be answered yet */
+	bool here;               /* CLAIM_HELD: the client was told over the present connection, though RESUME may not be answered yet */
 	enum loss loss;          /* CLAIM_LOST: why */
 	unsigned count;
-	/* Numbers of searches, see deadlock.c. seen: followed this claim; ahead: follows, or has followed, all ahead of it; goal: has yet to follow them. */
+	/* Numbers of searches, see deadlock.c. seen: it followed this claim; ahead: it follows, or has followed, all ahead of it; goal: it has yet to. */
 	uint64_t seen, ahead, goal;
-	struct claim *via;          /* who waits for this one's owner */
+	struct claim *via;          /* of the search: the claim that waits for this one's owner */
 	int64_t token;
 	int64_t ttl_us, delay_us;
 	struct instant asked_at, granted_at;
-	struct instant wait_until; /* patient: as it was asked for */
-	struct instant believed; /* CLAIM_HELD, of a session without a connection: what it was told is over by then */
-	struct timer timer;      /* CLAIM_WAITING: end of the wait. Not notified: end of the time to ask for it, if that is sooner */
+	struct instant wait_until; /* patient: end of the wait, as requested */
+	struct instant believed; /* CLAIM_HELD, of a session without a connection: the belief of its client ends by then */
+	struct timer timer;      /* CLAIM_WAITING: end of the wait. Not notified: end of the time to repeat the LOCK, if that is sooner */
 };
 TAILQ_HEAD(claims, claim);
 

@@ -36,7 +36,7 @@ static bool grace_is_allowed(struct commander *x, struct session *s)
 	return false;
 }
 
-/* From now on it can be resumed, or not any more; what it has is told to the journal, or taken back. */
+/* From now on the session can be resumed, or no longer can: the journal is told all that it has, or that it is over. */
 static void session_set_grace(struct commander *x, struct session *s)
 {
 	bool was = s->known;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From a line to its handler. HELLO, PING, QUIT and CANCEL, which concern the session itself, are served here. */
+/* Takes each line to its handler. HELLO, PING, QUIT and CANCEL, which concern the session itself, are served here. */
 #ifndef CORE_COMMAND_H
 #define CORE_COMMAND_H
 

@@ -19,7 +19,7 @@ struct commander {
 	struct {
 		struct listings turns; /* the first unanswered LIST of each session */
 		struct timer timer;
-		struct instant next_at; /* the next slice is no sooner */
+		struct instant next_at; /* the next slice of a LIST comes no sooner */
 	} lists;
 	bool snapshot;           /* the journal is being told everything */
 	bool distrusts;          /* the journal of the previous run cannot be read: nothing of it is believed */

@@ -9,7 +9,6 @@
 #include "daemon/core/renew.h"
 #include "daemon/core/retry.h"
 
-/* What an adoption has come to. */
 void conclude_adoption(struct engine *e, struct lease *x, const struct round *r, enum adopt_outcome outcome)
 {
 	switch (outcome) {
@@ -27,7 +26,6 @@ void conclude_adoption(struct engine *e, struct lease *x, const struct round *r,
 	}
 }
 
-/* What a round of an acquire has come to. */
 static void conclude_acquire(struct engine *e, struct round *r, enum round_outcome outcome, int64_t token)
 {
 	if (outcome == ROUND_WON)

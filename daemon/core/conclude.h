@@ -7,9 +7,9 @@
 #include "daemon/core/parts.h"
 #include "daemon/core/round.h"
 
-/* r: the round that decided it; NULL: its time is over. */
+/* Acts on what an adoption has come to. r: the round whose answer shows it; NULL: the timer of the lease. */
 void conclude_adoption(struct engine *e, struct lease *x, const struct round *r, enum adopt_outcome outcome);
-/* Its answer is counted already. The round may be gone afterwards. */
+/* The answer is counted already. The round may be gone afterwards. */
 void conclude_answered(struct engine *e, struct round *r, const struct answer *a);
 void conclude_fired(struct engine *e, struct round *r); /* its timer */
 

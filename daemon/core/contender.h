@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a name asks the stores for, who waits for it here, and what the rounds before have left behind: whatever it is a name of. A value machine: it asks no
- * store, tells nobody, and knows no lease. move.c alone writes the state; a move to IDLE begins the counts anew.
+ * A contender: what a name asks the stores for, who waits for it here, and what earlier rounds have taught, whatever it is the name of. A value machine: it
+ * asks no store, tells nobody, and knows no lease. move.c alone writes the state; a move to IDLE begins the counts anew.
  */
 #ifndef CORE_CONTENDER_H
 #define CORE_CONTENDER_H
@@ -19,7 +19,7 @@ struct round;
 /* What the stores said last about a name that is not ours. */
 struct elsewhere {
 	bool known;         /* a quorum refused it because somebody holds it */
-	bool outdated;      /* … and the stores have not answered since */
+	bool outdated;      /* … but there was no quorum of answers since */
 	bool split;         /* a quorum answered, and nobody has it: votes are split */
 	bool foreign;       /* no redlockd wrote it */
 	bool reserved;      /* free, but kept for an older ticket */
@@ -39,13 +39,13 @@ struct contender {
 	struct timer timer;        /* when it is asked for again, or looked after */
 	struct round *round;       /* CONTENDER_ACQUIRING: the undecided round */
 	unsigned lost_rounds;      /* in a row, because they were split or found a holder: the pauses become longer with them */
-	unsigned same_splits;      /* of these, the last in a row whose votes were split by one and the same value */
+	unsigned same_splits;      /* how many of the last of these in a row were split by one and the same value */
 	uint64_t split_by;         /* that value, as round->taken_by */
 	unsigned leads;            /* how many rounds more ask the leading store first, but not beyond lead_until: see split.c */
 	struct instant lead_until;
 	struct {
 		uint32_t value;    /* of round->taken_by; 0: none */
-		uint32_t since_ms; /* by our clock, as far as we know. As few bits as do: there are as many of these as names */
+		uint32_t since_ms; /* when we first saw it, by our clock; as few bits as will do, since each name has these */
 	} stood[NODES_MAX];        /* what was in the way at each store, when a round last heard from it */
 	struct nodeset woken;      /* stores that said that the lock was freed, since the last round began */
 	struct nodeset ticket_at;  /* stores where the ticket may stand in the queue */
@@ -54,8 +54,8 @@ struct contender {
 		struct instant at; /* the same by our clock */
 		uint64_t sequence;
 	} ticket;                  /* its place among daemons: see ticket.h */
-	struct instant handed_since; /* it has gone from one to the next here since then; 0: it has not */
-	struct instant want_since; /* it is held here, and somebody elsewhere has asked for it; NEVER: nobody */
+	struct instant handed_since; /* since when the name goes from one claim to the next here; 0: it does not */
+	struct instant want_since; /* since when another daemon wants the name that is held here; NEVER: none does */
 	struct elsewhere elsewhere;
 };
 TAILQ_HEAD(contenders, contender);
@@ -66,13 +66,13 @@ static inline bool contender_is_between_rounds(const struct contender *k)
 	return k->state != CONTENDER_IDLE && k->state != CONTENDER_ACQUIRING;
 }
 
-/* It waits, since somebody elsewhere has the name, or the name is left alone for others: a request that does not wait is refused at once. */
+/* Between rounds, as somebody elsewhere has the name, or it is left alone for others: a request that does not wait is refused at once. */
 static inline bool contender_is_kept_off(const struct contender *k)
 {
 	return contender_is_between_rounds(k) && (k->state == CONTENDER_YIELDING || (k->elsewhere.known && !k->elsewhere.outdated));
 }
 
-/* Into and out of the waiters; the only writers of CLAIM_WAITING. Here, since each LOCK does both. */
+/* Into and out of the waiters; the only writers of CLAIM_WAITING. Inline, since each LOCK does both. */
 static inline void contender_enqueue(struct contender *k, struct claim *c)
 {
 	c->state = CLAIM_WAITING;
@@ -95,7 +95,7 @@ static inline void elsewhere_forget(struct elsewhere *elsewhere)
 	elsewhere->known = elsewhere->split = false;
 }
 
-/* Whose value an answer tells of. */
+/* Notes whose value the answer shows. */
 void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const struct answer *a);
 
 #endif

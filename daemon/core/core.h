@@ -16,7 +16,7 @@ struct core_conf {
 	const char *label[NODES_MAX]; /* of each node, for people */
 	const char *store;            /* "memory", "redis" */
 	bool foreign;                 /* clients that poll use the same names: hand-overs leave them a chance */
-	bool shared;                  /* programs other than redlockd may write keys there */
+	bool shared;                  /* other daemons, and other programs, may write keys to the stores */
 	const char *set;              /* name of the node set: enters the configuration hash */
 	uint64_t generation;
 	const char *host;             /* announced in values */
@@ -26,7 +26,7 @@ struct core_conf {
 	bool tell_moves;              /* log each change of state of a name, at level debug */
 	int64_t timeout_us;           /* of one command on one node */
 	unsigned window;              /* most calls without an answer per node, see flow.h; 0: the default */
-	int64_t soon_us;              /* how long to wait for what is about to happen: a session closes, a store joins; 0: timeout_us */
+	int64_t soon_us;              /* how long to wait for a session that is closing, or a store that is about to join; 0: timeout_us */
 	int64_t lease_us, min_lease_us, max_lease_us, max_delay_us;
 	int64_t max_grace_us;         /* the longest grace a session may ask for; 0 refuses it */
 	bool rebooted;                /* all leases that a store, blank at the start, may have forgotten were granted before this boot */
@@ -85,7 +85,7 @@ const char *core_quoted(struct core *c, struct span value);
 /* Effect: a call. Its spans must stay valid until the effects are carried out. */
 void core_call(struct core *c, const struct call *call);
 
-/* Copies from to a NUL-terminated text of at most size bytes; from may overlap to. */
+/* Copies `from` to `to`, cut to `size` bytes with the NUL that ends it. The two may overlap. */
 void core_keep(char *to, size_t size, struct span from);
 
 static inline int64_t core_soon_us(const struct core *c)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A search along "waits for", breadth first, so that the cycle that is told is a shortest one. Each claim in a queue is
- * looked at once, and only if somebody who is reached waits behind it. */
+/* A search along "waits for", breadth first, so that the cycle that is told is a shortest one. The search looks at each
+ * claim in a queue once, and only if it has reached a claim that waits behind it. */
 #include "daemon/core/deadlock.h"
 
 #include <limits.h>
@@ -12,11 +12,11 @@ struct search {
 	struct commander *x;
 	const struct session *session;
 	struct span owner;
-	struct claim *via; /* the one whose way is looked at; NULL: the asker's */
+	struct claim *via; /* the waiting claim whose blockers are looked at; NULL: the asker */
 	struct locks queue;
 };
 
-/* Somebody waits at l, for its holder and for all ahead of upto; NULL: for all waiters. */
+/* The claim upto waits at l, for the holder and for all ahead of it. NULL: the asker, for the holder and all waiters. */
 static void search_visit(struct search *q, struct lock *l, struct claim *upto)
 {
 	uint64_t search = q->x->engine->search;
@@ -37,7 +37,7 @@ static void search_visit(struct search *q, struct lock *l, struct claim *upto)
 	l->in_queue = true;
 }
 
-/* Follows one that stands in the way at l. True: it is the asking owner itself. */
+/* Follows a claim that stands in the way at l. True: the asking owner has it. */
 static bool search_follow(struct search *q, const struct claim *blocker, struct lock *l)
 {
 	const struct session *s = blocker->session;
@@ -66,7 +66,7 @@ static struct claim *search_next_goal(const struct search *q, const struct lock 
 	return c;
 }
 
-/* From where the waiters were left to the next who waits there. */
+/* Follows the waiters of l, from where the search left them to q->via. */
 static bool search_stretch(struct search *q, struct lock *l, const struct lock *first)
 {
 	struct claim *c;
@@ -100,7 +100,7 @@ static bool search_lock(struct search *q, struct lock *l, const struct lock *fir
 	return false;
 }
 
-/* A name goes in whole, or dots in its place as soon as what must follow might not fit. */
+/* Adds the whole name, or dots in its place once the rest of the path might not fit. */
 static void cycle_add(char *cycle, size_t *n, struct span word)
 {
 	static const char dots[] = "...";
@@ -131,7 +131,7 @@ static struct span search_tell(const struct search *q, const struct lock *first,
 	return (struct span){cycle, used};
 }
 
-/* Who has nothing and waits for nothing is in nobody's way. */
+/* An owner that holds nothing and waits for nothing is in nobody's way. */
 static bool owner_is_in_the_way(const struct session *s, struct span owner)
 {
 	const struct claim *c;

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The LOCK of this claim is answered; or nobody is there to be answered. */
+/* The LOCK of this claim is answered, or has no client left that could be. */
 static void claim_answered(struct commander *x, struct claim *c)
 {
 	struct session *s = c->session;
@@ -20,7 +20,7 @@ static void claim_answered(struct commander *x, struct claim *c)
 	session_answered(x->sessions, s, c->not_notified || c->tag[0] != '\0');
 }
 
-/* A session that is away is told behind the OK of its RESUME; but at once of a grant that it was told of since. */
+/* Whether the client can be told now: it has a connection, and either no RESUME is unanswered or this connection has told it of the grant. */
 static bool session_listens(const struct claim *c)
 {
 	const struct session *s = c->session;
@@ -193,7 +193,7 @@ static void deliver_validity(struct commander *x, const struct claim *c, const c
 		tell_validity(x, c, word, field);
 }
 
-/* The record of when the stores were asked says it all. A grant that its client has not heard of has its time from here. */
+/* The record of NOTICE_ADOPTING still holds. A grant that the client was not told of may be asked for from now on, for a time. */
 static void deliver_adopted(struct commander *x, struct claim *c)
 {
 	deliver_validity(x, c, "! SAFE", "valid_ms");
@@ -249,7 +249,7 @@ static void deliver_one(struct commander *x, const struct notice *n)
 		deliver_refused(x, n->claim, n->refusal);
 		break;
 	case NOTICE_FORGOTTEN:
-		/* Taken anew behind a RESUME that is not answered: nothing else would tell of it. */
+		/* The name was taken anew while RESUME is not answered: nothing else would tell the client of the loss. */
 		if (n->claim->state == CLAIM_LOST && n->claim->not_notified && !n->claim->session->detached)
 			tell_lost(x, n->claim);
 		remember_freed(x, n->claim);
@@ -284,7 +284,6 @@ static void deliver_one(struct commander *x, const struct notice *n)
 
 void deliver_notices(struct commander *x)
 {
-	/* Delivering makes no notices. */
 	for (size_t i = 0; i < x->engine->notices.count; i++) {
 		const struct notice n = x->engine->notices.item[i];
 

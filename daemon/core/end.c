@@ -16,7 +16,7 @@ static void drop_pendings(struct session *s)
 	}
 }
 
-/* Until when the client may believe in what it held: somebody who is certainly gone believes nothing. */
+/* Until when the client may believe in what it held: one that is certainly gone believes nothing. */
 static struct instant session_believes_until(const struct session *s, const struct claim *c, enum ending how)
 {
 	if (how == ENDING_CLEAN)
@@ -42,7 +42,7 @@ static void session_drop_claims(struct commander *x, struct session *s, bool wai
 
 void end_session(struct commander *x, struct session *s, enum ending how)
 {
-	/* What waits first: freeing a held lock must not grant it to a claim that is about to go. */
+	/* Waiting claims go first: a lock that is freed must not be granted to one of them. */
 	s->over = true;
 	remember_over(x, s);
 	session_drop_claims(x, s, true, how);
@@ -76,7 +76,7 @@ static void claim_detach(struct commander *x, struct claim *c)
 		s->waits_not_notified += !c->not_notified;
 		c->not_notified = true;
 		if (c->patient && timer_is_set(&c->timer))
-			heap_set(&x->core->timers, &c->timer, c->wait_until); /* it may have been bounded */
+			heap_set(&x->core->timers, &c->timer, c->wait_until); /* claim_bound() may have set it to a sooner moment */
 	} else if (c->state == CLAIM_HELD) {
 		heap_cancel(&x->core->timers, &c->timer);
 		if (c->lock->lease.state == LEASE_HELD)

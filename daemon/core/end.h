@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a session ends, or leaves its connection. One with grace outlives the connection: what it holds stays held, what it waits for keeps its place, and
- * what it would have been told is remembered where it matters. RESUME takes it over on another connection. When nobody does, it ends as the connection did,
- * and never sooner than its client may believe.
+ * How a session ends, or leaves its connection. A session with grace outlives the connection: what it holds stays held, its waiting LOCKs keep their places,
+ * and turns and losses that its client was not told of are remembered. RESUME takes the session over on another connection. Without RESUME it ends as the end
+ * of the connection would have ended it, and no lock is free before its client has ceased to believe.
  * See ALGORITHMS.md, Sessions.
  */
 #ifndef CORE_END_H
@@ -12,9 +12,9 @@
 
 /* How a session ends (redlock-protocol(7)): at once, or with its locks left alone until their deadlines. */
 enum ending {
-	ENDING_QUIT,   /* it said so: as if it had unlocked all that it holds */
-	ENDING_CLEAN,  /* EOF, hang-up: it does not act any more */
-	ENDING_UNSURE, /* it may be alive and believe */
+	ENDING_QUIT,   /* the client said so: as if it had unlocked all that it holds */
+	ENDING_CLEAN,  /* EOF, hang-up: the client does not act any more */
+	ENDING_UNSURE, /* the client may be alive and believe */
 };
 /* Withdraws, frees, forgets all claims of the session and closes it. */
 void end_session(struct commander *x, struct session *s, enum ending how);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Each event goes to those whom it concerns: an answer to its round, a timer to its owner, a store that came back to those that wait for one. What a round
- * makes of it is a value, on which conclude.c acts. No file of the core before it in tests/order.sh calls it.
+ * Each event goes to those whom it concerns: an answer to its round, a timer to its owner, a store that came back to those that wait for one. The outcome of a
+ * round is a value, on which conclude.c acts. No file of the core that stands before engine in tests/order.sh calls this one.
  */
 #include "daemon/core/engine.h"
 
@@ -23,7 +23,7 @@
 
 #define ADOPTION_ROUNDS 3
 
-/* How long a LOCK that does not wait is kept while the lock that its owner may have is being adopted. */
+/* How long a LOCK that does not wait is kept while a lock that its owner may hold already is being adopted. */
 static int64_t adoption_us(const struct engine *e)
 {
 	int64_t rounds = ADOPTION_ROUNDS * e->core->conf.timeout_us;
@@ -44,7 +44,7 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		notices_add(&e->notices, more ? NOTICE_REENTERED : NOTICE_REFUSED, c, NULL, more ? NOT_REFUSED : REFUSED_COUNT);
 		return;
 	}
-	/* If the same owner may have it from the previous run, the adoption decides. */
+	/* If the same owner may hold the lock from the previous run, the adoption decides. */
 	if (!c->patient && lock_is_taken(l) && !(l->lease.state == LEASE_ADOPTING && claim_same_owner(l->holder, c))) {
 		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_BUSY);
 		return;
@@ -75,7 +75,7 @@ void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 		renew_due(e, &l->lease);
 }
 
-/* It is time to ask again. Claims that are overdue are told why before that. */
+/* It is time to ask again. Before that, overdue claims are refused. */
 static void contender_fired(struct engine *e, struct contender *k)
 {
 	if (contender_is_between_rounds(k) && wait_continue(e, k, waiters_overdue_why(k), WAITERS_OVERDUE))
@@ -110,7 +110,7 @@ static void lease_fired(struct engine *e, struct lease *x)
 	}
 }
 
-/* The claim waits for a name that this daemon has, or may have from the previous run. One that does not wait is there for the adoption alone. */
+/* The claim waits for a name that this daemon has, or may have from the previous run. An impatient claim is here for the adoption alone. */
 static void claim_waited_for_own(struct engine *e, struct claim *c, const struct lease *x)
 {
 	if (c->patient)
@@ -119,7 +119,7 @@ static void claim_waited_for_own(struct engine *e, struct claim *c, const struct
 		wait_withdraw(e, c, x->entry.waits ? REFUSED_NOT_ADMITTED : REFUSED_QUORUM);
 }
 
-/* The claim has waited long enough, or was granted while its session was away, and nobody has asked for it. */
+/* The claim has waited long enough. Or it was granted while its session was away, and the client has not asked for it. */
 static void claim_fired(struct engine *e, struct claim *c)
 {
 	if (c->state == CLAIM_HELD)
@@ -175,8 +175,8 @@ static bool engine_lower(struct engine *e)
 }
 
 /*
- * Votes fell: what that has ended is lost before another line is served, which would be told OK. The notice of each loss keeps its name in the table that is
- * walked.
+ * Votes fell: a lease that this has ended is lost before another line is served, which would be told OK. The notice of each loss keeps its name in the table
+ * that is walked.
  */
 static void __attribute__((cold)) engine_lose_over(struct engine *e)
 {
@@ -237,7 +237,7 @@ static void engine_admit(struct engine *e)
 	admit_watch(e);
 }
 
-/* A store that went silent with a full window counts as slow from now on, so that nobody waits for it. */
+/* A store that owes answers and was silent for the timeout counts as slow from now on, so that nobody waits for it. */
 static void engine_admission_fired(struct engine *e)
 {
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
@@ -279,7 +279,7 @@ void engine_fired(struct engine *e, struct timer *t)
 	}
 }
 
-/* The fence of a store of another configuration, of one whose clock is off, or one that no redlockd wrote, may be beyond the limit of all others for years. */
+/* A fence may be beyond the limit of all others for years, if its store has another configuration, or its clock is off, or no redlockd wrote the fence. */
 static bool engine_trusts_fence(const struct engine *e, const struct answer *a)
 {
 	const struct member *m = &e->members.node[a->node];
@@ -294,7 +294,7 @@ static void engine_release_answered(struct engine *e, struct release *r, const s
 	retire_release(e, r);
 }
 
-/* The calls that it answers, after the accounting; NULL: no such call is open. */
+/* Tracks and counts the answer, and returns the calls that it belongs to; NULL: no such call is open. */
 static struct calls *engine_note_answer(struct engine *e, const struct answer *a)
 {
 	struct calls *c = calls_answered(&e->calls, a);
@@ -318,7 +318,7 @@ bool engine_answer(struct engine *e, const struct answer *a)
 	else if (c)
 		engine_release_answered(e, release_of_calls(c), a);
 	if (fell)
-		engine_lose_over(e); /* not before: the answer may have renewed one */
+		engine_lose_over(e); /* not before: the answer may have renewed a lease */
 	return known;
 }
 

@@ -3,9 +3,9 @@
  * The engine moves locks through their states: it asks the stores, counts their votes, keeps leases by watchdog, hands the lock to the first
  * waiter, and notices losses. What sessions must be told comes out as notices, in order; nothing calls back.
  *
- * Rules that it obeys: a lease is held only while Q votes say so; a vote counts from before its command was sent and only of a joined
- * node; a value is dead once a release for it was sent; a renewal of unknown outcome changes nothing, except that one with a shorter TTL
- * lowers the vote when it is sent; a loss is told before the holder's validity ends, and the key is left alone until it has.
+ * Rules that it obeys: a lease is held only while Q votes say so; a vote counts from before its command was sent, and only if its node is
+ * joined; a value is dead once a release for it was sent; a renewal of unknown outcome changes nothing, except that one with a shorter TTL
+ * lowers the vote when it is sent; a loss is told before the holder's validity ends, and the key is left alone until it has ended.
  * See ALGORITHMS.md, Four ways through the code.
  */
 #ifndef CORE_ENGINE_H
@@ -14,18 +14,18 @@
 #include "daemon/core/parts.h"
 
 /*
- * A claim asks for a name. Notices follow, now or later: GRANTED, REENTERED or REFUSED, exactly one.
+ * A claim asks for a name. Exactly one notice follows, now or later: GRANTED, REENTERED or REFUSED.
  * claim: session, texts, ttl, delay, renew, patient, asked_at are set; wait_until bounds a patient one.
  */
 void engine_lock(struct engine *e, struct claim *c, struct span name, struct instant wait_until);
-/* Renew the holder's lease now; answers the pending. */
+/* Renews the holder's lease now. The outcome answers the pending. */
 void engine_extend(struct engine *e, struct claim *c, struct pending *p);
 
 bool engine_answer(struct engine *e, const struct answer *a); /* false: no such call is open */
 void engine_node_up(struct engine *e, unsigned node);
 void engine_node_down(struct engine *e, unsigned node, struct span reason);
 void engine_fired(struct engine *e, struct timer *t); /* TIMER_CONTENDER … TIMER_ADMISSION */
-/* What became possible by the events of this step: call at its end. */
+/* Begins what the events of this step made possible. Called at the end of each step. */
 void engine_settle(struct engine *e);
 void engine_stop(struct engine *e);
 

@@ -52,7 +52,7 @@ struct call {
 	int64_t not_after_ms;   /* ACQUIRE, MARK, and EXTEND of a missing key: server time after which the call does nothing; 0 = none */
 	bool beyond;            /* EXTEND: the floor may exceed the limit, see quorum.h */
 	bool create;            /* EXTEND: the key may be missing (re-assert) */
-	bool exact;             /* EXTEND, to leave the key behind: the TTL becomes px_ms even if it was longer, once; else the TTL never shrinks */
+	bool exact;             /* EXTEND, to leave the key: the TTL becomes px_ms even if it was longer; a repetition only lowers it. Else it never shrinks */
 	bool at_most;           /* with exact: the TTL never grows */
 	struct span ticket;     /* ACQUIRE: the ticket to queue if the key is not granted, "" = none; WITHDRAW: the ticket to remove */
 	int64_t ticket_ms;      /* ACQUIRE: how long the ticket stays queued unless refreshed */
@@ -94,7 +94,7 @@ struct answer {
 	int64_t server_us;    /* the server's clock when the call ran; 0 if unknown */
 	int64_t fence;        /* base of a grant, else the store's fence; -1 if unknown */
 	int64_t pttl_ms;      /* remaining TTL of the key, at most PTTL_MOST_MS; -1 never expires, -2 missing */
-	/* B: what the key has, of a value only its public part "<daemon-id>:<number>", "" if no redlockd wrote it. Q, and MARK: the marker. */
+	/* B: the public part "<daemon-id>:<number>" of the value that stands there, "" if no redlockd wrote it. Q, and MARK: the marker. */
 	struct span found;
 	struct span text;     /* refused, unknown: the reason, for people */
 	const struct probe *probe;
@@ -156,8 +156,8 @@ enum effect_kind {
 	EFFECT_CALL,
 	EFFECT_LOG,    /* one line for the log: event word, then key=value text */
 	/*
-	 * One record (journal.h) to append. All records of a pass are written, with one write, before any EFFECT_SEND of that pass, or a call to a
-	 * server, leaves. So a lease that was handed over is never adopted by its earlier holder. If the write fails, the file is emptied or removed
+	 * One record (journal.h) to append. One write appends all records of a pass before any EFFECT_SEND or call to a server of that pass leaves. So
+	 * the earlier holder of a lease that was handed over never adopts it. If the write fails, the file is emptied or removed
 	 * before anything leaves, and EVENT_JOURNAL ok=false follows. The service then makes no more records, and hands over no lease that has one.
 	 * EVENT_JOURNAL ok=true follows when a snapshot (service_snapshot) has been written to a file that can be appended to.
 	 */

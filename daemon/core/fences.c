@@ -4,11 +4,11 @@
 
 #include "daemon/core/quorum.h"
 
-#define SINGLE_US (100 * MSEC) /* so many tokens at most are granted one by one, beyond the limit, while a store is not looked at */
+#define SINGLE_US (100 * MSEC) /* at most so many single tokens are granted beyond the limit between two looks at a store */
 
 /*
- * The fence of a server that was never ours may be anything. Where a server's clock is off, it may stand beyond the limit of all others for years.
- * But it may also be the others whose clocks were set back: what is near the fences of others, or within the limit of this host's clock, is one of ours.
+ * The fence of a server that was never ours may be anything. If a server's clock is off, its fence may be beyond the limit of all others for years. But the
+ * clocks of the others may have been set back instead. So a fence near those of others, or within the limit by this host's clock, is taken for ours.
  */
 static bool fences_trust(const struct members *ms, const struct member *m)
 {
@@ -35,8 +35,8 @@ static int64_t fences_most(struct members *ms)
 }
 
 /*
- * How far its fence may have come until its quarantine began: as far as its clock let it then, reckoned on from when the store was last seen joined.
- * An ordinary join is lifted no further by this than by the clock of the store, which has gone on for a whole quarantine since.
+ * How far the fence of m may have come until its quarantine began: the limit by its clock when it was last seen joined, moved on to that moment.
+ * In an ordinary join this lifts the fence no further than the clock of the store does, which has gone on for a whole quarantine since.
  */
 static int64_t fence_issued(const struct member *m)
 {
@@ -52,7 +52,7 @@ int64_t fences_floor(struct members *ms, const struct member *m)
 	return (most > before ? most : before) + SINGLE_US;
 }
 
-/* One that refused to answer is not asked again. */
+/* Whether a store has answered a question sent since then. If it refused, that counts as well: it is not asked again. */
 static bool fences_heard(const struct member *other, struct instant since)
 {
 	return !instant_before(other->clock.sent, since) || (other->asked == ASKED_NOTHING && !instant_before(other->asked_at, since));

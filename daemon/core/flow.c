@@ -3,8 +3,8 @@
 
 #define WINDOW_FIRST 256
 #define WINDOW_MOST  1024
-#define WINDOW_FEW   16 /* calls that a long way, or an uneven one, may delay: fewer are too many for a store only when a command takes longer than it may */
-#define GROWTH       8 /* calls more for each window of answers */
+#define WINDOW_FEW   16 /* in a window this small a long or uneven way may explain the delay: the window is halved only at the timeout */
+#define GROWTH       8 /* how much the window grows for each window of answers */
 
 void flow_begin(struct flow *f, unsigned most)
 {
@@ -31,7 +31,7 @@ static void flow_grow(struct flow *f)
 		f->window++;
 }
 
-/* Once for all calls that were under way together. */
+/* Halves once for all calls that were under way together. */
 static void flow_halve(struct flow *f, struct instant sent, struct instant now, unsigned least)
 {
 	if (instant_before(sent, f->halved))
@@ -43,13 +43,13 @@ static void flow_halve(struct flow *f, struct instant sent, struct instant now, 
 void flow_answered(struct flow *f, struct instant sent, struct instant now, bool executed, int64_t timeout_us)
 {
 	int64_t took = instant_diff(now, sent);
-	bool used = 2 * f->open >= f->window; /* else that it answers in time says nothing of more */
+	bool used = 2 * f->open >= f->window; /* else answers in time say nothing about a larger window */
 
 	f->open--;
 	f->heard = now;
 	if (!executed)
 		return;
-	/* What nothing waited behind is the way alone, also when that has become longer. */
+	/* An answer that leaves no call open has measured the way alone, even if the way has become longer. */
 	if (took < f->least_us || f->open == 0)
 		f->least_us = took < timeout_us ? took : timeout_us;
 	if (took >= timeout_us)

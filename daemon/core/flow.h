@@ -2,8 +2,8 @@
 /*
  * The window of a store: how many calls may be without an answer there. A store serves one call after the other, so calls that are sent faster only wait.
  * If calls wait longer than the timeout, rounds fail, are released and begin again, and this adds more load than there was before. So the window is halved
- * when calls begin to wait (if only a few calls are open: when one takes longer than the timeout). It grows slowly while calls do not wait and the window
- * is used. A value machine.
+ * when calls begin to wait; a small window only when a call takes as long as the timeout. It grows slowly while calls do not wait and the window is used. A
+ * value machine.
  * Source: additive increase, multiplicative decrease (Chiu, Jain 1989), on delay rather than loss (Brakmo, Peterson 1995); RFC 7661.
  * See ALGORITHMS.md, Admission.
  */

@@ -47,8 +47,8 @@ static void claim_hold(struct engine *e, struct claim *c)
 }
 
 /*
- * A second waiting LOCK of the same owner is granted together with the first, as reentrant. A request whose connection was lost counts when it is repeated, not
- * before: nobody waits for its answer. If the session was not notified of the grant either, the first repeated request stands for it.
+ * The other waiting LOCKs of the same owner are granted together with the first, as reentrant. A LOCK whose connection was lost is counted when it is repeated,
+ * not before: nobody waits for its answer. If the session was not notified of the grant either, the first repeated LOCK takes its place in the count.
  */
 static void grant_fold(struct engine *e, struct lock *l)
 {
@@ -72,7 +72,7 @@ static void grant_to(struct engine *e, struct claim *c)
 	grant_fold(e, c->lock);
 }
 
-/* What the round has won is the lock's. */
+/* The lock's lease has the value and the votes that the round has won. */
 static void grant_take(struct engine *e, struct lock *l, const struct round *r, int64_t fence)
 {
 	struct lease *x = &l->lease;
@@ -111,7 +111,7 @@ void grant_won(struct engine *e, struct round *r, int64_t fence)
 	lease_schedule(e, &l->lease);
 }
 
-/* The other votes may be of earlier rounds, and end sooner. */
+/* Votes of earlier rounds may end sooner than those of this one: renews no later than half a ttl before D. */
 static struct instant adopted_renew_at(const struct engine *e, const struct lease *x, const struct round *r)
 {
 	struct instant half = instant_add(lease_deadline(x, e->core->conf.nodes), -x->ttl_us / 2);
@@ -119,7 +119,7 @@ static struct instant adopted_renew_at(const struct engine *e, const struct leas
 	return instant_min(instant_add(r->calls.begun, x->ttl_us / 3), half);
 }
 
-/* A previous run may have promised more than this one asks for, and so may a run beside it on a copy of the journal, until now. */
+/* A previous run, and until now another run on a copy of the journal, may have promised the client more than this run asks for. */
 static void adopted_believe(const struct engine *e, struct lock *l)
 {
 	struct claim *c = l->holder;
@@ -147,8 +147,8 @@ bool grant_is_due_elsewhere(const struct engine *e, const struct lock *l)
 }
 
 /*
- * Local hand-over: the lease stays as it is, and the next waiter gets it with the next token of its range, without a round. Only on the same terms, with
- * validity left that is worth having, and within bounds as soon as a daemon elsewhere wants it. Source: lock cohorting, Dice, Marathe, Shavit 2012.
+ * Local hand-over: the next waiter gets the lease as it stands, with the next token of its range, without a round. That takes the same terms and enough
+ * validity, and it is bounded as soon as a daemon elsewhere wants the name. Source: lock cohorting, Dice, Marathe, Shavit 2012.
  * See ALGORITHMS.md, Hand-over.
  */
 static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
@@ -161,7 +161,7 @@ static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 	/* An EXTEND to other terms is under way. */
 	if (l->lease.renew_ttl_us != l->lease.ttl_us)
 		return false;
-	/* A journal that cannot be written would let the former holder adopt it. */
+	/* If the journal cannot be written, the next run may adopt the lease for the former holder. */
 	if (l->lease.recorded && e->core->journal_off)
 		return false;
 	if (l->lease.token >= l->lease.token_end)
@@ -190,7 +190,7 @@ bool grant_hand_on(struct engine *e, struct lock *l)
 	lease_safe(e, &l->lease);
 	metric_add(&e->core->metrics, METRIC_HANDOFFS, 1);
 	grant_to(e, TAILQ_FIRST(&l->contender.waiters));
-	/* The new holder is told RISK by the next renewal, and with that the lease is again on the list of those that are renewed when a quorum is back. */
+	/* The lease is renewed at once. If that fails, the new holder is told RISK, and the lease is again in the list of those at risk. */
 	if (at_risk)
 		l->lease.renew_at = e->core->now;
 	lease_schedule(e, &l->lease);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a hold begins: a round won, or a holder hands on. */
+/* How a hold begins: a round wins the lease, or a holder ends and its lease is handed on. */
 #ifndef CORE_GRANT_H
 #define CORE_GRANT_H
 
 #include "daemon/core/parts.h"
 
-/* The round won with this token: the first waiter has the lease. */
+/* The round won with this token. The first waiter has the lease, if the round asked on its terms; else what was won is released. */
 void grant_won(struct engine *e, struct round *r, int64_t fence);
-/* The holder is done: the lease goes to the next local waiter without a round; false: it may not. */
+/* The holder is done. Gives the lease to the next local waiter without a round; false: a hand-over is not allowed. */
 bool grant_hand_on(struct engine *e, struct lock *l);
-/* Nobody elsewhere could have had it for long: it went from one to the next here, under one lease or several. */
+/* Whether the name has gone from holder to holder here, under one lease or several, for so long that clients elsewhere must get a chance. */
 bool grant_is_due_elsewhere(const struct engine *e, const struct lock *l);
-/* The round has confirmed what its holder has had since the previous run. */
+/* The round has confirmed the adoption: the holder of the previous run holds the lock again. */
 void grant_adopted(struct engine *e, struct lock *l, const struct round *r);
 void grant_count_hold(struct engine *e, const struct claim *c); /* a hold is over: how long it was */
 
-/* A store tells that a daemon elsewhere wants it. May be lost, repeated, late. */
+/* A store says that a daemon elsewhere wants the name. That word may be lost, repeated or late. */
 void grant_wanted(struct engine *e, struct span name);
 
 #endif

@@ -8,9 +8,9 @@
 #include "daemon/core/tell.h"
 #include "daemon/core/wait.h"
 
-#define PAUSE_US (100 * MSEC) /* a heartbeat found missing this much later than it could be is our own pause */
+#define PAUSE_US (100 * MSEC) /* a heartbeat that is found missing later than this shows a pause of our own */
 
-/* Whether a request is in flight that is answered before long; if patient: one that waits for others. */
+/* Whether a LOCK of the session waits. patient: for a holder; else one that is answered before long. */
 static bool session_waits(const struct session *s, bool patient)
 {
 	const struct claim *c;
@@ -23,7 +23,7 @@ static bool session_waits(const struct session *s, bool patient)
 }
 
 /*
- * A session with grace has sent its last line. Requests that are answered before long still are; a request that waits keeps its place; lines behind it are
+ * A session with grace has sent its last line. Requests that do not wait are still answered. A waiting request keeps its place, and lines behind it are
  * dropped.
  */
 static void hangup_with_grace(struct commander *x, struct session *s)
@@ -34,11 +34,11 @@ static void hangup_with_grace(struct commander *x, struct session *s)
 		return;
 	blocked = session_waits(s, true);
 	if (!s->eof && !(blocked && s->busy))
-		return; /* lines that are not read yet come first, unless they stand behind what waits */
+		return; /* lines not read yet are served first, unless they stand behind a request that waits */
 	if (s->ahead_count > 0 && !(blocked && s->busy))
 		return;
 	if (blocked && !s->lingered) {
-		/* Its round may be under way. */
+		/* A round under way may still answer it. */
 		if (!timer_is_set(&s->timer))
 			heap_set(&x->core->timers, &s->timer, instant_add(x->core->now, core_soon_us(x->core)));
 		return;
@@ -105,15 +105,15 @@ bool hangup_refuse(struct commander *x, struct session *s)
 }
 
 /*
- * A heartbeat is missing. The locks of the session are not renewed any more, and are free at their deadlines; it is told, in case it lives. A session with
- * grace is cut off instead, and may come back.
+ * A heartbeat is missing. The session loses its locks, which are free when nobody can believe in them, and is told so in case it lives. A session with grace
+ * keeps them: it is only cut off, and may come back.
  */
 static void session_fell_silent(struct commander *x, struct session *s)
 {
 	int64_t late_us = instant_diff(x->core->now, s->heard_at) - s->heartbeat_us;
 	struct claim *c, *next;
 
-	/* This daemon did not listen, or was stopped: what the session said meanwhile is not read yet. */
+	/* The daemon was not reading, or was stopped: what the session sent meanwhile lies unread. */
 	if (!s->reading || late_us > PAUSE_US) {
 		session_heard(x->sessions, s);
 		return;

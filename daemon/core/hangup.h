@@ -5,11 +5,11 @@
 
 #include "daemon/core/commander.h"
 
-/* After anything was done for a session: is it over, has it said and heard all? Its pointer may be dead afterwards. */
+/* Call when anything was done for a session. Ends it, or its connection, if it is over or has said and heard all; its pointer is dead then. */
 void hangup_settle(struct commander *x, struct session *s);
-/* TIMER_SESSION: its heartbeat is missing, or what may still answer its last requests has had its time. */
+/* TIMER_SESSION: its heartbeat is missing, or the rounds that may answer its last requests have had their time. */
 void hangup_fired(struct commander *x, struct session *s);
-/* The daemon stops: what this session has in flight is refused. True: there was some. */
+/* The daemon stops: refuses the RESUME and the pendings of this session. True: there were some. */
 bool hangup_refuse(struct commander *x, struct session *s);
 
 #endif

@@ -140,7 +140,7 @@ void hold_abandon(struct engine *e, struct claim *c, struct instant until)
 		lock_drop_if_unused(&e->table, l);
 		return;
 	}
-	l->name.refs++; /* it may become unused while its end is carried out */
+	l->name.refs++; /* else the lock may be dropped while this hold ends */
 	claim_abandon_held(e, l, until);
 	l->name.refs--;
 	claim_free(&e->table, c);
@@ -163,7 +163,7 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	heap_cancel(&e->core->timers, &c->timer);
 	metric_add(&e->core->metrics, METRIC_LOSSES, 1);
 	if (c->not_notified) {
-		/* Its client never knew that it had it. */
+		/* The client never heard of the grant. */
 		notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);
 	} else {
 		c->state = CLAIM_LOST;

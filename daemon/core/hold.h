@@ -5,23 +5,23 @@
 
 #include "daemon/core/parts.h"
 
-/* The holder counts down to 0 (the caller has done the counting above that): frees the lock. keep_us > 0: the key stays that long. pending: answer
- * it when a quorum has confirmed; else the release is not waited for. The claim is freed. */
+/* The holder's last UNLOCK (the caller has counted down to it): gives the lock up, and frees the claim. keep_us > 0: the key stays that long.
+ * p: answered when a quorum has confirmed the release; NULL: nobody waits for that. */
 void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p);
-/* The session of this claim is no more. It may act on the lock until then: PAST: certainly does not; NEVER: until D at the latest. The claim is
- * freed; no notice. */
+/* The session of this claim has ended. until: how long its client may act on the lock, at most; PAST: it certainly does not any more; NEVER: as
+ * long as it may believe. Frees the claim, without a notice. */
 void hold_abandon(struct engine *e, struct claim *c, struct instant until);
-/* The holder is to be told that it lost the lock, for a reason of the outer layers. */
+/* The holder has lost the lock, and is told so and why. */
 void hold_lose(struct engine *e, struct lock *l, enum loss why);
-/* What was lost in the previous run is remembered. The claim names its session and owner. */
+/* Remembers a loss of the previous run. The claim has its session and owner already. */
 void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum loss why);
-/* The holder of a held lock may believe until then, if it is told nothing more and nothing is renewed. */
+/* Until when the holder of a held lock may believe, if it is told nothing more and nothing is renewed. */
 struct instant hold_belief(const struct engine *e, const struct lock *l);
 /* A loss was acknowledged: forgets and frees the claim. */
 void hold_forget(struct engine *e, struct claim *c);
 /* A renewal found another value in the place of ours, whose vote still counts. */
 void hold_contested(struct engine *e, struct lock *l);
-/* Nobody has asked for what was granted: it goes to the next. */
+/* Nobody has asked in time for what was granted: the lock goes to the next waiter. */
 void hold_lapse(struct engine *e, struct claim *c);
 /* LEASE_CLOSING: nobody believes in the lease any longer. */
 void hold_belief_over(struct engine *e, struct lock *l);

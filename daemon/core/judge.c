@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define BOUND_MOST_MS 31536000000 /* a year: what names more was not written by us */
+#define BOUND_MOST_MS 31536000000 /* a year: no daemon writes a larger bound into a marker */
 #define CLOCK_STAYS_US (5 * SEC) /* a clock that was within the tolerance for so long is right again, even at its edge */
 
 static const char *judge_text(struct members *ms, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -78,7 +78,7 @@ const char *judge_clock(struct members *ms, struct member *m)
 		m->clock_is_off = true;
 		m->clock_off_at = ms->core->now;
 	} else if (m->clock_is_off) {
-		/* Back when it is clearly right again, or has stayed within the tolerance: one that is at the edge is not taken in and out. */
+		/* It is right again when clearly within the tolerance, or within it for long: else a clock at the edge would come and go. */
 		m->clock_is_off = (ahead > most - most / 5 || behind > most - most / 5) && instant_diff(ms->core->now, m->clock_off_at) < CLOCK_STAYS_US;
 	}
 	if (!m->clock_is_off && !m->met.ahead)
@@ -232,7 +232,7 @@ static struct marker_parts marker_split(struct span marker)
 	return parts;
 }
 
-/* What the marker tells of configurations before ours, or beside it. */
+/* What the marker tells of configurations before or beside ours. */
 static void judge_note_lineage(struct members *ms, struct member *m, const struct marker_parts *parts)
 {
 	struct span taken = parts->taken;
@@ -249,7 +249,7 @@ static void judge_note_lineage(struct members *ms, struct member *m, const struc
 		ms->elder_is_over = false;
 	if (taken.n > 0)
 		core_keep(ms->elder, sizeof(ms->elder), taken);
-	ms->elder_is_over |= taken.n > 0 && m->ours && parts->kind == 'j'; /* whoever joined it has seen to that */
+	ms->elder_is_over |= taken.n > 0 && m->ours && parts->kind == 'j'; /* the daemon that joined the store has waited for that */
 }
 
 /* Never overwrite a marker of another configuration at our generation, or of a higher generation: two sets of daemons would not exclude each other. */
@@ -268,9 +268,9 @@ static const char *judge_configuration(struct members *ms, const struct marker_p
 }
 
 /*
- * A process that is the same, and whose data never came from another server, has the memory that it had. Its replication id changes all the same when a
- * first replica is attached, and when its backlog is freed for want of replicas. Without that word (see probe.own_data) another id may mean that it
- * was the replica of a copy of itself for a while, which had not got its last writes: run id and marker are ours then, and the fence need not have fallen.
+ * The memory is intact if the server is the same process and took no data from another server. Its replication id changes all the same when a first replica
+ * is attached, and when its backlog is freed for want of replicas. If it does not tell (see probe.own_data), another id may mean that it was for a while
+ * the replica of a copy of itself that lacked the last writes: run id and marker are ours then, and the fence need not have fallen.
  */
 static bool judge_memory(const struct marker_parts *parts, const struct probe *probe)
 {
@@ -278,8 +278,8 @@ static bool judge_memory(const struct marker_parts *parts, const struct probe *p
 }
 
 /*
- * Another server answers behind this address. If the former one is behind another address now, what it vouched for here counts no more, or its vote would
- * count twice. One that was elsewhere before has a fence of its own.
+ * Another server answers at this address. If the former one is at another address now, its votes here are void, or they would count twice. Then, and if
+ * the new one was at another address before, what was noted here of marker and fence is forgotten.
  */
 static void judge_note_move(struct members *ms, struct member *m, struct span run_id)
 {
@@ -302,8 +302,8 @@ static void judge_note_move(struct members *ms, struct member *m, struct span ru
 }
 
 /*
- * Given a marker of kind 'j' that is ours: whether it is not the one under which we last knew the store to be joined, and less time than a quarantine takes has
- * passed since, by our clock and by the store's. Both are tested, because ours stops while this host stands still, and the store's does not.
+ * Given a marker of kind 'j' of our configuration: whether it has replaced the one under which we last knew the store to be joined, sooner than a quarantine
+ * takes. Our clock and the store's must both say so, because ours stops while this host stands still.
  */
 static bool judge_is_too_soon(const struct members *ms, const struct member *m, struct span marker)
 {
@@ -345,7 +345,7 @@ struct judgement judge_probe(struct members *ms, struct member *m, const struct 
 	if (ours && parts.kind == 'q' && !judge_is_set_back(m, probe->marker))
 		return (struct judgement){JUDGED_TIMING, ""};
 	if (ours && parts.kind == 'j' && !m->evidence.why && a->fence < m->fence_joined)
-		suspect(m, "its fence fell back", probe->marker); /* whichever run it is: its join lifted its fence above all that it had issued */
+		suspect(m, "its fence fell back", probe->marker); /* in whichever run: the join lifted the fence above all that was issued */
 	if (ours && parts.kind == 'j' && !m->evidence.why && judge_is_too_soon(ms, m, probe->marker))
 		suspect(m, "it was joined anew without a quarantine", probe->marker);
 	if (ours && parts.kind == 'j' && !m->evidence.why)

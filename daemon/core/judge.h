@@ -18,14 +18,14 @@ struct judgement {
 	const char *reason; /* static, or in the memory of the effects */
 };
 
-/* The median of clocks, as bounds of (clock - CLOCK_BOOTTIME). Of an even number there are two: `low` is of the lower one, the others are of the upper one. */
+/* The median of clocks, as bounds of (clock - CLOCK_BOOTTIME). An even number has two: `low` is of the lower one, `upper_low` and `high` of the upper one. */
 struct middle {
 	int64_t low, upper_low, high;
-	unsigned others; /* so many servers */
+	unsigned others; /* how many other servers are counted */
 };
 
 /*
- * The median of the other servers' clocks, as far as they were asked since then; where they are too few, ours is one of them. False: nothing to go by.
+ * The median of the clocks of the other servers that were asked since then; if these are fewer than two, with this host's. False: no other server.
  */
 bool judge_median(const struct members *ms, const struct member *m, struct instant since, struct middle *ret);
 /* The judgement of the answer to a probe. Records identity and evictions in m. */

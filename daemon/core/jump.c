@@ -27,14 +27,14 @@ static bool step_may_hide(const struct members *ms, const struct clock_bounds *b
 	return before->known && hidden > JUMP_SLACK_US && hidden + JUMP_SLACK_US > ms->core->conf.clock_tol_us;
 }
 
-/* A stop of ours is looked for in the other clocks since the last look at this one: what they have shown before is of an earlier stop. */
+/* Notes what is known of all clocks now. If m jumps next, a stop of ours must show in them since: what they have shown before is of an earlier stop. */
 static void clocks_remember(const struct members *ms, struct member *m)
 {
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
 		m->beside[i] = ms->node[i].clock.firm;
 }
 
-/* Nothing was known of it when the others were looked at. */
+/* The clock of m is known for the first time: nothing was known of it when the others were looked at. */
 static void clock_is_met(struct members *ms, const struct member *m)
 {
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
@@ -45,7 +45,7 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 {
 	struct member_clock *c = &m->clock;
 	struct clock_bounds before = clock_now(c);
-	bool guessed = instant_before(c->sent, c->sure); /* what was known before is what a stop of ours lets expect */
+	bool guessed = instant_before(c->sent, c->sure); /* m was not asked since a jump or a stop was found: what was known before may be a guess */
 	int64_t jump, back;
 
 	if (before.known && look_is_outdated(c, server_us, sent))
@@ -89,19 +89,19 @@ static struct move jump_move(const struct member *m)
 
 enum likeness { LIKE, UNLIKE, NOT_KNOWN_YET, LOOK_AGAIN };
 
-/* Between the looks at the two, a clock may move by what is too little to be noticed. And their clocks drift apart while ours stands still. */
+/* How much two moves that are one stop may differ: a clock may move by too little to be noticed, and the two drift apart while ours stands still. */
 static int64_t move_slack(struct move its)
 {
 	return JUMP_SLACK_US + drift_us(its.most);
 }
 
-/* Their bounds overlap, and the other is certainly more than half as long. A move that may be none is like nothing. */
+/* Their bounds overlap, and the other move is certainly more than half of the least of this one. A move that may be 0 is like no other. */
 static bool moves_are_alike(struct move its, struct move others)
 {
 	return its.least > 0 && 2 * others.least > its.least && others.least <= its.most + move_slack(its) && its.least <= others.most + move_slack(its);
 }
 
-/* Both have jumped, and may have at the same moment: what was known just before that says more than what was known at the last look at m before it. */
+/* Both have jumped, perhaps at the same moment. What was known of each just before its jump says more than what was known at the last look at m. */
 static bool jumps_are_alike(const struct member *m, const struct member *other)
 {
 	bool meet = other->jump.open && instant_before(m->jump.before.at, other->jump.seen) && instant_before(other->jump.before.at, m->jump.seen);
@@ -109,7 +109,7 @@ static bool jumps_are_alike(const struct member *m, const struct member *other)
 	return meet && moves_are_alike(jump_move(m), jump_move(other));
 }
 
-/* Its only answer since then came so late that its jump may be twice as long, and another look would tell. */
+/* The answer of m came so late that the jump may be twice as long, and another look at m would tell. */
 static bool clock_is_rough(const struct member *m, struct move its)
 {
 	return m->connected && clock_width(&m->clock.firm) > its.least + move_slack(its);
@@ -122,15 +122,15 @@ static bool look_may_hide(const struct member_clock *c, struct move its)
 }
 
 /*
- * The jump of m was denied: it is its own, unless the clock of the store that denied it stood still or was set back. Another store that shows as much later may
- * show a stop that m has not shown yet. A new look at m tells.
+ * The jump of m was denied, so it is m's own, unless the clock of the store that denied it stood still or was set back. A jump of another store that is seen
+ * later may be a stop that m has not shown yet. A new look at m tells.
  */
 static bool jump_is_disputed(const struct member *m, const struct member *other)
 {
 	return m->jump.open && m->jump.denied && other->jump.open && instant_before(m->clock.sent, other->jump.seen);
 }
 
-/* Another store was looked at since the jump was seen first, has answered soon, and shows less than half of it. */
+/* Another store was asked after the jump was first seen, has answered soon, and shows less than half of it. */
 static bool jump_is_denied(const struct members *ms, const struct member *m)
 {
 	struct move its = jump_move(m);
@@ -146,7 +146,7 @@ static bool jump_is_denied(const struct members *ms, const struct member *m)
 	return false;
 }
 
-/* Whether another store's clock shows the jump of m. LOOK_AGAIN: it may, or it shows more; what m shows now would tell. */
+/* Whether another store's clock shows the jump of m. LOOK_AGAIN: it may, or it shows more; another look at m would tell. */
 static enum likeness jump_likeness(const struct member *m, const struct member *other)
 {
 	const struct clock_bounds *then = &m->jump.beside[other->index];
@@ -192,19 +192,19 @@ static bool jump_is_overdue(const struct members *ms, const struct member *m)
 	return m->jump.looked.us != INSTANT_NEVER.us && !instant_before(ms->core->now, jump_look_at(ms, m));
 }
 
-/* It was looked at in the midst of our stop, and shows less of it than the others do. */
+/* m was looked at in the middle of our stop, and shows less of it than the others do. */
 static bool jump_is_partial(const struct member *m)
 {
 	return m->jump.allowed && jump_move(m).most < -JUMP_SLACK_US;
 }
 
-/* It has shown our stop in the end, and no more. */
+/* m has shown all of our stop by now, and no more. */
 static bool jump_has_gone(const struct member *m)
 {
 	return m->jump.allowed && !jump_is_partial(m) && jump_move(m).least <= JUMP_SLACK_US;
 }
 
-/* What it has shown may be from before our stop. Its next answer, however late, tells more, and it is not used before. */
+/* What m has shown may be from before our stop. Its next answer, however late, tells more; m is not used before. */
 static bool jump_is_unread(const struct member *m)
 {
 	return (jump_is_partial(m) || jump_has_gone(m)) && instant_before(m->clock.sent, m->clock.sure);
@@ -239,7 +239,7 @@ struct nodeset jump_asks(const struct members *ms, const struct member *m)
 {
 	struct nodeset asks = NODESET_NONE;
 
-	/* Once: what it shows then is all that it shows, unless its timer finds more. */
+	/* m is asked once here, and again when its timer fires. */
 	if (jump_is_unread(m) || jump_is_partial(m))
 		return jump_is_unread(m) ? nodeset_of(m->index) : NODESET_NONE;
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
@@ -254,8 +254,8 @@ struct nodeset jump_asks(const struct members *ms, const struct member *m)
 }
 
 /*
- * Where it was seen at another moment of the stop than the others', its jump is what it shows beyond. What was known of the clocks while this host stood still
- * may be of before or after.
+ * Allows for our stop in the open jump of another store: what it shows beyond the stop is its own. What was known of the clocks while this host stood still
+ * may be of before the stop or after it.
  */
 static void jump_allow(const struct members *ms, const struct member *m, struct member *other, struct move stop)
 {
@@ -272,7 +272,7 @@ static void jump_allow(const struct members *ms, const struct member *m, struct 
 	other->jump.allowed = true;
 }
 
-/* How much of the stop another store's clock has shown already, although it was looked at before the stop was known. */
+/* How much of the stop another store's clock has certainly shown already, up to `most`. */
 static int64_t jump_shown(const struct member *m, const struct member *other, int64_t most)
 {
 	struct clock_bounds now = clock_now(&other->clock);
@@ -282,8 +282,8 @@ static int64_t jump_shown(const struct member *m, const struct member *other, in
 }
 
 /*
- * What is known of a clock that has not shown the stop yet, or not certainly. One that is like ours may have been looked at since, and show what is too little
- * to be noticed; an answer that came too late to tell may have shown a part.
+ * Allows for the stop in what is known of a clock that has not shown it yet, or not certainly. A clock that is LIKE may have shown what is too little to be
+ * noticed as a jump; an answer that came too late to tell may have shown a part.
  */
 static void clock_allow(const struct member *m, struct member *other, enum likeness how, struct move stop)
 {
@@ -303,7 +303,7 @@ static bool jump_is_sum(const struct member *m, struct move stop)
 	return jump_move(m).least > stop.most + move_slack(stop);
 }
 
-/* It shows certainly less than our stop: it was looked at in the midst of that, and the rest is still to come. */
+/* Closes a jump. rest: what m lacks of our stop. If it certainly lacks some, m was looked at in the middle of the stop, and the rest is to come. */
 static void jump_close(struct members *ms, struct member *m, struct move rest)
 {
 	m->jump.open = false;

@@ -13,13 +13,13 @@
  * count as silent only at a second look, after the timeout and half a timeout after the first look.
  *
  * What the others show counts from the last look at the store before it jumped: what they showed before is of earlier stops, which may have been too short
- * to be noticed. An answer that came so late that it fits both cases decides nothing: that store is asked again. Nor does a late answer make less certain
- * what is known: all answers that agree are true of one clock.
+ * to be noticed. An answer that came so late that it fits both cases decides nothing: that store is asked again. A late answer does not make less certain
+ * what is known either: all answers that agree are true of one clock.
  *
  * A store denies a jump if it was asked after the jump was seen, answers soon, and shows less than half of it. A denied jump is compared with later jumps of
- * others only after a new look at its store: a stop as long may come before the verdict, which the others have shown by then, and this store has not.
+ * others only after a new look at its store: a stop of that length may come before the jump is judged, and the others may show it before this store does.
  *
- * A store that executed, during the stop, a call sent before it shows only a part of the stop; one that had jumped by itself before shows more. Once the
+ * A store that executed, during the stop, a call sent before it shows only a part of the stop; one whose clock had jumped by itself shows more. Once the
  * others show the whole stop, such a store is judged again: what is left is a jump of its own, or none.
  *
  * A single store has no others to agree with: theirs. CLOCK_REALTIME of this host is no evidence: it is often set when a stopped machine resumes.
@@ -36,18 +36,18 @@ enum jump_whose { JUMP_OPEN, JUMP_OURS, JUMP_THEIRS, JUMP_NONE /* no jump is lef
 bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct instant sent);
 /* When an open jump must be looked at if no answer comes before. */
 struct instant jump_look_at(const struct members *ms, const struct member *m);
-/* Notes the first look; and that others deny it. Each answer leads to a look. */
+/* Notes the first look, which stores have told their time since the jump, and whether one denies it. Each answer leads to a look. */
 void jump_look(const struct members *ms, struct member *m);
-/* This process was stopped since they were looked at: what the others have answered lies unread. A look that was noted is noted anew. */
+/* This process was stopped since the first looks: the others' answers lie unread. Each first look that was noted counts as made now. */
 void jumps_look_anew(struct members *ms);
 /*
- * Which of these is to be judged next, NULL if none is open. A stop of ours first, since what it explains is no jump of a store; and the shortest, since what a
- * longer jump has beyond it is judged for itself.
+ * Which open jump of these stores is judged next; NULL: none is open. A jump that is ours comes first, because it explains jumps of other stores; of several
+ * the shortest, because what a longer one has beyond it is judged by itself.
  */
 struct member *jump_next(struct members *ms, struct nodeset among);
 /* Judges an open jump. */
 enum jump_whose jump_judge(const struct members *ms, const struct member *m);
-/* The nodes whose clocks are needed to judge it. */
+/* The stores that must be asked for their time to judge it. */
 struct nodeset jump_asks(const struct members *ms, const struct member *m);
 /* The jump is ours: closes it and those that show no more, lowers the votes of all nodes, and corrects what is known of their clocks. */
 void jump_is_ours(struct members *ms, struct member *m);

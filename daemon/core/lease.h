@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A lease: one value of ours at the stores, and what vouches for it, apart from what it is for. A value machine: it asks no store, tells nobody, and knows no
+ * A lease: one value of ours at the stores, and the votes that vouch for it, whatever it is for. A value machine: it asks no store, tells nobody, and knows no
  * lock. move.c alone writes its state. `nodes` is the number of stores, so Q = nodes / 2 + 1.
  * See ALGORITHMS.md, Votes.
  */
@@ -50,7 +50,7 @@ static inline struct placed placed_nowhere(struct instant now)
 	return (struct placed){.until = INSTANT_PAST, .since = now};
 }
 
-/* It may stand at this store from now on, until then at most, and was asked for with this TTL. */
+/* The value may stand at this store from now on, until then at most. px_us: the TTL that the store is asked for. */
 static inline void placed_add(struct placed *p, unsigned node, int64_t px_us, struct instant until)
 {
 	nodeset_add(&p->nodes, node);
@@ -97,7 +97,7 @@ struct lease {
 	} promised;               /* the record of the hold says no less */
 	int64_t token, delay_us;
 	int64_t token_end;        /* tokens token .. token_end are this lease's alone: one for each local hand-over */
-	int64_t ttl_us;           /* what the standing votes were asked for; if a shorter one was asked for since, that */
+	int64_t ttl_us;           /* the ttl of the standing votes, or a shorter one that was asked for since */
 	int64_t renew_ttl_us;     /* what the next renewal asks for: an EXTEND may have changed it */
 	struct instant renew_at;  /* LEASE_HELD: when to renew next; NEVER: not */
 };
@@ -114,7 +114,7 @@ static inline int64_t loss_lead_us(int64_t ttl_us)
 	return lead < LOSS_LEAD_LEAST_US ? LOSS_LEAD_LEAST_US : lead > LOSS_LEAD_MOST_US ? LOSS_LEAD_MOST_US : lead;
 }
 
-/* It has a new value. The caller sets the votes that vouch for it, and the terms. */
+/* The lease has this value from now on. The caller sets the votes that vouch for it, and the terms. */
 static inline void lease_begin(struct lease *x, const struct lease_value *value, const struct placed *placed)
 {
 	x->value = *value;
@@ -132,7 +132,7 @@ static inline void lease_begin(struct lease *x, const struct lease_value *value,
 /* The stores are about to be asked for such a lease: the holder may be told of it. */
 void lease_promise(struct lease *x, int64_t ttl_us, struct instant until);
 
-/* D: so long Q votes vouch for it. */
+/* D: until then Q votes vouch for the lease. */
 static inline struct instant lease_deadline(const struct lease *x, unsigned nodes)
 {
 	return votes_deadline(&x->votes, nodes);
@@ -145,7 +145,7 @@ static inline bool lease_loss_is_due(const struct lease *x, unsigned nodes, stru
 	return !instant_before(now, lease_tell_at(x, nodes));
 }
 
-/* How much of the lease a client may be told of: no more than the next renewal leaves of it, which may ask for less than what stands. In microseconds. */
+/* How much validity a client may be told, in microseconds: no more than the next renewal leaves, which may ask for a shorter lease. */
 int64_t lease_valid_us(const struct lease *x, unsigned nodes, struct instant now);
 
 #endif

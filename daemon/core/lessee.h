@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What becomes of a lease, told to what it is embedded in. Renewals and adoptions reach a lock by this file alone. */
+/* Tells the structure that a lease is embedded in what becomes of the lease. Renewals and adoptions reach a lock by this file alone. */
 #ifndef CORE_LESSEE_H
 #define CORE_LESSEE_H
 
@@ -8,11 +8,11 @@
 void lessee_notify(struct engine *e, struct lease *x, enum notice_kind kind);
 /* A renewal found another value in the place of ours, whose vote still counts. */
 void lessee_contested(struct engine *e, struct lease *x);
-/* Its adoption was confirmed by this round. */
+/* This round has confirmed its adoption. */
 void lessee_adopted(struct engine *e, struct lease *x, const struct round *r);
-/* It is not theirs any more. */
+/* The lease is lost. */
 void lessee_lose(struct engine *e, struct lease *x, enum loss why);
-void lessee_expire(struct engine *e, struct lease *x); /* it is as good as over */
+void lessee_expire(struct engine *e, struct lease *x); /* its loss is due: see lease_loss_is_due() */
 void lessee_belief_over(struct engine *e, struct lease *x); /* LEASE_CLOSING: nobody believes in it any longer */
 
 #endif

@@ -31,7 +31,7 @@ static void lists_wake(struct commander *x)
 		heap_set(&x->core->timers, &x->lists.timer, at);
 }
 
-/* Out of its session, whose next has its turn behind the others. */
+/* Takes a LIST out of its session. The session's next one goes behind those of the others. */
 static void listing_leave(struct commander *x, struct listing *l)
 {
 	struct session *s = l->session;

@@ -12,7 +12,7 @@ void lists_init(struct commander *x);
 void lists_go_on(struct commander *x);
 /* The session leaves its connection: its LISTs are dropped without a word. */
 void lists_drop(struct commander *x, struct session *s);
-/* The daemon stops: they are refused. True: there were some. */
+/* The daemon stops: refuses all LISTs under way. True: there were some. */
 bool lists_stop(struct commander *x);
 
 #endif

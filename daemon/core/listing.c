@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One LIST: looks through its table, sorts what it found, tells it. The table may change in between: what is kept are keys, copied, and never a lock or a
+ * One LIST: looks through its table, sorts what it found, tells it. The table may change in between, so a listing keeps copies of keys, and never a lock or a
  * session.
  */
 #include "daemon/core/listing.h"
@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* What is done at a time is measured in rows moved; that is some 50 ns. */
+/* Work is counted in rows moved. To move one takes some 50 ns. */
 #define WORK_OF_LOOK 2
 #define WORK_OF_ROW  32
 
@@ -57,7 +57,7 @@ static char *field_copy(const struct request *q, enum field f, size_t *ret_n)
 	return mem_copy(text.p, text.n);
 }
 
-/* after= of LIST sessions is the number of one: whatever its id, it is not behind itself. */
+/* after= of LIST sessions is the number of a session. The key has the largest id, so that this session is not listed again. */
 static char *session_after(const struct request *q, size_t *ret_n)
 {
 	struct span text = request_has(q, FIELD_AFTER) ? q->field[FIELD_AFTER].text : SPAN("");
@@ -203,7 +203,7 @@ static void tell_session(struct commander *x, struct listing *to, const struct s
 	row_end(x, to->session, &r);
 }
 
-/* One that left its connection, or took one over, since it was found, may have been found twice: it is told once. */
+/* A session that left its connection, or took one over, after it was found may be found again: it is told once. */
 static const struct session *session_of_row(struct commander *x, const struct listing *l, size_t i)
 {
 	const char *key = l->page.row[i].name;
@@ -233,7 +233,7 @@ static bool tell_row(struct commander *x, struct listing *l, size_t i)
 	}
 }
 
-/* Nothing of this page is there any more, but there is more: begins anew behind it. Whoever asks for the next page must have a name to ask with. */
+/* No entry of this page exists any more, but more follow: begins anew behind it. A client needs a row to ask for the next page with. */
 static void listing_begins_behind(struct listing *l)
 {
 	struct page_row *last = &l->page.row[l->page.n - 1];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A LIST that is not answered yet. A short table is listed in the step that reads the request. A long one is looked through in slices, one a
- * millisecond, each bounded in what it does, so that others wait for a slice at most: the keys of the page are collected in a walk through the
- * table, sorted, and then told, each row as things stand when it is told. What is there all the while is told, but for a session that leaves
- * its connection or takes one over; what comes or goes meanwhile may be.
- * The requests of a session are listed one after the other, and the sessions take turns.
+ * millisecond, each bounded in what it does, so that others wait for one slice at most. A walk through the table collects the keys of the page. These
+ * are sorted, and then told, each row as things stand when it is told. An entry that is there all the time is told, except a session that leaves
+ * its connection or takes one over. An entry that comes or goes meanwhile may be told or not.
+ * The LISTs of a session are answered one after the other, and the sessions take turns.
  */
 #ifndef CORE_LISTING_H
 #define CORE_LISTING_H
@@ -26,7 +26,7 @@ struct listing {
 	char *prefix, *after;    /* after: a key; NULL: from the first */
 	size_t prefix_n, after_n;
 	enum { LISTING_SEEKS, LISTING_SORTS, LISTING_TELLS } phase;
-	uint32_t slot;           /* of sessions: the next to be looked at, then the walk through those with grace */
+	uint32_t slot;           /* of sessions: the next to be looked at; the walk through those with grace comes last */
 	struct map_walk walk;
 	struct page page;        /* of keys: of a lock its name, of a session its two numbers */
 	size_t at, told, bytes;  /* TELLS: rows looked at, of these told, their bytes */
@@ -37,7 +37,7 @@ struct commander;
 /* Of the request being served; in no list yet. */
 struct listing *listing_new(struct commander *x, struct session *s, bool of_sessions, size_t most);
 void listing_free(struct listing *l);
-/* Goes on until the budget is used up; one of less than 0 is without end. What it costs is some 50 ns each. False: it is answered. */
+/* Goes on until the budget is used up; less than 0: there is no bound. One unit is some 50 ns. False: the LIST is answered. */
 bool listing_goes_on(struct commander *x, struct listing *l, int64_t *budget);
 
 #endif

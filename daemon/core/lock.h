@@ -45,8 +45,8 @@ struct lock {
 	struct name name;
 	TAILQ_ENTRY(lock) in_search; /* see deadlock.h */
 	struct claim *seen_next; /* the waiters are followed up to here */
-	uint64_t seen;           /* by which search last */
-	unsigned seen_goals;     /* claims up to which the waiters are to be followed; UINT_MAX: all of them */
+	uint64_t seen;           /* number of the last search that came here */
+	unsigned seen_goals;     /* how many claims there are up to which the waiters are to be followed; UINT_MAX: all are */
 	bool seen_holder, in_queue;
 	struct claim *holder;   /* LEASE_HELD, LEASE_ADOPTING */
 	struct claims losses;   /* claims in CLAIM_LOST */
@@ -56,7 +56,7 @@ struct lock {
 	struct instant close_at;  /* LEASE_CLOSING: until then a client may believe. D as of the last renewal, by the slowest clock that a client may have */
 };
 
-/* It stands at no store, and nobody waits for it: it is kept while losses, or releases under way, name it. */
+/* It has no lease, and nobody waits for it. It is kept only while losses, calls or notices refer to it. */
 static inline bool lock_is_idle(const struct lock *l)
 {
 	return l->contender.state == CONTENDER_IDLE && l->lease.state == LEASE_NONE;
@@ -140,9 +140,9 @@ int64_t lock_retry_us(const struct lock_table *t, const struct lock *l);
 
 struct claim *claim_new(struct lock_table *t);
 void claim_free(struct lock_table *t, struct claim *c); /* in no list of a lock */
-/* The claim of (session, owner) that holds or has lost; NULL. */
+/* The claim of (session, owner) that holds or has lost; NULL: none. */
 struct claim *lock_claim_of(const struct lock *l, const struct session *session, struct span owner);
-/* What (session, owner) has lost, also beside a later grant that its client was not told of; NULL. */
+/* The loss of (session, owner), also one beside a later grant that its client was not told of; NULL: none. */
 struct claim *lock_loss_of(const struct lock *l, const struct session *session, struct span owner);
 
 #endif

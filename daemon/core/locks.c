@@ -90,7 +90,7 @@ static void claim_set_terms(struct commander *x, struct claim *c)
 	c->delay_us = request_has(q, FIELD_DELAY) ? q->field[FIELD_DELAY].number : 0;
 }
 
-/* It waits for as many as it may. Requests that do not wait for a holder do not count; without them it is clear at once as a rule. */
+/* Whether it has as many waiting requests as it may. s->waiting includes those that do not wait for a holder, so if it is too large the claims are counted. */
 static bool session_waits_enough(const struct session *s, uint64_t most)
 {
 	const struct claim *c;
@@ -233,7 +233,7 @@ static void claim_leave_session(struct session *s, struct claim *c)
 	s->held--;
 }
 
-/* What this UNLOCK is about: the latest grant; or the loss that it names, remembered beside a turn of which the client was not told. NULL: answered. */
+/* What this UNLOCK is about: the latest grant; or, if it has that fence, a loss beside a turn that the client was not told of. NULL: answered. */
 static struct claim *claim_of_fence(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
@@ -250,7 +250,7 @@ static struct claim *claim_of_fence(struct commander *x, struct session *s)
 	return NULL;
 }
 
-/* The next run takes such a record for the end of the turn, if there is one beside the loss. So that comes first, and the turn is told anew behind it. */
+/* If a turn stands beside the loss, the next run takes the first FREED for the end of the turn. So the turn is recorded anew behind both. */
 static void remember_acknowledged(struct commander *x, const struct claim *loss)
 {
 	const struct claim *latest = lock_claim_of(loss->lock, loss->session, claim_owner(loss));
@@ -305,7 +305,7 @@ void serve_UNLOCK(struct commander *x, struct session *s)
 	else
 		reply_unlocked(x, s, 0);
 	hold_unlock(x->engine, c, keep, p);
-	session_wake(x->sessions, s); /* RESUME waits for what is being adopted */
+	session_wake(x->sessions, s); /* its RESUME may wait for the adoption of this lock */
 }
 
 /* The claim if it is held; NULL: answered. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who has a name, for somebody who only asks: one question to the stores that have room, which changes nothing there. What waits for admission
- * comes first: a crowd that looks costs nobody a lease.
+ * Who has a name: the question of SHOW. It goes to the stores that have room, and changes nothing there. What waits for admission comes first, so
+ * a crowd of SHOWs costs nobody a lease.
  */
 #include "daemon/core/look.h"
 
@@ -48,7 +48,7 @@ void look_begin(struct engine *e, struct pending *p)
 	heap_set(&e->core->timers, &r->timer, instant_add(e->core->now, e->core->conf.timeout_us));
 }
 
-/* A quorum has the same value, and this answer was the last that it took. */
+/* A quorum has the same value, and this answer completes it. */
 static void look_found(struct engine *e, struct round *r, const struct answer *a)
 {
 	struct elsewhere *seen = &r->pending->elsewhere;

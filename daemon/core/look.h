@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who has a name, for those who only ask. */
+/* Who has a name: the question of SHOW to the stores. */
 #ifndef CORE_LOOK_H
 #define CORE_LOOK_H
 

@@ -13,7 +13,7 @@ static bool meet_has_enough(const struct members *ms, unsigned others)
 	return others + 1 >= 2 * minority;
 }
 
-/* All others that can tell have been asked since, and whose a jump was is known: what a stop of ours adds to all clocks is not yet added to its own. */
+/* All others that can tell were asked since, and none has an open jump: if that is a stop of ours, it is not allowed for yet in what is known of m. */
 static bool meet_is_told(const struct members *ms, const struct member *m, struct instant since)
 {
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
@@ -43,13 +43,13 @@ static int64_t meet_slack_us(const struct member *m)
 	return JUMP_SLACK_US + drift_us(instant_diff(m->clock.at, m->met.at));
 }
 
-/* Its clock went on without ours since it seemed to be ahead. If it did not, a stop of this host that was counted since came before that. */
+/* The clock of m went on without ours since it seemed to be ahead, so the stop of this host that was found since came later; else it came before. */
 static bool meet_shows_stop(const struct member *m)
 {
 	return m->clock.low - m->met.high > meet_slack_us(m);
 }
 
-/* It was set back while this host stood still. */
+/* The clock of m was set back while this host stood still. */
 static bool meet_went_back(const struct member *m)
 {
 	return m->met.ahead && m->met.stop_us > 0 && m->met.low - m->clock.high > meet_slack_us(m);
@@ -71,7 +71,7 @@ bool meet_was_ahead(struct members *ms, struct member *m)
 	bool asked = m->met.ahead;
 	struct middle others;
 
-	/* Since a stop of ours was allowed for, a clock that was not looked at is a guess. And whether there was one is to be known first. */
+	/* A clock that was not looked at since a stop of ours was allowed for is a guess. And an open jump is judged first. */
 	if (m->met.done || most == 0 || !m->clock.known || m->jump.open || instant_before(m->clock.sent, since))
 		return false;
 	if (m->met.set_back || meet_went_back(m)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections, answers to the membership's own questions and timers move a store from state to state. What a marker means is judge.c's. */
+/* Connections, answers to the membership's own questions and timers move a store from state to state. judge.c says what a marker means. */
 #include "daemon/core/member.h"
 
 #include "daemon/core/fences.h"
@@ -27,7 +27,7 @@ static void member_schedule(struct members *ms, struct member *m)
 	heap_set(&ms->core->timers, &m->timer, at);
 }
 
-/* Its quarantine is over. It is joined once the others have said how far their fences are, or had as long as a call may take. */
+/* Its quarantine is over. The store is joined once the others have told their fences, or the timeout for that is over. */
 static void member_leave_quarantine(struct members *ms, struct member *m)
 {
 	struct nodeset unasked = fences_unasked(ms, m);
@@ -84,7 +84,7 @@ void member_stall(struct members *ms, unsigned node)
 	         ms->core->conf.timeout_us / MSEC);
 }
 
-/* Its answer, or the end of its connection, goes on. But what the others have shown of its jump is judged when their time is over. */
+/* Waits on for its answer, or for the end of its connection. But its open jump is judged when the time of the others is over. */
 static void member_is_late(struct members *ms, struct member *m)
 {
 	member_stall(ms, m->index);
@@ -135,7 +135,7 @@ static void member_note_quarantine(struct members *ms, struct member *m, struct 
 		struct instant since = ms->core->now;
 
 		if (ms->core->conf.rebooted && !*m->quarantine.marker)
-			since.us = 0; /* of CLOCK_BOOTTIME */
+			since.us = 0; /* the boot */
 		core_keep(m->quarantine.marker, sizeof(m->quarantine.marker), marker);
 		core_keep(m->quarantine.why, sizeof(m->quarantine.why), span_of(why));
 		m->quarantine.since = since;
@@ -150,7 +150,7 @@ static void member_note_quarantine(struct members *ms, struct member *m, struct 
 	m->jump.open = false;
 }
 
-/* The server behind this address answered at another before: what it vouched for there counts no more, or its vote would count twice. */
+/* The server at this address answered at another before: its votes there are void, or they would count twice. */
 static void member_has_moved(struct members *ms, const struct member *m)
 {
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
@@ -234,7 +234,7 @@ static bool member_is_asked_again(struct members *ms, struct member *m, const st
 	return true;
 }
 
-/* Its clock is within the tolerance, unless it answered first and could not be compared yet. So it counts no further than 2 T beyond the stores' clock. */
+/* Its clock is within the tolerance, unless it answered first and could not be compared yet. So it counts at most up to 2 T beyond the clock of the stores. */
 static void member_note_issued(struct members *ms, struct member *m, const struct answer *a)
 {
 	int64_t most = members_clock_us(ms, ms->core->now) + 2 * ms->core->conf.clock_tol_us;
@@ -248,7 +248,7 @@ static void member_follow(struct members *ms, struct member *m, const struct ans
 	struct span marker = a->probe->marker;
 	struct judgement judged;
 
-	fences_note(ms, m); /* may hear of a new run of the server, whose fence counts from here */
+	fences_note(ms, m); /* the probe may show a new run of the server: judge_probe() forgets the fence of the former one */
 	judged = judge_probe(ms, m, a);
 	m->blank = false;
 	if (ms->trusting && marker.n > 0)
@@ -283,7 +283,7 @@ static void member_marked(struct members *ms, struct member *m, const struct ans
 {
 	char why[sizeof(m->reason)];
 
-	m->blank = false; /* one that was too late may have been used and flushed meanwhile */
+	m->blank = false; /* a store that was too late may have been used and flushed meanwhile */
 	if (a->code != 'J') {
 		member_probe(ms, m); /* somebody was faster: see what stands there now */
 		return;
@@ -297,7 +297,7 @@ static void member_marked(struct members *ms, struct member *m, const struct ans
 		member_time_quarantine(ms, m, span_of(m->offered), why);
 }
 
-/* Refused by a rule that somebody must change, or by an accident that passes. */
+/* The question failed: for a reason that somebody must remove, or for one that may pass. */
 static void member_failed(struct members *ms, struct member *m, const struct answer *a)
 {
 	const char *reason = judge_refusal(ms, a);
@@ -355,7 +355,7 @@ bool member_answered(struct members *ms, const struct answer *a)
 	struct member *m = &ms->node[a->node];
 	bool probed = m->asked == ASKED_PROBE;
 
-	/* What was asked over a connection that is gone is answered late, by "unknown": that says nothing of what was asked since. */
+	/* A question over a connection that is gone is answered late, by "unknown". That is no answer to what was asked since. */
 	if (m->asked == ASKED_NOTHING || a->call != member_call(m))
 		return a->call > CALL_OF_MEMBER && a->call <= member_call(m);
 	m->asked = ASKED_NOTHING;

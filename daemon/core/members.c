@@ -41,7 +41,7 @@ void members_init(struct members *ms, struct core *core)
 		ms->node[i].index = i;
 		ms->node[i].marker = ms->node[i].marker_text[0];
 		ms->node[i].timer.kind = TIMER_MEMBER;
-		ms->node[i].overtaken_us = core->conf.timeout_us; /* the previous run sent that */
+		ms->node[i].overtaken_us = core->conf.timeout_us; /* what the previous run sent may still run */
 		flow_begin(&ms->node[i].flow, core->conf.window);
 	}
 }
@@ -69,7 +69,7 @@ static bool members_have_room(const struct members *ms)
 	return missing == 0;
 }
 
-/* Who hopes waits for stores that may recover in a moment as well. */
+/* hopes: stores that may recover in a moment count as well. */
 static bool members_are_too_few(const struct members *ms, bool hopes)
 {
 	unsigned alive = 0;

@@ -29,7 +29,7 @@ struct member_clock {
 	bool known;
 	int64_t low, high;
 	struct instant at, sent;     /* the last answer: when it was read, and when it was asked for */
-	struct instant sure;         /* since then it is known that a clock jumped or this host stood still: answers asked for before may tell of earlier */
+	struct instant sure;         /* when a jump of this clock or a stop of this host was last found: answers to earlier calls may be of before */
 	struct clock_bounds firm;    /* what all looks allow as long as they agree; in low and high each look adds what is too little to be noticed */
 	bool again;                  /* it was looked at more than once */
 };
@@ -41,9 +41,9 @@ struct member {
 	bool connected;
 	bool stalled; /* a call is unanswered for longer than the timeout; ends with the next answer */
 	struct instant up_since; /* since when it is connected … */
-	int64_t overtaken_us;    /* … and how long after that a command of an earlier connection may still set a key, at most: others have overtaken it */
+	int64_t overtaken_us;    /* … and how long after that, at most, a command of an earlier connection may still set a key, overtaken by others */
 	struct {
-		int64_t us, before_us;            /* how roughly the clock was known, at worst, when keys were to be set over it: of late, and before */
+		int64_t us, before_us;            /* how roughly the clock was known, at worst, when calls that set keys were sent: of late, and before */
 		struct instant over, before_over; /* by when none of these calls sets a key any more */
 	} width;
 	struct instant stalled_at;
@@ -63,12 +63,12 @@ struct member {
 	bool clock_is_off; /* its clock is too far from the others' … */
 	struct instant clock_off_at; /* … as it was last seen then */
 	struct {
-		bool done;         /* its clock was compared with those of others since it was first seen, or seen again after long: see meet.h */
-		bool ahead;        /* … and seemed too far ahead: the others are looked at once more */
-		bool set_back;     /* … or was set back before that was certain: so it was ahead */
-		struct instant at; /* … by those that are asked from then on */
-		int64_t low, high; /* … of how its clock was then: bounds of (server clock - CLOCK_BOOTTIME), microseconds */
-		int64_t stop_us;   /* … and for how long this host stood still since, or before: at least */
+		bool done;         /* the comparison of its clock with the others is over; a step that may hide begins it anew: see meet.h */
+		bool ahead;        /* it is not over, and the clock seemed too far ahead: the others are asked once more */
+		bool set_back;     /* the clock was set back before the comparison was over: so it was ahead */
+		struct instant at; /* ahead: since when; the others are to be asked from then on */
+		int64_t low, high; /* ahead: what its clock was then, as bounds of (server clock - CLOCK_BOOTTIME), microseconds */
+		int64_t stop_us;   /* ahead: stops of this host that were found since, though they may lie before it: for how long, at least */
 	} met;
 	bool misconf;   /* a write was refused by -MISCONF since the last healthy probe */
 	bool blank;     /* its last probe found no marker while trust was open, and nothing else wrong */
@@ -77,16 +77,16 @@ struct member {
 		char marker[MARKER_MAX]; /* that the probe showed with it; "" = none, or it does not come from a probe */
 	} evidence;
 	struct {
-		char j[MARKER_MAX]; /* the last value of kind 'j' that a quarantine has replaced: who shows it again was set back, and lost memory again */
-		char q[MARKER_MAX]; /* the last of kind 'q' that its joining has replaced: likewise, and a daemon that was cut off may have timed it */
+		char j[MARKER_MAX]; /* the last value of kind 'j' that a quarantine has replaced: a store that shows it again was set back, and lost memory */
+		char q[MARKER_MAX]; /* the last of kind 'q' that a join has replaced: likewise; and a daemon that was cut off may have timed it */
 	} replaced;
 	struct {
 		char marker[MARKER_MAX]; /* the last value of kind 'j' under which it was used … */
-		struct instant at;       /* … when the question was asked that showed it … */
-		int64_t clock_us;        /* … the earliest that the store's clock was then */
+		struct instant at;       /* … when the probe or MARK was sent that showed it … */
+		int64_t clock_us;        /* … and the earliest that the store's clock may have shown then */
 	} vouched;
 	struct {
-		char marker[MARKER_MAX];  /* the value of kind 'q' that is timed. A connection that breaks does not begin that anew; its joining does */
+		char marker[MARKER_MAX];  /* the value of kind 'q' that is timed. A connection that breaks does not begin its time anew; a join does */
 		struct instant since, end;
 		struct instant ask_until; /* until then, after the end, the others may tell their fences; earlier than the end: not asked yet */
 		char why[160];
@@ -97,18 +97,18 @@ struct member {
 	struct clock_bounds beside[NODES_MAX]; /* what was known of all clocks when this one was looked at last */
 	struct {
 		bool open;                  /* its clock jumped, or this host stood still: see jump.h */
-		bool undone;                /* its clock was set back since: so it was its clock that jumped */
+		bool undone;                /* its clock was set back since: so that clock had jumped, and this host had not stood still */
 		bool allowed;               /* a stop of this host was found since, and is allowed for in `before` */
 		struct clock_bounds before; /* what its clock was before that … */
 		struct clock_bounds beside[NODES_MAX]; /* … and what was known of all clocks then */
 		struct instant first, seen; /* when it was seen first, and last */
-		bool denied;                /* another store was looked at since it was seen first, and did not show it */
-		struct instant looked; /* when it was looked at in the second half of the others' time; NEVER: not yet */
+		bool denied;                /* another store was asked after it was seen first, and does not show it */
+		struct instant looked; /* when the first look was made, half a timeout after it was seen or later; NEVER: not yet */
 	} jump;
 	struct flow flow;
 	int64_t fence_seen, fence_when_asked, fence_probed; /* the largest; the same when it was probed; what the last probe showed */
 	int64_t issued_us;    /* how far its fence may have come when it was last seen joined, less CLOCK_BOOTTIME then; 0: not known */
-	int64_t fence_joined; /* what a probe found last while it was joined; 0 in quarantine */
+	int64_t fence_joined; /* its fence as the last probe of the joined store found it; 0 in quarantine */
 	int64_t evicted;
 	int64_t rtt_us; /* smoothed; 0 = not known */
 	struct instant timed_at; /* when rtt_us was last measured */
@@ -121,13 +121,13 @@ struct members {
 	char cfg[40], set_id[SET_ID_MAX];
 	char elder[SET_ID_MAX]; /* the set of the generation before ours, if it is another; "" = not known */
 	bool elder_is_over;     /* … and it has had no quorum for long enough: enough of its stores are taken over, or a marker of kind 'j' names it */
-	int64_t other_us;       /* the longest lease and delay of another configuration whose promises may run; see members_bound_us */
+	int64_t other_us;       /* the longest lease and delay of another configuration whose promises may still stand; see members_bound_us */
 	struct instant other_until;
 	int64_t fence_most; /* the largest fence that a node of ours showed before it was joined anew; see fences.h */
 	bool trusting;      /* trust_first_start is still open */
 	struct instant trust_until; /* waiting for the slower nodes to be probed */
 	bool gained;        /* a node became usable; cleared by those who retry what waits for a quorum */
-	/* Clock jumps seen now: by how much the votes of each node must be lowered. Cleared by those who lower them. */
+	/* By how much the votes of each node fall: its clock jumped, this host stood still, or its server moved. The engine lowers them and clears this. */
 	int64_t votes_fall_us[NODES_MAX];
 };
 
@@ -146,7 +146,7 @@ static inline uint64_t member_call(const struct member *m)
 	return CALL_OF_MEMBER | m->asks;
 }
 
-/* It has been silent for less than the time of a command: what can wait for it does. */
+/* It has been slow for less than the timeout: what can wait for it does. */
 bool member_may_recover(const struct members *ms, const struct member *m);
 
 static inline bool member_usable(const struct member *m)
@@ -159,11 +159,11 @@ unsigned members_usable(const struct members *ms);
 enum room members_room(const struct members *ms);
 /* A quorum is usable, or will be as soon as the probes under way are answered: to wait a moment is better than a refusal that is wrong a moment later. */
 bool members_promise_quorum(const struct members *ms);
-/* Microseconds until enough quarantines end for a quorum; -1: more is missing than that. */
+/* Microseconds until enough quarantines end for a quorum; -1: a quorum is usable, or it lacks more than that. */
 int64_t members_pending_us(const struct members *ms);
 /* The longest lease and lock-delay that any daemon may have promised. */
 int64_t members_bound_us(const struct members *ms);
-/* A marker names that bound: quarantines under way last for it, too. */
+/* A marker names that bound: quarantines under way last for it, too. ours: the store was seen under our configuration, now and before. */
 void members_note_bound(struct members *ms, int64_t bound_us, bool ours);
 /* Whether the set of the generation before ours, if that is another, has had no quorum for long enough. Once it was so, it stays so. */
 bool members_have_taken_over(struct members *ms);
@@ -171,13 +171,13 @@ bool members_have_taken_over(struct members *ms);
 void members_tell_missing(const struct members *ms, char *text, size_t size);
 /* The latest that the store's clock may show at `when`, in ms; 0: it is not known. */
 int64_t member_server_ms(const struct member *m, struct instant when);
-/* The earliest that it may show at `when`, a moment from now on: what that has not passed is not over by this host's clock either. */
+/* The earliest that it may show at `when`, which is not past: while the store's clock is before that, this host's is before `when`. */
 int64_t member_server_ms_least(const struct member *m, struct instant when);
 /* The round trip of the slowest usable store; 0 = not known. */
 int64_t members_rtt_us(const struct members *ms);
 /* How long a free lock is kept for the first waiter: it needs some round trips to hear of it and to ask. */
 int64_t members_reserve_us(const struct members *ms);
-/* By then a store that does not hang has answered: so long a round waits for the leading store before it asks the others as well. */
+/* How long a round waits for the leading store before it asks the others as well: a store that does not hang has answered by then. */
 int64_t members_answer_us(const struct members *ms);
 /*
  * What the clock of the stores, the Q-th most advanced one, showed at `when`, in microseconds. All daemons look at the same clocks, so their own may differ as
@@ -192,7 +192,7 @@ static inline int64_t members_ahead_us(const struct members *ms)
 {
 	return ms->core->conf.skew_us + 2 * ms->core->conf.clock_tol_us;
 }
-/* A quorum of clocks is too early for this fence, which was granted: they were set back since. See quorum.h. */
+/* A quorum of clocks is so far behind this fence, which was granted, that they were set back since. See quorum.h. */
 bool members_were_set_back(const struct members *ms, int64_t fence);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The only writers of what a name asks for and of what it has. A move ends what belongs to the state that is left: its list, its timer, its place in admission.
- * It asserts that move.def has the row, and is told at log level debug.
+ * The only writers of the state of a contender and of a lease. A move ends what belongs to the old state: its list, its timer, its place in admission. It
+ * asserts that move.def has the row, and logs the move at level debug.
  */
 #ifndef CORE_MOVE_H
 #define CORE_MOVE_H
@@ -11,10 +11,10 @@
 #include <assert.h>
 
 void contender_tell(struct engine *e, const struct contender *k, enum contender_state to, enum cause why);
-/* What only the state had that is left, while somebody waited: a list, a timer. */
+/* Ends what a state between rounds has: its list, its place in admission, its timer. */
 void contender_leave(struct engine *e, struct contender *k);
 
-/* Here, since each LOCK makes two of these moves. */
+/* Inline, since each LOCK makes two of these moves. */
 static inline void contender_move(struct engine *e, struct contender *k, enum contender_state to, enum cause why)
 {
 	assert(contender_moves[k->state][to][why] && lock_of_contender(k)->lease.state == LEASE_NONE);
@@ -30,14 +30,14 @@ static inline void contender_move(struct engine *e, struct contender *k, enum co
 }
 
 void lease_move(struct engine *e, struct lease *x, enum lease_state to, enum cause why);
-/* Into and out of the list of those that are renewed as soon as a quorum is back; which a move leaves by itself. */
+/* Into and out of the list of leases that are renewed as soon as a quorum is back. A move takes the lease out by itself. */
 void lease_at_risk(struct engine *e, struct lease *x);
 void lease_safe(struct engine *e, struct lease *x);
 /* When it is looked after next: to be renewed, or to be told lost. */
 void lease_schedule(struct engine *e, struct lease *x);
 /* Its round, if there is one, decides nothing any more. */
 void lease_end_round(struct lease *x);
-/* All EXTENDs that wait are answered so. */
+/* Answers all EXTENDs that wait with this refusal. */
 void lease_refuse_extends(struct engine *e, struct lease *x, enum refusal why);
 /* Frees a round that is decided, or a release that is over, and has no call open. Its name may go with it. */
 void retire_round(struct engine *e, struct round *r);

@@ -34,7 +34,7 @@ static inline bool nodeset_any(struct nodeset s)
 	return s.bits != 0;
 }
 
-/* Few are in a set. A builtin would be a call where the processor is not known to count bits. */
+/* Sets are small. The builtin is a function call unless the target processor is known to count bits. */
 static inline unsigned nodeset_count(struct nodeset s)
 {
 	unsigned count = 0;

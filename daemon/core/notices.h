@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What sessions must be told, in order. Who decides adds; who serves sessions takes them out when the step's decisions are made, and telling makes none. A
- * notice keeps its lock, its claim and its pending alive until it was delivered.
+ * What sessions must be told, in order. The files that decide add notices; deliver.c takes them out when the step's decisions are made, and adds none. A
+ * notice keeps its lock, its claim and its pending alive until it is delivered.
  */
 #ifndef CORE_NOTICES_H
 #define CORE_NOTICES_H
@@ -9,19 +9,19 @@
 #include "daemon/core/lock.h"
 
 enum notice_kind {
-	NOTICE_GRANTED,   /* claim: the LOCK that asked; its lock's holder is what was granted */
-	NOTICE_REENTERED, /* claim was folded into the lock's holder: to be freed by who delivers */
-	NOTICE_REFUSED,   /* claim is out of the lock: to be freed by who delivers */
-	NOTICE_FORGOTTEN, /* claim was a loss, and the name is taken anew; or a hold that nobody was told of, and is over: to be freed by who delivers */
+	NOTICE_GRANTED,   /* claim: the LOCK that asked, now the lock's holder */
+	NOTICE_REENTERED, /* claim was folded into the lock's holder; freed on delivery */
+	NOTICE_REFUSED,   /* claim is out of the lock; freed on delivery */
+	NOTICE_FORGOTTEN, /* claim was a loss whose name is taken anew, or a hold that is over and that nobody was told of; freed on delivery */
 	NOTICE_LOST,      /* claim is among the losses */
 	NOTICE_ADOPTING,  /* claim: the stores are asked for the first time to put its new value in the place of the old */
 	NOTICE_ADOPTED,   /* claim: it holds what it held in the previous run */
 	NOTICE_LENGTHENS, /* claim: the stores are asked for a longer lease than was promised to it so far */
 	NOTICE_RISK,
 	NOTICE_SAFE,
-	NOTICE_EXTENDED,  /* pending: to be freed by who delivers */
-	NOTICE_RELEASED,  /* pending: likewise */
-	NOTICE_SEEN,      /* pending: likewise */
+	NOTICE_EXTENDED,  /* pending; freed on delivery */
+	NOTICE_RELEASED,  /* pending; likewise */
+	NOTICE_SEEN,      /* pending; likewise */
 };
 
 enum refusal {
@@ -33,7 +33,7 @@ enum refusal {
 	REFUSED_KIND,
 	REFUSED_CANCELLED,
 	REFUSED_DRAINING,
-	REFUSED_COUNT, /* LOCK: held by this owner as often as one may */
+	REFUSED_COUNT, /* LOCK: this owner holds it as often as one may */
 	REFUSED_LOST, /* EXTEND, UNLOCK sync=yes: the stores say that it was not ours any more */
 };
 
@@ -55,9 +55,9 @@ void notices_init(struct notices *n, struct lock_table *table);
 void notices_release(struct notices *n);
 /* About a claim, or about a pending. */
 void notices_add(struct notices *n, enum notice_kind kind, struct claim *c, struct pending *p, enum refusal why);
-/* It was told: frees what it was the last to name. */
+/* The notice was told: frees its claim or its pending, if its kind says so, and its lock if nothing else needs that. */
 void notices_delivered(struct notices *n, const struct notice *told);
-/* The EXTENDs that wait for a renewal of this lock, from the head of its list, are answered. */
+/* Answers so many of the EXTENDs that wait for a renewal of this lease, from the head of its list. */
 void notices_extended(struct notices *n, struct lease *x, unsigned count, enum refusal why);
 
 #endif

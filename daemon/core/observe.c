@@ -17,7 +17,7 @@ static void member_probe_if_idle(struct members *ms, struct member *m)
 		member_probe(ms, m);
 }
 
-/* Judges a jump that is open. As long as that takes others, they are asked what time it is there. */
+/* Judges an open jump. As long as other clocks are needed for that, asks their stores what time it is there. */
 static void member_settle_jump(struct members *ms, struct member *m)
 {
 	struct nodeset asks;
@@ -68,7 +68,7 @@ void members_settle_jumps(struct members *ms)
 			member_probe_if_idle(ms, &ms->node[i]);
 }
 
-/* The worst of all calls that may be under way is kept. Where keys are set without a pause, the earlier ones are forgotten all the same. */
+/* Keeps the worst of all calls that may be under way, in two parts: so earlier calls are forgotten even if keys are set without a pause. */
 void member_note_width(const struct members *ms, struct member *m, int64_t us)
 {
 	struct instant now = ms->core->now;
@@ -86,8 +86,8 @@ void member_note_width(const struct members *ms, struct member *m, int64_t us)
 }
 
 /*
- * Commands that were sent while the clock was known but roughly may still be under way, also over the connection before this one. A server that is dialled
- * in vain is told to be down again: nothing was sent there since.
+ * Commands that were sent while the clock was known only roughly may still be under way, also over the connection before this one. If the daemon dials a
+ * server in vain, the store is down without having been up: nothing was sent there since.
  */
 void member_note_overtaken(const struct members *ms, struct member *m)
 {

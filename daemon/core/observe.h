@@ -14,7 +14,7 @@ void member_observe(struct members *ms, const struct answer *a, struct instant s
 void member_hear(struct members *ms, const struct answer *a, struct instant sent);
 /* Judges the clock jumps that are open. Probes the stores that must tell more, and those whose jump is decided: they are used again, or quarantined. */
 void members_settle_jumps(struct members *ms);
-/* A key is about to be set there: how roughly the clock is known bounds how late that may happen. */
+/* A key is about to be set there. us: how roughly the clock is known, which bounds how late that may happen. */
 void member_note_width(const struct members *ms, struct member *m, int64_t us);
 /* The connection of m broke: commands that set a key may be carried out for a while yet. */
 void member_note_overtaken(const struct members *ms, struct member *m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* While a page is filled it is a max-heap: what is larger than its largest is only counted. Then the largest goes to the end, again and again. */
+/* A page that is being filled is a max-heap; once it is full, a smaller name replaces the largest. Sorting moves the largest to the end, again and again. */
 #include "daemon/core/page.h"
 
 #include "daemon/base/mem.h"

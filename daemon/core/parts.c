@@ -26,7 +26,7 @@ void engine_release(struct engine *e)
 	struct timer *t;
 
 	while ((t = heap_first(&e->core->timers)))
-		heap_cancel(&e->core->timers, t); /* while what they are embedded in still exists */
+		heap_cancel(&e->core->timers, t); /* while the structures that embed them still exist */
 	admission_release(&e->admission);
 	rounds_release(&e->rounds, &e->table.pendings);
 	releases_release(&e->releases, &e->table.pendings);

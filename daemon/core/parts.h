@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the engine consists of: the value machines side by side. Its files act on them; move.h has the only writers of a state. */
+/* What the engine consists of: the value machines side by side. The files of the engine act on them; only the functions of move.h write their states. */
 #ifndef CORE_PARTS_H
 #define CORE_PARTS_H
 
@@ -20,7 +20,7 @@ struct engine {
 	struct leases adopting;  /* those in LEASE_ADOPTING */
 	struct admission admission;
 	struct timer admission_timer;
-	struct instant retry_next; /* no release or withdrawal is repeated before: see release_retry_at */
+	struct instant retry_next; /* no release or withdrawal is repeated before this moment: see release_retry_at() */
 	uint64_t tickets;
 	struct tokens tokens;   /* fencing tokens that were seen, and what may be asked for */
 	bool draining;
@@ -32,8 +32,8 @@ struct engine {
 void engine_init(struct engine *e, struct core *core);
 void engine_release(struct engine *e);
 
-#define RETRY_US (100 * MSEC) /* after what refused, or had too much to do */
-#define RETRY_APART_US 50     /* releases and withdrawals are repeated no faster: a store that refuses many of them costs a few per cent of a core */
+#define RETRY_US (100 * MSEC) /* before a store is asked again that refused, was too busy or did not answer */
+#define RETRY_APART_US 50     /* between two repeats of releases or withdrawals: so a store that refuses many costs only a few per cent of a core */
 
 static inline unsigned engine_quorum(const struct engine *e)
 {

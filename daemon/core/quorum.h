@@ -64,9 +64,9 @@ static inline unsigned quorum_of(unsigned nodes)
 	return nodes / 2 + 1;
 }
 
-/* The Q-th largest of the values, one of each store: at Q of them it is at least that. */
+/* The Q-th largest of the values, one for each store: at Q stores the value is at least that. */
 int64_t quorum_at_least(const int64_t *value, unsigned nodes);
-/* The Q-th smallest: at Q of them it is at most that. */
+/* The Q-th smallest: at Q stores the value is at most that. */
 int64_t quorum_at_most(const int64_t *value, unsigned nodes);
 
 /* rho of a duration: by how much another host's clock may differ over it. */
@@ -82,7 +82,7 @@ static inline void votes_clear(struct votes *v, unsigned nodes)
 struct instant vote_until(struct instant sent, int64_t lease_us);
 /* D: the Q-th largest of the first `nodes` votes. */
 struct instant votes_deadline(const struct votes *v, unsigned nodes);
-/* T. Scripts let a fence run 2 T beyond the skew. */
+/* T. Scripts let a fence run up to SKEW_US + 2 T beyond the store's clock. */
 int64_t clock_tol_us(unsigned nodes, int64_t max_lease_us, int64_t max_delay_us);
 /* G: how long a store that may have lost memory must not vote: (MAXLEASE + MAXDELAY) * (1 + 2 rho) + delta. */
 int64_t quarantine_us(int64_t max_lease_us, int64_t max_delay_us);

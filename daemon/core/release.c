@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Outstanding releases. From release_begin on the value is dead. It is deleted, or left with a short TTL, wherever it may stand, again and again where the
- * outcome is unknown, until the key has expired by itself.
- * See ALGORITHMS.md, Outstanding releases.
- */
+/* See release.h. */
 #include "daemon/core/release.h"
 
 #include "daemon/core/admit.h"
 #include "daemon/core/adoption.h"
 #include "daemon/core/move.h"
 
-/* It has more than enough to do: what is sent there only waits there. At the end there is no other time. */
+/* Whether releases to this store are put off: they would only wait there. While the daemon stops none is, since there is no later. */
 static bool release_store_is_busy(const struct engine *e, unsigned node)
 {
 	return flow_is_full(&e->members.node[node].flow) && !e->draining;
 }
 
-/* There is somebody to send it to. A store that hangs is let be; but as long as a quorum does not know, the name may be asked for in vain. */
+/* Whether some store can be told now. A busy one counts only if the stores without the value are no quorum: then the name would be asked for in vain. */
 static bool release_is_due(const struct engine *e, const struct release *r)
 {
 	bool blocks = nodeset_count(r->unconfirmed) > e->core->conf.nodes - engine_quorum(e), due = false;
@@ -53,7 +49,7 @@ struct instant release_retry_at(struct engine *e)
 	return at;
 }
 
-/* One store may be asked again long before another. The moment that is kept for it already is given up for a sooner one only: each costs all others one. */
+/* Stores of one release may be due at different moments. A timer that is set moves only to a sooner one: each release_retry_at() delays all later retries. */
 static void release_try_again(struct engine *e, struct release *r, struct instant earliest)
 {
 	struct instant soonest = instant_max(earliest, release_retry_soonest(e));
@@ -63,7 +59,7 @@ static void release_try_again(struct engine *e, struct release *r, struct instan
 	heap_set(&e->core->timers, &r->timer, instant_min(r->until, instant_max(earliest, release_retry_at(e))));
 }
 
-/* What is in flight says itself how it ends, and a store that is away is told when it is back: only what was put off is looked after. */
+/* Only stores that were put off need a retry: an open call gets its answer, and a store that is away is told when it is back. */
 void release_go_on(struct engine *e, struct release *r)
 {
 	release_send(e, r);
@@ -75,7 +71,7 @@ void release_go_on(struct engine *e, struct release *r)
 		heap_set(&e->core->timers, &r->timer, r->until);
 }
 
-/* Queues it for admission, unless it may begin now. Each time, since a store that comes back, or refuses all, may have many to get. False: it may begin. */
+/* Queues the release for admission, before each try: a store that comes back, or refuses all, may have many releases to get. False: it may begin now. */
 static bool release_queue(struct engine *e, struct release *r)
 {
 	if (e->draining || !release_is_due(e, r) || admit(e, &r->entry, INSTANT_PAST))
@@ -84,7 +80,7 @@ static bool release_queue(struct engine *e, struct release *r)
 	return true;
 }
 
-/* A renewal that hung may be carried out just before the key ends that it finds, and keeps it for as long again. */
+/* A renewal that hung may reach the key just before it ends, and keep it for one more TTL. */
 static struct instant release_until(const struct placed *p)
 {
 	bool may_hang = nodeset_any(nodeset_and(nodeset_or(p->unanswered, p->unknown), p->nodes));
@@ -112,7 +108,7 @@ void release_begin(struct engine *e, struct lease *x, enum release_kind kind, in
 		r->delay_us = x->delay_us;
 		r->px_us = px_us;
 		r->pending = p;
-		/* What is left of the key has a value that nobody was ever asked to extend. */
+		/* The key that is left behind has a fresh value, which no EXTEND under way names. */
 		if (kind == RELEASE_LEAVE)
 			lock_value_make(&e->table, &r->value);
 		release_start(e, r, nodes, until);
@@ -141,7 +137,7 @@ static void release_answer(struct engine *e, struct release *r, enum refusal why
 	r->pending = NULL;
 }
 
-/* sync=yes: a quorum has freed it, or a majority did not have it any more. */
+/* UNLOCK sync=yes: OK when a quorum has freed the key; LOST when so many stores did not have it that the others are no quorum. */
 static void release_decide(struct engine *e, struct release *r)
 {
 	unsigned quorum = engine_quorum(e);
@@ -158,7 +154,7 @@ static void release_settled(struct engine *e, struct release *r)
 {
 	if (r->pending)
 		release_answer(e, r, r->entry.waits ? REFUSED_NOT_ADMITTED : REFUSED_QUORUM);
-	/* The TTL of a lease includes its lock-delay. */
+	/* Only a keep= beyond the lock-delay can be cut short: the TTL of a key includes the lock-delay. */
 	if (r->kind == RELEASE_LEAVE && r->px_us > r->delay_us && nodeset_count(r->done) < engine_quorum(e) && core_may_log(e->core, BURST_LOST))
 		core_log(e->core, LOG_WARN, "keep-lost", "name=%s stores=%u note=\"it may be granted before its time\"",
 		         core_quoted(e->core, name_text(r->calls.name)), nodeset_count(r->done));

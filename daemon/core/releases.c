@@ -52,7 +52,7 @@ void release_free(struct releases *rs, struct release *r)
 	release_put(rs, r);
 }
 
-/* What it frees beside its value: of a key that is left behind, the value that it had. */
+/* The values that the release frees beside its own: the prior ones, and for a key that is left behind the value that it has now. */
 static void release_take_others(struct release *r, struct span prior)
 {
 	size_t n = r->kind == RELEASE_LEAVE ? r->value.n : 0, size = n + 1 + prior.n + 1;
@@ -85,7 +85,7 @@ void release_list(struct releases *rs, struct release *r, struct nodeset nodes, 
 void release_unlist(struct releases *rs, struct release *r)
 {
 	TAILQ_REMOVE(&rs->outstanding, r, in_list);
-	release_undo_put_off(r, r->unconfirmed); /* it has expired there */
+	release_undo_put_off(r, r->unconfirmed); /* where nobody has confirmed, the key has expired */
 	r->outstanding = false;
 	metric_add(&rs->calls->core->metrics, METRIC_OUTSTANDING_RELEASES, -1);
 }
@@ -114,8 +114,7 @@ struct instant release_overtaken_until(const struct releases *rs, const struct r
 	return instant_before(until, vote_until(r->calls.sent[a->node], a->pttl_ms * MSEC)) ? INSTANT_PAST : until;
 }
 
-/* A marker that is another's says nothing of the key; nor does it that nothing of ours is there, if it may have gone with an earlier release that was not heard
- * of. */
+/* Q says nothing of the key. A store that finds nothing of ours is not absent if an earlier call of this release, of unknown outcome, may have freed it. */
 void release_note(const struct releases *rs, struct release *r, const struct answer *a)
 {
 	if (a->class == ANSWER_UNKNOWN)
@@ -132,10 +131,10 @@ void release_note(const struct releases *rs, struct release *r, const struct ans
 		return;
 	nodeset_remove(&r->absent, a->node);
 	if (r->kind == RELEASE_DELETE)
-		nodeset_add(&r->done, a->node); /* it is free, and that was all that was to be done */
+		nodeset_add(&r->done, a->node); /* the key is free: DELETE asks for no more */
 }
 
-/* The key gets the value of the release in place of the first of the others. */
+/* The key gets the value of the release in place of whichever of the others stands there. */
 static void release_send_leave(struct releases *rs, struct release *r, unsigned node)
 {
 	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(r->px_us), .exact = true, .prior = span_of(r->others), .new_value = value_text(&r->value)};

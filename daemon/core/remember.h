@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the journal is told, for the next run of the daemon: of sessions with grace, and of them alone. See journal.h and EFFECT_JOURNAL. */
+/* What the daemon writes into the journal for its next run. Only sessions with grace have records. See journal.h and EFFECT_JOURNAL. */
 #ifndef CORE_REMEMBER_H
 #define CORE_REMEMBER_H
 
@@ -7,13 +7,13 @@
 
 /* Records, as effects. They are written before the lines of the same step are sent. */
 void remember_session(struct commander *x, const struct session *s);
-void remember_all_of(struct commander *x, const struct session *s); /* and what it holds and has lost */
+void remember_all_of(struct commander *x, const struct session *s); /* and of what it holds and has lost */
 void remember_over(struct commander *x, const struct session *s);
 void remember_held(struct commander *x, const struct claim *c); /* it holds its lock, on the terms of this moment */
 void remember_freed(struct commander *x, const struct claim *c);
 void remember_lost(struct commander *x, const struct claim *c);
 
-/* Everything that the journal must know. */
+/* Every record that the journal needs now. */
 void remember_all(struct commander *x);
 
 #endif

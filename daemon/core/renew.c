@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The watchdog's round: every usable node renews the key, with the token as the floor of its fence. Where the key is missing it is put back, but only
- * while a quorum of the other votes still stands: what comes later is refused, or the next run of the daemon would take it for a proof that the lock was
- * held all the time. When so many stores had lost it that somebody else may have held the lock, the lock is lost. At most one EXTEND of a value is in flight
- * to a store, so answers come in order.
+ * The watchdog's round: it asks every usable store to renew the key, with the end of the lease's range of tokens as the floor of the fence. A store where the
+ * key is missing puts it back, but only while the votes of the others are a quorum: else the next run of the daemon would take the key for a proof that the
+ * lock was held all the time. If so many stores have lost the key that somebody else may have held the lock, the lock is lost. At most one EXTEND of a value is
+ * in flight to a store, so answers come in order.
  * See ALGORITHMS.md, Renewal.
  */
 #include "daemon/core/renew.h"
@@ -37,7 +37,7 @@ static void renew_ask(struct engine *e, struct round *r, unsigned node)
 
 	if (!alive && !instant_before(e->core->now, put_back))
 		return;
-	/* The stores keep a key no shorter than before. But a shorter lease that is asked for counts from now on. */
+	/* A store never shortens the key. But a renewal for a shorter lease lowers the vote as soon as it is sent. */
 	x->votes.until[node] = instant_min(x->votes.until[node], vote);
 	if (adoption_is_left(x, node, &from))
 		ask_adopt(&e->calls, r, node, x->token_end, from);
@@ -62,7 +62,7 @@ static void renew_close(struct engine *e, struct round *r, enum refusal why)
 	}
 }
 
-/* No renewal is worth more than the present terms: a late one may have been asked for on longer terms. */
+/* The lease that the votes of this renewal count for: at most the present terms, although a late renewal may have asked for longer ones. */
 static int64_t renew_worth_us(const struct lease *x, const struct round *r)
 {
 	int64_t most_us = x->ttl_us > x->renew_ttl_us ? x->ttl_us : x->renew_ttl_us;
@@ -76,7 +76,7 @@ static enum renew_outcome renew_succeeded(struct engine *e, struct round *r)
 	struct lease *x = r->lease;
 	int64_t worth_us = renew_worth_us(x, r), stands_us = instant_diff(lease_deadline(x, e->core->conf.nodes), r->calls.begun);
 
-	/* EXTENDs may have asked for a shorter lease and then for a longer one while answers came. Votes from in between are worth less. */
+	/* While answers came, EXTENDs may have asked for a shorter lease and then for a longer one. Votes from in between are worth less. */
 	if (2 * stands_us < worth_us)
 		worth_us = stands_us;
 	x->ttl_us = worth_us;
@@ -134,7 +134,7 @@ static bool renew_may_ask(const struct member *m)
 	return member_usable(m) && !flow_is_full(&m->flow);
 }
 
-/* It may be admitted too late. Tells the holder RISK, or returns until when that is not necessary. */
+/* A renewal that waits may be admitted too late. When a third of the lease is left, tells the holder RISK; before that, returns when that will be. */
 static struct instant renew_warn(struct engine *e, struct lease *x)
 {
 	struct instant low = instant_add(lease_deadline(x, e->core->conf.nodes), -x->ttl_us / 3);
@@ -200,7 +200,7 @@ void renew_begin(struct engine *e, struct lease *x)
 	}
 }
 
-/* The key was there when this store was asked, after the last missing key had been put back: so the two were not missing at the same time. */
+/* This store was asked after the last denial was heard, and had the key: so the keys of the two stores were not missing at the same time. */
 static void renew_confirm(const struct engine *e, struct lease *x, const struct round *r, unsigned node)
 {
 	struct nodeset standing = NODESET_NONE;
@@ -234,8 +234,8 @@ static void renew_deny(struct engine *e, struct lease *x, const struct answer *a
 }
 
 /*
- * Whether somebody else may have held it: the key may have been missing at so many nodes at once that the others are no quorum. That it was put back
- * there since changes nothing.
+ * Whether somebody else may have held the lock: the key may have been missing at so many stores at once that the others are no quorum. This holds even if
+ * those stores have put the key back since.
  */
 static bool renew_is_evicted(const struct engine *e, const struct lease *x, const struct answer *a)
 {
@@ -256,7 +256,7 @@ static struct instant renew_vote(const struct lease *x, const struct round *r, u
 	return instant_max(x->votes.until[node], vote_until(r->calls.sent[node], renew_worth_us(x, r)));
 }
 
-/* A store lets no key end sooner than before, so it may stand for longer than this run has asked for. */
+/* A store never shortens the key, so the key may stand for longer than this run has asked for. */
 static void renew_note_end(const struct engine *e, struct lease *x, const struct answer *a)
 {
 	int64_t left = a->pttl_ms * MSEC;
@@ -266,7 +266,7 @@ static void renew_note_end(const struct engine *e, struct lease *x, const struct
 
 /*
  * The key was not there when the renewal ran, perhaps as soon as it was sent; but a command that was sent over an earlier connection may set it later. An
- * adoption sets nothing where nothing is.
+ * adoption sets no key where there is none.
  */
 static bool renew_may_yet_be_placed(const struct engine *e, const struct lease *x, unsigned node, struct instant sent)
 {
@@ -306,7 +306,7 @@ static void renew_note_vote(struct engine *e, struct lease *x, const struct roun
 	}
 }
 
-/* A quorum has renewed it after all: the stores were slow. They need no second question, unless an EXTEND waits for its answer. */
+/* A quorum has renewed the lease after all, but late. The stores need not be asked again at once, unless an EXTEND waits for its answer. */
 static void renew_came_late(struct engine *e, struct round *r)
 {
 	struct lease *x = r->lease;
@@ -361,7 +361,7 @@ void renew_overdue(struct engine *e)
 {
 	struct lease *x;
 
-	/* By their timers, once the lists are not being walked. */
+	/* Only sets timers: a move would change the lists that are walked here. */
 	TAILQ_FOREACH(x, &e->adopting, in_list)
 		heap_set(&e->core->timers, &x->timer, e->core->now);
 	TAILQ_FOREACH(x, &e->risks, in_list) {

@@ -7,16 +7,16 @@
 
 /* One renewal round of a held lease. */
 void renew_begin(struct engine *e, struct lease *x);
-/* What an answer to a renewal or an adoption, or the end of its time, comes to. Where the lease is not ours any more, nothing is moved yet. */
+/* What an answer to a renewal or an adoption, or the end of the round's time, comes to. If the lease is not ours any more, the caller moves it. */
 enum renew_outcome {
-	RENEW_GOES_ON, /* there is nothing for others to do */
-	RENEW_IS_ADOPTION,  /* it was noted: adopt_decide() */
-	RENEW_EVICTED, /* somebody else may have held it */
-	RENEW_OVER,    /* it is as good as over */
+	RENEW_GOES_ON, /* the caller has nothing to do */
+	RENEW_IS_ADOPTION,  /* the answer was noted: adopt_decide() concludes */
+	RENEW_EVICTED, /* somebody else may have held the lock */
+	RENEW_OVER,    /* the loss is due: see lease_loss_is_due() */
 };
 enum renew_outcome renew_answered(struct engine *e, struct round *r, const struct answer *a);
 enum renew_outcome renew_expired(struct engine *e, struct round *r);
-/* Its time has come: it begins now, or once it is admitted. */
+/* A renewal is due: it begins now, or once it is admitted. */
 void renew_due(struct engine *e, struct lease *x);
 /* A quorum is back: leases that are at risk are renewed now, not at their next try, and those of the previous run are adopted. */
 void renew_overdue(struct engine *e);

@@ -26,8 +26,8 @@ static void restore_end_session(struct commander *x, struct session *s)
 }
 
 /*
- * Whoever else a record said to hold the name, and what this owner held or had lost before. A loss is remembered beside a turn that its client was not told of,
- * and so survives that turn.
+ * Drops what this record supersedes: another holder that an earlier record named, and what this owner held or had lost before. A loss stays beside a turn that
+ * its client was not told of, and survives that turn.
  */
 static void restore_clear(struct commander *x, const struct session *s, const struct journal_record *r)
 {
@@ -53,7 +53,7 @@ static int64_t at_most(int64_t us, int64_t most_us)
 	return us < most_us ? us : most_us;
 }
 
-/* No lease is renewed, and no lock-delay kept, for longer than may be asked for now: after a crash of this run nobody waits for longer. */
+/* Caps the lease and the lock-delay at what may be asked for now: quarantines after a crash of this run are reckoned with that. */
 static struct claim *restore_claim(struct commander *x, struct session *s, const struct journal_record *r)
 {
 	struct claim *c = claim_new(&x->engine->table);
@@ -79,7 +79,7 @@ static bool secret_is_sound(struct span secret)
 	return true;
 }
 
-/* Where no grace may be asked for any more it can be resumed until the grace of the restart is over, and outlives no connection of its own. */
+/* If no grace is allowed any more, the session can be resumed within the time that restore_end() sets, but outlives no further connection. */
 static int restore_session(struct commander *x, struct session *s, const struct journal_record *r)
 {
 	int64_t most_us = x->core->conf.max_grace_us > 0 ? x->core->conf.max_grace_us : 1;
@@ -95,7 +95,7 @@ static int restore_session(struct commander *x, struct session *s, const struct 
 	return 0;
 }
 
-/* From least to most values, each as long as one may be. */
+/* Whether these are at least `least` and at most `most` values, none of them too long. */
 static bool values_are_sound(struct span values, unsigned least, unsigned most)
 {
 	struct span value;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Replays the journal of the previous run: its sessions are there again, without connections, and what they held is expected until the stores have confirmed
- * it. Records come in order; each is carried out on what those before it left. One that makes no sense ends the belief in all of them.
+ * Replays the journal of the previous run. Its sessions are there again, without connections, and what they held counts as held until the stores have
+ * decided. Records come in order, and each builds on those before it. After a record that makes no sense none is believed.
  * See ALGORITHMS.md, Adoption.
  */
 #ifndef CORE_RESTORE_H

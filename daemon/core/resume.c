@@ -17,7 +17,7 @@ static bool claim_is_open(const struct claim *c)
 	return c->state == CLAIM_HELD && c->lock->lease.state == LEASE_ADOPTING;
 }
 
-/* Returns how many. They are not counted again for each of them that is decided: there may be hundreds of thousands. */
+/* Counts the adoptions that are undecided. There may be hundreds of thousands, so session_wake() counts down instead of counting again. */
 static unsigned session_count_open(struct session *s)
 {
 	const struct claim *c;
@@ -69,7 +69,7 @@ static void resume_tell_rest(struct commander *x, struct session *s)
 	}
 }
 
-/* All that is decided: rows of what is held, the OK, and then what was lost meanwhile. */
+/* Answers with all that is decided: a row for each lock that is held, the OK, and then what was lost meanwhile. */
 static void resume_answer(struct commander *x, struct session *s)
 {
 	uint64_t most = x->core->conf.limits.output / 4;
@@ -83,7 +83,7 @@ static void resume_answer(struct commander *x, struct session *s)
 		if (c->state != CLAIM_HELD || c->lock->lease.state != LEASE_HELD)
 			continue;
 		if (lock_is_over(&x->engine->table, c->lock)) {
-			lessee_expire(x->engine, &c->lock->lease); /* after a stop of this process the end of this wait may come first */
+			lessee_expire(x->engine, &c->lock->lease); /* after a stop of this process the lease's own timer may not have fired yet */
 			continue;
 		}
 		if (most > 0 && s->unsent - begin >= most) {
@@ -128,7 +128,7 @@ void resume_grace_over(struct commander *x, struct session *s)
 		resume_finish(x, s);
 }
 
-/* All bytes are compared, whichever differs first. */
+/* Compares all bytes, so that the time tells nothing of the first that differs. */
 static bool secret_matches(const struct session *s, struct span secret)
 {
 	unsigned char differ = secret.n != sizeof(s->secret) - 1;
@@ -138,7 +138,7 @@ static bool secret_matches(const struct session *s, struct span secret)
 	return differ == 0;
 }
 
-/* NULL: none of that number and secret. */
+/* NULL: no session has that number and secret. */
 static struct session *session_of_request(struct commander *x)
 {
 	struct span id = x->request.word[0];

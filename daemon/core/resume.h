@@ -7,18 +7,18 @@
 
 void serve_RESUME(struct commander *x, struct session *s);
 
-/* RESUME waits for adoptions. If none is left, it is answered. True: it was, and notices may be waiting. */
+/* Answers a RESUME that waits for adoptions, if none is left. True: it was answered, and notices may be waiting. */
 bool resume_goes_on(struct commander *x, struct session *s);
 /* TIMER_GRACE: nobody has resumed the session; or RESUME waits no longer. */
 void resume_grace_over(struct commander *x, struct session *s);
-/* Keeps the place or the grant of a claim, at most until then, for a session that is back and has not asked for it again. */
+/* A session that is back has not asked for this claim again: its place or grant is kept until `until` at most. */
 void claim_bound(struct commander *x, struct claim *c, struct instant until);
-/* How long a session that is back has to repeat a LOCK: for its grace from now on, at least for a lease. */
+/* Until when a session that is back may repeat a LOCK: for its grace from now on, or the default lease if that is longer. */
 struct instant resume_repeat_until(const struct commander *x, const struct session *s);
 
 /* A LOCK in a session that was resumed may be the repetition of one whose connection dropped. */
 enum place {
-	PLACE_NONE,  /* it is not: *ret_claim is unset */
+	PLACE_NONE,  /* it is not: *ret_claim means nothing */
 	PLACE_TURN,  /* it was granted meanwhile: the claim is the holder */
 	PLACE_WAITS, /* the claim waits, now for this request */
 };

@@ -26,10 +26,10 @@ static void retry_pause(struct engine *e, struct contender *k, int64_t us)
 	heap_set(&e->core->timers, &k->timer, instant_add(e->core->now, us));
 }
 
-/* Somebody else holds it. It is asked for again when its TTL may be over, and often enough to notice a release that nobody announces. */
+/* Somebody else holds the name. It is asked for again when the holder's TTL may be over, and often enough to notice a release that nobody announces. */
 static void retry_held_elsewhere(struct engine *e, struct contender *k, const struct round *r)
 {
-	/* A redlockd wakes the next daemon. A holder that is no redlockd is asked for again and again, in the end every second. */
+	/* A redlockd wakes the next daemon. Any other holder wakes nobody: it is polled, in the end every 200 ms. */
 	bool will_wake = !k->elsewhere.foreign && e->core->conf.shared;
 	int64_t poll = will_wake ? POLL_MOST_US : POLL_LEAST_US << (k->lost_rounds < 6 ? k->lost_rounds : 6), left;
 

@@ -6,7 +6,7 @@
 #include "daemon/core/parts.h"
 #include "daemon/core/round.h"
 
-/* What it placed is given back, and the name waits, asks again, or asks for nothing any more. */
+/* Releases what the round placed. Then the name waits, asks again, or asks for nothing any more. */
 void retry_after(struct engine *e, struct round *r, enum round_outcome why);
 
 #endif

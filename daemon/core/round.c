@@ -110,7 +110,7 @@ int64_t round_least(const struct round *r, unsigned nodes)
 	return quorum_at_most(base, nodes);
 }
 
-/* The base that Q stores granted. */
+/* The base that Q stores granted; -1: there is none. */
 static int64_t round_agreed(const struct round *r, unsigned nodes)
 {
 	for (unsigned i = 0; i < nodes; i++) {
@@ -173,7 +173,7 @@ static bool round_is_worth_having(const struct round *r, unsigned nodes, struct 
 	return instant_diff(votes_deadline(&r->votes, nodes), now) > loss_lead_us(r->ttl_us) + r->ttl_us / 10;
 }
 
-/* Not won: is it clear already whether somebody holds it, the votes are split, or too few stores answer? */
+/* Of a round that cannot be won any more: whether it is certain by now why. */
 static bool round_is_clear(const struct round *r, unsigned nodes, struct nodeset open)
 {
 	return !nodeset_any(open) || round_is_held_elsewhere(r, nodes) || nodeset_count(nodeset_or(round_informative(r), open)) < quorum_of(nodes);
@@ -192,7 +192,7 @@ enum round_outcome round_failure(const struct round *r, unsigned nodes)
 	if (round_is_held_elsewhere(r, nodes))
 		return ROUND_HELD_ELSEWHERE;
 	if (r->question == QUESTION_RAISE && nodeset_any(r->calls.open))
-		return ROUND_SPLIT; /* a quorum granted, and one of it hangs since */
+		return ROUND_SPLIT; /* a quorum granted, and one of its stores has hung since */
 	return round_is_contended(r) && nodeset_count(round_informative(r)) >= quorum ? ROUND_SPLIT : ROUND_NO_ANSWER;
 }
 

@@ -18,39 +18,39 @@ struct pending;
 
 enum question {
 	QUESTION_ACQUIRE,
-	QUESTION_RAISE, /* second round of an acquire: fence floor, at the nodes that granted only */
+	QUESTION_RAISE, /* second round of an acquire: lifts the fence, only at stores that granted */
 	QUESTION_RENEW,
-	QUESTION_ADOPT, /* as RENEW, with the value of the previous run where it may still stand */
+	QUESTION_ADOPT, /* as RENEW, but replaces the values of the previous run where they may still stand */
 	QUESTION_LOOK,  /* who has it; see look.c */
 };
 
 struct round {
 	struct calls calls;
-	struct timer timer;    /* its end, or when the timeout of all stores that were asked has passed */
+	struct timer timer;    /* its end; after that, when all stores that were asked have had the timeout */
 	enum question question;
 	bool decided;          /* later answers are evidence only */
 	bool expired;          /* its time is over: stores that have not answered by now do not count for the decision */
 	struct lease *lease;   /* RENEW, ADOPT: what it is about; else NULL */
 	struct lease_value value; /* ACQUIRE, RAISE: its own until it has won; RENEW, ADOPT: the lease's */
-	struct placed placed;  /* ACQUIRE, RAISE: where that may stand */
+	struct placed placed;  /* ACQUIRE, RAISE: where its value may stand */
 	struct pending *pending; /* LOOK: the SHOW that it answers */
-	unsigned extends;      /* RENEW: how many EXTENDs, from the head of the lock's list, it answers */
+	unsigned extends;      /* RENEW: how many EXTENDs, from the head of the lease's list, it answers */
 	struct nodeset granted; /* granted, extended */
-	struct nodeset refused; /* it is certainly not there: refused, held by another, missing */
+	struct nodeset refused; /* its value is certainly not there: refused, held by another, missing */
 	struct nodeset taken;   /* refused, because another value stands there */
 	struct nodeset queued_behind; /* refused, because an older ticket is first in the queue */
 	struct nodeset wrong_type; /* refused, because a key of another type stands there */
 	struct nodeset range_refused; /* refused, because the range of tokens would run ahead of the store's clock */
 	struct nodeset absent;    /* LOOK: nothing stands there */
-	struct nodeset not_asked; /* ACQUIRE: to be asked once the leading node has granted */
+	struct nodeset not_asked; /* ACQUIRE: to be asked after the leading store, unless that is taken */
 	struct nodeset left_out;  /* ACQUIRE: to be asked when there is room */
-	int64_t ttl_us, delay_us; /* the stores are asked for their sum */
+	int64_t ttl_us, delay_us; /* the TTL of the key is their sum */
 	int64_t range;         /* ACQUIRE: tokens beyond the first that were asked for */
 	int64_t token;         /* RAISE: the token to be granted */
 	struct instant until;  /* ACQUIRE: decided by then */
-	int64_t base[NODES_MAX];    /* granted: the token */
+	int64_t base[NODES_MAX];    /* granted: the base */
 	int64_t pttl_ms[NODES_MAX]; /* taken: how long the key that stands there will stay; -1: for ever */
-	uint64_t taken_by[NODES_MAX]; /* taken: the value that stands there, as a hash; all foreign ones are one */
+	uint64_t taken_by[NODES_MAX]; /* taken: a hash of the value that stands there, the same for all foreign values */
 	struct votes votes;
 };
 
@@ -60,9 +60,9 @@ struct rounds {
 };
 
 void rounds_init(struct rounds *rs, struct call_table *calls);
-void rounds_release(struct rounds *rs, struct pool *pendings); /* frees those that live, and their pendings */
+void rounds_release(struct rounds *rs, struct pool *pendings); /* frees all rounds, and their pendings */
 
-/* About the value of the lease, on its terms. NULL: about no lease; the caller sets what is to be asked for. */
+/* A round about the value of the lease, on its terms. lease NULL: the caller sets what is to be asked for. */
 struct round *round_new(struct rounds *rs, enum question question, struct name *name, struct lease *lease);
 void round_free(struct rounds *rs, struct round *r); /* no call is open */
 
@@ -71,7 +71,7 @@ static inline struct round *round_of_calls(struct calls *c)
 	return container_of(c, struct round, calls);
 }
 
-/* Where the value may stand that it asks about. */
+/* Where the value that the round asks about may stand. */
 static inline struct placed *round_placed(struct round *r)
 {
 	return r->lease ? &r->lease->placed : &r->placed;
@@ -102,41 +102,41 @@ static inline bool round_is_contended(const struct round *r)
 
 enum round_outcome {
 	ROUND_PENDING,        /* not enough answers yet */
-	ROUND_UNDECIDED,      /* a quorum has answered, and it is not won: what is still open may win it */
-	ROUND_UNEVEN,         /* Q stores granted, on different bases; what is still open may agree with some */
+	ROUND_UNDECIDED,      /* a quorum has answered, and the round is not won, but open calls may still win it */
+	ROUND_UNEVEN,         /* Q stores granted, on different bases; an open call may still agree with some */
 	ROUND_RAISE,          /* Q stores granted, on different bases: a second round makes them agree */
 	ROUND_WON,            /* Q stores granted one and the same token */
 	/* Not won, and no answer can change that. */
 	ROUND_TOO_LATE,       /* Q stores granted it, but so slowly that the lease would be lost at once */
 	ROUND_RANGE_REFUSED,  /* without the stores that refused the range of tokens there is no quorum; they grant a single token */
-	ROUND_UNWANTED,       /* nobody waits any more, so only the store that was asked first was asked */
+	ROUND_UNWANTED,       /* nobody waits any more, so no store is asked beyond the leading one */
 	ROUND_LEADER_TAKEN,   /* the store that was asked first has granted it to somebody else, or keeps it for an older ticket */
 	ROUND_WRONG_TYPE,     /* a quorum has a key of another type */
 	ROUND_HELD_ELSEWHERE, /* a quorum has one and the same holder, or keeps it for an older ticket */
-	ROUND_SPLIT,          /* a quorum has answered, and nobody has one */
+	ROUND_SPLIT,          /* a quorum has answered, and nobody can have Q votes */
 	ROUND_NO_ANSWER,      /* fewer useful answers than a quorum */
 };
 
-/* Of a question that takes or raises. now: the present, since a grant must be worth having. ROUND_WON tells the token. */
+/* Of an ACQUIRE or a RAISE. A grant must be worth having at the moment `now`. ROUND_WON sets *ret_token. */
 enum round_outcome round_outcome(const struct round *r, unsigned nodes, struct instant now, int64_t *ret_token);
-/* Of a round that is not won: why. */
+/* Why a round is not won. */
 enum round_outcome round_failure(const struct round *r, unsigned nodes);
 /*
- * This store, which was asked alone, has answered: ROUND_LEADER_TAKEN; ROUND_HELD_ELSEWHERE, if it is the last of a quorum that was asked so; or ROUND_PENDING:
- * the others are to be asked.
+ * What the answer of this store, which was asked alone, comes to: ROUND_LEADER_TAKEN; ROUND_HELD_ELSEWHERE, if by now a quorum has one and the same holder, or
+ * keeps the name for an older ticket; or ROUND_PENDING: the other stores are to be asked.
  */
 enum round_outcome round_led(const struct round *r, unsigned nodes, unsigned node);
 
-/* The largest base of those that granted; -1: none did. */
+/* The largest base that a store granted; -1: none did. */
 int64_t round_largest(const struct round *r, unsigned nodes);
-/* The Q-th smallest base of those that granted, if Q did: Q of them do with it. */
+/* The Q-th smallest base that a store granted, if Q stores did: it is large enough for Q of them. */
 int64_t round_least(const struct round *r, unsigned nodes);
 
 /* At how many stores the same value stands in the way as at this one; 0: none does here. */
 unsigned round_same_value_at(const struct round *r, unsigned nodes, unsigned node);
 /* At how many stores one and the same value stands in the way, at most. */
 unsigned round_same_value(const struct round *r, unsigned nodes);
-/* When the lock may be free, as the round found it, ms; -1: never by itself. */
+/* In how many ms a quorum may be free, by the TTLs that the round found; -1: never. */
 int64_t round_pttl_ms(const struct round *r, unsigned nodes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rows, and the fields that SHOW and LIST have in common. */
+/* See rows.h. */
 #include "daemon/core/rows.h"
 
 void row_begin(struct commander *x, struct span tag, struct reply *r)

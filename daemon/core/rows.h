@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the answers that have rows share. A row is begun, filled and ended before anything else is sent. */
+/* What all answers with rows share. A row is begun, filled and ended before anything else is sent. */
 #ifndef CORE_ROWS_H
 #define CORE_ROWS_H
 
@@ -9,10 +9,10 @@ void row_begin(struct commander *x, struct span tag, struct reply *r);
 void row_end(struct commander *x, struct session *s, struct reply *r);
 /* OK n= more=; more < 0: left out. */
 void rows_done(struct commander *x, struct session *s, struct span tag, uint64_t n, int64_t more);
-/* One answer must not overflow the output of its session: these bytes of rows fill a quarter of it. */
+/* Whether so many bytes of rows fill a quarter of what a session may have unsent: one answer must not overflow that. */
 bool rows_are_long(const struct commander *x, size_t bytes);
 
-/* Fields: a session, one without a connection with since when, and for how much longer; a holder elsewhere, as the stores said last. */
+/* Fields for SHOW and LIST: of a session; without a connection also since when, and for how much longer; of a holder elsewhere, as the stores said last. */
 void reply_session(const struct commander *x, struct reply *r, const struct session *s);
 void reply_elsewhere(struct reply *r, const struct elsewhere *elsewhere);
 

@@ -27,7 +27,7 @@ struct service {
 	struct session_table sessions;
 	struct commander commander;
 	bool stepping;
-	enum { RUN_NEW, RUN_RESTORING, RUN_BEGUN } run; /* what the previous one left comes first */
+	enum { RUN_NEW, RUN_RESTORING, RUN_BEGUN } run; /* the records of the previous run come first */
 };
 
 struct service *service_new(const struct core_conf *conf)
@@ -146,7 +146,7 @@ static int on_eof(struct service *s, const struct event *event)
 	return 0;
 }
 
-/* It has read what it was sent: a sign of life, and its next lines may go. */
+/* The client has read what it was sent: it is alive, and its next lines may be served. */
 static int on_sent(struct service *s, const struct event *event)
 {
 	struct session *session = session_find(&s->sessions, event->session.id);
@@ -161,8 +161,8 @@ static int on_sent(struct service *s, const struct event *event)
 }
 
 /*
- * A reset by this host's own kernel is as good as an EOF, and so is one after the other end has closed its side: nobody was left there to be
- * answered. Else, from elsewhere, the client may be alive behind a broken path.
+ * A reset by this host's own kernel is as good as an EOF. So is a reset after the client has closed its side: nobody was left there to be answered.
+ * In all other cases the client may be alive behind a broken path.
  */
 static int on_gone(struct service *s, const struct event *event)
 {
@@ -181,7 +181,7 @@ static int on_gone(struct service *s, const struct event *event)
 	return 0;
 }
 
-/* LISTs, what asks the stores, RESUME that waits for them. False: nothing is left. */
+/* Ends LISTs, and requests that wait for the stores, RESUME among them. False: there were none. */
 static bool on_stop_refuse(struct service *s)
 {
 	bool some = release_answer_syncs(&s->engine);
@@ -197,7 +197,7 @@ static bool on_stop_refuse(struct service *s)
 static void on_stop(struct service *s)
 {
 	engine_stop(&s->engine);
-	/* What was asked behind those is answered before the hang-up, and so is what was asked behind that. */
+	/* Lines that were read behind the refused requests are served before the hang-up, until there is nothing more to refuse. */
 	for (service_go_on(s); on_stop_refuse(s);)
 		service_go_on(s);
 	for (uint32_t i = 0; i < s->sessions.slots; i++)
@@ -224,7 +224,7 @@ static int on_restored(struct service *s)
 
 static int service_handle(struct service *s, const struct event *event)
 {
-	/* Whatever comes ends the restoring. */
+	/* Any other event ends the restoring. */
 	if (s->run == RUN_RESTORING && event->kind != EVENT_RESTORE && event->kind != EVENT_RESTORED)
 		(void)on_restored(s);
 	if (event->kind != EVENT_RESTORE && event->kind != EVENT_RESTORED)
@@ -275,7 +275,7 @@ static int service_handle(struct service *s, const struct event *event)
 	case EVENT_RESTORED:
 		return on_restored(s);
 	case EVENT_JOURNAL:
-		return 0; /* heard before the timers */
+		return 0; /* service_step() has handled it before the timers */
 	}
 	return -EINVAL;
 }

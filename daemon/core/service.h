@@ -30,7 +30,7 @@ void service_snapshot(struct service *s, struct effects *ret_effects);
 /* True: the service must be stepped by *ret_when, with EVENT_TIME if there is no other event. False: nothing is due. */
 bool service_deadline(const struct service *s, struct instant *ret_when);
 
-/* Applies the values that may change at run time: lease, limits. */
+/* Applies those values of conf that may change at run time, and no others. */
 void service_reload(struct service *s, const struct core_conf *conf);
 
 /* "1/1 stores, 12 sessions, 3 locks": for the supervisor. Returns the length; cut at size. */

@@ -94,7 +94,7 @@ struct session *session_find(struct session_table *t, uint64_t id)
 	return s && s->id == id ? s : NULL;
 }
 
-/* It is not tracked for its connection any more. */
+/* Ends the accounting of the session's connection. */
 static void session_disconnect(struct session_table *t, struct session *s)
 {
 	t->slot[(uint32_t)s->id] = NULL;
@@ -275,7 +275,7 @@ void session_answered(struct session_table *t, struct session *s, bool tagged)
 	if (s->detached)
 		return;
 	s->busy &= tagged;
-	/* A tagged answer lets nothing go on, but it may be the last that a session waits for which is about to leave. */
+	/* A tagged answer lets no line go on, but it may be the last answer that a leaving session waits for. */
 	if (s->ready || (tagged && !s->leaving))
 		return;
 	s->ready = true;

@@ -33,12 +33,12 @@ struct session {
 	struct timer grace;      /* detached: end of the grace; else: when RESUME stops waiting for adoptions */
 	struct instant detached_at;
 	char resume_tag[TAG_MAX + 1];
-	struct instant repeat_until; /* resumed: until then a LOCK that is repeated finds the place or the turn of the one before */
+	struct instant repeat_until; /* resumed: until then a repeated LOCK finds its old place, or the turn that came meanwhile */
 	struct claims claims;    /* all of them, waiting, held and lost */
 	struct pendings pendings;
 	struct listings listings; /* LISTs that are not answered yet */
 	unsigned held, waiting;  /* number of claims held or lost; number of LOCKs not answered yet */
-	unsigned waits_not_notified;        /* waiting claims that are not notified: a repeated LOCK takes them up */
+	unsigned waits_not_notified;        /* waiting claims whose requests went with the connection: a repeated LOCK takes one over */
 	struct buf ahead;        /* lines read ahead, each as its length and its bytes */
 	unsigned ahead_count;
 	size_t unsent;           /* bytes sent since the last EVENT_SENT */
@@ -55,7 +55,7 @@ struct session {
 	bool sure;               /* detached: the client itself closed the connection */
 	bool resuming;           /* its RESUME is not answered yet */
 	unsigned open;           /* resuming: adoptions undecided at the last count, less those decided since */
-	bool resumed;            /* it has taken over another session, whose waiting or granted LOCKs may be repeated */
+	bool resumed;            /* it has taken over another session, whose LOCKs may be repeated */
 	uint64_t mistakes;       /* consecutive erroneous requests */
 };
 TAILQ_HEAD(sessions, session);

@@ -30,7 +30,7 @@ static void row_holder(struct commander *x, struct session *s, struct span tag, 
 	row_end(x, s, &r);
 }
 
-/* What is left of it by now, if it is not renewed; -1: it never expires. */
+/* What is left of the TTL by now, unless it was renewed; -1: it never expires. */
 static int64_t elsewhere_ttl_ms(const struct commander *x, const struct elsewhere *elsewhere)
 {
 	int64_t left = elsewhere->pttl_ms - instant_diff(x->core->now, elsewhere->at) / MSEC;
@@ -38,7 +38,7 @@ static int64_t elsewhere_ttl_ms(const struct commander *x, const struct elsewher
 	return elsewhere->pttl_ms < 0 ? -1 : left > 0 ? left : 0;
 }
 
-/* Nobody holds it, and nobody gets it: UNLOCK keep=, a lock-delay, or a loss that its holder may not know of. */
+/* Nobody holds the name, and nobody gets it yet: UNLOCK keep=, a lock-delay, an older ticket, or a loss that its holder may not know of. */
 static void row_kept(struct commander *x, struct session *s, struct span tag, int64_t ttl_ms)
 {
 	struct reply r;
@@ -75,7 +75,7 @@ static void row_waiter(struct commander *x, struct session *s, struct span tag, 
 	row_end(x, s, &r);
 }
 
-/* Those that are there for one round wait for nobody. */
+/* Claims that do not wait are no waiters: they are there for one round. */
 static unsigned rows_waiters(struct commander *x, struct session *s, struct span tag, const struct lock *l, size_t begin)
 {
 	const struct claim *c;
@@ -91,7 +91,7 @@ static unsigned rows_waiters(struct commander *x, struct session *s, struct span
 	return pos;
 }
 
-/* Whether a value of this daemon is what stands there: nobody's, since it is not held. On the memory store there are no others. */
+/* Whether the value that stands there is one of this daemon's, and so nobody's: no session here holds it. The memory store has no others. */
 static bool is_own(const struct commander *x, const struct elsewhere *elsewhere)
 {
 	return !elsewhere->foreign && (!elsewhere->host[0] || !x->core->conf.shared);
@@ -126,7 +126,7 @@ static void show_done(struct commander *x, struct session *s, struct span tag, u
 	row_end(x, s, &r);
 }
 
-/* free: the stores say so. */
+/* is_free: the stores say that the name is free. */
 static void show(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere, bool is_free)
 {
 	size_t begin = s->unsent;
@@ -136,7 +136,7 @@ static void show(struct commander *x, struct session *s, struct span tag, const 
 	show_done(x, s, tag, first + waiters, l->contender.patient - waiters, first > 0 || is_free);
 }
 
-/* A holder that this daemon keeps an eye on, since somebody waits for it: what was seen before the stores fell silent may be over. */
+/* Whether this daemon keeps track of a holder elsewhere, since somebody here waits. What the stores said before they fell silent may be outdated. */
 static bool is_watched(const struct lock *l)
 {
 	return contender_is_between_rounds(&l->contender) && l->contender.elsewhere.known && !l->contender.elsewhere.outdated;
@@ -145,7 +145,7 @@ static bool is_watched(const struct lock *l)
 void show_answer(struct commander *x, struct session *s, const struct pending *p)
 {
 	const struct lock *l = p->lock;
-	/* A round of ours has begun since, or is being undone: what stands there of it means nothing. */
+	/* A round of ours has begun since, or is being undone: its value at the stores does not tell who has the name. */
 	bool undecided = !lock_is_idle(l) && is_own(x, &p->elsewhere);
 	static const struct elsewhere nothing;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SHOW: who has a name, and who waits for it. The stores are asked what the daemon does not know of itself. */
+/* SHOW: who has a name, and who waits for it. The daemon asks the stores for what it does not know. */
 #ifndef CORE_SHOW_H
 #define CORE_SHOW_H
 

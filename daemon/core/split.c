@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Split votes. When nobody can have a quorum, the losers of a parallel round would split the next one as well. So for a while they ask one store first, the
- * same on all daemons, and the others only if that grants: one of them wins there, and then everywhere. That costs one round trip more. Where daemons see
- * different stores alive, it is a parallel round again, after one more pause of random length. A value that stays at that store for longer than a rival's
- * round lasts leads nobody: the next store is asked instead.
+ * Split votes. Contenders that split one parallel round would split the next one as well. So for a while each asks one store first, the same on all daemons,
+ * and the others only if that store grants: one contender wins there, and then everywhere. That costs one round trip more. Daemons that see different stores
+ * alive may ask different stores first: that is a parallel round again, after one more pause of random length. A value that stays at the first store for longer
+ * than a rival's round lasts is no rival's: the round asks the next store instead.
  * See ALGORITHMS.md, Split votes.
  */
 #include "daemon/core/split.h"
@@ -48,8 +48,8 @@ void split_remember(const struct engine *e, struct contender *k, const struct ro
 }
 
 /*
- * A value that has stood there for longer than a rival's round lasts is a holder's; or its daemon cannot take it back, because it has died or does not reach
- * the store.
+ * Whether the value at this store has stood there for longer than a rival's round lasts. Then somebody holds the name, or the daemon that placed the value has
+ * died or does not reach the store.
  */
 static bool split_has_stood(const struct engine *e, const struct round *r, unsigned node)
 {
@@ -82,7 +82,7 @@ static struct nodeset split_stands(const struct engine *e, const struct round *r
 	return nodes;
 }
 
-/* Rivals ask under a new value each time. As long as a quorum has their values or ours, one of them can win without the stores that have not answered. */
+/* Rivals use a new value each round. As long as a quorum has theirs or ours, one contender can win without the stores that have not answered. */
 bool split_has_rivals(const struct engine *e, const struct round *r)
 {
 	const struct contender *k = contender_of_name(r->calls.name);
@@ -110,7 +110,7 @@ static void split_count(const struct engine *e, struct contender *k, const struc
 	if (led)
 		return;
 	k->same_splits = 1;
-	/* It is not known which value is the dead one. Each round picks that of another store, until a value stays. */
+	/* Which value is the dead daemon's is not known. Each round suspects the value at another store, until one stays. */
 	for (unsigned i = k->lost_rounds; i < k->lost_rounds + nodes; i++)
 		if (nodeset_has(r->taken, i % nodes)) {
 			k->split_by = r->taken_by[i % nodes];

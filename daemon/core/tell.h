@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lines that sessions are told, whoever decides that they are: errors, grants, losses. Decides nothing, but that too many mistakes in a row end a session. */
+/* The lines that sessions are told: errors, grants, losses. This file decides only that too many mistakes in a row end a session. */
 #ifndef CORE_TELL_H
 #define CORE_TELL_H
 
@@ -11,21 +11,21 @@ void tell_line(struct commander *x, struct session *s, struct reply *r);
 /* ERR, to the request with this tag. */
 void tell_error(struct commander *x, struct session *s, struct span tag, enum error code, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
-/* ERR, to the request that is being served: it was no valid one. Counts it. */
+/* ERR, to the request that is being served, which is not valid. Counts it as a mistake. */
 void tell_mistake(struct commander *x, struct session *s, enum error code, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 /* Counts one more mistake in a row. A session that makes too many is told so, and its connection is closed. */
 void count_mistake(struct commander *x, struct session *s);
 
-/* Fields of a held lock as its grant is answered: name fence valid_ms. Its client has heard of the grant from here on. */
+/* The fields of a held lock: name fence valid_ms. From here on its client counts as told over this connection. */
 void reply_grant(struct commander *x, struct reply *r, const struct lock *l);
-/* OK, of the LOCK with the claim's tag. */
+/* OK, to the LOCK with the claim's tag. */
 void tell_granted(struct commander *x, struct claim *c, unsigned count);
-/* The client is about to be told that it holds this: the claim is not freed for want of a listener, and the journal knows. A loss before is told first. */
+/* The client is about to be told that it holds this. So the claim does not lapse, and the journal notes it. An earlier loss is told first. */
 void claim_hear(struct commander *x, struct claim *c);
-/* The same for a row of RESUME: a loss before is told behind the OK. */
+/* The same for a row of RESUME, where an earlier loss is told behind the OK. */
 void claim_hear_row(struct commander *x, struct claim *c);
-/* The client has heard of this hold: the loss before it, if any, is told unless it was, and not remembered any more. The record of the hold says so. */
+/* The client has heard of this hold. Tells an earlier loss that was not told yet, and forgets it. In the journal the record of the hold ends the loss. */
 void claim_forget_loss(struct commander *x, const struct claim *c);
 /* LOST. The claim counts as told. */
 void tell_lost(struct commander *x, struct claim *c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waiting across hosts. Each daemon has one ticket per name in the queues of the stores; who waits inside the daemon is its own matter. The daemon takes the
- * ticket from the stores' clock, so all stores have the same order. It does not change unless that clock is set back, or was not well known. The stores wake
- * the first of the queue when the lock is freed, and tell the holder's daemon that it is wanted. Both messages may be lost, so timers stand behind them.
+ * Waiting across hosts. Each daemon has one ticket per name in the queues of the stores, and orders its own waiters. It takes the ticket from their clock,
+ * so all stores have the same order. The ticket does not change unless that clock is set back, or was not well known. The stores wake the daemon of the first
+ * ticket when the lock is freed, and tell the holder's daemon that the lock is wanted. Both messages may be lost, so timers stand behind them.
  * See ALGORITHMS.md, Tickets.
  */
 #include "daemon/core/ticket.h"
@@ -18,8 +18,8 @@
 #define AHEAD_LEAST_US SEC
 
 /*
- * The clocks of the stores were set back since the ticket was taken: until they have caught up, all new tickets would be older. Less than the clocks may differ
- * does not count, since the Q-th may be another store now; nor does drift.
+ * The clocks of the stores were set back since the ticket was taken: until they have caught up, all new tickets would be older. A step that is no larger than
+ * the clocks may differ does not count, since the Q-th may be another store now; nor does drift.
  */
 static bool ticket_is_ahead(const struct engine *e, const struct contender *k)
 {
@@ -28,7 +28,7 @@ static bool ticket_is_ahead(const struct engine *e, const struct contender *k)
 	return members_clock_us(&e->members, k->ticket.at) + slack < k->ticket.us;
 }
 
-/* A ticket for a waiter that came then. */
+/* A ticket for a waiter that came at the moment `since`. */
 static void ticket_begin(struct engine *e, struct contender *k, struct instant since)
 {
 	k->ticket.us = members_clock_us(&e->members, since);
@@ -38,7 +38,7 @@ static void ticket_begin(struct engine *e, struct contender *k, struct instant s
 
 /*
  * The ticket is the moment when the first waiter asked: the longest wait is first, on whatever host. A request that does not wait may stand before that waiter.
- * The round for it shows the waiter's ticket, or nobody would wake this daemon.
+ * The round for that request shows the waiter's ticket all the same, or nobody would wake this daemon.
  */
 void ticket_take(struct engine *e, struct contender *k)
 {
@@ -81,7 +81,7 @@ bool ticket_is_unseen(const struct engine *e, const struct contender *k)
 	return e->core->conf.shared && k->patient && nodeset_count(k->ticket_at) < engine_quorum(e);
 }
 
-/* A later round queued this ticket again, at these stores. */
+/* The stores where a later round queued this ticket again. */
 static struct nodeset ticket_is_wanted(const struct engine *e, const struct release *r)
 {
 	const struct contender *k = contender_of_name(r->calls.name);
@@ -92,8 +92,8 @@ static struct nodeset ticket_is_wanted(const struct engine *e, const struct rele
 }
 
 /*
- * Nobody waits for the answer. A busy store is asked a little later, again and again while the ticket stands there, since it keeps others out. When the daemon
- * stops, there is no later.
+ * Nobody waits for the answers. A busy store is told a little later, as long as the ticket may stand there, since the ticket keeps others out. When the daemon
+ * stops, there is no later: it tells busy stores, too.
  */
 void ticket_send(struct engine *e, struct release *r)
 {
@@ -155,7 +155,7 @@ void ticket_withdraw(struct engine *e, struct contender *k)
 	ticket_send_withdraw(e, k, nodes);
 }
 
-/* It was granted: the stores that granted took the ticket out themselves. */
+/* The ticket is over. The stores that granted took it out themselves; the others are told. */
 void ticket_spend(struct engine *e, struct contender *k, struct nodeset granted)
 {
 	k->ticket_at = nodeset_without(k->ticket_at, granted);

@@ -6,13 +6,13 @@
 #include "daemon/core/parts.h"
 
 #define TICKET_MAX (VALUE_MAX - 1)
-void ticket_take(struct engine *e, struct contender *k); /* a ticket for the first waiter, if it waits and there is none */
+void ticket_take(struct engine *e, struct contender *k); /* takes a ticket for the first patient waiter, unless there is one that still fits */
 /* Somebody waits, and fewer than a quorum of stores know the ticket: no wake-up comes. */
 bool ticket_is_unseen(const struct engine *e, const struct contender *k);
 struct span ticket_text(const struct engine *e, const struct contender *k); /* in memory of the effects; "" = no ticket */
-void ticket_send(struct engine *e, struct release *r); /* WITHDRAW: it is admitted */
-void ticket_hurry_all(struct engine *e); /* the daemon stops: nothing is admitted any more */
-void ticket_withdraw(struct engine *e, struct contender *k); /* the ticket is kept, for later */
+void ticket_send(struct engine *e, struct release *r); /* the withdrawal is admitted */
+void ticket_hurry_all(struct engine *e); /* the daemon stops: sends all withdrawals that wait */
+void ticket_withdraw(struct engine *e, struct contender *k); /* takes the ticket out of the queues; the name keeps it for later */
 void ticket_spend(struct engine *e, struct contender *k, struct nodeset granted);
 
 #endif

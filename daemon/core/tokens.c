@@ -2,7 +2,7 @@
 #include "daemon/core/tokens.h"
 
 #define NARROW_US SEC
-#define CONTENDED_US (5 * SEC) /* so long a name is expected to be contended again */
+#define CONTENDED_US (5 * SEC) /* how long a contended name is expected to be contended again */
 
 void tokens_expect(struct tokens *t, const struct core *core, const struct name *name)
 {

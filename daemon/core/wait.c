@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * How a wait ends without a grant: those who wait are refused, withdrawn, or out of time. With the last of them the name asks for nothing any more. And
- * how a name waits while too few stores can be asked for it.
- */
+/* See wait.h. */
 #include "daemon/core/wait.h"
 
 #include "daemon/core/move.h"
@@ -85,9 +82,7 @@ bool wait_continue(struct engine *e, struct contender *k, enum refusal why, enum
 	return false;
 }
 
-/*
- * The claim has waited long enough. A round under way may still grant the lock, or say who holds it: it decides, within the timeout of a command.
- */
+/* A round under way may still grant the lock, or say who holds it: it decides, within the timeout of a command. */
 void wait_fired(struct engine *e, struct claim *c)
 {
 	struct contender *k = contender_of_claim(c);

@@ -6,17 +6,17 @@
 #include "daemon/core/parts.h"
 #include "daemon/core/waiters.h"
 
-/* Answers this part of the waiters, and takes them out. Moves nothing. */
+/* Answers this part of the waiters, and takes them out. The name stays in its state. */
 void wait_refuse_part(struct engine *e, struct contender *k, enum refusal why, enum waiters_part part);
 /* The same, before the name goes on waiting. False: nobody is left, and the wait is over. */
 bool wait_continue(struct engine *e, struct contender *k, enum refusal why, enum waiters_part part);
 /* Nobody here waits any more: the ticket is withdrawn, and the name asks for nothing. */
 void wait_over(struct engine *e, struct contender *k, enum cause why);
-/* Somebody left: if it was the last, the wait is over. A round under way sees to that when it ends. */
+/* A claim left. If it was the last, the wait is over; while a round is under way, the end of that round sees to it. */
 void wait_left(struct engine *e, struct contender *k);
 /* Sets the timer of a name that waits: at this moment, or sooner, when its first claim is overdue. NEVER: only for an overdue claim. */
 void wait_look_at(struct engine *e, struct contender *k, struct instant at);
-/* Takes a claim out, without a word. */
+/* Takes a claim out, without an answer. */
 void wait_leave(struct engine *e, struct claim *c);
 /* Too few usable stores to ask: those who wait keep their place until there are enough. */
 void wait_for_quorum(struct engine *e, struct contender *k);
@@ -25,7 +25,7 @@ void wait_fired(struct engine *e, struct claim *c);
 
 /* A waiting claim waits until then instead. */
 void wait_set_end(struct engine *e, struct claim *c, struct instant until);
-/* A waiting claim whose session has said its last word: a round under way decides, else one that would wait is withdrawn. */
+/* The session of this waiting claim has sent its last line. A round under way decides; without a round, a claim that would go on waiting is withdrawn. */
 void wait_finish_up(struct engine *e, struct claim *c);
 /* A waiting claim is withdrawn: NOTICE_REFUSED. */
 void wait_withdraw(struct engine *e, struct claim *c, enum refusal why);

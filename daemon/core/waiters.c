@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/core/waiters.h"
 
-/* By when it is to be answered, unless a round under way does so. One that waits has a timer of its own until then. */
+/* By when the claim is to be answered, unless a round under way answers it before. NEVER: it goes on waiting, and has a timer of its own. */
 static struct instant claim_due(const struct claim *c)
 {
 	if (c->overdue)

@@ -7,11 +7,11 @@
 
 #include "daemon/core/notices.h"
 
-#define WAITERS_HURRY_US SEC /* a request that does not wait for a holder is asked for no longer than that */
+#define WAITERS_HURRY_US SEC /* the stores are asked no longer than this for a request that does not wait */
 
 enum waiters_part {
-	WAITERS_OVERDUE,   /* whose wait is over already; of those that do not wait, who asked a second ago */
-	WAITERS_IMPATIENT, /* and all that do not wait */
+	WAITERS_OVERDUE,   /* claims whose wait is over; of those that do not wait, the ones that asked a second ago */
+	WAITERS_IMPATIENT, /* these, and all that do not wait */
 	WAITERS_ALL,
 };
 
@@ -19,8 +19,8 @@ bool waiters_include(const struct claim *c, enum waiters_part part, struct insta
 /* When the first of them is overdue; NEVER: all have a timer of their own. */
 struct instant waiters_due(const struct contender *k);
 
-/* Why they do not have it, when the name is not ours. */
-enum refusal waiters_overdue_why(const struct contender *k); /* of those that are overdue when it is asked for again */
-enum refusal waiters_timeout_why(const struct contender *k); /* of one whose wait is over */
+/* Why claims do not have the lock, when the name is not ours. */
+enum refusal waiters_overdue_why(const struct contender *k); /* of claims that are overdue when the name is asked for again */
+enum refusal waiters_timeout_why(const struct contender *k); /* of a claim whose wait is over */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Connections that are being closed. The sink hears no more of them, so any error just frees them. One timer serves all of
- * them: all have the same time, so they expire in the order in which they came.
+ * them: each has CLOSING_US, so they expire in the order in which they began to close.
  */
 #include "daemon/net/closing.h"
 #include "daemon/base/clock.h"
@@ -137,7 +137,7 @@ static void closing_shut(int fd)
 
 void closing_say(int fd, const char *line, size_t n)
 {
-	/* If the socket does not take the line at once, it is closed without. */
+	/* A socket that does not take the line at once is closed without it. */
 	if (send(fd, line, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n)
 		closing_shut(fd);
 	close(fd);

@@ -20,7 +20,7 @@ void closing_refuse(struct hub *h, int fd, const char *line, size_t n);
 /* For conn.c and hub.c; the first two may free c. */
 void closing_ready(struct conn *c, short what); /* the socket is ready */
 void closing_flushed(struct conn *c);           /* all output is written */
-void closing_leave(struct conn *c);             /* it is being freed */
+void closing_leave(struct conn *c);             /* takes c off the list, because c is being freed */
 void closing_expire(struct hub *h);             /* closes the connections whose time is over */
 bool closing_evict(struct hub *h);              /* closes the oldest, to free its descriptor; false: there is none */
 

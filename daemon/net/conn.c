@@ -114,13 +114,13 @@ static void conn_keep(struct conn *c, const struct lines *l)
 	buf_append(c->rest, l->at, (size_t)(l->end - l->at));
 }
 
-/* A connection has a bounded number of lines, and of bytes of answers, in each pass of the loop. So busy connections do not delay the others. */
+/* In each pass of the loop a connection has a share of lines, and of bytes of answers. So busy connections do not delay the others. */
 static bool share_is_used_up(const struct conn *c, unsigned lines, size_t unsent)
 {
 	return lines >= SHARE_LINES || (c->out && buf_length(c->out) >= unsent + SHARE_OUTPUT);
 }
 
-/* Passes lines of scratch to the sink until none is left, none is wanted, or its share is used up. False: c may be freed, or must not be read now. */
+/* Passes lines of scratch to the sink until none is left or wanted, or the share of c is used up. False: c may be freed, or must not be read now. */
 static bool conn_tell_lines(struct conn *c, size_t n)
 {
 	struct hub *h = c->hub;
@@ -217,7 +217,7 @@ static void conn_ready(evutil_socket_t fd, short what, void *context)
 		conn_arm(c);
 		return;
 	}
-	/* Reads on until the end, so that the end is told in this pass, unless the lines before it take more than one share. */
+	/* A mute connection is read to its end, so that the sink gets the end in this pass, unless the lines before it take more than one share. */
 	while (conn_pump(c, true) && c->mute)
 		;
 }

@@ -4,9 +4,9 @@
  * besides 16 for its slot and what libevent keeps for a descriptor.
  *
  * The peer may half-close its side and still read, or be gone. On a Unix socket POLLHUP means that the peer is gone. If no lines wait, or lines are not
- * taken, the sink gets gone(GONE_HANGUP) at once. Otherwise it gets `half_closed` (half-closed) at once, then the waiting lines, then gone; output is dropped
- * meanwhile. On TCP a FIN leads to eof after the last complete line, and an error to gone. A peer that half-closes while lines wait is told at once as
- * `half_closed`.
+ * taken, the sink gets gone(GONE_HANGUP) at once. Otherwise the sink gets `half_closed` at once, then the waiting lines, then gone; output is dropped
+ * meanwhile. On TCP a FIN leads to eof after the last complete line, and an error to gone. When a peer half-closes while lines are not taken, the sink
+ * gets `half_closed` at once.
  */
 #ifndef NET_CONN_H
 #define NET_CONN_H
@@ -29,9 +29,9 @@ struct conn {
 	struct event event;
 	struct hub *hub;
 	uint64_t session;        /* 0: no session, or no longer one */
-	struct buf *rest;        /* kept input: an unfinished line, or lines that wait because reading is off, out is full or the turn is over; NULL: none */
+	struct buf *rest;        /* kept input: an unfinished line, or lines that wait: reading is off, out is full or the share is used up; NULL: none */
 	struct buf *out;         /* unsent output; NULL: none */
-	struct instant deadline; /* CONN_CLOSING, CONN_LINGERING: when it is closed at the latest */
+	struct instant deadline; /* CONN_CLOSING, CONN_LINGERING: when the connection is closed at the latest */
 	TAILQ_ENTRY(conn) dirty;
 	TAILQ_ENTRY(conn) link; /* in hub.ready or hub.closing */
 	int fd;
@@ -39,7 +39,7 @@ struct conn {
 	bool is_unix, reading, skipping /* a line that is too long */;
 	bool ended;   /* the peer has half-closed its side */
 	bool half_closed;  /* the sink got `half_closed` */
-	bool mute;    /* the peer is gone, lines that it sent before are still passed on; output is dropped */
+	bool mute;    /* the peer is gone: its earlier lines are still passed on, output is dropped */
 	bool awaits;  /* the sink wants `sent` */
 	bool blocked; /* the socket is full: waits until it is writable, net_flush skips it */
 	bool queued; /* its share of this pass is used up; the lines in rest wait for the next one */

@@ -43,7 +43,7 @@ void conn_want_telling(struct conn *c)
 	if (c->is_ready)
 		return;
 	c->is_ready = true;
-	/* An end is told before the waiting lines of others. */
+	/* The sink gets an end before the waiting lines of other connections. */
 	if (c->state == CONN_FAILED)
 		TAILQ_INSERT_HEAD(&c->hub->ready, c, link);
 	else

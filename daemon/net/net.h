@@ -38,7 +38,7 @@ struct net_sink {
 	void (*open)(void *context, uint64_t session, const struct peer *peer);
 	void (*line)(void *context, uint64_t session, char *line, size_t n); /* without LF or CRLF; the bytes may be overwritten */
 	void (*too_long)(void *context, uint64_t session);
-	/* Half-closed: the peer has closed its side while lines wait, or is gone. Lines may follow, then eof or gone. At most once. */
+	/* Half-closed: the peer has closed its side while its lines are not taken, or is gone. Lines may follow, then eof or gone. At most once. */
 	void (*half_closed)(void *context, uint64_t session);
 	void (*sent)(void *context, uint64_t session); /* once after net_await_sent: unsent output is below the mark */
 	void (*eof)(void *context, uint64_t session); /* once, after all complete lines; an unfinished line is dropped */

@@ -76,7 +76,7 @@ void conn_send(struct conn *c, const void *bytes, size_t size)
 {
 	if (c->state == CONN_FAILED || c->mute)
 		return;
-	/* One pass may produce more output than fits, even if the peer reads fast; so it is written before it counts as an overflow. */
+	/* One pass may produce more output than fits, even if the peer reads fast. So the output is written before any of it counts as an overflow. */
 	if (!conn_has_room(c, size))
 		conn_flush(c);
 	if (!conn_has_room(c, size)) {

@@ -162,7 +162,7 @@ static char call_op(const struct call *call)
 
 #define TERMS_WORDS 4
 
-/* Its arguments, the operation among them. */
+/* The number of arguments of an entry: its operation is counted, its key and terms are not. */
 static unsigned entry_words(const struct entry *e)
 {
 	switch (e->op) {
@@ -196,7 +196,7 @@ static void op_append(struct buf *args, char op)
 	buf_append(args, text, sizeof(text));
 }
 
-/* Writes the terms of an entry, unless they stand already. What its operation does not look at is left as it was. */
+/* Writes the terms of an entry, unless they equal the last ones. A term that its operation ignores keeps the last value. */
 static void terms_use(struct batch *b, char op, const struct terms *of)
 {
 	struct terms t = {of->px_ms, op == 'k' ? b->terms.not_after_ms : of->not_after_ms, op == 'g' ? of->reserve_ms : b->terms.reserve_ms};
@@ -259,7 +259,7 @@ static void mark_fill(struct batch *b, const struct script_keys *k, const struct
 	number_append(&b->args, call->not_after_ms);
 }
 
-/* Its bytes are appended, those in args from `arg` on. */
+/* Adds an entry whose bytes are in keys and args already; in args they begin at `arg`. */
 static void entry_add(struct batch *b, struct entry entry, size_t arg)
 {
 	if (b->count == b->cap) {

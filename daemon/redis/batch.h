@@ -25,7 +25,7 @@ struct script_keys {
 void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us, int64_t tolerance_us);
 void script_keys_release(struct script_keys *k);
 
-/* What calls of one moment usually share. It is written in front of the first entry of the common kind, and again where it changes. */
+/* Arguments that calls of one moment usually share. They are written before the first entry that uses them, and again where they change. */
 struct terms {
 	int64_t px_ms, not_after_ms, reserve_ms;
 };
@@ -34,8 +34,8 @@ struct entry {
 	uint64_t id;
 	uint64_t hash;        /* of the lock name */
 	struct terms terms;
-	uint32_t key_end;     /* end of its bytes in keys */
-	uint32_t arg, arg_end; /* its bytes in args, without the terms in front of them */
+	uint32_t key_end;     /* end of the entry in keys */
+	uint32_t arg, arg_end; /* the entry in args, without the terms in front of it */
 	enum call_kind kind;
 	char op;              /* of the batch script, 0: an entry of another script */
 };
@@ -46,8 +46,8 @@ struct batch {
 	unsigned count, cap;
 	struct buf keys, args;
 	unsigned words;     /* arguments in args */
-	struct terms terms; /* those written last */
-	bool termed;        /* some were */
+	struct terms terms; /* the terms written last */
+	bool termed;        /* terms were written */
 	char marker[MARKER_MAX];
 	size_t marker_n;
 	bool marked; /* some entry depends on the marker */

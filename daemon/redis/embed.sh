@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # embed.sh folder script.lua ... : writes folder/scripts.c, the scripts as C string literals. batch is prelude, common, long, queue, acquire, extend, release,
-# look and batch in one; mark and probe stand alone. Lines of comment are empty there: of what is longer than 16 KiB a server does not say that it wants a
-# password, but breaks the connection.
+# look and batch in one; mark and probe stand alone. Lines of comment become empty lines, to keep scripts short: a server that wants a
+# password breaks the connection, and does not say why, when a script is longer than 16 KiB.
 set -eu
 
 folder=$1

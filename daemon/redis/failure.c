@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Classifies error texts. To take a refusal for unknown costs a release. To take another error for a refusal could cost a lock, so
- * only whole code words in known places count. The same refusal, raised inside a script, by version of Redis:
+ * Classifies error texts. A refusal that is taken for unknown costs a release. Another error that is taken for a refusal could cost
+ * a lock, so only whole code words in known places count. The same refusal, raised inside a script, by version of Redis:
  *   5, 6   ERR Error running script (call to f_<sha>): @user_script:9: @user_script: 9: -OOM command not allowed …
  *   7      OOM command not allowed when used memory > 'maxmemory'. script: <sha>, on @user_script:9.
  */

@@ -36,7 +36,7 @@ struct link {
 	struct bufferevent *bev;
 	struct event *timer;
 	int error;    /* errno of the last failed send(2); the kernel reports it only once */
-	bool suspect; /* a stall was seen; the second time the link breaks */
+	bool suspect; /* a stall was seen; if it is still there after LATE_REPLIES_US, the link breaks */
 };
 
 /* --- sending --------------------------------------------------------------------------------------------------------- */

@@ -37,18 +37,18 @@ struct node {
 	uint16_t port;
 	enum node_state state;
 	struct link **link;
-	struct subscriber *subscriber;         /* the subscriber; NULL: none */
+	struct subscriber *subscriber;         /* NULL: none */
 	unsigned ready; /* links that are ready */
 	struct event *timer;
 	struct backoff backoff;
 	struct instant up_since;
-	struct lookup *lookup;      /* the question under way, which may outlast an attempt; NULL: none */
+	struct lookup *lookup;      /* under way; may outlast an attempt; NULL: none */
 	struct addresses addresses; /* the last successful answer of the resolver */
 	struct endpoint dialled;    /* address of this attempt; the resolver may change `addresses` meanwhile */
 	unsigned next;              /* index in addresses: which to dial */
 	bool fresh;                 /* the addresses belong to this attempt */
 	char reason[256];
-	uint64_t told[TOLD_MAX]; /* hashes of the reasons that were told since the node was last up */
+	uint64_t told[TOLD_MAX]; /* hashes of the reasons that the sink got since the node was last up */
 	unsigned tolds;
 };
 

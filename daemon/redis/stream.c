@@ -129,7 +129,7 @@ static bool is_sha(struct span text)
 
 static const char *settle_load(struct stream *s, enum script_kind script)
 {
-	if (resp_is_error(&s->resp)) /* once ready, the reply to the EVAL behind it shows the error */
+	if (resp_is_error(&s->resp)) /* once ready, the reply to the EVAL after it shows the error */
 		return s->ready ? NULL : stream_reason(s);
 	if (s->resp.value[0].type != RESP_STRING || !is_sha(stream_text(s)))
 		return GARBAGE;

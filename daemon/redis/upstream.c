@@ -41,7 +41,7 @@ struct upstream {
 
 /* --- calls to a node that is down ------------------------------------------------------------------------------------ */
 
-/* A timer of 0 s runs after the sockets were polled, so a caller that repeats its call at once cannot starve them. */
+/* A timer of 0 s runs after the sockets were polled, so sockets are served even if a caller repeats its call at once. */
 static void upstream_refuse(struct upstream *u, const struct call *call)
 {
 	struct refusals *r = &u->refused;

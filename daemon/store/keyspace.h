@@ -37,7 +37,7 @@ void keyspace_release(struct keyspace *s);
 struct key *keyspace_find(struct keyspace *s, struct span name);                    /* may be expired; NULL: none */
 struct key *keyspace_get(struct keyspace *s, struct span name, struct instant now); /* drops an expired key; NULL: none */
 /*
- * Sets the value of a key. key: what keyspace_find or keyspace_get has just said of that name, the last that was looked for. Returns the key, which may have
+ * Sets the value of a key. key: the result of keyspace_find or keyspace_get for this name, with no other lookup since. Returns the key, which may have
  * moved.
  */
 struct key *keyspace_set(struct keyspace *s, struct key *key, struct span name, struct span value, struct instant until);

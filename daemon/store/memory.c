@@ -140,7 +140,7 @@ void memory_each(struct memory *m, struct instant now,
 	free(sorted);
 }
 
-/* A key without a value, kept from an earlier run, matches no value. */
+/* A key that was kept from an earlier run without its value matches no value. */
 static bool key_is(const struct key *key, struct span value)
 {
 	return key->value_n && span_equal(key_value(key), value);

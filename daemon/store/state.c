@@ -102,7 +102,7 @@ static enum boot state_boot(const struct state *s, struct instant now)
 	return instant_before(now, s->past.written) ? BOOT_UNKNOWN : BOOT_SAME;
 }
 
-/* Judges a sound record. The clock of the store continues; if this boot is not the same, from the latest time that it can have reached. */
+/* Judges a sound record. The clock of the store continues; if this boot is not the same, it continues from the latest time that it can have reached. */
 static enum state_found state_judge(struct state *s, const struct state_conf *conf)
 {
 	enum boot boot = state_boot(s, conf->now);

@@ -8,8 +8,8 @@
  *   STATE_CRASH   no clean end, or no sound file                unknown                            strict: refuse everything for G
  *
  * The directory may not survive a reboot or the end of a container. So if other hosts can reach the daemon, a missing file counts as a crash
- * until the boot, or the start of the container, is G ago: no lease from before is believed any longer then. If this boot is another one than that of the
- * crash, G counts from the boot as well: `rebooted`.
+ * until the boot, or the start of the container, is G ago: from then on no client believes in a lease from before. After a crash in an earlier boot G
+ * counts from the boot, too: `rebooted`.
  *
  * Names are kept with their values. A kept name is refused to all but the holder, who knows the value and may extend or adopt the lease.
  *

@@ -25,7 +25,7 @@
 
 struct client;
 
-/* A client that holds a name, or waits for it. */
+/* One client that holds a name, or waits for it. */
 struct ask {
 	TAILQ_ENTRY(ask) in_name, in_client;
 	struct name *name;
@@ -45,7 +45,7 @@ struct client {
 	int fd;
 	struct buf in, out;
 	struct asks asks;
-	struct client *next; /* of those with something to send */
+	struct client *next; /* the next of those with something to send */
 	bool queued, gone;
 };
 
@@ -157,7 +157,7 @@ static void client_ends(struct client *c)
 		ask_ends(TAILQ_FIRST(&c->asks));
 	close(c->fd);
 	c->gone = true;
-	client_sends(c); /* and is freed with the senders: other events of this turn may name it */
+	client_sends(c); /* it is freed with the senders: other events of this pass may name it */
 }
 
 static void client_reads(struct client *c)
@@ -179,7 +179,7 @@ static void client_reads(struct client *c)
 	}
 }
 
-/* Everything of one turn in one write for each client. The clients of the benchmarks read what they are sent. */
+/* Sends each client all that it is told in this pass by one write. The clients of the benchmarks read what they are sent. */
 static void send_all(void)
 {
 	while (senders) {

@@ -21,7 +21,7 @@
 #define WAY_US      100
 #define NOISE_US    50
 
-/* A call on its way there, or its answer on the way back. */
+/* A call on its way to a store, or its answer on the way back. */
 struct parcel {
 	struct timer timer;
 	unsigned daemon;
@@ -41,7 +41,7 @@ static struct {
 	struct core_conf conf[DAEMONS_MAX];
 	struct service *service[DAEMONS_MAX];
 	struct effects effects[DAEMONS_MAX];
-	struct instant clear[DAEMONS_MAX][NODES_MAX][2]; /* when the last that was sent that way arrives */
+	struct instant clear[DAEMONS_MAX][NODES_MAX][2]; /* when the last parcel in that direction arrives */
 	struct memory *store[NODES_MAX];
 	unsigned commands, granted;
 	unsigned by;
@@ -80,7 +80,7 @@ static void call_leaves(unsigned d, const struct call *call)
 	p->call.new_value = keep(call->new_value, p->new_value);
 	p->call.marker = keep(call->marker, p->marker);
 	p->call.new_marker = keep(call->new_marker, p->new_marker);
-	p->call.ticket = SPAN(""); /* these stores keep no line */
+	p->call.ticket = SPAN(""); /* these stores keep no queue */
 	fly(p);
 }
 
@@ -134,7 +134,7 @@ static void parcel_arrives(struct parcel *p)
 	free(p);
 }
 
-/* One event: what is due first, at its time. False: nothing before until. */
+/* Carries out the event that is due first, at its time. False: none is due by `until`. */
 static bool world_turns(struct instant until)
 {
 	struct timer *first = heap_first(&w.flights);
@@ -242,7 +242,7 @@ static int order(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* All ask at once; the first grant ends it. */
+/* All daemons ask at once. Returns the time until the first grant. */
 static int64_t round_us(unsigned number)
 {
 	struct instant begun = w.now;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * LOCK and UNLOCK on the memory store, from a line to its answer, for callgrind to count: hotpath_lock and hotpath_unlock are all that
- * it looks at. The allocator is wrapped, because a request must not reach it. Says how many LOCKs there were, warming up included, and
- * how many allocations once warm.
+ * LOCK and UNLOCK on the memory store, from a line to its answer, for callgrind, which counts only hotpath_lock and
+ * hotpath_unlock. The allocator is wrapped, because a request must not reach it. Prints how many LOCKs there were,
+ * warming up included, and how many allocations once warm.
  */
 #include "tests/fixture/lone_service.h"
 

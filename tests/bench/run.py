@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""How fast redlockd is, beside others: python3 tests/bench/run.py [--short | --full] [--json FILE] [scenario …]
+"""Compares the speed of redlockd with that of others: python3 tests/bench/run.py [--short | --full] [--json FILE] [scenario …]
 
 Every scenario runs its sides in turn and compares the intervals that follow each other, since the speed of a machine changes with what else it does: only
-ratios mean something elsewhere. A goal that is missed is told, and is no failure. --short: each scenario for a moment, to see that it works. --full: longer, and
+ratios mean something elsewhere. A missed goal is reported, and is no failure. --short: each scenario for a moment, to see that it works. --full: longer, and
 what a pair costs as sessions, names and waiters grow. Status 1 when a scenario failed. Last line: "N passed, N failed".
 """
 import argparse
@@ -33,7 +33,7 @@ def show(row):
 
 
 def play(name, run):
-    """The rows of a scenario. None: it failed."""
+    """Runs a scenario, and returns its rows. None: it failed."""
     try:
         rows = SCENARIOS[name](run)
     except Skip as skip:

@@ -79,7 +79,7 @@ def quorum(run):
 
 
 def one_stopped(run):
-    """SIGSTOP: it answers nothing, and its connections stand."""
+    """One server is stopped by SIGSTOP: it answers nothing, and its connections stay open."""
     up, stopped = [], []
     with redlockd(3, clients=16) as side:
         for _ in range(run.pairs):
@@ -142,7 +142,7 @@ def memory(run):
 
 
 def pipelining(run, clients):
-    """Requests for each second of processor time that the server spends: another process on its processor does not matter then."""
+    """Requests for each second of processor time that the server spends, so another process on its processor does not matter."""
     ours, theirs = in_turn(run, redlockd(0, "stream", clients=clients, depth=16), ceiling("stream", clients=clients, depth=16))
     figure, least = 1 / median(ours, "cpu_redlockd"), 1 / median(theirs, "cpu_ceiling")
     return [("memory store, %d clients pipelining 16, million requests/s of one core" % clients, figure, (">=", 1.0), "ceiling %.2f" % least)]

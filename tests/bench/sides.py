@@ -118,7 +118,7 @@ class Library(Side):
 
 
 class Spoken(Generator):
-    """The same conversation with a program that is no part of the build."""
+    """A Generator that is a program outside of the build folder."""
 
     def __init__(self, argv):  # pylint: disable=super-init-not-called
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=die_with_parent, bufsize=0)
@@ -134,7 +134,7 @@ PEERS = {  # a library: how its driver is started, and how to find out whether i
 
 
 def library(name, clients):
-    """None: it is not installed."""
+    """The side of a library. None: the library is not installed."""
     argv, probe = PEERS[name]
     try:
         known = subprocess.run(probe, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=HERE, timeout=20).returncode == 0

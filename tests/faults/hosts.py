@@ -31,7 +31,7 @@ class Hosts:
 
     @contextlib.contextmanager
     def unplugged(self, i):
-        """The cable to that host is unplugged: nothing arrives, and no error is reported."""
+        """Unplugs the cable to that host: nothing arrives, and no error is reported."""
         at, begin = now(), time.monotonic()
         process.call("ip", "link", "set", "cable%d" % i, "down")
         try:

@@ -63,7 +63,7 @@ class Links:
 
     @contextlib.contextmanager
     def behaving(self, keys, **changes):
-        """The links behave so for a while. Links that have swallowed bytes are cut afterwards."""
+        """Makes the links behave so for a while. Links that have swallowed bytes are cut afterwards."""
         back = {name: proxy.POLICY[name] for name in changes}
         self.policy(keys, **changes)
         try:

@@ -135,7 +135,7 @@ class Proxy:
             self.unregister(sock)
             if reset and sock is pipe.far:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            if not (reset and sock is pipe.near):  # the near side of a reset notices nothing: its socket stays open, and silent
+            if not (reset and sock is pipe.near):  # the near side notices nothing of a reset: its socket stays open and silent
                 sock.close()
         if reset:
             pipe.link.silent.append(pipe.near)

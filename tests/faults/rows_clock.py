@@ -55,8 +55,8 @@ def all_stepped(w):
 @row(16, "redis-clock-bare-quorum", "the clock of one Redis steps while only it and one other of three hold a lock, for which a client waits",
      injects="clocks of Redis stepped", variant="c", clock=True, orphans=False, nodes=3, daemons=2, gap=2.0, names=MANY)
 def bare_quorum(w):
-    """The node that steps forgets the lock, and the third node never had it, so that both would grant it to the second daemon. A daemon notices a step of more
-    than 50 ms and the inaccuracy of a round trip and of drift."""
+    """The node that steps forgets the lock, and the third node never had it, so that both would grant it to the second daemon. A daemon notices a step that is
+    larger than 50 ms plus the inaccuracy of a round trip and of drift."""
     first, second = [enlisted(w, daemon, len(w.processes) + daemon.index) for daemon in w.daemons]
     count = 0
     while w.more():

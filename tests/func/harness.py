@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the function tests have in common: their base classes, the redlock command, and what a failure may be excused by."""
+"""What the function tests have in common: their base classes, the redlock command, and which failures are never excused."""
 import contextlib
 import os
 import pty
@@ -15,7 +15,7 @@ from daemon import DAEMONS, REPORTS, Daemon, on_redis
 from process import QUIET, REDLOCK, call, merged, reap, spawn, temp_folder
 from redis_server import Redis
 
-# A busy machine brings none of these about: run.py does not run a test again that ends with one of them.
+# A busy machine causes none of these, so run.py does not repeat a test that ends with one of them.
 NO_EXCUSE = re.compile(REPORTS.pattern + r"|^harness\.Violation\b|the daemon died: status|the daemon ended with status|\(ended with -(4|6|7|8|11)\)", re.M)
 
 LEASE_1S = {"lease": "1s", "max_lease": "2s"}
@@ -163,7 +163,7 @@ class StoreTest(FuncTest):
         return self.connect(), self.connect()
 
     def waiting(self, name, count, extra=""):
-        """So many clients that wait for a name, in this order."""
+        """Returns so many clients that wait for a name, in this order."""
         clients = []
         for i in range(count):
             c = self.connect("waiter-%d" % i)

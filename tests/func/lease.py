@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the holder of a lock may believe, and that the daemon tells it of a loss before that ends."""
+"""What the holder of a lock may believe, and that the daemon tells the holder of a loss before that belief ends."""
 import time
 
 from harness import Noise

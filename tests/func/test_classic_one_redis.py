@@ -105,7 +105,7 @@ class Contended(FuncTest):
                      self.by_classic, limit=15)
 
     def test_with_foreign_yes_a_client_that_polls_is_served_once_a_second_at_least(self):
-        """It asks ten times a second, the default of redis-py, and rests after each visit. Sixteen clients of one daemon leave no pause between them."""
+        """The client that polls asks ten times a second, the default of redis-py, and rests after each visit. Sixteen clients of a daemon leave no pause."""
         daemon = self.redis_daemon(self.server, {"redis": {"foreign": "yes"}})
         self.contend({"redlockd": 5, "redis-py": 5}, *[lambda g: self.by_redlockd(daemon, g) for _ in range(16)], lambda g: self.by_redis_py(g, 0.1, 0.25),
                      limit=5)

@@ -105,7 +105,7 @@ class Good:
         else:
             answer = self.client.ok("%s %s" % (verb, name))
             assert answer.num("fence") == self.held[name][0] and answer.num("valid_ms") > 0, answer
-        # A push would say that a lock is lost or at risk.
+        # A push would mean that a lock is lost or at risk.
         assert not self.client.inbox and not self.client.fill(0), self.client.inbox
 
     def lock(self, name):

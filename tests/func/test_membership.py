@@ -60,7 +60,7 @@ class Membership(FuncTest):
         self.assertEqual(len([line for line in self.table(daemon) if "refused" in line and reason in line]), servers)
 
     def fit(self):
-        """The server is joined again, and its vote counts: one of the other two is stopped."""
+        """The server is joined again, and its vote counts: the daemon grants while one of the other two is stopped."""
         self.state("joined")
         self.servers[0].freeze()
         self.grants()
@@ -104,7 +104,7 @@ class Membership(FuncTest):
         self.assertNotIn("state=quarantine", self.host.log())
 
     def test_a_master_that_was_a_replica_of_its_own_replica(self):
-        """Its run id and its marker are right, but its last writes may be missing: the daemon must quarantine it."""
+        """The run id and the marker of such a server are right, but its last writes may be missing: the daemon must quarantine it."""
         odd, copy = self.redis(tcp=True), self.redis(tcp=True)
         for server in (odd, copy):
             server.cli.config_set("repl-backlog-ttl", 1)

@@ -72,7 +72,7 @@ class Access(AccessTest):
         self.works(self.daemon(self.conf(server.node, password_file=self.secret('geheim "und" lang\n'))).joined())
 
     def test_a_user_with_the_permissions_of_the_manual(self):
-        """They are enough for a server whose scripts are flushed, too."""
+        """These permissions are also enough for a server whose scripts are flushed."""
         with open(MANUAL, encoding="utf-8") as page:
             rules = re.search(r"^~lock:.*?(?=^\.Ed)", page.read(), re.MULTILINE | re.DOTALL).group()
         server = self.redis()
@@ -197,7 +197,7 @@ class Troubles(AccessTest):
         self.client(daemon).ok("LOCK a wait=9s")
 
     def test_a_long_script_of_another_client_is_waited_for(self):
-        """-BUSY says that Redis has executed nothing. The lease is renewed when the script ends."""
+        """-BUSY means that Redis has executed nothing. The lease is renewed when the script ends."""
         server = self.redis(args=("--busy-reply-threshold", "20"))
         daemon = self.redis_daemon(server, merged(LEASE_1S, {"lease": "2s"}))
         c = self.client(daemon)

@@ -50,7 +50,7 @@ class Disk(FuncTest):
         while True:
             mark = daemon.log_size()
             self.fill(folder)
-            for i in range(200):  # more than what is left of the file's last page
+            for i in range(200):  # more than fits into the rest of the file's last page
                 client.ok("LOCK full-%d" % i)
             daemon.logged(r"error journal .*No space left", mark)
             self.fill(folder)

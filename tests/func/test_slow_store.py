@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Servers are stopped, and the timeout is five seconds: a round that the others can decide does not wait for them, and any other waits as long as that."""
+"""Servers are stopped, and the timeout is five seconds: a round that the other servers can decide does not wait, and any other waits for the timeout."""
 import time
 
 from harness import Noise, median

@@ -21,7 +21,7 @@ class Folders(FuncTest):
         self.client(first).ok("PING")
 
     def test_a_symbolic_link_in_tmp_is_refused_as_a_folder(self):
-        """Its owner may point it elsewhere, and answer clients in the daemon's place."""
+        """The owner of the link may point it elsewhere, and answer clients in the daemon's place."""
         link = "/tmp/redlockd-link-%d" % os.getpid()
         os.symlink(self.folder(), link)
         self.addCleanup(os.unlink, link)
@@ -90,7 +90,7 @@ class Defaults(FuncTest):
             self.assertRegex(log.read(), r"(?i)ready")
 
     def test_closed_standard_descriptors_are_opened_as_dev_null(self):
-        """Otherwise the first files that the daemon opens would take their numbers, and the log would go there."""
+        """Otherwise the first files that the daemon opens would get these numbers, and the log would go there."""
         folder = self.folder()
         process = self.started(folder, "sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-')
         with Client(folder + "/s") as c:

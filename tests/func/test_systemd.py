@@ -62,7 +62,7 @@ class Notified(FuncTest):
         self.assertIn("RELOADING=1", daemon.notify.said)
 
     def test_a_manager_that_does_not_read_stalls_nobody(self):
-        """Its socket holds few datagrams. One that does not fit must not keep the daemon from renewing leases."""
+        """The socket of the manager holds few datagrams. One that does not fit must not keep the daemon from renewing leases."""
         daemon = self.daemon({"lease": "500ms"}, env={"WATCHDOG_USEC": "20000"})
         c = self.client(daemon)
         c.ok("LOCK held")

@@ -69,7 +69,7 @@ class InOrder(QuorumTest):
             self.assertEqual(own, sorted(own))
 
     def test_a_busy_daemon_does_not_starve_a_waiter_of_another(self):
-        """Its own queue is never empty, yet the lock goes to the client that asked first."""
+        """The queue of the busy daemon is never empty, yet the lock goes to the client that asked first."""
         noise, waited = Noise(), []
         self.daemons.pop()  # all of the load is on a
         load, rival = Load(self, 2.5, workers=4, ttls=["2s"]), self.client(self.b)
@@ -252,7 +252,7 @@ class DaemonsDie(QuorumTest):
         ledger.check(self)
 
     def test_a_restart_under_load_loses_nothing(self):
-        """SIGTERM and a new start, twice. Its clients connect again. A lock that is held at the end of the daemon stays until its lease ends."""
+        """SIGTERM and a new start, twice. The clients connect again. A lock that is held when the daemon ends stays until its lease ends."""
         ledger, end = self.ledger(), time.monotonic() + 6.5
         self.daemons.pop()
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is asked, and when it begins. */
+/* What clients ask, and when their requests begin. */
 #include "tests/fuzz/account.h"
 
 #include "tests/fuzz/fuzz.h"
@@ -126,7 +126,7 @@ unsigned account_waiting(const struct account *a, unsigned name)
 
 /* --- asking --- */
 
-/* Who asks for less believes in no more from then on, and in what a store vouches for of it, whatever is answered. */
+/* A client that asks for a shorter lease believes in no more than that from then on, less drift and slack, whatever the answer. */
 static void account_shorten(struct account *a, unsigned k, const struct asked *q)
 {
 	struct stake *s = q->verb == VERB_EXTEND && q->ttl_us > 0 ? account_stake(a, k, q->name, q->owner) : NULL;
@@ -135,7 +135,7 @@ static void account_shorten(struct account *a, unsigned k, const struct asked *q
 		belief_is_shortened(&a->promises, a->now, account_holder_of(s), account_words(a, s->name), q->ttl_us);
 }
 
-/* An UNLOCK with sync=yes lets go when it begins, whatever is answered in the end. */
+/* An UNLOCK with sync=yes releases the lock when it begins, whatever its answer. */
 void account_begin(struct account *a, unsigned k, struct asked *q, bool at_once)
 {
 	struct stake *s = q->verb == VERB_UNLOCK && q->sync && !q->refused ? account_stake(a, k, q->name, q->owner) : NULL;
@@ -181,7 +181,7 @@ static struct asked *asked_new(struct client *c, struct span tag, bool first)
 	return q;
 }
 
-/* 0: none that has this number and this secret. */
+/* 0: no session has this number and this secret. */
 static uint64_t serial_take(const struct account *a, struct span number, struct span secret)
 {
 	char digits[24];
@@ -195,7 +195,7 @@ static uint64_t serial_take(const struct account *a, struct span number, struct 
 	return 0;
 }
 
-/* False: a request that this account cannot follow. */
+/* False: the account cannot follow the request. */
 static bool request_take(struct account *a, struct asked *q, const struct request *r)
 {
 	struct span owner = request_has(r, FIELD_OWNER) ? r->field[FIELD_OWNER].text : SPAN("");
@@ -222,7 +222,7 @@ static bool request_take(struct account *a, struct asked *q, const struct reques
 	return q->name < TEXTS && q->owner < TEXTS;
 }
 
-/* So many may be away that there is room for all that are here. */
+/* Is there room for this session, and for those of all other clients, when they lose their connections? */
 static bool grace_is_followed(const struct account *a, unsigned k)
 {
 	unsigned away = 0;
@@ -232,7 +232,7 @@ static bool grace_is_followed(const struct account *a, unsigned k)
 	return k != OBSERVER && away + 2 * CLIENTS < PARTIES;
 }
 
-/* What becomes of RESUME is known when it is said, but for sessions of which it is not known what they have. */
+/* The account knows the outcome of RESUME when it is said, unless it does not know what the asking session has. */
 static bool resume_is_followed(const struct account *a, unsigned k, const struct request *r)
 {
 	const struct client *c = &a->client[k];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sessions that outlive their connections. While one is away it may lose what it holds, and its requests may come to their turns or end, and nobody is
- * told; so of these the account knows only what may be, until LIST, SHOW or RESUME say what is.
+ * Sessions that outlive their connections. Without a connection a session may lose locks, have turns, or lose its places in queues, and its client is not told.
+ * So the account knows only what is possible, until LIST, SHOW or RESUME tell what is true.
  */
 #include "tests/fuzz/account.h"
 #include "tests/fuzz/fuzz.h"
@@ -22,7 +22,7 @@ static unsigned party_free(const struct account *a)
 	return k;
 }
 
-/* All that one is and has goes over to another, which has nothing; what it asked goes with its connection, but for LOCKs that stand in line. */
+/* Moves the session and all that it has to another party, which has nothing. Its requests end with its connection, but LOCKs that began become orphans. */
 static void party_move(struct account *a, unsigned from, unsigned to)
 {
 	struct client *c = &a->client[from], *d = &a->client[to];
@@ -75,7 +75,7 @@ void account_restarted(struct account *a, int64_t grace_least_us)
 			continue;
 		c->sure = false;
 		c->over = instant_add(a->now, c->grace_us > grace_least_us ? c->grace_us : grace_least_us);
-		while (!TAILQ_EMPTY(&c->orphan)) /* places are not kept; turns that came are */
+		while (!TAILQ_EMPTY(&c->orphan)) /* the next run knows no places in queues, only turns that came */
 			account_orphan_drop(a, k, TAILQ_FIRST(&c->orphan));
 	}
 }
@@ -104,7 +104,7 @@ unsigned account_orphans(const struct account *a, const struct client *c, unsign
 	return n;
 }
 
-/* The loss is forgotten if the turn that nobody heard of came. */
+/* If the orphan had its turn, the service has forgotten the loss before it. */
 static void stake_doubt(struct account *a, unsigned k, unsigned name, unsigned owner)
 {
 	struct stake *s = account_stake(a, k, name, owner);
@@ -231,7 +231,7 @@ void account_begin_resume(struct account *a, unsigned k, struct asked *q)
 		take_over(a, k, from);
 }
 
-/* Still held; or a turn that came meanwhile. */
+/* The row shows a lock that is still held, or a turn that came meanwhile. */
 void account_row_resumed(struct account *a, unsigned k, const struct asked *q, const struct reply_line *row)
 {
 	struct span as = reply_find(row, "owner");

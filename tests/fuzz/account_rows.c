@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the service says of itself, held against the account: whose is a name, who stands in its line, how much a session has. */
+/* Compares what the service says of itself with the account: who holds a name, who waits for it, how much a session has. */
 #include "tests/fuzz/account.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -14,7 +14,7 @@ static unsigned client_of(const struct account *a, int64_t serial)
 	return PARTIES;
 }
 
-/* An orphan's turn that came: in nobody's account, so nobody else may be told that he has it. */
+/* The turn of an orphan, whose client was not told: nobody else may believe that the name is theirs. */
 static void silent_holder(struct account *a, unsigned name, unsigned k, const struct reply_line *row)
 {
 	int64_t fence = reply_number(row, "fence", -1);
@@ -29,7 +29,7 @@ static void silent_holder(struct account *a, unsigned name, unsigned k, const st
 	a->text[name].silent.seen = true;
 }
 
-/* As LIST and SHOW say it: fence, session, count, and a deadline beyond what the client may believe. */
+/* LIST and SHOW tell the right fence, session and count, and a deadline no earlier than the end of what the client may believe. */
 static void promise_holder(struct account *a, unsigned name, const struct reply_line *row)
 {
 	struct stake *s = account_holder(a, name);
@@ -47,8 +47,8 @@ static void promise_holder(struct account *a, unsigned name, const struct reply_
 }
 
 /*
- * A request behind another begins when that is answered, but not before the sessions that were answered earlier in the same moment have had their turn: one of
- * them may ask in between. Of one, or of all; of one name, or (TEXTS) of all.
+ * Counts LOCKs that begin behind a request that was just answered. The service first serves sessions that were answered earlier at the same moment, and one of
+ * them may ask in between. c: of this client, or (NULL) of all; name: of this name, or (TEXTS) of all.
  */
 static unsigned beginning(const struct account *a, const struct client *c, unsigned name)
 {
@@ -89,7 +89,7 @@ static unsigned waiting_of(const struct client *c)
 	return n;
 }
 
-/* What was forgotten for a turn that nobody heard of need not be there. */
+/* The service may have forgotten a loss because of a turn that the client was not told of. */
 static bool stake_may_be_forgotten(struct account *a, const struct stake *s)
 {
 	return s->doubtful || (s->lost && account_may_be_silent(a, s->client, s->name, 0));
@@ -111,13 +111,13 @@ static void row_of_session(struct account *a, unsigned by, const struct reply_li
 		most += a->text[t].silent.serial == c->serial;
 	PROMISE(held >= least && held <= most);
 	PROMISE(waiting + (by == OBSERVER ? 0 : beginning(a, c, TEXTS)) >= known && waiting <= known + orphans);
-	/* The observer has just seen all turns that came: none is left that waits. */
+	/* The observer has just seen all turns that came, and none of the orphans waits any more. */
 	while (by == OBSERVER && waiting == known && !TAILQ_EMPTY(&c->orphan))
 		account_orphan_drop(a, k, TAILQ_FIRST(&c->orphan));
 	a->shown.held++;
 }
 
-/* The first that is not shown yet of this client's in the line. */
+/* The client's first request that waits for the name and has no row yet. */
 static struct asked *waiter_of(struct client *c, unsigned name)
 {
 	struct asked *q;
@@ -131,7 +131,7 @@ static struct asked *waiter_of(struct client *c, unsigned name)
 	return NULL;
 }
 
-/* Of two requests of one session that wait for one name a row does not say which it is. */
+/* When two requests of one session wait for one name, a row does not say which of them it is. */
 static bool order_is_known(const struct account *a, const struct client *c, unsigned name)
 {
 	const struct asked *q;
@@ -144,7 +144,7 @@ static bool order_is_known(const struct account *a, const struct client *c, unsi
 	return true;
 }
 
-/* Who began at once stands behind all who began before. */
+/* A request that began at once is queued behind all that began before it. */
 static void row_of_waiter(struct account *a, unsigned name, const struct reply_line *row)
 {
 	struct client *c = &a->client[client_of(a, reply_number(row, "session", -1))];
@@ -211,7 +211,7 @@ void account_row(struct account *a, unsigned k, struct asked *q, const struct re
 		PROMISE(q->verb == VERB_LIST || q->verb == VERB_HELP || q->verb == VERB_STATS);
 }
 
-/* What is not shown is held by nobody: it may have been lost by who is away, and a turn that nobody heard of may be over. */
+/* Nobody holds a name without a row: a session without a connection has lost it, or a turn that its client was not told of is over. */
 static void promise_unseen_gone(struct account *a, unsigned name)
 {
 	const struct stake *s = account_holder(a, name);
@@ -249,7 +249,7 @@ static void promise_all_of_name(struct account *a, unsigned name)
 	PROMISE(a->shown.waiting + beginning(a, NULL, name) >= known && a->shown.waiting <= known + account_orphans(a, NULL, name));
 }
 
-/* Of the observer's questions the rows are also complete; others may have asked for a part. */
+/* The rows are complete when the observer asks; other clients may have asked for a part. */
 void account_rows_done(struct account *a, unsigned k, const struct asked *q, const struct reply_line *line)
 {
 	if (line->kind != LINE_OK)

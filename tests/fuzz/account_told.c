@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is answered and pushed: what may be, and what follows from it. */
+/* Answers and pushes: which of them are allowed, and what the account concludes from them. */
 #include "tests/fuzz/account.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -22,7 +22,7 @@ static bool is_error(const struct reply_line *line, enum error code)
 
 static bool name_leads_to(struct account *a, unsigned name, unsigned k, unsigned owner, bool *visited, bool maybe);
 
-/* To whatever this owner of the party waits for; TEXTS: any. */
+/* Follows the names that this owner of the party waits for; TEXTS: any owner. */
 static bool waits_lead_to(struct account *a, const struct client *c, unsigned as, unsigned k, unsigned owner, bool *visited, bool maybe)
 {
 	const struct asked *q;
@@ -47,7 +47,7 @@ static bool list_leads_to(struct account *a, const struct askeds *list, const st
 	return false;
 }
 
-/* Along "waits for": does the name lead to (k, owner)? Maybe: who stands in line is in the way as well as who holds, and so is who may be. */
+/* Does the name lead to (k, owner) along "waits for"? maybe: also by way of waiters, and of orphans and turns whose clients were not told. */
 static bool name_leads_to(struct account *a, unsigned name, unsigned k, unsigned owner, bool *visited, bool maybe)
 {
 	const struct stake *holder = account_holder(a, name);
@@ -76,7 +76,7 @@ void account_promise_no_deadlock(struct account *a)
 			bool visited[TEXTS] = {false};
 			const struct stake *own = account_stake(a, k, q->name, q->owner);
 
-			/* What is its own already waits for the stores alone. */
+			/* A LOCK of a name that its owner may still hold waits for the stores alone. */
 			if (account_is_waiting(q) && !(own && own->expected))
 				PROMISE(!name_leads_to(a, q->name, k, q->owner, visited, false));
 		}
@@ -95,7 +95,7 @@ static void grant_begins(struct account *a, unsigned k, const struct asked *q, s
 	s->fence = fence;
 }
 
-/* An UNLOCK with sync=yes that waited for the first of two LOCKs begins when both are granted: it lets go of one. */
+/* An UNLOCK with sync=yes that waited for the first of two LOCKs begins when both are granted, and takes one back. */
 static struct stake *stake_taken_back(struct account *a, unsigned k, const struct asked *lock, int64_t fence)
 {
 	struct asked *q;
@@ -112,7 +112,7 @@ static struct stake *stake_taken_back(struct account *a, unsigned k, const struc
 	return s;
 }
 
-/* A grant, or one more of what is held. */
+/* A grant, or one more count of a lock that is held. */
 static void lock_granted(struct account *a, unsigned k, const struct asked *q, const struct reply_line *line)
 {
 	struct stake *s = account_stake(a, k, q->name, q->owner);
@@ -178,7 +178,7 @@ static void unlock_answered(struct account *a, unsigned k, const struct asked *q
 	}
 }
 
-/* CHECK is answered from memory, EXTEND after the stores were asked: meanwhile it may have been unlocked, or lost, or taken anew. */
+/* CHECK is answered from memory, EXTEND after the stores were asked: meanwhile the lock may have been unlocked, lost or taken anew. */
 static void held_answered(struct account *a, unsigned k, const struct asked *q, const struct reply_line *line)
 {
 	struct stake *s = account_stake(a, k, q->name, q->owner);
@@ -310,7 +310,7 @@ void account_told(struct account *a, unsigned k, const struct reply_line *line)
 		return;
 	}
 	if (is_error(line, ERROR_LIMIT) && span_starts(line->text, SPAN("mistakes="))) {
-		c->flooded = true; /* answers no request */
+		c->flooded = true; /* this line answers no request */
 		return;
 	}
 	PROMISE(q && q->begun);

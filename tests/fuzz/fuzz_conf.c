@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Any text as a configuration, and its first line as a --set. What is accepted must be read from its own dump with the same values; what
- * is told must be printable.
+ * Reads any text as a configuration, and its first line as the argument of --set. An accepted configuration must be read from its own dump with the same
+ * values. All messages must be printable.
  */
 #include "conf/conf.h"
 #include "conf/words.h"
@@ -23,7 +23,7 @@ static void printable_check(const char *text, size_t n)
 	}
 }
 
-/* Takes what was told; whether there were errors. */
+/* Checks and drops the messages. Returns whether there were errors. */
 static bool report_take(struct conf_report *report, char **text, size_t *n)
 {
 	bool bad = report->errors > 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Any bytes as a line that a client reads, and as a value that the daemon writes: what is read lies inside the line, what is
- * written is one line of its bound, printable, and read as the same value or, where it did not fit, as none.
+ * Any bytes as a line that a client reads, and as a value that the daemon writes. What the client reads lies inside the line. What the daemon writes is one
+ * printable line within its bound, and is read as the same value, or as none where the value did not fit.
  */
 #include "proto/proto.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Any bytes as a request line. What is handed back lies inside the line; a mistake is printable; a request that was understood
- * can be written anew, as replies quote, and is understood as the same.
+ * Any bytes as a request line. All that the parser hands back lies inside the line. A mistake is printable. A request that was understood can be written anew,
+ * quoted as replies quote, and is understood as the same request.
  */
 #include "proto/proto.h"
 #include "tests/fuzz/fuzz.h"
@@ -35,7 +35,7 @@ static size_t put(char *out, size_t at, struct span text)
 	return at + text.n;
 }
 
-/* Every byte takes four at most when quoted, and there are few words and fields. */
+/* A quoted byte takes four bytes at most, and there are few words and fields. */
 static size_t write_anew(const struct request *r, char *out, size_t size)
 {
 	size_t at = 0;

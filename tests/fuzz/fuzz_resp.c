@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Any bytes as a Redis server's: every reply is a well-formed tree inside its bounds, and the same replies come out whether the bytes
- * arrive whole or one by one. What an error text proves is asked of every error.
+ * Any bytes as a Redis server's: every reply is a well-formed tree inside its bounds, and the same replies come out whether the bytes arrive whole or one by
+ * one. No error text may pass for a command that was executed.
  */
 #include "daemon/base/buf.h"
 #include "daemon/redis/resp.h"
@@ -46,7 +46,7 @@ static void reply_note(const struct resp *r, struct buf *out)
 	buf_printf(out, "\n");
 }
 
-/* All replies, then how it ended: 0 wants more, -EPROTO is garbage. */
+/* Notes all replies, and returns how they ended: 0: more bytes are wanted; -EPROTO: garbage. */
 static int replies_take(struct resp *r, struct buf *out)
 {
 	int outcome;

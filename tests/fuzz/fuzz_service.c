@@ -2,10 +2,10 @@
 /*
  * Any bytes as a story told to the service, a line each. The first byte says what happens:
  *   0-7 a line of that session (which is opened if need be)   e its end of input   g it is gone   t time passes   d u the store goes, comes
- *   R one session resumes what another was   k the daemon is killed and started anew on its journal, a byte of which may be changed
+ *   R one session resumes another   k the daemon is killed and started anew on its journal, a byte of which may be changed
  *   K likewise, after the rest of the line was added to the journal as a record   j the journal cannot be written, or can again
- * Whatever the story: a fence that a session was once told never comes back smaller, nor in another session that did not resume it; a value that was given up
- * is not used again; and once all have gone, and their grace is over, nothing of them is left.
+ * Whatever the story: no session is told a smaller fence of a name than was told before, nor the same fence as another session, unless it said RESUME; a value
+ * that was given up is not used again; and once all sessions are gone and their grace is over, nothing of them is left.
  */
 #include "proto/proto.h"
 #include "tests/fuzz/fuzz.h"
@@ -20,7 +20,7 @@
 struct known {
 	char name[NAME_MAX_BYTES];
 	size_t n;
-	uint64_t session; /* that was told its last fence */
+	uint64_t session; /* the one that was told its last fence */
 };
 
 struct story {
@@ -30,8 +30,8 @@ struct story {
 	bool open[SESSIONS];
 	struct known known[NAMES];
 	unsigned names;
-	char resume[SESSIONS][80]; /* what the slot said last that a session could be resumed by */
-	bool resumes[SESSIONS];    /* the slot has asked for another's: it may reenter what it was not told of yet */
+	char resume[SESSIONS][80]; /* the RESUME for the last session of this slot that was told a secret */
+	bool resumes[SESSIONS];    /* the slot has said RESUME: it may hold, and lock again, what it was not told of yet */
 };
 
 static struct known *name_known(struct story *s, struct span name)
@@ -48,7 +48,7 @@ static struct known *name_known(struct story *s, struct span name)
 	return &s->known[s->names++];
 }
 
-/* A row of RESUME, or SAFE of what is confirmed later: what another session was told is this one's now. */
+/* A row of RESUME, or SAFE when a lock is confirmed later: the lock of another session is now held by this one. */
 static void promise_row(struct story *s, uint64_t session, const struct reply_line *line)
 {
 	struct span name = reply_find(line, "name");
@@ -170,7 +170,7 @@ static void session_resume(struct story *s, unsigned from, unsigned to)
 		session_line(s, to, (const uint8_t *)s->resume[from], strlen(s->resume[from]));
 }
 
-/* A journal that is not as it was written may say anything: then nothing that was known before counts. */
+/* A damaged journal may say anything: then nothing that was known before counts. */
 static void daemon_restart(struct story *s, const uint8_t *text, size_t n)
 {
 	size_t length = buf_length(&s->lone.journal);
@@ -184,7 +184,7 @@ static void daemon_restart(struct story *s, const uint8_t *text, size_t n)
 		uint32_t record;
 		size_t begin = 0;
 
-		/* Lengths are the file's affair. */
+		/* A byte of a length stays as it is: lengths belong to the file, and the service never sees them. */
 		for (;; begin += sizeof(record) + record) {
 			memcpy(&record, buf_begin(&s->lone.journal) + begin, sizeof(record));
 			if (at < begin + sizeof(record) + record)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bytes choose what several clients of one service do: requests that a grammar makes, with and without tags, pipelined, half-closed, cut off, and
- * among them garbage; what the store does, and how time passes. Beside them stands an account of who holds what (account.h), made from
- * the replies alone. After every act LIST and SHOW must agree with it. FUZZ_TELL in the environment: the story is told on stderr.
+ * The bytes choose what several clients of one service do, what the store does, and how time passes. A grammar makes the requests, with and without tags,
+ * pipelined, and with garbage among them; clients half-close and break off. An account of who holds what (account.h) is made from the replies alone. After
+ * every act LIST and SHOW must agree with it. With FUZZ_TELL in the environment the story is told on stderr.
  */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/story.h"
@@ -56,7 +56,7 @@ static void session_hung_up(void *context, uint64_t session)
 
 	tell(s, (unsigned)(session & 7), "    hung up");
 	s->account.now = s->lone.now;
-	/* Who has not said its last word may live: a heartbeat was missed. */
+	/* A client that has not ended its session may be alive: it was hung up on because it missed a heartbeat. */
 	account_ended(&s->account, (unsigned)(session & 7), !s->account.client[session & 7].leaving);
 }
 
@@ -67,7 +67,7 @@ static void store_called(void *context, const struct call *call)
 	promise_call(&s->account.promises, call);
 }
 
-/* Bounds that are met soon. */
+/* Limits so low that they are soon reached. */
 static void conf_apply(struct story *s)
 {
 	struct core_conf conf = s->lone.conf;
@@ -138,7 +138,7 @@ static void client_asks(struct story *s, unsigned k, unsigned what)
 	client_says(s, k);
 }
 
-/* How many sessions the new life has counted is told by HELLO. */
+/* HELLO tells how many sessions the new run of the daemon has counted. */
 static void daemon_restarts(struct story *s)
 {
 	char hello[] = "HELLO 1";
@@ -203,7 +203,7 @@ static void observer_asks(struct story *s, const char *verb, const char *what)
 	PROMISE(!account_asked(&s->account.client[OBSERVER], SPAN("")));
 }
 
-/* The stores may have to be asked: one at a time. */
+/* SHOW may have to ask the stores, so the observer has one SHOW under way at a time. */
 static void observer_looks(struct story *s, const char *name)
 {
 	if (s->account.client[OBSERVER].count == 0)
@@ -227,7 +227,7 @@ static void promise_agreement(struct story *s, unsigned act)
 	s->n = n;
 }
 
-/* Once all have gone nothing of them is left, and every name can be had. */
+/* Once all clients are gone, nothing of them is left, and every name can be locked. */
 static void promise_nothing_left(struct story *s)
 {
 	const struct metrics *m = service_metrics(s->lone.service);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Any bytes as a Redis server's, in a conversation with calls in flight: every call is answered exactly once, with what its kind may be
- * answered, in the same way whether the bytes arrive whole or one by one. The first byte says which calls there are and
- * whether the handshake is done already.
+ * Any bytes as a Redis server's, in a conversation with calls in flight: every call is answered exactly once, with an answer that
+ * its kind allows, and in the same way whether the bytes arrive whole or one by one. The first byte says which calls there are and
+ * whether the handshake is already done.
  */
 #include "daemon/redis/stream.h"
 #include "tests/fuzz/fuzz.h"
@@ -74,8 +74,8 @@ static void calls_make(struct stream *s, struct instant now)
 }
 
 /*
- * In steps; what comes up to `first` in one. No server answers what was not asked yet, and most is asked once the handshake is over: that is where
- * the first step of a whole conversation ends.
+ * Feeds the data in steps; the first step has `first` bytes. A server does not answer what was not asked yet, and most is asked once the handshake is over:
+ * that is where the first step of a whole conversation ends.
  */
 static void converse(const uint8_t *data, size_t size, size_t step, size_t first, struct outcome *o)
 {

@@ -21,7 +21,7 @@ for source; do
 		hash=$(sha1sum "$input" | cut -c 1-16)
 		cp "$input" "$corpus/$hash"
 	done
-	# What stays by its name need not stay by its hash.
+	# An input that stays under a name need not stay under its hash.
 	find "$corpus" -type f | grep -vE '/[0-9a-f]{16}$' | while read -r named; do
 		rm -f "$corpus/$(sha1sum "$named" | cut -c 1-16)"
 	done

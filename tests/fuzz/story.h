@@ -19,7 +19,7 @@ struct story {
 #define STORY_NAMES 8
 extern const char *const story_names[STORY_NAMES];
 
-unsigned story_byte(struct story *s); /* the next of the input; 0: there is none left */
+unsigned story_byte(struct story *s); /* the next byte of the input; 0: none is left */
 /* Makes a line of this kind, one of 22. */
 void story_line(struct story *s, unsigned what);
 

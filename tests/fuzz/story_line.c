@@ -31,7 +31,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct story *s, const cha
 
 #define PICK(list, bits) list[(bits) % (sizeof(list) / sizeof((list)[0]))]
 
-/* A fence that was granted, or none that ever was. */
+/* A fence that was granted, or one that never was. */
 static void say_fence(struct story *s, unsigned bits)
 {
 	int64_t fence = 1;
@@ -71,7 +71,7 @@ static void say_other(struct story *s, unsigned what)
 	say(s, "%s", PICK(other, what));
 }
 
-/* Of a session that can be resumed, if there is one; or not quite its secret. */
+/* The RESUME of a session that can be resumed, if there is one, or with a wrong secret. */
 static void say_resume(struct story *s, unsigned bits)
 {
 	const struct client *c = s->account.client;
@@ -94,7 +94,7 @@ static void say_garbage(struct story *s)
 	s->at += n;
 }
 
-/* One byte of what was just made is another one. */
+/* Changes one byte of the line that was just made. */
 static void say_wrong(struct story *s)
 {
 	unsigned at = story_byte(s), byte = story_byte(s);
@@ -103,7 +103,7 @@ static void say_wrong(struct story *s)
 		s->line[at % s->n] = (char)byte;
 }
 
-/* The last word of a session, or the first of one that has come back. */
+/* The last request of a session, or the first one of a session that has come back. */
 static void say_last(struct story *s)
 {
 	unsigned bits = story_byte(s);

@@ -132,7 +132,7 @@ class Daemon:
         return self.launch().ready()
 
     def restart(self):
-        """Kills it if it runs, and starts it again with the same address, configuration and runtime directory."""
+        """Kills the daemon if it runs, and starts it again with the same address, configuration and runtime directory."""
         if self.alive():
             self.kill()
         return self.start()
@@ -168,7 +168,7 @@ class Daemon:
         self.process.wait()
 
     def finish(self, number=signal.SIGTERM, timeout=WAIT):
-        """Ends it by a signal. Returns (status, seconds)."""
+        """Ends the daemon by a signal. Returns (status, seconds)."""
         self.expect_dead = True
         begin = time.monotonic()
         self.send_signal(number)
@@ -181,7 +181,7 @@ class Daemon:
         return status, time.monotonic() - begin
 
     def stop(self):
-        """Ends it at the end of a test, which fails unless the daemon ends well and its log holds no report of a fault."""
+        """Ends the daemon at the end of a test. The test fails unless the daemon ends well and its log holds no report of a fault."""
         try:
             if self.alive():
                 self.thaw()

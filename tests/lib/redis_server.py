@@ -27,16 +27,16 @@ class Clock:
         self.set(0)
 
     def set(self, seconds, ppm=0):
-        """So many seconds ahead of the true clock from now on, whatever it was before; ppm: how much too fast it runs, in parts per million."""
+        """Sets the clock so many seconds ahead of the true one, whatever it was before. ppm: how much too fast it runs, in parts per million."""
         self._write(int(seconds * 1e6), ppm, wall_us())
 
     def set_rate(self, ppm):
-        """Another rate from now on, without a step."""
+        """Sets another rate from now on, without a step."""
         now_us = wall_us()
         self._write(self.offset_us + (now_us - self.since_us) // 1000 * self.ppm // 1000, ppm, now_us)
 
     def suspend(self, seconds):
-        """How long the host has been suspended in all, which CLOCK_MONOTONIC does not count."""
+        """Sets how long the host has been suspended in all, which CLOCK_MONOTONIC does not count."""
         self._put(32, "q", int(seconds * 1e6))
 
     def _write(self, offset_us, ppm, since_us):
@@ -86,7 +86,7 @@ class Redis:
         return self.process is not None and self.process.poll() is None
 
     def serves(self):
-        """Whether it runs and is not stopped."""
+        """Whether the server runs and is not stopped."""
         return self.runs() and state_of(self.process.pid) != "T"
 
     def freeze(self):
@@ -103,7 +103,7 @@ class Redis:
         self.cli.close()
 
     def restart(self):
-        """Kills it and starts it again, blank or with what it has saved."""
+        """Kills the server and starts it again, blank or with what it has saved."""
         if self.runs():
             self.kill()
         with contextlib.suppress(FileNotFoundError):

@@ -226,7 +226,7 @@ class Flood:
         self.flood = self.scene.generator("flood", self.kind, width, max(1, int(poured / 2)), rude=True, cpu=CPUS[1])
 
     def calm(self):
-        """Waits until the daemon has processor time again: after a flood, and after the wave of one that comes in one wave."""
+        """Waits until the daemon has processor time again: after a flood, and after the wave if a flood comes in one wave."""
         for _ in range(50):
             cpu = self.scene.cpu()
             time.sleep(0.1)

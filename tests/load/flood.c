@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Clients without manners, WIDTH of them at a time, as fast as the processor lets them. Who is closed comes again. PER_SECOND bounds the connections of
- * those that say nothing, and of the others how often they pour (16 KiB).
+ * Badly behaved clients, WIDTH of them at a time, as fast as the processor lets them. A client that is closed dials again. PER_SECOND bounds how many silent
+ * clients dial, and how often the others pour 16 KiB.
  *
  *   churn     connects and closes, without a word
  *   crowd     connects and stays, without a word
@@ -9,7 +9,7 @@
  *   greedy    pours good requests, and reads
  *   deaf      pours requests with long answers, and never reads
  *
- * go: it begins. stop: it ends, and is told.
+ * go: the flood begins. stop: it ends, and its figures are printed.
  */
 #include "tests/load/gen.h"
 #include "daemon/base/mem.h"
@@ -20,7 +20,7 @@
 #include <string.h>
 
 #define POUR_SIZE ((size_t)16 * 1024)
-#define PER_TURN  32 /* connections, before the loop looks around */
+#define PER_TURN  32 /* connections, before the loop serves the others */
 
 static struct {
 	const char *kind;
@@ -75,7 +75,7 @@ static void flood_pours(struct peer *p)
 	peer_say(p, buf_begin(&f.pour), buf_length(&f.pour));
 	peer_flush(p);
 	if (!p->full)
-		peer_await_room(p); /* others have their turn first */
+		peer_await_room(p); /* other connections are served first */
 }
 
 /* --- connections --------------------------------------------------------------------------------------------------- */
@@ -115,7 +115,7 @@ static void flood_dials(void)
 	}
 }
 
-/* How many may dial now, so that no more than per_second did. */
+/* How many clients may dial now without exceeding per_second. */
 static int64_t allowance(int64_t now)
 {
 	if (!f.per_second || f.peer_kind.room)
@@ -123,7 +123,7 @@ static int64_t allowance(int64_t now)
 	return (now - f.begun_us) * f.per_second / SEC + 1 - (int64_t)f.dialled;
 }
 
-/* Those whose pours had to wait. */
+/* Continues the clients whose pours had to wait. Returns microseconds until the next call; < 0: none is needed. */
 static int64_t pours_go_on(void)
 {
 	if (!f.per_second || !f.peer_kind.room)

@@ -126,7 +126,7 @@ void peer_printf(struct peer *p, const char *format, ...)
 	peer_say(p, line, (size_t)n);
 }
 
-/* A connection that has ended is noticed by the loop. */
+/* The loop notices a connection that has ended. */
 void peer_flush(struct peer *p)
 {
 	bool was = p->full;
@@ -165,10 +165,10 @@ static void peer_lines(struct peer *p)
 			buf_consume(&p->in, n + 1);
 	}
 	if (p->fd >= 0)
-		buf_trim(&p->in, 0); /* of ten thousand, most are silent */
+		buf_trim(&p->in, 0); /* most of ten thousand connections are silent */
 }
 
-/* False: it has ended. */
+/* False: the connection has ended. */
 static bool peer_read(struct peer *p)
 {
 	ssize_t n = recv(p->fd, scratch, sizeof(scratch), MSG_DONTWAIT);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the load generators share: one thread, one epoll, connections to the daemon that move lines, commands from standard input, figures on standard
- * output. A program that starts many of these judges; here it is only measured. What cannot be done ends the generator with a word about why.
+ * What the load generators share: one thread, one epoll, connections to the daemon that move lines, commands from standard input, figures on standard output. A
+ * generator only measures: the program that starts it judges. A generator that cannot do its work ends and says why.
  */
 #ifndef LOAD_GEN_H
 #define LOAD_GEN_H
@@ -14,8 +14,8 @@
 struct peer;
 
 struct peer_kind {
-	void (*line)(struct peer *p, char *line, size_t n); /* without its LF; NULL: what comes is counted only … */
-	void (*bytes)(struct peer *p, const char *bytes, size_t n); /* … or told as it comes */
+	void (*line)(struct peer *p, char *line, size_t n); /* without its LF; NULL: see bytes */
+	void (*bytes)(struct peer *p, const char *bytes, size_t n); /* what comes, unparsed; NULL: see line; both NULL: what comes is only counted */
 	void (*room)(struct peer *p);                       /* all that was said is in the socket; NULL: nothing more to say */
 	void (*ended)(struct peer *p);                      /* the daemon closed it; the peer is closed by then and may dial again */
 	bool deaf;                                          /* never reads */
@@ -31,11 +31,11 @@ struct peer {
 
 struct gen {
 	int epoll;
-	int64_t now_us;       /* when the present turn began */
+	int64_t now_us;       /* when the present pass began */
 	uint64_t bytes_in, bytes_out;
 	bool over;
 	void (*command)(const char *word);
-	int64_t (*tick)(void); /* after each turn: microseconds until it is wanted again; < 0: not before something happens */
+	int64_t (*tick)(void); /* after each pass: microseconds until it is wanted again; < 0: not before something happens */
 };
 
 extern struct gen gen;
@@ -50,11 +50,11 @@ void peer_dial_at(struct peer *p, const struct peer_kind *kind, unsigned number,
 void peer_dial(struct peer *p, const struct peer_kind *kind, unsigned number); /* the first of them */
 unsigned gen_addresses(void);
 void peer_close(struct peer *p);
-/* What is said while something is read is sent when all that came is read. */
+/* What is said while input is read is sent once all input is read. */
 void peer_say(struct peer *p, const char *bytes, size_t n);
 void peer_printf(struct peer *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void peer_flush(struct peer *p);
-void peer_await_room(struct peer *p); /* room is told in a later turn, also when there is some now */
+void peer_await_room(struct peer *p); /* room is called in a later pass, also when there is room now */
 
 /* Durations, and what can be said of them. */
 struct samples {

@@ -5,7 +5,7 @@
  *
  *   build/load hold ADDRESS SESSIONS LOCKS WINDOW WAIT PREFIX    sessions that take LOCKS names each and keep them
  *   build/load mix ADDRESS CLIENTS THINK_MS PREFIX SEED          clients that LOCK and UNLOCK a name of their own and think in between
- *   build/load flood ADDRESS KIND WIDTH [PER_SECOND]             clients without manners, WIDTH at a time; see flood.c
+ *   build/load flood ADDRESS KIND WIDTH [PER_SECOND]             badly behaved clients, WIDTH at a time; see flood.c
  *
  * ADDRESS: the path of a Unix socket, or an IPv4 address with a port.
  */

@@ -69,7 +69,7 @@ static void mix_ended(struct peer *p)
 
 static const struct peer_kind person_kind = {.line = mix_line, .ended = mix_ended};
 
-/* Whose time has come asks; says when the next one's comes. */
+/* Clients whose time has come ask. Returns microseconds until the next one is due; < 0: none waits for a time. */
 static int64_t mix_tick(void)
 {
 	int64_t now = gen_clock(), next = INT64_MAX;

@@ -13,7 +13,7 @@ from wire import Client
 
 CPUS = sorted(os.sched_getaffinity(0))
 ROOMY = len(CPUS) >= 5  # a processor for the daemon, for each of three Redis servers and for the generator
-seed = 1  # of the generator's chance; run.py sets it
+seed = 1  # of the generator's random numbers; run.py sets it
 TIMEOUT = "50ms" if ROOMY else "250ms"  # the default is for servers that have a processor each
 
 

@@ -3,8 +3,8 @@
 """Load and limits of a real daemon: python3 tests/load/run.py [--short] [--list] [--seed N] [case …]
 
 The cases run one after the other, and each prints one line of figures. The seed decides for how long clients think; without --seed each run draws another one.
-A case that this machine cannot play is skipped. A short case that fails runs three times more, since other suites run beside it: it passes only if it passes each
-time, and is called unsteady then. A lost lock is never excused. Status 1 when a case failed. Last line: "N passed, N failed".
+A case that this machine cannot play is skipped. A short case that fails runs three times more, since other suites run beside it: it passes only if it passes
+each time, and is called unsteady then. A lost lock is never excused. Status 1 when a case failed. Last line: "N passed, N failed".
 """
 import argparse
 import os
@@ -39,7 +39,7 @@ def play(name, case):
 
 
 def play_short(name, case):
-    """The same; what fails may have failed for want of a processor."""
+    """Plays a short case, and again if it fails: it may have failed for want of a processor."""
     passed = play(name, case)
     if passed is not False:
         return passed

@@ -17,7 +17,7 @@ void same_begin(const char *kind, const char *item)
 	printf("== %s %s\n", kind, item);
 }
 
-/* What cannot stand in a line is told as its code. */
+/* A byte that is not printable is printed as its code. */
 static void put(struct span bytes)
 {
 	putchar(' ');

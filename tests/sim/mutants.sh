@@ -9,7 +9,7 @@ folder=$1
 shift
 seeds=${SEEDS:-3000} from=${FROM:-1} patches=tests/sim/mutant
 
-# program : without one nothing was hunted, and so nothing has survived.
+# built program : builds it. Without a program nothing was hunted, so no mistake has survived.
 built() {
 	mkdir -p "$folder/mutant"
 	${MAKE:-make} --no-print-directory -s "$1" >"$log" 2>&1 && [ -x "$1" ] && return
@@ -18,7 +18,7 @@ built() {
 	return 1
 }
 
-# A world that fails without the mistake as well proves nothing: the hunt goes on behind it.
+# A world that fails without the mistake as well proves nothing: the hunt goes on with the next world.
 hunt() {
 	built "$folder/mutant/$id" || return
 	at=$from end=$((from + seeds))

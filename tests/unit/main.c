@@ -110,7 +110,7 @@ static void job_start(struct job *job)
 	exit(EXIT_SUCCESS);
 }
 
-/* Waits for any child, and shows what it said in one piece. */
+/* Waits for any child, and shows its output in one piece. */
 static void job_reap(void)
 {
 	int status, c;
@@ -179,7 +179,7 @@ static void jobs_run(long at_a_time)
 	jobs_run_unsteady();
 }
 
-/* Who runs tests in the background may ignore these, and what is ignored stays so in all that the tests start. */
+/* A shell that runs the tests in the background may ignore these signals, and what is ignored stays so in all that the tests start. */
 static void signals_restore(void)
 {
 	static const int number[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE};

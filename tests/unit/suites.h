@@ -8,7 +8,7 @@
 
 /*
  * check writes a mark into a file for each assertion that holds, and reads it back with a move of its whole buffer, in order to say where a test crashed or
- * hung. Tests that assert in loops spend most of their time so. Here each place marks once in a test: the newest place that was reached is still told.
+ * hung. Tests that assert in loops spend most of their time on that. Here each place marks once in a test: check still tells the newest place that was reached.
  */
 #undef ck_assert_msg
 #define ck_assert_msg(expr, ...)                                                                              \

@@ -8,9 +8,9 @@
 #include <err.h>
 #include <string.h>
 
-/* Who freed a name last, and when. */
+/* The client that freed a name last, and when. */
 struct freed {
-	const struct client *by; /* NULL: it was taken since */
+	const struct client *by; /* NULL: the name was taken since */
 	int64_t at_us;
 };
 
@@ -54,7 +54,7 @@ static void client_rests(struct client *c)
 		gen_tell("resting");
 }
 
-/* Those that yielded to it. */
+/* The clients that yielded to this one ask again. */
 static void others_ask(const struct client *c)
 {
 	for (unsigned i = 0; i < b.o->clients; i++) {
@@ -69,7 +69,7 @@ static void client_is_done(struct client *c)
 {
 	if (b.resting)
 		client_rests(c);
-	else if (b.o->turns && b.freed[c->name].by == c) /* nobody has got it yet */
+	else if (b.o->turns && b.freed[c->name].by == c) /* no other client has got the lock yet */
 		c->state = CLIENT_YIELDING;
 	else
 		client_asks(c);

@@ -50,7 +50,7 @@ struct driver {
 
 struct client *client_at(unsigned number);
 
-/* What the driver tells. */
+/* The driver calls these. */
 void client_granted(struct client *c);
 void client_refused(struct client *c);
 void client_released(struct client *c);

@@ -18,7 +18,7 @@
 
 static const char release_script[] = "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end";
 
-/* In the order of the commands: which attempt each belongs to, and whether it is its release. */
+/* The commands without a reply, in order: which attempt each belongs to, and whether it is the release. */
 struct asked {
 	uint64_t attempt;
 	bool release;
@@ -168,7 +168,7 @@ static void redis_release(struct client *c)
 	all_release(c);
 }
 
-/* A library's lock stays until its time is over: nobody measures that. */
+/* The lock of a library stays until it expires: nobody measures that. */
 static void redis_leave(struct client *c)
 {
 	errx(2, "client %u: leaving is for the line protocol", c->number);

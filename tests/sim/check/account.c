@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What one owner of a session holds of one name, as the lines of the daemon say; and how that ends. */
+/* What one owner of a session holds of one name, as the lines of the daemon say, and how the hold ends. */
 #include "tests/sim/world/world.h"
 
 /* Behind a RESUME that is not answered yet, the account of the previous connection counts. */
@@ -30,7 +30,7 @@ bool account_may_have_turn(const struct request_sim *q, const struct account *a)
 	return a->count == 0 && q->conn->resumed && l->unseen && !l->held;
 }
 
-/* A lease without renewal ends when its grant said. */
+/* A lease without renewal ends at the moment that its grant said. */
 void account_begin(const struct request_sim *q, struct account *a)
 {
 	const struct sim_daemon *d = q->conn->daemon;
@@ -44,7 +44,7 @@ static struct lease *lease_of_account(const struct request_sim *q, int64_t name)
 	return &q->conn->world->checker.lease[q->conn->daemon->index][name];
 }
 
-/* An untagged EXTEND is carried out at any time until its reply: its session may not be reading. */
+/* An untagged EXTEND may be carried out at any time before its reply: its session may not be reading. */
 static bool extends_are_ordered(const struct request_sim *q)
 {
 	const struct request_sim *other;
@@ -162,7 +162,7 @@ void account_dropped(struct conn *c, int64_t name, const struct account *a)
 }
 
 
-/* A request that has just begun may be read before or after. */
+/* The daemon may read a request that has just begun before the reload or after it. */
 void account_reloaded(struct sim_daemon *d)
 {
 	struct world *w = d->world;

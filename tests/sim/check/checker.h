@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The checker watches a world from outside and says which invariant it broke. It sees true time, every line, every call and every change of a key, and it never
- * changes anything. It counts votes and holds a second time, from what crosses the interface of the service. Here is what it knows; hooks.h
+ * changes anything. It counts votes and holds a second time, from what crosses the interface of the service. This file says what the checker knows; hooks.h
  * says who calls it. Each file of this folder checks one promise or a few related ones: the numbers S1 and so on are those of invariant.def.
  */
 #ifndef SIM_CHECKER_H
@@ -106,8 +106,8 @@ struct known_node {
 	struct instant at; /* time of its last answer; upper bound of (its clock - CLOCK_BOOTTIME) by that answer */
 	int64_t high;
 	/*
-	 * The same with what a stop of the daemon's host adds to it; 0: no stop, or asked for a vote since, by a daemon that has looked at it again. A clock
-	 * that shows less at first, and that later, was set back and put right: what was voted before it lasts.
+	 * `high` from before the last stop of the daemon's host, plus that stop; 0: none, or the daemon has looked at the node since, and then asked it for a
+	 * vote. When the clock shows less at first and this later, it was set back and put right: the votes from before last as long as they were counted.
 	 */
 	int64_t expected;
 	struct instant stopped_at; /* the first answer behind that stop */

@@ -19,8 +19,8 @@ void check_grant(struct world *w, struct sim_daemon *d, struct request_sim *q, i
 void check_turn(struct world *w, struct sim_daemon *d, int64_t name, int64_t fence);
 void check_resumed(struct conn *c, int64_t name, int64_t owner, int64_t fence);
 /*
- * The hold ended against its holder's will and was in force until `from`: the lock-delay begins, if the plan has one. From: it was in force until then at the
- * latest. Undelay: the holder ended it after all.
+ * checker_delay: the hold ended against its holder's will and was in force until `from`: the lock-delay begins, if the plan has one. checker_delay_from: the
+ * same, when it was in force until `latest` at most. checker_undelay: the holder ended the hold after all.
  */
 void checker_delay(struct world *w, int64_t name, int64_t fence, int64_t from);
 void checker_delay_from(struct world *w, int64_t name, int64_t fence, int64_t latest);
@@ -30,7 +30,7 @@ void checker_undelay(struct world *w, int64_t name, int64_t fence);
 
 /* progress.c: how soon free names are granted. */
 void check_progress(struct world *w);
-/* Until then a key that was left behind may block the name: liveness is not checked. */
+/* A key that was left behind may block the name until then: liveness is not checked. */
 void checker_excuse(struct world *w, int64_t name, int64_t until);
 /* The clock of that node was set back: the keys that stand there last that much longer. */
 void checker_sets_back(struct world *w, unsigned node);
@@ -40,9 +40,9 @@ int64_t round_trip_us(const struct plan *p); /* a quorum answers within this */
 
 /* track.c: tracks each session by the lines of its daemon. */
 void track_begin(struct request_sim *q);
-/* The client has not read its last replies: its next untagged request begins when it has. */
+/* Has the client not read its last replies yet? Its next untagged request begins when it has. */
 bool track_awaits(const struct request_sim *q);
-void track_has_read(struct conn *c); /* it has read them */
+void track_has_read(struct conn *c); /* the client has read its last replies */
 void track_syncs(struct world *w, int64_t name); /* the UNLOCK sync=yes that began are carried out: those of this name; -1: all */
 void track_line(struct conn *c, struct span line);
 void track_conn_over(struct conn *c);
@@ -97,7 +97,7 @@ void recount_run_begins(struct sim_daemon *d);
 /* Checks that a quorum of votes stands and covers valid_ms. */
 void recount_check(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what);
 
-/* floors.c: which token the grants of a lease must exceed. */
+/* floors.c: the token that each grant of a lease must exceed. */
 int64_t floor_of_lease(const struct world *w, const struct call *call, int64_t name); /* of the lease that begins with this call */
 void floor_keep(struct world *w, int64_t name, uint64_t value, int64_t floor);
 

@@ -2,7 +2,7 @@
 /* What a command did to the keys of a node: whom the node voted for, what was overwritten, when keys end. */
 #include "tests/sim/world/world.h"
 
-/* What a call leaves alone may be of a daemon with another configuration. Where it is of a daemon that is gone, the longest of all may be meant. */
+/* The value that a call leaves alone may belong to a daemon of another configuration. If that daemon is gone, the longest lease of all may be meant. */
 static int64_t longest_lease(const struct world *w, struct span value)
 {
 	int64_t writer = 0, all = w->plan->max_lease_us;
@@ -110,7 +110,7 @@ static void vote_check(struct server *s, const struct flight *f, unsigned i)
 			     s->index, (long long)s->lost_at);
 }
 
-/* Does a call of this command for that name carry that value? When it was sent the daemon had it from its own journal: see values_check. */
+/* Does a call of this command for that name carry that value? The daemon had the value from its own journal when it sent it: see values_check. */
 static bool flight_names(const struct flight *f, int64_t name, struct span value)
 {
 	for (unsigned i = 0; i < f->count; i++) {
@@ -255,8 +255,8 @@ static bool seems_ahead(const struct sim_daemon *d, const struct server *s)
 }
 
 /*
- * A clock was set, and the node forgot. The daemon that joined it behind its quarantine did not know the tokens of before, which were ahead of its clock. Another
- * one that missed all this sees only that the fence fell.
+ * A clock was set, and the node forgot. The daemon that joined it after its quarantine did not know the earlier tokens, which were ahead of its clock. A daemon
+ * that missed all this sees only that the fence fell.
  */
 static bool fence_seems_to_fall(const struct sim_daemon *d, const struct server *s)
 {
@@ -268,7 +268,7 @@ static bool fence_seems_to_fall(const struct sim_daemon *d, const struct server 
 	return set && known->fence < known->fence_ever;
 }
 
-/* A daemon set a marker. L12: it does not quarantine a node that lost nothing. */
+/* A daemon has set a marker. L12: it does not quarantine a node that lost nothing. */
 static void marker_check(struct server *s, const struct flight *f, struct span marker)
 {
 	bool same = s->marked_by == f->strange;

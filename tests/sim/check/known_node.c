@@ -33,7 +33,7 @@ static bool is_raise(const struct call *call, const struct lease *l)
 	return call->kind == CALL_EXTEND && l->grants == 0 && !l->adopted;
 }
 
-/* The daemon knows what it learned in an earlier step. A timer that rings in the very step of the answer runs before the answer is read. */
+/* The daemon knows only what it learned in an earlier step. A timer that rings in the very step of the answer runs before the answer is read. */
 static bool is_known(const struct sim_daemon *d, const struct known_node *known)
 {
 	return d->world->checker.step > known->known_at + 1;
@@ -46,8 +46,8 @@ static bool is_named(struct span marker, const struct known_node *known)
 }
 
 /*
- * Only the clock of one node was ever set ahead. Where a majority jumps, even within the time that the daemon judges it, that is taken for a stop of its
- * host.
+ * Was only the clock of one node ever set ahead? Where a majority jumps, even while the daemon judges the first jump, the daemon takes that for a stop of its
+ * own host.
  */
 static bool one_is_ahead(const struct world *w)
 {
@@ -131,13 +131,13 @@ void known_node_call(struct sim_daemon *d, const struct call *call, int64_t name
 
 /* --- answers --------------------------------------------------------------------------------------------------------- */
 
-/* What is not told apart from the drift since the last answer. */
+/* A jump up to this much cannot be told from drift since the last answer. */
 static int64_t jump_slack(const struct known_node *known, struct instant now)
 {
 	return JUMP_US + (now.us - known->at.us) / 50;
 }
 
-/* It shows to the daemon that this clock jumped, or that its own stood still. */
+/* The answer shows the daemon that the clock of the node jumped, or that its own stood still. */
 static bool is_ahead(const struct known_node *known, const struct answer *a, struct instant now)
 {
 	return a->server_us && known->timed && a->server_us - now.us > known->high + jump_slack(known, now);
@@ -157,8 +157,8 @@ static int64_t jump_seen(struct known_node *known, const struct answer *a, struc
 }
 
 /*
- * Asked before the daemon heard of a jump, it shows an earlier clock than is known by now: it may have been carried out before that jump, and tells nothing of
- * the time since. No vote comes of it that would last.
+ * The daemon asked before it heard of a jump, and the answer shows an earlier clock than is known by now: the call may have run before that jump, so the answer
+ * tells nothing of the time since, and gives no vote that lasts.
  */
 static bool is_outdated(const struct sim_daemon *d, const struct known_node *known, const struct answer *a, struct instant emitted)
 {

@@ -13,7 +13,7 @@ void notice_awake(struct sim_daemon *d)
 	d->world->checker.awake_since[d->index] = d->world->now;
 }
 
-/* Its last line is read and waits behind other requests: no further heartbeat will come. */
+/* Its QUIT is read and waits behind other requests: no further heartbeat will come. */
 bool conn_quit_is_queued(const struct conn *c)
 {
 	const struct request_sim *q;
@@ -66,7 +66,7 @@ static bool holds_before(const struct sim_daemon *d, int64_t name, const struct 
 	return l->held && l->conn == who->conn && l->owner == who->owner && l->held_step < before;
 }
 
-/* The later request asked for what the other's owner held, and its owner held what the other waited for: it closed the cycle. */
+/* Did the later request close a cycle? It asked for what the owner of the first one held, and its own owner held what the first one waited for. */
 static void cycle_check(struct sim_daemon *d, const struct request_sim *first, const struct request_sim *last)
 {
 	if (first->begun_step < last->begun_step && !first->conn->going && !last->conn->going && !resumed_is_behind(last) && !track_awaits(last) &&

@@ -82,7 +82,7 @@ struct instant recount_vote(const struct world *w, const struct call *call, stru
 /* The deadline, by counting: the latest end that a quorum of votes reaches. */
 struct instant recount_deadline(const struct sim_daemon *d, const struct lease *l)
 {
-	unsigned nodes = (unsigned)d->world->plan->nodes; /* one that is not its own never votes */
+	unsigned nodes = (unsigned)d->world->plan->nodes; /* a node that is not one of its own never votes */
 	struct instant best = INSTANT_PAST;
 
 	for (unsigned i = 0; i < nodes; i++) {
@@ -96,7 +96,7 @@ struct instant recount_deadline(const struct sim_daemon *d, const struct lease *
 	return best;
 }
 
-/* Does a quorum of votes reach that moment? The same as to compare the deadline with it, by one pass. */
+/* Does a quorum of votes reach that moment? The result equals a comparison with the deadline, in one pass. */
 static bool quorum_reaches(const struct sim_daemon *d, const struct lease *l, struct instant at)
 {
 	unsigned nodes = (unsigned)d->world->plan->nodes, reach = 0;

@@ -67,7 +67,7 @@ static bool is_given_up(const struct sim_daemon *d, int64_t name, struct span va
 	return was_replaced(d, name, value) && !is_of_another(d, value);
 }
 
-/* A daemon put its own value back that another one, on a copy of its directory, gave up: that one did all it could. */
+/* The daemon put back a value of its own that another daemon, on a copy of its directory, gave up: the other one did all it could. */
 static bool is_put_back(const struct flight *f, unsigned i, int64_t name)
 {
 	const struct world *w = f->daemon->world;

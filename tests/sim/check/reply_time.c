@@ -48,7 +48,7 @@ void reply_time_begin(struct request_sim *q)
 	struct world *w = q->conn->world;
 	const struct sim_daemon *d = q->conn->daemon;
 	int64_t *due = &w->checker.due[d->index], bound = request_bound(w, q);
-	int64_t from = d->state == DAEMON_STOPPING ? d->thaw_at : w->now; /* it is the last request that the daemon reads before it is stopped */
+	int64_t from = d->state == DAEMON_STOPPING ? d->thaw_at : w->now; /* this is the last request that the daemon reads before it is stopped */
 
 	if (q->locks && q->wait_ms == 0) {
 		q->busy_us = second_bound(w) > bound ? second_bound(w) - bound : 0;

@@ -34,7 +34,7 @@ static struct request_sim *resume_running(struct conn *c)
 	return NULL;
 }
 
-/* Lines may have said more than a torn journal kept, or an older copy ever had, however many runs ago. The runs of each daemon count on their own. */
+/* Lines may have said more than a torn journal kept, or than an older copy ever had, however many runs ago. The runs of each daemon count on their own. */
 static bool is_torn(const struct conn *from, const struct conn *c)
 {
 	return from->run <= c->daemon->journal.torn[from->daemon->index];
@@ -75,8 +75,8 @@ void resumed_hello(struct request_sim *q, struct span line)
 }
 
 /*
- * A run on a copy of the directory of a daemon that ran on beside the client's may find what that daemon held, and even put back, before the client was granted
- * the name again elsewhere.
+ * A daemon may have run on beside that of the client. A run on a copy of its directory may find what it held, and even put back at the stores: a grant from
+ * before the client was granted the name again elsewhere.
  */
 static void row_look(struct request_sim *q, int64_t name, int64_t fence, int64_t count, const struct conn *from, const struct account *old)
 {
@@ -94,7 +94,7 @@ static void row_look(struct request_sim *q, int64_t name, int64_t fence, int64_t
 			     q->conn->client->index, (long long)fence, (long long)old->fence);
 }
 
-/* The grant was answered already, to a tagged request that overtook a RESUME: of this RESUME, or of one that was never answered. */
+/* The grant was answered already, to a tagged request that overtook a RESUME: this one, or one that was never answered. */
 static bool was_answered(const struct conn *c, int64_t owner, int64_t name, int64_t fence)
 {
 	const struct conn *other;
@@ -249,7 +249,7 @@ void resumed_refused(struct request_sim *q, struct span code)
 	struct world *w = c->world;
 
 	if (from && !q->wrong && span_equal(code, SPAN("DRAINING")))
-		session_moves(q); /* it waited for adoptions when the daemon was stopped: as if it were not answered */
+		session_moves(q); /* RESUME waited for adoptions when the daemon was stopped: it counts as unanswered */
 	if (!from || q->wrong || from->left || !span_equal(code, SPAN("NOTFOUND")))
 		return;
 	if (w->now < session_known_until(from, c))

@@ -75,7 +75,7 @@ struct instant extend_end(const struct request_sim *q)
 	return instant_add(q->anchor, q->ttl_ms * MSEC * 99 / 100 - 3 * MSEC);
 }
 
-/* What is told while an EXTEND is not answered may not know of it yet: a request behind it may overtake it, and one before it may be answered late. */
+/* A reply that comes while an EXTEND is not answered may not know of it yet: a request behind it may overtake it, and one before it may be answered late. */
 static struct instant hold_asked_until(const struct hold *h, const struct conn *conn)
 {
 	struct instant until = INSTANT_NEVER;

@@ -94,7 +94,7 @@ static void hear_unlocked(struct request_sim *q, struct span line, bool ok)
 	if (!q->ours)
 		return;
 	if (h && q->fence && q->fence != h->fence)
-		h = NULL; /* it named an earlier grant, and ends none */
+		h = NULL; /* the UNLOCK named an earlier grant, and ends no hold */
 	if (h && h->unlocking > 0)
 		h->unlocking--;
 	if (h)

@@ -136,7 +136,7 @@ static void task_tick(struct task *t)
 {
 	t->tick++;
 	if (t->hold->lost && !t->job.careless)
-		t->ticks = t->tick; /* the task ends: it only sends its UNLOCK */
+		t->ticks = t->tick; /* the task ends, and only sends its UNLOCK */
 	if (t->tick >= t->ticks) {
 		task_end(t, (enum ending)t->job.ending);
 		return;

@@ -74,7 +74,7 @@ def function_at(text, offset):
 
 
 def instrument(path, number, table):
-    """The text of the script with each condition in its wrapping."""
+    """The text of the script with each condition wrapped."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     tokens, put = tokens_of(text), []
@@ -91,7 +91,7 @@ def instrument(path, number, table):
 
 
 def leave(path, text):
-    """What is there already stays: make builds anew what is newer."""
+    """Writes the file, unless it has this text already: make rebuilds what depends on a newer file."""
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
             if file.read() == text:

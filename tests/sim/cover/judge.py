@@ -127,7 +127,7 @@ def lines_judge(data, spans, calls, figures):
 def text_between(lines, first, first_column, last, last_column):
     part = lines[first - 1:last]
     rest = re.match(r"\w*", part[-1][last_column - 2:]).group() and re.match(r"\([^()]*\)", part[-1][last_column - 1:])
-    part[-1] = part[-1][:last_column - 1] + (rest.group() if rest else "")  # of a macro that comes last its arguments as well
+    part[-1] = part[-1][:last_column - 1] + (rest.group() if rest else "")  # if a macro comes last, its arguments as well
     part[0] = part[0][first_column - 1:]
     return " ".join(" ".join(part).split())
 
@@ -169,7 +169,7 @@ def c_judge(path, figures):
 # --- scripts ---------------------------------------------------------------------------------------------------------
 
 def script_parts():
-    """What each script is made of, and in which order, is embed.sh's."""
+    """The parts of each script, in order, as embed.sh knows them."""
     with open("daemon/redis/embed.sh", encoding="utf-8") as file:
         text = file.read().replace("\\\n", " ")
     return [re.findall(r'"\$lua/(\w+\.lua)"', line) for line in text.split("\n") if re.match(r"\tliteral \w+ \"", line)]
@@ -213,7 +213,7 @@ def row_of(place, count):
 
 
 def tests_there():
-    """{"unit": names, …}: what a reason may name."""
+    """{"unit": names, …}: the tests that a reason may name."""
     suites = []
     for path in glob.glob("tests/**/suites.def", recursive=True):
         suites += re.findall(r"^SUITE\w*\(.*?(\w+)\)", "\n".join(source_of(path)), re.MULTILINE)

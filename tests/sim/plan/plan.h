@@ -139,7 +139,7 @@ static inline bool server_is_of_both(const struct plan *p, int64_t server)
 {
 	return plan_changes_servers(p) && server < p->nodes - (p->stranger == STRANGER_REPLACED ? 2 : plan_changed(p));
 }
-/* Of the smaller of both sets. */
+/* How many nodes the smaller of both sets has. */
 static inline int64_t plan_nodes_least(const struct plan *p)
 {
 	return p->nodes - (plan_changes_servers(p) ? plan_changed(p) : 0);
@@ -147,7 +147,7 @@ static inline int64_t plan_nodes_least(const struct plan *p)
 
 /* CLASS_X if a fault breaks an assumption: exclusion is not promised. */
 enum fault_class plan_class(const struct plan *p);
-/* How far the clocks of all nodes are set back, if all are set back equally and nothing else breaks an assumption: the healing then leaves them so. Else 0. */
+/* How far the clocks of all nodes are set back, if equally far and nothing else breaks an assumption: the healing then leaves them so. Otherwise 0. */
 int64_t plan_set_back_us(const struct plan *p);
 /* rare.c: rare kinds of worlds. */
 enum rare { RARE_NONE, RARE_HOUR, RARE_CROWD, RARE_BUSY, RARE_BRIEF, RARE_STORM, RARE_THRONG, RARE_N };
@@ -178,7 +178,7 @@ static inline int64_t plan_stranger_delay_us(const struct plan *p)
 }
 /* One of DELAY_STEP_MS delays from 0 to the longest. */
 int64_t plan_delay_us(const struct plan *p, int64_t which);
-/* What a LOCK asks for instead of that lease, so that the TTL of its key tells the delay. */
+/* The ttl that a LOCK asks for instead of that lease, so that the TTL of its key tells the delay. */
 int64_t plan_lock_ms(const struct plan *p, int64_t ttl_ms);
 /* By its word: a rare kind, one of spread.c, or "servers", the worlds in which the set of servers changes. */
 bool kind_is_known(const char *word);
@@ -229,8 +229,8 @@ void servers_draw(struct plan *p, uint64_t seed);
 /* clock_step.c: sets the clocks of a minority of the nodes forward in some worlds that break no other assumption, while many nodes are out of reach. */
 void clock_step_draw(struct plan *p, uint64_t seed);
 /*
- * Is it a fault of flapping.c, which the healing leaves? One of a scene may be due between the healing and that: the healing cancels it, as all others that
- * are still to come. Faults of clients belong to scenes, which may end later.
+ * Is it a fault of flapping.c, which the healing leaves? The healing cancels all other faults that are still to come, such as one of a scene between the
+ * healing and the flapping. Faults of clients belong to scenes, which may end later.
  */
 static inline bool fault_is_late(const struct plan *p, const struct fault *f)
 {

@@ -14,7 +14,7 @@
 #define CHANGES_PERCENT 10
 #define CONTEST_JOBS    12 /* of each side */
 
-/* At a moment that meets whom it names; over when the world heals. */
+/* Adds a fault at a moment at which it meets exactly what it names. It is over when the world heals. */
 static void fault_add(struct plan *p, struct fault f)
 {
 	f.at_us = f.at_us / 16 * 16;
@@ -24,13 +24,13 @@ static void fault_add(struct plan *p, struct fault f)
 		p->fault[p->faults++] = f;
 }
 
-/* About as long as the longest lease, or a few times as long: so long are quarantines. */
+/* Draws a time about as long as the longest lease, or a few times as long, as quarantines are. */
 static int64_t while_us(const struct plan *p, struct stream *s)
 {
 	return stream_chance(s, 50) ? stream_range(s, p->max_lease_us / 2, 2 * p->max_lease_us) : stream_skewed(s, 10 * MSEC, 4 * p->max_lease_us);
 }
 
-/* Which servers it reaches first, and when the others. */
+/* Draws which servers the daemon reaches first, and when it reaches the others. */
 static void draw_reach(struct plan *p, struct stream *s, int64_t daemon, int64_t from_us)
 {
 	for (int64_t node = 0; node < p->nodes; node++)
@@ -38,7 +38,7 @@ static void draw_reach(struct plan *p, struct stream *s, int64_t daemon, int64_t
 			fault_add(p, (struct fault){.kind = FAULT_LINK_STALL, .a = daemon, .b = node, .at_us = from_us, .for_us = while_us(p, s), .x = 3});
 }
 
-/* While the others work; some have never run before. */
+/* The daemon starts while the others work; some start as if they had never run before. */
 static void draw_start(struct plan *p, struct stream *s, int64_t daemon)
 {
 	int64_t at = stream_range(s, p->warm_us / 2, (p->warm_us + 2 * p->length_us) / 3);

@@ -20,7 +20,7 @@ bool stream_chance(struct stream *s, unsigned percent)
 	return stream_next(s) % 100 < percent;
 }
 
-/* How many of the next four draws, from the first on, are among the lower half. Four at once and without a branch, since nobody can guess them. */
+/* How many of the next four draws, from the first on, are among the lower half. All four at once and without a branch, which a processor could not predict. */
 static unsigned next_halves(const struct stream *s)
 {
 	unsigned upper = 1u << 4;

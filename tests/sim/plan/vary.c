@@ -13,7 +13,7 @@
 
 /* --- faults ---------------------------------------------------------------------------------------------------------- */
 
-/* What matters of the moment of a fault besides the time stays in most cases: see fault.def. */
+/* The moment of a fault also says what it meets (see fault.def): that part of it stays in most cases. */
 static int64_t vary_fault_moment(struct variation *v, int64_t at_us)
 {
 	int64_t moment = stream_chance(v->s, 85) ? at_us : vary_moment(v), shift = vary_shift(v->s);
@@ -28,13 +28,13 @@ static int64_t other_node(const struct variation *v, const struct fault *f)
 	unsigned i = (unsigned)stream_range(v->s, 0, p->faults - 1);
 	bool stays = stream_chance(v->s, 70);
 
-	/* Mostly one whose clock is set as well: exclusion is promised as long as they are a minority. */
+	/* Mostly a node whose clock is set as well: exclusion is promised as long as those nodes are a minority. */
 	if (f->kind == FAULT_NODE_CLOCK && stays)
 		return p->fault[i].kind == f->kind ? p->fault[i].a : f->a;
 	return stream_range(v->s, 0, p->nodes - 1);
 }
 
-/* It meets another node, daemon or client. */
+/* The fault meets another node, daemon or client. */
 static void fault_redirect(const struct variation *v, struct fault *f)
 {
 	const struct plan *p = v->plan;
@@ -57,7 +57,7 @@ static void fault_redirect(const struct variation *v, struct fault *f)
 	}
 }
 
-/* Another value of what it does. */
+/* Changes x of the fault: see fault.def. */
 static void fault_revalue(const struct variation *v, struct fault *f)
 {
 	int64_t shift = vary_shift(v->s);
@@ -77,7 +77,7 @@ static void fault_revalue(const struct variation *v, struct fault *f)
 			f->x = within(MSEC, f->x + shift, most(2 * v->plan->max_lease_us, f->x));
 		break;
 	case FAULT_NODE_CLOCK:
-		if (f->x && (f->x + shift > 0) == (f->x > 0)) /* else it may become another one: its sign decides what is promised */
+		if (f->x && (f->x + shift > 0) == (f->x > 0)) /* not beyond 0: the sign decides what is promised */
 			f->x = within(least(-5 * SEC, f->x), f->x + shift, most(5 * SEC, f->x));
 		break;
 	case FAULT_DAEMON_WALL:
@@ -91,7 +91,7 @@ static void fault_revalue(const struct variation *v, struct fault *f)
 	}
 }
 
-/* A fault of the same things does something else; both kinds are of class T. */
+/* Replaces the fault by one of another kind that breaks the same things; both kinds are of class T. */
 static void fault_replace(const struct variation *v, struct fault *f)
 {
 	static const enum fault_kind of[][5] = {
@@ -211,7 +211,7 @@ static void job_count(struct variation *v, unsigned i)
 
 /* --- the whole plan -------------------------------------------------------------------------------------------------- */
 
-/* All that comes from a moment on comes later or earlier. */
+/* All that comes from some moment on comes later or earlier. */
 static void vary_rest(struct variation *v)
 {
 	struct plan *p = v->plan;

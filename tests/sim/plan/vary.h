@@ -9,7 +9,7 @@
 
 #define CANCEL_MOST_US (3 * SEC)
 
-/* The plan as it was, the one that it becomes, and which of a hundred faults and jobs change. */
+/* The plan as it was, the plan that it becomes, and how many per cent of the faults and jobs change. */
 struct variation {
 	const struct plan *of;
 	struct plan *plan;
@@ -29,13 +29,13 @@ int64_t vary_length(struct stream *s, int64_t us);
 /* The moment of any fault or job. */
 int64_t vary_moment(struct variation *v);
 
-/* Before the faults begin: the late start of a stranger. */
+/* Is it the late start of a stranger, which comes before the faults begin? */
 bool fault_is_start(const struct plan *p, const struct fault *f);
-/* Of clocks that are all set back alike none may stay behind. */
+/* Is it one of the faults that set all clocks back alike? None of them may change alone. */
 bool fault_is_of_all(const struct variation *v, const struct fault *f);
-/* Only its moment and its length may change. */
+/* May only the moment and the length of the fault change? */
 bool fault_is_bound(const struct variation *v, const struct fault *f);
-/* Bring a fault, a job back into the bounds; it came of `old`. */
+/* Bring a fault or a job back into the bounds; it is a variation of `old`. */
 void fault_bound(const struct variation *v, struct fault *f, const struct fault *old);
 void job_bound(const struct variation *v, struct job *j, const struct job *old);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* No result depends on the order of the map: all walks go over a sorted list. */
+/* No result may depend on the order of the map: all walks go over a sorted list. */
 #include "tests/sim/redis/data.h"
 #include "daemon/base/mem.h"
 #include "tests/sim/redis/load8.h"

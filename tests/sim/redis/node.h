@@ -37,8 +37,8 @@ void sim_node_restart_old(struct sim_node *n, const char *run_id,
 bool sim_node_roll_back(struct sim_node *n, int64_t wall_us);
 void sim_node_flush(struct sim_node *n);    /* FLUSHALL: run_id stays */
 /*
- * Commands answer this error; NULL: none any more. As in Redis, OOM refuses only what needs memory (SET, not DEL), and nothing in a script that has written;
- * READONLY, MISCONF and NOREPLICAS refuse only writes; all others refuse every command. The error stays over restarts, as the role does.
+ * Commands are answered by this error; NULL: no longer. As in Redis, OOM refuses only what needs memory (SET, not DEL), and nothing in a script that has
+ * written; READONLY, MISCONF and NOREPLICAS refuse only writes; all others refuse every command. The error stays over restarts, as the role does.
  */
 void sim_node_fail(struct sim_node *n, const char *error);
 bool sim_node_is_well(const struct sim_node *n); /* no error, and no replica */
@@ -59,7 +59,7 @@ int64_t sim_node_fence(struct sim_node *n);
 bool sim_node_get(struct sim_node *n, struct span name, int64_t wall_us, struct span *ret_value, int64_t *ret_expires_ms);
 void sim_node_set_replid(struct sim_node *n, const char *replid);
 const char *sim_node_replid(const struct sim_node *n);
-/* It was no replica since it started. */
+/* Has the server not been a replica since it started? */
 bool sim_node_has_own_data(const struct sim_node *n);
 /* Does the marker name its present run id and replication id? */
 bool sim_node_is_named(const struct sim_node *n, struct span marker);

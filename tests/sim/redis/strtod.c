@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Replaces strtod() (by the linker). Scripts read the numbers in ARGV by it, and nearly all of them are short whole numbers, which need no general conversion.
- * Its results equal those of strtod(), to the last bit.
+ * Takes the place of strtod() (by the linker). Scripts read the numbers in ARGV with it, and nearly all of them are short whole numbers, which need no general
+ * conversion. Its results equal those of strtod() to the last bit.
  */
 #include <stdint.h>
 

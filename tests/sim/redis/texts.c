@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Each text has one place, by a hash of its ends and its length; the last one that came there is kept, in the registry of the state. */
+/* Each text has one place in a table, by a hash of its ends and its length. A place keeps the last text that came there, in the registry of the state. */
 #include "tests/sim/redis/texts.h"
 #include "tests/sim/redis/load8.h"
 
@@ -9,7 +9,7 @@
 #define PLACES    512
 #define TEXT_LONG 128 /* longer ones seldom come again */
 
-/* Where the state has its copy. Of an earlier generation: it is gone. */
+/* Where the state has its copy of a text. If the generation is an earlier one, the copy is gone. */
 struct text_place {
 	const char *p;
 	uint32_t n, generation;

@@ -23,7 +23,7 @@ static void stall(struct scene *s, int64_t node, int64_t after_us, int64_t for_u
 	f->x = 3;
 }
 
-/* So short a lease ends sooner than the loss of such a long one would be told before its end. */
+/* The short lease is shorter than the time by which LOST comes before the end of the long one. */
 static void play_prolonged(struct scene *s)
 {
 	s->plan->faults = 0;

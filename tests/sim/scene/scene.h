@@ -31,7 +31,7 @@ struct job *scene_job(struct scene *s, int64_t after_us, int64_t hold_us);
 /* A fault at an even time: it meets exactly the object that it names. */
 struct fault *scene_fault(struct scene *s, enum fault_kind kind, int64_t a, int64_t after_us, int64_t for_us);
 
-/* So often nothing else happens in the world: its other faults are dropped. */
+/* In so many per cent of such worlds nothing else happens: the other faults are dropped. */
 void scene_alone(struct scene *s, unsigned percent);
 /* Draws the daemon and the moment of the scene, and takes a name. */
 void scene_place(struct scene *s);

@@ -222,7 +222,7 @@ static void play_setback(struct scene *s)
 
 /* --- memory ---------------------------------------------------------------------------------------------------------- */
 
-/* All daemons are down when a quorum is flushed and the rest is restarted. The first daemon to come back never ran before, and would trust a first start. */
+/* All daemons are down when a quorum is flushed and the rest is restarted. The first daemon to come back never ran before, so it would trust a first start. */
 static void play_trust(struct scene *s)
 {
 	struct plan *p = s->plan;

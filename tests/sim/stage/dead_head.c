@@ -54,7 +54,7 @@ static bool only_head_and_next_wait(const struct world *w)
 	return next;
 }
 
-/* The next daemon may notice the release by its own timer, find k0 kept for the head, and ask again after the grace. */
+/* The daemon of the next client may notice the release by its own timer, find k0 kept for the head, and ask again after the grace. */
 static int64_t dead_head_bound(const struct plan *p)
 {
 	int64_t grace = 4 * round_trip_us(p);
@@ -62,7 +62,7 @@ static int64_t dead_head_bound(const struct plan *p)
 	return SEC + SEC / 10 + 4 * (grace < 20 * MSEC ? 20 * MSEC : grace) + 20 * round_trip_us(p);
 }
 
-/* It reaches fewer than a quorum for so long. */
+/* The daemon of the head reaches fewer than a quorum for so long. */
 static void head_is_cut_off(struct world *w, int64_t us)
 {
 	unsigned quorum = (unsigned)w->plan->nodes / 2 + 1;
@@ -101,7 +101,7 @@ static bool head_may_have_key(const struct world *w)
 	return false;
 }
 
-/* Its death excuses that a name is blocked: not this one, of which it has no key. */
+/* The death of a daemon excuses that names are blocked, but not k0, of which this daemon has no key. */
 static void head_daemon_dies(struct world *w)
 {
 	int64_t excused = w->checker.excused[0];

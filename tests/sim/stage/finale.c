@@ -95,7 +95,7 @@ static void finale_await_successor(struct world *w)
 		return;
 	}
 	daemon_die(&w->daemon[0]);
-	late = w->ghosts_until > w->now ? w->ghosts_until - w->now : 0; /* the last renewal may still run after the death */
+	late = w->ghosts_until > w->now ? w->ghosts_until - w->now : 0; /* the last renewal may still run after the death of the daemon */
 	/* The successor's request must have begun: it may be queued behind one of its session that waits for ever. */
 	w->finale_alone = w->successor->lock && w->successor->lock->running && successor_is_alone(w);
 	w->tally.takeovers++;

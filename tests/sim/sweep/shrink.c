@@ -96,7 +96,7 @@ static bool shrink_length(struct shrink *s)
 	return shrink_try(s);
 }
 
-/* The nodes that flap in a healed world must stay a minority: L11 promises nothing for more. Of two servers none is replaced. */
+/* The nodes that flap in a healed world must stay a minority: L11 promises nothing for more. And of two servers none can be replaced. */
 static int64_t nodes_least(const struct plan *p)
 {
 	unsigned flapping = 0;

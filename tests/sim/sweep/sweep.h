@@ -23,7 +23,7 @@ struct report {
 
 /* Runs the world in this process. */
 void report_of(const struct plan *p, FILE *trace, struct report *ret_report);
-/* Ends this process by a signal when it has computed for so long, or when a multiple of that has passed; 0: never. A loaded machine makes no world hang. */
+/* Ends this process by a signal when it has computed for so long, or when a multiple of that has passed; 0: never. So a loaded machine makes no world hang. */
 void hang_after(unsigned seconds);
 /* Runs the world in a child: a crash, or more than HANG_SECONDS, violates S21. */
 void report_of_child(const struct plan *p, struct report *ret_report);
@@ -83,7 +83,7 @@ void sweep_print(const struct sweep_result *r);
 int campaign_run(const char *folder, struct sweep *s);
 
 /*
- * variations.c: variations of plans, s->count of each from number s->from on. Prints violations by invariant, and leaves the plan of each in the folder.
+ * variations.c: runs s->count variations of each plan from number s->from on. Prints violations by invariant, and leaves the plan of each in the folder.
  * Returns 0, or 1 after a violation.
  */
 struct variations {

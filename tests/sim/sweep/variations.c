@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs variations of plans: of each plan those of the numbers from … on, in turns. In the sweep each has one number: the variation times the plans, and which
- * plan it is. Each variation that violates an invariant is written to a file for --replay.
+ * Runs variations of plans: of each plan the variations from number `from` on, in turns. The sweep knows each by one number: the number of the variation times
+ * how many plans there are, plus the number of the plan. A variation that violates an invariant is written to a file for --replay.
  */
 #include "tests/sim/sweep/sweep.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tests/sim/redis/interpreter.c, number.c, load8.h and the names of commands: a script must not notice what makes the simulator fast. */
+/* tests/sim/redis/interpreter.c, strtod.c, load8.h and the names of commands: a script must not notice what makes the simulator fast. */
 #include "daemon/base/rng.h"
 #include "tests/sim/redis/load8.h"
 #include "tests/sim/redis/redis.h"

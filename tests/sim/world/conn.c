@@ -179,7 +179,7 @@ static void conn_read_lines(struct conn *c)
 	buf_consume(&c->in, (size_t)(l.at - buf_begin(&c->in)));
 }
 
-/* The daemon may leave the holds of the connection to expire. */
+/* The daemon may let the holds of the connection expire. */
 static void conn_excuse(struct conn *c)
 {
 	const struct plan *p = c->world->plan;
@@ -230,7 +230,7 @@ void conn_on_packet(struct packet *p)
 	} else if (c->daemon_open && p->kind == PACKET_SENT) {
 		struct event event = {.kind = EVENT_SENT};
 
-		c->heard_at = c->world->now; /* the daemon did not read it while it did not take its replies */
+		c->heard_at = c->world->now; /* the daemon read nothing from the client while that did not take its replies */
 		track_has_read(c);
 		conn_step(c, &event);
 	} else if (c->daemon_open) {

@@ -57,7 +57,7 @@ static void effect_send(struct sim_daemon *d, const struct effect *e, int64_t de
 	struct conn *c = daemon_conn(d, e->send.session);
 
 	if (!c && d->shutting)
-		return; /* a request behind one that the shutdown answered */
+		return; /* the request came behind one that the shutdown answered */
 	if (!c) {
 		checker_fail(d->world, INVARIANT_S21, -1, "daemon %u sends to a session that is over", d->index);
 		return;
@@ -130,8 +130,8 @@ static void daemon_arm(struct sim_daemon *d)
 }
 
 /*
- * The service may refuse an event that comes too late: an answer after NODE_DOWN, for a call that was sent after the connection broke; or what a session
- * says or has read that was cut off for its silence in the same step.
+ * The service may refuse an event that comes too late: an answer after NODE_DOWN, for a call that was sent after the connection broke; or a line or a read of a
+ * session that was cut off for its silence in the same step.
  */
 static bool may_be_refused(struct sim_daemon *d, const struct event *event)
 {
@@ -318,7 +318,7 @@ void daemon_stop(struct sim_daemon *d, int64_t for_us, bool sending)
 
 	if (d->state != DAEMON_RUNNING)
 		return;
-	/* The healing continues the daemon, and what it was about to send leaves then. */
+	/* The healing lets the daemon go on, and what it was about to send leaves then. */
 	if (sending && left > 0 && for_us > left)
 		for_us = left;
 	world_note(d->world, 7, (uint64_t)for_us, "d%u is stopped for %lld us", d->index, (long long)for_us);

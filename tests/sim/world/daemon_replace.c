@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Two daemons with one history: a daemon stands still, another is started on a copy of its directory and gets its clients, then the first goes on. In one
- * directory the lock forbids that: the second daemon is refused until the first is gone. What is left is a directory that was copied whole, or whose lock was
- * removed. Then a lock that the first daemon hands over as it wakes up may overlap with one that the second has released. So this fault is of class X: values
- * and tokens protect, beliefs do not.
+ * directory the lock forbids that: the second daemon is refused until the first is gone. What remains is a directory that was copied whole, or whose lock was
+ * removed. Then a lock that the first daemon hands over as it wakes up may overlap with a lock that the second has released. So this fault is of class X:
+ * values and tokens protect, beliefs do not.
  */
 #include "tests/sim/world/world.h"
 

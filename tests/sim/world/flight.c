@@ -28,7 +28,7 @@ int64_t link_latency(struct sim_link *l, struct stream *s)
 	return world_of(l)->now < l->slow_until ? us * l->slow : us;
 }
 
-/* In order, and not before the stall is over. */
+/* A packet arrives in order, and not before the stall is over. */
 static int64_t arrival(int64_t at, int64_t stalled_until, int64_t lane_until, int64_t *last)
 {
 	if (at < stalled_until)

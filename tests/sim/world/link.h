@@ -83,18 +83,18 @@ int64_t link_prompt_since(const struct sim_link *l);
 void link_fired(struct sim_link *l);
 void link_watch_fired(struct sim_link *l);
 void flight_fired(struct flight *f);
-/* The server has run it. */
+/* The server has run the command. */
 void flight_answered(struct flight *f, int64_t took_us);
 const char *call_word(enum call_kind kind);
-void flight_lose(struct flight *f); /* it is lost with the server: its sender learns of that when the connection breaks */
+void flight_lose(struct flight *f); /* the command is lost with the server: its sender learns of that when the connection breaks */
 /* One of its calls is answered. */
 void flight_deliver(struct flight *f, unsigned i, enum answer_class class, const char *text);
-/* Its connection breaks: it may still reach the server, and late, but nobody gets the reply. */
+/* Its connection breaks: the command may still reach the server, and late, but nobody gets the reply. */
 void flight_abandon(struct sim_link *l, struct flight *f);
-/* The connection broke before a byte of it left. */
+/* The connection broke before a byte of the command left. */
 void flight_unsend(struct sim_link *l, struct flight *f);
 int64_t link_latency(struct sim_link *l, struct stream *s); /* one way */
-void flight_drop(struct flight *f); /* it is free for another command */
+void flight_drop(struct flight *f); /* the flight is free for another command */
 void flights_release(struct flights *spare);
 
 #endif

@@ -29,7 +29,7 @@ struct server {
 	int64_t right_us;   /* offset of its host's clock when that is right */
 	int64_t stepped_us; /* how far its clock was set back, in all */
 	int64_t ahead_us;   /* how far its clock was set forward, in all */
-	int64_t ahead_at;   /* true time when it was last set forward, or came back from further, to where it is not refused; 0: never */
+	int64_t ahead_at;   /* true time when it was last set forward, or came back from further ahead, to where daemons accept it; 0: never */
 	/* the checker's */
 	int64_t fence;                                         /* its fence after the last command; never falls, unless it loses its memory */
 	int64_t fence_most;                                    /* the largest fence that it ever had */
@@ -38,14 +38,14 @@ struct server {
 	int marked_by;                                         /* which of the two its marker belongs to; -1: not known */
 	bool lease_lost; /* it lost a marker of the common configuration, with the lease that it named, and has none since */
 	/*
-	 * Its marker tells of the set of servers before, or belongs to that. Sets of which no common server in reach knows anything know nothing of each other,
-	 * says redlockd(8): the servers that stay are to be in reach, with their data, when the new generation is started.
+	 * Its marker tells of the previous set of servers, or belongs to that. redlockd(8) says: two sets know nothing of each other when no common server in
+	 * reach knows of both. So the servers that stay must be in reach, with their data, when the new generation starts.
 	 */
 	bool knows_set;
-	bool was_taken; /* over by a daemon of another configuration */
+	bool was_taken; /* it was taken over by a daemon of another configuration */
 	bool blameless;                                        /* it was joined under its present identity, and nothing happened to it since */
 	bool tainted;                                          /* its clock was set, it evicted or was flushed: a daemon may find that out late */
-	uint16_t named;                                        /* bits: the names that its calls name; the next three are known of them only */
+	uint16_t named;                                        /* bits: the names in the calls of the running command; the next three are known only for them */
 	bool live[NAMES_MAX];                                  /* before the command ran: was there a key? */
 	int64_t ends_ms[NAMES_MAX];                            /* and when was the key to end, by the node's clock? */
 	bool taken[NAMES_MAX];                                 /* the command set a key where there was none */

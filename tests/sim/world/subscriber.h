@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The subscription of a daemon at a node, as daemon/redis keeps it: a connection of its own that exists as long as the node is up. What is published on the
- * daemon's channel arrives after a while, late, twice or not at all; nobody is notified of a loss.
+ * The subscription of a daemon at a node, as daemon/redis keeps it: a connection of its own that exists as long as the node is up. A message on the daemon's
+ * channel arrives after a while, late, twice or not at all; nobody hears of a loss.
  */
 #ifndef SIM_SUBSCRIBER_H
 #define SIM_SUBSCRIBER_H

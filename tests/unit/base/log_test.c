@@ -142,7 +142,7 @@ static size_t pipe_drain(void)
 	return n;
 }
 
-/* A log that nobody reads any more must not stop the daemon, and with it all leases. */
+/* A log that nobody reads any more must not stop the daemon: that would end all leases. */
 START_TEST(a_reader_that_stops_is_not_waited_for_and_hears_what_it_missed)
 {
 	size_t written = 0;

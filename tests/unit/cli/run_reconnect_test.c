@@ -72,7 +72,7 @@ END_TEST
 static const char *const losses[] = {
 	"! 0\n+\n" RESUME NOTFOUND ANEW QUIT "@ pid\n",                                  /* the session is gone */
 	"! 0\n+\n" RESUME NONE QUIT "@ pid\n",                                           /* the lock is gone */
-	"! 0\n+\n" RESUME "> * name=n fence=18 valid_ms=600\n> OK n=1\n" QUIT "@ pid\n", /* it is another's, even if ours */
+	"! 0\n+\n" RESUME "> * name=n fence=18 valid_ms=600\n> OK n=1\n" QUIT "@ pid\n", /* it is another grant, even if one of ours */
 	"! 0\n+\n" RESUME ROW "< CHECK n$\n> ERR LOST gone\n" QUIT "@ pid\n",            /* it went when the daemon was back */
 	"! 0\n+\n" RESUME "=\n@ pid\n+\n" RESUME ROW "< CHECK n$\n" QUIT_BY,             /* it does not say; given up after 3 s */
 };

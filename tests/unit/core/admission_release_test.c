@@ -22,7 +22,7 @@ START_TEST(unlocks_that_are_waited_for_come_a_window_at_a_time)
 }
 END_TEST
 
-/* The time for its answer begins when it is admitted. */
+/* The time for the answer of an UNLOCK begins when its release is admitted. */
 START_TEST(an_unlock_that_waits_for_admission_is_not_refused_meanwhile)
 {
 	begins_with_window(1, 1);
@@ -38,7 +38,7 @@ START_TEST(an_unlock_that_waits_for_admission_is_not_refused_meanwhile)
 }
 END_TEST
 
-/* Its key ends by itself first. */
+/* The key of the lock ends by itself first. */
 START_TEST(an_unlock_that_is_never_admitted_hears_that_the_stores_were_busy)
 {
 	begins_with_a_crowd_that_is_due();

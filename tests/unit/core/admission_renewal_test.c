@@ -24,7 +24,7 @@ START_TEST(an_extend_that_waits_for_admission_is_answered_by_its_own_round_and_n
 }
 END_TEST
 
-/* If EXTENDs of long leases came first, it would be the 121st. */
+/* If EXTENDs of long leases came first, the short one would be the 121st. */
 START_TEST(a_short_lease_is_kept_before_long_ones_that_came_first)
 {
 	begins_with_window(1, 1);

@@ -27,7 +27,7 @@ START_TEST(the_rest_of_a_lease_without_renewal_is_adopted)
 }
 END_TEST
 
-/* It ends when its holder was told. The time that the stores took to grant it is not added. */
+/* The lease ends at the moment that its holder was told. The time that the stores took to grant it is not added. */
 START_TEST(the_rest_of_a_lease_without_renewal_is_no_longer_because_the_stores_granted_it_late)
 {
 	int64_t valid;
@@ -99,7 +99,7 @@ START_TEST(a_lease_without_renewal_that_is_over_is_lost)
 }
 END_TEST
 
-/* No store shortens a key. Where it was not asked since, the key stands for longer than the record says. */
+/* No store shortens a key. At a store that was not asked since, the key stands for longer than the record says. */
 START_TEST(a_lock_that_was_extended_to_a_shorter_lease_is_released_where_the_longer_one_stands)
 {
 	held_by_1(3, "ttl=10s");
@@ -181,7 +181,7 @@ START_TEST(an_adoption_does_not_shorten_the_validity_that_was_told)
 }
 END_TEST
 
-/* As the memory store does: no marker tells of the longer lease before. So nothing is promised for longer than the daemon waits after its next crash. */
+/* As at the memory store, no marker tells of the longer lease before. So nothing is promised for longer than the daemon waits after its next crash. */
 static void comes_back_with_a_shorter_max_lease(void)
 {
 	daemon_ends(0);
@@ -291,7 +291,7 @@ START_TEST(a_lease_without_renewal_that_no_quorum_confirms_is_LOST_before_it_end
 }
 END_TEST
 
-/* It ends when its holder was told, and not sooner. */
+/* The lease ends at the moment that its holder was told, and not sooner. */
 START_TEST(the_rest_of_a_lease_without_renewal_is_not_cut_by_a_shorter_max_lease)
 {
 	held_by_1(1, "ttl=25s renew=no");

@@ -104,8 +104,8 @@ START_TEST(a_third_run_adopts_from_the_second)
 END_TEST
 
 /*
- * What sets a key runs late, when the votes of the others are over, and somebody else has had the lock: to the next run it must not look like a key that
- * stood there all the time. Of a, b, c only a renews it; c is asked for it late, by an ACQUIRE or a renewal that puts it back.
+ * A call that sets the key runs late, when the other votes are over and somebody else has had the lock. To the next run this key must not look like one that
+ * stood there all the time. Of a, b, c only a renews the lock; c gets the late call, an ACQUIRE or a renewal that puts the key back.
  */
 START_TEST(a_key_that_is_set_when_the_lock_may_be_over_is_no_proof_that_it_was_held)
 {

@@ -6,7 +6,7 @@
 
 #include <check.h>
 
-/* Which of three leads, is the next, the last. */
+/* The three stores: the leading one, the next one, the last one. */
 static void in_order(unsigned order[3])
 {
 	order[0] = 0;
@@ -17,7 +17,7 @@ static void in_order(unsigned order[3])
 	order[2] = (order[0] + 2) % 3;
 }
 
-/* So session 2, which waits for a, finds the votes split. */
+/* Both other stores get values of other daemons: session 2, which waits for a, finds the votes split. */
 static void finds_a_split(const unsigned order[3])
 {
 	key_is_overwritten(order[1], "a", "d1:1:00", 50 * SEC);

@@ -27,7 +27,7 @@ static void copy_runs(void)
 	journal_is_compacted(0);
 }
 
-/* It is stopped before it has heard of any store. */
+/* The copy is stopped before it has heard of any store. */
 static void copy_stops_at_once(void)
 {
 	all_feel(MOOD_SILENT);
@@ -53,8 +53,8 @@ static void held_while_store_1_is_away(void)
 }
 
 /*
- * Store 2 has the key and is late for the copy. Daemon 0 finds the copy's value at store 0, and store 1 never had a vote: its lease is gone. What store 2
- * has of it is all that keeps others out until the copy is heard there, while the client is away. [0]: it returns to the copy. [1]: the copy ends, and
+ * Store 2 has the key and is late for the copy. Daemon 0 finds the value of the copy at store 0, and store 1 never gave a vote: daemon 0 has lost the lease.
+ * The client is away. Until the copy is heard at store 2, only the key there keeps others out. [0]: the client returns to the copy. [1]: the copy ends, and
  * nobody returns.
  */
 START_TEST(a_renewal_that_meets_the_value_of_a_copy_frees_nothing_that_a_client_may_believe_in)

@@ -155,7 +155,7 @@ END_TEST
 
 START_TEST(a_cycle_through_a_later_waiter_is_found_after_an_earlier_one)
 {
-	/* At a stand 2, 4, 3 in this order. Who waits for b and c waits for 2 and, over 3, for 4. */
+	/* 2, 4, 3 wait for a in this order. So a waiter for b waits for 2, and a waiter for c waits for 3 and, before it in the queue, for 2 and 4. */
 	cluster_begin(5);
 	says(1, "LOCK a");
 	says(2, "LOCK b");
@@ -167,12 +167,12 @@ START_TEST(a_cycle_through_a_later_waiter_is_found_after_an_earlier_one)
 	says(3, "@w LOCK a wait=1m");
 	for (unsigned k = 1; k <= 5; k++)
 		ignores(k);
-	says(2, "@c LOCK c wait=1m"); /* the holder of c stands at a behind 2, and so waits for 2 */
+	says(2, "@c LOCK c wait=1m"); /* the holder of c waits for a behind 2, and so for 2 */
 	hears(2, "@c ERR DEADLOCK *");
 	says(5, "@b LOCK b wait=1m");
 	says(5, "@c LOCK c wait=1m");
 	hears_nothing(5);
-	says(4, "@d LOCK d wait=1m"); /* 5 waits for 2, who stands before 4, and over c for 3, who stands behind */
+	says(4, "@d LOCK d wait=1m"); /* 5 waits for 2, which is queued before 4, and by c for 3, which is queued behind 4 */
 	ck_assert_str_eq(hears(4, "@d ERR DEADLOCK *"), "@d ERR DEADLOCK cycle=d<-c<-a<-d");
 }
 END_TEST

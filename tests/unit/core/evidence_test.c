@@ -47,7 +47,7 @@ START_TEST(a_marker_that_a_quarantine_has_replaced_is_never_trusted_again)
 }
 END_TEST
 
-/* It was a replica when the loss was seen, and could not be marked. Once it is a master again, another daemon quarantines it. */
+/* The store was a replica when the loss was seen, and could not be marked. Once it is a master again, another daemon quarantines it. */
 START_TEST(evidence_against_a_marker_ends_with_the_marker_that_replaces_it)
 {
 	char marker[MARKER_MAX];
@@ -172,7 +172,7 @@ START_TEST(a_call_before_a_new_marker_is_read_carries_the_one_that_was_verified)
 }
 END_TEST
 
-/* It had granted while it was joined, and the others had reserved other tokens. Its data is all there. */
+/* The store had granted while it was joined, and the others had reserved other tokens. Its data is all there. */
 START_TEST(the_second_round_has_no_vote_of_a_store_whose_quarantine_has_begun)
 {
 	char marker[MARKER_MAX];
@@ -318,7 +318,7 @@ START_TEST(a_silent_store_is_not_asked_until_it_answers_again)
 }
 END_TEST
 
-/* Its connection is about to end. A refusal by the store itself shows that it is there. */
+/* The connection is about to end. A refusal by the store itself shows that the store is there. */
 START_TEST(a_call_that_was_never_sent_is_no_sign_of_life)
 {
 	cluster_begin(3);

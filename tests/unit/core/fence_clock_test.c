@@ -7,7 +7,7 @@
 
 #include <check.h>
 
-/* What the fences of three stores are ahead of one another when all clocks are set back; which of the stores is down then. */
+/* How far all clocks are set back, how far the fence of each of three stores is ahead before that, and which store is down then (-1: none). */
 static const struct set_back {
 	int64_t by, ahead[3];
 	int down;
@@ -104,7 +104,7 @@ START_TEST(a_proposal_between_the_limits_of_two_clocks_stops_no_grant)
 }
 END_TEST
 
-/* The fence of one store stands beyond its clock. It is not spread as long as two others suffice. */
+/* The fence of one store is beyond its clock. The daemon does not spread it as long as two other stores suffice. */
 START_TEST(a_fence_far_ahead_is_not_spread_where_a_quorum_grants_less)
 {
 	int64_t far;
@@ -119,7 +119,7 @@ START_TEST(a_fence_far_ahead_is_not_spread_where_a_quorum_grants_less)
 	ck_assert_int_lt(number_in(hears(1, GRANT), "fence"), far);
 	ck_assert_int_lt(memory_fence(cluster.node[1].memory), far);
 	ck_assert_int_lt(memory_fence(cluster.node[2].memory), far);
-	/* With one of them away it takes the other store, or nothing is granted. */
+	/* With one of the two away it takes the store with the high fence to grant anything. */
 	says(1, "UNLOCK a");
 	falls(1);
 	passes(SEC);
@@ -130,8 +130,8 @@ START_TEST(a_fence_far_ahead_is_not_spread_where_a_quorum_grants_less)
 END_TEST
 
 /*
- * It is within the limit of its own clock, which is ahead by less than what is tolerated, and beyond that of the others. This host's clock is ahead of them
- * all: its proposals make no bases equal.
+ * The fence is within the limit of its store's clock, which is ahead by less than is tolerated, and beyond the limits of the others. The clock of this host is
+ * ahead of them all, so its proposals make no bases equal.
  */
 START_TEST(a_fence_between_the_limits_of_two_clocks_stops_no_grant)
 {
@@ -204,7 +204,7 @@ START_TEST(a_grant_beyond_all_clocks_is_adopted_by_a_store_with_a_smaller_fence)
 }
 END_TEST
 
-/* No clock shows such a moment. Only redlockd may write fences, and a foreign one stays where it is. */
+/* No clock shows such a moment. Only redlockd may write fences, so a foreign one stays where it is. */
 START_TEST(a_fence_beyond_all_clocks_is_not_spread)
 {
 	cluster_begin(3);

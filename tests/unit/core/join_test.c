@@ -37,7 +37,7 @@ START_TEST(a_join_asks_the_others_first_how_far_their_fences_are)
 }
 END_TEST
 
-/* That store alone knows the token then. But daemon 1 saw how late it was at store 0 before its clock was set back. */
+/* Only that store knows the token then. But daemon 1 saw how late it was at store 0 before the clock of store 0 was set back. */
 START_TEST(a_store_that_hangs_is_waited_for_as_long_as_a_call_may_take)
 {
 	int64_t fence = a_token_is_left_at_store_2();

@@ -8,7 +8,7 @@
 #define MINUTE     (61 * SEC)
 #define SET_BACK   (400 * SEC)
 
-/* Store 2 is out of reach as the quarantine of store 0 ends, and back before the wait does. */
+/* Store 2 is out of reach when the quarantine of store 0 ends, and is back before the wait for it ends. */
 START_TEST(a_store_whose_connection_is_broken_for_a_moment_is_waited_for)
 {
 	int64_t fence;

@@ -140,7 +140,7 @@ START_TEST(a_clock_at_the_edge_is_not_taken_in_and_out)
 }
 END_TEST
 
-/* Whoever sets it right may leave it where it was before, and it was used there. */
+/* Whoever sets the clock right may leave it where it was before, when the store was used. */
 START_TEST(a_clock_that_stays_within_the_tolerance_is_used_again)
 {
 	clocks_matter(3);
@@ -237,7 +237,7 @@ START_TEST(a_key_that_a_step_ended_before_the_daemon_was_started_frees_no_name)
 }
 END_TEST
 
-/* It answers first and is joined. The others answer a moment later. */
+/* The store answers first and is joined. The others answer a moment later. */
 START_TEST(the_first_store_to_answer_is_compared_as_soon_as_others_have_answered)
 {
 	clocks_matter(3);
@@ -256,7 +256,7 @@ START_TEST(the_first_store_to_answer_is_compared_as_soon_as_others_have_answered
 }
 END_TEST
 
-/* It only seems to be ahead: nothing has ended early there. */
+/* The store only seems to be ahead: nothing has ended early there. */
 START_TEST(the_store_that_was_right_when_the_others_were_set_back_is_not_quarantined)
 {
 	clocks_matter(3);

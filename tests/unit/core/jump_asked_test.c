@@ -39,7 +39,7 @@ START_TEST(a_store_that_fails_while_it_is_asked_about_the_jump_of_another_is_ask
 }
 END_TEST
 
-/* Store 1 is full, so it refuses the marker, but it tells what time it is there. Store 2 is away. */
+/* Store 1 is full, so it refuses the marker, but it tells its time. Store 2 is away. */
 START_TEST(a_store_that_cannot_be_marked_is_asked_about_the_jump_of_another)
 {
 	cluster_begin(3);
@@ -57,7 +57,7 @@ START_TEST(a_store_that_cannot_be_marked_is_asked_about_the_jump_of_another)
 }
 END_TEST
 
-/* Store 0 was set forward, and did not stand still with the others: what it shows of that is told once, and not better when it is asked again. */
+/* The clock of store 0 was set forward, and did not stand still with the others: what it shows of that is told once, and asking again shows no more. */
 START_TEST(a_store_that_shows_less_than_a_stop_is_asked_about_it_once)
 {
 	unsigned before;
@@ -102,7 +102,7 @@ START_TEST(until_it_is_known_whose_clock_jumped_a_store_does_not_count)
 }
 END_TEST
 
-/* Its answer shows nothing of the jump, for which it is asked again, but that it was made a replica. */
+/* The answer of the store shows nothing of the jump, for which it is asked again, but it shows that the store was made a replica. */
 START_TEST(a_role_that_a_store_reports_counts_while_it_is_asked_about_the_jump_of_another)
 {
 	cluster_begin(3);
@@ -125,7 +125,7 @@ START_TEST(a_role_that_a_store_reports_counts_while_it_is_asked_about_the_jump_o
 }
 END_TEST
 
-/* Twice in a row: the second look that decides would come before their answers are read. */
+/* The daemon is stopped twice in a row: the second look, which decides, would come before the answers of the others are read. */
 START_TEST(a_daemon_that_is_stopped_again_while_the_others_are_asked_marks_no_store)
 {
 	cluster_begin(3);
@@ -146,7 +146,7 @@ START_TEST(a_daemon_that_is_stopped_again_while_the_others_are_asked_marks_no_st
 }
 END_TEST
 
-/* What the others have said lies unread: that it was not heard in time says nothing of them. */
+/* The answers of the others lie unread: that the daemon did not hear them in time says nothing of those stores. */
 START_TEST(a_daemon_that_is_stopped_while_the_others_are_asked_marks_no_store)
 {
 	cluster_begin(3);

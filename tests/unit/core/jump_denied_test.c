@@ -13,8 +13,8 @@ static void settles(struct members *ms)
 }
 
 /*
- * Store 2 was looked at since the jump was seen, or is first met then, and does not show it. Store 0 hangs from before that until after a stop that is as long.
- * Both look like store 1, which has not shown the stop yet.
+ * Store 2 does not show the jump: it was looked at since the jump was seen, or is first met then. Store 0 hangs from before that until after a stop of the same
+ * length. Both then look like store 1, which has not shown the stop yet.
  */
 START_TEST(a_jump_that_was_denied_is_not_like_a_stop_that_comes_later)
 {
@@ -47,7 +47,7 @@ START_TEST(a_jump_that_was_denied_is_not_like_a_stop_that_comes_later)
 }
 END_TEST
 
-/* It hangs as well, so its timer alone can tell. A stop of this host that comes later is not what it has shown. */
+/* The store hangs as well, so only its timer can tell. A stop of this host that comes later is not what the store has shown. */
 START_TEST(a_store_that_hangs_after_it_jumped_is_judged_when_the_time_of_the_others_is_over)
 {
 	struct effects effects;
@@ -70,7 +70,7 @@ START_TEST(a_store_that_hangs_after_it_jumped_is_judged_when_the_time_of_the_oth
 }
 END_TEST
 
-/* It stands on this host, and its clock stood still as well. */
+/* The store runs on this host, so its clock stood still as well. */
 START_TEST(a_stop_that_one_store_denies_is_ours_when_the_others_have_shown_it_again)
 {
 	struct effects effects;
@@ -90,7 +90,7 @@ START_TEST(a_stop_that_one_store_denies_is_ours_when_the_others_have_shown_it_ag
 }
 END_TEST
 
-/* What was known of store 0 before the stop was so vague that its jump is like both others'. Store 1 had jumped by itself. */
+/* The clock of store 0 was known so roughly before the stop that its jump is like those of both others. Store 1 had jumped by itself. */
 START_TEST(a_jump_that_is_known_but_roughly_does_not_hide_a_longer_one)
 {
 	struct effects effects;
@@ -121,7 +121,7 @@ START_TEST(a_jump_that_is_known_but_roughly_does_not_hide_a_longer_one)
 }
 END_TEST
 
-/* Its clock was known so roughly that the stop does not show. But it has told the time since: what comes then is no part of the stop. */
+/* The clock of the store was known so roughly that the stop does not show. But it has told its time since: what comes then is no part of the stop. */
 START_TEST(a_store_that_has_told_its_time_since_a_stop_and_then_answers_late_has_jumped_by_itself)
 {
 	struct effects effects;
@@ -148,7 +148,7 @@ START_TEST(a_store_that_has_told_its_time_since_a_stop_and_then_answers_late_has
 }
 END_TEST
 
-/* Each step back is too small to be noticed. What it shows in the end is no jump, as the others show none, but keys may have ended early meanwhile. */
+/* Each step back is too small to be noticed. In the end the store shows no jump, like the others, but keys may have ended early meanwhile. */
 START_TEST(a_jump_that_is_taken_back_step_by_step_is_no_stop)
 {
 	struct effects effects;
@@ -169,7 +169,7 @@ START_TEST(a_jump_that_is_taken_back_step_by_step_is_no_stop)
 }
 END_TEST
 
-/* It had its time while the others were asked, before this process was stopped. It was not asked since. */
+/* The store had its time while the others were asked, before this process was stopped. It was not asked since. */
 START_TEST(a_store_that_showed_a_part_of_a_stop_is_asked_for_the_rest_though_its_time_is_over)
 {
 	struct effects effects;

@@ -74,7 +74,7 @@ START_TEST(a_key_that_is_put_back_by_the_answer_that_shows_a_jump_is_no_vote)
 }
 END_TEST
 
-/* The answer that ends the wait of an untagged request, and so of those behind it, shows that the clock was set forward by which a vote for a was counted. */
+/* The answer that ends the wait of an untagged request, and of those behind it, shows that the clock was set forward by which a vote for a was counted. */
 START_TEST(a_hold_that_a_jump_ends_is_LOST_before_the_next_request_is_served)
 {
 	static const struct {
@@ -104,8 +104,8 @@ START_TEST(a_hold_that_a_jump_ends_is_LOST_before_the_next_request_is_served)
 END_TEST
 
 /*
- * Stores 0 and 1 show a stop of this host, but store 0 so roughly that it is asked once more, and then it is gone. So it is not by an answer, but by the timer
- * of store 1 that both are found to agree. Only then fall the votes of store 2, which is silent, and those of store 1 by what store 0 has shown beyond.
+ * Stores 0 and 1 show a stop of this host, but store 0 so roughly that it is asked once more, and then it is gone. So no answer shows that both agree: the
+ * timer of store 1 finds it. Only then the votes of store 2, which is silent, fall, and those of store 1 by what store 0 has shown beyond.
  */
 START_TEST(a_hold_that_a_stop_ends_is_LOST_when_it_is_found_without_an_answer)
 {
@@ -230,7 +230,7 @@ START_TEST(a_store_that_shows_a_part_of_a_stop_and_then_the_rest_is_not_marked)
 	ck_assert(was_logged("stood-still *"));
 	feels(0, MOOD_WELL);
 	passes(3 * SEC);
-	ck_assert(!was_logged("stood-still *")); /* it has cost the votes what it lasted, once */
+	ck_assert(!was_logged("stood-still *")); /* the stop has lowered the votes by its length, once */
 	ck_assert_int_eq(marker_of(0)[0], own ? 'q' : 'j');
 	for (unsigned i = own ? 1 : 0; i < 3; i++)
 		ck_assert_str_eq(store_state(0, i), "joined");

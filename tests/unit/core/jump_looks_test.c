@@ -54,7 +54,7 @@ START_TEST(stores_that_showed_two_stops_or_their_sum_agree_on_a_stop)
 }
 END_TEST
 
-/* What it shows in the end is no more than the others do. But keys have ended early there meanwhile. */
+/* In the end the store shows no more than the others do. But keys have ended early there meanwhile. */
 START_TEST(a_clock_that_was_set_forward_and_back_before_it_was_judged_jumped_by_itself)
 {
 	struct effects effects;
@@ -111,7 +111,7 @@ static enum jump_whose looks(struct members *ms, unsigned node, int64_t at_us, i
 	return last;
 }
 
-/* Stores that are busy answer late, and what is known of their clocks from a second before is vague. */
+/* Busy stores answer late, and what is known of their clocks from a second before is vague. */
 START_TEST(a_jump_of_all_stores_is_one_stop_in_whatever_order_they_are_looked_at)
 {
 	static const unsigned order[][3] = {{2, 0, 1}, {0, 2, 1}, {1, 0, 2}};
@@ -135,8 +135,8 @@ START_TEST(a_jump_of_all_stores_is_one_stop_in_whatever_order_they_are_looked_at
 END_TEST
 
 /*
- * A stop that is too short to be noticed at two of the stores, and is at the third: what those two have shown of it is no room for the next stop, or that would
- * not be noticed there, either.
+ * Only the third store notices a short stop. What the other two have shown of it must not count as slack for the next stop, or that would not be
+ * noticed there either.
  */
 START_TEST(a_second_stop_soon_after_a_short_one_is_ours_as_well)
 {
@@ -160,7 +160,7 @@ START_TEST(a_second_stop_soon_after_a_short_one_is_ours_as_well)
 }
 END_TEST
 
-/* Each is true of the clock as it was before as well, and what is too little to be noticed does not add up. Nor does it with a stop of ours meanwhile. */
+/* Each late answer also fits the clock as it was before the jump, and differences too small to be noticed do not add up, not even with a stop of ours. */
 START_TEST(answers_that_come_late_do_not_hide_that_a_store_has_jumped)
 {
 	struct effects effects;
@@ -207,7 +207,7 @@ START_TEST(stores_that_answered_late_once_are_known_well_again_when_a_stop_comes
 }
 END_TEST
 
-/* They were asked after the jump was seen, but answered before a pause of this process: what they say is true of both. */
+/* The stores were asked after the jump was seen, but answered before a pause of this process: their answers fit both before the stop and after it. */
 START_TEST(an_answer_that_came_late_does_not_deny_a_stop)
 {
 	struct effects effects;
@@ -227,7 +227,7 @@ START_TEST(an_answer_that_came_late_does_not_deny_a_stop)
 }
 END_TEST
 
-/* We stood still twice, and one store was looked at in between. It is like the others, and has yet to show the rest. */
+/* This host stood still twice, and one store was looked at in between. It shows the same as the others, and has yet to show the rest. */
 START_TEST(a_store_that_was_looked_at_in_the_midst_of_a_stop_is_expected_to_show_the_rest)
 {
 	struct effects effects;
@@ -290,7 +290,7 @@ START_TEST(after_a_stop_of_this_host_all_stores_are_looked_at_again)
 }
 END_TEST
 
-/* What was known of it is still that of before the stop; and the clock has gone on by as much as the others' since. */
+/* What is known of the clock is still from before the stop, and the clock has gone on since by as much as those of the others. */
 START_TEST(a_clock_that_was_looked_at_too_late_to_tell_is_expected_to_show_the_stop)
 {
 	struct effects effects;

@@ -152,7 +152,7 @@ START_TEST(a_second_stop_while_the_first_is_looked_into_is_a_stop)
 }
 END_TEST
 
-/* What was too little to be noticed, and all stores show, is no sign that they show what comes next. */
+/* A jump too small to be noticed that all stores show is no sign that they show the next one. */
 START_TEST(after_a_shorter_stop_a_longer_one_is_known_from_looks_that_came_later)
 {
 	cluster_begin(3);
@@ -173,7 +173,7 @@ START_TEST(after_a_shorter_stop_a_longer_one_is_known_from_looks_that_came_later
 }
 END_TEST
 
-/* How long the first was is known but roughly, and so was by that what is known of the clocks before the second. */
+/* The length of the first stop is known only roughly, and so is what was known of the clocks before the second one. */
 START_TEST(after_a_stop_that_was_seen_late_a_shorter_one_marks_no_store)
 {
 	cluster_begin(3);
@@ -215,7 +215,7 @@ START_TEST(a_store_that_is_alone_and_jumps_is_quarantined)
 }
 END_TEST
 
-/* The one store of its quorum has forgotten it, but what was told is told: nobody reads LOST for sure before the lock is another's. */
+/* One store of its quorum has forgotten the lock, but the client was told a validity, and may not have read LOST before another session gets the lock. */
 START_TEST(a_lock_that_a_jump_has_cost_is_left_alone_until_its_validity_has_passed)
 {
 	int64_t told;

@@ -81,7 +81,7 @@ START_TEST(an_acquire_that_is_late_where_others_were_answered_in_time_since_leav
 }
 END_TEST
 
-/* As long as a server cannot be dialled that is told again whenever there is another reason for it: nothing has been sent there since. */
+/* While a server cannot be dialled, each new reason for that is told by NODE_DOWN. Nothing has been sent there since. */
 START_TEST(an_acquire_that_is_late_where_the_store_was_dialled_in_vain_since_leaves_no_key)
 {
 	struct call late;
@@ -96,7 +96,7 @@ START_TEST(an_acquire_that_is_late_where_the_store_was_dialled_in_vain_since_lea
 }
 END_TEST
 
-/* Slow answers that still come in time leave the clock known but roughly. A prompt one over another connection to it says nothing of what was sent before. */
+/* Slow answers that still come in time leave the clock known only roughly. A prompt one over another connection says nothing of what was sent before. */
 START_TEST(an_acquire_that_is_late_where_answers_were_slow_but_in_time_leaves_no_key)
 {
 	struct call late;
@@ -146,7 +146,7 @@ START_TEST(a_store_that_refused_is_asked_again_while_late_calls_are_awaited_at_a
 }
 END_TEST
 
-/* For how long the store hung says nothing of how roughly the clock was known when the call was sent: it was heard again before. */
+/* How long the store hung does not tell how roughly its clock was known when the call was sent: the store was heard again before. */
 START_TEST(an_acquire_that_is_late_after_the_store_hung_leaves_no_key)
 {
 	struct answer answer;

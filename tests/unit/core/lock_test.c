@@ -87,7 +87,7 @@ START_TEST(a_lock_is_dropped_when_nobody_names_it_any_more)
 }
 END_TEST
 
-/* What it costs grows as their number does: else this takes minutes, and not the time that a test has. */
+/* The cost grows linearly with the number of names: otherwise this would take minutes, and the test would time out. */
 START_TEST(a_table_of_many_names_is_released_without_delay)
 {
 	for (uint64_t i = 0; i < 300000; i++)

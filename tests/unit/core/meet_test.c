@@ -30,7 +30,7 @@ static void come_all_from(unsigned node)
 		comes(node);
 }
 
-/* It is not used before its quarantine is over, though it is right again. */
+/* The store is not used before its quarantine is over, though its clock is right again. */
 static void is_quarantined_when_it_is_right(unsigned node)
 {
 	cluster.node[node].clock_us = 0;
@@ -91,7 +91,7 @@ START_TEST(a_store_that_is_ahead_and_answers_late_at_first_is_quarantined)
 }
 END_TEST
 
-/* What the late answer allows for the other's clock is no proof that the first is not ahead. */
+/* The late answer leaves open what the clock of the other store shows: that is no proof that the first store is not ahead. */
 START_TEST(a_store_that_is_ahead_is_not_used_with_one_that_answered_late_at_first)
 {
 	stores_were_joined(3);
@@ -139,7 +139,7 @@ START_TEST(a_store_that_was_ahead_while_it_was_refused_is_quarantined_once_it_is
 }
 END_TEST
 
-/* It is put right before there is another clock to compare its own with. */
+/* The clock of the store is put right before there is another clock to compare it with. */
 START_TEST(a_store_that_was_ahead_while_it_was_alone_is_quarantined)
 {
 	stores_were_joined(3);
@@ -154,7 +154,7 @@ START_TEST(a_store_that_was_ahead_while_it_was_alone_is_quarantined)
 }
 END_TEST
 
-/* It is put right while this host stands still, before the others were asked whether it is ahead. */
+/* The clock is put right while this host stands still, before the others were asked whether it is ahead. */
 START_TEST(a_store_that_was_ahead_and_was_put_right_during_a_stop_of_this_host_is_quarantined)
 {
 	static const int64_t stop_us[] = {100 * MSEC, 2 * SEC, 20 * SEC};
@@ -206,7 +206,7 @@ START_TEST(of_blank_stores_the_one_whose_clock_is_off_is_not_trusted)
 }
 END_TEST
 
-/* When those are put right this host seems to have stood still. What that means for a clock that is looked at seldom is a guess until its next answer. */
+/* When those clocks are put right, this host seems to have stood still. For a clock that is looked at seldom that is a guess until its next answer. */
 START_TEST(a_store_that_is_right_is_not_quarantined_when_a_majority_that_was_set_back_is_put_right)
 {
 	stores_were_joined(6);
@@ -228,7 +228,7 @@ START_TEST(a_store_that_is_right_is_not_quarantined_when_a_majority_that_was_set
 }
 END_TEST
 
-/* What the others have said before a pause of this process is true of their clocks before the stop as well. */
+/* Answers of the others from before a pause of this process also fit their clocks before the stop. */
 START_TEST(a_store_that_shows_a_stop_of_this_host_is_not_ahead_before_it_is_known_whose_jump_that_is)
 {
 	static struct members ms;

@@ -38,7 +38,7 @@ START_TEST(nothing_is_formatted_when_nobody_listens)
 }
 END_TEST
 
-/* Whether a way leads from one state to another, over at most so many moves. */
+/* Is there a way from one state to another over at most so many moves? */
 static bool leads(const bool (*moves)[CAUSES_MAX], int n, int from, int to, int most)
 {
 	for (int next = 0; most > 0 && next < n; next++)

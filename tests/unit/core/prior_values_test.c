@@ -145,8 +145,8 @@ START_TEST(one_more_such_run_is_a_loss_where_the_stores_did_nothing)
 END_TEST
 
 /*
- * A store that was away while more runs ended than a record has room for may have the value that was forgotten: that it denies the others proves nothing, and a
- * quorum that never had the key may be with it. The client may believe yet.
+ * A store that was away while more runs ended than a record has room for may have the value that was forgotten. So its denial of the other values proves
+ * nothing, although it makes a quorum with stores that never had the key. The client may still believe.
  */
 START_TEST(a_lock_that_is_denied_where_a_value_was_forgotten_may_still_be_valid)
 {
@@ -266,7 +266,7 @@ START_TEST(an_adoption_that_fails_releases_all_the_values)
 }
 END_TEST
 
-/* The previous run is not gone. It stands still, asks again when it wakes up, and finds a value that is not its own. */
+/* The previous run still exists. It stands still, asks again when it wakes up, and finds a value that is not its own. */
 START_TEST(a_run_that_stood_still_within_its_round_trip_has_lost_the_lock)
 {
 	held_and_left(3, "");

@@ -32,7 +32,7 @@ START_TEST(a_damaged_record_makes_the_whole_journal_worthless)
 }
 END_TEST
 
-/* It could not be written down again. */
+/* A session with such a secret could not be written down again. */
 START_TEST(an_impossible_secret_makes_the_whole_journal_worthless)
 {
 	static const char odd[] = {'\0', 'G', ' ', 'A'};

@@ -78,7 +78,7 @@ START_TEST(a_turn_that_comes_while_resume_waits_is_a_row_of_its_answer)
 }
 END_TEST
 
-/* Nobody needs to hear what becomes of the place in the queue, but the session ends only when that is decided. */
+/* Nobody needs to hear what becomes of the place in the queue, but the session ends only once that is decided. */
 START_TEST(a_half_closed_session_ends_when_its_place_is_decided)
 {
 	(void)resumed_while_waiting("grace=40s");

@@ -140,7 +140,7 @@ START_TEST(a_round_whose_time_is_over_is_decided)
 }
 END_TEST
 
-/* Whatever the others say: a store that refuses the range, or that shows a holder, is not why it was not won. */
+/* A store that refuses the range, or that shows a holder, is not the reason that the round was not won. */
 START_TEST(a_grant_with_too_little_validity_came_too_late)
 {
 	static const char *const answers[] = {"G5 G5 .", "G5 G5 F", "G5 G5 Ba", "G5 G5 N"};

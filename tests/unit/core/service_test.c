@@ -81,7 +81,7 @@ START_TEST(stopping_tells_those_who_wait_hangs_up_and_deletes_nothing)
 }
 END_TEST
 
-/* Nobody listens to it any more. Its client may believe until the deadline. */
+/* Nobody listens to the session any more. Its client may believe until the deadline. */
 START_TEST(a_heartbeat_that_is_missing_after_the_stop_costs_no_lock)
 {
 	struct event stop = {.kind = EVENT_STOP};

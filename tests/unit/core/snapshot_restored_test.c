@@ -46,7 +46,7 @@ END_TEST
 
 static const char too_soon[] = "quarantine: it was joined anew without a quarantine";
 
-/* As before, but the other daemon is cut off as well. The first is back earlier and joins the store. The other knows that no quarantine has passed since. */
+/* As before, but the other daemon is cut off as well. The first one is back earlier and joins the store. The other knows that no quarantine has passed. */
 START_TEST(a_store_that_was_joined_anew_too_soon_has_lost_its_memory)
 {
 	char marker[MARKER_MAX];

@@ -75,8 +75,7 @@ START_TEST(a_ticket_is_a_moment_of_the_stores_clock)
 }
 END_TEST
 
-/* The daemon cannot have the lock, and must not block others who can. */
-/* The clocks of the stores are the same for all daemons, whatever each takes for the time. */
+/* The clocks of the stores are the same for all daemons, whatever time each daemon has itself. */
 START_TEST(a_ticket_is_drawn_from_the_clocks_of_the_stores_and_not_from_ours)
 {
 	cluster_open(3);
@@ -90,7 +89,7 @@ START_TEST(a_ticket_is_drawn_from_the_clocks_of_the_stores_and_not_from_ours)
 }
 END_TEST
 
-/* The answers lay unread while the daemon stood still: they show the clocks only within that time. */
+/* The answers lay unread while the daemon stood still, so they show the clocks of the stores only to within the length of the stop. */
 START_TEST(a_stop_before_the_clocks_of_the_stores_were_known_makes_no_ticket_older)
 {
 	int64_t asked_us;
@@ -109,7 +108,7 @@ START_TEST(a_stop_before_the_clocks_of_the_stores_were_known_makes_no_ticket_old
 }
 END_TEST
 
-/* 1 says this request for a, which 2 holds at another daemon. Its ticket. */
+/* Session 1 says this request for a, which 2 holds at another daemon. Returns the ticket. */
 static struct ticket waits_behind_another_daemon(const char *request)
 {
 	two_daemons(3);

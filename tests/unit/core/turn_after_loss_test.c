@@ -134,7 +134,7 @@ START_TEST(what_the_answer_to_RESUME_told_the_next_run_does_not_tell_again)
 }
 END_TEST
 
-/* It is resumed before its turn, and told LOST. */
+/* The session is resumed before its turn, and told LOST. */
 static void is_resumed_before_its_turn(void)
 {
 	waits_as_it_loses();
@@ -169,7 +169,7 @@ START_TEST(a_loss_that_was_acknowledged_beside_a_turn_is_not_told_by_the_next_ru
 }
 END_TEST
 
-/* The turn is asked about, released, or taken up: with that the loss is not remembered any more, here or by the next run. */
+/* The session asks about the turn, releases it or takes it up. From then on the loss is not remembered, here or by the next run. */
 START_TEST(who_hears_of_the_turn_hears_no_more_of_the_loss)
 {
 	static const char *const asks[] = {"CHECK a", "UNLOCK a", "LOCK a wait=1m", "EXTEND a"};
@@ -201,7 +201,7 @@ START_TEST(the_loss_outlives_a_turn_that_nobody_asked_for)
 }
 END_TEST
 
-/* Of the two turns that the next run adopts, that of a alone. */
+/* The next run adopts only the turn of a, of two turns. */
 static void adopts_a_alone(void)
 {
 	daemon_is_back();

@@ -23,7 +23,7 @@ START_TEST(bytes_go_out_at_flush_and_in_order)
 END_TEST
 
 static int reader;
-static size_t arrived; /* bytes that have left before the last time that writing was told */
+static size_t arrived; /* how many bytes had left when the sink was last told of writing */
 static unsigned writings;
 
 static void look_at_reader(struct net_loop *world)

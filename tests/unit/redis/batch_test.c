@@ -123,7 +123,7 @@ START_TEST(the_common_calls_say_once_what_they_share)
 }
 END_TEST
 
-/* Whether a call of this kind behind an acquire, but for one of its fields, says its terms anew. */
+/* Does a call of this kind behind an acquire, which differs from it in one field, say its terms anew? */
 START_TEST(terms_are_said_anew_where_a_call_has_others_and_looks_at_them)
 {
 	static const struct {

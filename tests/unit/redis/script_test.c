@@ -11,7 +11,7 @@ static struct script_keys keys;
 static struct batch batch;
 static struct resp resp;
 
-/* What the sink was told; spans are good as long as the reply stands. */
+/* What the sink was told; its spans are valid as long as the reply stands. */
 static struct answer told[BATCH_MAX];
 static struct probe told_probe;
 static unsigned tolds;
