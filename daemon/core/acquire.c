@@ -50,7 +50,7 @@ static void acquire_ask(struct engine *e, struct round *r, struct nodeset nodes,
 
 		if (!nodeset_has(nodes, i) || !member_usable(m))
 			continue;
-		if (nodeset_has(k->name->put_off, i) || flow_is_full(&m->flow)) {
+		if (nodeset_has(k->name->put_off, i) || flow_is_overdrawn(&m->flow)) {
 			nodeset_add(&r->left_out, i);
 			continue;
 		}
@@ -216,7 +216,7 @@ static void acquire_await_stragglers(struct engine *e, struct round *r)
 }
 
 /*
- * A quorum has answered, and the votes are split. In a race the round does not wait for a store that hangs: the round's votes keep others out meanwhile. If
+ * A quorum has answered, and the votes are split so far. In a race the round does not wait for a store that hangs: the round's votes keep others out meanwhile. If
  * the key of a dead daemon splits the votes, only a slow store can help. If only requests that do not wait are left, no round follows, so this one lasts the
  * whole timeout. If somebody waits, it lasts split_lasting_us() at most: the dead key may end while the votes of this round keep others out.
  */
@@ -367,7 +367,7 @@ void acquire_woken(struct engine *e, struct span name, unsigned node)
 		return;
 	nodeset_add(&k->woken, node);
 	if (k->state == CONTENDER_ACQUIRING)
-		return; /* the round under way may have asked too early: if it fails, retry.c looks at woken */
+		return; /* the round under way may have asked too early: if it fails, retry.c and split.c look at woken */
 	if (nodeset_count(k->woken) >= engine_quorum(e)) {
 		acquire_begin(e, k, CAUSE_WOKEN);
 		return;

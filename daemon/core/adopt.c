@@ -151,7 +151,7 @@ static struct nodeset adopt_whom_to_ask(const struct engine *e, const struct lea
 	struct nodeset nodes = NODESET_NONE;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (member_usable(&e->members.node[i]) && !flow_is_full(&e->members.node[i].flow))
+		if (member_usable(&e->members.node[i]) && !flow_is_overdrawn(&e->members.node[i].flow))
 			nodeset_add(&nodes, i);
 	nodes = nodeset_without(nodeset_and(nodes, adoption_possible(x)), x->placed.unanswered);
 	return x->round ? nodeset_without(nodes, x->round->calls.asked) : nodes;

@@ -62,7 +62,7 @@ static void conclude_renewal(struct engine *e, struct round *r, enum renew_outco
 	case RENEW_EVICTED:
 		lessee_lose(e, r->lease, LOSS_EVICTED);
 		break;
-	case RENEW_OVER:
+	case RENEW_LEASE_OVER:
 		lessee_expire(e, r->lease);
 		break;
 	}

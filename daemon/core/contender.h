@@ -18,7 +18,7 @@ struct round;
 
 /* What the stores said last about a name that is not ours. */
 struct elsewhere {
-	bool known;         /* a quorum refused it because somebody holds it */
+	bool known;         /* a quorum refused it: somebody holds it; or see reserved */
 	bool outdated;      /* … but there was no quorum of answers since */
 	bool split;         /* a quorum answered, and nobody has it: votes are split */
 	bool foreign;       /* no redlockd wrote it */

@@ -343,7 +343,7 @@ void engine_settle(struct engine *e)
 	e->members.gained = false;
 	if (members_usable(&e->members) < engine_quorum(e))
 		return;
-	renew_overdue(e);
+	renew_make_due(e);
 	acquire_quorum_back(e);
 }
 

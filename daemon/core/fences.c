@@ -58,7 +58,7 @@ static bool fences_heard(const struct member *other, struct instant since)
 	return !instant_before(other->clock.sent, since) || (other->asked == ASKED_NOTHING && !instant_before(other->asked_at, since));
 }
 
-struct nodeset fences_unasked(const struct members *ms, const struct member *m)
+struct nodeset fences_unheard(const struct members *ms, const struct member *m)
 {
 	struct nodeset unasked = NODESET_NONE;
 

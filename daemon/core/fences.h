@@ -17,6 +17,6 @@ void fences_note(struct members *ms, const struct member *m);
 /* What a join lifts the fence of m to, unless the clock of m says more. */
 int64_t fences_floor(struct members *ms, const struct member *m);
 /* The nodes that have not told their fence since the quarantine of m ended, and may yet do so. m itself counts: its clock may have been set back meanwhile. */
-struct nodeset fences_unasked(const struct members *ms, const struct member *m);
+struct nodeset fences_unheard(const struct members *ms, const struct member *m);
 
 #endif

@@ -36,7 +36,7 @@ static inline bool flow_has_room(const struct flow *f)
 }
 
 /* Whether a round that begins must leave this store out; the others can decide without it. */
-static inline bool flow_is_full(const struct flow *f)
+static inline bool flow_is_overdrawn(const struct flow *f)
 {
 	return f->open >= 2 * f->window;
 }

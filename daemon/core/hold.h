@@ -19,7 +19,7 @@ void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum 
 struct instant hold_belief(const struct engine *e, const struct lock *l);
 /* A loss was acknowledged: forgets and frees the claim. */
 void hold_forget(struct engine *e, struct claim *c);
-/* A renewal found another value in the place of ours, whose vote still counts. */
+/* A renewal found another value in the place of ours. */
 void hold_contested(struct engine *e, struct lock *l);
 /* Nobody has asked in time for what was granted: the lock goes to the next waiter. */
 void hold_lapse(struct engine *e, struct claim *c);

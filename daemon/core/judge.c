@@ -152,7 +152,7 @@ static bool judge_is_set_back(const struct member *m, struct span marker)
 	return marker.n > 0 && (span_equal(marker, span_of(m->replaced.j)) || span_equal(marker, span_of(m->replaced.q)));
 }
 
-/* Evidence that did not come from a probe has an empty marker, and keeps it: so no marker that a later probe shows clears it. */
+/* Evidence that did not come from a probe, or from one that found no marker, has an empty one, and keeps it: no marker that a later probe shows clears it. */
 static void suspect(struct member *m, const char *why, struct span marker)
 {
 	if (!m->evidence.why || *m->evidence.marker)
@@ -343,7 +343,7 @@ struct judgement judge_probe(struct members *ms, struct member *m, const struct 
 		return (struct judgement){JUDGED_REFUSED, reason};
 	ours = m->ours && judge_memory(&parts, probe);
 	if (ours && parts.kind == 'q' && !judge_is_set_back(m, probe->marker))
-		return (struct judgement){JUDGED_TIMING, ""};
+		return (struct judgement){JUDGED_QUARANTINED, ""};
 	if (ours && parts.kind == 'j' && !m->evidence.why && a->fence < m->fence_joined)
 		suspect(m, "its fence fell back", probe->marker); /* in whichever run: the join lifted the fence above all that was issued */
 	if (ours && parts.kind == 'j' && !m->evidence.why && judge_is_too_soon(ms, m, probe->marker))

@@ -7,7 +7,7 @@
 
 enum judgement_kind {
 	JUDGED_JOINED,  /* case A of member.h */
-	JUDGED_TIMING,  /* a quarantine under our configuration is under way */
+	JUDGED_QUARANTINED,  /* a quarantine under our configuration is under way */
 	JUDGED_LOST,    /* case B: it may have lost memory */
 	JUDGED_BLANK,   /* no marker, and trust_first_start is still open */
 	JUDGED_REFUSED, /* must not be used */

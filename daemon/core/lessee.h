@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells the structure that a lease is embedded in what becomes of the lease. Renewals and adoptions reach a lock by this file alone. */
+/* Tells the structure that a lease is embedded in what becomes of the lease. A renewal, and the outcome of an adoption, reach a lock by this file alone. */
 #ifndef CORE_LESSEE_H
 #define CORE_LESSEE_H
 
 #include "daemon/core/parts.h"
 
 void lessee_notify(struct engine *e, struct lease *x, enum notice_kind kind);
-/* A renewal found another value in the place of ours, whose vote still counts. */
+/* A renewal found another value in the place of ours. */
 void lessee_contested(struct engine *e, struct lease *x);
 /* This round has confirmed its adoption. */
 void lessee_adopted(struct engine *e, struct lease *x, const struct round *r);

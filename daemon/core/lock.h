@@ -79,7 +79,10 @@ static inline struct lock *lock_of_lease(struct lease *x)
 	return container_of(x, struct lock, lease);
 }
 
-/* Each struct name and each struct contender is embedded in a struct lock, as yet: the next four functions rest on that. */
+/*
+ * Each struct name and each struct contender is embedded in a struct lock, as yet: the next three functions rest on that. The fourth follows the
+ * claim.
+ */
 static inline struct lock *lock_of_name(struct name *name)
 {
 	return container_of(name, struct lock, name);

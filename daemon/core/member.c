@@ -28,9 +28,9 @@ static void member_schedule(struct members *ms, struct member *m)
 }
 
 /* Its quarantine is over. The store is joined once the others have told their fences, or the timeout for that is over. */
-static void member_leave_quarantine(struct members *ms, struct member *m)
+static void member_end_quarantine(struct members *ms, struct member *m)
 {
-	struct nodeset unasked = fences_unasked(ms, m);
+	struct nodeset unasked = fences_unheard(ms, m);
 
 	if (instant_before(m->quarantine.ask_until, m->quarantine.end))
 		m->quarantine.ask_until = instant_add(ms->core->now, ms->core->conf.timeout_us);
@@ -109,7 +109,7 @@ void member_fired(struct members *ms, struct member *m)
 	/* With evidence it is probed before it joins: judge_probe() ignores the evidence if the marker of its quarantine still stands. */
 	if (m->state == MEMBER_QUARANTINED && !instant_before(ms->core->now, m->quarantine.end) && !m->jump.open && !m->evidence.why &&
 	    members_have_taken_over(ms) && !judge_clock(ms, m))
-		member_leave_quarantine(ms, m);
+		member_end_quarantine(ms, m);
 	else
 		member_probe(ms, m);
 }
@@ -190,7 +190,7 @@ static void member_time_quarantine(struct members *ms, struct member *m, struct 
 		member_become(ms, m, MEMBER_QUARANTINED, m->quarantine.why);
 		member_schedule(ms, m);
 	} else if (members_have_taken_over(ms)) {
-		member_leave_quarantine(ms, m);
+		member_end_quarantine(ms, m);
 	} else {
 		member_refuse(ms, m, not_taken_over);
 	}
@@ -203,7 +203,7 @@ static bool member_clock_forbids(struct members *ms, struct member *m, const str
 
 	if (judged->kind == JUDGED_LOST || judged->kind == JUDGED_REFUSED || !(reason = judge_clock(ms, m)))
 		return false;
-	if (judged->kind == JUDGED_TIMING)
+	if (judged->kind == JUDGED_QUARANTINED)
 		member_note_quarantine(ms, m, marker, foreign_loss);
 	member_refuse(ms, m, reason);
 	return true;
@@ -264,7 +264,7 @@ static void member_follow(struct members *ms, struct member *m, const struct ans
 	case JUDGED_REFUSED:
 		member_refuse(ms, m, judged.reason);
 		break;
-	case JUDGED_TIMING:
+	case JUDGED_QUARANTINED:
 		member_time_quarantine(ms, m, marker, foreign_loss);
 		break;
 	case JUDGED_BLANK:
@@ -337,13 +337,13 @@ static void members_compare_clocks(struct members *ms)
 }
 
 /* Goes on with stores whose quarantine is over, as soon as all others have told their fences. */
-static void members_leave_quarantine(struct members *ms)
+static void members_end_quarantines(struct members *ms)
 {
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		struct member *m = &ms->node[i];
 
 		if (m->state != MEMBER_QUARANTINED || m->asked != ASKED_NOTHING || !instant_before(ms->core->now, m->quarantine.ask_until) ||
-		    nodeset_any(fences_unasked(ms, m)))
+		    nodeset_any(fences_unheard(ms, m)))
 			continue;
 		m->quarantine.ask_until = ms->core->now;
 		member_fired(ms, m);
@@ -368,7 +368,7 @@ bool member_answered(struct members *ms, const struct answer *a)
 		if (m->asked == ASKED_NOTHING)
 			member_follow(ms, m, a);
 		members_settle_jumps(ms); /* it may be asked again for the sake of others: what it has said counts first */
-		members_leave_quarantine(ms);
+		members_end_quarantines(ms);
 		return true;
 	}
 	member_observe(ms, a, m->asked_at);

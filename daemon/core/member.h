@@ -11,7 +11,7 @@
  *
  * A second loss meanwhile changes the marker, so the compare-and-set of C fails: no ABA. Nor does a node carry it out after the timeout: a snapshot may
  * bring that very value back, and a flush the blank node that trust_first_start saw. cfg is "<generation>.<hash>": a higher generation takes
- * over by B, another hash at the same generation is refused. trust_first_start: while this daemon has never reached a quorum and no probe shows a
+ * over by B, another hash at the same generation is refused. trust_first_start: while this daemon has never joined a store and no probe shows a
  * marker, a quorum of blank nodes is joined at once.
  *
  * What follows the nonce is for the generations to come: "bound|set|taken". A marker of an earlier version ends with the nonce.

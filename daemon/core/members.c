@@ -268,7 +268,7 @@ uint64_t member_weight(struct span name, struct span run_id)
 /* Skip a store that has too much to do, and one that does not answer in its time. All daemons see that alike, soon enough. */
 static bool member_may_lead(const struct members *ms, const struct member *m)
 {
-	return member_usable(m) && !flow_is_full(&m->flow) && !flow_is_stuck(&m->flow, ms->core->now, members_answer_us(ms));
+	return member_usable(m) && !flow_is_overdrawn(&m->flow) && !flow_is_stuck(&m->flow, ms->core->now, members_answer_us(ms));
 }
 
 int members_leader(const struct members *ms, struct span name, struct nodeset among)

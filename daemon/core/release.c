@@ -9,7 +9,7 @@
 /* Whether releases to this store are put off: they would only wait there. While the daemon stops none is, since there is no later. */
 static bool release_store_is_busy(const struct engine *e, unsigned node)
 {
-	return flow_is_full(&e->members.node[node].flow) && !e->draining;
+	return flow_is_overdrawn(&e->members.node[node].flow) && !e->draining;
 }
 
 /* Whether some store can be told now. A busy one counts only if the stores without the value are no quorum: then the name would be asked for in vain. */
@@ -90,7 +90,7 @@ static struct instant release_until(const struct placed *p)
 
 static void release_start(struct engine *e, struct release *r, struct nodeset nodes, struct instant until)
 {
-	release_list(&e->releases, r, nodes, until);
+	release_enlist(&e->releases, r, nodes, until);
 	if (!release_queue(e, r))
 		release_go_on(e, r);
 }
@@ -158,7 +158,7 @@ static void release_settled(struct engine *e, struct release *r)
 	if (r->kind == RELEASE_LEAVE && r->px_us > r->delay_us && nodeset_count(r->done) < engine_quorum(e) && core_may_log(e->core, BURST_LOST))
 		core_log(e->core, LOG_WARN, "keep-lost", "name=%s stores=%u note=\"it may be granted before its time\"",
 		         core_quoted(e->core, name_text(r->calls.name)), nodeset_count(r->done));
-	release_unlist(&e->releases, r);
+	release_delist(&e->releases, r);
 	admission_leave(&e->admission, &r->entry);
 	heap_cancel(&e->core->timers, &r->timer);
 }

@@ -72,7 +72,7 @@ struct release *release_of_value(struct releases *rs, enum release_kind kind, st
 	return r;
 }
 
-void release_list(struct releases *rs, struct release *r, struct nodeset nodes, struct instant until)
+void release_enlist(struct releases *rs, struct release *r, struct nodeset nodes, struct instant until)
 {
 	r->unconfirmed = nodes;
 	r->absent = nodeset_without(nodeset_all(rs->calls->core->conf.nodes), nodes);
@@ -82,7 +82,7 @@ void release_list(struct releases *rs, struct release *r, struct nodeset nodes, 
 	metric_add(&rs->calls->core->metrics, METRIC_OUTSTANDING_RELEASES, 1);
 }
 
-void release_unlist(struct releases *rs, struct release *r)
+void release_delist(struct releases *rs, struct release *r)
 {
 	TAILQ_REMOVE(&rs->outstanding, r, in_list);
 	release_undo_put_off(r, r->unconfirmed); /* where nobody has confirmed, the key has expired */

@@ -57,8 +57,8 @@ void release_free(struct releases *rs, struct release *r); /* no call is open */
 /* DELETE, LEAVE: a release of a value and of prior ones, which are separated by blanks. From here on all of them are dead. */
 struct release *release_of_value(struct releases *rs, enum release_kind kind, struct name *name, const struct lease_value *value, struct span prior);
 /* The release becomes outstanding: one of its values may stand at each of these stores, until `until` at most. */
-void release_list(struct releases *rs, struct release *r, struct nodeset nodes, struct instant until);
-void release_unlist(struct releases *rs, struct release *r);
+void release_enlist(struct releases *rs, struct release *r, struct nodeset nodes, struct instant until);
+void release_delist(struct releases *rs, struct release *r);
 
 static inline struct release *release_of_calls(struct calls *c)
 {

@@ -81,7 +81,7 @@ static enum renew_outcome renew_succeeded(struct engine *e, struct round *r)
 		worth_us = stands_us;
 	x->ttl_us = worth_us;
 	if (lease_loss_is_due(x, e->core->conf.nodes, e->core->now))
-		return RENEW_OVER;
+		return RENEW_LEASE_OVER;
 	metric_add(&e->core->metrics, METRIC_RENEWALS, 1);
 	x->promised.ttl_us = r->ttl_us; /* no vote is worth more from now on: see renew_ask() and renew_worth_us() */
 	x->promised.until = lease_deadline(x, e->core->conf.nodes);
@@ -106,7 +106,7 @@ static void renew_missed(struct engine *e, struct round *r)
 {
 	struct lease *x = r->lease;
 	int64_t pause = x->ttl_us / 20;
-	/* Without a quorum renew_overdue() asks again, when there is one. */
+	/* Without a quorum renew_make_due() asks again, when there is one. */
 	bool again = x->auto_renew && members_usable(&e->members) >= engine_quorum(e);
 
 	metric_add(&e->core->metrics, METRIC_RENEWALS_MISSED, 1);
@@ -131,7 +131,7 @@ static enum renew_outcome renew_decide(struct engine *e, struct round *r)
 
 static bool renew_may_ask(const struct member *m)
 {
-	return member_usable(m) && !flow_is_full(&m->flow);
+	return member_usable(m) && !flow_is_overdrawn(&m->flow);
 }
 
 /* A renewal that waits may be admitted too late. When a third of the lease is left, tells the holder RISK; before that, returns when that will be. */
@@ -339,7 +339,7 @@ enum renew_outcome renew_answered(struct engine *e, struct round *r, const struc
 	if (renew_is_evicted(e, x, a))
 		return RENEW_EVICTED;
 	if (lease_loss_is_due(x, e->core->conf.nodes, e->core->now))
-		return RENEW_OVER;
+		return RENEW_LEASE_OVER;
 	if (!r->decided)
 		return renew_decide(e, r);
 	if (x->at_risk && !x->round && nodeset_count(r->granted) == engine_quorum(e) && nodeset_has(r->granted, a->node))
@@ -353,11 +353,11 @@ enum renew_outcome renew_expired(struct engine *e, struct round *r)
 {
 	/* If this process was stopped for long, the lease may be over: that comes first. */
 	if (lease_loss_is_due(r->lease, e->core->conf.nodes, e->core->now))
-		return RENEW_OVER;
+		return RENEW_LEASE_OVER;
 	return renew_decide(e, r);
 }
 
-void renew_overdue(struct engine *e)
+void renew_make_due(struct engine *e)
 {
 	struct lease *x;
 

@@ -12,13 +12,13 @@ enum renew_outcome {
 	RENEW_GOES_ON, /* the caller has nothing to do */
 	RENEW_IS_ADOPTION,  /* the answer was noted: adopt_decide() concludes */
 	RENEW_EVICTED, /* somebody else may have held the lock */
-	RENEW_OVER,    /* the loss is due: see lease_loss_is_due() */
+	RENEW_LEASE_OVER,    /* the loss is due: see lease_loss_is_due() */
 };
 enum renew_outcome renew_answered(struct engine *e, struct round *r, const struct answer *a);
 enum renew_outcome renew_expired(struct engine *e, struct round *r);
 /* A renewal is due: it begins now, or once it is admitted. */
 void renew_due(struct engine *e, struct lease *x);
 /* A quorum is back: leases that are at risk are renewed now, not at their next try, and those of the previous run are adopted. */
-void renew_overdue(struct engine *e);
+void renew_make_due(struct engine *e);
 
 #endif

@@ -64,15 +64,15 @@ static void retry_held_elsewhere(struct engine *e, struct contender *k, const st
 }
 
 /* Nobody has a quorum. The next try comes after a pause of random length. */
-static void retry_split(struct engine *e, struct contender *k, const struct round *r, bool led)
+static void retry_split(struct engine *e, struct contender *k, const struct round *r, bool leader_taken)
 {
-	int64_t pause = split_note(e, k, r, led);
+	int64_t pause = split_note(e, k, r, leader_taken);
 
 	k->elsewhere.known = false;
-	k->elsewhere.split |= !led;
+	k->elsewhere.split |= !leader_taken;
 	if (!wait_continue(e, k, REFUSED_BUSY, k->lost_rounds < SPLIT_TRIES ? WAITERS_OVERDUE : WAITERS_IMPATIENT))
 		return;
-	contender_move(e, k, CONTENDER_BACKING_OFF, led ? CAUSE_LEADER_TAKEN : CAUSE_SPLIT);
+	contender_move(e, k, CONTENDER_BACKING_OFF, leader_taken ? CAUSE_LEADER_TAKEN : CAUSE_SPLIT);
 	wait_look_at(e, k, instant_add(e->core->now, pause));
 }
 

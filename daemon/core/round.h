@@ -36,7 +36,7 @@ struct round {
 	struct pending *pending; /* LOOK: the SHOW that it answers */
 	unsigned extends;      /* RENEW: how many EXTENDs, from the head of the lease's list, it answers */
 	struct nodeset granted; /* granted, extended */
-	struct nodeset refused; /* its value is certainly not there: refused, held by another, missing */
+	struct nodeset refused; /* did not do it: refused, held by another, missing. ACQUIRE: so its value is not there */
 	struct nodeset taken;   /* refused, because another value stands there */
 	struct nodeset queued_behind; /* refused, because an older ticket is first in the queue */
 	struct nodeset wrong_type; /* refused, because a key of another type stands there */
@@ -102,7 +102,7 @@ static inline bool round_is_contended(const struct round *r)
 
 enum round_outcome {
 	ROUND_PENDING,        /* not enough answers yet */
-	ROUND_UNDECIDED,      /* a quorum has answered, and the round is not won, but open calls may still win it */
+	ROUND_UNDECIDED,      /* a quorum has answered, and the round is not won; open calls may still win it, or show who has the name */
 	ROUND_UNEVEN,         /* Q stores granted, on different bases; an open call may still agree with some */
 	ROUND_RAISE,          /* Q stores granted, on different bases: a second round makes them agree */
 	ROUND_WON,            /* Q stores granted one and the same token */

@@ -99,7 +99,7 @@ int64_t split_lasting_us(const struct engine *e)
 }
 
 /* A round that asked the leading node alone does not know what stands at the others. */
-static void split_count(const struct engine *e, struct contender *k, const struct round *r, bool led)
+static void split_count(const struct engine *e, struct contender *k, const struct round *r, bool leader_taken)
 {
 	unsigned nodes = e->core->conf.nodes;
 
@@ -107,7 +107,7 @@ static void split_count(const struct engine *e, struct contender *k, const struc
 		k->same_splits++;
 		return;
 	}
-	if (led)
+	if (leader_taken)
 		return;
 	k->same_splits = 1;
 	/* Which value is the dead daemon's is not known. Each round suspects the value at another store, until one stays. */
@@ -130,16 +130,16 @@ static bool split_was_freed(const struct contender *k, const struct round *r)
 	return nodeset_any(r->taken) && !nodeset_any(nodeset_without(r->taken, k->woken));
 }
 
-int64_t split_note(struct engine *e, struct contender *k, const struct round *r, bool led)
+int64_t split_note(struct engine *e, struct contender *k, const struct round *r, bool leader_taken)
 {
 	int64_t rtt = members_rtt_us(&e->members), most = PAUSE_LONG_US + 4 * rtt, pause;
 	unsigned n = k->lost_rounds < DOUBLINGS_MOST ? k->lost_rounds : DOUBLINGS_MOST;
 
 	metric_add(&e->core->metrics, METRIC_SPLITS, 1);
-	split_count(e, k, r, led);
+	split_count(e, k, r, leader_taken);
 	if (split_was_freed(k, r))
 		return split_pause_us(e, rtt < RTT_LEAST_US ? RTT_LEAST_US : rtt);
-	if (!led) {
+	if (!leader_taken) {
 		k->leads = LEADS_MOST;
 		k->lead_until = instant_add(e->core->now, LEADS_US);
 	}

@@ -16,8 +16,8 @@ void split_remember(const struct engine *e, struct contender *k, const struct ro
 /* A quorum has answered, and the votes are split: whether by rivals, one of whom may win. False: by the key of a dead daemon. */
 bool split_has_rivals(const struct engine *e, const struct round *r);
 int64_t split_lasting_us(const struct engine *e); /* how long a round waits for a slow store that can help against such a key */
-/* The votes were split: the name asks its leading store first for a while, unless this round did so. Returns the pause before the next round, us. */
-int64_t split_note(struct engine *e, struct contender *k, const struct round *r, bool led);
+/* The votes were split: the name asks its leading store first for a while, unless that store was taken. Returns the pause before the next round, us. */
+int64_t split_note(struct engine *e, struct contender *k, const struct round *r, bool leader_taken);
 /* For a request that does not wait: shortens the pause after a round that decided nothing to about a round trip. */
 void split_hurry(struct engine *e, struct contender *k);
 

@@ -107,7 +107,7 @@ void ticket_send(struct engine *e, struct release *r)
 
 		if (!nodeset_has(nodes, i) || !m->connected)
 			continue;
-		if (flow_is_full(&m->flow) && !e->draining)
+		if (flow_is_overdrawn(&m->flow) && !e->draining)
 			nodeset_add(&r->unsent, i);
 		else
 			release_send_to(&e->releases, r, i);

@@ -244,14 +244,28 @@ static bool stops_are_seen(const struct sim_daemon *d)
 	return !halts || (!others && d->conf.nodes >= 3 && !stops_run_together(d));
 }
 
-/* Where the clock of its host is behind, and those of other servers were set back, a daemon takes a server that is right for one that was set forward. */
+/* The clock of its host was set by hand, perhaps back and forth while the daemon compared a server with it. */
+static bool host_was_set(const struct sim_daemon *d)
+{
+	const struct plan *p = d->world->plan;
+	bool set = false;
+
+	for (unsigned i = 0; i < p->faults; i++)
+		set |= p->fault[i].kind == FAULT_DAEMON_WALL && p->fault[i].a % p->daemons == d->index && p->fault[i].at_us <= d->world->now;
+	return set;
+}
+
+/*
+ * Where the clock of its host is behind, or was, and those of other servers were set back, a daemon takes a server that is right for one that was set
+ * forward.
+ */
 static bool seems_ahead(const struct sim_daemon *d, const struct server *s)
 {
 	bool set_back = false;
 
 	for (unsigned i = 0; i < d->world->plan->nodes; i++)
 		set_back |= d->world->server[i].stepped_us > 0;
-	return set_back && server_wall(s) - host_wall(&d->host, d->world->now) > d->conf.clock_tol_us;
+	return set_back && (host_was_set(d) || server_wall(s) - host_wall(&d->host, d->world->now) > d->conf.clock_tol_us);
 }
 
 /*

@@ -209,7 +209,7 @@ START_TEST(a_release_says_what_a_store_did_had_not_or_may_have_done)
 		struct release *r = release_of_value(&releases, RELEASE_DELETE, &lock->name, &lock->lease.value, SPAN(""));
 		struct answer a = {.call = r->calls.slot, .node = 2, .class = row[i].class, .code = row[i].code};
 
-		release_list(&releases, r, nodeset_of(2), core.now);
+		release_enlist(&releases, r, nodeset_of(2), core.now);
 		ck_assert_uint_eq(r->absent.bits, 3);
 		release_send_to(&releases, r, 2);
 		ck_assert_ptr_eq(calls_answered(&calls, &a), &r->calls);
@@ -218,7 +218,7 @@ START_TEST(a_release_says_what_a_store_did_had_not_or_may_have_done)
 		ck_assert_uint_eq(r->absent.bits, row[i].absent ? 7 : 3);
 		ck_assert_uint_eq(r->unconfirmed.bits, row[i].unconfirmed ? 4 : 0);
 		ck_assert_uint_eq(r->unsure.bits, row[i].class == ANSWER_UNKNOWN ? 4 : 0);
-		release_unlist(&releases, r);
+		release_delist(&releases, r);
 		release_free(&releases, r);
 	}
 }

@@ -134,7 +134,7 @@ START_TEST(room_is_the_window_and_full_is_twice_that)
 	begins(2);
 	for (unsigned open = 0; open < 6; open++) {
 		ck_assert_int_eq(flow_has_room(&flow), open < 2);
-		ck_assert_int_eq(flow_is_full(&flow), open >= 4);
+		ck_assert_int_eq(flow_is_overdrawn(&flow), open >= 4);
 		flow_sent(&flow, now);
 	}
 }
