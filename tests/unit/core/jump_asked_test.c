@@ -169,6 +169,29 @@ START_TEST(a_daemon_that_is_stopped_while_the_others_are_asked_marks_no_store)
 }
 END_TEST
 
+/* The process runs for 45 ms, which is less than the timeout, between two stops. The others say nothing, and store 0 has jumped by itself. */
+START_TEST(a_verdict_comes_though_the_process_is_stopped_again_and_again)
+{
+	cluster_begin(3);
+	passes(1500 * MSEC);
+	feels(1, MOOD_SILENT);
+	feels(2, MOOD_SILENT);
+	cluster.node[0].clock_us += 2 * SEC;
+	says(1, "LOCK a");
+	ck_assert_str_eq(store_state(0, 0), ASKING);
+	jumps(5 * cluster.conf.timeout_us);
+	wakes(0);
+	for (unsigned i = 0; i < 100; i++) {
+		passes(45 * MSEC);
+		jumps(51 * MSEC);
+		wakes(0);
+	}
+	ck_assert_str_eq(store_state(0, 0), JUMPED);
+	all_feel(MOOD_WELL);
+	ignores(1);
+}
+END_TEST
+
 Suite *jump_asked_suite(void)
 {
 	Suite *suite = suite_create("jump_asked");
@@ -182,6 +205,7 @@ Suite *jump_asked_suite(void)
 	tcase_add_test(tc, a_role_that_a_store_reports_counts_while_it_is_asked_about_the_jump_of_another);
 	tcase_add_test(tc, a_daemon_that_is_stopped_again_while_the_others_are_asked_marks_no_store);
 	tcase_add_loop_test(tc, a_daemon_that_is_stopped_while_the_others_are_asked_marks_no_store, 0, 2);
+	tcase_add_test(tc, a_verdict_comes_though_the_process_is_stopped_again_and_again);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

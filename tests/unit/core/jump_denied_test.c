@@ -47,6 +47,22 @@ START_TEST(a_jump_that_was_denied_is_not_like_a_stop_that_comes_later)
 }
 END_TEST
 
+static void rings(struct members *ms, struct member *m)
+{
+	ms->core->now = m->timer.at;
+	heap_cancel(&ms->core->timers, &m->timer);
+	member_fired(ms, m);
+}
+
+static void is_judged_by_its_timer(struct members *ms, struct member *m, int64_t by_us)
+{
+	while (m->jump.open && timer_is_set(&m->timer))
+		rings(ms, m);
+	ck_assert(m->evidence.why && !m->jump.open);
+	ck_assert_int_le(ms->core->now.us, by_us);
+	heap_release(&ms->core->timers);
+}
+
 /* The store hangs as well, so only its timer can tell. A stop of this host that comes later is not what the store has shown. */
 START_TEST(a_store_that_hangs_after_it_jumped_is_judged_when_the_time_of_the_others_is_over)
 {
@@ -58,14 +74,25 @@ START_TEST(a_store_that_hangs_after_it_jumped_is_judged_when_the_time_of_the_oth
 	answers(ms, 1, 1400 * MSEC, 4 * MSEC, 166 * MSEC);
 	members_settle_jumps(ms);
 	member_probe(ms, m);
-	while (m->jump.open && timer_is_set(&m->timer)) {
-		ms->core->now = m->timer.at;
-		heap_cancel(&ms->core->timers, &m->timer);
-		member_fired(ms, m);
-	}
-	ck_assert(m->evidence.why && !m->jump.open);
-	ck_assert_int_le(ms->core->now.us, 1400 * MSEC + 2 * ms->core->conf.timeout_us);
-	heap_release(&ms->core->timers);
+	is_judged_by_its_timer(ms, m, 1400 * MSEC + 2 * ms->core->conf.timeout_us);
+	effects_release(&effects);
+}
+END_TEST
+
+/* Its probe has hung since before it jumped, and its timeout is over. Another call shows the jump, so no timer runs that could tell. */
+START_TEST(a_store_that_hangs_before_it_jumps_is_judged_when_the_time_of_the_others_is_over)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+	struct member *m = &ms->node[1];
+
+	all_answer(ms);
+	member_probe(ms, m);
+	rings(ms, m);
+	ck_assert(m->stalled && !timer_is_set(&m->timer));
+	answers(ms, 1, 1400 * MSEC, 4 * MSEC, 166 * MSEC);
+	members_settle_jumps(ms);
+	is_judged_by_its_timer(ms, m, 1400 * MSEC + 2 * ms->core->conf.timeout_us);
 	effects_release(&effects);
 }
 END_TEST
@@ -148,6 +175,33 @@ START_TEST(a_store_that_has_told_its_time_since_a_stop_and_then_answers_late_has
 }
 END_TEST
 
+/* The clock of store 2 was known so roughly that a stop of 2 s does not show. It answers what was asked just before store 0 showed the stop, and then steps. */
+START_TEST(a_store_that_steps_behind_an_answer_that_was_asked_for_just_before_a_stop_was_seen_has_jumped_by_itself)
+{
+	struct effects effects;
+	struct members *ms = clocks_of(3, &effects);
+
+	for (unsigned i = 0; i < 3; i++)
+		answers(ms, i, 1000 * MSEC, i < 2 ? 2 * MSEC : 2500 * MSEC, 0);
+	answers(ms, 0, 1400 * MSEC, 2 * MSEC, 2000 * MSEC);
+	settles(ms);
+	answers(ms, 2, 1401 * MSEC, 2 * MSEC, 800 * MSEC);
+	ck_assert(!ms->node[2].jump.open);
+	settles(ms);
+	answers(ms, 2, 1405 * MSEC, 2 * MSEC, 1100 * MSEC);
+	ck_assert(ms->node[2].jump.open);
+	settles(ms);
+	for (int64_t at = 1434 * MSEC; at < 1760 * MSEC; at += 10 * MSEC)
+		for (unsigned i = 1; i < 4; i++) {
+			answers(ms, i % 3, at, 2 * MSEC, i == 2 ? 1100 * MSEC : 2000 * MSEC);
+			settles(ms);
+		}
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(ms->node[i].evidence.why != NULL, i == 2);
+	effects_release(&effects);
+}
+END_TEST
+
 /* Each step back is too small to be noticed. In the end the store shows no jump, like the others, but keys may have ended early meanwhile. */
 START_TEST(a_jump_that_is_taken_back_step_by_step_is_no_stop)
 {
@@ -200,7 +254,9 @@ Suite *jump_denied_suite(void)
 	suite_add_tcase(suite, ours);
 	tcase_add_loop_test(theirs, a_jump_that_was_denied_is_not_like_a_stop_that_comes_later, 0, 4);
 	tcase_add_test(theirs, a_store_that_hangs_after_it_jumped_is_judged_when_the_time_of_the_others_is_over);
+	tcase_add_test(theirs, a_store_that_hangs_before_it_jumps_is_judged_when_the_time_of_the_others_is_over);
 	tcase_add_test(theirs, a_store_that_has_told_its_time_since_a_stop_and_then_answers_late_has_jumped_by_itself);
+	tcase_add_test(theirs, a_store_that_steps_behind_an_answer_that_was_asked_for_just_before_a_stop_was_seen_has_jumped_by_itself);
 	tcase_add_test(theirs, a_jump_that_is_taken_back_step_by_step_is_no_stop);
 	tcase_add_test(theirs, a_jump_that_is_known_but_roughly_does_not_hide_a_longer_one);
 	suite_add_tcase(suite, theirs);

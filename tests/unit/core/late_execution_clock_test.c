@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * daemon/core/release.c: late calls at stores whose clocks are known only roughly. Such a call may pass for a prompt one, so the release is repeated until
- * none can come any more.
+ * daemon/core/release.c, renew.c: late calls at stores whose clocks are known only roughly. Such a call may pass for a prompt one, so the release is repeated
+ * until none can come any more.
  */
 #include "daemon/core/members.h"
 #include "tests/fixture/cluster_part.h"
@@ -174,6 +174,40 @@ START_TEST(an_acquire_that_is_late_after_the_store_hung_leaves_no_key)
 }
 END_TEST
 
+/*
+ * The renewal that came over the next connection was late itself, so it put no key back; _i: it found the key of another. The store says so only when no call
+ * of the earlier connection can come any more.
+ */
+START_TEST(an_acquire_that_arrives_before_a_renewal_that_found_nothing_is_heard_leaves_no_key)
+{
+	struct answer answer;
+	struct call late;
+
+	clock_is_known_roughly();
+	late = late_call(2, CALL_ACQUIRE);
+	breaks(2);
+	feels(2, MOOD_SILENT);
+	says(1, "EXTEND a");
+	hears(1, "OK name=a *");
+	passes(2 * cluster.conf.timeout_us);
+	if (_i)
+		key_is_overwritten(2, "a", "other", MSEC);
+	feels(2, MOOD_TARDY);
+	passes(MSEC);
+	ck_assert(!key_is_there(2, "a"));
+	memory_call(cluster.node[2].memory, &late, cluster.now, &answer);
+	ck_assert_int_eq(answer.code, 'G');
+	passes(ROUGHLY_US + SOON_US);
+	feels(2, MOOD_WELL);
+	ck_assert(key_is_there(2, "a"));
+	says(1, "UNLOCK a");
+	hears(1, "OK name=a count=0");
+	passes(SOON_US);
+	ck_assert(!key_is_there(2, "a"));
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
+}
+END_TEST
+
 Suite *late_execution_clock_suite(void)
 {
 	Suite *s = suite_create("late_execution_clock");
@@ -186,6 +220,7 @@ Suite *late_execution_clock_suite(void)
 	tcase_add_test(t, an_acquire_that_is_late_where_answers_were_slow_but_in_time_leaves_no_key);
 	tcase_add_test(t, a_store_that_refused_is_asked_again_while_late_calls_are_awaited_at_another);
 	tcase_add_loop_test(t, an_acquire_that_is_late_after_the_store_hung_leaves_no_key, 0, 2);
+	tcase_add_loop_test(t, an_acquire_that_arrives_before_a_renewal_that_found_nothing_is_heard_leaves_no_key, 0, 2);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -56,6 +56,22 @@ START_TEST(an_acquire_that_arrives_after_its_release_leaves_no_key)
 }
 END_TEST
 
+/* The store has carried the release out before, and says so only when no call of the earlier connection can come any more. */
+START_TEST(an_acquire_that_arrives_before_its_release_is_heard_leaves_no_key)
+{
+	held_while_one_hangs();
+	breaks(2);
+	feels(2, MOOD_TARDY);
+	is_released();
+	passes(IN_TIME_US);
+	arrives(2);
+	passes(SOON_US);
+	ck_assert(key_is_there(2, "a"));
+	feels(2, MOOD_WELL);
+	is_left_nowhere();
+}
+END_TEST
+
 START_TEST(an_acquire_of_a_round_that_was_not_won_leaves_no_key_when_it_arrives)
 {
 	cluster_begin(3);
@@ -338,6 +354,7 @@ Suite *late_execution_suite(void)
 
 	tcase_add_checked_fixture(t, NULL, cluster_close);
 	tcase_add_test(t, an_acquire_that_arrives_after_its_release_leaves_no_key);
+	tcase_add_test(t, an_acquire_that_arrives_before_its_release_is_heard_leaves_no_key);
 	tcase_add_test(t, an_acquire_of_a_round_that_was_not_won_leaves_no_key_when_it_arrives);
 	tcase_add_test(t, a_renewal_that_arrives_after_the_release_leaves_no_key);
 	tcase_add_test(t, an_acquire_that_arrives_where_a_renewal_was_refused_leaves_no_key);
