@@ -96,6 +96,8 @@ struct instant recount_deadline(const struct sim_daemon *d, const struct lease *
 void recount_run_begins(struct sim_daemon *d);
 /* Checks that a quorum of votes stands and covers valid_ms. */
 void recount_check(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what);
+/* The same of a RISK, which a timer may tell before the answer is read that comes in its step. */
+void recount_check_risk(struct sim_daemon *d, int64_t name, int64_t left_ms);
 
 /* floors.c: the token that each grant of a lease must exceed. */
 int64_t floor_of_lease(const struct world *w, const struct call *call, int64_t name); /* of the lease that begins with this call */
@@ -117,6 +119,8 @@ void known_node_run_begins(struct sim_daemon *d);
 bool known_node_all(const struct sim_daemon *d); /* this run of the daemon has probed every node */
 void known_node_call(struct sim_daemon *d, const struct call *call, int64_t name, struct lease *l);
 void known_node_vote_falls(const struct sim_daemon *d, struct lease *l, unsigned node, struct instant until);
+/* The end of a vote. In the step of an answer that ended it sooner the old end counts: a timer of that step runs before the answer is read. */
+struct instant known_node_vote(const struct sim_daemon *d, const struct lease *l, unsigned node);
 void known_node_probe(struct sim_daemon *d, unsigned node);
 void known_node_answer(struct sim_daemon *d, const struct call *call, const struct answer *a, struct instant emitted);
 

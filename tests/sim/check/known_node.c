@@ -96,8 +96,7 @@ void known_node_vote_falls(const struct sim_daemon *d, struct lease *l, unsigned
 	l->until[node] = until;
 }
 
-/* In the step of such an answer the old end counts: a timer of that step runs before the answer is read. */
-static struct instant vote_known(const struct sim_daemon *d, const struct lease *l, unsigned node)
+struct instant known_node_vote(const struct sim_daemon *d, const struct lease *l, unsigned node)
 {
 	return l->fell_step[node] == d->world->checker.step ? l->fell[node] : l->until[node];
 }
@@ -113,7 +112,7 @@ static void renewal_check(struct sim_daemon *d, const struct call *call, int64_t
 			     d->index, call->node);
 	l->renewing |= bit;
 	for (unsigned i = 0; i < d->world->plan->nodes; i++)
-		others += i != call->node && instant_before(daemon_boot(d), instant_add(vote_known(d, l, i), MSEC));
+		others += i != call->node && instant_before(daemon_boot(d), instant_add(known_node_vote(d, l, i), MSEC));
 	if (call->create && 2 * others <= d->conf.nodes)
 		checker_fail(d->world, INVARIANT_S24, name, "%s: daemon %u may put the key back at node %u, but only %u other votes stand", name_of(name),
 			     d->index, call->node, others);

@@ -135,8 +135,10 @@ void notice_pushed(struct conn *c, int64_t name, struct span line)
 	struct lease *l = &c->world->checker.lease[c->daemon->index][name];
 	bool risk = span_equal(line_word(line, 1), SPAN("RISK")), safe = span_equal(line_word(line, 1), SPAN("SAFE"));
 
-	if (risk || safe)
-		recount_check(c->daemon, name, line_int(line, risk ? "left_ms" : "valid_ms"), INVARIANT_S9);
+	if (risk)
+		recount_check_risk(c->daemon, name, line_int(line, "left_ms"));
+	else if (safe)
+		recount_check(c->daemon, name, line_int(line, "valid_ms"), INVARIANT_S9);
 	if (l->conn == c && (risk || safe))
 		l->risked = risk;
 }

@@ -321,10 +321,9 @@ void recount_answer(struct sim_daemon *d, const struct call *call, const struct 
 		known_node_vote_falls(d, l, call->node, INSTANT_PAST);
 }
 
-void recount_check(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what)
+static void promise_check(struct sim_daemon *d, int64_t name, struct instant deadline, int64_t valid_ms, enum invariant what)
 {
 	struct world *w = d->world;
-	struct instant deadline = recount_deadline(d, &w->checker.lease[d->index][name]);
 	int64_t left = instant_diff(deadline, daemon_boot(d));
 
 	if (left <= 0)
@@ -334,6 +333,20 @@ void recount_check(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum in
 	else if (valid_ms > 0 && valid_ms * MSEC > left)
 		checker_fail(w, what, name, "%s: daemon %u says that it is held for %lld ms, but its votes cover %lld us", name_of(name),
 			     d->index, (long long)valid_ms, (long long)left);
+}
+
+void recount_check(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what)
+{
+	promise_check(d, name, recount_deadline(d, &d->world->checker.lease[d->index][name]), valid_ms, what);
+}
+
+void recount_check_risk(struct sim_daemon *d, int64_t name, int64_t left_ms)
+{
+	struct lease known = d->world->checker.lease[d->index][name];
+
+	for (unsigned i = 0; i < d->world->plan->nodes; i++)
+		known.until[i] = known_node_vote(d, &d->world->checker.lease[d->index][name], i);
+	promise_check(d, name, recount_deadline(d, &known), left_ms, INVARIANT_S9);
 }
 
 /* L5: LOST is pushed 5 ms before the deadline, or as soon as a vote falls that brings the deadline nearer than that. */

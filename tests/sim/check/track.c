@@ -47,6 +47,12 @@ void track_begin(struct request_sim *q)
 		TAILQ_INSERT_TAIL(&w->checker.syncs, q, in_syncs);
 }
 
+/* While the daemon waits for the client to read, it begins no untagged request. */
+bool track_awaits(const struct request_sim *q)
+{
+	return !q->tagged && q->conn->awaited_step > 0 && q->begun_step >= q->conn->awaited_step;
+}
+
 /* UNLOCK sync=yes: the name is not held any more, although the reply comes later. */
 static void sync_carried_out(struct request_sim *q)
 {
@@ -71,7 +77,7 @@ void track_syncs(struct world *w, int64_t name)
 
 	for (q = TAILQ_FIRST(&w->checker.syncs); q; q = next) {
 		next = TAILQ_NEXT(q, in_syncs);
-		if (name < 0 || q->name == name)
+		if ((name < 0 || q->name == name) && !track_awaits(q))
 			sync_carried_out(q);
 	}
 }
@@ -100,11 +106,6 @@ static void request_done(struct request_sim *q)
 		return;
 	TAILQ_REMOVE(&q->conn->queued, next, at_daemon);
 	track_begin(next);
-}
-
-bool track_awaits(const struct request_sim *q)
-{
-	return !q->tagged && q->conn->awaited_step > 0 && q->begun_step >= q->conn->awaited_step;
 }
 
 void track_has_read(struct conn *c)
