@@ -112,8 +112,8 @@ enum round_outcome {
 	ROUND_UNWANTED,       /* nobody waits any more, so no store is asked beyond the leading one */
 	ROUND_LEADER_TAKEN,   /* the store that was asked first has granted it to somebody else, or keeps it for an older ticket */
 	ROUND_WRONG_TYPE,     /* a quorum has a key of another type */
-	ROUND_HELD_ELSEWHERE, /* a quorum has one and the same holder, or keeps it for an older ticket */
-	ROUND_SPLIT,          /* a quorum has answered, and nobody can have Q votes */
+	ROUND_HELD_ELSEWHERE, /* a quorum has one and the same holder; or a quorum refuses, some for an older ticket */
+	ROUND_SPLIT,          /* a quorum granted, or said who is in the way; nobody can have Q votes */
 	ROUND_NO_ANSWER,      /* fewer useful answers than a quorum */
 };
 
