@@ -216,9 +216,9 @@ static void acquire_await_stragglers(struct engine *e, struct round *r)
 }
 
 /*
- * A quorum has answered, and the votes are split so far. In a race the round does not wait for a store that hangs: the round's votes keep others out meanwhile. If
- * the key of a dead daemon splits the votes, only a slow store can help. If only requests that do not wait are left, no round follows, so this one lasts the
- * whole timeout. If somebody waits, it lasts split_lasting_us() at most: the dead key may end while the votes of this round keep others out.
+ * A quorum has answered, and the votes are split so far. In a race the round does not wait for a store that hangs: the round's votes keep others out
+ * meanwhile. If the key of a dead daemon splits the votes, only a slow store can help. If only requests that do not wait are left, no round follows, so this
+ * one lasts the whole timeout. If somebody waits, it lasts split_lasting_us() at most: the dead key may end while the votes of this round keep others out.
  */
 static void acquire_await_split(struct engine *e, struct round *r)
 {
