@@ -167,11 +167,12 @@ static void suspect(struct member *m, const char *why, struct span marker)
 static void judge_suspect(struct member *m, const struct answer *a)
 {
 	struct span marker = a->probe->marker;
+	bool same = span_equal(a->probe->run_id, span_of(m->run_id));
 
 	/* Another marker stands there: a quarantine has begun since the evidence was seen. */
 	if (m->evidence.why && *m->evidence.marker && !span_equal(marker, span_of(m->evidence.marker)))
 		m->evidence.why = NULL;
-	if (span_equal(a->probe->run_id, span_of(m->run_id))) {
+	if (same) {
 		if (a->probe->evicted > m->evicted)
 			suspect(m, "it evicted keys", marker);
 		if (a->fence < m->fence_when_asked)
@@ -181,6 +182,9 @@ static void judge_suspect(struct member *m, const struct answer *a)
 	}
 	if (judge_is_set_back(m, marker))
 		suspect(m, "its marker was set back", marker);
+	/* Whoever replaced it, perhaps a daemon of a later generation: if it stands there again, the store was set back. */
+	if (same && marker.n > 0 && m->marker[0] == 'j' && !span_equal(marker, span_of(m->marker)))
+		core_keep(m->replaced.j, sizeof(m->replaced.j), span_of(m->marker));
 	m->evicted = a->probe->evicted;
 	m->fence_probed = a->fence;
 }

@@ -175,6 +175,24 @@ START_TEST(a_daemon_that_is_cut_off_as_soon_as_it_saw_a_quarantine_still_knows_t
 }
 END_TEST
 
+/* A daemon of a later generation takes the store over, which this one only sees; then the host is set back to a snapshot of before that. */
+START_TEST(a_snapshot_of_before_a_takeover_is_noticed)
+{
+	char taken[MARKER_MAX];
+
+	cluster_begin(3);
+	passes(2 * SEC);
+	host_is_saved();
+	snprintf(taken, sizeof(taken), "q|2.0123456789abcdef|%s|%s|0123456789abcdef|30000|2.00000000|", cluster.node[0].run_id, cluster.node[0].run_id);
+	marker_is_set(0, taken);
+	passes(SEEN_US);
+	ck_assert_str_eq(store_state(0, 0), "refused: it belongs to generation 2, this daemon is configured for 1");
+	host_is_set_back();
+	passes(SEEN_US);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: its marker was set back");
+}
+END_TEST
+
 Suite *old_snapshot_suite(void)
 {
 	Suite *suite = suite_create("old_snapshot");
@@ -185,6 +203,7 @@ Suite *old_snapshot_suite(void)
 	tcase_add_loop_test(fences, a_daemon_that_is_cut_off_as_soon_as_it_saw_a_quarantine_still_knows_the_fence, 0, 2);
 	tcase_add_loop_test(fences, a_snapshot_of_long_before_the_quarantine_of_another_daemon_is_noticed, 0, 2);
 	tcase_add_test(fences, a_fence_that_is_first_seen_in_a_quarantine_is_not_forgotten);
+	tcase_add_test(fences, a_snapshot_of_before_a_takeover_is_noticed);
 	suite_add_tcase(suite, fences);
 	return suite;
 }
