@@ -15,7 +15,7 @@ const struct invariant_row invariant_table[INVARIANT_N] = {
 #undef INVARIANT
 };
 
-static bool fault_forgets(const struct fault *f)
+bool fault_forgets(const struct fault *f)
 {
 	return f->kind == FAULT_NODE_BLANK || f->kind == FAULT_NODE_OLD || f->kind == FAULT_NODE_FLUSH || (f->kind == FAULT_NODE_SAME_REPLID && f->x != 0);
 }

@@ -208,6 +208,7 @@ struct checker {
 	int64_t longest_free, longest_flapping, longest_woken; /* the longest times seen, to compare with the bounds */
 };
 
+bool fault_forgets(const struct fault *f); /* the server loses what it knew */
 void checker_init(struct world *w);
 void checker_release(struct world *w);
 void checker_fail(struct world *w, enum invariant what, int64_t name, const char *format, ...)

@@ -197,6 +197,12 @@ static void range_check(struct server *s, const struct flight *f)
 				     (long long)(f->answer[i].fence + f->call[i].range));
 }
 
+/* Within this time behind a fault a daemon has looked at each node that answers. */
+static int64_t look_us(const struct plan *p)
+{
+	return 2 * p->timeout_us + SEC;
+}
+
 #define STOP_SHORT_US (100 * MSEC)
 
 static bool is_short_stop(const struct sim_daemon *d, const struct fault *f)
@@ -223,7 +229,7 @@ static bool stops_run_together(const struct sim_daemon *d)
 			bool halts = first->kind == FAULT_DAEMON_HALT && first->a % p->daemons == d->index;
 			bool run_on = (is_short_stop(d, first) && is_short_stop(d, then)) || (halts && is_stop_of_process(d, then));
 
-			if (i != k && run_on && first->at_us <= then->at_us && then->at_us - first->at_us - first->for_us < 2 * p->timeout_us + SEC)
+			if (i != k && run_on && first->at_us <= then->at_us && then->at_us - first->at_us - first->for_us < look_us(p))
 				return true;
 		}
 	return false;
@@ -244,20 +250,24 @@ static bool stops_are_seen(const struct sim_daemon *d)
 	return !halts || (!others && d->conf.nodes >= 3 && !stops_run_together(d));
 }
 
-/* The clock of its host was set by hand, perhaps back and forth while the daemon compared a server with it. */
+/* The clock of its host was set by hand just now: what the daemon compared before is compared with the new time. */
 static bool host_was_set(const struct sim_daemon *d)
 {
 	const struct plan *p = d->world->plan;
+	int64_t now = d->world->now;
 	bool set = false;
 
-	for (unsigned i = 0; i < p->faults; i++)
-		set |= p->fault[i].kind == FAULT_DAEMON_WALL && p->fault[i].a % p->daemons == d->index && p->fault[i].at_us <= d->world->now;
+	for (unsigned i = 0; i < p->faults; i++) {
+		const struct fault *f = &p->fault[i];
+
+		set |= f->kind == FAULT_DAEMON_WALL && f->a % p->daemons == d->index && f->at_us <= now && now - f->at_us < look_us(p);
+	}
 	return set;
 }
 
 /*
- * Where the clock of its host is behind, or was, and those of other servers were set back, a daemon takes a server that is right for one that was set
- * forward.
+ * Where the clock of its host is behind, or was until just now, and those of other servers were set back, a daemon takes a server that is right for one that
+ * was set forward.
  */
 static bool seems_ahead(const struct sim_daemon *d, const struct server *s)
 {

@@ -27,7 +27,7 @@ static bool quarantined_in_turn(const struct world *w, unsigned node)
 	bool forgets = false;
 
 	for (unsigned i = 0; i < p->faults; i++)
-		forgets |= p->fault[i].kind == FAULT_NODE_BLANK || p->fault[i].kind == FAULT_NODE_OLD || p->fault[i].kind == FAULT_NODE_FLUSH;
+		forgets |= fault_forgets(&p->fault[i]) && p->fault[i].a % p->nodes == node;
 	return forgets && p->daemons > 1 && w->server[node].stepped_us > 0;
 }
 
