@@ -5,7 +5,8 @@
  */
 #include "proto/token.h"
 
-enum byte_class { PLAIN = 0, BLANK, QUOTE, EQUAL, CONTROL };
+/* A byte of a class after EQUAL ends the bare part of a token. */
+enum byte_class { PLAIN = 0, EQUAL, BLANK, QUOTE, CONTROL };
 
 static const unsigned char class_table[256] = {
 	[0x00 ... 0x08] = CONTROL,
@@ -122,6 +123,14 @@ static enum split single_quoted(struct cursor *c, char **ret_stop)
 	return SPLIT_OPEN_QUOTE;
 }
 
+/* Returns the first byte whose class comes after `last`, or end. */
+static inline char *class_skip(char *at, const char *end, enum byte_class last)
+{
+	while (at < end && class_of(*at) <= last)
+		at++;
+	return at;
+}
+
 static void token_set(struct token *t, char *start, char *stop, char *equal)
 {
 	t->is_field = equal != NULL;
@@ -133,24 +142,22 @@ static void token_set(struct token *t, char *start, char *stop, char *equal)
 enum split token_next(struct cursor *c, struct token *ret_token)
 {
 	enum split outcome = SPLIT_TOKEN;
-	enum byte_class class = BLANK;
-	char *start, *stop, *equal = NULL;
+	char *start, *stop, *equal = NULL, *at = c->at, *end = c->end;
 
-	while (c->at < c->end && class_of(*c->at) == BLANK)
-		c->at++;
-	if (c->at == c->end)
-		return SPLIT_END;
-	for (start = c->at; c->at < c->end; c->at++) {
-		class = class_of(*c->at);
-		if (class == EQUAL && !equal)
-			equal = c->at;
-		else if (class != PLAIN && class != EQUAL)
-			break;
+	while (at < end && class_of(*at) == BLANK)
+		at++;
+	start = at;
+	at = class_skip(at, end, PLAIN);
+	if (at < end && class_of(*at) == EQUAL) {
+		equal = at;
+		at = class_skip(at, end, EQUAL);
 	}
-	stop = c->at;
-	if (stop < c->end && class == CONTROL)
+	c->at = stop = at;
+	if (start == end)
+		return SPLIT_END;
+	if (stop < end && class_of(*stop) == CONTROL)
 		return SPLIT_CONTROL;
-	if (stop < c->end && class == QUOTE)
+	if (stop < end && class_of(*stop) == QUOTE)
 		outcome = *stop == '"' ? double_quoted(c, &stop) : single_quoted(c, &stop);
 	if (outcome == SPLIT_TOKEN)
 		token_set(ret_token, start, stop, equal);

@@ -213,6 +213,42 @@ START_TEST(every_raw_byte_is_a_blank_a_control_a_quote_or_itself)
 }
 END_TEST
 
+START_TEST(every_raw_byte_means_the_same_in_a_value_but_an_equals_sign)
+{
+	for (int byte = 0; byte < 256; byte++) {
+		char bytes[] = "k=a?b";
+		struct line line;
+
+		bytes[3] = (char)byte;
+		line = line_split(bytes, 5);
+		ck_assert_msg(line.last == meant_by(byte), "byte %d: %d", byte, (int)line.last);
+		if (line.last == SPLIT_END)
+			ck_assert_uint_eq(line.count, byte == ' ' || byte == '\t' ? 2 : 1);
+		if (line.last == SPLIT_END && line.count == 1) {
+			expect_span(line.token[0].text, "k", 1);
+			expect_span(line.token[0].value, bytes + 2, 3);
+		}
+		free(line.bytes);
+	}
+}
+END_TEST
+
+START_TEST(the_first_and_the_last_byte_of_a_line_are_read_as_any_other)
+{
+	for (int byte = 0; byte < 256; byte++) {
+		char bytes[] = {(char)byte};
+		struct line line = line_split(bytes, 1);
+		bool blank = byte == ' ' || byte == '\t' || byte == '\r';
+
+		ck_assert_msg(line.last == (blank ? SPLIT_END : meant_by(byte)), "byte %d: %d", byte, (int)line.last);
+		ck_assert_uint_eq(line.count, !blank && line.last == SPLIT_END);
+		if (line.count == 1)
+			ck_assert_int_eq(line.token[0].is_field, byte == '=');
+		free(line.bytes);
+	}
+}
+END_TEST
+
 Suite *token_suite(void)
 {
 	Suite *s = suite_create("token");
@@ -227,6 +263,8 @@ Suite *token_suite(void)
 	tcase_add_test(t, a_token_whose_first_equals_sign_is_not_quoted_is_a_field);
 	tcase_add_test(t, a_line_that_cannot_be_split_says_why);
 	tcase_add_test(t, every_raw_byte_is_a_blank_a_control_a_quote_or_itself);
+	tcase_add_test(t, every_raw_byte_means_the_same_in_a_value_but_an_equals_sign);
+	tcase_add_test(t, the_first_and_the_last_byte_of_a_line_are_read_as_any_other);
 	suite_add_tcase(s, t);
 	return s;
 }
