@@ -38,14 +38,22 @@ static const struct {
 #undef ERROR
 };
 
-static const uint64_t command_keys[VERB_N] = {
-#define COMMAND(id, word, ...) WORD_KEY(word),
+/* What the tables are searched by. */
+struct entry {
+	uint64_t key;
+	size_t n;
+	const char *word;
+};
+#define ENTRY(word) {WORD_KEY(word), sizeof(word) - 1, word}
+
+static const struct entry command_entries[VERB_N] = {
+#define COMMAND(id, word, ...) ENTRY(word),
 #include "proto/command.def"
 #undef COMMAND
 };
 
-static const uint64_t field_keys[FIELD_N] = {
-#define FIELD(id, word, ...) WORD_KEY(word),
+static const struct entry field_entries[FIELD_N] = {
+#define FIELD(id, word, ...) ENTRY(word),
 #include "proto/field.def"
 #undef FIELD
 };
@@ -70,24 +78,25 @@ const char *error_meaning(enum error code)
 	return error_table[code].meaning;
 }
 
-enum verb command_find(struct span word)
+/* Returns the index of the word, or count. The key of a word of up to eight bytes holds all of them. */
+static unsigned entry_find(const struct entry *entries, unsigned count, struct span word)
 {
 	uint64_t key = word_key(word);
 
-	for (unsigned i = 0; i < VERB_N; i++)
-		if (command_keys[i] == key && word_is(word, command_table[i].word))
-			return (enum verb)i;
-	return VERB_N;
+	for (unsigned i = 0; i < count; i++)
+		if (entries[i].key == key && entries[i].n == word.n && (word.n <= sizeof(key) || word_is(word, entries[i].word)))
+			return i;
+	return count;
+}
+
+enum verb command_find(struct span word)
+{
+	return (enum verb)entry_find(command_entries, VERB_N, word);
 }
 
 enum field field_find(struct span word)
 {
-	uint64_t key = word_key(word);
-
-	for (unsigned i = 0; i < FIELD_N; i++)
-		if (field_keys[i] == key && word_is(word, field_table[i].word))
-			return (enum field)i;
-	return FIELD_N;
+	return (enum field)entry_find(field_entries, FIELD_N, word);
 }
 
 const char *command_nearest(struct span word)

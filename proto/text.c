@@ -35,8 +35,8 @@ uint64_t word_key(struct span text)
 {
 	uint64_t key = 0;
 
-	for (size_t i = 0; i < text.n && i < sizeof(key); i++)
-		key |= (uint64_t)byte_fold((unsigned char)text.p[i]) << (8 * i);
+	for (size_t i = text.n < sizeof(key) ? text.n : sizeof(key); i-- > 0;)
+		key = key << 8 | byte_fold((unsigned char)text.p[i]);
 	return key;
 }
 
