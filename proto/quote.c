@@ -6,6 +6,15 @@
 #include "proto/proto.h"
 #include "proto/text.h"
 
+/* Printable ASCII that needs no quotes: all but the space, '"', '\'', '=' and '\\'. */
+static const bool bare_table[256] = {
+	['!'] = true,
+	['#' ... '&'] = true,
+	['(' ... '<'] = true,
+	['>' ... '['] = true,
+	[']' ... '~'] = true,
+};
+
 /* How many bytes at the start need no escape between quotes: 1, the length of a UTF-8 sequence, or 0. */
 static inline size_t plain_length(struct span text)
 {
@@ -18,14 +27,12 @@ static inline size_t plain_length(struct span text)
 
 static bool quote_needed(struct span value)
 {
-	if (value.n == 0)
-		return true;
 	for (size_t i = 0, n; i < value.n; i += n) {
-		n = plain_length((struct span){value.p + i, value.n - i});
-		if (n == 0 || value.p[i] == ' ' || value.p[i] == '=' || value.p[i] == '\'')
+		n = bare_table[(unsigned char)value.p[i]] ? 1 : utf8_length((struct span){value.p + i, value.n - i});
+		if (n == 0)
 			return true;
 	}
-	return false;
+	return value.n == 0;
 }
 
 static size_t escape_write(unsigned char c, char out[4])

@@ -100,10 +100,24 @@ START_TEST(a_value_is_quoted_when_it_must_be_and_only_then)
 }
 END_TEST
 
+START_TEST(every_ascii_byte_but_these_stands_bare)
+{
+	for (int byte = 0; byte < 128; byte++) {
+		char value[] = "xy?", text[16];
+		bool bare = byte > ' ' && byte < 0x7f && !strchr("\"'=\\", byte);
+
+		value[2] = (char)byte;
+		ck_assert_msg((quote((struct span){value, 3}, text, sizeof(text)) == 3) == bare, "byte %d", byte);
+	}
+}
+END_TEST
+
 START_TEST(well_formed_utf8_stands_as_it_is_and_nothing_else_does)
 {
 	expect_quoted("\xc3\xbc", 2, "\xc3\xbc");
 	expect_quoted("\xc3\xbc x", 4, "\"\xc3\xbc x\"");
+	expect_quoted("\xc3\xbc\xe2\x82\xac'", 6, "\"\xc3\xbc\xe2\x82\xac'\"");
+	expect_quoted("x\xe2\x82\xacx", 5, "x\xe2\x82\xacx");
 	expect_quoted("\xe2\x82\xac", 3, "\xe2\x82\xac");
 	expect_quoted("\xf0\x9f\x94\x92", 4, "\xf0\x9f\x94\x92");
 	expect_quoted("\xf4\x8f\xbf\xbf", 4, "\xf4\x8f\xbf\xbf");
@@ -252,6 +266,7 @@ Suite *reply_suite(void)
 	tcase_add_test(t, an_error_is_its_code_and_its_text_without_control_bytes);
 	tcase_add_test(t, numbers_are_written_whole);
 	tcase_add_test(t, a_value_is_quoted_when_it_must_be_and_only_then);
+	tcase_add_test(t, every_ascii_byte_but_these_stands_bare);
 	tcase_add_test(t, well_formed_utf8_stands_as_it_is_and_nothing_else_does);
 	tcase_add_test(t, text_that_does_not_fit_is_not_written);
 	tcase_add_test(t, a_line_never_exceeds_its_bound_and_a_field_is_whole_or_absent);
