@@ -147,12 +147,34 @@ struct reply {
 	char *start, *at, *end;
 };
 
-void reply_begin(struct reply *r, char *out, struct span tag,
-		 const char *word); /* word: "OK", "BUSY", "TIMEOUT", "*", "! LOST" … */
+/* The first word: "OK", "BUSY", "TIMEOUT", "*", "! LOST" … */
+void reply_put_word(struct reply *r, char *out, struct span tag, struct span word);
 void reply_error(struct reply *r, char *out, struct span tag, enum error code, const char *text); /* the whole line; then reply_end */
-void reply_int(struct reply *r, const char *field, int64_t value);
-void reply_ms(struct reply *r, const char *field, int64_t us); /* rounds down to whole milliseconds; negative becomes 0 */
-void reply_text(struct reply *r, const char *field, struct span value); /* quoted if necessary */
+void reply_put_int(struct reply *r, struct span field, int64_t value);
+void reply_put_ms(struct reply *r, struct span field, int64_t us); /* rounds down to whole milliseconds; negative becomes 0 */
+void reply_put_text(struct reply *r, struct span field, struct span value); /* quoted if necessary */
+
+/* The same for strings: inlined, so that the compiler measures the literals. */
+static inline void reply_begin(struct reply *r, char *out, struct span tag, const char *word)
+{
+	reply_put_word(r, out, tag, span_of(word));
+}
+
+static inline void reply_int(struct reply *r, const char *field, int64_t value)
+{
+	reply_put_int(r, span_of(field), value);
+}
+
+static inline void reply_ms(struct reply *r, const char *field, int64_t us)
+{
+	reply_put_ms(r, span_of(field), us);
+}
+
+static inline void reply_text(struct reply *r, const char *field, struct span value)
+{
+	reply_put_text(r, span_of(field), value);
+}
+
 size_t reply_end(struct reply *r);
 
 /* Quotes as replies do: bare if possible, else "…" with \xHH, \n, \r, \t, \", \\; valid UTF-8 stays. Returns the length, 0 if size is too small. */

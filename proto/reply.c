@@ -6,16 +6,16 @@
 #include "proto/proto.h"
 #include "proto/text.h"
 
-void reply_begin(struct reply *r, char *out, struct span tag, const char *word)
+void reply_put_word(struct reply *r, char *out, struct span tag, struct span word)
 {
 	struct pen pen = {out, out + REPLY_MAX - 1};
 
 	if (tag.n > 0) {
-		pen_text(&pen, "@");
+		pen_span(&pen, SPAN("@"));
 		pen_span(&pen, tag);
-		pen_text(&pen, " ");
+		pen_span(&pen, SPAN(" "));
 	}
-	pen_text(&pen, word);
+	pen_span(&pen, word);
 	*r = (struct reply){out, pen.at, pen.end};
 }
 
@@ -33,16 +33,17 @@ void reply_error(struct reply *r, char *out, struct span tag, enum error code, c
 }
 
 /* Writes " field=" at r->at without moving it. Returns the place of the value; NULL: a value of `least` bytes does not fit. */
-static char *field_open(const struct reply *r, const char *field, size_t least)
+static inline char *field_open(const struct reply *r, struct span field, size_t least)
 {
-	size_t n = strlen(field);
+	char *at = r->at;
 
-	if ((size_t)(r->end - r->at) < n + 2 + least)
+	if ((size_t)(r->end - at) < field.n + 2 + least)
 		return NULL;
-	r->at[0] = ' ';
-	memcpy(r->at + 1, field, n);
-	r->at[n + 1] = '=';
-	return r->at + n + 2;
+	*at++ = ' ';
+	memcpy(at, field.p, field.n);
+	at += field.n;
+	*at++ = '=';
+	return at;
 }
 
 #define NUMBER_MAX 20 /* characters of INT64_MIN; reply_int needs an even number */
@@ -55,7 +56,7 @@ static const char two_digits[] =
 	"6061626364656667686970717273747576777879"
 	"8081828384858687888990919293949596979899";
 
-void reply_int(struct reply *r, const char *field, int64_t value)
+void reply_put_int(struct reply *r, struct span field, int64_t value)
 {
 	char digits[NUMBER_MAX], *first = digits + NUMBER_MAX;
 	uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
@@ -78,12 +79,12 @@ void reply_int(struct reply *r, const char *field, int64_t value)
 	r->at = to + n;
 }
 
-void reply_ms(struct reply *r, const char *field, int64_t us)
+void reply_put_ms(struct reply *r, struct span field, int64_t us)
 {
-	reply_int(r, field, us > 0 ? us / 1000 : 0);
+	reply_put_int(r, field, us > 0 ? us / 1000 : 0);
 }
 
-void reply_text(struct reply *r, const char *field, struct span value)
+void reply_put_text(struct reply *r, struct span field, struct span value)
 {
 	char *to = field_open(r, field, 0);
 	size_t n = to ? quote(value, to, (size_t)(r->end - to)) : 0;

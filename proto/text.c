@@ -7,15 +7,6 @@
 
 #include "proto/proto.h"
 
-void pen_span(struct pen *p, struct span text)
-{
-	size_t room = (size_t)(p->end - p->at), n = text.n < room ? text.n : room;
-
-	if (n > 0)
-		memcpy(p->at, text.p, n);
-	p->at += n;
-}
-
 void pen_text(struct pen *p, const char *text)
 {
 	pen_span(p, span_of(text));

@@ -13,7 +13,15 @@ struct pen {
 	char *at, *end;
 };
 
-void pen_span(struct pen *p, struct span text);
+static inline void pen_span(struct pen *p, struct span text)
+{
+	size_t room = (size_t)(p->end - p->at), n = text.n < room ? text.n : room;
+
+	if (n > 0)
+		memcpy(p->at, text.p, n);
+	p->at += n;
+}
+
 void pen_text(struct pen *p, const char *text);
 
 static inline unsigned char byte_fold(unsigned char c)
