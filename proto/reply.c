@@ -46,33 +46,49 @@ static inline char *field_open(const struct reply *r, struct span field, size_t 
 	return at;
 }
 
-#define NUMBER_MAX 20 /* characters of INT64_MIN; reply_int needs an even number */
+#define NUMBER_MAX 20 /* characters of INT64_MIN; number_write needs an even number */
 
-/* 00 to 99, to write two digits per division. */
-static const char two_digits[] =
-	"0001020304050607080910111213141516171819"
-	"2021222324252627282930313233343536373839"
-	"4041424344454647484950515253545556575859"
-	"6061626364656667686970717273747576777879"
-	"8081828384858687888990919293949596979899";
-
-void reply_put_int(struct reply *r, struct span field, int64_t value)
+/* Writes 00 to 99 in front of `at`; returns its place. */
+static inline char *pair_write(char *at, unsigned pair)
 {
-	char digits[NUMBER_MAX], *first = digits + NUMBER_MAX;
-	uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-	size_t n;
-	char *to;
+	static const char pairs[] =
+		"0001020304050607080910111213141516171819"
+		"2021222324252627282930313233343536373839"
+		"4041424344454647484950515253545556575859"
+		"6061626364656667686970717273747576777879"
+		"8081828384858687888990919293949596979899";
 
-	do {
-		first -= 2;
-		memcpy(first, two_digits + 2 * (rest % 100), 2);
-		rest /= 100;
-	} while (rest);
+	return memcpy(at - 2, pairs + 2 * pair, 2);
+}
+
+/* Writes the number in front of `end`; returns its first character. A division by 10000 yields four digits at once. */
+static inline char *number_write(char *end, int64_t value)
+{
+	uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+	unsigned four;
+	char *first = end;
+
+	for (; rest >= 10000; rest /= 10000) {
+		four = (unsigned)(rest % 10000);
+		first = pair_write(first, four % 100);
+		first = pair_write(first, four / 100);
+	}
+	four = (unsigned)rest;
+	if (four >= 100)
+		first = pair_write(first, four % 100);
+	first = pair_write(first, four >= 100 ? four / 100 : four);
 	first += *first == '0';
 	if (value < 0)
 		*--first = '-';
-	n = (size_t)(digits + NUMBER_MAX - first);
-	to = field_open(r, field, n);
+	return first;
+}
+
+void reply_put_int(struct reply *r, struct span field, int64_t value)
+{
+	char digits[NUMBER_MAX], *end = digits + NUMBER_MAX, *first = number_write(end, value);
+	size_t n = (size_t)(end - first);
+	char *to = field_open(r, field, n);
+
 	if (!to)
 		return;
 	memcpy(to, first, n);

@@ -3,6 +3,8 @@
 #include "proto/proto.h"
 
 #include <check.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +74,54 @@ START_TEST(numbers_are_written_whole)
 	reply_ms(&reply, "f", INT64_MIN);
 	reply_ms(&reply, "g", INT64_MAX);
 	expect_line("OK a=9223372036854775807 b=-9223372036854775808 c=-1 d=0 e=0 f=0 g=9223372036854775\n");
+}
+END_TEST
+
+static void expect_number(int64_t value)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "OK n=%" PRId64 "\n", value);
+	begin("", "OK");
+	reply_int(&reply, "n", value);
+	expect_line(line);
+}
+
+START_TEST(a_number_of_any_length_has_all_its_digits)
+{
+	int64_t power = 1;
+
+	for (int digits = 1; digits <= 19; digits++) {
+		for (int64_t first = 1; first <= 9; first++) {
+			expect_number(first * power - 1);
+			expect_number(first * power);
+			expect_number(-first * power);
+			expect_number(1 - first * power);
+		}
+		power *= digits < 19 ? 10 : 1;
+	}
+	for (int64_t value = 0; value <= 20000; value++)
+		expect_number(value);
+}
+END_TEST
+
+START_TEST(a_number_is_written_whole_into_the_last_bytes_of_a_line_or_not_at_all)
+{
+	static char value[REPLY_MAX];
+	const size_t least = sizeof("OK a= n=-9223372036854775808\n") - 1;
+
+	memset(value, 'x', sizeof(value));
+	begin("", "OK");
+	reply_text(&reply, "a", (struct span){value, REPLY_MAX - least});
+	reply_int(&reply, "n", INT64_MIN);
+	ck_assert_uint_eq(reply_end(&reply), REPLY_MAX);
+	ck_assert_mem_eq(out + REPLY_MAX - 24, " n=-9223372036854775808\n", 24);
+	begin("", "OK");
+	reply_text(&reply, "a", (struct span){value, REPLY_MAX - least + 1});
+	reply_int(&reply, "n", INT64_MIN);
+	ck_assert_uint_eq(reply_end(&reply), REPLY_MAX - 22);
+	free(out);
+	out = NULL;
 }
 END_TEST
 
@@ -265,6 +315,8 @@ Suite *reply_suite(void)
 	tcase_add_test(t, a_line_is_its_word_and_its_fields);
 	tcase_add_test(t, an_error_is_its_code_and_its_text_without_control_bytes);
 	tcase_add_test(t, numbers_are_written_whole);
+	tcase_add_test(t, a_number_of_any_length_has_all_its_digits);
+	tcase_add_test(t, a_number_is_written_whole_into_the_last_bytes_of_a_line_or_not_at_all);
 	tcase_add_test(t, a_value_is_quoted_when_it_must_be_and_only_then);
 	tcase_add_test(t, every_ascii_byte_but_these_stands_bare);
 	tcase_add_test(t, well_formed_utf8_stands_as_it_is_and_nothing_else_does);
