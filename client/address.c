@@ -158,7 +158,7 @@ static const char *tcp_split(char *text, const char **ret_host, const char **ret
 		return "behind the bracket is a port, or nothing: [::1]:7420";
 	}
 	if (!bracket && strchr(port, ':'))
-		return "an IPv6 address stands in brackets: [::1]:7420";
+		return "an IPv6 address must be in brackets: [::1]:7420";
 	if (!*port)
 		port = PORT_DEFAULT;
 	if (!port_valid(port))

@@ -310,7 +310,7 @@ static int invocation_whole(const struct invocation *in, uint32_t given)
 		return EX_USAGE;
 	}
 	if ((in->command->least && !in->operand) || (in->command->wraps && !in->argv[0])) {
-		complain("something is missing: redlock %s %s", in->command->word, in->command->operands);
+		complain("an argument is missing; the usage is: redlock %s %s", in->command->word, in->command->operands);
 		return usage_exit(in);
 	}
 	return options_fit(in, given);

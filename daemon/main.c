@@ -84,7 +84,7 @@ static void options_read(struct options *o, int argc, char **argv)
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr, "redlockd: surplus argument '%s'\n", argv[optind]);
+		fprintf(stderr, "redlockd: unexpected argument '%s'\n", argv[optind]);
 		o->action = ACTION_USAGE;
 	}
 }

@@ -109,7 +109,7 @@ static void missed_tell(void)
 		return;
 	n = __atomic_exchange_n(&missed, 0, __ATOMIC_RELAXED);
 	at = line_length(line_begin(line, sizeof(line), LOG_WARN, "log"), sizeof(line));
-	at += line_length(snprintf(line + at, sizeof(line) - at, " missed=%lu note=\"nobody read them\"", n), sizeof(line) - at);
+	at += line_length(snprintf(line + at, sizeof(line) - at, " missed=%lu note=\"the reader of the log was too slow\"", n), sizeof(line) - at);
 	line_write(line, at);
 }
 

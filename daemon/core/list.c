@@ -4,7 +4,6 @@
 
 #include "daemon/core/listing.h"
 #include "daemon/core/probe.h"
-#include "daemon/core/probe.h"
 #include "daemon/core/rows.h"
 #include "daemon/core/tell.h"
 

@@ -16,7 +16,7 @@
 #define HEALTH_US SEC
 
 static const char foreign_loss[] = "another daemon found that it may have lost memory";
-static const char not_taken_over[] = "too few servers of the set before are taken over: see CHANGING THE SERVERS in redlockd(8)";
+static const char not_taken_over[] = "too few servers of the previous configuration are taken over: see CHANGING THE SERVERS in redlockd(8)";
 
 static void member_schedule(struct members *ms, struct member *m)
 {
@@ -229,7 +229,7 @@ static bool member_is_asked_again(struct members *ms, struct member *m, const st
 
 	if (judged->kind != JUDGED_JOINED || m->state == MEMBER_JOINED || !rough)
 		return false;
-	member_become(ms, m, MEMBER_PROBING, "its answer came late: its clock is known but roughly");
+	member_become(ms, m, MEMBER_PROBING, "its answer came too late to tell its clock: it is asked again");
 	member_probe(ms, m);
 	return true;
 }

@@ -49,7 +49,7 @@ static const struct {
 } unopened[] = {
 	{"/nonexistent/s", PATIENCE, "cannot reach redlockd at /nonexistent/s: No such file or directory; is it running?"},
 	{"127.0.0.1:1", PATIENCE, "cannot reach redlockd at 127.0.0.1:1: Connection refused; is it running?"},
-	{"::1:7420", PATIENCE, "cannot reach redlockd at ::1:7420: an IPv6 address stands in brackets: [::1]:7420"},
+	{"::1:7420", PATIENCE, "cannot reach redlockd at ::1:7420: an IPv6 address must be in brackets: [::1]:7420"},
 	{"a/\033b", PATIENCE, "cannot reach redlockd at a/\\x1bb: No such file or directory; is it running?"},
 	{"", PATIENCE, "cannot reach redlockd at '': an address is a Unix path or host:port"},
 	{"127.0.0.1:1", 0, "a timeout is more than 0 ms"},

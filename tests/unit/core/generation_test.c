@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #define NEW_QUARANTINE_US (5103 * MSEC)
-#define TOO_FEW  "refused: too few servers of the set before are taken over: see CHANGING THE SERVERS in redlockd(8)"
+#define TOO_FEW  "refused: too few servers of the previous configuration are taken over: see CHANGING THE SERVERS in redlockd(8)"
 
 /* Daemon 1 will be of the next generation. */
 static void next_generation(int64_t max_lease_us)
