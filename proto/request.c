@@ -103,7 +103,7 @@ static void parser_word(struct parser *p, struct span word)
 	char shown[SHOWN_MAX], form[USAGE_MAX];
 
 	if (p->request->words == command->most) {
-		parser_refuse(p, ERROR_ARG, "surplus word %s: %s", text_shown(word, shown), usage(p->request->verb, form));
+		parser_refuse(p, ERROR_ARG, "unexpected word %s: %s", text_shown(word, shown), usage(p->request->verb, form));
 		return;
 	}
 	p->request->word[p->request->words++] = word;
