@@ -19,9 +19,15 @@ void heap_release(struct heap *h)
 	heap_init(h);
 }
 
+/* (at, order) as one number, so that one comparison orders two timers, without a jump that a processor could guess wrong. */
+static inline __int128 timer_key(const struct timer *t)
+{
+	return (__int128)((unsigned __int128)t->at.us << 64 | t->order);
+}
+
 static inline bool timer_before(const struct timer *a, const struct timer *b)
 {
-	return a->at.us != b->at.us ? a->at.us < b->at.us : a->order < b->order;
+	return timer_key(a) < timer_key(b);
 }
 
 static inline void heap_place(struct heap *h, size_t i, struct timer *t)
@@ -30,7 +36,7 @@ static inline void heap_place(struct heap *h, size_t i, struct timer *t)
 	t->index = (uint32_t)i + 1;
 }
 
-static size_t heap_rise(struct heap *h, size_t i, const struct timer *t)
+static inline size_t heap_rise(struct heap *h, size_t i, const struct timer *t)
 {
 	while (i) {
 		size_t parent = (i - 1) / 4;
@@ -43,7 +49,8 @@ static size_t heap_rise(struct heap *h, size_t i, const struct timer *t)
 	return i;
 }
 
-static size_t heap_sink(struct heap *h, size_t i, const struct timer *t)
+/* Slot i is free: fills it with the first of its children, then the slot of that child, and so on. Returns the slot at the bottom that is free now. */
+static size_t heap_sink(struct heap *h, size_t i)
 {
 	size_t child, best, end;
 
@@ -52,20 +59,16 @@ static size_t heap_sink(struct heap *h, size_t i, const struct timer *t)
 		for (best = child++; child < end; child++)
 			if (timer_before(h->slot[child], h->slot[best]))
 				best = child;
-		if (!timer_before(h->slot[best], t))
-			break;
 		heap_place(h, i, h->slot[best]);
 		i = best;
 	}
 	return i;
 }
 
-/* Slot i is free: puts t there, or further up or down. */
+/* Slot i is free: puts t there, or further up or down. Most timers that come here belong near the bottom, so none is compared with t on the way down. */
 static void heap_settle(struct heap *h, size_t i, struct timer *t)
 {
-	size_t up = heap_rise(h, i, t);
-
-	heap_place(h, up == i ? heap_sink(h, i, t) : up, t);
+	heap_place(h, heap_rise(h, heap_sink(h, i), t), t);
 }
 
 static void heap_grow(struct heap *h)
@@ -107,9 +110,4 @@ void heap_cancel(struct heap *h, struct timer *t)
 	last = h->slot[--h->count];
 	if (last != t)
 		heap_settle(h, i - 1, last);
-}
-
-struct timer *heap_first(const struct heap *h)
-{
-	return h->count ? h->slot[0] : NULL;
 }

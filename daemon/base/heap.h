@@ -27,7 +27,12 @@ void heap_release(struct heap *h);
 /* Sets or moves the timer. INSTANT_NEVER cancels it. */
 void heap_set(struct heap *h, struct timer *t, struct instant at);
 void heap_cancel(struct heap *h, struct timer *t); /* no effect on a timer that is not set */
-struct timer *heap_first(const struct heap *h);    /* NULL when empty */
+
+/* NULL when empty */
+static inline struct timer *heap_first(const struct heap *h)
+{
+	return h->count ? h->slot[0] : NULL;
+}
 
 static inline bool timer_is_set(const struct timer *t)
 {

@@ -107,6 +107,43 @@ START_TEST(random_sets_and_cancels_keep_the_order)
 }
 END_TEST
 
+/* The timer that must ring first, by a look at each. */
+static const struct timer *first_of(const struct timer *t, size_t n)
+{
+	const struct timer *first = NULL;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (timer_is_set(&t[i]) && (!first || t[i].at.us < first->at.us || (t[i].at.us == first->at.us && t[i].order < first->order)))
+			first = &t[i];
+	return first;
+}
+
+/* Of few deadlines, so that most are equal, with the earliest and the latest among them. The sizes give each group of children each number of members. */
+START_TEST(the_first_timer_is_the_first_of_all_whichever_slot_changes)
+{
+	static const int64_t deadline[] = {INT64_MIN, -1, 0, 1, INT64_MAX - 1};
+	struct timer t[40] = {{.kind = 0}};
+	struct heap h;
+	struct rng r;
+	int turn;
+
+	rng_init(&r, (const uint64_t[2]){7, 1});
+	heap_init(&h);
+	for (turn = 0; turn < 100000; turn++) {
+		bool fill = turn / 200 % 2 == 0; /* by turns it grows and empties */
+
+		if (h.count && rng_below(&r, 4) >= (fill ? 3 : 1))
+			heap_cancel(&h, h.slot[rng_below(&r, 3) ? rng_below(&r, h.count) : rng_below(&r, 2) * (h.count - 1)]);
+		else
+			heap_set(&h, &t[rng_below(&r, 40)], at(deadline[rng_below(&r, 5)]));
+		ck_assert_ptr_eq(heap_first(&h), first_of(t, 40));
+	}
+	assert_heap(&h);
+	heap_release(&h);
+}
+END_TEST
+
 START_TEST(a_drained_heap_yields_every_timer_once_and_sorted)
 {
 	static const uint64_t key[2] = {8, 9};
@@ -139,6 +176,7 @@ Suite *heap_suite(void)
 	tcase_add_test(t, equal_deadlines_fire_in_the_order_in_which_they_were_set);
 	tcase_add_test(t, never_cancels);
 	tcase_add_test(t, random_sets_and_cancels_keep_the_order);
+	tcase_add_test(t, the_first_timer_is_the_first_of_all_whichever_slot_changes);
 	tcase_add_test(t, a_drained_heap_yields_every_timer_once_and_sorted);
 	suite_add_tcase(s, t);
 	return s;
