@@ -46,6 +46,11 @@ static inline void sip_word(struct sip *s, uint64_t m)
 	s->v0 ^= m;
 }
 
+static inline struct sip sip_begin(const uint64_t key[2])
+{
+	return (struct sip){key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d, key[0] ^ 0x6c7967656e657261, key[1] ^ 0x7465646279746573};
+}
+
 static inline uint64_t sip_end(struct sip *s)
 {
 	s->v2 ^= 0xff;
@@ -56,32 +61,44 @@ static inline uint64_t sip_end(struct sip *s)
 	return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
 }
 
+static inline uint64_t sip_load(const unsigned char *at)
+{
+	uint64_t m;
+
+	memcpy(&m, at, sizeof(m));
+	return le64toh(m);
+}
+
 uint64_t siphash(const uint64_t key[2], const void *p, size_t n)
 {
-	struct sip s = {key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d, key[0] ^ 0x6c7967656e657261,
-			key[1] ^ 0x7465646279746573};
-	uint64_t m, last = (uint64_t)n << 56;
+	struct sip s = sip_begin(key);
+	uint64_t last = (uint64_t)n << 56;
 	const unsigned char *at = p;
 	size_t left, i;
 
-	for (left = n; left >= 8; left -= 8, at += 8) {
-		memcpy(&m, at, 8);
-		sip_word(&s, le64toh(m));
-	}
-	for (i = 0; i < left; i++)
-		last |= (uint64_t)at[i] << (8 * i);
+	for (left = n; left >= 8; left -= 8, at += 8)
+		sip_word(&s, sip_load(at));
+	if (left && n >= 8)
+		last |= sip_load(at + left - 8) >> (64 - 8 * left); /* with bytes that are hashed already, which the shift drops */
+	else
+		for (i = 0; i < left; i++)
+			last |= (uint64_t)at[i] << (8 * i);
 	sip_word(&s, last);
+	return sip_end(&s);
+}
+
+uint64_t siphash_word(const uint64_t key[2], uint64_t word)
+{
+	struct sip s = sip_begin(key);
+
+	sip_word(&s, word);
+	sip_word(&s, UINT64_C(8) << 56);
 	return sip_end(&s);
 }
 
 static unsigned shift_of(size_t buckets)
 {
 	return 64 - (unsigned)__builtin_ctzll(buckets);
-}
-
-static inline struct map_node **map_bucket(const struct map *m, uint64_t hash)
-{
-	return &m->bucket[hash >> m->shift];
 }
 
 void map_init(struct map *m, const uint64_t key[2])
@@ -94,21 +111,6 @@ void map_release(struct map *m)
 {
 	free(m->bucket);
 	*m = (struct map){0};
-}
-
-uint64_t map_hash(const struct map *m, const void *key, size_t n)
-{
-	return siphash(m->key, key, n);
-}
-
-struct map_node *map_find(const struct map *m, uint64_t hash, const void *key, size_t n, map_match *match)
-{
-	struct map_node *node;
-
-	for (node = *map_bucket(m, hash); node; node = node->next)
-		if (node->hash == hash && match(node, key, n))
-			return node;
-	return NULL;
 }
 
 static void map_resize(struct map *m, size_t buckets)

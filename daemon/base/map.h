@@ -27,13 +27,34 @@ struct map {
 typedef bool map_match(const struct map_node *node, const void *key, size_t n);
 
 uint64_t siphash(const uint64_t key[2], const void *p, size_t n);
+uint64_t siphash_word(const uint64_t key[2], uint64_t word); /* siphash of its eight bytes, the lowest first */
 
 void map_init(struct map *m, const uint64_t key[2]);
 void map_release(struct map *m); /* the caller owns the nodes */
-uint64_t map_hash(const struct map *m, const void *key, size_t n);
-struct map_node *map_find(const struct map *m, uint64_t hash, const void *key, size_t n, map_match *match);
 void map_insert(struct map *m, struct map_node *node, uint64_t hash); /* does not check for a duplicate */
 void map_remove(struct map *m, struct map_node *node);
+
+static inline struct map_node **map_bucket(const struct map *m, uint64_t hash)
+{
+	return &m->bucket[hash >> m->shift];
+}
+
+static inline uint64_t map_hash(const struct map *m, const void *key, size_t n)
+{
+	return siphash(m->key, key, n);
+}
+
+/* Inline, so that each caller has a walk with its own match built in. */
+static inline struct map_node *map_find(const struct map *m, uint64_t hash, const void *key, size_t n, map_match *match)
+{
+	struct map_node *node;
+
+	for (node = *map_bucket(m, hash); node; node = node->next)
+		if (node->hash == hash && match(node, key, n))
+			return node;
+	return NULL;
+}
+
 /* The node after `after`; NULL starts. NULL: no more. The map must not change meanwhile. */
 struct map_node *map_next(const struct map *m, const struct map_node *after);
 

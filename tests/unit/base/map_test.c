@@ -23,17 +23,49 @@ static const uint64_t vector[] = {
 	0x751e8fbc860ee5fb, 0x14ea5627c0843d90, 0xf723ca908e7af2ee, 0xa129ca6149be45e5, 0x3f2acc7f57c29bdb, 0x699ae9f52cbe4794,
 	0x4bc1b3f0968dd39c, 0xbb6dc91da77961bd, 0xbed65cf21aa2ee98, 0xd0f2cbb02e3b67c7, 0x93536795e3a33e88, 0xa80c038ccd5ccec8,
 	0xb8ad50c6f649af94, 0xbce192de8a85b8ea, 0x17d835b85bbb15f3, 0x2f2e6163076bcfad, 0xde4daaaca71dc9a5, 0xa6a2506687956571,
-	0xad87a3535c49ef28, 0x32d892fad841c342,
+	0xad87a3535c49ef28, 0x32d892fad841c342, 0x7127512f72f27cce, 0xa7f32346f95978e3, 0x12e0b01abb051238, 0x15e034d40fa197ae,
+	0x314dffbe0815a3b4, 0x027990f029623981, 0xcadcd4e59ef40c4d, 0x9abfd8766a33735c, 0x0e3ea96b5304a7d0, 0xad0c42d6fc585992,
+	0x187306c89bc215a9, 0xd4a60abcf3792b95, 0xf935451de4f21df2, 0xa9538f0419755787, 0xdb9acddff56ca510, 0xd06c98cd5c0975eb,
+	0xe612a3cb9ecba951, 0xc766e62cfcadaf96, 0xee64435a9752fe72, 0xa192d576b245165a, 0x0a8787bf8ecb74b2, 0x81b3e73d20b49b6f,
+	0x7fa8220ba3b2ecea, 0x245731c13ca42499, 0xb78dbfaf3a8d83bd, 0xea1ad565322a1a0b, 0x60e61c23a3795013, 0x6606d7e446282b93,
+	0x6ca4ecb15c5f91e1, 0x9f626da15c9625f3, 0xe51b38608ef25f57, 0x958a324ceb064572,
 };
 
 START_TEST(siphash_gives_the_reference_values)
 {
-	unsigned char text[32];
+	unsigned char text[64];
 	size_t n;
 
 	for (n = 0; n < sizeof(vector) / sizeof(vector[0]); n++) {
 		text[n] = (unsigned char)n;
 		ck_assert_uint_eq(siphash(key, text, n), vector[n]);
+	}
+}
+END_TEST
+
+START_TEST(siphash_of_a_word_is_siphash_of_its_bytes_the_lowest_first)
+{
+	unsigned char text[8];
+	unsigned i;
+
+	ck_assert_uint_eq(siphash_word(key, 0x0706050403020100), vector[8]);
+	for (i = 0; i < 8; i++)
+		text[i] = (unsigned char)(0xf0 + i);
+	ck_assert_uint_eq(siphash_word(key, 0xf7f6f5f4f3f2f1f0), siphash(key, text, 8));
+}
+END_TEST
+
+/* Bytes on both sides of the text must not matter: its end is loaded with those before it. */
+START_TEST(siphash_depends_on_no_byte_outside_the_text)
+{
+	unsigned char text[80];
+	size_t n, i;
+
+	for (n = 0; n < sizeof(vector) / sizeof(vector[0]); n++) {
+		memset(text, 0xff, sizeof(text));
+		for (i = 0; i < n; i++)
+			text[8 + i] = (unsigned char)i;
+		ck_assert_uint_eq(siphash(key, text + 8, n), vector[n]);
 	}
 }
 END_TEST
@@ -239,6 +271,8 @@ Suite *map_suite(void)
 	TCase *t = tcase_create("map");
 
 	tcase_add_test(t, siphash_gives_the_reference_values);
+	tcase_add_test(t, siphash_of_a_word_is_siphash_of_its_bytes_the_lowest_first);
+	tcase_add_test(t, siphash_depends_on_no_byte_outside_the_text);
 	tcase_add_test(t, siphash_does_not_depend_on_alignment);
 	tcase_add_test(t, an_inserted_name_is_found_and_a_removed_one_is_not);
 	tcase_add_test(t, names_with_equal_hashes_are_told_apart);

@@ -100,6 +100,27 @@ START_TEST(hex_writes_exactly_n_lower_case_digits)
 }
 END_TEST
 
+START_TEST(hex_digits_are_the_nibbles_of_the_numbers_the_lowest_first)
+{
+	struct rng r, same;
+	char out[40];
+	size_t n, i;
+
+	rng_init(&r, key);
+	rng_init(&same, key);
+	for (n = 0; n <= sizeof(out); n++) {
+		uint64_t bits = 0;
+
+		rng_hex(&r, out, n);
+		for (i = 0; i < n; i++, bits >>= 4) {
+			if (i % 16 == 0)
+				bits = rng_next(&same);
+			ck_assert_int_eq(out[i], "0123456789abcdef"[bits & 15]);
+		}
+	}
+}
+END_TEST
+
 START_TEST(the_system_gives_another_key_each_time)
 {
 	uint64_t a[2] = {0, 0}, b[2] = {0, 0};
@@ -121,6 +142,7 @@ Suite *rng_suite(void)
 	tcase_add_test(t, a_large_bound_is_not_biased);
 	tcase_add_test(t, a_bound_of_one_gives_zero);
 	tcase_add_test(t, hex_writes_exactly_n_lower_case_digits);
+	tcase_add_test(t, hex_digits_are_the_nibbles_of_the_numbers_the_lowest_first);
 	tcase_add_test(t, the_system_gives_another_key_each_time);
 	suite_add_tcase(s, t);
 	return s;
