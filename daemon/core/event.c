@@ -26,16 +26,8 @@ void effects_reset(struct effects *e)
 	arena_reset(&e->arena);
 }
 
-struct effect *effects_add(struct effects *e, enum effect_kind kind)
+void effects_grow(struct effects *e)
 {
-	struct effect *item;
-
-	if (e->count == e->cap) {
-		e->cap = e->cap ? 2 * e->cap : 64;
-		e->item = mem_grow(e->item, e->cap, sizeof(*e->item));
-	}
-	item = &e->item[e->count++];
-	memset(item, 0, sizeof(*item));
-	item->kind = kind;
-	return item;
+	e->cap = e->cap ? 2 * e->cap : 64;
+	e->item = mem_grow(e->item, e->cap, sizeof(*e->item));
 }

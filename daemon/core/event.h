@@ -203,6 +203,18 @@ struct effects {
 void effects_init(struct effects *e);
 void effects_release(struct effects *e);
 void effects_reset(struct effects *e);
-struct effect *effects_add(struct effects *e, enum effect_kind kind);
+void effects_grow(struct effects *e); /* the slow path of effects_add */
+
+/* The caller must fill in the whole member of that kind: it is not cleared, because a call is large and an answer is small. */
+static inline struct effect *effects_add(struct effects *e, enum effect_kind kind)
+{
+	struct effect *item;
+
+	if (e->count == e->cap)
+		effects_grow(e);
+	item = &e->item[e->count++];
+	item->kind = kind;
+	return item;
+}
 
 #endif
