@@ -49,16 +49,26 @@ static inline size_t heap_rise(struct heap *h, size_t i, const struct timer *t)
 	return i;
 }
 
-/* Slot i is free: fills it with the first of its children, then the slot of that child, and so on. Returns the slot at the bottom that is free now. */
+/*
+ * Slot i is free: fills it with the first of its children, then the slot of that child, and so on. Returns the slot at the bottom that is free now.
+ * The key of the best child is kept: read again through its pointer, each child's load would wait for the choice between those before it.
+ */
 static size_t heap_sink(struct heap *h, size_t i)
 {
 	size_t child, best, end;
+	__int128 first, key;
 
 	while ((child = 4 * i + 1) < h->count) {
 		end = child + 4 < h->count ? child + 4 : h->count;
-		for (best = child++; child < end; child++)
-			if (timer_before(h->slot[child], h->slot[best]))
+		best = child;
+		first = timer_key(h->slot[best]);
+		while (++child < end) {
+			key = timer_key(h->slot[child]);
+			if (key < first) {
+				first = key;
 				best = child;
+			}
+		}
 		heap_place(h, i, h->slot[best]);
 		i = best;
 	}
