@@ -5,8 +5,8 @@
 set -u
 
 build=$1
-lock_ceiling=8900
-unlock_ceiling=6500
+lock_ceiling=7850
+unlock_ceiling=5650
 passed=0 failed=0
 
 # held figure ceiling what
