@@ -90,18 +90,41 @@ static int64_t free_for_us(const struct world *w)
 	return w->flaps ? FLAPPING_US + (woken ? 0 : SEC) + 20 * round_trip_us(w->plan) : 3 * SEC + 50 * round_trip_us(w->plan);
 }
 
+/*
+ * A daemon of two servers refuses one whose clock is too far from the other's, and then grants nothing. It uses it again within four fifths of the tolerance:
+ * see RESTARTS OF REDIS in redlockd(8).
+ */
+static bool two_are_apart(const struct world *w)
+{
+	int64_t wall[2];
+
+	for (unsigned d = 0; d < w->plan->daemons; d++) {
+		int64_t least = w->daemon[d].conf.clock_tol_us / 4 * 3;
+		unsigned n = 0;
+
+		for (unsigned i = 0; i < w->plan->nodes && w->daemon[d].conf.nodes == 2; i++)
+			if (daemon_has_server(&w->daemon[d], i))
+				wall[n++] = server_wall(&w->server[i]);
+		if (n == 2 && (wall[0] - wall[1] > least || wall[1] - wall[0] > least))
+			return true;
+	}
+	return false;
+}
+
 void check_progress(struct world *w)
 {
 	int64_t bound;
+	bool apart;
 
 	if (w->strange || !is_calm(w))
 		return;
 	bound = free_for_us(w);
+	apart = two_are_apart(w);
 	for (int64_t name = 0; name < w->plan->names; name++) {
 		int64_t *since = &w->checker.free_since[name];
 		bool waits, held = is_held(w, name, &waits);
 
-		if (held || !waits || outlives_its_lease(w, name))
+		if (held || !waits || apart || outlives_its_lease(w, name))
 			*since = INT64_MAX;
 		else if (*since == INT64_MAX)
 			*since = w->now;
