@@ -21,6 +21,15 @@ static int64_t second_bound(const struct world *w)
 	return SEC + 3 * w->plan->timeout_us + 50 * MSEC;
 }
 
+/*
+ * redlock-protocol(7): an EXTEND waits for busy stores, behind the renewals of leases that end sooner, until it is carried out or the lease is over. The one
+ * under way when it came ends first.
+ */
+static int64_t lease_bound(const struct sim_daemon *d)
+{
+	return d->conf.max_lease_us + d->conf.timeout_us;
+}
+
 /* Rounds wait for busy stores, or links are slower than the plan says. */
 static bool rounds_take_longer(const struct request_sim *q)
 {
@@ -54,6 +63,8 @@ void reply_time_begin(struct request_sim *q)
 		q->busy_us = second_bound(w) > bound ? second_bound(w) - bound : 0;
 		bound = second_bound(w) < bound ? second_bound(w) : bound;
 	}
+	if (q->extends)
+		q->busy_us = lease_bound(d);
 	q->due_at = bound == INT64_MAX ? INT64_MAX : from + bound + request_wait_for_resume(q);
 	if (q->due_at < *due)
 		*due = q->due_at;

@@ -29,7 +29,7 @@ struct request_sim {
 	int64_t name, owner, wait_ms, keep_ms;
 	int64_t ttl_ms; /* LOCK without ttl=: once it has begun, the lease of its daemon; 0: not known */
 	bool sync;
-	bool locks;                 /* a LOCK of any name */
+	bool locks, extends;        /* a LOCK, an EXTEND of any name */
 	bool renews, once;          /* LOCK without renew=no; with it */
 	int64_t beat_us;            /* HELLO: heartbeat=; 0: none */
 	bool grace;                 /* HELLO: with grace= */

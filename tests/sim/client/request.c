@@ -36,17 +36,19 @@ struct request_sim *client_ask(struct sim_client *c, enum ask ask, struct task *
 	char line[LINE_ROOM];
 	struct request_sim *q;
 	va_list list;
-	int n = 0;
+	int n = 0, tag;
 
 	if (!c->conn || c->conn->left || c->state != CLIENT_RUNNING)
 		return NULL;
 	q = request_new(c, ask, t);
 	if (q->tagged)
 		n = snprintf(line, sizeof(line), "@t%u ", q->number);
+	tag = n;
 	va_start(list, format);
 	n += vsnprintf(line + n, sizeof(line) - (size_t)n, format, list);
 	va_end(list);
 	line[n++] = '\n';
+	q->extends = !strncmp(line + tag, "EXTEND ", 7);
 	TAILQ_INSERT_TAIL(&c->conn->open, q, at_client);
 	conn_write(c->conn, line, (size_t)n, q);
 	return q;
