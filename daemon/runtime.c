@@ -48,25 +48,31 @@ static int runtime_make(const struct runtime *r)
 	return shared && st.st_uid != geteuid() ? -EPERM : 0;
 }
 
+/* The lock file shows that the directory is in use. It can be deleted, and another daemon would then lock a new one: so the directory is locked too. */
 static int runtime_lock(struct runtime *r)
 {
 	char path[sizeof(r->dir) + 16];
+	int rc;
 
 	snprintf(path, sizeof(path), "%s/redlockd.lock", r->dir);
 	r->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (r->lock < 0)
-		return -errno;
-	if (flock(r->lock, LOCK_EX | LOCK_NB) == 0)
-		return 0;
-	runtime_close(r);
-	return -EWOULDBLOCK;
+	r->folder = r->lock < 0 ? -1 : open(r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r->folder < 0)
+		rc = -errno;
+	else if (flock(r->lock, LOCK_EX | LOCK_NB) || (flock(r->folder, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK))
+		rc = -EWOULDBLOCK; /* another error of the directory is ignored: NFS cannot lock one */
+	else
+		rc = 0;
+	if (rc)
+		runtime_close(r);
+	return rc;
 }
 
 int runtime_open(struct runtime *r, const char *configured, const char **ret_what)
 {
 	int rc;
 
-	r->lock = -1;
+	r->lock = r->folder = -1;
 	*ret_what = "runtime directory";
 	rc = runtime_choose(r, configured);
 	if (!rc)
@@ -82,7 +88,9 @@ void runtime_close(struct runtime *r)
 {
 	if (r->lock >= 0)
 		close(r->lock);
-	r->lock = -1;
+	if (r->folder >= 0)
+		close(r->folder);
+	r->lock = r->folder = -1;
 }
 
 void runtime_boot_id(char *out, size_t size)

@@ -8,7 +8,7 @@
 
 struct runtime {
 	char dir[4096];
-	int lock; /* descriptor of the lock file; locked until runtime_close */
+	int lock, folder; /* descriptors of the lock file and of the directory; locked until runtime_close */
 };
 
 /*

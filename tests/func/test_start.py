@@ -4,6 +4,7 @@ import os
 
 from harness import FuncTest
 from process import REDLOCKD, merged, reap, spawn, until
+from resumable import with_grace
 from wire import Client
 
 CONF = {"lease": "2s", "max_lease": "3s"}
@@ -19,6 +20,18 @@ class Folders(FuncTest):
         self.refused(CONF, first.runtime_dir, runtime_dir=first.runtime_dir)
         c.ok("CHECK a")
         self.client(first).ok("PING")
+
+    def test_a_second_daemon_is_refused_though_the_lock_file_was_deleted(self):
+        """It would replace the journal of the first one, which goes on writing to a file without a name."""
+        first = self.daemon(CONF)
+        c = self.client(first)
+        with_grace(c)
+        c.ok("LOCK a")
+        before = os.stat(first.journal).st_ino
+        os.unlink(os.path.join(first.runtime_dir, "redlockd.lock"))
+        self.refused(CONF, first.runtime_dir, status=69, runtime_dir=first.runtime_dir)
+        self.assertEqual(os.stat(first.journal).st_ino, before)
+        c.ok("CHECK a")
 
     def test_a_symbolic_link_in_tmp_is_refused_as_a_folder(self):
         """The owner of the link may point it elsewhere, and answer clients in the daemon's place."""
