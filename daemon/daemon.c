@@ -259,6 +259,8 @@ int daemon_run(struct conf *conf, const struct daemon_args *args)
 	d->timer_fd = -1;
 	d->started = clock_boottime();
 	log_init((enum log_level)conf->log.level);
+	/* Between the first mark of the state file and the last one an end without supervise_end counts as a crash. */
+	supervise_hold_signals(true);
 	while (r >= 0 && started < STAGES) {
 		r = stages[started].start(d);
 		if (r < 0)

@@ -75,7 +75,9 @@ void stores_tick(struct daemon *d);
 void core_conf_fill(struct core_conf *to, const struct conf *from);
 
 /* supervise.c: signals, systemd, reload. */
-int supervise_start(struct daemon *d);
+/* hold: SIGTERM, SIGINT and SIGHUP wait until they are released. */
+void supervise_hold_signals(bool hold);
+int supervise_start(struct daemon *d); /* releases the signals, which it handles from then on */
 void supervise_stop(struct daemon *d);
 void supervise_tick(struct daemon *d);
 

@@ -170,6 +170,19 @@ static int64_t connection_time_us(const struct conf *c, int64_t least_us)
 	return twice > least_us ? twice : least_us;
 }
 
+/* The file may be a pipe or a terminal, and never answer: a signal ends the daemon meanwhile. With Redis that is no crash. */
+static int password_first(const struct conf *c, char **ret_password)
+{
+	int r;
+
+	supervise_hold_signals(false);
+	r = conf_password(c, ret_password);
+	supervise_hold_signals(true);
+	if (r < 0)
+		log_event(LOG_ERROR, "password", "file=%s error=\"%s\"", c->redis.password_file, strerror(-r));
+	return r;
+}
+
 static int redis_start(struct daemon *d)
 {
 	const struct conf *c = d->conf;
@@ -190,12 +203,10 @@ static int redis_start(struct daemon *d)
 	};
 	struct upstream_sink sink = pump_upstream_sink;
 	char *password;
-	int r = conf_password(c, &password);
+	int r = password_first(c, &password);
 
-	if (r < 0) {
-		log_event(LOG_ERROR, "password", "file=%s error=\"%s\"", c->redis.password_file, strerror(-r));
+	if (r < 0)
 		return r;
-	}
 	for (size_t i = 0; i < c->redis.nodes; i++)
 		/* cppcheck-suppress unreadVariable ; conf.address is read */
 		address[i] = (struct upstream_address){.label = c->redis.node[i].label,

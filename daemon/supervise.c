@@ -16,6 +16,7 @@
 #define GOODBYE_US (700 * MSEC) /* how long the last lines may take to go out */
 
 static const int signal_number[] = {SIGTERM, SIGINT, SIGHUP};
+#define SIGNALS (sizeof(signal_number) / sizeof(*signal_number))
 
 /* Sends the notifications that are due, in order. The loop never waits for the service manager. */
 static void supervise_tell(struct daemon *d)
@@ -189,22 +190,35 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
 	supervise_tick(context);
 }
 
+void supervise_hold_signals(bool hold)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < SIGNALS; i++)
+		sigaddset(&set, signal_number[i]);
+	pthread_sigmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
 int supervise_start(struct daemon *d)
 {
 	struct timeval tick = {.tv_usec = TICK_US};
 
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < SIGNALS; i++) {
 		d->signal_event[i] = evsignal_new(d->base, signal_number[i], on_signal, d);
 		if (!d->signal_event[i] || event_add(d->signal_event[i], NULL))
 			return -ENOMEM;
 	}
+	supervise_hold_signals(false);
 	d->tick_event = event_new(d->base, -1, EV_PERSIST, on_tick, d);
 	return d->tick_event && event_add(d->tick_event, &tick) == 0 ? 0 : -ENOMEM;
 }
 
+/* The stages that stop after this one still write files. */
 void supervise_stop(struct daemon *d)
 {
-	for (size_t i = 0; i < 3; i++)
+	supervise_hold_signals(true);
+	for (size_t i = 0; i < SIGNALS; i++)
 		if (d->signal_event[i])
 			event_free(d->signal_event[i]);
 	if (d->tick_event)

@@ -4,7 +4,8 @@ import os
 import signal
 
 from harness import FuncTest
-from process import REDLOCKD, sanitized
+from process import REDLOCKD, WAIT, sanitized, until
+from resumable import with_grace
 
 CONF = {"lease": "2s", "max_lease": "3s"}
 
@@ -73,6 +74,59 @@ class Ends(FuncTest):
     def test_a_signal_right_after_the_start(self):
         for _ in range(5):
             self.assertEqual(self.daemon(CONF).finish()[0], 0)
+
+
+class Held(FuncTest):
+    """A signal waits while the daemon starts or writes its last files. A pipe in place of a file stops the daemon there, until somebody reads."""
+
+    def starting(self):
+        """A daemon that has marked its state file, and has not come to the end of its start."""
+        daemon = self.daemon(CONF)
+        client = self.client(daemon)
+        with_grace(client)
+        client.ok("LOCK a")
+        daemon.finish()
+        os.mkfifo(daemon.journal + ".new")
+        mark = daemon.log_size()
+        daemon.launch().logged(r"state found=clean", mark)
+        return daemon
+
+    def goes_on(self, path):
+        self.addCleanup(os.close, os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+
+    def test_the_end_of_a_daemon_that_starts_is_no_crash(self):
+        """After a crash the next daemon would refuse everything for as long as a lease may last."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            daemon = self.starting()
+            daemon.expect_dead = True
+            daemon.send_signal(number)
+            self.goes_on(daemon.journal + ".new")
+            self.assertEqual(daemon.process.wait(WAIT), 0)
+            mark = daemon.log_size()
+            daemon.start().logged(r"state found=clean", mark)
+
+    def test_a_daemon_that_starts_outlives_SIGHUP(self):
+        daemon = self.starting()
+        daemon.send_signal(signal.SIGHUP)
+        self.goes_on(daemon.journal + ".new")
+        self.client(daemon.ready()).ok("PING")
+
+    @staticmethod
+    def catches(daemon, number):
+        with open("/proc/%d/status" % daemon.pid) as status:
+            caught = next(line for line in status if line.startswith("SigCgt:"))
+        return int(caught.split()[1], 16) >> number - 1 & 1
+
+    def test_a_second_signal_does_not_end_a_daemon_that_writes_its_last_files(self):
+        daemon = self.daemon(CONF)
+        pipe = os.path.join(daemon.runtime_dir, "state.new")
+        os.mkfifo(pipe)
+        daemon.expect_dead = True
+        daemon.send_signal(signal.SIGTERM)
+        until(lambda: not self.catches(daemon, signal.SIGTERM), "the daemon has ended its loop")
+        daemon.send_signal(signal.SIGTERM)
+        self.goes_on(pipe)
+        self.assertEqual(daemon.process.wait(WAIT), 0)
 
 
 class Reload(FuncTest):
