@@ -7,7 +7,7 @@
 
 #include "daemon/base/file.h"
 #include "daemon/base/log.h"
-#include "daemon/base/pack.h"
+#include "daemon/frame.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -19,87 +19,7 @@
 #define FILE_NAME "journal"
 #define TEMP_NAME "journal.new"
 #define BAD_NAME  "journal.bad"
-#define MAGIC     "redlockJ"
-#define SPOILT    "unusable"
-#define VERSION   1U
-#define HEADER    ((size_t)96)
-#define FRAME     ((size_t)16) /* before the bytes of a record */
-
-enum { AT_VERSION = 8, AT_BOOT = 16, AT_MADE = 80, AT_SUM = 88 };
-
-/* --- frames ------------------------------------------------------------------------------------------------------------ */
-
-static uint32_t length_check(const char *frame)
-{
-	return (uint32_t)checksum(frame, 4);
-}
-
-static void frame_append(struct buf *b, struct span record)
-{
-	char *at = buf_reserve(b, FRAME + record.n);
-
-	put_u32(at, (uint32_t)record.n);
-	put_u32(at + 4, length_check(at));
-	put_u64(at + 8, checksum(record.p, record.n));
-	memcpy(at + FRAME, record.p, record.n);
-	buf_commit(b, FRAME + record.n);
-}
-
-enum frame { FRAME_WHOLE, FRAME_TORN, FRAME_DAMAGED }; /* torn: the bytes end within the frame, or none are left */
-
-static enum frame frame_next(struct span *bytes, struct span *ret_record)
-{
-	size_t n;
-
-	if (bytes->n < FRAME)
-		return FRAME_TORN;
-	n = get_u32(bytes->p);
-	if (get_u32(bytes->p + 4) != length_check(bytes->p))
-		return FRAME_DAMAGED;
-	if (n > bytes->n - FRAME)
-		return FRAME_TORN;
-	if (get_u64(bytes->p + 8) != checksum(bytes->p + FRAME, n))
-		return FRAME_DAMAGED;
-	*ret_record = (struct span){bytes->p + FRAME, n};
-	*bytes = (struct span){bytes->p + FRAME + n, bytes->n - FRAME - n};
-	return FRAME_WHOLE;
-}
-
-static void header_append(struct buf *b, const char *boot_id, struct instant now)
-{
-	char *at = memset(buf_reserve(b, HEADER), 0, HEADER);
-
-	memcpy(at, MAGIC, strlen(MAGIC));
-	put_u32(at + AT_VERSION, VERSION);
-	memcpy(at + AT_BOOT, boot_id, strnlen(boot_id, JOURNAL_BOOT_MAX - 1));
-	put_u64(at + AT_MADE, (uint64_t)now.us);
-	put_u64(at + AT_SUM, checksum(at, AT_SUM));
-	buf_commit(b, HEADER);
-}
-
 /* --- reading ------------------------------------------------------------------------------------------------------------ */
-
-/* Why the file cannot be used; NULL: it can. */
-static const char *header_fault(struct span file)
-{
-	if (file.n == 0 || span_starts(file, SPAN(SPOILT)))
-		return "given up when it could not be written";
-	if (file.n < HEADER)
-		return "cut off";
-	if (memcmp(file.p, MAGIC, strlen(MAGIC)) != 0)
-		return "not a journal";
-	if (get_u32(file.p + AT_VERSION) != VERSION)
-		return "of another version";
-	if (checksum(file.p, AT_SUM) != get_u64(file.p + AT_SUM) || file.p[AT_MADE - 1])
-		return "damaged";
-	return NULL;
-}
-
-/* CLOCK_BOOTTIME never goes back within a boot, so a file that was made later than now is of another boot. */
-static bool header_is_of_this_boot(const struct journal *j, struct span file, struct instant now)
-{
-	return j->boot_id[0] && strcmp(file.p + AT_BOOT, j->boot_id) == 0 && now.us >= (int64_t)get_u64(file.p + AT_MADE);
-}
 
 /* Keeps a damaged file under another name, so that the administrator can examine it. */
 static void journal_set_aside(struct journal *j, const char *why)
@@ -140,17 +60,17 @@ static bool journal_scan(struct journal *j)
 static bool journal_take(struct journal *j, int r, struct instant now)
 {
 	struct span file = {buf_begin(&j->past), buf_length(&j->past)};
-	const char *why = r < 0 ? strerror(-r) : header_fault(file);
+	const char *why = r < 0 ? strerror(-r) : frame_header_fault(file);
 
 	if (why) {
 		journal_set_aside(j, why);
 		return false;
 	}
-	if (!header_is_of_this_boot(j, file, now)) {
+	if (!frame_header_is_of(file, j->boot_id, now)) {
 		journal_drop(j);
 		return false;
 	}
-	j->rest = (struct span){file.p + HEADER, file.n - HEADER};
+	j->rest = (struct span){file.p + FRAME_HEADER, file.n - FRAME_HEADER};
 	if (!journal_scan(j)) {
 		journal_set_aside(j, "damaged");
 		return false;
@@ -217,16 +137,17 @@ static int fd_write(int fd, struct span bytes, size_t at)
 	return (size_t)n == bytes.n ? 0 : -ENOSPC;
 }
 
+/* In two writes: a copy of the records would cost more. */
 static int file_write_new(const struct journal *j, int fd, struct span records, struct instant now)
 {
-	struct buf b = {0};
+	char header[FRAME_HEADER];
 	int r;
 
-	header_append(&b, j->boot_id, now);
-	buf_append(&b, records.p, records.n);
-	r = buf_length(&b) > j->most ? -EFBIG : fd_write(fd, (struct span){buf_begin(&b), buf_length(&b)}, 0);
-	buf_release(&b);
-	return r;
+	if (sizeof(header) + records.n > j->most)
+		return -EFBIG;
+	frame_header_put(header, j->boot_id, now);
+	r = fd_write(fd, (struct span){header, sizeof(header)}, 0);
+	return !r && records.n > 0 ? fd_write(fd, records, sizeof(header)) : r;
 }
 
 static size_t least_of(size_t a, size_t b)
@@ -234,12 +155,15 @@ static size_t least_of(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* The file size at which the next snapshot is due. Live records may nearly fill the file, so half of the room that is left must suffice until then. */
+static size_t most_of(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+/* The file size at which the next snapshot is due. Half of the room that is left must suffice until then. */
 static size_t next_snapshot(const struct journal *j)
 {
-	size_t grown = JOURNAL_GROWTH * j->size, room = j->most - j->size;
-
-	return least_of(grown > JOURNAL_SNAPSHOT ? grown : JOURNAL_SNAPSHOT, j->size + room / 2);
+	return least_of(most_of(JOURNAL_GROWTH * j->size, JOURNAL_SNAPSHOT), j->size + (j->most - j->size) / 2);
 }
 
 /* Writes a complete new file and renames it over the old one. */
@@ -260,7 +184,7 @@ static int file_replace(struct journal *j, struct span records, struct instant n
 	if (j->fd >= 0)
 		close(j->fd);
 	j->fd = fd;
-	j->size = HEADER + records.n;
+	j->size = FRAME_HEADER + records.n;
 	j->snapshot_at = next_snapshot(j);
 	return 0;
 }
@@ -283,7 +207,7 @@ static int file_remove(struct journal *j)
 static bool file_spoil(struct journal *j)
 {
 	int fd = j->fd >= 0 ? j->fd : openat(j->dir, FILE_NAME, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	bool spoilt = fd >= 0 && (ftruncate(fd, 0) == 0 || fd_write(fd, SPAN(SPOILT), 0) == 0);
+	bool spoilt = fd >= 0 && (ftruncate(fd, 0) == 0 || fd_write(fd, SPAN(FRAME_SPOILT), 0) == 0);
 
 	if (fd >= 0)
 		close(fd);
@@ -291,13 +215,23 @@ static bool file_spoil(struct journal *j)
 	return file_remove(j) == 0 || spoilt;
 }
 
+/* A new try stops the loop for as long as it takes to write all live records. So the pause grows with them. */
+static int64_t pause_of(const struct journal *j)
+{
+	int64_t least = (int64_t)(most_of(j->size, j->live) >> 20) * JOURNAL_PAUSE_MIB_US;
+
+	return least > j->pause_us ? least : j->pause_us;
+}
+
 static void journal_fail(struct journal *j, int r, struct instant now)
 {
+	int64_t pause_us = pause_of(j);
+
 	buf_clear(&j->pass);
-	j->retry_at = instant_add(now, j->pause_us);
-	j->pause_us = 2 * j->pause_us < JOURNAL_PAUSE_MAX_US ? 2 * j->pause_us : JOURNAL_PAUSE_MAX_US;
 	if (!j->unusable || j->stale)
 		j->stale = !file_spoil(j);
+	j->retry_at = instant_add(now, j->stale ? j->pause_us : pause_us); /* a stale file must go soon */
+	j->pause_us = 2 * j->pause_us < JOURNAL_PAUSE_MAX_US ? 2 * j->pause_us : JOURNAL_PAUSE_MAX_US;
 	if (!j->unusable)
 		log_event(LOG_ERROR, "journal", "file=%s error=\"%s\"%s note=\"nothing can be resumed after a restart; it is tried again\"", FILE_NAME,
 		          strerror(-r), j->stale ? " stale=yes" : "");
@@ -344,9 +278,26 @@ void journal_write(struct journal *j, struct instant now)
 
 /* --- snapshots ---------------------------------------------------------------------------------------------------------- */
 
+/* Supposes that the average record is as long as in the last snapshot. */
+static size_t live_now(const struct journal *j)
+{
+	return j->live_count > 0 ? (size_t)((double)j->live * (double)j->count / (double)j->live_count) : j->live;
+}
+
+/*
+ * If the live records fill more than half of the file, a snapshot gains too little for the time that it stops the loop: it would be due again and
+ * again, at ever shorter steps. The file then grows until it is full.
+ */
+static bool snapshot_pays(const struct journal *j)
+{
+	return least_of(j->live, live_now(j)) <= j->most / 2;
+}
+
 bool journal_wants_snapshot(const struct journal *j, struct instant now)
 {
-	return j->unusable ? !instant_before(now, j->retry_at) : j->size > 0 && j->size >= j->snapshot_at;
+	if (j->unusable)
+		return !instant_before(now, j->retry_at) && (j->stale || live_now(j) <= j->most);
+	return j->size > 0 && j->size >= j->snapshot_at && snapshot_pays(j);
 }
 
 void journal_begin(struct journal *j)
@@ -369,14 +320,17 @@ static void snapshot_fail(struct journal *j, int r)
 	if (!j->grudge)
 		log_event(LOG_WARN, "journal", "file=%s bytes=%zu error=\"%s\" note=\"could not be made shorter\"", FILE_NAME, j->size, strerror(-r));
 	j->grudge = true;
-	j->snapshot_at = j->size + JOURNAL_SNAPSHOT;
+	j->snapshot_at = j->size + most_of(j->size / 2, JOURNAL_SNAPSHOT);
 }
 
 void journal_end(struct journal *j, struct instant now)
 {
-	int r = snapshot_write(j, now);
+	int r;
 
 	j->in_image = false;
+	j->live = buf_length(&j->image);
+	j->live_count = j->count;
+	r = snapshot_write(j, now);
 	buf_release(&j->image);
 	if (!r) {
 		buf_clear(&j->pass);

@@ -3,24 +3,27 @@
  * The journal on disk, <runtime_dir>/journal: what sessions with grace hold, for the next run of the daemon in the same boot. Records are opaque.
  * The file is never synced: the page cache survives a crash of the process, and a crash of the host ends the boot for which the file counts.
  *
- *   0 magic   8 version   12 0   16 boot id, padded with NUL   80 CLOCK_BOOTTIME in us when the file was made
- *   88 SipHash-2-4 of bytes 0 to 87   96 {u32 length, u32 check of the length, u64 SipHash-2-4 of the bytes, bytes} …
+ * The bytes of the file: frame.h. All records of a pass are appended with one pwrite(2). When the file has grown to several times its last snapshot,
+ * a snapshot of the live records replaces it. A new file is complete before it is renamed over the old one. A torn last record is cut off: the daemon
+ * ended while it wrote the record, so nobody was told what the record says. A file with a damaged record is ignored altogether: somebody may have been
+ * told what that record said, for example that a lock is free.
  *
- * All records of a pass are appended with one pwrite(2). When the file has grown to several times its last snapshot, a snapshot of the live records
- * replaces it. A new file is complete before it is renamed over the old one. A torn last record is cut off: the daemon ended while it wrote the
- * record, so nobody was told what the record says. A file with a damaged record is ignored altogether: somebody may have been told what that
- * record said, for example that a lock is free.
+ * A snapshot stops the loop while it is made, for two milliseconds of processor time a MiB. So no other follows one that fills more than half of what
+ * the file may have, unless less is live by then: the file grows until it is full, and is given up. How much is live is estimated from the last
+ * snapshot and journal_count.
  *
  * Use: journal_open, journal_next until false, journal_forget; then, as the daemon goes on:
  *
  *   journal_add …; journal_write     before anything that relies on these records leaves the process
+ *   journal_count                    before journal_wants_snapshot
  *   if journal_wants_snapshot:       journal_begin, journal_add …, journal_end; the service must not step in between
  *   if journal_has_turned:           tell the service whether it is usable
  *
  * If journal_open found a file, a snapshot is wanted at once and must come before the first write: a run never appends to the file of the previous run.
  *
  * Without records there is no file and no I/O. The journal is unusable after a failed write. The file lacks records then, so it is removed or made
- * worthless. Records are dropped until a snapshot is written; each try follows a longer pause. Not thread-safe.
+ * worthless. Records are dropped until a snapshot is written. Each try follows a longer pause, and there is none while the live records cannot fit.
+ * Not thread-safe.
  * See ALGORITHMS.md, Adoption.
  */
 #ifndef JOURNAL_H
@@ -28,14 +31,16 @@
 
 #include "daemon/base/buf.h"
 #include "daemon/base/instant.h"
+#include "daemon/frame.h"
 #include "proto/span.h"
 
-#define JOURNAL_BOOT_MAX  64
-#define JOURNAL_FILE_MAX  ((size_t)1 << 29) /* bytes; a larger file is not read, and never written */
+#define JOURNAL_BOOT_MAX  FRAME_BOOT_MAX
+#define JOURNAL_FILE_MAX  ((size_t)384 << 20) /* bytes; a larger file is not read, and never written. Half of it holds a million locks with short names. */
 #define JOURNAL_SNAPSHOT  ((size_t)1 << 20) /* bytes; a smaller file needs no snapshot */
 #define JOURNAL_GROWTH    4                 /* a snapshot is due at this many times the last one, or when half of the room that it left is used */
 #define JOURNAL_PAUSE_US  (1 * SEC)         /* the first pause after a failed write; the next ones double */
 #define JOURNAL_PAUSE_MAX_US (30 * SEC)
+#define JOURNAL_PAUSE_MIB_US (1 * SEC)      /* the least pause for each MiB that a new try must write */
 
 struct journal {
 	int dir;
@@ -49,6 +54,9 @@ struct journal {
 	size_t most;        /* bytes that the file may have; JOURNAL_FILE_MAX except in tests */
 	size_t size;        /* bytes in the file */
 	size_t snapshot_at; /* the size at which a snapshot is wanted */
+	size_t live;        /* bytes of the last snapshot, also if it could not be written */
+	size_t live_count;  /* `count` at that time */
+	size_t count;       /* names and sessions that the service has now */
 	bool unusable;
 	bool told;          /* the value of `unusable` that journal_has_turned returned last */
 	bool stale;         /* unusable, and the old file could not be removed or made worthless */
@@ -81,6 +89,12 @@ static inline bool journal_has_news(const struct journal *j)
 static inline bool journal_has_work(const struct journal *j)
 {
 	return journal_has_news(j) || j->unusable || j->told;
+}
+
+/* The number of names and sessions that the service has now. The live records are taken to grow and shrink with it. */
+static inline void journal_count(struct journal *j, size_t count)
+{
+	j->count = count;
 }
 
 bool journal_wants_snapshot(const struct journal *j, struct instant now);

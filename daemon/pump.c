@@ -264,6 +264,14 @@ static void pump_arm(struct daemon *d)
 		d->armed = when;
 }
 
+static bool pump_wants_snapshot(struct daemon *d, struct instant now)
+{
+	const int64_t *figure = service_metrics(d->service)->value;
+
+	journal_count(&d->journal, (size_t)(figure[METRIC_NAMES] + figure[METRIC_SESSIONS] + figure[METRIC_SESSIONS_DETACHED]));
+	return journal_wants_snapshot(&d->journal, now);
+}
+
 /* Replaces the journal by a snapshot of all live records. The service must not step meanwhile. */
 static void pump_snapshot(struct daemon *d, struct instant now)
 {
@@ -274,8 +282,8 @@ static void pump_snapshot(struct daemon *d, struct instant now)
 	journal_begin(&d->journal);
 	for (size_t i = 0; i < effects.count; i++)
 		journal_add(&d->journal, effects.item[i].journal.record);
-	journal_end(&d->journal, now);
 	effects_release(&effects);
+	journal_end(&d->journal, now);
 }
 
 static void pump_journal(struct daemon *d)
@@ -287,7 +295,7 @@ static void pump_journal(struct daemon *d)
 		return;
 	now = clock_boottime();
 	journal_write(&d->journal, now);
-	if (journal_wants_snapshot(&d->journal, now))
+	if (pump_wants_snapshot(d, now))
 		pump_snapshot(d, now);
 	if (!journal_has_turned(&d->journal, &event.journal.ok))
 		return;
@@ -313,7 +321,7 @@ void pump_restore(struct daemon *d)
 	if (restored > 0)
 		pump_step(d, &event);
 	journal_forget(&d->journal);
-	if (journal_wants_snapshot(&d->journal, event.now))
+	if (pump_wants_snapshot(d, event.now))
 		pump_snapshot(d, event.now);
 }
 

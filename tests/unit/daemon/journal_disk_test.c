@@ -64,7 +64,7 @@ START_TEST(a_file_never_grows_beyond_what_the_next_run_reads)
 	journal_run_begin(JOURNAL_RUN_BOOT);
 	journal_run.j.most = most;
 	journal_begin(&journal_run.j);
-	grow(3 * JOURNAL_SNAPSHOT); /* its live records are more than a quarter of it */
+	grow(3 * JOURNAL_SNAPSHOT / 2); /* its live records are more than a quarter of it */
 	journal_end(&journal_run.j, journal_run.now);
 	while (!journal_wants_snapshot(&journal_run.j, journal_run.now)) {
 		grow(4096);
@@ -75,6 +75,91 @@ START_TEST(a_file_never_grows_beyond_what_the_next_run_reads)
 	ck_assert(!journal_wants_snapshot(&journal_run.j, journal_run.now));
 	journal_close(&journal_run.j);
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "all|");
+}
+END_TEST
+
+/* A snapshot of so many bytes, for so many names. */
+static void snapshot_of(size_t bytes, size_t names)
+{
+	journal_count(&journal_run.j, names);
+	journal_begin(&journal_run.j);
+	grow(bytes);
+	journal_end(&journal_run.j, journal_run.now);
+}
+
+/* Each snapshot stops the loop for as long as it takes to write it. */
+START_TEST(of_a_file_that_is_all_live_few_snapshots_are_taken)
+{
+	const size_t most = 16 * JOURNAL_SNAPSHOT, step = 65536;
+	size_t live = 0, written = 0;
+
+	journal_run_begin(JOURNAL_RUN_BOOT);
+	journal_run.j.most = most;
+	while (!journal_run.j.unusable) {
+		grow(step);
+		live += step;
+		journal_count(&journal_run.j, live / 1024);
+		if (!journal_run.j.unusable && journal_wants_snapshot(&journal_run.j, journal_run.now)) {
+			snapshot_of(live, live / 1024);
+			written += live;
+		}
+	}
+	ck_assert_uint_gt(live, most - most / 16);
+	ck_assert_uint_gt(written, 0);
+	ck_assert_uint_lt(written, 2 * most);
+	journal_close(&journal_run.j);
+}
+END_TEST
+
+/* Runs until the file is full, with so many names. True: a snapshot was due before. */
+static bool due_before_it_is_full(size_t names)
+{
+	journal_count(&journal_run.j, names);
+	while (!journal_run.j.unusable) {
+		if (journal_wants_snapshot(&journal_run.j, journal_run.now))
+			return true;
+		grow(65536);
+	}
+	return false;
+}
+
+START_TEST(a_file_that_was_mostly_live_is_replaced_when_there_are_fewer_names)
+{
+	journal_run_begin(JOURNAL_RUN_BOOT);
+	journal_run.j.most = 4 * JOURNAL_SNAPSHOT;
+	snapshot_of(3 * JOURNAL_SNAPSHOT, 1000);
+	ck_assert(due_before_it_is_full(500));
+	snapshot_of(3 * JOURNAL_SNAPSHOT, 1000);
+	ck_assert(!due_before_it_is_full(1000));
+	journal_close(&journal_run.j);
+}
+END_TEST
+
+static bool wanted_after(int64_t us, size_t names)
+{
+	journal_count(&journal_run.j, names);
+	return journal_wants_snapshot(&journal_run.j, instant_add(journal_run.now, us));
+}
+
+START_TEST(a_full_file_is_not_tried_again_while_its_records_cannot_fit)
+{
+	journal_run_begin(JOURNAL_RUN_BOOT);
+	journal_run.j.most = 4 * JOURNAL_SNAPSHOT;
+	snapshot_of(3 * JOURNAL_SNAPSHOT, 1000);
+	ck_assert(!due_before_it_is_full(1000));
+	ck_assert(!wanted_after(3600 * SEC, 2000));
+	journal_run.j.stale = true; /* the old file could not be removed: that is tried whatever it takes */
+	ck_assert(wanted_after(3600 * SEC, 2000));
+	journal_run.j.stale = false;
+	ck_assert(!wanted_after(2 * SEC, 1000)); /* a second for each MiB */
+	ck_assert(wanted_after(4 * SEC, 1000));
+	snapshot_of(5 * JOURNAL_SNAPSHOT, 1000);
+	ck_assert(journal_run.j.unusable);
+	ck_assert(!wanted_after(3600 * SEC, 1000));
+	ck_assert(wanted_after(5 * SEC, 500));
+	snapshot_of(JOURNAL_SNAPSHOT, 500);
+	ck_assert(!journal_run.j.unusable);
+	journal_close(&journal_run.j);
 }
 END_TEST
 
@@ -124,6 +209,21 @@ START_TEST(a_snapshot_that_cannot_be_written_leaves_the_file_as_good_as_it_was)
 	journal_run_snapshot("all");
 	journal_close(&journal_run.j);
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "all|");
+}
+END_TEST
+
+START_TEST(after_a_snapshot_that_cannot_be_written_a_large_file_grows_by_half)
+{
+	journal_run_begin(JOURNAL_RUN_BOOT);
+	grow(6 * JOURNAL_SNAPSHOT);
+	ck_assert_int_eq(mkdir(journal_run.temp, 0700), 0);
+	journal_run_snapshot("all");
+	grow(5 * JOURNAL_SNAPSHOT / 2);
+	ck_assert(!journal_wants_snapshot(&journal_run.j, journal_run.now));
+	grow(JOURNAL_SNAPSHOT);
+	ck_assert(journal_wants_snapshot(&journal_run.j, journal_run.now));
+	ck_assert_int_eq(rmdir(journal_run.temp), 0);
+	journal_close(&journal_run.j);
 }
 END_TEST
 
@@ -268,9 +368,13 @@ Suite *journal_disk_suite(void)
 	tcase_add_test(c, a_file_that_has_grown_to_several_times_its_snapshot_is_replaced);
 	tcase_add_test(c, a_large_snapshot_is_not_taken_again_before_as_much_was_added_several_times);
 	tcase_add_test(c, a_file_never_grows_beyond_what_the_next_run_reads);
+	tcase_add_test(c, of_a_file_that_is_all_live_few_snapshots_are_taken);
+	tcase_add_test(c, a_file_that_was_mostly_live_is_replaced_when_there_are_fewer_names);
+	tcase_add_test(c, a_full_file_is_not_tried_again_while_its_records_cannot_fit);
 	tcase_add_test(c, a_file_that_would_be_too_large_for_the_next_run_is_given_up);
 	tcase_add_test(c, a_snapshot_of_nothing_takes_the_file_away);
 	tcase_add_test(c, a_snapshot_that_cannot_be_written_leaves_the_file_as_good_as_it_was);
+	tcase_add_test(c, after_a_snapshot_that_cannot_be_written_a_large_file_grows_by_half);
 	tcase_add_test(c, a_device_that_ends_in_a_record_leaves_nothing_to_believe);
 	tcase_add_test(c, a_device_that_is_full_from_the_start_leaves_no_file);
 	tcase_add_test(c, an_unusable_journal_is_tried_again_with_growing_pauses_and_comes_back_with_a_snapshot);

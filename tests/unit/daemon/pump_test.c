@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/pump.c: the timer of the service, also where its next deadline lies before the clock began. */
+/* daemon/pump.c: the timer of the service, also where its next deadline lies before the clock began; and what the journal is told. */
 #include "daemon/internal.h"
 
 #include "daemon/base/clock.h"
@@ -79,6 +79,21 @@ START_TEST(behind_what_was_long_overdue_the_next_deadline_is_armed)
 }
 END_TEST
 
+START_TEST(a_journal_that_waits_for_its_next_try_is_told_how_much_there_would_be_to_write)
+{
+	struct peer peer = {0};
+	struct event event = {.kind = EVENT_OPEN, .now = clock_boottime(), .session = {.id = 1, .peer = &peer}};
+
+	d.journal = (struct journal){.dir = -1, .fd = -1, .unusable = true, .told = true, .retry_at = INSTANT_NEVER};
+	pump_pass(&d);
+	ck_assert_uint_eq(d.journal.count, 0);
+	ck_assert_int_eq(service_step(d.service, &event, &d.effects), 0);
+	effects_reset(&d.effects);
+	pump_pass(&d);
+	ck_assert_uint_eq(d.journal.count, 1);
+}
+END_TEST
+
 Suite *pump_suite(void)
 {
 	Suite *suite = suite_create("pump");
@@ -87,6 +102,7 @@ Suite *pump_suite(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, what_was_due_before_the_clock_began_rings_at_once);
 	tcase_add_test(t, behind_what_was_long_overdue_the_next_deadline_is_armed);
+	tcase_add_test(t, a_journal_that_waits_for_its_next_try_is_told_how_much_there_would_be_to_write);
 	suite_add_tcase(suite, t);
 	return suite;
 }
