@@ -65,10 +65,20 @@ static void stage_systemd_stop(struct daemon *d)
 	systemd_release(&d->systemd);
 }
 
+/* libevent would write to standard error by itself, and wait for its reader. */
+static void loop_log(int severity, const char *text)
+{
+	char quoted[512];
+
+	log_event(severity == EVENT_LOG_ERR ? LOG_ERROR : LOG_WARN, "loop", "text=%s", log_quote(text, quoted, sizeof(quoted)));
+}
+
 static int stage_loop(struct daemon *d)
 {
-	struct event_config *config = event_config_new();
+	struct event_config *config;
 
+	event_set_log_callback(loop_log);
+	config = event_config_new();
 	if (config) {
 		event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
 		d->base = event_base_new_with_config(config);
@@ -258,7 +268,6 @@ int daemon_run(struct conf *conf, const struct daemon_args *args)
 	d->args = args;
 	d->timer_fd = -1;
 	d->started = clock_boottime();
-	log_init((enum log_level)conf->log.level);
 	/* Between the first mark of the state file and the last one an end without supervise_end counts as a crash. */
 	supervise_hold_signals(true);
 	while (r >= 0 && started < STAGES) {

@@ -11,7 +11,7 @@ struct daemon_args {
 	size_t set_count;
 };
 
-/* Runs until SIGTERM or SIGINT. Returns the exit status of the process (sysexits.h). conf is borrowed; a reload changes it. */
+/* Runs until SIGTERM or SIGINT. Returns the exit status of the process (sysexits.h). conf is borrowed; a reload changes it. After log_init. */
 int daemon_run(struct conf *conf, const struct daemon_args *args);
 
 #endif

@@ -2,6 +2,7 @@
 /* The command line: reads the configuration, then checks it, prints it, or runs the daemon. */
 #include "daemon/daemon.h"
 
+#include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 
 #include <fcntl.h>
@@ -89,6 +90,34 @@ static void options_read(struct options *o, int argc, char **argv)
 	}
 }
 
+/* Mistakes end the start, so standard error gets all of them, however slow its reader is. A daemon that starts logs its warnings, and does not wait. */
+static int run(const struct options *o)
+{
+	struct conf_report report = {0};
+	struct conf conf;
+	char *text = NULL;
+	size_t n;
+	int status;
+
+	report.out = open_memstream(&text, &n);
+	if (!report.out)
+		mem_exhausted();
+	status = conf_read(&conf, o->args.config, o->args.sets, o->args.set_count, &report) < 0 ? EX_CONFIG : EX_OK;
+	if (fclose(report.out))
+		mem_exhausted();
+	if (status == EX_OK) {
+		log_init((enum log_level)conf.log.level);
+		log_text(text);
+	} else {
+		fputs(text, stderr);
+	}
+	free(text);
+	if (status == EX_OK)
+		status = daemon_run(&conf, &o->args);
+	conf_release(&conf);
+	return status;
+}
+
 static int with_configuration(const struct options *o)
 {
 	struct conf_report report = {.out = stderr};
@@ -99,8 +128,6 @@ static int with_configuration(const struct options *o)
 		status = EX_CONFIG;
 	else if (o->action == ACTION_DUMP)
 		conf_dump(&conf, stdout);
-	else if (o->action == ACTION_RUN)
-		status = daemon_run(&conf, &o->args);
 	else if (!o->quiet)
 		conf_summary(&conf, stdout);
 	conf_release(&conf);
@@ -136,6 +163,9 @@ int main(int argc, char **argv)
 		break;
 	case ACTION_VERSION:
 		puts("redlockd " REDLOCKD_VERSION);
+		break;
+	case ACTION_RUN:
+		status = run(&o);
 		break;
 	default:
 		status = with_configuration(&o);

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writes each event as one line with one write(2). It must never wait for the reader. No value may forge a line: an unquoted
- * control byte becomes '?'. A line that is too long is cut.
+ * Writes each event as one line with one call. It must never wait for the reader: a terminal says that it is writable while it has room for
+ * a part of a line only, and a write then waits for the rest. No value may forge a line: an unquoted control byte becomes '?'. A line that is too
+ * long is cut.
  */
 #include "daemon/base/log.h"
 #include "daemon/base/clock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,7 +27,10 @@ static const char *const level_name[] = {"error", "warn", "notice", "info", "deb
 
 static enum log_level current = LOG_NOTICE;
 static bool to_journal;
-static unsigned long missed; /* lines that were dropped because stderr was full */
+static int sink = STDERR_FILENO; /* or a descriptor of our own for the terminal or pipe at stderr */
+static bool sink_is_socket;
+static bool cut;             /* sink took the beginning of a line without its end: the next line begins with a line feed */
+static unsigned long missed; /* lines that were dropped or cut */
 
 /* systemd.exec(5): JOURNAL_STREAM is "device:inode" of the stream. A process may inherit it although its stderr goes elsewhere. */
 static bool stderr_is_journal(void)
@@ -38,10 +45,36 @@ static bool stderr_is_journal(void)
 	return st.st_dev == device && st.st_ino == inode;
 }
 
+/*
+ * Opens the terminal or pipe at stderr again, so that a write to it never waits. O_NONBLOCK at stderr itself would change what other processes share with
+ * this one. Returns stderr where /proc is missing, or where stderr belongs to another user.
+ */
+static int stderr_again(void)
+{
+	int fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	return fd < 0 ? STDERR_FILENO : fd;
+}
+
+static void sink_choose(void)
+{
+	struct stat st = {0};
+
+	if (sink != STDERR_FILENO)
+		close(sink);
+	sink = STDERR_FILENO;
+	cut = false;
+	(void)fstat(STDERR_FILENO, &st);
+	sink_is_socket = S_ISSOCK(st.st_mode);
+	if (S_ISFIFO(st.st_mode) || isatty(STDERR_FILENO))
+		sink = stderr_again();
+}
+
 void log_init(enum log_level level)
 {
 	log_set_level(level);
 	to_journal = stderr_is_journal();
+	sink_choose();
 }
 
 void log_set_level(enum log_level level)
@@ -74,15 +107,42 @@ static size_t line_length(int printed, size_t size)
 	return (size_t)printed < size ? (size_t)printed : size - 1;
 }
 
-/* A pipe, a socket or a terminal that is writable is assumed to take a whole line. */
-static bool stderr_is_ready(void)
+static bool sink_is_ready(void)
 {
-	struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
+	struct pollfd fd = {.fd = sink, .events = POLLOUT};
 
 	return poll(&fd, 1, 0) > 0;
 }
 
-static void line_write(char *line, size_t n)
+static ssize_t sink_write(struct iovec *part, size_t parts)
+{
+	const struct msghdr message = {.msg_iov = part, .msg_iovlen = parts};
+	ssize_t n;
+
+	do {
+		n = sink_is_socket ? sendmsg(sink, &message, MSG_DONTWAIT | MSG_NOSIGNAL) : writev(sink, part, (int)parts);
+	} while (n < 0 && errno == EINTR);
+	return n;
+}
+
+/* False: the line is lost, or its end is. */
+static bool line_put(char *line, size_t n)
+{
+	size_t lead = __atomic_load_n(&cut, __ATOMIC_RELAXED);
+	char feed[] = "\n";
+	struct iovec part[] = {{feed, lead}, {line, n}};
+	ssize_t taken;
+
+	if (!sink_is_ready())
+		return false;
+	taken = sink_write(part, 2);
+	if (taken < 0)
+		return false;
+	__atomic_store_n(&cut, (size_t)taken > lead && (size_t)taken < lead + n, __ATOMIC_RELAXED);
+	return (size_t)taken + 1 >= lead + n; /* the line feed alone may follow later */
+}
+
+static bool line_write(char *line, size_t n)
 {
 	size_t i;
 
@@ -90,27 +150,28 @@ static void line_write(char *line, size_t n)
 		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
 			line[i] = '?';
 	line[n++] = '\n';
-	if (!stderr_is_ready()) {
-		__atomic_add_fetch(&missed, 1, __ATOMIC_RELAXED);
-		return;
-	}
-	while (write(STDERR_FILENO, line, n) < 0 && errno == EINTR)
-		;
+	return line_put(line, n);
 }
 
-/* Reports the number of dropped lines as soon as stderr takes lines again. */
+static void missed_count(unsigned long n)
+{
+	__atomic_add_fetch(&missed, n, __ATOMIC_RELAXED);
+}
+
+/* Reports the number of lost lines as soon as stderr takes lines again. */
 static void missed_tell(void)
 {
 	char line[128];
 	unsigned long n;
 	size_t at;
 
-	if (!__atomic_load_n(&missed, __ATOMIC_RELAXED) || !stderr_is_ready())
+	if (!__atomic_load_n(&missed, __ATOMIC_RELAXED) || !sink_is_ready())
 		return;
 	n = __atomic_exchange_n(&missed, 0, __ATOMIC_RELAXED);
 	at = line_length(line_begin(line, sizeof(line), LOG_WARN, "log"), sizeof(line));
-	at += line_length(snprintf(line + at, sizeof(line) - at, " missed=%lu note=\"the reader of the log was too slow\"", n), sizeof(line) - at);
-	line_write(line, at);
+	at += line_length(snprintf(line + at, sizeof(line) - at, " missed=%lu note=\"standard error was full\"", n), sizeof(line) - at);
+	if (!line_write(line, at))
+		missed_count(n);
 }
 
 void log_event(enum log_level level, const char *event, const char *format, ...)
@@ -131,7 +192,8 @@ void log_event(enum log_level level, const char *event, const char *format, ...)
 		va_end(args);
 	}
 	missed_tell();
-	line_write(line, n);
+	if (!line_write(line, n))
+		missed_count(1);
 	errno = saved;
 }
 
@@ -144,7 +206,8 @@ void log_text(const char *text)
 		n = strcspn(text, "\n");
 		memcpy(line, text, n < sizeof(line) ? n : sizeof(line) - 1);
 		missed_tell();
-		line_write(line, n < sizeof(line) ? n : sizeof(line) - 1);
+		if (!line_write(line, n < sizeof(line) ? n : sizeof(line) - 1))
+			missed_count(1);
 	}
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """How a daemon starts: its runtime directory, its sockets, its standard descriptors, and what makes it refuse to start."""
 import os
+import re
 
 from harness import FuncTest
 from process import REDLOCKD, merged, reap, spawn, until
@@ -81,11 +82,12 @@ class Folders(FuncTest):
 
 
 class Defaults(FuncTest):
-    """The daemon without a configuration file: only its addresses are set."""
+    """The daemon without a configuration file: its addresses are set, and what a test needs."""
 
-    def started(self, folder, *argv, **options):
+    def started(self, folder, *argv, sets=(), **options):
         """Starts the daemon, with these words before its command, and waits for its socket."""
-        process = spawn([*argv, REDLOCKD, "--set", "listen.tcp=no", "--set", "runtime_dir=" + folder, "--set", "listen.unix=%s/s" % folder], **options)
+        sets = ("listen.tcp=no", "runtime_dir=" + folder, "listen.unix=%s/s" % folder, *sets)
+        process = spawn([*argv, REDLOCKD, *(word for assignment in sets for word in ("--set", assignment))], **options)
         self.addCleanup(reap, process)
         until(lambda: os.path.exists(folder + "/s"), "the socket")
         return process
@@ -109,3 +111,31 @@ class Defaults(FuncTest):
         with Client(folder + "/s") as c:
             c.ok("LOCK a")
         self.assertEqual([os.readlink("/proc/%d/fd/%d" % (process.pid, fd)) for fd in range(3)], ["/dev/null"] * 3)
+
+    def test_a_terminal_that_nobody_reads_does_not_stop_the_daemon(self):
+        """A terminal is writable for poll(2) while it has room for a part of a line only."""
+        folder, (master, slave) = self.folder(), self.terminal()
+        self.started(folder, sets=["log.level=debug"], stderr=slave)
+        os.close(slave)
+        for i in range(200):
+            with Client(folder + "/s", "x" * i) as c:
+                c.ok("PING", timeout=2)
+        log = b""
+        with Client(folder + "/s") as c:
+            while not re.search(rb"^\S+ warn log missed=\d+ .*\r\n", log, re.M):
+                c.ok("PING", timeout=2)
+                Client(folder + "/s").close()
+                log += self.terminal_shows(master, b"\n", seconds=0.1)
+
+    def test_warnings_at_the_start_do_not_wait_for_the_terminal(self):
+        folder, (master, slave) = self.folder(), self.terminal()
+        os.set_blocking(slave, False)
+        with self.assertRaises(BlockingIOError):
+            while True:
+                os.write(slave, b"x" * 512)
+        os.set_blocking(slave, True)
+        process = self.started(folder, sets=["store=redis", "redis.nodes=[127.0.0.1:1, 127.0.0.1:2]"], stderr=slave)
+        with Client(folder + "/s") as c:
+            c.ok("PING", timeout=2)
+        process.terminate()
+        self.assertEqual(process.wait(5), 0)

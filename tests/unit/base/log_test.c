@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/base/log.c: what it writes is read back from a pipe that stands in for stderr. */
+/* daemon/base/log.c: what it writes is read back from a pipe, a terminal or a socket that stands in for stderr. */
 #include "daemon/base/log.h"
 
 #include <check.h>
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,6 +33,7 @@ static const char *pipe_close(void)
 
 	ck_assert_int_ge(dup2(saved_stderr, STDERR_FILENO), 0);
 	close(saved_stderr);
+	log_init(log_get_level()); /* gives up the pipe */
 	n = read(reader, line, sizeof(line) - 1);
 	ck_assert_int_ge(n, 0);
 	line[n] = '\0';
@@ -160,11 +162,130 @@ START_TEST(a_reader_that_stops_is_not_waited_for_and_hears_what_it_missed)
 	text = pipe_close();
 	ck_assert_uint_gt(written, 0);
 	ck_assert_uint_lt(written, 20000);
-	snprintf(told, sizeof(told), "warn log missed=%zu note=\"the reader of the log was too slow\"\n", 20000 - written);
+	snprintf(told, sizeof(told), "warn log missed=%zu note=\"standard error was full\"\n", 20000 - written);
 	ck_assert_msg(strstr(text, told) == text + 25, "%s, not %s", text, told);
 	ck_assert_ptr_nonnull(strstr(text, "info after i=1\n"));
 	ck_assert_ptr_nonnull(strstr(text, "info after i=2\n"));
 	ck_assert_ptr_null(strstr(strstr(text, "info after i=1\n"), "missed"));
+}
+END_TEST
+
+/* --- a terminal ---------------------------------------------------------------------------------------------------- */
+
+static int master;
+static char screen[1 << 20];
+static size_t shown;
+
+static void terminal_open(void)
+{
+	int slave;
+
+	master = posix_openpt(O_RDWR | O_NOCTTY);
+	ck_assert_int_ge(master, 0);
+	ck_assert(!grantpt(master) && !unlockpt(master));
+	slave = open(ptsname(master), O_RDWR | O_NOCTTY);
+	ck_assert_int_ge(slave, 0);
+	saved_stderr = dup(STDERR_FILENO);
+	ck_assert_int_ge(dup2(slave, STDERR_FILENO), 0);
+	close(slave);
+	fcntl(master, F_SETFL, O_NONBLOCK);
+	shown = 0;
+}
+
+static void terminal_close(void)
+{
+	ck_assert_int_ge(dup2(saved_stderr, STDERR_FILENO), 0);
+	close(saved_stderr);
+	log_init(LOG_INFO);
+	close(master);
+}
+
+/* Reads what the terminal shows by now, and returns all of it. */
+static const char *terminal_read(void)
+{
+	ssize_t n;
+
+	while ((n = read(master, screen + shown, sizeof(screen) - 1 - shown)) > 0)
+		shown += (size_t)n;
+	screen[shown] = '\0';
+	return screen;
+}
+
+/* Logs lines that end in "end", from 60 to 360 bytes long, so that one of them does not fit into what the terminal has left. */
+static void log_many(unsigned n)
+{
+	static char fill[301];
+	unsigned i;
+
+	memset(fill, 'x', sizeof(fill) - 1);
+	for (i = 0; i < n; i++)
+		log_event(LOG_INFO, "n", "i=%05u %.*s end", i, (int)(i * 37 % 300), fill);
+}
+
+/* How many whole lines of log_many, and how many lost ones, the terminal shows. No line may begin within another. */
+static unsigned long lines_accounted_for(const char *text)
+{
+	unsigned long lines = 0;
+	size_t n;
+
+	for (; text[n = strcspn(text, "\n")]; text += n + 1) {
+		const char *told_missed = memmem(text, n, " warn log missed=", 17);
+
+		ck_assert_msg(n == 0 || n == 1 || (n > 25 && text[23] == 'Z'), "no beginning: %.*s", (int)n, text);
+		ck_assert_msg(n < 26 || !memmem(text + 24, n - 24, "Z ", 2), "two lines in one: %.*s", (int)n, text);
+		lines += n > 5 && !memcmp(text + n - 5, " end\r", 5);
+		if (told_missed && memmem(text, n, " note=", 6))
+			lines += strtoul(told_missed + 17, NULL, 10);
+	}
+	return lines;
+}
+
+/* A terminal is writable for poll(2) although a whole line does not fit. */
+START_TEST(a_terminal_that_nobody_reads_is_not_waited_for_and_its_lines_stay_apart)
+{
+	unsigned long logged = 3000;
+
+	unsetenv("JOURNAL_STREAM");
+	terminal_open();
+	log_init(LOG_INFO);
+	log_many(3000);
+	while (lines_accounted_for(terminal_read()) < logged) {
+		log_many(1);
+		logged++;
+	}
+	ck_assert_uint_eq(lines_accounted_for(terminal_read()), logged);
+	ck_assert_ptr_nonnull(strstr(screen, " warn log missed="));
+	terminal_close();
+}
+END_TEST
+
+/* Others have the same open file, for instance the shell that started the daemon. */
+START_TEST(stderr_itself_still_waits)
+{
+	terminal_open();
+	log_init(LOG_INFO);
+	ck_assert_int_eq(fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK, 0);
+	terminal_close();
+}
+END_TEST
+
+/* As the stream of the journal. */
+START_TEST(a_socket_that_nobody_reads_is_not_waited_for)
+{
+	int pair[2];
+
+	unsetenv("JOURNAL_STREAM");
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	saved_stderr = dup(STDERR_FILENO);
+	ck_assert_int_ge(dup2(pair[0], STDERR_FILENO), 0);
+	close(pair[0]);
+	reader = pair[1];
+	log_init(LOG_INFO);
+	log_many(5000);
+	ck_assert_uint_gt(pipe_drain(), 0);
+	log_event(LOG_INFO, "after", "i=1");
+	ck_assert_ptr_nonnull(strstr(pipe_close(), " warn log missed="));
+	ck_assert_ptr_nonnull(strstr(line, "info after i=1\n"));
 }
 END_TEST
 
@@ -176,6 +297,7 @@ START_TEST(errno_is_kept)
 	log_event(LOG_INFO, "x", "error=%m");
 	ck_assert_ptr_nonnull(strstr(pipe_close(), "error=No such file or directory\n"));
 	ck_assert_ptr_nonnull(freopen("/dev/full", "w", stderr)); /* where write(2) fails */
+	log_init(LOG_INFO);
 	errno = ENOENT;
 	log_event(LOG_INFO, "x", NULL);
 	ck_assert_int_eq(errno, ENOENT);
@@ -231,6 +353,9 @@ Suite *log_suite(void)
 	tcase_add_test(t, a_value_cannot_forge_a_line);
 	tcase_add_test(t, a_line_that_is_too_long_is_cut_and_still_one_line);
 	tcase_add_test(t, a_reader_that_stops_is_not_waited_for_and_hears_what_it_missed);
+	tcase_add_test(t, a_terminal_that_nobody_reads_is_not_waited_for_and_its_lines_stay_apart);
+	tcase_add_test(t, stderr_itself_still_waits);
+	tcase_add_test(t, a_socket_that_nobody_reads_is_not_waited_for);
 	tcase_add_test(t, errno_is_kept);
 	tcase_add_test(t, only_values_that_need_it_are_quoted);
 	tcase_add_test(t, a_quoted_value_never_outgrows_its_scratch);
