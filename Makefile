@@ -197,6 +197,7 @@ NET := \
 DAEMON := \
 	daemon/backlog.c \
 	daemon/daemon.c \
+	daemon/descriptors.c \
 	daemon/frame.c \
 	daemon/journal.c \
 	daemon/main.c \

@@ -60,6 +60,15 @@ static int stage_systemd(struct daemon *d)
 	return r;
 }
 
+/* Comes before all that writes to the runtime directory. */
+static int stage_descriptors(struct daemon *d)
+{
+	if (descriptors_for_clients(d->conf, d->systemd.sockets_n) == 0)
+		return descriptors_lack(d->conf, d->systemd.sockets_n);
+	descriptors_warn(d->conf, d->systemd.sockets_n);
+	return 0;
+}
+
 static void stage_systemd_stop(struct daemon *d)
 {
 	systemd_release(&d->systemd);
@@ -166,6 +175,7 @@ static int stage_net(struct daemon *d)
 		.line_max = d->conf->limits.line,
 		.output_max = d->conf->limits.output,
 		.sessions_max = (unsigned)d->conf->limits.clients,
+		.connections_max = descriptors_for_clients(d->conf, d->systemd.sockets_n),
 		.keepalive_us = KEEPALIVE_US,
 	};
 	struct net_sink sink = pump_net_sink;
@@ -220,6 +230,7 @@ static const struct stage stages[] = {
 	{"runtime", stage_runtime, stage_runtime_stop},
 	{"limits", stage_limits, NULL},
 	{"systemd", stage_systemd, stage_systemd_stop},
+	{"descriptors", stage_descriptors, NULL},
 	{"loop", stage_loop, stage_loop_stop},
 	{"pump", pump_start, pump_stop},
 	{"service", stage_service, stage_service_stop},

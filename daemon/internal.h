@@ -7,6 +7,7 @@
 #include "daemon/base/rng.h"
 #include "daemon/core/service.h"
 #include "daemon/daemon.h"
+#include "daemon/descriptors.h"
 #include "daemon/journal.h"
 #include "daemon/net/net.h"
 #include "daemon/reach.h"

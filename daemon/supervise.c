@@ -71,6 +71,15 @@ static void reload_password(struct daemon *d)
 	free(password);
 }
 
+/* The limit of descriptors may have changed as well. */
+static void reload_limits(struct daemon *d)
+{
+	unsigned connections = descriptors_for_clients(d->conf, d->systemd.sockets_n);
+
+	descriptors_warn(d->conf, d->systemd.sockets_n);
+	net_set_limits(d->net, d->conf->limits.output, (unsigned)d->conf->limits.clients, connections);
+}
+
 /* Keys that need a restart keep their present values; the others take effect now. */
 static void reload_apply(struct daemon *d, struct conf *fresh)
 {
@@ -82,7 +91,7 @@ static void reload_apply(struct daemon *d, struct conf *fresh)
 	log_set_level((enum log_level)d->conf->log.level);
 	core_conf_fill(&core, d->conf);
 	service_reload(d->service, &core);
-	net_set_limits(d->net, d->conf->limits.output, (unsigned)d->conf->limits.clients);
+	reload_limits(d);
 	if (password_is_live)
 		reload_password(d);
 }

@@ -37,10 +37,15 @@ static int reserve_open(void)
 
 /* --- refusing ------------------------------------------------------------------------------------------------------ */
 
+static unsigned sessions_most(const struct hub *h)
+{
+	return h->conf.sessions_max < h->conf.connections_max ? h->conf.sessions_max : h->conf.connections_max;
+}
+
 static void refuse_session(struct acceptor *a, int fd)
 {
 	char line[96];
-	int n = snprintf(line, sizeof(line), "ERR LIMIT clients=%u too many connections\n", a->hub->conf.sessions_max);
+	int n = snprintf(line, sizeof(line), "ERR LIMIT clients=%u too many connections\n", sessions_most(a->hub));
 
 	a->hub->counts.refused++;
 	closing_refuse(a->hub, fd, line, (size_t)n);
@@ -121,7 +126,9 @@ static void accept_one(struct acceptor *a, int fd, const struct sockaddr *addres
 	struct peer peer;
 
 	a->pause_us = PAUSE_FIRST;
-	if (a->hub->slots.live >= a->hub->conf.sessions_max) {
+	while (hub_is_full(a->hub) && closing_evict(a->hub))
+		;
+	if (a->hub->slots.live >= sessions_most(a->hub)) {
 		refuse_session(a, fd);
 		return;
 	}

@@ -71,7 +71,7 @@ void closing_refuse(struct hub *h, int fd, const char *line, size_t n)
 {
 	struct conn *c;
 
-	if (h->refused_n >= CLOSING_REFUSED_MAX) {
+	if (h->refused_n >= CLOSING_REFUSED_MAX || hub_is_full(h)) {
 		closing_say(fd, line, n);
 		return;
 	}

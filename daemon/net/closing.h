@@ -2,7 +2,7 @@
 /*
  * Closes a connection so that its peer gets the last line: writes the unsent output, shuts our side, and drops input until the
  * peer closes too, for CLOSING_US at most. Beyond sessions_max closing connections the oldest is closed at once. At most
- * CLOSING_REFUSED_MAX refused connections are closing at a time.
+ * CLOSING_REFUSED_MAX refused connections are closing at a time, and none where connections_max is reached.
  */
 #ifndef NET_CLOSING_H
 #define NET_CLOSING_H

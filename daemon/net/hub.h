@@ -52,4 +52,10 @@ void hub_buf_put(struct hub *h, struct buf *b); /* NULL is allowed */
 
 void hub_flush(struct hub *h);
 
+/* Every connection has its descriptor: sessions, and those that are closing. */
+static inline bool hub_is_full(const struct hub *h)
+{
+	return h->slots.live + h->closing_n >= h->conf.connections_max;
+}
+
 #endif

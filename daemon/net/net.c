@@ -111,10 +111,11 @@ void net_flush(struct net *n)
 	hub_flush(&n->hub);
 }
 
-void net_set_limits(struct net *n, size_t output_max, unsigned sessions_max)
+void net_set_limits(struct net *n, size_t output_max, unsigned sessions_max, unsigned connections_max)
 {
 	n->hub.conf.output_max = output_max;
 	n->hub.conf.sessions_max = sessions_max;
+	n->hub.conf.connections_max = connections_max;
 }
 
 unsigned net_sessions(const struct net *n)

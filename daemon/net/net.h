@@ -29,7 +29,8 @@ struct net;
 struct net_conf {
 	size_t line_max;     /* bytes of a line, LF included; a longer line is dropped and reported as too_long */
 	size_t output_max;   /* unsent bytes of a connection; more end it with gone(GONE_OVERFLOW) */
-	unsigned sessions_max; /* at least 1; further connections get one line "ERR LIMIT clients=<max> …" and are closed */
+	unsigned sessions_max; /* further connections get one line "ERR LIMIT clients=<max> …" and are closed */
+	unsigned connections_max; /* descriptors for connections, closing ones included; bounds the sessions as well */
 	int64_t keepalive_us;  /* TCP keepalive idle time, and TCP_USER_TIMEOUT */
 };
 
@@ -66,7 +67,7 @@ void net_await_sent(struct net *n, uint64_t session); /* asks for `sent` */
 void net_flush(struct net *n); /* at the end of a loop pass: writes what was sent */
 
 /* Applies from now on; existing sessions stay. */
-void net_set_limits(struct net *n, size_t output_max, unsigned sessions_max);
+void net_set_limits(struct net *n, size_t output_max, unsigned sessions_max, unsigned connections_max);
 
 unsigned net_sessions(const struct net *n);
 unsigned net_closing(const struct net *n); /* connections that are hung up and not closed yet; each for at most 1 s */

@@ -3,10 +3,12 @@
 import re
 import resource
 import select
+import signal
 import socket
 import time
 import unittest
 
+from daemon import on_redis
 from harness import FuncTest
 from process import allow_descriptors, descriptors_of, sanitized, until
 from pump import Pump
@@ -159,6 +161,50 @@ class Greedy(FuncTest):
         resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (used + 100, hard))
         other = self.client(daemon)
         other.ok("LOCK other wait=9s")
+
+    def limited(self, nofile, tree=None):
+        """A daemon that may open so many files. It has not been started."""
+        daemon = self.daemon(tree, start=False)
+        daemon.argv = ["prlimit", "--nofile=%d" % nofile, "--", *daemon.command()]
+        return daemon
+
+    def test_clients_leave_descriptors_to_the_stores(self):
+        server = self.redis()
+        daemon = self.limited(60, on_redis([server], {"lease": "2s", "max_lease": "2s"})).start().joined()
+        allowed = 60 - 32 - 3  # the daemon's own, two links and a subscriber
+        daemon.logged(r" warn limits clients=%d limits\.clients=10000 nofile=60 " % allowed)
+        good = self.client(daemon)
+        good.ok("LOCK held")
+        waiting = [self.client(daemon) for _ in range(50)]
+        for c in waiting[:allowed - 1]:
+            c.ok("PING")
+        for c in waiting[allowed - 1:]:
+            self.assertEqual([line.raw for line in c.eof()], [b"ERR LIMIT clients=%d too many connections" % allowed])
+        server.cut_connections("normal", "pubsub")
+        for c in waiting[:10]:
+            c.close()
+        for _ in range(30):
+            self.client(daemon)
+        good.ok("LOCK other wait=9s")
+        good.ok("CHECK held")
+        self.assertNotRegex(daemon.log(), "Too many open files|EMFILE")
+
+    def test_a_reload_looks_at_the_limit_of_descriptors_again(self):
+        daemon = self.limited(60).start()
+        daemon.logged(r" warn limits clients=28 ")
+        resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (50, 60))
+        daemon.send_signal(signal.SIGHUP)
+        daemon.logged(r" warn limits clients=18 limits\.clients=10000 nofile=50 ")
+        many = [self.client(daemon) for _ in range(19)]
+        for c in many[:18]:
+            c.ok("PING")
+        self.assertEqual([line.raw for line in many[18].eof()], [b"ERR LIMIT clients=18 too many connections"])
+
+    def test_a_daemon_without_descriptors_for_clients_does_not_start(self):
+        daemon = self.limited(32)
+        with self.assertRaisesRegex(AssertionError, "status 69"):
+            daemon.start()
+        self.assertRegex(daemon.log(), r" error start nofile=32 least=33 error=\"no descriptor is left for clients: .*LimitNOFILE")
 
     def test_a_line_that_never_ends_costs_little(self):
         daemon = self.daemon()

@@ -23,7 +23,7 @@ static void setup(void)
 					      .timeout_us = 50 * MSEC,
 					      .lease_us = SEC,
 					      .max_lease_us = SEC};
-	static const struct net_conf net_conf = {.line_max = 512, .output_max = 4096, .sessions_max = 1};
+	static const struct net_conf net_conf = {.line_max = 512, .output_max = 4096, .sessions_max = 1, .connections_max = 1};
 	static const struct net_sink silent;
 
 	log_set_level(LOG_ERROR);

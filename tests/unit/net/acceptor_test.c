@@ -82,6 +82,50 @@ START_TEST(many_connections_too_many_hold_nothing)
 }
 END_TEST
 
+/* --- a share of the descriptors ------------------------------------------------------------------------------------ */
+
+START_TEST(sessions_get_no_more_than_the_descriptors_for_connections)
+{
+	int a, b, c;
+
+	net_set_limits(w.net, 4096, 100, 2);
+	a = net_loop_unix(&w);
+	net_loop_told(&w, "open 0.1\n");
+	b = net_loop_unix(&w);
+	net_loop_told(&w, "open 1.1\n");
+	c = net_loop_unix(&w);
+	net_loop_hears(&w, c, "ERR LIMIT clients=2 too many connections\n");
+	net_loop_eof(&w, c);
+	ck_assert_uint_eq(net_closing(w.net), 0); /* no refused connection keeps a third descriptor */
+	close(a);
+	close(b);
+	close(c);
+	net_loop_settle(&w);
+	buf_clear(&w.told);
+}
+END_TEST
+
+START_TEST(a_closing_connection_gives_its_share_to_a_new_one)
+{
+	int old, new;
+
+	net_set_limits(w.net, 4096, 100, 1);
+	old = net_loop_unix(&w);
+	net_loop_told(&w, "open 0.1\n");
+	net_send(w.net, w.session, "BYE\n", 4);
+	net_hangup(w.net, w.session);
+	net_loop_settle(&w);
+	ck_assert_uint_eq(net_closing(w.net), 1);
+	new = net_loop_unix(&w);
+	net_loop_told(&w, "open 0.2\n");
+	ck_assert_uint_eq(net_closing(w.net), 0);
+	net_loop_hears(&w, old, "BYE\n");
+	net_loop_eof(&w, old);
+	close(old);
+	close(new);
+}
+END_TEST
+
 /* --- no descriptors ------------------------------------------------------------------------------------------------ */
 
 static struct rlimit usual;
@@ -182,6 +226,8 @@ Suite *acceptor_suite(void)
 	/* 0: Unix, 1: TCP. */
 	tcase_add_loop_test(t, one_connection_too_many_gets_a_line_and_is_closed, 0, 2);
 	tcase_add_loop_test(t, many_connections_too_many_hold_nothing, 0, 2);
+	tcase_add_test(t, sessions_get_no_more_than_the_descriptors_for_connections);
+	tcase_add_test(t, a_closing_connection_gives_its_share_to_a_new_one);
 	tcase_add_test(t, without_descriptors_accepting_pauses_and_goes_on_when_there_are_some);
 	tcase_add_test(t, a_peer_that_waits_too_long_for_a_descriptor_is_refused);
 	tcase_add_test(t, a_closing_connection_gives_its_descriptor_to_a_new_one);

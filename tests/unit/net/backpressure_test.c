@@ -156,7 +156,7 @@ START_TEST(a_bound_that_is_raised_lets_requests_go_on_when_there_is_room)
 	int fd = client(_i);
 
 	asks(fd);
-	net_set_limits(w.net, 64 * MARK, 100);
+	net_set_limits(w.net, 64 * MARK, 100, 100);
 	w.quiet = true;
 	net_loop_drains(&w, fd, ASKED * ANSWER);
 	ck_assert_uint_eq(w.lines, ASKED);

@@ -223,12 +223,12 @@ START_TEST(limits_that_change_hold_from_then_on)
 	int a = net_loop_unix(&w), b, c;
 
 	net_loop_told(&w, "open 0.1\n");
-	net_set_limits(w.net, 4, 1);
+	net_set_limits(w.net, 4, 1, 100);
 	b = net_loop_unix(&w);
 	net_loop_hears(&w, b, "ERR LIMIT clients=1 too many connections\n");
 	net_send(w.net, w.session, "12345", 5);
 	net_loop_told(&w, "gone 0.1 overflow\n");
-	net_set_limits(w.net, 5, 1);
+	net_set_limits(w.net, 5, 1, 100);
 	c = net_loop_unix(&w);
 	net_loop_told(&w, "open 0.2\n");
 	net_send(w.net, w.session, "12345", 5);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/descriptors.c: what is left for clients. */
+#include "daemon/descriptors.h"
+
+#include <check.h>
+#include <sys/resource.h>
+
+static void limit_set(rlim_t n)
+{
+	struct rlimit limit;
+
+	ck_assert(!getrlimit(RLIMIT_NOFILE, &limit));
+	limit.rlim_cur = n;
+	ck_assert(!setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+START_TEST(a_daemon_keeps_descriptors_for_itself)
+{
+	struct conf c = {.store = STORE_MEMORY};
+
+	limit_set(100);
+	ck_assert_uint_eq(descriptors_for_clients(&c, 0), 100 - 32);
+	ck_assert_uint_eq(descriptors_for_clients(&c, 2), 100 - 32 - 2);
+}
+END_TEST
+
+START_TEST(each_connection_to_a_store_has_its_descriptor)
+{
+	struct conf c = {.store = STORE_REDIS, .redis = {.nodes = 3, .links = 2}};
+
+	limit_set(100);
+	ck_assert_uint_eq(descriptors_for_clients(&c, 0), 100 - 32 - 3 * (2 + 1));
+	c.redis.nodes = 5;
+	c.redis.links = 4;
+	ck_assert_uint_eq(descriptors_for_clients(&c, 0), 100 - 32 - 5 * (4 + 1));
+}
+END_TEST
+
+START_TEST(where_nothing_is_left_clients_get_none)
+{
+	struct conf c = {.store = STORE_REDIS, .redis = {.nodes = 1, .links = 2}};
+
+	limit_set(36);
+	ck_assert_uint_eq(descriptors_for_clients(&c, 0), 1);
+	ck_assert_uint_eq(descriptors_for_clients(&c, 1), 0);
+	limit_set(20);
+	ck_assert_uint_eq(descriptors_for_clients(&c, 0), 0);
+}
+END_TEST
+
+Suite *descriptors_suite(void)
+{
+	Suite *s = suite_create("descriptors");
+	TCase *t = tcase_create("descriptors");
+
+	tcase_add_test(t, a_daemon_keeps_descriptors_for_itself);
+	tcase_add_test(t, each_connection_to_a_store_has_its_descriptor);
+	tcase_add_test(t, where_nothing_is_left_clients_get_none);
+	suite_add_tcase(s, t);
+	return s;
+}
