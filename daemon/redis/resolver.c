@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One thread, two lists, one lock. The thread takes from `asked`, calls getaddrinfo without the lock, and puts on `answered`; an eventfd
- * wakes the loop. resolver_forget clears `done` of a lookup, which the thread never reads. getaddrinfo cannot be interrupted: if
- * the resolver is freed during a call, the thread becomes its owner and frees it.
+ * One thread for each lookup under way, one list, one lock. A thread calls getaddrinfo without the lock, puts its lookup on `answered`
+ * and ends; an eventfd wakes the loop. resolver_forget clears `done` of a lookup, which no thread ever reads. getaddrinfo cannot be
+ * interrupted: if the resolver is freed while threads run, they own it, and the last of them frees it.
  */
 #include "daemon/redis/resolver.h"
 #include "daemon/base/mem.h"
@@ -20,10 +20,12 @@
 
 struct lookup {
 	TAILQ_ENTRY(lookup) next;
+	struct resolver *resolver;
 	char *host;
 	char service[8];
 	struct addresses found;
 	int error;           /* EAI_… */
+	int unstarted;       /* errno: no thread could be started; 0: one was */
 	resolver_done *done; /* used by the loop only; NULL: forgotten */
 	void *context;
 };
@@ -32,12 +34,10 @@ TAILQ_HEAD(lookup_list, lookup);
 
 struct resolver {
 	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	struct lookup_list asked, answered; /* under the lock */
-	bool stop, busy;                    /* under the lock; busy: the thread is inside getaddrinfo */
-	bool started;
-	pthread_t thread;
-	int fd; /* eventfd: a lookup was answered */
+	struct lookup_list answered; /* under the lock */
+	unsigned threads;            /* under the lock; those that have not answered yet */
+	bool ended;                  /* under the lock; the loop is done with the resolver */
+	int fd;                      /* eventfd: a lookup was answered */
 	struct event *event;
 	resolver_getaddrinfo *how;
 };
@@ -48,22 +48,15 @@ static void lookup_free(struct lookup *q)
 	free(q);
 }
 
-static void lookup_list_free(struct lookup_list *list)
+static void resolver_destroy(struct resolver *r)
 {
 	struct lookup *q;
 
-	while ((q = TAILQ_FIRST(list))) {
-		TAILQ_REMOVE(list, q, next);
+	while ((q = TAILQ_FIRST(&r->answered))) {
+		TAILQ_REMOVE(&r->answered, q, next);
 		lookup_free(q);
 	}
-}
-
-static void resolver_destroy(struct resolver *r)
-{
-	lookup_list_free(&r->asked);
-	lookup_list_free(&r->answered);
 	close(r->fd);
-	pthread_cond_destroy(&r->wake);
 	pthread_mutex_destroy(&r->lock);
 	free(r);
 }
@@ -100,56 +93,49 @@ bool addresses_from_number(const char *host, uint16_t port, struct addresses *re
 	return addresses_ask(getaddrinfo, host, service, AI_NUMERICHOST, ret_addresses) == 0;
 }
 
-/* --- the thread ------------------------------------------------------------------------------------------------------ */
-
-/* Called with the lock held; releases it during getaddrinfo. */
-static void thread_serve(struct resolver *r, struct lookup *q)
+/* Called with the lock held. */
+static void resolver_put_answered(struct resolver *r, struct lookup *q)
 {
 	uint64_t one = 1;
 
-	TAILQ_REMOVE(&r->asked, q, next);
-	r->busy = true;
-	pthread_mutex_unlock(&r->lock);
-	q->error = addresses_ask(r->how, q->host, q->service, 0, &q->found);
-	pthread_mutex_lock(&r->lock);
-	r->busy = false;
+	r->threads--;
 	TAILQ_INSERT_TAIL(&r->answered, q, next);
 	if (write(r->fd, &one, sizeof(one)) < 0)
 		abort(); /* an eventfd counts to 2^64 - 2 */
 }
 
-static void *thread_main(void *context)
-{
-	struct resolver *r = context;
-	struct lookup *q;
-	bool inherited = false;
+/* --- the threads ----------------------------------------------------------------------------------------------------- */
 
+static void *lookup_main(void *context)
+{
+	struct lookup *q = context;
+	struct resolver *r = q->resolver;
+	bool last;
+
+	q->error = addresses_ask(r->how, q->host, q->service, 0, &q->found);
 	pthread_mutex_lock(&r->lock);
-	while (!r->stop) {
-		q = TAILQ_FIRST(&r->asked);
-		if (q) {
-			thread_serve(r, q);
-			inherited = r->stop;
-		} else {
-			pthread_cond_wait(&r->wake, &r->lock);
-		}
-	}
+	resolver_put_answered(r, q); /* the loop may free q once the lock is released */
+	last = r->ended && !r->threads;
 	pthread_mutex_unlock(&r->lock);
-	if (inherited)
+	if (last)
 		resolver_destroy(r);
 	return NULL;
 }
 
-/* Blocks all signals in the thread: the loop handles them. */
-static void resolver_start(struct resolver *r)
+/* Blocks all signals in the thread: the loop handles them. Returns 0 or an errno. */
+static int lookup_start(struct lookup *q)
 {
 	sigset_t all, before;
+	pthread_t thread;
+	int rc;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (pthread_create(&r->thread, NULL, thread_main, r) == 0)
-		r->started = true;
+	rc = pthread_create(&thread, NULL, lookup_main, q);
+	if (rc == 0)
+		pthread_detach(thread);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc;
 }
 
 /* --- the loop -------------------------------------------------------------------------------------------------------- */
@@ -170,7 +156,10 @@ static void lookup_answer(const struct lookup *q)
 {
 	char reason[256];
 
-	(void)snprintf(reason, sizeof(reason), "%s: %s", q->host, q->error ? gai_strerror(q->error) : "resolved");
+	if (q->unstarted)
+		(void)snprintf(reason, sizeof(reason), "%s: cannot start a thread: %s", q->host, strerror(q->unstarted));
+	else
+		(void)snprintf(reason, sizeof(reason), "%s: %s", q->host, q->error ? gai_strerror(q->error) : "resolved");
 	q->done(q->context, &q->found, reason);
 }
 
@@ -195,10 +184,8 @@ struct resolver *resolver_new(struct event_base *base, resolver_getaddrinfo *how
 	struct resolver *r = mem_alloc(sizeof(*r));
 
 	r->how = how;
-	TAILQ_INIT(&r->asked);
 	TAILQ_INIT(&r->answered);
 	pthread_mutex_init(&r->lock, NULL);
-	pthread_cond_init(&r->wake, NULL);
 	r->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	r->event = r->fd < 0 ? NULL : event_new(base, r->fd, EV_READ | EV_PERSIST, resolver_on_answer, r);
 	if (!r->event || event_add(r->event, NULL) < 0)
@@ -208,39 +195,37 @@ struct resolver *resolver_new(struct event_base *base, resolver_getaddrinfo *how
 
 void resolver_free(struct resolver *r)
 {
-	bool busy;
+	bool last;
 
 	if (!r)
 		return;
 	event_free(r->event);
 	pthread_mutex_lock(&r->lock);
-	r->stop = true;
-	busy = r->busy;
-	if (busy)
-		pthread_detach(r->thread);
-	pthread_cond_signal(&r->wake);
+	r->ended = true;
+	last = !r->threads;
 	pthread_mutex_unlock(&r->lock);
-	if (busy)
-		return; /* the thread frees it */
-	if (r->started)
-		pthread_join(r->thread, NULL);
-	resolver_destroy(r);
+	if (last)
+		resolver_destroy(r);
 }
 
 struct lookup *resolver_ask(struct resolver *r, const char *host, uint16_t port, resolver_done *done, void *context)
 {
 	struct lookup *q = mem_alloc(sizeof(*q));
 
+	q->resolver = r;
 	q->host = mem_copy(host, strlen(host));
 	(void)snprintf(q->service, sizeof(q->service), "%u", port);
 	q->done = done;
 	q->context = context;
-	if (!r->started)
-		resolver_start(r); /* if no thread can be created, this lookup waits until the next one tries again */
 	pthread_mutex_lock(&r->lock);
-	TAILQ_INSERT_TAIL(&r->asked, q, next);
-	pthread_cond_signal(&r->wake);
+	r->threads++;
 	pthread_mutex_unlock(&r->lock);
+	q->unstarted = lookup_start(q);
+	if (q->unstarted) {
+		pthread_mutex_lock(&r->lock);
+		resolver_put_answered(r, q);
+		pthread_mutex_unlock(&r->lock);
+	}
 	return q;
 }
 

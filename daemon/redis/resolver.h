@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Resolves host names in a thread of its own, which starts with the first lookup, so the loop never blocks. Callbacks come on the
- * loop's thread, never from inside resolver_ask. All functions must be called on the loop's thread.
+ * Resolves host names, each lookup in a thread of its own, so the loop never blocks and a lookup that hangs delays no other. The
+ * callers bound how many are under way: a node has one at most. Callbacks come on the loop's thread, never from inside resolver_ask.
+ * All functions must be called on the loop's thread.
  */
 #ifndef REDIS_RESOLVER_H
 #define REDIS_RESOLVER_H
@@ -34,7 +35,8 @@ typedef void resolver_done(void *context, const struct addresses *found, const c
 typedef int resolver_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **ret_list);
 
 struct resolver *resolver_new(struct event_base *base, resolver_getaddrinfo *how);
-void resolver_free(struct resolver *r); /* forgets all lookups; a getaddrinfo under way ends by itself */
+void resolver_free(struct resolver *r); /* forgets all lookups; each getaddrinfo under way ends by itself */
+/* Never fails: if no thread can be started, `done` gets that as the reason. */
 struct lookup *resolver_ask(struct resolver *r, const char *host, uint16_t port, resolver_done *done, void *context);
 void resolver_forget(struct lookup *q); /* `done` will not be called; q may be NULL */
 

@@ -17,7 +17,7 @@ static struct fake_redis fake;
 static struct link_conf link_conf;
 static struct upstream_sink sink;
 static struct node_conf node_conf;
-static struct node *node;
+static struct node *node, *other;
 static struct rng rng;
 static unsigned ups, downs;
 
@@ -51,17 +51,23 @@ static void setup_node(void)
 static void teardown_node(void)
 {
 	node_free(node);
+	node_free(other);
 	script_keys_release(&link_conf.stream.keys);
 	fake_redis_stop(&fake);
 	resolver_loop_close();
 }
 
-static void node_dial_name(const char *host)
+static struct node *node_named(unsigned index, const char *host)
 {
 	struct upstream_address address = {.label = "a", .host = host};
 
 	address.port = ntohs(((struct sockaddr_in *)&fake.address)->sin_port);
-	node = node_new(&node_conf, 0, &address);
+	return node_new(&node_conf, index, &address);
+}
+
+static void node_dial_name(const char *host)
+{
+	node = node_named(0, host);
 }
 
 START_TEST(every_address_of_a_name_is_tried_in_turn)
@@ -163,10 +169,38 @@ START_TEST(a_name_that_hangs_is_told_and_asked_only_once)
 	resolver_loop_run(500 * MSEC); /* several attempts */
 	ck_assert_uint_eq(__atomic_load_n(&resolver_loop.asked, __ATOMIC_SEQ_CST), 1);
 	ck_assert_uint_eq(downs, 1);
+	link_conf.connect_timeout_us = 5 * SEC;
 	resolver_loop_go_on(24);
 	resolver_loop_await(&ups, 1);
 	resolver_loop_run(50 * MSEC);
 	ck_assert_uint_le(__atomic_load_n(&resolver_loop.asked, __ATOMIC_SEQ_CST), 2);
+}
+END_TEST
+
+START_TEST(a_name_that_hangs_keeps_no_other_node_down)
+{
+	resolver_loop_hang_at("slow.example");
+	link_conf.connect_timeout_us = 100 * MSEC;
+	node_dial_name("slow.example");
+	resolver_loop_await_asked(1);
+	link_conf.connect_timeout_us = 5 * SEC;
+	other = node_named(1, "redis.example");
+	resolver_loop_await(&ups, 1);
+	resolver_loop_await(&downs, 1);
+	ck_assert_str_eq(node_reason(node), "the name is not resolved in time");
+	resolver_loop_go_on(1);
+	resolver_loop_await(&ups, 2);
+}
+END_TEST
+
+START_TEST(a_node_asks_again_after_a_thread_could_not_be_started)
+{
+	resolver_loop_threads(false);
+	node_dial_name("redis.example");
+	resolver_loop_await(&downs, 1);
+	ck_assert_ptr_eq(strstr(reason, "redis.example: cannot start a thread: "), reason);
+	resolver_loop_threads(true);
+	resolver_loop_await(&ups, 1);
 }
 END_TEST
 
@@ -182,8 +216,7 @@ START_TEST(a_node_can_be_freed_while_its_name_hangs)
 {
 	resolver_loop_hang();
 	node_dial_name("redis.example");
-	while (!__atomic_load_n(&resolver_loop.asked, __ATOMIC_SEQ_CST))
-		event_base_loop(resolver_loop.base, EVLOOP_NONBLOCK);
+	resolver_loop_await_asked(1);
 	node_free(node);
 	node = NULL;
 	resolver_loop_go_on(1);
@@ -204,6 +237,8 @@ Suite *node_name_suite(void)
 	tcase_add_test(n, the_last_good_answer_serves_while_the_resolver_hangs);
 	tcase_add_test(n, a_server_is_listened_to_where_it_was_dialled);
 	tcase_add_test(n, a_name_that_hangs_is_told_and_asked_only_once);
+	tcase_add_test(n, a_name_that_hangs_keeps_no_other_node_down);
+	tcase_add_test(n, a_node_asks_again_after_a_thread_could_not_be_started);
 	tcase_add_test(n, a_number_is_never_asked_for);
 	tcase_add_test(n, a_node_can_be_freed_while_its_name_hangs);
 	suite_add_tcase(s, n);

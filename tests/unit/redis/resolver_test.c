@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/redis/resolver.c with a stand-in for getaddrinfo. */
 #include "tests/fixture/resolver_loop.h"
+#include "daemon/base/instant.h"
 
 #include <check.h>
 #include <event2/event.h>
@@ -21,9 +22,14 @@ static void on_found(void *context, const struct addresses *a, const char *why)
 	(void)snprintf(reason, sizeof(reason), "%s", why);
 }
 
+static struct lookup *ask_for(const char *host)
+{
+	return resolver_ask(resolver_loop.resolver, host, 6379, on_found, &found);
+}
+
 static struct lookup *ask(void)
 {
-	return resolver_ask(resolver_loop.resolver, "redis.example", 6379, on_found, &found);
+	return ask_for("redis.example");
 }
 
 START_TEST(a_name_is_resolved_in_another_thread_and_answered_on_the_loop)
@@ -59,8 +65,7 @@ START_TEST(the_loop_goes_on_while_a_name_hangs)
 {
 	resolver_loop_hang();
 	ask();
-	while (!__atomic_load_n(&resolver_loop.asked, __ATOMIC_SEQ_CST))
-		event_base_loop(resolver_loop.base, EVLOOP_NONBLOCK);
+	resolver_loop_await_asked(1);
 	ck_assert_uint_eq(answered, 0);
 	ask();
 	resolver_loop_go_on(1);
@@ -70,14 +75,53 @@ START_TEST(the_loop_goes_on_while_a_name_hangs)
 }
 END_TEST
 
+START_TEST(a_name_that_hangs_delays_no_other)
+{
+	unsigned i;
+
+	resolver_loop_hang_at("slow.example");
+	ask_for("slow.example");
+	ask_for("slow.example");
+	resolver_loop_await_asked(1);
+	for (i = 1; i <= 3; i++) {
+		ask();
+		resolver_loop_await(&answered, i);
+		ck_assert_ptr_eq(strstr(reason, "redis.example: "), reason);
+	}
+	resolver_loop_go_on(2);
+	resolver_loop_await(&answered, 5);
+	ck_assert_ptr_eq(strstr(reason, "slow.example: "), reason);
+}
+END_TEST
+
+START_TEST(a_thread_that_cannot_start_fails_its_lookup_only)
+{
+	resolver_loop_threads(false);
+	ask();
+	ck_assert_uint_eq(answered, 0);
+	resolver_loop_await(&answered, 1);
+	ck_assert_uint_eq(found.count, 0);
+	ck_assert_ptr_eq(strstr(reason, "redis.example: cannot start a thread: "), reason);
+	resolver_forget(ask());
+	resolver_loop_threads(true);
+	ask();
+	resolver_loop_await(&answered, 2);
+	ck_assert_uint_eq(found.count, 1);
+	ck_assert_uint_eq(resolver_loop.asked, 1);
+}
+END_TEST
+
 START_TEST(a_forgotten_question_is_not_answered)
 {
-	struct lookup *first = ask();
-
-	resolver_forget(first);
+	resolver_loop_hang_at("slow.example");
+	resolver_forget(ask_for("slow.example"));
 	resolver_forget(NULL);
+	resolver_loop_await_asked(1);
+	resolver_loop_go_on(1);
 	ask();
 	resolver_loop_await(&answered, 1);
+	resolver_loop_run(20 * MSEC);
+	ck_assert_uint_eq(answered, 1);
 	ck_assert_uint_eq(resolver_loop.asked, 2);
 }
 END_TEST
@@ -87,12 +131,13 @@ START_TEST(a_resolver_can_be_freed_while_a_name_hangs)
 	resolver_loop_hang();
 	ask();
 	ask();
-	while (!__atomic_load_n(&resolver_loop.asked, __ATOMIC_SEQ_CST))
-		;
+	ask();
+	resolver_loop_await_asked(3);
+	resolver_loop_go_on(1); /* ends before or after the resolver */
 	resolver_free(resolver_loop.resolver);
 	resolver_loop.resolver = NULL;
 	ck_assert_uint_eq(answered, 0);
-	resolver_loop_go_on(1);
+	resolver_loop_go_on(1); /* the third hangs until the program ends */
 }
 END_TEST
 
@@ -114,10 +159,13 @@ Suite *resolver_suite(void)
 	Suite *s = suite_create("resolver");
 	TCase *t = tcase_create("resolver");
 
+	tcase_set_timeout(t, 30);
 	tcase_add_checked_fixture(t, resolver_loop_open, resolver_loop_close);
 	tcase_add_test(t, a_name_is_resolved_in_another_thread_and_answered_on_the_loop);
 	tcase_add_test(t, a_failure_is_told_with_the_name);
 	tcase_add_test(t, the_loop_goes_on_while_a_name_hangs);
+	tcase_add_test(t, a_name_that_hangs_delays_no_other);
+	tcase_add_test(t, a_thread_that_cannot_start_fails_its_lookup_only);
 	tcase_add_test(t, a_forgotten_question_is_not_answered);
 	tcase_add_test(t, a_resolver_can_be_freed_while_a_name_hangs);
 	tcase_add_test(t, numbers_need_no_thread);
