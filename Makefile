@@ -237,6 +237,7 @@ CLI := \
 	client/belief.c \
 	client/cli.c \
 	client/complaint.c \
+	client/descriptors.c \
 	client/dial.c \
 	client/family.c \
 	client/holding.c \

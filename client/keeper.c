@@ -6,12 +6,12 @@
  */
 #include "client/keeper.h"
 #include "client/complaint.h"
+#include "client/descriptors.h"
 #include "client/dial.h"
 #include "client/holding.h"
 #include "client/waiting.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -88,16 +88,6 @@ static bool lock_take(struct keeper_task *task, struct waiting *w, struct keeper
 
 /* --- the end --- */
 
-/* Lets go of the standard streams, so that a reader who waits for the end of the output does not wait for the keeper. */
-static void streams_drop(void)
-{
-	int fd = open("/dev/null", O_RDWR | O_CLOEXEC), i;
-
-	for (i = STDIN_FILENO; i <= STDERR_FILENO; i++)
-		if (fd >= 0)
-			dup2(fd, i);
-}
-
 /* When both the grace and the lease have ended: the daemon keeps nothing of the session any longer. */
 static int64_t linger_until(const struct keeper_task *task)
 {
@@ -121,9 +111,9 @@ static void linger(const struct keeper_task *task)
 {
 	struct redlock *c = task->c;
 	int64_t until = linger_until(task), now;
+	int kept = redlock_fd(c);
 
-	streams_drop();
-	close(task->front);
+	descriptors_drop(&kept, 1); /* closes front, too */
 	while (must_linger(task) && (now = redlock_now_us()) < until && !redlock_process(c)) {
 		struct pollfd fd = {.fd = redlock_fd(c), .events = redlock_events(c)};
 		int64_t at = MIN(until, redlock_due_us(c));
