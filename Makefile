@@ -244,6 +244,7 @@ CLI := \
 	client/invocation.c \
 	client/json.c \
 	client/keeper.c \
+	client/loss.c \
 	client/main.c \
 	client/ping.c \
 	client/place.c \

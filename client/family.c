@@ -63,14 +63,24 @@ int family_start(struct family *ret_family, const struct family_start *how)
 	return r;
 }
 
+static FILE *children_open(void)
+{
+	return fopen("/proc/thread-self/children", "re");
+}
+
+static bool children_next(FILE *children, pid_t *ret_pid)
+{
+	return fscanf(children, "%d", ret_pid) == 1; /* NOLINT(cert-err34-c): the kernel writes valid numbers */
+}
+
 static int children_signal(int signal)
 {
-	FILE *children = fopen("/proc/thread-self/children", "re");
-	int pid;
+	FILE *children = children_open();
+	pid_t pid;
 
 	if (!children)
 		return -errno;
-	while (fscanf(children, "%d", &pid) == 1) /* NOLINT(cert-err34-c): the kernel writes valid numbers */
+	while (children_next(children, &pid))
 		kill(pid, signal);
 	fclose(children);
 	return 0;
@@ -85,12 +95,65 @@ void family_signal(const struct family *f, int signal)
 		kill(f->command, signal);
 }
 
+void family_end(const struct family *f)
+{
+	family_signal(f, SIGTERM);
+	family_signal(f, SIGCONT);
+}
+
 void family_kill(const struct family *f)
 {
 	if (f->grouped)
 		kill(-f->command, SIGKILL);
-	if (children_signal(SIGKILL) && !f->ended)
+	if (children_signal(SIGKILL) && f->command > 0 && !f->ended)
 		kill(f->command, SIGKILL);
+}
+
+/* Where it stands in left; left_n: nowhere. */
+static size_t left_find(const struct family *f, pid_t pid)
+{
+	size_t i = 0;
+
+	while (i < f->left_n && f->left[i] != pid)
+		i++;
+	return i;
+}
+
+/* The pid may be used again. */
+static void left_forget(struct family *f, pid_t pid)
+{
+	size_t i = left_find(f, pid);
+
+	if (i < f->left_n)
+		f->left[i] = f->left[--f->left_n];
+}
+
+void family_mark_left(struct family *f)
+{
+	FILE *children = children_open();
+	pid_t pid;
+
+	f->left_n = 0;
+	if (!children)
+		return;
+	while (f->left_n < FAMILY_LEFT_MAX && children_next(children, &pid))
+		if (pid != f->command)
+			f->left[f->left_n++] = pid;
+	fclose(children);
+}
+
+bool family_lives(const struct family *f)
+{
+	FILE *children = children_open();
+	bool lives = false;
+	pid_t pid;
+
+	if (!children)
+		return true;
+	while (!lives && children_next(children, &pid))
+		lives = left_find(f, pid) == f->left_n;
+	fclose(children);
+	return lives;
 }
 
 bool family_reap(struct family *f)
@@ -99,6 +162,7 @@ bool family_reap(struct family *f)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		left_forget(f, pid);
 		if (pid != f->command)
 			continue;
 		f->ended = true;

@@ -8,13 +8,18 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
+#define FAMILY_LEFT_MAX 32
+
 struct family {
-	pid_t command; /* 0: not started */
+	pid_t command; /* 0: not started, or not known */
 	bool grouped;  /* the command leads a process group of its own */
 	bool ended;    /* the command itself was reaped */
 	int status;    /* as waitpid(2) tells it; set when ended */
+	pid_t left[FAMILY_LEFT_MAX]; /* what family_mark_left found and nobody has reaped */
+	size_t left_n;
 };
 
 struct family_start {
@@ -31,9 +36,15 @@ struct family_start {
 int family_start(struct family *ret_family, const struct family_start *how) __attribute__((warn_unused_result));
 /* Signals the group, or, without one, every direct child. */
 void family_signal(const struct family *f, int signal);
+/* SIGTERM, and SIGCONT: a stopped process acts on SIGTERM when it goes on. */
+void family_end(const struct family *f);
 /* SIGKILL to the group and to every direct child: call it again whenever a child has ended, until family_reap says true. */
 void family_kill(const struct family *f);
 /* Reaps what has ended, without waiting. True: nothing is left. */
 bool family_reap(struct family *f);
+/* Marks what the command has left in the background so far: the direct children other than the command. */
+void family_mark_left(struct family *f);
+/* Whether the command, or something of it that was not marked, is still to be reaped. True if nobody can tell. */
+bool family_lives(const struct family *f);
 
 #endif

@@ -2,7 +2,10 @@
 /* See holding.h. */
 #include "client/holding.h"
 #include "client/belief.h"
+#include "client/complaint.h"
+#include "client/descriptors.h"
 #include "client/family.h"
+#include "client/loss.h"
 #include "client/person.h"
 
 #include <errno.h>
@@ -23,12 +26,14 @@
 #define UNLOCK_MS      1000
 #define SWEEP_US       5000
 #define UNSTOPPABLE_US 1000000
+#define LIVES_SWEEP_US 1000000
 
 enum holding_state {
 	HOLDING_HELD,     /* CMD runs, the lock is believed */
 	HOLDING_STOPPING, /* SIGTERM was sent; SIGKILL follows at kill_at */
 	HOLDING_KILLING,  /* SIGKILL is sent until nothing is left, or until give_up_at */
-	HOLDING_DONE,     /* there is nothing more to stop */
+	HOLDING_ON,       /* SIGKILL did not end CMD, and the session may hold the lock: this process holds on until one of the two has ended */
+	HOLDING_DONE,     /* there is nothing more to stop, or to hold */
 };
 
 struct holding {
@@ -39,6 +44,7 @@ struct holding {
 	struct belief belief;
 	int64_t kill_at, give_up_at;
 	bool front_gone;
+	bool may_hold;  /* CMD is stopped although nobody said that the lock was lost */
 	char name[200]; /* for a person */
 	struct keeper_report *report;
 };
@@ -62,15 +68,43 @@ static void holding_kill(struct holding *h, int64_t now)
 	family_kill(&h->family);
 }
 
-/* A stopped process acts on SIGTERM when it goes on. */
-static void family_end(const struct family *f)
+/* The end of the session would give the lock to somebody else while CMD runs on. */
+static void holding_hold_on(struct holding *h)
 {
-	family_signal(f, SIGTERM);
-	family_signal(f, SIGCONT);
+	const int kept[] = {h->task->front, h->children, h->timer, redlock_fd(h->task->c)};
+
+	h->state = HOLDING_ON;
+	if (h->front_gone)
+		holding_says(h, EXIT_LOST, "redlock was killed, and the command could not be stopped; process %d holds on to %s", (int)getpid(), h->name);
+	else
+		holding_says(h, EXIT_LOST,
+			     "%s was lost (not confirmed in time), and the command could not be stopped; process %d holds on if the lock still stands", h->name,
+			     (int)getpid());
+	h->report->kind = KEEPER_ENDED, h->report->lingers = true;
+	(void)!send(h->task->front, h->report, sizeof(*h->report), MSG_NOSIGNAL);
+	if (h->front_gone && stderr_is_ready())
+		complain("%s", h->report->text);
+	descriptors_drop(kept, sizeof(kept) / sizeof(kept[0]));
+}
+
+/* No lock protects what CMD had left in the background before it was stopped. */
+static void holding_give_up(struct holding *h)
+{
+	if (h->may_hold && family_lives(&h->family)) {
+		holding_hold_on(h);
+		return;
+	}
+	holding_says(h, EXIT_LOST, "%s was lost, and the command could not be stopped", h->name);
+	h->state = HOLDING_DONE;
 }
 
 static void holding_stop(struct holding *h, int64_t kill_by, const char *why)
 {
+	if (h->state == HOLDING_ON) {
+		h->state = HOLDING_DONE;
+		return;
+	}
+	family_mark_left(&h->family);
 	holding_says(h, EXIT_LOST, "%s was lost (%s); the command was stopped", h->name, why);
 	h->state = HOLDING_STOPPING;
 	h->kill_at = kill_by;
@@ -85,29 +119,9 @@ static void holding_stop_now(struct holding *h, const char *why)
 
 /* --- the connection --- */
 
-/* The stores or an administrator took the lock away: nothing protects it until the old deadline. */
-static bool reason_is_final(struct redlock_bytes reason)
-{
-	return (reason.n == 7 && !memcmp(reason.p, "evicted", 7)) || (reason.n == 6 && !memcmp(reason.p, "broken", 6));
-}
-
-/* The LOST of this grant, or NULL. */
-static const struct redlock_line *push_lost(struct holding *h)
-{
-	const struct redlock_line *push;
-	struct redlock_bytes code;
-
-	while ((push = redlock_next_push(h->task->c))) {
-		code = redlock_line_code(push);
-		if (code.n == 4 && !memcmp(code.p, "LOST", 4) && redlock_line_number(push, "fence", 0) == h->belief.grant.fence)
-			return push;
-	}
-	return NULL;
-}
-
 static void holding_hear_push(struct holding *h)
 {
-	const struct redlock_line *push = push_lost(h);
+	const struct redlock_line *push = loss_push(h->task->c, h->belief.grant.fence);
 	struct redlock_bytes reason;
 	char why[32];
 
@@ -115,15 +129,10 @@ static void holding_hear_push(struct holding *h)
 		return;
 	reason = redlock_line_find(push, "reason");
 	shown_text((struct span){reason.p, reason.n}, why, sizeof(why));
-	if (reason_is_final(reason))
+	if (loss_is_final(push))
 		holding_stop_now(h, why);
 	else
 		holding_stop(h, belief_kill_at(&h->belief), why);
-}
-
-static bool refused_as_lost(const struct redlock *c)
-{
-	return !strcmp(redlock_code(c), "LOST") || !strcmp(redlock_code(c), "NOTHELD");
 }
 
 static void holding_hear_answer(struct holding *h)
@@ -133,10 +142,15 @@ static void holding_hear_answer(struct holding *h)
 
 	if (r == REDLOCK_OK && !redlock_grant(h->task->c, &grant))
 		belief_set(&h->belief, &grant);
-	else if (r == REDLOCK_REFUSED && !refused_as_lost(h->task->c))
+	else if (r == REDLOCK_REFUSED && !loss_refused(h->task->c))
 		belief_untold(&h->belief, redlock_now_us());
 	else
 		holding_stop_now(h, redlock_code(h->task->c));
+}
+
+static bool holding_listens(const struct holding *h)
+{
+	return h->state == HOLDING_HELD || h->state == HOLDING_ON;
 }
 
 static void holding_listen(struct holding *h)
@@ -146,13 +160,13 @@ static void holding_listen(struct holding *h)
 	int r = redlock_process(c);
 
 	holding_hear_push(h);
-	if (h->state == HOLDING_HELD && asked && !redlock_in_flight(c))
+	if (holding_listens(h) && asked && !redlock_in_flight(c))
 		holding_hear_answer(h);
 	/* Ask as soon as the daemon is back. */
 	if (redlock_away(c) && !redlock_in_flight(c))
 		h->belief.check_at = redlock_now_us();
 	/* Whatever ended the connection, the lock is held until the moment that the daemon told. */
-	if (r && h->state == HOLDING_HELD)
+	if (r && holding_listens(h))
 		holding_stop(h, belief_kill_at(&h->belief), redlock_errmsg(c));
 }
 
@@ -192,9 +206,9 @@ static void holding_finish(struct holding *h)
 
 	h->state = HOLDING_DONE;
 	h->report->code = status_code(h->family.status);
-	if (r == REDLOCK_REFUSED && refused_as_lost(h->task->c)) {
-		push = push_lost(h);
-		if (!push || reason_is_final(redlock_line_find(push, "reason")))
+	if (r == REDLOCK_REFUSED && loss_refused(h->task->c)) {
+		push = loss_push(h->task->c, h->belief.grant.fence);
+		if (!push || loss_is_final(push))
 			holding_says(h, EXIT_LOST, "%s was lost while the command ran", h->name);
 	} else if (r && (r == REDLOCK_REFUSED || h->task->in->keep_ms)) {
 		/* The name was to be kept and is free: that is no success. */
@@ -212,7 +226,7 @@ static void holding_reap(struct holding *h)
 		holding_finish(h);
 	else if (h->state == HOLDING_HELD && h->family.ended)
 		holding_stop(h, 0, "not noticed in time");
-	else if (gone)
+	else if (gone || (h->state == HOLDING_ON && !family_lives(&h->family)))
 		h->state = HOLDING_DONE;
 	else if (h->state == HOLDING_STOPPING && !ended && h->family.ended)
 		family_end(&h->family); /* the processes that CMD left are children of the keeper now */
@@ -229,30 +243,45 @@ static const char *holding_why(const struct holding *h)
 
 static void holding_decide(struct holding *h, int64_t now)
 {
+	bool asks = now >= h->belief.check_at && !redlock_in_flight(h->task->c);
+
 	/* After the deadline CHECK is not asked: the lock was believed for too long. */
-	if (h->state == HOLDING_HELD && now >= h->belief.check_at && !redlock_in_flight(h->task->c) &&
-	    now < belief_kill_at(&h->belief))
+	if (h->state == HOLDING_HELD && asks && now < belief_kill_at(&h->belief))
 		holding_ask(h, now);
-	else if (h->state == HOLDING_HELD && now >= h->belief.term_at)
+	else if (h->state == HOLDING_HELD && now >= h->belief.term_at) {
+		h->may_hold = true;
 		holding_stop(h, belief_kill_at(&h->belief), holding_why(h));
+	}
+	if (h->state == HOLDING_ON)
+		family_kill(&h->family);
+	/* Even after the deadline: CMD runs in any case, and only the daemon knows whether the lock is taken. */
+	if (h->state == HOLDING_ON && asks)
+		holding_ask(h, now);
 	if (h->state == HOLDING_STOPPING && now >= h->kill_at)
 		holding_kill(h, now);
 	else if (h->state == HOLDING_KILLING && now < h->give_up_at)
 		family_kill(&h->family);
-	else if (h->state == HOLDING_KILLING) {
-		holding_says(h, EXIT_LOST, "%s was lost, and the command could not be stopped", h->name);
-		h->state = HOLDING_DONE;
-	}
+	else if (h->state == HOLDING_KILLING)
+		holding_give_up(h);
+}
+
+/* When the daemon is heard or asked next. */
+static int64_t holding_due(const struct holding *h, int64_t unanswered)
+{
+	const struct redlock *c = h->task->c;
+
+	return MIN(redlock_due_us(c), redlock_in_flight(c) ? unanswered : MIN(h->belief.check_at, unanswered));
 }
 
 static int64_t holding_deadline(const struct holding *h)
 {
 	switch (h->state) {
 	case HOLDING_HELD:
-		return MIN(redlock_due_us(h->task->c),
-			   redlock_in_flight(h->task->c) ? h->belief.term_at : MIN(h->belief.check_at, h->belief.term_at));
+		return holding_due(h, h->belief.term_at);
 	case HOLDING_STOPPING:
 		return h->kill_at;
+	case HOLDING_ON:
+		return holding_due(h, redlock_now_us() + LIVES_SWEEP_US);
 	default:
 		return redlock_now_us() + SWEEP_US;
 	}
@@ -270,6 +299,10 @@ static void holding_front(struct holding *h)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	h->front_gone = true;
+	if (h->state == HOLDING_HELD) {
+		h->may_hold = true;
+		family_mark_left(&h->family);
+	}
 	if (h->state < HOLDING_KILLING)
 		holding_kill(h, redlock_now_us());
 }
@@ -282,7 +315,7 @@ static void holding_sleep(struct holding *h)
 		{.fd = h->children, .events = POLLIN},
 		{.fd = h->timer, .events = POLLIN},
 		{.fd = h->front_gone ? -1 : h->task->front, .events = POLLIN},
-		{.fd = h->state == HOLDING_HELD ? redlock_fd(h->task->c) : -1, .events = redlock_events(h->task->c)},
+		{.fd = holding_listens(h) ? redlock_fd(h->task->c) : -1, .events = redlock_events(h->task->c)},
 	};
 	struct signalfd_siginfo drained;
 
@@ -293,7 +326,7 @@ static void holding_sleep(struct holding *h)
 		;
 	if (fds[2].revents)
 		holding_front(h);
-	if (h->state == HOLDING_HELD && (fds[3].revents || redlock_now_us() >= redlock_due_us(h->task->c)))
+	if (holding_listens(h) && (fds[3].revents || redlock_now_us() >= redlock_due_us(h->task->c)))
 		holding_listen(h);
 }
 
@@ -343,8 +376,7 @@ static void holding_start(struct holding *h)
 	if (r < 0)
 		holding_says(h, EXIT_FAILED, "cannot start: %s", strerror(-r));
 	else if (r > 0)
-		holding_says(h, r == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXEC, "cannot execute %s: %s", task->start.argv[0],
-			     strerror(r));
+		holding_says(h, r == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXEC, "cannot execute %s: %s", task->start.argv[0], strerror(r));
 	if (r)
 		return;
 	h->report->kind = KEEPER_STARTED;
@@ -363,7 +395,6 @@ void holding_run(const struct keeper_task *task, struct keeper_report *ret_repor
 	if (h.state == HOLDING_DONE)
 		(void)!holding_unlock(&h, 0);
 	else
-		holding_hear_push(
-			&h); /* a push that came together with the answer to CHECK: the descriptor does not announce it */
+		holding_hear_push(&h); /* a push that came together with the answer to CHECK: the descriptor does not announce it */
 	holding_loop(&h);
 }

@@ -2,7 +2,8 @@
 /*
  * The keeper: a process between redlock and CMD that owns the session. It waits for the lock, counts how long the lock may be
  * believed, and stops CMD in time. It has a process group of its own, so that job control and signals for redlock or CMD do not
- * stop it. If redlock dies, the keeper stops CMD first and ends the session after that.
+ * stop it. If redlock dies, the keeper stops CMD first and ends the session after that. If CMD cannot be stopped, the keeper
+ * holds the lock for as long as CMD lives.
  *
  *   redlock (signals, exit code) -- SEQPACKET --> keeper (session, deadlines) --> CMD
  *

@@ -8,6 +8,8 @@
 #include "client/complaint.h"
 #include "client/dial.h"
 #include "client/keeper.h"
+#include "client/loss.h"
+#include "client/person.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -22,6 +24,8 @@
 #include <unistd.h>
 
 #define UNSTOPPABLE_US 1000000
+#define TAKE_OVER_US   100000 /* from the end of the keeper: max_grace may be short */
+#define SESSION_GONE   1
 
 static const int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
 
@@ -74,18 +78,55 @@ static void signals_pass(const struct front *f)
 		signal_pass(f, &info);
 }
 
-/* The keeper is gone, and nobody else needs the grace of its session. */
-static void session_end(const struct front *f)
+/* --- the keeper is gone --- */
+
+/* 0; SESSION_GONE; or a negative errno: the daemon cannot be asked now. */
+static int session_take(const struct front *f, struct redlock **ret_c)
 {
 	char line[sizeof(f->session) + sizeof(f->secret) + 16];
 	struct redlock *c;
+	int r;
 
-	if (!f->secret[0] || redlock_open(f->in->addr, ANSWER_TIMEOUT_MS, &c))
-		return;
+	if (!f->secret[0])
+		return SESSION_GONE;
+	r = redlock_open(f->in->addr, ANSWER_TIMEOUT_MS, &c);
+	if (r)
+		return r;
 	snprintf(line, sizeof(line), "RESUME %s %s", f->session, f->secret);
-	if (!redlock_request(c, line, 0, NULL, NULL))
+	r = redlock_request(c, line, 0, NULL, NULL);
+	if (!r) {
+		*ret_c = c;
+		return 0;
+	}
+	r = strcmp(redlock_code(c), "NOTFOUND") ? -EAGAIN : SESSION_GONE;
+	redlock_close(c);
+	return r;
+}
+
+/* Nobody else needs the grace of the session. c: a connection that has taken it over, or NULL. */
+static void session_end(const struct front *f, struct redlock *c)
+{
+	if (c || !session_take(f, &c))
 		(void)!redlock_request(c, "QUIT", 0, NULL, NULL);
 	redlock_close(c);
+}
+
+/* Takes the session over, or asks whether it still holds the lock. False: the lock is lost. */
+static bool session_holds(const struct front *f, struct redlock **c)
+{
+	struct redlock_grant grant;
+	int r;
+
+	if (!*c)
+		return session_take(f, c) != SESSION_GONE;
+	r = redlock_check(*c, f->in->operand, &grant);
+	if (r == REDLOCK_REFUSED && loss_refused(*c))
+		return false;
+	if (r < 0) {
+		redlock_close(*c);
+		*c = NULL;
+	}
+	return true;
 }
 
 static bool has_no_children(void)
@@ -102,30 +143,91 @@ static bool command_killed(const struct front *f, struct family *family)
 		family_kill(family);
 		return family_reap(family);
 	}
-	if (f->grouped)
-		kill(-f->command, SIGKILL);
+	kill(f->grouped ? -f->command : f->command, SIGKILL);
 	return waitpid(f->command, NULL, WNOHANG) != 0;
+}
+
+/* The same, but for what CMD had left in the background. */
+static bool command_is_over(const struct front *f, struct family *family)
+{
+	return command_killed(f, family) || (f->alone && !family_lives(family));
+}
+
+/* While CMD lives, all other children of a process that began without any were left in the background. */
+static void command_mark_left(const struct front *f, struct family *family)
+{
+	siginfo_t who = {.si_pid = 0};
+
+	family_mark_left(family);
+	if (!f->alone || waitid(P_PID, (id_t)f->command, &who, WEXITED | WNOHANG | WNOWAIT) || who.si_pid)
+		family->left_n = 0;
 }
 
 /*
  * The kernel killed CMD together with the keeper, but not what descends from CMD. Each of those becomes a child of this process.
+ * False: CMD was not stopped in this time.
  */
-static void command_end(const struct front *f)
+static bool command_end(const struct front *f, struct family *family, int64_t time_us)
 {
 	struct timespec pause = {0, 2000000};
-	int64_t until = redlock_now_us() + UNSTOPPABLE_US;
-	struct family family = {.command = f->command, .grouped = f->grouped};
+	int64_t until = redlock_now_us() + time_us;
 
-	while (!command_killed(f, &family) && redlock_now_us() < until)
+	while (redlock_now_us() < until) {
+		if (command_killed(f, family))
+			return true;
 		nanosleep(&pause, NULL);
+	}
+	return command_is_over(f, family);
+}
+
+/*
+ * The session goes on here, so that nobody else gets the lock while CMD lives. Signals end this process again. c: a connection
+ * that has taken the session over, or NULL.
+ */
+static void command_outlive(const struct front *f, struct family *family, struct redlock *c)
+{
+	struct timespec pause = {0, 200000000};
+	char name[200]; /* for a person */
+
+	shown_text(span_of(f->in->operand), name, sizeof(name));
+	if (stderr_is_ready())
+		complain("the process that held the lock was killed, and the command could not be; redlock holds on to %s", name);
+	sigprocmask(SIG_SETMASK, &f->mask, NULL);
+	while (session_holds(f, &c)) {
+		if (command_is_over(f, family)) {
+			session_end(f, c);
+			return;
+		}
+		nanosleep(&pause, NULL);
+	}
+	complain("%s was lost, and the command could not be stopped", name);
+	redlock_close(c);
+}
+
+/* The keeper may have been killed after it started CMD and before it said so. */
+static bool command_may_run(const struct front *f)
+{
+	return f->command > 0 || (f->granted && f->alone);
 }
 
 static int keeper_lost(const struct front *f)
 {
+	struct family family = {.command = f->command, .grouped = f->grouped && f->command > 0};
+	struct redlock *c = NULL;
+	bool over;
+
 	waitpid(f->process, NULL, 0);
-	if (f->command > 0)
-		command_end(f);
-	session_end(f);
+	command_mark_left(f, &family);
+	over = !command_may_run(f) || command_end(f, &family, TAKE_OVER_US);
+	if (!over) {
+		(void)!session_take(f, &c);
+		over = command_end(f, &family, UNSTOPPABLE_US);
+	}
+	if (!over) {
+		command_outlive(f, &family, c);
+		return EXIT_LOST;
+	}
+	session_end(f, c);
 	complain(f->granted ? "the process that held the lock was killed; so was the command"
 			    : "the process that waited for the lock was killed");
 	return f->granted ? EXIT_LOST : EXIT_FAILED;

@@ -1,21 +1,119 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a keeper that stays behind still has open."""
+"""redlock run when one of its processes is killed and the command cannot be, and what a keeper that stays behind still has open."""
 import contextlib
 import fcntl
 import os
+import signal
 import subprocess
 import time
 
-from harness import LEASE_1S, FuncTest
-from process import until
+from harness import LEASE_1S, FuncTest, safety
+from process import GONE, QUIET, REDLOCK, PipeLines, merged, reap, spawn, state_of, until
+
+NOBODY = "65534"
+ANOTHER_USER = "setpriv --reuid %s --clear-groups -- " % NOBODY
+# root without CAP_KILL may signal its own processes alone
+HARMLESS = ["setpriv", "--bounding-set", "-kill", "--"]
+
+
+def kill(pid):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 class LeftAlone(FuncTest):
-    COST = 1
+    COST = 8
 
     def setUp(self):
         super().setUp()
         self.d = self.daemon(LEASE_1S)
+
+    def free(self, name):
+        with self.d.client() as client:
+            return not client.roles(name)
+
+    def harmless_run(self, name, script, **options):
+        """A run that can kill none of its processes that have become another user's."""
+        if os.geteuid() or subprocess.run([*HARMLESS, *ANOTHER_USER.split(), "true"], stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("no other user's process can be started here")
+        process = spawn([*HARMLESS, REDLOCK, "--addr", self.d.addr, "run", name, "--", "sh", "-c", script], **merged(QUIET, options))
+        self.addCleanup(reap, process)
+        return process
+
+    def pids(self, process):
+        """What the script told. The processes are killed in the end."""
+        pids = [int(word) for word in process.stdout.readline().split()]
+        for pid in pids:
+            self.addCleanup(kill, pid)
+        return pids
+
+    def stays_taken(self, name):
+        with safety(), self.d.client("rival") as rival:
+            self.assertEqual(rival.ask("LOCK %s wait=1500ms" % name).kind, "TIMEOUT", "the lock is free while the command runs")
+
+    def free_after(self, name, command):
+        self.assertNotIn(state_of(command), GONE)
+        kill(command)
+        until(lambda: self.free(name), "the lock is free")
+
+    def test_a_killed_run_holds_the_lock_for_a_command_that_it_cannot_kill(self):
+        name = self.name()
+        process = self.harmless_run(name, "exec %s sh -c 'echo $$ $PPID; exec sleep 1000'" % ANOTHER_USER)
+        command, keeper = self.pids(process)
+        process.kill()
+        self.stays_taken(name)
+        said = PipeLines(process.stderr).next("the keeper says what became of the lock")
+        self.assertRegex(said, "^redlock: redlock was killed, and the command could not be stopped; process %d holds on to %s$" % (keeper, name))
+        self.free_after(name, command)
+        until(lambda: state_of(keeper) in GONE, "the keeper has ended")
+
+    def test_what_a_killed_command_was_waiting_for_is_protected_too(self):
+        name = self.name()
+        process = self.harmless_run(name, "%s sh -c 'echo $$; exec sleep 1000'; true" % ANOTHER_USER)
+        child, = self.pids(process)
+        process.kill()
+        self.stays_taken(name)
+        self.free_after(name, child)
+
+    def test_a_command_that_outlives_the_patience_of_redlock_keeps_the_lock_as_long_as_the_daemon_agrees(self):
+        name = self.name()
+        process = self.harmless_run(name, "%s sh -c \"echo \\$\\$ $$ $PPID; exec sleep 1000\"; true" % ANOTHER_USER)
+        child, command, keeper = self.pids(process)
+        self.d.freeze()
+        until(lambda: state_of(command) in GONE, "the lease is about to end")
+        self.d.thaw()
+        self.assertEqual(process.wait(10), 123)
+        self.assertRegex(process.stderr.readline().decode(), "^redlock: %s was lost .*could not be stopped; process %d holds on" % (name, keeper))
+        self.stays_taken(name)
+        self.free_after(name, child)
+
+    def test_what_a_command_left_in_the_background_holds_no_lock(self):
+        name = self.name()
+        process = self.harmless_run(name, "(%s sh -c \"echo \\$\\$ $$; exec sleep 1000\" &); exec sleep 1000" % ANOTHER_USER)
+        left, command = self.pids(process)
+        until(lambda: self.parent_is_keeper(left, command), "the process is left alone")
+        process.kill()
+        until(lambda: self.free(name), "the lock is free")
+        self.assertIn(state_of(command), GONE)
+        self.assertNotIn(state_of(left), GONE)
+
+    def parent_is_keeper(self, left, command):
+        parents = []
+        for pid in (left, command):
+            with open("/proc/%d/status" % pid) as status:
+                parents += [line for line in status if line.startswith("PPid:")]
+        return parents[0] == parents[1]
+
+    def test_redlock_takes_the_lock_over_when_its_keeper_is_killed_and_the_command_cannot_be(self):
+        name = self.name()
+        process = self.harmless_run(name, "exec %s sh -c 'echo $$ $PPID; exec sleep 1000'" % ANOTHER_USER)
+        command, keeper = self.pids(process)
+        os.kill(keeper, signal.SIGKILL)
+        self.stays_taken(name)
+        self.assertIsNone(process.poll())
+        self.free_after(name, command)
+        self.assertEqual(process.wait(10), 123)
+        self.assertRegex(process.stderr.read().decode(), "the process that held the lock was killed, and the command could not be")
 
     def test_a_keeper_that_waits_for_its_daemon_has_let_go_of_all_that_redlock_inherited(self):
         name, path = self.name(), os.path.join(self.folder(), "f")
