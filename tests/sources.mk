@@ -63,6 +63,7 @@ WORLD := \
 	tests/sim/check/checker.c \
 	tests/sim/check/delays.c \
 	tests/sim/check/detached.c \
+	tests/sim/check/doubts.c \
 	tests/sim/check/eviction.c \
 	tests/sim/check/floors.c \
 	tests/sim/check/grants.c \

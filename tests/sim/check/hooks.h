@@ -109,6 +109,9 @@ int64_t delay_of_call(const struct world *w, const struct call *call);
 void delay_granted(struct world *w, int64_t name, int64_t fence, int64_t delay_us);
 int64_t delay_of_grant(const struct world *w, int64_t name, int64_t fence);
 
+/* doubts.c: a daemon may have a reason to quarantine a node that lost nothing. */
+bool node_may_be_doubted(const struct sim_daemon *d, const struct server *s);
+
 /* keys.c: what a command did to the keys of a node. */
 void keys_before(struct server *s, const struct flight *f); /* before and after a command runs */
 void keys_after(struct server *s, const struct flight *f);
