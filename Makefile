@@ -158,6 +158,7 @@ CORE := \
 	daemon/core/ticket.c \
 	daemon/core/tokens.c \
 	daemon/core/trust.c \
+	daemon/core/value.c \
 	daemon/core/wait.c \
 	daemon/core/waiters.c
 

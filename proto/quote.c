@@ -27,7 +27,11 @@ static inline size_t plain_length(struct span text)
 
 static bool quote_needed(struct span value)
 {
-	for (size_t i = 0, n; i < value.n; i += n) {
+	size_t i = 0, n;
+
+	while (i < value.n && bare_table[(unsigned char)value.p[i]])
+		i++;
+	for (; i < value.n; i += n) {
 		n = bare_table[(unsigned char)value.p[i]] ? 1 : utf8_length((struct span){value.p + i, value.n - i});
 		if (n == 0)
 			return true;
@@ -51,17 +55,12 @@ static size_t escape_write(unsigned char c, char out[4])
 	return 4;
 }
 
-size_t quote(struct span value, char *out, size_t size)
+/* Not inlined: most texts need no quotes. */
+static size_t __attribute__((noinline)) quote_within(struct span value, char *out, size_t size)
 {
 	size_t at = 0;
 	char escape[4];
 
-	if (!quote_needed(value)) {
-		if (value.n > size)
-			return 0;
-		memcpy(out, value.p, value.n);
-		return value.n;
-	}
 	if (size < 2)
 		return 0;
 	out[at++] = '"';
@@ -81,4 +80,14 @@ size_t quote(struct span value, char *out, size_t size)
 	}
 	out[at++] = '"';
 	return at;
+}
+
+size_t quote(struct span value, char *out, size_t size)
+{
+	if (quote_needed(value))
+		return quote_within(value, out, size);
+	if (value.n > size)
+		return 0;
+	memcpy(out, value.p, value.n);
+	return value.n;
 }

@@ -3,6 +3,7 @@
  * Writes a line into REPLY_MAX bytes. A field is written as a whole or left out, and the place of the LF is reserved from the
  * start, so no argument can make a line too long.
  */
+#include "proto/decimal.h"
 #include "proto/proto.h"
 #include "proto/text.h"
 
@@ -46,38 +47,10 @@ static inline char *field_open(const struct reply *r, struct span field, size_t 
 	return at;
 }
 
-#define NUMBER_MAX 20 /* characters of INT64_MIN; number_write needs an even number */
-
-/* Writes 00 to 99 in front of `at`; returns its place. */
-static inline char *pair_write(char *at, unsigned pair)
-{
-	static const char pairs[] =
-		"0001020304050607080910111213141516171819"
-		"2021222324252627282930313233343536373839"
-		"4041424344454647484950515253545556575859"
-		"6061626364656667686970717273747576777879"
-		"8081828384858687888990919293949596979899";
-
-	return memcpy(at - 2, pairs + 2 * pair, 2);
-}
-
-/* Writes the number in front of `end`; returns its first character. A division by 10000 yields four digits at once. */
 static inline char *number_write(char *end, int64_t value)
 {
-	uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-	unsigned four;
-	char *first = end;
+	char *first = decimal_write(end, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 
-	for (; rest >= 10000; rest /= 10000) {
-		four = (unsigned)(rest % 10000);
-		first = pair_write(first, four % 100);
-		first = pair_write(first, four / 100);
-	}
-	four = (unsigned)rest;
-	if (four >= 100)
-		first = pair_write(first, four % 100);
-	first = pair_write(first, four >= 100 ? four / 100 : four);
-	first += *first == '0';
 	if (value < 0)
 		*--first = '-';
 	return first;
@@ -85,7 +58,7 @@ static inline char *number_write(char *end, int64_t value)
 
 void reply_put_int(struct reply *r, struct span field, int64_t value)
 {
-	char digits[NUMBER_MAX], *end = digits + NUMBER_MAX, *first = number_write(end, value);
+	char digits[DECIMAL_MAX], *end = digits + DECIMAL_MAX, *first = number_write(end, value);
 	size_t n = (size_t)(end - first);
 	char *to = field_open(r, field, n);
 

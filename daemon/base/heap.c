@@ -108,13 +108,11 @@ void heap_set(struct heap *h, struct timer *t, struct instant at)
 	heap_place(h, heap_rise(h, h->count - 1, t), t);
 }
 
-void heap_cancel(struct heap *h, struct timer *t)
+void heap_take_out(struct heap *h, struct timer *t)
 {
 	size_t i = t->index;
 	struct timer *last;
 
-	if (!i)
-		return;
 	assert(i <= h->count && h->slot[i - 1] == t);
 	t->index = 0;
 	last = h->slot[--h->count];

@@ -26,7 +26,7 @@ void heap_init(struct heap *h);
 void heap_release(struct heap *h);
 /* Sets or moves the timer. INSTANT_NEVER cancels it. */
 void heap_set(struct heap *h, struct timer *t, struct instant at);
-void heap_cancel(struct heap *h, struct timer *t); /* no effect on a timer that is not set */
+void heap_take_out(struct heap *h, struct timer *t); /* that is set */
 
 /* NULL when empty */
 static inline struct timer *heap_first(const struct heap *h)
@@ -37,6 +37,13 @@ static inline struct timer *heap_first(const struct heap *h)
 static inline bool timer_is_set(const struct timer *t)
 {
 	return t->index != 0;
+}
+
+/* No effect on a timer that is not set. */
+static inline void heap_cancel(struct heap *h, struct timer *t)
+{
+	if (timer_is_set(t))
+		heap_take_out(h, t);
 }
 
 #endif

@@ -33,32 +33,34 @@ uint64_t rng_below(struct rng *r, uint64_t bound)
 	return (uint64_t)(product >> 64);
 }
 
-/* The lowest eight nibbles as hex digits, one byte each, the lowest first. Nibbles above 9 get 'a' - '9' - 1 more. */
-static uint64_t eight_digits(uint64_t bits)
+/* Eight bytes at once: each becomes two digits. Nibbles above 9 get 'a' - '9' - 1 more. */
+void hex_write(uint64_t bits, char out[16])
 {
-	uint64_t x = bits & UINT32_MAX, above;
+	typedef uint8_t bytes __attribute__((vector_size(8)));
+	typedef uint16_t pairs __attribute__((vector_size(16)));
+	bytes in;
+	pairs x;
 
-	x = (x | x << 16) & UINT64_C(0x0000ffff0000ffff);
-	x = (x | x << 8) & UINT64_C(0x00ff00ff00ff00ff);
-	x = (x | x << 4) & UINT64_C(0x0f0f0f0f0f0f0f0f);
-	above = (x + UINT64_C(0x0606060606060606)) >> 4 & UINT64_C(0x0101010101010101);
-	return htole64(x + UINT64_C(0x3030303030303030) + above * ('a' - '9' - 1));
+	bits = htole64(bits);
+	memcpy(&in, &bits, sizeof(in));
+	x = __builtin_convertvector(in, pairs);
+	x = (x | x << 4) & 0x0f0f;
+	x += 0x3030 + ((x + 0x0606) >> 4 & 0x0101) * ('a' - '9' - 1);
+	for (unsigned i = 0; i < 8; i++)
+		x[i] = htole16(x[i]);
+	memcpy(out, &x, sizeof(x));
 }
 
 void rng_hex(struct rng *r, char *out, size_t n)
 {
-	uint64_t bits, text[2];
+	char text[16];
 
-	for (; n; out += sizeof(text), n -= sizeof(text)) {
-		bits = rng_next(r);
-		text[0] = eight_digits(bits);
-		text[1] = eight_digits(bits >> 32);
-		if (n < sizeof(text)) {
-			memcpy(out, text, n);
-			return;
-		}
-		memcpy(out, text, sizeof(text)); /* a constant size: two stores, not a call */
-	}
+	for (; n >= sizeof(text); out += sizeof(text), n -= sizeof(text))
+		hex_write(rng_next(r), out);
+	if (n == 0)
+		return;
+	hex_write(rng_next(r), text);
+	memcpy(out, text, n);
 }
 
 void rng_seed_from_system(uint64_t ret_key[2])

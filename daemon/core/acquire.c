@@ -38,7 +38,7 @@ static void acquire_ask(struct engine *e, struct round *r, struct nodeset nodes,
 {
 	struct contender *k = contender_of_name(r->calls.name);
 	int64_t reserve = e->core->conf.shared ? members_reserve_us(&e->members) : 0; /* the memory store has one daemon: there is nobody to reserve for */
-	struct span ticket;
+	struct span value = value_in_text(e->core, &r->value), ticket;
 
 	ticket_take(e, k); /* the first patient waiter may have come since the leading node was asked */
 	ticket = ticket_text(e, k);
@@ -54,7 +54,7 @@ static void acquire_ask(struct engine *e, struct round *r, struct nodeset nodes,
 			nodeset_add(&r->left_out, i);
 			continue;
 		}
-		ask_acquire(&e->calls, r, i, proposal, ticket, reserve);
+		ask_acquire(&e->calls, r, i, value, proposal, ticket, reserve);
 		if (ticket.n > 0)
 			nodeset_add(&k->ticket_at, i);
 	}
@@ -169,6 +169,7 @@ static void acquire_raise(struct engine *e, struct round *first)
 {
 	struct contender *k = contender_of_name(first->calls.name);
 	struct round *r = round_new(&e->rounds, QUESTION_RAISE, k->name, NULL);
+	struct span value = value_in_text(e->core, &first->value);
 	bool beyond;
 
 	r->token = round_largest(first, e->core->conf.nodes);
@@ -184,7 +185,7 @@ static void acquire_raise(struct engine *e, struct round *first)
 	r->range = first->range;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		if (nodeset_has(first->granted, i) && first->base[i] <= r->token) {
-			ask_raise(&e->calls, r, i, beyond);
+			ask_raise(&e->calls, r, i, value, beyond);
 			nodeset_add(&r->placed.unanswered, i);
 		}
 	heap_set(&e->core->timers, &r->timer, instant_add(e->core->now, acquire_raise_us(e)));

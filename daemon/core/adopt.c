@@ -131,7 +131,7 @@ static void adopt_pause(struct engine *e, struct lease *x)
 	heap_set(&e->core->timers, &x->timer, instant_min(instant_add(e->core->now, pause), adoption_end(x)));
 }
 
-static void adopt_ask(struct engine *e, struct round *r, unsigned node)
+static void adopt_ask(struct engine *e, struct round *r, unsigned node, struct span value)
 {
 	struct lease *x = r->lease;
 	struct span from;
@@ -139,9 +139,9 @@ static void adopt_ask(struct engine *e, struct round *r, unsigned node)
 	/* For a lease that nobody renews each round asks for less time. That counts as soon as the store may have set it. */
 	x->votes.until[node] = instant_min(x->votes.until[node], vote_until(e->core->now, r->ttl_us));
 	if (adoption_is_left(x, node, &from))
-		ask_adopt(&e->calls, r, node, x->token_end, from);
+		ask_adopt(&e->calls, r, node, value, x->token_end, from);
 	else
-		ask_extend(&e->calls, r, node, x->token_end, INSTANT_PAST);
+		ask_extend(&e->calls, r, node, value, x->token_end, INSTANT_PAST);
 	nodeset_add(&x->placed.unanswered, node);
 	nodeset_add(&x->placed.renewal_sent, node);
 }
@@ -175,6 +175,7 @@ static void adopt_begin(struct engine *e, struct lease *x)
 void adopt_go_on(struct engine *e, struct lease *x)
 {
 	struct nodeset nodes = adopt_whom_to_ask(e, x);
+	struct span value;
 
 	heap_set(&e->core->timers, &x->timer, adoption_end(x)); /* or when a node is back */
 	if (members_usable(&e->members) < engine_quorum(e))
@@ -186,9 +187,10 @@ void adopt_go_on(struct engine *e, struct lease *x)
 	}
 	if (!x->round)
 		adopt_begin(e, x);
+	value = value_in_text(e->core, &x->value);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		if (nodeset_has(nodes, i))
-			adopt_ask(e, x->round, i);
+			adopt_ask(e, x->round, i, value);
 }
 
 enum adopt_outcome adopt_fired(struct engine *e, struct lease *x)

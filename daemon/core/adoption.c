@@ -38,22 +38,24 @@ static struct span values_newest(struct span values)
 	return (struct span){values.p, values.n - rest.n};
 }
 
-struct prior_lease adoption_record(const struct lease *x, unsigned nodes, struct instant now)
+struct prior_lease adoption_record(struct core *core, const struct lease *x)
 {
 	const struct adoption *h = x->adoption;
-	struct prior_lease left = {.name = name_text(x->name), .value = value_text(&x->value), .ttl_us = x->promised.ttl_us,
-	                           .deadline = instant_max(lease_deadline(x, nodes), x->promised.until)};
+	struct prior_lease left = {.name = name_text(x->name), .ttl_us = x->promised.ttl_us,
+	                           .deadline = instant_max(lease_deadline(x, core->conf.nodes), x->promised.until)};
 
 	if (x->auto_renew)
 		left.deadline = instant_max(left.deadline, x->believed_until);
-	if (h && h->asked && nodeset_any(nodeset_or(h->stands, h->late)) && instant_before(now, h->until)) {
+	if (h && h->asked && nodeset_any(nodeset_or(h->stands, h->late)) && instant_before(core->now, h->until)) {
 		left.prior = values_newest(adoption_values(h));
 		left.prior_until = h->until;
 	} else if (h && !h->asked) {
 		left.value = (struct span){h->values, h->first};
 		left.prior = h->n > h->first ? (struct span){h->values + h->first + 1, h->n - h->first - 1} : SPAN("");
 		left.prior_until = h->prior_until;
+		return left;
 	}
+	left.value = value_in_text(core, &x->value);
 	return left;
 }
 

@@ -40,7 +40,7 @@ void adoption_over(struct lease *x); /* forgets the values */
 /* LEASE_ADOPTING, given up: its values are not released and end by themselves. A run on a copy of the journal may have renewed them meanwhile. */
 void adoption_leave(struct lease *x);
 /* What the next run needs to adopt a lease. The texts are borrowed. */
-struct prior_lease adoption_record(const struct lease *x, unsigned nodes, struct instant now);
+struct prior_lease adoption_record(struct core *core, const struct lease *x);
 
 /* What the stores say. A lease without prior values is left alone. */
 void adoption_note(struct lease *x, unsigned node); /* no prior value stands there */

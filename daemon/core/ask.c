@@ -21,14 +21,17 @@ static void ask_note_placed(struct call_table *t, struct round *r, unsigned node
 	placed_add(round_placed(r), node, px_us, until);
 }
 
-static void ask_to_place(struct call_table *t, struct round *r, unsigned node, struct call *call)
+/* Sends a call that may place the value, on the terms of the round. */
+static struct call *ask_to_place(struct call_table *t, struct round *r, unsigned node, struct span value, enum call_kind kind)
 {
-	if (call->value.n == 0)
-		call->value = value_text(&r->value);
-	if (call->kind == CALL_EXTEND)
-		call->new_value = value_text(&r->value);
-	calls_send(t, &r->calls, node, call);
+	struct call *call = calls_send(t, &r->calls, node, kind);
+
+	call->value = value;
+	if (kind == CALL_EXTEND)
+		call->new_value = value;
+	call->px_ms = whole_ms(round_px_us(r));
 	ask_note_placed(t, r, node);
+	return call;
 }
 
 /*
@@ -56,47 +59,50 @@ static int64_t ask_acquire_by_ms(const struct call_table *t, const struct round 
 	return ask_not_after_ms(t, node, vote_until(t->core->now, r->ttl_us));
 }
 
-void ask_acquire(struct call_table *t, struct round *r, unsigned node, int64_t proposal, struct span ticket, int64_t reserve_us)
+void ask_acquire(struct call_table *t, struct round *r, unsigned node, struct span value, int64_t proposal, struct span ticket, int64_t reserve_us)
 {
-	struct call call = {.kind = CALL_ACQUIRE, .px_ms = whole_ms(round_px_us(r)), .fence = proposal,
-	                    .range = r->range, .ticket = ticket, .ticket_ms = TICKET_US / MSEC, .reserve_ms = whole_ms(reserve_us)};
+	struct call *call = ask_to_place(t, r, node, value, CALL_ACQUIRE);
 
-	call.not_after_ms = ask_acquire_by_ms(t, r, node);
-	ask_to_place(t, r, node, &call);
+	call->fence = proposal;
+	call->range = r->range;
+	call->ticket = ticket;
+	call->ticket_ms = TICKET_US / MSEC;
+	call->reserve_ms = whole_ms(reserve_us);
+	call->not_after_ms = ask_acquire_by_ms(t, r, node);
 }
 
-void ask_extend(struct call_table *t, struct round *r, unsigned node, int64_t floor, struct instant put_back)
+void ask_extend(struct call_table *t, struct round *r, unsigned node, struct span value, int64_t floor, struct instant put_back)
 {
-	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(round_px_us(r)), .fence = floor, .create = instant_before(t->core->now, put_back)};
+	struct call *call = ask_to_place(t, r, node, value, CALL_EXTEND);
 
-	call.beyond = members_were_set_back(t->members, floor);
-	if (call.create)
-		call.not_after_ms = ask_not_after_ms(t, node, put_back);
-	ask_to_place(t, r, node, &call);
+	call->fence = floor;
+	call->create = instant_before(t->core->now, put_back);
+	call->beyond = members_were_set_back(t->members, floor);
+	if (call->create)
+		call->not_after_ms = ask_not_after_ms(t, node, put_back);
 }
 
-void ask_raise(struct call_table *t, struct round *r, unsigned node, bool beyond)
+void ask_raise(struct call_table *t, struct round *r, unsigned node, struct span value, bool beyond)
 {
-	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(round_px_us(r)), .fence = r->token + r->range, .beyond = beyond};
+	struct call *call = ask_to_place(t, r, node, value, CALL_EXTEND);
 
-	ask_to_place(t, r, node, &call);
+	call->fence = r->token + r->range;
+	call->beyond = beyond;
 }
 
-void ask_adopt(struct call_table *t, struct round *r, unsigned node, int64_t floor, struct span from)
+void ask_adopt(struct call_table *t, struct round *r, unsigned node, struct span value, int64_t floor, struct span from)
 {
-	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(round_px_us(r)), .fence = floor};
+	struct call *call = ask_to_place(t, r, node, value, CALL_EXTEND);
 	char *text = arena_alloc(&t->core->out->arena, from.n);
 
-	call.beyond = members_were_set_back(t->members, floor);
+	call->fence = floor;
+	call->beyond = members_were_set_back(t->members, floor);
 	memcpy(text, from.p, from.n);
-	call.prior = (struct span){text, from.n};
-	(void)span_word(&call.prior, &call.value);
-	ask_to_place(t, r, node, &call);
+	call->prior = (struct span){text, from.n};
+	(void)span_word(&call->prior, &call->value);
 }
 
 void ask_look(struct call_table *t, struct round *r, unsigned node)
 {
-	struct call call = {.kind = CALL_LOOK};
-
-	calls_send(t, &r->calls, node, &call);
+	(void)calls_send(t, &r->calls, node, CALL_LOOK);
 }

@@ -5,13 +5,13 @@
 
 #include "daemon/core/round.h"
 
-void ask_acquire(struct call_table *t, struct round *r, unsigned node, int64_t proposal, struct span ticket, int64_t reserve_us);
+void ask_acquire(struct call_table *t, struct round *r, unsigned node, struct span value, int64_t proposal, struct span ticket, int64_t reserve_us);
 /* Asks the store to replace any of the values in `from`, which are separated by blanks, by the round's. */
-void ask_adopt(struct call_table *t, struct round *r, unsigned node, int64_t floor, struct span from);
+void ask_adopt(struct call_table *t, struct round *r, unsigned node, struct span value, int64_t floor, struct span from);
 /* A missing key is put back if the call runs before put_back; PAST: never. */
-void ask_extend(struct call_table *t, struct round *r, unsigned node, int64_t floor, struct instant put_back);
+void ask_extend(struct call_table *t, struct round *r, unsigned node, struct span value, int64_t floor, struct instant put_back);
 /* The second round of an acquire. beyond: the fence is lifted even beyond the limit. */
-void ask_raise(struct call_table *t, struct round *r, unsigned node, bool beyond);
+void ask_raise(struct call_table *t, struct round *r, unsigned node, struct span value, bool beyond);
 void ask_look(struct call_table *t, struct round *r, unsigned node);
 
 #endif

@@ -39,17 +39,17 @@ static struct span calls_marker(const struct member *m)
 	return m->marker[0] == 'j' ? span_of(m->marker) : SPAN("none");
 }
 
-void calls_send(struct call_table *t, struct calls *c, unsigned node, struct call *call)
+struct call *calls_send(struct call_table *t, struct calls *c, unsigned node, enum call_kind kind)
 {
-	call->id = c->slot;
-	call->node = node;
-	call->name = name_text(c->name);
-	call->marker = calls_marker(&t->members->node[node]);
+	struct call *call = core_call(t->core);
+
+	*call = (struct call){
+		.id = c->slot, .node = node, .kind = kind, .name = name_text(c->name), .marker = calls_marker(&t->members->node[node])};
 	c->sent[node] = t->core->now;
 	nodeset_add(&c->asked, node);
 	nodeset_add(&c->open, node);
 	flow_sent(&t->members->node[node].flow, t->core->now);
-	core_call(t->core, call);
+	return call;
 }
 
 /* From when an answer counts: earlier than `sent` if the store's clock shows that the call ran earlier, because a clock has jumped meanwhile. */

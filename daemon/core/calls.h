@@ -65,8 +65,8 @@ static inline void calls_close(struct call_table *t, struct calls *c)
 	t->live--;
 }
 
-/* Sends the call, and notes a time before it can leave. */
-void calls_send(struct call_table *t, struct calls *c, unsigned node, struct call *call);
+/* Sends a call, and notes a time before it can leave. The caller says what else the call asks before any other effect; the rest is 0. */
+struct call *calls_send(struct call_table *t, struct calls *c, unsigned node, enum call_kind kind);
 /* Tracks that the call is answered, and returns the calls that it belongs to. NULL: no such call is open. */
 struct calls *calls_answered(struct call_table *t, const struct answer *a);
 

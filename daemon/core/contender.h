@@ -11,6 +11,7 @@
 #include "daemon/core/core.h"
 #include "daemon/core/name.h"
 #include "daemon/core/state.h"
+#include "daemon/core/value.h"
 
 struct round;
 
@@ -49,11 +50,8 @@ struct contender {
 	} stood[NODES_MAX];        /* what was in the way at each store, when a round last heard from it */
 	struct nodeset woken;      /* stores that said that the lock was freed, since the last round began */
 	struct nodeset ticket_at;  /* stores where the ticket may stand in the queue */
-	struct {
-		int64_t us;        /* by the stores' clock; 0: none */
-		struct instant at; /* the same by our clock */
-		uint64_t sequence;
-	} ticket;                  /* its place among daemons: see ticket.h */
+	struct stamp ticket;       /* its place among daemons, by the stores' clock: see ticket.h */
+	struct instant ticket_since; /* the same moment by our clock */
 	struct instant handed_since; /* since when the name goes from one claim to the next here; 0: it does not */
 	struct instant want_since; /* since when another daemon wants the name that is held here; NEVER: none does */
 	struct elsewhere elsewhere;

@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #define HOST_SHOWN 40
 #define LOG_MAX 1024
@@ -23,6 +24,9 @@ static void core_name(struct core *c, const char *host)
 		if (isalnum((unsigned char)*host) || *host == '-' || *host == '.' || *host == '_')
 			c->daemon_id[n++] = *host;
 	c->daemon_id[n] = '\0';
+	c->value_head_n = (uint8_t)(n + 1);
+	memcpy(c->value_head + sizeof(c->value_head) - (n + 1), c->daemon_id, n);
+	c->value_head[sizeof(c->value_head) - 1] = ':';
 }
 
 void core_init(struct core *c, const struct core_conf *conf)
@@ -87,12 +91,6 @@ const char *core_quoted(struct core *c, struct span value)
 	text[n] = '\0';
 	arena_commit(&c->out->arena, n + 1);
 	return text;
-}
-
-void core_call(struct core *c, const struct call *call)
-{
-	effects_add(c->out, EFFECT_CALL)->call = *call;
-	metric_add(&c->metrics, METRIC_CALLS, 1);
 }
 
 void core_keep(char *to, size_t size, struct span from)

@@ -71,6 +71,9 @@ struct core {
 		unsigned said, left_out;
 	} burst[BURST_N];
 	char daemon_id[64];  /* "<16 hex>.<host>": random at each start, holds no ':' */
+	/* The same and ':', at the end of these bytes: what values begin with, see value.h. */
+	char value_head[64];
+	uint8_t value_head_n;
 };
 
 void core_init(struct core *c, const struct core_conf *conf);
@@ -82,8 +85,13 @@ void core_log(struct core *c, enum log_level level, const char *event, const cha
 bool core_may_log(struct core *c, enum burst_kind kind);
 /* The value quoted for a log line, in memory of the effects. */
 const char *core_quoted(struct core *c, struct span value);
-/* Effect: a call. Its spans must stay valid until the effects are carried out. */
-void core_call(struct core *c, const struct call *call);
+/* Effect: a call. The caller says all of it before any other effect; its spans must stay valid until the effects are carried out. */
+static inline struct call *core_call(struct core *c)
+{
+	metric_add(&c->metrics, METRIC_CALLS, 1);
+	return &effects_add(c->out, EFFECT_CALL)->call;
+}
+
 
 /* Copies `from` to `to`, cut to `size` bytes with the NUL that ends it. The two may overlap. */
 void core_keep(char *to, size_t size, struct span from);

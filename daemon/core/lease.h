@@ -13,6 +13,7 @@
 #include "daemon/core/nodeset.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/state.h"
+#include "daemon/core/value.h"
 
 #include <stdlib.h>
 
@@ -20,18 +21,6 @@ struct adoption; /* adoption.h */
 struct round;
 struct pending;
 TAILQ_HEAD(pendings, pending);
-
-/* "<daemon-id>:<number>:<32 hex>": fresh for every attempt, never used again. */
-struct lease_value {
-	uint64_t number;
-	uint8_t n;
-	char text[VALUE_MAX - 1];
-};
-
-static inline struct span value_text(const struct lease_value *v)
-{
-	return (struct span){v->text, v->n};
-}
 
 /* Where a value may stand. */
 struct placed {

@@ -126,23 +126,7 @@ void lock_begin_lease(struct lock *l, const struct lease_value *value, const str
 
 void lock_value_make(struct lock_table *t, struct lease_value *ret_value)
 {
-	const char *id = t->core->daemon_id;
-	size_t n = strlen(id);
-	char digits[20];
-	uint64_t rest;
-	size_t d = 0;
-
-	rest = ret_value->number = ++t->values;
-	memcpy(ret_value->text, id, n);
-	ret_value->text[n++] = ':';
-	do
-		digits[d++] = (char)('0' + rest % 10);
-	while (rest /= 10);
-	while (d > 0)
-		ret_value->text[n++] = digits[--d];
-	ret_value->text[n++] = ':';
-	rng_hex(&t->core->rng, ret_value->text + n, 32);
-	ret_value->n = (uint8_t)(n + 32);
+	value_make(t->core, ++t->values, ret_value);
 }
 
 int64_t lock_retry_us(const struct lock_table *t, const struct lock *l)

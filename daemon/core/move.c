@@ -81,7 +81,8 @@ void lease_refuse_extends(struct engine *e, struct lease *x, enum refusal why)
 {
 	if (x->round)
 		x->round->extends = 0;
-	notices_extended(&e->notices, x, UINT_MAX, why);
+	if (!TAILQ_EMPTY(&x->extends))
+		notices_extended(&e->notices, x, UINT_MAX, why);
 }
 
 void retire_round(struct engine *e, struct round *r)

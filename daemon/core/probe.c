@@ -49,7 +49,7 @@ static void member_ask(struct members *ms, struct member *m, struct call *call)
 	m->asked = call->kind == CALL_PROBE ? ASKED_PROBE : ASKED_MARK;
 	m->asked_at = ms->core->now;
 	heap_set(&ms->core->timers, &m->timer, instant_add(ms->core->now, ms->core->conf.timeout_us));
-	core_call(ms->core, call);
+	*core_call(ms->core) = *call;
 }
 
 void member_probe(struct members *ms, struct member *m)

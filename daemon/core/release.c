@@ -24,6 +24,8 @@ static bool release_is_due(const struct engine *e, const struct release *r)
 
 static void release_send(struct engine *e, struct release *r)
 {
+	struct span text = SPAN("");
+
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		if (!release_may_ask(&e->releases, r, i))
 			continue;
@@ -32,7 +34,8 @@ static void release_send(struct engine *e, struct release *r)
 			continue;
 		}
 		release_undo_put_off(r, nodeset_of(i));
-		release_send_to(&e->releases, r, i);
+		text = text.n > 0 ? text : release_text(&e->releases, r);
+		release_send_to(&e->releases, r, i, text);
 	}
 }
 

@@ -52,15 +52,21 @@ void release_free(struct releases *rs, struct release *r)
 	release_put(rs, r);
 }
 
-/* The values that the release frees beside its own: the prior ones, and for a key that is left behind the value that it has now. */
-static void release_take_others(struct release *r, struct span prior)
+struct span release_text(const struct releases *rs, const struct release *r)
 {
-	size_t n = r->kind == RELEASE_LEAVE ? r->value.n : 0, size = n + 1 + prior.n + 1;
+	return r->kind == RELEASE_TICKET ? stamp_in_text(rs->calls->core, &r->ticket) : value_in_text(rs->calls->core, &r->value);
+}
 
-	if (n + prior.n == 0)
+/* The values that the release frees beside its own: the prior ones, and for a key that is left behind the value that it has now. */
+static void release_take_others(const struct releases *rs, struct release *r, struct span prior)
+{
+	struct span value = r->kind == RELEASE_LEAVE ? release_text(rs, r) : SPAN("");
+	size_t size = value.n + 1 + prior.n + 1;
+
+	if (value.n + prior.n == 0)
 		return;
 	r->others = mem_alloc(size);
-	snprintf(r->others, size, "%.*s%s%.*s", (int)n, r->value.text, n > 0 && prior.n > 0 ? " " : "", (int)prior.n, prior.p);
+	snprintf(r->others, size, "%.*s%s%.*s", (int)value.n, value.p, value.n > 0 && prior.n > 0 ? " " : "", (int)prior.n, prior.p);
 }
 
 struct release *release_of_value(struct releases *rs, enum release_kind kind, struct name *name, const struct lease_value *value, struct span prior)
@@ -68,7 +74,7 @@ struct release *release_of_value(struct releases *rs, enum release_kind kind, st
 	struct release *r = release_new(rs, kind, name);
 
 	r->value = *value;
-	release_take_others(r, prior);
+	release_take_others(rs, r, prior);
 	return r;
 }
 
@@ -135,41 +141,32 @@ void release_note(const struct releases *rs, struct release *r, const struct ans
 }
 
 /* The key gets the value of the release in place of whichever of the others stands there. */
-static void release_send_leave(struct releases *rs, struct release *r, unsigned node)
+static void release_say_leave(const struct release *r, struct call *call, struct span value)
 {
-	struct call call = {.kind = CALL_EXTEND, .px_ms = whole_ms(r->px_us), .exact = true, .prior = span_of(r->others), .new_value = value_text(&r->value)};
-
+	call->px_ms = whole_ms(r->px_us);
+	call->exact = true;
 	/* A lock-delay counts from the end of the hold: it does not begin anew at a store that hears of it late. */
-	call.at_most = r->px_us <= r->delay_us;
-	(void)span_word(&call.prior, &call.value);
-	calls_send(rs->calls, &r->calls, node, &call);
+	call->at_most = r->px_us <= r->delay_us;
+	call->new_value = value;
+	call->prior = span_of(r->others);
+	(void)span_word(&call->prior, &call->value);
 }
 
-static void release_send_delete(struct releases *rs, struct release *r, unsigned node)
+void release_send_to(struct releases *rs, struct release *r, unsigned node, struct span text)
 {
-	struct call call = {.kind = CALL_RELEASE, .value = value_text(&r->value), .prior = span_of(r->others ? r->others : "")};
+	static const enum call_kind kind[] = {[RELEASE_DELETE] = CALL_RELEASE, [RELEASE_LEAVE] = CALL_EXTEND, [RELEASE_TICKET] = CALL_WITHDRAW};
+	struct call *call = calls_send(rs->calls, &r->calls, node, kind[r->kind]);
 
-	calls_send(rs->calls, &r->calls, node, &call);
-}
-
-static void release_send_ticket(struct releases *rs, struct release *r, unsigned node)
-{
-	struct call call = {.kind = CALL_WITHDRAW, .ticket = value_text(&r->value)};
-
-	calls_send(rs->calls, &r->calls, node, &call);
-}
-
-void release_send_to(struct releases *rs, struct release *r, unsigned node)
-{
 	switch (r->kind) {
 	case RELEASE_DELETE:
-		release_send_delete(rs, r, node);
+		call->value = text;
+		call->prior = r->others ? span_of(r->others) : SPAN("");
 		break;
 	case RELEASE_LEAVE:
-		release_send_leave(rs, r, node);
+		release_say_leave(r, call, text);
 		break;
 	case RELEASE_TICKET:
-		release_send_ticket(rs, r, node);
+		call->ticket = text;
 		break;
 	}
 }

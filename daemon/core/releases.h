@@ -38,7 +38,10 @@ struct release {
 	struct instant value_since;   /* no store was asked for its values before this moment */
 	int64_t px_us;                /* LEAVE: how long the key stays */
 	int64_t delay_us;             /* LEAVE: the lock-delay of the lease */
-	struct lease_value value;     /* DELETE: the dead value; LEAVE: what the key is left with; TICKET: the ticket */
+	union {
+		struct lease_value value; /* DELETE: the dead value; LEAVE: what the key is left with */
+		struct stamp ticket;      /* TICKET */
+	};
 	char *others;                 /* further values that may stand there, separated by blanks; heap, NULL: none */
 };
 TAILQ_HEAD(release_list, release);
@@ -96,6 +99,8 @@ static inline bool release_is_over(const struct release *r)
 	return !nodeset_any(r->calls.open) && !r->outstanding && !r->entry.waits && !nodeset_any(r->unsent);
 }
 
-void release_send_to(struct releases *rs, struct release *r, unsigned node);
+/* The value or the ticket that its calls name, in memory of the effects. */
+struct span release_text(const struct releases *rs, const struct release *r);
+void release_send_to(struct releases *rs, struct release *r, unsigned node, struct span text);
 
 #endif

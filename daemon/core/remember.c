@@ -44,7 +44,7 @@ void remember_held(struct commander *x, const struct claim *c)
 	if (!is_remembered(x, c->session))
 		return;
 	l->lease.recorded = true;
-	left = adoption_record(&l->lease, x->core->conf.nodes, x->core->now);
+	left = adoption_record(x->core, &l->lease);
 	remember(x, &(struct journal_record){.kind = left.prior.n > 0 ? JOURNAL_ADOPTING : JOURNAL_HELD,
 	                                     .session = (int64_t)c->session->serial,
 	                                     .name = left.name,

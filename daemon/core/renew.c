@@ -27,7 +27,7 @@ static struct instant others_hold(const struct engine *e, const struct lease *x,
 	return votes_deadline(&others, e->core->conf.nodes);
 }
 
-static void renew_ask(struct engine *e, struct round *r, unsigned node)
+static void renew_ask(struct engine *e, struct round *r, unsigned node, struct span value)
 {
 	struct lease *x = r->lease;
 	struct instant vote = vote_until(e->core->now, r->ttl_us);
@@ -40,9 +40,9 @@ static void renew_ask(struct engine *e, struct round *r, unsigned node)
 	/* A store never shortens the key. But a renewal for a shorter lease lowers the vote as soon as it is sent. */
 	x->votes.until[node] = instant_min(x->votes.until[node], vote);
 	if (adoption_is_left(x, node, &from))
-		ask_adopt(&e->calls, r, node, x->token_end, from);
+		ask_adopt(&e->calls, r, node, value, x->token_end, from);
 	else
-		ask_extend(&e->calls, r, node, x->token_end, put_back);
+		ask_extend(&e->calls, r, node, value, x->token_end, put_back);
 	nodeset_add(&x->placed.unanswered, node);
 	nodeset_add(&x->placed.renewal_sent, node);
 }
@@ -178,6 +178,7 @@ static void renew_promise(struct engine *e, const struct round *r)
 void renew_begin(struct engine *e, struct lease *x)
 {
 	struct round *r = round_new(&e->rounds, QUESTION_RENEW, x->name, x);
+	struct span value = value_in_text(e->core, &x->value);
 	struct pending *p;
 
 	admission_leave(&e->admission, &x->entry);
@@ -189,7 +190,7 @@ void renew_begin(struct engine *e, struct lease *x)
 	renew_promise(e, r);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		if (renew_may_ask(&e->members.node[i]) && !nodeset_has(x->placed.unanswered, i))
-			renew_ask(e, r, i);
+			renew_ask(e, r, i, value);
 	heap_set(&e->core->timers, &r->timer, instant_add(e->core->now, e->core->conf.timeout_us));
 	x->renew_at = INSTANT_NEVER;
 	lease_schedule(e, x);

@@ -11,10 +11,6 @@
 #include "daemon/core/release.h"
 #include "daemon/core/move.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #define AHEAD_LEAST_US SEC
 
 /*
@@ -23,16 +19,16 @@
  */
 static bool ticket_is_ahead(const struct engine *e, const struct contender *k)
 {
-	int64_t slack = 2 * e->core->conf.clock_tol_us + AHEAD_LEAST_US + drift_us(instant_diff(e->core->now, k->ticket.at));
+	int64_t slack = 2 * e->core->conf.clock_tol_us + AHEAD_LEAST_US + drift_us(instant_diff(e->core->now, k->ticket_since));
 
-	return members_clock_us(&e->members, k->ticket.at) + slack < k->ticket.us;
+	return members_clock_us(&e->members, k->ticket_since) + slack < k->ticket.us;
 }
 
 /* A ticket for a waiter that came at the moment `since`. */
 static void ticket_begin(struct engine *e, struct contender *k, struct instant since)
 {
 	k->ticket.us = members_clock_us(&e->members, since);
-	k->ticket.at = since;
+	k->ticket_since = since;
 	k->ticket.sequence = ++e->tickets;
 }
 
@@ -49,7 +45,7 @@ void ticket_take(struct engine *e, struct contender *k)
 	if (k->ticket.us) {
 		if (ticket_is_ahead(e, k)) {
 			ticket_withdraw(e, k);
-			ticket_begin(e, k, k->ticket.at);
+			ticket_begin(e, k, k->ticket_since);
 		}
 		return;
 	}
@@ -58,22 +54,9 @@ void ticket_take(struct engine *e, struct contender *k)
 	ticket_begin(e, k, c->asked_at);
 }
 
-static size_t ticket_write(const struct engine *e, const struct contender *k, char out[TICKET_MAX])
-{
-	return (size_t)snprintf(out, TICKET_MAX, "%016" PRId64 ":%s:%" PRIu64, k->ticket.us, e->core->daemon_id, k->ticket.sequence);
-}
-
 struct span ticket_text(const struct engine *e, const struct contender *k)
 {
-	char *text;
-	size_t n;
-
-	if (!k->ticket.us)
-		return SPAN("");
-	text = arena_reserve(&e->core->out->arena, TICKET_MAX);
-	n = ticket_write(e, k, text);
-	arena_commit(&e->core->out->arena, n + 1);
-	return (struct span){text, n};
+	return k->ticket.us ? stamp_in_text(e->core, &k->ticket) : SPAN("");
 }
 
 bool ticket_is_unseen(const struct engine *e, const struct contender *k)
@@ -82,13 +65,11 @@ bool ticket_is_unseen(const struct engine *e, const struct contender *k)
 }
 
 /* The stores where a later round queued this ticket again. */
-static struct nodeset ticket_is_wanted(const struct engine *e, const struct release *r)
+static struct nodeset ticket_is_wanted(const struct release *r)
 {
 	const struct contender *k = contender_of_name(r->calls.name);
-	char ticket[TICKET_MAX];
-	size_t n = k->ticket.us ? ticket_write(e, k, ticket) : 0;
 
-	return n == r->value.n && memcmp(ticket, r->value.text, n) == 0 ? k->ticket_at : NODESET_NONE;
+	return stamp_equal(&k->ticket, &r->ticket) ? k->ticket_at : NODESET_NONE;
 }
 
 /*
@@ -98,19 +79,22 @@ static struct nodeset ticket_is_wanted(const struct engine *e, const struct rele
 void ticket_send(struct engine *e, struct release *r)
 {
 	struct nodeset nodes = NODESET_NONE;
+	struct span text = SPAN("");
 
 	if (instant_before(e->core->now, r->until))
-		nodes = nodeset_without(r->unsent, ticket_is_wanted(e, r));
+		nodes = nodeset_without(r->unsent, ticket_is_wanted(r));
 	r->unsent = NODESET_NONE;
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 
 		if (!nodeset_has(nodes, i) || !m->connected)
 			continue;
-		if (flow_is_overdrawn(&m->flow) && !e->draining)
+		if (flow_is_overdrawn(&m->flow) && !e->draining) {
 			nodeset_add(&r->unsent, i);
-		else
-			release_send_to(&e->releases, r, i);
+			continue;
+		}
+		text = text.n > 0 ? text : release_text(&e->releases, r);
+		release_send_to(&e->releases, r, i, text);
 	}
 	if (nodeset_any(r->unsent))
 		heap_set(&e->core->timers, &r->timer, release_retry_at(e));
@@ -128,7 +112,7 @@ static void ticket_send_withdraw(struct engine *e, struct contender *k, struct n
 	r = release_new(&e->releases, RELEASE_TICKET, k->name);
 	r->unsent = nodes;
 	r->until = instant_add(e->core->now, e->core->conf.timeout_us + TICKET_US); /* an ACQUIRE may be carried out that late, and queue it again */
-	r->value.n = (uint8_t)ticket_write(e, k, r->value.text);
+	r->ticket = k->ticket;
 	if (e->draining || admit(e, &r->entry, INSTANT_PAST))
 		ticket_send(e, r);
 }

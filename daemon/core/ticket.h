@@ -5,7 +5,6 @@
 
 #include "daemon/core/parts.h"
 
-#define TICKET_MAX (VALUE_MAX - 1)
 void ticket_take(struct engine *e, struct contender *k); /* takes a ticket for the first patient waiter, unless there is one that still fits */
 /* Somebody waits, and fewer than a quorum of stores know the ticket: no wake-up comes. */
 bool ticket_is_unseen(const struct engine *e, const struct contender *k);

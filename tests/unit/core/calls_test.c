@@ -86,7 +86,7 @@ START_TEST(an_acquire_asks_for_lease_and_delay_and_votes_for_the_lease_alone)
 	struct round *r = round_begin(QUESTION_ACQUIRE);
 	const struct call *c;
 
-	ask_acquire(&calls, r, 1, 12345, SPAN(""), 0);
+	ask_acquire(&calls, r, 1, SPAN("d:1:0c"), 12345, SPAN(""), 0);
 	c = &effects.item[0].call;
 	ck_assert_int_eq(c->kind, CALL_ACQUIRE);
 	ck_assert_uint_eq(c->id, r->calls.slot);
@@ -112,7 +112,7 @@ START_TEST(an_acquire_never_runs_when_the_lease_may_be_over_without_it)
 	const struct call *c;
 
 	members.node[1].clock = (struct member_clock){.known = true, .low = 400 * SEC, .high = 400 * SEC + _i * SEC, .at = core.now};
-	ask_acquire(&calls, r, 1, 12345, SPAN(""), 0);
+	ask_acquire(&calls, r, 1, SPAN("d:1:0c"), 12345, SPAN(""), 0);
 	c = &effects.item[0].call;
 	ck_assert_int_gt(c->not_after_ms, 500050);
 	ck_assert_int_le(c->not_after_ms, _i < 9 ? 500051 + _i * 1000 : 509897);
@@ -123,7 +123,7 @@ START_TEST(each_answer_is_counted_once)
 {
 	struct round *r = round_begin(QUESTION_ACQUIRE);
 
-	ask_acquire(&calls, r, 0, 1, SPAN(""), 0);
+	ask_acquire(&calls, r, 0, SPAN("d:1:0c"), 1, SPAN(""), 0);
 	ck_assert_uint_eq(r->calls.open.bits, 1);
 	ck_assert_ptr_eq(answered(r, 0, 'G', ANSWER_EXECUTED), r);
 	ck_assert_uint_eq(r->calls.open.bits, 0);
@@ -138,7 +138,7 @@ START_TEST(a_grant_counts_only_where_the_store_is_joined)
 	struct round *r = round_begin(QUESTION_ACQUIRE);
 
 	members.node[0].state = MEMBER_PROBING;
-	ask_acquire(&calls, r, 0, 12345, SPAN(""), 0);
+	ask_acquire(&calls, r, 0, SPAN("d:1:0c"), 12345, SPAN(""), 0);
 	answered(r, 0, codes[_i], ANSWER_EXECUTED);
 	ck_assert_uint_eq(r->granted.bits, codes[_i] == 'E');
 	ck_assert_uint_eq(r->refused.bits, 0);
@@ -155,7 +155,7 @@ START_TEST(a_vote_that_is_heard_after_a_jump_ends_earlier_by_the_jump)
 
 	members.node[1].connected = true;
 	members.node[1].clock = (struct member_clock){.known = true, .low = 400 * SEC + ahead, .high = 400 * SEC + ahead};
-	ask_acquire(&calls, r, 1, 12345, SPAN(""), 0);
+	ask_acquire(&calls, r, 1, SPAN("d:1:0c"), 12345, SPAN(""), 0);
 	core.now.us += 2 * MSEC;
 	members.node[1].clock.at = members.node[1].clock.sure = core.now;
 	round_answer(&a);
@@ -183,7 +183,7 @@ START_TEST(an_answer_is_granted_refused_queued_behind_wrong_type_or_unknown)
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		struct round *r = round_begin(QUESTION_ACQUIRE);
 
-		ask_acquire(&calls, r, 2, 1, SPAN(""), 0);
+		ask_acquire(&calls, r, 2, SPAN("d:1:0c"), 1, SPAN(""), 0);
 		answered(r, 2, row[i].code, row[i].class);
 		ck_assert_uint_eq(r->granted.bits, row[i].granted ? 4 : 0);
 		ck_assert_uint_eq(r->refused.bits, row[i].refused ? 4 : 0);
@@ -211,7 +211,7 @@ START_TEST(a_release_says_what_a_store_did_had_not_or_may_have_done)
 
 		release_enlist(&releases, r, nodeset_of(2), core.now);
 		ck_assert_uint_eq(r->absent.bits, 3);
-		release_send_to(&releases, r, 2);
+		release_send_to(&releases, r, 2, release_text(&releases, r));
 		ck_assert_ptr_eq(calls_answered(&calls, &a), &r->calls);
 		release_note(&releases, r, &a);
 		ck_assert_uint_eq(r->done.bits, row[i].done ? 4 : 0);
@@ -230,8 +230,8 @@ START_TEST(a_release_keeps_the_value_it_was_made_for)
 	struct lease_value old = lock->lease.value;
 
 	lease_anew();
-	release_send_to(&releases, r, 0);
-	ck_assert(span_equal(effects.item[0].call.value, value_text(&old)));
+	release_send_to(&releases, r, 0, release_text(&releases, r));
+	ck_assert(span_equal(effects.item[0].call.value, value_in_text(&core, &old)));
 	ck_assert_uint_eq(r->value.number, old.number);
 }
 END_TEST
@@ -242,17 +242,18 @@ START_TEST(a_kept_key_is_not_put_back_and_a_renewed_one_is)
 	struct round *renew = round_begin(QUESTION_RENEW);
 
 	leave->px_us = 1500;
-	release_send_to(&releases, leave, 0);
-	ck_assert(span_equal(effects.item[0].call.value, value_text(&lock->lease.value)));
+	release_send_to(&releases, leave, 0, release_text(&releases, leave));
+	ck_assert(span_equal(effects.item[0].call.value, value_in_text(&core, &lock->lease.value)));
 	ck_assert(span_equal(effects.item[0].call.prior, SPAN(" d:1:0b")));
 	ck_assert_uint_eq(lock->lease.placed.nodes.bits, 0);
 	ck_assert_int_eq(effects.item[0].call.px_ms, 2);
 	ck_assert(!effects.item[0].call.create);
-	ask_extend(&calls, renew, 1, 99, instant_add(core.now, SEC));
+	ask_extend(&calls, renew, 1, SPAN("d:1:0c"), 99, instant_add(core.now, SEC));
 	ck_assert_uint_eq(lock->lease.placed.nodes.bits, 2);
 	ck_assert_int_gt(lock->lease.placed.until.us, 112 * SEC);
 	ck_assert(effects.item[1].call.create);
-	ck_assert(span_equal(effects.item[1].call.new_value, effects.item[1].call.value));
+	ck_assert(span_equal(effects.item[1].call.value, SPAN("d:1:0c")));
+	ck_assert(span_equal(effects.item[1].call.new_value, SPAN("d:1:0c")));
 	ck_assert_int_eq(effects.item[1].call.fence, 99);
 }
 END_TEST

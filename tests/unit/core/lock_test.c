@@ -10,6 +10,7 @@
 static struct core core;
 static struct lock_table table;
 static struct session one, two;
+static struct effects effects;
 
 static void table_open(void)
 {
@@ -17,6 +18,8 @@ static void table_open(void)
 		.nodes = 3, .host = "a host:with.odd_letters-and more than forty of them", .seed = {1, 2}};
 
 	core_init(&core, &conf);
+	effects_init(&effects);
+	core.out = &effects;
 	lock_table_init(&table, &core);
 }
 
@@ -24,6 +27,7 @@ static void table_close(void)
 {
 	lock_table_release(&table);
 	core_release(&core);
+	effects_release(&effects);
 }
 
 static struct claim *claim_of(struct session *s, struct span owner)
@@ -96,26 +100,58 @@ START_TEST(a_table_of_many_names_is_released_without_delay)
 }
 END_TEST
 
-START_TEST(a_value_is_daemon_ticket_and_32_hex_digits_and_never_comes_twice)
+/* The text of the value, ended by a NUL. */
+static void value_copy(const struct lease_value *value, char out[VALUE_MAX])
 {
-	char last[VALUE_MAX] = "";
+	struct span text = value_in_text(&core, value);
+
+	ck_assert_uint_lt(text.n, VALUE_MAX);
+	memcpy(out, text.p, text.n);
+	out[text.n] = '\0';
+}
+
+START_TEST(a_value_is_daemon_number_and_32_hex_digits_and_never_comes_twice)
+{
+	char last[VALUE_MAX] = "", text[VALUE_MAX];
 	struct lease_value value;
 
 	for (unsigned i = 1; i < 300; i++) {
-		char *ticket, *rest;
+		char *rest;
 
 		lock_value_make(&table, &value);
-		ck_assert_uint_le(value.n, VALUE_MAX);
-		value.text[value.n] = '\0';
-		ck_assert_str_ne(value.text, last);
-		strcpy(last, value.text);
-		ticket = strchr(last, ':') + 1;
-		ck_assert_uint_eq(strtoul(ticket, &rest, 10), i);
+		value_copy(&value, text);
+		ck_assert_str_ne(text, last);
+		strcpy(last, text);
+		ck_assert(span_starts(span_of(text), span_of(core.daemon_id)));
+		ck_assert_uint_eq(strtoul(text + strlen(core.daemon_id) + 1, &rest, 10), i);
 		ck_assert_int_eq(*rest, ':');
 		ck_assert_uint_eq(strspn(rest + 1, "0123456789abcdef"), 32);
 		ck_assert_uint_eq(strlen(rest + 1), 32);
-		strcpy(last, value.text);
+		value_copy(&value, text);
+		ck_assert_str_eq(text, last);
 	}
+}
+END_TEST
+
+START_TEST(a_value_shows_all_of_its_number_and_of_its_secret)
+{
+	struct lease_value value = {.number = UINT64_MAX, .secret = {UINT64_C(0xfedcba9876543210), UINT64_C(0x8000000000000001)}};
+	char text[VALUE_MAX];
+
+	value_copy(&value, text);
+	ck_assert_str_eq(text + strlen(core.daemon_id), ":18446744073709551615:0123456789abcdef1000000000000008");
+}
+END_TEST
+
+START_TEST(a_ticket_is_a_moment_the_daemon_and_a_number)
+{
+	struct stamp ticket = {.us = 1234567, .sequence = UINT64_MAX};
+	struct span text = stamp_in_text(&core, &ticket);
+
+	ck_assert(span_starts(text, SPAN("0000000001234567:")));
+	ck_assert(span_equal((struct span){text.p + 17, strlen(core.daemon_id)}, span_of(core.daemon_id)));
+	ck_assert(span_equal((struct span){text.p + 17 + strlen(core.daemon_id), 21}, SPAN(":18446744073709551615")));
+	ck_assert_uint_eq(text.n, 17 + strlen(core.daemon_id) + 21);
 }
 END_TEST
 
@@ -213,7 +249,9 @@ Suite *lock_suite(void)
 	tcase_add_test(names, names_of_any_length_come_back_whole);
 	tcase_add_test(names, a_lock_is_dropped_when_nobody_names_it_any_more);
 	tcase_add_test(names, a_table_of_many_names_is_released_without_delay);
-	tcase_add_test(names, a_value_is_daemon_ticket_and_32_hex_digits_and_never_comes_twice);
+	tcase_add_test(names, a_value_is_daemon_number_and_32_hex_digits_and_never_comes_twice);
+	tcase_add_test(names, a_value_shows_all_of_its_number_and_of_its_secret);
+	tcase_add_test(names, a_ticket_is_a_moment_the_daemon_and_a_number);
 	tcase_add_test(names, a_new_value_of_a_lease_begins_anew);
 	tcase_add_test(names, a_loss_is_told_a_twentieth_before_the_deadline_within_5_and_250_ms);
 	suite_add_tcase(suite, names);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What stands at the stores in our name: values of keys, and tickets. Both are kept as the numbers that they are made of. Their texts, which begin with or
+ * contain the daemon's id, are written into memory of the effects where a call or a record needs them.
+ */
+#ifndef CORE_VALUE_H
+#define CORE_VALUE_H
+
+#include "daemon/core/core.h"
+
+/* "<daemon-id>:<number>:<32 hex>": fresh for every attempt, never used again. */
+struct lease_value {
+	uint64_t number; /* 0: there was none yet */
+	uint64_t secret[2];
+};
+
+void value_make(struct core *core, uint64_t number, struct lease_value *ret_value);
+struct span value_in_text(struct core *core, const struct lease_value *v);
+
+/* "<moment, 16 digits>:<daemon-id>:<sequence>": a place in the queue of a name, see ticket.h. */
+struct stamp {
+	int64_t us; /* 0: none */
+	uint64_t sequence;
+};
+
+struct span stamp_in_text(struct core *core, const struct stamp *s);
+
+static inline bool stamp_equal(const struct stamp *a, const struct stamp *b)
+{
+	return a->us == b->us && a->sequence == b->sequence;
+}
+
+#endif

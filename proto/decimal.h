@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Decimal numbers, written from their end: the number of digits need not be known. Inline, since each answer has some. */
+#ifndef PROTO_DECIMAL_H
+#define PROTO_DECIMAL_H
+
+#include <stdint.h>
+#include <string.h>
+
+#define DECIMAL_MAX 20 /* characters of UINT64_MAX, or of INT64_MIN; decimal_write needs an even number */
+
+/* Writes 00 to 99 in front of `at`; returns its place. */
+static inline char *decimal_pair(char *at, unsigned pair)
+{
+	static const char pairs[] =
+		"0001020304050607080910111213141516171819"
+		"2021222324252627282930313233343536373839"
+		"4041424344454647484950515253545556575859"
+		"6061626364656667686970717273747576777879"
+		"8081828384858687888990919293949596979899";
+
+	return memcpy(at - 2, pairs + 2 * pair, 2);
+}
+
+/* Writes the number in front of `end`, where DECIMAL_MAX bytes are free; returns its first character. A division by 10000 yields four digits at once. */
+static inline char *decimal_write(char *end, uint64_t rest)
+{
+	unsigned four;
+	char *first = end;
+
+	for (; rest >= 10000; rest /= 10000) {
+		four = (unsigned)(rest % 10000);
+		first = decimal_pair(first, four % 100);
+		first = decimal_pair(first, four / 100);
+	}
+	four = (unsigned)rest;
+	if (four >= 100)
+		first = decimal_pair(first, four % 100);
+	first = decimal_pair(first, four >= 100 ? four / 100 : four);
+	return first + (*first == '0');
+}
+
+#endif
