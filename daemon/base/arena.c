@@ -5,15 +5,12 @@
  */
 #include "daemon/base/arena.h"
 #include "daemon/base/mem.h"
-#include "daemon/base/poison.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ARENA_CHUNK ((size_t)16 * 1024)
 #define ARENA_KEEP  ((size_t)256 * 1024)
-#define ARENA_ALIGN ((size_t)16)
 
 struct arena_chunk {
 	struct arena_chunk *next;
@@ -48,6 +45,14 @@ void arena_release(struct arena *a)
 	arena_init(a);
 }
 
+/* The chunk is empty, and what is reserved next comes from it. NULL: there is none. */
+static void arena_fill(struct arena *a, struct arena_chunk *c)
+{
+	a->current = c;
+	a->at = c ? c->bytes : NULL;
+	a->end = c ? c->bytes + c->size : NULL;
+}
+
 void arena_reset(struct arena *a)
 {
 	struct arena_chunk **link = &a->first, *c;
@@ -63,12 +68,11 @@ void arena_reset(struct arena *a)
 		memory_poison(c->bytes, c->size);
 		link = &c->next;
 	}
-	a->current = a->first;
-	a->used = 0;
+	arena_fill(a, a->first);
 }
 
 /* Makes the next chunk the current one if it has n bytes, else inserts a new chunk before it. */
-static void arena_advance(struct arena *a, size_t n)
+void arena_advance(struct arena *a, size_t n)
 {
 	struct arena_chunk **link = a->current ? &a->current->next : &a->first;
 	struct arena_chunk *c = *link;
@@ -82,31 +86,7 @@ static void arena_advance(struct arena *a, size_t n)
 		*link = c;
 		memory_poison(c->bytes, size);
 	}
-	a->current = c;
-	a->used = 0;
-}
-
-char *arena_reserve(struct arena *a, size_t n)
-{
-	size_t at = align_up(a->used);
-
-	if (!a->current || at > a->current->size || a->current->size - at < n) {
-		arena_advance(a, n);
-		at = 0;
-	}
-	a->used = at;
-	memory_unpoison(a->current->bytes + at, n);
-	return a->current->bytes + at;
-}
-
-void arena_commit(struct arena *a, size_t used)
-{
-	size_t end;
-
-	assert(a->current && used <= a->current->size - a->used);
-	a->used += used;
-	end = align_up(a->used);
-	memory_poison(a->current->bytes + end, a->current->size - end);
+	arena_fill(a, c);
 }
 
 void *arena_alloc(struct arena *a, size_t n)

@@ -6,22 +6,41 @@
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
+#include "daemon/base/poison.h"
+
+#include <assert.h>
 #include <stddef.h>
+
+#define ARENA_ALIGN ((size_t)16)
 
 struct arena_chunk;
 
 struct arena {
 	struct arena_chunk *first, *current;
-	size_t used; /* bytes of the current chunk */
+	char *at, *end; /* what is free of the current chunk; aligned */
 };
 
 void arena_init(struct arena *a);
 void arena_release(struct arena *a);
 void arena_reset(struct arena *a); /* keeps up to 256 KiB of chunks */
 
+void arena_advance(struct arena *a, size_t n); /* the slow path of arena_reserve */
+
 /* Returns at least n contiguous bytes, aligned to 16. They are scratch until arena_commit tells how many of them were used. */
-char *arena_reserve(struct arena *a, size_t n);
-void arena_commit(struct arena *a, size_t used);
+static inline char *arena_reserve(struct arena *a, size_t n)
+{
+	if ((size_t)(a->end - a->at) <= n) /* one byte more than is needed, so that an arena without a chunk has no room for 0 bytes */
+		arena_advance(a, n);
+	memory_unpoison(a->at, n);
+	return a->at;
+}
+
+static inline void arena_commit(struct arena *a, size_t used)
+{
+	assert(used <= (size_t)(a->end - a->at));
+	a->at += (used + ARENA_ALIGN - 1) & ~(ARENA_ALIGN - 1);
+	memory_poison(a->at, (size_t)(a->end - a->at));
+}
 
 /* reserve + commit, zero-filled. */
 void *arena_alloc(struct arena *a, size_t n);
