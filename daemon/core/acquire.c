@@ -133,12 +133,12 @@ void acquire_start(struct engine *e, struct contender *k, enum cause why)
 	metric_add(&e->core->metrics, METRIC_ROUNDS, 1);
 }
 
-void acquire_next(struct engine *e, struct contender *k)
+void acquire_next(struct engine *e, struct lock *l)
 {
-	if (!TAILQ_EMPTY(&k->waiters))
-		acquire_begin(e, k, CAUSE_FREED);
+	if (!TAILQ_EMPTY(&l->contender->waiters))
+		acquire_begin(e, l->contender, CAUSE_FREED);
 	else
-		lock_drop_if_unused(&e->table, lock_of_contender(k));
+		lock_drop_if_unused(&e->table, l);
 }
 
 static void acquire_close(struct engine *e, struct round *r)
@@ -319,7 +319,7 @@ static void acquire_came_late(struct engine *e, struct round *r, unsigned node)
 /* Where the round's value may stand, as the undecided round of it knows, or the lease that it won. NULL: it was released. */
 static struct placed *acquire_placed(struct lock *l, const struct round *r)
 {
-	struct round *latest = l->contender.round;
+	struct round *latest = l->contender->round;
 
 	if (latest && latest->value.number == r->value.number)
 		return &latest->placed;
@@ -337,8 +337,10 @@ enum round_outcome acquire_answered(struct engine *e, struct round *r, const str
 	/* A refusal says that the value does not stand there, unless a renewal that was sent since has put it there. */
 	if (placed && r->question == QUESTION_ACQUIRE && nodeset_has(r->refused, a->node) && !nodeset_has(placed->renewal_sent, a->node))
 		nodeset_remove(&placed->nodes, a->node);
-	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->contender.state == CONTENDER_ACQUIRING)
-		elsewhere_note(e->core, &l->contender.elsewhere, a);
+	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'K') && l->contender->state == CONTENDER_ACQUIRING) {
+		elsewhere_note(e->core, &l->contender->elsewhere, a);
+		l->contender->taught = true;
+	}
 	if (r->decided) {
 		if (placed == &l->lease.placed)
 			acquire_came_late(e, r, a->node);
@@ -363,7 +365,7 @@ void acquire_woken(struct engine *e, struct span name, unsigned node)
 
 	if (!l)
 		return;
-	k = &l->contender;
+	k = l->contender;
 	if (k->state != CONTENDER_ACQUIRING && k->state != CONTENDER_HELD_ELSEWHERE && k->state != CONTENDER_BACKING_OFF)
 		return;
 	nodeset_add(&k->woken, node);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+const struct contender contender_none = {.state = CONTENDER_IDLE};
+
 void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const struct answer *a)
 {
 	struct span holder = a->found.n > 0 ? a->found : SPAN("");

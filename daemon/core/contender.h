@@ -53,10 +53,32 @@ struct contender {
 	struct stamp ticket;       /* its place among daemons, by the stores' clock: see ticket.h */
 	struct instant ticket_since; /* the same moment by our clock */
 	struct instant handed_since; /* since when the name goes from one claim to the next here; 0: it does not */
-	struct instant want_since; /* since when another daemon wants the name that is held here; NEVER: none does */
 	struct elsewhere elsewhere;
+	bool taught;               /* a round was not won, or found somebody else: what it taught is kept as long as the name is known here */
+	bool seen_holder, in_queue; /* this and what follows: of a search, see deadlock.c */
+	unsigned seen_goals;       /* how many claims there are up to which the waiters are to be followed; UINT_MAX: all are */
+	uint64_t seen;             /* number of the last search that came here */
+	struct claim *seen_next;   /* the waiters are followed up to here */
+	TAILQ_ENTRY(contender) in_search;
 };
 TAILQ_HEAD(contenders, contender);
+
+/*
+ * What all names have that nobody waits for, and of which nothing is to be remembered: most that are held. It is never written to. So questions about a name
+ * need not ask whether it has a contender of its own; see lock_contend().
+ */
+extern const struct contender contender_none;
+
+static inline bool contender_is_none(const struct contender *k)
+{
+	return k == &contender_none;
+}
+
+/* It has nothing that contender_none has not. */
+static inline bool contender_is_blank(const struct contender *k)
+{
+	return k->state == CONTENDER_IDLE && !k->taught && k->handed_since.us == 0 && TAILQ_EMPTY(&k->waiters);
+}
 
 /* Somebody waits for it, and no round is under way. */
 static inline bool contender_is_between_rounds(const struct contender *k)

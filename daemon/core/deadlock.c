@@ -13,28 +13,28 @@ struct search {
 	const struct session *session;
 	struct span owner;
 	struct claim *via; /* the waiting claim whose blockers are looked at; NULL: the asker */
-	struct locks queue;
+	struct contenders queue;
 };
 
-/* The claim upto waits at l, for the holder and for all ahead of it. NULL: the asker, for the holder and all waiters. */
-static void search_visit(struct search *q, struct lock *l, struct claim *upto)
+/* The claim upto waits for k, for the holder and for all ahead of it. NULL: the asker, for the holder and all waiters. */
+static void search_visit(struct search *q, struct contender *k, struct claim *upto)
 {
 	uint64_t search = q->x->engine->search;
 
-	if (l->seen != search) {
-		l->seen = search;
-		l->seen_next = TAILQ_FIRST(&l->contender.waiters);
-		l->seen_goals = upto ? 0 : UINT_MAX;
-		l->seen_holder = l->in_queue = false;
+	if (k->seen != search) {
+		k->seen = search;
+		k->seen_next = TAILQ_FIRST(&k->waiters);
+		k->seen_goals = upto ? 0 : UINT_MAX;
+		k->seen_holder = k->in_queue = false;
 	}
-	if (upto && l->seen_goals != UINT_MAX && upto->ahead != search) {
+	if (upto && k->seen_goals != UINT_MAX && upto->ahead != search) {
 		upto->ahead = upto->goal = search;
 		upto->via = q->via;
-		l->seen_goals++;
+		k->seen_goals++;
 	}
-	if (!l->in_queue)
-		TAILQ_INSERT_TAIL(&q->queue, l, in_search);
-	l->in_queue = true;
+	if (!k->in_queue)
+		TAILQ_INSERT_TAIL(&q->queue, k, in_search);
+	k->in_queue = true;
 }
 
 /* Follows a claim that stands in the way at l. True: the asking owner has it. */
@@ -52,14 +52,14 @@ static bool search_follow(struct search *q, const struct claim *blocker, struct 
 			continue;
 		c->seen = q->x->engine->search; /* what it waits for is followed once */
 		if (c->lock != l)
-			search_visit(q, c->lock, c);
+			search_visit(q, c->lock->contender, c);
 	}
 	return false;
 }
 
-static struct claim *search_next_goal(const struct search *q, const struct lock *l)
+static struct claim *search_next_goal(const struct search *q, const struct contender *k)
 {
-	struct claim *c = l->seen_goals == UINT_MAX ? NULL : l->seen_next;
+	struct claim *c = k->seen_goals == UINT_MAX ? NULL : k->seen_next;
 
 	while (c && c->goal != q->x->engine->search)
 		c = TAILQ_NEXT(c, in_lock);
@@ -69,13 +69,14 @@ static struct claim *search_next_goal(const struct search *q, const struct lock 
 /* Follows the waiters of l, from where the search left them to q->via. */
 static bool search_stretch(struct search *q, struct lock *l, const struct lock *first)
 {
+	struct contender *k = l->contender;
 	struct claim *c;
 
-	while ((c = l->seen_next) && c != q->via) {
+	while ((c = k->seen_next) && c != q->via) {
 		/* An earlier request of the asker in the same queue is granted together with this one. */
 		bool own = l == first && c->session == q->session && span_equal(claim_owner(c), q->owner);
 
-		l->seen_next = TAILQ_NEXT(c, in_lock);
+		k->seen_next = TAILQ_NEXT(c, in_lock);
 		c->ahead = q->x->engine->search;
 		if (!own && search_follow(q, c, l))
 			return true;
@@ -85,17 +86,19 @@ static bool search_stretch(struct search *q, struct lock *l, const struct lock *
 
 static bool search_lock(struct search *q, struct lock *l, const struct lock *first)
 {
-	q->via = search_next_goal(q, l);
-	if (l->holder && !l->seen_holder && search_follow(q, l->holder, l))
+	struct contender *k = l->contender;
+
+	q->via = search_next_goal(q, k);
+	if (l->holder && !k->seen_holder && search_follow(q, l->holder, l))
 		return true;
-	l->seen_holder = true;
-	for (; l->seen_goals > 0; q->via = search_next_goal(q, l)) {
+	k->seen_holder = true;
+	for (; k->seen_goals > 0; q->via = search_next_goal(q, k)) {
 		if (search_stretch(q, l, first))
 			return true;
 		if (!q->via)
 			break;
 		q->via->goal = 0;
-		l->seen_goals--;
+		k->seen_goals--;
 	}
 	return false;
 }
@@ -146,19 +149,20 @@ static bool owner_is_in_the_way(const struct session *s, struct span owner)
 bool deadlock_closes(struct commander *x, const struct session *s, struct span owner, struct lock *l, char *cycle, struct span *ret_cycle)
 {
 	struct search q = {.x = x, .session = s, .owner = owner};
-	struct lock *at;
+	struct contender *k;
 
 	if (!owner_is_in_the_way(s, owner))
 		return false;
 	TAILQ_INIT(&q.queue);
 	x->engine->search++;
-	search_visit(&q, l, NULL);
-	while ((at = TAILQ_FIRST(&q.queue))) {
-		TAILQ_REMOVE(&q.queue, at, in_search);
-		at->in_queue = false;
-		if (!search_lock(&q, at, l))
+	search_visit(&q, lock_contend(&x->engine->table, l), NULL);
+	while ((k = TAILQ_FIRST(&q.queue))) {
+		TAILQ_REMOVE(&q.queue, k, in_search);
+		k->in_queue = false;
+		if (!search_lock(&q, lock_of_contender(k), l))
 			continue;
-		*ret_cycle = search_tell(&q, l, at, cycle);
+		*ret_cycle = search_tell(&q, l, lock_of_contender(k), cycle);
+		lock_drop_if_unused(&x->engine->table, l);
 		return true;
 	}
 	return false;

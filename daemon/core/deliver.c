@@ -51,11 +51,11 @@ static void reply_holder(struct commander *x, struct reply *r, const struct lock
 		reply_ms(r, "held_ms", instant_diff(x->core->now, l->holder->granted_at));
 		if (l->holder->note)
 			reply_text(r, "note", (struct span){l->holder->note, l->holder->note_n});
-	} else if (l->contender.elsewhere.known && l->contender.elsewhere.foreign) {
+	} else if (l->contender->elsewhere.known && l->contender->elsewhere.foreign) {
 		reply_text(r, "holder", SPAN("foreign"));
-		reply_int(r, "ttl_ms", l->contender.elsewhere.pttl_ms);
-	} else if (l->contender.elsewhere.known && l->contender.elsewhere.host[0]) {
-		int n = snprintf(who, sizeof(who), "@%s", l->contender.elsewhere.host);
+		reply_int(r, "ttl_ms", l->contender->elsewhere.pttl_ms);
+	} else if (l->contender->elsewhere.known && l->contender->elsewhere.host[0]) {
+		int n = snprintf(who, sizeof(who), "@%s", l->contender->elsewhere.host);
 
 		reply_text(r, "holder", (struct span){who, (size_t)n});
 	}
@@ -71,7 +71,7 @@ static void deliver_busy(struct commander *x, struct claim *c)
 	reply_begin(&r, session_line(x->sessions), span_of(c->tag), "BUSY");
 	reply_text(&r, "name", lock_name(l));
 	reply_holder(x, &r, l);
-	reply_int(&r, "waiters", l->contender.patient);
+	reply_int(&r, "waiters", l->contender->patient);
 	if (retry >= 0)
 		reply_ms(&r, "retry_ms", retry + MSEC - 1);
 	tell_line(x, c->session, &r);
@@ -86,7 +86,7 @@ static void deliver_timeout(struct commander *x, struct claim *c)
 	reply_text(&r, "name", lock_name(c->lock));
 	reply_ms(&r, "waited_ms", instant_diff(x->core->now, c->asked_at));
 	reply_holder(x, &r, c->lock);
-	reply_int(&r, "waiters", c->lock->contender.patient);
+	reply_int(&r, "waiters", c->lock->contender->patient);
 	tell_line(x, c->session, &r);
 }
 

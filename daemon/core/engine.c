@@ -34,6 +34,7 @@ static int64_t adoption_us(const struct engine *e)
 void engine_lock(struct engine *e, struct claim *c, struct span name, struct instant wait_until)
 {
 	struct lock *l = lock_find_or_add(&e->table, name);
+	struct contender *k;
 
 	c->lock = l;
 	c->wait_until = wait_until;
@@ -49,20 +50,21 @@ void engine_lock(struct engine *e, struct claim *c, struct span name, struct ins
 		notices_add(&e->notices, NOTICE_REFUSED, c, NULL, REFUSED_BUSY);
 		return;
 	}
+	k = lock_contend(&e->table, l);
 	if (lock_is_idle(l))
-		elsewhere_forget(&l->contender.elsewhere); /* what the stores said to earlier waiters is old */
+		elsewhere_forget(&k->elsewhere); /* what the stores said to earlier waiters is old */
 	if (c->patient && l->lease.state == LEASE_HELD)
 		tokens_expect(&e->tokens, e->core, &l->name);
-	contender_enqueue(&l->contender, c);
+	contender_enqueue(k, c);
 	metric_add(&e->core->metrics, METRIC_WAITERS, c->patient);
 	if (c->patient)
 		heap_set(&e->core->timers, &c->timer, wait_until);
 	else if (l->lease.state == LEASE_ADOPTING)
 		heap_set(&e->core->timers, &c->timer, instant_add(e->core->now, adoption_us(e)));
-	if (lock_is_idle(l) || l->contender.state == CONTENDER_NO_QUORUM || l->contender.state == CONTENDER_QUEUED)
-		acquire_begin(e, &l->contender, CAUSE_REQUEST);
-	else if (contender_is_between_rounds(&l->contender) && !contender_is_kept_off(&l->contender) && !c->patient)
-		split_hurry(e, &l->contender);
+	if (lock_is_idle(l) || k->state == CONTENDER_NO_QUORUM || k->state == CONTENDER_QUEUED)
+		acquire_begin(e, k, CAUSE_REQUEST);
+	else if (contender_is_between_rounds(k) && !contender_is_kept_off(k) && !c->patient)
+		split_hurry(e, k);
 }
 
 void engine_extend(struct engine *e, struct claim *c, struct pending *p)
@@ -148,8 +150,8 @@ static void engine_lower_votes(struct engine *e, unsigned node)
 	while ((at = map_next(&e->table.map, at))) {
 		struct lock *l = container_of(at, struct lock, name.node);
 
-		if (l->contender.state == CONTENDER_ACQUIRING && l->contender.round)
-			l->contender.round->votes.until[node] = instant_add(l->contender.round->votes.until[node], -sooner_us);
+		if (l->contender->state == CONTENDER_ACQUIRING && l->contender->round)
+			l->contender->round->votes.until[node] = instant_add(l->contender->round->votes.until[node], -sooner_us);
 		if (l->lease.state != LEASE_HELD && l->lease.state != LEASE_ADOPTING)
 			continue;
 		if (l->lease.state == LEASE_HELD)
@@ -357,7 +359,7 @@ void engine_stop(struct engine *e)
 	while ((at = map_next(&e->table.map, at))) {
 		struct lock *l = container_of(at, struct lock, name.node);
 
-		wait_refuse_part(e, &l->contender, REFUSED_DRAINING, WAITERS_ALL);
-		wait_left(e, &l->contender);
+		wait_refuse_part(e, l->contender, REFUSED_DRAINING, WAITERS_ALL);
+		wait_left(e, l->contender);
 	}
 }

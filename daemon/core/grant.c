@@ -55,7 +55,7 @@ static void grant_fold(struct engine *e, struct lock *l)
 	struct claim *c, *next;
 	bool heard = !l->holder->not_notified;
 
-	for (c = TAILQ_FIRST(&l->contender.waiters); c; c = next) {
+	for (c = TAILQ_FIRST(&l->contender->waiters); c; c = next) {
 		next = TAILQ_NEXT(c, in_lock);
 		if (!claim_same_owner(c, l->holder))
 			continue;
@@ -89,25 +89,25 @@ static void grant_take(struct engine *e, struct lock *l, const struct round *r, 
 void grant_won(struct engine *e, struct round *r, int64_t fence)
 {
 	struct lock *l = lock_of_name(r->calls.name);
-	struct claim *c = TAILQ_FIRST(&l->contender.waiters);
+	struct claim *c = TAILQ_FIRST(&l->contender->waiters);
 
-	if (l->contender.ticket.us)
-		ticket_spend(e, &l->contender, r->granted);
-	elsewhere_forget(&l->contender.elsewhere);
+	if (l->contender->ticket.us)
+		ticket_spend(e, l->contender, r->granted);
+	elsewhere_forget(&l->contender->elsewhere);
 	if (!c || c->ttl_us != r->ttl_us || c->delay_us != r->delay_us) {
 		/* The round asked on the terms of a waiter that has left. */
 		release_round(e, r);
-		contender_move(e, &l->contender, CONTENDER_IDLE, CAUSE_WON_FOR_NOBODY);
-		acquire_next(e, &l->contender);
+		contender_move(e, l->contender, CONTENDER_IDLE, CAUSE_WON_FOR_NOBODY);
+		acquire_next(e, l);
 		return;
 	}
-	contender_move(e, &l->contender, CONTENDER_IDLE, CAUSE_WON);
+	contender_move(e, l->contender, CONTENDER_IDLE, CAUSE_WON);
 	grant_take(e, l, r, fence);
 	lease_move(e, &l->lease, LEASE_HELD, CAUSE_WON);
 	grant_to(e, c);
 	l->lease.auto_renew = c->renew;
 	l->lease.renew_at = c->renew ? instant_add(r->calls.begun, l->lease.ttl_us / 3) : INSTANT_NEVER;
-	wait_refuse_part(e, &l->contender, REFUSED_BUSY, WAITERS_IMPATIENT);
+	wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT);
 	lease_schedule(e, &l->lease);
 }
 
@@ -137,13 +137,13 @@ void grant_adopted(struct engine *e, struct lock *l, const struct round *r)
 	l->lease.renew_at = l->holder->renew ? adopted_renew_at(e, &l->lease, r) : INSTANT_NEVER;
 	notices_add(&e->notices, NOTICE_ADOPTED, l->holder, NULL, NOT_REFUSED);
 	grant_fold(e, l);
-	wait_refuse_part(e, &l->contender, REFUSED_BUSY, WAITERS_IMPATIENT);
+	wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT);
 	lease_schedule(e, &l->lease);
 }
 
 bool grant_is_due_elsewhere(const struct engine *e, const struct lock *l)
 {
-	return l->contender.handed_since.us && instant_diff(e->core->now, l->contender.handed_since) >= HANDOFF_TIME_US;
+	return l->contender->handed_since.us && instant_diff(e->core->now, l->contender->handed_since) >= HANDOFF_TIME_US;
 }
 
 /*
@@ -153,7 +153,7 @@ bool grant_is_due_elsewhere(const struct engine *e, const struct lock *l)
  */
 static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 {
-	const struct claim *next = TAILQ_FIRST(&l->contender.waiters);
+	const struct claim *next = TAILQ_FIRST(&l->contender->waiters);
 	int64_t left = instant_diff(lock_deadline(&e->table, l), e->core->now), least = l->lease.ttl_us / 10;
 
 	if (!next || !next->renew || !l->holder->renew || next->ttl_us != l->lease.ttl_us || next->delay_us != l->lease.delay_us)
@@ -170,8 +170,8 @@ static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 		return false;
 	if (e->core->conf.foreign && grant_is_due_elsewhere(e, l))
 		return false;
-	return l->contender.want_since.us == INT64_MAX ||
-	       (l->handoffs < HANDOFFS_MOST && instant_diff(e->core->now, l->contender.want_since) < HANDOFF_TIME_US);
+	return l->want_since.us == INT64_MAX ||
+	       (l->handoffs < HANDOFFS_MOST && instant_diff(e->core->now, l->want_since) < HANDOFF_TIME_US);
 }
 
 bool grant_hand_on(struct engine *e, struct lock *l)
@@ -183,13 +183,13 @@ bool grant_hand_on(struct engine *e, struct lock *l)
 	grant_count_hold(e, l->holder);
 	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
 	l->handoffs++;
-	if (!l->contender.handed_since.us)
-		l->contender.handed_since = e->core->now;
+	if (e->core->conf.foreign && !l->contender->handed_since.us)
+		l->contender->handed_since = e->core->now;
 	l->holder = NULL;
 	l->lease.token++;
 	lease_safe(e, &l->lease);
 	metric_add(&e->core->metrics, METRIC_HANDOFFS, 1);
-	grant_to(e, TAILQ_FIRST(&l->contender.waiters));
+	grant_to(e, TAILQ_FIRST(&l->contender->waiters));
 	/* The lease is renewed at once. If that fails, the new holder is told RISK, and the lease is again in the list of those at risk. */
 	if (at_risk)
 		l->lease.renew_at = e->core->now;
@@ -201,6 +201,6 @@ void grant_wanted(struct engine *e, struct span name)
 {
 	struct lock *l = lock_find(&e->table, name);
 
-	if (l && l->lease.state == LEASE_HELD && l->contender.want_since.us == INT64_MAX)
-		l->contender.want_since = e->core->now;
+	if (l && l->lease.state == LEASE_HELD && l->want_since.us == INT64_MAX)
+		l->want_since = e->core->now;
 }

@@ -29,24 +29,21 @@ static void lock_vacate(struct engine *e, struct lock *l)
  */
 static void hold_give_back(struct engine *e, struct lock *l, enum cause why)
 {
-	bool due;
+	struct contender *k = l->contender;
+	bool waited = !TAILQ_EMPTY(&k->waiters);
 
 	lease_move(e, &l->lease, LEASE_NONE, why);
-	if (!e->core->conf.foreign) {
-		acquire_next(e, &l->contender);
+	if (waited && e->core->conf.foreign && (l->handoffs > 0 || grant_is_due_elsewhere(e, l))) {
+		k->handed_since.us = 0;
+		contender_move(e, k, CONTENDER_YIELDING, CAUSE_USED_UP);
+		heap_set(&e->core->timers, &k->timer, instant_add(e->core->now, YIELD_US));
 		return;
 	}
-	due = l->handoffs > 0 || grant_is_due_elsewhere(e, l);
-	if (due || TAILQ_EMPTY(&l->contender.waiters))
-		l->contender.handed_since.us = 0;
-	else if (!l->contender.handed_since.us)
-		l->contender.handed_since = e->core->now;
-	if (!due || TAILQ_EMPTY(&l->contender.waiters)) {
-		acquire_next(e, &l->contender);
-		return;
-	}
-	contender_move(e, &l->contender, CONTENDER_YIELDING, CAUSE_USED_UP);
-	heap_set(&e->core->timers, &l->contender.timer, instant_add(e->core->now, YIELD_US));
+	if (!waited && k->handed_since.us)
+		k->handed_since.us = 0;
+	if (waited && e->core->conf.foreign && !k->handed_since.us)
+		k->handed_since = e->core->now;
+	acquire_next(e, l);
 }
 
 void hold_belief_over(struct engine *e, struct lock *l)
@@ -127,7 +124,7 @@ void hold_abandon(struct engine *e, struct claim *c, struct instant until)
 	switch (c->state) {
 	case CLAIM_WAITING:
 		wait_leave(e, c);
-		wait_left(e, &l->contender);
+		wait_left(e, l->contender);
 		break;
 	case CLAIM_LOST:
 		TAILQ_REMOVE(&l->losses, c, in_lock);
@@ -174,7 +171,7 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	lease_refuse_extends(e, &l->lease, REFUSED_LOST);
 	lock_close(e, l, until, CAUSE_LOST);
 	if (l->lease.state == LEASE_CLOSING)
-		wait_refuse_part(e, &l->contender, REFUSED_BUSY, WAITERS_IMPATIENT); /* what its owner asked for while it was being adopted */
+		wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT); /* what its owner asked for while it was being adopted */
 }
 
 void hold_lapse(struct engine *e, struct claim *c)

@@ -181,12 +181,12 @@ static void tell_lock(struct commander *x, struct listing *to, const struct lock
 		reply_ms(&r, "held_ms", instant_diff(x->core->now, l->holder->granted_at));
 		reply_ms(&r, "valid_ms", lock_valid_us(&x->engine->table, l));
 		reply_int(&r, "count", l->holder->count);
-	} else if (l->contender.elsewhere.known) {
-		reply_elsewhere(&r, &l->contender.elsewhere);
-		if (l->contender.elsewhere.foreign)
-			reply_int(&r, "ttl_ms", l->contender.elsewhere.pttl_ms);
+	} else if (l->contender->elsewhere.known) {
+		reply_elsewhere(&r, &l->contender->elsewhere);
+		if (l->contender->elsewhere.foreign)
+			reply_int(&r, "ttl_ms", l->contender->elsewhere.pttl_ms);
 	}
-	reply_int(&r, "waiters", l->contender.patient);
+	reply_int(&r, "waiters", l->contender->patient);
 	row_end(x, to->session, &r);
 }
 

@@ -15,12 +15,42 @@ void lock_table_init(struct lock_table *t, struct core *core)
 	t->core = core;
 	map_init(&t->map, key);
 	pool_init(&t->locks, sizeof(struct lock));
+	pool_init(&t->contenders, sizeof(struct contender));
 	pool_init(&t->claims, sizeof(struct claim));
 	pool_init(&t->pendings, sizeof(struct pending));
 }
 
+/* Nobody writes to it: see contender.h. */
+static struct contender *no_contender(void)
+{
+	return (struct contender *)(uintptr_t)&contender_none;
+}
+
+void lock_make_contender(struct lock_table *t, struct lock *l)
+{
+	struct contender *k = pool_get(&t->contenders);
+
+	k->name = &l->name;
+	k->timer.kind = TIMER_CONTENDER;
+	k->entry.class = ADMISSION_ASK;
+	k->entry.owner = OWNER_CONTENDER;
+	TAILQ_INIT(&k->waiters);
+	l->contender = k;
+}
+
+static void lock_drop_contender(struct lock_table *t, struct lock *l)
+{
+	struct contender *k = l->contender;
+
+	assert(!timer_is_set(&k->timer) && !k->entry.waits && !k->round && k->ticket.us == 0 && !nodeset_any(k->ticket_at));
+	pool_put(&t->contenders, k);
+	l->contender = no_contender();
+}
+
 static void lock_free(struct lock_table *t, struct lock *l)
 {
+	if (!contender_is_none(l->contender))
+		pool_put(&t->contenders, l->contender);
 	free(l->lease.adoption);
 	if (l->name.is_long)
 		free(l->name.text);
@@ -39,8 +69,8 @@ void lock_table_release(struct lock_table *t)
 		next = map_next(&t->map, node);
 		if (l->holder)
 			claim_free(t, l->holder);
-		while ((c = TAILQ_FIRST(&l->contender.waiters))) {
-			contender_dequeue(&l->contender, c);
+		while ((c = TAILQ_FIRST(&l->contender->waiters))) {
+			contender_dequeue(l->contender, c);
 			claim_free(t, c);
 		}
 		while ((c = TAILQ_FIRST(&l->losses))) {
@@ -55,6 +85,7 @@ void lock_table_release(struct lock_table *t)
 	}
 	map_release(&t->map);
 	pool_release(&t->locks);
+	pool_release(&t->contenders);
 	pool_release(&t->claims);
 	pool_release(&t->pendings);
 }
@@ -82,17 +113,13 @@ static struct lock *lock_add(struct lock_table *t, struct span name, uint64_t ha
 	if (!l->name.is_long)
 		memcpy(l->name.text, name.p, name.n);
 	l->name.n = (uint16_t)name.n;
-	l->contender.name = &l->name;
-	l->contender.timer.kind = TIMER_CONTENDER;
+	l->contender = no_contender();
 	l->lease.timer.kind = TIMER_LEASE;
 	l->lease.name = &l->name;
-	l->contender.entry.class = ADMISSION_ASK;
-	l->contender.entry.owner = OWNER_CONTENDER;
 	l->lease.lessee = LEASE_OF_LOCK;
 	l->lease.entry.class = ADMISSION_KEEP;
 	l->lease.entry.owner = OWNER_LEASE;
 	l->lease.renew_at = INSTANT_NEVER;
-	TAILQ_INIT(&l->contender.waiters);
 	TAILQ_INIT(&l->losses);
 	TAILQ_INIT(&l->lease.extends);
 	map_insert(&t->map, &l->name.node, hash);
@@ -109,10 +136,12 @@ struct lock *lock_find_or_add(struct lock_table *t, struct span name)
 
 void lock_drop_if_unused(struct lock_table *t, struct lock *l)
 {
-	if (l->name.refs > 0 || !lock_is_idle(l) || !TAILQ_EMPTY(&l->contender.waiters) || !TAILQ_EMPTY(&l->losses) ||
+	if (!contender_is_none(l->contender) && contender_is_blank(l->contender))
+		lock_drop_contender(t, l);
+	if (l->name.refs > 0 || !lock_is_idle(l) || !TAILQ_EMPTY(&l->contender->waiters) || !TAILQ_EMPTY(&l->losses) ||
 	    !TAILQ_EMPTY(&l->lease.extends))
 		return;
-	assert(!timer_is_set(&l->contender.timer) && !timer_is_set(&l->lease.timer));
+	assert(!timer_is_set(&l->contender->timer) && !timer_is_set(&l->lease.timer));
 	map_remove(&t->map, &l->name.node);
 	lock_free(t, l);
 }
@@ -121,7 +150,7 @@ void lock_begin_lease(struct lock *l, const struct lease_value *value, const str
 {
 	lease_begin(&l->lease, value, placed);
 	l->handoffs = 0;
-	l->contender.want_since = INSTANT_NEVER;
+	l->want_since = INSTANT_NEVER;
 }
 
 void lock_value_make(struct lock_table *t, struct lease_value *ret_value)
@@ -141,9 +170,9 @@ int64_t lock_retry_us(const struct lock_table *t, const struct lock *l)
 		left = instant_diff(l->close_at, t->core->now);
 		break;
 	default:
-		if (!l->contender.elsewhere.known || l->contender.elsewhere.pttl_ms < 0)
+		if (!l->contender->elsewhere.known || l->contender->elsewhere.pttl_ms < 0)
 			return -1;
-		left = l->contender.elsewhere.pttl_ms * MSEC - instant_diff(t->core->now, l->contender.elsewhere.at);
+		left = l->contender->elsewhere.pttl_ms * MSEC - instant_diff(t->core->now, l->contender->elsewhere.at);
 	}
 	return left > 0 ? left : 0;
 }

@@ -39,33 +39,27 @@ struct pending {
 	struct elsewhere elsewhere; /* SHOW: or, if known, a quorum has this; neither: it is not known */
 };
 
-TAILQ_HEAD(locks, lock);
-
 struct lock {
 	struct name name;
-	TAILQ_ENTRY(lock) in_search; /* see deadlock.h */
-	struct claim *seen_next; /* the waiters are followed up to here */
-	uint64_t seen;           /* number of the last search that came here */
-	unsigned seen_goals;     /* how many claims there are up to which the waiters are to be followed; UINT_MAX: all are */
-	bool seen_holder, in_queue;
 	struct claim *holder;   /* LEASE_HELD, LEASE_ADOPTING */
 	struct claims losses;   /* claims in CLAIM_LOST */
-	struct contender contender; /* what it asks for, and who waits */
+	struct contender *contender; /* what it asks for, and who waits; contender_none: nothing, and nobody */
 	struct lease lease;       /* what it has */
 	unsigned handoffs;        /* of this lease */
+	struct instant want_since; /* since when another daemon wants the name that is held here; NEVER: none does */
 	struct instant close_at;  /* LEASE_CLOSING: until then a client may believe. D as of the last renewal, by the slowest clock that a client may have */
 };
 
 /* It has no lease, and nobody waits for it. It is kept only while losses, calls or notices refer to it. */
 static inline bool lock_is_idle(const struct lock *l)
 {
-	return l->contender.state == CONTENDER_IDLE && l->lease.state == LEASE_NONE;
+	return l->contender->state == CONTENDER_IDLE && l->lease.state == LEASE_NONE;
 }
 
 /* Somebody has it, or it is left alone for others: a request that does not wait is refused at once. */
 static inline bool lock_is_taken(const struct lock *l)
 {
-	return l->lease.state != LEASE_NONE || contender_is_kept_off(&l->contender);
+	return l->lease.state != LEASE_NONE || contender_is_kept_off(l->contender);
 }
 
 static inline struct span lock_name(const struct lock *l)
@@ -79,10 +73,7 @@ static inline struct lock *lock_of_lease(struct lease *x)
 	return container_of(x, struct lock, lease);
 }
 
-/*
- * Each struct name and each struct contender is embedded in a struct lock, as yet: the next three functions rest on that. The fourth follows the
- * claim.
- */
+/* Each struct name is embedded in a struct lock, and each struct contender is that of a lock, as yet: the next three functions rest on that. */
 static inline struct lock *lock_of_name(struct name *name)
 {
 	return container_of(name, struct lock, name);
@@ -90,24 +81,24 @@ static inline struct lock *lock_of_name(struct name *name)
 
 static inline struct lock *lock_of_contender(struct contender *k)
 {
-	return container_of(k, struct lock, contender);
+	return lock_of_name(k->name);
 }
 
 static inline struct contender *contender_of_name(struct name *name)
 {
-	return &lock_of_name(name)->contender;
+	return lock_of_name(name)->contender;
 }
 
 /* What a claim waits for. */
 static inline struct contender *contender_of_claim(const struct claim *c)
 {
-	return &c->lock->contender;
+	return c->lock->contender;
 }
 
 struct lock_table {
 	struct core *core;
 	struct map map;
-	struct pool locks, claims, pendings;
+	struct pool locks, contenders, claims, pendings;
 	uint64_t values; /* how many were made */
 };
 
@@ -116,7 +107,18 @@ void lock_table_release(struct lock_table *t);
 
 struct lock *lock_find(struct lock_table *t, struct span name);       /* NULL if this daemon knows nothing of it */
 struct lock *lock_find_or_add(struct lock_table *t, struct span name);
+/* Frees the lock if nothing refers to it; if only its contender has become blank, that. */
 void lock_drop_if_unused(struct lock_table *t, struct lock *l);
+void lock_make_contender(struct lock_table *t, struct lock *l);
+
+/* The contender of a name that is about to be waited for, its own from now on. */
+static inline struct contender *lock_contend(struct lock_table *t, struct lock *l)
+{
+	if (contender_is_none(l->contender))
+		lock_make_contender(t, l);
+	return l->contender;
+}
+
 /* Its lease has this value from now on. */
 void lock_begin_lease(struct lock *l, const struct lease_value *value, const struct placed *placed);
 /* A fresh value, for one attempt. */

@@ -54,7 +54,7 @@ static void lease_leave(struct engine *e, struct lease *x)
 
 void lease_move(struct engine *e, struct lease *x, enum lease_state to, enum cause why)
 {
-	assert(lease_moves[x->state][to][why] && lock_of_lease(x)->contender.state == CONTENDER_IDLE);
+	assert(lease_moves[x->state][to][why] && lock_of_lease(x)->contender->state == CONTENDER_IDLE);
 	if (e->core->conf.tell_moves)
 		move_tell(e, x->name, "lease", &lease_table[x->state], &lease_table[to], why);
 	lease_leave(e, x);

@@ -96,6 +96,7 @@ void retry_after(struct engine *e, struct round *r, enum round_outcome why)
 	struct contender *k = contender_of_name(r->calls.name);
 
 	release_round(e, r);
+	k->taught = true;
 	split_remember(e, k, r);
 	if (r->question == QUESTION_RAISE && nodeset_any(r->range_refused))
 		tokens_be_modest(&e->tokens, e->core);

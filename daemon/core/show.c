@@ -81,7 +81,7 @@ static unsigned rows_waiters(struct commander *x, struct session *s, struct span
 	const struct claim *c;
 	unsigned pos = 0;
 
-	TAILQ_FOREACH(c, &l->contender.waiters, in_lock) {
+	TAILQ_FOREACH(c, &l->contender->waiters, in_lock) {
 		if (!c->patient)
 			continue;
 		if (rows_are_long(x, s->unsent - begin))
@@ -133,13 +133,13 @@ static void show(struct commander *x, struct session *s, struct span tag, const 
 	unsigned first = row_first(x, s, tag, l, elsewhere);
 	unsigned waiters = rows_waiters(x, s, tag, l, begin);
 
-	show_done(x, s, tag, first + waiters, l->contender.patient - waiters, first > 0 || is_free);
+	show_done(x, s, tag, first + waiters, l->contender->patient - waiters, first > 0 || is_free);
 }
 
 /* Whether this daemon keeps track of a holder elsewhere, since somebody here waits. What the stores said before they fell silent may be outdated. */
 static bool is_watched(const struct lock *l)
 {
-	return contender_is_between_rounds(&l->contender) && l->contender.elsewhere.known && !l->contender.elsewhere.outdated;
+	return contender_is_between_rounds(l->contender) && l->contender->elsewhere.known && !l->contender->elsewhere.outdated;
 }
 
 void show_answer(struct commander *x, struct session *s, const struct pending *p)
@@ -150,7 +150,7 @@ void show_answer(struct commander *x, struct session *s, const struct pending *p
 	static const struct elsewhere nothing;
 
 	if (is_watched(l))
-		show(x, s, span_of(p->tag), l, &l->contender.elsewhere, false);
+		show(x, s, span_of(p->tag), l, &l->contender->elsewhere, false);
 	else
 		show(x, s, span_of(p->tag), l, undecided ? &nothing : &p->elsewhere, p->free);
 }
@@ -160,8 +160,8 @@ void serve_SHOW(struct commander *x, struct session *s)
 	struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
 
 	/* Held or kept by this daemon, or being asked for. */
-	if (l && (is_watched(l) || l->lease.state != LEASE_NONE || l->contender.state == CONTENDER_ACQUIRING))
-		show(x, s, x->request.tag, l, &l->contender.elsewhere, false);
+	if (l && (is_watched(l) || l->lease.state != LEASE_NONE || l->contender->state == CONTENDER_ACQUIRING))
+		show(x, s, x->request.tag, l, &l->contender->elsewhere, false);
 	else if (pendings_within_limit(x, s))
 		look_begin(x->engine, pending_of_request(x, s, lock_find_or_add(&x->engine->table, x->request.word[0])));
 }

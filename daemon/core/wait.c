@@ -24,7 +24,7 @@ void wait_over(struct engine *e, struct contender *k, enum cause why)
 
 void wait_left(struct engine *e, struct contender *k)
 {
-	if (TAILQ_EMPTY(&k->waiters) && k->state != CONTENDER_ACQUIRING)
+	if (TAILQ_EMPTY(&k->waiters) && contender_is_between_rounds(k))
 		wait_over(e, k, CAUSE_NOBODY_WAITS);
 }
 

@@ -75,19 +75,49 @@ START_TEST(a_lock_is_dropped_when_nobody_names_it_any_more)
 	ck_assert_ptr_nonnull(lock_find(&table, SPAN("a")));
 	l->name.refs = 0;
 	c->lock = l;
-	contender_enqueue(&l->contender, c);
+	contender_enqueue(lock_contend(&table, l), c);
 	lock_drop_if_unused(&table, l);
 	ck_assert_ptr_nonnull(lock_find(&table, SPAN("a")));
-	contender_dequeue(&l->contender, c);
+	contender_dequeue(l->contender, c);
 	claim_free(&table, c);
-	l->contender.state = CONTENDER_HELD_ELSEWHERE;
+	l->contender->state = CONTENDER_HELD_ELSEWHERE;
 	lock_drop_if_unused(&table, l);
 	ck_assert_ptr_nonnull(lock_find(&table, SPAN("a")));
-	l->contender.state = CONTENDER_IDLE;
+	l->contender->state = CONTENDER_IDLE;
 	lock_drop_if_unused(&table, l);
 	ck_assert_ptr_null(lock_find(&table, SPAN("a")));
 	ck_assert_uint_eq(table.locks.live, 0);
 	ck_assert_uint_eq(table.claims.live, 0);
+}
+END_TEST
+
+START_TEST(a_name_has_a_contender_of_its_own_only_while_there_is_something_to_know)
+{
+	struct lock *l = lock_find_or_add(&table, SPAN("a"));
+	struct claim *c = claim_of(&one, SPAN(""));
+
+	ck_assert(contender_is_none(l->contender) && lock_is_idle(l) && !lock_is_taken(l));
+	l->lease.state = LEASE_HELD;
+	c->lock = l;
+	contender_enqueue(lock_contend(&table, l), c);
+	ck_assert_ptr_eq(lock_contend(&table, l), l->contender);
+	ck_assert_ptr_eq(lock_of_contender(l->contender), l);
+	lock_drop_if_unused(&table, l);
+	ck_assert(!contender_is_none(l->contender));
+	contender_dequeue(l->contender, c);
+	l->contender->taught = true;
+	lock_drop_if_unused(&table, l);
+	ck_assert(!contender_is_none(l->contender));
+	l->contender->taught = false;
+	l->contender->handed_since.us = 1;
+	lock_drop_if_unused(&table, l);
+	ck_assert(!contender_is_none(l->contender));
+	l->contender->handed_since.us = 0;
+	lock_drop_if_unused(&table, l);
+	ck_assert(contender_is_none(l->contender));
+	ck_assert_uint_eq(table.contenders.live, 0);
+	ck_assert_ptr_eq(lock_find(&table, SPAN("a")), l);
+	claim_free(&table, c);
 }
 END_TEST
 
@@ -196,16 +226,16 @@ START_TEST(waiters_are_queued_in_order_and_the_waiting_ones_are_counted)
 		c[i] = claim_of(&one, SPAN(""));
 		c[i]->lock = l;
 		c[i]->patient = i != 1;
-		contender_enqueue(&l->contender, c[i]);
+		contender_enqueue(lock_contend(&table, l), c[i]);
 		ck_assert_int_eq(c[i]->state, CLAIM_WAITING);
 	}
-	ck_assert_uint_eq(l->contender.patient, 2);
-	contender_dequeue(&l->contender, c[0]);
-	ck_assert_uint_eq(l->contender.patient, 1);
-	ck_assert_ptr_eq(TAILQ_FIRST(&l->contender.waiters), c[1]);
-	contender_dequeue(&l->contender, c[1]);
-	ck_assert_uint_eq(l->contender.patient, 1);
-	ck_assert_ptr_eq(TAILQ_FIRST(&l->contender.waiters), c[2]);
+	ck_assert_uint_eq(l->contender->patient, 2);
+	contender_dequeue(l->contender, c[0]);
+	ck_assert_uint_eq(l->contender->patient, 1);
+	ck_assert_ptr_eq(TAILQ_FIRST(&l->contender->waiters), c[1]);
+	contender_dequeue(l->contender, c[1]);
+	ck_assert_uint_eq(l->contender->patient, 1);
+	ck_assert_ptr_eq(TAILQ_FIRST(&l->contender->waiters), c[2]);
 	claim_free(&table, c[0]);
 	claim_free(&table, c[1]);
 }
@@ -248,6 +278,7 @@ Suite *lock_suite(void)
 	tcase_add_test(names, a_name_is_one_lock);
 	tcase_add_test(names, names_of_any_length_come_back_whole);
 	tcase_add_test(names, a_lock_is_dropped_when_nobody_names_it_any_more);
+	tcase_add_test(names, a_name_has_a_contender_of_its_own_only_while_there_is_something_to_know);
 	tcase_add_test(names, a_table_of_many_names_is_released_without_delay);
 	tcase_add_test(names, a_value_is_daemon_number_and_32_hex_digits_and_never_comes_twice);
 	tcase_add_test(names, a_value_shows_all_of_its_number_and_of_its_secret);
