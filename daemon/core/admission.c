@@ -16,6 +16,11 @@ void admission_release(struct admission *a)
 	heap_release(&a->keep);
 }
 
+static bool class_is_kept(enum admission_class class)
+{
+	return class == ADMISSION_KEEP || class == ADMISSION_LEAVE;
+}
+
 static bool keeps_none(const struct admission *a)
 {
 	return a->keep.count == 0;
@@ -49,7 +54,7 @@ bool admission_ask(struct admission *a, struct admission_entry *x, enum room roo
 		return false;
 	if (is_first(a, class) && has_room(class, room))
 		return true;
-	if (class == ADMISSION_KEEP || class == ADMISSION_LEAVE)
+	if (class_is_kept(class))
 		heap_set(&a->keep, &x->urgent, class == ADMISSION_LEAVE ? INSTANT_PAST : urgent_at);
 	else
 		TAILQ_INSERT_TAIL(class == ADMISSION_ASK ? &a->ask : &a->give_back, x, link);
@@ -61,7 +66,7 @@ void admission_leave(struct admission *a, struct admission_entry *x)
 {
 	if (!x->waits)
 		return;
-	if (timer_is_set(&x->urgent))
+	if (class_is_kept((enum admission_class)x->class))
 		heap_cancel(&a->keep, &x->urgent);
 	else
 		TAILQ_REMOVE(x->class == ADMISSION_ASK ? &a->ask : &a->give_back, x, link);

@@ -32,8 +32,10 @@ enum admission_class {
 
 /* What may wait for admission. `owner` tells the engine what the entry is embedded in (enum admission_owner). */
 struct admission_entry {
-	TAILQ_ENTRY(admission_entry) link; /* GIVE_BACK, ASK */
-	struct timer urgent;               /* KEEP, LEAVE */
+	union {
+		TAILQ_ENTRY(admission_entry) link; /* GIVE_BACK, ASK */
+		struct timer urgent;               /* KEEP, LEAVE */
+	};
 	uint8_t class, owner;
 	bool waits; /* until it is admitted, or leaves */
 };

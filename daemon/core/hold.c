@@ -73,10 +73,9 @@ static struct instant holder_belief(const struct engine *e, const struct lock *l
 /* Nobody else gets the lock before that moment. */
 static void lock_close(struct engine *e, struct lock *l, struct instant until, enum cause why)
 {
-	l->close_at = until;
 	lease_move(e, &l->lease, LEASE_CLOSING, why);
-	if (instant_before(e->core->now, l->close_at))
-		heap_set(&e->core->timers, &l->lease.timer, l->close_at);
+	if (instant_before(e->core->now, until))
+		heap_set(&e->core->timers, &l->lease.timer, until);
 	else
 		hold_belief_over(e, l);
 }

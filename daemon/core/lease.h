@@ -58,8 +58,14 @@ enum lessee {
 
 struct lease {
 	struct name *name;         /* of the key */
+	enum lease_state state;
 	uint8_t lessee;            /* what has it: enum lessee */
 	bool auto_renew;           /* the watchdog renews it; else it ends as it was granted */
+	bool at_risk;              /* RISK was told: it is in engine.risks */
+	bool recorded;             /* this value was ever in the journal */
+	struct nodeset denied;     /* stores that deny the vote that they had given: the key was gone; until all votes have been confirmed since */
+	struct nodeset confirmed;  /* stores that have confirmed their vote, asked since denied_at */
+	struct instant denied_at;
 	TAILQ_ENTRY(lease) in_list; /* LEASE_HELD and at_risk: engine.risks; LEASE_ADOPTING: engine.adopting */
 	struct timer timer;        /* LEASE_HELD: to be renewed, or told lost; LEASE_ADOPTING: next try; LEASE_CLOSING: nobody believes in it any longer */
 	struct round *round;       /* the undecided round that renews or adopts it */
@@ -70,12 +76,6 @@ struct lease {
 	 */
 	struct instant believed_until;
 	struct admission_entry entry; /* LEASE_HELD: of a renewal; LEASE_ADOPTING: of an adoption */
-	enum lease_state state;
-	bool at_risk;              /* RISK was told: it is in engine.risks */
-	bool recorded;             /* this value was ever in the journal */
-	struct nodeset denied;     /* stores that deny the vote that they had given: the key was gone; until all votes have been confirmed since */
-	struct nodeset confirmed;  /* stores that have confirmed their vote, asked since denied_at */
-	struct instant denied_at;
 	struct lease_value value;
 	struct placed placed;
 	struct adoption *adoption; /* after a restart: prior values, while one may still stand at a store; else NULL */

@@ -52,7 +52,7 @@ static void lock_free(struct lock_table *t, struct lock *l)
 	if (!contender_is_none(l->contender))
 		pool_put(&t->contenders, l->contender);
 	free(l->lease.adoption);
-	if (l->name.is_long)
+	if (l->name.text != l->name.short_text)
 		free(l->name.text);
 	pool_put(&t->locks, l);
 }
@@ -108,10 +108,10 @@ static struct lock *lock_add(struct lock_table *t, struct span name, uint64_t ha
 {
 	struct lock *l = pool_get(&t->locks);
 
-	l->name.is_long = name.n > sizeof(l->name.short_text);
-	l->name.text = l->name.is_long ? mem_copy(name.p, name.n) : l->name.short_text;
-	if (!l->name.is_long)
-		memcpy(l->name.text, name.p, name.n);
+	if (name.n > sizeof(l->name.short_text))
+		l->name.text = mem_copy(name.p, name.n);
+	else
+		l->name.text = memcpy(l->name.short_text, name.p, name.n);
 	l->name.n = (uint16_t)name.n;
 	l->contender = no_contender();
 	l->lease.timer.kind = TIMER_LEASE;
@@ -167,7 +167,7 @@ int64_t lock_retry_us(const struct lock_table *t, const struct lock *l)
 		left = instant_diff(lock_deadline(t, l), t->core->now);
 		break;
 	case LEASE_CLOSING:
-		left = instant_diff(l->close_at, t->core->now);
+		left = instant_diff(lock_close_at(l), t->core->now);
 		break;
 	default:
 		if (!l->contender->elsewhere.known || l->contender->elsewhere.pttl_ms < 0)

@@ -47,7 +47,6 @@ struct lock {
 	struct lease lease;       /* what it has */
 	unsigned handoffs;        /* of this lease */
 	struct instant want_since; /* since when another daemon wants the name that is held here; NEVER: none does */
-	struct instant close_at;  /* LEASE_CLOSING: until then a client may believe. D as of the last renewal, by the slowest clock that a client may have */
 };
 
 /* It has no lease, and nobody waits for it. It is kept only while losses, calls or notices refer to it. */
@@ -60,6 +59,12 @@ static inline bool lock_is_idle(const struct lock *l)
 static inline bool lock_is_taken(const struct lock *l)
 {
 	return l->lease.state != LEASE_NONE || contender_is_kept_off(l->contender);
+}
+
+/* LEASE_CLOSING: until then a client may believe. D as of the last renewal, by the slowest clock that a client may have. */
+static inline struct instant lock_close_at(const struct lock *l)
+{
+	return l->lease.timer.at;
 }
 
 static inline struct span lock_name(const struct lock *l)

@@ -8,11 +8,10 @@
 
 struct name {
 	struct map_node node;
-	bool is_long;           /* text is on the heap */
+	char *text;             /* short_text, or on the heap */
+	unsigned refs;          /* calls and notices that are about it */
 	uint16_t n;
 	struct nodeset put_off; /* stores that were too busy to be told of a release: a dead value of ours may stand there yet */
-	unsigned refs;          /* calls and notices that are about it */
-	char *text;
 	char short_text[48];
 };
 

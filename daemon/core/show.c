@@ -103,7 +103,7 @@ static unsigned row_first(struct commander *x, struct session *s, struct span ta
 	if (l->holder)
 		row_holder(x, s, tag, l);
 	else if (l->lease.state == LEASE_CLOSING)
-		row_kept(x, s, tag, instant_diff(l->close_at, x->core->now) / MSEC);
+		row_kept(x, s, tag, instant_diff(lock_close_at(l), x->core->now) / MSEC);
 	else if (!elsewhere->known || elsewhere->outdated)
 		return 0;
 	else if (elsewhere->reserved || is_own(x, elsewhere))
