@@ -55,7 +55,7 @@ static void session_set_grace(struct commander *x, struct session *s)
 static void serve_HELLO(struct commander *x, struct session *s)
 {
 	const struct request *q = &x->request;
-	char *line;
+	char *line, *secret;
 	struct reply r;
 
 	if (!span_equal(q->word[0], SPAN("1"))) {
@@ -76,15 +76,16 @@ static void serve_HELLO(struct commander *x, struct session *s)
 		heap_cancel(&x->core->timers, &s->timer);
 		session_heard(x->sessions, s);
 	}
-	if (!s->secret[0])
-		rng_hex(&x->core->rng, s->secret, 32);
+	secret = session_lasting(x->sessions, s)->secret;
+	if (!secret[0])
+		rng_hex(&x->core->rng, secret, 32);
 	session_set_grace(x, s);
 	line = session_line(x->sessions);
 	reply_begin(&r, line, q->tag, "OK");
 	reply_int(&r, "proto", PROTO_VERSION);
 	reply_text(&r, "server", SPAN("redlockd/" REDLOCKD_VERSION));
 	reply_int(&r, "session", (int64_t)s->serial);
-	reply_text(&r, "secret", span_of(s->secret));
+	reply_text(&r, "secret", span_of(secret));
 	reply_text(&r, "store", span_of(x->core->conf.store));
 	reply_int(&r, "nodes", x->core->conf.nodes);
 	reply_int(&r, "quorum", quorum_of(x->core->conf.nodes));
@@ -146,7 +147,7 @@ static bool tag_is_in_use(const struct session *s, struct span tag)
 
 	if (s->waiting > 0 && session_waiting(s, tag))
 		return true;
-	if (s->resuming && span_equal(span_of(s->resume_tag), tag))
+	if (s->resuming && span_equal(span_of(s->lasting->resume_tag), tag))
 		return true;
 	TAILQ_FOREACH(p, &s->pendings, in_session) {
 		if (span_equal(span_of(p->tag), tag))

@@ -36,7 +36,7 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	if (!c->not_notified)
 		tell_granted(x, c, count);
 	else if (session_listens(c))
-		claim_bound(x, c, s->repeat_until); /* else once RESUME is answered */
+		claim_bound(x, c, s->lasting->repeat_until); /* else once RESUME is answered */
 	s->held++;
 	claim_answered(x, c);
 	c->tag[0] = '\0';

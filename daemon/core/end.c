@@ -94,7 +94,7 @@ void leave_connection(struct commander *x, struct session *s, enum ending how)
 	lists_drop(x, s);
 	session_detach(x->sessions, s);
 	s->sure = how == ENDING_CLEAN;
-	heap_set(&x->core->timers, &s->grace, instant_add(x->core->now, s->grace_us));
+	heap_set(&x->core->timers, &s->lasting->grace, instant_add(x->core->now, s->grace_us));
 }
 
 void end_connection(struct commander *x, struct session *s, enum ending how)

@@ -93,8 +93,8 @@ bool hangup_refuse(struct commander *x, struct session *s)
 
 	if (s->resuming) {
 		s->resuming = false;
-		heap_cancel(&x->core->timers, &s->grace);
-		refuse_stopping(x, s, s->resume_tag);
+		heap_cancel(&x->core->timers, &s->lasting->grace);
+		refuse_stopping(x, s, s->lasting->resume_tag);
 	}
 	while ((p = TAILQ_FIRST(&s->pendings))) {
 		TAILQ_REMOVE(&s->pendings, p, in_session);

@@ -157,7 +157,7 @@ static unsigned seek_sessions(struct commander *x, struct listing *l)
 		return 0;
 	}
 	for (; node; node = node->next) {
-		const struct session *s = container_of(node, struct session, by_serial);
+		const struct session *s = container_of(node, struct lasting, by_serial)->session;
 
 		if (s->detached && map_walk_meets(&l->walk, node))
 			work += seek_session(l, s);

@@ -24,7 +24,7 @@ void remember_session(struct commander *x, const struct session *s)
 	if (is_remembered(x, s))
 		remember(x, &(struct journal_record){.kind = JOURNAL_SESSION,
 		                                     .session = (int64_t)s->serial,
-		                                     .secret = span_of(s->secret),
+		                                     .secret = span_of(s->lasting->secret),
 		                                     .label = span_of(s->label ? s->label : ""),
 		                                     .grace_us = s->grace_us,
 		                                     .heartbeat_us = s->heartbeat_us});
@@ -102,6 +102,6 @@ void remember_all(struct commander *x)
 
 	x->snapshot = true;
 	while ((at = map_next(&x->sessions->known, at)))
-		remember_all_of(x, container_of(at, struct session, by_serial));
+		remember_all_of(x, container_of(at, struct lasting, by_serial)->session);
 	x->snapshot = false;
 }

@@ -88,7 +88,7 @@ static int restore_session(struct commander *x, struct session *s, const struct 
 		return -EBADMSG;
 	if (!s)
 		s = session_restore(x->sessions, (uint64_t)r->session);
-	memcpy(s->secret, r->secret.p, r->secret.n);
+	memcpy(s->lasting->secret, r->secret.p, r->secret.n);
 	session_set_label(s, r->label);
 	s->heartbeat_us = r->heartbeat_us;
 	s->grace_us = at_most(r->grace_us, most_us);
@@ -179,8 +179,8 @@ void restore_end(struct commander *x)
 	struct session *s;
 	struct claim *c;
 
-	TAILQ_FOREACH(s, &x->sessions->detached, in_detached) {
-		heap_set(&x->core->timers, &s->grace, instant_add(x->core->now, s->grace_us > least ? s->grace_us : least));
+	TAILQ_FOREACH(s, &x->sessions->detached, lasting->in_detached) {
+		heap_set(&x->core->timers, &s->lasting->grace, instant_add(x->core->now, s->grace_us > least ? s->grace_us : least));
 		TAILQ_FOREACH(c, &s->claims, in_session) {
 			if (c->state == CLAIM_HELD)
 				adopt_start(x->engine, &c->lock->lease);

@@ -33,7 +33,7 @@ static void row_resumed(struct commander *x, struct session *s, struct claim *c)
 	struct reply r;
 
 	claim_hear_row(x, c);
-	reply_begin(&r, session_line(x->sessions), span_of(s->resume_tag), "*");
+	reply_begin(&r, session_line(x->sessions), span_of(s->lasting->resume_tag), "*");
 	reply_grant(x, &r, c->lock);
 	reply_int(&r, "count", c->count);
 	if (c->owner)
@@ -58,12 +58,12 @@ static void resume_tell_rest(struct commander *x, struct session *s)
 {
 	struct claim *c;
 
-	s->repeat_until = resume_repeat_until(x, s);
+	s->lasting->repeat_until = resume_repeat_until(x, s);
 	TAILQ_FOREACH(c, &s->claims, in_session) {
 		if (c->state == CLAIM_LOST && c->not_notified)
 			tell_lost(x, c);
 		else if (c->not_notified && !claim_is_open(c))
-			claim_bound(x, c, s->repeat_until);
+			claim_bound(x, c, s->lasting->repeat_until);
 		else if (c->state == CLAIM_HELD && !c->not_notified)
 			claim_forget_loss(x, c);
 	}
@@ -93,7 +93,7 @@ static void resume_answer(struct commander *x, struct session *s)
 		row_resumed(x, s, c);
 		n++;
 	}
-	reply_begin(&r, session_line(x->sessions), span_of(s->resume_tag), "OK");
+	reply_begin(&r, session_line(x->sessions), span_of(s->lasting->resume_tag), "OK");
 	reply_int(&r, "session", (int64_t)s->serial);
 	reply_int(&r, "n", n);
 	if (more > 0)
@@ -107,9 +107,9 @@ static void resume_answer(struct commander *x, struct session *s)
 static void resume_finish(struct commander *x, struct session *s)
 {
 	s->resuming = false;
-	heap_cancel(&x->core->timers, &s->grace);
+	heap_cancel(&x->core->timers, &s->lasting->grace);
 	resume_answer(x, s);
-	session_answered(x->sessions, s, s->resume_tag[0] != '\0');
+	session_answered(x->sessions, s, s->lasting->resume_tag[0] != '\0');
 }
 
 bool resume_goes_on(struct commander *x, struct session *s)
@@ -131,10 +131,10 @@ void resume_grace_over(struct commander *x, struct session *s)
 /* Compares all bytes, so that the time tells nothing of the first that differs. */
 static bool secret_matches(const struct session *s, struct span secret)
 {
-	unsigned char differ = secret.n != sizeof(s->secret) - 1;
+	unsigned char differ = secret.n != sizeof(s->lasting->secret) - 1;
 
-	for (size_t i = 0; i < secret.n && i < sizeof(s->secret) - 1; i++)
-		differ |= (unsigned char)(s->secret[i] ^ secret.p[i]);
+	for (size_t i = 0; i < secret.n && i < sizeof(s->lasting->secret) - 1; i++)
+		differ |= (unsigned char)(s->lasting->secret[i] ^ secret.p[i]);
 	return differ == 0;
 }
 
@@ -190,15 +190,15 @@ void serve_RESUME(struct commander *x, struct session *s)
 	if (from != s)
 		resume_take_over(x, s, from);
 	metric_add(&x->core->metrics, METRIC_RESUMES, 1);
-	memcpy(s->resume_tag, q->tag.p ? q->tag.p : "", q->tag.n);
-	s->resume_tag[q->tag.n] = '\0';
+	memcpy(s->lasting->resume_tag, q->tag.p ? q->tag.p : "", q->tag.n);
+	s->lasting->resume_tag[q->tag.n] = '\0';
 	if (session_count_open(s) == 0) {
 		resume_answer(x, s);
 		return;
 	}
 	s->resuming = true;
 	s->busy |= q->tag.n == 0;
-	heap_set(&x->core->timers, &s->grace, instant_add(x->core->now, RESUME_WAIT_US));
+	heap_set(&x->core->timers, &s->lasting->grace, instant_add(x->core->now, RESUME_WAIT_US));
 }
 
 /* --- a LOCK repeated --- */

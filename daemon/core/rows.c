@@ -32,18 +32,20 @@ bool rows_are_long(const struct commander *x, size_t bytes)
 
 void reply_session(const struct commander *x, struct reply *r, const struct session *s)
 {
+	struct span address = session_address(s);
+
 	reply_int(r, "session", (int64_t)s->serial);
 	if (s->label)
 		reply_text(r, "name", span_of(s->label));
-	if (s->peer.address[0])
-		reply_text(r, "peer", span_of(s->peer.address));
-	if (s->peer.is_unix) {
-		reply_int(r, "pid", s->peer.pid);
-		reply_int(r, "uid", s->peer.uid);
+	if (address.n > 0)
+		reply_text(r, "peer", address);
+	if (s->is_unix) {
+		reply_int(r, "pid", s->pid);
+		reply_int(r, "uid", s->uid);
 	}
 	if (s->detached) {
-		reply_ms(r, "detached_ms", instant_diff(x->core->now, s->detached_at));
-		reply_ms(r, "grace_ms", instant_diff(s->grace.at, x->core->now));
+		reply_ms(r, "detached_ms", instant_diff(x->core->now, s->lasting->detached_at));
+		reply_ms(r, "grace_ms", instant_diff(s->lasting->grace.at, x->core->now));
 	}
 }
 

@@ -108,7 +108,7 @@ static void service_run_timers(struct service *s)
 		if (t->kind == TIMER_SESSION)
 			hangup_fired(&s->commander, container_of(t, struct session, timer));
 		else if (t->kind == TIMER_GRACE)
-			resume_grace_over(&s->commander, container_of(t, struct session, grace));
+			resume_grace_over(&s->commander, container_of(t, struct lasting, grace)->session);
 		else if (t->kind == TIMER_LISTS)
 			lists_go_on(&s->commander);
 		else
@@ -173,7 +173,7 @@ static int on_gone(struct service *s, const struct event *event)
 
 	if (!session)
 		return -EINVAL;
-	sure = event->session.how == GONE_HANGUP || (event->session.how == GONE_RESET && (session->peer.is_local || session->leaving));
+	sure = event->session.how == GONE_HANGUP || (event->session.how == GONE_RESET && (session->is_local || session->leaving));
 	session->over = true;
 	if (!sure)
 		session_ended(&s->sessions, session, word[event->session.how]);

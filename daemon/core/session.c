@@ -15,14 +15,26 @@ void session_table_init(struct session_table *t, struct core *core)
 	memset(t, 0, sizeof(*t));
 	t->core = core;
 	pool_init(&t->pool, sizeof(struct session));
+	pool_init(&t->lastings, sizeof(struct lasting));
 	TAILQ_INIT(&t->ready);
 	TAILQ_INIT(&t->detached);
 	map_init(&t->known, (const uint64_t[2]){rng_next(&core->rng), rng_next(&core->rng)});
 }
 
+static void session_drop_ahead(struct session *s)
+{
+	if (!s->ahead)
+		return;
+	buf_release(s->ahead);
+	free(s->ahead);
+	s->ahead = NULL;
+}
+
 static void session_free(struct session_table *t, struct session *s)
 {
-	buf_release(&s->ahead);
+	session_drop_ahead(s);
+	pool_put(&t->lastings, s->lasting);
+	free(s->address);
 	free(s->label);
 	pool_put(&t->pool, s);
 }
@@ -35,11 +47,12 @@ void session_table_release(struct session_table *t)
 		if (t->slot[i])
 			session_free(t, t->slot[i]);
 	while ((s = TAILQ_FIRST(&t->detached))) {
-		TAILQ_REMOVE(&t->detached, s, in_detached);
+		TAILQ_REMOVE(&t->detached, s, lasting->in_detached);
 		session_free(t, s);
 	}
 	map_release(&t->known);
 	free(t->slot);
+	pool_release(&t->lastings);
 	pool_release(&t->pool);
 }
 
@@ -61,13 +74,39 @@ static struct session *session_new(struct session_table *t)
 
 	s->opened_at = s->heard_at = t->core->now;
 	s->timer.kind = TIMER_SESSION;
-	s->grace.kind = TIMER_GRACE;
 	s->reading = true;
 	TAILQ_INIT(&s->claims);
 	TAILQ_INIT(&s->pendings);
 	TAILQ_INIT(&s->listings);
-	buf_init(&s->ahead);
 	return s;
+}
+
+struct lasting *session_lasting(struct session_table *t, struct session *s)
+{
+	struct lasting *l = s->lasting;
+
+	if (l)
+		return l;
+	l = s->lasting = pool_get(&t->lastings);
+	l->session = s;
+	l->grace.kind = TIMER_GRACE;
+	return l;
+}
+
+static void session_set_peer(struct session *s, const struct peer *peer)
+{
+	s->is_unix = peer->is_unix;
+	s->is_local = peer->is_local;
+	s->pid = peer->pid;
+	s->uid = peer->uid;
+	s->at_unix = strcmp(peer->address, UNIX_ADDRESS) == 0;
+	if (peer->address[0] && !s->at_unix)
+		s->address = mem_copy(peer->address, strlen(peer->address));
+}
+
+struct span session_address(const struct session *s)
+{
+	return s->at_unix ? SPAN(UNIX_ADDRESS) : span_of(s->address ? s->address : "");
 }
 
 struct session *session_open(struct session_table *t, uint64_t id, const struct peer *peer)
@@ -80,7 +119,7 @@ struct session *session_open(struct session_table *t, uint64_t id, const struct 
 	t->count++;
 	s->id = id;
 	s->serial = ++t->serial;
-	s->peer = *peer;
+	session_set_peer(s, peer);
 	metric_add(&t->core->metrics, METRIC_SESSIONS, 1);
 	metric_add(&t->core->metrics, METRIC_SESSIONS_OPENED, 1);
 	return s;
@@ -102,15 +141,16 @@ static void session_disconnect(struct session_table *t, struct session *s)
 	if (s->ready)
 		TAILQ_REMOVE(&t->ready, s, in_ready);
 	heap_cancel(&t->core->timers, &s->timer);
-	heap_cancel(&t->core->timers, &s->grace);
+	if (s->lasting)
+		heap_cancel(&t->core->timers, &s->lasting->grace);
 	metric_add(&t->core->metrics, METRIC_SESSIONS, -1);
 }
 
 static void session_leave_detached(struct session_table *t, struct session *s)
 {
-	TAILQ_REMOVE(&t->detached, s, in_detached);
+	TAILQ_REMOVE(&t->detached, s, lasting->in_detached);
 	t->detached_count--;
-	heap_cancel(&t->core->timers, &s->grace);
+	heap_cancel(&t->core->timers, &s->lasting->grace);
 	metric_add(&t->core->metrics, METRIC_SESSIONS_DETACHED, -1);
 }
 
@@ -133,7 +173,7 @@ static uint64_t serial_hash(const struct session_table *t, uint64_t serial)
 
 static bool serial_matches(const struct map_node *node, const void *key, size_t n)
 {
-	return memcmp(&container_of(node, struct session, by_serial)->serial, key, n) == 0;
+	return memcmp(&container_of(node, struct lasting, by_serial)->session->serial, key, n) == 0;
 }
 
 void session_set_known(struct session_table *t, struct session *s, bool known)
@@ -142,23 +182,23 @@ void session_set_known(struct session_table *t, struct session *s, bool known)
 		return;
 	s->known = known;
 	if (known)
-		map_insert(&t->known, &s->by_serial, serial_hash(t, s->serial));
+		map_insert(&t->known, &s->lasting->by_serial, serial_hash(t, s->serial));
 	else
-		map_remove(&t->known, &s->by_serial);
+		map_remove(&t->known, &s->lasting->by_serial);
 }
 
 struct session *session_of_serial(struct session_table *t, uint64_t serial)
 {
 	struct map_node *node = map_find(&t->known, serial_hash(t, serial), &serial, sizeof(serial), serial_matches);
 
-	return node ? container_of(node, struct session, by_serial) : NULL;
+	return node ? container_of(node, struct lasting, by_serial)->session : NULL;
 }
 
 static void session_join_detached(struct session_table *t, struct session *s)
 {
 	s->detached = true;
-	s->detached_at = t->core->now;
-	TAILQ_INSERT_TAIL(&t->detached, s, in_detached);
+	s->lasting->detached_at = t->core->now;
+	TAILQ_INSERT_TAIL(&t->detached, s, lasting->in_detached);
 	t->detached_count++;
 	metric_add(&t->core->metrics, METRIC_SESSIONS_DETACHED, 1);
 }
@@ -168,6 +208,7 @@ struct session *session_restore(struct session_table *t, uint64_t serial)
 	struct session *s = session_new(t);
 
 	s->serial = serial;
+	(void)session_lasting(t, s);
 	if (serial > t->serial)
 		t->serial = serial;
 	session_set_known(t, s, true);
@@ -183,8 +224,7 @@ void session_detach(struct session_table *t, struct session *s)
 	s->reading = true;
 	s->unsent = 0;
 	s->ahead_count = 0;
-	buf_release(&s->ahead);
-	buf_init(&s->ahead);
+	session_drop_ahead(s);
 	session_join_detached(t, s);
 }
 
@@ -209,7 +249,7 @@ void session_take_over(struct session_table *t, struct session *to, struct sessi
 	}
 	if (!to->grace_us)
 		to->grace_us = from->grace_us;
-	memcpy(to->secret, from->secret, sizeof(to->secret));
+	memcpy(session_lasting(t, to)->secret, from->lasting->secret, sizeof(to->lasting->secret));
 	to->opened_at = from->opened_at;
 	session_set_known(t, to, false);
 	to->serial = from->serial;
@@ -233,9 +273,11 @@ void session_read_ahead(struct session_table *t, struct session *s, const char *
 {
 	uint32_t length = p ? (uint32_t)n : TOO_LONG;
 
-	buf_append(&s->ahead, &length, sizeof(length));
+	if (!s->ahead)
+		s->ahead = mem_alloc(sizeof(*s->ahead));
+	buf_append(s->ahead, &length, sizeof(length));
 	if (p)
-		buf_append(&s->ahead, p, n);
+		buf_append(s->ahead, p, n);
 	if (++s->ahead_count >= READ_AHEAD_MAX)
 		session_set_reading(t, s, false);
 }
@@ -246,14 +288,14 @@ bool session_next_line(struct session_table *t, struct session *s, char **ret_li
 
 	if (s->ahead_count == 0)
 		return false;
-	memcpy(&length, buf_begin(&s->ahead), sizeof(length));
-	buf_consume(&s->ahead, sizeof(length));
+	memcpy(&length, buf_begin(s->ahead), sizeof(length));
+	buf_consume(s->ahead, sizeof(length));
 	*ret_line = NULL;
 	*ret_n = 0;
 	if (length != TOO_LONG) {
-		*ret_line = buf_begin(&s->ahead);
+		*ret_line = buf_begin(s->ahead);
 		*ret_n = length;
-		buf_consume(&s->ahead, length);
+		buf_consume(s->ahead, length);
 	}
 	if (--s->ahead_count <= READ_AHEAD_MAX / 2)
 		session_set_reading(t, s, true);
@@ -366,13 +408,14 @@ size_t session_who(const struct session *s, char *out)
 {
 	const char *label = s->label ? s->label : "";
 	const char *blank = s->label ? " " : "";
+	struct span address = session_address(s);
 	int n;
 
-	if (s->peer.is_unix)
-		n = snprintf(out, WHO_MAX, "%s%spid=%" PRId64 " uid=%" PRId64, label, blank, s->peer.pid, s->peer.uid);
-	else if (!s->peer.address[0])
+	if (s->is_unix)
+		n = snprintf(out, WHO_MAX, "%s%spid=%" PRId64 " uid=%" PRId64, label, blank, s->pid, s->uid);
+	else if (address.n == 0)
 		n = snprintf(out, WHO_MAX, "%s%ssession=%" PRIu64, label, blank, s->serial);
 	else
-		n = snprintf(out, WHO_MAX, "%s%s%s", label, blank, s->peer.address);
+		n = snprintf(out, WHO_MAX, "%s%s%.*s", label, blank, (int)address.n, address.p);
 	return n < 0 ? 0 : (size_t)n < WHO_MAX ? (size_t)n : WHO_MAX - 1;
 }

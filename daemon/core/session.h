@@ -15,33 +15,45 @@ TAILQ_HEAD(listings, listing); /* listing.h */
 #define READ_AHEAD_MAX 256
 #define UNSENT_MAX 16384 /* bytes of answers to lines read ahead; beyond, the session waits until the outer layer has sent them */
 
+#define UNIX_ADDRESS "unix" /* what struct peer says of a Unix socket */
 #define WHO_MAX 384 /* bytes of session_who: the longest label, and the peer */
+
+/* What a session needs to outlive its connection, and to take over another one. Its first HELLO makes it, or RESUME, or its record in the journal. */
+struct lasting {
+	struct session *session;
+	struct map_node by_serial; /* in session_table.known: sessions with grace */
+	TAILQ_ENTRY(session) in_detached;
+	char secret[33];
+	char resume_tag[TAG_MAX + 1];
+	struct timer grace;      /* detached: end of the grace; else: when RESUME stops waiting for adoptions */
+	struct instant detached_at;
+	struct instant repeat_until; /* resumed: until then a repeated LOCK finds its old place, or the turn that came meanwhile */
+};
 
 struct session {
 	TAILQ_ENTRY(session) in_ready;
-	TAILQ_ENTRY(session) in_detached;
-	struct map_node by_serial; /* in session_table.known: sessions with grace */
 	uint64_t id;             /* number of the outer layer; 0: detached */
 	uint64_t serial;         /* number for people and for RESUME */
-	struct peer peer;
+	struct lasting *lasting; /* NULL: it was never asked for */
 	char *label;             /* HELLO name=; NULL */
-	char secret[33];         /* "" until the first HELLO */
+	char *address;           /* of the peer, as text; NULL: none, or that of all Unix sockets, see session_address() */
 	struct instant opened_at, heard_at;
 	int64_t heartbeat_us;    /* 0: no heartbeat */
 	struct timer timer;      /* the heartbeat; after the end of input: how long rounds may still answer */
 	int64_t grace_us;        /* how long the session outlives its connection; 0: not at all */
-	struct timer grace;      /* detached: end of the grace; else: when RESUME stops waiting for adoptions */
-	struct instant detached_at;
-	char resume_tag[TAG_MAX + 1];
-	struct instant repeat_until; /* resumed: until then a repeated LOCK finds its old place, or the turn that came meanwhile */
 	struct claims claims;    /* all of them, waiting, held and lost */
 	struct pendings pendings;
 	struct listings listings; /* LISTs that are not answered yet */
+	struct buf *ahead;       /* lines read ahead, each as its length and its bytes; NULL: none was yet */
+	uint64_t mistakes;       /* consecutive erroneous requests */
+	int64_t pid, uid;        /* of the peer, if is_unix */
+	size_t unsent;           /* bytes sent since the last EVENT_SENT */
 	unsigned held, waiting;  /* number of claims held or lost; number of LOCKs not answered yet */
 	unsigned waits_not_notified;        /* waiting claims whose requests went with the connection: a repeated LOCK takes one over */
-	struct buf ahead;        /* lines read ahead, each as its length and its bytes */
+	unsigned open;           /* resuming: adoptions undecided at the last count, less those decided since */
 	unsigned ahead_count;
-	size_t unsent;           /* bytes sent since the last EVENT_SENT */
+	bool is_unix, is_local;  /* of the peer: see struct peer */
+	bool at_unix;            /* its address is UNIX_ADDRESS */
 	bool awaiting;           /* EVENT_SENT was asked for */
 	bool reading;            /* false: EFFECT_READ told the outer layer to stop */
 	bool busy;               /* an untagged request is under way */
@@ -54,9 +66,7 @@ struct session {
 	bool detached;           /* without a connection: nothing is sent, and none of its input is served */
 	bool sure;               /* detached: the client itself closed the connection */
 	bool resuming;           /* its RESUME is not answered yet */
-	unsigned open;           /* resuming: adoptions undecided at the last count, less those decided since */
 	bool resumed;            /* it has taken over another session, whose LOCKs may be repeated */
-	uint64_t mistakes;       /* consecutive erroneous requests */
 };
 TAILQ_HEAD(sessions, session);
 
@@ -64,7 +74,7 @@ struct session_table {
 	struct core *core;
 	struct session **slot;
 	uint32_t slots;
-	struct pool pool;
+	struct pool pool, lastings;
 	struct sessions ready, detached;
 	struct map known;
 	uint64_t serial;
@@ -78,6 +88,8 @@ struct session *session_open(struct session_table *t, uint64_t id, const struct 
 struct session *session_find(struct session_table *t, uint64_t id); /* NULL: none of this id */
 void session_close(struct session_table *t, struct session *s);     /* its claims and pendings must be gone */
 
+/* What the session needs to outlive its connection, made if need be. */
+struct lasting *session_lasting(struct session_table *t, struct session *s);
 /* known: session_of_serial can find it. */
 void session_set_known(struct session_table *t, struct session *s, bool known);
 struct session *session_of_serial(struct session_table *t, uint64_t serial); /* NULL: none that can be resumed */
@@ -100,6 +112,8 @@ void session_answered(struct session_table *t, struct session *s, bool tagged);
 void session_wake(struct session_table *t, struct session *s);
 struct session *session_next_ready(struct session_table *t);
 
+/* The peer's address, for people; "": it is not known. */
+struct span session_address(const struct session *s);
 void session_heard(struct session_table *t, struct session *s);
 void session_set_label(struct session *s, struct span label);
 /* The claim that waits under this tag; NULL: none. */
