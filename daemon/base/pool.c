@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Slabs cut into objects of one size. The first word of a free object links the free list. Objects are cleared by pool_get. */
+/* Slabs cut into objects of one size. Objects are cleared by pool_get. */
 #include "daemon/base/pool.h"
+
 #include "daemon/base/mem.h"
-#include "daemon/base/poison.h"
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define POOL_SLAB  ((size_t)16 * 1024)
 #define POOL_ALIGN ((size_t)16)
@@ -36,14 +35,7 @@ void pool_release(struct pool *p)
 	*p = (struct pool){.size = p->size};
 }
 
-static void pool_link(struct pool *p, void *object)
-{
-	*(void **)object = p->free;
-	p->free = object;
-	memory_poison(object, p->size);
-}
-
-static void pool_grow(struct pool *p)
+void pool_grow(struct pool *p)
 {
 	size_t n = POOL_SLAB / p->size > 4 ? POOL_SLAB / p->size : 4;
 	struct pool_slab *slab = mem_grow(NULL, sizeof(*slab) + n * p->size, 1);
@@ -54,26 +46,4 @@ static void pool_grow(struct pool *p)
 	/* Links backwards, so that objects are handed out in the order of their addresses. */
 	while (n--)
 		pool_link(p, slab->bytes + n * p->size);
-}
-
-void *pool_get(struct pool *p)
-{
-	void *object;
-
-	if (!p->free)
-		pool_grow(p);
-	object = p->free;
-	memory_unpoison(object, p->size);
-	p->free = *(void **)object;
-	p->live++;
-	return memset(object, 0, p->size);
-}
-
-void pool_put(struct pool *p, void *object)
-{
-	if (!object)
-		return;
-	assert(p->live > 0);
-	p->live--;
-	pool_link(p, object);
 }

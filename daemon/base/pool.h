@@ -6,7 +6,11 @@
 #ifndef BASE_POOL_H
 #define BASE_POOL_H
 
+#include "daemon/base/poison.h"
+
+#include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
 struct pool_slab;
 
@@ -19,7 +23,36 @@ struct pool {
 
 void pool_init(struct pool *p, size_t size);
 void pool_release(struct pool *p);
-void *pool_get(struct pool *p);
-void pool_put(struct pool *p, void *object);
+void pool_grow(struct pool *p); /* the slow path of pool_get */
+
+/* The first word of a free object links the free list. */
+static inline void pool_link(struct pool *p, void *object)
+{
+	*(void **)object = p->free;
+	p->free = object;
+	memory_poison(object, p->size);
+}
+
+static inline void *pool_get(struct pool *p)
+{
+	void *object;
+
+	if (!p->free)
+		pool_grow(p);
+	object = p->free;
+	memory_unpoison(object, p->size);
+	p->free = *(void **)object;
+	p->live++;
+	return memset(object, 0, p->size);
+}
+
+static inline void pool_put(struct pool *p, void *object)
+{
+	if (!object)
+		return;
+	assert(p->live > 0);
+	p->live--;
+	pool_link(p, object);
+}
 
 #endif

@@ -312,7 +312,7 @@ static void acquire_came_late(struct engine *e, struct round *r, unsigned node)
 
 	if (l->lease.state != LEASE_HELD || !nodeset_has(r->granted, node) || nodeset_has(l->lease.placed.renewal_sent, node))
 		return;
-	l->lease.votes.until[node] = instant_max(l->lease.votes.until[node], r->votes.until[node]);
+	l->lease.votes[node] = instant_max(l->lease.votes[node], r->votes.until[node]);
 	lease_schedule(e, &l->lease);
 }
 

@@ -56,7 +56,7 @@ static void adopt_expect_value(struct engine *e, struct lock *l)
 
 	lock_value_make(&e->table, &value);
 	lock_begin_lease(l, &value, &nowhere);
-	votes_clear(&l->lease.votes, e->core->conf.nodes);
+	votes_clear(l->lease.votes, e->core->conf.nodes);
 }
 
 void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *from)
@@ -137,7 +137,7 @@ static void adopt_ask(struct engine *e, struct round *r, unsigned node, struct s
 	struct span from;
 
 	/* For a lease that nobody renews each round asks for less time. That counts as soon as the store may have set it. */
-	x->votes.until[node] = instant_min(x->votes.until[node], vote_until(e->core->now, r->ttl_us));
+	x->votes[node] = instant_min(x->votes[node], vote_until(e->core->now, r->ttl_us));
 	if (adoption_is_left(x, node, &from))
 		ask_adopt(&e->calls, r, node, value, x->token_end, from);
 	else

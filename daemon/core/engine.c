@@ -156,7 +156,7 @@ static void engine_lower_votes(struct engine *e, unsigned node)
 			continue;
 		if (l->lease.state == LEASE_HELD)
 			l->lease.believed_until = hold_belief(e, l);
-		l->lease.votes.until[node] = instant_add(l->lease.votes.until[node], -sooner_us);
+		l->lease.votes[node] = instant_add(l->lease.votes[node], -sooner_us);
 		if (l->lease.state == LEASE_HELD)
 			lease_schedule(e, &l->lease); /* of an adoption they are counted when the next vote comes */
 	}

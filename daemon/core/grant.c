@@ -11,6 +11,8 @@
 #include "daemon/core/wait.h"
 #include "daemon/core/waiters.h"
 
+#include <string.h>
+
 #define HANDOFF_LEAST_US (50 * MSEC)
 #define HANDOFF_TIME_US  (100 * MSEC)
 #define HANDOFFS_MOST    64
@@ -78,7 +80,7 @@ static void grant_take(struct engine *e, struct lock *l, const struct round *r, 
 	struct lease *x = &l->lease;
 
 	lock_begin_lease(l, &r->value, &r->placed);
-	x->votes = r->votes;
+	memcpy(x->votes, r->votes.until, e->core->conf.nodes * sizeof(x->votes[0]));
 	x->ttl_us = x->renew_ttl_us = r->ttl_us;
 	x->delay_us = r->delay_us;
 	x->token = fence;

@@ -79,7 +79,6 @@ struct lease {
 	struct lease_value value;
 	struct placed placed;
 	struct adoption *adoption; /* after a restart: prior values, while one may still stand at a store; else NULL */
-	struct votes votes;
 	struct {
 		int64_t ttl_us;       /* the longest lease that the stores may have been asked for and the holder may be told of */
 		struct instant until; /* likewise the latest deadline */
@@ -89,6 +88,7 @@ struct lease {
 	int64_t ttl_us;           /* the ttl of the standing votes, or a shorter one that was asked for since */
 	int64_t renew_ttl_us;     /* what the next renewal asks for: an EXTEND may have changed it */
 	struct instant renew_at;  /* LEASE_HELD: when to renew next; NEVER: not */
+	struct instant votes[];   /* of each store; there is room for as many as the configuration has */
 };
 TAILQ_HEAD(leases, lease);
 
@@ -124,7 +124,7 @@ void lease_promise(struct lease *x, int64_t ttl_us, struct instant until);
 /* D: until then Q votes vouch for the lease. */
 static inline struct instant lease_deadline(const struct lease *x, unsigned nodes)
 {
-	return votes_deadline(&x->votes, nodes);
+	return votes_deadline(x->votes, nodes);
 }
 
 /* The moment when a loss is told: before D, so that the word arrives in time. */

@@ -109,7 +109,7 @@ static void seek_looks_ahead(const struct map_node *ahead)
 	if (!ahead)
 		return;
 	__builtin_prefetch(l);
-	__builtin_prefetch(l->name.short_text + sizeof(l->name.short_text) - 1);
+	__builtin_prefetch(l + 1); /* its name */
 	__builtin_prefetch(&l->lease.state);
 }
 

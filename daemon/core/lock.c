@@ -7,6 +7,27 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+/* Names of so many bytes have room in a lock; most have in the first size. A longer one is on the heap. */
+static const size_t name_least[LOCK_SIZES] = {24, 56};
+
+/* Bytes of a lock before its name. */
+static size_t lock_head(const struct lock_table *t)
+{
+	return sizeof(struct lock) + t->core->conf.nodes * sizeof(struct instant);
+}
+
+/* Whether a lock has room for a name of n bytes. */
+static bool lock_has_room(const struct lock_table *t, size_t n)
+{
+	return n <= t->name_most[LOCK_SIZES - 1];
+}
+
+/* What the lock of such a name comes from. */
+static struct pool *lock_pool(struct lock_table *t, size_t n)
+{
+	return &t->locks[n > t->name_most[0] && lock_has_room(t, n)];
+}
+
 void lock_table_init(struct lock_table *t, struct core *core)
 {
 	uint64_t key[2] = {rng_next(&core->rng), rng_next(&core->rng)};
@@ -14,7 +35,10 @@ void lock_table_init(struct lock_table *t, struct core *core)
 	memset(t, 0, sizeof(*t));
 	t->core = core;
 	map_init(&t->map, key);
-	pool_init(&t->locks, sizeof(struct lock));
+	for (unsigned i = 0; i < LOCK_SIZES; i++) {
+		pool_init(&t->locks[i], lock_head(t) + name_least[i]);
+		t->name_most[i] = t->locks[i].size - lock_head(t);
+	}
 	pool_init(&t->contenders, sizeof(struct contender));
 	pool_init(&t->claims, sizeof(struct claim));
 	pool_init(&t->pendings, sizeof(struct pending));
@@ -52,9 +76,9 @@ static void lock_free(struct lock_table *t, struct lock *l)
 	if (!contender_is_none(l->contender))
 		pool_put(&t->contenders, l->contender);
 	free(l->lease.adoption);
-	if (l->name.text != l->name.short_text)
+	if (!lock_has_room(t, l->name.n))
 		free(l->name.text);
-	pool_put(&t->locks, l);
+	pool_put(lock_pool(t, l->name.n), l);
 }
 
 void lock_table_release(struct lock_table *t)
@@ -84,7 +108,8 @@ void lock_table_release(struct lock_table *t)
 		lock_free(t, l);
 	}
 	map_release(&t->map);
-	pool_release(&t->locks);
+	for (unsigned i = 0; i < LOCK_SIZES; i++)
+		pool_release(&t->locks[i]);
 	pool_release(&t->contenders);
 	pool_release(&t->claims);
 	pool_release(&t->pendings);
@@ -106,12 +131,12 @@ struct lock *lock_find(struct lock_table *t, struct span name)
 
 static struct lock *lock_add(struct lock_table *t, struct span name, uint64_t hash)
 {
-	struct lock *l = pool_get(&t->locks);
+	struct lock *l = pool_get(lock_pool(t, name.n));
 
-	if (name.n > sizeof(l->name.short_text))
-		l->name.text = mem_copy(name.p, name.n);
+	if (lock_has_room(t, name.n))
+		l->name.text = memcpy((char *)l + lock_head(t), name.p, name.n);
 	else
-		l->name.text = memcpy(l->name.short_text, name.p, name.n);
+		l->name.text = mem_copy(name.p, name.n);
 	l->name.n = (uint16_t)name.n;
 	l->contender = no_contender();
 	l->lease.timer.kind = TIMER_LEASE;

@@ -44,9 +44,9 @@ struct lock {
 	struct claim *holder;   /* LEASE_HELD, LEASE_ADOPTING */
 	struct claims losses;   /* claims in CLAIM_LOST */
 	struct contender *contender; /* what it asks for, and who waits; contender_none: nothing, and nobody */
-	struct lease lease;       /* what it has */
-	unsigned handoffs;        /* of this lease */
 	struct instant want_since; /* since when another daemon wants the name that is held here; NEVER: none does */
+	unsigned handoffs;        /* of this lease */
+	struct lease lease;       /* what it has. The votes follow, and the name */
 };
 
 /* It has no lease, and nobody waits for it. It is kept only while losses, calls or notices refer to it. */
@@ -100,10 +100,14 @@ static inline struct contender *contender_of_claim(const struct claim *c)
 	return c->lock->contender;
 }
 
+#define LOCK_SIZES 2
+
 struct lock_table {
 	struct core *core;
 	struct map map;
-	struct pool locks, contenders, claims, pendings;
+	struct pool locks[LOCK_SIZES]; /* by the length of the name */
+	size_t name_most[LOCK_SIZES];
+	struct pool contenders, claims, pendings;
 	uint64_t values; /* how many were made */
 };
 

@@ -8,11 +8,10 @@
 
 struct name {
 	struct map_node node;
-	char *text;             /* short_text, or on the heap */
+	char *text;             /* behind what it is the name of; a long one is on the heap */
 	unsigned refs;          /* calls and notices that are about it */
 	uint16_t n;
 	struct nodeset put_off; /* stores that were too busy to be told of a release: a dead value of ours may stand there yet */
-	char short_text[48];
 };
 
 static inline struct span name_text(const struct name *x)

@@ -40,15 +40,15 @@ int64_t quorum_at_most(const int64_t *value, unsigned nodes)
 	return sorted[quorum_of(nodes) - 1];
 }
 
-struct instant votes_deadline(const struct votes *v, unsigned nodes)
+struct instant votes_deadline(const struct instant until[], unsigned nodes)
 {
-	int64_t until[NODES_MAX];
+	int64_t us[NODES_MAX];
 
 	if (nodes == 1)
-		return v->until[0];
+		return until[0];
 	for (unsigned i = 0; i < nodes; i++)
-		until[i] = v->until[i].us;
-	return (struct instant){quorum_at_least(until, nodes)};
+		us[i] = until[i].us;
+	return (struct instant){quorum_at_least(us, nodes)};
 }
 
 int64_t quarantine_us(int64_t max_lease_us, int64_t max_delay_us)

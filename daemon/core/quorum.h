@@ -72,16 +72,16 @@ int64_t quorum_at_most(const int64_t *value, unsigned nodes);
 /* rho of a duration: by how much another host's clock may differ over it. */
 int64_t drift_us(int64_t us);
 /* Clears the first `nodes` votes; no others are used. */
-static inline void votes_clear(struct votes *v, unsigned nodes)
+static inline void votes_clear(struct instant until[], unsigned nodes)
 {
 	for (unsigned i = 0; i < nodes; i++)
-		v->until[i] = INSTANT_PAST;
+		until[i] = INSTANT_PAST;
 }
 
 /* The vote of a command that was sent at `sent` and set a TTL for `lease_us`. */
 struct instant vote_until(struct instant sent, int64_t lease_us);
 /* D: the Q-th largest of the first `nodes` votes. */
-struct instant votes_deadline(const struct votes *v, unsigned nodes);
+struct instant votes_deadline(const struct instant until[], unsigned nodes);
 /* T. Scripts let a fence run up to SKEW_US + 2 T beyond the store's clock. */
 int64_t clock_tol_us(unsigned nodes, int64_t max_lease_us, int64_t max_delay_us);
 /* G: how long a store that may have lost memory must not vote: (MAXLEASE + MAXDELAY) * (1 + 2 rho) + delta. */

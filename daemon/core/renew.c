@@ -21,24 +21,25 @@
 /* Until when the votes of the other stores are a quorum without this one. */
 static struct instant others_hold(const struct engine *e, const struct lease *x, unsigned node)
 {
-	struct votes others = x->votes;
+	struct votes others;
 
+	memcpy(others.until, x->votes, e->core->conf.nodes * sizeof(x->votes[0]));
 	others.until[node] = INSTANT_PAST;
-	return votes_deadline(&others, e->core->conf.nodes);
+	return votes_deadline(others.until, e->core->conf.nodes);
 }
 
 static void renew_ask(struct engine *e, struct round *r, unsigned node, struct span value)
 {
 	struct lease *x = r->lease;
 	struct instant vote = vote_until(e->core->now, r->ttl_us);
-	bool alive = instant_before(e->core->now, x->votes.until[node]);
+	bool alive = instant_before(e->core->now, x->votes[node]);
 	struct instant put_back = others_hold(e, x, node);
 	struct span from;
 
 	if (!alive && !instant_before(e->core->now, put_back))
 		return;
 	/* A store never shortens the key. But a renewal for a shorter lease lowers the vote as soon as it is sent. */
-	x->votes.until[node] = instant_min(x->votes.until[node], vote);
+	x->votes[node] = instant_min(x->votes[node], vote);
 	if (adoption_is_left(x, node, &from))
 		ask_adopt(&e->calls, r, node, value, x->token_end, from);
 	else
@@ -210,7 +211,7 @@ static void renew_confirm(const struct engine *e, struct lease *x, const struct 
 		return;
 	nodeset_add(&x->confirmed, node);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (instant_before(e->core->now, x->votes.until[i]))
+		if (instant_before(e->core->now, x->votes[i]))
 			nodeset_add(&standing, i);
 	if (!nodeset_any(nodeset_without(standing, x->confirmed)))
 		x->denied = NODESET_NONE;
@@ -222,7 +223,7 @@ static void renew_confirm(const struct engine *e, struct lease *x, const struct 
  */
 static void renew_deny(struct engine *e, struct lease *x, const struct answer *a)
 {
-	if (!instant_before(e->core->now, x->votes.until[a->node]))
+	if (!instant_before(e->core->now, x->votes[a->node]))
 		return;
 	nodeset_add(&x->denied, a->node);
 	x->denied_at = e->core->now;
@@ -240,21 +241,22 @@ static void renew_deny(struct engine *e, struct lease *x, const struct answer *a
  */
 static bool renew_is_evicted(const struct engine *e, const struct lease *x, const struct answer *a)
 {
-	struct votes truthful = x->votes;
+	struct votes truthful;
 	bool tells = nodeset_any(x->denied) && a->class == ANSWER_EXECUTED && a->code && strchr("ABKM", a->code);
 
 	if (!tells)
 		return false;
+	memcpy(truthful.until, x->votes, e->core->conf.nodes * sizeof(x->votes[0]));
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		if (nodeset_has(x->denied, i))
 			truthful.until[i] = INSTANT_PAST;
-	return !instant_before(e->core->now, votes_deadline(&truthful, e->core->conf.nodes));
+	return !instant_before(e->core->now, votes_deadline(truthful.until, e->core->conf.nodes));
 }
 
 /* No vote gets lower: the key stands, and a renewal never shortens it. */
 static struct instant renew_vote(const struct lease *x, const struct round *r, unsigned node)
 {
-	return instant_max(x->votes.until[node], vote_until(r->calls.sent[node], renew_worth_us(x, r)));
+	return instant_max(x->votes[node], vote_until(r->calls.sent[node], renew_worth_us(x, r)));
 }
 
 /* A store never shortens the key, so the key may stand for longer than this run has asked for. */
@@ -282,12 +284,12 @@ static void renew_note_vote(struct engine *e, struct lease *x, const struct roun
 		renew_confirm(e, x, r, a->node);
 		renew_note_end(e, x, a);
 		adoption_note(x, a->node);
-		x->votes.until[a->node] = renew_vote(x, r, a->node);
+		x->votes[a->node] = renew_vote(x, r, a->node);
 		break;
 	case 'A':
 		renew_deny(e, x, a);
 		adoption_note(x, a->node);
-		x->votes.until[a->node] = nodeset_has(r->granted, a->node) ? renew_vote(x, r, a->node) : INSTANT_PAST;
+		x->votes[a->node] = nodeset_has(r->granted, a->node) ? renew_vote(x, r, a->node) : INSTANT_PAST;
 		break;
 	case 'B':
 	case 'K':
@@ -298,7 +300,7 @@ static void renew_note_vote(struct engine *e, struct lease *x, const struct roun
 		adoption_note_none(&e->calls, x, a->node, r->calls.sent[a->node]);
 		if (a->code != 'M')
 			adoption_note_other(x, a->node);
-		x->votes.until[a->node] = INSTANT_PAST;
+		x->votes[a->node] = INSTANT_PAST;
 		if (!renew_may_yet_be_placed(e, x, a->node, r->calls.sent[a->node]))
 			nodeset_remove(&x->placed.nodes, a->node);
 		break;

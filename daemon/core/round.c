@@ -32,7 +32,7 @@ struct round *round_new(struct rounds *rs, enum question question, struct name *
 	calls_open(rs->calls, &r->calls, CALLS_OF_ROUND, name);
 	r->question = question;
 	r->timer.kind = TIMER_ROUND;
-	votes_clear(&r->votes, rs->calls->core->conf.nodes);
+	votes_clear(r->votes.until, rs->calls->core->conf.nodes);
 	r->lease = lease;
 	if (!lease)
 		return r;
@@ -170,7 +170,7 @@ static bool round_is_held_elsewhere(const struct round *r, unsigned nodes)
 /* Grant only what is worth having: the loss would be told at once otherwise. */
 static bool round_is_worth_having(const struct round *r, unsigned nodes, struct instant now)
 {
-	return instant_diff(votes_deadline(&r->votes, nodes), now) > loss_lead_us(r->ttl_us) + r->ttl_us / 10;
+	return instant_diff(votes_deadline(r->votes.until, nodes), now) > loss_lead_us(r->ttl_us) + r->ttl_us / 10;
 }
 
 /* Of a round that cannot be won any more: whether it is certain by now why. */

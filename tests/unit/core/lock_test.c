@@ -86,7 +86,7 @@ START_TEST(a_lock_is_dropped_when_nobody_names_it_any_more)
 	l->contender->state = CONTENDER_IDLE;
 	lock_drop_if_unused(&table, l);
 	ck_assert_ptr_null(lock_find(&table, SPAN("a")));
-	ck_assert_uint_eq(table.locks.live, 0);
+	ck_assert_uint_eq(table.locks[0].live, 0);
 	ck_assert_uint_eq(table.claims.live, 0);
 }
 END_TEST
@@ -210,9 +210,9 @@ START_TEST(a_loss_is_told_a_twentieth_before_the_deadline_within_5_and_250_ms)
 	ck_assert_int_eq(loss_lead_us(SEC), 50 * MSEC);
 	ck_assert_int_eq(loss_lead_us(50 * MSEC), 5 * MSEC);
 	ck_assert_int_eq(loss_lead_us(30 * SEC), 250 * MSEC);
-	votes_clear(&l->lease.votes, NODES_MAX);
+	votes_clear(l->lease.votes, core.conf.nodes);
 	l->lease.ttl_us = SEC;
-	l->lease.votes.until[0].us = l->lease.votes.until[2].us = 7 * SEC;
+	l->lease.votes[0].us = l->lease.votes[2].us = 7 * SEC;
 	ck_assert_int_eq(lease_tell_at(&l->lease, core.conf.nodes).us, 7 * SEC - 50 * MSEC);
 }
 END_TEST

@@ -8,7 +8,7 @@ static struct votes votes_of(unsigned n, const int64_t *until)
 {
 	struct votes v;
 
-	votes_clear(&v, NODES_MAX);
+	votes_clear(v.until, NODES_MAX);
 	for (unsigned i = 0; i < n; i++)
 		v.until[i].us = until[i];
 	return v;
@@ -56,10 +56,10 @@ START_TEST(the_deadline_is_the_quorumth_largest_vote)
 	static const int64_t three[] = {30, 10, 20}, five[] = {5, 50, 10, 40, 30};
 	struct votes v = votes_of(3, three);
 
-	ck_assert_int_eq(votes_deadline(&v, 1).us, 30);
-	ck_assert_int_eq(votes_deadline(&v, 3).us, 20);
+	ck_assert_int_eq(votes_deadline(v.until, 1).us, 30);
+	ck_assert_int_eq(votes_deadline(v.until, 3).us, 20);
 	v = votes_of(5, five);
-	ck_assert_int_eq(votes_deadline(&v, 5).us, 30);
+	ck_assert_int_eq(votes_deadline(v.until, 5).us, 30);
 }
 END_TEST
 
@@ -68,9 +68,9 @@ START_TEST(without_a_quorum_of_votes_the_deadline_has_always_passed)
 	static const int64_t one[] = {100};
 	struct votes v = votes_of(1, one);
 
-	ck_assert_int_eq(votes_deadline(&v, 3).us, INSTANT_PAST.us);
-	votes_clear(&v, NODES_MAX);
-	ck_assert_int_eq(votes_deadline(&v, 1).us, INSTANT_PAST.us);
+	ck_assert_int_eq(votes_deadline(v.until, 3).us, INSTANT_PAST.us);
+	votes_clear(v.until, NODES_MAX);
+	ck_assert_int_eq(votes_deadline(v.until, 1).us, INSTANT_PAST.us);
 }
 END_TEST
 
@@ -79,9 +79,9 @@ START_TEST(an_even_number_of_stores_needs_one_more_than_half)
 	static const int64_t two[] = {7, 9}, four[] = {1, 2, 3, 4};
 	struct votes v = votes_of(2, two);
 
-	ck_assert_int_eq(votes_deadline(&v, 2).us, 7);
+	ck_assert_int_eq(votes_deadline(v.until, 2).us, 7);
 	v = votes_of(4, four);
-	ck_assert_int_eq(votes_deadline(&v, 4).us, 2);
+	ck_assert_int_eq(votes_deadline(v.until, 4).us, 2);
 }
 END_TEST
 
@@ -103,7 +103,7 @@ START_TEST(a_lease_holds_exactly_while_a_quorum_of_votes_does)
 	struct votes v = votes_of(5, five);
 
 	for (int64_t x = 0; x < 60; x++)
-		ck_assert_int_eq(votes_at(&v, 5, (struct instant){x}) >= 3, x < votes_deadline(&v, 5).us);
+		ck_assert_int_eq(votes_at(&v, 5, (struct instant){x}) >= 3, x < votes_deadline(v.until, 5).us);
 }
 END_TEST
 

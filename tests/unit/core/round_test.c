@@ -52,7 +52,7 @@ static unsigned answers_note(struct round *r, const char *answers)
 	unsigned n = 0;
 
 	memset(r, 0, sizeof(*r));
-	votes_clear(&r->votes, NODES_MAX);
+	votes_clear(r->votes.until, NODES_MAX);
 	r->ttl_us = TTL_US;
 	strcpy(text, answers);
 	while ((word = strsep(&rest, " ")))
