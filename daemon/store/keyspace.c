@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A map of names, pools of three sizes, and a heap of deadlines. It knows nothing of locks, and must never read a clock. */
+/* A map of names, pools of a few sizes, and a heap of deadlines. It knows nothing of locks, and must never read a clock. */
 #include "daemon/store/keyspace.h"
 
 #include "daemon/base/mem.h"
@@ -9,7 +9,7 @@
 #define RECLAIM 64
 
 /* Bytes of a key. Most fit the first size; the last holds the longest name and value. A larger key is allocated by itself. */
-static const uint32_t key_size[KEY_CLASSES] = {160, 288, 704};
+static const uint32_t key_size[KEY_CLASSES] = {144, 176, 224, 288, 704};
 
 static uint32_t key_room(unsigned size)
 {

@@ -12,7 +12,7 @@
 #include "daemon/base/pool.h"
 #include "proto/span.h"
 
-#define KEY_CLASSES 3
+#define KEY_CLASSES 5
 
 struct key {
 	struct map_node node;
