@@ -4,6 +4,7 @@
 #include "daemon/base/mem.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 const char *loss_word(enum loss loss)
 {
@@ -28,24 +29,25 @@ bool loss_find(struct span word, enum loss *ret_loss)
 	return false;
 }
 
-static char *text_copy(struct span text)
-{
-	return text.n > 0 ? mem_copy(text.p, text.n) : NULL;
-}
-
 void claim_set_texts(struct claim *c, struct span owner, struct span note)
 {
-	c->owner = text_copy(owner);
+	size_t n = owner.n + note.n;
+
+	c->texts = n > 0 ? mem_alloc(n) : NULL;
+	if (owner.n > 0)
+		memcpy(c->texts, owner.p, owner.n);
+	if (note.n > 0)
+		memcpy(c->texts + owner.n, note.p, note.n);
 	c->owner_n = (uint16_t)owner.n;
-	c->note = text_copy(note);
 	c->note_n = (uint16_t)note.n;
 }
 
 void claim_set_note(struct claim *c, struct span note)
 {
-	free(c->note);
-	c->note = text_copy(note);
-	c->note_n = (uint16_t)note.n;
+	char *former = c->texts;
+
+	claim_set_texts(c, claim_owner(c), note);
+	free(former);
 }
 
 bool claim_same_owner(const struct claim *a, const struct claim *b)

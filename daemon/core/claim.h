@@ -38,9 +38,9 @@ struct claim {
 	TAILQ_ENTRY(claim) in_session;
 	struct session *session;
 	struct lock *lock;
-	enum claim_state state;
-	char *owner, *note;      /* heap, NULL when empty */
+	char *texts;             /* the owner, then the note; heap, NULL: both are empty */
 	uint16_t owner_n, note_n;
+	enum claim_state state;
 	char tag[TAG_MAX + 1];   /* of the LOCK that waits */
 	bool renew;
 	bool patient;            /* wait > 0: goes on waiting while somebody holds */
@@ -52,23 +52,38 @@ struct claim {
 	 */
 	bool not_notified;
 	bool here;               /* CLAIM_HELD: the client was told over the present connection, though RESUME may not be answered yet */
-	enum loss loss;          /* CLAIM_LOST: why */
-	unsigned count;
-	/* Numbers of searches, see deadlock.c. seen: it followed this claim; ahead: it follows, or has followed, all ahead of it; goal: it has yet to. */
-	uint64_t seen, ahead, goal;
-	struct claim *via;          /* of the search: the claim that waits for this one's owner */
-	int64_t token;
 	int64_t ttl_us, delay_us;
-	struct instant asked_at, granted_at;
-	struct instant wait_until; /* patient: end of the wait, as requested */
-	struct instant believed; /* CLAIM_HELD, of a session without a connection: the belief of its client ends by then */
 	struct timer timer;      /* CLAIM_WAITING: end of the wait. Not notified: end of the time to repeat the LOCK, if that is sooner */
+	union {
+		struct { /* CLAIM_NEW, CLAIM_WAITING */
+			struct instant asked_at;
+			struct instant wait_until; /* patient: end of the wait, as requested */
+			/*
+			 * Numbers of searches, see deadlock.c. seen: it followed this claim; ahead: it follows, or has followed, all ahead of it; goal: it has
+			 * yet to.
+			 */
+			uint64_t seen, ahead, goal;
+			struct claim *via; /* of the search: the claim that waits for this one's owner */
+		};
+		struct { /* CLAIM_HELD, CLAIM_LOST */
+			int64_t token;
+			struct instant granted_at;
+			struct instant believed; /* of a session without a connection: the belief of its client ends by then */
+			unsigned count;
+			enum loss loss;          /* CLAIM_LOST: why */
+		};
+	};
 };
 TAILQ_HEAD(claims, claim);
 
 static inline struct span claim_owner(const struct claim *c)
 {
-	return (struct span){c->owner, c->owner_n};
+	return (struct span){c->texts, c->owner_n};
+}
+
+static inline struct span claim_note(const struct claim *c)
+{
+	return c->note_n > 0 ? (struct span){c->texts + c->owner_n, c->note_n} : SPAN("");
 }
 
 static inline bool claim_is_of(const struct claim *c, const struct session *session, struct span owner)

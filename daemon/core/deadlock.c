@@ -45,7 +45,7 @@ static bool search_follow(struct search *q, const struct claim *blocker, struct 
 
 	if (s == q->session && span_equal(claim_owner(blocker), q->owner))
 		return true;
-	if (s->waiting == 0 || blocker->seen == q->x->engine->search)
+	if (s->waiting == 0 || (blocker->state == CLAIM_WAITING && blocker->seen == q->x->engine->search))
 		return false;
 	TAILQ_FOREACH(c, &s->claims, in_session) {
 		if (c->state != CLAIM_WAITING || !claim_same_owner(c, blocker))

@@ -49,8 +49,8 @@ static void reply_holder(struct commander *x, struct reply *r, const struct lock
 	if (l->holder) {
 		reply_text(r, "holder", (struct span){who, session_who(l->holder->session, who)});
 		reply_ms(r, "held_ms", instant_diff(x->core->now, l->holder->granted_at));
-		if (l->holder->note)
-			reply_text(r, "note", (struct span){l->holder->note, l->holder->note_n});
+		if (l->holder->note_n > 0)
+			reply_text(r, "note", claim_note(l->holder));
 	} else if (l->contender->elsewhere.known && l->contender->elsewhere.foreign) {
 		reply_text(r, "holder", SPAN("foreign"));
 		reply_int(r, "ttl_ms", l->contender->elsewhere.pttl_ms);

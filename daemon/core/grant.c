@@ -40,6 +40,7 @@ static void claim_hold(struct engine *e, struct claim *c)
 	c->state = CLAIM_HELD;
 	c->count = 1;
 	c->token = l->lease.token;
+	c->believed.us = 0;
 	c->granted_at = e->core->now;
 	l->holder = c;
 	metric_add(&e->core->metrics, METRIC_GRANTS, 1);

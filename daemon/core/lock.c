@@ -213,8 +213,7 @@ struct claim *claim_new(struct lock_table *t)
 void claim_free(struct lock_table *t, struct claim *c)
 {
 	heap_cancel(&t->core->timers, &c->timer);
-	free(c->owner);
-	free(c->note);
+	free(c->texts);
 	pool_put(&t->claims, c);
 }
 

@@ -49,7 +49,7 @@ void remember_held(struct commander *x, const struct claim *c)
 	                                     .session = (int64_t)c->session->serial,
 	                                     .name = left.name,
 	                                     .owner = claim_owner(c),
-	                                     .note = {c->note, c->note_n},
+	                                     .note = claim_note(c),
 	                                     .value = left.value,
 	                                     .prior = left.prior,
 	                                     .prior_until_us = left.prior_until.us,

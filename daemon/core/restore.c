@@ -65,7 +65,7 @@ static struct claim *restore_claim(struct commander *x, struct session *s, const
 	c->renew = r->renew;
 	c->ttl_us = at_most(r->ttl_us, x->core->conf.max_lease_us);
 	c->delay_us = at_most(r->delay_us, x->core->conf.max_delay_us);
-	c->asked_at = c->granted_at = (struct instant){r->granted_at_us};
+	c->granted_at = (struct instant){r->granted_at_us};
 	TAILQ_INSERT_TAIL(&s->claims, c, in_session);
 	s->held++;
 	return c;

@@ -8,10 +8,10 @@
 
 static void reply_texts(struct reply *r, const struct claim *c)
 {
-	if (c->owner)
+	if (c->owner_n > 0)
 		reply_text(r, "owner", claim_owner(c));
-	if (c->note)
-		reply_text(r, "note", (struct span){c->note, c->note_n});
+	if (c->note_n > 0)
+		reply_text(r, "note", claim_note(c));
 }
 
 static void row_holder(struct commander *x, struct session *s, struct span tag, const struct lock *l)

@@ -86,7 +86,7 @@ static void push_begin(struct commander *x, struct reply *r, const struct claim 
 
 static void push_end(struct commander *x, struct reply *r, const struct claim *c)
 {
-	if (c->owner)
+	if (c->owner_n > 0)
 		reply_text(r, "owner", claim_owner(c));
 	tell_line(x, c->session, r);
 }

@@ -260,6 +260,23 @@ START_TEST(an_owner_is_a_session_and_a_text)
 }
 END_TEST
 
+START_TEST(a_claim_keeps_its_owner_and_its_note_and_the_note_may_change)
+{
+	static const char *const texts[] = {"", "a", "a text that is a little longer"};
+
+	for (unsigned i = 0; i < 27; i++) {
+		struct span owner = span_of(texts[i % 3]), note = span_of(texts[i / 3 % 3]), other = span_of(texts[i / 9]);
+		struct claim *c = claim_new(&table);
+
+		claim_set_texts(c, owner, note);
+		ck_assert(span_equal(claim_owner(c), owner) && span_equal(claim_note(c), note));
+		claim_set_note(c, other);
+		ck_assert(span_equal(claim_owner(c), owner) && span_equal(claim_note(c), other));
+		claim_free(&table, c);
+	}
+}
+END_TEST
+
 START_TEST(every_loss_has_its_word)
 {
 	static const char *const word[] = {"quorum", "expired", "evicted", "broken", "idle", "shutdown"};
@@ -289,6 +306,7 @@ Suite *lock_suite(void)
 	tcase_add_checked_fixture(claims, table_open, table_close);
 	tcase_add_test(claims, waiters_are_queued_in_order_and_the_waiting_ones_are_counted);
 	tcase_add_test(claims, an_owner_is_a_session_and_a_text);
+	tcase_add_test(claims, a_claim_keeps_its_owner_and_its_note_and_the_note_may_change);
 	tcase_add_test(claims, every_loss_has_its_word);
 	suite_add_tcase(suite, claims);
 	return suite;
