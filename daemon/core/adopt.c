@@ -73,6 +73,7 @@ void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *f
 	c->state = CLAIM_HELD;
 	c->believed = instant_add(told, drift_us(from->ttl_us));
 	l->holder = c;
+	(void)lease_renewal(&e->table, &l->lease);
 	lease_move(e, &l->lease, LEASE_ADOPTING, CAUSE_RESTORED);
 }
 
@@ -98,11 +99,11 @@ void adopt_drop(struct engine *e, struct claim *c)
 
 static void adopt_close(struct engine *e, struct lease *x)
 {
-	struct round *r = x->round;
+	struct round *r = x->renewal->round;
 
-	x->round = NULL;
 	if (!r)
 		return;
+	x->renewal->round = NULL;
 	r->decided = true;
 	if (!nodeset_any(r->calls.open))
 		heap_cancel(&e->core->timers, &r->timer);
@@ -154,14 +155,14 @@ static struct nodeset adopt_whom_to_ask(const struct engine *e, const struct lea
 		if (member_usable(&e->members.node[i]) && !flow_is_overdrawn(&e->members.node[i].flow))
 			nodeset_add(&nodes, i);
 	nodes = nodeset_without(nodeset_and(nodes, adoption_possible(x)), x->placed.unanswered);
-	return x->round ? nodeset_without(nodes, x->round->calls.asked) : nodes;
+	return x->renewal->round ? nodeset_without(nodes, x->renewal->round->calls.asked) : nodes;
 }
 
 static void adopt_begin(struct engine *e, struct lease *x)
 {
 	struct round *r = round_new(&e->rounds, QUESTION_ADOPT, x->name, x);
 
-	x->round = r;
+	x->renewal->round = r;
 	if (!x->adoption->asked) {
 		x->adoption->asked = true;
 		lessee_notify(e, x, NOTICE_ADOPTING);
@@ -181,23 +182,23 @@ void adopt_go_on(struct engine *e, struct lease *x)
 	if (members_usable(&e->members) < engine_quorum(e))
 		return;
 	if (!nodeset_any(nodes)) {
-		if (!x->round)
+		if (!x->renewal->round)
 			adopt_pause(e, x);
 		return;
 	}
-	if (!x->round)
+	if (!x->renewal->round)
 		adopt_begin(e, x);
 	value = value_in_text(e->core, &x->value);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		if (nodeset_has(nodes, i))
-			adopt_ask(e, x->round, i, value);
+			adopt_ask(e, x->renewal->round, i, value);
 }
 
 enum adopt_outcome adopt_fired(struct engine *e, struct lease *x)
 {
 	if (!instant_before(e->core->now, adoption_end(x)))
 		return adopt_fail(e, x, ADOPT_OVER);
-	if (!admit(e, &x->entry, e->core->now))
+	if (!admit(e, &x->renewal->entry, e->core->now))
 		heap_set(&e->core->timers, &x->timer, adoption_end(x));
 	else
 		adopt_go_on(e, x);
@@ -214,7 +215,7 @@ enum adopt_outcome adopt_decide(struct engine *e, struct round *r)
 		return adopt_win(e, x);
 	if (nodeset_count(adoption_possible(x)) < engine_quorum(e))
 		return adopt_fail(e, x, ADOPT_DENIED);
-	if (x->round == r && !nodeset_any(r->calls.open))
+	if (x->renewal->round == r && !nodeset_any(r->calls.open))
 		adopt_pause(e, x);
 	return ADOPT_GOES_ON;
 }

@@ -71,9 +71,9 @@ void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 {
 	struct lock *l = c->lock;
 
-	TAILQ_INSERT_TAIL(&l->lease.extends, p, in_lease);
+	TAILQ_INSERT_TAIL(&lease_renewal(&e->table, &l->lease)->extends, p, in_lease);
 	l->lease.renew_ttl_us = c->ttl_us;
-	if (!l->lease.round)
+	if (!l->lease.renewal->round)
 		renew_due(e, &l->lease);
 }
 
@@ -88,7 +88,7 @@ static void lease_held_fired(struct engine *e, struct lease *x)
 {
 	if (lease_loss_is_due(x, e->core->conf.nodes, e->core->now))
 		lessee_expire(e, x);
-	else if (!x->round)
+	else if (!x->renewal->round)
 		renew_due(e, x);
 	else
 		x->renew_at = INSTANT_NEVER, lease_schedule(e, x); /* the round under way sets it */
@@ -118,7 +118,7 @@ static void claim_waited_for_own(struct engine *e, struct claim *c, const struct
 	if (c->patient)
 		wait_withdraw(e, c, REFUSED_TIMEOUT);
 	else if (x->state == LEASE_ADOPTING)
-		wait_withdraw(e, c, x->entry.waits ? REFUSED_NOT_ADMITTED : REFUSED_QUORUM);
+		wait_withdraw(e, c, x->renewal->entry.waits ? REFUSED_NOT_ADMITTED : REFUSED_QUORUM);
 }
 
 /* The claim has waited long enough. Or it was granted while its session was away, and the client has not asked for it. */
@@ -207,7 +207,7 @@ static void lease_admitted(struct engine *e, struct lease *x)
 		adopt_go_on(e, x);
 	else if (lease_loss_is_due(x, e->core->conf.nodes, e->core->now))
 		lessee_expire(e, x);
-	else if (!x->round)
+	else if (!x->renewal->round)
 		renew_begin(e, x);
 }
 
@@ -219,7 +219,7 @@ static void __attribute__((noinline)) engine_admitted(struct engine *e, struct a
 		acquire_start(e, container_of(x, struct contender, entry), CAUSE_ADMITTED);
 		break;
 	case OWNER_LEASE:
-		lease_admitted(e, container_of(x, struct lease, entry));
+		lease_admitted(e, container_of(x, struct renewal, entry)->lease);
 		break;
 	case OWNER_RELEASE:
 		engine_release_admitted(e, container_of(x, struct release, entry));

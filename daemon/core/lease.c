@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/core/lease.h"
 
+const struct renewal renewal_none;
+
 void placed_note_answer(struct placed *p, const struct answer *a)
 {
 	nodeset_remove(&p->unanswered, a->node);

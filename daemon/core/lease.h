@@ -56,6 +56,28 @@ enum lessee {
 	LEASE_OF_LOCK, /* struct lock */
 };
 
+struct lease;
+
+/* What a lease has only while it is being renewed, extended or adopted, or is in doubt. */
+struct renewal {
+	struct lease *lease;
+	TAILQ_ENTRY(lease) in_list; /* LEASE_HELD and at_risk: engine.risks; LEASE_ADOPTING: engine.adopting */
+	struct round *round;       /* the undecided round that renews or adopts it */
+	struct pendings extends;   /* EXTENDs that the round under way, or the next, will answer */
+	struct admission_entry entry; /* LEASE_HELD: of a renewal; LEASE_ADOPTING: of an adoption */
+	struct nodeset denied;     /* stores that deny the vote that they had given: the key was gone; until all votes have been confirmed since */
+	struct nodeset confirmed;  /* stores that have confirmed their vote, asked since denied_at */
+	struct instant denied_at;
+};
+
+/* What all other leases have, most that are held. It is never written to. So questions need not ask whether a lease has a renewal of its own. */
+extern const struct renewal renewal_none;
+
+static inline bool renewal_is_none(const struct renewal *b)
+{
+	return b == &renewal_none;
+}
+
 struct lease {
 	struct name *name;         /* of the key */
 	enum lease_state state;
@@ -63,19 +85,13 @@ struct lease {
 	bool auto_renew;           /* the watchdog renews it; else it ends as it was granted */
 	bool at_risk;              /* RISK was told: it is in engine.risks */
 	bool recorded;             /* this value was ever in the journal */
-	struct nodeset denied;     /* stores that deny the vote that they had given: the key was gone; until all votes have been confirmed since */
-	struct nodeset confirmed;  /* stores that have confirmed their vote, asked since denied_at */
-	struct instant denied_at;
-	TAILQ_ENTRY(lease) in_list; /* LEASE_HELD and at_risk: engine.risks; LEASE_ADOPTING: engine.adopting */
 	struct timer timer;        /* LEASE_HELD: to be renewed, or told lost; LEASE_ADOPTING: next try; LEASE_CLOSING: nobody believes in it any longer */
-	struct round *round;       /* the undecided round that renews or adopts it */
-	struct pendings extends;   /* EXTENDs that the round under way, or the next, will answer */
+	struct renewal *renewal;   /* renewal_none: nothing of what that has */
 	/*
 	 * LEASE_HELD: the holder may believe until this moment, even after D: a clock jumped, or another run, an earlier one or one on a copy of the journal,
 	 * promised more. INSTANT_PAST: until D.
 	 */
 	struct instant believed_until;
-	struct admission_entry entry; /* LEASE_HELD: of a renewal; LEASE_ADOPTING: of an adoption */
 	struct lease_value value;
 	struct placed placed;
 	struct adoption *adoption; /* after a restart: prior values, while one may still stand at a store; else NULL */
@@ -91,6 +107,14 @@ struct lease {
 	struct instant votes[];   /* of each store; there is room for as many as the configuration has */
 };
 TAILQ_HEAD(leases, lease);
+
+/* Its renewal has nothing that renewal_none has not. */
+static inline bool lease_is_at_rest(const struct lease *x)
+{
+	const struct renewal *b = x->renewal;
+
+	return !b->round && TAILQ_EMPTY(&b->extends) && !b->entry.waits && !nodeset_any(b->denied) && !x->at_risk && x->state != LEASE_ADOPTING;
+}
 
 #define LOSS_LEAD_LEAST_US (5 * MSEC)
 #define LOSS_LEAD_MOST_US (250 * MSEC)
@@ -115,7 +139,8 @@ static inline void lease_begin(struct lease *x, const struct lease_value *value,
 	x->recorded = false;
 	x->promised.ttl_us = 0;
 	x->promised.until = INSTANT_PAST;
-	x->denied = x->confirmed = NODESET_NONE;
+	if (!renewal_is_none(x->renewal))
+		x->renewal->denied = x->renewal->confirmed = NODESET_NONE;
 }
 
 /* The stores are about to be asked for such a lease: the holder may be told of it. */

@@ -40,6 +40,7 @@ void lock_table_init(struct lock_table *t, struct core *core)
 		t->name_most[i] = t->locks[i].size - lock_head(t);
 	}
 	pool_init(&t->contenders, sizeof(struct contender));
+	pool_init(&t->renewals, sizeof(struct renewal));
 	pool_init(&t->claims, sizeof(struct claim));
 	pool_init(&t->pendings, sizeof(struct pending));
 }
@@ -71,8 +72,33 @@ static void lock_drop_contender(struct lock_table *t, struct lock *l)
 	l->contender = no_contender();
 }
 
+/* Nobody writes to it: see lease.h. */
+static struct renewal *no_renewal(void)
+{
+	return (struct renewal *)(uintptr_t)&renewal_none;
+}
+
+void lease_make_renewal(struct lock_table *t, struct lease *x)
+{
+	struct renewal *b = pool_get(&t->renewals);
+
+	b->lease = x;
+	b->entry.class = ADMISSION_KEEP;
+	b->entry.owner = OWNER_LEASE;
+	TAILQ_INIT(&b->extends);
+	x->renewal = b;
+}
+
+static void lease_drop_renewal(struct lock_table *t, struct lease *x)
+{
+	pool_put(&t->renewals, x->renewal);
+	x->renewal = no_renewal();
+}
+
 static void lock_free(struct lock_table *t, struct lock *l)
 {
+	if (!renewal_is_none(l->lease.renewal))
+		pool_put(&t->renewals, l->lease.renewal);
 	if (!contender_is_none(l->contender))
 		pool_put(&t->contenders, l->contender);
 	free(l->lease.adoption);
@@ -101,8 +127,8 @@ void lock_table_release(struct lock_table *t)
 			TAILQ_REMOVE(&l->losses, c, in_lock);
 			claim_free(t, c);
 		}
-		while ((p = TAILQ_FIRST(&l->lease.extends))) {
-			TAILQ_REMOVE(&l->lease.extends, p, in_lease);
+		while ((p = TAILQ_FIRST(&l->lease.renewal->extends))) {
+			TAILQ_REMOVE(&l->lease.renewal->extends, p, in_lease);
 			pool_put(&t->pendings, p);
 		}
 		lock_free(t, l);
@@ -111,6 +137,7 @@ void lock_table_release(struct lock_table *t)
 	for (unsigned i = 0; i < LOCK_SIZES; i++)
 		pool_release(&t->locks[i]);
 	pool_release(&t->contenders);
+	pool_release(&t->renewals);
 	pool_release(&t->claims);
 	pool_release(&t->pendings);
 }
@@ -142,11 +169,9 @@ static struct lock *lock_add(struct lock_table *t, struct span name, uint64_t ha
 	l->lease.timer.kind = TIMER_LEASE;
 	l->lease.name = &l->name;
 	l->lease.lessee = LEASE_OF_LOCK;
-	l->lease.entry.class = ADMISSION_KEEP;
-	l->lease.entry.owner = OWNER_LEASE;
+	l->lease.renewal = no_renewal();
 	l->lease.renew_at = INSTANT_NEVER;
 	TAILQ_INIT(&l->losses);
-	TAILQ_INIT(&l->lease.extends);
 	map_insert(&t->map, &l->name.node, hash);
 	return l;
 }
@@ -163,8 +188,10 @@ void lock_drop_if_unused(struct lock_table *t, struct lock *l)
 {
 	if (!contender_is_none(l->contender) && contender_is_blank(l->contender))
 		lock_drop_contender(t, l);
+	if (!renewal_is_none(l->lease.renewal) && lease_is_at_rest(&l->lease))
+		lease_drop_renewal(t, &l->lease);
 	if (l->name.refs > 0 || !lock_is_idle(l) || !TAILQ_EMPTY(&l->contender->waiters) || !TAILQ_EMPTY(&l->losses) ||
-	    !TAILQ_EMPTY(&l->lease.extends))
+	    !TAILQ_EMPTY(&l->lease.renewal->extends))
 		return;
 	assert(!timer_is_set(&l->contender->timer) && !timer_is_set(&l->lease.timer));
 	map_remove(&t->map, &l->name.node);

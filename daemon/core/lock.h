@@ -107,7 +107,7 @@ struct lock_table {
 	struct map map;
 	struct pool locks[LOCK_SIZES]; /* by the length of the name */
 	size_t name_most[LOCK_SIZES];
-	struct pool contenders, claims, pendings;
+	struct pool contenders, renewals, claims, pendings;
 	uint64_t values; /* how many were made */
 };
 
@@ -116,7 +116,7 @@ void lock_table_release(struct lock_table *t);
 
 struct lock *lock_find(struct lock_table *t, struct span name);       /* NULL if this daemon knows nothing of it */
 struct lock *lock_find_or_add(struct lock_table *t, struct span name);
-/* Frees the lock if nothing refers to it; if only its contender has become blank, that. */
+/* Frees the lock if nothing refers to it; else its contender if that is blank, and the renewal of a lease that is at rest. */
 void lock_drop_if_unused(struct lock_table *t, struct lock *l);
 void lock_make_contender(struct lock_table *t, struct lock *l);
 
@@ -126,6 +126,16 @@ static inline struct contender *lock_contend(struct lock_table *t, struct lock *
 	if (contender_is_none(l->contender))
 		lock_make_contender(t, l);
 	return l->contender;
+}
+
+void lease_make_renewal(struct lock_table *t, struct lease *x);
+
+/* The renewal of a lease that is about to be renewed, extended or adopted, its own from now on. */
+static inline struct renewal *lease_renewal(struct lock_table *t, struct lease *x)
+{
+	if (renewal_is_none(x->renewal))
+		lease_make_renewal(t, x);
+	return x->renewal;
 }
 
 /* Its lease has this value from now on. */

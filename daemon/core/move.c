@@ -28,13 +28,13 @@ void contender_leave(struct engine *e, struct contender *k)
 void lease_at_risk(struct engine *e, struct lease *x)
 {
 	x->at_risk = true;
-	TAILQ_INSERT_TAIL(&e->risks, x, in_list);
+	TAILQ_INSERT_TAIL(&e->risks, x, renewal->in_list);
 }
 
 void lease_safe(struct engine *e, struct lease *x)
 {
 	if (x->at_risk)
-		TAILQ_REMOVE(&e->risks, x, in_list);
+		TAILQ_REMOVE(&e->risks, x, renewal->in_list);
 	x->at_risk = false;
 }
 
@@ -45,9 +45,9 @@ static void lease_leave(struct engine *e, struct lease *x)
 	if (x->state == LEASE_HELD)
 		metric_add(&e->core->metrics, METRIC_LOCKS_HELD, -1);
 	if (x->state == LEASE_ADOPTING)
-		TAILQ_REMOVE(&e->adopting, x, in_list);
+		TAILQ_REMOVE(&e->adopting, x, renewal->in_list);
 	lease_safe(e, x);
-	admission_leave(&e->admission, &x->entry);
+	admission_leave(&e->admission, &x->renewal->entry);
 	if (timer_is_set(&x->timer))
 		heap_cancel(&e->core->timers, &x->timer);
 }
@@ -62,7 +62,7 @@ void lease_move(struct engine *e, struct lease *x, enum lease_state to, enum cau
 	if (to == LEASE_HELD)
 		metric_add(&e->core->metrics, METRIC_LOCKS_HELD, 1);
 	if (to == LEASE_ADOPTING)
-		TAILQ_INSERT_TAIL(&e->adopting, x, in_list);
+		TAILQ_INSERT_TAIL(&e->adopting, x, renewal->in_list);
 }
 
 void lease_schedule(struct engine *e, struct lease *x)
@@ -72,16 +72,17 @@ void lease_schedule(struct engine *e, struct lease *x)
 
 void lease_end_round(struct lease *x)
 {
-	if (x->round)
-		x->round->decided = true;
-	x->round = NULL;
+	if (!x->renewal->round)
+		return;
+	x->renewal->round->decided = true;
+	x->renewal->round = NULL;
 }
 
 void lease_refuse_extends(struct engine *e, struct lease *x, enum refusal why)
 {
-	if (x->round)
-		x->round->extends = 0;
-	if (!TAILQ_EMPTY(&x->extends))
+	if (x->renewal->round)
+		x->renewal->round->extends = 0;
+	if (!TAILQ_EMPTY(&x->renewal->extends))
 		notices_extended(&e->notices, x, UINT_MAX, why);
 }
 

@@ -52,8 +52,8 @@ void notices_extended(struct notices *n, struct lease *x, unsigned count, enum r
 {
 	struct pending *p;
 
-	while (count-- > 0 && (p = TAILQ_FIRST(&x->extends))) {
-		TAILQ_REMOVE(&x->extends, p, in_lease);
+	while (count-- > 0 && (p = TAILQ_FIRST(&x->renewal->extends))) {
+		TAILQ_REMOVE(&x->renewal->extends, p, in_lease);
 		notices_add(n, NOTICE_EXTENDED, NULL, p, why);
 	}
 }

@@ -57,7 +57,7 @@ static void renew_close(struct engine *e, struct round *r, enum refusal why)
 		heap_cancel(&e->core->timers, &r->timer);
 	notices_extended(&e->notices, x, r->extends, why);
 	lease_schedule(e, x);
-	if (!TAILQ_EMPTY(&x->extends)) {
+	if (!TAILQ_EMPTY(&x->renewal->extends)) {
 		x->renew_at = e->core->now; /* an EXTEND came while the round was under way */
 		lease_schedule(e, x);
 	}
@@ -152,7 +152,7 @@ void renew_due(struct engine *e, struct lease *x)
 {
 	struct instant half = instant_add(lease_deadline(x, e->core->conf.nodes), -x->ttl_us / 2);
 
-	if (admit(e, &x->entry, half)) {
+	if (admit(e, &lease_renewal(&e->table, x)->entry, half)) {
 		renew_begin(e, x);
 		return;
 	}
@@ -182,11 +182,11 @@ void renew_begin(struct engine *e, struct lease *x)
 	struct span value = value_in_text(e->core, &x->value);
 	struct pending *p;
 
-	admission_leave(&e->admission, &x->entry);
-	x->round = r;
+	admission_leave(&e->admission, &lease_renewal(&e->table, x)->entry);
+	x->renewal->round = r;
 	r->ttl_us = x->renew_ttl_us;
 	x->ttl_us = r->ttl_us < x->ttl_us ? r->ttl_us : x->ttl_us;
-	TAILQ_FOREACH(p, &x->extends, in_lease)
+	TAILQ_FOREACH(p, &x->renewal->extends, in_lease)
 		r->extends++;
 	renew_promise(e, r);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
@@ -207,14 +207,14 @@ static void renew_confirm(const struct engine *e, struct lease *x, const struct 
 {
 	struct nodeset standing = NODESET_NONE;
 
-	if (!nodeset_any(x->denied) || instant_before(r->calls.sent[node], x->denied_at))
+	if (!nodeset_any(x->renewal->denied) || instant_before(r->calls.sent[node], x->renewal->denied_at))
 		return;
-	nodeset_add(&x->confirmed, node);
+	nodeset_add(&x->renewal->confirmed, node);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		if (instant_before(e->core->now, x->votes[i]))
 			nodeset_add(&standing, i);
-	if (!nodeset_any(nodeset_without(standing, x->confirmed)))
-		x->denied = NODESET_NONE;
+	if (!nodeset_any(nodeset_without(standing, x->renewal->confirmed)))
+		x->renewal->denied = NODESET_NONE;
 }
 
 /*
@@ -223,11 +223,14 @@ static void renew_confirm(const struct engine *e, struct lease *x, const struct 
  */
 static void renew_deny(struct engine *e, struct lease *x, const struct answer *a)
 {
+	struct renewal *b;
+
 	if (!instant_before(e->core->now, x->votes[a->node]))
 		return;
-	nodeset_add(&x->denied, a->node);
-	x->denied_at = e->core->now;
-	x->confirmed = NODESET_NONE;
+	b = lease_renewal(&e->table, x);
+	nodeset_add(&b->denied, a->node);
+	b->denied_at = e->core->now;
+	b->confirmed = NODESET_NONE;
 	if (a->code != 'A')
 		return;
 	metric_add(&e->core->metrics, METRIC_REASSERTIONS, 1);
@@ -242,13 +245,13 @@ static void renew_deny(struct engine *e, struct lease *x, const struct answer *a
 static bool renew_is_evicted(const struct engine *e, const struct lease *x, const struct answer *a)
 {
 	struct votes truthful;
-	bool tells = nodeset_any(x->denied) && a->class == ANSWER_EXECUTED && a->code && strchr("ABKM", a->code);
+	bool tells = nodeset_any(x->renewal->denied) && a->class == ANSWER_EXECUTED && a->code && strchr("ABKM", a->code);
 
 	if (!tells)
 		return false;
 	memcpy(truthful.until, x->votes, e->core->conf.nodes * sizeof(x->votes[0]));
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (nodeset_has(x->denied, i))
+		if (nodeset_has(x->renewal->denied, i))
 			truthful.until[i] = INSTANT_PAST;
 	return !instant_before(e->core->now, votes_deadline(truthful.until, e->core->conf.nodes));
 }
@@ -317,8 +320,8 @@ static void renew_came_late(struct engine *e, struct round *r)
 	if (!x->auto_renew)
 		return;
 	x->ttl_us = renew_worth_us(x, r);
-	if (TAILQ_EMPTY(&x->extends)) {
-		admission_leave(&e->admission, &x->entry);
+	if (TAILQ_EMPTY(&x->renewal->extends)) {
+		admission_leave(&e->admission, &x->renewal->entry);
 		x->renew_at = instant_max(e->core->now, instant_add(r->calls.begun, x->ttl_us / 3));
 	}
 	lessee_notify(e, x, NOTICE_SAFE);
@@ -345,7 +348,7 @@ enum renew_outcome renew_answered(struct engine *e, struct round *r, const struc
 		return RENEW_LEASE_OVER;
 	if (!r->decided)
 		return renew_decide(e, r);
-	if (x->at_risk && !x->round && nodeset_count(r->granted) == engine_quorum(e) && nodeset_has(r->granted, a->node))
+	if (x->at_risk && !x->renewal->round && nodeset_count(r->granted) == engine_quorum(e) && nodeset_has(r->granted, a->node))
 		renew_came_late(e, r);
 	else
 		lease_schedule(e, x);
@@ -365,10 +368,10 @@ void renew_make_due(struct engine *e)
 	struct lease *x;
 
 	/* Only sets timers: a move would change the lists that are walked here. */
-	TAILQ_FOREACH(x, &e->adopting, in_list)
+	TAILQ_FOREACH(x, &e->adopting, renewal->in_list)
 		heap_set(&e->core->timers, &x->timer, e->core->now);
-	TAILQ_FOREACH(x, &e->risks, in_list) {
-		if (x->round)
+	TAILQ_FOREACH(x, &e->risks, renewal->in_list) {
+		if (x->renewal->round)
 			continue;
 		x->renew_at = e->core->now;
 		lease_schedule(e, x);

@@ -2,6 +2,7 @@
 /* daemon/core/lock.c: the table of names and claims, by itself. */
 #include "daemon/core/lock.h"
 
+#include "daemon/core/round.h"
 #include "daemon/core/session.h"
 
 #include <check.h>
@@ -121,6 +122,43 @@ START_TEST(a_name_has_a_contender_of_its_own_only_while_there_is_something_to_kn
 }
 END_TEST
 
+/* Each of these keeps the renewal, by itself. */
+static void lease_is_busy(struct lease *x, unsigned with)
+{
+	static struct round round;
+	static struct pending pending;
+
+	x->state = with == 1 ? LEASE_ADOPTING : LEASE_HELD;
+	x->at_risk = with == 2;
+	x->renewal->round = with == 3 ? &round : NULL;
+	x->renewal->entry.waits = with == 4;
+	x->renewal->denied = with == 5 ? nodeset_of(2) : NODESET_NONE;
+	TAILQ_INIT(&x->renewal->extends);
+	if (with == 6)
+		TAILQ_INSERT_TAIL(&x->renewal->extends, &pending, in_lease);
+}
+
+START_TEST(a_lease_has_a_renewal_of_its_own_until_it_is_at_rest)
+{
+	struct lock *l = lock_find_or_add(&table, SPAN("a"));
+	struct renewal *b;
+
+	l->lease.state = LEASE_HELD;
+	ck_assert(renewal_is_none(l->lease.renewal) && lease_is_at_rest(&l->lease));
+	b = lease_renewal(&table, &l->lease);
+	ck_assert_ptr_eq(b->lease, &l->lease);
+	for (unsigned with = 1; with <= 6; with++) {
+		lease_is_busy(&l->lease, with);
+		lock_drop_if_unused(&table, l);
+		ck_assert_ptr_eq(l->lease.renewal, b);
+	}
+	lease_is_busy(&l->lease, 0);
+	lock_drop_if_unused(&table, l);
+	ck_assert(renewal_is_none(l->lease.renewal));
+	ck_assert_uint_eq(table.renewals.live, 0);
+}
+END_TEST
+
 /* The cost grows linearly with the number of names: otherwise this would take minutes, and the test would time out. */
 START_TEST(a_table_of_many_names_is_released_without_delay)
 {
@@ -191,14 +229,14 @@ START_TEST(a_new_value_of_a_lease_begins_anew)
 	struct lock *l = lock_find_or_add(&table, SPAN("a"));
 	struct lease_value value;
 
-	l->lease.placed.nodes = l->lease.placed.unanswered = l->lease.placed.renewal_sent = l->lease.denied = nodeset_all(3);
+	l->lease.placed.nodes = l->lease.placed.unanswered = l->lease.placed.renewal_sent = lease_renewal(&table, &l->lease)->denied = nodeset_all(3);
 	l->lease.recorded = true;
 	l->handoffs = 1;
 	lock_value_make(&table, &value);
 	lock_begin_lease(l, &value, &nowhere);
 	ck_assert(!nodeset_any(l->lease.placed.nodes) && !nodeset_any(l->lease.placed.unanswered) && !nodeset_any(l->lease.placed.renewal_sent));
 	ck_assert_int_eq(l->lease.placed.since.us, 7);
-	ck_assert(!nodeset_any(l->lease.denied) && !l->lease.recorded && l->handoffs == 0);
+	ck_assert(!nodeset_any(l->lease.renewal->denied) && !l->lease.recorded && l->handoffs == 0);
 	ck_assert_uint_eq(l->lease.value.number, value.number);
 }
 END_TEST
@@ -296,6 +334,7 @@ Suite *lock_suite(void)
 	tcase_add_test(names, names_of_any_length_come_back_whole);
 	tcase_add_test(names, a_lock_is_dropped_when_nobody_names_it_any_more);
 	tcase_add_test(names, a_name_has_a_contender_of_its_own_only_while_there_is_something_to_know);
+	tcase_add_test(names, a_lease_has_a_renewal_of_its_own_until_it_is_at_rest);
 	tcase_add_test(names, a_table_of_many_names_is_released_without_delay);
 	tcase_add_test(names, a_value_is_daemon_number_and_32_hex_digits_and_never_comes_twice);
 	tcase_add_test(names, a_value_shows_all_of_its_number_and_of_its_secret);
