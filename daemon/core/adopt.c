@@ -34,12 +34,12 @@ static void adopt_expect_lease(struct engine *e, struct lease *x, const struct c
 	int64_t told_us = from->ttl_us, px_us = told_us + c->delay_us;
 	int64_t longest_us = (told_us > e->core->conf.max_lease_us ? told_us : e->core->conf.max_lease_us) + c->delay_us;
 
-	x->adoption = adoption_new(from, e->core->now);
-	x->adoption->stands = nodeset_all(e->core->conf.nodes);
-	x->adoption->until =
+	x->renewal->adoption = adoption_new(from, e->core->now);
+	x->renewal->adoption->stands = nodeset_all(e->core->conf.nodes);
+	x->renewal->adoption->until =
 		instant_add(instant_max(instant_add(e->core->now, longest_us), instant_add(told, c->delay_us)), longest_us + longest_us / 25 + SEC);
-	x->adoption->hopeless = instant_add(e->core->now, px_us + px_us / 50 + SEC);
-	x->adoption->deadline = c->renew ? INSTANT_NEVER : from->deadline;
+	x->renewal->adoption->hopeless = instant_add(e->core->now, px_us + px_us / 50 + SEC);
+	x->renewal->adoption->deadline = c->renew ? INSTANT_NEVER : from->deadline;
 	x->auto_renew = c->renew;
 	x->recorded = true;
 	x->token = c->token;
@@ -64,6 +64,7 @@ void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *f
 	struct lock *l = lock_find_or_add(&e->table, from->name);
 	struct instant told = told_until(e, c, from);
 
+	(void)lease_renewal(&e->table, &l->lease);
 	l->lease.renew_ttl_us = c->ttl_us;
 	l->lease.ttl_us = c->renew ? c->ttl_us : from->ttl_us; /* a lease that nobody renews ends as it was told */
 	l->lease.delay_us = c->delay_us;
@@ -73,7 +74,6 @@ void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *f
 	c->state = CLAIM_HELD;
 	c->believed = instant_add(told, drift_us(from->ttl_us));
 	l->holder = c;
-	(void)lease_renewal(&e->table, &l->lease);
 	lease_move(e, &l->lease, LEASE_ADOPTING, CAUSE_RESTORED);
 }
 
@@ -163,8 +163,8 @@ static void adopt_begin(struct engine *e, struct lease *x)
 	struct round *r = round_new(&e->rounds, QUESTION_ADOPT, x->name, x);
 
 	x->renewal->round = r;
-	if (!x->adoption->asked) {
-		x->adoption->asked = true;
+	if (!x->renewal->adoption->asked) {
+		x->renewal->adoption->asked = true;
 		lessee_notify(e, x, NOTICE_ADOPTING);
 	}
 	if (!x->auto_renew)

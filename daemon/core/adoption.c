@@ -40,7 +40,7 @@ static struct span values_newest(struct span values)
 
 struct prior_lease adoption_record(struct core *core, const struct lease *x)
 {
-	const struct adoption *h = x->adoption;
+	const struct adoption *h = x->renewal->adoption;
 	struct prior_lease left = {.name = name_text(x->name), .ttl_us = x->promised.ttl_us,
 	                           .deadline = instant_max(lease_deadline(x, core->conf.nodes), x->promised.until)};
 
@@ -61,7 +61,7 @@ struct prior_lease adoption_record(struct core *core, const struct lease *x)
 
 bool adoption_is_left(const struct lease *x, unsigned node, struct span *ret_values)
 {
-	const struct adoption *h = x->adoption;
+	const struct adoption *h = x->renewal->adoption;
 
 	if (!h || !nodeset_has(nodeset_or(h->stands, h->late), node))
 		return false;
@@ -71,10 +71,10 @@ bool adoption_is_left(const struct lease *x, unsigned node, struct span *ret_val
 
 void adoption_note(struct lease *x, unsigned node)
 {
-	if (!x->adoption)
+	if (!x->renewal->adoption)
 		return;
-	nodeset_remove(&x->adoption->stands, node);
-	nodeset_remove(&x->adoption->late, node);
+	nodeset_remove(&x->renewal->adoption->stands, node);
+	nodeset_remove(&x->renewal->adoption->late, node);
 }
 
 /* Until when this store may still carry out a command of the previous run, which would put back a value that has been replaced. */
@@ -86,13 +86,13 @@ static struct instant adoption_overtaken_until(const struct call_table *calls, c
 void adoption_note_none(const struct call_table *calls, struct lease *x, unsigned node, struct instant asked_at)
 {
 	adoption_note(x, node);
-	if (x->adoption && instant_before(asked_at, adoption_overtaken_until(calls, x, node)))
-		nodeset_add(&x->adoption->late, node);
+	if (x->renewal->adoption && instant_before(asked_at, adoption_overtaken_until(calls, x, node)))
+		nodeset_add(&x->renewal->adoption->late, node);
 }
 
 static struct nodeset adoption_overtaken(const struct call_table *calls, const struct lease *x)
 {
-	struct nodeset nodes = x->adoption->late;
+	struct nodeset nodes = x->renewal->adoption->late;
 
 	for (unsigned i = 0; i < calls->core->conf.nodes; i++)
 		if (instant_before(calls->core->now, adoption_overtaken_until(calls, x, i)))
@@ -102,7 +102,7 @@ static struct nodeset adoption_overtaken(const struct call_table *calls, const s
 
 struct span adoption_left(const struct call_table *calls, const struct lease *x, struct nodeset *nodes, struct instant *until)
 {
-	const struct adoption *h = x->adoption;
+	const struct adoption *h = x->renewal->adoption;
 	struct nodeset stands = !h ? NODESET_NONE : nodeset_or(h->stands, adoption_overtaken(calls, x));
 
 	if (!nodeset_any(stands) || !instant_before(calls->core->now, h->until))
@@ -114,8 +114,8 @@ struct span adoption_left(const struct call_table *calls, const struct lease *x,
 
 void adoption_note_other(struct lease *x, unsigned node)
 {
-	if (x->adoption)
-		nodeset_add(&x->adoption->occupied, node);
+	if (x->renewal->adoption)
+		nodeset_add(&x->renewal->adoption->occupied, node);
 }
 
 void adoption_leave(struct lease *x)
@@ -126,30 +126,32 @@ void adoption_leave(struct lease *x)
 
 void adoption_over(struct lease *x)
 {
-	free(x->adoption);
-	x->adoption = NULL;
+	if (!x->renewal->adoption)
+		return;
+	free(x->renewal->adoption);
+	x->renewal->adoption = NULL;
 }
 
 struct nodeset adoption_possible(const struct lease *x)
 {
-	return nodeset_or(x->adoption->stands, x->placed.nodes);
+	return nodeset_or(x->renewal->adoption->stands, x->placed.nodes);
 }
 
 bool adoption_is_denied(const struct lease *x, unsigned nodes)
 {
-	return nodeset_count(nodeset_or(adoption_possible(x), x->adoption->occupied)) < quorum_of(nodes);
+	return nodeset_count(nodeset_or(adoption_possible(x), x->renewal->adoption->occupied)) < quorum_of(nodes);
 }
 
 struct instant adoption_end(const struct lease *x)
 {
-	struct instant end = instant_min(x->adoption->hopeless, x->adoption->deadline);
+	struct instant end = instant_min(x->renewal->adoption->hopeless, x->renewal->adoption->deadline);
 
 	return x->auto_renew ? end : instant_add(end, -loss_lead_us(x->ttl_us));
 }
 
 int64_t adoption_rest_us(const struct lease *x, struct instant now)
 {
-	int64_t left = instant_diff(x->adoption->deadline, now) + DRIFT_SLACK_US;
+	int64_t left = instant_diff(x->renewal->adoption->deadline, now) + DRIFT_SLACK_US;
 
 	return left + drift_us(left + drift_us(left));
 }

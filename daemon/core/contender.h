@@ -53,6 +53,8 @@ struct contender {
 	struct stamp ticket;       /* its place among daemons, by the stores' clock: see ticket.h */
 	struct instant ticket_since; /* the same moment by our clock */
 	struct instant handed_since; /* since when the name goes from one claim to the next here; 0: it does not */
+	struct instant want_since; /* since when another daemon wants the name that is held here; 0: none does */
+	unsigned handoffs;         /* of the lease that is held here */
 	struct elsewhere elsewhere;
 	bool taught;               /* a round was not won, or found somebody else: what it taught is kept as long as the name is known here */
 	bool seen_holder, in_queue; /* this and what follows: of a search, see deadlock.c */
@@ -77,7 +79,7 @@ static inline bool contender_is_none(const struct contender *k)
 /* It has nothing that contender_none has not. */
 static inline bool contender_is_blank(const struct contender *k)
 {
-	return k->state == CONTENDER_IDLE && !k->taught && k->handed_since.us == 0 && TAILQ_EMPTY(&k->waiters);
+	return k->state == CONTENDER_IDLE && !k->taught && k->handed_since.us == 0 && k->want_since.us == 0 && k->handoffs == 0 && TAILQ_EMPTY(&k->waiters);
 }
 
 /* Somebody waits for it, and no round is under way. */

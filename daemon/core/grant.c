@@ -173,8 +173,8 @@ static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 		return false;
 	if (e->core->conf.foreign && grant_is_due_elsewhere(e, l))
 		return false;
-	return l->want_since.us == INT64_MAX ||
-	       (l->handoffs < HANDOFFS_MOST && instant_diff(e->core->now, l->want_since) < HANDOFF_TIME_US);
+	return !l->contender->want_since.us ||
+	       (l->contender->handoffs < HANDOFFS_MOST && instant_diff(e->core->now, l->contender->want_since) < HANDOFF_TIME_US);
 }
 
 bool grant_hand_on(struct engine *e, struct lock *l)
@@ -185,7 +185,7 @@ bool grant_hand_on(struct engine *e, struct lock *l)
 		return false;
 	grant_count_hold(e, l->holder);
 	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
-	l->handoffs++;
+	l->contender->handoffs++;
 	if (e->core->conf.foreign && !l->contender->handed_since.us)
 		l->contender->handed_since = e->core->now;
 	l->holder = NULL;
@@ -204,6 +204,6 @@ void grant_wanted(struct engine *e, struct span name)
 {
 	struct lock *l = lock_find(&e->table, name);
 
-	if (l && l->lease.state == LEASE_HELD && l->want_since.us == INT64_MAX)
-		l->want_since = e->core->now;
+	if (l && l->lease.state == LEASE_HELD && !l->contender->want_since.us)
+		lock_contend(&e->table, l)->want_since = e->core->now;
 }

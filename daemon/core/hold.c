@@ -33,7 +33,7 @@ static void hold_give_back(struct engine *e, struct lock *l, enum cause why)
 	bool waited = !TAILQ_EMPTY(&k->waiters);
 
 	lease_move(e, &l->lease, LEASE_NONE, why);
-	if (waited && e->core->conf.foreign && (l->handoffs > 0 || grant_is_due_elsewhere(e, l))) {
+	if (waited && e->core->conf.foreign && (k->handoffs > 0 || grant_is_due_elsewhere(e, l))) {
 		k->handed_since.us = 0;
 		contender_move(e, k, CONTENDER_YIELDING, CAUSE_USED_UP);
 		heap_set(&e->core->timers, &k->timer, instant_add(e->core->now, YIELD_US));

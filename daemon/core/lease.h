@@ -65,6 +65,7 @@ struct renewal {
 	struct round *round;       /* the undecided round that renews or adopts it */
 	struct pendings extends;   /* EXTENDs that the round under way, or the next, will answer */
 	struct admission_entry entry; /* LEASE_HELD: of a renewal; LEASE_ADOPTING: of an adoption */
+	struct adoption *adoption; /* after a restart: prior values, while one may still stand at a store; else NULL */
 	struct nodeset denied;     /* stores that deny the vote that they had given: the key was gone; until all votes have been confirmed since */
 	struct nodeset confirmed;  /* stores that have confirmed their vote, asked since denied_at */
 	struct instant denied_at;
@@ -94,7 +95,6 @@ struct lease {
 	struct instant believed_until;
 	struct lease_value value;
 	struct placed placed;
-	struct adoption *adoption; /* after a restart: prior values, while one may still stand at a store; else NULL */
 	struct {
 		int64_t ttl_us;       /* the longest lease that the stores may have been asked for and the holder may be told of */
 		struct instant until; /* likewise the latest deadline */
@@ -113,7 +113,7 @@ static inline bool lease_is_at_rest(const struct lease *x)
 {
 	const struct renewal *b = x->renewal;
 
-	return !b->round && TAILQ_EMPTY(&b->extends) && !b->entry.waits && !nodeset_any(b->denied) && !x->at_risk && x->state != LEASE_ADOPTING;
+	return !b->round && !b->adoption && TAILQ_EMPTY(&b->extends) && !b->entry.waits && !nodeset_any(b->denied) && !x->at_risk && x->state != LEASE_ADOPTING;
 }
 
 #define LOSS_LEAD_LEAST_US (5 * MSEC)
@@ -132,9 +132,9 @@ static inline void lease_begin(struct lease *x, const struct lease_value *value,
 {
 	x->value = *value;
 	x->placed = *placed;
-	if (x->adoption) {
-		free(x->adoption);
-		x->adoption = NULL;
+	if (x->renewal->adoption) {
+		free(x->renewal->adoption);
+		x->renewal->adoption = NULL;
 	}
 	x->recorded = false;
 	x->promised.ttl_us = 0;

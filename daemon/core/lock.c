@@ -97,11 +97,12 @@ static void lease_drop_renewal(struct lock_table *t, struct lease *x)
 
 static void lock_free(struct lock_table *t, struct lock *l)
 {
-	if (!renewal_is_none(l->lease.renewal))
+	if (!renewal_is_none(l->lease.renewal)) {
+		free(l->lease.renewal->adoption);
 		pool_put(&t->renewals, l->lease.renewal);
+	}
 	if (!contender_is_none(l->contender))
 		pool_put(&t->contenders, l->contender);
-	free(l->lease.adoption);
 	if (!lock_has_room(t, l->name.n))
 		free(l->name.text);
 	pool_put(lock_pool(t, l->name.n), l);
@@ -201,8 +202,10 @@ void lock_drop_if_unused(struct lock_table *t, struct lock *l)
 void lock_begin_lease(struct lock *l, const struct lease_value *value, const struct placed *placed)
 {
 	lease_begin(&l->lease, value, placed);
-	l->handoffs = 0;
-	l->want_since = INSTANT_NEVER;
+	if (contender_is_none(l->contender))
+		return;
+	l->contender->handoffs = 0;
+	l->contender->want_since.us = 0;
 }
 
 void lock_value_make(struct lock_table *t, struct lease_value *ret_value)

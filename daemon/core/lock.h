@@ -44,8 +44,6 @@ struct lock {
 	struct claim *holder;   /* LEASE_HELD, LEASE_ADOPTING */
 	struct claims losses;   /* claims in CLAIM_LOST */
 	struct contender *contender; /* what it asks for, and who waits; contender_none: nothing, and nobody */
-	struct instant want_since; /* since when another daemon wants the name that is held here; NEVER: none does */
-	unsigned handoffs;        /* of this lease */
 	struct lease lease;       /* what it has. The votes follow, and the name */
 };
 

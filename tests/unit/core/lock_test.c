@@ -114,6 +114,14 @@ START_TEST(a_name_has_a_contender_of_its_own_only_while_there_is_something_to_kn
 	lock_drop_if_unused(&table, l);
 	ck_assert(!contender_is_none(l->contender));
 	l->contender->handed_since.us = 0;
+	l->contender->want_since.us = 1;
+	lock_drop_if_unused(&table, l);
+	ck_assert(!contender_is_none(l->contender));
+	l->contender->want_since.us = 0;
+	l->contender->handoffs = 1;
+	lock_drop_if_unused(&table, l);
+	ck_assert(!contender_is_none(l->contender));
+	l->contender->handoffs = 0;
 	lock_drop_if_unused(&table, l);
 	ck_assert(contender_is_none(l->contender));
 	ck_assert_uint_eq(table.contenders.live, 0);
@@ -133,6 +141,7 @@ static void lease_is_busy(struct lease *x, unsigned with)
 	x->renewal->round = with == 3 ? &round : NULL;
 	x->renewal->entry.waits = with == 4;
 	x->renewal->denied = with == 5 ? nodeset_of(2) : NODESET_NONE;
+	x->renewal->adoption = with == 7 ? malloc(1) : NULL;
 	TAILQ_INIT(&x->renewal->extends);
 	if (with == 6)
 		TAILQ_INSERT_TAIL(&x->renewal->extends, &pending, in_lease);
@@ -147,10 +156,11 @@ START_TEST(a_lease_has_a_renewal_of_its_own_until_it_is_at_rest)
 	ck_assert(renewal_is_none(l->lease.renewal) && lease_is_at_rest(&l->lease));
 	b = lease_renewal(&table, &l->lease);
 	ck_assert_ptr_eq(b->lease, &l->lease);
-	for (unsigned with = 1; with <= 6; with++) {
+	for (unsigned with = 1; with <= 7; with++) {
 		lease_is_busy(&l->lease, with);
 		lock_drop_if_unused(&table, l);
 		ck_assert_ptr_eq(l->lease.renewal, b);
+		free(b->adoption);
 	}
 	lease_is_busy(&l->lease, 0);
 	lock_drop_if_unused(&table, l);
@@ -231,12 +241,13 @@ START_TEST(a_new_value_of_a_lease_begins_anew)
 
 	l->lease.placed.nodes = l->lease.placed.unanswered = l->lease.placed.renewal_sent = lease_renewal(&table, &l->lease)->denied = nodeset_all(3);
 	l->lease.recorded = true;
-	l->handoffs = 1;
+	lock_contend(&table, l)->handoffs = 1;
+	l->contender->want_since.us = 7;
 	lock_value_make(&table, &value);
 	lock_begin_lease(l, &value, &nowhere);
 	ck_assert(!nodeset_any(l->lease.placed.nodes) && !nodeset_any(l->lease.placed.unanswered) && !nodeset_any(l->lease.placed.renewal_sent));
 	ck_assert_int_eq(l->lease.placed.since.us, 7);
-	ck_assert(!nodeset_any(l->lease.renewal->denied) && !l->lease.recorded && l->handoffs == 0);
+	ck_assert(!nodeset_any(l->lease.renewal->denied) && !l->lease.recorded && contender_is_blank(l->contender));
 	ck_assert_uint_eq(l->lease.value.number, value.number);
 }
 END_TEST
